@@ -1,0 +1,168 @@
+// Package ctype models C types as debug information describes them: sizes,
+// member offsets, bit-fields, enumerators. DWARF and BTF both produce it; sema
+// computes with it and format prints with it. It knows neither files nor bytes.
+//
+// Import rule: ctype imports nothing of jalon.
+package ctype
+
+import "sync"
+
+// Kind is the class of a type.
+type Kind uint8
+
+// The kinds. Char is an Int whose values print as characters (DW_ATE_signed_char,
+// DW_ATE_unsigned_char, DW_ATE_UTF); Bool is C's _Bool.
+const (
+	Invalid Kind = iota
+	Void
+	Bool
+	Char
+	Int
+	Float // float, double, long double (x87, Size 16), _Float128
+	Complex
+	Enum
+	Pointer
+	Reference // C++ T& and T&&: a pointer that reads as its target
+	Array
+	Struct // struct and C++ class
+	Union
+	Func
+	Typedef
+	Const
+	Volatile
+	Restrict
+	Atomic
+)
+
+// Type is one C type. Chains (Typedef, Pointer, ...) are complete when made;
+// the members of structs and unions and the values of enums may be loaded on
+// first use, so reach them through Fields and Enumerators only.
+type Type struct {
+	Kind   Kind
+	Name   string // base type, typedef, or tag without "struct "; "" when anonymous
+	Size   int64  // bytes; 0 when incomplete or void
+	Signed bool   // Char, Int, Enum
+	Elem   *Type  // Pointer, Reference, Array, Typedef, qualifiers; Func: result (Void for none)
+	Count  int64  // Array: elements; -1 when unknown (int a[], flexible array members)
+	Vector bool   // Array: a SIMD vector (DW_AT_GNU_vector)
+	Params []*Type
+	// Variadic says that a Func takes further arguments.
+	Variadic bool
+	// Incomplete marks a declaration whose definition was not found.
+	Incomplete bool
+
+	once     sync.Once
+	complete func(*Type)
+	fields   []Field
+	enums    []Enumerator
+}
+
+// Field is a member of a struct or union.
+type Field struct {
+	Name      string // "" for an anonymous struct or union, or an unnamed bit-field
+	Type      *Type
+	BitOffset int64 // from the start of the struct, little-endian bit numbering
+	BitSize   int64 // bits of a bit-field; 0 for an ordinary member
+	Base      bool  // C++: a base class sub-object
+}
+
+// Enumerator is one named value of an enum.
+type Enumerator struct {
+	Name  string
+	Value int64
+}
+
+// Lazy arranges that complete is called once, before the members of t are
+// first looked at. complete calls SetFields or SetEnumerators.
+func (t *Type) Lazy(complete func(*Type)) { t.complete = complete }
+
+// SetFields gives a struct or union its members.
+func (t *Type) SetFields(f []Field) { t.fields = f }
+
+// SetEnumerators gives an enum its values.
+func (t *Type) SetEnumerators(e []Enumerator) { t.enums = e }
+
+func (t *Type) load() {
+	t.once.Do(func() {
+		if t.complete != nil {
+			t.complete(t)
+		}
+	})
+}
+
+// Fields returns the members of a struct or union in declaration order.
+func (t *Type) Fields() []Field { t.load(); return t.fields }
+
+// Enumerators returns the values of an enum in declaration order.
+func (t *Type) Enumerators() []Enumerator { t.load(); return t.enums }
+
+// Strip removes typedefs and qualifiers: the type that values have.
+// A cyclic or over-long chain (malformed debug info) gives an Invalid type.
+func (t *Type) Strip() *Type {
+	for n := 0; t != nil && n < 256; n++ {
+		switch t.Kind {
+		case Typedef, Const, Volatile, Restrict, Atomic:
+			t = t.Elem
+		default:
+			return t
+		}
+	}
+	return &Type{Kind: Invalid, Name: "<invalid>"}
+}
+
+// IsInteger reports whether t, stripped, is an integer type (enums and _Bool included).
+func (t *Type) IsInteger() bool {
+	switch t.Strip().Kind {
+	case Bool, Char, Int, Enum:
+		return true
+	}
+	return false
+}
+
+// IsArithmetic reports whether t is an integer or floating type.
+func (t *Type) IsArithmetic() bool { return t.IsInteger() || t.Strip().Kind == Float }
+
+// IsScalar reports whether t is arithmetic or a pointer.
+func (t *Type) IsScalar() bool {
+	return t.IsArithmetic() || t.Strip().Kind == Pointer
+}
+
+// IsAggregate reports whether t is a struct, union or array.
+func (t *Type) IsAggregate() bool {
+	switch t.Strip().Kind {
+	case Struct, Union, Array:
+		return true
+	}
+	return false
+}
+
+// Builtin types of the x86-64 System V ABI, used for literals and promotions.
+var (
+	VoidT   = &Type{Kind: Void, Name: "void"}
+	BoolT   = &Type{Kind: Bool, Name: "_Bool", Size: 1}
+	CharT   = &Type{Kind: Char, Name: "char", Size: 1, Signed: true}
+	SCharT  = &Type{Kind: Char, Name: "signed char", Size: 1, Signed: true}
+	UCharT  = &Type{Kind: Char, Name: "unsigned char", Size: 1}
+	ShortT  = &Type{Kind: Int, Name: "short", Size: 2, Signed: true}
+	UShortT = &Type{Kind: Int, Name: "unsigned short", Size: 2}
+	IntT    = &Type{Kind: Int, Name: "int", Size: 4, Signed: true}
+	UIntT   = &Type{Kind: Int, Name: "unsigned int", Size: 4}
+	LongT   = &Type{Kind: Int, Name: "long", Size: 8, Signed: true}
+	ULongT  = &Type{Kind: Int, Name: "unsigned long", Size: 8}
+	LLongT  = &Type{Kind: Int, Name: "long long", Size: 8, Signed: true}
+	ULLongT = &Type{Kind: Int, Name: "unsigned long long", Size: 8}
+	FloatT  = &Type{Kind: Float, Name: "float", Size: 4}
+	DoubleT = &Type{Kind: Float, Name: "double", Size: 8}
+)
+
+// PointerTo returns the type T*.
+func PointerTo(t *Type) *Type { return &Type{Kind: Pointer, Size: 8, Elem: t} }
+
+// ArrayOf returns the type T[n].
+func ArrayOf(t *Type, n int64) *Type {
+	size := int64(0)
+	if n > 0 && t.Size > 0 {
+		size = n * t.Size
+	}
+	return &Type{Kind: Array, Elem: t, Count: n, Size: size}
+}

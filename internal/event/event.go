@@ -1,0 +1,77 @@
+// Package event describes what comes back from a site: the schema of its
+// records (which bytes are which expression), and decoded events.
+//
+// A bit-field is recorded as its extracted value in the bytes of its type.
+//
+// Import rule: event imports ctype and ring only.
+package event
+
+import "github.com/jalon-trace/jalon/internal/ctype"
+
+// Status says whether a field has its value, and if not, why.
+type Status uint8
+
+// The states of a field.
+const (
+	OK           Status = iota
+	Unreadable          // a guarded read failed; Addr says where
+	DivideByZero        // integer division or remainder by zero
+	OptimisedOut        // known when the site was compiled: debug info gives no location
+	Truncated           // the value is longer than its slot
+	Unsupported         // known when the site was compiled; Reason says what
+	BadBounds           // a repeat count (p@n) that is negative or too large
+)
+
+// FieldKind says how the bytes of a slot are laid out.
+type FieldKind uint8
+
+// The slot layouts.
+const (
+	// Fixed: Size bytes of the value itself.
+	Fixed FieldKind = iota
+	// Counted: u32 length in bytes, u32 flags (1 = truncated), then the bytes: strings, p@n.
+	Counted
+	// Regs: 18 words: rax rbx rcx rdx rsi rdi rbp rsp r8-r15 rip eflags, GDB's order.
+	Regs
+	// Stack: Regs (18 words), then as Counted a copy of the stack from rsp up: unwound by the reader.
+	Stack
+	// Header: no slot; the value is the record's own ($tid, $cpu, $time, $pid, $comm).
+	Header
+)
+
+// Field is one collected expression of a site.
+type Field struct {
+	Name   string      // the expression as the user wrote it
+	Type   *ctype.Type // its C type; nil for Regs, Stack, Header
+	Kind   FieldKind
+	Offset int // of the slot in the record, bytes
+	Size   int // of the slot, bytes
+	// StatusOffset is the offset of the status byte in the record; -1 when the
+	// field cannot fail. A failed field's slot starts with the fault address
+	// (8 bytes) when Status is Unreadable.
+	StatusOffset int
+	// Static is the field's state when it never has a value here; Reason says why in words.
+	Static Status
+	Reason string
+	// Format letter, size letter and count as GDB's /FMT; zero when absent.
+	FormatLetter, FormatSize byte
+	FormatCount              int
+	// Group is "$args", "$locals" when the field is part of such an expansion, else "".
+	Group string
+	// StrOffset, StrSize and StrStatusOffset describe, when StrSize > 0, a second,
+	// Counted slot with the string that a char* value points to. StrStatusOffset
+	// is -1 when it cannot fail.
+	StrOffset, StrSize, StrStatusOffset int
+}
+
+// Schema is the layout of the records of one site.
+type Schema struct {
+	SiteID     uint32
+	Place      string // as the user wrote it
+	Function   string
+	File       string
+	Line       int
+	PC         uint64 // run-time address
+	RecordSize int    // bytes, header included
+	Fields     []Field
+}

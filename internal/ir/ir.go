@@ -1,0 +1,184 @@
+// Package ir is the small program that runs at a site: the condition, then the
+// record. C expressions, DWARF locations and (later) GDB's agent bytecode are
+// lowered to it; eval executes it and thereby defines it; the backends compile it.
+//
+// Shape: basic blocks with block parameters (SSA). Control flows forward only:
+// every successor has a larger index than the block itself, so every program ends.
+// Values are 64-bit integers, or F64/F32 numbers.
+//
+// Faults are values: an operation that reads the traced program's memory names a
+// fault edge, taken with the address that could not be read.
+//
+// Import rule: ir imports nothing of jalon.
+package ir
+
+// Value names the result of one instruction or one block parameter. It is an
+// index into Program.Classes. None means "no value".
+type Value int32
+
+// None is the absent value.
+const None Value = -1
+
+// Class is the register class of a value.
+type Class uint8
+
+// The classes.
+const (
+	I64 Class = iota
+	F64
+	F32
+)
+
+// BlockID indexes Program.Blocks.
+type BlockID int32
+
+// NoBlock is the absent block (an operation that cannot fault).
+const NoBlock BlockID = -1
+
+// Op is an operation. Integer operations have a width W in bytes. Arithmetic and
+// comparisons allow W 4 and 8 only; with W 4 they use the low 32 bits of their
+// operands and zero-extend the result to 64 bits. Comparisons give 0 or 1.
+type Op uint8
+
+// The operations. A and B are Instr.A and Instr.B.
+const (
+	Invalid Op = iota
+
+	// Sources.
+	Const  // Imm (I64)
+	FConst // the F64 or F32 whose bits are Imm; the class is that of Dst
+	Reg    // register Imm at the site, 64 bits: DWARF numbers 0-15, 16 = rip, 49 = rflags, 58 = fs_base, 59 = gs_base
+	FReg   // low lane of xmm register Imm (0-15); the class is that of Dst
+
+	// Integer arithmetic, W 4 or 8.
+	Add
+	Sub
+	Mul
+	SDiv // x/0 = 0; MIN/-1 = MIN (wraps). sema tests for 0 before.
+	UDiv // x/0 = 0
+	SRem // x%0 = x; MIN%-1 = 0
+	URem // x%0 = x
+	And
+	Or
+	Xor
+	Shl // the count B is taken modulo 8*W
+	Shr // logical
+	Sar // arithmetic
+	Neg // A only
+	Not // A only
+
+	// Extensions: the low W (1, 2, 4) bytes of A to 64 bits.
+	SExt
+	ZExt
+
+	// Comparisons, W 4 or 8.
+	Eq
+	Ne
+	SLt
+	SLe
+	ULt
+	ULe
+
+	// Floating point; A, B and (for arithmetic) Dst have the same class.
+	FAdd
+	FSub
+	FMul
+	FDiv
+	FNeg
+	FEq // ordered: false when either is NaN
+	FNe // true when either is NaN
+	FLt
+	FLe
+	// Conversions.
+	FToF  // F32 <-> F64: from A's class to Dst's
+	SToF  // signed I64 to Dst's class
+	UToF  // unsigned I64 to Dst's class
+	FToS  // truncate to signed I64; out of range or NaN gives 0x8000000000000000 (as cvttsd2si)
+	FToU  // truncate to unsigned I64: below 2^63 as FToS, else FToS(A - 2^63) xor 2^63
+	FBits // the bits of A as an integer (F32: zero-extended)
+	BitsF // the low bits of A as Dst's class
+
+	// Memory of the traced program. Address = A + Imm. When it cannot be read,
+	// control leaves to block Fault whose first and only parameter is the
+	// address of the first byte of the access. Fault NoBlock: the address is
+	// known to be readable (stack slot, static data); a fault there is a bug.
+	Load  // W 1, 2, 4, 8 bytes; zero-extended, or sign-extended when Signed
+	FLoad // 4 or 8 bytes by Dst's class
+	StrEq // 1 when the NUL-terminated string at A+Imm equals Data, else 0; reads no further than the first difference
+
+	// The record. Exactly one Reserve lies on every path to a Put*, Copy* or Commit.
+	Reserve // room for Imm bytes (a multiple of 8) with header; when the ring is full: count CounterLost and exit. All bytes of the room read as zero
+	Put     // store the low W bytes of A at record offset Imm
+	FPut    // store A (4 or 8 bytes by class) at record offset Imm
+	PutReg  // store W (1, 2, 4, 8 or 16) bytes of xmm register Aux at record offset Imm
+	Copy    // copy Aux bytes from address A to record offset Imm (a Fixed slot). Fault: nothing is promised of the slot
+	CopyN   // copy B bytes, at most Aux, from A to a Counted slot at Imm (u32 length, u32 flags, bytes); more than Aux sets flag 1. Fault edge as Copy
+	CopyStr // copy the string at A up to NUL (not stored) or Aux bytes (then flag 1) to a Counted slot at Imm. Fault edge when the first byte is unreadable; a later unreadable byte ends the string with flag 2
+	CopyMax // copy as many readable bytes from A on as there are, at most Aux, to a Counted slot at Imm; never faults
+	Commit  // publish the record
+
+	Count // counter Imm of this site += 1 (see package ring)
+
+	NumOps
+)
+
+// Special numbers for Reg.
+const (
+	RegRIP    = 16
+	RegRFLAGS = 49
+	RegFSBase = 58
+	RegGSBase = 59
+)
+
+// Instr is one operation.
+type Instr struct {
+	Op     Op
+	W      uint8
+	Signed bool
+	Dst    Value
+	A, B   Value
+	Imm    int64
+	Aux    int64
+	Fault  BlockID
+	Data   string
+}
+
+// Edge is a jump to a block with the values of its parameters.
+type Edge struct {
+	To   BlockID
+	Args []Value
+}
+
+// TermKind is how a block ends.
+type TermKind uint8
+
+// The terminators.
+const (
+	Exit   TermKind = iota // the program goes on as if we were not there
+	Jump                   // to Then
+	Branch                 // Cond != 0: Then, else Else
+)
+
+// Term ends a block.
+type Term struct {
+	Kind       TermKind
+	Cond       Value
+	Then, Else Edge
+	// Unlikely says that Then is rare (fault paths, error tests).
+	Unlikely bool
+}
+
+// Block is a basic block.
+type Block struct {
+	Params []Value
+	Instrs []Instr
+	Term   Term
+	Note   string // for listings: "condition", "field: p->x", ...
+}
+
+// Program is a hit program. Blocks[0] is the entry and has no parameters.
+type Program struct {
+	Name    string
+	Blocks  []*Block
+	Classes []Class // by Value
+}

@@ -1,0 +1,79 @@
+// Package ring is the memory shared by the code at the sites and the reader: a
+// control page, counters, and per-CPU ring buffers. This file is the contract:
+// the backend generates code against it and the reader decodes it.
+//
+// Import rule: ring imports nothing of jalon.
+package ring
+
+// Shared memory, one memfd:
+//
+//	Control page
+//	  +0    u32 dead man's switch: a robust futex word owned by jalon's tracer
+//	        thread. While jalon lives it holds the thread's tid; when the thread
+//	        dies in any way the kernel sets FUTEX_OWNER_DIED (bit 30).
+//	Counters: one page or more a CPU: [cpu][site][CountersPerSite]u64
+//	Rings: one a CPU:
+//	  +0             u64 reserved: bytes reserved so far (writers, atomic)
+//	  +64            u64 consumed: bytes consumed so far (reader)
+//	  +PageSize      data, Size bytes, mapped twice in a row, so that a record
+//	                 never wraps for its writer or reader.
+//
+// A record starts at data + (position & (Size-1)), position a multiple of 8:
+//
+//	+0  u32 size in bytes with this header, a multiple of 8
+//	+4  u32 site id + 1; the 8 bytes at +0 are stored last, in one store: zero means "not yet committed"
+//	+8  u64 TSC at the hit
+//	+16 u64 thread pointer (fs base) of the thread
+//	+24 fields (Schema)
+//
+// Writer protocol (one CPU's ring; several threads may race after a migration):
+//  1. old = reserved; if old + size - consumed > Size: count CounterLost, give up.
+//  2. lock cmpxchg reserved: old -> old + size; if it fails go to 1. The room is ours.
+//  3. write everything but the first 8 bytes. All bytes of free room are zero
+//     (the reader zeroes what it consumed), so a half-written record has a zero
+//     first word and the reader waits before it.
+//  4. store the first 8 bytes. x86 stores are seen in order: whoever sees them sees the record.
+//
+// Reader protocol: while the word at consumed is not zero: copy the record,
+// zero its bytes, then add its size to consumed. When the process is dead and
+// the word is zero though reserved > consumed, a writer died between 2 and 4:
+// scan forward by 8 bytes to the next plausible header.
+const (
+	PageSize = 4096
+
+	ControlDeadman = 0
+	OwnerDied      = 1 << 30
+
+	RingReserved = 0
+	RingConsumed = 64
+	RingData     = PageSize
+
+	RecSize   = 0
+	RecSite   = 4
+	RecTSC    = 8
+	RecThread = 16
+	RecHeader = 24
+)
+
+// Counters of one site on one CPU (u64 each).
+const (
+	CounterFalse     = 0 // condition was false
+	CounterCondFault = 1 // condition could not be evaluated: taken as false
+	CounterLost      = 2 // the ring was full
+	CountersPerSite  = 4 // a power of two
+)
+
+// Layout gives the addresses of the shared memory in the traced process, for
+// the code generator.
+type Layout struct {
+	Control       uint64 // address of the control page
+	Counters      uint64 // address of CPU 0's counters of this site
+	CounterStride uint64 // bytes from one CPU's counters to the next CPU's; a power of two
+	Rings         uint64 // address of CPU 0's ring
+	RingStride    uint64 // bytes from one CPU's ring to the next's; a power of two
+	RingSize      uint64 // bytes of data of a ring; a power of two
+	SiteID        uint32
+	// Features of the machine that the code may use.
+	RDPID    bool // rdpid gives the CPU number in its low 12 bits; else lsl with selector 0x7b
+	FSGSBASE bool // rdfsbase/rdgsbase may be used in user mode (AT_HWCAP2 bit 1)
+}
