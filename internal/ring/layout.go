@@ -73,7 +73,17 @@ type Layout struct {
 	RingStride    uint64 // bytes from one CPU's ring to the next's; a power of two
 	RingSize      uint64 // bytes of data of a ring; a power of two
 	SiteID        uint32
+	// CPUMask is the number of rings minus one, a power of two minus one. The
+	// code takes its CPU number and this mask, so that no number, however odd,
+	// leads outside the shared memory (every ring is safe for any writer; the
+	// right one is only faster).
+	CPUMask uint32
+	// RseqCPU, when not 0, is the offset from the fs base of the thread's struct
+	// rseq, whose first u32 is cpu_id_start (rseq(2), Linux 4.18; glibc registers
+	// it since 2.35). Reading it costs nothing; the load is listed as one that may
+	// fault (a thread without thread pointer) and then CPU 0 is used.
+	RseqCPU int32
 	// Features of the machine that the code may use.
-	RDPID    bool // rdpid gives the CPU number in its low 12 bits; else lsl with selector 0x7b
+	RDPID    bool // without RseqCPU: rdpid gives the CPU number in its low 12 bits; else lsl with selector 0x7b
 	FSGSBASE bool // rdfsbase/rdgsbase may be used in user mode (AT_HWCAP2 bit 1)
 }

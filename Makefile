@@ -1,0 +1,40 @@
+# jalon: `make demo` shows it at work, `make test` runs everything.
+export CGO_ENABLED = 0
+GO ?= go
+BIN = bin/jalon
+
+.PHONY: all build demo test bench check fuzz clean
+
+all: build
+
+build: $(BIN)
+
+$(BIN): $(shell find cmd internal -name '*.go' -o -name '*.s') go.mod
+	$(GO) build -trimpath -ldflags='-s -w' -o $@ ./cmd/jalon
+
+# The main job on a real program, as any user: no root needed.
+demo: $(BIN)
+	@scripts/deps.sh demo
+	@examples/demo/run.sh $(BIN)
+
+test:
+	@scripts/deps.sh test
+	$(GO) vet ./...
+	$(GO) test -count=1 -timeout 25m ./...
+
+bench: $(BIN)
+	@scripts/deps.sh bench
+	$(GO) run ./bench -jalon $(BIN)
+
+# What a change must pass before it is committed, beside the tests.
+check:
+	@test -z "$$(gofmt -l cmd internal bench test)" || { gofmt -l cmd internal bench test; exit 1; }
+	$(GO) vet ./...
+	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run
+
+# A minute on each fuzz target.
+fuzz:
+	@scripts/fuzz.sh 60s
+
+clean:
+	rm -rf bin

@@ -1,0 +1,11 @@
+/* Shared by the parts of the workload; limit.S includes it too. */
+#define NCPU 8
+#define RING_HDR 4096
+#define RING_SIZE 8388608 /* bytes of data, a power of two */
+#define RING_SHIFT 25     /* log2 of the distance of two CPUs' rings */
+#define REC_SIZE 32       /* header 24, two ints */
+
+#ifndef __ASSEMBLER__
+extern int counter;
+int test_function(int counter1, int counter2);
+#endif

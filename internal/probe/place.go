@@ -1,0 +1,208 @@
+// Package probe turns what the user writes as a place into sites: `main.c:9`,
+// `handle`, `handle+12`, `*0x401136`, `uprobe:/usr/bin/bash:readline`, globs.
+//
+// Import rule: probe imports lang (diagnostics) and debuginfo, never process or session.
+package probe
+
+import (
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/jalon-trace/jalon/internal/lang"
+)
+
+// Kind is the form of a place.
+type Kind uint8
+
+// The forms of a place.
+const (
+	Line     Kind = iota // FILE:LINE
+	Function             // [FILE:]FUNC, after the prologue
+	Offset               // FUNC+OFF: OFF bytes from the entry instruction
+	Address              // *ADDR: a run-time address
+	Entry                // uprobe:PATH:FUNC[+OFF]: the entry instruction
+	FileOff              // uprobe:PATH:0xVADDR: an address of the file
+)
+
+// Place is a parsed place.
+type Place struct {
+	Text string
+	Kind Kind
+	Path string // uprobe forms: the file that holds the code; "" = any module of the process
+	File string // source file of Line, or of [FILE:]FUNC
+	Line int
+	Func string // function name or glob
+	Off  uint64 // Offset, Entry: bytes; Address, FileOff: the address
+}
+
+// Glob reports whether the function name is a pattern.
+func (p *Place) Glob() bool { return strings.ContainsAny(p.Func, "*?[") }
+
+// kernelKinds are the attach points of the kernel engine.
+var kernelKinds = []string{
+	"tracepoint", "t", "rawtracepoint", "rt", "kprobe", "k", "kretprobe", "kr",
+	"fentry", "fexit", "kfunc", "kretfunc", "syscall", "profile", "interval", "software", "hardware",
+}
+
+// Parse reads a place. The error is a *lang.Diagnostic.
+func Parse(text string) (*Place, error) {
+	t := strings.TrimSpace(text)
+	lead := strings.Index(text, t)
+	p := &parser{text: text, span: lang.Span{Lo: lead, Hi: lead + len(t)}}
+	switch {
+	case t == "":
+		return nil, p.fail("a place is missing", "write file.c:line, a function, *ADDRESS or uprobe:PATH:FUNCTION")
+	case t[0] == '*' && len(t) > 1 && (t[1] >= '0' && t[1] <= '9'):
+		return p.address(t)
+	}
+	if kind, rest, ok := strings.Cut(t, ":"); ok {
+		switch kind {
+		case "uprobe", "u":
+			return p.uprobe(rest)
+		case "uretprobe", "ur", "usdt", "U":
+			return nil, p.fail("places of kind "+strconv.Quote(kind)+" are not supported yet", "uprobe:PATH:FUNC probes the entry; FUNC+OFF any instruction")
+		}
+		for _, k := range kernelKinds {
+			if kind == k && !strings.Contains(rest, "::") {
+				return nil, p.fail("places of the kernel ("+k+":) are not supported yet", "jalon traces user processes; see `jalon check`")
+			}
+		}
+	}
+	return p.linespec(t)
+}
+
+type parser struct {
+	text string
+	span lang.Span
+}
+
+func (p *parser) fail(msg, hint string) error {
+	return lang.At("place", p.text, p.span, msg, hint)
+}
+
+func (p *parser) address(t string) (*Place, error) {
+	a, err := strconv.ParseUint(strings.TrimSpace(t[1:]), 0, 64)
+	if err != nil {
+		return nil, p.fail("malformed address", "an address is written *0x401136")
+	}
+	return &Place{Text: t, Kind: Address, Off: a}, nil
+}
+
+// uprobe reads PATH:FUNC[+OFF], PATH:ADDR and PATH@FILE:LINE, after "uprobe:".
+func (p *parser) uprobe(rest string) (*Place, error) {
+	text := strings.TrimSpace(p.text)
+	if file, spec, ok := cutLast(rest, "@"); ok {
+		f, l, ok := fileLine(spec)
+		if !ok {
+			return nil, p.fail("after @ a source line is expected", "uprobe:PATH@file.c:12")
+		}
+		return &Place{Text: text, Kind: Line, Path: file, File: f, Line: l}, nil
+	}
+	file, fn, ok := cutPath(rest)
+	if !ok || file == "" || fn == "" {
+		return nil, p.fail("a uprobe place names a file and a function", "uprobe:PATH:FUNCTION[+OFFSET] or uprobe:PATH@file.c:12")
+	}
+	if a, err := strconv.ParseUint(fn, 0, 64); err == nil {
+		return &Place{Text: text, Kind: FileOff, Path: file, Off: a}, nil
+	}
+	name, off, err := p.offset(fn)
+	if err != nil {
+		return nil, err
+	}
+	return &Place{Text: text, Kind: Entry, Path: file, Func: name, Off: off}, nil
+}
+
+// linespec reads FILE:LINE, FILE:FUNC, FUNC and FUNC+OFF.
+func (p *parser) linespec(t string) (*Place, error) {
+	if f, l, ok := fileLine(t); ok {
+		if l == 0 {
+			return nil, p.fail("lines are numbered from 1", "")
+		}
+		return &Place{Text: t, Kind: Line, File: f, Line: l}, nil
+	}
+	file := ""
+	fn := t
+	if f, rest, ok := cutPath(t); ok && f != "" && (strings.ContainsAny(f, "./") || f[0] == '\'') {
+		file, fn = strings.Trim(f, "'\""), rest
+	}
+	name, off, err := p.offset(fn)
+	if err != nil {
+		return nil, err
+	}
+	if name == "" || strings.ContainsAny(name, " \t;{}") && !strings.Contains(name, "operator") && !strings.Contains(name, "(") {
+		return nil, p.fail("this is not a place", "write file.c:line, a function, function+offset, *ADDRESS or uprobe:PATH:FUNCTION")
+	}
+	kind := Function
+	if off != 0 || strings.HasSuffix(strings.TrimSpace(fn), "+0") {
+		kind = Offset
+	}
+	return &Place{Text: t, Kind: kind, File: file, Func: name, Off: off}, nil
+}
+
+// offset splits FUNC+OFF. C++ names such as operator+ keep their plus.
+func (p *parser) offset(s string) (string, uint64, error) {
+	i := strings.LastIndexByte(s, '+')
+	if i <= 0 || strings.HasSuffix(s[:i], "operator") || strings.HasSuffix(s[:i], "operator+") {
+		return s, 0, nil
+	}
+	num := strings.TrimSpace(s[i+1:])
+	off, err := strconv.ParseUint(num, 0, 64)
+	if err != nil {
+		return "", 0, p.fail("malformed offset "+strconv.Quote(num), "an offset is a number of bytes: FUNCTION+0x1c")
+	}
+	return strings.TrimSpace(s[:i]), off, nil
+}
+
+// cutLast cuts at the last sep.
+func cutLast(s, sep string) (string, string, bool) {
+	i := strings.LastIndex(s, sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+len(sep):], true
+}
+
+// cutPath cuts at the last single colon, so that names with :: stay whole.
+func cutPath(s string) (string, string, bool) {
+	for i := len(s) - 1; i >= 0; i-- {
+		if s[i] != ':' {
+			continue
+		}
+		if i > 0 && s[i-1] == ':' {
+			i--
+			continue
+		}
+		return s[:i], s[i+1:], true
+	}
+	return s, "", false
+}
+
+// fileLine reads FILE:LINE.
+func fileLine(s string) (string, int, bool) {
+	f, l, ok := cutPath(s)
+	if !ok || f == "" {
+		return "", 0, false
+	}
+	n, err := strconv.Atoi(l)
+	if err != nil || n < 0 {
+		return "", 0, false
+	}
+	return strings.Trim(f, "'\""), n, true
+}
+
+// MatchFile reports whether a module's path is the file that the place names:
+// the same path, or the same last components (`sqlite3`, `libc.so.6`).
+func MatchFile(pattern, modulePath string) bool {
+	if pattern == "" || pattern == modulePath || pattern == "*" {
+		return true
+	}
+	if ok, _ := path.Match(pattern, modulePath); ok {
+		return true
+	}
+	if strings.HasPrefix(pattern, "/") {
+		return false
+	}
+	pattern = strings.TrimPrefix(pattern, "./")
+	return strings.HasSuffix(modulePath, "/"+pattern)
+}

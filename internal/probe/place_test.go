@@ -1,0 +1,56 @@
+package probe
+
+import "testing"
+
+func TestParse(t *testing.T) {
+	tests := []struct {
+		in   string
+		want Place
+	}{
+		{"main.c:9", Place{Kind: Line, File: "main.c", Line: 9}},
+		{"src/deep/main.c:120", Place{Kind: Line, File: "src/deep/main.c", Line: 120}},
+		{"'main.c':9", Place{Kind: Line, File: "main.c", Line: 9}},
+		{"handle", Place{Kind: Function, Func: "handle"}},
+		{"handle_*", Place{Kind: Function, Func: "handle_*"}},
+		{"ns::f", Place{Kind: Function, Func: "ns::f"}},
+		{"operator+", Place{Kind: Function, Func: "operator+"}},
+		{"main.c:handle", Place{Kind: Function, File: "main.c", Func: "handle"}},
+		{"handle+12", Place{Kind: Offset, Func: "handle", Off: 12}},
+		{"handle+0x1c", Place{Kind: Offset, Func: "handle", Off: 0x1c}},
+		{"handle+0", Place{Kind: Offset, Func: "handle"}},
+		{"*0x401136", Place{Kind: Address, Off: 0x401136}},
+		{"uprobe:/usr/bin/bash:readline", Place{Kind: Entry, Path: "/usr/bin/bash", Func: "readline"}},
+		{"u:./a.out:f+4", Place{Kind: Entry, Path: "./a.out", Func: "f", Off: 4}},
+		{"uprobe:./a.out:ns::f", Place{Kind: Entry, Path: "./a.out", Func: "ns::f"}},
+		{"uprobe:./a.out@x.c:3", Place{Kind: Line, Path: "./a.out", File: "x.c", Line: 3}},
+		{"uprobe:/bin/true:0x1234", Place{Kind: FileOff, Path: "/bin/true", Off: 0x1234}},
+	}
+	for _, tt := range tests {
+		got, err := Parse(tt.in)
+		if err != nil {
+			t.Errorf("%s: %v", tt.in, err)
+			continue
+		}
+		tt.want.Text = tt.in
+		if *got != tt.want {
+			t.Errorf("%s:\n got %+v\nwant %+v", tt.in, *got, tt.want)
+		}
+	}
+	for _, bad := range []string{"", "  ", "f+", "f+x", "uprobe:", "uprobe:/bin/true", "uprobe:/bin/true@x", "tracepoint:sched:sched_switch", "main.c:0", "*0x", "*12zz", "a b c"} {
+		if p, err := Parse(bad); err == nil {
+			t.Errorf("%q: accepted as %+v", bad, p)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{"main.c:9", "uprobe:a:b+1", "*0x1", "::", ":1", "a::b:+"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		p, err := Parse(s)
+		if (p == nil) == (err == nil) {
+			t.Fatalf("%q: place %v, error %v", s, p, err)
+		}
+	})
+}

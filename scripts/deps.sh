@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that a make target needs: deps.sh demo|test|bench.
+# Only what is missing is installed; with everything there it does nothing.
+set -euo pipefail
+
+declare -A need=(
+	[demo]="gcc:gcc libc6-dev:/usr/include/stdio.h"
+	[test]="gcc:gcc libc6-dev:/usr/include/stdio.h g++:g++ clang:clang gdb:gdb binutils:objdump dwz:dwz musl-tools:musl-gcc make:make sqlite3:sqlite3 lua5.4:lua5.4 redis-server:redis-server redis-tools:redis-benchmark python3:python3"
+	[bench]="gcc:gcc libc6-dev:/usr/include/stdio.h"
+)
+
+missing=()
+for pair in ${need[$1]}; do
+	pkg=${pair%%:*} cmd=${pair#*:}
+	case $cmd in
+	/*) [ -e "$cmd" ] || missing+=("$pkg") ;;
+	*) command -v "$cmd" >/dev/null || missing+=("$pkg") ;;
+	esac
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+echo "installing ${missing[*]}"
+sudo=
+if [ "$(id -u)" -ne 0 ]; then
+	command -v sudo >/dev/null || { echo "deps.sh: not root and no sudo: install by hand: apt-get install ${missing[*]}" >&2; exit 1; }
+	sudo=sudo
+fi
+# A package's service must not be started just because a test needs its program.
+export DEBIAN_FRONTEND=noninteractive RUNLEVEL=1
+$sudo apt-get update -qq
+$sudo apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null

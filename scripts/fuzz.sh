@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# Runs every fuzz target of the tree for a while: fuzz.sh TIME.
+set -euo pipefail
+grep -rl --include='*_test.go' '^func Fuzz' internal | while read -r file; do
+	dir=$(dirname "$file")
+	sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' "$file" | while read -r target; do
+		echo "== $dir $target"
+		go test "./$dir" -run '^$' -fuzz "^$target\$" -fuzztime "$1"
+	done
+done

@@ -1,0 +1,82 @@
+// Package test holds what is tested across packages: import rules, the command
+// line on real programs, GDB as an oracle.
+package test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/jalon-trace/jalon/"
+
+// allowed lists, for every package, the packages of jalon that it may import:
+// data flows from the source text to the ring, and nobody imports to his right.
+var allowed = map[string][]string{
+	"internal/ctype":           {},
+	"internal/lang":            {},
+	"internal/ir":              {},
+	"internal/ring":            {},
+	"internal/patch":           {},
+	"internal/process":         {"internal/ring"},
+	"internal/ir/eval":         {"internal/ir", "internal/ring"},
+	"internal/ir/irgen":        {"internal/ir", "internal/ir/eval", "internal/ring"},
+	"internal/debuginfo":       {"internal/ctype"},
+	"internal/debuginfo/elf":   {},
+	"internal/debuginfo/dwarf": {"internal/ctype", "internal/debuginfo", "internal/debuginfo/elf"},
+	"internal/event":           {"internal/ctype", "internal/ring"},
+	"internal/sema":            {"internal/ctype", "internal/debuginfo", "internal/lang", "internal/ir", "internal/event", "internal/ring"},
+	"internal/backend/amd64":   {"internal/ir", "internal/ring"},
+	"internal/format":          {"internal/ctype", "internal/event"},
+	"internal/probe":           {"internal/lang", "internal/debuginfo", "internal/debuginfo/dwarf"},
+	"internal/session":         {"internal/ctype", "internal/lang", "internal/sema", "internal/debuginfo", "internal/debuginfo/dwarf", "internal/ir", "internal/backend/amd64", "internal/patch", "internal/probe", "internal/process", "internal/ring", "internal/event", "internal/format"},
+	"cmd/jalon":                {"internal/ctype", "internal/debuginfo", "internal/debuginfo/dwarf", "internal/event", "internal/format", "internal/lang", "internal/patch", "internal/probe", "internal/process", "internal/session"},
+}
+
+func TestImportRules(t *testing.T) {
+	root := ".."
+	seen := map[string]bool{}
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "testdata") {
+			return err
+		}
+		rel, _ := filepath.Rel(root, filepath.Dir(path))
+		ok, listed := allowed[rel]
+		if !listed {
+			if strings.HasPrefix(rel, "internal/") || strings.HasPrefix(rel, "cmd/") {
+				if !seen[rel] {
+					t.Errorf("package %s has no import rule", rel)
+				}
+				seen[rel] = true
+			}
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, im := range f.Imports {
+			p, _ := strconv.Unquote(im.Path.Value)
+			if p, own := strings.CutPrefix(p, module); own && !contains(ok, p) {
+				t.Errorf("%s imports %s: not among what %s may import", path, p, rel)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func contains(list []string, s string) bool {
+	for _, x := range list {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}
