@@ -74,17 +74,21 @@ static void *reader(void *arg)
 		for (int cpu = 0; cpu < NCPU; cpu++) {
 			char *ring = limit_rings + ((uint64_t)cpu << RING_SHIFT);
 			uint64_t *done = (uint64_t *)(ring + 64);
-			for (;;) {
-				char *rec = ring + RING_HDR + (*done & (RING_SIZE - 1));
+			uint64_t pos = *done, end = *(volatile uint64_t *)ring;
+			/* up to what was reserved when we came: chasing the writer
+			 * would cost him a cache miss for every record */
+			while (pos < end) {
+				char *rec = ring + RING_HDR + (pos & (RING_SIZE - 1));
 				uint32_t size = *(volatile uint64_t *)rec;
 				if (!size)
 					break;
 				memset(rec, 0, size);
-				__atomic_store_n(done, *done + size, __ATOMIC_RELEASE);
+				pos += size;
 				consumed_records++;
 			}
+			__atomic_store_n(done, pos, __ATOMIC_RELEASE);
 		}
-		usleep(500);
+		usleep(2000);
 	}
 	return NULL;
 }
