@@ -1,0 +1,151 @@
+package ring
+
+import (
+	"fmt"
+	"math/bits"
+	"strconv"
+	"strings"
+)
+
+// Geometry says how large the shared memory is. All offsets follow from it, so
+// jalon and the traced process agree when they agree on these three numbers.
+//
+// In the file (memfd):
+//
+//	0                      control page
+//	PageSize               counters, CounterStride bytes a ring
+//	ringsFile              rings, PageSize+RingSize bytes each: header page, data
+//
+// In memory, from one base address on (Maps): the same, but that each ring's
+// data is mapped a second time behind itself and rings are RingStride apart,
+// the space between them being reserved and inaccessible.
+type Geometry struct {
+	CPUs     int // possible CPUs of the machine
+	RingSize int // bytes of data of one ring: a power of two, at least PageSize
+	Sites    int // sites that have counters
+}
+
+// The limits of a Geometry. maxSites keeps a CPU's counters below 64 MiB.
+const (
+	maxCPUs     = 8192
+	maxRingSize = 1 << 30
+	maxSites    = 1 << 21
+)
+
+// NewGeometry rounds the ring size up to a power of two of at least one page
+// and checks the limits.
+func NewGeometry(cpus, ringSize, sites int) (Geometry, error) {
+	if ringSize > 0 && ringSize <= maxRingSize {
+		ringSize = int(ceilPow2(uint64(max(ringSize, PageSize))))
+	}
+	g := Geometry{CPUs: cpus, RingSize: ringSize, Sites: sites}
+	return g, g.check()
+}
+
+func (g Geometry) check() error {
+	switch {
+	case g.CPUs < 1 || g.CPUs > maxCPUs:
+		return fmt.Errorf("ring: %d CPUs: must be 1 to %d", g.CPUs, maxCPUs)
+	case g.RingSize < PageSize || g.RingSize > maxRingSize || g.RingSize&(g.RingSize-1) != 0:
+		return fmt.Errorf("ring: buffer of %d bytes: must be a power of two from %d to %d", g.RingSize, PageSize, maxRingSize)
+	case g.Sites < 1 || g.Sites > maxSites:
+		return fmt.Errorf("ring: %d sites: must be 1 to %d", g.Sites, maxSites)
+	}
+	return nil
+}
+
+func ceilPow2(n uint64) uint64 {
+	if n <= 1 {
+		return 1
+	}
+	return 1 << bits.Len64(n-1)
+}
+
+// Rings is the number of rings: CPUs rounded up to a power of two, so that a
+// CPU number under a mask always names a ring.
+func (g Geometry) Rings() int { return int(ceilPow2(uint64(g.CPUs))) }
+
+// CounterStride is the distance of two CPUs' counters, in the file and in memory.
+func (g Geometry) CounterStride() uint64 {
+	return ceilPow2(max(PageSize, uint64(g.Sites)*CountersPerSite*8))
+}
+
+// CounterOffset is the offset of a counter, in the file and in memory.
+func (g Geometry) CounterOffset(cpu int, site uint32, counter int) uint64 {
+	return PageSize + uint64(cpu)*g.CounterStride() + (uint64(site)*CountersPerSite+uint64(counter))*8
+}
+
+// ringsOffset is where the first ring starts, in the file and in memory.
+func (g Geometry) ringsOffset() uint64 { return PageSize + uint64(g.Rings())*g.CounterStride() }
+
+// RingStride is the distance of two rings in memory.
+func (g Geometry) RingStride() uint64 { return ceilPow2(PageSize + 2*uint64(g.RingSize)) }
+
+// RingOffset is the offset of a ring's header page in memory.
+func (g Geometry) RingOffset(cpu int) uint64 { return g.ringsOffset() + uint64(cpu)*g.RingStride() }
+
+// RingFileOffset is the offset of a ring's header page in the file.
+func (g Geometry) RingFileOffset(cpu int) uint64 {
+	return g.ringsOffset() + uint64(cpu)*(PageSize+uint64(g.RingSize))
+}
+
+// FileSize is the size of the file in bytes. It is sparse: rings of CPUs that
+// never run the program cost nothing.
+func (g Geometry) FileSize() uint64 { return g.RingFileOffset(g.Rings()) }
+
+// MemSize is the number of bytes of address space that Maps fills.
+func (g Geometry) MemSize() uint64 { return g.RingOffset(g.Rings()) }
+
+// Mapping is one range of the file and where it goes, counted from the base of
+// a reserved (PROT_NONE) range of MemSize bytes: MAP_SHARED|MAP_FIXED, read and write.
+type Mapping struct {
+	Mem  uint64 // offset from the base
+	File uint64 // offset in the file
+	Len  uint64
+}
+
+// Maps lists the mappings to make. Control page and counters are the first.
+func (g Geometry) Maps() []Mapping {
+	size := uint64(g.RingSize)
+	maps := []Mapping{{0, 0, g.ringsOffset()}}
+	for cpu := range g.Rings() {
+		mem, file := g.RingOffset(cpu), g.RingFileOffset(cpu)
+		maps = append(maps,
+			Mapping{mem, file, RingData + size},
+			Mapping{mem + RingData + size, file + RingData, size})
+	}
+	return maps
+}
+
+// Layout fills in what the code generator needs for a site when the shared
+// memory is mapped at base in the traced process. The features of the machine
+// (RseqCPU, RDPID, FSGSBASE) are left to the caller.
+func (g Geometry) Layout(base uint64, site uint32) Layout {
+	return Layout{
+		Control:       base,
+		Counters:      base + g.CounterOffset(0, site, 0),
+		CounterStride: g.CounterStride(),
+		Rings:         base + g.RingOffset(0),
+		RingStride:    g.RingStride(),
+		RingSize:      uint64(g.RingSize),
+		SiteID:        site,
+		CPUMask:       uint32(g.Rings() - 1),
+	}
+}
+
+// ParsePossible reads the text of /sys/devices/system/cpu/possible ("0-3,8")
+// and returns the number of CPUs that numbers up to the highest need.
+func ParsePossible(list string) (int, error) {
+	n := 0
+	for _, part := range strings.Split(strings.TrimSpace(list), ",") {
+		if i := strings.IndexByte(part, '-'); i >= 0 {
+			part = part[i+1:]
+		}
+		last, err := strconv.Atoi(part)
+		if err != nil || last < 0 || last >= maxCPUs {
+			return 0, fmt.Errorf("list of CPUs %q: not understood", list)
+		}
+		n = max(n, last+1)
+	}
+	return n, nil
+}

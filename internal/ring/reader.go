@@ -1,0 +1,182 @@
+package ring
+
+import (
+	"encoding/binary"
+	"sync/atomic"
+	"unsafe"
+)
+
+// State says what Drain left behind in a ring.
+type State uint8
+
+// The states of a ring after Drain.
+const (
+	// Empty: at some time after the call began everything reserved was consumed.
+	Empty State = iota
+	// Pending: a writer has reserved room and not committed yet, or there is more to read.
+	Pending
+)
+
+// Stats counts what a Reader met.
+type Stats struct {
+	Records uint64
+	Bytes   uint64
+	Torn    uint64 // records whose writer died before the commit (Recover)
+	Corrupt uint64 // times that something else wrote into the ring and its content was dropped
+}
+
+// Reader consumes the rings. Different CPUs may be drained from different
+// goroutines; one CPU from one at a time. The traced program can write anything
+// into the shared memory: nothing read from it is believed without a check.
+type Reader struct {
+	sites uint64
+	sizes []uint32 // by site; 0 = not known
+	rings []ringReader
+}
+
+// ringReader keeps its own position: the shared one is for the writers only.
+type ringReader struct {
+	data     unsafe.Pointer // 2*size bytes, the second half mirrors the first
+	size     uint64
+	reserved *uint64
+	consumed *uint64
+	pos      uint64
+	tsc      uint64 // of the last record consumed; Recover compares with it
+	stats    Stats
+	_        [64]byte // rings are drained by different goroutines
+}
+
+// NewReader returns the reader of s. There must be one at a time.
+func NewReader(s *Shared) *Reader {
+	r := &Reader{
+		sites: uint64(s.g.Sites),
+		sizes: make([]uint32, s.g.Sites),
+		rings: make([]ringReader, s.g.Rings()),
+	}
+	for cpu := range r.rings {
+		off := s.g.RingOffset(cpu)
+		r.rings[cpu] = ringReader{
+			data:     unsafe.Pointer(&s.mem[off+RingData]),
+			size:     uint64(s.g.RingSize),
+			reserved: s.word(off + RingReserved),
+			consumed: s.word(off + RingConsumed),
+		}
+		r.rings[cpu].pos = atomic.LoadUint64(r.rings[cpu].consumed) &^ 7
+	}
+	return r
+}
+
+// SetSize tells the size of a site's records (Schema.RecordSize), so that a
+// header with another size is known to be damaged. Call it before the site is armed.
+func (r *Reader) SetSize(site uint32, size int) { r.sizes[site] = uint32(size) }
+
+// Rings returns the number of rings; CPU numbers run below it.
+func (r *Reader) Rings() int { return len(r.rings) }
+
+// Stats sums over all rings. It must not run beside Drain.
+func (r *Reader) Stats() Stats {
+	var sum Stats
+	for i := range r.rings {
+		s := &r.rings[i].stats
+		sum.Records += s.Records
+		sum.Bytes += s.Bytes
+		sum.Torn += s.Torn
+		sum.Corrupt += s.Corrupt
+	}
+	return sum
+}
+
+// Drain appends the committed records of a CPU's ring to dst, one behind the
+// other as they are in the ring, at most one ring's worth, and frees their room.
+func (r *Reader) Drain(cpu int, dst []byte) ([]byte, State) {
+	rr := &r.rings[cpu]
+	n, last, records, damaged := r.committed(rr)
+	if n > 0 {
+		at := unsafe.Add(rr.data, rr.pos&(rr.size-1))
+		data := unsafe.Slice((*byte)(at), n)
+		dst = append(dst, data...)
+		rr.tsc = binary.LittleEndian.Uint64(data[last+RecTSC:])
+		clear(data)
+		rr.stats.Records += records
+		rr.stats.Bytes += n
+		rr.advance(n)
+	}
+	reserved := atomic.LoadUint64(rr.reserved)
+	if damaged || reserved-rr.pos > rr.size || reserved&7 != 0 {
+		return dst, rr.resync()
+	}
+	if atomic.LoadUint64(rr.consumed) != rr.pos { // someone else wrote it
+		rr.advance(0)
+	}
+	if reserved != rr.pos {
+		return dst, Pending
+	}
+	return dst, Empty
+}
+
+// committed measures the run of committed records at the reader's position, the
+// last of which starts at last; damaged says that the run ends in something no
+// writer wrote.
+func (r *Reader) committed(rr *ringReader) (n, last, records uint64, damaged bool) {
+	at := unsafe.Add(rr.data, rr.pos&(rr.size-1))
+	for n < rr.size {
+		word := atomic.LoadUint64((*uint64)(unsafe.Add(at, n)))
+		if word == 0 {
+			return n, last, records, false
+		}
+		size := r.recordSize(word, rr.size-n)
+		if size == 0 {
+			return n, last, records, true
+		}
+		last = n
+		n += size
+		records++
+	}
+	return n, last, records, false
+}
+
+// recordSize checks a header word and returns the record's size, 0 when no
+// writer can have written it.
+func (r *Reader) recordSize(word, limit uint64) uint64 {
+	size, site := word&0xffffffff, word>>32-1
+	if site >= r.sites {
+		return 0
+	}
+	if want := uint64(r.sizes[site]); want != 0 {
+		if size != want {
+			return 0
+		}
+	} else if size < RecHeader || size&7 != 0 {
+		return 0
+	}
+	if size > limit {
+		return 0
+	}
+	return size
+}
+
+// advance gives n bytes, zeroed before, back to the writers. x86 keeps the order
+// of the stores, so who sees the new position sees the zeros.
+func (rr *ringReader) advance(n uint64) {
+	rr.pos += n
+	atomic.StoreUint64(rr.consumed, rr.pos)
+}
+
+// resync empties a ring that something other than its writers has written to
+// and starts afresh at the writers' position. Writers that are under way may
+// leave damage behind once more; then it happens again.
+func (rr *ringReader) resync() State {
+	rr.stats.Corrupt++
+	clear(unsafe.Slice((*byte)(rr.data), rr.size))
+	reserved := atomic.LoadUint64(rr.reserved)
+	if reserved&7 != 0 {
+		aligned := reserved &^ 7
+		if !atomic.CompareAndSwapUint64(rr.reserved, reserved, aligned) {
+			return Pending
+		}
+		reserved = aligned
+	}
+	rr.pos = reserved
+	atomic.StoreUint64(rr.consumed, reserved)
+	return Pending
+}

@@ -1,0 +1,123 @@
+package ring
+
+import (
+	"sync/atomic"
+	"unsafe"
+)
+
+// Recover drains what is left in a ring when no writer lives any more: records
+// behind a hole, which a writer left that died between its reservation and its
+// commit, are found, and the holes are counted as torn.
+func (r *Reader) Recover(cpu int, dst []byte) []byte {
+	rr := &r.rings[cpu]
+	for {
+		var state State
+		before := rr.pos
+		dst, state = r.Drain(cpu, dst)
+		if state == Empty {
+			return dst
+		}
+		if rr.pos == before {
+			r.skipHole(rr)
+		}
+	}
+}
+
+// skipHole moves behind the hole at the reader's position.
+func (r *Reader) skipHole(rr *ringReader) {
+	limit := atomic.LoadUint64(rr.reserved) - rr.pos
+	if limit == 0 || limit > rr.size {
+		return // Drain resynchronises
+	}
+	n, torn := r.holeBySizes(rr, limit)
+	if n == 0 {
+		n, torn = r.holeByScan(rr, limit), 1
+	}
+	at := unsafe.Add(rr.data, rr.pos&(rr.size-1))
+	clear(unsafe.Slice((*byte)(at), n))
+	rr.stats.Torn += torn
+	rr.advance(n)
+}
+
+// holeBySizes finds the end of a hole by what it can consist of: whole records
+// of the known sizes, each with a zero first word. It returns the length and the
+// least number of records in it, or 0 when sizes are unknown or nothing fits.
+func (r *Reader) holeBySizes(rr *ringReader, limit uint64) (n, torn uint64) {
+	sizes := r.distinctSizes()
+	if len(sizes) == 0 {
+		return 0, 0
+	}
+	// records[i] is the least number of records that fill i*8 bytes, plus one; 0: none do.
+	records := make([]uint32, limit/8+1)
+	records[0] = 1
+	for off := uint64(0); off < limit; off += 8 {
+		count := records[off/8]
+		if count == 0 {
+			continue
+		}
+		if rr.wordAt(off) != 0 {
+			if off > 0 && r.chained(rr, off, limit) {
+				return off, uint64(count - 1)
+			}
+			continue // inside a hole: no record starts here
+		}
+		for _, size := range sizes {
+			if end := off + size; end <= limit && (records[end/8] == 0 || records[end/8] > count+1) {
+				records[end/8] = count + 1
+			}
+		}
+	}
+	if count := records[limit/8]; count > 0 {
+		return limit, uint64(count - 1)
+	}
+	return 0, 0
+}
+
+// holeByScan looks for the next header at every 8 bytes.
+func (r *Reader) holeByScan(rr *ringReader, limit uint64) uint64 {
+	for off := uint64(8); off < limit; off += 8 {
+		if rr.wordAt(off) != 0 && r.chained(rr, off, limit) {
+			return off
+		}
+	}
+	return limit
+}
+
+// maxDelay bounds, in TSC ticks, how much older than its predecessor in the
+// ring a record can be: its writer was preempted between stamp and reservation.
+const maxDelay = 1 << 38
+
+// chained reports whether a record at off has a possible time and is followed by
+// the end, by another header or by a hole: field data that looks like one header
+// rarely points at another.
+func (r *Reader) chained(rr *ringReader, off, limit uint64) bool {
+	size := r.recordSize(rr.wordAt(off), limit-off)
+	if size == 0 {
+		return false
+	}
+	if tsc := rr.wordAt(off + RecTSC); tsc == 0 || tsc+maxDelay < rr.tsc {
+		return false
+	}
+	next := off + size
+	if next == limit || rr.wordAt(next) == 0 {
+		return true
+	}
+	return r.recordSize(rr.wordAt(next), limit-next) != 0
+}
+
+func (rr *ringReader) wordAt(off uint64) uint64 {
+	return atomic.LoadUint64((*uint64)(unsafe.Add(rr.data, rr.pos&(rr.size-1)+off)))
+}
+
+// distinctSizes lists the record sizes, nil when a site's size is not known.
+func (r *Reader) distinctSizes() []uint64 {
+	var sizes []uint64
+	seen := map[uint32]bool{}
+	for _, size := range r.sizes {
+		if size != 0 && !seen[size] {
+			seen[size] = true
+			sizes = append(sizes, uint64(size))
+		}
+	}
+	return sizes
+}

@@ -1,0 +1,428 @@
+package ring
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func geometry(t testing.TB, cpus, size, sites int) Geometry {
+	t.Helper()
+	g, err := NewGeometry(cpus, size, sites)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func TestGeometry(t *testing.T) {
+	for _, c := range []struct{ cpus, size, sites int }{
+		{1, 1, 1}, {2, 4096, 1}, {3, 5000, 127}, {6, 1 << 16, 129}, {64, 1 << 20, 100000},
+	} {
+		g := geometry(t, c.cpus, c.size, c.sites)
+		for _, p := range []uint64{g.CounterStride(), g.RingStride(), uint64(g.RingSize), uint64(g.Rings())} {
+			if p&(p-1) != 0 {
+				t.Errorf("%+v: %d is no power of two", g, p)
+			}
+		}
+		if g.Rings() < g.CPUs || g.RingSize < c.size {
+			t.Errorf("%+v: too small", g)
+		}
+		mem, file := uint64(0), map[uint64]bool{}
+		for _, m := range g.Maps() {
+			if m.Mem < mem || m.Mem%PageSize != 0 || m.File%PageSize != 0 || m.Len%PageSize != 0 {
+				t.Errorf("%+v: mapping %+v overlaps or is not of whole pages", g, m)
+			}
+			mem = m.Mem + m.Len
+			if m.File+m.Len > g.FileSize() || mem > g.MemSize() {
+				t.Errorf("%+v: mapping %+v reaches outside", g, m)
+			}
+			for p := m.File; p < m.File+m.Len; p += PageSize {
+				file[p] = true
+			}
+		}
+		if uint64(len(file)) != g.FileSize()/PageSize {
+			t.Errorf("%+v: %d pages mapped of %d", g, len(file), g.FileSize()/PageSize)
+		}
+		l := g.Layout(1<<40, uint32(c.sites-1))
+		last := l.Counters + uint64(l.CPUMask)*l.CounterStride + CountersPerSite*8
+		if last > 1<<40+g.ringsOffset() {
+			t.Errorf("%+v: counters reach into the rings", g)
+		}
+		if end := l.Rings + uint64(l.CPUMask)*l.RingStride + RingData + 2*l.RingSize; end > 1<<40+g.MemSize() {
+			t.Errorf("%+v: rings reach outside", g)
+		}
+	}
+	for _, g := range []Geometry{{}, {0, 4096, 1}, {1, 0, 1}, {1, 4096, 0}, {1, 5000, 1}, {1 << 20, 4096, 1}, {1, 4096, 1 << 30}, {1, 2048, 1}, {1, -1, 1}} {
+		if g.check() == nil {
+			t.Errorf("%+v accepted", g)
+		}
+		if _, err := Map(-1, g); err == nil {
+			t.Errorf("%+v mapped", g)
+		}
+	}
+}
+
+func TestParsePossible(t *testing.T) {
+	for list, want := range map[string]int{"0\n": 1, "0-3": 4, "0-3,8-11\n": 12, "5": 6, "": 0, "x": 0, "0-99999999": 0, "-1": 2} {
+		got, err := ParsePossible(list)
+		if (err != nil) != (want == 0) || got != want {
+			t.Errorf("%q: %d, %v; want %d", list, got, err, want)
+		}
+	}
+}
+
+func TestMapErrors(t *testing.T) {
+	g := geometry(t, 1, 4096, 1)
+	fd, err := unix.MemfdCreate("ring-test", unix.MFD_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	if _, err := Map(fd, g); err == nil || !strings.Contains(err.Error(), "0 bytes where") {
+		t.Errorf("a file that is too short: %v", err)
+	}
+	if err := Prepare(fd, g); err != nil {
+		t.Errorf("a file that cannot be sealed: %v", err)
+	}
+}
+
+// record is a decoded test record.
+type record struct {
+	site        uint32
+	tsc, thread uint64
+	fields      []uint64
+}
+
+func decode(t *testing.T, data []byte) []record {
+	t.Helper()
+	var out []record
+	for len(data) > 0 {
+		size := binary.LittleEndian.Uint32(data)
+		if size < RecHeader || int(size) > len(data) {
+			t.Fatalf("record of %d bytes in %d", size, len(data))
+		}
+		r := record{
+			site:   binary.LittleEndian.Uint32(data[RecSite:]) - 1,
+			tsc:    binary.LittleEndian.Uint64(data[RecTSC:]),
+			thread: binary.LittleEndian.Uint64(data[RecThread:]),
+		}
+		for o := RecHeader; o < int(size); o += 8 {
+			r.fields = append(r.fields, binary.LittleEndian.Uint64(data[o:]))
+		}
+		out = append(out, r)
+		data = data[size:]
+	}
+	return out
+}
+
+func TestWrap(t *testing.T) {
+	s := newShared(t, geometry(t, 2, 4096, 3))
+	r, w := NewReader(s), newWriter(s, 2, nil)
+	var buf []byte
+	for i := range uint64(10000) {
+		if !w.write(1, i, 7, i, ^i, i*i) {
+			t.Fatal("full")
+		}
+		if i%13 == 0 {
+			var st State
+			buf, st = r.Drain(1, buf)
+			if st != Empty || s.Used(1) != 0 {
+				t.Fatalf("state %v, %d used", st, s.Used(1))
+			}
+		}
+	}
+	buf, _ = r.Drain(1, buf)
+	recs := decode(t, buf)
+	if len(recs) != 10000 {
+		t.Fatalf("%d records", len(recs))
+	}
+	for i, rec := range recs {
+		i := uint64(i)
+		if rec.site != 2 || rec.tsc != i || rec.thread != 7 || rec.fields[0] != i || rec.fields[1] != ^i || rec.fields[2] != i*i {
+			t.Fatalf("record %d is %+v", i, rec)
+		}
+	}
+	if st := r.Stats(); st.Records != 10000 || st.Bytes != uint64(len(buf)) || st.Corrupt != 0 || st.Torn != 0 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// TestHammer: goroutines of all sites write to all rings, give way at random
+// between any two steps, and change rings as migrating threads do, while
+// readers drain. Every record arrives once, whole, in the order of its writer;
+// what does not fit is counted exactly.
+func TestHammer(t *testing.T) {
+	const writers, sites = 16, 3
+	perWriter := 20000
+	if testing.Short() {
+		perWriter = 2000
+	}
+	s := newShared(t, geometry(t, 4, 4096, sites))
+	r := NewReader(s)
+	var lost atomic.Uint64
+	var wg sync.WaitGroup
+	for id := range uint64(writers) {
+		wg.Go(func() {
+			rnd := rand.New(rand.NewPCG(id, 1))
+			site := uint32(id % sites)
+			w := newWriter(s, site, func() {
+				if rnd.IntN(50) == 0 {
+					runtime.Gosched()
+				}
+			})
+			for seq := range uint64(perWriter) {
+				fields := make([]uint64, 1+rnd.IntN(12))
+				for i := range fields {
+					fields[i] = id<<48 | seq<<8 | uint64(i)
+				}
+				if !w.write(rnd.IntN(4), seq, id, fields...) {
+					lost.Add(1)
+				}
+			}
+		})
+	}
+	var done atomic.Bool
+	out := make([][]byte, 4)
+	var readers sync.WaitGroup
+	for cpu := range out {
+		readers.Go(func() {
+			for {
+				stop := done.Load()
+				var st State
+				out[cpu], st = r.Drain(cpu, out[cpu])
+				if stop && st == Empty {
+					return
+				}
+				runtime.Gosched()
+			}
+		})
+	}
+	wg.Wait()
+	done.Store(true)
+	readers.Wait()
+
+	got := uint64(0)
+	var seen [writers]map[uint64]bool
+	for i := range seen {
+		seen[i] = map[uint64]bool{}
+	}
+	for _, data := range out {
+		var last [writers]int64
+		for i := range last {
+			last[i] = -1
+		}
+		for _, rec := range decode(t, data) {
+			id, seq := rec.thread, rec.tsc
+			if rec.site != uint32(id%sites) || seen[id][seq] || int64(seq) <= last[id] {
+				t.Fatalf("record %+v: twice or out of order", rec)
+			}
+			seen[id][seq], last[id] = true, int64(seq)
+			for i, f := range rec.fields {
+				if f != id<<48|seq<<8|uint64(i) {
+					t.Fatalf("record %+v is torn", rec)
+				}
+			}
+			got++
+		}
+	}
+	counted := uint64(0)
+	for site := range uint32(sites) {
+		counted += s.Counter(site, CounterLost)
+	}
+	if counted != lost.Load() || got+counted != writers*uint64(perWriter) {
+		t.Errorf("%d read and %d counted lost (%d were) of %d", got, counted, lost.Load(), writers*perWriter)
+	}
+	if st := r.Stats(); st.Records != got || st.Corrupt != 0 {
+		t.Errorf("%+v", st)
+	}
+	t.Logf("%d read, %d lost", got, counted)
+}
+
+func TestCounters(t *testing.T) {
+	s := newShared(t, geometry(t, 3, 4096, 200))
+	w := newWriter(s, 199, nil)
+	for cpu := range 4 {
+		for range cpu + 1 {
+			w.count(cpu, CounterFalse)
+		}
+	}
+	w.count(3, CounterCondFault)
+	if n := s.Counter(199, CounterFalse); n != 10 {
+		t.Errorf("false: %d", n)
+	}
+	if n := s.Counter(199, CounterCondFault); n != 1 {
+		t.Errorf("faults: %d", n)
+	}
+	if s.Counter(198, CounterFalse)+s.Counter(199, CounterLost)+s.Counter(200, 0)+s.Counter(0, 9)+s.Counter(0, -1) != 0 {
+		t.Error("a counter that nobody counted")
+	}
+}
+
+// TestRecover: writers die at every step; what was committed is read.
+func TestRecover(t *testing.T) {
+	for _, known := range []bool{true, false} {
+		for seed := range uint64(300) {
+			rnd := rand.New(rand.NewPCG(seed, 2))
+			s := newShared(t, geometry(t, 1, 4096, 2))
+			r := NewReader(s)
+			w := []*writer{newWriter(s, 0, nil), newWriter(s, 1, nil)}
+			sizes := []int{2, 5}
+			if known {
+				r.SetSize(0, RecHeader+8*sizes[0])
+				r.SetSize(1, RecHeader+8*sizes[1])
+			}
+			var want []uint64
+			holes := uint64(0)
+			for i := range uint64(60) {
+				site := rnd.IntN(2)
+				// Field data that looks like a header, to mislead the search.
+				fake := uint64(RecHeader+8*sizes[rnd.IntN(2)]) | uint64(1+rnd.IntN(2))<<32
+				if !known {
+					fake = rnd.Uint64() | 1<<63
+				}
+				fields := make([]uint64, sizes[site])
+				for j := range fields {
+					fields[j] = fake
+				}
+				if rnd.IntN(4) == 0 { // dies
+					room := w[site].reserve(0, uint64(RecHeader+8*sizes[site]))
+					if room == 0 {
+						continue
+					}
+					holes++
+					if rnd.IntN(2) == 0 {
+						*at(room + RecTSC) = 1<<44 + i
+						*at(room + RecHeader) = fake
+					}
+					continue
+				}
+				if w[site].write(0, 1<<44+i, 1, fields...) {
+					want = append(want, 1<<44+i)
+				}
+				if rnd.IntN(20) == 0 {
+					break
+				}
+			}
+			data := r.Recover(0, nil)
+			var got []uint64
+			for _, rec := range decode(t, data) {
+				got = append(got, rec.tsc)
+			}
+			if len(got) != len(want) {
+				t.Fatalf("seed %d: %d records of %d", seed, len(got), len(want))
+			}
+			for i := range got {
+				if got[i] != want[i] {
+					t.Fatalf("seed %d: record %d is %d, want %d", seed, i, got[i], want[i])
+				}
+			}
+			st := r.Stats()
+			if st.Torn > holes || (st.Torn == 0) != (holes == 0) || st.Corrupt != 0 {
+				t.Errorf("seed %d: %+v with %d holes", seed, st, holes)
+			}
+			if s.Used(0) != 0 {
+				t.Errorf("seed %d: %d bytes left", seed, s.Used(0))
+			}
+			for i, b := range s.mem[s.g.RingOffset(0)+RingData:][:s.g.RingSize] {
+				if b != 0 {
+					t.Fatalf("seed %d: byte %d of the free room is %#x", seed, i, b)
+				}
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// TestPending: a record under way holds back those behind it until it is committed.
+func TestPending(t *testing.T) {
+	s := newShared(t, geometry(t, 1, 4096, 1))
+	r, w := NewReader(s), newWriter(s, 0, nil)
+	w.write(0, 1, 1)
+	room := w.reserve(0, RecHeader)
+	w.write(0, 3, 1)
+	buf, st := r.Drain(0, nil)
+	if len(buf) != RecHeader || st != Pending {
+		t.Fatalf("%d bytes, state %v", len(buf), st)
+	}
+	if buf, st = r.Drain(0, buf); len(buf) != RecHeader || st != Pending {
+		t.Fatalf("%d bytes, state %v", len(buf), st)
+	}
+	atomic.StoreUint64(at(room), RecHeader|1<<32)
+	if buf, st = r.Drain(0, buf); len(buf) != 3*RecHeader || st != Empty {
+		t.Fatalf("%d bytes, state %v", len(buf), st)
+	}
+}
+
+// TestVandal: whatever the traced program writes into the rings, the reader
+// ends, stays inside and goes on with records written afterwards.
+func TestVandal(t *testing.T) {
+	s := newShared(t, geometry(t, 1, 4096, 2))
+	r, w := NewReader(s), newWriter(s, 1, nil)
+	r.SetSize(1, RecHeader+16)
+	rnd := rand.New(rand.NewPCG(3, 4))
+	ring := s.g.RingOffset(0)
+	for round := range 3000 {
+		for range rnd.IntN(4) {
+			off := ring + RingData + uint64(rnd.IntN(s.g.RingSize/8))*8
+			switch rnd.IntN(4) {
+			case 0:
+				*s.word(ring + RingReserved) = rnd.Uint64()
+			case 1:
+				*s.word(ring + RingConsumed) = rnd.Uint64()
+			case 2:
+				*s.word(off) = rnd.Uint64()
+			case 3:
+				*s.word(off) = uint64(rnd.IntN(64)) | uint64(rnd.IntN(4))<<32
+			}
+		}
+		w.write(0, 1, 1, 2, 3)
+		if rnd.IntN(2) == 0 {
+			r.Drain(0, nil)
+		} else {
+			r.Recover(0, nil)
+		}
+		if round%100 == 99 {
+			r.Recover(0, nil)
+			clear(s.mem[ring+RingData:][:s.g.RingSize])
+			if !w.write(0, 5, 6, 7, 8) {
+				t.Fatal("the ring stays full")
+			}
+			if recs := decode(t, r.Recover(0, nil)); len(recs) != 1 || recs[0].tsc != 5 || recs[0].fields[1] != 8 {
+				t.Fatalf("after the vandal: %+v", recs)
+			}
+		}
+	}
+}
+
+func BenchmarkDrain(b *testing.B) {
+	for _, fields := range []int{0, 2, 8} {
+		b.Run(map[int]string{0: "24B", 2: "40B", 8: "88B"}[fields], func(b *testing.B) {
+			s := newShared(b, geometry(b, 1, 1<<20, 1))
+			r, w := NewReader(s), newWriter(s, 0, nil)
+			r.SetSize(0, RecHeader+8*fields)
+			values := make([]uint64, fields)
+			buf := make([]byte, 0, 1<<20)
+			records := 0
+			b.ResetTimer()
+			b.StopTimer()
+			for range b.N {
+				for w.write(0, 1, 1, values...) {
+				}
+				b.StartTimer()
+				buf, _ = r.Drain(0, buf[:0])
+				b.StopTimer()
+				records += len(buf) / (RecHeader + 8*fields)
+			}
+			b.ReportMetric(float64(records)/b.Elapsed().Seconds()/1e6, "Mrecords/s")
+		})
+	}
+}

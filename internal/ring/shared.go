@@ -1,0 +1,110 @@
+package ring
+
+import (
+	"fmt"
+	"math"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Shared is the shared memory as jalon sees it.
+type Shared struct {
+	g   Geometry
+	mem []byte
+}
+
+// Prepare gives the memfd its size and, where the file was made with
+// MFD_ALLOW_SEALING, seals it: a traced program that finds the descriptor
+// cannot shrink the file and so make jalon fault.
+func Prepare(fd int, g Geometry) error {
+	if err := g.check(); err != nil {
+		return err
+	}
+	if err := unix.Ftruncate(fd, int64(g.FileSize())); err != nil {
+		return fmt.Errorf("giving the shared memory its size of %d bytes: %w", g.FileSize(), err)
+	}
+	seals := unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil && err != unix.EPERM && err != unix.EINVAL {
+		return fmt.Errorf("sealing the shared memory: %w", err)
+	}
+	return nil
+}
+
+// Map maps the file in jalon, mirrored rings included. The descriptor may be
+// closed afterwards.
+func Map(fd int, g Geometry) (*Shared, error) {
+	if err := g.check(); err != nil {
+		return nil, err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, fmt.Errorf("looking at the shared memory: %w", err)
+	}
+	if uint64(st.Size) < g.FileSize() {
+		return nil, fmt.Errorf("the shared memory has %d bytes where %d are needed", st.Size, g.FileSize())
+	}
+	size := uintptr(g.MemSize())
+	base, err := unix.MmapPtr(-1, 0, nil, size, unix.PROT_NONE,
+		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
+	if err != nil {
+		return nil, fmt.Errorf("reserving %d bytes of address space for the buffers: %w", size, err)
+	}
+	for _, m := range g.Maps() {
+		_, err := unix.MmapPtr(fd, int64(m.File), unsafe.Add(base, m.Mem), uintptr(m.Len),
+			unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_FIXED)
+		if err != nil {
+			_ = unix.MunmapPtr(base, size)
+			return nil, fmt.Errorf("mapping the buffers (vm.max_map_count limits the number of mappings, RLIMIT_AS their size): %w", err)
+		}
+	}
+	return &Shared{g: g, mem: unsafe.Slice((*byte)(base), size)}, nil
+}
+
+// Close unmaps the memory. Readers and Deadman's pointer must not be used afterwards.
+func (s *Shared) Close() error {
+	if s.mem == nil {
+		return nil
+	}
+	err := unix.MunmapPtr(unsafe.Pointer(&s.mem[0]), uintptr(len(s.mem)))
+	s.mem = nil
+	if err != nil {
+		return fmt.Errorf("unmapping the buffers: %w", err)
+	}
+	return nil
+}
+
+// Geometry returns the geometry the memory was mapped with.
+func (s *Shared) Geometry() Geometry { return s.g }
+
+func (s *Shared) word(off uint64) *uint64 { return (*uint64)(unsafe.Pointer(&s.mem[off])) }
+
+// Deadman returns the futex word of the dead man's switch.
+func (s *Shared) Deadman() *uint32 {
+	return (*uint32)(unsafe.Pointer(&s.mem[ControlDeadman]))
+}
+
+// Counter sums a counter of a site over all CPUs. Sites without counters give 0.
+func (s *Shared) Counter(site uint32, counter int) uint64 {
+	if uint64(site) >= uint64(s.g.Sites) || counter < 0 || counter >= CountersPerSite {
+		return 0
+	}
+	sum := uint64(0)
+	for cpu := range s.g.Rings() {
+		sum += atomic.LoadUint64(s.word(s.g.CounterOffset(cpu, site, counter)))
+	}
+	return sum
+}
+
+// Used returns how many bytes of a ring wait for the reader, committed or not.
+func (s *Shared) Used(cpu int) uint64 {
+	ring := s.g.RingOffset(cpu)
+	// consumed first: the other order could see it pass an old reserved.
+	consumed := atomic.LoadUint64(s.word(ring + RingConsumed))
+	used := atomic.LoadUint64(s.word(ring+RingReserved)) - consumed
+	if used > math.MaxInt64 {
+		return 0
+	}
+	return min(used, uint64(s.g.RingSize))
+}
