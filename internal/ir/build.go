@@ -55,11 +55,25 @@ func (b *Builder) newValue(c Class) Value {
 // Class returns the class of v.
 func (b *Builder) Class(v Value) Class { return b.p.Classes[v] }
 
-// Emit appends i without a result. Unused operands of i must be None; use the
-// zero-argument helpers below where they fit.
+// Emit appends i. Fields that the operation does not have (Dst, A, B, Fault)
+// are set to None and NoBlock, whatever i says. An operation that may fault and
+// shall not needs an explicit NoBlock.
 func (b *Builder) Emit(i Instr) {
 	if b.cur == nil {
 		panic("BUG: ir: emit after the terminator")
+	}
+	info := i.Op.Info()
+	if info.Result == NoResult {
+		i.Dst = None
+	}
+	if info.A == NoOperand {
+		i.A = None
+	}
+	if info.B == NoOperand {
+		i.B = None
+	}
+	if !info.MayFault {
+		i.Fault = NoBlock
 	}
 	b.cur.Instrs = append(b.cur.Instrs, i)
 }

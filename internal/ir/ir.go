@@ -46,7 +46,7 @@ const (
 
 	// Sources.
 	Const  // Imm (I64)
-	FConst // the F64 or F32 whose bits are Imm; the class is that of Dst
+	FConst // the F64 or F32 whose bits are Imm (F32: zero-extended); the class is that of Dst
 	Reg    // register Imm at the site, 64 bits: DWARF numbers 0-15, 16 = rip, 49 = rflags, 58 = fs_base, 59 = gs_base
 	FReg   // low lane of xmm register Imm (0-15); the class is that of Dst
 
@@ -79,7 +79,8 @@ const (
 	ULt
 	ULe
 
-	// Floating point; A, B and (for arithmetic) Dst have the same class.
+	// Floating point; A, B and (for arithmetic) Dst have the same class. What NaNs
+	// give is defined bit for bit, see float.go; so FAdd and FMul do not commute.
 	FAdd
 	FSub
 	FMul
@@ -90,36 +91,56 @@ const (
 	FLt
 	FLe
 	// Conversions.
-	FToF  // F32 <-> F64: from A's class to Dst's
+	FToF  // F32 <-> F64: from A's class to Dst's, which is the other one
 	SToF  // signed I64 to Dst's class
 	UToF  // unsigned I64 to Dst's class
 	FToS  // truncate to signed I64; out of range or NaN gives 0x8000000000000000 (as cvttsd2si)
-	FToU  // truncate to unsigned I64: below 2^63 as FToS, else FToS(A - 2^63) xor 2^63
+	FToU  // truncate to unsigned I64: from 2^63 on FToS(A - 2^63) xor 2^63, else (NaN too) as FToS
 	FBits // the bits of A as an integer (F32: zero-extended)
 	BitsF // the low bits of A as Dst's class
 
-	// Memory of the traced program. Address = A + Imm. When it cannot be read,
-	// control leaves to block Fault whose first and only parameter is the
-	// address of the first byte of the access. Fault NoBlock: the address is
-	// known to be readable (stack slot, static data); a fault there is a bug.
+	// Memory of the traced program. Address = A + Imm, modulo 2^64; memory does
+	// not go on at 0 behind the last byte of the address space. When any byte
+	// that the operation needs cannot be read, control leaves to block Fault
+	// whose first and only parameter is the address of the first byte of the
+	// access (not that of the unreadable byte), and Dst is not defined.
+	// Fault NoBlock: the address is known to be readable (stack slot, static
+	// data); a fault there is a bug.
 	Load  // W 1, 2, 4, 8 bytes; zero-extended, or sign-extended when Signed
 	FLoad // 4 or 8 bytes by Dst's class
-	StrEq // 1 when the NUL-terminated string at A+Imm equals Data, else 0; reads no further than the first difference
+	StrEq // 1 when the NUL-terminated string at A+Imm equals Data (which holds no NUL), else 0; needs no byte after the first difference
 
-	// The record. Exactly one Reserve lies on every path to a Put*, Copy* or Commit.
+	// The record. Exactly one Reserve lies on every path to a Put*, Copy* or
+	// Commit, and exactly one Commit on every path from there to an Exit (a room
+	// never committed would stop the reader). Offsets count from the start of the
+	// record; the first RecordHeader bytes belong to the backend. In a Copy*
+	// the address is A: Imm is the offset. The bytes of a Counted slot behind its
+	// length are not promised, and nothing of a slot after a fault edge was taken.
+	// Aux may be 0: nothing is read then and nothing faults.
 	Reserve // room for Imm bytes (a multiple of 8) with header; when the ring is full: count CounterLost and exit. All bytes of the room read as zero
 	Put     // store the low W bytes of A at record offset Imm
 	FPut    // store A (4 or 8 bytes by class) at record offset Imm
 	PutReg  // store W (1, 2, 4, 8 or 16) bytes of xmm register Aux at record offset Imm
 	Copy    // copy Aux bytes from address A to record offset Imm (a Fixed slot). Fault: nothing is promised of the slot
-	CopyN   // copy B bytes, at most Aux, from A to a Counted slot at Imm (u32 length, u32 flags, bytes); more than Aux sets flag 1. Fault edge as Copy
-	CopyStr // copy the string at A up to NUL (not stored) or Aux bytes (then flag 1) to a Counted slot at Imm. Fault edge when the first byte is unreadable; a later unreadable byte ends the string with flag 2
-	CopyMax // copy as many readable bytes from A on as there are, at most Aux, to a Counted slot at Imm; never faults
+	CopyN   // copy B bytes (unsigned), at most Aux, from A to a Counted slot at Imm (u32 length, u32 flags, bytes); more than Aux sets flag 1. Fault edge as Copy
+	CopyStr // copy the string at A up to NUL (not stored) or Aux bytes (then flag 1, whatever byte follows) to a Counted slot at Imm. Fault edge when the first byte is unreadable; a later unreadable byte ends the string with flag 2
+	CopyMax // copy as many readable bytes from A on as there are, at most Aux, to a Counted slot at Imm (flags 0); never faults
 	Commit  // publish the record
 
-	Count // counter Imm of this site += 1 (see package ring)
+	Count // counter Imm (0-3) of this site += 1 (see package ring)
 
 	NumOps
+)
+
+// Bounds of a record, in bytes. RecordHeader is package ring's RecHeader; a test
+// holds them equal.
+const (
+	RecordHeader = 24
+	MaxRecord    = 1 << 20
+	// Counters is how many counters a site has.
+	Counters = 4
+	// CounterLost is the counter that a Reserve without room counts in.
+	CounterLost = 2
 )
 
 // Special numbers for Reg.
@@ -164,7 +185,8 @@ type Term struct {
 	Kind       TermKind
 	Cond       Value
 	Then, Else Edge
-	// Unlikely says that Then is rare (fault paths, error tests).
+	// Unlikely says that Then is rare (fault paths, error tests). It is not part
+	// of the meaning.
 	Unlikely bool
 }
 
@@ -173,7 +195,7 @@ type Block struct {
 	Params []Value
 	Instrs []Instr
 	Term   Term
-	Note   string // for listings: "condition", "field: p->x", ...
+	Note   string // for listings: "condition", "field: p->x", ...; one line
 }
 
 // Program is a hit program. Blocks[0] is the entry and has no parameters.

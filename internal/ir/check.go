@@ -1,0 +1,320 @@
+package ir
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Check reports the first way in which p is not a program:
+//
+//   - a field that its operation does not have, a width, class, register or
+//     number that is not allowed (table Ops);
+//   - a value defined twice, or used where its definition does not dominate;
+//   - an edge that does not lead forward, or whose arguments do not fit the
+//     parameters; a fault edge to a block without its one I64 parameter;
+//   - a record operation without exactly one Reserve before it on every path,
+//     or outside the reserved bytes; an Exit with a record not committed.
+//
+// Blocks that nothing leads to are allowed (Optimize removes them). A checked
+// program makes eval and the backends neither panic nor loop.
+func Check(p *Program) error {
+	c := &checker{p: p}
+	for _, step := range []func(){c.shape, c.flow} {
+		if step(); c.err != nil {
+			return fmt.Errorf("ir: program %q: %w", p.Name, c.err)
+		}
+	}
+	return nil
+}
+
+type checker struct {
+	p     *Program
+	err   error
+	block BlockID
+	where string // of the present instruction, "" in a terminator
+	defs  bitset
+}
+
+func (c *checker) fail(format string, args ...any) {
+	if c.err != nil {
+		return
+	}
+	at := fmt.Sprintf("b%d", c.block)
+	if c.where != "" {
+		at += ": " + c.where
+	}
+	c.err = fmt.Errorf("%s: %s", at, fmt.Sprintf(format, args...))
+}
+
+// shape checks what needs no knowledge of the flow of control.
+func (c *checker) shape() {
+	p := c.p
+	if len(p.Blocks) == 0 {
+		c.err = errors.New("no blocks")
+		return
+	}
+	for v, cl := range p.Classes {
+		if cl > F32 {
+			c.err = fmt.Errorf("v%d has unknown class %d", v, cl)
+			return
+		}
+	}
+	c.defs = newBitset(len(p.Classes))
+	for id, b := range p.Blocks {
+		c.block, c.where = BlockID(id), ""
+		if b == nil {
+			c.fail("nil block")
+			return
+		}
+		if id == 0 && len(b.Params) > 0 {
+			c.fail("the entry has parameters")
+		}
+		for _, v := range b.Params {
+			c.define(v)
+		}
+	}
+	for id, b := range p.Blocks {
+		c.block = BlockID(id)
+		for i := range b.Instrs {
+			if c.err != nil {
+				return
+			}
+			c.where = p.InstrString(&b.Instrs[i])
+			c.instr(&b.Instrs[i])
+		}
+		c.where = ""
+		c.term(&b.Term)
+	}
+}
+
+func (c *checker) define(v Value) {
+	if !c.valid(v) {
+		c.fail("v%d is not a value of the program", v)
+		return
+	}
+	if c.defs.has(int(v)) {
+		c.fail("v%d is defined twice", v)
+		return
+	}
+	c.defs.add(int(v))
+}
+
+func (c *checker) valid(v Value) bool { return v >= 0 && int(v) < len(c.p.Classes) }
+
+func (c *checker) instr(i *Instr) {
+	info := i.Op.Info()
+	if info.Name == "" {
+		c.fail("unknown operation %d", i.Op)
+		return
+	}
+	if !info.Widths.Has(i.W) {
+		c.fail("width %d is not allowed", i.W)
+	}
+	if i.Signed && i.Op != Load {
+		c.fail("only loads are signed")
+	}
+	c.operand("A", i.A, info.A, None)
+	c.operand("B", i.B, info.B, i.A)
+	c.result(i, info)
+	c.fault(i, info)
+	if c.err != nil {
+		return
+	}
+	if f := immChecks[i.Op]; f != nil {
+		f(c, i)
+	} else if i.Imm != 0 && !info.Record && !info.Reads {
+		c.fail("Imm is not used")
+	}
+	if i.Aux != 0 && auxless(i.Op) {
+		c.fail("Aux is not used")
+	}
+	if i.Data != "" && i.Op != StrEq {
+		c.fail("Data is not used")
+	}
+	if info.Record {
+		c.slot(i)
+	}
+}
+
+func auxless(o Op) bool {
+	switch o {
+	case PutReg, Copy, CopyN, CopyStr, CopyMax:
+		return false
+	}
+	return true
+}
+
+func (c *checker) operand(name string, v Value, want Operand, a Value) {
+	switch {
+	case c.err != nil:
+	case want == NoOperand:
+		if v != None {
+			c.fail("operand %s must be None", name)
+		}
+	case !c.valid(v):
+		c.fail("operand %s is missing", name)
+	case want == IntOperand && c.p.Classes[v] != I64:
+		c.fail("operand %s is %s, not i64", name, c.p.Classes[v])
+	case want == FloatOperand && c.p.Classes[v] == I64:
+		c.fail("operand %s is i64, not a float", name)
+	case want == SameOperand && c.p.Classes[v] != c.p.Classes[a]:
+		c.fail("operand %s is %s, but A is %s", name, c.p.Classes[v], c.p.Classes[a])
+	}
+}
+
+func (c *checker) result(i *Instr, info *OpInfo) {
+	if c.err != nil {
+		return
+	}
+	if info.Result == NoResult {
+		if i.Dst != None {
+			c.fail("Dst must be None")
+		}
+		return
+	}
+	if c.define(i.Dst); c.err != nil {
+		return
+	}
+	got := c.p.Classes[i.Dst]
+	ok := true
+	switch info.Result {
+	case IntResult:
+		ok = got == I64
+	case FloatResult:
+		ok = got != I64
+	case SameResult:
+		ok = got == c.p.Classes[i.A]
+	case OtherResult:
+		ok = got != I64 && got != c.p.Classes[i.A]
+	}
+	if !ok {
+		c.fail("the result cannot be %s", got)
+	}
+}
+
+func (c *checker) fault(i *Instr, info *OpInfo) {
+	if i.Fault == NoBlock || c.err != nil {
+		return
+	}
+	if !info.MayFault {
+		c.fail("the operation has no fault edge")
+		return
+	}
+	if !c.forward(i.Fault) {
+		return
+	}
+	if ps := c.p.Blocks[i.Fault].Params; len(ps) != 1 || c.p.Classes[ps[0]] != I64 {
+		c.fail("the fault block b%d must have exactly one i64 parameter", i.Fault)
+	}
+}
+
+func (c *checker) forward(to BlockID) bool {
+	switch {
+	case to < 0 || int(to) >= len(c.p.Blocks):
+		c.fail("there is no block b%d", to)
+	case to <= c.block:
+		c.fail("the edge to b%d does not lead forward", to)
+	default:
+		return true
+	}
+	return false
+}
+
+// immChecks are the rules for Imm of the operations that have any.
+var immChecks = map[Op]func(c *checker, i *Instr){
+	Const: func(*checker, *Instr) {},
+	FConst: func(c *checker, i *Instr) {
+		if c.p.Classes[i.Dst] == F32 && (i.Imm < 0 || i.Imm > math.MaxUint32) {
+			c.fail("the bits of an f32 do not fit 32 bits")
+		}
+	},
+	Reg: func(c *checker, i *Instr) {
+		if RegName(i.Imm) == "" {
+			c.fail("there is no register %d", i.Imm)
+		}
+	},
+	FReg: func(c *checker, i *Instr) {
+		if i.Imm < 0 || i.Imm > 15 {
+			c.fail("there is no xmm%d", i.Imm)
+		}
+	},
+	Count: func(c *checker, i *Instr) {
+		if i.Imm < 0 || i.Imm >= Counters {
+			c.fail("there is no counter %d", i.Imm)
+		}
+	},
+	StrEq: func(c *checker, i *Instr) {
+		for _, b := range []byte(i.Data) {
+			if b == 0 {
+				c.fail("Data holds a NUL")
+				return
+			}
+		}
+	},
+	Reserve: func(c *checker, i *Instr) {
+		if i.Imm < RecordHeader || i.Imm > MaxRecord || i.Imm%8 != 0 {
+			c.fail("the size must be a multiple of 8 from %d to %d", RecordHeader, MaxRecord)
+		}
+	},
+	PutReg: func(c *checker, i *Instr) {
+		if i.Aux < 0 || i.Aux > 15 {
+			c.fail("there is no xmm%d", i.Aux)
+		}
+	},
+}
+
+// slot checks what holds of a record operation whatever was reserved.
+func (c *checker) slot(i *Instr) {
+	if i.Op == Commit {
+		if i.Imm != 0 {
+			c.fail("Imm is not used")
+		}
+		return
+	}
+	if i.Aux < 0 || i.Aux > MaxRecord {
+		c.fail("the size %d is out of range", i.Aux)
+	}
+	if i.Imm < RecordHeader || i.Imm > MaxRecord {
+		c.fail("the record offset %d is out of range", i.Imm)
+	}
+}
+
+func (c *checker) term(t *Term) {
+	if c.err != nil {
+		return
+	}
+	switch t.Kind {
+	case Exit, Jump:
+		if t.Cond != None {
+			c.fail("only a branch has a condition")
+		}
+	case Branch:
+		if !c.valid(t.Cond) || c.p.Classes[t.Cond] != I64 {
+			c.fail("the condition is no i64 value")
+		}
+	default:
+		c.fail("unknown terminator %d", t.Kind)
+	}
+	t.edges(func(e *Edge) {
+		if c.err == nil && c.forward(e.To) {
+			c.args(e)
+		}
+	})
+}
+
+func (c *checker) args(e *Edge) {
+	params := c.p.Blocks[e.To].Params
+	if len(e.Args) != len(params) {
+		c.fail("the edge to b%d has %d arguments for %d parameters", e.To, len(e.Args), len(params))
+		return
+	}
+	for i, v := range e.Args {
+		switch {
+		case !c.valid(v):
+			c.fail("argument %d of the edge to b%d is missing", i, e.To)
+		case c.p.Classes[v] != c.p.Classes[params[i]]:
+			c.fail("argument %d of the edge to b%d is %s, not %s", i, e.To, c.p.Classes[v], c.p.Classes[params[i]])
+		}
+	}
+}

@@ -1,0 +1,209 @@
+// Package eval is the reference evaluator of package ir: it is the specification
+// that every backend is tested against. It is written to be read, not to be fast.
+//
+// Import rule: eval imports ir only.
+package eval
+
+import (
+	"fmt"
+
+	"github.com/jalon-trace/jalon/internal/ir"
+)
+
+// Memory is the traced program's memory.
+type Memory interface {
+	// Read copies the bytes from addr on into buf up to the first byte that
+	// cannot be read, and returns how many it copied.
+	Read(addr uint64, buf []byte) int
+}
+
+// Machine is the state at the site. Run does not change it.
+type Machine struct {
+	Regs [ir.RegGSBase + 1]uint64 // by DWARF number
+	XMM  [16][16]byte
+	Mem  Memory // nil: nothing can be read
+	// RecordRoom says that the ring has room for a record.
+	RecordRoom bool
+}
+
+// End is how a run ended.
+type End uint8
+
+// The ends.
+const (
+	// Exited: an Exit was reached.
+	Exited End = iota
+	// Full: a Reserve found no room and left.
+	Full
+	// BadAccess: an operation without a fault edge could not read. The
+	// program, or whoever said that the address is readable, is wrong;
+	// a backend promises nothing then.
+	BadAccess
+)
+
+func (e End) String() string {
+	return [...]string{"exited", "ring full", "bad access"}[e]
+}
+
+// Outcome is all that a run leaves behind.
+type Outcome struct {
+	// Record is the published record, ir.RecordHeader zero bytes at its head;
+	// nil when none was committed.
+	Record []byte
+	// Defined says of each byte of Record whether it is promised: false for the
+	// header, for bytes of a Counted slot behind its length, and for a slot whose
+	// copy took its fault edge (until something is put there again).
+	Defined  []bool
+	Counters [ir.Counters]uint64
+	Exit     End
+}
+
+// Diff describes the first difference between o and the record and counters of
+// another executor, "" when there is none. Bytes that are not promised are not
+// compared.
+func (o *Outcome) Diff(record []byte, counters [ir.Counters]uint64) string {
+	if counters != o.Counters {
+		return fmt.Sprintf("counters %v, want %v", counters, o.Counters)
+	}
+	if (record == nil) != (o.Record == nil) {
+		return fmt.Sprintf("record committed: %v, want %v", record != nil, o.Record != nil)
+	}
+	if len(record) != len(o.Record) {
+		return fmt.Sprintf("record of %d bytes, want %d", len(record), len(o.Record))
+	}
+	for i, defined := range o.Defined {
+		if defined && record[i] != o.Record[i] {
+			return fmt.Sprintf("record byte %d is %#02x, want %#02x", i, record[i], o.Record[i])
+		}
+	}
+	return ""
+}
+
+// run is a program in execution. Values are kept as their bits whatever their
+// class, so that no NaN changes by being moved about.
+type run struct {
+	p      *ir.Program
+	m      *Machine
+	values []uint64
+	record []byte
+	known  []bool
+	out    Outcome
+}
+
+// flow is what an instruction does to the flow of control.
+type flow uint8
+
+const (
+	next flow = iota
+	fault
+	stop // the hit is over; out.Exit says why
+)
+
+// Run executes p, which must be checked (ir.Check), on m.
+func Run(p *ir.Program, m *Machine) Outcome {
+	r := &run{p: p, m: m, values: make([]uint64, len(p.Classes))}
+	for b := p.Blocks[0]; b != nil; {
+		b = r.block(b)
+	}
+	return r.out
+}
+
+// block executes b and returns the block that follows, nil at the end.
+func (r *run) block(b *ir.Block) *ir.Block {
+	for n := range b.Instrs {
+		i := &b.Instrs[n]
+		switch r.step(i) {
+		case stop:
+			return nil
+		case fault:
+			if i.Fault == ir.NoBlock {
+				r.out.Exit = BadAccess
+				return nil
+			}
+			to := r.p.Blocks[i.Fault]
+			r.values[to.Params[0]] = r.address(i)
+			return to
+		}
+	}
+	switch t := &b.Term; {
+	case t.Kind == ir.Jump:
+		return r.follow(&t.Then)
+	case t.Kind == ir.Branch && r.values[t.Cond] != 0:
+		return r.follow(&t.Then)
+	case t.Kind == ir.Branch:
+		return r.follow(&t.Else)
+	}
+	return nil
+}
+
+// follow passes the arguments of e, all of them read before any is written.
+func (r *run) follow(e *ir.Edge) *ir.Block {
+	to := r.p.Blocks[e.To]
+	args := make([]uint64, len(e.Args))
+	for i, v := range e.Args {
+		args[i] = r.values[v]
+	}
+	for i, v := range to.Params {
+		r.values[v] = args[i]
+	}
+	return to
+}
+
+// step executes one instruction: the pure ones by ir.Compute, the others by table.
+func (r *run) step(i *ir.Instr) flow {
+	if f := steps[i.Op]; f != nil {
+		return f(r, i)
+	}
+	var a, b uint64
+	if i.A != ir.None {
+		a = r.values[i.A]
+	}
+	if i.B != ir.None {
+		b = r.values[i.B]
+	}
+	v, ok := ir.Compute(i.Op, i.W, r.p.OpClass(i), a, b)
+	if !ok {
+		panic("BUG: eval: no meaning for " + r.p.InstrString(i))
+	}
+	r.values[i.Dst] = v
+	return next
+}
+
+// steps has the operations that ir.Compute does not know. A test holds that
+// the two together know all.
+var steps map[ir.Op]func(r *run, i *ir.Instr) flow
+
+// In init because the functions refer to the table through run.step.
+func init() {
+	steps = map[ir.Op]func(r *run, i *ir.Instr) flow{
+		ir.Const:  func(r *run, i *ir.Instr) flow { return r.set(i, uint64(i.Imm)) },
+		ir.FConst: func(r *run, i *ir.Instr) flow { return r.set(i, uint64(i.Imm)) },
+		ir.Reg:    func(r *run, i *ir.Instr) flow { return r.set(i, r.m.Regs[i.Imm]) },
+		ir.FReg: func(r *run, i *ir.Instr) flow {
+			lane := r.m.XMM[i.Imm][:r.p.Classes[i.Dst].Bytes()]
+			return r.set(i, little(lane))
+		},
+
+		ir.Load:  (*run).load,
+		ir.FLoad: (*run).fload,
+		ir.StrEq: (*run).streq,
+
+		ir.Reserve: (*run).reserve,
+		ir.Put:     func(r *run, i *ir.Instr) flow { return r.put(i, r.values[i.A], int(i.W)) },
+		ir.FPut: func(r *run, i *ir.Instr) flow {
+			return r.put(i, r.values[i.A], int(r.p.Classes[i.A].Bytes()))
+		},
+		ir.PutReg:  (*run).putreg,
+		ir.Copy:    (*run).copy,
+		ir.CopyN:   (*run).copyn,
+		ir.CopyStr: (*run).copystr,
+		ir.CopyMax: (*run).copymax,
+		ir.Commit:  (*run).commit,
+		ir.Count:   func(r *run, i *ir.Instr) flow { r.out.Counters[i.Imm]++; return next },
+	}
+}
+
+func (r *run) set(i *ir.Instr, v uint64) flow {
+	r.values[i.Dst] = v
+	return next
+}

@@ -1,0 +1,108 @@
+package eval
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"github.com/jalon-trace/jalon/internal/ir"
+)
+
+func (r *run) reserve(i *ir.Instr) flow {
+	if !r.m.RecordRoom {
+		r.out.Counters[ir.CounterLost]++
+		r.out.Exit = Full
+		return stop
+	}
+	r.record = make([]byte, i.Imm)
+	r.known = make([]bool, i.Imm)
+	r.mark(ir.RecordHeader, i.Imm-ir.RecordHeader, true)
+	return next
+}
+
+// mark says of n bytes of the record from off on whether they are promised.
+func (r *run) mark(off, n int64, known bool) {
+	for k := range r.known[off : off+n] {
+		r.known[off+int64(k)] = known
+	}
+}
+
+// store writes b at off.
+func (r *run) store(off int64, b []byte) {
+	copy(r.record[off:], b)
+	r.mark(off, int64(len(b)), true)
+}
+
+func (r *run) put(i *ir.Instr, v uint64, n int) flow {
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], v)
+	r.store(i.Imm, b[:n])
+	return next
+}
+
+func (r *run) putreg(i *ir.Instr) flow {
+	r.store(i.Imm, r.m.XMM[i.Aux][:i.W])
+	return next
+}
+
+// forget takes back the promise for the slot of i.
+func (r *run) forget(i *ir.Instr) { r.mark(i.Imm, r.p.Slot(i), false) }
+
+// counted writes a Counted slot.
+func (r *run) counted(i *ir.Instr, b []byte, flags uint32) flow {
+	var head [ir.CountedHeader]byte
+	binary.LittleEndian.PutUint32(head[0:], uint32(len(b)))
+	binary.LittleEndian.PutUint32(head[4:], flags)
+	r.forget(i)
+	r.store(i.Imm, head[:])
+	r.store(i.Imm+ir.CountedHeader, b)
+	return next
+}
+
+func (r *run) copy(i *ir.Instr) flow {
+	b := r.read(r.values[i.A], i.Aux)
+	if int64(len(b)) < i.Aux {
+		r.forget(i)
+		return fault
+	}
+	r.store(i.Imm, b)
+	return next
+}
+
+func (r *run) copyn(i *ir.Instr) flow {
+	n, flags := i.Aux, uint32(0)
+	if b := r.values[i.B]; b > uint64(n) {
+		flags = ir.FlagTruncated
+	} else {
+		n = int64(b)
+	}
+	b := r.read(r.values[i.A], n)
+	if int64(len(b)) < n {
+		r.forget(i)
+		return fault
+	}
+	return r.counted(i, b, flags)
+}
+
+func (r *run) copystr(i *ir.Instr) flow {
+	b := r.read(r.values[i.A], i.Aux)
+	switch nul := bytes.IndexByte(b, 0); {
+	case nul >= 0:
+		return r.counted(i, b[:nul], 0)
+	case int64(len(b)) == i.Aux:
+		return r.counted(i, b, ir.FlagTruncated)
+	case len(b) == 0:
+		r.forget(i)
+		return fault
+	default:
+		return r.counted(i, b, ir.FlagUnreadable)
+	}
+}
+
+func (r *run) copymax(i *ir.Instr) flow {
+	return r.counted(i, r.read(r.values[i.A], i.Aux), 0)
+}
+
+func (r *run) commit(*ir.Instr) flow {
+	r.out.Record, r.out.Defined = r.record, r.known
+	return next
+}

@@ -1,0 +1,252 @@
+package irgen
+
+import (
+	"math/rand"
+
+	"github.com/jalon-trace/jalon/internal/ir"
+)
+
+// step emits an operation or a few.
+func (g *gen) step() {
+	type choice struct {
+		weight int
+		f      func()
+	}
+	choices := []choice{
+		{8, func() { g.arith() }},
+		{2, func() { g.unary() }},
+		{3, func() { g.extend() }},
+		{3, func() { g.compare() }},
+		{1, func() { g.source() }},
+		{4, func() { g.load() }},
+		{2, func() { g.streq() }},
+		{2, g.again},
+		{1, func() { g.emit(ir.Instr{Op: ir.Count, Imm: int64(g.r.Intn(ir.Counters))}) }},
+	}
+	if g.opt.Floats {
+		choices = append(choices,
+			choice{3, func() { g.floatArith(g.float()) }},
+			choice{2, func() { g.floatCompare() }},
+			choice{2, func() { g.fromFloat() }},
+			choice{2, func() { g.toFloat(g.float()) }},
+			choice{2, func() { g.fload(g.float()) }})
+	}
+	if g.state == inside {
+		choices = append(choices,
+			choice{10, g.put},
+			choice{1, g.putReg},
+			choice{2, g.copy}, choice{2, g.copyN}, choice{2, g.copyStr}, choice{2, g.copyMax})
+		if g.opt.Floats {
+			choices = append(choices, choice{3, g.fput})
+		}
+	}
+	sum := 0
+	for _, c := range choices {
+		sum += c.weight
+	}
+	n := g.r.Intn(sum)
+	for _, c := range choices {
+		if n -= c.weight; n < 0 {
+			c.f()
+			return
+		}
+	}
+}
+
+// value picks a value of class c.
+func (g *gen) value(c ir.Class) ir.Value {
+	if c == ir.I64 {
+		return g.int()
+	}
+	if v := g.pick(c); v != ir.None && g.r.Intn(6) != 0 {
+		return v
+	}
+	return g.floatSource(c)
+}
+
+// int picks an integer, mostly an existing one.
+func (g *gen) int() ir.Value {
+	if v := g.pick(ir.I64); v != ir.None && g.r.Intn(6) != 0 {
+		return v
+	}
+	return g.source()
+}
+
+// pick finds an available value of class c, recent ones more often; None
+// when there is none.
+func (g *gen) pick(c ir.Class) ir.Value {
+	var vs []ir.Value
+	for _, v := range g.avail {
+		if g.p.Classes[v] == c {
+			vs = append(vs, v)
+		}
+	}
+	if len(vs) == 0 {
+		return ir.None
+	}
+	if len(vs) > 4 && g.r.Intn(2) == 0 {
+		vs = vs[len(vs)-4:]
+	}
+	return vs[g.r.Intn(len(vs))]
+}
+
+func (g *gen) constant(v int64) ir.Value {
+	return g.def(ir.I64, ir.Instr{Op: ir.Const, Imm: v})
+}
+
+// source is a constant or a register.
+func (g *gen) source() ir.Value {
+	if g.r.Intn(2) == 0 {
+		if g.r.Intn(8) == 0 {
+			return g.constant(int64(g.r.Uint64()))
+		}
+		return g.constant(edge(g.r))
+	}
+	n := int64(g.r.Intn(16))
+	switch g.r.Intn(24) {
+	case 0:
+		if !g.opt.NoRIP {
+			n = ir.RegRIP
+		}
+	case 1:
+		if !g.opt.NoFlags {
+			n = ir.RegRFLAGS
+		}
+	case 2:
+		if g.opt.SegBase {
+			n = ir.RegFSBase + int64(g.r.Intn(2))
+		}
+	}
+	return g.def(ir.I64, ir.Instr{Op: ir.Reg, Imm: n})
+}
+
+func (g *gen) width() uint8 { return []uint8{4, 8}[g.r.Intn(2)] }
+
+// second is a second operand: a constant as often as not.
+func (g *gen) second() ir.Value {
+	if g.r.Intn(2) == 0 {
+		return g.constant(edge(g.r))
+	}
+	return g.int()
+}
+
+func (g *gen) bin(op ir.Op, w uint8, a, b ir.Value) ir.Value {
+	return g.def(ir.I64, ir.Instr{Op: op, W: w, A: a, B: b})
+}
+
+func (g *gen) arith() ir.Value {
+	op := ir.Add + ir.Op(g.r.Intn(int(ir.Sar-ir.Add)+1))
+	a, b := g.int(), g.second()
+	if g.r.Intn(12) == 0 {
+		a, b = b, a
+	}
+	if g.r.Intn(16) == 0 {
+		b = a
+	}
+	return g.bin(op, g.width(), a, b)
+}
+
+func (g *gen) unary() ir.Value {
+	op := []ir.Op{ir.Neg, ir.Not}[g.r.Intn(2)]
+	return g.def(ir.I64, ir.Instr{Op: op, W: g.width(), A: g.int()})
+}
+
+func (g *gen) extend() ir.Value {
+	op := []ir.Op{ir.SExt, ir.ZExt}[g.r.Intn(2)]
+	return g.def(ir.I64, ir.Instr{Op: op, W: []uint8{1, 2, 4}[g.r.Intn(3)], A: g.int()})
+}
+
+func (g *gen) compare() ir.Value {
+	op := ir.Eq + ir.Op(g.r.Intn(int(ir.ULe-ir.Eq)+1))
+	a, b := g.int(), g.second()
+	if g.r.Intn(12) == 0 {
+		a, b = b, a
+	}
+	if g.r.Intn(16) == 0 {
+		b = a
+	}
+	return g.bin(op, g.width(), a, b)
+}
+
+// again repeats an earlier operation whose operands are still there, so that
+// there is something to find for common subexpression elimination.
+func (g *gen) again() {
+	if len(g.done) == 0 {
+		return
+	}
+	i := g.done[g.r.Intn(len(g.done))]
+	if !g.has(i.A) || !g.has(i.B) {
+		return
+	}
+	if i.Fault != ir.NoBlock {
+		to, ok := g.faultTarget()
+		if !ok {
+			return
+		}
+		i.Fault = to
+	}
+	g.def(g.p.Classes[i.Dst], i)
+}
+
+func (g *gen) has(v ir.Value) bool {
+	if v == ir.None {
+		return true
+	}
+	for _, x := range g.avail {
+		if x == v {
+			return true
+		}
+	}
+	return false
+}
+
+func (g *gen) floatSource(c ir.Class) ir.Value {
+	switch g.r.Intn(3) {
+	case 0:
+		return g.def(c, ir.Instr{Op: ir.FReg, Imm: int64(g.r.Intn(16))})
+	case 1:
+		return g.toFloat(c)
+	}
+	bits := float64Bits(g.r)
+	if c == ir.F32 {
+		bits = float32Bits(g.r)
+	}
+	return g.def(c, ir.Instr{Op: ir.FConst, Imm: int64(bits)})
+}
+
+func (g *gen) floatArith(c ir.Class) ir.Value {
+	op := ir.FAdd + ir.Op(g.r.Intn(int(ir.FNeg-ir.FAdd)+1))
+	i := ir.Instr{Op: op, A: g.value(c), B: ir.None}
+	if op != ir.FNeg {
+		i.B = g.value(c)
+	}
+	return g.def(c, i)
+}
+
+func (g *gen) floatCompare() ir.Value {
+	op := ir.FEq + ir.Op(g.r.Intn(int(ir.FLe-ir.FEq)+1))
+	c := g.float()
+	return g.def(ir.I64, ir.Instr{Op: op, A: g.value(c), B: g.value(c)})
+}
+
+func (g *gen) fromFloat() ir.Value {
+	op := []ir.Op{ir.FToS, ir.FToU, ir.FBits}[g.r.Intn(3)]
+	return g.def(ir.I64, ir.Instr{Op: op, A: g.value(g.float())})
+}
+
+func (g *gen) toFloat(c ir.Class) ir.Value {
+	other := ir.F64 + ir.F32 - c
+	if v := g.pick(other); v != ir.None && g.r.Intn(3) == 0 {
+		return g.def(c, ir.Instr{Op: ir.FToF, A: v})
+	}
+	op := []ir.Op{ir.SToF, ir.UToF, ir.BitsF}[g.r.Intn(3)]
+	return g.def(c, ir.Instr{Op: op, A: g.int()})
+}
+
+// literal is a text to compare memory with; state.go fills memory with the like.
+func literal(r *rand.Rand) string {
+	if r.Intn(2) == 0 {
+		return "abcabcabcabcabcabc"[r.Intn(3):][:r.Intn(15)]
+	}
+	return randomText(r)
+}

@@ -1,0 +1,230 @@
+package ir
+
+// Operand says what an operation takes as A or B.
+type Operand uint8
+
+// The operands.
+const (
+	NoOperand    Operand = iota // the field is None
+	IntOperand                  // an I64
+	FloatOperand                // an F64 or F32
+	SameOperand                 // of A's class
+)
+
+// Result says what an operation gives in Dst.
+type Result uint8
+
+// The results.
+const (
+	NoResult    Result = iota // Dst is None
+	IntResult                 // an I64
+	FloatResult               // an F64 or F32: the class of Dst decides
+	SameResult                // of A's class
+	OtherResult               // the float class that A has not
+)
+
+// Widths is the set of widths that an operation allows: bit n for W == n. An
+// operation without a width has W 0.
+type Widths uint32
+
+const (
+	noWidth Widths = 1 << 0
+	w48            = 1<<4 | 1<<8
+	w124           = 1<<1 | 1<<2 | 1<<4
+	w1248          = w124 | 1<<8
+	w1to16         = w1248 | 1<<16
+)
+
+// Has reports whether the width is in the set.
+func (s Widths) Has(w uint8) bool { return w < 32 && s>>w&1 != 0 }
+
+// OpInfo is what is known of an operation without executing it.
+type OpInfo struct {
+	Name   string
+	A, B   Operand
+	Result Result
+	Widths Widths
+	// Pure operations depend on their operands, numbers and the state at the
+	// site only: equal ones give equal results, unused ones may be dropped.
+	Pure bool
+	// Reads marks the operations that read the traced program's memory. They
+	// may carry a fault edge when MayFault is set.
+	Reads, MayFault bool
+	// Record marks the operations that need a reserved record; Slot gives
+	// the bytes that one takes from record offset Imm on.
+	Record bool
+	// Commutes says that A and B may change places (the bits of a NaN included).
+	Commutes bool
+	// Negated is, for a comparison, the one that gives the opposite result for
+	// all operands, and Swapped says that it takes B and A. Invalid: there is none.
+	Negated Op
+	Swapped bool
+
+	// form is the order of the fields in the text form; see text.go.
+	form string
+}
+
+// Ops is the table of operations.
+var Ops = [NumOps]OpInfo{
+	Const:  {Name: "const", Result: IntResult, Widths: noWidth, Pure: true, form: "i"},
+	FConst: {Name: "fconst", Result: FloatResult, Widths: noWidth, Pure: true, form: "x"},
+	Reg:    {Name: "reg", Result: IntResult, Widths: noWidth, Pure: true, form: "r"},
+	FReg:   {Name: "freg", Result: FloatResult, Widths: noWidth, Pure: true, form: "m"},
+
+	Add:  binary("add", true),
+	Sub:  binary("sub", false),
+	Mul:  binary("mul", true),
+	SDiv: binary("sdiv", false),
+	UDiv: binary("udiv", false),
+	SRem: binary("srem", false),
+	URem: binary("urem", false),
+	And:  binary("and", true),
+	Or:   binary("or", true),
+	Xor:  binary("xor", true),
+	Shl:  binary("shl", false),
+	Shr:  binary("shr", false),
+	Sar:  binary("sar", false),
+	Neg:  unary("neg", w48),
+	Not:  unary("not", w48),
+	SExt: unary("sext", w124),
+	ZExt: unary("zext", w124),
+
+	Eq:  compare("eq", true, Ne, false),
+	Ne:  compare("ne", true, Eq, false),
+	SLt: compare("slt", false, SLe, true),
+	SLe: compare("sle", false, SLt, true),
+	ULt: compare("ult", false, ULe, true),
+	ULe: compare("ule", false, ULt, true),
+
+	FAdd: {Name: "fadd", A: FloatOperand, B: SameOperand, Result: SameResult, Widths: noWidth, Pure: true, form: "ab"},
+	FSub: {Name: "fsub", A: FloatOperand, B: SameOperand, Result: SameResult, Widths: noWidth, Pure: true, form: "ab"},
+	FMul: {Name: "fmul", A: FloatOperand, B: SameOperand, Result: SameResult, Widths: noWidth, Pure: true, form: "ab"},
+	FDiv: {Name: "fdiv", A: FloatOperand, B: SameOperand, Result: SameResult, Widths: noWidth, Pure: true, form: "ab"},
+	FNeg: {Name: "fneg", A: FloatOperand, Result: SameResult, Widths: noWidth, Pure: true, form: "a"},
+	FEq:  {Name: "feq", A: FloatOperand, B: SameOperand, Result: IntResult, Widths: noWidth, Pure: true, Commutes: true, Negated: FNe, form: "ab"},
+	FNe:  {Name: "fne", A: FloatOperand, B: SameOperand, Result: IntResult, Widths: noWidth, Pure: true, Commutes: true, Negated: FEq, form: "ab"},
+	FLt:  {Name: "flt", A: FloatOperand, B: SameOperand, Result: IntResult, Widths: noWidth, Pure: true, form: "ab"},
+	FLe:  {Name: "fle", A: FloatOperand, B: SameOperand, Result: IntResult, Widths: noWidth, Pure: true, form: "ab"},
+
+	FToF:  {Name: "ftof", A: FloatOperand, Result: OtherResult, Widths: noWidth, Pure: true, form: "a"},
+	SToF:  {Name: "stof", A: IntOperand, Result: FloatResult, Widths: noWidth, Pure: true, form: "a"},
+	UToF:  {Name: "utof", A: IntOperand, Result: FloatResult, Widths: noWidth, Pure: true, form: "a"},
+	FToS:  {Name: "ftos", A: FloatOperand, Result: IntResult, Widths: noWidth, Pure: true, form: "a"},
+	FToU:  {Name: "ftou", A: FloatOperand, Result: IntResult, Widths: noWidth, Pure: true, form: "a"},
+	FBits: {Name: "fbits", A: FloatOperand, Result: IntResult, Widths: noWidth, Pure: true, form: "a"},
+	BitsF: {Name: "bitsf", A: IntOperand, Result: FloatResult, Widths: noWidth, Pure: true, form: "a"},
+
+	Load:  {Name: "load", A: IntOperand, Result: IntResult, Widths: w1248, Reads: true, MayFault: true, form: "p"},
+	FLoad: {Name: "fload", A: IntOperand, Result: FloatResult, Widths: noWidth, Reads: true, MayFault: true, form: "p"},
+	StrEq: {Name: "streq", A: IntOperand, Result: IntResult, Widths: noWidth, Reads: true, MayFault: true, form: "ps"},
+
+	Reserve: {Name: "reserve", Widths: noWidth, form: "i"},
+	Put:     {Name: "put", A: IntOperand, Widths: w1248, Record: true, form: "@a"},
+	FPut:    {Name: "fput", A: FloatOperand, Widths: noWidth, Record: true, form: "@a"},
+	PutReg:  {Name: "putreg", Widths: w1to16, Record: true, form: "@X"},
+	Copy:    {Name: "copy", A: IntOperand, Widths: noWidth, Reads: true, MayFault: true, Record: true, form: "@an"},
+	CopyN:   {Name: "copyn", A: IntOperand, B: IntOperand, Widths: noWidth, Reads: true, MayFault: true, Record: true, form: "@abn"},
+	CopyStr: {Name: "copystr", A: IntOperand, Widths: noWidth, Reads: true, MayFault: true, Record: true, form: "@an"},
+	CopyMax: {Name: "copymax", A: IntOperand, Widths: noWidth, Reads: true, Record: true, form: "@an"},
+	Commit:  {Name: "commit", Widths: noWidth, Record: true},
+
+	Count: {Name: "count", Widths: noWidth, form: "i"},
+}
+
+func binary(name string, commutes bool) OpInfo {
+	return OpInfo{Name: name, A: IntOperand, B: IntOperand, Result: IntResult, Widths: w48, Pure: true, Commutes: commutes, form: "ab"}
+}
+
+func unary(name string, w Widths) OpInfo {
+	return OpInfo{Name: name, A: IntOperand, Result: IntResult, Widths: w, Pure: true, form: "a"}
+}
+
+func compare(name string, commutes bool, negated Op, swapped bool) OpInfo {
+	i := binary(name, commutes)
+	i.Negated, i.Swapped = negated, swapped
+	return i
+}
+
+// Info returns the properties of o; of an unknown operation the zero OpInfo.
+func (o Op) Info() *OpInfo {
+	if o >= NumOps {
+		o = Invalid
+	}
+	return &Ops[o]
+}
+
+// String returns the name of o in the text form.
+func (o Op) String() string {
+	if n := o.Info().Name; n != "" {
+		return n
+	}
+	return "invalid"
+}
+
+// String returns the name of c in the text form.
+func (c Class) String() string {
+	switch c {
+	case I64:
+		return "i64"
+	case F64:
+		return "f64"
+	case F32:
+		return "f32"
+	}
+	return "invalid"
+}
+
+// Bytes is the size of a value of class c.
+func (c Class) Bytes() int64 {
+	if c == F32 {
+		return 4
+	}
+	return 8
+}
+
+// IsCompare reports whether o gives 0 or 1 by comparing A with B.
+func (o Op) IsCompare() bool {
+	return o >= Eq && o <= ULe || o >= FEq && o <= FLe
+}
+
+// CountedHeader is the u32 length and u32 flags before the bytes of a Counted slot.
+const CountedHeader = 8
+
+// Flags of a Counted slot.
+const (
+	FlagTruncated  = 1 // there was more than the slot holds
+	FlagUnreadable = 2 // the string ran into memory that cannot be read
+)
+
+// Slot returns how many bytes of the record i writes from offset i.Imm on.
+// Operations that write none give 0.
+func (p *Program) Slot(i *Instr) int64 {
+	switch i.Op {
+	case Put, PutReg:
+		return int64(i.W)
+	case FPut:
+		return p.Classes[i.A].Bytes()
+	case Copy:
+		return i.Aux
+	case CopyN, CopyStr, CopyMax:
+		return CountedHeader + i.Aux
+	}
+	return 0
+}
+
+var regNames = map[int64]string{
+	0: "rax", 1: "rdx", 2: "rcx", 3: "rbx", 4: "rsi", 5: "rdi", 6: "rbp", 7: "rsp",
+	8: "r8", 9: "r9", 10: "r10", 11: "r11", 12: "r12", 13: "r13", 14: "r14", 15: "r15",
+	RegRIP: "rip", RegRFLAGS: "rflags", RegFSBase: "fs_base", RegGSBase: "gs_base",
+}
+
+var regNumbers = func() map[string]int64 {
+	m := map[string]int64{}
+	for n, s := range regNames {
+		m[s] = n
+	}
+	return m
+}()
+
+// RegName is the name of DWARF register n in the text form; "" when Reg cannot read it.
+func RegName(n int64) string { return regNames[n] }

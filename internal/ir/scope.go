@@ -1,0 +1,81 @@
+package ir
+
+// bitset is a set of small numbers.
+type bitset []uint64
+
+func newBitset(n int) bitset { return make(bitset, (n+63)/64) }
+
+func (s bitset) has(i int) bool { return s[i>>6]>>(i&63)&1 != 0 }
+func (s bitset) add(i int)      { s[i>>6] |= 1 << (i & 63) }
+
+func (s bitset) intersect(t bitset) {
+	for i := range s {
+		s[i] &= t[i]
+	}
+}
+
+func (s bitset) clone() bitset { return append(bitset(nil), s...) }
+
+// scope answers, while a program is walked in block order, which values are
+// defined on every way to the present point: definition dominates use. Because
+// all edges lead forward one walk is exact, and because an edge is recorded
+// where it leaves, a fault edge in the middle of a block carries just what was
+// defined before it.
+type scope struct {
+	p       *Program
+	in      []bitset // by block; nil until an edge leads there
+	now     bitset
+	defined bitset // everything defined so far in the walk, for unreachable blocks
+	reached bool
+}
+
+func newScope(p *Program) *scope {
+	s := &scope{p: p, in: make([]bitset, len(p.Blocks)), defined: newBitset(len(p.Classes))}
+	if len(p.Blocks) > 0 {
+		s.in[0] = newBitset(len(p.Classes))
+	}
+	return s
+}
+
+// enter moves to the start of block b, its parameters defined. In a block
+// that no edge reaches (dominance says nothing there) everything defined in
+// earlier blocks counts as available.
+func (s *scope) enter(b BlockID) {
+	s.now, s.in[b] = s.in[b], nil
+	s.reached = s.now != nil
+	if !s.reached {
+		s.now = s.defined.clone()
+	}
+	for _, v := range s.p.Blocks[b].Params {
+		s.define(v)
+	}
+}
+
+func (s *scope) define(v Value) {
+	s.now.add(int(v))
+	s.defined.add(int(v))
+}
+
+func (s *scope) has(v Value) bool { return s.now.has(int(v)) }
+
+// leave records an edge from the present point to block to.
+func (s *scope) leave(to BlockID) {
+	switch {
+	case !s.reached:
+	case s.in[to] == nil:
+		s.in[to] = s.now.clone()
+	default:
+		s.in[to].intersect(s.now)
+	}
+}
+
+// edges calls f for each edge of t.
+func (t *Term) edges(f func(e *Edge)) {
+	switch t.Kind {
+	case Jump:
+		f(&t.Then)
+	case Branch:
+		f(&t.Then)
+		f(&t.Else)
+	}
+}
