@@ -11,9 +11,10 @@ type State uint8
 
 // The states of a ring after Drain.
 const (
-	// Empty: at some time after the call began everything reserved was consumed.
+	// Empty: everything that was reserved when the call began is consumed, so
+	// what comes later was reserved later.
 	Empty State = iota
-	// Pending: a writer has reserved room and not committed yet, or there is more to read.
+	// Pending: a writer has reserved room and not committed yet.
 	Pending
 )
 
@@ -87,52 +88,64 @@ func (r *Reader) Stats() Stats {
 }
 
 // Drain appends the committed records of a CPU's ring to dst, one behind the
-// other as they are in the ring, at most one ring's worth, and frees their room.
+// other as they are in the ring, and frees their room. It reads no further than
+// what was reserved when it came and publishes its progress once: chasing the
+// writers would cost them a cache miss for every record.
 func (r *Reader) Drain(cpu int, dst []byte) ([]byte, State) {
 	rr := &r.rings[cpu]
-	n, last, records, damaged := r.committed(rr)
-	if n > 0 {
-		at := unsafe.Add(rr.data, rr.pos&(rr.size-1))
-		data := unsafe.Slice((*byte)(at), n)
-		dst = append(dst, data...)
-		rr.tsc = binary.LittleEndian.Uint64(data[last+RecTSC:])
-		clear(data)
-		rr.stats.Records += records
-		rr.stats.Bytes += n
-		rr.advance(n)
-	}
 	reserved := atomic.LoadUint64(rr.reserved)
-	if damaged || reserved-rr.pos > rr.size || reserved&7 != 0 {
+	limit := reserved - rr.pos
+	if limit > rr.size || limit&7 != 0 {
 		return dst, rr.resync()
 	}
-	if atomic.LoadUint64(rr.consumed) != rr.pos { // someone else wrote it
+	run := r.committed(rr, limit)
+	if run.n > 0 {
+		at := unsafe.Add(rr.data, rr.pos&(rr.size-1))
+		data := unsafe.Slice((*byte)(at), run.n)
+		dst = append(dst, data...)
+		rr.tsc = binary.LittleEndian.Uint64(data[run.last+RecTSC:])
+		clear(data)
+		rr.stats.Records += run.records
+		rr.stats.Bytes += run.n
+		rr.advance(run.n)
+	} else if atomic.LoadUint64(rr.consumed) != rr.pos { // something else wrote it
 		rr.advance(0)
 	}
-	if reserved != rr.pos {
+	switch {
+	case run.damaged:
+		return dst, rr.resync()
+	case run.n < limit:
 		return dst, Pending
 	}
 	return dst, Empty
 }
 
-// committed measures the run of committed records at the reader's position, the
-// last of which starts at last; damaged says that the run ends in something no
-// writer wrote.
-func (r *Reader) committed(rr *ringReader) (n, last, records uint64, damaged bool) {
+// run is a run of committed records.
+type run struct {
+	n       uint64 // bytes
+	last    uint64 // offset of its last record
+	records uint64
+	damaged bool // it ends in something no writer wrote
+}
+
+// committed measures the run of committed records at the reader's position.
+func (r *Reader) committed(rr *ringReader, limit uint64) (run run) {
 	at := unsafe.Add(rr.data, rr.pos&(rr.size-1))
-	for n < rr.size {
-		word := atomic.LoadUint64((*uint64)(unsafe.Add(at, n)))
+	for run.n < limit {
+		word := atomic.LoadUint64((*uint64)(unsafe.Add(at, run.n)))
 		if word == 0 {
-			return n, last, records, false
+			break
 		}
-		size := r.recordSize(word, rr.size-n)
+		size := r.recordSize(word, limit-run.n)
 		if size == 0 {
-			return n, last, records, true
+			run.damaged = true
+			break
 		}
-		last = n
-		n += size
-		records++
+		run.last = run.n
+		run.n += size
+		run.records++
 	}
-	return n, last, records, false
+	return run
 }
 
 // recordSize checks a header word and returns the record's size, 0 when no

@@ -1,0 +1,194 @@
+package event
+
+import (
+	"fmt"
+	"math"
+	"sort"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// TSC reads the processor's time stamp counter.
+func TSC() uint64
+
+// Clock converts time stamps (TSC ticks) to CLOCK_MONOTONIC nanoseconds. Between
+// two samples it interpolates, so it follows the kernel's own correction of the
+// clock; beyond the last it goes on with the latest rate. It is monotone:
+// a larger stamp never gives a smaller time, whenever it is asked.
+//
+// Refresh it before records are converted; then their stamps lie between samples.
+// It needs a TSC that runs at one rate on all CPUs (constant_tsc, nonstop_tsc).
+type Clock struct {
+	mu    sync.Mutex
+	nodes []node
+	// The furthest stamp beyond the last node that was converted, and its time:
+	// later nodes must not contradict it.
+	told   uint64
+	toldNS int64
+	wall   int64 // CLOCK_REALTIME - CLOCK_MONOTONIC at the start, ns
+	sample func() (tsc uint64, mono int64, err error)
+	now    func() uint64
+}
+
+// node starts a segment of the piecewise linear function.
+type node struct {
+	tsc  uint64
+	ns   int64
+	rate float64 // ns per tick from here on
+}
+
+const (
+	// minSpan is the least distance of two samples that a rate is computed
+	// from: 50 ns of uncertainty in 1 ms are 50 ppm, corrected by later samples.
+	minSpan = time.Millisecond
+	// maxNodes bounds the memory; older stamps use the oldest segment.
+	maxNodes = 1 << 14
+)
+
+// NewClock takes the first samples; this takes some two milliseconds.
+func NewClock() (*Clock, error) {
+	c, err := newClock(readClocks, TSC)
+	if err != nil {
+		return nil, err
+	}
+	var real, mono unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &mono); err != nil {
+		return nil, fmt.Errorf("reading the monotonic clock: %w", err)
+	}
+	if err := unix.ClockGettime(unix.CLOCK_REALTIME, &real); err != nil {
+		return nil, fmt.Errorf("reading the wall clock: %w", err)
+	}
+	c.wall = real.Nano() - mono.Nano()
+	return c, nil
+}
+
+func newClock(sample func() (uint64, int64, error), now func() uint64) (*Clock, error) {
+	c := &Clock{sample: sample, now: now}
+	t0, ns0, err := sample()
+	if err != nil {
+		return nil, err
+	}
+	for {
+		t1, ns1, err := sample()
+		if err != nil {
+			return nil, err
+		}
+		if ns1-ns0 < int64(2*minSpan) {
+			continue
+		}
+		if t1 <= t0 {
+			return nil, fmt.Errorf("the time stamp counter does not advance (%d, then %d)", t0, t1)
+		}
+		rate := float64(ns1-ns0) / float64(t1-t0)
+		c.nodes = []node{{t0, ns0, rate}, {t1, ns1, rate}}
+		return c, nil
+	}
+}
+
+// readClocks reads both clocks at one moment: the best of a few tries.
+func readClocks() (uint64, int64, error) {
+	var tsc uint64
+	var mono int64
+	best := uint64(math.MaxUint64)
+	for range 5 {
+		var ts unix.Timespec
+		before := TSC()
+		err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts)
+		after := TSC()
+		if err != nil {
+			return 0, 0, fmt.Errorf("reading the monotonic clock: %w", err)
+		}
+		if took := after - before; took < best {
+			best, tsc, mono = took, before+took/2, ts.Nano()
+		}
+	}
+	return tsc, mono, nil
+}
+
+// Refresh takes a further sample. Calls within a millisecond of the last do nothing.
+func (c *Clock) Refresh() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	tsc, ns, err := c.sample()
+	if err != nil {
+		return err
+	}
+	last := &c.nodes[len(c.nodes)-1]
+	if ns-last.ns < int64(minSpan) || tsc <= last.tsc {
+		return nil
+	}
+	if c.told >= tsc {
+		return nil // times beyond this sample have been given out
+	}
+	from := last
+	if c.told > last.tsc {
+		// What was told stays true: the function goes through it.
+		c.nodes = append(c.nodes, node{c.told, c.toldNS, last.rate})
+		from = &c.nodes[len(c.nodes)-1]
+	}
+	// The rate onwards is that of the samples, not of the segment, which may
+	// be short and make up for an error.
+	rate := float64(ns-last.ns) / float64(tsc-last.tsc)
+	ns = max(ns, from.ns)
+	from.rate = float64(ns-from.ns) / float64(tsc-from.tsc)
+	c.nodes = append(c.nodes, node{tsc, ns, rate})
+	if drop := len(c.nodes) - maxNodes; drop > 0 {
+		c.nodes = append(c.nodes[:0], c.nodes[drop+maxNodes/4:]...)
+	}
+	c.told = 0
+	return nil
+}
+
+// Mono converts a time stamp to CLOCK_MONOTONIC nanoseconds.
+func (c *Clock) Mono(tsc uint64) int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := len(c.nodes)
+	if last := &c.nodes[n-1]; tsc > last.tsc {
+		ns := saturate(last.ns, float64(tsc-last.tsc)*last.rate)
+		// Only a damaged record has a stamp of the future; it binds nobody.
+		if tsc > c.told && tsc <= c.now() {
+			c.told, c.toldNS = tsc, ns
+		}
+		return ns
+	}
+	// Most stamps lie in one of the last segments.
+	i := n - 2
+	for back := 0; i > 0 && c.nodes[i].tsc > tsc; i-- {
+		if back++; back == 8 {
+			i = sort.Search(i, func(k int) bool { return c.nodes[k].tsc > tsc }) // first after tsc
+			i = max(i-1, 0)
+			break
+		}
+	}
+	a, b := &c.nodes[i], &c.nodes[i+1]
+	if tsc < a.tsc { // before the first sample
+		return saturate(a.ns, -float64(a.tsc-tsc)*a.rate)
+	}
+	return min(saturate(a.ns, float64(tsc-a.tsc)*a.rate), b.ns)
+}
+
+// saturate adds, for stamps that a damaged record may hold too.
+func saturate(ns int64, delta float64) int64 {
+	sum := float64(ns) + delta
+	if sum >= math.MaxInt64 || sum <= math.MinInt64 {
+		return int64(math.Copysign(math.MaxInt64/2, sum))
+	}
+	return ns + int64(delta)
+}
+
+// Ticks converts a duration to TSC ticks by the latest rate.
+func (c *Clock) Ticks(d time.Duration) uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return uint64(float64(d) / c.nodes[len(c.nodes)-1].rate)
+}
+
+// Wall converts CLOCK_MONOTONIC nanoseconds to the wall clock as it was set when
+// the Clock was made: a clock set during the trace does not tear the trace apart.
+func (c *Clock) Wall(mono int64) time.Time { return time.Unix(0, mono+c.wall) }
+
+// WallOffset is what Wall adds, in nanoseconds.
+func (c *Clock) WallOffset() int64 { return c.wall }

@@ -1,0 +1,188 @@
+package event
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// fakeTime is a TSC of 2.5 GHz beside a clock whose rate changes, as NTP does.
+type fakeTime struct {
+	tsc  uint64
+	ns   float64
+	rate float64
+}
+
+func (f *fakeTime) pass(ticks uint64) {
+	f.tsc += ticks
+	f.ns += float64(ticks) * f.rate
+}
+
+func (f *fakeTime) clock(t testing.TB) *Clock {
+	c, err := newClock(func() (uint64, int64, error) {
+		f.pass(1000)
+		return f.tsc, int64(f.ns), nil
+	}, func() uint64 { return f.tsc })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestClockDrift: stamps between samples are exact though the rate changes by
+// 500 ppm, the most that the kernel does; answers are monotone in the stamps,
+// whether asked before or after the samples around them.
+func TestClockDrift(t *testing.T) {
+	for seed := range uint64(50) {
+		rnd := rand.New(rand.NewPCG(seed, 0))
+		f := &fakeTime{tsc: 1 << 40, ns: 1e15, rate: 0.4}
+		c := f.clock(t)
+		type told struct {
+			tsc uint64
+			ns  int64
+		}
+		var all []told
+		for range 300 {
+			f.rate = 0.4 * (1 + (rnd.Float64()-0.5)*1e-3)
+			var asked []told
+			for range rnd.IntN(5) {
+				f.pass(rnd.Uint64N(5e6))
+				if rnd.IntN(3) == 0 { // asked before the sample behind it
+					ns := c.Mono(f.tsc)
+					if diff := ns - int64(f.ns); diff < -100e3 || diff > 100e3 {
+						t.Fatalf("seed %d: extrapolated %d ns off", seed, diff)
+					}
+					all = append(all, told{f.tsc, ns})
+				} else {
+					asked = append(asked, told{f.tsc, int64(f.ns)})
+				}
+			}
+			f.pass(1e7)
+			if err := c.Refresh(); err != nil {
+				t.Fatal(err)
+			}
+			for _, a := range asked {
+				ns := c.Mono(a.tsc)
+				if diff := ns - a.ns; diff < -20e3 || diff > 20e3 {
+					t.Fatalf("seed %d: interpolated %d ns off", seed, diff)
+				}
+				all = append(all, told{a.tsc, ns})
+			}
+		}
+		byTSC := map[uint64]int64{}
+		var last told
+		for _, a := range all {
+			byTSC[a.tsc] = a.ns
+		}
+		for pass := range 2 {
+			keys := make([]told, 0, len(all))
+			for tsc, ns := range byTSC {
+				if pass == 1 {
+					ns = c.Mono(tsc) // asked again
+				}
+				keys = append(keys, told{tsc, ns})
+			}
+			last = told{}
+			sortTold(keys, func(a, b told) bool { return a.tsc < b.tsc })
+			for _, k := range keys {
+				if k.ns < last.ns {
+					t.Fatalf("seed %d: %d -> %d, but earlier %d -> %d", seed, k.tsc, k.ns, last.tsc, last.ns)
+				}
+				last = k
+			}
+		}
+	}
+}
+
+func sortTold[T any](s []T, less func(a, b T) bool) {
+	for i := range s {
+		for j := i; j > 0 && less(s[j], s[j-1]); j-- {
+			s[j], s[j-1] = s[j-1], s[j]
+		}
+	}
+}
+
+func TestClockFuture(t *testing.T) {
+	f := &fakeTime{tsc: 1 << 40, ns: 1e15, rate: 0.4}
+	c := f.clock(t)
+	c.Mono(^uint64(0)) // a damaged record
+	c.Mono(0)
+	f.pass(1e8)
+	if err := c.Refresh(); err != nil {
+		t.Fatal(err)
+	}
+	if diff := c.Mono(f.tsc) - int64(f.ns); diff < -10 || diff > 10 {
+		t.Errorf("%d ns off after a stamp of the future", diff)
+	}
+	for range 3 * maxNodes {
+		f.pass(1e7)
+		if err := c.Refresh(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(c.nodes) > maxNodes+1 {
+		t.Errorf("%d nodes", len(c.nodes))
+	}
+}
+
+// TestClockReal compares with the kernel's clock: what is read between two of
+// its readings is between them.
+func TestClockReal(t *testing.T) {
+	c, err := NewClock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	type sample struct {
+		before, after int64
+		tsc           uint64
+	}
+	var samples []sample
+	for range 2000 {
+		var a, b unix.Timespec
+		if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &a); err != nil {
+			t.Fatal(err)
+		}
+		tsc := TSC()
+		if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &b); err != nil {
+			t.Fatal(err)
+		}
+		samples = append(samples, sample{a.Nano(), b.Nano(), tsc})
+		if len(samples)%100 == 0 {
+			if err := c.Refresh(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	const off = 2000 // ns: half a reading of the clock at either end, on a busy machine
+	bad := 0
+	for _, s := range samples {
+		if ns := c.Mono(s.tsc); ns < s.before-off || ns > s.after+off {
+			bad++
+		}
+	}
+	if bad > len(samples)/50 {
+		t.Errorf("%d of %d are more than %d ns off", bad, len(samples), off)
+	}
+	if d := time.Since(c.Wall(c.Mono(TSC()))); d < -time.Second || d > time.Second {
+		t.Errorf("the wall clock is %v off", d)
+	}
+	if ticks := c.Ticks(time.Second); ticks < 1e8 || ticks > 1e11 {
+		t.Errorf("%d ticks a second", ticks)
+	}
+}
+
+func BenchmarkMono(b *testing.B) {
+	f := &fakeTime{tsc: 1 << 40, ns: 1e15, rate: 0.4}
+	c := f.clock(b)
+	for range 100 {
+		f.pass(1e8)
+		if err := c.Refresh(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for b.Loop() {
+		c.Mono(f.tsc - 1000)
+	}
+}

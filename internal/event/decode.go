@@ -1,0 +1,217 @@
+package event
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/jalon-trace/jalon/internal/ring"
+)
+
+// Record is a record as it came out of a ring.
+type Record struct {
+	CPU  int
+	TSC  uint64
+	Data []byte // with its header; valid until the callback that got it returns
+}
+
+// Site returns the site that wrote the record.
+func (r Record) Site() uint32 { return binary.LittleEndian.Uint32(r.Data[ring.RecSite:]) - 1 }
+
+// Thread returns the thread pointer of the thread that wrote the record.
+func (r Record) Thread() uint64 { return binary.LittleEndian.Uint64(r.Data[ring.RecThread:]) }
+
+// Event is a decoded record. Like Raw it is valid until the callback that got it
+// returns; it is used again for the next.
+type Event struct {
+	TimeNS int64  // CLOCK_MONOTONIC
+	TSC    uint64 // the stamp that TimeNS was made from
+	CPU    int
+	Pid    int
+	Tid    int // 0 when the thread is not known
+	Comm   string
+	Thread uint64 // thread pointer
+	Schema *Schema
+	Raw    []byte
+}
+
+// Decoder makes events of records. Its fields are set before use; Schemas may
+// grow between calls.
+type Decoder struct {
+	Clock   *Clock
+	Threads *Threads
+	Pid     int
+	Comm    string    // for threads that are not known
+	Schemas []*Schema // by site id; nil where a site is unknown
+}
+
+// Decode fills ev. The error says that the record and its schema do not fit.
+func (d *Decoder) Decode(r Record, ev *Event) error {
+	site := r.Site()
+	if uint64(site) >= uint64(len(d.Schemas)) || d.Schemas[site] == nil {
+		return fmt.Errorf("record of a site %d that does not exist", site)
+	}
+	s := d.Schemas[site]
+	if len(r.Data) != s.RecordSize {
+		return fmt.Errorf("record of %s has %d bytes instead of %d", s.Place, len(r.Data), s.RecordSize)
+	}
+	*ev = Event{TSC: r.TSC, CPU: r.CPU, Pid: d.Pid, Comm: d.Comm, Thread: r.Thread(), Schema: s, Raw: r.Data}
+	if d.Clock != nil {
+		ev.TimeNS = d.Clock.Mono(r.TSC)
+	}
+	if d.Threads != nil {
+		if th, ok := d.Threads.Lookup(ev.Thread, r.TSC); ok {
+			ev.Tid, ev.Comm = th.Tid, th.Comm
+		}
+	}
+	return nil
+}
+
+// Value is what an event has for a field, or why it has nothing.
+type Value struct {
+	Field     *Field
+	Status    Status // never Truncated: see below
+	Addr      uint64 // Unreadable: the address
+	Data      []byte // OK: the value's bytes; Regs and Stack: 18 words
+	Truncated bool   // OK, but there was more of it than its slot holds
+	// Str is what a char* points to, when the field has a slot for it.
+	Str *String
+	// Stack is the copy of the stack from the stack pointer up (kind Stack).
+	Stack []byte
+}
+
+// String is the string beside a char* value.
+type String struct {
+	Status    Status
+	Addr      uint64
+	Data      []byte
+	Truncated bool
+}
+
+// The flags of a Counted slot.
+const (
+	flagTruncated = 1
+	flagCut       = 2 // a later byte could not be read
+)
+
+const regsSize = 18 * 8
+
+// Value returns field i of the event. A slot that does not fit into the record
+// (a schema that is not this record's) reads as Unsupported.
+func (e *Event) Value(i int) Value {
+	f := &e.Schema.Fields[i]
+	v := Value{Field: f, Status: f.Static}
+	if f.Static != OK || f.Kind == Header {
+		return v
+	}
+	slot, ok := e.slot(f.Offset, f.Size)
+	if !ok {
+		v.Status = Unsupported
+		return v
+	}
+	v.Status, v.Truncated = e.status(f.StatusOffset)
+	if v.Status != OK {
+		if v.Status == Unreadable && len(slot) >= 8 {
+			v.Addr = binary.LittleEndian.Uint64(slot)
+		}
+		return v
+	}
+	switch f.Kind {
+	case Fixed:
+		v.Data = slot
+	case Counted:
+		v.count(slot)
+	case Regs, Stack:
+		if len(slot) < regsSize {
+			v.Status = Unsupported
+			return v
+		}
+		v.Data = slot[:regsSize]
+		if f.Kind == Stack {
+			rest := Value{}
+			rest.count(slot[regsSize:])
+			v.Stack, v.Truncated = rest.Data, rest.Truncated
+		}
+	}
+	if f.StrSize > 0 {
+		v.Str = e.str(f)
+	}
+	return v
+}
+
+func (e *Event) str(f *Field) *String {
+	slot, ok := e.slot(f.StrOffset, f.StrSize)
+	if !ok {
+		return &String{Status: Unsupported}
+	}
+	s := &String{}
+	s.Status, s.Truncated = e.status(f.StrStatusOffset)
+	if s.Status == Unreadable && len(slot) >= 8 {
+		s.Addr = binary.LittleEndian.Uint64(slot)
+	}
+	if s.Status == OK {
+		v := Value{Truncated: s.Truncated}
+		v.count(slot)
+		s.Data, s.Truncated, s.Status = v.Data, v.Truncated, v.Status
+	}
+	return s
+}
+
+func (e *Event) slot(off, size int) ([]byte, bool) {
+	if off < 0 || size < 0 || off > len(e.Raw) || size > len(e.Raw)-off {
+		return nil, false
+	}
+	return e.Raw[off : off+size], true
+}
+
+func (e *Event) status(off int) (Status, bool) {
+	if off < 0 || off >= len(e.Raw) {
+		return OK, false
+	}
+	if s := Status(e.Raw[off]); s != Truncated {
+		return s, false
+	}
+	return OK, true
+}
+
+// count reads a Counted slot. The target can write the length, so it is checked.
+func (v *Value) count(slot []byte) {
+	if len(slot) < 8 {
+		v.Status = Unsupported
+		return
+	}
+	n := binary.LittleEndian.Uint32(slot)
+	flags := binary.LittleEndian.Uint32(slot[4:])
+	slot = slot[8:]
+	v.Data = slot[:min(uint64(n), uint64(len(slot)))]
+	v.Truncated = v.Truncated || flags&(flagTruncated|flagCut) != 0
+}
+
+// Explain says in words why there is no value ("unreadable address 0x10"); it
+// is "" for OK.
+func Explain(s Status, addr uint64, reason string) string {
+	switch s {
+	case OK:
+		return ""
+	case Unreadable:
+		return fmt.Sprintf("unreadable address %#x", addr)
+	case DivideByZero:
+		return "division by zero"
+	case OptimisedOut:
+		return orElse(reason, "optimised out")
+	case Truncated:
+		return "truncated"
+	case BadBounds:
+		return orElse(reason, "the number of elements is negative or too large")
+	}
+	return orElse(reason, "not available")
+}
+
+func orElse(s, other string) string {
+	if s != "" {
+		return s
+	}
+	return other
+}
+
+// Explain says why v has no value; "" when it has one.
+func (v *Value) Explain() string { return Explain(v.Status, v.Addr, v.Field.Reason) }

@@ -1,0 +1,122 @@
+package event
+
+import (
+	"bytes"
+	"encoding/binary"
+	"strings"
+	"testing"
+
+	"github.com/jalon-trace/jalon/internal/ctype"
+)
+
+func counted(n, flags uint32, data string, size int) []byte {
+	b := binary.LittleEndian.AppendUint32(nil, n)
+	b = binary.LittleEndian.AppendUint32(b, flags)
+	b = append(b, data...)
+	return append(b, make([]byte, size-len(b))...)
+}
+
+func TestDecode(t *testing.T) {
+	// Header 24, status bytes 24-31, then slots.
+	raw := rawRecord(nil, 1, 500, 0x77, 0)
+	raw = append(raw, byte(OK), byte(Unreadable), byte(Truncated), byte(BadBounds), 99, 0, 0, 0)
+	raw = binary.LittleEndian.AppendUint64(raw, 42)      // 32
+	raw = binary.LittleEndian.AppendUint64(raw, 0x10)    // 40
+	raw = append(raw, counted(3, 0, "abc", 16)...)       // 48
+	raw = append(raw, counted(1<<31, 2, "wxyz", 16)...)  // 64
+	raw = append(raw, bytes.Repeat([]byte{5}, 144)...)   // 80
+	raw = append(raw, counted(9, 1, "stackcopy", 24)...) // 224
+	binary.LittleEndian.PutUint32(raw, uint32(len(raw)))
+	s := &Schema{Place: "p", RecordSize: len(raw), Fields: []Field{
+		{Name: "i", Type: ctype.IntT, Offset: 32, Size: 4, StatusOffset: -1},
+		{Name: "bad", Type: ctype.IntT, Offset: 40, Size: 8, StatusOffset: 25},
+		{Name: "str", Kind: Counted, Offset: 48, Size: 16, StatusOffset: 24},
+		{Name: "long", Kind: Counted, Offset: 64, Size: 16, StatusOffset: 24},
+		{Name: "trunc", Kind: Counted, Offset: 48, Size: 16, StatusOffset: 26},
+		{Name: "regs", Kind: Regs, Offset: 80, Size: 144, StatusOffset: -1},
+		{Name: "bt", Kind: Stack, Offset: 80, Size: 168, StatusOffset: -1},
+		{Name: "opt", Static: OptimisedOut, Reason: "its location needs the caller", StatusOffset: -1},
+		{Name: "bounds", Kind: Counted, Offset: 48, Size: 16, StatusOffset: 27},
+		{Name: "odd", Offset: 48, Size: 16, StatusOffset: 28},
+		{Name: "outside", Offset: 240, Size: 100, StatusOffset: -1},
+		{Name: "negative", Offset: -8, Size: 8, StatusOffset: -1},
+		{Name: "small", Kind: Counted, Offset: 32, Size: 4, StatusOffset: -1},
+		{Name: "smallregs", Kind: Regs, Offset: 32, Size: 4, StatusOffset: -1},
+		{Name: "$tid", Kind: Header},
+		{Name: "p", Offset: 32, Size: 8, StatusOffset: -1, StrOffset: 48, StrSize: 16, StrStatusOffset: 24},
+		{Name: "q", Offset: 32, Size: 8, StatusOffset: -1, StrOffset: 40, StrSize: 8, StrStatusOffset: 25},
+		{Name: "r", Offset: 32, Size: 8, StatusOffset: -1, StrOffset: 400, StrSize: 8, StrStatusOffset: 25},
+	}}
+	want := []string{
+		"i: 2a000000", "bad: unreadable address 0x10", "str: abc", "long: wxyz\x00\x00\x00\x00...", "trunc: abc...",
+		"regs: 144", "bt: 144 stackcopy...", "opt: its location needs the caller",
+		"bounds: the number of elements is negative or too large", "odd: not available", "outside: not available",
+		"negative: not available", "small: not available", "smallregs: not available", "$tid: ",
+		"p: 2a00000000000000 \"abc\"", "q: 2a00000000000000 <unreadable address 0x10>", "r: 2a00000000000000 <not available>",
+	}
+	th := NewThreads()
+	th.Born(12, 0x77, "worker", 0)
+	d := &Decoder{Threads: th, Pid: 11, Comm: "prog", Schemas: []*Schema{nil, s}}
+	var ev Event
+	if err := d.Decode(Record{CPU: 3, TSC: 500, Data: raw}, &ev); err != nil {
+		t.Fatal(err)
+	}
+	if ev.CPU != 3 || ev.Pid != 11 || ev.Tid != 12 || ev.Comm != "worker" || ev.TSC != 500 || ev.Thread != 0x77 {
+		t.Errorf("%+v", ev)
+	}
+	for i, w := range want {
+		if got := describe(ev.Value(i)); got != w {
+			t.Errorf("field %d: %q, want %q", i, got, w)
+		}
+	}
+	for _, bad := range [][]byte{rawRecord(nil, 0, 1, 1, 0), rawRecord(nil, 9, 1, 1, 0), rawRecord(nil, 1, 1, 1, 1), rawRecord(nil, ^uint32(0), 1, 1, 1)} {
+		if err := d.Decode(Record{Data: bad}, &ev); err == nil {
+			t.Errorf("% x decoded", bad)
+		}
+	}
+}
+
+func describe(v Value) string {
+	var b strings.Builder
+	b.WriteString(v.Field.Name + ": ")
+	switch {
+	case v.Status != OK:
+		b.WriteString(v.Explain())
+	case v.Field.Kind == Fixed:
+		for _, c := range v.Data {
+			const hex = "0123456789abcdef"
+			b.WriteByte(hex[c>>4])
+			b.WriteByte(hex[c&15])
+		}
+	case v.Field.Kind == Counted:
+		b.Write(v.Data)
+	case v.Field.Kind == Regs:
+		b.WriteString("144"[:3*len(v.Data)/regsSize])
+	case v.Field.Kind == Stack:
+		b.WriteString("144 ")
+		b.Write(v.Stack)
+	}
+	if v.Truncated {
+		b.WriteString("...")
+	}
+	if v.Str != nil {
+		if v.Str.Status == OK {
+			b.WriteString(" \"" + string(v.Str.Data) + "\"")
+		} else {
+			b.WriteString(" <" + Explain(v.Str.Status, v.Str.Addr, "") + ">")
+		}
+	}
+	return b.String()
+}
+
+// FuzzValue: no record and no schema leads outside the record.
+func FuzzValue(f *testing.F) {
+	f.Add(make([]byte, 200), 24, 16, 8, uint8(1), 30, 8, 9)
+	f.Fuzz(func(t *testing.T, raw []byte, off, size, status int, kind uint8, strOff, strSize, strStatus int) {
+		s := &Schema{Fields: []Field{{Kind: FieldKind(kind), Offset: off, Size: size, StatusOffset: status,
+			StrOffset: strOff, StrSize: strSize, StrStatusOffset: strStatus}}}
+		ev := Event{Schema: s, Raw: raw}
+		v := ev.Value(0)
+		v.Explain()
+	})
+}

@@ -1,0 +1,196 @@
+package event
+
+import (
+	"encoding/binary"
+
+	"github.com/jalon-trace/jalon/internal/ring"
+)
+
+// Merger puts the records of all rings in the order of their stamps.
+//
+// Inside a ring the order is nearly that of time: a writer takes its stamp, may
+// be preempted, and reserves its room later. So each ring's records are sorted
+// as they arrive, and a record is given out when every ring has been seen empty
+// at a time Slack after it. A record that comes later still is given out at
+// once and counted as late.
+//
+// The cycle: for each ring { now = TSC(); Drain; Add; if Empty: Drained(now) }; Emit.
+type Merger struct {
+	// Slack is how long, in ticks, a writer may need from its stamp to its reservation.
+	Slack uint64
+	// Hold bounds, in ticks, how long records wait for a ring whose writer
+	// does not commit (it may be stopped); 0: without bound.
+	Hold uint64
+	// Limit bounds the bytes that wait; beyond it the oldest are given out. 0: without bound.
+	Limit int
+	// Late counts the records given out after a younger one.
+	Late uint64
+
+	queues  []queue
+	heap    []int // rings with records, the one with the oldest first
+	bytes   int
+	newest  uint64 // largest time given to Drained
+	emitted uint64 // largest stamp given out
+}
+
+type queue struct {
+	buf     []byte
+	entries []entry // sorted by tsc
+	head    int
+	clear   uint64 // the ring was seen empty at this time
+}
+
+type entry struct {
+	tsc       uint64
+	off, size int
+}
+
+func (q *queue) oldest() uint64 { return q.entries[q.head].tsc }
+
+// NewMerger returns a Merger of so many rings.
+func NewMerger(rings int) *Merger { return &Merger{queues: make([]queue, rings)} }
+
+// Add takes the records that Drain returned for a ring; they are copied. A
+// malformed tail (Drain returns none) is ignored.
+func (m *Merger) Add(cpu int, data []byte) {
+	if len(data) == 0 {
+		return
+	}
+	q := &m.queues[cpu]
+	q.compact()
+	base := len(q.buf)
+	q.buf = append(q.buf, data...)
+	for off := 0; off+ring.RecHeader <= len(data); {
+		size := int(binary.LittleEndian.Uint32(data[off+ring.RecSize:]))
+		if size < ring.RecHeader || size > len(data)-off {
+			break
+		}
+		q.insert(entry{binary.LittleEndian.Uint64(data[off+ring.RecTSC:]), base + off, size})
+		m.bytes += size
+		off += size
+	}
+}
+
+// insert keeps entries sorted; equal stamps keep the order of the ring.
+func (q *queue) insert(e entry) {
+	q.entries = append(q.entries, e)
+	i := len(q.entries) - 1
+	for i > q.head && q.entries[i-1].tsc > e.tsc {
+		q.entries[i] = q.entries[i-1]
+		i--
+	}
+	q.entries[i] = e
+}
+
+// compact frees the room of what was given out, when that is the larger part.
+func (q *queue) compact() {
+	if q.head < len(q.entries)/2 || q.head == 0 {
+		return
+	}
+	rest := q.entries[q.head:]
+	if len(rest) == 0 {
+		q.buf, q.entries, q.head = q.buf[:0], q.entries[:0], 0
+		return
+	}
+	var buf []byte
+	for i := range rest {
+		e := &rest[i]
+		buf = append(buf, q.buf[e.off:e.off+e.size]...)
+		e.off = len(buf) - e.size
+	}
+	q.buf = buf
+	q.entries = append(q.entries[:0], rest...)
+	q.head = 0
+}
+
+// Drained tells that a ring was found Empty by a Drain that began after tsc.
+func (m *Merger) Drained(cpu int, tsc uint64) {
+	m.queues[cpu].clear = max(m.queues[cpu].clear, tsc)
+	m.newest = max(m.newest, tsc)
+}
+
+// Waiting returns the bytes of the records that were not yet given out.
+func (m *Merger) Waiting() int { return m.bytes }
+
+// watermark is the time up to which the order is known.
+func (m *Merger) watermark() uint64 {
+	mark := m.newest
+	for i := range m.queues {
+		mark = min(mark, m.queues[i].clear)
+	}
+	mark -= min(mark, m.Slack)
+	if m.Hold > 0 && m.newest > m.Hold {
+		mark = max(mark, m.newest-m.Hold)
+	}
+	return mark
+}
+
+// Emit gives out, oldest first, the records whose order is known. It ends at
+// the first error of f and returns it.
+func (m *Merger) Emit(f func(Record) error) error { return m.emit(m.watermark(), m.Limit, f) }
+
+// Flush gives out everything: at the end, or when nothing more can come.
+func (m *Merger) Flush(f func(Record) error) error { return m.emit(^uint64(0), 0, f) }
+
+func (m *Merger) emit(mark uint64, limit int, f func(Record) error) error {
+	m.heapify()
+	for len(m.heap) > 0 {
+		q := &m.queues[m.heap[0]]
+		e := q.entries[q.head]
+		if e.tsc > mark && (limit == 0 || m.bytes <= limit) {
+			return nil
+		}
+		if e.tsc < m.emitted {
+			m.Late++
+		}
+		m.emitted = max(m.emitted, e.tsc)
+		m.bytes -= e.size
+		q.head++
+		err := f(Record{CPU: m.heap[0], TSC: e.tsc, Data: q.buf[e.off : e.off+e.size]})
+		if q.head == len(q.entries) {
+			last := len(m.heap) - 1
+			m.heap[0] = m.heap[last]
+			m.heap = m.heap[:last]
+		}
+		m.down(0)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *Merger) heapify() {
+	m.heap = m.heap[:0]
+	for i := range m.queues {
+		if m.queues[i].head < len(m.queues[i].entries) {
+			m.heap = append(m.heap, i)
+		}
+	}
+	for i := len(m.heap)/2 - 1; i >= 0; i-- {
+		m.down(i)
+	}
+}
+
+// before orders two rings; equal stamps by number, so that output is the same each time.
+func (m *Merger) before(a, b int) bool {
+	x, y := m.queues[a].oldest(), m.queues[b].oldest()
+	return x < y || x == y && a < b
+}
+
+func (m *Merger) down(i int) {
+	for {
+		c := 2*i + 1
+		if c >= len(m.heap) {
+			return
+		}
+		if c+1 < len(m.heap) && m.before(m.heap[c+1], m.heap[c]) {
+			c++
+		}
+		if !m.before(m.heap[c], m.heap[i]) {
+			return
+		}
+		m.heap[i], m.heap[c] = m.heap[c], m.heap[i]
+		i = c
+	}
+}

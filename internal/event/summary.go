@@ -1,0 +1,59 @@
+package event
+
+import (
+	"time"
+
+	"github.com/jalon-trace/jalon/internal/ring"
+)
+
+// SiteSummary is what happened at one site.
+type SiteSummary struct {
+	Schema   *Schema
+	Tactic   string // how the site was reached, "" when not told
+	Recorded uint64 // records read
+	False    uint64 // the condition was false
+	Faults   uint64 // the condition could not be evaluated and was taken as false
+	Lost     uint64 // the ring was full
+}
+
+// Hits is how often the site was reached.
+func (s *SiteSummary) Hits() uint64 { return s.Recorded + s.False + s.Faults + s.Lost }
+
+// Summary is what happened in a whole trace.
+type Summary struct {
+	Sites []SiteSummary
+	// Torn counts records whose thread was killed while it wrote them; which
+	// site's they were is not known. Corrupt counts the times that the traced
+	// program overwrote a ring. Late counts the events shown after a younger one.
+	Torn, Corrupt, Late uint64
+	Pause               time.Duration // for how long the program was stopped in all
+	Pauses              int           // in so many stops
+	LongestPause        time.Duration
+	Duration            time.Duration // of the trace
+	// Outcome says how it ended: "exited with status 0", "killed by SIGKILL",
+	// "detached"; "" when not told.
+	Outcome string
+}
+
+// CountSites reads the counters of the sites of schemas (by site id; nil ones
+// are left out); recorded holds the numbers of records read.
+func CountSites(s *ring.Shared, schemas []*Schema, recorded []uint64) []SiteSummary {
+	var out []SiteSummary
+	for id, schema := range schemas {
+		if schema == nil {
+			continue
+		}
+		site := uint32(id)
+		sum := SiteSummary{
+			Schema: schema,
+			False:  s.Counter(site, ring.CounterFalse),
+			Faults: s.Counter(site, ring.CounterCondFault),
+			Lost:   s.Counter(site, ring.CounterLost),
+		}
+		if id < len(recorded) {
+			sum.Recorded = recorded[id]
+		}
+		out = append(out, sum)
+	}
+	return out
+}

@@ -1,0 +1,154 @@
+package event
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+	"sync"
+)
+
+// Threads tells which thread a record is from. Records carry the thread
+// pointer (fs base), which the C library gives to another thread when its owner
+// has died, so the time decides between the owners.
+type Threads struct {
+	mu    sync.RWMutex
+	byTP  map[uint64][]owner // in order of from
+	byTid map[int]uint64     // the thread pointer of each living thread
+	// Resolve, when not nil, is asked for a thread pointer that nobody told of
+	// (the first thread sets its own after it was born). It is asked once for
+	// each; it must not call back.
+	Resolve func(tp uint64) (tid int, comm string, ok bool)
+	asked   map[uint64]bool
+}
+
+type owner struct {
+	Thread
+	from, to uint64 // TSC; to is forever while it lives
+}
+
+const forever = ^uint64(0)
+
+// Thread is what is known of a thread.
+type Thread struct {
+	Tid  int
+	Comm string
+}
+
+// NewThreads returns an empty table.
+func NewThreads() *Threads {
+	return &Threads{byTP: map[uint64][]owner{}, byTid: map[int]uint64{}, asked: map[uint64]bool{}}
+}
+
+// Born tells that from tsc on the thread pointer belongs to the thread: at its
+// birth, when jalon attaches (tsc 0: it always did), or when it gets another
+// thread pointer. Telling again with another comm renames it from tsc on.
+func (t *Threads) Born(tid int, tp uint64, comm string, tsc uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.born(tid, tp, comm, tsc)
+}
+
+func (t *Threads) born(tid int, tp uint64, comm string, tsc uint64) {
+	if old, ok := t.byTid[tid]; ok && old != tp {
+		t.end(old, tid, tsc)
+	}
+	owners := t.byTP[tp]
+	if n := len(owners); n > 0 {
+		last := &owners[n-1]
+		if last.to == forever && last.Tid == tid && last.Comm == comm {
+			return
+		}
+		last.to = min(last.to, tsc)
+	}
+	t.byTid[tid] = tp
+	owners = append(owners, owner{Thread{tid, comm}, tsc, forever})
+	slices.SortStableFunc(owners, func(a, b owner) int { return cmp.Compare(a.from, b.from) })
+	t.byTP[tp] = owners
+}
+
+// Renamed tells a new comm (prctl PR_SET_NAME). Unknown threads are ignored.
+func (t *Threads) Renamed(tid int, comm string, tsc uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if tp, ok := t.byTid[tid]; ok {
+		t.born(tid, tp, comm, tsc)
+	}
+}
+
+// Died tells that the thread ended. Unknown threads are ignored.
+func (t *Threads) Died(tid int, tsc uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if tp, ok := t.byTid[tid]; ok {
+		t.end(tp, tid, tsc)
+	}
+}
+
+func (t *Threads) end(tp uint64, tid int, tsc uint64) {
+	owners := t.byTP[tp]
+	for i := range owners {
+		if owners[i].Tid == tid && owners[i].to == forever {
+			owners[i].to = tsc
+		}
+	}
+	delete(t.byTid, tid)
+	delete(t.asked, tp)
+}
+
+// Lookup returns the owner of the thread pointer at the time. When none is known
+// for that very time it is the nearest in time: a stamp is taken a little before
+// or after the moment jalon hears of a birth or death.
+func (t *Threads) Lookup(tp, tsc uint64) (Thread, bool) {
+	t.mu.RLock()
+	th, ok := t.find(tp, tsc)
+	ask := !ok && t.Resolve != nil && !t.asked[tp]
+	t.mu.RUnlock()
+	if !ask {
+		return th, ok
+	}
+	tid, comm, ok := t.Resolve(tp)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.asked[tp] = true
+	if !ok {
+		return Thread{}, false
+	}
+	if _, known := t.byTid[tid]; known {
+		t.born(tid, tp, comm, tsc) // it had another thread pointer, or none yet, when it was told
+	} else {
+		t.born(tid, tp, comm, 0)
+	}
+	return Thread{tid, comm}, true
+}
+
+func (t *Threads) find(tp, tsc uint64) (Thread, bool) {
+	owners := t.byTP[tp]
+	if len(owners) == 0 {
+		return Thread{}, false
+	}
+	i := sort.Search(len(owners), func(i int) bool { return owners[i].from > tsc }) - 1
+	switch {
+	case i < 0:
+		return owners[0].Thread, true
+	case tsc <= owners[i].to || i == len(owners)-1:
+		return owners[i].Thread, true
+	case owners[i+1].from-tsc < tsc-owners[i].to:
+		return owners[i+1].Thread, true
+	}
+	return owners[i].Thread, true
+}
+
+// Forget drops what ended before tsc, except the last owner of each thread pointer.
+func (t *Threads) Forget(tsc uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for tp, owners := range t.byTP {
+		keep := 0
+		for keep < len(owners)-1 && owners[keep].to < tsc {
+			keep++
+		}
+		if keep > 0 {
+			t.byTP[tp] = slices.Clone(owners[keep:])
+		}
+	}
+}

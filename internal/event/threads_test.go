@@ -1,0 +1,62 @@
+package event
+
+import "testing"
+
+func TestThreads(t *testing.T) {
+	th := NewThreads()
+	th.Born(100, 0x1000, "main", 0)
+	th.Born(101, 0x2000, "a", 50)
+	th.Died(101, 80)
+	th.Born(102, 0x2000, "b", 100) // the pointer is used again
+	th.Renamed(102, "c", 150)
+	th.Died(999, 1)
+	th.Renamed(999, "x", 1)
+	th.Died(102, 200)
+	for _, c := range []struct {
+		tp, tsc uint64
+		tid     int
+		comm    string
+	}{
+		{0x1000, 0, 100, "main"}, {0x1000, 1 << 60, 100, "main"},
+		{0x2000, 10, 101, "a"}, // a little before jalon heard of it
+		{0x2000, 50, 101, "a"}, {0x2000, 80, 101, "a"}, {0x2000, 85, 101, "a"}, {0x2000, 95, 102, "b"},
+		{0x2000, 100, 102, "b"}, {0x2000, 149, 102, "b"}, {0x2000, 150, 102, "c"}, {0x2000, 250, 102, "c"},
+		{0x3000, 0, 0, ""},
+	} {
+		got, ok := th.Lookup(c.tp, c.tsc)
+		if got.Tid != c.tid || got.Comm != c.comm || ok != (c.tid != 0) {
+			t.Errorf("%#x at %d: %+v %v, want %d %s", c.tp, c.tsc, got, ok, c.tid, c.comm)
+		}
+	}
+	th.Forget(180)
+	if got, _ := th.Lookup(0x2000, 60); got.Tid != 102 {
+		t.Errorf("after Forget: %+v", got)
+	}
+}
+
+func TestThreadsResolve(t *testing.T) {
+	th := NewThreads()
+	asked := 0
+	th.Resolve = func(tp uint64) (int, string, bool) {
+		asked++
+		if tp == 0x5000 {
+			return 7, "late", true
+		}
+		return 0, "", false
+	}
+	th.Born(7, 0, "early", 10) // seen at exec, before the C library sets its thread pointer
+	for range 3 {
+		if got, ok := th.Lookup(0x5000, 20); !ok || got.Tid != 7 || got.Comm != "late" {
+			t.Errorf("%+v %v", got, ok)
+		}
+		if _, ok := th.Lookup(0x6000, 20); ok {
+			t.Error("an unknown thread is known")
+		}
+	}
+	if asked != 2 {
+		t.Errorf("asked %d times", asked)
+	}
+	if got, ok := th.Lookup(0, 5); !ok || got.Tid != 7 {
+		t.Errorf("before it set its thread pointer: %+v %v", got, ok)
+	}
+}
