@@ -1,0 +1,277 @@
+package sema
+
+import (
+	"fmt"
+
+	"github.com/jalon-trace/jalon/internal/ctype"
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/lang"
+)
+
+// mode says how a field is taken.
+type mode uint8
+
+const (
+	asNothing mode = iota // it has no value here, or is in the header
+	asValue               // x is a scalar value
+	asBytes               // x is an object: its bytes
+	asText                // x is a pointer value: the string there
+	asPointer             // x is a char pointer value: itself and its string
+	asRepeat              // x is a repeat whose count is known at the hit
+	asRegs
+	asStack
+)
+
+// plan is a checked field, ready to be lowered.
+type plan struct {
+	event.Field
+	mode  mode
+	x     expr
+	limit int64 // asText, asPointer: bytes of the string; asRepeat: elements
+	span  lang.Span
+}
+
+// collect checks a collect list. Each item's error is kept; the others are still checked.
+func (c *checker) collect(items []lang.Collect) []*plan {
+	var plans []*plan
+	for _, it := range items {
+		c.guard(func() { plans = append(plans, c.item(it)...) })
+	}
+	return plans
+}
+
+func (c *checker) item(it lang.Collect) []*plan {
+	if r, ok := it.X.(*lang.Reg); ok {
+		if f := itemWords[r.Name]; f != nil {
+			if it.Format.Letter != 0 && r.Name != "args" && r.Name != "locals" {
+				c.fail(it.Span, fmt.Sprintf("$%s takes no format", r.Name), "")
+			}
+			return f(c, it)
+		}
+	}
+	p := c.field(c.expr(it.X), it.Format)
+	p.Name, p.span = it.Text, it.Span
+	return []*plan{p}
+}
+
+// itemWords are the words that are items of their own.
+var itemWords = map[string]func(*checker, lang.Collect) []*plan{
+	"regs": func(_ *checker, it lang.Collect) []*plan { return special(it, event.Regs, asRegs) },
+	"bt":   func(_ *checker, it lang.Collect) []*plan { return special(it, event.Stack, asStack) },
+	"args": func(c *checker, it lang.Collect) []*plan { return c.group(it, c.in.Scope.Args()) },
+	"locals": func(c *checker, it lang.Collect) []*plan {
+		return c.group(it, c.in.Scope.Locals())
+	},
+	"pid": header, "tid": header, "comm": header, "cpu": header, "time": header,
+}
+
+func special(it lang.Collect, kind event.FieldKind, m mode) []*plan {
+	return []*plan{{Field: event.Field{Name: it.Text, Kind: kind}, mode: m, span: it.Span}}
+}
+
+func header(_ *checker, it lang.Collect) []*plan { return special(it, event.Header, asNothing) }
+
+// groupLimit bounds what $args and $locals together add to a record.
+const groupLimit = MaxRecordSize / 2
+
+// group expands $args and $locals: a field for each variable. One without a
+// value here says why in the schema; it is no error.
+func (c *checker) group(it lang.Collect, vars []*debuginfo.Variable) []*plan {
+	if !c.in.Scope.HasDebugInfo() {
+		p := &plan{span: it.Span}
+		p.Name, p.Static, p.Reason = it.Text, event.Unsupported, "there is no debug information"
+		return []*plan{p}
+	}
+	var plans []*plan
+	total := int64(0)
+	for _, v := range vars {
+		p := c.groupField(v, it)
+		if size := p.bytes(c); total+size > groupLimit {
+			p.unsupported(fmt.Sprintf("%s takes no more than %d bytes in all; collect %s by name", it.Text, groupLimit, v.Name))
+		} else {
+			total += size
+		}
+		p.Name, p.Group, p.span = v.Name, it.Text, it.Span
+		plans = append(plans, p)
+	}
+	return plans
+}
+
+func (c *checker) groupField(v *debuginfo.Variable, it lang.Collect) *plan {
+	var p *plan
+	b := c.try(func() {
+		p = c.field(c.variable(v, it.Span), it.Format)
+		if size := p.bytes(c); p.mode == asBytes && size > int64(c.in.AggregateLimit) {
+			p.unsupported(fmt.Sprintf("%d bytes: %s takes no more than %d of one variable; collect %s by name",
+				size, it.Text, c.in.AggregateLimit, v.Name))
+		}
+	})
+	if b != nil {
+		p = &plan{}
+		p.Type = v.Type
+		p.Static, p.Reason = event.Unsupported, b.d.Msg
+		if b.unavailable {
+			p.Static, p.Reason = event.OptimisedOut, b.why
+		}
+	}
+	return p
+}
+
+func (p *plan) unsupported(why string) {
+	p.mode, p.Static, p.Reason = asNothing, event.Unsupported, why
+}
+
+// bytes estimates what p takes in the record.
+func (p *plan) bytes(c *checker) int64 {
+	n := int64(16)
+	switch p.mode {
+	case asBytes:
+		n += p.Type.Strip().Size
+	case asText, asPointer:
+		n += 16 + p.limit
+	case asRepeat:
+		n += 16 + p.limit*elemOf(p.Type).Strip().Size
+	case asRegs:
+		n += regsSize
+	case asStack:
+		n += regsSize + 8 + int64(c.in.StackLimit)
+	}
+	return n
+}
+
+// formatLetters are GDB's output formats that a value can be shown in.
+const formatLetters = "xduotcafsz"
+
+// field plans how e is taken.
+func (c *checker) field(e expr, f lang.Format) *plan {
+	if f.Letter != 0 && !containsByte(formatLetters, f.Letter) {
+		c.fail(e.Span(), fmt.Sprintf("values cannot be shown in format /%c", f.Letter), "the formats are /x /d /u /o /t /c /a /f /s /z")
+	}
+	p := c.take(e, f.Letter)
+	p.FormatLetter, p.FormatSize, p.FormatCount = f.Letter, f.Size, f.Count
+	return p
+}
+
+func containsByte(s string, b byte) bool {
+	for i := range len(s) {
+		if s[i] == b {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *checker) take(e expr, letter byte) *plan {
+	switch x := e.(type) {
+	case *text:
+		return c.takeText(x.p, textT, x.limit)
+	case *repeat:
+		if x.n != nil {
+			return c.takeRepeat(x)
+		}
+	case *intConst:
+		if x.enum != nil {
+			return plain(asValue, &intConst{typed: typed{x.enum, x.span}, v: x.v}, x.enum)
+		}
+	case *voidExpr:
+		c.fail(e.Span(), "a void expression has no value", "")
+	}
+	t := e.Type()
+	switch {
+	case isVoid(t):
+		c.fail(e.Span(), "a void expression has no value", "")
+	case isFunc(t):
+		e = c.rvalue(e)
+		return plain(asValue, e, e.Type())
+	case isLvalue(e) && (!isScalar(t) || c.onlyBytes(e)):
+		return c.takeObject(e)
+	}
+	e = c.rvalue(e)
+	if isPointer(t) && (letter == 0 || letter == 's') {
+		switch elem := elemOf(t); {
+		case letter == 's' && isByteElem(elem):
+			return c.takeText(e, ctype.ArrayOf(elem, -1), -1)
+		case letter == 0 && isChar(elem):
+			p := c.takeText(e, t, -1)
+			p.mode = asPointer
+			return p
+		}
+	}
+	return plain(asValue, e, t)
+}
+
+func plain(m mode, e expr, t *ctype.Type) *plan {
+	return &plan{Field: event.Field{Type: t}, mode: m, x: e}
+}
+
+func (c *checker) takeText(p expr, t *ctype.Type, limit int64) *plan {
+	pl := plain(asText, p, t)
+	pl.limit = int64(c.in.StringLimit)
+	if limit >= 0 {
+		pl.limit = limit
+	}
+	return pl
+}
+
+// takeRepeat takes at most as many elements as the limits allow.
+func (c *checker) takeRepeat(x *repeat) *plan {
+	p := plain(asRepeat, x, x.t)
+	p.limit = int64(c.in.RepeatLimit)
+	if isChar(x.x.Type()) {
+		p.limit = max(p.limit, int64(c.in.StringLimit))
+	}
+	size := x.x.Type().Strip().Size
+	if size > groupLimit {
+		c.fail(x.span, fmt.Sprintf("elements of %d bytes are too large to be repeated", size), "")
+	}
+	p.limit = max(1, min(p.limit, groupLimit/size))
+	return p
+}
+
+// takeObject takes the bytes of an object.
+func (c *checker) takeObject(e expr) *plan {
+	s := e.Type().Strip()
+	switch {
+	case s.Kind == ctype.Invalid:
+		c.fail(e.Span(), "the debug information gives this no type", "")
+	case s.Kind == ctype.Array && s.Count != 0 && s.Size <= 0, s.Size < 0,
+		s.Size == 0 && s.Kind != ctype.Array && (!isRecord(s) || s.Incomplete):
+		c.failSize(e.Span(), e.Type())
+	case s.Size > MaxRecordSize:
+		c.fail(e.Span(), fmt.Sprintf("%s has %d bytes; a record holds %d at most", typeString(e.Type()), s.Size, MaxRecordSize),
+			"collect a part of it: a member, or x[0]@n")
+	}
+	c.needBytes(e)
+	return plain(asBytes, e, e.Type())
+}
+
+// onlyBytes: a scalar that can be stored but not read into an IR value: an
+// element in the high half of a vector register.
+func (c *checker) onlyBytes(e expr) bool {
+	s := shapeOf(e)
+	if s.mem {
+		return false
+	}
+	only := false
+	window(s.pieces, s.lo, bitsOf(e), func(p debuginfo.Piece, off, _, n int64) {
+		only = only || p.Kind == debuginfo.InRegister && isXMM(p.Reg) && p.BitOffset+off+n > 64
+	})
+	return only
+}
+
+// tooLarge reports a record above the limit, at its largest field.
+func (c *checker) tooLarge(out *Output, plans []*plan) *lang.Diagnostic {
+	if out.Schema.RecordSize <= MaxRecordSize {
+		return nil
+	}
+	var worst *plan
+	for _, p := range plans {
+		if worst == nil || p.bytes(c) > worst.bytes(c) {
+			worst = p
+		}
+	}
+	return lang.At(c.source, c.text, worst.span,
+		fmt.Sprintf("the record would have %d bytes; the limit is %d, and this is its largest part", out.Schema.RecordSize, MaxRecordSize),
+		"collect less, or lower the limits for strings and the stack")
+}

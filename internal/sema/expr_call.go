@@ -1,0 +1,147 @@
+package sema
+
+import (
+	"fmt"
+
+	"github.com/jalon-trace/jalon/internal/ctype"
+	"github.com/jalon-trace/jalon/internal/lang"
+)
+
+// assign refuses every assignment: a tracepoint observes.
+func (c *checker) assign(x *lang.Assign) expr {
+	hint := "a tracepoint only looks at the program"
+	if x.Op == "=" {
+		hint = "for a comparison write =="
+	}
+	c.fail(x.Span(), fmt.Sprintf("%s would change the program", x.Op), hint)
+	return nil
+}
+
+// call knows jalon's own functions and refuses the program's.
+func (c *checker) call(x *lang.Call) expr {
+	id, ok := x.Fn.(*lang.Ident)
+	if !ok || id.Name != "str" {
+		hint := "only str(pointer[, limit]) can be called"
+		if ok {
+			switch id.Name {
+			case "strcmp", "strncmp", "strcasecmp":
+				hint = `compare with a string literal by == or !=: p == "text"`
+			case "strlen":
+				hint = "collect the string: p/s"
+			}
+		}
+		c.fail(x.Span(), "functions of the program cannot be called at a site", hint)
+	}
+	if len(x.Args) < 1 || len(x.Args) > 2 {
+		c.fail(x.Span(), "str takes a pointer and, if you like, a limit in bytes", "str(p) or str(p, 64)")
+	}
+	return c.str(x)
+}
+
+// maxString bounds what the user can set for one string.
+const maxString = 32 << 10
+
+func (c *checker) str(x *lang.Call) expr {
+	p := c.value(x.Args[0])
+	if isInt(p.Type()) && p.Type().Strip().Size == 8 { // str(arg0), str($rdi)
+		p = convert(p, ctype.PointerTo(ctype.CharT))
+	}
+	if !isPointer(p.Type()) {
+		c.fail(p.Span(), fmt.Sprintf("str needs a pointer, this is %s", typeString(p.Type())), "")
+	}
+	t := &text{typed: typed{textT, x.Span()}, p: p, limit: -1}
+	if len(x.Args) == 2 {
+		n := c.value(x.Args[1])
+		v, ok := constInt(n)
+		if !ok || !isInt(n.Type()) {
+			c.fail(n.Span(), "the limit of str must be a constant", "for a length known at the hit only, collect *p@n")
+		}
+		if v < 0 || v > maxString {
+			c.fail(n.Span(), fmt.Sprintf("the limit of str must be from 0 to %d", maxString), "")
+		}
+		t.limit = v
+	}
+	return t
+}
+
+// textComparison is == or != with a string literal; nil when none is there.
+func (c *checker) textComparison(x *lang.Binary, a, b expr) expr {
+	lit, ok := b.(*strLit)
+	if !ok {
+		if lit, ok = a.(*strLit); !ok {
+			return nil
+		}
+		a, b = b, a
+	}
+	e := c.textEqual(a, lit, x.Span())
+	if x.Op == "!=" {
+		return &not{typed{ctype.IntT, x.Span()}, e}
+	}
+	return e
+}
+
+func (c *checker) textEqual(a expr, lit *strLit, span lang.Span) expr {
+	if t, ok := a.(*text); ok {
+		return &textEq{typed: typed{ctype.IntT, span}, x: t.p, lit: lit.v, bound: t.limit}
+	}
+	if l, ok := a.(*strLit); ok {
+		v := int64(0)
+		if l.v == lit.v {
+			v = 1
+		}
+		return &intConst{typed: typed{ctype.IntT, span}, v: v}
+	}
+	if isCharArray(a.Type()) && isLvalue(a) {
+		if r, ok := a.(*repeat); ok && r.n != nil {
+			c.rvalue(a) // refuses it
+		}
+		if n := a.Type().Strip().Count; n >= 0 {
+			c.need(a)
+			return &textEq{typed: typed{ctype.IntT, span}, x: a, lit: lit.v, array: true, bound: n}
+		}
+	}
+	p := c.rvalue(a)
+	if !isCharPointer(p.Type()) {
+		hint := ""
+		switch {
+		case isInt(p.Type()) && len(lit.v) == 1:
+			hint = fmt.Sprintf("write '%s' for the character", lit.v)
+		case isPointer(p.Type()):
+			hint = "cast it to char *, or write str(...)"
+		}
+		c.fail(span, fmt.Sprintf("only a char pointer or array can be compared with a string literal, this is %s",
+			typeString(p.Type())), hint)
+	}
+	return &textEq{typed: typed{ctype.IntT, span}, x: p, lit: lit.v, bound: -1}
+}
+
+// repeat is X@N: the array of N objects of X's type that starts at object X.
+func (c *checker) repeat(x *lang.Repeat) expr {
+	e := c.expr(x.X)
+	if !isLvalue(e) {
+		c.fail(e.Span(), "the left side of @ must be an object in memory", "for a pointer p write *p@n")
+	}
+	if r, ok := e.(*repeat); ok && r.n != nil {
+		c.rvalue(e) // refuses it
+	}
+	if c.elemSize(e.Span(), e.Type()) == 0 || isVoid(e.Type()) || isFunc(e.Type()) {
+		c.fail(e.Span(), fmt.Sprintf("%s cannot be repeated", typeString(e.Type())), "")
+	}
+	if bitField(e) != 0 {
+		c.fail(e.Span(), "a bit-field cannot be repeated", "")
+	}
+	n := c.value(x.N)
+	if !isInt(n.Type()) {
+		c.failOperand(n, "the right side of @ must be an integer, this is %s")
+	}
+	c.needAddress(e)
+	v, ok := constInt(n)
+	if !ok {
+		n = promoted(n)
+		return &repeat{typed: typed{ctype.ArrayOf(e.Type(), -1), x.Span()}, x: e, n: n}
+	}
+	if v < 1 || v > MaxRecordSize {
+		c.fail(n.Span(), fmt.Sprintf("%d is no number of repetitions", v), fmt.Sprintf("it must be from 1 to %d", MaxRecordSize))
+	}
+	return &repeat{typed: typed{ctype.ArrayOf(e.Type(), v), x.Span()}, x: e, count: v}
+}

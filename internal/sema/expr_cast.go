@@ -1,0 +1,73 @@
+package sema
+
+import (
+	"fmt"
+
+	"github.com/jalon-trace/jalon/internal/ctype"
+	"github.com/jalon-trace/jalon/internal/lang"
+)
+
+// cast is (Type)X: between scalars as C; to a struct or array only where it
+// changes nothing.
+func (c *checker) cast(x *lang.Cast) expr {
+	t := c.typeOf(x.Type)
+	e := c.expr(x.X)
+	if isVoid(t) {
+		if _, lit := e.(*strLit); !lit {
+			e = c.rvalue(e)
+		}
+		return &voidExpr{typed{ctype.VoidT, x.Span()}, e}
+	}
+	if isLvalue(e) && !isScalar(t) && same(e.Type(), t) {
+		return e
+	}
+	e = c.rvalue(e)
+	from := e.Type()
+	switch {
+	case isNumber(from) && isNumber(t),
+		isPointer(from) && (isPointer(t) || isInt(t)),
+		isInt(from) && isPointer(t):
+		return &conv{typed{t, x.Span()}, e}
+	case !isScalar(from):
+		c.failOperand(e, "%s cannot be cast")
+	}
+	hint := ""
+	if isRecord(t) || isArray(t) {
+		hint = "cast its address instead: *(" + typeString(ctype.PointerTo(t)) + ")&..."
+	}
+	c.fail(x.Span(), fmt.Sprintf("%s cannot be cast to %s", typeString(from), typeString(t)), hint)
+	return nil
+}
+
+// sizeof has a constant value; its operand is not evaluated.
+func (c *checker) sizeof(x *lang.Sizeof) expr {
+	var t *ctype.Type
+	if x.Type != nil {
+		t = c.typeOf(x.Type)
+	} else {
+		c.uneval++
+		e := c.expr(x.X)
+		c.uneval--
+		if b := bitField(e); b != 0 {
+			c.fail(e.Span(), "a bit-field has no size in bytes", fmt.Sprintf("it has %d bits", b))
+		}
+		t = e.Type()
+	}
+	return &intConst{typed: typed{ctype.ULongT, x.Span()}, v: c.sizeOf(x.Span(), t)}
+}
+
+func (c *checker) sizeOf(span lang.Span, t *ctype.Type) int64 {
+	s := t.Strip()
+	switch {
+	case s.Kind == ctype.Void || s.Kind == ctype.Func:
+		return 1 // GNU C
+	case s.Kind == ctype.Array && s.Count == 0:
+		return 0
+	case s.Size > 0, isRecord(s) && !s.Incomplete:
+		return s.Size
+	case s.Kind == ctype.Reference:
+		return c.sizeOf(span, elemOf(s))
+	}
+	c.failSize(span, t)
+	return 0
+}

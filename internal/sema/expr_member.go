@@ -1,0 +1,150 @@
+package sema
+
+import (
+	"fmt"
+
+	"github.com/jalon-trace/jalon/internal/ctype"
+	"github.com/jalon-trace/jalon/internal/lang"
+)
+
+// member is X.Name and X->Name; as in GDB both take objects and pointers.
+func (c *checker) member(x *lang.Member) expr {
+	e := c.expr(x.X)
+	if isPointer(e.Type()) {
+		e = c.pointeeRecord(c.rvalue(e), x)
+	} else if x.Arrow && isArray(e.Type()) {
+		e = c.pointeeRecord(c.rvalue(e), x)
+	}
+	if !isRecord(e.Type()) {
+		c.fail(x.X.Span(), fmt.Sprintf("%s has no members", typeString(e.Type())), "")
+	}
+	return c.select_(e, x.Name, x.NamePos, x.Span())
+}
+
+func (c *checker) pointeeRecord(p expr, x *lang.Member) expr {
+	if !isRecord(elemOf(p.Type())) {
+		hint := ""
+		if isVoid(elemOf(p.Type())) {
+			hint = "cast it first: ((struct s *)p)->member"
+		}
+		c.fail(x.X.Span(), fmt.Sprintf("%s does not point to a struct or union", typeString(p.Type())), hint)
+	}
+	return c.pointee(p, x.X.Span())
+}
+
+// select_ is member name of object e; namePos is where the name stands.
+func (c *checker) select_(e expr, name string, namePos, span lang.Span) expr {
+	s := e.Type().Strip()
+	f, ok := findField(s, name)
+	if !ok {
+		if s.Incomplete || s.Size == 0 && len(s.Fields()) == 0 {
+			c.failSize(e.Span(), e.Type())
+		}
+		c.fail(namePos, fmt.Sprintf("%s has no member %q", tagged(s), name),
+			didYouMean(lang.Nearest(name, memberNames(s, 0), 3)))
+	}
+	return c.target(&sub{typed: typed{f.Type, span}, x: e, bitOff: f.BitOffset, bitSize: f.BitSize})
+}
+
+const maxNesting = 32 // anonymous members and base classes
+
+// findField finds a member by name, in anonymous structs and unions and in C++
+// base classes too; BitOffset is from the start of s.
+func findField(s *ctype.Type, name string) (ctype.Field, bool) { return findIn(s.Strip(), name, 0) }
+
+func findIn(s *ctype.Type, name string, depth int) (ctype.Field, bool) {
+	if depth > maxNesting || !isRecord(s) {
+		return ctype.Field{}, false
+	}
+	for _, f := range s.Fields() {
+		if f.Name == name && name != "" && !f.Base {
+			return f, true
+		}
+	}
+	for _, f := range s.Fields() {
+		if f.Name != "" && !f.Base || f.Type == nil {
+			continue
+		}
+		if g, ok := findIn(f.Type.Strip(), name, depth+1); ok {
+			g.BitOffset += f.BitOffset
+			return g, true
+		}
+	}
+	return ctype.Field{}, false
+}
+
+func memberNames(s *ctype.Type, depth int) []string {
+	var names []string
+	if depth > maxNesting || !isRecord(s) {
+		return nil
+	}
+	for _, f := range s.Fields() {
+		if f.Name == "" || f.Base {
+			if f.Type != nil {
+				names = append(names, memberNames(f.Type.Strip(), depth+1)...)
+			}
+			continue
+		}
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// index is X[I]: *(X + I), with either operand the pointer.
+func (c *checker) index(x *lang.Index) expr {
+	a := c.expr(x.X)
+	if s := a.Type().Strip(); s.Kind == ctype.Array && s.Vector && isLvalue(a) {
+		return c.vectorElement(x, a)
+	}
+	b := c.expr(x.I)
+	if !isPointer(a.Type()) && !isArray(a.Type()) {
+		a, b = b, a
+	}
+	if isArray(a.Type()) && isLvalue(a) {
+		if e := c.arrayElement(x, a, c.rvalue(b)); e != nil {
+			return e
+		}
+	}
+	a, b = c.rvalue(a), c.rvalue(b)
+	if !isPointer(a.Type()) || !isInt(b.Type()) {
+		c.fail(x.Span(), fmt.Sprintf("[] needs a pointer or array and an integer, these are %s and %s",
+			typeString(a.Type()), typeString(b.Type())), "")
+	}
+	return c.target(c.pointee(c.pointerAdd(x, a, b, false), x.Span()))
+}
+
+// arrayElement is an element with a constant index, wherever the array lives;
+// nil when the general rule applies.
+func (c *checker) arrayElement(x *lang.Index, a, i expr) expr {
+	if r, ok := a.(*repeat); ok && r.n != nil {
+		return nil // refused by rvalue
+	}
+	n, isConst := constInt(i)
+	if isConst && isInt(i.Type()) {
+		if e := element(a, n, x.Span()); e != nil {
+			return c.target(e)
+		}
+	}
+	if !c.hasAddress(a) {
+		if isConst {
+			c.fail(x.Span(), fmt.Sprintf("index %d is outside the array, which has %d elements and is not in memory here",
+				n, a.Type().Strip().Count), "")
+		}
+		c.fail(x.Span(), "this array is not in memory here: only a constant index can be used", "")
+	}
+	return nil
+}
+
+func (c *checker) vectorElement(x *lang.Index, a expr) expr {
+	i := c.value(x.I)
+	n, ok := constInt(i)
+	s := a.Type().Strip()
+	if !ok || !isInt(i.Type()) {
+		c.fail(x.I.Span(), "the index of a vector must be a constant", "")
+	}
+	e := element(a, n, x.Span())
+	if e == nil {
+		c.fail(x.I.Span(), fmt.Sprintf("index %d is outside the vector, which has %d elements", n, s.Count), "")
+	}
+	return e
+}

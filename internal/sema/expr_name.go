@@ -1,0 +1,172 @@
+package sema
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/jalon-trace/jalon/internal/ctype"
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/lang"
+)
+
+// ident gives a bare name its meaning: variable, enumerator, member of C++'s
+// this, one of C's and C++'s constants, an argument register; in this order.
+func (c *checker) ident(x *lang.Ident) expr {
+	v, err := c.in.Scope.Lookup(x.Name)
+	if err == nil {
+		return c.variable(v, x.Span())
+	}
+	if t, val, ok := c.in.Scope.Enumerator(x.Name); ok {
+		return enumerator(t, val, x.Span())
+	}
+	if e := c.throughThis(x); e != nil {
+		return e
+	}
+	if k, ok := namedConstants[x.Name]; ok {
+		return &intConst{typed: typed{k.t, x.Span()}, v: k.v}
+	}
+	if n, ok := argNumber(x.Name); ok {
+		return c.argument(n, x.Span())
+	}
+	c.failName(x.Name, x.Span(), err)
+	return nil
+}
+
+var namedConstants = map[string]struct {
+	t *ctype.Type
+	v int64
+}{
+	"true":    {ctype.BoolT, 1},
+	"false":   {ctype.BoolT, 0},
+	"NULL":    {voidPtrT, 0},
+	"nullptr": {voidPtrT, 0},
+}
+
+// enumerator is a constant of C's type for enumerators: int, or the enum's own when int is too small.
+func enumerator(t *ctype.Type, v int64, span lang.Span) expr {
+	et := ctype.IntT
+	if v != int64(int32(v)) {
+		et = ofSize(8, t.Strip().Signed || v < 0, false)
+		if t.Strip().Size == 4 {
+			et = ctype.UIntT
+		}
+	}
+	return &intConst{typed: typed{et, span}, v: v, enum: t}
+}
+
+func (c *checker) failName(name string, span lang.Span, err error) {
+	switch {
+	case name == "retval":
+		c.fail(span, "the return value is not there yet when the site is reached",
+			"put the tracepoint on the line after the call, or collect $rax at the function's return")
+	case !c.in.Scope.HasDebugInfo():
+		c.fail(span, fmt.Sprintf("no variable %q here: there is no debug information", name),
+			"registers ($rdi, $rsi, ...) and, at a function's entry, arg0 to arg5 can be used")
+	}
+	where := " here"
+	if f := c.in.Scope.FuncName(); f != "" {
+		where = " in " + f
+	}
+	c.failNotFound(span, fmt.Sprintf("no variable %q%s", name, where), err, c.namesInScope()...)
+}
+
+func (c *checker) namesInScope() []string {
+	var names []string
+	for _, list := range [][]*debuginfo.Variable{c.in.Scope.Args(), c.in.Scope.Locals()} {
+		for _, v := range list {
+			names = append(names, v.Name)
+		}
+	}
+	return names
+}
+
+// variable is an lvalue for v. C++ references read as their targets.
+func (c *checker) variable(v *debuginfo.Variable, span lang.Span) expr {
+	if v.Type == nil {
+		c.fail(span, fmt.Sprintf("the debug information gives %q no type", v.Name), "")
+	}
+	return c.target(&varRef{typed: typed{v.Type, span}, name: v.Name, loc: v.Loc})
+}
+
+// target follows an lvalue of reference type.
+func (c *checker) target(e expr) expr {
+	s := e.Type().Strip()
+	if s.Kind != ctype.Reference || s.Elem == nil {
+		return e
+	}
+	c.need(e)
+	ptr := &load{typed{ctype.PointerTo(s.Elem), e.Span()}, e}
+	return &deref{typed{s.Elem, e.Span()}, ptr}
+}
+
+// throughThis finds a member of the object that C++'s this points to.
+func (c *checker) throughThis(x *lang.Ident) expr {
+	v, err := c.in.Scope.Lookup("this")
+	if err != nil || v.Type == nil {
+		return nil
+	}
+	s := v.Type.Strip()
+	if s.Kind != ctype.Pointer || s.Elem == nil || !isRecord(s.Elem) {
+		return nil
+	}
+	if _, ok := findField(s.Elem, x.Name); !ok {
+		return nil
+	}
+	this := c.rvalue(c.variable(v, x.Span()))
+	return c.select_(c.pointee(this, x.Span()), x.Name, x.Span(), x.Span())
+}
+
+// scoped is 'file.c'::x, f::x, ::x and the names of C++ namespaces and classes.
+func (c *checker) scoped(x *lang.Scoped) expr {
+	s := c.in.Scope
+	v, err := s.LookupIn(x.Scope, x.Name)
+	if err == nil {
+		return c.variable(v, x.Span())
+	}
+	if x.Scope == "" {
+		if v, e := s.Lookup(x.Name); e == nil && (v.Kind == debuginfo.Global || v.Kind == debuginfo.Static) {
+			return c.variable(v, x.Span())
+		}
+	}
+	for _, name := range []string{x.Scope + "::" + x.Name, x.Name} {
+		if t, val, ok := s.Enumerator(name); ok {
+			return enumerator(t, val, x.Span())
+		}
+	}
+	where := fmt.Sprintf(" in %q", x.Scope)
+	if x.Scope == "" {
+		where = " with file scope"
+	}
+	c.failNotFound(x.Span(), fmt.Sprintf("no variable %q%s", x.Name, where), err)
+	return nil
+}
+
+// argNumber recognises arg0, arg1, ...
+func argNumber(name string) (int, bool) {
+	digits, ok := strings.CutPrefix(name, "arg")
+	if !ok || digits == "" || len(digits) > 2 || strings.Trim(digits, "0123456789") != "" {
+		return 0, false
+	}
+	n := 0
+	for _, d := range digits {
+		n = n*10 + int(d-'0')
+	}
+	return n, true
+}
+
+// argRegs are the DWARF numbers of the integer argument registers, in the order
+// of System V psABI 3.2.3: rdi rsi rdx rcx r8 r9.
+var argRegs = []int{5, 4, 1, 2, 8, 9}
+
+// argument is integer argument n by the ABI, an unsigned long as in bpftrace.
+func (c *checker) argument(n int, span lang.Span) expr {
+	if n >= len(argRegs) {
+		c.fail(span, fmt.Sprintf("only arg0 to arg%d are passed in registers", len(argRegs)-1),
+			fmt.Sprintf("at the entry of a function, argument %d may be *(long*)($rsp+%d)", n, 8*(n-len(argRegs)+1)))
+	}
+	if !c.in.AtEntry && c.uneval == 0 {
+		c.fail(span, fmt.Sprintf("arg%d is known at the first instruction of a function only", n),
+			"use the argument's name, or put the tracepoint at the entry: uprobe:PATH:FUNCTION")
+	}
+	return regRef(fmt.Sprintf("arg%d", n), ctype.ULongT, argRegs[n], 0, span)
+}

@@ -1,0 +1,118 @@
+package sema
+
+import (
+	"fmt"
+
+	"github.com/jalon-trace/jalon/internal/ctype"
+	"github.com/jalon-trace/jalon/internal/lang"
+)
+
+func (c *checker) unary(x *lang.Unary) expr {
+	switch x.Op {
+	case "&":
+		return c.addressOf(x)
+	case "*":
+		return c.star(x)
+	case "!":
+		e := c.value(x.X)
+		if !isScalar(e.Type()) {
+			c.failOperand(e, "the operand of ! must be a number or a pointer, this is %s")
+		}
+		return &not{typed{ctype.IntT, x.Span()}, e}
+	}
+	e := c.number(c.value(x.X), "unary "+x.Op)
+	e = promoted(e)
+	switch x.Op {
+	case "+":
+		return convertAt(e, x.Span())
+	case "~":
+		if isFloat(e.Type()) {
+			c.failOperand(e, "the operand of ~ must be an integer, this is %s")
+		}
+		return &unary{typed{e.Type(), x.Span()}, "~", e}
+	case "-":
+		return &unary{typed{e.Type(), x.Span()}, "-", e}
+	}
+	panic(fmt.Sprintf("BUG: sema: unary operator %q", x.Op))
+}
+
+// convertAt gives e again, with the span of the expression around it.
+func convertAt(e expr, span lang.Span) expr { return &conv{typed{e.Type(), span}, e} }
+
+func (c *checker) addressOf(x *lang.Unary) expr {
+	e := c.expr(x.X)
+	if _, ok := e.(*strLit); ok || !isLvalue(e) {
+		c.fail(e.Span(), "& needs something that has an address", "")
+	}
+	a := c.address(e, e.Type()).(*addrOf)
+	a.span = x.Span()
+	return a
+}
+
+func (c *checker) star(x *lang.Unary) expr {
+	e := c.value(x.X)
+	if !isPointer(e.Type()) {
+		hint := ""
+		if isInt(e.Type()) {
+			hint = "cast it to a pointer first: *(long*)(...)"
+		}
+		c.fail(x.Span(), fmt.Sprintf("* needs a pointer, this is %s", typeString(e.Type())), hint)
+	}
+	return c.pointee(e, x.Span())
+}
+
+// pointee is the object that pointer value e points to. Pointers into known
+// objects give the part of the object itself, so that its location is used.
+func (c *checker) pointee(e expr, span lang.Span) expr {
+	elem := elemOf(e.Type())
+	if isVoid(elem) {
+		c.fail(span, fmt.Sprintf("%s does not say what it points to", typeString(e.Type())),
+			"cast it to a pointer to the right type: *(struct s *)p")
+	}
+	switch a := e.(type) {
+	case *addrOf:
+		if same(a.x.Type(), elem) {
+			return a.x
+		}
+		if isArray(a.x.Type()) && same(a.x.Type().Strip().Elem, elem) {
+			if p := element(a.x, 0, span); p != nil {
+				return p
+			}
+		}
+	case *ptrAdd:
+		if p := constElement(a, elem, span); p != nil {
+			return p
+		}
+	}
+	return &deref{typed{elem, span}, e}
+}
+
+// constElement recognises array[constant].
+func constElement(a *ptrAdd, elem *ctype.Type, span lang.Span) expr {
+	base, ok := a.p.(*addrOf)
+	if !ok || !isArray(base.x.Type()) || !same(base.x.Type().Strip().Elem, elem) {
+		return nil
+	}
+	i, ok := constInt(a.i)
+	if !ok {
+		return nil
+	}
+	if a.minus {
+		i = -i
+	}
+	return element(base.x, i, span)
+}
+
+// element is element i of array object x, nil when it lies outside.
+func element(x expr, i int64, span lang.Span) expr {
+	s := x.Type().Strip()
+	if i < 0 || i >= s.Count || s.Elem.Size <= 0 {
+		return nil
+	}
+	return &sub{typed: typed{s.Elem, span}, x: x, bitOff: i * s.Elem.Size * 8}
+}
+
+// same reports whether two types are the same object or the same builtin.
+func same(a, b *ctype.Type) bool {
+	return a == b || a != nil && b != nil && a.Strip() == b.Strip()
+}

@@ -1,0 +1,301 @@
+package sema
+
+import (
+	"fmt"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/ir"
+)
+
+// Location expressions are compiled: the stack of the DWARF machine is executed
+// here with symbolic entries, and only what remains becomes IR. invalidExpr
+// proves beforehand that this cannot fail.
+
+// sym is a stack entry: v + off, or the constant off when v is None. safe says
+// that it is an address in the frame or in the module's data, computed without
+// loads, so that reading there cannot fault.
+type sym struct {
+	v    ir.Value
+	off  int64
+	safe bool
+}
+
+// opEffect says how many entries an operation pops and pushes.
+type opEffect struct{ pops, pushes int }
+
+var opEffects = map[debuginfo.OpCode]opEffect{
+	debuginfo.OpConst: {0, 1}, debuginfo.OpAddr: {0, 1}, debuginfo.OpReg: {0, 1}, debuginfo.OpTLS: {1, 1},
+	debuginfo.OpDeref: {1, 1}, debuginfo.OpDup: {1, 2}, debuginfo.OpDrop: {1, 0}, debuginfo.OpPick: {0, 1},
+	debuginfo.OpSwap: {2, 2}, debuginfo.OpRot: {3, 3},
+	debuginfo.OpAbs: {1, 1}, debuginfo.OpNeg: {1, 1}, debuginfo.OpNot: {1, 1},
+	debuginfo.OpAnd: {2, 1}, debuginfo.OpOr: {2, 1}, debuginfo.OpXor: {2, 1},
+	debuginfo.OpAdd: {2, 1}, debuginfo.OpAddConst: {1, 1}, debuginfo.OpSub: {2, 1}, debuginfo.OpMul: {2, 1},
+	debuginfo.OpDiv: {2, 1}, debuginfo.OpMod: {2, 1},
+	debuginfo.OpShl: {2, 1}, debuginfo.OpShr: {2, 1}, debuginfo.OpShra: {2, 1},
+	debuginfo.OpEq: {2, 1}, debuginfo.OpNe: {2, 1}, debuginfo.OpLt: {2, 1}, debuginfo.OpLe: {2, 1},
+	debuginfo.OpGt: {2, 1}, debuginfo.OpGe: {2, 1},
+	debuginfo.OpSkip: {0, 0}, debuginfo.OpBra: {1, 0}, debuginfo.OpConvert: {1, 1},
+}
+
+const maxStack = 64
+
+// invalidExpr says why a location expression cannot be compiled, or "".
+func (c *checker) invalidExpr(ops []debuginfo.Op) string {
+	const malformed = "its location is malformed in the debug information"
+	depth := 0
+	at := map[int]int{} // depth at the targets of jumps
+	for i := 0; i <= len(ops); i++ {
+		if d, ok := at[i]; ok {
+			if depth >= 0 && d != depth {
+				return malformed
+			}
+			depth = d
+		}
+		if i == len(ops) {
+			break
+		}
+		if depth < 0 { // behind OpSkip: never reached
+			continue
+		}
+		op := ops[i]
+		eff, ok := opEffects[op.Code]
+		if !ok || depth < eff.pops || depth-eff.pops+eff.pushes > maxStack {
+			return malformed
+		}
+		if why := c.invalidOp(op, depth); why != "" {
+			return why
+		}
+		depth += eff.pushes - eff.pops
+		if op.Code == debuginfo.OpSkip || op.Code == debuginfo.OpBra {
+			to := int(op.Arg)
+			if d, ok := at[to]; int64(to) != op.Arg || to <= i || to > len(ops) || ok && d != depth {
+				return malformed
+			}
+			at[to] = depth
+			if op.Code == debuginfo.OpSkip {
+				depth = -1
+			}
+		}
+	}
+	if depth < 1 {
+		return malformed
+	}
+	return ""
+}
+
+func (c *checker) invalidOp(op debuginfo.Op, depth int) string {
+	switch op.Code {
+	case debuginfo.OpReg:
+		if !isWord(op.Arg) {
+			return fmt.Sprintf("its location needs register %d, which is not taken", op.Arg)
+		}
+	case debuginfo.OpPick:
+		if op.Arg < 0 || op.Arg >= int64(depth) {
+			return "its location is malformed in the debug information"
+		}
+	case debuginfo.OpDeref, debuginfo.OpConvert:
+		switch n := max(op.Arg, -op.Arg); {
+		case n != 1 && n != 2 && n != 4 && n != 8, op.Code == debuginfo.OpDeref && op.Arg < 0:
+			return "its location is malformed in the debug information"
+		}
+	case debuginfo.OpTLS:
+		if c.in.TLSOffset == nil {
+			return "it is thread-local, and the place of thread-local storage is not known"
+		}
+		if _, err := c.in.TLSOffset(); err != nil {
+			return err.Error()
+		}
+	}
+	return ""
+}
+
+// locator executes one location expression.
+type locator struct {
+	l      *lowerer
+	stack  []sym
+	labels map[int]ir.BlockID // jump targets with their blocks
+}
+
+// location compiles ops, which invalidExpr has passed, and gives the top entry.
+func (l *lowerer) location(ops []debuginfo.Op) sym {
+	m := &locator{l: l, labels: map[int]ir.BlockID{}}
+	for i := 0; i <= len(ops); i++ {
+		if blk, ok := m.labels[i]; ok {
+			m.join(blk)
+		}
+		if i < len(ops) && !l.b.Terminated() {
+			m.step(i, ops[i])
+		}
+	}
+	return m.stack[len(m.stack)-1]
+}
+
+// join starts the block of a label; its parameters are the stack.
+func (m *locator) join(blk ir.BlockID) {
+	b := m.l.b
+	if !b.Terminated() {
+		b.Jump(blk, m.values()...)
+	}
+	b.Start(blk)
+	n := m.l.params[blk]
+	m.stack = m.stack[:0]
+	for i := range n {
+		m.stack = append(m.stack, sym{v: b.Param(blk, i)})
+	}
+}
+
+func (m *locator) values() []ir.Value {
+	out := make([]ir.Value, len(m.stack))
+	for i, s := range m.stack {
+		out[i] = m.l.word(s)
+	}
+	return out
+}
+
+func (m *locator) pop() sym {
+	s := m.stack[len(m.stack)-1]
+	m.stack = m.stack[:len(m.stack)-1]
+	return s
+}
+
+func (m *locator) push(s sym)       { m.stack = append(m.stack, s) }
+func (m *locator) pushv(v ir.Value) { m.push(sym{v: v}) }
+func (m *locator) popv() ir.Value   { return m.l.word(m.pop()) }
+func (m *locator) top(n int) []sym  { return m.stack[len(m.stack)-n:] }
+func constant(v int64) sym          { return sym{v: ir.None, off: v} }
+func (s sym) isConst() bool         { return s.v == ir.None }
+func (s sym) plus(n int64) sym      { s.off += n; return s }
+
+// word makes one IR value of s.
+func (l *lowerer) word(s sym) ir.Value {
+	switch {
+	case s.isConst():
+		return l.b.Const(s.off)
+	case s.off == 0:
+		return s.v
+	}
+	return l.b.Bin(ir.Add, 8, s.v, l.b.Const(s.off))
+}
+
+func (m *locator) step(i int, op debuginfo.Op) {
+	l, b := m.l, m.l.b
+	switch op.Code {
+	case debuginfo.OpConst:
+		m.push(constant(op.Arg))
+	case debuginfo.OpAddr:
+		m.push(sym{v: ir.None, off: op.Arg + int64(l.in.Bias), safe: true})
+	case debuginfo.OpReg:
+		m.push(sym{v: l.reg(op.Arg), safe: l.frameReg(op.Arg)})
+	case debuginfo.OpTLS:
+		off, _ := l.in.TLSOffset() // asked before by invalidOp
+		s := m.pop()
+		v := b.Bin(ir.Add, 8, l.word(sym{v: s.v, off: s.off}), l.reg(ir.RegFSBase))
+		m.push(sym{v: v, off: off})
+	case debuginfo.OpDeref:
+		m.pushv(l.loadWord(m.pop(), uint8(op.Arg)))
+	case debuginfo.OpDup:
+		m.push(m.top(1)[0])
+	case debuginfo.OpDrop:
+		m.pop()
+	case debuginfo.OpPick:
+		m.push(m.top(int(op.Arg) + 1)[0])
+	case debuginfo.OpSwap:
+		t := m.top(2)
+		t[0], t[1] = t[1], t[0]
+	case debuginfo.OpRot:
+		t := m.top(3)
+		t[0], t[1], t[2] = t[2], t[0], t[1]
+	case debuginfo.OpAddConst:
+		m.push(m.pop().plus(op.Arg))
+	case debuginfo.OpSkip:
+		b.Jump(m.label(int(op.Arg)), m.values()...)
+	case debuginfo.OpBra:
+		cond := m.popv()
+		go_ := ir.Edge{To: m.label(int(op.Arg)), Args: m.values()}
+		next := b.NewBlock("location")
+		b.BranchTo(cond, go_, ir.Edge{To: next}, false)
+		b.Start(next)
+	default:
+		m.compute(op)
+	}
+}
+
+// label is the block of a jump target; all who jump there have the same depth.
+func (m *locator) label(i int) ir.BlockID {
+	blk, ok := m.labels[i]
+	if !ok {
+		classes := make([]ir.Class, len(m.stack))
+		blk = m.l.b.NewBlock("location", classes...)
+		m.l.params[blk] = len(classes)
+		m.labels[i] = blk
+	}
+	return blk
+}
+
+var locationOps = map[debuginfo.OpCode]ir.Op{
+	debuginfo.OpAnd: ir.And, debuginfo.OpOr: ir.Or, debuginfo.OpXor: ir.Xor,
+	debuginfo.OpSub: ir.Sub, debuginfo.OpMul: ir.Mul,
+	debuginfo.OpEq: ir.Eq, debuginfo.OpNe: ir.Ne, debuginfo.OpLt: ir.SLt, debuginfo.OpLe: ir.SLe,
+}
+
+// compute executes the arithmetic operations.
+func (m *locator) compute(op debuginfo.Op) {
+	l, b := m.l, m.l.b
+	switch op.Code {
+	case debuginfo.OpNeg:
+		m.pushv(b.Un(ir.Neg, 8, m.popv()))
+	case debuginfo.OpNot:
+		m.pushv(b.Un(ir.Not, 8, m.popv()))
+	case debuginfo.OpAbs: // (x ^ sign) - sign
+		x := m.popv()
+		sign := b.Bin(ir.Sar, 8, x, b.Const(63))
+		m.pushv(b.Bin(ir.Sub, 8, b.Bin(ir.Xor, 8, x, sign), sign))
+	case debuginfo.OpConvert:
+		m.pushv(l.extend(m.popv(), max(op.Arg, -op.Arg), op.Arg < 0))
+	case debuginfo.OpAdd:
+		y, x := m.pop(), m.pop()
+		if x.isConst() {
+			x, y = y, x
+		}
+		if y.isConst() {
+			m.push(sym{v: x.v, off: x.off + y.off, safe: x.safe || y.safe && x.isConst()})
+			return
+		}
+		m.push(sym{v: b.Bin(ir.Add, 8, x.v, y.v), off: x.off + y.off})
+	case debuginfo.OpDiv, debuginfo.OpMod:
+		y, x := m.popv(), m.popv()
+		l.testZero(y, 8)
+		m.pushv(b.Bin(map[bool]ir.Op{true: ir.SDiv, false: ir.URem}[op.Code == debuginfo.OpDiv], 8, x, y))
+	case debuginfo.OpShl, debuginfo.OpShr, debuginfo.OpShra:
+		y, x := m.popv(), m.popv()
+		m.pushv(m.shift(op.Code, x, y))
+	case debuginfo.OpGt:
+		y, x := m.popv(), m.popv()
+		m.pushv(b.Bin(ir.SLt, 8, y, x))
+	case debuginfo.OpGe:
+		y, x := m.popv(), m.popv()
+		m.pushv(b.Bin(ir.SLe, 8, y, x))
+	default:
+		iop, ok := locationOps[op.Code]
+		if !ok {
+			panic(fmt.Sprintf("BUG: sema: location operation %d", op.Code))
+		}
+		y, x := m.popv(), m.popv()
+		m.pushv(b.Bin(iop, 8, x, y))
+	}
+}
+
+// shift: DWARF counts are not modulo; 64 and more shift everything out.
+func (m *locator) shift(code debuginfo.OpCode, x, n ir.Value) ir.Value {
+	b := m.l.b
+	small := b.Bin(ir.ULt, 8, n, b.Const(64))
+	if code == debuginfo.OpShra { // counts above 63 act as 63
+		mask := b.Bin(ir.Sub, 8, small, b.Const(1)) // 0, or all ones
+		return b.Bin(ir.Sar, 8, x, b.Bin(ir.And, 8, b.Bin(ir.Or, 8, n, mask), b.Const(63)))
+	}
+	op := ir.Shl
+	if code == debuginfo.OpShr {
+		op = ir.Shr
+	}
+	return b.Bin(ir.And, 8, b.Bin(op, 8, x, n), b.Un(ir.Neg, 8, small))
+}

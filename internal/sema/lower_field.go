@@ -1,0 +1,238 @@
+package sema
+
+import (
+	"math/bits"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/ir"
+)
+
+const (
+	countedHeader = 8      // u32 length, u32 flags
+	regsSize      = 18 * 8 // event.Regs
+	maxRepeat     = 1<<31 - 1
+)
+
+// regsOrder is event.Regs: GDB's order in DWARF numbers.
+var regsOrder = [18]int64{0, 3, 2, 1, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, ir.RegRIP, ir.RegRFLAGS}
+
+// failing ties the traps of a slot to where they are reported.
+type failing struct {
+	traps  *traps
+	slot   slotID
+	status slotID
+}
+
+// field emits the code that takes p.
+func (l *lowerer) field(p *plan) {
+	l.traps = &traps{}
+	var fs fieldSlots
+	var fails []failing
+	switch p.mode {
+	case asNothing:
+		return
+	case asValue:
+		fs = l.takeValue(p.x)
+	case asPointer:
+		fs = l.takePointer(p, &fails)
+	case asBytes:
+		fs = l.takeBytes(p.x)
+	case asText:
+		fs = l.takeText(p.x, p.limit)
+	case asRepeat:
+		fs = l.takeRepeat(p.x.(*repeat), p.limit)
+	case asRegs:
+		fs = l.newSlot(regsSize, 8)
+		l.takeRegs(fs.value)
+	case asStack:
+		fs = l.takeStack()
+	}
+	fails = append(fails, failing{l.traps, fs.value, 0})
+	if p.mode == asPointer {
+		fails[0].slot, fails[1].slot = fs.value, fs.str
+	}
+	l.endField(p, &fs, fails)
+	if l.rec.fields == nil {
+		l.rec.fields = map[*plan]fieldSlots{}
+	}
+	l.rec.fields[p] = fs
+}
+
+// endField puts the fault blocks behind the code of a field.
+func (l *lowerer) endField(p *plan, fs *fieldSlots, fails []failing) {
+	next := ir.NoBlock
+	for i, f := range fails {
+		if !f.traps.any() {
+			continue
+		}
+		if next == ir.NoBlock {
+			next = l.b.NewBlock("after " + p.Name)
+			l.b.Jump(next)
+		}
+		status := l.rec.add(slot{size: 1, align: 1, status: true})
+		s := &l.rec.slots[f.slot-1]
+		s.size, s.align = max(s.size, 8), 8 // room for the address
+		if i == 0 {
+			fs.status = status
+		} else {
+			fs.strState = status
+		}
+		f.traps.each(func(k trap, blk ir.BlockID) {
+			l.b.Start(blk)
+			if k == trapUnreadable {
+				l.put(l.b.Param(blk, 0), 8, f.slot.imm(0))
+			}
+			l.put(l.b.Const(int64(trapStatus[k])), 1, status.imm(0))
+			l.b.Jump(next)
+		})
+	}
+	if next != ir.NoBlock {
+		l.b.Start(next)
+	}
+}
+
+func (l *lowerer) put(v ir.Value, w uint8, imm int64) {
+	l.b.Emit(ir.Instr{Op: ir.Put, W: w, Dst: ir.None, A: v, B: ir.None, Imm: imm, Fault: ir.NoBlock})
+}
+
+func (l *lowerer) newSlot(size, align int64) fieldSlots {
+	return fieldSlots{value: l.rec.add(slot{size: size, align: align}), size: size}
+}
+
+func (l *lowerer) takeValue(e expr) fieldSlots {
+	t := e.Type().Strip()
+	fs := l.newSlot(t.Size, t.Size)
+	v := l.value(e)
+	if isFloat(t) {
+		l.b.Emit(ir.Instr{Op: ir.FPut, Dst: ir.None, A: v, B: ir.None, Imm: fs.value.imm(0), Fault: ir.NoBlock})
+	} else {
+		l.put(v, uint8(t.Size), fs.value.imm(0))
+	}
+	return fs
+}
+
+// takePointer takes a char pointer, then its string. A fault of the pointer's
+// own evaluation skips the string.
+func (l *lowerer) takePointer(p *plan, fails *[]failing) fieldSlots {
+	fs := l.newSlot(8, 8)
+	v := l.value(p.x)
+	l.put(v, 8, fs.value.imm(0))
+	*fails = append(*fails, failing{traps: l.traps})
+	l.traps = &traps{}
+	str := l.copyStr(v, p.limit)
+	fs.str, fs.strSize = str.value, str.size
+	return fs
+}
+
+func (l *lowerer) takeText(p expr, limit int64) fieldSlots {
+	return l.copyStr(l.word(l.address(p)), limit)
+}
+
+func (l *lowerer) copyStr(p ir.Value, limit int64) fieldSlots {
+	fs := l.newSlot(countedHeader+limit, 8)
+	l.copy(ir.CopyStr, p, ir.None, fs.value.imm(0), limit, l.traps.at(l, trapUnreadable))
+	return fs
+}
+
+func (l *lowerer) copy(op ir.Op, addr, n ir.Value, imm, size int64, fault ir.BlockID) {
+	l.b.Emit(ir.Instr{Op: op, Dst: ir.None, A: addr, B: n, Imm: imm, Aux: size, Fault: fault})
+}
+
+// takeRepeat takes n elements, at most limit.
+func (l *lowerer) takeRepeat(e *repeat, limit int64) fieldSlots {
+	size := e.x.Type().Strip().Size
+	fs := l.newSlot(countedHeader+limit*size, 8)
+	n := l.wide(e.n)
+	bad := l.b.Bin(ir.ULt, 8, l.b.Const(maxRepeat), n)
+	ok := l.b.NewBlock("count")
+	l.b.BranchTo(bad, ir.Edge{To: l.traps.at(l, trapBounds)}, ir.Edge{To: ok}, true)
+	l.b.Start(ok)
+	if size != 1 {
+		n = l.b.Bin(ir.Mul, 8, n, l.b.Const(size))
+	}
+	addr := l.place(e.x).byteAddr()
+	addr.safe = false
+	l.copy(ir.CopyN, l.word(addr), n, fs.value.imm(0), limit*size, l.faultFor(addr))
+	return fs
+}
+
+func (l *lowerer) takeRegs(id slotID) {
+	for i, n := range regsOrder {
+		l.put(l.reg(n), 8, id.imm(int64(i)*8))
+	}
+}
+
+// takeStack takes the registers and the stack from the stack pointer up.
+func (l *lowerer) takeStack() fieldSlots {
+	n := int64(l.in.StackLimit)
+	fs := l.newSlot(regsSize+countedHeader+n, 8)
+	l.takeRegs(fs.value)
+	l.copy(ir.CopyMax, l.reg(dwarfRSP), ir.None, fs.value.imm(regsSize), n, ir.NoBlock)
+	return fs
+}
+
+// takeBytes takes an object whole.
+func (l *lowerer) takeBytes(e expr) fieldSlots {
+	n := e.Type().Strip().Size
+	fs := l.newSlot(n, alignOf(n))
+	if n == 0 {
+		return fs
+	}
+	p := l.place(e)
+	if p.mem {
+		addr := p.byteAddr()
+		l.copy(ir.Copy, l.word(addr), ir.None, fs.value.imm(0), n, l.faultFor(addr))
+		return fs
+	}
+	if storable(shape{pieces: p.pieces, lo: p.lo}, n*8) != "" { // at most a word: see needBytes
+		l.putBytes(l.gather(p, n*8), n, fs.value.imm(0))
+		return fs
+	}
+	window(p.pieces, p.lo, n*8, func(q debuginfo.Piece, off, at, count int64) {
+		l.storePiece(&fs, q, off, at/8, count)
+	})
+	return fs
+}
+
+// alignOf is the alignment of a slot of n bytes: the largest power of two up to
+// 8 that divides n, so that scalars and arrays of them lie as they are.
+func alignOf(n int64) int64 {
+	if n == 0 {
+		return 1
+	}
+	return 1 << min(bits.TrailingZeros64(uint64(n)), 3)
+}
+
+// storePiece stores bits [off, off+count) of a piece at byte at of the slot.
+func (l *lowerer) storePiece(fs *fieldSlots, q debuginfo.Piece, off, at, count int64) {
+	first, n, imm := q.BitOffset+off, count/8, fs.value.imm(at)
+	switch {
+	case q.Kind == debuginfo.InMemory:
+		addr := l.location(q.Expr).plus(first / 8)
+		l.copy(ir.Copy, l.word(addr), ir.None, imm, n, l.faultFor(addr))
+	case q.Kind == debuginfo.IsBytes:
+		for k := int64(0); k < n; k += 8 {
+			m := min(8, n-k)
+			l.putBytes(l.b.Const(int64(bitsFrom(q.Bytes, first+k*8, m*8))), m, imm+k)
+		}
+	case isXMM(q.Reg) && q.Kind == debuginfo.InRegister && first+count > 64:
+		// The register is stored whole; the field may be a part of it.
+		s := &l.rec.slots[fs.value-1]
+		if n < 16 {
+			s.size, fs.skip = 16, first/8
+		}
+		s.align = 8
+		l.b.Emit(ir.Instr{Op: ir.PutReg, W: 16, Dst: ir.None, A: ir.None, B: ir.None, Imm: imm, Aux: int64(q.Reg - dwarfXMM0), Fault: ir.NoBlock})
+	default:
+		l.putBytes(l.pieceBits(q, off, count), n, imm)
+	}
+}
+
+// putBytes stores the low n (at most 8) bytes of v.
+func (l *lowerer) putBytes(v ir.Value, n, imm int64) {
+	for at := int64(0); at < n; {
+		w := int64(1) << (bits.Len64(uint64(n-at)) - 1)
+		l.put(l.shiftRight(v, at*8), uint8(w), imm+at)
+		at += w
+	}
+}

@@ -1,0 +1,103 @@
+package sema
+
+import (
+	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/ir"
+	"github.com/jalon-trace/jalon/internal/ring"
+)
+
+// The record:
+//
+//	+0   header (ring.RecHeader)
+//	+24  a status byte for each slot that can fail, padded to 8; zero (OK) unless a fault writes it
+//	     the slots, each at its alignment
+//
+// Which slots can fail is known when their code is made. Until then record
+// operations carry slot number and offset in Imm; finish puts the real offsets in.
+
+// slot is room in the record.
+type slot struct {
+	size, align int64
+	at          int64 // the offset, set by finish
+	status      bool  // it is a status byte
+}
+
+// slotID names a slot; 0 is none.
+type slotID int
+
+type record struct {
+	slots  []slot
+	fields map[*plan]fieldSlots
+}
+
+// fieldSlots are the slots of one field.
+type fieldSlots struct {
+	value, status slotID
+	skip          int64 // bytes of the slot before the value
+	size          int64
+	str, strState slotID
+	strSize       int64
+}
+
+const slotShift = 32
+
+func (r *record) add(s slot) slotID {
+	r.slots = append(r.slots, s)
+	return slotID(len(r.slots))
+}
+
+// imm is the provisional record offset of byte off of slot id.
+func (id slotID) imm(off int64) int64 { return int64(id)<<slotShift + off }
+
+// finish lays the slots out, corrects p, and returns the size of the record.
+func (r *record) finish(p *ir.Program) int {
+	at := int64(ring.RecHeader)
+	place := func(status bool) {
+		for i := range r.slots {
+			if s := &r.slots[i]; s.status == status {
+				at = roundUp(at, s.align)
+				s.at = at
+				at += s.size
+			}
+		}
+		at = roundUp(at, 8)
+	}
+	place(true)
+	place(false)
+	for _, b := range p.Blocks {
+		for i := range b.Instrs {
+			in := &b.Instrs[i]
+			switch in.Op {
+			case ir.Reserve:
+				in.Imm = at
+			case ir.Put, ir.FPut, ir.PutReg, ir.Copy, ir.CopyN, ir.CopyStr, ir.CopyMax:
+				in.Imm = r.slots[in.Imm>>slotShift-1].at + in.Imm&(1<<slotShift-1)
+			}
+		}
+	}
+	return int(at)
+}
+
+func roundUp(n, align int64) int64 { return (n + align - 1) / align * align }
+
+func (r *record) offset(id slotID) int {
+	if id == 0 {
+		return -1
+	}
+	return int(r.slots[id-1].at)
+}
+
+// describe is the schema's entry for a field.
+func (r *record) describe(p *plan) event.Field {
+	f := p.Field
+	s, ok := r.fields[p]
+	f.StatusOffset, f.StrStatusOffset = r.offset(s.status), r.offset(s.strState)
+	if !ok {
+		return f
+	}
+	f.Offset, f.Size = r.offset(s.value)+int(s.skip), int(s.size)
+	if s.str != 0 {
+		f.StrOffset, f.StrSize = r.offset(s.str), int(s.strSize)
+	}
+	return f
+}

@@ -1,0 +1,287 @@
+package sema
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/jalon-trace/jalon/internal/ctype"
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/ir"
+	"github.com/jalon-trace/jalon/internal/lang"
+)
+
+// shape is what is known of an object's place before code is made: in memory as
+// a whole, or made of pieces. lo is the object's first bit in the pieces, or from
+// the start of the memory object that it is a part of.
+type shape struct {
+	ref    *varRef // the variable that the object is (a part of), nil behind a pointer
+	mem    bool
+	pieces []debuginfo.Piece // when !mem: normalised by pieces()
+	lo     int64
+}
+
+// shapeOf walks from a part of an object to the object itself.
+func shapeOf(e expr) shape {
+	switch e := e.(type) {
+	case *varRef:
+		return e.shape()
+	case *sub:
+		s := shapeOf(e.x)
+		s.lo += e.bitOff
+		return s
+	case *repeat:
+		return shapeOf(e.x)
+	case *comma:
+		return shapeOf(e.y)
+	}
+	return shape{mem: true} // deref, and condExpr whose arms have addresses
+}
+
+func (v *varRef) shape() shape {
+	l := v.loc.Pieces
+	if len(l) == 1 && l[0].Kind == debuginfo.InMemory && l[0].BitOffset == 0 &&
+		(l[0].BitSize == 0 || l[0].BitSize >= v.t.Strip().Size*8) {
+		return shape{ref: v, mem: true}
+	}
+	return shape{ref: v, pieces: pieces(l, v.t.Strip().Size*8)}
+}
+
+// pieces gives every piece its size, cut to what its register or value can hold;
+// what is not covered is missing.
+func pieces(list []debuginfo.Piece, total int64) []debuginfo.Piece {
+	var out []debuginfo.Piece
+	missing := func(bits int64) {
+		if bits > 0 {
+			out = append(out, debuginfo.Piece{Kind: debuginfo.IsMissing, BitSize: bits})
+		}
+	}
+	sum := int64(0)
+	for _, p := range list {
+		if p.BitSize <= 0 {
+			p.BitSize = max(0, total-sum)
+		}
+		want := p.BitSize
+		p.BitSize = min(want, max(0, capacity(p)-p.BitOffset))
+		if p.BitSize > 0 {
+			out = append(out, p)
+		}
+		missing(want - p.BitSize)
+		sum += want
+	}
+	missing(total - sum)
+	return out
+}
+
+// capacity is how many bits a piece's holder has.
+func capacity(p debuginfo.Piece) int64 {
+	switch p.Kind {
+	case debuginfo.InRegister:
+		if isXMM(p.Reg) {
+			return 128
+		}
+		return 64
+	case debuginfo.IsValue:
+		return 64
+	case debuginfo.IsBytes:
+		return int64(len(p.Bytes)) * 8
+	}
+	return 1 << 40
+}
+
+func isXMM(reg int) bool { return reg >= dwarfXMM0 && reg < dwarfXMM0+16 }
+
+// isWord: a register that is one IR value.
+func isWord(reg int64) bool {
+	return reg >= 0 && reg <= ir.RegRIP || reg == ir.RegRFLAGS || reg == ir.RegFSBase || reg == ir.RegGSBase
+}
+
+// window calls f for each piece that overlaps bits [lo, lo+n): off is the first
+// wanted bit in the piece, at the first wanted bit's position in the window.
+func window(list []debuginfo.Piece, lo, n int64, f func(p debuginfo.Piece, off, at, bits int64)) {
+	start := int64(0)
+	for _, p := range list {
+		end := start + p.BitSize
+		from, to := max(lo, start), min(lo+n, end)
+		if from < to {
+			f(p, from-start, from-lo, to-from)
+		}
+		start = end
+	}
+	if lo+n > start { // beyond the object: only malformed debug info leads here
+		f(debuginfo.Piece{Kind: debuginfo.IsMissing, BitSize: n}, 0, max(0, start-lo), lo+n-max(start, lo))
+	}
+}
+
+// bitsOf is the number of bits that object e has.
+func bitsOf(e expr) int64 {
+	if b := bitField(e); b != 0 {
+		return b
+	}
+	return e.Type().Strip().Size * 8
+}
+
+// need makes sure that object e can be read into IR values.
+func (c *checker) need(e expr) {
+	c.available(e, func(s shape) {
+		window(s.pieces, s.lo, bitsOf(e), func(p debuginfo.Piece, off, _, n int64) {
+			if p.Kind == debuginfo.InRegister && isXMM(p.Reg) && p.BitOffset+off+n > 64 {
+				c.fail(e.Span(), "only the low 8 bytes of a vector register can be computed with",
+					"the others can be collected by themselves")
+			}
+		})
+	})
+}
+
+// needBytes makes sure that object e can be stored to the record.
+func (c *checker) needBytes(e expr) {
+	c.available(e, func(s shape) {
+		n := bitsOf(e)
+		if n <= 64 && storable(s, n) != "" {
+			c.need(e) // it is put together as one value
+			return
+		}
+		if why := storable(s, n); why != "" {
+			c.fail(e.Span(), why, "collect its members one by one")
+		}
+	})
+}
+
+// storable says why an object of n bits cannot be stored piece by piece, or "".
+func storable(s shape, n int64) (why string) {
+	if s.mem {
+		return ""
+	}
+	window(s.pieces, s.lo, n, func(p debuginfo.Piece, off, at, bits int64) {
+		first := p.BitOffset + off
+		switch {
+		case (first|at|bits)%8 != 0:
+			why = "this object is spread over fragments that are not whole bytes"
+		case p.Kind == debuginfo.InRegister && isXMM(p.Reg) && first+bits > 64 && bits != n && !(first == 0 && bits == 128):
+			why = "a part of this object is in the high half of a vector register"
+		}
+	})
+	return why
+}
+
+// available makes sure that object e has a value here at all, then calls more
+// for an object that is not in memory.
+func (c *checker) available(e expr, more func(shape)) {
+	if c.uneval > 0 {
+		return
+	}
+	s := shapeOf(e)
+	if s.ref == nil {
+		return
+	}
+	v := s.ref
+	if v.loc.Unavailable != "" || len(v.loc.Pieces) == 0 {
+		c.failUnavailable(e, v, v.loc.Unavailable)
+	}
+	if s.mem {
+		c.needExpr(e, v, v.loc.Pieces[0].Expr)
+		return
+	}
+	window(s.pieces, s.lo, bitsOf(e), func(p debuginfo.Piece, _, _, _ int64) {
+		switch p.Kind {
+		case debuginfo.IsMissing:
+			c.failUnavailable(e, v, "")
+		case debuginfo.InRegister:
+			if !isWord(int64(p.Reg)) && !isXMM(p.Reg) {
+				c.failUnavailable(e, v, fmt.Sprintf("it is in register %d, which is not taken", p.Reg))
+			}
+		case debuginfo.IsBytes:
+		default:
+			c.needExpr(e, v, p.Expr)
+		}
+	})
+	more(s)
+}
+
+func (c *checker) needExpr(e expr, v *varRef, ops []debuginfo.Op) {
+	if why := c.invalidExpr(ops); why != "" {
+		c.failUnavailable(e, v, why)
+	}
+}
+
+// failUnavailable reports a variable without a value, and where it has one.
+func (c *checker) failUnavailable(e expr, v *varRef, why string) {
+	what := fmt.Sprintf("variable %q", v.name)
+	if _, part := e.(*sub); part {
+		what = fmt.Sprintf("this part of %q", v.name)
+	}
+	msg := what + " is optimised out here"
+	if why != "" && why != "optimised out" {
+		msg = what + " has no value here: " + why
+	}
+	if why == "" {
+		why = "optimised out"
+	}
+	panic(&bail{lang.At(c.source, c.text, e.Span(), msg, c.elsewhere(v.loc.Elsewhere)), true, why})
+}
+
+// elsewhere says in lines where a variable has a location.
+func (c *checker) elsewhere(ranges []debuginfo.Range) string {
+	if c.in.LineOf == nil || len(ranges) == 0 {
+		return ""
+	}
+	var places []string
+	last := ""
+	for _, r := range ranges {
+		if r.Hi <= r.Lo {
+			continue
+		}
+		file, lo := c.in.LineOf(r.Lo)
+		fileHi, hi := c.in.LineOf(r.Hi - 1)
+		if file == "" {
+			continue
+		}
+		s := fmt.Sprintf("%s:%d", file, lo)
+		if fileHi == file && hi > lo {
+			s += fmt.Sprintf("-%d", hi)
+		}
+		if s != last {
+			places = append(places, s)
+		}
+		last = s
+	}
+	if len(places) == 0 {
+		return ""
+	}
+	more := ""
+	if len(places) > 4 {
+		places, more = places[:4], ", ..."
+	}
+	return "it has a value at " + strings.Join(places, ", ") + more
+}
+
+// hasAddress reports whether object e is in memory.
+func (c *checker) hasAddress(e expr) bool {
+	s := shapeOf(e)
+	return s.mem || s.ref != nil && s.ref.loc.Unavailable != ""
+}
+
+// needAddress makes sure that object e has an address.
+func (c *checker) needAddress(e expr) {
+	if b := bitField(e); b != 0 {
+		c.fail(e.Span(), "a bit-field has no address", "")
+	}
+	if c.uneval > 0 {
+		return
+	}
+	c.available(e, func(s shape) {
+		hint := ""
+		if isArray(e.Type()) {
+			hint = "a constant index can be used: [0]"
+		}
+		if strings.HasPrefix(s.ref.name, "$") {
+			c.fail(e.Span(), fmt.Sprintf("%s is a register: it has no address", s.ref.name), hint)
+		}
+		c.fail(e.Span(), fmt.Sprintf("%q is not in memory here: it has no address", s.ref.name), hint)
+	})
+	if _, ok := e.(*strLit); ok {
+		panic("BUG: sema: address of a literal")
+	}
+	if t := e.Type().Strip(); t.Kind == ctype.Invalid {
+		c.fail(e.Span(), "the debug information gives this no type", "")
+	}
+}
