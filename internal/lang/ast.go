@@ -12,12 +12,17 @@ type Span struct{ Lo, Hi int }
 type Expr interface {
 	Span() Span
 	expr()
+	height() int
 }
 
-type node struct{ span Span }
+type node struct {
+	span  Span
+	depth int // of the tree below and with this node; the parser limits it
+}
 
-func (n node) Span() Span { return n.span }
-func (node) expr()        {}
+func (n node) Span() Span  { return n.span }
+func (n node) height() int { return n.depth }
+func (node) expr()         {}
 
 // The expression nodes.
 type (
@@ -46,11 +51,14 @@ type (
 		Long     int // 0, 1 (l), 2 (ll)
 		Decimal  bool
 	}
-	// FloatLit is a floating constant; Float says that it had the suffix f.
+	// FloatLit is a floating constant; Float says that it had the suffix f
+	// (Value is then rounded to float), Long that it had the suffix l (Value is
+	// only as exact as a double).
 	FloatLit struct {
 		node
 		Value float64
 		Float bool
+		Long  bool
 	}
 	// CharLit is a character constant (type int, the value of a signed char).
 	CharLit struct {
@@ -134,10 +142,16 @@ type TypeName struct {
 	Derive []Derivation
 }
 
-// Derivation is one step from a type to a derived one.
+// Derivation is one step from a type to a derived one: a pointer to it, a
+// function returning it, or (neither Pointer nor Func) an array of it.
 type Derivation struct {
 	Pointer bool
-	Array   int64 // valid when !Pointer
+	Array   int64 // elements, -1 for []; valid when !Pointer && !Func
+	// Func makes a function type. Params are its parameters as written (empty
+	// for both () and (void)), Variadic its "...".
+	Func     bool
+	Params   []*TypeName
+	Variadic bool
 }
 
 // Format is GDB's /FMT: an optional count, a letter (x d u o t c a f s z i) and a size letter (b h w g); zero when absent.

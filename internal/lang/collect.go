@@ -1,0 +1,167 @@
+package lang
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// ParseCollect parses a list of expressions separated by commas. The error is a
+// *Diagnostic or Diagnostics (one for each bad item) with the Source "collect".
+//
+// An item may have one format, GDB's /FMT, before or behind the expression:
+//
+//	/x flags      flags/x      req->path/s      buf/16xb
+//
+// A format behind is [count]letter[size], written without a blank after the
+// slash, as the last thing of the item. So a division by a variable that is
+// named like a format is written with a blank or parentheses: total / s,
+// total/(s). Two forms that GDB's print has no use for stay divisions: a size
+// alone (a/b, a/w) and /i alone (sum/i). What is a constant of C stays one:
+// n/10u divides.
+func ParseCollect(src string, isType func(name string) bool) ([]Collect, error) {
+	var items []Collect
+	var bad Diagnostics
+	for _, s := range splitList(src) {
+		c, err := parseItem(src, s, isType)
+		switch d := err.(type) {
+		case nil:
+			items = append(items, c)
+		case *Diagnostic:
+			bad = append(bad, d)
+		default:
+			panic(fmt.Sprintf("BUG: the parser gave a %T", err))
+		}
+	}
+	if len(bad) > 0 {
+		return nil, bad.Err()
+	}
+	return items, nil
+}
+
+func parseItem(src string, item Span, isType func(string) bool) (Collect, error) {
+	lo, f, err := leadingFormat(src, item)
+	if err != nil {
+		return Collect{}, err
+	}
+	s := trim(src, Span{lo, item.Hi})
+	if behind, hi, ok := trailingFormat(src, s); ok {
+		if f != (Format{}) {
+			return Collect{}, At("collect", src, Span{hi, s.Hi}, "this item has two formats", "write one, before or behind the expression")
+		}
+		f = behind
+		s = trim(src, Span{s.Lo, hi})
+	}
+	x, err := parsePart("collect", src, s.Lo, s.Hi, isType, precAssign)
+	if err != nil {
+		return Collect{}, err
+	}
+	return Collect{X: x, Format: f, Text: src[s.Lo:s.Hi], Span: item}, nil
+}
+
+const (
+	formatLetters = "xduotcafszi"
+	sizeLetters   = "bhwg"
+)
+
+// scanFormat reads [count][letter][size]; n is how much of s that is.
+func scanFormat(s string) (f Format, n int) {
+	for n < len(s) && isDigit(s[n]) {
+		n++
+	}
+	if n > 0 {
+		count, err := strconv.Atoi(s[:n])
+		if err != nil || count > 1<<30 {
+			return Format{}, 0
+		}
+		f.Count = count
+	}
+	if n < len(s) && strings.IndexByte(formatLetters, s[n]) >= 0 {
+		f.Letter = s[n]
+		n++
+	}
+	if n < len(s) && strings.IndexByte(sizeLetters, s[n]) >= 0 {
+		f.Size = s[n]
+		n++
+	}
+	return f, n
+}
+
+// leadingFormat reads "/FMT" at the start of an item; lo is where the expression starts.
+func leadingFormat(src string, s Span) (lo int, f Format, err error) {
+	if s.Lo == s.Hi || src[s.Lo] != '/' || strings.HasPrefix(src[s.Lo:s.Hi], "/*") {
+		return s.Lo, Format{}, nil
+	}
+	word := src[s.Lo+1 : s.Hi]
+	end := len(word)
+	for i, r := range word {
+		if !isIdentRune(r) {
+			end = i
+			break
+		}
+	}
+	f, n := scanFormat(word[:end])
+	if n != end || n == 0 {
+		return 0, f, At("collect", src, Span{s.Lo, s.Lo + 1 + end}, fmt.Sprintf("%q is no format", src[s.Lo:s.Lo+1+end]),
+			"a format is a slash, a count, one of x d u o t c a f s z i and a size b h w g: /x, /s, /16xb")
+	}
+	return s.Lo + 1 + n, f, nil
+}
+
+// trailingFormat finds "/FMT" at the end of an item; hi is where the expression ends.
+func trailingFormat(src string, s Span) (f Format, hi int, ok bool) {
+	slash := strings.LastIndexByte(src[s.Lo:s.Hi], '/')
+	if slash <= 0 {
+		return Format{}, 0, false
+	}
+	word := src[s.Lo+slash+1 : s.Hi]
+	f, n := scanFormat(word)
+	if n != len(word) || f.Letter == 0 || word == "i" || isIntConstant(word) {
+		return Format{}, 0, false
+	}
+	return f, s.Lo + slash, true
+}
+
+// isIntConstant says whether all of a word is a C constant, such as 10u.
+func isIntConstant(word string) bool {
+	l := &lexer{src: word, end: len(word)}
+	return isDigit(word[0]) && l.number().kind == tokLit
+}
+
+// splitList cuts a list at the commas outside brackets, quotes and comments;
+// blanks around the items are left out. There is always at least one item.
+func splitList(src string) []Span {
+	var items []Span
+	depth, lo := 0, 0
+	for i := 0; i < len(src); {
+		n := 1
+		switch c := src[i]; {
+		case c == '\'' || c == '"':
+			if end := closingQuote(src[i:]); end > 0 {
+				n = end + 1
+			}
+		case strings.IndexByte("([{", c) >= 0:
+			depth++
+		case strings.IndexByte(")]}", c) >= 0:
+			depth = max(depth-1, 0)
+		case c == ',' && depth == 0:
+			items = append(items, trim(src, Span{lo, i}))
+			lo = i + 1
+		default:
+			n = max(blankLen(src[i:]), 1)
+		}
+		i += n
+	}
+	return append(items, trim(src, Span{lo, len(src)}))
+}
+
+// trim leaves out the blanks at both ends.
+func trim(src string, s Span) Span {
+	for s.Lo < s.Hi && isBlank(src[s.Lo]) {
+		s.Lo++
+	}
+	for s.Lo < s.Hi && isBlank(src[s.Hi-1]) {
+		s.Hi--
+	}
+	return s
+}

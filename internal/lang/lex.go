@@ -1,0 +1,202 @@
+package lang
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+type tokenKind uint8
+
+const (
+	tokEOF   tokenKind = iota
+	tokIdent           // text is the name; keywords too
+	tokReg             // text is the name without its dollar
+	tokLit             // lit is the literal
+	tokScope           // a quoted name before "::"; text is what the quotes hold
+	tokOp              // text is the operator or bracket
+	tokError           // err says what is wrong with the text here
+)
+
+type token struct {
+	kind tokenKind
+	span Span
+	text string
+	lit  Expr
+	err  *Diagnostic
+}
+
+// operators are tried in this order: a longer one stands before its prefixes.
+var operators = []string{
+	"<<=", ">>=", "...",
+	"->", "++", "--", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "::",
+	"+=", "-=", "*=", "/=", "%=", "&=", "^=", "|=",
+	"+", "-", "*", "/", "%", "&", "|", "^", "~", "!", "<", ">", "=", "?", ":",
+	",", ".", "(", ")", "[", "]", "{", "}", "@", ";",
+}
+
+// lexer cuts the part of src before end into tokens.
+type lexer struct {
+	source string // for diagnostics
+	src    string
+	pos    int
+	end    int
+}
+
+// tokens reads all tokens; the last is tokEOF or tokError.
+func (l *lexer) tokens() []token {
+	var all []token
+	for {
+		t := l.next()
+		all = append(all, t)
+		if t.kind == tokEOF || t.kind == tokError {
+			return all
+		}
+	}
+}
+
+func (l *lexer) rest() string { return l.src[l.pos:l.end] }
+
+// peek is the byte at distance n, 0 past the end.
+func (l *lexer) peek(n int) byte {
+	if l.pos+n < l.end {
+		return l.src[l.pos+n]
+	}
+	return 0
+}
+
+func (l *lexer) errorAt(lo, hi int, hint, format string, args ...any) token {
+	s := Span{lo, hi}
+	return token{kind: tokError, span: s, err: At(l.source, l.src, s, fmt.Sprintf(format, args...), hint)}
+}
+
+func (l *lexer) next() token {
+	if t, ok := l.skipBlanks(); !ok {
+		return t
+	}
+	lo := l.pos
+	c := l.peek(0)
+	switch {
+	case lo >= l.end:
+		return token{kind: tokEOF, span: Span{lo, lo}}
+	case isDigit(c) || c == '.' && isDigit(l.peek(1)):
+		return l.number()
+	case c == '\'':
+		return l.quoted()
+	case c == '"':
+		return l.strings()
+	case c == '$':
+		return l.register()
+	}
+	if n := identLen(l.rest()); n > 0 {
+		l.pos += n
+		name := l.src[lo:l.pos]
+		if (l.peek(0) == '\'' || l.peek(0) == '"') && isWidePrefix(name) {
+			return l.errorAt(lo, l.pos+1, "strings and characters of a program are bytes to jalon: leave the "+name+" out",
+				"wide and prefixed literals (%s%c) are not supported", name, l.peek(0))
+		}
+		return token{kind: tokIdent, span: Span{lo, l.pos}, text: name}
+	}
+	for _, op := range operators {
+		if strings.HasPrefix(l.rest(), op) {
+			l.pos += len(op)
+			return token{kind: tokOp, span: Span{lo, l.pos}, text: op}
+		}
+	}
+	r, n := utf8.DecodeRuneInString(l.rest())
+	return l.errorAt(lo, lo+n, "", "the character %q has no meaning in an expression", r)
+}
+
+// skipBlanks passes blanks, continued lines and C comments. It fails with an
+// error token at a comment without an end.
+func (l *lexer) skipBlanks() (token, bool) {
+	for l.pos < l.end {
+		n := blankLen(l.rest())
+		if n < 0 {
+			return l.errorAt(l.pos, l.pos+2, `to divide by what a pointer points to, write "/ *"`,
+				"this comment has no end"), false
+		}
+		if n == 0 {
+			break
+		}
+		l.pos += n
+	}
+	return token{}, true
+}
+
+// blankLen is the length of the blank, continued line or comment that s starts
+// with; -1 for a comment without an end.
+func blankLen(s string) int {
+	if strings.HasPrefix(s, "/*") {
+		if n := strings.Index(s[2:], "*/"); n >= 0 {
+			return n + 4
+		}
+		return -1
+	}
+	return spaceLen(s)
+}
+
+// spaceLen is blankLen where there are no comments, as in places: /usr/*/lib.
+func spaceLen(s string) int {
+	switch {
+	case s == "":
+		return 0
+	case isBlank(s[0]):
+		return 1
+	case strings.HasPrefix(s, "\\\n"):
+		return 2
+	case strings.HasPrefix(s, "\\\r\n"):
+		return 3
+	}
+	return 0
+}
+
+func (l *lexer) register() token {
+	lo := l.pos
+	l.pos++
+	for l.pos < l.end {
+		r, n := utf8.DecodeRuneInString(l.rest())
+		if !isIdentRune(r) {
+			break
+		}
+		l.pos += n
+	}
+	name := l.src[lo+1 : l.pos]
+	if name == "" || isDigit(name[0]) || name[0] == '$' {
+		return l.errorAt(lo, l.pos, "a name follows the dollar: $rip, $args, $locals, $regs, ...",
+			"%q means GDB's value history, which jalon has not", "$"+name)
+	}
+	return token{kind: tokReg, span: Span{lo, l.pos}, text: name}
+}
+
+// identLen is the length of the C identifier that s starts with. As in GNU C
+// a dollar may stand inside; letters of any script may be used.
+func identLen(s string) int {
+	for i, r := range s {
+		if isIdentRune(r) && (i > 0 || r != '$' && !unicode.IsDigit(r)) {
+			continue
+		}
+		return i
+	}
+	return len(s)
+}
+
+func isIdentRune(r rune) bool {
+	if r < utf8.RuneSelf {
+		return r == '_' || r == '$' || r >= '0' && r <= '9' || r|0x20 >= 'a' && r|0x20 <= 'z'
+	}
+	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.Mn, r))
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+func isBlank(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
+
+func isWidePrefix(name string) bool {
+	switch name {
+	case "L", "u", "U", "u8", "R", "LR", "uR", "UR", "u8R":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,186 @@
+package lang
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// quoted reads what a single quote starts: a character constant, or the name of
+// a file or function when "::" follows.
+func (l *lexer) quoted() token {
+	lo := l.pos
+	close := closingQuote(l.src[lo:l.end])
+	if close < 0 {
+		return l.errorAt(lo, lo+1, "", "this quote is not closed")
+	}
+	inside := l.src[lo+1 : lo+close]
+	l.pos = lo + close + 1
+	s := Span{lo, l.pos}
+	if inside == "" {
+		return l.errorAt(lo, l.pos, `the character NUL is '\0'`, "empty character constant")
+	}
+	if l.scopeFollows() {
+		return token{kind: tokScope, span: s, text: inside}
+	}
+	bytes, bad := l.unescape(lo+1, lo+close)
+	if bad != nil {
+		return *bad
+	}
+	if len(bytes) != 1 {
+		hint := `a file or function in quotes is followed by "::", a string stands in double quotes`
+		if utf8.RuneCountInString(inside) == 1 {
+			hint = "characters of a program are bytes; compare a string, or write the bytes as numbers"
+		}
+		return l.errorAt(lo, l.pos, hint, "%s is not one byte", l.src[lo:l.pos])
+	}
+	lit := &CharLit{node: node{span: s}, Value: int64(int8(bytes[0]))}
+	return token{kind: tokLit, span: s, lit: lit}
+}
+
+// scopeFollows says whether the next thing is "::", blanks aside.
+func (l *lexer) scopeFollows() bool {
+	ahead := *l
+	if _, ok := ahead.skipBlanks(); !ok {
+		return false
+	}
+	return strings.HasPrefix(ahead.rest(), "::")
+}
+
+// strings reads a string literal and those that follow it directly.
+func (l *lexer) strings() token {
+	var value []byte
+	s := Span{l.pos, l.pos}
+	for {
+		lo := l.pos
+		close := closingQuote(l.src[lo:l.end])
+		if close < 0 {
+			return l.errorAt(lo, lo+1, "", "this string is not closed")
+		}
+		bytes, bad := l.unescape(lo+1, lo+close)
+		if bad != nil {
+			return *bad
+		}
+		value = append(value, bytes...)
+		l.pos = lo + close + 1
+		s.Hi = l.pos
+		if t, ok := l.skipBlanks(); !ok {
+			return t
+		}
+		if l.peek(0) != '"' {
+			break
+		}
+	}
+	lit := &StringLit{node: node{span: s}, Value: string(value)}
+	return token{kind: tokLit, span: s, lit: lit}
+}
+
+// closingQuote is the index of the quote that closes the one s starts with; -1
+// when the line ends first.
+func closingQuote(s string) int {
+	for i := 1; i < len(s) && s[i] != '\n'; i++ {
+		switch s[i] {
+		case '\\':
+			i++
+			if i < len(s) && s[i] == '\n' {
+				return -1
+			}
+		case s[0]:
+			return i
+		}
+	}
+	return -1
+}
+
+// simpleEscapes are those of C, and GNU's \e.
+var simpleEscapes = map[byte]byte{
+	'a': '\a', 'b': '\b', 'e': 0x1b, 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t', 'v': '\v',
+	'\\': '\\', '\'': '\'', '"': '"', '?': '?',
+}
+
+// unescape gives the bytes that src[lo:hi], the inside of quotes, stands for.
+func (l *lexer) unescape(lo, hi int) ([]byte, *token) {
+	var out []byte
+	for i := lo; i < hi; {
+		if l.src[i] != '\\' {
+			out = append(out, l.src[i])
+			i++
+			continue
+		}
+		bytes, n, bad := l.escape(i, hi)
+		if bad != nil {
+			return nil, bad
+		}
+		out = append(out, bytes...)
+		i += n
+	}
+	return out, nil
+}
+
+// escape reads the escape sequence at src[lo], n bytes long. The closing quote
+// follows at hi, so the backslash has a successor before it.
+func (l *lexer) escape(lo, hi int) (bytes []byte, n int, bad *token) {
+	c := l.src[lo+1]
+	if v, ok := simpleEscapes[c]; ok {
+		return []byte{v}, 2, nil
+	}
+	e, ok := numericEscapes[c]
+	if !ok {
+		_, size := utf8.DecodeRuneInString(l.src[lo+1 : hi])
+		end := lo + 1 + size
+		t := l.errorAt(lo, end, `a backslash itself is written "\\"`, "%q is no escape sequence of C", l.src[lo:end])
+		return nil, 0, &t
+	}
+	digits := lo + e.skip
+	v, count := digitsValue(l.src[digits:hi], e.base, e.most)
+	n = e.skip + count
+	valid := count >= e.least && v <= e.max
+	switch {
+	case valid && !e.unicode:
+		return []byte{byte(v)}, n, nil
+	case valid && utf8.ValidRune(rune(v)):
+		return utf8.AppendRune(nil, rune(v)), n, nil
+	}
+	t := l.errorAt(lo, lo+n, e.rule, "%s is out of range", l.src[lo:lo+n])
+	if count < e.least {
+		t.err.Msg = l.src[lo:lo+n] + " has too few digits"
+	}
+	return nil, 0, &t
+}
+
+// numericEscape says how an escape sequence with a number is written.
+type numericEscape struct {
+	skip        int // bytes before the digits
+	base        int
+	least, most int // digits
+	max         uint64
+	unicode     bool // the number is a Unicode character, stored as UTF-8
+	rule        string
+}
+
+// numericEscapes by the character after the backslash.
+var numericEscapes = func() map[byte]numericEscape {
+	m := map[byte]numericEscape{
+		'x': {skip: 2, base: 16, least: 1, most: 1 << 20, max: 0xff, rule: `one byte goes up to \xff; as in C all hexadecimal digits that follow belong to it`},
+		'u': {skip: 2, base: 16, least: 4, most: 4, max: utf8.MaxRune, unicode: true, rule: `\u takes the 4 digits of a Unicode character`},
+		'U': {skip: 2, base: 16, least: 8, most: 8, max: utf8.MaxRune, unicode: true, rule: `\U takes the 8 digits of a Unicode character`},
+	}
+	for c := byte('0'); c <= '7'; c++ {
+		m[c] = numericEscape{skip: 1, base: 8, least: 1, most: 3, max: 0xff, rule: `one byte goes up to \377`}
+	}
+	return m
+}()
+
+// digitsValue reads at most most digits; the value saturates.
+func digitsValue(s string, base, most int) (v uint64, n int) {
+	for n < len(s) && n < most {
+		d := digitValue(s[n])
+		if d >= base {
+			break
+		}
+		if v < 1<<40 {
+			v = v*uint64(base) + uint64(d)
+		}
+		n++
+	}
+	return v, n
+}

@@ -1,0 +1,165 @@
+package lang
+
+import (
+	"fmt"
+	"strings"
+)
+
+// ParseSpec cuts "PLACE [if COND]" in two. The place is any text up to the word
+// "if" outside quotes and brackets; "if(" without a blank between is accepted.
+// GDB's explicit places (-source F -line N, -function f) come out in the short
+// form, F:N or f; PlaceSpan is the text as written. The condition is not parsed.
+// The error is a *Diagnostic with the Source "place".
+func ParseSpec(src string) (Spec, error) {
+	return parseSpec("place", src, Span{0, len(src)})
+}
+
+// parseSpec does the same for a part of a text.
+func parseSpec(source, src string, s Span) (Spec, error) {
+	s = trim(src, s)
+	place := s
+	var spec Spec
+	if at := findIf(src[s.Lo:s.Hi]); at >= 0 {
+		word := Span{s.Lo + at, s.Lo + at + 2}
+		spec.CondSpan = trim(src, Span{word.Hi, s.Hi})
+		spec.CondText = src[spec.CondSpan.Lo:spec.CondSpan.Hi]
+		if spec.CondText == "" {
+			return Spec{}, At(source, src, word, `a condition must follow "if"`, "")
+		}
+		place = trim(src, Span{s.Lo, word.Lo})
+	}
+	spec.PlaceSpan = place
+	spec.Place = src[place.Lo:place.Hi]
+	if spec.Place == "" {
+		at := Span{s.Lo, s.Lo}
+		if spec.CondText != "" {
+			at.Hi += 2
+		}
+		return Spec{}, At(source, src, at, "the place is missing",
+			"a place is main.c:9, a function, function+4, *0x401136, uprobe:PATH:function, ...")
+	}
+	if err := refuseThread(source, src, place); err != nil {
+		return Spec{}, err
+	}
+	return explicitPlace(source, src, spec)
+}
+
+// findIf is the offset of the word "if" that starts the condition, -1 for none.
+// Brackets that do not match, as file names may have them, do not count.
+func findIf(s string) int {
+	at, balanced := scanIf(s, true)
+	if at < 0 && !balanced {
+		at, _ = scanIf(s, false)
+	}
+	return at
+}
+
+func scanIf(s string, brackets bool) (at int, balanced bool) {
+	depth := 0
+	wordStart := true
+	for i := 0; i < len(s); {
+		c := s[i]
+		switch {
+		case (c == '\'' || c == '"') && wordStart:
+			if end := closingQuote(s[i:]); end > 0 {
+				i += end
+			}
+		case brackets && strings.IndexByte("([{", c) >= 0:
+			depth++
+		case brackets && strings.IndexByte(")]}", c) >= 0:
+			depth--
+		case depth == 0 && strings.HasPrefix(s[i:], "if") && (i == 0 || isBlank(s[i-1]) || s[i-1] == ')') && ifEnds(s[i+2:]):
+			return i, true
+		}
+		// A quote inside a word is a letter of it: it's.c
+		wordStart = isBlank(c) || strings.IndexByte(":(,=*&", c) >= 0
+		i++
+	}
+	return -1, depth == 0
+}
+
+func ifEnds(s string) bool { return s == "" || s[0] == '(' || spaceLen(s) > 0 }
+
+// refuseThread refuses GDB's "thread N" and "task N" behind a place: their
+// numbers mean nothing outside a GDB session.
+func refuseThread(source, src string, place Span) error {
+	words := wordsOf(src, place)
+	for i := 1; i+1 < len(words); i++ {
+		w := src[words[i].Lo:words[i].Hi]
+		if w == "thread" || w == "task" {
+			s := Span{words[i].Lo, words[i+1].Hi}
+			return At(source, src, s, fmt.Sprintf("GDB's %q is not supported: its thread numbers mean nothing here", w+" N"), "leave it out; every event tells its thread")
+		}
+	}
+	return nil
+}
+
+// wordsOf cuts a text at its blanks, quoted parts left whole.
+func wordsOf(src string, s Span) []Span {
+	var words []Span
+	for i := s.Lo; i < s.Hi; {
+		if n := spaceLen(src[i:s.Hi]); n > 0 {
+			i += n
+			continue
+		}
+		lo := i
+		for i < s.Hi && spaceLen(src[i:s.Hi]) == 0 {
+			if c := src[i]; (c == '\'' || c == '"') && i == lo {
+				if end := closingQuote(src[i:s.Hi]); end > 0 {
+					i += end
+				}
+			}
+			i++
+		}
+		words = append(words, Span{lo, i})
+	}
+	return words
+}
+
+// explicitPlace turns GDB's -source F -line N -function f into F:N or F:f.
+func explicitPlace(source, src string, spec Spec) (Spec, error) {
+	words := wordsOf(src, spec.PlaceSpan)
+	if !strings.HasPrefix(spec.Place, "-") {
+		return spec, nil
+	}
+	given := map[string]string{}
+	for i := 0; i < len(words); i += 2 {
+		w := src[words[i].Lo:words[i].Hi]
+		option := explicitOption(w)
+		if option == "" {
+			return Spec{}, At(source, src, words[i], fmt.Sprintf("the option %q of a place is not supported", w),
+				"of GDB's explicit places -source, -line and -function are known")
+		}
+		if i+1 == len(words) {
+			return Spec{}, At(source, src, words[i], fmt.Sprintf("a value must follow %s", w), "")
+		}
+		if given[option] != "" {
+			return Spec{}, At(source, src, words[i], fmt.Sprintf("%s is given twice", w), "")
+		}
+		given[option] = src[words[i+1].Lo:words[i+1].Hi]
+	}
+	parts := given["-function"]
+	switch line := given["-line"]; {
+	case line != "" && parts != "":
+		return Spec{}, At(source, src, spec.PlaceSpan, "a place is either a line or a function, not a line of a function", "write -source FILE -line LINE")
+	case line != "":
+		parts = line
+	case parts == "":
+		return Spec{}, At(source, src, spec.PlaceSpan, "a file alone is no place", "add -line or -function")
+	}
+	if file := given["-source"]; file != "" {
+		parts = file + ":" + parts
+	}
+	spec.Place = parts
+	return spec, nil
+}
+
+// explicitOption completes an option that GDB lets users shorten.
+func explicitOption(w string) string {
+	for _, option := range []string{"-source", "-line", "-function"} {
+		if len(w) > 1 && strings.HasPrefix(option, w) {
+			return option
+		}
+	}
+	return ""
+}

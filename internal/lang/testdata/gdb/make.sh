@@ -1,0 +1,13 @@
+#!/bin/sh
+# Makes the saved tracepoint files again: needs gcc, gdb and gdbserver.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cp "$here"/prog.c "$here"/*.gdb "$work"
+cd "$work"
+gcc -g -O0 -no-pie -fno-pie -fdebug-prefix-map="$work"=/src -o prog prog.c
+for script in *.gdb; do
+	gdb -nx -batch -x "$script" ./prog
+done
+cp ./*.tp "$here"

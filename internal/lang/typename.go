@@ -1,0 +1,318 @@
+package lang
+
+import (
+	"math"
+	"sort"
+	"strings"
+)
+
+const (
+	maxDerivations = 64 // of one type
+	maxTypeNesting = 64 // of declarators and parameter lists
+)
+
+var tagWords = map[string]bool{"struct": true, "union": true, "enum": true, "class": true}
+
+// qualifiers are read and forgotten: they do not change a value.
+var qualifiers = map[string]bool{
+	"const": true, "volatile": true, "restrict": true, "_Atomic": true,
+	"__const": true, "__volatile": true, "__restrict": true,
+	"__const__": true, "__volatile__": true, "__restrict__": true,
+}
+
+var baseWords = map[string]bool{
+	"void": true, "char": true, "short": true, "int": true, "long": true, "signed": true, "unsigned": true,
+	"float": true, "double": true, "_Bool": true, "bool": true, "_Complex": true, "__int128": true,
+}
+
+// baseTypes gives the normalised name of each set of base words, written in
+// alphabetical order (C17 6.7.2 paragraph 2).
+var baseTypes = map[string]string{
+	"void": "void", "_Bool": "_Bool", "bool": "_Bool",
+	"char": "char", "char signed": "signed char", "char unsigned": "unsigned char",
+	"short": "short", "short signed": "short", "int short": "short", "int short signed": "short",
+	"short unsigned": "unsigned short", "int short unsigned": "unsigned short",
+	"int": "int", "signed": "int", "int signed": "int",
+	"unsigned": "unsigned int", "int unsigned": "unsigned int",
+	"long": "long", "long signed": "long", "int long": "long", "int long signed": "long",
+	"long unsigned": "unsigned long", "int long unsigned": "unsigned long",
+	"long long": "long long", "long long signed": "long long",
+	"int long long": "long long", "int long long signed": "long long",
+	"long long unsigned": "unsigned long long", "int long long unsigned": "unsigned long long",
+	"__int128": "__int128", "__int128 signed": "__int128", "__int128 unsigned": "unsigned __int128",
+	"float": "float", "double": "double", "double long": "long double",
+	"_Complex float": "_Complex float", "_Complex double": "_Complex double", "_Complex": "_Complex double",
+	"_Complex double long": "_Complex long double",
+}
+
+// typeStarts says whether the token n places ahead begins a type name.
+func (p *parser) typeStarts(n int) bool {
+	t := p.ahead(n)
+	if p.isTag(n) || t.kind == tokIdent && (qualifiers[t.text] || baseWords[t.text]) {
+		return true
+	}
+	_, count := p.typePath(n)
+	return count > 0
+}
+
+// isTag says whether the token n places ahead is struct, union or enum; class
+// only before a name, for C has variables of that name.
+func (p *parser) isTag(n int) bool {
+	t := p.ahead(n)
+	return t.kind == tokIdent && tagWords[t.text] && (t.text != "class" || p.ahead(n+1).kind == tokIdent)
+}
+
+// typePath reads a typedef or class name, possibly with "::", n tokens ahead;
+// count is its number of tokens, 0 when it is no type.
+func (p *parser) typePath(n int) (name string, count int) {
+	global := 0
+	if p.ahead(n).is("::") {
+		global = 1
+	}
+	var parts []string
+	for at := n + global; p.ahead(at).kind == tokIdent; at += 2 {
+		parts = append(parts, p.ahead(at).text)
+		if !p.ahead(at + 1).is("::") {
+			break
+		}
+	}
+	// A path that goes on after its last "::" is a name, not a type.
+	count = global + 2*len(parts) - 1
+	if len(parts) == 0 || p.ahead(n+count).is("::") || baseWords[parts[0]] || p.isTag(n) {
+		return "", 0
+	}
+	name = strings.Join(parts, "::")
+	if !p.typeNamed(name) {
+		return "", 0
+	}
+	return name, count
+}
+
+// typeName parses specifiers and an abstract declarator.
+func (p *parser) typeName() (*TypeName, error) {
+	ty := &TypeName{Pos: p.tok().span}
+	if err := p.specifiers(ty); err != nil {
+		return nil, err
+	}
+	derive, err := p.declarator()
+	if err != nil {
+		return nil, err
+	}
+	ty.Derive = derive
+	ty.Pos.Hi = p.ahead(-1).span.Hi
+	return ty, p.checkDerivations(ty)
+}
+
+// specifiers reads base words in any order, a tag, or a typedef name, with
+// qualifiers anywhere between.
+func (p *parser) specifiers(ty *TypeName) error {
+	var words []string
+	for {
+		t := p.tok()
+		_, path := p.typePath(0)
+		named := ty.Name != "" || len(words) > 0
+		switch {
+		case t.kind == tokIdent && qualifiers[t.text]:
+			p.advance()
+		case t.kind == tokIdent && baseWords[t.text]:
+			if ty.Name != "" {
+				return p.errorAt(t.span, "", "%q cannot be added to the type %q", t.text, ty.Name)
+			}
+			words = append(words, t.text)
+			p.advance()
+		case p.isTag(0) && !named:
+			if err := p.tag(ty); err != nil {
+				return err
+			}
+		case path > 0 && !named:
+			ty.Name, _ = p.typePath(0)
+			p.i += path
+		default:
+			return p.baseType(ty, words)
+		}
+	}
+}
+
+func (p *parser) tag(ty *TypeName) error {
+	word := p.advance()
+	ty.Tag = word.text
+	if ty.Tag == "class" {
+		ty.Tag = "struct" // C++ makes no difference between them, nor does debug info users' casts
+	}
+	var parts []string
+	for {
+		t := p.tok()
+		if t.kind == tokError {
+			return t.err
+		}
+		if t.kind != tokIdent {
+			return p.errorAt(t.span, "", "the name of a %s must follow here", word.text)
+		}
+		parts = append(parts, t.text)
+		p.advance()
+		if !p.accept("::") {
+			ty.Name = strings.Join(parts, "::")
+			return nil
+		}
+	}
+}
+
+// baseType completes ty when its specifiers have ended.
+func (p *parser) baseType(ty *TypeName, words []string) error {
+	if ty.Name != "" {
+		return nil
+	}
+	end := p.ahead(-1).span.Hi
+	if len(words) == 0 {
+		if p.tok().kind == tokError {
+			return p.tok().err
+		}
+		return p.errorAt(Span{ty.Pos.Lo, end}, "", "a type is missing after the qualifiers")
+	}
+	sort.Strings(words)
+	name, ok := baseTypes[strings.Join(words, " ")]
+	if !ok {
+		return p.errorAt(Span{ty.Pos.Lo, end}, "", "there is no type %q in C", p.src[ty.Pos.Lo:end])
+	}
+	ty.Name = name
+	return nil
+}
+
+// declarator reads an abstract declarator: what it makes of the type, innermost first.
+func (p *parser) declarator() ([]Derivation, error) {
+	if p.inTypes++; p.inTypes > maxTypeNesting {
+		return nil, p.errorAt(p.tok().span, "", "the type is nested more than %d levels deep here", maxTypeNesting)
+	}
+	defer func() { p.inTypes-- }()
+	var derive, nested []Derivation
+	for {
+		switch t := p.tok(); {
+		case t.is("*"):
+			derive = append(derive, Derivation{Pointer: true})
+			p.advance()
+			continue
+		case t.kind == tokIdent && qualifiers[t.text]:
+			p.advance()
+			continue
+		case t.oneOf("& &&"):
+			return nil, p.errorAt(t.span, "write *(T *)&x for (T &)x", "reference types are not supported in expressions")
+		}
+		break
+	}
+	var err error
+	if open := p.tok(); open.is("(") && p.ahead(1).oneOf("* ( [") {
+		p.advance()
+		if nested, err = p.declarator(); err != nil {
+			return nil, err
+		}
+		if _, err = p.closing(")", open); err != nil {
+			return nil, err
+		}
+	}
+	suffixes, err := p.suffixes()
+	if err != nil {
+		return nil, err
+	}
+	for i := len(suffixes) - 1; i >= 0; i-- {
+		derive = append(derive, suffixes[i])
+	}
+	return append(derive, nested...), nil
+}
+
+// suffixes reads array bounds and parameter lists in the order of the text.
+func (p *parser) suffixes() ([]Derivation, error) {
+	var all []Derivation
+	for {
+		var d Derivation
+		var err error
+		switch {
+		case p.tok().is("["):
+			d, err = p.bound()
+		case p.tok().is("("):
+			d, err = p.params()
+		default:
+			return all, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, d)
+	}
+}
+
+func (p *parser) bound() (Derivation, error) {
+	open := p.advance()
+	if p.accept("]") {
+		return Derivation{Array: -1}, nil
+	}
+	t := p.tok()
+	if t.kind == tokError {
+		return Derivation{}, t.err
+	}
+	n, ok := t.lit.(*IntLit)
+	if !ok || n.Value > math.MaxInt64 {
+		return Derivation{}, p.errorAt(t.span, "GDB's x@n takes a number that is computed", "the bound of an array type must be a constant")
+	}
+	p.advance()
+	_, err := p.closing("]", open)
+	return Derivation{Array: int64(n.Value)}, err
+}
+
+// params reads a parameter list. Names of parameters are allowed and forgotten.
+func (p *parser) params() (Derivation, error) {
+	d := Derivation{Func: true}
+	open := p.advance()
+	if p.accept(")") {
+		return d, nil
+	}
+	for {
+		if p.accept("...") {
+			d.Variadic = true
+			break
+		}
+		if !p.typeStarts(0) {
+			if p.tok().kind == tokError {
+				return d, p.tok().err
+			}
+			return d, p.errorAt(p.tok().span, "", "the type of a parameter must stand here")
+		}
+		ty, err := p.typeName()
+		if err != nil {
+			return d, err
+		}
+		if p.tok().kind == tokIdent {
+			p.advance()
+		}
+		d.Params = append(d.Params, ty)
+		if !p.accept(",") {
+			break
+		}
+	}
+	if len(d.Params) == 1 && !d.Variadic && d.Params[0].isVoid() {
+		d.Params = nil
+	}
+	_, err := p.closing(")", open)
+	return d, err
+}
+
+func (ty *TypeName) isVoid() bool { return ty.Tag == "" && ty.Name == "void" && len(ty.Derive) == 0 }
+
+// checkDerivations refuses what C has not: arrays of functions and functions
+// that return functions or arrays.
+func (p *parser) checkDerivations(ty *TypeName) error {
+	if len(ty.Derive) > maxDerivations {
+		return p.errorAt(ty.Pos, "", "the type has more than %d pointers, arrays and functions inside one another", maxDerivations)
+	}
+	for i := 1; i < len(ty.Derive); i++ {
+		of, by := ty.Derive[i-1], ty.Derive[i]
+		switch {
+		case of.Func && by.Func:
+			return p.errorAt(ty.Pos, "", "a function cannot return a function")
+		case of.Func && !by.Pointer:
+			return p.errorAt(ty.Pos, "", "an array cannot have functions as elements")
+		case by.Func && !of.Pointer:
+			return p.errorAt(ty.Pos, "", "a function cannot return an array")
+		}
+	}
+	return nil
+}
