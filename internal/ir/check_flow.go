@@ -71,7 +71,7 @@ func (c *checker) flow() {
 			}
 			leave(e.To)
 		})
-		if b.Term.Kind == Exit && rec.reserved {
+		if b.Term.Kind == Exit && rec.reserved { // never in a block not reached
 			c.fail("exit with a record that is not committed")
 		}
 		if c.err != nil {

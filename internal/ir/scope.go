@@ -14,7 +14,8 @@ func (s bitset) intersect(t bitset) {
 	}
 }
 
-func (s bitset) clone() bitset { return append(bitset(nil), s...) }
+// clone never gives nil, not of an empty set either: scope.in tells them apart.
+func (s bitset) clone() bitset { return append(make(bitset, 0, len(s)), s...) }
 
 // scope answers, while a program is walked in block order, which values are
 // defined on every way to the present point: definition dominates use. Because
