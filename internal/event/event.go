@@ -62,8 +62,6 @@ type Field struct {
 	// Counted slot with the string that a char* value points to. StrStatusOffset
 	// is -1 when it cannot fail.
 	StrOffset, StrSize, StrStatusOffset int
-	// BitSize is the width of a bit-field, 0 otherwise: /x and /t print no more bits.
-	BitSize int
 }
 
 // Schema is the layout of the records of one site.

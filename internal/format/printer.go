@@ -1,0 +1,353 @@
+// Package format shows events: values as GDB prints them, lines of text, lines
+// of JSON, the summary at the end.
+//
+// Import rule: format imports ctype and event only.
+package format
+
+import (
+	"bytes"
+	"strconv"
+
+	"github.com/jalon-trace/jalon/internal/ctype"
+)
+
+// Fmt is the letter of GDB's print/FMT: x d u o t c a f s z; 0 is the natural format.
+type Fmt byte
+
+// Printer prints values as GDB 13 does with its default settings. The zero value is ready for use.
+type Printer struct {
+	// Symbol names an address ("handler", "table+8"), "" when it has no name.
+	// The name stands behind pointers, in angle brackets. May be nil.
+	Symbol func(addr uint64) string
+	// Memory reads up to n bytes of the program's memory, fewer at the end of
+	// what is readable: the strings that pointers inside of aggregates point to.
+	// Nil, the usual case, shows such pointers without strings: the memory has
+	// changed since the hit.
+	Memory func(addr uint64, n int) []byte
+	// Elements limits arrays and strings (set print elements), Repeats is the
+	// threshold for <repeats N times> (set print repeats); 0 means 200 and 10.
+	Elements, Repeats int
+	// ASCII shows characters beyond ASCII as octal escapes, as GDB does in the C locale.
+	ASCII bool
+	// CPlusPlus leaves out "struct", "union" and "enum" before tags.
+	CPlusPlus bool
+}
+
+// Value prints a value of type t.
+func (p *Printer) Value(t *ctype.Type, data []byte, f Fmt) string {
+	return string(p.Append(nil, t, data, f))
+}
+
+// Append appends the text of a value of type t to b. Where data is shorter than
+// the type, "<unavailable>" stands for what is missing.
+func (p *Printer) Append(b []byte, t *ctype.Type, data []byte, f Fmt) []byte {
+	return p.top(b, t, item{data: data}, f)
+}
+
+// AppendAt is Append for a value whose address is known: GDB shows arrays
+// without length by their address.
+func (p *Printer) AppendAt(b []byte, t *ctype.Type, data []byte, f Fmt, addr uint64) []byte {
+	return p.top(b, t, item{data: data, addr: addr, placed: true}, f)
+}
+
+// item is the bytes of a value inside the one that is printed.
+type item struct {
+	data   []byte
+	addr   uint64
+	placed bool // addr is known
+	depth  int
+}
+
+// part is the sub-object of n bytes at off.
+func (it item) part(off, n int64) item {
+	if off < 0 || n < 0 || off > int64(len(it.data)) {
+		it.data = nil
+	} else {
+		it.data = it.data[off:min(off+n, int64(len(it.data)))]
+	}
+	it.addr += uint64(off)
+	it.depth++
+	return it
+}
+
+// maxDepth bounds the nesting of malformed types.
+const maxDepth = 64
+
+// top prints a whole value: pointers show their type.
+func (p *Printer) top(b []byte, t *ctype.Type, it item, f Fmt) []byte {
+	s := t.Strip()
+	if s.Kind == ctype.Complex && f != 0 && f != 's' {
+		return p.scalar(b, &ctype.Type{Kind: ctype.Int, Size: s.Size, Signed: true}, it, f)
+	}
+	if (s.Kind == ctype.Pointer || s.Kind == ctype.Reference) && (f == 0 || f == 's') && !plainCharPointer(t) {
+		b = append(b, '(')
+		b = append(b, TypeName(t, p.CPlusPlus)...)
+		b = append(b, ") "...)
+	}
+	return p.value(b, t, it, f)
+}
+
+// plainCharPointer reports whether GDB shows a pointer without its type: one to
+// char or a wide character, qualified or not, but no typedef of it or of char.
+func plainCharPointer(t *ctype.Type) bool {
+	t = unqualified(t)
+	if t.Kind != ctype.Pointer || t.Elem == nil {
+		return false
+	}
+	t = unqualified(t.Elem)
+	_, wide := wideChars[t.Name]
+	return wide || t.Kind == ctype.Char && t.Name == "char"
+}
+
+// unqualified removes qualifiers but no typedefs.
+func unqualified(t *ctype.Type) *ctype.Type {
+	for n := 0; t != nil && n < maxDepth; n++ {
+		switch t.Kind {
+		case ctype.Const, ctype.Volatile, ctype.Restrict, ctype.Atomic:
+			t = t.Elem
+		default:
+			return t
+		}
+	}
+	return t
+}
+
+// value prints a value of any kind.
+func (p *Printer) value(b []byte, t *ctype.Type, it item, f Fmt) []byte {
+	if it.depth > maxDepth {
+		return append(b, "{...}"...)
+	}
+	s := t.Strip()
+	switch s.Kind {
+	case ctype.Void:
+		return append(b, "void"...)
+	case ctype.Struct, ctype.Union:
+		return p.structure(b, s, it, f)
+	case ctype.Array:
+		return p.array(b, s, it, f)
+	case ctype.Complex:
+		return p.complex(b, s, it, f)
+	case ctype.Func:
+		return p.function(b, s, it)
+	case ctype.Bool, ctype.Char, ctype.Int, ctype.Float, ctype.Enum, ctype.Pointer, ctype.Reference:
+		if int64(len(it.data)) < s.Size || s.Size <= 0 {
+			return append(b, "<unavailable>"...)
+		}
+		it.data = it.data[:s.Size]
+		if f != 0 && f != 's' {
+			return p.scalar(b, s, it, f)
+		}
+		return p.natural(b, t, s, it, f)
+	}
+	return append(b, "<error type>"...)
+}
+
+// natural prints a scalar without a format letter.
+func (p *Printer) natural(b []byte, t, s *ctype.Type, it item, f Fmt) []byte {
+	switch s.Kind {
+	case ctype.Bool:
+		switch v := word(it.data); v {
+		case 0:
+			return append(b, "false"...)
+		case 1:
+			return append(b, "true"...)
+		default:
+			return strconv.AppendUint(b, v, 10)
+		}
+	case ctype.Enum:
+		return appendEnum(b, s, it.data)
+	case ctype.Float:
+		return appendFloat(b, s, it.data)
+	case ctype.Pointer:
+		return p.pointer(b, s, it)
+	case ctype.Reference:
+		b = append(b, '@')
+		return appendHex(b, word(it.data))
+	}
+	b = appendDecimal(b, it.data, s.Signed)
+	if e := textual(t, f); e.width > 0 {
+		b = append(b, ' ')
+		b = p.character(b, e, it.data)
+	}
+	return b
+}
+
+func (p *Printer) complex(b []byte, s *ctype.Type, it item, f Fmt) []byte {
+	half := s.Size / 2
+	part := &ctype.Type{Kind: ctype.Float, Name: s.Name, Size: half}
+	if s.Elem != nil && s.Elem.Size == half {
+		part = s.Elem
+	}
+	b = p.value(b, part, it.part(0, half), f)
+	b = append(b, " + "...)
+	b = p.value(b, part, it.part(half, half), f)
+	return append(b, 'i')
+}
+
+// structure prints {a = 1, b = {x = 2}}; members without a name show their
+// value only, base classes their name in angle brackets.
+func (p *Printer) structure(b []byte, s *ctype.Type, it item, f Fmt) []byte {
+	if s.Incomplete {
+		return append(b, "<incomplete type>"...)
+	}
+	fields := s.Fields()
+	if len(fields) == 0 {
+		return append(b, "{<No data fields>}"...)
+	}
+	b = append(b, '{')
+	first := true
+	for i := range fields {
+		m := &fields[i]
+		if m.BitSize > 0 && m.Name == "" {
+			continue // padding
+		}
+		if !first {
+			b = append(b, ", "...)
+		}
+		first = false
+		switch {
+		case m.Base:
+			b = append(b, '<')
+			b = append(b, m.Type.Strip().Name...)
+			b = append(b, "> = "...)
+		case m.Name != "":
+			b = append(b, m.Name...)
+			b = append(b, " = "...)
+		}
+		b = p.value(b, m.Type, member(it, m), f)
+	}
+	return append(b, '}')
+}
+
+// member is the value of a member; a bit-field's bits are brought into the
+// bytes of its type.
+func member(it item, m *ctype.Field) item {
+	size := m.Type.Strip().Size
+	if m.BitSize == 0 {
+		return it.part(m.BitOffset/8, size)
+	}
+	var raw [8]byte
+	bits, ok := bitField(it.data, m.BitOffset, m.BitSize)
+	sub := it.part(m.BitOffset/8, 0)
+	if !ok || size < 1 || size > 8 {
+		sub.data = nil
+		return sub
+	}
+	if s := m.Type.Strip(); s.Signed && m.BitSize < 64 {
+		bits = uint64(int64(bits<<(64-m.BitSize)) >> (64 - m.BitSize))
+	}
+	for i := range raw {
+		raw[i] = byte(bits >> (8 * i))
+	}
+	sub.data = append([]byte(nil), raw[:size]...)
+	return sub
+}
+
+// bitField takes n (1 to 64) bits at bit offset off, little-endian.
+func bitField(data []byte, off, n int64) (uint64, bool) {
+	if off < 0 || n < 1 || n > 64 || (off+n+7)/8 > int64(len(data)) {
+		return 0, false
+	}
+	v := uint64(0)
+	for i := int64(0); i < n; {
+		at := off + i
+		take := min(8-at%8, n-i)
+		v |= uint64(data[at/8]>>(at%8)) & (1<<take - 1) << i
+		i += take
+	}
+	return v, true
+}
+
+// array prints {1, 2, 3}, arrays of characters as strings.
+func (p *Printer) array(b []byte, s *ctype.Type, it item, f Fmt) []byte {
+	if s.Elem == nil {
+		return append(b, "<error type>"...)
+	}
+	size := s.Elem.Strip().Size
+	n := s.Count
+	if n <= 0 || size <= 0 {
+		return p.unbounded(b, s, it, f)
+	}
+	if int64(len(it.data)) < size {
+		return append(b, "<unavailable>"...)
+	}
+	n = min(n, int64(len(it.data))/size)
+	text := textual(s.Elem, f)
+	if text.width > 0 && (!s.Vector || f == 's') {
+		return p.str(b, text, it.data[:n*size], endOfArray)
+	}
+	if s.Vector && f == 0 {
+		f = vectorFmt(s.Elem)
+	}
+	return p.elements(b, s.Elem, it, n, size, f)
+}
+
+// vectorFmt: the small integers of a vector are numbers, not characters.
+func vectorFmt(elem *ctype.Type) Fmt {
+	switch e := elem.Strip(); {
+	case e.Kind != ctype.Char && e.Kind != ctype.Int || e.Size != 1:
+		return 0
+	case e.Signed:
+		return 'd'
+	}
+	return 'u'
+}
+
+// unbounded prints an array without known length: by its address, as the
+// pointer that it decays to.
+func (p *Printer) unbounded(b []byte, s *ctype.Type, it item, f Fmt) []byte {
+	if !it.placed {
+		return append(b, "{}"...)
+	}
+	b = p.address(b, it.addr)
+	if e := textual(s.Elem, f); e.width > 0 {
+		b = p.pointed(b, e, it.addr)
+	}
+	return b
+}
+
+func (p *Printer) elements(b []byte, elem *ctype.Type, it item, n, size int64, f Fmt) []byte {
+	b = append(b, '{')
+	limit, threshold := int64(p.elementLimit()), int64(p.repeatLimit())
+	shown := int64(0)
+	for i := int64(0); i < n; {
+		if shown >= limit {
+			b = append(b, "..."...)
+			break
+		}
+		if i > 0 {
+			b = append(b, ", "...)
+		}
+		one := it.data[i*size : (i+1)*size]
+		reps := int64(1)
+		for i+reps < n && bytes.Equal(one, it.data[(i+reps)*size:(i+reps+1)*size]) {
+			reps++
+		}
+		b = p.value(b, elem, it.part(i*size, size), f)
+		if reps <= threshold {
+			i++
+			shown++
+			continue
+		}
+		b = append(b, " <repeats "...)
+		b = strconv.AppendInt(b, reps, 10)
+		b = append(b, " times>"...)
+		i += reps
+		shown += threshold
+	}
+	return append(b, '}')
+}
+
+func (p *Printer) elementLimit() int {
+	if p.Elements > 0 {
+		return p.Elements
+	}
+	return 200
+}
+
+func (p *Printer) repeatLimit() int {
+	if p.Repeats > 0 {
+		return p.Repeats
+	}
+	return 10
+}
