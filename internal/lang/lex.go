@@ -105,6 +105,9 @@ func (l *lexer) next() token {
 		}
 	}
 	r, n := utf8.DecodeRuneInString(l.rest())
+	if r == utf8.RuneError && n == 1 {
+		return l.errorAt(lo, lo+1, "text is UTF-8 here", "the byte 0x%02x is no character", c)
+	}
 	return l.errorAt(lo, lo+n, "", "the character %q has no meaning in an expression", r)
 }
 

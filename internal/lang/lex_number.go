@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -57,7 +58,7 @@ func numberBase(text string) (base int, digits string) {
 	return 10, text
 }
 
-var baseNames = map[int]string{2: "binary", 8: "octal", 10: "decimal", 16: "hexadecimal"}
+var baseNames = map[int]string{2: "a binary", 8: "an octal", 10: "a decimal", 16: "a hexadecimal"}
 
 func (l *lexer) integer(lo, base int, digits string) token {
 	text := l.src[lo:l.pos]
@@ -79,17 +80,21 @@ func (l *lexer) integer(lo, base int, digits string) token {
 	suffix := digits[n:]
 	switch {
 	case n == 0:
-		return l.errorAt(lo, l.pos, "", "%s constant without digits", baseNames[base])
+		return l.errorAt(lo, l.pos, "", "%s constant needs digits after %s", baseNames[base], text)
 	case suffix != "" && isDigit(suffix[0]):
 		hint := ""
 		if base == 8 {
 			hint = "a leading 0 makes a constant octal"
 		}
-		return l.errorAt(start+n, start+n+1, hint, "the digit %c does not belong in a %s constant", suffix[0], baseNames[base])
+		return l.errorAt(start+n, start+n+1, hint, "the digit %c does not belong in %s constant", suffix[0], baseNames[base])
 	}
 	unsigned, long, ok := integerSuffix(suffix)
 	if !ok {
-		return l.errorAt(start+n, l.pos, "integers may end in u, l, ul, ll, ull", "%q is no suffix of an integer", suffix)
+		hint := "integers may end in u, l, ul, ll, ull"
+		if suffix == "f" || suffix == "F" {
+			hint = fmt.Sprintf("a float is written %s.0f", digits[:n])
+		}
+		return l.errorAt(start+n, l.pos, hint, "%q is no suffix of an integer", suffix)
 	}
 	s := Span{lo, l.pos}
 	if overflow {

@@ -127,7 +127,7 @@ func (l *lexer) escape(lo, hi int) (bytes []byte, n int, bad *token) {
 	if !ok {
 		_, size := utf8.DecodeRuneInString(l.src[lo+1 : hi])
 		end := lo + 1 + size
-		t := l.errorAt(lo, end, `a backslash itself is written "\\"`, "%q is no escape sequence of C", l.src[lo:end])
+		t := l.errorAt(lo, end, `a backslash itself is written "\\"`, "%s is no escape sequence of C", l.src[lo:end])
 		return nil, 0, &t
 	}
 	digits := lo + e.skip

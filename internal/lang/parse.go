@@ -97,14 +97,29 @@ func (p *parser) accept(op string) bool {
 }
 
 // closing expects the bracket that closes open.
-func (p *parser) closing(op string, open token) (token, error) {
-	if p.tok().is(op) {
-		return p.advance(), nil
+func (p *parser) closing(op string, open token) error {
+	if p.accept(op) {
+		return nil
 	}
-	if p.tok().kind != tokEOF {
-		return token{}, p.unexpectedAfter()
+	if t := p.tok(); t.kind != tokEOF && !t.oneOf(") ] }") {
+		return p.unexpectedAfter()
 	}
-	return token{}, p.errorAt(open.span, "", "this %q is not closed", open.text)
+	return p.closingType(op, open)
+}
+
+// closingType is closing behind a type, where only the bracket can follow.
+func (p *parser) closingType(op string, open token) error {
+	switch t := p.tok(); {
+	case t.is(op):
+		p.advance()
+		return nil
+	case t.kind == tokError:
+		return t.err
+	case t.kind == tokEOF:
+		return p.errorAt(open.span, "", "this %q is not closed", open.text)
+	default:
+		return p.errorAt(t.span, "", "%q is missing before %s", op, p.describe(t))
+	}
 }
 
 func (p *parser) errorAt(s Span, hint, format string, args ...any) error {
@@ -113,9 +128,6 @@ func (p *parser) errorAt(s Span, hint, format string, args ...any) error {
 
 // describe names a token in a message.
 func (p *parser) describe(t token) string {
-	if t.kind == tokEOF {
-		return "the end"
-	}
 	return strconv.Quote(p.src[t.span.Lo:t.span.Hi])
 }
 
@@ -160,6 +172,9 @@ func (p *parser) unexpectedOperand() error {
 	case t.is("<") && p.ahead(-1).is("="):
 		return p.errorAt(t.span, `did you mean "<="?`, "an operand is missing before %s", p.describe(t))
 	}
+	if t.kind == tokEOF {
+		return p.errorAt(t.span, "", "an operand is missing at the end")
+	}
 	return p.errorAt(t.span, "", "an operand is missing before %s", p.describe(t))
 }
 
@@ -178,7 +193,7 @@ func (p *parser) castBefore() (string, bool) {
 }
 
 func notTypeHint(name string) string {
-	return fmt.Sprintf("%q is no type of this program; tags need their keyword: (struct %s *)", name, name)
+	return fmt.Sprintf("%q is no type of this program; if it is a tag, write %q", name, "struct "+name)
 }
 
 // unexpectedAfter is the error for a token after a complete operand that does
@@ -195,10 +210,12 @@ func (p *parser) unexpectedAfter() error {
 		return p.errorAt(t.span, `"a ? b : c" chooses, "'file.c'::x" names a variable of a file`, "%s without a %q before it", p.describe(t), "?")
 	case t.kind == tokOp:
 		return p.errorAt(t.span, "", "%s cannot stand here", p.describe(t))
-	case prev.is(")") && p.i >= 3 && p.ahead(-2).kind == tokIdent && p.ahead(-3).is("("):
+	case prev.is(")") && p.i >= 3 && p.ahead(-2).kind == tokIdent && p.ahead(-3).is("(") && !baseWords[p.ahead(-2).text]:
 		hint = notTypeHint(p.ahead(-2).text)
 	case t.word("and") || t.word("or"):
 		hint = `C writes "&&" and "||"`
+	case prev.word("not"):
+		hint = `C writes "!"`
 	case prev.kind == tokIdent && t.kind == tokIdent && p.i == 1:
 		hint = fmt.Sprintf("%q is no type of this program, and declarations are no expressions", prev.text)
 	}

@@ -170,7 +170,7 @@ func (p *parser) cast() (Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := p.closing(")", open); err != nil {
+	if err := p.closingType(")", open); err != nil {
 		return nil, err
 	}
 	if p.tok().is("{") {
@@ -191,7 +191,7 @@ func (p *parser) objectAt() (Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := p.closing("}", open); err != nil {
+	if err := p.closingType("}", open); err != nil {
 		return nil, err
 	}
 	x, err := p.unary()
@@ -217,7 +217,7 @@ func (p *parser) sizeof() (Expr, error) {
 		if err != nil {
 			return nil, err
 		}
-		if _, err := p.closing(")", open); err != nil {
+		if err := p.closingType(")", open); err != nil {
 			return nil, err
 		}
 		n, err := p.node(word.span.Lo)

@@ -36,7 +36,7 @@ func (p *parser) index(lo int, x Expr) (Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err = p.closing("]", open); err != nil {
+	if err = p.closing("]", open); err != nil {
 		return nil, err
 	}
 	n, err := p.node(lo, x, i)
@@ -56,7 +56,7 @@ func (p *parser) call(lo int, fn Expr) (Expr, error) {
 			break
 		}
 	}
-	if _, err := p.closing(")", open); err != nil {
+	if err := p.closing(")", open); err != nil {
 		return nil, err
 	}
 	n, err := p.node(lo, append([]Expr{fn}, args...)...)
@@ -99,8 +99,7 @@ func (p *parser) primary() (Expr, error) {
 		if err != nil {
 			return nil, err
 		}
-		_, err = p.closing(")", t)
-		return x, err
+		return x, p.closing(")", t)
 	}
 	return nil, p.unexpectedOperand()
 }
@@ -109,12 +108,15 @@ func (p *parser) primary() (Expr, error) {
 func (p *parser) notExpression() error {
 	t := p.tok()
 	if p.typeStarts(0) {
-		name := t.text
-		if tagWords[name] {
-			name = strings.TrimSpace(name + " " + p.ahead(1).text)
+		name, count := p.typePath(0)
+		if count == 0 {
+			name, count = t.text, 1
+			if p.isTag(0) && p.ahead(1).kind == tokIdent {
+				name, count = name+" "+p.ahead(1).text, 2
+			}
 		}
 		hint := fmt.Sprintf("a cast is written (%s)x, the size of the type sizeof(%s)", name, name)
-		return p.errorAt(t.span, hint, "%q is a type, and a value is needed here", name)
+		return p.errorAt(Span{t.span.Lo, p.ahead(count - 1).span.Hi}, hint, "%q is a type, and a value is needed here", name)
 	}
 	if r, ok := refusedWords[t.text]; ok && p.ahead(1).is(r.before) {
 		return p.errorAt(t.span, r.hint, "%q is not supported", t.text)

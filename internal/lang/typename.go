@@ -127,6 +127,8 @@ func (p *parser) specifiers(ty *TypeName) error {
 		case path > 0 && !named:
 			ty.Name, _ = p.typePath(0)
 			p.i += path
+		case path > 0 && len(words) > 0:
+			return p.errorAt(t.span, "", "the type %q cannot be added to %q", t.text, strings.Join(words, " "))
 		default:
 			return p.baseType(ty, words)
 		}
@@ -205,7 +207,7 @@ func (p *parser) declarator() ([]Derivation, error) {
 		if nested, err = p.declarator(); err != nil {
 			return nil, err
 		}
-		if _, err = p.closing(")", open); err != nil {
+		if err = p.closingType(")", open); err != nil {
 			return nil, err
 		}
 	}
@@ -254,8 +256,7 @@ func (p *parser) bound() (Derivation, error) {
 		return Derivation{}, p.errorAt(t.span, "GDB's x@n takes a number that is computed", "the bound of an array type must be a constant")
 	}
 	p.advance()
-	_, err := p.closing("]", open)
-	return Derivation{Array: int64(n.Value)}, err
+	return Derivation{Array: int64(n.Value)}, p.closingType("]", open)
 }
 
 // params reads a parameter list. Names of parameters are allowed and forgotten.
@@ -291,8 +292,7 @@ func (p *parser) params() (Derivation, error) {
 	if len(d.Params) == 1 && !d.Variadic && d.Params[0].isVoid() {
 		d.Params = nil
 	}
-	_, err := p.closing(")", open)
-	return d, err
+	return d, p.closingType(")", open)
 }
 
 func (ty *TypeName) isVoid() bool { return ty.Tag == "" && ty.Name == "void" && len(ty.Derive) == 0 }
