@@ -1,0 +1,132 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Attach traces a running process. It runs on while Attach seizes its threads;
+// none is interrupted.
+func Attach(pid int, cfg Config) (*Process, error) {
+	if err := attachable(pid); err != nil {
+		return nil, err
+	}
+	return launch(cfg, func(p *Process) error {
+		p.pid = pid
+		if err := p.seizeAll(); err != nil {
+			p.releaseAll()
+			return err
+		}
+		p.space = newSpace(p.anyTask().tid)
+		if p.space.memErr != nil {
+			err := p.space.memErr
+			p.releaseAll()
+			return &Error{fmt.Sprintf("open the memory of process %d", pid), err, ""}
+		}
+		if err := p.meet(); err != nil {
+			p.releaseAll()
+			return err
+		}
+		return nil
+	})
+}
+
+// attachable finds the reasons that can be seen from outside.
+func attachable(pid int) error {
+	op := fmt.Sprintf("attach to process %d", pid)
+	if pid == os.Getpid() {
+		return &Error{op, errors.New("that is jalon itself"), ""}
+	}
+	st, err := readStatus(pid)
+	if err != nil {
+		return diagnoseAttach(pid, unix.ESRCH)
+	}
+	if st.tgid != pid {
+		return &Error{op, fmt.Errorf("it is a thread of process %d", st.tgid), fmt.Sprintf("use -p %d", st.tgid)}
+	}
+	if isKernelThread(pid) || st.tracer != 0 {
+		return diagnoseAttach(pid, unix.EPERM)
+	}
+	// Where the file may not be read the seize is refused too, with a reason.
+	if ok, err := is64(pid); err == nil && !ok {
+		return &Error{op, errors.New("it is not a 64-bit x86 program"), "jalon traces x86-64 programs"}
+	}
+	return nil
+}
+
+// seizeAll seizes every thread. Threads that seized ones create are attached by
+// the kernel; others can be born meanwhile, so look until there is nothing new.
+func (p *Process) seizeAll() error {
+	for fresh := true; fresh; {
+		fresh = false
+		tids, err := threadsOf(p.pid)
+		if err != nil {
+			return diagnoseAttach(p.pid, unix.ESRCH)
+		}
+		for _, tid := range tids {
+			if p.tasks[tid] != nil {
+				continue
+			}
+			err := ptrace(unix.PTRACE_SEIZE, tid, 0, seizeOptions)
+			if err != nil && p.passable(tid, err) {
+				continue
+			}
+			if err != nil {
+				return diagnoseAttach(p.pid, err)
+			}
+			p.tasks[tid] = &task{tid: tid, tgid: p.pid, state: running}
+			fresh = true
+		}
+	}
+	if len(p.tasks) == 0 {
+		return diagnoseAttach(p.pid, unix.EPERM)
+	}
+	return nil
+}
+
+// passable: a thread that has just ended, a leader that waits as a zombie for its
+// threads, or one that the kernel attached already as the child of a seized one.
+func (p *Process) passable(tid int, err error) bool {
+	if errors.Is(err, unix.ESRCH) {
+		return true
+	}
+	st, serr := readStatus(tid)
+	if serr != nil || st.state == 'Z' || st.state == 'X' {
+		return true
+	}
+	return st.tracer == os.Getpid() && len(p.tasks) > 0
+}
+
+func (p *Process) anyTask() *task {
+	for _, t := range p.tasks {
+		return t
+	}
+	panic("BUG: process: no task after a successful seize")
+}
+
+// meet stops the world once: to see that the threads are 64-bit ones, to learn
+// their thread pointers, and to watch ld.so.
+func (p *Process) meet() error {
+	defer p.thaw()
+	if err := p.freeze(); err != nil {
+		if err == ErrGone {
+			return diagnoseAttach(p.pid, unix.ESRCH)
+		}
+		return err
+	}
+	for _, t := range p.tasks {
+		if t.state != stopped || !p.member(t) {
+			continue
+		}
+		var regs Regs
+		if err := getRegs(t.tid, &regs); err == errNot64 {
+			return &Error{fmt.Sprintf("attach to process %d", p.pid), errors.New("it is not a 64-bit x86 program"), "jalon traces x86-64 programs"}
+		}
+		p.tellBorn(t)
+	}
+	p.modulesArm()
+	return nil
+}

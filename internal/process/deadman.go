@@ -1,0 +1,79 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/ring"
+)
+
+// deadman is the dead man's switch: the tracer's thread is registered as owner of
+// a robust futex (get_robust_list(2)). However the thread ends, the kernel sets
+// bit 30 of the word, and it does so (exit_mm) before it lets the traced threads
+// go (exit_notify): a thread that runs on in the process sees the bit.
+type deadman struct {
+	list []byte // a page outside of Go's heap: struct robust_list_head and one entry
+	word *uint32
+}
+
+// robustHead is struct robust_list_head, with the only entry behind it.
+type robustHead struct {
+	next    uintptr
+	offset  int64 // from an entry to its futex word
+	pending uintptr
+	entry   uintptr // struct robust_list: the next one, which is the head
+}
+
+// ArmDeadman makes word, in memory shared with the process and mapped in jalon,
+// the dead man's switch: it holds the tracer's thread id while jalon lives. The
+// mapping must stay until DisarmDeadman or the end of the process. A second call
+// moves the switch to the new word and lets the old one fall.
+func (p *Process) ArmDeadman(word *uint32) error {
+	return p.do(func() error { return p.arm(word) })
+}
+
+// DisarmDeadman sets the word as jalon's death would, and forgets it: the code at
+// the sites falls through from now on, and the word's memory may go.
+func (p *Process) DisarmDeadman() error {
+	return p.do(func() error { p.disarm(); return nil })
+}
+
+func (p *Process) arm(word *uint32) error {
+	const op = "arm the dead man's switch"
+	if uintptr(unsafe.Pointer(word))%4 != 0 {
+		return &Error{op, errors.New("the word is not aligned"), ""}
+	}
+	p.disarm()
+	page, err := unix.Mmap(-1, 0, pageSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		return &Error{op, err, ""}
+	}
+	h := (*robustHead)(unsafe.Pointer(&page[0]))
+	head, entry := uintptr(unsafe.Pointer(h)), uintptr(unsafe.Pointer(&h.entry))
+	h.next, h.entry = entry, head
+	h.offset = int64(uintptr(unsafe.Pointer(word))) - int64(entry)
+	atomic.StoreUint32(word, uint32(p.tracer))
+	const headSize = 24
+	if _, _, e := unix.RawSyscall(unix.SYS_SET_ROBUST_LIST, head, headSize, 0); e != 0 {
+		atomic.StoreUint32(word, ring.OwnerDied)
+		_ = unix.Munmap(page)
+		return &Error{op, fmt.Errorf("set_robust_list: %w", e), ""}
+	}
+	p.deadman = deadman{page, word}
+	return nil
+}
+
+func (p *Process) disarm() {
+	d := p.deadman
+	if d.word == nil {
+		return
+	}
+	p.deadman = deadman{}
+	atomic.StoreUint32(d.word, ring.OwnerDied)
+	_, _, _ = unix.RawSyscall(unix.SYS_SET_ROBUST_LIST, 0, 24, 0) // fails for a wrong size only
+	_ = unix.Munmap(d.list)
+}

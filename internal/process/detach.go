@@ -1,0 +1,112 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// Detach leaves the process as it was: sleeping calls go on, a group-stop stays,
+// signals that were under way arrive. Sites must have been removed before.
+func (p *Process) Detach() error {
+	err := p.do(p.detach)
+	if err != nil {
+		return err
+	}
+	<-p.done
+	return nil
+}
+
+func (p *Process) detach() error {
+	if err := p.freeze(); err != nil {
+		p.thaw()
+		return err
+	}
+	if err := p.unparked(); err != nil {
+		p.thaw()
+		return err
+	}
+	p.modulesDisarm(p.space)
+	p.freeScratch()
+	p.orphansKeep()
+	_ = p.endInjection()
+	for _, t := range p.tasks {
+		if t.state == stopped {
+			p.forget(t)
+		}
+	}
+	p.frozen--
+	p.finish(ExitStatus{Detached: true})
+	return nil
+}
+
+// unparked waits for threads that sleep uninterruptibly: a thread can only be let
+// go while it is stopped.
+func (p *Process) unparked() error {
+	for range 50 {
+		n := 0
+		for _, t := range p.tasks {
+			if t.state == parked {
+				n++
+			}
+		}
+		if n == 0 {
+			return nil
+		}
+		p.sleep()
+		p.pump()
+	}
+	return &Error{fmt.Sprintf("detach from process %d", p.pid),
+		errors.New("a thread sleeps in the kernel and cannot be interrupted"),
+		"try again when its I/O is done; the end of jalon lets it go in any case"}
+}
+
+func (p *Process) freeScratch() {
+	if p.space.scratch == 0 {
+		return
+	}
+	t, err := p.pick(p.space, nil)
+	if err != nil {
+		return
+	}
+	if _, err := p.inject(t, p.space, unix.SYS_MUNMAP, p.space.scratch, pageSize); err == nil {
+		p.space.scratch = 0
+	}
+	_ = p.endInjection()
+}
+
+// orphansKeep marks children that share the memory as ordinary threads to let go:
+// the code is the original again, nothing need be restored for them.
+func (p *Process) orphansKeep() {
+	for tid := range p.early {
+		delete(p.early, tid)
+		p.forget(&task{tid: tid})
+	}
+}
+
+// abandon undoes a launch that failed.
+func (p *Process) abandon() {
+	p.notify(false)
+	if p.space != nil {
+		p.space.close()
+	}
+	p.finished = true
+	close(p.done)
+}
+
+// releaseAll lets go of all that was seized before an error.
+func (p *Process) releaseAll() {
+	if p.frozen == 0 {
+		if err := p.freeze(); err != nil {
+			p.frozen--
+			return // it ended, or its threads go when this one does
+		}
+		p.frozen--
+	}
+	for _, t := range p.tasks {
+		if t.state == stopped {
+			p.forget(t)
+		}
+	}
+}

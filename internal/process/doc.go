@@ -1,0 +1,17 @@
+// Package process controls a traced process by ptrace: start it or attach to it,
+// stop the world, read and write memory and registers, run system calls in it,
+// guard the faults of generated code, and let it go as it was.
+//
+// One goroutine, locked to its thread, makes every ptrace call (the kernel wants
+// it so) and answers every event; callers hand it functions. What can happen to a
+// thread and what is done about it stands in the table of events.go.
+//
+// Rooms: process.go (the public face), start.go, attach.go, detach.go, tracer.go
+// (the loop), events.go, signals.go, fork.go (the answers), world.go and
+// stopped.go (stop the world and what one can do then), inject.go (system calls
+// in the process), restart.go (calls that a stop interrupts), repair.go (signals
+// that the program blocks), modules.go (dlopen), deadman.go and traphandler.go
+// (when jalon dies), memory.go, maps.go, procfs.go, ptrace.go (the bare kernel).
+//
+// Import rule: process imports ring (for its geometry) and nothing else of jalon.
+package process

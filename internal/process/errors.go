@@ -1,0 +1,125 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Error is an error of the environment: what was attempted, why it failed, and
+// what the user can do about it.
+type Error struct {
+	Op     string // "attach to process 4242"
+	Err    error
+	Remedy string // "" when nothing helps
+}
+
+func (e *Error) Error() string {
+	if e.Remedy == "" {
+		return e.Op + ": " + e.Err.Error()
+	}
+	return e.Op + ": " + e.Err.Error() + "; " + e.Remedy
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// ErrGone is the error of every request after the process has ended, was
+// detached from, or was killed while the request ran.
+var ErrGone = errors.New("the process is gone")
+
+const capSysPtrace = 1 << 19
+
+// diagnoseAttach says why PTRACE_SEIZE was refused.
+func diagnoseAttach(pid int, err error) error {
+	op := fmt.Sprintf("attach to process %d", pid)
+	if gone(err) || errors.Is(err, os.ErrNotExist) {
+		return &Error{op, errors.New("there is no such process"), ""}
+	}
+	st, serr := readStatus(pid)
+	if serr != nil {
+		if errors.Is(serr, os.ErrNotExist) {
+			return &Error{op, errors.New("there is no such process"), ""}
+		}
+		return &Error{op, err, ""}
+	}
+	self, _ := readStatus(os.Getpid())
+	if self == nil {
+		self = &status{}
+	}
+	if !errors.Is(err, unix.EPERM) {
+		return &Error{op, err, ""}
+	}
+	return &Error{Op: op, Err: refusal(pid, st, self), Remedy: remedy(pid, st, self)}
+}
+
+// refusal names the first of the kernel's checks (__ptrace_may_access,
+// yama_ptrace_access_check, ptrace_attach) that explains an EPERM.
+func refusal(pid int, st, self *status) error {
+	switch {
+	case st.tracer != 0:
+		return fmt.Errorf("it is already traced by process %d (%s)", st.tracer, commOf(st.tracer))
+	case isKernelThread(pid):
+		return errors.New("it is a kernel thread")
+	case st.state == 'Z' || st.state == 'X':
+		return errors.New("it has ended and waits for its parent (zombie)")
+	case self.capEff&capSysPtrace != 0:
+		return errors.New("the kernel refuses although CAP_SYS_PTRACE is there (another user namespace, or a security module)")
+	case st.uid != os.Geteuid():
+		return fmt.Errorf("it belongs to %s and jalon runs as %s", userName(st.uid), userName(os.Geteuid()))
+	case yamaScope() > 0:
+		return fmt.Errorf("kernel.yama.ptrace_scope is %d: %s", yamaScope(), yamaMeaning[min(yamaScope(), 3)])
+	default:
+		return errors.New("it is protected: a set-user-ID program, one with capabilities, or one that set itself undumpable (PR_SET_DUMPABLE)")
+	}
+}
+
+func remedy(pid int, st, self *status) string {
+	switch {
+	case st.tracer != 0:
+		return "end that debugger or tracer first (a process has one tracer)"
+	case isKernelThread(pid) || st.state == 'Z' || st.state == 'X':
+		return ""
+	case self.capEff&capSysPtrace != 0:
+		return "trace from inside its container, or see the kernel's audit log"
+	case st.uid != os.Geteuid():
+		return fmt.Sprintf("run jalon as %s or as root, or give it CAP_SYS_PTRACE", userName(st.uid))
+	case yamaScope() == 1:
+		return "start the program under jalon (jalon trace ... -- PROGRAM), run as root, or set `sysctl kernel.yama.ptrace_scope=0`"
+	case yamaScope() == 3:
+		return "it cannot be changed before the next boot"
+	default:
+		return "run jalon as root or give it CAP_SYS_PTRACE"
+	}
+}
+
+var yamaMeaning = [...]string{
+	1: "only descendants may be traced",
+	2: "only with CAP_SYS_PTRACE",
+	3: "nobody may trace",
+}
+
+// yamaScope is -1 where the kernel has no Yama.
+func yamaScope() int {
+	b, err := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope")
+	if err != nil {
+		return -1
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+func userName(uid int) string {
+	u, err := user.LookupId(strconv.Itoa(uid))
+	if err != nil {
+		return fmt.Sprintf("user %d", uid)
+	}
+	return u.Username
+}

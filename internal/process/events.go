@@ -1,0 +1,192 @@
+package process
+
+import (
+	"golang.org/x/sys/unix"
+)
+
+// answerTo gives the answer to each kind of stop (the upper half of the wait
+// status). What is not listed was not asked for (seccomp, vfork-done) and is
+// simply resumed.
+//
+//	stop                     meaning                          answer
+//	signal-delivery-stop     a signal is about to arrive      signals.go
+//	PTRACE_EVENT_STOP/TRAP   interrupted, or newly born       resume
+//	PTRACE_EVENT_STOP/other  group-stop (SIGSTOP, ^Z)         PTRACE_LISTEN: as without us
+//	clone                    a thread, or a process that      trace it
+//	                         shares the memory
+//	fork                     a copy of the process            restore its bytes, let it go
+//	vfork                    child borrows the memory         trace it, parent waits for its exec or exit
+//	exec                     another program                  forget everything, OnExec
+//	exit                     the thread runs no more          never wait for its stop again
+func answerTo(event int) func(p *Process, t *task, sig unix.Signal) {
+	switch event {
+	case 0:
+		return (*Process).signalStop
+	case unix.PTRACE_EVENT_STOP:
+		return (*Process).eventStop
+	case unix.PTRACE_EVENT_CLONE, unix.PTRACE_EVENT_FORK, unix.PTRACE_EVENT_VFORK:
+		return (*Process).childBorn
+	case unix.PTRACE_EVENT_EXEC:
+		return (*Process).execStop
+	case unix.PTRACE_EVENT_EXIT:
+		return (*Process).exitStop
+	}
+	return func(*Process, *task, unix.Signal) {}
+}
+
+// event answers one state change. Afterwards the thread runs again, unless
+// somebody holds it or the world is stopped.
+func (p *Process) event(tid int, ws unix.WaitStatus) {
+	t := p.tasks[tid]
+	if t == nil {
+		if !ws.Stopped() {
+			delete(p.early, tid)
+			return
+		}
+		if t = p.adopt(tid, ws); t == nil {
+			return
+		}
+	}
+	if ws.Exited() || ws.Signaled() {
+		p.reaped(t, ws)
+		return
+	}
+	first := t.state == starting
+	sig := unix.Signal(int(ws) >> 8 & 0xff)
+	t.state, t.sig, t.asked, t.stop = stopped, 0, false, stopEvent
+	p.applyPC(t)
+	if first && p.member(t) {
+		p.tellBorn(t)
+	}
+	answerTo(int(ws)>>16)(p, t, sig)
+	if p.tasks[tid] == t && t.state == stopped {
+		hideInterrupt(t)
+		p.resume(t)
+	}
+}
+
+// adopt takes in a thread whose creator's event has not been seen yet, when it is
+// one of the process; a new process must wait for that event, which tells whether
+// it shares the memory.
+func (p *Process) adopt(tid int, ws unix.WaitStatus) *task {
+	st, err := readStatus(tid)
+	if err == nil && (st.tgid == p.pid || p.tasks[st.tgid] != nil && st.tgid != tid) {
+		t := &task{tid: tid, tgid: st.tgid, state: starting}
+		p.tasks[tid] = t
+		return t
+	}
+	p.early[tid] = ws
+	return nil
+}
+
+// eventStop: PTRACE_EVENT_STOP. A thread that is resumed from a group-stop by
+// SIGCONT comes here too, with SIGTRAP.
+func (p *Process) eventStop(t *task, sig unix.Signal) {
+	t.stop = stopTrap
+	if sig != unix.SIGTRAP {
+		t.stop = stopGroup
+	}
+	if t.fork {
+		p.release(t)
+	}
+}
+
+// exitStop: the thread is on its way out; registers and memory can be read for the
+// last time. It goes on even while the world is stopped.
+func (p *Process) exitStop(t *task, _ unix.Signal) {
+	p.noteFS(t)
+	p.tellDied(t)
+	t.state, t.hold = exiting, 0
+	_ = ptrace(unix.PTRACE_CONT, t.tid, 0, 0) // ESRCH: it is gone already
+}
+
+// reaped: the thread does not exist any more.
+func (p *Process) reaped(t *task, ws unix.WaitStatus) {
+	delete(p.tasks, t.tid)
+	delete(p.masks, t.tid)
+	if !p.member(t) {
+		if t.tid == t.tgid {
+			p.vforkDone(t.tgid)
+		}
+		return
+	}
+	p.tellDied(t)
+	if t.tid == p.pid || !p.anyMember() {
+		// The leader's end is reported when all others are gone.
+		st := ExitStatus{Code: ws.ExitStatus(), Core: ws.CoreDump()}
+		if ws.Signaled() {
+			st.Code, st.Signal = 0, ws.Signal()
+		}
+		p.finish(st)
+	}
+}
+
+func (p *Process) anyMember() bool {
+	for _, t := range p.tasks {
+		if p.member(t) {
+			return true
+		}
+	}
+	return false
+}
+
+// finish is the end of the process. Children that borrowed its memory own it now.
+func (p *Process) finish(st ExitStatus) {
+	if p.finished {
+		return
+	}
+	p.finished = true
+	p.mu.Lock()
+	p.status = st
+	p.mu.Unlock()
+	p.orphans()
+	if p.cfg.OnExit != nil {
+		p.cfg.OnExit(st)
+	}
+}
+
+// execStop: the thread, now the only one, is another program. Its id is that of
+// the process, whatever it was before.
+func (p *Process) execStop(t *task, _ unix.Signal) {
+	if t.tgid != p.pid {
+		// A vfork child that leaves our memory, and with it our interest.
+		p.forget(t)
+		p.vforkDone(t.tgid)
+		return
+	}
+	for tid, o := range p.tasks {
+		if o != t && p.member(o) {
+			p.tellDied(o)
+			delete(p.tasks, tid)
+			delete(p.masks, tid)
+		}
+	}
+	if t.died { // the old leader, whose id the caller of exec took over
+		t.died = false
+	}
+	t.hold, t.child, t.newPC, t.fs = 0, 0, 0, 0
+	p.orphans()
+	p.newImage(t)
+	if err := p.settle(t); err != nil {
+		return // dying
+	}
+	var regs Regs
+	if err := getRegs(t.tid, &regs); err == errNot64 {
+		p.late = append(p.late, func() { _ = p.detach() })
+	}
+	p.tellBorn(t)
+	if p.cfg.OnExec != nil && p.cfg.OnExec(t.tid) {
+		t.hold |= holdOwner
+	}
+}
+
+// newImage forgets all that was known of the old memory.
+func (p *Process) newImage(t *task) {
+	p.dropInjection()
+	p.space.close()
+	p.space = newSpace(t.tid)
+	p.modules = modules{}
+	clear(p.actions)
+	clear(p.masks)
+	p.modulesArm()
+}

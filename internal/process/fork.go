@@ -1,0 +1,142 @@
+package process
+
+import (
+	"encoding/binary"
+
+	"golang.org/x/sys/unix"
+)
+
+// childBorn: t has created a thread or a process. The kernel has attached us to
+// it already; it stops (PTRACE_EVENT_STOP) before its first instruction.
+func (p *Process) childBorn(t *task, _ unix.Signal) {
+	tid, err := eventMessage(t.tid)
+	if err != nil || tid == 0 {
+		return // t is dying; the child shows up by itself
+	}
+	c := p.tasks[tid]
+	if c == nil {
+		c = &task{tid: tid, state: starting}
+		p.tasks[tid] = c
+	}
+	flags, known := p.cloneFlags(t)
+	if !known {
+		flags = guessFlags(tid, t.tgid)
+	}
+	switch {
+	case flags&unix.CLONE_THREAD != 0:
+		c.tgid = t.tgid
+	case flags&unix.CLONE_VM != 0:
+		c.tgid = tid
+		if flags&unix.CLONE_VFORK != 0 {
+			// The kernel makes the parent wait in a way that cannot be stopped.
+			// Held here instead, it can be.
+			t.hold |= holdVfork
+			t.child = tid
+		}
+	default:
+		c.tgid, c.fork = tid, true
+	}
+	if ws, ok := p.early[tid]; ok {
+		delete(p.early, tid)
+		p.queue = append(p.queue, waited{tid, ws})
+	}
+}
+
+// cloneFlags reads the flags of the clone, clone3, fork or vfork that t is in.
+func (p *Process) cloneFlags(t *task) (flags uint64, ok bool) {
+	var regs Regs
+	if getRegs(t.tid, &regs) != nil {
+		return 0, false
+	}
+	switch regs.Orig_rax {
+	case unix.SYS_CLONE:
+		return regs.Rdi, true
+	case unix.SYS_CLONE3:
+		var b [8]byte
+		if p.space.read(regs.Rdi, b[:]) != nil {
+			return 0, false
+		}
+		return binary.LittleEndian.Uint64(b[:]), true
+	case unix.SYS_FORK:
+		return 0, true
+	case unix.SYS_VFORK:
+		return unix.CLONE_VM | unix.CLONE_VFORK, true
+	}
+	return 0, false // int $0x80 in a 64-bit program
+}
+
+// guessFlags looks at what came of a clone whose arguments are not to be had.
+func guessFlags(tid, tgid int) uint64 {
+	if st, err := readStatus(tid); err == nil && st.tgid == tgid {
+		return unix.CLONE_THREAD | unix.CLONE_VM
+	}
+	return 0
+}
+
+// vforkDone lets parents go on whose child has left the shared memory.
+func (p *Process) vforkDone(tgid int) {
+	for _, t := range p.tasks {
+		if t.hold&holdVfork != 0 && t.child == tgid {
+			t.hold &^= holdVfork
+			t.child = 0
+			p.resume(t)
+		}
+	}
+}
+
+// release hands a stopped child that owns its copy of the memory to OnFork and
+// lets it go.
+func (p *Process) release(t *task) {
+	sp := newSpace(t.tid)
+	defer sp.close()
+	p.modulesDisarm(sp)
+	if p.cfg.OnFork != nil {
+		s := &Stopped{p: p, sp: sp, only: t}
+		p.frozen++
+		p.cfg.OnFork(s)
+		_ = p.endInjection() // an error: the child is gone
+		p.frozen--
+		s.sp = nil
+	}
+	if p.tasks[t.tid] == t && t.state == stopped {
+		p.forget(t)
+	}
+}
+
+// forget lets a stopped thread go for good.
+func (p *Process) forget(t *task) {
+	delete(p.tasks, t.tid)
+	delete(p.masks, t.tid)
+	_ = ptrace(unix.PTRACE_DETACH, t.tid, 0, uintptr(t.sig)) // ESRCH: it is dying
+}
+
+// orphans are children that shared the memory of a program that is no more (it
+// ended, or called exec), or whose creator died before it could tell of them.
+// They have the patched code in their memory.
+func (p *Process) orphans() {
+	for tid, ws := range p.early {
+		delete(p.early, tid)
+		p.tasks[tid] = &task{tid: tid, tgid: tid, fork: true, state: starting}
+		p.event(tid, ws)
+	}
+	for _, t := range p.tasks {
+		if p.member(t) || t.state == exiting {
+			continue
+		}
+		t.fork = true
+		if t.state == stopped {
+			t.hold = 0
+			if p.settle(t) == nil && p.tasks[t.tid] == t {
+				p.release(t)
+			}
+			continue
+		}
+		p.interrupt(t)
+		if ws, err := p.await(t); err == nil {
+			p.event(t.tid, ws)
+			if p.tasks[t.tid] == t && t.state == stopped && p.settle(t) == nil && p.tasks[t.tid] == t {
+				p.release(t)
+			}
+		}
+	}
+}

@@ -1,0 +1,278 @@
+package process
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// injection is a thread that was borrowed to run system calls. It stays in the
+// syscall-stop between calls; endInjection gives everything back. One is open
+// only inside Stopped and OnFork, or within one function here.
+//
+// How a call runs, and why the program does not notice:
+//
+//  1. The thread is in PTRACE_EVENT_STOP, or in a delivery-stop whose signal is
+//     suppressed: between two instructions, on its way out of the kernel.
+//  2. Its registers and signal mask are saved and all signals blocked: none is
+//     taken from the queue meanwhile. (SIGSYS stays open: a sandbox's answer.)
+//  3. pc := a syscall instruction that exists in the process, orig_rax := -1, so
+//     that the kernel does not restart the call that the thread was in.
+//  4. PTRACE_SYSCALL twice: entry-stop, exit-stop. rax is the result.
+//  5. The saved registers are put back, orig_rax and -ERESTART* too. The kernel
+//     looks at these only when it has a signal to look at. PTRACE_INTERRUPT and
+//     PTRACE_CONT make one: the thread stops in PTRACE_EVENT_STOP again, where it
+//     was, and restarts its call when it is resumed. The restart block of a
+//     sleep is not touched by the calls that are injected here.
+type injection struct {
+	t      *task
+	sp     *space
+	regs   Regs
+	mask   uint64
+	restop bool // a SIGSTOP came meanwhile: it cannot be blocked, and is sent again
+}
+
+var errBusy = errors.New("the thread cannot run a system call now")
+
+// inject runs a system call in t, which must be stopped. A negative result is
+// returned as unix.Errno.
+func (p *Process) inject(t *task, sp *space, nr uint64, args ...uint64) (uint64, error) {
+	if p.inj != nil && p.inj.t != t {
+		if err := p.endInjection(); err != nil {
+			return 0, err
+		}
+	}
+	if p.inj == nil {
+		if err := p.beginInjection(t, sp); err != nil {
+			return 0, err
+		}
+	}
+	insn, err := sp.syscallInsn()
+	if err != nil {
+		return 0, err
+	}
+	regs := p.inj.regs
+	var a [6]uint64
+	copy(a[:], args)
+	regs.Rip, regs.Rax, regs.Orig_rax = insn, nr, ^uint64(0)
+	regs.Rdi, regs.Rsi, regs.Rdx, regs.R10, regs.R8, regs.R9 = a[0], a[1], a[2], a[3], a[4], a[5]
+	regs.Eflags &^= 1<<8 | 1<<10 // no single-step, string direction up
+	if err := setRegs(t.tid, &regs); err != nil {
+		p.dropInjection()
+		return 0, err
+	}
+	if err := p.runCall(t); err != nil {
+		if gone(err) {
+			p.dropInjection()
+		}
+		return 0, err
+	}
+	if err := getRegs(t.tid, &regs); err != nil {
+		p.dropInjection()
+		return 0, err
+	}
+	if e := -int64(regs.Rax); e > 0 && e < 4096 {
+		return 0, unix.Errno(e)
+	}
+	return regs.Rax, nil
+}
+
+// runCall lets t run from before a syscall instruction to its exit-stop.
+func (p *Process) runCall(t *task) error {
+	for calls := 0; calls < 2; {
+		if err := ptrace(unix.PTRACE_SYSCALL, t.tid, 0, 0); err != nil {
+			return err
+		}
+		t.state = running
+		ws, err := p.await(t)
+		if err != nil {
+			return err
+		}
+		t.state, t.stop, t.sig = stopped, stopCall, 0
+		sig := unix.Signal(int(ws) >> 8 & 0xff)
+		switch {
+		case sig == sysgood:
+			calls++
+		case int(ws)>>16 != 0:
+			// An interrupt that was still pending, or SIGCONT's notice.
+		case sig == unix.SIGSTOP:
+			p.inj.restop = true
+		case sig == unix.SIGSYS:
+			return unix.ENOSYS // a seccomp filter, or syscall user dispatch
+		default:
+			return fmt.Errorf("an injected system call ended in %s", signalName(sig))
+		}
+	}
+	return nil
+}
+
+func (p *Process) beginInjection(t *task, sp *space) error {
+	if !(t.state == stopped && (t.stop == stopSignal && t.sig == 0 || t.stop == stopTrap || t.stop == stopGroup)) {
+		if err := p.settle(t); err != nil {
+			return err
+		}
+	}
+	inj := &injection{t: t, sp: sp}
+	if err := getRegs(t.tid, &inj.regs); err != nil {
+		return err
+	}
+	leaveRseq(t, sp, &inj.regs)
+	mask, err := getSigmask(t.tid)
+	if err != nil {
+		return err
+	}
+	inj.mask = mask
+	if err := setSigmask(t.tid, ^sigbit(unix.SIGSYS)); err != nil {
+		return err
+	}
+	p.inj = inj
+	return nil
+}
+
+// endInjection gives the borrowed thread back.
+func (p *Process) endInjection() error {
+	inj := p.inj
+	if inj == nil {
+		return nil
+	}
+	t := inj.t
+	p.dropInjection()
+	if inj.restop {
+		_ = unix.Kill(t.tgid, unix.SIGSTOP)
+	}
+	for _, err := range []error{
+		setRegs(t.tid, &inj.regs), setSigmask(t.tid, inj.mask),
+		ptrace(unix.PTRACE_INTERRUPT, t.tid, 0, 0), ptrace(unix.PTRACE_CONT, t.tid, 0, 0),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	t.state, t.asked = running, true
+	ws, err := p.await(t)
+	if err != nil {
+		return err
+	}
+	p.frozen++
+	defer func() { p.frozen-- }()
+	p.event(t.tid, ws)
+	return nil
+}
+
+func (p *Process) dropInjection() { p.inj = nil }
+
+// leaveRseq does what the kernel does for a thread that was stopped inside a
+// restartable sequence (rseq(2)): sends it to the abort handler. Else the kernel
+// would look at the injected pc, find it outside, and let the sequence go on
+// though it was interrupted.
+func leaveRseq(t *task, sp *space, regs *Regs) {
+	var conf struct {
+		addr             uint64
+		size, sig, flags uint32
+		_                uint32
+	}
+	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_GET_RSEQ_CONFIGURATION, uintptr(t.tid),
+		unsafe.Sizeof(conf), uintptr(unsafe.Pointer(&conf)), 0, 0)
+	if e != 0 || conf.addr == 0 {
+		return // before Linux 5.13, or none registered
+	}
+	const csOffset = 8 // struct rseq: u32 cpu_id_start, cpu_id; u64 rseq_cs
+	var b [8]byte
+	if sp.read(conf.addr+csOffset, b[:]) != nil {
+		return
+	}
+	cs := binary.LittleEndian.Uint64(b[:])
+	if cs == 0 {
+		return
+	}
+	var d [32]byte // struct rseq_cs: u32 version, flags; u64 start, length, abort
+	if sp.read(cs, d[:]) != nil {
+		return
+	}
+	start, length, abort := binary.LittleEndian.Uint64(d[8:]), binary.LittleEndian.Uint64(d[16:]), binary.LittleEndian.Uint64(d[24:])
+	if regs.Rip-start >= length {
+		return
+	}
+	if sp.write(conf.addr+csOffset, make([]byte, 8)) == nil {
+		regs.Rip = abort
+	}
+}
+
+// pick chooses the thread that an injected call disturbs least, of the process
+// or, for a child on its way out, the only one.
+func (p *Process) pick(sp *space, only *task) (*task, error) {
+	if only != nil {
+		return only, p.mayInject(only)
+	}
+	if p.inj != nil && p.inj.sp == sp {
+		return p.inj.t, nil
+	}
+	var best *task
+	rank := 0
+	for _, t := range p.tasks {
+		if r := p.suitability(t); r > rank || r == rank && best != nil && t.tid < best.tid {
+			best, rank = t, r
+		}
+	}
+	if best == nil {
+		return nil, &Error{fmt.Sprintf("run a system call in process %d", p.pid), errors.New("no thread can be stopped for it"), "try again"}
+	}
+	return best, p.mayInject(best)
+}
+
+// suitability: 0 is never; higher is better.
+func (p *Process) suitability(t *task) int {
+	if !p.member(t) || t.state != stopped || t.hold&holdVfork != 0 {
+		return 0
+	}
+	switch t.stop {
+	case stopTrap:
+		var regs Regs
+		if getRegs(t.tid, &regs) != nil {
+			return 0
+		}
+		if int64(regs.Orig_rax) < 0 {
+			return 5 // in the program, not in a call
+		}
+		return 4
+	case stopGroup:
+		return 3
+	case stopSignal:
+		if t.sig == 0 {
+			return 5
+		}
+		return 2 // its signal is delivered first
+	case stopEvent:
+		return 1
+	}
+	return 0
+}
+
+// mayInject refuses where a seccomp filter could answer a call of ours by killing
+// the program. A filter that jalon is under as well (the same container) has let
+// jalon's own calls pass.
+func (p *Process) mayInject(t *task) error {
+	st, err := readStatus(t.tid)
+	if err != nil {
+		return errGone
+	}
+	if st.seccomp == 0 {
+		return nil
+	}
+	const suspend = seizeOptions | unix.PTRACE_O_SUSPEND_SECCOMP
+	if ptrace(unix.PTRACE_SETOPTIONS, t.tid, 0, suspend) == nil {
+		return nil // with CAP_SYS_ADMIN filters rest while we trace
+	}
+	if self, err := readStatus(os.Getpid()); err == nil && st.seccomp == 2 && self.seccomp == 2 && self.filters == st.filters {
+		return nil
+	}
+	return &Error{
+		fmt.Sprintf("run a system call in process %d", p.pid),
+		errors.New("it is under a seccomp filter, which could kill it for the call"),
+		"run jalon as root (CAP_SYS_ADMIN), or inside the same container",
+	}
+}

@@ -1,0 +1,301 @@
+package process
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestMain also is the second jalon of tests that need one to die.
+func TestMain(m *testing.M) {
+	if role := os.Getenv("PROCESS_TEST_ROLE"); role != "" {
+		roles[role]()
+		os.Exit(0)
+	}
+	fds := openFiles()
+	code := m.Run()
+	if code == 0 {
+		code = checkLeaks(fds)
+	}
+	os.RemoveAll(binDir)
+	os.Exit(code)
+}
+
+var roles = map[string]func(){}
+
+func openFiles() map[string]string {
+	out := map[string]string{}
+	ents, _ := os.ReadDir("/proc/self/fd")
+	for _, e := range ents {
+		if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil {
+			out[e.Name()] = to
+		}
+	}
+	return out
+}
+
+// checkLeaks looks for descriptors, traced threads and goroutines left behind.
+func checkLeaks(before map[string]string) int {
+	code := 0
+	for fd, to := range openFiles() {
+		if _, ok := before[fd]; !ok && !strings.Contains(to, "anon_inode") && !strings.HasPrefix(to, "/proc/") {
+			fmt.Fprintf(os.Stderr, "leaked descriptor %s: %s\n", fd, to)
+			code = 1
+		}
+	}
+	for range 1000 {
+		if !strings.Contains(stacks(), "process.launch") {
+			return code
+		}
+		runtime.Gosched()
+		time.Sleep(time.Millisecond)
+	}
+	fmt.Fprintf(os.Stderr, "a tracer goroutine is left:\n%s\n", stacks())
+	return 1
+}
+
+func stacks() string {
+	buf := make([]byte, 1<<20)
+	return string(buf[:runtime.Stack(buf, true)])
+}
+
+var (
+	binDir  string
+	binOnce sync.Once
+)
+
+// build compiles a C program of testdata; flags make a variant.
+func build(t *testing.T, name string, flags ...string) string {
+	t.Helper()
+	binOnce.Do(func() {
+		dir, err := os.MkdirTemp("", "process-test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		binDir = dir
+	})
+	cc := "gcc"
+	if len(flags) > 0 && flags[0] == "musl" {
+		cc, flags = "musl-gcc", flags[1:]
+	}
+	variant := cc + strings.Join(flags, "")
+	out := filepath.Join(binDir, name+"-"+strings.NewReplacer("/", "_", " ", "_").Replace(variant))
+	if _, err := os.Stat(out); err == nil {
+		return out
+	}
+	args := append([]string{"-O1", "-g", "-Wall", "-Werror", "-pthread", "-o", out, filepath.Join("testdata", name+".c")}, flags...)
+	if msg, err := exec.Command(cc, append(args, "-ldl")...).CombinedOutput(); err != nil {
+		t.Fatalf("%s %s: %v\n%s", cc, name, err, msg)
+	}
+	return out
+}
+
+// run is a program under test with its output collected.
+type run struct {
+	*Process
+	t   *testing.T
+	out *output
+	in  *os.File
+}
+
+// output collects what a program writes and lets one wait for a text.
+type output struct {
+	mu   sync.Mutex
+	cond *sync.Cond
+	buf  bytes.Buffer
+	eof  bool
+	done chan struct{}
+}
+
+func newOutput(t *testing.T) (*output, *os.File) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &output{done: make(chan struct{})}
+	o.cond = sync.NewCond(&o.mu)
+	go func() {
+		defer close(o.done)
+		defer r.Close()
+		b := make([]byte, 4096)
+		for {
+			n, err := r.Read(b)
+			o.mu.Lock()
+			o.buf.Write(b[:n])
+			o.eof = err != nil
+			o.cond.Broadcast()
+			o.mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return o, w
+}
+
+// wait waits until the program has written text.
+func (o *output) wait(t *testing.T, text string) {
+	t.Helper()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for !strings.Contains(o.buf.String(), text) {
+		if o.eof {
+			t.Fatalf("output ended without %q:\n%s", text, o.buf.String())
+		}
+		o.cond.Wait()
+	}
+}
+
+func (o *output) all() string {
+	<-o.done
+	return o.buf.String()
+}
+
+// start starts a program under trace; it is held at its first instruction.
+func start(t *testing.T, cfg Config, argv ...string) *run {
+	t.Helper()
+	r := &run{t: t}
+	o, w := newOutput(t)
+	stdin, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stdin.Close()
+	defer w.Close()
+	r.out, r.in = o, in
+	p, err := Start(argv, StartOptions{Stdin: stdin, Stdout: w, Stderr: w}, cfg)
+	if err != nil {
+		in.Close()
+		t.Fatal(err)
+	}
+	r.Process = p
+	t.Cleanup(func() { r.end() })
+	return r
+}
+
+func (r *run) end() {
+	r.in.Close()
+	select {
+	case <-r.Done():
+	default:
+		if err := r.Kill(); err != nil {
+			r.t.Errorf("kill: %v", err)
+		}
+	}
+}
+
+// finish lets a held program run to its end.
+func (r *run) finish() (string, ExitStatus) {
+	r.t.Helper()
+	if err := r.Resume(r.Pid()); err != nil {
+		r.t.Fatal(err)
+	}
+	st := r.wait()
+	return r.out.all(), st
+}
+
+// wait is Wait with a limit, so that a hang shows its goroutines.
+func (r *run) wait() ExitStatus {
+	r.t.Helper()
+	select {
+	case <-r.Done():
+	case <-time.After(60 * time.Second):
+		r.t.Fatalf("the program does not end\n%s", describe(r.Pid()))
+	}
+	return r.Wait()
+}
+
+// describe shows what the threads of a process do.
+func describe(pid int) string {
+	var b strings.Builder
+	tids, _ := threadsOf(pid)
+	for _, tid := range tids {
+		st, err := readStatus(tid)
+		if err != nil {
+			continue
+		}
+		call, _ := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", tid))
+		fmt.Fprintf(&b, "%d %s state %c tracer %d %s", tid, st.name, st.state, st.tracer, call)
+	}
+	return b.String()
+}
+
+// native runs a program without trace.
+func native(t *testing.T, argv ...string) (string, error) {
+	t.Helper()
+	cmd := exec.Command(argv[0], argv[1:]...)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// free is a program that runs untraced, to be attached to.
+type free struct {
+	cmd *exec.Cmd
+	out *output
+	in  io.WriteCloser
+}
+
+func launchFree(t *testing.T, argv ...string) *free {
+	t.Helper()
+	o, w := newOutput(t)
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Stdout, cmd.Stderr = w, w
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	t.Cleanup(func() {
+		in.Close()
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	return &free{cmd, o, in}
+}
+
+func attach(t *testing.T, pid int, cfg Config) *Process {
+	t.Helper()
+	p, err := Attach(pid, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Detach() })
+	return p
+}
+
+func stop(t *testing.T, p *Process, f func(*Stopped) error) time.Duration {
+	t.Helper()
+	pause, err := p.Stopped(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pause
+}
+
+func mustSyscall(t *testing.T, s *Stopped, nr uint64, args ...uint64) uint64 {
+	t.Helper()
+	r, err := s.Syscall(nr, args...)
+	if err != nil {
+		t.Fatalf("syscall %d: %v", nr, err)
+	}
+	return r
+}
+
+var _ = unix.SIGTERM

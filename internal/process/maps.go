@@ -1,0 +1,154 @@
+package process
+
+import (
+	"fmt"
+	"os"
+	"sort"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Mapping is one line of /proc/PID/maps.
+type Mapping struct {
+	Start, End uint64
+	Prot       int // PROT_READ | PROT_WRITE | PROT_EXEC
+	Shared     bool
+	Offset     uint64 // in the file, bytes
+	Dev        string // major:minor, hexadecimal
+	Inode      uint64
+	Path       string // as the kernel shows it, without " (deleted)"; "[heap]", "[vdso]", ...; "" when anonymous
+	Deleted    bool
+}
+
+func readMaps(tid int) ([]Mapping, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", tid))
+	if err != nil {
+		return nil, err
+	}
+	return parseMaps(string(b))
+}
+
+// parseMaps reads "start-end perms offset dev inode path" lines. In paths a
+// newline is written \012.
+func parseMaps(text string) ([]Mapping, error) {
+	var out []Mapping
+	for _, line := range strings.Split(text, "\n") {
+		if line == "" {
+			continue
+		}
+		m, ok := parseMapsLine(line)
+		if !ok {
+			return nil, fmt.Errorf("a line of /proc/PID/maps that is not understood: %q", line)
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}
+
+func parseMapsLine(line string) (m Mapping, ok bool) {
+	var f [5]string
+	rest := line
+	for i := range f {
+		f[i], rest, _ = strings.Cut(rest, " ")
+		if f[i] == "" {
+			return m, false
+		}
+	}
+	lo, hi, found := strings.Cut(f[0], "-")
+	if !found || len(f[1]) != 4 {
+		return m, false
+	}
+	var errs [4]error
+	m.Start, errs[0] = strconv.ParseUint(lo, 16, 64)
+	m.End, errs[1] = strconv.ParseUint(hi, 16, 64)
+	m.Offset, errs[2] = strconv.ParseUint(f[2], 16, 64)
+	m.Inode, errs[3] = strconv.ParseUint(f[4], 10, 64)
+	for _, err := range errs {
+		if err != nil {
+			return m, false
+		}
+	}
+	for i, bit := range []struct {
+		c    byte
+		prot int
+	}{{'r', unix.PROT_READ}, {'w', unix.PROT_WRITE}, {'x', unix.PROT_EXEC}} {
+		if f[1][i] == bit.c {
+			m.Prot |= bit.prot
+		}
+	}
+	m.Shared, m.Dev = f[1][3] == 's', f[3]
+	m.Path = strings.ReplaceAll(strings.TrimLeft(rest, " "), `\012`, "\n")
+	if m.Inode != 0 {
+		m.Path, m.Deleted = strings.CutSuffix(m.Path, " (deleted)")
+	}
+	return m, m.Start < m.End
+}
+
+// The room that stays free around what grows: a stack grows down (its limit is 8
+// MiB by default, and the kernel keeps a guard gap of 1 MiB), the heap of brk(2)
+// grows up and fails where it meets us.
+const (
+	stackRoom = 16 << 20
+	heapRoom  = 1 << 30
+	// reach is how far a rel32 branch leads, less the length of a large
+	// trampoline and of the instruction itself.
+	reach   = 1<<31 - 1<<20
+	lowest  = 1 << 16 // vm.mmap_min_addr by default
+	highest = 1<<47 - 1<<16
+)
+
+// nearGaps lists addresses where size bytes are free and every byte is within
+// reach of addr, best first: the nearest; those in the heap's way last.
+func nearGaps(maps []Mapping, addr, size uint64) []uint64 {
+	lo, hi := uint64(lowest), uint64(highest)
+	if addr > reach && addr-reach > lo {
+		lo = addr - reach
+	}
+	if addr+reach < hi {
+		hi = addr + reach
+	}
+	type cand struct {
+		at, dist uint64
+		bad      bool
+	}
+	var cands []cand
+	add := func(from, to uint64, heapBelow bool) {
+		from, to = max(from, lo), min(to, hi)
+		from = (from + pageSize - 1) &^ (pageSize - 1)
+		to &^= pageSize - 1
+		if from >= to || to-from < size {
+			return
+		}
+		at := min(max(addr&^(pageSize-1), from), to-size)
+		cands = append(cands, cand{at, max(at, addr) - min(at, addr), heapBelow})
+	}
+	end := uint64(lowest)
+	heap := false
+	for _, m := range maps {
+		to := m.Start
+		if strings.HasPrefix(m.Path, "[stack") && to > stackRoom {
+			to -= stackRoom
+		}
+		if heap && to > end+heapRoom {
+			add(end, end+heapRoom, true)
+			add(end+heapRoom, to, false)
+		} else {
+			add(end, to, heap)
+		}
+		end, heap = m.End, m.Path == "[heap]"
+	}
+	add(end, highest, heap)
+	sort.SliceStable(cands, func(i, j int) bool {
+		if cands[i].bad != cands[j].bad {
+			return !cands[i].bad
+		}
+		return cands[i].dist < cands[j].dist
+	})
+	out := make([]uint64, len(cands))
+	for i, c := range cands {
+		out[i] = c.at
+	}
+	return out
+}

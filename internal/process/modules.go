@@ -1,0 +1,300 @@
+package process
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// modules watches ld.so: it calls the empty function _dl_debug_state before and
+// after each change of its list, for debuggers to set a breakpoint there (the
+// r_debug protocol, <link.h>). A static program has none.
+type modules struct {
+	addr   uint64 // of the breakpoint, 0 = none
+	cont   uint64 // where a thread that hit it goes on, 0 = it must be stepped
+	rdebug uint64 // struct r_debug, 0 = not found
+}
+
+const rState = 24 // offsetof(struct r_debug, r_state); 0 = RT_CONSISTENT
+
+// modulesArm sets the breakpoint. That it cannot be had (static program, stripped
+// or foreign ld.so) means that later modules are not noticed, no more.
+func (p *Process) modulesArm() {
+	m := &p.modules
+	if !p.findLinker(m) || m.addr == 0 {
+		*m = modules{}
+		return
+	}
+	if !p.planContinue(m) {
+		*m = modules{}
+		return
+	}
+	var b [1]byte
+	if p.space.read(m.addr, b[:]) != nil || p.space.writeRaw(m.addr, []byte{int3}) != nil {
+		*m = modules{}
+		return
+	}
+	p.space.breaks[m.addr] = b[0]
+}
+
+// modulesDisarm takes the breakpoint out of an address space: the process's or
+// that of a child which has a copy.
+func (p *Process) modulesDisarm(sp *space) {
+	a := p.modules.addr
+	if a == 0 {
+		return
+	}
+	orig, ok := p.space.breaks[a]
+	if !ok {
+		return
+	}
+	var b [1]byte
+	if sp.read(a, b[:]) == nil && (sp == p.space || b[0] == int3) {
+		_ = sp.writeRaw(a, []byte{orig}) // an error: the memory is gone
+	}
+	if sp == p.space {
+		delete(sp.breaks, a)
+		p.modules = modules{}
+	}
+}
+
+// modulesHit answers the breakpoint: the thread goes on as if it were not there.
+func (p *Process) modulesHit(t *task, regs *Regs, addr uint64) bool {
+	m := p.modules
+	if m.addr == 0 || addr != m.addr {
+		return false
+	}
+	if m.cont != 0 {
+		regs.Rip = m.cont
+		_ = setRegs(t.tid, regs) // ESRCH: dying
+		p.repair(t, unix.SIGTRAP)
+	} else if err := p.stepOver(t, regs, addr); err != nil {
+		return true // dying
+	}
+	p.noteFSIn(t, regs)
+	if p.member(t) && p.listConsistent() && p.cfg.OnModules != nil && p.cfg.OnModules(t.tid) {
+		t.hold |= holdOwner
+	}
+	return true
+}
+
+func (p *Process) listConsistent() bool {
+	var b [4]byte
+	if p.modules.rdebug == 0 || p.space.read(p.modules.rdebug+rState, b[:]) != nil {
+		return true // not known: once too often does no harm
+	}
+	return binary.LittleEndian.Uint32(b[:]) == 0
+}
+
+// planContinue finds out how to go on without executing the byte under the
+// breakpoint, which other threads may hit meanwhile: the function is `ret`, with
+// endbr64 or nops before it. A thread at the endbr64 goes on behind it; at a bare
+// `ret`, at any other byte c3 (a real one, so that shadow stacks agree).
+func (p *Process) planContinue(m *modules) bool {
+	var b [16]byte
+	if p.space.read(m.addr, b[:]) != nil {
+		return false
+	}
+	skip := 0
+	for _, pre := range []string{"\xf3\x0f\x1e\xfa", "\x66\x90", "\x90"} {
+		if strings.HasPrefix(string(b[skip:]), pre) {
+			skip += len(pre)
+		}
+	}
+	switch {
+	case skip > 0:
+		m.cont = m.addr + uint64(skip)
+	case b[0] == 0xc3:
+		m.cont = p.anyRet(m.addr)
+	}
+	return true
+}
+
+func (p *Process) anyRet(addr uint64) uint64 {
+	maps, err := readMaps(p.space.tid)
+	if err != nil {
+		return 0
+	}
+	for _, seg := range maps {
+		if addr < seg.Start || addr >= seg.End {
+			continue
+		}
+		for _, part := range []Mapping{{Start: addr + 1, End: seg.End}, {Start: seg.Start, End: addr}} {
+			if part.Start >= part.End {
+				continue
+			}
+			if at, ok := p.space.find(&part, []byte{0xc3}); ok {
+				return at
+			}
+		}
+	}
+	return 0
+}
+
+// stepOver executes the instruction under the breakpoint with everybody else
+// stopped, so that nobody runs past it while it is away.
+func (p *Process) stepOver(t *task, regs *Regs, addr uint64) error {
+	defer p.thaw()
+	if err := p.freeze(); err != nil {
+		return err
+	}
+	p.repair(t, unix.SIGTRAP)
+	mask, err := getSigmask(t.tid)
+	if err != nil {
+		return err
+	}
+	orig := p.space.breaks[addr]
+	if err := p.space.writeRaw(addr, []byte{orig}); err != nil {
+		return err
+	}
+	defer func() { _ = p.space.writeRaw(addr, []byte{int3}) }()
+	regs.Rip = addr
+	if err := setRegs(t.tid, regs); err != nil {
+		return err
+	}
+	// Nothing may come between, but for what the step itself raises.
+	if err := setSigmask(t.tid, ^uint64(synchronous)); err != nil {
+		return err
+	}
+	for range 100 {
+		if err := ptrace(unix.PTRACE_SINGLESTEP, t.tid, 0, 0); err != nil {
+			return err
+		}
+		t.state = running
+		ws, err := p.await(t)
+		if err != nil {
+			return err
+		}
+		t.state, t.stop, t.sig, t.asked = stopped, stopSignal, 0, false
+		if err := getRegs(t.tid, regs); err != nil {
+			return err
+		}
+		if regs.Rip != addr && int(ws)>>16 == 0 {
+			return setSigmask(t.tid, mask)
+		}
+		t.stop = stopTrap // an interrupt that was pending; step again
+	}
+	return errBusy
+}
+
+// findLinker fills in the addresses of ld.so's symbols.
+func (p *Process) findLinker(m *modules) bool {
+	aux, err := readAuxv(p.space.tid)
+	if err != nil {
+		return false
+	}
+	if base := aux[atBase]; base != 0 {
+		path, ok := p.fileAt(base)
+		return ok && p.linkerSymbols(m, path, func(f *elf.File) uint64 { return base - firstLoad(f) })
+	}
+	// No interpreter: a static program, or ld.so itself run as a program.
+	phdr := aux[atPhdr]
+	return p.linkerSymbols(m, fmt.Sprintf("/proc/%d/exe", p.space.tid), func(f *elf.File) uint64 {
+		for _, ph := range f.Progs {
+			if ph.Type == elf.PT_PHDR {
+				return phdr - ph.Vaddr
+			}
+		}
+		return phdr - (firstLoad(f) + 64) // the headers follow the ELF header
+	})
+}
+
+const (
+	atPhdr = 3
+	atBase = 7
+)
+
+func readAuxv(tid int) (map[uint64]uint64, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/auxv", tid))
+	if err != nil {
+		return nil, err
+	}
+	aux := map[uint64]uint64{}
+	for ; len(b) >= 16; b = b[16:] {
+		aux[binary.LittleEndian.Uint64(b)] = binary.LittleEndian.Uint64(b[8:])
+	}
+	return aux, nil
+}
+
+// fileAt is the path, from here, of the file mapped at addr.
+func (p *Process) fileAt(addr uint64) (string, bool) {
+	maps, err := readMaps(p.space.tid)
+	if err != nil {
+		return "", false
+	}
+	for _, m := range maps {
+		if addr >= m.Start && addr < m.End && m.Inode != 0 {
+			return fmt.Sprintf("/proc/%d/root%s", p.space.tid, m.Path), true
+		}
+	}
+	return "", false
+}
+
+func firstLoad(f *elf.File) uint64 {
+	for _, ph := range f.Progs {
+		if ph.Type == elf.PT_LOAD {
+			return ph.Vaddr &^ (pageSize - 1)
+		}
+	}
+	return 0
+}
+
+// symtabLimit keeps a large static program's symbols from being read: ld.so has
+// what is needed in .dynsym.
+const symtabLimit = 4 << 20
+
+func (p *Process) linkerSymbols(m *modules, path string, bias func(*elf.File) uint64) bool {
+	f, err := elf.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	syms, _ := f.DynamicSymbols() // none: an error; .symtab is looked at below
+	found := p.pickSymbols(m, f, syms, bias(f))
+	if st := f.SectionByType(elf.SHT_SYMTAB); !found && st != nil && st.Size < symtabLimit {
+		syms, _ = f.Symbols()
+		found = p.pickSymbols(m, f, syms, bias(f))
+	}
+	return found
+}
+
+func (p *Process) pickSymbols(m *modules, f *elf.File, syms []elf.Symbol, bias uint64) bool {
+	for _, s := range syms {
+		switch {
+		case s.Value == 0 || s.Section == elf.SHN_UNDEF:
+		case s.Name == "_dl_debug_state" || s.Name == "dl_debug_state":
+			if p.sameBytes(f, s.Value, bias) {
+				m.addr = bias + s.Value
+			}
+		case s.Name == "_r_debug":
+			m.rdebug = bias + s.Value
+		case s.Name == "_dl_debug_addr": // musl: a pointer to it
+			var b [8]byte
+			if p.space.read(bias+s.Value, b[:]) == nil {
+				m.rdebug = binary.LittleEndian.Uint64(b[:])
+			}
+		}
+	}
+	return m.addr != 0
+}
+
+// sameBytes makes sure that the file is the one that is mapped: a package upgrade
+// may have replaced it.
+func (p *Process) sameBytes(f *elf.File, vaddr, bias uint64) bool {
+	for _, ph := range f.Progs {
+		if ph.Type != elf.PT_LOAD || ph.Flags&elf.PF_X == 0 || vaddr < ph.Vaddr || vaddr >= ph.Vaddr+ph.Filesz {
+			continue
+		}
+		n := min(16, ph.Vaddr+ph.Filesz-vaddr)
+		want, got := make([]byte, n), make([]byte, n)
+		if _, err := ph.ReadAt(want, int64(vaddr-ph.Vaddr)); err != nil {
+			return false
+		}
+		return p.space.read(bias+vaddr, got) == nil && string(want) == string(got)
+	}
+	return false
+}

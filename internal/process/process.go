@@ -1,0 +1,234 @@
+package process
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Config is what the owner of a process wants to know and to decide. All
+// functions are called on the tracer's goroutine: they must be quick, and while
+// one runs no event of the process is answered. They may use the Process (such
+// calls run in place). Nil functions are allowed.
+type Config struct {
+	// OnFault is asked at SIGSEGV and SIGBUS from a faulting access at pc. With ok
+	// the thread goes on at newPC and the program never knows.
+	OnFault func(tid int, sig int, pc uint64) (newPC uint64, ok bool)
+	// OnTrap is asked at an int3 at addr. With ok the thread goes on at newPC.
+	OnTrap func(tid int, addr uint64) (newPC uint64, ok bool)
+	// PCBack is asked before a synchronous fault of the program itself is
+	// delivered: pc may be that of a displaced copy; orig is where it came from.
+	PCBack func(pc uint64) (orig uint64, ok bool)
+	// OnThread tells of threads that are born, get their thread pointer, or die.
+	OnThread func(ev ThreadEvent)
+	// OnModules is called after ld.so changed its list of modules. With hold the
+	// thread (still inside dlopen or the program's startup) waits for Resume(tid),
+	// so that sites in the new module can be installed before its code runs.
+	OnModules func(tid int) (hold bool)
+	// OnExec is called when the process has become another program: every address
+	// known is void, all other threads are gone. With hold it waits at the first
+	// instruction for Resume(tid).
+	OnExec func(tid int) (hold bool)
+	// OnFork gives a new process with its own copy of the memory, stopped, for
+	// the original bytes to be restored; it is detached from afterwards. A child
+	// that shares the memory (vfork, posix_spawn) is not announced: it is traced
+	// until it calls exec or exits.
+	OnFork func(child *Stopped)
+	// OnExit is called when the last thread is gone.
+	OnExit func(st ExitStatus)
+	// SwallowTTYInterrupt: an interrupt typed at the terminal (Ctrl-C reaches
+	// jalon and the program alike) ends jalon's tracing only.
+	SwallowTTYInterrupt bool
+}
+
+// ThreadKind says what happened to a thread.
+type ThreadKind uint8
+
+// The kinds of ThreadEvent.
+const (
+	ThreadBorn  ThreadKind = iota // first seen
+	ThreadMoved                   // its thread pointer became known or changed (libc's startup sets it)
+	ThreadDied                    // runs no code of the program any more
+)
+
+// ThreadEvent tells of a thread. Thread pointers are used again by later
+// threads, hence the time: CLOCK_MONOTONIC in nanoseconds.
+type ThreadEvent struct {
+	Kind   ThreadKind
+	TID    int
+	FSBase uint64 // the thread pointer; 0 when not yet set
+	Comm   string
+	Time   int64
+}
+
+// ExitStatus says how a process ended, as wait(2) does.
+type ExitStatus struct {
+	Code     int         // exit status, when Signal is 0
+	Signal   unix.Signal // the signal that ended it
+	Core     bool        // a core was dumped
+	Detached bool        // it did not end: we let it go
+}
+
+func (s ExitStatus) String() string {
+	switch {
+	case s.Detached:
+		return "detached"
+	case s.Signal != 0:
+		return "killed by " + signalName(s.Signal)
+	}
+	return fmt.Sprintf("exited with status %d", s.Code)
+}
+
+func signalName(sig unix.Signal) string {
+	if name := unix.SignalName(sig); name != "" {
+		return name
+	}
+	return fmt.Sprintf("signal %d", int(sig)) // real-time signals have none
+}
+
+// Process is a traced process. Its methods may be called from any goroutine;
+// they are served one after the other by the tracer's goroutine.
+type Process struct {
+	cfg     Config
+	pid     int
+	child   bool // started by us, not attached to
+	done    chan struct{}
+	cmds    chan func()
+	sigchld chan os.Signal
+
+	mu     sync.Mutex
+	status ExitStatus
+
+	// What follows belongs to the tracer's goroutine.
+	tracer   int // its thread id
+	tasks    map[int]*task
+	early    map[int]unix.WaitStatus // stops of children not announced yet
+	queue    []waited                // taken from the kernel, not answered yet
+	late     []func()                // to be done when the queue is empty
+	frozen   int                     // depth of stop-the-world
+	finished bool
+	space    *space // of the process itself
+	inj      *injection
+	deadman  deadman
+	actions  map[unix.Signal]sigaction // last known, see repair.go
+	masks    map[int]uint64            // blocked signals of threads, last known
+	modules  modules
+}
+
+// Pid returns the process id.
+func (p *Process) Pid() int { return p.pid }
+
+// Started reports whether jalon started the process (else it attached).
+func (p *Process) Started() bool { return p.child }
+
+// Done is closed when the process has ended or was detached from.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Wait waits for the process to end or to be detached from.
+func (p *Process) Wait() ExitStatus {
+	<-p.done
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.status
+}
+
+// do runs f on the tracer's goroutine; on it already, in place.
+func (p *Process) do(f func() error) error {
+	if unix.Gettid() == p.tracer {
+		if p.finished {
+			return ErrGone
+		}
+		return f()
+	}
+	var err error
+	ran := make(chan struct{})
+	select {
+	case p.cmds <- func() { defer close(ran); err = f() }:
+	case <-p.done:
+		return ErrGone
+	}
+	<-ran // the loop runs every command it took
+	return err
+}
+
+// Resume lets a thread go on that OnModules, OnExec or Start holds.
+func (p *Process) Resume(tid int) error {
+	return p.do(func() error {
+		t := p.tasks[tid]
+		if t == nil {
+			return ErrGone
+		}
+		t.hold &^= holdOwner
+		p.resume(t)
+		return nil
+	})
+}
+
+// Stopped stops every thread, runs f on the tracer's goroutine, and lets all go
+// on as they were. pause is how long the program stood still.
+func (p *Process) Stopped(f func(*Stopped) error) (pause time.Duration, err error) {
+	err = p.do(func() error {
+		start := time.Now()
+		defer func() { pause = time.Since(start) }()
+		defer p.thaw()
+		if err := p.freeze(); err != nil {
+			return err
+		}
+		s := &Stopped{p: p, sp: p.space}
+		defer func() { s.sp = nil }()
+		err := f(s)
+		if s.code && (p.cfg.OnFault != nil || p.cfg.OnTrap != nil) {
+			p.learnActions()
+		}
+		if e := p.endInjection(); err == nil && e != nil {
+			err = s.wrap("give a thread back", e)
+		}
+		return err
+	})
+	return pause, err
+}
+
+// Kill ends the process with SIGKILL and waits for its end.
+func (p *Process) Kill() error {
+	err := p.do(func() error { return unix.Kill(p.pid, unix.SIGKILL) })
+	if err != nil && !gone(err) && err != ErrGone {
+		return &Error{fmt.Sprintf("kill process %d", p.pid), err, ""}
+	}
+	<-p.done
+	return nil
+}
+
+// launch starts the tracer's goroutine, runs setup on it, and serves until the
+// process is gone. The goroutine keeps its thread for itself and takes it along
+// when it ends: nothing of ptrace, wait or the robust list stays behind.
+func launch(cfg Config, setup func(p *Process) error) (*Process, error) {
+	p := &Process{
+		cfg: cfg, done: make(chan struct{}), cmds: make(chan func()), sigchld: make(chan os.Signal, 1),
+		tasks: map[int]*task{}, early: map[int]unix.WaitStatus{},
+		actions: map[unix.Signal]sigaction{}, masks: map[int]uint64{},
+	}
+	ready := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		p.tracer = unix.Gettid()
+		p.notify(true)
+		err := setup(p)
+		if err != nil {
+			p.abandon()
+			ready <- err
+			return
+		}
+		ready <- nil
+		p.loop()
+		p.cleanup()
+		close(p.done)
+	}()
+	if err := <-ready; err != nil {
+		return nil, err
+	}
+	return p, nil
+}

@@ -1,0 +1,147 @@
+package process
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// status is what /proc/TID/status says, as far as it is of use here.
+type status struct {
+	name      string
+	state     byte // R S D T t Z X
+	tgid      int
+	ppid      int
+	tracer    int
+	uid       int // effective
+	blocked   uint64
+	ignored   uint64
+	caught    uint64
+	seccomp   int
+	filters   int // seccomp filters in force; -1 before Linux 5.9
+	capEff    uint64
+	threads   int
+	coreDumps bool
+}
+
+func readStatus(tid int) (*status, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", tid))
+	if err != nil {
+		return nil, err
+	}
+	return parseStatus(b), nil
+}
+
+func parseStatus(b []byte) *status {
+	s := &status{filters: -1}
+	for _, line := range strings.Split(string(b), "\n") {
+		key, val, ok := strings.Cut(line, ":")
+		set := statusFields[key]
+		if !ok || set == nil {
+			continue
+		}
+		set(s, strings.TrimSpace(val))
+	}
+	return s
+}
+
+var statusFields = map[string]func(s *status, v string){
+	"Name":   func(s *status, v string) { s.name = v },
+	"State":  func(s *status, v string) { s.state = firstByte(v) },
+	"Tgid":   func(s *status, v string) { s.tgid = atoi(v) },
+	"PPid":   func(s *status, v string) { s.ppid = atoi(v) },
+	"Uid":    func(s *status, v string) { s.uid = secondField(v) },
+	"SigBlk": func(s *status, v string) { s.blocked = hex(v) },
+	"SigIgn": func(s *status, v string) { s.ignored = hex(v) },
+	"SigCgt": func(s *status, v string) { s.caught = hex(v) },
+	"CapEff": func(s *status, v string) { s.capEff = hex(v) },
+
+	"TracerPid":       func(s *status, v string) { s.tracer = atoi(v) },
+	"Threads":         func(s *status, v string) { s.threads = atoi(v) },
+	"Seccomp":         func(s *status, v string) { s.seccomp = atoi(v) },
+	"Seccomp_filters": func(s *status, v string) { s.filters = atoi(v) },
+	"CoreDumping":     func(s *status, v string) { s.coreDumps = v == "1" },
+}
+
+func atoi(v string) int { n, _ := strconv.Atoi(v); return n }
+
+func hex(v string) uint64 { n, _ := strconv.ParseUint(v, 16, 64); return n }
+
+func firstByte(v string) byte {
+	if v == "" {
+		return 0
+	}
+	return v[0]
+}
+
+func secondField(v string) int {
+	f := strings.Fields(v)
+	if len(f) < 2 {
+		return -1
+	}
+	return atoi(f[1])
+}
+
+// threadState is the letter of /proc/TID/stat, 0 when there is no such thread.
+func threadState(tid int) byte {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", tid))
+	if err != nil {
+		return 0
+	}
+	// The name is in parentheses and may hold any byte, parentheses too.
+	i := bytes.LastIndexByte(b, ')')
+	if i < 0 || i+2 >= len(b) {
+		return 0
+	}
+	return b[i+2]
+}
+
+// isKernelThread looks at PF_KTHREAD in the flags of /proc/PID/stat.
+func isKernelThread(pid int) bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+	return len(f) > 6 && atoi(f[6])&0x00200000 != 0
+}
+
+// blockedAt gives pc and stack pointer of a thread that sleeps in the kernel and
+// cannot be stopped for the moment (/proc/TID/syscall; it needs no ptrace-stop).
+func blockedAt(tid int) (pc, sp uint64, ok bool) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", tid))
+	if err != nil {
+		return 0, 0, false
+	}
+	f := strings.Fields(string(b))
+	if len(f) < 3 { // "running"
+		return 0, 0, false
+	}
+	sp, err1 := strconv.ParseUint(strings.TrimPrefix(f[len(f)-2], "0x"), 16, 64)
+	pc, err2 := strconv.ParseUint(strings.TrimPrefix(f[len(f)-1], "0x"), 16, 64)
+	return pc, sp, err1 == nil && err2 == nil
+}
+
+func threadsOf(pid int) ([]int, error) {
+	ents, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		return nil, err
+	}
+	var tids []int
+	for _, e := range ents {
+		if n, err := strconv.Atoi(e.Name()); err == nil {
+			tids = append(tids, n)
+		}
+	}
+	return tids, nil
+}
+
+func commOf(tid int) string {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", tid))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSuffix(string(b), "\n")
+}

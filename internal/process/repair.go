@@ -1,0 +1,196 @@
+package process
+
+import (
+	"encoding/binary"
+
+	"golang.org/x/sys/unix"
+)
+
+// When an instruction faults in a thread that blocks or ignores the signal, the
+// kernel cannot deliver it, and so unblocks it and resets its action to default
+// before it tells the tracer (force_sig_info_to_task). For a fault of ours the
+// program must not notice: both are put back.
+//
+// What the kernel left behind tells most of it:
+//
+//	action now   it was                                 to do
+//	caught       caught, not blocked                    nothing
+//	ignored      ignored (a fault resets this; so none) nothing
+//	default      caught and blocked                     set the action, block
+//	             ignored                                set the action, block if it was blocked
+//	             default                                block if it was blocked
+//
+// For the last row we need what was known before: actions are read by injected
+// rt_sigaction whenever code is installed and when a fault finds an action that
+// was not known; masks at the birth of a thread and at each world stop. A program
+// that changes from one uncaught state to another in between, and does not
+// install code for it, can be told wrong; it then has the state that it had at
+// the last look.
+type sigaction struct {
+	handler, flags, restorer, mask uint64
+}
+
+const (
+	sigDfl = 0
+	sigIgn = 1
+)
+
+// guarded are the signals that our code raises.
+var guarded = []unix.Signal{unix.SIGSEGV, unix.SIGBUS, unix.SIGTRAP}
+
+// disposition is the kind of an action: default, ignored or caught.
+func disposition(st *status, sig unix.Signal) uint64 {
+	switch bit := sigbit(sig); {
+	case st.caught&bit != 0:
+		return sigCaught
+	case st.ignored&bit != 0:
+		return sigIgn
+	}
+	return sigDfl
+}
+
+const sigCaught = 2 // never a handler's address
+
+func (a sigaction) kind() uint64 {
+	if a.handler > sigIgn {
+		return sigCaught
+	}
+	return a.handler
+}
+
+// repair undoes what the kernel did to deliver a signal that we suppress. t is in
+// that signal's delivery-stop.
+func (p *Process) repair(t *task, sig unix.Signal) {
+	st, err := readStatus(t.tid)
+	if err != nil {
+		return
+	}
+	now, mask := disposition(st, sig), st.blocked
+	known, seen := p.actions[sig]
+	if now != sigDfl {
+		p.masks[t.tid] = mask // nothing was reset: what we see is the program's
+		if (!seen || known.kind() != now) && p.member(t) {
+			p.learnAction(t, sig)
+		}
+		return
+	}
+	block := p.masks[t.tid]&sigbit(sig) != 0
+	if seen && known.kind() != sigDfl {
+		if p.setAction(t, sig, known) != nil {
+			return // dying
+		}
+		block = block || known.kind() == sigCaught
+	}
+	if block {
+		_ = setSigmask(t.tid, mask|sigbit(sig)) // ESRCH: dying
+	}
+}
+
+// learnActions reads the actions of the guarded signals and the threads' masks.
+// The world is stopped.
+func (p *Process) learnActions() {
+	t, err := p.pick(p.space, nil)
+	if err != nil {
+		return // seccomp, or dying: the next fault tries again
+	}
+	for _, sig := range guarded {
+		p.learnAction(t, sig)
+	}
+	_ = p.endInjection()
+	p.learnMasks()
+}
+
+func (p *Process) learnMasks() {
+	for _, t := range p.tasks {
+		if t.state != stopped || !p.member(t) {
+			continue
+		}
+		if mask, err := getSigmask(t.tid); err == nil {
+			p.masks[t.tid] = mask
+		}
+	}
+}
+
+func (p *Process) learnAction(t *task, sig unix.Signal) {
+	_ = p.withScratch(t, func(scratch uint64) error {
+		_, err := p.inject(t, p.space, unix.SYS_RT_SIGACTION, uint64(sig), 0, scratch, 8)
+		if err != nil {
+			return err
+		}
+		var b [32]byte
+		if err := p.space.read(scratch, b[:]); err != nil {
+			return err
+		}
+		p.actions[sig] = decodeAction(b)
+		return nil
+	})
+}
+
+func (p *Process) setAction(t *task, sig unix.Signal, a sigaction) error {
+	return p.withScratch(t, func(scratch uint64) error {
+		b := a.encode()
+		if err := p.space.write(scratch, b[:]); err != nil {
+			return err
+		}
+		_, err := p.inject(t, p.space, unix.SYS_RT_SIGACTION, uint64(sig), scratch, 0, 8)
+		return err
+	})
+}
+
+func decodeAction(b [32]byte) sigaction {
+	le := binary.LittleEndian
+	return sigaction{le.Uint64(b[0:]), le.Uint64(b[8:]), le.Uint64(b[16:]), le.Uint64(b[24:])}
+}
+
+func (a sigaction) encode() (b [32]byte) {
+	le := binary.LittleEndian
+	le.PutUint64(b[0:], a.handler)
+	le.PutUint64(b[8:], a.flags)
+	le.PutUint64(b[16:], a.restorer)
+	le.PutUint64(b[24:], a.mask)
+	return b
+}
+
+// deliverOwn delivers a signal that the program itself raised. Another thread's
+// fault of ours may have reset the action a moment ago (it belongs to the whole
+// process), and this thread would die by our doing: when it looks like that, the
+// pending faults are repaired first.
+func (p *Process) deliverOwn(t *task, sig unix.Signal) {
+	t.sig = sig
+	known, seen := p.actions[sig]
+	if !seen || known.kind() == sigDfl || !p.member(t) {
+		return
+	}
+	p.deliverLate(t, sig, lateTries)
+}
+
+// lateTries times some 100 µs is how long a fault on another CPU may take from
+// the reset of the action to its report.
+const lateTries = 10
+
+func (p *Process) deliverLate(t *task, sig unix.Signal, tries int) {
+	st, err := readStatus(t.tid)
+	if err != nil || disposition(st, sig) != sigDfl || tries == 0 {
+		t.hold &^= holdLate
+		p.resume(t)
+		return
+	}
+	t.hold |= holdLate
+	p.late = append(p.late, func() {
+		if p.tasks[t.tid] != t || t.state != stopped {
+			return
+		}
+		for range spins {
+			yieldCPU()
+		}
+		if p.collect(); len(p.queue) == 0 {
+			p.deliverLate(t, sig, tries-1)
+			return
+		}
+		p.late = append(p.late, func() { // answer what came, then look again
+			if p.tasks[t.tid] == t && t.state == stopped {
+				p.deliverLate(t, sig, tries-1)
+			}
+		})
+	})
+}

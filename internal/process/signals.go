@@ -1,0 +1,165 @@
+package process
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	siKernel = 0x80     // si_code: sent by the kernel: int3, non-canonical address, terminal
+	siUser   = 0        // si_code <= 0: sent by a program
+	sysgood  = 1<<7 | 5 // SIGTRAP with bit 7: a syscall-stop (PTRACE_O_TRACESYSGOOD)
+)
+
+// signalAnswer handles the signals that may be ours. All others are delivered.
+func signalAnswer(sig unix.Signal) func(p *Process, t *task, sig unix.Signal, si *siginfo) {
+	switch sig {
+	case unix.SIGTRAP:
+		return (*Process).trapSignal
+	case unix.SIGSEGV, unix.SIGBUS:
+		return (*Process).faultSignal
+	case unix.SIGILL, unix.SIGFPE:
+		return (*Process).ownSignal
+	case unix.SIGINT:
+		return (*Process).ttySignal
+	}
+	return nil
+}
+
+// signalStop: a signal is about to be delivered. t.sig stays 0 where it is
+// suppressed.
+func (p *Process) signalStop(t *task, sig unix.Signal) {
+	if sig == sysgood {
+		t.stop = stopCall
+		return
+	}
+	t.stop = stopSignal
+	answer := signalAnswer(sig)
+	if answer == nil {
+		t.sig = sig
+		return
+	}
+	var si siginfo
+	if err := getSiginfo(t.tid, &si); err != nil {
+		return // dying
+	}
+	answer(p, t, sig, &si)
+}
+
+// ttySignal: Ctrl-C at the terminal is sent by the kernel to jalon and to the
+// program; `kill -INT` is not.
+func (p *Process) ttySignal(t *task, sig unix.Signal, si *siginfo) {
+	if p.cfg.SwallowTTYInterrupt && si.code == siKernel && p.member(t) {
+		return
+	}
+	t.sig = sig
+}
+
+// trapSignal: int3 is told from `kill -TRAP`, single-steps and hardware
+// breakpoints by its si_code, and ours from the program's own by its address.
+func (p *Process) trapSignal(t *task, sig unix.Signal, si *siginfo) {
+	var regs Regs
+	if si.code != siKernel || t.fork || getRegs(t.tid, &regs) != nil {
+		p.ownSignal(t, sig, si)
+		return
+	}
+	addr := regs.Rip - 1
+	if p.modulesHit(t, &regs, addr) {
+		return
+	}
+	if p.cfg.OnTrap != nil {
+		if pc, ok := p.cfg.OnTrap(t.tid, addr); ok {
+			regs.Rip = pc
+			_ = setRegs(t.tid, &regs) // ESRCH: dying
+			p.repair(t, sig)
+			return
+		}
+	}
+	if p.cfg.PCBack != nil {
+		// The program's own int3, displaced: it reports the pc behind it.
+		if orig, ok := p.cfg.PCBack(addr); ok {
+			regs.Rip = orig + 1
+			_ = setRegs(t.tid, &regs)
+		}
+	}
+	p.deliverOwn(t, sig)
+}
+
+// faultSignal: a fault of generated code goes on at the fault path.
+func (p *Process) faultSignal(t *task, sig unix.Signal, si *siginfo) {
+	var regs Regs
+	if si.code > siUser && !t.fork && p.cfg.OnFault != nil && getRegs(t.tid, &regs) == nil {
+		if pc, ok := p.cfg.OnFault(t.tid, int(sig), regs.Rip); ok {
+			regs.Rip = pc
+			_ = setRegs(t.tid, &regs)
+			p.repair(t, sig)
+			return
+		}
+	}
+	p.ownSignal(t, sig, si)
+}
+
+// ownSignal delivers a signal of the program. One that an instruction raised in a
+// displaced copy shows the pc of the original.
+func (p *Process) ownSignal(t *task, sig unix.Signal, si *siginfo) {
+	var regs Regs
+	if si.code > siUser && p.cfg.PCBack != nil && getRegs(t.tid, &regs) == nil {
+		if orig, ok := p.cfg.PCBack(regs.Rip); ok {
+			if si.addr == regs.Rip && (sig == unix.SIGILL || sig == unix.SIGFPE || sig == unix.SIGTRAP) {
+				si.addr = orig // for these si_addr is the instruction
+				_, _, _ = unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_SETSIGINFO, uintptr(t.tid), 0, uintptr(unsafe.Pointer(si)), 0, 0)
+			}
+			regs.Rip = orig
+			_ = setRegs(t.tid, &regs)
+		}
+	}
+	p.deliverOwn(t, sig)
+}
+
+// synchronous are the signals that instructions raise.
+const synchronous = 1<<(unix.SIGSEGV-1) | 1<<(unix.SIGBUS-1) | 1<<(unix.SIGILL-1) | 1<<(unix.SIGTRAP-1) | 1<<(unix.SIGFPE-1)
+
+// pendingFault reports whether an interrupted thread has already executed an
+// instruction that raised a signal: the kernel reports the interrupt first, with
+// the pc behind an int3 that may be gone when the signal comes.
+func pendingFault(tid int) bool {
+	var arg = struct {
+		off   uint64
+		flags uint32 // 0: the thread's own queue
+		nr    int32
+	}{0, 0, 8}
+	var infos [8]siginfo
+	n, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_PEEKSIGINFO, uintptr(tid), uintptr(unsafe.Pointer(&arg)), uintptr(unsafe.Pointer(&infos)), 0, 0)
+	if e != 0 {
+		return false
+	}
+	for i := range min(int(n), len(infos)) {
+		if infos[i].code > siUser && synchronous>>(uint(infos[i].signo)-1)&1 != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// flushFault lets a thread with such a signal go on to its delivery, which is
+// answered as always; no instruction is executed.
+func (p *Process) flushFault(t *task) {
+	for range 4 {
+		if t.state != stopped || t.stop != stopTrap || t.sig != 0 || !pendingFault(t.tid) {
+			return
+		}
+		if ptrace(unix.PTRACE_CONT, t.tid, 0, 0) != nil {
+			return
+		}
+		t.state = running
+		ws, err := p.await(t)
+		if err != nil {
+			return
+		}
+		p.event(t.tid, ws) // the world is stopped: t stays
+		if p.tasks[t.tid] != t {
+			return
+		}
+	}
+}

@@ -1,0 +1,187 @@
+package process
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// StartOptions say how to start a program.
+type StartOptions struct {
+	Env        []string // nil: jalon's own
+	Dir        string   // "": jalon's own
+	Stdin      *os.File // nil: /dev/null
+	Stdout     *os.File // nil: /dev/null
+	Stderr     *os.File // nil: /dev/null
+	Credential *syscall.Credential
+	Setsid     bool // in a session of its own
+}
+
+// Start starts a program and stops it before its first instruction (that of
+// ld.so, for a dynamic program), held until Resume(Pid()). Errors are of the
+// environment: no such program, not executable, not an x86-64 program.
+func Start(argv []string, opt StartOptions, cfg Config) (*Process, error) {
+	if len(argv) == 0 {
+		return nil, &Error{"start a program", fmt.Errorf("no program was named"), ""}
+	}
+	path, err := exec.LookPath(argv[0])
+	if err != nil {
+		return nil, &Error{fmt.Sprintf("start %s", argv[0]), unwrapExec(err), "give its path"}
+	}
+	if opt.Dir != "" && !strings.Contains(argv[0], "/") {
+		path, err = filepath.Abs(path)
+		if err != nil {
+			return nil, &Error{fmt.Sprintf("start %s", argv[0]), err, ""}
+		}
+	}
+	files, done, err := opt.files()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	attr := &syscall.ProcAttr{
+		Dir: opt.Dir, Env: opt.Env, Files: files,
+		Sys: &syscall.SysProcAttr{Ptrace: true, Credential: opt.Credential, Setsid: opt.Setsid},
+	}
+	if attr.Env == nil {
+		attr.Env = os.Environ()
+	}
+	return launch(cfg, func(p *Process) error {
+		pid, err := syscall.ForkExec(path, argv, attr)
+		if err != nil {
+			return &Error{fmt.Sprintf("start %s", argv[0]), err, ""}
+		}
+		p.pid, p.child = pid, true
+		if err := p.takeChild(); err != nil {
+			_ = unix.Kill(pid, unix.SIGKILL)
+			p.reapChild()
+			return &Error{fmt.Sprintf("trace %s", argv[0]), err, ""}
+		}
+		return nil
+	})
+}
+
+func unwrapExec(err error) error {
+	if e, ok := err.(*exec.Error); ok {
+		return e.Err
+	}
+	return err
+}
+
+func (o *StartOptions) files() (fds []uintptr, done func(), err error) {
+	var null *os.File
+	for _, f := range []*os.File{o.Stdin, o.Stdout, o.Stderr} {
+		if f == nil {
+			if null == nil {
+				null, err = os.OpenFile(os.DevNull, os.O_RDWR, 0)
+				if err != nil {
+					return nil, nil, err
+				}
+			}
+			f = null
+		}
+		fds = append(fds, f.Fd())
+	}
+	return fds, func() {
+		if null != nil {
+			_ = null.Close()
+		}
+	}, nil
+}
+
+// takeChild turns the child's PTRACE_TRACEME, which is all that the fork of the
+// Go runtime offers, into PTRACE_SEIZE, which alone lets group-stops work:
+//
+//  1. The child stops at its exec with SIGTRAP.
+//  2. Detach with SIGSTOP: it goes into group-stop without executing anything.
+//  3. Seize it. It reports the group-stop.
+//  4. SIGCONT ends the group-stop; the signal itself is suppressed.
+func (p *Process) takeChild() error {
+	ws, err := p.waitChild()
+	if err != nil {
+		return err
+	}
+	if ws.StopSignal() != unix.SIGTRAP {
+		return fmt.Errorf("it stopped with %s instead of at its exec", signalName(ws.StopSignal()))
+	}
+	if err := ptrace(unix.PTRACE_DETACH, p.pid, 0, uintptr(unix.SIGSTOP)); err != nil {
+		return err
+	}
+	if err := ptrace(unix.PTRACE_SEIZE, p.pid, 0, seizeOptions); err != nil {
+		return err
+	}
+	t := &task{tid: p.pid, tgid: p.pid, state: starting}
+	p.tasks[p.pid] = t
+	p.frozen++
+	defer func() { p.frozen-- }()
+	continued := false
+	for !continued || t.stop != stopTrap {
+		ws, err := p.waitChild()
+		if err != nil {
+			return err
+		}
+		sig, ev := unix.Signal(int(ws)>>8&0xff), int(ws)>>16
+		t.state, t.stop, t.sig = stopped, stopSignal, 0
+		switch {
+		case ev == unix.PTRACE_EVENT_STOP && sig != unix.SIGTRAP && !continued:
+			t.stop = stopGroup
+			if err := unix.Kill(p.pid, unix.SIGCONT); err != nil {
+				return err
+			}
+		case ev == unix.PTRACE_EVENT_STOP:
+			t.stop = stopTrap
+		case ev == 0 && sig == unix.SIGCONT:
+			continued = true
+			if err := ptrace(unix.PTRACE_INTERRUPT, p.pid, 0, 0); err != nil {
+				return err
+			}
+		case ev == 0:
+			t.sig = sig // somebody else's
+		}
+		if continued && t.stop == stopTrap {
+			break
+		}
+		if err := ptrace(unix.PTRACE_CONT, p.pid, 0, uintptr(t.sig)); err != nil {
+			return err
+		}
+	}
+	var regs Regs
+	if err := getRegs(p.pid, &regs); err != nil {
+		return err // errNot64
+	}
+	t.hold = holdOwner
+	p.space = newSpace(p.pid)
+	p.tellBorn(t)
+	p.modulesArm()
+	return nil
+}
+
+// waitChild waits for the child's next stop.
+func (p *Process) waitChild() (ws unix.WaitStatus, err error) {
+	for {
+		if ws, ok := wait4(p.pid); ok {
+			if !ws.Stopped() {
+				return ws, errGone
+			}
+			return ws, nil
+		}
+		p.sleep()
+	}
+}
+
+// reapChild takes the end of a killed child.
+func (p *Process) reapChild() {
+	for {
+		ws, err := p.waitChild()
+		if err != nil {
+			return
+		}
+		_ = ws
+		_ = ptrace(unix.PTRACE_CONT, p.pid, 0, 0) // it may stop once more (exit)
+	}
+}

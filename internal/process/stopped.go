@@ -1,0 +1,292 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sort"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/ring"
+)
+
+// Stopped is a process whose threads all stand still. It is valid only during the
+// call that it was given to, and only on that goroutine.
+type Stopped struct {
+	p    *Process
+	sp   *space
+	only *task // a forked child: it has one thread
+	code bool  // memory was written: sites were installed or removed
+}
+
+// Thread is a thread of a stopped process.
+type Thread struct {
+	TID  int
+	Regs Regs
+	// Parked: the thread sleeps uninterruptibly in the kernel. Of Regs only Rip and
+	// Rsp are known; it stops before it executes anything.
+	Parked bool
+	// Foreign: the thread belongs to a child that shares the memory until its exec.
+	Foreign bool
+}
+
+// Pid is the process; in OnFork the child.
+func (s *Stopped) Pid() int {
+	if s.only != nil {
+		return s.only.tgid
+	}
+	return s.p.pid
+}
+
+// Threads lists all threads that can run code in the memory, by thread id.
+func (s *Stopped) Threads() ([]Thread, error) {
+	if err := s.p.endInjection(); err != nil {
+		return nil, s.wrap("read registers", err)
+	}
+	var out []Thread
+	for _, t := range s.tasks() {
+		th := Thread{TID: t.tid, Foreign: !s.p.member(t) && s.only == nil}
+		switch t.state {
+		case stopped:
+			if err := getRegs(t.tid, &th.Regs); gone(err) {
+				continue
+			} else if err != nil {
+				return nil, s.wrap("read registers", err)
+			}
+			s.p.noteFSIn(t, &th.Regs)
+		case parked:
+			pc, sp, ok := blockedAt(t.tid)
+			if !ok {
+				return nil, s.wrap("find the pc of a sleeping thread", errors.New("/proc does not tell"))
+			}
+			th.Parked, th.Regs.Rip, th.Regs.Rsp = true, pc, sp
+		default:
+			continue // exiting
+		}
+		out = append(out, th)
+	}
+	return out, nil
+}
+
+func (s *Stopped) tasks() []*task {
+	if s.only != nil {
+		return []*task{s.only}
+	}
+	var list []*task
+	for _, t := range s.p.tasks {
+		if !t.fork {
+			list = append(list, t)
+		}
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i].tid < list[j].tid })
+	return list
+}
+
+// ErrRestart is SetPC's refusal.
+var ErrRestart = errors.New("the thread is in a system call that the kernel restarts two bytes before its pc")
+
+// SetPC moves a thread. When the kernel is to restart the system call that the
+// thread sleeps in, it subtracts two from the pc: the new pc must have a syscall
+// instruction before it as the old one had, else ErrRestart.
+func (s *Stopped) SetPC(tid int, pc uint64) error {
+	if err := s.p.endInjection(); err != nil {
+		return s.wrap("move a thread", err)
+	}
+	for _, t := range s.tasks() {
+		if t.tid != tid {
+			continue
+		}
+		if t.state == parked {
+			t.newPC = pc
+			return s.checkRestart(pc)
+		}
+		var regs Regs
+		if err := getRegs(tid, &regs); err != nil {
+			return s.wrap("move a thread", err)
+		}
+		if restarts(&regs) {
+			if err := s.checkRestart(pc); err != nil {
+				return err
+			}
+		}
+		regs.Rip = pc
+		return s.wrap("move a thread", setRegs(tid, &regs))
+	}
+	return ErrGone
+}
+
+func (s *Stopped) checkRestart(pc uint64) error {
+	var b [2]byte
+	if err := s.sp.read(pc-2, b[:]); err != nil || b != [2]byte{0x0f, 0x05} {
+		return ErrRestart
+	}
+	return nil
+}
+
+// ReadMem fills b from addr, or fails as a whole.
+func (s *Stopped) ReadMem(addr uint64, b []byte) error { return s.sp.read(addr, b) }
+
+// WriteMem stores b at addr, into code too.
+func (s *Stopped) WriteMem(addr uint64, b []byte) error {
+	s.code = true
+	return s.sp.write(addr, b)
+}
+
+// Maps lists the memory of the process.
+func (s *Stopped) Maps() ([]Mapping, error) {
+	maps, err := readMaps(s.sp.tid)
+	return maps, s.wrap("read the memory map", err)
+}
+
+// Syscall runs a system call in the process, in the thread that it disturbs
+// least. Errors of the call are unix.Errno. It must not be one that creates or
+// ends threads, or sleeps.
+func (s *Stopped) Syscall(nr uint64, args ...uint64) (uint64, error) {
+	t, err := s.p.pick(s.sp, s.only)
+	if err != nil {
+		return 0, s.wrap("run a system call", err)
+	}
+	r, err := s.p.inject(t, s.sp, nr, args...)
+	if gone(err) {
+		return 0, ErrGone
+	}
+	return r, err
+}
+
+// AllocNear maps size bytes (rounded up to pages), readable and executable, so
+// that every byte is within reach of a 32-bit branch from addr and back. Write to
+// them with WriteMem.
+func (s *Stopped) AllocNear(addr, size uint64) (uint64, error) {
+	op := fmt.Sprintf("allocate %d bytes near %#x", size, addr)
+	size = (size + pageSize - 1) &^ (pageSize - 1)
+	maps, err := s.Maps()
+	if err != nil {
+		return 0, err
+	}
+	for i, at := range nearGaps(maps, addr, size) {
+		got, err := s.Syscall(unix.SYS_MMAP, at, size, unix.PROT_READ|unix.PROT_EXEC,
+			unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED_NOREPLACE, ^uint64(0), 0)
+		if err == nil && got == at {
+			return at, nil
+		}
+		if err == nil { // a kernel that does not know the flag took it as a hint
+			_ = s.Free(got, size)
+			continue
+		}
+		// A gap that the map does not show as taken: below vm.mmap_min_addr, or a
+		// stack's guard. Anything else will not be better elsewhere.
+		if !(errors.Is(err, unix.EEXIST) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOMEM)) || i > 64 {
+			return 0, s.wrap(op, err)
+		}
+	}
+	return 0, &Error{op, errors.New("no room within 2 GiB"), ""}
+}
+
+// Free unmaps memory of AllocNear or MapShared. No thread may be in it.
+func (s *Stopped) Free(addr, size uint64) error {
+	size = (size + pageSize - 1) &^ (pageSize - 1)
+	_, err := s.Syscall(unix.SYS_MUNMAP, addr, size)
+	return s.wrap(fmt.Sprintf("free %d bytes at %#x", size, addr), err)
+}
+
+// MapShared creates a memfd in the process, of g's size and sealed, maps it there
+// as g says and returns the base address, and the file opened for jalon (to be
+// closed by the caller). The process makes the file because it may not be allowed
+// to open one of ours.
+func (s *Stopped) MapShared(name string, g ring.Geometry) (base uint64, f *os.File, err error) {
+	fd, f, err := s.Memfd(name)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer func() {
+		if _, e := s.Syscall(unix.SYS_CLOSE, uint64(fd)); err == nil && e != nil {
+			err = s.wrap("close the shared memory's descriptor", e)
+		}
+		if err != nil {
+			_ = f.Close()
+			f = nil
+		}
+	}()
+	if err := ring.Prepare(int(f.Fd()), g); err != nil {
+		return 0, f, err
+	}
+	const op = "map the shared memory"
+	base, err = s.Syscall(unix.SYS_MMAP, 0, g.MemSize(), unix.PROT_NONE,
+		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE, ^uint64(0), 0)
+	if err != nil {
+		return 0, f, s.wrap(op, err)
+	}
+	for _, m := range g.Maps() {
+		_, err := s.Syscall(unix.SYS_MMAP, base+m.Mem, m.Len, unix.PROT_READ|unix.PROT_WRITE,
+			unix.MAP_SHARED|unix.MAP_FIXED, uint64(fd), m.File)
+		if err != nil {
+			_ = s.Free(base, g.MemSize())
+			return 0, f, s.wrap(op, err)
+		}
+	}
+	return base, f, nil
+}
+
+// Memfd creates a memfd in the process. fd is its descriptor there (to be closed
+// by an injected close), f the same file opened by jalon.
+func (s *Stopped) Memfd(name string) (fd int, f *os.File, err error) {
+	const op = "create shared memory in the process"
+	t, err := s.p.pick(s.sp, s.only)
+	if err != nil {
+		return 0, nil, s.wrap(op, err)
+	}
+	if err := s.p.needScratch(t, s.sp); err != nil {
+		return 0, nil, s.wrap(op, err)
+	}
+	if err := s.sp.write(s.sp.scratch, append([]byte(name), 0)); err != nil {
+		return 0, nil, s.wrap(op, err)
+	}
+	const flags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
+	r, err := s.Syscall(unix.SYS_MEMFD_CREATE, s.sp.scratch, flags|unix.MFD_NOEXEC_SEAL)
+	if errors.Is(err, unix.EINVAL) { // before Linux 6.3
+		r, err = s.Syscall(unix.SYS_MEMFD_CREATE, s.sp.scratch, flags)
+	}
+	if err != nil {
+		return 0, nil, s.wrap(op, err)
+	}
+	f, err = openTheirs(s.Pid(), t.tid, int(r))
+	if err != nil {
+		_, _ = s.Syscall(unix.SYS_CLOSE, r)
+		return 0, nil, s.wrap("open the shared memory of the process", err)
+	}
+	return int(r), f, nil
+}
+
+// openTheirs opens a file of the process anew, or takes a copy of its descriptor
+// where the file's owner does not let us (user namespaces).
+func openTheirs(pid, tid, fd int) (*os.File, error) {
+	f, err := os.OpenFile(fmt.Sprintf("/proc/%d/fd/%d", tid, fd), os.O_RDWR, 0)
+	if err == nil {
+		return f, nil
+	}
+	pfd, perr := unix.PidfdOpen(pid, 0)
+	if perr != nil {
+		return nil, err
+	}
+	defer unix.Close(pfd)
+	n, perr := unix.PidfdGetfd(pfd, fd, 0)
+	if perr != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(n), "memfd"), nil
+}
+
+// wrap names what was attempted; the process's end is ErrGone whatever was.
+func (s *Stopped) wrap(op string, err error) error {
+	var e *Error
+	switch {
+	case err == nil:
+		return nil
+	case gone(err), errors.Is(err, ErrGone):
+		return ErrGone
+	case errors.As(err, &e):
+		return err
+	}
+	return &Error{fmt.Sprintf("%s (process %d)", op, s.Pid()), err, ""}
+}

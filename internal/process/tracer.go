@@ -1,0 +1,163 @@
+package process
+
+import (
+	"os/signal"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// waited is a state change taken from the kernel.
+type waited struct {
+	tid int
+	ws  unix.WaitStatus
+}
+
+func (p *Process) notify(on bool) {
+	if on {
+		signal.Notify(p.sigchld, unix.SIGCHLD)
+		return
+	}
+	signal.Stop(p.sigchld)
+}
+
+// loop answers events and commands until the process is gone.
+func (p *Process) loop() {
+	for {
+		p.pump()
+		if p.finished {
+			return
+		}
+		select {
+		case <-p.sigchld:
+		case f := <-p.cmds:
+			f()
+		}
+	}
+}
+
+// pump answers everything that has happened. Statuses are collected before they
+// are answered: a thread that was answered may stop again at once, and the
+// kernel, which looks at its list from the start each time, would starve others.
+func (p *Process) pump() {
+	for p.collect(); len(p.queue) > 0 || len(p.late) > 0; p.collect() {
+		for len(p.queue) > 0 {
+			w := p.queue[0]
+			p.queue = p.queue[1:]
+			p.event(w.tid, w.ws)
+		}
+		late := p.late
+		p.late = nil
+		for _, f := range late {
+			f()
+		}
+	}
+}
+
+// collect takes all state changes. wait4(-1) could take a child that is not
+// ours: a child of another thread of jalon moves to this one when that thread
+// ends. So look first, and take only what is known to be ours.
+func (p *Process) collect() {
+	for {
+		tid := peekWait()
+		if tid == 0 {
+			return
+		}
+		if !p.ours(tid) {
+			p.collectKnown()
+			return
+		}
+		if ws, ok := wait4(tid); ok {
+			p.queue = append(p.queue, waited{tid, ws})
+		}
+	}
+}
+
+// collectKnown asks for each known thread, because a stranger stands first in the queue.
+func (p *Process) collectKnown() {
+	tids := make([]int, 0, len(p.tasks)+len(p.early))
+	for tid := range p.tasks {
+		tids = append(tids, tid)
+	}
+	for tid := range p.early {
+		tids = append(tids, tid)
+	}
+	slices.Sort(tids)
+	for _, tid := range tids {
+		if ws, ok := wait4(tid); ok {
+			p.queue = append(p.queue, waited{tid, ws})
+		}
+	}
+}
+
+// ours reports whether a thread is traced by this goroutine's thread: known, or a
+// new one whose creator's event is still to come. The wait was limited to this
+// thread's own (waitOwn), so a tracee found there is this thread's.
+func (p *Process) ours(tid int) bool {
+	if p.tasks[tid] != nil {
+		return true
+	}
+	if _, ok := p.early[tid]; ok {
+		return true
+	}
+	st, err := readStatus(tid)
+	return err == nil && st.tracer != 0
+}
+
+// spins is how often a state change is asked for before sleeping: a running
+// thread that is interrupted stops within some 10 µs, a wake-up by signal takes
+// longer than that.
+const spins = 60
+
+// nap is the longest sleep while a thread is awaited; then /proc is looked at.
+const nap = 20 * time.Millisecond
+
+// await takes the next state change of t. Others that come are queued. It must
+// not be called with a status of t in the queue. errGone: t has died.
+func (p *Process) await(t *task) (unix.WaitStatus, error) {
+	for round := 0; ; round++ {
+		for range spins {
+			if ws, ok := wait4(t.tid); ok {
+				if ws.Exited() || ws.Signaled() || int(ws)>>16 == unix.PTRACE_EVENT_EXIT {
+					p.queue = append(p.queue, waited{t.tid, ws})
+					return ws, errGone
+				}
+				return ws, nil
+			}
+			yieldCPU()
+		}
+		// A dying leader reports only after all other threads were reaped.
+		p.collect()
+		if i := slices.IndexFunc(p.queue, func(w waited) bool { return w.tid == t.tid }); i >= 0 {
+			ws := p.queue[i].ws
+			if ws.Exited() || ws.Signaled() || int(ws)>>16 == unix.PTRACE_EVENT_EXIT {
+				return ws, errGone
+			}
+			p.queue = slices.Delete(p.queue, i, i+1)
+			return ws, nil
+		}
+		if s := threadState(t.tid); s == 0 || s == 'Z' || s == 'X' {
+			return 0, errGone
+		}
+		p.sleep()
+	}
+}
+
+// sleep waits for the next SIGCHLD, but not forever: a thread that goes to
+// uninterruptible sleep reports nothing.
+func (p *Process) sleep() {
+	timer := time.NewTimer(nap)
+	defer timer.Stop()
+	select {
+	case <-p.sigchld:
+	case <-timer.C:
+	}
+}
+
+// cleanup ends the tracer's part after the last thread is gone.
+func (p *Process) cleanup() {
+	p.notify(false)
+	p.disarm()
+	p.space.close()
+}

@@ -1,0 +1,104 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+	"time"
+)
+
+// freezeLimit is how long a thread may take to stop. One that sleeps
+// uninterruptibly is not waited for; any other needs microseconds.
+const freezeLimit = 10 * time.Second
+
+// freeze stops every thread that can run code in the process's memory. Until
+// thaw, events are answered but nobody is resumed. Threads that cannot stop for
+// the moment are parked: they sleep in the kernel, and the interrupt that is
+// pending stops them before they come back.
+func (p *Process) freeze() error {
+	p.frozen++
+	start := time.Now()
+	for round := 0; ; round++ {
+		p.pump()
+		if p.finished {
+			return ErrGone
+		}
+		waiting := p.interruptAll()
+		if len(waiting) == 0 {
+			break
+		}
+		if round < spins {
+			yieldCPU()
+			continue
+		}
+		if time.Since(start) > freezeLimit {
+			return p.stuck(waiting)
+		}
+		p.sleep()
+		p.park(waiting)
+	}
+	for _, t := range p.tasks {
+		p.flushFault(t)
+	}
+	if !p.anyMember() || p.finished {
+		return ErrGone
+	}
+	return nil
+}
+
+// interruptAll asks all that run to stop, and returns those that have not yet.
+func (p *Process) interruptAll() (waiting []*task) {
+	for _, t := range p.tasks {
+		if t.fork || t.state != running && t.state != starting {
+			continue
+		}
+		p.interrupt(t)
+		waiting = append(waiting, t)
+	}
+	return waiting
+}
+
+// park looks why threads do not stop.
+func (p *Process) park(waiting []*task) {
+	for _, t := range waiting {
+		if t.state != running {
+			continue
+		}
+		switch threadState(t.tid) {
+		case 'D':
+			t.state = parked
+		case 0, 'Z', 'X':
+			t.state = exiting // killed; its end will be reported, or its leader's
+			p.tellDied(t)
+		}
+	}
+}
+
+func (p *Process) stuck(waiting []*task) error {
+	var list []string
+	for _, t := range waiting {
+		list = append(list, fmt.Sprintf("%d (state %c)", t.tid, threadState(t.tid)|' '))
+	}
+	sort.Strings(list)
+	return &Error{
+		fmt.Sprintf("stop process %d", p.pid),
+		errors.New("these threads do not stop: " + strings.Join(list, ", ")),
+		"try again; a frozen cgroup must be thawed first",
+	}
+}
+
+// thaw lets everybody go on.
+func (p *Process) thaw() {
+	_ = p.endInjection() // an error: that thread is dying
+	p.frozen--
+	if p.frozen > 0 || p.finished {
+		return
+	}
+	for _, t := range p.tasks {
+		if t.state == parked {
+			t.state = running
+		}
+		p.resume(t)
+	}
+}
