@@ -28,7 +28,7 @@ func ParseCollect(src string, isType func(name string) bool) ([]Collect, error) 
 		case nil:
 			items = append(items, c)
 		case *Diagnostic:
-			bad = append(bad, d)
+			bad = bad.add(d)
 		default:
 			panic(fmt.Sprintf("BUG: the parser gave a %T", err))
 		}
@@ -155,12 +155,16 @@ func splitList(src string) []Span {
 	return append(items, trim(src, Span{lo, len(src)}))
 }
 
-// trim leaves out the blanks at both ends.
+// trim leaves out the blanks and continued lines at both ends.
 func trim(src string, s Span) Span {
-	for s.Lo < s.Hi && isBlank(src[s.Lo]) {
-		s.Lo++
+	for n := spaceLen(src[s.Lo:s.Hi]); n > 0; n = spaceLen(src[s.Lo:s.Hi]) {
+		s.Lo += n
 	}
 	for s.Lo < s.Hi && isBlank(src[s.Hi-1]) {
+		if line := strings.TrimSuffix(src[s.Lo:s.Hi-1], "\r"); src[s.Hi-1] == '\n' && strings.HasSuffix(line, "\\") {
+			s.Hi = s.Lo + len(line) - 1
+			continue
+		}
 		s.Hi--
 	}
 	return s

@@ -80,6 +80,20 @@ func (ds Diagnostics) Err() error {
 	return ds
 }
 
+// maxDiagnostics of one text are enough: the rest are mostly echoes.
+const maxDiagnostics = 30
+
+// add appends d; behind maxDiagnostics only the notice that there are more.
+func (ds Diagnostics) add(d *Diagnostic) Diagnostics {
+	switch n := len(ds); {
+	case n < maxDiagnostics:
+		return append(ds, d)
+	case n == maxDiagnostics:
+		return append(ds, At(d.Source, d.Text, d.Span, "too many errors; those from here on are not shown", ""))
+	}
+	return ds
+}
+
 // Named returns err with the Source of its diagnostics replaced: the parser
 // does not know whether it reads a condition or something else.
 func Named(err error, source string) error {

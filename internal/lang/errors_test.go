@@ -71,3 +71,14 @@ func TestTracepointErrors(t *testing.T) {
 	}
 	golden(t, "testdata/errors/bad.txt", err.Error()+"\n")
 }
+
+func TestTooManyErrors(t *testing.T) {
+	_, tp := ParseTracepoints("f.tp", strings.Repeat("bad\n", 1<<16))
+	_, list := ParseCollect(strings.Repeat("+,", 1<<16), nil)
+	for _, err := range []error{tp, list} {
+		all := err.(Diagnostics)
+		if len(all) != maxDiagnostics+1 || !strings.HasPrefix(all[maxDiagnostics].Msg, "too many") {
+			t.Errorf("%d diagnostics, the last: %s", len(all), all[len(all)-1].Msg)
+		}
+	}
+}

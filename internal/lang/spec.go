@@ -119,7 +119,9 @@ func wordsOf(src string, s Span) []Span {
 // explicitPlace turns GDB's -source F -line N -function f into F:N or F:f.
 func explicitPlace(source, src string, spec Spec) (Spec, error) {
 	words := wordsOf(src, spec.PlaceSpan)
-	if !strings.HasPrefix(spec.Place, "-") {
+	first := src[words[0].Lo:words[0].Hi]
+	// Static markers and probes are places of their own kinds, not for us to read.
+	if first[0] != '-' || first == "-m" || strings.HasPrefix(first, "-probe") {
 		return spec, nil
 	}
 	given := map[string]string{}

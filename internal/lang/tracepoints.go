@@ -113,7 +113,7 @@ type fileReader struct {
 // nextLine goes to the next line that holds a command. A backslash at the end
 // continues a line; "#" at the start makes it a comment.
 func (r *fileReader) nextLine() bool {
-	for r.pos < len(r.src) {
+	for r.pos < len(r.src) && len(r.bad) <= maxDiagnostics {
 		lo, num := r.pos, r.next+1
 		hi := lo
 		for {
@@ -164,8 +164,10 @@ func (r *fileReader) takeWord() (string, Span) {
 }
 
 func (r *fileReader) fail(s Span, hint, format string, args ...any) {
-	r.bad = append(r.bad, At(r.name, r.src, s, fmt.Sprintf(format, args...), hint))
+	r.add(At(r.name, r.src, s, fmt.Sprintf(format, args...), hint))
 }
+
+func (r *fileReader) add(d *Diagnostic) { r.bad = r.bad.add(d) }
 
 // nothingMore refuses what is left of the line.
 func (r *fileReader) nothingMore() {

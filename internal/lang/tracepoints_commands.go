@@ -41,7 +41,7 @@ func (r *fileReader) trace(kind string) {
 	}
 	spec, err := parseSpec(r.name, r.src, r.line)
 	if d, ok := err.(*Diagnostic); ok {
-		r.bad = append(r.bad, d)
+		r.add(d)
 		return
 	}
 	t.Spec = spec
