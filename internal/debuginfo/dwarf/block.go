@@ -1,0 +1,218 @@
+package dwarf
+
+import "github.com/jalon-trace/jalon/internal/debuginfo"
+
+// block is a function, an inlined copy or a lexical block: a region of code with
+// the names declared in it.
+type block struct {
+	d        die
+	inlined  bool
+	function bool
+	named    bool // declares something: GDB makes a block of it
+	ranges   []debuginfo.Range
+	parent   *block
+	kids     []*block
+	vars     []die // parameters and variables in declaration order
+	types    []die
+}
+
+// maxBlockDepth bounds the nesting of blocks; deeper ones merge into their parent.
+const maxBlockDepth = 200
+
+// tree reads the function's blocks.
+func (f *fn) tree() *block {
+	if f.block == nil {
+		root := &block{d: f.d, function: true, named: true, ranges: f.ranges}
+		root.fill()
+		f.block = root
+	}
+	return f.block
+}
+
+func (b *block) fill() {
+	type open struct {
+		b     *block
+		depth int
+	}
+	stack := []open{{b, 0}}
+	b.d.walk(func(e die, depth int) bool {
+		for stack[len(stack)-1].depth >= depth {
+			stack = stack[:len(stack)-1]
+		}
+		cur := stack[len(stack)-1].b
+		kid, into := cur.add(e)
+		if kid != nil {
+			if len(stack) >= maxBlockDepth {
+				return false
+			}
+			cur.kids = append(cur.kids, kid)
+			stack = append(stack, open{kid, depth})
+		}
+		return into
+	})
+	b.inherit(0)
+}
+
+// add takes one entry into b. It returns the new block when the entry is one,
+// and whether to read its children.
+func (b *block) add(e die) (kid *block, into bool) {
+	switch e.ab.tag {
+	case tagFormalParameter, tagVariable:
+		b.vars = append(b.vars, e)
+		b.named = b.named || len(e.nameBytes()) > 0
+	case tagLexicalBlock, tagTryBlock, tagCatchBlock, tagInlinedSubroutine:
+		r := e.pcRanges()
+		if r == nil {
+			// Without addresses at all its names belong to the outer block.
+			return nil, e.ab.tag == tagLexicalBlock && !e.ab.has(atLowPC) && !e.ab.has(atRanges)
+		}
+		kid = &block{d: e, parent: b, ranges: r}
+		if e.ab.tag == tagInlinedSubroutine && e.ab.has(atCallLine) && e.ab.has(atCallFile) {
+			kid.inlined, kid.named = true, true
+		}
+		return kid, true
+	case tagStructType, tagClassType, tagUnionType, tagEnumerationType, tagTypedef, tagBaseType:
+		b.types = append(b.types, e)
+		b.named = b.named || e.ab.has(atName)
+	case tagLabel:
+		b.named = b.named || len(e.nameBytes()) > 0
+	}
+	return nil, false
+}
+
+type dieKey struct {
+	u   *unit
+	off uint64
+}
+
+func (d die) key() dieKey { return dieKey{d.u, d.off} }
+
+// inherit adds, to a block that stands for an abstract one, the names that only
+// the abstract one declares (optimised out here), in the abstract order.
+func (b *block) inherit(depth int) {
+	if depth > maxBlockDepth {
+		return
+	}
+	for _, k := range b.kids {
+		k.inherit(depth + 1)
+	}
+	v, ok := b.d.attr(atAbstractOrigin)
+	if !ok {
+		return
+	}
+	origin, ok := v.die()
+	if !ok {
+		return
+	}
+	own := map[dieKey]die{}
+	var rest []die
+	for _, e := range b.vars {
+		if o, ok := e.attr(atAbstractOrigin); ok {
+			if od, ok := o.die(); ok {
+				if _, dup := own[od.key()]; !dup {
+					own[od.key()] = e
+					continue
+				}
+			}
+		}
+		rest = append(rest, e)
+	}
+	covered := b.coveredBlocks()
+	b.vars = nil
+	plain := 0 // lexical blocks of the concrete tree that name no origin
+	for _, k := range b.kids {
+		if k.d.ab.tag == tagLexicalBlock && !k.d.ab.has(atAbstractOrigin) {
+			plain++
+		}
+	}
+	origin.walk(func(e die, _ int) bool {
+		switch e.ab.tag {
+		case tagFormalParameter, tagVariable:
+			if c, ok := own[e.key()]; ok {
+				delete(own, e.key())
+				e = c
+			}
+			b.vars = append(b.vars, e)
+			b.named = b.named || len(e.nameBytes()) > 0
+		case tagLexicalBlock:
+			if covered[e.key()] {
+				return false
+			}
+			if plain > 0 {
+				plain--
+				return false
+			}
+			return true
+		case tagStructType, tagClassType, tagUnionType, tagEnumerationType, tagTypedef:
+			b.types = append(b.types, e)
+			b.named = b.named || e.ab.has(atName)
+		case tagLabel:
+			b.named = b.named || len(e.nameBytes()) > 0
+		}
+		return false
+	})
+	for _, e := range rest {
+		b.vars = append(b.vars, e)
+	}
+	for _, e := range own { // their origin is not a child of ours: keep them
+		b.vars = append(b.vars, e)
+	}
+}
+
+// coveredBlocks are the abstract blocks that concrete blocks below b stand for.
+func (b *block) coveredBlocks() map[dieKey]bool {
+	m := map[dieKey]bool{}
+	var mark func(b *block, depth int)
+	mark = func(b *block, depth int) {
+		for _, k := range b.kids {
+			if v, ok := k.d.attr(atAbstractOrigin); ok && !k.inlined {
+				if o, ok := v.die(); ok {
+					m[o.key()] = true
+				}
+			}
+			if !k.inlined && depth < maxBlockDepth {
+				mark(k, depth+1)
+			}
+		}
+	}
+	mark(b, 0)
+	return m
+}
+
+// find is the innermost block whose ranges hold pc. Blocks that declare nothing
+// are passed over when gdb is set, as GDB makes none of them.
+func (b *block) find(pc uint64, gdb bool) *block {
+	for _, k := range b.kids {
+		if r := k.find(pc, gdb); r != nil {
+			return r
+		}
+	}
+	if (b.named || !gdb) && inRanges(b.ranges, pc) {
+		return b
+	}
+	return nil
+}
+
+// owner is the function or inlined copy that b belongs to.
+func (b *block) owner() *block {
+	for b.parent != nil && !b.inlined && !b.function {
+		b = b.parent
+	}
+	return b
+}
+
+// outermost is the concrete function around b.
+func (b *block) outermost() *block {
+	for b.parent != nil {
+		b = b.parent
+	}
+	return b
+}
+
+// each visits b and the blocks below it.
+func (b *block) each(visit func(*block)) {
+	visit(b)
+	for _, k := range b.kids {
+		k.each(visit)
+	}
+}

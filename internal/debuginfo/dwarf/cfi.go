@@ -1,0 +1,321 @@
+package dwarf
+
+import (
+	"fmt"
+	"sort"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+)
+
+// RuleKind says how a register of the caller is recovered.
+type RuleKind uint8
+
+// The kinds of rule (DWARF 5 section 6.4.1).
+const (
+	Undefined  RuleKind = iota // it cannot be recovered
+	SameValue                  // it still has its value
+	AtCFA                      // saved at CFA+Offset
+	IsCFA                      // its value is CFA+Offset
+	InOther                    // it is in register Reg
+	AtExpr                     // saved at the address that Expr computes
+	IsExpr                     // its value is what Expr computes
+	NoLocation                 // the rule is there but cannot be expressed; Why says it
+)
+
+// RegRule is the rule of one register.
+type RegRule struct {
+	Kind   RuleKind
+	Offset int64
+	Reg    int
+	Expr   []debuginfo.Op
+	Why    string
+}
+
+// FrameRule says how to unwind one frame at one pc. Expressions use the
+// registers of the frame being unwound.
+type FrameRule struct {
+	Lo, Hi uint64         // the rule holds for these vaddrs
+	CFA    []debuginfo.Op // the canonical frame address; nil when it cannot be expressed
+	// Regs holds the rules by DWARF register number. Registers that are absent
+	// keep their value when the ABI preserves them (rbx, rbp, r12-r15).
+	Regs   map[int]RegRule
+	RA     int  // the column of the return address, 16 on x86-64
+	Signal bool // a signal frame: the caller's pc is exact, not after a call
+}
+
+// Unwind finds the rule for vaddr. The error says that the module has no call
+// frame information there.
+func (m *Module) Unwind(vaddr uint64) (rule *FrameRule, err error) {
+	defer m.guard(&err)()
+	return m.unwind(vaddr)
+}
+
+func (m *Module) unwind(vaddr uint64) (*FrameRule, error) {
+	f := m.frames().find(vaddr)
+	if f == nil {
+		return nil, fmt.Errorf("no call frame information for address %#x of %s", vaddr, m.path)
+	}
+	return f.rule(vaddr)
+}
+
+// cie is a common information entry.
+type cie struct {
+	codeAlign uint64
+	dataAlign int64
+	ra        int
+	aug       bool // has augmentation data ('z')
+	ptrEnc    byte
+	lsdaEnc   byte
+	signal    bool
+	addrSize  int
+	init      []byte
+}
+
+// fde is a frame description entry.
+type fde struct {
+	lo, hi  uint64
+	c       *cie
+	insts   []byte
+	lsda    uint64
+	hasLSDA bool
+}
+
+// cfiSection is .eh_frame or .debug_frame.
+type cfiSection struct {
+	b     []byte
+	vaddr uint64 // where b is, for pc-relative pointers
+	eh    bool
+	cies  map[uint64]*cie
+	fdes  []*fde // sorted by lo; nil until scanned
+	done  bool
+	hdr   *ehTable
+	read  func(vaddr uint64, n int) []byte
+}
+
+// cfi is the call frame information of a module.
+type cfi struct{ secs []*cfiSection }
+
+func (m *Module) frames() *cfi {
+	if m.cfi != nil {
+		return m.cfi
+	}
+	m.cfi = &cfi{}
+	read := m.file.ReadVaddr
+	if s, ok := m.file.Section(".eh_frame"); ok && !s.NoBits {
+		if b, err := m.file.Bytes(".eh_frame"); err == nil && len(b) > 0 {
+			m.cfi.secs = append(m.cfi.secs, &cfiSection{b: b, vaddr: s.Vaddr, eh: true, read: read})
+		}
+	}
+	if vaddr, b := m.file.EhFrameHdr(); len(b) > 0 {
+		m.cfi.addHdr(vaddr, b, read)
+	}
+	src := m.file
+	if m.dbg != nil {
+		src = m.dbg
+	}
+	if b, err := src.Bytes(".debug_frame"); err == nil && len(b) > 0 {
+		m.cfi.secs = append(m.cfi.secs, &cfiSection{b: b, read: read})
+	}
+	return m.cfi
+}
+
+// addHdr attaches the search table, and .eh_frame itself where section headers
+// are stripped.
+func (c *cfi) addHdr(vaddr uint64, b []byte, read func(uint64, int) []byte) {
+	t, frame := parseEhTable(vaddr, b)
+	if t == nil {
+		return
+	}
+	if len(c.secs) == 0 {
+		data := read(frame, 1<<30)
+		if len(data) == 0 {
+			return
+		}
+		c.secs = append(c.secs, &cfiSection{b: data, vaddr: frame, eh: true, read: read})
+	}
+	c.secs[0].hdr = t
+}
+
+// find returns the entry that covers pc, nil when there is none.
+func (c *cfi) find(pc uint64) *fde {
+	for _, s := range c.secs {
+		if f := s.find(pc); f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+func (s *cfiSection) find(pc uint64) *fde {
+	if s.hdr != nil {
+		if at, ok := s.hdr.search(pc); ok && at >= s.vaddr {
+			if f := s.parse(at - s.vaddr); f != nil && pc >= f.lo && pc < f.hi {
+				return f
+			}
+		}
+	}
+	s.scan()
+	i := sort.Search(len(s.fdes), func(i int) bool { return s.fdes[i].lo > pc })
+	for n := 0; i > 0 && n < 4; n++ {
+		i--
+		if pc < s.fdes[i].hi {
+			return s.fdes[i]
+		}
+	}
+	return nil
+}
+
+// scan reads all entries once.
+func (s *cfiSection) scan() {
+	if s.done {
+		return
+	}
+	s.done = true
+	for off := uint64(0); off < uint64(len(s.b)); {
+		c := cursorAt(s.b, off)
+		n, _ := c.initialLength()
+		if c.bad || n == 0 && s.eh { // a zero length ends .eh_frame
+			break
+		}
+		if f := s.parse(off); f != nil {
+			s.fdes = append(s.fdes, f)
+		}
+		if n > uint64(c.left()) {
+			break
+		}
+		off = uint64(c.off) + n
+	}
+	sort.SliceStable(s.fdes, func(i, j int) bool { return s.fdes[i].lo < s.fdes[j].lo })
+}
+
+// parse reads the entry at off; nil when it is not a valid FDE.
+func (s *cfiSection) parse(off uint64) *fde {
+	c := cursorAt(s.b, off)
+	n, is64 := c.initialLength()
+	if c.bad || n == 0 || n > uint64(c.left()) {
+		return nil
+	}
+	c.b = c.b[:c.off+int(n)]
+	at := uint64(c.off)
+	id := c.offset(is64 && !s.eh)
+	if s.eh && is64 {
+		id = uint64(uint32(id))
+	}
+	var cieOff uint64
+	if s.eh {
+		if id == 0 || id > at {
+			return nil
+		}
+		cieOff = at - id
+	} else {
+		if id == 0xffffffff || id == ^uint64(0) {
+			return nil
+		}
+		cieOff = id
+	}
+	ci := s.cieAt(cieOff)
+	if ci == nil {
+		return nil
+	}
+	f := &fde{c: ci}
+	var ok bool
+	if f.lo, ok = s.pointer(&c, ci.ptrEnc, ci.addrSize); !ok {
+		return nil
+	}
+	size, ok := s.pointer(&c, ci.ptrEnc&0x0f, ci.addrSize)
+	if !ok || size == 0 || f.lo+size < f.lo {
+		return nil
+	}
+	f.hi = f.lo + size
+	if ci.aug {
+		n := c.uleb()
+		data := c
+		c.skip(n)
+		if ci.lsdaEnc != 0xff && n > 0 {
+			f.lsda, f.hasLSDA = s.pointer(&data, ci.lsdaEnc, ci.addrSize)
+			f.hasLSDA = f.hasLSDA && f.lsda != 0
+		}
+	}
+	if c.bad {
+		return nil
+	}
+	f.insts = c.b[c.off:]
+	return f
+}
+
+func (s *cfiSection) cieAt(off uint64) *cie {
+	if ci, ok := s.cies[off]; ok {
+		return ci
+	}
+	if s.cies == nil {
+		s.cies = map[uint64]*cie{}
+	}
+	ci := s.parseCIE(off)
+	s.cies[off] = ci
+	return ci
+}
+
+func (s *cfiSection) parseCIE(off uint64) *cie {
+	c := cursorAt(s.b, off)
+	n, is64 := c.initialLength()
+	if c.bad || n > uint64(c.left()) {
+		return nil
+	}
+	c.b = c.b[:c.off+int(n)]
+	id := c.offset(is64 && !s.eh)
+	if s.eh && id != 0 || !s.eh && id != 0xffffffff && id != ^uint64(0) {
+		return nil
+	}
+	version := c.u8()
+	if version != 1 && version != 3 && version != 4 {
+		return nil
+	}
+	aug := string(c.cstr())
+	ci := &cie{addrSize: 8, lsdaEnc: 0xff}
+	if version == 4 {
+		ci.addrSize = int(c.u8())
+		c.u8()
+	}
+	ci.codeAlign, ci.dataAlign = c.uleb(), c.sleb()
+	if version == 1 {
+		ci.ra = int(c.u8())
+	} else {
+		ci.ra = int(min(c.uleb(), 1<<10))
+	}
+	if !s.augment(ci, aug, &c) || c.bad || ci.addrSize != 8 && ci.addrSize != 4 {
+		return nil
+	}
+	ci.init = c.b[c.off:]
+	return ci
+}
+
+// augment reads the augmentation data. Letters: z length, P personality, L
+// language specific data, R pointer encoding, S signal frame.
+func (s *cfiSection) augment(ci *cie, aug string, c *cursor) bool {
+	if aug == "" || aug[0] != 'z' {
+		return aug == ""
+	}
+	ci.aug = true
+	n := c.uleb()
+	data := *c
+	c.skip(n)
+	for _, l := range aug[1:] {
+		switch l {
+		case 'P':
+			enc := data.u8()
+			if _, ok := s.pointer(&data, enc, ci.addrSize); !ok {
+				return false
+			}
+		case 'L':
+			ci.lsdaEnc = data.u8()
+		case 'R':
+			ci.ptrEnc = data.u8()
+		case 'S':
+			ci.signal = true
+		case 'B', 'G': // other architectures
+		default:
+			return true // unknown: the length lets us go on
+		}
+	}
+	return !data.bad
+}

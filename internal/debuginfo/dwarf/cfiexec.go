@@ -1,0 +1,217 @@
+package dwarf
+
+import (
+	"fmt"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+)
+
+// cfiRow is the state of the call frame machine.
+type cfiRow struct {
+	cfaReg  int
+	cfaOff  int64
+	cfaExpr []byte
+	regs    map[int]rawRule
+}
+
+type rawRule struct {
+	kind RuleKind
+	off  int64
+	reg  int
+	expr []byte
+}
+
+func (r *cfiRow) copy() cfiRow {
+	c := *r
+	c.regs = make(map[int]rawRule, len(r.regs))
+	for k, v := range r.regs {
+		c.regs[k] = v
+	}
+	return c
+}
+
+// cfiExec runs call frame instructions until the location passes pc.
+type cfiExec struct {
+	c      *cie
+	row    cfiRow
+	init   cfiRow
+	stack  []cfiRow
+	lo, hi uint64 // where the row holds
+	loc    uint64
+	pc     uint64
+	past   bool
+	err    error
+}
+
+// maxRemembered bounds DW_CFA_remember_state nesting.
+const maxRemembered = 64
+
+// rule computes the row for pc.
+func (f *fde) rule(pc uint64) (*FrameRule, error) {
+	x := &cfiExec{c: f.c, loc: f.lo, lo: f.lo, hi: f.hi, pc: pc, row: cfiRow{cfaReg: -1, regs: map[int]rawRule{}}}
+	x.run(f.c.init)
+	x.init = x.row.copy()
+	x.run(f.insts)
+	if x.err != nil {
+		return nil, x.err
+	}
+	return x.result()
+}
+
+func (x *cfiExec) result() (*FrameRule, error) {
+	r := &FrameRule{Lo: x.lo, Hi: x.hi, RA: x.c.ra, Signal: x.c.signal, Regs: map[int]RegRule{}}
+	env := &exprEnv{addrSize: x.c.addrSize}
+	switch {
+	case x.row.cfaExpr != nil:
+		ops, why := env.words(x.row.cfaExpr, nil)
+		if why != "" {
+			return nil, fmt.Errorf("the frame at %#x cannot be unwound: %s", x.pc, why)
+		}
+		r.CFA = ops
+	case x.row.cfaReg < 0 || x.row.cfaReg > 16:
+		return nil, fmt.Errorf("the call frame information at %#x does not define the frame address", x.pc)
+	default:
+		r.CFA = []debuginfo.Op{{Code: debuginfo.OpReg, Arg: int64(x.row.cfaReg)}}
+		if x.row.cfaOff != 0 {
+			r.CFA = append(r.CFA, debuginfo.Op{Code: debuginfo.OpAddConst, Arg: x.row.cfaOff})
+		}
+	}
+	for n, raw := range x.row.regs {
+		rule := RegRule{Kind: raw.kind, Offset: raw.off, Reg: raw.reg}
+		if raw.expr != nil {
+			if rule.Expr, rule.Why = env.words(raw.expr, r.CFA); rule.Why != "" {
+				rule.Kind, rule.Expr = NoLocation, nil
+			}
+		}
+		r.Regs[n] = rule
+	}
+	return r, nil
+}
+
+func (x *cfiExec) run(insts []byte) {
+	c := cursor{b: insts}
+	for !c.done() && !x.past && x.err == nil {
+		op := c.u8()
+		arg := uint64(op & 0x3f)
+		switch op & 0xc0 {
+		case 0x40:
+			x.advance(arg)
+			continue
+		case 0x80:
+			x.set(arg, rawRule{kind: AtCFA, off: int64(c.uleb()) * x.c.dataAlign})
+			continue
+		case 0xc0:
+			x.restore(arg)
+			continue
+		}
+		if int(op) >= len(cfaOps) || cfaOps[op] == nil {
+			x.err = fmt.Errorf("unknown call frame instruction %#x at %#x", op, x.loc)
+			return
+		}
+		cfaOps[op](x, &c)
+	}
+	if c.bad && x.err == nil && !x.past {
+		x.err = fmt.Errorf("truncated call frame instructions at %#x", x.loc)
+	}
+}
+
+func (x *cfiExec) advance(n uint64) { x.moveTo(x.loc + n*x.c.codeAlign) }
+
+func (x *cfiExec) moveTo(loc uint64) {
+	if loc < x.loc {
+		x.err = fmt.Errorf("the call frame information at %#x goes backwards", x.loc)
+		return
+	}
+	if loc > x.pc {
+		x.hi, x.past = min(x.hi, loc), true
+		return
+	}
+	x.loc, x.lo = loc, loc
+}
+
+// maxCFIReg bounds the register numbers that are kept.
+const maxCFIReg = 1 << 10
+
+func (x *cfiExec) set(reg uint64, r rawRule) {
+	if reg < maxCFIReg {
+		x.row.regs[int(reg)] = r
+	}
+}
+
+func (x *cfiExec) restore(reg uint64) {
+	if r, ok := x.init.regs[int(min(reg, maxCFIReg))]; ok {
+		x.row.regs[int(reg)] = r
+	} else {
+		delete(x.row.regs, int(min(reg, maxCFIReg)))
+	}
+}
+
+func (x *cfiExec) defCFA(reg uint64, off int64) {
+	x.row.cfaReg, x.row.cfaOff, x.row.cfaExpr = int(min(reg, maxCFIReg)), off, nil
+}
+
+func (x *cfiExec) expr(c *cursor, kind RuleKind) {
+	reg := c.uleb()
+	b := c.block(c.uleb())
+	if b == nil {
+		b = []byte{}
+	}
+	x.set(reg, rawRule{kind: kind, expr: b})
+}
+
+// cfaOps are the instructions without an operand in the opcode byte (DWARF 5
+// section 6.4.2 and GNU).
+var cfaOps = [...]func(x *cfiExec, c *cursor){
+	0x00: func(x *cfiExec, c *cursor) {},
+	0x01: func(x *cfiExec, c *cursor) { x.moveTo(c.uint(x.c.addrSize)) },
+	0x02: func(x *cfiExec, c *cursor) { x.advance(uint64(c.u8())) },
+	0x03: func(x *cfiExec, c *cursor) { x.advance(uint64(c.u16())) },
+	0x04: func(x *cfiExec, c *cursor) { x.advance(uint64(c.u32())) },
+	0x05: func(x *cfiExec, c *cursor) {
+		x.set(c.uleb(), rawRule{kind: AtCFA, off: int64(c.uleb()) * x.c.dataAlign})
+	},
+	0x06: func(x *cfiExec, c *cursor) { x.restore(c.uleb()) },
+	0x07: func(x *cfiExec, c *cursor) { x.set(c.uleb(), rawRule{kind: Undefined}) },
+	0x08: func(x *cfiExec, c *cursor) { x.set(c.uleb(), rawRule{kind: SameValue}) },
+	0x09: func(x *cfiExec, c *cursor) {
+		x.set(c.uleb(), rawRule{kind: InOther, reg: int(min(c.uleb(), maxCFIReg))})
+	},
+	0x0a: func(x *cfiExec, c *cursor) {
+		if len(x.stack) >= maxRemembered {
+			x.err = fmt.Errorf("the call frame information at %#x nests too deep", x.loc)
+			return
+		}
+		x.stack = append(x.stack, x.row.copy())
+	},
+	0x0b: func(x *cfiExec, c *cursor) {
+		if n := len(x.stack); n > 0 {
+			x.row, x.stack = x.stack[n-1], x.stack[:n-1]
+		} else {
+			x.err = fmt.Errorf("the call frame information at %#x restores what was not saved", x.loc)
+		}
+	},
+	0x0c: func(x *cfiExec, c *cursor) { x.defCFA(c.uleb(), int64(c.uleb())) },
+	0x0d: func(x *cfiExec, c *cursor) { x.row.cfaReg = int(min(c.uleb(), maxCFIReg)) },
+	0x0e: func(x *cfiExec, c *cursor) { x.row.cfaOff = int64(c.uleb()) },
+	0x0f: func(x *cfiExec, c *cursor) {
+		b := c.block(c.uleb())
+		x.row.cfaExpr = append([]byte{}, b...)
+	},
+	0x10: func(x *cfiExec, c *cursor) { x.expr(c, AtExpr) },
+	0x11: func(x *cfiExec, c *cursor) {
+		x.set(c.uleb(), rawRule{kind: AtCFA, off: c.sleb() * x.c.dataAlign})
+	},
+	0x12: func(x *cfiExec, c *cursor) { x.defCFA(c.uleb(), c.sleb()*x.c.dataAlign) },
+	0x13: func(x *cfiExec, c *cursor) { x.row.cfaOff = c.sleb() * x.c.dataAlign },
+	0x14: func(x *cfiExec, c *cursor) {
+		x.set(c.uleb(), rawRule{kind: IsCFA, off: int64(c.uleb()) * x.c.dataAlign})
+	},
+	0x15: func(x *cfiExec, c *cursor) {
+		x.set(c.uleb(), rawRule{kind: IsCFA, off: c.sleb() * x.c.dataAlign})
+	},
+	0x16: func(x *cfiExec, c *cursor) { x.expr(c, IsExpr) },
+	0x2e: func(x *cfiExec, c *cursor) { c.uleb() }, // GNU_args_size
+	0x2f: func(x *cfiExec, c *cursor) {
+		x.set(c.uleb(), rawRule{kind: AtCFA, off: -int64(c.uleb()) * x.c.dataAlign})
+	},
+}

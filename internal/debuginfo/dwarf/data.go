@@ -1,0 +1,196 @@
+package dwarf
+
+import (
+	"fmt"
+	"sort"
+	"sync"
+)
+
+// section numbers the DWARF sections.
+type section int
+
+const (
+	secInfo section = iota
+	secTypes
+	secAbbrev
+	secStr
+	secLineStr
+	secStrOffsets
+	secAddr
+	secLine
+	secRanges
+	secRnglists
+	secLoc
+	secLoclists
+	nSections
+)
+
+var sectionNames = [nSections]string{".debug_info", ".debug_types", ".debug_abbrev", ".debug_str",
+	".debug_line_str", ".debug_str_offsets", ".debug_addr", ".debug_line", ".debug_ranges",
+	".debug_rnglists", ".debug_loc", ".debug_loclists"}
+
+// data is the DWARF of one file: the module itself or its debug file, the
+// supplementary (dwz) file, or one .dwo.
+type data struct {
+	m    *Module
+	name string // file, for messages
+	load func(s section) ([]byte, error)
+	dwo  bool
+
+	mu      sync.Mutex // guards what follows: units are scanned in parallel
+	secs    [nSections][]byte
+	loaded  [nSections]bool
+	abbrevs map[abbrevKey]*abbrevTable
+
+	unitOnce sync.Once
+	units    []*unit // of .debug_info by offset
+	tunits   []*unit // of .debug_types by offset
+	sigs     map[uint64]*unit
+
+	alt *data // supplementary file, nil when there is none
+}
+
+type abbrevKey struct {
+	off uint64
+	f   format
+}
+
+func newData(m *Module, name string, load func(section) ([]byte, error)) *data {
+	return &data{m: m, name: name, load: load, abbrevs: map[abbrevKey]*abbrevTable{}}
+}
+
+// sec is a section's content, empty when absent. A section that cannot be
+// decompressed is warned of once and counts as absent.
+func (d *data) sec(s section) []byte {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.loaded[s] {
+		b, err := d.load(s)
+		if err != nil {
+			d.m.warn(fmt.Sprintf("debug information of %s is incomplete: %v", d.name, err))
+		}
+		d.secs[s], d.loaded[s] = b, true
+	}
+	return d.secs[s]
+}
+
+func (d *data) abbrevTable(off uint64, f format) *abbrevTable {
+	sec := d.sec(secAbbrev)
+	d.mu.Lock()
+	t := d.abbrevs[abbrevKey{off, f}]
+	d.mu.Unlock()
+	if t == nil {
+		t = parseAbbrevs(sec, off, f)
+		d.mu.Lock()
+		d.abbrevs[abbrevKey{off, f}] = t
+		d.mu.Unlock()
+	}
+	return t
+}
+
+// scan finds the units by their headers.
+func (d *data) scan() {
+	d.unitOnce.Do(func() {
+		d.sigs = map[uint64]*unit{}
+		d.units = d.scanSection(secInfo)
+		d.tunits = d.scanSection(secTypes)
+	})
+}
+
+func (d *data) scanSection(s section) []*unit {
+	sec := d.sec(s)
+	var out []*unit
+	for off := uint64(0); off < uint64(len(sec)); {
+		u, err := parseUnitHeader(d, s, sec, off)
+		if err != nil {
+			d.m.warn(fmt.Sprintf("debug information of %s is damaged: %v", d.name, err))
+			return out
+		}
+		off = u.end
+		if u.root == 0 {
+			continue // a unit of an unknown version: skipped whole
+		}
+		out = append(out, u)
+		if u.sig != 0 && (u.kind == utType || u.kind == utSplitType) {
+			d.sigs[u.sig] = u
+		}
+	}
+	return out
+}
+
+// unitAt finds the unit that holds an offset of .debug_info.
+func (d *data) unitAt(off uint64) *unit {
+	d.scan()
+	i := sort.Search(len(d.units), func(i int) bool { return d.units[i].end > off })
+	if i < len(d.units) && d.units[i].off <= off {
+		return d.units[i]
+	}
+	return nil
+}
+
+// str resolves the string forms. Damaged references give "".
+func (v val) str() string { return string(v.strBytes()) }
+
+func (v val) strBytes() []byte {
+	if v.u == nil {
+		return nil
+	}
+	d := v.u.d
+	switch v.form {
+	case formString:
+		return v.b
+	case formStrp:
+		return strAt(d.sec(secStr), v.n)
+	case formLineStrp:
+		return strAt(d.sec(secLineStr), v.n)
+	case formStrpSup, formGNUStrpAlt:
+		if d.alt != nil {
+			return strAt(d.alt.sec(secStr), v.n)
+		}
+	case formStrx, formStrx1, formStrx2, formStrx3, formStrx4, formGNUStrx:
+		return v.u.strx(v.n)
+	}
+	return nil
+}
+
+// strx resolves an index of .debug_str_offsets.
+func (u *unit) strx(i uint64) []byte {
+	base := u.head().strBase
+	size := uint64(4)
+	if u.f.is64 {
+		size = 8
+	}
+	if i > 1<<32 {
+		return nil
+	}
+	c := cursorAt(u.d.sec(secStrOffsets), base+i*size)
+	off := c.offset(u.f.is64)
+	if c.bad {
+		return nil
+	}
+	return strAt(u.d.sec(secStr), off)
+}
+
+// addr resolves the address forms; ok is false for an index outside .debug_addr.
+func (v val) addr() (uint64, bool) {
+	switch v.form {
+	case formAddr:
+		return v.n, true
+	case formAddrx, formAddrx1, formAddrx2, formAddrx3, formAddrx4, formGNUAddrx:
+		return v.u.addrx(v.n)
+	}
+	return 0, false
+}
+
+// addrx resolves an index of .debug_addr; split units use their skeleton's.
+func (u *unit) addrx(i uint64) (uint64, bool) {
+	if u.skel != nil {
+		u = u.skel
+	}
+	if i > 1<<32 {
+		return 0, false
+	}
+	c := cursorAt(u.d.sec(secAddr), u.head().addrBase+i*uint64(u.f.addrSize))
+	a := c.uint(int(u.f.addrSize))
+	return a, !c.bad
+}

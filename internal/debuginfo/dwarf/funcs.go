@@ -1,0 +1,223 @@
+package dwarf
+
+import (
+	"sort"
+	"strings"
+
+	"github.com/ianlancetaylor/demangle"
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/elf"
+)
+
+// Function is a function of the module, known from DWARF, from a symbol or, in
+// stripped code, only from its call frame information.
+type Function struct {
+	Name    string // source or demangled name; "" for stripped code
+	Linkage string // raw linkage name
+	Lo, Hi  uint64 // the part that holds the entry
+	// Ranges are all parts, the one with the entry first; the others are cold
+	// code that the compiler moved away.
+	Ranges      []debuginfo.Range
+	File        string
+	Line        int
+	FromSymbols bool // DWARF does not know it
+	Inlined     int  // inlined copies elsewhere; counted by Functions only
+}
+
+func demangled(s string) string {
+	if strings.HasPrefix(s, "_Z") || strings.HasPrefix(s, "_R") || strings.HasPrefix(s, "__Z") {
+		return demangle.Filter(s, demangle.NoClones)
+	}
+	return s
+}
+
+func (m *Module) function(f *fn) *Function {
+	d := f.d
+	out := &Function{Name: d.funcName(), Linkage: d.linkage(), Lo: f.ranges[0].Lo, Hi: f.ranges[0].Hi,
+		Ranges: append([]debuginfo.Range(nil), f.ranges...)}
+	if out.Linkage == "" {
+		out.Linkage = d.name()
+	}
+	out.File, out.Line = d.declared()
+	return out
+}
+
+// declared is where an entry was declared.
+func (d die) declared() (file string, line int) {
+	n, _ := d.num(atDeclLine)
+	v, ok := d.deep(atDeclFile)
+	if !ok {
+		return "", int(min(n, 1<<31-1))
+	}
+	return v.u.fileName(v.n), int(min(n, 1<<31-1))
+}
+
+// fileName is the path of a file register value.
+func (u *unit) fileName(reg uint64) string {
+	u = u.lineUnit()
+	t := u.lineTab()
+	if reg < uint64(len(t.byReg)) && t.byReg[reg] != nil {
+		return t.byReg[reg].full
+	}
+	return ""
+}
+
+// FunctionAt finds the function whose code holds vaddr: in DWARF, then in the
+// symbol table, then in the call frame information.
+func (m *Module) FunctionAt(vaddr uint64) (f *Function, ok bool) {
+	defer m.guard(nil)()
+	if u := m.unitFor(vaddr); u != nil {
+		if f := u.functions().at(vaddr); f != nil {
+			return m.function(f), true
+		}
+	}
+	if s, end, ok := m.symbolAt(vaddr); ok {
+		return fromSymbol(s, end), true
+	}
+	if r := m.frames().find(vaddr); r != nil {
+		return &Function{Lo: r.lo, Hi: r.hi, FromSymbols: true, Ranges: []debuginfo.Range{{Lo: r.lo, Hi: r.hi}}}, true
+	}
+	return nil, false
+}
+
+func fromSymbol(s elf.Symbol, end uint64) *Function {
+	return &Function{Name: demangled(s.Name), Linkage: s.Name, Lo: s.Value, Hi: end, FromSymbols: true,
+		Ranges: []debuginfo.Range{{Lo: s.Value, Hi: end}}}
+}
+
+// Functions lists the functions whose name or linkage name matches the glob (*,
+// ?, [a-z]), sorted by name and address. Inlined counts their inlined copies;
+// functions that exist only as such have no Ranges.
+func (m *Module) Functions(glob string) (out []*Function) {
+	defer m.guard(nil)()
+	seen := map[uint64]bool{}
+	copies := m.countCopies()
+	done := map[dieKey]bool{}
+	m.names().each(isFuncTag, func(d die) {
+		if f := m.listed(d, glob, copies); f != nil && !done[d.key()] {
+			done[d.key()] = true
+			if f.Ranges != nil {
+				seen[f.Lo] = true
+			}
+			out = append(out, f)
+		}
+	})
+	for _, s := range m.allFuncSymbols() {
+		if seen[s.Value] {
+			continue
+		}
+		if n := demangled(s.Name); globMatch(glob, n) || globMatch(glob, s.Name) {
+			if u := m.unitFor(s.Value); u != nil {
+				if f := u.functions().at(s.Value); f != nil && inRanges(f.ranges[1:], s.Value) {
+					continue // a cold part of a function that DWARF knows
+				}
+			}
+			end := s.Value + s.Size
+			if s.Size == 0 {
+				end = m.syms.NextFunc(s.Value)
+			}
+			out = append(out, fromSymbol(s, end))
+		}
+	}
+	sort.SliceStable(out, func(i, j int) bool {
+		if out[i].Name != out[j].Name {
+			return out[i].Name < out[j].Name
+		}
+		return out[i].Lo < out[j].Lo
+	})
+	return out
+}
+
+// listed makes the Function of an index entry that matches.
+func (m *Module) listed(d die, glob string, copies map[dieKey]int) *Function {
+	name := d.funcName()
+	if !globMatch(glob, name) {
+		if l := d.linkage(); l == "" || !globMatch(glob, l) {
+			return nil
+		}
+	}
+	if f := d.u.functions().byDie(d.off); f != nil {
+		out := m.function(f)
+		if o, ok := d.attr(atAbstractOrigin); ok {
+			if od, ok := o.die(); ok {
+				out.Inlined = copies[od.key()]
+			}
+		}
+		return out
+	}
+	n := copies[d.key()]
+	if !d.ab.has(atInline) || n == 0 || d.concrete() {
+		return nil
+	}
+	out := &Function{Name: name, Linkage: d.linkage(), Inlined: n}
+	out.File, out.Line = d.declared()
+	return out
+}
+
+// concrete tells whether an abstract function also has code of its own.
+func (d die) concrete() bool {
+	for _, f := range d.u.functions().fns {
+		if off, alt := originOf(f.d); off == d.off && !alt {
+			return true
+		}
+	}
+	return false
+}
+
+// countCopies counts the inlined copies of every abstract function.
+func (m *Module) countCopies() map[dieKey]int {
+	n := map[dieKey]int{}
+	m.eachUnit(func(u *unit) {
+		for _, c := range u.functions().copies {
+			if v, ok := c.d.attr(atAbstractOrigin); ok && c.fn >= 0 {
+				if o, ok := v.die(); ok {
+					n[o.key()]++
+				}
+			}
+		}
+	})
+	return n
+}
+
+// allFuncSymbols lists the code symbols of the module and its debug file.
+func (m *Module) allFuncSymbols() []elf.Symbol {
+	var out []elf.Symbol
+	seen := map[uint64]string{}
+	take := func(f *elf.File) {
+		f.Each(func(s elf.Symbol) bool {
+			if f.IsFunc(s) && s.Name != "" && seen[s.Value] != s.Name && s.Value != 0 {
+				seen[s.Value] = s.Name
+				out = append(out, s)
+			}
+			return true
+		})
+	}
+	take(m.syms)
+	if m.syms != m.file {
+		take(m.file)
+	}
+	return out
+}
+
+// Symbolize says what is at vaddr: the function (the concrete one), the offset
+// from its entry, the source line, and the inlined functions there, innermost
+// first. Unknown parts are empty.
+func (m *Module) Symbolize(vaddr uint64) (name string, off uint64, file string, line int, inl []string) {
+	defer m.guard(nil)()
+	if l := m.lineAt(vaddr); l.file != nil {
+		file, line = l.file.full, l.line
+	}
+	if b := m.blockAt(vaddr, false); b != nil {
+		for x := b; x != nil; x = x.parent {
+			if x.inlined {
+				inl = append(inl, x.d.funcName())
+			}
+		}
+		o := b.outermost()
+		return o.d.funcName(), vaddr - o.ranges[0].Lo, file, line, inl
+	}
+	if s, _, ok := m.symbolAt(vaddr); ok {
+		return demangled(s.Name), vaddr - s.Value, file, line, nil
+	}
+	return "", 0, file, line, nil
+}

@@ -1,0 +1,48 @@
+package dwarf
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+)
+
+// DamagedError says that reading the debug information failed in a way that its
+// checks did not foresee, or that the file changed while it was mapped.
+type DamagedError struct {
+	Path  string
+	Cause string
+}
+
+func (e *DamagedError) Error() string {
+	return "damaged debug information in " + e.Path + ": " + e.Cause
+}
+
+// guard is the one border of the package: every exported method that reads the
+// file runs under it. It serialises them (lazy state is not otherwise locked)
+// and turns a panic over malformed data, or a fault because the mapped file was
+// truncated, into an error that is counted.
+func (m *Module) guard(err *error) func() {
+	m.mu.Lock()
+	old := debug.SetPanicOnFault(true)
+	return func() {
+		debug.SetPanicOnFault(old)
+		if r := recover(); r != nil {
+			m.faults.Add(1)
+			if s, ok := r.(string); ok && len(s) > 4 && s[:4] == "BUG:" {
+				m.mu.Unlock()
+				panic(r)
+			}
+			cause := fmt.Sprint(r)
+			if e, ok := r.(runtime.Error); ok {
+				cause = e.Error()
+			}
+			if err != nil {
+				*err = &DamagedError{m.path, cause}
+			}
+		}
+		m.mu.Unlock()
+	}
+}
+
+// Faults is the number of times that damaged data was only caught at the border.
+func (m *Module) Faults() int { return int(m.faults.Load()) }

@@ -1,0 +1,162 @@
+package dwarf
+
+import (
+	"fmt"
+	"path"
+)
+
+// lineHeader is the header of one line number program.
+type lineHeader struct {
+	f           format
+	minInst     uint64
+	maxOps      uint64
+	defaultStmt bool
+	lineBase    int64
+	lineRange   uint64
+	opcodeBase  uint8
+	opLens      []uint8
+	dirs        []string
+	files       []lineFile // by file register value; index 0 is unused before version 5
+	program     []byte
+}
+
+// lineFile is one row of the file table.
+type lineFile struct {
+	name string // joined with its directory, as GDB names the source file
+	full string // joined with the compilation directory too, cleaned
+	ok   bool
+}
+
+// maxLineFiles bounds the file and directory tables.
+const maxLineFiles = 1 << 20
+
+// parseLineHeader reads the header at off of .debug_line.
+func (u *unit) parseLineHeader(off uint64) (*lineHeader, error) {
+	sec := u.d.sec(secLine)
+	c := cursorAt(sec, off)
+	h := &lineHeader{}
+	n, is64 := c.initialLength()
+	if c.bad || n > uint64(c.left()) {
+		return nil, fmt.Errorf("the line table at %#x is longer than its section", off)
+	}
+	c.b = c.b[:c.off+int(n)]
+	h.f = format{version: c.u16(), is64: is64, addrSize: u.f.addrSize}
+	if h.f.version < 2 || h.f.version > 5 {
+		return nil, fmt.Errorf("the line table at %#x has the unknown version %d", off, h.f.version)
+	}
+	if h.f.version >= 5 {
+		h.f.addrSize = c.u8()
+		c.u8() // segment selector size
+	}
+	hlen := c.offset(is64)
+	if c.bad || hlen > uint64(c.left()) {
+		return nil, fmt.Errorf("the line table at %#x has a damaged header", off)
+	}
+	h.program = c.b[c.off+int(hlen):]
+	c.b = c.b[:c.off+int(hlen)]
+	h.minInst = uint64(c.u8())
+	h.maxOps = 1
+	if h.f.version >= 4 {
+		h.maxOps = max(1, uint64(c.u8()))
+	}
+	h.defaultStmt = c.u8() != 0
+	h.lineBase = int64(int8(c.u8()))
+	h.lineRange = uint64(c.u8())
+	h.opcodeBase = c.u8()
+	if c.bad || h.lineRange == 0 || h.opcodeBase == 0 {
+		return nil, fmt.Errorf("the line table at %#x has a damaged header", off)
+	}
+	h.opLens = c.bytes(int(h.opcodeBase) - 1)
+	if h.f.version >= 5 {
+		h.readTables5(u, &c)
+	} else {
+		h.readTables2(u, &c)
+	}
+	return h, nil
+}
+
+func (h *lineHeader) readTables2(u *unit, c *cursor) {
+	h.dirs = []string{u.head().compDir}
+	for len(h.dirs) < maxLineFiles {
+		s := c.cstr()
+		if len(s) == 0 {
+			break
+		}
+		h.dirs = append(h.dirs, string(s))
+	}
+	h.files = []lineFile{{}}
+	for len(h.files) < maxLineFiles {
+		s := c.cstr()
+		if len(s) == 0 {
+			break
+		}
+		dir := c.uleb()
+		c.uleb()
+		c.uleb()
+		h.addFile(u, string(s), dir)
+	}
+}
+
+// addFile joins as GDB does: directory 0 is the compilation directory, which is
+// not part of the displayed name in versions before 5.
+func (h *lineHeader) addFile(u *unit, name string, dir uint64) {
+	f := lineFile{name: name, ok: true}
+	if !path.IsAbs(name) && dir < uint64(len(h.dirs)) && (dir > 0 || h.f.version >= 5) {
+		f.name = join(h.dirs[dir], name)
+	}
+	f.full = f.name
+	if !path.IsAbs(f.full) {
+		f.full = join(u.head().compDir, f.full)
+	}
+	f.full = path.Clean(f.full)
+	h.files = append(h.files, f)
+}
+
+func join(dir, name string) string {
+	if dir == "" {
+		return name
+	}
+	return dir + "/" + name
+}
+
+// Content types of DWARF 5 line tables.
+const (
+	lnctPath = 1
+	lnctDir  = 2
+)
+
+type lnctSpec struct{ typ, form uint64 }
+
+func (h *lineHeader) readTables5(u *unit, c *cursor) {
+	h.readEntries(u, c, func(name string, _ uint64) { h.dirs = append(h.dirs, name) })
+	h.readEntries(u, c, func(name string, dir uint64) { h.addFile(u, name, dir) })
+}
+
+func (h *lineHeader) readEntries(u *unit, c *cursor, add func(name string, dir uint64)) {
+	specs := make([]lnctSpec, c.u8())
+	for i := range specs {
+		specs[i] = lnctSpec{c.uleb(), c.uleb()}
+	}
+	n := c.uleb()
+	if len(specs) == 0 {
+		return
+	}
+	for i := uint64(0); i < n && i < maxLineFiles && !c.done(); i++ {
+		var name string
+		var dir uint64
+		for _, s := range specs {
+			v := h.f.readForm(c, uint16(min(s.form, 0xffff)), 0)
+			v.u = u
+			switch s.typ {
+			case lnctPath:
+				name = v.str()
+			case lnctDir:
+				dir = v.n
+			}
+		}
+		if c.bad {
+			return
+		}
+		add(name, dir)
+	}
+}

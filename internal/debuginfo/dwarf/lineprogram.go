@@ -1,0 +1,158 @@
+package dwarf
+
+// lineRow is the state of the line number machine (DWARF 5 section 6.2.2).
+type lineRow struct {
+	addr          uint64
+	opIndex       uint64
+	file          uint64
+	line          int64
+	stmt          bool
+	prologueEnd   bool
+	discriminator uint64
+	end           bool
+}
+
+// lineSink takes what the machine emits, in order.
+type lineSink interface {
+	start(file uint64) // a sequence starts
+	setFile(file uint64, discriminator uint64)
+	discriminator(d uint64)
+	lineAdvanced(delta int64, discriminator uint64)
+	setAddress(addr uint64)
+	row(r *lineRow)
+}
+
+// Standard opcodes.
+const (
+	lnsExtended = iota
+	lnsCopy
+	lnsAdvancePC
+	lnsAdvanceLine
+	lnsSetFile
+	lnsSetColumn
+	lnsNegateStmt
+	lnsBasicBlock
+	lnsConstAddPC
+	lnsFixedAdvancePC
+	lnsPrologueEnd
+	lnsEpilogueBegin
+	lnsSetISA
+)
+
+// Extended opcodes.
+const (
+	lneEndSequence = 1
+	lneSetAddress  = 2
+	lneDefineFile  = 3
+	lneDiscrim     = 4
+)
+
+// lineMachine runs one line number program.
+type lineMachine struct {
+	h    *lineHeader
+	u    *unit
+	c    cursor
+	r    lineRow
+	sink lineSink
+}
+
+func (h *lineHeader) run(u *unit, sink lineSink) {
+	m := lineMachine{h: h, u: u, c: cursor{b: h.program}, sink: sink}
+	for !m.c.done() {
+		m.reset()
+		for !m.c.done() && !m.r.end {
+			m.step()
+		}
+		if !m.r.end { // ran off the table: close the sequence
+			m.r.end = true
+			sink.row(&m.r)
+		}
+	}
+}
+
+func (m *lineMachine) reset() {
+	m.r = lineRow{file: 1, line: 1, stmt: m.h.defaultStmt}
+	m.sink.start(1)
+}
+
+func (m *lineMachine) advance(n uint64) {
+	n += m.r.opIndex
+	m.r.addr += n / m.h.maxOps * m.h.minInst
+	m.r.opIndex = n % m.h.maxOps
+}
+
+func (m *lineMachine) advanceLine(delta int64) {
+	m.r.line += delta
+	m.sink.lineAdvanced(delta, m.r.discriminator)
+}
+
+func (m *lineMachine) emit() {
+	m.sink.row(&m.r)
+	m.r.discriminator, m.r.prologueEnd = 0, false
+}
+
+func (m *lineMachine) step() {
+	op := m.c.u8()
+	if op >= m.h.opcodeBase {
+		adj := uint64(op - m.h.opcodeBase)
+		m.advance(adj / m.h.lineRange)
+		m.advanceLine(m.h.lineBase + int64(adj%m.h.lineRange))
+		m.emit()
+		return
+	}
+	switch op {
+	case lnsExtended:
+		m.extended()
+	case lnsCopy:
+		m.emit()
+	case lnsAdvancePC:
+		m.advance(m.c.uleb())
+	case lnsAdvanceLine:
+		m.advanceLine(m.c.sleb())
+	case lnsSetFile:
+		m.r.file = m.c.uleb()
+		m.sink.setFile(m.r.file, m.r.discriminator)
+	case lnsNegateStmt:
+		m.r.stmt = !m.r.stmt
+	case lnsConstAddPC:
+		m.advance(uint64(255-m.h.opcodeBase) / m.h.lineRange)
+	case lnsFixedAdvancePC:
+		m.r.addr += uint64(m.c.u16())
+		m.r.opIndex = 0
+	case lnsPrologueEnd:
+		m.r.prologueEnd = true
+	case lnsBasicBlock, lnsEpilogueBegin:
+	case lnsSetColumn, lnsSetISA:
+		m.c.uleb()
+	default: // unknown: the header says how many operands
+		if int(op)-1 < len(m.h.opLens) {
+			for range m.h.opLens[op-1] {
+				m.c.uleb()
+			}
+		}
+	}
+}
+
+func (m *lineMachine) extended() {
+	n := m.c.uleb()
+	x := cursor{b: m.c.block(n)}
+	if m.c.bad || n == 0 {
+		m.c.fail()
+		return
+	}
+	switch x.u8() {
+	case lneEndSequence:
+		m.r.end = true
+		m.sink.row(&m.r)
+	case lneSetAddress:
+		m.r.addr = x.uint(x.left())
+		m.r.opIndex = 0
+		m.sink.setAddress(m.r.addr)
+	case lneDefineFile:
+		name := string(x.cstr())
+		m.h.addFile(m.u, name, x.uleb())
+	case lneDiscrim:
+		m.r.discriminator = x.uleb()
+		m.sink.discriminator(m.r.discriminator)
+	}
+}

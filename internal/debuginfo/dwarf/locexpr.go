@@ -1,0 +1,397 @@
+package dwarf
+
+import (
+	"fmt"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+)
+
+// exprEnv is what a location expression may refer to at one pc.
+type exprEnv struct {
+	u         *unit          // nil in call frame information
+	addrSize  int            //
+	is64      bool           //
+	cfa       []debuginfo.Op // nil when unknown
+	frameBase func() ([]debuginfo.Op, string)
+	atEntry   bool // pc is the first instruction of the function
+}
+
+// place kinds of the fragment under construction.
+const (
+	kindMemory = iota
+	kindRegister
+	kindValue
+	kindBytes
+)
+
+// xlate translates one expression. It runs the expression once, symbolically,
+// with a stack of types: untyped words are 64 bits, typed ones are kept
+// extended to 64 bits after every operation.
+type xlate struct {
+	env    *exprEnv
+	c      cursor
+	ops    []debuginfo.Op
+	types  []baseType
+	kind   int
+	reg    int
+	bytes  []byte
+	pieces []debuginfo.Piece
+	why    string
+
+	at    map[int]int // byte offset -> index in ops
+	marks []mark      // forward branches to resolve
+}
+
+type mark struct {
+	op, target, depth int
+}
+
+// baseType is the type of a stack entry; size 0 is DWARF's generic type.
+type baseType struct {
+	size   int64
+	signed bool
+}
+
+var generic = baseType{}
+
+// translate decodes expr. why says in words why the value cannot be had.
+func (e *exprEnv) translate(expr []byte) (pieces []debuginfo.Piece, why string) {
+	x := e.run(expr, nil)
+	if x.why != "" {
+		return nil, x.why
+	}
+	if len(x.pieces) == 0 {
+		x.piece(0, 8, 0)
+	} else if len(x.ops) > 0 || x.kind != kindMemory {
+		x.fail("its location is malformed (operations after the last piece)")
+	}
+	if x.why != "" {
+		return nil, x.why
+	}
+	return x.pieces, ""
+}
+
+// words translates an expression that leaves one word, on top of those given.
+func (e *exprEnv) words(expr []byte, start []debuginfo.Op) ([]debuginfo.Op, string) {
+	x := e.run(expr, start)
+	if x.why == "" && (x.kind != kindMemory && x.kind != kindValue || len(x.pieces) > 0 || len(x.types) == 0) {
+		x.fail("its expression yields no value")
+	}
+	return x.ops, x.why
+}
+
+func (e *exprEnv) run(expr []byte, start []debuginfo.Op) *xlate {
+	x := &xlate{env: e, c: cursor{b: expr}, at: map[int]int{}}
+	if start != nil {
+		x.ops = append(x.ops, start...)
+		x.types = append(x.types, generic)
+	}
+	for !x.c.done() && x.why == "" {
+		x.at[x.c.off] = len(x.ops)
+		x.land()
+		x.step()
+	}
+	if x.c.bad {
+		x.fail("its location is malformed (truncated)")
+	}
+	x.at[x.c.off] = len(x.ops)
+	x.land()
+	x.resolve()
+	return x
+}
+
+func (x *xlate) fail(why string) {
+	if x.why == "" {
+		x.why = why
+	}
+}
+
+func (x *xlate) step() {
+	code := x.c.u8()
+	op := &opTable[code]
+	if op.do == nil {
+		x.fail(fmt.Sprintf("its location uses the unknown operation %#x", code))
+		return
+	}
+	a := x.operands(op.args)
+	if x.c.bad {
+		return
+	}
+	if len(x.ops) > maxOps {
+		x.fail("its location is too long")
+		return
+	}
+	if x.kind != kindMemory && op.name != "piece" && op.name != "bit_piece" && op.name != "GNU_uninit" && op.name != "nop" {
+		x.fail("its location is malformed (operations after the value)")
+		return
+	}
+	op.do(x, a)
+}
+
+func (x *xlate) operands(args string) (a operands) {
+	c := &x.c
+	for i := 0; i < len(args); i++ {
+		var v uint64
+		switch args[i] {
+		case 'b':
+			v = uint64(c.u8())
+		case 'c':
+			v = uint64(int64(int8(c.u8())))
+		case 'h':
+			v = uint64(c.u16())
+		case 'i':
+			v = uint64(int64(int16(c.u16())))
+		case 'w':
+			v = uint64(c.u32())
+		case 'x':
+			v = uint64(int64(int32(c.u32())))
+		case 'q', 'r':
+			v = c.u64()
+		case 'u':
+			v = c.uleb()
+		case 's':
+			v = uint64(c.sleb())
+		case 'a':
+			v = c.uint(x.env.addrSize)
+		case 'o':
+			v = c.offset(x.env.is64)
+		case 'U':
+			a.b = c.block(c.uleb())
+		case 'P':
+			a.b = c.block(uint64(c.u8()))
+		}
+		if i < 2 {
+			a.n[i] = v
+		}
+	}
+	return a
+}
+
+func (x *xlate) push(t baseType, ops ...debuginfo.Op) {
+	x.ops = append(x.ops, ops...)
+	x.types = append(x.types, t)
+}
+
+// need checks that the stack holds n entries.
+func (x *xlate) need(n int) bool {
+	if len(x.types) < n {
+		x.fail("its location is malformed (stack underflow)")
+		return false
+	}
+	return true
+}
+
+func (x *xlate) emit(code debuginfo.OpCode, arg int64) {
+	x.ops = append(x.ops, debuginfo.Op{Code: code, Arg: arg})
+}
+
+func (x *xlate) top() *baseType { return &x.types[len(x.types)-1] }
+
+func (x *xlate) pick(depth int) {
+	if x.need(depth + 1) {
+		t := x.types[len(x.types)-1-depth]
+		if depth == 0 {
+			x.push(t, debuginfo.Op{Code: debuginfo.OpDup})
+		} else {
+			x.push(t, debuginfo.Op{Code: debuginfo.OpPick, Arg: int64(depth)})
+		}
+	}
+}
+
+func (x *xlate) drop() {
+	if x.need(1) {
+		x.types = x.types[:len(x.types)-1]
+		x.emit(debuginfo.OpDrop, 0)
+	}
+}
+
+func (x *xlate) permute(n int, code debuginfo.OpCode) {
+	if x.need(n) {
+		t := x.types[len(x.types)-n:]
+		last := t[n-1]
+		copy(t[1:], t[:n-1])
+		t[0] = last
+		x.emit(code, 0)
+	}
+}
+
+func (x *xlate) deref(size int64) {
+	if !x.need(1) {
+		return
+	}
+	switch size {
+	case 1, 2, 4, 8:
+		*x.top() = generic
+		x.emit(debuginfo.OpDeref, size)
+	default:
+		x.fail(fmt.Sprintf("its location reads %d bytes at once", size))
+	}
+}
+
+func (x *xlate) addConst(n int64) {
+	if x.need(1) {
+		x.emit(debuginfo.OpAddConst, n)
+		x.extend(*x.top())
+	}
+}
+
+// register makes the fragment the register itself.
+func (x *xlate) register(n uint64) {
+	if len(x.ops) > 0 || n > 127 {
+		x.fail("its location is malformed (register)")
+		return
+	}
+	x.kind, x.reg = kindRegister, int(n)
+}
+
+func (x *xlate) based(reg uint64, off int64) {
+	if reg > 16 {
+		x.fail("its address is relative to a vector register")
+		return
+	}
+	x.push(generic, debuginfo.Op{Code: debuginfo.OpReg, Arg: int64(reg)})
+	if off != 0 {
+		x.emit(debuginfo.OpAddConst, off)
+	}
+}
+
+func (x *xlate) frameBase(off int64) {
+	if x.env.frameBase == nil {
+		x.fail("its location is relative to a frame base that is not there")
+		return
+	}
+	ops, why := x.env.frameBase()
+	if why != "" {
+		x.fail(why)
+		return
+	}
+	x.push(generic, ops...)
+	if off != 0 {
+		x.emit(debuginfo.OpAddConst, off)
+	}
+}
+
+func (x *xlate) callFrameCFA() {
+	if x.env.cfa == nil {
+		x.fail("its location is relative to the call frame, which has no unwind information here")
+		return
+	}
+	x.push(generic, x.env.cfa...)
+}
+
+func (x *xlate) addrx(i uint64, code debuginfo.OpCode) {
+	if x.env.u == nil {
+		x.fail("its location is malformed (address index)")
+		return
+	}
+	a, ok := x.env.u.addrx(i)
+	if !ok {
+		x.fail("its location is malformed (address index)")
+		return
+	}
+	x.push(generic, debuginfo.Op{Code: code, Arg: int64(a)})
+}
+
+func (x *xlate) implicit(b []byte) {
+	x.kind, x.bytes = kindBytes, append([]byte(nil), b...)
+}
+
+// entryValue is the value that registers had when the function was entered. It
+// is known only at the entry itself: later the caller's frame would tell.
+func (x *xlate) entryValue(b []byte) {
+	reg := -1
+	c := cursor{b: b}
+	switch code := c.u8(); {
+	case code >= 0x50 && code <= 0x6f && c.done():
+		reg = int(code) - 0x50
+	case code == 0x90:
+		if n := c.uleb(); c.done() && !c.bad && n <= 16 {
+			reg = int(n)
+		}
+	}
+	if !x.env.atEntry || reg < 0 || reg > 16 {
+		x.fail("optimised out: only its value at the function's entry is known (DW_OP_entry_value)")
+		return
+	}
+	x.push(generic, debuginfo.Op{Code: debuginfo.OpReg, Arg: int64(reg)})
+}
+
+// branch notes a jump; its target is resolved when the whole is translated.
+func (x *xlate) branch(code debuginfo.OpCode, rel int64) {
+	if code == debuginfo.OpBra {
+		if !x.need(1) {
+			return
+		}
+		x.types = x.types[:len(x.types)-1]
+	}
+	for _, t := range x.types {
+		if t != generic {
+			x.fail("its location branches over typed values")
+			return
+		}
+	}
+	target := int64(x.c.off) + rel
+	if rel < 0 || target > int64(len(x.c.b)) {
+		x.fail("its location loops (a backward branch)")
+		return
+	}
+	x.emit(code, 0)
+	x.marks = append(x.marks, mark{len(x.ops) - 1, int(target), len(x.types)})
+	if code == debuginfo.OpSkip {
+		x.types = nil // unreachable until a branch lands
+	}
+}
+
+// land adopts the stack depth of a branch that arrives here.
+func (x *xlate) land() {
+	for _, k := range x.marks {
+		if k.target != x.c.off {
+			continue
+		}
+		if len(x.ops) > 0 && x.ops[len(x.ops)-1].Code == debuginfo.OpSkip && len(x.types) == 0 {
+			x.types = make([]baseType, k.depth)
+		}
+		if len(x.types) != k.depth {
+			x.fail("its location has branches of unequal effect")
+		}
+	}
+}
+
+func (x *xlate) resolve() {
+	for _, k := range x.marks {
+		i, ok := x.at[k.target]
+		if !ok || len(x.pieces) > 0 {
+			x.fail("its location branches into the middle of an operation")
+			return
+		}
+		x.ops[k.op].Arg = int64(i)
+	}
+}
+
+// piece closes a fragment of n units of unit bits. n 0 from translate: the whole.
+func (x *xlate) piece(n, unit, offset uint64) {
+	if n > 1<<32 || offset > 1<<16 {
+		x.fail("its location is malformed (piece size)")
+		return
+	}
+	p := debuginfo.Piece{BitSize: int64(n * unit), BitOffset: int64(offset)}
+	switch {
+	case x.kind == kindRegister:
+		p.Kind, p.Reg = debuginfo.InRegister, x.reg
+	case x.kind == kindBytes:
+		p.Kind, p.Bytes = debuginfo.IsBytes, x.bytes
+	case len(x.ops) == 0:
+		p.Kind = debuginfo.IsMissing
+	case !x.need(1):
+		return
+	case x.kind == kindValue:
+		p.Kind, p.Expr = debuginfo.IsValue, x.ops
+	default:
+		p.Kind, p.Expr = debuginfo.InMemory, x.ops
+	}
+	x.pieces = append(x.pieces, p)
+	x.ops, x.types, x.kind, x.bytes = nil, nil, kindMemory, nil
+	if len(x.pieces) > maxOps {
+		x.fail("its location is too long")
+	}
+}

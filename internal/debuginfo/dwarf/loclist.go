@@ -1,0 +1,165 @@
+package dwarf
+
+import "github.com/jalon-trace/jalon/internal/debuginfo"
+
+// locEntry is one entry of a location list: an expression and where it holds.
+type locEntry struct {
+	lo, hi uint64
+	expr   []byte
+	dflt   bool // holds where no other entry does
+}
+
+// maxLocEntries bounds a location list.
+const maxLocEntries = 1 << 18
+
+// locList reads the list that a location attribute refers to.
+func (u *unit) locList(v val) []locEntry {
+	switch {
+	case u.f.version >= 5:
+		off := v.n
+		if v.form == formLoclistx {
+			var ok bool
+			if off, ok = u.listx(secLoclists, u.head().loclistsBase, v.n); !ok {
+				return nil
+			}
+		}
+		return u.loclist5(off)
+	case u.d.dwo:
+		return u.loclistGNU(v.n)
+	}
+	return u.loclist4(v.n)
+}
+
+// loclist4 reads .debug_loc (DWARF 2 to 4).
+func (u *unit) loclist4(off uint64) (out []locEntry) {
+	c := cursorAt(u.d.sec(secLoc), off)
+	base, size := u.head().low, int(u.f.addrSize)
+	top := ^uint64(0)
+	if size == 4 {
+		top = 0xffffffff
+	}
+	for len(out) < maxLocEntries {
+		lo, hi := c.uint(size), c.uint(size)
+		switch {
+		case c.bad || lo == 0 && hi == 0:
+			return out
+		case lo == top:
+			base = hi
+			continue
+		}
+		expr := c.block(uint64(c.u16()))
+		if !c.bad && lo < hi {
+			out = append(out, locEntry{lo: base + lo, hi: base + hi, expr: expr})
+		}
+	}
+	return out
+}
+
+// loclistGNU reads .debug_loc.dwo, the format before DWARF 5.
+func (u *unit) loclistGNU(off uint64) (out []locEntry) {
+	c := cursorAt(u.d.sec(secLoc), off)
+	base := u.head().low
+	for len(out) < maxLocEntries && !c.bad {
+		e := locEntry{}
+		ok := true
+		switch c.u8() {
+		case 0:
+			return out
+		case 1:
+			base, _ = u.addrx(c.uleb())
+			continue
+		case 2:
+			e.lo, ok = u.addrx(c.uleb())
+			e.hi, _ = u.addrx(c.uleb())
+		case 3:
+			e.lo, ok = u.addrx(c.uleb())
+			e.hi = e.lo + uint64(c.u32())
+		case 4:
+			e.lo, e.hi = base+uint64(c.u32()), base+uint64(c.u32())
+		default:
+			return out
+		}
+		e.expr = c.block(uint64(c.u16()))
+		if ok && !c.bad && e.lo < e.hi {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// loclist5 reads .debug_loclists (DWARF 5 section 7.7.3). GNU's view pairs are
+// stepped over.
+func (u *unit) loclist5(off uint64) (out []locEntry) {
+	c := cursorAt(u.d.sec(secLoclists), off)
+	base, size := u.head().low, int(u.f.addrSize)
+	for len(out) < maxLocEntries && !c.bad {
+		e := locEntry{}
+		ok := true
+		switch c.u8() {
+		case 0: // end_of_list
+			return out
+		case 1: // base_addressx
+			base, _ = u.addrx(c.uleb())
+			continue
+		case 2: // startx_endx
+			e.lo, ok = u.addrx(c.uleb())
+			e.hi, _ = u.addrx(c.uleb())
+		case 3: // startx_length
+			e.lo, ok = u.addrx(c.uleb())
+			e.hi = e.lo + c.uleb()
+		case 4: // offset_pair
+			e.lo, e.hi = base+c.uleb(), base+c.uleb()
+		case 5: // default_location
+			e.dflt = true
+		case 6: // base_address
+			base = c.uint(size)
+			continue
+		case 7: // start_end
+			e.lo, e.hi = c.uint(size), c.uint(size)
+		case 8: // start_length
+			e.lo = c.uint(size)
+			e.hi = e.lo + c.uleb()
+		case 9: // GNU view_pair
+			c.uleb()
+			c.uleb()
+			continue
+		default:
+			return out
+		}
+		e.expr = c.block(c.uleb())
+		if ok && !c.bad && (e.dflt || e.lo < e.hi) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// pickLoc finds the expression for pc. elsewhere are the ranges with a location.
+func pickLoc(list []locEntry, pc uint64) (expr []byte, ok bool, elsewhere []debuginfo.Range) {
+	var dflt *locEntry
+	for i := range list {
+		e := &list[i]
+		if e.dflt {
+			dflt = e
+			continue
+		}
+		if !ok && pc >= e.lo && pc < e.hi {
+			expr, ok = e.expr, true
+		}
+		if len(e.expr) > 0 {
+			elsewhere = mergeRange(elsewhere, debuginfo.Range{Lo: e.lo, Hi: e.hi})
+		}
+	}
+	if !ok && dflt != nil {
+		return dflt.expr, true, elsewhere
+	}
+	return expr, ok, elsewhere
+}
+
+func mergeRange(rs []debuginfo.Range, r debuginfo.Range) []debuginfo.Range {
+	if n := len(rs); n > 0 && rs[n-1].Hi == r.Lo {
+		rs[n-1].Hi = r.Hi
+		return rs
+	}
+	return append(rs, r)
+}

@@ -1,0 +1,319 @@
+package dwarf
+
+import (
+	"bytes"
+	"sort"
+)
+
+// GDB 13's rules for the end of a function's prologue on amd64. Places named by
+// function or line use them, so that both tools stop at the same addresses.
+
+// locationsValid tells whether GDB trusts variable locations from the first
+// instruction on and skips no prologue: GCC with location lists in the unit.
+func (u *unit) locationsValid() bool {
+	return u.whole().head().gcc >= 5 && u.functions().hasLists
+}
+
+func (m *Module) lineAt(pc uint64) sal {
+	if u := m.unitFor(pc); u != nil {
+		return u.findLine(pc)
+	}
+	return sal{pc: pc}
+}
+
+// funcStart is the place for a breakpoint on the function that starts at addr.
+func (m *Module) funcStart(addr uint64) sal {
+	s := m.lineAt(addr)
+	if s.file != nil && (s.file.u.locationsValid() || s.file.isAsm()) {
+		s.pc = addr
+		return s
+	}
+	if s.pc < addr {
+		s = sal{pc: addr}
+	}
+	return m.skipPrologue(s)
+}
+
+// skipPrologue moves s behind the prologue of its function unless it is already
+// there.
+func (m *Module) skipPrologue(s sal) sal {
+	u, f := m.unitFor(s.pc), (*fn)(nil)
+	if u != nil {
+		f = u.functions().at(s.pc)
+	}
+	var start uint64
+	if f != nil {
+		start = f.entry()
+	} else {
+		sym, _, ok := m.symbolAt(s.pc)
+		if !ok {
+			return s
+		}
+		start = sym.Value
+	}
+	force := f == nil || !u.locationsValid()
+	pc, line := m.prologueEnd(start, f)
+	if !force && !line.marked {
+		pc, line.sal = start, m.lineAt(start)
+		if line.file == nil {
+			pc = m.firstLinePC(start, f)
+			line.sal = m.lineAt(pc)
+		}
+	}
+	if s.pc >= pc {
+		return s
+	}
+	line.sal.pc = pc
+	return line.sal
+}
+
+type prologueLine struct {
+	sal
+	marked bool // the compiler marked the end of the prologue itself
+}
+
+// prologueEnd is the first address of the body and its line.
+func (m *Module) prologueEnd(start uint64, f *fn) (uint64, prologueLine) {
+	if pc, ok := m.markedEnd(start); ok {
+		return pc, prologueLine{m.lineAt(pc), true}
+	}
+	pc := m.amd64SkipPrologue(start)
+	line := m.lineAt(pc)
+	if line.pc != pc && m.sameFunc(f, pc, line.end) {
+		pc = line.end
+		line = m.lineAt(pc)
+	}
+	return pc, prologueLine{line, false}
+}
+
+func (m *Module) sameFunc(f *fn, pc, next uint64) bool {
+	if f != nil {
+		return f.entry() <= next && next < f.end()
+	}
+	a, _, ok1 := m.symbolAt(pc)
+	b, _, ok2 := m.symbolAt(next)
+	return ok1 && ok2 && a.Value == b.Value
+}
+
+// partialFunc is the range of the function around pc: that part of it which
+// holds pc, or its symbol.
+func (m *Module) partialFunc(pc uint64) (lo, hi uint64, ok bool) {
+	if u := m.unitFor(pc); u != nil {
+		if f := u.functions().at(pc); f != nil {
+			for _, r := range f.ranges {
+				if pc >= r.Lo && pc < r.Hi {
+					return r.Lo, r.Hi, true
+				}
+			}
+		}
+	}
+	s, end, ok := m.symbolAt(pc)
+	return s.Value, end, ok
+}
+
+// markedEnd finds DW_LNS_set_prologue_end in the function's lines.
+func (m *Module) markedEnd(start uint64) (uint64, bool) {
+	lo, hi, ok := m.partialFunc(start)
+	if !ok {
+		return 0, false
+	}
+	s := m.lineAt(lo)
+	if s.file == nil || s.file.isAsm() {
+		return 0, false
+	}
+	e := s.file.entries
+	for i := sort.Search(len(e), func(i int) bool { return e[i].pc >= lo }); i < len(e) && e[i].pc <= hi; i++ {
+		if e[i].prologueEnd {
+			return e[i].pc, true
+		}
+	}
+	return 0, false
+}
+
+// firstLinePC is the first address of the function that its file has a line for.
+func (m *Module) firstLinePC(pc uint64, f *fn) uint64 {
+	lo, hi, ok := m.partialFunc(pc)
+	if !ok || f == nil {
+		return pc
+	}
+	lt := f.d.u.lineTab()
+	if len(lt.byReg) < 2 || lt.byReg[1] == nil {
+		return pc
+	}
+	for _, e := range lt.byReg[1].entries {
+		if e.line > 0 && lo <= e.pc && e.pc < hi {
+			return e.pc
+		}
+	}
+	return pc
+}
+
+// amd64SkipPrologue steps over the frame set-up: by the lines for LLVM, by the
+// instructions otherwise.
+func (m *Module) amd64SkipPrologue(start uint64) uint64 {
+	if u := m.unitFor(start); u != nil && u.whole().head().llvm {
+		if pc := m.prologueByLines(start); pc != 0 {
+			return max(start, pc)
+		}
+	}
+	pc, framed := m.analyzePrologue(start)
+	if !framed {
+		return start
+	}
+	return m.skipXMMSaves(pc, start)
+}
+
+// prologueByLines takes the second line of the function as its body, looking
+// through lines that the scheduler moved up. 0 when it cannot tell.
+func (m *Module) prologueByLines(start uint64) uint64 {
+	lo, hi, ok := m.partialFunc(start)
+	if !ok {
+		return 0
+	}
+	p := m.lineAt(lo)
+	if p.file == nil {
+		return p.pc
+	}
+	if !p.file.isAsm() && twoLinesAt(p.file.entries, p.pc, lo) {
+		return lo
+	}
+	if p.end >= hi {
+		return 0
+	}
+	for p.end < hi {
+		s := m.lineAt(p.end)
+		if s.file == nil || s.line >= p.line || s.file != p.file || m.inInlined(p.end) {
+			break
+		}
+		p = s
+	}
+	if p.end < hi {
+		return p.end
+	}
+	return p.pc
+}
+
+// twoLinesAt tells whether the entry after the first line entry at pc is also at start.
+func twoLinesAt(e []lineEntry, pc, start uint64) bool {
+	i := sort.Search(len(e), func(i int) bool { return e[i].pc >= pc })
+	for i < len(e) && e[i].pc == pc && e[i].line == 0 {
+		i++
+	}
+	return i+1 < len(e) && e[i].pc == pc && e[i+1].line != 0 && e[i+1].pc == start
+}
+
+func (m *Module) inInlined(pc uint64) bool {
+	b := m.blockAt(pc, true)
+	return b != nil && b.owner().inlined
+}
+
+var (
+	endbr64 = []byte{0xf3, 0x0f, 0x1e, 0xfa}
+	movRBP1 = []byte{0x48, 0x89, 0xe5}
+	movRBP2 = []byte{0x48, 0x8b, 0xec}
+)
+
+// analyzePrologue recognises [stack alignment] [endbr64] push %rbp; mov %rsp,%rbp.
+func (m *Module) analyzePrologue(pc uint64) (after uint64, framed bool) {
+	pc += stackAlign(m.file.ReadVaddr(pc, 18))
+	b := m.file.ReadVaddr(pc, 8)
+	if bytes.HasPrefix(b, endbr64) {
+		pc, b = pc+4, b[4:]
+	}
+	if len(b) >= 4 && b[0] == 0x55 && (bytes.HasPrefix(b[1:], movRBP1) || bytes.HasPrefix(b[1:], movRBP2)) {
+		return pc + 4, true
+	}
+	return pc, false
+}
+
+// stackAlign is the length of GCC's stack realignment sequence at b, 0 if none:
+//
+//	[push %reg]; lea 8|16(%rsp),%reg; and $-X,%rsp; pushq -8(%reg)
+func stackAlign(b []byte) uint64 {
+	if len(b) < 18 {
+		return 0
+	}
+	reg, n, ok := alignLea(b)
+	if !ok || reg == 4 || reg == 5 {
+		return 0
+	}
+	if b[n] != 0x48 || b[n+2] != 0xe4 || b[n+1] != 0x81 && b[n+1] != 0x83 {
+		return 0
+	}
+	if b[n+1] == 0x81 {
+		n += 7
+	} else {
+		n += 4
+	}
+	r := 0
+	switch {
+	case b[n] == 0xff:
+		n++
+	case b[n]&0xf6 == 0x40 && b[n+1] == 0xff:
+		r = int(b[n]&1) * 8
+		n += 2
+	default:
+		return 0
+	}
+	if b[n+1] != 0xf8 || b[n]&0xf8 != 0x70 || r+int(b[n]&7) != reg {
+		return 0
+	}
+	return uint64(n + 2)
+}
+
+// alignLea recognises the part before the `and`.
+func alignLea(b []byte) (reg, n int, ok bool) {
+	if b[0]&0xfb == 0x48 && b[1] == 0x8d && b[3] == 0x24 && b[4] == 8 {
+		return int(b[2]>>3&7) + int(b[0]>>2&1)*8, 5, b[2]&0xc7 == 0x44
+	}
+	switch {
+	case b[0]&0xf8 == 0x50:
+	case b[0]&0xf6 == 0x40 && b[1]&0xf8 == 0x50:
+		reg, n = int(b[0]&1)*8, 1
+	default:
+		return 0, 0, false
+	}
+	reg += int(b[n] & 7)
+	n++
+	if b[n]&0xfb != 0x48 || b[n+1] != 0x8d || b[n+3] != 0x24 || b[n+4] != 16 || b[n+2]&0xc7 != 0x44 {
+		return 0, 0, false
+	}
+	r := int(b[n+2]>>3&7) + int(b[n]>>2&1)*8
+	return reg, n + 5, r == reg
+}
+
+// skipXMMSaves steps over the saving of xmm registers in functions with variable
+// arguments: test %al,%al; je; eight movaps.
+func (m *Module) skipXMMSaves(pc, start uint64) uint64 {
+	u := m.unitFor(start)
+	s := m.lineAt(start)
+	if s.file == nil || u.whole().head().gcc < 5 || s.pc != start || pc >= s.end {
+		return pc
+	}
+	next := m.lineAt(s.end)
+	if next.line != s.line {
+		return pc
+	}
+	b := m.file.ReadVaddr(next.pc-4, 4+8*7)
+	if len(b) < 4+8*7 || b[0] != 0x84 || b[1] != 0xc0 || b[2] != 0x74 {
+		return pc
+	}
+	n := 4
+	for x := byte(0); x < 8; x++ {
+		if b[n] != 0x0f || b[n+1] != 0x29 || b[n+2]&0x3f != x<<3|5 {
+			return pc
+		}
+		switch b[n+2] & 0xc0 {
+		case 0x40:
+			n += 4
+		case 0x80:
+			n += 7
+		default:
+			return pc
+		}
+	}
+	if n-4 != int(b[3]) {
+		return pc
+	}
+	return next.end
+}

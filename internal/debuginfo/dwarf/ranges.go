@@ -1,0 +1,209 @@
+package dwarf
+
+import (
+	"sort"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+)
+
+// maxRanges bounds the ranges of one entry.
+const maxRanges = 1 << 20
+
+// pcRanges returns the addresses an entry covers: DW_AT_low_pc/high_pc or
+// DW_AT_ranges, in the file's order. Code that the linker discarded (address 0
+// or a tombstone) gives none.
+func (d die) pcRanges() []debuginfo.Range {
+	if hv, ok := d.attr(atHighPC); ok {
+		lv, ok := d.attr(atLowPC)
+		if !ok {
+			return nil
+		}
+		lo, ok := lv.addr()
+		if !ok {
+			return nil
+		}
+		hi, isAddr := hv.addr()
+		if !isAddr {
+			hi = lo + hv.n
+		}
+		if hi <= lo || !plausible(lo) {
+			return nil
+		}
+		return []debuginfo.Range{{Lo: lo, Hi: hi}}
+	}
+	v, ok := d.attr(atRanges)
+	if !ok {
+		return nil
+	}
+	return d.u.rangeList(v, d.ab.tag)
+}
+
+// plausible refuses the addresses linkers give to discarded code: 0, 1 and the
+// tombstones -1 and -2.
+func plausible(lo uint64) bool { return lo > 1 && lo < ^uint64(1) }
+
+func (u *unit) rangeList(v val, tag uint16) []debuginfo.Range {
+	if u.f.version >= 5 {
+		off := v.n
+		if v.form == formRnglistx {
+			var ok bool
+			if off, ok = u.listx(secRnglists, u.head().rnglistsBase, v.n); !ok {
+				return nil
+			}
+		}
+		return u.rnglist(off)
+	}
+	off := v.n
+	if tag != tagCompileUnit && tag != tagSkeletonUnit {
+		off += u.head().rangesBase
+	}
+	return u.oldRanges(off)
+}
+
+// listx turns an index of a DWARF 5 list table into a section offset.
+func (u *unit) listx(s section, base, i uint64) (uint64, bool) {
+	size := uint64(4)
+	if u.f.is64 {
+		size = 8
+	}
+	if i > 1<<32 {
+		return 0, false
+	}
+	c := cursorAt(u.d.sec(s), base+i*size)
+	off := c.offset(u.f.is64)
+	return base + off, !c.bad
+}
+
+// oldRanges reads .debug_ranges (DWARF 2 to 4).
+func (u *unit) oldRanges(off uint64) []debuginfo.Range {
+	d := u.d
+	if u.skel != nil {
+		d = u.skel.d // .dwo files of version 4 keep their ranges in the executable
+	}
+	c := cursorAt(d.sec(secRanges), off)
+	base := u.head().low
+	size := int(u.f.addrSize)
+	top := ^uint64(0)
+	if size == 4 {
+		top = 0xffffffff
+	}
+	var out []debuginfo.Range
+	for len(out) < maxRanges {
+		lo, hi := c.uint(size), c.uint(size)
+		switch {
+		case c.bad || lo == 0 && hi == 0:
+			return out
+		case lo == top:
+			base = hi
+		case hi > lo && plausible(base+lo):
+			out = append(out, debuginfo.Range{Lo: base + lo, Hi: base + hi})
+		}
+	}
+	return out
+}
+
+// rnglist reads .debug_rnglists (DWARF 5 section 7.25).
+func (u *unit) rnglist(off uint64) []debuginfo.Range {
+	c := cursorAt(u.d.sec(secRnglists), off)
+	base := u.head().low
+	size := int(u.f.addrSize)
+	var out []debuginfo.Range
+	for len(out) < maxRanges && !c.bad {
+		var lo, hi uint64
+		ok := true
+		switch kind := c.u8(); kind {
+		case 0: // end_of_list
+			return out
+		case 1: // base_addressx
+			base, ok = u.addrx(c.uleb())
+			if !ok {
+				return out
+			}
+			continue
+		case 2: // startx_endx
+			lo, ok = u.addrx(c.uleb())
+			hi, _ = u.addrx(c.uleb())
+		case 3: // startx_length
+			lo, ok = u.addrx(c.uleb())
+			hi = lo + c.uleb()
+		case 4: // offset_pair
+			lo, hi = base+c.uleb(), base+c.uleb()
+		case 5: // base_address
+			base = c.uint(size)
+			continue
+		case 6: // start_end
+			lo, hi = c.uint(size), c.uint(size)
+		case 7: // start_length
+			lo = c.uint(size)
+			hi = lo + c.uleb()
+		default:
+			return out
+		}
+		if ok && !c.bad && hi > lo && plausible(lo) {
+			out = append(out, debuginfo.Range{Lo: lo, Hi: hi})
+		}
+	}
+	return out
+}
+
+// pcs are the addresses of the whole unit: what the root entry says or, where it
+// is silent, the ranges of its functions.
+func (u *unit) pcs() []debuginfo.Range {
+	u.rangeOnce.Do(func() {
+		if root, ok := u.rootDie(); ok {
+			u.ranges = root.pcRanges()
+		}
+		if u.ranges == nil && u.head().tag == tagCompileUnit {
+			if root, ok := u.rootDie(); ok && root.ab.children {
+				for _, f := range u.functions().fns {
+					u.ranges = append(u.ranges, f.ranges...)
+				}
+			}
+		}
+	})
+	return u.ranges
+}
+
+func inRanges(rs []debuginfo.Range, pc uint64) bool {
+	for _, r := range rs {
+		if pc >= r.Lo && pc < r.Hi {
+			return true
+		}
+	}
+	return false
+}
+
+// unitRange is one entry of the module's map from addresses to units.
+type unitRange struct {
+	lo, hi uint64
+	u      *unit
+}
+
+// pcMap builds the map from addresses to units, sorted by lo.
+func (d *data) pcMap() []unitRange {
+	d.scan()
+	var out []unitRange
+	for _, u := range d.units {
+		if t := u.head().tag; t != tagCompileUnit && t != tagSkeletonUnit {
+			continue
+		}
+		for _, r := range u.pcs() {
+			out = append(out, unitRange{r.Lo, r.Hi, u})
+		}
+	}
+	sort.SliceStable(out, func(i, j int) bool { return out[i].lo < out[j].lo })
+	return out
+}
+
+// findUnit looks pc up in a pcMap. Ranges hardly ever overlap; a few steps back
+// cover those that do.
+func findUnit(m []unitRange, pc uint64) *unit {
+	i := sort.Search(len(m), func(i int) bool { return m[i].lo > pc })
+	for n := 0; i > 0 && n < 16; n++ {
+		i--
+		if pc < m[i].hi {
+			return m[i].u
+		}
+	}
+	return nil
+}

@@ -1,0 +1,298 @@
+package dwarf
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/jalon-trace/jalon/internal/ctype"
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+)
+
+// scope is debuginfo.Scope at one pc.
+type scope struct {
+	m     *Module
+	pc    uint64
+	u     *unit // nil without debug information here
+	f     *fn
+	b     *block // innermost, nil outside any function that DWARF knows
+	name  string
+	cfa   []debuginfo.Op
+	base  []debuginfo.Op // frame base, once computed
+	why   string
+	based bool
+}
+
+// ScopeAt says what names mean at vaddr. Without debug information the scope
+// still knows the function's name and the call frame. The error says that vaddr
+// is not code, or that the information is damaged.
+func (m *Module) ScopeAt(vaddr uint64) (s debuginfo.Scope, err error) {
+	defer m.guard(&err)()
+	if !m.file.IsCode(vaddr) {
+		return nil, fmt.Errorf("address %#x of %s is not in its code", vaddr, m.path)
+	}
+	return m.scopeAt(vaddr), nil
+}
+
+func (m *Module) scopeAt(vaddr uint64) *scope {
+	sc := &scope{m: m, pc: vaddr, u: m.unitFor(vaddr)}
+	if r, err := m.unwind(vaddr); err == nil {
+		sc.cfa = r.CFA
+	}
+	if sc.u != nil {
+		if sc.f = sc.u.functions().at(vaddr); sc.f != nil {
+			sc.b = sc.f.tree().find(vaddr, false)
+		}
+	}
+	if sc.b != nil {
+		sc.name = sc.b.owner().d.funcName()
+	} else if sym, _, ok := m.symbolAt(vaddr); ok {
+		sc.name = demangled(sym.Name)
+	}
+	return sc
+}
+
+func (s *scope) PC() uint64          { return s.pc }
+func (s *scope) FuncName() string    { return s.name }
+func (s *scope) CFA() []debuginfo.Op { return s.cfa }
+func (s *scope) HasDebugInfo() bool  { return s.u != nil }
+
+// chain lists the blocks from the innermost out to the function or inlined copy
+// that owns them: C does not see the caller's names from an inlined function.
+func (s *scope) chain() []*block {
+	var out []*block
+	for b := s.b; b != nil; b = b.parent {
+		out = append(out, b)
+		if b.inlined || b.function {
+			break
+		}
+	}
+	return out
+}
+
+// Lookup finds a variable, or a function as a value.
+func (s *scope) Lookup(name string) (v *debuginfo.Variable, err error) {
+	defer s.m.guard(&err)()
+	for _, b := range s.chain() {
+		if d, ok := b.declares(name); ok {
+			return s.local(d, b), nil
+		}
+	}
+	if v := s.global(name); v != nil {
+		return v, nil
+	}
+	return nil, s.notFound("variable", name, s.visible())
+}
+
+// declares finds a name among the block's own.
+func (b *block) declares(name string) (die, bool) {
+	for i := len(b.vars) - 1; i >= 0; i-- {
+		if string(b.vars[i].nameBytes()) == name {
+			return b.vars[i], true
+		}
+	}
+	return die{}, false
+}
+
+// local makes the Variable of a block's entry. `extern int x;` in a block means
+// the global.
+func (s *scope) local(d die, b *block) *debuginfo.Variable {
+	if d.deepFlag(atDeclaration) && !d.located() {
+		if v := s.global(d.name()); v != nil {
+			return v
+		}
+	}
+	v := s.variable(d)
+	if d.ab.tag == tagFormalParameter {
+		v.Kind = debuginfo.Param
+	} else if d.fixed() {
+		v.Kind = debuginfo.Static
+	}
+	return v
+}
+
+func (d die) located() bool {
+	_, a := d.deep(atLocation)
+	_, b := d.deep(atConstValue)
+	return a || b
+}
+
+// fixed tells whether a variable has one address for the whole run.
+func (d die) fixed() bool {
+	v, ok := d.deep(atLocation)
+	if !ok || !v.isBlock() || len(v.b) == 0 {
+		return false
+	}
+	switch v.b[0] {
+	case 0x03, 0xa1, 0xfb: // addr, addrx, GNU_addr_index
+		return true
+	}
+	return tlsExpr(v.b)
+}
+
+func tlsExpr(b []byte) bool {
+	last := b[len(b)-1]
+	return last == 0x9b || last == 0xe0
+}
+
+// LookupIn finds 'file.c'::name, function::name or namespace::name.
+func (s *scope) LookupIn(where, name string) (v *debuginfo.Variable, err error) {
+	defer s.m.guard(&err)()
+	where = strings.Trim(where, "'\"")
+	for b := s.b; b != nil; b = b.parent { // a function that pc is in: its names as they are here
+		if (b.inlined || b.function) && b.named1(where) {
+			if d, ok := s.within(b, name); ok {
+				return s.local(d, b), nil
+			}
+		}
+	}
+	if v := s.inFile(where, name); v != nil {
+		return v, nil
+	}
+	if v := s.inFunction(where, name); v != nil {
+		return v, nil
+	}
+	if v := s.inNamespace(where, name); v != nil {
+		return v, nil
+	}
+	return nil, s.notFound("variable", where+"::"+name, nil)
+}
+
+func (b *block) named1(name string) bool {
+	return b.d.name() == name || b.d.funcName() == name
+}
+
+// within finds a name in function b as seen from pc: blocks around pc first.
+func (s *scope) within(fnBlock *block, name string) (die, bool) {
+	for b := s.b; b != nil; b = b.parent {
+		if d, ok := b.declares(name); ok && b.owner() == fnBlock {
+			return d, true
+		}
+		if b == fnBlock {
+			break
+		}
+	}
+	return fnBlock.anywhere(name)
+}
+
+// anywhere finds a name in any block of the function, inlined ones left out.
+func (b *block) anywhere(name string) (out die, ok bool) {
+	if d, ok := b.declares(name); ok {
+		return d, true
+	}
+	for _, k := range b.kids {
+		if k.inlined {
+			continue
+		}
+		if d, ok := k.anywhere(name); ok {
+			return d, true
+		}
+	}
+	return die{}, false
+}
+
+// Args lists the parameters of the innermost function.
+func (s *scope) Args() (out []*debuginfo.Variable) {
+	defer s.m.guard(nil)()
+	chain := s.chain()
+	if len(chain) == 0 {
+		return nil
+	}
+	for _, d := range chain[len(chain)-1].vars {
+		if d.ab.tag == tagFormalParameter && len(d.nameBytes()) > 0 {
+			out = append(out, s.local(d, nil))
+		}
+	}
+	return out
+}
+
+// Locals lists the variables of the innermost function's blocks around pc,
+// outermost block first; shadowed ones are left out.
+func (s *scope) Locals() (out []*debuginfo.Variable) {
+	defer s.m.guard(nil)()
+	chain := s.chain()
+	seen := map[string]bool{}
+	var groups [][]*debuginfo.Variable
+	for _, b := range chain {
+		var g []*debuginfo.Variable
+		names := map[string]bool{}
+		for _, d := range b.vars {
+			n := string(d.nameBytes())
+			if d.ab.tag == tagFormalParameter {
+				names[n] = true
+				continue
+			}
+			if n == "" || seen[n] || names[n] || d.deepFlag(atDeclaration) && !d.located() {
+				continue
+			}
+			names[n] = true
+			g = append(g, s.local(d, b))
+		}
+		for n := range names {
+			seen[n] = true
+		}
+		groups = append(groups, g)
+	}
+	for i := len(groups) - 1; i >= 0; i-- {
+		out = append(out, groups[i]...)
+	}
+	return out
+}
+
+// Type finds a type by tag or by name.
+func (s *scope) Type(kind ctype.Kind, name string) (t *ctype.Type, err error) {
+	defer s.m.guard(&err)()
+	if d, ok := s.findType(kind, name); ok {
+		return s.m.convert(d), nil
+	}
+	if kind == ctype.Typedef {
+		if t := builtinType(name); t != nil {
+			return t, nil
+		}
+	}
+	return nil, s.notFound(typeWord(kind), name, s.typeNames(kind))
+}
+
+func typeWord(k ctype.Kind) string {
+	switch k {
+	case ctype.Struct:
+		return "struct"
+	case ctype.Union:
+		return "union"
+	case ctype.Enum:
+		return "enum"
+	}
+	return "type"
+}
+
+// Enumerator finds an enumeration constant.
+func (s *scope) Enumerator(name string) (t *ctype.Type, value int64, ok bool) {
+	defer s.m.guard(nil)()
+	d, enum, ok := s.findEnumerator(name)
+	if !ok {
+		return nil, 0, false
+	}
+	v, _ := d.attr(atConstValue)
+	return s.m.convert(enum), v.int(), true
+}
+
+func (s *scope) notFound(what, name string, candidates []string) error {
+	e := &debuginfo.NotFoundError{What: what, Name: name, Nearest: nearest(name, candidates, 5)}
+	switch {
+	case s.u == nil && s.m.d == nil:
+		e.Hint = s.m.path + " has no debug information (" + s.m.why + ")"
+	case s.u == nil:
+		e.Hint = fmt.Sprintf("there is no debug information for address %#x", s.pc)
+	case what == "variable" && s.untyped(name):
+		e.Hint = "the program has a symbol of that name, but no debug information tells its type"
+	}
+	return e
+}
+
+func (s *scope) untyped(name string) bool {
+	for _, sym := range s.m.lookupSymbols(name) {
+		if sym.Object {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,199 @@
+package dwarf
+
+import (
+	"sort"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+)
+
+// Site is one address that a place resolves to.
+type Site struct {
+	Addr uint64
+	// Func is the function there: the innermost inlined one.
+	Func string
+	// File and Line are the source line of Addr.
+	File string
+	Line int
+	// ActualLine is the line that a line place resolved to: the wanted one, or
+	// the next line that has code. 0 for function places.
+	ActualLine int
+	// Inlined says that Addr belongs to an inlined copy.
+	Inlined bool
+	// Symbol says that only the symbol table knows this function.
+	Symbol bool
+	// IFunc says that the symbol is an indirect function: Addr is the resolver,
+	// which runs once when the program starts, not the function it chooses.
+	IFunc bool
+}
+
+// FuncSites returns the addresses where GDB's `break name` would stop: behind
+// the prologue of every function of that name and at every inlined copy. name
+// may be qualified (ns::Class::f) or a raw linkage name. The error is a
+// *debuginfo.NotFoundError when there is no such function.
+func (m *Module) FuncSites(name string) (sites []Site, err error) {
+	defer m.guard(&err)()
+	return m.funcSites(name, true, m.funcStart)
+}
+
+// FuncEntry returns the entry instructions of every function of that name,
+// inlined copies left out.
+func (m *Module) FuncEntry(name string) (sites []Site, err error) {
+	defer m.guard(&err)()
+	return m.funcSites(name, false, func(addr uint64) sal {
+		s := m.lineAt(addr)
+		s.pc = addr
+		return s
+	})
+}
+
+func (m *Module) funcSites(name string, inlined bool, place func(uint64) sal) ([]Site, error) {
+	set := siteSet{m: m}
+	concrete, copies := m.findFuncs(name, inlined)
+	for _, f := range concrete {
+		set.add(place(f.entry()), Site{})
+	}
+	for _, c := range copies {
+		if r := c.pcRanges(); r != nil {
+			set.add(place(r[0].Lo), Site{})
+		}
+	}
+	for _, s := range m.lookupSymbols(name) {
+		if m.syms.IsFunc(s) {
+			l := place(s.Value)
+			if s.IFunc { // GDB cannot resolve it before the program runs either
+				l = m.lineAt(s.Value)
+				l.pc = s.Value
+			}
+			set.add(l, Site{IFunc: s.IFunc})
+		}
+	}
+	if len(set.sites) == 0 {
+		return nil, m.noFunction(name)
+	}
+	return set.sorted(), nil
+}
+
+// findFuncs finds the concrete functions and inlined copies of a name.
+func (m *Module) findFuncs(name string, inlined bool) (fns []*fn, copies []die) {
+	parts := splitName(name)
+	last := parts[len(parts)-1]
+	var abstract []die
+	seen := map[dieKey]bool{}
+	m.names().find(last, isFuncTag, func(d die) bool {
+		if seen[d.key()] || !d.inScopes(parts[:len(parts)-1]) {
+			return true
+		}
+		seen[d.key()] = true
+		if d.ab.has(atInline) {
+			abstract = append(abstract, d)
+		} else if f := d.u.functions().byDie(d.off); f != nil {
+			fns = append(fns, f)
+		}
+		return true
+	})
+	if inlined {
+		for _, a := range abstract {
+			copies = append(copies, m.inlinedCopies(a)...)
+		}
+	}
+	return fns, copies
+}
+
+func (b *unitBody) byDie(off uint64) *fn {
+	i := sort.Search(len(b.fns), func(i int) bool { return b.fns[i].d.off >= off })
+	if i < len(b.fns) && b.fns[i].d.off == off {
+		return b.fns[i]
+	}
+	return nil
+}
+
+// inlinedCopies finds where an abstract function was inlined.
+func (m *Module) inlinedCopies(a die) []die {
+	var out []die
+	take := func(u *unit) {
+		for _, c := range u.functions().copies {
+			if c.fn >= 0 && c.origin == a.off && (c.alt && u.d.alt == a.u.d || !c.alt && u.d == a.u.d) {
+				out = append(out, c.d)
+			}
+		}
+	}
+	take(a.u)
+	for _, u := range m.d.units {
+		if w := u.whole(); w != a.u && w.inlinesOthers() {
+			take(w)
+		}
+	}
+	return out
+}
+
+// siteSet collects sites, each address once.
+type siteSet struct {
+	m     *Module
+	sites []Site
+	seen  map[uint64]bool
+}
+
+func (s *siteSet) add(l sal, site Site) {
+	if s.seen == nil {
+		s.seen = map[uint64]bool{}
+	}
+	if s.seen[l.pc] {
+		return
+	}
+	s.seen[l.pc] = true
+	site.Addr = l.pc
+	s.m.describe(&site)
+	s.sites = append(s.sites, site)
+}
+
+func (s *siteSet) sorted() []Site {
+	sort.Slice(s.sites, func(i, j int) bool { return s.sites[i].Addr < s.sites[j].Addr })
+	return s.sites
+}
+
+// describe fills in what is known about the site's address.
+func (m *Module) describe(s *Site) {
+	if l := m.lineAt(s.Addr); l.file != nil {
+		s.File, s.Line = l.file.full, l.line
+	}
+	if b := m.blockAt(s.Addr, false); b != nil {
+		o := b.owner()
+		s.Func, s.Inlined = o.d.funcName(), o.inlined
+		return
+	}
+	s.Symbol = true
+	if sym, _, ok := m.symbolAt(s.Addr); ok {
+		s.Func = demangled(sym.Name)
+	}
+}
+
+// funcName is the name to show for a function's entry.
+func (d die) funcName() string {
+	if d.u.isC() {
+		if n := d.name(); n != "" {
+			return n
+		}
+	}
+	if n := d.qualified(); n != "" && n != "::" {
+		return n
+	}
+	return demangled(d.linkage())
+}
+
+func (m *Module) noFunction(name string) error {
+	e := &debuginfo.NotFoundError{What: "function", Name: name, Nearest: nearest(name, m.functionNames(), 5)}
+	if m.d == nil {
+		e.Hint = m.path + " has no debug information (" + m.why + ") and no such symbol"
+	}
+	return e
+}
+
+// functionNames lists all function names, for suggestions.
+func (m *Module) functionNames() []string {
+	var out []string
+	m.names().each(isFuncTag, func(d die) { out = append(out, d.name()) })
+	for _, s := range m.allFuncSymbols() {
+		out = append(out, s.Name)
+	}
+	return out
+}

@@ -1,0 +1,205 @@
+package dwarf
+
+import (
+	"fmt"
+	"path"
+	"sort"
+	"strconv"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+)
+
+// LineSites returns every address where GDB's `break file:line` would stop: one
+// for each function, block and inlined copy that has code for the line. When no
+// code has the line, the next line with code is taken and Site.ActualLine says
+// so. file matches by its last path components. The error is a
+// *debuginfo.NotFoundError when the file is unknown or has no code from line on.
+func (m *Module) LineSites(file string, line int) (sites []Site, err error) {
+	defer m.guard(&err)()
+	tables := m.tables(file)
+	if len(tables) == 0 {
+		return nil, m.noFile(file)
+	}
+	pcs, best := exactPCs(tables, line)
+	if len(pcs) == 0 && best > 0 {
+		line = best
+		pcs, _ = exactPCs(tables, line)
+	}
+	pcs = m.onePerBlock(pcs)
+	set := siteSet{m: m}
+	for _, p := range pcs {
+		s := sal{file: p.file, line: line, pc: p.pc}
+		if !p.file.isAsm() {
+			s = m.skipPrologue(s)
+		}
+		set.add(s, Site{ActualLine: s.line})
+	}
+	if len(set.sites) == 0 {
+		return nil, noLine(file, line, tables)
+	}
+	return set.sorted(), nil
+}
+
+// tables returns the line tables of the files that the user's name means.
+func (m *Module) tables(file string) []*subfile {
+	var out []*subfile
+	m.eachUnit(func(u *unit) {
+		for _, f := range u.sourceNames() {
+			if f.ok && f.matches(file) {
+				for _, s := range u.lineTab().files {
+					if (lineFile{s.name, s.full, true}).matches(file) && len(s.entries) > 0 {
+						out = append(out, s)
+					}
+				}
+				return
+			}
+		}
+	})
+	return out
+}
+
+// eachUnit visits the units that can have lines.
+func (m *Module) eachUnit(visit func(*unit)) {
+	if m.d == nil {
+		return
+	}
+	m.d.scan()
+	for _, u := range m.d.units {
+		if t := u.head().tag; t == tagCompileUnit || t == tagSkeletonUnit {
+			visit(u)
+		}
+	}
+}
+
+type linePC struct {
+	pc   uint64
+	file *subfile
+}
+
+// exactPCs finds the statements of a line, and the smallest later line.
+func exactPCs(tables []*subfile, line int) (pcs []linePC, best int) {
+	for _, t := range tables {
+		for i := range t.entries {
+			e := &t.entries[i]
+			switch l := int(e.line); {
+			case !e.stmt || l < line:
+			case l == line:
+				pcs = append(pcs, linePC{e.pc, t})
+			case best == 0 || l < best:
+				best = l
+			}
+		}
+	}
+	return pcs, best
+}
+
+// onePerBlock keeps the first address in each block: optimised code scatters a
+// line over many places of one function.
+func (m *Module) onePerBlock(pcs []linePC) []linePC {
+	seen := map[any]bool{}
+	out := pcs[:0]
+	for _, p := range pcs {
+		var key any
+		if b := m.blockAt(p.pc, true); b != nil {
+			key = b
+		} else if u := m.unitFor(p.pc); u != nil {
+			key = u
+		}
+		if key != nil && seen[key] {
+			continue
+		}
+		seen[key] = true
+		out = append(out, p)
+	}
+	return out
+}
+
+func noLine(file string, line int, tables []*subfile) error {
+	e := &debuginfo.NotFoundError{What: "line", Name: file + ":" + strconv.Itoa(line)}
+	lines := stmtLines(tables)
+	if len(lines) == 0 {
+		e.Hint = "no code of the module comes from this file"
+		return e
+	}
+	e.Hint = fmt.Sprintf("the last line of %s with code is %d", path.Base(file), lines[len(lines)-1])
+	i := sort.SearchInts(lines, line)
+	for _, l := range lines[max(0, i-2):min(len(lines), i+2)] {
+		e.Nearest = append(e.Nearest, strconv.Itoa(l))
+	}
+	return e
+}
+
+func (m *Module) noFile(file string) error {
+	e := &debuginfo.NotFoundError{What: "source file", Name: file}
+	if m.d == nil {
+		e.Hint = m.path + " has no debug information: " + m.why
+		return e
+	}
+	all := m.fileNames()
+	base := path.Base(file)
+	var names []string
+	for _, f := range all {
+		if path.Base(f) == base {
+			e.Nearest = append(e.Nearest, f)
+		}
+		names = append(names, path.Base(f))
+	}
+	if len(e.Nearest) == 0 {
+		e.Nearest = nearest(base, names, 5)
+	}
+	if len(e.Nearest) > 5 {
+		e.Nearest = e.Nearest[:5]
+	}
+	return e
+}
+
+// fileNames lists every source file of the module once.
+func (m *Module) fileNames() []string {
+	seen := map[string]bool{}
+	m.eachUnit(func(u *unit) {
+		for _, f := range u.sourceNames() {
+			if f.ok {
+				seen[f.full] = true
+			}
+		}
+	})
+	out := make([]string, 0, len(seen))
+	for f := range seen {
+		out = append(out, f)
+	}
+	sort.Strings(out)
+	return out
+}
+
+// Files returns the source files whose path, or its last components, match the
+// glob; "" and "*" match all.
+func (m *Module) Files(glob string) (files []string) {
+	defer m.guard(nil)()
+	for _, f := range m.fileNames() {
+		if glob == "" || globMatch(glob, f) || globMatch("*/"+glob, f) {
+			files = append(files, f)
+		}
+	}
+	return files
+}
+
+// Lines returns the lines of a source file that have code, ascending.
+func (m *Module) Lines(file string) (lines []int) {
+	defer m.guard(nil)()
+	return stmtLines(m.tables(file))
+}
+
+func stmtLines(tables []*subfile) []int {
+	seen := map[int]bool{}
+	var out []int
+	for _, t := range tables {
+		for _, e := range t.entries {
+			if e.stmt && e.line > 0 && !seen[int(e.line)] {
+				seen[int(e.line)] = true
+				out = append(out, int(e.line))
+			}
+		}
+	}
+	sort.Ints(out)
+	return out
+}

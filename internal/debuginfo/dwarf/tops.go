@@ -1,0 +1,417 @@
+package dwarf
+
+import (
+	"sort"
+	"strings"
+
+	"github.com/jalon-trace/jalon/internal/ctype"
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+)
+
+// names at file level: of the unit itself, of the partial units it imports, then
+// of the whole program.
+
+// top maps the unit's top-level names to their entries. Namespaces and classes
+// are entered; names are kept without their scopes.
+func (u *unit) top() map[string][]uint64 {
+	u = u.whole()
+	u.topOnce.Do(func() {
+		u.tops = map[string][]uint64{}
+		root, ok := u.rootDie()
+		if !ok {
+			return
+		}
+		root.walk(func(e die, _ int) bool {
+			switch e.ab.tag {
+			case tagVariable, tagSubprogram, tagTypedef, tagBaseType, tagEnumerator, tagUnspecifiedType, tagTemplateAlias:
+				u.note(string(e.nameBytes()), e)
+			case tagEnumerationType, tagNamespace, tagModule:
+				u.note(string(e.nameBytes()), e)
+				return true
+			case tagStructType, tagClassType, tagUnionType, tagInterfaceType:
+				u.note(string(e.nameBytes()), e)
+				return !u.isC()
+			case tagImportedUnit:
+				u.note(importKey, e)
+			}
+			return false
+		})
+	})
+	return u.tops
+}
+
+// importKey is the entry of top that lists DW_TAG_imported_unit.
+const importKey = "\x00import"
+
+func (u *unit) note(name string, e die) {
+	if name != "" {
+		u.tops[name] = append(u.tops[name], e.off)
+	}
+}
+
+// lookup visits the entries of that name in the unit and what it imports.
+func (u *unit) lookup(name string, want func(die) bool) (die, bool) {
+	return u.lookupDeep(name, want, map[*unit]bool{})
+}
+
+func (u *unit) lookupDeep(name string, want func(die) bool, seen map[*unit]bool) (die, bool) {
+	u = u.whole()
+	if seen[u] || len(seen) > 4096 {
+		return die{}, false
+	}
+	seen[u] = true
+	for _, off := range u.top()[name] {
+		if d, ok := u.dieAt(off); ok && want(d) {
+			return d, true
+		}
+	}
+	for _, off := range u.top()[importKey] {
+		if d, ok := u.dieAt(off); ok {
+			if p, ok := d.ref(atImport); ok {
+				if e, ok := p.u.lookupDeep(name, want, seen); ok {
+					return e, true
+				}
+			}
+		}
+	}
+	return die{}, false
+}
+
+// global finds a variable or function at file level: a definition in the unit,
+// then in the program, then a declaration with a symbol.
+func (s *scope) global(name string) *debuginfo.Variable {
+	if s.u == nil {
+		return nil
+	}
+	parts := splitName(name)
+	last, scopes := parts[len(parts)-1], parts[:len(parts)-1]
+	defined := func(d die) bool {
+		return d.ab.tag == tagVariable && d.located() && d.inScopes(scopes)
+	}
+	if d, ok := s.u.lookup(last, defined); ok {
+		return s.fileLevel(d)
+	}
+	decl, declared := s.u.lookup(last, func(d die) bool { return d.ab.tag == tagVariable && d.inScopes(scopes) })
+	if d, ok := s.elsewhere(last, scopes); ok {
+		return s.fileLevel(d)
+	}
+	if declared {
+		return s.bySymbol(decl)
+	}
+	return s.functionValue(last, scopes)
+}
+
+// elsewhere finds the definition of a global in other units; a static one only
+// when it is the only one of that name.
+func (s *scope) elsewhere(name string, scopes []string) (best die, ok bool) {
+	statics := 0
+	s.m.names().find(name, isVarTag, func(d die) bool {
+		if !d.located() || !d.inScopes(scopes) {
+			return true
+		}
+		if d.deepFlag(atExternal) {
+			best, ok, statics = d, true, 0
+			return false
+		}
+		if !ok {
+			best = d
+		}
+		statics++
+		return true
+	})
+	return best, ok || statics == 1
+}
+
+// fileLevel makes the Variable of a file-level entry.
+func (s *scope) fileLevel(d die) *debuginfo.Variable {
+	v := s.variable(d)
+	v.Kind = debuginfo.Static
+	if d.deepFlag(atExternal) {
+		v.Kind = debuginfo.Global
+	}
+	return v
+}
+
+// bySymbol places a declared variable that no unit defines by its symbol, as
+// `stdout` in an executable.
+func (s *scope) bySymbol(d die) *debuginfo.Variable {
+	v := s.variable(d)
+	v.Kind = debuginfo.Global
+	name := d.linkage()
+	if name == "" {
+		name = d.name()
+	}
+	for _, sym := range s.m.lookupSymbols(name) {
+		if sym.Object {
+			v.Loc = debuginfo.Location{Pieces: []debuginfo.Piece{{Kind: debuginfo.InMemory,
+				Expr: []debuginfo.Op{{Code: debuginfo.OpAddr, Arg: int64(sym.Value)}}}}}
+			return v
+		}
+	}
+	v.Loc = debuginfo.Location{Unavailable: "it is only declared here and defined in another module, or not at all"}
+	return v
+}
+
+// functionValue is a function's name used as a value: its entry address.
+func (s *scope) functionValue(name string, scopes []string) *debuginfo.Variable {
+	var hit *fn
+	find := func(d die) bool {
+		if d.ab.tag == tagSubprogram && hit == nil && d.inScopes(scopes) {
+			hit = d.u.functions().byDie(d.off)
+		}
+		return hit != nil
+	}
+	s.u.lookup(name, find)
+	if hit == nil {
+		s.m.names().find(name, isFuncTag, func(d die) bool { return !find(d) })
+	}
+	if hit == nil {
+		return nil
+	}
+	v := &debuginfo.Variable{Name: name, Type: s.m.convert(hit.d), Kind: debuginfo.Global}
+	v.Loc.Pieces = []debuginfo.Piece{{Kind: debuginfo.InMemory,
+		Expr: []debuginfo.Op{{Code: debuginfo.OpAddr, Arg: int64(hit.entry())}}}}
+	v.File, v.Line = hit.d.declared()
+	return v
+}
+
+// inFile finds 'file.c'::name.
+func (s *scope) inFile(file, name string) (out *debuginfo.Variable) {
+	s.m.eachUnit(func(u *unit) {
+		h := u.head()
+		if out != nil || !(lineFile{h.name, join(h.compDir, h.name), true}).matches(file) {
+			return
+		}
+		want := func(d die) bool { return d.ab.tag == tagVariable && d.located() }
+		if d, ok := u.lookup(name, want); ok {
+			out = s.fileLevel(d)
+		}
+	})
+	return out
+}
+
+// inFunction finds function::name of a function that pc is not in. Only
+// variables with a fixed address mean anything there.
+func (s *scope) inFunction(function, name string) *debuginfo.Variable {
+	fns, _ := s.m.findFuncs(function, false)
+	for _, f := range fns {
+		if d, ok := f.tree().anywhere(name); ok {
+			v := s.variable(d)
+			v.Kind = debuginfo.Static
+			if !d.fixed() {
+				v.Loc = debuginfo.Location{Unavailable: "it is a local variable of " + function + ", which is not the function here"}
+			}
+			return v
+		}
+	}
+	return nil
+}
+
+// inNamespace finds ns::name, and static members Class::name.
+func (s *scope) inNamespace(ns, name string) *debuginfo.Variable {
+	if d, ok := s.elsewhere(name, splitName(ns)); ok {
+		return s.fileLevel(d)
+	}
+	return nil
+}
+
+// visible lists the names that Lookup would find near pc, for suggestions.
+func (s *scope) visible() []string {
+	var out []string
+	for _, b := range s.chain() {
+		for _, d := range b.vars {
+			out = append(out, d.name())
+		}
+	}
+	if s.u != nil {
+		for n, offs := range s.u.top() {
+			if d, ok := s.u.whole().dieAt(offs[0]); ok && d.ab.tag == tagVariable {
+				out = append(out, n)
+			}
+		}
+	}
+	sort.Strings(out)
+	return out
+}
+
+// typeTags are the tags that a kind of type name may have.
+func typeTags(kind ctype.Kind, c bool) []uint16 {
+	switch kind {
+	case ctype.Struct:
+		return []uint16{tagStructType, tagClassType, tagInterfaceType}
+	case ctype.Union:
+		return []uint16{tagUnionType}
+	case ctype.Enum:
+		return []uint16{tagEnumerationType}
+	}
+	if c {
+		return []uint16{tagTypedef, tagBaseType}
+	}
+	return []uint16{tagTypedef, tagBaseType, tagTemplateAlias, tagStructType, tagClassType, tagUnionType, tagEnumerationType}
+}
+
+// findType finds a type's entry: in the blocks, the unit, then the program;
+// complete ones before declarations.
+func (s *scope) findType(kind ctype.Kind, name string) (found die, ok bool) {
+	if s.u == nil {
+		return die{}, false
+	}
+	parts := splitName(name)
+	last, scopes := parts[len(parts)-1], parts[:len(parts)-1]
+	tags := typeTags(kind, s.u.isC())
+	var decl die
+	want := func(d die) bool {
+		for _, t := range tags {
+			if d.ab.tag == t && d.name() == last && d.inScopes(scopes) {
+				if d.flag(atDeclaration) {
+					decl = d
+					return false
+				}
+				return true
+			}
+		}
+		return false
+	}
+	for _, b := range s.chain() {
+		for _, d := range b.types {
+			if want(d) {
+				return d, true
+			}
+		}
+	}
+	if d, ok := s.u.lookup(last, want); ok {
+		return d, true
+	}
+	s.m.names().find(last, func(tag uint16) bool { return true }, func(d die) bool {
+		if want(d) {
+			found, ok = d, true
+		}
+		return !ok
+	})
+	if !ok && decl.ab != nil {
+		return decl, true
+	}
+	return found, ok
+}
+
+// findEnumerator finds a constant and its enumeration.
+func (s *scope) findEnumerator(name string) (d, enum die, ok bool) {
+	for _, b := range s.chain() {
+		for _, t := range b.types {
+			if t.ab.tag != tagEnumerationType {
+				continue
+			}
+			for c := range t.children() {
+				if c.ab.tag == tagEnumerator && c.name() == name {
+					return c, t, true
+				}
+			}
+		}
+	}
+	if s.u == nil {
+		return die{}, die{}, false
+	}
+	parts := splitName(name)
+	last, scopes := parts[len(parts)-1], parts[:len(parts)-1]
+	isIt := func(e die) bool { return e.ab.tag == tagEnumerator && e.inScopes(scopes) }
+	if d, ok = s.u.lookup(last, isIt); !ok {
+		s.m.names().find(last, func(tag uint16) bool { return tag == tagEnumerator }, func(e die) bool {
+			if isIt(e) {
+				d, ok = e, true
+			}
+			return !ok
+		})
+	}
+	if !ok {
+		return die{}, die{}, false
+	}
+	enum, ok = d.enclosing(tagEnumerationType)
+	return d, enum, ok
+}
+
+// enclosing is the innermost entry of that tag around d.
+func (d die) enclosing(tag uint16) (out die, ok bool) {
+	root, has := d.u.rootDie()
+	for n := 0; has && n < maxDepth; n++ {
+		var in die
+		for c := range root.children() {
+			if c.off > d.off {
+				break
+			}
+			in = c
+		}
+		if in.ab == nil || in.off >= d.off {
+			break
+		}
+		if in.ab.tag == tag {
+			out, ok = in, true
+		}
+		root = in
+	}
+	return out, ok
+}
+
+func (s *scope) typeNames(kind ctype.Kind) []string {
+	if s.u == nil {
+		return nil
+	}
+	tags := typeTags(kind, s.u.isC())
+	var out []string
+	for n, offs := range s.u.top() {
+		if d, ok := s.u.whole().dieAt(offs[0]); ok {
+			for _, t := range tags {
+				if d.ab.tag == t {
+					out = append(out, n)
+				}
+			}
+		}
+	}
+	sort.Strings(out)
+	return out
+}
+
+// builtinType understands C's spellings of its own types in any order of words:
+// "unsigned long", "long unsigned int", "short".
+func builtinType(name string) *ctype.Type {
+	n := map[string]int{}
+	for _, w := range strings.Fields(name) {
+		switch w {
+		case "unsigned", "signed", "long", "short", "int", "char", "float", "double", "void", "_Bool", "bool":
+			n[w]++
+		default:
+			return nil
+		}
+	}
+	u := n["unsigned"] > 0
+	pick := func(signed, unsigned *ctype.Type) *ctype.Type {
+		if u {
+			return unsigned
+		}
+		return signed
+	}
+	switch {
+	case n["void"] > 0:
+		return ctype.VoidT
+	case n["_Bool"]+n["bool"] > 0:
+		return ctype.BoolT
+	case n["char"] > 0 && n["signed"] > 0:
+		return ctype.SCharT
+	case n["char"] > 0:
+		return pick(ctype.CharT, ctype.UCharT)
+	case n["double"] > 0 && n["long"] > 0:
+		return &ctype.Type{Kind: ctype.Float, Name: "long double", Size: 16}
+	case n["double"] > 0:
+		return ctype.DoubleT
+	case n["float"] > 0:
+		return ctype.FloatT
+	case n["short"] > 0:
+		return pick(ctype.ShortT, ctype.UShortT)
+	case n["long"] > 1:
+		return pick(ctype.LLongT, ctype.ULLongT)
+	case n["long"] > 0:
+		return pick(ctype.LongT, ctype.ULongT)
+	case n["int"]+n["signed"]+n["unsigned"] > 0:
+		return pick(ctype.IntT, ctype.UIntT)
+	}
+	return nil
+}

@@ -1,0 +1,249 @@
+package dwarf
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+)
+
+// unit is one compilation, partial, type or skeleton unit.
+type unit struct {
+	d    *data
+	sec  section
+	b    []byte // the section up to the unit's end: offsets index it directly
+	off  uint64 // of the header
+	end  uint64
+	root uint64 // offset of the root entry, 0 for an unknown version
+	f    format
+	kind uint8
+	sig  uint64 // type signature or dwo id
+	typ  uint64 // type units: offset of the type, relative to off
+
+	abbrevOff uint64
+	abOnce    sync.Once
+	abs       *abbrevTable
+
+	headOnce sync.Once
+	hd       unitHead
+
+	skel      *unit // split units: the skeleton that refers here
+	splitOnce sync.Once
+	split     *unit // skeleton units: the unit in the .dwo, nil when absent
+
+	rangeOnce sync.Once
+	ranges    []debuginfo.Range
+
+	bodyOnce sync.Once
+	body     *unitBody
+
+	lineOnce sync.Once
+	lines    *lineTable
+
+	topOnce sync.Once
+	tops    map[string][]uint64
+}
+
+// unitHead is what the root entry says.
+type unitHead struct {
+	tag                      uint16
+	name, compDir, producer  string
+	lang                     uint64
+	stmtList                 uint64
+	hasStmt                  bool
+	strBase, addrBase        uint64
+	rnglistsBase, rangesBase uint64
+	loclistsBase             uint64
+	low                      uint64
+	hasLow                   bool
+	dwoName                  string
+	dwoID                    uint64
+	gcc                      int // GNU compiler's major version, 0 for others
+	llvm                     bool
+}
+
+func parseUnitHeader(d *data, s section, sec []byte, off uint64) (*unit, error) {
+	c := cursorAt(sec, off)
+	u := &unit{d: d, sec: s, off: off, f: format{addrSize: 8}, kind: utCompile}
+	n, is64 := c.initialLength()
+	u.f.is64 = is64
+	start := uint64(c.off)
+	if c.bad || n > uint64(len(sec))-start {
+		return nil, fmt.Errorf("the unit at %#x of %s is longer than the section", off, sectionNames[s])
+	}
+	u.end = start + n
+	u.b = sec[:u.end]
+	c.b = u.b
+	u.f.version = c.u16()
+	switch {
+	case u.f.version >= 2 && u.f.version <= 4:
+		u.abbrevOff = c.offset(is64)
+		u.f.addrSize = c.u8()
+		if s == secTypes {
+			u.kind = utType
+		}
+	case u.f.version == 5:
+		u.kind = c.u8()
+		u.f.addrSize = c.u8()
+		u.abbrevOff = c.offset(is64)
+	default:
+		return u, nil
+	}
+	switch u.kind {
+	case utSkeleton, utSplitCompile:
+		u.sig = c.u64()
+	case utType, utSplitType:
+		u.sig = c.u64()
+		u.typ = c.offset(is64)
+	}
+	if c.bad || (u.f.addrSize != 8 && u.f.addrSize != 4) {
+		return u, nil
+	}
+	u.root = uint64(c.off)
+	return u, nil
+}
+
+func (u *unit) abbrevTable() *abbrevTable {
+	u.abOnce.Do(func() { u.abs = u.d.abbrevTable(u.abbrevOff, u.f) })
+	return u.abs
+}
+
+// head reads the root entry.
+func (u *unit) head() *unitHead {
+	u.headOnce.Do(u.readHead)
+	return &u.hd
+}
+
+func (u *unit) readHead() {
+	h := &u.hd
+	if u.skel != nil { // what the skeleton says holds for the split unit
+		s := u.skel.head()
+		h.addrBase, h.low, h.hasLow, h.compDir = s.addrBase, s.low, s.hasLow, s.compDir
+		if u.f.version < 5 {
+			h.rangesBase = s.rangesBase
+		}
+	}
+	if u.f.version >= 5 { // defaults of split units: right after the section's header
+		n := uint64(8)
+		if u.f.is64 {
+			n = 16
+		}
+		h.strBase = n
+		if u.d.dwo {
+			h.rnglistsBase, h.loclistsBase = n+4, n+4
+		} else {
+			h.addrBase = n
+		}
+	}
+	root, ok := u.dieAt(u.root)
+	if !ok {
+		return
+	}
+	h.tag = root.ab.tag
+	vals := map[uint16]val{}
+	root.each(func(at uint16, v val) { vals[at] = v })
+	for at, p := range map[uint16]*uint64{atStrOffsetsBase: &h.strBase, atAddrBase: &h.addrBase,
+		atGNUAddrBase: &h.addrBase, atRnglistsBase: &h.rnglistsBase, atGNURangesBase: &h.rangesBase,
+		atLoclistsBase: &h.loclistsBase, atLanguage: &h.lang, atGNUDwoID: &h.dwoID} {
+		if v, ok := vals[at]; ok {
+			*p = v.n
+		}
+	}
+	if u.kind == utSkeleton || u.kind == utSplitCompile {
+		h.dwoID = u.sig
+	}
+	if v, ok := vals[atStmtList]; ok {
+		h.stmtList, h.hasStmt = v.n, true
+	}
+	// The strings and addresses need the bases above; headOnce is still held, so
+	// they are resolved against h directly.
+	for at, p := range map[uint16]*string{atName: &h.name, atCompDir: &h.compDir,
+		atProducer: &h.producer, atDwoName: &h.dwoName, atGNUDwoName: &h.dwoName} {
+		if v, ok := vals[at]; ok {
+			*p = string(u.headStr(h, v))
+		}
+	}
+	if v, ok := vals[atLowPC]; ok {
+		h.low, h.hasLow = u.headAddr(h, v)
+	}
+	h.gcc, h.llvm = producerOf(h.producer)
+}
+
+// headStr is val.str while head() is still running.
+func (u *unit) headStr(h *unitHead, v val) []byte {
+	switch v.form {
+	case formStrx, formStrx1, formStrx2, formStrx3, formStrx4, formGNUStrx:
+		size := uint64(4)
+		if u.f.is64 {
+			size = 8
+		}
+		c := cursorAt(u.d.sec(secStrOffsets), h.strBase+min(v.n, 1<<32)*size)
+		return strAt(u.d.sec(secStr), c.offset(u.f.is64))
+	}
+	return v.strBytes()
+}
+
+func (u *unit) headAddr(h *unitHead, v val) (uint64, bool) {
+	if v.form == formAddr {
+		return v.n, true
+	}
+	d := u.d
+	if u.skel != nil {
+		d = u.skel.d
+	}
+	c := cursorAt(d.sec(secAddr), h.addrBase+min(v.n, 1<<32)*uint64(u.f.addrSize))
+	a := c.uint(int(u.f.addrSize))
+	return a, !c.bad
+}
+
+// producerOf recognises the compiler: GCC's major version from "GNU C17 12.2.0
+// -O2", and LLVM. GDB's choice of breakpoint addresses depends on these.
+func producerOf(p string) (gcc int, llvm bool) {
+	if strings.Contains(p, "clang") || strings.Contains(p, " F90 Flang ") || strings.Contains(p, "LLVM") {
+		llvm = strings.HasPrefix(p, "clang ") || strings.Contains(p, " clang ")
+		return 0, llvm
+	}
+	rest, ok := strings.CutPrefix(p, "GNU ")
+	if !ok {
+		return 0, false
+	}
+	if i := strings.IndexByte(rest, ' '); i >= 0 {
+		rest = rest[i+1:]
+	}
+	num, _, ok := strings.Cut(rest, ".")
+	if !ok {
+		return 0, false
+	}
+	gcc, _ = strconv.Atoi(num)
+	return gcc, false
+}
+
+// isC tells whether the unit is C: names have no scopes there.
+func (u *unit) isC() bool {
+	switch u.head().lang {
+	case langC89, langC, langC99, langC11, langC17, langC23, langAssembler:
+		return true
+	}
+	return false
+}
+
+// whole is the unit to look for entries in: the split unit of a skeleton.
+func (u *unit) whole() *unit {
+	if h := u.head(); h.dwoName != "" && u.skel == nil {
+		u.splitOnce.Do(func() { u.split = u.d.m.openSplit(u) })
+		if u.split != nil {
+			return u.split
+		}
+	}
+	return u
+}
+
+// lineUnit is the unit whose DW_AT_stmt_list counts: split units use their skeleton's.
+func (u *unit) lineUnit() *unit {
+	if u.skel != nil {
+		return u.skel
+	}
+	return u
+}

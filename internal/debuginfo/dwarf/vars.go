@@ -1,0 +1,123 @@
+package dwarf
+
+import (
+	"github.com/jalon-trace/jalon/internal/ctype"
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+)
+
+// variable makes the Variable of an entry as it is at the scope's pc.
+func (s *scope) variable(d die) *debuginfo.Variable {
+	v := &debuginfo.Variable{Name: d.name(), Type: s.m.typeOf(d)}
+	v.File, v.Line = d.declared()
+	v.Loc = s.location(d, v.Type)
+	return v
+}
+
+// location finds where the value is at pc: its location, or its constant.
+func (s *scope) location(d die, t *ctype.Type) debuginfo.Location {
+	if v, ok := d.deep(atLocation); ok {
+		return s.located(v)
+	}
+	if v, ok := d.deep(atConstValue); ok {
+		return constant(v, t)
+	}
+	return debuginfo.Location{Unavailable: "optimised out"}
+}
+
+func (s *scope) located(v val) debuginfo.Location {
+	if v.isBlock() {
+		return s.expression(v, v.b, nil)
+	}
+	if !v.isSecOffset() {
+		return debuginfo.Location{Unavailable: "its location has a form that is not known"}
+	}
+	expr, ok, elsewhere := pickLoc(v.u.locList(v), s.pc)
+	if !ok {
+		return debuginfo.Location{Unavailable: "optimised out here", Elsewhere: elsewhere}
+	}
+	return s.expression(v, expr, elsewhere)
+}
+
+func (s *scope) expression(v val, expr []byte, elsewhere []debuginfo.Range) debuginfo.Location {
+	if len(expr) == 0 {
+		return debuginfo.Location{Unavailable: "optimised out here", Elsewhere: elsewhere}
+	}
+	pieces, why := s.env(v.u).translate(expr)
+	if why != "" {
+		return debuginfo.Location{Unavailable: why, Elsewhere: elsewhere}
+	}
+	return debuginfo.Location{Pieces: pieces}
+}
+
+func (s *scope) env(u *unit) *exprEnv {
+	return &exprEnv{u: u, addrSize: int(u.f.addrSize), is64: u.f.is64, cfa: s.cfa, frameBase: s.frameBase,
+		atEntry: s.f != nil && s.pc == s.f.entry()}
+}
+
+// frameBase computes DW_AT_frame_base of the concrete function as an expression.
+func (s *scope) frameBase() ([]debuginfo.Op, string) {
+	if !s.based {
+		s.based = true
+		s.base, s.why = s.readFrameBase()
+	}
+	return s.base, s.why
+}
+
+func (s *scope) readFrameBase() ([]debuginfo.Op, string) {
+	const missing = "its location is relative to a frame base that is not there"
+	if s.f == nil {
+		return nil, missing
+	}
+	v, ok := s.f.d.deep(atFrameBase)
+	if !ok {
+		return nil, missing
+	}
+	expr := v.b
+	if !v.isBlock() {
+		if expr, ok, _ = pickLoc(v.u.locList(v), s.pc); !ok {
+			return nil, "the frame base of its function is not known here"
+		}
+	}
+	env := s.env(v.u)
+	env.frameBase = nil // it cannot refer to itself
+	x := env.run(expr, nil)
+	switch {
+	case x.why != "":
+		return nil, x.why
+	case x.kind == kindRegister && x.reg <= 16:
+		return []debuginfo.Op{{Code: debuginfo.OpReg, Arg: int64(x.reg)}}, ""
+	case x.kind == kindMemory && len(x.ops) > 0 && len(x.pieces) == 0:
+		return x.ops, ""
+	}
+	return nil, "the frame base of its function is malformed"
+}
+
+// constant is DW_AT_const_value: a number, a block of bytes or a string.
+func constant(v val, t *ctype.Type) debuginfo.Location {
+	var b []byte
+	switch {
+	case v.isBlock():
+		b = append(b, v.b...)
+	case v.isString():
+		b = append(append(b, v.strBytes()...), 0)
+	case v.isConst():
+		size := t.Strip().Size
+		if size <= 0 || size > 16 {
+			size = 8
+		}
+		fill := byte(0)
+		if (v.form == formSdata || v.form == formImplicit) && v.int() < 0 {
+			fill = 0xff
+		}
+		for i := int64(0); i < size; i++ {
+			if i < 8 {
+				b = append(b, byte(v.n>>(8*i)))
+			} else {
+				b = append(b, fill)
+			}
+		}
+	default:
+		return debuginfo.Location{Unavailable: "its constant value has a form that is not known"}
+	}
+	return debuginfo.Location{Pieces: []debuginfo.Piece{{Kind: debuginfo.IsBytes, Bytes: b}}}
+}

@@ -1,0 +1,225 @@
+// Package elf reads x86-64 ELF files through a read-only memory map: segments,
+// sections (decompressed on demand), symbols, build-id, and the links to
+// separate debug files. It knows nothing of DWARF.
+//
+// Import rule: elf imports nothing of jalon.
+package elf
+
+import (
+	"bytes"
+	stdelf "debug/elf"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"sort"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// File is one open ELF file. Its slices stay valid until Close.
+type File struct {
+	Path    string
+	BuildID string // hexadecimal, "" when there is none
+	PIE     bool   // ET_DYN: a position-independent executable or a library
+
+	data     []byte
+	mapped   bool
+	elf      *stdelf.File
+	segments []Segment
+	sections map[string]*stdelf.Section
+
+	mu      sync.Mutex
+	unpack  map[string]unpacked
+	symOnce sync.Once
+	symErr  error
+	syms    symtab
+}
+
+type unpacked struct {
+	data []byte
+	err  error
+}
+
+// Segment is one PT_LOAD program header.
+type Segment struct {
+	Offset, Vaddr    uint64
+	Filesz, Memsz    uint64
+	Read, Write, Exe bool
+}
+
+// FormatError says why a file is not one that can be read here.
+type FormatError struct{ Path, Reason string }
+
+func (e *FormatError) Error() string { return e.Path + ": " + e.Reason }
+
+// Open maps the file at path. A file that is not 64-bit little-endian x86-64
+// ELF gives a *FormatError.
+func Open(path string) (*File, error) {
+	h, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("opening %s to read its symbols: %w", path, errors.Unwrap(err))
+	}
+	defer h.Close()
+	st, err := h.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("reading the size of %s: %w", path, err)
+	}
+	if !st.Mode().IsRegular() {
+		return nil, &FormatError{path, "not a regular file"}
+	}
+	if st.Size() == 0 {
+		return nil, &FormatError{path, "the file is empty, not an ELF file"}
+	}
+	data, err := unix.Mmap(int(h.Fd()), 0, int(st.Size()), unix.PROT_READ, unix.MAP_PRIVATE)
+	if err != nil {
+		return nil, fmt.Errorf("mapping %s into memory: %w", path, err)
+	}
+	f, err := New(path, data)
+	if err != nil {
+		unix.Munmap(data)
+		return nil, err
+	}
+	f.mapped = true
+	return f, nil
+}
+
+// New reads an ELF image from memory; path is used in messages only.
+func New(path string, data []byte) (*File, error) {
+	if err := checkHeader(path, data); err != nil {
+		return nil, err
+	}
+	e, err := stdelf.NewFile(bytes.NewReader(data))
+	if err != nil {
+		return nil, &FormatError{path, "damaged ELF file: " + err.Error()}
+	}
+	f := &File{Path: path, data: data, elf: e, PIE: e.Type == stdelf.ET_DYN,
+		sections: map[string]*stdelf.Section{}, unpack: map[string]unpacked{}}
+	for _, s := range e.Sections {
+		if _, dup := f.sections[s.Name]; !dup {
+			f.sections[s.Name] = s
+		}
+	}
+	for _, p := range e.Progs {
+		if p.Type == stdelf.PT_LOAD {
+			f.segments = append(f.segments, Segment{p.Off, p.Vaddr, p.Filesz, p.Memsz,
+				p.Flags&stdelf.PF_R != 0, p.Flags&stdelf.PF_W != 0, p.Flags&stdelf.PF_X != 0})
+		}
+	}
+	sort.SliceStable(f.segments, func(i, j int) bool { return f.segments[i].Vaddr < f.segments[j].Vaddr })
+	f.BuildID = hex.EncodeToString(f.note("GNU", 3))
+	return f, nil
+}
+
+func checkHeader(path string, d []byte) error {
+	switch {
+	case len(d) < 20 || string(d[:4]) != stdelf.ELFMAG:
+		return &FormatError{path, "not an ELF file"}
+	case d[stdelf.EI_CLASS] == byte(stdelf.ELFCLASS32):
+		return &FormatError{path, "a 32-bit ELF file; only 64-bit x86-64 programs can be traced"}
+	case d[stdelf.EI_CLASS] != byte(stdelf.ELFCLASS64):
+		return &FormatError{path, fmt.Sprintf("damaged ELF file: class %d", d[stdelf.EI_CLASS])}
+	case d[stdelf.EI_DATA] != byte(stdelf.ELFDATA2LSB):
+		return &FormatError{path, "a big-endian ELF file; only x86-64 programs can be traced"}
+	}
+	if m := stdelf.Machine(uint16(d[18]) | uint16(d[19])<<8); m != stdelf.EM_X86_64 {
+		return &FormatError{path, fmt.Sprintf("wrong architecture %v; only x86-64 programs can be traced", m)}
+	}
+	return nil
+}
+
+// Close unmaps the file. Slices obtained from it must not be used afterwards.
+func (f *File) Close() error {
+	if !f.mapped {
+		return nil
+	}
+	f.mapped = false
+	return unix.Munmap(f.data)
+}
+
+// Data is the whole file image.
+func (f *File) Data() []byte { return f.data }
+
+// Segments returns the loadable segments by ascending address.
+func (f *File) Segments() []Segment { return f.segments }
+
+// TLS returns the size and alignment of the thread-local segment.
+func (f *File) TLS() (memsz, align uint64, ok bool) {
+	for _, p := range f.elf.Progs {
+		if p.Type == stdelf.PT_TLS {
+			return p.Memsz, p.Align, true
+		}
+	}
+	return 0, 0, false
+}
+
+// Interp is the program interpreter, "" for static files and most libraries.
+func (f *File) Interp() string {
+	for _, p := range f.elf.Progs {
+		if p.Type == stdelf.PT_INTERP {
+			return cstring(slice(f.data, p.Off, p.Filesz))
+		}
+	}
+	return ""
+}
+
+// EhFrameHdr is the vaddr and content of the PT_GNU_EH_FRAME segment.
+func (f *File) EhFrameHdr() (vaddr uint64, data []byte) {
+	for _, p := range f.elf.Progs {
+		if p.Type == stdelf.PT_GNU_EH_FRAME {
+			return p.Vaddr, slice(f.data, p.Off, p.Filesz)
+		}
+	}
+	return 0, nil
+}
+
+// ReadVaddr returns up to n bytes of the file at vaddr: as many as are in the
+// same segment. nil when no segment's file part holds vaddr.
+func (f *File) ReadVaddr(vaddr uint64, n int) []byte {
+	for _, s := range f.segments {
+		if vaddr >= s.Vaddr && vaddr-s.Vaddr < s.Filesz && n > 0 {
+			off := vaddr - s.Vaddr
+			return slice(f.data, s.Offset+off, min(uint64(n), s.Filesz-off))
+		}
+	}
+	return nil
+}
+
+// IsCode tells whether vaddr lies in executable content: an executable section
+// if the file has section headers, else an executable segment.
+func (f *File) IsCode(vaddr uint64) bool {
+	found := false
+	for _, s := range f.elf.Sections {
+		if s.Flags&stdelf.SHF_EXECINSTR == 0 || s.Flags&stdelf.SHF_ALLOC == 0 {
+			continue
+		}
+		found = true
+		if vaddr >= s.Addr && vaddr-s.Addr < s.Size {
+			return true
+		}
+	}
+	if found {
+		return false
+	}
+	for _, s := range f.segments {
+		if s.Exe && vaddr >= s.Vaddr && vaddr-s.Vaddr < s.Filesz {
+			return true
+		}
+	}
+	return false
+}
+
+func slice(d []byte, off, n uint64) []byte {
+	if off > uint64(len(d)) {
+		return nil
+	}
+	return d[off : off+min(n, uint64(len(d))-off)]
+}
+
+func cstring(b []byte) string {
+	if i := bytes.IndexByte(b, 0); i >= 0 {
+		b = b[:i]
+	}
+	return string(b)
+}

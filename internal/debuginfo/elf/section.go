@@ -1,0 +1,169 @@
+package elf
+
+import (
+	"bytes"
+	"compress/zlib"
+	stdelf "debug/elf"
+	"encoding/binary"
+	"fmt"
+	"io"
+)
+
+// maxUnpack bounds the size of one decompressed section.
+const maxUnpack = 8 << 30
+
+// Section describes where a section is in memory.
+type Section struct {
+	Name         string
+	Vaddr, Size  uint64
+	Alloc, Exec  bool
+	NoBits       bool
+	Offset, Type uint64
+}
+
+// Sections returns the section headers in file order.
+func (f *File) Sections() []Section {
+	out := make([]Section, 0, len(f.elf.Sections))
+	for _, s := range f.elf.Sections {
+		out = append(out, describe(s))
+	}
+	return out
+}
+
+// Section returns the named section's header.
+func (f *File) Section(name string) (Section, bool) {
+	s, ok := f.sections[name]
+	if !ok {
+		return Section{}, false
+	}
+	return describe(s), true
+}
+
+func describe(s *stdelf.Section) Section {
+	return Section{Name: s.Name, Vaddr: s.Addr, Size: s.Size, Offset: s.Offset, Type: uint64(s.Type),
+		Alloc: s.Flags&stdelf.SHF_ALLOC != 0, Exec: s.Flags&stdelf.SHF_EXECINSTR != 0, NoBits: s.Type == stdelf.SHT_NOBITS}
+}
+
+// SectionAt names the allocated section that holds vaddr, "" for none.
+func (f *File) SectionAt(vaddr uint64) string {
+	for _, s := range f.elf.Sections {
+		if s.Flags&stdelf.SHF_ALLOC != 0 && s.Flags&stdelf.SHF_TLS == 0 && vaddr >= s.Addr && vaddr-s.Addr < s.Size {
+			return s.Name
+		}
+	}
+	return ""
+}
+
+// Bytes returns a section's content, decompressed. A section that is absent or
+// has no bits gives nil, nil. For ".debug_x" the old ".zdebug_x" is also tried.
+func (f *File) Bytes(name string) ([]byte, error) {
+	if s := f.sections[name]; s != nil {
+		if s.Type == stdelf.SHT_NOBITS {
+			return nil, nil
+		}
+		if s.Flags&stdelf.SHF_COMPRESSED == 0 {
+			return slice(f.data, s.Offset, s.FileSize), nil
+		}
+		return f.cached(name, func() ([]byte, error) { return inflate(s) })
+	}
+	if len(name) > 7 && name[:7] == ".debug_" {
+		if s := f.sections[".z"+name[1:]]; s != nil && s.Type != stdelf.SHT_NOBITS {
+			return f.cached(name, func() ([]byte, error) { return inflateOld(slice(f.data, s.Offset, s.FileSize)) })
+		}
+	}
+	return nil, nil
+}
+
+func (f *File) cached(name string, load func() ([]byte, error)) ([]byte, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	u, ok := f.unpack[name]
+	if !ok {
+		u.data, u.err = load()
+		if u.err != nil {
+			u.err = fmt.Errorf("decompressing section %s of %s: %w", name, f.Path, u.err)
+		}
+		f.unpack[name] = u
+	}
+	return u.data, u.err
+}
+
+// inflate handles SHF_COMPRESSED, zlib and zstd, through the standard library.
+func inflate(s *stdelf.Section) ([]byte, error) {
+	if s.Size > maxUnpack {
+		return nil, fmt.Errorf("unreasonable size %d", s.Size)
+	}
+	return readSized(s.Open(), s.Size, s.FileSize)
+}
+
+// inflateOld handles ".zdebug_*": "ZLIB", a big-endian size, a zlib stream.
+func inflateOld(b []byte) ([]byte, error) {
+	if len(b) < 12 || string(b[:4]) != "ZLIB" {
+		return nil, fmt.Errorf("no ZLIB header")
+	}
+	size := binary.BigEndian.Uint64(b[4:12])
+	if size > maxUnpack {
+		return nil, fmt.Errorf("unreasonable size %d", size)
+	}
+	r, err := zlib.NewReader(bytes.NewReader(b[12:]))
+	if err != nil {
+		return nil, err
+	}
+	return readSized(r, size, uint64(len(b)))
+}
+
+// readSized reads size bytes without trusting size before the data is there.
+func readSized(r io.Reader, size, packed uint64) ([]byte, error) {
+	var out bytes.Buffer
+	out.Grow(int(min(size, packed*16+4096)) + bytes.MinRead)
+	n, err := io.Copy(&out, io.LimitReader(r, int64(size)))
+	if err != nil {
+		return nil, err
+	}
+	if uint64(n) != size {
+		return nil, fmt.Errorf("%d bytes instead of %d", n, size)
+	}
+	return out.Bytes(), nil
+}
+
+// note returns the descriptor of the first note with that owner and type.
+func (f *File) note(owner string, typ uint32) []byte {
+	for _, p := range f.elf.Progs {
+		if p.Type == stdelf.PT_NOTE {
+			if d := findNote(slice(f.data, p.Off, p.Filesz), p.Align, owner, typ); d != nil {
+				return d
+			}
+		}
+	}
+	for _, s := range f.elf.Sections {
+		if s.Type == stdelf.SHT_NOTE {
+			if d := findNote(slice(f.data, s.Offset, s.FileSize), s.Addralign, owner, typ); d != nil {
+				return d
+			}
+		}
+	}
+	return nil
+}
+
+func findNote(b []byte, align uint64, owner string, typ uint32) []byte {
+	if align != 8 {
+		align = 4
+	}
+	up := func(n uint64) uint64 { return (n + align - 1) &^ (align - 1) }
+	for len(b) >= 12 {
+		ns, ds := uint64(binary.LittleEndian.Uint32(b)), uint64(binary.LittleEndian.Uint32(b[4:]))
+		t := binary.LittleEndian.Uint32(b[8:])
+		name := slice(b, 12, ns)
+		at := up(12 + ns)
+		desc := slice(b, at, ds)
+		if t == typ && cstring(name) == owner && uint64(len(desc)) == ds {
+			return desc
+		}
+		next := up(at + ds)
+		if next > uint64(len(b)) {
+			return nil
+		}
+		b = b[next:]
+	}
+	return nil
+}

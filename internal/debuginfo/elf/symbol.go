@@ -1,0 +1,290 @@
+package elf
+
+import (
+	"bytes"
+	stdelf "debug/elf"
+	"encoding/binary"
+	"fmt"
+	"sort"
+)
+
+// Symbol is a defined symbol of .symtab or .dynsym.
+type Symbol struct {
+	Name    string // raw linkage name, a version suffix ("@@GLIBC_2.2.5") removed
+	Value   uint64
+	Size    uint64
+	Func    bool // STT_FUNC or STT_GNU_IFUNC
+	IFunc   bool
+	Object  bool // STT_OBJECT or STT_COMMON
+	TLS     bool
+	Local   bool
+	Weak    bool
+	Section int
+}
+
+const symSize = 24
+
+// rawSym is a symbol whose name has not been made a string yet.
+type rawSym struct {
+	value, size uint64
+	name        uint32
+	info        uint8
+	dyn         bool
+	shndx       uint16
+}
+
+type symtab struct {
+	raw      []rawSym // .symtab, then .dynsym
+	str, dyn []byte
+	byAddr   []int32 // functions and untyped code symbols, by address; best name first
+}
+
+func (f *File) symbols() *symtab {
+	f.symOnce.Do(func() {
+		t := &f.syms
+		t.str = f.loadSyms(stdelf.SHT_SYMTAB, false)
+		t.dyn = f.loadSyms(stdelf.SHT_DYNSYM, true)
+	})
+	return &f.syms
+}
+
+// loadSyms appends the defined symbols of the table of that type.
+func (f *File) loadSyms(typ stdelf.SectionType, dyn bool) (str []byte) {
+	for _, s := range f.elf.Sections {
+		if s.Type != typ {
+			continue
+		}
+		if int(s.Link) < len(f.elf.Sections) {
+			if l := f.elf.Sections[s.Link]; l.Type != stdelf.SHT_NOBITS {
+				str = slice(f.data, l.Offset, l.FileSize)
+			}
+		}
+		b := slice(f.data, s.Offset, s.FileSize)
+		if f.syms.raw == nil {
+			f.syms.raw = make([]rawSym, 0, len(b)/symSize)
+		}
+		for ; len(b) >= symSize; b = b[symSize:] {
+			r := rawSym{name: binary.LittleEndian.Uint32(b), info: b[4], dyn: dyn,
+				shndx: binary.LittleEndian.Uint16(b[6:]),
+				value: binary.LittleEndian.Uint64(b[8:]), size: binary.LittleEndian.Uint64(b[16:])}
+			if r.shndx != 0 && r.name != 0 && keepType(r.info&15) {
+				f.syms.raw = append(f.syms.raw, r)
+			}
+		}
+		return str
+	}
+	return nil
+}
+
+func keepType(t uint8) bool {
+	switch stdelf.SymType(t) {
+	case stdelf.STT_SECTION, stdelf.STT_FILE:
+		return false
+	}
+	return true
+}
+
+func (t *symtab) nameBytes(r *rawSym) []byte {
+	s := t.str
+	if r.dyn {
+		s = t.dyn
+	}
+	if uint64(r.name) >= uint64(len(s)) {
+		return nil
+	}
+	s = s[r.name:]
+	if i := bytes.IndexByte(s, 0); i >= 0 {
+		s = s[:i]
+	}
+	if i := bytes.IndexByte(s, '@'); i > 0 {
+		s = s[:i]
+	}
+	return s
+}
+
+func (t *symtab) symbol(r *rawSym) Symbol {
+	typ, bind := stdelf.SymType(r.info&15), stdelf.SymBind(r.info>>4)
+	return Symbol{Name: string(t.nameBytes(r)), Value: r.value, Size: r.size, Section: int(r.shndx),
+		Func: typ == stdelf.STT_FUNC || typ == stdelf.STT_GNU_IFUNC, IFunc: typ == stdelf.STT_GNU_IFUNC,
+		Object: typ == stdelf.STT_OBJECT || typ == stdelf.STT_COMMON, TLS: typ == stdelf.STT_TLS,
+		Local: bind == stdelf.STB_LOCAL, Weak: bind == stdelf.STB_WEAK}
+}
+
+// HasSymtab tells whether the full symbol table is there (not stripped).
+func (f *File) HasSymtab() bool {
+	for _, s := range f.elf.Sections {
+		if s.Type == stdelf.SHT_SYMTAB {
+			return true
+		}
+	}
+	return false
+}
+
+// Lookup returns every defined symbol of that raw name.
+func (f *File) Lookup(name string) []Symbol {
+	t := f.symbols()
+	var out []Symbol
+	for i := range t.raw {
+		if r := &t.raw[i]; string(t.nameBytes(r)) == name {
+			s := t.symbol(r)
+			if !hasSame(out, s) {
+				out = append(out, s)
+			}
+		}
+	}
+	return out
+}
+
+func hasSame(l []Symbol, s Symbol) bool {
+	for _, o := range l {
+		if o.Value == s.Value && o.TLS == s.TLS {
+			return true
+		}
+	}
+	return false
+}
+
+// Each calls fn for every defined symbol until it returns false.
+func (f *File) Each(fn func(Symbol) bool) {
+	t := f.symbols()
+	for i := range t.raw {
+		if !fn(t.symbol(&t.raw[i])) {
+			return
+		}
+	}
+}
+
+// IsFunc tells whether the symbol names code: a function, or an untyped symbol
+// in an executable section (hand-written assembly).
+func (f *File) IsFunc(s Symbol) bool {
+	return s.Func || f.codeLabel(s.TLS || s.Object, s.Section)
+}
+
+func (f *File) codeLabel(data bool, shndx int) bool {
+	return !data && shndx > 0 && shndx < len(f.elf.Sections) &&
+		f.elf.Sections[shndx].Flags&stdelf.SHF_EXECINSTR != 0
+}
+
+func (f *File) codeIndex() []int32 {
+	t := f.symbols()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if t.byAddr != nil {
+		return t.byAddr
+	}
+	idx := make([]int32, 0, len(t.raw)/2)
+	for i := range t.raw {
+		r := &t.raw[i]
+		switch stdelf.SymType(r.info & 15) {
+		case stdelf.STT_FUNC, stdelf.STT_GNU_IFUNC:
+		case stdelf.STT_NOTYPE:
+			if !f.codeLabel(false, int(r.shndx)) {
+				continue
+			}
+		default:
+			continue
+		}
+		idx = append(idx, int32(i))
+	}
+	sort.Slice(idx, func(a, b int) bool {
+		x, y := &t.raw[idx[a]], &t.raw[idx[b]]
+		if x.value != y.value {
+			return x.value < y.value
+		}
+		return t.rank(x) < t.rank(y)
+	})
+	t.byAddr = idx
+	return idx
+}
+
+// rank orders several names of one address: functions first, global before weak
+// before local, sized before unsized.
+func (t *symtab) rank(r *rawSym) int {
+	n := 0
+	if stdelf.SymType(r.info&15) == stdelf.STT_NOTYPE {
+		n += 8
+	}
+	if r.size == 0 {
+		n += 4
+	}
+	switch stdelf.SymBind(r.info >> 4) {
+	case stdelf.STB_WEAK:
+		n++
+	case stdelf.STB_LOCAL:
+		n += 2
+	}
+	return n
+}
+
+// FuncAt finds the code symbol that holds vaddr. end is where its code ends: its
+// size, or, when it has none, the next symbol or the end of the section.
+func (f *File) FuncAt(vaddr uint64) (s Symbol, end uint64, ok bool) {
+	idx, t := f.codeIndex(), &f.syms
+	i := sort.Search(len(idx), func(i int) bool { return t.raw[idx[i]].value > vaddr })
+	next := f.sectionEnd(vaddr)
+	if i < len(idx) {
+		next = min(next, t.raw[idx[i]].value)
+	}
+	// Walk back over symbols that are nested in a larger one.
+	for n := 0; i > 0 && n < 64; n++ {
+		i--
+		base := t.raw[idx[i]].value
+		for i > 0 && t.raw[idx[i-1]].value == base {
+			i--
+		}
+		r := &t.raw[idx[i]]
+		if r.size == 0 {
+			if n == 0 && vaddr < next && f.sectionEnd(base) == f.sectionEnd(vaddr) {
+				return t.symbol(r), next, true
+			}
+			continue
+		}
+		if vaddr-base < r.size {
+			return t.symbol(r), base + r.size, true
+		}
+	}
+	return Symbol{}, 0, false
+}
+
+// NextFunc is the address of the first code symbol after vaddr, or the end of
+// vaddr's section.
+func (f *File) NextFunc(vaddr uint64) uint64 {
+	idx, t := f.codeIndex(), &f.syms
+	end := f.sectionEnd(vaddr)
+	i := sort.Search(len(idx), func(i int) bool { return t.raw[idx[i]].value > vaddr })
+	if i < len(idx) {
+		return min(end, t.raw[idx[i]].value)
+	}
+	return end
+}
+
+func (f *File) sectionEnd(vaddr uint64) uint64 {
+	for _, s := range f.elf.Sections {
+		if s.Flags&stdelf.SHF_ALLOC != 0 && vaddr >= s.Addr && vaddr-s.Addr < s.Size {
+			return s.Addr + s.Size
+		}
+	}
+	for _, s := range f.segments {
+		if vaddr >= s.Vaddr && vaddr-s.Vaddr < s.Memsz {
+			return s.Vaddr + s.Memsz
+		}
+	}
+	return vaddr
+}
+
+// Relative returns the addends of R_X86_64_RELATIVE relocations of [lo, hi) by
+// address: what a pointer there holds before the load bias is added.
+func (f *File) Relative(lo, hi uint64) (map[uint64]uint64, error) {
+	out := map[uint64]uint64{}
+	b, err := f.Bytes(".rela.dyn")
+	if err != nil {
+		return nil, fmt.Errorf("reading the relocations: %w", err)
+	}
+	for ; len(b) >= 24; b = b[24:] {
+		off := binary.LittleEndian.Uint64(b)
+		if off >= lo && off < hi && uint32(binary.LittleEndian.Uint64(b[8:])) == uint32(stdelf.R_X86_64_RELATIVE) {
+			out[off] = binary.LittleEndian.Uint64(b[16:])
+		}
+	}
+	return out, nil
+}
