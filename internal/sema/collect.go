@@ -102,7 +102,7 @@ func (c *checker) groupField(v *debuginfo.Variable, it lang.Collect) *plan {
 	var p *plan
 	b := c.try(func() {
 		p = c.field(c.variable(v, it.Span), it.Format)
-		if size := p.bytes(c); p.mode == asBytes && size > int64(c.in.AggregateLimit) {
+		if size := p.Type.Strip().Size; p.mode == asBytes && size > int64(c.in.AggregateLimit) {
 			p.unsupported(fmt.Sprintf("%d bytes: %s takes no more than %d of one variable; collect %s by name",
 				size, it.Text, c.in.AggregateLimit, v.Name))
 		}
@@ -194,7 +194,7 @@ func (c *checker) take(e expr, letter byte) *plan {
 			return c.takeText(e, ctype.ArrayOf(elem, -1), -1)
 		case letter == 0 && isChar(elem):
 			p := c.takeText(e, t, -1)
-			p.mode = asPointer
+			p.mode, p.Kind = asPointer, event.Fixed
 			return p
 		}
 	}
@@ -207,6 +207,7 @@ func plain(m mode, e expr, t *ctype.Type) *plan {
 
 func (c *checker) takeText(p expr, t *ctype.Type, limit int64) *plan {
 	pl := plain(asText, p, t)
+	pl.Kind = event.Counted
 	pl.limit = int64(c.in.StringLimit)
 	if limit >= 0 {
 		pl.limit = limit
@@ -217,6 +218,7 @@ func (c *checker) takeText(p expr, t *ctype.Type, limit int64) *plan {
 // takeRepeat takes at most as many elements as the limits allow.
 func (c *checker) takeRepeat(x *repeat) *plan {
 	p := plain(asRepeat, x, x.t)
+	p.Kind = event.Counted
 	p.limit = int64(c.in.RepeatLimit)
 	if isChar(x.x.Type()) {
 		p.limit = max(p.limit, int64(c.in.StringLimit))

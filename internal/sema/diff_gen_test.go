@@ -120,7 +120,7 @@ func (g *gen) intLeaf() string {
 	case 5:
 		return g.pick("'a'", "'\\n'", "'\\377'", "E1", "E5", "NM", "N7", "e", "n", "sizeof(int)", "sizeof ai", "sizeof st", "sizeof(struct in)", "sizeof(ai[0]+1l)")
 	case 6:
-		return g.object() + g.pick(".i", ".un.uc[3]", ".u", ".c", ".us", ".l", ".ul",  ".in.s", ".in.c", ".in.i", ".arr[1]", ".un.ui", ".un.uc[2]")
+		return g.object() + g.pick(".i", ".un.uc[3]", ".u", ".c", ".us", ".l", ".ul", ".in.s", ".in.c", ".in.i", ".arr[1]", ".un.ui", ".un.uc[2]")
 	case 7:
 		return "+" + g.object() + g.pick(".b3", ".b7", ".b32", ".b32s", ".b20", ".b31", ".bb", ".bc")
 	case 8:

@@ -47,7 +47,7 @@ func enumerator(t *ctype.Type, v int64, span lang.Span) expr {
 	et := ctype.IntT
 	if v != int64(int32(v)) {
 		et = ofSize(8, t.Strip().Signed || v < 0, false)
-		if t.Strip().Size == 4 {
+		if t.Strip().Size == 4 && v == int64(uint32(v)) {
 			et = ctype.UIntT
 		}
 	}
