@@ -1,0 +1,139 @@
+package format
+
+import (
+	"github.com/jalon-trace/jalon/internal/ctype"
+	"github.com/jalon-trace/jalon/internal/event"
+)
+
+// appendField prints a field's value, or why it has none, on one line.
+func (p *Printer) appendField(b []byte, ev *event.Event, v *event.Value) []byte {
+	f := v.Field
+	if v.Status != event.OK {
+		return appendStatus(b, v.Status, v.Addr, f.Reason)
+	}
+	letter := Fmt(f.FormatLetter)
+	switch f.Kind {
+	case event.Header:
+		return appendHeader(b, ev, f.Name)
+	case event.Counted:
+		return p.appendCounted(b, v, letter)
+	}
+	if f.Type == nil {
+		return append(b, "<error type>"...)
+	}
+	if v.Str == nil {
+		return p.Append(b, f.Type, v.Data, letter)
+	}
+	if letter != 's' {
+		b = p.Append(b, f.Type, v.Data, letter)
+		if letter != 0 || isZero(v.Data) {
+			return b
+		}
+		b = append(b, ' ')
+	}
+	if v.Str.Status != event.OK {
+		return appendStatus(b, v.Str.Status, v.Str.Addr, "")
+	}
+	return p.str(b, stringChars(f.Type), v.Str.Data, stringEnd(v.Str.Truncated))
+}
+
+// appendStatus prints <unreadable address 0x10>. What is optimised out has many
+// reasons; the short word serves here.
+func appendStatus(b []byte, s event.Status, addr uint64, reason string) []byte {
+	b = append(b, '<')
+	if s == event.OptimisedOut {
+		reason = ""
+	}
+	b = append(b, event.Explain(s, addr, reason)...)
+	return append(b, '>')
+}
+
+func stringEnd(truncated bool) ending {
+	if truncated {
+		return cutOff
+	}
+	return endOfString
+}
+
+// stringChars finds the character type of a string: the elements of t, or t itself.
+func stringChars(t *ctype.Type) charset {
+	if t != nil {
+		if s := t.Strip(); s.Elem != nil {
+			t = s.Elem
+		}
+		if c := textual(t, 's'); c.width > 0 {
+			return c
+		}
+	}
+	return charset{width: 1}
+}
+
+// countedElem tells what a Counted slot holds: the elements of an array (p@n),
+// or, when nil, a string.
+func countedElem(f *event.Field) *ctype.Type {
+	if f.Type == nil {
+		return nil
+	}
+	switch s := f.Type.Strip(); s.Kind {
+	case ctype.Array:
+		return s.Elem
+	case ctype.Pointer, ctype.Reference, ctype.Void, ctype.Invalid, ctype.Func:
+		return nil
+	default:
+		return f.Type
+	}
+}
+
+// appendCounted prints the array of p@n, or a string.
+func (p *Printer) appendCounted(b []byte, v *event.Value, letter Fmt) []byte {
+	elem := countedElem(v.Field)
+	if elem == nil {
+		return p.str(b, stringChars(v.Field.Type), v.Data, stringEnd(v.Truncated))
+	}
+	size := elem.Strip().Size
+	if size <= 0 {
+		return append(b, "<error type>"...)
+	}
+	n := int64(len(v.Data)) / size
+	if text := textual(elem, letter); text.width > 0 {
+		end := endOfArray
+		if v.Truncated {
+			end = cutOff
+		}
+		return p.str(b, text, v.Data[:n*size], end)
+	}
+	if n == 0 {
+		b = append(b, '{', '}')
+	} else {
+		b = p.elements(b, elem, item{data: v.Data}, n, size, letter)
+	}
+	if v.Truncated {
+		b = append(b[:len(b)-1], "...}"...)
+	}
+	return b
+}
+
+// headerValue is a value of the record itself: a number, or a string for $comm.
+func headerValue(ev *event.Event, name string) (n int64, s string, isString bool) {
+	switch name {
+	case "$cpu":
+		return int64(ev.CPU), "", false
+	case "$pid":
+		return int64(ev.Pid), "", false
+	case "$tid":
+		return int64(ev.Tid), "", false
+	case "$time":
+		return ev.TimeNS, "", false
+	case "$comm":
+		return 0, ev.Comm, true
+	}
+	return 0, "", true
+}
+
+func appendHeader(b []byte, ev *event.Event, name string) []byte {
+	n, s, isString := headerValue(ev, name)
+	if isString {
+		return (&Printer{}).str(b, charset{width: 1}, []byte(s), endOfString)
+	}
+	return appendInt(b, n)
+}

@@ -1,0 +1,258 @@
+package format
+
+import (
+	"math"
+	"math/big"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/jalon-trace/jalon/internal/ctype"
+)
+
+// appendJSON writes a value; see JSON for what becomes what. asText is /s.
+func appendJSON(b []byte, t *ctype.Type, data []byte, asText bool, depth int) []byte {
+	s := t.Strip()
+	if depth > maxDepth {
+		return append(b, "null"...)
+	}
+	switch s.Kind {
+	case ctype.Struct, ctype.Union:
+		if s.Incomplete {
+			return append(b, "null"...)
+		}
+		b = append(b, '{')
+		b = jsonMembers(b, s, data, asText, depth)
+		return append(b, '}')
+	case ctype.Array:
+		if s.Elem == nil {
+			return append(b, "null"...)
+		}
+		size := s.Elem.Strip().Size
+		if s.Count <= 0 || size <= 0 {
+			return append(b, '[', ']')
+		}
+		return jsonArray(b, s.Elem, data, min(s.Count, int64(len(data))/size), size, asText && !s.Vector, depth)
+	case ctype.Complex:
+		return jsonComplex(b, s, data)
+	case ctype.Func:
+		if len(data) >= 8 {
+			return jsonPointer(b, word(data))
+		}
+		return append(b, "null"...)
+	}
+	if s.Size <= 0 || int64(len(data)) < s.Size {
+		return append(b, "null"...)
+	}
+	data = data[:s.Size]
+	switch s.Kind {
+	case ctype.Bool:
+		switch word(data) {
+		case 0:
+			return append(b, "false"...)
+		case 1:
+			return append(b, "true"...)
+		}
+		return appendDecimal(b, data, false)
+	case ctype.Char, ctype.Int:
+		return appendDecimal(b, data, s.Signed)
+	case ctype.Enum:
+		return jsonEnum(b, s, data)
+	case ctype.Float:
+		return jsonFloat(b, s, data)
+	case ctype.Pointer, ctype.Reference:
+		return jsonPointer(b, word(data))
+	}
+	return append(b, "null"...)
+}
+
+// jsonMembers writes the members of a struct; those of anonymous members are
+// written beside the others, as C names them.
+func jsonMembers(b []byte, s *ctype.Type, data []byte, asText bool, depth int) []byte {
+	if depth > maxDepth {
+		return b
+	}
+	fields := s.Fields()
+	for i := range fields {
+		m := &fields[i]
+		it := member(item{data: data}, m)
+		name := m.Name
+		if m.Base {
+			name = m.Type.Strip().Name
+		}
+		if name == "" {
+			if in := m.Type.Strip(); in.Kind == ctype.Struct || in.Kind == ctype.Union {
+				b = jsonMembers(b, in, it.data, asText, depth+1)
+			}
+			continue
+		}
+		b = append(appendString(comma(b), name), ':')
+		b = appendJSON(b, m.Type, it.data, asText, depth+1)
+	}
+	return b
+}
+
+func jsonArray(b []byte, elem *ctype.Type, data []byte, n, size int64, asText bool, depth int) []byte {
+	if c := jsonText(elem, asText); c.width > 0 {
+		data = data[:n*size]
+		for len(data) > 0 && isZero(data[len(data)-c.width:]) {
+			data = data[:len(data)-c.width]
+		}
+		return appendChars(b, c, data)
+	}
+	b = append(b, '[')
+	for i := range n {
+		b = appendJSON(comma(b), elem, data[i*size:(i+1)*size], asText, depth+1)
+	}
+	return append(b, ']')
+}
+
+// jsonText tells whether arrays of a type are text: char (not signed char or
+// unsigned char, which mean bytes) and wide characters; with /s all that GDB
+// shows as text.
+func jsonText(elem *ctype.Type, asText bool) charset {
+	c := textual(elem, 0)
+	if s := elem.Strip(); c.width == 1 && !asText && s.Name != "char" {
+		return charset{}
+	}
+	return c
+}
+
+func jsonComplex(b []byte, s *ctype.Type, data []byte) []byte {
+	part := &ctype.Type{Kind: ctype.Float, Name: s.Name, Size: s.Size / 2}
+	re := item{data: data}.part(0, part.Size)
+	im := item{data: data}.part(part.Size, part.Size)
+	b = appendJSON(append(b, `{"re":`...), part, re.data, false, 0)
+	b = appendJSON(append(b, `,"im":`...), part, im.data, false, 0)
+	return append(b, '}')
+}
+
+// jsonEnum writes the name, the names of flags, or the number.
+func jsonEnum(b []byte, s *ctype.Type, data []byte) []byte {
+	start := len(b)
+	b = appendEnum(append(b, '"'), s, data)
+	text := b[start+1:]
+	switch {
+	case text[0] == '(' && !containsUnknown(text):
+		names := string(text[1 : len(text)-1])
+		return appendString(b[:start], names)
+	case text[0] == '(' || text[0] == '-' || text[0] >= '0' && text[0] <= '9':
+		return appendDecimal(b[:start], data, s.Signed)
+	}
+	name := string(text)
+	return appendString(b[:start], name)
+}
+
+// containsUnknown looks for the "unknown: 0x8" of appendEnum: no name has a colon and a space.
+func containsUnknown(text []byte) bool {
+	for i := 0; i+1 < len(text); i++ {
+		if text[i] == ':' && text[i+1] == ' ' {
+			return true
+		}
+	}
+	return false
+}
+
+func jsonFloat(b []byte, s *ctype.Type, data []byte) []byte {
+	switch len(data) {
+	case 4:
+		if f := math.Float32frombits(uint32(word(data))); f-f == 0 {
+			return strconv.AppendFloat(b, float64(f), 'g', -1, 32)
+		}
+	case 8:
+		if f := math.Float64frombits(word(data)); f-f == 0 {
+			return strconv.AppendFloat(b, f, 'g', -1, 64)
+		}
+	}
+	v := decodeFloat(s, data)
+	switch {
+	case v.class == notANumber:
+		return append(b, `"NaN"`...)
+	case v.class == infinite && v.neg:
+		return append(b, `"-Infinity"`...)
+	case v.class == infinite:
+		return append(b, `"Infinity"`...)
+	}
+	prec := uint(v.form.man + 1)
+	if v.form.explicit {
+		prec--
+	}
+	return new(big.Float).SetPrec(prec).Set(v.big()).Append(b, 'g', -1)
+}
+
+// appendChars writes characters of any width as a JSON string. Units that are
+// no characters are kept: bytes as \udcBB, halves of surrogate pairs as they
+// are, other numbers as \x{...}.
+func appendChars(b []byte, c charset, data []byte) []byte {
+	if c.width == 1 {
+		return appendString(b, data)
+	}
+	b = append(b, '"')
+	for len(data) > 0 {
+		u := c.next(data)
+		switch v := word(u.raw); {
+		case u.kind == validUnit:
+			b = appendRune(b, u.r)
+		case v <= 0xffff:
+			b = appendEscape(b, uint16(v))
+		default:
+			b = append(strconv.AppendUint(append(b, `\\x{`...), v, 16), '}')
+		}
+		data = data[len(u.raw):]
+	}
+	return append(b, '"')
+}
+
+func appendRune(b []byte, r rune) []byte {
+	if r < utf8.RuneSelf {
+		return appendASCII(b, byte(r))
+	}
+	return utf8.AppendRune(b, r)
+}
+
+func appendEscape(b []byte, v uint16) []byte {
+	return append(b, '\\', 'u', hexDigits[v>>12], hexDigits[v>>8&15], hexDigits[v>>4&15], hexDigits[v&15])
+}
+
+func appendASCII(b []byte, c byte) []byte {
+	switch {
+	case c == '"' || c == '\\':
+		return append(b, '\\', c)
+	case c >= ' ':
+		return append(b, c)
+	case c == '\n':
+		return append(b, '\\', 'n')
+	case c == '\t':
+		return append(b, '\\', 't')
+	case c == '\r':
+		return append(b, '\\', 'r')
+	}
+	return appendEscape(b, uint16(c))
+}
+
+// appendString writes a JSON string; a byte B outside of valid UTF-8 becomes \udcBB.
+func appendString[S string | []byte](b []byte, s S) []byte {
+	b = append(b, '"')
+	start := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= ' ' && c < utf8.RuneSelf && c != '"' && c != '\\' {
+			i++
+			continue
+		}
+		if c < utf8.RuneSelf {
+			b = appendASCII(append(b, s[start:i]...), c)
+			i++
+			start = i
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(string(s[i:min(i+utf8.UTFMax, len(s))]))
+		if r != utf8.RuneError || n > 1 {
+			i += n
+			continue
+		}
+		b = appendEscape(append(b, s[start:i]...), 0xdc00|uint16(c))
+		i++
+		start = i
+	}
+	return append(append(b, s[start:]...), '"')
+}

@@ -1,0 +1,91 @@
+package format
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+
+	"github.com/jalon-trace/jalon/internal/event"
+)
+
+// Sink takes the events of a trace, in order of time, and its summary at the
+// end. What it writes may stay in a buffer until Flush.
+type Sink interface {
+	Event(*event.Event) error
+	Summary(*event.Summary) error
+	Flush() error
+}
+
+// Frame is one function of a stack trace.
+type Frame struct {
+	PC       uint64
+	Function string // "" when unknown
+	Offset   uint64 // of PC from the function's start
+	File     string // "" when unknown
+	Line     int
+	Module   string // file of the code, "" when unknown
+	Inlined  bool   // the next frame has the same PC
+}
+
+// Unwinder makes frames of a field of kind Stack, innermost first: v.Data holds
+// the registers, v.Stack the copy of the stack.
+type Unwinder func(ev *event.Event, v *event.Value) []Frame
+
+// regNames are the names of the 18 words of a Regs slot, GDB's order.
+var regNames = [18]string{
+	"rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp",
+	"r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "rip", "eflags",
+}
+
+const (
+	regRBP    = 6
+	regRSP    = 7
+	regRIP    = 16
+	regEFlags = 17
+)
+
+func register(data []byte, i int) uint64 {
+	return binary.LittleEndian.Uint64(data[8*i:])
+}
+
+// frames unwinds, or gives at least the innermost frame.
+func frames(unwind Unwinder, p *Printer, ev *event.Event, v *event.Value) []Frame {
+	if unwind != nil {
+		if list := unwind(ev, v); len(list) > 0 {
+			return list
+		}
+	}
+	f := Frame{PC: register(v.Data, regRIP), Function: ev.Schema.Function, File: ev.Schema.File, Line: ev.Schema.Line}
+	if f.PC != ev.Schema.PC && p.Symbol != nil {
+		f = Frame{PC: f.PC, Function: p.Symbol(f.PC)}
+	}
+	return []Frame{f}
+}
+
+// output collects lines and writes them in large pieces.
+type output struct {
+	w   io.Writer
+	buf []byte
+}
+
+const outputSize = 64 << 10
+
+func (o *output) room() error {
+	if len(o.buf) < outputSize {
+		return nil
+	}
+	return o.Flush()
+}
+
+// Flush writes what is in the buffer.
+func (o *output) Flush() error {
+	if len(o.buf) == 0 {
+		return nil
+	}
+	_, err := o.w.Write(o.buf)
+	o.buf = o.buf[:0]
+	if err != nil {
+		return fmt.Errorf("writing the events: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,158 @@
+package format
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jalon-trace/jalon/internal/event"
+)
+
+// Summary writes a table of the sites and what the traced program saw of jalon.
+func (t *Text) Summary(s *event.Summary) error {
+	t.buf = append(t.buf, SummaryText(s)...)
+	return t.room()
+}
+
+// SummaryText is the summary as Text writes it.
+func SummaryText(s *event.Summary) string {
+	rows := [][]string{{"place", "hits", "recorded", "false", "faults", "lost"}}
+	same := map[string]int{}
+	for i := range s.Sites {
+		same[s.Sites[i].Schema.Place]++
+	}
+	num := func(n uint64) string { return strconv.FormatUint(n, 10) }
+	for i := range s.Sites {
+		site := &s.Sites[i]
+		place := site.Schema.Place
+		if same[place] > 1 {
+			place += fmt.Sprintf(" (%#x)", site.Schema.PC)
+		}
+		row := []string{place, num(site.Hits()), num(site.Recorded), num(site.False), num(site.Faults), num(site.Lost)}
+		rows = append(rows, row)
+	}
+	b := table(rows)
+	for _, n := range []struct {
+		count     uint64
+		one, many string
+	}{
+		{s.Torn, "record was cut short when its thread was killed", "records were cut short when their threads were killed"},
+		{s.Corrupt, "time the program overwrote a buffer; what it held is lost", "times the program overwrote a buffer; what it held is lost"},
+		{s.Late, "event is shown after a younger one", "events are shown after younger ones"},
+	} {
+		switch n.count {
+		case 0:
+		case 1:
+			b = append(b, "1 "+n.one+"\n"...)
+		default:
+			b = append(b, num(n.count)+" "+n.many+"\n"...)
+		}
+	}
+	if line := lastLine(s); line != "" {
+		start := len(b)
+		b = endLine(append(b, line...), start)
+	}
+	return string(b)
+}
+
+// lastLine: "stopped 2 times for 1.2 ms in all (0.7 ms at most); traced for 3.2 s; exited with status 0".
+func lastLine(s *event.Summary) string {
+	var parts []string
+	switch s.Pauses {
+	case 0:
+	case 1:
+		parts = append(parts, "stopped once for "+duration(s.Pause))
+	default:
+		parts = append(parts, fmt.Sprintf("stopped %d times for %s in all (%s at most)", s.Pauses, duration(s.Pause), duration(s.LongestPause)))
+	}
+	if s.Duration > 0 {
+		parts = append(parts, "traced for "+duration(s.Duration))
+	}
+	if s.Outcome != "" {
+		parts = append(parts, s.Outcome)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// duration has three significant digits.
+func duration(d time.Duration) string {
+	for _, u := range []struct {
+		unit time.Duration
+		name string
+	}{{time.Second, "s"}, {time.Millisecond, "ms"}, {time.Microsecond, "µs"}} {
+		if d >= u.unit {
+			v := float64(d) / float64(u.unit)
+			prec := 2
+			for limit := 10.0; v >= limit && prec > 0; limit *= 10 {
+				prec--
+			}
+			return strconv.FormatFloat(v, 'f', prec, 64) + " " + u.name
+		}
+	}
+	return strconv.FormatInt(int64(d), 10) + " ns"
+}
+
+// table aligns columns: the first to the left, numbers to the right.
+func table(rows [][]string) []byte {
+	width := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			width[i] = max(width[i], len(cell))
+		}
+	}
+	var b []byte
+	for _, row := range rows {
+		start := len(b)
+		for i, cell := range row {
+			gap := strings.Repeat(" ", width[i]-len(cell))
+			switch i {
+			case 0:
+				b = append(b, cell+gap...)
+			default:
+				b = append(b, "  "+gap+cell...)
+			}
+		}
+		b = endLine(b, start)
+	}
+	return b
+}
+
+// Summary writes a last line {"summary":{"sites":[{"place":..,"function":..,
+// "pc":"0x..","hits":..,"recorded":..,"false":..,"faults":..,"lost":..}],
+// "torn":..,"corrupt":..,"late":..,"pauses":..,"pause_ns":..,
+// "longest_pause_ns":..,"duration_ns":..,"outcome":".."}}.
+func (j *JSON) Summary(s *event.Summary) error {
+	b := append(j.buf, `{"summary":{"sites":[`...)
+	num := func(key string, n uint64) {
+		b = append(comma(b), '"')
+		b = append(append(b, key...), '"', ':')
+		b = strconv.AppendUint(b, n, 10)
+	}
+	for i := range s.Sites {
+		site := &s.Sites[i]
+		b = appendString(append(comma(b), `{"place":`...), site.Schema.Place)
+		b = appendString(append(b, `,"function":`...), site.Schema.Function)
+		b = jsonPointer(append(b, `,"pc":`...), site.Schema.PC)
+		if site.Tactic != "" {
+			b = appendString(append(b, `,"tactic":`...), site.Tactic)
+		}
+		num("hits", site.Hits())
+		num("recorded", site.Recorded)
+		num("false", site.False)
+		num("faults", site.Faults)
+		num("lost", site.Lost)
+		b = append(b, '}')
+	}
+	b = append(b, ']')
+	num("torn", s.Torn)
+	num("corrupt", s.Corrupt)
+	num("late", s.Late)
+	num("pauses", uint64(s.Pauses))
+	num("pause_ns", uint64(s.Pause))
+	num("longest_pause_ns", uint64(s.LongestPause))
+	num("duration_ns", uint64(s.Duration))
+	b = appendString(append(b, `,"outcome":`...), s.Outcome)
+	j.buf = append(b, '}', '}', '\n')
+	return j.room()
+}

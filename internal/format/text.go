@@ -1,0 +1,283 @@
+package format
+
+import (
+	"io"
+	"math/bits"
+	"strconv"
+	"time"
+
+	"github.com/jalon-trace/jalon/internal/event"
+)
+
+// TimeStyle says how Text shows the time of an event.
+type TimeStyle uint8
+
+// The styles.
+const (
+	WallTime     TimeStyle = iota // 15:04:05.123456789, local time
+	SinceStart                    // seconds since TextOptions.Start
+	MonotoneTime                  // seconds of CLOCK_MONOTONIC
+)
+
+// TextOptions says how Text shows events. The zero value is ready for use.
+type TextOptions struct {
+	Printer Printer
+	Unwind  Unwinder // frames for $bt; nil shows the innermost only
+	Time    TimeStyle
+	// WallOffset is added to CLOCK_MONOTONIC nanoseconds for the wall clock
+	// (event.Clock.WallOffset); Zone is its zone, nil: local.
+	WallOffset int64
+	Zone       *time.Location
+	Start      int64 // CLOCK_MONOTONIC of second 0; 0: the first event
+}
+
+// Text writes an event as one line, $regs and $bt as further, indented lines.
+type Text struct {
+	output
+	o          TextOptions
+	commWidth  int
+	placeWidth int
+	second     int64 // that clock has
+	clock      [8]byte
+}
+
+// NewText returns a Text that writes to w.
+func NewText(w io.Writer, o TextOptions) *Text {
+	return &Text{output: output{w: w}, o: o, commWidth: 12, placeWidth: 8, second: -1}
+}
+
+// maxColumn bounds what one long name can do to all lines.
+const maxColumn = 40
+
+// Event writes the lines of an event.
+func (t *Text) Event(ev *event.Event) error {
+	b := t.buf
+	start := len(b)
+	b = t.time(b, ev.TimeNS)
+	b = append(b, " ["...)
+	b = appendPadded(b, ev.CPU, 3)
+	b = append(b, "] "...)
+
+	from := len(b)
+	b = append(b, ev.Comm...)
+	b = append(b, '/')
+	b = strconv.AppendInt(b, int64(ev.Tid), 10)
+	b = pad(b, from, &t.commWidth)
+	from = len(b)
+	b = append(b, ev.Schema.Place...)
+	b = pad(b, from, &t.placeWidth)
+	blocks := false
+	for i := range ev.Schema.Fields {
+		f := &ev.Schema.Fields[i]
+		v := ev.Value(i)
+		if v.Status == event.OK && (f.Kind == event.Regs || f.Kind == event.Stack) {
+			blocks = true
+			continue
+		}
+		b = append(b, ' ')
+		b = append(b, f.Name...)
+		b = append(b, '=')
+		b = t.o.Printer.appendField(b, ev, &v)
+	}
+	b = endLine(b, start)
+	if blocks {
+		b = t.blocks(b, ev)
+	}
+	t.buf = b
+	return t.room()
+}
+
+// blocks writes what does not fit on one line.
+func (t *Text) blocks(b []byte, ev *event.Event) []byte {
+	for i := range ev.Schema.Fields {
+		v := ev.Value(i)
+		if v.Status != event.OK {
+			continue
+		}
+		switch v.Field.Kind {
+		case event.Regs:
+			b = t.registers(b, v.Data)
+		case event.Stack:
+			for n, f := range frames(t.o.Unwind, &t.o.Printer, ev, &v) {
+				start := len(b)
+				b = endLine(appendFrame(b, n, &f), start)
+			}
+		}
+	}
+	return b
+}
+
+// endLine ends a line and makes it safe for a terminal: names come out of files
+// and programs that may hold control characters.
+func endLine(b []byte, start int) []byte {
+	for n := len(b); n > start && b[n-1] == ' '; n-- {
+		b = b[:n-1]
+	}
+	for i := start; i < len(b); i++ {
+		switch c := b[i]; {
+		case c < ' ' || c == 0x7f:
+			b[i] = '?'
+		case c == 0xc2 && i+1 < len(b) && b[i+1] < 0xa0: // U+0080 to U+009F
+			b[i], b[i+1] = '?', '?'
+		}
+	}
+	return append(b, '\n')
+}
+
+// pad fills up a column, which becomes as wide as its widest entry so far.
+func pad(b []byte, from int, width *int) []byte {
+	n := len(b) - from
+	if n > *width {
+		*width = min(n, maxColumn)
+	}
+	for ; n < *width; n++ {
+		b = append(b, ' ')
+	}
+	return append(b, ' ')
+}
+
+func (t *Text) time(b []byte, mono int64) []byte {
+	switch t.o.Time {
+	case MonotoneTime:
+		return appendSeconds(b, mono, 14)
+	case SinceStart:
+		if t.o.Start == 0 {
+			t.o.Start = mono
+		}
+		return appendSeconds(b, mono-t.o.Start, 14)
+	}
+	ns := mono + t.o.WallOffset
+	sec, frac := ns/1e9, ns%1e9
+	if frac < 0 {
+		sec, frac = sec-1, frac+1e9
+	}
+	if sec != t.second {
+		when := time.Unix(sec, 0)
+		if t.o.Zone != nil {
+			when = when.In(t.o.Zone)
+		}
+		when.AppendFormat(t.clock[:0], "15:04:05")
+		t.second = sec
+	}
+	b = append(b, t.clock[:]...)
+	b = append(b, '.')
+	return appendPadded(b, int(frac), 9)
+}
+
+// appendSeconds prints nanoseconds as seconds, right-aligned.
+func appendSeconds(b []byte, ns int64, width int) []byte {
+	neg := ns < 0
+	abs := uint64(ns)
+	if neg {
+		abs = -abs
+	}
+	var num [24]byte
+	s := num[:0]
+	if neg {
+		s = append(s, '-')
+	}
+	s = strconv.AppendUint(s, abs/1e9, 10)
+	s = append(s, '.')
+	s = appendPadded(s, int(abs%1e9), 9)
+	for n := len(s); n < width; n++ {
+		b = append(b, ' ')
+	}
+	return append(b, s...)
+}
+
+// appendPadded prints n >= 0 with leading zeros.
+func appendPadded(b []byte, n, width int) []byte {
+	var num [20]byte
+	i := len(num)
+	for u := uint(max(n, 0)); u > 0 || i > len(num)-width; u /= 10 {
+		i--
+		num[i] = '0' + byte(u%10)
+	}
+	return append(b, num[i:]...)
+}
+
+func appendInt(b []byte, n int64) []byte { return strconv.AppendInt(b, n, 10) }
+
+// hex16 prints all 16 digits.
+func hex16(b []byte, v uint64) []byte {
+	b = append(b, '0', 'x')
+	for i := 60; i >= 0; i -= 4 {
+		b = append(b, hexDigits[v>>i&15])
+	}
+	return b
+}
+
+// registers writes four registers a line, then rip and eflags.
+func (t *Text) registers(b []byte, data []byte) []byte {
+	for i := range regRIP {
+		switch {
+		case i%4 == 0:
+			b = append(b, "    "...)
+		default:
+			b = append(b, "  "...)
+		}
+		b = append(b, regNames[i]...)
+		for n := len(regNames[i]); n < 4; n++ {
+			b = append(b, ' ')
+		}
+		b = hex16(b, register(data, i))
+		if i%4 == 3 {
+			b = append(b, '\n')
+		}
+	}
+	start := len(b)
+	b = append(b, "    rip "...)
+	b = hex16(b, register(data, regRIP))
+	if t.o.Printer.Symbol != nil {
+		if name := t.o.Printer.Symbol(register(data, regRIP)); name != "" {
+			b = append(append(append(b, " <"...), name...), '>')
+		}
+	}
+	b = append(b, "  eflags "...)
+	return endLine(appendFlags(b, register(data, regEFlags)), start)
+}
+
+var flagNames = [...]string{
+	0: "CF", 2: "PF", 4: "AF", 6: "ZF", 7: "SF", 8: "TF", 9: "IF", 10: "DF", 11: "OF",
+	14: "NT", 16: "RF", 17: "VM", 18: "AC", 19: "VIF", 20: "VIP", 21: "ID",
+}
+
+// appendFlags prints 0x246 [ PF ZF IF ] as GDB does.
+func appendFlags(b []byte, v uint64) []byte {
+	b = append(appendHex(b, v), " [ "...)
+	for rest := v; rest != 0; rest &= rest - 1 {
+		if i := bits.TrailingZeros64(rest); i < len(flagNames) && flagNames[i] != "" {
+			b = append(append(b, flagNames[i]...), ' ')
+		}
+	}
+	return append(b, ']')
+}
+
+// appendFrame prints "    #1  0x000055d4c1b2a139 handle+9 at main.c:9".
+func appendFrame(b []byte, n int, f *Frame) []byte {
+	b = append(b, "    #"...)
+	from := len(b)
+	b = strconv.AppendInt(b, int64(n), 10)
+	for len(b)-from < 3 {
+		b = append(b, ' ')
+	}
+	b = append(hex16(b, f.PC), ' ')
+	if f.Function == "" {
+		b = append(b, "??"...)
+	}
+	b = append(b, f.Function...)
+	if f.Offset != 0 {
+		b = strconv.AppendUint(append(b, '+'), f.Offset, 10)
+	}
+	switch {
+	case f.File != "":
+		b = append(append(b, " at "...), f.File...)
+		b = strconv.AppendInt(append(b, ':'), int64(f.Line), 10)
+	case f.Module != "":
+		b = append(append(b, " from "...), f.Module...)
+	}
+	if f.Inlined {
+		b = append(b, " (inlined)"...)
+	}
+	return b
+}
