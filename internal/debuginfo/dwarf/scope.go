@@ -279,7 +279,7 @@ func (s *scope) notFound(what, name string, candidates []string) error {
 	e := &debuginfo.NotFoundError{What: what, Name: name, Nearest: nearest(name, candidates, 5)}
 	switch {
 	case s.u == nil && s.m.d == nil:
-		e.Hint = s.m.path + " has no debug information (" + s.m.why + ")"
+		e.Hint = s.m.path + " has no debug information"
 	case s.u == nil:
 		e.Hint = fmt.Sprintf("there is no debug information for address %#x", s.pc)
 	case what == "variable" && s.untyped(name):

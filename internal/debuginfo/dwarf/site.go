@@ -183,7 +183,7 @@ func (d die) funcName() string {
 func (m *Module) noFunction(name string) error {
 	e := &debuginfo.NotFoundError{What: "function", Name: name, Nearest: nearest(name, m.functionNames(), 5)}
 	if m.d == nil {
-		e.Hint = m.path + " has no debug information (" + m.why + ") and no such symbol"
+		e.Hint = m.path + " has no debug information and no such symbol"
 	}
 	return e
 }

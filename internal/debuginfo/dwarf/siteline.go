@@ -132,7 +132,7 @@ func noLine(file string, line int, tables []*subfile) error {
 func (m *Module) noFile(file string) error {
 	e := &debuginfo.NotFoundError{What: "source file", Name: file}
 	if m.d == nil {
-		e.Hint = m.path + " has no debug information: " + m.why
+		e.Hint = m.path + " has no debug information"
 		return e
 	}
 	all := m.fileNames()

@@ -91,6 +91,13 @@ func (s *scope) global(name string) *debuginfo.Variable {
 	if d, ok := s.u.lookup(last, defined); ok {
 		return s.fileLevel(d)
 	}
+	// A definition without a location was optimised out: nothing else is meant.
+	isOut := func(d die) bool {
+		return d.ab.tag == tagVariable && !d.deepFlag(atDeclaration) && d.inScopes(scopes)
+	}
+	if d, ok := s.u.lookup(last, isOut); ok {
+		return s.fileLevel(d)
+	}
 	decl, declared := s.u.lookup(last, func(d die) bool { return d.ab.tag == tagVariable && d.inScopes(scopes) })
 	if d, ok := s.elsewhere(last, scopes); ok {
 		return s.fileLevel(d)
