@@ -11,13 +11,50 @@ import (
 // here with symbolic entries, and only what remains becomes IR. invalidExpr
 // proves beforehand that this cannot fail.
 
-// sym is a stack entry: v + off, or the constant off when v is None. safe says
-// that it is an address in the frame or in the module's data, computed without
-// loads, so that reading there cannot fault.
+// sym is a stack entry: v + off, or the constant off when v is None.
 type sym struct {
-	v    ir.Value
-	off  int64
-	safe bool
+	v     ir.Value
+	off   int64
+	trust trust
+}
+
+// trust says why reading at an address cannot fault: it was computed, without
+// loads, from the frame or from the module's own data.
+type trust uint8
+
+const (
+	noTrust trust = iota
+	inData        // a constant address in the module
+	fromSP        // counted from the stack pointer
+	fromFP        // counted from the register of the CFA rule
+)
+
+// The distances from the frame's registers within which slots are trusted. The
+// ABI's red zone ends 128 bytes below the stack pointer (psABI 3.2.2). Larger
+// frames exist; their far slots are read with a guard, as is whatever malformed
+// debug info makes up.
+const (
+	redZone   = 128
+	frameSpan = 64 << 10
+)
+
+// settled is s as the address of an object of size bytes: it keeps its trust
+// only if the whole object lies where trust reaches.
+func (l *lowerer) settled(s sym, size int64) sym {
+	lo, hi := int64(-frameSpan), int64(frameSpan)
+	switch s.trust {
+	case fromSP:
+		lo = -redZone
+	case inData:
+		if r := l.in.Readable; r != nil && !r(uint64(s.off)-l.in.Bias, uint64(size)) {
+			s.trust = noTrust
+		}
+		return s
+	}
+	if s.off < lo || s.off > hi-min(size, hi) {
+		s.trust = noTrust
+	}
+	return s
 }
 
 // opEffect says how many entries an operation pops and pushes.
@@ -183,16 +220,16 @@ func (m *locator) step(i int, op debuginfo.Op) {
 	case debuginfo.OpConst:
 		m.push(constant(op.Arg))
 	case debuginfo.OpAddr:
-		m.push(sym{v: ir.None, off: op.Arg + int64(l.in.Bias), safe: true})
+		m.push(sym{v: ir.None, off: op.Arg + int64(l.in.Bias), trust: inData})
 	case debuginfo.OpReg:
-		m.push(sym{v: l.reg(op.Arg), safe: l.frameReg(op.Arg)})
+		m.push(sym{v: l.reg(op.Arg), trust: l.frameReg(op.Arg)})
 	case debuginfo.OpTLS:
 		off, _ := l.in.TLSOffset() // asked before by invalidOp
 		s := m.pop()
 		v := b.Bin(ir.Add, 8, l.word(sym{v: s.v, off: s.off}), l.reg(ir.RegFSBase))
 		m.push(sym{v: v, off: off})
 	case debuginfo.OpDeref:
-		m.pushv(l.loadWord(m.pop(), uint8(op.Arg)))
+		m.pushv(l.loadWord(l.settled(m.pop(), op.Arg), uint8(op.Arg)))
 	case debuginfo.OpDup:
 		m.push(m.top(1)[0])
 	case debuginfo.OpDrop:
@@ -258,7 +295,11 @@ func (m *locator) compute(op debuginfo.Op) {
 			x, y = y, x
 		}
 		if y.isConst() {
-			m.push(sym{v: x.v, off: x.off + y.off, safe: x.safe || y.safe && x.isConst()})
+			s := sym{v: x.v, off: x.off + y.off, trust: x.trust}
+			if x.isConst() && s.trust == noTrust {
+				s.trust = y.trust
+			}
+			m.push(s)
 			return
 		}
 		m.push(sym{v: b.Bin(ir.Add, 8, x.v, y.v), off: x.off + y.off})

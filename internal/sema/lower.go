@@ -57,9 +57,17 @@ func frameBase(cfa []debuginfo.Op) int64 {
 	return cfa[0].Arg
 }
 
-// frameReg reports whether addresses counted from DWARF register n are stack
+// frameReg tells whether addresses counted from DWARF register n are stack
 // slots: always for the stack pointer, for another when the CFA rule says so.
-func (l *lowerer) frameReg(n int64) bool { return n == dwarfRSP || n == l.frame }
+func (l *lowerer) frameReg(n int64) trust {
+	switch n {
+	case dwarfRSP:
+		return fromSP
+	case l.frame:
+		return fromFP
+	}
+	return noTrust
+}
 
 // reg reads DWARF register n. The instruction pointer is known.
 func (l *lowerer) reg(n int64) ir.Value {

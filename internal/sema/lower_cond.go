@@ -98,7 +98,7 @@ func (l *lowerer) arrayEq(e *textEq, n int64) ir.Value {
 	p := l.place(e.x)
 	lit := e.lit
 	if n < e.bound {
-		if p.mem && (!p.addr.safe || n >= maxInline) {
+		if p.mem && (p.addr.trust == noTrust || n >= maxInline) {
 			// The object behind a pointer may be shorter than its type says:
 			// nothing after the first difference is read.
 			return l.strEq(p.byteAddr(), lit)
@@ -107,7 +107,7 @@ func (l *lowerer) arrayEq(e *textEq, n int64) ir.Value {
 	}
 	if p.mem {
 		w := int64(1)
-		if p.addr.safe {
+		if p.addr.trust != noTrust {
 			w = 8
 		}
 		return l.bytesEq(p.byteAddr(), lit, w)

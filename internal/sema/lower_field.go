@@ -151,7 +151,7 @@ func (l *lowerer) takeRepeat(e *repeat, limit int64) fieldSlots {
 		n = l.b.Bin(ir.Mul, 8, n, l.b.Const(size))
 	}
 	addr := l.place(e.x).byteAddr()
-	addr.safe = false
+	addr.trust = noTrust
 	l.copy(ir.CopyN, l.word(addr), n, fs.value.imm(0), limit*size, l.faultFor(addr))
 	return fs
 }
@@ -208,7 +208,7 @@ func (l *lowerer) storePiece(fs *fieldSlots, q debuginfo.Piece, off, at, count i
 	first, n, imm := q.BitOffset+off, count/8, fs.value.imm(at)
 	switch {
 	case q.Kind == debuginfo.InMemory:
-		addr := l.location(q.Expr).plus(first / 8)
+		addr := l.settled(l.location(q.Expr).plus(first/8), n)
 		l.copy(ir.Copy, l.word(addr), ir.None, imm, n, l.faultFor(addr))
 	case q.Kind == debuginfo.IsBytes:
 		for k := int64(0); k < n; k += 8 {

@@ -27,12 +27,12 @@ func (l *lowerer) place(e expr) place {
 		s := e.shape()
 		p := place{mem: s.mem, pieces: s.pieces, obj: e.t.Strip().Size * 8}
 		if s.mem {
-			p.addr = l.location(e.loc.Pieces[0].Expr)
+			p.addr = l.settled(l.location(e.loc.Pieces[0].Expr), e.t.Strip().Size)
 		}
 		return p
 	case *deref:
 		a := l.address(e.ptr)
-		a.safe = false
+		a.trust = noTrust
 		return place{mem: true, addr: a, obj: e.t.Strip().Size * 8}
 	case *sub:
 		p := l.place(e.x)
@@ -41,7 +41,7 @@ func (l *lowerer) place(e expr) place {
 	case *repeat:
 		p := l.place(e.x)
 		if e.count != 1 {
-			p.addr.safe, p.obj = false, p.lo+e.t.Size*8
+			p.addr.trust, p.obj = noTrust, p.lo+e.t.Size*8
 		}
 		return p
 	case *comma:
@@ -84,7 +84,7 @@ func (l *lowerer) address(e expr) sym {
 				n = -n
 			}
 			s := l.address(e.p).plus(n * e.scale)
-			s.safe = false
+			s.trust = noTrust
 			return s
 		}
 	}
@@ -173,7 +173,7 @@ func (l *lowerer) freg(n int, class ir.Class) ir.Value {
 
 // faultFor is the fault edge of an access at or inside the object at s.
 func (l *lowerer) faultFor(s sym) ir.BlockID {
-	if s.safe {
+	if s.trust != noTrust {
 		return ir.NoBlock
 	}
 	return l.traps.at(l, trapUnreadable)
@@ -289,7 +289,7 @@ func (l *lowerer) pieceBits(q debuginfo.Piece, off, n int64) ir.Value {
 	case debuginfo.IsBytes:
 		return l.b.Const(int64(bitsFrom(q.Bytes, first, n)))
 	case debuginfo.InMemory:
-		return l.loadBits(l.location(q.Expr), first, n)
+		return l.loadBits(l.settled(l.location(q.Expr), (first+n+7)/8), first, n)
 	}
 	panic("BUG: sema: a missing piece is read")
 }

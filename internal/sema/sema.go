@@ -28,6 +28,10 @@ type Input struct {
 	// TLSOffset gives the offset of the module's TLS block from the thread
 	// pointer. Its error text is shown to the user. Nil: not known.
 	TLSOffset func() (int64, error)
+	// Readable says whether size bytes at a vaddr lie in the module's loaded
+	// segments, so that static data there is read without a guard. Nil: what
+	// the debug information says is believed.
+	Readable func(vaddr, size uint64) bool
 	// LineOf translates a vaddr for diagnostics; it may be nil.
 	LineOf func(vaddr uint64) (file string, line int)
 	// AtEntry says that the site is the first instruction of a function (or the
