@@ -1,0 +1,530 @@
+package amd64
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// label is a place in the code, bound once.
+type label int32
+
+const noLabel label = -1
+
+// mem is a memory operand: seg:[base + index*scale + disp], or rip-relative to
+// target or to label lab.
+type mem struct {
+	base, index Reg
+	scale       uint8
+	disp        int32
+	rip         bool
+	target      uint64
+	lab         label
+	seg         byte // 0x64 fs, 0x65 gs
+}
+
+func at(base Reg, disp int32) mem {
+	return mem{base: base, index: NoReg, scale: 1, disp: disp, lab: noLabel}
+}
+
+func atIdx(base, index Reg, scale uint8, disp int32) mem {
+	return mem{base: base, index: index, scale: scale, disp: disp, lab: noLabel}
+}
+
+func ripTo(target uint64) mem {
+	return mem{base: NoReg, index: NoReg, rip: true, target: target, lab: noLabel}
+}
+
+func ripLabel(l label) mem {
+	return mem{base: NoReg, index: NoReg, rip: true, lab: l}
+}
+
+func (m mem) plus(d int32) mem {
+	if m.rip {
+		m.target += uint64(int64(d))
+	}
+	m.disp += d
+	return m
+}
+
+func (m mem) uses(r Reg) bool { return !m.rip && (m.base == r || m.index == r) }
+
+// section is where instructions go: the hot path, what is rarely run, and the
+// tail, which falls through to the end of the code. They are laid out in this order.
+type section uint8
+
+const (
+	secHot section = iota
+	secCold
+	secTail
+	numSections
+)
+
+// point is a place before the sizes of jumps are known: an offset in a section
+// and the number of jumps placed before it there.
+type point struct {
+	sec   section
+	off   int
+	jumps int
+}
+
+type jump struct {
+	at   point // jumps counts those before this one
+	to   label
+	cc   cc
+	size int // chosen by link: 0 (elided), 2, 5, 6
+}
+
+type ripFix struct {
+	at     point // of the disp32
+	tail   int   // bytes between the disp32 and the end of the instruction
+	target uint64
+	lab    label
+	disp   int32
+}
+
+// insn is one instruction as emitted, kept for the listing.
+type insn struct {
+	at    point
+	op    insnOp
+	kind  insnKind
+	w     uint8
+	reg   Reg
+	rm    rmOp
+	imm   int64
+	cc    cc
+	lab   label
+	note  string // a comment line before the instruction
+	bytes []byte
+}
+
+type insnKind uint8
+
+const (
+	kRM insnKind = iota
+	kMR
+	kMI
+	kM
+	kPlain
+	kRMI
+	kRegImm
+	kJump
+	kNote
+	kData
+)
+
+// rmOp is what the rm field names: a register or memory.
+type rmOp struct {
+	isMem bool
+	r     Reg
+	m     mem
+}
+
+func rmReg(r Reg) rmOp { return rmOp{r: r} }
+func rmMem(m mem) rmOp { return rmOp{isMem: true, m: m} }
+
+type faultPoint struct {
+	pc  point
+	fix label
+}
+
+// asm collects instructions in sections; link lays them out.
+type asm struct {
+	base   uint64
+	buf    [numSections][]byte
+	jumps  [numSections][]*jump
+	labels []point // sec == numSections: not bound
+	rips   []ripFix
+	faults []faultPoint
+	insns  [numSections][]insn
+	sec    section
+	keep   bool // keep insns for a listing
+}
+
+func (a *asm) here() point {
+	return point{a.sec, len(a.buf[a.sec]), len(a.jumps[a.sec])}
+}
+
+func (a *asm) newLabel() label {
+	a.labels = append(a.labels, point{sec: numSections})
+	return label(len(a.labels) - 1)
+}
+
+func (a *asm) bind(l label) {
+	if a.labels[l].sec != numSections {
+		panic("BUG: amd64: label bound twice")
+	}
+	a.labels[l] = a.here()
+}
+
+func (a *asm) byte(b ...byte) { a.buf[a.sec] = append(a.buf[a.sec], b...) }
+
+func (a *asm) imm(v int64, size int) {
+	var t [8]byte
+	binary.LittleEndian.PutUint64(t[:], uint64(v))
+	a.byte(t[:size]...)
+}
+
+func (a *asm) note(i insn) {
+	if a.keep {
+		a.insns[a.sec] = append(a.insns[a.sec], i)
+	}
+}
+
+// comment puts a line of text before the next instruction of the listing.
+func (a *asm) comment(s string) { a.note(insn{at: a.here(), kind: kNote, note: s}) }
+
+// encode writes prefixes, REX, opcode, modrm, sib and displacement. tail is the
+// number of immediate bytes that follow.
+func (a *asm) encode(rw *row, w uint8, opcode uint16, reg Reg, regByte bool, rm rmOp, rmByte bool, tail int) {
+	if rm.isMem && rm.m.seg != 0 {
+		a.byte(rm.m.seg)
+	}
+	if w == 2 && rw.flags&fWide != 0 {
+		a.byte(0x66)
+	}
+	if rw.pre != 0 {
+		a.byte(rw.pre)
+	}
+	rex := byte(0)
+	if w == 8 && rw.flags&fWide != 0 {
+		rex |= 0x48
+	}
+	if reg&8 != 0 {
+		rex |= 0x44
+	}
+	if regByte && reg >= 4 {
+		rex |= 0x40
+	}
+	if rm.isMem {
+		if rm.m.base != NoReg && rm.m.base&8 != 0 {
+			rex |= 0x41
+		}
+		if rm.m.index != NoReg && rm.m.index&8 != 0 {
+			rex |= 0x42
+		}
+	} else {
+		if rm.r&8 != 0 {
+			rex |= 0x41
+		}
+		if rmByte && rm.r >= 4 {
+			rex |= 0x40
+		}
+	}
+	if rex != 0 {
+		a.byte(rex)
+	}
+	if opcode > 0xff {
+		a.byte(byte(opcode >> 8))
+	}
+	a.byte(byte(opcode))
+	if rm.isMem {
+		a.modrmMem(reg&7, rm.m, tail)
+	} else {
+		a.byte(0xC0 | byte(reg&7)<<3 | byte(rm.r&7))
+	}
+}
+
+func (a *asm) modrmMem(reg Reg, m mem, tail int) {
+	r := byte(reg) << 3
+	if m.rip {
+		a.byte(r | 5)
+		a.rips = append(a.rips, ripFix{at: a.here(), tail: tail, target: m.target, lab: m.lab, disp: m.disp})
+		a.imm(0, 4)
+		return
+	}
+	if m.base == NoReg {
+		idx := byte(4)
+		if m.index != NoReg {
+			idx = byte(m.index & 7)
+		}
+		a.byte(r|4, scaleBits(m.scale)|idx<<3|5)
+		a.imm(int64(m.disp), 4)
+		return
+	}
+	mod, size := byte(0x80), 4
+	switch {
+	case m.disp == 0 && m.base&7 != RBP:
+		mod, size = 0, 0
+	case m.disp == int32(int8(m.disp)):
+		mod, size = 0x40, 1
+	}
+	if m.index != NoReg || m.base&7 == RSP {
+		idx := byte(4)
+		if m.index != NoReg {
+			if m.index == RSP {
+				panic("BUG: amd64: rsp as index")
+			}
+			idx = byte(m.index & 7)
+		}
+		a.byte(mod|r|4, scaleBits(m.scale)|idx<<3|byte(m.base&7))
+	} else {
+		a.byte(mod | r | byte(m.base&7))
+	}
+	a.imm(int64(m.disp), size)
+}
+
+func scaleBits(s uint8) byte {
+	switch s {
+	case 0, 1:
+		return 0
+	case 2:
+		return 0x40
+	case 4:
+		return 0x80
+	case 8:
+		return 0xC0
+	}
+	panic("BUG: amd64: scale")
+}
+
+func (a *asm) finish(start point, i insn) {
+	i.at = start
+	if a.keep {
+		i.bytes = a.buf[a.sec][start.off:]
+		a.note(i)
+	}
+}
+
+func opcodeFor(rw *row, op uint16, w uint8) uint16 {
+	if w == 1 && rw.flags&fByte != 0 {
+		return op - 1
+	}
+	return op
+}
+
+// rm emits reg <- op r/m.
+func (a *asm) rm(op insnOp, w uint8, reg Reg, rm rmOp, c cc) {
+	rw, start := &insns[op], a.here()
+	if rw.rm == 0 {
+		panic("BUG: amd64: no rm form of " + rw.name)
+	}
+	code := opcodeFor(rw, rw.rm, w)
+	if op == iCMOV {
+		code |= uint16(c)
+	}
+	byteW := w == 1 && rw.flags&fByte != 0
+	a.encode(rw, w, code, reg, byteW, rm, byteW || rw.flags&fB8 != 0, 0)
+	a.finish(start, insn{op: op, kind: kRM, w: w, reg: reg, rm: rm, cc: c})
+}
+
+// mr emits r/m <- op reg.
+func (a *asm) mr(op insnOp, w uint8, rm rmOp, reg Reg) {
+	rw, start := &insns[op], a.here()
+	if rw.mr == 0 {
+		panic("BUG: amd64: no mr form of " + rw.name)
+	}
+	byteW := w == 1 && rw.flags&fByte != 0
+	a.encode(rw, w, opcodeFor(rw, rw.mr, w), reg, byteW, rm, byteW, 0)
+	a.finish(start, insn{op: op, kind: kMR, w: w, reg: reg, rm: rm})
+}
+
+// mi emits r/m <- op imm; imm must fit the sign-extended 32-bit (or W-byte) form.
+func (a *asm) mi(op insnOp, w uint8, rm rmOp, imm int64) {
+	rw, start := &insns[op], a.here()
+	code, size := rw.mi, 4
+	switch w {
+	case 1:
+		imm, size = int64(int8(imm)), 1
+	case 2:
+		imm, size = int64(int16(imm)), 2
+	case 4:
+		imm = int64(int32(imm))
+	}
+	if imm != int64(int32(imm)) {
+		panic("BUG: amd64: immediate too wide")
+	}
+	if rw.mi8 != 0 && (rw.mi == 0 || w != 1 && imm == int64(int8(imm))) {
+		code, size = rw.mi8, 1
+	}
+	byteW := w == 1 && rw.flags&fByte != 0
+	a.encode(rw, w, opcodeFor(rw, code, w), Reg(rw.dig), false, rm, byteW, size)
+	a.imm(imm, size)
+	a.finish(start, insn{op: op, kind: kMI, w: w, rm: rm, imm: imm})
+}
+
+// rmi emits reg <- r/m * imm.
+func (a *asm) rmi(w uint8, reg Reg, rm rmOp, imm int64) {
+	rw, start := &insns[iIMULI], a.here()
+	if w == 4 {
+		imm = int64(int32(imm))
+	}
+	code, size := rw.rm, 4
+	if imm == int64(int8(imm)) {
+		code, size = rw.mi8, 1
+	}
+	a.encode(rw, w, code, reg, false, rm, false, size)
+	a.imm(imm, size)
+	a.finish(start, insn{op: iIMULI, kind: kRMI, w: w, reg: reg, rm: rm, imm: imm})
+}
+
+// m emits a one-operand instruction.
+func (a *asm) m(op insnOp, w uint8, rm rmOp, c cc) {
+	rw, start := &insns[op], a.here()
+	code := opcodeFor(rw, rw.m, w)
+	if op == iSET {
+		code |= uint16(c)
+	}
+	a.encode(rw, w, code, Reg(rw.dig), false, rm, rw.flags&fB8 != 0 || w == 1 && rw.flags&fByte != 0, 0)
+	a.finish(start, insn{op: op, kind: kM, w: w, rm: rm, cc: c})
+}
+
+// plain emits an instruction without operands.
+func (a *asm) plain(op insnOp) {
+	rw, start := &insns[op], a.here()
+	if op == iCQO {
+		a.byte(0x48)
+	}
+	if rw.m > 0xff {
+		a.byte(byte(rw.m >> 8))
+	}
+	a.byte(byte(rw.m))
+	a.finish(start, insn{op: op, kind: kPlain})
+}
+
+// movImm loads a constant in its shortest form; flags stay.
+func (a *asm) movImm(r Reg, v int64) {
+	start := a.here()
+	switch {
+	case v == int64(uint32(v)):
+		if r&8 != 0 {
+			a.byte(0x41)
+		}
+		a.byte(0xB8 | byte(r&7))
+		a.imm(v, 4)
+		a.finish(start, insn{op: iMOVI32, kind: kRegImm, w: 4, reg: r, imm: v})
+	case v == int64(int32(v)):
+		a.mi(iMOV, 8, rmReg(r), v)
+	default:
+		a.byte(0x48|byte(r>>3), 0xB8|byte(r&7))
+		a.imm(v, 8)
+		a.finish(start, insn{op: iMOVABS, kind: kRegImm, w: 8, reg: r, imm: v})
+	}
+}
+
+// jcc emits a jump; its size is chosen by link.
+func (a *asm) jcc(c cc, to label) {
+	j := &jump{at: a.here(), to: to, cc: c, size: 2}
+	a.note(insn{at: a.here(), kind: kJump, cc: c, lab: to})
+	a.jumps[a.sec] = append(a.jumps[a.sec], j)
+}
+
+func (a *asm) jmp(to label) { a.jcc(ccAlways, to) }
+
+// data emits bytes that are not instructions.
+func (a *asm) data(b []byte) {
+	start := a.here()
+	a.byte(b...)
+	a.finish(start, insn{kind: kData})
+}
+
+// linked maps points to final offsets.
+type linked struct {
+	secStart [numSections]int
+	sums     [numSections][]int // sums[s][n]: bytes of the first n jumps of section s
+	labels   []point
+}
+
+func (l *linked) off(p point) int { return l.secStart[p.sec] + p.off + l.sums[p.sec][p.jumps] }
+
+func (a *asm) measure() *linked {
+	l := &linked{labels: a.labels}
+	start := 0
+	for s := range a.jumps {
+		sums := make([]int, len(a.jumps[s])+1)
+		for i, j := range a.jumps[s] {
+			sums[i+1] = sums[i] + j.size
+		}
+		l.sums[s], l.secStart[s] = sums, start
+		start += len(a.buf[s]) + sums[len(sums)-1]
+	}
+	return l
+}
+
+// relax chooses the size of every jump: short first, longer where it does not
+// reach, and none for a jump to the next instruction.
+func (a *asm) relax() *linked {
+	for {
+		l, changed := a.measure(), false
+		for s := range a.jumps {
+			for _, j := range a.jumps[s] {
+				end := l.off(j.at) + j.size
+				d := l.off(a.labels[j.to]) - end
+				if d != int(int8(d)) && j.size == 2 {
+					j.size, changed = 6, true
+					if j.cc == ccAlways {
+						j.size = 5
+					}
+				}
+			}
+		}
+		if !changed {
+			break
+		}
+	}
+	// Removing a jump only brings others nearer, so no size needs to grow again.
+	for {
+		l, changed := a.measure(), false
+		for s := range a.jumps {
+			for _, j := range a.jumps[s] {
+				if j.cc == ccAlways && j.size != 0 && l.off(a.labels[j.to]) == l.off(j.at)+j.size {
+					j.size, changed = 0, true
+					break
+				}
+			}
+		}
+		if !changed {
+			return l
+		}
+	}
+}
+
+// link lays out the sections and resolves everything.
+func (a *asm) link() ([]byte, *linked, error) {
+	for i, p := range a.labels {
+		if p.sec == numSections {
+			panic(fmt.Sprintf("BUG: amd64: label %d not bound", i))
+		}
+	}
+	l := a.relax()
+	var out []byte
+	for s := range a.buf {
+		prev := 0
+		for _, j := range a.jumps[s] {
+			out = append(out, a.buf[s][prev:j.at.off]...)
+			prev = j.at.off
+			out = j.append(out, l.off(a.labels[j.to]))
+		}
+		out = append(out, a.buf[s][prev:]...)
+	}
+	for _, f := range a.rips {
+		off := l.off(f.at)
+		target := f.target
+		if f.lab != noLabel {
+			target = a.base + uint64(l.off(a.labels[f.lab])) + uint64(int64(f.disp))
+		}
+		d := int64(target - (a.base + uint64(off+4+f.tail)))
+		if d < math.MinInt32 || d > math.MaxInt32 {
+			return nil, nil, fmt.Errorf("address %#x is out of reach of code at %#x", target, a.base)
+		}
+		binary.LittleEndian.PutUint32(out[off:], uint32(d))
+	}
+	return out, l, nil
+}
+
+func (j *jump) append(out []byte, target int) []byte {
+	d := target - (len(out) + j.size)
+	switch {
+	case j.size == 0:
+		return out
+	case j.size == 2 && j.cc == ccAlways:
+		return append(out, 0xEB, byte(d))
+	case j.size == 2:
+		return append(out, 0x70|byte(j.cc), byte(d))
+	case j.size == 5:
+		out = append(out, 0xE9)
+	default:
+		out = append(out, 0x0F, 0x80|byte(j.cc))
+	}
+	return binary.LittleEndian.AppendUint32(out, uint32(int32(d)))
+}

@@ -1,0 +1,134 @@
+package amd64
+
+import (
+	"fmt"
+
+	"github.com/jalon-trace/jalon/internal/ir"
+	"github.com/jalon-trace/jalon/internal/ring"
+)
+
+// Config says where and for which site code is generated.
+type Config struct {
+	Addr   uint64      // where the code will be placed
+	PC     uint64      // the site: what Reg rip reads
+	Layout ring.Layout // addresses of the shared memory
+	// DeadGPR has a bit for each general register, by hardware number, that is
+	// dead at the site: free to destroy. DeadXMM likewise; DeadFlags for the
+	// arithmetic flags.
+	DeadGPR   uint16
+	DeadFlags bool
+	DeadXMM   uint32
+}
+
+// Fault is an instruction that may not be able to read memory, and where the
+// thread goes on when it was not. Absolute addresses, ascending by PC.
+type Fault struct {
+	PC, Fixup uint64
+}
+
+// Code is the result of Compile. It is entered at its first byte and left at its
+// end with the registers, flags, stack and memory of the program as they were.
+type Code struct {
+	Bytes  []byte
+	Faults []Fault
+	addr   uint64
+	asm    *asm
+	linked *linked
+	// guarded: starts with the dead man's switch.
+	guarded bool
+}
+
+// spare are the registers withheld from values when the first attempt leaves
+// too few for scratch use.
+var spare = setOf(item(RBX), item(R10), item(R11), item(R12), item(R13), item(R14),
+	itemXMM+12, itemXMM+13, itemXMM+14, itemXMM+15)
+
+// Compile translates p, which ir.Check accepts, for one site. The error says
+// what in p or cfg this machine cannot do.
+func Compile(p *ir.Program, cfg Config) (*Code, error) {
+	if err := checkConfig(p, &cfg); err != nil {
+		return nil, err
+	}
+	p = splitExits(p)
+	an := analyse(p)
+	l := computeLiveness(an)
+	for _, exclude := range []regSet{0, spare} {
+		g := newGen(an, l, cfg, exclude)
+		if g.settle() {
+			g.moveSavesToRegisters()
+			return g.finish()
+		}
+	}
+	panic("BUG: amd64: no registers left for " + p.Name)
+}
+
+func checkConfig(p *ir.Program, cfg *Config) error {
+	pow2 := func(name string, v uint64) error {
+		if v == 0 || v&(v-1) != 0 {
+			return fmt.Errorf("%s is %d, not a power of two", name, v)
+		}
+		return nil
+	}
+	l := &cfg.Layout
+	for _, err := range []error{pow2("counter stride", l.CounterStride), pow2("ring stride", l.RingStride),
+		pow2("ring size", l.RingSize), pow2("number of rings", uint64(l.CPUMask)+1)} {
+		if err != nil {
+			return fmt.Errorf("layout of the shared memory: %w", err)
+		}
+	}
+	if l.RingSize > 1<<31 {
+		return fmt.Errorf("layout of the shared memory: a ring of %d bytes is larger than 2 GiB", l.RingSize)
+	}
+	for _, b := range p.Blocks {
+		for _, in := range b.Instrs {
+			if in.Op == ir.Reg && in.Imm == ir.RegGSBase && !l.FSGSBASE {
+				return fmt.Errorf("gs_base cannot be read on this machine (no rdgsbase)")
+			}
+		}
+	}
+	return nil
+}
+
+// splitExits gives every edge to a block that only counts and exits a copy of
+// its own, so that each way out restores just what was saved on that way.
+func splitExits(p *ir.Program) *ir.Program {
+	q := &ir.Program{Name: p.Name, Classes: p.Classes, Blocks: make([]*ir.Block, len(p.Blocks))}
+	for i, b := range p.Blocks {
+		c := *b
+		q.Blocks[i] = &c
+	}
+	taken := map[ir.BlockID]bool{}
+	fix := func(e *ir.Edge) {
+		if !leaf(p.Blocks[e.To]) {
+			return
+		}
+		if taken[e.To] && len(q.Blocks) < 2*len(p.Blocks)+8 {
+			c := *p.Blocks[e.To]
+			q.Blocks = append(q.Blocks, &c)
+			e.To = ir.BlockID(len(q.Blocks) - 1)
+			return
+		}
+		taken[e.To] = true
+	}
+	for _, b := range q.Blocks[:len(p.Blocks)] {
+		if b.Term.Kind == ir.Jump || b.Term.Kind == ir.Branch {
+			fix(&b.Term.Then)
+		}
+		if b.Term.Kind == ir.Branch {
+			fix(&b.Term.Else)
+		}
+	}
+	return q
+}
+
+func leaf(b *ir.Block) bool {
+	if len(b.Params) > 0 || b.Term.Kind != ir.Exit || len(b.Instrs) > 2 {
+		return false
+	}
+	for _, in := range b.Instrs {
+		if in.Op != ir.Count {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,253 @@
+package amd64
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/rand"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/jalon-trace/jalon/internal/ir"
+	"github.com/jalon-trace/jalon/internal/ir/eval"
+	"github.com/jalon-trace/jalon/internal/ir/irgen"
+	"github.com/jalon-trace/jalon/internal/ring"
+)
+
+// trial is one program with its code and one state.
+type trial struct {
+	p     *ir.Program
+	cfg   Config
+	code  *Code
+	state *irgen.State
+	in    caseIn
+	dead  bool // the dead man's switch is set
+}
+
+const statesPerProgram = 4
+
+// TestDifferential runs random programs in random states and compares what they
+// leave behind with the reference evaluator. JALON_AMD64_RUNS sets the number of
+// runs (program and state); JALON_AMD64_SEED the first seed.
+func TestDifferential(t *testing.T) {
+	runs, seed := envInt("JALON_AMD64_RUNS", 40000), int64(envInt("JALON_AMD64_SEED", 1))
+	r := rand.New(rand.NewSource(seed))
+	opt := irgen.Options{Floats: true, SegBase: true}
+	state := irgen.RandomState(r, opt)
+	e := startExecutor(t, state.Base, state.Mem[:])
+	done, faults := 0, uint64(0)
+	for done < runs {
+		state = irgen.RandomState(r, opt)
+		e.setMemory(state.Mem[:])
+		trials := makeBatch(t, e, r, opt, state)
+		if err := e.run(); err != nil {
+			i := int(e.word(8))
+			t.Fatalf("%v\n%s", err, trials[min(i, len(trials)-1)].describe())
+		}
+		for i, tr := range trials {
+			out := e.output(i)
+			faults += out.NFaults
+			if err := tr.verify(out); err != nil {
+				t.Fatalf("run %d (seed %d): %v\n%s", done+i, seed, err, tr.describe())
+			}
+		}
+		done += len(trials)
+	}
+	t.Logf("%d runs, %d faults answered", done, faults)
+}
+
+func envInt(name string, def int) int {
+	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
+		return n
+	}
+	return def
+}
+
+func makeBatch(t *testing.T, e *executor, r *rand.Rand, opt irgen.Options, state *irgen.State) []*trial {
+	e.reset()
+	var trials []*trial
+	for len(trials)+statesPerProgram <= maxCases {
+		o := opt
+		o.Floats = r.Intn(3) == 0
+		o.NoFlags = r.Intn(4) != 0
+		o.Blocks, o.Instrs = 1+r.Intn(10), 1+r.Intn(12)
+		if r.Intn(40) == 0 {
+			o.Blocks, o.Instrs = 6, 60 // more values than registers
+		}
+		p := irgen.Random(r, o)
+		if r.Intn(2) == 0 {
+			if err := ir.Optimize(p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cfg := randomConfig(r, e.nextAddr())
+		tr := &trial{p: p, cfg: cfg}
+		code, err := Compile(p, cfg)
+		if err != nil {
+			if strings.Contains(err.Error(), "gs_base") {
+				continue
+			}
+			t.Fatalf("%v\n%s", err, tr.describe())
+		}
+		first, ok := e.addCode(code)
+		if !ok {
+			break
+		}
+		for k := 0; k < statesPerProgram; k++ {
+			x := *tr
+			x.code = code
+			s := *state
+			s.Registers(r)
+			s.RecordRoom = r.Intn(12) != 0
+			s.Regs[ir.RegRIP] = cfg.PC
+			x.state = &s
+			x.in = caseIn{Code: cfg.Addr, NFault: uint64(len(code.Faults)), Faults: uint64(first)}
+			x.randomSurroundings(r)
+			*e.input(e.n) = x.in
+			e.n++
+			trials = append(trials, &x)
+		}
+	}
+	return trials
+}
+
+func randomConfig(r *rand.Rand, addr uint64) Config {
+	cfg := Config{Addr: addr, PC: addr + uint64(r.Intn(1<<20)) - 1<<19, Layout: execLayout(nearAddr)}
+	l := &cfg.Layout
+	if r.Intn(4) == 0 {
+		*l = execLayout(farAddr)
+	}
+	l.SiteID = uint32(r.Intn(1000))
+	l.CPUMask = []uint32{0, 1, 3, 3}[r.Intn(4)]
+	l.RDPID, l.FSGSBASE = r.Intn(2) == 0, r.Intn(4) != 0
+	if r.Intn(3) == 0 {
+		l.RseqCPU = []int32{-32, 8, 1024, -4096}[r.Intn(4)] // the last cannot be read
+	}
+	switch r.Intn(4) {
+	case 0:
+		cfg.DeadGPR = uint16(r.Intn(1 << 16))
+	case 1:
+		cfg.DeadGPR = uint16(r.Intn(1<<16)) & uint16(r.Intn(1<<16))
+	case 2:
+		cfg.DeadGPR = 1<<RAX | 1<<R10 | 1<<R11
+	}
+	if r.Intn(2) == 0 {
+		cfg.DeadXMM = uint32(r.Intn(1 << 16))
+	}
+	cfg.DeadFlags = r.Intn(2) == 0
+	return cfg
+}
+
+func (tr *trial) randomSurroundings(r *rand.Rand) {
+	in := &tr.in
+	in.fill(tr.state)
+	in.MXCSR = 0x1f80 | uint64(r.Intn(64))
+	if r.Intn(4) == 0 {
+		in.MXCSR &^= uint64(r.Intn(64)) << 7 // traps enabled
+		in.MXCSR &^= 63
+	}
+	in.RingPos = uint64(r.Intn(1<<20)) * 8
+	in.Consumed = in.RingPos
+	if !tr.state.RecordRoom {
+		in.Consumed = in.RingPos - ringSize + uint64(r.Intn(3))*8
+	}
+	in.Control_ = uint64(r.Intn(1 << 22))
+	if r.Intn(16) == 0 {
+		tr.dead = true
+		in.Control_ |= ring.OwnerDied
+	}
+}
+
+func (tr *trial) verify(out *caseOut) error {
+	if out.Sig != 0 {
+		return fmt.Errorf("signal %d at %#x (+%#x), address %#x", out.Sig, out.PC, out.PC-tr.cfg.Addr, out.Addr)
+	}
+	want := eval.Run(tr.p, tr.state.Machine())
+	if tr.dead && tr.code.guarded {
+		want = eval.Outcome{}
+	}
+	if want.Exit == eval.BadAccess {
+		return fmt.Errorf("the program reads what it must not")
+	}
+	if err := tr.verifyRegisters(out); err != nil {
+		return err
+	}
+	if out.BadMem != 0 {
+		return fmt.Errorf("memory changed: %d", out.BadMem)
+	}
+	var rec []byte
+	if out.RecLen > 0 {
+		rec = out.Rec[:out.RecLen]
+	}
+	if d := want.Diff(rec, out.Counters); d != "" {
+		return fmt.Errorf("%s", d)
+	}
+	if rec != nil {
+		return tr.verifyHeader(rec, out.Ring)
+	}
+	return nil
+}
+
+func (tr *trial) verifyHeader(rec []byte, ringNo uint64) error {
+	size, site := binary.LittleEndian.Uint32(rec), binary.LittleEndian.Uint32(rec[4:])
+	if int(size) != len(rec) || site != tr.cfg.Layout.SiteID+1 {
+		return fmt.Errorf("header says size %d, site %d", size, site)
+	}
+	if fs := binary.LittleEndian.Uint64(rec[ring.RecThread:]); fs != tr.in.FS {
+		return fmt.Errorf("thread %#x, want %#x", fs, tr.in.FS)
+	}
+	if binary.LittleEndian.Uint64(rec[ring.RecTSC:]) == 0 {
+		return fmt.Errorf("no time")
+	}
+	if ringNo > uint64(tr.cfg.Layout.CPUMask) {
+		return fmt.Errorf("ring %d", ringNo)
+	}
+	return nil
+}
+
+func (tr *trial) verifyRegisters(out *caseOut) error {
+	in := &tr.in
+	for n := range in.Regs {
+		if out.Regs[n] != in.Regs[n] && (tr.cfg.DeadGPR>>n&1 == 0 || n == int(RSP)) {
+			return fmt.Errorf("%s is %#x, was %#x", gprNames[8][n], out.Regs[n], in.Regs[n])
+		}
+	}
+	mask := ^uint64(0)
+	if tr.cfg.DeadFlags {
+		mask &^= 0x8d5
+	}
+	if (out.Flags^in.Flags)&mask != 0 {
+		return fmt.Errorf("flags are %#x, were %#x", out.Flags, in.Flags)
+	}
+	if out.FS != in.FS || out.GS != in.GS {
+		return fmt.Errorf("segment bases %#x %#x", out.FS, out.GS)
+	}
+	if out.MXCSR != in.MXCSR {
+		return fmt.Errorf("mxcsr is %#x, was %#x", out.MXCSR, in.MXCSR)
+	}
+	for n := range in.YMM {
+		from := 0
+		if tr.cfg.DeadXMM>>n&1 != 0 {
+			from = 16
+		}
+		if !bytes.Equal(out.YMM[n][from:], in.YMM[n][from:]) {
+			return fmt.Errorf("ymm%d is %x, was %x", n, out.YMM[n], in.YMM[n])
+		}
+	}
+	return nil
+}
+
+func (tr *trial) describe() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\nconfig %+v\n", tr.p, tr.cfg)
+	if tr.code == nil {
+		return b.String()
+	}
+	fmt.Fprintf(&b, "%s\n", strings.Join(tr.code.Listing(), "\n"))
+	if tr.state != nil {
+		fmt.Fprintf(&b, "registers %#x flags %#x mxcsr %#x dead man %v\n", tr.in.Regs, tr.in.Flags, tr.in.MXCSR, tr.dead)
+	}
+	return b.String()
+}

@@ -1,0 +1,292 @@
+package amd64
+
+import "github.com/jalon-trace/jalon/internal/ir"
+
+func (g *gen) emitTerm(t *ir.Term, next ir.BlockID) {
+	switch t.Kind {
+	case ir.Exit:
+		g.exit()
+	case ir.Jump:
+		g.jumpEdge(t.Then, next)
+	case ir.Branch:
+		g.branch(t, next)
+	default:
+		panic("BUG: amd64: unknown terminator")
+	}
+}
+
+// jumpEdge emits the work of an edge and the jump, unless the target is next.
+func (g *gen) jumpEdge(e ir.Edge, next ir.BlockID) {
+	g.edgeWork(e)
+	if e.To != next {
+		g.a.jmp(g.blockLab[e.To])
+	}
+}
+
+func (g *gen) branch(t *ir.Term, next ir.BlockID) {
+	g.pin(t.Cond)
+	if t.Then.To == next && t.Else.To != next {
+		g.condJump(t.Cond, true, g.edgeLabel(t.Else))
+		g.edgeWork(t.Then)
+		return
+	}
+	g.condJump(t.Cond, false, g.edgeLabel(t.Then))
+	g.jumpEdge(t.Else, next)
+}
+
+// edgeLabel is where a conditional jump goes for e: the block itself, or a stub
+// that does the edge's work first.
+func (g *gen) edgeLabel(e ir.Edge) label {
+	if g.savesBefore(e.To) == 0 && len(g.edgeMoves(e)) == 0 {
+		return g.blockLab[e.To]
+	}
+	stub := g.a.newLabel()
+	g.later(func() {
+		g.a.bind(stub)
+		g.jumpEdge(e, ir.NoBlock)
+	})
+	return stub
+}
+
+// move is one parameter to be set: to its register or spill slot.
+type pmove struct {
+	v    ir.Value // source
+	dst  loc
+	xmm  bool
+	wide uint8
+}
+
+func (g *gen) edgeMoves(e ir.Edge) []pmove {
+	var mv []pmove
+	for k, p := range g.an.p.Blocks[e.To].Params {
+		d := g.al.loc[p]
+		if d.kind == locNone {
+			continue
+		}
+		v := e.Args[k]
+		if s := g.al.loc[v]; !g.an.remat(v) && s == d {
+			continue
+		}
+		wide := uint8(8)
+		if g.an.p.Classes[p] == ir.F32 {
+			wide = 4
+		}
+		mv = append(mv, pmove{v, d, g.an.p.Classes[p] != ir.I64, wide})
+	}
+	return mv
+}
+
+// edgeWork saves what the target expects to be saved and sets its parameters,
+// all at once: no source is overwritten before it is read.
+func (g *gen) edgeWork(e ir.Edge) {
+	g.beginEdge(e.To)
+	moves := g.edgeMoves(e)
+	for _, m := range moves {
+		g.pin(m.v)
+		if m.dst.kind == locReg {
+			it := item(m.dst.r)
+			if m.xmm {
+				it += itemXMM
+			}
+			g.busy.add(it)
+		}
+	}
+	g.parallel(moves)
+	g.edgeTo = ir.NoBlock
+}
+
+// beginEdge starts the work of an edge: its saves. Parameters count as
+// destroyed by the edge.
+func (g *gen) beginEdge(to ir.BlockID) {
+	g.edgeTo = to
+	g.busy = g.reserved
+	g.saveItems(g.savesBefore(to), true)
+}
+
+// source is what a pending move reads.
+type source struct {
+	pmove
+	r     Reg  // register source
+	isReg bool // else computed from constants or memory when it is done
+}
+
+func (g *gen) parallel(moves []pmove) {
+	var pend []source
+	for _, m := range moves {
+		pend = append(pend, g.sourceOf(m))
+	}
+	for len(pend) > 0 {
+		i := g.readyMove(pend)
+		if i < 0 {
+			g.breakCycle(pend)
+			continue
+		}
+		g.emitMove(pend[i])
+		pend = append(pend[:i], pend[i+1:]...)
+	}
+}
+
+// sourceOf finds out whether a move reads a register.
+func (g *gen) sourceOf(m pmove) source {
+	s := source{pmove: m}
+	in := g.an.instr(m.v)
+	switch {
+	case in != nil && g.an.remat(m.v):
+		switch {
+		case in.Op == ir.Reg && in.Imm < 16 && dwarfGPR[in.Imm] != RSP:
+			r := dwarfGPR[in.Imm]
+			if sv, ok := g.saveIn[item(r)]; ok && !g.physical(item(r)) {
+				s.r, s.isReg = sv, true
+			} else if g.physical(item(r)) {
+				s.r, s.isReg = r, true
+			}
+		case in.Op == ir.FReg && g.physical(itemXMM+item(in.Imm)):
+			s.r, s.isReg = Reg(in.Imm), true
+		}
+	case g.al.loc[m.v].kind == locReg:
+		s.r, s.isReg = g.al.loc[m.v].r, true
+	}
+	return s
+}
+
+// readyMove returns a move whose target no other pending move reads; moves that
+// read no register come last, when every register source has been read.
+func (g *gen) readyMove(pend []source) int {
+	best := -1
+	for i, m := range pend {
+		if m.dst.kind == locReg && readBy(pend, i, m.dst.r, m.xmm) {
+			continue
+		}
+		if m.isReg {
+			return i
+		}
+		if best < 0 {
+			best = i
+		}
+	}
+	if best >= 0 {
+		for _, m := range pend {
+			if m.isReg {
+				return -1 // a cycle is left: break it first
+			}
+		}
+	}
+	return best
+}
+
+func readBy(pend []source, except int, r Reg, xmm bool) bool {
+	for j, o := range pend {
+		if j != except && o.isReg && o.r == r && o.xmm == xmm {
+			return true
+		}
+	}
+	return false
+}
+
+// breakCycle exchanges the two registers of one pending move.
+func (g *gen) breakCycle(pend []source) {
+	k := 0
+	for !(pend[k].isReg && pend[k].dst.kind == locReg && pend[k].dst.r != pend[k].r) {
+		k++
+	}
+	d, s, xmm := pend[k].dst.r, pend[k].r, pend[k].xmm
+	if xmm {
+		for _, x := range [3][2]Reg{{d, s}, {s, d}, {d, s}} {
+			g.rmo(iXORPS, 4, x[0], regOpd(x[1]))
+		}
+	} else {
+		g.mr(iXCHG, 8, rmReg(d), s)
+		g.clobber(item(s))
+	}
+	for j := range pend {
+		if !pend[j].isReg || pend[j].xmm != xmm {
+			continue
+		}
+		switch pend[j].r {
+		case d:
+			pend[j].r = s
+		case s:
+			pend[j].r = d
+		}
+	}
+}
+
+func (g *gen) emitMove(m source) {
+	if m.isReg && m.dst.kind == locReg && m.r == m.dst.r {
+		return
+	}
+	if m.xmm {
+		g.emitMoveX(m)
+		return
+	}
+	if m.dst.kind == locSpill {
+		r := m.r
+		if !m.isReg {
+			r = g.reg(m.v, 8)
+			g.release(r)
+		}
+		g.mr(iMOV, 8, rmMem(g.spillSlot(m.dst.slot)), r)
+		return
+	}
+	if m.isReg {
+		g.rmo(iMOV, 8, m.dst.r, regOpd(m.r))
+		return
+	}
+	g.move(m.dst.r, 8, g.val(m.v, 8))
+}
+
+func (g *gen) emitMoveX(m source) {
+	op := fmov(m.wide)
+	if m.dst.kind == locSpill {
+		r := m.r
+		if !m.isReg {
+			r = g.xreg(m.v, m.wide)
+		}
+		g.mr(op, 4, rmMem(g.spillSlot(m.dst.slot)), r)
+		return
+	}
+	if m.isReg {
+		g.rmo(iMOVAPS, 4, m.dst.r, regOpd(m.r))
+		return
+	}
+	g.moveX(m.dst.r, m.wide, g.xval(m.v, m.wide))
+}
+
+// faultEdge returns the label of a stub that goes to block to with the address m
+// as its parameter.
+func (g *gen) faultEdge(to ir.BlockID, m mem) label {
+	stub := g.a.newLabel()
+	g.later(func() {
+		g.a.bind(stub)
+		busy := g.busy
+		grows := g.savesBefore(to).has(itemFrame)
+		g.beginEdge(to)
+		g.busy |= busy
+		if grows && m.base == RSP {
+			m.disp += g.plan.frame
+		}
+		param := g.an.p.Blocks[to].Params[0]
+		switch d := g.al.loc[param]; d.kind {
+		case locReg:
+			g.leaMove(d.r, m)
+		case locSpill:
+			s := g.scratch()
+			g.lea(8, s, m)
+			g.mr(iMOV, 8, rmMem(g.spillSlot(d.slot)), s)
+		}
+		g.edgeTo = ir.NoBlock
+		g.a.jmp(g.blockLab[to])
+	})
+	return stub
+}
+
+// leaMove is lea, or a plain move when the address is just a register.
+func (g *gen) leaMove(r Reg, m mem) {
+	if m.index == NoReg && m.disp == 0 && !m.rip && m.base != NoReg {
+		if m.base != r {
+			g.rmo(iMOV, 8, r, regOpd(m.base))
+		}
+		return
+	}
+	g.lea(8, r, m)
+}

@@ -1,0 +1,362 @@
+package amd64
+
+import (
+	"sort"
+
+	"github.com/jalon-trace/jalon/internal/ir"
+)
+
+// gen emits one program. settle repeats the emission until info, the assumption
+// about what is destroyed where, agrees with the code.
+type gen struct {
+	an      *analysis
+	l       *liveness
+	al      *allocation
+	cfg     Config
+	deadSet regSet
+	savable regSet // items that must be saved before they are destroyed
+
+	saveIn   map[item]Reg // saved in a dead register instead of in the frame
+	reserved regSet       // those registers
+	info     *info
+	act      *info
+	plan     *savePlan
+
+	a        *asm
+	blockLab []label
+	endLab   label
+	order    []ir.BlockID
+	place    []section
+	deferred []func()
+	exits    map[regSet]label
+
+	// The instruction being emitted.
+	cur      ir.BlockID
+	pos      int32
+	edgeTo   ir.BlockID // NoBlock: not on an edge
+	busy     regSet     // registers not to be used as scratch now
+	checked  map[ir.Value]bool
+	pressure bool // no scratch register was left
+}
+
+func newGen(an *analysis, l *liveness, cfg Config, exclude regSet) *gen {
+	g := &gen{an: an, l: l, cfg: cfg}
+	g.deadSet = regSet(cfg.DeadGPR)&allGPR | regSet(cfg.DeadXMM&0xffff)<<itemXMM
+	if cfg.DeadFlags {
+		g.deadSet.add(itemFlags)
+	}
+	g.savable = (allGPR | allXMM | setOf(itemFlags)) &^ g.deadSet
+	g.savable |= an.regReads & (allGPR | allXMM)
+	if an.readFlags {
+		g.savable.add(itemFlags)
+	}
+	g.savable |= setOf(itemMXCSR, itemFrame)
+	used := regSet(0)
+	if !cfg.DeadFlags {
+		used.add(item(RAX))
+	}
+	g.al = allocate(l, g.deadSet, used, exclude)
+	g.info = newInfo(len(an.p.Blocks))
+	g.chooseOrder()
+	return g
+}
+
+// settle finds the fixed point. The assumption first follows the last emission,
+// which gives the least saves; should that not end, it only grows, which does.
+func (g *gen) settle() bool {
+	for round := 0; ; round++ {
+		g.makePlan()
+		g.emitAll(false)
+		if g.pressure {
+			return false
+		}
+		if g.info.covers(g.act) && (round >= 8 || g.act.covers(g.info)) {
+			return true
+		}
+		if round < 8 {
+			g.info = g.act
+		} else {
+			g.info.merge(g.act)
+		}
+	}
+}
+
+func (g *gen) finish() (*Code, error) {
+	g.emitAll(true)
+	bytes, l, err := g.a.link()
+	if err != nil {
+		return nil, err
+	}
+	c := &Code{Bytes: bytes, addr: g.cfg.Addr, asm: g.a, linked: l, guarded: g.guards()}
+	for _, f := range g.a.faults {
+		c.Faults = append(c.Faults, Fault{g.cfg.Addr + uint64(l.off(f.pc)), g.cfg.Addr + uint64(l.off(g.a.labels[f.fix]))})
+	}
+	sort.Slice(c.Faults, func(i, j int) bool { return c.Faults[i].PC < c.Faults[j].PC })
+	return c, nil
+}
+
+// chooseOrder puts the entry first, rare blocks in the cold section, and in the
+// tail, which needs no jump to the end, the block of a false condition.
+func (g *gen) chooseOrder() {
+	blocks := g.an.p.Blocks
+	n := len(blocks)
+	g.place = make([]section, n)
+	hotEdge := make([]bool, n)
+	hotEdge[0] = true
+	tail := ir.NoBlock
+	var hot, cold []ir.BlockID
+	for b, blk := range blocks {
+		if !g.an.reach[b] {
+			continue
+		}
+		if !hotEdge[b] {
+			g.place[b] = secCold
+			cold = append(cold, ir.BlockID(b))
+			continue
+		}
+		switch t := &blk.Term; t.Kind {
+		case ir.Jump:
+			hotEdge[t.Then.To] = true
+		case ir.Branch:
+			hotEdge[t.Then.To] = hotEdge[t.Then.To] || !t.Unlikely
+			hotEdge[t.Else.To] = true
+		case ir.Exit:
+			if b != 0 && (tail == ir.NoBlock || leaf(blk) && !leaf(blocks[tail])) {
+				tail = ir.BlockID(b)
+			}
+		}
+		hot = append(hot, ir.BlockID(b))
+	}
+	g.order = nil
+	for _, b := range hot {
+		if b != tail {
+			g.order = append(g.order, b)
+		}
+	}
+	g.order = append(g.order, cold...)
+	if tail != ir.NoBlock {
+		g.place[tail] = secTail
+		g.order = append(g.order, tail)
+	}
+}
+
+func (g *gen) emitAll(keep bool) {
+	n := len(g.an.p.Blocks)
+	g.act = newInfo(n)
+	g.a = &asm{base: g.cfg.Addr, keep: keep}
+	g.blockLab = make([]label, n)
+	for b := range g.blockLab {
+		g.blockLab[b] = g.a.newLabel()
+	}
+	g.endLab = g.a.newLabel()
+	g.exits = map[regSet]label{}
+	g.deferred = nil
+	for i, b := range g.order {
+		next := ir.NoBlock
+		if i+1 < len(g.order) && g.place[g.order[i+1]] == g.place[b] {
+			next = g.order[i+1]
+		}
+		g.emitBlock(b, next)
+	}
+	for len(g.deferred) > 0 {
+		d := g.deferred
+		g.deferred = nil
+		for _, f := range d {
+			f()
+		}
+	}
+	for b := range g.blockLab {
+		if !g.an.reach[b] {
+			g.a.labels[g.blockLab[b]] = point{}
+		}
+	}
+	g.a.sec = secTail
+	g.a.bind(g.endLab)
+}
+
+// later emits out of line, after all blocks, with the state of the current instruction.
+func (g *gen) later(f func()) {
+	cur, pos, busy := g.cur, g.pos, g.busy
+	g.deferred = append(g.deferred, func() {
+		g.cur, g.pos, g.busy, g.edgeTo = cur, pos, busy, ir.NoBlock
+		g.checked = map[ir.Value]bool{}
+		g.a.sec = secCold
+		f()
+	})
+}
+
+// begin starts an instruction at pos.
+func (g *gen) begin(pos int32) {
+	g.pos, g.edgeTo = pos, ir.NoBlock
+	g.busy = g.reserved
+}
+
+func (g *gen) emitBlock(b, next ir.BlockID) {
+	blk := g.an.p.Blocks[b]
+	g.cur, g.a.sec = b, g.place[b]
+	g.checked = map[ir.Value]bool{}
+	g.begin(g.l.start[b])
+	if blk.Note != "" {
+		g.a.comment("; " + blk.Note)
+	}
+	g.a.bind(g.blockLab[b])
+	keepRAX := g.reserved.has(item(RAX)) || !g.unoccupied(item(RAX), interval{from: g.pos, to: g.pos})
+	g.saveItems(g.plan.out[b]&^g.plan.in[b], keepRAX)
+	if b == 0 && g.guards() {
+		g.deadman()
+	}
+	for i := range blk.Instrs {
+		in := &blk.Instrs[i]
+		if g.an.emitted(in) {
+			g.begin(g.l.pos(b, i))
+			g.emitInstr(in)
+		}
+	}
+	g.begin(g.l.termPos(b))
+	g.emitTerm(&blk.Term, next)
+}
+
+func (g *gen) emitInstr(in *ir.Instr) {
+	if g.a.keep {
+		g.a.comment("; " + g.an.p.InstrString(in))
+	}
+	for _, v := range g.an.inputs(in) {
+		g.pin(v)
+	}
+	if lower[in.Op] == nil {
+		panic("BUG: amd64: no lowering for operation")
+	}
+	lower[in.Op](g, in)
+}
+
+// lower is the table of operations; each family registers its own.
+var lower [ir.NumOps]func(*gen, *ir.Instr)
+
+// clobber records that the program's value of it is destroyed here.
+func (g *gen) clobber(it item) {
+	if g.edgeTo != ir.NoBlock {
+		g.act.edge[g.edgeTo].add(it)
+		return
+	}
+	if p := &g.act.first[g.cur][it]; g.pos < *p {
+		*p = g.pos
+	}
+}
+
+// effects records what an instruction destroys; dst is the register it writes.
+func (g *gen) effects(op insnOp, dst Reg, xmm bool) {
+	fl := insns[op].flags
+	if fl&fFlags != 0 {
+		g.clobber(itemFlags)
+	}
+	if fl&fMXCSR != 0 {
+		g.clobber(itemMXCSR)
+	}
+	if fl&fNoDst == 0 && fl&fRead == 0 && dst != NoReg {
+		if xmm {
+			g.clobber(itemXMM + item(dst))
+		} else if dst != RSP {
+			g.clobber(item(dst))
+		}
+	}
+}
+
+// guard lists the next instruction as one that may fault.
+func (g *gen) guard(fix label) {
+	if fix != noLabel {
+		g.a.faults = append(g.a.faults, faultPoint{g.a.here(), fix})
+	}
+}
+
+// rmo emits reg <- op operand.
+func (g *gen) rmo(op insnOp, w uint8, dst Reg, o opd) {
+	g.effects(op, dst, insns[op].flags&fXReg != 0)
+	if o.kind == opdImm {
+		g.a.mi(op, w, rmReg(dst), o.imm)
+		return
+	}
+	g.guard(o.fix)
+	g.a.rm(op, w, dst, o.rm(), 0)
+}
+
+func (g *gen) lea(w uint8, dst Reg, m mem) {
+	g.clobber(item(dst))
+	g.a.rm(iLEA, w, dst, rmMem(m), 0)
+}
+
+func (g *gen) mr(op insnOp, w uint8, rm rmOp, src Reg) {
+	dst := rm.r
+	if rm.isMem {
+		dst = NoReg
+	}
+	g.effects(op, dst, insns[op].flags&fXRM != 0)
+	g.a.mr(op, w, rm, src)
+}
+
+func (g *gen) mi(op insnOp, w uint8, rm rmOp, imm int64) {
+	dst := rm.r
+	if rm.isMem {
+		dst = NoReg
+	}
+	g.effects(op, dst, false)
+	g.a.mi(op, w, rm, imm)
+}
+
+// mio is mi on an operand that may be a guarded load.
+func (g *gen) mio(op insnOp, w uint8, o opd, imm int64) {
+	if o.kind == opdMem {
+		g.effects(op, NoReg, false)
+		g.guard(o.fix)
+		g.a.mi(op, w, o.rm(), imm)
+		return
+	}
+	g.mi(op, w, o.rm(), imm)
+}
+
+// setcc sets the low byte of r.
+func (g *gen) setcc(c cc, r Reg) {
+	g.clobber(item(r))
+	g.a.m(iSET, 1, rmReg(r), c)
+}
+
+func (g *gen) m(op insnOp, w uint8, o opd) {
+	dst := o.r
+	if o.kind == opdMem {
+		dst = NoReg
+	}
+	g.effects(op, dst, false)
+	g.guard(o.fix)
+	g.a.m(op, w, o.rm(), 0)
+}
+
+func (g *gen) movImm(r Reg, k int64) {
+	g.clobber(item(r))
+	g.a.movImm(r, k)
+}
+
+func (g *gen) zero(r Reg) { g.mr(iXOR, 4, rmReg(r), r) }
+
+// exit leaves the hit with everything that is saved here given back. At most
+// one copy of each restore sequence stands in the cold section.
+func (g *gen) exit() {
+	s := g.plan.out[g.cur]
+	if g.a.sec == secCold {
+		if l, ok := g.exits[s]; ok {
+			g.a.jmp(l)
+			return
+		}
+		g.exits[s] = g.a.newLabel()
+		g.a.bind(g.exits[s])
+	}
+	g.restoreItems(s)
+	g.a.jmp(g.endLab)
+}
+
+// guards reports whether the program starts with the dead man's switch.
+func (g *gen) guards() bool {
+	if g.an.guarded {
+		return true
+	}
+	// The thread pointer is read from memory where rdfsbase does not exist.
+	return !g.cfg.Layout.FSGSBASE && (g.an.reserves > 0 || g.an.readsFSBase())
+}

@@ -1,0 +1,208 @@
+package amd64
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/ir/irgen"
+	"github.com/jalon-trace/jalon/internal/ring"
+)
+
+// The protocol with testdata/executor.c; keep in step with it.
+const (
+	maxCases    = 512
+	maxRec      = 8192
+	execRings   = 4
+	ringSize    = 16384
+	ringStride  = 65536
+	counterStep = 4096
+	siteOff     = 96
+
+	offMem    = 0x1000
+	offIn     = 0x10000
+	offOut    = 0x200000
+	offFaults = 0x900000
+	offCode   = 0xC00000
+	codeSize  = 0x800000
+	offShared = 0x1400000
+	shmSize   = 0x1500000
+
+	codeAddr = 0x500000000000
+	nearAddr = 0x500010000000
+	farAddr  = 0x300000000000
+)
+
+type caseIn struct {
+	Code, NFault, Faults, Base  uint64
+	Regs                        [16]uint64 // by hardware number
+	Flags, FS, GS, MXCSR        uint64
+	RingPos, Consumed, Control_ uint64
+	_                           uint64
+	YMM                         [16][32]byte
+}
+
+type caseOut struct {
+	Regs                                              [16]uint64
+	Flags, FS, GS, MXCSR                              uint64
+	Sig, PC, Addr, Ring, RecLen, BadMem, NFaults, Pad uint64
+	Counters                                          [4]uint64
+	YMM                                               [16][32]byte
+	Rec                                               [maxRec]byte
+}
+
+// executor is a child process that runs generated code.
+type executor struct {
+	cmd  *exec.Cmd
+	in   io.WriteCloser
+	out  *os.File
+	shm  []byte
+	leav uint64 // where code goes when it is done
+
+	n, code, faults int // fill of the current batch
+}
+
+// buildExecutor compiles the child with the C compiler of the machine.
+func buildExecutor(t testing.TB) string {
+	t.Helper()
+	bin := filepath.Join(t.TempDir(), "executor")
+	cmd := exec.Command("gcc", "-O1", "-fPIE", "-pie", "-fno-stack-protector", "-o", bin, "testdata/executor.c")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("building the executor: %v\n%s", err, out)
+	}
+	return bin
+}
+
+func startExecutor(t testing.TB, base uint64, mem []byte) *executor {
+	t.Helper()
+	fd, err := unix.MemfdCreate("executor", unix.MFD_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := os.NewFile(uintptr(fd), "executor")
+	defer f.Close()
+	if err := f.Truncate(shmSize); err != nil {
+		t.Fatal(err)
+	}
+	e := &executor{}
+	if e.shm, err = unix.Mmap(fd, 0, shmSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
+		t.Fatal(err)
+	}
+	e.cmd = exec.Command(buildExecutor(t))
+	e.cmd.ExtraFiles = []*os.File{f}
+	e.cmd.Stderr = os.Stderr
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.out, e.cmd.Stdout = r, w
+	if e.in, err = e.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	t.Cleanup(func() {
+		e.in.Close()
+		e.cmd.Process.Kill()
+		e.cmd.Wait()
+		e.out.Close()
+		unix.Munmap(e.shm)
+	})
+	if err := e.wait(); err != nil {
+		t.Fatalf("starting the executor: %v", err)
+	}
+	e.leav = e.word(16)
+	e.setWord(24, base)
+	copy(e.shm[offMem:], mem)
+	return e
+}
+
+func (e *executor) word(off int) uint64       { return binary.LittleEndian.Uint64(e.shm[off:]) }
+func (e *executor) setWord(off int, v uint64) { binary.LittleEndian.PutUint64(e.shm[off:], v) }
+
+func (e *executor) wait() error {
+	var b [1]byte
+	e.out.SetReadDeadline(time.Now().Add(20 * time.Second))
+	if _, err := io.ReadFull(e.out, b[:]); err != nil {
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return fmt.Errorf("case %d does not end", e.word(8))
+		}
+		return fmt.Errorf("executor died in case %d: %v", e.word(8), err)
+	}
+	return nil
+}
+
+func (e *executor) setMemory(mem []byte) { copy(e.shm[offMem:], mem) }
+
+// codeAddr is where the next code goes.
+func (e *executor) nextAddr() uint64 { return codeAddr + uint64(e.code) }
+
+// addCode places code and the jump behind it; false: the batch is full.
+func (e *executor) addCode(c *Code) (first int, ok bool) {
+	if e.code+len(c.Bytes)+64 > codeSize || offFaults+16*(e.faults+len(c.Faults)) > offCode {
+		return 0, false
+	}
+	at := offCode + e.code
+	copy(e.shm[at:], c.Bytes)
+	at += len(c.Bytes)
+	copy(e.shm[at:], []byte{0xff, 0x25, 0, 0, 0, 0})
+	e.setWord(at+6, e.leav)
+	first = e.faults
+	for _, f := range c.Faults {
+		e.setWord(offFaults+16*e.faults, f.PC)
+		e.setWord(offFaults+16*e.faults+8, f.Fixup)
+		e.faults++
+	}
+	e.code += (len(c.Bytes) + 64) &^ 15
+	return first, true
+}
+
+func (e *executor) input(i int) *caseIn {
+	return (*caseIn)(unsafe.Pointer(&e.shm[offIn+i*int(unsafe.Sizeof(caseIn{}))]))
+}
+
+func (e *executor) output(i int) *caseOut {
+	return (*caseOut)(unsafe.Pointer(&e.shm[offOut+i*int(unsafe.Sizeof(caseOut{}))]))
+}
+
+func (e *executor) reset() { e.n, e.code, e.faults = 0, 0, 0 }
+
+// run executes the batch.
+func (e *executor) run() error {
+	e.setWord(0, uint64(e.n))
+	if _, err := e.in.Write([]byte{'g'}); err != nil {
+		return err
+	}
+	return e.wait()
+}
+
+// fill sets the registers of case i from a state.
+func (in *caseIn) fill(s *irgen.State) {
+	for n, hw := range dwarfGPR {
+		in.Regs[hw] = s.Regs[n]
+	}
+	in.Flags, in.FS, in.GS = s.Regs[49], s.Regs[58], s.Regs[59]
+	in.Base = s.Base
+	for n := range s.XMM {
+		copy(in.YMM[n][:16], s.XMM[n][:])
+		for k := 16; k < 32; k++ {
+			in.YMM[n][k] = byte(n*16 + k)
+		}
+	}
+}
+
+func execLayout(base uint64) ring.Layout {
+	return ring.Layout{Control: base, Counters: base + 0x1000 + siteOff, CounterStride: counterStep,
+		Rings: base + 0x10000, RingStride: ringStride, RingSize: ringSize, CPUMask: execRings - 1}
+}

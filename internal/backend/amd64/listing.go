@@ -1,0 +1,59 @@
+package amd64
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Listing returns the code as text: address, bytes, instruction, with the
+// operations of the program as comments and the fixups of guarded accesses.
+func (c *Code) Listing() []string {
+	var out []string
+	for s := section(0); s < numSections; s++ {
+		nj := 0
+		for k := range c.asm.insns[s] {
+			i := &c.asm.insns[s][k]
+			if i.kind == kNote {
+				out = append(out, i.note)
+				continue
+			}
+			off := c.linked.off(i.at)
+			size := len(i.bytes)
+			if i.kind == kJump {
+				size = c.asm.jumps[s][nj].size
+				nj++
+			}
+			if size > 0 {
+				out = append(out, c.line(i, off, size))
+			}
+		}
+	}
+	return out
+}
+
+func (c *Code) line(i *insn, off, size int) string {
+	pc := c.addr + uint64(off)
+	var b strings.Builder
+	fmt.Fprintf(&b, "%12x  %-30x %s", pc, c.Bytes[off:off+size], c.text(i, off, size))
+	for _, f := range c.Faults {
+		if f.PC == pc {
+			fmt.Fprintf(&b, "    ; fault -> %x", f.Fixup)
+		}
+	}
+	return b.String()
+}
+
+func (c *Code) text(i *insn, off, size int) string {
+	w := &writer{a: c.asm, l: c.linked, next: c.addr + uint64(off+size)}
+	switch i.kind {
+	case kJump:
+		name := "jmp"
+		if i.cc != ccAlways {
+			name = "j" + ccNames[i.cc]
+		}
+		return fmt.Sprintf("%s %#x", name, c.addr+uint64(c.linked.off(c.asm.labels[i.lab])))
+	case kData:
+		return fmt.Sprintf(".ascii %q", c.Bytes[off:off+size])
+	}
+	return w.insn(i)
+}

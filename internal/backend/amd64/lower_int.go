@@ -1,0 +1,390 @@
+package amd64
+
+import (
+	"math/bits"
+
+	"github.com/jalon-trace/jalon/internal/ir"
+)
+
+func init() {
+	for op, f := range map[ir.Op]func(*gen, *ir.Instr){
+		ir.Reg: (*gen).lowerBase,
+		ir.Add: (*gen).lowerAdd, ir.Sub: (*gen).lowerSub, ir.Mul: (*gen).lowerMul,
+		ir.And: (*gen).lowerAnd, ir.Or: aluLower(iOR), ir.Xor: aluLower(iXOR),
+		ir.SDiv: (*gen).lowerDiv, ir.UDiv: (*gen).lowerDiv, ir.SRem: (*gen).lowerDiv, ir.URem: (*gen).lowerDiv,
+		ir.Shl: (*gen).lowerShift, ir.Shr: (*gen).lowerShift, ir.Sar: (*gen).lowerShift,
+		ir.Neg: (*gen).lowerUnary, ir.Not: (*gen).lowerUnary,
+		ir.SExt: (*gen).lowerExt, ir.ZExt: (*gen).lowerExt,
+	} {
+		lower[op] = f
+	}
+	for op := ir.Eq; op <= ir.ULe; op++ {
+		lower[op] = (*gen).lowerCompare
+	}
+}
+
+func (an *analysis) readsFSBase() bool {
+	for b, blk := range an.p.Blocks {
+		for i := range blk.Instrs {
+			in := &blk.Instrs[i]
+			if an.reach[b] && in.Op == ir.Reg && in.Imm == ir.RegFSBase && !an.dead[in.Dst] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (g *gen) lowerBase(in *ir.Instr) {
+	d := g.dst(in.Dst)
+	if in.Imm == ir.RegGSBase {
+		g.m(iRDGSBASE, 8, regOpd(d))
+	} else {
+		g.threadPointer(d)
+	}
+	g.setDst(in.Dst, d)
+}
+
+// threadPointer reads fs_base. Without rdfsbase it is the word at fs:0, by the
+// x86-64 TLS ABI; a thread without one gives 0.
+func (g *gen) threadPointer(d Reg) {
+	if g.cfg.Layout.FSGSBASE {
+		g.m(iRDFSBASE, 8, regOpd(d))
+		return
+	}
+	g.fsLoad(8, d, 0)
+}
+
+// fsLoad loads fs:off; when it cannot be read d is 0: a faulting load leaves its
+// target as it was, and goes on behind itself.
+func (g *gen) fsLoad(w uint8, d Reg, off int32) {
+	g.movImm(d, 0)
+	after := g.a.newLabel()
+	m := at(NoReg, off)
+	m.seg = 0x64
+	o := memOpd(m)
+	o.fix = after
+	g.rmo(iMOV, w, d, o)
+	g.a.bind(after)
+}
+
+func (g *gen) lowerAdd(in *ir.Instr) {
+	m, ok := g.an.modes[in]
+	if !ok {
+		g.alu(iADD, in, true)
+		return
+	}
+	d := g.dst(in.Dst)
+	defer g.setDst(in.Dst, d)
+	if m.index == ir.None {
+		if o := g.val(m.base, in.W); o.kind != opdReg || o.r == d {
+			g.moveAny(d, in.W, o)
+			g.mi(iADD, in.W, rmReg(d), int64(m.disp))
+			return
+		}
+	} else if m.scale == 1 && m.disp == 0 {
+		b, x := g.val(m.base, in.W), g.val(m.index, in.W)
+		if x.isReg(d) {
+			b, x = x, b
+		}
+		if b.isReg(d) {
+			g.rmo(iADD, in.W, d, x)
+			return
+		}
+		if b.kind == opdMem && !x.uses(d) {
+			g.move(d, in.W, b)
+			g.rmo(iADD, in.W, d, x)
+			return
+		}
+	}
+	g.lea(in.W, d, g.sumMem(m, 0))
+}
+
+func aluLower(op insnOp) func(*gen, *ir.Instr) {
+	return func(g *gen, in *ir.Instr) { g.alu(op, in, true) }
+}
+
+func (g *gen) lowerSub(in *ir.Instr) { g.alu(iSUB, in, false) }
+
+// alu emits a two-address operation: d = A, then d op= B.
+func (g *gen) alu(op insnOp, in *ir.Instr, commutes bool) {
+	d := g.dst(in.Dst)
+	a, b := g.val(in.A, in.W), g.val(in.B, in.W)
+	if commutes && (b.isReg(d) || a.kind == opdImm || a.kind == opdMem && b.kind == opdReg || b.uses(d)) {
+		a, b = b, a
+	}
+	if !a.isReg(d) && b.uses(d) {
+		if op == iSUB && b.kind == opdReg {
+			g.m(iNEG, in.W, b)
+			g.rmo(iADD, in.W, d, a)
+			g.setDst(in.Dst, d)
+			return
+		}
+		s := g.scratch()
+		g.move(s, in.W, b)
+		b = regOpd(s)
+	}
+	g.moveAny(d, in.W, a)
+	g.rmo(op, in.W, d, b)
+	g.setDst(in.Dst, d)
+}
+
+func (g *gen) lowerAnd(in *ir.Instr) {
+	k, ok := g.an.constant(in.B)
+	if k &= widthMask(in.W); ok && (k == 0xff || k == 0xffff || k == 0xffffffff) {
+		d, a := g.dst(in.Dst), g.regm(in.A, in.W)
+		switch k {
+		case 0xff:
+			g.rmo(iMOVZB, 4, d, a)
+		case 0xffff:
+			g.rmo(iMOVZW, 4, d, a)
+		default:
+			g.rmo(iMOV, 4, d, a)
+		}
+		g.setDst(in.Dst, d)
+		return
+	}
+	g.alu(iAND, in, true)
+}
+
+func widthMask(w uint8) int64 {
+	if w >= 8 {
+		return -1
+	}
+	return 1<<(8*w) - 1
+}
+
+func (g *gen) lowerMul(in *ir.Instr) {
+	k, ok := g.an.constant(in.B)
+	a := in.A
+	if !ok {
+		k, ok = g.an.constant(in.A)
+		a = in.B
+	}
+	if in.W == 4 {
+		k = int64(int32(k))
+	}
+	if !ok || k != int64(int32(k)) {
+		g.alu(iIMUL, in, true)
+		return
+	}
+	d := g.dst(in.Dst)
+	g.mulConst(d, in.W, a, k)
+	g.setDst(in.Dst, d)
+}
+
+// mulConst multiplies by lea and shl where one or two of them do.
+func (g *gen) mulConst(d Reg, w uint8, a ir.Value, k int64) {
+	n := 0
+	odd := k
+	for ; odd != 0 && odd&1 == 0; odd >>= 1 {
+		n++
+	}
+	switch {
+	case k == 0:
+		g.movImm(d, 0)
+		return
+	case k == -1:
+		g.moveAny(d, w, g.val(a, w))
+		g.m(iNEG, w, regOpd(d))
+		return
+	case k == 2:
+		r := g.indexReg(a)
+		g.lea(w, d, atIdx(r, r, 1, 0))
+		return
+	case odd == 3 || odd == 5 || odd == 9:
+		r := g.indexReg(a)
+		g.lea(w, d, atIdx(r, r, uint8(odd-1), 0))
+	case odd == 1:
+		g.move(d, w, g.val(a, w))
+	default:
+		g.effects(iIMULI, d, false)
+		o := g.regm(a, w)
+		g.guard(o.fix)
+		g.a.rmi(w, d, o.rm(), k)
+		return
+	}
+	if n > 0 {
+		g.mi(iSHL, w, rmReg(d), int64(n))
+	}
+}
+
+var shiftOps = map[ir.Op][2]insnOp{ir.Shl: {iSHL, iSHLCL}, ir.Shr: {iSHR, iSHRCL}, ir.Sar: {iSAR, iSARCL}}
+
+func (g *gen) lowerShift(in *ir.Instr) {
+	ops, d := shiftOps[in.Op], g.dst(in.Dst)
+	if k, ok := g.an.constant(in.B); ok {
+		n := k & int64(8*in.W-1)
+		a := g.val(in.A, in.W)
+		if in.Op == ir.Shl && n == 1 && a.kind == opdReg && a.r != d && a.r != RSP {
+			g.lea(in.W, d, atIdx(a.r, a.r, 1, 0))
+		} else {
+			g.move(d, in.W, a)
+			if n != 0 {
+				g.mi(ops[0], in.W, rmReg(d), n)
+			}
+		}
+		g.setDst(in.Dst, d)
+		return
+	}
+	g.take(RCX)
+	a := g.val(in.A, in.W)
+	g.moveAny(RCX, 4, g.val(in.B, 4))
+	t := d
+	if d == RCX {
+		t = g.scratch()
+	}
+	g.moveAny(t, in.W, a)
+	g.m(ops[1], in.W, regOpd(t))
+	if t != d {
+		g.rmo(iMOV, 8, d, regOpd(t))
+	}
+	g.setDst(in.Dst, d)
+}
+
+func (g *gen) lowerUnary(in *ir.Instr) {
+	d := g.dst(in.Dst)
+	g.moveAny(d, in.W, g.val(in.A, in.W))
+	op := iNEG
+	if in.Op == ir.Not {
+		op = iNOT
+	}
+	g.m(op, in.W, regOpd(d))
+	g.setDst(in.Dst, d)
+}
+
+func (g *gen) lowerExt(in *ir.Instr) {
+	d := g.dst(in.Dst)
+	o := g.regm(in.A, in.W)
+	g.extend(d, in.W, in.Op == ir.SExt, o)
+	g.setDst(in.Dst, d)
+}
+
+// extend loads the low w bytes of o into d, extended to 64 bits.
+func (g *gen) extend(d Reg, w uint8, signed bool, o opd) {
+	switch {
+	case w == 8:
+		g.rmo(iMOV, 8, d, o)
+	case w == 4 && signed:
+		g.rmo(iMOVSL, 8, d, o)
+	case w == 4:
+		g.rmo(iMOV, 4, d, o)
+	case w == 2 && signed:
+		g.rmo(iMOVSW, 8, d, o)
+	case w == 2:
+		g.rmo(iMOVZW, 4, d, o)
+	case signed:
+		g.rmo(iMOVSB, 8, d, o)
+	default:
+		g.rmo(iMOVZB, 4, d, o)
+	}
+}
+
+// divIsSimple reports whether a division by the constant k needs no div
+// instruction: by zero, and unsigned by a power of two.
+func divIsSimple(op ir.Op, w uint8, k int64) bool {
+	u := uint64(k & widthMask(w))
+	return u == 0 || (op == ir.UDiv || op == ir.URem) && u&(u-1) == 0
+}
+
+func (g *gen) lowerDiv(in *ir.Instr) {
+	d := g.dst(in.Dst)
+	defer g.setDst(in.Dst, d)
+	k, isConst := g.an.constant(in.B)
+	if isConst && divIsSimple(in.Op, in.W, k) {
+		g.divSimple(d, in, uint64(k&widthMask(in.W)))
+		return
+	}
+	if in.W == 4 {
+		k = int64(int32(k))
+	}
+	signed := in.Op == ir.SDiv || in.Op == ir.SRem
+	rem := in.Op == ir.SRem || in.Op == ir.URem
+	g.take(RAX)
+	g.take(RDX)
+	divisor := g.regm(in.B, in.W)
+	g.moveAny(RAX, in.W, g.val(in.A, in.W))
+	done := g.a.newLabel()
+	if !isConst {
+		g.divGuard(divisor, in.W, 0, done, func() { // x/0 = 0, x%0 = x
+			if rem {
+				g.rmo(iMOV, in.W, RDX, regOpd(RAX))
+			} else {
+				g.zero(RAX)
+			}
+		})
+	}
+	minusOne := func() { // MIN/-1 traps in the divider; x/-1 = -x, x%-1 = 0
+		if rem {
+			g.zero(RDX)
+		} else {
+			g.m(iNEG, in.W, regOpd(RAX))
+		}
+	}
+	if signed && !isConst {
+		g.divGuard(divisor, in.W, -1, done, minusOne)
+	}
+	if signed && isConst && k == -1 {
+		minusOne()
+	} else {
+		g.divide(divisor, in.W, signed)
+	}
+	g.a.bind(done)
+	from := RAX
+	if rem {
+		from = RDX
+	}
+	g.rmo(iMOV, in.W, d, regOpd(from))
+}
+
+func (g *gen) divide(divisor opd, w uint8, signed bool) {
+	g.clobber(item(RAX))
+	g.clobber(item(RDX))
+	switch {
+	case !signed:
+		g.zero(RDX)
+		g.m(iDIV, w, divisor)
+		return
+	case w == 4:
+		g.a.plain(iCDQ)
+	default:
+		g.a.plain(iCQO)
+	}
+	g.m(iIDIV, w, divisor)
+}
+
+// divGuard handles the divisor k out of line.
+func (g *gen) divGuard(divisor opd, w uint8, k int64, done label, f func()) {
+	if divisor.kind == opdReg && k == 0 {
+		g.mr(iTEST, w, rmReg(divisor.r), divisor.r)
+	} else {
+		g.mio(iCMP, w, divisor, k)
+	}
+	special := g.a.newLabel()
+	g.a.jcc(ccE, special)
+	g.later(func() {
+		g.a.bind(special)
+		f()
+		g.a.jmp(done)
+	})
+}
+
+func (g *gen) divSimple(d Reg, in *ir.Instr, k uint64) {
+	rem := in.Op == ir.SRem || in.Op == ir.URem
+	switch {
+	case k == 0 && !rem, k == 1 && rem:
+		g.movImm(d, 0)
+		return
+	}
+	g.move(d, in.W, g.val(in.A, in.W))
+	switch n := bits.TrailingZeros64(k); {
+	case k <= 1: // x%0 = x, x/1 = x
+	case !rem:
+		g.mi(iSHR, in.W, rmReg(d), int64(n))
+	case k-1 <= 0x7fffffff:
+		g.mi(iAND, in.W, rmReg(d), int64(k-1))
+	default:
+		s := g.constReg(int64(k - 1))
+		g.rmo(iAND, in.W, d, regOpd(s))
+	}
+}

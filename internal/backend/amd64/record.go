@@ -1,0 +1,241 @@
+package amd64
+
+import (
+	"math/bits"
+
+	"github.com/jalon-trace/jalon/internal/ir"
+	"github.com/jalon-trace/jalon/internal/ring"
+)
+
+func init() {
+	lower[ir.Reserve] = (*gen).lowerReserve
+	lower[ir.Put] = (*gen).lowerPut
+	lower[ir.FPut] = (*gen).lowerFPut
+	lower[ir.PutReg] = (*gen).lowerPutReg
+	lower[ir.Commit] = (*gen).lowerCommit
+	lower[ir.Count] = (*gen).lowerCount
+}
+
+// deadman leaves when jalon, which answers our faults, is no more.
+func (g *gen) deadman() {
+	m := g.fixedMem(g.cfg.Layout.Control + ring.ControlDeadman)
+	g.mi(iTEST, 4, rmMem(m), ring.OwnerDied)
+	dead := g.a.newLabel()
+	g.a.jcc(ccNE, dead)
+	g.later(func() {
+		g.a.comment("; jalon is dead")
+		g.a.bind(dead)
+		g.exit()
+	})
+}
+
+// cpuOffset sets d to the number of the CPU, kept in bounds, times stride.
+func (g *gen) cpuOffset(d Reg, stride uint64) {
+	l := &g.cfg.Layout
+	mask := l.CPUMask
+	switch {
+	case l.RseqCPU != 0:
+		g.fsLoad(4, d, l.RseqCPU)
+	case l.RDPID:
+		g.m(iRDPID, 8, regOpd(d))
+		mask &= 0xfff
+	default:
+		// The limit of this segment is the CPU number, and the node above its 12 bits.
+		g.movImm(d, 0x7b)
+		g.rmo(iLSL, 4, d, regOpd(d))
+		mask &= 0xfff
+	}
+	g.mi(iAND, 4, rmReg(d), int64(mask))
+	if n := bits.TrailingZeros64(stride); n > 0 {
+		g.mi(iSHL, 8, rmReg(d), int64(n))
+	}
+}
+
+// counterMem addresses counter n of this CPU.
+func (g *gen) counterMem(n int64) mem {
+	l := &g.cfg.Layout
+	addr := l.Counters + 8*uint64(n)
+	if l.CPUMask == 0 {
+		return g.fixedMem(addr)
+	}
+	idx := g.scratch()
+	g.cpuOffset(idx, l.CounterStride)
+	if addr < 1<<31 {
+		return atIdx(NoReg, idx, 1, int32(addr))
+	}
+	base := g.addrReg(addr)
+	return atIdx(base, idx, 1, 0)
+}
+
+// lowerCount increments. A false condition counts without lock: a hit is lost
+// when a thread moves to another CPU between reading the number and writing the
+// counter (one instruction), and a thread there counts in the same moment.
+func (g *gen) lowerCount(in *ir.Instr) {
+	op := iLOCKINC
+	if in.Imm == ring.CounterFalse {
+		op = iINC
+	}
+	g.m(op, 8, memOpd(g.counterMem(in.Imm)))
+}
+
+// lowerReserve takes room in this CPU's ring, by the writer protocol of package
+// ring. The time is read first: the record is stamped before it exists, and the
+// rest runs in the shadow of rdtsc.
+func (g *gen) lowerReserve(in *ir.Instr) {
+	l := &g.cfg.Layout
+	g.take(RAX)
+	g.take(RDX)
+	p := g.dst(g.l.recPtr())
+	n := g.scratch()
+	lost := g.a.newLabel()
+	g.clobber(item(RAX))
+	g.clobber(item(RDX))
+	g.a.plain(iRDTSC)
+	g.mi(iSHL, 8, rmReg(RDX), 32)
+	g.rmo(iOR, 8, RDX, regOpd(RAX))
+	g.ringBase(p, n)
+	g.rmo(iMOV, 8, RAX, memOpd(at(p, ring.RingReserved)))
+	retry := g.a.newLabel()
+	g.a.bind(retry)
+	g.rmo(iMOV, 8, n, regOpd(RAX))
+	g.rmo(iSUB, 8, n, memOpd(at(p, ring.RingConsumed)))
+	if uint64(in.Imm) > l.RingSize {
+		g.a.jmp(lost)
+	} else {
+		g.mi(iCMP, 8, rmReg(n), int64(l.RingSize)-in.Imm)
+		g.a.jcc(ccA, lost)
+	}
+	g.lea(8, n, at(RAX, int32(in.Imm)))
+	g.mr(iCMPXCHG, 8, rmMem(at(p, ring.RingReserved)), n)
+	g.a.jcc(ccNE, retry)
+	g.mi(iAND, 4, rmReg(RAX), int64(l.RingSize-1))
+	g.lea(8, p, atIdx(p, RAX, 1, ring.RingData))
+	g.mr(iMOV, 8, rmMem(at(p, ring.RecTSC)), RDX)
+	g.threadPointer(RAX)
+	g.mr(iMOV, 8, rmMem(at(p, ring.RecThread)), RAX)
+	g.setDst(g.l.recPtr(), p)
+	if len(g.an.sizes) > 1 {
+		h := g.dst(g.l.recHeader())
+		g.movImm(h, g.header(in.Imm))
+		g.setDst(g.l.recHeader(), h)
+	}
+	g.busy &^= setOf(item(RAX), item(RDX), item(n)) // free again when the ring is full
+	g.later(func() {
+		g.a.comment("; ring full")
+		g.a.bind(lost)
+		g.m(iLOCKINC, 8, memOpd(g.counterMem(ring.CounterLost)))
+		g.exit()
+	})
+}
+
+// ringBase sets p to this CPU's ring; n is free.
+func (g *gen) ringBase(p, n Reg) {
+	l := &g.cfg.Layout
+	if l.CPUMask == 0 {
+		g.loadAddr(p, l.Rings)
+		return
+	}
+	g.cpuOffset(n, l.RingStride)
+	if l.Rings < 1<<31 {
+		g.lea(8, p, at(n, int32(l.Rings)))
+		return
+	}
+	g.loadAddr(p, l.Rings)
+	g.rmo(iADD, 8, p, regOpd(n))
+}
+
+func (g *gen) header(size int64) int64 {
+	return size | int64(g.cfg.Layout.SiteID+1)<<32
+}
+
+// rec returns the record pointer in a register.
+func (g *gen) rec() Reg {
+	l := g.al.loc[g.l.recPtr()]
+	if l.kind == locReg {
+		return l.r
+	}
+	s := g.scratch()
+	g.rmo(iMOV, 8, s, memOpd(g.spillSlot(l.slot)))
+	return s
+}
+
+func (g *gen) lowerPut(in *ir.Instr) {
+	m := rmMem(at(g.rec(), int32(in.Imm)))
+	o := g.val(in.A, in.W)
+	if o.kind == opdImm {
+		g.mi(iMOV, in.W, m, o.imm)
+		return
+	}
+	r := o.r
+	if o.kind == opdMem {
+		r = g.scratch()
+		g.move(r, max(in.W, 4), o)
+	}
+	g.mr(iMOV, in.W, m, r)
+}
+
+func (g *gen) lowerFPut(in *ir.Instr) {
+	w := g.wide(in.A)
+	m := rmMem(at(g.rec(), int32(in.Imm)))
+	if c := g.an.instr(in.A); c != nil && c.Op == ir.FConst {
+		if bits := c.Imm & widthMask(w); w == 4 || bits == int64(int32(bits)) {
+			g.mi(iMOV, w, m, int64(int32(bits)))
+		} else {
+			g.mr(iMOV, w, m, g.constReg(bits))
+		}
+		return
+	}
+	o := g.xval(in.A, w)
+	if o.kind == opdMem {
+		r := g.scratch()
+		g.move(r, w, o)
+		g.mr(iMOV, w, m, r)
+		return
+	}
+	g.mr(fmov(w), 4, m, o.r)
+}
+
+func (g *gen) lowerPutReg(in *ir.Instr) {
+	m := at(g.rec(), int32(in.Imm))
+	it := itemXMM + item(in.Aux)
+	x := Reg(in.Aux)
+	src := opd{kind: opdReg, r: x, fix: noLabel}
+	if !g.physical(it) {
+		src = g.saved(it)
+	}
+	switch {
+	case src.kind == opdReg && in.W == 16:
+		g.mr(iMOVUPS, 4, rmMem(m), x)
+	case src.kind == opdReg && in.W >= 4:
+		g.mr(fmov(in.W), 4, rmMem(m), x)
+	case src.kind == opdReg:
+		r := g.scratch()
+		g.mr(iMOVQ, 4, rmReg(r), x)
+		g.mr(iMOV, in.W, rmMem(m), r)
+	default:
+		r := g.scratch()
+		g.rmo(iMOV, 8, r, src)
+		g.mr(iMOV, min(in.W, 8), rmMem(m), r)
+		if in.W == 16 {
+			g.rmo(iMOV, 8, r, memOpd(src.m.plus(8)))
+			g.mr(iMOV, 8, rmMem(m.plus(8)), r)
+		}
+	}
+}
+
+func (g *gen) lowerCommit(*ir.Instr) {
+	m := rmMem(at(g.rec(), ring.RecSize))
+	if len(g.an.sizes) > 1 {
+		l := g.al.loc[g.l.recHeader()]
+		r := l.r
+		if l.kind == locSpill {
+			r = g.scratch()
+			g.rmo(iMOV, 8, r, memOpd(g.spillSlot(l.slot)))
+		}
+		g.mr(iMOV, 8, m, r)
+		return
+	}
+	for size := range g.an.sizes {
+		g.mr(iMOV, 8, m, g.constReg(g.header(size)))
+	}
+}

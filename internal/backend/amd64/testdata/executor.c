@@ -1,0 +1,245 @@
+// Executes generated code for the differential tests. It maps the shared
+// memory (fd 3) at the addresses of the protocol below, and for each case of a
+// batch: sets every register, jumps to the code, catches what it faults on by the
+// case's table, and stores every register, the record and the counters.
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+typedef uint64_t u64;
+
+// Keep in step with diff_test.go.
+enum {
+	PAGE = 4096, PAGES = 11, CASES = 512, REC_MAX = 8192, RINGS = 4,
+	RING_SIZE = 16384, RING_STRIDE = 65536, COUNTER_STRIDE = 4096, SITE_OFF = 96,
+	OFF_IN = 0x10000, OFF_OUT = 0x200000, OFF_FAULTS = 0x900000, OFF_CODE = 0xC00000,
+	CODE_SIZE = 0x800000, OFF_SHARED = 0x1400000, SHM_SIZE = 0x1500000,
+	SH_CONTROL = 0, SH_COUNTERS = 0x1000, SH_RINGS = 0x10000,
+};
+#define CODE_ADDR 0x500000000000ull
+#define NEAR_ADDR 0x500010000000ull
+#define FAR_ADDR 0x300000000000ull
+
+struct in {
+	u64 code, nfault, faults, base;
+	u64 regs[16], flags, fs, gs, mxcsr;
+	u64 ringpos, consumed, control, pad;
+	uint8_t ymm[16][32];
+};
+
+struct out {
+	u64 regs[16], flags, fs, gs, mxcsr;
+	u64 sig, pc, addr, ring, reclen, badmem, nfaults, pad;
+	u64 counters[4];
+	uint8_t ymm[16][32];
+	uint8_t rec[REC_MAX];
+};
+
+static const int readable[PAGES] = {[1] = 1, [2] = 1, [4] = 1, [6] = 1, [7] = 1, [8] = 1, [9] = 1};
+
+#define HIDDEN __attribute__((visibility("hidden"), used))
+HIDDEN u64 host_rsp, host_fs, host_gs, target, host_mxcsr = 0x1f80;
+HIDDEN struct in cur;
+HIDDEN struct out res;
+void enter_case(void);
+void leave_case(void);
+
+#define S1(x) #x
+#define S(x) S1(x)
+#define LOADY(n) "vmovdqu cur+224+" S(n) "*32(%rip),%ymm" S(n) "\n"
+#define STOREY(n) "vmovdqu %ymm" S(n) ",res+256+" S(n) "*32(%rip)\n"
+#define ALL(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15)
+
+__asm__(
+"enter_case:\n"
+"push %rbx; push %rbp; push %r12; push %r13; push %r14; push %r15\n"
+"mov %rsp,host_rsp(%rip)\n"
+"rdfsbase %rax; mov %rax,host_fs(%rip); rdgsbase %rax; mov %rax,host_gs(%rip)\n"
+"mov cur+0(%rip),%rax; mov %rax,target(%rip)\n"
+"ldmxcsr cur+184(%rip)\n"
+ALL(LOADY)
+"mov cur+168(%rip),%rax; wrfsbase %rax; mov cur+176(%rip),%rax; wrgsbase %rax\n"
+"pushq cur+160(%rip); popfq\n"
+"mov cur+32(%rip),%rax; mov cur+40(%rip),%rcx; mov cur+48(%rip),%rdx; mov cur+56(%rip),%rbx\n"
+"mov cur+64(%rip),%rsp; mov cur+72(%rip),%rbp; mov cur+80(%rip),%rsi; mov cur+88(%rip),%rdi\n"
+"mov cur+96(%rip),%r8; mov cur+104(%rip),%r9; mov cur+112(%rip),%r10; mov cur+120(%rip),%r11\n"
+"mov cur+128(%rip),%r12; mov cur+136(%rip),%r13; mov cur+144(%rip),%r14; mov cur+152(%rip),%r15\n"
+"jmp *target(%rip)\n"
+"leave_case:\n"
+"mov %rax,res+0(%rip); mov %rcx,res+8(%rip); mov %rdx,res+16(%rip); mov %rbx,res+24(%rip)\n"
+"mov %rsp,res+32(%rip); mov %rbp,res+40(%rip); mov %rsi,res+48(%rip); mov %rdi,res+56(%rip)\n"
+"mov %r8,res+64(%rip); mov %r9,res+72(%rip); mov %r10,res+80(%rip); mov %r11,res+88(%rip)\n"
+"mov %r12,res+96(%rip); mov %r13,res+104(%rip); mov %r14,res+112(%rip); mov %r15,res+120(%rip)\n"
+"mov host_rsp(%rip),%rsp\n"
+"pushfq; popq res+128(%rip); cld\n"
+"rdfsbase %rax; mov %rax,res+136(%rip); rdgsbase %rax; mov %rax,res+144(%rip)\n"
+"mov host_fs(%rip),%rax; wrfsbase %rax; mov host_gs(%rip),%rax; wrgsbase %rax\n"
+"stmxcsr res+152(%rip); ldmxcsr host_mxcsr(%rip)\n"
+ALL(STOREY)
+"vzeroupper\n"
+"pop %r15; pop %r14; pop %r13; pop %r12; pop %rbp; pop %rbx\n"
+"ret\n");
+
+_Static_assert(__builtin_offsetof(struct in, regs) == 32, "in.regs");
+_Static_assert(__builtin_offsetof(struct in, flags) == 160, "in.flags");
+_Static_assert(__builtin_offsetof(struct in, mxcsr) == 184, "in.mxcsr");
+_Static_assert(__builtin_offsetof(struct in, ymm) == 224, "in.ymm");
+
+_Static_assert(__builtin_offsetof(struct out, ymm) == 256, "out.ymm");
+
+static uint8_t *shm;
+static u64 *faults;
+
+// on_signal runs on the stack of the code under test, as in a real program: what
+// that keeps below its rsp is lost.
+static void on_signal(int sig, siginfo_t *si, void *ctx)
+{
+	greg_t *g = ((ucontext_t *)ctx)->uc_mcontext.gregs;
+	u64 pc = g[REG_RIP];
+	if (sig == SIGSEGV || sig == SIGBUS)
+		for (u64 i = 0; i < cur.nfault; i++)
+			if (faults[2 * i] == pc) {
+				g[REG_RIP] = faults[2 * i + 1];
+				res.nfaults++;
+				return;
+			}
+	res.sig = sig, res.pc = pc, res.addr = (u64)si->si_addr;
+	g[REG_RIP] = (greg_t)leave_case;
+	g[REG_EFL] &= ~0x400;
+}
+
+static void *map(u64 addr, size_t len, int prot, u64 off)
+{
+	void *p = mmap((void *)addr, len, prot, MAP_SHARED | MAP_FIXED_NOREPLACE, 3, off);
+	if (p != (void *)addr && addr != 0)
+		exit(3);
+	return p;
+}
+
+// One CPU's ring: control page, then the data twice.
+static void map_shared(u64 addr)
+{
+	map(addr, SH_RINGS, PROT_READ | PROT_WRITE, OFF_SHARED);
+	for (int i = 0; i < RINGS; i++) {
+		u64 r = addr + SH_RINGS + i * RING_STRIDE, off = OFF_SHARED + SH_RINGS + i * RING_STRIDE;
+		map(r, PAGE + RING_SIZE, PROT_READ | PROT_WRITE, off);
+		map(r + PAGE + RING_SIZE, RING_SIZE, PROT_READ | PROT_WRITE, off + PAGE);
+	}
+}
+
+static void map_memory(u64 base)
+{
+	for (int p = 0; p < PAGES; p++)
+		if (readable[p] && mmap((void *)(base + p * PAGE), PAGE, PROT_READ | PROT_WRITE,
+					MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == MAP_FAILED)
+			exit(4);
+}
+
+static int is_zero(const uint8_t *p, size_t n)
+{
+	return n == 0 || (p[0] == 0 && memcmp(p, p + 1, n - 1) == 0);
+}
+
+static void collect(uint8_t *shared)
+{
+	u64 pos = cur.ringpos;
+	for (int i = 0; i < RINGS; i++) {
+		uint8_t *r = shared + SH_RINGS + i * RING_STRIDE;
+		u64 len = *(u64 *)r - pos;
+		if (*(u64 *)(r + 64) != cur.consumed)
+			res.badmem = 1;
+		if (len != 0) {
+			if (res.reclen != 0 || len > REC_MAX) {
+				res.badmem = 2;
+				continue;
+			}
+			res.ring = i, res.reclen = len;
+			uint8_t *d = r + PAGE + (pos & (RING_SIZE - 1));
+			memcpy(res.rec, d, len);
+			memset(d, 0, len);
+		}
+		if (!is_zero(r + PAGE, RING_SIZE))
+			res.badmem = 3, memset(r + PAGE, 0, RING_SIZE);
+		u64 *c = (u64 *)(shared + SH_COUNTERS + i * COUNTER_STRIDE + SITE_OFF);
+		for (int k = 0; k < 4; k++)
+			res.counters[k] += c[k], c[k] = 0;
+		if (!is_zero(shared + SH_COUNTERS + i * COUNTER_STRIDE, COUNTER_STRIDE))
+			res.badmem = 4;
+	}
+}
+
+static void prepare(uint8_t *shared)
+{
+	*(uint32_t *)(shared + SH_CONTROL) = cur.control;
+	for (int i = 0; i < RINGS; i++) {
+		uint8_t *r = shared + SH_RINGS + i * RING_STRIDE;
+		*(u64 *)r = cur.ringpos, *(u64 *)(r + 64) = cur.consumed;
+	}
+}
+
+// check_memory compares the program's memory but what lies below the red zone.
+static void check_memory(const uint8_t *pristine, u64 base)
+{
+	u64 low = cur.regs[4] - 128 - base;
+	for (int p = 0; p < PAGES; p++) {
+		if (!readable[p])
+			continue;
+		u64 from = p * PAGE, to = from + PAGE;
+		if (p >= 6) {
+			if (to <= low)
+				from = to;
+			else if (from < low)
+				from = low;
+		}
+		if (from < to && memcmp((void *)(base + from), pristine + from, to - from))
+			res.badmem = 5;
+		if (p >= 6)
+			memcpy((void *)(base + p * PAGE), pristine + p * PAGE, PAGE);
+	}
+}
+
+int main(void)
+{
+	shm = mmap(0, SHM_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, 3, 0);
+	if (shm == MAP_FAILED)
+		return 2;
+	map(CODE_ADDR, CODE_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC, OFF_CODE);
+	map_shared(NEAR_ADDR);
+	map_shared(FAR_ADDR);
+	struct sigaction sa = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_NODEFER};
+	int sigs[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
+	for (int i = 0; i < 5; i++)
+		sigaction(sigs[i], &sa, 0);
+	u64 *head = (u64 *)shm, mapped = 0;
+	head[2] = (u64)leave_case;
+	char c = 'r';
+	while (write(1, &c, 1) == 1 && read(0, &c, 1) == 1) {
+		u64 n = head[0], base = head[3];
+		if (!mapped)
+			map_memory(base), mapped = 1;
+		const uint8_t *pristine = shm + PAGE;
+		for (int p = 0; p < PAGES; p++)
+			if (readable[p])
+				memcpy((void *)(base + p * PAGE), pristine + p * PAGE, PAGE);
+		for (u64 i = 0; i < n; i++) {
+			head[1] = i;
+			cur = ((struct in *)(shm + OFF_IN))[i];
+			memset(&res, 0, __builtin_offsetof(struct out, rec));
+			faults = (u64 *)(shm + OFF_FAULTS) + 2 * cur.faults;
+			prepare((uint8_t *)NEAR_ADDR);
+			enter_case();
+			collect((uint8_t *)NEAR_ADDR);
+			check_memory(pristine, base);
+			struct out *o = (struct out *)(shm + OFF_OUT) + i;
+			memcpy(o, &res, __builtin_offsetof(struct out, rec) + (res.reclen <= REC_MAX ? res.reclen : 0));
+		}
+		head[1] = n;
+	}
+	return 0;
+}
