@@ -16,7 +16,8 @@ import (
 //   - a record operation without exactly one Reserve before it on every path,
 //     or outside the reserved bytes; an Exit with a record not committed.
 //
-// Blocks that nothing leads to are allowed (Optimize removes them). A checked
+// Blocks that nothing leads to are allowed (Optimize removes them); they may use
+// what is defined in any block before them. A checked
 // program makes eval and the backends neither panic nor loop.
 func Check(p *Program) error {
 	c := &checker{p: p}

@@ -19,7 +19,11 @@ func unreachablePass(p *Program) bool {
 }
 
 // mergePass appends a block to its only predecessor when that just jumps to it.
+//
+// Unreachable blocks go first: there, what is defined in any earlier block may be
+// used (see Check), which is not so after the code has moved forward.
 func mergePass(p *Program) bool {
+	changed := unreachablePass(p)
 	edges, faults := jumpsTo(p)
 	dead := make([]bool, len(p.Blocks))
 	subst := make([]Value, len(p.Classes))
@@ -43,7 +47,7 @@ func mergePass(p *Program) bool {
 		}
 	}
 	if !removeBlocks(p, func(id BlockID) bool { return dead[id] }) {
-		return false
+		return changed
 	}
 	applySubst(p, subst)
 	return true

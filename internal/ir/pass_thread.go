@@ -3,8 +3,10 @@ package ir
 // threadPass leads edges past empty blocks: where such a block jumps on, exits,
 // or branches on something that is known on this edge (a constant argument,
 // the condition of the branch the edge comes from), the edge goes there at once.
+// As for mergePass, unreachable blocks go first.
 func threadPass(p *Program) bool {
-	th := &threader{p: p, consts: constants(p), escapes: escapes(p)}
+	changed := unreachablePass(p)
+	th := &threader{p: p, consts: constants(p), escapes: escapes(p), changed: changed}
 	for _, b := range p.Blocks {
 		for i := range b.Instrs {
 			th.fault(&b.Instrs[i])

@@ -1,0 +1,82 @@
+package ir_test
+
+import (
+	"fmt"
+	"math/rand"
+	"testing"
+
+	"github.com/jalon-trace/jalon/internal/ir"
+	"github.com/jalon-trace/jalon/internal/ir/eval"
+	"github.com/jalon-trace/jalon/internal/ir/irgen"
+)
+
+// TestFactsHold runs programs whose every integer is recorded, and compares
+// what was said of each with what it was: a wrong fact shows in
+// TestOptimizeKeepsMeaning only if a pass happens to use it.
+func TestFactsHold(t *testing.T) {
+	r := rand.New(rand.NewSource(9))
+	opt := irgen.Options{Floats: true, Blocks: 1, Instrs: 40}
+	known := 0
+	for range *propertyRuns / 3 {
+		p := irgen.Random(r, opt)
+		// Everything that block 0 computes goes to the record.
+		b := p.Blocks[0]
+		var body []ir.Instr
+		off := int64(ir.RecordHeader)
+		var values []ir.Value
+		reserve := ir.Instr{Op: ir.Reserve, Dst: ir.None, A: ir.None, B: ir.None, Fault: ir.NoBlock}
+		body = append(body, reserve)
+		for _, i := range b.Instrs {
+			if i.Dst == ir.None || i.Fault != ir.NoBlock {
+				if i.Dst != ir.None {
+					i.Fault = ir.NoBlock
+				} else {
+					continue
+				}
+			}
+			body = append(body, i)
+			if p.Classes[i.Dst] == ir.I64 {
+				body = append(body, ir.Instr{Op: ir.Put, W: 8, Dst: ir.None, A: i.Dst, B: ir.None, Imm: off, Fault: ir.NoBlock})
+				values = append(values, i.Dst)
+				off += 8
+			}
+		}
+		body[0].Imm = off
+		commit := ir.Instr{Op: ir.Commit, Dst: ir.None, A: ir.None, B: ir.None, Fault: ir.NoBlock}
+		b.Instrs = append(body, commit)
+		b.Term = ir.Term{Cond: ir.None, Then: ir.Edge{To: ir.NoBlock}, Else: ir.Edge{To: ir.NoBlock}}
+		p.Blocks = p.Blocks[:1]
+		if err := ir.Check(p); err != nil {
+			t.Fatalf("%v\n%s", err, p)
+		}
+		facts := ir.FactsOf(p)
+		for range 4 {
+			s := irgen.RandomState(r, opt)
+			s.RecordRoom = true
+			o := eval.Run(p, s.Machine())
+			if o.Exit != eval.Exited {
+				continue // a load that was guarded
+			}
+			for n, v := range values {
+				x := word(o.Record[ir.RecordHeader+8*n:])
+				u, sx := facts[v][0], facts[v][1]
+				if u < 64 || sx < 64 {
+					known++
+				}
+				if u < 64 && x>>u != 0 || uint64(int64(x<<(64-sx))>>(64-sx)) != x {
+					t.Fatalf("v%d is %#x, but was said to have %d bits, %d with sign\n%s", v, x, u, sx, p)
+				}
+			}
+		}
+	}
+	if known < 1000 {
+		t.Error(fmt.Sprintf("only %d facts were tested", known))
+	}
+}
+
+func word(b []byte) (x uint64) {
+	for i := range 8 {
+		x |= uint64(b[i]) << (8 * i)
+	}
+	return x
+}
