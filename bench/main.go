@@ -1,0 +1,188 @@
+// Command bench measures what a hit costs: the paper's workload bare, with
+// trampolines written by hand (the limit), under jalon, and under other tracers
+// where they are installed. Everything is measured in the same run, round by
+// round, so that a disturbed machine disturbs all alike; figures are medians.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sort"
+	"strconv"
+	"strings"
+)
+
+// measured is one row of the table.
+type measured struct {
+	name string
+	run  func(b *bench) ([]float64, error) // ns per call of each batch
+	ns   []float64                         // of all rounds, bare loop subtracted
+	note string
+}
+
+type bench struct {
+	jalon, work string
+	n, reps     int
+}
+
+func main() {
+	jalon := flag.String("jalon", "bin/jalon", "the jalon binary")
+	rounds := flag.Int("rounds", 5, "rounds")
+	only := flag.String("only", "", "run only rows and figures whose name contains this")
+	flag.Parse()
+	if err := run(*jalon, *rounds, *only); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(jalon string, rounds int, only string) error {
+	dir, err := os.MkdirTemp("", "jalon-bench")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	abs, err := filepath.Abs(jalon)
+	if err != nil {
+		return err
+	}
+	b := &bench{jalon: abs, work: filepath.Join(dir, "work"), n: 100000, reps: 9}
+	src := "bench/work"
+	if out, err := exec.Command("gcc", "-O2", "-g", "-pthread", "-o", b.work, src+"/work.c", src+"/function.c", src+"/limit.S").CombinedOutput(); err != nil {
+		return fmt.Errorf("building the workload: %w\n%s", err, out)
+	}
+	if err := b.hits(rounds, only); err != nil {
+		return err
+	}
+	if err := b.startup(dir, only); err != nil {
+		return err
+	}
+	return b.pauses(dir, only)
+}
+
+// hits measures the cost of a hit, case by case.
+func (b *bench) hits(rounds int, only string) error {
+	rows := b.rows(only)
+	for r := 0; r < rounds; r++ {
+		for _, row := range rows {
+			base, err := b.limit("bare")
+			if err != nil {
+				return err
+			}
+			ns, err := row.run(b)
+			if err != nil {
+				row.note = err.Error()
+				continue
+			}
+			for _, v := range ns {
+				row.ns = append(row.ns, v-median(base))
+			}
+		}
+	}
+	printHits(rows)
+	return nil
+}
+
+func printHits(rows []*measured) {
+	fmt.Printf("%-44s %9s %9s %9s  %s\n", "ns per hit (bare loop subtracted)", "median", "min", "max", "")
+	by := map[string]float64{}
+	for _, r := range rows {
+		if len(r.ns) == 0 {
+			fmt.Printf("%-44s %9s %9s %9s  %s\n", r.name, "-", "-", "-", r.note)
+			continue
+		}
+		sort.Float64s(r.ns)
+		m := median(r.ns)
+		by[r.name] = m
+		ratio := ""
+		if c, ok := strings.CutPrefix(r.name, "jalon: "); ok {
+			if l := by["limit: "+c]; l > 0 {
+				ratio = fmt.Sprintf("%.2f x limit", m/l)
+			}
+		}
+		fmt.Printf("%-44s %9.2f %9.2f %9.2f  %s\n", r.name, m, r.ns[0], r.ns[len(r.ns)-1], ratio)
+	}
+	fmt.Println()
+}
+
+const (
+	falseCond = "2*counter1+3*counter2<0"
+	trueCond  = "2*counter1+3*counter2>0"
+	collect   = "counter1, counter2"
+)
+
+func (b *bench) rows(only string) []*measured {
+	all := []*measured{
+		{name: "limit: false condition, nothing counted", run: func(b *bench) ([]float64, error) { return b.limit("nocount") }},
+		{name: "limit: false condition", run: func(b *bench) ([]float64, error) { return b.limit("false") }},
+		{name: "limit: record of two ints", run: func(b *bench) ([]float64, error) { return b.limit("record") }},
+		{name: "limit: true condition and record", run: func(b *bench) ([]float64, error) { return b.limit("both") }},
+		{name: "jalon: false condition", run: func(b *bench) ([]float64, error) { return b.trace("test_function if " + falseCond) }},
+		{name: "jalon: record of two ints", run: func(b *bench) ([]float64, error) { return b.trace("test_function") }},
+		{name: "jalon: true condition and record", run: func(b *bench) ([]float64, error) { return b.trace("test_function if " + trueCond) }},
+		{name: "jalon: armed but disabled", run: func(b *bench) ([]float64, error) { return b.disabled() }},
+	}
+	all = append(all, peers()...)
+	var rows []*measured
+	for _, r := range all {
+		if strings.Contains(r.name, only) {
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
+// limit runs the workload without a tracer.
+func (b *bench) limit(mode string) ([]float64, error) {
+	return times(exec.Command(b.work, mode, strconv.Itoa(b.n), strconv.Itoa(b.reps), "10"))
+}
+
+// trace runs the workload under jalon; events are drained and counted, not printed.
+func (b *bench) trace(place string) ([]float64, error) {
+	cmd := exec.Command(b.jalon, "trace", place, "--collect", collect, "--buffer", "8M", "-f", "none",
+		"--", b.work, "bare", strconv.Itoa(b.n), strconv.Itoa(b.reps), "10")
+	return times(cmd)
+}
+
+// disabled arms a tracepoint that its file declares disabled.
+func (b *bench) disabled() ([]float64, error) {
+	file := b.work + ".tp"
+	text := "trace test_function\nactions\n  collect " + collect + "\nend\ndisable $bpnum\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		return nil, err
+	}
+	return times(exec.Command(b.jalon, "trace", "-x", file, "-f", "none", "--", b.work, "bare", strconv.Itoa(b.n), strconv.Itoa(b.reps), "10"))
+}
+
+// times runs cmd and reads its "ns" lines.
+func times(cmd *exec.Cmd) ([]float64, error) {
+	var errb strings.Builder
+	cmd.Stderr = &errb
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args, " "), err, errb.String())
+	}
+	var ns []float64
+	for _, l := range strings.Split(string(out), "\n") {
+		if v, ok := strings.CutPrefix(l, "ns "); ok {
+			f, err := strconv.ParseFloat(v, 64)
+			if err != nil {
+				return nil, err
+			}
+			ns = append(ns, f)
+		}
+	}
+	if len(ns) == 0 {
+		return nil, fmt.Errorf("%s printed no times", cmd.Args[0])
+	}
+	return ns, nil
+}
+
+func median(v []float64) float64 {
+	s := append([]float64(nil), v...)
+	sort.Float64s(s)
+	return s[len(s)/2]
+}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+type checkCmd struct{}
+
+// verdict is the answer to one question about this machine and user.
+type verdict struct {
+	ok     bool
+	what   string
+	detail string
+	remedy string // what to do when !ok
+}
+
+// Run asks every question and prints a line each; the exit status is 1 when
+// the main job (tracing one's own programs) is not possible.
+func (checkCmd) Run() error {
+	checks := []struct {
+		vital bool
+		ask   func() verdict
+	}{
+		{true, checkArch}, {true, checkOwnChild}, {false, checkAttach}, {true, checkMemfd},
+		{false, checkTSC}, {false, checkRDPID}, {false, checkFSGSBASE}, {false, checkRseq},
+		{false, checkDebugDirs}, {false, checkCompiler},
+	}
+	bad := false
+	for _, c := range checks {
+		v := c.ask()
+		mark := "yes"
+		if !v.ok {
+			mark = "no "
+			bad = bad || c.vital
+		}
+		fmt.Printf("%s  %-34s %s\n", mark, v.what, v.detail)
+		if !v.ok && v.remedy != "" {
+			fmt.Printf("     = remedy: %s\n", v.remedy)
+		}
+	}
+	if bad {
+		return exitError{1}
+	}
+	return nil
+}
+
+func checkArch() verdict {
+	var u unix.Utsname
+	_ = unix.Uname(&u)
+	release := unix.ByteSliceToString(u.Release[:])
+	return verdict{runtime.GOARCH == "amd64", "x86-64 Linux", "kernel " + release,
+		"jalon generates x86-64 code only"}
+}
+
+// checkOwnChild traces a child of ours for real, as `jalon trace -- prog` does.
+func checkOwnChild() verdict {
+	v := verdict{what: "trace programs that jalon starts", remedy: "ptrace is refused: look for a seccomp filter (containers: --cap-add=SYS_PTRACE or a newer runtime) or kernel.yama.ptrace_scope=3"}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	attr := &os.ProcAttr{Sys: &unix.SysProcAttr{Ptrace: true}, Files: []*os.File{nil, nil, nil}}
+	p, err := os.StartProcess("/proc/self/exe", []string{"jalon", "version"}, attr)
+	if err != nil {
+		v.detail = err.Error()
+		return v
+	}
+	var ws unix.WaitStatus
+	_, err = unix.Wait4(p.Pid, &ws, 0, nil)
+	v.ok = err == nil && ws.Stopped()
+	if v.ok {
+		v.detail = "by ptrace, no privilege needed"
+	}
+	_ = p.Kill()
+	_, _ = p.Wait()
+	return v
+}
+
+func checkAttach() verdict {
+	v := verdict{what: "attach to running programs (-p)"}
+	scope := strings.TrimSpace(readFile("/proc/sys/kernel/yama/ptrace_scope"))
+	cap := hasCap(unix.CAP_SYS_PTRACE)
+	switch {
+	case cap:
+		v.ok, v.detail = true, "of every user (CAP_SYS_PTRACE)"
+	case scope == "" || scope == "0":
+		v.ok, v.detail = true, "of user "+strconv.Itoa(os.Getuid())
+		v.remedy = "for other users' programs run jalon as root or with CAP_SYS_PTRACE"
+	default:
+		v.detail = "kernel.yama.ptrace_scope is " + scope
+		v.remedy = "start the program with `jalon trace ... -- PROGRAM`, run jalon as root, or: sysctl kernel.yama.ptrace_scope=0"
+	}
+	return v
+}
+
+func checkMemfd() verdict {
+	v := verdict{what: "shared memory (memfd)", remedy: "memfd_create is refused: look for a seccomp filter"}
+	fd, err := unix.MemfdCreate("jalon-check", unix.MFD_CLOEXEC)
+	if err != nil {
+		v.detail = err.Error()
+		return v
+	}
+	unix.Close(fd)
+	v.ok = true
+	return v
+}
+
+func checkTSC() verdict {
+	ok := cpuFlag("constant_tsc") && cpuFlag("nonstop_tsc") || cpuFlag("tsc_known_freq")
+	source := strings.TrimSpace(readFile("/sys/devices/system/clocksource/clocksource0/current_clocksource"))
+	return verdict{ok, "steady time stamp counter", "kernel clock source: " + source,
+		"times of events may drift between CPUs; nothing else suffers"}
+}
+
+func checkRDPID() verdict {
+	return verdict{cpuFlag("rdpid"), "CPU number by rdpid", "",
+		"not needed where the rseq area is registered; otherwise a record costs some nanoseconds more"}
+}
+
+func checkFSGSBASE() verdict {
+	return verdict{cpuFlag("fsgsbase"), "thread pointer by rdfsbase", "", "the thread pointer is read from memory instead"}
+}
+
+func checkRseq() verdict {
+	var conf [24]byte
+	const ptraceGetRseqConfiguration = 0x420f // Linux 5.13
+	_, _, errno := unix.RawSyscall6(unix.SYS_PTRACE, ptraceGetRseqConfiguration, uintptr(1<<30), 24, 0, 0, 0)
+	_ = conf
+	// A process that cannot exist: ESRCH means that the request itself is known.
+	return verdict{errno == unix.ESRCH || errno == unix.EPERM, "CPU number by rseq", "programs with glibc 2.35 or newer",
+		"Linux 5.13 or newer is needed; rdpid is used instead"}
+}
+
+func checkDebugDirs() verdict {
+	_, err := os.Stat("/usr/lib/debug")
+	return verdict{err == nil, "separate debug information", "/usr/lib/debug",
+		"install the -dbgsym or -dbg packages of the programs you trace; programs built with -g need none"}
+}
+
+func checkCompiler() verdict {
+	return verdict{true, "compiler, LLVM, kernel headers", "not needed", ""}
+}
+
+func cpuFlag(name string) bool {
+	f, err := os.Open("/proc/cpuinfo")
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	sc := bufio.NewScanner(f)
+	sc.Buffer(nil, 1<<20)
+	for sc.Scan() {
+		if flags, ok := strings.CutPrefix(sc.Text(), "flags"); ok {
+			return strings.Contains(flags+" ", " "+name+" ")
+		}
+	}
+	return false
+}
+
+func hasCap(c uint) bool {
+	for _, l := range strings.Split(readFile("/proc/self/status"), "\n") {
+		if hex, ok := strings.CutPrefix(l, "CapEff:\t"); ok {
+			n, err := strconv.ParseUint(strings.TrimSpace(hex), 16, 64)
+			return err == nil && n>>c&1 == 1
+		}
+	}
+	return false
+}
+
+func readFile(path string) string {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}

@@ -1,0 +1,5 @@
+package main
+
+type listCmd struct{}
+
+func (listCmd) Run() error { return nil }

@@ -1,0 +1,106 @@
+// Command jalon puts tracepoints on running programs: `jalon trace PLACE if COND
+// --collect LIST -- prog`. See `jalon help`, and README.md.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/jalon-trace/jalon/internal/lang"
+)
+
+const description = `A conditional tracer for Linux: put a tracepoint on any line or instruction of
+a running program, decide its condition there in native code, and read what you
+want without stopping the program.`
+
+// cli is the command line; one field a subcommand, one file each.
+type cli struct {
+	Trace   traceCmd   `cmd:"" help:"Trace a program: PLACE [if COND] ... [-- PROGRAM ARGS]"`
+	List    listCmd    `cmd:"" help:"List functions, lines that can be probed, variables in scope"`
+	Check   checkCmd   `cmd:"" help:"Say what this machine and user may do, and the remedy for the rest"`
+	Version versionCmd `cmd:"" help:"Print the version"`
+}
+
+type versionCmd struct{}
+
+// version is set by the linker for releases.
+var version = "development"
+
+func (versionCmd) Run() error {
+	fmt.Println("jalon", version)
+	return nil
+}
+
+// exitError carries the exit status of a traced program.
+type exitError struct{ status int }
+
+func (e exitError) Error() string { return fmt.Sprintf("exit status %d", e.status) }
+
+func main() {
+	defer noPanic()
+	os.Exit(run(os.Args[1:]))
+}
+
+// noPanic turns a bug of ours into a message: users never see a bare Go panic.
+func noPanic() {
+	if r := recover(); r != nil {
+		fmt.Fprintf(os.Stderr, "jalon: BUG: %v\njalon: this is an error in jalon; the traced program runs on. Please report it with this text:\n%s", r, debug.Stack())
+		os.Exit(70)
+	}
+}
+
+func run(args []string) int {
+	args, program := splitProgram(args)
+	var c cli
+	c.Trace.program = program
+	parser, err := kong.New(&c,
+		kong.Name("jalon"), kong.Description(description),
+		kong.UsageOnError(), kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
+	if err != nil {
+		panic("BUG: command line definition: " + err.Error())
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	ctx, err := parser.Parse(args)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "jalon: %v\n", err)
+		return 2
+	}
+	return report(ctx.Run())
+}
+
+// splitProgram cuts the command line at "--": what follows is the program to start.
+func splitProgram(args []string) (ours, program []string) {
+	for i, a := range args {
+		if a == "--" {
+			return args[:i], args[i+1:]
+		}
+	}
+	return args, nil
+}
+
+// report prints an error by its kind and gives the exit status: the user's
+// diagnostics as they are, the environment's with our name.
+func report(err error) int {
+	if err == nil {
+		return 0
+	}
+	var exit exitError
+	if errors.As(err, &exit) {
+		return exit.status
+	}
+	var d *lang.Diagnostic
+	var ds lang.Diagnostics
+	if errors.As(err, &ds) || errors.As(err, &d) {
+		fmt.Fprintln(os.Stderr, strings.TrimRight(err.Error(), "\n"))
+		return 2
+	}
+	fmt.Fprintf(os.Stderr, "jalon: %v\n", err)
+	return 1
+}

@@ -1,0 +1,247 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/format"
+	"github.com/jalon-trace/jalon/internal/process"
+	"github.com/jalon-trace/jalon/internal/session"
+)
+
+// started is when jalon began, for the time from start to armed.
+var started = time.Now()
+
+type traceCmd struct {
+	Places   []string      `arg:"" optional:"" name:"place" help:"PLACE [if COND], each one argument: 'main.c:9 if (i > 3)', a function (globs too), FUNC+OFF, '*0x401136', uprobe:PATH:FUNC[+OFF], uprobe:PATH@FILE:LINE"`
+	Pid      int           `short:"p" help:"Trace a running process instead of starting one"`
+	Collect  []string      `short:"c" sep:"none" help:"What to take at each hit: expressions separated by commas; $args, $locals, $regs, $bt, $ret; EXPR/FMT as in GDB; p@n"`
+	File     []string      `short:"x" name:"file" sep:"none" help:"Read tracepoints from a file as GDB's 'save tracepoints' writes it"`
+	Format   string        `short:"f" enum:"text,json,none" default:"text" help:"text, json (one object a line), none (count only)"`
+	Output   string        `short:"o" help:"Write the events to a file instead of standard output"`
+	Time     string        `enum:"wall,start,mono" default:"wall" help:"Times in text: wall clock, seconds since the first event, CLOCK_MONOTONIC"`
+	Max      uint64        `short:"n" help:"End after so many events"`
+	Duration time.Duration `short:"d" help:"End after so long (10s, 500ms)"`
+	Strlen   int           `default:"200" help:"Bytes taken of a string"`
+	Elements int           `default:"200" help:"Elements taken of p@n when n is known at the hit only; elements printed of arrays"`
+	Stack    int           `default:"8192" help:"Bytes of stack taken for $bt"`
+	Buffer   string        `default:"4M" help:"Ring buffer of each CPU (k, M, G)"`
+	Pending  bool          `help:"A place that is not found yet may come with a library loaded later"`
+	Debug    []string      `name:"debug-dir" sep:"none" help:"Directories of separate debug files (default /usr/lib/debug)"`
+	Quiet    bool          `short:"q" help:"No summary, no warnings"`
+	Verbose  bool          `short:"v" help:"Say what is done"`
+	JSONSum  bool          `name:"summary-json" help:"Summary as one line of JSON on standard error"`
+	DumpIR   bool          `name:"dump-ir" help:"Show the hit programs"`
+	DumpCode bool          `name:"dump-code" help:"Show the machine code made of them"`
+	NoOpt    bool          `name:"no-optimise" hidden:"" help:"Leave out the optimiser"`
+	Avoid    uint8         `hidden:"" help:"Tactics not to use, as bits"`
+
+	program []string
+}
+
+// Run traces.
+func (c *traceCmd) Run() error {
+	if (len(c.program) == 0) == (c.Pid == 0) {
+		return errors.New("name a program to start after --, or a process with -p PID (one of them)")
+	}
+	tps, err := c.tracepoints()
+	if err != nil {
+		return err
+	}
+	out, closeOut, err := c.open()
+	if err != nil {
+		return err
+	}
+	opt, err := c.options(tps)
+	if err != nil {
+		return err
+	}
+	opt.NewSink = func(s *session.Session) session.Sink { return c.sink(out, s) }
+	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
+	defer stop()
+	if c.Duration > 0 {
+		var cancel func()
+		ctx, cancel = context.WithTimeout(ctx, c.Duration)
+		defer cancel()
+	}
+	s, err := c.begin(opt)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	res, err := s.Run(ctx)
+	if cerr := closeOut(); err == nil {
+		err = cerr
+	}
+	if errors.Is(err, unix.EPIPE) { // the reader of our output has seen enough
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	return c.finish(res)
+}
+
+func (c *traceCmd) tracepoints() ([]*session.Tracepoint, error) {
+	tps, err := session.FromArgs(c.Places, c.Collect)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range c.File {
+		list, warnings, err := session.FromFile(name)
+		if err != nil {
+			return nil, err
+		}
+		for _, w := range warnings {
+			c.warn(w)
+		}
+		tps = append(tps, list...)
+	}
+	if len(tps) == 0 {
+		return nil, errors.New("no place to trace was given: PLACE [if COND], or -x FILE")
+	}
+	return tps, nil
+}
+
+func (c *traceCmd) options(tps []*session.Tracepoint) (session.Options, error) {
+	buffer, err := parseSize(c.Buffer)
+	if err != nil {
+		return session.Options{}, fmt.Errorf("--buffer: %w", err)
+	}
+	opt := session.Options{
+		Tracepoints: tps, BufferSize: buffer, StringLimit: c.Strlen, RepeatLimit: c.Elements, StackLimit: c.Stack,
+		MaxEvents: c.Max, DebugDirs: c.Debug, NoOptimise: c.NoOpt, Avoid: c.Avoid, Pending: c.Pending, Started: started, Warn: c.warn,
+	}
+	if c.Verbose {
+		opt.Log = func(m string) { fmt.Fprintln(os.Stderr, "jalon:", m) }
+	}
+	show := func(place, text string) { fmt.Fprintf(os.Stderr, "%s\n%s\n", place, text) }
+	if c.DumpIR {
+		opt.Dump.IR = show
+	}
+	if c.DumpCode {
+		opt.Dump.Code = show
+	}
+	return opt, nil
+}
+
+func (c *traceCmd) begin(opt session.Options) (*session.Session, error) {
+	if c.Pid != 0 {
+		return session.Attach(c.Pid, opt)
+	}
+	return session.Launch(c.program, session.IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, opt)
+}
+
+// open returns where the events go.
+func (c *traceCmd) open() (io.Writer, func() error, error) {
+	if c.Output == "" || c.Output == "-" {
+		return os.Stdout, func() error { return nil }, nil
+	}
+	f, err := os.OpenFile(c.Output, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, nil, err
+	}
+	return f, f.Close, nil
+}
+
+func (c *traceCmd) sink(w io.Writer, s *session.Session) session.Sink {
+	switch c.Format {
+	case "json":
+		return format.NewJSON(w, format.JSONOptions{Unwind: s.Unwind, Symbol: s.Symbol})
+	case "none":
+		return countOnly{}
+	}
+	times := map[string]format.TimeStyle{"wall": format.WallTime, "start": format.SinceStart, "mono": format.MonotoneTime}
+	return format.NewText(w, format.TextOptions{
+		Printer: format.Printer{Symbol: s.Symbol, Elements: c.Elements},
+		Unwind:  s.Unwind, Time: times[c.Time], WallOffset: s.WallOffset(),
+	})
+}
+
+// countOnly takes events and shows none.
+type countOnly struct{}
+
+func (countOnly) Event(*event.Event) error     { return nil }
+func (countOnly) Summary(*event.Summary) error { return nil }
+func (countOnly) Flush() error                 { return nil }
+
+func (c *traceCmd) warn(msg string) {
+	if !c.Quiet {
+		fmt.Fprintln(os.Stderr, "jalon: "+strings.TrimPrefix(msg, "warning: "))
+	}
+}
+
+// finish prints the summary and passes on how the program ended.
+func (c *traceCmd) finish(res *session.Result) error {
+	w := bufio.NewWriter(os.Stderr)
+	switch {
+	case c.JSONSum:
+		_ = json.NewEncoder(w).Encode(shortSummary(res))
+	case !c.Quiet:
+		fmt.Fprint(w, format.SummaryText(&res.Summary))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	return statusError(res.Status)
+}
+
+// shortSummary is what --summary-json prints.
+func shortSummary(res *session.Result) map[string]any {
+	m := map[string]any{
+		"armed_ms": float64(res.Armed.Microseconds()) / 1000,
+		"pause_us": float64(res.Summary.Pause.Nanoseconds()) / 1000,
+		"sites":    res.Sites, "outcome": res.Summary.Outcome,
+	}
+	var hits, recorded, no, faults, lost uint64
+	for i := range res.Summary.Sites {
+		s := &res.Summary.Sites[i]
+		hits += s.Hits()
+		recorded += s.Recorded
+		no += s.False
+		faults += s.Faults
+		lost += s.Lost
+	}
+	m["hits"], m["recorded"], m["false"], m["faults"], m["lost"] = hits, recorded, no, faults, lost
+	m["torn"] = res.Summary.Torn
+	return m
+}
+
+// statusError makes jalon end as the program that it started did.
+func statusError(st process.ExitStatus) error {
+	switch {
+	case st.Detached:
+		return nil
+	case st.Signal != 0:
+		return exitError{128 + int(st.Signal)}
+	case st.Code != 0:
+		return exitError{st.Code}
+	}
+	return nil
+}
+
+func parseSize(s string) (int, error) {
+	unit := 1
+	for suffix, u := range map[string]int{"k": 1 << 10, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30} {
+		if n, ok := strings.CutSuffix(s, suffix); ok {
+			s, unit = n, u
+		}
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n <= 0 || n > 1<<30/unit {
+		return 0, fmt.Errorf("%q is not a size between 1 and 1G", s)
+	}
+	return n * unit, nil
+}

@@ -1,0 +1,133 @@
+package probe
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
+)
+
+// Site is one address that a place means; Addr is a vaddr of the module.
+type Site = dwarf.Site
+
+// Module is what a place is resolved against.
+type Module interface {
+	FuncSites(name string) ([]dwarf.Site, error)
+	FuncEntry(name string) ([]dwarf.Site, error)
+	LineSites(file string, line int) ([]dwarf.Site, error)
+	Functions(glob string) []*dwarf.Function
+	FunctionAt(vaddr uint64) (*dwarf.Function, bool)
+	Symbolize(vaddr uint64) (fn string, off uint64, file string, line int, inl []string)
+	IsCode(vaddr uint64) bool
+}
+
+// Resolve finds the addresses of a place in one module. That there are none is a
+// *debuginfo.NotFoundError.
+func Resolve(p *Place, m Module) ([]Site, error) {
+	switch p.Kind {
+	case Line:
+		return m.LineSites(p.File, p.Line)
+	case FileOff:
+		s, err := ResolveAddress(m, p.Off)
+		return []Site{s}, err
+	case Address:
+		return nil, fmt.Errorf("BUG: a run-time address has no module")
+	}
+	find := m.FuncSites
+	if p.Kind != Function {
+		find = m.FuncEntry
+	}
+	names, err := p.names(m)
+	if err != nil {
+		return nil, err
+	}
+	var out []Site
+	seen := map[uint64]bool{}
+	for _, name := range names {
+		sites, err := find(name)
+		if err != nil {
+			if len(names) == 1 {
+				return nil, err
+			}
+			continue
+		}
+		for _, s := range sites {
+			if p.File != "" && !sameSource(p.File, s.File) {
+				continue
+			}
+			if p.Off != 0 {
+				if s, err = at(m, s.Addr+p.Off); err != nil {
+					return nil, err
+				}
+			}
+			if !seen[s.Addr] {
+				seen[s.Addr] = true
+				out = append(out, s)
+			}
+		}
+	}
+	if len(out) == 0 {
+		nf := &debuginfo.NotFoundError{What: "function", Name: p.Func}
+		if p.File != "" {
+			nf.Hint = "no function of that name in " + p.File
+		}
+		return nil, nf
+	}
+	return out, nil
+}
+
+// names lists the functions that the place's name or glob means.
+func (p *Place) names(m Module) ([]string, error) {
+	if !p.Glob() {
+		return []string{p.Func}, nil
+	}
+	var names []string
+	seen := map[string]bool{}
+	for _, f := range m.Functions(p.Func) {
+		name := f.Name
+		if name == "" || seen[name] {
+			continue
+		}
+		seen[name] = true
+		names = append(names, name)
+	}
+	if len(names) == 0 {
+		return nil, &debuginfo.NotFoundError{What: "function", Name: p.Func, Hint: "the pattern matches nothing"}
+	}
+	return names, nil
+}
+
+// ResolveAddress makes a site of an address of the module.
+func ResolveAddress(m Module, vaddr uint64) (Site, error) { return at(m, vaddr) }
+
+func at(m Module, vaddr uint64) (Site, error) {
+	if !m.IsCode(vaddr) {
+		return Site{}, fmt.Errorf("address %#x is not code", vaddr)
+	}
+	fn, _, file, line, inl := m.Symbolize(vaddr)
+	if len(inl) > 0 {
+		fn = inl[0]
+	}
+	return Site{Addr: vaddr, Func: fn, File: file, Line: line}, nil
+}
+
+// sameSource reports whether a file as the user names it is the file of debug
+// information: the same last components.
+func sameSource(want, have string) bool {
+	return have == want || strings.HasSuffix(have, "/"+strings.TrimPrefix(want, "./")) || filepath.Base(have) == want
+}
+
+// DidYouMean is a hint made of near names and further help.
+func DidYouMean(nearest []string, more string) string {
+	q := make([]string, len(nearest))
+	for i, n := range nearest {
+		q[i] = "\"" + n + "\""
+	}
+	hint := "did you mean " + strings.Join(q, ", ") + "?"
+	if more != "" {
+		hint += " " + more
+	}
+	return hint
+}

@@ -1,0 +1,137 @@
+package session
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
+	"github.com/jalon-trace/jalon/internal/patch"
+)
+
+// maxFunction bounds the function that is read and analysed as a whole.
+const maxFunction = 4 << 20
+
+func openMem(pid int) (*os.File, error) {
+	f, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
+	if err != nil {
+		return nil, fmt.Errorf("reading the program's code: %w", err)
+	}
+	return f, nil
+}
+
+func codeKey(x *site) uint64 {
+	if fn, ok := x.where.mod.dw.FunctionAt(x.where.site.Addr); ok {
+		return fn.Lo + x.where.mod.bias
+	}
+	return x.addr
+}
+
+// codeOf is the function around a site as patch wants it: the program's own
+// bytes (relocations applied, our jumps taken out), the parts that the compiler
+// moved away, landing pads, and what must not be touched.
+func (s *Session) codeOf(x *site, mem *os.File, known map[uint64]*patch.Code) (*patch.Code, error) {
+	m := x.where.mod
+	fn, ok := m.dw.FunctionAt(x.where.site.Addr)
+	if !ok {
+		return nil, fmt.Errorf("no function is known at %#x: its bounds are needed", x.addr)
+	}
+	key := fn.Lo + m.bias
+	if c := known[key]; c != nil {
+		return c, nil
+	}
+	sequences, err := m.dw.RseqRanges()
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range sequences {
+		if x.where.site.Addr > r.Lo && x.where.site.Addr < r.Hi {
+			return nil, fmt.Errorf("%#x lies in a restartable sequence (rseq): the kernel would send the thread back on every interruption", x.addr)
+		}
+	}
+	main, extra := parts(fn, x.where.site.Addr)
+	read := func(addr uint64, n int) ([]byte, error) {
+		b := make([]byte, n)
+		if _, err := mem.ReadAt(b, int64(addr)); err != nil {
+			return nil, fmt.Errorf("reading %d bytes of code at %#x: %w", n, addr, err)
+		}
+		s.unpatched(addr, b)
+		return b, nil
+	}
+	if main.Hi-main.Lo > maxFunction {
+		return nil, fmt.Errorf("the function at %#x is larger than %d MiB", main.Lo+m.bias, maxFunction>>20)
+	}
+	c := &patch.Code{Lo: main.Lo + m.bias, Hi: main.Hi + m.bias, ReadMem: read}
+	b, err := read(c.Lo, int(main.Hi-main.Lo))
+	if err != nil {
+		return nil, err
+	}
+	c.Bytes = b
+	for _, r := range extra {
+		b, err := read(r.Lo+m.bias, int(min(r.Hi-r.Lo, maxFunction)))
+		if err != nil {
+			return nil, err
+		}
+		c.Extra = append(c.Extra, patch.Region{Addr: r.Lo + m.bias, Bytes: b})
+	}
+	pads, err := m.dw.LandingPads(fn)
+	if err != nil {
+		return nil, fmt.Errorf("where exceptions land in %s cannot be told, so no jump can be placed: %w", fn.Name, err)
+	}
+	for _, pad := range pads {
+		c.LandingPads = append(c.LandingPads, pad+m.bias)
+	}
+	if fn.FromSymbols {
+		c.Text = s.textOf(m, read)
+	}
+	known[key] = c
+	return c, nil
+}
+
+// parts splits a function's ranges into the one with the site and the others.
+func parts(fn *dwarf.Function, vaddr uint64) (main debuginfo.Range, extra []debuginfo.Range) {
+	for _, r := range fn.Ranges {
+		if r.Lo <= vaddr && vaddr < r.Hi {
+			main = r
+		} else {
+			extra = append(extra, r)
+		}
+	}
+	if main.Hi == 0 {
+		main = debuginfo.Range{Lo: fn.Lo, Hi: fn.Hi}
+	}
+	return main, extra
+}
+
+// unpatched puts the program's own bytes back where ours are.
+func (s *Session) unpatched(addr uint64, b []byte) {
+	for _, p := range s.placed {
+		for _, e := range p.edits {
+			for i, old := range e.Old {
+				if off := e.Addr + uint64(i) - addr; off < uint64(len(b)) {
+					b[off] = old
+				}
+			}
+		}
+	}
+}
+
+// maxText bounds the code of a module that is searched for stray branches.
+const maxText = 256 << 20
+
+// textOf is the module's code for the search for branches from other functions:
+// without debug information function bounds are only what symbols say.
+func (s *Session) textOf(m *module, read func(uint64, int) ([]byte, error)) *patch.Text {
+	if m.text != nil {
+		return m.text
+	}
+	for _, seg := range m.dw.Segments() {
+		if !seg.Exe || seg.Filesz > maxText {
+			continue
+		}
+		if b, err := read(seg.Vaddr+m.bias, int(seg.Filesz)); err == nil {
+			m.text = &patch.Text{Addr: seg.Vaddr + m.bias, Bytes: b}
+		}
+	}
+	return m.text
+}

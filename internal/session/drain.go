@@ -1,0 +1,127 @@
+package session
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/ring"
+)
+
+// Sink takes the events of a session, in the order of time, and its summary.
+type Sink interface {
+	Event(*event.Event) error
+	Summary(*event.Summary) error
+	Flush() error
+}
+
+// errEnough ends a session that was asked for so many events only.
+var errEnough = errors.New("enough events")
+
+const (
+	// The reader looks at the rings this often: rarely enough that it does not
+	// run behind the writers, often enough that output feels immediate.
+	pollEvery = 4 * time.Millisecond
+	// A writer may be preempted between its stamp and its reservation for this long.
+	slack = 20 * time.Millisecond
+	// Records wait at most this long for a ring whose writer is stopped.
+	hold = 500 * time.Millisecond
+	// Records that wait for their order take at most this many bytes.
+	maxWaiting = 256 << 20
+)
+
+// drain reads the rings, orders the records and hands them to the sink. Its
+// methods are called from one goroutine; addSchema from any.
+type drain struct {
+	reader  *ring.Reader
+	merger  *event.Merger
+	clock   *event.Clock
+	decoder event.Decoder
+	sink    Sink
+	max     uint64 // events to show; 0 = all
+
+	mu       sync.Mutex // guards decoder.Schemas
+	recorded []uint64   // by site
+	shown    uint64
+	buf      []byte
+	ev       event.Event
+}
+
+func newDrain(shared *ring.Shared, clock *event.Clock, threads *event.Threads, pid int, comm string, sink Sink) *drain {
+	d := &drain{
+		reader: ring.NewReader(shared), clock: clock, sink: sink,
+		merger:   event.NewMerger(shared.Geometry().Rings()),
+		decoder:  event.Decoder{Clock: clock, Threads: threads, Pid: pid, Comm: comm, Schemas: make([]*event.Schema, shared.Geometry().Sites)},
+		recorded: make([]uint64, shared.Geometry().Sites),
+	}
+	d.merger.Slack = clock.Ticks(slack)
+	d.merger.Hold = clock.Ticks(hold)
+	d.merger.Limit = maxWaiting
+	return d
+}
+
+// addSchema makes a site's records known, before the site is armed.
+func (d *drain) addSchema(s *event.Schema) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.decoder.Schemas[s.SiteID] = s
+	d.reader.SetSize(s.SiteID, s.RecordSize)
+}
+
+// poll reads every ring once and shows what is in order.
+func (d *drain) poll() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for cpu := range d.reader.Rings() {
+		now := event.TSC()
+		var state ring.State
+		d.buf, state = d.reader.Drain(cpu, d.buf[:0])
+		d.merger.Add(cpu, d.buf)
+		if state == ring.Empty {
+			d.merger.Drained(cpu, now)
+		}
+	}
+	if err := d.clock.Refresh(); err != nil {
+		return err
+	}
+	if err := d.merger.Emit(d.show); err != nil {
+		return err
+	}
+	return d.sink.Flush()
+}
+
+// finish reads what is left when nobody writes any more.
+func (d *drain) finish() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for cpu := range d.reader.Rings() {
+		d.buf = d.reader.Recover(cpu, d.buf[:0])
+		d.merger.Add(cpu, d.buf)
+	}
+	if err := d.clock.Refresh(); err != nil {
+		return err
+	}
+	if err := d.merger.Flush(d.show); err != nil && !errors.Is(err, errEnough) {
+		return err
+	}
+	return d.sink.Flush()
+}
+
+func (d *drain) show(r event.Record) error {
+	if err := d.decoder.Decode(r, &d.ev); err != nil {
+		return nil // counted by the reader as damage; a traced program can write anything
+	}
+	d.recorded[r.Site()]++
+	if d.max > 0 && d.shown >= d.max {
+		return errEnough
+	}
+	d.shown++
+	if err := d.sink.Event(&d.ev); err != nil {
+		return err
+	}
+	if d.max > 0 && d.shown == d.max {
+		return errEnough
+	}
+	return nil
+}

@@ -1,0 +1,421 @@
+package session
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/jalon-trace/jalon/internal/backend/amd64"
+	"github.com/jalon-trace/jalon/internal/ir"
+	"github.com/jalon-trace/jalon/internal/patch"
+	"github.com/jalon-trace/jalon/internal/process"
+	"github.com/jalon-trace/jalon/internal/ring"
+)
+
+// sharedMem is the shared memory and where the process has it.
+type sharedMem struct {
+	mem      *ring.Shared
+	g        ring.Geometry
+	base     uint64
+	rseq     int32
+	rdpid    bool
+	fsgsbase bool
+}
+
+// region is memory of ours for code, within a jump's reach of a module.
+type region struct {
+	base, size, used uint64
+}
+
+// placed is a plan that is carried out: one jump, its trampoline, its sites.
+type placed struct {
+	mod   *module
+	plan  *patch.Plan
+	sites []*site
+	at    uint64 // of the trampoline
+	code  []byte
+	pcs   []patch.PCPair
+	edits []patch.Edit
+	tab   tables
+}
+
+func (p *placed) end() uint64 { return p.plan.Addr + uint64(p.plan.Len) }
+
+// install puts sites into the process:
+//
+//  1. plan every patch from the program's own bytes (the process runs)
+//  2. stop; map shared memory and room for code; go on
+//  3. generate the code for where it will lie (the process runs)
+//  4. stop; write trampolines, then the jumps to them; move threads that stand
+//     between the instructions that a jump replaces; go on
+//
+// A thread that hits a jump finds its trampoline complete, and the tracer knows
+// the code's tables before the first jump is written.
+func (s *Session) install(fresh []*site) error {
+	if len(fresh) == 0 {
+		return nil
+	}
+	plans, err := s.plan(fresh)
+	if err != nil {
+		return err
+	}
+	pause, err := s.p.Stopped(func(st *process.Stopped) error { return s.makeRoom(st, plans) })
+	s.notePause(pause)
+	if err != nil {
+		return err
+	}
+	if s.drain == nil {
+		s.drain = newDrain(s.shared.mem, s.clock, s.thr, s.p.Pid(), comm(s.p.Pid()), s.opt.NewSink(s))
+		s.drain.max = s.opt.MaxEvents
+	}
+	for _, p := range plans {
+		if err := s.generate(p); err != nil {
+			return err
+		}
+	}
+	pause, err = s.p.Stopped(func(st *process.Stopped) error { return s.write(st, plans) })
+	s.notePause(pause)
+	if err != nil {
+		return err
+	}
+	for _, p := range plans {
+		for _, x := range p.sites {
+			x.tp.sites++
+			s.logf("site %d: %s at %#x in %s (%s), %d bytes of code at %#x", x.id, x.tp.Place.Text, x.addr, x.where.site.Func, x.tactic, len(p.code), p.at)
+		}
+	}
+	return nil
+}
+
+// plan groups the sites: one that lies between the instructions displaced for
+// another is served by the other's trampoline.
+func (s *Session) plan(fresh []*site) ([]*placed, error) {
+	sort.SliceStable(fresh, func(i, j int) bool { return fresh[i].addr < fresh[j].addr })
+	mem, err := openMem(s.p.Pid())
+	if err != nil {
+		return nil, err
+	}
+	defer mem.Close()
+	codes := map[uint64]*patch.Code{}
+	var plans []*placed
+	for _, x := range fresh {
+		if n := len(plans); n > 0 && x.addr < plans[n-1].end() {
+			if err := plans[n-1].join(x); err != nil {
+				return nil, placeError(x.tp.Place, err)
+			}
+			continue
+		}
+		if old := s.placedAt(x.addr); old != nil {
+			return nil, placeError(x.tp.Place, fmt.Errorf("another tracepoint already covers %#x", x.addr))
+		}
+		code, err := s.codeOf(x, mem, codes)
+		if err != nil {
+			return nil, placeError(x.tp.Place, err)
+		}
+		p, err := patch.Make(code, x.addr, patch.Options{ABI: true, Boundary: true, Avoid: s.opt.Avoid})
+		if err != nil {
+			return nil, placeError(x.tp.Place, err)
+		}
+		if p.Tactic == patch.JumpMany && s.overlaps(p) {
+			p, err = patch.Make(code, x.addr, patch.Options{ABI: true, Boundary: true, Avoid: 1<<patch.Jump | 1<<patch.JumpMany})
+			if err != nil {
+				return nil, placeError(x.tp.Place, err)
+			}
+		}
+		pl := &placed{mod: x.where.mod, plan: p}
+		pl.sites = append(pl.sites, x)
+		plans = append(plans, pl)
+	}
+	for _, p := range plans {
+		for _, x := range p.sites {
+			x.id = uint32(len(s.sites))
+			x.tactic = p.plan.Tactic.String()
+			x.schema.SiteID = x.id
+			x.code = codes[codeKey(x)]
+			s.sites = append(s.sites, x)
+		}
+	}
+	return plans, nil
+}
+
+// join adds a site at an instruction that the plan displaces anyway.
+func (p *placed) join(x *site) error {
+	for i := range p.plan.Insts {
+		if p.plan.Insts[i].Addr == x.addr {
+			p.sites = append(p.sites, x)
+			return nil
+		}
+	}
+	return fmt.Errorf("no instruction begins at %#x", x.addr)
+}
+
+func (s *Session) placedAt(addr uint64) *placed {
+	for _, p := range s.placed {
+		if addr >= p.plan.Addr && addr < p.end() {
+			return p
+		}
+	}
+	return nil
+}
+
+func (s *Session) overlaps(plan *patch.Plan) bool {
+	for _, p := range s.placed {
+		if plan.Addr < p.end() && p.plan.Addr < plan.Addr+uint64(plan.Len) {
+			return true
+		}
+	}
+	return false
+}
+
+// makeRoom allocates, with the world stopped, what is not there yet.
+func (s *Session) makeRoom(st *process.Stopped, plans []*placed) error {
+	if s.shared == nil {
+		if err := s.mapShared(st); err != nil {
+			return err
+		}
+	}
+	if n := uint64(len(s.sites)); n > uint64(s.shared.g.Sites) {
+		return fmt.Errorf("%d sites are too many: the buffers were made for %d", n, s.shared.g.Sites)
+	}
+	for _, p := range plans {
+		need := p.estimate()
+		at, err := s.room(st, p, need)
+		if err != nil {
+			return err
+		}
+		p.at = at
+	}
+	return nil
+}
+
+// estimate bounds the size of the trampoline from above.
+func (p *placed) estimate() uint64 {
+	n := uint64(256)
+	for _, x := range p.sites {
+		n += codeBound(x.prog)
+	}
+	return (n + 15) &^ 15
+}
+
+// codeBound is generous: address space costs nothing.
+func codeBound(p *ir.Program) uint64 {
+	n := uint64(1024)
+	for _, b := range p.Blocks {
+		n += 64 + uint64(len(b.Instrs))*192
+		for i := range b.Instrs {
+			n += uint64(len(b.Instrs[i].Data)) * 16
+		}
+	}
+	return n
+}
+
+// room reserves bytes for a trampoline that its site can reach.
+func (s *Session) room(st *process.Stopped, p *placed, need uint64) (uint64, error) {
+	for _, r := range s.code {
+		if r.size-r.used >= need && p.plan.Reach(r.base+r.used, int(need)) {
+			at := r.base + r.used
+			r.used += need
+			return at, nil
+		}
+	}
+	size := max(need, 1<<20)
+	base, err := st.AllocNear(p.plan.Addr, size)
+	if err != nil {
+		return 0, err
+	}
+	r := &region{base: base, size: size}
+	s.code = append(s.code, r)
+	if !p.plan.Reach(base, int(need)) {
+		return 0, fmt.Errorf("the code at %#x refers to what cannot be reached from %#x", p.plan.Addr, base)
+	}
+	r.used = need
+	return base, nil
+}
+
+// Defaults of Options.
+const (
+	DefaultBuffer = 4 << 20
+	minSites      = 1024
+)
+
+func (s *Session) mapShared(st *process.Stopped) error {
+	cpus, err := possibleCPUs()
+	if err != nil {
+		return err
+	}
+	size := s.opt.BufferSize
+	if size <= 0 {
+		size = DefaultBuffer
+	}
+	g, err := ring.NewGeometry(cpus, size, max(minSites, 2*len(s.sites)))
+	if err != nil {
+		return err
+	}
+	base, f, err := st.MapShared("jalon", g)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	mem, err := ring.Map(int(f.Fd()), g)
+	if err != nil {
+		return err
+	}
+	s.shared = &sharedMem{mem: mem, g: g, base: base, rdpid: cpuHas("rdpid"), fsgsbase: hasFSGSBASE()}
+	if off, ok := st.RseqOffset(); ok && off == int64(int32(off)) {
+		s.shared.rseq = int32(off)
+	}
+	return s.p.ArmDeadman(mem.Deadman())
+}
+
+// generate compiles the trampoline for where it will lie.
+func (s *Session) generate(p *placed) error {
+	p.tab = tables{fault: map[uint64]uint64{}, trap: map[uint64]uint64{}, origin: map[uint64]uint64{}}
+	insert := func(addr, at uint64) ([]byte, error) {
+		var all []byte
+		for _, x := range p.sites {
+			if x.addr != addr {
+				continue
+			}
+			b, err := s.hitCode(p, x, at+uint64(len(all)))
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, b...)
+		}
+		return all, nil
+	}
+	code, pcs, err := p.plan.Emit(p.at, insert)
+	if err != nil {
+		return placeError(p.sites[0].tp.Place, err)
+	}
+	if uint64(len(code)) > p.estimate() {
+		panic(fmt.Sprintf("BUG: a trampoline of %d bytes was thought to need %d", len(code), p.estimate()))
+	}
+	p.code, p.pcs = code, pcs
+	if p.edits, err = p.plan.Edits(p.at); err != nil {
+		return placeError(p.sites[0].tp.Place, err)
+	}
+	if p.plan.Tactic == patch.Trapping {
+		p.tab.trap[p.plan.Addr] = p.at
+	}
+	for i, pair := range pcs {
+		if i == 0 { // going back to a later one would land inside the jump
+			p.tab.origin[pair.Copy] = pair.Orig
+		}
+	}
+	p.tab.code = []span{{p.at, p.at + uint64(len(code))}}
+	return nil
+}
+
+// hitCode compiles one site's hit program for an address.
+func (s *Session) hitCode(p *placed, x *site, at uint64) ([]byte, error) {
+	l := s.shared.g.Layout(s.shared.base, x.id)
+	l.RseqCPU, l.RDPID, l.FSGSBASE = s.shared.rseq, s.shared.rdpid, s.shared.fsgsbase
+	gpr, flags := patch.DeadAt(x.code, x.addr, patch.Options{ABI: true})
+	c, err := amd64.Compile(x.prog, amd64.Config{Addr: at, PC: x.addr, Layout: l, DeadGPR: gpr, DeadFlags: flags})
+	if err != nil {
+		return nil, placeError(x.tp.Place, err)
+	}
+	for _, f := range c.Faults {
+		p.tab.fault[f.PC] = f.Fixup
+	}
+	s.drain.addSchema(x.schema)
+	if d := s.opt.Dump; d.IR != nil {
+		d.IR(x.tp.Place.Text, x.prog.String())
+	}
+	if d := s.opt.Dump; d.Code != nil {
+		d.Code(x.tp.Place.Text, strings.Join(c.Listing(), "\n"))
+	}
+	return c.Bytes, nil
+}
+
+// write puts the code in, with the world stopped.
+func (s *Session) write(st *process.Stopped, plans []*placed) error {
+	for _, p := range plans {
+		if err := st.WriteMem(p.at, p.code); err != nil {
+			return err
+		}
+	}
+	all := &tables{}
+	for _, p := range plans {
+		all.fault, all.trap, all.origin = joined(all.fault, p.tab.fault), joined(all.trap, p.tab.trap), joined(all.origin, p.tab.origin)
+		all.code = append(all.code, p.tab.code...)
+	}
+	s.tables.add(all)
+	moves, err := threadMoves(st, plans)
+	if err != nil {
+		return err
+	}
+	for _, p := range plans {
+		if moves.blocked[p] {
+			continue
+		}
+		for _, e := range p.edits {
+			if err := st.WriteMem(e.Addr, e.New); err != nil {
+				return err
+			}
+		}
+		s.placed = append(s.placed, p)
+	}
+	return s.installTraps(st)
+}
+
+func joined(a, b map[uint64]uint64) map[uint64]uint64 {
+	if a == nil {
+		a = map[uint64]uint64{}
+	}
+	for k, v := range b {
+		a[k] = v
+	}
+	return a
+}
+
+func (s *Session) notePause(d time.Duration) {
+	if d > 0 && (!s.launched || s.state.phase == running) {
+		s.pauses = append(s.pauses, d)
+	}
+}
+
+func comm(pid int) string {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+}
+
+// hasFSGSBASE reads AT_HWCAP2: the kernel says there whether user code may use
+// rdfsbase (Linux 5.9).
+func hasFSGSBASE() bool {
+	b, err := os.ReadFile("/proc/self/auxv")
+	if err != nil {
+		return false
+	}
+	const atHWCAP2, fsgsbase = 26, 1 << 1
+	for ; len(b) >= 16; b = b[16:] {
+		if binary.LittleEndian.Uint64(b) == atHWCAP2 {
+			return binary.LittleEndian.Uint64(b[8:])&fsgsbase != 0
+		}
+	}
+	return false
+}
+
+func cpuHas(flag string) bool {
+	f, err := os.Open("/proc/cpuinfo")
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	sc := bufio.NewScanner(f)
+	sc.Buffer(nil, 1<<20)
+	for sc.Scan() {
+		if strings.HasPrefix(sc.Text(), "flags") {
+			return strings.Contains(sc.Text()+" ", " "+flag+" ")
+		}
+	}
+	return false
+}

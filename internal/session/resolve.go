@@ -1,0 +1,106 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"sort"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
+	"github.com/jalon-trace/jalon/internal/lang"
+	"github.com/jalon-trace/jalon/internal/probe"
+)
+
+// where is one address that a place means.
+type where struct {
+	mod  *module
+	site probe.Site
+}
+
+func (w where) addr() uint64 { return w.site.Addr + w.mod.bias }
+
+// resolve finds the addresses of a place in the modules. A bare name or line is
+// looked for in the executable first and in libraries only if it is not there.
+// The error is a diagnostic.
+func (s *Session) resolve(tp *Tracepoint, mods []*module) ([]where, error) {
+	if tp.Place.Kind == probe.Address {
+		return s.resolveAddress(tp.Place, mods)
+	}
+	var first error
+	named := false
+	for _, m := range mods {
+		if !probe.MatchFile(tp.Place.Path, m.path) && !(m.exe && sameFile(tp.Place.Path, m.file)) {
+			continue
+		}
+		named = true
+		if err := m.open(s.dwarfOptions()); err != nil {
+			if first == nil && (m.exe || tp.Place.Path != "") {
+				first = err
+			}
+			continue
+		}
+		sites, err := probe.Resolve(tp.Place, m.dw)
+		if err != nil {
+			if first == nil || isWrong(first) && !isWrong(err) {
+				first = err
+			}
+			continue
+		}
+		var out []where
+		for _, x := range sites {
+			out = append(out, where{m, x})
+		}
+		sort.Slice(out, func(i, j int) bool { return out[i].site.Addr < out[j].site.Addr })
+		return out, nil
+	}
+	if !named {
+		first = fmt.Errorf("the process has no code of %s mapped", tp.Place.Path)
+	}
+	return nil, placeError(tp.Place, first)
+}
+
+func isWrong(err error) bool {
+	var nf *debuginfo.NotFoundError
+	return errors.As(err, &nf)
+}
+
+func (s *Session) resolveAddress(p *probe.Place, mods []*module) ([]where, error) {
+	for _, m := range mods {
+		if !m.contains(p.Off) {
+			continue
+		}
+		if err := m.open(s.dwarfOptions()); err != nil {
+			return nil, placeError(p, err)
+		}
+		sites, err := probe.ResolveAddress(m.dw, p.Off-m.bias)
+		if err != nil {
+			return nil, placeError(p, err)
+		}
+		return []where{{m, sites}}, nil
+	}
+	return nil, placeError(p, fmt.Errorf("address %#x is not in the code of the program or of a library", p.Off))
+}
+
+// placeError makes a diagnostic that points at the place.
+func placeError(p *probe.Place, err error) error {
+	if err == nil {
+		err = errors.New("not found")
+	}
+	var d *lang.Diagnostic
+	if errors.As(err, &d) {
+		return d
+	}
+	msg, hint := err.Error(), ""
+	var nf *debuginfo.NotFoundError
+	if errors.As(err, &nf) {
+		msg, hint = "no "+nf.What+" \""+nf.Name+"\"", nf.Hint
+		if len(nf.Nearest) > 0 {
+			hint = probe.DidYouMean(nf.Nearest, hint)
+		}
+	}
+	return lang.At("place", p.Text, lang.Span{Lo: 0, Hi: len(p.Text)}, msg, hint)
+}
+
+func (s *Session) dwarfOptions() dwarf.Options {
+	return dwarf.Options{DebugDirs: s.opt.DebugDirs, Root: s.root(), Warn: func(m string) { s.logf("%s", m) }}
+}

@@ -1,0 +1,79 @@
+package session
+
+import (
+	"strconv"
+
+	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/format"
+)
+
+// WallOffset turns CLOCK_MONOTONIC into the wall clock, nanoseconds.
+func (s *Session) WallOffset() int64 { return s.clock.WallOffset() }
+
+// moduleAt finds the module that an address belongs to and opens it.
+func (s *Session) moduleAt(addr uint64) *module {
+	for _, m := range s.mods {
+		if m.contains(addr) && m.open(s.dwarfOptions()) == nil {
+			return m
+		}
+	}
+	return nil
+}
+
+// Symbol names a run-time address: "main", "main+4", "" when nothing is known.
+func (s *Session) Symbol(addr uint64) string {
+	if name, ok := s.names[addr]; ok {
+		return name
+	}
+	name := ""
+	if m := s.moduleAt(addr); m != nil {
+		fn, off, _, _, _ := m.dw.Symbolize(addr - m.bias)
+		if name = fn; name != "" && off != 0 {
+			name += "+" + strconv.FormatUint(off, 10)
+		}
+	}
+	if s.names == nil || len(s.names) > maxNames {
+		s.names = map[uint64]string{}
+	}
+	s.names[addr] = name
+	return name
+}
+
+// maxNames bounds the cache of symbol names.
+const maxNames = 1 << 16
+
+// Unwind gives the frames of a $bt field.
+func (s *Session) Unwind(ev *event.Event, v *event.Value) []format.Frame {
+	pcs := s.unwindPCs(v)
+	var out []format.Frame
+	for i, pc := range pcs {
+		out = append(out, s.framesAt(pc, i > 0)...)
+	}
+	return out
+}
+
+// framesAt names a pc, inlined functions first. The pc of a caller is that after
+// its call, which may belong to another line: the call itself is what counts.
+func (s *Session) framesAt(pc uint64, caller bool) []format.Frame {
+	at := pc
+	if caller {
+		at--
+	}
+	f := format.Frame{PC: pc}
+	m := s.moduleAt(at)
+	if m == nil {
+		return []format.Frame{f}
+	}
+	fn, off, file, line, inl := m.dw.Symbolize(at - m.bias)
+	f.Function, f.File, f.Line, f.Module = fn, file, line, m.path
+	if caller {
+		off++
+	}
+	f.Offset = off
+	var out []format.Frame
+	for _, name := range inl {
+		out = append(out, format.Frame{PC: pc, Function: name, File: file, Line: line, Module: m.path, Inlined: true})
+		f.File, f.Line = "", 0
+	}
+	return append(out, f)
+}

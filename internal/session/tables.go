@@ -1,0 +1,59 @@
+package session
+
+import (
+	"sort"
+	"sync/atomic"
+)
+
+// tables tell the tracer what a stop at an address of ours means. They are read
+// on the tracer's goroutine while sites are installed from others, so they are
+// immutable and swapped whole.
+type tables struct {
+	fault  map[uint64]uint64 // pc of a guarded access -> its fixup
+	trap   map[uint64]uint64 // address of an int3 of ours -> trampoline
+	origin map[uint64]uint64 // pc of a displaced instruction -> its original address
+	code   []span            // generated code, sorted by address
+}
+
+// span is a half-open interval of run-time addresses.
+type span struct{ lo, hi uint64 }
+
+type tableRef struct{ p atomic.Pointer[tables] }
+
+func (r *tableRef) get() *tables {
+	if t := r.p.Load(); t != nil {
+		return t
+	}
+	return &tables{}
+}
+
+// add publishes the union of what is known and t.
+func (r *tableRef) add(t *tables) {
+	old := r.get()
+	n := &tables{
+		fault: merged(old.fault, t.fault), trap: merged(old.trap, t.trap), origin: merged(old.origin, t.origin),
+		code: append(append([]span(nil), old.code...), t.code...),
+	}
+	sort.Slice(n.code, func(i, j int) bool { return n.code[i].lo < n.code[j].lo })
+	r.p.Store(n)
+}
+
+// clear forgets everything: the code is gone (exec) or taken back.
+func (r *tableRef) clear() { r.p.Store(&tables{}) }
+
+func merged(a, b map[uint64]uint64) map[uint64]uint64 {
+	m := make(map[uint64]uint64, len(a)+len(b))
+	for k, v := range a {
+		m[k] = v
+	}
+	for k, v := range b {
+		m[k] = v
+	}
+	return m
+}
+
+// inCode reports whether pc lies in generated code.
+func (t *tables) inCode(pc uint64) bool {
+	i := sort.Search(len(t.code), func(i int) bool { return t.code[i].hi > pc })
+	return i < len(t.code) && t.code[i].lo <= pc
+}

@@ -1,0 +1,207 @@
+package session
+
+import (
+	"encoding/binary"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
+	"github.com/jalon-trace/jalon/internal/event"
+)
+
+// maxFrames bounds a stack trace.
+const maxFrames = 128
+
+// frame is the state of unwinding: registers by DWARF number, 16 the pc.
+type frame struct {
+	reg   [17]uint64
+	known [17]bool
+}
+
+// gdbOrder lists the DWARF numbers of the words of a Regs slot.
+var gdbOrder = [17]int{0, 3, 2, 1, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}
+
+// snapshot is the memory that unwinding may read: the copied stack.
+type snapshot struct {
+	sp    uint64
+	stack []byte
+}
+
+func (sn *snapshot) word(addr uint64) (uint64, bool) {
+	off := addr - sn.sp
+	if off > uint64(len(sn.stack)) || uint64(len(sn.stack))-off < 8 {
+		return 0, false
+	}
+	return binary.LittleEndian.Uint64(sn.stack[off:]), true
+}
+
+// unwindPCs walks the recorded stack by the call frame information of the modules;
+// where that is silent the frame pointer is tried once.
+func (s *Session) unwindPCs(v *event.Value) []uint64 {
+	var f frame
+	for i, n := range gdbOrder {
+		f.reg[n], f.known[n] = binary.LittleEndian.Uint64(v.Data[8*i:]), true
+	}
+	sn := &snapshot{sp: f.reg[7], stack: v.Stack}
+	pcs := []uint64{f.reg[16]}
+	exact := true // the pc is that of an instruction to come, not behind a call
+	for len(pcs) < maxFrames {
+		next, signal, ok := s.step(&f, sn, exact)
+		if !ok || next.reg[16] == 0 || next.reg[7] <= f.reg[7] && !signal {
+			break
+		}
+		f, exact = next, signal
+		pcs = append(pcs, f.reg[16])
+	}
+	return pcs
+}
+
+// step unwinds one frame.
+func (s *Session) step(f *frame, sn *snapshot, exact bool) (next frame, signal, ok bool) {
+	pc := f.reg[16]
+	if !exact {
+		pc--
+	}
+	m := s.moduleAt(pc)
+	if m == nil {
+		return next, false, false
+	}
+	rule, err := m.dw.Unwind(pc - m.bias)
+	if err != nil || rule.CFA == nil {
+		return byFramePointer(f, sn)
+	}
+	cfa, ok := evalOps(rule.CFA, f, sn, m.bias, nil)
+	if !ok {
+		return next, false, false
+	}
+	next = *f
+	for n := range next.known {
+		r, has := rule.Regs[n]
+		if !has {
+			next.known[n] = f.known[n] && (n == 3 || n == 6 || n >= 12 && n <= 15)
+			continue
+		}
+		next.reg[n], next.known[n] = recover1(&r, n, cfa, f, sn, m.bias)
+	}
+	if _, has := rule.Regs[7]; !has {
+		next.reg[7], next.known[7] = cfa, true
+	}
+	return next, rule.Signal, next.known[16]
+}
+
+// recover1 applies one register's rule.
+func recover1(r *dwarf.RegRule, n int, cfa uint64, f *frame, sn *snapshot, bias uint64) (uint64, bool) {
+	switch r.Kind {
+	case dwarf.SameValue:
+		return f.reg[n], f.known[n]
+	case dwarf.AtCFA:
+		return sn.word(cfa + uint64(r.Offset))
+	case dwarf.IsCFA:
+		return cfa + uint64(r.Offset), true
+	case dwarf.InOther:
+		if r.Reg < 0 || r.Reg >= len(f.reg) {
+			return 0, false
+		}
+		return f.reg[r.Reg], f.known[r.Reg]
+	case dwarf.AtExpr, dwarf.IsExpr:
+		v, ok := evalOps(r.Expr, f, sn, bias, &cfa)
+		if !ok || r.Kind == dwarf.IsExpr {
+			return v, ok
+		}
+		return sn.word(v)
+	}
+	return 0, false
+}
+
+// byFramePointer takes rbp for the frame of a function that saved it.
+func byFramePointer(f *frame, sn *snapshot) (next frame, signal, ok bool) {
+	rbp := f.reg[6]
+	if !f.known[6] || rbp < f.reg[7] {
+		return next, false, false
+	}
+	up, ok1 := sn.word(rbp)
+	ret, ok2 := sn.word(rbp + 8)
+	next.reg[6], next.known[6] = up, true
+	next.reg[7], next.known[7] = rbp+16, true
+	next.reg[16], next.known[16] = ret, true
+	return next, false, ok1 && ok2
+}
+
+// evalOps runs a location expression over a frame; initial is pushed first
+// (the CFA, for the rules of registers).
+func evalOps(ops []debuginfo.Op, f *frame, sn *snapshot, bias uint64, initial *uint64) (uint64, bool) {
+	var st []uint64
+	if initial != nil {
+		st = append(st, *initial)
+	}
+	for _, op := range ops {
+		switch op.Code {
+		case debuginfo.OpConst:
+			st = append(st, uint64(op.Arg))
+			continue
+		case debuginfo.OpAddr:
+			st = append(st, uint64(op.Arg)+bias)
+			continue
+		case debuginfo.OpReg:
+			if op.Arg < 0 || op.Arg >= int64(len(f.reg)) || !f.known[op.Arg] {
+				return 0, false
+			}
+			st = append(st, f.reg[op.Arg])
+			continue
+		}
+		if len(st) == 0 {
+			return 0, false
+		}
+		top := &st[len(st)-1]
+		switch op.Code {
+		case debuginfo.OpAddConst:
+			*top += uint64(op.Arg)
+			continue
+		case debuginfo.OpDeref:
+			v, ok := sn.word(*top)
+			if !ok || op.Arg != 8 {
+				return 0, false
+			}
+			*top = v
+			continue
+		case debuginfo.OpDup:
+			st = append(st, *top)
+			continue
+		}
+		fn := binary2[op.Code]
+		if fn == nil || len(st) < 2 {
+			return 0, false
+		}
+		st[len(st)-2] = fn(st[len(st)-2], *top)
+		st = st[:len(st)-1]
+	}
+	if len(st) == 0 {
+		return 0, false
+	}
+	return st[len(st)-1], true
+}
+
+// binary2 are the two-operand operations that call frame information uses (the
+// procedure linkage table's rule needs and, ge, shl, plus).
+var binary2 = map[debuginfo.OpCode]func(a, b uint64) uint64{
+	debuginfo.OpAdd: func(a, b uint64) uint64 { return a + b },
+	debuginfo.OpSub: func(a, b uint64) uint64 { return a - b },
+	debuginfo.OpMul: func(a, b uint64) uint64 { return a * b },
+	debuginfo.OpAnd: func(a, b uint64) uint64 { return a & b },
+	debuginfo.OpOr:  func(a, b uint64) uint64 { return a | b },
+	debuginfo.OpXor: func(a, b uint64) uint64 { return a ^ b },
+	debuginfo.OpShl: func(a, b uint64) uint64 { return a << b },
+	debuginfo.OpShr: func(a, b uint64) uint64 { return a >> b },
+	debuginfo.OpEq:  func(a, b uint64) uint64 { return truth(a == b) },
+	debuginfo.OpNe:  func(a, b uint64) uint64 { return truth(a != b) },
+	debuginfo.OpLt:  func(a, b uint64) uint64 { return truth(int64(a) < int64(b)) },
+	debuginfo.OpLe:  func(a, b uint64) uint64 { return truth(int64(a) <= int64(b)) },
+	debuginfo.OpGt:  func(a, b uint64) uint64 { return truth(int64(a) > int64(b)) },
+	debuginfo.OpGe:  func(a, b uint64) uint64 { return truth(int64(a) >= int64(b)) },
+}
+
+func truth(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}
