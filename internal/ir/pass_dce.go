@@ -62,12 +62,12 @@ func dropDeadParams(p *Program, faults []int, live bitset) bool {
 		if faults[id] != 0 {
 			continue
 		}
-		drop, any := make([]bool, len(b.Params)), false
+		drop, some := make([]bool, len(b.Params)), false
 		for k, param := range b.Params {
 			drop[k] = !live.has(int(param))
-			any = any || drop[k]
+			some = some || drop[k]
 		}
-		if any {
+		if some {
 			dropParams(b, incoming[id], drop)
 			changed = true
 		}

@@ -18,7 +18,7 @@ func paramsPass(p *Program) bool {
 		if faults[id] != 0 || len(incoming[id]) == 0 {
 			continue
 		}
-		drop, any := make([]bool, len(b.Params)), false
+		drop, some := make([]bool, len(b.Params)), false
 		for k, param := range b.Params {
 			v, same := sameArg(incoming[id], k, subst)
 			switch {
@@ -34,9 +34,9 @@ func paramsPass(p *Program) bool {
 			default:
 				continue
 			}
-			drop[k], any = true, true
+			drop[k], some = true, true
 		}
-		if any {
+		if some {
 			dropParams(b, incoming[id], drop)
 			changed = true
 		}

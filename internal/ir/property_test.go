@@ -12,7 +12,7 @@ import (
 
 func init() { ir.CheckEach = true }
 
-var propertyRuns = flag.Int("ir.runs", 3000, "random programs for the property tests")
+var propertyRuns = flag.Int("ir.runs", 1500, "random programs for the property tests")
 
 // clone copies a program by way of its text form.
 func clone(t testing.TB, p *ir.Program) *ir.Program {

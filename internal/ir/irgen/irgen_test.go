@@ -98,12 +98,12 @@ func TestIntegersOnly(t *testing.T) {
 // TestDeterministic holds that a seed names one program and one state.
 func TestDeterministic(t *testing.T) {
 	opt := Options{Floats: true}
-	make := func() (string, *State) {
+	build := func() (string, *State) {
 		r := rand.New(rand.NewSource(7))
 		return Random(r, opt).String(), RandomState(r, opt)
 	}
-	p1, s1 := make()
-	p2, s2 := make()
+	p1, s1 := build()
+	p2, s2 := build()
 	if p1 != p2 || *s1 != *s2 {
 		t.Error("the same seed gave different results")
 	}
