@@ -3,6 +3,7 @@ package dwarf
 // attrSpec is one attribute of an abbreviation.
 type attrSpec struct {
 	at, form uint16
+	pos      int32 // offset from the first attribute, -1 when the data tells
 	implicit int64
 }
 
@@ -89,10 +90,12 @@ func parseAbbrevs(sec []byte, off uint64, f format) *abbrevTable {
 }
 
 func (a *abbrev) measure(f format) {
-	for _, s := range a.attrs {
+	for i := range a.attrs {
+		s := &a.attrs[i]
 		if s.at == atSibling {
 			a.sibling = true
 		}
+		s.pos = int32(a.fixed)
 		n := f.fixedSize(encOf(s.form))
 		if n < 0 || a.fixed < 0 {
 			a.fixed = -1

@@ -54,18 +54,25 @@ func (d die) endAttrs() int {
 
 // attr finds the entry's own attribute.
 func (d die) attr(at uint16) (val, bool) {
-	if d.ab == nil || !d.ab.has(at) {
+	if d.ab == nil {
 		return val{}, false
 	}
-	c := cursor{b: d.u.b, off: d.body}
 	for i := range d.ab.attrs {
 		s := &d.ab.attrs[i]
-		if s.at == at {
-			v := d.u.f.readForm(&c, s.form, s.implicit)
-			v.u = d.u
-			return v, !c.bad
+		if s.at != at {
+			continue
 		}
-		d.u.f.skipForm(&c, s.form)
+		c := cursor{b: d.u.b, off: d.body}
+		if s.pos >= 0 {
+			c.skip(uint64(s.pos))
+		} else {
+			for j := range i {
+				d.u.f.skipForm(&c, d.ab.attrs[j].form)
+			}
+		}
+		v := d.u.f.readForm(&c, s.form, s.implicit)
+		v.u = d.u
+		return v, !c.bad
 	}
 	return val{}, false
 }

@@ -94,6 +94,7 @@ func (m *Module) findDebug() {
 		}
 	}
 	m.from = src.Path
+	src.Unpack(sectionNames[:])
 	m.d = newData(m, src.Path, func(s section) ([]byte, error) { return src.Bytes(sectionNames[s]) })
 	if name, _, ok := src.AltLink(); ok {
 		alt, tried := m.finder.FindAlt(src)

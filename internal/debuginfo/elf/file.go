@@ -31,13 +31,14 @@ type File struct {
 	sections map[string]*stdelf.Section
 
 	mu      sync.Mutex
-	unpack  map[string]unpacked
+	unpack  map[string]*unpacked
+	ahead   sync.WaitGroup // decompression running in the background
 	symOnce sync.Once
-	symErr  error
 	syms    symtab
 }
 
 type unpacked struct {
+	once sync.Once
 	data []byte
 	err  error
 }
@@ -95,7 +96,7 @@ func New(path string, data []byte) (*File, error) {
 		return nil, &FormatError{path, "damaged ELF file: " + err.Error()}
 	}
 	f := &File{Path: path, data: data, elf: e, PIE: e.Type == stdelf.ET_DYN,
-		sections: map[string]*stdelf.Section{}, unpack: map[string]unpacked{}}
+		sections: map[string]*stdelf.Section{}, unpack: map[string]*unpacked{}}
 	for _, s := range e.Sections {
 		if _, dup := f.sections[s.Name]; !dup {
 			f.sections[s.Name] = s
@@ -131,6 +132,7 @@ func checkHeader(path string, d []byte) error {
 
 // Close unmaps the file. Slices obtained from it must not be used afterwards.
 func (f *File) Close() error {
+	f.ahead.Wait()
 	if !f.mapped {
 		return nil
 	}

@@ -7,6 +7,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"runtime/debug"
+	"strings"
 )
 
 // maxUnpack bounds the size of one decompressed section.
@@ -76,16 +78,36 @@ func (f *File) Bytes(name string) ([]byte, error) {
 
 func (f *File) cached(name string, load func() ([]byte, error)) ([]byte, error) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	u, ok := f.unpack[name]
-	if !ok {
-		u.data, u.err = load()
-		if u.err != nil {
-			u.err = fmt.Errorf("decompressing section %s of %s: %w", name, f.Path, u.err)
-		}
+	u := f.unpack[name]
+	if u == nil {
+		u = &unpacked{}
 		f.unpack[name] = u
 	}
+	f.mu.Unlock()
+	u.once.Do(func() {
+		u.err = fmt.Errorf("damaged data") // unless load returns
+		if u.data, u.err = load(); u.err != nil {
+			u.err = fmt.Errorf("decompressing section %s of %s: %w", name, f.Path, u.err)
+		}
+	})
 	return u.data, u.err
+}
+
+// Unpack starts to decompress the named sections in the background.
+func (f *File) Unpack(names []string) {
+	for _, n := range names {
+		s, old := f.sections[n], f.sections[".z"+strings.TrimPrefix(n, ".")]
+		if old == nil && (s == nil || s.Flags&stdelf.SHF_COMPRESSED == 0) {
+			continue
+		}
+		f.ahead.Add(1)
+		go func() {
+			defer f.ahead.Done()
+			defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+			defer func() { recover() }() // the file was truncated: Bytes reports it
+			f.Bytes(n)
+		}()
+	}
 }
 
 // inflate handles SHF_COMPRESSED, zlib and zstd, through the standard library.

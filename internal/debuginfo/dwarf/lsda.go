@@ -1,0 +1,119 @@
+package dwarf
+
+import (
+	"encoding/binary"
+	"fmt"
+	"sort"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+)
+
+// LandingPads returns the addresses in f where C++ exceptions resume: the
+// unwinder jumps there, so no patch may cover their inside. They come from the
+// language specific data of f's call frame entries (Itanium C++ ABI, exception
+// handling tables).
+func (m *Module) LandingPads(f *Function) (pads []uint64, err error) {
+	defer m.guard(&err)()
+	seen := map[uint64]bool{}
+	for _, r := range f.Ranges {
+		for pc := r.Lo; pc < r.Hi; {
+			e := m.frames().find(pc)
+			if e == nil {
+				break
+			}
+			if e.hasLSDA {
+				list, err := m.readLSDA(e)
+				if err != nil {
+					return nil, err
+				}
+				for _, p := range list {
+					if !seen[p] {
+						seen[p] = true
+						pads = append(pads, p)
+					}
+				}
+			}
+			pc = e.hi
+		}
+	}
+	sort.Slice(pads, func(i, j int) bool { return pads[i] < pads[j] })
+	return pads, nil
+}
+
+// readLSDA reads the call-site table at e.lsda.
+func (m *Module) readLSDA(e *fde) ([]uint64, error) {
+	data := m.file.ReadVaddr(e.lsda, 1<<24)
+	bad := fmt.Errorf("the exception table at %#x of %s is damaged", e.lsda, m.path)
+	s := &cfiSection{vaddr: e.lsda, read: m.file.ReadVaddr}
+	c := cursor{b: data}
+	start := e.lo
+	if enc := c.u8(); enc != peOmit {
+		var ok bool
+		if start, ok = s.pointer(&c, enc, 8); !ok {
+			return nil, bad
+		}
+	}
+	if enc := c.u8(); enc != peOmit { // type table
+		c.uleb()
+	}
+	enc := c.u8()
+	n := c.uleb()
+	if c.bad || n > uint64(c.left()) {
+		return nil, bad
+	}
+	t := cursor{b: c.bytes(int(n))}
+	var pads []uint64
+	for !t.done() {
+		_, ok1 := rawPointer(&t, enc, 8)
+		_, ok2 := rawPointer(&t, enc, 8)
+		pad, ok3 := rawPointer(&t, enc, 8)
+		t.uleb() // action
+		if !ok1 || !ok2 || !ok3 || t.bad {
+			return nil, bad
+		}
+		if pad != 0 {
+			pads = append(pads, start+pad)
+		}
+	}
+	return pads, nil
+}
+
+// RseqRanges returns the restartable sequences that the module declares in its
+// __rseq_cs section, abort handlers' signature words included: the kernel sends
+// a thread from inside such a range to its abort handler, so no site may lie
+// there.
+func (m *Module) RseqRanges() (out []debuginfo.Range, err error) {
+	defer m.guard(&err)()
+	sec, ok := m.file.Section("__rseq_cs")
+	if !ok || sec.NoBits {
+		return nil, nil
+	}
+	b, err := m.file.Bytes("__rseq_cs")
+	if err != nil {
+		return nil, err
+	}
+	rel := map[uint64]uint64{}
+	if m.file.PIE {
+		if rel, err = m.file.Relative(sec.Vaddr, sec.Vaddr+sec.Size); err != nil {
+			return nil, err
+		}
+	}
+	word := func(off uint64) uint64 {
+		if v, ok := rel[sec.Vaddr+off]; ok {
+			return v
+		}
+		return binary.LittleEndian.Uint64(b[off:])
+	}
+	// struct rseq_cs: version and flags (4 bytes each), start_ip,
+	// post_commit_offset, abort_ip; aligned to 32 bytes.
+	for off := uint64(0); off+32 <= uint64(len(b)); off += 32 {
+		start, n, abort := word(off+8), binary.LittleEndian.Uint64(b[off+16:]), word(off+24)
+		if start != 0 && n < 1<<20 {
+			out = append(out, debuginfo.Range{Lo: start, Hi: start + n})
+		}
+		if abort >= 4 {
+			out = append(out, debuginfo.Range{Lo: abort - 4, Hi: abort})
+		}
+	}
+	return out, nil
+}
