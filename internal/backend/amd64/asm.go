@@ -322,6 +322,9 @@ func (a *asm) mr(op insnOp, w uint8, rm rmOp, reg Reg) {
 // mi emits r/m <- op imm; imm must fit the sign-extended 32-bit (or W-byte) form.
 func (a *asm) mi(op insnOp, w uint8, rm rmOp, imm int64) {
 	rw, start := &insns[op], a.here()
+	if rw.mi == 0 && rw.mi8 == 0 {
+		panic("BUG: amd64: no immediate form of " + rw.name)
+	}
 	code, size := rw.mi, 4
 	switch w {
 	case 1:
@@ -425,7 +428,12 @@ type linked struct {
 	labels   []point
 }
 
-func (l *linked) off(p point) int { return l.secStart[p.sec] + p.off + l.sums[p.sec][p.jumps] }
+func (l *linked) off(p point) int {
+	if p.sec == numSections {
+		panic("BUG: amd64: label not bound")
+	}
+	return l.secStart[p.sec] + p.off + l.sums[p.sec][p.jumps]
+}
 
 func (a *asm) measure() *linked {
 	l := &linked{labels: a.labels}
@@ -481,11 +489,6 @@ func (a *asm) relax() *linked {
 
 // link lays out the sections and resolves everything.
 func (a *asm) link() ([]byte, *linked, error) {
-	for i, p := range a.labels {
-		if p.sec == numSections {
-			panic(fmt.Sprintf("BUG: amd64: label %d not bound", i))
-		}
-	}
 	l := a.relax()
 	var out []byte
 	for s := range a.buf {

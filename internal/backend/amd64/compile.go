@@ -38,10 +38,14 @@ type Code struct {
 	guarded bool
 }
 
-// spare are the registers withheld from values when the first attempt leaves
-// too few for scratch use.
-var spare = setOf(item(RBX), item(R10), item(R11), item(R12), item(R13), item(R14),
-	itemXMM+12, itemXMM+13, itemXMM+14, itemXMM+15)
+// withheld are the registers kept from values, for scratch use: none at first,
+// more when an attempt had too few.
+var withheld = [...]regSet{
+	0,
+	setOf(item(R10), item(R11), item(R12), item(R13), itemXMM+13, itemXMM+14, itemXMM+15),
+	setOf(item(RBX), item(RBP), item(R9), item(R10), item(R11), item(R12), item(R13), item(R14), item(R15),
+		itemXMM+11, itemXMM+12, itemXMM+13, itemXMM+14, itemXMM+15),
+}
 
 // Compile translates p, which ir.Check accepts, for one site. The error says
 // what in p or cfg this machine cannot do.
@@ -52,7 +56,7 @@ func Compile(p *ir.Program, cfg Config) (*Code, error) {
 	p = splitExits(p)
 	an := analyse(p)
 	l := computeLiveness(an)
-	for _, exclude := range []regSet{0, spare} {
+	for _, exclude := range withheld {
 		g := newGen(an, l, cfg, exclude)
 		if g.settle() {
 			g.moveSavesToRegisters()

@@ -76,13 +76,17 @@ func (g *gen) lowerAdd(in *ir.Instr) {
 	}
 	d := g.dst(in.Dst)
 	defer g.setDst(in.Dst, d)
-	if m.index == ir.None {
-		if o := g.val(m.base, in.W); o.kind != opdReg || o.r == d {
-			g.moveAny(d, in.W, o)
-			g.mi(iADD, in.W, rmReg(d), int64(m.disp))
+	if m.index == ir.None && !g.isRSP(m.base) {
+		o := g.val(m.base, in.W)
+		if o.kind == opdReg && o.r != d {
+			g.lea(in.W, d, at(o.r, m.disp))
 			return
 		}
-	} else if m.scale == 1 && m.disp == 0 {
+		g.moveAny(d, in.W, o)
+		g.mi(iADD, in.W, rmReg(d), int64(m.disp))
+		return
+	}
+	if m.index != ir.None && m.scale == 1 && m.disp == 0 {
 		b, x := g.val(m.base, in.W), g.val(m.index, in.W)
 		if x.isReg(d) {
 			b, x = x, b
@@ -123,6 +127,9 @@ func (g *gen) alu(op insnOp, in *ir.Instr, commutes bool) {
 		s := g.scratch()
 		g.move(s, in.W, b)
 		b = regOpd(s)
+	}
+	if op == iIMUL && b.kind == opdImm {
+		b = regOpd(g.constReg(b.imm))
 	}
 	g.moveAny(d, in.W, a)
 	g.rmo(op, in.W, d, b)

@@ -308,9 +308,15 @@ func (g *gen) framed() bool {
 
 func (g *gen) needFrame() { g.clobber(itemFrame) }
 
+// isRSP reports whether v is the program's rsp.
+func (g *gen) isRSP(v ir.Value) bool {
+	in := g.an.instr(v)
+	return in != nil && in.Op == ir.Reg && in.Imm == 7
+}
+
 // base returns v for use in an address: a register and what to add to it.
 func (g *gen) base(v ir.Value) (Reg, int32) {
-	if in := g.an.instr(v); in != nil && in.Op == ir.Reg && in.Imm == 7 {
+	if g.isRSP(v) {
 		if g.framed() {
 			return RSP, g.plan.frame
 		}

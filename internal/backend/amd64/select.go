@@ -200,6 +200,9 @@ func (an *analysis) markDead() {
 
 // instr returns the instruction that defines v, or nil for a parameter.
 func (an *analysis) instr(v ir.Value) *ir.Instr {
+	if v == ir.None {
+		return nil
+	}
 	d := an.def[v]
 	if d.block == ir.NoBlock || d.idx < 0 {
 		return nil
