@@ -60,7 +60,7 @@ func (p *Process) event(tid int, ws unix.WaitStatus) {
 	}
 	answerTo(int(ws)>>16)(p, t, sig)
 	if p.tasks[tid] == t && t.state == stopped {
-		hideInterrupt(t)
+		p.hideInterrupt(t)
 		p.resume(t)
 	}
 }

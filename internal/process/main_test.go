@@ -96,7 +96,7 @@ func build(t *testing.T, name string, flags ...string) string {
 	if _, err := os.Stat(out); err == nil {
 		return out
 	}
-	args := append([]string{"-O1", "-g", "-Wall", "-Werror", "-pthread", "-o", out, filepath.Join("testdata", name+".c")}, flags...)
+	args := append([]string{"-O1", "-g", "-w", "-pthread", "-o", out, filepath.Join("testdata", name+".c")}, flags...)
 	if msg, err := exec.Command(cc, append(args, "-ldl")...).CombinedOutput(); err != nil {
 		t.Fatalf("%s %s: %v\n%s", cc, name, err, msg)
 	}

@@ -23,6 +23,7 @@ type status struct {
 	filters   int // seccomp filters in force; -1 before Linux 5.9
 	capEff    uint64
 	threads   int
+	switches  int // voluntary context switches
 	coreDumps bool
 }
 
@@ -58,11 +59,13 @@ var statusFields = map[string]func(s *status, v string){
 	"SigCgt": func(s *status, v string) { s.caught = hex(v) },
 	"CapEff": func(s *status, v string) { s.capEff = hex(v) },
 
-	"TracerPid":       func(s *status, v string) { s.tracer = atoi(v) },
-	"Threads":         func(s *status, v string) { s.threads = atoi(v) },
-	"Seccomp":         func(s *status, v string) { s.seccomp = atoi(v) },
-	"Seccomp_filters": func(s *status, v string) { s.filters = atoi(v) },
-	"CoreDumping":     func(s *status, v string) { s.coreDumps = v == "1" },
+	"TracerPid":               func(s *status, v string) { s.tracer = atoi(v) },
+	"Threads":                 func(s *status, v string) { s.threads = atoi(v) },
+	"Seccomp":                 func(s *status, v string) { s.seccomp = atoi(v) },
+	"Seccomp_filters":         func(s *status, v string) { s.filters = atoi(v) },
+	"voluntary_ctxt_switches": func(s *status, v string) { s.switches = atoi(v) },
+
+	"CoreDumping": func(s *status, v string) { s.coreDumps = v == "1" },
 }
 
 func atoi(v string) int { n, _ := strconv.Atoi(v); return n }

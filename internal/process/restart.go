@@ -1,6 +1,11 @@
 package process
 
-import "golang.org/x/sys/unix"
+import (
+	"encoding/binary"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
 
 // Results of an interrupted system call that the kernel turns into a restart, or
 // into EINTR, on the way back to the program (include/linux/errno.h).
@@ -25,25 +30,97 @@ var neverRestarted = map[uint64]bool{
 	unix.SYS_ACCEPT: true, unix.SYS_ACCEPT4: true,
 }
 
+// hidden remembers a call whose interruption was hidden.
+type hidden struct {
+	call  [8]uint64 // number, pc, stack pointer and arguments
+	first int64     // when it was hidden first, CLOCK_MONOTONIC; 0 = nothing hidden
+	// switches is the thread's count of voluntary context switches when it went
+	// on. Two more (it slept; it stopped) and it is the same call still, not
+	// another one like it.
+	switches int
+}
+
+// resumed is called when a thread goes on.
+func (h *hidden) resumed(tid int) {
+	if h.first == 0 {
+		return
+	}
+	if st, err := readStatus(tid); err == nil {
+		h.switches = st.switches
+	}
+}
+
+func (h *hidden) same(tid int, call [8]uint64) bool {
+	if h.first == 0 || h.call != call {
+		return false
+	}
+	st, err := readStatus(tid)
+	return err == nil && st.switches-h.switches <= 2
+}
+
 // hideInterrupt makes our stop invisible to a call that is never restarted.
 // A tracer wakes threads that nobody else would: by its interrupts, and because
 // signals that the program ignores are delivered to the tracer first. As
 // ERESTARTNOHAND the call still returns EINTR when a handler runs, and goes on
-// waiting (a relative timeout starts again) when none does.
-func hideInterrupt(t *task) {
+// waiting when none does.
+//
+// Its timeout starts again then. So that a steady rain of signals cannot keep a
+// call waiting for ever, it gets its EINTR when that has gone on for as long as
+// the timeout.
+func (p *Process) hideInterrupt(t *task) {
 	if t.stop != stopTrap && t.stop != stopSignal {
 		return
 	}
-	var regs Regs
-	if getRegs(t.tid, &regs) != nil || int64(regs.Rax) != -int64(unix.EINTR) {
+	var r Regs
+	if getRegs(t.tid, &r) != nil || int64(r.Rax) != -int64(unix.EINTR) {
 		return
 	}
 	// orig_rax is a call's number only on the way out of that call.
-	if int64(regs.Orig_rax) < 0 || !neverRestarted[regs.Orig_rax] {
+	if int64(r.Orig_rax) < 0 || !neverRestarted[r.Orig_rax] {
 		return
 	}
-	regs.Rax = ^uint64(erestartNoHand) + 1
-	_ = setRegs(t.tid, &regs) // ESRCH: dying
+	now, limit := monotonic(), p.timeout(&r)
+	call := [8]uint64{r.Orig_rax, r.Rip, r.Rsp, r.Rdi, r.Rsi, r.Rdx, r.R10, r.R8}
+	if !t.hidden.same(t.tid, call) {
+		t.hidden = hidden{call: call, first: now}
+	} else if limit >= 0 && now-t.hidden.first >= limit {
+		t.hidden = hidden{}
+		return
+	}
+	r.Rax = ^uint64(erestartNoHand) + 1
+	_ = setRegs(t.tid, &r) // ESRCH: dying
+}
+
+// socketTimeout stands for SO_RCVTIMEO and SO_SNDTIMEO, which cannot be seen.
+const socketTimeout = int64(time.Second)
+
+// timeout is that of a call of neverRestarted in nanoseconds, -1 when it has none.
+func (p *Process) timeout(r *Regs) int64 {
+	switch r.Orig_rax {
+	case unix.SYS_EPOLL_WAIT, unix.SYS_EPOLL_PWAIT:
+		return max(int64(int32(r.R10))*int64(time.Millisecond), -1)
+	case unix.SYS_EPOLL_PWAIT2, unix.SYS_SEMTIMEDOP:
+		return p.timespec(r.R10)
+	case unix.SYS_RT_SIGTIMEDWAIT:
+		return p.timespec(r.Rdx)
+	case unix.SYS_IO_GETEVENTS, unix.SYS_IO_PGETEVENTS:
+		return p.timespec(r.R8)
+	case unix.SYS_SEMOP:
+		return -1
+	}
+	return socketTimeout
+}
+
+func (p *Process) timespec(addr uint64) int64 {
+	var b [16]byte
+	if addr == 0 || p.space.read(addr, b[:]) != nil {
+		return -1
+	}
+	sec, nsec := binary.LittleEndian.Uint64(b[:]), binary.LittleEndian.Uint64(b[8:])
+	if sec > 1<<32 {
+		return -1
+	}
+	return int64(sec)*int64(time.Second) + int64(nsec)
 }
 
 // restarts reports whether the kernel will move the pc back by the two bytes of a

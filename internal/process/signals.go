@@ -124,22 +124,38 @@ const synchronous = 1<<(unix.SIGSEGV-1) | 1<<(unix.SIGBUS-1) | 1<<(unix.SIGILL-1
 // instruction that raised a signal: the kernel reports the interrupt first, with
 // the pc behind an int3 that may be gone when the signal comes.
 func pendingFault(tid int) bool {
-	var arg = struct {
-		off   uint64
-		flags uint32 // 0: the thread's own queue
-		nr    int32
-	}{0, 0, 8}
 	var infos [8]siginfo
-	n, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_PEEKSIGINFO, uintptr(tid), uintptr(unsafe.Pointer(&arg)), uintptr(unsafe.Pointer(&infos)), 0, 0)
-	if e != 0 {
-		return false
-	}
-	for i := range min(int(n), len(infos)) {
-		if infos[i].code > siUser && synchronous>>(uint(infos[i].signo)-1)&1 != 0 {
+	n := peekSiginfo(tid, 0, infos[:])
+	for _, si := range infos[:n] {
+		if si.code > siUser && synchronous>>(uint(si.signo)-1)&1 != 0 {
 			return true
 		}
 	}
 	return false
+}
+
+// pendingShared is the set of signals that wait for any thread of the process.
+func pendingShared(tid int) (set uint64) {
+	var infos [8]siginfo
+	n := peekSiginfo(tid, unix.PTRACE_PEEKSIGINFO_SHARED, infos[:])
+	for _, si := range infos[:n] {
+		set |= sigbit(unix.Signal(si.signo))
+	}
+	return set
+}
+
+// peekSiginfo reads a queue of pending signals: the thread's own (0) or the process's.
+func peekSiginfo(tid int, flags uint32, infos []siginfo) int {
+	arg := struct {
+		off   uint64
+		flags uint32
+		nr    int32
+	}{0, flags, int32(len(infos))}
+	n, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_PEEKSIGINFO, uintptr(tid), uintptr(unsafe.Pointer(&arg)), uintptr(unsafe.Pointer(&infos[0])), 0, 0)
+	if e != 0 {
+		return 0
+	}
+	return min(int(n), len(infos))
 }
 
 // flushFault lets a thread with such a signal go on to its delivery, which is

@@ -46,11 +46,12 @@ type task struct {
 	hold  holdSet
 	asked bool // PTRACE_INTERRUPT was sent and no stop was seen since
 
-	child int    // for holdVfork: the process whose exec or exit ends it
-	newPC uint64 // for a parked thread: to be set when it stops
-	fs    uint64 // thread pointer, last known
-	died  bool   // ThreadDied was told
-	fork  bool   // a forked child with its own memory, on its way out of our hands
+	hidden hidden // see restart.go
+	child  int    // for holdVfork: the process whose exec or exit ends it
+	newPC  uint64 // for a parked thread: to be set when it stops
+	fs     uint64 // thread pointer, last known
+	died   bool   // ThreadDied was told
+	fork   bool   // a forked child with its own memory, on its way out of our hands
 }
 
 // member reports whether t is a thread of the process itself.
@@ -62,6 +63,7 @@ func (p *Process) resume(t *task) {
 	if t.state != stopped || t.hold != 0 || p.frozen > 0 {
 		return
 	}
+	t.hidden.resumed(t.tid)
 	var err error
 	if t.stop == stopGroup {
 		// The thread stays group-stopped, and still tells us of SIGCONT.

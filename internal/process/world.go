@@ -6,6 +6,8 @@ import (
 	"sort"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // freezeLimit is how long a thread may take to stop. One that sleeps
@@ -41,10 +43,12 @@ func (p *Process) freeze() error {
 	for _, t := range p.tasks {
 		p.flushFault(t)
 	}
-	if !p.anyMember() || p.finished {
-		return ErrGone
+	for _, t := range p.tasks {
+		if p.member(t) && t.state != exiting {
+			return nil
+		}
 	}
-	return nil
+	return ErrGone // all are on their way out
 }
 
 // interruptAll asks all that run to stop, and returns those that have not yet.
@@ -91,6 +95,9 @@ func (p *Process) stuck(waiting []*task) error {
 // thaw lets everybody go on.
 func (p *Process) thaw() {
 	_ = p.endInjection() // an error: that thread is dying
+	if p.frozen == 1 && !p.finished {
+		p.deliverShared()
+	}
 	p.frozen--
 	if p.frozen > 0 || p.finished {
 		return
@@ -101,4 +108,44 @@ func (p *Process) thaw() {
 		}
 		p.resume(t)
 	}
+}
+
+// deliverShared gives signals that came for the process while the world was
+// stopped to one thread each. Resumed all at once, every thread would look for
+// them, and calls that are never restarted would return EINTR in threads that
+// then find nothing.
+func (p *Process) deliverShared() {
+	for range 64 {
+		t := p.takerOfShared()
+		if t == nil || ptrace(unix.PTRACE_CONT, t.tid, 0, 0) != nil {
+			return
+		}
+		t.state = running
+		ws, err := p.await(t)
+		if err != nil {
+			return
+		}
+		p.event(t.tid, ws) // a delivery-stop; frozen, it stays there
+	}
+}
+
+// takerOfShared finds a thread that the kernel could give a pending signal of the
+// process to, as the kernel does: the leader if it will have it.
+func (p *Process) takerOfShared() (best *task) {
+	var pending uint64
+	for _, t := range p.tasks {
+		if !p.member(t) || t.state != stopped || t.stop != stopTrap || t.hold != 0 {
+			continue
+		}
+		if pending == 0 {
+			if pending = pendingShared(t.tid); pending == 0 {
+				return nil
+			}
+		}
+		mask, err := getSigmask(t.tid)
+		if err == nil && pending&^mask != 0 && (best == nil || t.tid == p.pid) {
+			best = t
+		}
+	}
+	return best
 }
