@@ -53,6 +53,7 @@ type JSON struct {
 	last   *event.Schema
 	plan   *jsonPlan
 	errors []byte
+	value  event.Value // here so that it need not be allocated for each field
 }
 
 // NewJSON returns a JSON that writes to w.
@@ -148,12 +149,13 @@ func (j *JSON) Event(ev *event.Event) error {
 		if k.open != nil {
 			b = append(comma(b), k.open...)
 		}
-		v := ev.Value(i)
+		j.value = ev.Value(i)
+		v := &j.value
 		if v.Status != event.OK {
 			j.fail(k, v.Explain())
 		} else {
 			b = append(comma(b), k.key...)
-			b = j.field(b, ev, &v, k)
+			b = j.field(b, ev, v, k)
 		}
 		if k.close {
 			b = append(b, '}')
@@ -209,7 +211,7 @@ func (j *JSON) field(b []byte, ev *event.Event, v *event.Value, k *jsonKey) []by
 	if v.Str != nil {
 		return j.pointed(b, v, k)
 	}
-	return appendJSON(b, f.Type, v.Data, f.FormatLetter == 's', 0)
+	return appendJSON(b, f.Type, v.Data, f.FormatLetter == 's', nil)
 }
 
 // pointed writes the string that a char * points to.
@@ -236,7 +238,7 @@ func jsonCounted(b []byte, v *event.Value) []byte {
 	if size <= 0 {
 		return append(b, "null"...)
 	}
-	return jsonArray(b, elem, v.Data, int64(len(v.Data))/size, size, v.Field.FormatLetter == 's', 0)
+	return jsonArray(b, elem, v.Data, int64(len(v.Data))/size, size, v.Field.FormatLetter == 's', nil)
 }
 
 func jsonRegs(b, data []byte) []byte {

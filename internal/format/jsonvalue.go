@@ -10,28 +10,11 @@ import (
 )
 
 // appendJSON writes a value; see JSON for what becomes what. asText is /s.
-func appendJSON(b []byte, t *ctype.Type, data []byte, asText bool, depth int) []byte {
+func appendJSON(b []byte, t *ctype.Type, data []byte, asText bool, up *nest) []byte {
 	s := t.Strip()
-	if depth > maxDepth {
-		return append(b, "null"...)
-	}
 	switch s.Kind {
-	case ctype.Struct, ctype.Union:
-		if s.Incomplete {
-			return append(b, "null"...)
-		}
-		b = append(b, '{')
-		b = jsonMembers(b, s, data, asText, depth)
-		return append(b, '}')
-	case ctype.Array:
-		if s.Elem == nil {
-			return append(b, "null"...)
-		}
-		size := s.Elem.Strip().Size
-		if s.Count <= 0 || size <= 0 {
-			return append(b, '[', ']')
-		}
-		return jsonArray(b, s.Elem, data, min(s.Count, int64(len(data))/size), size, asText && !s.Vector, depth)
+	case ctype.Struct, ctype.Union, ctype.Array:
+		return jsonAggregate(b, s, data, asText, up)
 	case ctype.Complex:
 		return jsonComplex(b, s, data)
 	case ctype.Func:
@@ -65,12 +48,26 @@ func appendJSON(b []byte, t *ctype.Type, data []byte, asText bool, depth int) []
 	return append(b, "null"...)
 }
 
+func jsonAggregate(b []byte, s *ctype.Type, data []byte, asText bool, up *nest) []byte {
+	in, ok := up.enter(s)
+	switch {
+	case !ok || s.Incomplete:
+		return append(b, "null"...)
+	case s.Kind != ctype.Array:
+		b = jsonMembers(append(b, '{'), s, data, asText, &in)
+		return append(b, '}')
+	}
+	size := s.Elem.Strip().Size
+	if s.Count <= 0 || size <= 0 {
+		return append(b, '[', ']')
+	}
+	n := min(s.Count, int64(len(data))/size)
+	return jsonArray(b, s.Elem, data, n, size, asText && !s.Vector, &in)
+}
+
 // jsonMembers writes the members of a struct; those of anonymous members are
 // written beside the others, as C names them.
-func jsonMembers(b []byte, s *ctype.Type, data []byte, asText bool, depth int) []byte {
-	if depth > maxDepth {
-		return b
-	}
+func jsonMembers(b []byte, s *ctype.Type, data []byte, asText bool, up *nest) []byte {
 	fields := s.Fields()
 	for i := range fields {
 		m := &fields[i]
@@ -81,17 +78,19 @@ func jsonMembers(b []byte, s *ctype.Type, data []byte, asText bool, depth int) [
 		}
 		if name == "" {
 			if in := m.Type.Strip(); in.Kind == ctype.Struct || in.Kind == ctype.Union {
-				b = jsonMembers(b, in, it.data, asText, depth+1)
+				if nested, ok := up.enter(in); ok {
+					b = jsonMembers(b, in, it.data, asText, &nested)
+				}
 			}
 			continue
 		}
 		b = append(appendString(comma(b), name), ':')
-		b = appendJSON(b, m.Type, it.data, asText, depth+1)
+		b = appendJSON(b, m.Type, it.data, asText, up)
 	}
 	return b
 }
 
-func jsonArray(b []byte, elem *ctype.Type, data []byte, n, size int64, asText bool, depth int) []byte {
+func jsonArray(b []byte, elem *ctype.Type, data []byte, n, size int64, asText bool, up *nest) []byte {
 	if c := jsonText(elem, asText); c.width > 0 {
 		data = data[:n*size]
 		for len(data) > 0 && isZero(data[len(data)-c.width:]) {
@@ -101,7 +100,7 @@ func jsonArray(b []byte, elem *ctype.Type, data []byte, n, size int64, asText bo
 	}
 	b = append(b, '[')
 	for i := range n {
-		b = appendJSON(comma(b), elem, data[i*size:(i+1)*size], asText, depth+1)
+		b = appendJSON(comma(b), elem, data[i*size:(i+1)*size], asText, up)
 	}
 	return append(b, ']')
 }
@@ -121,8 +120,8 @@ func jsonComplex(b []byte, s *ctype.Type, data []byte) []byte {
 	part := &ctype.Type{Kind: ctype.Float, Name: s.Name, Size: s.Size / 2}
 	re := item{data: data}.part(0, part.Size)
 	im := item{data: data}.part(part.Size, part.Size)
-	b = appendJSON(append(b, `{"re":`...), part, re.data, false, 0)
-	b = appendJSON(append(b, `,"im":`...), part, im.data, false, 0)
+	b = appendJSON(append(b, `{"re":`...), part, re.data, false, nil)
+	b = appendJSON(append(b, `,"im":`...), part, im.data, false, nil)
 	return append(b, '}')
 }
 

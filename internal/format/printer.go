@@ -55,28 +55,47 @@ type item struct {
 	data   []byte
 	addr   uint64
 	placed bool // addr is known
-	depth  int
+	up     *nest
 }
 
 // part is the sub-object of n bytes at off.
 func (it item) part(off, n int64) item {
-	if off < 0 || n < 0 || off > int64(len(it.data)) {
+	if have := int64(len(it.data)); off < 0 || n < 0 || off > have {
 		it.data = nil
 	} else {
-		it.data = it.data[off:min(off+n, int64(len(it.data)))]
+		it.data = it.data[off : off+min(n, have-off)]
 	}
 	it.addr += uint64(off)
-	it.depth++
 	return it
 }
 
-// maxDepth bounds the nesting of malformed types.
-const maxDepth = 64
+// nest is the chain of types around a value. A type inside of itself, which only
+// malformed debug information has, ends the chain: otherwise a few bytes of it
+// could ask for endless output.
+type nest struct {
+	typ   *ctype.Type
+	up    *nest
+	depth int
+}
+
+// maxDepth bounds chains of types; C guarantees 63 levels.
+const maxDepth = 128
+
+func (n *nest) enter(t *ctype.Type) (nest, bool) {
+	in := nest{typ: t, up: n}
+	for ; n != nil; n = n.up {
+		if n.typ == t {
+			return in, false
+		}
+		in.depth++
+	}
+	return in, in.depth < maxDepth
+}
 
 // top prints a whole value: pointers show their type.
 func (p *Printer) top(b []byte, t *ctype.Type, it item, f Fmt) []byte {
 	s := t.Strip()
-	if s.Kind == ctype.Complex && f != 0 && f != 's' {
+	if s.Kind == ctype.Complex && f != 0 && f != 's' && s.Size > 0 && s.Size <= int64(len(it.data)) {
 		return p.scalar(b, &ctype.Type{Kind: ctype.Int, Size: s.Size, Signed: true}, it, f)
 	}
 	if (s.Kind == ctype.Pointer || s.Kind == ctype.Reference) && (f == 0 || f == 's') && !plainCharPointer(t) {
@@ -91,10 +110,12 @@ func (p *Printer) top(b []byte, t *ctype.Type, it item, f Fmt) []byte {
 // char or a wide character, qualified or not, but no typedef of it or of char.
 func plainCharPointer(t *ctype.Type) bool {
 	t = unqualified(t)
-	if t.Kind != ctype.Pointer || t.Elem == nil {
+	if t == nil || t.Kind != ctype.Pointer || t.Elem == nil {
 		return false
 	}
-	t = unqualified(t.Elem)
+	if t = unqualified(t.Elem); t == nil {
+		return false
+	}
 	_, wide := wideChars[t.Name]
 	return wide || t.Kind == ctype.Char && t.Name == "char"
 }
@@ -114,17 +135,20 @@ func unqualified(t *ctype.Type) *ctype.Type {
 
 // value prints a value of any kind.
 func (p *Printer) value(b []byte, t *ctype.Type, it item, f Fmt) []byte {
-	if it.depth > maxDepth {
-		return append(b, "{...}"...)
-	}
 	s := t.Strip()
 	switch s.Kind {
+	case ctype.Struct, ctype.Union, ctype.Array:
+		in, ok := it.up.enter(s)
+		if !ok {
+			return append(b, "{...}"...)
+		}
+		it.up = &in
+		if s.Kind == ctype.Array {
+			return p.array(b, s, it, f)
+		}
+		return p.structure(b, s, it, f)
 	case ctype.Void:
 		return append(b, "void"...)
-	case ctype.Struct, ctype.Union:
-		return p.structure(b, s, it, f)
-	case ctype.Array:
-		return p.array(b, s, it, f)
 	case ctype.Complex:
 		return p.complex(b, s, it, f)
 	case ctype.Func:
@@ -175,7 +199,7 @@ func (p *Printer) natural(b []byte, t, s *ctype.Type, it item, f Fmt) []byte {
 func (p *Printer) complex(b []byte, s *ctype.Type, it item, f Fmt) []byte {
 	half := s.Size / 2
 	part := &ctype.Type{Kind: ctype.Float, Name: s.Name, Size: half}
-	if s.Elem != nil && s.Elem.Size == half {
+	if e := s.Elem; e != nil && e.Kind == ctype.Float && e.Size == half {
 		part = s.Elem
 	}
 	b = p.value(b, part, it.part(0, half), f)
@@ -245,7 +269,7 @@ func member(it item, m *ctype.Field) item {
 
 // bitField takes n (1 to 64) bits at bit offset off, little-endian.
 func bitField(data []byte, off, n int64) (uint64, bool) {
-	if off < 0 || n < 1 || n > 64 || (off+n+7)/8 > int64(len(data)) {
+	if have := 8 * int64(len(data)); n < 1 || n > 64 || off < 0 || off > have || n > have-off {
 		return 0, false
 	}
 	v := uint64(0)

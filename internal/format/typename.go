@@ -11,32 +11,34 @@ import (
 // "void (*)(int)". A Func without parameters reads "(void)"; one that is also
 // variadic, which C's definitions without a prototype are, reads "()".
 func TypeName(t *ctype.Type, cplusplus bool) string {
-	return typeName(t, "", cplusplus, 0)
+	return typeName(t, "", cplusplus, nil)
 }
 
 // typeName wraps the declarator inner, built from the inside out, into t.
-func typeName(t *ctype.Type, inner string, cpp bool, depth int) string {
+func typeName(t *ctype.Type, inner string, cpp bool, up *nest) string {
 	if t == nil {
 		return join("void", inner)
 	}
-	if depth > maxDepth {
+	in, ok := up.enter(t)
+	if !ok {
 		return join("...", inner)
 	}
+	up = &in
 	switch t.Kind {
 	case ctype.Const, ctype.Volatile, ctype.Restrict, ctype.Atomic:
-		return qualifiedName(t, inner, cpp, depth)
+		return qualifiedName(t, inner, cpp, up)
 	case ctype.Pointer:
-		return typeName(t.Elem, "*"+inner, cpp, depth+1)
+		return typeName(t.Elem, "*"+inner, cpp, up)
 	case ctype.Reference:
-		return typeName(t.Elem, "&"+inner, cpp, depth+1)
+		return typeName(t.Elem, "&"+inner, cpp, up)
 	case ctype.Array:
 		if t.Vector {
 			inner = strings.TrimSpace("__attribute__ ((vector_size(" + count(t.Count) + "))) " + inner)
-			return typeName(t.Elem, inner, cpp, depth+1)
+			return typeName(t.Elem, inner, cpp, up)
 		}
-		return typeName(t.Elem, group(inner)+"["+count(t.Count)+"]", cpp, depth+1)
+		return typeName(t.Elem, group(inner)+"["+count(t.Count)+"]", cpp, up)
 	case ctype.Func:
-		return typeName(t.Elem, group(inner)+paramList(t, cpp, depth), cpp, depth+1)
+		return typeName(t.Elem, group(inner)+paramList(t, cpp, up), cpp, up)
 	}
 	return join(baseName(t, cpp), inner)
 }
@@ -63,7 +65,7 @@ func count(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-func paramList(t *ctype.Type, cpp bool, depth int) string {
+func paramList(t *ctype.Type, cpp bool, up *nest) string {
 	if len(t.Params) == 0 {
 		if t.Variadic {
 			return "()"
@@ -72,7 +74,7 @@ func paramList(t *ctype.Type, cpp bool, depth int) string {
 	}
 	var list []string
 	for _, p := range t.Params {
-		list = append(list, typeName(p, "", cpp, depth+1))
+		list = append(list, typeName(p, "", cpp, up))
 	}
 	if t.Variadic {
 		list = append(list, "...")
@@ -82,7 +84,7 @@ func paramList(t *ctype.Type, cpp bool, depth int) string {
 
 // qualifiedName collects the qualifiers of one level: before a base type, behind
 // a pointer's star.
-func qualifiedName(t *ctype.Type, inner string, cpp bool, depth int) string {
+func qualifiedName(t *ctype.Type, inner string, cpp bool, up *nest) string {
 	has := map[ctype.Kind]bool{}
 	for n := 0; n < maxDepth && t != nil; n++ {
 		switch t.Kind {
@@ -104,9 +106,9 @@ func qualifiedName(t *ctype.Type, inner string, cpp bool, depth int) string {
 	}
 	quals := strings.Join(words, " ")
 	if t != nil && (t.Kind == ctype.Pointer || t.Kind == ctype.Reference) {
-		return typeName(t, " "+join(quals, inner), cpp, depth+1)
+		return typeName(t, " "+join(quals, inner), cpp, up)
 	}
-	return quals + " " + typeName(t, inner, cpp, depth+1)
+	return quals + " " + typeName(t, inner, cpp, up)
 }
 
 func baseName(t *ctype.Type, cpp bool) string {
