@@ -294,6 +294,12 @@ func (d *differ) round(rd round, variant int, m *eval.Machine) {
 		}
 		r := run(d.t, out, m)
 		d.compare(i, rd, r, out)
+		if i%8 == 0 {
+			checkProgram(d.t, out)
+			if diff := r.Diff(run(d.t, out, m).Record, r.Counters); diff != "" {
+				d.t.Errorf("%s: optimised: %s", e, diff)
+			}
+		}
 		d.condition(i, rd, m)
 		if d.t.Failed() && d.values > 0 && testing.Verbose() {
 			d.t.Logf("variant %d\n%s", variant, out.Program)

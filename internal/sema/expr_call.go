@@ -2,6 +2,7 @@ package sema
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/lang"
@@ -81,6 +82,9 @@ func (c *checker) textComparison(x *lang.Binary, a, b expr) expr {
 }
 
 func (c *checker) textEqual(a expr, lit *strLit, span lang.Span) expr {
+	if strings.IndexByte(lit.v, 0) >= 0 {
+		c.fail(lit.span, "text that is compared cannot contain \\0: strings of the program end there", "")
+	}
 	if t, ok := a.(*text); ok {
 		return &textEq{typed: typed{ctype.IntT, span}, x: t.p, lit: lit.v, bound: t.limit}
 	}
@@ -109,7 +113,7 @@ func (c *checker) textEqual(a expr, lit *strLit, span lang.Span) expr {
 		case isPointer(p.Type()):
 			hint = "cast it to char *, or write str(...)"
 		}
-		c.fail(span, fmt.Sprintf("only a char pointer or array can be compared with a string literal, this is %s",
+		c.fail(p.Span(), fmt.Sprintf("only a char pointer or array can be compared with a string literal, this is %s",
 			typeString(p.Type())), hint)
 	}
 	return &textEq{typed: typed{ctype.IntT, span}, x: p, lit: lit.v, bound: -1}

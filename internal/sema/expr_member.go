@@ -18,7 +18,7 @@ func (c *checker) member(x *lang.Member) expr {
 	if !isRecord(e.Type()) {
 		c.fail(x.X.Span(), fmt.Sprintf("%s has no members", typeString(e.Type())), "")
 	}
-	return c.select_(e, x.Name, x.NamePos, x.Span())
+	return c.memberOf(e, x.Name, x.NamePos, x.Span())
 }
 
 func (c *checker) pointeeRecord(p expr, x *lang.Member) expr {
@@ -32,8 +32,8 @@ func (c *checker) pointeeRecord(p expr, x *lang.Member) expr {
 	return c.pointee(p, x.X.Span())
 }
 
-// select_ is member name of object e; namePos is where the name stands.
-func (c *checker) select_(e expr, name string, namePos, span lang.Span) expr {
+// memberOf is member name of object e; namePos is where the name stands.
+func (c *checker) memberOf(e expr, name string, namePos, span lang.Span) expr {
 	s := e.Type().Strip()
 	f, ok := findField(s, name)
 	if !ok {
@@ -97,7 +97,7 @@ func (c *checker) index(x *lang.Index) expr {
 		return c.vectorElement(x, a)
 	}
 	b := c.expr(x.I)
-	if !isPointer(a.Type()) && !isArray(a.Type()) {
+	if isPointer(b.Type()) || isArray(b.Type()) {
 		a, b = b, a
 	}
 	if isArray(a.Type()) && isLvalue(a) {
@@ -107,8 +107,12 @@ func (c *checker) index(x *lang.Index) expr {
 	}
 	a, b = c.rvalue(a), c.rvalue(b)
 	if !isPointer(a.Type()) || !isInt(b.Type()) {
+		hint := ""
+		if a.Type() == vec128T {
+			hint = "name the lanes: .v4_float[1], .v2_double[0], .v4_int32[3], ..."
+		}
 		c.fail(x.Span(), fmt.Sprintf("[] needs a pointer or array and an integer, these are %s and %s",
-			typeString(a.Type()), typeString(b.Type())), "")
+			typeString(a.Type()), typeString(b.Type())), hint)
 	}
 	return c.target(c.pointee(c.pointerAdd(x, a, b, false), x.Span()))
 }

@@ -113,7 +113,7 @@ func (c *checker) throughThis(x *lang.Ident) expr {
 		return nil
 	}
 	this := c.rvalue(c.variable(v, x.Span()))
-	return c.select_(c.pointee(this, x.Span()), x.Name, x.Span(), x.Span())
+	return c.memberOf(c.pointee(this, x.Span()), x.Name, x.Span(), x.Span())
 }
 
 // scoped is 'file.c'::x, f::x, ::x and the names of C++ namespaces and classes.

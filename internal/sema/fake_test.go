@@ -304,3 +304,18 @@ func (r result) counted(off int) (string, uint32) {
 func (r result) faultAddr(i int) uint64 {
 	return binary.LittleEndian.Uint64(r.Record[r.schema.Fields[i].Offset:])
 }
+
+// checkProgram holds what is true of every program: it is valid, and optimised
+// it still is.
+func checkProgram(t testing.TB, out *Output) {
+	t.Helper()
+	if err := ir.Check(out.Program); err != nil {
+		t.Fatalf("%v\n%s", err, out.Program)
+	}
+	if err := ir.Optimize(out.Program); err != nil {
+		t.Fatal(err)
+	}
+	if err := ir.Check(out.Program); err != nil {
+		t.Fatalf("optimised: %v\n%s", err, out.Program)
+	}
+}

@@ -243,7 +243,9 @@ func TestSafeAccesses(t *testing.T) {
 func TestTLSWithoutOffset(t *testing.T) {
 	s, _ := sample()
 	in := sampleInput()
-	in.TLSOffset = func() (int64, error) { return 0, errors.New("the library's thread-local storage is allocated dynamically") }
+	in.TLSOffset = func() (int64, error) {
+		return 0, errors.New("the library's thread-local storage is allocated dynamically")
+	}
 	_, err := tryCompile(s, in, "", "tls")
 	want := `error: variable "tls" has no value here: the library's thread-local storage is allocated dynamically
   --> collect:1:1

@@ -248,9 +248,9 @@ func (m *locator) step(i int, op debuginfo.Op) {
 		b.Jump(m.label(int(op.Arg)), m.values()...)
 	case debuginfo.OpBra:
 		cond := m.popv()
-		go_ := ir.Edge{To: m.label(int(op.Arg)), Args: m.values()}
+		taken := ir.Edge{To: m.label(int(op.Arg)), Args: m.values()}
 		next := b.NewBlock("location")
-		b.BranchTo(cond, go_, ir.Edge{To: next}, false)
+		b.BranchTo(cond, taken, ir.Edge{To: next}, false)
 		b.Start(next)
 	default:
 		m.compute(op)

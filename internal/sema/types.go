@@ -98,18 +98,16 @@ func (c *checker) specifiedType(tn *lang.TypeName) *ctype.Type {
 		c.failNotFound(tn.Pos, fmt.Sprintf("no type %q in the program", tn.Name), err)
 	}
 	t, err := c.in.Scope.Type(tagKinds[tn.Tag], tn.Name)
-	if err != nil && tn.Tag == "struct" {
-		// C++: "struct S" names a class whatever it was declared with; ours are all Struct.
-		t, err = c.in.Scope.Type(ctype.Union, tn.Name)
-		if err == nil {
-			c.fail(tn.Pos, fmt.Sprintf("%q is a union", tn.Name), fmt.Sprintf("write union %s", tn.Name))
+	if err == nil {
+		return t
+	}
+	for _, tag := range []string{"struct", "union", "enum"} {
+		if _, e := c.in.Scope.Type(tagKinds[tag], tn.Name); e == nil {
+			c.fail(tn.Pos, fmt.Sprintf("%q is no %s", tn.Name, tn.Tag), fmt.Sprintf("write %s %s", tag, tn.Name))
 		}
 	}
-	if err != nil {
-		_, err = c.in.Scope.Type(tagKinds[tn.Tag], tn.Name)
-		c.failNotFound(tn.Pos, fmt.Sprintf("no type \"%s %s\" in the program", tn.Tag, tn.Name), err)
-	}
-	return t
+	c.failNotFound(tn.Pos, fmt.Sprintf("no type \"%s %s\" in the program", tn.Tag, tn.Name), err)
+	return nil
 }
 
 // Classes of types, on stripped types.
