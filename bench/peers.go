@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"strconv"
 )
@@ -32,4 +33,47 @@ func (b *bench) bpftrace(action string) ([]float64, error) {
 	}
 	return times(exec.Command("bpftrace", "-e", "uprobe:"+b.work+":test_function "+action,
 		"-c", b.work+" bare 5000 "+strconv.Itoa(b.reps)))
+}
+
+// inProcessAgent is gdbserver's library for fast tracepoints.
+const inProcessAgent = "/usr/lib/libinproctrace.so"
+
+// gdbserver puts a fast tracepoint on test_function of a -no-pie build (on others
+// gdbserver 13 refuses: "jump back from jump pad too far"). The agent's own
+// buffer holds 5 MiB: a record is measured in bursts that fit.
+func (b *bench) gdbserver(cond string) ([]float64, error) {
+	for _, p := range []string{"gdb", "gdbserver"} {
+		if _, err := exec.LookPath(p); err != nil {
+			return nil, fmt.Errorf("%s is not installed", p)
+		}
+	}
+	if _, err := os.Stat(inProcessAgent); err != nil {
+		return nil, fmt.Errorf("its in-process agent is not installed")
+	}
+	prog := b.work + "-nopie"
+	if out, err := exec.Command("gcc", "-O2", "-g", "-no-pie", "-pthread", "-o", prog, "bench/work/work.c", "bench/work/function.c", "bench/work/limit.S").CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%w: %s", err, out)
+	}
+	n := "500000"
+	if cond == "" {
+		n = "200"
+	}
+	script := b.work + ".gdb"
+	text := fmt.Sprintf(`set pagination off
+set confirm off
+set sysroot /
+target remote | gdbserver --wrapper env LD_PRELOAD=%s -- - %s bare %s %d
+break main
+continue
+ftrace *test_function %s
+actions
+collect counter1, counter2
+end
+tstart
+continue
+`, inProcessAgent, prog, n, b.reps, cond)
+	if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
+		return nil, err
+	}
+	return times(exec.Command("gdb", "-batch", "-x", script, prog))
 }

@@ -110,8 +110,10 @@ func (e *Event) Value(i int) Value {
 	}
 	v.Status, v.Truncated = e.status(f.StatusOffset)
 	if v.Status != OK {
-		if v.Status == Unreadable && len(slot) >= 8 {
-			v.Addr = binary.LittleEndian.Uint64(slot)
+		// The slot of a value that can fail has room for an address, however
+		// small the value is.
+		if at, ok := e.slot(f.Offset, 8); ok && v.Status == Unreadable {
+			v.Addr = binary.LittleEndian.Uint64(at)
 		}
 		return v
 	}

@@ -204,5 +204,11 @@ func MatchFile(pattern, modulePath string) bool {
 		return false
 	}
 	pattern = strings.TrimPrefix(pattern, "./")
-	return strings.HasSuffix(modulePath, "/"+pattern)
+	if strings.HasSuffix(modulePath, "/"+pattern) {
+		return true
+	}
+	// libssl.so.3 names libssl.so.3.0.15, and libc names libc.so.6.
+	base := path.Base(modulePath)
+	rest, ok := strings.CutPrefix(base, pattern)
+	return ok && strings.Contains(base, ".so") && (rest[0] == '.' || rest[0] == '-' && strings.HasPrefix(rest[1:], "2."))
 }

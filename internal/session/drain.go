@@ -34,12 +34,13 @@ const (
 // drain reads the rings, orders the records and hands them to the sink. Its
 // methods are called from one goroutine; addSchema from any.
 type drain struct {
-	reader  *ring.Reader
-	merger  *event.Merger
-	clock   *event.Clock
-	decoder event.Decoder
-	sink    Sink
-	max     uint64 // events to show; 0 = all
+	reader   *ring.Reader
+	merger   *event.Merger
+	clock    *event.Clock
+	decoder  event.Decoder
+	sink     Sink
+	max      uint64 // events to show; 0 = all
+	ringSize int
 
 	mu       sync.Mutex // guards decoder.Schemas
 	recorded []uint64   // by site
@@ -50,7 +51,8 @@ type drain struct {
 
 func newDrain(shared *ring.Shared, clock *event.Clock, threads *event.Threads, pid int, comm string, sink Sink) *drain {
 	d := &drain{
-		reader: ring.NewReader(shared), clock: clock, sink: sink,
+		ringSize: shared.Geometry().RingSize,
+		reader:   ring.NewReader(shared), clock: clock, sink: sink,
 		merger:   event.NewMerger(shared.Geometry().Rings()),
 		decoder:  event.Decoder{Clock: clock, Threads: threads, Pid: pid, Comm: comm, Schemas: make([]*event.Schema, shared.Geometry().Sites)},
 		recorded: make([]uint64, shared.Geometry().Sites),
@@ -69,8 +71,9 @@ func (d *drain) addSchema(s *event.Schema) {
 	d.reader.SetSize(s.SiteID, s.RecordSize)
 }
 
-// poll reads every ring once and shows what is in order.
-func (d *drain) poll() error {
+// poll reads every ring once and shows what is in order. more says that a ring
+// fills so fast that it should be looked at again at once.
+func (d *drain) poll() (more bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for cpu := range d.reader.Rings() {
@@ -81,14 +84,15 @@ func (d *drain) poll() error {
 		if state == ring.Empty {
 			d.merger.Drained(cpu, now)
 		}
+		more = more || len(d.buf) > d.ringSize/8
 	}
 	if err := d.clock.Refresh(); err != nil {
-		return err
+		return more, err
 	}
 	if err := d.merger.Emit(d.show); err != nil {
-		return err
+		return more, err
 	}
-	return d.sink.Flush()
+	return more, d.sink.Flush()
 }
 
 // finish reads what is left when nobody writes any more.

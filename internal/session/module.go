@@ -1,6 +1,7 @@
 package session
 
 import (
+	"debug/elf"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -59,18 +60,19 @@ func modules(pid int, maps []process.Mapping) []*module {
 	return out
 }
 
-// openable is the path by which jalon reads a file of the process: its own view
-// of it, through its root directory, or the kernel's link for the executable
-// (which holds even when the file was replaced).
+// openable is the path by which jalon reads a file of the process: the plain one
+// where it leads to the same file (it is still there when the process is gone),
+// else the process's own view of it, or the kernel's link for the executable (which
+// holds even when the file was replaced).
 func openable(pid int, path string, exe bool) string {
+	theirs := filepath.Join(fmt.Sprintf("/proc/%d/root", pid), path)
 	if exe {
-		return fmt.Sprintf("/proc/%d/exe", pid)
+		theirs = fmt.Sprintf("/proc/%d/exe", pid)
 	}
-	rooted := filepath.Join(fmt.Sprintf("/proc/%d/root", pid), path)
-	if _, err := os.Stat(rooted); err == nil {
-		return rooted
+	if _, err := os.Stat(theirs); err != nil || sameFile(path, theirs) {
+		return path
 	}
-	return path
+	return theirs
 }
 
 func (m *module) hasCode() bool {
@@ -132,4 +134,23 @@ func sameFile(a, b string) bool {
 	}
 	y, err := os.Stat(b)
 	return err == nil && os.SameFile(x, y)
+}
+
+// imports reports whether the file takes a function of that name from a library.
+func (m *module) imports(name string) bool {
+	f, err := elf.Open(m.file)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	syms, err := f.ImportedSymbols()
+	if err != nil {
+		return false
+	}
+	for _, s := range syms {
+		if s.Name == name {
+			return true
+		}
+	}
+	return false
 }

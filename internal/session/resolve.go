@@ -29,7 +29,7 @@ func (s *Session) resolve(tp *Tracepoint, mods []*module) ([]where, error) {
 	var first error
 	named := false
 	for _, m := range mods {
-		if !probe.MatchFile(tp.Place.Path, m.path) && !(m.exe && sameFile(tp.Place.Path, m.file)) {
+		if !probe.MatchFile(tp.Place.Path, m.path) && !sameFile(tp.Place.Path, m.file) {
 			continue
 		}
 		named = true
@@ -53,10 +53,44 @@ func (s *Session) resolve(tp *Tracepoint, mods []*module) ([]where, error) {
 		sort.Slice(out, func(i, j int) bool { return out[i].site.Addr < out[j].site.Addr })
 		return out, nil
 	}
+	if tp.Place.Path != "" && named && tp.Place.Kind == probe.Entry {
+		if out := s.imported(tp, mods); out != nil {
+			return out, nil
+		}
+	}
 	if !named {
 		first = fmt.Errorf("the process has no code of %s mapped", tp.Place.Path)
 	}
 	return nil, placeError(tp.Place, first)
+}
+
+// imported finds a function that the file named by the place does not contain but
+// uses from a library: that is what `uprobe:/usr/bin/sqlite3:sqlite3_step` means
+// where the program is linked dynamically.
+func (s *Session) imported(tp *Tracepoint, mods []*module) []where {
+	uses := false
+	for _, m := range mods {
+		if probe.MatchFile(tp.Place.Path, m.path) || sameFile(tp.Place.Path, m.file) {
+			uses = uses || m.imports(tp.Place.Func)
+		}
+	}
+	if !uses {
+		return nil
+	}
+	for _, m := range mods {
+		if m.open(s.dwarfOptions()) != nil {
+			continue
+		}
+		if sites, err := probe.Resolve(tp.Place, m.dw); err == nil && len(sites) > 0 {
+			s.warn(fmt.Sprintf("%s: %s is not in that file, which takes it from %s", tp.Place.Text, tp.Place.Func, m.path))
+			var out []where
+			for _, x := range sites {
+				out = append(out, where{m, x})
+			}
+			return out
+		}
+	}
+	return nil
 }
 
 func isWrong(err error) bool {

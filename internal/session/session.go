@@ -68,7 +68,7 @@ type Session struct {
 	placed []*placed
 	drain  *drain
 
-	names   map[uint64]string // symbols of addresses, see Symbol
+	names map[uint64]string // symbols of addresses, see Symbol
 
 	pauses  []time.Duration
 	armed   time.Duration
@@ -274,11 +274,19 @@ func (s *Session) poll() {
 	if s.drain == nil || s.state.phase != running {
 		return
 	}
-	if err := s.drain.poll(); err != nil {
-		if errors.Is(err, errEnough) {
-			err = nil
+	// A few times in a row at most: the program's other events wait meanwhile.
+	for range 16 {
+		more, err := s.drain.poll()
+		if err != nil {
+			if errors.Is(err, errEnough) {
+				err = nil
+			}
+			s.dispatch(ev{kind: evStop, err: err}, 0)
+			return
 		}
-		s.dispatch(ev{kind: evStop, err: err}, 0)
+		if !more {
+			return
+		}
 	}
 }
 
