@@ -70,7 +70,10 @@ func special(it lang.Collect, kind event.FieldKind, m mode) []*plan {
 	return []*plan{{Field: event.Field{Name: it.Text, Kind: kind}, mode: m, span: it.Span}}
 }
 
-func header(_ *checker, it lang.Collect) []*plan { return special(it, event.Header, asNothing) }
+func header(_ *checker, it lang.Collect) []*plan {
+	it.Text = "$" + it.X.(*lang.Reg).Name // what the reader knows it by
+	return special(it, event.Header, asNothing)
+}
 
 // groupLimit bounds what $args and $locals together add to a record.
 const groupLimit = MaxRecordSize / 2
@@ -165,7 +168,7 @@ func containsByte(s string, b byte) bool {
 func (c *checker) take(e expr, letter byte) *plan {
 	switch x := e.(type) {
 	case *text:
-		return c.takeText(x.p, textT, x.limit)
+		return c.takeText(x.p, ctype.PointerTo(ctype.CharT), x.limit)
 	case *repeat:
 		if x.n != nil {
 			return c.takeRepeat(x)
@@ -191,7 +194,7 @@ func (c *checker) take(e expr, letter byte) *plan {
 	if isPointer(t) && (letter == 0 || letter == 's') {
 		switch elem := elemOf(t); {
 		case letter == 's' && isByteElem(elem):
-			return c.takeText(e, ctype.ArrayOf(elem, -1), -1)
+			return c.takeText(e, t, -1)
 		case letter == 0 && isChar(elem):
 			p := c.takeText(e, t, -1)
 			p.mode, p.Kind = asPointer, event.Fixed
@@ -205,6 +208,8 @@ func plain(m mode, e expr, t *ctype.Type) *plan {
 	return &plan{Field: event.Field{Type: t}, mode: m, x: e}
 }
 
+// takeText takes the string at p. The field has the type of a pointer to its
+// characters: an array in a Counted slot is a p@n.
 func (c *checker) takeText(p expr, t *ctype.Type, limit int64) *plan {
 	pl := plain(asText, p, t)
 	pl.Kind = event.Counted

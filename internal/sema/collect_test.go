@@ -59,7 +59,7 @@ func TestCollectPointersAndStrings(t *testing.T) {
 	if f[0].StrSize != 16 || f[0].StatusOffset < 0 || f[0].StrStatusOffset < 0 || f[0].StrStatusOffset == f[0].StatusOffset {
 		t.Errorf("p->path: %+v", f[0])
 	}
-	if got, _ := r.counted(f[1].Offset); got != "/etc/pas" || f[1].Kind != event.Counted || f[1].FormatLetter != 's' || f[1].StrSize != 0 {
+	if got, _ := r.counted(f[1].Offset); got != "/etc/pas" || f[1].Kind != event.Counted || f[1].FormatLetter != 's' || f[1].StrSize != 0 || typeString(f[1].Type) != "char *" || typeString(f[3].Type) != "char *" {
 		t.Errorf("p->path/s = %q: %+v", got, f[1])
 	}
 	if f[2].StrSize != 0 || r.int(2) != dataAddr+8 || f[2].StatusOffset >= 0 {
