@@ -282,15 +282,24 @@ func TestDuration(t *testing.T) {
 	}
 }
 
-func BenchmarkSimple(b *testing.B) {
+func BenchmarkEvent(b *testing.B) {
 	l := newLayout("main.c:9")
 	l.fixed("counter1", ctype.IntT, le(123456, 4))
 	l.fixed("counter2", ctype.IntT, le(7, 4))
-	ev := l.event()
+	simple := l.event()
+	l = newLayout("main.c:9")
+	l.fixed("*pt", pointType(), le(7, 8))
+	l.fixed("pts", ctype.ArrayOf(pointType(), 8), regsSlot()[:64])
+	nested := l.event()
 	for _, c := range []struct {
 		name string
 		s    Sink
-	}{{"text", NewText(discard{}, TextOptions{})}, {"json", NewJSON(discard{}, JSONOptions{})}} {
+		ev   *event.Event
+	}{
+		{"text", NewText(discard{}, TextOptions{}), simple}, {"json", NewJSON(discard{}, JSONOptions{}), simple},
+		{"text-structs", NewText(discard{}, TextOptions{}), nested}, {"json-structs", NewJSON(discard{}, JSONOptions{}), nested},
+	} {
+		ev := c.ev
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

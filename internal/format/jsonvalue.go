@@ -78,9 +78,7 @@ func jsonMembers(b []byte, s *ctype.Type, data []byte, asText bool, up *nest) []
 		}
 		if name == "" {
 			if in := m.Type.Strip(); in.Kind == ctype.Struct || in.Kind == ctype.Union {
-				if nested, ok := up.enter(in); ok {
-					b = jsonMembers(b, in, it.data, asText, &nested)
-				}
+				b = jsonAnonymous(b, in, it.data, asText, up)
 			}
 			continue
 		}
@@ -88,6 +86,14 @@ func jsonMembers(b []byte, s *ctype.Type, data []byte, asText bool, up *nest) []
 		b = appendJSON(b, m.Type, it.data, asText, up)
 	}
 	return b
+}
+
+func jsonAnonymous(b []byte, s *ctype.Type, data []byte, asText bool, up *nest) []byte {
+	in, ok := up.enter(s)
+	if !ok {
+		return b
+	}
+	return jsonMembers(b, s, data, asText, &in)
 }
 
 func jsonArray(b []byte, elem *ctype.Type, data []byte, n, size int64, asText bool, up *nest) []byte {

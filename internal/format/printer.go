@@ -70,26 +70,41 @@ func (it item) part(off, n int64) item {
 }
 
 // nest is the chain of types around a value. A type inside of itself, which only
-// malformed debug information has, ends the chain: otherwise a few bytes of it
-// could ask for endless output.
+// malformed debug information has, ends the chain, and the number of aggregates
+// inside of one value is bounded: otherwise a few bytes of such information could
+// ask for endless output.
 type nest struct {
 	typ   *ctype.Type
 	up    *nest
+	root  *nest // the outermost, nil in itself
 	depth int
+	left  int // in the root: how many more aggregates it may hold
 }
 
-// maxDepth bounds chains of types; C guarantees 63 levels.
-const maxDepth = 128
+const (
+	maxDepth      = 128 // C guarantees 63 levels
+	maxAggregates = 1 << 18
+)
 
 func (n *nest) enter(t *ctype.Type) (nest, bool) {
-	in := nest{typ: t, up: n}
+	in := nest{typ: t, up: n, left: maxAggregates}
+	if n == nil {
+		return in, true
+	}
+	in.root, in.depth = n.root, n.depth+1
+	if in.root == nil {
+		in.root = n
+	}
+	in.root.left--
+	if in.root.left < 0 || in.depth >= maxDepth {
+		return in, false
+	}
 	for ; n != nil; n = n.up {
 		if n.typ == t {
 			return in, false
 		}
-		in.depth++
 	}
-	return in, in.depth < maxDepth
+	return in, true
 }
 
 // top prints a whole value: pointers show their type.

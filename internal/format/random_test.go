@@ -341,6 +341,31 @@ func wildType(data []byte) (*ctype.Type, []byte) {
 	return pick(), data
 }
 
+// TestBombs: debug information made to explode does not.
+func TestBombs(t *testing.T) {
+	bomb := ctype.IntT
+	fn := ctype.IntT
+	for range 100 {
+		outer := &ctype.Type{Kind: ctype.Struct, Size: 4}
+		outer.SetFields([]ctype.Field{{Type: bomb}, {Name: "b", Type: bomb}, {Type: bomb, Base: true}})
+		bomb = outer
+		fn = &ctype.Type{Kind: ctype.Func, Elem: fn, Params: []*ctype.Type{fn, fn}}
+	}
+	data := []byte{1, 2, 3, 4}
+	if s := (&Printer{}).Value(bomb, data, 0); len(s) > 100<<20 {
+		t.Errorf("text of %d bytes", len(s))
+	}
+	if s := appendJSON(nil, bomb, data, false, nil); len(s) > 100<<20 || !json.Valid(s) {
+		t.Errorf("JSON of %d bytes", len(s))
+	}
+	if s := TypeName(fn, false); len(s) > 100<<20 {
+		t.Errorf("type name of %d bytes", len(s))
+	}
+	if s := TypeName(ctype.PointerTo(fn), true); len(s) > 100<<20 {
+		t.Errorf("type name of %d bytes", len(s))
+	}
+}
+
 // FuzzPrinter: no type and no bytes make the printer fail, and JSON is JSON.
 func FuzzPrinter(f *testing.F) {
 	for seed := range uint64(50) {
