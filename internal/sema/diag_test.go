@@ -20,7 +20,7 @@ var diagnosed = []string{
 	"if conut > 3", "if i + zzz", "if 'main.c'::foo == 1", "if ::i == 1", "if (struct rek *)0", "p->lenn", "if sizeof(struct nope)", "if sizeof(union req)", "(enum req)1",
 	"retval", "arg6", "if $rex == 0", "if $foo", "if $xmm16", "if $ymm0", "if $st0", "if $cs == 3", "if $tid == 3", "if $regs", "$tid + 1", "$locals[0]", "$regs/x",
 	// Values that are not here.
-	"gone", "if entry == 2", "if gone == 3 && i", "partly.a", "tlsvar",
+	"gone", "if entry == 2", "late", "if gone == 3 && i", "partly.a", "tlsvar",
 	// Types.
 	"if *p", "if *i", "if *void_p == 3", "void_p[1]", "if i->x", "if i.x", "p + p", "p * 2", "p - text", "-p", "~x", "x % 2", "x << 1", "i & x", "if !*p", "*p + 1", "(struct req)i",
 	"(int [3])i", "(int)*p", "(int)x ? *p : i", "if buf.x", "i[2]", "ld + 1", "-ld", "if ld", "wide == 1", "opaque->x", "*opaque", "opaque + 1", "(void)i", "if (void)i",

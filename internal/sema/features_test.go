@@ -78,6 +78,7 @@ func sample() (*fakeScope, *eval.Machine) {
 	s.add("neg", ctype.IntT, debuginfo.Piece{Kind: debuginfo.IsValue, Expr: ops(debuginfo.OpConst, -1)})
 	s.add("gone", ctype.IntT).Loc = debuginfo.Location{Unavailable: "optimised out", Elsewhere: []debuginfo.Range{{Lo: 0x1010, Hi: 0x1020}, {Lo: 0x1040, Hi: 0x1041}}}
 	s.add("entry", ctype.IntT).Loc = debuginfo.Location{Unavailable: "its location needs the caller's registers (DW_OP_entry_value)"}
+	s.add("late", ctype.IntT).Loc = debuginfo.Location{Unavailable: "optimised out: only its value at the function's entry is known (DW_OP_entry_value)"}
 	s.in["main.c::count"] = s.add("hidden", ctype.IntT, atAddr(dataAddr-bias))
 	delete(s.vars, "hidden")
 	s.in["main::count"] = s.in["main.c::count"]

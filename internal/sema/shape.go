@@ -2,6 +2,7 @@ package sema
 
 import (
 	"fmt"
+	"path"
 	"strings"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
@@ -209,12 +210,12 @@ func (c *checker) failUnavailable(e expr, v *varRef, why string) {
 	if _, part := e.(*sub); part {
 		what = fmt.Sprintf("this part of %q", v.name)
 	}
-	msg := what + " is optimised out here"
-	if why != "" && why != "optimised out" {
-		msg = what + " has no value here: " + why
-	}
 	if why == "" {
 		why = "optimised out"
+	}
+	msg := what + " has no value here: " + why
+	if rest, ok := strings.CutPrefix(why, "optimised out"); ok {
+		msg = what + " is optimised out here" + strings.TrimPrefix(rest, " here")
 	}
 	panic(&bail{lang.At(c.source, c.text, e.Span(), msg, c.elsewhere(v.loc.Elsewhere)), true, why})
 }
@@ -225,7 +226,7 @@ func (c *checker) elsewhere(ranges []debuginfo.Range) string {
 		return ""
 	}
 	var places []string
-	last := ""
+	seen := map[string]bool{}
 	for _, r := range ranges {
 		if r.Hi <= r.Lo {
 			continue
@@ -235,14 +236,14 @@ func (c *checker) elsewhere(ranges []debuginfo.Range) string {
 		if file == "" {
 			continue
 		}
-		s := fmt.Sprintf("%s:%d", file, lo)
+		s := fmt.Sprintf("%s:%d", path.Base(file), lo)
 		if fileHi == file && hi > lo {
 			s += fmt.Sprintf("-%d", hi)
 		}
-		if s != last {
+		if !seen[s] {
 			places = append(places, s)
 		}
-		last = s
+		seen[s] = true
 	}
 	if len(places) == 0 {
 		return ""
