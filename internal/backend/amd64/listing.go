@@ -55,5 +55,9 @@ func (c *Code) text(i *insn, off, size int) string {
 	case kData:
 		return fmt.Sprintf(".ascii %q", c.Bytes[off:off+size])
 	}
-	return w.insn(i)
+	s := w.insn(i)
+	if w.target != 0 {
+		s += fmt.Sprintf(" # %x", w.target)
+	}
+	return s
 }

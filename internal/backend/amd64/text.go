@@ -21,6 +21,8 @@ type writer struct {
 	l *linked
 	// next is the address behind the instruction.
 	next uint64
+	// target is what a rip-relative operand of the last instruction points to, or 0.
+	target uint64
 }
 
 func (w *writer) mem(m mem) string {
@@ -36,15 +38,16 @@ func (w *writer) mem(m mem) string {
 		if m.lab != noLabel {
 			target = w.a.base + uint64(w.l.off(w.a.labels[m.lab])) + uint64(int64(m.disp))
 		}
-		return fmt.Sprintf("%s(%%rip) # %#x", hex(int64(int32(target-w.next))), target)
+		w.target = target
+		return hexText(int64(int32(target-w.next))) + "(%rip)"
 	}
 	if m.base == NoReg && m.index == NoReg {
 		fmt.Fprintf(&b, "%#x", uint64(int64(m.disp)))
 		return b.String()
 	}
-	// With a SIB byte but no base there always is a displacement.
-	if m.disp != 0 || m.base == NoReg {
-		b.WriteString(hex(int64(m.disp)))
+	// Without a base, and with base rbp or r13, there always is a displacement.
+	if m.disp != 0 || m.base == NoReg || m.base&7 == RBP {
+		b.WriteString(hexText(int64(m.disp)))
 	}
 	b.WriteByte('(')
 	if m.base != NoReg {
@@ -57,7 +60,7 @@ func (w *writer) mem(m mem) string {
 	return b.String()
 }
 
-func hex(v int64) string {
+func hexText(v int64) string {
 	if v < 0 {
 		return fmt.Sprintf("-%#x", -v)
 	}
@@ -138,7 +141,7 @@ func (w *writer) loadText(i *insn, name, reg string) string {
 	case iCMOV:
 		name += ccNames[i.cc]
 	case iCVTSI2SD, iCVTSI2SS:
-		if i.rm.isMem || i.w == 8 {
+		if i.rm.isMem {
 			name += suffix(i.w)
 		}
 	}
@@ -151,7 +154,7 @@ func (w *writer) oneText(i *insn, name string, mi func(string) string) string {
 		return name + ccNames[i.cc] + " " + w.rm(i.rm, 1, false)
 	case iSHLCL, iSHRCL, iSARCL:
 		return mi(name) + " %cl," + w.rm(i.rm, i.w, false)
-	case iSTMXCSR, iLDMXCSR:
+	case iSTMXCSR, iLDMXCSR, iPUSHM, iPOPM:
 		return name + " " + w.rm(i.rm, 8, false)
 	}
 	return mi(name) + " " + w.rm(i.rm, rmWidth(i), false)
