@@ -2,11 +2,16 @@ package format
 
 import (
 	"bytes"
+	"encoding/json"
+	"math/big"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/jalon-trace/jalon/internal/ctype"
 )
 
 // build compiles testdata/values.c, without relocation at load time, so that
@@ -67,6 +72,39 @@ var gdbErrs = map[string]string{
 	"fcp/s":     "garbles clang's name \"complex float\"",
 }
 
+// checkJSON: the JSON of every variable is JSON, and what GDB shows as a number
+// is that number.
+func checkJSON(t *testing.T, prog *program, says map[string]string) {
+	t.Helper()
+	numbers := 0
+	for _, v := range prog.vars {
+		got := appendJSON(nil, v.typ, prog.memory(v.addr, int(v.typ.Strip().Size)), false, nil)
+		if !json.Valid(got) {
+			t.Errorf("%s: not JSON: %s", v.name, got)
+		}
+		want := says[v.name]
+		if n, ok := new(big.Int).SetString(want, 10); ok && v.typ.IsInteger() {
+			numbers++
+			if n.String() != string(got) {
+				t.Errorf("%s: JSON %s, GDB %s", v.name, got, want)
+			}
+		}
+		if f, err := strconv.ParseFloat(want, 64); err == nil && v.typ.Strip().Kind == ctype.Float && f-f == 0 {
+			numbers++
+			g, err := strconv.ParseFloat(string(got), 64)
+			if v.typ.Strip().Size == 4 { // each has the digits that a float needs
+				f, g = float64(float32(f)), float64(float32(g))
+			}
+			if err != nil || g != f {
+				t.Errorf("%s: JSON %s, GDB %s", v.name, got, want)
+			}
+		}
+	}
+	if numbers < 60 {
+		t.Errorf("only %d numbers", numbers)
+	}
+}
+
 // TestGDB: every global variable of every kind in every format is printed as
 // GDB prints it, byte for byte.
 func TestGDB(t *testing.T) {
@@ -87,6 +125,7 @@ func TestGDB(t *testing.T) {
 			if len(prog.vars) < 250 || len(says) < 2500 {
 				t.Fatalf("%d variables and %d answers: the oracle is not at work", len(prog.vars), len(says))
 			}
+			checkJSON(t, prog, says)
 			p := &Printer{Symbol: prog.name, Memory: prog.memory, ASCII: c.locale == "C"}
 			bad := 0
 			for _, v := range prog.vars {

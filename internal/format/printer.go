@@ -118,8 +118,19 @@ func (p *Printer) top(b []byte, t *ctype.Type, it item, f Fmt) []byte {
 		b = append(b, TypeName(t, p.CPlusPlus)...)
 		b = append(b, ") "...)
 	}
-	return p.value(b, t, it, f)
+	b = p.value(b, t, it, f)
+	if s.Kind == ctype.Reference && (f == 0 || f == 's') && p.Memory != nil && s.Elem != nil && len(it.data) >= 8 {
+		if size := s.Elem.Strip().Size; size > 0 && size <= maxTarget {
+			addr := word(it.data)
+			b = append(b, ": "...)
+			b = p.value(b, s.Elem, item{data: p.Memory(addr, int(size)), addr: addr, placed: true}, f)
+		}
+	}
+	return b
 }
+
+// maxTarget bounds what is read behind a reference.
+const maxTarget = 64 << 10
 
 // plainCharPointer reports whether GDB shows a pointer without its type: one to
 // char or a wide character, qualified or not, but no typedef of it or of char.
