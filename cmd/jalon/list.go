@@ -1,5 +1,195 @@
 package main
 
-type listCmd struct{}
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
 
-func (listCmd) Run() error { return nil }
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
+	"github.com/jalon-trace/jalon/internal/format"
+	"github.com/jalon-trace/jalon/internal/session"
+)
+
+type listCmd struct {
+	Args    []string `arg:"" optional:"" name:"what" help:"FILE, FILE@SOURCE (the lines of a source file), and function patterns ('handle*')"`
+	Pid     int      `short:"p" help:"List what is mapped into a running process"`
+	Tactics bool     `help:"Say by which tactic each site would be reached, and why no better one is possible"`
+	Debug   []string `name:"debug-dir" sep:"none" help:"Directories of separate debug files (default /usr/lib/debug)"`
+}
+
+// Run lists.
+func (c *listCmd) Run() error {
+	opt := dwarf.Options{DebugDirs: c.Debug, Warn: func(m string) { fmt.Fprintln(os.Stderr, "jalon:", m) }}
+	w := bufio.NewWriter(os.Stdout)
+	defer w.Flush()
+	if c.Pid != 0 {
+		mods, err := session.InspectProcess(c.Pid, opt)
+		if err != nil {
+			return err
+		}
+		return c.process(w, mods)
+	}
+	if len(c.Args) == 0 {
+		return errors.New("name a file to list, or a process with -p PID")
+	}
+	path, source, _ := strings.Cut(c.Args[0], "@")
+	in, err := session.InspectFile(path, opt)
+	if err != nil {
+		return err
+	}
+	defer in.Info.Close()
+	if !in.Info.HasDebugInfo() {
+		fmt.Fprintf(os.Stderr, "jalon: %s: %s\n", path, in.Info.WhyNoDebugInfo())
+	}
+	if source != "" {
+		return c.source(w, in, source)
+	}
+	patterns := c.Args[1:]
+	if len(patterns) == 0 {
+		patterns = []string{"*"}
+	}
+	n := 0
+	for _, p := range patterns {
+		n += c.functions(w, in, p)
+	}
+	if n == 0 {
+		return fmt.Errorf("%s has no function %s", path, strings.Join(patterns, ", "))
+	}
+	return nil
+}
+
+// process lists matching functions of all modules; without a pattern the modules.
+func (c *listCmd) process(w io.Writer, mods []*session.Inspected) error {
+	if len(c.Args) == 0 {
+		for _, in := range mods {
+			info := "no debug information: " + in.Info.WhyNoDebugInfo()
+			if in.Info.HasDebugInfo() {
+				info = "debug information from " + in.Info.DebugInfoFrom()
+			}
+			fmt.Fprintf(w, "%#014x  %s  (%s)\n", in.Bias, in.Path, info)
+		}
+		return nil
+	}
+	n := 0
+	for _, pattern := range c.Args {
+		for _, in := range mods {
+			var b strings.Builder
+			if k := c.functions(&b, in, pattern); k > 0 {
+				n += k
+				fmt.Fprintf(w, "%s\n%s", in.Path, b.String())
+			}
+		}
+	}
+	if n == 0 {
+		return fmt.Errorf("no function %s in the process", strings.Join(c.Args, ", "))
+	}
+	return nil
+}
+
+// functions lists the functions that match, one a line.
+func (c *listCmd) functions(w io.Writer, in *session.Inspected, pattern string) int {
+	list := in.Info.Functions(pattern)
+	for _, f := range list {
+		where := ""
+		if f.File != "" {
+			where = fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)
+		}
+		at := "-"
+		if len(f.Ranges) > 0 {
+			at = fmt.Sprintf("%#x", f.Lo+in.Bias)
+		}
+		notes := ""
+		if f.Inlined > 0 {
+			notes = fmt.Sprintf("  %d inlined", f.Inlined)
+		}
+		if f.FromSymbols {
+			notes += "  symbol only"
+		}
+		fmt.Fprintf(w, "  %-40s %-18s %s%s\n", f.Name, at, where, notes)
+		if c.Tactics {
+			c.tactics(w, in, f.Name)
+		}
+	}
+	return len(list)
+}
+
+func (c *listCmd) tactics(w io.Writer, in *session.Inspected, name string) {
+	sites, err := in.Info.FuncSites(name)
+	if err != nil {
+		fmt.Fprintf(w, "      %v\n", err)
+		return
+	}
+	for _, s := range sites {
+		c.tactic(w, in, s.Addr)
+	}
+}
+
+func (c *listCmd) tactic(w io.Writer, in *session.Inspected, vaddr uint64) {
+	t, refused, err := in.Tactic(vaddr)
+	if err != nil {
+		fmt.Fprintf(w, "      %#x: %v\n", vaddr+in.Bias, err)
+		return
+	}
+	fmt.Fprintf(w, "      %#x: %s", vaddr+in.Bias, t)
+	if len(refused) > 0 {
+		fmt.Fprintf(w, " (%s)", strings.Join(refused, "; "))
+	}
+	fmt.Fprintln(w)
+}
+
+// source lists the lines of a source file that have code, with the variables in
+// scope at each.
+func (c *listCmd) source(w io.Writer, in *session.Inspected, source string) error {
+	lines := in.Info.Lines(source)
+	if len(lines) == 0 {
+		files := in.Info.Files("*" + filepath.Ext(source))
+		sort.Strings(files)
+		if len(files) > 10 {
+			files = files[:10]
+		}
+		return fmt.Errorf("%s has no code of %s (it has %s)", in.Path, source, strings.Join(files, ", "))
+	}
+	for _, line := range lines {
+		sites, err := in.Info.LineSites(source, line)
+		if err != nil {
+			continue
+		}
+		for i, s := range sites {
+			label := fmt.Sprintf("%s:%d", filepath.Base(source), line)
+			if i > 0 {
+				label = ""
+			}
+			fmt.Fprintf(w, "%-20s %#x  %s(%s)\n", label, s.Addr+in.Bias, s.Func, strings.Join(variables(in, s.Addr), ", "))
+			if c.Tactics {
+				c.tactic(w, in, s.Addr)
+			}
+		}
+	}
+	return nil
+}
+
+// variables are the parameters and locals in scope at an address; those without
+// a value there are in brackets.
+func variables(in *session.Inspected, vaddr uint64) []string {
+	scope, err := in.Info.ScopeAt(vaddr)
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, list := range [][]*debuginfo.Variable{scope.Args(), scope.Locals()} {
+		for _, v := range list {
+			s := format.TypeName(v.Type, false) + " " + v.Name
+			if v.Loc.Unavailable != "" {
+				s = "[" + s + "]"
+			}
+			out = append(out, s)
+		}
+	}
+	return out
+}

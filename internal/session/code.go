@@ -40,16 +40,6 @@ func (s *Session) codeOf(x *site, mem *os.File, known map[uint64]*patch.Code) (*
 	if c := known[key]; c != nil {
 		return c, nil
 	}
-	sequences, err := m.dw.RseqRanges()
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range sequences {
-		if x.where.site.Addr > r.Lo && x.where.site.Addr < r.Hi {
-			return nil, fmt.Errorf("%#x lies in a restartable sequence (rseq): the kernel would send the thread back on every interruption", x.addr)
-		}
-	}
-	main, extra := parts(fn, x.where.site.Addr)
 	read := func(addr uint64, n int) ([]byte, error) {
 		b := make([]byte, n)
 		if _, err := mem.ReadAt(b, int64(addr)); err != nil {
@@ -58,15 +48,36 @@ func (s *Session) codeOf(x *site, mem *os.File, known map[uint64]*patch.Code) (*
 		s.unpatched(addr, b)
 		return b, nil
 	}
+	c, err := m.functionCode(fn, x.where.site.Addr, read)
+	if err != nil {
+		return nil, err
+	}
+	known[key] = c
+	return c, nil
+}
+
+// reader reads memory of a process, or of the file at the addresses it will have.
+type reader func(addr uint64, n int) ([]byte, error)
+
+// functionCode reads a function and all that patch wants to know of it.
+func (m *module) functionCode(fn *dwarf.Function, vaddr uint64, read reader) (*patch.Code, error) {
+	sequences, err := m.dw.RseqRanges()
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range sequences {
+		if vaddr > r.Lo && vaddr < r.Hi {
+			return nil, fmt.Errorf("%#x lies in a restartable sequence (rseq): the kernel would send the thread back on every interruption", vaddr+m.bias)
+		}
+	}
+	main, extra := parts(fn, vaddr)
 	if main.Hi-main.Lo > maxFunction {
 		return nil, fmt.Errorf("the function at %#x is larger than %d MiB", main.Lo+m.bias, maxFunction>>20)
 	}
 	c := &patch.Code{Lo: main.Lo + m.bias, Hi: main.Hi + m.bias, ReadMem: read}
-	b, err := read(c.Lo, int(main.Hi-main.Lo))
-	if err != nil {
+	if c.Bytes, err = read(c.Lo, int(main.Hi-main.Lo)); err != nil {
 		return nil, err
 	}
-	c.Bytes = b
 	for _, r := range extra {
 		b, err := read(r.Lo+m.bias, int(min(r.Hi-r.Lo, maxFunction)))
 		if err != nil {
@@ -82,9 +93,8 @@ func (s *Session) codeOf(x *site, mem *os.File, known map[uint64]*patch.Code) (*
 		c.LandingPads = append(c.LandingPads, pad+m.bias)
 	}
 	if fn.FromSymbols {
-		c.Text = s.textOf(m, read)
+		c.Text = m.textOf(read)
 	}
-	known[key] = c
 	return c, nil
 }
 
@@ -121,7 +131,7 @@ const maxText = 256 << 20
 
 // textOf is the module's code for the search for branches from other functions:
 // without debug information function bounds are only what symbols say.
-func (s *Session) textOf(m *module, read func(uint64, int) ([]byte, error)) *patch.Text {
+func (m *module) textOf(read reader) *patch.Text {
 	if m.text != nil {
 		return m.text
 	}

@@ -38,6 +38,7 @@ func (s *Session) compile(tp *Tracepoint, w where) (*site, error) {
 			_, _, file, line, _ := m.dw.Symbolize(vaddr)
 			return file, line
 		},
+		Readable:    m.readable,
 		AtEntry:     s.atEntry(w),
 		StringLimit: s.opt.StringLimit, RepeatLimit: s.opt.RepeatLimit, StackLimit: s.opt.StackLimit,
 		Pid: s.p.Pid(), Place: tp.Place.Text, Function: w.site.Func, File: w.site.File, Line: w.site.Line,

@@ -113,6 +113,17 @@ func (m *module) open(opt dwarf.Options) error {
 	return m.err
 }
 
+// readable reports whether the file's loaded segments hold these vaddrs: static
+// data there is read without a guard.
+func (m *module) readable(vaddr, size uint64) bool {
+	for _, seg := range m.dw.Segments() {
+		if seg.Read && vaddr >= seg.Vaddr && size <= seg.Memsz && vaddr-seg.Vaddr <= seg.Memsz-size {
+			return true
+		}
+	}
+	return false
+}
+
 // contains reports whether a run-time address lies in a mapping of the module.
 func (m *module) contains(addr uint64) bool {
 	for _, x := range m.maps {

@@ -68,7 +68,8 @@ type Session struct {
 	placed []*placed
 	drain  *drain
 
-	names map[uint64]string // symbols of addresses, see Symbol
+	trapping bool              // a SIGTRAP handler is installed
+	names    map[uint64]string // symbols of addresses, see Symbol
 
 	pauses  []time.Duration
 	armed   time.Duration
@@ -170,6 +171,9 @@ func (s *Session) onFork(child *process.Stopped) {
 				s.logf("forked child: restoring %#x: %v", e.Addr, err)
 			}
 		}
+	}
+	if err := s.removeTraps(child); err != nil {
+		s.logf("forked child: restoring the action of SIGTRAP: %v", err)
 	}
 }
 

@@ -66,7 +66,7 @@ func (s *Session) framesAt(pc uint64, caller bool) []format.Frame {
 	}
 	fn, off, file, line, inl := m.dw.Symbolize(at - m.bias)
 	f.Function, f.File, f.Line, f.Module = fn, file, line, m.path
-	if caller {
+	if caller && fn != "" {
 		off++
 	}
 	f.Offset = off

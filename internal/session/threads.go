@@ -135,6 +135,9 @@ func (s *Session) takeBack() error {
 		}
 		pause, err = s.p.Stopped(func(st *process.Stopped) error {
 			empty, err = s.leave(st)
+			if err == nil && try == 0 {
+				err = s.removeTraps(st)
+			}
 			if err == nil && empty {
 				err = s.unmap(st)
 			}
