@@ -18,6 +18,10 @@ type Config struct {
 	DeadGPR   uint16
 	DeadFlags bool
 	DeadXMM   uint32
+	// ColdAddr, when not 0, is where the code that is rarely run, or slow anyhow,
+	// will be placed (Code.Cold), within 2 GiB of Addr. The code of a false
+	// condition is then a straight line.
+	ColdAddr uint64
 }
 
 // Fault is an instruction that may not be able to read memory, and where the
@@ -30,6 +34,7 @@ type Fault struct {
 // end with the registers, flags, stack and memory of the program as they were.
 type Code struct {
 	Bytes  []byte
+	Cold   []byte // for Config.ColdAddr; nil without it
 	Faults []Fault
 	addr   uint64
 	asm    *asm

@@ -85,6 +85,9 @@ func makeBatch(t *testing.T, e *executor, r *rand.Rand, opt irgen.Options, state
 			}
 		}
 		cfg := randomConfig(r, e.nextAddr())
+		if r.Intn(3) == 0 {
+			cfg.ColdAddr = e.coldAddr()
+		}
 		tr := &trial{p: p, cfg: cfg}
 		code, err := Compile(p, cfg)
 		if err != nil {

@@ -83,11 +83,11 @@ func (g *gen) settle() bool {
 
 func (g *gen) finish() (*Code, error) {
 	g.emitAll(true)
-	bytes, l, err := g.a.link()
+	bytes, cold, l, err := g.a.link()
 	if err != nil {
 		return nil, err
 	}
-	c := &Code{Bytes: bytes, addr: g.cfg.Addr, asm: g.a, linked: l, guarded: g.guards()}
+	c := &Code{Bytes: bytes, Cold: cold, addr: g.cfg.Addr, asm: g.a, linked: l, guarded: g.guards()}
 	for _, f := range g.a.faults {
 		c.Faults = append(c.Faults, Fault{g.cfg.Addr + uint64(l.off(f.pc)), g.cfg.Addr + uint64(l.off(g.a.labels[f.fix]))})
 	}
@@ -128,6 +128,9 @@ func (g *gen) chooseOrder() {
 		hot = append(hot, ir.BlockID(b))
 	}
 	g.order = nil
+	if g.cfg.ColdAddr != 0 && tail != ir.NoBlock && leaf(blocks[tail]) {
+		hot, cold = g.splitRecord(hot, cold)
+	}
 	for _, b := range hot {
 		if b != tail {
 			g.order = append(g.order, b)
@@ -140,10 +143,35 @@ func (g *gen) chooseOrder() {
 	}
 }
 
+// splitRecord moves the blocks of the record to the cold section, so that a false
+// condition runs straight through. A record takes the time of rdtsc; one jump
+// more does not matter to it.
+func (g *gen) splitRecord(hot, cold []ir.BlockID) (h, c []ir.BlockID) {
+	recording := make([]bool, len(g.place))
+	for _, b := range hot {
+		for _, in := range g.an.p.Blocks[b].Instrs {
+			recording[b] = recording[b] || in.Op == ir.Reserve
+		}
+		// Behind the record when every way here leads through it.
+		behind := len(g.an.preds[b]) > 0
+		for _, a := range g.an.preds[b] {
+			behind = behind && recording[a]
+		}
+		recording[b] = b != 0 && (recording[b] || behind)
+		if recording[b] {
+			g.place[b] = secCold
+			c = append(c, b)
+		} else {
+			h = append(h, b)
+		}
+	}
+	return h, append(c, cold...)
+}
+
 func (g *gen) emitAll(keep bool) {
 	n := len(g.an.p.Blocks)
 	g.act = newInfo(n)
-	g.a = &asm{base: g.cfg.Addr, keep: keep}
+	g.a = &asm{base: g.cfg.Addr, cold: g.cfg.ColdAddr, keep: keep}
 	g.blockLab = make([]label, n)
 	for b := range g.blockLab {
 		g.blockLab[b] = g.a.newLabel()

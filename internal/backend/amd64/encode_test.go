@@ -122,7 +122,7 @@ func TestEncodings(t *testing.T) {
 	for _, e := range encodings {
 		a := &asm{base: encodeBase, keep: true}
 		e.setup(a)
-		code, l, err := a.link()
+		code, _, l, err := a.link()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -37,6 +37,8 @@ const (
 	offShared = 0x1400000
 	shmSize   = 0x1500000
 
+	coldPart = 0x500000 // of the code's memory: for cold sections
+
 	codeAddr = 0x500000000000
 	nearAddr = 0x500010000000
 	farAddr  = 0x300000000000
@@ -68,7 +70,7 @@ type executor struct {
 	shm  []byte
 	leav uint64 // where code goes when it is done
 
-	n, code, faults int // fill of the current batch
+	n, code, cold, faults int // fill of the current batch
 }
 
 // buildExecutor compiles the child with the C compiler of the machine.
@@ -148,9 +150,11 @@ func (e *executor) setMemory(mem []byte) { copy(e.shm[offMem:], mem) }
 // codeAddr is where the next code goes.
 func (e *executor) nextAddr() uint64 { return codeAddr + uint64(e.code) }
 
+func (e *executor) coldAddr() uint64 { return codeAddr + uint64(e.cold) }
+
 // addCode places code and the jump behind it; false: the batch is full.
 func (e *executor) addCode(c *Code) (first int, ok bool) {
-	if e.code+len(c.Bytes)+64 > codeSize || offFaults+16*(e.faults+len(c.Faults)) > offCode {
+	if e.code+len(c.Bytes)+64 > coldPart || e.cold+len(c.Cold) > codeSize || offFaults+16*(e.faults+len(c.Faults)) > offCode {
 		return 0, false
 	}
 	at := offCode + e.code
@@ -165,6 +169,8 @@ func (e *executor) addCode(c *Code) (first int, ok bool) {
 		e.faults++
 	}
 	e.code += (len(c.Bytes) + 64) &^ 15
+	copy(e.shm[offCode+e.cold:], c.Cold)
+	e.cold += len(c.Cold)
 	return first, true
 }
 
@@ -176,7 +182,7 @@ func (e *executor) output(i int) *caseOut {
 	return (*caseOut)(unsafe.Pointer(&e.shm[offOut+i*int(unsafe.Sizeof(caseOut{}))]))
 }
 
-func (e *executor) reset() { e.n, e.code, e.faults = 0, 0, 0 }
+func (e *executor) reset() { e.n, e.code, e.cold, e.faults = 0, 0, coldPart, 0 }
 
 // run executes the batch.
 func (e *executor) run() error {

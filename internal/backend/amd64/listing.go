@@ -34,13 +34,22 @@ func (c *Code) Listing() []string {
 func (c *Code) line(i *insn, off, size int) string {
 	pc := c.addr + uint64(off)
 	var b strings.Builder
-	fmt.Fprintf(&b, "%12x  %-30x %s", pc, c.Bytes[off:off+size], c.text(i, off, size))
+	fmt.Fprintf(&b, "%12x  %-30x %s", pc, c.bytesAt(i.at.sec, off, size), c.text(i, off, size))
 	for _, f := range c.Faults {
 		if f.PC == pc {
 			fmt.Fprintf(&b, "    ; fault -> %x", f.Fixup)
 		}
 	}
 	return b.String()
+}
+
+// bytesAt returns the code at an offset from its address.
+func (c *Code) bytesAt(s section, off, size int) []byte {
+	if s == secCold && c.Cold != nil {
+		off -= c.linked.secStart[secCold]
+		return c.Cold[off : off+size]
+	}
+	return c.Bytes[off : off+size]
 }
 
 func (c *Code) text(i *insn, off, size int) string {
@@ -53,7 +62,7 @@ func (c *Code) text(i *insn, off, size int) string {
 		}
 		return fmt.Sprintf("%s %#x", name, c.addr+uint64(c.linked.off(c.asm.labels[i.lab])))
 	case kData:
-		return fmt.Sprintf(".ascii %q", c.Bytes[off:off+size])
+		return fmt.Sprintf(".ascii %q", c.bytesAt(i.at.sec, off, size))
 	}
 	s := w.insn(i)
 	if w.target != 0 {

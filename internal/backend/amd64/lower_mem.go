@@ -1,6 +1,10 @@
 package amd64
 
-import "github.com/jalon-trace/jalon/internal/ir"
+import (
+	"encoding/binary"
+
+	"github.com/jalon-trace/jalon/internal/ir"
+)
 
 func init() {
 	lower[ir.Load] = (*gen).lowerLoad
@@ -133,8 +137,20 @@ func (g *gen) compareBytes(m mem, want []byte, t [3]Reg, no, fault label) {
 	g.mi(iADD, 4, rmReg(i), 1)
 	g.mi(iCMP, 4, rmReg(i), int64(len(want)))
 	g.a.jcc(ccB, loop)
+	g.placeData(text, want)
+}
+
+// placeData puts constant bytes in the cold section.
+func (g *gen) placeData(l label, b []byte) {
 	g.later(func() {
-		g.a.bind(text)
-		g.a.data(want)
+		g.a.bind(l)
+		g.a.data(b)
 	})
+}
+
+// constant64 is the label of a constant in the cold section.
+func (g *gen) constant64(v uint64) label {
+	l := g.a.newLabel()
+	g.placeData(l, binary.LittleEndian.AppendUint64(nil, v))
+	return l
 }

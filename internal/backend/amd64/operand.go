@@ -73,6 +73,18 @@ func (g *gen) pick(pool regSet) item {
 	return best
 }
 
+// cheapScratch is scratch when there is a register that need not be saved for it.
+func (g *gen) cheapScratch() (Reg, bool) {
+	was := g.pressure
+	it := g.pick(allGPR)
+	if g.pressure || g.scratchCost(it) >= costFresh {
+		g.busy &^= setOf(it)
+		g.pressure = was
+		return NoReg, false
+	}
+	return Reg(it), true
+}
+
 func (g *gen) unoccupied(it item, now interval) bool {
 	for _, iv := range g.al.byItem[it] {
 		if overlaps(iv, now) {
@@ -95,15 +107,18 @@ func (g *gen) scratchCost(it item) int {
 	case g.deadSet.has(it):
 		c = 180
 	case !g.an.regReads.has(it):
-		c = 200
+		c = costFresh
 	default:
-		c = 300
+		c = costFresh + 100
 	}
 	if it < itemXMM {
 		return c + gprRank[it]
 	}
 	return c + int(it-itemXMM)
 }
+
+// costFresh is the cost from which on a register would be saved just for this.
+const costFresh = 200
 
 // take marks a fixed register as busy for the current instruction.
 func (g *gen) take(r Reg) { g.busy.add(item(r)) }

@@ -63,8 +63,13 @@ func (g *gen) counterMem(n int64) mem {
 	if addr < 1<<31 {
 		return atIdx(NoReg, idx, 1, int32(addr))
 	}
-	base := g.addrReg(addr)
-	return atIdx(base, idx, 1, 0)
+	if base, ok := g.cheapScratch(); ok {
+		g.loadAddr(base, addr)
+		return atIdx(base, idx, 1, 0)
+	}
+	// Rather than save a second register, add the address from a constant in the code.
+	g.rmo(iADD, 8, idx, memOpd(ripLabel(g.constant64(addr))))
+	return at(idx, 0)
 }
 
 // lowerCount increments. A false condition counts without lock: a hit is lost
