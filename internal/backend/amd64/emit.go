@@ -129,7 +129,7 @@ func (g *gen) chooseOrder() {
 	}
 	g.order = nil
 	if g.cfg.ColdAddr != 0 && tail != ir.NoBlock && leaf(blocks[tail]) {
-		hot, cold = g.splitRecord(hot, cold)
+		hot, cold = g.splitRecord(hot, cold, tail)
 	}
 	for _, b := range hot {
 		if b != tail {
@@ -146,7 +146,7 @@ func (g *gen) chooseOrder() {
 // splitRecord moves the blocks of the record to the cold section, so that a false
 // condition runs straight through. A record takes the time of rdtsc; one jump
 // more does not matter to it.
-func (g *gen) splitRecord(hot, cold []ir.BlockID) (h, c []ir.BlockID) {
+func (g *gen) splitRecord(hot, cold []ir.BlockID, tail ir.BlockID) (h, c []ir.BlockID) {
 	recording := make([]bool, len(g.place))
 	for _, b := range hot {
 		for _, in := range g.an.p.Blocks[b].Instrs {
@@ -157,7 +157,7 @@ func (g *gen) splitRecord(hot, cold []ir.BlockID) (h, c []ir.BlockID) {
 		for _, a := range g.an.preds[b] {
 			behind = behind && recording[a]
 		}
-		recording[b] = b != 0 && (recording[b] || behind)
+		recording[b] = b != 0 && b != tail && (recording[b] || behind)
 		if recording[b] {
 			g.place[b] = secCold
 			c = append(c, b)
