@@ -80,6 +80,34 @@ func (b *block) add(e die) (kid *block, into bool) {
 	return nil, false
 }
 
+// tracking ranks the entries that GCC sometimes makes twice for one parameter
+// (interprocedural optimisation): the one with a location list follows the value
+// through the function, the other says how it was passed.
+func (d die) tracking() int {
+	switch {
+	case hasLocList(d):
+		return 2
+	case d.ab.has(atLocation):
+		return 1
+	}
+	return 0
+}
+
+// isParam tells whether a variable is a parameter, in the source at least.
+func (d die) isParam() bool {
+	for n := 0; n < 4; n++ {
+		if d.ab.tag == tagFormalParameter {
+			return true
+		}
+		o, ok := d.origin()
+		if !ok {
+			break
+		}
+		d = o
+	}
+	return false
+}
+
 type dieKey struct {
 	u   *unit
 	off uint64
@@ -109,10 +137,10 @@ func (b *block) inherit(depth int) {
 	for _, e := range b.vars {
 		if o, ok := e.attr(atAbstractOrigin); ok {
 			if od, ok := o.die(); ok {
-				if _, dup := own[od.key()]; !dup {
+				if first, dup := own[od.key()]; !dup || e.tracking() > first.tracking() {
 					own[od.key()] = e
-					continue
 				}
+				continue
 			}
 		}
 		rest = append(rest, e)

@@ -25,10 +25,19 @@ var variants = []variant{
 	{"gcc", "-O3 -gdwarf-4 -fno-pie -no-pie"},
 	{"gcc", "-O0 -gdwarf-4 -fomit-frame-pointer"},
 	{"gcc", "-Os -gdwarf-5 -gz=zlib"},
+	{"gcc", "-O2 -gdwarf-5 -flto -ffat-lto-objects"},
+	{"gcc", "-O2 -gdwarf-5 -fdebug-types-section"},
+	{"gcc", "-O1 -gdwarf-4 -fdebug-types-section -gz=zlib-gnu"},
+	{"gcc", "-O2 -gdwarf-5 -gsplit-dwarf"},
+	{"gcc", "-O0 -gdwarf-4 -gsplit-dwarf"},
+	{"gcc", "-O2 -gdwarf-5 -ffunction-sections -Wl,--gc-sections -static"},
 	{"clang", "-O0 -gdwarf-5"},
 	{"clang", "-O2 -gdwarf-5"},
 	{"clang", "-O1 -gdwarf-4"},
 	{"clang", "-O3 -gdwarf-4 -fno-pie -no-pie"},
+	{"clang", "-O2 -gdwarf-5 -gsplit-dwarf"},
+	{"clang", "-O2 -gdwarf-4 -fdebug-types-section"},
+	{"clang", "-O2 -gdwarf-5 -fno-omit-frame-pointer -mcmodel=large -fno-pie -no-pie"},
 }
 
 var built struct {
@@ -50,7 +59,11 @@ func build(t testing.TB, v variant, files ...string) string {
 	if p := built.done[key]; p != "" {
 		return p
 	}
-	out := filepath.Join(built.dir, fmt.Sprintf("p%d", len(built.done)))
+	dir := filepath.Join(built.dir, fmt.Sprint(len(built.done)))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(dir, "prog")
 	args := strings.Fields(v.flags)
 	for _, f := range files {
 		abs, err := filepath.Abs(filepath.Join("testdata", f))
@@ -59,15 +72,20 @@ func build(t testing.TB, v variant, files ...string) string {
 		}
 		args = append(args, abs)
 	}
-	run(t, v.cc, append(args, "-w", "-lm", "-lpthread", "-o", out)...)
+	runIn(t, dir, v.cc, append(args, "-w", "-lm", "-lpthread", "-o", out)...)
 	built.done[key] = out
 	return out
 }
 
 func run(t testing.TB, name string, args ...string) string {
 	t.Helper()
+	return runIn(t, built.dir, name, args...)
+}
+
+func runIn(t testing.TB, dir, name string, args ...string) string {
+	t.Helper()
 	cmd := exec.Command(name, args...)
-	cmd.Dir = built.dir
+	cmd.Dir = dir // split debug files are written here
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "DEBUGINFOD_URLS=")
 	b, err := cmd.CombinedOutput()
 	if err != nil {

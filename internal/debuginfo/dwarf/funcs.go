@@ -146,7 +146,7 @@ func (m *Module) listed(d die, glob string, copies map[dieKey]int) *Function {
 		return out
 	}
 	n := copies[d.key()]
-	if !d.ab.has(atInline) || n == 0 || d.concrete() {
+	if n == 0 || d.concrete() {
 		return nil
 	}
 	out := &Function{Name: name, Linkage: d.linkage(), Inlined: n}

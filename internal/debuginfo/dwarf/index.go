@@ -121,11 +121,11 @@ func scanNames(u *unit, id int32) []indexEntry {
 	root.walk(func(e die, _ int) bool {
 		switch e.ab.tag {
 		case tagSubprogram:
-			if !e.ab.has(atDeclaration) && (e.ab.has(atLowPC) || e.ab.has(atRanges) || e.ab.has(atInline)) {
+			if !e.ab.has(atDeclaration) {
 				add(e, e.nameBytes())
 			}
 		case tagVariable:
-			if (e.ab.has(atLocation) || e.ab.has(atConstValue)) && !e.ab.has(atDeclaration) {
+			if !e.ab.has(atDeclaration) {
 				add(e, e.nameBytes())
 			}
 		case tagEnumerator:

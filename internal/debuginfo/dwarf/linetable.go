@@ -47,11 +47,22 @@ func (u *unit) lineTab() *lineTable {
 			u.d.m.warn("line numbers of " + h.name + " are missing: " + err.Error())
 			return
 		}
-		b := &lineBuilder{t: u.lines, u: u, h: lh, byPath: map[string]*subfile{}, low: h.low}
+		b := &lineBuilder{t: u.lines, u: u, h: lh, byPath: map[string]*subfile{}, low: u.lowest()}
 		lh.run(u, b)
 		b.finish()
 	})
 	return u.lines
+}
+
+// lowest is the unit's lowest address.
+func (u *unit) lowest() uint64 {
+	lo := u.head().low
+	for i, r := range u.pcs() {
+		if i == 0 || r.Lo < lo {
+			lo = r.Lo
+		}
+	}
+	return lo
 }
 
 // sourceNames returns the unit's file table without running the program.

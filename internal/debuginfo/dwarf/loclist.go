@@ -1,6 +1,10 @@
 package dwarf
 
-import "github.com/jalon-trace/jalon/internal/debuginfo"
+import (
+	"sort"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+)
 
 // locEntry is one entry of a location list: an expression and where it holds.
 type locEntry struct {
@@ -134,32 +138,42 @@ func (u *unit) loclist5(off uint64) (out []locEntry) {
 	return out
 }
 
-// pickLoc finds the expression for pc. elsewhere are the ranges with a location.
-func pickLoc(list []locEntry, pc uint64) (expr []byte, ok bool, elsewhere []debuginfo.Range) {
+// pickLoc finds the expression for pc.
+func pickLoc(list []locEntry, pc uint64) (expr []byte, ok bool) {
 	var dflt *locEntry
 	for i := range list {
 		e := &list[i]
 		if e.dflt {
 			dflt = e
-			continue
-		}
-		if !ok && pc >= e.lo && pc < e.hi {
-			expr, ok = e.expr, true
-		}
-		if len(e.expr) > 0 {
-			elsewhere = mergeRange(elsewhere, debuginfo.Range{Lo: e.lo, Hi: e.hi})
+		} else if pc >= e.lo && pc < e.hi {
+			return e.expr, true
 		}
 	}
-	if !ok && dflt != nil {
-		return dflt.expr, true, elsewhere
+	if dflt != nil {
+		return dflt.expr, true
 	}
-	return expr, ok, elsewhere
+	return nil, false
 }
 
-func mergeRange(rs []debuginfo.Range, r debuginfo.Range) []debuginfo.Range {
-	if n := len(rs); n > 0 && rs[n-1].Hi == r.Lo {
-		rs[n-1].Hi = r.Hi
-		return rs
+// usable are the ranges of a list whose expressions give a value, merged.
+func (e *exprEnv) usable(list []locEntry) []debuginfo.Range {
+	var rs []debuginfo.Range
+	for _, l := range list {
+		if len(l.expr) == 0 || l.dflt || len(rs) > 10_000 {
+			continue
+		}
+		if _, why := e.translate(l.expr); why == "" {
+			rs = append(rs, debuginfo.Range{Lo: l.lo, Hi: l.hi})
+		}
 	}
-	return append(rs, r)
+	sort.Slice(rs, func(i, j int) bool { return rs[i].Lo < rs[j].Lo })
+	out := rs[:0]
+	for _, r := range rs {
+		if n := len(out); n > 0 && r.Lo <= out[n-1].Hi {
+			out[n-1].Hi = max(out[n-1].Hi, r.Hi)
+		} else {
+			out = append(out, r)
+		}
+	}
+	return out
 }

@@ -102,7 +102,7 @@ func (s *scope) local(d die, b *block) *debuginfo.Variable {
 		}
 	}
 	v := s.variable(d)
-	if d.ab.tag == tagFormalParameter {
+	if d.isParam() {
 		v.Kind = debuginfo.Param
 	} else if d.fixed() {
 		v.Kind = debuginfo.Static
@@ -198,7 +198,7 @@ func (s *scope) Args() (out []*debuginfo.Variable) {
 		return nil
 	}
 	for _, d := range chain[len(chain)-1].vars {
-		if d.ab.tag == tagFormalParameter && len(d.nameBytes()) > 0 {
+		if d.isParam() && len(d.nameBytes()) > 0 {
 			out = append(out, s.local(d, nil))
 		}
 	}
@@ -217,7 +217,7 @@ func (s *scope) Locals() (out []*debuginfo.Variable) {
 		names := map[string]bool{}
 		for _, d := range b.vars {
 			n := string(d.nameBytes())
-			if d.ab.tag == tagFormalParameter {
+			if d.isParam() {
 				names[n] = true
 				continue
 			}

@@ -110,6 +110,8 @@ func (s *stop) eval(expr []debuginfo.Op) (uint64, error) {
 				a >>= b
 			case debuginfo.OpShra:
 				a = uint64(int64(a) >> b)
+			case debuginfo.OpDiv:
+				a = uint64(int64(a) / int64(b))
 			default:
 				return 0, fmt.Errorf("operation %d", o.Code)
 			}
@@ -191,6 +193,9 @@ func hexFloat(f float64) string {
 // every variable's value and the frame address with ours.
 func TestValuesAgreeWithGDB(t *testing.T) {
 	for _, v := range variants {
+		if v.cc == "clang" && strings.Contains(v.flags, "-gdwarf-5 -gsplit-dwarf") {
+			continue // GDB 13 finds none of clang's split location lists; see TestSplit
+		}
 		t.Run(v.String(), func(t *testing.T) {
 			prog := build(t, v, "prog.c", "other.c")
 			m := open(t, prog)
@@ -218,22 +223,27 @@ func dump(t *testing.T, m *Module, prog string) (out []*stop) {
 		}
 	}
 	for _, f := range []string{"prog.c", "other.c", "shared.h"} {
+		if len(m.Lines(f)) == 0 {
+			t.Errorf("no lines in %s", f)
+		}
 		for _, l := range m.Lines(f) {
 			sites, err := m.LineSites(f, l)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, s := range sites {
+				if !m.IsCode(s.Addr) {
+					t.Errorf("%s:%d: the site %#x is not code", f, l, s.Addr)
+				}
 				add(s.Addr)
 			}
 		}
 	}
 	for _, f := range []string{"count_to", "walk", "choose", "mixed", "checked", "other", "vla"} {
-		e, err := m.FuncEntry(f)
-		if err != nil {
-			t.Fatal(err)
+		e, _ := m.FuncEntry(f) // none when it was inlined everywhere
+		for _, s := range e {
+			add(s.Addr)
 		}
-		add(e[0].Addr)
 	}
 	main, _ := m.FuncEntry("main")
 	lo, hi := ^uint64(0), uint64(0)
@@ -246,8 +256,9 @@ func dump(t *testing.T, m *Module, prog string) (out []*stop) {
 	cmd := exec.Command("gdb", "-nx", "-batch", "-x", "testdata/dump.py", prog)
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "DEBUGINFOD_URLS=", "OUT="+res, "ADDRS="+strings.Join(list, ","),
 		fmt.Sprintf("MAIN=%#x", main[0].Addr), fmt.Sprintf("DATA=%#x,%#x", lo, hi-lo))
-	if b, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("gdb: %v\n%s", err, b)
+	log, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("gdb: %v\n%s", err, log)
 	}
 	f, err := os.Open(res)
 	if err != nil {
@@ -266,10 +277,14 @@ func dump(t *testing.T, m *Module, prog string) (out []*stop) {
 		out = append(out, s)
 	}
 	if len(out) == 0 {
-		t.Fatal("GDB stopped nowhere")
+		t.Fatalf("GDB stopped nowhere: %s", log)
 	}
 	return out
 }
+
+// fileLevel are the names that dump.py adds.
+var fileLevel = map[string]bool{"global_array": true, "ratio": true, "truth": true, "sink": true, "per_thread": true,
+	"shared_counter": true, "hidden": true, "greeting": true, "file_static": true}
 
 func compareStop(t *testing.T, m *Module, s *stop, tally map[string]int) {
 	t.Helper()
@@ -284,6 +299,19 @@ func compareStop(t *testing.T, m *Module, s *stop, tally map[string]int) {
 	if cfa, err := s.eval(sc.CFA()); err != nil || cfa != s.CFA {
 		t.Errorf("%#x: CFA %#x (%v), GDB has %#x", s.PC, cfa, err, s.CFA)
 	}
+	listed := map[string]bool{}
+	for _, v := range append(sc.Args(), sc.Locals()...) {
+		listed[v.Name] = true
+	}
+	for name := range s.Vars {
+		if !listed[name] && !fileLevel[name] {
+			t.Errorf("%#x (%s): GDB has the local %s, we do not list it", s.PC, s.Func, name)
+		}
+		delete(listed, name)
+	}
+	for name := range listed {
+		t.Errorf("%#x (%s): we list the local %s, GDB does not have it", s.PC, s.Func, name)
+	}
 	for name, want := range s.Vars {
 		v, err := sc.Lookup(name)
 		if err != nil {
@@ -291,6 +319,10 @@ func compareStop(t *testing.T, m *Module, s *stop, tally map[string]int) {
 			continue
 		}
 		at := fmt.Sprintf("%#x (%s): %s", s.PC, s.Func, name)
+		if v, ok := sc.(*scope); ok && v.twice(name) {
+			tally["two entries"]++ // GDB takes the first, whose value is stale
+			continue
+		}
 		switch {
 		case want.Err != "":
 			tally["gdb error"]++
@@ -303,6 +335,19 @@ func compareStop(t *testing.T, m *Module, s *stop, tally map[string]int) {
 			compareValue(t, at, s, v, want, tally)
 		}
 	}
+}
+
+// twice tells whether the concrete function has two entries for one variable.
+func (s *scope) twice(name string) bool {
+	n := 0
+	if s.b != nil {
+		for c := range s.b.owner().d.children() {
+			if c.name() == name && (c.ab.tag == tagFormalParameter || c.ab.tag == tagVariable) {
+				n++
+			}
+		}
+	}
+	return n > 1
 }
 
 func compareValue(t *testing.T, at string, s *stop, v *debuginfo.Variable, want gdbValue, tally map[string]int) {

@@ -84,10 +84,10 @@ func (m *Module) findFuncs(name string, inlined bool) (fns []*fn, copies []die) 
 			return true
 		}
 		seen[d.key()] = true
-		if d.ab.has(atInline) {
-			abstract = append(abstract, d)
-		} else if f := d.u.functions().byDie(d.off); f != nil {
+		if f := d.u.functions().byDie(d.off); f != nil {
 			fns = append(fns, f)
+		} else {
+			abstract = append(abstract, d)
 		}
 		return true
 	})

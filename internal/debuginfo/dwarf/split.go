@@ -37,8 +37,8 @@ func (m *Module) openSplit(skel *unit) *unit {
 			}
 		}
 	}
-	m.warn(fmt.Sprintf("the debug information of %s is in %s, which is not there or does not match (split DWARF; %s.dwp was looked for too): its variables are missing",
-		h.name, path, m.path))
+	m.warn(fmt.Sprintf("part of the debug information of %s is in %s, which is not there or does not match (split DWARF; %s.dwp was looked for too): the variables of that unit are missing",
+		m.path, path, m.path))
 	return nil
 }
 

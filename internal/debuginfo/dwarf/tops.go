@@ -105,7 +105,22 @@ func (s *scope) global(name string) *debuginfo.Variable {
 	if declared {
 		return s.bySymbol(decl)
 	}
-	return s.functionValue(last, scopes)
+	if v := s.functionValue(last, scopes); v != nil {
+		return v
+	}
+	return s.vanished(last, scopes)
+}
+
+// vanished finds a global that its unit defines without a location: it was
+// optimised out of the whole program.
+func (s *scope) vanished(name string, scopes []string) (v *debuginfo.Variable) {
+	s.m.names().find(name, isVarTag, func(d die) bool {
+		if d.deepFlag(atExternal) && d.inScopes(scopes) {
+			v = s.fileLevel(d)
+		}
+		return v == nil
+	})
+	return v
 }
 
 // elsewhere finds the definition of a global in other units; a static one only

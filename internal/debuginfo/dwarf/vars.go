@@ -31,22 +31,29 @@ func (s *scope) located(v val) debuginfo.Location {
 	if !v.isSecOffset() {
 		return debuginfo.Location{Unavailable: "its location has a form that is not known"}
 	}
-	expr, ok, elsewhere := pickLoc(v.u.locList(v), s.pc)
+	list := v.u.locList(v)
+	expr, ok := pickLoc(list, s.pc)
 	if !ok {
-		return debuginfo.Location{Unavailable: "optimised out here", Elsewhere: elsewhere}
+		expr = nil
 	}
-	return s.expression(v, expr, elsewhere)
+	return s.expression(v, expr, list)
 }
 
-func (s *scope) expression(v val, expr []byte, elsewhere []debuginfo.Range) debuginfo.Location {
-	if len(expr) == 0 {
-		return debuginfo.Location{Unavailable: "optimised out here", Elsewhere: elsewhere}
+// expression translates the expression for pc; list is the whole list it comes
+// from, if any.
+func (s *scope) expression(v val, expr []byte, list []locEntry) debuginfo.Location {
+	env, why := s.env(v.u), "optimised out"
+	if list != nil {
+		why = "optimised out here"
 	}
-	pieces, why := s.env(v.u).translate(expr)
-	if why != "" {
-		return debuginfo.Location{Unavailable: why, Elsewhere: elsewhere}
+	if len(expr) > 0 {
+		var pieces []debuginfo.Piece
+		if pieces, why = env.translate(expr); why == "" {
+			return debuginfo.Location{Pieces: pieces}
+		}
 	}
-	return debuginfo.Location{Pieces: pieces}
+	env.atEntry = false
+	return debuginfo.Location{Unavailable: why, Elsewhere: env.usable(list)}
 }
 
 func (s *scope) env(u *unit) *exprEnv {
@@ -74,7 +81,7 @@ func (s *scope) readFrameBase() ([]debuginfo.Op, string) {
 	}
 	expr := v.b
 	if !v.isBlock() {
-		if expr, ok, _ = pickLoc(v.u.locList(v), s.pc); !ok {
+		if expr, ok = pickLoc(v.u.locList(v), s.pc); !ok {
 			return nil, "the frame base of its function is not known here"
 		}
 	}

@@ -57,7 +57,8 @@ class Stop(gdb.Breakpoint):
         b = gdb.block_for_pc(pc)
         while b is not None and not b.is_static and not b.is_global:
             for s in b:
-                if (s.is_variable or s.is_argument) and s.name not in rec["vars"]:
+                const = s.is_constant and s.type is not None and s.type.code != gdb.TYPE_CODE_ENUM
+                if (s.is_variable or s.is_argument or const) and s.name not in rec["vars"]:
                     rec["vars"][s.name] = value(s, f)
             if b.function is not None:
                 rec["func"] = b.function.name

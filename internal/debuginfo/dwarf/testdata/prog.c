@@ -85,7 +85,7 @@ __attribute__((noinline)) int count_to(int limit)
 	return total + file_static;
 }
 
-__attribute__((noinline)) int walk(struct node *n, int depth)
+__attribute__((noinline)) int walk(node_t *n, int depth)
 {
 	if (!n)
 		return depth;
