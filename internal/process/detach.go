@@ -28,7 +28,7 @@ func (p *Process) detach() error {
 		return err
 	}
 	p.modulesDisarm(p.space)
-	p.freeScratch()
+	p.freeScratch(p.space, nil)
 	p.orphansKeep()
 	_ = p.endInjection()
 	for _, t := range p.tasks {
@@ -62,18 +62,19 @@ func (p *Process) unparked() error {
 		"try again when its I/O is done; the end of jalon lets it go in any case"}
 }
 
-func (p *Process) freeScratch() {
-	if p.space.scratch == 0 {
+// freeScratch unmaps the page for arguments.
+func (p *Process) freeScratch(sp *space, only *task) {
+	if sp.scratch == 0 {
 		return
 	}
-	t, err := p.pick(p.space, nil)
+	t, err := p.pick(sp, only)
 	if err != nil {
 		return
 	}
-	if _, err := p.inject(t, p.space, unix.SYS_MUNMAP, p.space.scratch, pageSize); err == nil {
-		p.space.scratch = 0
+	if _, err := p.inject(t, sp, unix.SYS_MUNMAP, sp.scratch, pageSize); err == nil {
+		sp.scratch = 0
 	}
-	_ = p.endInjection()
+	_ = p.endInjection() // an error: the thread is dying
 }
 
 // orphansKeep marks children that share the memory as ordinary threads to let go:

@@ -58,6 +58,12 @@ func (p *Process) event(tid int, ws unix.WaitStatus) {
 	if first && p.member(t) {
 		p.tellBorn(t)
 	}
+	if forced := sig; !first {
+		if int(ws)>>16 != 0 {
+			forced = 0
+		}
+		p.noteMask(t, forced)
+	}
 	answerTo(int(ws)>>16)(p, t, sig)
 	if p.tasks[tid] == t && t.state == stopped {
 		p.hideInterrupt(t)
@@ -185,7 +191,7 @@ func (p *Process) newImage(t *task) {
 	p.dropInjection()
 	p.space.close()
 	p.space = newSpace(t.tid)
-	p.modules = modules{}
+	p.modules, p.trap = modules{}, trapHandler{}
 	clear(p.actions)
 	clear(p.masks)
 	p.modulesArm()

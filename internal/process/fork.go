@@ -18,6 +18,7 @@ func (p *Process) childBorn(t *task, _ unix.Signal) {
 		c = &task{tid: tid, state: starting}
 		p.tasks[tid] = c
 	}
+	c.creator = t.tid
 	flags, known := p.cloneFlags(t)
 	if !known {
 		flags = guessFlags(tid, t.tgid)
@@ -90,14 +91,18 @@ func (p *Process) release(t *task) {
 	sp := newSpace(t.tid)
 	defer sp.close()
 	p.modulesDisarm(sp)
+	s := &Stopped{p: p, sp: sp, only: t}
+	p.frozen++
 	if p.cfg.OnFork != nil {
-		s := &Stopped{p: p, sp: sp, only: t}
-		p.frozen++
 		p.cfg.OnFork(s)
-		_ = p.endInjection() // an error: the child is gone
-		p.frozen--
-		s.sp = nil
 	}
+	if p.tasks[t.tid] == t {
+		_ = s.RemoveTrapHandler() // errors here and below: the child is gone
+		p.freeScratch(sp, t)
+	}
+	_ = p.endInjection()
+	p.frozen--
+	s.sp = nil
 	if p.tasks[t.tid] == t && t.state == stopped {
 		p.forget(t)
 	}

@@ -116,7 +116,9 @@ type Process struct {
 	deadman  deadman
 	actions  map[unix.Signal]sigaction // last known, see repair.go
 	masks    map[int]uint64            // blocked signals of threads, last known
+	restored int64                     // when an action was last put back, CLOCK_MONOTONIC
 	modules  modules
+	trap     trapHandler
 }
 
 // Pid returns the process id.

@@ -54,10 +54,10 @@ var statusFields = map[string]func(s *status, v string){
 	"Tgid":   func(s *status, v string) { s.tgid = atoi(v) },
 	"PPid":   func(s *status, v string) { s.ppid = atoi(v) },
 	"Uid":    func(s *status, v string) { s.uid = secondField(v) },
-	"SigBlk": func(s *status, v string) { s.blocked = hex(v) },
-	"SigIgn": func(s *status, v string) { s.ignored = hex(v) },
-	"SigCgt": func(s *status, v string) { s.caught = hex(v) },
-	"CapEff": func(s *status, v string) { s.capEff = hex(v) },
+	"SigBlk": func(s *status, v string) { s.blocked = hexWord(v) },
+	"SigIgn": func(s *status, v string) { s.ignored = hexWord(v) },
+	"SigCgt": func(s *status, v string) { s.caught = hexWord(v) },
+	"CapEff": func(s *status, v string) { s.capEff = hexWord(v) },
 
 	"TracerPid":               func(s *status, v string) { s.tracer = atoi(v) },
 	"Threads":                 func(s *status, v string) { s.threads = atoi(v) },
@@ -70,7 +70,7 @@ var statusFields = map[string]func(s *status, v string){
 
 func atoi(v string) int { n, _ := strconv.Atoi(v); return n }
 
-func hex(v string) uint64 { n, _ := strconv.ParseUint(v, 16, 64); return n }
+func hexWord(v string) uint64 { n, _ := strconv.ParseUint(v, 16, 64); return n }
 
 func firstByte(v string) byte {
 	if v == "" {

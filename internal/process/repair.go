@@ -2,6 +2,7 @@ package process
 
 import (
 	"encoding/binary"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,12 +21,11 @@ import (
 //	             ignored                                set the action, block if it was blocked
 //	             default                                block if it was blocked
 //
-// For the last row we need what was known before: actions are read by injected
-// rt_sigaction whenever code is installed and when a fault finds an action that
-// was not known; masks at the birth of a thread and at each world stop. A program
-// that changes from one uncaught state to another in between, and does not
-// install code for it, can be told wrong; it then has the state that it had at
-// the last look.
+// For the last row we need what was known before. Actions are read by injected
+// rt_sigaction whenever code is installed, and when a fault finds an action that
+// was not known. Masks are noted at every stop, and a new thread has its
+// creator's. A program that changes from one uncaught state to another in between
+// can be told wrong; it then has the state that it had at the last look.
 type sigaction struct {
 	handler, flags, restorer, mask uint64
 }
@@ -68,7 +68,13 @@ func (p *Process) repair(t *task, sig unix.Signal) {
 	now, mask := disposition(st, sig), st.blocked
 	known, seen := p.actions[sig]
 	if now != sigDfl {
-		p.masks[t.tid] = mask // nothing was reset: what we see is the program's
+		// Nothing was reset: what we see is the program's. Or it was, and has been
+		// put back since for another thread that faulted at the same time.
+		if p.masks[t.tid]&sigbit(sig) != 0 && monotonic()-p.restored < justNow {
+			_ = setSigmask(t.tid, mask|sigbit(sig)) // ESRCH: dying
+			return
+		}
+		p.masks[t.tid] = mask
 		if (!seen || known.kind() != now) && p.member(t) {
 			p.learnAction(t, sig)
 		}
@@ -79,15 +85,53 @@ func (p *Process) repair(t *task, sig unix.Signal) {
 		if p.setAction(t, sig, known) != nil {
 			return // dying
 		}
+		p.restored = monotonic()
 		block = block || known.kind() == sigCaught
 	}
 	if block {
-		_ = setSigmask(t.tid, mask|sigbit(sig)) // ESRCH: dying
+		mask |= sigbit(sig)
+		_ = setSigmask(t.tid, mask) // ESRCH: dying
 	}
+	p.masks[t.tid] = mask // the injected call's stops saw it half repaired
 }
 
-// learnActions reads the actions of the guarded signals and the threads' masks.
-// The world is stopped.
+// justNow is how far apart the reports of faults can be that happened at once.
+const justNow = int64(50 * time.Millisecond)
+
+// noteMask remembers a thread's mask at a stop. forced is the signal that the
+// kernel may have unblocked to raise it, 0 for none.
+func (p *Process) noteMask(t *task, forced unix.Signal) {
+	mask, err := getSigmask(t.tid)
+	if err != nil || mask == allBlocked {
+		return // the latter is libc's own doing, for a moment
+	}
+	if forced != 0 {
+		mask = mask&^sigbit(forced) | p.masks[t.tid]&sigbit(forced)
+	}
+	p.masks[t.tid] = mask
+}
+
+// inheritMask is noteMask at a thread's birth: libc creates threads with all
+// signals blocked, and the thread then takes its creator's mask.
+func (p *Process) inheritMask(t *task) {
+	mask, err := getSigmask(t.tid)
+	if err != nil {
+		return
+	}
+	if known, ok := p.masks[t.creator]; ok && mask&appSignals == appSignals {
+		mask = known
+	}
+	p.masks[t.tid] = mask
+}
+
+const (
+	// allBlocked is the mask with everything that can be blocked.
+	allBlocked = ^uint64(1<<(unix.SIGKILL-1) | 1<<(unix.SIGSTOP-1))
+	// appSignals are those that no libc keeps for itself (32, 33, musl also 34).
+	appSignals = allBlocked &^ (7 << 31)
+)
+
+// learnActions reads the actions of the guarded signals. The world is stopped.
 func (p *Process) learnActions() {
 	t, err := p.pick(p.space, nil)
 	if err != nil {
@@ -97,18 +141,6 @@ func (p *Process) learnActions() {
 		p.learnAction(t, sig)
 	}
 	_ = p.endInjection()
-	p.learnMasks()
-}
-
-func (p *Process) learnMasks() {
-	for _, t := range p.tasks {
-		if t.state != stopped || !p.member(t) {
-			continue
-		}
-		if mask, err := getSigmask(t.tid); err == nil {
-			p.masks[t.tid] = mask
-		}
-	}
 }
 
 func (p *Process) learnAction(t *task, sig unix.Signal) {

@@ -65,8 +65,8 @@ func (h *hidden) same(tid int, call [8]uint64) bool {
 // waiting when none does.
 //
 // Its timeout starts again then. So that a steady rain of signals cannot keep a
-// call waiting for ever, it gets its EINTR when that has gone on for as long as
-// the timeout.
+// call waiting for ever, it gets its EINTR when that has gone on for much longer
+// than the timeout.
 func (p *Process) hideInterrupt(t *task) {
 	if t.stop != stopTrap && t.stop != stopSignal {
 		return
@@ -83,13 +83,16 @@ func (p *Process) hideInterrupt(t *task) {
 	call := [8]uint64{r.Orig_rax, r.Rip, r.Rsp, r.Rdi, r.Rsi, r.Rdx, r.R10, r.R8}
 	if !t.hidden.same(t.tid, call) {
 		t.hidden = hidden{call: call, first: now}
-	} else if limit >= 0 && now-t.hidden.first >= limit {
+	} else if limit >= 0 && now-t.hidden.first >= patience+4*limit {
 		t.hidden = hidden{}
 		return
 	}
 	r.Rax = ^uint64(erestartNoHand) + 1
 	_ = setRegs(t.tid, &r) // ESRCH: dying
 }
+
+// patience is how long a call with any timeout may be kept waiting.
+const patience = int64(time.Second)
 
 // socketTimeout stands for SO_RCVTIMEO and SO_SNDTIMEO, which cannot be seen.
 const socketTimeout = int64(time.Second)

@@ -232,25 +232,22 @@ func (s *Stopped) MapShared(name string, g ring.Geometry) (base uint64, f *os.Fi
 // by an injected close), f the same file opened by jalon.
 func (s *Stopped) Memfd(name string) (fd int, f *os.File, err error) {
 	const op = "create shared memory in the process"
-	t, err := s.p.pick(s.sp, s.only)
+	scratch, err := s.scratch()
 	if err != nil {
 		return 0, nil, s.wrap(op, err)
 	}
-	if err := s.p.needScratch(t, s.sp); err != nil {
-		return 0, nil, s.wrap(op, err)
-	}
-	if err := s.sp.write(s.sp.scratch, append([]byte(name), 0)); err != nil {
+	if err := s.sp.write(scratch, append([]byte(name), 0)); err != nil {
 		return 0, nil, s.wrap(op, err)
 	}
 	const flags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
-	r, err := s.Syscall(unix.SYS_MEMFD_CREATE, s.sp.scratch, flags|unix.MFD_NOEXEC_SEAL)
+	r, err := s.Syscall(unix.SYS_MEMFD_CREATE, scratch, flags|unix.MFD_NOEXEC_SEAL)
 	if errors.Is(err, unix.EINVAL) { // before Linux 6.3
-		r, err = s.Syscall(unix.SYS_MEMFD_CREATE, s.sp.scratch, flags)
+		r, err = s.Syscall(unix.SYS_MEMFD_CREATE, scratch, flags)
 	}
 	if err != nil {
 		return 0, nil, s.wrap(op, err)
 	}
-	f, err = openTheirs(s.Pid(), t.tid, int(r))
+	f, err = openTheirs(s.Pid(), s.p.inj.t.tid, int(r))
 	if err != nil {
 		_, _ = s.Syscall(unix.SYS_CLOSE, r)
 		return 0, nil, s.wrap("open the shared memory of the process", err)

@@ -46,12 +46,13 @@ type task struct {
 	hold  holdSet
 	asked bool // PTRACE_INTERRUPT was sent and no stop was seen since
 
-	hidden hidden // see restart.go
-	child  int    // for holdVfork: the process whose exec or exit ends it
-	newPC  uint64 // for a parked thread: to be set when it stops
-	fs     uint64 // thread pointer, last known
-	died   bool   // ThreadDied was told
-	fork   bool   // a forked child with its own memory, on its way out of our hands
+	creator int    // the thread that created it; 0 = not known
+	hidden  hidden // see restart.go
+	child   int    // for holdVfork: the process whose exec or exit ends it
+	newPC   uint64 // for a parked thread: to be set when it stops
+	fs      uint64 // thread pointer, last known
+	died    bool   // ThreadDied was told
+	fork    bool   // a forked child with its own memory, on its way out of our hands
 }
 
 // member reports whether t is a thread of the process itself.

@@ -14,9 +14,7 @@ func (p *Process) tellBorn(t *task) {
 	if getRegs(t.tid, &regs) == nil {
 		t.fs = regs.Fs_base
 	}
-	if mask, err := getSigmask(t.tid); err == nil {
-		p.masks[t.tid] = mask
-	}
+	p.inheritMask(t)
 	p.tell(ThreadBorn, t)
 }
 

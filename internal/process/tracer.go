@@ -22,12 +22,21 @@ func (p *Process) notify(on bool) {
 	signal.Stop(p.sigchld)
 }
 
-// loop answers events and commands until the process is gone.
+// loop answers events and commands until the process is gone. A program that
+// produces events without end must not keep commands waiting.
 func (p *Process) loop() {
 	for {
-		p.pump()
+		more := p.batch()
 		if p.finished {
 			return
+		}
+		if more {
+			select {
+			case f := <-p.cmds:
+				f()
+			default:
+			}
+			continue
 		}
 		select {
 		case <-p.sigchld:
@@ -37,22 +46,30 @@ func (p *Process) loop() {
 	}
 }
 
-// pump answers everything that has happened. Statuses are collected before they
+// pump answers everything that has happened and, if nobody is resumed because the
+// world is stopped, comes to an end.
+func (p *Process) pump() {
+	for p.batch() {
+	}
+}
+
+// batch answers what has happened so far. Statuses are collected before they
 // are answered: a thread that was answered may stop again at once, and the
 // kernel, which looks at its list from the start each time, would starve others.
-func (p *Process) pump() {
-	for p.collect(); len(p.queue) > 0 || len(p.late) > 0; p.collect() {
-		for len(p.queue) > 0 {
-			w := p.queue[0]
-			p.queue = p.queue[1:]
-			p.event(w.tid, w.ws)
-		}
-		late := p.late
-		p.late = nil
-		for _, f := range late {
-			f()
-		}
+func (p *Process) batch() (any bool) {
+	p.collect()
+	any = len(p.queue) > 0 || len(p.late) > 0
+	for len(p.queue) > 0 {
+		w := p.queue[0]
+		p.queue = p.queue[1:]
+		p.event(w.tid, w.ws)
 	}
+	late := p.late
+	p.late = nil
+	for _, f := range late {
+		f()
+	}
+	return any
 }
 
 // collect takes all state changes. wait4(-1) could take a child that is not

@@ -1,0 +1,263 @@
+package process
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/ring"
+)
+
+// symbols of a program that is not position-independent: addresses as they are.
+func symbols(path string) map[string]uint64 {
+	f := must(elf.Open(path))
+	defer f.Close()
+	out := map[string]uint64{}
+	for _, s := range must(f.Symbols()) {
+		out[s.Name] = s.Value
+	}
+	return out
+}
+
+// patcher puts an int3 at site() of testdata/sites.c and guards load().
+type patcher struct {
+	sym  map[string]uint64
+	tram uint64 // a copy of site's two instructions
+	dead uint64 // the same for the orphan: traps when the dead man's switch is not set
+	orig [1]byte
+}
+
+func newPatcher(prog string) *patcher { return &patcher{sym: symbols(prog)} }
+
+func (k *patcher) config() Config {
+	return Config{
+		OnTrap: func(_ int, addr uint64) (uint64, bool) { return k.tram, addr == k.sym["site"] && k.tram != 0 },
+		OnFault: func(_, _ int, pc uint64) (uint64, bool) {
+			return k.sym["load_fix"], pc == k.sym["load"]
+		},
+	}
+}
+
+// install writes the trampolines and the int3. control is the address of the dead
+// man's word, 0 for none.
+func (k *patcher) install(s *Stopped, control uint64) error {
+	var site [6]byte
+	if err := s.ReadMem(k.sym["site"], site[:]); err != nil {
+		return err
+	}
+	at, err := s.AllocNear(k.sym["site"], 4096)
+	if err != nil {
+		return err
+	}
+	k.tram, k.dead, k.orig = at, at+64, [1]byte{site[0]}
+	if err := s.WriteMem(k.tram, site[:]); err != nil {
+		return err
+	}
+	code := append([]byte{0x48, 0xb8}, binary.LittleEndian.AppendUint64(nil, control)...) // mov $control, %rax
+	code = append(code, 0xf7, 0x00, 0, 0, 0, 0x40)                                        // testl $1<<30, (%rax)
+	code = append(code, 0x75, 0x02, 0x0f, 0x0b)                                           // jne 1f; ud2; 1:
+	if err := s.WriteMem(k.dead, append(code, site[:]...)); err != nil {
+		return err
+	}
+	return s.WriteMem(k.sym["site"], []byte{int3})
+}
+
+func (k *patcher) remove(s *Stopped) error {
+	ths, err := s.Threads()
+	if err != nil {
+		return err
+	}
+	for _, th := range ths {
+		if pc := th.Regs.Rip; pc == k.sym["site"]+1 {
+			return fmt.Errorf("thread %d stands behind the int3", th.TID)
+		} else if pc-k.tram < 64 {
+			if err := s.SetPC(th.TID, k.sym["site"]+pc-k.tram); err != nil {
+				return err
+			}
+		}
+	}
+	if err := s.WriteMem(k.sym["site"], k.orig[:]); err != nil {
+		return err
+	}
+	return s.Free(k.tram, 4096)
+}
+
+// TestSites: int3 sites and guarded loads in many threads; nothing of it shows in
+// signal masks, actions, or the program's own SIGSEGV and SIGTRAP handling.
+func TestSites(t *testing.T) {
+	prog := build(t, "sites", "-no-pie")
+	t.Setenv("WILD", "1")
+	for _, v := range []string{"d1", "i1", "c1", "b1", "B1", "d4", "i4", "c4", "b4", "B4"} {
+		t.Run(v, func(t *testing.T) {
+			k := newPatcher(prog)
+			r := start(t, k.config(), prog, v[1:], "60", v[:1])
+			must(0, r.Resume(r.Pid()))
+			r.out.wait(t, "ready")
+			stop(t, r.Process, func(s *Stopped) error { return k.install(s, 0) })
+			fmt.Fprintln(r.in)
+			if st, out := r.wait(), r.out.all(); st != (ExitStatus{}) || out != "ready\nfails 0\n" {
+				t.Errorf("%v %q", st, out)
+			}
+		})
+	}
+}
+
+// TestInstallRemove puts an int3 in and takes it out while threads hit it.
+func TestInstallRemove(t *testing.T) {
+	prog := build(t, "sites", "-no-pie")
+	k := newPatcher(prog)
+	r := start(t, k.config(), prog, "4", "20000", "d")
+	must(0, r.Resume(r.Pid()))
+	r.out.wait(t, "ready")
+	fmt.Fprintln(r.in)
+	n := 0
+	for {
+		_, err := r.Stopped(func(s *Stopped) error { return k.install(s, 0) })
+		if err == nil {
+			_, err = r.Stopped(k.remove)
+		}
+		if err == ErrGone {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	t.Logf("%d times", n)
+	if st, out := r.wait(), r.out.all(); st != (ExitStatus{}) || out != "ready\nfails 0\n" {
+		t.Errorf("%v %q", st, out)
+	}
+}
+
+// The handler's bytes are what the assembler makes of its source.
+func TestTrapHandlerCode(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range [][]string{
+		{"as", "-o", dir + "/h.o", "testdata/traphandler.S"},
+		{"objcopy", "-O", "binary", "-j", ".text", dir + "/h.o", dir + "/h"},
+	} {
+		if out, err := exec.Command(c[0], c[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	want := must(os.ReadFile(dir + "/h"))
+	got := trapBlob(sigaction{}, nil)[:trapData]
+	n := strings.LastIndex(string(got), "\x0f\x05") + 2 // without the padding
+	if string(got[:n]) != string(want[:n]) || len(want) != trapData {
+		t.Errorf("the code is\n%x, want\n%x", got, want)
+	}
+}
+
+func init() { roles["orphan"] = orphan }
+
+// orphan is a jalon that attaches, installs all, says so, and waits for its death.
+func orphan() {
+	var pid int
+	fmt.Sscan(os.Getenv("PROCESS_TEST_PID"), &pid)
+	k := newPatcher(os.Getenv("PROCESS_TEST_PROG"))
+	p := must(Attach(pid, k.config()))
+	g := must(ring.NewGeometry(1, 4096, 1))
+	var control uint64
+	must(p.Stopped(func(s *Stopped) error {
+		base, f, err := s.MapShared("deadman", g)
+		if err != nil {
+			return err
+		}
+		sh := must(ring.Map(int(f.Fd()), g))
+		control = base + ring.ControlDeadman
+		if err := p.ArmDeadman(sh.Deadman()); err != nil {
+			return err
+		}
+		if err := k.install(s, control); err != nil {
+			return err
+		}
+		var sites []TrapSite // with company, for the search
+		for i := range uint64(10) {
+			sites = append(sites, TrapSite{k.sym["site"] - 50 + 10*i, k.dead})
+		}
+		return s.InstallTrapHandler(sites)
+	}))
+	fmt.Printf("armed %d %d\n", control, p.tracer)
+	os.Stdin.Read(make([]byte, 1))
+	if os.Getenv("PROCESS_TEST_LEAVE") != "" { // leave politely
+		must(p.Stopped(func(s *Stopped) error {
+			if err := s.RemoveTrapHandler(); err != nil {
+				return err
+			}
+			return k.remove(s)
+		}))
+		must(0, p.Detach())
+	}
+}
+
+// TestDeadman: jalon dies by SIGKILL while threads hit an int3. The kernel sets
+// the dead man's bit, threads in the middle of a stop and later ones go on by the
+// handler, and every result is right.
+func TestDeadman(t *testing.T) {
+	prog := build(t, "sites", "-no-pie")
+	for _, mode := range []string{"d", "i", "c", "leave"} {
+		t.Run(mode, func(t *testing.T) {
+			leave := ""
+			if mode == "leave" {
+				leave, mode = "yes", "c"
+			}
+			f := launchFree(t, prog, "4", "20000", mode)
+			f.out.wait(t, "ready")
+			pid := f.cmd.Process.Pid
+			cmd := exec.Command("/proc/self/exe")
+			cmd.Env = append(os.Environ(), "PROCESS_TEST_ROLE=orphan", "PROCESS_TEST_PROG="+prog,
+				fmt.Sprintf("PROCESS_TEST_PID=%d", pid), "PROCESS_TEST_LEAVE="+leave)
+			cmd.Stderr = os.Stderr
+			in, out := must(cmd.StdinPipe()), must(cmd.StdoutPipe())
+			must(0, cmd.Start())
+			var control int64
+			var tracer uint32
+			must(fmt.Fscanf(out, "armed %d %d\n", &control, &tracer))
+			mem := must(os.Open(fmt.Sprintf("/proc/%d/mem", pid)))
+			defer mem.Close()
+			word := func() uint32 {
+				var b [4]byte
+				must(mem.ReadAt(b[:], control))
+				return binary.LittleEndian.Uint32(b[:])
+			}
+			if w := word(); w != tracer {
+				t.Errorf("the word is %#x, want the tracer's id %#x", w, tracer)
+			}
+			fmt.Fprintln(f.in) // the threads start, and hit
+			if leave != "" {
+				fmt.Fprintln(in)
+			} else {
+				must(0, cmd.Process.Kill())
+			}
+			_ = cmd.Wait()
+			if w := word(); w != ring.OwnerDied && leave == "" {
+				t.Errorf("the word is %#x after jalon's death", w)
+			}
+			err := f.cmd.Wait()
+			if got := f.out.all(); err != nil || got != "ready\nfails 0\n" {
+				t.Errorf("%v %q", err, got)
+			}
+		})
+	}
+}
+
+// TestOwnTrapAfterDeath: the handler gives the program's own traps what they had.
+func TestOwnTrapAfterDeath(t *testing.T) {
+	for _, sig := range []string{"5"} {
+		prog := build(t, "basic")
+		want, _ := native(t, prog, "signal", sig)
+		r := start(t, Config{}, prog, "signal", sig)
+		stop(t, r.Process, func(s *Stopped) error { return s.InstallTrapHandler(nil) })
+		got, st := r.finish()
+		if st.Signal != unix.SIGTRAP || got != want {
+			t.Errorf("%v %q, want SIGTRAP %q", st, got, want)
+		}
+	}
+}
