@@ -26,21 +26,35 @@ type sharedMem struct {
 	fsgsbase bool
 }
 
-// region is memory of ours for code, within a jump's reach of a module.
+// region is memory of ours for code, within a jump's reach of a module. Its first
+// half holds what runs at every hit, densely; its second half the rest of the hit
+// programs.
 type region struct {
-	base, size, used uint64
+	base, size uint64
+	promised   uint64 // bytes of either half that plans may fill
+	hot, cold  uint64 // filled so far
 }
+
+func (r *region) half() uint64 { return r.size / 2 }
 
 // placed is a plan that is carried out: one jump, its trampoline, its sites.
 type placed struct {
 	mod   *module
 	plan  *patch.Plan
 	sites []*site
+	room  *region
 	at    uint64 // of the trampoline
 	code  []byte
+	cold  []coldPart
 	pcs   []patch.PCPair
 	edits []patch.Edit
 	tab   tables
+}
+
+// coldPart is the rare part of a hit program.
+type coldPart struct {
+	at   uint64
+	code []byte
 }
 
 func (p *placed) end() uint64 { return p.plan.Addr + uint64(p.plan.Len) }
@@ -182,12 +196,11 @@ func (s *Session) makeRoom(st *process.Stopped, plans []*placed) error {
 		return fmt.Errorf("%d sites are too many: the buffers were made for %d", n, s.shared.g.Sites)
 	}
 	for _, p := range plans {
-		need := p.estimate()
-		at, err := s.room(st, p, need)
+		r, err := s.reserve(st, p)
 		if err != nil {
 			return err
 		}
-		p.at = at
+		p.room = r
 	}
 	return nil
 }
@@ -213,27 +226,26 @@ func codeBound(p *ir.Program) uint64 {
 	return n
 }
 
-// room reserves bytes for a trampoline that its site can reach.
-func (s *Session) room(st *process.Stopped, p *placed, need uint64) (uint64, error) {
+// reserve promises a trampoline room in a region that its site can reach.
+func (s *Session) reserve(st *process.Stopped, p *placed) (*region, error) {
+	need := p.estimate()
 	for _, r := range s.code {
-		if r.size-r.used >= need && p.plan.Reach(r.base+r.used, int(need)) {
-			at := r.base + r.used
-			r.used += need
-			return at, nil
+		if r.half()-r.promised >= need && p.plan.Reach(r.base, int(r.size)) {
+			r.promised += need
+			return r, nil
 		}
 	}
-	size := max(need, 1<<20)
+	size := max(2*need, 1<<20)
 	base, err := st.AllocNear(p.plan.Addr, size)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	r := &region{base: base, size: size}
+	r := &region{base: base, size: size, promised: need}
 	s.code = append(s.code, r)
-	if !p.plan.Reach(base, int(need)) {
-		return 0, fmt.Errorf("the code at %#x refers to what cannot be reached from %#x", p.plan.Addr, base)
+	if !p.plan.Reach(base, int(size)) {
+		return nil, fmt.Errorf("the code at %#x refers to what cannot be reached from %#x", p.plan.Addr, base)
 	}
-	r.used = need
-	return base, nil
+	return r, nil
 }
 
 // Defaults of Options.
@@ -273,6 +285,9 @@ func (s *Session) mapShared(st *process.Stopped) error {
 
 // generate compiles the trampoline for where it will lie.
 func (s *Session) generate(p *placed) error {
+	const align = 16
+	p.room.hot = (p.room.hot + align - 1) &^ (align - 1)
+	p.at = p.room.base + p.room.hot
 	p.tab = tables{fault: map[uint64]uint64{}, trap: map[uint64]uint64{}, origin: map[uint64]uint64{}}
 	insert := func(addr, at uint64) ([]byte, error) {
 		var all []byte
@@ -296,6 +311,7 @@ func (s *Session) generate(p *placed) error {
 		panic(fmt.Sprintf("BUG: a trampoline of %d bytes was thought to need %d", len(code), p.estimate()))
 	}
 	p.code, p.pcs = code, pcs
+	p.room.hot += uint64(len(code))
 	if p.edits, err = p.plan.Edits(p.at); err != nil {
 		return placeError(p.sites[0].tp.Place, err)
 	}
@@ -308,6 +324,9 @@ func (s *Session) generate(p *placed) error {
 		}
 	}
 	p.tab.code = []span{{p.at, p.at + uint64(len(code))}}
+	for _, c := range p.cold {
+		p.tab.code = append(p.tab.code, span{c.at, c.at + uint64(len(c.code))})
+	}
 	return nil
 }
 
@@ -316,9 +335,14 @@ func (s *Session) hitCode(p *placed, x *site, at uint64) ([]byte, error) {
 	l := s.shared.g.Layout(s.shared.base, x.id)
 	l.RseqCPU, l.RDPID, l.FSGSBASE = s.shared.rseq, s.shared.rdpid, s.shared.fsgsbase
 	gpr, flags := patch.DeadAt(x.code, x.addr, patch.Options{ABI: true})
-	c, err := amd64.Compile(x.prog, amd64.Config{Addr: at, PC: x.addr, Layout: l, DeadGPR: gpr, DeadFlags: flags})
+	coldAt := p.room.base + p.room.half() + p.room.cold
+	c, err := amd64.Compile(x.prog, amd64.Config{Addr: at, ColdAddr: coldAt, PC: x.addr, Layout: l, DeadGPR: gpr, DeadFlags: flags})
 	if err != nil {
 		return nil, placeError(x.tp.Place, err)
+	}
+	if len(c.Cold) > 0 {
+		p.cold = append(p.cold, coldPart{coldAt, c.Cold})
+		p.room.cold += uint64(len(c.Cold)+15) &^ 15
 	}
 	for _, f := range c.Faults {
 		p.tab.fault[f.PC] = f.Fixup
@@ -338,6 +362,11 @@ func (s *Session) write(st *process.Stopped, plans []*placed) error {
 	for _, p := range plans {
 		if err := st.WriteMem(p.at, p.code); err != nil {
 			return err
+		}
+		for _, c := range p.cold {
+			if err := st.WriteMem(c.at, c.code); err != nil {
+				return err
+			}
 		}
 	}
 	all := &tables{}
