@@ -74,22 +74,30 @@ func TestLayoutAgreesWithGDB(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, name := range []string{"node", "opaque"} {
+			enums := []string{"RED", "GREEN", "BLUE", "MINUS", "ZERO", "PLUS"}
+			cmds := []string{"ptype/o struct node", "print sizeof(struct node)", "echo @\\n", "ptype/o struct opaque", "print sizeof(struct opaque)", "echo @\\n"}
+			for _, e := range enums {
+				cmds = append(cmds, "output (long)"+e, "echo \\n")
+			}
+			out := strings.Split(gdb(t, prog, cmds...), "@\n")
+			for i, name := range []string{"node", "opaque"} {
 				ty, err := s.Type(ctype.Struct, name)
 				if err != nil {
 					t.Fatal(err)
 				}
-				compareLayout(t, ty, gdb(t, prog, "ptype/o struct "+name, "print sizeof(struct "+name+")"))
+				compareLayout(t, ty, out[i])
 			}
-			for _, e := range []string{"RED", "GREEN", "BLUE", "MINUS", "ZERO", "PLUS"} {
-				_, val, ok := s.Enumerator(e)
-				if out := gdb(t, prog, "print (long)"+e); !ok || strings.TrimSpace(out) != fmt.Sprintf("$1 = %d", val) {
-					t.Errorf("%s is %d (%v), GDB says %s", e, val, ok, out)
+			values := strings.Fields(out[2])
+			for i, e := range enums {
+				if _, val, ok := s.Enumerator(e); !ok || values[i] != fmt.Sprint(val) {
+					t.Errorf("%s is %d (%v), GDB says %s", e, val, ok, values[i])
 				}
 			}
 		})
 	}
 }
+
+var sizeLine = regexp.MustCompile(`^\$\d+ = (\d+)$`)
 
 func compareLayout(t *testing.T, ty *ctype.Type, out string) {
 	t.Helper()
@@ -99,7 +107,7 @@ func compareLayout(t *testing.T, ty *ctype.Type, out string) {
 	for _, l := range strings.Split(out, "\n") {
 		m := ptypeLine.FindStringSubmatch(l)
 		if m == nil {
-			if strings.HasPrefix(l, "$1 = ") && strings.TrimPrefix(l, "$1 = ") != strconv.FormatInt(ty.Size, 10) {
+			if s := sizeLine.FindStringSubmatch(l); s != nil && s[1] != strconv.FormatInt(ty.Size, 10) {
 				t.Errorf("%s: size %d, GDB has %s", ty.Name, ty.Size, l)
 			}
 			continue

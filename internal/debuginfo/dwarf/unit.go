@@ -198,12 +198,12 @@ func (u *unit) headAddr(h *unitHead, v val) (uint64, bool) {
 	return a, !c.bad
 }
 
-// producerOf recognises the compiler: GCC's major version from "GNU C17 12.2.0
-// -O2", and LLVM. GDB's choice of breakpoint addresses depends on these.
+// producerOf recognises the compiler as GDB does, whose choice of breakpoint
+// addresses depends on it: GCC's major version from "GNU C17 12.2.0 -O2", and
+// LLVM by a prefix, which distributions' own builds ("Debian clang") lack.
 func producerOf(p string) (gcc int, llvm bool) {
-	if strings.Contains(p, "clang") || strings.Contains(p, " F90 Flang ") || strings.Contains(p, "LLVM") {
-		llvm = strings.HasPrefix(p, "clang ") || strings.Contains(p, " clang ")
-		return 0, llvm
+	if strings.HasPrefix(p, "clang ") || strings.HasPrefix(p, " F90 Flang ") {
+		return 0, true
 	}
 	rest, ok := strings.CutPrefix(p, "GNU ")
 	if !ok {
