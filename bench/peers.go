@@ -75,5 +75,6 @@ continue
 	if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
-	return times(exec.Command("gdb", "-batch", "-x", script, prog))
+	// gdbserver's connection is its standard output: the program writes to the other.
+	return times(exec.Command("sh", "-c", "exec gdb -batch -x "+script+" "+prog+" 2>&1"))
 }

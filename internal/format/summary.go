@@ -2,6 +2,7 @@ package format
 
 import (
 	"fmt"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -18,21 +19,17 @@ func (t *Text) Summary(s *event.Summary) error {
 // SummaryText is the summary as Text writes it.
 func SummaryText(s *event.Summary) string {
 	rows := [][]string{{"place", "hits", "recorded", "false", "faults", "lost"}}
-	same := map[string]int{}
-	for i := range s.Sites {
-		same[s.Sites[i].Schema.Place]++
-	}
 	num := func(n uint64) string { return strconv.FormatUint(n, 10) }
-	for i := range s.Sites {
+	shown := busiest(s.Sites)
+	for _, i := range shown {
 		site := &s.Sites[i]
-		place := site.Schema.Place
-		if same[place] > 1 {
-			place += fmt.Sprintf(" (%#x)", site.Schema.PC)
-		}
-		row := []string{place, num(site.Hits()), num(site.Recorded), num(site.False), num(site.Faults), num(site.Lost)}
+		row := []string{siteName(s.Sites, i), num(site.Hits()), num(site.Recorded), num(site.False), num(site.Faults), num(site.Lost)}
 		rows = append(rows, row)
 	}
 	b := table(rows)
+	if left := len(s.Sites) - len(shown); left > 0 {
+		b = append(b, fmt.Sprintf("... and %d sites with fewer hits\n", left)...)
+	}
 	for _, n := range []struct {
 		count     uint64
 		one, many string
@@ -54,6 +51,45 @@ func SummaryText(s *event.Summary) string {
 		b = endLine(append(b, line...), start)
 	}
 	return string(b)
+}
+
+// maxRows bounds the table: a glob can mean thousands of sites.
+const maxRows = 40
+
+// busiest lists the sites to show, in their order: all, or those with most hits.
+func busiest(sites []event.SiteSummary) []int {
+	order := make([]int, len(sites))
+	for i := range order {
+		order[i] = i
+	}
+	if len(order) <= maxRows {
+		return order
+	}
+	sort.SliceStable(order, func(a, b int) bool { return sites[order[a]].Hits() > sites[order[b]].Hits() })
+	order = order[:maxRows]
+	sort.Ints(order)
+	return order
+}
+
+// siteName tells sites of one place apart, by function or else by address.
+func siteName(sites []event.SiteSummary, i int) string {
+	me := sites[i].Schema
+	same, sameFunc := 0, 0
+	for j := range sites {
+		if o := sites[j].Schema; o.Place == me.Place {
+			same++
+			if o.Function == me.Function {
+				sameFunc++
+			}
+		}
+	}
+	switch {
+	case same == 1:
+		return me.Place
+	case sameFunc == 1 && me.Function != "":
+		return me.Place + " (" + me.Function + ")"
+	}
+	return me.Place + fmt.Sprintf(" (%#x)", me.PC)
 }
 
 // lastLine: "stopped 2 times for 1.2 ms in all (0.7 ms at most); traced for 3.2 s; exited with status 0".

@@ -285,7 +285,7 @@ func (s *Session) mapShared(st *process.Stopped) error {
 
 // generate compiles the trampoline for where it will lie.
 func (s *Session) generate(p *placed) error {
-	const align = 16
+	const align = 64 // a cache line: a short hit program stays within two
 	p.room.hot = (p.room.hot + align - 1) &^ (align - 1)
 	p.at = p.room.base + p.room.hot
 	p.tab = tables{fault: map[uint64]uint64{}, trap: map[uint64]uint64{}, origin: map[uint64]uint64{}}
@@ -404,6 +404,7 @@ func joined(a, b map[uint64]uint64) map[uint64]uint64 {
 }
 
 func (s *Session) notePause(d time.Duration) {
+	s.logf("stopped for %v", d)
 	if d > 0 && (!s.launched || s.state.phase == running) {
 		s.pauses = append(s.pauses, d)
 	}
