@@ -55,6 +55,17 @@ var withheld = [...]regSet{
 // Compile translates p, which ir.Check accepts, for one site. The error says
 // what in p or cfg this machine cannot do.
 func Compile(p *ir.Program, cfg Config) (*Code, error) {
+	return compile(p, cfg, tuning{follow: 8})
+}
+
+// tuning is what tests change to reach what is rare: registers withheld from
+// values besides, and how many rounds of settle follow the last emission.
+type tuning struct {
+	exclude regSet
+	follow  int
+}
+
+func compile(p *ir.Program, cfg Config, tune tuning) (*Code, error) {
 	if err := checkConfig(p, &cfg); err != nil {
 		return nil, err
 	}
@@ -62,7 +73,8 @@ func Compile(p *ir.Program, cfg Config) (*Code, error) {
 	an := analyse(p)
 	l := computeLiveness(an)
 	for _, exclude := range withheld {
-		g := newGen(an, l, cfg, exclude)
+		g := newGen(an, l, cfg, exclude|tune.exclude)
+		g.follow = tune.follow
 		if g.settle() {
 			g.moveSavesToRegisters()
 			return g.finish()

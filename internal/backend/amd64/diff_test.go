@@ -32,7 +32,7 @@ const statesPerProgram = 4
 // leave behind with the reference evaluator. JALON_AMD64_RUNS sets the number of
 // runs (program and state); JALON_AMD64_SEED the first seed.
 func TestDifferential(t *testing.T) {
-	runs, seed := envInt("JALON_AMD64_RUNS", 24000), int64(envInt("JALON_AMD64_SEED", 1))
+	runs, seed := envInt("JALON_AMD64_RUNS", 48000), int64(envInt("JALON_AMD64_SEED", 1))
 	r := rand.New(rand.NewSource(seed))
 	opt := irgen.Options{Floats: true, SegBase: true}
 	state := irgen.RandomState(r, opt)
@@ -89,7 +89,10 @@ func makeBatch(t *testing.T, e *executor, r *rand.Rand, opt irgen.Options, state
 			cfg.ColdAddr = e.coldAddr()
 		}
 		tr := &trial{p: p, cfg: cfg}
-		code, err := Compile(p, cfg)
+		if r.Intn(8) == 0 {
+			farOffsets(r, p)
+		}
+		code, err := compile(p, cfg, randomTuning(r))
 		if err != nil {
 			if strings.Contains(err.Error(), "gs_base") {
 				continue
@@ -116,6 +119,41 @@ func makeBatch(t *testing.T, e *executor, r *rand.Rand, opt irgen.Options, state
 		}
 	}
 	return trials
+}
+
+// randomTuning leaves few registers now and then, so that values are spilled.
+func randomTuning(r *rand.Rand) tuning {
+	tune := tuning{follow: 8}
+	switch r.Intn(6) {
+	case 0:
+		tune.exclude = regSet(r.Uint64()|r.Uint64()) & (allGPR | allXMM)
+	case 1:
+		tune.follow = r.Intn(3)
+	case 2: // one or two registers for values
+		keep := setOf(item(r.Intn(16)), item(r.Intn(16)), itemXMM+item(r.Intn(16)))
+		tune.exclude = (allGPR | allXMM) &^ keep
+	}
+	return tune
+}
+
+// farOffsets moves a large number between addresses and offsets of loads.
+func farOffsets(r *rand.Rand, p *ir.Program) {
+	for _, b := range p.Blocks {
+		var out []ir.Instr
+		for _, in := range b.Instrs {
+			if (in.Op == ir.Load || in.Op == ir.FLoad || in.Op == ir.StrEq) && r.Intn(3) == 0 {
+				k := int64(1)<<(29+r.Intn(12)) + int64(r.Intn(5))
+				c, a := ir.Value(len(p.Classes)), ir.Value(len(p.Classes)+1)
+				p.Classes = append(p.Classes, ir.I64, ir.I64)
+				out = append(out,
+					ir.Instr{Op: ir.Const, Imm: k, Dst: c, A: ir.None, B: ir.None, Fault: ir.NoBlock},
+					ir.Instr{Op: ir.Sub, W: 8, Dst: a, A: in.A, B: c, Fault: ir.NoBlock})
+				in.A, in.Imm = a, in.Imm+k
+			}
+			out = append(out, in)
+		}
+		b.Instrs = out
+	}
 }
 
 func randomConfig(r *rand.Rand, addr uint64) Config {

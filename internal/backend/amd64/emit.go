@@ -14,6 +14,7 @@ type gen struct {
 	al      *allocation
 	cfg     Config
 	deadSet regSet
+	follow  int    // rounds of settle that follow the last emission
 	savable regSet // items that must be saved before they are destroyed
 
 	saveIn   map[item]Reg // saved in a dead register instead of in the frame
@@ -70,10 +71,10 @@ func (g *gen) settle() bool {
 		if g.pressure {
 			return false
 		}
-		if g.info.covers(g.act) && (round >= 8 || g.act.covers(g.info)) {
+		if g.info.covers(g.act) && (round >= g.follow || g.act.covers(g.info)) {
 			return true
 		}
-		if round < 8 {
+		if round < g.follow {
 			g.info = g.act
 		} else {
 			g.info.merge(g.act)

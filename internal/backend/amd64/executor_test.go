@@ -39,9 +39,9 @@ const (
 
 	coldPart = 0x500000 // of the code's memory: for cold sections
 
-	codeAddr = 0x500000000000
-	nearAddr = 0x500010000000
-	farAddr  = 0x300000000000
+	codeAddr = 0x5a3c17650000
+	nearAddr = 0x5a3c27650000
+	farAddr  = 0x3b917c240000
 )
 
 type caseIn struct {

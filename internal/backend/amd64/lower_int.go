@@ -138,7 +138,8 @@ func (g *gen) alu(op insnOp, in *ir.Instr, commutes bool) {
 
 func (g *gen) lowerAnd(in *ir.Instr) {
 	k, ok := g.an.constant(in.B)
-	if k &= widthMask(in.W); ok && (k == 0xff || k == 0xffff || k == 0xffffffff) {
+	// A folded load must be read in its whole width.
+	if k &= widthMask(in.W); ok && !g.an.folded[in.A] && (k == 0xff || k == 0xffff || k == 0xffffffff) {
 		d, a := g.dst(in.Dst), g.regm(in.A, in.W)
 		switch k {
 		case 0xff:

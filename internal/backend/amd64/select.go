@@ -287,6 +287,9 @@ func (an *analysis) foldOperands(in *ir.Instr, b ir.BlockID, root int) {
 			an.modes[in] = an.matchRoot(in, b, root)
 		}
 	case ir.And, ir.Or, ir.Xor, ir.Mul:
+		if in.Op == ir.Mul && an.byZero(in) {
+			return // the load would be lost, and its fault with it
+		}
 		if !an.foldLoad(in.B, in.W, b, root) {
 			an.foldLoad(in.A, in.W, b, root)
 		}
@@ -297,6 +300,12 @@ func (an *analysis) foldOperands(in *ir.Instr, b ir.BlockID, root int) {
 	case ir.SExt, ir.ZExt:
 		an.foldLoad(in.A, in.W, b, root)
 	}
+}
+
+func (an *analysis) byZero(in *ir.Instr) bool {
+	a, aConst := an.constant(in.A)
+	b, bConst := an.constant(in.B)
+	return aConst && a&widthMask(in.W) == 0 || bConst && b&widthMask(in.W) == 0
 }
 
 func (an *analysis) foldCompare(in *ir.Instr, b ir.BlockID, root int) {

@@ -22,9 +22,9 @@ enum {
 	CODE_SIZE = 0x800000, OFF_SHARED = 0x1400000, SHM_SIZE = 0x1500000,
 	SH_CONTROL = 0, SH_COUNTERS = 0x1000, SH_RINGS = 0x10000,
 };
-#define CODE_ADDR 0x500000000000ull
-#define NEAR_ADDR 0x500010000000ull
-#define FAR_ADDR 0x300000000000ull
+#define CODE_ADDR 0x5a3c17650000ull
+#define NEAR_ADDR 0x5a3c27650000ull
+#define FAR_ADDR 0x3b917c240000ull
 
 struct in {
 	u64 code, nfault, faults, base;
