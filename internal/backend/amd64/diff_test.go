@@ -99,26 +99,49 @@ func makeBatch(t *testing.T, e *executor, r *rand.Rand, opt irgen.Options, state
 			}
 			t.Fatalf("%v\n%s", err, tr.describe())
 		}
-		first, ok := e.addCode(code)
+		tr.code = code
+		more, ok := tr.inStates(e, r, state)
 		if !ok {
 			break
 		}
-		for k := 0; k < statesPerProgram; k++ {
-			x := *tr
-			x.code = code
-			s := *state
-			s.Registers(r)
-			s.RecordRoom = r.Intn(12) != 0
-			s.Regs[ir.RegRIP] = cfg.PC
-			x.state = &s
-			x.in = caseIn{Code: cfg.Addr, NFault: uint64(len(code.Faults)), Faults: uint64(first)}
-			x.randomSurroundings(r)
-			*e.input(e.n) = x.in
-			e.n++
-			trials = append(trials, &x)
-		}
+		trials = append(trials, more...)
 	}
 	return trials
+}
+
+// inStates adds the trial to the batch in several states; false: the batch is full.
+func (tr *trial) inStates(e *executor, r *rand.Rand, state *irgen.State) ([]*trial, bool) {
+	first, ok := e.addCode(tr.code)
+	if !ok {
+		return nil, false
+	}
+	var trials []*trial
+	for k := 0; k < statesPerProgram; k++ {
+		x := *tr
+		s := *state
+		s.Registers(r)
+		s.RecordRoom = r.Intn(12) != 0 && !tr.tooLarge()
+		s.Regs[ir.RegRIP] = tr.cfg.PC
+		x.state = &s
+		x.in = caseIn{Code: tr.cfg.Addr, NFault: uint64(len(tr.code.Faults)), Faults: uint64(first)}
+		x.randomSurroundings(r)
+		*e.input(e.n) = x.in
+		e.n++
+		trials = append(trials, &x)
+	}
+	return trials, true
+}
+
+// tooLarge reports a record larger than the ring.
+func (tr *trial) tooLarge() bool {
+	for _, b := range tr.p.Blocks {
+		for _, in := range b.Instrs {
+			if in.Op == ir.Reserve && in.Imm > ringSize {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // randomTuning leaves few registers now and then, so that values are spilled.
@@ -193,7 +216,7 @@ func (tr *trial) randomSurroundings(r *rand.Rand) {
 	}
 	in.RingPos = uint64(r.Intn(1<<20)) * 8
 	in.Consumed = in.RingPos
-	if !tr.state.RecordRoom {
+	if !tr.state.RecordRoom && !tr.tooLarge() {
 		in.Consumed = in.RingPos - ringSize + uint64(r.Intn(3))*8
 	}
 	in.Control_ = uint64(r.Intn(1 << 22))

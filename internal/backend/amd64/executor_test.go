@@ -42,6 +42,7 @@ const (
 	codeAddr = 0x5a3c17650000
 	nearAddr = 0x5a3c27650000
 	farAddr  = 0x3b917c240000
+	lowAddr  = 0x41230000
 )
 
 type caseIn struct {
@@ -84,7 +85,7 @@ func buildExecutor(t testing.TB) string {
 	return bin
 }
 
-func startExecutor(t testing.TB, base uint64, mem []byte) *executor {
+func startExecutor(t testing.TB, base uint64, mem []byte, args ...string) *executor {
 	t.Helper()
 	fd, err := unix.MemfdCreate("executor", unix.MFD_CLOEXEC)
 	if err != nil {
@@ -99,7 +100,7 @@ func startExecutor(t testing.TB, base uint64, mem []byte) *executor {
 	if e.shm, err = unix.Mmap(fd, 0, shmSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
 		t.Fatal(err)
 	}
-	e.cmd = exec.Command(buildExecutor(t))
+	e.cmd = exec.Command(buildExecutor(t), args...)
 	e.cmd.ExtraFiles = []*os.File{f}
 	e.cmd.Stderr = os.Stderr
 	r, w, err := os.Pipe()

@@ -9,7 +9,11 @@ import (
 // operations of the program as comments and the fixups of guarded accesses.
 func (c *Code) Listing() []string {
 	var out []string
-	for s := section(0); s < numSections; s++ {
+	order := []section{secHot, secCold, secTail}
+	if c.Cold != nil {
+		order = []section{secHot, secTail, secCold}
+	}
+	for _, s := range order {
 		nj := 0
 		for k := range c.asm.insns[s] {
 			i := &c.asm.insns[s][k]

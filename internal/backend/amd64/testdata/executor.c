@@ -25,6 +25,7 @@ enum {
 #define CODE_ADDR 0x5a3c17650000ull
 #define NEAR_ADDR 0x5a3c27650000ull
 #define FAR_ADDR 0x3b917c240000ull
+#define LOW_ADDR 0x41230000ull // with the argument "low" only: random programs must not find it
 
 struct in {
 	u64 code, nfault, faults, base;
@@ -204,7 +205,7 @@ static void check_memory(const uint8_t *pristine, u64 base)
 	}
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	shm = mmap(0, SHM_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, 3, 0);
 	if (shm == MAP_FAILED)
@@ -212,6 +213,8 @@ int main(void)
 	map(CODE_ADDR, CODE_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC, OFF_CODE);
 	map_shared(NEAR_ADDR);
 	map_shared(FAR_ADDR);
+	if (argc > 1 && !strcmp(argv[1], "low"))
+		map_shared(LOW_ADDR);
 	struct sigaction sa = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_NODEFER};
 	int sigs[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
 	for (int i = 0; i < 5; i++)
