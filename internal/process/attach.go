@@ -97,7 +97,7 @@ func (p *Process) passable(tid int, err error) bool {
 	if serr != nil || st.state == 'Z' || st.state == 'X' {
 		return true
 	}
-	return st.tracer == os.Getpid() && len(p.tasks) > 0
+	return st.tracer == p.tracer && len(p.tasks) > 0
 }
 
 func (p *Process) anyTask() *task {

@@ -54,7 +54,7 @@ func (p *Process) unparked() error {
 		if n == 0 {
 			return nil
 		}
-		p.sleep()
+		p.sleep(nap)
 		p.pump()
 	}
 	return &Error{fmt.Sprintf("detach from process %d", p.pid),

@@ -62,7 +62,12 @@ func diagnoseAttach(pid int, err error) error {
 func refusal(pid int, st, self *status) error {
 	switch {
 	case st.tracer != 0:
-		return fmt.Errorf("it is already traced by process %d (%s)", st.tracer, commOf(st.tracer))
+		// The number is that of the tracing thread.
+		by := st.tracer
+		if tr, err := readStatus(by); err == nil {
+			by = tr.tgid
+		}
+		return fmt.Errorf("it is already traced by process %d (%s)", by, commOf(by))
 	case isKernelThread(pid):
 		return errors.New("it is a kernel thread")
 	case st.state == 'Z' || st.state == 'X':

@@ -92,7 +92,7 @@ func (p *Process) eventStop(t *task, sig unix.Signal) {
 	if sig != unix.SIGTRAP {
 		t.stop = stopGroup
 	}
-	if t.fork {
+	if t.fork && !t.leaving {
 		p.release(t)
 	}
 }

@@ -88,6 +88,7 @@ func (p *Process) vforkDone(tgid int) {
 // release hands a stopped child that owns its copy of the memory to OnFork and
 // lets it go.
 func (p *Process) release(t *task) {
+	t.leaving = true
 	sp := newSpace(t.tid)
 	defer sp.close()
 	p.modulesDisarm(sp)

@@ -1,8 +1,10 @@
 package process
 
 import (
+	"bytes"
 	"fmt"
 	"os"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -98,6 +100,41 @@ const (
 	lowest  = 1 << 16 // vm.mmap_min_addr by default
 	highest = 1<<47 - 1<<16
 )
+
+// heapStart is where brk(2) begins to give memory to the thread's process; 0 when
+// that cannot be told.
+func heapStart(tid int) uint64 {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", tid))
+	if err != nil {
+		return 0
+	}
+	// Field 47 is start_brk (proc(5)); field 2, the name, may hold anything and
+	// ends with the last parenthesis.
+	f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+	if len(f) < 45 {
+		return 0
+	}
+	n, _ := strconv.ParseUint(f[44], 10, 64)
+	return n
+}
+
+// withHeap adds an empty heap at start to the maps of a process that has not
+// asked for memory yet: it soon will, and must find room there.
+func withHeap(maps []Mapping, start uint64) []Mapping {
+	at := 0
+	for i, m := range maps {
+		if m.Path == "[heap]" || m.Start < start && start < m.End {
+			return maps
+		}
+		if m.End <= start {
+			at = i + 1
+		}
+	}
+	if start == 0 {
+		return maps
+	}
+	return slices.Insert(slices.Clone(maps), at, Mapping{Start: start, End: start, Path: "[heap]"})
+}
 
 // nearGaps lists addresses where size bytes are free and every byte is within
 // reach of addr, best first: the nearest; those in the heap's way last.

@@ -133,8 +133,6 @@ func peekWait() (tid int) {
 	}
 }
 
-func yieldCPU() { unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }
-
 // gone reports whether err says that the thread does not exist any more, or is
 // dying: SIGKILL may come between any two requests, and is no error of ours.
 func gone(err error) bool {

@@ -196,9 +196,12 @@ func (p *Process) deliverOwn(t *task, sig unix.Signal) {
 	p.deliverLate(t, sig, lateTries)
 }
 
-// lateTries times some 100 µs is how long a fault on another CPU may take from
+// lateTries times soon is how long a fault on another CPU may take from
 // the reset of the action to its report.
-const lateTries = 10
+const (
+	lateTries = 5
+	soon      = 200 * time.Microsecond
+)
 
 func (p *Process) deliverLate(t *task, sig unix.Signal, tries int) {
 	st, err := readStatus(t.tid)
@@ -212,9 +215,7 @@ func (p *Process) deliverLate(t *task, sig unix.Signal, tries int) {
 		if p.tasks[t.tid] != t || t.state != stopped {
 			return
 		}
-		for range spins {
-			yieldCPU()
-		}
+		p.sleep(soon)
 		if p.collect(); len(p.queue) == 0 {
 			p.deliverLate(t, sig, tries-1)
 			return

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -116,11 +117,13 @@ func TestInstallRemove(t *testing.T) {
 	must(0, r.Resume(r.Pid()))
 	r.out.wait(t, "ready")
 	fmt.Fprintln(r.in)
-	n := 0
+	n, longest := 0, time.Duration(0)
 	for {
-		_, err := r.Stopped(func(s *Stopped) error { return k.install(s, 0) })
+		pause, err := r.Stopped(func(s *Stopped) error { return k.install(s, 0) })
+		longest = max(longest, pause)
 		if err == nil {
-			_, err = r.Stopped(k.remove)
+			pause, err = r.Stopped(k.remove)
+			longest = max(longest, pause)
 		}
 		if err == ErrGone {
 			break
@@ -130,7 +133,7 @@ func TestInstallRemove(t *testing.T) {
 		}
 		n++
 	}
-	t.Logf("%d times", n)
+	t.Logf("%d times, the longest pause %v", n, longest)
 	if st, out := r.wait(), r.out.all(); st != (ExitStatus{}) || out != "ready\nfails 0\n" {
 		t.Errorf("%v %q", st, out)
 	}

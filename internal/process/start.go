@@ -170,7 +170,7 @@ func (p *Process) waitChild() (ws unix.WaitStatus, err error) {
 			}
 			return ws, nil
 		}
-		p.sleep()
+		p.sleep(nap)
 	}
 }
 

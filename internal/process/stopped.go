@@ -164,7 +164,7 @@ func (s *Stopped) AllocNear(addr, size uint64) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	for i, at := range nearGaps(maps, addr, size) {
+	for i, at := range nearGaps(withHeap(maps, heapStart(s.sp.tid)), addr, size) {
 		got, err := s.Syscall(unix.SYS_MMAP, at, size, unix.PROT_READ|unix.PROT_EXEC,
 			unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED_NOREPLACE, ^uint64(0), 0)
 		if err == nil && got == at {

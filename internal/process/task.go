@@ -46,6 +46,7 @@ type task struct {
 	hold  holdSet
 	asked bool // PTRACE_INTERRUPT was sent and no stop was seen since
 
+	leaving bool   // OnFork has it
 	creator int    // the thread that created it; 0 = not known
 	hidden  hidden // see restart.go
 	child   int    // for holdVfork: the process whose exec or exit ends it

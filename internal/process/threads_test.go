@@ -3,7 +3,7 @@ package process
 import (
 	"errors"
 	"fmt"
-	"os"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -242,7 +242,7 @@ func stateOf(pid int, want string) byte {
 		if strings.IndexByte(want, s) >= 0 || time.Now().After(deadline) {
 			return s
 		}
-		yieldCPU()
+		runtime.Gosched()
 	}
 }
 
@@ -323,5 +323,3 @@ func TestIntruders(t *testing.T) {
 		t.Errorf("%q", out)
 	}
 }
-
-var _ = os.Getpid

@@ -122,10 +122,11 @@ func (p *Process) ours(tid int) bool {
 	return err == nil && st.tracer != 0
 }
 
-// spins is how often a state change is asked for before sleeping: a running
-// thread that is interrupted stops within some 10 µs, a wake-up by signal takes
-// longer than that.
-const spins = 60
+// spin is how long a state change is asked for before sleeping: a running thread
+// that is interrupted stops within some 10 µs, and a wake-up by signal takes
+// longer. Not longer, and no sched_yield: when all CPUs are busy the threads that
+// we wait for want this one, and who yields waits for a whole time slice.
+const spin = 30 * time.Microsecond
 
 // nap is the longest sleep while a thread is awaited; then /proc is looked at.
 const nap = 20 * time.Millisecond
@@ -133,8 +134,8 @@ const nap = 20 * time.Millisecond
 // await takes the next state change of t. Others that come are queued. It must
 // not be called with a status of t in the queue. errGone: t has died.
 func (p *Process) await(t *task) (unix.WaitStatus, error) {
-	for round := 0; ; round++ {
-		for range spins {
+	for {
+		for start := time.Now(); ; {
 			if ws, ok := wait4(t.tid); ok {
 				if ws.Exited() || ws.Signaled() || int(ws)>>16 == unix.PTRACE_EVENT_EXIT {
 					p.queue = append(p.queue, waited{t.tid, ws})
@@ -142,7 +143,9 @@ func (p *Process) await(t *task) (unix.WaitStatus, error) {
 				}
 				return ws, nil
 			}
-			yieldCPU()
+			if time.Since(start) > spin {
+				break
+			}
 		}
 		// A dying leader reports only after all other threads were reaped.
 		p.collect()
@@ -157,14 +160,14 @@ func (p *Process) await(t *task) (unix.WaitStatus, error) {
 		if s := threadState(t.tid); s == 0 || s == 'Z' || s == 'X' {
 			return 0, errGone
 		}
-		p.sleep()
+		p.sleep(nap)
 	}
 }
 
 // sleep waits for the next SIGCHLD, but not forever: a thread that goes to
 // uninterruptible sleep reports nothing.
-func (p *Process) sleep() {
-	timer := time.NewTimer(nap)
+func (p *Process) sleep(limit time.Duration) {
+	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
 	case <-p.sigchld:

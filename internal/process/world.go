@@ -21,7 +21,7 @@ const freezeLimit = 10 * time.Second
 func (p *Process) freeze() error {
 	p.frozen++
 	start := time.Now()
-	for round := 0; ; round++ {
+	for {
 		p.pump()
 		if p.finished {
 			return ErrGone
@@ -30,15 +30,16 @@ func (p *Process) freeze() error {
 		if len(waiting) == 0 {
 			break
 		}
-		if round < spins {
-			yieldCPU()
+		switch took := time.Since(start); {
+		case took < spin:
 			continue
-		}
-		if time.Since(start) > freezeLimit {
+		case took > freezeLimit:
 			return p.stuck(waiting)
 		}
-		p.sleep()
-		p.park(waiting)
+		p.sleep(nap)
+		if time.Since(start) > nap {
+			p.park(waiting)
+		}
 	}
 	for _, t := range p.tasks {
 		p.flushFault(t)

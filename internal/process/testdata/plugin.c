@@ -1,0 +1,1 @@
+int plugin_value(int x) { return x * 2; }
