@@ -41,6 +41,8 @@ type data struct {
 	secs    [nSections][]byte
 	loaded  [nSections]bool
 	abbrevs map[abbrevKey]*abbrevTable
+	headers map[uint64]parsedHeader // of line tables, by offset
+	linesIn int                     // bytes of line programs run
 
 	unitOnce sync.Once
 	units    []*unit // of .debug_info by offset
@@ -56,7 +58,8 @@ type abbrevKey struct {
 }
 
 func newData(m *Module, name string, load func(section) ([]byte, error)) *data {
-	return &data{m: m, name: name, load: load, abbrevs: map[abbrevKey]*abbrevTable{}}
+	return &data{m: m, name: name, load: load, abbrevs: map[abbrevKey]*abbrevTable{},
+		headers: map[uint64]parsedHeader{}}
 }
 
 // sec is a section's content, empty when absent. A section that cannot be

@@ -54,10 +54,8 @@ func (d die) declared() (file string, line int) {
 
 // fileName is the path of a file register value.
 func (u *unit) fileName(reg uint64) string {
-	u = u.lineUnit()
-	t := u.lineTab()
-	if reg < uint64(len(t.byReg)) && t.byReg[reg] != nil {
-		return t.byReg[reg].full
+	if h, _ := u.lineUnit().lineHeader(); h != nil && reg < uint64(len(h.files)) {
+		return h.files[reg].full
 	}
 	return ""
 }
@@ -220,4 +218,18 @@ func (m *Module) Symbolize(vaddr uint64) (name string, off uint64, file string, 
 		return demangled(s.Name), vaddr - s.Value, file, line, nil
 	}
 	return "", 0, file, line, nil
+}
+
+// DataSymbol names the object with a symbol that holds vaddr, and how far into
+// it vaddr is; "" when there is none.
+func (m *Module) DataSymbol(vaddr uint64) (name string, off uint64) {
+	defer m.guard(nil)()
+	s, ok := m.syms.DataAt(vaddr)
+	if !ok && m.syms != m.file {
+		s, ok = m.file.DataAt(vaddr)
+	}
+	if !ok {
+		return "", 0
+	}
+	return demangled(s.Name), vaddr - s.Value
 }

@@ -30,6 +30,31 @@ type lineFile struct {
 // maxLineFiles bounds the file and directory tables.
 const maxLineFiles = 1 << 20
 
+// lineHeader reads the unit's line table header; units that share one (type and
+// partial units) read it once.
+func (u *unit) lineHeader() (*lineHeader, error) {
+	h := u.head()
+	if !h.hasStmt {
+		return nil, nil
+	}
+	d := u.d
+	d.mu.Lock()
+	got, ok := d.headers[h.stmtList]
+	d.mu.Unlock()
+	if !ok {
+		got.h, got.err = u.parseLineHeader(h.stmtList)
+		d.mu.Lock()
+		d.headers[h.stmtList] = got
+		d.mu.Unlock()
+	}
+	return got.h, got.err
+}
+
+type parsedHeader struct {
+	h   *lineHeader
+	err error
+}
+
 // parseLineHeader reads the header at off of .debug_line.
 func (u *unit) parseLineHeader(off uint64) (*lineHeader, error) {
 	sec := u.d.sec(secLine)
@@ -142,6 +167,7 @@ func (h *lineHeader) readEntries(u *unit, c *cursor, add func(name string, dir u
 		return
 	}
 	for i := uint64(0); i < n && i < maxLineFiles && !c.done(); i++ {
+		before := c.off
 		var name string
 		var dir uint64
 		for _, s := range specs {
@@ -154,7 +180,7 @@ func (h *lineHeader) readEntries(u *unit, c *cursor, add func(name string, dir u
 				dir = v.n
 			}
 		}
-		if c.bad {
+		if c.bad || c.off == before { // damaged, or rows without content
 			return
 		}
 		add(name, dir)

@@ -1,6 +1,7 @@
 package dwarf
 
 import (
+	"errors"
 	"path"
 	"sort"
 	"strings"
@@ -38,13 +39,18 @@ func (u *unit) lineTab() *lineTable {
 	u = u.lineUnit()
 	u.lineOnce.Do(func() {
 		u.lines = &lineTable{}
-		h := u.head()
-		if !h.hasStmt {
+		lh, err := u.lineHeader()
+		if err == nil && lh != nil {
+			// Units hardly ever share a program: many runs mean damaged data.
+			if u.d.linesIn += len(lh.program); u.d.linesIn > 16*len(u.d.sec(secLine))+1<<20 {
+				err = errors.New("too many units use the same line table")
+			}
+		}
+		if err != nil {
+			u.d.m.warn("line numbers of " + u.head().name + " are missing: " + err.Error())
 			return
 		}
-		lh, err := u.parseLineHeader(h.stmtList)
-		if err != nil {
-			u.d.m.warn("line numbers of " + h.name + " are missing: " + err.Error())
+		if lh == nil {
 			return
 		}
 		b := &lineBuilder{t: u.lines, u: u, h: lh, byPath: map[string]*subfile{}, low: u.lowest()}
@@ -75,10 +81,8 @@ func (u *unit) sourceNames() []lineFile {
 		}
 		return out
 	}
-	if h := u.head(); h.hasStmt {
-		if lh, err := u.parseLineHeader(h.stmtList); err == nil {
-			return lh.files
-		}
+	if lh, _ := u.lineHeader(); lh != nil {
+		return lh.files
 	}
 	return nil
 }
