@@ -11,6 +11,9 @@ import (
 // Each is used as its own manual says; a missing one is a row with a reason.
 func peers() []*measured {
 	return []*measured{
+		{name: "LTTng-UST: false condition (on the sum)", run: func(b *bench) ([]float64, error) { return b.lttng("sum < 0") }},
+		{name: "LTTng-UST: record", run: func(b *bench) ([]float64, error) { return b.lttng("") }},
+		{name: "LTTng-UST: true condition and record", run: func(b *bench) ([]float64, error) { return b.lttng("sum > 0") }},
 		{name: "bpftrace uprobe: false condition", run: func(b *bench) ([]float64, error) {
 			return b.bpftrace("/2*(int32)arg0+3*(int32)arg1 < 0/ { @n = count(); }")
 		}},

@@ -1,10 +1,16 @@
 /* The traced function, in a file of its own so that nothing is inlined. */
 #include "work.h"
+#ifdef LTTNG
+#include "lttng-tp.h"
+#endif
 
 int counter = 1;
 
 int test_function(int counter1, int counter2)
 {
 	counter++;
+#ifdef LTTNG
+	lttng_ust_tracepoint(jalonbench, hit, counter1, counter2);
+#endif
 	return counter1 + counter2 + counter;
 }
