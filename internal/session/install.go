@@ -69,18 +69,31 @@ func (p *placed) end() uint64 { return p.plan.Addr + uint64(p.plan.Len) }
 //
 // A thread that hits a jump finds its trampoline complete, and the tracer knows
 // the code's tables before the first jump is written.
+//
+// A patch that a thread will come back into the middle of (the frame of a signal
+// handler says so) is left out of 4 and made again with int3, which replaces the
+// first byte of an instruction only.
 func (s *Session) install(fresh []*site) error {
-	if len(fresh) == 0 {
-		return nil
+	avoid := s.opt.Avoid
+	for len(fresh) > 0 {
+		plans, err := s.plan(fresh, avoid)
+		if err != nil {
+			return err
+		}
+		if fresh, err = s.carryIn(plans); err != nil {
+			return err
+		}
+		avoid |= 1<<patch.Jump | 1<<patch.JumpMany | 1<<patch.Pun
 	}
-	plans, err := s.plan(fresh)
-	if err != nil {
-		return err
-	}
+	return nil
+}
+
+// carryIn does steps 2 to 4; it returns the sites that were left out.
+func (s *Session) carryIn(plans []*placed) (left []*site, err error) {
 	pause, err := s.p.Stopped(func(st *process.Stopped) error { return s.makeRoom(st, plans) })
 	s.notePause(pause)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if s.drain == nil {
 		s.drain = newDrain(s.shared.mem, s.clock, s.thr, s.p.Pid(), comm(s.p.Pid()), s.opt.NewSink(s))
@@ -88,26 +101,34 @@ func (s *Session) install(fresh []*site) error {
 	}
 	for _, p := range plans {
 		if err := s.generate(p); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	pause, err = s.p.Stopped(func(st *process.Stopped) error { return s.write(st, plans) })
+	var blocked map[*placed]bool
+	pause, err = s.p.Stopped(func(st *process.Stopped) error {
+		blocked, err = s.write(st, plans)
+		return err
+	})
 	s.notePause(pause)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, p := range plans {
 		for _, x := range p.sites {
+			if blocked[p] {
+				left = append(left, x)
+				continue
+			}
 			x.tp.sites++
 			s.logf("site %d: %s at %#x in %s (%s), %d bytes of code at %#x", x.id, x.tp.Place.Text, x.addr, x.where.site.Func, x.tactic, len(p.code), p.at)
 		}
 	}
-	return nil
+	return left, nil
 }
 
 // plan groups the sites: one that lies between the instructions displaced for
 // another is served by the other's trampoline.
-func (s *Session) plan(fresh []*site) ([]*placed, error) {
+func (s *Session) plan(fresh []*site, avoid uint8) ([]*placed, error) {
 	sort.SliceStable(fresh, func(i, j int) bool { return fresh[i].addr < fresh[j].addr })
 	mem, err := openMem(s.p.Pid())
 	if err != nil {
@@ -130,7 +151,7 @@ func (s *Session) plan(fresh []*site) ([]*placed, error) {
 		if err != nil {
 			return nil, placeError(x.tp.Place, err)
 		}
-		p, err := patch.Make(code, x.addr, patch.Options{ABI: true, Boundary: true, Avoid: s.opt.Avoid})
+		p, err := patch.Make(code, x.addr, patch.Options{ABI: true, Boundary: true, Avoid: avoid})
 		if err != nil {
 			return nil, placeError(x.tp.Place, err)
 		}
@@ -146,8 +167,11 @@ func (s *Session) plan(fresh []*site) ([]*placed, error) {
 	}
 	for _, p := range plans {
 		for _, x := range p.sites {
-			x.id = uint32(len(s.sites))
 			x.tactic = p.plan.Tactic.String()
+			if x.code != nil {
+				continue // planned anew
+			}
+			x.id = uint32(len(s.sites))
 			x.schema.SiteID = x.id
 			x.code = codes[codeKey(x)]
 			s.sites = append(s.sites, x)
@@ -358,14 +382,14 @@ func (s *Session) hitCode(p *placed, x *site, at uint64) ([]byte, error) {
 }
 
 // write puts the code in, with the world stopped.
-func (s *Session) write(st *process.Stopped, plans []*placed) error {
+func (s *Session) write(st *process.Stopped, plans []*placed) (blocked map[*placed]bool, err error) {
 	for _, p := range plans {
 		if err := st.WriteMem(p.at, p.code); err != nil {
-			return err
+			return nil, err
 		}
 		for _, c := range p.cold {
 			if err := st.WriteMem(c.at, c.code); err != nil {
-				return err
+				return nil, err
 			}
 		}
 	}
@@ -377,7 +401,7 @@ func (s *Session) write(st *process.Stopped, plans []*placed) error {
 	s.tables.add(all)
 	moves, err := threadMoves(st, plans)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, p := range plans {
 		if moves.blocked[p] {
@@ -385,12 +409,12 @@ func (s *Session) write(st *process.Stopped, plans []*placed) error {
 		}
 		for _, e := range p.edits {
 			if err := st.WriteMem(e.Addr, e.New); err != nil {
-				return err
+				return nil, err
 			}
 		}
 		s.placed = append(s.placed, p)
 	}
-	return s.installTraps(st)
+	return moves.blocked, s.installTraps(st)
 }
 
 func joined(a, b map[uint64]uint64) map[uint64]uint64 {

@@ -16,11 +16,16 @@ func (s *Session) moduleAt(addr uint64) *module {
 		if m.contains(addr) && m.open(s.dwarfOptions()) == nil {
 			return m
 		}
+		// Zeroed data behind the file's last page is mapped without a name.
+		if m.dw != nil && m.readable(addr-m.bias, 1) {
+			return m
+		}
 	}
 	return nil
 }
 
-// Symbol names a run-time address: "main", "main+4", "" when nothing is known.
+// Symbol names a run-time address in code or data: "main", "main+4", "" when
+// nothing is known.
 func (s *Session) Symbol(addr uint64) string {
 	if name, ok := s.names[addr]; ok {
 		return name
@@ -28,6 +33,9 @@ func (s *Session) Symbol(addr uint64) string {
 	name := ""
 	if m := s.moduleAt(addr); m != nil {
 		fn, off, _, _, _ := m.dw.Symbolize(addr - m.bias)
+		if fn == "" {
+			fn, off = m.dw.DataSymbol(addr - m.bias)
+		}
 		if name = fn; name != "" && off != 0 {
 			name += "+" + strconv.FormatUint(off, 10)
 		}
