@@ -265,7 +265,7 @@ rdpid %rax
 and \$0x3,%eax
 shl \$0xc,%rax
 add .*\(%rip\),%rax.*
-incq \(%rax\)
+lock incq \(%rax\)
 `
 	if got := strings.Join(text, "\n"); !regexp.MustCompile(want).MatchString(got) {
 		t.Errorf("got\n%s", got)

@@ -1,6 +1,7 @@
 package amd64
 
 import (
+	"maps"
 	"sort"
 
 	"github.com/jalon-trace/jalon/internal/ir"
@@ -32,12 +33,13 @@ type gen struct {
 	exits    map[regSet]label
 
 	// The instruction being emitted.
-	cur      ir.BlockID
-	pos      int32
-	edgeTo   ir.BlockID // NoBlock: not on an edge
-	busy     regSet     // registers not to be used as scratch now
-	checked  map[ir.Value]bool
-	pressure bool // no scratch register was left
+	cur       ir.BlockID
+	pos       int32
+	edgeTo    ir.BlockID          // NoBlock: not on an edge
+	busy      regSet              // registers not to be used as scratch now
+	checked   map[ir.Value]bool   // pointers known not to point to the null page
+	checkedAt []map[ir.Value]bool // by block, at its end
+	pressure  bool                // no scratch register was left
 }
 
 func newGen(an *analysis, l *liveness, cfg Config, exclude regSet) *gen {
@@ -149,17 +151,22 @@ func (g *gen) chooseOrder() {
 // more does not matter to it.
 func (g *gen) splitRecord(hot, cold []ir.BlockID, tail ir.BlockID) (h, c []ir.BlockID) {
 	recording := make([]bool, len(g.place))
-	for _, b := range hot {
-		for _, in := range g.an.p.Blocks[b].Instrs {
+	for b, blk := range g.an.p.Blocks {
+		if !g.an.reach[b] || b == 0 {
+			continue
+		}
+		for _, in := range blk.Instrs {
 			recording[b] = recording[b] || in.Op == ir.Reserve
 		}
 		// Behind the record when every way here leads through it.
-		behind := len(g.an.preds[b]) > 0
+		behind := true
 		for _, a := range g.an.preds[b] {
 			behind = behind && recording[a]
 		}
-		recording[b] = b != 0 && b != tail && (recording[b] || behind)
-		if recording[b] {
+		recording[b] = recording[b] || behind
+	}
+	for _, b := range hot {
+		if recording[b] && b != tail {
 			g.place[b] = secCold
 			c = append(c, b)
 		} else {
@@ -179,6 +186,7 @@ func (g *gen) emitAll(keep bool) {
 	}
 	g.endLab = g.a.newLabel()
 	g.exits = map[regSet]label{}
+	g.checkedAt = make([]map[ir.Value]bool, n)
 	g.deferred = nil
 	for i, b := range g.order {
 		next := ir.NoBlock
@@ -223,7 +231,7 @@ func (g *gen) begin(pos int32) {
 func (g *gen) emitBlock(b, next ir.BlockID) {
 	blk := g.an.p.Blocks[b]
 	g.cur, g.a.sec = b, g.place[b]
-	g.checked = map[ir.Value]bool{}
+	g.checked = g.checkedBefore(b)
 	g.begin(g.l.start[b])
 	if blk.Note != "" {
 		g.a.comment("; " + blk.Note)
@@ -243,6 +251,23 @@ func (g *gen) emitBlock(b, next ir.BlockID) {
 	}
 	g.begin(g.l.termPos(b))
 	g.emitTerm(&blk.Term, next)
+	g.checkedAt[b] = g.checked
+}
+
+// checkedBefore is what was checked on the only way to b, if there is only one
+// and it leads through the end of its block.
+func (g *gen) checkedBefore(b ir.BlockID) map[ir.Value]bool {
+	known := map[ir.Value]bool{}
+	if len(g.an.preds[b]) != 1 {
+		return known
+	}
+	a := g.an.preds[b][0]
+	for _, e := range edges(&g.an.p.Blocks[a].Term) {
+		if e.To == b {
+			maps.Copy(known, g.checkedAt[a])
+		}
+	}
+	return known
 }
 
 func (g *gen) emitInstr(in *ir.Instr) {

@@ -34,7 +34,7 @@ __asm__(
 "hand_false:\n"
 "lea (%rsi,%rsi,2),%eax; lea (%rax,%rdi,2),%eax; test %eax,%eax; js 1f\n"
 "mov %fs:0x7fffffff,%eax\nhand_cpu1: and $3,%eax; shl $12,%rax\n"
-"lea -136(%rsp),%rsp; mov %rcx,(%rsp); lea hand_counters(%rip),%rcx; incq (%rcx,%rax); mov (%rsp),%rcx; lea 136(%rsp),%rsp\n"
+"lea -136(%rsp),%rsp; mov %rcx,(%rsp); lea hand_counters(%rip),%rcx; lock incq (%rcx,%rax); mov (%rsp),%rcx; lea 136(%rsp),%rsp\n"
 "1: jmp site_next\n"
 ".p2align 5\n"
 "hand_record:\n"
