@@ -1,10 +1,7 @@
 package session
 
 import (
-	"bufio"
-	"encoding/binary"
 	"fmt"
-	"os"
 	"sort"
 	"strings"
 	"time"
@@ -13,18 +10,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/patch"
 	"github.com/jalon-trace/jalon/internal/process"
-	"github.com/jalon-trace/jalon/internal/ring"
 )
-
-// sharedMem is the shared memory and where the process has it.
-type sharedMem struct {
-	mem      *ring.Shared
-	g        ring.Geometry
-	base     uint64
-	rseq     int32
-	rdpid    bool
-	fsgsbase bool
-}
 
 // region is memory of ours for code, within a jump's reach of a module. Its first
 // half holds what runs at every hit, densely; its second half the rest of the hit
@@ -172,6 +158,7 @@ func (s *Session) plan(fresh []*site, avoid uint8) ([]*placed, error) {
 				continue // planned anew
 			}
 			x.id = uint32(len(s.sites))
+			s.seen.add(x.prog)
 			x.schema.SiteID = x.id
 			x.code = codes[codeKey(x)]
 			s.sites = append(s.sites, x)
@@ -272,41 +259,6 @@ func (s *Session) reserve(st *process.Stopped, p *placed) (*region, error) {
 	return r, nil
 }
 
-// Defaults of Options.
-const (
-	DefaultBuffer = 4 << 20
-	minSites      = 1024
-)
-
-func (s *Session) mapShared(st *process.Stopped) error {
-	cpus, err := possibleCPUs()
-	if err != nil {
-		return err
-	}
-	size := s.opt.BufferSize
-	if size <= 0 {
-		size = DefaultBuffer
-	}
-	g, err := ring.NewGeometry(cpus, size, max(minSites, 2*len(s.sites)))
-	if err != nil {
-		return err
-	}
-	base, f, err := st.MapShared("jalon", g)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	mem, err := ring.Map(int(f.Fd()), g)
-	if err != nil {
-		return err
-	}
-	s.shared = &sharedMem{mem: mem, g: g, base: base, rdpid: cpuHas("rdpid"), fsgsbase: hasFSGSBASE()}
-	if off, ok := st.RseqOffset(); ok && off == int64(int32(off)) {
-		s.shared.rseq = int32(off)
-	}
-	return s.p.ArmDeadman(mem.Deadman())
-}
-
 // generate compiles the trampoline for where it will lie.
 func (s *Session) generate(p *placed) error {
 	const align = 64 // a cache line: a short hit program stays within two
@@ -359,6 +311,7 @@ func (s *Session) hitCode(p *placed, x *site, at uint64) ([]byte, error) {
 	l := s.shared.g.Layout(s.shared.base, x.id)
 	l.RseqCPU, l.RDPID, l.FSGSBASE = s.shared.rseq, s.shared.rdpid, s.shared.fsgsbase
 	gpr, flags := patch.DeadAt(x.code, x.addr, patch.Options{ABI: true})
+	gpr, flags = gpr&^s.seen.gpr, flags && !s.seen.flags
 	coldAt := p.room.base + p.room.half() + p.room.cold
 	c, err := amd64.Compile(x.prog, amd64.Config{Addr: at, ColdAddr: coldAt, PC: x.addr, Layout: l, DeadGPR: gpr, DeadFlags: flags})
 	if err != nil {
@@ -432,44 +385,4 @@ func (s *Session) notePause(d time.Duration) {
 	if d > 0 && (!s.launched || s.state.phase == running) {
 		s.pauses = append(s.pauses, d)
 	}
-}
-
-func comm(pid int) string {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(b))
-}
-
-// hasFSGSBASE reads AT_HWCAP2: the kernel says there whether user code may use
-// rdfsbase (Linux 5.9).
-func hasFSGSBASE() bool {
-	b, err := os.ReadFile("/proc/self/auxv")
-	if err != nil {
-		return false
-	}
-	const atHWCAP2, fsgsbase = 26, 1 << 1
-	for ; len(b) >= 16; b = b[16:] {
-		if binary.LittleEndian.Uint64(b) == atHWCAP2 {
-			return binary.LittleEndian.Uint64(b[8:])&fsgsbase != 0
-		}
-	}
-	return false
-}
-
-func cpuHas(flag string) bool {
-	f, err := os.Open("/proc/cpuinfo")
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	sc := bufio.NewScanner(f)
-	sc.Buffer(nil, 1<<20)
-	for sc.Scan() {
-		if strings.HasPrefix(sc.Text(), "flags") {
-			return strings.Contains(sc.Text()+" ", " "+flag+" ")
-		}
-	}
-	return false
 }

@@ -5,16 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
-	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/jalon-trace/jalon/internal/event"
-	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/process"
-	"github.com/jalon-trace/jalon/internal/ring"
 )
 
 // Options say what a session traces and how.
@@ -42,14 +36,6 @@ type Dumper struct {
 	IR, Code func(place string, text string)
 }
 
-// Result is how a session ended.
-type Result struct {
-	Summary event.Summary
-	Status  process.ExitStatus // of the traced program
-	Sites   int
-	Armed   time.Duration // from Options.Started to armed sites
-}
-
 // Session traces one process. It is used from one goroutine.
 type Session struct {
 	opt      Options
@@ -65,6 +51,7 @@ type Session struct {
 	tables tableRef
 	code   []*region
 	sites  []*site
+	seen   seen // what the sites' programs read
 	placed []*placed
 	drain  *drain
 
@@ -119,94 +106,6 @@ func newSession(opt Options) (*Session, error) {
 	}
 	s.post.ready = make(chan struct{}, 1)
 	return s, nil
-}
-
-// config is what the tracer's goroutine asks and tells.
-func (s *Session) config() process.Config {
-	return process.Config{
-		OnFault:             s.onFault,
-		OnTrap:              s.onTrap,
-		PCBack:              s.pcBack,
-		OnThread:            s.onThread,
-		OnModules:           func(tid int) bool { s.post.put(message{ev: ev{kind: evModules}, tid: tid}); return true },
-		OnExec:              func(tid int) bool { s.post.put(message{ev: ev{kind: evExec}, tid: tid}); return true },
-		OnFork:              s.onFork,
-		SwallowTTYInterrupt: true,
-	}
-}
-
-func (s *Session) onFault(_ int, _ int, pc uint64) (uint64, bool) {
-	to, ok := s.tables.get().fault[pc]
-	return to, ok
-}
-
-func (s *Session) onTrap(_ int, addr uint64) (uint64, bool) {
-	to, ok := s.tables.get().trap[addr]
-	return to, ok
-}
-
-func (s *Session) pcBack(pc uint64) (uint64, bool) {
-	to, ok := s.tables.get().origin[pc]
-	return to, ok
-}
-
-func (s *Session) onThread(e process.ThreadEvent) {
-	tsc := event.TSC()
-	switch e.Kind {
-	case process.ThreadBorn, process.ThreadMoved:
-		if e.FSBase != 0 {
-			s.thr.Born(e.TID, e.FSBase, e.Comm, tsc)
-		}
-	case process.ThreadDied:
-		s.thr.Died(e.TID, tsc)
-	}
-}
-
-// onFork restores the original bytes in a forked child's copy of the memory; it
-// is let go afterwards and runs without us.
-func (s *Session) onFork(child *process.Stopped) {
-	for _, p := range s.placed {
-		for _, e := range p.edits {
-			if err := child.WriteMem(e.Addr, e.Old); err != nil {
-				s.logf("forked child: restoring %#x: %v", e.Addr, err)
-			}
-		}
-	}
-	if err := s.removeTraps(child); err != nil {
-		s.logf("forked child: restoring the action of SIGTRAP: %v", err)
-	}
-}
-
-// message is an event with the thread that waits for its answer.
-type message struct {
-	ev  ev
-	tid int // to be resumed when the event is dealt with; 0 = none
-}
-
-// queue hands messages from the tracer's goroutine to the session's without
-// ever blocking the former.
-type queue struct {
-	mu    sync.Mutex
-	list  []message
-	ready chan struct{}
-}
-
-func (q *queue) put(m message) {
-	q.mu.Lock()
-	q.list = append(q.list, m)
-	q.mu.Unlock()
-	select {
-	case q.ready <- struct{}{}:
-	default:
-	}
-}
-
-func (q *queue) take() []message {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	l := q.list
-	q.list = nil
-	return l
 }
 
 // Run arms the tracepoints, traces until the program ends or ctx is done, takes
@@ -324,7 +223,6 @@ func (s *Session) carryOut(x effect) {
 		s.dispatch(ev{kind: evDetached}, 0)
 	case effForget:
 		s.tables.clear()
-		s.placed = nil
 		s.warn("the program has called exec: the tracepoints were in the old one; tracing ends")
 		_ = s.p.Detach()
 	case effDrain:
@@ -336,111 +234,6 @@ func (s *Session) carryOut(x effect) {
 		s.dispatch(ev{kind: evDrained}, 0)
 	case effFinish:
 	}
-}
-
-// arm resolves what has no site yet and installs it. It returns how many
-// tracepoints still have no site, and the diagnostics: those of places that are
-// not there (unless they may come later), and of expressions.
-func (s *Session) arm() (pending int, err error) {
-	select {
-	case <-s.p.Done():
-		return 0, nil
-	default:
-	}
-	maps, err := process.Maps(s.p.Pid())
-	if err != nil {
-		return 0, err
-	}
-	s.updateModules(maps)
-	var fresh []*site
-	var bad lang.Diagnostics
-	for _, tp := range s.opt.Tracepoints {
-		if tp.sites > 0 || tp.Disabled {
-			continue
-		}
-		sites, perr := s.sitesOf(tp)
-		if tp.pending != nil {
-			pending++
-			if !s.opt.Pending {
-				bad = appendDiagnostic(bad, tp.pending)
-			}
-			continue
-		}
-		if perr != nil {
-			bad = appendDiagnostic(bad, perr)
-			continue
-		}
-		fresh = append(fresh, sites...)
-	}
-	if len(bad) > 0 {
-		return pending, bad.Err()
-	}
-	if err := s.install(fresh); err != nil {
-		return pending, err
-	}
-	return pending, nil
-}
-
-// sitesOf resolves and compiles one tracepoint. A place that is not found leaves
-// tp.pending set. When a place has several addresses, those where the
-// expressions mean nothing are left out with a warning; the error is that none
-// is left.
-func (s *Session) sitesOf(tp *Tracepoint) ([]*site, error) {
-	tp.pending = nil
-	at, err := s.resolve(tp, s.mods)
-	if err != nil {
-		tp.pending = err
-		return nil, nil
-	}
-	var out []*site
-	var firstErr error
-	for _, w := range at {
-		x, err := s.compile(tp, w)
-		if err != nil {
-			if firstErr == nil {
-				firstErr = err
-			}
-			s.logf("%s at %#x: left out: %v", tp.Place.Text, w.addr(), err)
-			continue
-		}
-		out = append(out, x)
-	}
-	if len(out) == 0 {
-		return nil, firstErr
-	}
-	if left := len(at) - len(out); left > 0 {
-		s.warn(fmt.Sprintf("%s: %d of %d addresses are left out: %s", tp.Place.Text, left, len(at), firstLine(firstErr)))
-	}
-	return out, nil
-}
-
-func firstLine(err error) string {
-	line, _, _ := strings.Cut(err.Error(), "\n")
-	return strings.TrimPrefix(line, "error: ")
-}
-
-// updateModules keeps the modules that are already open.
-func (s *Session) updateModules(maps []process.Mapping) {
-	old := map[string]*module{}
-	for _, m := range s.mods {
-		old[m.path] = m
-	}
-	s.mods = modules(s.p.Pid(), maps)
-	for i, m := range s.mods {
-		if o := old[m.path]; o != nil && o.maps[0].Start == m.maps[0].Start {
-			o.maps = m.maps
-			s.mods[i] = o
-		}
-	}
-}
-
-// root is the process's root directory when it is another than ours.
-func (s *Session) root() string {
-	theirs := fmt.Sprintf("/proc/%d/root", s.p.Pid())
-	if sameFile(theirs, "/") {
-		return ""
-	}
-	return theirs
 }
 
 func (s *Session) logf(format string, args ...any) {
@@ -455,41 +248,6 @@ func (s *Session) warn(msg string) {
 	}
 }
 
-func (s *Session) result() *Result {
-	r := &Result{Sites: len(s.sites), Armed: s.armed}
-	select {
-	case <-s.p.Done():
-		r.Status = s.p.Wait()
-	default:
-	}
-	sum := &r.Summary
-	sum.Duration = time.Since(s.started)
-	sum.Outcome = r.Status.String()
-	sum.Pauses = len(s.pauses)
-	for _, p := range s.pauses {
-		sum.Pause += p
-		sum.LongestPause = max(sum.LongestPause, p)
-	}
-	if s.drain != nil {
-		st := s.drain.reader.Stats()
-		sum.Torn, sum.Corrupt, sum.Late = st.Torn, st.Corrupt, s.drain.merger.Late
-		sum.Sites = event.CountSites(s.shared.mem, s.drain.decoder.Schemas, s.drain.recorded)
-		for i := range sum.Sites {
-			sum.Sites[i].Tactic = s.tacticOf(sum.Sites[i].Schema.SiteID)
-		}
-	}
-	return r
-}
-
-func (s *Session) tacticOf(id uint32) string {
-	for _, x := range s.sites {
-		if x.id == id {
-			return x.tactic
-		}
-	}
-	return ""
-}
-
 // Close frees what the session holds of the machine.
 func (s *Session) Close() {
 	for _, m := range s.mods {
@@ -500,17 +258,4 @@ func (s *Session) Close() {
 	if s.shared != nil {
 		_ = s.shared.mem.Close()
 	}
-}
-
-// possibleCPUs is the number of CPUs that may ever run the program.
-func possibleCPUs() (int, error) {
-	b, err := os.ReadFile("/sys/devices/system/cpu/possible")
-	if err != nil {
-		var set unix.CPUSet
-		if err := unix.SchedGetaffinity(0, &set); err != nil {
-			return 0, fmt.Errorf("counting the CPUs: %w", err)
-		}
-		return set.Count(), nil
-	}
-	return ring.ParsePossible(string(b))
 }

@@ -118,7 +118,6 @@ func (s *Session) detach() error {
 		}
 	}
 	s.tables.clear()
-	s.placed = nil
 	return s.p.Detach()
 }
 

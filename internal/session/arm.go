@@ -1,0 +1,114 @@
+package session
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/jalon-trace/jalon/internal/lang"
+	"github.com/jalon-trace/jalon/internal/process"
+)
+
+// arm resolves what has no site yet and installs it. It returns how many
+// tracepoints still have no site, and the diagnostics: those of places that are
+// not there (unless they may come later), and of expressions.
+func (s *Session) arm() (pending int, err error) {
+	select {
+	case <-s.p.Done():
+		return 0, nil
+	default:
+	}
+	maps, err := process.Maps(s.p.Pid())
+	if err != nil {
+		return 0, err
+	}
+	s.updateModules(maps)
+	var fresh []*site
+	var bad lang.Diagnostics
+	for _, tp := range s.opt.Tracepoints {
+		if tp.sites > 0 || tp.Disabled {
+			continue
+		}
+		sites, perr := s.sitesOf(tp)
+		if tp.pending != nil {
+			pending++
+			if !s.opt.Pending {
+				bad = appendDiagnostic(bad, tp.pending)
+			}
+			continue
+		}
+		if perr != nil {
+			bad = appendDiagnostic(bad, perr)
+			continue
+		}
+		fresh = append(fresh, sites...)
+	}
+	if len(bad) > 0 {
+		return pending, bad.Err()
+	}
+	if err := s.install(fresh); err != nil {
+		return pending, err
+	}
+	return pending, nil
+}
+
+// sitesOf resolves and compiles one tracepoint. A place that is not found leaves
+// tp.pending set. When a place has several addresses, those where the
+// expressions mean nothing are left out with a warning; the error is that none
+// is left.
+func (s *Session) sitesOf(tp *Tracepoint) ([]*site, error) {
+	tp.pending = nil
+	at, err := s.resolve(tp, s.mods)
+	if err != nil {
+		tp.pending = err
+		return nil, nil
+	}
+	var out []*site
+	var firstErr error
+	for _, w := range at {
+		x, err := s.compile(tp, w)
+		if err != nil {
+			if firstErr == nil {
+				firstErr = err
+			}
+			s.logf("%s at %#x: left out: %v", tp.Place.Text, w.addr(), err)
+			continue
+		}
+		out = append(out, x)
+	}
+	if len(out) == 0 {
+		return nil, firstErr
+	}
+	if left := len(at) - len(out); left > 0 {
+		s.warn(fmt.Sprintf("%s: %d of %d addresses are left out: %s", tp.Place.Text, left, len(at), firstLine(firstErr)))
+	}
+	return out, nil
+}
+
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return strings.TrimPrefix(line, "error: ")
+}
+
+// updateModules keeps the modules that are already open.
+func (s *Session) updateModules(maps []process.Mapping) {
+	old := map[string]*module{}
+	for _, m := range s.mods {
+		old[m.path] = m
+	}
+	s.mods = modules(s.p.Pid(), maps)
+	for i, m := range s.mods {
+		if o := old[m.path]; o != nil && o.maps[0].Start == m.maps[0].Start {
+			o.maps = m.maps
+			s.mods[i] = o
+		}
+	}
+}
+
+// root is the process's root directory when it is another than ours.
+func (s *Session) root() string {
+	theirs := fmt.Sprintf("/proc/%d/root", s.p.Pid())
+	if sameFile(theirs, "/") {
+		return ""
+	}
+	return theirs
+}

@@ -1,0 +1,112 @@
+package session
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/process"
+	"github.com/jalon-trace/jalon/internal/ring"
+)
+
+// sharedMem is the shared memory and where the process has it.
+type sharedMem struct {
+	mem      *ring.Shared
+	g        ring.Geometry
+	base     uint64
+	rseq     int32
+	rdpid    bool
+	fsgsbase bool
+}
+
+// Defaults of Options.
+const (
+	DefaultBuffer = 4 << 20
+	minSites      = 1024
+)
+
+func (s *Session) mapShared(st *process.Stopped) error {
+	cpus, err := possibleCPUs()
+	if err != nil {
+		return err
+	}
+	size := s.opt.BufferSize
+	if size <= 0 {
+		size = DefaultBuffer
+	}
+	g, err := ring.NewGeometry(cpus, size, max(minSites, 2*len(s.sites)))
+	if err != nil {
+		return err
+	}
+	base, f, err := st.MapShared("jalon", g)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	mem, err := ring.Map(int(f.Fd()), g)
+	if err != nil {
+		return err
+	}
+	s.shared = &sharedMem{mem: mem, g: g, base: base, rdpid: cpuHas("rdpid"), fsgsbase: hasFSGSBASE()}
+	if off, ok := st.RseqOffset(); ok && off == int64(int32(off)) {
+		s.shared.rseq = int32(off)
+	}
+	return s.p.ArmDeadman(mem.Deadman())
+}
+
+func comm(pid int) string {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+}
+
+// hasFSGSBASE reads AT_HWCAP2: the kernel says there whether user code may use
+// rdfsbase (Linux 5.9).
+func hasFSGSBASE() bool {
+	b, err := os.ReadFile("/proc/self/auxv")
+	if err != nil {
+		return false
+	}
+	const atHWCAP2, fsgsbase = 26, 1 << 1
+	for ; len(b) >= 16; b = b[16:] {
+		if binary.LittleEndian.Uint64(b) == atHWCAP2 {
+			return binary.LittleEndian.Uint64(b[8:])&fsgsbase != 0
+		}
+	}
+	return false
+}
+
+func cpuHas(flag string) bool {
+	f, err := os.Open("/proc/cpuinfo")
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	sc := bufio.NewScanner(f)
+	sc.Buffer(nil, 1<<20)
+	for sc.Scan() {
+		if strings.HasPrefix(sc.Text(), "flags") {
+			return strings.Contains(sc.Text()+" ", " "+flag+" ")
+		}
+	}
+	return false
+}
+
+// possibleCPUs is the number of CPUs that may ever run the program.
+func possibleCPUs() (int, error) {
+	b, err := os.ReadFile("/sys/devices/system/cpu/possible")
+	if err != nil {
+		var set unix.CPUSet
+		if err := unix.SchedGetaffinity(0, &set); err != nil {
+			return 0, fmt.Errorf("counting the CPUs: %w", err)
+		}
+		return set.Count(), nil
+	}
+	return ring.ParsePossible(string(b))
+}

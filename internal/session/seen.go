@@ -1,0 +1,34 @@
+package session
+
+import (
+	"github.com/jalon-trace/jalon/internal/ir"
+	"github.com/jalon-trace/jalon/internal/patch"
+)
+
+// hardware translates DWARF's numbers of the general registers (psABI figure
+// 3.36) into the processor's.
+var hardware = [16]uint8{0, 2, 1, 3, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 15}
+
+// seen are the registers that hit programs read. What the program itself will
+// not read again is still the value of a variable, as debug information has it,
+// until something is written there, and so must not be destroyed at one site
+// when another shows it.
+type seen struct {
+	gpr   patch.GPR
+	flags bool
+}
+
+func (s *seen) add(p *ir.Program) {
+	for _, b := range p.Blocks {
+		for i := range b.Instrs {
+			in := &b.Instrs[i]
+			switch {
+			case in.Op != ir.Reg:
+			case in.Imm >= 0 && in.Imm < int64(len(hardware)):
+				s.gpr |= 1 << hardware[in.Imm]
+			case in.Imm == ir.RegRFLAGS:
+				s.flags = true
+			}
+		}
+	}
+}
