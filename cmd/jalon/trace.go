@@ -69,7 +69,10 @@ func (c *traceCmd) Run() error {
 		return err
 	}
 	opt.NewSink = func(s *session.Session) session.Sink { return c.sink(out, s) }
-	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
+	// A closed pipe is an error of our output, not the end of jalon: the program must
+	// be let go in good order.
+	signal.Ignore(unix.SIGPIPE)
+	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT)
 	defer stop()
 	if c.Duration > 0 {
 		var cancel func()

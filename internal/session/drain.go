@@ -41,6 +41,7 @@ type drain struct {
 	sink     Sink
 	max      uint64 // events to show; 0 = all
 	ringSize int
+	passes   []*pass // by site; nil: without a passcount
 
 	mu       sync.Mutex // guards decoder.Schemas
 	recorded []uint64   // by site
@@ -56,6 +57,7 @@ func newDrain(shared *ring.Shared, clock *event.Clock, threads *event.Threads, p
 		merger:   event.NewMerger(shared.Geometry().Rings()),
 		decoder:  event.Decoder{Clock: clock, Threads: threads, Pid: pid, Comm: comm, Schemas: make([]*event.Schema, shared.Geometry().Sites)},
 		recorded: make([]uint64, shared.Geometry().Sites),
+		passes:   make([]*pass, shared.Geometry().Sites),
 	}
 	d.merger.Slack = clock.Ticks(slack)
 	d.merger.Hold = clock.Ticks(hold)
@@ -63,10 +65,15 @@ func newDrain(shared *ring.Shared, clock *event.Clock, threads *event.Threads, p
 	return d
 }
 
-// addSchema makes a site's records known, before the site is armed.
-func (d *drain) addSchema(s *event.Schema) {
+// pass counts down the hits that GDB's passcount allows a tracepoint; its sites
+// share it.
+type pass struct{ left int }
+
+// addSchema makes a site's records known, before the site is armed. p may be nil.
+func (d *drain) addSchema(s *event.Schema, p *pass) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.passes[s.SiteID] = p
 	d.decoder.Schemas[s.SiteID] = s
 	d.reader.SetSize(s.SiteID, s.RecordSize)
 }
@@ -126,6 +133,12 @@ func (d *drain) show(r event.Record) error {
 	}
 	if d.max > 0 && d.shown == d.max {
 		return errEnough
+	}
+	if p := d.passes[r.Site()]; p != nil {
+		if p.left--; p.left <= 0 {
+			d.max = d.shown // nothing after the last pass
+			return errEnough
+		}
 	}
 	return nil
 }

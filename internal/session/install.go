@@ -324,7 +324,7 @@ func (s *Session) hitCode(p *placed, x *site, at uint64) ([]byte, error) {
 	for _, f := range c.Faults {
 		p.tab.fault[f.PC] = f.Fixup
 	}
-	s.drain.addSchema(x.schema)
+	s.drain.addSchema(x.schema, x.tp.pass())
 	if d := s.opt.Dump; d.IR != nil {
 		d.IR(x.tp.Place.Text, x.prog.String())
 	}

@@ -18,8 +18,16 @@ type Tracepoint struct {
 	Pass     int    // the trace ends at this hit; 0 = never
 	Disabled bool
 
-	pending error // no site was found yet, and why
-	sites   int   // installed so far
+	counting *pass // Pass, counted down
+	pending  error // no site was found yet, and why
+	sites    int   // installed so far
+}
+
+func (tp *Tracepoint) pass() *pass {
+	if tp.Pass > 0 && tp.counting == nil {
+		tp.counting = &pass{tp.Pass}
+	}
+	return tp.counting
 }
 
 // text is a piece of what the user wrote. Diagnostics about it are shown within
