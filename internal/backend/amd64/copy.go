@@ -18,13 +18,12 @@ const (
 	slotBytes = ir.CountedHeader
 )
 
-// copyFault is where a copy goes when it cannot read, with the null test.
+// copyFault is where a copy goes when it cannot read.
 func (g *gen) copyFault(in *ir.Instr, src mem) label {
 	if in.Fault == ir.NoBlock {
 		return noLabel
 	}
-	fix := g.faultEdge(in.Fault, src)
-	return fix
+	return g.faultEdge(in.Fault, src)
 }
 
 // unrolledMax is the largest copy without a loop.

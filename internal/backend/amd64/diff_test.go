@@ -195,7 +195,8 @@ func randomConfig(r *rand.Rand, addr uint64) Config {
 	case 0:
 		cfg.DeadGPR = uint16(r.Intn(1 << 16))
 	case 1:
-		cfg.DeadGPR = uint16(r.Intn(1<<16)) & uint16(r.Intn(1<<16))
+		a, b := r.Intn(1<<16), r.Intn(1<<16)
+		cfg.DeadGPR = uint16(a & b)
 	case 2:
 		cfg.DeadGPR = 1<<RAX | 1<<R10 | 1<<R11
 	}

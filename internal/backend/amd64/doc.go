@@ -3,15 +3,27 @@
 //
 // The way of a program through the package, in the order of the files:
 //
-//	select.go    which values are folded into their users (addresses, compares, loads)
+//	compile.go   the entry; what is checked before
+//	select.go    what is known of a program: uses, constants, reachability
+//	fold.go      which values are computed inside their users (addresses, compares, loads)
 //	live.go      positions and live intervals
 //	regalloc.go  registers for values (linear scan; control flow is forward only)
-//	emit.go      blocks to instructions; edges and parallel moves
-//	operand.go   where a value is at an instruction; scratch registers
-//	lower_*.go   one file per family of operations; record.go, copy.go, streq.go
+//	emit.go      blocks to instructions, again and again until the saves are right
+//	order.go     which block stands where: hot, cold, tail
 //	save.go      which program registers are saved where, and given back
-//	asm.go       encoder, labels, fault table, jump sizes; insn.go is its table
-//	listing.go   the code as text
+//	edge.go      jumps, parameters (parallel moves), fault edges
+//	operand.go   where a value is at an instruction
+//	scratch.go   registers for intermediate results
+//	lower_*.go   one file per family of operations; record.go, copy.go, streq.go
+//	track.go     emission with a note of what each instruction destroys
+//	asm.go       instructions, labels, sections; insn.go is the table, encode.go
+//	             writes bytes, link.go chooses the sizes of jumps
+//	listing.go   the code as text (text.go formats one instruction)
+//
+// The generated code assumes lahf in 64-bit mode and SSE2, as every processor
+// since 2006 has. It makes no call and no system call, uses no string
+// instruction (DF may be set), no AVX (the upper halves of ymm stay), and
+// writes nothing below rsp without lowering rsp first, by more than the red zone.
 //
 // Import rule: amd64 imports ir and ring only.
 package amd64

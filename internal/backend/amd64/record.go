@@ -29,7 +29,9 @@ func (g *gen) deadman() {
 	})
 }
 
-// cpuOffset sets d to the number of the CPU, kept in bounds, times stride.
+// cpuOffset sets d to the number of the CPU, kept in bounds, times stride. The
+// load from struct rseq is not behind the dead man's switch: it faults only in a
+// thread without thread pointer, which a process that registered rseq has not.
 func (g *gen) cpuOffset(d Reg, stride uint64) {
 	l := &g.cfg.Layout
 	mask := l.CPUMask

@@ -32,7 +32,6 @@ type allocator struct {
 	l       *liveness
 	out     *allocation
 	owner   [32][]ir.Value
-	order   [2][]item // registers by preference, for general and xmm values
 	dead    regSet
 	avoid   regSet // read by the program
 	used    regSet

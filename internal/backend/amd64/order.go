@@ -1,0 +1,83 @@
+package amd64
+
+import (
+	"github.com/jalon-trace/jalon/internal/ir"
+)
+
+// chooseOrder puts the entry first, rare blocks in the cold section, and in the
+// tail, which needs no jump to the end, the block of a false condition.
+func (g *gen) chooseOrder() {
+	blocks := g.an.p.Blocks
+	n := len(blocks)
+	g.place = make([]section, n)
+	hotEdge := make([]bool, n)
+	hotEdge[0] = true
+	tail := ir.NoBlock
+	var hot, cold []ir.BlockID
+	for b, blk := range blocks {
+		if !g.an.reach[b] {
+			continue
+		}
+		if !hotEdge[b] {
+			g.place[b] = secCold
+			cold = append(cold, ir.BlockID(b))
+			continue
+		}
+		switch t := &blk.Term; t.Kind {
+		case ir.Jump:
+			hotEdge[t.Then.To] = true
+		case ir.Branch:
+			hotEdge[t.Then.To] = hotEdge[t.Then.To] || !t.Unlikely
+			hotEdge[t.Else.To] = true
+		case ir.Exit:
+			if b != 0 && (tail == ir.NoBlock || leaf(blk) && !leaf(blocks[tail])) {
+				tail = ir.BlockID(b)
+			}
+		}
+		hot = append(hot, ir.BlockID(b))
+	}
+	g.order = nil
+	if g.cfg.ColdAddr != 0 && tail != ir.NoBlock && leaf(blocks[tail]) {
+		hot, cold = g.splitRecord(hot, cold, tail)
+	}
+	for _, b := range hot {
+		if b != tail {
+			g.order = append(g.order, b)
+		}
+	}
+	g.order = append(g.order, cold...)
+	if tail != ir.NoBlock {
+		g.place[tail] = secTail
+		g.order = append(g.order, tail)
+	}
+}
+
+// splitRecord moves the blocks of the record to the cold section, so that a false
+// condition runs straight through. A record takes the time of rdtsc; one jump
+// more does not matter to it.
+func (g *gen) splitRecord(hot, cold []ir.BlockID, tail ir.BlockID) (h, c []ir.BlockID) {
+	recording := make([]bool, len(g.place))
+	for b, blk := range g.an.p.Blocks {
+		if !g.an.reach[b] || b == 0 {
+			continue
+		}
+		for _, in := range blk.Instrs {
+			recording[b] = recording[b] || in.Op == ir.Reserve
+		}
+		// Behind the record when every way here leads through it.
+		behind := true
+		for _, a := range g.an.preds[b] {
+			behind = behind && recording[a]
+		}
+		recording[b] = recording[b] || behind
+	}
+	for _, b := range hot {
+		if recording[b] && b != tail {
+			g.place[b] = secCold
+			c = append(c, b)
+		} else {
+			h = append(h, b)
+		}
+	}
+	return h, append(c, cold...)
+}
