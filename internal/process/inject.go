@@ -33,6 +33,7 @@ type injection struct {
 	sp     *space
 	regs   Regs
 	mask   uint64
+	rest   bool // its seccomp filters rest meanwhile
 	restop bool // a SIGSTOP came meanwhile: it cannot be blocked, and is sent again
 }
 
@@ -116,7 +117,11 @@ func (p *Process) beginInjection(t *task, sp *space) error {
 			return err
 		}
 	}
-	inj := &injection{t: t, sp: sp}
+	rest, err := p.mayInject(t)
+	if err != nil {
+		return err
+	}
+	inj := &injection{t: t, sp: sp, rest: rest}
 	if err := getRegs(t.tid, &inj.regs); err != nil {
 		return err
 	}
@@ -141,6 +146,9 @@ func (p *Process) endInjection() error {
 	}
 	t := inj.t
 	p.dropInjection()
+	if inj.rest {
+		_ = ptrace(unix.PTRACE_SETOPTIONS, t.tid, 0, seizeOptions) // ESRCH: dying
+	}
 	if inj.restop {
 		_ = unix.Kill(t.tgid, unix.SIGSTOP)
 	}
@@ -206,7 +214,7 @@ func leaveRseq(t *task, sp *space, regs *Regs) {
 // or, for a child on its way out, the only one.
 func (p *Process) pick(sp *space, only *task) (*task, error) {
 	if only != nil {
-		return only, p.mayInject(only)
+		return only, nil
 	}
 	if p.inj != nil && p.inj.sp == sp {
 		return p.inj.t, nil
@@ -221,7 +229,7 @@ func (p *Process) pick(sp *space, only *task) (*task, error) {
 	if best == nil {
 		return nil, &Error{fmt.Sprintf("run a system call in process %d", p.pid), errors.New("no thread can be stopped for it"), "try again"}
 	}
-	return best, p.mayInject(best)
+	return best, nil
 }
 
 // suitability: 0 is never; higher is better.
@@ -253,24 +261,27 @@ func (p *Process) suitability(t *task) int {
 }
 
 // mayInject refuses where a seccomp filter could answer a call of ours by killing
-// the program. A filter that jalon is under as well (the same container) has let
-// jalon's own calls pass.
-func (p *Process) mayInject(t *task) error {
+// the program. With CAP_SYS_ADMIN filters rest during the injection (rest). A
+// filter that jalon is under as well (the same container) has let jalon's own
+// calls pass.
+func (p *Process) mayInject(t *task) (rest bool, err error) {
 	st, err := readStatus(t.tid)
 	if err != nil {
-		return errGone
+		return false, errGone
 	}
 	if st.seccomp == 0 {
-		return nil
+		return false, nil
 	}
 	const suspend = seizeOptions | unix.PTRACE_O_SUSPEND_SECCOMP
-	if ptrace(unix.PTRACE_SETOPTIONS, t.tid, 0, suspend) == nil {
-		return nil // with CAP_SYS_ADMIN filters rest while we trace
+	if err := ptrace(unix.PTRACE_SETOPTIONS, t.tid, 0, suspend); err == nil {
+		return true, nil
+	} else if gone(err) {
+		return false, errGone
 	}
 	if self, err := readStatus(os.Getpid()); err == nil && st.seccomp == 2 && self.seccomp == 2 && self.filters == st.filters {
-		return nil
+		return false, nil
 	}
-	return &Error{
+	return false, &Error{
 		fmt.Sprintf("run a system call in process %d", p.pid),
 		errors.New("it is under a seccomp filter, which could kill it for the call"),
 		"run jalon as root (CAP_SYS_ADMIN), or inside the same container",

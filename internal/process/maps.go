@@ -161,22 +161,24 @@ func nearGaps(maps []Mapping, addr, size uint64) []uint64 {
 		at := min(max(addr&^(pageSize-1), from), to-size)
 		cands = append(cands, cand{at, max(at, addr) - min(at, addr), heapBelow})
 	}
-	end := uint64(lowest)
-	heap := false
-	for _, m := range maps {
-		to := m.Start
-		if strings.HasPrefix(m.Path, "[stack") && to > stackRoom {
-			to -= stackRoom
-		}
+	end, heap := uint64(lowest), false
+	gap := func(to uint64) {
 		if heap && to > end+heapRoom {
 			add(end, end+heapRoom, true)
 			add(end+heapRoom, to, false)
 		} else {
 			add(end, to, heap)
 		}
+	}
+	for _, m := range maps {
+		to := m.Start
+		if strings.HasPrefix(m.Path, "[stack") && to > stackRoom {
+			to -= stackRoom
+		}
+		gap(to)
 		end, heap = m.End, m.Path == "[heap]"
 	}
-	add(end, highest, heap)
+	gap(highest)
 	sort.SliceStable(cands, func(i, j int) bool {
 		if cands[i].bad != cands[j].bad {
 			return !cands[i].bad

@@ -10,21 +10,19 @@ import (
 
 // status is what /proc/TID/status says, as far as it is of use here.
 type status struct {
-	name      string
-	state     byte // R S D T t Z X
-	tgid      int
-	ppid      int
-	tracer    int
-	uid       int // effective
-	blocked   uint64
-	ignored   uint64
-	caught    uint64
-	seccomp   int
-	filters   int // seccomp filters in force; -1 before Linux 5.9
-	capEff    uint64
-	threads   int
-	switches  int // voluntary context switches
-	coreDumps bool
+	name     string
+	state    byte // R S D T t Z X
+	tgid     int
+	ppid     int
+	tracer   int
+	uid      int // effective
+	blocked  uint64
+	ignored  uint64
+	caught   uint64
+	seccomp  int
+	filters  int // seccomp filters in force; -1 before Linux 5.9
+	capEff   uint64
+	switches int // voluntary context switches
 }
 
 func readStatus(tid int) (*status, error) {
@@ -60,12 +58,9 @@ var statusFields = map[string]func(s *status, v string){
 	"CapEff": func(s *status, v string) { s.capEff = hexWord(v) },
 
 	"TracerPid":               func(s *status, v string) { s.tracer = atoi(v) },
-	"Threads":                 func(s *status, v string) { s.threads = atoi(v) },
 	"Seccomp":                 func(s *status, v string) { s.seccomp = atoi(v) },
 	"Seccomp_filters":         func(s *status, v string) { s.filters = atoi(v) },
 	"voluntary_ctxt_switches": func(s *status, v string) { s.switches = atoi(v) },
-
-	"CoreDumping": func(s *status, v string) { s.coreDumps = v == "1" },
 }
 
 func atoi(v string) int { n, _ := strconv.Atoi(v); return n }

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -152,7 +153,10 @@ func (p *Process) takeChild() error {
 	}
 	var regs Regs
 	if err := getRegs(p.pid, &regs); err != nil {
-		return err // errNot64
+		if err == errNot64 {
+			err = errors.New("it is not a 64-bit x86 program, and jalon traces no others")
+		}
+		return err
 	}
 	t.hold = holdOwner
 	p.space = newSpace(p.pid)

@@ -1,0 +1,112 @@
+package process
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestParseMaps(t *testing.T) {
+	text := `00400000-00401000 r-xp 00000000 fe:01 123                        /usr/bin/a b (x) (deleted)
+7f0000000000-7f0000001000 rw-s 00002000 00:01 7                          /memfd:jalon (deleted)
+7ffc0000-7ffd0000 ---p 00000000 00:00 0 
+7ffe0000-7fff0000 rw-p 00000000 00:00 0                                  [stack]
+`
+	want := []Mapping{
+		{0x400000, 0x401000, unix.PROT_READ | unix.PROT_EXEC, false, 0, "fe:01", 123, "/usr/bin/a b (x)", true},
+		{0x7f0000000000, 0x7f0000001000, unix.PROT_READ | unix.PROT_WRITE, true, 0x2000, "00:01", 7, "/memfd:jalon", true},
+		{0x7ffc0000, 0x7ffd0000, 0, false, 0, "00:00", 0, "", false},
+		{0x7ffe0000, 0x7fff0000, unix.PROT_READ | unix.PROT_WRITE, false, 0, "00:00", 0, "[stack]", false},
+	}
+	got, err := parseMaps(text)
+	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got  %v, %v\nwant %v", got, err, want)
+	}
+	for _, bad := range []string{"x", "1-2", "2-1 r--p 0 0:0 0", "1-2 r-- 0 0:0 0", "1-2 r--p 0 0:0 z", "g-2 r--p 0 0:0 0"} {
+		if _, err := parseMaps(bad); err == nil {
+			t.Errorf("%q: no error", bad)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(string(must(os.ReadFile("/proc/self/maps"))))
+	f.Add(string(must(os.ReadFile("/proc/self/status"))))
+	f.Fuzz(func(t *testing.T, text string) {
+		parseStatus([]byte(text))
+		maps, err := parseMaps(text)
+		if err != nil {
+			return
+		}
+		checkGaps(t, maps, 0x555555550000, 1<<16)
+	})
+}
+
+// checkGaps: what nearGaps gives is free, within reach, and page-aligned.
+func checkGaps(t *testing.T, maps []Mapping, addr, size uint64) []uint64 {
+	t.Helper()
+	gaps := nearGaps(maps, addr, size)
+	for _, at := range gaps {
+		lo, hi := min(at, addr), max(at+size, addr)
+		if at%pageSize != 0 || hi-lo > reach || at < lowest || at+size > highest {
+			t.Errorf("%#x is out of reach of %#x, or odd", at, addr)
+		}
+	}
+	return gaps
+}
+
+func TestNearGaps(t *testing.T) {
+	const M = 1 << 20
+	m := func(lo, hi uint64, path string) Mapping { return Mapping{Start: lo, End: hi, Path: path} }
+	for _, c := range []struct {
+		name       string
+		maps       []Mapping
+		addr, size uint64
+		want       uint64 // the first; 0 = none
+	}{
+		{"below a program at 4 MB", []Mapping{m(4*M, 5*M, "/p"), m(5*M, 6*M, "[heap]")}, 4*M + 100, pageSize, 4*M - pageSize},
+		{"not behind the heap", []Mapping{m(4*M, 5*M, "/p"), m(5*M, 6*M, "[heap]")}, 5*M - 1, M, 3 * M},
+		{"behind the heap when below is too small, far enough", []Mapping{m(M, 5*M, "/p"), m(5*M, 6*M, "[heap]")}, 4 * M, M, 6*M + heapRoom},
+		{"behind a library, the nearest", []Mapping{m(1<<46, 1<<46+M, "/a"), m(1<<46+2*M, 1<<46+3*M, "/b")}, 1<<46 + 2*M + 5, M, 1<<46 + 3*M},
+		{"between libraries", []Mapping{m(1<<46, 1<<46+M, "/a"), m(1<<46+2*M, 1<<46+3*M, "/b"), m(1<<46+3*M, 1<<46+4*M, "/c")}, 1<<46 + 2*M + 5, M, 1<<46 + M},
+		{"not under the stack", []Mapping{m(1<<46, 1<<46+M, "/a"), m(1<<46+10*M, 1<<46+11*M, "[stack]")}, 1<<46 + M - 1, 9 * M, 1<<46 - 9*M},
+		{"an empty heap to come", withHeap([]Mapping{m(1<<45, 1<<45+M, "/p")}, 1<<45+2*M), 1<<45 + M - 1, M / 2, 1<<45 + M},
+		{"nothing within reach", []Mapping{m(lowest, highest, "/all")}, 1 << 40, pageSize, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := uint64(0)
+			if gaps := checkGaps(t, c.maps, c.addr, c.size); len(gaps) > 0 {
+				got = gaps[0]
+			}
+			if got != c.want {
+				t.Errorf("%#x, want %#x", got, c.want)
+			}
+		})
+	}
+}
+
+// TestHeapGrows: memory that is taken at the start is not in brk's way.
+func TestHeapGrows(t *testing.T) {
+	for _, flags := range [][]string{{"-no-pie"}, nil, {"-static"}, {"-static-pie"}} {
+		r := start(t, Config{}, build(t, "heap", flags...))
+		stop(t, r.Process, func(s *Stopped) error {
+			for range 20 {
+				if _, err := s.AllocNear(must(entryOf(s)), 1<<20); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if out, st := r.finish(); st != (ExitStatus{}) || out != "grown\n" {
+			t.Errorf("%v: %v %q", flags, st, out)
+		}
+	}
+}
+
+// entryOf is an address in the program itself, whatever was started first.
+func entryOf(s *Stopped) (uint64, error) {
+	aux, err := readAuxv(s.Pid())
+	return aux[9], err // AT_ENTRY
+}

@@ -1,0 +1,148 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestUnprivileged runs the tests that matter most as nobody, on own children.
+func TestUnprivileged(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("not root: every test here is unprivileged already")
+	}
+	const nobody = 65534
+	dir, err := os.MkdirTemp("", "nobody")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	must(0, os.Chown(dir, nobody, nobody))
+	exe := dir + "/test"
+	self := must(os.ReadFile("/proc/self/exe"))
+	must(0, os.WriteFile(exe, self, 0o755))
+	cmd := exec.Command(exe, "-test.run", "^(TestRunThrough|TestStoppedAtStart|TestSites|TestChildren|TestExec|TestModules|TestGroupStop|TestDeadman|TestSandbox|TestAttachForeign)$")
+	cmd.Env = append(os.Environ(), "TMPDIR="+dir, "HOME="+dir)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("as nobody: %v\n%s", err, out)
+	}
+}
+
+// TestAttachForeign: somebody else's process is refused with the reason.
+func TestAttachForeign(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("root may trace all; TestUnprivileged runs this test as nobody")
+	}
+	p, err := Attach(1, Config{})
+	if err == nil {
+		p.Detach()
+		t.Fatal("attached to process 1")
+	}
+	var e *Error
+	if !errors.As(err, &e) || !strings.Contains(err.Error(), "belongs to root") || !strings.Contains(e.Remedy, "CAP_SYS_PTRACE") {
+		t.Error(err)
+	}
+}
+
+// TestSandbox: a call that a seccomp filter would kill the program for is not
+// made, or made while the filter rests; it is in force again afterwards.
+func TestSandbox(t *testing.T) {
+	for _, key := range []string{"x", "k"} {
+		r := start(t, Config{}, build(t, "sandbox"))
+		must(0, r.Resume(r.Pid()))
+		r.out.wait(t, "ready")
+		_, err := r.Stopped(func(s *Stopped) error {
+			_, f, err := s.Memfd("forbidden")
+			if err == nil {
+				f.Close()
+			}
+			return err
+		})
+		var e *Error
+		if err != nil && (!errors.As(err, &e) || !strings.Contains(err.Error(), "seccomp")) {
+			t.Error(err)
+		}
+		if err == nil && os.Getuid() != 0 {
+			t.Error("no error without privilege")
+		}
+		fmt.Fprint(r.in, key)
+		st, out := r.wait(), r.out.all()
+		if key == "x" && (st.Signal != 0 || out != "ready\nread 1\n") || key == "k" && st.Signal != unix.SIGSYS {
+			t.Errorf("%v %q", st, out)
+		}
+	}
+}
+
+func init() { roles["terminal"] = terminal }
+
+// terminal is a jalon at a terminal of its own.
+func terminal() {
+	signal.Notify(make(chan os.Signal, 10), unix.SIGINT) // ignored, the program would ignore it as well
+	p := must(Start([]string{os.Getenv("PROCESS_TEST_PROG"), "echo"},
+		StartOptions{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}, Config{SwallowTTYInterrupt: true}))
+	must(0, p.Resume(p.Pid()))
+	fmt.Printf("pid %d\n", p.Pid())
+	fmt.Printf("%v\n", p.Wait())
+}
+
+// TestTTYInterrupt: Ctrl-C at the terminal does not reach the program, `kill -INT` does.
+func TestTTYInterrupt(t *testing.T) {
+	master := must(os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0))
+	defer master.Close()
+	var n uint32
+	zero := 0
+	for _, c := range []struct {
+		req uintptr
+		arg unsafe.Pointer
+	}{{unix.TIOCSPTLCK, unsafe.Pointer(&zero)}, {unix.TIOCGPTN, unsafe.Pointer(&n)}} {
+		if _, _, e := unix.Syscall(unix.SYS_IOCTL, master.Fd(), c.req, uintptr(c.arg)); e != 0 {
+			t.Fatal(e)
+		}
+	}
+	tty := must(os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0))
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), "PROCESS_TEST_ROLE=terminal", "PROCESS_TEST_PROG="+build(t, "basic"))
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	must(0, cmd.Start())
+	tty.Close()
+	var seen strings.Builder
+	until := func(text string) {
+		t.Helper()
+		b := make([]byte, 1000)
+		for !strings.Contains(seen.String(), text) {
+			k, err := master.Read(b)
+			seen.Write(b[:k])
+			if err != nil {
+				t.Fatalf("%v: %q", err, seen.String())
+			}
+		}
+	}
+	until("hello")
+	until("pid ")
+	until("\r\n")
+	for range 3 {
+		must(io.WriteString(master, "\x03"))
+		until("^C")
+	}
+	must(io.WriteString(master, "still here\n"))
+	until("still here\r\nstill here")
+	pid := 0
+	_, rest, _ := strings.Cut(seen.String(), "pid ")
+	must(fmt.Sscan(rest, &pid))
+	must(0, unix.Kill(pid, unix.SIGINT))
+	until("killed by SIGINT")
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
