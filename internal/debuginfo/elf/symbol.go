@@ -36,6 +36,7 @@ type rawSym struct {
 type symtab struct {
 	raw      []rawSym // .symtab, then .dynsym
 	str, dyn []byte
+	data     []int32 // data symbols, by address; see DataAt
 	byAddr   []int32 // functions and untyped code symbols, by address; best name first
 }
 
