@@ -2,6 +2,7 @@ package session
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/format"
@@ -34,7 +35,9 @@ func (s *Session) Symbol(addr uint64) string {
 	if m := s.moduleAt(addr); m != nil {
 		fn, off, _, _, _ := m.dw.Symbolize(addr - m.bias)
 		if fn == "" {
-			fn, off = m.dw.DataSymbol(addr - m.bias)
+			if fn, off = m.dw.DataSymbol(addr - m.bias); off == 0 {
+				fn = sourceName(fn)
+			}
 		}
 		if name = fn; name != "" && off != 0 {
 			name += "+" + strconv.FormatUint(off, 10)
@@ -45,6 +48,19 @@ func (s *Session) Symbol(addr uint64) string {
 	}
 	s.names[addr] = name
 	return name
+}
+
+// sourceName is the name in the source of a function's static variable, as GDB
+// shows it for an address where one begins: gcc calls its symbol calls.2, clang
+// work.calls or work.calls.2.
+func sourceName(symbol string) string {
+	if i := strings.LastIndexByte(symbol, '.'); i > 0 && strings.Trim(symbol[i+1:], "0123456789") == "" {
+		symbol = symbol[:i]
+	}
+	if i := strings.LastIndexByte(symbol, '.'); i > 0 && i+1 < len(symbol) {
+		symbol = symbol[i+1:]
+	}
+	return symbol
 }
 
 // maxNames bounds the cache of symbol names.
