@@ -35,6 +35,9 @@ func textual(t *ctype.Type, f Fmt) charset {
 			continue
 		case ctype.Char, ctype.Int:
 			switch {
+			case t.Size == 1 && f == 0 && t.Kind == ctype.Int && (t.Name == "int8_t" || t.Name == "uint8_t"):
+				// GDB's own base types of these names, those of registers, are no
+				// text; in programs they are typedefs.
 			case t.Size == 1:
 				return charset{width: 1}
 			case t.Kind == ctype.Char && t.Size == 2:

@@ -95,6 +95,12 @@ func qualifiedName(t *ctype.Type, inner string, cpp bool, up *nest) string {
 		}
 		break
 	}
+	// The qualifiers of an array are those of its elements; gcc writes both.
+	for e := t; e != nil && e.Kind == ctype.Array && !e.Vector && e.Elem != nil; {
+		if e = e.Elem; has[e.Kind] {
+			delete(has, e.Kind)
+		}
+	}
 	var words []string
 	for _, q := range []struct {
 		kind ctype.Kind
@@ -105,6 +111,9 @@ func qualifiedName(t *ctype.Type, inner string, cpp bool, up *nest) string {
 		}
 	}
 	quals := strings.Join(words, " ")
+	if quals == "" {
+		return typeName(t, inner, cpp, up)
+	}
 	if t != nil && (t.Kind == ctype.Pointer || t.Kind == ctype.Reference) {
 		return typeName(t, " "+join(quals, inner), cpp, up)
 	}
