@@ -26,6 +26,7 @@ type program struct {
 	lines []uint64
 	text  *Text
 	cold  map[string][]funcSym
+	bias  uint64 // added to the file's addresses
 }
 
 type funcSym struct {
@@ -34,6 +35,11 @@ type funcSym struct {
 }
 
 func openProgram(t testing.TB, path string) *program {
+	return openProgramAt(t, path, 0)
+}
+
+// openProgramAt loads a position independent file at bias.
+func openProgramAt(t testing.TB, path string, bias uint64) *program {
 	t.Helper()
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -45,15 +51,18 @@ func openProgram(t testing.TB, path string) *program {
 	}
 	t.Cleanup(func() { f.Close() })
 	p := &program{path: path, raw: raw, file: f, cold: map[string][]funcSym{}}
+	if f.Type == elf.ET_DYN {
+		p.bias = bias
+	}
 	for _, s := range f.Progs {
 		if s.Type == elf.PT_LOAD {
 			b := make([]byte, s.Filesz)
 			if _, err := s.ReadAt(b, 0); err != nil {
 				t.Fatal(err)
 			}
-			p.loads = append(p.loads, Region{s.Vaddr, b})
+			p.loads = append(p.loads, Region{s.Vaddr + p.bias, b})
 			if s.Flags&elf.PF_X != 0 {
-				p.text = &Text{Addr: s.Vaddr, Bytes: b}
+				p.text = &Text{Addr: s.Vaddr + p.bias, Bytes: b}
 			}
 		}
 	}
@@ -74,8 +83,8 @@ func (p *program) relocate() {
 	}
 	for ; len(b) >= 24; b = b[24:] {
 		if binary.LittleEndian.Uint64(b[8:]) == uint64(elf.R_X86_64_RELATIVE) {
-			if m := p.mem(binary.LittleEndian.Uint64(b)); len(m) >= 8 {
-				copy(m, b[16:24])
+			if m := p.mem(binary.LittleEndian.Uint64(b) + p.bias); len(m) >= 8 {
+				binary.LittleEndian.PutUint64(m, binary.LittleEndian.Uint64(b[16:])+p.bias)
 			}
 		}
 	}
@@ -103,6 +112,7 @@ func (p *program) symbols(t testing.TB) {
 	byAddr := map[uint64]funcSym{}
 	add := func(syms []elf.Symbol, _ error) {
 		for _, s := range syms {
+			s.Value += p.bias
 			if elf.ST_TYPE(s.Info) != elf.STT_FUNC || s.Size == 0 || s.Section == elf.SHN_UNDEF || p.mem(s.Value) == nil {
 				continue
 			}
@@ -167,6 +177,7 @@ func (p *program) lineStarts(d *dwarf.Data) {
 		}
 		var le dwarf.LineEntry
 		for last := 0; lr.Next(&le) != io.EOF; last = le.Line {
+			le.Address += p.bias
 			if le.IsStmt && !le.EndSequence && le.Line != 0 && le.Line != last && p.mem(le.Address) != nil {
 				p.lines = append(p.lines, le.Address)
 			}
@@ -196,6 +207,10 @@ func (p *program) code(f funcSym) *Code {
 				c.Extra = append(c.Extra, Region{hot.addr, p.mem(hot.addr)[:hot.hi-hot.addr]})
 			}
 		}
+	}
+	if strings.TrimSuffix(f.name, ".abi0") == "runtime.goexit" {
+		// The runtime makes up the return address of a goroutine's first function.
+		c.Entries = append(c.Entries, f.addr+1)
 	}
 	for _, s := range p.funcs[p.after(f.addr):] {
 		if s.addr >= f.hi {

@@ -93,11 +93,21 @@ static void map(u64 addr, u64 size) {
 
 static unsigned char *p;
 static u64 get(void) { u64 v; memcpy(&v, p, 8); p += 8; return v; }
+// extra is where a case wants code outside the fixed areas.
+static u64 extra, extra_size;
+static int unmappable;
+static void ensure(u64 addr, u64 len) {
+	if (addr - CODE < 0x2000 || addr - 0x40000000UL < 0x2000 || addr - 0x700000000UL < 0x2000) return;
+	extra = addr & ~0xfffUL;
+	extra_size = ((addr + len + 0xfff) & ~0xfffUL) - extra;
+	if (mmap((void *)extra, extra_size, PROT_READ|PROT_WRITE|PROT_EXEC, MAP_PRIVATE|MAP_ANONYMOUS|MAP_FIXED_NOREPLACE, -1, 0) != (void *)extra) { unmappable = 1; extra = 0; }
+}
 static void writes(void) {
 	memset((void *)(CODE + 0xe00), 0, 0x400); // what earlier cases left there
 	for (u64 n = get(); n > 0; n--) {
 		u64 addr = get(), len = get();
-		memcpy((void *)addr, p, len);
+		ensure(addr, len);
+		if (!unmappable) memcpy((void *)addr, p, len);
 		p += len;
 	}
 }
@@ -185,7 +195,10 @@ int main(int argc, char **argv) {
 		entry = get();
 		u64 flagmask = get();
 		writes();
-		run(&b, &s, entry, fill);
+		if (!unmappable) run(&b, &s, entry, fill);
+		if (extra) munmap((void *)extra, extra_size);
+		extra = 0;
+		if (unmappable) { unmappable = 0; faulted++; continue; }
 		if (a.sig != b.sig) fail(n, "signal", a.sig, b.sig, 0);
 		else if (a.sig) faulted++;
 		else { ran++; same(n, "differs", 0, &a, &b, 0, flagmask); }
