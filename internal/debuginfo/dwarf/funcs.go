@@ -144,22 +144,12 @@ func (m *Module) listed(d die, glob string, copies map[dieKey]int) *Function {
 		return out
 	}
 	n := copies[d.key()]
-	if n == 0 || d.concrete() {
+	if n == 0 || d.u.functions().origins[d.off] {
 		return nil
 	}
 	out := &Function{Name: name, Linkage: d.linkage(), Inlined: n}
 	out.File, out.Line = d.declared()
 	return out
-}
-
-// concrete tells whether an abstract function also has code of its own.
-func (d die) concrete() bool {
-	for _, f := range d.u.functions().fns {
-		if off, alt := originOf(f.d); off == d.off && !alt {
-			return true
-		}
-	}
-	return false
 }
 
 // countCopies counts the inlined copies of every abstract function.

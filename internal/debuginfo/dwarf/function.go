@@ -37,7 +37,8 @@ type unitBody struct {
 	fns      []*fn
 	byAddr   []fnRange
 	copies   []inlinedCopy
-	hasLists bool // a variable has a location list
+	hasLists bool            // a variable has a location list
+	origins  map[uint64]bool // abstract functions that have code of their own here
 }
 
 type fnRange struct {
@@ -49,7 +50,7 @@ type fnRange struct {
 func (u *unit) functions() *unitBody {
 	w := u.whole()
 	w.bodyOnce.Do(func() {
-		w.body = &unitBody{}
+		w.body = &unitBody{origins: map[uint64]bool{}}
 		if root, ok := w.rootDie(); ok {
 			w.body.fill(root)
 		}
@@ -71,6 +72,9 @@ func (b *unitBody) fill(root die) {
 			}
 			open = append(open, struct{ fn, depth int }{len(b.fns), depth})
 			b.fns = append(b.fns, &fn{d: e, ranges: r})
+			if off, alt := originOf(e); !alt && e.ab.has(atAbstractOrigin) {
+				b.origins[off] = true
+			}
 		case tagInlinedSubroutine:
 			cur := -1
 			if len(open) > 0 {

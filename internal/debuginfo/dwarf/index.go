@@ -212,35 +212,55 @@ func (d die) parents1(n int) []string {
 	if d.u.isC() {
 		return nil
 	}
-	root, ok := d.u.rootDie()
-	if !ok {
-		return nil
-	}
 	var names []string
-	for cur := root; len(names) < maxDepth; {
-		var in die
-		for c := range cur.children() {
-			if c.off > d.off {
-				break
-			}
-			in = c
+	for _, sp := range d.u.scopeSpans() {
+		if sp.lo >= d.off {
+			break
 		}
-		if in.ab == nil || in.off >= d.off {
-			return names
+		if d.off < sp.hi && len(names) < maxDepth {
+			names = append(names, sp.name)
 		}
-		switch in.ab.tag {
-		case tagNamespace:
-			if n := in.name(); n != "" {
-				names = append(names, n)
-			} else {
-				names = append(names, "(anonymous namespace)")
-			}
-		case tagStructType, tagClassType, tagUnionType, tagInterfaceType, tagModule, tagEnumerationType:
-			names = append(names, in.name())
-		}
-		cur = in
 	}
 	return names
+}
+
+// scopeSpan is a namespace or class and where its entries are.
+type scopeSpan struct {
+	lo, hi uint64
+	name   string
+}
+
+// scopeSpans lists the unit's namespaces and classes in file order, so that an
+// outer one comes before those in it.
+func (u *unit) scopeSpans() []scopeSpan {
+	u.spanOnce.Do(func() {
+		root, ok := u.rootDie()
+		if !ok {
+			return
+		}
+		var open []struct{ span, depth int }
+		root.walk(func(e die, depth int) bool {
+			for n := len(open); n > 0 && open[n-1].depth >= depth; n-- {
+				u.spans[open[n-1].span].hi = e.off
+				open = open[:n-1]
+			}
+			switch e.ab.tag {
+			case tagNamespace, tagStructType, tagClassType, tagUnionType, tagInterfaceType, tagModule, tagEnumerationType:
+			default:
+				return false
+			}
+			name := e.name()
+			if name == "" && e.ab.tag == tagNamespace {
+				name = "(anonymous namespace)"
+			}
+			if e.ab.children {
+				open = append(open, struct{ span, depth int }{len(u.spans), depth})
+				u.spans = append(u.spans, scopeSpan{e.off, u.end, name})
+			}
+			return e.ab.tag != tagEnumerationType
+		})
+	})
+	return u.spans
 }
 
 // qualified is the entry's name with its scopes: ns::Class::f.

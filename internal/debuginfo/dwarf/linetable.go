@@ -73,15 +73,7 @@ func (u *unit) lowest() uint64 {
 
 // sourceNames returns the unit's file table without running the program.
 func (u *unit) sourceNames() []lineFile {
-	u = u.lineUnit()
-	if u.lines != nil {
-		var out []lineFile
-		for _, s := range u.lines.files {
-			out = append(out, lineFile{s.name, s.full, true})
-		}
-		return out
-	}
-	if lh, _ := u.lineHeader(); lh != nil {
+	if lh, _ := u.lineUnit().lineHeader(); lh != nil {
 		return lh.files
 	}
 	return nil

@@ -44,8 +44,10 @@ type Module struct {
 	pcs   []unitRange
 	pcsOK bool
 	idx   *index
-	cfi   *cfi
-	types typeCache
+	// byFile are the units by the base names of their source files.
+	byFile map[string][]*unit
+	cfi    *cfi
+	types  typeCache
 
 	splits map[string]*splitFile
 	warned map[string]bool

@@ -33,6 +33,33 @@ func (m *Module) ScopeAt(vaddr uint64) (s debuginfo.Scope, err error) {
 	return m.scopeAt(vaddr), nil
 }
 
+// ScopeForSite is ScopeAt for a site that LineSites or FuncSites returned. Where
+// a line's code starts with an inlined call, the address belongs to the inlined
+// function already, but a line place means the caller's line: its names count.
+func (m *Module) ScopeForSite(site Site) (s debuginfo.Scope, err error) {
+	defer m.guard(&err)()
+	if !m.file.IsCode(site.Addr) {
+		return nil, fmt.Errorf("address %#x of %s is not in its code", site.Addr, m.path)
+	}
+	sc := m.scopeAt(site.Addr)
+	for site.ActualLine > 0 && sc.b != nil {
+		o := sc.b.owner()
+		if !o.inlined || o.parent == nil || !o.calledFrom(site.place, site.ActualLine) {
+			break
+		}
+		sc.b = o.parent
+		sc.name = sc.b.owner().d.funcName()
+	}
+	return sc, nil
+}
+
+// calledFrom tells whether an inlined copy's call is at that line.
+func (b *block) calledFrom(file string, line int) bool {
+	callLine, _ := b.d.attr(atCallLine)
+	callFile, ok := b.d.attr(atCallFile)
+	return ok && callLine.n == uint64(line) && b.d.u.fileName(callFile.n) == file
+}
+
 func (m *Module) scopeAt(vaddr uint64) *scope {
 	sc := &scope{m: m, pc: vaddr, u: m.unitFor(vaddr)}
 	if r, err := m.unwind(vaddr); err == nil {

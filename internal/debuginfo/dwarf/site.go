@@ -24,6 +24,8 @@ type Site struct {
 	// IFunc says that the symbol is an indirect function: Addr is the resolver,
 	// which runs once when the program starts, not the function it chooses.
 	IFunc bool
+
+	place string // line places: the full path of the file that was meant
 }
 
 // FuncSites returns the addresses where GDB's `break name` would stop: behind

@@ -112,3 +112,158 @@ func compareSites(t *testing.T, m *Module, prog string, funcs, files []string) {
 		t.Errorf("only %d sites compared", n)
 	}
 }
+
+// TestScopeForSite looks at places whose line is a call that was inlined.
+func TestScopeForSite(t *testing.T) {
+	found := false
+	for _, v := range variants {
+		m := open(t, build(t, v, "prog.c", "other.c"))
+		for _, l := range m.Lines("prog.c") {
+			sites, err := m.LineSites("prog.c", l)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range sites {
+				a, err := m.ScopeAt(s.Addr)
+				b, err2 := m.ScopeForSite(s)
+				if err != nil || err2 != nil {
+					t.Fatal(err, err2)
+				}
+				if a.FuncName() == b.FuncName() {
+					continue
+				}
+				found = true
+				// Line 77 is `int step = thrice(i);` in count_to, line 63 the call of twice in thrice.
+				if l == 63 && b.FuncName() != "thrice" || l == 77 && b.FuncName() != "count_to" {
+					t.Errorf("%v: prog.c:%d at %#x: scope of %s", v, l, s.Addr, b.FuncName())
+				}
+			}
+		}
+	}
+	if !found {
+		t.Error("no such place in any build")
+	}
+}
+
+// TestNotFound checks the suggestions of failed look-ups.
+func TestNotFound(t *testing.T) {
+	m := open(t, build(t, variants[0], "prog.c", "other.c"))
+	check := func(err error, what string, near ...string) {
+		t.Helper()
+		var nf *debuginfo.NotFoundError
+		if !errors.As(err, &nf) || nf.What != what {
+			t.Fatalf("%v", err)
+		}
+		for _, n := range near {
+			if !slices.Contains(nf.Nearest, n) {
+				t.Errorf("%v: nearest %q lacks %q", err, nf.Nearest, n)
+			}
+		}
+	}
+	_, err := m.FuncSites("cont_to")
+	check(err, "function", "count_to")
+	_, err = m.LineSites("prgo.c", 3)
+	check(err, "source file", "prog.c")
+	_, err = m.LineSites("prog.c", 100000)
+	check(err, "line")
+	f, err := m.FuncSites("count_to")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := m.ScopeAt(f[0].Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.Lookup("limt")
+	check(err, "variable", "limit")
+	_, err = s.Lookup("global_aray")
+	check(err, "variable", "global_array")
+	_, err = s.Type(1, "nod_t")
+	if err == nil {
+		t.Error("a type that is not there was found")
+	}
+}
+
+// TestStripped looks at a program without symbols: bounds come from the call
+// frame information, and the messages say what is missing.
+func TestStripped(t *testing.T) {
+	prog := build(t, variants[1], "prog.c", "other.c")
+	whole := open(t, prog)
+	p := t.TempDir() + "/stripped"
+	run(t, "strip", "-o", p, prog)
+	m := open(t, p)
+	w, err := whole.FuncEntry("walk")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _ := whole.FunctionAt(w[0].Addr)
+	got, ok := m.FunctionAt(w[0].Addr + 3)
+	if !ok || got.Lo != want.Lo || got.Hi != want.Hi || !got.FromSymbols {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	s, err := m.ScopeAt(w[0].Addr)
+	if err != nil || s.HasDebugInfo() || len(s.CFA()) == 0 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if _, err := s.Lookup("n"); err == nil || !strings.Contains(err.Error(), "no debug information") {
+		t.Error(err)
+	}
+	if m.HasDebugInfo() || m.WhyNoDebugInfo() == "" {
+		t.Error("why there is no debug information is not said")
+	}
+}
+
+// TestFunctionList compares the list of functions with the symbol table.
+func TestFunctionList(t *testing.T) {
+	prog := build(t, variants[1], "prog.c", "other.c")
+	m := open(t, prog)
+	have := map[uint64]bool{}
+	inlined := 0
+	for _, f := range m.Functions("*") {
+		if f.Ranges != nil {
+			have[f.Lo] = true
+		}
+		if f.Name == "twice" || f.Name == "thrice" || f.Name == "from_header" {
+			inlined += f.Inlined
+		}
+	}
+	if inlined < 4 {
+		t.Errorf("%d inlined copies counted", inlined)
+	}
+	for _, l := range strings.Split(run(t, "nm", prog), "\n") {
+		f := strings.Fields(l)
+		if len(f) == 3 && (f[1] == "T" || f[1] == "t") && !strings.HasSuffix(f[2], ".cold") {
+			if a, _ := strconv.ParseUint(f[0], 16, 64); !have[a] {
+				t.Errorf("%s at %#x is not listed", f[2], a)
+			}
+		}
+	}
+	if got := m.Functions("count_*"); len(got) != 1 || got[0].Name != "count_to" || got[0].Line != 71 || got[0].FromSymbols {
+		t.Errorf("count_*: %+v", got)
+	}
+}
+
+// TestErrors opens what is no x86-64 ELF file.
+func TestErrors(t *testing.T) {
+	dir := t.TempDir()
+	for name, c := range map[string]struct{ content, want string }{
+		"text":  {"#!/bin/sh\necho hello world, this is a script\n", "not an ELF file"},
+		"empty": {"", "empty"},
+		"elf32": {"\x7fELF\x01\x01\x01" + strings.Repeat("\x00", 60), "32-bit"},
+		"arm":   {"\x7fELF\x02\x01\x01" + strings.Repeat("\x00", 9) + "\x02\x00\xb7\x00" + strings.Repeat("\x00", 60), "wrong architecture"},
+	} {
+		p := dir + "/" + name
+		if err := os.WriteFile(p, []byte(c.content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(p, Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := Open(dir, Options{}); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Error(err)
+	}
+	if _, err := Open(dir+"/none", Options{}); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+}

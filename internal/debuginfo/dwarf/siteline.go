@@ -32,7 +32,7 @@ func (m *Module) LineSites(file string, line int) (sites []Site, err error) {
 		if !p.file.isAsm() {
 			s = m.skipPrologue(s)
 		}
-		set.add(s, Site{ActualLine: s.line})
+		set.add(s, Site{ActualLine: s.line, place: p.file.full})
 	}
 	if len(set.sites) == 0 {
 		return nil, noLine(file, line, tables)
@@ -43,19 +43,41 @@ func (m *Module) LineSites(file string, line int) (sites []Site, err error) {
 // tables returns the line tables of the files that the user's name means.
 func (m *Module) tables(file string) []*subfile {
 	var out []*subfile
-	m.eachUnit(func(u *unit) {
-		for _, f := range u.sourceNames() {
-			if f.ok && f.matches(file) {
-				for _, s := range u.lineTab().files {
-					if (lineFile{s.name, s.full, true}).matches(file) && len(s.entries) > 0 {
-						out = append(out, s)
-					}
-				}
-				return
-			}
+	var last *unit
+	for _, u := range m.sources()[path.Base(file)] {
+		if u == last {
+			continue // several files of that base name
 		}
-	})
+		last = u
+		for _, f := range u.sourceNames() {
+			if !f.ok || !f.matches(file) {
+				continue
+			}
+			for _, s := range u.lineTab().files {
+				if (lineFile{s.name, s.full, true}).matches(file) && len(s.entries) > 0 {
+					out = append(out, s)
+				}
+			}
+			break
+		}
+	}
 	return out
+}
+
+// sources maps base names to the units that have such a source file, in order.
+func (m *Module) sources() map[string][]*unit {
+	if m.byFile == nil {
+		m.byFile = map[string][]*unit{}
+		m.eachUnit(func(u *unit) {
+			for _, f := range u.sourceNames() {
+				if f.ok {
+					b := path.Base(f.full)
+					m.byFile[b] = append(m.byFile[b], u)
+				}
+			}
+		})
+	}
+	return m.byFile
 }
 
 // eachUnit visits the units that can have lines.

@@ -42,6 +42,9 @@ type unit struct {
 	lineOnce sync.Once
 	lines    *lineTable
 
+	spanOnce sync.Once
+	spans    []scopeSpan
+
 	topOnce sync.Once
 	tops    map[string][]uint64
 }
