@@ -185,7 +185,7 @@ func TestRelocation(t *testing.T) {
 	pool := sample(t, rng, 2)
 	var f caseFile
 	tactics := map[string]int{}
-	for range 10000 {
+	for range 6000 {
 		m := blockMaker{rng: rng, pool: pool, state: randomState(rng), fill: callee}
 		for range 1 + rng.Intn(4) {
 			m.add()
