@@ -218,7 +218,7 @@ func TestModules(t *testing.T) {
 // TestAttachModules: libraries loaded after an attach are noticed too.
 func TestAttachModules(t *testing.T) {
 	var n atomic.Int64
-	f := launchFree(t, build(t, "loads"), build(t, "plugin", "-shared", "-fPIC"), "20000")
+	f := launchFree(t, build(t, "loads"), build(t, "plugin", "-shared", "-fPIC"), "4000")
 	p := attach(t, f.cmd.Process.Pid, Config{OnModules: func(int) bool { n.Add(1); return false }})
 	for n.Load() < 10 {
 		if _, err := p.Stopped(func(*Stopped) error { return nil }); err != nil {

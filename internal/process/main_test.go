@@ -12,8 +12,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // TestMain also is the second jalon of tests that need one to die.
@@ -196,6 +194,7 @@ func (r *run) end() {
 			r.t.Errorf("kill: %v", err)
 		}
 	}
+	<-r.out.done
 }
 
 // finish lets a held program run to its end.
@@ -266,6 +265,7 @@ func launchFree(t *testing.T, argv ...string) *free {
 		in.Close()
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
+		<-o.done
 	})
 	return &free{cmd, o, in}
 }
@@ -297,5 +297,3 @@ func mustSyscall(t *testing.T, s *Stopped, nr uint64, args ...uint64) uint64 {
 	}
 	return r
 }
-
-var _ = unix.SIGTERM

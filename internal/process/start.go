@@ -32,7 +32,7 @@ func Start(argv []string, opt StartOptions, cfg Config) (*Process, error) {
 	}
 	path, err := exec.LookPath(argv[0])
 	if err != nil {
-		return nil, &Error{fmt.Sprintf("start %s", argv[0]), unwrapExec(err), "give its path"}
+		return nil, notFound(argv[0], err)
 	}
 	if opt.Dir != "" && !strings.Contains(argv[0], "/") {
 		path, err = filepath.Abs(path)
@@ -67,11 +67,19 @@ func Start(argv []string, opt StartOptions, cfg Config) (*Process, error) {
 	})
 }
 
-func unwrapExec(err error) error {
-	if e, ok := err.(*exec.Error); ok {
-		return e.Err
+// notFound says why a program cannot be started, without the search's own words.
+func notFound(name string, err error) error {
+	remedy := ""
+	if !strings.Contains(name, "/") {
+		remedy = "give its path"
 	}
-	return err
+	for {
+		next := errors.Unwrap(err)
+		if next == nil {
+			return &Error{fmt.Sprintf("start %s", name), err, remedy}
+		}
+		err = next
+	}
 }
 
 func (o *StartOptions) files() (fds []uintptr, done func(), err error) {
