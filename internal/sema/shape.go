@@ -44,7 +44,9 @@ func (v *varRef) shape() shape {
 		(l[0].BitSize == 0 || l[0].BitSize >= v.t.Strip().Size*8) {
 		return shape{ref: v, mem: true}
 	}
-	return shape{ref: v, pieces: pieces(l, v.t.Strip().Size*8)}
+	list := pieces(l, v.t.Strip().Size*8)
+	fillPadding(list, v.t)
+	return shape{ref: v, pieces: list}
 }
 
 // pieces gives every piece its size, cut to what its register or value can hold;
