@@ -65,6 +65,9 @@ type floatValue struct {
 	man   *big.Int
 	exp   int
 	form  floatFormat
+	// invalid: the x87's explicit leading bit contradicts the exponent; since the
+	// 80387 such bytes are no number.
+	invalid bool
 }
 
 // decodeFloat takes any bytes of the type's size. Types of odd sizes give NaN.
@@ -83,6 +86,7 @@ func decodeFloat(s *ctype.Type, data []byte) floatValue {
 	point := form.man
 	if form.explicit {
 		point--
+		v.invalid = (exp == 0) == (v.man.Bit(form.man-1) != 0)
 	}
 	switch exp {
 	case 1<<form.exp - 1:
@@ -128,6 +132,9 @@ func appendFloat(b []byte, s *ctype.Type, data []byte) []byte {
 		}
 	}
 	v := decodeFloat(s, data)
+	if v.invalid {
+		return append(b, "<invalid float value>"...)
+	}
 	if v.class == finite {
 		return v.big().Append(b, 'g', v.form.digits)
 	}
