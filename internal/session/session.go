@@ -61,7 +61,6 @@ type Session struct {
 	pauses  []time.Duration
 	armed   time.Duration
 	started time.Time
-	outcome process.ExitStatus
 	err     error
 }
 
