@@ -43,6 +43,9 @@ type drain struct {
 	ringSize int
 	passes   []*pass // by site; nil: without a passcount
 
+	names   map[int]string // threads seen since names were looked at
+	renamed time.Time
+
 	mu       sync.Mutex // guards decoder.Schemas
 	recorded []uint64   // by site
 	shown    uint64
@@ -52,6 +55,7 @@ type drain struct {
 
 func newDrain(shared *ring.Shared, clock *event.Clock, threads *event.Threads, pid int, comm string, sink Sink) *drain {
 	d := &drain{
+		names:    map[int]string{},
 		ringSize: shared.Geometry().RingSize,
 		reader:   ring.NewReader(shared), clock: clock, sink: sink,
 		merger:   event.NewMerger(shared.Geometry().Rings()),
@@ -96,6 +100,7 @@ func (d *drain) poll() (more bool, err error) {
 	if err := d.clock.Refresh(); err != nil {
 		return more, err
 	}
+	d.rename()
 	if err := d.merger.Emit(d.show); err != nil {
 		return more, err
 	}
@@ -119,11 +124,30 @@ func (d *drain) finish() error {
 	return d.sink.Flush()
 }
 
+// namesEvery is how often the names of threads are looked at: they name themselves
+// some time after their birth (pthread_setname_np), and nobody tells a tracer.
+const namesEvery = 250 * time.Millisecond
+
+func (d *drain) rename() {
+	if time.Since(d.renamed) < namesEvery {
+		return
+	}
+	d.renamed = time.Now()
+	for tid, old := range d.names {
+		name := comm(d.decoder.Pid, tid)
+		if name != "" && name != old {
+			d.decoder.Threads.Renamed(tid, name, event.TSC())
+		}
+	}
+	clear(d.names)
+}
+
 func (d *drain) show(r event.Record) error {
 	if err := d.decoder.Decode(r, &d.ev); err != nil {
 		return nil // counted by the reader as damage; a traced program can write anything
 	}
 	d.recorded[r.Site()]++
+	d.names[d.ev.Tid] = d.ev.Comm
 	if d.max > 0 && d.shown >= d.max {
 		return errEnough
 	}

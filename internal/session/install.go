@@ -82,7 +82,7 @@ func (s *Session) carryIn(plans []*placed) (left []*site, err error) {
 		return nil, err
 	}
 	if s.drain == nil {
-		s.drain = newDrain(s.shared.mem, s.clock, s.thr, s.p.Pid(), comm(s.p.Pid()), s.opt.NewSink(s))
+		s.drain = newDrain(s.shared.mem, s.clock, s.thr, s.p.Pid(), comm(s.p.Pid(), s.p.Pid()), s.opt.NewSink(s))
 		s.drain.max = s.opt.MaxEvents
 	}
 	for _, p := range plans {

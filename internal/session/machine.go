@@ -58,8 +58,9 @@ func (s *Session) mapShared(st *process.Stopped) error {
 	return s.p.ArmDeadman(mem.Deadman())
 }
 
-func comm(pid int) string {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+// comm is the name of a thread.
+func comm(pid, tid int) string {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/comm", pid, tid))
 	if err != nil {
 		return ""
 	}
