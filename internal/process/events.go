@@ -65,6 +65,7 @@ func (p *Process) event(tid int, ws unix.WaitStatus) {
 		p.noteMask(t, forced)
 	}
 	answerTo(int(ws)>>16)(p, t, sig)
+	t.last = monotonic()
 	if p.tasks[tid] == t && t.state == stopped {
 		p.hideInterrupt(t)
 		p.resume(t)

@@ -69,8 +69,10 @@ func (p *Process) repair(t *task, sig unix.Signal) {
 	known, seen := p.actions[sig]
 	if now != sigDfl {
 		// Nothing was reset: what we see is the program's. Or it was, and has been
-		// put back since for another thread that faulted at the same time.
-		if p.masks[t.tid]&sigbit(sig) != 0 && monotonic()-p.restored < justNow {
+		// put back since for another thread that faulted at the same time: then
+		// this is the thread's first stop since.
+		raced := t.last < p.restored && monotonic()-p.restored < justNow
+		if raced && p.masks[t.tid]&sigbit(sig) != 0 {
 			_ = setSigmask(t.tid, mask|sigbit(sig)) // ESRCH: dying
 			return
 		}
@@ -95,8 +97,9 @@ func (p *Process) repair(t *task, sig unix.Signal) {
 	p.masks[t.tid] = mask // the injected call's stops saw it half repaired
 }
 
-// justNow is how far apart the reports of faults can be that happened at once.
-const justNow = int64(50 * time.Millisecond)
+// justNow is how far apart the reports of faults can be that happened at once, on
+// a machine with more threads than CPUs.
+const justNow = int64(time.Second)
 
 // noteMask remembers a thread's mask at a stop. forced is the signal that the
 // kernel may have unblocked to raise it, 0 for none.

@@ -47,6 +47,7 @@ type task struct {
 	asked bool // PTRACE_INTERRUPT was sent and no stop was seen since
 
 	leaving bool   // OnFork has it
+	last    int64  // when its last stop was answered, CLOCK_MONOTONIC
 	creator int    // the thread that created it; 0 = not known
 	hidden  hidden // see restart.go
 	child   int    // for holdVfork: the process whose exec or exit ends it

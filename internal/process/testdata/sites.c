@@ -63,7 +63,7 @@ static void *body(void *arg) {
 		struct sigaction sa;
 		int tries = 0;
 		do sigaction(SIGSEGV, 0, &sa);
-		while ((void *)sa.sa_sigaction != h && n > 1 && tries++ < 100000);
+		while ((void *)sa.sa_sigaction != h && n > 1 && tries++ < 20000 && !usleep(100));
 		check((void *)sa.sa_sigaction == h, "SIGSEGV action");
 		if (mode == 'c' || mode == 'B') check((sa.sa_flags & (SA_SIGINFO | SA_RESTART)) == (SA_SIGINFO | SA_RESTART) && sigismember(&sa.sa_mask, SIGUSR2), "SIGSEGV flags");
 	}
