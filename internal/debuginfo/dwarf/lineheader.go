@@ -130,7 +130,9 @@ func (h *lineHeader) addFile(u *unit, name string, dir uint64) {
 		f.name = join(h.dirs[dir], name)
 	}
 	f.full = f.name
-	if !path.IsAbs(f.full) {
+	// From version 5 on directory 0 is the compilation directory itself, which
+	// may be relative (reproducible builds): it is not joined twice.
+	if !path.IsAbs(f.full) && !(h.f.version >= 5 && dir < uint64(len(h.dirs)) && h.dirs[dir] == h.dirs[0]) {
 		f.full = join(u.head().compDir, f.full)
 	}
 	f.full = path.Clean(f.full)

@@ -40,6 +40,7 @@ type xlate struct {
 
 	at    map[int]int // byte offset -> index in ops
 	marks []mark      // forward branches to resolve
+	dead  bool        // after a skip: unreachable until a branch lands
 }
 
 type mark struct {
@@ -114,7 +115,7 @@ func (x *xlate) step() {
 		return
 	}
 	a := x.operands(op.args)
-	if x.c.bad {
+	if x.c.bad || x.dead {
 		return
 	}
 	if len(x.ops) > maxOps {
@@ -337,9 +338,7 @@ func (x *xlate) branch(code debuginfo.OpCode, rel int64) {
 	}
 	x.emit(code, 0)
 	x.marks = append(x.marks, mark{len(x.ops) - 1, int(target), len(x.types)})
-	if code == debuginfo.OpSkip {
-		x.types = nil // unreachable until a branch lands
-	}
+	x.dead = code == debuginfo.OpSkip
 }
 
 // land adopts the stack depth of a branch that arrives here.
@@ -348,8 +347,8 @@ func (x *xlate) land() {
 		if k.target != x.c.off {
 			continue
 		}
-		if len(x.ops) > 0 && x.ops[len(x.ops)-1].Code == debuginfo.OpSkip && len(x.types) == 0 {
-			x.types = make([]baseType, k.depth)
+		if x.dead {
+			x.types, x.dead = make([]baseType, k.depth), false
 		}
 		if len(x.types) != k.depth {
 			x.fail("its location has branches of unequal effect")

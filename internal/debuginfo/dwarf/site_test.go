@@ -267,3 +267,31 @@ func TestErrors(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestTruncatedWhileOpen cuts a mapped file short: reading it must give errors,
+// not kill the process.
+func TestTruncatedWhileOpen(t *testing.T) {
+	b, err := os.ReadFile(build(t, variants[0], "prog.c", "other.c"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := t.TempDir() + "/prog"
+	if err := os.WriteFile(p, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m := open(t, p)
+	if err := os.Truncate(p, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.FuncSites("count_to"); err == nil {
+		t.Error("a file that is gone was read")
+	}
+	if _, err := m.LineSites("prog.c", 77); err == nil {
+		t.Error("a file that is gone was read")
+	}
+	m.Functions("*")
+	m.FunctionAt(0x1139)
+	if _, err := m.Unwind(0x1139); err == nil {
+		t.Error("a file that is gone was read")
+	}
+}

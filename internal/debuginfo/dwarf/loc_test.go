@@ -1,0 +1,236 @@
+package dwarf
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/jalon-trace/jalon/internal/ctype"
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+)
+
+// opNames shortens the wanted expressions below.
+var opNames = map[debuginfo.OpCode]string{
+	debuginfo.OpConst: "const", debuginfo.OpAddr: "addr", debuginfo.OpReg: "reg", debuginfo.OpTLS: "tls",
+	debuginfo.OpDeref: "deref", debuginfo.OpDup: "dup", debuginfo.OpDrop: "drop", debuginfo.OpPick: "pick",
+	debuginfo.OpSwap: "swap", debuginfo.OpRot: "rot", debuginfo.OpAdd: "add", debuginfo.OpAddConst: "add+",
+	debuginfo.OpSub: "sub", debuginfo.OpMul: "mul", debuginfo.OpDiv: "div", debuginfo.OpMod: "mod",
+	debuginfo.OpAnd: "and", debuginfo.OpShra: "shra", debuginfo.OpLt: "lt", debuginfo.OpBra: "bra",
+	debuginfo.OpSkip: "skip", debuginfo.OpConvert: "convert", debuginfo.OpNe: "ne",
+}
+
+func pieceText(ps []debuginfo.Piece) string {
+	var out []string
+	for _, p := range ps {
+		s := ""
+		switch p.Kind {
+		case debuginfo.InMemory:
+			s = "mem"
+		case debuginfo.InRegister:
+			s = fmt.Sprint("reg", p.Reg)
+		case debuginfo.IsValue:
+			s = "val"
+		case debuginfo.IsBytes:
+			s = fmt.Sprintf("bytes%x", p.Bytes)
+		case debuginfo.IsMissing:
+			s = "missing"
+		}
+		if p.BitSize > 0 {
+			s += fmt.Sprintf("/%d", p.BitSize)
+		}
+		if p.BitOffset > 0 {
+			s += fmt.Sprintf("@%d", p.BitOffset)
+		}
+		for _, o := range p.Expr {
+			s += " " + opNames[o.Code]
+			if o.Arg != 0 || o.Code == debuginfo.OpReg || o.Code == debuginfo.OpConst {
+				s += fmt.Sprint(o.Arg)
+			}
+		}
+		out = append(out, s)
+	}
+	return strings.Join(out, "; ")
+}
+
+// typedUnit is a unit whose entries at these offsets are base types: 12 an int,
+// 16 an unsigned int, 20 a long, 24 a double, 28 an __int128.
+func typedUnit() *unit {
+	abbrevs := []byte{1, tagBaseType, 0, atByteSize, formData1, atEncoding, formData1, 0, 0, 0}
+	info := make([]byte, 64)
+	put := func(off int, size, enc byte) { copy(info[off:], []byte{1, size, enc}) }
+	put(11, 0, 0)
+	put(12, 4, ateSigned)
+	put(16, 4, ateUnsigned)
+	put(20, 8, ateSigned)
+	put(24, 8, ateFloat)
+	put(28, 16, ateSigned)
+	d := newData(&Module{}, "x", func(s section) ([]byte, error) {
+		if s == secAbbrev {
+			return abbrevs, nil
+		}
+		return nil, nil
+	})
+	return &unit{d: d, b: info, end: uint64(len(info)), root: 11, f: format{version: 5, addrSize: 8}}
+}
+
+// TestLocationExpressions covers the operations that compilers rarely emit.
+func TestLocationExpressions(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		expr  []byte
+		entry bool
+		want  string // pieces, or "!" and part of the reason
+	}{
+		{"frame base", []byte{0x91, 0x6c}, false, "mem reg6 add+-20"},
+		{"call frame cfa", []byte{0x9c, 0x23, 8}, false, "mem reg7 add+16 add+8"},
+		{"address", []byte{0x03, 1, 2, 0, 0, 0, 0, 0, 0}, false, "mem addr513"},
+		{"tls", []byte{0x0e, 8, 0, 0, 0, 0, 0, 0, 0, 0xe0}, false, "mem const8 tls"},
+		{"register", []byte{0x53}, false, "reg3"},
+		{"regx xmm1", []byte{0x90, 18}, false, "reg18"},
+		{"two registers", []byte{0x55, 0x93, 8, 0x54, 0x93, 4}, false, "reg5/64; reg4/32"},
+		{"missing half", []byte{0x55, 0x93, 8, 0x93, 8}, false, "reg5/64; missing/64"},
+		{"bit piece", []byte{0x50, 0x9d, 5, 3}, false, "reg0/5@3"},
+		{"mixed pieces", []byte{0x32, 0x9f, 0x93, 4, 0x91, 0, 0x93, 4}, false, "val/32 const2; mem/32 reg6"},
+		{"implicit value", []byte{0x9e, 2, 0xab, 0xcd}, false, "bytesabcd"},
+		{"value", []byte{0x75, 1, 0x08, 0xff, 0x1a, 0x9f}, false, "val reg5 add+1 const255 and"},
+		{"constants", []byte{0x09, 0xff, 0x0b, 0xfe, 0xff, 0x0d, 1, 0, 0, 0, 0x22, 0x22, 0x9f}, false, "val const-1 const-2 const1 add add"},
+		{"stack", []byte{0x31, 0x32, 0x33, 0x17, 0x14, 0x15, 2, 0x16, 0x13, 0x12, 0x9f}, false,
+			"val const1 const2 const3 rot pick1 pick2 swap drop dup"},
+		{"bra", []byte{0x31, 0x75, 0, 0x28, 1, 0, 0x20 - 0x02, 0x9f}, false, "!underflow"},
+		{"bra forward", []byte{0x35, 0x75, 0, 0x28, 2, 0, 0x23, 9, 0x9f}, false, "val const5 reg5 bra4 add+9"},
+		{"bra backward", []byte{0x31, 0x28, 0xfc, 0xff, 0x9f}, false, "!loops"},
+		{"skip", []byte{0x35, 0x2f, 2, 0, 0x23, 9, 0x9f}, false, "val const5 skip2"},
+		{"entry value", []byte{0xa3, 1, 0x55, 0x9f}, false, "!entry"},
+		{"entry value at the entry", []byte{0xa3, 1, 0x55, 0x9f}, true, "val reg5"},
+		{"entry value of memory", []byte{0xa3, 3, 0x75, 0, 0x06, 0x9f}, true, "!entry"},
+		{"implicit pointer", []byte{0xa0, 1, 0, 0, 0, 0}, false, "!no address"},
+		{"parameter ref", []byte{0xfa, 1, 0, 0, 0, 0x9f}, false, "!caller"},
+		{"deref sizes", []byte{0x75, 0, 0x94, 4, 0x06, 0x9f}, false, "val reg5 deref4 deref8"},
+		{"deref size 3", []byte{0x75, 0, 0x94, 3, 0x9f}, false, "!3 bytes"},
+		{"unknown", []byte{0xee}, false, "!unknown operation"},
+		{"truncated", []byte{0x0e, 1}, false, "!truncated"},
+		{"underflow", []byte{0x22, 0x9f}, false, "!underflow"},
+		{"after the value", []byte{0x31, 0x9f, 0x31}, false, "!after the value"},
+		{"regval and convert", []byte{0xa5, 5, 12, 0xa8, 20, 0x9f}, false, "val reg5 convert-4"},
+		{"typed add wraps", []byte{0xa5, 5, 16, 0xa5, 4, 16, 0x22, 0x9f}, false, "val reg5 convert4 reg4 convert4 add convert4"},
+		{"typed constant", []byte{0xa4, 12, 4, 0xff, 0xff, 0xff, 0xff, 0x9f}, false, "val const4294967295 convert-4"},
+		{"mixed types", []byte{0xa5, 5, 16, 0xa5, 4, 12, 0x22, 0x9f}, false, "!mixes types"},
+		{"floating", []byte{0xa5, 17, 24, 0x9f}, false, "!floating point"},
+		{"int128", []byte{0xa5, 5, 28, 0x9f}, false, "!wider than 64"},
+		{"convert to generic", []byte{0xa5, 5, 12, 0xa8, 0, 0x31, 0x22, 0x9f}, false, "val reg5 convert-4 const1 add"},
+		{"bad type", []byte{0xa5, 5, 60, 0x9f}, false, "!malformed"},
+	} {
+		env := &exprEnv{u: typedUnit(), addrSize: 8, atEntry: c.entry,
+			cfa:       []debuginfo.Op{{Code: debuginfo.OpReg, Arg: 7}, {Code: debuginfo.OpAddConst, Arg: 16}},
+			frameBase: func() ([]debuginfo.Op, string) { return []debuginfo.Op{{Code: debuginfo.OpReg, Arg: 6}}, "" }}
+		pieces, why := env.translate(c.expr)
+		got := pieceText(pieces)
+		if w, bad := strings.CutPrefix(c.want, "!"); bad {
+			if !strings.Contains(why, w) {
+				t.Errorf("%s: %q, reason %q; want the reason %q", c.name, got, why, w)
+			}
+		} else if got != c.want || why != "" {
+			t.Errorf("%s: %q (%s), want %q", c.name, got, why, c.want)
+		}
+	}
+}
+
+// TestLocationLists covers every kind of list entry.
+func TestLocationLists(t *testing.T) {
+	list := func(version uint16, dwo bool, b []byte) []locEntry {
+		addrs := []byte{0x00, 0x10, 0, 0, 0, 0, 0, 0, 0x00, 0x20, 0, 0, 0, 0, 0, 0}
+		d := newData(&Module{}, "x", func(s section) ([]byte, error) {
+			if s == secAddr {
+				return addrs, nil
+			}
+			return b, nil
+		})
+		d.dwo = dwo
+		u := &unit{d: d, f: format{version: version, addrSize: 8}}
+		u.headOnce.Do(func() { u.hd.low = 0x100 })
+		return u.locList(val{u: u, form: formSecOffset})
+	}
+	q := func(v ...uint64) (b []byte) {
+		for _, x := range v {
+			for i := range 8 {
+				b = append(b, byte(x>>(8*i)))
+			}
+		}
+		return b
+	}
+	cat := func(bs ...[]byte) (out []byte) {
+		for _, b := range bs {
+			out = append(out, b...)
+		}
+		return out
+	}
+	e := []byte{0x50}
+	for _, c := range []struct {
+		name    string
+		version uint16
+		dwo     bool
+		b       []byte
+		want    []locEntry
+	}{
+		{"offset pair", 5, false, []byte{4, 1, 5, 1, 0x50, 0}, []locEntry{{lo: 0x101, hi: 0x105, expr: e}}},
+		{"views and base", 5, false, cat([]byte{9, 1, 2, 6}, q(0x5000), []byte{4, 0, 8, 1, 0x50, 0}), []locEntry{{lo: 0x5000, hi: 0x5008, expr: e}}},
+		{"base addressx", 5, false, []byte{1, 1, 4, 0, 8, 1, 0x50, 0}, []locEntry{{lo: 0x2000, hi: 0x2008, expr: e}}},
+		{"startx endx", 5, false, []byte{2, 0, 1, 1, 0x50, 0}, []locEntry{{lo: 0x1000, hi: 0x2000, expr: e}}},
+		{"startx length", 5, false, []byte{3, 1, 4, 1, 0x50, 0}, []locEntry{{lo: 0x2000, hi: 0x2004, expr: e}}},
+		{"default", 5, false, []byte{5, 1, 0x50, 0}, []locEntry{{expr: e, dflt: true}}},
+		{"start end", 5, false, cat([]byte{7}, q(1, 9), []byte{1, 0x50, 0}), []locEntry{{lo: 1, hi: 9, expr: e}}},
+		{"start length", 5, false, cat([]byte{8}, q(16), []byte{9, 1, 0x50, 0}), []locEntry{{lo: 16, hi: 25, expr: e}}},
+		{"empty and bad ranges", 5, false, []byte{4, 5, 5, 1, 0x50, 4, 9, 3, 1, 0x50, 0}, nil},
+		{"unknown kind", 5, false, []byte{0x77, 1, 2}, nil},
+		{"version 4", 4, false, cat(q(0, 4), []byte{1, 0, 0x50}, q(^uint64(0), 0x9000, 2, 3), []byte{1, 0, 0x50}, q(0, 0)),
+			[]locEntry{{lo: 0x100, hi: 0x104, expr: e}, {lo: 0x9002, hi: 0x9003, expr: e}}},
+		{"GNU split", 4, true, []byte{3, 1, 4, 0, 0, 0, 1, 0, 0x50, 0}, []locEntry{{lo: 0x2000, hi: 0x2004, expr: e}}},
+		{"truncated", 4, false, q(1, 2), nil},
+	} {
+		if got := list(c.version, c.dwo, c.b); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+		}
+	}
+	l := []locEntry{{lo: 1, hi: 5, expr: e}, {dflt: true, expr: []byte{0x51}}}
+	if x, ok := pickLoc(l, 7); !ok || x[0] != 0x51 {
+		t.Error("the default location is not taken")
+	}
+	if x, ok := pickLoc(l, 2); !ok || x[0] != 0x50 {
+		t.Error("the default location is taken where another holds")
+	}
+}
+
+// TestConstants covers DW_AT_const_value.
+func TestConstants(t *testing.T) {
+	for _, c := range []struct {
+		v    val
+		t    *ctype.Type
+		want string
+	}{
+		{val{form: formSdata, n: ^uint64(2)}, ctype.IntT, "bytesfdffffff"},
+		{val{form: formData1, n: 200}, ctype.IntT, "bytesc8000000"},
+		{val{form: formUdata, n: 1}, ctype.CharT, "bytes01"},
+		{val{form: formSdata, n: ^uint64(0)}, &ctype.Type{Kind: ctype.Int, Size: 16, Signed: true}, "bytesffffffffffffffffffffffffffffffff"},
+		{val{form: formBlock1, b: []byte{1, 2, 3}}, ctype.DoubleT, "bytes010203"},
+		{val{u: &unit{d: newData(nil, "", nil)}, form: formString, b: []byte("hi")}, ctype.ArrayOf(ctype.CharT, 3), "bytes686900"},
+	} {
+		if got := pieceText(constant(c.v, c.t).Pieces); got != c.want {
+			t.Errorf("%+v: %s, want %s", c.v, got, c.want)
+		}
+	}
+}
+
+func TestGlob(t *testing.T) {
+	for _, c := range []struct {
+		pat, s string
+		want   bool
+	}{
+		{"*", "", true}, {"a*", "abc", true}, {"a*c", "abcd", false}, {"*b*", "abc", true}, {"a?c", "abc", true},
+		{"[a-c]x", "bx", true}, {"[!a-c]x", "bx", false}, {"[", "[", true}, {"ns::*", "ns::f<int>", true}, {"f", "ff", false},
+	} {
+		if globMatch(c.pat, c.s) != c.want {
+			t.Errorf("%q on %q: want %v", c.pat, c.s, c.want)
+		}
+	}
+}

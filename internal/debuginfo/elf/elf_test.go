@@ -1,0 +1,202 @@
+package elf
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const source = `
+#include <stdio.h>
+__thread int per_thread;
+int table[3];
+static int helper(int v) { return v * 2; }
+__attribute__((noinline)) int twice(int v) { return helper(v) + table[0]; }
+int main(int argc, char **argv) { printf("%d\n", twice(argc)); return per_thread; }
+`
+
+func compile(t testing.TB, flags ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	src := filepath.Join(dir, "a.c")
+	if err := os.WriteFile(src, []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(dir, "a")
+	command(t, "gcc", append(flags, "-g", "-O1", src, "-o", out)...)
+	return out
+}
+
+func command(t testing.TB, name string, args ...string) string {
+	t.Helper()
+	b, err := exec.Command(name, args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, b)
+	}
+	return string(b)
+}
+
+// TestSymbolsAgreeWithNm compares the function symbols and look-ups with nm.
+func TestSymbolsAgreeWithNm(t *testing.T) {
+	for _, flags := range [][]string{{}, {"-static"}, {"-no-pie"}} {
+		path := compile(t, flags...)
+		f, err := Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		n := 0
+		for _, l := range strings.Split(command(t, "nm", "-S", path), "\n") {
+			p := strings.Fields(l)
+			if len(p) != 4 || !strings.ContainsAny(p[2], "TtW") {
+				continue
+			}
+			addr, _ := strconv.ParseUint(p[0], 16, 64)
+			size, _ := strconv.ParseUint(p[1], 16, 64)
+			name, _, _ := strings.Cut(p[3], "@")
+			found := false
+			for _, s := range f.Lookup(name) {
+				found = found || s.Value == addr && f.IsFunc(s)
+			}
+			if !found {
+				t.Errorf("%v: %s at %#x is not found", flags, name, addr)
+			}
+			s, end, ok := f.FuncAt(addr + size/2)
+			if !ok || s.Value > addr+size/2 || end <= addr+size/2 {
+				t.Errorf("%v: at %#x (%s): %+v until %#x", flags, addr+size/2, name, s, end)
+			}
+			n++
+		}
+		if n < 3 {
+			t.Errorf("%v: only %d symbols", flags, n)
+		}
+		if _, _, ok := f.TLS(); !ok {
+			t.Error("no TLS segment")
+		}
+		if s := f.Lookup("per_thread"); len(s) != 1 || !s[0].TLS || f.IsFunc(s[0]) {
+			t.Errorf("per_thread: %+v", s)
+		}
+		if s, ok := f.DataAt(f.Lookup("table")[0].Value + 5); !ok || s.Name != "table" {
+			t.Errorf("table: %+v", s)
+		}
+		m := f.Lookup("main")[0].Value
+		if !f.IsCode(m) || f.IsCode(f.Lookup("table")[0].Value) || f.SectionAt(m) != ".text" {
+			t.Error("code and data are confused")
+		}
+	}
+}
+
+// TestCompressedSections reads each kind of compression.
+func TestCompressedSections(t *testing.T) {
+	path := compile(t)
+	plain, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plain.Close()
+	for _, kind := range []string{"zlib", "zlib-gnu", "zlib-gabi", "zstd"} {
+		out := path + "." + kind
+		command(t, "objcopy", "--compress-debug-sections="+kind, path, out)
+		f, err := Open(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if !f.HasDWARF() {
+			t.Errorf("%s: no DWARF", kind)
+		}
+		f.Unpack([]string{".debug_info", ".debug_line", ".debug_nothing"})
+		for _, s := range []string{".debug_info", ".debug_line", ".debug_str", ".debug_abbrev"} {
+			want, _ := plain.Bytes(s)
+			got, err := f.Bytes(s)
+			if err != nil || !bytes.Equal(got, want) || len(want) == 0 {
+				t.Errorf("%s %s: %d bytes, want %d: %v", kind, s, len(got), len(want), err)
+			}
+		}
+	}
+}
+
+func TestDamagedCompression(t *testing.T) {
+	path := compile(t)
+	out := path + ".z"
+	command(t, "objcopy", "--compress-debug-sections=zlib", path, out)
+	f, err := Open(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	s := f.sections[".debug_info"]
+	b := bytes.Clone(f.Data())
+	for i := s.Offset + 30; i < s.Offset+s.FileSize; i++ {
+		b[i] = 0xee
+	}
+	g, err := New("damaged", b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.Bytes(".debug_info"); err == nil || !strings.Contains(err.Error(), "decompressing section .debug_info") {
+		t.Error(err)
+	}
+}
+
+func TestLinks(t *testing.T) {
+	path := compile(t, "-Wl,--build-id=0x0123456789abcdef")
+	command(t, "objcopy", "--only-keep-debug", path, path+".debug")
+	command(t, "objcopy", "--strip-debug", "--add-gnu-debuglink="+path+".debug", path)
+	f, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if f.BuildID != "0123456789abcdef" {
+		t.Error("build-id", f.BuildID)
+	}
+	if n, _, ok := f.DebugLink(); !ok || n != "a.debug" {
+		t.Error("debug link", n, ok)
+	}
+	g, tried := Finder{DebugDirs: []string{t.TempDir()}}.Find(f)
+	if g == nil {
+		t.Fatal(tried)
+	}
+	g.Close()
+	if g, tried := (Finder{DebugDirs: []string{t.TempDir()}, Root: "/nonexistent"}).Find(f); g == nil {
+		t.Error("the file beside it does not depend on the root:", tried)
+	} else {
+		g.Close()
+	}
+}
+
+func FuzzNew(f *testing.F) {
+	b, err := os.ReadFile(compile(f, "-nostartfiles", "-Wl,-emain"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(uint32(40), uint64(0xffffffff), uint32(len(b)))
+	f.Fuzz(func(t *testing.T, off uint32, v uint64, n uint32) {
+		d := bytes.Clone(b)
+		for i := range 8 {
+			d[(int(off)+i)%len(d)] = byte(v >> (8 * i))
+		}
+		e, err := New("x", d[:int(n)%(len(d)+1)])
+		if err != nil {
+			return
+		}
+		e.Lookup("main")
+		e.FuncAt(v)
+		e.NextFunc(v)
+		e.DataAt(v)
+		e.IsCode(v)
+		e.EhFrameHdr()
+		e.Interp()
+		e.DebugLink()
+		e.AltLink()
+		e.Relative(0, ^uint64(0))
+		for _, s := range e.Sections() {
+			e.Bytes(s.Name)
+		}
+	})
+}
