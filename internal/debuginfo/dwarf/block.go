@@ -132,19 +132,7 @@ func (b *block) inherit(depth int) {
 	if !ok {
 		return
 	}
-	own := map[dieKey]die{}
-	var rest []die
-	for _, e := range b.vars {
-		if o, ok := e.attr(atAbstractOrigin); ok {
-			if od, ok := o.die(); ok {
-				if first, dup := own[od.key()]; !dup || e.tracking() > first.tracking() {
-					own[od.key()] = e
-				}
-				continue
-			}
-		}
-		rest = append(rest, e)
-	}
+	own, rest := b.byOrigin()
 	covered := b.coveredBlocks()
 	b.vars = nil
 	plain := 0 // lexical blocks of the concrete tree that name no origin
@@ -185,6 +173,24 @@ func (b *block) inherit(depth int) {
 	for _, e := range own { // their origin is not a child of ours: keep them
 		b.vars = append(b.vars, e)
 	}
+}
+
+// byOrigin maps the abstract variables to the concrete entries that stand for
+// them; rest are the entries that stand for none.
+func (b *block) byOrigin() (own map[dieKey]die, rest []die) {
+	own = map[dieKey]die{}
+	for _, e := range b.vars {
+		if o, ok := e.attr(atAbstractOrigin); ok {
+			if od, ok := o.die(); ok {
+				if first, dup := own[od.key()]; !dup || e.tracking() > first.tracking() {
+					own[od.key()] = e
+				}
+				continue
+			}
+		}
+		rest = append(rest, e)
+	}
+	return own, rest
 }
 
 // coveredBlocks are the abstract blocks that concrete blocks below b stand for.
