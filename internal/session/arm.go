@@ -62,6 +62,11 @@ func (s *Session) sitesOf(tp *Tracepoint) ([]*site, error) {
 		tp.pending = err
 		return nil, nil
 	}
+	for _, w := range at {
+		if w.site.IFunc {
+			s.warn(fmt.Sprintf("%s: %s is an indirect function: the site at %#x is the resolver, which runs once, not the function that it chooses", tp.Place.Text, w.site.Func, w.addr()))
+		}
+	}
 	var out []*site
 	var firstErr error
 	for _, w := range at {

@@ -27,7 +27,7 @@ type site struct {
 // diagnostic of the user's texts.
 func (s *Session) compile(tp *Tracepoint, w where) (*site, error) {
 	m := w.mod
-	scope, err := m.dw.ScopeAt(w.site.Addr)
+	scope, err := m.dw.ScopeForSite(w.site)
 	if err != nil {
 		return nil, placeError(tp.Place, err)
 	}
