@@ -58,6 +58,11 @@ type analysis struct {
 	// targets are not complete.
 	broken, wild string
 	brokenAt     uint64 // first address in doubt
+	// Of the search for jump tables: whether the tables of offsets were read and
+	// some found, and the entries read so far.
+	narrowRead, narrow bool
+	entries            int
+	dispatches         []Range // (load from the table, jump]
 }
 
 // analyse sweeps the function once.
@@ -83,8 +88,6 @@ func (c *Code) analyse() *analysis {
 		}
 		slices.Sort(a.targets)
 		c.indirect(a, parts)
-		slices.Sort(a.targets)
-		a.targets = slices.Compact(a.targets)
 		c.consistent(a)
 	})
 	return &c.an

@@ -10,7 +10,8 @@ import (
 // so many entries in a row that lead out of the function. Reading too far finds
 // targets that do not exist, which is harmless.
 const (
-	maxEntries   = 1 << 16
+	maxEntries   = 1 << 16 // of one table
+	maxTables    = 1 << 18 // entries of all tables of a function
 	maxOutside   = 64
 	maxZeros     = 4096 // empty slots of a table of label addresses
 	lookBack     = 24   // instructions between the load from a table and the jump
@@ -27,7 +28,12 @@ const (
 //	lea T(%rip),b; jmp *(b,i,8)                             (Go)
 //	lea T(%rip),b; movslq (b,i,4),r; add b,r; jmp *r        position independent
 //	jmp *P(%rip)                                            tail call through the GOT
+//
+// A recognised jump must be reached only through the instructions that show
+// what it is. That is checked against direct branches while looking, and against the
+// tables' own targets at the end.
 func (c *Code) indirect(a *analysis, parts [][]Inst) {
+	var all []uint64
 	for _, insts := range parts {
 		for i := range insts {
 			if insts[i].Class != JmpInd {
@@ -37,7 +43,15 @@ func (c *Code) indirect(a *analysis, parts [][]Inst) {
 			if !ok && a.wild == "" {
 				a.wild = fmt.Sprintf("the indirect jump at %#x is not a jump table that is understood", insts[i].Addr)
 			}
-			a.targets = append(a.targets, found...)
+			all = append(all, found...)
+		}
+	}
+	a.targets = append(a.targets, all...)
+	slices.Sort(a.targets)
+	a.targets = slices.Compact(a.targets)
+	for _, d := range a.dispatches {
+		if t, arrives := a.targetIn(d.Lo, d.Hi); arrives && a.wild == "" {
+			a.wild = fmt.Sprintf("a jump table leads to %#x, into the code of another", t)
 		}
 	}
 }
@@ -65,8 +79,9 @@ func (c *Code) tablesOf(a *analysis, parts [][]Inst, insts []Inst, i int) ([]uin
 			return c.wideTable(a, insts, def, i, dm)
 		}
 	case d.space == spaceOne && (d.opcode == 0x01 || d.opcode == 0x03) && d.pfx.w && !d.memory().isMem:
-		if c.signedLoad(a, insts, def, d.Reads) {
-			return c.narrowTables(parts)
+		if from := c.signedLoad(a, insts, def, d.Reads); from >= 0 {
+			a.dispatch(insts, from, i)
+			return c.narrowTables(a, parts)
 		}
 	}
 	return nil, false
@@ -90,26 +105,31 @@ func (c *Code) lastWrite(a *analysis, insts []Inst, i int, regs GPR) int {
 	return -1
 }
 
-// signedLoad reports whether one of regs gets, before insts[i], a 32-bit table
-// entry with its sign.
-func (c *Code) signedLoad(a *analysis, insts []Inst, i int, regs GPR) bool {
+// dispatch notes that control must not arrive between two instructions.
+func (a *analysis) dispatch(insts []Inst, from, jmp int) {
+	a.dispatches = append(a.dispatches, Range{insts[from].Addr, insts[jmp].Addr + 1})
+}
+
+// signedLoad finds where one of regs gets, before insts[i], a 32-bit table entry
+// with its sign. -1: nowhere.
+func (c *Code) signedLoad(a *analysis, insts []Inst, i int, regs GPR) int {
 	for j := i; ; {
 		if j = c.lastWrite(a, insts, j, regs); j < 0 {
-			return false
+			return -1
 		}
 		d := &insts[j]
 		if d.space == spaceOne && d.pfx.w && (d.opcode == 0x63 && d.Mem || d.opcode == 0x98) {
-			return true
+			return j
 		}
 		if d.space != spaceOne || d.opcode != 0x8d && d.opcode != 0x8b && d.opcode != 0x89 {
-			return false
+			return -1
 		}
 	}
 }
 
 // wideTable reads the 8-byte table of the memory operand m of insts[at].
 func (c *Code) wideTable(a *analysis, insts []Inst, at, jmp int, m memOperand) ([]uint64, bool) {
-	if m.scale != 8 || m.index < 0 || insts[at].pfx.seg != 0 && insts[at].pfx.seg != 0x3e {
+	if m.scale != 8 || m.index < 0 || insts[at].pfx.addrsize || insts[at].pfx.seg != 0 && insts[at].pfx.seg != 0x3e {
 		return nil, false
 	}
 	base := uint64(int64(m.disp))
@@ -119,26 +139,29 @@ func (c *Code) wideTable(a *analysis, insts []Inst, at, jmp int, m memOperand) (
 			return nil, false
 		}
 		base += insts[def].RIPTarget
+		at = def
 	}
-	if _, arrives := a.targetIn(insts[at].Addr, insts[jmp].Addr+1); arrives {
-		return nil, false
-	}
-	found := c.readTable(base, 8)
+	a.dispatch(insts, at, jmp)
+	found := c.readTable(a, base, 8)
 	return found, len(found) > 0
 }
 
 // narrowTables reads every table of 4-byte offsets whose address the function
 // computes: the address may have been computed far away or kept on the stack.
-func (c *Code) narrowTables(parts [][]Inst) ([]uint64, bool) {
+func (c *Code) narrowTables(a *analysis, parts [][]Inst) ([]uint64, bool) {
+	if a.narrowRead {
+		return nil, a.narrow
+	}
 	var found []uint64
 	for _, insts := range parts {
 		for i := range insts {
 			if in := &insts[i]; in.RIPOff != 0 && in.space == spaceOne && in.opcode == 0x8d {
-				found = append(found, c.readTable(in.RIPTarget, 4)...)
+				found = append(found, c.readTable(a, in.RIPTarget, 4)...)
 			}
 		}
 	}
-	return found, len(found) > 0
+	a.narrowRead, a.narrow = true, len(found) > 0
+	return found, a.narrow
 }
 
 // pointer handles a jump through a fixed pointer. A pointer out of the function
@@ -153,7 +176,7 @@ func (c *Code) pointer(addr uint64) ([]uint64, bool) {
 
 // readTable reads entries until the table has clearly ended. Entries of 4 bytes
 // are relative to the table.
-func (c *Code) readTable(table uint64, size int) []uint64 {
+func (c *Code) readTable(a *analysis, table uint64, size int) []uint64 {
 	var found []uint64
 	outside, zeros := 0, 0
 	r := entryReader{c: c, addr: table, size: size}
@@ -162,8 +185,15 @@ func (c *Code) readTable(table uint64, size int) []uint64 {
 		if !ok {
 			break
 		}
+		if a.entries++; a.entries > maxTables {
+			a.wild = "its jump tables do not end"
+			break
+		}
 		if size == 4 {
 			v = table + uint64(int64(int32(v)))
+		}
+		if own := v >= c.Lo && v < c.Hi; own && a.broken == "" && a.at(c, v) == nil {
+			break // no compiler's table leads inside an instruction: this is other data
 		}
 		switch {
 		case size == 8 && v == 0:
