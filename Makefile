@@ -38,3 +38,9 @@ fuzz:
 
 clean:
 	rm -rf bin
+
+# The differential and random tests at length: more than a million programs.
+.PHONY: test-full
+test-full:
+	@scripts/deps.sh test
+	JALON_FULL=1 JALON_AMD64_RUNS=4000000 SEMA_EXPRS=20000 $(GO) test -count=1 -timeout 120m ./...
