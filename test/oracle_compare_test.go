@@ -1,0 +1,440 @@
+package test
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"sort"
+	"strings"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+)
+
+// comparison compares the two traces of a build.
+type comparison struct {
+	s      *subject
+	counts map[string]int
+	hits   map[uint64]int
+
+	suspects []suspect
+}
+
+func (c *comparison) tally() string {
+	var keys []string
+	for k := range c.counts {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	var parts []string
+	for _, k := range keys {
+		parts = append(parts, fmt.Sprintf("%s %d", k, c.counts[k]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (c *comparison) run(points map[uint64]*point, theirs []gdbStop, ours []hit) {
+	c.counts, c.hits = map[string]int{}, map[uint64]int{}
+	i := 0
+	for k := range ours {
+		h := &ours[k]
+		if c.hits[h.pc]++; c.hits[h.pc] > hitsLooked {
+			continue
+		}
+		if i >= len(theirs) {
+			c.s.t.Errorf("event %d: GDB has no more than %d stops; jalon is at %#x", k, len(theirs), h.pc)
+			return
+		}
+		if theirs[i].PC != h.pc {
+			c.s.t.Errorf("event %d: jalon is at %#x (%s), GDB at %#x (%s)", k, h.pc, c.where(h.pc), theirs[i].PC, c.where(theirs[i].PC))
+			return
+		}
+		c.stop(points[h.pc], &theirs[i], h)
+		i++
+	}
+	if i < len(theirs) {
+		c.s.t.Errorf("jalon has %d events, GDB %d stops: the next is at %#x (%s)", i, len(theirs), theirs[i].PC, c.where(theirs[i].PC))
+	}
+	c.settle(points)
+	if c.counts["same"] < 1000 {
+		c.s.t.Errorf("only %d values were the same", c.counts["same"])
+	}
+	if n := c.counts["different"]; n > 0 {
+		c.s.t.Errorf("%d values differ", n)
+	}
+}
+
+func (c *comparison) where(pc uint64) string {
+	name, off, file, line, _ := c.s.mod.Symbolize(pc - c.s.bias)
+	return fmt.Sprintf("%s+%d, %s:%d", name, off, file[strings.LastIndexByte(file, '/')+1:], line)
+}
+
+func (c *comparison) stop(p *point, g *gdbStop, h *hit) {
+	if g.Func != p.fn {
+		c.bad(p, "function", "", "function", p.fn, g.Func)
+		return
+	}
+	if !c.sameNames(p, g) {
+		return
+	}
+	names := p.names()
+	var want []string
+	for _, n := range g.Args {
+		want = append(want, n.a.String())
+	}
+	for _, n := range c.inOrder(p, g) {
+		want = append(want, n.a.String())
+	}
+	for i, x := range p.exprs {
+		if p.gone[x] == "" {
+			want = append(want, g.Exprs[i].String())
+		} else {
+			c.refused(p, x, g.Exprs[i])
+		}
+	}
+	got, err := h.values(names, want)
+	if err != nil {
+		c.bad(p, "event", "", "event", err.Error(), "")
+		return
+	}
+	asks := append(append([]string{}, names[:len(p.args)+len(p.locals)]...), p.asked()[3:]...)
+	for i, ask := range asks {
+		if i < len(g.Args) && g.Args[i].a.Shadowed {
+			continue
+		}
+		c.value(p, ask, got[i], want[i])
+	}
+}
+
+func sortedNames(list []named) []string {
+	var out []string
+	for _, n := range list {
+		out = append(out, n.name)
+	}
+	sort.Strings(out)
+	return out
+}
+
+// sameNames compares the names in scope, and puts GDB's arguments into our order.
+func (c *comparison) sameNames(p *point, g *gdbStop) bool {
+	var args, locals []string
+	for _, v := range p.args {
+		args = append(args, v.Name)
+	}
+	for _, v := range p.locals {
+		locals = append(locals, v.Name)
+	}
+	a, l := append([]string{}, args...), append([]string{}, locals...)
+	sort.Strings(a)
+	sort.Strings(l)
+	if x, y := fmt.Sprint(a), fmt.Sprint(sortedNames(g.Args)); x != y {
+		c.bad(p, "args", "", "$args", x, y)
+		return false
+	}
+	if x, y := fmt.Sprint(l), fmt.Sprint(sortedNames(g.Locals)); x != y {
+		c.bad(p, "locals", "", "$locals", x, y)
+		return false
+	}
+	g.Args = ordered(args, g.Args)
+	return true
+}
+
+func ordered(names []string, list []named) (out []named) {
+	for _, n := range names {
+		for _, x := range list {
+			if x.name == n {
+				out = append(out, x)
+				break
+			}
+		}
+	}
+	return out
+}
+
+func (c *comparison) inOrder(p *point, g *gdbStop) []named {
+	var names []string
+	for _, v := range p.locals {
+		names = append(names, v.Name)
+	}
+	return ordered(names, g.Locals)
+}
+
+// refused: jalon does not compile x here. GDB must have no value either.
+func (c *comparison) refused(p *point, x string, g answer) {
+	switch {
+	case g.V == nil, noValue(*g.V):
+		c.counts["both refuse"]++
+	case strings.HasPrefix(*g.V, "{") && strings.Contains(*g.V, "<optimized out>"):
+		c.counts["parts optimised out"]++
+	case p.fragments(x):
+		c.counts["known: zeros of GDB for missing fragments"]++
+	case otherModule.MatchString(*g.V):
+		c.counts["known: names of other modules"]++
+	case weaker(p.gone[x]) != "":
+		c.counts["known: "+weaker(p.gone[x])]++
+	default:
+		c.bad(p, "refused", x, x, "refused: "+p.gone[x], *g.V)
+	}
+}
+
+// known are reasons of ours for having no value where GDB has one.
+var known = []struct{ part, why string }{
+	{"DW_OP_entry_value", "entry values"},
+	{"DW_OP_GNU_parameter_ref", "entry values"},
+	{"long double", "no arithmetic with long double"},
+	{"takes no more than 4096 of one variable", "limit of $locals"},
+	{"is not known here", "bounds that are computed at run time"},
+	{"DW_OP_implicit_pointer", "implicit pointers"},
+	{"register 33", "x87 registers"},
+	{"computed in floating point", "locations computed in floating point"},
+}
+
+func weaker(reason string) string {
+	for _, k := range known {
+		if strings.Contains(reason, k.part) {
+			return k.why
+		}
+	}
+	return ""
+}
+
+// noValue reports whether GDB has no value. A "synthetic pointer" is what it calls
+// any piece without a place in an expression, numbers included.
+func noValue(s string) bool {
+	return s == "<optimized out>" || strings.Contains(s, "<synthetic pointer>")
+}
+
+var (
+	// What GDB, which still has the process, prints behind the char pointers
+	// inside of aggregates.
+	insideStrings = regexp.MustCompile(`(0x[0-9a-f]+)( <[^>]*>)? ("(?:[^"\\]|\\.)*"(\.\.\.)?|<error: [^>]*>)`)
+	unreadable    = regexp.MustCompile(`<error: Cannot access memory at address (0x[0-9a-f]+)>`)
+)
+
+// otherModule matches functions of libraries, where GDB looks too.
+var otherModule = regexp.MustCompile(`^\{.*\} 0x7ffff7[0-9a-f]{6} <`)
+
+// undefined reports whether C leaves x undefined, for the values at hand: a
+// conversion to an integer that cannot hold it, the sign of a NaN, the distance of
+// pointers that are not a multiple of the size apart.
+func undefined(ask, got, want string) bool {
+	switch {
+	case strings.HasPrefix(ask, "(int)"), strings.HasPrefix(ask, "(long)"):
+		return (got == "0" || got == "-9223372036854775808" || got == "-2147483648") && (want == "-1" || want == "0" || strings.HasSuffix(want, "7"))
+	case strings.HasPrefix(ask, "-") && got == "-0":
+		return want == "0"
+	case strings.HasPrefix(ask, "-"):
+		return strings.TrimPrefix(want, "-") == strings.TrimPrefix(got, "-") && strings.Contains(want, "nan(")
+	case ask == "q - points", ask == "p - arr":
+		return len(got) > 10 && len(want) == len(got)
+	}
+	return false
+}
+
+// arrayAddress is what GDB prints for an array without length inside of a
+// struct, for which we have {}.
+const arrayAddress = `(?:\{\}|0x[0-9a-f]+(?: <[^>]*>)?)`
+
+func sameValue(got, want string) bool {
+	if got == want {
+		return true
+	}
+	if strings.HasPrefix(want, "{") {
+		got, want = insideStrings.ReplaceAllString(got, "$1$2"), insideStrings.ReplaceAllString(want, "$1$2")
+	}
+	want = unreadable.ReplaceAllString(want, "<unreadable address $1>")
+	if got == want {
+		return true
+	}
+	if got == "{}" && strings.HasPrefix(want, "0x") {
+		return true
+	}
+	if !strings.Contains(got, "{}") {
+		return false
+	}
+	re, err := regexp.Compile("^" + strings.ReplaceAll(regexp.QuoteMeta(got), `\{\}`, arrayAddress) + "$")
+	return err == nil && re.MatchString(want)
+}
+
+// value compares what both print for the expression ask (name without its format).
+func (c *comparison) value(p *point, ask, got, want string) {
+	_, letter := cutFormat(ask)
+	switch {
+	case sameValue(got, want):
+		c.counts["same"]++
+	case letter == "s" && strings.HasSuffix(want, " "+got), letter == "s" && want == "0x0" && got == "<unreadable address 0x0>":
+		c.counts["same"]++ // GDB shows the address before the string
+	case undefined(ask, got, want):
+		c.counts["undefined in C"]++
+	case got == "<optimised out>" && want == "<optimized out>":
+		c.counts["both optimised out"]++
+	case strings.HasPrefix(got, "<unreadable address") && strings.Contains(want, "Cannot access memory"):
+		c.counts["both unreadable"]++
+	case strings.HasPrefix(got, "<the number of elements is negative") && strings.Contains(want, "of repetitions"):
+		c.counts["both refuse"]++
+	case strings.Contains(want, "<incomplete sequence"):
+		c.counts["known: incomplete sequences"]++
+	case got == "<division by zero>" && strings.Contains(want, "Division by zero"):
+		c.counts["same"]++
+	case got == "<optimised out>" && strings.Contains(want, "<optimized out>"):
+		c.counts["parts optimised out"]++
+	case got == "<optimised out>" && noValue(want):
+		c.counts["both optimised out"]++
+	case openBounds(got) == openBounds(want):
+		c.counts["known: bounds that are computed at run time"]++
+	case strings.HasPrefix(got, "<"):
+		reason := p.reason(ask)
+		if p.fragments(ask) {
+			c.counts["known: zeros of GDB for missing fragments"]++
+			return
+		}
+		if why := weaker(got + reason); why != "" {
+			c.counts["known: "+why]++
+			return
+		}
+		c.bad(p, "no value", ask, ask, got+" ("+reason+")", want)
+	default:
+		c.bad(p, "value", ask, ask, got, want)
+	}
+}
+
+// openBounds removes the last bounds of the arrays that a pointer's type names.
+func openBounds(s string) string { return bounds.ReplaceAllString(s, "[])") }
+
+var bounds = regexp.MustCompile(`\[[0-9]*\]\)`)
+
+// fragments reports whether x is about a variable of which only fragments have a
+// location. GDB computes with zero for the others (and calls them synthetic).
+func (p *point) fragments(x string) bool {
+	for _, v := range append(append([]*debuginfo.Variable{}, p.args...), p.locals...) {
+		bits := 8 * v.Type.Strip().Size
+		for _, piece := range v.Loc.Pieces {
+			if piece.BitSize == 0 {
+				bits = 0
+			}
+			bits -= piece.BitSize
+		}
+		pieces := append(v.Loc.Pieces[:len(v.Loc.Pieces):len(v.Loc.Pieces)], debuginfo.Piece{})
+		if bits > 0 && len(v.Loc.Pieces) > 0 {
+			pieces[len(pieces)-1].Kind = debuginfo.IsMissing
+		}
+		for _, piece := range pieces {
+			if piece.Kind == debuginfo.IsMissing && regexp.MustCompile(`\b`+v.Name+`\b`).MatchString(x) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// reason is why a variable has no value at a point.
+func (p *point) reason(name string) string {
+	if why := p.gone[name]; why != "" {
+		return why
+	}
+	for _, v := range append(append([]*debuginfo.Variable{}, p.args...), p.locals...) {
+		if v.Name == name && v.Loc.Unavailable != "" {
+			return v.Loc.Unavailable
+		}
+	}
+	return ""
+}
+
+// suspect is a difference that is an error unless the value depends on what
+// lies on the stack by accident.
+type suspect struct {
+	p    *point
+	hit  int // the nth at p
+	ask  string
+	kind string
+	text string
+	want string
+}
+
+// bad notes a difference. ask is empty when it is not about a value.
+func (c *comparison) bad(p *point, kind, ask, what, got, want string) {
+	text := fmt.Sprintf("%s: %#x (%s): %s:\n  jalon %s\n  gdb   %s", kind, p.addr, c.where(p.addr), what, around(got, got, want), around(want, got, want))
+	c.suspects = append(c.suspects, suspect{p, c.hits[p.addr], ask, kind, text, want})
+}
+
+// around is the part of s, which is a or b, where these begin to differ.
+func around(s, a, b string) string {
+	at := 0
+	for at < len(a) && at < len(b) && a[at] == b[at] {
+		at++
+	}
+	if at = min(at, len(s)); at > 150 {
+		s = "..." + s[at-100:]
+	}
+	return head(s, 400)
+}
+
+// maxTold bounds the complaints of one kind that are printed.
+const maxTold = 12
+
+// settle runs the program under GDB again, with other accidents on the stack,
+// and reports the differences about values that stay the same.
+func (c *comparison) settle(addrs map[uint64]*point) {
+	asks := map[string]gdbAsk{}
+	index := map[uint64]map[string]int{}
+	for a := range addrs {
+		asks[fmt.Sprintf("%#x", a)] = gdbAsk{}
+		index[a] = map[string]int{}
+	}
+	again := false
+	for _, s := range c.suspects {
+		if s.ask == "" {
+			continue
+		}
+		again = true
+		if _, ok := index[s.p.addr][s.ask]; !ok {
+			key := fmt.Sprintf("%#x", s.p.addr)
+			q := asks[key]
+			index[s.p.addr][s.ask] = len(q.Exprs)
+			q.Exprs = append(q.Exprs, gdbForm(s.ask))
+			asks[key] = q
+		}
+	}
+	told := map[string]int{}
+	stable := func(suspect) bool { return true }
+	if again {
+		first, second := nthStops(c.s.gdbJob(asks, hitsLooked, 0xa5, false)), nthStops(c.s.gdbJob(asks, hitsLooked, 0, false))
+		stable = func(s suspect) bool {
+			if s.ask == "" {
+				return true
+			}
+			at, i := nth{s.p.addr, s.hit}, index[s.p.addr][s.ask]
+			a, b := first[at], second[at]
+			return a != nil && b != nil && a.Exprs[i].String() == s.want && b.Exprs[i].String() == s.want
+		}
+	}
+	for _, s := range c.suspects {
+		if !stable(s) {
+			c.counts["never set"]++
+			continue
+		}
+		c.counts["different"]++
+		key := s.kind + " " + s.p.fn + " " + s.ask
+		if told[key]++; told[key] > 1 {
+			continue
+		}
+		if told[s.kind]++; told[s.kind] > maxTold && os.Getenv("JALON_ORACLE_ALL") == "" {
+			continue
+		}
+		c.s.t.Error(s.text)
+	}
+}
+
+type nth struct {
+	pc  uint64
+	hit int
+}
+
+func nthStops(stops []gdbStop) map[nth]*gdbStop {
+	count, out := map[uint64]int{}, map[nth]*gdbStop{}
+	for i := range stops {
+		s := &stops[i]
+		count[s.PC]++
+		out[nth{s.PC, count[s.PC]}] = s
+	}
+	return out
+}
