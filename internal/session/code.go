@@ -92,6 +92,9 @@ func (m *module) functionCode(fn *dwarf.Function, vaddr uint64, read reader) (*p
 	for _, pad := range pads {
 		c.LandingPads = append(c.LandingPads, pad+m.bias)
 	}
+	if fn.Name == "runtime.goexit" { // Go makes up a return address in there
+		c.Entries = append(c.Entries, c.Lo+1)
+	}
 	if fn.FromSymbols {
 		c.Text = m.textOf(read)
 	}
