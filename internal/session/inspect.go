@@ -60,7 +60,7 @@ func (in *Inspected) Tactic(vaddr uint64) (tactic string, refused []string, err 
 	if err != nil {
 		return "", nil, err
 	}
-	p, err := patch.Make(c, vaddr+in.Bias, patch.Options{ABI: true, Boundary: true})
+	p, err := patch.Make(c, vaddr+in.Bias, patch.Options{ABI: true, Boundary: true, Pun: true})
 	if err != nil {
 		return "", nil, err
 	}

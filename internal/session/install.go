@@ -30,6 +30,7 @@ type placed struct {
 	sites []*site
 	room  *region
 	at    uint64 // of the trampoline
+	stub  uint64 // of the jump to it, for a punned jump; 0 = none
 	code  []byte
 	cold  []coldPart
 	pcs   []patch.PCPair
@@ -130,6 +131,13 @@ func (s *Session) plan(fresh []*site, avoid uint8) ([]*placed, error) {
 			}
 			continue
 		}
+		if n := len(plans); n > 0 && x.addr < plans[n-1].heldEnd() {
+			// The bytes that the punned jump before borrows are to change.
+			plans[n-1].sites[0].code = codes[codeKey(plans[n-1].sites[0])]
+			if err := plans[n-1].replan(); err != nil {
+				return nil, err
+			}
+		}
 		if old := s.placedAt(x.addr); old != nil {
 			return nil, placeError(x.tp.Place, fmt.Errorf("another tracepoint already covers %#x", x.addr))
 		}
@@ -137,18 +145,16 @@ func (s *Session) plan(fresh []*site, avoid uint8) ([]*placed, error) {
 		if err != nil {
 			return nil, placeError(x.tp.Place, err)
 		}
-		p, err := patch.Make(code, x.addr, patch.Options{ABI: true, Boundary: true, Avoid: avoid})
+		p, err := patch.Make(code, x.addr, patch.Options{ABI: true, Boundary: true, Pun: true, Avoid: avoid})
 		if err != nil {
 			return nil, placeError(x.tp.Place, err)
 		}
-		if p.Tactic == patch.JumpMany && s.overlaps(p) {
-			p, err = patch.Make(code, x.addr, patch.Options{ABI: true, Boundary: true, Avoid: 1<<patch.Jump | 1<<patch.JumpMany})
-			if err != nil {
+		pl := &placed{mod: x.where.mod, plan: p, sites: []*site{x}}
+		if p.Tactic != patch.Trapping && s.overlaps(pl) {
+			if pl.plan, err = patch.Make(code, x.addr, patch.Options{ABI: true, Boundary: true, Avoid: avoid | 1<<patch.Jump | 1<<patch.JumpMany}); err != nil {
 				return nil, placeError(x.tp.Place, err)
 			}
 		}
-		pl := &placed{mod: x.where.mod, plan: p}
-		pl.sites = append(pl.sites, x)
 		plans = append(plans, pl)
 	}
 	for _, p := range plans {
@@ -157,11 +163,13 @@ func (s *Session) plan(fresh []*site, avoid uint8) ([]*placed, error) {
 			if x.code != nil {
 				continue // planned anew
 			}
-			x.id = uint32(len(s.sites))
+			if !s.reuse(x) {
+				x.id = uint32(len(s.sites))
+				s.sites = append(s.sites, x)
+			}
 			s.seen.add(x.prog)
 			x.schema.SiteID = x.id
 			x.code = codes[codeKey(x)]
-			s.sites = append(s.sites, x)
 		}
 	}
 	return plans, nil
@@ -180,16 +188,18 @@ func (p *placed) join(x *site) error {
 
 func (s *Session) placedAt(addr uint64) *placed {
 	for _, p := range s.placed {
-		if addr >= p.plan.Addr && addr < p.end() {
+		if addr >= p.plan.Addr && addr < p.heldEnd() {
 			return p
 		}
 	}
 	return nil
 }
 
-func (s *Session) overlaps(plan *patch.Plan) bool {
+// overlaps reports whether a plan needs bytes, to change or to keep, that a patch
+// in place changes or keeps.
+func (s *Session) overlaps(n *placed) bool {
 	for _, p := range s.placed {
-		if plan.Addr < p.end() && p.plan.Addr < plan.Addr+uint64(plan.Len) {
+		if n.plan.Addr < p.heldEnd() && p.plan.Addr < n.heldEnd() {
 			return true
 		}
 	}
@@ -213,7 +223,7 @@ func (s *Session) makeRoom(st *process.Stopped, plans []*placed) error {
 		}
 		p.room = r
 	}
-	return nil
+	return s.placeStubs(st, plans)
 }
 
 // estimate bounds the size of the trampoline from above.
@@ -237,11 +247,21 @@ func codeBound(p *ir.Program) uint64 {
 	return n
 }
 
+// reach reports whether the trampoline can lie anywhere in a stretch of memory. A
+// punned jump comes to it by way of a stub.
+func (p *placed) reach(base, size uint64) bool {
+	plan := *p.plan
+	if plan.Tactic == patch.Pun {
+		plan.Tactic = patch.Trapping
+	}
+	return plan.Reach(base, int(size))
+}
+
 // reserve promises a trampoline room in a region that its site can reach.
 func (s *Session) reserve(st *process.Stopped, p *placed) (*region, error) {
 	need := p.estimate()
 	for _, r := range s.code {
-		if r.half()-r.promised >= need && p.plan.Reach(r.base, int(r.size)) {
+		if r.half()-r.promised >= need && p.reach(r.base, r.size) {
 			r.promised += need
 			return r, nil
 		}
@@ -253,7 +273,7 @@ func (s *Session) reserve(st *process.Stopped, p *placed) (*region, error) {
 	}
 	r := &region{base: base, size: size, promised: need}
 	s.code = append(s.code, r)
-	if !p.plan.Reach(base, int(size)) {
+	if !p.reach(base, size) {
 		return nil, fmt.Errorf("the code at %#x refers to what cannot be reached from %#x", p.plan.Addr, base)
 	}
 	return r, nil
@@ -288,7 +308,7 @@ func (s *Session) generate(p *placed) error {
 	}
 	p.code, p.pcs = code, pcs
 	p.room.hot += uint64(len(code))
-	if p.edits, err = p.plan.Edits(p.at); err != nil {
+	if p.edits, err = p.plan.Edits(p.entry()); err != nil {
 		return placeError(p.sites[0].tp.Place, err)
 	}
 	if p.plan.Tactic == patch.Trapping {
@@ -300,6 +320,9 @@ func (s *Session) generate(p *placed) error {
 		}
 	}
 	p.tab.code = []span{{p.at, p.at + uint64(len(code))}}
+	if p.stub != 0 {
+		p.tab.code = append(p.tab.code, span{p.stub, p.stub + stubLen})
+	}
 	for _, c := range p.cold {
 		p.tab.code = append(p.tab.code, span{c.at, c.at + uint64(len(c.code))})
 	}
@@ -339,6 +362,11 @@ func (s *Session) write(st *process.Stopped, plans []*placed) (blocked map[*plac
 	for _, p := range plans {
 		if err := st.WriteMem(p.at, p.code); err != nil {
 			return nil, err
+		}
+		if p.stub != 0 {
+			if err := st.WriteMem(p.stub, p.stubCode()); err != nil {
+				return nil, err
+			}
 		}
 		for _, c := range p.cold {
 			if err := st.WriteMem(c.at, c.code); err != nil {

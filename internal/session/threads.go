@@ -112,7 +112,7 @@ func stackOf(st *process.Stopped, sp uint64) []byte {
 //     there, else leave them mapped: they are inert.
 //  4. let the process go.
 func (s *Session) detach() error {
-	if len(s.placed) > 0 || s.shared != nil {
+	if !s.state.replaced && (len(s.placed) > 0 || s.shared != nil) {
 		if err := s.takeBack(); err != nil {
 			return err
 		}
@@ -156,6 +156,9 @@ func (s *Session) takeBack() error {
 func (s *Session) restore(st *process.Stopped) error {
 	for _, p := range s.placed {
 		for _, e := range p.edits {
+			if !ours(st, e.Addr, e.New) {
+				continue
+			}
 			if err := st.WriteMem(e.Addr, e.Old); err != nil {
 				return err
 			}
@@ -193,6 +196,9 @@ func (s *Session) leave(st *process.Stopped) (bool, error) {
 func (s *Session) wayBack() map[uint64]uint64 {
 	back := map[uint64]uint64{}
 	for _, p := range s.placed {
+		if p.stub != 0 {
+			back[p.stub] = p.plan.Addr
+		}
 		for i, pair := range p.pcs {
 			back[pair.Copy] = pair.Orig
 			if in := &p.plan.Insts[i]; in.Class == patch.Syscall {
@@ -218,7 +224,12 @@ func (s *Session) unmap(st *process.Stopped) error {
 			return err
 		}
 	}
-	s.code = nil
+	for _, g := range s.stubs {
+		if err := st.Free(g.base, pageSize); err != nil {
+			return err
+		}
+	}
+	s.code, s.stubs = nil, nil
 	if s.shared != nil {
 		return st.Free(s.shared.base, s.shared.g.MemSize())
 	}

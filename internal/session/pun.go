@@ -1,0 +1,201 @@
+package session
+
+import (
+	"encoding/binary"
+	"math"
+	"sort"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/patch"
+	"github.com/jalon-trace/jalon/internal/process"
+)
+
+// A punned jump can lead to few addresses only: its last bytes are those of the
+// instructions behind it. There a stub of five bytes jumps on to the trampoline,
+// which lies with the others. Where no stub can be had, the site gets int3.
+//
+//	site:  e9 lo hi | 83 c0 ...     ->  stub: e9 rel32  ->  trampoline
+//	             unchanged ^^^^^
+
+const (
+	stubLen  = 5
+	pageSize = 4096
+	// maxStubPages bounds the pages that are mapped for stubs: each is a mapping of
+	// the process, of which it may have 65530 by default, and a call injected while
+	// it stands still.
+	maxStubPages = 512
+)
+
+// stubPage is a page with stubs.
+type stubPage struct {
+	base uint64
+	used [pageSize / 8]byte // a bit per byte
+}
+
+// take finds room for a stub that begins in [lo, hi).
+func (g *stubPage) take(lo, hi uint64) (uint64, bool) {
+	lo, hi = max(lo, g.base), min(hi, g.base+pageSize-stubLen+1)
+	free := 0
+	for a := lo; lo < hi && a < hi+stubLen-1; a++ {
+		if g.used[(a-g.base)/8]>>((a-g.base)%8)&1 != 0 {
+			free = 0
+			continue
+		}
+		if free++; free == stubLen {
+			at := a - stubLen + 1
+			for b := at; b <= a; b++ {
+				g.used[(b-g.base)/8] |= 1 << ((b - g.base) % 8)
+			}
+			return at, true
+		}
+	}
+	return 0, false
+}
+
+// gaps are the free stretches of an address space.
+type gaps struct{ list []span }
+
+// newGaps leaves out what is not ours to take: room for the heap and stacks to grow.
+func newGaps(maps []process.Mapping) *gaps {
+	const stackRoom, heapRoom = 64 << 20, 1 << 30
+	g := &gaps{}
+	end := uint64(1 << 16)
+	for _, m := range maps {
+		lo, hi := m.Start, m.End
+		if strings.HasPrefix(m.Path, "[stack") {
+			lo -= min(lo, stackRoom)
+		}
+		if m.Path == "[heap]" {
+			hi += heapRoom
+		}
+		if lo > end {
+			g.list = append(g.list, span{end, lo})
+		}
+		end = max(end, hi)
+	}
+	if top := uint64(1<<47 - 1<<16); end < top {
+		g.list = append(g.list, span{end, top})
+	}
+	return g
+}
+
+// page takes a free page that overlaps [lo, hi).
+func (g *gaps) page(lo, hi uint64) (uint64, bool) {
+	for i := sort.Search(len(g.list), func(i int) bool { return g.list[i].hi > lo }); i < len(g.list) && g.list[i].lo < hi; i++ {
+		s := g.list[i]
+		from := max(lo&^(pageSize-1), (s.lo+pageSize-1)&^(pageSize-1))
+		if from+pageSize > s.hi || from >= hi {
+			continue
+		}
+		rest := []span{{s.lo, from}, {from + pageSize, s.hi}}
+		g.list = append(g.list[:i:i], append(rest, g.list[i+1:]...)...)
+		return from, true
+	}
+	return 0, false
+}
+
+// placeStubs gives every punned plan its stub, or makes it again with int3.
+func (s *Session) placeStubs(st *process.Stopped, plans []*placed) error {
+	var free *gaps
+	for _, p := range plans {
+		if p.plan.Tactic != patch.Pun {
+			continue
+		}
+		if free == nil {
+			maps, err := st.Maps()
+			if err != nil {
+				return err
+			}
+			free = newGaps(maps)
+		}
+		if s.placeStub(st, p, free) {
+			continue
+		}
+		if err := p.replan(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replan falls back to int3.
+func (p *placed) replan() error {
+	x := p.sites[0]
+	plan, err := patch.Make(x.code, x.addr, patch.Options{ABI: true, Boundary: true, Avoid: 1<<patch.Jump | 1<<patch.JumpMany | 1<<patch.Pun})
+	if err != nil {
+		return placeError(x.tp.Place, err)
+	}
+	p.plan = plan
+	for _, x := range p.sites {
+		x.tactic = plan.Tactic.String()
+	}
+	return nil
+}
+
+func (s *Session) placeStub(st *process.Stopped, p *placed, free *gaps) bool {
+	for _, r := range p.plan.Ranges() {
+		for _, g := range s.stubs {
+			if g.base+pageSize <= r.Lo || g.base >= r.Hi || !reaches(g.base, p.room) {
+				continue
+			}
+			if at, ok := g.take(r.Lo, r.Hi); ok {
+				p.stub = at
+				return true
+			}
+		}
+	}
+	if len(s.stubs) >= maxStubPages {
+		return false
+	}
+	for _, r := range p.plan.Ranges() {
+		base, ok := free.page(r.Lo, r.Hi)
+		if !ok || !reaches(base, p.room) {
+			continue
+		}
+		got, err := st.Syscall(unix.SYS_MMAP, base, pageSize, unix.PROT_READ|unix.PROT_EXEC,
+			unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED_NOREPLACE, ^uint64(0), 0)
+		if err != nil {
+			continue
+		}
+		if got != base { // a kernel before 4.17 takes the address for a hint
+			_ = st.Free(got, pageSize)
+			continue
+		}
+		g := &stubPage{base: base}
+		s.stubs = append(s.stubs, g)
+		if at, ok := g.take(r.Lo, r.Hi); ok {
+			p.stub = at
+			return true
+		}
+	}
+	return false
+}
+
+// reaches reports whether a jump leads from anywhere in a page to anywhere in r.
+func reaches(page uint64, r *region) bool {
+	lo, hi := min(page, r.base), max(page+pageSize, r.base+r.size)
+	return hi-lo < math.MaxInt32
+}
+
+// stubCode is the jump from a stub to the trampoline.
+func (p *placed) stubCode() []byte {
+	return binary.LittleEndian.AppendUint32([]byte{0xe9}, uint32(p.at-(p.stub+stubLen)))
+}
+
+// entry is where the site's jump leads.
+func (p *placed) entry() uint64 {
+	if p.stub != 0 {
+		return p.stub
+	}
+	return p.at
+}
+
+// heldEnd bounds the bytes that must stay as they are for a punned jump.
+func (p *placed) heldEnd() uint64 {
+	if p.plan.Tactic == patch.Pun {
+		return p.end() - 1 + stubLen
+	}
+	return p.end()
+}
