@@ -60,7 +60,8 @@ func (b *bench) lttng(filter string) ([]float64, error) {
 	for _, args := range [][]string{
 		{"create", "s", "--output=" + filepath.Join(home, "trace")},
 		{"enable-channel", "-u", "ch", "--discard", "--subbuf-size=" + strconv.Itoa(8<<20), "--num-subbuf=8"},
-		event, {"start"},
+		event,
+		{"start"},
 	} {
 		c := exec.Command("lttng", append([]string{"-q"}, args...)...)
 		c.Env = env

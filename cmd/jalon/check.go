@@ -28,9 +28,16 @@ func (checkCmd) Run() error {
 		vital bool
 		ask   func() verdict
 	}{
-		{true, checkArch}, {true, checkOwnChild}, {false, checkAttach}, {true, checkMemfd},
-		{false, checkTSC}, {false, checkRDPID}, {false, checkFSGSBASE}, {false, checkRseq},
-		{false, checkDebugDirs}, {false, checkCompiler},
+		{true, checkArch},
+		{true, checkOwnChild},
+		{false, checkAttach},
+		{true, checkMemfd},
+		{false, checkTSC},
+		{false, checkRDPID},
+		{false, checkFSGSBASE},
+		{false, checkRseq},
+		{false, checkDebugDirs},
+		{false, checkCompiler},
 	}
 	bad := false
 	for _, c := range checks {
@@ -55,8 +62,10 @@ func checkArch() verdict {
 	var u unix.Utsname
 	_ = unix.Uname(&u)
 	release := unix.ByteSliceToString(u.Release[:])
-	return verdict{runtime.GOARCH == "amd64", "x86-64 Linux", "kernel " + release,
-		"jalon generates x86-64 code only"}
+	return verdict{
+		runtime.GOARCH == "amd64", "x86-64 Linux", "kernel " + release,
+		"jalon generates x86-64 code only",
+	}
 }
 
 // checkOwnChild traces a child of ours for real, as `jalon trace -- prog` does.
@@ -113,13 +122,17 @@ func checkMemfd() verdict {
 func checkTSC() verdict {
 	ok := cpuFlag("constant_tsc") && cpuFlag("nonstop_tsc") || cpuFlag("tsc_known_freq")
 	source := strings.TrimSpace(readFile("/sys/devices/system/clocksource/clocksource0/current_clocksource"))
-	return verdict{ok, "steady time stamp counter", "kernel clock source: " + source,
-		"times of events may drift between CPUs; nothing else suffers"}
+	return verdict{
+		ok, "steady time stamp counter", "kernel clock source: " + source,
+		"times of events may drift between CPUs; nothing else suffers",
+	}
 }
 
 func checkRDPID() verdict {
-	return verdict{cpuFlag("rdpid"), "CPU number by rdpid", "",
-		"not needed where the rseq area is registered; otherwise a record costs some nanoseconds more"}
+	return verdict{
+		cpuFlag("rdpid"), "CPU number by rdpid", "",
+		"not needed where the rseq area is registered; otherwise a record costs some nanoseconds more",
+	}
 }
 
 func checkFSGSBASE() verdict {
@@ -132,14 +145,18 @@ func checkRseq() verdict {
 	_, _, errno := unix.RawSyscall6(unix.SYS_PTRACE, ptraceGetRseqConfiguration, uintptr(1<<30), 24, 0, 0, 0)
 	_ = conf
 	// A process that cannot exist: ESRCH means that the request itself is known.
-	return verdict{errno == unix.ESRCH || errno == unix.EPERM, "CPU number by rseq", "programs with glibc 2.35 or newer",
-		"Linux 5.13 or newer is needed; rdpid is used instead"}
+	return verdict{
+		errno == unix.ESRCH || errno == unix.EPERM, "CPU number by rseq", "programs with glibc 2.35 or newer",
+		"Linux 5.13 or newer is needed; rdpid is used instead",
+	}
 }
 
 func checkDebugDirs() verdict {
 	_, err := os.Stat("/usr/lib/debug")
-	return verdict{err == nil, "separate debug information", "/usr/lib/debug",
-		"install the -dbgsym or -dbg packages of the programs you trace; programs built with -g need none"}
+	return verdict{
+		err == nil, "separate debug information", "/usr/lib/debug",
+		"install the -dbgsym or -dbg packages of the programs you trace; programs built with -g need none",
+	}
 }
 
 func checkCompiler() verdict {
