@@ -113,8 +113,10 @@ func describe(v Value) string {
 func FuzzValue(f *testing.F) {
 	f.Add(make([]byte, 200), 24, 16, 8, uint8(1), 30, 8, 9)
 	f.Fuzz(func(t *testing.T, raw []byte, off, size, status int, kind uint8, strOff, strSize, strStatus int) {
-		s := &Schema{Fields: []Field{{Kind: FieldKind(kind), Offset: off, Size: size, StatusOffset: status,
-			StrOffset: strOff, StrSize: strSize, StrStatusOffset: strStatus}}}
+		s := &Schema{Fields: []Field{{
+			Kind: FieldKind(kind), Offset: off, Size: size, StatusOffset: status,
+			StrOffset: strOff, StrSize: strSize, StrStatusOffset: strStatus,
+		}}}
 		ev := Event{Schema: s, Raw: raw}
 		v := ev.Value(0)
 		v.Explain()

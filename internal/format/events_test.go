@@ -146,7 +146,8 @@ func summary() *event.Summary {
 	return &event.Summary{
 		Sites: []event.SiteSummary{
 			{Schema: a, Tactic: "jump", Recorded: 31, False: 999000, Faults: 2, Lost: 10},
-			{Schema: b, Recorded: 1}, {Schema: c},
+			{Schema: b, Recorded: 1},
+			{Schema: c},
 		},
 		Torn: 1, Late: 2, Pause: 1234567, Pauses: 2, LongestPause: 700 * time.Microsecond,
 		Duration: 12340 * time.Millisecond, Outcome: "exited with status 0",
@@ -296,8 +297,10 @@ func BenchmarkEvent(b *testing.B) {
 		s    Sink
 		ev   *event.Event
 	}{
-		{"text", NewText(discard{}, TextOptions{}), simple}, {"json", NewJSON(discard{}, JSONOptions{}), simple},
-		{"text-structs", NewText(discard{}, TextOptions{}), nested}, {"json-structs", NewJSON(discard{}, JSONOptions{}), nested},
+		{"text", NewText(discard{}, TextOptions{}), simple},
+		{"json", NewJSON(discard{}, JSONOptions{}), simple},
+		{"text-structs", NewText(discard{}, TextOptions{}), nested},
+		{"json-structs", NewJSON(discard{}, JSONOptions{}), nested},
 	} {
 		ev := c.ev
 		b.Run(c.name, func(b *testing.B) {

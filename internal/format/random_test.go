@@ -40,9 +40,12 @@ func (m *typeMaker) bytes(n int) []byte {
 	return b
 }
 
-var integers = []*ctype.Type{ctype.CharT, ctype.SCharT, ctype.UCharT, ctype.ShortT, ctype.UShortT, ctype.IntT,
+var integers = []*ctype.Type{
+	ctype.CharT, ctype.SCharT, ctype.UCharT, ctype.ShortT, ctype.UShortT, ctype.IntT,
 	ctype.UIntT, ctype.LongT, ctype.ULongT, ctype.LLongT,
-	{Kind: ctype.Int, Name: "__int128", Size: 16, Signed: true}, {Kind: ctype.Int, Name: "unsigned __int128", Size: 16}}
+	{Kind: ctype.Int, Name: "__int128", Size: 16, Signed: true},
+	{Kind: ctype.Int, Name: "unsigned __int128", Size: 16},
+}
 
 // number is the model of an integer, by another way than the printer's.
 func number(data []byte, signed bool) json.Number {
@@ -158,8 +161,10 @@ func (m *typeMaker) structure(depth int) (*ctype.Type, []byte, any) {
 		if m.IntN(4) == 0 {
 			bits := m.bytes(8)
 			off, size := int64(m.IntN(32)), int64(1+m.IntN(32))
-			f := ctype.Field{Name: m.name(), Type: []*ctype.Type{ctype.UIntT, ctype.IntT, ctype.LongT}[m.IntN(3)],
-				BitOffset: int64(len(data))*8 + off, BitSize: size}
+			f := ctype.Field{
+				Name: m.name(), Type: []*ctype.Type{ctype.UIntT, ctype.IntT, ctype.LongT}[m.IntN(3)],
+				BitOffset: int64(len(data))*8 + off, BitSize: size,
+			}
 			v := new(big.Int).Rsh(new(big.Int).SetUint64(word(bits)), uint(off))
 			v.And(v, new(big.Int).SetUint64(1<<size-1))
 			if f.Type.Signed && v.Bit(int(size-1)) != 0 {

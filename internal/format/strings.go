@@ -149,7 +149,7 @@ func (p *Printer) appendUnit(b []byte, c charset, u unit, quote byte) []byte {
 	}
 	raw := u.raw
 	for ; len(raw) >= c.width; raw = raw[c.width:] {
-		if v := word(raw[:c.width]); v <= 0777 {
+		if v := word(raw[:c.width]); v <= 0o777 {
 			b = append(b, '\\', '0'+byte(v>>6), '0'+byte(v>>3&7), '0'+byte(v&7))
 		} else {
 			b = strconv.AppendUint(append(b, '\\', 'x'), v, 16)

@@ -51,7 +51,7 @@ func TestTableFields(t *testing.T) {
 		if (has['a'] || has['p']) != (info.A != NoOperand) || has['b'] != (info.B != NoOperand) {
 			t.Errorf("%v: form %q does not show the operands", op, info.form)
 		}
-		if (has['@']) != (info.Record && op != Commit) {
+		if has['@'] != (info.Record && op != Commit) {
 			t.Errorf("%v: form %q and the record offset", op, info.form)
 		}
 	}
@@ -62,8 +62,14 @@ func TestFacts(t *testing.T) {
 		v    int64
 		want fact
 	}{
-		{0, fact{0, 1}}, {1, fact{1, 2}}, {-1, fact{64, 1}}, {127, fact{7, 8}}, {-128, fact{64, 8}},
-		{128, fact{8, 9}}, {1 << 62, fact{63, 64}}, {-1 << 63, fact{64, 64}},
+		{0, fact{0, 1}},
+		{1, fact{1, 2}},
+		{-1, fact{64, 1}},
+		{127, fact{7, 8}},
+		{-128, fact{64, 8}},
+		{128, fact{8, 9}},
+		{1 << 62, fact{63, 64}},
+		{-1 << 63, fact{64, 64}},
 	} {
 		if got := constFact(c.v); got != c.want {
 			t.Errorf("%d: %v, want %v", c.v, got, c.want)

@@ -29,8 +29,10 @@ var update = flag.Bool("ir.update", false, "write the results of the passes into
 //	  ...
 //	  commit
 //	  exit
-const frameHead = "b0:\n  v0 = reg rdi\n  v1 = reg rsi\n  v2:f64 = freg xmm0\n  v3:f32 = freg xmm1\n  reserve 64\n"
-const frameTail = "  commit\n  exit\n"
+const (
+	frameHead = "b0:\n  v0 = reg rdi\n  v1 = reg rsi\n  v2:f64 = freg xmm0\n  v3:f32 = freg xmm1\n  reserve 64\n"
+	frameTail = "  commit\n  exit\n"
+)
 
 type passCase struct{ title, before, after string }
 

@@ -13,8 +13,13 @@ func TestParseCollect(t *testing.T) {
 	}{
 		{"2*i+9*j", []item{{"2*i+9*j", "((2 * i) + (9 * j))", ""}}},
 		{"req->len, req->path/s, *req, $args, $regs, $bt", []item{
-			{"req->len", "req->len", ""}, {"req->path", "req->path", "s"}, {"*req", "(*req)", ""},
-			{"$args", "$args", ""}, {"$regs", "$regs", ""}, {"$bt", "$bt", ""}}},
+			{"req->len", "req->len", ""},
+			{"req->path", "req->path", "s"},
+			{"*req", "(*req)", ""},
+			{"$args", "$args", ""},
+			{"$regs", "$regs", ""},
+			{"$bt", "$bt", ""},
+		}},
 		{"  a ,\tb/x  ", []item{{"a", "a", ""}, {"b", "b", "x"}}},
 		{"x/x", []item{{"x", "x", "x"}}},
 		{"arr/4xb", []item{{"arr", "arr", "4xb"}}},

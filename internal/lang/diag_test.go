@@ -32,8 +32,10 @@ func TestDiagnosticForms(t *testing.T) {
 	}{
 		{"no text, no source", At("", "", Span{}, "m", "h"), "error: m\n   = hint: h"},
 		{"no text", At("s", "", Span{}, "m", ""), "error: m\n  --> s"},
-		{"several lines of hint", At("s", "x", Span{0, 1}, "m", "one\ntwo"),
-			"error: m\n  --> s:1:1\n   |\n 1 | x\n   | ^\n   = hint: one\n           two"},
+		{
+			"several lines of hint", At("s", "x", Span{0, 1}, "m", "one\ntwo"),
+			"error: m\n  --> s:1:1\n   |\n 1 | x\n   | ^\n   = hint: one\n           two",
+		},
 		{"a span outside of the text", At("s", "x", Span{-3, 99}, "m", ""), "error: m\n  --> s:1:1\n   |\n 1 | x\n   | ^"},
 		{"a reversed span", At("s", "xyz", Span{2, 1}, "m", ""), "error: m\n  --> s:1:3\n   |\n 1 | xyz\n   |   ^"},
 		{"the end of the text", At("s", "x\n", Span{2, 2}, "m", ""), "error: m\n  --> s:2:1\n   |\n 2 |\n   | ^"},
@@ -42,8 +44,10 @@ func TestDiagnosticForms(t *testing.T) {
 		{"a wide span", At("s", "漢字 x", Span{0, 6}, "m", ""), "error: m\n  --> s:1:1\n   |\n 1 | 漢字 x\n   | ^^^^"},
 		{"behind wide and combining", At("s", "字e\u0301😀x", Span{10, 11}, "m", ""), "error: m\n  --> s:1:5\n   |\n 1 | 字e\u0301😀x\n   |      ^"},
 		{"tabs inside the span", At("s", "a\tb", Span{0, 3}, "m", ""), "error: m\n  --> s:1:1\n   |\n 1 | a       b\n   | ^^^^^^^^^"},
-		{"what commands a terminal", At("s\x1b", "\x1b\u202ex", Span{4, 5}, "m\x07", "h\x00"),
-			"error: m�\n  --> s�:1:3\n   |\n 1 | ��x\n   |   ^\n   = hint: h�"},
+		{
+			"what commands a terminal", At("s\x1b", "\x1b\u202ex", Span{4, 5}, "m\x07", "h\x00"),
+			"error: m�\n  --> s�:1:3\n   |\n 1 | ��x\n   |   ^\n   = hint: h�",
+		},
 	}
 	for _, tt := range tests {
 		if got := tt.d.Error(); got != tt.want {

@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"sort"
 	"strconv"
 	"strings"
@@ -31,7 +30,7 @@ func programs(t testing.TB) []string {
 	for _, p := range []string{
 		"/usr/lib/x86_64-linux-gnu/libc.so.6", "/bin/bash", "/usr/lib/x86_64-linux-gnu/libcrypto.so.3",
 		"/usr/lib/x86_64-linux-gnu/libsqlite3.so.0", "/usr/bin/python3.11", "/usr/bin/gdb",
-		filepath.Join(runtime.GOROOT(), "bin", "gofmt"),
+		gofmtPath(t),
 	} {
 		if _, err := os.Stat(p); err == nil {
 			out = append(out, p)
@@ -142,8 +141,10 @@ func lengths(t *testing.T, path string) {
 	}
 }
 
-var branchTarget = regexp.MustCompile(`^(?:bnd |notrack |addr32 |data16 |rex.W |repz )*(j\w+|call|loop\w*|xbegin)(?:,p[nt])? +(?:\S+ )?([0-9a-f]+) <`)
-var ripTarget = regexp.MustCompile(`\(%[re]ip\).*# ([0-9a-f]+)`)
+var (
+	branchTarget = regexp.MustCompile(`^(?:bnd |notrack |addr32 |data16 |rex.W |repz )*(j\w+|call|loop\w*|xbegin)(?:,p[nt])? +(?:\S+ )?([0-9a-f]+) <`)
+	ripTarget    = regexp.MustCompile(`\(%[re]ip\).*# ([0-9a-f]+)`)
+)
 
 // checkTarget compares branch targets and rip-relative operands.
 func checkTarget(t *testing.T, l line, in *Inst) {
@@ -214,4 +215,14 @@ func logCounts(t testing.TB, what string, m map[string]int) {
 	for _, k := range keys[:min(len(keys), 60)] {
 		t.Logf("%6d %s", m[k], k)
 	}
+}
+
+// gofmtPath is a large Go program that every Go installation has.
+func gofmtPath(t testing.TB) string {
+	t.Helper()
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(strings.TrimSpace(string(root)), "bin", "gofmt")
 }

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -219,7 +218,7 @@ func TestRewriteCompiled(t *testing.T) {
 // whose runtime walks stacks and interrupts threads anywhere.
 func TestRewriteReal(t *testing.T) {
 	t.Run("gofmt", func(t *testing.T) {
-		gofmt := filepath.Join(runtime.GOROOT(), "bin", "gofmt")
+		gofmt := gofmtPath(t)
 		b := filepath.Join(t.TempDir(), "gofmt")
 		w := rewrite(t, gofmt, b, 1, Options{})
 		w.log()

@@ -1,8 +1,10 @@
 package patch
 
-var vexSpaces = map[byte]opSpace{1: spaceVex1, 2: spaceVex2, 3: spaceVex3}
-var evexSpaces = map[byte]opSpace{1: spaceEvex1, 2: spaceEvex2, 3: spaceEvex3, 5: spaceEvex5, 6: spaceEvex6}
-var xopSpaces = map[byte]opSpace{8: spaceXop8, 9: spaceXop9, 10: spaceXop10}
+var (
+	vexSpaces  = map[byte]opSpace{1: spaceVex1, 2: spaceVex2, 3: spaceVex3}
+	evexSpaces = map[byte]opSpace{1: spaceEvex1, 2: spaceEvex2, 3: spaceEvex3, 5: spaceEvex5, 6: spaceEvex6}
+	xopSpaces  = map[byte]opSpace{8: spaceXop8, 9: spaceXop9, 10: spaceXop10}
+)
 
 // readVex reads the fields of a VEX (C4, C5), XOP (8F) or EVEX (62) prefix,
 // and the opcode. The bits R, X, B and vvvv are stored inverted.

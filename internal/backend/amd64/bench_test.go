@@ -56,8 +56,10 @@ func BenchmarkSite(b *testing.B) {
 	if _, err := fmt.Fscan(out, &arena, &counters, &rings, &rseq); err != nil {
 		b.Fatal(err)
 	}
-	layout := ring.Layout{Control: rings - 4096, Counters: counters, CounterStride: 4096, Rings: rings,
-		RingStride: 4 << 20, RingSize: 1 << 20, CPUMask: 3, RseqCPU: rseq, RDPID: true, FSGSBASE: true}
+	layout := ring.Layout{
+		Control: rings - 4096, Counters: counters, CounterStride: 4096, Rings: rings,
+		RingStride: 4 << 20, RingSize: 1 << 20, CPUMask: 3, RseqCPU: rseq, RDPID: true, FSGSBASE: true,
+	}
 	const raxDead, manyDead = 1 << RAX, 1<<RAX | 1<<RCX | 1<<RDX | 1<<R8 | 1<<R9 | 1<<R10 | 1<<R11
 	cold := arena + 1<<20
 	noRseq := layout

@@ -91,8 +91,10 @@ func checkConfig(p *ir.Program, cfg *Config) error {
 		return nil
 	}
 	l := &cfg.Layout
-	for _, err := range []error{pow2("counter stride", l.CounterStride), pow2("ring stride", l.RingStride),
-		pow2("ring size", l.RingSize), pow2("number of rings", uint64(l.CPUMask)+1)} {
+	for _, err := range []error{
+		pow2("counter stride", l.CounterStride), pow2("ring stride", l.RingStride),
+		pow2("ring size", l.RingSize), pow2("number of rings", uint64(l.CPUMask)+1),
+	} {
 		if err != nil {
 			return fmt.Errorf("layout of the shared memory: %w", err)
 		}

@@ -215,9 +215,11 @@ func (g *gen) lowerCopyStr(in *ir.Instr) {
 		g.mi(iMOV, 4, rmMem(dst.plus(slotFlags)), ir.FlagTruncated)
 		return
 	}
-	c := &strCopy{gen: g, src: src, dst: dst.plus(slotBytes), max: in.Aux,
+	c := &strCopy{
+		gen: g, src: src, dst: dst.plus(slotBytes), max: in.Aux,
 		i: g.scratch(), t: g.scratch(), w: g.scratch(),
-		unreadable: g.a.newLabel(), truncated: g.a.newLabel(), end: g.a.newLabel()}
+		unreadable: g.a.newLabel(), truncated: g.a.newLabel(), end: g.a.newLabel(),
+	}
 	first := g.copyFault(in, src)
 	if first != noLabel {
 		g.nullTest(in.A, src.base, first)

@@ -210,6 +210,8 @@ func (in *caseIn) fill(s *irgen.State) {
 }
 
 func execLayout(base uint64) ring.Layout {
-	return ring.Layout{Control: base, Counters: base + 0x1000 + siteOff, CounterStride: counterStep,
-		Rings: base + 0x10000, RingStride: ringStride, RingSize: ringSize, CPUMask: execRings - 1}
+	return ring.Layout{
+		Control: base, Counters: base + 0x1000 + siteOff, CounterStride: counterStep,
+		Rings: base + 0x10000, RingStride: ringStride, RingSize: ringSize, CPUMask: execRings - 1,
+	}
 }

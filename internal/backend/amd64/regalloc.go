@@ -42,8 +42,10 @@ type allocator struct {
 // order of definition, whole intervals, no splitting. Registers in exclude are
 // left to scratch use.
 func allocate(l *liveness, dead, used, exclude regSet) *allocation {
-	al := &allocator{l: l, dead: dead, avoid: l.an.regReads, used: used, exclude: exclude,
-		out: &allocation{loc: make([]loc, len(l.iv))}}
+	al := &allocator{
+		l: l, dead: dead, avoid: l.an.regReads, used: used, exclude: exclude,
+		out: &allocation{loc: make([]loc, len(l.iv))},
+	}
 	var order []ir.Value
 	for v := range l.iv {
 		if l.iv[v].from <= l.iv[v].to {
@@ -122,8 +124,10 @@ func (al *allocator) cost(it item) int {
 
 // gprRank: the registers of the record path first (they are saved there anyhow),
 // then short encodings, then the rest.
-var gprRank = [16]int{RAX: 0, RDX: 1, RCX: 2, RSI: 3, RDI: 4, R8: 6, R9: 7, R10: 8, R11: 9,
-	RBX: 10, RBP: 11, R14: 12, R15: 13, R12: 14, R13: 15}
+var gprRank = [16]int{
+	RAX: 0, RDX: 1, RCX: 2, RSI: 3, RDI: 4, R8: 6, R9: 7, R10: 8, R11: 9,
+	RBX: 10, RBP: 11, R14: 12, R15: 13, R12: 14, R13: 15,
+}
 
 func (al *allocator) free(it item, iv interval) bool {
 	for _, o := range al.owner[it] {

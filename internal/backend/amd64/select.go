@@ -39,7 +39,8 @@ type analysis struct {
 }
 
 func analyse(p *ir.Program) *analysis {
-	an := &analysis{p: p,
+	an := &analysis{
+		p:     p,
 		reach: make([]bool, len(p.Blocks)), preds: make([][]ir.BlockID, len(p.Blocks)),
 		def: make([]defSite, len(p.Classes)), uses: make([]int, len(p.Classes)),
 		folded: make([]bool, len(p.Classes)), dead: make([]bool, len(p.Classes)),

@@ -167,9 +167,7 @@ func (b *block) inherit(depth int) {
 		}
 		return false
 	})
-	for _, e := range rest {
-		b.vars = append(b.vars, e)
-	}
+	b.vars = append(b.vars, rest...)
 	for _, e := range own { // their origin is not a child of ours: keep them
 		b.vars = append(b.vars, e)
 	}
@@ -241,12 +239,4 @@ func (b *block) outermost() *block {
 		b = b.parent
 	}
 	return b
-}
-
-// each visits b and the blocks below it.
-func (b *block) each(visit func(*block)) {
-	visit(b)
-	for _, k := range b.kids {
-		k.each(visit)
-	}
 }

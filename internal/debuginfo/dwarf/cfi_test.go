@@ -13,8 +13,10 @@ import (
 )
 
 // regByName are readelf's names of the columns.
-var regByName = map[string]int{"rax": 0, "rdx": 1, "rcx": 2, "rbx": 3, "rsi": 4, "rdi": 5, "rbp": 6, "rsp": 7,
-	"r8": 8, "r9": 9, "r10": 10, "r11": 11, "r12": 12, "r13": 13, "r14": 14, "r15": 15, "ra": 16}
+var regByName = map[string]int{
+	"rax": 0, "rdx": 1, "rcx": 2, "rbx": 3, "rsi": 4, "rdi": 5, "rbp": 6, "rsp": 7,
+	"r8": 8, "r9": 9, "r10": 10, "r11": 11, "r12": 12, "r13": 13, "r14": 14, "r15": 15, "ra": 16,
+}
 
 var (
 	fdeLine = regexp.MustCompile(`^[0-9a-f]+ [0-9a-f]+ [0-9a-f]+ FDE cie=[0-9a-f]+ pc=([0-9a-f]+)\.\.([0-9a-f]+)`)
@@ -25,8 +27,10 @@ var (
 // TestUnwindAgreesWithReadelf compares every row of .eh_frame with readelf's
 // interpretation.
 func TestUnwindAgreesWithReadelf(t *testing.T) {
-	files := []string{"/usr/lib/x86_64-linux-gnu/libc.so.6", "/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
-		build(t, variants[0], "prog.c", "other.c"), build(t, variants[len(variants)-1], "prog.c", "other.c")}
+	files := []string{
+		"/usr/lib/x86_64-linux-gnu/libc.so.6", "/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
+		build(t, variants[0], "prog.c", "other.c"), build(t, variants[len(variants)-1], "prog.c", "other.c"),
+	}
 	for _, f := range files {
 		t.Run(f, func(t *testing.T) { compareFrames(t, f) })
 	}

@@ -17,8 +17,10 @@ func TestCxx(t *testing.T) {
 		t.Run(v.String(), func(t *testing.T) {
 			prog := build(t, v, "prog.cc")
 			m := open(t, prog)
-			names := []string{"risky", "geo::Shape::area", "Shape::area", "area", "geo::Base::area", "main",
-				"geo::largest<int>", "largest", "hidden", "geo::nonsense"}
+			names := []string{
+				"risky", "geo::Shape::area", "Shape::area", "area", "geo::Base::area", "main",
+				"geo::largest<int>", "largest", "hidden", "geo::nonsense",
+			}
 			want := gdbBreaks(t, prog, names)
 			for _, n := range names {
 				got, err := m.FuncSites(n)

@@ -25,9 +25,11 @@ const (
 	nSections
 )
 
-var sectionNames = [nSections]string{".debug_info", ".debug_types", ".debug_abbrev", ".debug_str",
+var sectionNames = [nSections]string{
+	".debug_info", ".debug_types", ".debug_abbrev", ".debug_str",
 	".debug_line_str", ".debug_str_offsets", ".debug_addr", ".debug_line", ".debug_ranges",
-	".debug_rnglists", ".debug_loc", ".debug_loclists"}
+	".debug_rnglists", ".debug_loc", ".debug_loclists",
+}
 
 // data is the DWARF of one file: the module itself or its debug file, the
 // supplementary (dwz) file, or one .dwo.
@@ -58,8 +60,10 @@ type abbrevKey struct {
 }
 
 func newData(m *Module, name string, load func(section) ([]byte, error)) *data {
-	return &data{m: m, name: name, load: load, abbrevs: map[abbrevKey]*abbrevTable{},
-		headers: map[uint64]parsedHeader{}}
+	return &data{
+		m: m, name: name, load: load, abbrevs: map[abbrevKey]*abbrevTable{},
+		headers: map[uint64]parsedHeader{},
+	}
 }
 
 // sec is a section's content, empty when absent. A section that cannot be

@@ -33,8 +33,10 @@ func demangled(s string) string {
 
 func (m *Module) function(f *fn) *Function {
 	d := f.d
-	out := &Function{Name: d.funcName(), Linkage: d.linkage(), Lo: f.ranges[0].Lo, Hi: f.ranges[0].Hi,
-		Ranges: append([]debuginfo.Range(nil), f.ranges...)}
+	out := &Function{
+		Name: d.funcName(), Linkage: d.linkage(), Lo: f.ranges[0].Lo, Hi: f.ranges[0].Hi,
+		Ranges: append([]debuginfo.Range(nil), f.ranges...),
+	}
 	if out.Linkage == "" {
 		out.Linkage = d.name()
 	}
@@ -79,8 +81,10 @@ func (m *Module) FunctionAt(vaddr uint64) (f *Function, ok bool) {
 }
 
 func fromSymbol(s elf.Symbol, end uint64) *Function {
-	return &Function{Name: demangled(s.Name), Linkage: s.Name, Lo: s.Value, Hi: end, FromSymbols: true,
-		Ranges: []debuginfo.Range{{Lo: s.Value, Hi: end}}}
+	return &Function{
+		Name: demangled(s.Name), Linkage: s.Name, Lo: s.Value, Hi: end, FromSymbols: true,
+		Ranges: []debuginfo.Range{{Lo: s.Value, Hi: end}},
+	}
 }
 
 // Functions lists the functions whose name or linkage name matches the glob (*,

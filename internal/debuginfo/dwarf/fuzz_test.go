@@ -101,8 +101,10 @@ func walkType(t *ctype.Type, depth int) {
 
 func smallImages(t testing.TB) (out [][]byte) {
 	for _, v := range []variant{
-		{"gcc", "-O2 -gdwarf-5 -nostdlib -static"}, {"gcc", "-O1 -gdwarf-4 -nostdlib -static"},
-		{"clang", "-O2 -gdwarf-5 -nostdlib -static"}, {"gcc", "-O2 -gdwarf-4 -nostdlib -static -fdebug-types-section"},
+		{"gcc", "-O2 -gdwarf-5 -nostdlib -static"},
+		{"gcc", "-O1 -gdwarf-4 -nostdlib -static"},
+		{"clang", "-O2 -gdwarf-5 -nostdlib -static"},
+		{"gcc", "-O2 -gdwarf-4 -nostdlib -static -fdebug-types-section"},
 	} {
 		b, err := os.ReadFile(build(t, v, "small.c"))
 		if err != nil {
@@ -198,8 +200,10 @@ func FuzzLocation(f *testing.F) {
 	f.Add([]byte{0x31, 0x28, 1, 0, 0x30, 0x12, 0x9f}, false)
 	f.Add([]byte{0xa3, 1, 0x55, 0x9f}, true)
 	f.Fuzz(func(t *testing.T, b []byte, entry bool) {
-		env := &exprEnv{addrSize: 8, cfa: []debuginfo.Op{{Code: debuginfo.OpReg, Arg: 7}}, atEntry: entry,
-			frameBase: func() ([]debuginfo.Op, string) { return []debuginfo.Op{{Code: debuginfo.OpReg, Arg: 6}}, "" }}
+		env := &exprEnv{
+			addrSize: 8, cfa: []debuginfo.Op{{Code: debuginfo.OpReg, Arg: 7}}, atEntry: entry,
+			frameBase: func() ([]debuginfo.Op, string) { return []debuginfo.Op{{Code: debuginfo.OpReg, Arg: 6}}, "" },
+		}
 		pieces, why := env.translate(b)
 		if (why == "") != (len(pieces) > 0) {
 			t.Fatalf("%d pieces and reason %q", len(pieces), why)

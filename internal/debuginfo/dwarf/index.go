@@ -67,7 +67,7 @@ func buildIndex(sets []*data) *index {
 		go func() {
 			defer wg.Done()
 			defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-			defer func() { recover() }() // damaged data: names are missing
+			defer func() { _ = recover() }() // damaged data: names are missing
 			for {
 				next.Lock()
 				i := next.i

@@ -95,8 +95,12 @@ func TestLocationExpressions(t *testing.T) {
 		{"implicit value", []byte{0x9e, 2, 0xab, 0xcd}, false, "bytesabcd"},
 		{"value", []byte{0x75, 1, 0x08, 0xff, 0x1a, 0x9f}, false, "val reg5 add+1 const255 and"},
 		{"constants", []byte{0x09, 0xff, 0x0b, 0xfe, 0xff, 0x0d, 1, 0, 0, 0, 0x22, 0x22, 0x9f}, false, "val const-1 const-2 const1 add add"},
-		{"stack", []byte{0x31, 0x32, 0x33, 0x17, 0x14, 0x15, 2, 0x16, 0x13, 0x12, 0x9f}, false,
-			"val const1 const2 const3 rot pick1 pick2 swap drop dup"},
+		{
+			"stack",
+			[]byte{0x31, 0x32, 0x33, 0x17, 0x14, 0x15, 2, 0x16, 0x13, 0x12, 0x9f},
+			false,
+			"val const1 const2 const3 rot pick1 pick2 swap drop dup",
+		},
 		{"bra", []byte{0x31, 0x75, 0, 0x28, 1, 0, 0x20 - 0x02, 0x9f}, false, "!underflow"},
 		{"bra forward", []byte{0x35, 0x75, 0, 0x28, 2, 0, 0x23, 9, 0x9f}, false, "val const5 reg5 bra4 add+9"},
 		{"bra backward", []byte{0x31, 0x28, 0xfc, 0xff, 0x9f}, false, "!loops"},
@@ -121,9 +125,11 @@ func TestLocationExpressions(t *testing.T) {
 		{"convert to generic", []byte{0xa5, 5, 12, 0xa8, 0, 0x31, 0x22, 0x9f}, false, "val reg5 convert-4 const1 add"},
 		{"bad type", []byte{0xa5, 5, 60, 0x9f}, false, "!malformed"},
 	} {
-		env := &exprEnv{u: typedUnit(), addrSize: 8, atEntry: c.entry,
+		env := &exprEnv{
+			u: typedUnit(), addrSize: 8, atEntry: c.entry,
 			cfa:       []debuginfo.Op{{Code: debuginfo.OpReg, Arg: 7}, {Code: debuginfo.OpAddConst, Arg: 16}},
-			frameBase: func() ([]debuginfo.Op, string) { return []debuginfo.Op{{Code: debuginfo.OpReg, Arg: 6}}, "" }}
+			frameBase: func() ([]debuginfo.Op, string) { return []debuginfo.Op{{Code: debuginfo.OpReg, Arg: 6}}, "" },
+		}
 		pieces, why := env.translate(c.expr)
 		got := pieceText(pieces)
 		if w, bad := strings.CutPrefix(c.want, "!"); bad {
@@ -183,8 +189,10 @@ func TestLocationLists(t *testing.T) {
 		{"start length", 5, false, cat([]byte{8}, q(16), []byte{9, 1, 0x50, 0}), []locEntry{{lo: 16, hi: 25, expr: e}}},
 		{"empty and bad ranges", 5, false, []byte{4, 5, 5, 1, 0x50, 4, 9, 3, 1, 0x50, 0}, nil},
 		{"unknown kind", 5, false, []byte{0x77, 1, 2}, nil},
-		{"version 4", 4, false, cat(q(0, 4), []byte{1, 0, 0x50}, q(^uint64(0), 0x9000, 2, 3), []byte{1, 0, 0x50}, q(0, 0)),
-			[]locEntry{{lo: 0x100, hi: 0x104, expr: e}, {lo: 0x9002, hi: 0x9003, expr: e}}},
+		{
+			"version 4", 4, false, cat(q(0, 4), []byte{1, 0, 0x50}, q(^uint64(0), 0x9000, 2, 3), []byte{1, 0, 0x50}, q(0, 0)),
+			[]locEntry{{lo: 0x100, hi: 0x104, expr: e}, {lo: 0x9002, hi: 0x9003, expr: e}},
+		},
 		{"GNU split", 4, true, []byte{3, 1, 4, 0, 0, 0, 1, 0, 0x50, 0}, []locEntry{{lo: 0x2000, hi: 0x2004, expr: e}}},
 		{"truncated", 4, false, q(1, 2), nil},
 	} {
@@ -226,8 +234,16 @@ func TestGlob(t *testing.T) {
 		pat, s string
 		want   bool
 	}{
-		{"*", "", true}, {"a*", "abc", true}, {"a*c", "abcd", false}, {"*b*", "abc", true}, {"a?c", "abc", true},
-		{"[a-c]x", "bx", true}, {"[!a-c]x", "bx", false}, {"[", "[", true}, {"ns::*", "ns::f<int>", true}, {"f", "ff", false},
+		{"*", "", true},
+		{"a*", "abc", true},
+		{"a*c", "abcd", false},
+		{"*b*", "abc", true},
+		{"a?c", "abc", true},
+		{"[a-c]x", "bx", true},
+		{"[!a-c]x", "bx", false},
+		{"[", "[", true},
+		{"ns::*", "ns::f<int>", true},
+		{"f", "ff", false},
 	} {
 		if globMatch(c.pat, c.s) != c.want {
 			t.Errorf("%q on %q: want %v", c.pat, c.s, c.want)

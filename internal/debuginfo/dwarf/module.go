@@ -68,8 +68,10 @@ func newModule(path string, f *elf.File, opt Options) (m *Module, err error) {
 	if opt.DebugDirs == nil {
 		opt.DebugDirs = []string{"/usr/lib/debug"}
 	}
-	m = &Module{path: path, file: f, syms: f, opt: opt, splits: map[string]*splitFile{}, warned: map[string]bool{},
-		finder: elf.Finder{DebugDirs: opt.DebugDirs, Root: opt.Root}}
+	m = &Module{
+		path: path, file: f, syms: f, opt: opt, splits: map[string]*splitFile{}, warned: map[string]bool{},
+		finder: elf.Finder{DebugDirs: opt.DebugDirs, Root: opt.Root},
+	}
 	defer func() {
 		if err != nil {
 			m.Close()

@@ -34,8 +34,10 @@ type gdbValue struct {
 	Err        string
 }
 
-var regNames = []string{"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp",
-	"r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "rip"}
+var regNames = []string{
+	"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp",
+	"r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "rip",
+}
 
 func (s *stop) read(addr uint64, n int) ([]byte, error) {
 	for _, m := range s.Mem {
@@ -283,8 +285,10 @@ func dump(t *testing.T, m *Module, prog string) (out []*stop) {
 }
 
 // fileLevel are the names that dump.py adds.
-var fileLevel = map[string]bool{"global_array": true, "ratio": true, "truth": true, "sink": true, "per_thread": true,
-	"shared_counter": true, "hidden": true, "greeting": true, "file_static": true}
+var fileLevel = map[string]bool{
+	"global_array": true, "ratio": true, "truth": true, "sink": true, "per_thread": true,
+	"shared_counter": true, "hidden": true, "greeting": true, "file_static": true,
+}
 
 func compareStop(t *testing.T, m *Module, s *stop, tally map[string]int) {
 	t.Helper()

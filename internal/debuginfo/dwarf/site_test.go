@@ -69,8 +69,10 @@ func TestSitesAgreeWithGDB(t *testing.T) {
 		t.Run(v.String(), func(t *testing.T) {
 			prog := build(t, v, "prog.c", "other.c")
 			m := open(t, prog)
-			compareSites(t, m, prog, []string{"count_to", "walk", "sum_all", "mixed", "choose", "vla", "empty",
-				"failed", "aligned", "checked", "main", "twice", "thrice", "from_header", "other", "nonsense", "_start", "_init"},
+			compareSites(t, m, prog, []string{
+				"count_to", "walk", "sum_all", "mixed", "choose", "vla", "empty",
+				"failed", "aligned", "checked", "main", "twice", "thrice", "from_header", "other", "nonsense", "_start", "_init",
+			},
 				[]string{"prog.c", "other.c", "shared.h"})
 		})
 	}

@@ -22,8 +22,10 @@ func (m *Module) openSplit(skel *unit) *unit {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(h.compDir, path)
 	}
-	for _, p := range []string{filepath.Join(m.opt.Root, path),
-		filepath.Join(filepath.Dir(m.path), filepath.Base(path))} {
+	for _, p := range []string{
+		filepath.Join(m.opt.Root, path),
+		filepath.Join(filepath.Dir(m.path), filepath.Base(path)),
+	} {
 		if s := m.splitFile(p); s.d != nil {
 			if u := s.d.splitUnit(h.dwoID); u != nil {
 				return skel.adopt(u)

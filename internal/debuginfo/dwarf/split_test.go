@@ -186,7 +186,7 @@ func compareTypes(t *testing.T, a, b *Module) {
 	}
 	s1, _ := a.ScopeAt(f[0].Addr)
 	s2, _ := b.ScopeAt(f[0].Addr)
-	var scopes = []debuginfo.Scope{s1, s2}
+	scopes := []debuginfo.Scope{s1, s2}
 	var text [2]string
 	for i, s := range scopes {
 		text[i] = describeTypes(t, s)

@@ -163,8 +163,10 @@ func (s *scope) bySymbol(d die) *debuginfo.Variable {
 	}
 	for _, sym := range s.m.lookupSymbols(name) {
 		if sym.Object {
-			v.Loc = debuginfo.Location{Pieces: []debuginfo.Piece{{Kind: debuginfo.InMemory,
-				Expr: []debuginfo.Op{{Code: debuginfo.OpAddr, Arg: int64(sym.Value)}}}}}
+			v.Loc = debuginfo.Location{Pieces: []debuginfo.Piece{{
+				Kind: debuginfo.InMemory,
+				Expr: []debuginfo.Op{{Code: debuginfo.OpAddr, Arg: int64(sym.Value)}},
+			}}}
 			return v
 		}
 	}
@@ -189,8 +191,10 @@ func (s *scope) functionValue(name string, scopes []string) *debuginfo.Variable 
 		return nil
 	}
 	v := &debuginfo.Variable{Name: name, Type: s.m.convert(hit.d), Kind: debuginfo.Global}
-	v.Loc.Pieces = []debuginfo.Piece{{Kind: debuginfo.InMemory,
-		Expr: []debuginfo.Op{{Code: debuginfo.OpAddr, Arg: int64(hit.entry())}}}}
+	v.Loc.Pieces = []debuginfo.Piece{{
+		Kind: debuginfo.InMemory,
+		Expr: []debuginfo.Op{{Code: debuginfo.OpAddr, Arg: int64(hit.entry())}},
+	}}
 	v.File, v.Line = hit.d.declared()
 	return v
 }

@@ -15,9 +15,17 @@ var typeNames = []struct {
 	kind ctype.Kind
 	name string
 }{
-	{ctype.Struct, "node"}, {ctype.Struct, "point"}, {ctype.Typedef, "node_t"}, {ctype.Typedef, "bytes16"},
-	{ctype.Enum, "color"}, {ctype.Enum, "sign"}, {ctype.Typedef, "int"}, {ctype.Typedef, "char"},
-	{ctype.Typedef, "unsigned long"}, {ctype.Typedef, "double"}, {ctype.Struct, "opaque"},
+	{ctype.Struct, "node"},
+	{ctype.Struct, "point"},
+	{ctype.Typedef, "node_t"},
+	{ctype.Typedef, "bytes16"},
+	{ctype.Enum, "color"},
+	{ctype.Enum, "sign"},
+	{ctype.Typedef, "int"},
+	{ctype.Typedef, "char"},
+	{ctype.Typedef, "unsigned long"},
+	{ctype.Typedef, "double"},
+	{ctype.Struct, "opaque"},
 }
 
 // describeTypes writes types out in full, two levels deep.

@@ -147,9 +147,11 @@ func (u *unit) readHead() {
 	h.tag = root.ab.tag
 	vals := map[uint16]val{}
 	root.each(func(at uint16, v val) { vals[at] = v })
-	for at, p := range map[uint16]*uint64{atStrOffsetsBase: &h.strBase, atAddrBase: &h.addrBase,
+	for at, p := range map[uint16]*uint64{
+		atStrOffsetsBase: &h.strBase, atAddrBase: &h.addrBase,
 		atGNUAddrBase: &h.addrBase, atRnglistsBase: &h.rnglistsBase, atGNURangesBase: &h.rangesBase,
-		atLoclistsBase: &h.loclistsBase, atLanguage: &h.lang, atGNUDwoID: &h.dwoID} {
+		atLoclistsBase: &h.loclistsBase, atLanguage: &h.lang, atGNUDwoID: &h.dwoID,
+	} {
 		if v, ok := vals[at]; ok {
 			*p = v.n
 		}
@@ -162,8 +164,10 @@ func (u *unit) readHead() {
 	}
 	// The strings and addresses need the bases above; headOnce is still held, so
 	// they are resolved against h directly.
-	for at, p := range map[uint16]*string{atName: &h.name, atCompDir: &h.compDir,
-		atProducer: &h.producer, atDwoName: &h.dwoName, atGNUDwoName: &h.dwoName} {
+	for at, p := range map[uint16]*string{
+		atName: &h.name, atCompDir: &h.compDir,
+		atProducer: &h.producer, atDwoName: &h.dwoName, atGNUDwoName: &h.dwoName,
+	} {
 		if v, ok := vals[at]; ok {
 			*p = string(u.headStr(h, v))
 		}

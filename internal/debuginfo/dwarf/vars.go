@@ -57,8 +57,10 @@ func (s *scope) expression(v val, expr []byte, list []locEntry) debuginfo.Locati
 }
 
 func (s *scope) env(u *unit) *exprEnv {
-	return &exprEnv{u: u, addrSize: int(u.f.addrSize), is64: u.f.is64, cfa: s.cfa, frameBase: s.frameBase,
-		atEntry: s.f != nil && s.pc == s.f.entry()}
+	return &exprEnv{
+		u: u, addrSize: int(u.f.addrSize), is64: u.f.is64, cfa: s.cfa, frameBase: s.frameBase,
+		atEntry: s.f != nil && s.pc == s.f.entry(),
+	}
 }
 
 // frameBase computes DW_AT_frame_base of the concrete function as an expression.

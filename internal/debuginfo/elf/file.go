@@ -95,8 +95,10 @@ func New(path string, data []byte) (*File, error) {
 	if err != nil {
 		return nil, &FormatError{path, "damaged ELF file: " + err.Error()}
 	}
-	f := &File{Path: path, data: data, elf: e, PIE: e.Type == stdelf.ET_DYN,
-		sections: map[string]*stdelf.Section{}, unpack: map[string]*unpacked{}}
+	f := &File{
+		Path: path, data: data, elf: e, PIE: e.Type == stdelf.ET_DYN,
+		sections: map[string]*stdelf.Section{}, unpack: map[string]*unpacked{},
+	}
 	for _, s := range e.Sections {
 		if _, dup := f.sections[s.Name]; !dup {
 			f.sections[s.Name] = s
@@ -104,8 +106,10 @@ func New(path string, data []byte) (*File, error) {
 	}
 	for _, p := range e.Progs {
 		if p.Type == stdelf.PT_LOAD {
-			f.segments = append(f.segments, Segment{p.Off, p.Vaddr, p.Filesz, p.Memsz,
-				p.Flags&stdelf.PF_R != 0, p.Flags&stdelf.PF_W != 0, p.Flags&stdelf.PF_X != 0})
+			f.segments = append(f.segments, Segment{
+				p.Off, p.Vaddr, p.Filesz, p.Memsz,
+				p.Flags&stdelf.PF_R != 0, p.Flags&stdelf.PF_W != 0, p.Flags&stdelf.PF_X != 0,
+			})
 		}
 	}
 	sort.SliceStable(f.segments, func(i, j int) bool { return f.segments[i].Vaddr < f.segments[j].Vaddr })

@@ -42,8 +42,10 @@ func (f *File) Section(name string) (Section, bool) {
 }
 
 func describe(s *stdelf.Section) Section {
-	return Section{Name: s.Name, Vaddr: s.Addr, Size: s.Size, Offset: s.Offset, Type: uint64(s.Type),
-		Alloc: s.Flags&stdelf.SHF_ALLOC != 0, Exec: s.Flags&stdelf.SHF_EXECINSTR != 0, NoBits: s.Type == stdelf.SHT_NOBITS}
+	return Section{
+		Name: s.Name, Vaddr: s.Addr, Size: s.Size, Offset: s.Offset, Type: uint64(s.Type),
+		Alloc: s.Flags&stdelf.SHF_ALLOC != 0, Exec: s.Flags&stdelf.SHF_EXECINSTR != 0, NoBits: s.Type == stdelf.SHT_NOBITS,
+	}
 }
 
 // SectionAt names the allocated section that holds vaddr, "" for none.
@@ -104,8 +106,8 @@ func (f *File) Unpack(names []string) {
 		go func() {
 			defer f.ahead.Done()
 			defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-			defer func() { recover() }() // the file was truncated: Bytes reports it
-			f.Bytes(n)
+			defer func() { _ = recover() }() // the file was truncated: Bytes reports it
+			_, _ = f.Bytes(n)
 		}()
 	}
 }

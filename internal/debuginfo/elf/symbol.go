@@ -65,9 +65,11 @@ func (f *File) loadSyms(typ stdelf.SectionType, dyn bool) (str []byte) {
 			f.syms.raw = make([]rawSym, 0, len(b)/symSize)
 		}
 		for ; len(b) >= symSize; b = b[symSize:] {
-			r := rawSym{name: binary.LittleEndian.Uint32(b), info: b[4], dyn: dyn,
+			r := rawSym{
+				name: binary.LittleEndian.Uint32(b), info: b[4], dyn: dyn,
 				shndx: binary.LittleEndian.Uint16(b[6:]),
-				value: binary.LittleEndian.Uint64(b[8:]), size: binary.LittleEndian.Uint64(b[16:])}
+				value: binary.LittleEndian.Uint64(b[8:]), size: binary.LittleEndian.Uint64(b[16:]),
+			}
 			if r.shndx != 0 && r.name != 0 && keepType(r.info&15) {
 				f.syms.raw = append(f.syms.raw, r)
 			}
@@ -105,10 +107,12 @@ func (t *symtab) nameBytes(r *rawSym) []byte {
 
 func (t *symtab) symbol(r *rawSym) Symbol {
 	typ, bind := stdelf.SymType(r.info&15), stdelf.SymBind(r.info>>4)
-	return Symbol{Name: string(t.nameBytes(r)), Value: r.value, Size: r.size, Section: int(r.shndx),
+	return Symbol{
+		Name: string(t.nameBytes(r)), Value: r.value, Size: r.size, Section: int(r.shndx),
 		Func: typ == stdelf.STT_FUNC || typ == stdelf.STT_GNU_IFUNC, IFunc: typ == stdelf.STT_GNU_IFUNC,
 		Object: typ == stdelf.STT_OBJECT || typ == stdelf.STT_COMMON, TLS: typ == stdelf.STT_TLS,
-		Local: bind == stdelf.STB_LOCAL, Weak: bind == stdelf.STB_WEAK}
+		Local: bind == stdelf.STB_LOCAL, Weak: bind == stdelf.STB_WEAK,
+	}
 }
 
 // HasSymtab tells whether the full symbol table is there (not stripped).

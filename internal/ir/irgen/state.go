@@ -208,8 +208,10 @@ func edge(r *rand.Rand) int64 {
 }
 
 func float64Bits(r *rand.Rand) uint64 {
-	list := [...]float64{0, math.Copysign(0, -1), 1, -1, 0.5, 1.5, 3, 1e10, -1e10, math.MaxFloat32, math.MaxFloat64,
-		math.SmallestNonzeroFloat64, math.Inf(1), math.Inf(-1), 1 << 31, 1 << 32, 1 << 53, 1 << 63, -(1 << 63), 1 << 64, 9223372036854774784}
+	list := [...]float64{
+		0, math.Copysign(0, -1), 1, -1, 0.5, 1.5, 3, 1e10, -1e10, math.MaxFloat32, math.MaxFloat64,
+		math.SmallestNonzeroFloat64, math.Inf(1), math.Inf(-1), 1 << 31, 1 << 32, 1 << 53, 1 << 63, -(1 << 63), 1 << 64, 9223372036854774784,
+	}
 	switch r.Intn(8) {
 	case 0:
 		return r.Uint64()
@@ -224,8 +226,10 @@ func float64Bits(r *rand.Rand) uint64 {
 }
 
 func float32Bits(r *rand.Rand) uint64 {
-	list := [...]float32{0, float32(math.Copysign(0, -1)), 1, -1, 0.5, 1.5, 3, 1e10, math.MaxFloat32, math.SmallestNonzeroFloat32,
-		float32(math.Inf(1)), float32(math.Inf(-1)), 1 << 24, 1 << 31, 1 << 63, -(1 << 63), 9223371487098961920}
+	list := [...]float32{
+		0, float32(math.Copysign(0, -1)), 1, -1, 0.5, 1.5, 3, 1e10, math.MaxFloat32, math.SmallestNonzeroFloat32,
+		float32(math.Inf(1)), float32(math.Inf(-1)), 1 << 24, 1 << 31, 1 << 63, -(1 << 63), 9223371487098961920,
+	}
 	switch r.Intn(8) {
 	case 0:
 		return uint64(r.Uint32())
