@@ -22,6 +22,7 @@ func (s *Session) arm() (pending int, err error) {
 		return 0, err
 	}
 	s.updateModules(maps)
+	s.forgetGone()
 	var fresh []*site
 	var bad lang.Diagnostics
 	for _, tp := range s.opt.Tracepoints {

@@ -24,6 +24,7 @@ type state struct {
 	phase    phase
 	launched bool // the process was started by us and has not reached main
 	pending  int  // tracepoints without a site
+	replaced bool // the program has called exec: nothing of ours is in it
 	err      error
 }
 
@@ -52,13 +53,14 @@ type ev struct {
 type effect uint8
 
 const (
-	effResume effect = iota // let the process run
-	effRearm                // look for pending places in new modules (evRearmed)
-	effDetach               // take the sites back, let the process go (evDetached)
-	effKill                 // end a process of ours that has not reached main
-	effForget               // the code and the rings are gone with the old program
-	effDrain                // read what is left in the rings (evDrained)
-	effFinish               // summary, end
+	effResume  effect = iota // let the process run
+	effRearm                 // forget places in modules that are gone, look for pending ones in new modules (evRearmed)
+	effDetach                // take the sites back, let the process go (evDetached)
+	effKill                  // end a process of ours that has not reached main
+	effForget                // the code and the rings are gone with the old program
+	effRelease               // let a process go that holds nothing of ours
+	effDrain                 // read what is left in the rings (evDrained)
+	effFinish                // summary, end
 )
 
 // handle is the whole life of a session.
@@ -70,15 +72,19 @@ func handle(s state, e ev) (state, []effect) {
 	case evArmed:
 		return armed(s, e)
 	case evModules:
-		if s.phase == running && s.pending > 0 {
+		if s.phase == running && !s.replaced {
 			return s, []effect{effRearm}
 		}
 	case evRearmed:
 		s.pending = e.pending
 	case evExec:
-		if s.phase == running {
+		if s.phase == running && !s.replaced {
+			s.replaced = true
+			if s.launched { // its exit status is still wanted
+				return s, []effect{effForget}
+			}
 			s.phase = draining
-			return s, []effect{effForget, effDrain}
+			return s, []effect{effForget, effRelease, effDrain}
 		}
 	case evExit:
 		if s.phase == starting || s.phase == running || s.phase == detaching {

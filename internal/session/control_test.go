@@ -20,7 +20,7 @@ func TestLife(t *testing.T) {
 	}{
 		{"run and exit", state{launched: true}, []step{
 			{ev{kind: evArmed}, []effect{effResume}},
-			{ev{kind: evModules}, nil},
+			{ev{kind: evModules}, []effect{effRearm}},
 			{ev{kind: evExit}, []effect{effDrain}},
 			{ev{kind: evDrained}, []effect{effFinish}},
 		}},
@@ -28,7 +28,8 @@ func TestLife(t *testing.T) {
 			{ev{kind: evArmed, pending: 1}, []effect{effResume}},
 			{ev{kind: evModules}, []effect{effRearm}},
 			{ev{kind: evRearmed}, nil},
-			{ev{kind: evModules}, nil},
+			{ev{kind: evModules}, []effect{effRearm}}, // one may be gone
+			{ev{kind: evRearmed}, nil},
 			{ev{kind: evStop}, []effect{effDetach}},
 			{ev{kind: evStop}, nil},
 			{ev{kind: evDetached}, []effect{effDrain}},
@@ -44,10 +45,18 @@ func TestLife(t *testing.T) {
 			{ev{kind: evArmed, err: bad}, []effect{effDetach}},
 			{ev{kind: evDetached}, []effect{effDrain}},
 		}},
-		{"exec", state{launched: true}, []step{
+		{"exec", state{}, []step{
 			{ev{kind: evArmed}, []effect{effResume}},
-			{ev{kind: evExec}, []effect{effForget, effDrain}},
+			{ev{kind: evExec}, []effect{effForget, effRelease, effDrain}},
 			{ev{kind: evExit}, nil},
+			{ev{kind: evDrained}, []effect{effFinish}},
+		}},
+		{"exec of a launched program", state{launched: true}, []step{
+			{ev{kind: evArmed}, []effect{effResume}},
+			{ev{kind: evExec}, []effect{effForget}},
+			{ev{kind: evExec}, nil},
+			{ev{kind: evModules}, nil},
+			{ev{kind: evExit}, []effect{effDrain}},
 			{ev{kind: evDrained}, []effect{effFinish}},
 		}},
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/jalon-trace/jalon/internal/event"
@@ -44,16 +45,19 @@ type Session struct {
 	state    state
 	post     queue
 
-	mods   []*module
-	shared *sharedMem
-	clock  *event.Clock
-	thr    *event.Threads
-	tables tableRef
-	code   []*region
-	sites  []*site
-	seen   seen // what the sites' programs read
-	placed []*placed
-	drain  *drain
+	mods     []*module
+	shared   *sharedMem
+	clock    *event.Clock
+	thr      *event.Threads
+	tables   tableRef
+	code     []*region
+	stubs    []*stubPage
+	sites    []*site
+	seen     seen      // what the sites' programs read
+	placed   []*placed // the tracer's goroutine reads it too: see setPlaced
+	placedMu sync.Mutex
+	retired  []*site // of libraries that were unloaded
+	drain    *drain
 
 	trapping bool              // a SIGTRAP handler is installed
 	names    map[uint64]string // symbols of addresses, see Symbol
@@ -146,7 +150,7 @@ func (s *Session) begin(ctx context.Context) {
 	held := 0
 	if s.launched {
 		held = s.p.Pid()
-		if s.p.WatchesModules() {
+		if s.p.WatchesModules() && s.hasLinker() {
 			_ = s.p.Resume(held) // it may be gone already; then Done says so
 			held = s.awaitModules(ctx)
 		}
@@ -154,6 +158,13 @@ func (s *Session) begin(ctx context.Context) {
 	pending, err := s.arm()
 	s.armed = time.Since(s.opt.Started)
 	s.dispatch(ev{kind: evArmed, pending: pending, err: err}, held)
+}
+
+// hasLinker reports whether a program at its first instruction has ld.so mapped
+// beside it. A static program has its functions, but never gets there.
+func (s *Session) hasLinker() bool {
+	maps, err := process.Maps(s.p.Pid())
+	return err == nil && len(modules(s.p.Pid(), maps)) > 1
 }
 
 // awaitModules returns the thread that ld.so's breakpoint holds, 0 when the
@@ -222,7 +233,9 @@ func (s *Session) carryOut(x effect) {
 		s.dispatch(ev{kind: evDetached}, 0)
 	case effForget:
 		s.tables.clear()
+		s.setPlaced(nil)
 		s.warn("the program has called exec: the tracepoints were in the old one; tracing ends")
+	case effRelease:
 		_ = s.p.Detach()
 	case effDrain:
 		if s.drain != nil {

@@ -38,6 +38,18 @@ func (r *tableRef) add(t *tables) {
 	r.p.Store(n)
 }
 
+// forget drops the int3 at an address.
+func (r *tableRef) forget(addr uint64) {
+	old := r.get()
+	if _, ok := old.trap[addr]; !ok {
+		return
+	}
+	n := *old
+	n.trap = merged(old.trap, nil)
+	delete(n.trap, addr)
+	r.p.Store(&n)
+}
+
 // clear forgets everything: the code is gone (exec) or taken back.
 func (r *tableRef) clear() { r.p.Store(&tables{}) }
 

@@ -51,8 +51,14 @@ func (s *Session) onThread(e process.ThreadEvent) {
 // onFork restores the original bytes in a forked child's copy of the memory; it
 // is let go afterwards and runs without us.
 func (s *Session) onFork(child *process.Stopped) {
-	for _, p := range s.placed {
+	s.placedMu.Lock()
+	list := s.placed
+	s.placedMu.Unlock()
+	for _, p := range list {
 		for _, e := range p.edits {
+			if !ours(child, e.Addr, e.New) {
+				continue
+			}
 			if err := child.WriteMem(e.Addr, e.Old); err != nil {
 				s.logf("forked child: restoring %#x: %v", e.Addr, err)
 			}
