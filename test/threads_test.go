@@ -186,37 +186,43 @@ func (x *target) finish(when string) {
 	}
 }
 
-// places are sites in every function of checked.c; two of them follow a pointer
+// tamePlaces are sites in every function of checked.c; wildPlaces follow a pointer
 // that leads nowhere most of the time.
-var checkedPlaces = []string{
-	"leaf if (a == 4)", "loop if (n < 0)", "depth if (n == 1000)", "mixed if (x > 100)", "choose if (k > 4000000000)",
-	"wild if (p->next->value == 3)", "uprobe:checked:wild if (*(long *)arg0 == 77)", "text if (from == \"nothing\")", "tight if (n == 0)",
-}
+var (
+	tamePlaces = []string{
+		"leaf if (a == 4)", "loop if (n < 0)", "depth if (n == 1000)", "mixed if (x > 100)", "choose if (k > 4000000000)",
+		"wild if (follow == 3)", "uprobe:checked:wild if (arg1 == 77)", "text if (from == \"nothing\")", "tight if (n == 0)",
+	}
+	wildPlaces = []string{
+		"leaf if (a == 4)", "loop if (n < 0)", "depth if (n == 1000)", "mixed if (x > 100)", "choose if (k > 4000000000)",
+		"wild if (p->next->value == 3)", "uprobe:checked:wild if (*(long *)arg0 == 77)", "text if (from == \"nothing\")", "tight if (n == 0)",
+	}
+)
 
 // Jalon dies at any moment: while it arms, runs, detaches.
 func TestJalonKilled(t *testing.T) {
-	rounds := 12
+	rounds := 6
 	if full {
-		rounds = 400
+		rounds = 100
 	}
 	for _, flags := range []string{"-O0", "-O2"} {
 		for _, tac := range tactics {
-			t.Run(tac.name+flags, func(t *testing.T) {
-				x := startTarget(t, 3, flags)
-				for i := range rounds {
-					x = killedOnce(t, x, i, tac.bits, flags)
-				}
-				x.finish("at the end")
-			})
+			for name, places := range map[string][]string{"tame": tamePlaces, "wild": wildPlaces} {
+				t.Run(tac.name+flags+name, func(t *testing.T) {
+					for i := range rounds {
+						killedOnce(t, i, tac.bits, flags, places)
+					}
+				})
+			}
 		}
 	}
 }
 
 // killedOnce attaches jalon, kills it after a while that chance chooses (that it
-// is any moment is the point) and looks how the target does. Every few rounds the
-// target is a new one, so that old sites do not hide new ones.
-func killedOnce(t *testing.T, x *target, i int, avoid, flags string) *target {
-	args := append(jalonArgs("trace", "-f", "json", "--avoid", avoid, "-p", fmt.Sprint(x.pid()), "-o", filepath.Join(t.TempDir(), "ev"), "-v"), checkedPlaces...)
+// is any moment is the point) and looks how the target does.
+func killedOnce(t *testing.T, i int, avoid, flags string, places []string) {
+	x := startTarget(t, 3, flags)
+	args := append(jalonArgs("trace", "-f", "json", "--avoid", avoid, "-p", fmt.Sprint(x.pid()), "-o", filepath.Join(t.TempDir(), "ev"), "-v"), places...)
 	j := start(t, args...)
 	when := fmt.Sprintf("round %d", i)
 	switch i % 3 {
@@ -238,7 +244,6 @@ func killedOnce(t *testing.T, x *target, i int, avoid, flags string) *target {
 	x.goesOn(when + ": jalon was killed")
 	x.goesOn(when + ": jalon was killed, second look")
 	x.finish(when)
-	return startTarget(t, 3, flags)
 }
 
 func ended(r *running) bool {
@@ -263,7 +268,7 @@ func TestJalonKilledLaunched(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cmd := exec.Command(jalonBin, append([]string{"trace", "-f", "none", "--avoid", avoid, "-v"}, append(append([]string{}, checkedPlaces...), "--", prog, "2")...)...)
+		cmd := exec.Command(jalonBin, append([]string{"trace", "-f", "none", "--avoid", avoid, "-v"}, append(append([]string{}, wildPlaces...), "--", prog, "2")...)...)
 		cmd.Stdin = r
 		x := &target{running: startCmd(t, cmd), in: w}
 		_ = r.Close()

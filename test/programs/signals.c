@@ -76,6 +76,17 @@ static void *pester(void *arg)
 	return NULL;
 }
 
+/* Built with WAIT, the program waits for a byte or the end of its input when its
+   signals are set up. */
+static void ready(void)
+{
+#ifdef WAIT
+	puts("ready");
+	fflush(stdout);
+	getchar();
+#endif
+}
+
 int main(int argc, char **argv)
 {
 	const char *mode = argc > 1 ? argv[1] : "storm";
@@ -113,6 +124,7 @@ int main(int argc, char **argv)
 		sa.sa_sigaction = on_fault;
 		sa.sa_flags = SA_SIGINFO;
 		sigaction(SIGSEGV, &sa, NULL);
+		ready();
 		for (volatile long i = 0; i < calls; i++) {
 			sum += visit(items[i % 4], i);
 			if (i % 16 == 0 && !sigsetjmp(back, 1))
@@ -129,6 +141,7 @@ int main(int argc, char **argv)
 		sigaddset(&set, SIGTRAP);
 		sigaddset(&set, SIGBUS);
 		sigprocmask(SIG_BLOCK, &set, NULL);
+		ready();
 		for (long i = 0; i < calls; i++)
 			sum += visit(items[i % 4], i);
 		sigprocmask(SIG_BLOCK, NULL, &now);
@@ -143,6 +156,7 @@ int main(int argc, char **argv)
 		sa.sa_sigaction = on_trap;
 		sa.sa_flags = SA_SIGINFO;
 		sigaction(SIGTRAP, &sa, NULL);
+		ready();
 		for (long i = 0; i < calls; i++) {
 			sum += visit(items[i % 4], i);
 			if (i % 16 == 0)
