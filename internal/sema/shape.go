@@ -181,7 +181,7 @@ func (c *checker) available(e expr, more func(shape)) {
 		c.failUnavailable(e, v, v.loc.Unavailable)
 	}
 	if s.mem {
-		c.needExpr(e, v, v.loc.Pieces[0].Expr)
+		c.needExpr(e, v, v.loc.Pieces[0].Expr, true)
 		return
 	}
 	window(s.pieces, s.lo, bitsOf(e), func(p debuginfo.Piece, _, _, _ int64) {
@@ -194,15 +194,20 @@ func (c *checker) available(e expr, more func(shape)) {
 			}
 		case debuginfo.IsBytes:
 		default:
-			c.needExpr(e, v, p.Expr)
+			c.needExpr(e, v, p.Expr, p.Kind == debuginfo.InMemory)
 		}
 	})
 	more(s)
 }
 
-func (c *checker) needExpr(e expr, v *varRef, ops []debuginfo.Op) {
+// needExpr makes sure that a location can be computed; read says that memory there
+// is read.
+func (c *checker) needExpr(e expr, v *varRef, ops []debuginfo.Op, read bool) {
 	if why := c.invalidExpr(ops); why != "" {
 		c.failUnavailable(e, v, why)
+	}
+	if released(ops, read) {
+		c.failUnavailable(e, v, "its place on the stack is already released")
 	}
 }
 

@@ -1,0 +1,28 @@
+package sema
+
+import "github.com/jalon-trace/jalon/internal/debuginfo"
+
+// released reports whether a location reads stack memory below the red zone, as
+// variables of a frame do that is already taken down (between leave and ret): any
+// signal, and the hit program itself, may have overwritten it. last says that what
+// the expression computes is read too, not only what it dereferences on the way.
+func released(ops []debuginfo.Op, last bool) bool {
+	for i := 0; i < len(ops); i++ {
+		if ops[i].Code != debuginfo.OpReg || ops[i].Arg != dwarfRSP {
+			continue
+		}
+		off := int64(0)
+		for i++; i < len(ops) && ops[i].Code == debuginfo.OpAddConst; i++ {
+			off += ops[i].Arg
+		}
+		read := last
+		if i < len(ops) {
+			read = ops[i].Code == debuginfo.OpDeref
+		}
+		if read && off < -redZone {
+			return true
+		}
+		i--
+	}
+	return false
+}

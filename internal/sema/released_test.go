@@ -1,0 +1,27 @@
+package sema
+
+import (
+	"testing"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+)
+
+func TestReleased(t *testing.T) {
+	sp := func(n int64) []debuginfo.Op {
+		return []debuginfo.Op{{Code: debuginfo.OpReg, Arg: dwarfRSP}, {Code: debuginfo.OpAddConst, Arg: 8}, {Code: debuginfo.OpAddConst, Arg: n}}
+	}
+	deref := debuginfo.Op{Code: debuginfo.OpDeref, Arg: 8}
+	for _, tt := range []struct {
+		ops        []debuginfo.Op
+		last, want bool
+	}{
+		{sp(-136), true, false}, {sp(-137), true, true}, {sp(-200), false, false}, {sp(0), true, false},
+		{append(sp(-200), deref), false, true}, {append(sp(-100), deref), true, false},
+		{[]debuginfo.Op{{Code: debuginfo.OpReg, Arg: dwarfRBP}, {Code: debuginfo.OpAddConst, Arg: -500}}, true, false},
+		{nil, true, false},
+	} {
+		if got := released(tt.ops, tt.last); got != tt.want {
+			t.Errorf("%+v: released %v", tt.ops, got)
+		}
+	}
+}
