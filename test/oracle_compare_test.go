@@ -184,6 +184,7 @@ var known = []struct{ part, why string }{
 	{"takes no more than 4096 of one variable", "limit of $locals"},
 	{"is not known here", "bounds that are computed at run time"},
 	{"DW_OP_implicit_pointer", "implicit pointers"},
+	{"already released", "released frames"},
 	{"register 33", "x87 registers"},
 	{"computed in floating point", "locations computed in floating point"},
 }
@@ -271,6 +272,8 @@ func (c *comparison) value(p *point, ask, got, want string) {
 		c.counts["both unreadable"]++
 	case strings.HasPrefix(got, "<the number of elements is negative") && strings.Contains(want, "of repetitions"):
 		c.counts["both refuse"]++
+	case strings.Contains(want, "max-value-size"), strings.Contains(want, "no such vector element"):
+		c.counts["GDB gives up"]++
 	case strings.Contains(want, "<incomplete sequence"):
 		c.counts["known: incomplete sequences"]++
 	case got == "<division by zero>" && strings.Contains(want, "Division by zero"):
