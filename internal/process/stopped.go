@@ -98,8 +98,11 @@ func (s *Stopped) SetPC(tid int, pc uint64) error {
 			continue
 		}
 		if t.state == parked {
+			if err := s.checkRestart(pc); err != nil {
+				return err
+			}
 			t.newPC = pc
-			return s.checkRestart(pc)
+			return nil
 		}
 		var regs Regs
 		if err := getRegs(tid, &regs); err != nil {
