@@ -17,6 +17,8 @@ func (s *Session) arm() (pending int, err error) {
 		return 0, nil
 	default:
 	}
+	s.image = s.execs.Load()
+	first := s.state.phase == starting
 	maps, err := process.Maps(s.p.Pid())
 	if err != nil {
 		return 0, err
@@ -26,30 +28,33 @@ func (s *Session) arm() (pending int, err error) {
 	var fresh []*site
 	var bad lang.Diagnostics
 	for _, tp := range s.opt.Tracepoints {
-		if tp.sites > 0 || tp.Disabled {
+		if tp.sites > 0 || tp.Disabled || tp.refused {
 			continue
 		}
 		sites, perr := s.sitesOf(tp)
 		if tp.pending != nil {
 			pending++
-			if !s.opt.Pending {
+			if first && !s.opt.Pending {
 				bad = appendDiagnostic(bad, tp.pending)
 			}
 			continue
 		}
 		if perr != nil {
+			tp.refused = true
 			bad = appendDiagnostic(bad, perr)
 			continue
 		}
 		fresh = append(fresh, sites...)
 	}
-	if len(bad) > 0 {
+	if len(bad) > 0 && first {
 		return pending, bad.Err()
 	}
-	if err := s.install(fresh); err != nil {
+	if err := s.install(fresh); isEnd(err) {
 		return pending, err
+	} else if err != nil {
+		bad = appendDiagnostic(bad, err)
 	}
-	return pending, nil
+	return pending, bad.Err()
 }
 
 // sitesOf resolves and compiles one tracepoint. A place that is not found leaves

@@ -82,6 +82,13 @@ func (d *drain) addSchema(s *event.Schema, p *pass) {
 	d.reader.SetSize(s.SiteID, s.RecordSize)
 }
 
+// dropSchema makes a site unknown again that was not armed after all.
+func (d *drain) dropSchema(id uint32) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.decoder.Schemas[id] = nil
+}
+
 // poll reads every ring once and shows what is in order. more says that a ring
 // fills so fast that it should be looked at again at once.
 func (d *drain) poll() (more bool, err error) {
@@ -118,7 +125,13 @@ func (d *drain) finish() error {
 	if err := d.clock.Refresh(); err != nil {
 		return err
 	}
-	if err := d.merger.Flush(d.show); err != nil && !errors.Is(err, errEnough) {
+	err := d.merger.Flush(func(r event.Record) error {
+		if err := d.show(r); err != nil && !errors.Is(err, errEnough) {
+			return err
+		}
+		return nil // what is not shown any more still is counted
+	})
+	if err != nil {
 		return err
 	}
 	return d.sink.Flush()
@@ -140,7 +153,15 @@ func (d *drain) rename() {
 		}
 	}
 	clear(d.names)
+	// Records wait no longer than hold; programs that make threads by the million
+	// must not fill our memory with those long dead.
+	if now, old := event.TSC(), d.clock.Ticks(remembered); now > old {
+		d.decoder.Threads.Forget(now - old)
+	}
 }
+
+// remembered is how long dead threads are kept for records of theirs.
+const remembered = 20 * hold
 
 func (d *drain) show(r event.Record) error {
 	if err := d.decoder.Decode(r, &d.ev); err != nil {

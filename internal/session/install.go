@@ -62,9 +62,13 @@ func (p *placed) end() uint64 { return p.plan.Addr + uint64(p.plan.Len) }
 // first byte of an instruction only.
 func (s *Session) install(fresh []*site) error {
 	avoid := s.opt.Avoid
+	s.left = map[*Tracepoint]*leftOut{}
 	for len(fresh) > 0 {
 		plans, err := s.plan(fresh, avoid)
 		if err != nil {
+			return err
+		}
+		if err := s.hopeless(plans); err != nil {
 			return err
 		}
 		if fresh, err = s.carryIn(plans); err != nil {
@@ -72,13 +76,12 @@ func (s *Session) install(fresh []*site) error {
 		}
 		avoid |= 1<<patch.Jump | 1<<patch.JumpMany | 1<<patch.Pun
 	}
-	return nil
+	return s.judgeLeftOut()
 }
 
 // carryIn does steps 2 to 4; it returns the sites that were left out.
 func (s *Session) carryIn(plans []*placed) (left []*site, err error) {
-	pause, err := s.p.Stopped(func(st *process.Stopped) error { return s.makeRoom(st, plans) })
-	s.notePause(pause)
+	err = s.stopped(func(st *process.Stopped) error { plans, err = s.makeRoom(st, plans); return err })
 	if err != nil {
 		return nil, err
 	}
@@ -86,17 +89,14 @@ func (s *Session) carryIn(plans []*placed) (left []*site, err error) {
 		s.drain = newDrain(s.shared.mem, s.clock, s.thr, s.p.Pid(), comm(s.p.Pid(), s.p.Pid()), s.opt.NewSink(s))
 		s.drain.max = s.opt.MaxEvents
 	}
-	for _, p := range plans {
-		if err := s.generate(p); err != nil {
-			return nil, err
-		}
-	}
+	plans = s.keep(plans, s.generate)
 	var blocked map[*placed]bool
-	pause, err = s.p.Stopped(func(st *process.Stopped) error {
-		blocked, err = s.write(st, plans)
+	err = s.stopped(func(st *process.Stopped) error {
+		if plans, err = s.write(st, plans); err == nil {
+			plans, blocked, err = s.patch(st, plans)
+		}
 		return err
 	})
-	s.notePause(pause)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,6 @@ func (s *Session) carryIn(plans []*placed) (left []*site, err error) {
 				left = append(left, x)
 				continue
 			}
-			x.tp.sites++
 			s.logf("site %d: %s at %#x in %s (%s), %d bytes of code at %#x", x.id, x.tp.Place.Text, x.addr, x.where.site.Func, x.tactic, len(p.code), p.at)
 		}
 	}
@@ -127,7 +126,7 @@ func (s *Session) plan(fresh []*site, avoid uint8) ([]*placed, error) {
 	for _, x := range fresh {
 		if n := len(plans); n > 0 && x.addr < plans[n-1].end() {
 			if err := plans[n-1].join(x); err != nil {
-				return nil, placeError(x.tp.Place, err)
+				s.leaveOut(x, err)
 			}
 			continue
 		}
@@ -135,24 +134,29 @@ func (s *Session) plan(fresh []*site, avoid uint8) ([]*placed, error) {
 			// The bytes that the punned jump before borrows are to change.
 			plans[n-1].sites[0].code = codes[codeKey(plans[n-1].sites[0])]
 			if err := plans[n-1].replan(); err != nil {
-				return nil, err
+				s.leaveOutAll(plans[n-1], err)
+				plans = plans[:n-1]
 			}
 		}
 		if old := s.placedAt(x.addr); old != nil {
-			return nil, placeError(x.tp.Place, fmt.Errorf("another tracepoint already covers %#x", x.addr))
+			s.leaveOut(x, fmt.Errorf("another tracepoint already covers %#x", x.addr))
+			continue
 		}
 		code, err := s.codeOf(x, mem, codes)
 		if err != nil {
-			return nil, placeError(x.tp.Place, err)
+			s.leaveOut(x, err)
+			continue
 		}
 		p, err := patch.Make(code, x.addr, patch.Options{ABI: true, Boundary: true, Pun: true, Avoid: avoid})
 		if err != nil {
-			return nil, placeError(x.tp.Place, err)
+			s.leaveOut(x, err)
+			continue
 		}
 		pl := &placed{mod: x.where.mod, plan: p, sites: []*site{x}}
 		if p.Tactic != patch.Trapping && s.overlaps(pl) {
 			if pl.plan, err = patch.Make(code, x.addr, patch.Options{ABI: true, Boundary: true, Avoid: avoid | 1<<patch.Jump | 1<<patch.JumpMany}); err != nil {
-				return nil, placeError(x.tp.Place, err)
+				s.leaveOut(x, err)
+				continue
 			}
 		}
 		plans = append(plans, pl)
@@ -206,25 +210,27 @@ func (s *Session) overlaps(n *placed) bool {
 	return false
 }
 
-// makeRoom allocates, with the world stopped, what is not there yet.
-func (s *Session) makeRoom(st *process.Stopped, plans []*placed) error {
+// makeRoom allocates, with the world stopped, what is not there yet. It returns
+// the plans that found room.
+func (s *Session) makeRoom(st *process.Stopped, plans []*placed) ([]*placed, error) {
 	if s.shared == nil {
 		if err := s.mapShared(st); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if n := uint64(len(s.sites)); n > uint64(s.shared.g.Sites) {
-		return fmt.Errorf("%d sites are too many: the buffers were made for %d", n, s.shared.g.Sites)
+		return nil, fmt.Errorf("%d sites are too many: the buffers were made for %d", n, s.shared.g.Sites)
 	}
-	for _, p := range plans {
+	plans = s.keep(plans, func(p *placed) error {
 		r, err := s.reserve(st, p)
-		if err != nil {
-			return err
-		}
 		p.room = r
-	}
-	return s.placeStubs(st, plans)
+		return err
+	})
+	return plans, s.placeStubs(st, plans)
 }
+
+// codeAlign is a cache line: a short hit program stays within two.
+const codeAlign = 64
 
 // estimate bounds the size of the trampoline from above.
 func (p *placed) estimate() uint64 {
@@ -232,7 +238,7 @@ func (p *placed) estimate() uint64 {
 	for _, x := range p.sites {
 		n += codeBound(x.prog)
 	}
-	return (n + 15) &^ 15
+	return (n + codeAlign - 1) &^ (codeAlign - 1)
 }
 
 // codeBound is generous: address space costs nothing.
@@ -281,8 +287,7 @@ func (s *Session) reserve(st *process.Stopped, p *placed) (*region, error) {
 
 // generate compiles the trampoline for where it will lie.
 func (s *Session) generate(p *placed) error {
-	const align = 64 // a cache line: a short hit program stays within two
-	p.room.hot = (p.room.hot + align - 1) &^ (align - 1)
+	p.room.hot = (p.room.hot + codeAlign - 1) &^ (codeAlign - 1)
 	p.at = p.room.base + p.room.hot
 	p.tab = tables{fault: map[uint64]uint64{}, trap: map[uint64]uint64{}, origin: map[uint64]uint64{}}
 	insert := func(addr, at uint64) ([]byte, error) {
@@ -308,6 +313,9 @@ func (s *Session) generate(p *placed) error {
 	}
 	p.code, p.pcs = code, pcs
 	p.room.hot += uint64(len(code))
+	if p.room.hot > p.room.half() || p.room.cold > p.room.half() {
+		panic(fmt.Sprintf("BUG: the code for %#x outgrows its room: %d and %d of %d bytes", p.plan.Addr, p.room.hot, p.room.cold, p.room.half()))
+	}
 	if p.edits, err = p.plan.Edits(p.entry()); err != nil {
 		return placeError(p.sites[0].tp.Place, err)
 	}
@@ -357,9 +365,20 @@ func (s *Session) hitCode(p *placed, x *site, at uint64) ([]byte, error) {
 	return c.Bytes, nil
 }
 
-// write puts the code in, with the world stopped.
-func (s *Session) write(st *process.Stopped, plans []*placed) (blocked map[*placed]bool, err error) {
-	for _, p := range plans {
+// write puts the trampolines in, with the world stopped. Nothing leads to them yet.
+// Plans for code that is not there any more are left out: the program ran since
+// they were made and may have unloaded a library or changed its code.
+func (s *Session) write(st *process.Stopped, plans []*placed) (same []*placed, err error) {
+	same = s.keep(plans, func(p *placed) error {
+		for _, e := range p.edits {
+			if !ours(st, e.Addr, e.Old) {
+				return fmt.Errorf("the code at %#x has changed while the tracepoint was made", e.Addr)
+			}
+		}
+		return nil
+	})
+	all := &tables{}
+	for _, p := range same {
 		if err := st.WriteMem(p.at, p.code); err != nil {
 			return nil, err
 		}
@@ -373,29 +392,42 @@ func (s *Session) write(st *process.Stopped, plans []*placed) (blocked map[*plac
 				return nil, err
 			}
 		}
-	}
-	all := &tables{}
-	for _, p := range plans {
 		all.fault, all.trap, all.origin = joined(all.fault, p.tab.fault), joined(all.trap, p.tab.trap), joined(all.origin, p.tab.origin)
 		all.code = append(all.code, p.tab.code...)
 	}
 	s.tables.add(all)
+	return same, nil
+}
+
+// patch writes the jumps to the trampolines, with the world stopped.
+//
+// The handler for int3s is installed before the first of them is there: jalon can be
+// killed between any two writes. And before threads are moved: a call that is
+// injected for it lets a thread finish the delivery of a signal, with the pc it has.
+func (s *Session) patch(st *process.Stopped, plans []*placed) (in []*placed, blocked map[*placed]bool, err error) {
+	if err := s.installTraps(st, plans); err != nil {
+		return nil, nil, err
+	}
 	moves, err := threadMoves(st, plans)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, p := range plans {
 		if moves.blocked[p] {
 			continue
 		}
+		// First in the list, then in the program: detach takes back what is there.
+		s.placed = append(s.placed, p)
 		for _, e := range p.edits {
 			if err := st.WriteMem(e.Addr, e.New); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 		}
-		s.placed = append(s.placed, p)
+		for _, x := range p.sites {
+			x.tp.sites++
+		}
 	}
-	return moves.blocked, s.installTraps(st)
+	return plans, moves.blocked, nil
 }
 
 func joined(a, b map[uint64]uint64) map[uint64]uint64 {

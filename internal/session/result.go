@@ -21,6 +21,7 @@ func (s *Session) result() *Result {
 	case <-s.p.Done():
 		r.Status = s.p.Wait()
 	default:
+		r.Status.Detached = true // or our end will do it
 	}
 	sum := &r.Summary
 	sum.Duration = time.Since(s.started)
@@ -42,10 +43,8 @@ func (s *Session) result() *Result {
 }
 
 func (s *Session) tacticOf(id uint32) string {
-	for _, x := range s.sites {
-		if x.id == id {
-			return x.tactic
-		}
+	if int(id) < len(s.sites) {
+		return s.sites[id].tactic
 	}
 	return ""
 }

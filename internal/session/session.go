@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jalon-trace/jalon/internal/event"
@@ -57,6 +58,9 @@ type Session struct {
 	placed   []*placed // the tracer's goroutine reads it too: see setPlaced
 	placedMu sync.Mutex
 	retired  []*site // of libraries that were unloaded
+	left     map[*Tracepoint]*leftOut
+	execs    atomic.Int32 // how often the program called exec
+	image    int32        // execs when its code was looked at
 	drain    *drain
 
 	trapping bool              // a SIGTRAP handler is installed
@@ -155,9 +159,21 @@ func (s *Session) begin(ctx context.Context) {
 			held = s.awaitModules(ctx)
 		}
 	}
+	if ctx.Err() != nil { // the user ends it: what of the program is there does not matter
+		s.dispatch(ev{kind: evStop}, held)
+		return
+	}
 	pending, err := s.arm()
 	s.armed = time.Since(s.opt.Started)
+	if isEnd(err) {
+		err = nil // the event that says so is under way
+	}
 	s.dispatch(ev{kind: evArmed, pending: pending, err: err}, held)
+}
+
+// isEnd reports whether an error is no more than the end of what is traced.
+func isEnd(err error) bool {
+	return errors.Is(err, process.ErrGone) || errors.Is(err, errReplaced)
 }
 
 // hasLinker reports whether a program at its first instruction has ld.so mapped
@@ -220,14 +236,16 @@ func (s *Session) carryOut(x effect) {
 	case effResume: // dispatch does it for whoever waits
 	case effRearm:
 		pending, err := s.arm()
-		if err != nil {
+		if err != nil && !isEnd(err) {
 			s.warn(err.Error()) // one bad place in a new library does not end a session
 		}
 		s.dispatch(ev{kind: evRearmed, pending: pending}, 0)
 	case effKill:
 		_ = s.p.Kill()
 	case effDetach:
-		if err := s.detach(); err != nil && s.err == nil && !errors.Is(err, process.ErrGone) {
+		if err := s.detach(); errors.Is(err, process.ErrGone) {
+			s.awaitEnd()
+		} else if err != nil && s.err == nil {
 			s.err = err
 		}
 		s.dispatch(ev{kind: evDetached}, 0)
@@ -245,6 +263,15 @@ func (s *Session) carryOut(x effect) {
 		}
 		s.dispatch(ev{kind: evDrained}, 0)
 	case effFinish:
+	}
+}
+
+// awaitEnd waits until a process on its way out is gone and its status is known: a
+// core may be written meanwhile, but not for ever.
+func (s *Session) awaitEnd() {
+	select {
+	case <-s.p.Done():
+	case <-time.After(10 * time.Second):
 	}
 }
 

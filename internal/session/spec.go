@@ -21,6 +21,7 @@ type Tracepoint struct {
 	counting *pass // Pass, counted down
 	pending  error // no site was found yet, and why
 	sites    int   // installed so far
+	refused  bool  // in a library that came later, and said why: not tried again
 }
 
 func (tp *Tracepoint) pass() *pass {

@@ -3,6 +3,7 @@ package session
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"sort"
 	"time"
 
@@ -87,18 +88,28 @@ func wordFinder(addrs []uint64) func([]byte) []uint64 {
 
 // stackOf reads the stack from the red zone up, as far as it goes.
 func stackOf(st *process.Stopped, sp uint64) []byte {
-	lo := (sp - 128) &^ 7
-	for n := uint64(stackSearched); n >= 4096; n /= 2 {
-		b := make([]byte, n)
-		if st.ReadMem(lo, b) == nil {
-			return b
-		}
+	return readUpTo(func(addr uint64, b []byte) error { return st.ReadMem(addr, b) }, (sp-128)&^7, stackSearched)
+}
+
+// readUpTo reads what there is of n bytes, up to the first page that is not there.
+func readUpTo(read func(uint64, []byte) error, lo uint64, n int) []byte {
+	b := make([]byte, n)
+	if read(lo, b) == nil {
+		return b
 	}
-	b := make([]byte, 4096-lo%4096)
-	if st.ReadMem(lo, b) != nil {
+	have := 0
+	// The rest of the first page; then as many pages as are there, by halves.
+	if first := int(pageSize - lo%pageSize); read(lo, b[:first]) == nil {
+		have = first
+	} else {
 		return nil
 	}
-	return b
+	for step := (n - have) &^ (pageSize - 1); step >= pageSize; step = step / 2 &^ (pageSize - 1) {
+		for have+step <= n && read(lo+uint64(have), b[have:have+step]) == nil {
+			have += step
+		}
+	}
+	return b[:have]
 }
 
 // detach takes everything back and lets the process go:
@@ -113,44 +124,58 @@ func stackOf(st *process.Stopped, sp uint64) []byte {
 //  4. let the process go.
 func (s *Session) detach() error {
 	if !s.state.replaced && (len(s.placed) > 0 || s.shared != nil) {
-		if err := s.takeBack(); err != nil {
+		if err := s.takeBack(); err != nil && !errors.Is(err, errReplaced) {
 			return err
 		}
 	}
-	s.tables.clear()
+	// The tables are needed until the end: threads may be left in our code.
+	defer s.tables.clear()
 	return s.p.Detach()
 }
 
 func (s *Session) takeBack() error {
-	pause, err := s.p.Stopped(s.restore)
-	s.notePause(pause)
-	if err != nil {
+	if err := s.stopped(s.restore); err != nil {
 		return err
 	}
-	empty := false
-	for try := 0; try < 5 && !empty; try++ {
-		if try > 0 {
-			time.Sleep(time.Millisecond << try) // gives the threads inside time to leave; nothing depends on its length
-		}
-		pause, err = s.p.Stopped(func(st *process.Stopped) error {
-			empty, err = s.leave(st)
-			if err == nil && try == 0 {
-				err = s.removeTraps(st)
+	var state emptiness
+	start := time.Now()
+	for try := 0; ; try++ {
+		err := s.stopped(func(st *process.Stopped) (err error) {
+			if state, err = s.leave(st); err != nil {
+				return err
 			}
-			if err == nil && empty {
-				err = s.unmap(st)
+			if try == 0 {
+				s.trouble("giving SIGTRAP its action back", s.removeTraps(st))
 			}
-			return err
+			if state == nobody {
+				s.trouble("freeing the memory of the trampolines", s.unmap(st))
+			}
+			return nil
 		})
-		s.notePause(pause)
 		if err != nil {
 			return err
 		}
+		if state == nobody || state == sleeping && try >= 4 || time.Since(start) > leaveLimit {
+			break
+		}
+		time.Sleep(min(2*time.Millisecond<<try, 50*time.Millisecond)) // for the threads inside; nothing depends on its length
 	}
-	if !empty {
+	if state != nobody {
 		s.logf("a thread sleeps in displaced code: the trampolines stay mapped in the process")
 	}
 	return s.p.DisarmDeadman()
+}
+
+// leaveLimit is how long a thread within a hit program is waited for: it needs
+// microseconds, but on a busy machine also its turn.
+const leaveLimit = 2 * time.Second
+
+// trouble tells of what went wrong when the program's own code is back already:
+// what is left in it does no harm.
+func (s *Session) trouble(what string, err error) {
+	if err != nil && !errors.Is(err, process.ErrGone) {
+		s.warn(fmt.Sprintf("%s: %v", what, err))
+	}
 }
 
 func (s *Session) restore(st *process.Stopped) error {
@@ -167,29 +192,41 @@ func (s *Session) restore(st *process.Stopped) error {
 	return nil
 }
 
+// emptiness says who is in our code.
+type emptiness uint8
+
+const (
+	nobody   emptiness = iota
+	sleeping           // threads in a displaced system call, or that return from signal handlers
+	busy               // a thread within a hit program
+)
+
 // leave sends threads that stand at an instruction boundary in a trampoline back
-// to the program, and reports whether nobody is left in our code.
-func (s *Session) leave(st *process.Stopped) (bool, error) {
+// to the program, and reports who is left in our code.
+func (s *Session) leave(st *process.Stopped) (emptiness, error) {
 	threads, err := st.Threads()
 	if err != nil {
-		return false, err
+		return busy, err
 	}
 	back := s.wayBack()
 	tab := s.tables.get()
-	empty := true
+	state := nobody
 	for _, t := range threads {
+		// The frame of a signal handler that runs, or of one it interrupted, may
+		// lead back into our code, wherever the thread itself is.
+		if s.returnsToCode(stackOf(st, t.Regs.Rsp), tab) {
+			state = max(state, sleeping)
+		}
 		if !tab.inCode(t.Regs.Rip) {
-			if s.returnsToCode(stackOf(st, t.Regs.Rsp), tab) {
-				empty = false
-			}
 			continue
 		}
-		to, ok := back[t.Regs.Rip]
-		if !ok || st.SetPC(t.TID, to) != nil {
-			empty = false
+		if to, ok := back[t.Regs.Rip]; !ok {
+			state = busy
+		} else if st.SetPC(t.TID, to) != nil {
+			state = max(state, sleeping)
 		}
 	}
-	return empty, nil
+	return state, nil
 }
 
 // wayBack maps the boundaries of displaced copies to the program's own code.

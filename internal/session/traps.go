@@ -8,11 +8,15 @@ import (
 // installTraps makes int3 sites survive jalon: while it lives it answers their
 // traps itself; should it be killed, a handler of SIGTRAP inside the process sends
 // the threads to the trampolines.
-func (s *Session) installTraps(st *process.Stopped) error {
+//
+// fresh are the plans that are about to be written.
+func (s *Session) installTraps(st *process.Stopped, fresh []*placed) error {
 	var sites []process.TrapSite
-	for _, p := range s.placed {
-		if p.plan.Tactic == patch.Trapping {
-			sites = append(sites, process.TrapSite{Addr: p.plan.Addr, To: p.at})
+	for _, list := range [][]*placed{s.placed, fresh} {
+		for _, p := range list {
+			if p.plan.Tactic == patch.Trapping {
+				sites = append(sites, process.TrapSite{Addr: p.plan.Addr, To: p.at})
+			}
 		}
 	}
 	if len(sites) == 0 {
