@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -40,6 +41,9 @@ type Config struct {
 	OnFork func(child *Stopped)
 	// OnExit is called when the last thread is gone.
 	OnExit func(st ExitStatus)
+	// OnPanic is told of a panic on the tracer's goroutine, which is a bug, with its
+	// stack. It must end jalon, which lets the process go; nil: the panic goes on.
+	OnPanic func(v any, stack []byte)
 	// SwallowTTYInterrupt: an interrupt typed at the terminal (Ctrl-C reaches
 	// jalon and the program alike) ends jalon's tracing only.
 	SwallowTTYInterrupt bool
@@ -215,6 +219,7 @@ func launch(cfg Config, setup func(p *Process) error) (*Process, error) {
 	}
 	ready := make(chan error)
 	go func() {
+		defer p.panicked()
 		runtime.LockOSThread()
 		p.tracer = unix.Gettid()
 		p.notify(true)
@@ -233,4 +238,13 @@ func launch(cfg Config, setup func(p *Process) error) (*Process, error) {
 		return nil, err
 	}
 	return p, nil
+}
+
+func (p *Process) panicked() {
+	if p.cfg.OnPanic == nil {
+		return
+	}
+	if v := recover(); v != nil {
+		p.cfg.OnPanic(v, debug.Stack())
+	}
 }
