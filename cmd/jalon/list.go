@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -36,7 +35,7 @@ func (c *listCmd) Run() error {
 		return c.process(w, mods)
 	}
 	if len(c.Args) == 0 {
-		return errors.New("name a file to list, or a process with -p PID")
+		return usageError("name a file to list, or a process with -p PID")
 	}
 	path, source, _ := strings.Cut(c.Args[0], "@")
 	in, err := session.InspectFile(path, opt)

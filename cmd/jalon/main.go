@@ -3,9 +3,11 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"runtime/debug"
 	"strings"
 
@@ -41,6 +43,11 @@ type exitError struct{ status int }
 
 func (e exitError) Error() string { return fmt.Sprintf("exit status %d", e.status) }
 
+// usageError is a command line that says too little or too much.
+type usageError string
+
+func (e usageError) Error() string { return string(e) }
+
 func main() {
 	defer noPanic()
 	os.Exit(run(os.Args[1:]))
@@ -49,10 +56,26 @@ func main() {
 // noPanic turns a bug of ours into a message: users never see a bare Go panic.
 func noPanic() {
 	if r := recover(); r != nil {
-		fmt.Fprintf(os.Stderr, "jalon: BUG: %v\njalon: this is an error in jalon; the traced program runs on. Please report it with this text:\n%s", r, debug.Stack())
-		os.Exit(70)
+		bug(r, debug.Stack())
 	}
 }
+
+// bug ends jalon with a message. The kernel then lets the traced program go.
+func bug(r any, stack []byte) {
+	text := strings.TrimPrefix(fmt.Sprint(r), "BUG: ")
+	fmt.Fprintf(os.Stderr, "jalon: BUG: %s\njalon: this is an error in jalon; the traced program runs on. Please report it with this text:\n%s", text, trace(stack))
+	os.Exit(70)
+}
+
+// trace is a stack without the runtime's words about goroutines.
+func trace(stack []byte) []byte {
+	if first, rest, ok := bytes.Cut(stack, []byte("\n")); ok && bytes.HasPrefix(first, []byte("goroutine ")) {
+		stack = rest
+	}
+	return inGoroutine.ReplaceAll(stack, nil)
+}
+
+var inGoroutine = regexp.MustCompile(`(?m) in goroutine \d+$`)
 
 func run(args []string) int {
 	args, program := splitProgram(args)
@@ -67,7 +90,7 @@ func run(args []string) int {
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
-	ctx, err := parser.Parse(args)
+	ctx, err := parser.Parse(flagsFirst(parser.Model, args))
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "jalon: %v\n", err)
 		return 2
@@ -94,6 +117,11 @@ func report(err error) int {
 	var exit exitError
 	if errors.As(err, &exit) {
 		return exit.status
+	}
+	var usage usageError
+	if errors.As(err, &usage) {
+		fmt.Fprintf(os.Stderr, "jalon: %v (jalon --help says more)\n", err)
+		return 2
 	}
 	var d *lang.Diagnostic
 	var ds lang.Diagnostics

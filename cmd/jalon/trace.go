@@ -54,7 +54,7 @@ type traceCmd struct {
 // Run traces.
 func (c *traceCmd) Run() error {
 	if (len(c.program) == 0) == (c.Pid == 0) {
-		return errors.New("name a program to start after --, or a process with -p PID (one of them)")
+		return usageError("name a program to start after --, or a process with -p PID (one of them)")
 	}
 	tps, err := c.tracepoints()
 	if err != nil {
@@ -69,10 +69,7 @@ func (c *traceCmd) Run() error {
 		return err
 	}
 	opt.NewSink = func(s *session.Session) session.Sink { return c.sink(out, s) }
-	// A closed pipe is an error of our output, not the end of jalon: the program must
-	// be let go in good order.
-	signal.Ignore(unix.SIGPIPE)
-	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT)
+	ctx, stop := untilSignal()
 	defer stop()
 	if c.Duration > 0 {
 		var cancel func()
@@ -97,6 +94,30 @@ func (c *traceCmd) Run() error {
 	return c.finish(res)
 }
 
+// untilSignal gives a context that ends with the first signal that asks jalon to
+// end; the second ends jalon itself. What is ignored (nohup) stays ignored.
+//
+// A closed pipe is an error of our output, not the end of jalon: the program must be
+// let go in good order. The signal is taken, not ignored: what is ignored the traced
+// program would inherit.
+func untilSignal() (context.Context, func()) {
+	if !signal.Ignored(unix.SIGPIPE) {
+		signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE)
+	}
+	var list []os.Signal
+	for _, sig := range []unix.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT} {
+		if !signal.Ignored(sig) {
+			list = append(list, sig)
+		}
+	}
+	if len(list) == 0 { // NotifyContext takes no signals for all of them
+		return context.Background(), func() {}
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), list...)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
+}
+
 func (c *traceCmd) tracepoints() ([]*session.Tracepoint, error) {
 	tps, err := session.FromArgs(c.Places, c.Collect)
 	if err != nil {
@@ -113,7 +134,7 @@ func (c *traceCmd) tracepoints() ([]*session.Tracepoint, error) {
 		tps = append(tps, list...)
 	}
 	if len(tps) == 0 {
-		return nil, errors.New("no place to trace was given: PLACE [if COND], or -x FILE")
+		return nil, usageError("no place to trace was given: PLACE [if COND], or -x FILE")
 	}
 	return tps, nil
 }
@@ -125,7 +146,7 @@ func (c *traceCmd) options(tps []*session.Tracepoint) (session.Options, error) {
 	}
 	opt := session.Options{
 		Tracepoints: tps, BufferSize: buffer, StringLimit: c.Strlen, RepeatLimit: c.Elements, StackLimit: c.Stack,
-		MaxEvents: c.Max, DebugDirs: c.Debug, NoOptimise: c.NoOpt, Avoid: c.Avoid, Pending: c.Pending, Started: started, Warn: c.warn,
+		MaxEvents: c.Max, DebugDirs: c.Debug, NoOptimise: c.NoOpt, Avoid: c.Avoid, Pending: c.Pending, Started: started, Warn: c.warn, OnPanic: bug,
 	}
 	if c.Verbose {
 		opt.Log = func(m string) { fmt.Fprintln(os.Stderr, "jalon:", m) }

@@ -30,7 +30,9 @@ type Options struct {
 	// compilation; each may be nil.
 	Warn, Log func(string)
 	Dump      Dumper
-	Started   time.Time // of jalon itself, for Result.Armed
+	// OnPanic is told of a panic on a goroutine of ours and must end jalon.
+	OnPanic func(v any, stack []byte)
+	Started time.Time // of jalon itself, for Result.Armed
 }
 
 // Dumper shows the stages of compilation of a site.

@@ -17,6 +17,7 @@ func (s *Session) config() process.Config {
 		OnModules:           func(tid int) bool { s.post.put(message{ev: ev{kind: evModules}, tid: tid}); return true },
 		OnExec:              func(tid int) bool { s.execs.Add(1); s.post.put(message{ev: ev{kind: evExec}, tid: tid}); return true },
 		OnFork:              s.onFork,
+		OnPanic:             s.opt.OnPanic,
 		SwallowTTYInterrupt: true,
 	}
 }

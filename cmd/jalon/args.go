@@ -1,0 +1,74 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// flagsFirst moves the flags of a subcommand before its other arguments. The
+// parser takes a list of places only in one piece; people write
+//
+//	jalon trace main.c:9 -c i other.c:3 -n 10
+func flagsFirst(app *kong.Application, args []string) []string {
+	cmd := -1
+	for i, a := range args {
+		if !strings.HasPrefix(a, "-") {
+			cmd = i
+			break
+		}
+	}
+	if cmd < 0 {
+		return args
+	}
+	known := app.Flags
+	for _, n := range app.Children {
+		if n.Name == args[cmd] {
+			known = append(known[:len(known):len(known)], n.Flags...)
+		}
+	}
+	var flags, rest []string
+	for list := args[cmd+1:]; len(list) > 0; {
+		n := flagLen(known, list)
+		if n == 0 {
+			rest, list = append(rest, list[0]), list[1:]
+			continue
+		}
+		flags, list = append(flags, list[:n]...), list[n:]
+	}
+	out := append(append([]string(nil), args[:cmd+1]...), flags...)
+	return append(out, rest...)
+}
+
+// flagLen is how many arguments the flag at the start of list takes, 0 when it is none.
+func flagLen(known []*kong.Flag, list []string) int {
+	a := list[0]
+	if len(a) < 2 || a[0] != '-' {
+		return 0
+	}
+	name, _, attached := strings.Cut(strings.TrimPrefix(a, "--"), "=")
+	long := strings.HasPrefix(a, "--")
+	for i, r := range strings.TrimPrefix(a, "-") {
+		for _, f := range known {
+			switch {
+			case f.IsBool():
+			case long && f.Name == name:
+				return withValue(attached, list)
+			case !long && f.Short == r: // -n10, -n 10, -qn 10
+				return withValue(i+2 < len(a), list)
+			}
+		}
+	}
+	return 1
+}
+
+// withValue: a flag that lacks its value stays at the end, for the parser to say so.
+func withValue(attached bool, list []string) int {
+	switch {
+	case attached:
+		return 1
+	case len(list) == 1:
+		return 0
+	}
+	return 2
+}
