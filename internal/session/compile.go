@@ -21,6 +21,8 @@ type site struct {
 	code   *patch.Code // the function around it
 	schema *event.Schema
 	tactic string
+	// numbered: id is the site's own. A site that is planned anew keeps it.
+	numbered bool
 }
 
 // compile makes the hit program of a tracepoint at one address. The error is a

@@ -164,9 +164,10 @@ func (s *Session) plan(fresh []*site, avoid uint8) ([]*placed, error) {
 	for _, p := range plans {
 		for _, x := range p.sites {
 			x.tactic = p.plan.Tactic.String()
-			if x.code != nil {
+			if x.numbered {
 				continue // planned anew
 			}
+			x.numbered = true
 			if !s.reuse(x) {
 				x.id = uint32(len(s.sites))
 				s.sites = append(s.sites, x)
