@@ -2,6 +2,7 @@ package test
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"sort"
@@ -36,7 +37,6 @@ var oracleBuilds = []struct {
 // subject is one build under test.
 type subject struct {
 	t    *testing.T
-	flag string
 	dir  string
 	prog string
 	bias uint64
@@ -46,7 +46,13 @@ type subject struct {
 
 func newSubject(t *testing.T, flags string) *subject {
 	t.Helper()
-	s := &subject{t: t, flag: flags, dir: t.TempDir()}
+	// Not t.TempDir: "env -i PROGRAM" takes a path with a = for a variable.
+	dir, err := os.MkdirTemp(tempDir, "oracle")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	s := &subject{t: t, dir: dir}
 	s.prog = filepath.Join(s.dir, "vars")
 	source, err := filepath.Abs("programs/vars.c")
 	if err != nil {
