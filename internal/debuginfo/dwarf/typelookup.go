@@ -130,6 +130,11 @@ func (s *scope) typeNames(kind ctype.Kind) []string {
 	if s.u == nil {
 		return nil
 	}
+	// Every word of an expression is asked for as a type first: at thousands of
+	// sites the search would be most of the work.
+	if known, ok := s.u.typeWords.Load(kind); ok {
+		return known.([]string)
+	}
 	tags := typeTags(kind, s.u.isC())
 	var out []string
 	for n, offs := range s.u.top() {
@@ -142,6 +147,8 @@ func (s *scope) typeNames(kind ctype.Kind) []string {
 		}
 	}
 	sort.Strings(out)
+	out = out[:len(out):len(out)]
+	s.u.typeWords.Store(kind, out)
 	return out
 }
 

@@ -47,6 +47,8 @@ type unit struct {
 
 	topOnce sync.Once
 	tops    map[string][]uint64
+
+	typeWords sync.Map // ctype.Kind -> sorted names, for what is not found
 }
 
 // unitHead is what the root entry says.
