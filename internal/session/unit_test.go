@@ -1,0 +1,212 @@
+package session
+
+import (
+	"encoding/binary"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/lang"
+	"github.com/jalon-trace/jalon/internal/patch"
+)
+
+func TestTables(t *testing.T) {
+	var r tableRef
+	if r.get().inCode(0) {
+		t.Error("empty tables have code")
+	}
+	r.add(&tables{trap: map[uint64]uint64{0x10: 0x100}, fault: map[uint64]uint64{1: 2}, code: []span{{0x300, 0x400}}})
+	before := r.get()
+	r.add(&tables{trap: map[uint64]uint64{0x20: 0x200}, code: []span{{0x100, 0x200}}})
+	now := r.get()
+	if len(before.trap) != 1 || len(before.code) != 1 {
+		t.Error("published tables were changed")
+	}
+	if now.trap[0x10] != 0x100 || now.trap[0x20] != 0x200 || now.fault[1] != 2 {
+		t.Errorf("union: %+v", now)
+	}
+	for pc, want := range map[uint64]bool{0xff: false, 0x100: true, 0x1ff: true, 0x200: false, 0x2ff: false, 0x300: true, 0x400: false, ^uint64(0): false} {
+		if now.inCode(pc) != want {
+			t.Errorf("inCode(%#x) = %v", pc, !want)
+		}
+	}
+	r.forget(0x10)
+	if _, ok := r.get().trap[0x10]; ok || r.get().trap[0x20] != 0x200 || now.trap[0x10] == 0 {
+		t.Error("forget drops one int3, and not in tables that are in use")
+	}
+	if r.clear(); r.get().inCode(0x100) {
+		t.Error("clear")
+	}
+}
+
+// TestReadUpTo reads up to a hole, wherever it is.
+func TestReadUpTo(t *testing.T) {
+	const base = 0x7000_0000_0000
+	for _, pages := range []uint64{0, 1, 2, 3, 7, 13, 63, 64, 65, 200} {
+		for _, off := range []uint64{0, 8, 4088} {
+			end := base + pages*pageSize
+			read := func(addr uint64, b []byte) error {
+				if addr+uint64(len(b)) > end {
+					return errors.New("hole")
+				}
+				for i := range b {
+					b[i] = byte((addr + uint64(i)) / 8)
+				}
+				return nil
+			}
+			lo := base + off
+			b := readUpTo(read, lo, stackSearched)
+			want := uint64(0)
+			if end > lo {
+				want = min(end-lo, stackSearched)
+			}
+			// The last page of the limit may be cut off.
+			if got := uint64(len(b)); got > want || got+pageSize <= want && want > 0 || want < stackSearched-pageSize && got != want {
+				t.Errorf("%d pages from %#x: %d bytes, want %d", pages, off, got, want)
+			}
+			for i := range b {
+				if b[i] != byte((lo+uint64(i))/8) {
+					t.Fatalf("%d pages from %#x: byte %d is another's", pages, off, i)
+				}
+			}
+		}
+	}
+}
+
+func TestWordFinder(t *testing.T) {
+	find := wordFinder([]uint64{0x5000, 0x1000, 0x3000})
+	var mem []byte
+	for _, w := range []uint64{0, 0x1000, 0x1001, 0x5000, 0x2000, ^uint64(0), 0x3000} {
+		mem = binary.LittleEndian.AppendUint64(mem, w)
+	}
+	if got := find(append(mem, 0, 0x10)); !slices.Equal(got, []uint64{0x1000, 0x5000, 0x3000}) {
+		t.Errorf("%#x", got)
+	}
+}
+
+func TestEvalOps(t *testing.T) {
+	f := &frame{}
+	f.reg[7], f.known[7] = 0x1000, true
+	sn := &snapshot{sp: 0x1000, stack: []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 0, 0, 0, 0, 0, 0}}
+	initial := uint64(50)
+	op := func(c debuginfo.OpCode, arg int64) debuginfo.Op { return debuginfo.Op{Code: c, Arg: arg} }
+	for _, tt := range []struct {
+		name    string
+		ops     []debuginfo.Op
+		initial *uint64
+		want    uint64
+		ok      bool
+	}{
+		{"nothing", nil, nil, 0, false},
+		{"initial", nil, &initial, 50, true},
+		{"register", []debuginfo.Op{op(debuginfo.OpReg, 7), op(debuginfo.OpAddConst, 8)}, nil, 0x1008, true},
+		{"unknown register", []debuginfo.Op{op(debuginfo.OpReg, 6)}, nil, 0, false},
+		{"no such register", []debuginfo.Op{op(debuginfo.OpReg, 99)}, nil, 0, false},
+		{"negative register", []debuginfo.Op{op(debuginfo.OpReg, -1)}, nil, 0, false},
+		{"address", []debuginfo.Op{op(debuginfo.OpAddr, 0x10)}, nil, 0x400010, true},
+		{"deref", []debuginfo.Op{op(debuginfo.OpReg, 7), op(debuginfo.OpAddConst, 8), op(debuginfo.OpDeref, 8)}, nil, 9, true},
+		{"deref outside", []debuginfo.Op{op(debuginfo.OpConst, 8), op(debuginfo.OpDeref, 8)}, nil, 0, false},
+		{"narrow deref", []debuginfo.Op{op(debuginfo.OpReg, 7), op(debuginfo.OpDeref, 4)}, nil, 0, false},
+		{"dup and mul", []debuginfo.Op{op(debuginfo.OpConst, 7), op(debuginfo.OpDup, 0), op(debuginfo.OpMul, 0)}, nil, 49, true},
+		{"order of sub", []debuginfo.Op{op(debuginfo.OpConst, 7), op(debuginfo.OpConst, 2), op(debuginfo.OpSub, 0)}, nil, 5, true},
+		{"signed ge", []debuginfo.Op{op(debuginfo.OpConst, -1), op(debuginfo.OpConst, 0), op(debuginfo.OpGe, 0)}, nil, 0, true},
+		{"empty stack", []debuginfo.Op{op(debuginfo.OpAdd, 0)}, nil, 0, false},
+		{"one operand", []debuginfo.Op{op(debuginfo.OpConst, 1), op(debuginfo.OpAdd, 0)}, nil, 0, false},
+		{"long shift", []debuginfo.Op{op(debuginfo.OpConst, 1), op(debuginfo.OpConst, 64), op(debuginfo.OpShl, 0)}, nil, 0, true},
+	} {
+		if got, ok := evalOps(tt.ops, f, sn, 0x400000, tt.initial); got != tt.want || ok != tt.ok {
+			t.Errorf("%s: %#x, %v; want %#x, %v", tt.name, got, ok, tt.want, tt.ok)
+		}
+	}
+}
+
+func TestJoin(t *testing.T) {
+	p := &placed{plan: &patch.Plan{Addr: 0x10, Len: 6, Insts: []patch.Inst{{Addr: 0x10, Len: 2}, {Addr: 0x12, Len: 4}}}}
+	for addr, ok := range map[uint64]bool{0x10: true, 0x11: false, 0x12: true, 0x13: false} {
+		if err := p.join(&site{addr: addr}); (err == nil) != ok {
+			t.Errorf("%#x: %v", addr, err)
+		}
+	}
+	if len(p.sites) != 2 || p.end() != 0x16 {
+		t.Errorf("%d sites, end %#x", len(p.sites), p.end())
+	}
+}
+
+// TestLeftOut: one bad address is a warning, a tracepoint without any an error.
+func TestLeftOut(t *testing.T) {
+	tps, err := FromArgs([]string{"f", "g"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var warned []string
+	s := &Session{opt: Options{Tracepoints: tps, Warn: func(m string) { warned = append(warned, m) }}, left: map[*Tracepoint]*leftOut{}}
+	plans := []*placed{{sites: []*site{{tp: tps[0], addr: 1}}}, {sites: []*site{{tp: tps[0], addr: 2}, {tp: tps[1], addr: 3}}}}
+	kept := s.keep(plans, func(p *placed) error {
+		if p == plans[1] {
+			return errors.New("too far")
+		}
+		return nil
+	})
+	if len(kept) != 1 || kept[0] != plans[0] {
+		t.Fatalf("kept %d", len(kept))
+	}
+	if err := s.hopeless(kept); err == nil || strings.Count(err.Error(), "too far") != 1 || !strings.Contains(err.Error(), "| g") {
+		t.Errorf("hopeless: %v", err)
+	}
+	tps[0].sites = 1
+	if err := s.judgeLeftOut(); err == nil || strings.Contains(err.Error(), "| f") || tps[0].refused || !tps[1].refused {
+		t.Errorf("judged: %v", err)
+	}
+	if len(warned) != 1 || warned[0] != "f: 1 of 2 addresses are left out: too far" {
+		t.Errorf("warned %q", warned)
+	}
+	s.state.phase = running
+	if err := s.hopeless(kept); err != nil {
+		t.Errorf("a later arming goes on: %v", err)
+	}
+}
+
+func TestFromArgs(t *testing.T) {
+	tps, err := FromArgs([]string{"f if i > 3", "main.c:9"}, []string{"a", "b, c"})
+	if err != nil || len(tps) != 2 || tps[0].Cond.text != "i > 3" || tps[1].Cond.text != "" || len(tps[1].Lists) != 2 || tps[1].Number != 2 {
+		t.Errorf("%+v, %v", tps, err)
+	}
+	_, err = FromArgs([]string{"main.c:", "f", "other.c:"}, nil)
+	var ds lang.Diagnostics
+	if !errors.As(err, &ds) || len(ds) != 2 {
+		t.Errorf("both bad places are told: %v", err)
+	}
+}
+
+func TestFromFile(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "tp")
+	text := "tvariable $n = 3\ntrace main.c:9\n  condition $bpnum i > 3\n  passcount 5\n  actions\n    collect i, j\n    teval $n = 1\n    while-stepping 2\n      collect k\n    end\n  end\nftrace f\n"
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tps, warnings, err := FromFile(name)
+	if err != nil || len(tps) != 2 {
+		t.Fatalf("%d tracepoints, %v", len(tps), err)
+	}
+	if p := tps[0]; p.Pass != 5 || p.Cond.text != "i > 3" || len(p.Lists) != 1 || p.Lists[0].text != "i, j" {
+		t.Errorf("%+v", p)
+	}
+	all := strings.Join(warnings, "\n")
+	for _, want := range []string{name + ":7: teval", name + ":8: while-stepping", name + ":1: trace state variable $n"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("no warning %q in %q", want, all)
+		}
+	}
+	// What is wrong in a piece is shown in the file.
+	d := tps[0].Cond.within(lang.At("condition", "i > 3", lang.Span{Lo: 0, Hi: 1}, "no variable", ""))
+	if got := d.Error(); !strings.Contains(got, name+":3:") {
+		t.Errorf("%s", got)
+	}
+	if _, _, err := FromFile(name + "x"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%v", err)
+	}
+}
