@@ -2,6 +2,8 @@ package sema
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
@@ -35,10 +37,32 @@ type plan struct {
 // collect checks a collect list. Each item's error is kept; the others are still checked.
 func (c *checker) collect(items []lang.Collect) []*plan {
 	var plans []*plan
-	for _, it := range items {
+	for i, it := range items {
+		it.Text = keyOf(items, i)
 		c.guard(func() { plans = append(plans, c.item(it)...) })
 	}
 	return plans
+}
+
+// keyOf is the key of an item's value: the expression as written, and its format
+// only where an earlier item is the same expression in another one.
+func keyOf(items []lang.Collect, i int) string {
+	it := items[i]
+	for _, earlier := range items[:i] {
+		if f := it.Format; earlier.Text == it.Text && earlier.Format != f {
+			key := it.Text + "/"
+			if f.Count > 1 {
+				key += strconv.Itoa(f.Count)
+			}
+			for _, b := range []byte{f.Letter, f.Size} {
+				if b != 0 {
+					key += string(rune(b))
+				}
+			}
+			return strings.TrimSuffix(key, "/")
+		}
+	}
+	return it.Text
 }
 
 func (c *checker) item(it lang.Collect) []*plan {

@@ -39,7 +39,7 @@ func TestCollectObjects(t *testing.T) {
 		t.Errorf("*bad: status %d, address %#x", r.status(5), r.faultAddr(5))
 	}
 	f := r.schema.Fields
-	if f[6].FormatLetter != 'x' || f[6].Name != "buf" || f[0].Name != "*p" || f[5].Name != "*bad" {
+	if f[6].FormatLetter != 'x' || f[6].Name != "buf/x" || f[1].Name != "buf" || f[0].Name != "*p" || f[5].Name != "*bad" {
 		t.Errorf("names or formats: %+v", f)
 	}
 }

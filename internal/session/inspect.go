@@ -1,7 +1,9 @@
 package session
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/patch"
@@ -31,7 +33,14 @@ func InspectFile(path string, opt dwarf.Options) (*Inspected, error) {
 func InspectProcess(pid int, opt dwarf.Options) ([]*Inspected, error) {
 	maps, err := process.Maps(pid)
 	if err != nil {
-		return nil, fmt.Errorf("looking at process %d: %w", pid, err)
+		remedy := ""
+		switch {
+		case errors.Is(err, fs.ErrPermission):
+			remedy = "; it is another user's: run jalon as that user or as root, or give it CAP_SYS_PTRACE"
+		case errors.Is(err, fs.ErrNotExist):
+			err = errors.New("there is no such process")
+		}
+		return nil, fmt.Errorf("looking at process %d: %w%s", pid, err, remedy)
 	}
 	var out []*Inspected
 	for _, m := range modules(pid, maps) {
