@@ -94,7 +94,7 @@ func exercise(t *testing.T, s *Stopped) {
 	}
 	var text uint64
 	for _, m := range maps {
-		if m.Prot&unix.PROT_EXEC != 0 {
+		if m.Prot&unix.PROT_EXEC != 0 && m.Inode != 0 {
 			text = m.Start
 			break
 		}

@@ -28,6 +28,8 @@ func (p *Process) detach() error {
 		return err
 	}
 	p.modulesDisarm(p.space)
+	p.trap.sites = nil
+	_ = (&Stopped{p: p, sp: p.space}).setTrapHandler() // an error: it is dying
 	p.freeScratch(p.space, nil)
 	p.orphansKeep()
 	_ = p.endInjection()
@@ -62,19 +64,27 @@ func (p *Process) unparked() error {
 		"try again when its I/O is done; the end of jalon lets it go in any case"}
 }
 
-// freeScratch unmaps the page for arguments.
+// freeScratch unmaps the pages of ours that injected calls use; the second one by
+// a call from elsewhere.
 func (p *Process) freeScratch(sp *space, only *task) {
-	if sp.scratch == 0 {
+	if sp.scratch == 0 && (sp.escape == 0 || sp.inherited) {
 		return
 	}
 	t, err := p.pick(sp, only)
 	if err != nil {
 		return
 	}
-	if _, err := p.inject(t, sp, unix.SYS_MUNMAP, sp.scratch, pageSize); err == nil {
-		sp.scratch = 0
+	if sp.scratch != 0 {
+		if _, err := p.inject(t, sp, unix.SYS_MUNMAP, sp.scratch, pageSize); err == nil {
+			sp.scratch = 0
+		}
+	}
+	if page := sp.escape; page != 0 {
+		sp.escape, sp.noEscape = 0, true
+		_, _ = p.inject(t, sp, unix.SYS_MUNMAP, page, pageSize) // an error: it is dying
 	}
 	_ = p.endInjection() // an error: the thread is dying
+	sp.noEscape = false
 }
 
 // orphansKeep marks children that share the memory as ordinary threads to let go:

@@ -180,6 +180,10 @@ func (p *Process) execStop(t *task, _ unix.Signal) {
 	var regs Regs
 	if err := getRegs(t.tid, &regs); err == errNot64 {
 		p.late = append(p.late, func() { _ = p.detach() })
+	} else if err == nil {
+		p.frozen++
+		p.modulesArm()
+		p.frozen--
 	}
 	p.tellBorn(t)
 	if p.cfg.OnExec != nil && p.cfg.OnExec(t.tid) {
@@ -195,5 +199,5 @@ func (p *Process) newImage(t *task) {
 	p.modules, p.trap = modules{}, trapHandler{}
 	clear(p.actions)
 	clear(p.masks)
-	p.modulesArm()
+	clear(p.faultHandlers)
 }

@@ -91,6 +91,7 @@ func (p *Process) release(t *task) {
 	t.leaving = true
 	sp := newSpace(t.tid)
 	defer sp.close()
+	sp.inheritEscape(p.space)
 	p.modulesDisarm(sp)
 	s := &Stopped{p: p, sp: sp, only: t}
 	p.frozen++

@@ -18,10 +18,11 @@ import (
 //
 //  1. The thread is in PTRACE_EVENT_STOP, or in a delivery-stop whose signal is
 //     suppressed: between two instructions, on its way out of the kernel.
-//  2. Its registers and signal mask are saved and all signals blocked: none is
+//  2. Its registers and signal mask are saved, here and in the process (escape.go:
+//     for the case that jalon is killed before it can put them back).
+//  3. pc := a syscall instruction, orig_rax := -1, so that the kernel does not
+//     restart the call that the thread was in. All signals are blocked: none is
 //     taken from the queue meanwhile. (SIGSYS stays open: a sandbox's answer.)
-//  3. pc := a syscall instruction that exists in the process, orig_rax := -1, so
-//     that the kernel does not restart the call that the thread was in.
 //  4. PTRACE_SYSCALL twice: entry-stop, exit-stop. rax is the result.
 //  5. The saved registers are put back, orig_rax and -ERESTART* too. The kernel
 //     looks at these only when it has a signal to look at. PTRACE_INTERRUPT and
@@ -33,6 +34,7 @@ type injection struct {
 	sp     *space
 	regs   Regs
 	mask   uint64
+	masked bool // all signals are blocked
 	rest   bool // its seccomp filters rest meanwhile
 	restop bool // a SIGSTOP came meanwhile: it cannot be blocked, and is sent again
 }
@@ -52,6 +54,9 @@ func (p *Process) inject(t *task, sp *space, nr uint64, args ...uint64) (uint64,
 			return 0, err
 		}
 	}
+	if err := p.makeEscape(t, sp); err != nil {
+		return 0, err
+	}
 	insn, err := sp.syscallInsn()
 	if err != nil {
 		return 0, err
@@ -65,6 +70,13 @@ func (p *Process) inject(t *task, sp *space, nr uint64, args ...uint64) (uint64,
 	if err := setRegs(t.tid, &regs); err != nil {
 		p.dropInjection()
 		return 0, err
+	}
+	if !p.inj.masked { // after the registers: from here on the escape code would run
+		if err := setSigmask(t.tid, ^sigbit(unix.SIGSYS)); err != nil {
+			p.dropInjection()
+			return 0, err
+		}
+		p.inj.masked = true
 	}
 	if err := p.runCall(t); err != nil {
 		if gone(err) {
@@ -131,8 +143,10 @@ func (p *Process) beginInjection(t *task, sp *space) error {
 		return err
 	}
 	inj.mask = mask
-	if err := setSigmask(t.tid, ^sigbit(unix.SIGSYS)); err != nil {
-		return err
+	if sp.escape != 0 {
+		if err := sp.fillEscape(sp.escape, inj); err != nil {
+			return err
+		}
 	}
 	p.inj = inj
 	return nil
@@ -152,8 +166,11 @@ func (p *Process) endInjection() error {
 	if inj.restop {
 		_ = unix.Kill(t.tgid, unix.SIGSTOP)
 	}
+	// In this order a thread whose jalon is killed in between comes out right: by
+	// the escape code before its registers are back, by the kernel afterwards,
+	// which wakes it as if it had a signal.
 	for _, err := range []error{
-		setRegs(t.tid, &inj.regs), setSigmask(t.tid, inj.mask),
+		setSigmask(t.tid, inj.mask), setRegs(t.tid, &inj.regs),
 		ptrace(unix.PTRACE_INTERRUPT, t.tid, 0, 0), ptrace(unix.PTRACE_CONT, t.tid, 0, 0),
 	} {
 		if err != nil {

@@ -16,9 +16,14 @@ type space struct {
 	tid     int // a thread of it
 	mem     *os.File
 	memErr  error
-	insn    uint64           // address of a syscall instruction, 0 = not looked for yet
-	scratch uint64           // a page of ours for arguments, 0 = none
-	breaks  map[uint64]uint8 // int3 of jalon's own (not sites) -> the byte below
+	insn    uint64 // address of a syscall instruction, 0 = not looked for yet
+	escape  uint64 // a page of ours where injected calls run, 0 = none; see escape.go
+	scratch uint64 // a page of ours for arguments, 0 = none
+	// noEscape: the page was refused, or is being made; inherited: it is the copy
+	// of the parent's page in a forked child.
+	noEscape, inherited bool
+
+	breaks map[uint64]uint8 // int3 of jalon's own (not sites) -> the byte below
 }
 
 // newSpace opens the memory of a thread. The file is bound to the memory that the
@@ -103,6 +108,9 @@ const int3 = 0xcc
 // in the vdso, else in any library. They may be part of a longer instruction;
 // nothing behind them is executed.
 func (s *space) syscallInsn() (uint64, error) {
+	if s.escape != 0 {
+		return s.escape, nil
+	}
 	if s.insn != 0 {
 		return s.insn, nil
 	}

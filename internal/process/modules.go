@@ -15,26 +15,35 @@ import (
 // r_debug protocol, <link.h>). A static program has none.
 type modules struct {
 	addr   uint64 // of the breakpoint, 0 = none
-	cont   uint64 // where a thread that hit it goes on, 0 = it must be stepped
+	cont   uint64 // where a thread that hit it goes on
 	rdebug uint64 // struct r_debug, 0 = not found
 }
 
 const rState = 24 // offsetof(struct r_debug, r_state); 0 = RT_CONSISTENT
 
-// modulesArm sets the breakpoint. That it cannot be had (static program, stripped
-// or foreign ld.so) means that later modules are not noticed, no more.
+// modulesArm sets the breakpoint, and the handler that makes it harmless when
+// jalon dies. That it cannot be had (static program, stripped or foreign ld.so, a
+// sandbox) means that later modules are not noticed, no more. All threads are
+// stopped.
 func (p *Process) modulesArm() {
 	m := &p.modules
-	if !p.findLinker(m) || m.addr == 0 {
+	if p.cfg.OnModules == nil || !p.findLinker(m) || !p.planContinue(m) {
 		*m = modules{}
 		return
 	}
-	if !p.planContinue(m) {
-		*m = modules{}
-		return
+	s := &Stopped{p: p, sp: p.space}
+	err := s.setTrapHandler()
+	if e := p.endInjection(); err == nil {
+		err = e
 	}
 	var b [1]byte
-	if p.space.read(m.addr, b[:]) != nil || p.space.writeRaw(m.addr, []byte{int3}) != nil {
+	if err == nil {
+		err = p.space.read(m.addr, b[:])
+	}
+	if err == nil {
+		err = p.space.writeRaw(m.addr, []byte{int3})
+	}
+	if err != nil {
 		*m = modules{}
 		return
 	}
@@ -68,13 +77,9 @@ func (p *Process) modulesHit(t *task, regs *Regs, addr uint64) bool {
 	if m.addr == 0 || addr != m.addr {
 		return false
 	}
-	if m.cont != 0 {
-		regs.Rip = m.cont
-		_ = setRegs(t.tid, regs) // ESRCH: dying
-		p.repair(t, unix.SIGTRAP)
-	} else if err := p.stepOver(t, regs, addr); err != nil {
-		return true // dying
-	}
+	regs.Rip = m.cont
+	_ = setRegs(t.tid, regs) // ESRCH: dying
+	p.repair(t, unix.SIGTRAP)
 	p.noteFSIn(t, regs)
 	if p.member(t) && p.listConsistent() && p.cfg.OnModules != nil && p.cfg.OnModules(t.tid) {
 		t.hold |= holdOwner
@@ -111,7 +116,7 @@ func (p *Process) planContinue(m *modules) bool {
 	case b[0] == 0xc3:
 		m.cont = p.anyRet(m.addr)
 	}
-	return true
+	return m.cont != 0
 }
 
 func (p *Process) anyRet(addr uint64) uint64 {
@@ -133,52 +138,6 @@ func (p *Process) anyRet(addr uint64) uint64 {
 		}
 	}
 	return 0
-}
-
-// stepOver executes the instruction under the breakpoint with everybody else
-// stopped, so that nobody runs past it while it is away.
-func (p *Process) stepOver(t *task, regs *Regs, addr uint64) error {
-	defer p.thaw()
-	if err := p.freeze(); err != nil {
-		return err
-	}
-	p.repair(t, unix.SIGTRAP)
-	mask, err := getSigmask(t.tid)
-	if err != nil {
-		return err
-	}
-	orig := p.space.breaks[addr]
-	if err := p.space.writeRaw(addr, []byte{orig}); err != nil {
-		return err
-	}
-	defer func() { _ = p.space.writeRaw(addr, []byte{int3}) }()
-	regs.Rip = addr
-	if err := setRegs(t.tid, regs); err != nil {
-		return err
-	}
-	// Nothing may come between, but for what the step itself raises.
-	if err := setSigmask(t.tid, ^uint64(synchronous)); err != nil {
-		return err
-	}
-	for range 100 {
-		if err := ptrace(unix.PTRACE_SINGLESTEP, t.tid, 0, 0); err != nil {
-			return err
-		}
-		t.state = running
-		ws, err := p.await(t)
-		if err != nil {
-			return err
-		}
-		t.state, t.stop, t.sig, t.asked = stopped, stopSignal, 0, false
-		if err := getRegs(t.tid, regs); err != nil {
-			return err
-		}
-		if regs.Rip != addr && int(ws)>>16 == 0 {
-			return setSigmask(t.tid, mask)
-		}
-		t.stop = stopTrap // an interrupt that was pending; step again
-	}
-	return errBusy
 }
 
 // findLinker fills in the addresses of ld.so's symbols.

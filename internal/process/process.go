@@ -108,21 +108,22 @@ type Process struct {
 	status ExitStatus
 
 	// What follows belongs to the tracer's goroutine.
-	tracer   int // its thread id
-	tasks    map[int]*task
-	early    map[int]unix.WaitStatus // stops of children not announced yet
-	queue    []waited                // taken from the kernel, not answered yet
-	late     []func()                // to be done when the queue is empty
-	frozen   int                     // depth of stop-the-world
-	finished bool
-	space    *space // of the process itself
-	inj      *injection
-	deadman  deadman
-	actions  map[unix.Signal]sigaction // last known, see repair.go
-	masks    map[int]uint64            // blocked signals of threads, last known
-	restored int64                     // when an action was last put back, CLOCK_MONOTONIC
-	modules  modules
-	trap     trapHandler
+	tracer        int // its thread id
+	tasks         map[int]*task
+	early         map[int]unix.WaitStatus // stops of children not announced yet
+	queue         []waited                // taken from the kernel, not answered yet
+	late          []func()                // to be done when the queue is empty
+	frozen        int                     // depth of stop-the-world
+	finished      bool
+	space         *space // of the process itself
+	inj           *injection
+	deadman       deadman
+	actions       map[unix.Signal]sigaction // last known, see repair.go
+	masks         map[int]uint64            // blocked signals of threads, last known
+	restored      int64                     // when an action was last put back, CLOCK_MONOTONIC
+	modules       modules
+	trap          trapHandler
+	faultHandlers map[unix.Signal]trapHandler
 }
 
 // Pid returns the process id.
@@ -215,7 +216,7 @@ func launch(cfg Config, setup func(p *Process) error) (*Process, error) {
 	p := &Process{
 		cfg: cfg, done: make(chan struct{}), cmds: make(chan func()), sigchld: make(chan os.Signal, 1),
 		tasks: map[int]*task{}, early: map[int]unix.WaitStatus{},
-		actions: map[unix.Signal]sigaction{}, masks: map[int]uint64{},
+		actions: map[unix.Signal]sigaction{}, masks: map[int]uint64{}, faultHandlers: map[unix.Signal]trapHandler{},
 	}
 	ready := make(chan error)
 	go func() {
@@ -230,9 +231,10 @@ func launch(cfg Config, setup func(p *Process) error) (*Process, error) {
 			return
 		}
 		ready <- nil
+		// Deferred: a callback that ends the goroutine must not leave others waiting.
+		defer close(p.done)
+		defer p.cleanup()
 		p.loop()
-		p.cleanup()
-		close(p.done)
 	}()
 	if err := <-ready; err != nil {
 		return nil, err

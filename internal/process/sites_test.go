@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"strings"
 	"testing"
 	"time"
 
@@ -139,22 +138,33 @@ func TestInstallRemove(t *testing.T) {
 	}
 }
 
-// The handler's bytes are what the assembler makes of its source.
-func TestTrapHandlerCode(t *testing.T) {
-	dir := t.TempDir()
-	for _, c := range [][]string{
-		{"as", "-o", dir + "/h.o", "testdata/traphandler.S"},
-		{"objcopy", "-O", "binary", "-j", ".text", dir + "/h.o", dir + "/h"},
+// The machine code in the sources is what the assembler makes of its source.
+func TestMachineCode(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		got  []byte
+		data int
+	}{
+		{"traphandler", trapBlob(sigaction{}, nil)[:trapData], trapData},
+		{"escape", escapeBytes(), escapeData},
 	} {
-		if out, err := exec.Command(c[0], c[1:]...).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
+		dir := t.TempDir()
+		for _, cmd := range [][]string{
+			{"as", "-o", dir + "/h.o", "testdata/" + c.name + ".S"},
+			{"objcopy", "-O", "binary", "-j", ".text", dir + "/h.o", dir + "/h"},
+		} {
+			if out, err := exec.Command(cmd[0], cmd[1:]...).CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
 		}
-	}
-	want := must(os.ReadFile(dir + "/h"))
-	got := trapBlob(sigaction{}, nil)[:trapData]
-	n := strings.LastIndex(string(got), "\x0f\x05") + 2 // without the padding
-	if string(got[:n]) != string(want[:n]) || len(want) != trapData {
-		t.Errorf("the code is\n%x, want\n%x", got, want)
+		want := must(os.ReadFile(dir + "/h"))[:c.data]
+		n := len(c.got) // the padding before the data may differ
+		for n > 0 && c.got[n-1] == 0 {
+			n--
+		}
+		if n < c.data-8 || string(c.got[:n]) != string(want[:n]) {
+			t.Errorf("%s: the code is\n%x, want\n%x", c.name, c.got, want)
+		}
 	}
 }
 
@@ -181,7 +191,9 @@ func orphan() {
 		if err := k.install(s, control); err != nil {
 			return err
 		}
-		var sites []TrapSite // with company, for the search
+		// With company, for the search. While jalon lives, threads go to another
+		// trampoline, and may be just on their way there.
+		sites := []TrapSite{{k.tram - 1, k.dead}}
 		for i := range uint64(10) {
 			sites = append(sites, TrapSite{k.sym["site"] - 50 + 10*i, k.dead})
 		}
@@ -248,6 +260,88 @@ func TestDeadman(t *testing.T) {
 				t.Errorf("%v %q", err, got)
 			}
 		})
+	}
+}
+
+func init() { roles["watcher"] = watcher }
+
+// watcher is a jalon that only watches the loading of libraries.
+func watcher() {
+	var pid int
+	fmt.Sscan(os.Getenv("PROCESS_TEST_PID"), &pid)
+	n := 0
+	must(Attach(pid, Config{OnModules: func(int) bool {
+		if n++; n == 5 {
+			fmt.Println("watching")
+		}
+		return false
+	}}))
+	os.Stdin.Read(make([]byte, 1))
+}
+
+// TestDeadWatcher: the breakpoint in ld.so does no harm when jalon is killed.
+func TestDeadWatcher(t *testing.T) {
+	f := launchFree(t, build(t, "loads"), build(t, "plugin", "-shared", "-fPIC"), "4000")
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), "PROCESS_TEST_ROLE=watcher", fmt.Sprintf("PROCESS_TEST_PID=%d", f.cmd.Process.Pid))
+	cmd.Stderr = os.Stderr
+	in, out := must(cmd.StdinPipe()), must(cmd.StdoutPipe())
+	defer in.Close()
+	must(0, cmd.Start())
+	must(fmt.Fscanf(out, "watching\n"))
+	must(0, cmd.Process.Kill())
+	_ = cmd.Wait()
+	err := f.cmd.Wait()
+	if got := f.out.all(); err != nil || got != fmt.Sprintf("sum %d\n", 4000*3999) {
+		t.Errorf("%v %q", err, got)
+	}
+}
+
+func init() { roles["injector"] = injector }
+
+// injector is a jalon that runs system calls in every thread without end.
+func injector() {
+	var pid int
+	fmt.Sscan(os.Getenv("PROCESS_TEST_PID"), &pid)
+	p := must(Attach(pid, Config{}))
+	stopAll := func() {
+		must(p.Stopped(func(s *Stopped) error {
+			for _, k := range s.tasks() {
+				if _, err := p.inject(k, p.space, unix.SYS_GETTID); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+	}
+	stopAll()
+	fmt.Println("injecting")
+	for {
+		stopAll()
+	}
+}
+
+// TestDeadInjector: jalon is killed in the middle of injected system calls, again
+// and again; the threads, sleeping in all kinds of calls, go on where they were.
+func TestDeadInjector(t *testing.T) {
+	f := launchFree(t, build(t, "blocked"), "2500", "restarted")
+	f.out.wait(t, "ready")
+	for i := range 40 {
+		cmd := exec.Command("/proc/self/exe")
+		cmd.Env = append(os.Environ(), "PROCESS_TEST_ROLE=injector", fmt.Sprintf("PROCESS_TEST_PID=%d", f.cmd.Process.Pid))
+		cmd.Stderr = os.Stderr
+		out := must(cmd.StdoutPipe())
+		must(0, cmd.Start())
+		if _, err := fmt.Fscanf(out, "injecting\n"); err != nil {
+			break // the program has ended
+		}
+		time.Sleep(time.Duration(i%7) * 300 * time.Microsecond) // any moment will do
+		must(0, cmd.Process.Kill())
+		_ = cmd.Wait()
+	}
+	err := f.cmd.Wait()
+	if got := f.out.all(); err != nil || got != "ready\ndone\n" {
+		t.Errorf("%v %q", err, got)
 	}
 }
 

@@ -102,84 +102,104 @@ const (
 )
 
 const (
-	saSiginfo   = 0x4
-	saOnstack   = 0x08000000
-	saRestart   = 0x10000000
-	saNodefer   = 0x40000000
-	saResethand = 0x80000000
-	saRestorer  = 0x04000000
+	saSiginfo  = 0x4
+	saOnstack  = 0x08000000
+	saRestart  = 0x10000000
+	saNodefer  = 0x40000000
+	saRestorer = 0x04000000
 )
 
 // trapHandler is what was installed.
 type trapHandler struct {
 	addr, size uint64 // memory in the process; addr is the handler
 	prev       sigaction
+	sites      []TrapSite // the owner's; jalon's own breakpoint comes on top
 }
 
 // InstallTrapHandler makes int3 sites survive jalon's death. sites are all that
-// there are now; a later call replaces them, RemoveTrapHandler takes it back.
+// there are now; a later call replaces them, RemoveTrapHandler takes them out.
 // A program that installs a SIGTRAP handler of its own afterwards has no
-// protection until the next call.
+// protection until the next call, and a thread that blocks SIGTRAP has none.
+//
+// The handler is there without sites too while the loading of libraries is
+// watched, which also takes an int3.
 func (s *Stopped) InstallTrapHandler(sites []TrapSite) error {
 	const op = "install a SIGTRAP handler"
 	if s.only != nil {
 		return s.wrap(op, errors.New("not in a forked child"))
 	}
-	cur, err := s.action(unix.SIGTRAP)
-	if err != nil {
-		return s.wrap(op, err)
-	}
-	h := &s.p.trap
-	prev := cur
-	if h.addr != 0 && cur.handler == h.addr {
-		prev = h.prev
-	}
-	blob := trapBlob(prev, sites)
-	old := *h
-	// A new copy each time: a thread may be in the old one's search.
-	size := (uint64(len(blob)) + pageSize - 1) &^ (pageSize - 1)
-	addr, err := s.Syscall(unix.SYS_MMAP, 0, size, unix.PROT_READ|unix.PROT_EXEC,
-		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, ^uint64(0), 0)
-	if err != nil {
-		return s.wrap(op, err)
-	}
-	if err := s.sp.write(addr, blob); err != nil {
-		return s.wrap(op, err)
-	}
-	act := sigaction{
-		handler:  addr,
-		flags:    prev.flags&(saRestart|saNodefer) | saSiginfo | saOnstack | saRestorer,
-		restorer: addr + trapRestorer,
-		mask:     prev.mask,
-	}
-	if err := s.setAction(unix.SIGTRAP, act); err != nil {
-		return s.wrap(op, err)
-	}
-	*h = trapHandler{addr, size, prev}
-	return s.freeHandler(old)
+	s.p.trap.sites = append([]TrapSite(nil), sites...)
+	return s.wrap(op, s.setTrapHandler())
 }
 
-// RemoveTrapHandler gives SIGTRAP its action back. The int3s must be gone.
+// RemoveTrapHandler forgets the sites, whose int3s must be gone, and gives SIGTRAP
+// its action back when nothing needs the handler any more. In a forked child,
+// whose copy has no int3, the handler changes nothing and exec resets it; only an
+// ignored signal, which exec would keep, is put back.
 func (s *Stopped) RemoveTrapHandler() error {
 	const op = "remove the SIGTRAP handler"
-	h := s.p.trap
-	if h.addr == 0 {
+	h := &s.p.trap
+	if s.only != nil {
+		if h.addr == 0 || h.prev.kind() != sigIgn {
+			return nil
+		}
+		cur, err := s.action(unix.SIGTRAP)
+		if err != nil || cur.handler != h.addr {
+			return s.wrap(op, err)
+		}
+		return s.wrap(op, s.setAction(unix.SIGTRAP, h.prev))
+	}
+	h.sites = nil
+	return s.wrap(op, s.setTrapHandler())
+}
+
+// setTrapHandler makes the handler fit the sites and the breakpoint in ld.so.
+func (s *Stopped) setTrapHandler() error {
+	h := &s.p.trap
+	sites := append([]TrapSite(nil), h.sites...)
+	if m := s.p.modules; m.addr != 0 {
+		sites = append(sites, TrapSite{m.addr, m.cont})
+	}
+	if len(sites) == 0 && h.addr == 0 {
 		return nil
 	}
 	cur, err := s.action(unix.SIGTRAP)
 	if err != nil {
-		return s.wrap(op, err)
+		return err
 	}
-	if cur.handler == h.addr { // else the program has set another meanwhile
-		if err := s.setAction(unix.SIGTRAP, h.prev); err != nil {
-			return s.wrap(op, err)
+	ours := h.addr != 0 && cur.handler == h.addr
+	old, next := *h, trapHandler{prev: cur, sites: h.sites}
+	if ours {
+		next.prev = h.prev
+	}
+	act := next.prev
+	if len(sites) > 0 {
+		// A new copy each time: a thread may be in the old one's search.
+		blob := trapBlob(next.prev, sites)
+		next.size = (uint64(len(blob)) + pageSize - 1) &^ (pageSize - 1)
+		next.addr, err = s.Syscall(unix.SYS_MMAP, 0, next.size, unix.PROT_READ|unix.PROT_EXEC,
+			unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, ^uint64(0), 0)
+		if err != nil {
+			return err
+		}
+		if err := s.sp.write(next.addr, blob); err != nil {
+			return err
+		}
+		act = sigaction{
+			handler:  next.addr,
+			flags:    next.prev.flags&(saRestart|saNodefer) | saSiginfo | saOnstack | saRestorer,
+			restorer: next.addr + trapRestorer,
+			mask:     next.prev.mask,
 		}
 	}
-	if s.only != nil {
-		return nil // the child's copy; its few pages stay
+	if ours || len(sites) > 0 { // else the program has set another meanwhile
+		if err := s.setAction(unix.SIGTRAP, act); err != nil {
+			return err
+		}
+		s.p.actions[unix.SIGTRAP] = act
 	}
-	s.p.trap = trapHandler{}
-	return s.freeHandler(h)
+	*h = next
+	return s.freeHandler(old)
 }
 
 // freeHandler unmaps a handler when no thread is in it or returns to it. While
@@ -231,13 +251,18 @@ func trapBlob(prev sigaction, sites []TrapSite) []byte {
 	if err != nil {
 		panic("BUG: process: the trap handler's code: " + err.Error())
 	}
-	b := make([]byte, trapData, trapData+24+16*len(sites))
+	b := make([]byte, trapData, trapData+24+32*len(sites))
 	copy(b, code)
 	le := binary.LittleEndian
 	b = le.AppendUint64(b, prev.handler)
 	b = le.AppendUint64(b, prev.flags)
-	b = le.AppendUint64(b, uint64(len(sites)))
-	sorted := append([]TrapSite(nil), sites...)
+	// When jalon dies between moving a thread to the trampoline and letting it go
+	// without the signal, the signal arrives there.
+	var sorted []TrapSite
+	for _, site := range sites {
+		sorted = append(sorted, site, TrapSite{site.To - 1, site.To})
+	}
+	b = le.AppendUint64(b, uint64(len(sorted)))
 	sort.Slice(sorted, func(i, j int) bool { return sorted[i].Addr < sorted[j].Addr })
 	for _, site := range sorted {
 		b = le.AppendUint64(b, site.Addr)
