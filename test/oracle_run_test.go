@@ -206,6 +206,9 @@ func (s *subject) jalon(tracepoints string) []hit {
 	if plain := s.plainRun(); stdout.String() != plain {
 		s.t.Errorf("the program printed %q under jalon, %q alone", stdout.String(), plain)
 	}
+	if strings.Contains(stderr.String(), "left out") {
+		s.t.Errorf("jalon: %s", head(stderr.String(), 2000))
+	}
 	var sum struct{ Lost, Torn uint64 }
 	for _, l := range strings.Split(stderr.String(), "\n") {
 		if strings.HasPrefix(l, "{") {

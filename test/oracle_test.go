@@ -36,12 +36,13 @@ var oracleBuilds = []struct {
 
 // subject is one build under test.
 type subject struct {
-	t    *testing.T
-	dir  string
-	prog string
-	bias uint64
-	mod  *dwarf.Module
-	tls  int64
+	t     *testing.T
+	flags string
+	dir   string
+	prog  string
+	bias  uint64
+	mod   *dwarf.Module
+	tls   int64
 }
 
 func newSubject(t *testing.T, flags string) *subject {
@@ -52,7 +53,7 @@ func newSubject(t *testing.T, flags string) *subject {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	s := &subject{t: t, dir: dir}
+	s := &subject{t: t, flags: flags, dir: dir}
 	s.prog = filepath.Join(s.dir, "vars")
 	source, err := filepath.Abs("programs/vars.c")
 	if err != nil {
