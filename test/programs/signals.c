@@ -107,7 +107,7 @@ int main(int argc, char **argv)
 		sa.sa_flags = SA_ONSTACK | SA_RESTART;
 		sigaction(SIGALRM, &sa, NULL);
 		sa.sa_handler = on_user;
-		sa.sa_flags = SA_RESTART | SA_NODEFER;
+		sa.sa_flags = SA_RESTART;
 		sigaction(SIGUSR1, &sa, NULL);
 		setitimer(ITIMER_REAL, &it, NULL);
 		pthread_create(&t, NULL, pester, &self);
