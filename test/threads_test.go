@@ -207,7 +207,11 @@ func TestJalonKilled(t *testing.T) {
 	}
 	for _, flags := range []string{"-O0", "-O2"} {
 		for _, tac := range tactics {
-			for name, places := range map[string][]string{"tame": tamePlaces, "wild": wildPlaces} {
+			sets := map[string][]string{"/tame": tamePlaces, "/wild": wildPlaces}
+			if tac.name == "best" { // no int3: the last place is the one that needs it
+				sets["/jumps"] = tamePlaces[:len(tamePlaces)-1]
+			}
+			for name, places := range sets {
 				t.Run(tac.name+flags+name, func(t *testing.T) {
 					for i := range rounds {
 						killedOnce(t, i, tac.bits, flags, places)
@@ -224,15 +228,15 @@ func killedOnce(t *testing.T, i int, avoid, flags string, places []string) {
 	x := startTarget(t, 3, flags)
 	args := append(jalonArgs("trace", "-f", "json", "--avoid", avoid, "-p", fmt.Sprint(x.pid()), "-o", filepath.Join(t.TempDir(), "ev"), "-v"), places...)
 	j := start(t, args...)
-	when := fmt.Sprintf("round %d", i)
+	when, last := fmt.Sprintf("round %d", i), fmt.Sprintf("site %d:", len(places)-1)
 	switch i % 3 {
 	case 0: // at any time of its life
 		time.Sleep(time.Duration(rand.Int64N(int64(120 * time.Millisecond))))
 	case 1: // while it runs
-		eventually(t, "jalon arms: "+tail(j.errs.String()), func() bool { return strings.Contains(j.errs.String(), "site 8:") || ended(j) })
+		eventually(t, "jalon arms: "+tail(j.errs.String()), func() bool { return strings.Contains(j.errs.String(), last) || ended(j) })
 		time.Sleep(time.Duration(rand.Int64N(int64(2 * time.Millisecond))))
 	case 2: // while it detaches
-		eventually(t, "jalon arms", func() bool { return strings.Contains(j.errs.String(), "site 8:") || ended(j) })
+		eventually(t, "jalon arms", func() bool { return strings.Contains(j.errs.String(), last) || ended(j) })
 		j.signal(syscall.SIGINT)
 		time.Sleep(time.Duration(rand.Int64N(int64(6 * time.Millisecond))))
 	}
