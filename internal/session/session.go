@@ -66,6 +66,7 @@ type Session struct {
 	drain    *drain
 
 	trapping bool              // a SIGTRAP handler is installed
+	faulting bool              // a handler of memory faults is installed
 	names    map[uint64]string // symbols of addresses, see Symbol
 
 	pauses  []time.Duration

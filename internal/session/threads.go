@@ -148,6 +148,7 @@ func (s *Session) takeBack() error {
 				s.trouble("giving SIGTRAP its action back", s.removeTraps(st))
 			}
 			if state == nobody {
+				s.trouble("giving SIGSEGV its action back", s.removeFaults(st))
 				s.trouble("freeing the memory of the trampolines", s.unmap(st))
 			}
 			return nil

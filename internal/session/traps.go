@@ -1,6 +1,7 @@
 package session
 
 import (
+	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/patch"
 	"github.com/jalon-trace/jalon/internal/process"
 )
@@ -19,11 +20,50 @@ func (s *Session) installTraps(st *process.Stopped, fresh []*placed) error {
 			}
 		}
 	}
-	if len(sites) == 0 {
+	if len(sites) > 0 {
+		s.trapping = true
+		if err := st.InstallTrapHandler(sites); err != nil {
+			return err
+		}
+	}
+	return s.installFaults(st, fresh)
+}
+
+// installFaults does the same for the accesses that may fault: a thread can be
+// stopped with such a signal on its way when jalon is killed.
+func (s *Session) installFaults(st *process.Stopped, fresh []*placed) error {
+	guarded := s.faulting
+	for _, p := range fresh {
+		for _, x := range p.sites {
+			guarded = guarded || mayFault(x.prog)
+		}
+	}
+	if !guarded {
 		return nil
 	}
-	s.trapping = true
-	return st.InstallTrapHandler(sites)
+	s.faulting = true
+	return st.InstallFaultHandler(s.tables.get().fault)
+}
+
+// mayFault reports whether a hit program reads what may not be there.
+func mayFault(p *ir.Program) bool {
+	for _, b := range p.Blocks {
+		for i := range b.Instrs {
+			in := &b.Instrs[i]
+			if in.Fault != ir.NoBlock || in.Op == ir.CopyMax || in.Op == ir.StrEq || in.Op == ir.CopyStr {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// removeFaults gives SIGSEGV and SIGBUS their own actions back.
+func (s *Session) removeFaults(st *process.Stopped) error {
+	if !s.faulting {
+		return nil
+	}
+	return st.RemoveFaultHandler()
 }
 
 // removeTraps gives SIGTRAP its own action back, in the process or a forked child.
