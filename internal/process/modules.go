@@ -79,12 +79,20 @@ func (p *Process) modulesHit(t *task, regs *Regs, addr uint64) bool {
 	}
 	regs.Rip = m.cont
 	_ = setRegs(t.tid, regs) // ESRCH: dying
+	p.modulesReached(t)
+	return true
+}
+
+// modulesReached: a thread has come to the breakpoint and stands behind it.
+func (p *Process) modulesReached(t *task) {
 	p.repair(t, unix.SIGTRAP)
-	p.noteFSIn(t, regs)
+	var regs Regs
+	if getRegs(t.tid, &regs) == nil {
+		p.noteFSIn(t, &regs)
+	}
 	if p.member(t) && p.listConsistent() && p.cfg.OnModules != nil && p.cfg.OnModules(t.tid) {
 		t.hold |= holdOwner
 	}
-	return true
 }
 
 func (p *Process) listConsistent() bool {

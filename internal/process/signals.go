@@ -59,6 +59,9 @@ func (p *Process) ttySignal(t *task, sig unix.Signal, si *siginfo) {
 // trapSignal: int3 is told from `kill -TRAP`, single-steps and hardware
 // breakpoints by its si_code, and ours from the program's own by its address.
 func (p *Process) trapSignal(t *task, sig unix.Signal, si *siginfo) {
+	if p.foreseen(t, sig) {
+		return
+	}
 	var regs Regs
 	if si.code != siKernel || t.fork || getRegs(t.tid, &regs) != nil {
 		p.ownSignal(t, sig, si)
@@ -88,6 +91,9 @@ func (p *Process) trapSignal(t *task, sig unix.Signal, si *siginfo) {
 
 // faultSignal: a fault of generated code goes on at the fault path.
 func (p *Process) faultSignal(t *task, sig unix.Signal, si *siginfo) {
+	if p.foreseen(t, sig) {
+		return
+	}
 	var regs Regs
 	if si.code > siUser && !t.fork && p.cfg.OnFault != nil && getRegs(t.tid, &regs) == nil {
 		if pc, ok := p.cfg.OnFault(t.tid, int(sig), regs.Rip); ok {

@@ -38,6 +38,7 @@ const (
 
 // task is one traced thread.
 type task struct {
+	moved moved // what foresee did at the stop that is to be answered
 	tid   int
 	tgid  int // p.pid, or that of a child that shares its memory
 	state taskState

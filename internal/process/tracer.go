@@ -85,6 +85,7 @@ func (p *Process) collect() {
 			p.collectKnown()
 			return
 		}
+		p.foresee(tid)
 		if ws, ok := wait4(tid); ok {
 			p.queue = append(p.queue, waited{tid, ws})
 		}
@@ -102,6 +103,7 @@ func (p *Process) collectKnown() {
 	}
 	slices.Sort(tids)
 	for _, tid := range tids {
+		p.foresee(tid)
 		if ws, ok := wait4(tid); ok {
 			p.queue = append(p.queue, waited{tid, ws})
 		}
@@ -136,6 +138,7 @@ const nap = 20 * time.Millisecond
 func (p *Process) await(t *task) (unix.WaitStatus, error) {
 	for {
 		for start := time.Now(); ; {
+			p.foresee(t.tid)
 			if ws, ok := wait4(t.tid); ok {
 				if ws.Exited() || ws.Signaled() || int(ws)>>16 == unix.PTRACE_EVENT_EXIT {
 					p.queue = append(p.queue, waited{t.tid, ws})

@@ -1,0 +1,71 @@
+package process
+
+import "golang.org/x/sys/unix"
+
+// moved says that foresee has dealt with the signal of a stop.
+type moved uint8
+
+const (
+	notMoved  moved = iota
+	bySite          // an int3 or a guarded access of the owner's
+	byModules       // the breakpoint in ld.so
+)
+
+// foresee moves a thread that has stopped at an int3 or a guarded access of ours,
+// before its stop is taken from the kernel with wait. Jalon may be killed at any
+// moment, and then the kernel lets the thread go:
+//
+//  1. before this: the signal is delivered with the pc where it was raised; the
+//     handlers in the process (traphandler.go, faulthandler.go) know it.
+//  2. between this and wait: the signal is delivered at the new pc; they know it too.
+//  3. between wait and the resume: wait has taken the signal, and nothing is
+//     delivered. The pc is the new one already.
+func (p *Process) foresee(tid int) {
+	t := p.tasks[tid]
+	if t == nil || t.fork || t.moved != notMoved || t.state == stopped || t.state == exiting {
+		return
+	}
+	var si siginfo
+	if getSiginfo(tid, &si) != nil {
+		return // it runs, or is in a stop that is not a signal's
+	}
+	var regs Regs
+	sig := unix.Signal(si.signo)
+	switch {
+	case sig == unix.SIGTRAP && si.code == siKernel:
+		if getRegs(tid, &regs) != nil {
+			return
+		}
+		addr := regs.Rip - 1
+		if p.modules.addr != 0 && addr == p.modules.addr {
+			regs.Rip, t.moved = p.modules.cont, byModules
+		} else if p.cfg.OnTrap != nil {
+			if pc, ok := p.cfg.OnTrap(tid, addr); ok {
+				regs.Rip, t.moved = pc, bySite
+			}
+		}
+	case (sig == unix.SIGSEGV || sig == unix.SIGBUS) && si.code > siUser && p.cfg.OnFault != nil:
+		if getRegs(tid, &regs) != nil {
+			return
+		}
+		if pc, ok := p.cfg.OnFault(tid, int(sig), regs.Rip); ok {
+			regs.Rip, t.moved = pc, bySite
+		}
+	}
+	if t.moved != notMoved && setRegs(tid, &regs) != nil {
+		t.moved = notMoved // dying
+	}
+}
+
+// foreseen reports whether the signal of the stop was dealt with by foresee.
+func (p *Process) foreseen(t *task, sig unix.Signal) bool {
+	m := t.moved
+	t.moved = notMoved
+	switch m {
+	case byModules:
+		p.modulesReached(t)
+	case bySite:
+		p.repair(t, sig)
+	}
+	return m != notMoved
+}
