@@ -230,8 +230,9 @@ func killedOnce(t *testing.T, i int, avoid, flags string, places []string) {
 	j := start(t, args...)
 	when, last := fmt.Sprintf("round %d", i), fmt.Sprintf("site %d:", len(places)-1)
 	switch i % 3 {
-	case 0: // at any time of its life
-		time.Sleep(time.Duration(rand.Int64N(int64(120 * time.Millisecond))))
+	case 0: // while it arms, after its first call in the process, which nothing protects (RATIONALE.md)
+		eventually(t, "jalon stops the target: "+tail(j.errs.String()), func() bool { return strings.Contains(j.errs.String(), "stopped for") || ended(j) })
+		time.Sleep(time.Duration(rand.Int64N(int64(20 * time.Millisecond))))
 	case 1: // while it runs
 		eventually(t, "jalon arms: "+tail(j.errs.String()), func() bool { return strings.Contains(j.errs.String(), last) || ended(j) })
 		time.Sleep(time.Duration(rand.Int64N(int64(2 * time.Millisecond))))
