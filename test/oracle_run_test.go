@@ -169,9 +169,17 @@ func (p *point) names() (list []string) {
 	for _, v := range p.locals {
 		list = append(list, v.Name)
 	}
+	// An expression's key has its format only where an earlier one is the same in
+	// another format.
+	first := map[string]string{}
 	for _, x := range p.asked()[3:] {
-		x, _ = cutFormat(x)
-		list = append(list, x)
+		name, _ := cutFormat(x)
+		if before, ok := first[name]; !ok {
+			first[name] = x
+		} else if before != x {
+			name = x
+		}
+		list = append(list, name)
 	}
 	return list
 }
