@@ -109,7 +109,7 @@ func faultBlob(sig unix.Signal, prev sigaction, faults map[uint64]uint64) []byte
 	}
 	b := trapBlob(prev, sites)
 	code := b[:trapData]
-	copy(code, "\x66\x0f\x1f\x44\x00\x00\x0f\x1f\x00") // nops for cmpl $0x80,8(%rsi); jne chain
+	copy(code, "\x66\x0f\x1f\x44\x00\x00\x0f\x1f\x00")                     // nops for cmpl $0x80,8(%rsi); jne chain
 	for _, mov := range [][]byte{{0xbf, 5, 0, 0, 0}, {0xba, 5, 0, 0, 0}} { // mov $SIGTRAP,%edi and %edx
 		i := bytes.Index(code, mov)
 		if i < 0 {

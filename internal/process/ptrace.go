@@ -113,15 +113,20 @@ func wait4(tid int) (ws unix.WaitStatus, ok bool) {
 	}
 }
 
-// peekWait says which child of this thread has a state change, without taking it.
-func peekWait() (tid int) {
+// peekWait says which child of this thread has a state change, without taking it:
+// any for 0, else whether that one has.
+func peekWait(tid int) int {
+	which := uintptr(unix.P_PID)
+	if tid == 0 {
+		which = unix.P_ALL
+	}
 	var info struct {
 		signo, errno, code, _ int32
 		pid, uid, status      int32
 		_                     [100]byte
 	}
 	for {
-		_, _, e := unix.RawSyscall6(unix.SYS_WAITID, unix.P_ALL, 0, uintptr(unsafe.Pointer(&info)),
+		_, _, e := unix.RawSyscall6(unix.SYS_WAITID, which, uintptr(tid), uintptr(unsafe.Pointer(&info)),
 			unix.WEXITED|unix.WSTOPPED|unix.WNOHANG|unix.WNOWAIT|waitAll|waitOwn, 0, 0)
 		if e == unix.EINTR {
 			continue

@@ -28,7 +28,7 @@ func symbols(path string) map[string]uint64 {
 // patcher puts an int3 at site() of testdata/sites.c and guards load().
 type patcher struct {
 	sym  map[string]uint64
-	tram uint64 // a copy of site's two instructions
+	tram uint64 // a copy of site's instructions
 	dead uint64 // the same for the orphan: traps when the dead man's switch is not set
 	orig [1]byte
 }
@@ -47,7 +47,7 @@ func (k *patcher) config() Config {
 // install writes the trampolines and the int3. control is the address of the dead
 // man's word, 0 for none.
 func (k *patcher) install(s *Stopped, control uint64) error {
-	var site [6]byte
+	var site [8]byte
 	if err := s.ReadMem(k.sym["site"], site[:]); err != nil {
 		return err
 	}

@@ -77,7 +77,7 @@ func (p *Process) batch() (any bool) {
 // ends. So look first, and take only what is known to be ours.
 func (p *Process) collect() {
 	for {
-		tid := peekWait()
+		tid := peekWait(0)
 		if tid == 0 {
 			return
 		}
@@ -103,6 +103,9 @@ func (p *Process) collectKnown() {
 	}
 	slices.Sort(tids)
 	for _, tid := range tids {
+		if peekWait(tid) == 0 {
+			continue
+		}
 		p.foresee(tid)
 		if ws, ok := wait4(tid); ok {
 			p.queue = append(p.queue, waited{tid, ws})
@@ -138,6 +141,12 @@ const nap = 20 * time.Millisecond
 func (p *Process) await(t *task) (unix.WaitStatus, error) {
 	for {
 		for start := time.Now(); ; {
+			if peekWait(t.tid) == 0 { // foresee must see what wait4 will take
+				if time.Since(start) > spin {
+					break
+				}
+				continue
+			}
 			p.foresee(t.tid)
 			if ws, ok := wait4(t.tid); ok {
 				if ws.Exited() || ws.Signaled() || int(ws)>>16 == unix.PTRACE_EVENT_EXIT {
@@ -145,9 +154,6 @@ func (p *Process) await(t *task) (unix.WaitStatus, error) {
 					return ws, errGone
 				}
 				return ws, nil
-			}
-			if time.Since(start) > spin {
-				break
 			}
 		}
 		// A dying leader reports only after all other threads were reaped.

@@ -11,8 +11,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-// site(x) is 2x+1; load(p) faults for wild pointers and is then "fixed up" to -1.
-__asm__(".text\n.balign 16\n.globl site\n.type site,@function\nsite: lea 1(%rdi,%rdi), %rax\nret\n.size site,.-site\n"
+// site(x) is 2x+1, and crashes when its first byte is skipped; load(p) faults for wild pointers and is then "fixed up" to -1.
+__asm__(".text\n.balign 16\n.globl site\n.type site,@function\nsite: push %rbx\nlea 1(%rdi,%rdi), %rax\npop %rbx\nret\n.size site,.-site\n"
 	".balign 16\n.globl load\n.type load,@function\nload: mov (%rdi), %rax\nret\n.globl load_fix\nload_fix: mov $-1, %rax\nret\n.size load,.-load\n"
 	".balign 16\n.globl own_trap\n.type own_trap,@function\nown_trap: int3\nret\n.size own_trap,.-own_trap\n");
 long site(long), load(long *), own_trap(void);
