@@ -19,6 +19,9 @@ func (p *Process) childBorn(t *task, _ unix.Signal) {
 		p.tasks[tid] = c
 	}
 	c.creator = t.tid
+	if c.asBorn {
+		p.takeMask(c, t.tid)
+	}
 	flags, known := p.cloneFlags(t)
 	if !known {
 		flags = guessFlags(tid, t.tgid)

@@ -243,10 +243,24 @@ func (p *Process) pick(sp *space, only *task) (*task, error) {
 			best, rank = t, r
 		}
 	}
+	if best == nil && p.allDying() {
+		return nil, errGone
+	}
 	if best == nil {
 		return nil, &Error{fmt.Sprintf("run a system call in process %d", p.pid), errors.New("no thread can be stopped for it"), "try again"}
 	}
 	return best, nil
+}
+
+// allDying: after SIGKILL stopped threads are no longer to be spoken to.
+func (p *Process) allDying() bool {
+	for _, t := range p.tasks {
+		var regs Regs
+		if p.member(t) && (t.state == parked || t.state == stopped && getRegs(t.tid, &regs) == nil) {
+			return false
+		}
+	}
+	return true
 }
 
 // suitability: 0 is never; higher is better.

@@ -84,7 +84,7 @@ func (p *Process) repair(t *task, sig unix.Signal) {
 	}
 	block := p.masks[t.tid]&sigbit(sig) != 0
 	if seen && known.kind() != sigDfl {
-		if p.setAction(t, sig, known) != nil {
+		if p.restoreAction(t, sig, known) != nil {
 			return // dying
 		}
 		p.restored = monotonic()
@@ -108,6 +108,7 @@ func (p *Process) noteMask(t *task, forced unix.Signal) {
 	if err != nil || mask == allBlocked {
 		return // the latter is libc's own doing, for a moment
 	}
+	t.asBorn = false
 	if forced != 0 {
 		mask = mask&^sigbit(forced) | p.masks[t.tid]&sigbit(forced)
 	}
@@ -121,10 +122,20 @@ func (p *Process) inheritMask(t *task) {
 	if err != nil {
 		return
 	}
-	if known, ok := p.masks[t.creator]; ok && mask&appSignals == appSignals {
-		mask = known
-	}
+	t.asBorn = mask&appSignals == appSignals
 	p.masks[t.tid] = mask
+	if t.asBorn && !p.takeMask(t, t.creator) {
+		p.takeMask(t, p.pid) // until its creator tells of it
+	}
+}
+
+// takeMask gives t the mask that another thread is known to have.
+func (p *Process) takeMask(t *task, from int) bool {
+	mask, ok := p.masks[from]
+	if ok && from != t.tid {
+		p.masks[t.tid] = mask
+	}
+	return ok
 }
 
 const (
@@ -159,6 +170,21 @@ func (p *Process) learnAction(t *task, sig unix.Signal) {
 		p.actions[sig] = decodeAction(b)
 		return nil
 	})
+}
+
+// restoreAction puts an action back. Setting one to "ignored" makes the kernel
+// discard such signals of all threads that are on their way, and one of them may
+// have an int3 behind it: then everybody is stopped first, and with that what is
+// on its way has come to its stop.
+func (p *Process) restoreAction(t *task, sig unix.Signal, a sigaction) error {
+	if a.kind() == sigIgn {
+		t.hold |= holdRepair // the others go on before we are done with t
+		defer func() { p.thaw(); t.hold &^= holdRepair }()
+		if err := p.freeze(); err != nil {
+			return err
+		}
+	}
+	return p.setAction(t, sig, a)
 }
 
 func (p *Process) setAction(t *task, sig unix.Signal, a sigaction) error {

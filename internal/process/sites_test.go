@@ -303,7 +303,10 @@ func init() { roles["injector"] = injector }
 func injector() {
 	var pid int
 	fmt.Sscan(os.Getenv("PROCESS_TEST_PID"), &pid)
-	p := must(Attach(pid, Config{}))
+	p, err := Attach(pid, Config{})
+	if err != nil {
+		return // the program has ended
+	}
 	stopAll := func() {
 		must(p.Stopped(func(s *Stopped) error {
 			for _, k := range s.tasks() {

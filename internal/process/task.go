@@ -31,9 +31,10 @@ const (
 type holdSet uint8
 
 const (
-	holdOwner holdSet = 1 << iota // Start, OnExec, OnModules: until Resume
-	holdVfork                     // until its child has left the shared memory
-	holdLate                      // until pending repairs of signal actions are done
+	holdOwner  holdSet = 1 << iota // Start, OnExec, OnModules: until Resume
+	holdVfork                      // until its child has left the shared memory
+	holdRepair                     // while its signal's action is put back
+	holdLate                       // until pending repairs of signal actions are done
 )
 
 // task is one traced thread.
@@ -49,6 +50,7 @@ type task struct {
 
 	leaving bool   // OnFork has it
 	last    int64  // when its last stop was answered, CLOCK_MONOTONIC
+	asBorn  bool   // with all signals blocked, as libc does it: see inheritMask
 	creator int    // the thread that created it; 0 = not known
 	hidden  hidden // see restart.go
 	child   int    // for holdVfork: the process whose exec or exit ends it
