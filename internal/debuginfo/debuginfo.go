@@ -19,6 +19,9 @@ const (
 	Param          // a formal parameter
 	Static         // file-static or function-static
 	Global         // external linkage
+	// PerCPU: one object for each CPU (the kernel's). The location is that of
+	// the object's offset from a CPU's base, so it is nobody's address.
+	PerCPU
 )
 
 // Variable is a named object visible at one pc, and where its value is there.
@@ -56,6 +59,10 @@ const (
 	IsValue                     // Expr computes the value itself (DW_OP_stack_value)
 	IsBytes                     // Bytes is the value (DW_OP_implicit_value, DW_AT_const_value)
 	IsMissing                   // this fragment is optimised out
+	// InContext: the bytes from Ctx on in the site's context block, which is what
+	// the kernel hands to a program: a tracepoint's arguments, one word each, or
+	// its record. Such memory is always readable.
+	InContext
 )
 
 // Piece is one fragment of a value.
@@ -66,6 +73,7 @@ type Piece struct {
 	Reg       int   // DWARF register number (System V psABI figure 3.36: 0 rax, 1 rdx, 2 rcx, 3 rbx, 4 rsi, 5 rdi, 6 rbp, 7 rsp, 8-15, 16 return address, 17-32 xmm0-15)
 	Expr      []Op
 	Bytes     []byte
+	Ctx       int64 // byte offset of an InContext piece
 }
 
 // OpCode is an operation of a decoded location expression, a stack machine of
@@ -109,6 +117,7 @@ const (
 	OpGe
 	OpSkip // jump to Expr index Arg (always forward)
 	OpBra  // pop, jump to Expr index Arg if not zero (always forward)
+	OpEnv  // push word Arg of the hit's environment (ir.EnvTask, ...); kernel engine only
 	// OpConvert: pop, convert to an integer of |Arg| bytes (Arg<0: signed), push extended to 64 bits.
 	OpConvert
 )

@@ -37,6 +37,13 @@ const (
 	Stack
 	// Header: no slot; the value is the record's own ($tid, $cpu, $time, $pid, $comm).
 	Header
+	// KernelFrames and UserFrames: as Counted, return addresses (u64), innermost first.
+	KernelFrames
+	UserFrames
+	// SData: as Counted, a static tracepoint's own record as the kernel made it,
+	// from its first byte on ($_sdata). Render makes the text that the kernel
+	// would print of it; Type is the struct of its fields.
+	SData
 )
 
 // Field is one collected expression of a site.
@@ -62,6 +69,9 @@ type Field struct {
 	// Counted slot with the string that a char* value points to. StrStatusOffset
 	// is -1 when it cannot fail.
 	StrOffset, StrSize, StrStatusOffset int
+	// Render, of SData, gives the text of a record. It never fails: what cannot
+	// be shown is said in the text.
+	Render func(record []byte) string
 }
 
 // Schema is the layout of the records of one site.
@@ -74,4 +84,10 @@ type Schema struct {
 	PC         uint64 // run-time address
 	RecordSize int    // bytes, header included
 	Fields     []Field
+	// Kernel marks the records of the kernel engine: their stamp is
+	// CLOCK_MONOTONIC in nanoseconds and their thread word tgid << 32 | tid, of
+	// the initial pid namespace. CommOffset, when not 0, is where the 16 bytes
+	// of the thread's name are.
+	Kernel     bool
+	CommOffset int
 }

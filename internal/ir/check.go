@@ -112,7 +112,7 @@ func (c *checker) instr(i *Instr) {
 	if !info.Widths.Has(i.W) {
 		c.fail("width %d is not allowed", i.W)
 	}
-	if i.Signed && i.Op != Load {
+	if i.Signed && i.Op != Load && i.Op != Ctx {
 		c.fail("only loads are signed")
 	}
 	c.operand("A", i.A, info.A, None)
@@ -140,7 +140,7 @@ func (c *checker) instr(i *Instr) {
 
 func auxless(o Op) bool {
 	switch o {
-	case PutReg, Copy, CopyN, CopyStr, CopyMax:
+	case PutReg, Copy, CopyN, CopyStr, CopyMax, CopyFrames:
 		return false
 	}
 	return true
@@ -238,6 +238,16 @@ var immChecks = map[Op]func(c *checker, i *Instr){
 	FReg: func(c *checker, i *Instr) {
 		if i.Imm < 0 || i.Imm > 15 {
 			c.fail("there is no xmm%d", i.Imm)
+		}
+	},
+	Ctx: func(c *checker, i *Instr) {
+		if i.Imm < 0 || i.Imm > MaxContext-int64(i.W) || i.Imm%int64(i.W) != 0 {
+			c.fail("the context block has no aligned word at %d", i.Imm)
+		}
+	},
+	Env: func(c *checker, i *Instr) {
+		if i.Imm < 0 || i.Imm >= NumEnv {
+			c.fail("there is no word %d in the environment", i.Imm)
 		}
 	},
 	Count: func(c *checker, i *Instr) {

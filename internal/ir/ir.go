@@ -49,6 +49,8 @@ const (
 	FConst // the F64 or F32 whose bits are Imm (F32: zero-extended); the class is that of Dst
 	Reg    // register Imm at the site, 64 bits: DWARF numbers 0-15, 16 = rip, 49 = rflags, 58 = fs_base, 59 = gs_base
 	FReg   // low lane of xmm register Imm (0-15); the class is that of Dst
+	Ctx    // W 1, 2, 4, 8 bytes at offset Imm of the site's context block; extended as Load's. Never faults. Kernel engine only, as the next
+	Env    // word Imm of the hit's environment, one of the numbers Env*; the same all through a hit
 
 	// Integer arithmetic, W 4 or 8.
 	Add
@@ -125,9 +127,18 @@ const (
 	CopyN   // copy B bytes (unsigned), at most Aux, from A to a Counted slot at Imm (u32 length, u32 flags, bytes); more than Aux sets flag 1. Fault edge as Copy
 	CopyStr // copy the string at A up to NUL (not stored) or Aux bytes (then flag 1, whatever byte follows) to a Counted slot at Imm. Fault edge when the first byte is unreadable; a later unreadable byte ends the string with flag 2
 	CopyMax // copy as many readable bytes from A on as there are, at most Aux, to a Counted slot at Imm (flags 0); never faults
-	Commit  // publish the record
+	// Kernel engine only:
+	CopyFrames // copy the return addresses of stack Aux&1 (0 kernel, 1 user), innermost first, to a Counted slot at Imm that holds Aux&^7 bytes of u64; never faults. What it finds is not compared
+	CopyComm   // store the 16 bytes of the thread's name, NUL-padded, at record offset Imm
+	Commit     // publish the record
 
 	Count // counter Imm (0-3) of this site += 1 (see package ring)
+
+	// Kernel engine only. A site may have two programs that run one behind the
+	// other on one CPU: the first gives a word, the second takes it.
+	Give   // leave A for the site's other program
+	Take   // what was given on this CPU, or 0; it is given once only
+	Result // the program ends with A's low 32 bits as its return value, if it is the last Result on the way; without one it is the backend's usual one
 
 	NumOps
 )
@@ -137,6 +148,8 @@ const (
 const (
 	RecordHeader = 24
 	MaxRecord    = 1 << 20
+	// MaxContext bounds a context block.
+	MaxContext = 8192
 	// Counters is how many counters a site has.
 	Counters = 4
 	// CounterLost is the counter that a Reserve without room counts in.
@@ -149,6 +162,18 @@ const (
 	RegRFLAGS = 49
 	RegFSBase = 58
 	RegGSBase = 59
+)
+
+// Numbers for Env.
+const (
+	EnvContext = iota // address of the context block in kernel memory
+	EnvCPU            // number of the CPU
+	EnvTask           // address of the current struct task_struct
+	EnvPidTgid        // process (tgid) << 32 | thread (pid), of the initial namespace
+	EnvUidGid         // gid << 32 | uid
+	EnvCgroup         // id of the thread's cgroup (version 2)
+	EnvTime           // CLOCK_MONOTONIC, ns
+	NumEnv
 )
 
 // Instr is one operation.

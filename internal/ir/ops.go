@@ -11,12 +11,12 @@ const (
 	SameOperand                 // of A's class
 )
 
-// Result says what an operation gives in Dst.
-type Result uint8
+// Yields says what an operation gives in Dst.
+type Yields uint8
 
 // The results.
 const (
-	NoResult    Result = iota // Dst is None
+	NoResult    Yields = iota // Dst is None
 	IntResult                 // an I64
 	FloatResult               // an F64 or F32: the class of Dst decides
 	SameResult                // of A's class
@@ -42,7 +42,7 @@ func (s Widths) Has(w uint8) bool { return w < 32 && s>>w&1 != 0 }
 type OpInfo struct {
 	Name   string
 	A, B   Operand
-	Result Result
+	Result Yields
 	Widths Widths
 	// Pure operations depend on their operands, numbers and the state at the
 	// site only: equal ones give equal results, unused ones may be dropped.
@@ -70,6 +70,9 @@ var Ops = [NumOps]OpInfo{
 	FConst: {Name: "fconst", Result: FloatResult, Widths: noWidth, Pure: true, form: "x"},
 	Reg:    {Name: "reg", Result: IntResult, Widths: noWidth, Pure: true, form: "r"},
 	FReg:   {Name: "freg", Result: FloatResult, Widths: noWidth, Pure: true, form: "m"},
+
+	Ctx: {Name: "ctx", Result: IntResult, Widths: w1248, Pure: true, form: "i"},
+	Env: {Name: "env", Result: IntResult, Widths: noWidth, Pure: true, form: "e"},
 
 	Add:  binary("add", true),
 	Sub:  binary("sub", false),
@@ -118,17 +121,23 @@ var Ops = [NumOps]OpInfo{
 	FLoad: {Name: "fload", A: IntOperand, Result: FloatResult, Widths: noWidth, Reads: true, MayFault: true, form: "p"},
 	StrEq: {Name: "streq", A: IntOperand, Result: IntResult, Widths: noWidth, Reads: true, MayFault: true, form: "ps"},
 
-	Reserve: {Name: "reserve", Widths: noWidth, form: "i"},
-	Put:     {Name: "put", A: IntOperand, Widths: w1248, Record: true, form: "@a"},
-	FPut:    {Name: "fput", A: FloatOperand, Widths: noWidth, Record: true, form: "@a"},
-	PutReg:  {Name: "putreg", Widths: w1to16, Record: true, form: "@X"},
-	Copy:    {Name: "copy", A: IntOperand, Widths: noWidth, Reads: true, MayFault: true, Record: true, form: "@an"},
-	CopyN:   {Name: "copyn", A: IntOperand, B: IntOperand, Widths: noWidth, Reads: true, MayFault: true, Record: true, form: "@abn"},
-	CopyStr: {Name: "copystr", A: IntOperand, Widths: noWidth, Reads: true, MayFault: true, Record: true, form: "@an"},
-	CopyMax: {Name: "copymax", A: IntOperand, Widths: noWidth, Reads: true, Record: true, form: "@an"},
-	Commit:  {Name: "commit", Widths: noWidth, Record: true},
+	Reserve:    {Name: "reserve", Widths: noWidth, form: "i"},
+	Put:        {Name: "put", A: IntOperand, Widths: w1248, Record: true, form: "@a"},
+	FPut:       {Name: "fput", A: FloatOperand, Widths: noWidth, Record: true, form: "@a"},
+	PutReg:     {Name: "putreg", Widths: w1to16, Record: true, form: "@X"},
+	Copy:       {Name: "copy", A: IntOperand, Widths: noWidth, Reads: true, MayFault: true, Record: true, form: "@an"},
+	CopyN:      {Name: "copyn", A: IntOperand, B: IntOperand, Widths: noWidth, Reads: true, MayFault: true, Record: true, form: "@abn"},
+	CopyStr:    {Name: "copystr", A: IntOperand, Widths: noWidth, Reads: true, MayFault: true, Record: true, form: "@an"},
+	CopyMax:    {Name: "copymax", A: IntOperand, Widths: noWidth, Reads: true, Record: true, form: "@an"},
+	CopyFrames: {Name: "copyframes", Widths: noWidth, Record: true, form: "@n"},
+	CopyComm:   {Name: "copycomm", Widths: noWidth, Record: true, form: "@"},
+	Commit:     {Name: "commit", Widths: noWidth, Record: true},
 
 	Count: {Name: "count", Widths: noWidth, form: "i"},
+
+	Give:   {Name: "give", A: IntOperand, Widths: noWidth, form: "a"},
+	Take:   {Name: "take", Result: IntResult, Widths: noWidth},
+	Result: {Name: "result", A: IntOperand, Widths: noWidth, form: "a"},
 }
 
 func binary(name string, commutes bool) OpInfo {
@@ -190,6 +199,9 @@ func (o Op) IsCompare() bool {
 // CountedHeader is the u32 length and u32 flags before the bytes of a Counted slot.
 const CountedHeader = 8
 
+// CommSize is the size of a thread's name with its NUL (TASK_COMM_LEN).
+const CommSize = 16
+
 // Flags of a Counted slot.
 const (
 	FlagTruncated  = 1 // there was more than the slot holds
@@ -208,6 +220,10 @@ func (p *Program) Slot(i *Instr) int64 {
 		return i.Aux
 	case CopyN, CopyStr, CopyMax:
 		return CountedHeader + i.Aux
+	case CopyFrames:
+		return CountedHeader + i.Aux&^7
+	case CopyComm:
+		return CommSize
 	}
 	return 0
 }
@@ -216,6 +232,11 @@ var regNames = map[int64]string{
 	0: "rax", 1: "rdx", 2: "rcx", 3: "rbx", 4: "rsi", 5: "rdi", 6: "rbp", 7: "rsp",
 	8: "r8", 9: "r9", 10: "r10", 11: "r11", 12: "r12", 13: "r13", 14: "r14", 15: "r15",
 	RegRIP: "rip", RegRFLAGS: "rflags", RegFSBase: "fs_base", RegGSBase: "gs_base",
+}
+
+var envNames = [NumEnv]string{
+	EnvContext: "context", EnvCPU: "cpu", EnvTask: "task", EnvPidTgid: "pid_tgid",
+	EnvUidGid: "uid_gid", EnvCgroup: "cgroup", EnvTime: "time",
 }
 
 var regNumbers = func() map[string]int64 {

@@ -3,6 +3,7 @@ package ir
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -262,6 +263,13 @@ func (ps *parser) field(i *Instr, f rune) (err error) {
 			err = fmt.Errorf("unknown register %q", word)
 		}
 		i.Imm = n
+	case 'e':
+		word := ps.word()
+		n := slices.Index(envNames[:], word)
+		if n < 0 {
+			err = fmt.Errorf("unknown word of the environment %q", word)
+		}
+		i.Imm = int64(n)
 	case 'm':
 		i.Imm, err = ps.xmm()
 	case 'X':

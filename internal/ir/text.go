@@ -35,7 +35,7 @@ import (
 //	a b  operand A, B          i  Imm, decimal        x  Imm as hexadecimal bits
 //	p    address A+Imm         r  Imm as register     m  Imm as xmm register
 //	@    @Imm, record offset   n  Aux, decimal        X  Aux as xmm register
-//	s    Data, quoted
+//	s    Data, quoted               e  Imm as word of the environment
 
 // String returns the text form of p.
 func (p *Program) String() string {
@@ -163,6 +163,11 @@ func (i *Instr) field(f rune) string {
 			return s
 		}
 		return fmt.Sprintf("reg%d", i.Imm)
+	case 'e':
+		if i.Imm >= 0 && i.Imm < NumEnv {
+			return envNames[i.Imm]
+		}
+		return fmt.Sprintf("env%d", i.Imm)
 	case 'm':
 		return fmt.Sprintf("xmm%d", i.Imm)
 	case 'X':

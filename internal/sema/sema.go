@@ -1,6 +1,7 @@
 package sema
 
 import (
+	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/ir"
@@ -47,10 +48,71 @@ type Input struct {
 	// Pid is what $pid means in conditions; 0: not known.
 	Pid int
 
+	// Kernel, when not nil, says that the program runs in the kernel engine.
+	Kernel *KernelInput
+
 	// For the schema.
 	SiteID                uint32
 	Place, Function, File string
 	Line                  int
+}
+
+// Context says what a kernel program finds of the machine's state at its site.
+type Context uint8
+
+// The contexts.
+const (
+	// ContextArgs: the words that a raw tracepoint, fentry or fexit passes. No registers.
+	ContextArgs Context = iota
+	// ContextRegs: struct pt_regs: kprobes, uprobes, timers. Registers, no vectors.
+	ContextRegs
+	// ContextRecord: a tracepoint's record as its format file describes it, whose
+	// first 8 bytes (common_*) are not there. No registers.
+	ContextRecord
+	// ContextNone: nothing.
+	ContextNone
+)
+
+// KernelInput is what the kernel engine adds to an Input. Under it no address is
+// trusted but those of the kernel's own static data; floating point can be
+// collected but not computed with.
+type KernelInput struct {
+	Context Context
+	// User: the site is in user code (uprobe, USDT), so addresses are the user's,
+	// and may be paged out: every load is guarded. OpAddr means an address in the
+	// file's image: its bias at the hit is rip minus the site's vaddr.
+	User bool
+	// Return: the site is a function's return, so that $retval is there (in rax
+	// for ContextRegs) when Scope has no variable "retval".
+	Return bool
+	// Tgid and Cgroup, when not 0, restrict the site to a process or a cgroup:
+	// other hits leave before anything else and are not counted.
+	Tgid   int
+	Cgroup uint64
+	// PerCPU is the address of the kernel's array __per_cpu_offset; 0: not known.
+	PerCPU uint64
+	// Symbol gives the address of a kernel symbol, for kaddr("name").
+	Symbol func(name string) (uint64, bool)
+	// SData describes the tracepoint's own record, for $_sdata (ContextRecord).
+	SData *SData
+	// Take: the site's other program decides; this one goes on when it was given
+	// a word other than 0. Cond is nil then.
+	Take bool
+	// Give: the program decides for the site's other program, and records nothing.
+	Give bool
+	// Gate: the program's return value is the decision, 1 or 0; it records nothing.
+	Gate bool
+}
+
+// SData is a static tracepoint's own record.
+type SData struct {
+	Type  *ctype.Type // the struct of its fields
+	Fixed int         // bytes of the record without dynamic arrays
+	// Dynamic lists the offsets of the words (__data_loc: length << 16 | offset from
+	// the record's start) that tell where the dynamic arrays are; the record ends
+	// where the last one does.
+	Dynamic []int64
+	Render  func(record []byte) string
 }
 
 // Default limits of Input, and the largest record.

@@ -22,6 +22,12 @@ type Machine struct {
 	Regs [ir.RegGSBase + 1]uint64 // by DWARF number
 	XMM  [16][16]byte
 	Mem  Memory // nil: nothing can be read
+	// Context is the context block; Mem has it too, at Env[ir.EnvContext]. Bytes
+	// behind its end read as zero.
+	Context []byte
+	Env     [ir.NumEnv]uint64
+	Comm    [ir.CommSize]byte
+	Given   uint64 // what Take takes
 	// RecordRoom says that the ring has room for a record.
 	RecordRoom bool
 }
@@ -56,6 +62,8 @@ type Outcome struct {
 	Defined  []bool
 	Counters [ir.Counters]uint64
 	Exit     End
+	Given    uint64  // what Give left, or what nobody took
+	Result   *uint32 // of Result; nil: there was none
 }
 
 // Diff describes the first difference between o and the record and counters of
@@ -102,6 +110,7 @@ const (
 // Run executes p, which must be checked (ir.Check), on m.
 func Run(p *ir.Program, m *Machine) Outcome {
 	r := &run{p: p, m: m, values: make([]uint64, len(p.Classes))}
+	r.out.Given = m.Given
 	for b := p.Blocks[0]; b != nil; {
 		b = r.block(b)
 	}
@@ -179,6 +188,8 @@ func init() {
 		ir.Const:  func(r *run, i *ir.Instr) flow { return r.set(i, uint64(i.Imm)) },
 		ir.FConst: func(r *run, i *ir.Instr) flow { return r.set(i, uint64(i.Imm)) },
 		ir.Reg:    func(r *run, i *ir.Instr) flow { return r.set(i, r.m.Regs[i.Imm]) },
+		ir.Ctx:    (*run).ctx,
+		ir.Env:    func(r *run, i *ir.Instr) flow { return r.set(i, r.m.Env[i.Imm]) },
 		ir.FReg: func(r *run, i *ir.Instr) flow {
 			lane := r.m.XMM[i.Imm][:r.p.Classes[i.Dst].Bytes()]
 			return r.set(i, little(lane))
@@ -193,17 +204,41 @@ func init() {
 		ir.FPut: func(r *run, i *ir.Instr) flow {
 			return r.put(i, r.values[i.A], int(r.p.Classes[i.A].Bytes()))
 		},
-		ir.PutReg:  (*run).putreg,
-		ir.Copy:    (*run).copy,
-		ir.CopyN:   (*run).copyn,
-		ir.CopyStr: (*run).copystr,
-		ir.CopyMax: (*run).copymax,
-		ir.Commit:  (*run).commit,
-		ir.Count:   func(r *run, i *ir.Instr) flow { r.out.Counters[i.Imm]++; return next },
+		ir.PutReg:     (*run).putreg,
+		ir.Copy:       (*run).copy,
+		ir.CopyN:      (*run).copyn,
+		ir.CopyStr:    (*run).copystr,
+		ir.CopyMax:    (*run).copymax,
+		ir.Commit:     (*run).commit,
+		ir.CopyFrames: func(r *run, i *ir.Instr) flow { r.forget(i); return next },
+		ir.CopyComm:   func(r *run, i *ir.Instr) flow { r.store(i.Imm, r.m.Comm[:]); return next },
+		ir.Give:       func(r *run, i *ir.Instr) flow { r.out.Given = r.values[i.A]; return next },
+		ir.Take:       (*run).take,
+		ir.Result: func(r *run, i *ir.Instr) flow {
+			v := uint32(r.values[i.A])
+			r.out.Result = &v
+			return next
+		},
+		ir.Count: func(r *run, i *ir.Instr) flow { r.out.Counters[i.Imm]++; return next },
 	}
 }
 
 func (r *run) set(i *ir.Instr, v uint64) flow {
 	r.values[i.Dst] = v
 	return next
+}
+
+func (r *run) ctx(i *ir.Instr) flow {
+	var b [8]byte
+	if i.Imm < int64(len(r.m.Context)) {
+		copy(b[:i.W], r.m.Context[i.Imm:])
+	}
+	return r.set(i, extend(little(b[:i.W]), i))
+}
+
+// take empties what was given, so that it is taken once only.
+func (r *run) take(i *ir.Instr) flow {
+	v := r.out.Given
+	r.out.Given = 0
+	return r.set(i, v)
 }

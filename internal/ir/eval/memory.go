@@ -41,12 +41,16 @@ func (r *run) load(i *ir.Instr) flow {
 	if len(b) < int(i.W) {
 		return fault
 	}
-	v := little(b)
-	if i.Signed {
-		shift := 64 - 8*uint(i.W)
-		v = uint64(int64(v<<shift) >> shift)
+	return r.set(i, extend(little(b), i))
+}
+
+// extend makes 64 bits of a word of i's width.
+func extend(v uint64, i *ir.Instr) uint64 {
+	if !i.Signed {
+		return v
 	}
-	return r.set(i, v)
+	shift := 64 - 8*uint(i.W)
+	return uint64(int64(v<<shift) >> shift)
 }
 
 func (r *run) fload(i *ir.Instr) flow {
