@@ -33,8 +33,9 @@ var allowed = map[string][]string{
 	"internal/backend/amd64":   {"internal/ir", "internal/ring"},
 	"internal/format":          {"internal/ctype", "internal/event"},
 	"internal/probe":           {"internal/lang", "internal/debuginfo", "internal/debuginfo/dwarf"},
-	"internal/session":         {"internal/ctype", "internal/lang", "internal/sema", "internal/debuginfo", "internal/debuginfo/dwarf", "internal/ir", "internal/backend/amd64", "internal/patch", "internal/probe", "internal/process", "internal/ring", "internal/event", "internal/format"},
-	"cmd/jalon":                {"internal/ctype", "internal/debuginfo", "internal/debuginfo/dwarf", "internal/event", "internal/format", "internal/lang", "internal/patch", "internal/probe", "internal/process", "internal/session"},
+	"internal/tracepoint":      {"internal/lang", "internal/probe"},
+	"internal/session":         {"internal/ctype", "internal/lang", "internal/sema", "internal/debuginfo", "internal/debuginfo/dwarf", "internal/ir", "internal/backend/amd64", "internal/patch", "internal/probe", "internal/process", "internal/ring", "internal/event", "internal/format", "internal/tracepoint"},
+	"cmd/jalon":                {"internal/ctype", "internal/debuginfo", "internal/debuginfo/dwarf", "internal/event", "internal/format", "internal/lang", "internal/patch", "internal/probe", "internal/process", "internal/session", "internal/tracepoint"},
 }
 
 func TestImportRules(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/format"
 	"github.com/jalon-trace/jalon/internal/process"
 	"github.com/jalon-trace/jalon/internal/session"
+	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
 // started is when jalon began, for the time from start to armed.
@@ -118,13 +119,13 @@ func untilSignal() (context.Context, func()) {
 	return ctx, stop
 }
 
-func (c *traceCmd) tracepoints() ([]*session.Tracepoint, error) {
-	tps, err := session.FromArgs(c.Places, c.Collect)
+func (c *traceCmd) tracepoints() ([]*tracepoint.Tracepoint, error) {
+	tps, err := tracepoint.FromArgs(c.Places, c.Collect)
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range c.File {
-		list, warnings, err := session.FromFile(name)
+		list, warnings, err := tracepoint.FromFile(name)
 		if err != nil {
 			return nil, err
 		}
@@ -139,7 +140,7 @@ func (c *traceCmd) tracepoints() ([]*session.Tracepoint, error) {
 	return tps, nil
 }
 
-func (c *traceCmd) options(tps []*session.Tracepoint) (session.Options, error) {
+func (c *traceCmd) options(tps []*tracepoint.Tracepoint) (session.Options, error) {
 	buffer, err := parseSize(c.Buffer)
 	if err != nil {
 		return session.Options{}, fmt.Errorf("--buffer: %w", err)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/process"
+	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
 // arm resolves what has no site yet and installs it. It returns how many
@@ -27,7 +28,7 @@ func (s *Session) arm() (pending int, err error) {
 	s.forgetGone()
 	var fresh []*site
 	var bad lang.Diagnostics
-	for _, tp := range s.opt.Tracepoints {
+	for _, tp := range s.tps {
 		if tp.sites > 0 || tp.Disabled || tp.refused {
 			continue
 		}
@@ -35,13 +36,13 @@ func (s *Session) arm() (pending int, err error) {
 		if tp.pending != nil {
 			pending++
 			if first && !s.opt.Pending {
-				bad = appendDiagnostic(bad, tp.pending)
+				bad = tracepoint.Append(bad, tp.pending)
 			}
 			continue
 		}
 		if perr != nil {
 			tp.refused = true
-			bad = appendDiagnostic(bad, perr)
+			bad = tracepoint.Append(bad, perr)
 			continue
 		}
 		fresh = append(fresh, sites...)
@@ -52,7 +53,7 @@ func (s *Session) arm() (pending int, err error) {
 	if err := s.install(fresh); isEnd(err) {
 		return pending, err
 	} else if err != nil {
-		bad = appendDiagnostic(bad, err)
+		bad = tracepoint.Append(bad, err)
 	}
 	return pending, bad.Err()
 }
@@ -61,7 +62,7 @@ func (s *Session) arm() (pending int, err error) {
 // tp.pending set. When a place has several addresses, those where the
 // expressions mean nothing are left out with a warning; the error is that none
 // is left.
-func (s *Session) sitesOf(tp *Tracepoint) ([]*site, error) {
+func (s *Session) sitesOf(tp *tracked) ([]*site, error) {
 	tp.pending = nil
 	at, err := s.resolve(tp, s.mods)
 	if err != nil {

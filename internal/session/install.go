@@ -62,7 +62,7 @@ func (p *placed) end() uint64 { return p.plan.Addr + uint64(p.plan.Len) }
 // first byte of an instruction only.
 func (s *Session) install(fresh []*site) error {
 	avoid := s.opt.Avoid
-	s.left = map[*Tracepoint]*leftOut{}
+	s.left = map[*tracked]*leftOut{}
 	for len(fresh) > 0 {
 		plans, err := s.plan(fresh, avoid)
 		if err != nil {

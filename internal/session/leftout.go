@@ -6,6 +6,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/process"
+	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
 // One bad address does not end a session. What cannot be traced is left out; it
@@ -55,16 +56,16 @@ func (s *Session) hopeless(plans []*placed) error {
 	if s.state.phase != starting {
 		return nil
 	}
-	planned := map[*Tracepoint]bool{}
+	planned := map[*tracked]bool{}
 	for _, p := range plans {
 		for _, x := range p.sites {
 			planned[x.tp] = true
 		}
 	}
 	var bad lang.Diagnostics
-	for _, tp := range s.opt.Tracepoints {
+	for _, tp := range s.tps {
 		if l := s.left[tp]; l != nil && tp.sites == 0 && !planned[tp] {
-			bad = appendDiagnostic(bad, l.first)
+			bad = tracepoint.Append(bad, l.first)
 		}
 	}
 	return bad.Err()
@@ -73,12 +74,12 @@ func (s *Session) hopeless(plans []*placed) error {
 // judgeLeftOut tells what was left out of an installation.
 func (s *Session) judgeLeftOut() error {
 	var bad lang.Diagnostics
-	for _, tp := range s.opt.Tracepoints {
+	for _, tp := range s.tps {
 		switch l := s.left[tp]; {
 		case l == nil:
 		case tp.sites == 0:
 			tp.refused = true
-			bad = appendDiagnostic(bad, l.first)
+			bad = tracepoint.Append(bad, l.first)
 		default:
 			s.warn(fmt.Sprintf("%s: %d of %d addresses are left out: %s", tp.Place.Text, l.n, l.n+tp.sites, firstLine(l.first)))
 		}

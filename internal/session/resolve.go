@@ -22,7 +22,7 @@ func (w where) addr() uint64 { return w.site.Addr + w.mod.bias }
 // resolve finds the addresses of a place in the modules. A bare name or line is
 // looked for in the executable first and in libraries only if it is not there.
 // The error is a diagnostic.
-func (s *Session) resolve(tp *Tracepoint, mods []*module) ([]where, error) {
+func (s *Session) resolve(tp *tracked, mods []*module) ([]where, error) {
 	if tp.Place.Kind == probe.Address {
 		return s.resolveAddress(tp.Place, mods)
 	}
@@ -67,7 +67,7 @@ func (s *Session) resolve(tp *Tracepoint, mods []*module) ([]where, error) {
 // imported finds a function that the file named by the place does not contain but
 // uses from a library: that is what `uprobe:/usr/bin/sqlite3:sqlite3_step` means
 // where the program is linked dynamically.
-func (s *Session) imported(tp *Tracepoint, mods []*module) []where {
+func (s *Session) imported(tp *tracked, mods []*module) []where {
 	uses := false
 	for _, m := range mods {
 		if probe.MatchFile(tp.Place.Path, m.path) || sameFile(tp.Place.Path, m.file) {

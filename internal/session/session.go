@@ -11,11 +11,12 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/process"
+	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
 // Options say what a session traces and how.
 type Options struct {
-	Tracepoints []*Tracepoint
+	Tracepoints []*tracepoint.Tracepoint
 	NewSink     func(*Session) Sink
 	BufferSize  int // bytes of ring a CPU
 	StringLimit int // bytes of a string taken along
@@ -43,6 +44,7 @@ type Dumper struct {
 // Session traces one process. It is used from one goroutine.
 type Session struct {
 	opt      Options
+	tps      []*tracked
 	p        *process.Process
 	launched bool
 	state    state
@@ -60,7 +62,7 @@ type Session struct {
 	placed   []*placed // the tracer's goroutine reads it too: see setPlaced
 	placedMu sync.Mutex
 	retired  []*site // of libraries that were unloaded
-	left     map[*Tracepoint]*leftOut
+	left     map[*tracked]*leftOut
 	execs    atomic.Int32 // how often the program called exec
 	image    int32        // execs when its code was looked at
 	drain    *drain
@@ -110,7 +112,7 @@ func newSession(opt Options) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{opt: opt, clock: clock, thr: event.NewThreads(), started: time.Now()}
+	s := &Session{opt: opt, tps: track(opt.Tracepoints), clock: clock, thr: event.NewThreads(), started: time.Now()}
 	if s.opt.Started.IsZero() {
 		s.opt.Started = s.started
 	}

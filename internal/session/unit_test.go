@@ -3,8 +3,6 @@ package session
 import (
 	"encoding/binary"
 	"errors"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +10,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/patch"
+	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
 func TestTables(t *testing.T) {
@@ -138,12 +137,13 @@ func TestJoin(t *testing.T) {
 
 // TestLeftOut: one bad address is a warning, a tracepoint without any an error.
 func TestLeftOut(t *testing.T) {
-	tps, err := FromArgs([]string{"f", "g"}, nil)
+	list, err := tracepoint.FromArgs([]string{"f", "g"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	tps := track(list)
 	var warned []string
-	s := &Session{opt: Options{Tracepoints: tps, Warn: func(m string) { warned = append(warned, m) }}, left: map[*Tracepoint]*leftOut{}}
+	s := &Session{tps: tps, opt: Options{Warn: func(m string) { warned = append(warned, m) }}, left: map[*tracked]*leftOut{}}
 	plans := []*placed{{sites: []*site{{tp: tps[0], addr: 1}}}, {sites: []*site{{tp: tps[0], addr: 2}, {tp: tps[1], addr: 3}}}}
 	kept := s.keep(plans, func(p *placed) error {
 		if p == plans[1] {
@@ -167,46 +167,5 @@ func TestLeftOut(t *testing.T) {
 	s.state.phase = running
 	if err := s.hopeless(kept); err != nil {
 		t.Errorf("a later arming goes on: %v", err)
-	}
-}
-
-func TestFromArgs(t *testing.T) {
-	tps, err := FromArgs([]string{"f if i > 3", "main.c:9"}, []string{"a", "b, c"})
-	if err != nil || len(tps) != 2 || tps[0].Cond.text != "i > 3" || tps[1].Cond.text != "" || len(tps[1].Lists) != 2 || tps[1].Number != 2 {
-		t.Errorf("%+v, %v", tps, err)
-	}
-	_, err = FromArgs([]string{"main.c:", "f", "other.c:"}, nil)
-	var ds lang.Diagnostics
-	if !errors.As(err, &ds) || len(ds) != 2 {
-		t.Errorf("both bad places are told: %v", err)
-	}
-}
-
-func TestFromFile(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "tp")
-	text := "tvariable $n = 3\ntrace main.c:9\n  condition $bpnum i > 3\n  passcount 5\n  actions\n    collect i, j\n    teval $n = 1\n    while-stepping 2\n      collect k\n    end\n  end\nftrace f\n"
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	tps, warnings, err := FromFile(name)
-	if err != nil || len(tps) != 2 {
-		t.Fatalf("%d tracepoints, %v", len(tps), err)
-	}
-	if p := tps[0]; p.Pass != 5 || p.Cond.text != "i > 3" || len(p.Lists) != 1 || p.Lists[0].text != "i, j" {
-		t.Errorf("%+v", p)
-	}
-	all := strings.Join(warnings, "\n")
-	for _, want := range []string{name + ":7: teval", name + ":8: while-stepping", name + ":1: trace state variable $n"} {
-		if !strings.Contains(all, want) {
-			t.Errorf("no warning %q in %q", want, all)
-		}
-	}
-	// What is wrong in a piece is shown in the file.
-	d := tps[0].Cond.within(lang.At("condition", "i > 3", lang.Span{Lo: 0, Hi: 1}, "no variable", ""))
-	if got := d.Error(); !strings.Contains(got, name+":3:") {
-		t.Errorf("%s", got)
-	}
-	if _, _, err := FromFile(name + "x"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("%v", err)
 	}
 }

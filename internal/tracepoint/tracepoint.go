@@ -1,0 +1,152 @@
+// Package tracepoint is what the user asked for: places with conditions and collect
+// lists, from the command line or from a file of GDB's, and the texts that
+// diagnostics about them point into.
+//
+// Import rule: tracepoint imports lang and probe only.
+package tracepoint
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/jalon-trace/jalon/internal/lang"
+	"github.com/jalon-trace/jalon/internal/probe"
+)
+
+// Tracepoint is one tracepoint as the user gave it. Sites come and go with the
+// modules of a process; the tracepoint stays.
+type Tracepoint struct {
+	Number   int
+	Place    *probe.Place
+	Cond     Text   // C expression, empty = always
+	Lists    []Text // collect lists
+	Pass     int    // the trace ends at this hit; 0 = never
+	Disabled bool
+}
+
+// Text is a piece of what the user wrote. Diagnostics about it are shown within
+// the whole it came from.
+type Text struct {
+	Text   string
+	Source string // "condition", "collect", a file's name
+	whole  string // the file's text; "" when text is all there is
+	at     int    // where text starts in whole
+}
+
+// Within moves a diagnostic about t into the whole that t came from.
+func (t Text) Within(err error) error {
+	if err == nil || t.whole == "" {
+		return err
+	}
+	return lang.Within(err, t.Source, t.whole, t.at)
+}
+
+// FromArgs reads the places of the command line; all share the collect lists.
+func FromArgs(places, collect []string) ([]*Tracepoint, error) {
+	var lists []Text
+	for _, c := range collect {
+		lists = append(lists, Text{Text: c, Source: "collect"})
+	}
+	var tps []*Tracepoint
+	var bad lang.Diagnostics
+	for i, arg := range places {
+		tp, err := fromSpec(arg)
+		if err != nil {
+			bad = Append(bad, err)
+			continue
+		}
+		tp.Number, tp.Lists = i+1, lists
+		tps = append(tps, tp)
+	}
+	return tps, bad.Err()
+}
+
+func fromSpec(arg string) (*Tracepoint, error) {
+	spec, err := lang.ParseSpec(arg)
+	if err != nil {
+		return nil, err
+	}
+	place, err := probe.Parse(spec.Place)
+	if err != nil {
+		return nil, err
+	}
+	return &Tracepoint{Place: place, Cond: Text{Text: spec.CondText, Source: "condition"}}, nil
+}
+
+// Append adds err, which is a diagnostic or several.
+func Append(list lang.Diagnostics, err error) lang.Diagnostics {
+	switch e := err.(type) {
+	case *lang.Diagnostic:
+		return append(list, e)
+	case lang.Diagnostics:
+		return append(list, e...)
+	}
+	return append(list, &lang.Diagnostic{Msg: err.Error()})
+}
+
+// FromFile reads a file as GDB's `save tracepoints` writes it. Warnings say what
+// of it has no effect here.
+func FromFile(name string) (tps []*Tracepoint, warnings []string, err error) {
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	src := string(b)
+	file, err := lang.ParseFile(name, src)
+	if err != nil {
+		return nil, nil, err
+	}
+	var bad lang.Diagnostics
+	for i := range file.Tracepoints {
+		t := &file.Tracepoints[i]
+		tp, err := fromTracepoint(name, src, t)
+		if err != nil {
+			bad = Append(bad, err)
+			continue
+		}
+		tp.Number = i + 1
+		tps = append(tps, tp)
+		warnings = append(warnings, unsupported(name, t)...)
+	}
+	for _, v := range file.Variables {
+		warnings = append(warnings, fmt.Sprintf("%s:%d: trace state variable $%s is not kept", name, v.Line, v.Name))
+	}
+	return tps, warnings, bad.Err()
+}
+
+func fromTracepoint(name, src string, t *lang.Tracepoint) (*Tracepoint, error) {
+	place, err := probe.Parse(t.Place)
+	if err != nil {
+		return nil, lang.Within(err, name, src, t.PlaceSpan.Lo)
+	}
+	tp := &Tracepoint{Place: place, Pass: t.Pass, Disabled: t.Disabled}
+	if t.CondText != "" {
+		tp.Cond = Text{Text: t.CondText, Source: name, whole: src, at: t.CondSpan.Lo}
+	}
+	for _, a := range t.Actions {
+		if a.Kind == lang.ActCollect {
+			tp.Lists = append(tp.Lists, Text{Text: a.Text, Source: name, whole: src, at: a.Span.Lo})
+		}
+	}
+	return tp, nil
+}
+
+// unsupported lists what a tracepoint of a file asks for and does not get.
+func unsupported(name string, t *lang.Tracepoint) (out []string) {
+	say := func(line int, what string) { out = append(out, fmt.Sprintf("%s:%d: %s", name, line, what)) }
+	if t.Ignore > 0 {
+		say(t.Line, "ignore counts have no effect")
+	}
+	if t.Kind == "strace" {
+		say(t.Line, "a static tracepoint is traced as a place of that name")
+	}
+	for _, a := range t.Actions {
+		switch a.Kind {
+		case lang.ActEval:
+			say(a.Line, "teval has no effect")
+		case lang.ActStep:
+			say(a.Line, "while-stepping has no effect")
+		}
+	}
+	return out
+}

@@ -1,0 +1,52 @@
+package tracepoint
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/jalon-trace/jalon/internal/lang"
+)
+
+func TestFromArgs(t *testing.T) {
+	tps, err := FromArgs([]string{"f if i > 3", "main.c:9"}, []string{"a", "b, c"})
+	if err != nil || len(tps) != 2 || tps[0].Cond.Text != "i > 3" || tps[1].Cond.Text != "" || len(tps[1].Lists) != 2 || tps[1].Number != 2 {
+		t.Errorf("%+v, %v", tps, err)
+	}
+	_, err = FromArgs([]string{"main.c:", "f", "other.c:"}, nil)
+	var ds lang.Diagnostics
+	if !errors.As(err, &ds) || len(ds) != 2 {
+		t.Errorf("both bad places are told: %v", err)
+	}
+}
+
+func TestFromFile(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "tp")
+	text := "tvariable $n = 3\ntrace main.c:9\n  condition $bpnum i > 3\n  passcount 5\n  actions\n    collect i, j\n    teval $n = 1\n    while-stepping 2\n      collect k\n    end\n  end\nftrace f\n"
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tps, warnings, err := FromFile(name)
+	if err != nil || len(tps) != 2 {
+		t.Fatalf("%d tracepoints, %v", len(tps), err)
+	}
+	if p := tps[0]; p.Pass != 5 || p.Cond.Text != "i > 3" || len(p.Lists) != 1 || p.Lists[0].Text != "i, j" {
+		t.Errorf("%+v", p)
+	}
+	all := strings.Join(warnings, "\n")
+	for _, want := range []string{name + ":7: teval", name + ":8: while-stepping", name + ":1: trace state variable $n"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("no warning %q in %q", want, all)
+		}
+	}
+	// What is wrong in a piece is shown in the file.
+	d := tps[0].Cond.Within(lang.At("condition", "i > 3", lang.Span{Lo: 0, Hi: 1}, "no variable", ""))
+	if got := d.Error(); !strings.Contains(got, name+":3:") {
+		t.Errorf("%s", got)
+	}
+	if _, _, err := FromFile(name + "x"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%v", err)
+	}
+}
