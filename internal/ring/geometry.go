@@ -65,6 +65,10 @@ func ceilPow2(n uint64) uint64 {
 // CPU number under a mask always names a ring.
 func (g Geometry) Rings() int { return int(ceilPow2(uint64(g.CPUs))) }
 
+func (g Geometry) sites() int    { return g.Sites }
+func (g Geometry) size() uint64  { return uint64(g.RingSize) }
+func (g Geometry) spare() uint64 { return 0 }
+
 // CounterStride is the distance of two CPUs' counters, in the file and in memory.
 func (g Geometry) CounterStride() uint64 {
 	return ceilPow2(max(PageSize, uint64(g.Sites)*CountersPerSite*8))

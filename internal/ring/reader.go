@@ -37,8 +37,9 @@ type Reader struct {
 
 // ringReader keeps its own position: the shared one is for the writers only.
 type ringReader struct {
-	data     unsafe.Pointer // 2*size bytes, the second half mirrors the first
+	data     unsafe.Pointer // size bytes, and then their mirror or the spare room
 	size     uint64
+	spare    uint64 // shape.spare
 	reserved *uint64
 	consumed *uint64
 	pos      uint64
@@ -50,15 +51,16 @@ type ringReader struct {
 // NewReader returns the reader of s. There must be one at a time.
 func NewReader(s *Shared) *Reader {
 	r := &Reader{
-		sites: uint64(s.g.Sites),
-		sizes: make([]uint32, s.g.Sites),
+		sites: uint64(s.g.sites()),
+		sizes: make([]uint32, s.g.sites()),
 		rings: make([]ringReader, s.g.Rings()),
 	}
 	for cpu := range r.rings {
 		off := s.g.RingOffset(cpu)
 		r.rings[cpu] = ringReader{
 			data:     unsafe.Pointer(&s.mem[off+RingData]),
-			size:     uint64(s.g.RingSize),
+			size:     s.g.size(),
+			spare:    s.g.spare(),
 			reserved: s.word(off + RingReserved),
 			consumed: s.word(off + RingConsumed),
 		}
@@ -98,26 +100,36 @@ func (r *Reader) Drain(cpu int, dst []byte) ([]byte, State) {
 	if limit > rr.size || limit&7 != 0 {
 		return dst, rr.resync()
 	}
-	run := r.committed(rr, limit)
-	if run.n > 0 {
-		at := unsafe.Add(rr.data, rr.pos&(rr.size-1))
-		data := unsafe.Slice((*byte)(at), run.n)
-		dst = append(dst, data...)
-		rr.tsc = binary.LittleEndian.Uint64(data[run.last+RecTSC:])
-		clear(data)
-		rr.stats.Records += run.records
-		rr.stats.Bytes += run.n
-		rr.advance(run.n)
-	} else if atomic.LoadUint64(rr.consumed) != rr.pos { // something else wrote it
-		rr.advance(0)
+	for {
+		run := r.committed(rr, limit)
+		if run.n > 0 {
+			dst = rr.take(run, dst)
+		} else if atomic.LoadUint64(rr.consumed) != rr.pos { // something else wrote it
+			rr.advance(0)
+		}
+		limit -= run.n
+		switch {
+		case run.damaged:
+			return dst, rr.resync()
+		case limit == 0:
+			return dst, Empty
+		case !run.wrapped:
+			return dst, Pending
+		}
 	}
-	switch {
-	case run.damaged:
-		return dst, rr.resync()
-	case run.n < limit:
-		return dst, Pending
-	}
-	return dst, Empty
+}
+
+// take appends a run to dst and frees its room.
+func (rr *ringReader) take(run run, dst []byte) []byte {
+	at := unsafe.Add(rr.data, rr.pos&(rr.size-1))
+	data := unsafe.Slice((*byte)(at), run.n)
+	dst = append(dst, data...)
+	rr.tsc = binary.LittleEndian.Uint64(data[run.last+RecTSC:])
+	clear(data)
+	rr.stats.Records += run.records
+	rr.stats.Bytes += run.n
+	rr.advance(run.n)
+	return dst
 }
 
 // run is a run of committed records.
@@ -126,18 +138,24 @@ type run struct {
 	last    uint64 // offset of its last record
 	records uint64
 	damaged bool // it ends in something no writer wrote
+	wrapped bool // it ends at the end of the data: what follows is at its start
 }
 
 // committed measures the run of committed records at the reader's position.
 func (r *Reader) committed(rr *ringReader, limit uint64) (run run) {
-	at := unsafe.Add(rr.data, rr.pos&(rr.size-1))
+	start := rr.pos & (rr.size - 1)
+	at := unsafe.Add(rr.data, start)
 	for run.n < limit {
+		if rr.spare > 0 && start+run.n >= rr.size {
+			run.wrapped = true
+			break
+		}
 		word := atomic.LoadUint64((*uint64)(unsafe.Add(at, run.n)))
 		if word == 0 {
 			break
 		}
 		size := r.recordSize(word, limit-run.n)
-		if size == 0 {
+		if size == 0 || rr.spare > 0 && start+run.n+size > rr.size+rr.spare {
 			run.damaged = true
 			break
 		}
@@ -180,7 +198,7 @@ func (rr *ringReader) advance(n uint64) {
 // leave damage behind once more; then it happens again.
 func (rr *ringReader) resync() State {
 	rr.stats.Corrupt++
-	clear(unsafe.Slice((*byte)(rr.data), rr.size))
+	clear(unsafe.Slice((*byte)(rr.data), rr.size+rr.spare))
 	reserved := atomic.LoadUint64(rr.reserved)
 	if reserved&7 != 0 {
 		aligned := reserved &^ 7

@@ -69,6 +69,31 @@ func TestGeometry(t *testing.T) {
 	}
 }
 
+// TestFlat: what is promised to the code generator and to the verifier.
+func TestFlat(t *testing.T) {
+	f, err := NewFlat(6, 1<<20, 5000, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := f.Layout(7)
+	if f.Rings() != 8 || f.Slack != 8192 || l.CPUMask != 7 || l.Counters != 7*32 || l.CounterStride != 4096 {
+		t.Errorf("%+v, layout %+v", f, l)
+	}
+	if end := l.Rings + 7*l.RingStride + PageSize + l.RingSize + uint64(f.Slack); end != f.Size() {
+		t.Errorf("the last ring ends at %d of %d", end, f.Size())
+	}
+	big, err := NewFlat(256, 64<<20, 5000, 100)
+	if err != nil || big.Size() > MaxFlat || big.RingSize < 1<<20 {
+		t.Errorf("%+v, %v", big, err)
+	}
+	if _, err := NewFlat(8192, 64<<20, 1<<20, 100); err == nil {
+		t.Error("a size beyond the limit is accepted")
+	}
+	if _, err := f.Wrap(make([]byte, f.Size()-1)); err == nil {
+		t.Error("too little memory is accepted")
+	}
+}
+
 func TestParsePossible(t *testing.T) {
 	for list, want := range map[string]int{"0\n": 1, "0-3": 4, "0-3,8-11\n": 12, "5": 6, "": 0, "x": 0, "0-99999999": 0, "-1": 2} {
 		got, err := ParsePossible(list)
@@ -122,8 +147,10 @@ func decode(t *testing.T, data []byte) []record {
 	return out
 }
 
-func TestWrap(t *testing.T) {
-	s := newShared(t, geometry(t, 2, 4096, 3))
+func TestWrap(t *testing.T)     { testWrap(t, newShared(t, geometry(t, 2, 4096, 3))) }
+func TestWrapFlat(t *testing.T) { testWrap(t, newFlat(t, 2, 4096, 100, 3)) }
+
+func testWrap(t *testing.T, s *Shared) {
 	r, w := NewReader(s), newWriter(s, 2, nil)
 	var buf []byte
 	for i := range uint64(10000) {
@@ -158,13 +185,15 @@ func TestWrap(t *testing.T) {
 // between any two steps, and change rings as migrating threads do, while
 // readers drain. Every record arrives once, whole, in the order of its writer;
 // what does not fit is counted exactly.
-func TestHammer(t *testing.T) {
+func TestHammer(t *testing.T)     { testHammer(t, newShared(t, geometry(t, 4, 4096, 3))) }
+func TestHammerFlat(t *testing.T) { testHammer(t, newFlat(t, 4, 4096, 500, 3)) }
+
+func testHammer(t *testing.T, s *Shared) {
 	const writers, sites = 16, 3
 	perWriter := 20000
 	if testing.Short() {
 		perWriter = 2000
 	}
-	s := newShared(t, geometry(t, 4, 4096, sites))
 	r := NewReader(s)
 	var lost atomic.Uint64
 	var wg sync.WaitGroup
@@ -330,7 +359,7 @@ func TestRecover(t *testing.T) {
 			if s.Used(0) != 0 {
 				t.Errorf("seed %d: %d bytes left", seed, s.Used(0))
 			}
-			for i, b := range s.mem[s.g.RingOffset(0)+RingData:][:s.g.RingSize] {
+			for i, b := range s.mem[s.g.RingOffset(0)+RingData:][:s.g.size()] {
 				if b != 0 {
 					t.Fatalf("seed %d: byte %d of the free room is %#x", seed, i, b)
 				}
@@ -372,7 +401,7 @@ func TestVandal(t *testing.T) {
 	ring := s.g.RingOffset(0)
 	for round := range 3000 {
 		for range rnd.IntN(4) {
-			off := ring + RingData + uint64(rnd.IntN(s.g.RingSize/8))*8
+			off := ring + RingData + uint64(rnd.IntN(s.RingSize()/8))*8
 			switch rnd.IntN(4) {
 			case 0:
 				*s.word(ring + RingReserved) = rnd.Uint64()
@@ -392,7 +421,7 @@ func TestVandal(t *testing.T) {
 		}
 		if round%100 == 99 {
 			r.Recover(0, nil)
-			clear(s.mem[ring+RingData:][:s.g.RingSize])
+			clear(s.mem[ring+RingData:][:s.RingSize()])
 			if !w.write(0, 5, 6, 7, 8) {
 				t.Fatal("the ring stays full")
 			}

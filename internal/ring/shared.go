@@ -11,8 +11,19 @@ import (
 
 // Shared is the shared memory as jalon sees it.
 type Shared struct {
-	g   Geometry
-	mem []byte
+	g       shape
+	mem     []byte
+	foreign bool // who mapped mem unmaps it
+}
+
+// shape is where things are in the memory: a Geometry or a Flat.
+type shape interface {
+	Rings() int
+	sites() int
+	size() uint64  // of a ring's data
+	spare() uint64 // bytes behind a ring's data where a record may go on; 0: the data is mirrored there
+	RingOffset(cpu int) uint64
+	CounterOffset(cpu int, site uint32, counter int) uint64
 }
 
 // Prepare gives the memfd its size and, where the file was made with
@@ -64,7 +75,8 @@ func Map(fd int, g Geometry) (*Shared, error) {
 
 // Close unmaps the memory. Readers and Deadman's pointer must not be used afterwards.
 func (s *Shared) Close() error {
-	if s.mem == nil {
+	if s.mem == nil || s.foreign {
+		s.mem = nil
 		return nil
 	}
 	err := unix.MunmapPtr(unsafe.Pointer(&s.mem[0]), uintptr(len(s.mem)))
@@ -75,8 +87,11 @@ func (s *Shared) Close() error {
 	return nil
 }
 
-// Geometry returns the geometry the memory was mapped with.
-func (s *Shared) Geometry() Geometry { return s.g }
+// Rings is the number of rings, Sites that of sites with counters, RingSize the
+// bytes of data of a ring.
+func (s *Shared) Rings() int    { return s.g.Rings() }
+func (s *Shared) Sites() int    { return s.g.sites() }
+func (s *Shared) RingSize() int { return int(s.g.size()) }
 
 func (s *Shared) word(off uint64) *uint64 { return (*uint64)(unsafe.Pointer(&s.mem[off])) }
 
@@ -87,7 +102,7 @@ func (s *Shared) Deadman() *uint32 {
 
 // Counter sums a counter of a site over all CPUs. Sites without counters give 0.
 func (s *Shared) Counter(site uint32, counter int) uint64 {
-	if uint64(site) >= uint64(s.g.Sites) || counter < 0 || counter >= CountersPerSite {
+	if uint64(site) >= uint64(s.g.sites()) || counter < 0 || counter >= CountersPerSite {
 		return 0
 	}
 	sum := uint64(0)
@@ -106,5 +121,5 @@ func (s *Shared) Used(cpu int) uint64 {
 	if used > math.MaxInt64 {
 		return 0
 	}
-	return min(used, uint64(s.g.RingSize))
+	return min(used, s.g.size())
 }

@@ -42,7 +42,31 @@ func newWriter(s *Shared, site uint32, pause func()) *writer {
 	if pause == nil {
 		pause = func() {}
 	}
-	return &writer{l: s.g.Layout(uint64(uintptr(unsafe.Pointer(&s.mem[0]))), site), pause: pause}
+	base := uint64(uintptr(unsafe.Pointer(&s.mem[0])))
+	w := &writer{pause: pause}
+	switch g := s.g.(type) {
+	case Geometry:
+		w.l = g.Layout(base, site)
+	case Flat:
+		w.l = g.Layout(site)
+		w.l.Counters += base
+		w.l.Rings += base
+	}
+	return w
+}
+
+// newFlat makes memory without mirrors.
+func newFlat(t testing.TB, cpus, size, maxRecord, sites int) *Shared {
+	t.Helper()
+	f, err := NewFlat(cpus, size, maxRecord, sites)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := f.Wrap(make([]byte, f.Size()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 func at(addr uint64) *uint64 { return (*uint64)(*(*unsafe.Pointer)(unsafe.Pointer(&addr))) }

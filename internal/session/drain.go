@@ -56,12 +56,12 @@ type drain struct {
 func newDrain(shared *ring.Shared, clock *event.Clock, threads *event.Threads, pid int, comm string, sink Sink) *drain {
 	d := &drain{
 		names:    map[int]string{},
-		ringSize: shared.Geometry().RingSize,
+		ringSize: shared.RingSize(),
 		reader:   ring.NewReader(shared), clock: clock, sink: sink,
-		merger:   event.NewMerger(shared.Geometry().Rings()),
-		decoder:  event.Decoder{Clock: clock, Threads: threads, Pid: pid, Comm: comm, Schemas: make([]*event.Schema, shared.Geometry().Sites)},
-		recorded: make([]uint64, shared.Geometry().Sites),
-		passes:   make([]*pass, shared.Geometry().Sites),
+		merger:   event.NewMerger(shared.Rings()),
+		decoder:  event.Decoder{Clock: clock, Threads: threads, Pid: pid, Comm: comm, Schemas: make([]*event.Schema, shared.Sites())},
+		recorded: make([]uint64, shared.Sites()),
+		passes:   make([]*pass, shared.Sites()),
 	}
 	d.merger.Slack = clock.Ticks(slack)
 	d.merger.Hold = clock.Ticks(hold)

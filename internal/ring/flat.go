@@ -1,0 +1,87 @@
+package ring
+
+import "fmt"
+
+// Flat is the shape of the memory that eBPF programs write to: the one value of an
+// array map, where nothing can be mapped twice. So each ring's data has Slack
+// bytes behind it; a record that begins before the end of the data goes on there.
+//
+//	0                         counters, CounterStride bytes a ring
+//	Rings() * CounterStride   rings, RingStride bytes each: header page, data, slack
+type Flat struct {
+	CPUs     int
+	RingSize int // bytes of data of one ring: a power of two, at least PageSize
+	Slack    int // at least the largest record
+	Sites    int // sites that have counters
+}
+
+// MaxFlat bounds the memory: the verifier accepts offsets below 512 MiB in a map's
+// value (BPF_MAX_VAR_OFF).
+const MaxFlat = 1<<29 - 1<<20
+
+// NewFlat rounds up as NewGeometry does, and halves the rings until all of them
+// fit into MaxFlat.
+func NewFlat(cpus, ringSize, maxRecord, sites int) (Flat, error) {
+	g, err := NewGeometry(cpus, ringSize, sites)
+	if err != nil {
+		return Flat{}, err
+	}
+	slack := (maxRecord + PageSize - 1) / PageSize * PageSize
+	f := Flat{CPUs: g.CPUs, RingSize: g.RingSize, Slack: max(slack, PageSize), Sites: sites}
+	for f.Size() > MaxFlat {
+		if f.RingSize /= 2; f.RingSize < max(4*PageSize, f.Slack) {
+			return Flat{}, fmt.Errorf("ring: buffers of %d CPUs and %d sites with records of %d bytes do not fit into %d MiB", cpus, sites, maxRecord, MaxFlat>>20)
+		}
+	}
+	return f, nil
+}
+
+func (f Flat) sites() int    { return f.Sites }
+func (f Flat) size() uint64  { return uint64(f.RingSize) }
+func (f Flat) spare() uint64 { return uint64(f.Slack) }
+
+// Rings is the number of rings: CPUs rounded up to a power of two.
+func (f Flat) Rings() int { return int(ceilPow2(uint64(f.CPUs))) }
+
+// CounterStride is the distance of two CPUs' counters.
+func (f Flat) CounterStride() uint64 {
+	return ceilPow2(max(PageSize, uint64(f.Sites)*CountersPerSite*8))
+}
+
+// CounterOffset is the offset of a counter.
+func (f Flat) CounterOffset(cpu int, site uint32, counter int) uint64 {
+	return uint64(cpu)*f.CounterStride() + (uint64(site)*CountersPerSite+uint64(counter))*8
+}
+
+// RingStride is the distance of two rings.
+func (f Flat) RingStride() uint64 { return PageSize + uint64(f.RingSize) + uint64(f.Slack) }
+
+// RingOffset is the offset of a ring's header page.
+func (f Flat) RingOffset(cpu int) uint64 {
+	return uint64(f.Rings())*f.CounterStride() + uint64(cpu)*f.RingStride()
+}
+
+// Size is the size of the memory in bytes, a multiple of PageSize.
+func (f Flat) Size() uint64 { return f.RingOffset(f.Rings()) }
+
+// Layout gives the code generator offsets from the start of the memory in the
+// place of addresses.
+func (f Flat) Layout(site uint32) Layout {
+	return Layout{
+		Counters:      f.CounterOffset(0, site, 0),
+		CounterStride: f.CounterStride(),
+		Rings:         f.RingOffset(0),
+		RingStride:    f.RingStride(),
+		RingSize:      uint64(f.RingSize),
+		SiteID:        site,
+		CPUMask:       uint32(f.Rings() - 1),
+	}
+}
+
+// Wrap makes a Shared of memory that is mapped already; closing is the caller's.
+func (f Flat) Wrap(mem []byte) (*Shared, error) {
+	if uint64(len(mem)) < f.Size() {
+		return nil, fmt.Errorf("ring: %d bytes of memory where %d are needed", len(mem), f.Size())
+	}
+	return &Shared{g: f, mem: mem, foreign: true}, nil
+}
