@@ -1,5 +1,7 @@
 // Package probe turns what the user writes as a place into sites: `main.c:9`,
-// `handle`, `handle+12`, `*0x401136`, `uprobe:/usr/bin/bash:readline`, globs.
+// `handle`, `handle+12`, `*0x401136`, `uprobe:/usr/bin/bash:readline`, globs; and
+// the places of the kernel engine, `tracepoint:sched:sched_switch`, which are
+// parsed here and found elsewhere.
 //
 // Import rule: probe imports lang (diagnostics) and debuginfo, never process or session.
 package probe
@@ -8,6 +10,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/jalon-trace/jalon/internal/lang"
 )
@@ -15,7 +18,7 @@ import (
 // Kind is the form of a place.
 type Kind uint8
 
-// The forms of a place.
+// The forms of a place. From Tracepoint on they need the kernel engine.
 const (
 	Line     Kind = iota // FILE:LINE
 	Function             // [FILE:]FUNC, after the prologue
@@ -23,27 +26,56 @@ const (
 	Address              // *ADDR: a run-time address
 	Entry                // uprobe:PATH:FUNC[+OFF]: the entry instruction
 	FileOff              // uprobe:PATH:0xVADDR: an address of the file
+
+	Tracepoint    // tracepoint:SYSTEM:EVENT
+	RawTracepoint // rawtracepoint:[MODULE:]EVENT
+	Kprobe        // kprobe:[MODULE:]FUNC[+OFF], kprobe:0xADDR (no Func and no File) or kprobe:FILE:LINE
+	Kretprobe     // kretprobe:[MODULE:]FUNC
+	Fentry        // fentry:[MODULE:]FUNC
+	Fexit         // fexit:[MODULE:]FUNC
+	Uretprobe     // uretprobe:PATH:FUNC
+	USDT          // usdt:PATH[:PROVIDER]:NAME; the provider is System
+	Syscall       // syscall:NAME[:exit]
+	Profile       // profile:UNIT:N: on every CPU, Freq times a second or once in Period
+	Interval      // interval:UNIT:N: the same on one CPU
+	Software      // software:EVENT[:COUNT]
+	Hardware      // hardware:EVENT[:COUNT]
+	Process       // process:EVENT, one of ProcessEvents
 )
 
-// Place is a parsed place.
+// Place is a parsed place. Fields that its kind does not have are zero.
 type Place struct {
 	Text string
 	Kind Kind
-	Path string // uprobe forms: the file that holds the code; "" = any module of the process
-	File string // source file of Line, or of [FILE:]FUNC
+	Path string // uprobe, uretprobe, usdt: the file that holds the code; "" = any module of the process
+	File string // source file of Line, of [FILE:]FUNC or of kprobe:FILE:LINE
 	Line int
 	Func string // function name or glob
-	Off  uint64 // Offset, Entry: bytes; Address, FileOff: the address
+	Off  uint64 // Offset, Entry, Kprobe: bytes; Address, FileOff, kprobe:0xADDR: the address
+
+	Module string // kernel module of a function or raw tracepoint; "" = any
+	System string // subsystem of a tracepoint, provider of a USDT marker ("" = any); may be a glob
+	// Event is the name, without aliases, of what is no function: a tracepoint or
+	// marker (may be a glob), system call (may be a glob), software, hardware or
+	// process event.
+	Event string
+	Exit  bool // syscall:NAME:exit
+
+	Freq   uint64        // Profile, Interval: times a second; 0: Period says it
+	Period time.Duration // Profile, Interval
+	Count  uint64        // Software, Hardware: every Count-th event; 0: not given
 }
 
-// Glob reports whether the function name is a pattern.
-func (p *Place) Glob() bool { return strings.ContainsAny(p.Func, "*?[") }
-
-// kernelKinds are the attach points of the kernel engine.
-var kernelKinds = []string{
-	"tracepoint", "t", "rawtracepoint", "rt", "kprobe", "k", "kretprobe", "kr",
-	"fentry", "fexit", "kfunc", "kretfunc", "syscall", "profile", "interval", "software", "hardware",
+// Glob reports whether one of the names is a pattern.
+func (p *Place) Glob() bool {
+	return isGlob(p.Func) || isGlob(p.System) || isGlob(p.Event) || isGlob(p.Module)
 }
+
+func isGlob(name string) bool { return strings.ContainsAny(name, "*?[") }
+
+// InKernel reports whether the place needs the kernel engine whatever else is
+// asked for.
+func (p *Place) InKernel() bool { return p.Kind >= Tracepoint }
 
 // Parse reads a place. The error is a *lang.Diagnostic.
 func Parse(text string) (*Place, error) {
@@ -56,17 +88,15 @@ func Parse(text string) (*Place, error) {
 	case t[0] == '*' && len(t) > 1 && (t[1] >= '0' && t[1] <= '9'):
 		return p.address(t)
 	}
-	if kind, rest, ok := strings.Cut(t, ":"); ok {
-		switch kind {
-		case "uprobe", "u":
+	if kind, rest, ok := strings.Cut(t, ":"); ok && !strings.HasPrefix(rest, ":") {
+		if kind == "uprobe" || kind == "u" {
 			return p.uprobe(rest)
-		case "uretprobe", "ur", "usdt", "U":
-			return nil, p.fail("places of kind "+strconv.Quote(kind)+" are not supported yet", "uprobe:PATH:FUNC probes the entry; FUNC+OFF any instruction")
 		}
-		for _, k := range kernelKinds {
-			if kind == k && !strings.Contains(rest, "::") {
-				return nil, p.fail("places of the kernel ("+k+":) are not supported yet", "jalon traces user processes; see `jalon check`")
-			}
+		if f, ok := families[kind]; ok {
+			return p.family(f, part{rest, lead + len(kind) + 1})
+		}
+		if err := p.misspelled(kind, lead); err != nil {
+			return nil, err
 		}
 	}
 	return p.linespec(t)
@@ -75,6 +105,7 @@ func Parse(text string) (*Place, error) {
 type parser struct {
 	text string
 	span lang.Span
+	form string // how the kind of place is written
 }
 
 func (p *parser) fail(msg, hint string) error {

@@ -1,0 +1,182 @@
+package probe
+
+import (
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/jalon-trace/jalon/internal/lang"
+)
+
+// family is a kind of place of the kernel engine: KIND:rest.
+type family struct {
+	kind  Kind
+	form  string // how it is written, for hints
+	parse func(*parser, *Place, part) error
+}
+
+// families are the kinds by the names that a place begins with, bpftrace's short
+// ones among them.
+var families = byName(map[string]family{
+	"tracepoint t":      {Tracepoint, "tracepoint:SUBSYSTEM:EVENT", (*parser).tracepoint},
+	"rawtracepoint rt":  {RawTracepoint, "rawtracepoint:[MODULE:]EVENT", (*parser).rawTracepoint},
+	"syscall":           {Syscall, "syscall:NAME or syscall:NAME:exit", (*parser).syscall},
+	"process":           {Process, "process:exec, process:fork, process:exit or process:signal", (*parser).process},
+	"kprobe k":          {Kprobe, "kprobe:[MODULE:]FUNC[+OFF], kprobe:0xADDR or kprobe:FILE:LINE", (*parser).kprobe},
+	"kretprobe kr":      {Kretprobe, "kretprobe:[MODULE:]FUNC", (*parser).kernelFunction},
+	"fentry kfunc f":    {Fentry, "fentry:[MODULE:]FUNC", (*parser).kernelFunction},
+	"fexit kretfunc fr": {Fexit, "fexit:[MODULE:]FUNC", (*parser).kernelFunction},
+	"uretprobe ur":      {Uretprobe, "uretprobe:PATH:FUNC", (*parser).uretprobe},
+	"usdt U":            {USDT, "usdt:PATH:NAME or usdt:PATH:PROVIDER:NAME", (*parser).usdt},
+	"profile p":         {Profile, "profile:HZ or profile:UNIT:N with the unit hz, s, ms or us", (*parser).timer},
+	"interval i":        {Interval, "interval:UNIT:N with the unit hz, s, ms or us", (*parser).timer},
+	"software s":        {Software, "software:EVENT[:COUNT]", (*parser).counter},
+	"hardware h":        {Hardware, "hardware:EVENT[:COUNT]", (*parser).counter},
+})
+
+// byName makes one entry for each word of a key.
+func byName(table map[string]family) map[string]family {
+	m := map[string]family{}
+	for names, f := range table {
+		for _, n := range strings.Fields(names) {
+			m[n] = f
+		}
+	}
+	return m
+}
+
+// part is a piece of the place's text and where it starts.
+type part struct {
+	s  string
+	lo int
+}
+
+func (t part) span() lang.Span { return lang.Span{Lo: t.lo, Hi: t.lo + len(t.s)} }
+
+// cut is the text before and behind byte i, which is left out.
+func (t part) cut(i int) (part, part) {
+	return part{t.s[:i], t.lo}, part{t.s[i+1:], t.lo + i + 1}
+}
+
+// split cuts at every colon.
+func (t part) split() []part {
+	var out []part
+	for {
+		i := strings.IndexByte(t.s, ':')
+		if i < 0 {
+			return append(out, t)
+		}
+		var head part
+		head, t = t.cut(i)
+		out = append(out, head)
+	}
+}
+
+func (p *parser) family(f family, rest part) (*Place, error) {
+	p.form = f.form
+	place := &Place{Text: strings.TrimSpace(p.text), Kind: f.kind}
+	if err := f.parse(p, place, rest); err != nil {
+		return nil, err
+	}
+	return place, nil
+}
+
+// failAt points at one part. Without a hint of its own it says how the kind is written.
+func (p *parser) failAt(t part, msg, hint string) error {
+	if hint == "" {
+		hint = p.form
+	}
+	return lang.At("place", p.text, t.span(), msg, hint)
+}
+
+// parts splits rest into lo to hi parts.
+func (p *parser) parts(rest part, lo, hi int) ([]part, error) {
+	list := rest.split()
+	switch {
+	case len(list) > hi:
+		last := list[len(list)-1]
+		extra := list[hi]
+		return nil, p.failAt(part{p.text[extra.lo : last.lo+len(last.s)], extra.lo}, "the place has too many parts", "")
+	case len(list) < lo && rest.s != "":
+		return nil, p.failAt(rest, "the place has too few parts", "")
+	}
+	for _, t := range list {
+		if t.s == "" {
+			return nil, p.fail("a part of the place is missing", p.form)
+		}
+	}
+	return list, nil
+}
+
+// name checks that t is a name or a glob of names.
+func (p *parser) name(t part, what string) (string, error) {
+	if t.s == "" {
+		return "", p.fail(what+" is missing", p.form)
+	}
+	for _, r := range t.s {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', strings.ContainsRune("_.$-*?[]!^@", r):
+		default:
+			return "", p.failAt(t, fmt.Sprintf("%s cannot be %s: it holds %s", what, strconv.Quote(t.s), strconv.QuoteRune(r)), "")
+		}
+	}
+	return t.s, nil
+}
+
+// plain is name without globs.
+func (p *parser) plain(t part, what string) (string, error) {
+	if isGlob(t.s) {
+		return "", p.failAt(t, what+" cannot be a pattern here", "")
+	}
+	return p.name(t, what)
+}
+
+// number reads a positive number.
+func (p *parser) number(t part, what string) (uint64, error) {
+	n, err := strconv.ParseUint(t.s, 0, 63)
+	if err != nil || n == 0 {
+		return 0, p.failAt(t, fmt.Sprintf("%s must be a number from 1 on", what), "")
+	}
+	return n, nil
+}
+
+// oneOf finds t in a table of names; what is nearest goes into the hint.
+func (p *parser) oneOf(t part, what string, names map[string]string) (string, error) {
+	if n, ok := names[t.s]; ok {
+		return n, nil
+	}
+	var all, known []string
+	for alias, n := range names {
+		all = append(all, alias)
+		if alias == n {
+			known = append(known, n)
+		}
+	}
+	sort.Strings(known)
+	hint := lang.DidYouMean(lang.Nearest(t.s, all, 2))
+	if hint == "" {
+		hint = "they are " + strings.Join(known, ", ")
+	}
+	return "", p.failAt(t, fmt.Sprintf("there is no %s %s", what, strconv.Quote(t.s)), hint)
+}
+
+// misspelled refuses KIND: where KIND is nearly a kind of place. Names of files
+// with a dot or a slash are none, and short ones are too near to everything.
+func (p *parser) misspelled(kind string, lead int) error {
+	if len(kind) < 4 || strings.ContainsAny(kind, "./'\" *+<>()") {
+		return nil
+	}
+	names := []string{"uprobe"}
+	for n := range families {
+		if len(n) > 3 {
+			names = append(names, n)
+		}
+	}
+	near := lang.Nearest(kind, names, 2)
+	if len(near) == 0 {
+		return nil
+	}
+	return lang.At("place", p.text, lang.Span{Lo: lead, Hi: lead + len(kind)},
+		"there is no kind of place "+strconv.Quote(kind), lang.DidYouMean(near))
+}
