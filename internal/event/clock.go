@@ -107,6 +107,13 @@ func readClocks() (uint64, int64, error) {
 	return tsc, mono, nil
 }
 
+// Monotonic reads CLOCK_MONOTONIC, nanoseconds.
+func Monotonic() int64 {
+	var ts unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) // read before by NewClock
+	return ts.Nano()
+}
+
 // Refresh takes a further sample. Calls within a millisecond of the last do nothing.
 func (c *Clock) Refresh() error {
 	c.mu.Lock()

@@ -23,6 +23,10 @@ type Merger struct {
 	Hold uint64
 	// Limit bounds the bytes that wait; beyond it the oldest are given out. 0: without bound.
 	Limit int
+	// Key, when not nil, gives the place in time of a stamp of a ring, where
+	// rings have stamps of different clocks; Slack, Hold and the times given to
+	// Drained are then in its unit.
+	Key func(ring int, stamp uint64) uint64
 	// Late counts the records given out after a younger one.
 	Late uint64
 
@@ -35,20 +39,23 @@ type Merger struct {
 
 type queue struct {
 	buf     []byte
-	entries []entry // sorted by tsc
+	entries []entry // sorted by key
 	head    int
 	clear   uint64 // the ring was seen empty at this time
 }
 
 type entry struct {
-	tsc       uint64
-	off, size int
+	key, stamp uint64
+	off, size  int
 }
 
-func (q *queue) oldest() uint64 { return q.entries[q.head].tsc }
+func (q *queue) oldest() uint64 { return q.entries[q.head].key }
 
 // NewMerger returns a Merger of so many rings.
 func NewMerger(rings int) *Merger { return &Merger{queues: make([]queue, rings)} }
+
+// Grow adds rings, behind those there are.
+func (m *Merger) Grow(rings int) { m.queues = append(m.queues, make([]queue, rings)...) }
 
 // Add takes the records that Drain returned for a ring; they are copied. A
 // malformed tail (Drain returns none) is ignored.
@@ -65,17 +72,25 @@ func (m *Merger) Add(cpu int, data []byte) {
 		if size < ring.RecHeader || size > len(data)-off {
 			break
 		}
-		q.insert(entry{binary.LittleEndian.Uint64(data[off+ring.RecTSC:]), base + off, size})
+		stamp := binary.LittleEndian.Uint64(data[off+ring.RecTSC:])
+		q.insert(entry{m.key(cpu, stamp), stamp, base + off, size})
 		m.bytes += size
 		off += size
 	}
+}
+
+func (m *Merger) key(cpu int, stamp uint64) uint64 {
+	if m.Key == nil {
+		return stamp
+	}
+	return m.Key(cpu, stamp)
 }
 
 // insert keeps entries sorted; equal stamps keep the order of the ring.
 func (q *queue) insert(e entry) {
 	q.entries = append(q.entries, e)
 	i := len(q.entries) - 1
-	for i > q.head && q.entries[i-1].tsc > e.tsc {
+	for i > q.head && q.entries[i-1].key > e.key {
 		q.entries[i] = q.entries[i-1]
 		i--
 	}
@@ -137,16 +152,16 @@ func (m *Merger) emit(mark uint64, limit int, f func(Record) error) error {
 	for len(m.heap) > 0 {
 		q := &m.queues[m.heap[0]]
 		e := q.entries[q.head]
-		if e.tsc > mark && (limit == 0 || m.bytes <= limit) {
+		if e.key > mark && (limit == 0 || m.bytes <= limit) {
 			return nil
 		}
-		if e.tsc < m.emitted {
+		if e.key < m.emitted {
 			m.Late++
 		}
-		m.emitted = max(m.emitted, e.tsc)
+		m.emitted = max(m.emitted, e.key)
 		m.bytes -= e.size
 		q.head++
-		err := f(Record{CPU: m.heap[0], TSC: e.tsc, Data: q.buf[e.off : e.off+e.size]})
+		err := f(Record{CPU: m.heap[0], TSC: e.stamp, Data: q.buf[e.off : e.off+e.size]})
 		if q.head == len(q.entries) {
 			last := len(m.heap) - 1
 			m.heap[0] = m.heap[last]

@@ -14,10 +14,15 @@ type SiteSummary struct {
 	False    uint64 // the condition was false
 	Faults   uint64 // the condition could not be evaluated and was taken as false
 	Lost     uint64 // the ring was full
+	// Missed counts the hits for which the kernel did not run our program, because
+	// it was running on that CPU already; which would have passed is not known.
+	Missed uint64
+	// Cost is the mean time of a hit in our program, when it was measured.
+	Cost time.Duration
 }
 
 // Hits is how often the site was reached.
-func (s *SiteSummary) Hits() uint64 { return s.Recorded + s.False + s.Faults + s.Lost }
+func (s *SiteSummary) Hits() uint64 { return s.Recorded + s.False + s.Faults + s.Lost + s.Missed }
 
 // Summary is what happened in a whole trace.
 type Summary struct {

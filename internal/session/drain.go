@@ -2,6 +2,7 @@ package session
 
 import (
 	"errors"
+	"runtime"
 	"sync"
 	"time"
 
@@ -31,42 +32,89 @@ const (
 	maxWaiting = 256 << 20
 )
 
-// drain reads the rings, orders the records and hands them to the sink. Its
-// methods are called from one goroutine; addSchema from any.
+// drain reads the rings of both engines, orders the records and hands them to the
+// sink. Its methods are called from one goroutine; addSchema from any.
 type drain struct {
-	reader   *ring.Reader
-	merger   *event.Merger
-	clock    *event.Clock
-	decoder  event.Decoder
-	sink     Sink
-	max      uint64 // events to show; 0 = all
-	ringSize int
-	passes   []*pass // by site; nil: without a passcount
+	merger  *event.Merger
+	clock   *event.Clock
+	sink    Sink
+	max     uint64 // events to show; 0 = all
+	sources []*source
 
 	names   map[int]string // threads seen since names were looked at
 	renamed time.Time
 
-	mu       sync.Mutex // guards decoder.Schemas
-	recorded []uint64   // by site
-	shown    uint64
-	buf      []byte
-	ev       event.Event
+	mu    sync.Mutex // guards the sources' schemas
+	shown uint64
+	buf   []byte
+	ev    event.Event
 }
 
-func newDrain(shared *ring.Shared, clock *event.Clock, threads *event.Threads, pid int, comm string, sink Sink) *drain {
-	d := &drain{
-		names:    map[int]string{},
-		ringSize: shared.RingSize(),
-		reader:   ring.NewReader(shared), clock: clock, sink: sink,
-		merger:   event.NewMerger(shared.Rings()),
-		decoder:  event.Decoder{Clock: clock, Threads: threads, Pid: pid, Comm: comm, Schemas: make([]*event.Schema, shared.Sites())},
-		recorded: make([]uint64, shared.Sites()),
-		passes:   make([]*pass, shared.Sites()),
-	}
+// source is the rings of one engine.
+type source struct {
+	mem      *ring.Shared
+	reader   *ring.Reader
+	first    int // number of its first ring in the merger
+	kernel   bool
+	decoder  event.Decoder
+	passes   []*pass  // by site; nil: without a passcount
+	recorded []uint64 // by site
+}
+
+func newDrain(clock *event.Clock, sink Sink) *drain {
+	d := &drain{names: map[int]string{}, clock: clock, sink: sink, merger: event.NewMerger(0)}
 	d.merger.Slack = clock.Ticks(slack)
 	d.merger.Hold = clock.Ticks(hold)
 	d.merger.Limit = maxWaiting
 	return d
+}
+
+// add takes another engine's rings along; dec says how its records are decoded.
+// The kernel's stamps are nanoseconds: with them all records are ordered by those.
+func (d *drain) add(mem *ring.Shared, kernel bool, dec event.Decoder) *source {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	dec.Clock = d.clock
+	dec.Schemas = make([]*event.Schema, mem.Sites())
+	src := &source{
+		mem: mem, reader: ring.NewReader(mem), kernel: kernel, decoder: dec,
+		passes: make([]*pass, mem.Sites()), recorded: make([]uint64, mem.Sites()),
+	}
+	for _, s := range d.sources {
+		src.first += s.reader.Rings()
+	}
+	d.sources = append(d.sources, src)
+	d.merger.Grow(src.reader.Rings())
+	if kernel {
+		d.merger.Key = d.key
+		d.merger.Slack, d.merger.Hold = uint64(slack), uint64(hold)
+	}
+	return src
+}
+
+func (d *drain) sourceOf(cpu int) *source {
+	for i := len(d.sources) - 1; i > 0; i-- {
+		if cpu >= d.sources[i].first {
+			return d.sources[i]
+		}
+	}
+	return d.sources[0]
+}
+
+// key is the time of a stamp in nanoseconds of CLOCK_MONOTONIC.
+func (d *drain) key(cpu int, stamp uint64) uint64 {
+	if d.sourceOf(cpu).kernel {
+		return stamp
+	}
+	return uint64(d.clock.Mono(stamp))
+}
+
+// now is the present time in the merger's unit.
+func (d *drain) now() uint64 {
+	if d.merger.Key == nil {
+		return event.TSC()
+	}
+	return uint64(event.Monotonic())
 }
 
 // pass counts down the hits that GDB's passcount allows a tracepoint; its sites
@@ -74,19 +122,19 @@ func newDrain(shared *ring.Shared, clock *event.Clock, threads *event.Threads, p
 type pass struct{ left int }
 
 // addSchema makes a site's records known, before the site is armed. p may be nil.
-func (d *drain) addSchema(s *event.Schema, p *pass) {
+func (d *drain) addSchema(src *source, s *event.Schema, p *pass) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.passes[s.SiteID] = p
-	d.decoder.Schemas[s.SiteID] = s
-	d.reader.SetSize(s.SiteID, s.RecordSize)
+	src.passes[s.SiteID] = p
+	src.decoder.Schemas[s.SiteID] = s
+	src.reader.SetSize(s.SiteID, s.RecordSize)
 }
 
 // dropSchema makes a site unknown again that was not armed after all.
-func (d *drain) dropSchema(id uint32) {
+func (d *drain) dropSchema(src *source, id uint32) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.decoder.Schemas[id] = nil
+	src.decoder.Schemas[id] = nil
 }
 
 // poll reads every ring once and shows what is in order. more says that a ring
@@ -94,15 +142,22 @@ func (d *drain) dropSchema(id uint32) {
 func (d *drain) poll() (more bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for cpu := range d.reader.Rings() {
-		now := event.TSC()
-		var state ring.State
-		d.buf, state = d.reader.Drain(cpu, d.buf[:0])
-		d.merger.Add(cpu, d.buf)
-		if state == ring.Empty {
-			d.merger.Drained(cpu, now)
+	if d.merger.Key != nil { // Add converts stamps
+		if err := d.clock.Refresh(); err != nil {
+			return false, err
 		}
-		more = more || len(d.buf) > d.ringSize/8
+	}
+	for _, src := range d.sources {
+		for cpu := range src.reader.Rings() {
+			now := d.now()
+			var state ring.State
+			d.buf, state = src.reader.Drain(cpu, d.buf[:0])
+			d.merger.Add(src.first+cpu, d.buf)
+			if state == ring.Empty {
+				d.merger.Drained(src.first+cpu, now)
+			}
+			more = more || len(d.buf) > src.mem.RingSize()/8
+		}
 	}
 	if err := d.clock.Refresh(); err != nil {
 		return more, err
@@ -118,9 +173,15 @@ func (d *drain) poll() (more bool, err error) {
 func (d *drain) finish() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for cpu := range d.reader.Rings() {
-		d.buf = d.reader.Recover(cpu, d.buf[:0])
-		d.merger.Add(cpu, d.buf)
+	for _, src := range d.sources {
+		for cpu := range src.reader.Rings() {
+			if src.kernel {
+				d.buf = src.settle(cpu, d.buf[:0])
+			} else {
+				d.buf = src.reader.Recover(cpu, d.buf[:0])
+			}
+			d.merger.Add(src.first+cpu, d.buf)
+		}
 	}
 	if err := d.clock.Refresh(); err != nil {
 		return err
@@ -137,38 +198,70 @@ func (d *drain) finish() error {
 	return d.sink.Flush()
 }
 
+// settle reads a ring of the kernel engine to its end. A program that was running
+// when its probe was detached commits within microseconds; no writer ever dies.
+func (src *source) settle(cpu int, dst []byte) []byte {
+	end := time.Now().Add(time.Second)
+	for {
+		var state ring.State
+		dst, state = src.reader.Drain(cpu, dst)
+		if state == ring.Empty || time.Now().After(end) {
+			return dst
+		}
+		runtime.Gosched()
+	}
+}
+
 // namesEvery is how often the names of threads are looked at: they name themselves
 // some time after their birth (pthread_setname_np), and nobody tells a tracer.
 const namesEvery = 250 * time.Millisecond
 
 func (d *drain) rename() {
+	src := d.process()
+	if src == nil {
+		return
+	}
 	if time.Since(d.renamed) < namesEvery {
 		return
 	}
 	d.renamed = time.Now()
 	for tid, old := range d.names {
-		name := comm(d.decoder.Pid, tid)
+		name := comm(src.decoder.Pid, tid)
 		if name != "" && name != old {
-			d.decoder.Threads.Renamed(tid, name, event.TSC())
+			src.decoder.Threads.Renamed(tid, name, event.TSC())
 		}
 	}
 	clear(d.names)
 	// Records wait no longer than hold; programs that make threads by the million
 	// must not fill our memory with those long dead.
 	if now, old := event.TSC(), d.clock.Ticks(remembered); now > old {
-		d.decoder.Threads.Forget(now - old)
+		src.decoder.Threads.Forget(now - old)
 	}
+}
+
+// process is the source of the in-process engine, nil when there is none.
+func (d *drain) process() *source {
+	for _, src := range d.sources {
+		if !src.kernel {
+			return src
+		}
+	}
+	return nil
 }
 
 // remembered is how long dead threads are kept for records of theirs.
 const remembered = 20 * hold
 
 func (d *drain) show(r event.Record) error {
-	if err := d.decoder.Decode(r, &d.ev); err != nil {
+	src := d.sourceOf(r.CPU)
+	r.CPU -= src.first
+	if err := src.decoder.Decode(r, &d.ev); err != nil {
 		return nil // counted by the reader as damage; a traced program can write anything
 	}
-	d.recorded[r.Site()]++
-	d.names[d.ev.Tid] = d.ev.Comm
+	src.recorded[r.Site()]++
+	if !src.kernel {
+		d.names[d.ev.Tid] = d.ev.Comm
+	}
 	if d.max > 0 && d.shown >= d.max {
 		return errEnough
 	}
@@ -179,7 +272,7 @@ func (d *drain) show(r event.Record) error {
 	if d.max > 0 && d.shown == d.max {
 		return errEnough
 	}
-	if p := d.passes[r.Site()]; p != nil {
+	if p := src.passes[r.Site()]; p != nil {
 		if p.left--; p.left <= 0 {
 			d.max = d.shown // nothing after the last pass
 			return errEnough

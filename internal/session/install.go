@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jalon-trace/jalon/internal/backend/amd64"
+	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/patch"
 	"github.com/jalon-trace/jalon/internal/process"
@@ -85,9 +86,8 @@ func (s *Session) carryIn(plans []*placed) (left []*site, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.drain == nil {
-		s.drain = newDrain(s.shared.mem, s.clock, s.thr, s.p.Pid(), comm(s.p.Pid(), s.p.Pid()), s.opt.NewSink(s))
-		s.drain.max = s.opt.MaxEvents
+	if s.user == nil {
+		s.user = s.reading().add(s.shared.mem, false, event.Decoder{Threads: s.thr, Pid: s.p.Pid(), Comm: comm(s.p.Pid(), s.p.Pid())})
 	}
 	plans = s.keep(plans, s.generate)
 	var blocked map[*placed]bool
@@ -356,7 +356,7 @@ func (s *Session) hitCode(p *placed, x *site, at uint64) ([]byte, error) {
 	for _, f := range c.Faults {
 		p.tab.fault[f.PC] = f.Fixup
 	}
-	s.drain.addSchema(x.schema, x.tp.pass())
+	s.drain.addSchema(s.user, x.schema, x.tp.pass())
 	if d := s.opt.Dump; d.IR != nil {
 		d.IR(x.tp.Place.Text, x.prog.String())
 	}

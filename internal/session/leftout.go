@@ -27,8 +27,8 @@ func (s *Session) leaveOut(x *site, err error) {
 	}
 	l.n++
 	s.logf("%s at %#x: left out: %v", x.tp.Place.Text, x.addr, err)
-	if x.code != nil && s.drain != nil { // it has a number
-		s.drain.dropSchema(x.id)
+	if x.code != nil && s.user != nil { // it has a number
+		s.drain.dropSchema(s.user, x.id)
 	}
 }
 

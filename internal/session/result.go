@@ -31,13 +31,21 @@ func (s *Session) result() *Result {
 		sum.Pause += p
 		sum.LongestPause = max(sum.LongestPause, p)
 	}
-	if s.drain != nil {
-		st := s.drain.reader.Stats()
-		sum.Torn, sum.Corrupt, sum.Late = st.Torn, st.Corrupt, s.drain.merger.Late
-		sum.Sites = event.CountSites(s.shared.mem, s.drain.decoder.Schemas, s.drain.recorded)
-		for i := range sum.Sites {
-			sum.Sites[i].Tactic = s.tacticOf(sum.Sites[i].Schema.SiteID)
+	if s.drain == nil {
+		return r
+	}
+	sum.Late = s.drain.merger.Late
+	for _, src := range s.drain.sources {
+		st := src.reader.Stats()
+		sum.Torn += st.Torn
+		sum.Corrupt += st.Corrupt
+		sites := event.CountSites(src.mem, src.decoder.Schemas, src.recorded)
+		for i := range sites {
+			if !src.kernel {
+				sites[i].Tactic = s.tacticOf(sites[i].Schema.SiteID)
+			}
 		}
+		sum.Sites = append(sum.Sites, sites...)
 	}
 	return r
 }

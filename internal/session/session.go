@@ -66,6 +66,7 @@ type Session struct {
 	execs    atomic.Int32 // how often the program called exec
 	image    int32        // execs when its code was looked at
 	drain    *drain
+	user     *source // the process's rings
 
 	trapping bool              // a SIGTRAP handler is installed
 	faulting bool              // a handler of memory faults is installed
@@ -174,6 +175,15 @@ func (s *Session) begin(ctx context.Context) {
 		err = nil // the event that says so is under way
 	}
 	s.dispatch(ev{kind: evArmed, pending: pending, err: err}, held)
+}
+
+// reading is the drain, made with its sink when there first is something to read.
+func (s *Session) reading() *drain {
+	if s.drain == nil {
+		s.drain = newDrain(s.clock, s.opt.NewSink(s))
+		s.drain.max = s.opt.MaxEvents
+	}
+	return s.drain
 }
 
 // isEnd reports whether an error is no more than the end of what is traced.

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo"
-	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/patch"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
