@@ -1,0 +1,24 @@
+// Package tracefs reads what the kernel says of its static tracepoints: which
+// there are, and of each one the layout of its records (the `format` file).
+//
+// A format file is read when its event is asked for, one file for one event:
+// listing 2,300 events opens directories only.
+//
+//	fs, err := tracefs.Open()
+//	ev, err := fs.Event("sched", "sched_switch")
+//	ev.Record()   // struct of the fields at their real offsets, for args->
+//	ev.PrintFmt   // what package printk prints records with
+//
+// # Dynamic arrays
+//
+// A field `__data_loc T[] name` is a word of 4 bytes, length<<16 | offset; the
+// array's bytes begin offset bytes after the record's first byte. In
+// `__rel_loc T[] name` the offset counts from the end of the word itself. The
+// type of such a member is
+//
+//	Typedef "__data_loc" or "__rel_loc", Size 4 -> Array of T, Count -1
+//
+// DynamicOf recognises it. Strip takes the typedef off, so ask before stripping.
+//
+// Import rule: tracefs imports ctype, debuginfo and lang only.
+package tracefs
