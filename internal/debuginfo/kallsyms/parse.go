@@ -1,0 +1,196 @@
+package kallsyms
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+)
+
+// ErrRestricted says that the kernel shows its symbols without their addresses.
+var ErrRestricted = errors.New("the kernel hides the addresses of its symbols; " +
+	"run as root (or with CAP_SYSLOG), and with sysctl kernel.kptr_restrict at 0 or 1")
+
+// Open reads the running kernel's table. Without addresses the error wraps
+// ErrRestricted.
+func Open() (*Table, error) {
+	const file = "/proc/kallsyms"
+	f, err := os.Open(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("read the kernel's symbols: %w (the kernel needs CONFIG_KALLSYMS, and /proc must be mounted)", err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the kernel's symbols: %w", err)
+	}
+	defer f.Close()
+	t, err := Parse(f)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", file, err)
+	}
+	return t, nil
+}
+
+// maxNames bounds the table: the names of one kernel take some 3 to 8 MB.
+const maxNames = 256 << 20
+
+// A distribution's kernel has so many symbols, and names of so many bytes; what
+// is not used of the room costs nothing.
+const (
+	usual      = 256 << 10
+	usualNames = 8 << 20
+)
+
+// Parse reads a table: lines "address type name" or "address type name [module]",
+// separated by blanks and tabs. A table whose addresses are all zero is ErrRestricted.
+func Parse(r io.Reader) (*Table, error) {
+	p := parser{t: &Table{modules: []string{""}}, names: make([]byte, 0, usualNames)}
+	p.t.ends, p.t.addrs = make([]uint32, 0, usual), make([]uint64, 0, usual)
+	p.t.types, p.t.module = make([]byte, 0, usual), make([]uint16, 0, usual)
+	in := bufio.NewReaderSize(r, 1<<16)
+	for n := 1; ; n++ {
+		line, err := in.ReadSlice('\n')
+		if err != nil && err != io.EOF {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+		if len(line) == 0 {
+			break
+		}
+		if e := p.line(line); e != nil {
+			return nil, fmt.Errorf("line %d: %w", n, e)
+		}
+		if err != nil {
+			break
+		}
+	}
+	if p.t.Len() > 0 && !p.nonzero {
+		return nil, ErrRestricted
+	}
+	return p.finish(), nil
+}
+
+type parser struct {
+	t       *Table
+	names   []byte
+	byName  map[string]uint16 // modules
+	nonzero bool
+}
+
+var errLine = errors.New("not a line of a kernel symbol table (address type name [module])")
+
+func (p *parser) line(b []byte) error {
+	addr, n := hex(b)
+	if n == 0 || n+3 > len(b) || !blank(b[n]) || !blank(b[n+2]) || blank(b[n+1]) || b[n+1] == '\n' {
+		return errLine
+	}
+	kind := b[n+1]
+	b = bytes.TrimRight(b[n+3:], " \t\n")
+	name, module := b, []byte(nil)
+	if i := bytes.IndexAny(b, " \t"); i >= 0 {
+		name, module = b[:i], bytes.TrimLeft(b[i:], " \t")
+		if len(module) < 3 || module[0] != '[' || module[len(module)-1] != ']' {
+			return errLine
+		}
+		module = module[1 : len(module)-1]
+	}
+	if len(name) == 0 {
+		return errLine
+	}
+	m, err := p.module(module)
+	if err != nil {
+		return err
+	}
+	if len(p.names)+len(name) > maxNames {
+		return errors.New("the table is larger than a kernel's")
+	}
+	p.names = append(p.names, name...)
+	t := p.t
+	t.ends = append(t.ends, uint32(len(p.names)))
+	t.addrs = append(t.addrs, addr)
+	t.types = append(t.types, kind)
+	t.module = append(t.module, m)
+	p.nonzero = p.nonzero || addr != 0
+	return nil
+}
+
+func (p *parser) module(name []byte) (uint16, error) {
+	if len(name) == 0 {
+		return 0, nil
+	}
+	if m, ok := p.byName[string(name)]; ok {
+		return m, nil
+	}
+	n := len(p.t.modules)
+	if n > math.MaxUint16 {
+		return 0, errors.New("more modules than a kernel has")
+	}
+	if p.byName == nil {
+		p.byName = map[string]uint16{}
+	}
+	p.byName[string(name)] = uint16(n)
+	p.t.modules = append(p.t.modules, string(name))
+	return uint16(n), nil
+}
+
+// finish makes the two indexes.
+func (p *parser) finish() *Table {
+	t := p.t
+	t.names = string(p.names)
+	if len(t.addrs) == 0 {
+		return t
+	}
+	size := 1
+	for size < len(t.addrs) {
+		size *= 2
+	}
+	t.heads, t.next = make([]uint32, size), make([]uint32, len(t.addrs))
+	for i := range t.addrs {
+		h := &t.heads[hash(t.name(i))&uint32(size-1)]
+		t.next[i], *h = *h, uint32(i+1)
+	}
+	if !slices.IsSorted(t.addrs) {
+		t.order = make([]uint32, len(t.addrs))
+		for i := range t.order {
+			t.order[i] = uint32(i)
+		}
+		slices.SortStableFunc(t.order, func(a, b uint32) int {
+			switch x, y := t.addrs[a], t.addrs[b]; {
+			case x < y:
+				return -1
+			case x > y:
+				return 1
+			}
+			return 0
+		})
+	}
+	return t
+}
+
+func blank(c byte) bool { return c == ' ' || c == '\t' }
+
+// hex reads up to 16 hexadecimal digits and says how many there were, 0 for
+// more than 16.
+func hex(b []byte) (v uint64, n int) {
+	for n < len(b) {
+		d := b[n]
+		switch {
+		case d >= '0' && d <= '9':
+			d -= '0'
+		case d >= 'a' && d <= 'f':
+			d -= 'a' - 10
+		case d >= 'A' && d <= 'F':
+			d -= 'A' - 10
+		default:
+			return v, n
+		}
+		if n == 16 {
+			return 0, 0
+		}
+		v = v<<4 | uint64(d)
+		n++
+	}
+	return v, n
+}

@@ -1,0 +1,185 @@
+// Package kallsyms reads the kernel's own symbol table, /proc/kallsyms.
+//
+// Parse is pure; Open reads the running kernel's. A Table does not change
+// after it was made and may be used by several goroutines.
+//
+// Import rule: kallsyms imports nothing of jalon.
+package kallsyms
+
+import (
+	"path"
+	"slices"
+	"sort"
+	"strings"
+)
+
+// Symbol is one line of the table.
+type Symbol struct {
+	Name   string
+	Addr   uint64
+	Type   byte   // as nm prints it: t T w W code, others data; lower case: local
+	Module string // "" for the kernel itself
+}
+
+// IsText reports whether the symbol is code. (Weak symbols, w and W, are
+// functions in the kernel; weak objects are v and V.)
+func (s Symbol) IsText() bool {
+	switch s.Type {
+	case 't', 'T', 'w', 'W':
+		return true
+	}
+	return false
+}
+
+// Location is what an address means.
+type Location struct {
+	Symbol
+	Offset uint64 // of the address from Symbol.Addr
+	// Size is the distance to the next symbol, 0 when the table does not tell
+	// (the last symbol of the kernel or of a module).
+	Size uint64
+}
+
+// Table is a symbol table. Symbols are numbered in the order of the file.
+type Table struct {
+	names   string   // all names, one behind the other
+	ends    []uint32 // where the name of each symbol ends in names
+	addrs   []uint64
+	types   []byte
+	module  []uint16 // index into modules
+	modules []string // modules[0] is ""
+
+	order []uint32 // symbols by address; nil: the file is in that order
+	heads []uint32 // hash of a name -> number+1 of the last symbol that has it
+	next  []uint32 // the same for the one before
+}
+
+// Len is the number of symbols.
+func (t *Table) Len() int { return len(t.addrs) }
+
+// Symbol returns symbol i, 0 <= i < Len, in the order of the file.
+func (t *Table) Symbol(i int) Symbol {
+	return Symbol{Name: t.name(i), Addr: t.addrs[i], Type: t.types[i], Module: t.modules[t.module[i]]}
+}
+
+func (t *Table) name(i int) string {
+	start := uint32(0)
+	if i > 0 {
+		start = t.ends[i-1]
+	}
+	return t.names[start:t.ends[i]]
+}
+
+// Lookup returns the symbols of that name in the order of the file. Static
+// functions of different files and modules may share one.
+func (t *Table) Lookup(name string) []Symbol {
+	if len(t.heads) == 0 {
+		return nil
+	}
+	var out []Symbol
+	for n := t.heads[hash(name)&uint32(len(t.heads)-1)]; n != 0; n = t.next[n-1] {
+		if i := int(n - 1); t.name(i) == name {
+			out = append(out, t.Symbol(i))
+		}
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// Addr returns the address of the kernel's symbol of that name, a module's when
+// the kernel itself has none. It fails when the name is missing or has several
+// addresses there.
+func (t *Table) Addr(name string) (uint64, bool) {
+	var found []Symbol
+	all := t.Lookup(name)
+	for _, s := range all {
+		if s.Module == "" {
+			found = append(found, s)
+		}
+	}
+	if found == nil {
+		found = all
+	}
+	for _, s := range found {
+		if s.Addr != found[0].Addr {
+			return 0, false
+		}
+	}
+	if found == nil {
+		return 0, false
+	}
+	return found[0].Addr, true
+}
+
+// kernelHalf is where the kernel's addresses begin. What lies below in the
+// table are numbers: offsets of per-CPU variables, sizes.
+const kernelHalf = 1 << 63
+
+// page bounds what the last symbol before a gap of unknown length takes.
+const page = 4096
+
+// At says in which symbol an address lies. Of several symbols at one address
+// it takes the first, as the kernel does in its own messages. Behind the last
+// symbol of the kernel or a module only the rest of that symbol's page counts
+// as part of it.
+func (t *Table) At(addr uint64) (Location, bool) {
+	n := sort.Search(len(t.addrs), func(i int) bool { return t.addrs[t.at(i)] > addr })
+	if n == 0 || addr < kernelHalf {
+		return Location{}, false
+	}
+	first := n - 1
+	for first > 0 && t.addrs[t.at(first-1)] == t.addrs[t.at(first)] {
+		first--
+	}
+	loc := Location{Symbol: t.Symbol(t.at(first))}
+	if loc.Addr < kernelHalf {
+		return Location{}, false
+	}
+	loc.Offset = addr - loc.Addr
+	if n < len(t.addrs) && t.module[t.at(n)] == t.module[t.at(first)] {
+		loc.Size = t.addrs[t.at(n)] - loc.Addr
+		return loc, true
+	}
+	return loc, addr/page == loc.Addr/page
+}
+
+// at is the number of the i-th symbol by address.
+func (t *Table) at(i int) int {
+	if t.order == nil {
+		return i
+	}
+	return int(t.order[i])
+}
+
+// Functions lists the code symbols whose names match a pattern of path.Match
+// (* ? [a-z]), sorted by name. The marks that the compiler puts before functions
+// (__pfx_, __cfi_) are not functions. The error is path.ErrBadPattern.
+func (t *Table) Functions(glob string) ([]Symbol, error) {
+	if _, err := path.Match(glob, ""); err != nil {
+		return nil, err
+	}
+	prefix := glob[:len(glob)-len(strings.TrimLeftFunc(glob, func(r rune) bool { return !strings.ContainsRune(`*?[\`, r) }))]
+	var out []Symbol
+	for i := range t.addrs {
+		name := t.name(i)
+		if !strings.HasPrefix(name, prefix) || strings.HasPrefix(name, "__pfx_") || strings.HasPrefix(name, "__cfi_") {
+			continue
+		}
+		if s := t.Symbol(i); s.IsText() {
+			if ok, _ := path.Match(glob, name); ok {
+				out = append(out, s)
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Symbol) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+// hash is FNV-1a.
+func hash[T string | []byte](s T) uint32 {
+	h := uint32(2166136261)
+	for i := range len(s) {
+		h = (h ^ uint32(s[i])) * 16777619
+	}
+	return h ^ h>>15
+}
