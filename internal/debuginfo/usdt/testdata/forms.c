@@ -1,0 +1,2 @@
+extern int forms(void);
+int main(void) { return forms(); }
