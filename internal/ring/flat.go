@@ -20,17 +20,18 @@ type Flat struct {
 const MaxFlat = 1<<29 - 1<<20
 
 // NewFlat rounds up as NewGeometry does, and halves the rings until all of them
-// fit into MaxFlat.
-func NewFlat(cpus, ringSize, maxRecord, sites int) (Flat, error) {
+// fit into limit bytes, at most MaxFlat.
+func NewFlat(cpus, ringSize, maxRecord, sites int, limit uint64) (Flat, error) {
 	g, err := NewGeometry(cpus, ringSize, sites)
 	if err != nil {
 		return Flat{}, err
 	}
 	slack := (maxRecord + PageSize - 1) / PageSize * PageSize
 	f := Flat{CPUs: g.CPUs, RingSize: g.RingSize, Slack: max(slack, PageSize), Sites: sites}
-	for f.Size() > MaxFlat {
-		if f.RingSize /= 2; f.RingSize < max(4*PageSize, f.Slack) {
-			return Flat{}, fmt.Errorf("ring: buffers of %d CPUs and %d sites with records of %d bytes do not fit into %d MiB", cpus, sites, maxRecord, MaxFlat>>20)
+	limit = min(limit, MaxFlat)
+	for f.Size() > limit {
+		if f.RingSize /= 2; f.RingSize < max(PageSize, f.Slack) {
+			return Flat{}, fmt.Errorf("ring: buffers of %d CPUs and %d sites with records of %d bytes do not fit into %d MiB", cpus, sites, maxRecord, limit>>20)
 		}
 	}
 	return f, nil

@@ -71,7 +71,7 @@ func TestGeometry(t *testing.T) {
 
 // TestFlat: what is promised to the code generator and to the verifier.
 func TestFlat(t *testing.T) {
-	f, err := NewFlat(6, 1<<20, 5000, 100)
+	f, err := NewFlat(6, 1<<20, 5000, 100, MaxFlat)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,11 +82,11 @@ func TestFlat(t *testing.T) {
 	if end := l.Rings + 7*l.RingStride + PageSize + l.RingSize + uint64(f.Slack); end != f.Size() {
 		t.Errorf("the last ring ends at %d of %d", end, f.Size())
 	}
-	big, err := NewFlat(256, 64<<20, 5000, 100)
+	big, err := NewFlat(256, 64<<20, 5000, 100, MaxFlat)
 	if err != nil || big.Size() > MaxFlat || big.RingSize < 1<<20 {
 		t.Errorf("%+v, %v", big, err)
 	}
-	if _, err := NewFlat(8192, 64<<20, 1<<20, 100); err == nil {
+	if _, err := NewFlat(8192, 64<<20, 1<<20, 100, MaxFlat); err == nil {
 		t.Error("a size beyond the limit is accepted")
 	}
 	if _, err := f.Wrap(make([]byte, f.Size()-1)); err == nil {
