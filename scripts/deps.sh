@@ -5,7 +5,7 @@ set -euo pipefail
 
 declare -A need=(
 	[demo]="gcc:gcc libc6-dev:/usr/include/stdio.h"
-	[test]="gcc:gcc libc6-dev:/usr/include/stdio.h g++:g++ clang:clang gdb:gdb binutils:objdump dwz:dwz musl-tools:musl-gcc make:make sqlite3:sqlite3 lua5.4:lua5.4 redis-server:redis-server redis-tools:redis-benchmark python3:python3"
+	[test]="gcc:gcc libc6-dev:/usr/include/stdio.h g++:g++ clang:clang gdb:gdb binutils:objdump dwz:dwz musl-tools:musl-gcc make:make sqlite3:sqlite3 lua5.4:lua5.4 redis-server:redis-server redis-tools:redis-benchmark python3:python3 qemu-system-x86:qemu-system-x86_64"
 	[bench]="gcc:gcc libc6-dev:/usr/include/stdio.h"
 )
 
@@ -17,15 +17,23 @@ for pair in ${need[$1]}; do
 	*) command -v "$cmd" >/dev/null || missing+=("$pkg") ;;
 	esac
 done
-[ ${#missing[@]} -eq 0 ] && exit 0
-
-echo "installing ${missing[*]}"
-sudo=
-if [ "$(id -u)" -ne 0 ]; then
-	command -v sudo >/dev/null || { echo "deps.sh: not root and no sudo: install by hand: apt-get install ${missing[*]}" >&2; exit 1; }
-	sudo=sudo
+if [ ${#missing[@]} -gt 0 ]; then
+	echo "installing ${missing[*]}"
+	sudo=
+	if [ "$(id -u)" -ne 0 ]; then
+		command -v sudo >/dev/null || { echo "deps.sh: not root and no sudo: install by hand: apt-get install ${missing[*]}" >&2; exit 1; }
+		sudo=sudo
+	fi
+	# A package's service must not be started just because a test needs its program.
+	export DEBIAN_FRONTEND=noninteractive RUNLEVEL=1
+	$sudo apt-get update -qq
+	$sudo apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 fi
-# A package's service must not be started just because a test needs its program.
-export DEBIAN_FRONTEND=noninteractive RUNLEVEL=1
-$sudo apt-get update -qq
-$sudo apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+
+# The kernels that guest tests boot. Without them those tests fail, each with this
+# message; the others can still run.
+if [ "$1" = test ] && [ "${JALON_NO_VM:-}" != 1 ]; then
+	for series in 6.1 6.12; do
+		"$(dirname "$0")/kernel.sh" image $series >/dev/null || true
+	done
+fi

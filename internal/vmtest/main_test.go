@@ -1,0 +1,5 @@
+package vmtest
+
+import "testing"
+
+func TestMain(m *testing.M) { Main(m) }

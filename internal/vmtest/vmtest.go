@@ -1,0 +1,137 @@
+package vmtest
+
+import (
+	"context"
+	"flag"
+	"io/fs"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+)
+
+// Kernels are the series that guest tests run under: the oldest kernel that jalon
+// supports with BTF and the newest that Debian's stable release offers.
+var Kernels = []string{"6.1", "6.12"}
+
+// guestOnly names the tests that Main leaves out on the host.
+const guestOnly = "^TestGuest_"
+
+// Names of environment variables. The kernel hands a parameter of its command line
+// that it does not know to init as an environment variable: guestVar marks PID 1
+// (asInit) and the test binary that it starts (asTest).
+const (
+	guestVar = "JALON_GUEST"
+	asInit   = "init"
+	asTest   = "test"
+	noVMVar  = "JALON_NO_VM"
+)
+
+// Config describes a guest and what it runs.
+type Config struct {
+	Kernel  string          // a series ("6.1", "6.12") or the path of a bootable image
+	Run     string          // the tests to run, as for -test.run
+	Skip    string          // tests left out, by their top-level names; a test never runs in a guest of its own
+	Files   map[string]File // what else is in the guest, by absolute path there
+	Args    []string        // further arguments of the test binary
+	Env     []string        // further environment, NAME=value
+	Memory  int             // MiB; 0: 512 and what the files need
+	Timeout time.Duration   // for all tests together (-test.timeout in the guest); 0: 5 minutes
+	Silence time.Duration   // how long the booted guest may give no sign of life; 0: 1 minute
+
+	grace time.Duration // from the end of Timeout until the guest is ended from outside; 0: 30 s
+}
+
+// File is a file of the guest: Data, or where Host is set the file or the whole
+// directory of that name on the host.
+type File struct {
+	Host string
+	Data []byte
+	Mode fs.FileMode // permissions; 0: those of the host's file, 0o644 for Data
+}
+
+// Main is the body of a TestMain. On the host it runs the tests but those whose
+// names begin with TestGuest_, which make sense in a guest only and are reported by
+// the test that calls Run. As PID 1 of a guest it prepares the machine, runs the
+// tests it was booted for and powers off. It does not return. m is a *testing.M or
+// something around it.
+func Main(m interface{ Run() int }) {
+	if os.Getpid() == 1 && os.Getenv(guestVar) == asInit {
+		initMain()
+	}
+	if !Guest() {
+		if !flag.Parsed() {
+			flag.Parse()
+		}
+		skip := guestOnly
+		if f := flag.Lookup("test.skip"); f.Value.String() != "" {
+			skip = f.Value.String() + "|" + skip
+		}
+		if err := flag.Set("test.skip", skip); err != nil {
+			panic("BUG: " + err.Error())
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// Guest says whether this process is a test binary inside a guest.
+func Guest() bool { return os.Getenv(guestVar) == asTest }
+
+// Run boots a guest, runs the tests of cfg in it and reports each of them as a
+// subtest of t, with its log. It fails t where the guest as a whole went wrong,
+// and where there is no kernel to boot. With JALON_NO_VM=1 it skips t instead of
+// booting anything.
+func Run(t *testing.T, cfg Config) {
+	t.Helper()
+	if Guest() {
+		t.Fatal("vmtest.Run was called in a guest: Config.Run must not match the test that calls it")
+	}
+	if os.Getenv(noVMVar) == "1" {
+		t.Skip(noVMVar + "=1: no guest is booted")
+	}
+	own := "^" + rootName(t.Name()) + "$"
+	if cfg.Skip != "" {
+		own = cfg.Skip + "|" + own
+	}
+	cfg.Skip = own
+	r, err := Boot(t.Context(), cfg)
+	if err != nil {
+		t.Fatalf("%v\n(%s=1 leaves the tests out that need a guest)", err, noVMVar)
+	}
+	report(t, r)
+}
+
+// Boot boots a guest and returns what came of it. An error means that no guest
+// could be started; whatever happened in one is in the report.
+func Boot(ctx context.Context, cfg Config) (*Report, error) {
+	kernel, err := findKernel(ctx, cfg.Kernel)
+	if err != nil {
+		return nil, err
+	}
+	expected, err := listTests(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	image, err := initramfs(cfg)
+	if err != nil {
+		return nil, err
+	}
+	m, err := startMachine(cfg, kernel, image)
+	if err != nil {
+		return nil, err
+	}
+	r := m.watch(ctx, cfg)
+	r.judge(expected)
+	return r, nil
+}
+
+// Output runs a command, in the guest or on the host, and returns what it printed
+// on both its streams. A command that fails ends the test.
+func Output(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %q: %v\n%s", name, args, err, out)
+	}
+	return string(out)
+}
