@@ -1,0 +1,280 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
+)
+
+// part is what keeps a program at one place, or at many of one group.
+type part struct {
+	link  link.Link // nil where the program hangs on the event itself (Linux before 5.15)
+	event int       // perf event under the link; -1: none
+}
+
+func (p part) close() error {
+	var err error
+	if p.link != nil {
+		err = p.link.Close()
+	}
+	if p.event >= 0 {
+		if cerr := unix.Close(p.event); err == nil {
+			err = cerr
+		}
+	}
+	return err
+}
+
+func closeParts(parts []part) error {
+	var first error
+	for _, p := range parts {
+		if err := p.close(); err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// linkOf makes a part of a link's descriptor, which it owns from here on.
+func linkOf(fd, event int) (part, error) {
+	l, err := link.NewFromFD(fd)
+	if err != nil {
+		if event >= 0 {
+			_ = unix.Close(event)
+		}
+		return part{}, err
+	}
+	return part{link: l, event: event}, nil
+}
+
+// Link is a program at its places. Closing it ends the hits; the program can be
+// attached again.
+type Link struct {
+	mu     sync.Mutex
+	parts  []part
+	places int
+}
+
+// Places is the number of places the program is attached to through this link.
+func (l *Link) Places() int { return l.places }
+
+// Close detaches the program from all places of this link. A program that is
+// running at this moment may still write its record.
+func (l *Link) Close() error {
+	l.mu.Lock()
+	parts := l.parts
+	l.parts, l.places = nil, 0
+	l.mu.Unlock()
+	if err := closeParts(parts); err != nil {
+		return wrap("detaching", err)
+	}
+	return nil
+}
+
+// Failed is a place that a program could not be attached to.
+type Failed struct {
+	Target Target
+	Err    error
+}
+
+// AttachError is the error of AttachAll: which places failed, each with its own
+// error. All other places are attached.
+type AttachError struct {
+	Failed   []Failed
+	Attached int
+}
+
+func (e *AttachError) Error() string {
+	if len(e.Failed) == 1 {
+		return e.Failed[0].Err.Error()
+	}
+	return fmt.Sprintf("%d of %d places could not be attached; the first: %v",
+		len(e.Failed), len(e.Failed)+e.Attached, e.Failed[0].Err)
+}
+
+func (e *AttachError) Unwrap() []error {
+	errs := make([]error, len(e.Failed))
+	for i := range e.Failed {
+		errs[i] = e.Failed[i].Err
+	}
+	return errs
+}
+
+// Attach puts the program at a place.
+func (l *Loaded) Attach(t Target) (*Link, error) {
+	lk, err := l.AttachAll([]Target{t})
+	var ae *AttachError
+	if errors.As(err, &ae) {
+		return nil, ae.Failed[0].Err
+	}
+	return lk, err
+}
+
+// AttachAll puts the program at many places, in as few calls as the kernel
+// allows. Where some fail the error is an *AttachError and the link, not nil when
+// any place is attached, holds the others: what is not named in the error is
+// attached, and nothing else is.
+func (l *Loaded) AttachAll(targets []Target) (*Link, error) {
+	lk, ae := &Link{}, &AttachError{}
+	able := make([]Target, 0, len(targets))
+	for _, t := range targets {
+		if err := l.k.checkTarget(&t); err != nil {
+			ae.Failed = append(ae.Failed, Failed{t, l.k.explain(err, attaching(&t))})
+			continue
+		}
+		able = append(able, t)
+	}
+	for _, group := range l.groups(able) {
+		parts, failed := l.attachGroup(group)
+		lk.parts = append(lk.parts, parts...)
+		lk.places += len(group.targets) - len(failed)
+		ae.Failed = append(ae.Failed, failed...)
+	}
+	ae.Attached = lk.places
+	switch {
+	case len(ae.Failed) == 0:
+		return lk, nil
+	case lk.places == 0:
+		return nil, ae
+	}
+	return lk, ae
+}
+
+// group is places that one call can attach, or, where multi is false, places
+// that are attached one after the other.
+type group struct {
+	multi   bool
+	targets []Target
+}
+
+// groupKey is what places must have in common for one call.
+type groupKey struct {
+	multi  bool
+	kind   Kind
+	path   string
+	pid    int
+	byAddr bool
+}
+
+// groups sorts the places, keeping their order within a group.
+func (l *Loaded) groups(targets []Target) []*group {
+	var order []*group
+	byKey := map[groupKey]*group{}
+	for _, t := range targets {
+		if t.Kind.info().prog != l.kind.info().prog || l.kind.bound() && (t.Kind != l.kind || t.bound() != l.name) {
+			panic("BUG: a program for " + l.kind.String() + " " + l.name + " attached to " + t.String())
+		}
+		key := groupKey{multi: l.k.canMulti(&t, len(targets))}
+		if key.multi {
+			key.kind, key.path, key.pid, key.byAddr = t.Kind, t.Path, t.Pid, t.Symbol == ""
+		}
+		g := byKey[key]
+		if g == nil {
+			g = &group{multi: key.multi}
+			byKey[key] = g
+			order = append(order, g)
+		}
+		g.targets = append(g.targets, t)
+	}
+	return order
+}
+
+func (l *Loaded) attachGroup(g *group) ([]part, []Failed) {
+	if !g.multi {
+		return l.attachEach(g.targets)
+	}
+	prog, err := l.form(formMulti)
+	if err != nil {
+		return nil, failAll(g.targets, err)
+	}
+	return l.attachMany(prog, g.targets)
+}
+
+// attachMany attaches in one call. Where the kernel refuses because of one of the
+// places, it does not say which: the halves are tried.
+func (l *Loaded) attachMany(prog *ebpf.Program, targets []Target) ([]part, []Failed) {
+	const most = 1 << 20 // MAX_KPROBE_MULTI_CNT, MAX_UPROBE_MULTI_CNT
+	half := len(targets) / 2
+	if len(targets) <= most {
+		p, err := targets[0].Kind.info().many(l.k, prog, targets)
+		switch {
+		case err == nil:
+			return []part{p}, nil
+		case !ofOnePlace(err):
+			return nil, failAll(targets, l.k.explain(err, attaching(&targets[0])))
+		case len(targets) == 1 && (targets[0].Kind == Kprobe || targets[0].Kind == Kretprobe):
+			return l.attachEach(targets) // ftrace cannot, a breakpoint perhaps can
+		case len(targets) == 1:
+			return nil, failAll(targets, l.k.explain(err, attaching(&targets[0])))
+		}
+	}
+	parts, failed := l.attachMany(prog, targets[:half])
+	parts2, failed2 := l.attachMany(prog, targets[half:])
+	return append(parts, parts2...), append(failed, failed2...)
+}
+
+// ofOnePlace says whether an error may come from a single place of many.
+func ofOnePlace(err error) bool {
+	for _, e := range []error{unix.EINVAL, unix.ENOENT, unix.ESRCH, unix.EILSEQ, unix.EADDRNOTAVAIL, unix.EBUSY, unix.EOPNOTSUPP, enotsupp} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *Loaded) attachEach(targets []Target) (parts []part, failed []Failed) {
+	prog, err := l.form(formOne)
+	if err != nil {
+		return nil, failAll(targets, err)
+	}
+	for i := range targets {
+		t := &targets[i]
+		got, err := t.Kind.info().one(l.k, prog, t)
+		if err != nil {
+			failed = append(failed, Failed{*t, l.k.explain(err, attaching(t))})
+			continue
+		}
+		parts = append(parts, got...)
+	}
+	return parts, failed
+}
+
+// checkTarget refuses what a kind of place cannot do, where the kernel would
+// pass over it silently.
+func (k *Kernel) checkTarget(t *Target) error {
+	switch {
+	case t.Pid != 0 && !t.Kind.info().pid:
+		return errNoPid
+	case t.Cookie != 0 && !k.hasCookie(t.Kind):
+		return errNoCookie
+	}
+	return nil
+}
+
+func (k *Kernel) hasCookie(kd Kind) bool {
+	f := &k.features
+	switch kd {
+	case RawTracepoint, TracedTracepoint:
+		return f.RawCookie.OK
+	case Fentry, Fexit:
+		return f.AtLeast(5, 19) // the kernel gives no other sign before it is too late
+	}
+	return f.PerfLink.OK
+}
+
+func attaching(t *Target) *attempt {
+	return &attempt{op: "attach to " + t.String(), kind: t.Kind, target: t}
+}
+
+func failAll(targets []Target, err error) []Failed {
+	failed := make([]Failed, len(targets))
+	for i, t := range targets {
+		failed[i] = Failed{t, err}
+	}
+	return failed
+}

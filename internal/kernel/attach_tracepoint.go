@@ -1,0 +1,51 @@
+package kernel
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+)
+
+// attachTracepoint attaches to a trace event's record, by way of perf. The
+// event's programs are the machine's: see the package's comment on what they return.
+func attachTracepoint(k *Kernel, prog *ebpf.Program, t *Target) ([]part, error) {
+	event, err := k.openTraceEvent(t.Group, t.Name)
+	if err != nil {
+		return nil, err
+	}
+	return k.putOnOne(event, prog, t.Cookie)
+}
+
+// openTraceEvent opens a disabled perf event on a trace event.
+func (k *Kernel) openTraceEvent(group, name string) (int, error) {
+	id, err := k.EventID(group, name)
+	if err != nil {
+		return -1, err
+	}
+	return onAnyCPU(&unix.PerfEventAttr{Type: unix.PERF_TYPE_TRACEPOINT, Config: id}, 0)
+}
+
+// EventID is the number of a trace event, in the file "id" of its directory in
+// tracefs.
+func (k *Kernel) EventID(group, name string) (uint64, error) {
+	if k.features.Tracefs == "" {
+		return 0, errNoTracefs
+	}
+	if !isEventName(group) || !isEventName(name) {
+		return 0, os.ErrNotExist
+	}
+	b, err := os.ReadFile(filepath.Join(k.features.Tracefs, "events", group, name, "id"))
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseUint(strings.TrimSpace(string(b)), 10, 64)
+}
+
+// isEventName keeps names from leading to other files.
+func isEventName(s string) bool {
+	return s != "" && s != "." && s != ".." && !strings.ContainsAny(s, "/\x00")
+}

@@ -1,0 +1,16 @@
+package kernel
+
+import (
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+)
+
+// attachTracing attaches programs that are typed by BTF, to what they were
+// loaded for: a tracepoint, or a function's entry or return.
+func attachTracing(_ *Kernel, prog *ebpf.Program, t *Target) ([]part, error) {
+	l, err := link.AttachTracing(link.TracingOptions{Program: prog, AttachType: t.Kind.info().attach, Cookie: t.Cookie})
+	if err != nil {
+		return nil, err
+	}
+	return []part{{link: l, event: -1}}, nil
+}

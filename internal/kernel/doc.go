@@ -1,0 +1,41 @@
+// Package kernel loads eBPF programs into the running kernel, attaches them and
+// owns their buffer. It is the only package that speaks bpf(2) and
+// perf_event_open(2).
+//
+// The way of a program:
+//
+//	k, _ := kernel.Open(kernel.Options{})      // what can this kernel do: k.Features()
+//	buf, _ := k.NewBuffer("ring", size)        // one shared array, buf.Memory()
+//	prog, _ := k.Load(kernel.Program{...})     // verified once
+//	link, _ := prog.Attach(kernel.Target{...}) // hits from here on
+//	link.Close()                               // no hits any more; Attach again at will
+//
+// Each kind of place has a file attach_*.go and a row in the table of kind.go.
+//
+// # Nothing stays behind
+//
+// Everything hangs on file descriptors of this process: no object is pinned in a
+// bpf file system and no probe is defined in tracefs (kprobe_events,
+// uprobe_events), so a jalon that is killed leaves nothing attached. Where a
+// kernel offers probes through tracefs only (no "uprobe" under
+// /sys/bus/event_source/devices), attaching is refused.
+//
+// # The value that a program returns
+//
+// A trace event (tracepoint:GROUP:NAME) is shared by all its perf users, and the
+// kernel hands a hit to them only when every program on the event returns
+// non-zero. A Tracepoint program must return 1, or it takes hits from others; see
+// Gate, which does so on purpose. Probes of kprobe, uprobe and the counters are
+// made for one descriptor, so nobody else is concerned; there 0 spares the kernel
+// the rest of perf's work, and a uprobe's program must return 0: on Linux 6.6 to
+// 6.12 a 1 given through uprobe_multi takes the probe out of the process. See
+// Kind.Return.
+//
+// # Whom a program sees
+//
+// Only uprobes and the kinds of perf (profile, software, hardware) can be
+// narrowed to a process. Tracepoints and kernel functions fire for the whole
+// machine: the program has to look at the process itself.
+//
+// Import rule: kernel imports ring only.
+package kernel

@@ -1,0 +1,208 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+)
+
+// Error is an error of the environment: what was attempted, why it failed, and
+// what the user can do about it.
+type Error struct {
+	Op     string // "attach to kprobe:vfs_read"
+	Err    error
+	Remedy string // "" when nothing helps
+	log    []string
+}
+
+func (e *Error) Error() string {
+	if e.Remedy == "" {
+		return e.Op + ": " + e.Err.Error()
+	}
+	return e.Op + ": " + e.Err.Error() + "; " + e.Remedy
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Verbose is the verifier's whole log, where the verifier refused; else "".
+func (e *Error) Verbose() string { return strings.Join(e.log, "\n") }
+
+// enotsupp is the kernel's own ENOTSUPP, which has no name in user space.
+const enotsupp = unix.Errno(524)
+
+// cause is an error in words that still answers errors.Is for the kernel's number.
+type cause struct {
+	text string
+	err  error
+}
+
+func (c *cause) Error() string { return c.text }
+func (c *cause) Unwrap() error { return c.err }
+
+// attempt is what was tried when the kernel refused.
+type attempt struct {
+	op     string
+	kind   Kind
+	target *Target
+	load   bool // loading the program, not attaching it
+}
+
+// rule explains an error: the first rule that fits gives the words.
+type rule struct {
+	is     error
+	kinds  []Kind // nil: all
+	when   func(*Kernel, *attempt) bool
+	words  func(*Kernel, *attempt) string
+	remedy string
+}
+
+func (r *rule) fits(k *Kernel, err error, a *attempt) bool {
+	if !errors.Is(err, r.is) {
+		return false
+	}
+	if r.kinds != nil && !containsKind(r.kinds, a.kind) {
+		return false
+	}
+	return r.when == nil || r.when(k, a)
+}
+
+func containsKind(kinds []Kind, kd Kind) bool {
+	for _, x := range kinds {
+		if x == kd {
+			return true
+		}
+	}
+	return false
+}
+
+// explain makes an Error of what the kernel said.
+func (k *Kernel) explain(err error, a *attempt) *Error {
+	var own *Error
+	if errors.As(err, &own) {
+		return own
+	}
+	var ve *ebpf.VerifierError
+	if errors.As(err, &ve) && len(ve.Log) > 0 && !errors.Is(err, unix.EPERM) {
+		return &Error{Op: a.op, Err: &cause{"the verifier refuses " + refusal(ve.Log), err}, log: ve.Log}
+	}
+	for i := range rules {
+		if r := &rules[i]; r.fits(k, err, a) {
+			return &Error{Op: a.op, Err: &cause{r.words(k, a), err}, Remedy: r.remedy}
+		}
+	}
+	return &Error{Op: a.op, Err: err}
+}
+
+// say is a rule's words where they need nothing of the attempt.
+func say(s string) func(*Kernel, *attempt) string {
+	return func(*Kernel, *attempt) string { return s }
+}
+
+var (
+	functionKinds = []Kind{Kprobe, Kretprobe, Fentry, Fexit}
+	perfKinds     = []Kind{Profile, Interval, Software, Hardware}
+	uprobeKinds   = []Kind{Uprobe, Uretprobe}
+)
+
+// Remedies used more than once.
+const (
+	remedyRoot    = "run jalon as root, or give it CAP_BPF and CAP_PERFMON (setcap cap_bpf,cap_perfmon,cap_sys_resource+ep)"
+	remedyKprobes = "use tracepoint:, rawtracepoint: or fentry: places, or a kernel built with CONFIG_KPROBES and CONFIG_KPROBE_EVENTS"
+	remedyFentry  = "use kprobe: where kprobes are there, or tracepoint: and rawtracepoint: places"
+)
+
+// The sentinels of this package's own checks.
+var (
+	errNoProbePMU = errors.New("no such event source")
+	errNoPid      = errors.New("no filter by process")
+	errNoType     = errors.New("no such type")
+	errNoCookie   = errors.New("no cookies")
+	errNoTracefs  = errors.New("no tracefs")
+)
+
+func lacksCaps(k *Kernel, _ *attempt) bool { return k.features.missingCaps() != "" }
+
+func noBTF(k *Kernel, _ *attempt) bool { return !k.features.BTF.OK }
+
+// rules go from the particular to the general.
+var rules = []rule{
+	{is: errNoProbePMU, kinds: []Kind{Kprobe, Kretprobe}, words: say("this kernel has no kprobes"), remedy: remedyKprobes},
+	{is: errNoProbePMU, kinds: uprobeKinds, words: say("this kernel has no uprobes by file descriptor (Linux 4.17)"),
+		remedy: "trace inside the process (uprobe: without --all)"},
+	{is: errNoPid, words: say("the kernel has no filter by process for this kind of place"),
+		remedy: "test the process in the condition ($pid == ...)"},
+
+	{is: unix.EPERM, when: lacksCaps, words: func(k *Kernel, _ *attempt) string {
+		return "no permission: jalon lacks " + k.features.missingCaps()
+	}, remedy: remedyRoot},
+	{is: unix.EACCES, when: lacksCaps, words: func(k *Kernel, _ *attempt) string {
+		return "no permission: jalon lacks " + k.features.missingCaps()
+	}, remedy: remedyRoot},
+	{is: unix.EPERM, when: func(k *Kernel, _ *attempt) bool { return k.features.Lockdown == "confidentiality" },
+		words:  say("the kernel is locked down (confidentiality): it gives no kernel memory to eBPF and allows no kprobes"),
+		remedy: "boot with lockdown=integrity or lockdown=none (Secure Boot may set it)"},
+	{is: unix.EPERM, when: func(k *Kernel, _ *attempt) bool { return k.features.Seccomp },
+		words:  say("not permitted although the capabilities are there: a seccomp filter is on (a container?)"),
+		remedy: "run jalon outside the container, or allow bpf and perf_event_open in its seccomp profile"},
+	{is: unix.EPERM, kinds: []Kind{Fentry, Fexit}, words: say("this kernel refuses fentry and fexit to everyone (EPERM before the verifier, with all capabilities there)"),
+		remedy: remedyFentry},
+	{is: unix.EPERM, words: say("not permitted although the capabilities are there (a security module, or another user namespace)"),
+		remedy: "see the kernel's audit log; run jalon in the initial user namespace"},
+	{is: unix.ENOSYS, words: say("the kernel has no such system call"), remedy: "use a kernel with CONFIG_BPF_SYSCALL and CONFIG_PERF_EVENTS"},
+
+	{is: errNoType, when: noBTF, words: say("this kernel has no type information (BTF, /sys/kernel/btf/vmlinux)"),
+		remedy: "use rawtracepoint: or tracepoint: places, or a kernel built with CONFIG_DEBUG_INFO_BTF"},
+	{is: errNoType, kinds: []Kind{TracedTracepoint}, words: unknownName, remedy: "see jalon list 'rawtracepoint:*'"},
+	{is: errNoType, kinds: []Kind{Fentry, Fexit}, words: unknownName,
+		remedy: "it may be inlined, or renamed by the compiler (NAME.isra.0); see jalon list 'fentry:*'"},
+	{is: ebpf.ErrNotSupported, kinds: []Kind{Fentry, Fexit}, words: say("this kernel cannot attach to this function's entry or return"), remedy: remedyFentry},
+	{is: errNoCookie, words: say("this kernel has no cookies for this kind of place"), remedy: "load a program for each place"},
+	{is: errNoTracefs, words: say("tracefs is not mounted"), remedy: "mount -t tracefs tracefs /sys/kernel/tracing"},
+
+	{is: unix.ENOENT, kinds: []Kind{RawTracepoint, TracedTracepoint, Tracepoint}, words: unknownName,
+		remedy: "see jalon list; if it belongs to a module, load the module first"},
+	{is: unix.ENOENT, kinds: functionKinds, words: unknownName, remedy: "see /proc/kallsyms: it may be inlined, or renamed by the compiler (NAME.isra.0)"},
+	{is: unix.ESRCH, kinds: functionKinds, words: say("the kernel cannot trace this function through ftrace, or does not know it"), remedy: ""},
+	{is: unix.EADDRNOTAVAIL, kinds: functionKinds, words: say("there are several functions of this name"), remedy: "name one by its address (*ADDR)"},
+	{is: unix.EILSEQ, kinds: functionKinds, words: say("the address is not the first byte of an instruction"), remedy: "see the function's disassembly"},
+	{is: unix.EINVAL, kinds: []Kind{Kprobe, Kretprobe}, words: func(k *Kernel, a *attempt) string {
+		if k.blacklisted(a.target.Symbol) {
+			return "the function is on the kernel's list of functions that must not be probed (kprobes/blacklist)"
+		}
+		return "the kernel does not allow a probe here (code that a probe itself uses, a jump label, or not within a function)"
+	}, remedy: "probe its caller, or another instruction"},
+	{is: unix.EBUSY, kinds: functionKinds, words: say("another tracer or a live patch holds this function"), remedy: "end the other tracer"},
+
+	{is: unix.ENOENT, kinds: uprobeKinds, words: func(_ *Kernel, a *attempt) string { return "there is no file " + a.target.Path }},
+	{is: unix.ESRCH, words: func(_ *Kernel, a *attempt) string { return fmt.Sprintf("there is no process %d", a.target.Pid) }},
+	{is: unix.EINVAL, kinds: uprobeKinds, words: say("the kernel puts no probe here: the offset lies outside the file, or the file cannot be mapped for execution")},
+	{is: enotsupp, kinds: uprobeKinds, words: say("the kernel cannot put a probe on this instruction (it is a breakpoint, or one that cannot be stepped)"), remedy: "probe the next or the previous instruction"},
+	{is: unix.EIO, kinds: uprobeKinds, words: say("the file system of this file cannot be probed")},
+
+	{is: unix.ENOENT, kinds: []Kind{Hardware}, words: say("this machine has no such hardware counter (a virtual machine often has none)"), remedy: "use software:cpu-clock or profile:"},
+	{is: unix.EOPNOTSUPP, kinds: []Kind{Hardware}, words: say("this counter cannot sample on this machine"), remedy: "use software:cpu-clock or profile:"},
+	{is: unix.ENODEV, kinds: perfKinds, words: say("the CPU is offline, or does not exist")},
+	{is: unix.EINVAL, kinds: perfKinds, words: func(_ *Kernel, a *attempt) string {
+		return fmt.Sprintf("the kernel does not take this frequency or period (most: %s a second)", readTrim("/proc/sys/kernel/perf_event_max_sample_rate"))
+	}, remedy: "set sysctl kernel.perf_event_max_sample_rate"},
+
+	{is: unix.EMFILE, words: say("jalon may open no more files"), remedy: "raise the limit: ulimit -n"},
+	{is: unix.ENFILE, words: say("the machine may open no more files"), remedy: "raise sysctl fs.file-max"},
+	{is: unix.ENOMEM, words: say("the kernel has no memory for it"), remedy: "a smaller buffer, or a larger memory limit of the control group"},
+	{is: unix.E2BIG, kinds: nil, when: func(_ *Kernel, a *attempt) bool { return a.load }, words: say("the program is too long or too complex for the verifier"), remedy: "a shorter condition, or fewer things to collect"},
+	{is: fs.ErrNotExist, words: unknownName},
+}
+
+func unknownName(_ *Kernel, a *attempt) string {
+	switch a.kind {
+	case Tracepoint:
+		return fmt.Sprintf("there is no trace event %s:%s", a.target.Group, a.target.Name)
+	case RawTracepoint, TracedTracepoint:
+		return "there is no tracepoint " + a.target.Name
+	}
+	return "the kernel has no function " + a.target.Symbol
+}

@@ -1,0 +1,122 @@
+package kernel
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// startWaiting starts this test program as a process that does nothing until the
+// test ends, and returns its number.
+func startWaiting(t *testing.T) int {
+	t.Helper()
+	cmd, _ := startChild(t, "")
+	return cmd.Process.Pid
+}
+
+// startChild starts attachAndWait and returns when it has said that it is ready.
+func startChild(t *testing.T, name string, args ...string) (*exec.Cmd, func()) {
+	t.Helper()
+	cmd := exec.Command("/proc/self/exe", append([]string{"-attach-and-wait", name}, args...)...)
+	in, err := cmd.StdinPipe()
+	check(t, err)
+	outPipe, err := cmd.StdoutPipe()
+	check(t, err)
+	cmd.Stderr = os.Stderr
+	check(t, cmd.Start())
+	ended := false
+	end := func() {
+		if !ended {
+			ended = true
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+			_ = in.Close()
+		}
+	}
+	t.Cleanup(end)
+	line, err := bufio.NewReader(outPipe).ReadString('\n')
+	if err != nil || line != "ready\n" {
+		t.Fatalf("the child said %q: %v", line, err)
+	}
+	return cmd, end
+}
+
+// attachAndWait is the child: it attaches one of each under a name and waits for
+// its death or its standard input's end.
+func attachAndWait() {
+	fail := func(err error) {
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "child:", err)
+			os.Exit(1)
+		}
+	}
+	if name := os.Args[2]; name != "" {
+		n, err := strconv.Atoi(os.Args[4])
+		fail(err)
+		k, err := Open(Options{})
+		fail(err)
+		for _, target := range append(oneOfEach(&code{path: os.Args[3], n: n}), kprobesOf(k)...) {
+			l, err := k.Load(Program{Name: name, Insns: empty(), Kind: target.Kind, Target: target})
+			fail(err)
+			_, err = l.Attach(target)
+			fail(err)
+		}
+	}
+	fmt.Println("ready")
+	_, _ = os.Stdin.Read(make([]byte, 1))
+	os.Exit(0)
+}
+
+// kprobesOf are places of kprobes and fentry where the kernel has them.
+func kprobesOf(k *Kernel) []Target {
+	var targets []Target
+	if k.Features().Kprobe.OK {
+		targets = append(targets, Target{Kind: Kprobe, Symbol: "vfs_read"}, Target{Kind: Kretprobe, Symbol: "vfs_read"})
+	}
+	if k.Features().Fentry.OK {
+		targets = append(targets, Target{Kind: Fentry, Symbol: "vfs_read"}, Target{Kind: Fexit, Symbol: "vfs_read"})
+	}
+	return targets
+}
+
+// TestKill kills a process that has attached one of each; nothing may be left of
+// it in the kernel.
+func TestKill(t *testing.T) {
+	k := openKernel(t)
+	c := newCode(t, 4)
+	tracefs := func() string {
+		var all strings.Builder
+		for _, f := range []string{"kprobe_events", "uprobe_events", "dynamic_events"} {
+			b, _ := os.ReadFile(filepath.Join(k.Features().Tracefs, f))
+			all.Write(b)
+		}
+		return all.String()
+	}
+	before := tracefs()
+	name := fmt.Sprintf("jk%d", os.Getpid())
+	_, kill := startChild(t, name, c.path, "4")
+	progs, links := objects(t, name)
+	if least := len(oneOfEach(c)); progs < least || links < least {
+		t.Fatalf("%d programs and %d links while the child lives, want %d at least", progs, links, least)
+	}
+	if during := tracefs(); during != before {
+		t.Errorf("tracefs has new probes:\n%s\nbefore:\n%s", during, before)
+	}
+	if c.first(0) != 0xcc {
+		t.Errorf("no breakpoint at the uprobe while the child lives: %#x", c.first(0))
+	}
+	kill()
+	waitFor(t, "programs and links to go", func() bool {
+		progs, links := objects(t, name)
+		return progs == 0 && links == 0
+	})
+	waitFor(t, "the breakpoint to go", func() bool { c.call(0); return c.first(0) == function[0] })
+	if after := tracefs(); after != before {
+		t.Errorf("tracefs has new probes:\n%s\nbefore:\n%s", after, before)
+	}
+}

@@ -1,0 +1,157 @@
+package kernel
+
+import (
+	"fmt"
+
+	"github.com/cilium/ebpf"
+)
+
+// Kind is a kind of place that a program can be attached to.
+type Kind uint8
+
+// The kinds. In brackets: what the program's context (r1) points to.
+const (
+	RawTracepoint    Kind = iota // a tracepoint's raw arguments, untyped (u64 words)
+	TracedTracepoint             // the same, typed by BTF ("tp_btf") (u64 words)
+	Tracepoint                   // a trace event's record, by perf (the record)
+	Kprobe                       // any instruction of the kernel (struct pt_regs)
+	Kretprobe                    // the return of a kernel function (struct pt_regs)
+	Fentry                       // the entry of a kernel function, typed by BTF (u64 words)
+	Fexit                        // its return, arguments and value typed (u64 words)
+	Uprobe                       // an instruction of a file (struct pt_regs)
+	Uretprobe                    // the return of a function of a file (struct pt_regs)
+	Profile                      // a timer on every CPU (struct bpf_perf_event_data, which begins with pt_regs)
+	Interval                     // a timer on one CPU (the same)
+	Software                     // a counter of the kernel's events reaching a period (the same)
+	Hardware                     // a counter of the CPU reaching a period (the same)
+	numKinds
+)
+
+// Target is one place. Which fields count depends on the kind:
+//
+//	RawTracepoint, TracedTracepoint  Name
+//	Tracepoint                       Group, Name
+//	Kprobe                           Symbol (+Module) and Offset, or Addr
+//	Kretprobe, Fentry, Fexit         Symbol (+Module); Kretprobe also Addr
+//	Uprobe, Uretprobe                Path, FileOffset, RefCtrOffset, Pid
+//	Profile                          Frequency or Period, Pid
+//	Interval                         Frequency or Period, CPU
+//	Software, Hardware               Config, Frequency or Period, Pid
+type Target struct {
+	Kind        Kind
+	Group, Name string // of the trace event; Name alone: of the tracepoint
+
+	Symbol string // kernel function
+	Module string // its module; "" for the kernel itself or wherever the symbol is
+	Offset uint64 // bytes from the symbol
+	Addr   uint64 // address in the kernel, in the place of the symbol
+
+	Path         string // executable or library
+	FileOffset   uint64 // of the instruction in the file, not its address
+	RefCtrOffset uint64 // of the USDT semaphore in the file; 0: none. Below 4 GiB.
+
+	Pid       int    // 0: all. The process with all its threads. Not for kernel places.
+	Frequency uint64 // hits a second
+	Period    uint64 // nanoseconds (Profile, Interval) or events (Software, Hardware) between hits
+	Config    uint64 // number of the event: SoftwareEvents, HardwareEvents
+	CPU       int    // of an Interval
+	Cookie    uint64 // what bpf_get_attach_cookie gives
+}
+
+// kindInfo says how programs of a kind are loaded and attached.
+type kindInfo struct {
+	name   string
+	prog   ebpf.ProgramType
+	attach ebpf.AttachType // given at load
+	// multi is the attach type, given at load, of a program that takes many
+	// places in one call; AttachNone: the kernel has no such way.
+	multi ebpf.AttachType
+	// one attaches to one place with the program loaded for attach.
+	one func(*Kernel, *ebpf.Program, *Target) ([]part, error)
+	// many attaches to places of one group in one call, all or none.
+	many func(*Kernel, *ebpf.Program, []Target) (part, error)
+	// returns is what a program must return so that nobody else is harmed.
+	returns int32
+	// pid says that Target.Pid is honoured.
+	pid bool
+}
+
+// kinds is filled by init: its functions refer to it again.
+var kinds [numKinds]kindInfo
+
+func init() {
+	kinds = [numKinds]kindInfo{
+		RawTracepoint:    {name: "rawtracepoint", prog: ebpf.RawTracepoint, one: attachRawTracepoint},
+		TracedTracepoint: {name: "tp_btf", prog: ebpf.Tracing, attach: ebpf.AttachTraceRawTp, one: attachTracing},
+		Tracepoint:       {name: "tracepoint", prog: ebpf.TracePoint, one: attachTracepoint, returns: 1},
+		Kprobe: {name: "kprobe", prog: ebpf.Kprobe, multi: ebpf.AttachTraceKprobeMulti,
+			one: attachKprobe, many: attachKprobes},
+		Kretprobe: {name: "kretprobe", prog: ebpf.Kprobe, multi: ebpf.AttachTraceKprobeMulti,
+			one: attachKprobe, many: attachKprobes},
+		Fentry: {name: "fentry", prog: ebpf.Tracing, attach: ebpf.AttachTraceFEntry, one: attachTracing},
+		Fexit:  {name: "fexit", prog: ebpf.Tracing, attach: ebpf.AttachTraceFExit, one: attachTracing},
+		Uprobe: {name: "uprobe", prog: ebpf.Kprobe, multi: ebpf.AttachTraceUprobeMulti,
+			one: attachUprobe, many: attachUprobes, pid: true},
+		Uretprobe: {name: "uretprobe", prog: ebpf.Kprobe, multi: ebpf.AttachTraceUprobeMulti,
+			one: attachUprobe, many: attachUprobes, pid: true},
+		Profile:  {name: "profile", prog: ebpf.PerfEvent, one: attachCounter, pid: true},
+		Interval: {name: "interval", prog: ebpf.PerfEvent, one: attachCounter},
+		Software: {name: "software", prog: ebpf.PerfEvent, one: attachCounter, pid: true},
+		Hardware: {name: "hardware", prog: ebpf.PerfEvent, one: attachCounter, pid: true},
+	}
+}
+
+func (kd Kind) info() *kindInfo {
+	if kd >= numKinds {
+		panic(fmt.Sprintf("BUG: kind of place %d", kd))
+	}
+	return &kinds[kd]
+}
+
+// String is the kind's name in the user's language (tp_btf has none there).
+func (kd Kind) String() string { return kd.info().name }
+
+// Return is the value that a program of the kind has to return.
+func (kd Kind) Return() int32 { return kd.info().returns }
+
+// String names the place for messages.
+func (t *Target) String() string {
+	switch t.Kind {
+	case RawTracepoint, TracedTracepoint:
+		return t.Kind.String() + ":" + t.Name
+	case Tracepoint:
+		return "tracepoint:" + t.Group + ":" + t.Name
+	case Kprobe, Kretprobe, Fentry, Fexit:
+		return t.Kind.String() + ":" + t.function()
+	case Uprobe, Uretprobe:
+		return fmt.Sprintf("%s:%s:%#x", t.Kind, t.Path, t.FileOffset)
+	case Software:
+		return "software:" + eventName(SoftwareEvents, t.Config)
+	case Hardware:
+		return "hardware:" + eventName(HardwareEvents, t.Config)
+	}
+	if t.Frequency != 0 {
+		return fmt.Sprintf("%s:hz:%d", t.Kind, t.Frequency)
+	}
+	return fmt.Sprintf("%s:ns:%d", t.Kind, t.Period)
+}
+
+// function names the place in the kernel's text.
+func (t *Target) function() string {
+	if t.Symbol == "" {
+		return fmt.Sprintf("%#x", t.Addr)
+	}
+	s := t.symbol()
+	if t.Offset != 0 {
+		s += fmt.Sprintf("+%#x", t.Offset)
+	}
+	return s
+}
+
+// symbol is the symbol as the kernel wants it, with its module.
+func (t *Target) symbol() string {
+	if t.Module == "" || t.Module == "vmlinux" {
+		return t.Symbol
+	}
+	return t.Module + ":" + t.Symbol
+}

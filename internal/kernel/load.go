@@ -1,0 +1,169 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/btf"
+	"golang.org/x/sys/unix"
+)
+
+// Program is a program to load.
+type Program struct {
+	Name  string // shown by bpftool; cut to 15 characters
+	Insns asm.Instructions
+	Kind  Kind
+	// Target is what Fentry, Fexit and TracedTracepoint programs are typed by and
+	// bound to; the other kinds do not look at it before they are attached.
+	Target Target
+	// Buffers are those that the instructions refer to by name.
+	Buffers []*Buffer
+	// Sleepable programs may call helpers that wait for a page to be read in
+	// (bpf_copy_from_user): uprobes, fentry and fexit only.
+	Sleepable bool
+}
+
+// Loaded is a program in the kernel. It can be attached to any number of places
+// of its kind, detached and attached again, without being verified again.
+type Loaded struct {
+	k    *Kernel
+	kind Kind
+	name string // the one target of kinds that are bound to it
+	spec ebpf.ProgramSpec
+
+	mu sync.Mutex
+	// forms are the program as loaded for attaching one by one and for attaching
+	// many at once: the kernel wants to know at load. Most programs need only one.
+	forms [2]*ebpf.Program
+}
+
+const (
+	formOne = iota
+	formMulti
+)
+
+// Load has a program verified. The error of a refusal is one line; all of the
+// verifier's log is behind its Verbose.
+func (k *Kernel) Load(p Program) (*Loaded, error) {
+	insns, err := bind(p.Insns, p.Buffers)
+	if err != nil {
+		return nil, err
+	}
+	info := p.Kind.info()
+	l := &Loaded{k: k, kind: p.Kind, spec: ebpf.ProgramSpec{
+		Name: objectName(p.Name), Type: info.prog, AttachType: info.attach,
+		Instructions: insns, License: "GPL",
+	}}
+	if p.Sleepable {
+		l.spec.Flags = unix.BPF_F_SLEEPABLE
+	}
+	if p.Kind.bound() {
+		l.name = p.Target.bound()
+		l.spec.AttachTo = l.name
+	}
+	if _, err := l.form(l.firstForm()); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// bound says whether programs of the kind belong to one place from load on.
+func (kd Kind) bound() bool { return kd == TracedTracepoint || kd == Fentry || kd == Fexit }
+
+// bound is the name that such a program is typed by. The library looks for it
+// in the kernel and then in its modules, so Module is not needed.
+func (t *Target) bound() string {
+	if t.Kind == TracedTracepoint {
+		return t.Name
+	}
+	return t.Symbol
+}
+
+// bind puts the buffers in the place of their names, in a copy.
+func bind(insns asm.Instructions, buffers []*Buffer) (asm.Instructions, error) {
+	out := make(asm.Instructions, len(insns))
+	copy(out, insns)
+	for i := range out {
+		ins := &out[i]
+		if !ins.IsLoadFromMap() || ins.Reference() == "" {
+			continue
+		}
+		b := named(buffers, ins.Reference())
+		if b == nil {
+			panic("BUG: a program refers to the buffer " + ins.Reference() + ", which it was not given")
+		}
+		// The copy must not share what AssociateMap writes.
+		ins.Metadata = asm.Metadata{}
+		if err := ins.AssociateMap(b.m); err != nil {
+			return nil, fmt.Errorf("instruction %d: %w", i, err)
+		}
+	}
+	return out, nil
+}
+
+func named(buffers []*Buffer, name string) *Buffer {
+	for _, b := range buffers {
+		if b.name == name {
+			return b
+		}
+	}
+	return nil
+}
+
+// firstForm is the form that Attach will most likely want.
+func (l *Loaded) firstForm() int {
+	if (l.kind == Uprobe || l.kind == Uretprobe) && l.k.features.UprobeMulti.OK {
+		return formMulti
+	}
+	return formOne
+}
+
+// form gives the program in one of its forms, loading it at the first call.
+func (l *Loaded) form(which int) (*ebpf.Program, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.forms[which] != nil {
+		return l.forms[which], nil
+	}
+	spec := l.spec
+	if which == formMulti {
+		spec.AttachType = l.kind.info().multi
+	}
+	prog, err := ebpf.NewProgram(&spec)
+	if err != nil {
+		target := &Target{Kind: l.kind, Name: l.name, Symbol: l.name}
+		op := "load the program " + spec.Name
+		if l.name != "" {
+			op = "load the program for " + target.String()
+		}
+		if l.name != "" && (errors.Is(err, ebpf.ErrNotSupported) || errors.Is(err, btf.ErrNotFound)) && !errors.Is(err, unix.EPERM) {
+			err = &cause{err.Error(), errNoType}
+		}
+		return nil, l.k.explain(err, &attempt{op: op, kind: l.kind, target: target, load: true})
+	}
+	l.forms[which] = prog
+	return prog, nil
+}
+
+// Kind is the kind of place that the program is for.
+func (l *Loaded) Kind() Kind { return l.kind }
+
+// Close lets go of the program. It stays in the kernel until its links are closed.
+func (l *Loaded) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var first error
+	for i, p := range l.forms {
+		if p == nil {
+			continue
+		}
+		if err := p.Close(); err != nil && first == nil {
+			first = wrap("closing the program "+l.spec.Name, err)
+		}
+		l.forms[i] = nil
+	}
+	return first
+}

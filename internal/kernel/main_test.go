@@ -1,0 +1,296 @@
+package kernel
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
+)
+
+var skipped []string
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "-attach-and-wait" {
+		attachAndWait()
+	}
+	prepare()
+	before := open()
+	code := m.Run()
+	if after := open(); code == 0 && after != before {
+		fmt.Printf("FAIL: %s\nbefore the tests: %s\n", after, before)
+		code = 1
+	}
+	if len(skipped) > 0 {
+		fmt.Printf("skipped %d tests for what this kernel lacks: %s\n", len(skipped), strings.Join(skipped, ", "))
+	}
+	os.Exit(code)
+}
+
+// prepare mounts what a bare guest lacks.
+func prepare() {
+	for _, m := range [][2]string{{"proc", "/proc"}, {"sysfs", "/sys"}, {"tracefs", "/sys/kernel/tracing"}, {"securityfs", "/sys/kernel/security"}, {"debugfs", "/sys/kernel/debug"}} {
+		if entries, err := os.ReadDir(m[1]); err == nil && len(entries) == 0 && os.Getpid() < 100 {
+			_ = unix.Mount(m[0], m[1], m[0], 0, "")
+		}
+	}
+}
+
+// open describes what of this package's is open: descriptors, by what they are.
+func open() string {
+	fds, _ := os.ReadDir("/proc/self/fd")
+	n := map[string]int{}
+	for _, fd := range fds {
+		to, err := os.Readlink(filepath.Join("/proc/self/fd", fd.Name()))
+		if err == nil && strings.Contains(to, "bpf") || strings.Contains(to, "perf_event") {
+			n[to]++
+		}
+	}
+	return fmt.Sprint(n)
+}
+
+// requireKprobes skips where the kernel has none and counts it.
+func requireKprobes(t *testing.T, k *Kernel) {
+	t.Helper()
+	if !k.Features().Kprobe.OK {
+		skipped = append(skipped, t.Name())
+		t.Skip(k.Features().Kprobe.Text)
+	}
+}
+
+// require skips where a feature is missing and counts it.
+func require(t *testing.T, f Fact) {
+	t.Helper()
+	if !f.OK {
+		skipped = append(skipped, t.Name())
+		t.Skip(f.Text)
+	}
+}
+
+func openKernel(t *testing.T) *Kernel {
+	t.Helper()
+	k, err := Open(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { check(t, k.Close()) })
+	return k
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func newBuffer(t *testing.T, k *Kernel, size uint64) *Buffer {
+	t.Helper()
+	b, err := k.NewBuffer("counts", size)
+	check(t, err)
+	t.Cleanup(func() { check(t, b.Close()) })
+	return b
+}
+
+func load(t *testing.T, k *Kernel, p Program) *Loaded {
+	t.Helper()
+	if p.Name == "" {
+		p.Name = "jalon_test"
+	}
+	l, err := k.Load(p)
+	check(t, err)
+	t.Cleanup(func() { check(t, l.Close()) })
+	return l
+}
+
+func attach(t *testing.T, l *Loaded, target Target) *Link {
+	t.Helper()
+	lk, err := l.Attach(target)
+	check(t, err)
+	t.Cleanup(func() { check(t, lk.Close()) })
+	return lk
+}
+
+func (b *Buffer) word(i int) uint64 {
+	return atomic.LoadUint64((*uint64)(unsafe.Pointer(&b.mem[i*8])))
+}
+
+// mine is the start of a program: hits of other processes go to "out".
+func mine() asm.Instructions {
+	return asm.Instructions{
+		asm.Mov.Reg(asm.R6, asm.R1),
+		asm.FnGetCurrentPidTgid.Call(),
+		asm.RSh.Imm(asm.R0, 32),
+		asm.JNE.Imm(asm.R0, int32(os.Getpid()), "out"),
+	}
+}
+
+// addOne adds one to the word of the buffer whose number is in r0.
+func addOne(words int) asm.Instructions {
+	return asm.Instructions{
+		asm.JGE.Imm(asm.R0, int32(words), "out"),
+		asm.LSh.Imm(asm.R0, 3),
+		asm.LoadMapValue(asm.R1, 0, 0).WithReference("counts"),
+		asm.Add.Reg(asm.R1, asm.R0),
+		asm.Mov.Imm(asm.R2, 1),
+		asm.AddAtomic.Mem(asm.R1, asm.R2, asm.DWord, 0),
+	}
+}
+
+func out(ret int32) asm.Instructions {
+	return asm.Instructions{asm.Mov.Imm(asm.R0, ret).WithSymbol("out"), asm.Return()}
+}
+
+func join(parts ...asm.Instructions) asm.Instructions {
+	var all asm.Instructions
+	for _, p := range parts {
+		all = append(all, p...)
+	}
+	return all
+}
+
+// byCookie counts this process's hits in the word that the cookie names.
+func byCookie(words int, ret int32) asm.Instructions {
+	return join(mine(), asm.Instructions{asm.Mov.Reg(asm.R1, asm.R6), asm.FnGetAttachCookie.Call()}, addOne(words), out(ret))
+}
+
+// ofSyscall goes to "out" unless the raw tracepoint sys_enter was hit for this number.
+func ofSyscall(nr int) asm.Instructions {
+	return asm.Instructions{
+		asm.LoadMem(asm.R0, asm.R6, 8, asm.DWord),
+		asm.JNE.Imm(asm.R0, int32(nr), "out"),
+	}
+}
+
+// word0 puts the number of the buffer's first word in r0.
+func word0() asm.Instructions { return asm.Instructions{asm.Mov.Imm(asm.R0, 0)} }
+
+// hit is a system call that nothing in this program makes otherwise.
+func hit() { _, _, _ = unix.RawSyscall(unix.SYS_GETPGID, 0, 0, 0) }
+
+func hits(n int) {
+	for range n {
+		hit()
+	}
+}
+
+func want(t *testing.T, b *Buffer, word int, n uint64) {
+	t.Helper()
+	if got := b.word(word); got != n {
+		t.Fatalf("word %d: %d hits, want %d", word, got, n)
+	}
+}
+
+// waitFor waits until the condition holds.
+func waitFor(t *testing.T, what string, cond func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !cond() {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited 20 s for: %s", what)
+		}
+		<-tick.C
+	}
+}
+
+// The file of functions: each takes 16 bytes: push rbp; mov rbp,rsp; pop rbp; ret.
+// Before them is an empty page, behind them a page of data with USDT semaphores.
+var function = []byte{0x55, 0x48, 0x89, 0xe5, 0x5d, 0xc3}
+
+const functionSize = 16
+
+type code struct {
+	path string
+	n    int
+	text []byte // mapped for execution
+	data []byte // the page behind, mapped for writing
+}
+
+// newCode makes a file of n functions and maps it.
+func newCode(t *testing.T, n int) *code {
+	t.Helper()
+	size := (n*functionSize + 4095) &^ 4095
+	file := make([]byte, 4096+size+4096)
+	for i := range n {
+		copy(file[4096+i*functionSize:], function)
+	}
+	c := &code{path: filepath.Join(t.TempDir(), "code"), n: n}
+	check(t, os.WriteFile(c.path, file, 0o755))
+	f, err := os.Open(c.path)
+	check(t, err)
+	defer f.Close()
+	c.text, err = unix.Mmap(int(f.Fd()), 4096, size, unix.PROT_READ|unix.PROT_EXEC, unix.MAP_PRIVATE)
+	check(t, err)
+	c.data, err = unix.Mmap(int(f.Fd()), int64(4096+size), 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE)
+	check(t, err)
+	t.Cleanup(func() { check(t, unix.Munmap(c.text)); check(t, unix.Munmap(c.data)) })
+	return c
+}
+
+// offset is a function's offset in the file.
+func (c *code) offset(i int) uint64 { return uint64(4096 + i*functionSize) }
+
+// first is the first byte of function i, as it stands in memory.
+func (c *code) first(i int) byte { return c.text[i*functionSize] }
+
+// call runs function i. It takes no arguments, needs 8 bytes of stack and keeps
+// all registers, so Go may call it.
+func (c *code) call(i int) {
+	pc := uintptr(unsafe.Pointer(&c.text[i*functionSize]))
+	fn := &pc
+	(*(*func())(unsafe.Pointer(&fn)))()
+	runtime.KeepAlive(fn)
+}
+
+func (c *code) semaphore(i int) uint16 { return binary.NativeEndian.Uint16(c.data[i*2:]) }
+
+// semaphoreOffset is that semaphore's offset in the file.
+func (c *code) semaphoreOffset(i int) uint64 { return uint64(4096 + len(c.text) + i*2) }
+
+// objects counts the programs of this name in the kernel, and the links on them.
+func objects(t *testing.T, name string) (progs, links int) {
+	t.Helper()
+	ids := map[ebpf.ProgramID]bool{}
+	for id, err := ebpf.ProgramGetNextID(0); err == nil; id, err = ebpf.ProgramGetNextID(id) {
+		p, err := ebpf.NewProgramFromID(id)
+		if err != nil {
+			continue // gone in between
+		}
+		if info, err := p.Info(); err == nil && info.Name == name {
+			ids[id] = true
+		}
+		_ = p.Close()
+	}
+	var it link.Iterator
+	defer it.Close()
+	for it.Next() {
+		if info, err := it.Link.Info(); err == nil && ids[info.Program] {
+			links++
+		}
+	}
+	check(t, it.Err())
+	return len(ids), links
+}
+
+// errorOf checks that err is an *Error and returns it.
+func errorOf(t *testing.T, err error) *Error {
+	t.Helper()
+	var e *Error
+	if !errors.As(err, &e) {
+		t.Fatalf("not an *Error: %v", err)
+	}
+	return e
+}

@@ -1,0 +1,61 @@
+package kernel
+
+import (
+	"unsafe"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+)
+
+// onAnyCPU opens an event that exists for its program's sake only. The program
+// of a tracepoint or a probe runs on all CPUs and for all processes, wherever
+// its event is, and also when the event is not enabled. So the event stays
+// disabled: perf then has nothing to do at a hit.
+func onAnyCPU(attr *unix.PerfEventAttr, pid int) (int, error) {
+	attr.Bits |= unix.PerfBitDisabled
+	if pid != 0 {
+		return perfOpen(attr, pid, -1)
+	}
+	cpus, err := onlineCPUs()
+	if err != nil {
+		return -1, err
+	}
+	return perfOpen(attr, -1, cpus[0])
+}
+
+func perfOpen(attr *unix.PerfEventAttr, pid, cpu int) (int, error) {
+	attr.Size = uint32(unsafe.Sizeof(*attr))
+	for {
+		fd, err := unix.PerfEventOpen(attr, pid, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
+		if err != unix.EINTR {
+			return fd, err
+		}
+	}
+}
+
+// putOn attaches a program to a perf event, which the part owns from here on; it
+// is closed when attaching fails.
+func (k *Kernel) putOn(event int, prog *ebpf.Program, cookie uint64) (part, error) {
+	if !k.features.PerfLink.OK {
+		if err := unix.IoctlSetInt(event, unix.PERF_EVENT_IOC_SET_BPF, prog.FD()); err != nil {
+			_ = unix.Close(event)
+			return part{}, err
+		}
+		return part{event: event}, nil
+	}
+	fd, err := linkPerf(event, prog.FD(), cookie)
+	if err != nil {
+		_ = unix.Close(event)
+		return part{}, err
+	}
+	return linkOf(fd, event)
+}
+
+// putOnOne is putOn for kinds with one event a place.
+func (k *Kernel) putOnOne(event int, prog *ebpf.Program, cookie uint64) ([]part, error) {
+	p, err := k.putOn(event, prog, cookie)
+	if err != nil {
+		return nil, err
+	}
+	return []part{p}, nil
+}

@@ -1,0 +1,87 @@
+package kernel
+
+import (
+	"fmt"
+
+	"github.com/cilium/ebpf/btf"
+	"golang.org/x/sys/unix"
+)
+
+// PerfUsers is the number of perf events that are open on a trace event on the
+// whole machine: those of perf record, of other tracers' programs and of this
+// process's Tracepoint programs.
+//
+// The kernel counts them in struct trace_event_call, whose address it does not
+// tell (many kernels have no data symbols in /proc/kallsyms). But a perf event of
+// our own leads there: task, open files, the event, its trace event.
+func (k *Kernel) PerfUsers(group, event string) (int, error) {
+	op := fmt.Sprintf("look who uses tracepoint:%s:%s", group, event)
+	fd, err := k.openTraceEvent(group, event)
+	if err != nil {
+		return 0, k.explain(err, &attempt{op: op, kind: Tracepoint, target: &Target{Group: group, Name: event}})
+	}
+	defer unix.Close(fd)
+	task, err := k.currentTask()
+	if err != nil {
+		return 0, err
+	}
+	n, err := k.follow(task, []step{
+		{"task_struct", "files", 0, 8},
+		{"files_struct", "fdt", 0, 8},
+		{"fdtable", "fd", 0, 8},
+		{"", "", uint64(fd) * 8, 8},
+		{"file", "private_data", 0, 8},
+		{"perf_event", "tp_event", 0, 8},
+		{"trace_event_call", "perf_refcount", 0, 4},
+	})
+	if err != nil {
+		return 0, &Error{Op: op, Err: err}
+	}
+	return int(int32(n)) - 1, nil // ours
+}
+
+// step is one load on the way through the kernel's structures: the member's
+// offset, and more.
+type step struct {
+	strct, member string
+	offset        uint64
+	size          int
+}
+
+// follow loads step by step, each from what the one before gave.
+func (k *Kernel) follow(at uint64, steps []step) (uint64, error) {
+	for _, s := range steps {
+		offset := s.offset
+		if s.strct != "" {
+			n, err := k.memberOffset(s.strct, s.member)
+			if err != nil {
+				return 0, err
+			}
+			offset += n
+		}
+		next, err := k.readWord(at+offset, s.size)
+		if err != nil {
+			return 0, err
+		}
+		at = next
+	}
+	return at, nil
+}
+
+// memberOffset is a member's offset in bytes by the kernel's BTF.
+func (k *Kernel) memberOffset(name, member string) (uint64, error) {
+	spec, err := k.types()
+	if err != nil {
+		return 0, wrap("reading the kernel's BTF", err)
+	}
+	var s *btf.Struct
+	if err := spec.TypeByName(name, &s); err != nil {
+		return 0, wrap("struct "+name+" in the kernel's BTF", err)
+	}
+	for _, m := range s.Members {
+		if m.Name == member {
+			return uint64(m.Offset.Bytes()), nil
+		}
+	}
+	return 0, fmt.Errorf("struct %s of this kernel has no member %s", name, member)
+}

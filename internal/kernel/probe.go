@@ -1,0 +1,204 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/btf"
+	"github.com/cilium/ebpf/features"
+	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
+)
+
+// Features are found by loading small programs, in the order of this table:
+// later ones look at what earlier ones found.
+var probes = []func(*Kernel){
+	probeLoad, probeBTF, probeTyped, probeFentry, probeSources, probeMulti, probeISA, probeRdonlyCast,
+}
+
+// fact makes a Fact of what an attempt gave.
+func fact(name string, err error, yes, no, remedy string) Fact {
+	if err == nil {
+		return Fact{Name: name, OK: true, Text: yes}
+	}
+	return Fact{Name: name, Text: no, Remedy: remedy}
+}
+
+// empty is the shortest program.
+func empty() asm.Instructions {
+	return asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()}
+}
+
+// tryLoad loads a program and lets go of it.
+func tryLoad(spec *ebpf.ProgramSpec) error {
+	spec.Name, spec.License = "jalon_check", "GPL"
+	prog, err := ebpf.NewProgramWithOptions(spec, ebpf.ProgramOptions{LogDisabled: true})
+	if err != nil {
+		return err
+	}
+	return prog.Close()
+}
+
+func tryRaw(insns asm.Instructions) error {
+	return tryLoad(&ebpf.ProgramSpec{Type: ebpf.RawTracepoint, Instructions: insns})
+}
+
+func probeLoad(k *Kernel) {
+	f := &k.features
+	err := tryRaw(empty())
+	no := "this kernel loads no eBPF programs"
+	remedy := "a kernel built with CONFIG_BPF_SYSCALL and CONFIG_BPF_EVENTS"
+	if errors.Is(err, unix.EPERM) {
+		e := k.explain(err, &attempt{op: "load"})
+		no, remedy = e.Err.Error(), e.Remedy
+	}
+	f.Load = fact("eBPF", err, "eBPF programs load", no, remedy)
+	f.RawCookie = fact("cookies of tracepoints", tryRaw(asm.Instructions{
+		asm.FnGetAttachCookie.Call(), asm.Mov.Imm(asm.R0, 0), asm.Return(),
+	}), "raw tracepoints have cookies", "raw tracepoints have no cookies (Linux 6.10): a program for each", "")
+	f.PerfLink = fact("links on perf events", tryPerfLink(), "programs link to perf events, with cookies",
+		"programs do not link to perf events (Linux 5.15): no cookies", "")
+}
+
+// tryPerfLink links a program to no event: EBADF says that the command is known.
+func tryPerfLink() error {
+	prog, err := ebpf.NewProgram(&ebpf.ProgramSpec{Name: "jalon_check", Type: ebpf.TracePoint, Instructions: empty(), License: "GPL"})
+	if err != nil {
+		return err
+	}
+	defer prog.Close()
+	fd, err := linkPerf(-1, prog.FD(), 0)
+	if err == nil {
+		_ = unix.Close(fd)
+	}
+	if errors.Is(err, unix.EBADF) {
+		return nil
+	}
+	return err
+}
+
+func probeBTF(k *Kernel) {
+	_, err := k.types()
+	k.features.BTF = fact("BTF", err, "the kernel describes its types (BTF)",
+		"the kernel does not describe its types (no /sys/kernel/btf/vmlinux): no member by name, no fentry",
+		"a kernel built with CONFIG_DEBUG_INFO_BTF")
+}
+
+// types is the kernel's BTF, read once.
+func (k *Kernel) types() (*btf.Spec, error) {
+	k.btfOnce.Do(func() { k.btfSpec, k.btfErr = btf.LoadKernelSpec() })
+	return k.btfSpec, k.btfErr
+}
+
+func probeTyped(k *Kernel) {
+	err := tryLoad(&ebpf.ProgramSpec{Type: ebpf.Tracing, AttachType: ebpf.AttachTraceRawTp, AttachTo: "sched_switch", Instructions: empty()})
+	k.features.TpBTF = fact("typed tracepoints", err, "tracepoints have typed arguments (tp_btf)",
+		"tracepoints have no typed arguments", "a kernel built with CONFIG_DEBUG_INFO_BTF (Linux 5.5)")
+}
+
+// probeFentry attaches to a function that the kernel has for tests and never
+// calls on its own: some kernels load such programs and refuse to attach them.
+func probeFentry(k *Kernel) {
+	err := tryFentry("bpf_fentry_test1")
+	no := "fentry and fexit are not there (Linux 5.5 with BTF)"
+	if errors.Is(err, unix.EPERM) {
+		no = "fentry and fexit are refused (EPERM)"
+	}
+	k.features.Fentry = fact("fentry", err, "programs attach to the entry and return of kernel functions (fentry, fexit)", no, remedyFentry)
+}
+
+func tryFentry(function string) error {
+	prog, err := ebpf.NewProgramWithOptions(&ebpf.ProgramSpec{
+		Name: "jalon_check", Type: ebpf.Tracing, AttachType: ebpf.AttachTraceFEntry, AttachTo: function,
+		Instructions: empty(), License: "GPL",
+	}, ebpf.ProgramOptions{LogDisabled: true})
+	if err != nil {
+		return err
+	}
+	defer prog.Close()
+	l, err := link.AttachTracing(link.TracingOptions{Program: prog, AttachType: ebpf.AttachTraceFEntry})
+	if err != nil {
+		return err
+	}
+	return l.Close()
+}
+
+func probeSources(k *Kernel) {
+	source := func(name string) error {
+		if _, ok := eventSource(name); !ok {
+			return errNoProbePMU
+		}
+		return nil
+	}
+	f := &k.features
+	f.Kprobe = fact("kprobes", source("kprobe"), "kprobes are there", "this kernel has no kprobes", remedyKprobes)
+	f.Uprobe = fact("uprobes", source("uprobe"), "uprobes are there", "this kernel has no uprobes by file descriptor (Linux 4.17, CONFIG_UPROBE_EVENTS)", "trace inside the process (uprobe: without --all)")
+	f.Counters = fact("hardware counters", source("cpu"), "the CPU's counters are there", "the CPU's counters are not there (a virtual machine often has none)", "use software: and profile: places")
+}
+
+func probeMulti(k *Kernel) {
+	f := &k.features
+	f.KprobeMulti = fact("kprobe_multi", features.HaveBPFLinkKprobeMulti(), "many kprobes attach in one call",
+		"kprobes attach one by one (kprobe_multi: Linux 5.18 with CONFIG_FPROBE)", "")
+	f.UprobeMulti = fact("uprobe_multi", features.HaveBPFLinkUprobeMulti(), "many uprobes attach in one call",
+		"uprobes attach one by one (uprobe_multi: Linux 6.6)", "")
+}
+
+func probeISA(k *Kernel) {
+	f := &k.features
+	f.Atomics = fact("atomic operations", features.HaveV3ISA(), "programs have atomic operations", "programs have no atomic operations: the buffers cannot be written", "Linux 5.12 or newer")
+	if f.Atomics.OK {
+		// Version 3 is older than cmpxchg; this is the instruction that is needed.
+		if err := tryRaw(cmpxchg()); err != nil {
+			f.Atomics = fact("atomic operations", err, "", "programs have no compare-and-exchange: the buffers cannot be written", "Linux 5.12 or newer")
+		}
+	}
+	f.V4 = fact("instruction set 4", features.HaveV4ISA(), "programs divide signed numbers directly (instruction set version 4)", "programs have instruction set version 3: some arithmetic takes longer", "")
+}
+
+func cmpxchg() asm.Instructions {
+	return asm.Instructions{
+		asm.Mov.Imm(asm.R0, 0),
+		asm.StoreMem(asm.RFP, -8, asm.R0, asm.DWord),
+		asm.Mov.Imm(asm.R1, 1),
+		asm.CmpXchg.Mem(asm.RFP, asm.R1, asm.DWord, -8),
+		asm.Mov.Imm(asm.R0, 0),
+		asm.Return(),
+	}
+}
+
+// probeRdonlyCast loads what the compiler would make: memory behind
+// bpf_rdonly_cast(p, 0) is read at an offset (Linux 6.17; older kernels refuse
+// the type 0).
+func probeRdonlyCast(k *Kernel) {
+	id, err := k.kfunc("bpf_rdonly_cast")
+	if err == nil {
+		err = tryRaw(asm.Instructions{
+			asm.LoadMem(asm.R1, asm.R1, 0, asm.DWord),
+			asm.Mov.Imm(asm.R2, 0),
+			{OpCode: asm.OpCode(asm.JumpClass).SetJumpOp(asm.Call), Src: asm.PseudoKfuncCall, Constant: int64(id)},
+			asm.LoadMem(asm.R0, asm.R0, 8, asm.DWord),
+			asm.Mov.Imm(asm.R0, 0),
+			asm.Return(),
+		})
+	}
+	if err == nil {
+		k.features.RdonlyCastID = int32(id)
+	}
+	k.features.RdonlyCast = fact("direct reads", err, "programs read kernel memory directly", "programs read kernel memory through a helper (direct reads: Linux 6.17)", "")
+}
+
+// kfunc is the BTF id of a function of the kernel.
+func (k *Kernel) kfunc(name string) (btf.TypeID, error) {
+	spec, err := k.types()
+	if err != nil {
+		return 0, err
+	}
+	var fn *btf.Func
+	if err := spec.TypeByName(name, &fn); err != nil {
+		return 0, fmt.Errorf("function %s in the kernel's BTF: %w", name, err)
+	}
+	return spec.TypeID(fn)
+}

@@ -1,0 +1,51 @@
+package kernel
+
+import (
+	"regexp"
+	"strings"
+)
+
+// The verifier's log is a trace of what it looked at:
+//
+//	0: R1=ctx() R10=fp0
+//	0: (79) r1 = *(u64 *)(r1 +800)
+//	invalid bpf_context access off=800 size=8
+//	processed 1 insns (limit 1000000) ...
+//
+// An instruction may be followed by the state after it ("; R1_w=..."). What
+// matters stands behind the last instruction, in one or more lines.
+var (
+	logInsn    = regexp.MustCompile(`^(\d+): \([0-9a-f]{2}\) (.*)$`)
+	logState   = regexp.MustCompile(`^(\d+: |from \d+ to \d+: )?(frame\d+: )?R\d+(_\w+)?=`)
+	logTrailer = regexp.MustCompile(`^(processed \d+ insns|verification time|stack depth|max_states|mark_precise|peak_states)`)
+)
+
+// refusal is the verifier's log in one line: "instruction 5 (r1 = *(u64 *)(r1
+// +800)): invalid bpf_context access off=800 size=8". Where no line behind the
+// last instruction says anything, the last line that does is taken.
+func refusal(log []string) string {
+	last, insn, reason := "", "", ""
+	for _, line := range log {
+		line = strings.TrimSpace(line)
+		if m := logInsn.FindStringSubmatch(line); m != nil {
+			code, _, _ := strings.Cut(m[2], " ;")
+			code, _, _ = strings.Cut(code, ";")
+			insn, reason = "instruction "+m[1]+" ("+strings.TrimSpace(code)+"): ", ""
+			continue
+		}
+		if line == "" || strings.HasPrefix(line, ";") || logState.MatchString(line) || logTrailer.MatchString(line) {
+			continue
+		}
+		last = line
+		if reason == "" {
+			reason = line
+		}
+	}
+	switch {
+	case reason != "":
+		return insn + reason
+	case last != "":
+		return "the program: " + last
+	}
+	return "the program without a reason"
+}
