@@ -17,7 +17,8 @@ type checker struct {
 	in           *Input
 	source, text string
 	inCond       bool
-	uneval       int // > 0 inside sizeof: nothing is evaluated, so locations do not matter
+	cpu          *cpuOf // set while the operand of this_cpu or per_cpu is checked
+	uneval       int    // > 0 inside sizeof: nothing is evaluated, so locations do not matter
 	errs         lang.Diagnostics
 	warnings     []*lang.Diagnostic
 }
@@ -37,14 +38,14 @@ func (c *checker) fail(span lang.Span, msg, hint string) {
 
 // try runs f and returns what ended it, or nil.
 func (c *checker) try(f func()) (failed *bail) {
-	uneval := c.uneval
+	uneval, cpu := c.uneval, c.cpu
 	defer func() {
 		if r := recover(); r != nil {
 			b, ok := r.(*bail)
 			if !ok {
 				panic(r)
 			}
-			c.uneval = uneval
+			c.uneval, c.cpu = uneval, cpu
 			failed = b
 		}
 	}()
@@ -133,6 +134,7 @@ func (c *checker) expr(x lang.Expr) expr {
 	case *lang.IntLit:
 		return c.intLit(x)
 	case *lang.FloatLit:
+		c.noFloat(x.Span())
 		return floatLit(x)
 	case *lang.CharLit:
 		return &intConst{typed: typed{ctype.IntT, x.Span()}, v: x.Value}
@@ -192,6 +194,9 @@ func (c *checker) rvalue(e expr) expr {
 	case isFunc(t):
 		return c.address(e, t)
 	case isScalar(t):
+		if isFloat(t) {
+			c.noFloat(e.Span())
+		}
 		c.need(e)
 		return &load{typed{t, e.Span()}, e}
 	}

@@ -23,6 +23,9 @@ const (
 	asRepeat              // x is a repeat whose count is known at the hit
 	asRegs
 	asStack
+	asDynamic // x is a dynamic array of the record
+	asFrames
+	asSData
 )
 
 // plan is a checked field, ready to be lowered.
@@ -66,8 +69,11 @@ func keyOf(items []lang.Collect, i int) string {
 }
 
 func (c *checker) item(it lang.Collect) []*plan {
+	if p := c.bareItem(it); p != nil {
+		return p
+	}
 	if r, ok := it.X.(*lang.Reg); ok {
-		if f := itemWords[r.Name]; f != nil {
+		if f := c.itemWord(r.Name); f != nil {
 			if it.Format.Letter != 0 && r.Name != "args" && r.Name != "locals" {
 				c.fail(it.Span, fmt.Sprintf("$%s takes no format", r.Name), "")
 			}
@@ -157,8 +163,12 @@ func (p *plan) bytes(c *checker) int64 {
 		n += p.Type.Strip().Size
 	case asText, asPointer:
 		n += 16 + p.limit
-	case asRepeat:
+	case asRepeat, asDynamic:
 		n += 16 + p.limit*elemOf(p.Type).Strip().Size
+	case asFrames:
+		n += countedHeader + framesSize(c.in)
+	case asSData:
+		n += countedHeader + sdataSize(c.in)
 	case asRegs:
 		n += regsSize
 	case asStack:
@@ -197,6 +207,8 @@ func (c *checker) take(e expr, letter byte) *plan {
 		if x.n != nil {
 			return c.takeRepeat(x)
 		}
+	case *dynamic:
+		return c.takeDynamic(x)
 	case *intConst:
 		if x.enum != nil {
 			return plain(asValue, &intConst{typed: typed{x.enum, x.span}, v: x.v}, x.enum)
@@ -211,7 +223,7 @@ func (c *checker) take(e expr, letter byte) *plan {
 	case isFunc(t):
 		e = c.rvalue(e)
 		return plain(asValue, e, e.Type())
-	case isLvalue(e) && (!isScalar(t) || c.onlyBytes(e)):
+	case isLvalue(e) && (!isScalar(t) || c.onlyBytes(e) || c.in.Kernel != nil && isFloat(t)):
 		return c.takeObject(e)
 	}
 	e = c.rvalue(e)

@@ -21,6 +21,11 @@ func (c *checker) assign(x *lang.Assign) expr {
 // call knows jalon's own functions and refuses the program's.
 func (c *checker) call(x *lang.Call) expr {
 	id, ok := x.Fn.(*lang.Ident)
+	if ok {
+		if f := kernelCalls[id.Name]; f != nil {
+			return f(c, x)
+		}
+	}
 	if !ok || id.Name != "str" {
 		hint := "only str(pointer[, limit]) can be called"
 		if ok {
@@ -94,6 +99,9 @@ func (c *checker) textEqual(a expr, lit *strLit, span lang.Span) expr {
 			v = 1
 		}
 		return &intConst{typed: typed{ctype.IntT, span}, v: v}
+	}
+	if d, ok := a.(*dynamic); ok && isChar(elemOf(d.t)) {
+		return &textEq{typed: typed{ctype.IntT, span}, x: d, lit: lit.v, array: true, bound: maxDynamic}
 	}
 	if isCharArray(a.Type()) && isLvalue(a) {
 		if r, ok := a.(*repeat); ok && r.n != nil {

@@ -22,6 +22,9 @@ func (c *checker) cast(x *lang.Cast) expr {
 		return e
 	}
 	e = c.rvalue(e)
+	if isFloat(t) {
+		c.noFloat(x.Span())
+	}
 	from := e.Type()
 	switch {
 	case isNumber(from) && isNumber(t),
@@ -50,6 +53,9 @@ func (c *checker) sizeof(x *lang.Sizeof) expr {
 		c.uneval--
 		if b := bitField(e); b != 0 {
 			c.fail(e.Span(), "a bit-field has no size in bytes", fmt.Sprintf("it has %d bits", b))
+		}
+		if _, ok := e.(*dynamic); ok { // its size is known at the hit only
+			return &dynamicSize{typed{ctype.ULongT, x.Span()}, c.expr(x.X).(*dynamic)}
 		}
 		t = e.Type()
 	}

@@ -28,6 +28,9 @@ func (c *checker) ident(x *lang.Ident) expr {
 	if n, ok := argNumber(x.Name); ok {
 		return c.argument(n, x.Span())
 	}
+	if w := c.bareWord(x.Name); w != nil {
+		return w.make(c, x.Span())
+	}
 	c.failName(x.Name, x.Span(), err)
 	return nil
 }
@@ -56,6 +59,8 @@ func enumerator(t *ctype.Type, v int64, span lang.Span) expr {
 
 func (c *checker) failName(name string, span lang.Span, err error) {
 	switch {
+	case c.in.Kernel != nil:
+		c.failKernelName(name, span, err)
 	case name == "retval":
 		c.fail(span, "the return value is not there yet when the site is reached",
 			"put the tracepoint on the line after the call, or collect $rax at the function's return")
@@ -85,11 +90,19 @@ func (c *checker) variable(v *debuginfo.Variable, span lang.Span) expr {
 	if v.Type == nil {
 		c.fail(span, fmt.Sprintf("the debug information gives %q no type", v.Name), "")
 	}
-	return c.target(&varRef{typed: typed{v.Type, span}, name: v.Name, loc: v.Loc})
+	ref := &varRef{typed: typed{v.Type, span}, name: v.Name, loc: v.Loc}
+	if v.Kind == debuginfo.PerCPU {
+		return c.target(c.onCPU(ref))
+	}
+	return c.target(ref)
 }
 
-// target follows an lvalue of reference type.
+// target follows an lvalue of reference type, and one that says where a dynamic
+// array of the record is.
 func (c *checker) target(e expr) expr {
+	if d := c.dynamicArray(e); d != nil {
+		return d
+	}
 	s := e.Type().Strip()
 	if s.Kind != ctype.Reference || s.Elem == nil {
 		return e
@@ -160,6 +173,11 @@ var argRegs = []int{5, 4, 1, 2, 8, 9}
 
 // argument is integer argument n by the ABI, an unsigned long as in bpftrace.
 func (c *checker) argument(n int, span lang.Span) expr {
+	if c.in.Kernel != nil {
+		if e := c.kernelArgument(n, span); e != nil {
+			return e
+		}
+	}
 	if n >= len(argRegs) {
 		c.fail(span, fmt.Sprintf("only arg0 to arg%d are passed in registers", len(argRegs)-1),
 			fmt.Sprintf("at the entry of a function, argument %d may be *(long*)($rsp+%d)", n, 8*(n-len(argRegs)+1)))

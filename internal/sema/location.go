@@ -23,10 +23,12 @@ type sym struct {
 type trust uint8
 
 const (
-	noTrust trust = iota
-	inData        // a constant address in the module
-	fromSP        // counted from the stack pointer
-	fromFP        // counted from the register of the CFA rule
+	noTrust   trust = iota
+	inData          // a constant address in the module
+	fromSP          // counted from the stack pointer
+	fromFP          // counted from the register of the CFA rule
+	inContext       // counted from the context block
+	inPerCPU        // data of the running CPU
 )
 
 // The distances from the frame's registers within which slots are trusted. The
@@ -45,8 +47,10 @@ func (l *lowerer) settled(s sym, size int64) sym {
 	switch s.trust {
 	case fromSP:
 		lo = -redZone
+	case inContext, inPerCPU:
+		return s
 	case inData:
-		if r := l.in.Readable; r != nil && !r(uint64(s.off)-l.in.Bias, uint64(size)) {
+		if r := l.in.Readable; r != nil && s.isConst() && !r(uint64(s.off)-l.in.Bias, uint64(size)) {
 			s.trust = noTrust
 		}
 		return s
@@ -72,6 +76,7 @@ var opEffects = map[debuginfo.OpCode]opEffect{
 	debuginfo.OpEq: {2, 1}, debuginfo.OpNe: {2, 1}, debuginfo.OpLt: {2, 1}, debuginfo.OpLe: {2, 1},
 	debuginfo.OpGt: {2, 1}, debuginfo.OpGe: {2, 1},
 	debuginfo.OpSkip: {0, 0}, debuginfo.OpBra: {1, 0}, debuginfo.OpConvert: {1, 1},
+	debuginfo.OpEnv: {0, 1},
 }
 
 const maxStack = 64
@@ -125,6 +130,15 @@ func (c *checker) invalidOp(op debuginfo.Op, depth int) string {
 	case debuginfo.OpReg:
 		if !isWord(op.Arg) {
 			return fmt.Sprintf("its location needs register %d, which is not taken", op.Arg)
+		}
+		return c.noRegisters()
+	case debuginfo.OpEnv:
+		if c.in.Kernel == nil || op.Arg < 0 || op.Arg >= ir.NumEnv {
+			return "its location is malformed in the debug information"
+		}
+	case debuginfo.OpAddr:
+		if c.userReturn() {
+			return "where its data lie is not known at a function's return"
 		}
 	case debuginfo.OpPick:
 		if op.Arg < 0 || op.Arg >= int64(depth) {
@@ -220,7 +234,9 @@ func (m *locator) step(i int, op debuginfo.Op) {
 	case debuginfo.OpConst:
 		m.push(constant(op.Arg))
 	case debuginfo.OpAddr:
-		m.push(sym{v: ir.None, off: op.Arg + int64(l.in.Bias), trust: inData})
+		m.push(l.image(op.Arg))
+	case debuginfo.OpEnv:
+		m.push(sym{v: l.env(op.Arg)})
 	case debuginfo.OpReg:
 		m.push(sym{v: l.reg(op.Arg), trust: l.frameReg(op.Arg)})
 	case debuginfo.OpTLS:

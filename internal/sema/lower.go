@@ -9,7 +9,7 @@ import (
 
 // lowerer emits one hit program:
 //
-//	entry: the condition, as branches
+//	entry: in the kernel engine, the filters; the condition, as branches
 //	miss:  count CounterFalse, exit
 //	fault: count CounterCondFault, exit
 //	hit:   reserve, the fields in order, commit, exit
@@ -27,24 +27,44 @@ type lowerer struct {
 
 func lower(in *Input, cond expr, plans []*plan) *Output {
 	l := &lowerer{in: in, b: ir.NewBuilder(in.Place), params: map[ir.BlockID]int{}, frame: frameBase(in.Scope.CFA())}
+	if in.Kernel != nil {
+		l.filters()
+	}
 	if cond != nil {
 		l.condition(cond)
 	}
+	if in.Kernel != nil && l.decides(1) {
+		return l.output(nil)
+	}
 	l.b.Emit(ir.Instr{Op: ir.Reserve, Dst: ir.None, A: ir.None, B: ir.None, Fault: ir.NoBlock})
-	fields := make([]event.Field, 0, len(plans))
+	comm := slotID(0)
+	if in.Kernel != nil {
+		comm = l.takeComm()
+	}
 	for _, p := range plans {
 		l.field(p)
 	}
 	l.b.Emit(ir.Instr{Op: ir.Commit, Dst: ir.None, A: ir.None, B: ir.None, Fault: ir.NoBlock})
 	l.b.Exit()
+	out := l.output(plans)
+	if comm != 0 {
+		out.Schema.CommOffset = l.rec.offset(comm)
+	}
+	return out
+}
+
+// output ends the program and describes its records.
+func (l *lowerer) output(plans []*plan) *Output {
+	in := l.in
 	prog := l.b.Finish()
 	size := l.rec.finish(prog)
+	fields := make([]event.Field, 0, len(plans))
 	for _, p := range plans {
 		fields = append(fields, l.rec.describe(p))
 	}
 	return &Output{Program: prog, Schema: event.Schema{
 		SiteID: in.SiteID, Place: in.Place, Function: in.Function, File: in.File, Line: in.Line,
-		PC: in.Scope.PC() + in.Bias, RecordSize: size, Fields: fields,
+		PC: in.Scope.PC() + in.Bias, RecordSize: size, Fields: fields, Kernel: in.Kernel != nil,
 	}}
 }
 
@@ -60,6 +80,9 @@ func frameBase(cfa []debuginfo.Op) int64 {
 // frameReg tells whether addresses counted from DWARF register n are stack
 // slots: always for the stack pointer, for another when the CFA rule says so.
 func (l *lowerer) frameReg(n int64) trust {
+	if l.in.Kernel != nil { // whose stack it is, and whether it is paged in, is not known
+		return noTrust
+	}
 	switch n {
 	case dwarfRSP:
 		return fromSP
@@ -69,9 +92,10 @@ func (l *lowerer) frameReg(n int64) trust {
 	return noTrust
 }
 
-// reg reads DWARF register n. The instruction pointer is known.
+// reg reads DWARF register n. The instruction pointer is known, but in the kernel
+// engine: one program serves all processes.
 func (l *lowerer) reg(n int64) ir.Value {
-	if n == ir.RegRIP {
+	if n == ir.RegRIP && l.in.Kernel == nil {
 		return l.b.Const(int64(l.in.Scope.PC() + l.in.Bias))
 	}
 	return l.b.Reg(n)
@@ -84,10 +108,12 @@ func (l *lowerer) condition(cond expr) {
 	l.branch(cond, hit, miss)
 	l.b.Start(miss)
 	l.count(ring.CounterFalse)
+	l.decline()
 	l.b.Exit()
 	l.traps.each(func(_ trap, blk ir.BlockID) {
 		l.b.Start(blk)
 		l.count(ring.CounterCondFault)
+		l.decline()
 		l.b.Exit()
 	})
 	l.b.Start(hit)

@@ -95,26 +95,32 @@ const maxInline = 32
 
 // arrayEq compares a char array, which may be filled to its end without a NUL.
 func (l *lowerer) arrayEq(e *textEq, n int64) ir.Value {
+	if d, ok := e.x.(*dynamic); ok {
+		return l.dynamicEq(d, e.lit)
+	}
 	p := l.place(e.x)
 	lit := e.lit
 	if n < e.bound {
 		if p.mem && (p.addr.trust == noTrust || n >= maxInline) {
 			// The object behind a pointer may be shorter than its type says:
 			// nothing after the first difference is read.
-			return l.strEq(p.byteAddr(), lit)
+			return l.strEq(l.byteAddr(p), lit)
 		}
 		lit += "\x00"
 	}
-	if p.mem {
+	if p.mem && !p.ctx {
 		w := int64(1)
 		if p.addr.trust != noTrust {
 			w = 8
 		}
-		return l.bytesEq(p.byteAddr(), lit, w)
+		return l.bytesEq(l.byteAddr(p), lit, w)
 	}
 	return l.chunksEq(lit, 8, func(at, n int64) ir.Value {
 		q := p
 		q.lo += at * 8
+		if q.ctx {
+			return l.readContext(q, n*8, n, false)
+		}
 		return l.fit(l.gather(q, n*8), n*8, n, false)
 	})
 }

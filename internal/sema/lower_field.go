@@ -46,6 +46,12 @@ func (l *lowerer) field(p *plan) {
 		l.takeRegs(fs.value)
 	case asStack:
 		fs = l.takeStack()
+	case asDynamic:
+		fs = l.takeDynamic(p.x.(*dynamic), p.limit)
+	case asFrames:
+		fs = l.takeFrames(p.Kind)
+	case asSData:
+		fs = l.takeSData(l.in.Kernel.SData)
 	}
 	fails = append(fails, failing{l.traps, fs.value, 0})
 	if p.mode == asPointer {
@@ -150,7 +156,7 @@ func (l *lowerer) takeRepeat(e *repeat, limit int64) fieldSlots {
 	if size != 1 {
 		n = l.b.Bin(ir.Mul, 8, n, l.b.Const(size))
 	}
-	addr := l.place(e.x).byteAddr()
+	addr := l.byteAddr(l.place(e.x))
 	addr.trust = noTrust
 	l.copy(ir.CopyN, l.word(addr), n, fs.value.imm(0), limit*size, l.faultFor(addr))
 	return fs
@@ -179,9 +185,16 @@ func (l *lowerer) takeBytes(e expr) fieldSlots {
 		return fs
 	}
 	p := l.place(e)
-	if p.mem {
-		addr := p.byteAddr()
+	switch {
+	case p.ctx && n <= 8:
+		l.putBytes(l.readContext(p, n*8, n, false), n, fs.value.imm(0))
+		return fs
+	case p.mem:
+		addr := l.byteAddr(p)
 		l.copy(ir.Copy, l.word(addr), ir.None, fs.value.imm(0), n, l.faultFor(addr))
+		if p.ctx {
+			l.hideContext(fs.value.imm(0), addr.off, n)
+		}
 		return fs
 	}
 	if storable(shape{pieces: p.pieces, lo: p.lo}, n*8) != "" { // at most a word: see needBytes
@@ -209,6 +222,9 @@ func (l *lowerer) storePiece(fs *fieldSlots, q debuginfo.Piece, off, at, count i
 	switch {
 	case q.Kind == debuginfo.InMemory:
 		addr := l.settled(l.location(q.Expr).plus(first/8), n)
+		l.copy(ir.Copy, l.word(addr), ir.None, imm, n, l.faultFor(addr))
+	case q.Kind == debuginfo.InContext && n > 8:
+		addr := sym{v: l.env(ir.EnvContext), off: q.Ctx + first/8, trust: inContext}
 		l.copy(ir.Copy, l.word(addr), ir.None, imm, n, l.faultFor(addr))
 	case q.Kind == debuginfo.IsBytes:
 		for k := int64(0); k < n; k += 8 {

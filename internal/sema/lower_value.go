@@ -24,7 +24,7 @@ func (l *lowerer) value(e expr) ir.Value {
 	case *load:
 		return l.read(e.x)
 	case *addrOf:
-		return l.word(l.place(e.x).byteAddr())
+		return l.word(l.byteAddr(l.place(e.x)))
 	case *conv:
 		return l.convert(e)
 	case *unary:
@@ -48,6 +48,9 @@ func (l *lowerer) value(e expr) ir.Value {
 		return l.ptrAdd(e)
 	case *ptrDiff:
 		return l.ptrDiff(e)
+	case *dynamicSize:
+		_, n := l.dynamicParts(e.x)
+		return n
 	}
 	panic(fmt.Sprintf("BUG: sema: %T has no value", e))
 }

@@ -12,8 +12,12 @@ import (
 // place is where an object is, with its code made: an address in memory, or the
 // pieces of a variable. lo is the object's first bit from there; obj is how many
 // bits of the enclosing object lie at addr, all as readable as the object itself.
+//
+// With ctx the object is in the context block, addr.off bytes from its start: its
+// bytes can be read without an address (see ctxBits).
 type place struct {
 	mem    bool
+	ctx    bool
 	addr   sym
 	obj    int64
 	pieces []debuginfo.Piece
@@ -26,7 +30,10 @@ func (l *lowerer) place(e expr) place {
 	case *varRef:
 		s := e.shape()
 		p := place{mem: s.mem, pieces: s.pieces, obj: e.t.Strip().Size * 8}
-		if s.mem {
+		switch {
+		case s.ctx:
+			p.ctx, p.addr = true, sym{v: ir.None, off: e.loc.Pieces[0].Ctx, trust: inContext}
+		case s.mem:
 			p.addr = l.settled(l.location(e.loc.Pieces[0].Expr), e.t.Strip().Size)
 		}
 		return p
@@ -38,9 +45,17 @@ func (l *lowerer) place(e expr) place {
 		p := l.place(e.x)
 		p.lo += e.bitOff
 		return p
+	case *dynamic:
+		start, _ := l.dynamicParts(e)
+		return place{mem: true, addr: start}
+	case *perCPU:
+		return place{mem: true, addr: l.perCPUAddr(e), obj: e.t.Strip().Size * 8}
 	case *repeat:
 		p := l.place(e.x)
 		if e.count != 1 {
+			if p.ctx { // its end may lie outside of the block
+				p = place{mem: true, addr: l.byteAddr(p)}
+			}
 			p.addr.trust, p.obj = noTrust, p.lo+e.t.Size*8
 		}
 		return p
@@ -55,14 +70,17 @@ func (l *lowerer) place(e expr) place {
 
 // eitherPlace joins the addresses of two objects.
 func (l *lowerer) eitherPlace(e *condExpr) place {
-	v := l.either(e.c, func(x expr) ir.Value { return l.word(l.place(x).byteAddr()) }, e.a, e.b, ir.I64)
+	v := l.either(e.c, func(x expr) ir.Value { return l.word(l.byteAddr(l.place(x))) }, e.a, e.b, ir.I64)
 	return place{mem: true, addr: sym{v: v}, obj: e.t.Strip().Size * 8}
 }
 
 // byteAddr is the address of an object that is in memory.
-func (p place) byteAddr() sym {
+func (l *lowerer) byteAddr(p place) sym {
 	if !p.mem || p.lo%8 != 0 {
 		panic("BUG: sema: object without an address")
+	}
+	if p.ctx {
+		p.addr.v = l.env(ir.EnvContext)
 	}
 	return p.addr.plus(p.lo / 8)
 }
@@ -71,7 +89,7 @@ func (p place) byteAddr() sym {
 func (l *lowerer) address(e expr) sym {
 	switch e := e.(type) {
 	case *addrOf:
-		return l.place(e.x).byteAddr()
+		return l.byteAddr(l.place(e.x))
 	case *intConst:
 		return constant(e.v)
 	case *conv:
@@ -98,8 +116,10 @@ func (l *lowerer) read(e expr) ir.Value {
 	switch {
 	case t.Kind == ctype.Float:
 		return l.readFloat(p, size)
+	case p.ctx:
+		return l.readContext(p, n, size, isSigned(t))
 	case p.mem && n == size*8 && p.lo%8 == 0:
-		return l.loadAt(p.byteAddr(), uint8(size), isSigned(t))
+		return l.loadAt(l.byteAddr(p), uint8(size), isSigned(t))
 	case p.mem:
 		return l.fit(l.memoryBits(p, n), n, size, isSigned(t))
 	}
@@ -148,7 +168,7 @@ func floatClass(size int64) ir.Class {
 func (l *lowerer) readFloat(p place, size int64) ir.Value {
 	class := floatClass(size)
 	if p.mem {
-		base, off := l.split(p.byteAddr())
+		base, off := l.split(l.byteAddr(p))
 		return l.b.Def(class, ir.Instr{Op: ir.FLoad, A: base, B: ir.None, Imm: off, Fault: l.faultFor(p.addr)})
 	}
 	if reg, ok := wholeXMM(p, size*8); ok {
@@ -288,6 +308,8 @@ func (l *lowerer) pieceBits(q debuginfo.Piece, off, n int64) ir.Value {
 		return l.shiftRight(l.word(l.location(q.Expr)), first)
 	case debuginfo.IsBytes:
 		return l.b.Const(int64(bitsFrom(q.Bytes, first, n)))
+	case debuginfo.InContext:
+		return l.ctxBits(q.Ctx, q.Ctx+(q.BitOffset+q.BitSize+7)/8, first, n)
 	case debuginfo.InMemory:
 		return l.loadBits(l.settled(l.location(q.Expr), (first+n+7)/8), first, n)
 	}

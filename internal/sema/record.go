@@ -9,7 +9,8 @@ import (
 // The record:
 //
 //	+0   header (ring.RecHeader)
-//	+24  a status byte for each slot that can fail, padded to 8; zero (OK) unless a fault writes it
+//	+24  in the kernel engine, the thread's name (ir.CommSize)
+//	     a status byte for each slot that can fail, padded to 8; zero (OK) unless a fault writes it
 //	     the slots, each at its alignment
 //
 // Which slots can fail is known when their code is made. Until then record
@@ -20,6 +21,7 @@ type slot struct {
 	size, align int64
 	at          int64 // the offset, set by finish
 	status      bool  // it is a status byte
+	comm        bool  // it is the thread's name, which is before all others
 }
 
 // slotID names a slot; 0 is none.
@@ -52,9 +54,9 @@ func (id slotID) imm(off int64) int64 { return int64(id)<<slotShift + off }
 // finish lays the slots out, corrects p, and returns the size of the record.
 func (r *record) finish(p *ir.Program) int {
 	at := int64(ring.RecHeader)
-	place := func(status bool) {
+	place := func(which func(*slot) bool) {
 		for i := range r.slots {
-			if s := &r.slots[i]; s.status == status {
+			if s := &r.slots[i]; which(s) {
 				at = roundUp(at, s.align)
 				s.at = at
 				at += s.size
@@ -62,15 +64,16 @@ func (r *record) finish(p *ir.Program) int {
 		}
 		at = roundUp(at, 8)
 	}
-	place(true)
-	place(false)
+	place(func(s *slot) bool { return s.comm })
+	place(func(s *slot) bool { return s.status })
+	place(func(s *slot) bool { return !s.status && !s.comm })
 	for _, b := range p.Blocks {
 		for i := range b.Instrs {
 			in := &b.Instrs[i]
 			switch in.Op {
 			case ir.Reserve:
 				in.Imm = at
-			case ir.Put, ir.FPut, ir.PutReg, ir.Copy, ir.CopyN, ir.CopyStr, ir.CopyMax:
+			case ir.Put, ir.FPut, ir.PutReg, ir.Copy, ir.CopyN, ir.CopyStr, ir.CopyMax, ir.CopyFrames, ir.CopyComm:
 				in.Imm = r.slots[in.Imm>>slotShift-1].at + in.Imm&(1<<slotShift-1)
 			}
 		}

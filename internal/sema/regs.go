@@ -111,10 +111,14 @@ var listWords = map[string]bool{
 // reg is $name inside an expression.
 func (c *checker) reg(x *lang.Reg) expr {
 	if r, ok := registers[x.Name]; ok {
+		c.needRegisters(x)
 		return regRef(x.Name, r.t, r.dwarf, r.shift, x.Span())
 	}
 	if n, ok := argNumber(x.Name); ok {
 		return c.argument(n, x.Span())
+	}
+	if e := c.kernelWord(x); e != nil {
+		return e
 	}
 	switch {
 	case x.Name == "ret":
@@ -132,7 +136,11 @@ func (c *checker) reg(x *lang.Reg) expr {
 	if why, ok := notHere[trimDigits(x.Name)]; ok {
 		c.fail(x.Span(), fmt.Sprintf("register $%s is not available", x.Name), why)
 	}
-	hint := didYouMean(dollar(lang.Nearest(x.Name, registerNames(), 3)))
+	names := registerNames()
+	if c.in.Kernel != nil {
+		names = append(names, kernelNames()...)
+	}
+	hint := didYouMean(dollar(lang.Nearest(x.Name, names, 3)))
 	if hint == "" {
 		hint = "convenience variables of GDB are not known at the site"
 	}
@@ -169,6 +177,9 @@ func dollar(names []string) []string {
 // returnAddress is $ret: the word below the canonical frame address (psABI 3.2.2).
 func (c *checker) returnAddress(span lang.Span) expr {
 	cfa := c.in.Scope.CFA()
+	if k := c.in.Kernel; cfa == nil && k != nil && k.Context == ContextRegs && c.in.AtEntry {
+		cfa = []debuginfo.Op{{Code: debuginfo.OpReg, Arg: dwarfRSP}, {Code: debuginfo.OpAddConst, Arg: 8}}
+	}
 	if cfa == nil {
 		c.fail(span, "the return address is not known here: there is no call frame information for this address", "")
 	}

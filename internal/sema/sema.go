@@ -80,7 +80,8 @@ type KernelInput struct {
 	Context Context
 	// User: the site is in user code (uprobe, USDT), so addresses are the user's,
 	// and may be paged out: every load is guarded. OpAddr means an address in the
-	// file's image: its bias at the hit is rip minus the site's vaddr.
+	// file's image: its bias at the hit is rip minus the site's vaddr. (With
+	// Return rip is in the caller, so that such variables have no value there.)
 	User bool
 	// Return: the site is a function's return, so that $retval is there (in rax
 	// for ContextRegs) when Scope has no variable "retval".
@@ -89,6 +90,11 @@ type KernelInput struct {
 	// other hits leave before anything else and are not counted.
 	Tgid   int
 	Cgroup uint64
+	// Fixed says, with User, that the image lies where its file says (no
+	// position-independent code), so that OpAddr is the address itself.
+	Fixed bool
+	// Task is struct task_struct, for $task and $comm, when Scope does not know it.
+	Task *ctype.Type
 	// PerCPU is the address of the kernel's array __per_cpu_offset; 0: not known.
 	PerCPU uint64
 	// Symbol gives the address of a kernel symbol, for kaddr("name").
@@ -144,7 +150,10 @@ func Compile(in *Input) (*Output, error) {
 		c.inCond = false
 	}
 	c.source, c.text = in.CollectSource, in.CollectText
-	fields := c.collect(in.Collect)
+	var fields []*plan
+	if k := in.Kernel; k == nil || !k.Give && !k.Gate {
+		fields = c.collect(in.Collect)
+	}
 	if len(c.errs) > 0 {
 		return nil, c.errs
 	}
@@ -178,8 +187,17 @@ func withDefaults(in *Input) *Input {
 
 // IsType returns the parser's question "is this name a type here?" for scope s.
 // A variable hides a type of the same name, as in C.
-func IsType(s debuginfo.Scope) func(string) bool {
+func IsType(s debuginfo.Scope) func(string) bool { return isType(s, nil) }
+
+// IsTypeKernel is IsType for places of the kernel engine, where the words pid,
+// cpu, comm, ... hide types of the same names.
+func IsTypeKernel(s debuginfo.Scope) func(string) bool { return isType(s, kernelWords) }
+
+func isType(s debuginfo.Scope, hidden map[string]*word) func(string) bool {
 	return func(name string) bool {
+		if w := hidden[name]; w != nil && w.bare {
+			return false
+		}
 		if builtinType(name) != nil {
 			return true
 		}

@@ -17,6 +17,7 @@ import (
 type shape struct {
 	ref    *varRef // the variable that the object is (a part of), nil behind a pointer
 	mem    bool
+	ctx    bool              // with mem: in the context block, where the variable's only piece says
 	pieces []debuginfo.Piece // when !mem: normalised by pieces()
 	lo     int64
 }
@@ -43,6 +44,10 @@ func (v *varRef) shape() shape {
 	if len(l) == 1 && l[0].Kind == debuginfo.InMemory && l[0].BitOffset == 0 &&
 		(l[0].BitSize == 0 || l[0].BitSize >= v.t.Strip().Size*8) {
 		return shape{ref: v, mem: true}
+	}
+	if len(l) == 1 && l[0].Kind == debuginfo.InContext && l[0].BitOffset == 0 && l[0].Ctx >= 0 &&
+		(l[0].BitSize == 0 || l[0].BitSize >= v.t.Strip().Size*8) && v.t.Strip().Size <= ir.MaxContext-l[0].Ctx {
+		return shape{ref: v, mem: true, ctx: true}
 	}
 	list := pieces(l, v.t.Strip().Size*8)
 	fillPadding(list, v.t)
@@ -87,6 +92,8 @@ func capacity(p debuginfo.Piece) int64 {
 		return 64
 	case debuginfo.IsBytes:
 		return int64(len(p.Bytes)) * 8
+	case debuginfo.InContext:
+		return max(0, ir.MaxContext-max(p.Ctx, 0)) * 8
 	}
 	return 1 << 40
 }
@@ -180,6 +187,10 @@ func (c *checker) available(e expr, more func(shape)) {
 	if v.loc.Unavailable != "" || len(v.loc.Pieces) == 0 {
 		c.failUnavailable(e, v, v.loc.Unavailable)
 	}
+	if s.ctx {
+		c.needContext(e, v, v.loc.Pieces[0].Ctx+s.lo/8)
+		return
+	}
 	if s.mem {
 		c.needExpr(e, v, v.loc.Pieces[0].Expr, true)
 		return
@@ -192,6 +203,9 @@ func (c *checker) available(e expr, more func(shape)) {
 			if !isWord(int64(p.Reg)) && !isXMM(p.Reg) {
 				c.failUnavailable(e, v, fmt.Sprintf("it is in register %d, which is not taken", p.Reg))
 			}
+			c.needRegister(e, v, p.Reg)
+		case debuginfo.InContext:
+			c.needContext(e, v, p.Ctx)
 		case debuginfo.IsBytes:
 		default:
 			c.needExpr(e, v, p.Expr, p.Kind == debuginfo.InMemory)

@@ -148,6 +148,24 @@ type (
 		array bool
 		bound int64
 	}
+	// dynamic is a dynamic array of a tracepoint's record: off is where its word
+	// is in the context block. Its type is an array without count.
+	dynamic struct {
+		typed
+		off int64
+		rel bool
+	}
+	// dynamicSize is sizeof a dynamic array.
+	dynamicSize struct {
+		typed
+		x *dynamic
+	}
+	// perCPU is a per-CPU variable on CPU n; n nil is the CPU of the hit.
+	perCPU struct {
+		typed
+		x *varRef
+		n expr
+	}
 	// voidExpr is (void)x.
 	voidExpr struct {
 		typed
@@ -158,7 +176,7 @@ type (
 // isLvalue reports whether e denotes an object.
 func isLvalue(e expr) bool {
 	switch e := e.(type) {
-	case *varRef, *deref, *sub, *repeat:
+	case *varRef, *deref, *sub, *repeat, *dynamic, *perCPU:
 		return true
 	case *condExpr:
 		return !isScalar(e.t) && !isVoid(e.t)

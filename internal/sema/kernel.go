@@ -1,0 +1,223 @@
+package sema
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jalon-trace/jalon/internal/ctype"
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/ir"
+	"github.com/jalon-trace/jalon/internal/lang"
+)
+
+// What the kind of place gives and what it does not.
+
+const (
+	noRegistersHere = "registers are not there at this kind of place"
+	withRegisters   = "kprobe:, kretprobe:, uprobe:, uretprobe:, usdt:, profile:, interval:, software: and hardware: places have them"
+	withArguments   = "kprobe:, uprobe:, rawtracepoint:, fentry: and fexit: places have them"
+)
+
+// noRegisters says why a location that needs registers gives no value, or "".
+func (c *checker) noRegisters() string {
+	if k := c.in.Kernel; k != nil && k.Context != ContextRegs {
+		return noRegistersHere
+	}
+	return ""
+}
+
+// userReturn: the site is the return of a user's function whose image was moved:
+// the instruction pointer is the caller's, and does not tell where the image is.
+func (c *checker) userReturn() bool {
+	k := c.in.Kernel
+	return k != nil && k.User && k.Return && !k.Fixed
+}
+
+// needRegister makes sure that the register of variable v's piece can be read.
+func (c *checker) needRegister(e expr, v *varRef, reg int) {
+	if c.in.Kernel == nil {
+		return
+	}
+	if why := c.noRegisters(); why != "" {
+		c.failUnavailable(e, v, why)
+	}
+	if isXMM(reg) {
+		c.failUnavailable(e, v, "it is in a vector register, and these are not taken in the kernel")
+	}
+}
+
+// needRegisters makes sure that the user's register can be read.
+func (c *checker) needRegisters(x *lang.Reg) {
+	r := registers[x.Name]
+	switch {
+	case c.in.Kernel == nil || c.uneval > 0:
+	case c.in.Kernel.Context != ContextRegs:
+		c.fail(x.Span(), fmt.Sprintf("$%s: %s", x.Name, noRegistersHere), withRegisters)
+	case isXMM(r.dwarf):
+		c.fail(x.Span(), fmt.Sprintf("$%s: vector registers are not taken in the kernel", x.Name), "the integer registers are: $rax, $rdi, ...")
+	case r.dwarf == ir.RegGSBase:
+		c.fail(x.Span(), fmt.Sprintf("$%s is not taken in the kernel", x.Name), "for per-CPU data write this_cpu(x)")
+	}
+}
+
+// commonBytes are the first bytes of a tracepoint's record, which a program does not see.
+const commonBytes = 8
+
+// needContext makes sure that object e, at byte off of the context block, is there.
+func (c *checker) needContext(e expr, v *varRef, off int64) {
+	k := c.in.Kernel
+	switch {
+	case k == nil || off < 0:
+		c.failUnavailable(e, v, "its location is malformed in the debug information")
+	case k.Context == ContextNone:
+		c.failUnavailable(e, v, "this kind of place has no arguments")
+	case k.Context == ContextRecord && off*8+bitsOf(e) <= commonBytes*8:
+		c.failUnavailable(e, v, "a program does not see the first 8 bytes of a record; $tid and $cpu tell the same")
+	}
+}
+
+// noFloat refuses to compute with floating-point numbers.
+func (c *checker) noFloat(span lang.Span) {
+	if c.in.Kernel != nil && c.uneval == 0 {
+		c.fail(span, "the kernel does not compute with floating-point numbers", "they can be collected as they are")
+	}
+}
+
+// kernelOnly refuses what only the kernel engine can give.
+func (c *checker) kernelOnly(what string, span lang.Span) {
+	if c.in.Kernel == nil {
+		c.fail(span, what+" is known at places of the kernel engine only", "these are tracepoint:, kprobe:, ..., and uprobe: with --all")
+	}
+}
+
+// kernelArgument is argument n where the general rule does not apply; nil where it does.
+func (c *checker) kernelArgument(n int, span lang.Span) expr {
+	name := fmt.Sprintf("arg%d", n)
+	if v, err := c.in.Scope.Lookup(name); err == nil { // for $arg0: arg0 was looked up
+		return c.variable(v, span)
+	}
+	switch c.in.Kernel.Context {
+	case ContextRegs:
+		return nil
+	case ContextArgs:
+		if n >= maxArgs {
+			c.fail(span, fmt.Sprintf("only arg0 to arg%d are there", maxArgs-1), "")
+		}
+		p := debuginfo.Piece{Kind: debuginfo.InContext, Ctx: int64(n) * 8}
+		return &varRef{typed{ctype.ULongT, span}, name, debuginfo.Location{Pieces: []debuginfo.Piece{p}}}
+	}
+	c.fail(span, fmt.Sprintf("%s: this kind of place has no numbered arguments", name), withArguments)
+	return nil
+}
+
+// maxArgs is how many words a raw tracepoint has at most (MAX_BPF_FUNC_ARGS).
+const maxArgs = 12
+
+// returned is retval: what the function gives back.
+func (c *checker) returned(span lang.Span) expr {
+	if v, err := c.in.Scope.Lookup("retval"); err == nil {
+		return c.variable(v, span)
+	}
+	switch k := c.in.Kernel; {
+	case !k.Return:
+		c.failName("retval", span, nil)
+	case k.Context != ContextRegs:
+		c.fail(span, "the return value is not there: the type of the function is not known", "kretprobe: gives it without")
+	}
+	return regRef("rax", ctype.ULongT, 0, 0, span)
+}
+
+// failKernelName reports an unknown name, and which names are known at the place.
+func (c *checker) failKernelName(name string, span lang.Span, err error) {
+	if name == "retval" {
+		c.fail(span, "there is no return value here", "kretprobe:, fexit: and uretprobe: places are at the return of a function")
+	}
+	where := " here"
+	if f := c.in.Scope.FuncName(); f != "" {
+		where = " in " + f
+	}
+	fields, arguments := c.knownNames()
+	hint := ""
+	switch {
+	case len(fields)+len(arguments) > 0:
+		hint = join(listed("the fields are ", fields), listed("the arguments are ", arguments))
+	case !c.in.Scope.HasDebugInfo() && c.in.Kernel.Context == ContextRegs:
+		where += ": there is no debug information"
+		hint = "registers ($rdi, $rsi, ...) and, at a function's entry, arg0 to arg5 can be used"
+	}
+	var nf *debuginfo.NotFoundError
+	near := lang.Nearest(name, append(append(c.namesInScope(), fields...), bareNames()...), 3)
+	if errors.As(err, &nf) {
+		if len(nf.Nearest) > 0 {
+			near = nf.Nearest
+		}
+		hint = join(hint, nf.Hint)
+	}
+	c.fail(span, fmt.Sprintf("no variable %q%s", name, where), join(didYouMean(near), hint))
+}
+
+// knownNames are the members of args, and the arguments that are no such members.
+func (c *checker) knownNames() (fields, arguments []string) {
+	if v, err := c.in.Scope.Lookup("args"); err == nil && v.Type != nil {
+		fields = memberNames(v.Type.Strip(), 0)
+	}
+	seen := map[string]bool{"args": true}
+	for _, f := range fields {
+		seen[f] = true
+	}
+	for _, v := range c.in.Scope.Args() {
+		if !seen[v.Name] {
+			arguments = append(arguments, v.Name)
+		}
+	}
+	return fields, arguments
+}
+
+const maxListed = 24 // names in a hint
+
+func listed(what string, names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	more := ""
+	if len(names) > maxListed {
+		names, more = names[:maxListed], ", ..."
+	}
+	return what + strings.Join(names, ", ") + more
+}
+
+// dynamicArray is the array that e's word in the record tells of; nil when e is
+// no such word. Outside of the record the word means nothing.
+func (c *checker) dynamicArray(e expr) expr {
+	elem, rel, ok := ctype.Dynamic(e.Type())
+	if !ok || c.in.Kernel == nil || !isLvalue(e) {
+		return nil
+	}
+	s := shapeOf(e)
+	if s.ref == nil || !s.ctx || s.lo%8 != 0 {
+		return nil
+	}
+	c.need(e)
+	return &dynamic{typed{ctype.ArrayOf(elem, -1), e.Span()}, s.ref.loc.Pieces[0].Ctx + s.lo/8, rel}
+}
+
+// maxDynamic bounds a dynamic array: its length has 16 bits.
+const maxDynamic = 1<<16 - 1
+
+// takeDynamic takes as much of a dynamic array as the limits allow.
+func (c *checker) takeDynamic(x *dynamic) *plan {
+	p := plain(asDynamic, x, x.t)
+	elem := elemOf(x.t)
+	size := c.elemSize(x.span, elem)
+	if size == 0 || isVoid(elem) {
+		c.fail(x.span, fmt.Sprintf("an array of %s cannot be collected", typeString(elem)), "")
+	}
+	p.Kind, p.limit = event.Counted, int64(c.in.RepeatLimit)
+	if isChar(elem) {
+		p.limit = int64(c.in.StringLimit)
+	}
+	p.limit = max(1, min(p.limit, maxDynamic/size))
+	return p
+}
