@@ -28,6 +28,9 @@ func (c *checker) call(x *lang.Call) expr {
 	}
 	if !ok || id.Name != "str" {
 		hint := "only str(pointer[, limit]) can be called"
+		if c.in.Kernel != nil {
+			hint = `str(pointer[, limit]), this_cpu(x), per_cpu(x, n) and kaddr("symbol") can be called`
+		}
 		if ok {
 			switch id.Name {
 			case "strcmp", "strncmp", "strcasecmp":

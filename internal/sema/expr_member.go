@@ -40,8 +40,11 @@ func (c *checker) memberOf(e expr, name string, namePos, span lang.Span) expr {
 		if s.Incomplete || s.Size == 0 && len(s.Fields()) == 0 {
 			c.failSize(e.Span(), e.Type())
 		}
-		c.fail(namePos, fmt.Sprintf("%s has no member %q", tagged(s), name),
-			didYouMean(lang.Nearest(name, memberNames(s, 0), 3)))
+		hint := didYouMean(lang.Nearest(name, memberNames(s, 0), 3))
+		if v, ok := e.(*varRef); ok && hint == "" && v.name == "args" && c.in.Kernel != nil {
+			hint = listed("the fields are ", memberNames(s, 0))
+		}
+		c.fail(namePos, fmt.Sprintf("%s has no member %q", tagged(s), name), hint)
 	}
 	return c.target(&sub{typed: typed{f.Type, span}, x: e, bitOff: f.BitOffset, bitSize: f.BitSize})
 }

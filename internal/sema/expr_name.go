@@ -183,8 +183,12 @@ func (c *checker) argument(n int, span lang.Span) expr {
 			fmt.Sprintf("at the entry of a function, argument %d may be *(long*)($rsp+%d)", n, 8*(n-len(argRegs)+1)))
 	}
 	if !c.in.AtEntry && c.uneval == 0 {
+		entry := "uprobe:PATH:FUNCTION"
+		if k := c.in.Kernel; k != nil && !k.User {
+			entry = "kprobe:FUNCTION"
+		}
 		c.fail(span, fmt.Sprintf("arg%d is known at the first instruction of a function only", n),
-			"use the argument's name, or put the tracepoint at the entry: uprobe:PATH:FUNCTION")
+			"use the argument's name, or put the tracepoint at the entry: "+entry)
 	}
 	return regRef(fmt.Sprintf("arg%d", n), ctype.ULongT, argRegs[n], 0, span)
 }

@@ -230,8 +230,12 @@ func compile(t testing.TB, s debuginfo.Scope, in Input, cond, collect string) *O
 
 func tryCompile(s debuginfo.Scope, in Input, cond, collect string) (*Output, error) {
 	in.Scope = s
+	is := IsType(s)
+	if in.Kernel != nil {
+		is = IsTypeKernel(s)
+	}
 	if cond != "" {
-		x, err := lang.ParseExpr(cond, IsType(s))
+		x, err := lang.ParseExpr(cond, is)
 		if err != nil {
 			return nil, err
 		}
@@ -239,7 +243,7 @@ func tryCompile(s debuginfo.Scope, in Input, cond, collect string) (*Output, err
 	}
 	if collect != "" {
 		var err error
-		if in.Collect, err = lang.ParseCollect(collect, IsType(s)); err != nil {
+		if in.Collect, err = lang.ParseCollect(collect, is); err != nil {
 			return nil, err
 		}
 		in.CollectText = collect

@@ -3,6 +3,7 @@ package sema
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
@@ -150,12 +151,21 @@ func (c *checker) failKernelName(name string, span lang.Span, err error) {
 	var nf *debuginfo.NotFoundError
 	near := lang.Nearest(name, append(append(c.namesInScope(), fields...), bareNames()...), 3)
 	if errors.As(err, &nf) {
-		if len(nf.Nearest) > 0 {
-			near = nf.Nearest
-		}
+		near = merged(nf.Nearest, near)
 		hint = join(hint, nf.Hint)
 	}
 	c.fail(span, fmt.Sprintf("no variable %q%s", name, where), join(didYouMean(near), hint))
+}
+
+// merged is a, and of b what is not in a.
+func merged(a, b []string) []string {
+	out := append([]string(nil), a...)
+	for _, n := range b {
+		if !slices.Contains(out, n) {
+			out = append(out, n)
+		}
+	}
+	return out
 }
 
 // knownNames are the members of args, and the arguments that are no such members.

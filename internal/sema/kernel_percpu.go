@@ -62,6 +62,9 @@ func (c *checker) cpuOperand(x *lang.Call, on *cpuOf) expr {
 func (c *checker) onCPU(v *varRef) expr {
 	switch {
 	case c.uneval > 0:
+		if c.cpu != nil {
+			c.cpu.used = true
+		}
 		return v
 	case c.cpu == nil:
 		c.fail(v.span, fmt.Sprintf("%q is a per-CPU variable: every CPU has its own", v.name),

@@ -249,8 +249,11 @@ func (c *checker) failSize(span lang.Span, t *ctype.Type) {
 	s := t.Strip()
 	switch {
 	case isRecord(s) || s.Kind == ctype.Enum:
-		c.fail(span, fmt.Sprintf("%s is incomplete: its definition is not in the debug information", typeString(t)),
-			"cast to a type that is, or use a library built with -g")
+		hint := "cast to a type that is, or use a library built with -g"
+		if k := c.in.Kernel; k != nil && (!k.User || s.Name == "task_struct") {
+			hint = "a kernel with BTF (/sys/kernel/btf/vmlinux) tells it"
+		}
+		c.fail(span, fmt.Sprintf("%s is incomplete: its definition is not in the debug information", typeString(t)), hint)
 	case s.Kind == ctype.Array:
 		c.fail(span, fmt.Sprintf("the size of %s is not known here", typeString(t)),
 			"name the number of elements: x[0]@n")
