@@ -3,8 +3,8 @@
 // back as subtests.
 //
 //	host                                     guest
-//	go test ── Run ── qemu ─────────────────► PID 1: Main mounts what tests need,
-//	  │  initramfs: the test binary,            │    starts the test binary again
+//	go test ── Run ── qemu ─────────────────► PID 1 mounts what tests need,
+//	  │  initramfs: the test binary,            │  starts the test binary again
 //	  │  its arguments, Config.Files            ▼
 //	  │                                       the test binary: -test.run=Config.Run
 //	  ◄── console: first serial line ─────────  the kernel's messages

@@ -50,15 +50,20 @@ type File struct {
 	Mode fs.FileMode // permissions; 0: those of the host's file, 0o644 for Data
 }
 
-// Main is the body of a TestMain. On the host it runs the tests but those whose
-// names begin with TestGuest_, which make sense in a guest only and are reported by
-// the test that calls Run. As PID 1 of a guest it prepares the machine, runs the
-// tests it was booted for and powers off. It does not return. m is a *testing.M or
-// something around it.
-func Main(m interface{ Run() int }) {
+// PID 1 of a guest is this package's, whatever the TestMain of the tests does: it is
+// taken over before main begins.
+func init() {
 	if os.Getpid() == 1 && os.Getenv(guestVar) == asInit {
 		initMain()
 	}
+}
+
+// Main is the body of a TestMain where some tests make sense in a guest only: those
+// whose names begin with TestGuest_. On the host it runs the others; the results of
+// those are reported by the test that calls Run. It does not return. m is a
+// *testing.M or something around it. A package whose tests run in both places needs
+// no Main.
+func Main(m interface{ Run() int }) {
 	if !Guest() {
 		if !flag.Parsed() {
 			flag.Parse()
@@ -80,8 +85,9 @@ func Guest() bool { return os.Getenv(guestVar) == asTest }
 // Run boots a guest, runs the tests of cfg in it and reports each of them as a
 // subtest of t, with its log. It fails t where the guest as a whole went wrong,
 // and where there is no kernel to boot. With JALON_NO_VM=1 it skips t instead of
-// booting anything.
-func Run(t *testing.T, cfg Config) {
+// booting anything. The report is for questions beyond that, such as which tests
+// were skipped.
+func Run(t *testing.T, cfg Config) *Report {
 	t.Helper()
 	if Guest() {
 		t.Fatal("vmtest.Run was called in a guest: Config.Run must not match the test that calls it")
@@ -99,6 +105,7 @@ func Run(t *testing.T, cfg Config) {
 		t.Fatalf("%v\n(%s=1 leaves the tests out that need a guest)", err, noVMVar)
 	}
 	report(t, r)
+	return r
 }
 
 // Boot boots a guest and returns what came of it. An error means that no guest
