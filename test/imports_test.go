@@ -39,7 +39,7 @@ var allowed = map[string][]string{
 	"internal/vmtest":             {},
 	"internal/probe":              {"internal/lang", "internal/debuginfo", "internal/debuginfo/dwarf"},
 	"internal/tracepoint":         {"internal/lang", "internal/probe"},
-	"internal/kernel":          {"internal/ring"},
+	"internal/kernel":             {"internal/ring"},
 	"internal/session":            {"internal/ctype", "internal/lang", "internal/sema", "internal/debuginfo", "internal/debuginfo/dwarf", "internal/ir", "internal/backend/amd64", "internal/patch", "internal/probe", "internal/process", "internal/ring", "internal/event", "internal/format", "internal/tracepoint"},
 	"cmd/jalon":                   {"internal/ctype", "internal/debuginfo", "internal/debuginfo/dwarf", "internal/event", "internal/format", "internal/lang", "internal/patch", "internal/probe", "internal/process", "internal/session", "internal/tracepoint"},
 }

@@ -122,6 +122,9 @@ const (
 	OpConvert
 )
 
+// EnvTask is OpEnv's number for the running thread's struct task_struct: ir.EnvTask.
+const EnvTask = 2
+
 // Op is one decoded operation.
 type Op struct {
 	Code OpCode

@@ -3,7 +3,7 @@
 // Parse is pure; Open reads the running kernel's. A Table does not change
 // after it was made and may be used by several goroutines.
 //
-// Import rule: kallsyms imports nothing of jalon.
+// Import rule: kallsyms imports debuginfo only.
 package kallsyms
 
 import (
@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo"
 )
 
 // Symbol is one line of the table.
@@ -173,6 +175,27 @@ func (t *Table) Functions(glob string) ([]Symbol, error) {
 	}
 	slices.SortStableFunc(out, func(a, b Symbol) int { return strings.Compare(a.Name, b.Name) })
 	return out, nil
+}
+
+// NotFound is the error for the name of a function that the table has not, with
+// the names of functions that are near.
+func (t *Table) NotFound(name string) *debuginfo.NotFoundError {
+	e := &debuginfo.NotFoundError{What: "function", Name: name}
+	if len(t.Lookup(name)) > 0 {
+		e.Hint = "the kernel has a symbol of that name, but it is not code"
+		return e
+	}
+	similar := debuginfo.Like(name)
+	seen := map[string]bool{}
+	var near []string
+	for i := range t.addrs {
+		if s := t.Symbol(i); similar(s.Name) && s.IsText() && !strings.HasPrefix(s.Name, "__pfx_") && !seen[s.Name] {
+			seen[s.Name] = true
+			near = append(near, s.Name)
+		}
+	}
+	e.Nearest = debuginfo.Nearest(name, near, 5)
+	return e
 }
 
 // hash is FNV-1a.

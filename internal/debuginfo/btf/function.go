@@ -1,0 +1,154 @@
+package btf
+
+import (
+	"fmt"
+	"iter"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	ebtf "github.com/cilium/ebpf/btf"
+
+	"github.com/jalon-trace/jalon/internal/ctype"
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+)
+
+// Param is a parameter of a function or tracepoint.
+type Param struct {
+	Name string // "arg0", ... when nothing tells the name
+	Type *ctype.Type
+}
+
+// Func is a function of the kernel or a module.
+type Func struct {
+	Name   string
+	Module string      // "" for the kernel's own
+	ID     ebtf.TypeID // of its FUNC, in the BTF of Module
+	Type   *ctype.Type // a Func
+	Params []Param     // without the mark of further ones
+	Result *ctype.Type // Void for none
+	unit   *unit
+}
+
+// Func finds a function by its name; module "" means the kernel, then whichever
+// module has it. The error is a *debuginfo.NotFoundError; it is one too when
+// several functions of that name have different parameters, because nothing
+// tells which of them an address is.
+func (k *Kernel) Func(name, module string) (*Func, error) {
+	for u := range k.unitsFor(name, module) {
+		found := u.named(name, func(t ebtf.Type) bool { _, ok := t.(*ebtf.Func); return ok })
+		if len(found) == 0 {
+			continue
+		}
+		fn := found[0].(*ebtf.Func)
+		for _, f := range found[1:] {
+			if !sameParams(fn, f.(*ebtf.Func)) {
+				return nil, &debuginfo.NotFoundError{What: "function", Name: name,
+					Hint: "there are several of that name, with different parameters; arguments can be read as $rdi, $rsi, ..."}
+			}
+		}
+		return k.function(u, fn)
+	}
+	e := k.notFound("function", "", name, kindFunc)
+	if base, suffix, ok := strings.Cut(name, "."); ok && base != "" {
+		e.Nearest = nil
+		e.Hint = fmt.Sprintf("the compiler changed it (.%s), so its parameters are not where those of %s are", suffix, base)
+	}
+	return nil, e
+}
+
+func (k *Kernel) function(u *unit, fn *ebtf.Func) (*Func, error) {
+	proto, ok := fn.Type.(*ebtf.FuncProto)
+	if !ok {
+		return nil, &debuginfo.NotFoundError{What: "function", Name: fn.Name, Hint: "its type is malformed"}
+	}
+	t := k.typeOf(u, proto)
+	params, _ := parameters(proto)
+	out := &Func{Name: fn.Name, Module: u.name, ID: u.id(fn), Type: t, Result: t.Elem, unit: u}
+	for i, p := range params {
+		out.Params = append(out.Params, Param{paramName(p.Name, i), t.Params[i]})
+	}
+	return out, nil
+}
+
+func paramName(name string, i int) string {
+	if name == "" {
+		return "arg" + strconv.Itoa(i)
+	}
+	return name
+}
+
+// sameParams compares by the identity of types: the kernel's BTF has each once.
+func sameParams(a, b *ebtf.Func) bool {
+	p, ok := a.Type.(*ebtf.FuncProto)
+	q, ok1 := b.Type.(*ebtf.FuncProto)
+	return ok && ok1 && p.Return == q.Return && slices.EqualFunc(p.Params, q.Params, func(x, y ebtf.FuncParam) bool {
+		return x.Type == y.Type
+	})
+}
+
+// unitsFor yields where a function may be described, likeliest first. The symbols
+// tell the module; without them every module is looked into.
+func (k *Kernel) unitsFor(name, module string) iter.Seq[*unit] {
+	return func(yield func(*unit) bool) {
+		if module != "" && module != "vmlinux" {
+			if u := k.module(module); u != nil {
+				yield(u)
+			}
+			return
+		}
+		if !yield(k.base) || module == "vmlinux" || len(k.modules) == 0 {
+			return
+		}
+		others := k.modules
+		if t := k.symbols(); t != nil {
+			others = nil
+			for _, s := range t.Lookup(name) {
+				if u := k.module(s.Module); s.Module != "" && u != nil {
+					others = append(others, u)
+				}
+			}
+		}
+		for _, u := range others {
+			if !yield(u) {
+				return
+			}
+		}
+	}
+}
+
+// Functions lists the functions of the kernel that BTF describes and whose names
+// match a pattern of path.Match, sorted. The error is path.ErrBadPattern or says
+// why the BTF cannot be read.
+func (k *Kernel) Functions(glob string) ([]string, error) {
+	return k.list([]*unit{k.base}, "", glob, kindFunc)
+}
+
+// list returns the names of some kinds that begin with prefix and whose rest
+// matches a pattern, without the prefix.
+func (k *Kernel) list(units []*unit, prefix, glob string, kinds ...kind) ([]string, error) {
+	if _, err := path.Match(glob, ""); err != nil {
+		return nil, fmt.Errorf("pattern %q: %w", glob, err)
+	}
+	var out []string
+	for _, u := range units {
+		x, err := u.index()
+		if err != nil {
+			return nil, fmt.Errorf("read the type information of %q: %w", u.name, err)
+		}
+		out = append(out, x.list(func(s string) bool {
+			rest, ok := strings.CutPrefix(s, prefix)
+			if !ok {
+				return false
+			}
+			ok, _ = path.Match(glob, rest)
+			return ok
+		}, kinds...)...)
+	}
+	for i := range out {
+		out[i] = out[i][len(prefix):]
+	}
+	slices.Sort(out)
+	return slices.Compact(out), nil
+}

@@ -1,0 +1,109 @@
+package btf
+
+import (
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jalon-trace/jalon/internal/ctype"
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+)
+
+func open(t testing.TB) *Kernel {
+	t.Helper()
+	k, err := Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func TestRunningKernel(t *testing.T) {
+	k := open(t)
+	task, err := k.Type(ctype.Struct, "task_struct")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if task.Size < 1000 || len(task.Fields()) < 100 {
+		t.Errorf("task_struct: %d bytes, %d members", task.Size, len(task.Fields()))
+	}
+	if off, err := k.MemberOffset("task_struct", "thread.fsbase"); err != nil || off <= 0 || off >= task.Size {
+		t.Errorf("task_struct.thread.fsbase: %d, %v", off, err)
+	}
+	if _, err := k.MemberOffset("task_struct", "comme"); err == nil {
+		t.Error("task_struct.comme exists")
+	}
+	if v, ok := k.EnumValue("PIDTYPE_TGID"); !ok || v != 1 {
+		t.Errorf("PIDTYPE_TGID = %d %v", v, ok)
+	}
+	_, err = k.Type(ctype.Struct, "task_strukt")
+	nf, ok := err.(*debuginfo.NotFoundError)
+	if !ok || len(nf.Nearest) == 0 || nf.Nearest[0] != "task_struct" {
+		t.Errorf("task_strukt: %#v", err)
+	}
+	s, err := k.TracepointScope("sched_switch")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, v := range s.Args() {
+		names = append(names, v.Name)
+	}
+	if got := strings.Join(names, " "); got != "preempt prev next prev_state" {
+		t.Errorf("sched_switch: %s", got)
+	}
+	for _, n := range []string{"prev", "args", "curtask", "runqueues"} {
+		if _, err := s.Lookup(n); err != nil {
+			t.Errorf("%s: %v", n, err)
+		}
+	}
+	f, err := k.Func("vfs_read", "")
+	if err != nil || len(f.Params) != 4 || f.Params[0].Name != "file" || f.Params[3].Name != "pos" || f.ID == 0 {
+		t.Errorf("vfs_read: %+v, %v", f, err)
+	}
+	if f, err = k.Func("bpf_rdonly_cast", ""); err != nil || f.ID == 0 {
+		t.Errorf("bpf_rdonly_cast: %+v, %v", f, err)
+	}
+}
+
+// TestCost logs what the kernel's BTF costs; nothing is asserted.
+func TestCost(t *testing.T) {
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc >> 10
+	}
+	before, start := heap(), time.Now()
+	var k *Kernel
+	step := func(what string, f func()) {
+		from := time.Now()
+		f()
+		took := time.Since(from)
+		t.Logf("%-32s %8.2f ms, heap %6d KiB", what, float64(took.Microseconds())/1000, heap()-before)
+	}
+	step("open", func() { k = open(t) })
+	step("struct task_struct", func() { _, _ = k.Type(ctype.Struct, "task_struct") })
+	step("sched_switch", func() { _, _ = k.TracepointScope("sched_switch") })
+	step("vfs_read", func() { k.EntryScope("vfs_read", "") })
+	step("names (enumerators, per-CPU)", func() { k.EnumValue("PIDTYPE_TGID") })
+	step("a missing type", func() { _, _ = k.Type(ctype.Typedef, "nothing_like_it") })
+	step("symbols", func() { _, _ = k.Symbols() })
+	t.Logf("all %v", time.Since(start))
+	runtime.KeepAlive(k)
+}
+
+func TestNoBTF(t *testing.T) {
+	if _, err := Parse(nil, nil); err == nil {
+		t.Error("no error without BTF")
+	}
+	b, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Parse(b[:100], nil); err == nil {
+		t.Error("no error for a file without BTF")
+	}
+}

@@ -1,0 +1,91 @@
+package btf
+
+import (
+	"fmt"
+
+	ebtf "github.com/cilium/ebpf/btf"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+)
+
+// perCPUVariable finds a per-CPU variable. Its location is the address to which
+// an element of the kernel's __per_cpu_offset is to be added.
+func (k *Kernel) perCPUVariable(u *unit, name string) *debuginfo.Variable {
+	x, err := u.index()
+	if err != nil {
+		return nil
+	}
+	p, ok := x.percpu[name]
+	if !ok {
+		return nil
+	}
+	t, err := u.byID(p.id)
+	v, isVar := t.(*ebtf.Var)
+	if err != nil || !isVar {
+		return nil
+	}
+	out := &debuginfo.Variable{Name: name, Type: k.typeOf(u, v.Type), Kind: debuginfo.PerCPU}
+	start, ok := k.perCPUStart(u, x)
+	if !ok {
+		out.Loc.Unavailable = "the kernel does not tell where its per-CPU variables begin: /proc/kallsyms has none of their addresses " +
+			"(the kernel needs CONFIG_KALLSYMS_ALL, and root must read it)"
+		return out
+	}
+	out.Loc.Pieces = []debuginfo.Piece{{Kind: debuginfo.InMemory, Expr: []debuginfo.Op{
+		{Code: debuginfo.OpConst, Arg: int64(start + uint64(p.offset))}}}}
+	return out
+}
+
+// perCPUStart is the address that offset 0 of a BTF's per-CPU section has. The
+// kernel's begins at 0 before Linux 6.15, and at an ordinary address since. The
+// section of a module has no symbol: its variables tell.
+func (k *Kernel) perCPUStart(u *unit, x *index) (uint64, bool) {
+	t := k.symbols()
+	if t == nil {
+		return 0, false
+	}
+	if u.name == "" {
+		if a, ok := t.Addr("__per_cpu_start"); ok {
+			return a, true
+		}
+	}
+	// Two variables must agree, because static ones may share their names with
+	// symbols elsewhere; one is enough where there is no second.
+	votes := map[uint64]int{}
+	seen := 0
+	for name, p := range x.percpu {
+		for _, s := range t.Lookup(name) {
+			if s.Module != u.name || s.IsText() {
+				continue
+			}
+			seen++
+			start := s.Addr - uint64(p.offset)
+			if votes[start]++; votes[start] == 2 {
+				return start, true
+			}
+		}
+	}
+	for start := range votes {
+		return start, seen == 1
+	}
+	return 0, false
+}
+
+// untyped says how to use what the kernel has a symbol but no variable of; "" when
+// it has no symbol either.
+func (k *Kernel) untyped(name string) string {
+	t := k.symbols()
+	if t == nil {
+		return ""
+	}
+	list := t.Lookup(name)
+	for _, s := range list {
+		if !s.IsText() {
+			return fmt.Sprintf("the kernel has such a symbol but does not tell its type: *(TYPE*)kaddr(%q) reads it", name)
+		}
+	}
+	if len(list) > 0 {
+		return fmt.Sprintf("it is a function of the kernel: kaddr(%q) is its address", name)
+	}
+	return ""
+}
