@@ -69,6 +69,9 @@ type Config struct {
 	// SiteFromCookie takes the site's number from the attachment's cookie
 	// (bpf_get_attach_cookie), so that one program serves many sites.
 	SiteFromCookie bool
+	// Sites is how many sites have counters from Layout.Counters on, when the
+	// site comes from the cookie; Layout.Counters is then that of site 0.
+	Sites uint32
 }
 
 // Compile makes the instructions of p, which must be checked. The error says in

@@ -17,6 +17,17 @@ type Options struct {
 	SegBase bool
 	// NoRIP forbids reads of rip, NoFlags those of rflags.
 	NoRIP, NoFlags bool
+	// Kernel makes the operations of the kernel engine, too, and neither floats
+	// nor xmm registers nor segment bases whatever the other options say. A program
+	// computes with all words of the environment but EnvContext, EnvTask and
+	// EnvTime as they are; it copies from the first, and of the others uses bits
+	// that do not depend on the moment, and follows none of them.
+	Kernel bool
+	// NoRegs reads the registers out of the context block instead (Kernel).
+	NoRegs bool
+	// High is the address of HighSize more readable bytes, State.High, whose end
+	// is that of the readable memory there; 0: there are none.
+	High uint64
 	// Blocks and Instrs bound the number of blocks and of instructions in each
 	// (about; 0 means 10 and 10).
 	Blocks, Instrs int
@@ -37,6 +48,9 @@ func Random(r *rand.Rand, opt Options) *ir.Program {
 	}
 	if opt.Instrs == 0 {
 		opt.Instrs = 10
+	}
+	if opt.Kernel {
+		opt.Floats, opt.SegBase = false, false
 	}
 	g := &gen{r: r, opt: opt, p: &ir.Program{Name: "random"}}
 	g.plan()

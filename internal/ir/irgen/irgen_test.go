@@ -21,8 +21,11 @@ func TestCoverage(t *testing.T) {
 	ends := map[eval.End]int{}
 	records, faults := 0, 0
 	r := rand.New(rand.NewSource(1))
-	opt := Options{Floats: true, SegBase: true}
-	for range 5000 {
+	for n := range 7000 {
+		opt := Options{Floats: true, SegBase: true}
+		if n >= 5000 {
+			opt = Options{Kernel: true, NoRegs: n%2 == 0, High: 0xffff900000000000}
+		}
 		p := Random(r, opt)
 		for _, b := range p.Blocks {
 			for n := range b.Instrs {

@@ -26,6 +26,9 @@ func (g *gen) access(n int64, withImm bool) access {
 
 // safe is an address with n readable bytes: static data or the stack.
 func (g *gen) safe(n int64, withImm bool) access {
+	if g.opt.High != 0 && g.r.Intn(2) == 0 {
+		return g.high(g.r.Int63n(HighSize-n+1), withImm)
+	}
 	data := g.r.Intn(2) == 0 || n > StackRoom
 	lo, hi := int64(-redZone), StackRoom-n
 	if data {
@@ -37,7 +40,7 @@ func (g *gen) safe(n int64, withImm bool) access {
 		off = max(off, lo)
 	}
 	if !data {
-		return g.offset(g.def(ir.I64, ir.Instr{Op: ir.Reg, Imm: regRSP}), off, withImm)
+		return g.offset(g.reg(regRSP), off, withImm)
 	}
 	first := int64(g.opt.base()) + PageSize
 	if g.r.Intn(2) == 0 {
@@ -59,6 +62,13 @@ func (g *gen) offset(base ir.Value, off int64, withImm bool) access {
 // brought into our pages, into the null page, or out of the canonical range.
 func (g *gen) guarded(withImm bool) access {
 	small := int64(g.r.Intn(128) - 64)
+	if g.opt.High != 0 && g.r.Intn(2) == 0 {
+		off := g.r.Int63n(HighSize)
+		if g.r.Intn(3) == 0 {
+			off = HighSize - g.r.Int63n(24)
+		}
+		return g.high(off, withImm)
+	}
 	switch g.r.Intn(8) {
 	case 0, 1:
 		s := State{Base: g.opt.base()}
@@ -68,7 +78,7 @@ func (g *gen) guarded(withImm bool) access {
 		if n == regRSP {
 			small += 128
 		}
-		return g.offset(g.def(ir.I64, ir.Instr{Op: ir.Reg, Imm: n}), small, withImm)
+		return g.offset(g.reg(n), small, withImm)
 	case 4: // a pointer from memory
 		p := g.safe(8, true)
 		v := g.def(ir.I64, ir.Instr{Op: ir.Load, W: 8, A: p.a, Imm: p.imm, B: ir.None, Fault: p.fault})

@@ -21,7 +21,10 @@ func (g *gen) step() {
 		{4, func() { g.load() }},
 		{2, func() { g.streq() }},
 		{2, g.again},
-		{1, func() { g.emit(ir.Instr{Op: ir.Count, Imm: int64(g.r.Intn(ir.Counters))}) }},
+		{1, g.count},
+	}
+	if g.opt.Kernel {
+		choices = append(choices, choice{3, func() { g.ctx() }}, choice{2, func() { g.env() }}, choice{1, g.hand})
 	}
 	if g.opt.Floats {
 		choices = append(choices,
@@ -34,10 +37,14 @@ func (g *gen) step() {
 	if g.state == inside {
 		choices = append(choices,
 			choice{10, g.put},
-			choice{1, g.putReg},
 			choice{2, g.copy}, choice{2, g.copyN}, choice{2, g.copyStr}, choice{2, g.copyMax})
 		if g.opt.Floats {
 			choices = append(choices, choice{3, g.fput})
+		}
+		if g.opt.Kernel {
+			choices = append(choices, choice{2, g.copyContext}, choice{1, g.copyFrames}, choice{1, g.copyComm})
+		} else {
+			choices = append(choices, choice{1, g.putReg})
 		}
 	}
 	sum := 0
@@ -117,7 +124,7 @@ func (g *gen) source() ir.Value {
 			n = ir.RegFSBase + int64(g.r.Intn(2))
 		}
 	}
-	return g.def(ir.I64, ir.Instr{Op: ir.Reg, Imm: n})
+	return g.reg(n)
 }
 
 func (g *gen) width() uint8 { return []uint8{4, 8}[g.r.Intn(2)] }

@@ -56,25 +56,59 @@ type State struct {
 	Mem [PageCount * PageSize]byte
 	// RecordRoom is false now and then.
 	RecordRoom bool
+
+	// For programs of the kernel engine. The context block is a struct pt_regs
+	// with the registers above; see Options for Env and High.
+	Context [ContextSize]byte
+	Env     [ir.NumEnv]uint64
+	Comm    [ir.CommSize]byte
+	Given   uint64
+	High    [HighSize]byte
+	HighAt  uint64
+	// Outside answers for all addresses that the memories here say nothing of;
+	// nil: nothing can be read there.
+	Outside eval.Memory
 }
 
 // Machine returns the state for eval. It shares the memory.
 func (s *State) Machine() *eval.Machine {
-	return &eval.Machine{Regs: s.Regs, XMM: s.XMM, Mem: s, RecordRoom: s.RecordRoom}
+	return &eval.Machine{
+		Regs: s.Regs, XMM: s.XMM, Mem: s, RecordRoom: s.RecordRoom,
+		Context: s.Context[:], Env: s.Env, Comm: s.Comm, Given: s.Given,
+	}
 }
 
 // Read implements eval.Memory.
 func (s *State) Read(addr uint64, buf []byte) int {
 	n := 0
 	for n < len(buf) {
-		off := addr - s.Base + uint64(n)
-		if off >= uint64(len(s.Mem)) || !Readable[off/PageSize] {
+		got := s.readPart(addr+uint64(n), buf[n:])
+		if got == 0 {
 			break
 		}
-		end := (off/PageSize + 1) * PageSize
-		n += copy(buf[n:], s.Mem[off:end])
+		n += got
 	}
 	return n
+}
+
+// readPart reads up to the end of a page or of a memory.
+func (s *State) readPart(addr uint64, buf []byte) int {
+	if off := addr - s.Base; off < uint64(len(s.Mem)) {
+		if !Readable[off/PageSize] {
+			return 0
+		}
+		return copy(buf, s.Mem[off:(off/PageSize+1)*PageSize])
+	}
+	if off := addr - s.Env[ir.EnvContext]; off < ContextSize {
+		return copy(buf, s.Context[off:])
+	}
+	if off := addr - s.HighAt; s.HighAt != 0 && off < HighSize {
+		return copy(buf, s.High[off:])
+	}
+	if s.Outside == nil {
+		return 0
+	}
+	return s.Outside.Read(addr, buf)
 }
 
 // threadPointer is the offset of the thread pointer's own address.
@@ -89,6 +123,9 @@ func RandomState(r *rand.Rand, opt Options) *State {
 		}
 	}
 	binary.LittleEndian.PutUint64(s.Mem[threadPointer:], s.Base+threadPointer)
+	if opt.Kernel {
+		s.surroundings(r, opt)
+	}
 	s.Registers(r)
 	return s
 }
@@ -109,6 +146,9 @@ func (s *State) Registers(r *rand.Rand) {
 	}
 	for n := range s.XMM {
 		s.xmm(r, &s.XMM[n])
+	}
+	for n, off := range ptRegs {
+		binary.LittleEndian.PutUint64(s.Context[off:], s.Regs[n])
 	}
 }
 

@@ -1,0 +1,275 @@
+package ebpf
+
+import "github.com/jalon-trace/jalon/internal/ir"
+
+// analysis is what is known of a program before code is made.
+type analysis struct {
+	p     *ir.Program
+	c     *Config
+	def   []*ir.Instr // by value; nil for block parameters
+	known []bool      // by value: a constant, whose number is in value
+	value []uint64
+	reach []bool // by block
+	uses  []int  // by value, among what is emitted
+	fused []bool // by value: a comparison done by the branch that uses it
+	// sizes are the different sizes that Reserve is called with.
+	sizes map[int64]bool
+	// late are the Results that are left in a register for the Exit of their block.
+	late map[*ir.Instr]bool
+	// slotResult: other Results are kept on the stack.
+	slotResult bool
+	// zeroBlock and zeroIndex say before which instruction the pointer to
+	// address 0 is made; NoBlock: it is not needed.
+	zeroBlock ir.BlockID
+	zeroIndex int
+}
+
+func analyse(p *ir.Program, c *Config) *analysis {
+	n := len(p.Classes)
+	an := &analysis{
+		p: p, c: c,
+		def: make([]*ir.Instr, n), known: make([]bool, n), value: make([]uint64, n),
+		reach: make([]bool, len(p.Blocks)), uses: make([]int, n), fused: make([]bool, n),
+		sizes: map[int64]bool{}, late: map[*ir.Instr]bool{},
+	}
+	an.constants()
+	an.reachable()
+	an.countUses()
+	an.fuse()
+	an.results()
+	an.placeZero()
+	return an
+}
+
+// constants finds the values that are numbers, computing what is made of numbers only.
+func (an *analysis) constants() {
+	for _, b := range an.p.Blocks {
+		for k := range b.Instrs {
+			in := &b.Instrs[k]
+			if in.Dst == ir.None {
+				continue
+			}
+			an.def[in.Dst] = in
+			if in.Op == ir.Const {
+				an.known[in.Dst], an.value[in.Dst] = true, uint64(in.Imm)
+				continue
+			}
+			if in.A == ir.None || !an.known[in.A] || in.B != ir.None && !an.known[in.B] {
+				continue
+			}
+			bv := uint64(0)
+			if in.B != ir.None {
+				bv = an.value[in.B]
+			}
+			an.value[in.Dst], an.known[in.Dst] = ir.Compute(in.Op, in.W, ir.I64, an.value[in.A], bv)
+		}
+	}
+}
+
+// number gives the constant that v is.
+func (an *analysis) number(v ir.Value) (uint64, bool) {
+	if v == ir.None || !an.known[v] {
+		return 0, false
+	}
+	return an.value[v], true
+}
+
+// edges are the edges of t that can be taken.
+func (an *analysis) edges(t *ir.Term) []*ir.Edge {
+	switch t.Kind {
+	case ir.Jump:
+		return []*ir.Edge{&t.Then}
+	case ir.Branch:
+		if k, ok := an.number(t.Cond); ok {
+			if k != 0 {
+				return []*ir.Edge{&t.Then}
+			}
+			return []*ir.Edge{&t.Else}
+		}
+		return []*ir.Edge{&t.Then, &t.Else}
+	}
+	return nil
+}
+
+// faults gives the block that in may lead to.
+func (an *analysis) faults(in *ir.Instr) (ir.BlockID, bool) {
+	if in.Fault == ir.NoBlock {
+		return ir.NoBlock, false
+	}
+	switch in.Op {
+	case ir.Copy, ir.CopyN, ir.CopyStr:
+		if in.Aux == 0 {
+			return ir.NoBlock, false
+		}
+	}
+	if _, ok := an.contextCopy(in); ok {
+		return ir.NoBlock, false
+	}
+	return in.Fault, true
+}
+
+func (an *analysis) reachable() {
+	an.reach[0] = true
+	for id, b := range an.p.Blocks {
+		if !an.reach[id] {
+			continue
+		}
+		for k := range b.Instrs {
+			if f, ok := an.faults(&b.Instrs[k]); ok {
+				an.reach[f] = true
+			}
+			if in := &b.Instrs[k]; in.Op == ir.Reserve {
+				an.sizes[in.Imm] = true
+			}
+		}
+		for _, e := range an.edges(&b.Term) {
+			an.reach[e.To] = true
+		}
+	}
+}
+
+// hasEffect reports whether in does something beside its result.
+func (an *analysis) hasEffect(in *ir.Instr) bool {
+	info := in.Op.Info()
+	if info.Pure {
+		return false
+	}
+	return !(info.Reads && in.Dst != ir.None && in.Fault == ir.NoBlock)
+}
+
+// emitted reports whether code is made for in at its own place.
+func (an *analysis) emitted(in *ir.Instr) bool {
+	if an.hasEffect(in) {
+		return true
+	}
+	return an.uses[in.Dst] > 0 && !an.known[in.Dst] && !an.fused[in.Dst]
+}
+
+// countUses goes backwards: what nobody uses uses nothing.
+func (an *analysis) countUses() {
+	for id := len(an.p.Blocks) - 1; id >= 0; id-- {
+		if !an.reach[id] {
+			continue
+		}
+		b := an.p.Blocks[id]
+		for _, e := range an.edges(&b.Term) {
+			for k, v := range e.Args {
+				if an.uses[an.p.Blocks[e.To].Params[k]] > 0 {
+					an.uses[v]++
+				}
+			}
+		}
+		if _, known := an.number(b.Term.Cond); b.Term.Kind == ir.Branch && !known {
+			an.uses[b.Term.Cond]++
+		}
+		for k := len(b.Instrs) - 1; k >= 0; k-- {
+			in := &b.Instrs[k]
+			if an.emitted(in) {
+				for _, v := range an.inputs(in) {
+					an.uses[v]++
+				}
+			}
+		}
+	}
+}
+
+// inputs are the values that in reads.
+func (an *analysis) inputs(in *ir.Instr) []ir.Value {
+	if _, ok := an.contextCopy(in); ok {
+		return nil
+	}
+	var vs []ir.Value
+	for _, v := range [2]ir.Value{in.A, in.B} {
+		if v != ir.None {
+			vs = append(vs, v)
+		}
+	}
+	return vs
+}
+
+// fuse finds comparisons whose only use is a branch.
+func (an *analysis) fuse() {
+	for id, b := range an.p.Blocks {
+		if !an.reach[id] || b.Term.Kind != ir.Branch {
+			continue
+		}
+		v := b.Term.Cond
+		if d := an.def[v]; d != nil && d.Op.IsCompare() && an.uses[v] == 1 && !an.known[v] {
+			an.fused[v] = true
+		}
+	}
+}
+
+// results decides where each Result is kept.
+func (an *analysis) results() {
+	for id, b := range an.p.Blocks {
+		if !an.reach[id] {
+			continue
+		}
+		late := b.Term.Kind == ir.Exit
+		for k := len(b.Instrs) - 1; k >= 0; k-- {
+			switch in := &b.Instrs[k]; in.Op {
+			case ir.Reserve:
+				late = false // leaves here when there is no room
+			case ir.Result:
+				if late {
+					an.late[in] = true
+					late = false // those before do not count
+				} else if b.Term.Kind != ir.Exit || !an.lateAfter(b, k) {
+					an.slotResult = true
+				}
+			}
+		}
+	}
+}
+
+// lateAfter reports whether a later Result of the block replaces that at k
+// without a Reserve between.
+func (an *analysis) lateAfter(b *ir.Block, k int) bool {
+	for n := k + 1; n < len(b.Instrs); n++ {
+		if b.Instrs[n].Op == ir.Reserve {
+			return false
+		}
+		if an.late[&b.Instrs[n]] {
+			return true
+		}
+	}
+	return false
+}
+
+// contextOffset gives the offset when v is an address in the context block.
+func (an *analysis) contextOffset(v ir.Value) (int64, bool) {
+	if v == ir.None || an.def[v] == nil {
+		return 0, false
+	}
+	d := an.def[v]
+	switch {
+	case d.Op == ir.Env && d.Imm == ir.EnvContext:
+		return 0, true
+	case d.Op == ir.Add && d.W == 8:
+		for _, x := range [2][2]ir.Value{{d.A, d.B}, {d.B, d.A}} {
+			if k, ok := an.number(x[1]); ok {
+				off, ok := an.contextOffset(x[0])
+				return off + int64(k), ok
+			}
+		}
+	}
+	return 0, false
+}
+
+// maxContextCopy is how many bytes of the context are copied by loads and
+// stores of the program; longer ones are left to a helper.
+const maxContextCopy = 64
+
+// contextCopy reports whether in copies bytes of the context block that the
+// program can load itself, and from which offset on.
+func (an *analysis) contextCopy(in *ir.Instr) (int64, bool) {
+	if in.Op != ir.Copy || in.Aux == 0 || in.Aux > maxContextCopy {
+		return 0, false
+	}
+	off, ok := an.contextOffset(in.A)
+	if !ok || off < an.c.firstContext() || off+in.Aux > ir.MaxContext {
+		return 0, false
+	}
+	return off, true
+}

@@ -1,0 +1,114 @@
+package ebpf
+
+import (
+	"fmt"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/jalon-trace/jalon/internal/ir"
+	"github.com/jalon-trace/jalon/internal/ring"
+)
+
+// stackSize is what the kernel gives a program.
+const stackSize = 512
+
+// compile tries with all registers first, then with one kept for scratch use.
+func compile(p *ir.Program, c *Config) (asm.Instructions, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	if err := supported(p, c); err != nil {
+		return nil, err
+	}
+	an := analyse(p, c)
+	l := computeLiveness(an)
+	for _, withheld := range []asm.Register{asm.R0, secondScratch} {
+		g := &gen{an: an, l: l, c: c, p: p, al: allocate(l, withheld), second: withheld == secondScratch}
+		g.run()
+		if g.lacking {
+			continue
+		}
+		if g.stack > stackSize {
+			return nil, fmt.Errorf("the program needs %d bytes of stack for values that it computes and uses much later; eBPF has %d", g.stack, stackSize)
+		}
+		return g.code.link(c.Features.V4)
+	}
+	panic("BUG: ebpf: no scratch register for " + p.Name)
+}
+
+// check holds that every access that the layout leads to lies inside the map.
+func (c *Config) check() error {
+	l := &c.Layout
+	cpus := uint64(l.CPUMask) + 1
+	sites := uint64(1)
+	if c.SiteFromCookie {
+		sites = uint64(c.Sites)
+	}
+	const limit = 1 << 29 // BPF_MAX_VAR_OFF: the verifier follows offsets up to here
+	switch {
+	case cpus&(cpus-1) != 0:
+		return fmt.Errorf("layout of the map: the mask of CPUs %#x is not a power of two minus one", l.CPUMask)
+	case l.RingSize == 0 || l.RingSize&(l.RingSize-1) != 0:
+		return fmt.Errorf("layout of the map: a ring of %d bytes is not a power of two", l.RingSize)
+	case c.MapSize > limit:
+		return fmt.Errorf("layout of the map: %d bytes are more than the %d that a program can address", c.MapSize, limit)
+	case sites == 0 || l.Counters+(cpus-1)*l.CounterStride+sites*8*ring.CountersPerSite > c.MapSize:
+		return fmt.Errorf("layout of the map: the counters do not fit %d bytes", c.MapSize)
+	case l.Rings+(cpus-1)*l.RingStride+ring.RingData+l.RingSize+c.Slack > c.MapSize:
+		return fmt.Errorf("layout of the map: the rings do not fit %d bytes", c.MapSize)
+	case l.Counters%8 != 0 || l.CounterStride%8 != 0 || l.Rings%8 != 0 || l.RingStride%8 != 0:
+		return fmt.Errorf("layout of the map: not in units of 8 bytes")
+	}
+	return nil
+}
+
+// supported says in words what eBPF cannot do.
+func supported(p *ir.Program, c *Config) error {
+	for _, cl := range p.Classes {
+		if cl != ir.I64 {
+			return fmt.Errorf("floating point: the kernel's programs cannot compute with it")
+		}
+	}
+	for _, b := range p.Blocks {
+		for k := range b.Instrs {
+			in := &b.Instrs[k]
+			if err := c.supports(in); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c *Config) supports(in *ir.Instr) error {
+	switch in.Op {
+	case ir.FReg, ir.PutReg:
+		return fmt.Errorf("register xmm%d: the kernel's programs cannot read it", in.Imm)
+	case ir.Reg:
+		switch {
+		case in.Imm == ir.RegGSBase:
+			return fmt.Errorf("register gs_base: the kernel's programs cannot read it")
+		case in.Imm == ir.RegFSBase && c.Features.FSBase < 0:
+			return fmt.Errorf("register fs_base: its place in struct task_struct is not known on this kernel")
+		case in.Imm != ir.RegFSBase && c.Context != Regs:
+			return fmt.Errorf("register %s: there are no registers at this place", ir.RegName(in.Imm))
+		}
+	case ir.Ctx:
+		if in.Imm < c.firstContext() {
+			return fmt.Errorf("the first %d bytes of a tracepoint's record cannot be read by a program", c.firstContext())
+		}
+	case ir.Reserve:
+		if uint64(in.Imm) > c.Slack || uint64(in.Imm) > c.Layout.RingSize {
+			return fmt.Errorf("a record of %d bytes is larger than the buffers allow (%d)", in.Imm, min(c.Slack, c.Layout.RingSize))
+		}
+	}
+	return nil
+}
+
+// firstContext is the offset of the first byte of the context that can be read.
+func (c *Config) firstContext() int64 {
+	if c.Context == Record {
+		return 8
+	}
+	return 0
+}

@@ -1,0 +1,73 @@
+package ebpf
+
+import "github.com/jalon-trace/jalon/internal/ir"
+
+// placeZero finds where the pointer to address 0 is made: in the last block that
+// all its uses lie behind, before the first of them. A fault edge leaves the
+// middle of a block, so the place is before all instructions that may fault, too.
+func (an *analysis) placeZero() {
+	an.zeroBlock = ir.NoBlock
+	dom := an.dominators()
+	for id, b := range an.p.Blocks {
+		if !an.reach[id] {
+			continue
+		}
+		for k := range b.Instrs {
+			if in := &b.Instrs[k]; an.emitted(in) && an.needsZero(in) {
+				an.zeroBlock = meet(dom, an.zeroBlock, ir.BlockID(id))
+				break
+			}
+		}
+	}
+	if an.zeroBlock == ir.NoBlock {
+		return
+	}
+	instrs := an.p.Blocks[an.zeroBlock].Instrs
+	for an.zeroIndex = range instrs {
+		in := &instrs[an.zeroIndex]
+		if _, ok := an.faults(in); ok || an.emitted(in) && an.needsZero(in) {
+			return
+		}
+	}
+	an.zeroIndex = len(instrs)
+}
+
+// dominators gives the immediate dominator of each reachable block. All edges
+// lead forward, so one pass is enough.
+func (an *analysis) dominators() []ir.BlockID {
+	dom := make([]ir.BlockID, len(an.p.Blocks))
+	for id := range dom {
+		dom[id] = ir.NoBlock
+	}
+	dom[0] = 0
+	for id, b := range an.p.Blocks {
+		if !an.reach[id] {
+			continue
+		}
+		from := ir.BlockID(id)
+		for k := range b.Instrs {
+			if f, ok := an.faults(&b.Instrs[k]); ok {
+				dom[f] = meet(dom, dom[f], from)
+			}
+		}
+		for _, e := range an.edges(&b.Term) {
+			dom[e.To] = meet(dom, dom[e.To], from)
+		}
+	}
+	return dom
+}
+
+// meet is the nearest block that dominates a and b; NoBlock stands for any.
+func meet(dom []ir.BlockID, a, b ir.BlockID) ir.BlockID {
+	if a == ir.NoBlock {
+		return b
+	}
+	for a != b {
+		if a > b {
+			a = dom[a]
+		} else {
+			b = dom[b]
+		}
+	}
+	return a
+}

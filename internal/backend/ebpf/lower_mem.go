@@ -1,0 +1,242 @@
+package ebpf
+
+import (
+	"math"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/jalon-trace/jalon/internal/ir"
+)
+
+// A load of kernel memory where the kernel lets a program read any address
+// (Features.RdonlyCast): the instruction gives 0 when it cannot read, or when the
+// address is not the kernel's. So a value that is not 0 is right, and 0 is
+// looked at again out of line, by a helper that tells a fault from a zero.
+func (g *gen) loadMemory(in *ir.Instr) {
+	if !g.an.direct() {
+		g.loadByHelper(in)
+		return
+	}
+	d := scratch
+	if g.al.loc[in.Dst].kind == locReg {
+		d = g.al.loc[in.Dst].r
+	}
+	off := g.pointer(in, d)
+	signed := in.Signed && in.W < 8
+	if signed && g.c.Features.V4 {
+		g.emit(asm.LoadMemSX(d, scratch, off, sizeOf(in.W)))
+	} else {
+		g.emit(asm.LoadMem(d, scratch, off, sizeOf(in.W)))
+	}
+	back := g.newLabel()
+	if !g.mustBeReadable(in) {
+		slow := g.newLabel()
+		g.jumpIfImm(asm.JEq, 8, d, 0, slow)
+		g.rare(func() { g.lookAgain(in, d, slow, back) })
+	}
+	g.bind(back)
+	if signed && !g.c.Features.V4 {
+		g.signExtend(d, in.W)
+	}
+	g.store(in.Dst, d)
+}
+
+// pointer makes the scratch register point to in's address less the offset that
+// it returns; d may be used on the way.
+func (g *gen) pointer(in *ir.Instr, d asm.Register) int16 {
+	imm := in.Imm
+	k, known := g.number(in.A)
+	if known {
+		imm += int64(k)
+	}
+	g.load(scratch, g.an.zero())
+	if !known {
+		a := g.at(in.A)
+		if a.kind != locReg {
+			g.load(g.extra(), in.A)
+			a.r = secondScratch
+		}
+		g.emit(asm.Add.Reg(scratch, a.r))
+	}
+	if imm >= math.MinInt16 && imm <= math.MaxInt16 && !known {
+		return int16(imm)
+	}
+	if imm == int64(int32(imm)) {
+		g.emit(asm.Add.Imm(scratch, int32(imm)))
+		return 0
+	}
+	if d == scratch {
+		d = g.extra()
+	} else if !known && g.at(in.A) == (loc{kind: locReg, r: d}) {
+		panic("BUG: ebpf: the address shares the result's register")
+	}
+	g.movImm(d, imm)
+	g.emit(asm.Add.Reg(scratch, d))
+	return 0
+}
+
+// mustBeReadable: the address is a number in the kernel's half, and readable.
+func (g *gen) mustBeReadable(in *ir.Instr) bool {
+	k, ok := g.number(in.A)
+	return ok && in.Fault == ir.NoBlock && int64(k)+in.Imm < 0
+}
+
+// lookAgain reads what gave 0 by a helper into d, keeping what lives in r1 to r5.
+func (g *gen) lookAgain(in *ir.Instr, d asm.Register, slow, back label) {
+	g.bind(slow)
+	saved := g.l.liveAt(g.al, g.pos)
+	for k, v := range saved {
+		g.emit(asm.StoreMem(asm.R10, g.area(areaSave)+8*int16(k), g.al.loc[v].r, asm.DWord))
+	}
+	g.readWord(in)
+	for k, v := range saved {
+		g.emit(asm.LoadMem(g.al.loc[v].r, asm.R10, g.area(areaSave)+8*int16(k), asm.DWord))
+	}
+	if f, ok := g.an.faults(in); ok {
+		g.jumpIfImm(asm.JNE, 8, asm.R0, 0, g.faultLabel(in, f))
+	}
+	g.emit(asm.LoadMem(d, asm.R10, g.area(areaWord), sizeOf(in.W)))
+	if in.Signed && g.c.Features.V4 {
+		g.signExtend(d, in.W)
+	}
+	g.jump(back)
+}
+
+// readWord calls the helper that reads in's bytes into areaWord; r0 is 0 when it could.
+func (g *gen) readWord(in *ir.Instr) {
+	known := g.addressArgument(in)
+	g.pointTo(asm.R1, asm.R10, int64(g.area(areaWord)))
+	g.movImm(asm.R2, int64(in.W))
+	g.probeRead(false, known)
+}
+
+func (g *gen) loadByHelper(in *ir.Instr) {
+	g.readWord(in)
+	if f, ok := g.an.faults(in); ok {
+		g.jumpIfImm(asm.JNE, 8, asm.R0, 0, g.faultLabel(in, f))
+	}
+	d := g.dest(in.Dst)
+	g.emit(asm.LoadMem(d, asm.R10, g.area(areaWord), sizeOf(in.W)))
+	if in.Signed {
+		g.signExtend(d, in.W)
+	}
+	g.store(in.Dst, d)
+}
+
+// side says in which half an address lies.
+type side uint8
+
+const (
+	unknownSide side = iota
+	kernelSide
+	userSide
+	contextBlock // the kernel's, whatever Space says
+)
+
+// addressArgument puts in's address into r3.
+func (g *gen) addressArgument(in *ir.Instr) side {
+	imm := in.Imm
+	if in.Op.Info().Record {
+		imm = 0
+	}
+	if k, ok := g.number(in.A); ok {
+		g.movImm(asm.R3, int64(k)+imm)
+		return sideOf(k + uint64(imm))
+	}
+	g.load(asm.R3, in.A)
+	g.addImm(asm.R3, imm, asm.R1)
+	return unknownSide
+}
+
+func sideOf(a uint64) side {
+	if int64(a) < 0 {
+		return kernelSide
+	}
+	return userSide
+}
+
+// pointTo makes d = base + off.
+func (g *gen) pointTo(d, base asm.Register, off int64) {
+	g.mov(d, base)
+	if off != 0 {
+		g.emit(asm.Add.Imm(d, int32(off)))
+	}
+}
+
+// probeRead calls the helper for the address in r3: r1 is where to, r2 how much.
+// str chooses the helpers for strings.
+func (g *gen) probeRead(str bool, s side) {
+	kernel, user := asm.FnProbeReadKernel, asm.FnProbeReadUser
+	if str {
+		kernel, user = asm.FnProbeReadKernelStr, asm.FnProbeReadUserStr
+	}
+	switch {
+	case s == contextBlock:
+		g.call(kernel)
+	case g.c.Space == User || s == userSide:
+		g.call(user)
+	case s == kernelSide:
+		g.call(kernel)
+	default:
+		low, done := g.newLabel(), g.newLabel()
+		g.jumpIfImm(asm.JSGE, 8, asm.R3, 0, low)
+		g.call(kernel)
+		g.bind(done)
+		g.rare(func() {
+			g.bind(low)
+			g.call(user)
+			g.jump(done)
+		})
+	}
+}
+
+// faultLabel is where in goes when it could not read: the address goes to the
+// parameter of block f.
+func (g *gen) faultLabel(in *ir.Instr, f ir.BlockID) label {
+	to := g.al.loc[g.p.Blocks[f].Params[0]]
+	if to.kind == locNone {
+		return g.blocks[f]
+	}
+	l := g.newLabel()
+	g.rare(func() {
+		g.bind(l)
+		imm := in.Imm
+		if in.Op.Info().Record {
+			imm = 0
+		}
+		r := scratch
+		if to.kind == locReg {
+			r = to.r
+		}
+		if k, ok := g.number(in.A); ok {
+			g.movImm(r, int64(k)+imm)
+		} else if imm == int64(int32(imm)) {
+			g.load(r, in.A)
+			g.addImm(r, imm, r)
+		} else {
+			g.farSum(r, in.A, imm)
+		}
+		g.move(to, loc{kind: locReg, r: r})
+		g.jump(g.blocks[f])
+	})
+	return l
+}
+
+// farSum does r = a + imm for a large number.
+func (g *gen) farSum(r asm.Register, a ir.Value, imm int64) {
+	if r == scratch {
+		g.movImm(scratch, imm)
+		g.emit(asm.Add.Reg(scratch, g.reg(a, g.extraUnlessReg(a))))
+		return
+	}
+	g.load(r, a)
+	g.movImm(scratch, imm)
+	g.emit(asm.Add.Reg(r, scratch))
+}
+
+func (g *gen) extraUnlessReg(v ir.Value) asm.Register {
+	if g.at(v).kind == locReg {
+		return scratch
+	}
+	return g.extra()
+}

@@ -1,0 +1,195 @@
+package ebpf
+
+import (
+	"math"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/jalon-trace/jalon/internal/ir"
+	"github.com/jalon-trace/jalon/internal/ring"
+)
+
+// tries is how often a Reserve that others interrupt is tried again. The others
+// run on the same CPU, in interrupts, or are threads that moved to another in between.
+const tries = 8
+
+// mapPointer makes d point to off in the map's value.
+func (g *gen) mapPointer(d asm.Register, off uint64) {
+	g.emit(asm.LoadMapValue(d, 0, uint32(off)).WithReference(g.c.Name))
+}
+
+// cpuOffset leaves stride times the number of the CPU in r0; false: it is 0 always.
+func (g *gen) cpuOffset(stride uint64) bool {
+	if g.c.Layout.CPUMask == 0 {
+		return false
+	}
+	g.call(asm.FnGetSmpProcessorId)
+	g.emit(asm.And.Imm(asm.R0, int32(g.c.Layout.CPUMask)))
+	g.emit(asm.Mul.Imm(asm.R0, int32(stride)))
+	return true
+}
+
+// site leaves the number of the site, taken from the cookie, in r0. A number out
+// of range, which nobody gives, becomes 0, for the verifier.
+func (g *gen) site() {
+	g.load(asm.R1, g.an.context())
+	g.call(asm.FnGetAttachCookie)
+	ok := g.newLabel()
+	g.jumpIfImm(asm.JLT, 8, asm.R0, int32(g.c.Sites), ok)
+	g.movImm(asm.R0, 0)
+	g.bind(ok)
+}
+
+// counters makes r1 point to the site's counters of this CPU.
+func (g *gen) counters() {
+	if g.c.SiteFromCookie {
+		g.site()
+		g.emit(asm.StoreMem(asm.R10, g.area(areaWord), asm.R0, asm.DWord))
+	}
+	if g.cpuOffset(g.c.Layout.CounterStride) {
+		g.mapPointer(asm.R1, g.c.Layout.Counters)
+		g.emit(asm.Add.Reg(asm.R1, asm.R0))
+	} else {
+		g.mapPointer(asm.R1, g.c.Layout.Counters)
+	}
+	if g.c.SiteFromCookie {
+		g.emit(asm.LoadMem(asm.R0, asm.R10, g.area(areaWord), asm.DWord))
+		g.emit(asm.Mul.Imm(asm.R0, 8*ring.CountersPerSite))
+		g.emit(asm.Add.Reg(asm.R1, asm.R0))
+	}
+}
+
+func (g *gen) count(in *ir.Instr) { g.countIn(in.Imm) }
+
+func (g *gen) countIn(n int64) {
+	g.counters()
+	off := int16(8 * n)
+	if g.c.Atomic {
+		g.movImm(asm.R0, 1)
+		g.emit(asm.AddAtomic.Mem(asm.R1, asm.R0, asm.DWord, off))
+		return
+	}
+	g.emit(asm.LoadMem(asm.R0, asm.R1, off, asm.DWord))
+	g.emit(asm.Add.Imm(asm.R0, 1))
+	g.emit(asm.StoreMem(asm.R1, off, asm.R0, asm.DWord))
+}
+
+// givenWord is the counter that a site's programs leave a word for each other in.
+const givenWord = 8 * 3
+
+func (g *gen) give(in *ir.Instr) {
+	g.counters()
+	g.emit(asm.StoreMem(asm.R1, givenWord, g.reg(in.A, scratch), asm.DWord))
+}
+
+func (g *gen) take(in *ir.Instr) {
+	g.counters()
+	g.emit(asm.LoadMem(asm.R0, asm.R1, givenWord, asm.DWord))
+	g.storeImm(asm.R1, givenWord, 8, 0)
+	g.store(in.Dst, asm.R0)
+}
+
+// reserve takes room in the CPU's ring (see package ring for the protocol).
+// The pointer to the record goes to the start of its bytes:
+//
+//	r4 = ring's data; r0 = reserved
+//	again: if r0 + size - consumed > ring: lost
+//	cmpxchg reserved: r0 -> r0 + size; if it was another: again
+//	r4 += r0 & mask
+func (g *gen) reserve(in *ir.Instr) {
+	const reserved, consumed = ring.RingReserved - ring.RingData, ring.RingConsumed - ring.RingData
+	l := &g.c.Layout
+	if g.cpuOffset(l.RingStride) {
+		g.mapPointer(asm.R4, l.Rings+ring.RingData)
+		g.emit(asm.Add.Reg(asm.R4, asm.R0))
+	} else {
+		g.mapPointer(asm.R4, l.Rings+ring.RingData)
+	}
+	g.movImm(asm.R5, 1)
+	g.emit(asm.LoadMem(asm.R0, asm.R4, reserved, asm.DWord))
+	again, retry, lost := g.here(), g.newLabel(), g.newLabel()
+	g.emit(asm.LoadMem(asm.R3, asm.R4, consumed, asm.DWord))
+	g.mov(asm.R2, asm.R0)
+	g.emit(asm.Add.Imm(asm.R2, int32(in.Imm)))
+	g.mov(asm.R1, asm.R2)
+	g.emit(asm.Sub.Reg(asm.R1, asm.R3))
+	g.jumpIfImm(asm.JGT, 8, asm.R1, int32(l.RingSize), lost)
+	g.mov(asm.R1, asm.R0)
+	g.emit(asm.CmpXchg.Mem(asm.R4, asm.R2, asm.DWord, reserved))
+	g.jumpIf(asm.JNE, 8, asm.R0, asm.R1, retry)
+	g.emit(asm.And.Imm(asm.R1, int32(l.RingSize-1)))
+	g.emit(asm.Add.Reg(asm.R4, asm.R1))
+	g.store(g.an.record(), asm.R4)
+	g.rare(func() {
+		g.bind(retry)
+		g.emit(asm.Add.Imm(asm.R5, 1))
+		g.jumpIfImm(asm.JLE, 8, asm.R5, tries, again)
+		g.bind(lost)
+		g.countIn(ir.CounterLost)
+		g.exit()
+	})
+	g.head(in)
+}
+
+// head writes all of the record's header but the first word, which is kept for
+// Commit where it is not known.
+func (g *gen) head(in *ir.Instr) {
+	g.call(asm.FnKtimeGetNs)
+	g.emit(asm.StoreMem(g.reg(g.an.record(), asm.R1), ring.RecTSC, asm.R0, asm.DWord))
+	g.call(asm.FnGetCurrentPidTgid)
+	g.emit(asm.StoreMem(g.reg(g.an.record(), asm.R1), ring.RecThread, asm.R0, asm.DWord))
+	switch {
+	case g.an.headerKnown():
+	case g.c.SiteFromCookie:
+		g.site()
+		g.emit(asm.Add.Imm(asm.R0, 1))
+		g.emit(asm.LSh.Imm(asm.R0, 32))
+		g.emit(asm.Or.Imm(asm.R0, int32(in.Imm)))
+		g.store(g.an.header(), asm.R0)
+	default:
+		g.movImm(asm.R0, g.firstWord(in.Imm))
+		g.store(g.an.header(), asm.R0)
+	}
+}
+
+func (g *gen) firstWord(size int64) int64 { return (int64(g.c.Layout.SiteID)+1)<<32 | size }
+
+func (g *gen) commit(*ir.Instr) {
+	head := scratch
+	if g.an.headerKnown() {
+		for size := range g.an.sizes {
+			g.movImm(scratch, g.firstWord(size))
+		}
+	} else {
+		head = g.reg(g.an.header(), scratch)
+	}
+	tmp := scratch
+	if head == scratch && g.at(g.an.record()).kind != locReg {
+		tmp = g.extra()
+	}
+	g.emit(asm.StoreMem(g.reg(g.an.record(), tmp), ring.RecSize, head, asm.DWord))
+}
+
+// recordAt gives a register and an offset that lead to off in the record; tmp may be used.
+func (g *gen) recordAt(off int64, tmp asm.Register) (asm.Register, int16) {
+	if off <= math.MaxInt16 {
+		return g.reg(g.an.record(), tmp), int16(off)
+	}
+	g.load(tmp, g.an.record())
+	g.emit(asm.Add.Imm(tmp, int32(off)))
+	return tmp, 0
+}
+
+func (g *gen) put(in *ir.Instr) {
+	if k, ok := g.small(in.A, in.W); ok {
+		base, off := g.recordAt(in.Imm, scratch)
+		g.storeImm(base, off, in.W, int64(k))
+		return
+	}
+	base, off := g.recordAt(in.Imm, scratch)
+	tmp := scratch
+	if base == scratch && g.at(in.A).kind != locReg {
+		tmp = g.extra()
+	}
+	g.emit(asm.StoreMem(base, off, g.reg(in.A, tmp), sizeOf(in.W)))
+}

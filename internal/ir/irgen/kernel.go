@@ -1,0 +1,140 @@
+package irgen
+
+import (
+	"math/rand"
+
+	"github.com/jalon-trace/jalon/internal/ir"
+)
+
+const (
+	// ContextSize is that of struct pt_regs on x86-64, which the context block is.
+	ContextSize = 168
+	// HighSize is that of State.High.
+	HighSize = 2 * PageSize
+	// contextAt is where eval finds the context block: an address that no program
+	// makes in another way.
+	contextAt = 0xffffabcdef010000
+)
+
+// ptRegs are the offsets in struct pt_regs by DWARF number.
+var ptRegs = map[int64]int64{
+	0: 80, 1: 96, 2: 88, 3: 40, 4: 104, 5: 112, 6: 32, 7: 152,
+	8: 72, 9: 64, 10: 56, 11: 48, 12: 24, 13: 16, 14: 8, 15: 0,
+	ir.RegRIP: 128, ir.RegRFLAGS: 144,
+}
+
+// surroundings fills what only the kernel engine sees.
+func (s *State) surroundings(r *rand.Rand, opt Options) {
+	s.HighAt = opt.High
+	for page := 0; page < HighSize; page += PageSize {
+		s.fill(r, s.High[page:page+PageSize])
+	}
+	for n := range s.Env {
+		s.Env[n] = uint64(r.Int63())
+	}
+	s.Env[ir.EnvContext] = contextAt
+	s.Env[ir.EnvCPU] = uint64(r.Intn(8))
+	copy(s.Comm[:ir.CommSize-1], randomText(r))
+	s.Given = s.word(r)
+	for off := range s.Context { // what is no register: orig_ax, cs, ss
+		s.Context[off] = byte(r.Intn(256))
+	}
+}
+
+// reg reads register n.
+func (g *gen) reg(n int64) ir.Value {
+	if off, ok := ptRegs[n]; ok && g.opt.NoRegs {
+		return g.def(ir.I64, ir.Instr{Op: ir.Ctx, W: 8, Imm: off})
+	}
+	return g.def(ir.I64, ir.Instr{Op: ir.Reg, Imm: n})
+}
+
+// high is an address in the high memory.
+func (g *gen) high(off int64, withImm bool) access {
+	if g.r.Intn(2) == 0 {
+		return access{a: g.constant(int64(g.opt.High) + off), fault: ir.NoBlock}
+	}
+	return g.offset(g.constant(int64(g.opt.High)), off, withImm)
+}
+
+// ctx reads a word of the context block behind its first 8 bytes, which
+// a tracepoint's record does not give.
+func (g *gen) ctx() ir.Value {
+	w := []uint8{1, 2, 4, 8}[g.r.Intn(4)]
+	off := 8 + g.r.Int63n((ContextSize-8)/int64(w))*int64(w)
+	return g.def(ir.I64, ir.Instr{Op: ir.Ctx, W: w, Signed: w < 8 && g.r.Intn(2) == 0, Imm: off})
+}
+
+// env reads a word of the environment. Of an address and of the time only some
+// bits are used further on.
+func (g *gen) env() ir.Value {
+	n := ir.EnvCPU + int64(g.r.Intn(ir.NumEnv-1))
+	if n != ir.EnvTask && n != ir.EnvTime {
+		return g.def(ir.I64, ir.Instr{Op: ir.Env, Imm: n})
+	}
+	v := g.hidden(ir.Instr{Op: ir.Env, Imm: n})
+	if n == ir.EnvTime {
+		return g.def(ir.I64, ir.Instr{Op: ir.Shr, W: 8, A: v, B: g.constant(63)})
+	}
+	return g.def(ir.I64, ir.Instr{Op: ir.And, W: 8, A: v, B: g.constant(0xfffffff)})
+}
+
+// hidden is def for a result that nothing else may use.
+func (g *gen) hidden(i ir.Instr) ir.Value {
+	i.Dst = g.newValue(ir.I64)
+	g.emit(i)
+	return i.Dst
+}
+
+// count counts; the last counter is where a given word may be kept.
+func (g *gen) count() {
+	n := ir.Counters
+	if g.opt.Kernel {
+		n--
+	}
+	g.emit(ir.Instr{Op: ir.Count, Imm: int64(g.r.Intn(n))})
+}
+
+// hand gives, takes or sets the result.
+func (g *gen) hand() {
+	switch g.r.Intn(4) {
+	case 0:
+		g.emit(ir.Instr{Op: ir.Give, A: g.int()})
+	case 1:
+		g.def(ir.I64, ir.Instr{Op: ir.Take})
+	default:
+		g.emit(ir.Instr{Op: ir.Result, A: g.int()})
+	}
+}
+
+// copyContext copies bytes of the context block.
+func (g *gen) copyContext() {
+	off, n, ok := g.size(0)
+	if !ok {
+		return
+	}
+	n = min(n, ContextSize-8)
+	from := 8 + g.r.Int63n(ContextSize-8-n+1)
+	if g.r.Intn(2) == 0 {
+		from &^= 7
+	}
+	a := g.hidden(ir.Instr{Op: ir.Env, Imm: ir.EnvContext})
+	a = g.hidden(ir.Instr{Op: ir.Add, W: 8, A: a, B: g.constant(from)})
+	fault := ir.NoBlock
+	if to, ok := g.faultTarget(); ok && g.r.Intn(2) == 0 {
+		fault = to
+	}
+	g.emit(ir.Instr{Op: ir.Copy, A: a, Imm: off, Aux: n, Fault: fault})
+}
+
+func (g *gen) copyFrames() {
+	if off, n, ok := g.size(ir.CountedHeader); ok {
+		g.emit(ir.Instr{Op: ir.CopyFrames, Imm: off, Aux: n&^7 | int64(g.r.Intn(2))})
+	}
+}
+
+func (g *gen) copyComm() {
+	if off, ok := g.slot(ir.CommSize); ok {
+		g.emit(ir.Instr{Op: ir.CopyComm, Imm: off})
+	}
+}
