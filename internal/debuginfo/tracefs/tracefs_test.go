@@ -257,3 +257,17 @@ func FuzzParseFormat(f *testing.F) {
 		}
 	})
 }
+
+func TestHZ(t *testing.T) {
+	text := strings.Replace(format("writeback_single_inode", "int a;\toffset:8;\tsize:4;\tsigned:1;"),
+		"print fmt: ", "print fmt: \"age=%lu\", (jiffies - REC->dirtied_when) / 250, ", 1)
+	for _, c := range []struct {
+		text string
+		hz   uint64
+	}{{text, 250}, {strings.Replace(text, "250", "HZ", 1), 0}} {
+		hz, ok := tree(t, map[string]string{"writeback/writeback_single_inode": c.text}).HZ()
+		if hz != c.hz || ok != (c.hz > 0) {
+			t.Errorf("HZ %d, %v; want %d", hz, ok, c.hz)
+		}
+	}
+}
