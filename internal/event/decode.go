@@ -1,6 +1,7 @@
 package event
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 
@@ -42,6 +43,8 @@ type Decoder struct {
 	Pid     int
 	Comm    string    // for threads that are not known
 	Schemas []*Schema // by site id; nil where a site is unknown
+
+	comm string // of the last record of the kernel engine
 }
 
 // Decode fills ev. The error says that the record and its schema do not fit.
@@ -55,6 +58,10 @@ func (d *Decoder) Decode(r Record, ev *Event) error {
 		return fmt.Errorf("record of %s has %d bytes instead of %d", s.Place, len(r.Data), s.RecordSize)
 	}
 	*ev = Event{TSC: r.TSC, CPU: r.CPU, Pid: d.Pid, Comm: d.Comm, Thread: r.Thread(), Schema: s, Raw: r.Data}
+	if s.Kernel {
+		d.kernel(ev)
+		return nil
+	}
 	if d.Clock != nil {
 		ev.TimeNS = d.Clock.Mono(r.TSC)
 	}
@@ -66,12 +73,32 @@ func (d *Decoder) Decode(r Record, ev *Event) error {
 	return nil
 }
 
+// kernel takes what records of the kernel engine say of themselves.
+func (d *Decoder) kernel(ev *Event) {
+	ev.TimeNS = int64(ev.TSC)
+	ev.Pid, ev.Tid = int(ev.Thread>>32), int(uint32(ev.Thread))
+	name, ok := ev.slot(ev.Schema.CommOffset, commSize)
+	if !ok || ev.Schema.CommOffset == 0 {
+		return
+	}
+	if n := bytes.IndexByte(name, 0); n >= 0 {
+		name = name[:n]
+	}
+	if string(name) != d.comm { // most records are of the thread before
+		d.comm = string(name)
+	}
+	ev.Comm = d.comm
+}
+
+// commSize is the size of a thread's name in a record.
+const commSize = 16
+
 // Value is what an event has for a field, or why it has nothing.
 type Value struct {
 	Field     *Field
 	Status    Status // never Truncated: see below
 	Addr      uint64 // Unreadable: the address
-	Data      []byte // OK: the value's bytes; Regs and Stack: 18 words
+	Data      []byte // OK: the value's bytes; Regs and Stack: 18 words; frames: u64 addresses; SData: the record
 	Truncated bool   // OK, but there was more of it than its slot holds
 	// Str is what a char* points to, when the field has a slot for it.
 	Str *String
@@ -120,7 +147,7 @@ func (e *Event) Value(i int) Value {
 	switch f.Kind {
 	case Fixed:
 		v.Data = slot
-	case Counted:
+	case Counted, KernelFrames, UserFrames, SData:
 		v.count(slot)
 	case Regs, Stack:
 		if len(slot) < regsSize {

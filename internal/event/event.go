@@ -41,8 +41,9 @@ const (
 	KernelFrames
 	UserFrames
 	// SData: as Counted, a static tracepoint's own record as the kernel made it,
-	// from its first byte on ($_sdata). Render makes the text that the kernel
-	// would print of it; Type is the struct of its fields.
+	// from its first byte on ($_sdata); of the first 8 bytes (common_*) only
+	// common_pid is filled in, the others are zero. Render makes the text that the
+	// kernel would print of it; Type is the struct of its fields.
 	SData
 )
 

@@ -1,6 +1,8 @@
 package format
 
 import (
+	"strings"
+
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/event"
 )
@@ -17,6 +19,8 @@ func (p *Printer) appendField(b []byte, ev *event.Event, v *event.Value) []byte 
 		return appendHeader(b, ev, f.Name)
 	case event.Counted:
 		return p.appendCounted(b, v, letter)
+	case event.SData:
+		return appendRendered(b, v)
 	}
 	if f.Type == nil {
 		return append(b, "<error type>"...)
@@ -114,17 +118,18 @@ func (p *Printer) appendCounted(b []byte, v *event.Value, letter Fmt) []byte {
 }
 
 // headerValue is a value of the record itself: a number, or a string for $comm.
+// Places of the kernel engine know these words without the dollar, too.
 func headerValue(ev *event.Event, name string) (n int64, s string, isString bool) {
-	switch name {
-	case "$cpu":
+	switch strings.TrimPrefix(name, "$") {
+	case "cpu":
 		return int64(ev.CPU), "", false
-	case "$pid":
+	case "pid":
 		return int64(ev.Pid), "", false
-	case "$tid":
+	case "tid":
 		return int64(ev.Tid), "", false
-	case "$time":
+	case "time", "nsecs":
 		return ev.TimeNS, "", false
-	case "$comm":
+	case "comm":
 		return 0, ev.Comm, true
 	}
 	return 0, "", true

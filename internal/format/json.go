@@ -9,8 +9,8 @@ import (
 
 // JSONOptions says how JSON shows events. The zero value is ready for use.
 type JSONOptions struct {
-	Unwind Unwinder                 // frames for $bt; nil shows the innermost only
-	Symbol func(addr uint64) string // names of the frame that is shown without Unwind; may be nil
+	Unwind Unwinder                 // frames for $bt; nil shows the innermost only, or addresses where the kernel gave them
+	Symbol func(addr uint64) string // names of the frames that are shown without Unwind; may be nil
 }
 
 // JSON writes an event as one JSON object on one line:
@@ -38,7 +38,10 @@ type JSONOptions struct {
 //   - $args and $locals are objects of their variables ("$args.p" is the key in
 //     errors); $regs is an object of numbers, with rsp, rbp and rip as pointers;
 //     $bt is an array of {"pc":"0x..","function":"..","offset":4,"file":"..","line":9,"module":".."},
-//     from which unknown things are absent.
+//     from which unknown things are absent;
+//   - $_sdata is an object of the fields of the kernel's record, and "text", what
+//     the kernel would print of it ("$text" where a field has that name). Dynamic
+//     arrays are strings or arrays, null where the record ends before they do.
 //
 // Format letters other than /s change nothing here. A string or array that is
 // longer than was taken has an entry in errors that says so.
@@ -197,7 +200,12 @@ func (j *JSON) field(b []byte, ev *event.Event, v *event.Value, k *jsonKey) []by
 		return appendInt(b, n)
 	case event.Regs:
 		return jsonRegs(b, v.Data)
-	case event.Stack:
+	case event.SData:
+		if v.Truncated {
+			j.fail(k, "truncated after "+strconv.Itoa(len(v.Data))+" bytes")
+		}
+		return jsonSData(b, v)
+	case event.Stack, event.KernelFrames, event.UserFrames:
 		return jsonFrames(b, frames(j.o.Unwind, &Printer{Symbol: j.o.Symbol}, ev, v))
 	case event.Counted:
 		if v.Truncated {

@@ -70,22 +70,25 @@ func jsonAggregate(b []byte, s *ctype.Type, data []byte, asText bool, up *nest) 
 func jsonMembers(b []byte, s *ctype.Type, data []byte, asText bool, up *nest) []byte {
 	fields := s.Fields()
 	for i := range fields {
-		m := &fields[i]
-		it := member(item{data: data}, m)
-		name := m.Name
-		if m.Base {
-			name = m.Type.Strip().Name
-		}
-		if name == "" {
-			if in := m.Type.Strip(); in.Kind == ctype.Struct || in.Kind == ctype.Union {
-				b = jsonAnonymous(b, in, it.data, asText, up)
-			}
-			continue
-		}
-		b = append(appendString(comma(b), name), ':')
-		b = appendJSON(b, m.Type, it.data, asText, up)
+		b = jsonMember(b, &fields[i], data, asText, up)
 	}
 	return b
+}
+
+func jsonMember(b []byte, m *ctype.Field, data []byte, asText bool, up *nest) []byte {
+	it := member(item{data: data}, m)
+	name := m.Name
+	if m.Base {
+		name = m.Type.Strip().Name
+	}
+	if name == "" {
+		if in := m.Type.Strip(); in.Kind == ctype.Struct || in.Kind == ctype.Union {
+			b = jsonAnonymous(b, in, it.data, asText, up)
+		}
+		return b
+	}
+	b = append(appendString(comma(b), name), ':')
+	return appendJSON(b, m.Type, it.data, asText, up)
 }
 
 func jsonAnonymous(b []byte, s *ctype.Type, data []byte, asText bool, up *nest) []byte {

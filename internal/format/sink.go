@@ -27,8 +27,10 @@ type Frame struct {
 	Inlined  bool   // the next frame has the same PC
 }
 
-// Unwinder makes frames of a field of kind Stack, innermost first: v.Data holds
-// the registers, v.Stack the copy of the stack.
+// Unwinder makes frames of a field, innermost first. Of kind Stack v.Data holds
+// the registers, v.Stack the copy of the stack; of kinds KernelFrames and
+// UserFrames v.Data holds the addresses of the frames, 8 bytes each, and there is
+// no stack.
 type Unwinder func(ev *event.Event, v *event.Value) []Frame
 
 // regNames are the names of the 18 words of a Regs slot, GDB's order.
@@ -54,6 +56,9 @@ func frames(unwind Unwinder, p *Printer, ev *event.Event, v *event.Value) []Fram
 		if list := unwind(ev, v); len(list) > 0 {
 			return list
 		}
+	}
+	if isFrames(v.Field.Kind) {
+		return addresses(p, v.Data)
 	}
 	f := Frame{PC: register(v.Data, regRIP), Function: ev.Schema.Function, File: ev.Schema.File, Line: ev.Schema.Line}
 	if f.PC != ev.Schema.PC && p.Symbol != nil {

@@ -22,7 +22,7 @@ const (
 // TextOptions says how Text shows events. The zero value is ready for use.
 type TextOptions struct {
 	Printer Printer
-	Unwind  Unwinder // frames for $bt; nil shows the innermost only
+	Unwind  Unwinder // frames for $bt; nil shows the innermost only, or addresses where the kernel gave them
 	Time    TimeStyle
 	// WallOffset is added to CLOCK_MONOTONIC nanoseconds for the wall clock
 	// (event.Clock.WallOffset); Zone is its zone, nil: local.
@@ -70,13 +70,15 @@ func (t *Text) Event(ev *event.Event) error {
 	for i := range ev.Schema.Fields {
 		f := &ev.Schema.Fields[i]
 		v := ev.Value(i)
-		if v.Status == event.OK && (f.Kind == event.Regs || f.Kind == event.Stack) {
+		if v.Status == event.OK && (f.Kind == event.Regs || f.Kind == event.Stack || isFrames(f.Kind)) {
 			blocks = true
 			continue
 		}
 		b = append(b, ' ')
-		b = append(b, f.Name...)
-		b = append(b, '=')
+		if f.Kind != event.SData || v.Status != event.OK { // the kernel's own text stands for itself
+			b = append(b, f.Name...)
+			b = append(b, '=')
+		}
 		b = t.o.Printer.appendField(b, ev, &v)
 	}
 	b = endLine(b, start)
@@ -89,18 +91,23 @@ func (t *Text) Event(ev *event.Event) error {
 
 // blocks writes what does not fit on one line.
 func (t *Text) blocks(b []byte, ev *event.Event) []byte {
+	several := severalFrames(ev.Schema)
 	for i := range ev.Schema.Fields {
 		v := ev.Value(i)
 		if v.Status != event.OK {
 			continue
 		}
+		if several && isFrames(v.Field.Kind) {
+			start := len(b)
+			b = endLine(append(append(b, "    "...), v.Field.Name...), start)
+		}
 		switch v.Field.Kind {
 		case event.Regs:
 			b = t.registers(b, v.Data)
-		case event.Stack:
+		case event.Stack, event.KernelFrames, event.UserFrames:
 			for n, f := range frames(t.o.Unwind, &t.o.Printer, ev, &v) {
 				start := len(b)
-				b = endLine(appendFrame(b, n, &f), start)
+				b = endLine(appendFrame(b, n, &f, isFrames(v.Field.Kind)), start)
 			}
 		}
 	}
@@ -253,8 +260,9 @@ func appendFlags(b []byte, v uint64) []byte {
 	return append(b, ']')
 }
 
-// appendFrame prints "    #1  0x000055d4c1b2a139 handle+9 at main.c:9".
-func appendFrame(b []byte, n int, f *Frame) []byte {
+// appendFrame prints "    #1  0x000055d4c1b2a139 handle+9 at main.c:9"; with hex
+// the offset is +0x9, as the kernel prints its own.
+func appendFrame(b []byte, n int, f *Frame, hex bool) []byte {
 	b = append(b, "    #"...)
 	from := len(b)
 	b = strconv.AppendInt(b, int64(n), 10)
@@ -266,7 +274,10 @@ func appendFrame(b []byte, n int, f *Frame) []byte {
 		b = append(b, "??"...)
 	}
 	b = append(b, f.Function...)
-	if f.Offset != 0 {
+	switch {
+	case f.Offset != 0 && hex:
+		b = appendHex(append(b, '+'), f.Offset)
+	case f.Offset != 0:
 		b = strconv.AppendUint(append(b, '+'), f.Offset, 10)
 	}
 	switch {

@@ -1,0 +1,98 @@
+package format
+
+import (
+	"encoding/binary"
+	"strings"
+
+	"github.com/jalon-trace/jalon/internal/ctype"
+	"github.com/jalon-trace/jalon/internal/event"
+)
+
+// What records of the kernel engine have: frames that the kernel unwound, and a
+// static tracepoint's own record.
+
+func isFrames(k event.FieldKind) bool { return k == event.KernelFrames || k == event.UserFrames }
+
+// severalFrames: the frames of an event need headings.
+func severalFrames(s *event.Schema) bool {
+	n := 0
+	for i := range s.Fields {
+		if isFrames(s.Fields[i].Kind) || s.Fields[i].Kind == event.Stack {
+			n++
+		}
+	}
+	return n > 1
+}
+
+// addresses are frames of which only the addresses are known, and their names.
+func addresses(p *Printer, data []byte) []Frame {
+	list := make([]Frame, 0, len(data)/8)
+	for ; len(data) >= 8; data = data[8:] {
+		f := Frame{PC: binary.LittleEndian.Uint64(data)}
+		if p.Symbol != nil {
+			f.Function = p.Symbol(f.PC)
+		}
+		list = append(list, f)
+	}
+	return list
+}
+
+// rendered is the text that the kernel would print of a record.
+func rendered(v *event.Value) string {
+	if v.Field.Render == nil {
+		return ""
+	}
+	return strings.TrimRight(v.Field.Render(v.Data), "\n")
+}
+
+func appendRendered(b []byte, v *event.Value) []byte {
+	b = append(b, rendered(v)...)
+	if v.Truncated {
+		b = append(b, "..."...)
+	}
+	return b
+}
+
+// jsonSData writes a record as an object: its fields, then its text.
+func jsonSData(b []byte, v *event.Value) []byte {
+	b = append(b, '{')
+	key := "text"
+	if t := v.Field.Type; t != nil && !t.Strip().Incomplete {
+		var outer *nest
+		up, _ := outer.enter(t.Strip())
+		fields := t.Strip().Fields()
+		for i := range fields {
+			f := &fields[i]
+			if f.Name == "text" {
+				key = "$text"
+			}
+			elem, rel, ok := ctype.Dynamic(f.Type)
+			if !ok {
+				b = jsonMember(b, f, v.Data, false, &up)
+				continue
+			}
+			b = append(appendString(comma(b), f.Name), ':')
+			b = jsonDynamic(b, elem, v.Data, f.BitOffset/8, rel)
+		}
+	}
+	b = append(appendString(comma(b), key), ':')
+	return append(appendString(b, rendered(v)), '}')
+}
+
+// jsonDynamic writes the dynamic array whose word is at off of the record.
+func jsonDynamic(b []byte, elem *ctype.Type, record []byte, off int64, rel bool) []byte {
+	const null = "null"
+	if off < 0 || off+4 > int64(len(record)) {
+		return append(b, null...)
+	}
+	word := binary.LittleEndian.Uint32(record[off:])
+	at, n := int64(word&0xffff), int64(word>>16)
+	if rel {
+		at += off + 4
+	}
+	size := elem.Strip().Size
+	if size <= 0 || at+n > int64(len(record)) {
+		return append(b, null...)
+	}
+	return jsonArray(b, elem, record[at:at+n], n/size, size, false, nil)
+}
