@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 
 	"github.com/cilium/ebpf"
@@ -43,27 +44,37 @@ func eventName(names map[string]uint64, config uint64) string {
 // attachCounter attaches to a counter or timer: one event for each CPU that is
 // online now, or, with Pid, one for each thread. Nothing counts before all events
 // are there.
+//
+// The timers of Profile and Interval are the CPU's own: an idle CPU may come to
+// its timer late, as idle CPUs of virtual machines do (perf record sees the same),
+// and periods that have passed meanwhile are not made up for.
 func attachCounter(k *Kernel, prog *ebpf.Program, t *Target) ([]part, error) {
 	attr, err := counterAttr(t)
 	if err != nil {
 		return nil, err
 	}
-	var events []int
-	switch {
-	case t.Kind == Interval:
-		events, err = openOn(attr, []int{t.CPU})
-	case t.Pid != 0:
-		events, err = openThreads(attr, t.Pid)
-	default:
-		var cpus []int
-		if cpus, err = onlineCPUs(); err == nil {
-			events, err = openOn(attr, cpus)
-		}
-	}
+	events, err := openCounter(attr, t)
 	if err != nil {
 		return nil, err
 	}
 	return k.putOnAll(events, prog, t.Cookie)
+}
+
+func openCounter(attr *unix.PerfEventAttr, t *Target) ([]int, error) {
+	if t.Pid != 0 {
+		return openThreads(attr, t.Pid)
+	}
+	cpus, err := onlineCPUs()
+	if err != nil {
+		return nil, err
+	}
+	if t.Kind == Interval {
+		if !slices.Contains(cpus, t.CPU) {
+			return nil, unix.ENODEV
+		}
+		cpus = []int{t.CPU}
+	}
+	return openOn(attr, cpus)
 }
 
 // counterAttr is the event, disabled.

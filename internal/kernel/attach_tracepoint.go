@@ -36,7 +36,7 @@ func (k *Kernel) EventID(group, name string) (uint64, error) {
 		return 0, errNoTracefs
 	}
 	if !isEventName(group) || !isEventName(name) {
-		return 0, os.ErrNotExist
+		return 0, unix.ENOENT
 	}
 	b, err := os.ReadFile(filepath.Join(k.features.Tracefs, "events", group, name, "id"))
 	if err != nil {

@@ -108,9 +108,10 @@ var (
 	uprobeKinds   = []Kind{Uprobe, Uretprobe}
 )
 
-// Remedies used more than once.
+// Words used more than once.
 const (
-	remedyRoot    = "run jalon as root, or give it CAP_BPF and CAP_PERFMON (setcap cap_bpf,cap_perfmon,cap_sys_resource+ep)"
+	noUprobe      = "the kernel puts no probe here: the offset lies outside the file, or it is no file that can be mapped for execution"
+	remedyRoot    = "run jalon as root, or give it CAP_BPF and CAP_PERFMON (setcap cap_bpf,cap_perfmon+ep)"
 	remedyKprobes = "use tracepoint:, rawtracepoint: or fentry: places, or a kernel built with CONFIG_KPROBES and CONFIG_KPROBE_EVENTS"
 	remedyFentry  = "use kprobe: where kprobes are there, or tracepoint: and rawtracepoint: places"
 )
@@ -165,6 +166,7 @@ var rules = []rule{
 
 	{is: unix.ENOENT, kinds: []Kind{RawTracepoint, TracedTracepoint, Tracepoint}, words: unknownName,
 		remedy: "see jalon list; if it belongs to a module, load the module first"},
+	{is: unix.EEXIST, kinds: []Kind{Tracepoint}, words: say("this program is attached to this trace event already"), remedy: "load it once more"},
 	{is: unix.ENOENT, kinds: functionKinds, words: unknownName, remedy: "see /proc/kallsyms: it may be inlined, or renamed by the compiler (NAME.isra.0)"},
 	{is: unix.ESRCH, kinds: functionKinds, words: say("the kernel cannot trace this function through ftrace, or does not know it"), remedy: ""},
 	{is: unix.EADDRNOTAVAIL, kinds: functionKinds, words: say("there are several functions of this name"), remedy: "name one by its address (*ADDR)"},
@@ -179,7 +181,8 @@ var rules = []rule{
 
 	{is: unix.ENOENT, kinds: uprobeKinds, words: func(_ *Kernel, a *attempt) string { return "there is no file " + a.target.Path }},
 	{is: unix.ESRCH, words: func(_ *Kernel, a *attempt) string { return fmt.Sprintf("there is no process %d", a.target.Pid) }},
-	{is: unix.EINVAL, kinds: uprobeKinds, words: say("the kernel puts no probe here: the offset lies outside the file, or the file cannot be mapped for execution")},
+	{is: unix.EINVAL, kinds: uprobeKinds, words: say(noUprobe)},
+	{is: unix.EBADF, kinds: uprobeKinds, words: say(noUprobe)},
 	{is: enotsupp, kinds: uprobeKinds, words: say("the kernel cannot put a probe on this instruction (it is a breakpoint, or one that cannot be stepped)"), remedy: "probe the next or the previous instruction"},
 	{is: unix.EIO, kinds: uprobeKinds, words: say("the file system of this file cannot be probed")},
 

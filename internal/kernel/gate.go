@@ -9,14 +9,15 @@ import (
 // Gate decides for others which hits of a trace event they see.
 //
 // A program on a trace event runs before perf does, on every CPU and for every
-// process, and where it returns 0 perf is told nothing. So while a gate is open
-// it decides for:
+// process, and where it returns 0 (any even number: the kernel combines the values
+// of all programs with 1, bit by bit) perf is told nothing. So while a gate is
+// there it decides for:
 //
 //   - every perf event on this trace event, of any process and any user, opened
 //     before the gate or after it: perf record, perf stat (which counts only what
 //     passes), perf trace, perf top;
 //   - together with other programs on the same trace event: a hit passes when all
-//     of them return non-zero. They all run, whatever one returns.
+//     of them return 1. They all run, whatever one returns.
 //
 // It does not touch:
 //

@@ -1,13 +1,13 @@
 package kernel
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 	"sync"
 
 	"github.com/cilium/ebpf/btf"
-	"github.com/cilium/ebpf/rlimit"
 )
 
 // Options of Open.
@@ -26,16 +26,16 @@ type Kernel struct {
 	peeker *peeker // made by the first ReadMemory
 }
 
-// Open finds out what the kernel can do (some 50 ms) and lifts the limit on
-// locked memory where the kernel counts eBPF's memory there (before Linux 5.11).
-// An error is returned only where nothing could work; what is missing otherwise
-// stands in Features.
+// Open finds out what the kernel can do (some 40 ms). What is missing stands in
+// Features; the error is for what leaves nothing to say.
+//
+// The limit on locked memory is left alone: kernels since 5.11 count eBPF's memory
+// in the control group, and older ones lack the atomic operations that buffers need.
 func Open(Options) (*Kernel, error) {
 	k := &Kernel{}
 	k.features.readHost()
-	if err := rlimit.RemoveMemlock(); err != nil {
-		return nil, &Error{Op: "raise the limit on locked memory for eBPF", Err: err,
-			Remedy: "run jalon as root, give it CAP_SYS_RESOURCE, or set ulimit -l unlimited"}
+	if k.features.Major == 0 {
+		return nil, &Error{Op: "find out the kernel's version", Err: errors.New("uname and the vDSO do not tell"), Remedy: "mount /proc"}
 	}
 	for _, probe := range probes {
 		probe(k)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -119,4 +120,70 @@ func TestKill(t *testing.T) {
 	if after := tracefs(); after != before {
 		t.Errorf("tracefs has new probes:\n%s\nbefore:\n%s", after, before)
 	}
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// startAndEnd gives the number of a process that has ended.
+func startAndEnd(t *testing.T) int {
+	t.Helper()
+	cmd, end := startChild(t, "")
+	end()
+	return cmd.Process.Pid
+}
+
+// symbolAddress looks a symbol up in /proc/kallsyms.
+func symbolAddress(t *testing.T, name string) uint64 {
+	t.Helper()
+	f, err := os.Open("/proc/kallsyms")
+	check(t, err)
+	defer f.Close()
+	for s := bufio.NewScanner(f); s.Scan(); {
+		if fields := strings.Fields(s.Text()); len(fields) >= 3 && fields[2] == name {
+			addr, err := strconv.ParseUint(fields[0], 16, 64)
+			check(t, err)
+			return addr
+		}
+	}
+	t.Fatalf("no symbol %s", name)
+	return 0
+}
+
+// runChild runs this test program with one argument, as a user without any
+// capability, and returns what it says.
+func runChild(t *testing.T, arg string) string {
+	t.Helper()
+	// The user must reach the program.
+	exe, err := os.ReadFile("/proc/self/exe")
+	check(t, err)
+	dir, err := os.MkdirTemp("", "jalon")
+	check(t, err)
+	defer os.RemoveAll(dir)
+	check(t, os.Chmod(dir, 0o755))
+	path := filepath.Join(dir, "test")
+	check(t, os.WriteFile(path, exe, 0o755))
+	cmd := exec.Command(path, arg)
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	text, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	return string(text)
+}
+
+// unprivileged is what that child does.
+func unprivileged() {
+	k, err := Open(Options{})
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(0)
+	}
+	f := k.Features().Permission
+	fmt.Printf("fact: %s; %s\n", f.Text, f.Remedy)
+	_, err = k.Load(Program{Name: "none", Insns: empty(), Kind: RawTracepoint})
+	fmt.Println(strings.Replace(fmt.Sprint(err), "load the program none", "load", 1))
+	_, err = k.NewBuffer("none", 4096)
+	fmt.Println(strings.Replace(fmt.Sprint(err), "make the kernel's buffer of 4096 bytes", "buffer", 1))
+	os.Exit(0)
 }

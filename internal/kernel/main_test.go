@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -24,6 +25,14 @@ var skipped []string
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "-attach-and-wait" {
 		attachAndWait()
+	}
+	if len(os.Args) > 1 && os.Args[1] == "-unprivileged" {
+		unprivileged()
+	}
+	if len(os.Args) > 2 && os.Args[1] == "-call" {
+		n, _ := strconv.Atoi(os.Args[2])
+		callWith(0, n)
+		os.Exit(0)
 	}
 	prepare()
 	before := open()

@@ -1,0 +1,184 @@
+package kernel
+
+import (
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/cilium/ebpf/asm"
+	"golang.org/x/sys/unix"
+)
+
+// perCPU counts all hits in the word of the CPU they happen on. Counters belong
+// to this process's events, so all hits are its own.
+func perCPU(words int) asm.Instructions {
+	return join(asm.Instructions{asm.FnGetSmpProcessorId.Call()}, addOne(words), out(0))
+}
+
+// busy keeps all CPUs from idling until the test ends: a timer of an idle CPU
+// may be late.
+func busy(t *testing.T) {
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	for range runtime.NumCPU() {
+		wg.Go(func() {
+			for !stop.Load() {
+			}
+		})
+	}
+	t.Cleanup(func() { stop.Store(true); wg.Wait() })
+}
+
+func TestProfile(t *testing.T) {
+	busy(t)
+	k := openKernel(t)
+	cpus, err := onlineCPUs()
+	check(t, err)
+	b := newBuffer(t, k, 4096)
+	l := load(t, k, Program{Insns: perCPU(512), Kind: Profile, Buffers: []*Buffer{b}})
+	start := time.Now()
+	lk := attach(t, l, Target{Kind: Profile, Frequency: 199})
+	for _, cpu := range cpus {
+		waitFor(t, "hits on each CPU", func() bool { return b.word(cpu) >= 10 })
+	}
+	check(t, lk.Close())
+	most := uint64(time.Since(start).Seconds()*199) + 2
+	for _, cpu := range cpus {
+		if n := b.word(cpu); n > most {
+			t.Errorf("CPU %d has %d hits where the time allows %d", cpu, n, most)
+		}
+	}
+}
+
+func TestInterval(t *testing.T) {
+	busy(t)
+	k := openKernel(t)
+	cpus, err := onlineCPUs()
+	check(t, err)
+	last := cpus[len(cpus)-1]
+	b := newBuffer(t, k, 4096)
+	l := load(t, k, Program{Insns: perCPU(512), Kind: Interval, Buffers: []*Buffer{b}})
+	start := time.Now()
+	lk := attach(t, l, Target{Kind: Interval, Period: 2e6, CPU: last})
+	waitFor(t, "20 hits", func() bool { return b.word(last) >= 20 })
+	check(t, lk.Close())
+	if n, most := b.word(last), uint64(time.Since(start)/2e6)+2; n > most {
+		t.Errorf("%d hits where the time allows %d", n, most)
+	}
+	for _, cpu := range cpus[:len(cpus)-1] {
+		want(t, b, cpu, 0)
+	}
+}
+
+// TestPageFaults counts faults by their address in fresh memory: one a page,
+// with the filter by process and without it, on every thread.
+func TestPageFaults(t *testing.T) {
+	const pages = 300
+	for name, pid := range map[string]int{"all": 0, "own": os.Getpid()} {
+		t.Run(name, func(t *testing.T) {
+			k := openKernel(t)
+			b := newBuffer(t, k, 8)
+			mem, err := unix.Mmap(-1, 0, pages*4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+			check(t, err)
+			defer unix.Munmap(mem)
+			check(t, unix.Madvise(mem, unix.MADV_NOHUGEPAGE))
+			lo := uint64(uintptr(unsafe.Pointer(&mem[0])))
+			// struct bpf_perf_event_data: pt_regs (168 bytes), period, address.
+			insns := join(mine(), asm.Instructions{
+				asm.LoadMem(asm.R7, asm.R6, 176, asm.DWord),
+				asm.LoadImm(asm.R8, int64(lo), asm.DWord),
+				asm.JLT.Reg(asm.R7, asm.R8, "out"),
+				asm.Add.Imm(asm.R8, pages*4096),
+				asm.JGE.Reg(asm.R7, asm.R8, "out"),
+			}, word0(), addOne(1), out(0))
+			l := load(t, k, Program{Insns: insns, Kind: Software, Buffers: []*Buffer{b}})
+			target := Target{Kind: Software, Config: SoftwareEvents["page-faults"], Period: 1, Pid: pid}
+			lk := attach(t, l, target)
+			done := make(chan bool)
+			touch := func(from, to int) {
+				// Its thread is new or old, and ends with it.
+				runtime.LockOSThread()
+				for i := from; i < to; i++ {
+					mem[i*4096] = 1
+				}
+				done <- true
+			}
+			for i := range 3 {
+				go touch(i*pages/3, (i+1)*pages/3)
+			}
+			for range 3 {
+				<-done
+			}
+			want(t, b, 0, pages)
+			check(t, lk.Close())
+		})
+	}
+}
+
+// TestThreadEvents attaches to a process whose threads come and go.
+func TestThreadEvents(t *testing.T) {
+	k := openKernel(t)
+	l := load(t, k, Program{Insns: empty(), Kind: Software})
+	stop, ended := make(chan bool), make(chan bool)
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			done := make(chan bool)
+			go func() { runtime.LockOSThread(); done <- true }()
+			<-done
+		}
+	}()
+	target := Target{Kind: Software, Config: SoftwareEvents["context-switches"], Period: 1, Pid: os.Getpid()}
+	lk, err := l.Attach(target)
+	close(stop)
+	<-ended
+	if err == nil {
+		check(t, lk.Close())
+	} else if e := errorOf(t, err); e.Remedy == "" {
+		t.Error(err)
+	}
+}
+
+func TestCounterErrors(t *testing.T) {
+	k := openKernel(t)
+	gone := startAndEnd(t)
+	for _, tc := range []struct {
+		target Target
+		want   string
+	}{
+		{Target{Kind: Interval, Period: 1e9, CPU: 8000}, "attach to interval:ns:1000000000: the CPU is offline, or does not exist"},
+		{Target{Kind: Software, Config: SoftwareEvents["page-faults"]},
+			"attach to software:page-faults: the kernel does not take this frequency or period (most: " + readTrim("/proc/sys/kernel/perf_event_max_sample_rate") + " a second); set sysctl kernel.perf_event_max_sample_rate"},
+		{Target{Kind: Software, Config: 3, Frequency: 1e9},
+			"attach to software:context-switches: the kernel does not take this frequency or period (most: " + readTrim("/proc/sys/kernel/perf_event_max_sample_rate") + " a second); set sysctl kernel.perf_event_max_sample_rate"},
+		{Target{Kind: Software, Config: 3, Period: 1, Pid: gone}, "attach to software:context-switches: there is no process " + itoa(gone)},
+		{Target{Kind: Interval, Period: 1e9, Pid: 1}, "attach to interval:ns:1000000000: the kernel has no filter by process for this kind of place; test the process in the condition ($pid == ...)"},
+	} {
+		l := load(t, k, Program{Insns: empty(), Kind: tc.target.Kind})
+		_, err := l.Attach(tc.target)
+		wantError(t, err, tc.want)
+	}
+}
+
+func TestHardware(t *testing.T) {
+	k := openKernel(t)
+	b := newBuffer(t, k, 4096)
+	l := load(t, k, Program{Insns: perCPU(512), Kind: Hardware, Buffers: []*Buffer{b}})
+	lk, err := l.Attach(Target{Kind: Hardware, Config: HardwareEvents["cycles"], Period: 1e6, Pid: os.Getpid()})
+	if !k.Features().Counters.OK {
+		wantError(t, err, "attach to hardware:cpu-cycles: this machine has no such hardware counter (a virtual machine often has none); use software:cpu-clock or profile:")
+		return
+	}
+	check(t, err)
+	waitFor(t, "cycles", func() bool { hits(1000); return b.word(0)+b.word(1) > 0 })
+	check(t, lk.Close())
+}
