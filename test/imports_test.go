@@ -40,8 +40,9 @@ var allowed = map[string][]string{
 	"internal/probe":              {"internal/lang", "internal/debuginfo", "internal/debuginfo/dwarf"},
 	"internal/tracepoint":         {"internal/lang", "internal/probe"},
 	"internal/kernel":             {"internal/ring"},
-	"internal/session":            {"internal/ctype", "internal/lang", "internal/sema", "internal/debuginfo", "internal/debuginfo/dwarf", "internal/ir", "internal/backend/amd64", "internal/patch", "internal/probe", "internal/process", "internal/ring", "internal/event", "internal/format", "internal/tracepoint"},
-	"cmd/jalon":                   {"internal/ctype", "internal/debuginfo", "internal/debuginfo/dwarf", "internal/event", "internal/format", "internal/lang", "internal/patch", "internal/probe", "internal/process", "internal/session", "internal/tracepoint"},
+	"internal/kengine":         {"internal/backend/ebpf", "internal/ctype", "internal/debuginfo", "internal/debuginfo/btf", "internal/debuginfo/dwarf", "internal/debuginfo/elf", "internal/debuginfo/kallsyms", "internal/debuginfo/tracefs", "internal/debuginfo/usdt", "internal/event", "internal/format", "internal/ir", "internal/kernel", "internal/lang", "internal/printk", "internal/probe", "internal/ring", "internal/sema", "internal/tracepoint"},
+	"internal/session":            {"internal/ctype", "internal/lang", "internal/sema", "internal/debuginfo", "internal/debuginfo/dwarf", "internal/ir", "internal/backend/amd64", "internal/patch", "internal/probe", "internal/process", "internal/ring", "internal/event", "internal/format", "internal/tracepoint", "internal/kengine"},
+	"cmd/jalon":                   {"internal/ctype", "internal/debuginfo", "internal/debuginfo/dwarf", "internal/event", "internal/format", "internal/lang", "internal/patch", "internal/probe", "internal/process", "internal/session", "internal/tracepoint", "internal/kengine"},
 }
 
 func TestImportRules(t *testing.T) {

@@ -16,7 +16,9 @@ import (
 )
 
 type listCmd struct {
-	Args    []string `arg:"" optional:"" name:"what" help:"FILE, FILE@SOURCE (the lines of a source file), and function patterns ('handle*')"`
+	Args    []string `arg:"" optional:"" name:"what" help:"FILE, FILE@SOURCE (the lines of a source file), and function patterns ('handle*'); or places of the kernel: 'tracepoint:sched:*', 'kprobe:vfs_*', usdt:FILE:*"`
+	Verbose bool     `short:"v" help:"Places of the kernel: fields, types, raw arguments, the print format"`
+	Vmlinux string   `help:"Places of the kernel: file with the kernel's debug information"`
 	Pid     int      `short:"p" help:"List what is mapped into a running process"`
 	Tactics bool     `help:"Say by which tactic each site would be reached, and why no better one is possible"`
 	Debug   []string `name:"debug-dir" sep:"none" help:"Directories of separate debug files (default /usr/lib/debug)"`
@@ -36,6 +38,9 @@ func (c *listCmd) Run() error {
 	}
 	if len(c.Args) == 0 {
 		return usageError("name a file to list, or a process with -p PID")
+	}
+	if places := kernelPlaces(c.Args); places != nil {
+		return c.kernel(w, places)
 	}
 	path, source, _ := strings.Cut(c.Args[0], "@")
 	in, err := session.InspectFile(path, opt)

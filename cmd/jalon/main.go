@@ -24,6 +24,7 @@ want without stopping the program.`
 type cli struct {
 	Trace   traceCmd   `cmd:"" help:"Trace a program: PLACE [if COND] ... [-- PROGRAM ARGS]"`
 	List    listCmd    `cmd:"" help:"List functions, lines that can be probed, variables in scope"`
+	Gate    gateCmd    `cmd:"" help:"Let perf see only the hits of an event for which a condition holds"`
 	Check   checkCmd   `cmd:"" help:"Say what this machine and user may do, and the remedy for the rest"`
 	Version versionCmd `cmd:"" help:"Print the version"`
 }
@@ -80,7 +81,7 @@ var inGoroutine = regexp.MustCompile(`(?m) in goroutine \d+$`)
 func run(args []string) int {
 	args, program := splitProgram(args)
 	var c cli
-	c.Trace.program = program
+	c.Trace.program, c.Gate.program = program, program
 	parser, err := kong.New(&c,
 		kong.Name("jalon"), kong.Description(description),
 		kong.UsageOnError(), kong.ConfigureHelp(kong.HelpOptions{Compact: true}))

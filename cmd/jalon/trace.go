@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/format"
+	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/process"
 	"github.com/jalon-trace/jalon/internal/session"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
@@ -26,9 +28,14 @@ import (
 var started = time.Now()
 
 type traceCmd struct {
-	Places   []string      `arg:"" optional:"" name:"place" help:"PLACE [if COND], each one argument: 'main.c:9 if (i > 3)', a function (globs too), FUNC+OFF, '*0x401136', uprobe:PATH:FUNC[+OFF], uprobe:PATH@FILE:LINE"`
+	Places   []string      `arg:"" optional:"" name:"place" help:"PLACE [if COND], each one argument: 'main.c:9 if (i > 3)', a function (globs too), FUNC+OFF, '*0x401136', uprobe:PATH:FUNC[+OFF], uprobe:PATH@FILE:LINE; of the kernel: tracepoint:SYS:EVENT, rawtracepoint:, kprobe:FUNC, kretprobe:, fentry:, fexit:, syscall:NAME, process:exec, profile:HZ, interval:, software:; uretprobe:, usdt:"`
 	Pid      int           `short:"p" help:"Trace a running process instead of starting one"`
 	Collect  []string      `short:"c" sep:"none" help:"What to take at each hit: expressions separated by commas; $args, $locals, $regs, $bt, $ret; EXPR/FMT as in GDB; p@n"`
+	All      bool          `short:"a" help:"Places in programs mean all processes (uprobes of the kernel engine)"`
+	Engine   string        `enum:"auto,process,kernel" default:"auto" help:"Where places in a program run: in the process (auto), or in the kernel by uprobes"`
+	Cgroup   string        `help:"Kernel engine: only processes of this cgroup (a directory of cgroup2, without those below it)"`
+	Vmlinux  string        `help:"Kernel engine: file with the kernel's debug information, for lines and local variables of the kernel"`
+	Cost     bool          `help:"Kernel engine: measure the time of the hits (bpf_stats; that costs some itself)"`
 	File     []string      `short:"x" name:"file" sep:"none" help:"Read tracepoints from a file as GDB's 'save tracepoints' writes it"`
 	Format   string        `short:"f" enum:"text,json,none" default:"text" help:"text, json (one object a line), none (count only)"`
 	Output   string        `short:"o" help:"Write the events to a file instead of standard output"`
@@ -54,11 +61,14 @@ type traceCmd struct {
 
 // Run traces.
 func (c *traceCmd) Run() error {
-	if (len(c.program) == 0) == (c.Pid == 0) {
-		return usageError("name a program to start after --, or a process with -p PID (one of them)")
+	if len(c.program) > 0 && c.Pid != 0 {
+		return usageError("name a program to start after --, or a process with -p PID, not both")
 	}
 	tps, err := c.tracepoints()
 	if err != nil {
+		return err
+	}
+	if err := c.ask(tps); err != nil {
 		return err
 	}
 	out, closeOut, err := c.open()
@@ -93,6 +103,23 @@ func (c *traceCmd) Run() error {
 		return err
 	}
 	return c.finish(res)
+}
+
+// noProcess reports whether everything is traced, not one process.
+func (c *traceCmd) noProcess() bool { return len(c.program) == 0 && c.Pid == 0 }
+
+// ask refuses places in programs when no program is named.
+func (c *traceCmd) ask(tps []*tracepoint.Tracepoint) error {
+	if !c.noProcess() || c.All || c.Engine == "kernel" {
+		return nil
+	}
+	for _, tp := range tps {
+		if tp.Place.InKernel() || c.Vmlinux != "" && tp.Place.Kind == probe.Line && tp.Place.Path == "" {
+			continue
+		}
+		return usageError(fmt.Sprintf("%s is a place in a program: name one to start after --, a process with -p PID, or --all for every process", tp.Place.Text))
+	}
+	return nil
 }
 
 // untilSignal gives a context that ends with the first signal that asks jalon to
@@ -149,6 +176,12 @@ func (c *traceCmd) options(tps []*tracepoint.Tracepoint) (session.Options, error
 		Tracepoints: tps, BufferSize: buffer, StringLimit: c.Strlen, RepeatLimit: c.Elements, StackLimit: c.Stack,
 		MaxEvents: c.Max, DebugDirs: c.Debug, NoOptimise: c.NoOpt, Avoid: c.Avoid, Pending: c.Pending, Started: started, Warn: c.warn, OnPanic: bug,
 	}
+	opt.Kernel = session.Kernel{All: c.All || c.Engine == "kernel", Vmlinux: c.Vmlinux, Cost: c.Cost}
+	if c.Cgroup != "" {
+		if opt.Kernel.Cgroup, err = cgroupID(c.Cgroup); err != nil {
+			return session.Options{}, err
+		}
+	}
 	if c.Verbose {
 		opt.Log = func(m string) { fmt.Fprintln(os.Stderr, "jalon:", m) }
 	}
@@ -163,8 +196,11 @@ func (c *traceCmd) options(tps []*tracepoint.Tracepoint) (session.Options, error
 }
 
 func (c *traceCmd) begin(opt session.Options) (*session.Session, error) {
-	if c.Pid != 0 {
+	switch {
+	case c.Pid != 0:
 		return session.Attach(c.Pid, opt)
+	case c.noProcess():
+		return session.Watch(opt)
 	}
 	return session.Launch(c.program, session.IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, opt)
 }
@@ -255,6 +291,18 @@ func statusError(st process.ExitStatus) error {
 		return exitError{st.Code}
 	}
 	return nil
+}
+
+// cgroupID is the kernel's number of a cgroup: its directory's inode.
+func cgroupID(dir string) (uint64, error) {
+	if !strings.HasPrefix(dir, "/") {
+		dir = filepath.Join("/sys/fs/cgroup", dir)
+	}
+	var st unix.Stat_t
+	if err := unix.Stat(dir, &st); err != nil {
+		return 0, fmt.Errorf("--cgroup %s: %w", dir, err)
+	}
+	return st.Ino, nil
 }
 
 func parseSize(s string) (int, error) {

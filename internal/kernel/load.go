@@ -88,6 +88,9 @@ func bind(insns asm.Instructions, buffers []*Buffer) (asm.Instructions, error) {
 	copy(out, insns)
 	for i := range out {
 		ins := &out[i]
+		// Notes for listings would become line information, which the kernel
+		// then wants for the first instruction, and complete.
+		*ins = ins.WithSource(nil)
 		if !ins.IsLoadFromMap() || ins.Reference() == "" {
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/patch"
+	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/sema"
 )
 
@@ -31,7 +32,7 @@ func (s *Session) compile(tp *tracked, w where) (*site, error) {
 	m := w.mod
 	scope, err := m.dw.ScopeForSite(w.site)
 	if err != nil {
-		return nil, placeError(tp.Place, err)
+		return nil, probe.Error(tp.Place, err)
 	}
 	isType := sema.IsType(scope)
 	in := &sema.Input{

@@ -24,6 +24,7 @@ type state struct {
 	phase    phase
 	launched bool // the process was started by us and has not reached main
 	pending  int  // tracepoints without a site
+	kernel   bool // the kernel engine has sites: exec does not end the session
 	replaced bool // the program has called exec: nothing of ours is in it
 	err      error
 }
@@ -80,7 +81,7 @@ func handle(s state, e ev) (state, []effect) {
 	case evExec:
 		if s.phase == running && !s.replaced {
 			s.replaced = true
-			if s.launched { // its exit status is still wanted
+			if s.launched || s.kernel { // its exit status, and the kernel's events, are still wanted
 				return s, []effect{effForget}
 			}
 			s.phase = draining

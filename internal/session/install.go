@@ -10,6 +10,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/patch"
+	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/process"
 )
 
@@ -307,7 +308,7 @@ func (s *Session) generate(p *placed) error {
 	}
 	code, pcs, err := p.plan.Emit(p.at, insert)
 	if err != nil {
-		return placeError(p.sites[0].tp.Place, err)
+		return probe.Error(p.sites[0].tp.Place, err)
 	}
 	if uint64(len(code)) > p.estimate() {
 		panic(fmt.Sprintf("BUG: a trampoline of %d bytes was thought to need %d", len(code), p.estimate()))
@@ -318,7 +319,7 @@ func (s *Session) generate(p *placed) error {
 		panic(fmt.Sprintf("BUG: the code for %#x outgrows its room: %d and %d of %d bytes", p.plan.Addr, p.room.hot, p.room.cold, p.room.half()))
 	}
 	if p.edits, err = p.plan.Edits(p.entry()); err != nil {
-		return placeError(p.sites[0].tp.Place, err)
+		return probe.Error(p.sites[0].tp.Place, err)
 	}
 	if p.plan.Tactic == patch.Trapping {
 		p.tab.trap[p.plan.Addr] = p.at
@@ -347,7 +348,7 @@ func (s *Session) hitCode(p *placed, x *site, at uint64) ([]byte, error) {
 	coldAt := p.room.base + p.room.half() + p.room.cold
 	c, err := amd64.Compile(x.prog, amd64.Config{Addr: at, ColdAddr: coldAt, PC: x.addr, Layout: l, DeadGPR: gpr, DeadFlags: flags})
 	if err != nil {
-		return nil, placeError(x.tp.Place, err)
+		return nil, probe.Error(x.tp.Place, err)
 	}
 	if len(c.Cold) > 0 {
 		p.cold = append(p.cold, coldPart{coldAt, c.Cold})

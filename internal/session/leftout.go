@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/jalon-trace/jalon/internal/lang"
+	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/process"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
@@ -22,7 +23,7 @@ type leftOut struct {
 func (s *Session) leaveOut(x *site, err error) {
 	l := s.left[x.tp]
 	if l == nil {
-		l = &leftOut{first: placeError(x.tp.Place, err)}
+		l = &leftOut{first: probe.Error(x.tp.Place, err)}
 		s.left[x.tp] = l
 	}
 	l.n++

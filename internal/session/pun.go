@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/patch"
+	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/process"
 )
 
@@ -125,7 +126,7 @@ func (p *placed) replan() error {
 	x := p.sites[0]
 	plan, err := patch.Make(x.code, x.addr, patch.Options{ABI: true, Boundary: true, Avoid: 1<<patch.Jump | 1<<patch.JumpMany | 1<<patch.Pun})
 	if err != nil {
-		return placeError(x.tp.Place, err)
+		return probe.Error(x.tp.Place, err)
 	}
 	p.plan = plan
 	for _, x := range p.sites {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
-	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/probe"
 )
 
@@ -61,7 +60,7 @@ func (s *Session) resolve(tp *tracked, mods []*module) ([]where, error) {
 	if !named {
 		first = fmt.Errorf("the process has no code of %s mapped", tp.Place.Path)
 	}
-	return nil, placeError(tp.Place, first)
+	return nil, probe.Error(tp.Place, first)
 }
 
 // imported finds a function that the file named by the place does not contain but
@@ -104,35 +103,15 @@ func (s *Session) resolveAddress(p *probe.Place, mods []*module) ([]where, error
 			continue
 		}
 		if err := m.open(s.dwarfOptions()); err != nil {
-			return nil, placeError(p, err)
+			return nil, probe.Error(p, err)
 		}
 		sites, err := probe.ResolveAddress(m.dw, p.Off-m.bias)
 		if err != nil {
-			return nil, placeError(p, err)
+			return nil, probe.Error(p, err)
 		}
 		return []where{{m, sites}}, nil
 	}
-	return nil, placeError(p, fmt.Errorf("address %#x is not in the code of the program or of a library", p.Off))
-}
-
-// placeError makes a diagnostic that points at the place.
-func placeError(p *probe.Place, err error) error {
-	if err == nil {
-		err = errors.New("not found")
-	}
-	var d *lang.Diagnostic
-	if errors.As(err, &d) {
-		return d
-	}
-	msg, hint := err.Error(), ""
-	var nf *debuginfo.NotFoundError
-	if errors.As(err, &nf) {
-		msg, hint = "no "+nf.What+" \""+nf.Name+"\"", nf.Hint
-		if len(nf.Nearest) > 0 {
-			hint = probe.DidYouMean(nf.Nearest, hint)
-		}
-	}
-	return lang.At("place", p.Text, lang.Span{Lo: 0, Hi: len(p.Text)}, msg, hint)
+	return nil, probe.Error(p, fmt.Errorf("address %#x is not in the code of the program or of a library", p.Off))
 }
 
 func (s *Session) dwarfOptions() dwarf.Options {

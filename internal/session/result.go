@@ -17,15 +17,20 @@ type Result struct {
 
 func (s *Session) result() *Result {
 	r := &Result{Sites: len(s.sites), Armed: s.armed}
-	select {
-	case <-s.p.Done():
-		r.Status = s.p.Wait()
-	default:
-		r.Status.Detached = true // or our end will do it
+	if s.kern != nil {
+		r.Sites += s.kern.Sites()
 	}
 	sum := &r.Summary
 	sum.Duration = time.Since(s.started)
-	sum.Outcome = r.Status.String()
+	r.Status.Detached = true // or our end will do it
+	if s.p != nil {
+		select {
+		case <-s.p.Done():
+			r.Status = s.p.Wait()
+		default:
+		}
+		sum.Outcome = r.Status.String()
+	}
 	sum.Pauses = len(s.pauses)
 	for _, p := range s.pauses {
 		sum.Pause += p
@@ -44,6 +49,9 @@ func (s *Session) result() *Result {
 			if !src.kernel {
 				sites[i].Tactic = s.tacticOf(sites[i].Schema.SiteID)
 			}
+		}
+		if src.kernel {
+			s.kern.Account(sites)
 		}
 		sum.Sites = append(sum.Sites, sites...)
 	}

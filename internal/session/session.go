@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/kengine"
 	"github.com/jalon-trace/jalon/internal/process"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
@@ -26,7 +27,8 @@ type Options struct {
 	DebugDirs   []string // of separate debug files; nil = /usr/lib/debug
 	NoOptimise  bool     // leave the IR passes out (to look for errors in them)
 	Avoid       uint8    // tactics of package patch not to use, as bits
-	Pending     bool     // a place that is not found yet may come with a later library
+	Kernel      Kernel
+	Pending     bool // a place that is not found yet may come with a later library
 	// Warn takes warnings, Log what is done step by step, Dump the stages of
 	// compilation; each may be nil.
 	Warn, Log func(string)
@@ -41,11 +43,14 @@ type Dumper struct {
 	IR, Code func(place string, text string)
 }
 
-// Session traces one process. It is used from one goroutine.
+// Session traces one process, or the kernel, or both. It is used from one goroutine.
 type Session struct {
 	opt      Options
-	tps      []*tracked
-	p        *process.Process
+	tps      []*tracked               // in the process
+	ktps     []*tracepoint.Tracepoint // of the kernel engine
+	kern     *kengine.Engine          // nil: not used
+	ksrc     *source                  // its rings
+	p        *process.Process         // nil: no process is traced, the kernel is
 	launched bool
 	state    state
 	post     queue
@@ -113,7 +118,8 @@ func newSession(opt Options) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{opt: opt, tps: track(opt.Tracepoints), clock: clock, thr: event.NewThreads(), started: time.Now()}
+	mine, kernel := split(&opt)
+	s := &Session{opt: opt, tps: track(mine), ktps: kernel, clock: clock, thr: event.NewThreads(), started: time.Now()}
 	if s.opt.Started.IsZero() {
 		s.opt.Started = s.started
 	}
@@ -125,12 +131,17 @@ func newSession(opt Options) (*Session, error) {
 // everything back and gives the summary. The error is the user's diagnostics or
 // what the environment refused; the result is valid in any case.
 func (s *Session) Run(ctx context.Context) (*Result, error) {
-	s.state = state{launched: s.launched}
-	s.begin(ctx)
+	s.state = state{launched: s.launched, kernel: len(s.ktps) > 0}
+	var gone <-chan struct{}
+	if s.p == nil {
+		s.beginKernel(ctx)
+	} else {
+		s.begin(ctx)
+		gone = s.p.Done()
+	}
 	poll := time.NewTicker(pollEvery)
 	defer poll.Stop()
 	interrupted := ctx.Done()
-	gone := s.p.Done()
 	for s.state.phase != done {
 		select {
 		case <-interrupted:
@@ -169,13 +180,19 @@ func (s *Session) begin(ctx context.Context) {
 		s.dispatch(ev{kind: evStop}, held)
 		return
 	}
-	pending, err := s.arm()
-	s.armed = time.Since(s.opt.Started)
+	err := s.armKernel()
+	pending := 0
+	if err == nil {
+		pending, err = s.arm()
+	}
+	s.setArmed()
 	if isEnd(err) {
 		err = nil // the event that says so is under way
 	}
 	s.dispatch(ev{kind: evArmed, pending: pending, err: err}, held)
 }
+
+func (s *Session) setArmed() { s.armed = time.Since(s.opt.Started) }
 
 // reading is the drain, made with its sink when there first is something to read.
 func (s *Session) reading() *drain {
@@ -258,6 +275,11 @@ func (s *Session) carryOut(x effect) {
 	case effKill:
 		_ = s.p.Kill()
 	case effDetach:
+		s.disarmKernel()
+		if s.p == nil {
+			s.dispatch(ev{kind: evDetached}, 0)
+			return
+		}
 		if err := s.detach(); errors.Is(err, process.ErrGone) {
 			s.awaitEnd()
 		} else if err != nil && s.err == nil {
@@ -267,10 +289,13 @@ func (s *Session) carryOut(x effect) {
 	case effForget:
 		s.tables.clear()
 		s.setPlaced(nil)
-		s.warn("the program has called exec: the tracepoints were in the old one; tracing ends")
+		if len(s.tps) > 0 {
+			s.warn("the program has called exec: the tracepoints were in the old one; tracing of it ends")
+		}
 	case effRelease:
 		_ = s.p.Detach()
 	case effDrain:
+		s.disarmKernel()
 		if s.drain != nil {
 			if err := s.drain.finish(); err != nil && s.err == nil {
 				s.err = err
@@ -304,6 +329,9 @@ func (s *Session) warn(msg string) {
 
 // Close frees what the session holds of the machine.
 func (s *Session) Close() {
+	if s.kern != nil {
+		s.kern.Close()
+	}
 	for _, m := range s.mods {
 		if m.dw != nil {
 			m.dw.Close()

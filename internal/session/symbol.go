@@ -28,6 +28,9 @@ func (s *Session) moduleAt(addr uint64) *module {
 // Symbol names a run-time address in code or data: "main", "main+4", "" when
 // nothing is known.
 func (s *Session) Symbol(addr uint64) string {
+	if s.kern != nil && addr>>63 != 0 {
+		return s.kern.Symbol(addr)
+	}
 	if name, ok := s.names[addr]; ok {
 		return name
 	}
@@ -68,6 +71,9 @@ const maxNames = 1 << 16
 
 // Unwind gives the frames of a $bt field.
 func (s *Session) Unwind(ev *event.Event, v *event.Value) []format.Frame {
+	if ev.Schema.Kernel {
+		return s.frames(ev, v)
+	}
 	pcs := s.unwindPCs(v)
 	var out []format.Frame
 	for i, pc := range pcs {

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/kengine"
+	"github.com/jalon-trace/jalon/internal/tracepoint"
+)
+
+// gateCmd puts conditions before the perf users of an event.
+type gateCmd struct {
+	Events   []string      `arg:"" name:"event" help:"SYSTEM:EVENT if COND: perf (perf record, perf_event_open) sees only the hits of the event for which the condition holds, while the gate stands. It stands before all perf users of the event on the machine; ftrace's own buffers are not concerned"`
+	Duration time.Duration `short:"d" help:"End after so long (10s, 500ms)"`
+	Verbose  bool          `short:"v" help:"Say what is done"`
+
+	program []string
+}
+
+// Run opens the gates and waits: for the program behind --, else for Ctrl-C.
+func (c *gateCmd) Run() error {
+	var list []string
+	for _, e := range c.Events {
+		list = append(list, gatePlace(e))
+	}
+	tps, err := tracepoint.FromArgs(list, nil)
+	if err != nil {
+		return err
+	}
+	ctx, stop := untilSignal()
+	defer stop()
+	if c.Duration > 0 {
+		var cancel func()
+		ctx, cancel = context.WithTimeout(ctx, c.Duration)
+		defer cancel()
+	}
+	var engines []*kengine.Engine
+	defer func() {
+		for _, e := range engines {
+			e.Close()
+		}
+	}()
+	opt := kengine.Options{Warn: func(m string) { fmt.Fprintln(os.Stderr, "jalon:", m) }}
+	if c.Verbose {
+		opt.Log = opt.Warn
+	}
+	for _, tp := range tps {
+		e, err := kengine.Open(opt)
+		if err != nil {
+			return err
+		}
+		engines = append(engines, e)
+		if err := e.Gate(tp); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintln(os.Stderr, "jalon: the gates stand; Ctrl-C takes them away")
+	err = c.wait(ctx)
+	for _, e := range engines {
+		for _, s := range e.Kept() {
+			tell(&s)
+		}
+	}
+	return err
+}
+
+// gatePlace completes SYSTEM:EVENT to a place.
+func gatePlace(arg string) string {
+	for _, kind := range []string{"tracepoint:", "t:"} {
+		if len(arg) >= len(kind) && arg[:len(kind)] == kind {
+			return arg
+		}
+	}
+	return "tracepoint:" + arg
+}
+
+// wait runs the program behind --, if there is one, within the gates.
+func (c *gateCmd) wait(ctx context.Context) error {
+	if len(c.program) == 0 {
+		<-ctx.Done()
+		return nil
+	}
+	cmd := exec.CommandContext(ctx, c.program[0], c.program[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	err := cmd.Run()
+	if st := cmd.ProcessState; st != nil && !st.Success() {
+		return exitError{max(st.ExitCode(), 1)}
+	}
+	return err
+}
+
+func tell(s *event.SiteSummary) {
+	fmt.Fprintf(os.Stderr, "jalon: %s: %d hits kept from perf", s.Schema.Place, s.False+s.Faults)
+	if s.Faults > 0 {
+		fmt.Fprintf(os.Stderr, ", %d of them because the condition could not be evaluated", s.Faults)
+	}
+	fmt.Fprintln(os.Stderr)
+}

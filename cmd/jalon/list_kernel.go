@@ -1,0 +1,96 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/format"
+	"github.com/jalon-trace/jalon/internal/kengine"
+	"github.com/jalon-trace/jalon/internal/probe"
+)
+
+// kernelPlaces reads the arguments as places of the kernel engine; nil when the
+// first is none.
+func kernelPlaces(args []string) []*probe.Place {
+	var out []*probe.Place
+	for _, a := range args {
+		p, err := probe.Parse(a)
+		if err != nil || !p.InKernel() {
+			return nil
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// kernel lists what places of the kernel engine mean.
+func (c *listCmd) kernel(w io.Writer, places []*probe.Place) error {
+	e := kengine.Inspect(kengine.Options{
+		Vmlinux: c.Vmlinux, DebugDirs: c.Debug,
+		Warn: func(m string) { fmt.Fprintln(os.Stderr, "jalon:", m) },
+	})
+	defer e.Close()
+	for _, p := range places {
+		list, err := e.Describe(p)
+		if err != nil {
+			return err
+		}
+		for i := range list {
+			c.describe(w, &list[i])
+		}
+	}
+	return nil
+}
+
+func (c *listCmd) describe(w io.Writer, d *kengine.Description) {
+	fmt.Fprint(w, d.Place)
+	if d.File != "" {
+		fmt.Fprintf(w, "  %s:%d", d.File, d.Line)
+	}
+	if !c.Verbose {
+		if len(d.Args) > 0 {
+			fmt.Fprintf(w, "(%s)", strings.Join(declarations(d.Args), ", "))
+		}
+		fmt.Fprintln(w)
+		return
+	}
+	fmt.Fprintln(w)
+	if len(d.Args) > 0 {
+		fmt.Fprintln(w, "  arguments:")
+		for _, s := range declarations(d.Args) {
+			fmt.Fprintf(w, "    %s\n", s)
+		}
+	}
+	if d.Event == nil {
+		return
+	}
+	fmt.Fprintln(w, "  fields of its record (args->NAME):")
+	for i := range d.Event.Fields {
+		f := &d.Event.Fields[i]
+		if !f.Common() {
+			fmt.Fprintf(w, "    %-40s offset %d, %d bytes\n", f.Decl, f.Offset, f.Size)
+		}
+	}
+	fmt.Fprintf(w, "  prints: %s\n", strings.ReplaceAll(d.Event.PrintFmt, "\n", " "))
+}
+
+// declarations are variables with their types as C writes them; those without a
+// value are in brackets.
+func declarations(vars []*debuginfo.Variable) []string {
+	var out []string
+	for _, v := range vars {
+		s := format.TypeName(v.Type, false)
+		if !strings.HasSuffix(s, "*") {
+			s += " "
+		}
+		s += v.Name
+		if v.Loc.Unavailable != "" {
+			s = "[" + s + "]"
+		}
+		out = append(out, s)
+	}
+	return out
+}

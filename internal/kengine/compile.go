@@ -1,0 +1,164 @@
+package kengine
+
+import (
+	"fmt"
+
+	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/ir"
+	"github.com/jalon-trace/jalon/internal/kernel"
+	"github.com/jalon-trace/jalon/internal/lang"
+	"github.com/jalon-trace/jalon/internal/sema"
+	"github.com/jalon-trace/jalon/internal/tracepoint"
+)
+
+// half is one program of a site. Nearly all sites have one. A static tracepoint
+// whose condition is about its raw arguments, but whose own record is wanted, has
+// two: the first decides on the raw arguments and gives its word to the second,
+// which finds the record. The kernel calls them one behind the other on one CPU.
+type half struct {
+	v      *variant
+	prog   *ir.Program
+	gives  bool
+	schema *event.Schema
+	load   *load
+	target kernel.Target
+}
+
+// compile makes the programs of a candidate: with the first of its variants in
+// which the expressions mean something.
+func (e *Engine) compile(tp *tracepoint.Tracepoint, c *candidate) (*site, error) {
+	var first error
+	for _, v := range e.order(tp, c) {
+		h, err := e.half(tp, c, v, whole)
+		if err == nil {
+			return e.site(tp, h), nil
+		}
+		if first == nil {
+			first = err
+		}
+		e.logf("%s by %s: %s", c.place, v.how, firstLine(err))
+	}
+	if len(c.variants) == 2 && tp.Cond.Text != "" {
+		if s := e.pair(tp, c); s != nil {
+			return s, nil
+		}
+	}
+	return nil, first
+}
+
+func (e *Engine) site(tp *tracepoint.Tracepoint, halves ...*half) *site {
+	last := halves[len(halves)-1]
+	s := &site{tp: tp, halves: halves, schema: last.schema, how: last.v.how, off: tp.Disabled}
+	if len(halves) > 1 {
+		s.how = halves[0].v.how + " and " + last.v.how
+	}
+	return s
+}
+
+// pair tries to decide on the raw arguments (the first variant) and to record by
+// the second.
+func (e *Engine) pair(tp *tracepoint.Tracepoint, c *candidate) *site {
+	raw, rec := &c.variants[0], &c.variants[1]
+	decider, err := e.half(tp, c, raw, decides)
+	if err != nil {
+		return nil
+	}
+	recorder, err := e.half(tp, c, rec, records)
+	if err != nil {
+		return nil
+	}
+	return e.site(tp, decider, recorder)
+}
+
+// order is the variants in the order in which they are tried. A tracepoint's own
+// record is taken where it is asked for; else the raw arguments, which cost less.
+func (e *Engine) order(tp *tracepoint.Tracepoint, c *candidate) []*variant {
+	var out []*variant
+	for i := range c.variants {
+		v := &c.variants[i]
+		if v.event != nil && wantsRecord(tp, v) {
+			out = append([]*variant{v}, out...)
+			continue
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// role is what a half does.
+type role uint8
+
+const (
+	whole       role = iota
+	decides          // the first of two
+	records          // the second of two
+	gates            // decides what perf sees
+	gatesOnWord      // the same, as the second of two
+)
+
+// half compiles the tracepoint's expressions for one variant.
+func (e *Engine) half(tp *tracepoint.Tracepoint, c *candidate, v *variant, r role) (*half, error) {
+	kin := v.kin
+	kin.Tgid, kin.Cgroup = e.opt.Tgid, e.opt.Cgroup
+	kin.PerCPU, kin.Symbol = e.src.perCPU(), e.src.address
+	kin.Give, kin.Take = r == decides, r == records || r == gatesOnWord
+	kin.Gate = r == gates || r == gatesOnWord
+	in := &sema.Input{
+		Scope: v.scope, Bias: v.bias, LineOf: v.lineOf, AtEntry: v.atEntry, Kernel: &kin,
+		StringLimit: e.opt.StringLimit, RepeatLimit: e.opt.RepeatLimit, StackLimit: e.opt.StackLimit,
+		Pid: e.opt.Tgid, Place: c.place, Function: c.function, File: c.file, Line: c.line,
+	}
+	isType := sema.IsType(v.scope)
+	if tp.Cond.Text != "" && !kin.Take {
+		x, err := lang.ParseExpr(tp.Cond.Text, isType)
+		if err != nil {
+			return nil, tp.Cond.Within(lang.Named(err, tp.Cond.Source))
+		}
+		in.Cond = &sema.CondInput{Text: tp.Cond.Text, X: x}
+		in.CondSource = tp.Cond.Source
+	}
+	list := &tracepoint.Lists{}
+	if r == whole || r == records {
+		var err error
+		if list, err = e.collect(tp, v, isType); err != nil {
+			return nil, err
+		}
+	}
+	in.Collect, in.CollectText, in.CollectSource = list.Items, list.Text, "collect"
+	out, err := sema.Compile(in)
+	if err != nil {
+		return nil, list.Within(tp, err)
+	}
+	e.optimise(c.place, out.Program)
+	for _, w := range out.Warnings {
+		e.warn(w.Render("warning"))
+	}
+	schema := out.Schema
+	return &half{v: v, prog: out.Program, gives: r == decides, schema: &schema, target: v.target}, nil
+}
+
+// collect is the tracepoint's collect list; without one a static tracepoint shows
+// its own record.
+func (e *Engine) collect(tp *tracepoint.Tracepoint, v *variant, isType func(string) bool) (*tracepoint.Lists, error) {
+	if len(tp.Lists) > 0 || v.kin.SData == nil {
+		return tp.Join(isType)
+	}
+	own := *tp
+	own.Lists = []tracepoint.Text{{Text: "$_sdata", Source: "collect"}}
+	return own.Join(isType)
+}
+
+func (e *Engine) optimise(place string, p *ir.Program) {
+	var err error
+	if e.opt.NoOptimise {
+		err = ir.Check(p)
+	} else {
+		err = ir.Optimize(p)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("BUG: %s: the program made for it is not valid: %v\n%s", place, err, p.String()))
+	}
+	if e.opt.IR != nil {
+		e.opt.IR(place, p.String())
+	}
+}

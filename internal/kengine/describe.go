@@ -1,0 +1,51 @@
+package kengine
+
+import (
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/tracefs"
+	"github.com/jalon-trace/jalon/internal/probe"
+)
+
+// Description is what there is to know of a site before it is traced.
+type Description struct {
+	Place    string
+	Function string
+	File     string
+	Line     int
+	How      string
+	// Args are the variables that a condition may use by their bare names: raw
+	// arguments, parameters, the arguments of a static marker.
+	Args []*debuginfo.Variable
+	// Event is the format of a static tracepoint's own record, nil for others.
+	Event *tracefs.Event
+}
+
+// Inspect is an Engine that describes places and attaches nothing; no privilege
+// is needed for what the files of the kernel let everybody read.
+func Inspect(opt Options) *Engine {
+	e := &Engine{opt: opt}
+	e.src = newSources(e)
+	return e
+}
+
+// Describe lists the sites that a place means.
+func (e *Engine) Describe(p *probe.Place) ([]Description, error) {
+	list, err := e.resolve(p)
+	if err != nil {
+		return nil, err
+	}
+	var out []Description
+	for i := range list {
+		c := &list[i]
+		d := Description{Place: c.place, Function: c.function, File: c.file, Line: c.line, How: c.variants[0].how}
+		for _, v := range c.variants {
+			if v.event != nil {
+				d.Event = v.event
+				continue
+			}
+			d.Args = append(d.Args, v.scope.Args()...)
+		}
+		out = append(out, d)
+	}
+	return out, nil
+}

@@ -1,0 +1,210 @@
+package kengine
+
+import (
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/kernel"
+	"github.com/jalon-trace/jalon/internal/lang"
+	"github.com/jalon-trace/jalon/internal/ring"
+	"github.com/jalon-trace/jalon/internal/tracepoint"
+)
+
+// Options say what an engine does.
+type Options struct {
+	Tgid        int    // trace this process only; 0: all
+	Cgroup      uint64 // trace this cgroup only (its id); 0: all
+	BufferSize  int    // bytes of ring a CPU
+	StringLimit int    // as in sema.Input
+	RepeatLimit int
+	StackLimit  int
+	Vmlinux     string   // file with the kernel's debug information; "" = BTF only
+	DebugDirs   []string // of separate debug files of programs
+	NoOptimise  bool
+	Cost        bool // measure the time of each hit (bpf_stats; it costs some)
+	// Warn takes warnings, Log what is done step by step, IR and Code the stages
+	// of compilation; each may be nil.
+	Warn, Log func(string)
+	IR, Code  func(place, text string)
+}
+
+// Engine is the kernel engine of one session. It is used from one goroutine;
+// Symbol and Frames too.
+type Engine struct {
+	opt    Options
+	k      *kernel.Kernel
+	src    *sources
+	buffer *kernel.Buffer
+	mem    *ring.Shared
+	flat   ring.Flat
+	sites  []*site
+	loads  []*load
+	gates  []*kernel.Gate
+	stats  io.Closer
+	user   userSymbols
+
+	once sync.Once // of Disarm
+}
+
+// site is one place in the kernel with its programs.
+type site struct {
+	id     uint32
+	tp     *tracepoint.Tracepoint
+	halves []*half
+	schema *event.Schema
+	how    string // by what it is reached
+	off    bool   // not attached: the user disabled it
+}
+
+// Open looks at what this kernel and user allow.
+func Open(opt Options) (*Engine, error) {
+	k, err := kernel.Open(kernel.Options{})
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{opt: opt, k: k}
+	e.src = newSources(e)
+	return e, nil
+}
+
+// Arm finds, compiles, loads and attaches the tracepoints, in this order for all
+// of them together: nothing is attached before everything is loaded. ready is
+// called in between, when records have a place and their schemas are known. The
+// error is the user's diagnostics or what the environment refused.
+func (e *Engine) Arm(tps []*tracepoint.Tracepoint, ready func()) error {
+	var bad lang.Diagnostics
+	for _, tp := range tps {
+		sites, err := e.sitesOf(tp)
+		if err != nil {
+			bad = tracepoint.Append(bad, err)
+			continue
+		}
+		e.sites = append(e.sites, sites...)
+	}
+	if len(bad) > 0 {
+		return bad.Err()
+	}
+	for i, s := range e.sites {
+		s.id = uint32(i)
+		s.schema.SiteID = s.id
+	}
+	if err := e.makeBuffer(); err != nil {
+		return err
+	}
+	if err := e.load(); err != nil {
+		return err
+	}
+	if e.opt.Cost {
+		c, err := e.k.EnableStats()
+		if err != nil {
+			return err
+		}
+		e.stats = c
+	}
+	ready()
+	return e.attach()
+}
+
+// sitesOf finds and compiles a tracepoint. Of several sites those where the
+// expressions mean nothing are left out with a warning.
+func (e *Engine) sitesOf(tp *tracepoint.Tracepoint) ([]*site, error) {
+	at, err := e.resolve(tp.Place)
+	if err != nil {
+		return nil, err
+	}
+	var out []*site
+	var first error
+	for i := range at {
+		s, err := e.compile(tp, &at[i])
+		if err != nil {
+			if first == nil {
+				first = err
+			}
+			e.logf("%s: left out: %v", at[i].place, err)
+			continue
+		}
+		out = append(out, s)
+	}
+	if len(out) == 0 {
+		return nil, first
+	}
+	if left := len(at) - len(out); left > 0 {
+		e.warn(fmt.Sprintf("%s: %d of %d sites are left out: %s", tp.Place.Text, left, len(at), firstLine(first)))
+	}
+	return out, nil
+}
+
+// Shared is the memory of the rings and counters; nil before Arm.
+func (e *Engine) Shared() *ring.Shared { return e.mem }
+
+// Schemas lists the schemas of the sites, by site id, with their tracepoints.
+func (e *Engine) Schemas(f func(*event.Schema, *tracepoint.Tracepoint)) {
+	for _, s := range e.sites {
+		f(s.schema, s.tp)
+	}
+}
+
+// Sites is the number of sites.
+func (e *Engine) Sites() int { return len(e.sites) }
+
+// Account adds to the summary of the sites, which are in the order of their ids,
+// what only the kernel knows: missed hits, cost, how they were reached.
+func (e *Engine) Account(sums []event.SiteSummary) {
+	for i := range sums {
+		id := sums[i].Schema.SiteID
+		if int(id) >= len(e.sites) {
+			continue
+		}
+		s := e.sites[id]
+		sums[i].Tactic = s.how
+		for _, h := range s.halves {
+			h.account(&sums[i])
+		}
+	}
+}
+
+// Disarm detaches everything. Programs that are running at that moment finish.
+func (e *Engine) Disarm() {
+	e.once.Do(func() {
+		for _, l := range e.loads {
+			l.detach()
+		}
+		for _, g := range e.gates {
+			_ = g.Close()
+		}
+		if e.stats != nil {
+			_ = e.stats.Close()
+		}
+	})
+}
+
+// Close frees what the engine holds.
+func (e *Engine) Close() {
+	e.Disarm()
+	for _, l := range e.loads {
+		if l.loaded != nil {
+			_ = l.loaded.Close()
+		}
+	}
+	if e.buffer != nil {
+		_ = e.buffer.Close()
+	}
+	e.src.close()
+	if e.k != nil {
+		_ = e.k.Close()
+	}
+}
+
+func (e *Engine) logf(format string, args ...any) {
+	if e.opt.Log != nil {
+		e.opt.Log(fmt.Sprintf(format, args...))
+	}
+}
+
+func (e *Engine) warn(msg string) {
+	if e.opt.Warn != nil {
+		e.opt.Warn(msg)
+	}
+}

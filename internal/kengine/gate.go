@@ -1,0 +1,102 @@
+package kengine
+
+import (
+	"errors"
+
+	"github.com/jalon-trace/jalon/internal/backend/ebpf"
+	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/probe"
+	"github.com/jalon-trace/jalon/internal/tracepoint"
+)
+
+// Gate puts a tracepoint's condition before the perf users of its event: a hit
+// for which it is false is kept from them (gdb-kgtp paper 4.2.3). It lasts until
+// Close; see kernel.Gate for whom it concerns. The tracepoint has no collect list.
+func (e *Engine) Gate(tp *tracepoint.Tracepoint) error {
+	if tp.Place.Kind != probe.Tracepoint {
+		return probe.Error(tp.Place, errors.New("a gate stands before an event of tracefs: tracepoint:SYSTEM:EVENT"))
+	}
+	at, err := e.resolve(tp.Place)
+	if err != nil {
+		return err
+	}
+	for i := range at {
+		s, err := e.gateSite(tp, &at[i])
+		if err != nil {
+			return err
+		}
+		s.id = uint32(i)
+		s.schema.SiteID = s.id
+		e.sites = append(e.sites, s)
+	}
+	if err := e.makeBuffer(); err != nil {
+		return err
+	}
+	for _, s := range e.sites {
+		if err := e.gateOne(s); err != nil {
+			return probe.Error(tp.Place, err)
+		}
+	}
+	return nil
+}
+
+// gateSite compiles the condition on the event's record, or on the raw arguments
+// by a program of its own that decides for the gate.
+func (e *Engine) gateSite(tp *tracepoint.Tracepoint, c *candidate) (*site, error) {
+	rec := &c.variants[len(c.variants)-1]
+	h, err := e.half(tp, c, rec, gates)
+	if err == nil {
+		return e.site(tp, h), nil
+	}
+	if len(c.variants) == 2 {
+		decider, derr := e.half(tp, c, &c.variants[0], decides)
+		if derr == nil {
+			if h, derr = e.half(tp, c, rec, gatesOnWord); derr == nil {
+				return e.site(tp, decider, h), nil
+			}
+		}
+	}
+	return nil, err
+}
+
+func (e *Engine) gateOne(s *site) error {
+	if len(s.halves) > 1 { // the decider is called first because it is attached first
+		l := &load{halves: s.halves[:1], sites: []*site{s}}
+		s.halves[0].load = l
+		e.loads = append(e.loads, l)
+		if err := e.loadOne(l); err != nil {
+			return err
+		}
+		if err := e.attachOne(l); err != nil {
+			return err
+		}
+		if n, err := e.k.PerfUsers(s.halves[1].target.Group, s.halves[1].target.Name); err != nil {
+			return err
+		} else if n > 0 {
+			return errors.New("a condition on raw arguments must be there before perf opens the event: start the gate first")
+		}
+	}
+	h := s.halves[len(s.halves)-1]
+	insns, err := ebpf.Compile(h.prog, e.config(s, h))
+	if err != nil {
+		return err
+	}
+	if e.opt.Code != nil {
+		e.opt.Code(s.schema.Place, ebpf.Listing(insns))
+	}
+	g, err := e.k.Gate(h.target.Group, h.target.Name, insns, e.buffer)
+	if err != nil {
+		return err
+	}
+	e.gates = append(e.gates, g)
+	return nil
+}
+
+// Kept lists, by site, how many hits the gates kept from perf.
+func (e *Engine) Kept() []event.SiteSummary {
+	schemas := make([]*event.Schema, len(e.sites))
+	for i, s := range e.sites {
+		schemas[i] = s.schema
+	}
+	return event.CountSites(e.mem, schemas, nil)
+}

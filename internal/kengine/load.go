@@ -1,0 +1,291 @@
+package kengine
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/backend/ebpf"
+	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/kernel"
+	"github.com/jalon-trace/jalon/internal/lang"
+	"github.com/jalon-trace/jalon/internal/probe"
+	"github.com/jalon-trace/jalon/internal/ring"
+	"github.com/jalon-trace/jalon/internal/sema"
+	"github.com/jalon-trace/jalon/internal/tracepoint"
+)
+
+// bufferName is the name of the buffer's map in instructions.
+const bufferName = "jalon"
+
+// load is a program in the kernel with the sites that it serves: one, or many
+// whose programs are the same but for their number, which the cookie tells.
+type load struct {
+	halves []*half
+	sites  []*site
+	loaded *kernel.Loaded
+	link   *kernel.Link
+	shared bool
+}
+
+// possible is where the kernel lists the CPUs that it may ever have.
+const possible = "/sys/devices/system/cpu/possible"
+
+// oldLimit is how large the value of an array map may be on kernels before 6.10
+// or so (KMALLOC_MAX_SIZE).
+const oldLimit = 4 << 20
+
+// defaultBuffer is the ring of one CPU.
+const defaultBuffer = 4 << 20
+
+// makeBuffer makes the memory for records and counters of the sites.
+func (e *Engine) makeBuffer() error {
+	b, err := os.ReadFile(possible)
+	if err != nil {
+		return fmt.Errorf("counting the CPUs: %w", err)
+	}
+	cpus, err := ring.ParsePossible(string(b))
+	if err != nil {
+		return err
+	}
+	size := e.opt.BufferSize
+	if size <= 0 {
+		size = defaultBuffer
+	}
+	largest := ring.RecHeader
+	for _, s := range e.sites {
+		largest = max(largest, s.schema.RecordSize)
+	}
+	var flat ring.Flat
+	for _, limit := range []uint64{ring.MaxFlat, oldLimit} {
+		if flat, err = ring.NewFlat(cpus, size, largest, len(e.sites), limit); err != nil {
+			return err
+		}
+		if e.buffer, err = e.k.NewBuffer(bufferName, flat.Size()); err == nil || !errors.Is(err, unix.E2BIG) {
+			break
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if e.mem, err = flat.Wrap(e.buffer.Memory()); err != nil {
+		return err
+	}
+	e.flat = flat
+	return nil
+}
+
+// load compiles and loads all programs. Equal ones are loaded once.
+func (e *Engine) load() error {
+	type key struct {
+		kind    kernel.Kind
+		context ebpf.Context
+		space   ebpf.Space
+		text    string
+	}
+	groups := map[key]*load{}
+	for _, s := range e.sites {
+		for _, h := range s.halves {
+			named := *h.prog
+			named.Name = ""
+			k := key{h.v.target.Kind, h.v.context, space(&h.v.kin), named.String()}
+			l := groups[k]
+			if l == nil || !cookies(h.v.target.Kind) {
+				l = &load{}
+				groups[k] = l
+				e.loads = append(e.loads, l)
+			}
+			l.halves, l.sites = append(l.halves, h), append(l.sites, s)
+			h.load = l
+		}
+	}
+	var bad lang.Diagnostics
+	for _, l := range e.loads {
+		if err := e.loadOne(l); err != nil {
+			bad = tracepoint.Append(bad, probe.Error(l.sites[0].tp.Place, err))
+		}
+	}
+	return bad.Err()
+}
+
+// cookies reports whether attachments of a kind carry a cookie on every kernel
+// that can attach them at all with bpf_link (Linux 5.15).
+func cookies(k kernel.Kind) bool {
+	switch k {
+	case kernel.Tracepoint, kernel.Kprobe, kernel.Kretprobe, kernel.Uprobe, kernel.Uretprobe:
+		return true
+	}
+	return false
+}
+
+func space(kin *sema.KernelInput) ebpf.Space {
+	if kin.User {
+		return ebpf.User
+	}
+	return ebpf.Kernel
+}
+
+func (e *Engine) loadOne(l *load) error {
+	h, s := l.halves[0], l.sites[0]
+	l.shared = len(l.halves) > 1
+	cfg := e.config(s, h)
+	cfg.SiteFromCookie = l.shared
+	insns, err := ebpf.Compile(h.prog, cfg)
+	if err != nil {
+		return err
+	}
+	if e.opt.Code != nil {
+		e.opt.Code(s.schema.Place, ebpf.Listing(insns))
+	}
+	l.loaded, err = e.k.Load(kernel.Program{
+		Name: fmt.Sprintf("jalon_%d", s.id), Insns: insns, Kind: h.v.target.Kind, Target: h.target, Buffers: []*kernel.Buffer{e.buffer},
+	})
+	if err != nil {
+		return err
+	}
+	e.logf("%s: %d instructions of eBPF, %s, %d sites", s.schema.Place, len(insns), h.v.how, len(l.sites))
+	return nil
+}
+
+// config is what the code generator is told of a half.
+func (e *Engine) config(s *site, h *half) ebpf.Config {
+	kind := h.v.target.Kind
+	return ebpf.Config{
+		Name: bufferName, Layout: e.flat.Layout(s.id), Slack: uint64(e.flat.Slack), MapSize: e.flat.Size(), Sites: uint32(e.flat.Sites),
+		Context: h.v.context, Space: space(&h.v.kin), Features: e.features(), Return: kind.Return(),
+		Atomic: kind == kernel.Uprobe || kind == kernel.Uretprobe,
+	}
+}
+
+// features translates what the kernel can do for the code generator.
+func (e *Engine) features() ebpf.Features {
+	f := e.k.Features()
+	return ebpf.Features{
+		RdonlyCast: f.RdonlyCastID, V4: f.V4.OK,
+		FSBase:   e.src.offset("task_struct", "thread.fsbase"),
+		TaskComm: e.src.offset("task_struct", "comm"),
+	}
+}
+
+// attach attaches what is loaded, the deciding half of a pair first: the kernel
+// calls the programs of a tracepoint in the order in which they came.
+func (e *Engine) attach() error {
+	for _, decider := range []bool{true, false} {
+		for _, l := range e.loads {
+			if l.halves[0].gives != decider {
+				continue
+			}
+			if err := e.attachOne(l); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// attachOne attaches a program to its sites. One site that the kernel refuses is
+// left out with a warning; that all are refused is the error.
+func (e *Engine) attachOne(l *load) error {
+	var targets []kernel.Target
+	var of []*site
+	for i, h := range l.halves {
+		if l.sites[i].off {
+			continue
+		}
+		t := h.target
+		t.Cookie = uint64(l.sites[i].id)
+		targets, of = append(targets, t), append(of, l.sites[i])
+	}
+	if len(targets) == 0 {
+		return nil
+	}
+	if err := e.mayPair(l); err != nil {
+		return err
+	}
+	link, err := l.loaded.AttachAll(targets)
+	l.link = link
+	if err == nil {
+		return nil
+	}
+	var partial *kernel.AttachError
+	if link == nil || !errors.As(err, &partial) || len(partial.Failed) == 0 {
+		return probe.Error(of[0].tp.Place, err)
+	}
+	for _, f := range partial.Failed {
+		e.logf("%s: %v", f.Target.String(), f.Err)
+	}
+	e.warn(fmt.Sprintf("%s: %d of %d sites are left out: %s", of[0].tp.Place.Text, len(partial.Failed), len(targets), firstLine(partial.Failed[0].Err)))
+	return nil
+}
+
+// mayPair refuses the second program of a pair when another perf user has the
+// event already: then it would be called before the first one.
+func (e *Engine) mayPair(l *load) error {
+	s := l.sites[0]
+	if len(s.halves) < 2 || l.halves[0].gives {
+		return nil
+	}
+	t := &l.halves[0].target
+	n, err := e.k.PerfUsers(t.Group, t.Name)
+	switch {
+	case err != nil:
+		return probe.Error(s.tp.Place, err)
+	case n > 0:
+		return probe.Error(s.tp.Place, errors.New("another program has this event open by perf; beside it a condition on the raw arguments cannot select the tracepoint's own record: collect expressions of the arguments in place of $_sdata, or end the other one"))
+	}
+	return nil
+}
+
+func (l *load) detach() {
+	if l.link != nil {
+		_ = l.link.Close()
+		l.link = nil
+	}
+}
+
+// account adds what the kernel counted for a program. Of a program that serves
+// many sites nothing is known about each.
+func (h *half) account(sum *event.SiteSummary) {
+	if h.load == nil || h.load.loaded == nil || h.load.shared {
+		return
+	}
+	st, err := h.load.loaded.Stats()
+	if err != nil {
+		return
+	}
+	sum.Missed += st.Missed
+	sum.Cost += time.Duration(st.PerHit())
+}
+
+// SetEnabled attaches or detaches a tracepoint's sites; their programs stay loaded.
+func (e *Engine) SetEnabled(tp *tracepoint.Tracepoint, on bool) error {
+	for _, l := range e.loads {
+		mine := false
+		for _, s := range l.sites {
+			mine = mine || s.tp == tp
+		}
+		if !mine {
+			continue
+		}
+		l.detach()
+		for _, s := range l.sites {
+			if s.tp == tp {
+				s.off = !on
+			}
+		}
+	}
+	for _, decider := range []bool{true, false} {
+		for _, l := range e.loads {
+			if l.link != nil || l.halves[0].gives != decider {
+				continue
+			}
+			if err := e.attachOne(l); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,172 @@
+package kengine
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/jalon-trace/jalon/internal/backend/ebpf"
+	"github.com/jalon-trace/jalon/internal/debuginfo/tracefs"
+	"github.com/jalon-trace/jalon/internal/kernel"
+	"github.com/jalon-trace/jalon/internal/lang"
+	"github.com/jalon-trace/jalon/internal/probe"
+	"github.com/jalon-trace/jalon/internal/sema"
+	"github.com/jalon-trace/jalon/internal/tracepoint"
+)
+
+// tracepoints finds static tracepoints with an event in tracefs: by their raw
+// arguments, and by the record that the kernel makes of them.
+func (e *Engine) tracepoints(p *probe.Place) ([]candidate, error) {
+	return e.events(p, p.System, p.Event)
+}
+
+// events makes a candidate for each event that the names mean.
+func (e *Engine) events(p *probe.Place, system, event string) ([]candidate, error) {
+	fs, err := e.src.tracefs()
+	if err != nil {
+		return nil, err
+	}
+	names, err := fs.Match(system, event)
+	if err != nil {
+		return nil, err
+	}
+	if len(names) > maxSites {
+		return nil, tooMany(p)
+	}
+	var out []candidate
+	for _, n := range names {
+		place := p.Text
+		if len(names) > 1 || p.Kind != probe.Tracepoint {
+			place = "tracepoint:" + n.String()
+		}
+		c := candidate{place: place, function: n.String()}
+		if raw, err := e.rawVariant(n.Event); err == nil {
+			c.variants = append(c.variants, raw)
+		} else {
+			e.logf("%s: no raw arguments: %v", c.function, err)
+		}
+		rec, err := e.recordVariant(fs, n)
+		if err != nil {
+			return nil, err
+		}
+		c.variants = append(c.variants, rec)
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// rawVariant is a tracepoint by its raw arguments, whose names and types BTF has.
+func (e *Engine) rawVariant(event string) (variant, error) {
+	b, err := e.src.btf()
+	if err != nil {
+		return variant{}, err
+	}
+	scope, err := b.TracepointScope(event)
+	if err != nil {
+		return variant{}, err
+	}
+	return variant{
+		how: "raw tracepoint", target: kernel.Target{Kind: kernel.RawTracepoint, Name: event},
+		context: ebpf.Args, scope: scope, kin: sema.KernelInput{Context: sema.ContextArgs},
+	}, nil
+}
+
+// recordVariant is a tracepoint by the record that the kernel makes for it.
+func (e *Engine) recordVariant(fs *tracefs.FS, n tracefs.Name) (variant, error) {
+	ev, err := fs.Event(n.System, n.Event)
+	if err != nil {
+		return variant{}, err
+	}
+	scope := e.src.recordScope(ev)
+	return variant{
+		how: "tracepoint", target: kernel.Target{Kind: kernel.Tracepoint, Group: n.System, Name: n.Event},
+		context: ebpf.Record, scope: scope,
+		kin:   sema.KernelInput{Context: sema.ContextRecord, SData: e.src.sdata(ev)},
+		event: ev,
+	}, nil
+}
+
+// rawTracepoints finds tracepoints that need no event in tracefs.
+func (e *Engine) rawTracepoints(p *probe.Place) ([]candidate, error) {
+	b, err := e.src.btf()
+	if err != nil {
+		return nil, err
+	}
+	names, err := b.Tracepoints(p.Event)
+	if err != nil {
+		return nil, err
+	}
+	if len(names) > maxSites {
+		return nil, tooMany(p)
+	}
+	var out []candidate
+	for _, n := range names {
+		v, err := e.rawVariant(n)
+		if err != nil {
+			return nil, err
+		}
+		place := p.Text
+		if len(names) > 1 {
+			place = "rawtracepoint:" + n
+		}
+		out = append(out, candidate{place: place, function: n, variants: []variant{v}})
+	}
+	return out, nil
+}
+
+// syscalls are the events of the system calls, which have no raw arguments of
+// their own.
+func (e *Engine) syscalls(p *probe.Place) ([]candidate, error) {
+	side := "sys_enter_"
+	if p.Exit {
+		side = "sys_exit_"
+	}
+	list, err := e.events(p, "syscalls", side+p.Event)
+	if err != nil {
+		return nil, fmt.Errorf("%w (system calls are events of tracefs: CONFIG_FTRACE_SYSCALLS)", err)
+	}
+	return list, nil
+}
+
+// processPlaces are the tracepoints behind process:.
+var processPlaces = map[string][2]string{
+	"exec":   {"sched", "sched_process_exec"},
+	"fork":   {"sched", "sched_process_fork"},
+	"exit":   {"sched", "sched_process_exit"},
+	"signal": {"signal", "signal_generate"},
+}
+
+func (e *Engine) processEvents(p *probe.Place) ([]candidate, error) {
+	at := processPlaces[p.Event]
+	list, err := e.events(p, at[0], at[1])
+	for i := range list {
+		list[i].place = p.Text
+	}
+	return list, err
+}
+
+// wantsRecord reports whether a tracepoint's expressions ask for its own record:
+// they name it or a field by args->, or there are none.
+func wantsRecord(tp *tracepoint.Tracepoint, v *variant) bool {
+	if len(tp.Lists) == 0 {
+		return true
+	}
+	isType := sema.IsType(v.scope)
+	list, err := tp.Join(isType)
+	if err != nil {
+		return false
+	}
+	var names []string
+	for _, it := range list.Items {
+		names = append(names, sema.Names(it.X)...)
+	}
+	if x, err := lang.ParseExpr(tp.Cond.Text, isType); err == nil {
+		names = append(names, sema.Names(x)...)
+	}
+	for _, n := range names {
+		member, ok := strings.CutPrefix(n, "args->")
+		if n == "$_sdata" || n == "$sdata" || ok && v.event.Field(member) != nil {
+			return true
+		}
+	}
+	return false
+}

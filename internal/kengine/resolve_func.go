@@ -1,0 +1,266 @@
+package kengine
+
+import (
+	"fmt"
+
+	"github.com/jalon-trace/jalon/internal/backend/ebpf"
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/kallsyms"
+	"github.com/jalon-trace/jalon/internal/kernel"
+	"github.com/jalon-trace/jalon/internal/probe"
+	"github.com/jalon-trace/jalon/internal/sema"
+)
+
+// function is a kernel function that a place means.
+type function struct {
+	kallsyms.Symbol
+}
+
+// functions finds the functions that a place names in the symbols of the kernel.
+func (e *Engine) functions(p *probe.Place) ([]function, error) {
+	syms, err := e.src.kallsyms()
+	if err != nil {
+		return nil, err
+	}
+	var out []function
+	seen := map[string]bool{}
+	add := func(s kallsyms.Symbol) {
+		if p.Module != "" && p.Module != s.Module && (p.Module != "vmlinux" || s.Module != "") || seen[s.Module+":"+s.Name] {
+			return
+		}
+		seen[s.Module+":"+s.Name] = true
+		out = append(out, function{s})
+	}
+	if p.Glob() {
+		list, err := syms.Functions(p.Func)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range list {
+			add(s)
+		}
+	} else {
+		for _, s := range syms.Lookup(p.Func) {
+			if s.IsText() {
+				add(s)
+			}
+		}
+	}
+	switch {
+	case len(out) > maxSites:
+		return nil, tooMany(p)
+	case len(out) == 0:
+		return nil, syms.NotFound(p.Func)
+	}
+	return out, nil
+}
+
+// kprobes finds functions, instructions and lines of the kernel.
+func (e *Engine) kprobes(p *probe.Place) ([]candidate, error) {
+	if p.File != "" {
+		return e.lines(p)
+	}
+	if p.Func == "" {
+		c, err := e.instruction(p, p.Off)
+		return []candidate{c}, err
+	}
+	fns, err := e.functions(p)
+	if err != nil {
+		return nil, err
+	}
+	var out []candidate
+	for _, f := range fns {
+		if p.Off != 0 || e.opt.Vmlinux != "" {
+			c, err := e.instruction(p, f.Addr+p.Off)
+			if err != nil {
+				return nil, err
+			}
+			c.place = p.Text
+			if len(fns) > 1 {
+				c.place = "kprobe:" + f.Name
+			}
+			c.variants[0].atEntry = p.Off == 0
+			out = append(out, c)
+			continue
+		}
+		scope := e.entryScope(f)
+		out = append(out, e.functionCandidate(p, "kprobe", f, variant{
+			how: "kprobe", target: kernel.Target{Kind: kernel.Kprobe, Symbol: f.Name, Module: f.Module},
+			context: ebpf.Regs, scope: scope, kin: sema.KernelInput{Context: sema.ContextRegs}, atEntry: true,
+		}))
+	}
+	return out, nil
+}
+
+// functionCandidate is a candidate with one variant; place shows the one function
+// of a pattern.
+func (e *Engine) functionCandidate(p *probe.Place, kind string, f function, v variant) candidate {
+	place := p.Text
+	if p.Glob() {
+		place = kind + ":" + f.Name
+	}
+	return candidate{place: place, function: f.Name, variants: []variant{v}}
+}
+
+// entryScope knows the parameters of a function at its entry, by BTF; without BTF
+// the registers only.
+func (e *Engine) entryScope(f function) debuginfo.Scope {
+	b, err := e.src.btf()
+	if err != nil {
+		b = nil
+	}
+	return b.EntryScope(f.Name, f.Module)
+}
+
+// instruction is any address of the kernel's code, with the local variables there
+// when its debug information is at hand.
+func (e *Engine) instruction(p *probe.Place, addr uint64) (candidate, error) {
+	v := variant{
+		how: "kprobe", target: kernel.Target{Kind: kernel.Kprobe, Addr: addr}, context: ebpf.Regs,
+		scope: e.plainScope(), kin: sema.KernelInput{Context: sema.ContextRegs},
+	}
+	c := candidate{place: p.Text, function: e.kernelSymbol(addr)}
+	syms, err := e.src.kallsyms()
+	if err != nil {
+		return c, err
+	}
+	v.target = placed(v.target, syms, addr)
+	if e.opt.Vmlinux != "" {
+		img, err := e.src.vmlinux()
+		if err != nil {
+			return c, err
+		}
+		site, err := probe.ResolveAddress(img.m, addr-img.slide)
+		if err != nil {
+			return c, err
+		}
+		if err := e.describe(&v, img, site); err != nil {
+			return c, err
+		}
+		c.file, c.line = site.File, site.Line
+		if site.Func != "" {
+			c.function = site.Func
+		}
+	}
+	c.variants = []variant{v}
+	return c, nil
+}
+
+// describe gives v the names at a site of the kernel's file.
+func (e *Engine) describe(v *variant, img *vmlinux, site probe.Site) error {
+	scope, err := img.m.ScopeForSite(site)
+	if err != nil {
+		return err
+	}
+	v.scope, v.bias = scope, img.slide
+	v.lineOf = func(vaddr uint64) (string, int) {
+		_, _, file, line, _ := img.m.Symbolize(vaddr)
+		return file, line
+	}
+	return nil
+}
+
+// lines finds a source line of the kernel: FILE:LINE, kprobe:FILE:LINE.
+func (e *Engine) lines(p *probe.Place) ([]candidate, error) {
+	if p.Path != "" {
+		return e.uprobes(p)
+	}
+	img, err := e.src.vmlinux()
+	if err != nil {
+		return nil, err
+	}
+	sites, err := img.m.LineSites(p.File, p.Line)
+	if err != nil {
+		return nil, err
+	}
+	return e.kernelSites(p, img, sites)
+}
+
+// kernelSites makes a kprobe of each site of the kernel's file.
+func (e *Engine) kernelSites(p *probe.Place, img *vmlinux, sites []probe.Site) ([]candidate, error) {
+	syms, err := e.src.kallsyms()
+	if err != nil {
+		return nil, err
+	}
+	var out []candidate
+	for _, s := range sites {
+		addr := s.Addr + img.slide
+		v := variant{
+			how: "kprobe", target: kernel.Target{Kind: kernel.Kprobe, Addr: addr},
+			context: ebpf.Regs, kin: sema.KernelInput{Context: sema.ContextRegs},
+		}
+		v.target = placed(v.target, syms, addr)
+		if err := e.describe(&v, img, s); err != nil {
+			return nil, err
+		}
+		out = append(out, candidate{place: p.Text, function: s.Func, file: s.File, line: s.Line, variants: []variant{v}})
+	}
+	return out, nil
+}
+
+// kretprobes are returns of kernel functions.
+func (e *Engine) kretprobes(p *probe.Place) ([]candidate, error) {
+	fns, err := e.functions(p)
+	if err != nil {
+		return nil, err
+	}
+	b, err := e.src.btf()
+	if err != nil {
+		b = nil
+	}
+	var out []candidate
+	for _, f := range fns {
+		out = append(out, e.functionCandidate(p, "kretprobe", f, variant{
+			how: "kretprobe", target: kernel.Target{Kind: kernel.Kretprobe, Symbol: f.Name, Module: f.Module},
+			context: ebpf.Regs, scope: b.ReturnScope(f.Name, f.Module), kin: sema.KernelInput{Context: sema.ContextRegs, Return: true},
+		}))
+	}
+	return out, nil
+}
+
+func (e *Engine) fentries(p *probe.Place) ([]candidate, error) { return e.typed(p, kernel.Fentry) }
+func (e *Engine) fexits(p *probe.Place) ([]candidate, error)   { return e.typed(p, kernel.Fexit) }
+
+// typed are the entries and returns of kernel functions that BTF describes.
+func (e *Engine) typed(p *probe.Place, kind kernel.Kind) ([]candidate, error) {
+	b, err := e.src.btf()
+	if err != nil {
+		return nil, err
+	}
+	fns, err := e.functions(p)
+	if err != nil {
+		return nil, err
+	}
+	var out []candidate
+	var first error
+	for _, f := range fns {
+		var scope debuginfo.Scope
+		if kind == kernel.Fentry {
+			scope, err = b.FentryScope(f.Name, f.Module)
+		} else {
+			scope, err = b.FexitScope(f.Name, f.Module)
+		}
+		if err != nil {
+			if first == nil {
+				first = fmt.Errorf("%w (kprobe: needs no types)", err)
+			}
+			continue
+		}
+		out = append(out, e.functionCandidate(p, kind.String(), f, variant{
+			how: kind.String(), target: kernel.Target{Kind: kind, Symbol: f.Name, Module: f.Module},
+			context: ebpf.Args, scope: scope, kin: sema.KernelInput{Context: sema.ContextArgs, Return: kind == kernel.Fexit},
+		}))
+	}
+	if len(out) == 0 {
+		return nil, first
+	}
+	return out, nil
+}
+
+// placed gives a target its symbol, which the kernel checks better than an address.
+func placed(t kernel.Target, syms *kallsyms.Table, addr uint64) kernel.Target {
+	if at, ok := syms.At(addr); ok {
+		t.Symbol, t.Module, t.Offset, t.Addr = at.Name, at.Module, at.Offset, 0
+	}
+	return t
+}

@@ -1,0 +1,264 @@
+package kengine
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/jalon-trace/jalon/internal/backend/ebpf"
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
+	"github.com/jalon-trace/jalon/internal/debuginfo/usdt"
+	"github.com/jalon-trace/jalon/internal/kernel"
+	"github.com/jalon-trace/jalon/internal/lang"
+	"github.com/jalon-trace/jalon/internal/probe"
+	"github.com/jalon-trace/jalon/internal/sema"
+)
+
+// Places in programs and libraries, for every process that runs them.
+
+var errNoFile = errors.New("name the program or library, which all its processes have in common: uprobe:PATH:FUNCTION or uprobe:PATH@FILE:LINE")
+
+// binary opens the file that a place names: a path, or a command or library by
+// its bare name.
+func (e *Engine) binary(p *probe.Place) (*dwarf.Module, string, error) {
+	if p.Path == "" {
+		return nil, "", errNoFile
+	}
+	path, err := findBinary(p.Path)
+	if err != nil {
+		return nil, "", err
+	}
+	m, err := e.src.file(path)
+	return m, path, err
+}
+
+// libraryDirs are where the dynamic linker looks on Debian and elsewhere.
+var libraryDirs = []string{"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib"}
+
+// findBinary finds a program in PATH, or a library (libc, libc.so.6) where the
+// dynamic linker does. Symbolic links are followed: the kernel probes files.
+func findBinary(name string) (string, error) {
+	path := name
+	if !strings.Contains(name, "/") {
+		found, err := exec.LookPath(name)
+		if err != nil {
+			found = findLibrary(name)
+		}
+		if found == "" {
+			return "", fmt.Errorf("no program %s in PATH and no library of that name; write its path", name)
+		}
+		path = found
+	}
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Abs(path)
+}
+
+func findLibrary(name string) string {
+	for _, dir := range libraryDirs {
+		for _, pattern := range []string{name, name + ".so", name + ".so.*"} {
+			list, _ := filepath.Glob(filepath.Join(dir, pattern))
+			for _, f := range list {
+				if st, err := os.Stat(f); err == nil && st.Mode().IsRegular() {
+					return f
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// uprobes are instructions of a file.
+func (e *Engine) uprobes(p *probe.Place) ([]candidate, error) {
+	m, path, err := e.binary(p)
+	if err != nil {
+		return nil, err
+	}
+	sites, err := probe.Resolve(p, m)
+	if err != nil {
+		return nil, err
+	}
+	if len(sites) > maxSites {
+		return nil, tooMany(p)
+	}
+	var out []candidate
+	for _, s := range sites {
+		scope, err := m.ScopeForSite(s)
+		if err != nil {
+			return nil, err
+		}
+		c, err := e.userCandidate(p, m, path, s, scope)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// userCandidate is a uprobe at a site of a file.
+func (e *Engine) userCandidate(p *probe.Place, m *dwarf.Module, path string, s probe.Site, scope debuginfo.Scope) (candidate, error) {
+	off, err := fileOffset(m, s.Addr)
+	if err != nil {
+		return candidate{}, err
+	}
+	fn, known := m.FunctionAt(s.Addr)
+	place := p.Text
+	if p.Glob() {
+		place = "uprobe:" + p.Path + ":" + s.Func
+	}
+	return candidate{
+		place: place, function: s.Func, file: s.File, line: s.Line,
+		variants: []variant{{
+			how:     "uprobe",
+			target:  kernel.Target{Kind: kernel.Uprobe, Path: path, FileOffset: off, Pid: e.opt.Tgid},
+			context: ebpf.Regs, scope: scope, kin: sema.KernelInput{Context: sema.ContextRegs, User: true, Fixed: m.Type() == dwarf.Exec},
+			atEntry: known && s.Addr == fn.Lo,
+			lineOf: func(vaddr uint64) (string, int) {
+				_, _, file, line, _ := m.Symbolize(vaddr)
+				return file, line
+			},
+		}},
+	}, nil
+}
+
+// fileOffset is where in the file an address of its image is.
+func fileOffset(m *dwarf.Module, vaddr uint64) (uint64, error) {
+	for _, seg := range m.Segments() {
+		if vaddr >= seg.Vaddr && vaddr-seg.Vaddr < seg.Filesz {
+			return vaddr - seg.Vaddr + seg.Offset, nil
+		}
+	}
+	return 0, fmt.Errorf("address %#x of %s is not in the file", vaddr, m.Path())
+}
+
+// uretprobes are the returns of functions of a file.
+func (e *Engine) uretprobes(p *probe.Place) ([]candidate, error) {
+	entry := *p
+	entry.Kind = probe.Entry
+	list, err := e.uprobes(&entry)
+	for i := range list {
+		v := &list[i].variants[0]
+		v.how, v.target.Kind, v.kin.Return, v.atEntry = "uretprobe", kernel.Uretprobe, true, false
+		v.scope = &returned{v.scope}
+		if p.Glob() {
+			list[i].place = strings.Replace(list[i].place, "uprobe:", "uretprobe:", 1)
+		} else {
+			list[i].place = p.Text
+		}
+	}
+	return list, err
+}
+
+// returned is the scope of a function that has returned: its variables are gone,
+// the globals are there.
+type returned struct{ debuginfo.Scope }
+
+// gone says why a variable of the function cannot be read.
+const gone = "the function has returned, and its frame is gone"
+
+func (r *returned) Lookup(name string) (*debuginfo.Variable, error) {
+	v, err := r.Scope.Lookup(name)
+	return dead(v), err
+}
+
+func (r *returned) LookupIn(scope, name string) (*debuginfo.Variable, error) {
+	v, err := r.Scope.LookupIn(scope, name)
+	return dead(v), err
+}
+
+func (r *returned) Args() []*debuginfo.Variable   { return allDead(r.Scope.Args()) }
+func (r *returned) Locals() []*debuginfo.Variable { return allDead(r.Scope.Locals()) }
+func (r *returned) CFA() []debuginfo.Op           { return nil }
+
+func dead(v *debuginfo.Variable) *debuginfo.Variable {
+	if v == nil || v.Kind != debuginfo.Local && v.Kind != debuginfo.Param {
+		return v
+	}
+	d := *v
+	d.Loc = debuginfo.Location{Unavailable: gone}
+	return &d
+}
+
+func allDead(list []*debuginfo.Variable) []*debuginfo.Variable {
+	out := make([]*debuginfo.Variable, len(list))
+	for i, v := range list {
+		out[i] = dead(v)
+	}
+	return out
+}
+
+// usdts are static markers of a file.
+func (e *Engine) usdts(p *probe.Place) ([]candidate, error) {
+	m, path, err := e.binary(p)
+	if err != nil {
+		return nil, err
+	}
+	file, err := e.src.elf(path)
+	if err != nil {
+		return nil, err
+	}
+	probes, err := usdt.Read(file)
+	if err != nil {
+		e.warn(err.Error()) // the others are there
+	}
+	found := usdt.Match(probes, p.System, p.Event)
+	if len(found) == 0 {
+		return nil, noMarker(p, probes)
+	}
+	if len(found) > maxSites {
+		return nil, tooMany(p)
+	}
+	var out []candidate
+	for i := range found {
+		x := &found[i]
+		site, err := probe.ResolveAddress(m, x.PC)
+		if err != nil {
+			return nil, err
+		}
+		under, err := m.ScopeForSite(site)
+		if err != nil {
+			return nil, err
+		}
+		c, err := e.userCandidate(p, m, path, site, usdt.NewScope(x, file, m.Interp() != "", under))
+		if err != nil {
+			return nil, err
+		}
+		c.place = p.Text
+		if p.Glob() {
+			c.place = "usdt:" + p.Path + ":" + x.Provider + ":" + x.Name
+		}
+		c.function = x.Provider + ":" + x.Name
+		v := &c.variants[0]
+		v.how, v.target.RefCtrOffset, v.atEntry = "usdt", x.SemOffset, false
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// noMarker says which markers the file has in the place of the one asked for.
+func noMarker(p *probe.Place, probes []usdt.Probe) error {
+	nf := &debuginfo.NotFoundError{What: "static marker", Name: p.Event}
+	if p.System != "" {
+		nf.Name = p.System + ":" + p.Event
+	}
+	if len(probes) == 0 {
+		nf.Hint = "the file has no static markers (section .note.stapsdt)"
+		return nf
+	}
+	var names []string
+	for i := range probes {
+		names = append(names, probes[i].Name)
+	}
+	nf.Nearest = lang.Nearest(p.Event, names, 3)
+	if len(nf.Nearest) == 0 {
+		nf.Hint = fmt.Sprintf("the file has %d, such as %s:%s", len(probes), probes[0].Provider, probes[0].Name)
+	}
+	return nf
+}

@@ -1,0 +1,175 @@
+package kengine
+
+import (
+	"fmt"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/btf"
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
+	"github.com/jalon-trace/jalon/internal/debuginfo/elf"
+	"github.com/jalon-trace/jalon/internal/debuginfo/kallsyms"
+	"github.com/jalon-trace/jalon/internal/debuginfo/tracefs"
+	"github.com/jalon-trace/jalon/internal/printk"
+	"github.com/jalon-trace/jalon/internal/sema"
+)
+
+// sources are what tells of names and addresses, each opened when first asked.
+type sources struct {
+	e     *Engine
+	b     once[*btf.Kernel]
+	syms  once[*kallsyms.Table]
+	fs    once[*tracefs.FS]
+	image once[*vmlinux]
+	files map[string]*dwarf.Module
+	elves []*elf.File
+}
+
+// once is something that is opened at most once.
+type once[T any] struct {
+	done bool
+	v    T
+	err  error
+}
+
+func (o *once[T]) get(open func() (T, error)) (T, error) {
+	if !o.done {
+		o.done = true
+		o.v, o.err = open()
+	}
+	return o.v, o.err
+}
+
+func newSources(e *Engine) *sources { return &sources{e: e, files: map[string]*dwarf.Module{}} }
+
+func (s *sources) btf() (*btf.Kernel, error) { return s.b.get(btf.Open) }
+
+func (s *sources) kallsyms() (*kallsyms.Table, error) { return s.syms.get(kallsyms.Open) }
+
+func (s *sources) tracefs() (*tracefs.FS, error) {
+	return s.fs.get(func() (*tracefs.FS, error) {
+		fs, err := tracefs.Open()
+		if err != nil {
+			return nil, err
+		}
+		if b, err := s.btf(); err == nil {
+			fs.Types = b.Named
+		}
+		return fs, nil
+	})
+}
+
+// address is the address of a kernel symbol.
+func (s *sources) address(name string) (uint64, bool) {
+	t, err := s.kallsyms()
+	if err != nil {
+		return 0, false
+	}
+	return t.Addr(name)
+}
+
+// perCPU is the address of the array of the CPUs' bases; 0 when it is not known.
+func (s *sources) perCPU() uint64 {
+	addr, _ := s.address("__per_cpu_offset")
+	return addr
+}
+
+// offset is that of a member in a struct of the kernel; -1 when it is not known.
+func (s *sources) offset(tag, member string) int32 {
+	b, err := s.btf()
+	if err != nil {
+		return -1
+	}
+	off, err := b.MemberOffset(tag, member)
+	if err != nil {
+		return -1
+	}
+	return int32(off)
+}
+
+// recordScope is what names mean in the record of an event.
+func (s *sources) recordScope(ev *tracefs.Event) debuginfo.Scope {
+	b, err := s.btf()
+	if err != nil {
+		b = nil // the fields need none
+	}
+	return b.RecordScope(ev.System+":"+ev.Name, ev.Record())
+}
+
+// sdata describes an event's own record for $_sdata and its text.
+func (s *sources) sdata(ev *tracefs.Event) *sema.SData {
+	d := &sema.SData{Type: ev.Record(), Fixed: int(ev.Record().Size)}
+	for i := range ev.Fields {
+		f := &ev.Fields[i]
+		if _, rel, ok := tracefs.DynamicOf(f.Type); ok && !rel {
+			d.Dynamic = append(d.Dynamic, f.Offset)
+		}
+	}
+	format, err := printk.ForEvent(ev)
+	if err != nil {
+		text := fmt.Sprintf("<the print format is not understood: %v>", err)
+		d.Render = func([]byte) string { return text }
+		return d
+	}
+	var buf []byte
+	r := s.resolver()
+	d.Render = func(record []byte) string {
+		buf = format.Line(buf[:0], record, r)
+		return string(buf)
+	}
+	return d
+}
+
+// resolver answers what print formats ask beside the record.
+func (s *sources) resolver() *printk.Resolver {
+	r := &printk.Resolver{Symbol: s.symbol}
+	if b, err := s.btf(); err == nil {
+		r.Type = b.Named
+		r.Enumerator = b.EnumValue
+	}
+	return r
+}
+
+// symbol is what contains an address of the kernel.
+func (s *sources) symbol(addr uint64) (printk.Symbol, bool) {
+	t, err := s.kallsyms()
+	if err != nil {
+		return printk.Symbol{}, false
+	}
+	at, ok := t.At(addr)
+	return printk.Symbol{Name: at.Name, Offset: at.Offset, Size: at.Size, Module: at.Module}, ok
+}
+
+// file opens the debug information of a program or library.
+func (s *sources) file(path string) (*dwarf.Module, error) {
+	if m := s.files[path]; m != nil {
+		return m, nil
+	}
+	m, err := dwarf.Open(path, s.dwarfOptions())
+	if err != nil {
+		return nil, err
+	}
+	s.files[path] = m
+	return m, nil
+}
+
+// elf opens a file for what is beside its debug information.
+func (s *sources) elf(path string) (*elf.File, error) {
+	f, err := elf.Open(path)
+	if err == nil {
+		s.elves = append(s.elves, f)
+	}
+	return f, err
+}
+
+func (s *sources) dwarfOptions() dwarf.Options {
+	return dwarf.Options{DebugDirs: s.e.opt.DebugDirs, Warn: func(m string) { s.e.logf("%s", m) }}
+}
+
+func (s *sources) close() {
+	for _, m := range s.files {
+		_ = m.Close()
+	}
+	for _, f := range s.elves {
+		_ = f.Close()
+	}
+}

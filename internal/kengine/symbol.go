@@ -1,0 +1,193 @@
+package kengine
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
+	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/format"
+)
+
+// kernelHalf is where the kernel's addresses begin on x86-64.
+const kernelHalf = 1 << 63
+
+// Symbol names an address of the kernel: "vfs_read+0x10", "" when nothing is known.
+func (e *Engine) Symbol(addr uint64) string {
+	if addr < kernelHalf {
+		return ""
+	}
+	return e.kernelSymbol(addr)
+}
+
+func (e *Engine) kernelSymbol(addr uint64) string {
+	t, err := e.src.kallsyms()
+	if err != nil {
+		return ""
+	}
+	s, ok := t.At(addr)
+	if !ok {
+		return ""
+	}
+	name := s.Name
+	if s.Offset != 0 {
+		name += fmt.Sprintf("+%#x", s.Offset)
+	}
+	if s.Module != "" {
+		name += " [" + s.Module + "]"
+	}
+	return name
+}
+
+// Frames names the return addresses of a stack of the kernel or of a program.
+func (e *Engine) Frames(ev *event.Event, v *event.Value) []format.Frame {
+	var out []format.Frame
+	for i := range len(v.Data) / 8 {
+		pc := binary.LittleEndian.Uint64(v.Data[8*i:])
+		if pc >= kernelHalf {
+			out = append(out, e.kernelFrame(pc, i > 0))
+			continue
+		}
+		out = append(out, e.user.frames(e, ev.Pid, pc, i > 0)...)
+	}
+	return out
+}
+
+func (e *Engine) kernelFrame(pc uint64, caller bool) format.Frame {
+	f := format.Frame{PC: pc}
+	at := pc
+	if caller {
+		at--
+	}
+	t, err := e.src.kallsyms()
+	if err != nil {
+		return f
+	}
+	s, ok := t.At(at)
+	if !ok {
+		return f
+	}
+	f.Function, f.Module, f.Offset = s.Name, s.Module, s.Offset
+	if caller {
+		f.Offset++
+	}
+	if e.opt.Vmlinux != "" {
+		if img, err := e.src.vmlinux(); err == nil && s.Module == "" {
+			_, _, f.File, f.Line, _ = img.m.Symbolize(at - img.slide)
+		}
+	}
+	return f
+}
+
+// userSymbols names addresses of processes. What a process has mapped is looked at
+// when its first stack is read, and again later for addresses that are not found.
+type userSymbols struct {
+	procs map[int]*mapped
+}
+
+// mapped is what a process had mapped as code.
+type mapped struct {
+	ranges []codeRange
+	read   time.Time
+}
+
+type codeRange struct {
+	lo, hi, off uint64
+	path        string
+}
+
+// maxProcs bounds how many processes are remembered.
+const maxProcs = 1024
+
+// reread is how often the mappings of a process are looked at again.
+const reread = time.Second
+
+func (u *userSymbols) find(pid int, pc uint64) (codeRange, bool) {
+	m := u.procs[pid]
+	if m != nil {
+		if r, ok := m.find(pc); ok || time.Since(m.read) < reread {
+			return r, ok
+		}
+	}
+	if u.procs == nil || len(u.procs) > maxProcs {
+		u.procs = map[int]*mapped{}
+	}
+	fresh := readMaps(pid)
+	if fresh == nil { // it is gone
+		return codeRange{}, false
+	}
+	u.procs[pid] = fresh
+	return fresh.find(pc)
+}
+
+func (m *mapped) find(pc uint64) (codeRange, bool) {
+	for _, r := range m.ranges {
+		if r.lo <= pc && pc < r.hi {
+			return r, true
+		}
+	}
+	return codeRange{}, false
+}
+
+// readMaps reads /proc/PID/maps: the mappings that are executable and of a file.
+func readMaps(pid int) *mapped {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+	if err != nil {
+		return nil
+	}
+	m := &mapped{read: time.Now()}
+	for _, line := range strings.Split(string(b), "\n") {
+		var r codeRange
+		var perm, dev string
+		var inode uint64
+		if n, _ := fmt.Sscanf(line, "%x-%x %s %x %s %d %s", &r.lo, &r.hi, &perm, &r.off, &dev, &inode, &r.path); n == 7 && strings.Contains(perm, "x") {
+			m.ranges = append(m.ranges, r)
+		}
+	}
+	return m
+}
+
+func (u *userSymbols) frames(e *Engine, pid int, pc uint64, caller bool) []format.Frame {
+	f := format.Frame{PC: pc}
+	at := pc
+	if caller {
+		at--
+	}
+	r, ok := u.find(pid, at)
+	if !ok {
+		return []format.Frame{f}
+	}
+	f.Module = r.path
+	m, err := e.src.file(r.path)
+	if err != nil {
+		return []format.Frame{f}
+	}
+	vaddr, ok := vaddrOf(m, at-r.lo+r.off)
+	if !ok {
+		return []format.Frame{f}
+	}
+	fn, off, file, line, inl := m.Symbolize(vaddr)
+	f.Function, f.File, f.Line, f.Offset = fn, file, line, off
+	if caller && fn != "" {
+		f.Offset++
+	}
+	var out []format.Frame
+	for _, name := range inl {
+		out = append(out, format.Frame{PC: pc, Function: name, File: file, Line: line, Module: r.path, Inlined: true})
+		f.File, f.Line = "", 0
+	}
+	return append(out, f)
+}
+
+// vaddrOf is the address in a file's image of an offset in the file.
+func vaddrOf(m *dwarf.Module, off uint64) (uint64, bool) {
+	for _, seg := range m.Segments() {
+		if seg.Exe && off >= seg.Offset && off-seg.Offset < seg.Filesz {
+			return off - seg.Offset + seg.Vaddr, true
+		}
+	}
+	return 0, false
+}

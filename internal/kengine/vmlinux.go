@@ -1,0 +1,49 @@
+package kengine
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
+)
+
+// vmlinux is the file with the debug information of the running kernel, and how
+// far the kernel lies from where the file says (KASLR).
+type vmlinux struct {
+	m     *dwarf.Module
+	slide uint64
+}
+
+// errNoVmlinux says what is missing for lines and locals of the kernel.
+var errNoVmlinux = errors.New("lines and local variables of the kernel need its debug information: name the file by --vmlinux PATH (Debian: /usr/lib/debug/boot/vmlinux-VERSION of the package linux-image-VERSION-dbg)")
+
+func (s *sources) vmlinux() (*vmlinux, error) {
+	if s.e.opt.Vmlinux == "" {
+		return nil, errNoVmlinux
+	}
+	return s.image.get(func() (*vmlinux, error) { return s.openVmlinux(s.e.opt.Vmlinux) })
+}
+
+func (s *sources) openVmlinux(path string) (*vmlinux, error) {
+	m, err := s.file(path)
+	if err != nil {
+		return nil, err
+	}
+	if id := runningBuildID(); id != "" && m.BuildID() != "" && m.BuildID() != id {
+		return nil, fmt.Errorf("%s is of another kernel: its build-id is %s, that of the running one %s", path, m.BuildID(), id)
+	}
+	const anchor = "_stext"
+	addr, ok := s.address(anchor)
+	if !ok {
+		return nil, fmt.Errorf("placing %s: the kernel does not tell the address of %s (/proc/kallsyms; root may read it, unless kernel.kptr_restrict is 2)", path, anchor)
+	}
+	f, err := s.elf(path)
+	if err != nil {
+		return nil, err
+	}
+	list := f.Lookup(anchor)
+	if len(list) == 0 {
+		return nil, fmt.Errorf("%s has no symbol %s: is it a vmlinux?", path, anchor)
+	}
+	return &vmlinux{m: m, slide: addr - list[0].Value}, nil
+}

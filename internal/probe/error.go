@@ -1,0 +1,33 @@
+package probe
+
+import (
+	"errors"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/lang"
+)
+
+// Error makes of err a diagnostic that points at the place; one or several
+// diagnostics stay what they are.
+func Error(p *Place, err error) error {
+	if err == nil {
+		err = errors.New("not found")
+	}
+	var d *lang.Diagnostic
+	if errors.As(err, &d) {
+		return d
+	}
+	var ds lang.Diagnostics
+	if errors.As(err, &ds) {
+		return ds
+	}
+	msg, hint := err.Error(), ""
+	var nf *debuginfo.NotFoundError
+	if errors.As(err, &nf) {
+		msg, hint = "no "+nf.What+" \""+nf.Name+"\"", nf.Hint
+		if len(nf.Nearest) > 0 {
+			hint = DidYouMean(nf.Nearest, hint)
+		}
+	}
+	return lang.At("place", p.Text, lang.Span{Lo: 0, Hi: len(p.Text)}, msg, hint)
+}
