@@ -106,6 +106,16 @@ type Value struct {
 	Stack []byte
 }
 
+// Frames returns the addresses in a value of kind KernelFrames or UserFrames,
+// innermost first.
+func (v *Value) Frames() []uint64 {
+	list := make([]uint64, 0, len(v.Data)/8)
+	for b := v.Data; len(b) >= 8; b = b[8:] {
+		list = append(list, binary.LittleEndian.Uint64(b))
+	}
+	return list
+}
+
 // String is the string beside a char* value.
 type String struct {
 	Status    Status

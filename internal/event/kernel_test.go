@@ -12,7 +12,7 @@ func TestDecodeKernel(t *testing.T) {
 		raw = append(raw, comm...)
 		raw = append(raw, make([]byte, 16-len(comm))...)
 		raw = append(raw, counted(16, 0, "\x01\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00", 32)...) // 40
-		raw = append(raw, counted(5, 1, "bytes", 16)...)                                                               // 72
+		raw = append(raw, counted(5, 1, "bytes", 16)...)                                                             // 72
 		binary.LittleEndian.PutUint32(raw, uint32(len(raw)))
 		return raw
 	}
@@ -48,6 +48,14 @@ func TestDecodeKernel(t *testing.T) {
 		if v := ev.Value(i); string(v.Data) != want.data || v.Status != want.status || v.Truncated != want.truncated {
 			t.Errorf("%s: %+v", v.Field.Name, v)
 		}
+	}
+	v := ev.Value(0)
+	if f := v.Frames(); len(f) != 2 || f[0] != 1 || f[1] != 2 {
+		t.Errorf("frames %v", f)
+	}
+	v.Data = v.Data[:15]
+	if f := v.Frames(); len(f) != 1 {
+		t.Errorf("frames %v", f)
 	}
 	raw := record("x")
 	if n := testing.AllocsPerRun(100, func() {

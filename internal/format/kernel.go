@@ -25,10 +25,11 @@ func severalFrames(s *event.Schema) bool {
 }
 
 // addresses are frames of which only the addresses are known, and their names.
-func addresses(p *Printer, data []byte) []Frame {
-	list := make([]Frame, 0, len(data)/8)
-	for ; len(data) >= 8; data = data[8:] {
-		f := Frame{PC: binary.LittleEndian.Uint64(data)}
+func addresses(p *Printer, v *event.Value) []Frame {
+	pcs := v.Frames()
+	list := make([]Frame, 0, len(pcs))
+	for _, pc := range pcs {
+		f := Frame{PC: pc}
 		if p.Symbol != nil {
 			f.Function = p.Symbol(f.PC)
 		}

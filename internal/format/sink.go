@@ -58,7 +58,7 @@ func frames(unwind Unwinder, p *Printer, ev *event.Event, v *event.Value) []Fram
 		}
 	}
 	if isFrames(v.Field.Kind) {
-		return addresses(p, v.Data)
+		return addresses(p, v)
 	}
 	f := Frame{PC: register(v.Data, regRIP), Function: ev.Schema.Function, File: ev.Schema.File, Line: ev.Schema.Line}
 	if f.PC != ev.Schema.PC && p.Symbol != nil {

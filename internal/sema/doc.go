@@ -18,5 +18,11 @@
 // bit-fields wider than int keep their declared type (as clang; gcc computes
 // with the exact width).
 //
+// The kernel engine (Input.Kernel; kernel*.go, lower_kernel.go) adds what a program
+// in the kernel finds: arguments and records in the context block, the words of
+// the hit ($task, pid, comm, ...), per-CPU data, dynamic arrays, frames; and
+// filters and decisions before the condition. It has no floating point and trusts
+// no address but those of the kernel's own static data.
+//
 // Import rule: sema imports ctype, debuginfo, lang, ir, event and ring only.
 package sema

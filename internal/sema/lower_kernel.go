@@ -17,7 +17,11 @@ func (l *lowerer) image(vaddr int64) sym {
 	k := l.in.Kernel
 	switch {
 	case k == nil || !k.User:
-		return sym{v: ir.None, off: vaddr + int64(l.in.Bias), trust: inData}
+		s := sym{v: ir.None, off: vaddr + int64(l.in.Bias), trust: inData}
+		if k != nil && s.off >= 0 { // what is not in the kernel's half is no static data, whatever says so
+			s.trust = noTrust
+		}
+		return s
 	case k.Fixed:
 		return constant(vaddr)
 	}
@@ -131,15 +135,20 @@ func (l *lowerer) hideContext(imm, off, n int64) {
 	}
 }
 
+// dynamicWord is the offset and the length in bytes in the word of a dynamic array.
+func (l *lowerer) dynamicWord(off int64) (low, n ir.Value) {
+	word := l.mask(l.ctxBits(off, off+4, 0, 32), 32)
+	return l.b.Bin(ir.And, 8, word, l.b.Const(0xffff)), l.b.Bin(ir.Shr, 8, word, l.b.Const(16))
+}
+
 // dynamicParts is where a dynamic array is, and its length in bytes.
 func (l *lowerer) dynamicParts(e *dynamic) (start sym, n ir.Value) {
-	word := l.ctxBits(e.off, e.off+4, 0, 32)
-	low := l.b.Bin(ir.And, 8, word, l.b.Const(0xffff))
+	low, n := l.dynamicWord(e.off)
 	start = sym{v: l.b.Bin(ir.Add, 8, l.env(ir.EnvContext), low)}
 	if e.rel {
 		start.off = e.off + 4
 	}
-	return start, l.b.Bin(ir.Shr, 8, l.mask(word, 32), l.b.Const(16))
+	return start, n
 }
 
 // takeDynamic takes a dynamic array, at most limit elements.
@@ -204,8 +213,8 @@ func (l *lowerer) takeSData(sd *SData) fieldSlots {
 	at := sym{v: l.env(ir.EnvContext), trust: inContext}
 	n := l.b.Const(int64(sd.Fixed))
 	for _, off := range sd.Dynamic {
-		start, length := l.dynamicParts(&dynamic{off: off})
-		end := l.b.Bin(ir.Add, 8, l.b.Bin(ir.Sub, 8, start.v, at.v), length)
+		low, length := l.dynamicWord(off)
+		end := l.b.Bin(ir.Add, 8, low, length)
 		if relAt(sd.Type, off) {
 			end = l.b.Bin(ir.Add, 8, end, l.b.Const(off+4))
 		}

@@ -86,7 +86,7 @@ type KernelInput struct {
 	// Return: the site is a function's return, so that $retval is there (in rax
 	// for ContextRegs) when Scope has no variable "retval".
 	Return bool
-	// Tgid and Cgroup, when not 0, restrict the site to a process or a cgroup:
+	// Tgid and Cgroup, when not 0 (and without Take), restrict the site to a process or a cgroup:
 	// other hits leave before anything else and are not counted.
 	Tgid   int
 	Cgroup uint64
@@ -107,6 +107,7 @@ type KernelInput struct {
 	// Give: the program decides for the site's other program, and records nothing.
 	Give bool
 	// Gate: the program's return value is the decision, 1 or 0; it records nothing.
+	// With Take it passes on what the other program decided.
 	Gate bool
 }
 
@@ -114,9 +115,9 @@ type KernelInput struct {
 type SData struct {
 	Type  *ctype.Type // the struct of its fields
 	Fixed int         // bytes of the record without dynamic arrays
-	// Dynamic lists the offsets of the words (__data_loc: length << 16 | offset from
-	// the record's start) that tell where the dynamic arrays are; the record ends
-	// where the last one does.
+	// Dynamic lists the offsets of the words (ctype.Dynamic: length << 16 | offset)
+	// that tell where the dynamic arrays are; the record ends where the last one
+	// does. Those that Type says are __rel_loc count from behind the word.
 	Dynamic []int64
 	Render  func(record []byte) string
 }
