@@ -1,6 +1,8 @@
 package btf
 
 import (
+	"math"
+
 	ebtf "github.com/cilium/ebpf/btf"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
@@ -54,7 +56,7 @@ func (k *Kernel) fill(u *unit, t ebtf.Type, c *ctype.Type) {
 	case *ebtf.Float:
 		c.Kind, c.Name, c.Size = ctype.Float, t.Name, int64(t.Size)
 	case *ebtf.Enum:
-		fillEnum(t, c)
+		fillEnum(u, t, c)
 	case *ebtf.Pointer:
 		c.Kind, c.Size = ctype.Pointer, 8
 		c.Elem = k.convert(u, t.Target)
@@ -108,17 +110,39 @@ func fillInt(t *ebtf.Int, c *ctype.Type) {
 		c.Kind = ctype.Bool
 	case t.Encoding&encChar != 0:
 		c.Kind = ctype.Char
+	case t.Name == "float" || t.Name == "double" || t.Name == "long double":
+		c.Kind = ctype.Float // as pahole writes it when not asked for floats
 	case t.Size == 1 && (t.Name == "char" || t.Name == "signed char" || t.Name == "unsigned char"):
 		c.Kind = ctype.Char
 	}
 }
 
-func fillEnum(t *ebtf.Enum, c *ctype.Type) {
+// fillEnum: in BTF without marks of signed enumerations, one with a constant from
+// 2^31 on has a negative one, and what is wider than 32 bits was cut off: such
+// constants are left out.
+func fillEnum(u *unit, t *ebtf.Enum, c *ctype.Type) {
 	c.Kind, c.Name, c.Size, c.Signed = ctype.Enum, t.Name, int64(t.Size), t.Signed
+	negative := false
+	for _, v := range t.Values {
+		negative = negative || !t.Signed && t.Size <= 4 && v.Value > math.MaxInt32
+	}
+	if negative {
+		x, err := u.index()
+		negative = err == nil && !x.signs
+		c.Signed = negative
+	}
 	c.Lazy(func(c *ctype.Type) {
+		if t.Size > 4 {
+			if x, err := u.index(); err == nil && !x.signs {
+				return
+			}
+		}
 		out := make([]ctype.Enumerator, len(t.Values))
 		for i, v := range t.Values {
 			out[i] = ctype.Enumerator{Name: v.Name, Value: int64(v.Value)}
+			if negative {
+				out[i].Value = int64(int32(v.Value))
+			}
 		}
 		c.SetEnumerators(out)
 	})

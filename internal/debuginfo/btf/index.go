@@ -52,6 +52,9 @@ type index struct {
 	enums    map[string]ebtf.TypeID // enumerator -> the first enumeration that has it
 	percpu   map[string]perCPU
 	varNames map[ebtf.TypeID]uint32
+	// signs says that enumerations are marked as signed where they are. Before
+	// Linux 6.0 none was, and constants were written as signed numbers.
+	signs bool
 }
 
 // perCPU is a variable of the per-CPU section.
@@ -76,7 +79,7 @@ func parseIndex(b []byte, below *index) (*index, error) {
 		enums: map[string]ebtf.TypeID{}, percpu: map[string]perCPU{}, varNames: map[ebtf.TypeID]uint32{},
 	}
 	if below != nil {
-		x.types = below.types
+		x.types, x.signs = below.types, below.signs
 	}
 	types := b[hdr+typeOff : hdr+typeOff+typeLen]
 	for len(types) > 0 {
@@ -113,6 +116,7 @@ func (x *index) add(b []byte) (int, error) {
 	}
 	switch k {
 	case kindEnum, kindEnum64:
+		x.signs = x.signs || k == kindEnum64 || info>>31 != 0
 		for e := 12; e < n; e += t.each {
 			s := x.str(le.Uint32(b[e:]))
 			if _, ok := x.enums[s]; !ok && s != "" {

@@ -80,15 +80,18 @@ func (k *Kernel) Type(kind ctype.Kind, name string) (*ctype.Type, error) {
 }
 
 func (k *Kernel) typeIn(units []*unit, kind ctype.Kind, name string) (*ctype.Type, error) {
+	names := []string{name}
 	if kind == ctype.Typedef {
-		name = baseName(name)
+		names = spellings(name)
 	}
 	for _, u := range units {
-		if t := u.findType(kind, name); t != nil {
-			return k.typeOf(u, t), nil
+		for _, n := range names {
+			if t := u.findType(kind, n); t != nil {
+				return k.typeOf(u, t), nil
+			}
 		}
 	}
-	if t := builtin[name]; t != nil && kind == ctype.Typedef {
+	if t := builtin[names[0]]; t != nil && kind == ctype.Typedef {
 		return t, nil
 	}
 	return nil, &debuginfo.NotFoundError{What: kindWords[kind], Name: name, Nearest: k.nearestTypes(kind, name)}
@@ -176,9 +179,10 @@ func (k *Kernel) enumeratorIn(units []*unit, name string) (*ctype.Type, int64, b
 		if err != nil || !isEnum {
 			continue
 		}
-		for _, v := range e.Values {
+		c := k.typeOf(u, e)
+		for _, v := range c.Enumerators() {
 			if v.Name == name {
-				return k.typeOf(u, e), int64(v.Value), true
+				return c, v.Value, true
 			}
 		}
 	}
@@ -196,16 +200,11 @@ func (k *Kernel) Named(name string) *ctype.Type {
 			}
 		}
 	}
-	if kind == ctype.Typedef {
-		name = baseName(name)
+	t, err := k.typeIn([]*unit{k.base}, kind, name)
+	if err != nil {
+		return nil
 	}
-	if t := k.base.findType(kind, name); t != nil {
-		return k.typeOf(k.base, t)
-	}
-	if kind == ctype.Typedef {
-		return builtin[name]
-	}
-	return nil
+	return t
 }
 
 // EnumValue is the value of an enumeration constant of the kernel.

@@ -1,6 +1,7 @@
 package btf
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
@@ -13,7 +14,7 @@ func baseName(name string) string {
 	n := map[string]int{}
 	for _, w := range strings.Fields(name) {
 		switch w {
-		case "unsigned", "signed", "long", "short", "int", "char", "double", "_Bool", "bool", "void", "float":
+		case "unsigned", "signed", "long", "short", "int", "char", "double", "_Bool", "bool", "void", "float", "__int128":
 			n[w]++
 		default:
 			return name
@@ -24,6 +25,8 @@ func baseName(name string) string {
 		unsigned = "unsigned "
 	}
 	switch {
+	case n["__int128"] > 0:
+		return strings.TrimSpace("__int128 " + unsigned)
 	case n["char"] > 0 && n["signed"] > 0:
 		return "signed char"
 	case n["char"] > 0:
@@ -40,6 +43,20 @@ func baseName(name string) string {
 		return unsigned + "int"
 	}
 	return name
+}
+
+// spellings are the names that a type may have in BTF: what C says, what GCC
+// writes for it, and what clang writes ("unsigned long").
+func spellings(name string) []string {
+	gcc := baseName(name)
+	clang := strings.TrimSuffix(gcc, " int")
+	if rest, ok := strings.CutSuffix(clang, " unsigned"); ok {
+		clang = "unsigned " + rest
+	}
+	if clang == "unsigned" {
+		clang = gcc
+	}
+	return slices.Compact([]string{gcc, clang})
 }
 
 // builtin are C's own types, for BTF that does not mention them. The kernel's
