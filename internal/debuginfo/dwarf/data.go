@@ -66,6 +66,16 @@ func newData(m *Module, name string, load func(section) ([]byte, error)) *data {
 	}
 }
 
+// fresh is the same data with nothing read of it yet.
+func (d *data) fresh() *data {
+	f := newData(d.m, d.name, d.load)
+	f.dwo = d.dwo
+	if d.alt != nil {
+		f.alt = d.alt.fresh()
+	}
+	return f
+}
+
 // sec is a section's content, empty when absent. A section that cannot be
 // decompressed is warned of once and counts as absent.
 func (d *data) sec(s section) []byte {

@@ -2,28 +2,35 @@ package dwarf
 
 import (
 	"bytes"
-	"runtime"
-	"runtime/debug"
-	"strings"
-	"sync"
+	"cmp"
+	"path"
+	"slices"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo"
 )
 
-// index finds top-level entries by name over all units: definitions of
-// functions, variables, types, and enumerators. Names are kept as hashes; a hit
-// is verified against the entry itself.
+// index answers what would otherwise need a look at every unit: which unit holds
+// an address, which have a source file, which define a name. It is a view of
+// bytes, just built or mapped from a file of the cache, and is believed as far
+// as that does no harm: every number read from it is checked against the units,
+// and a name that it finds is compared with the entry itself.
 type index struct {
-	units []*unit
-	ents  []indexEntry
-	heads []int32 // by hash&mask: 1+ first entry
+	units []*unit // of the module, of its supplementary file
+	main  int     // how many are the module's own of .debug_info
+	*indexTables
 }
 
-type indexEntry struct {
-	off  uint64
+// nameEntry says that an entry with such a name is in a unit.
+type nameEntry struct {
 	hash uint32
-	unit int32
-	next int32 // 1+ next entry of the bucket
+	off  uint32 // from the unit's start
+	unit uint32
 	tag  uint16
 }
+
+// tagDeclared marks variables that are declared and have no definition in their
+// unit: in the whole program there may be none but the linker's symbol.
+const tagDeclared = 0xff34
 
 // hash is FNV-1a.
 func hashName(b []byte) uint32 {
@@ -42,131 +49,34 @@ func bareName(b []byte) []byte {
 	return b
 }
 
-// buildIndex scans the top levels of all units, in parallel.
-func buildIndex(sets []*data) *index {
-	x := &index{}
-	for _, d := range sets {
-		if d == nil {
-			continue
-		}
-		d.scan()
-		for s := range nSections {
-			d.sec(s)
-		}
-		x.units = append(x.units, d.units...)
-		x.units = append(x.units, d.tunits...)
+// die is the entry that e stands for.
+func (x *index) die(e nameEntry) (die, bool) {
+	if uint64(e.unit) >= uint64(len(x.units)) {
+		return die{}, false
 	}
-	parts := make([][]indexEntry, len(x.units))
-	var wg sync.WaitGroup
-	var next struct {
-		sync.Mutex
-		i int
+	u := x.units[e.unit].whole()
+	d, ok := u.dieAt(u.off + uint64(e.off))
+	tag := e.tag
+	if tag == tagDeclared {
+		tag = tagVariable
 	}
-	for range min(runtime.GOMAXPROCS(0), 8, len(x.units)) {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-			defer func() { _ = recover() }() // damaged data: names are missing
-			for {
-				next.Lock()
-				i := next.i
-				next.i++
-				next.Unlock()
-				if i >= len(x.units) {
-					return
-				}
-				parts[i] = scanNames(x.units[i].whole(), int32(i))
-			}
-		}()
-	}
-	wg.Wait()
-	x.link(parts)
-	return x
+	return d, ok && d.ab.tag == tag
 }
 
-func (x *index) link(parts [][]indexEntry) {
-	n := 0
-	for _, p := range parts {
-		n += len(p)
-	}
-	x.ents = make([]indexEntry, 0, n)
-	for _, p := range parts {
-		x.ents = append(x.ents, p...)
-	}
-	size := 1
-	for size < n {
-		size *= 2
-	}
-	x.heads = make([]int32, size)
-	for i := len(x.ents) - 1; i >= 0; i-- {
-		h := &x.heads[x.ents[i].hash&uint32(size-1)]
-		x.ents[i].next, *h = *h, int32(i+1)
-	}
-}
-
-// scanNames lists the names that one unit defines.
-func scanNames(u *unit, id int32) []indexEntry {
-	root, ok := u.rootDie()
-	if !ok {
-		return nil
-	}
-	scoped := !u.isC()
-	var out []indexEntry
-	add := func(e die, name []byte) {
-		if len(name) > 0 {
-			out = append(out, indexEntry{off: e.off, hash: hashName(bareName(name)), unit: id, tag: e.ab.tag})
-		}
-	}
-	root.walk(func(e die, _ int) bool {
-		switch e.ab.tag {
-		case tagSubprogram:
-			if !e.ab.has(atDeclaration) {
-				add(e, e.nameBytes())
-			}
-		case tagVariable:
-			if !e.ab.has(atDeclaration) {
-				add(e, e.nameBytes())
-			}
-		case tagEnumerator:
-			v, _ := e.attr(atName)
-			add(e, v.strBytes())
-		case tagEnumerationType:
-			if !e.ab.has(atDeclaration) {
-				v, _ := e.attr(atName)
-				add(e, v.strBytes())
-			}
-			return true
-		case tagStructType, tagClassType, tagUnionType, tagInterfaceType:
-			if !e.ab.has(atDeclaration) {
-				v, _ := e.attr(atName)
-				add(e, v.strBytes())
-			}
-			return scoped
-		case tagTypedef, tagBaseType, tagUnspecifiedType:
-			v, _ := e.attr(atName)
-			add(e, v.strBytes())
-		case tagNamespace, tagModule:
-			return true
-		}
-		return false
-	})
-	return out
-}
-
-// find visits the entries of that bare name whose tag is wanted.
+// find visits the entries of that bare name whose tag is wanted, in the order of
+// the file.
 func (x *index) find(name string, want func(tag uint16) bool, visit func(e die) bool) {
 	bare := bareName([]byte(name))
 	h := hashName(bare)
-	if len(x.heads) == 0 {
-		return
-	}
-	for i := x.heads[h&uint32(len(x.heads)-1)]; i != 0; i = x.ents[i-1].next {
-		e := &x.ents[i-1]
-		if e.hash != h || !want(e.tag) {
+	for i := x.names.search(h); i < x.names.len(); i++ {
+		e := x.names.at(i)
+		if e.hash != h {
+			return
+		}
+		if !want(e.tag) {
 			continue
 		}
-		d, ok := x.units[e.unit].whole().dieAt(e.off)
+		d, ok := x.die(e)
 		if !ok {
 			continue
 		}
@@ -180,132 +90,76 @@ func (x *index) find(name string, want func(tag uint16) bool, visit func(e die) 
 	}
 }
 
-// each visits all entries whose tag is wanted.
+// each visits all entries whose tag is wanted, in the order of the file: the
+// entries of a unit one after the other.
 func (x *index) each(want func(tag uint16) bool, visit func(e die)) {
-	for i := range x.ents {
-		if want(x.ents[i].tag) {
-			if d, ok := x.units[x.ents[i].unit].whole().dieAt(x.ents[i].off); ok {
-				visit(d)
-			}
+	var list []nameEntry
+	for i := range x.names.len() {
+		if e := x.names.at(i); want(e.tag) {
+			list = append(list, e)
 		}
 	}
-}
-
-func isFuncTag(t uint16) bool { return t == tagSubprogram }
-func isVarTag(t uint16) bool  { return t == tagVariable }
-
-// parents returns the names of the scopes around an entry, outermost first:
-// namespaces and classes. C has none.
-func (d die) parents() []string {
-	if o, ok := d.origin(); ok { // the declaration is where the scopes are
-		if d.u != o.u || d.off != o.off {
-			return o.parents1(1)
-		}
-	}
-	return d.parents1(0)
-}
-
-func (d die) parents1(n int) []string {
-	if o, ok := d.origin(); ok && n < 8 {
-		return o.parents1(n + 1)
-	}
-	if d.u.isC() {
-		return nil
-	}
-	var names []string
-	for _, sp := range d.u.scopeSpans() {
-		if sp.lo >= d.off {
-			break
-		}
-		if d.off < sp.hi && len(names) < maxDepth {
-			names = append(names, sp.name)
-		}
-	}
-	return names
-}
-
-// scopeSpan is a namespace or class and where its entries are.
-type scopeSpan struct {
-	lo, hi uint64
-	name   string
-}
-
-// scopeSpans lists the unit's namespaces and classes in file order, so that an
-// outer one comes before those in it.
-func (u *unit) scopeSpans() []scopeSpan {
-	u.spanOnce.Do(func() {
-		root, ok := u.rootDie()
-		if !ok {
-			return
-		}
-		var open []struct{ span, depth int }
-		root.walk(func(e die, depth int) bool {
-			for n := len(open); n > 0 && open[n-1].depth >= depth; n-- {
-				u.spans[open[n-1].span].hi = e.off
-				open = open[:n-1]
-			}
-			switch e.ab.tag {
-			case tagNamespace, tagStructType, tagClassType, tagUnionType, tagInterfaceType, tagModule, tagEnumerationType:
-			default:
-				return false
-			}
-			name := e.name()
-			if name == "" && e.ab.tag == tagNamespace {
-				name = "(anonymous namespace)"
-			}
-			if e.ab.children {
-				open = append(open, struct{ span, depth int }{len(u.spans), depth})
-				u.spans = append(u.spans, scopeSpan{e.off, u.end, name})
-			}
-			return e.ab.tag != tagEnumerationType
-		})
+	slices.SortFunc(list, func(a, b nameEntry) int {
+		return cmp.Or(cmp.Compare(a.unit, b.unit), cmp.Compare(a.off, b.off))
 	})
-	return u.spans
-}
-
-// qualified is the entry's name with its scopes: ns::Class::f.
-func (d die) qualified() string {
-	return strings.Join(append(d.parents(), d.name()), "::")
-}
-
-// splitName cuts a::b<c::d>::e into its components.
-func splitName(s string) []string {
-	var out []string
-	depth, from := 0, 0
-	for i := 0; i < len(s); i++ {
-		switch s[i] {
-		case '<', '(':
-			depth++
-		case '>', ')':
-			depth--
-		case ':':
-			if depth == 0 && i+1 < len(s) && s[i+1] == ':' {
-				out = append(out, s[from:i])
-				i++
-				from = i + 1
-			}
+	for _, e := range list {
+		if d, ok := x.die(e); ok {
+			visit(d)
 		}
 	}
-	return append(out, s[from:])
 }
 
-// inScopes tells whether the entry's scopes end in the wanted ones.
-func (d die) inScopes(want []string) bool {
-	if len(want) > 0 && want[0] == "" { // ::f
-		want = want[1:]
-	}
-	if len(want) == 0 {
-		return true
-	}
-	have := d.parents()
-	if len(have) < len(want) {
-		return false
-	}
-	have = have[len(have)-len(want):]
-	for i := range want {
-		if have[i] != want[i] && string(bareName([]byte(have[i]))) != want[i] {
-			return false
+// unitAt finds the unit whose code holds pc. Ranges hardly ever overlap; a few
+// steps back cover those that do.
+func (x *index) unitAt(pc uint64) *unit {
+	i := x.ranges.search(pc)
+	for n := 0; i > 0 && n < 16; n++ {
+		i--
+		if r, id := x.ranges.at(i); pc >= r.Lo && pc < r.Hi && uint64(id) < uint64(x.main) {
+			return x.units[id]
 		}
 	}
-	return true
+	return nil
+}
+
+// withSource lists the units that have a source file of that base name, in order.
+// Others may be among them.
+func (x *index) withSource(file string) (out []*unit) {
+	for _, id := range x.files.find(hashName([]byte(path.Base(file)))) {
+		if uint64(id) < uint64(x.main) {
+			out = append(out, x.units[id])
+		}
+	}
+	return out
+}
+
+// inlineOthers lists the units whose inlined copies may stand for functions of
+// other units.
+func (x *index) inlineOthers() (out []*unit) {
+	for id := range x.main {
+		if x.flags.at(id)&unitInlinesOthers != 0 {
+			out = append(out, x.units[id].whole())
+		}
+	}
+	return out
+}
+
+// hasCode tells whether a unit of the module can have lines and functions.
+func (x *index) hasCode(id int) bool { return x.flags.at(id)&unitHasCode != 0 }
+
+// The flags of a unit.
+const (
+	unitHasCode       = 1 << iota // a compilation or skeleton unit
+	unitInlinesOthers             // see unit.inlinesOthers
+	unitSplit                     // its entries are in another file
+)
+
+func isFuncTag(t uint16) bool     { return t == tagSubprogram }
+func isVarTag(t uint16) bool      { return t == tagVariable }
+func isDeclaredTag(t uint16) bool { return t == tagDeclared }
+
+// unitRange is a part of a unit's code.
+type unitRange struct {
+	debuginfo.Range
+	unit uint32
 }

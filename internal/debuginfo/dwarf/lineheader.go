@@ -57,17 +57,44 @@ type parsedHeader struct {
 
 // parseLineHeader reads the header at off of .debug_line.
 func (u *unit) parseLineHeader(off uint64) (*lineHeader, error) {
+	h, c, err := u.startLineHeader(off)
+	if err != nil {
+		return nil, err
+	}
+	if h.f.version < 5 {
+		h.dirs, h.files = []string{u.head().compDir}, []lineFile{{}}
+	}
+	h.readTables(u, &c,
+		func(name []byte, _ uint64) { h.dirs = append(h.dirs, string(name)) },
+		func(name []byte, dir uint64) { h.addFile(u, string(name), dir) })
+	return h, nil
+}
+
+// eachSource visits the names of the unit's file table as they stand there,
+// without their directories. The header is not kept.
+func (u *unit) eachSource(visit func(name []byte)) {
+	u = u.lineUnit()
+	if h := u.head(); h.hasStmt {
+		if lh, c, err := u.startLineHeader(h.stmtList); err == nil {
+			lh.readTables(u, &c, func([]byte, uint64) {}, func(name []byte, _ uint64) { visit(name) })
+		}
+	}
+}
+
+// startLineHeader reads the header at off up to the tables, where the cursor
+// then is.
+func (u *unit) startLineHeader(off uint64) (*lineHeader, cursor, error) {
 	sec := u.d.sec(secLine)
 	c := cursorAt(sec, off)
 	h := &lineHeader{}
 	n, is64 := c.initialLength()
 	if c.bad || n > uint64(c.left()) {
-		return nil, fmt.Errorf("the line table at %#x is longer than its section", off)
+		return nil, c, fmt.Errorf("the line table at %#x is longer than its section", off)
 	}
 	c.b = c.b[:c.off+int(n)]
 	h.f = format{version: c.u16(), is64: is64, addrSize: u.f.addrSize}
 	if h.f.version < 2 || h.f.version > 5 {
-		return nil, fmt.Errorf("the line table at %#x has the unknown version %d", off, h.f.version)
+		return nil, c, fmt.Errorf("the line table at %#x has the unknown version %d", off, h.f.version)
 	}
 	if h.f.version >= 5 {
 		h.f.addrSize = c.u8()
@@ -75,7 +102,7 @@ func (u *unit) parseLineHeader(off uint64) (*lineHeader, error) {
 	}
 	hlen := c.offset(is64)
 	if c.bad || hlen > uint64(c.left()) {
-		return nil, fmt.Errorf("the line table at %#x has a damaged header", off)
+		return nil, c, fmt.Errorf("the line table at %#x has a damaged header", off)
 	}
 	h.program = c.b[c.off+int(hlen):]
 	c.b = c.b[:c.off+int(hlen)]
@@ -89,36 +116,35 @@ func (u *unit) parseLineHeader(off uint64) (*lineHeader, error) {
 	h.lineRange = uint64(c.u8())
 	h.opcodeBase = c.u8()
 	if c.bad || h.lineRange == 0 || h.opcodeBase == 0 {
-		return nil, fmt.Errorf("the line table at %#x has a damaged header", off)
+		return nil, c, fmt.Errorf("the line table at %#x has a damaged header", off)
 	}
 	h.opLens = c.bytes(int(h.opcodeBase) - 1)
-	if h.f.version >= 5 {
-		h.readTables5(u, &c)
-	} else {
-		h.readTables2(u, &c)
-	}
-	return h, nil
+	return h, c, nil
 }
 
-func (h *lineHeader) readTables2(u *unit, c *cursor) {
-	h.dirs = []string{u.head().compDir}
-	for len(h.dirs) < maxLineFiles {
-		s := c.cstr()
-		if len(s) == 0 {
-			break
-		}
-		h.dirs = append(h.dirs, string(s))
+// readTables visits the directories, then the files.
+func (h *lineHeader) readTables(u *unit, c *cursor, dir, file func(name []byte, dir uint64)) {
+	if h.f.version >= 5 {
+		h.readEntries(u, c, dir)
+		h.readEntries(u, c, file)
+		return
 	}
-	h.files = []lineFile{{}}
-	for len(h.files) < maxLineFiles {
+	for range maxLineFiles {
 		s := c.cstr()
 		if len(s) == 0 {
 			break
 		}
-		dir := c.uleb()
+		dir(s, 0)
+	}
+	for range maxLineFiles {
+		s := c.cstr()
+		if len(s) == 0 {
+			break
+		}
+		d := c.uleb()
 		c.uleb()
 		c.uleb()
-		h.addFile(u, string(s), dir)
+		file(s, d)
 	}
 }
 
@@ -154,12 +180,7 @@ const (
 
 type lnctSpec struct{ typ, form uint64 }
 
-func (h *lineHeader) readTables5(u *unit, c *cursor) {
-	h.readEntries(u, c, func(name string, _ uint64) { h.dirs = append(h.dirs, name) })
-	h.readEntries(u, c, func(name string, dir uint64) { h.addFile(u, name, dir) })
-}
-
-func (h *lineHeader) readEntries(u *unit, c *cursor, add func(name string, dir uint64)) {
+func (h *lineHeader) readEntries(u *unit, c *cursor, add func(name []byte, dir uint64)) {
 	specs := make([]lnctSpec, c.u8())
 	for i := range specs {
 		specs[i] = lnctSpec{c.uleb(), c.uleb()}
@@ -170,14 +191,14 @@ func (h *lineHeader) readEntries(u *unit, c *cursor, add func(name string, dir u
 	}
 	for i := uint64(0); i < n && i < maxLineFiles && !c.done(); i++ {
 		before := c.off
-		var name string
+		var name []byte
 		var dir uint64
 		for _, s := range specs {
 			v := h.f.readForm(c, uint16(min(s.form, 0xffff)), 0)
 			v.u = u
 			switch s.typ {
 			case lnctPath:
-				name = v.str()
+				name = v.strBytes()
 			case lnctDir:
 				dir = v.n
 			}

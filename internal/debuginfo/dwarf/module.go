@@ -19,6 +19,13 @@ type Options struct {
 	// Root is put before absolute paths, e.g. /proc/PID/root for a process in
 	// another mount namespace.
 	Root string
+	// CacheDir is where the indexes of large files are kept between runs; "" means
+	// $XDG_CACHE_HOME/jalon, or ~/.cache/jalon. NoCache keeps none.
+	CacheDir string
+	NoCache  bool
+	// For tests: another size from which on indexes are kept, another limit.
+	cacheFrom  int
+	cacheLimit int64
 	// Warn takes remarks about damaged or incomplete information; may be nil.
 	Warn func(string)
 }
@@ -38,16 +45,14 @@ type Module struct {
 	faults atomic.Int64
 	closed bool
 
-	d     *data // nil without DWARF
-	from  string
-	why   string
-	pcs   []unitRange
-	pcsOK bool
-	idx   *index
-	// byFile are the units by the base names of their source files.
-	byFile map[string][]*unit
-	cfi    *cfi
-	types  typeCache
+	d    *data // nil without DWARF
+	from string
+	why  string
+	idx  *index
+	// idxRead says that the index came from the cache.
+	idxRead bool
+	cfi     *cfi
+	types   typeCache
 
 	splits map[string]*splitFile
 	warned map[string]bool
@@ -214,13 +219,7 @@ func (m *Module) Text(vaddr uint64, n int) (b []byte, err error) {
 
 // unitFor finds the unit whose code holds pc, nil when none does.
 func (m *Module) unitFor(pc uint64) *unit {
-	if m.d == nil {
-		return nil
-	}
-	if !m.pcsOK {
-		m.pcs, m.pcsOK = m.d.pcMap(), true
-	}
-	return findUnit(m.pcs, pc)
+	return m.names().unitAt(pc)
 }
 
 // blockAt is the innermost block at pc.
@@ -253,13 +252,14 @@ func (m *Module) lookupSymbols(name string) []elf.Symbol {
 	return out
 }
 
-// names is the index over all units.
+// names is the index over all units: from the cache, or made now.
 func (m *Module) names() *index {
-	if m.idx == nil && m.d != nil {
-		m.idx = buildIndex([]*data{m.d, m.d.alt})
-	}
 	if m.idx == nil {
-		m.idx = &index{}
+		m.idx = &index{indexTables: &indexTables{}}
+		if m.d != nil {
+			m.idx.units, m.idx.main = unitsOf(m.d)
+			m.idx.indexTables = m.loadIndex()
+		}
 	}
 	return m.idx
 }

@@ -1,8 +1,6 @@
 package dwarf
 
 import (
-	"sort"
-
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 )
 
@@ -171,39 +169,4 @@ func inRanges(rs []debuginfo.Range, pc uint64) bool {
 		}
 	}
 	return false
-}
-
-// unitRange is one entry of the module's map from addresses to units.
-type unitRange struct {
-	lo, hi uint64
-	u      *unit
-}
-
-// pcMap builds the map from addresses to units, sorted by lo.
-func (d *data) pcMap() []unitRange {
-	d.scan()
-	var out []unitRange
-	for _, u := range d.units {
-		if t := u.head().tag; t != tagCompileUnit && t != tagSkeletonUnit {
-			continue
-		}
-		for _, r := range u.pcs() {
-			out = append(out, unitRange{r.Lo, r.Hi, u})
-		}
-	}
-	sort.SliceStable(out, func(i, j int) bool { return out[i].lo < out[j].lo })
-	return out
-}
-
-// findUnit looks pc up in a pcMap. Ranges hardly ever overlap; a few steps back
-// cover those that do.
-func findUnit(m []unitRange, pc uint64) *unit {
-	i := sort.Search(len(m), func(i int) bool { return m[i].lo > pc })
-	for n := 0; i > 0 && n < 16; n++ {
-		i--
-		if pc < m[i].hi {
-			return m[i].u
-		}
-	}
-	return nil
 }

@@ -133,6 +133,7 @@ func (s *scope) local(d die, b *block) *debuginfo.Variable {
 		v.Kind = debuginfo.Param
 	} else if d.fixed() {
 		v.Kind = debuginfo.Static
+		s.m.perCPU(v)
 	}
 	return v
 }

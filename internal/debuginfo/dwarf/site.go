@@ -120,8 +120,8 @@ func (m *Module) inlinedCopies(a die) []die {
 		}
 	}
 	take(a.u)
-	for _, u := range m.d.units {
-		if w := u.whole(); w != a.u && w.inlinesOthers() {
+	for _, w := range m.names().inlineOthers() {
+		if w != a.u {
 			take(w)
 		}
 	}

@@ -43,12 +43,7 @@ func (m *Module) LineSites(file string, line int) (sites []Site, err error) {
 // tables returns the line tables of the files that the user's name means.
 func (m *Module) tables(file string) []*subfile {
 	var out []*subfile
-	var last *unit
-	for _, u := range m.sources()[path.Base(file)] {
-		if u == last {
-			continue // several files of that base name
-		}
-		last = u
+	for _, u := range m.names().withSource(file) {
 		for _, f := range u.sourceNames() {
 			if !f.ok || !f.matches(file) {
 				continue
@@ -64,31 +59,15 @@ func (m *Module) tables(file string) []*subfile {
 	return out
 }
 
-// sources maps base names to the units that have such a source file, in order.
-func (m *Module) sources() map[string][]*unit {
-	if m.byFile == nil {
-		m.byFile = map[string][]*unit{}
-		m.eachUnit(func(u *unit) {
-			for _, f := range u.sourceNames() {
-				if f.ok {
-					b := path.Base(f.full)
-					m.byFile[b] = append(m.byFile[b], u)
-				}
-			}
-		})
-	}
-	return m.byFile
-}
-
 // eachUnit visits the units that can have lines.
 func (m *Module) eachUnit(visit func(*unit)) {
 	if m.d == nil {
 		return
 	}
-	m.d.scan()
-	for _, u := range m.d.units {
-		if t := u.head().tag; t == tagCompileUnit || t == tagSkeletonUnit {
-			visit(u)
+	x := m.names()
+	for id := range x.main {
+		if x.hasCode(id) {
+			visit(x.units[id])
 		}
 	}
 }

@@ -100,6 +100,12 @@ func (s *scope) global(name string) *debuginfo.Variable {
 	if d, ok := s.elsewhere(last, scopes); ok {
 		return s.fileLevel(d)
 	}
+	if !declared && len(scopes) == 0 { // the linker's own names, as the kernel's jiffies
+		s.m.names().find(last, isDeclaredTag, func(d die) bool {
+			decl, declared = d, s.untyped(last)
+			return false
+		})
+	}
 	if declared {
 		return s.bySymbol(decl)
 	}
@@ -149,6 +155,7 @@ func (s *scope) fileLevel(d die) *debuginfo.Variable {
 	if d.deepFlag(atExternal) {
 		v.Kind = debuginfo.Global
 	}
+	s.m.perCPU(v)
 	return v
 }
 
@@ -167,6 +174,7 @@ func (s *scope) bySymbol(d die) *debuginfo.Variable {
 				Kind: debuginfo.InMemory,
 				Expr: []debuginfo.Op{{Code: debuginfo.OpAddr, Arg: int64(sym.Value)}},
 			}}}
+			s.m.perCPU(v)
 			return v
 		}
 	}
@@ -201,7 +209,7 @@ func (s *scope) functionValue(name string, scopes []string) *debuginfo.Variable 
 
 // inFile finds 'file.c'::name.
 func (s *scope) inFile(file, name string) (out *debuginfo.Variable) {
-	s.m.eachUnit(func(u *unit) {
+	try := func(u *unit) {
 		h := u.head()
 		if out != nil || !(lineFile{h.name, join(h.compDir, h.name), true}).matches(file) {
 			return
@@ -210,7 +218,13 @@ func (s *scope) inFile(file, name string) (out *debuginfo.Variable) {
 		if d, ok := u.lookup(name, want); ok {
 			out = s.fileLevel(d)
 		}
-	})
+	}
+	for _, u := range s.m.names().withSource(file) {
+		try(u)
+	}
+	if out == nil { // a file without lines
+		s.m.eachUnit(try)
+	}
 	return out
 }
 

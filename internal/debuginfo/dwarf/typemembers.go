@@ -37,6 +37,12 @@ func (m *Module) definition(d die) die {
 	if name == "" {
 		return d
 	}
+	if d.u.isC() { // the index has one definition of the program; the unit's own comes first
+		own := func(e die) bool { return sameTag(e.ab.tag, d.ab.tag) && !e.flag(atDeclaration) }
+		if e, ok := d.u.lookup(name, own); ok {
+			return e
+		}
+	}
 	scopes := d.parents()
 	best := d
 	found := false

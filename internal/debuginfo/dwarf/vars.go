@@ -13,6 +13,28 @@ func (s *scope) variable(d die) *debuginfo.Variable {
 	return v
 }
 
+// perCPUSection holds the kernel's per-CPU objects. It is linked at address 0:
+// what debug information calls addresses are offsets from a CPU's base, which
+// the kernel's own place in memory does not move.
+const perCPUSection = ".data..percpu"
+
+// perCPU marks an object of that section. From Linux 6.15 on the section has
+// addresses as any other, and so have its objects.
+func (m *Module) perCPU(v *debuginfo.Variable) {
+	if len(v.Loc.Pieces) != 1 || len(v.Loc.Pieces[0].Expr) == 0 {
+		return
+	}
+	op := &v.Loc.Pieces[0].Expr[0]
+	sec, ok := m.file.Section(perCPUSection)
+	if !ok || op.Code != debuginfo.OpAddr || uint64(op.Arg)-sec.Vaddr >= sec.Size {
+		return
+	}
+	v.Kind = debuginfo.PerCPU
+	if sec.Vaddr == 0 {
+		op.Code = debuginfo.OpConst
+	}
+}
+
 // location finds where the value is at pc: its location, or its constant.
 func (s *scope) location(d die, t *ctype.Type) debuginfo.Location {
 	if v, ok := d.deep(atLocation); ok {

@@ -144,6 +144,14 @@ func (f *File) Close() error {
 	return unix.Munmap(f.data)
 }
 
+// Release tells the kernel that the pages read so far are not needed for now.
+// They come back from the file when they are read again.
+func (f *File) Release() {
+	if f.mapped {
+		_ = unix.Madvise(f.data, unix.MADV_DONTNEED) // advice: it only costs memory when refused
+	}
+}
+
 // Data is the whole file image.
 func (f *File) Data() []byte { return f.data }
 

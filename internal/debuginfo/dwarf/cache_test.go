@@ -1,0 +1,297 @@
+package dwarf
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// withCache opens a program with an index cache in dir.
+func withCache(t testing.TB, path, dir string) *Module {
+	t.Helper()
+	m, err := Open(path, Options{CacheDir: dir, cacheFrom: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.Close() })
+	return m
+}
+
+// indexFiles lists what is in the cache.
+func indexFiles(t testing.TB, dir string) []string {
+	t.Helper()
+	l, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// answers writes what the index decides about: places of all functions and
+// lines, types, globals and units of addresses.
+func answers(t testing.TB, m *Module) string {
+	t.Helper()
+	var b strings.Builder
+	var pcs []uint64
+	for _, f := range m.Functions("*") {
+		s, err := m.FuncSites(f.Name)
+		fmt.Fprintln(&b, f.Name, f.Lo, f.Hi, f.Inlined, s, err)
+		pcs = append(pcs, f.Lo)
+	}
+	for _, file := range m.Files("*") {
+		for _, l := range m.Lines(file) {
+			s, err := m.LineSites(file, l)
+			fmt.Fprintln(&b, file, l, s, err)
+		}
+	}
+	for _, pc := range pcs {
+		name, off, file, line, inl := m.Symbolize(pc + 3)
+		fmt.Fprintln(&b, name, off, file, line, inl)
+		sc, err := m.ScopeAt(pc)
+		if err != nil {
+			continue
+		}
+		for _, n := range []string{"global_array", "shared_counter", "hidden", "file_static", "nothing_at_all", "stdout"} {
+			v, err := sc.Lookup(n)
+			if err == nil {
+				fmt.Fprintln(&b, v.Name, v.Kind, v.Loc, v.File, v.Line)
+			}
+		}
+	}
+	return b.String()
+}
+
+// builds with the shapes of units that the index knows: plain, with partial and
+// type units, inlined across units, split.
+var cacheBuilds = []variant{
+	{"gcc", "-O2 -gdwarf-5"},
+	{"gcc", "-O1 -gdwarf-4 -fdebug-types-section -gz=zlib-gnu"},
+	{"gcc", "-O2 -gdwarf-5 -flto -ffat-lto-objects"},
+	{"clang", "-O2 -gdwarf-5"},
+	{"gcc", "-O2 -gdwarf-5 -gsplit-dwarf"},
+}
+
+// TestCachedIndex gets the same answers with an index just made, one read back,
+// and none kept. Split debug information is not kept.
+func TestCachedIndex(t *testing.T) {
+	for _, v := range cacheBuilds {
+		prog, dir := build(t, v, "prog.c", "other.c"), t.TempDir()
+		plain, err := Open(prog, Options{NoCache: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer plain.Close()
+		want := answers(t, plain)
+		if strings.Count(want, "\n") < 100 {
+			t.Errorf("%s: only %d answers", v, strings.Count(want, "\n"))
+		}
+		for _, from := range []string{"made", "read"} {
+			m := withCache(t, prog, dir)
+			if got := answers(t, m); got != want {
+				t.Errorf("%s: other answers with an index %s:\n%s\nwithout:\n%s", v, from, got, want)
+			}
+			split := strings.Contains(v.flags, "split")
+			if read := from == "read" && !split; m.idxRead != read {
+				t.Errorf("%s: the index was read: %v", v, m.idxRead)
+			}
+			files := indexFiles(t, dir)
+			if split != (len(files) == 0) {
+				t.Fatalf("%s: in the cache: %v", v, files)
+			}
+			for _, f := range files {
+				if st, err := os.Stat(f); err != nil || st.Mode().Perm() != 0o600 {
+					t.Errorf("%s: %v %v", f, st.Mode(), err)
+				}
+			}
+		}
+	}
+}
+
+// TestNoCacheFile: small programs and those without a build-id leave nothing.
+func TestNoCacheFile(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", dir)
+	for _, p := range []string{
+		build(t, variants[1], "prog.c", "other.c"),
+		build(t, variant{"gcc", "-g -Wl,--build-id=none"}, "prog.c", "other.c"),
+	} {
+		m, err := Open(p, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		if s, err := m.FuncSites("main"); err != nil || len(s) != 1 {
+			t.Error(s, err)
+		}
+	}
+	m := withCache(t, build(t, variant{"gcc", "-g -Wl,--build-id=none"}, "prog.c", "other.c"), dir)
+	m.FuncSites("main")
+	if l := indexFiles(t, dir); len(l) != 0 {
+		t.Error(l)
+	}
+}
+
+// TestDamagedCache: whatever is in the place of an index file, the answers are
+// right and a good file is there afterwards.
+func TestDamagedCache(t *testing.T) {
+	prog, dir := build(t, variants[0], "prog.c", "other.c"), t.TempDir()
+	m := withCache(t, prog, dir)
+	want, _ := m.FuncSites("main")
+	path := indexFiles(t, dir)[0]
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flip := func(at int) []byte {
+		b := slices.Clone(good)
+		b[at] ^= 0x10
+		return b
+	}
+	foreign := func(change func()) func() {
+		return func() {
+			if err := os.WriteFile(path, good, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			change()
+		}
+	}
+	put := func(b []byte) func() {
+		return func() {
+			if err := os.WriteFile(path, b, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	other := filepath.Join(dir, "other")
+	for name, prepare := range map[string]func(){
+		"empty": put(nil), "short": put(good[:indexHead-1]), "cut": put(good[:len(good)-1]), "longer": put(append(slices.Clone(good), 0)),
+		"version": put(flip(len(indexMagic) - 1)), "key": put(flip(keyOff)), "sum": put(flip(sumOff)), "counts": put(flip(countsOff)), "table": put(flip(len(good) / 2)),
+		"writable": foreign(func() { os.Chmod(path, 0o666) }),
+		"link":     foreign(func() { os.Rename(path, other); os.Symlink(other, path) }),
+		"owner":    foreign(func() { os.Chown(path, 12345, 12345) }),
+	} {
+		if name == "owner" && os.Geteuid() != 0 {
+			continue // only root can give files away
+		}
+		os.Remove(path)
+		prepare()
+		m := withCache(t, prog, dir)
+		if got, err := m.FuncSites("main"); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %v %v", name, got, err)
+		}
+		if m.idxRead {
+			t.Errorf("%s: the file was believed", name)
+		}
+		if b, err := os.ReadFile(path); err != nil || !slices.Equal(b, good) {
+			t.Errorf("%s: the file was not replaced: %v", name, err)
+		}
+	}
+}
+
+// TestCacheDirectory: nothing is written where others could write, or into
+// another user's directories.
+func TestCacheDirectory(t *testing.T) {
+	prog := build(t, variants[0], "prog.c", "other.c")
+	open := t.TempDir()
+	if err := os.Chmod(open, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	dirs := []string{open, filepath.Join(open, "a", "b"), "/dev/null", "/proc/jalon"}
+	if os.Geteuid() == 0 {
+		theirs := t.TempDir()
+		if err := os.Chown(theirs, 12345, 12345); err != nil {
+			t.Fatal(err)
+		}
+		dirs = append(dirs, filepath.Join(theirs, "jalon"))
+	}
+	for _, dir := range dirs {
+		m := withCache(t, prog, dir)
+		if s, err := m.FuncSites("main"); err != nil || len(s) != 1 {
+			t.Error(dir, s, err)
+		}
+		if l := indexFiles(t, dir); len(l) != 0 {
+			t.Error(dir, l)
+		}
+	}
+}
+
+// TestCacheLimit removes the indexes that were not used for longest.
+func TestCacheLimit(t *testing.T) {
+	dir := t.TempDir()
+	name := func(i int) string { return filepath.Join(dir, fmt.Sprintf("%d%s", i, cacheExt)) }
+	put := func(i int) { storeCache(name(i), make([]byte, 1000), 3500) }
+	long := time.Now().Add(-24 * time.Hour)
+	stale := filepath.Join(dir, tempPrefix+"1")
+	foreign := filepath.Join(dir, "foreign")
+	for _, f := range []string{stale, foreign} {
+		os.WriteFile(f, make([]byte, 5000), 0o600)
+		os.Chtimes(f, long, long)
+	}
+	for i := range 3 {
+		put(i)
+		os.Chtimes(name(i), long.Add(time.Duration(i)*time.Hour), long.Add(time.Duration(i)*time.Hour))
+	}
+	os.Chtimes(name(0), long.Add(10*time.Hour), long.Add(10*time.Hour)) // used again
+	put(3)
+	put(4)
+	got := indexFiles(t, dir)
+	if want := []string{name(0), name(3), name(4), foreign}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	storeCache(name(5), make([]byte, 4000), 3500)
+	if _, err := os.Stat(name(5)); err == nil {
+		t.Error("an index beyond the limit was kept")
+	}
+}
+
+// FuzzTables opens indexes whose checksum is right and whose tables are not:
+// look-ups may miss names but do nothing else.
+func FuzzTables(f *testing.F) {
+	prog, dir := build(f, variants[0], "prog.c", "other.c"), f.TempDir()
+	m := withCache(f, prog, dir)
+	m.FuncSites("main")
+	good, err := os.ReadFile(indexFiles(f, dir)[0])
+	if err != nil {
+		f.Fatal(err)
+	}
+	m.mu.Lock()
+	key, units, main := m.indexKey(), m.idx.units, m.idx.main
+	m.mu.Unlock()
+	f.Add(uint32(countsOff), uint64(1)<<63, uint16(0))
+	f.Add(uint32(indexHead), uint64(0xffffffffffffffff), uint16(3))
+	f.Fuzz(func(t *testing.T, at uint32, v uint64, step uint16) {
+		b := slices.Clone(good)
+		for i := range 4 { // the same damage in several rows
+			if o := keyOff + keySize + (int(at)+i*int(step))%(len(b)-keyOff-keySize-8); o >= 0 {
+				binary.LittleEndian.PutUint64(b[o:], v)
+			}
+		}
+		binary.LittleEndian.PutUint32(b[sumOff:], crc32.Checksum(b[keyOff:], castagnoli))
+		tab := openTables(b, key)
+		if tab == nil {
+			return
+		}
+		m.mu.Lock()
+		m.idx = &index{units: units, main: main, indexTables: tab}
+		m.mu.Unlock()
+		m.FuncSites("main")
+		m.FuncSites("walk")
+		m.LineSites("prog.c", 20)
+		m.Functions("*")
+		m.Files("*")
+		m.Symbolize(v)
+		if sc, err := m.ScopeAt(m.file.Lookup("main")[0].Value); err == nil {
+			sc.Lookup("global_array")
+			sc.Lookup("hidden")
+		}
+		if m.Faults() != 0 {
+			t.Fatal("a look-up was only stopped at the border")
+		}
+	})
+}
