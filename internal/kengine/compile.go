@@ -2,6 +2,7 @@ package kengine
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/ir"
@@ -25,25 +26,50 @@ type half struct {
 }
 
 // compile makes the programs of a candidate: with the first of its variants in
-// which the expressions mean something.
+// which the expressions mean something, or with both of a static tracepoint's.
 func (e *Engine) compile(tp *tracepoint.Tracepoint, c *candidate) (*site, error) {
+	list := c.variants
+	raw, rec := c.static()
+	if rec != nil && wantsRecord(tp, rec) {
+		list = []variant{*rec} // the raw arguments cannot give it
+	}
 	var first error
-	for _, v := range e.order(tp, c) {
-		h, err := e.half(tp, c, v, whole)
+	for i := range list {
+		h, err := e.half(tp, c, &list[i], whole)
 		if err == nil {
 			return e.site(tp, h), nil
 		}
 		if first == nil {
 			first = err
 		}
-		e.logf("%s by %s: %s", c.place, v.how, firstLine(err))
+		e.logf("%s by %s: %s", c.place, list[i].how, firstLine(err))
 	}
-	if len(c.variants) == 2 && tp.Cond.Text != "" {
-		if s := e.pair(tp, c); s != nil {
+	if raw != nil && tp.Cond.Text != "" {
+		s, err := e.pair(tp, c, raw, rec)
+		if err == nil {
 			return s, nil
+		}
+		if len(list) == 1 {
+			first = err
 		}
 	}
 	return nil, first
+}
+
+// static gives the two variants of a static tracepoint; raw is nil when the kernel
+// does not describe its arguments.
+func (c *candidate) static() (raw, rec *variant) {
+	for i := range c.variants {
+		if c.variants[i].event != nil {
+			rec = &c.variants[i]
+		} else {
+			raw = &c.variants[i]
+		}
+	}
+	if rec == nil {
+		raw = nil
+	}
+	return raw, rec
 }
 
 func (e *Engine) site(tp *tracepoint.Tracepoint, halves ...*half) *site {
@@ -55,34 +81,17 @@ func (e *Engine) site(tp *tracepoint.Tracepoint, halves ...*half) *site {
 	return s
 }
 
-// pair tries to decide on the raw arguments (the first variant) and to record by
-// the second.
-func (e *Engine) pair(tp *tracepoint.Tracepoint, c *candidate) *site {
-	raw, rec := &c.variants[0], &c.variants[1]
+// pair decides on the raw arguments and records what the record has.
+func (e *Engine) pair(tp *tracepoint.Tracepoint, c *candidate, raw, rec *variant) (*site, error) {
 	decider, err := e.half(tp, c, raw, decides)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	recorder, err := e.half(tp, c, rec, records)
 	if err != nil {
-		return nil
+		return nil, err
 	}
-	return e.site(tp, decider, recorder)
-}
-
-// order is the variants in the order in which they are tried. A tracepoint's own
-// record is taken where it is asked for; else the raw arguments, which cost less.
-func (e *Engine) order(tp *tracepoint.Tracepoint, c *candidate) []*variant {
-	var out []*variant
-	for i := range c.variants {
-		v := &c.variants[i]
-		if v.event != nil && wantsRecord(tp, v) {
-			out = append([]*variant{v}, out...)
-			continue
-		}
-		out = append(out, v)
-	}
-	return out
+	return e.site(tp, decider, recorder), nil
 }
 
 // role is what a half does.
@@ -100,7 +109,10 @@ const (
 func (e *Engine) half(tp *tracepoint.Tracepoint, c *candidate, v *variant, r role) (*half, error) {
 	kin := v.kin
 	kin.Tgid, kin.Cgroup = e.opt.Tgid, e.opt.Cgroup
-	kin.PerCPU, kin.Symbol = e.src.perCPU(), e.src.address
+	kin.Symbol = e.src.address
+	if asksPerCPU(tp) { // the kernel takes its time to list its symbols
+		kin.PerCPU = e.src.perCPU()
+	}
 	kin.Give, kin.Take = r == decides, r == records || r == gatesOnWord
 	kin.Gate = r == gates || r == gatesOnWord
 	in := &sema.Input{
@@ -135,6 +147,17 @@ func (e *Engine) half(tp *tracepoint.Tracepoint, c *candidate, v *variant, r rol
 	}
 	schema := out.Schema
 	return &half{v: v, prog: out.Program, gives: r == decides, schema: &schema, target: v.target}, nil
+}
+
+// asksPerCPU reports whether this_cpu() or per_cpu() may stand in the expressions.
+func asksPerCPU(tp *tracepoint.Tracepoint) bool {
+	const both = "_cpu"
+	for _, l := range tp.Lists {
+		if strings.Contains(l.Text, both) {
+			return true
+		}
+	}
+	return strings.Contains(tp.Cond.Text, both)
 }
 
 // collect is the tracepoint's collect list; without one a static tracepoint shows

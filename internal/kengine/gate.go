@@ -43,13 +43,13 @@ func (e *Engine) Gate(tp *tracepoint.Tracepoint) error {
 // gateSite compiles the condition on the event's record, or on the raw arguments
 // by a program of its own that decides for the gate.
 func (e *Engine) gateSite(tp *tracepoint.Tracepoint, c *candidate) (*site, error) {
-	rec := &c.variants[len(c.variants)-1]
+	raw, rec := c.static()
 	h, err := e.half(tp, c, rec, gates)
 	if err == nil {
 		return e.site(tp, h), nil
 	}
-	if len(c.variants) == 2 {
-		decider, derr := e.half(tp, c, &c.variants[0], decides)
+	if raw != nil {
+		decider, derr := e.half(tp, c, raw, decides)
 		if derr == nil {
 			if h, derr = e.half(tp, c, rec, gatesOnWord); derr == nil {
 				return e.site(tp, decider, h), nil

@@ -35,7 +35,7 @@ func (e *Engine) events(p *probe.Place, system, event string) ([]candidate, erro
 	var out []candidate
 	for _, n := range names {
 		place := p.Text
-		if len(names) > 1 || p.Kind != probe.Tracepoint {
+		if len(names) > 1 {
 			place = "tracepoint:" + n.String()
 		}
 		c := candidate{place: place, function: n.String()}

@@ -45,7 +45,7 @@ func (e *Engine) kernelSymbol(addr uint64) string {
 // Frames names the return addresses of a stack of the kernel or of a program.
 func (e *Engine) Frames(ev *event.Event, v *event.Value) []format.Frame {
 	var out []format.Frame
-	for i := range len(v.Data) / 8 {
+	for i := e.ours(v.Data); i < len(v.Data)/8; i++ {
 		pc := binary.LittleEndian.Uint64(v.Data[8*i:])
 		if pc >= kernelHalf {
 			out = append(out, e.kernelFrame(pc, i > 0))
@@ -54,6 +54,28 @@ func (e *Engine) Frames(ev *event.Event, v *event.Value) []format.Frame {
 		out = append(out, e.user.frames(e, ev.Pid, pc, i > 0)...)
 	}
 	return out
+}
+
+// plumbing are the functions between a tracepoint and a program, by the beginning
+// of their names; the program itself, which comes first, may have no symbol.
+var plumbing = []string{"bpf_prog_", "bpf_trace_run", "__bpf_trace_", "__traceiter_", "perf_trace_", "trace_call_bpf", "bpf_trampoline_", "bpf_raw_tp_link"}
+
+// ours is how many frames of a kernel stack are those of tracing itself.
+func (e *Engine) ours(frames []byte) int {
+	n := 0
+	for i := range min(len(frames)/8, 8) {
+		pc := binary.LittleEndian.Uint64(frames[8*i:])
+		name := e.kernelSymbol(pc)
+		tracing := i == 0 && name == ""
+		for _, p := range plumbing {
+			tracing = tracing || strings.HasPrefix(name, p)
+		}
+		if pc < kernelHalf || !tracing {
+			break
+		}
+		n = i + 1
+	}
+	return n
 }
 
 func (e *Engine) kernelFrame(pc uint64, caller bool) format.Frame {
