@@ -35,6 +35,7 @@ var allowed = map[string][]string{
 	"internal/event":              {"internal/ctype", "internal/ring"},
 	"internal/sema":               {"internal/ctype", "internal/debuginfo", "internal/lang", "internal/ir", "internal/event", "internal/ring"},
 	"internal/backend/amd64":      {"internal/ir", "internal/ring"},
+	"internal/backend/ebpf":       {"internal/ir", "internal/ring"},
 	"internal/format":             {"internal/ctype", "internal/event"},
 	"internal/vmtest":             {},
 	"internal/probe":              {"internal/lang", "internal/debuginfo", "internal/debuginfo/dwarf"},

@@ -200,41 +200,30 @@ func (an *analysis) fuse() {
 	}
 }
 
-// results decides where each Result is kept.
+// results decides where each Result is kept: the last one before an Exit stays
+// where its value is, if the program cannot be left between; one that is
+// replaced by such a one is nothing; the others go to the stack.
 func (an *analysis) results() {
 	for id, b := range an.p.Blocks {
 		if !an.reach[id] {
 			continue
 		}
-		late := b.Term.Kind == ir.Exit
+		straight, replaced := b.Term.Kind == ir.Exit, false
 		for k := len(b.Instrs) - 1; k >= 0; k-- {
-			switch in := &b.Instrs[k]; in.Op {
-			case ir.Reserve:
-				late = false // leaves here when there is no room
-			case ir.Result:
-				if late {
-					an.late[in] = true
-					late = false // those before do not count
-				} else if b.Term.Kind != ir.Exit || !an.lateAfter(b, k) {
-					an.slotResult = true
-				}
+			in := &b.Instrs[k]
+			if _, ok := an.faults(in); ok || in.Op == ir.Reserve {
+				straight, replaced = false, false
+			}
+			switch {
+			case in.Op != ir.Result || replaced:
+			case straight:
+				an.late[in] = true
+				replaced = true
+			default:
+				an.slotResult = true
 			}
 		}
 	}
-}
-
-// lateAfter reports whether a later Result of the block replaces that at k
-// without a Reserve between.
-func (an *analysis) lateAfter(b *ir.Block, k int) bool {
-	for n := k + 1; n < len(b.Instrs); n++ {
-		if b.Instrs[n].Op == ir.Reserve {
-			return false
-		}
-		if an.late[&b.Instrs[n]] {
-			return true
-		}
-	}
-	return false
 }
 
 // contextOffset gives the offset when v is an address in the context block.

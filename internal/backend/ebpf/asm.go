@@ -29,6 +29,10 @@ type insn struct {
 
 const noLabel label = -1
 
+// noteKey is under what the note of an instruction is kept for Listing. (As its
+// source it would become line information, to be loaded with the program.)
+type noteKey struct{}
+
 type place struct {
 	sec section
 	at  int // index in the section
@@ -85,32 +89,110 @@ func jumpOp(op asm.JumpOp, w uint8, s asm.Source) asm.OpCode {
 	return asm.OpCode(class).SetJumpOp(op).SetSource(s)
 }
 
-// link puts the sections one behind the other and sets the offsets of the
-// jumps. long says that there are jumps with 32-bit offsets.
+// link puts the sections one behind the other, drops what is never reached and
+// sets the offsets of the jumps. long says that there are jumps with 32-bit offsets.
 func (c *code) link(long bool) (asm.Instructions, error) {
-	var all []insn
-	start := [numSections]int{}
-	for s := range c.sec {
-		start[s] = len(all)
-		all = append(all, c.sec[s]...)
-	}
-	target := func(l label) int { return start[c.labels[l].sec] + c.labels[l].at }
+	all, to := c.flatten()
+	thread(all, to)
+	all, to = prune(all, to)
 	far := make([]bool, len(all))
 	for {
 		at := offsets(all, far)
 		again := false
 		for n := range all {
-			if all[n].to == noLabel || far[n] {
+			if to[n] < 0 || far[n] {
 				continue
 			}
-			if d := at[target(all[n].to)] - at[n] - 1; d < math.MinInt16 || d > math.MaxInt16 {
+			if d := at[to[n]] - at[n] - 1; d < math.MinInt16 || d > math.MaxInt16 {
 				far[n], again = true, true
 			}
 		}
 		if !again {
-			return join(all, far, at, target, long)
+			return join(all, far, at, to, long)
 		}
 	}
+}
+
+// flatten gives all instructions in order, and for each jump the index of its target.
+func (c *code) flatten() (all []insn, to []int) {
+	start := [numSections]int{}
+	for s := range c.sec {
+		start[s] = len(all)
+		all = append(all, c.sec[s]...)
+	}
+	to = make([]int, len(all))
+	for n := range all {
+		to[n] = -1
+		if l := all[n].to; l != noLabel {
+			to[n] = start[c.labels[l].sec] + c.labels[l].at
+		}
+	}
+	return all, to
+}
+
+// thread lets jumps to jumps lead to where those lead.
+func thread(all []insn, to []int) {
+	for n := range all {
+		for steps := 0; to[n] >= 0 && isJa(all[to[n]].ins) && steps < len(all); steps++ {
+			to[n] = to[to[n]]
+		}
+	}
+}
+
+// prune drops what is never reached (the verifier refuses it) and jumps to what
+// follows anyhow.
+func prune(all []insn, to []int) ([]insn, []int) {
+	live := make([]bool, len(all)+1)
+	work := []int{0}
+	for len(work) > 0 {
+		n := work[len(work)-1]
+		work = work[:len(work)-1]
+		for !live[n] {
+			live[n] = true
+			ins := all[n].ins
+			if to[n] >= 0 && !isJa(ins) {
+				work = append(work, to[n])
+			}
+			switch {
+			case ins.OpCode == asm.Return().OpCode:
+			case to[n] >= 0 && isJa(ins):
+				n = to[n]
+			default:
+				n++
+			}
+		}
+	}
+	for n := range all {
+		if live[n] && isJa(all[n].ins) && nextLive(live, n) == to[n] {
+			live[n] = false
+		}
+	}
+	index := make([]int, len(all)+1)
+	var kept []insn
+	for n := range all {
+		index[n] = len(kept)
+		if live[n] {
+			kept = append(kept, all[n])
+		}
+	}
+	target := make([]int, 0, len(kept))
+	for n := range all {
+		switch {
+		case !live[n]:
+		case to[n] < 0:
+			target = append(target, -1)
+		default:
+			target = append(target, index[to[n]])
+		}
+	}
+	return kept, target
+}
+
+// nextLive is the first instruction behind n that is kept.
+func nextLive(live []bool, n int) int {
+	for n++; n < len(live)-1 && !live[n]; n++ {
+	}
+	return n
 }
 
 // offsets gives the position of each instruction, and of the end, in units of
@@ -138,18 +220,18 @@ func isJa(i asm.Instruction) bool { return i.OpCode == asm.Ja.Op(asm.ImmSource) 
 //	if a op b goto +1
 //	goto +1
 //	gotol far
-func join(all []insn, far []bool, at []int, target func(label) int, long bool) (asm.Instructions, error) {
+func join(all []insn, far []bool, at, target []int, long bool) (asm.Instructions, error) {
 	var out asm.Instructions
 	for n, i := range all {
 		ins := i.ins
 		if i.note != "" {
-			ins = ins.WithSource(asm.Comment(i.note))
+			ins.Metadata.Set(noteKey{}, i.note)
 		}
-		if i.to == noLabel {
+		if target[n] < 0 {
 			out = append(out, ins)
 			continue
 		}
-		to := at[target(i.to)]
+		to := at[target[n]]
 		if !far[n] {
 			ins.Offset = int16(to - at[n] - 1)
 			out = append(out, ins)

@@ -22,8 +22,12 @@ func compile(p *ir.Program, c *Config) (asm.Instructions, error) {
 	}
 	an := analyse(p, c)
 	l := computeLiveness(an)
+	var behind map[*ir.Instr]valueSet
+	if an.direct() {
+		behind = liveBehindLoads(an)
+	}
 	for _, withheld := range []asm.Register{asm.R0, secondScratch} {
-		g := &gen{an: an, l: l, c: c, p: p, al: allocate(l, withheld), second: withheld == secondScratch}
+		g := &gen{an: an, l: l, c: c, p: p, al: allocate(l, withheld), behind: behind, second: withheld == secondScratch}
 		g.run()
 		if g.lacking {
 			continue

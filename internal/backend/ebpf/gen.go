@@ -16,6 +16,8 @@ type gen struct {
 	c  *Config
 	p  *ir.Program
 	al *allocation
+	// behind says what is needed behind each load, where loads may look again.
+	behind map[*ir.Instr]valueSet
 
 	second  bool // secondScratch may be used
 	lacking bool // it was wanted and might not

@@ -14,7 +14,7 @@ func Listing(insns asm.Instructions) string {
 	var b strings.Builder
 	for it := insns.Iterate(); it.Next(); {
 		i := it.Ins
-		if s := i.Source(); s != nil {
+		if s, ok := i.Metadata.Get(noteKey{}).(string); ok {
 			fmt.Fprintf(&b, "      ; %s\n", s)
 		}
 		fmt.Fprintf(&b, "%5d %v", it.Offset, i)

@@ -103,14 +103,16 @@ func (l *liveness) instr(in *ir.Instr, pos, end int32) {
 		}
 		l.use(v, to)
 	}
+	hidden := pos
+	if an.calls(in) { // they may be wanted behind a call
+		l.calls = append(l.calls, pos)
+		hidden = pos + 1
+	}
 	if an.needsContext(in) {
-		l.use(an.context(), pos)
+		l.use(an.context(), hidden)
 	}
 	if an.needsZero(in) {
-		l.use(an.zero(), pos)
-	}
-	if an.calls(in) {
-		l.calls = append(l.calls, pos)
+		l.use(an.zero(), hidden)
 	}
 	if needsRecord(in) {
 		l.use(an.record(), pos+1)

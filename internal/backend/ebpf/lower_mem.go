@@ -84,7 +84,12 @@ func (g *gen) mustBeReadable(in *ir.Instr) bool {
 // lookAgain reads what gave 0 by a helper into d, keeping what lives in r1 to r5.
 func (g *gen) lookAgain(in *ir.Instr, d asm.Register, slow, back label) {
 	g.bind(slow)
-	saved := g.l.liveAt(g.al, g.pos)
+	var saved []ir.Value
+	g.behind[in].each(func(v ir.Value) {
+		if at := g.al.loc[v]; at.kind == locReg && at.r < firstSaved {
+			saved = append(saved, v)
+		}
+	})
 	for k, v := range saved {
 		g.emit(asm.StoreMem(asm.R10, g.area(areaSave)+8*int16(k), g.al.loc[v].r, asm.DWord))
 	}

@@ -115,7 +115,7 @@ func (g *gen) reserve(in *ir.Instr) {
 	g.emit(asm.Sub.Reg(asm.R1, asm.R3))
 	g.jumpIfImm(asm.JGT, 8, asm.R1, int32(l.RingSize), lost)
 	g.mov(asm.R1, asm.R0)
-	g.emit(asm.CmpXchg.Mem(asm.R4, asm.R2, asm.DWord, reserved))
+	g.emit(compareExchange(asm.R4, asm.R2, reserved))
 	g.jumpIf(asm.JNE, 8, asm.R0, asm.R1, retry)
 	g.emit(asm.And.Imm(asm.R1, int32(l.RingSize-1)))
 	g.emit(asm.Add.Reg(asm.R4, asm.R1))
@@ -129,6 +129,15 @@ func (g *gen) reserve(in *ir.Instr) {
 		g.exit()
 	})
 	g.head(in)
+}
+
+// compareExchange is asm.CmpXchg.Mem. Version 0.22.0 of the module encodes the
+// instruction's constant, which says what kind of atomic operation it is, before
+// it fills it in.
+func compareExchange(base, src asm.Register, off int16) asm.Instruction {
+	i := asm.CmpXchg.Mem(base, src, asm.DWord, off)
+	i.Constant = int64(asm.CmpXchg >> 8)
+	return i
 }
 
 // head writes all of the record's header but the first word, which is kept for

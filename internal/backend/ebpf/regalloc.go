@@ -147,17 +147,3 @@ func (al *allocator) assignSlots(order []ir.Value) {
 	}
 	al.out.slots = len(busy)
 }
-
-// liveAt gives the values in registers that calls destroy and that are needed
-// behind pos.
-func (l *liveness) liveAt(a *allocation, pos int32) []ir.Value {
-	var vs []ir.Value
-	for r := asm.R1; r < firstSaved; r++ {
-		held := a.held[r]
-		n := sort.Search(len(held), func(i int) bool { return l.iv[held[i]].to > pos })
-		if n < len(held) && l.iv[held[n]].from <= pos {
-			vs = append(vs, held[n])
-		}
-	}
-	return vs
-}

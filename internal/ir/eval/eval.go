@@ -64,6 +64,7 @@ type Outcome struct {
 	Exit     End
 	Given    uint64  // what Give left, or what nobody took
 	Result   *uint32 // of Result; nil: there was none
+	Faults   int     // fault edges taken
 }
 
 // Diff describes the first difference between o and the record and counters of
@@ -129,6 +130,7 @@ func (r *run) block(b *ir.Block) *ir.Block {
 				r.out.Exit = BadAccess
 				return nil
 			}
+			r.out.Faults++
 			to := r.p.Blocks[i.Fault]
 			r.values[to.Params[0]] = r.address(i)
 			return to

@@ -41,9 +41,11 @@ func (s *State) surroundings(r *rand.Rand, opt Options) {
 	}
 }
 
-// reg reads register n.
+// reg reads register n. The first word of the block, r15, is left alone when
+// it is read as a context, see ctx.
 func (g *gen) reg(n int64) ir.Value {
 	if off, ok := ptRegs[n]; ok && g.opt.NoRegs {
+		off = max(off, 8)
 		return g.def(ir.I64, ir.Instr{Op: ir.Ctx, W: 8, Imm: off})
 	}
 	return g.def(ir.I64, ir.Instr{Op: ir.Reg, Imm: n})

@@ -1,0 +1,247 @@
+package ebpf
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf"
+
+	"github.com/jalon-trace/jalon/internal/ir"
+	"github.com/jalon-trace/jalon/internal/ir/eval"
+	"github.com/jalon-trace/jalon/internal/ir/irgen"
+	"github.com/jalon-trace/jalon/internal/ring"
+)
+
+const statesPerProgram = 4
+
+// trial is one program with its code.
+type trial struct {
+	p    *ir.Program
+	cfg  Config
+	prog *ebpf.Program
+	text string
+}
+
+// TestDifferential runs random programs in random states and compares what they
+// leave behind with the reference evaluator. JALON_EBPF_RUNS sets the number of
+// programs, each run in a few states; JALON_EBPF_SEED the seed.
+func TestDifferential(t *testing.T) {
+	programs, seed := envInt("JALON_EBPF_RUNS", 3000), int64(envInt("JALON_EBPF_SEED", 1))
+	t.Logf("seed %d", seed)
+	m := newMachine(t)
+	r := rand.New(rand.NewSource(seed))
+	began := time.Now()
+	var n tally
+	for n.programs < programs {
+		tr, opt := m.trial(r)
+		if n.programs%16 == 0 || opt.High != m.lastHigh {
+			m.state = irgen.RandomState(r, opt)
+			m.lastHigh = opt.High
+			m.setMemory(m.state)
+		}
+		for range statesPerProgram {
+			m.state.Registers(r)
+			m.state.RecordRoom = r.Intn(12) != 0
+			if err := m.compare(tr, r, &n); err != nil {
+				t.Fatalf("program %d (seed %d): %v\n%s\n%s\nregisters %#x", n.programs, seed, err, tr.describe(), tr.text, m.state.Regs)
+			}
+		}
+		tr.prog.Close()
+		n.programs++
+	}
+	d := time.Since(began)
+	t.Logf("%d programs, %d runs, %d records, %d fault edges taken, %d rings full, %.0f programs/s",
+		n.programs, n.runs, n.records, n.faults, n.full, float64(n.programs)/d.Seconds())
+}
+
+// tally counts what happened.
+type tally struct{ programs, runs, records, faults, full int }
+
+func envInt(name string, def int) int {
+	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
+		return n
+	}
+	return def
+}
+
+// trial makes a program that compiles and loads.
+func (m *machine) trial(r *rand.Rand) (*trial, irgen.Options) {
+	cfg := m.randomConfig(r)
+	opt := irgen.Options{Kernel: true, NoRegs: cfg.Context != Regs}
+	if cfg.Space == Kernel {
+		opt.High = m.highAt
+	}
+	opt.Blocks, opt.Instrs = 1+r.Intn(10), 1+r.Intn(12)
+	if r.Intn(20) == 0 {
+		opt.Blocks, opt.Instrs = 4, 50 // more values than registers
+	}
+	p := irgen.Random(r, opt)
+	if r.Intn(2) == 0 {
+		must(m.t, ir.Optimize(p))
+	}
+	tr := &trial{p: withoutFrames(p, cfg.Context), cfg: cfg}
+	insns, err := Compile(tr.p, cfg)
+	if err != nil {
+		if strings.Contains(err.Error(), "stack") {
+			return m.trial(r)
+		}
+		m.t.Fatalf("%v\n%s", err, tr.describe())
+	}
+	tr.text = Listing(insns)
+	if tr.prog, err = m.tryLoad(ebpf.Syscall, insns); err != nil {
+		m.t.Fatalf("%v\n%s", err, tr.describe())
+	}
+	return tr, opt
+}
+
+func (m *machine) randomConfig(r *rand.Rand) Config {
+	l, size := layout()
+	cfg := Config{
+		Name: mapName, Layout: l, Slack: testSlack, MapSize: size,
+		Context: Context(r.Intn(3)), Space: Space(r.Intn(2)), Features: m.full,
+		Return: int32(r.Intn(2)), Atomic: r.Intn(2) == 0,
+	}
+	if r.Intn(4) == 0 {
+		cfg.Layout.CPUMask = 0
+	}
+	switch r.Intn(4) {
+	case 0:
+		cfg.Features = Features{FSBase: -1, TaskComm: -1}
+	case 1:
+		cfg.Features.V4 = r.Intn(2) == 0
+		if r.Intn(2) == 0 {
+			cfg.Features.RdonlyCast = 0
+		}
+	}
+	return cfg
+}
+
+// withoutFrames drops CopyFrames, which programs of the type used here cannot do.
+func withoutFrames(p *ir.Program, _ Context) *ir.Program {
+	for _, b := range p.Blocks {
+		var kept []ir.Instr
+		for _, in := range b.Instrs {
+			if in.Op != ir.CopyFrames {
+				kept = append(kept, in)
+			}
+		}
+		b.Instrs = kept
+	}
+	return p
+}
+
+func (tr *trial) describe() string { return fmt.Sprintf("%s\nconfig %+v", tr.p, tr.cfg) }
+
+// compare runs the program and the evaluator in m.state. Memory outside the test's
+// own may change under it: a difference counts when it is seen three times.
+func (m *machine) compare(tr *trial, r *rand.Rand, n *tally) (err error) {
+	s := m.state
+	for k, v := range m.env {
+		if k != ir.EnvContext && k != ir.EnvTime {
+			s.Env[k] = v
+		}
+	}
+	s.Comm = m.comm
+	s.Outside = outside{m, tr.cfg.Space}
+	if r.Intn(2) == 0 {
+		s.Given = 0
+	}
+	for range 3 {
+		if err = m.compareOnce(tr, r, n); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+func (m *machine) compareOnce(tr *trial, r *rand.Rand, n *tally) error {
+	s, l := m.state, &tr.cfg.Layout
+	want := eval.Run(tr.p, s.Machine())
+	if want.Exit == eval.BadAccess {
+		return fmt.Errorf("the program reads what it must not")
+	}
+	n.runs++
+	word := func(at uint64) []byte { return m.mem[at : at+8] }
+	put := func(at, v uint64) { binary.LittleEndian.PutUint64(word(at), v) }
+	pos := uint64(r.Intn(1<<20)) * 8
+	put(l.Rings+ring.RingReserved, pos)
+	put(l.Rings+ring.RingConsumed, pos)
+	if !s.RecordRoom {
+		put(l.Rings+ring.RingConsumed, pos-testRing)
+	}
+	put(l.Counters+givenWord, s.Given)
+	result := m.run(tr.prog, s.Context[:])
+
+	var counters [ir.Counters]uint64
+	for k := range counters {
+		counters[k] = binary.LittleEndian.Uint64(word(l.Counters + 8*uint64(k)))
+		put(l.Counters+8*uint64(k), 0)
+	}
+	given := counters[3]
+	counters[3] = 0
+	size := binary.LittleEndian.Uint64(word(l.Rings+ring.RingReserved)) - pos
+	if size > testSlack {
+		return fmt.Errorf("%d bytes reserved", size)
+	}
+	rec := m.take(l, pos, size)
+	if d := want.Diff(rec, counters); d != "" {
+		return fmt.Errorf("%s", d)
+	}
+	if given != want.Given {
+		return fmt.Errorf("given %#x, want %#x", given, want.Given)
+	}
+	expect := uint32(tr.cfg.Return)
+	if want.Result != nil {
+		expect = *want.Result
+	}
+	if result != expect {
+		return fmt.Errorf("result %#x, want %#x", result, expect)
+	}
+	n.count(&want, s.RecordRoom)
+	if rec == nil {
+		return nil
+	}
+	return m.header(tr, rec)
+}
+
+func (n *tally) count(want *eval.Outcome, room bool) {
+	if want.Exit == eval.Full {
+		n.full++
+	}
+	if want.Record != nil {
+		n.records++
+	}
+	n.faults += want.Faults
+	_ = room
+}
+
+// take removes a record from the ring as the reader does.
+func (m *machine) take(l *ring.Layout, pos, size uint64) []byte {
+	if size == 0 {
+		return nil
+	}
+	at := l.Rings + ring.RingData + pos&(l.RingSize-1)
+	rec := append([]byte(nil), m.mem[at:at+size]...)
+	clear(m.mem[at : at+size])
+	return rec
+}
+
+func (m *machine) header(tr *trial, rec []byte) error {
+	size, site := binary.LittleEndian.Uint32(rec), binary.LittleEndian.Uint32(rec[4:])
+	if int(size) != len(rec) || site != tr.cfg.Layout.SiteID+1 {
+		return fmt.Errorf("header says size %d, site %d", size, site)
+	}
+	if id := binary.LittleEndian.Uint64(rec[ring.RecThread:]); id != m.env[ir.EnvPidTgid] {
+		return fmt.Errorf("thread %#x, want %#x", id, m.env[ir.EnvPidTgid])
+	}
+	if binary.LittleEndian.Uint64(rec[ring.RecTSC:]) == 0 {
+		return fmt.Errorf("no time")
+	}
+	return nil
+}
