@@ -31,7 +31,7 @@ func TestRawTracepoint(t *testing.T) {
 
 func TestTracedTracepoint(t *testing.T) {
 	k := openKernel(t)
-	require(t, k.Features().TpBTF)
+	require(t, k.Typed())
 	b := newBuffer(t, k, 8)
 	target := Target{Kind: TracedTracepoint, Name: "sys_enter"}
 	l := load(t, k, Program{Insns: sysEnter(), Kind: TracedTracepoint, Target: target, Buffers: []*Buffer{b}})

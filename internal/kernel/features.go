@@ -16,7 +16,8 @@ type Fact struct {
 }
 
 // Features are what this kernel and this process can do. Each Fact was found by
-// trying, not by the version.
+// trying, not by the version. What takes long to try is found when it is asked
+// for: Kernel.Typed and Kernel.Fentry.
 type Features struct {
 	Major, Minor, Patch int    // of the kernel
 	Lockdown            string // "none", "integrity", "confidentiality"; "" not known
@@ -43,10 +44,11 @@ type Features struct {
 	RdonlyCastID int32 // BTF id of the kfunc, 0 when RdonlyCast is not OK
 }
 
-// Facts lists the facts in the order in which they are told.
-func (f *Features) Facts() []Fact {
+// Facts lists what the kernel can do in the order in which it is told.
+func (k *Kernel) Facts() []Fact {
+	f := &k.features
 	return []Fact{f.Permission, f.Load, f.Atomics, f.BTF, f.tracefs(), f.lockdown(), f.unprivileged(),
-		f.TpBTF, f.RawCookie, f.PerfLink, f.Fentry, f.Kprobe, f.KprobeMulti, f.Uprobe, f.UprobeMulti,
+		k.Typed(), f.RawCookie, f.PerfLink, k.Fentry(), f.Kprobe, f.KprobeMulti, f.Uprobe, f.UprobeMulti,
 		f.V4, f.RdonlyCast, f.Counters}
 }
 

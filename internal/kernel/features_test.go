@@ -26,7 +26,7 @@ func TestFeatures(t *testing.T) {
 		want bool
 	}{
 		{f.Load, true}, {f.Atomics, true}, {f.Permission, true},
-		{f.BTF, err == nil}, {f.TpBTF, err == nil},
+		{f.BTF, err == nil}, {k.Typed(), err == nil},
 		{f.RawCookie, f.AtLeast(6, 10)}, {f.PerfLink, f.AtLeast(5, 15)}, {f.V4, f.AtLeast(6, 6)},
 		{f.UprobeMulti, f.AtLeast(6, 6)}, {f.RdonlyCast, err == nil && f.AtLeast(6, 17)},
 		{f.Uprobe, true},
@@ -39,7 +39,7 @@ func TestFeatures(t *testing.T) {
 		t.Errorf("direct reads %v, id %d", f.RdonlyCast.OK, f.RdonlyCastID)
 	}
 	names := map[string]bool{}
-	for _, fact := range f.Facts() {
+	for _, fact := range k.Facts() {
 		t.Logf("%-24s %-5v %s; %s", fact.Name, fact.OK, fact.Text, fact.Remedy)
 		if fact.Name == "" || fact.Text == "" || names[fact.Name] {
 			t.Errorf("incomplete or twice: %+v", fact)

@@ -17,7 +17,7 @@ func TestFunctions(t *testing.T) {
 	k := openKernel(t)
 	requireKprobes(t, k)
 	for kind, wanted := range map[Kind]Fact{
-		Kprobe: k.Features().Kprobe, Kretprobe: k.Features().Kprobe, Fentry: k.Features().Fentry, Fexit: k.Features().Fentry,
+		Kprobe: k.Features().Kprobe, Kretprobe: k.Features().Kprobe, Fentry: k.Fentry(), Fexit: k.Fentry(),
 	} {
 		t.Run(kind.String(), func(t *testing.T) {
 			require(t, wanted)
@@ -141,7 +141,7 @@ func TestFunctionErrors(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if !k.Features().Fentry.OK {
+	if !k.Fentry().OK {
 		for _, kind := range []Kind{Fentry, Fexit} {
 			target := Target{Kind: kind, Symbol: "vfs_read"}
 			err := attempt(target)

@@ -79,7 +79,7 @@ func kprobesOf(k *Kernel) []Target {
 	if k.Features().Kprobe.OK {
 		targets = append(targets, Target{Kind: Kprobe, Symbol: "vfs_read"}, Target{Kind: Kretprobe, Symbol: "vfs_read"})
 	}
-	if k.Features().Fentry.OK {
+	if k.Fentry().OK {
 		targets = append(targets, Target{Kind: Fentry, Symbol: "vfs_read"}, Target{Kind: Fexit, Symbol: "vfs_read"})
 	}
 	return targets

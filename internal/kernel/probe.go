@@ -15,7 +15,7 @@ import (
 // Features are found by loading small programs, in the order of this table:
 // later ones look at what earlier ones found.
 var probes = []func(*Kernel){
-	probeLoad, probeBTF, probeTyped, probeFentry, probeSources, probeMulti, probeISA, probeRdonlyCast,
+	probeLoad, probeBTF, probeSources, probeMulti, probeISA, probeRdonlyCast,
 }
 
 // fact makes a Fact of what an attempt gave.
@@ -92,21 +92,31 @@ func (k *Kernel) types() (*btf.Spec, error) {
 	return k.btfSpec, k.btfErr
 }
 
-func probeTyped(k *Kernel) {
-	err := tryLoad(&ebpf.ProgramSpec{Type: ebpf.Tracing, AttachType: ebpf.AttachTraceRawTp, AttachTo: "sched_switch", Instructions: empty()})
-	k.features.TpBTF = fact("typed tracepoints", err, "tracepoints have typed arguments (tp_btf)",
-		"tracepoints have no typed arguments", "a kernel built with CONFIG_DEBUG_INFO_BTF (Linux 5.5)")
+// Typed says whether tracepoints have typed arguments (tp_btf). It is tried at the
+// first call, which takes some 20 ms: the library reads the kernel's types again
+// for each program that is typed by them.
+func (k *Kernel) Typed() Fact {
+	k.typedOnce.Do(func() {
+		err := tryLoad(&ebpf.ProgramSpec{Type: ebpf.Tracing, AttachType: ebpf.AttachTraceRawTp, AttachTo: "sched_switch", Instructions: empty()})
+		k.typed = fact("typed tracepoints", err, "tracepoints have typed arguments (tp_btf)",
+			"tracepoints have no typed arguments", "a kernel built with CONFIG_DEBUG_INFO_BTF (Linux 5.5)")
+	})
+	return k.typed
 }
 
-// probeFentry attaches to a function that the kernel has for tests and never
-// calls on its own: some kernels load such programs and refuse to attach them.
-func probeFentry(k *Kernel) {
-	err := tryFentry("bpf_fentry_test1")
-	no := "fentry and fexit are not there (Linux 5.5 with BTF)"
-	if errors.Is(err, unix.EPERM) {
-		no = "fentry and fexit are refused (EPERM)"
-	}
-	k.features.Fentry = fact("fentry", err, "programs attach to the entry and return of kernel functions (fentry, fexit)", no, remedyFentry)
+// Fentry says whether fentry and fexit can be attached. It is tried at the first
+// call (some 15 ms), with a function that the kernel has for tests and never calls
+// on its own: some kernels load such programs and refuse to attach them.
+func (k *Kernel) Fentry() Fact {
+	k.fentryOnce.Do(func() {
+		err := tryFentry("bpf_fentry_test1")
+		no := "fentry and fexit are not there (Linux 5.5 with BTF)"
+		if errors.Is(err, unix.EPERM) {
+			no = "fentry and fexit are refused (EPERM)"
+		}
+		k.fentry = fact("fentry", err, "programs attach to the entry and return of kernel functions (fentry, fexit)", no, remedyFentry)
+	})
+	return k.fentry
 }
 
 func tryFentry(function string) error {

@@ -100,7 +100,7 @@ func TestUprobes(t *testing.T) {
 	ways(t, func(t *testing.T, k *Kernel) {
 		n := 1000
 		if !k.features.UprobeMulti.OK {
-			n = 50 // each detaches with an RCU grace period
+			n = 20 // each detaches with an RCU grace period
 		}
 		c := newCode(t, n)
 		b := newBuffer(t, k, uint64(n)*8)
