@@ -2,6 +2,7 @@ package sema
 
 import (
 	"encoding/binary"
+	"strings"
 	"testing"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
@@ -128,6 +129,45 @@ func FuzzCompile(f *testing.F) {
 		mm := *m
 		mm.RecordRoom = true
 		if o := eval.Run(out.Program, &mm); o.Exit == eval.BadAccess {
+			t.Fatalf("%q: an access without guard failed\n%s", text, out.Program)
+		}
+	})
+}
+
+// FuzzCompileKernel: the same at every kind of place of the kernel engine.
+func FuzzCompileKernel(f *testing.F) {
+	for i, group := range kernelDiagnosed {
+		for _, text := range group.list {
+			f.Add(text, strings.HasPrefix(text, "if "), uint8(i))
+		}
+	}
+	for i, text := range []string{"args->name, mask, args->rel == \"rel\", $_sdata", "prev->comm, arg0@3, pair", "$regs, $bt, $ubt, count, retval", "comm, $comm == \"x\", per_cpu(runqueues, n).curr->comm", "args, args->comm, sizeof args->mask / 2, args->args[word]"} {
+		f.Add(text, false, uint8(i))
+		f.Add(text, true, uint8(i))
+	}
+	f.Fuzz(func(t *testing.T, text string, cond bool, kind uint8) {
+		s, m, rec := recordScope()
+		s.add("count", ctype.ULongT, inReg(1))
+		s.add("vec", ctype.DoubleT, inReg(18))
+		s.add("slot", ctype.IntT, onFrame(-20))
+		in := kernelInput(Context(kind % 4))
+		in.Kernel.SData = &SData{Type: rec, Fixed: 88, Dynamic: []int64{32, 36, 40, 44}}
+		in.Kernel.User, in.Kernel.Return, in.Kernel.Gate = kind&4 != 0, kind&8 != 0, kind&16 != 0
+		in.AtEntry = kind&32 != 0
+		text = strings.TrimPrefix(text, "if ")
+		condition, collect := "", text
+		if cond {
+			condition, collect = text, "word"
+		}
+		out, err := tryCompile(s, in, condition, collect)
+		if err != nil {
+			_ = err.Error()
+			return
+		}
+		noFloats(t, out)
+		checkProgram(t, out)
+		m.RecordRoom = true
+		if o := eval.Run(out.Program, m); o.Exit == eval.BadAccess {
 			t.Fatalf("%q: an access without guard failed\n%s", text, out.Program)
 		}
 	})

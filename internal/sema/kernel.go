@@ -66,15 +66,15 @@ func (c *checker) needRegisters(x *lang.Reg) {
 // commonBytes are the first bytes of a tracepoint's record, which a program does not see.
 const commonBytes = 8
 
-// needContext makes sure that object e, at byte off of the context block, is there.
-func (c *checker) needContext(e expr, v *varRef, off int64) {
+// needContext makes sure that object e, bits at byte off of the context block, is there.
+func (c *checker) needContext(e expr, v *varRef, off, bits int64) {
 	k := c.in.Kernel
 	switch {
 	case k == nil || off < 0:
 		c.failUnavailable(e, v, "its location is malformed in the debug information")
 	case k.Context == ContextNone:
 		c.failUnavailable(e, v, "this kind of place has no arguments")
-	case k.Context == ContextRecord && off*8+bitsOf(e) <= commonBytes*8:
+	case k.Context == ContextRecord && off*8+bits <= commonBytes*8:
 		c.failUnavailable(e, v, "a program does not see the first 8 bytes of a record; $tid and $cpu tell the same")
 	}
 }
@@ -209,8 +209,11 @@ func (c *checker) dynamicArray(e expr) expr {
 	if s.ref == nil || !s.ctx || s.lo%8 != 0 {
 		return nil
 	}
-	c.need(e)
-	return &dynamic{typed{ctype.ArrayOf(elem, -1), e.Span()}, s.ref.loc.Pieces[0].Ctx + s.lo/8, rel}
+	off := s.ref.loc.Pieces[0].Ctx + s.lo/8
+	if c.uneval == 0 {
+		c.needContext(e, s.ref, off, 32)
+	}
+	return &dynamic{typed{ctype.ArrayOf(elem, -1), e.Span()}, off, rel}
 }
 
 // maxDynamic bounds a dynamic array: its length has 16 bits.

@@ -188,7 +188,7 @@ func (c *checker) available(e expr, more func(shape)) {
 		c.failUnavailable(e, v, v.loc.Unavailable)
 	}
 	if s.ctx {
-		c.needContext(e, v, v.loc.Pieces[0].Ctx+s.lo/8)
+		c.needContext(e, v, v.loc.Pieces[0].Ctx+s.lo/8, bitsOf(e))
 		return
 	}
 	if s.mem {
@@ -205,7 +205,7 @@ func (c *checker) available(e expr, more func(shape)) {
 			}
 			c.needRegister(e, v, p.Reg)
 		case debuginfo.InContext:
-			c.needContext(e, v, p.Ctx)
+			c.needContext(e, v, p.Ctx, p.BitSize)
 		case debuginfo.IsBytes:
 		default:
 			c.needExpr(e, v, p.Expr, p.Kind == debuginfo.InMemory)
