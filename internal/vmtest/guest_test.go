@@ -140,7 +140,8 @@ func TestGuest_BadStandstill(t *testing.T) {
 	if err := unix.SchedSetAttr(0, &attr, 0); err != nil {
 		t.Fatal(err)
 	}
-	for {
+	for i := 0; ; i++ {
+		probed(i)
 	}
 }
 
