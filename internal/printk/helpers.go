@@ -83,6 +83,9 @@ func (c *call) eval(e *env) value {
 	if c.fn.eval == nil {
 		return failed("%s() is a function of the kernel's", c.name)
 	}
+	if len(e.seq.b) > maxText {
+		return failed("the text is too long")
+	}
 	return c.fn.eval(c, e)
 }
 

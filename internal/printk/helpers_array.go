@@ -44,6 +44,9 @@ func (n *arrayCall) eval(e *env) value {
 	if !ok {
 		return failed(beyond)
 	}
+	if len(e.seq.b) > maxText {
+		return failed("the text is too long")
+	}
 	off, size := int(word&0xffff), int(word>>16)
 	if n.rel {
 		off += n.off + 4

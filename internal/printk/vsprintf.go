@@ -6,8 +6,13 @@ import (
 	"strconv"
 )
 
+// maxText bounds the text of a record, and what the helpers make for it. The
+// kernel's own bound is 8 KiB.
+const maxText = 1 << 16
+
 // appendTemplate formats the arguments as vsprintf() does.
 func appendTemplate(dst []byte, tmpl []directive, args []node, e *env) []byte {
+	start := len(dst)
 	next := func() value {
 		if len(args) == 0 {
 			return failed("no argument")
@@ -17,6 +22,9 @@ func appendTemplate(dst []byte, tmpl []directive, args []node, e *env) []byte {
 		return v
 	}
 	for i := range tmpl {
+		if len(dst)-start > maxText {
+			return append(dst[:start+maxText], " (the text is too long)"...)
+		}
 		d := &tmpl[i]
 		if d.conv == 0 {
 			dst = append(dst, d.text...)
