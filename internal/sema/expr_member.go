@@ -42,7 +42,7 @@ func (c *checker) memberOf(e expr, name string, namePos, span lang.Span) expr {
 		}
 		hint := didYouMean(lang.Nearest(name, memberNames(s, 0), 3))
 		if v, ok := e.(*varRef); ok && hint == "" && v.name == "args" && c.in.Kernel != nil {
-			hint = listed("the fields are ", memberNames(s, 0))
+			hint = c.whatArgsHas(s)
 		}
 		c.fail(namePos, fmt.Sprintf("%s has no member %q", tagged(s), name), hint)
 	}

@@ -140,16 +140,19 @@ func (c *checker) failKernelName(name string, span lang.Span, err error) {
 		where = " in " + f
 	}
 	fields, arguments := c.knownNames()
-	hint := ""
-	switch {
-	case len(fields)+len(arguments) > 0:
-		hint = join(listed("the fields are ", fields), listed("the arguments are ", arguments))
-	case !c.in.Scope.HasDebugInfo() && c.in.Kernel.Context == ContextRegs:
+	hint := join(listed("the fields are ", fields), listed("the arguments are ", arguments))
+	if hint == "" && !c.in.Scope.HasDebugInfo() && c.in.Kernel.Context == ContextRegs {
 		where += ": there is no debug information"
 		hint = "registers ($rdi, $rsi, ...) and, at a function's entry, arg0 to arg5 can be used"
 	}
+	if o := c.in.Kernel.Other; o != nil {
+		if _, e := o.Lookup(name); e == nil {
+			c.fail(span, fmt.Sprintf("%q is not there together with the other names used here", name),
+				join("an expression takes its names either from the record's fields or from the arguments", hint))
+		}
+	}
 	var nf *debuginfo.NotFoundError
-	near := lang.Nearest(name, append(append(c.namesInScope(), fields...), bareNames()...), 3)
+	near := lang.Nearest(name, append(append(append(c.namesInScope(), fields...), arguments...), bareNames()...), 3)
 	if errors.As(err, &nf) {
 		near = merged(nf.Nearest, near)
 		hint = join(hint, nf.Hint)
@@ -168,21 +171,38 @@ func merged(a, b []string) []string {
 	return out
 }
 
-// knownNames are the members of args, and the arguments that are no such members.
+// knownNames are the names of the record's fields and those of the arguments.
 func (c *checker) knownNames() (fields, arguments []string) {
-	if v, err := c.in.Scope.Lookup("args"); err == nil && v.Type != nil {
-		fields = memberNames(v.Type.Strip(), 0)
+	here, other := namesOf(c.in.Scope), []string(nil)
+	if o := c.in.Kernel.Other; o != nil {
+		other = namesOf(o)
 	}
-	seen := map[string]bool{"args": true}
-	for _, f := range fields {
-		seen[f] = true
+	if c.in.Kernel.Context == ContextRecord {
+		return here, other
 	}
-	for _, v := range c.in.Scope.Args() {
-		if !seen[v.Name] {
-			arguments = append(arguments, v.Name)
+	return other, here
+}
+
+// namesOf are the members of args, and the arguments that are no such members.
+func namesOf(s debuginfo.Scope) (names []string) {
+	if v, err := s.Lookup("args"); err == nil && v.Type != nil {
+		names = memberNames(v.Type.Strip(), 0)
+	}
+	for _, v := range s.Args() {
+		if v.Name != "args" {
+			names = merged(names, []string{v.Name})
 		}
 	}
-	return fields, arguments
+	return names
+}
+
+// whatArgsHas says in a hint what can stand behind args->.
+func (c *checker) whatArgsHas(s *ctype.Type) string {
+	what := "the arguments are "
+	if c.in.Kernel.Context == ContextRecord {
+		what = "the fields are "
+	}
+	return listed(what, memberNames(s, 0))
 }
 
 const maxListed = 24 // names in a hint

@@ -16,12 +16,12 @@ var kernelDiagnosed = []struct {
 	list  []string
 }{
 	{"record", []string{
-		"if args->wrd == 1", "if wrd == 1", "if foo == 1", "retval", "$retval", "arg0", "$arg0", "$rax", "$regs", "$xmm0", "if $regs == 0", "if $_sdata", "$_sdata + 1", "$bt + 1", "if $ubt",
+		"if args->wrd == 1", "if wrd == 1", "if foo == 1", "prev->pid == word", "prve", "retval", "$retval", "arg0", "$arg0", "$rax", "$regs", "$xmm0", "if $regs == 0", "if $_sdata", "$_sdata + 1", "$bt + 1", "if $ubt",
 		"args->d + 1", "if args->d > 0", "if word > 1.5", "(double)word", "(float)1", "1 ? d : d", "common_pid", "runqueues", "if runqueues.nr == 3", "this_cpu(word)", "this_cpu(1)", "this_cpu()",
 		"per_cpu(runqueues)", "per_cpu(runqueues, d)", "per_cpu(word, 0)", "this_cpu(scattered)", "this_cpu(runqueues).nx", "kaddr(total)", "kaddr(\"totl\")", "kaddr()", "args->name + 1 == 2 ? args->nane : 0",
 		"if args->mask == \"a\"", "args->foo", "inregister", "late", "$ret", "$curtsk", "$tidd", "pidd", "$comm/x", "f(1)", "strcmp(comm, \"a\")", "if word = 3", "gone",
 	}},
-	{"args", []string{"arg12", "if stte == 1", "$rdi", "inregister", "$_sdata", "retval"}},
+	{"args", []string{"args->foo", "arg12", "if stte == 1", "$rdi", "inregister", "$_sdata", "retval"}},
 	{"regs", []string{"vec", "if vec > 1", "$xmm1", "$gs_base", "arg0", "retval", "conut", "$sdata", "$_sdata"}},
 	{"nodebug", []string{"conut"}},
 	{"none", []string{"arg0", "$rax", "$regs", "word", "if $task->pidd", "this_cpu(runqueues).nr", "kaddr(\"total\")", "comm == \"x\"", "$task->pid"}},
@@ -33,14 +33,18 @@ func kernelDiagnosticScope(place string) (*fakeScope, Input) {
 	case "record":
 		s, _, _ := recordScope()
 		s.fn = ""
-		s.args = append(s.args, s.add("prev", ctype.PointerTo(s.types[ctype.Struct]["task_struct"]), ctxPiece(8)))
+		raw := newScope()
+		raw.args = append(raw.args, raw.add("prev", ctype.PointerTo(s.types[ctype.Struct]["task_struct"]), ctxPiece(8)))
 		s.add("inregister", ctype.IntT, inReg(0))
 		s.add("late", ctype.IntT, onFrame(-20))
 		s.add("gone", ctype.IntT).Loc = debuginfo.Location{Unavailable: "optimised out"}
-		return s, kernelInput(ContextRecord)
+		in := kernelInput(ContextRecord)
+		in.Kernel.Other = raw
+		return s, in
 	case "args":
 		s, _ := kernelScope()
 		s.args = []*debuginfo.Variable{s.add("state", ctype.IntT, ctxPiece(0))}
+		s.add("args", structOf("", member{"state", ctype.IntT, 0}), ctxPiece(0))
 		s.add("inregister", ctype.IntT, inReg(0))
 		in := kernelInput(ContextArgs)
 		in.Kernel.Return = true

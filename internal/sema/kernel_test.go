@@ -315,6 +315,11 @@ func TestKernelWords(t *testing.T) {
 	if delete(s.vars, "pid"); !IsType(s)("pid") || IsTypeKernel(s)("pid") {
 		t.Error("the struct pid is a type, and the word pid hides it in the kernel only")
 	}
+	other := newScope()
+	other.add("task_struct", ctype.IntT, inReg(0))
+	if IsTypeKernel(s, other)("task_struct") || !IsTypeKernel(s, newScope())("task_struct") {
+		t.Error("a variable of another scope hides the type")
+	}
 	// The type of the task may come from elsewhere.
 	delete(s.types[ctype.Struct], "task_struct")
 	in.Kernel.Task = structOf("task_struct", member{"pid", ctype.IntT, 0})

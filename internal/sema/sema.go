@@ -95,6 +95,9 @@ type KernelInput struct {
 	Fixed bool
 	// Task is struct task_struct, for $task and $comm, when Scope does not know it.
 	Task *ctype.Type
+	// Other is what names mean at the place in another context (a tracepoint has
+	// the fields of its record, or its arguments); for diagnostics. May be nil.
+	Other debuginfo.Scope
 	// PerCPU is the address of the kernel's array __per_cpu_offset; 0: not known.
 	PerCPU uint64
 	// Symbol gives the address of a kernel symbol, for kaddr("name").
@@ -191,8 +194,19 @@ func withDefaults(in *Input) *Input {
 func IsType(s debuginfo.Scope) func(string) bool { return isType(s, nil) }
 
 // IsTypeKernel is IsType for places of the kernel engine, where the words pid,
-// cpu, comm, ... hide types of the same names.
-func IsTypeKernel(s debuginfo.Scope) func(string) bool { return isType(s, kernelWords) }
+// cpu, comm, ... hide types of the same names (struct pid). So do the variables of
+// others: a place that has two sets of names chooses one when the text is parsed.
+func IsTypeKernel(s debuginfo.Scope, others ...debuginfo.Scope) func(string) bool {
+	is := isType(s, kernelWords)
+	return func(name string) bool {
+		for _, o := range others {
+			if _, err := o.Lookup(name); err == nil {
+				return false
+			}
+		}
+		return is(name)
+	}
+}
 
 func isType(s debuginfo.Scope, hidden map[string]*word) func(string) bool {
 	return func(name string) bool {
