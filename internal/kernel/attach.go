@@ -3,6 +3,7 @@ package kernel
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/cilium/ebpf"
@@ -52,7 +53,8 @@ func linkOf(fd, event int) (part, error) {
 }
 
 // Link is a program at its places. Closing it ends the hits; the program can be
-// attached again.
+// attached again. It must be kept: what nobody refers to any more is detached by
+// the garbage collector.
 type Link struct {
 	mu     sync.Mutex
 	parts  []part
@@ -118,6 +120,10 @@ func (l *Loaded) Attach(t Target) (*Link, error) {
 // allows. Where some fail the error is an *AttachError and the link, not nil when
 // any place is attached, holds the others: what is not named in the error is
 // attached, and nothing else is.
+//
+// A thousand uprobes, or kprobes on functions, attach and detach in some 50 ms
+// where the kernel has multi-links. Trace events and single probes attach fast but
+// detach slowly: the kernel waits for an RCU grace period for each (some 70 ms).
 func (l *Loaded) AttachAll(targets []Target) (*Link, error) {
 	lk, ae := &Link{}, &AttachError{}
 	able := make([]Target, 0, len(targets))
@@ -219,12 +225,12 @@ func (l *Loaded) attachMany(prog *ebpf.Program, targets []Target) ([]part, []Fai
 
 // ofOnePlace says whether an error may come from a single place of many.
 func ofOnePlace(err error) bool {
-	for _, e := range []error{unix.EINVAL, unix.ENOENT, unix.ESRCH, unix.EILSEQ, unix.EADDRNOTAVAIL, unix.EBUSY, unix.EOPNOTSUPP, enotsupp} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(placeErrors, func(e error) bool { return errors.Is(err, e) })
+}
+
+var placeErrors = []error{
+	unix.EINVAL, unix.ENOENT, unix.ESRCH, unix.EILSEQ, unix.EADDRNOTAVAIL, unix.EBUSY,
+	unix.EOPNOTSUPP, enotsupp, unix.ENOEXEC, unix.EIO,
 }
 
 func (l *Loaded) attachEach(targets []Target) (parts []part, failed []Failed) {

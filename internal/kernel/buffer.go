@@ -24,9 +24,8 @@ type Buffer struct {
 
 // NewBuffer makes a buffer of size bytes, rounded up to pages, all zero. Programs
 // refer to it by name (asm.Instruction.WithReference).
-//
-// Kernels before 6.10 or so take no array value above 4 MiB (KMALLOC_MAX_SIZE);
-// the error says so.
+// Kernels from 6.1 on take 64 MiB and more; what one refuses as too large is an
+// error that says so.
 func (k *Kernel) NewBuffer(name string, size uint64) (*Buffer, error) {
 	op := fmt.Sprintf("make the kernel's buffer of %d bytes", size)
 	size = (size + ring.PageSize - 1) &^ (ring.PageSize - 1)
@@ -38,8 +37,8 @@ func (k *Kernel) NewBuffer(name string, size uint64) (*Buffer, error) {
 		Flags: unix.BPF_F_MMAPABLE,
 	})
 	if err != nil {
-		if size > 4<<20 && errors.Is(err, unix.E2BIG) {
-			return nil, &Error{Op: op, Err: &cause{"this kernel takes at most 4 MiB", err}, Remedy: "take a smaller buffer"}
+		if errors.Is(err, unix.E2BIG) {
+			return nil, &Error{Op: op, Err: &cause{"it is larger than this kernel allows", err}, Remedy: "take a smaller buffer"}
 		}
 		return nil, k.explain(err, &attempt{op: op})
 	}

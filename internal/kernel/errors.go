@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/cilium/ebpf"
@@ -64,19 +65,10 @@ func (r *rule) fits(k *Kernel, err error, a *attempt) bool {
 	if !errors.Is(err, r.is) {
 		return false
 	}
-	if r.kinds != nil && !containsKind(r.kinds, a.kind) {
+	if r.kinds != nil && !slices.Contains(r.kinds, a.kind) {
 		return false
 	}
 	return r.when == nil || r.when(k, a)
-}
-
-func containsKind(kinds []Kind, kd Kind) bool {
-	for _, x := range kinds {
-		if x == kd {
-			return true
-		}
-	}
-	return false
 }
 
 // explain makes an Error of what the kernel said.
@@ -110,6 +102,8 @@ var (
 
 // Words used more than once.
 const (
+	noStep        = "the kernel cannot put a probe on this instruction (a breakpoint, no valid instruction, or one that cannot be stepped)"
+	remedyStep    = "probe the next or the previous instruction"
 	noUprobe      = "the kernel puts no probe here: the offset lies outside the file, or it is no file that can be mapped for execution"
 	remedyRoot    = "run jalon as root, or give it CAP_BPF and CAP_PERFMON (setcap cap_bpf,cap_perfmon+ep)"
 	remedyKprobes = "use tracepoint:, rawtracepoint: or fentry: places, or a kernel built with CONFIG_KPROBES and CONFIG_KPROBE_EVENTS"
@@ -183,7 +177,8 @@ var rules = []rule{
 	{is: unix.ESRCH, words: func(_ *Kernel, a *attempt) string { return fmt.Sprintf("there is no process %d", a.target.Pid) }},
 	{is: unix.EINVAL, kinds: uprobeKinds, words: say(noUprobe)},
 	{is: unix.EBADF, kinds: uprobeKinds, words: say(noUprobe)},
-	{is: enotsupp, kinds: uprobeKinds, words: say("the kernel cannot put a probe on this instruction (it is a breakpoint, or one that cannot be stepped)"), remedy: "probe the next or the previous instruction"},
+	{is: enotsupp, kinds: uprobeKinds, words: say(noStep), remedy: remedyStep},
+	{is: unix.ENOEXEC, kinds: uprobeKinds, words: say(noStep), remedy: remedyStep},
 	{is: unix.EIO, kinds: uprobeKinds, words: say("the file system of this file cannot be probed")},
 
 	{is: unix.ENOENT, kinds: []Kind{Hardware}, words: say("this machine has no such hardware counter (a virtual machine often has none)"), remedy: "use software:cpu-clock or profile:"},

@@ -183,6 +183,8 @@ func TestUprobeErrors(t *testing.T) {
 	gone := startAndEnd(t)
 	ways(t, func(t *testing.T, k *Kernel) {
 		c := newCode(t, 4)
+		c.write(t, 1, 0xcc)       // a breakpoint of the program's own
+		c.write(t, 2, 0x06, 0xc3) // not valid in 64-bit mode
 		l := load(t, k, Program{Insns: empty(), Kind: Uprobe})
 		for _, tc := range []struct {
 			target Target
@@ -190,6 +192,8 @@ func TestUprobeErrors(t *testing.T) {
 		}{
 			{Target{Path: "/no/such/file", FileOffset: 4096}, "attach to uprobe:/no/such/file:0x1000: there is no file /no/such/file"},
 			{Target{Path: c.path, FileOffset: c.offset(0), Pid: gone}, "attach to uprobe:" + c.path + ":0x1000: there is no process " + itoa(gone)},
+			{Target{Path: c.path, FileOffset: c.offset(1)}, "attach to uprobe:" + c.path + ":0x1010: " + noStep + "; " + remedyStep},
+			{Target{Path: c.path, FileOffset: c.offset(2)}, "attach to uprobe:" + c.path + ":0x1020: " + noStep + "; " + remedyStep},
 			{Target{Path: "/tmp", FileOffset: 4096}, "attach to uprobe:/tmp:0x1000: " + noUprobe},
 			{Target{Path: "/dev/null", FileOffset: 4096}, "attach to uprobe:/dev/null:0x1000: " + noUprobe},
 		} {

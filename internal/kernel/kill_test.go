@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -56,6 +57,7 @@ func attachAndWait() {
 			os.Exit(1)
 		}
 	}
+	var held []any
 	if name := os.Args[2]; name != "" {
 		n, err := strconv.Atoi(os.Args[4])
 		fail(err)
@@ -64,12 +66,14 @@ func attachAndWait() {
 		for _, target := range append(oneOfEach(&code{path: os.Args[3], n: n}), kprobesOf(k)...) {
 			l, err := k.Load(Program{Name: name, Insns: empty(), Kind: target.Kind, Target: target})
 			fail(err)
-			_, err = l.Attach(target)
+			lk, err := l.Attach(target)
 			fail(err)
+			held = append(held, l, lk)
 		}
 	}
 	fmt.Println("ready")
 	_, _ = os.Stdin.Read(make([]byte, 1))
+	runtime.KeepAlive(held)
 	os.Exit(0)
 }
 

@@ -252,6 +252,16 @@ func newCode(t *testing.T, n int) *code {
 // offset is a function's offset in the file.
 func (c *code) offset(i int) uint64 { return uint64(4096 + i*functionSize) }
 
+// write changes function i in the file, and so in memory.
+func (c *code) write(t *testing.T, i int, b ...byte) {
+	t.Helper()
+	f, err := os.OpenFile(c.path, os.O_WRONLY, 0)
+	check(t, err)
+	_, err = f.WriteAt(b, int64(c.offset(i)))
+	check(t, err)
+	check(t, f.Close())
+}
+
 // first is the first byte of function i, as it stands in memory.
 func (c *code) first(i int) byte { return c.text[i*functionSize] }
 

@@ -165,7 +165,25 @@ func probeISA(k *Kernel) {
 			f.Atomics = fact("atomic operations", err, "", "programs have no compare-and-exchange: the buffers cannot be written", "Linux 5.12 or newer")
 		}
 	}
-	f.V4 = fact("instruction set 4", features.HaveV4ISA(), "programs divide signed numbers directly (instruction set version 4)", "programs have instruction set version 3: some arithmetic takes longer", "")
+	f.V4 = fact("instruction set 4", tryRaw(version4()), "programs divide signed numbers directly (instruction set version 4)", "programs have instruction set version 3: some arithmetic takes longer", "")
+}
+
+// version4 has one of each instruction of version 4 that the compiler makes. A
+// long jump, which the library tries, says nothing of them: Debian's 6.1 has it
+// and not the others.
+func version4() asm.Instructions {
+	return asm.Instructions{
+		asm.Mov.Imm(asm.R0, -7),
+		asm.Mov.Imm(asm.R1, 2),
+		asm.StoreMem(asm.RFP, -8, asm.R0, asm.DWord),
+		asm.SDiv.Reg(asm.R0, asm.R1),
+		asm.SMod.Reg32(asm.R0, asm.R1),
+		asm.MovSX8.Reg(asm.R0, asm.R0),
+		asm.MovSX32.Reg(asm.R0, asm.R0),
+		asm.LoadMemSX(asm.R0, asm.RFP, -8, asm.Word),
+		asm.LongJump("out"),
+		asm.Return().WithSymbol("out"),
+	}
 }
 
 func cmpxchg() asm.Instructions {
