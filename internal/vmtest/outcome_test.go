@@ -97,7 +97,7 @@ func TestBad(t *testing.T) {
 	}{
 		{
 			name: "fail and hang", run: "^TestGuest_(BadFail|BadHang|BadNested|GoodSkip)$", always: true,
-			change: func(cfg *Config) { cfg.Timeout = 2 * time.Second },
+			change: func(cfg *Config) { cfg.Timeout = 5 * time.Second },
 			status: map[string]Status{
 				"TestGuest_BadFail": Failed, "TestGuest_BadFail/sub": Failed, "TestGuest_BadFail/good": Passed,
 				"TestGuest_BadNested": Failed, "TestGuest_BadHang": Unfinished, "TestGuest_GoodSkip": Skipped,
@@ -131,9 +131,9 @@ func TestBad(t *testing.T) {
 		},
 		{
 			name: "hang", run: "^TestGuest_BadHang$",
-			change:   func(cfg *Config) { cfg.Timeout = 2 * time.Second },
+			change:   func(cfg *Config) { cfg.Timeout = 5 * time.Second },
 			status:   map[string]Status{"TestGuest_BadHang": Unfinished},
-			output:   []string{"last words", "test timed out after 2s", "TestGuest_BadHang("},
+			output:   []string{"last words", "test timed out after 5s", "TestGuest_BadHang("},
 			problems: []string{"ended with status 2"},
 		},
 		{
