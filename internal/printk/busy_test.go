@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 	"unsafe"
@@ -32,7 +33,7 @@ func TestMain(m *testing.M) {
 
 // busy does its things and does not mind when the kernel refuses one.
 func busy(dir string) {
-	for _, f := range []func(string){files, memory, sockets, signalsAndTimers, processes, waiting, odds} {
+	for _, f := range []func(string){files, memory, sockets, signalsAndTimers, processes, waiting, networks, odds} {
 		f(dir)
 	}
 }
@@ -247,6 +248,73 @@ func waiting(string) {
 	}
 }
 
+// networks makes devices, addresses and queues in a name space of its own, and
+// sockets of the rarer families.
+func networks(string) {
+	c := exec.Command("/bin/sh", "-c", `
+		ip link set lo up
+		ip link add v0 type veth peer name v1
+		ip link add br0 type bridge mcast_querier 1
+		ip link set v0 master br0
+		ip addr add 10.77.0.1/24 dev br0
+		ip link set br0 up; ip link set v0 up; ip link set v1 up
+		bridge fdb add 02:00:00:00:00:05 dev v0 master
+		bridge fdb del 02:00:00:00:00:05 dev v0 master
+		ip neigh add 10.77.0.9 lladdr 02:00:00:00:00:09 dev br0
+		ip neigh change 10.77.0.9 lladdr 02:00:00:00:00:0a dev br0
+		ip neigh del 10.77.0.9 dev br0
+		ip route add 10.78.0.0/16 via 10.77.0.5
+		ip route get 10.78.1.1; ip -6 route get ::1; ip link set nowhere up
+		tc qdisc add dev v1 root handle 1: pfifo; tc qdisc change dev v1 root handle 1: pfifo limit 5; tc qdisc del dev v1 root
+	`)
+	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET}
+	_ = c.Run()
+	const protocolMPTCP = 262
+	for _, s := range [][3]int{{unix.AF_INET, unix.SOCK_STREAM, protocolMPTCP}, {unix.AF_INET6, unix.SOCK_DGRAM, 0}} {
+		if fd, err := unix.Socket(s[0], s[1], s[2]); err == nil {
+			_ = unix.Connect(fd, &unix.SockaddrInet4{Port: 9, Addr: [4]byte{127, 0, 0, 1}})
+			_ = unix.Close(fd)
+		}
+	}
+	mptcp(protocolMPTCP)
+	if fd, err := unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM, 0); err == nil {
+		_ = unix.SetNonblock(fd, true)
+		_ = unix.Connect(fd, &unix.SockaddrVM{CID: unix.VMADDR_CID_LOCAL, Port: 9})
+		_ = unix.Close(fd)
+	}
+}
+
+// mptcp sends a little over a connection of several paths' kind.
+func mptcp(protocol int) {
+	ln, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, protocol)
+	if err != nil {
+		return
+	}
+	defer unix.Close(ln)
+	if unix.Bind(ln, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}) != nil || unix.Listen(ln, 1) != nil {
+		return
+	}
+	addr, err := unix.Getsockname(ln)
+	if err != nil {
+		return
+	}
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, protocol)
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	if unix.Connect(fd, addr) != nil {
+		return
+	}
+	peer, _, err := unix.Accept(ln)
+	if err != nil {
+		return
+	}
+	_, _ = unix.Write(fd, make([]byte, 10000))
+	_, _ = unix.Read(peer, make([]byte, 10000))
+	_ = unix.Close(peer)
+}
+
 func odds(dir string) {
 	if fd, err := unix.InotifyInit(); err == nil {
 		_, _ = unix.InotifyAddWatch(fd, dir, unix.IN_CREATE)
@@ -255,6 +323,21 @@ func odds(dir string) {
 	}
 	percpuMap()
 	ring()
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1"), 0)
+	if fd, err := unix.MemfdCreate("jalon", unix.MFD_HUGETLB); err == nil {
+		_ = unix.Ftruncate(fd, 2<<20)
+		_ = unix.Close(fd)
+	}
+	if fd, err := unix.TimerfdCreate(unix.CLOCK_BOOTTIME_ALARM, 0); err == nil {
+		_ = unix.TimerfdSettime(fd, 0, &unix.ItimerSpec{Value: unix.Timespec{Sec: 100}}, nil)
+		_ = unix.TimerfdSettime(fd, 0, &unix.ItimerSpec{}, nil)
+		_ = unix.Close(fd)
+	}
+	if m, err := unix.Mmap(-1, 0, 1<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON); err == nil {
+		_ = unix.Madvise(m, unix.MADV_MERGEABLE)
+		_ = unix.Madvise(m, unix.MADV_UNMERGEABLE)
+		_ = unix.Munmap(m)
+	}
 	var stat unix.Statfs_t
 	_ = unix.Statfs(dir, &stat)
 	_, _ = unix.Getrandom(make([]byte, 100), 0)

@@ -166,16 +166,31 @@ func (n *ternary) eval(e *env) value {
 	if !ok {
 		return cond
 	}
-	yes := cond
-	if n.yes != nil {
-		yes = n.yes.eval(e)
+	var v value
+	switch {
+	case !is:
+		v = decay(n.no.eval(e))
+	case n.yes == nil:
+		v = decay(cond)
+	default:
+		v = decay(n.yes.eval(e))
 	}
-	v, other := decay(yes), decay(n.no.eval(e))
-	if !is {
-		v, other = other, v
+	if !v.isInt() {
+		return v
 	}
 	// Both branches together say what type the value has.
-	if v.isInt() && other.isInt() {
+	switch {
+	case is:
+		return v.as(n.no.eval(e))
+	case n.yes == nil:
+		return v.as(cond)
+	}
+	return v.as(n.yes.eval(e))
+}
+
+// as is v in the type that it has beside another branch's value.
+func (v value) as(other value) value {
+	if other.isInt() {
 		return convert(v, common(v.typ, other.typ))
 	}
 	return v

@@ -46,46 +46,115 @@ func TestExpressions(t *testing.T) {
 	rec := testRecord(0x80000005, b)
 	for _, c := range []struct{ expr, want string }{
 		// C's arithmetic
-		{`"%lld", REC->c`, "-2"}, {`"%lld", REC->h`, "65534"}, {`"%d", REC->c + REC->h`, "65532"},
-		{`"%d", REC->c < 0u`, "0"}, {`"%d", REC->c < 0`, "1"}, {`"%llx", (unsigned char)REC->c`, "fe"},
-		{`"%llx", ~REC->h`, "ffffffffffff0001"}, {`"%lld", -REC->c`, "2"}, {`"%llx", 1 << 31`, "ffffffff80000000"},
-		{`"%llx", 1U << 31`, "80000000"}, {`"%llx", 1UL << 40`, "10000000000"}, {`"%d", -7 / 2`, "-3"}, {`"%d", -7 % 2`, "-1"},
-		{`"%llu", -7 / 2u`, "2147483644"}, {`"%lld", (int)REC->n >> 1`, "-1073741822"}, {`"%d", 7 & 3 | 8 ^ 1`, "11"},
-		{`"%d", 1 + 2 * 3 - 4`, "3"}, {`"%d", 10 - 4 - 3`, "3"}, {`"%d", !5 + !0`, "1"}, {`"%d", 3 > 2 == 1`, "1"},
-		{`"%d", 0 && (1 / 0)`, "0"}, {`"%d", 1 || (1 / 0)`, "1"}, {`"%d", 1 / 0`, "(division by zero)"}, {`"%d", REC->b[-1]`, "0"}, {`"%d", REC->b[-17]`, "(beyond the record)"},
-		{`"%lld", 1 ? -1 : 0u`, "4294967295"}, {`"%d", 0 ?: 7`, "7"}, {`"%d", 5 ?: 7`, "5"}, {`"%s", REC->c ? "a" : "b"`, "a"},
-		{`"%d", sizeof(u64) + sizeof(struct page) + sizeof(REC->b)`, "136"}, {`"%d", sizeof(int *)`, "8"}, {`"%d", sizeof REC->h`, "2"},
-		{`"%d", 'A' + '\n' + '\x41' + '\101'`, "205"}, {`"%lld", 4294967295`, "4294967295"}, {`"%lld", 0xffffffff + 1`, "0"}, {`"%lld", 2147483648 + 0`, "2147483648"},
-		{`"%lld", (odd_t)REC->h`, "-2"}, {`"%lld", (gfp_t)-1`, "4294967295"}, {`"%d", (bool)256`, "1"}, {`"%d", (nobody_t)256`, "(the type nobody_t is not known)"},
+		{`"%lld", REC->c`, "-2"},
+		{`"%lld", REC->h`, "65534"},
+		{`"%d", REC->c + REC->h`, "65532"},
+		{`"%d", REC->c < 0u`, "0"},
+		{`"%d", REC->c < 0`, "1"},
+		{`"%llx", (unsigned char)REC->c`, "fe"},
+		{`"%llx", ~REC->h`, "ffffffffffff0001"},
+		{`"%lld", -REC->c`, "2"},
+		{`"%llx", 1 << 31`, "ffffffff80000000"},
+		{`"%llx", 1U << 31`, "80000000"},
+		{`"%llx", 1UL << 40`, "10000000000"},
+		{`"%d", -7 / 2`, "-3"},
+		{`"%d", -7 % 2`, "-1"},
+		{`"%llu", -7 / 2u`, "2147483644"},
+		{`"%lld", (int)REC->n >> 1`, "-1073741822"},
+		{`"%d", 7 & 3 | 8 ^ 1`, "11"},
+		{`"%d", 1 + 2 * 3 - 4`, "3"},
+		{`"%d", 10 - 4 - 3`, "3"},
+		{`"%d", !5 + !0`, "1"},
+		{`"%d", 3 > 2 == 1`, "1"},
+		{`"%d", 0 && (1 / 0)`, "0"},
+		{`"%d", 1 || (1 / 0)`, "1"},
+		{`"%d", 1 / 0`, "(division by zero)"},
+		{`"%d", REC->b[-1]`, "0"},
+		{`"%d", REC->b[-17]`, "(beyond the record)"},
+		{`"%lld", 1 ? -1 : 0u`, "4294967295"},
+		{`"%d", 0 ?: 7`, "7"},
+		{`"%d", 5 ?: 7`, "5"},
+		{`"%s", REC->c ? "a" : "b"`, "a"},
+		{`"%d", sizeof(u64) + sizeof(struct page) + sizeof(REC->b)`, "136"},
+		{`"%d", sizeof(int *)`, "8"},
+		{`"%d", sizeof REC->h`, "2"},
+		{`"%d", 'A' + '\n' + '\x41' + '\101'`, "205"},
+		{`"%lld", 4294967295`, "4294967295"},
+		{`"%lld", 0xffffffff + 1`, "0"},
+		{`"%lld", 2147483648 + 0`, "2147483648"},
+		{`"%lld", (odd_t)REC->h`, "-2"},
+		{`"%lld", (gfp_t)-1`, "4294967295"},
+		{`"%d", (bool)256`, "1"},
+		{`"%d", (nobody_t)256`, "(the type nobody_t is not known)"},
 		// names
-		{`"%d", ONE | FOUR`, "5"}, {`"%lld", BIG`, "2147483648"}, {`"%lld", MINUS`, "-2"}, {`"%d", NOBODY + 1`, "(NOBODY is not known)"},
-		{`"%lu", jiffies - 5`, "(jiffies is not recorded)"}, {`"%p", ((struct page *)vmemmap_base) + 2`, "ffffea0000000080"}, {`"%d", REC->p == NULL`, "1"},
+		{`"%d", ONE | FOUR`, "5"},
+		{`"%lld", BIG`, "2147483648"},
+		{`"%lld", MINUS`, "-2"},
+		{`"%d", NOBODY + 1`, "(NOBODY is not known)"},
+		{`"%lu", jiffies - 5`, "(jiffies is not recorded)"},
+		{`"%p", ((struct page *)vmemmap_base) + 2`, "ffffea0000000080"},
+		{`"%d", REC->p == NULL`, "1"},
 		// memory
-		{`"%d", REC->b[3]`, "4"}, {`"%d", *(u16 *)&REC->b[1]`, "770"}, {`"%d", *REC->b`, "1"}, {`"%d", ((u32 *)REC->b)[1]`, "134678021"},
-		{`"%d", &REC->b[7] - &REC->b[2]`, "5"}, {`"%d", &REC->b[7] > &REC->b[2]`, "1"}, {`"%d", REC->b[300]`, "(beyond the record)"}, {`"%d", *(int *)REC->n`, "(memory at 0x80000005)"},
-		{`"%d", ((union role *)REC->b)->level`, "1"}, {`"%d", ((union role *)&REC->c)->sign`, "-1"}, {`"%x", ((union role *)REC->b)->high`, "403"}, {`"%x", ((union role *)REC->b)->none`, "(union role has no known member none)"},
+		{`"%d", REC->b[3]`, "4"},
+		{`"%d", *(u16 *)&REC->b[1]`, "770"},
+		{`"%d", *REC->b`, "1"},
+		{`"%d", ((u32 *)REC->b)[1]`, "134678021"},
+		{`"%d", &REC->b[7] - &REC->b[2]`, "5"},
+		{`"%d", &REC->b[7] > &REC->b[2]`, "1"},
+		{`"%d", REC->b[300]`, "(beyond the record)"},
+		{`"%d", *(int *)REC->n`, "(memory at 0x80000005)"},
+		{`"%d", ((union role *)REC->b)->level`, "1"},
+		{`"%d", ((union role *)&REC->c)->sign`, "-1"},
+		{`"%x", ((union role *)REC->b)->high`, "403"},
+		{`"%x", ((union role *)REC->b)->none`, "(union role has no known member none)"},
 		{`"%c%c", "abc"[1], __get_str(str)[0]`, "bh"},
 		// helpers
-		{`"%s", __get_str(str)`, "hello"}, {`"%.*s", 2, __get_str(str)`, "he"}, {`"%s", __get_rel_str(rel)`, "\x01"}, {`"%d", __get_dynamic_array_len(str)`, "6"},
-		{`"%d", ((u16 *)__get_rel_dynamic_array(rel))[1]`, "512"}, {`"%x", REC->__data_loc_str`, "6006c"},
-		{`"%s", __get_bitmask(mask)`, "00000000,0000000b"}, {`"%s", __get_cpumask(mask)`, "00000000,0000000b"}, {`"%*pbl", 8, __get_dynamic_array(mask)`, "0-1,3"},
-		{`"%s", __print_flags(REC->n, "|", { 1, "A" }, { FOUR, "B" }, { 8, "C" })`, "A|B|0x80000000"}, {`"%s", __print_flags(0, "|", { 1, "A" })`, ""},
-		{`"%s", __print_flags(6, "", { 2, "x" }, { 4, "y" })`, "xy"}, {`"%s", __print_flags(4, "|", { NOBODY, "N" }, { 4, "B" })`, "B"},
-		{`"%s", __print_flags(2, "|", { NOBODY, "N" }, { 4, "B" })`, "0x2 (NOBODY is not known)"}, {`"%s", __print_flags_u64(1ULL << 40, "|", { 1ULL << 40, "T" })`, "T"},
-		{`"%s", __print_symbolic(REC->b[3], { 1, "A" }, { FOUR, "B" "b" })`, "Bb"}, {`"%s", __print_symbolic(9, { 1, "A" })`, "0x9"}, {`"%s", __print_symbolic(REC->c, { -2, "m" })`, "m"},
-		{`"%s", __print_symbolic(0, { 0, "" })`, "0x0"}, {`"%s", __print_symbolic(9, { })`, "0x9"}, {`"%s", __print_symbolic(1, { -1, NULL }, { 1, "A" })`, "0x1"},
+		{`"%s", __get_str(str)`, "hello"},
+		{`"%.*s", 2, __get_str(str)`, "he"},
+		{`"%s", __get_rel_str(rel)`, "\x01"},
+		{`"%d", __get_dynamic_array_len(str)`, "6"},
+		{`"%d", ((u16 *)__get_rel_dynamic_array(rel))[1]`, "512"},
+		{`"%x", REC->__data_loc_str`, "6006c"},
+		{`"%s", __get_bitmask(mask)`, "00000000,0000000b"},
+		{`"%s", __get_cpumask(mask)`, "00000000,0000000b"},
+		{`"%*pbl", 8, __get_dynamic_array(mask)`, "0-1,3"},
+		{`"%s", __print_flags(REC->n, "|", { 1, "A" }, { FOUR, "B" }, { 8, "C" })`, "A|B|0x80000000"},
+		{`"%s", __print_flags(0, "|", { 1, "A" })`, ""},
+		{`"%s", __print_flags(6, "", { 2, "x" }, { 4, "y" })`, "xy"},
+		{`"%s", __print_flags(4, "|", { NOBODY, "N" }, { 4, "B" })`, "B"},
+		{`"%s", __print_flags(2, "|", { NOBODY, "N" }, { 4, "B" })`, "0x2 (NOBODY is not known)"},
+		{`"%s", __print_flags_u64(1ULL << 40, "|", { 1ULL << 40, "T" })`, "T"},
+		{`"%s", __print_symbolic(REC->b[3], { 1, "A" }, { FOUR, "B" "b" })`, "Bb"},
+		{`"%s", __print_symbolic(9, { 1, "A" })`, "0x9"},
+		{`"%s", __print_symbolic(REC->c, { -2, "m" })`, "m"},
+		{`"%s", __print_symbolic(0, { 0, "" })`, "0x0"},
+		{`"%s", __print_symbolic(9, { })`, "0x9"},
+		{`"%s", __print_symbolic(1, { -1, NULL }, { 1, "A" })`, "0x1"},
 		{`"%s", __print_symbolic(NOBODY, { 1, "A" })`, "(NOBODY is not known)"},
-		{`"%s", __print_hex(REC->b, 3)`, "01 02 03"}, {`"%s", __print_hex_str(REC->b, 3)`, "010203"}, {`"%s|", __print_hex(REC->b, 0)`, "|"}, {`"%s", __print_hex(REC->b, 3000)`, "(beyond the record)"},
-		{`"%s", __print_array(REC->b, 2, 2)`, "{0x201,0x403}"}, {`"%s", __print_array(REC->b, 1, 8)`, "{0x807060504030201}"}, {`"%s", __print_array(REC->b, 1, 3)`, "(an array of elements of 3 bytes)"},
+		{`"%s", __print_hex(REC->b, 3)`, "01 02 03"},
+		{`"%s", __print_hex_str(REC->b, 3)`, "010203"},
+		{`"%s|", __print_hex(REC->b, 0)`, "|"},
+		{`"%s", __print_hex(REC->b, 3000)`, "(beyond the record)"},
+		{`"%s", __print_array(REC->b, 2, 2)`, "{0x201,0x403}"},
+		{`"%s", __print_array(REC->b, 1, 8)`, "{0x807060504030201}"},
+		{`"%s", __print_array(REC->b, 1, 3)`, "(an array of elements of 3 bytes)"},
 		{`"%s", __print_dynamic_array(str, 1)`, "{0x68,0x65,0x6c,0x6c,0x6f,0x0}"},
 		{`"%s", __print_hex_dump("p: ", 2, 16, 1, REC->b, 18, 1)`, "\np: 00000000: 01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f 10  ................\np: 00000010: 11 12                                            ..\n"},
 		{`"%s", __print_hex_dump("", 0, 16, 4, REC->b, 8, 0)`, "\n04030201 08070605\n"},
-		{`"%u", jiffies_to_msecs(REC->b[9])`, "40"}, {`"%s", mc_event_error_type(3)`, "Fatal"}, {`"%s", mc_event_error_type(77)`, "Info"},
-		{`"%d", __builtin_expect(!!(REC->h), 0) ? 1 : 2`, "1"}, {`"%x", be16_to_cpu(REC->h)`, "feff"}, {`"%x", ntohl(1)`, "1000000"},
+		{`"%u", jiffies_to_msecs(REC->b[9])`, "40"},
+		{`"%s", mc_event_error_type(3)`, "Fatal"},
+		{`"%s", mc_event_error_type(77)`, "Info"},
+		{`"%d", __builtin_expect(!!(REC->h), 0) ? 1 : 2`, "1"},
+		{`"%x", be16_to_cpu(REC->h)`, "feff"},
+		{`"%x", ntohl(1)`, "1000000"},
 		{`"%d", secret(REC->h, p) + 1`, "(secret() is a function of the kernel's)"},
 		{`"%s %s", __print_symbolic(1, { 1, "one" }), __print_flags(2, "", { 2, "two" })`, "one two"},
 		// the shape of formats
-		{`"a" "b%d" "c", 1`, "ab1c"}, {"\"a\nb\"", "a\nb"}, {`"%d %d", 1`, "1 (no argument)"}, {`"%s"`, "(no argument)"}, {`"x", 1, 2`, "x"},
+		{`"a" "b%d" "c", 1`, "ab1c"},
+		{"\"a\nb\"", "a\nb"},
+		{`"%d %d", 1`, "1 (no argument)"},
+		{`"%s"`, "(no argument)"},
+		{`"x", 1, 2`, "x"},
 	} {
 		if got := renderText(t, c.expr, rec, testResolver); got != c.want {
 			t.Errorf("%s: %q, want %q", c.expr, got, c.want)
@@ -127,12 +196,28 @@ func TestStatements(t *testing.T) {
 
 func TestParseErrors(t *testing.T) {
 	for _, c := range []struct{ expr, want string }{
-		{``, "no format string"}, {`x`, "no format string"}, {`"a" 5`, `unexpected ""`}, {`"a`, "without its end"},
-		{`"a", REC->none`, `no field "none"`}, {`"a", REC->`, "no name of a member"}, {`"a", (1`, `")" expected`}, {`"a", 1 ? 2`, `":" expected`},
-		{`"a", __get_str(none)`, "no field: none"}, {`"a", __get_str(5)`, "without a field's name"}, {`"a", __print_hex(1)`, "with 1 arguments"},
-		{`"a", 0x`, "no number"}, {`"a", 'ab'`, "2 characters"}, {`"a", $`, "unexpected '$'"}, {`"a", 5 = 6`, "cannot be assigned"},
-		{`"a", ({ })`, "without a value"}, {`"a", ({ 1 })`, `";" expected`}, {`"a", f({1)`, `"}" expected`}, {`"a", REC->b[1`, `"]" expected`}, {`"a", ,`, "an expression expected"},
-		{`"a", ` + strings.Repeat("(", 300) + "1" + strings.Repeat(")", 300), "more than 256 levels"}, {`"a", ` + strings.Repeat("!", 300) + "1", "more than 256 levels"},
+		{``, "no format string"},
+		{`x`, "no format string"},
+		{`"a" 5`, `unexpected ""`},
+		{`"a`, "without its end"},
+		{`"a", REC->none`, `no field "none"`},
+		{`"a", REC->`, "no name of a member"},
+		{`"a", (1`, `")" expected`},
+		{`"a", 1 ? 2`, `":" expected`},
+		{`"a", __get_str(none)`, "no field: none"},
+		{`"a", __get_str(5)`, "without a field's name"},
+		{`"a", __print_hex(1)`, "with 1 arguments"},
+		{`"a", 0x`, "no number"},
+		{`"a", 'ab'`, "2 characters"},
+		{`"a", $`, "unexpected '$'"},
+		{`"a", 5 = 6`, "cannot be assigned"},
+		{`"a", ({ })`, "without a value"},
+		{`"a", ({ 1 })`, `";" expected`},
+		{`"a", f({1)`, `"}" expected`},
+		{`"a", REC->b[1`, `"]" expected`},
+		{`"a", ,`, "an expression expected"},
+		{`"a", ` + strings.Repeat("(", 300) + "1" + strings.Repeat(")", 300), "more than 256 levels"},
+		{`"a", ` + strings.Repeat("!", 300) + "1", "more than 256 levels"},
 		{`"a", trace_seq_printf(p, REC->b)`, "without a format"},
 	} {
 		_, err := Parse(c.expr, testFields(t))
@@ -223,5 +308,26 @@ func TestLongText(t *testing.T) {
 	long := `"` + strings.Repeat("%8000d", 100) + `"` + strings.Repeat(", 1", 100)
 	if got := renderText(t, long, testRecord(0, nil), nil); len(got) > maxText+100 || !strings.HasSuffix(got, "(the text is too long)") {
 		t.Errorf("%d bytes", len(got))
+	}
+}
+
+func BenchmarkRender(b *testing.B) {
+	fs := running(b)
+	for _, name := range []string{"sched_switch", "sched_wakeup"} {
+		ev, err := fs.Event("sched", name)
+		if err != nil {
+			b.Fatal(err)
+		}
+		f, err := ForEvent(ev)
+		if err != nil {
+			b.Fatal(err)
+		}
+		rec := testRecord(5, []byte("swapper/0"))
+		b.Run(name, func(b *testing.B) {
+			var dst []byte
+			for b.Loop() {
+				dst = f.Line(dst[:0], rec, nil)
+			}
+		})
 	}
 }

@@ -93,7 +93,7 @@ func (c *call) fixed() bool { return false }
 
 // here is a pointer to where the next text will begin.
 func (e *env) here() value {
-	return value{typ: ctype.PointerTo(ctype.UCharT), blk: &e.seq, off: len(e.seq.b)}
+	return value{typ: pointerTo(ctype.UCharT), blk: &e.seq, off: len(e.seq.b)}
 }
 
 // made ends a text that begins at start and gives the pointer to it.

@@ -60,7 +60,7 @@ func (n *arrayCall) eval(e *env) value {
 func (n *arrayCall) fixed() bool { return false }
 
 func arrayPointer(n *arrayCall, e *env, off, _ int) value {
-	return value{typ: ctype.PointerTo(n.elem), blk: &e.rec, off: off}
+	return value{typ: pointerTo(n.elem), blk: &e.rec, off: off}
 }
 
 // arrayBitmask prints as %*pb.

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
+	"github.com/jalon-trace/jalon/internal/debuginfo/tracefs"
 )
 
 // block is memory that values point into: the record, a literal, a local
@@ -135,10 +136,27 @@ func bitField(b *block, off int, f *ctype.Field) value {
 	return integer(t, n>>(64-uint(f.BitSize)))
 }
 
+// pointerTypes are the pointers to the elements that arrays in records have.
+var pointerTypes = func() map[*ctype.Type]*ctype.Type {
+	m := map[*ctype.Type]*ctype.Type{}
+	for _, name := range []string{"char", "unsigned char", "u8", "__u8", "unsigned long", "unsigned int", "u64"} {
+		t := tracefs.NamedType(name)
+		m[t] = ctype.PointerTo(t)
+	}
+	return m
+}()
+
+func pointerTo(t *ctype.Type) *ctype.Type {
+	if p := pointerTypes[t]; p != nil {
+		return p
+	}
+	return ctype.PointerTo(t)
+}
+
 // decay turns an array into a pointer to its first element.
 func decay(v value) value {
 	if v.fail == "" && v.typ.Kind == ctype.Array && v.list == nil {
-		v.typ = ctype.PointerTo(v.typ.Elem)
+		v.typ = pointerTo(v.typ.Elem)
 	}
 	return v
 }

@@ -61,9 +61,12 @@ func appendValue(dst []byte, d *directive, s spec, v value, e *env) []byte {
 	if d.conv == 'c' {
 		return pad(dst, spec{left: s.left, width: s.width, prec: -1}, []byte{byte(v.n)})
 	}
-	base := map[byte]uint64{'x': 16, 'o': 8}[d.conv]
-	if base == 0 {
-		base = 10
+	base := uint64(10)
+	switch d.conv {
+	case 'x':
+		base = 16
+	case 'o':
+		base = 8
 	}
 	signed := d.conv == 'd' || d.conv == 'i'
 	return appendNumber(dst, s, extend(v.n, intType(int64(d.size), signed)), base, signed)
