@@ -49,6 +49,7 @@ type index struct {
 	below    *index // the kernel's, for a module
 	types    int    // number of types with those below, void included
 	names    [numKinds][]uint32
+	ids      [numKinds][]ebtf.TypeID // of the types that have names
 	enums    map[string]ebtf.TypeID // enumerator -> the first enumeration that has it
 	percpu   map[string]perCPU
 	varNames map[ebtf.TypeID]uint32
@@ -112,7 +113,7 @@ func (x *index) add(b []byte) (int, error) {
 	}
 	id := ebtf.TypeID(x.types)
 	if name != 0 {
-		x.names[k] = append(x.names[k], name)
+		x.names[k], x.ids[k] = append(x.names[k], name), append(x.ids[k], id)
 	}
 	switch k {
 	case kindEnum, kindEnum64:
@@ -174,4 +175,18 @@ func (x *index) list(keep func(string) bool, kinds ...kind) []string {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// find returns the types of a name in the order of the BTF, by comparing all.
+func (x *index) find(name string) []ebtf.TypeID {
+	var out []ebtf.TypeID
+	for k := range x.names {
+		for i, off := range x.names[k] {
+			if x.str(off) == name {
+				out = append(out, x.ids[k][i])
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
 }

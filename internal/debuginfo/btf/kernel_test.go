@@ -107,3 +107,34 @@ func TestNoBTF(t *testing.T) {
 		t.Error("no error for a file without BTF")
 	}
 }
+
+// TestEveryFunction asks for every function of the kernel at its entry and return.
+func TestEveryFunction(t *testing.T) {
+	k := open(t)
+	names, err := k.Functions("*")
+	if err != nil || len(names) < 10000 {
+		t.Fatalf("%d functions, %v", len(names), err)
+	}
+	places, lost, trampolines := 0, map[string]int{}, 0
+	for _, n := range names {
+		f, err := k.Func(n, "vmlinux")
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		for i, l := range entryPlaces(f.Params) {
+			if len(l.Pieces) == 0 {
+				lost[l.Unavailable]++
+			} else if f.Params[i].Name != "" {
+				places++
+			}
+		}
+		if trampolined(f) == "" {
+			trampolines++
+		}
+	}
+	t.Logf("%d functions, %d of them for trampolines, %d parameters with a place, without: %v", len(names), trampolines, places, lost)
+	if places < len(names) {
+		t.Errorf("only %d parameters of %d functions have a place", places, len(names))
+	}
+}

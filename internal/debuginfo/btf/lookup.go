@@ -19,12 +19,30 @@ func (u *unit) named(name string, want func(ebtf.Type) bool) (out []ebtf.Type) {
 	if err != nil {
 		return nil
 	}
-	all, err := spec.AnyTypesByName(name)
-	if err != nil {
+	var all []ebtf.Type
+	if strings.HasPrefix(name, "___") {
+		all = u.scan(name)
+	} else if all, err = spec.AnyTypesByName(name); err != nil {
 		return nil
 	}
 	for _, t := range all {
-		if want(t) {
+		if t.TypeName() == name && want(t) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// scan is for names that begin with three underscores. The library takes what
+// follows as the mark of a version of a type, and finds none of them; for names
+// that have them in the middle it gives others too.
+func (u *unit) scan(name string) (out []ebtf.Type) {
+	x, err := u.index()
+	if err != nil {
+		return nil
+	}
+	for _, id := range x.find(name) {
+		if t, err := u.byID(id); err == nil {
 			out = append(out, t)
 		}
 	}

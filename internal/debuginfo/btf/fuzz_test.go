@@ -1,0 +1,80 @@
+package btf
+
+import (
+	"testing"
+
+	"github.com/jalon-trace/jalon/internal/ctype"
+)
+
+// FuzzParse reads raw BTF of a kernel and a module, and asks for everything in them.
+func FuzzParse(f *testing.F) {
+	w, m := handmade()
+	f.Add(w.bytes(), m.bytes())
+	f.Add(m.bytes(), w.bytes())
+	f.Add([]byte{}, []byte{0x9f, 0xeb, 1, 0, 24, 0, 0, 0})
+	f.Fuzz(func(t *testing.T, base, module []byte) {
+		if len(base)+len(module) > 1<<16 {
+			return
+		}
+		k, err := Parse(base, map[string][]byte{"m": module})
+		if err != nil {
+			return
+		}
+		everything(k)
+	})
+}
+
+func everything(k *Kernel) {
+	any := func(string) bool { return true }
+	var walk func(c *ctype.Type, depth int)
+	seen := map[*ctype.Type]bool{}
+	walk = func(c *ctype.Type, depth int) {
+		if c == nil || depth == 0 || seen[c] {
+			return
+		}
+		seen[c] = true
+		walk(c.Strip(), depth-1)
+		walk(c.Elem, depth-1)
+		for _, f := range c.Fields() {
+			walk(f.Type, depth-1)
+		}
+		for _, p := range c.Params {
+			walk(p, depth-1)
+		}
+		c.Enumerators()
+	}
+	scope := k.newScope("", k.all()...)
+	for _, u := range k.all() {
+		x, err := u.index()
+		if err != nil {
+			continue
+		}
+		for kind, btfKinds := range tagKinds {
+			for _, n := range x.list(any, btfKinds...) {
+				if c, err := scope.Type(kind, n); err == nil {
+					walk(c, 1000)
+				}
+				_, _ = k.MemberOffset(n, n+"."+n)
+			}
+		}
+		for _, n := range x.list(any, kindFunc) {
+			for _, in := range []string{"", "m"} {
+				for _, v := range k.EntryScope(n, in).Args() {
+					walk(v.Type, 1000)
+				}
+				k.ReturnScope(n, in)
+				_, _ = k.FexitScope(n, in)
+			}
+		}
+		for n := range x.enums {
+			scope.Enumerator(n)
+		}
+		for n := range x.percpu {
+			_, _ = scope.Lookup(n)
+		}
+	}
+	names, _ := k.Tracepoints("*")
+	for _, n := range names {
+		_, _ = k.TracepointScope(n)
+	}
+}
