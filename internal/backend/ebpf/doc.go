@@ -30,8 +30,11 @@ type Space uint8
 
 // The spaces. On x86-64 the sign of an address tells whose it is.
 const (
-	Kernel Space = iota // the kernel's; an address of the lower half is the current process's
-	User                // the current process's only: a kernel address is unreadable
+	// Kernel: the kernel's; an address of the lower half is the current process's,
+	// but for the first page, where null pointers lead: that is unreadable.
+	Kernel Space = iota
+	// User: the current process's only; a kernel address is unreadable.
+	User
 )
 
 // Features are what the kernel that loads the program can do.

@@ -104,8 +104,10 @@ func (l *liveness) instr(in *ir.Instr, pos, end int32) {
 		l.use(v, to)
 	}
 	hidden := pos
-	if an.calls(in) { // they may be wanted behind a call
+	if an.calls(in) {
 		l.calls = append(l.calls, pos)
+	}
+	if an.calls(in) || in.Op == ir.Load { // wanted behind a call, or for a second look
 		hidden = pos + 1
 	}
 	if an.needsContext(in) {

@@ -81,9 +81,67 @@ func (g *gen) mustBeReadable(in *ir.Instr) bool {
 	return ok && in.Fault == ir.NoBlock && int64(k)+in.Imm < 0
 }
 
-// lookAgain reads what gave 0 by a helper into d, keeping what lives in r1 to r5.
+// lookAgain finds out, out of line, what a zero in d means. Most are told
+// without a call: null pointers are faults, and a word that is not zero in
+// the same 64 bytes shows that the memory is there. Else a helper reads again.
 func (g *gen) lookAgain(in *ir.Instr, d asm.Register, slow, back label) {
 	g.bind(slow)
+	f, guarded := g.an.faults(in)
+	helper := g.newLabel()
+	if d != scratch {
+		g.addressIn(scratch, in)
+		if guarded {
+			g.jumpIfImm(asm.JLT, 8, scratch, pageSize, g.faultLabel(in, f))
+			g.jumpIfImm(asm.JSGE, 8, scratch, 0, helper)
+			g.neighbours(in.W, d, helper, back)
+		} else {
+			g.jumpIfImm(asm.JSLT, 8, scratch, 0, back)
+		}
+	}
+	g.bind(helper)
+	g.readAgain(in, d)
+	g.jump(back)
+}
+
+// addressIn makes r = in's address as a number; it uses no other register unless
+// the value and the offset are both out of reach.
+func (g *gen) addressIn(r asm.Register, in *ir.Instr) {
+	if k, ok := g.number(in.A); ok {
+		g.movImm(r, int64(k)+in.Imm)
+		return
+	}
+	if in.Imm == int64(int32(in.Imm)) {
+		g.load(r, in.A)
+		g.addImm(r, in.Imm, r)
+		return
+	}
+	g.farSum(r, in.A, in.Imm)
+}
+
+// neighbours goes back when a word of the same 64 bytes as the address in the
+// scratch register is not zero; to helper when there is none, or when the
+// access runs over the end of a page. d is zero again at back.
+func (g *gen) neighbours(w uint8, d asm.Register, helper, back label) {
+	const line = 64
+	zero := g.newLabel()
+	g.mov(d, scratch)
+	g.emit(asm.And.Imm(d, pageSize-1))
+	g.jumpIfImm(asm.JGT, 8, d, pageSize-int32(w), helper)
+	g.emit(asm.And.Imm(scratch, -line))
+	g.load(d, g.an.zero())
+	g.emit(asm.Add.Reg(d, scratch))
+	for off := int16(0); off < line; off += 8 {
+		g.emit(asm.LoadMem(scratch, d, off, asm.DWord))
+		g.jumpIfImm(asm.JNE, 8, scratch, 0, zero)
+	}
+	g.jump(helper)
+	g.bind(zero)
+	g.movImm(d, 0)
+	g.jump(back)
+}
+
+// readAgain reads by a helper into d, keeping what lives in r1 to r5.
+func (g *gen) readAgain(in *ir.Instr, d asm.Register) {
 	var saved []ir.Value
 	g.behind[in].each(func(v ir.Value) {
 		if at := g.al.loc[v]; at.kind == locReg && at.r < firstSaved {
@@ -104,7 +162,6 @@ func (g *gen) lookAgain(in *ir.Instr, d asm.Register, slow, back label) {
 	if in.Signed && g.c.Features.V4 {
 		g.signExtend(d, in.W)
 	}
-	g.jump(back)
 }
 
 // readWord calls the helper that reads in's bytes into areaWord; r0 is 0 when it could.
@@ -169,7 +226,8 @@ func (g *gen) pointTo(d, base asm.Register, off int64) {
 }
 
 // probeRead calls the helper for the address in r3: r1 is where to, r2 how much.
-// str chooses the helpers for strings.
+// str chooses the helpers for strings. A null pointer is not tried: the
+// processor's fault would take half a microsecond.
 func (g *gen) probeRead(str bool, s side) {
 	kernel, user := asm.FnProbeReadKernel, asm.FnProbeReadUser
 	if str {
@@ -183,13 +241,17 @@ func (g *gen) probeRead(str bool, s side) {
 	case s == kernelSide:
 		g.call(kernel)
 	default:
-		low, done := g.newLabel(), g.newLabel()
+		low, null, done := g.newLabel(), g.newLabel(), g.newLabel()
 		g.jumpIfImm(asm.JSGE, 8, asm.R3, 0, low)
 		g.call(kernel)
 		g.bind(done)
 		g.rare(func() {
 			g.bind(low)
+			g.jumpIfImm(asm.JLT, 8, asm.R3, pageSize, null)
 			g.call(user)
+			g.jump(done)
+			g.bind(null)
+			g.movImm(asm.R0, -1)
 			g.jump(done)
 		})
 	}
@@ -205,22 +267,15 @@ func (g *gen) faultLabel(in *ir.Instr, f ir.BlockID) label {
 	l := g.newLabel()
 	g.rare(func() {
 		g.bind(l)
-		imm := in.Imm
-		if in.Op.Info().Record {
-			imm = 0
-		}
 		r := scratch
 		if to.kind == locReg {
 			r = to.r
 		}
-		if k, ok := g.number(in.A); ok {
-			g.movImm(r, int64(k)+imm)
-		} else if imm == int64(int32(imm)) {
-			g.load(r, in.A)
-			g.addImm(r, imm, r)
-		} else {
-			g.farSum(r, in.A, imm)
+		at := *in
+		if in.Op.Info().Record {
+			at.Imm = 0
 		}
+		g.addressIn(r, &at)
 		g.move(to, loc{kind: locReg, r: r})
 		g.jump(g.blocks[f])
 	})

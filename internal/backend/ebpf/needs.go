@@ -27,7 +27,7 @@ func (an *analysis) needsContext(in *ir.Instr) bool {
 
 func (an *analysis) needsZero(in *ir.Instr) bool {
 	switch in.Op {
-	case ir.Load:
+	case ir.Load, ir.StrEq:
 		return an.direct()
 	case ir.CopyComm:
 		return an.commFromTask()
