@@ -25,11 +25,10 @@
 // A trace event (tracepoint:GROUP:NAME) is shared by all its perf users, and the
 // kernel hands a hit to them only when every program on the event returns an odd
 // number (it combines the values bit by bit with 1). A Tracepoint program must
-// return 1, or it takes hits from others; see Gate, which does so on purpose. Probes of kprobe, uprobe and the counters are
-// made for one descriptor, so nobody else is concerned; there 0 spares the kernel
-// the rest of perf's work, and a uprobe's program must return 0: on Linux 6.6 to
-// 6.12 a 1 given through uprobe_multi takes the probe out of the process. See
-// Kind.Return.
+// return 1, or it takes hits from others; see Gate, which does so on purpose.
+// Probes of kprobe, uprobe and the counters are made for one descriptor, so nobody
+// else is concerned; there 0 spares the kernel the rest of perf's work. The value
+// of the other kinds has no meaning. See Kind.Return.
 //
 // # Whom a program sees
 //

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/cilium/ebpf/asm"
 )
 
 // startWaiting starts this test program as a process that does nothing until the
@@ -63,12 +65,15 @@ func attachAndWait() {
 		fail(err)
 		k, err := Open(Options{})
 		fail(err)
+		b, err := k.NewBuffer(name, 1<<20)
+		fail(err)
+		uses := asm.Instructions{asm.LoadMapValue(asm.R1, 0, 0).WithReference(name), asm.Mov.Imm(asm.R0, 1), asm.Return()}
 		for _, target := range append(oneOfEach(&code{path: os.Args[3], n: n}), kprobesOf(k)...) {
-			l, err := k.Load(Program{Name: name, Insns: empty(), Kind: target.Kind, Target: target})
+			l, err := k.Load(Program{Name: name, Insns: uses, Kind: target.Kind, Target: target, Buffers: []*Buffer{b}})
 			fail(err)
 			lk, err := l.Attach(target)
 			fail(err)
-			held = append(held, l, lk)
+			held = append(held, b, l, lk)
 		}
 	}
 	fmt.Println("ready")
@@ -109,6 +114,9 @@ func TestKill(t *testing.T) {
 	if least := len(oneOfEach(c)); progs < least || links < least {
 		t.Fatalf("%d programs and %d links while the child lives, want %d at least", progs, links, least)
 	}
+	if n := maps(name); n != 1 {
+		t.Errorf("%d maps while the child lives, want 1", n)
+	}
 	if during := tracefs(); during != before {
 		t.Errorf("tracefs has new probes:\n%s\nbefore:\n%s", during, before)
 	}
@@ -116,9 +124,9 @@ func TestKill(t *testing.T) {
 		t.Errorf("no breakpoint at the uprobe while the child lives: %#x", c.first(0))
 	}
 	kill()
-	waitFor(t, "programs and links to go", func() bool {
+	waitFor(t, "programs, links and maps to go", func() bool {
 		progs, links := objects(t, name)
-		return progs == 0 && links == 0
+		return progs == 0 && links == 0 && maps(name) == 0
 	})
 	waitFor(t, "the breakpoint to go", func() bool { c.call(0); return c.first(0) == function[0] })
 	if after := tracefs(); after != before {

@@ -279,6 +279,22 @@ func (c *code) semaphore(i int) uint16 { return binary.NativeEndian.Uint16(c.dat
 // semaphoreOffset is that semaphore's offset in the file.
 func (c *code) semaphoreOffset(i int) uint64 { return uint64(4096 + len(c.text) + i*2) }
 
+// maps counts the maps of this name in the kernel.
+func maps(name string) int {
+	n := 0
+	for id, err := ebpf.MapGetNextID(0); err == nil; id, err = ebpf.MapGetNextID(id) {
+		m, err := ebpf.NewMapFromID(id)
+		if err != nil {
+			continue // gone in between
+		}
+		if info, err := m.Info(); err == nil && info.Name == name {
+			n++
+		}
+		_ = m.Close()
+	}
+	return n
+}
+
 // objects counts the programs of this name in the kernel, and the links on them.
 func objects(t *testing.T, name string) (progs, links int) {
 	t.Helper()

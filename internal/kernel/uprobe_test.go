@@ -44,6 +44,23 @@ func TestUprobe(t *testing.T) {
 	})
 }
 
+// TestUprobeReturn: the value that a program returns changes nothing for a uprobe.
+func TestUprobeReturn(t *testing.T) {
+	ways(t, func(t *testing.T, k *Kernel) {
+		c := newCode(t, 8)
+		b := newBuffer(t, k, 64)
+		for ret := range int32(3) {
+			l := load(t, k, Program{Insns: byCookie(8, ret), Kind: Uprobe, Buffers: []*Buffer{b}})
+			lk := attach(t, l, Target{Kind: Uprobe, Path: c.path, FileOffset: c.offset(2), Cookie: uint64(ret)})
+			for range 10 {
+				c.call(2)
+			}
+			want(t, b, int(ret), 10)
+			check(t, lk.Close())
+		}
+	})
+}
+
 // TestUretprobe counts returns; another link counts entries of the same functions.
 func TestUretprobe(t *testing.T) {
 	ways(t, func(t *testing.T, k *Kernel) {
