@@ -2,6 +2,7 @@ package dwarf
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
@@ -20,6 +21,8 @@ type scope struct {
 	base  []debuginfo.Op // frame base, once computed
 	why   string
 	based bool
+	// outwards: Lookup goes on beyond inlined functions.
+	outwards bool
 }
 
 // ScopeAt says what names mean at vaddr. Without debug information the scope
@@ -49,6 +52,28 @@ func (m *Module) ScopeForSite(site Site) (s debuginfo.Scope, err error) {
 		}
 		sc.b = o.parent
 		sc.name = sc.b.owner().d.funcName()
+	}
+	return sc, nil
+}
+
+// ScopeAround is ScopeAt for code that belongs to an inlined copy of one of the
+// named functions but is meant as its caller's: a static tracepoint's,
+// trace_EVENT. The
+// scope is that of the function that has the call in its text; where that was
+// inlined too, Lookup also finds the variables of the functions around it, from
+// the inside out.
+func (m *Module) ScopeAround(vaddr uint64, inlined ...string) (s debuginfo.Scope, err error) {
+	defer m.guard(&err)()
+	if !m.file.IsCode(vaddr) {
+		return nil, fmt.Errorf("address %#x of %s is not in its code", vaddr, m.path)
+	}
+	sc := m.scopeAt(vaddr)
+	sc.outwards = true
+	for b := sc.b; b != nil; b = b.parent {
+		if b.inlined && b.parent != nil && slices.ContainsFunc(inlined, b.named1) {
+			sc.b = b.parent
+			sc.name = sc.b.owner().d.funcName()
+		}
 	}
 	return sc, nil
 }
@@ -104,10 +129,27 @@ func (s *scope) Lookup(name string) (v *debuginfo.Variable, err error) {
 			return s.local(d, b), nil
 		}
 	}
+	if v := s.further(name); v != nil {
+		return v, nil
+	}
 	if v := s.global(name); v != nil {
 		return v, nil
 	}
 	return nil, s.notFound("variable", name, s.visible())
+}
+
+// further finds a name of the functions that the scope's own is inlined into,
+// where these count.
+func (s *scope) further(name string) *debuginfo.Variable {
+	if !s.outwards || s.b == nil {
+		return nil
+	}
+	for b := s.b.owner().parent; b != nil; b = b.parent {
+		if d, ok := b.declares(name); ok {
+			return s.local(d, b)
+		}
+	}
+	return nil
 }
 
 // declares finds a name among the block's own.
