@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/kernel"
@@ -30,7 +31,7 @@ type half struct {
 func (e *Engine) compile(tp *tracepoint.Tracepoint, c *candidate) (*site, error) {
 	list := c.variants
 	raw, rec := c.static()
-	if rec != nil && wantsRecord(tp, rec) {
+	if rec != nil && wantsRecord(tp, rec, c.isType(rec)) {
 		list = []variant{*rec} // the raw arguments cannot give it
 	}
 	var first error
@@ -54,6 +55,24 @@ func (e *Engine) compile(tp *tracepoint.Tracepoint, c *candidate) (*site, error)
 		}
 	}
 	return nil, first
+}
+
+// other is the scope of a static tracepoint's other variant, nil when there is none.
+func (c *candidate) other(v *variant) debuginfo.Scope {
+	for i := range c.variants {
+		if o := &c.variants[i]; o.how != v.how {
+			return o.scope
+		}
+	}
+	return nil
+}
+
+// isType is the parser's question which names are types.
+func (c *candidate) isType(v *variant) func(string) bool {
+	if o := c.other(v); o != nil {
+		return sema.IsTypeKernel(v.scope, o)
+	}
+	return sema.IsTypeKernel(v.scope)
 }
 
 // static gives the two variants of a static tracepoint; raw is nil when the kernel
@@ -108,6 +127,10 @@ const (
 // half compiles the tracepoint's expressions for one variant.
 func (e *Engine) half(tp *tracepoint.Tracepoint, c *candidate, v *variant, r role) (*half, error) {
 	kin := v.kin
+	kin.Other = c.other(v)
+	if kin.User {
+		kin.Task = e.src.task()
+	}
 	kin.Tgid, kin.Cgroup = e.opt.Tgid, e.opt.Cgroup
 	kin.Symbol = e.src.address
 	if asksPerCPU(tp) { // the kernel takes its time to list its symbols
@@ -120,7 +143,7 @@ func (e *Engine) half(tp *tracepoint.Tracepoint, c *candidate, v *variant, r rol
 		StringLimit: e.opt.StringLimit, RepeatLimit: e.opt.RepeatLimit, StackLimit: e.opt.StackLimit,
 		Pid: e.opt.Tgid, Place: c.place, Function: c.function, File: c.file, Line: c.line,
 	}
-	isType := sema.IsType(v.scope)
+	isType := c.isType(v)
 	if tp.Cond.Text != "" && !kin.Take {
 		x, err := lang.ParseExpr(tp.Cond.Text, isType)
 		if err != nil {

@@ -10,11 +10,11 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/backend/ebpf"
 	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/kernel"
 	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/ring"
-	"github.com/jalon-trace/jalon/internal/sema"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
@@ -91,7 +91,7 @@ func (e *Engine) load() error {
 		for _, h := range s.halves {
 			named := *h.prog
 			named.Name = ""
-			k := key{h.v.target.Kind, h.v.context, space(&h.v.kin), named.String()}
+			k := key{h.v.target.Kind, h.v.context, space(h), named.String()}
 			l := groups[k]
 			if l == nil || !cookies(h.v.target.Kind) {
 				l = &load{}
@@ -121,11 +121,24 @@ func cookies(k kernel.Kind) bool {
 	return false
 }
 
-func space(kin *sema.KernelInput) ebpf.Space {
-	if kin.User {
+// space is whose addresses a program's loads are given. A program in user code
+// that also looks at its task_struct tells them apart at the hit.
+func space(h *half) ebpf.Space {
+	if h.v.kin.User && !usesTask(h.prog) {
 		return ebpf.User
 	}
 	return ebpf.Kernel
+}
+
+func usesTask(p *ir.Program) bool {
+	for _, b := range p.Blocks {
+		for i := range b.Instrs {
+			if in := &b.Instrs[i]; in.Op == ir.Env && in.Imm == ir.EnvTask {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (e *Engine) loadOne(l *load) error {
@@ -155,7 +168,7 @@ func (e *Engine) config(s *site, h *half) ebpf.Config {
 	kind := h.v.target.Kind
 	return ebpf.Config{
 		Name: bufferName, Layout: e.flat.Layout(s.id), Slack: uint64(e.flat.Slack), MapSize: e.flat.Size(), Sites: uint32(e.flat.Sites),
-		Context: h.v.context, Space: space(&h.v.kin), Features: e.features(), Return: kind.Return(),
+		Context: h.v.context, Space: space(h), Features: e.features(), Return: kind.Return(),
 		Atomic: kind == kernel.Uprobe || kind == kernel.Uretprobe,
 	}
 }

@@ -146,11 +146,10 @@ func (e *Engine) processEvents(p *probe.Place) ([]candidate, error) {
 
 // wantsRecord reports whether a tracepoint's expressions ask for its own record:
 // they name it or a field by args->, or there are none.
-func wantsRecord(tp *tracepoint.Tracepoint, v *variant) bool {
+func wantsRecord(tp *tracepoint.Tracepoint, v *variant, isType func(string) bool) bool {
 	if len(tp.Lists) == 0 {
 		return true
 	}
-	isType := sema.IsType(v.scope)
 	list, err := tp.Join(isType)
 	if err != nil {
 		return false

@@ -3,6 +3,7 @@ package kengine
 import (
 	"fmt"
 
+	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/btf"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
@@ -67,6 +68,19 @@ func (s *sources) address(name string) (uint64, bool) {
 	return t.Addr(name)
 }
 
+// task is struct task_struct, nil when there is no BTF.
+func (s *sources) task() *ctype.Type {
+	b, err := s.btf()
+	if err != nil {
+		return nil
+	}
+	t, err := b.Type(ctype.Struct, "task_struct")
+	if err != nil {
+		return nil
+	}
+	return t
+}
+
 // perCPU is the address of the array of the CPUs' bases; 0 when it is not known.
 func (s *sources) perCPU() uint64 {
 	addr, _ := s.address("__per_cpu_offset")
@@ -100,7 +114,7 @@ func (s *sources) sdata(ev *tracefs.Event) *sema.SData {
 	d := &sema.SData{Type: ev.Record(), Fixed: int(ev.Record().Size)}
 	for i := range ev.Fields {
 		f := &ev.Fields[i]
-		if _, rel, ok := tracefs.DynamicOf(f.Type); ok && !rel {
+		if _, _, ok := tracefs.DynamicOf(f.Type); ok {
 			d.Dynamic = append(d.Dynamic, f.Offset)
 		}
 	}

@@ -1,7 +1,6 @@
 package kengine
 
 import (
-	"encoding/binary"
 	"fmt"
 	"os"
 	"strings"
@@ -45,8 +44,9 @@ func (e *Engine) kernelSymbol(addr uint64) string {
 // Frames names the return addresses of a stack of the kernel or of a program.
 func (e *Engine) Frames(ev *event.Event, v *event.Value) []format.Frame {
 	var out []format.Frame
-	for i := e.ours(v.Data); i < len(v.Data)/8; i++ {
-		pc := binary.LittleEndian.Uint64(v.Data[8*i:])
+	pcs := v.Frames()
+	for i := e.ours(pcs); i < len(pcs); i++ {
+		pc := pcs[i]
 		if pc >= kernelHalf {
 			out = append(out, e.kernelFrame(pc, i > 0))
 			continue
@@ -61,10 +61,9 @@ func (e *Engine) Frames(ev *event.Event, v *event.Value) []format.Frame {
 var plumbing = []string{"bpf_prog_", "bpf_trace_run", "__bpf_trace_", "__traceiter_", "perf_trace_", "trace_call_bpf", "bpf_trampoline_", "bpf_raw_tp_link"}
 
 // ours is how many frames of a kernel stack are those of tracing itself.
-func (e *Engine) ours(frames []byte) int {
+func (e *Engine) ours(frames []uint64) int {
 	n := 0
-	for i := range min(len(frames)/8, 8) {
-		pc := binary.LittleEndian.Uint64(frames[8*i:])
+	for i, pc := range frames[:min(len(frames), 8)] {
 		name := e.kernelSymbol(pc)
 		tracing := i == 0 && name == ""
 		for _, p := range plumbing {

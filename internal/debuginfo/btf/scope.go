@@ -74,6 +74,7 @@ func (k *Kernel) TracepointScope(name string) (debuginfo.Scope, error) {
 // before a program sees it. k may be nil: the record then is all that is known.
 func (k *Kernel) RecordScope(name string, rec *ctype.Type) debuginfo.Scope {
 	s := k.newScope(name)
+	s.set("args", rec, inContext(0)) // before a field of that name, which is args->args
 	for _, f := range rec.Fields() {
 		loc := debuginfo.Location{Pieces: []debuginfo.Piece{{
 			Kind: debuginfo.InContext, Ctx: f.BitOffset / 8, BitOffset: f.BitOffset % 8, BitSize: f.BitSize}}}
@@ -82,7 +83,6 @@ func (k *Kernel) RecordScope(name string, rec *ctype.Type) debuginfo.Scope {
 		}
 		s.setArgs([]Param{{f.Name, f.Type}}, []debuginfo.Location{loc})
 	}
-	s.set("args", rec, inContext(0))
 	return s
 }
 
