@@ -87,6 +87,72 @@ func testABI(t *testing.T, compiler string, names []string) {
 	}
 }
 
+// TestReturnABI calls functions that return known bytes, and looks for them where
+// returnPlace says.
+func TestReturnABI(t *testing.T) {
+	types := slices.Clone(abiNames)
+	slices.Sort(types)
+	types = slices.Compact(types)
+	var defs, calls strings.Builder
+	for _, n := range types {
+		fmt.Fprintf(&defs, "typedef %s r_%s(void); r_%s *y_%s;\n#ifndef __bpf__\n%s f_%s(void) { %s v; fill(&v, sizeof v); return v; }\n#endif\n", n, n, n, n, n, n, n)
+		fmt.Fprintf(&calls, "next = 0; returned(f_%s, state + 48); show(0);\n", n)
+	}
+	main := strings.Replace(abiMain, "int main(void) {", "#endif\n"+defs.String()+abiReturned+"int main(void) {", 1)
+	source := filepath.Join(t.TempDir(), "abi.c")
+	if err := os.WriteFile(source, []byte(abiTypes+main+calls.String()+"}\n#endif\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	k := clangBTF(t, source)
+	for _, compiler := range []string{"gcc", "clang"} {
+		prog := filepath.Join(t.TempDir(), compiler)
+		run(t, compiler, "-w", "-O0", "-no-pie", "-o", prog, source)
+		lines := strings.Fields(string(run(t, prog)))
+		if len(lines) != len(types) {
+			t.Fatalf("%d lines for %d types", len(lines), len(types))
+		}
+		for i, line := range lines {
+			state, err := hex.DecodeString(line)
+			if err != nil {
+				t.Fatal(err)
+			}
+			typ := mustType(t, k, ctype.Typedef, types[i])
+			want := make([]byte, typ.Size)
+			for j := range want {
+				want[j] = byte(j + 1)
+			}
+			loc, got := returnPlace(typ), []byte(nil)
+			for _, p := range loc.Pieces {
+				off := map[int]int64{regRAX: 0, regRDX: 8}[p.Reg]
+				if p.Kind == debuginfo.InMemory {
+					off = 48 // capture's caller passed this address, and rax must be it
+					if !bytes.Equal(state[:8], state[16:24]) {
+						t.Errorf("%s: rax is not the address of the result", types[i])
+					}
+				}
+				n := p.BitSize / 8
+				if n == 0 {
+					n = typ.Size
+				}
+				got = append(got, state[off:off+n]...)
+			}
+			if !sameValue(typ, got, want) {
+				t.Errorf("%s, %s: %x at %s, want %x", compiler, types[i], got, where(loc), want)
+			}
+		}
+	}
+}
+
+// abiReturned: returned calls a function with the address of a result and stores
+// rax, rdx and that address.
+const abiReturned = `
+#ifndef __bpf__
+void returned(void *, void *);
+__asm__(".text\nreturned:\n"
+	"push %rbx\nmov %rsi, %rbx\nmov %rdi, %rax\nmov %rsi, %rdi\ncall *%rax\n"
+	"mov %rax, state(%rip)\nmov %rdx, state+8(%rip)\nmov %rbx, state+16(%rip)\npop %rbx\nret\n");
+`
+
 // abiMain: capture stores rdi rsi rdx rcx r8 r9, then the stack from rsp on.
 const abiMain = `
 #ifndef __bpf__

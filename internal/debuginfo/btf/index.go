@@ -50,7 +50,7 @@ type index struct {
 	types    int    // number of types with those below, void included
 	names    [numKinds][]uint32
 	ids      [numKinds][]ebtf.TypeID // of the types that have names
-	enums    map[string]ebtf.TypeID // enumerator -> the first enumeration that has it
+	enums    map[string]ebtf.TypeID  // enumerator -> the first enumeration that has it
 	percpu   map[string]perCPU
 	varNames map[ebtf.TypeID]uint32
 	// signs says that enumerations are marked as signed where they are. Before

@@ -4,6 +4,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -136,5 +137,36 @@ func TestEveryFunction(t *testing.T) {
 	t.Logf("%d functions, %d of them for trampolines, %d parameters with a place, without: %v", len(names), trampolines, places, lost)
 	if places < len(names) {
 		t.Errorf("only %d parameters of %d functions have a place", places, len(names))
+	}
+}
+
+// TestConcurrent asks for the same types from several goroutines, which load
+// their members while others convert types.
+func TestConcurrent(t *testing.T) {
+	k := open(t)
+	var wg sync.WaitGroup
+	sums := make([]int, 4)
+	for i := range sums {
+		wg.Go(func() {
+			for _, name := range []string{"task_struct", "file", "inode", "super_block", "sk_buff", "net_device", "request_queue"} {
+				c, err := k.Type(ctype.Struct, name)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				for _, f := range c.Fields() {
+					for s := f.Type.Strip(); s != nil; s = s.Elem {
+						sums[i] += 1 + len(s.Fields()) + len(s.Enumerators())
+					}
+				}
+				_, _, _ = k.Enumerator("PIDTYPE_TGID")
+			}
+		})
+	}
+	wg.Wait()
+	for _, n := range sums {
+		if n != sums[0] || n < 1000 {
+			t.Errorf("the goroutines saw %v members", sums)
+		}
 	}
 }

@@ -47,6 +47,7 @@ type dumped struct {
 	kind, name string
 	attr       map[string]string
 	members    []dumpedMember
+	defined    int // FWD: how many definitions there are
 }
 
 type dumpedMember struct {
@@ -92,6 +93,13 @@ func bpftool(t *testing.T, raw []byte) map[ebtf.TypeID]*dumped {
 		} else if m := item.FindStringSubmatch(sc.Text()); m != nil && cur != nil {
 			cur.members = append(cur.members, dumpedMember{name(m[1]), attrs(m[2])})
 		}
+	}
+	defined := map[string]int{}
+	for _, d := range out {
+		defined[strings.ToLower(d.kind)+" "+d.name]++
+	}
+	for _, d := range out {
+		d.defined = defined[d.attr["fwd_kind"]+" "+d.name]
 	}
 	if len(out) == 0 {
 		t.Fatalf("nothing understood of what bpftool wrote: %.200s", text)
@@ -259,15 +267,9 @@ func checkProto(_ *Kernel, all map[ebtf.TypeID]*dumped, d *dumped, c *ctype.Type
 }
 
 // checkForward: a declaration becomes the definition, if there is one of that name.
-func checkForward(_ *Kernel, all map[ebtf.TypeID]*dumped, d *dumped, c *ctype.Type) string {
+func checkForward(_ *Kernel, _ map[ebtf.TypeID]*dumped, d *dumped, c *ctype.Type) string {
 	kind := map[string]string{"struct": "STRUCT", "union": "UNION"}[d.attr["fwd_kind"]]
-	defined := 0
-	for _, x := range all {
-		if x.kind == kind && x.name == d.name {
-			defined++
-		}
-	}
-	if c.Kind != kinds[kind] || c.Name != d.name || defined == 0 && !c.Incomplete || defined == 1 && c.Incomplete {
+	if c.Kind != kinds[kind] || c.Name != d.name || d.defined == 0 && !c.Incomplete || d.defined == 1 && c.Incomplete {
 		return "the declaration differs"
 	}
 	return ""

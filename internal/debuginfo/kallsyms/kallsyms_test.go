@@ -119,6 +119,16 @@ func TestFunctions(t *testing.T) {
 	}
 }
 
+func TestNotFound(t *testing.T) {
+	tab := parse(t, sample)
+	if e := tab.NotFound("do_onee"); !reflect.DeepEqual(e.Nearest, []string{"do_one"}) || e.What != "function" {
+		t.Errorf("do_onee: %+v", e)
+	}
+	if e := tab.NotFound("jiffies"); e.Nearest != nil || e.Hint == "" {
+		t.Errorf("jiffies: %+v", e)
+	}
+}
+
 func TestErrors(t *testing.T) {
 	for _, text := range []string{
 		"x\n", "ffffffff81000000\n", "ffffffff81000000 T\n", "ffffffff81000000 T \n", "ffffffff81000000 T a b\n",
