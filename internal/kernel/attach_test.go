@@ -50,7 +50,7 @@ func TestCookies(t *testing.T) {
 	exit := Target{Kind: Tracepoint, Group: "syscalls", Name: "sys_exit_getpgid", Cookie: 5}
 	lk, err := l.AttachAll([]Target{enter, exit})
 	check(t, err)
-	defer lk.Close()
+	defer func() { check(t, lk.Close()) }()
 	hits(100)
 	want(t, b, 3, 100)
 	want(t, b, 5, 100)

@@ -2,7 +2,10 @@ package kernel
 
 import (
 	"os"
+	"os/exec"
 	"runtime"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -181,4 +184,87 @@ func TestHardware(t *testing.T) {
 	check(t, err)
 	waitFor(t, "cycles", func() bool { hits(1000); return b.word(0)+b.word(1) > 0 })
 	check(t, lk.Close())
+}
+
+// TestEventNumbers compares our tables with the numbers that perf gives the same
+// names.
+func TestEventNumbers(t *testing.T) {
+	perf := requirePerf(t)
+	for _, tc := range []struct {
+		typ   uint64
+		table map[string]uint64
+		names []string
+	}{
+		{unix.PERF_TYPE_SOFTWARE, SoftwareEvents, []string{"cpu-clock", "task-clock", "faults", "cs", "cpu-migrations", "minor-faults",
+			"major-faults", "alignment-faults", "emulation-faults", "dummy", "bpf-output", "cgroup-switches", "page-faults", "context-switches"}},
+		{unix.PERF_TYPE_HARDWARE, HardwareEvents, []string{"cycles", "instructions", "cache-references", "cache-misses", "branches",
+			"branch-misses", "bus-cycles", "stalled-cycles-frontend", "stalled-cycles-backend", "ref-cycles", "cpu-cycles", "branch-instructions"}},
+	} {
+		text, err := exec.Command(perf, "stat", "-vv", "-e", strings.Join(tc.names, ","), "true").CombinedOutput()
+		check(t, err)
+		// perf prints what it opens, in order, and again what it tries once more.
+		var got []uint64
+		for _, block := range strings.Split(string(text), "perf_event_attr:\n")[1:] {
+			var typ, config uint64
+			for line := range strings.Lines(block) {
+				f := strings.Fields(line)
+				if len(f) == 2 && f[0] == "type" {
+					typ, err = strconv.ParseUint(f[1], 0, 64)
+				} else if len(f) == 2 && f[0] == "config" {
+					config, err = strconv.ParseUint(f[1], 0, 64)
+				}
+				check(t, err)
+			}
+			if typ == tc.typ && (len(got) == 0 || got[len(got)-1] != config) {
+				got = append(got, config)
+			}
+		}
+		if len(got) != len(tc.names) {
+			t.Fatalf("perf gives %d numbers for %d names: %d\n%s", len(got), len(tc.names), got, text)
+		}
+		for i, name := range tc.names {
+			if tc.table[name] != got[i] {
+				t.Errorf("%s is %d, perf says %d", name, tc.table[name], got[i])
+			}
+		}
+	}
+}
+
+// TestConcurrent attaches, hits and detaches on several threads at once.
+func TestConcurrent(t *testing.T) {
+	const threads, rounds = 8, 20
+	k := openKernel(t)
+	c := newCode(t, threads)
+	b := newBuffer(t, k, threads*8)
+	l := load(t, k, Program{Name: "jalon_conc", Insns: byCookie(threads, 0), Kind: Uprobe, Buffers: []*Buffer{b}})
+	n := rounds
+	if !k.features.UprobeMulti.OK {
+		n = 2 // each round waits for a grace period
+	}
+	var wg sync.WaitGroup
+	for i := range threads {
+		wg.Go(func() {
+			for round := range n {
+				lk, err := l.Attach(Target{Kind: Uprobe, Path: c.path, FileOffset: c.offset(i), Cookie: uint64(i)})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				for range 5 {
+					c.call(i)
+				}
+				if err := lk.Close(); err != nil {
+					t.Error(err)
+				}
+				if got := b.word(i); got != uint64(5*(round+1)) {
+					t.Errorf("thread %d: %d hits, want %d", i, got, 5*(round+1))
+				}
+				if _, err := l.Stats(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	waitFor(t, "the links to go", func() bool { _, links := objects(t, "jalon_conc"); return links == 0 })
 }

@@ -21,18 +21,18 @@ func TestFunctions(t *testing.T) {
 	} {
 		t.Run(kind.String(), func(t *testing.T) {
 			require(t, wanted)
-			b := newBuffer(t, k, 8)
-			target := Target{Kind: kind, Symbol: getpgid}
-			l := load(t, k, Program{Insns: join(mine(), word0(), addOne(1), out(0)), Kind: kind, Target: target, Buffers: []*Buffer{b}})
+			b := newBuffer(t, k, 64)
+			target := Target{Kind: kind, Symbol: getpgid, Cookie: 5}
+			l := load(t, k, Program{Insns: byCookie(8, 0), Kind: kind, Target: target, Buffers: []*Buffer{b}})
 			lk := attach(t, l, target)
 			hits(1000)
-			want(t, b, 0, 1000)
+			want(t, b, 5, 1000)
 			check(t, lk.Close())
 			hits(10)
-			want(t, b, 0, 1000)
+			want(t, b, 5, 1000)
 			lk = attach(t, l, target)
 			hits(10)
-			want(t, b, 0, 1010)
+			want(t, b, 5, 1010)
 			if n, ok, err := lk.Missed(); err != nil || ok && n != 0 {
 				t.Errorf("missed %d %v %v", n, ok, err)
 			}
@@ -116,7 +116,7 @@ func TestFunctionErrors(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		defer l.Close()
+		defer func() { check(t, l.Close()) }()
 		lk, err := l.Attach(target)
 		if err == nil {
 			check(t, lk.Close())

@@ -98,13 +98,20 @@ func TestTracepointReturn(t *testing.T) {
 	want(t, b, 0, 50)
 }
 
-// TestGatePerfRecord has perf record a process's calls through the gate.
-func TestGatePerfRecord(t *testing.T) {
+// requirePerf gives the program perf, skips where there is none and counts it.
+func requirePerf(t *testing.T) string {
+	t.Helper()
 	perf, err := exec.LookPath("perf")
 	if err != nil {
 		skipped = append(skipped, t.Name())
 		t.Skip("perf is not installed")
 	}
+	return perf
+}
+
+// TestGatePerfRecord has perf record a process's calls through the gate.
+func TestGatePerfRecord(t *testing.T) {
+	perf := requirePerf(t)
 	k := openKernel(t)
 	count := func() int {
 		data := filepath.Join(t.TempDir(), "perf.data")
@@ -151,7 +158,7 @@ func TestGateFtrace(t *testing.T) {
 	enable := "events/syscalls/sys_enter_getpgid/enable"
 	g, err := k.Gate("syscalls", "sys_enter_getpgid", empty())
 	check(t, err)
-	defer g.Close()
+	defer func() { check(t, g.Close()) }()
 	runtime.LockOSThread()
 	put("set_event_pid", itoa(unix.Gettid()))
 	put(enable, "1")

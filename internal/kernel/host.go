@@ -31,10 +31,9 @@ func statusField(status, name string) string {
 
 // Bits of the capabilities that count (capability.h).
 const (
-	capSysAdmin    = 21
-	capSysResource = 24
-	capPerfmon     = 38
-	capBPF         = 39
+	capSysAdmin = 21
+	capPerfmon  = 38
+	capBPF      = 39
 )
 
 func parseCaps(hex string) uint64 {

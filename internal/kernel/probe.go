@@ -68,7 +68,7 @@ func tryPerfLink() error {
 	if err != nil {
 		return err
 	}
-	defer prog.Close()
+	defer func() { _ = prog.Close() }()
 	fd, err := linkPerf(-1, prog.FD(), 0)
 	if err == nil {
 		_ = unix.Close(fd)
@@ -127,7 +127,7 @@ func tryFentry(function string) error {
 	if err != nil {
 		return err
 	}
-	defer prog.Close()
+	defer func() { _ = prog.Close() }()
 	l, err := link.AttachTracing(link.TracingOptions{Program: prog, AttachType: ebpf.AttachTraceFEntry})
 	if err != nil {
 		return err
