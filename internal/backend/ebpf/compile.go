@@ -87,7 +87,7 @@ func supported(p *ir.Program, c *Config) error {
 func (c *Config) supports(in *ir.Instr) error {
 	switch in.Op {
 	case ir.FReg, ir.PutReg:
-		return fmt.Errorf("register xmm%d: the kernel's programs cannot read it", in.Imm)
+		return fmt.Errorf("register xmm%d: the kernel's programs cannot read it", xmmOf(in))
 	case ir.Reg:
 		switch {
 		case in.Imm == ir.RegGSBase:
@@ -115,4 +115,12 @@ func (c *Config) firstContext() int64 {
 		return 8
 	}
 	return 0
+}
+
+// xmmOf is the number of the vector register that in reads.
+func xmmOf(in *ir.Instr) int64 {
+	if in.Op == ir.PutReg {
+		return in.Aux
+	}
+	return in.Imm
 }

@@ -1,0 +1,257 @@
+package ebpf
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/cilium/ebpf"
+
+	"github.com/jalon-trace/jalon/internal/ir"
+	"github.com/jalon-trace/jalon/internal/ir/irgen"
+	"github.com/jalon-trace/jalon/internal/ring"
+)
+
+// edges are numbers at which something changes.
+var edges = []uint64{
+	0, 1, 2, 7, 31, 32, 63, 64, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0xffff,
+	math.MaxInt32, 1 << 31, math.MaxUint32, 1 << 32, math.MaxInt64, 1 << 63,
+	^uint64(0), ^uint64(1), uint64(0xffffffff80000000), 0x8000000080000000, 10,
+}
+
+// operation makes a program that puts the result of an operation on words 8
+// and 16 of its context, or on numbers where a or b is not nil, into a record.
+func operation(op ir.Op, w uint8, a, b *uint64) *ir.Program {
+	p := &ir.Program{Name: fmt.Sprintf("%v.%d", op, w), Classes: make([]ir.Class, 3)}
+	source := func(v ir.Value, off int64, k *uint64) ir.Instr {
+		i := ir.Instr{Op: ir.Ctx, W: 8, Dst: v, Imm: off, A: ir.None, B: ir.None, Fault: ir.NoBlock}
+		if k != nil {
+			i.Op, i.W, i.Imm = ir.Const, 0, int64(*k)
+		}
+		return i
+	}
+	in := ir.Instr{Op: op, W: w, A: 0, B: 1, Dst: 2, Fault: ir.NoBlock}
+	if op.Info().B == ir.NoOperand {
+		in.B = ir.None
+	}
+	p.Blocks = []*ir.Block{{
+		Instrs: []ir.Instr{
+			source(0, 8, a), source(1, 16, b), in,
+			{Op: ir.Reserve, Imm: 32, A: ir.None, B: ir.None, Dst: ir.None, Fault: ir.NoBlock},
+			{Op: ir.Put, W: 8, A: 2, Imm: 24, B: ir.None, Dst: ir.None, Fault: ir.NoBlock},
+			{Op: ir.Commit, A: ir.None, B: ir.None, Dst: ir.None, Fault: ir.NoBlock},
+		},
+		Term: ir.Term{Cond: ir.None},
+	}}
+	return p
+}
+
+// TestOperations holds each operation, with values and with numbers, to
+// ir.Compute at the edges, with the instruction set of all kernels and the newest.
+func TestOperations(t *testing.T) {
+	m := newMachine(t)
+	for op := ir.Add; op <= ir.ULe; op++ {
+		for _, w := range []uint8{1, 2, 4, 8} {
+			if !op.Info().Widths.Has(w) {
+				continue
+			}
+			for _, v4 := range []bool{false, true} {
+				m.operations(t, op, w, v4)
+			}
+		}
+	}
+}
+
+func (m *machine) operations(t *testing.T, op ir.Op, w uint8, v4 bool) {
+	l, size := layout()
+	cfg := Config{Name: mapName, Layout: l, Slack: testSlack, MapSize: size, Features: Features{FSBase: -1, TaskComm: -1, V4: v4}}
+	check := func(a, b *uint64, as, bs []uint64) {
+		p := operation(op, w, a, b)
+		must(t, ir.Check(p))
+		insns, err := Compile(p, cfg)
+		must(t, err)
+		prog := m.load(insns)
+		defer prog.Close()
+		for _, x := range as {
+			for _, y := range bs {
+				want, ok := ir.Compute(op, w, ir.I64, x, y)
+				if got := m.result(prog, x, y); !ok || got != want {
+					t.Fatalf("%v.%d of %#x and %#x (numbers: %v %v, V4 %v) is %#x, want %#x\n%s", op, w, x, y, a != nil, b != nil, v4, got, want, Listing(insns))
+				}
+			}
+		}
+	}
+	check(nil, nil, edges, edges)
+	if op.Info().B == ir.NoOperand {
+		return
+	}
+	for k := range edges {
+		one := edges[k : k+1]
+		check(nil, &one[0], edges, one)
+		if k%3 == 0 {
+			check(&one[0], nil, one, edges)
+		}
+	}
+}
+
+// result runs a program with two words and gives the field of its record.
+func (m *machine) result(p *ebpf.Program, a, b uint64) uint64 {
+	var ctx [24]byte
+	binary.LittleEndian.PutUint64(ctx[8:], a)
+	binary.LittleEndian.PutUint64(ctx[16:], b)
+	l, _ := layout()
+	clear(m.mem[l.Rings+ring.RingReserved : l.Rings+ring.RingConsumed+8])
+	m.run(p, ctx[:])
+	return binary.LittleEndian.Uint64(m.mem[l.Rings+ring.RingData+ring.RecHeader:])
+}
+
+// TestDeep: more values than registers and stack slots at once either compile
+// and are right, or are refused in words.
+func TestDeep(t *testing.T) {
+	m := newMachine(t)
+	l, size := layout()
+	refused := 0
+	for _, n := range []int{5, 9, 10, 12, 20, 40, 58, 64, 80, 300} {
+		p := deep(n)
+		must(t, ir.Check(p))
+		insns, err := Compile(p, Config{Name: mapName, Layout: l, Slack: testSlack, MapSize: size, Features: m.full})
+		if err != nil {
+			t.Logf("%d values: %v", n, err)
+			refused++
+			if n < 60 {
+				t.Errorf("%d values are refused", n)
+			}
+			continue
+		}
+		prog := m.load(insns)
+		want := uint64(0)
+		for k := n - 1; k >= 0; k-- {
+			want = want*3 + 1000*7 + uint64(k)
+		}
+		if got := m.result(prog, 1000, 7); got != want {
+			t.Errorf("%d values: %#x, want %#x", n, got, want)
+		}
+		prog.Close()
+	}
+	if refused == 0 {
+		t.Error("300 values at once fit: the test does not test the limit")
+	}
+}
+
+// deep makes n values before it uses the first.
+func deep(n int) *ir.Program {
+	text := "b0:\nv0 = ctx.8 8\nv1 = ctx.8 16\nv2 = mul.8 v0, v1\nv3 = const 3\nv4 = const 0\n"
+	next := 5
+	for k := range n {
+		text += fmt.Sprintf("v%d = const %d\nv%d = add.8 v2, v%d\n", next, k, next+1, next)
+		next += 2
+	}
+	sum := 4
+	for k := n - 1; k >= 0; k-- {
+		text += fmt.Sprintf("v%d = mul.8 v%d, v3\nv%d = add.8 v%d, v%d\n", next, sum, next+1, next, 6+2*k)
+		sum = next + 1
+		next += 2
+	}
+	text += fmt.Sprintf("reserve 32\nput.8 @24, v%d\ncommit\nexit", sum)
+	p, err := ir.Parse(text)
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
+
+// TestLarge: a condition that jumps over more than 32,767 instructions.
+func TestLarge(t *testing.T) {
+	m := newMachine(t)
+	l, size := layout()
+	var text strings.Builder
+	text.WriteString("b0:\nv0 = ctx.8 8\nv1 = ctx.8 16\nv2 = slt.8 v0, v1\nbrif v2 -> b2(v0) else b1()\nb1:\n")
+	last := 1
+	const n = 40000
+	for k := range n {
+		fmt.Fprintf(&text, "v%d = mul.8 v%d, v0\n", 3+k, last)
+		last = 3 + k
+	}
+	fmt.Fprintf(&text, "jump b2(v%d)\nb2(v%d):\nreserve 32\nput.8 @24, v%d\ncommit\nexit", last, n+3, n+3)
+	p, err := ir.Parse(text.String())
+	must(t, err)
+	must(t, ir.Check(p))
+	cfg := Config{Name: mapName, Layout: l, Slack: testSlack, MapSize: size, Features: m.full}
+	insns, err := Compile(p, cfg)
+	must(t, err)
+	prog := m.load(insns)
+	defer prog.Close()
+	if got := m.result(prog, 5, 6); got != 5 {
+		t.Errorf("over the jump: %d", got)
+	}
+	want := uint64(2)
+	for range n {
+		want *= 3
+	}
+	if got := m.result(prog, 3, 2); got != want {
+		t.Errorf("without it: %#x, want %#x", got, want)
+	}
+	cfg.Features.V4 = false
+	if _, err := Compile(p, cfg); err == nil {
+		t.Error("compiles without long jumps")
+	} else {
+		t.Log(err)
+	}
+}
+
+// TestRefusals: what eBPF cannot do is said in words.
+func TestRefusals(t *testing.T) {
+	l, size := layout()
+	base := Config{Name: mapName, Layout: l, Slack: testSlack, MapSize: size, Context: Args, Features: Features{FSBase: -1, TaskComm: -1}}
+	regs := base
+	regs.Context = Regs
+	record := base
+	record.Context = Record
+	narrow := base
+	narrow.MapSize = 4096
+	for _, c := range []struct {
+		cfg  Config
+		text string
+		want string
+	}{
+		{base, "b0:\nv0:f64 = fconst 0x0\nv1 = ftos v0\nexit", "floating point: the kernel's programs cannot compute with it"},
+		{base, "b0:\nv0 = reg rax\nexit", "register rax: there are no registers at this place"},
+		{regs, "b0:\nv0 = reg gs_base\nexit", "register gs_base: the kernel's programs cannot read it"},
+		{regs, "b0:\nv0 = reg fs_base\nexit", "register fs_base: its place in struct task_struct is not known on this kernel"},
+		{record, "b0:\nv0 = ctx.4 4\nexit", "the first 8 bytes of a tracepoint's record cannot be read by a program"},
+		{base, "b0:\nreserve 9000\ncommit\nexit", "a record of 9000 bytes is larger than the buffers allow (8192)"},
+		{base, "b0:\nreserve 64\nputreg.8 @24, xmm3\ncommit\nexit", "register xmm3: the kernel's programs cannot read it"},
+		{narrow, "b0:\nexit", "layout of the map: the counters do not fit 4096 bytes"},
+	} {
+		p, err := ir.Parse(c.text)
+		must(t, err)
+		must(t, ir.Check(p))
+		if _, err := Compile(p, c.cfg); err == nil || err.Error() != c.want {
+			t.Errorf("%s\n got %v\nwant %s", c.text, err, c.want)
+		}
+	}
+}
+
+// TestNullIsUnreadable: the first page is, for programs of kernel space.
+func TestNullIsUnreadable(t *testing.T) {
+	m := newMachine(t)
+	l, size := layout()
+	for _, f := range []Features{m.full, {FSBase: -1, TaskComm: -1}} {
+		p, err := ir.Parse("b0:\nv0 = ctx.8 8\nv1 = load.4 v0+16 fault b1\njump b2(v1)\nb1(v2):\nv3 = const 1000\nv4 = add.8 v2, v3\njump b2(v4)\nb2(v5):\nreserve 32\nput.8 @24, v5\ncommit\nexit")
+		must(t, err)
+		insns, err := Compile(p, Config{Name: mapName, Layout: l, Slack: testSlack, MapSize: size, Features: f})
+		must(t, err)
+		prog := m.load(insns)
+		for _, c := range []struct{ at, want uint64 }{
+			{0, 1016}, {irgen.DefaultBase + 3*irgen.PageSize, irgen.DefaultBase + 3*irgen.PageSize + 1016},
+			{^uint64(0), 1015},
+		} {
+			if got := m.result(prog, c.at, 0); got != c.want {
+				t.Errorf("address %#x: %d, want %d", c.at, got, c.want)
+			}
+		}
+		prog.Close()
+	}
+}
