@@ -20,20 +20,20 @@ import (
 type kind uint8
 
 const (
-	kindInt      kind = 1
-	kindStruct   kind = 4
-	kindUnion    kind = 5
-	kindEnum     kind = 6
-	kindTypedef  kind = 8
-	kindFunc     kind = 12
-	kindVar      kind = 14
-	kindDatasec  kind = 15
-	kindFloat    kind = 16
-	kindEnum64   kind = 19
-	numKinds          = 20
-	maxBTF            = 1 << 30
-	headerSize        = 24
-	percpuSecion      = ".data..percpu"
+	kindInt       kind = 1
+	kindStruct    kind = 4
+	kindUnion     kind = 5
+	kindEnum      kind = 6
+	kindTypedef   kind = 8
+	kindFunc      kind = 12
+	kindVar       kind = 14
+	kindDatasec   kind = 15
+	kindFloat     kind = 16
+	kindEnum64    kind = 19
+	numKinds           = 20
+	maxBTF             = 1 << 30
+	headerSize         = 24
+	percpuSection      = ".data..percpu"
 )
 
 // trailer is how many bytes follow the 12 of every type: fixed, and for each of
@@ -127,7 +127,7 @@ func (x *index) add(b []byte) (int, error) {
 	case kindVar:
 		x.varNames[id] = name
 	case kindDatasec:
-		if x.str(name) == percpuSecion {
+		if x.str(name) == percpuSection {
 			x.section(b[12:n])
 		}
 	}

@@ -170,3 +170,35 @@ func TestConcurrent(t *testing.T) {
 		}
 	}
 }
+
+// TestPerCPUSymbols holds the places of per-CPU variables against their symbols.
+func TestPerCPUSymbols(t *testing.T) {
+	k := open(t)
+	syms, err := k.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(syms.Lookup("__per_cpu_start")) == 0 {
+		t.Skip("this kernel was built without CONFIG_KALLSYMS_ALL: its variables have no symbols")
+	}
+	x, err := k.base.index()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for name := range x.percpu {
+		list := syms.Lookup(name)
+		if len(list) != 1 || list[0].Module != "" {
+			continue
+		}
+		n++
+		v, err := k.GlobalScope().Lookup(name)
+		if err != nil || len(v.Loc.Pieces) != 1 || uint64(v.Loc.Pieces[0].Expr[0].Arg) != list[0].Addr {
+			t.Errorf("%s: %+v, %v; its symbol is %#x", name, v, err, list[0].Addr)
+		}
+	}
+	if n < 100 {
+		t.Errorf("only %d variables have symbols", n)
+	}
+	t.Logf("%d per-CPU variables", n)
+}

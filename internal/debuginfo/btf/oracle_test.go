@@ -299,7 +299,7 @@ func oracleIndex(t *testing.T, k *Kernel, all map[ebtf.TypeID]*dumped) {
 				enums[m.name][num(m.attr["val"])] = true
 			}
 		}
-		if d.kind == "DATASEC" && d.name == percpuSecion {
+		if d.kind == "DATASEC" && d.name == percpuSection {
 			for _, m := range d.members {
 				v := all[ebtf.TypeID(num(m.attr["type_id"]))]
 				if p := x.percpu[v.name]; int64(p.offset) != num(m.attr["offset"]) || int64(p.id) != num(m.attr["type_id"]) {
