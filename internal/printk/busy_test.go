@@ -131,6 +131,7 @@ func sockets(dir string) {
 			}
 		}()
 		if c, err := net.Dial(l.network, ln.Addr().String()); err == nil {
+			_ = c.SetDeadline(time.Now().Add(5 * time.Second))
 			for range 20 {
 				_, _ = c.Write(make([]byte, 5000))
 				_, _ = io.ReadFull(c, make([]byte, 5000))
@@ -149,6 +150,8 @@ func sockets(dir string) {
 		if err != nil {
 			continue
 		}
+		// Where the loopback is down nothing comes.
+		_ = u.SetDeadline(time.Now().Add(time.Second))
 		_, _ = u.WriteTo([]byte("hello"), u.LocalAddr())
 		_, _, _ = u.ReadFrom(make([]byte, 10))
 		_ = u.Close()

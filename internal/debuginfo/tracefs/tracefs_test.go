@@ -55,6 +55,7 @@ func TestEvent(t *testing.T) {
 		"struct file * file;	offset:56;	size:8;	signed:0;",
 		"int (*func)(void);	offset:64;	size:8;	signed:0;",
 		"char name[NAME_LEN];	offset:72;	size:10;	signed:0;",
+		"char status;	offset:53;	size:1;	signed:1;",
 		"u8 grid[2][3];	offset:82;	size:6;	signed:0;",
 		"odd_t odds[4];	offset:88;	size:16;	signed:0;",
 		"unsigned long args[];	offset:104;	size:0;	signed:0;",
@@ -80,7 +81,7 @@ func TestEvent(t *testing.T) {
 		"mask": "__data_loc = array[-1] of cpumask_t = unsigned long", "small": "enum e/1",
 		"odd": "odd_t = short", "file": "pointer to struct file", "func": "pointer to void",
 		"name": "array[10] of char", "grid": "array[2] of array[3] of u8 = unsigned char",
-		"odds": "array[4] of odd_t = unsigned int", "args": "array[-1] of unsigned long",
+		"status": "char signed", "odds": "array[4] of odd_t = unsigned int", "args": "array[-1] of unsigned long",
 	} {
 		if got := describe(ev.Field(name).Type); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
@@ -122,6 +123,9 @@ func describe(t *ctype.Type) string {
 		return "array[" + strconv.FormatInt(t.Count, 10) + "] of " + describe(t.Elem)
 	case ctype.Enum:
 		return "enum " + t.Name + "/" + strconv.FormatInt(t.Size, 10)
+	}
+	if t.Kind == ctype.Char && t.Name == "char" && t.Signed {
+		return "char signed"
 	}
 	return kindWords[t.Kind] + t.Name
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/ctype"
 )
 
-// The kernel is compiled with -funsigned-char.
+// The kernel is compiled with -funsigned-char since Linux 6.2; before, its
+// formats say of a plain char that it is signed.
 var kernelChar = &ctype.Type{Kind: ctype.Char, Name: "char", Size: 1}
 
 // baseTypes are C's integers by their words in alphabetical order.
@@ -96,6 +97,9 @@ func typeOf(words []string, size int64, signed bool, types func(string) *ctype.T
 // named finds a type without stars.
 func named(base []string, size int64, signed bool, types func(string) *ctype.Type) *ctype.Type {
 	name := strings.Join(base, " ")
+	if name == "char" && signed {
+		return ctype.CharT
+	}
 	if t := NamedType(name); t != nil {
 		return t
 	}
