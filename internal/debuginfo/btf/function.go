@@ -79,12 +79,12 @@ func paramName(name string, i int) string {
 	return name
 }
 
-// sameParams compares by the identity of types: the kernel's BTF has each once.
+// sameParams compares names, and types by their identity: the kernel's BTF has each once.
 func sameParams(a, b *ebtf.Func) bool {
 	p, ok := a.Type.(*ebtf.FuncProto)
 	q, ok1 := b.Type.(*ebtf.FuncProto)
 	return ok && ok1 && p.Return == q.Return && slices.EqualFunc(p.Params, q.Params, func(x, y ebtf.FuncParam) bool {
-		return x.Type == y.Type
+		return x == y
 	})
 }
 
