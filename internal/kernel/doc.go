@@ -27,8 +27,9 @@
 // number (it combines the values bit by bit with 1). A Tracepoint program must
 // return 1, or it takes hits from others; see Gate, which does so on purpose.
 // Probes of kprobe, uprobe and the counters are made for one descriptor, so nobody
-// else is concerned; there 0 spares the kernel the rest of perf's work. The value
-// of the other kinds has no meaning. See Kind.Return.
+// else is concerned; there 0 spares the kernel the rest of perf's work. The verifier
+// wants 0 of fentry and fexit. The value of raw and typed tracepoints has no
+// meaning. Kind.Return has it all in numbers.
 //
 // # Whom a program sees
 //

@@ -16,8 +16,8 @@ const inGuests = "Function|Kprobe|^TestUprobe$"
 // mayBeSkipped names, for each kernel, the tests that may be skipped in its guest: no
 // guest has the program perf, and 6.1 has no links to many places at once.
 var mayBeSkipped = map[string]*regexp.Regexp{
-	"6.1":  regexp.MustCompile("^TestGatePerfRecord$|/[^/]*multi=true$"),
-	"6.12": regexp.MustCompile("^TestGatePerfRecord$"),
+	"6.1":  regexp.MustCompile("^(TestGatePerfRecord|TestEventNumbers)$|/[^/]*multi=true$"),
+	"6.12": regexp.MustCompile("^(TestGatePerfRecord|TestEventNumbers)$"),
 }
 
 // TestGuests runs the package's tests under the kernels of the guests.

@@ -67,8 +67,8 @@ func attachAndWait() {
 		fail(err)
 		b, err := k.NewBuffer(name, 1<<20)
 		fail(err)
-		uses := asm.Instructions{asm.LoadMapValue(asm.R1, 0, 0).WithReference(name), asm.Mov.Imm(asm.R0, 1), asm.Return()}
 		for _, target := range append(oneOfEach(&code{path: os.Args[3], n: n}), kprobesOf(k)...) {
+			uses := asm.Instructions{asm.LoadMapValue(asm.R1, 0, 0).WithReference(name), asm.Mov.Imm(asm.R0, target.Kind.Return()), asm.Return()}
 			l, err := k.Load(Program{Name: name, Insns: uses, Kind: target.Kind, Target: target, Buffers: []*Buffer{b}})
 			fail(err)
 			lk, err := l.Attach(target)
