@@ -114,7 +114,7 @@ func (m *machine) randomConfig(r *rand.Rand) Config {
 	case 0:
 		cfg.Features = Features{FSBase: -1, TaskComm: -1}
 	case 1:
-		cfg.Features.V4 = r.Intn(2) == 0
+		cfg.Features.V4 = m.full.V4 && r.Intn(2) == 0
 		if r.Intn(2) == 0 {
 			cfg.Features.RdonlyCast = 0
 		}

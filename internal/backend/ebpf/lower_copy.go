@@ -206,11 +206,15 @@ func (g *gen) copyStr(in *ir.Instr) {
 	})
 	g.rare(func() {
 		g.bind(fault)
-		none := g.newLabel()
+		none, empty := g.newLabel(), g.newLabel()
+		g.jumpIfImm(asm.JEq, 8, asm.R0, 0, empty)
 		g.prefix(in, none)
 		g.movImm(asm.R2, ir.FlagUnreadable<<32)
 		g.emit(asm.Or.Reg(asm.R0, asm.R2))
 		g.counted(in, scratch)
+		g.jump(done)
+		g.bind(empty) // Linux 6.1 gives 0 for the user's empty string
+		g.countedImm(in, 0, 0)
 		g.jump(done)
 		g.bind(none)
 		if f, ok := g.an.faults(in); ok {
@@ -269,6 +273,9 @@ func (g *gen) copyFrames(in *ir.Instr) {
 
 func (g *gen) copyComm(in *ir.Instr) {
 	if !g.an.commFromTask() {
+		base, off := g.recordAt(in.Imm, asm.R1)
+		g.storeImm(base, off, 8, 0) // Linux 6.1 does not pad
+		g.storeImm(base, off+8, 8, 0)
 		g.target(in.Imm)
 		g.movImm(asm.R2, ir.CommSize)
 		g.call(asm.FnGetCurrentComm)

@@ -87,17 +87,23 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// features are those of this kernel.
+// features are those of this kernel, found by loading programs that need them.
 func features(t testing.TB) Features {
 	t.Helper()
-	f := Features{V4: true, FSBase: -1, TaskComm: -1}
+	f := Features{FSBase: -1, TaskComm: -1}
 	spec, err := btf.LoadKernelSpec()
 	must(t, err)
+	f.V4 = loads(asm.Mov.Imm(asm.R0, 5), asm.SDiv.Imm(asm.R0, -2), asm.MovSX8.Reg(asm.R0, asm.R0), asm.LongJump("end"), asm.Return().WithSymbol("end"))
 	var cast *btf.Func
-	must(t, spec.TypeByName("bpf_rdonly_cast", &cast))
-	id, err := spec.TypeID(cast)
-	must(t, err)
-	f.RdonlyCast = int32(id)
+	if spec.TypeByName("bpf_rdonly_cast", &cast) == nil {
+		id, err := spec.TypeID(cast)
+		must(t, err)
+		if loads(asm.Mov.Imm(asm.R1, 0), asm.Mov.Imm(asm.R2, 0),
+			asm.Instruction{OpCode: asm.OpCode(asm.JumpClass).SetJumpOp(asm.Call), Src: asm.PseudoKfuncCall, Constant: int64(id)},
+			asm.LoadMem(asm.R0, asm.R0, 8, asm.DWord), asm.Return()) {
+			f.RdonlyCast = int32(id)
+		}
+	}
 	var task *btf.Struct
 	must(t, spec.TypeByName("task_struct", &task))
 	for _, m := range task.Members {
@@ -116,6 +122,16 @@ func features(t testing.TB) Features {
 		t.Fatal("no comm or fsbase in struct task_struct")
 	}
 	return f
+}
+
+// loads reports whether this kernel takes the instructions.
+func loads(insns ...asm.Instruction) bool {
+	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.Syscall, Flags: unix.BPF_F_SLEEPABLE, Instructions: insns, License: "GPL"})
+	if err != nil {
+		return false
+	}
+	p.Close()
+	return true
 }
 
 // mapping makes an array of one value that is mapped here, too.

@@ -57,11 +57,19 @@ func TestOperations(t *testing.T) {
 			if !op.Info().Widths.Has(w) {
 				continue
 			}
-			for _, v4 := range []bool{false, true} {
+			for _, v4 := range []bool{false, true}[:1+len(m.newest())] {
 				m.operations(t, op, w, v4)
 			}
 		}
 	}
+}
+
+// newest has an element when this kernel has the newest instructions.
+func (m *machine) newest() []bool {
+	if m.full.V4 {
+		return []bool{true}
+	}
+	return nil
 }
 
 func (m *machine) operations(t *testing.T, op ir.Op, w uint8, v4 bool) {
@@ -88,6 +96,9 @@ func (m *machine) operations(t *testing.T, op ir.Op, w uint8, v4 bool) {
 		return
 	}
 	for k := range edges {
+		if k%envInt("JALON_EBPF_EVERY", 1) != 0 {
+			continue // an emulated machine takes long to load so many programs
+		}
 		one := edges[k : k+1]
 		check(nil, &one[0], edges, one)
 		if k%3 == 0 {
