@@ -197,10 +197,10 @@ func (c *traceCmd) options(tps []*tracepoint.Tracepoint) (session.Options, error
 
 func (c *traceCmd) begin(opt session.Options) (*session.Session, error) {
 	switch {
+	case len(c.program) == 0 && (c.Pid == 0 || opt.OnlyKernel()):
+		return session.Watch(c.Pid, opt)
 	case c.Pid != 0:
 		return session.Attach(c.Pid, opt)
-	case c.noProcess():
-		return session.Watch(opt)
 	}
 	return session.Launch(c.program, session.IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, opt)
 }

@@ -15,6 +15,7 @@ import (
 // Options say what an engine does.
 type Options struct {
 	Tgid        int    // trace this process only; 0: all
+	Program     string // the file of places in programs that name none; "": they must
 	Cgroup      uint64 // trace this cgroup only (its id); 0: all
 	BufferSize  int    // bytes of ring a CPU
 	StringLimit int    // as in sema.Input

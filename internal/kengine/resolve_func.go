@@ -162,7 +162,7 @@ func (e *Engine) describe(v *variant, img *vmlinux, site probe.Site) error {
 
 // lines finds a source line of the kernel: FILE:LINE, kprobe:FILE:LINE.
 func (e *Engine) lines(p *probe.Place) ([]candidate, error) {
-	if p.Path != "" {
+	if p.Path != "" || e.opt.Program != "" && e.opt.Vmlinux == "" && p.Kind == probe.Line {
 		return e.uprobes(p)
 	}
 	img, err := e.src.vmlinux()

@@ -3,6 +3,8 @@ package kengine
 import (
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,10 +27,14 @@ var errNoFile = errors.New("name the program or library, which all its processes
 // binary opens the file that a place names: a path, or a command or library by
 // its bare name.
 func (e *Engine) binary(p *probe.Place) (*dwarf.Module, string, error) {
-	if p.Path == "" {
+	name := p.Path
+	if name == "" {
+		name = e.opt.Program
+	}
+	if name == "" {
 		return nil, "", errNoFile
 	}
-	path, err := findBinary(p.Path)
+	path, err := findBinary(name)
 	if err != nil {
 		return nil, "", err
 	}
@@ -53,7 +59,13 @@ func findBinary(name string) (string, error) {
 		}
 		path = found
 	}
+	if strings.HasPrefix(path, "/proc/") { // a link that leads where no path does
+		return path, nil
+	}
 	path, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("there is no file %s", name)
+	}
 	if err != nil {
 		return "", err
 	}
@@ -65,13 +77,24 @@ func findLibrary(name string) string {
 		for _, pattern := range []string{name, name + ".so", name + ".so.*"} {
 			list, _ := filepath.Glob(filepath.Join(dir, pattern))
 			for _, f := range list {
-				if st, err := os.Stat(f); err == nil && st.Mode().IsRegular() {
+				if isELF(f) { // libc.so is a text for the linker
 					return f
 				}
 			}
 		}
 	}
 	return ""
+}
+
+func isELF(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	var magic [4]byte
+	_, err = io.ReadFull(f, magic[:])
+	return err == nil && string(magic[:]) == "\x7fELF"
 }
 
 // uprobes are instructions of a file.
@@ -112,6 +135,9 @@ func (e *Engine) userCandidate(p *probe.Place, m *dwarf.Module, path string, s p
 	place := p.Text
 	if p.Glob() {
 		place = "uprobe:" + p.Path + ":" + s.Func
+		if p.Path == "" {
+			place = s.Func
+		}
 	}
 	return candidate{
 		place: place, function: s.Func, file: s.File, line: s.Line,

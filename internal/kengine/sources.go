@@ -42,7 +42,15 @@ func (o *once[T]) get(open func() (T, error)) (T, error) {
 
 func newSources(e *Engine) *sources { return &sources{e: e, files: map[string]*dwarf.Module{}} }
 
-func (s *sources) btf() (*btf.Kernel, error) { return s.b.get(btf.Open) }
+func (s *sources) btf() (*btf.Kernel, error) {
+	return s.b.get(func() (*btf.Kernel, error) {
+		b, err := btf.Open()
+		if err == nil {
+			b.Symbols = s.kallsyms // read once for all
+		}
+		return b, err
+	})
+}
 
 func (s *sources) kallsyms() (*kallsyms.Table, error) { return s.syms.get(kallsyms.Open) }
 

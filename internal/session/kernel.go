@@ -2,11 +2,14 @@ package session
 
 import (
 	"context"
+	"fmt"
+	"os"
 
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/format"
 	"github.com/jalon-trace/jalon/internal/kengine"
 	"github.com/jalon-trace/jalon/internal/probe"
+	"github.com/jalon-trace/jalon/internal/process"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
@@ -19,10 +22,36 @@ type Kernel struct {
 	Cost    bool   // measure the time of hits
 }
 
-// Watch traces the kernel, and all processes through it.
-func Watch(opt Options) (*Session, error) {
+// Watch traces by the kernel engine alone: all processes, or the one with the
+// number pid when that is not 0, which is neither stopped nor otherwise touched. The
+// session ends with that process.
+func Watch(pid int, opt Options) (*Session, error) {
 	opt.Kernel.All = true
-	return newSession(opt)
+	s, err := newSession(opt)
+	if err != nil || pid == 0 {
+		return s, err
+	}
+	if s.watched, err = process.Watch(pid); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// OnlyKernel reports whether all places are the kernel engine's.
+func (o *Options) OnlyKernel() bool {
+	mine, _ := split(o)
+	return len(mine) == 0
+}
+
+// tgid is the process that the session is about, 0 for all.
+func (s *Session) tgid() int {
+	switch {
+	case s.p != nil:
+		return s.p.Pid()
+	case s.watched != nil:
+		return s.watched.Pid()
+	}
+	return 0
 }
 
 // split tells the tracepoints of the kernel engine from those of the process.
@@ -51,9 +80,7 @@ func (s *Session) armKernel() error {
 		BufferSize: s.opt.BufferSize, StringLimit: s.opt.StringLimit, RepeatLimit: s.opt.RepeatLimit, StackLimit: s.opt.StackLimit,
 		DebugDirs: s.opt.DebugDirs, NoOptimise: s.opt.NoOptimise, Warn: s.opt.Warn, Log: s.opt.Log, IR: s.opt.Dump.IR, Code: s.opt.Dump.Code,
 	}
-	if s.p != nil {
-		opt.Tgid = s.p.Pid()
-	}
+	opt.Tgid = s.tgid()
 	eng, err := kengine.Open(opt)
 	if err != nil {
 		return err
@@ -71,15 +98,52 @@ func (s *Session) armKernel() error {
 	})
 }
 
-// beginKernel arms a session without a process.
+// kernelOnly reports whether the in-process engine has nothing to do: then no
+// process is traced by ptrace.
+func (s *Session) kernelOnly() bool { return len(s.tps) == 0 && len(s.ktps) > 0 }
+
+// pid is that of the process that the session is about, 0 when it is about all.
+func (s *Session) pid() int {
+	switch {
+	case s.p != nil:
+		return s.p.Pid()
+	case s.w != nil:
+		return s.w.pid
+	}
+	return 0
+}
+
+// beginKernel arms a session of the kernel engine alone. A program that it starts
+// waits before its first instruction meanwhile.
 func (s *Session) beginKernel(ctx context.Context) {
+	held := s.pid()
 	if ctx.Err() != nil {
-		s.dispatch(ev{kind: evStop}, 0)
+		s.dispatch(ev{kind: evStop}, held)
 		return
 	}
 	err := s.armKernel()
 	s.setArmed()
-	s.dispatch(ev{kind: evArmed, err: err}, 0)
+	s.dispatch(ev{kind: evArmed, err: err}, held)
+}
+
+// letRun starts the program that was held, without a tracer.
+func (s *Session) letRun() {
+	pid := s.p.Pid()
+	if err := s.p.Detach(); err != nil { // it is gone: Done says so
+		return
+	}
+	s.w, s.p = watchChild(pid), nil
+}
+
+// gone is closed at the end of the process that the session is about.
+func (s *Session) gone() <-chan struct{} {
+	switch {
+	case s.p != nil:
+		return s.p.Done()
+	case s.w != nil:
+		return s.w.done
+	}
+	return nil
 }
 
 // disarmKernel takes the sites of the kernel engine back.

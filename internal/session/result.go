@@ -31,6 +31,12 @@ func (s *Session) result() *Result {
 		}
 		sum.Outcome = r.Status.String()
 	}
+	if s.watched != nil && s.watched.Ended() {
+		sum.Outcome = "the process has ended"
+	}
+	if s.w != nil {
+		r.Status, sum.Outcome = s.w.outcome()
+	}
 	sum.Pauses = len(s.pauses)
 	for _, p := range s.pauses {
 		sum.Pause += p

@@ -36,6 +36,8 @@ type Options struct {
 	// OnPanic is told of a panic on a goroutine of ours and must end jalon.
 	OnPanic func(v any, stack []byte)
 	Started time.Time // of jalon itself, for Result.Armed
+	// Duration ends the session so long after it was armed; 0 = never.
+	Duration time.Duration
 }
 
 // Dumper shows the stages of compilation of a site.
@@ -51,6 +53,8 @@ type Session struct {
 	kern     *kengine.Engine          // nil: not used
 	ksrc     *source                  // its rings
 	p        *process.Process         // nil: no process is traced, the kernel is
+	w        *watched                 // the process that the kernel engine alone traces; nil: none, or p
+	watched  *process.Watched         // the process whose hits the kernel engine is to show; nil: all
 	launched bool
 	state    state
 	post     queue
@@ -106,6 +110,13 @@ func Attach(pid int, opt Options) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.kernelOnly() {
+		s.w, err = watch(pid)
+		if err != nil {
+			return nil, err
+		}
+		return s, nil
+	}
 	s.p, err = process.Attach(pid, s.config())
 	if err != nil {
 		return nil, err
@@ -134,6 +145,9 @@ func (s *Session) Run(ctx context.Context) (*Result, error) {
 	s.state = state{launched: s.launched, kernel: len(s.ktps) > 0}
 	var gone <-chan struct{}
 	if s.p == nil {
+		if s.watched != nil {
+			gone = s.watched.Done()
+		}
 		s.beginKernel(ctx)
 	} else {
 		s.begin(ctx)
@@ -146,6 +160,8 @@ func (s *Session) Run(ctx context.Context) (*Result, error) {
 		select {
 		case <-interrupted:
 			interrupted = nil
+			s.dispatch(ev{kind: evStop}, 0)
+		case <-over:
 			s.dispatch(ev{kind: evStop}, 0)
 		case <-gone:
 			gone = nil
@@ -258,14 +274,17 @@ func (s *Session) dispatch(e ev, tid int) {
 	for _, x := range effs {
 		s.carryOut(x)
 	}
-	if tid != 0 {
+	if tid != 0 && s.p != nil {
 		_ = s.p.Resume(tid) // it may be gone, or let go already
 	}
 }
 
 func (s *Session) carryOut(x effect) {
 	switch x {
-	case effResume: // dispatch does it for whoever waits
+	case effResume:
+		if s.kernelOnly() && s.p != nil {
+			s.letRun()
+		} // else dispatch does it for whoever waits
 	case effRearm:
 		pending, err := s.arm()
 		if err != nil && !isEnd(err) {
@@ -331,6 +350,9 @@ func (s *Session) warn(msg string) {
 func (s *Session) Close() {
 	if s.kern != nil {
 		s.kern.Close()
+	}
+	if s.watched != nil {
+		s.watched.Close()
 	}
 	for _, m := range s.mods {
 		if m.dw != nil {
