@@ -338,7 +338,7 @@ type address struct{ of node }
 func (n *address) eval(e *env) value {
 	switch of := n.of.(type) {
 	case *fieldNode:
-		return value{typ: ctype.PointerTo(of.typ), blk: &e.rec, off: of.off}
+		return pointTo(&e.rec, of.off, of.typ)
 	case *index:
 		return binaryOp("+", of.of.eval(e), of.by.eval(e))
 	case *member:
@@ -346,7 +346,7 @@ func (n *address) eval(e *env) value {
 		if f == nil {
 			return no
 		}
-		return value{typ: ctype.PointerTo(f.Type), blk: b, off: off + int(f.BitOffset/8)}
+		return pointTo(b, off+int(f.BitOffset/8), f.Type)
 	}
 	v := n.of.eval(e)
 	if v.fail == "" && v.blk != nil {
@@ -354,6 +354,14 @@ func (n *address) eval(e *env) value {
 		return v
 	}
 	return failed("the address of a value")
+}
+
+// pointTo is a pointer into b, or past its end.
+func pointTo(b *block, off int, t *ctype.Type) value {
+	if off < 0 || off > len(b.b) {
+		return failed(beyond)
+	}
+	return value{typ: pointerTo(t), blk: b, off: off}
 }
 
 func (n *address) fixed() bool { return false }

@@ -100,6 +100,7 @@ func TestExpressions(t *testing.T) {
 		{`"%d", *REC->b`, "1"},
 		{`"%d", ((u32 *)REC->b)[1]`, "134678021"},
 		{`"%d", &REC->b[7] - &REC->b[2]`, "5"},
+		{`"%d", sizeof(*&REC->h) + *&REC->b[1]`, "4"},
 		{`"%d", &REC->b[7] > &REC->b[2]`, "1"},
 		{`"%d", REC->b[300]`, "(beyond the record)"},
 		{`"%d", *(int *)REC->n`, "(memory at 0x80000005)"},
@@ -239,7 +240,7 @@ func TestRandomRecords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range 40 {
+		for range 15 {
 			rec := make([]byte, rng.IntN(300))
 			for i := range rec {
 				rec[i] = byte(rng.Uint32() >> (rng.Uint32() % 8))
@@ -297,6 +298,25 @@ func FuzzRender(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, i uint16, record []byte) {
 		formats[int(i)%len(formats)].Line(nil, record, testResolver)
 	})
+}
+
+// TestShortRecords: a record cut anywhere has a text.
+func TestShortRecords(t *testing.T) {
+	whole := testRecord(7, []byte("abc"))
+	for _, printFmt := range []string{
+		`"%pU %pI4 %s %u", &REC->b, &REC->n, &REC->str, *&REC->h`,
+		`"%pU %*ph %*pbl", REC->b, 8, REC->b, 16, &REC->b[60]`,
+		`"%s %s %s", __get_str(str), __get_cpumask(mask), __print_dynamic_array(rel, 2)`,
+		`"%d %llu %p", ((union role *)&REC->c)->level, REC->n, REC->p`,
+		`"%pISpc %pM %pa", &REC->b, &REC->h, &REC->p`,
+	} {
+		for n := range len(whole) {
+			got := renderText(t, printFmt, whole[:n], testResolver)
+			if n < 96 && !strings.Contains(got, beyond) {
+				t.Errorf("%s of %d bytes: %q", printFmt, n, got)
+			}
+		}
+	}
 }
 
 // TestLongText: what doubles itself comes to an end.

@@ -15,6 +15,9 @@ type helper struct {
 	eval     func(c *call, e *env) value
 }
 
+// same is a function whose value is its first argument.
+var same = helper{1, 2, func(c *call, e *env) value { return c.args[0].eval(e) }}
+
 // helpers are the functions by name, those of dynamic arrays apart.
 var helpers map[string]helper
 
@@ -32,9 +35,9 @@ func init() {
 		"__print_ns_without_secs": {1, 1, func(c *call, e *env) value {
 			return overInt(c, e, func(n uint64) uint64 { return n % 1e9 }, ctype.UIntT)
 		}},
-		"__builtin_expect":     {2, 2, func(c *call, e *env) value { return c.args[0].eval(e) }},
-		"likely":               {1, 1, func(c *call, e *env) value { return c.args[0].eval(e) }},
-		"unlikely":             {1, 1, func(c *call, e *env) value { return c.args[0].eval(e) }},
+		"__builtin_expect":     same,
+		"likely":               same,
+		"unlikely":             same,
 		"__builtin_constant_p": {1, 1, func(*call, *env) value { return boolean(false) }},
 		"trace_seq_buffer_ptr": {1, 1, func(_ *call, e *env) value { return e.here() }},
 		"trace_seq_printf":     {2, -1, traceSeqPrintf},
@@ -48,6 +51,10 @@ func init() {
 		for _, n := range []string{"be" + name + "_to_cpu", "__be" + name + "_to_cpu", "cpu_to_be" + name, "__fswab" + name, "__builtin_bswap" + name} {
 			helpers[n] = swapper(size)
 		}
+	}
+	// Page table entries are numbers in structs of their own.
+	for _, level := range []string{"pgd", "p4d", "pud", "pmd", "pte"} {
+		helpers[level+"_val"], helpers["native_make_"+level] = same, same
 	}
 	helpers["ntohs"], helpers["htons"] = swapper(2), swapper(2)
 	helpers["ntohl"], helpers["htonl"] = swapper(4), swapper(4)

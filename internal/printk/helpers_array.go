@@ -95,7 +95,7 @@ func bytesAt(p value, size uint64) ([]byte, value) {
 		return nil, p
 	case p.blk == nil:
 		return nil, failed("memory at %#x", p.n)
-	case size > uint64(len(p.blk.b)-p.off):
+	case p.off > len(p.blk.b) || size > uint64(len(p.blk.b)-p.off):
 		return nil, failed(beyond)
 	}
 	return p.blk.b[p.off : p.off+int(size)], value{}

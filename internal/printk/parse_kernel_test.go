@@ -50,6 +50,13 @@ func allEvents(t testing.TB, fs *tracefs.FS) []*tracefs.Event {
 	return out
 }
 
+// kernelsOwn are functions that decode hardware's commands, which only the kernel
+// can call. Linux 6.18 as configured here has events with none of them.
+var kernelsOwn = []string{
+	"decode_prq_descriptor", "xen_hypercall_name",
+	"nvme_trace_disk_name", "nvme_trace_parse_admin_cmd", "nvme_trace_parse_fabrics_cmd", "nvme_trace_parse_nvm_cmd",
+}
+
 // TestParseAll parses the print format of every event of the running kernel.
 func TestParseAll(t *testing.T) {
 	parsed := 0
@@ -69,6 +76,9 @@ func TestParseAll(t *testing.T) {
 		}
 	}
 	t.Logf("%d print formats; functions of the kernel's: %s; names: %d", parsed, sorted(functions), len(names))
+	for _, known := range kernelsOwn {
+		delete(functions, known)
+	}
 	if len(functions) != 0 {
 		t.Errorf("functions without a value: %s", sorted(functions))
 	}

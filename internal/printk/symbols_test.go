@@ -16,8 +16,8 @@ import (
 
 // symbols is /proc/kallsyms: the kernel's functions by address.
 type symbols struct {
-	list []symbolLine
-	end  uint64 // of the kernel's text
+	list       []symbolLine
+	start, end uint64 // of the kernel's text
 }
 
 type symbolLine struct {
@@ -46,7 +46,10 @@ func readSymbols(t *testing.T) *symbols {
 		if len(w) > 3 {
 			l.module = strings.Trim(w[3], "[]")
 		}
-		if l.name == "_etext" {
+		switch l.name {
+		case "_stext":
+			s.start = addr
+		case "_etext":
 			s.end = addr
 		}
 		s.list = append(s.list, l)
@@ -68,7 +71,8 @@ func readSymbols(t *testing.T) *symbols {
 
 func (s *symbols) find(addr uint64) (Symbol, bool) {
 	i := sort.Search(len(s.list), func(i int) bool { return s.list[i].addr > addr }) - 1
-	if i < 0 || s.list[i].module == "" && addr >= s.end {
+	// The list also has what lies elsewhere: each processor's data, at small addresses.
+	if i < 0 || s.list[i].module == "" && (addr < s.start || addr >= s.end) {
 		return Symbol{}, false
 	}
 	end := s.end
