@@ -303,17 +303,20 @@ func FuzzRender(f *testing.F) {
 // TestShortRecords: a record cut anywhere has a text.
 func TestShortRecords(t *testing.T) {
 	whole := testRecord(7, []byte("abc"))
-	for _, printFmt := range []string{
-		`"%pU %pI4 %s %u", &REC->b, &REC->n, &REC->str, *&REC->h`,
-		`"%pU %*ph %*pbl", REC->b, 8, REC->b, 16, &REC->b[60]`,
-		`"%s %s %s", __get_str(str), __get_cpumask(mask), __print_dynamic_array(rel, 2)`,
-		`"%d %llu %p", ((union role *)&REC->c)->level, REC->n, REC->p`,
-		`"%pISpc %pM %pa", &REC->b, &REC->h, &REC->p`,
+	for _, c := range []struct {
+		printFmt string
+		need     int // bytes of the record
+	}{
+		{`"%pU %pI4 %u", &REC->b, &REC->n, *&REC->h`, 84},
+		{`"%pU %*ph %*pbl", REC->b, 8, REC->b, 16, &REC->b[60]`, 78},
+		{`"%s %s %s", __get_str(str), __get_cpumask(mask), __print_dynamic_array(rel, 2)`, 128},
+		{`"%d %llu %p", ((union role *)&REC->c)->level, REC->n, REC->p`, 104},
+		{`"%pM %pa", &REC->h, &REC->p`, 104},
 	} {
 		for n := range len(whole) {
-			got := renderText(t, printFmt, whole[:n], testResolver)
-			if n < 96 && !strings.Contains(got, beyond) {
-				t.Errorf("%s of %d bytes: %q", printFmt, n, got)
+			got := renderText(t, c.printFmt, whole[:n], testResolver)
+			if strings.Contains(got, beyond) != (n < c.need) {
+				t.Errorf("%s of %d bytes: %q", c.printFmt, n, got)
 			}
 		}
 	}
