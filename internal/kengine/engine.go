@@ -169,9 +169,7 @@ func (e *Engine) Account(sums []event.SiteSummary) {
 // Disarm detaches everything. Programs that are running at that moment finish.
 func (e *Engine) Disarm() {
 	e.once.Do(func() {
-		for _, l := range e.loads {
-			l.detach()
-		}
+		e.detachAll()
 		for _, g := range e.gates {
 			_ = g.Close()
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -250,6 +251,21 @@ func (e *Engine) mayPair(l *load) error {
 		return probe.Error(s.tp.Place, errors.New("another program has this event open by perf; beside it a condition on the raw arguments cannot select the tracepoint's own record: collect expressions of the arguments in place of $_sdata, or end the other one"))
 	}
 	return nil
+}
+
+// detachAll detaches all programs, side by side: the kernel takes its time for
+// each to be sure that no CPU is in it.
+func (e *Engine) detachAll() {
+	var wg sync.WaitGroup
+	sem := make(chan struct{}, 64)
+	for _, l := range e.loads {
+		if l.link == nil {
+			continue
+		}
+		sem <- struct{}{}
+		wg.Go(func() { l.detach(); <-sem })
+	}
+	wg.Wait()
 }
 
 func (l *load) detach() {
