@@ -82,11 +82,6 @@ func (c *traceCmd) Run() error {
 	opt.NewSink = func(s *session.Session) session.Sink { return c.sink(out, s) }
 	ctx, stop := untilSignal()
 	defer stop()
-	if c.Duration > 0 {
-		var cancel func()
-		ctx, cancel = context.WithTimeout(ctx, c.Duration)
-		defer cancel()
-	}
 	s, err := c.begin(opt)
 	if err != nil {
 		return err
@@ -174,7 +169,7 @@ func (c *traceCmd) options(tps []*tracepoint.Tracepoint) (session.Options, error
 	}
 	opt := session.Options{
 		Tracepoints: tps, BufferSize: buffer, StringLimit: c.Strlen, RepeatLimit: c.Elements, StackLimit: c.Stack,
-		MaxEvents: c.Max, DebugDirs: c.Debug, NoOptimise: c.NoOpt, Avoid: c.Avoid, Pending: c.Pending, Started: started, Warn: c.warn, OnPanic: bug,
+		MaxEvents: c.Max, DebugDirs: c.Debug, NoOptimise: c.NoOpt, Avoid: c.Avoid, Pending: c.Pending, Started: started, Duration: c.Duration, Warn: c.warn, OnPanic: bug,
 	}
 	opt.Kernel = session.Kernel{All: c.All || c.Engine == "kernel", Vmlinux: c.Vmlinux, Cost: c.Cost}
 	if c.Cgroup != "" {

@@ -48,6 +48,8 @@ func (s *Session) tgid() int {
 	switch {
 	case s.p != nil:
 		return s.p.Pid()
+	case s.held != nil:
+		return s.held.Pid()
 	case s.watched != nil:
 		return s.watched.Pid()
 	}
@@ -80,7 +82,11 @@ func (s *Session) armKernel() error {
 		BufferSize: s.opt.BufferSize, StringLimit: s.opt.StringLimit, RepeatLimit: s.opt.RepeatLimit, StackLimit: s.opt.StackLimit,
 		DebugDirs: s.opt.DebugDirs, NoOptimise: s.opt.NoOptimise, Warn: s.opt.Warn, Log: s.opt.Log, IR: s.opt.Dump.IR, Code: s.opt.Dump.Code,
 	}
-	opt.Tgid = s.tgid()
+	if opt.Tgid = s.tgid(); opt.Tgid != 0 {
+		if path, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", opt.Tgid)); err == nil {
+			opt.Program = openable(opt.Tgid, path, true)
+		}
+	}
 	eng, err := kengine.Open(opt)
 	if err != nil {
 		return err
@@ -102,37 +108,15 @@ func (s *Session) armKernel() error {
 // process is traced by ptrace.
 func (s *Session) kernelOnly() bool { return len(s.tps) == 0 && len(s.ktps) > 0 }
 
-// pid is that of the process that the session is about, 0 when it is about all.
-func (s *Session) pid() int {
-	switch {
-	case s.p != nil:
-		return s.p.Pid()
-	case s.w != nil:
-		return s.w.pid
-	}
-	return 0
-}
-
-// beginKernel arms a session of the kernel engine alone. A program that it starts
-// waits before its first instruction meanwhile.
+// beginKernel arms a session of the kernel engine alone.
 func (s *Session) beginKernel(ctx context.Context) {
-	held := s.pid()
 	if ctx.Err() != nil {
-		s.dispatch(ev{kind: evStop}, held)
+		s.dispatch(ev{kind: evStop}, 0)
 		return
 	}
 	err := s.armKernel()
 	s.setArmed()
-	s.dispatch(ev{kind: evArmed, err: err}, held)
-}
-
-// letRun starts the program that was held, without a tracer.
-func (s *Session) letRun() {
-	pid := s.p.Pid()
-	if err := s.p.Detach(); err != nil { // it is gone: Done says so
-		return
-	}
-	s.w, s.p = watchChild(pid), nil
+	s.dispatch(ev{kind: evArmed, err: err}, 0)
 }
 
 // gone is closed at the end of the process that the session is about.
@@ -140,8 +124,10 @@ func (s *Session) gone() <-chan struct{} {
 	switch {
 	case s.p != nil:
 		return s.p.Done()
-	case s.w != nil:
-		return s.w.done
+	case s.held != nil:
+		return s.held.Done()
+	case s.watched != nil:
+		return s.watched.Done()
 	}
 	return nil
 }

@@ -34,8 +34,9 @@ func (s *Session) result() *Result {
 	if s.watched != nil && s.watched.Ended() {
 		sum.Outcome = "the process has ended"
 	}
-	if s.w != nil {
-		r.Status, sum.Outcome = s.w.outcome()
+	if s.held != nil {
+		r.Status = s.held.Status()
+		sum.Outcome = r.Status.String()
 	}
 	sum.Pauses = len(s.pauses)
 	for _, p := range s.pauses {

@@ -53,7 +53,7 @@ type Session struct {
 	kern     *kengine.Engine          // nil: not used
 	ksrc     *source                  // its rings
 	p        *process.Process         // nil: no process is traced, the kernel is
-	w        *watched                 // the process that the kernel engine alone traces; nil: none, or p
+	held     *process.Held            // the program that was started, when only the kernel engine traces it
 	watched  *process.Watched         // the process whose hits the kernel engine is to show; nil: all
 	launched bool
 	state    state
@@ -97,7 +97,12 @@ func Launch(argv []string, std IO, opt Options) (*Session, error) {
 		return nil, err
 	}
 	s.launched = true
-	s.p, err = process.Start(argv, process.StartOptions{Stdin: std.In, Stdout: std.Out, Stderr: std.Err}, s.config())
+	streams := process.StartOptions{Stdin: std.In, Stdout: std.Out, Stderr: std.Err}
+	if s.kernelOnly() {
+		s.held, err = process.StartHeld(argv, streams)
+	} else {
+		s.p, err = process.Start(argv, streams, s.config())
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -109,13 +114,6 @@ func Attach(pid int, opt Options) (*Session, error) {
 	s, err := newSession(opt)
 	if err != nil {
 		return nil, err
-	}
-	if s.kernelOnly() {
-		s.w, err = watch(pid)
-		if err != nil {
-			return nil, err
-		}
-		return s, nil
 	}
 	s.p, err = process.Attach(pid, s.config())
 	if err != nil {
@@ -143,18 +141,18 @@ func newSession(opt Options) (*Session, error) {
 // what the environment refused; the result is valid in any case.
 func (s *Session) Run(ctx context.Context) (*Result, error) {
 	s.state = state{launched: s.launched, kernel: len(s.ktps) > 0}
-	var gone <-chan struct{}
-	if s.p == nil {
-		if s.watched != nil {
-			gone = s.watched.Done()
-		}
+	if s.kernelOnly() {
 		s.beginKernel(ctx)
 	} else {
 		s.begin(ctx)
-		gone = s.p.Done()
 	}
+	gone := s.gone()
 	poll := time.NewTicker(pollEvery)
 	defer poll.Stop()
+	var over <-chan time.Time
+	if s.opt.Duration > 0 {
+		over = time.After(s.opt.Duration)
+	}
 	interrupted := ctx.Done()
 	for s.state.phase != done {
 		select {
@@ -274,7 +272,7 @@ func (s *Session) dispatch(e ev, tid int) {
 	for _, x := range effs {
 		s.carryOut(x)
 	}
-	if tid != 0 && s.p != nil {
+	if tid != 0 {
 		_ = s.p.Resume(tid) // it may be gone, or let go already
 	}
 }
@@ -282,8 +280,8 @@ func (s *Session) dispatch(e ev, tid int) {
 func (s *Session) carryOut(x effect) {
 	switch x {
 	case effResume:
-		if s.kernelOnly() && s.p != nil {
-			s.letRun()
+		if s.held != nil {
+			s.held.Release()
 		} // else dispatch does it for whoever waits
 	case effRearm:
 		pending, err := s.arm()
@@ -292,9 +290,16 @@ func (s *Session) carryOut(x effect) {
 		}
 		s.dispatch(ev{kind: evRearmed, pending: pending}, 0)
 	case effKill:
+		if s.held != nil {
+			s.held.Kill()
+			return
+		}
 		_ = s.p.Kill()
 	case effDetach:
 		s.disarmKernel()
+		if s.held != nil {
+			s.held.Release()
+		}
 		if s.p == nil {
 			s.dispatch(ev{kind: evDetached}, 0)
 			return

@@ -1,0 +1,152 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Held is a program that was started and is held before its first instruction, and
+// that runs without a tracer once it is released: nothing of it is ever stopped, and
+// its signals, forks and system calls cost and look the same as ever.
+type Held struct {
+	pid     int
+	release chan bool // true: run; false: end it
+	freed   chan struct{}
+	done    chan struct{} // closed at its end
+	status  ExitStatus
+	once    sync.Once
+}
+
+// StartHeld starts a program and holds it. Errors are of the environment.
+func StartHeld(argv []string, opt StartOptions) (*Held, error) {
+	if len(argv) == 0 {
+		return nil, &Error{"start a program", errors.New("no program was named"), ""}
+	}
+	path, err := exec.LookPath(argv[0])
+	if err != nil {
+		return nil, notFound(argv[0], err)
+	}
+	files, closeFiles, err := opt.files()
+	if err != nil {
+		return nil, err
+	}
+	defer closeFiles()
+	attr := &syscall.ProcAttr{
+		Dir: opt.Dir, Env: opt.Env, Files: files,
+		Sys: &syscall.SysProcAttr{Ptrace: true, Credential: opt.Credential, Setsid: opt.Setsid},
+	}
+	if attr.Env == nil {
+		attr.Env = os.Environ()
+	}
+	h := &Held{release: make(chan bool), freed: make(chan struct{}), done: make(chan struct{})}
+	ready := make(chan error)
+	go h.serve(path, argv, attr, ready)
+	if err := <-ready; err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// serve starts the program and lets it go. ptrace wants both done by one thread,
+// which ends with the goroutine.
+//
+//  1. The child asks to be traced and stops at its exec, before the new program's
+//     first instruction. From now on it dies with us.
+//  2. It is released: detached without a signal, it runs as if nothing had been.
+//  3. Its end is waited for.
+func (h *Held) serve(path string, argv []string, attr *syscall.ProcAttr, ready chan<- error) {
+	runtime.LockOSThread()
+	pid, err := syscall.ForkExec(path, argv, attr)
+	if err != nil {
+		ready <- &Error{fmt.Sprintf("start %s", argv[0]), err, ""}
+		return
+	}
+	h.pid = pid
+	ws, err := h.wait()
+	if err == nil && !ws.Stopped() {
+		err = errors.New("it ended before its first instruction")
+	}
+	if err == nil {
+		err = ptrace(unix.PTRACE_SETOPTIONS, pid, 0, unix.PTRACE_O_EXITKILL)
+	}
+	if err != nil {
+		_ = unix.Kill(pid, unix.SIGKILL)
+		_, _ = h.wait()
+		ready <- &Error{fmt.Sprintf("start %s", argv[0]), err, ""}
+		return
+	}
+	ready <- nil
+	run := <-h.release
+	if run {
+		err = ptrace(unix.PTRACE_DETACH, pid, 0, 0)
+	}
+	if !run || err != nil { // an error: somebody killed it
+		_ = unix.Kill(pid, unix.SIGKILL)
+	}
+	close(h.freed)
+	h.end()
+}
+
+// end waits for the end.
+func (h *Held) end() {
+	defer close(h.done)
+	for {
+		ws, err := h.wait()
+		switch {
+		case err != nil:
+			h.status = ExitStatus{Detached: true} // somebody else has its status
+			return
+		case ws.Exited():
+			h.status = ExitStatus{Code: ws.ExitStatus()}
+			return
+		case ws.Signaled():
+			h.status = ExitStatus{Signal: ws.Signal(), Core: ws.CoreDump()}
+			return
+		}
+	}
+}
+
+func (h *Held) wait() (ws unix.WaitStatus, err error) {
+	for {
+		_, err := unix.Wait4(h.pid, &ws, 0, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return ws, err
+		}
+	}
+}
+
+// Pid is the program's process.
+func (h *Held) Pid() int { return h.pid }
+
+// Release lets the program run. Later calls, and those after Kill, do nothing.
+func (h *Held) Release() { h.free(true) }
+
+// Kill ends a program that was not released.
+func (h *Held) Kill() {
+	h.free(false)
+}
+
+func (h *Held) free(run bool) {
+	h.once.Do(func() { h.release <- run })
+	<-h.freed
+}
+
+// Done is closed at the program's end.
+func (h *Held) Done() <-chan struct{} { return h.done }
+
+// Status is how the program ended; that it was let go while it runs.
+func (h *Held) Status() ExitStatus {
+	select {
+	case <-h.done:
+		return h.status
+	default:
+		return ExitStatus{Detached: true}
+	}
+}
