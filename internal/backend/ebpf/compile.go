@@ -21,6 +21,9 @@ func compile(p *ir.Program, c *Config) (asm.Instructions, error) {
 		return nil, err
 	}
 	an := analyse(p, c)
+	if q := timeOnce(an); q != p {
+		p, an = q, analyse(q, c)
+	}
 	l := computeLiveness(an)
 	var behind map[*ir.Instr]valueSet
 	if an.direct() {

@@ -81,6 +81,9 @@ func (m *machine) trial(r *rand.Rand) (*trial, irgen.Options) {
 	if r.Intn(20) == 0 {
 		opt.Blocks, opt.Instrs = 4, 50 // more values than registers
 	}
+	if r.Intn(100) == 0 {
+		opt.Blocks, opt.Instrs = 60, 30
+	}
 	p := irgen.Random(r, opt)
 	if r.Intn(2) == 0 {
 		must(m.t, ir.Optimize(p))

@@ -159,12 +159,14 @@ func (g *gen) movImm(d asm.Register, k int64) {
 	}
 }
 
-// addImm adds a number to d; tmp may be used.
+// addImm adds a number to the number in d; tmp may be used. It subtracts: two
+// registers that differ by an added constant are linked for the verifier of
+// Linux 6.12, and what it then derives of their low halves is wrong.
 func (g *gen) addImm(d asm.Register, k int64, tmp asm.Register) {
 	switch {
 	case k == 0:
-	case k == int64(int32(k)):
-		g.emit(asm.Add.Imm(d, int32(k)))
+	case -k == int64(int32(-k)):
+		g.emit(asm.Sub.Imm(d, int32(-k)))
 	default:
 		g.movImm(tmp, k)
 		g.emit(asm.Add.Reg(d, tmp))

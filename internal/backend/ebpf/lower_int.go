@@ -1,6 +1,8 @@
 package ebpf
 
 import (
+	"math"
+
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/jalon-trace/jalon/internal/ir"
@@ -86,6 +88,10 @@ func (g *gen) binary(in *ir.Instr) {
 func (g *gen) binaryImm(in *ir.Instr, d asm.Register, k int32) {
 	op := aluOps[in.Op]
 	switch in.Op {
+	case ir.Add:
+		if k != math.MinInt32 { // see addImm
+			op, k = asm.Sub, -k
+		}
 	case ir.Shl, ir.Shr, ir.Sar:
 		k &= int32(in.W)*8 - 1
 	case ir.UDiv:

@@ -110,7 +110,7 @@ func (g *gen) addressIn(r asm.Register, in *ir.Instr) {
 		g.movImm(r, int64(k)+in.Imm)
 		return
 	}
-	if in.Imm == int64(int32(in.Imm)) {
+	if -in.Imm == int64(int32(-in.Imm)) {
 		g.load(r, in.A)
 		g.addImm(r, in.Imm, r)
 		return

@@ -266,3 +266,37 @@ func TestNullIsUnreadable(t *testing.T) {
 		prog.Close()
 	}
 }
+
+// TestTimeOnce: the time is the same wherever a program asks for it.
+func TestTimeOnce(t *testing.T) {
+	m := newMachine(t)
+	p := m.program(`b0:
+	v0 = ctx.8 8
+	v1 = ctx.8 16
+	brif v0 -> b1() else b2(v1)
+	b1:
+	v2 = env time
+	jump b2(v2)
+	b2(v3):
+	count 1
+	v4 = env time
+	v5 = env time
+	v6 = sub.8 v4, v3
+	v7 = sub.8 v5, v4
+	v8 = or.8 v6, v7
+	v9 = const 1
+	v10 = add.8 v8, v9
+	reserve 32
+	put.8 @24, v10
+	commit
+	exit`, m.config())
+	defer p.Close()
+	for range 100 {
+		if d := m.result(p, 1, 0) - 1; d != 0 {
+			t.Fatalf("the time went on by %d ns", d)
+		}
+	}
+	if m.result(p, 0, 0) == 1 {
+		t.Error("the time is 0")
+	}
+}

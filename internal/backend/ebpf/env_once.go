@@ -1,0 +1,67 @@
+package ebpf
+
+import "github.com/jalon-trace/jalon/internal/ir"
+
+// timeOnce gives a program that reads the time once where p reads it at several
+// places that can lie on one way: the time is the same all through a hit. (The
+// other words of the environment do not change in a hit anyhow.) It is read at
+// the start of the last block that all of them lie behind.
+func timeOnce(an *analysis) *ir.Program {
+	var times []*ir.Instr
+	at := ir.NoBlock
+	dom := an.dominators()
+	for id, b := range an.p.Blocks {
+		for k := range b.Instrs {
+			in := &b.Instrs[k]
+			if an.reach[id] && in.Op == ir.Env && in.Imm == ir.EnvTime && an.emitted(in) {
+				times = append(times, in)
+				at = meet(dom, at, ir.BlockID(id))
+			}
+		}
+	}
+	if len(times) < 2 {
+		return an.p
+	}
+	same := map[ir.Value]ir.Value{}
+	for _, in := range times {
+		same[in.Dst] = times[0].Dst
+	}
+	q := renamed(an.p, same)
+	b := q.Blocks[at]
+	b.Instrs = append([]ir.Instr{*times[0]}, b.Instrs...)
+	return q
+}
+
+// renamed copies p without the definitions of the values in same, with what
+// they stand for in their place.
+func renamed(p *ir.Program, same map[ir.Value]ir.Value) *ir.Program {
+	to := func(v ir.Value) ir.Value {
+		if w, ok := same[v]; ok {
+			return w
+		}
+		return v
+	}
+	edge := func(e ir.Edge) ir.Edge {
+		args := make([]ir.Value, len(e.Args))
+		for k, v := range e.Args {
+			args[k] = to(v)
+		}
+		return ir.Edge{To: e.To, Args: args}
+	}
+	q := &ir.Program{Name: p.Name, Classes: p.Classes}
+	for _, b := range p.Blocks {
+		c := *b
+		c.Instrs = nil
+		for _, in := range b.Instrs {
+			if _, gone := same[in.Dst]; gone && in.Dst != ir.None {
+				continue
+			}
+			in.A, in.B = to(in.A), to(in.B)
+			c.Instrs = append(c.Instrs, in)
+		}
+		c.Term.Cond = to(b.Term.Cond)
+		c.Term.Then, c.Term.Else = edge(b.Term.Then), edge(b.Term.Else)
+		q.Blocks = append(q.Blocks, &c)
+	}
+	return q
+}
