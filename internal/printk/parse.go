@@ -55,7 +55,6 @@ func (p *parser) format() (*Format, error) {
 	if p.peek().kind != tokEnd {
 		return nil, fmt.Errorf("unexpected %q", p.peek().text)
 	}
-	f.slots = len(p.locals)
 	return f, nil
 }
 

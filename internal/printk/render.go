@@ -2,7 +2,6 @@ package printk
 
 import (
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo/tracefs"
@@ -11,9 +10,8 @@ import (
 // Format is the text of one event, ready to be rendered. It may be used from
 // several goroutines.
 type Format struct {
-	tmpl  []directive
-	args  []node
-	slots int // local variables
+	tmpl []directive
+	args []node
 	// name is what a line begins with: "sched_switch: ".
 	name string
 	// call is set for the events of system calls, which the kernel prints
@@ -144,7 +142,7 @@ func (f *Format) Names() []string {
 	seen := map[string]bool{}
 	for _, a := range f.args {
 		walk(a, func(n node) {
-			if c, ok := n.(*constant); ok && !seen[c.name] && !strings.HasPrefix(c.name, "__UNIQUE") {
+			if c, ok := n.(*constant); ok && !seen[c.name] {
 				seen[c.name] = true
 				out = append(out, c.name)
 			}
