@@ -18,12 +18,18 @@ func (t *Text) Summary(s *event.Summary) error {
 
 // SummaryText is the summary as Text writes it.
 func SummaryText(s *event.Summary) string {
-	rows := [][]string{{"place", "hits", "recorded", "false", "faults", "lost"}}
 	num := func(n uint64) string { return strconv.FormatUint(n, 10) }
 	shown := busiest(s.Sites)
+	cols := columns(s.Sites)
+	rows := [][]string{{"place"}}
+	for _, c := range cols {
+		rows[0] = append(rows[0], c.name)
+	}
 	for _, i := range shown {
-		site := &s.Sites[i]
-		row := []string{siteName(s.Sites, i), num(site.Hits()), num(site.Recorded), num(site.False), num(site.Faults), num(site.Lost)}
+		row := []string{siteName(s.Sites, i)}
+		for _, c := range cols {
+			row = append(row, c.text(&s.Sites[i]))
+		}
 		rows = append(rows, row)
 	}
 	b := table(rows)
@@ -51,6 +57,47 @@ func SummaryText(s *event.Summary) string {
 		b = endLine(append(b, line...), start)
 	}
 	return string(b)
+}
+
+// column is a figure of a site. One that seldom is shown only where it is not zero.
+type column struct {
+	name   string
+	text   func(*event.SiteSummary) string
+	seldom func(*event.SiteSummary) bool // has a figure; nil: always shown
+}
+
+func figure(f func(*event.SiteSummary) uint64) func(*event.SiteSummary) string {
+	return func(s *event.SiteSummary) string { return strconv.FormatUint(f(s), 10) }
+}
+
+var allColumns = []column{
+	{"hits", figure((*event.SiteSummary).Hits), nil},
+	{"recorded", figure(func(s *event.SiteSummary) uint64 { return s.Recorded }), nil},
+	{"false", figure(func(s *event.SiteSummary) uint64 { return s.False }), nil},
+	{"faults", figure(func(s *event.SiteSummary) uint64 { return s.Faults }), nil},
+	{"lost", figure(func(s *event.SiteSummary) uint64 { return s.Lost }), nil},
+	{
+		"missed", figure(func(s *event.SiteSummary) uint64 { return s.Missed }),
+		func(s *event.SiteSummary) bool { return s.Missed > 0 },
+	},
+	{
+		"ns/hit", func(s *event.SiteSummary) string { return strconv.FormatInt(s.Cost.Nanoseconds(), 10) },
+		func(s *event.SiteSummary) bool { return s.Cost > 0 },
+	},
+}
+
+func columns(sites []event.SiteSummary) []column {
+	var out []column
+	for _, c := range allColumns {
+		shown := c.seldom == nil
+		for i := range sites {
+			shown = shown || c.seldom != nil && c.seldom(&sites[i])
+		}
+		if shown {
+			out = append(out, c)
+		}
+	}
+	return out
 }
 
 // maxRows bounds the table: a glob can mean thousands of sites.
