@@ -173,12 +173,19 @@ func makeDir(dir string) bool {
 		if os.IsNotExist(err) && up != filepath.Dir(up) {
 			continue
 		}
-		if err != nil || !st.IsDir() || !ours(st) {
+		if err != nil || up == dir && !ours(st) || !private(st) {
 			return false
 		}
 		break
 	}
 	return os.MkdirAll(dir, 0o700) == nil
+}
+
+// private tells whether only we and root can replace what we make in a directory.
+func private(st os.FileInfo) bool {
+	sys, ok := st.Sys().(*syscall.Stat_t)
+	return ok && st.IsDir() && (int(sys.Uid) == os.Geteuid() || sys.Uid == 0) &&
+		(st.Mode().Perm()&0o022 == 0 || st.Mode()&os.ModeSticky != 0)
 }
 
 // trimCache removes the least recently used indexes beyond the limit, and what

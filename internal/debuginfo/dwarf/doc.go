@@ -14,5 +14,8 @@
 // site*: places. block, scope, vars, loc*: variables. types*: C types. cfi*:
 // call frames. lsda, rseq: where no patch may go. module: the public face.
 //
+// index*, cache: which unit has a name, a source file, an address. The index of a
+// large file is kept under $XDG_CACHE_HOME/jalon between runs.
+//
 // Import rule: dwarf imports ctype, debuginfo and debuginfo/elf only.
 package dwarf

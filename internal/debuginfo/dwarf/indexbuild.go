@@ -62,13 +62,35 @@ func buildIndex(d *data, kept []*unit, main int, release func()) *indexParts {
 		}
 	}
 	release()
-	slices.SortStableFunc(p.names, func(a, b nameEntry) int { return cmp.Compare(a.hash, b.hash) })
-	slices.SortStableFunc(p.ranges, func(a, b unitRange) int { return cmp.Compare(a.Lo, b.Lo) })
-	slices.SortFunc(p.files, func(a, b fileUnit) int {
-		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.unit, b.unit))
-	})
+	p.names = byHash(p.names, func(e *nameEntry) uint32 { return e.hash })
+	p.files = byHash(p.files, func(f *fileUnit) uint32 { return f.hash })
 	p.files = slices.Compact(p.files)
+	slices.SortStableFunc(p.ranges, func(a, b unitRange) int { return cmp.Compare(a.Lo, b.Lo) })
 	return p
+}
+
+// byHash sorts rows by a hash and leaves those of one hash in their order: a
+// radix sort, since there may be millions.
+func byHash[T any](list []T, hash func(*T) uint32) []T {
+	const bits, size = 11, 1 << 11
+	other := make([]T, len(list))
+	for shift := 0; shift < 32; shift += bits {
+		var at [size]int
+		for i := range list {
+			at[hash(&list[i])>>shift%size]++
+		}
+		sum := 0
+		for d, n := range at {
+			at[d], sum = sum, sum+n
+		}
+		for i := range list {
+			d := hash(&list[i]) >> shift % size
+			other[at[d]] = list[i]
+			at[d]++
+		}
+		list, other = other, list
+	}
+	return list
 }
 
 // merge adds one unit's part. In C a type or enumerator means the same in every
