@@ -69,7 +69,9 @@ func (l *liveness) block(b ir.BlockID) {
 		}
 	}
 	if blk.Term.Kind == ir.Branch {
-		l.useCond(blk.Term.Cond, end)
+		for _, v := range an.condInputs(blk.Term.Cond) {
+			l.use(v, end)
+		}
 	}
 	for _, e := range an.edges(&blk.Term) {
 		for k, v := range e.Args {
@@ -80,15 +82,6 @@ func (l *liveness) block(b ir.BlockID) {
 			}
 		}
 	}
-}
-
-func (l *liveness) useCond(v ir.Value, pos int32) {
-	if l.an.fused[v] {
-		l.use(l.an.def[v].A, pos)
-		l.use(l.an.def[v].B, pos)
-		return
-	}
-	l.use(v, pos)
 }
 
 func (l *liveness) instr(in *ir.Instr, pos, end int32) {

@@ -73,10 +73,7 @@ func (an *analysis) liveOut(b *ir.Block, in []valueSet, live valueSet, use func(
 		}
 	}
 	if b.Term.Kind == ir.Branch {
-		if v := b.Term.Cond; an.fused[v] {
-			use(an.def[v].A)
-			use(an.def[v].B)
-		} else {
+		for _, v := range an.condInputs(b.Term.Cond) {
 			use(v)
 		}
 	}

@@ -18,6 +18,14 @@ func (g *gen) term(t *ir.Term, next ir.BlockID) {
 		return
 	}
 	then, els := es[0], es[1]
+	if x, k, w, negated, ok := g.an.bitTest(t.Cond); ok {
+		if negated {
+			then, els = els, then
+		}
+		g.jumpIfImm(asm.JSet, w, g.reg(x, scratch), k, g.edgeLabel(then))
+		g.follow(els, next)
+		return
+	}
 	invert := then.To == next && els.To != next && !t.Unlikely
 	if invert {
 		then, els = els, then

@@ -1,15 +1,19 @@
 package ebpf
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/ir"
+	"github.com/jalon-trace/jalon/internal/ir/eval"
 	"github.com/jalon-trace/jalon/internal/ir/irgen"
 	"github.com/jalon-trace/jalon/internal/ring"
 )
@@ -299,4 +303,96 @@ func TestTimeOnce(t *testing.T) {
 	if m.result(p, 0, 0) == 1 {
 		t.Error("the time is 0")
 	}
+}
+
+// TestLongCopies: copies over many pages, up to the first that cannot be read.
+func TestLongCopies(t *testing.T) {
+	m := newMachine(t)
+	const room = 40 << 10
+	l, _ := layout()
+	l.CPUMask, l.RingSize = 0, 64<<10
+	size := int(l.Rings) + ring.RingData + int(l.RingSize) + room
+	m.buffers, m.mem = mapping(t, size)
+	const pages = 6
+	mem, err := unix.Mmap(-1, 0, (pages+1)*irgen.PageSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	must(t, err)
+	defer unix.Munmap(mem)
+	for k := range mem {
+		mem[k] = byte('a' + k%23)
+	}
+	must(t, unix.Mprotect(mem[pages*irgen.PageSize:], unix.PROT_NONE))
+	base := uint64(uintptr(unsafe.Pointer(&mem[0])))
+	const whole = pages * irgen.PageSize
+	for _, c := range []struct {
+		op          string
+		from, nul   int
+		want, flags uint32
+	}{
+		{"copymax", 0, 0, whole, 0},
+		{"copymax", 100, 0, whole - 100, 0},
+		{"copymax", whole - 1, 0, 1, 0},
+		{"copymax", whole, 0, 0, 0},
+		{"copystr", 3, 0, whole - 3, ir.FlagUnreadable},
+		{"copystr", 3, 9000, 8997, 0},
+		{"copystr", whole - 4096, 0, 4096, ir.FlagUnreadable},
+	} {
+		for _, space := range []Space{Kernel, User} {
+			cfg := Config{Name: mapName, Layout: l, Slack: room, MapSize: uint64(size), Space: space, Features: m.full}
+			if c.nul > 0 {
+				mem[c.nul] = 0
+			}
+			p := m.program(fmt.Sprintf("b0:\nv0 = ctx.8 8\nreserve 33000\n%s @24, v0, 32000\ncommit\nexit", c.op), cfg)
+			n := m.result(p, base+uint64(c.from), 0)
+			got := m.mem[l.Rings+ring.RingData+32:][:uint32(n)]
+			if uint32(n) != c.want || uint32(n>>32) != c.flags || !bytes.Equal(got, mem[c.from:c.from+len(got)]) {
+				t.Errorf("%s from %d: %d bytes, flags %d; want %d, %d", c.op, c.from, uint32(n), n>>32, c.want, c.flags)
+			}
+			p.Close()
+			if c.nul > 0 {
+				mem[c.nul] = 'x'
+			}
+		}
+	}
+}
+
+// TestBitTests: branches on bits, in all forms and widths.
+func TestBitTests(t *testing.T) {
+	m := newMachine(t)
+	for _, mask := range []int64{64, 1, -1, -2, 1 << 31, 0x7fffffff, 1 << 40, -1 << 31} {
+		for _, form := range []string{
+			"v2 = and.W v0, v1\nbrif v2 -> T else F", "v2 = and.W v0, v1\nv3 = ne.V v2, v9\nbrif v3 -> T else F",
+			"v2 = and.W v1, v0\nv3 = eq.V v2, v9\nbrif v3 -> F else T",
+		} {
+			for _, w := range []string{"44", "48", "84", "88"} {
+				text := strings.NewReplacer("W", w[:1], "V", w[1:], "T", "b1()", "F", "b2()").Replace(form)
+				text = fmt.Sprintf("b0:\nv0 = ctx.8 8\nv1 = const %d\nv9 = const 0\n%s\nb1:\nv4 = const 1\njump b3(v4)\nb2:\nv5 = const 2\njump b3(v5)\nb3(v6):\nreserve 32\nput.8 @24, v6\ncommit\nexit", mask, text)
+				p, err := ir.Parse(text)
+				must(t, err)
+				must(t, ir.Check(p))
+				prog := m.program(text, m.config())
+				for _, x := range edges {
+					var s irgen.State
+					binary.LittleEndian.PutUint64(s.Context[8:], x)
+					s.RecordRoom = true
+					want := eval.Run(p, s.Machine()).Record[24]
+					if got := m.result(prog, x, 0); got != uint64(want) {
+						t.Errorf("%s\nof %#x gives %d, want %d", text, x, got, want)
+					}
+				}
+				prog.Close()
+			}
+		}
+	}
+	insns, err := Compile(parsed(t, "b0:\nv0 = ctx.4 8\nv1 = const 64\nv2 = and.4 v0, v1\nv3 = const 0\nv4 = ne.4 v2, v3\nbrif v4 -> b1() else b2()\nb1:\ncount 0\nexit\nb2:\nexit"), m.config())
+	must(t, err)
+	if s := Listing(insns); !strings.Contains(s, "JSet32Imm") {
+		t.Errorf("no test of bits in\n%s", s)
+	}
+}
+
+func parsed(t *testing.T, text string) *ir.Program {
+	t.Helper()
+	p, err := ir.Parse(text)
+	must(t, err)
+	return p
 }
