@@ -16,13 +16,14 @@ import (
 
 // sources are what tells of names and addresses, each opened when first asked.
 type sources struct {
-	e     *Engine
-	b     once[*btf.Kernel]
-	syms  once[*kallsyms.Table]
-	fs    once[*tracefs.FS]
-	image once[*vmlinux]
-	files map[string]*dwarf.Module
-	elves []*elf.File
+	e       *Engine
+	b       once[*btf.Kernel]
+	syms    once[*kallsyms.Table]
+	fs      once[*tracefs.FS]
+	image   once[*vmlinux]
+	strings once[map[uint64]string]
+	files   map[string]*dwarf.Module
+	elves   []*elf.File
 }
 
 // once is something that is opened at most once.
@@ -143,7 +144,10 @@ func (s *sources) sdata(ev *tracefs.Event) *sema.SData {
 
 // resolver answers what print formats ask beside the record.
 func (s *sources) resolver() *printk.Resolver {
-	r := &printk.Resolver{Symbol: s.symbol}
+	r := &printk.Resolver{Symbol: s.symbol, String: s.text}
+	if fs, err := s.tracefs(); err == nil {
+		r.HZ = fs.HZ()
+	}
 	if b, err := s.btf(); err == nil {
 		r.Type = b.Named
 		r.Enumerator = b.EnumValue
@@ -151,8 +155,27 @@ func (s *sources) resolver() *printk.Resolver {
 	return r
 }
 
+// text is a string of the kernel that its print formats may point to.
+func (s *sources) text(addr uint64) (string, bool) {
+	list, err := s.strings.get(func() (map[uint64]string, error) {
+		fs, err := s.tracefs()
+		if err != nil {
+			return nil, err
+		}
+		return fs.Strings()
+	})
+	if err != nil {
+		return "", false
+	}
+	text, ok := list[addr]
+	return text, ok
+}
+
 // symbol is what contains an address of the kernel.
 func (s *sources) symbol(addr uint64) (printk.Symbol, bool) {
+	if addr < kernelHalf {
+		return printk.Symbol{}, false
+	}
 	t, err := s.kallsyms()
 	if err != nil {
 		return printk.Symbol{}, false

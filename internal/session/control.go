@@ -41,6 +41,7 @@ const (
 	evStop                   // the user, a limit or an error ends the session: err
 	evDetached               // effect detach finished
 	evDrained                // effect drain finished
+	evRequest                // somebody asks something of the session
 )
 
 type ev struct {
@@ -62,6 +63,8 @@ const (
 	effRelease               // let a process go that holds nothing of ours
 	effDrain                 // read what is left in the rings (evDrained)
 	effFinish                // summary, end
+	effAnswer                // do what is asked
+	effRefuse                // say that the session is not running
 )
 
 // handle is the whole life of a session.
@@ -92,6 +95,11 @@ func handle(s state, e ev) (state, []effect) {
 			s.phase = draining
 			return s, []effect{effDrain}
 		}
+	case evRequest:
+		if s.phase == running {
+			return s, []effect{effAnswer}
+		}
+		return s, []effect{effRefuse}
 	case evStop:
 		return stopped(s, e)
 	case evDetached:

@@ -142,10 +142,8 @@ func (d *drain) dropSchema(src *source, id uint32) {
 func (d *drain) poll() (more bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.merger.Key != nil { // Add converts stamps
-		if err := d.clock.Refresh(); err != nil {
-			return false, err
-		}
+	if err := d.sample(); err != nil {
+		return false, err
 	}
 	for _, src := range d.sources {
 		for cpu := range src.reader.Rings() {
@@ -173,6 +171,9 @@ func (d *drain) poll() (more bool, err error) {
 func (d *drain) finish() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if err := d.sample(); err != nil {
+		return err
+	}
 	for _, src := range d.sources {
 		for cpu := range src.reader.Rings() {
 			if src.kernel {
@@ -196,6 +197,15 @@ func (d *drain) finish() error {
 		return err
 	}
 	return d.sink.Flush()
+}
+
+// sample refreshes the clock where Add converts stamps: before the first of them,
+// because a time once told stays.
+func (d *drain) sample() error {
+	if d.merger.Key == nil {
+		return nil
+	}
+	return d.clock.Refresh()
 }
 
 // settle reads a ring of the kernel engine to its end. A program that was running

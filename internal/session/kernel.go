@@ -139,17 +139,6 @@ func (s *Session) disarmKernel() {
 	}
 }
 
-// SetEnabled enables or disables a tracepoint of the kernel engine, by its number,
-// while the session runs: its programs stay loaded.
-func (s *Session) SetEnabled(number int, on bool) error {
-	for _, tp := range s.ktps {
-		if tp.Number == number && s.kern != nil {
-			return s.kern.SetEnabled(tp, on)
-		}
-	}
-	return nil
-}
-
 // frames names the frames of the kernel's or a program's stack.
 func (s *Session) frames(ev *event.Event, v *event.Value) []format.Frame {
 	return s.kern.Frames(ev, v)

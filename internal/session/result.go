@@ -51,18 +51,22 @@ func (s *Session) result() *Result {
 		st := src.reader.Stats()
 		sum.Torn += st.Torn
 		sum.Corrupt += st.Corrupt
-		sites := event.CountSites(src.mem, src.decoder.Schemas, src.recorded)
-		for i := range sites {
-			if !src.kernel {
-				sites[i].Tactic = s.tacticOf(sites[i].Schema.SiteID)
-			}
-		}
-		if src.kernel {
-			s.kern.Account(sites)
-		}
-		sum.Sites = append(sum.Sites, sites...)
+		sum.Sites = append(sum.Sites, s.count(src)...)
 	}
 	return r
+}
+
+// count reads the counters of an engine's sites.
+func (s *Session) count(src *source) []event.SiteSummary {
+	sites := event.CountSites(src.mem, src.decoder.Schemas, src.recorded)
+	if src.kernel {
+		s.kern.Account(sites)
+		return sites
+	}
+	for i := range sites {
+		sites[i].Tactic = s.tacticOf(sites[i].Schema.SiteID)
+	}
+	return sites
 }
 
 func (s *Session) tacticOf(id uint32) string {

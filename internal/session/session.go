@@ -58,6 +58,8 @@ type Session struct {
 	launched bool
 	state    state
 	post     queue
+	asked    *request      // what effAnswer and effRefuse are about
+	ended    chan struct{} // closed when Run is over
 
 	mods     []*module
 	shared   *sharedMem
@@ -133,6 +135,7 @@ func newSession(opt Options) (*Session, error) {
 		s.opt.Started = s.started
 	}
 	s.post.ready = make(chan struct{}, 1)
+	s.ended = make(chan struct{})
 	return s, nil
 }
 
@@ -140,6 +143,7 @@ func newSession(opt Options) (*Session, error) {
 // everything back and gives the summary. The error is the user's diagnostics or
 // what the environment refused; the result is valid in any case.
 func (s *Session) Run(ctx context.Context) (*Result, error) {
+	defer close(s.ended)
 	s.state = state{launched: s.launched, kernel: len(s.ktps) > 0}
 	if s.kernelOnly() {
 		s.beginKernel(ctx)
@@ -166,6 +170,7 @@ func (s *Session) Run(ctx context.Context) (*Result, error) {
 			s.dispatch(ev{kind: evExit}, 0)
 		case <-s.post.ready:
 			for _, m := range s.post.take() {
+				s.asked = m.req
 				s.dispatch(m.ev, m.tid)
 			}
 		case <-poll.C:
@@ -206,7 +211,10 @@ func (s *Session) begin(ctx context.Context) {
 	s.dispatch(ev{kind: evArmed, pending: pending, err: err}, held)
 }
 
-func (s *Session) setArmed() { s.armed = time.Since(s.opt.Started) }
+func (s *Session) setArmed() {
+	s.armed = time.Since(s.opt.Started)
+	s.logf("armed after %v", s.armed)
+}
 
 // reading is the drain, made with its sink when there first is something to read.
 func (s *Session) reading() *drain {
@@ -235,6 +243,9 @@ func (s *Session) awaitModules(ctx context.Context) int {
 	select {
 	case <-s.post.ready:
 		for _, m := range s.post.take() {
+			if m.req != nil {
+				m.req.answer <- errNotRunning
+			}
 			if m.tid != 0 {
 				return m.tid
 			}
@@ -327,6 +338,10 @@ func (s *Session) carryOut(x effect) {
 		}
 		s.dispatch(ev{kind: evDrained}, 0)
 	case effFinish:
+	case effAnswer:
+		s.asked.answer <- s.asked.do()
+	case effRefuse:
+		s.asked.answer <- errNotRunning
 	}
 }
 

@@ -73,7 +73,8 @@ func (s *Session) onFork(child *process.Stopped) {
 // message is an event with the thread that waits for its answer.
 type message struct {
 	ev  ev
-	tid int // to be resumed when the event is dealt with; 0 = none
+	tid int      // to be resumed when the event is dealt with; 0 = none
+	req *request // of evRequest
 }
 
 // queue hands messages from the tracer's goroutine to the session's without
