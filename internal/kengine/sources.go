@@ -146,7 +146,7 @@ func (s *sources) sdata(ev *tracefs.Event) *sema.SData {
 func (s *sources) resolver() *printk.Resolver {
 	r := &printk.Resolver{Symbol: s.symbol, String: s.text}
 	if fs, err := s.tracefs(); err == nil {
-		r.HZ = fs.HZ()
+		r.HZ, _ = fs.HZ()
 	}
 	if b, err := s.btf(); err == nil {
 		r.Type = b.Named
