@@ -25,6 +25,7 @@ type cli struct {
 	Trace   traceCmd   `cmd:"" help:"Trace a program: PLACE [if COND] ... [-- PROGRAM ARGS]"`
 	List    listCmd    `cmd:"" help:"List functions, lines that can be probed, variables in scope"`
 	Gate    gateCmd    `cmd:"" help:"Let perf see only the hits of an event for which a condition holds"`
+	Control controlCmd `cmd:"" help:"Ask a running jalon trace --control PATH for its counters; enable and disable tracepoints"`
 	Check   checkCmd   `cmd:"" help:"Say what this machine and user may do, and the remedy for the rest"`
 	Version versionCmd `cmd:"" help:"Print the version"`
 }

@@ -48,6 +48,7 @@ type traceCmd struct {
 	Buffer   string        `default:"4M" help:"Ring buffer of each CPU (k, M, G)"`
 	Pending  bool          `help:"A place that is not found yet may come with a library loaded later"`
 	Debug    []string      `name:"debug-dir" sep:"none" help:"Directories of separate debug files (default /usr/lib/debug)"`
+	Control  string        `placeholder:"PATH" help:"Make a socket at PATH for jalon control: status, enable N, disable N while the trace runs"`
 	Quiet    bool          `short:"q" help:"No summary, no warnings"`
 	Verbose  bool          `short:"v" help:"Say what is done"`
 	JSONSum  bool          `name:"summary-json" help:"Summary as one line of JSON on standard error"`
@@ -82,11 +83,21 @@ func (c *traceCmd) Run() error {
 	opt.NewSink = func(s *session.Session) session.Sink { return c.sink(out, s) }
 	ctx, stop := untilSignal()
 	defer stop()
+	var ctl *controller
+	if c.Control != "" {
+		if ctl, err = listen(c.Control); err != nil {
+			return err
+		}
+		defer ctl.close()
+	}
 	s, err := c.begin(opt)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
+	if ctl != nil {
+		ctl.serve(s)
+	}
 	res, err := s.Run(ctx)
 	if cerr := closeOut(); err == nil {
 		err = cerr
@@ -155,6 +166,9 @@ func (c *traceCmd) tracepoints() ([]*tracepoint.Tracepoint, error) {
 			c.warn(w)
 		}
 		tps = append(tps, list...)
+	}
+	for i, tp := range tps {
+		tp.Number = i + 1
 	}
 	if len(tps) == 0 {
 		return nil, usageError("no place to trace was given: PLACE [if COND], or -x FILE")

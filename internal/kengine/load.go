@@ -82,6 +82,7 @@ func (e *Engine) makeBuffer() error {
 // load compiles and loads all programs. Equal ones are loaded once.
 func (e *Engine) load() error {
 	type key struct {
+		tp      *tracepoint.Tracepoint // each is enabled and disabled by itself
 		kind    kernel.Kind
 		context ebpf.Context
 		space   ebpf.Space
@@ -92,7 +93,7 @@ func (e *Engine) load() error {
 		for _, h := range s.halves {
 			named := *h.prog
 			named.Name = ""
-			k := key{h.v.target.Kind, h.v.context, space(h), named.String()}
+			k := key{s.tp, h.v.target.Kind, h.v.context, space(h), named.String()}
 			l := groups[k]
 			if l == nil || !cookies(h.v.target.Kind) {
 				l = &load{}

@@ -45,6 +45,13 @@ func TestLife(t *testing.T) {
 			{ev{kind: evArmed, err: bad}, []effect{effDetach}},
 			{ev{kind: evDetached}, []effect{effDrain}},
 		}},
+		{"questions", state{}, []step{
+			{ev{kind: evRequest}, []effect{effRefuse}},
+			{ev{kind: evArmed}, []effect{effResume}},
+			{ev{kind: evRequest}, []effect{effAnswer}},
+			{ev{kind: evStop}, []effect{effDetach}},
+			{ev{kind: evRequest}, []effect{effRefuse}},
+		}},
 		{"exec", state{}, []step{
 			{ev{kind: evArmed}, []effect{effResume}},
 			{ev{kind: evExec}, []effect{effForget, effRelease, effDrain}},
@@ -104,13 +111,13 @@ func TestRandomLives(t *testing.T) {
 			}
 			for _, x := range effs {
 				count[x]++
-				if (x == effRearm || x == effResume) && (count[effDetach] > 0 || count[effDrain] > 0) {
+				if (x == effRearm || x == effResume || x == effAnswer) && (count[effDetach] > 0 || count[effDrain] > 0) {
 					t.Fatalf("life %d: effect %d on a process that was let go", life, x)
 				}
 			}
 		}
 		for i := 0; i < 40; i++ {
-			e := ev{kind: evKind(r.Intn(int(evDrained) + 1)), pending: r.Intn(3)}
+			e := ev{kind: evKind(r.Intn(int(evRequest) + 1)), pending: r.Intn(3)}
 			if r.Intn(3) == 0 {
 				e.err = errors.New("random")
 			}

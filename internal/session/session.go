@@ -240,20 +240,23 @@ func (s *Session) hasLinker() bool {
 // awaitModules returns the thread that ld.so's breakpoint holds, 0 when the
 // program ended before, or when the user did.
 func (s *Session) awaitModules(ctx context.Context) int {
-	select {
-	case <-s.post.ready:
-		for _, m := range s.post.take() {
-			if m.req != nil {
-				m.req.answer <- errNotRunning
+	for {
+		select {
+		case <-s.post.ready:
+			for _, m := range s.post.take() {
+				if m.req != nil {
+					m.req.answer <- errNotRunning
+				}
+				if m.tid != 0 {
+					return m.tid
+				}
 			}
-			if m.tid != 0 {
-				return m.tid
-			}
+		case <-s.p.Done():
+			return 0
+		case <-ctx.Done():
+			return 0
 		}
-	case <-s.p.Done():
-	case <-ctx.Done():
 	}
-	return 0
 }
 
 func (s *Session) poll() {

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// controlCmd speaks to a running `jalon trace --control PATH`.
+type controlCmd struct {
+	Socket string   `arg:"" help:"The socket that jalon trace --control made"`
+	Do     []string `arg:"" help:"enable N, disable N (the number of a tracepoint: 1 is the first place of the command line), status"`
+	JSON   bool     `help:"Print the answer as JSON"`
+}
+
+// question and answer are the lines on the socket, one JSON object each.
+type question struct {
+	Do     string `json:"do"` // enable, disable, status
+	Number int    `json:"number,omitempty"`
+}
+
+type answer struct {
+	Error string       `json:"error,omitempty"`
+	Sites []siteAnswer `json:"sites,omitempty"`
+}
+
+type siteAnswer struct {
+	Tracepoint int    `json:"tracepoint"`
+	Enabled    bool   `json:"enabled"`
+	Place      string `json:"place"`
+	Function   string `json:"function,omitempty"`
+	Tactic     string `json:"tactic,omitempty"` // how it is reached; "" when there is no site
+	Hits       uint64 `json:"hits"`
+	Recorded   uint64 `json:"recorded"`
+	False      uint64 `json:"false"`
+	Faults     uint64 `json:"faults"`
+	Lost       uint64 `json:"lost"`
+	Missed     uint64 `json:"missed"`
+	CostNS     int64  `json:"cost_ns,omitempty"`
+}
+
+// controlPatience is how long either side waits for the other.
+const controlPatience = 30 * time.Second
+
+// Run asks and prints the answer.
+func (c *controlCmd) Run() error {
+	q, err := c.question()
+	if err != nil {
+		return err
+	}
+	a, err := c.ask(q)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return json.NewEncoder(os.Stdout).Encode(a)
+	}
+	if a.Error != "" {
+		fmt.Fprintln(os.Stderr, "jalon: "+a.Error)
+		return exitError{1}
+	}
+	if q.Do == "status" {
+		_, err = io.WriteString(os.Stdout, statusTable(a.Sites))
+	}
+	return err
+}
+
+func (c *controlCmd) question() (question, error) {
+	switch {
+	case len(c.Do) == 1 && c.Do[0] == "status":
+		return question{Do: "status"}, nil
+	case len(c.Do) == 2 && (c.Do[0] == "enable" || c.Do[0] == "disable"):
+		n, err := strconv.Atoi(c.Do[1])
+		if err != nil || n < 1 {
+			return question{}, usageError(fmt.Sprintf("%q is not the number of a tracepoint", c.Do[1]))
+		}
+		return question{c.Do[0], n}, nil
+	}
+	return question{}, usageError(fmt.Sprintf("%q: ask for enable N, disable N or status", strings.Join(c.Do, " ")))
+}
+
+func (c *controlCmd) ask(q question) (*answer, error) {
+	conn, err := net.Dial("unix", c.Socket)
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return nil, fmt.Errorf("there is no socket %s: start jalon trace with --control %s", c.Socket, c.Socket)
+	case errors.Is(err, unix.ECONNREFUSED), errors.Is(err, unix.ENOTSOCK):
+		return nil, fmt.Errorf("no jalon trace listens at %s", c.Socket)
+	case errors.Is(err, unix.EACCES):
+		return nil, fmt.Errorf("%s belongs to another user", c.Socket)
+	case err != nil:
+		return nil, err
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(controlPatience)); err != nil {
+		return nil, err
+	}
+	if err := json.NewEncoder(conn).Encode(q); err != nil {
+		return nil, fmt.Errorf("asking %s: %w", c.Socket, err)
+	}
+	line, err := bufio.NewReader(conn).ReadBytes('\n')
+	if err != nil {
+		return nil, fmt.Errorf("%s gives no answer: the trace has ended", c.Socket)
+	}
+	a := &answer{}
+	if err := json.Unmarshal(line, a); err != nil {
+		return nil, fmt.Errorf("the answer of %s is not understood: %w", c.Socket, err)
+	}
+	return a, nil
+}
+
+// statusTable shows the counters, a site a line.
+func statusTable(sites []siteAnswer) string {
+	rows := [][]string{{"tracepoint", "place", "state", "hits", "recorded", "false", "faults", "lost", "missed", "ns/hit"}}
+	for i := range sites {
+		s := &sites[i]
+		state := "enabled"
+		if !s.Enabled {
+			state = "disabled"
+		}
+		place := s.Place
+		if s.Function != "" && !strings.Contains(place, s.Function) {
+			place += " (" + s.Function + ")"
+		}
+		cost := "-"
+		if s.CostNS > 0 {
+			cost = strconv.FormatInt(s.CostNS, 10)
+		}
+		row := []string{strconv.Itoa(s.Tracepoint), place, state}
+		for _, n := range []uint64{s.Hits, s.Recorded, s.False, s.Faults, s.Lost, s.Missed} {
+			row = append(row, strconv.FormatUint(n, 10))
+		}
+		rows = append(rows, append(row, cost))
+	}
+	width := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			width[i] = max(width[i], len(cell))
+		}
+	}
+	var b strings.Builder
+	for _, row := range rows {
+		for i, cell := range row {
+			gap := strings.Repeat(" ", width[i]-len(cell))
+			switch {
+			case i == 0:
+				b.WriteString(gap + cell)
+			case i <= 2:
+				b.WriteString("  " + cell + gap)
+			default:
+				b.WriteString("  " + gap + cell)
+			}
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}

@@ -1,0 +1,121 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/tracepoint"
+)
+
+// What other goroutines may ask of a running session. They post an event; the
+// session's goroutine carries it out between its own.
+
+// request is a question to a running session.
+type request struct {
+	do     func() error
+	answer chan error // with room for one
+}
+
+// errNotRunning: there is nothing to enable, disable or count.
+var errNotRunning = errors.New("the session is not running: its tracepoints are not armed yet, or not any more")
+
+// ask has f carried out by the session's goroutine while the session runs.
+func (s *Session) ask(ctx context.Context, f func() error) error {
+	r := &request{f, make(chan error, 1)}
+	s.post.put(message{ev: ev{kind: evRequest}, req: r})
+	select {
+	case err := <-r.answer:
+		return err
+	case <-s.ended:
+		return errNotRunning
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// SiteStatus is what happened at a site so far.
+type SiteStatus struct {
+	Tracepoint int // its number
+	Enabled    bool
+	event.SiteSummary
+}
+
+// Status tells the counters of all sites so far. It may be called by any goroutine
+// while Run runs.
+func (s *Session) Status(ctx context.Context) ([]SiteStatus, error) {
+	var out []SiteStatus
+	err := s.ask(ctx, func() error {
+		s.poll()
+		out = s.status()
+		return nil
+	})
+	return out, err
+}
+
+// status lists the sites by tracepoint, and tracepoints without one as they stand.
+func (s *Session) status() []SiteStatus {
+	var out []SiteStatus
+	has := map[*tracepoint.Tracepoint]bool{}
+	of := s.owners()
+	if s.drain != nil {
+		for _, src := range s.drain.sources {
+			for _, sum := range s.count(src) {
+				tp := of[sum.Schema]
+				if tp == nil {
+					continue // of a library that is gone
+				}
+				has[tp] = true
+				out = append(out, SiteStatus{tp.Number, !tp.Disabled, sum})
+			}
+		}
+	}
+	for _, tp := range s.opt.Tracepoints {
+		if !has[tp] {
+			out = append(out, SiteStatus{tp.Number, !tp.Disabled, event.SiteSummary{Schema: &event.Schema{Place: tp.Place.Text}}})
+		}
+	}
+	return out
+}
+
+// owners maps schemas to their tracepoints.
+func (s *Session) owners() map[*event.Schema]*tracepoint.Tracepoint {
+	of := map[*event.Schema]*tracepoint.Tracepoint{}
+	for _, x := range s.sites {
+		of[x.schema] = x.tp.Tracepoint
+	}
+	if s.kern != nil {
+		s.kern.Schemas(func(sc *event.Schema, tp *tracepoint.Tracepoint) { of[sc] = tp })
+	}
+	return of
+}
+
+// SetEnabled enables or disables a tracepoint, by its number. It may be called by
+// any goroutine while Run runs.
+func (s *Session) SetEnabled(ctx context.Context, number int, on bool) error {
+	return s.ask(ctx, func() error {
+		for _, tp := range s.ktps {
+			if tp.Number == number {
+				return s.enableInKernel(tp, on)
+			}
+		}
+		for _, tp := range s.tps {
+			if tp.Number == number {
+				return s.enableInProcess(tp, on)
+			}
+		}
+		return fmt.Errorf("there is no tracepoint %d: they are 1 to %d", number, len(s.opt.Tracepoints))
+	})
+}
+
+func (s *Session) enableInKernel(tp *tracepoint.Tracepoint, on bool) error {
+	if tp.Disabled == !on {
+		return nil
+	}
+	if err := s.kern.SetEnabled(tp, on); err != nil {
+		return err
+	}
+	tp.Disabled = !on
+	return nil
+}
