@@ -131,7 +131,7 @@ func (m *Module) Functions(glob string) (out []*Function) {
 }
 
 // listed makes the Function of an index entry that matches.
-func (m *Module) listed(d die, glob string, copies map[dieKey]int) *Function {
+func (m *Module) listed(d die, glob string, copies map[copyKey]int) *Function {
 	name := d.funcName()
 	if !globMatch(glob, name) {
 		if l := d.linkage(); l == "" || !globMatch(glob, l) {
@@ -142,12 +142,12 @@ func (m *Module) listed(d die, glob string, copies map[dieKey]int) *Function {
 		out := m.function(f)
 		if o, ok := d.attr(atAbstractOrigin); ok {
 			if od, ok := o.die(); ok {
-				out.Inlined = copies[od.key()]
+				out.Inlined = copies[copyKey{od.u.d, od.off}]
 			}
 		}
 		return out
 	}
-	n := copies[d.key()]
+	n := copies[copyKey{d.u.d, d.off}]
 	if n == 0 || d.u.functions().origins[d.off] {
 		return nil
 	}
@@ -156,18 +156,44 @@ func (m *Module) listed(d die, glob string, copies map[dieKey]int) *Function {
 	return out
 }
 
-// countCopies counts the inlined copies of every abstract function.
-func (m *Module) countCopies() map[dieKey]int {
-	n := map[dieKey]int{}
-	m.eachUnit(func(u *unit) {
-		for _, c := range u.functions().copies {
-			if v, ok := c.d.attr(atAbstractOrigin); ok && c.fn >= 0 {
-				if o, ok := v.die(); ok {
-					n[o.key()]++
-				}
+// copyKey is an abstract function: where its entry is.
+type copyKey struct {
+	d   *data
+	off uint64
+}
+
+// countCopies counts the inlined copies of every abstract function. It has to
+// walk all units; those that nobody has walked before are read aside, so that
+// what they hold does not stay in memory.
+func (m *Module) countCopies() map[copyKey]int {
+	n := map[copyKey]int{}
+	if m.d == nil {
+		return n
+	}
+	x := m.names()
+	aside, _ := unitsOf(m.d.fresh())
+	for id := range x.main {
+		if !x.hasCode(id) {
+			continue
+		}
+		u := x.units[id].whole()
+		walk := u
+		if u.body == nil && !u.d.dwo && len(aside) == len(x.units) {
+			walk, aside[id] = aside[id], nil
+		}
+		if id%256 == 255 {
+			m.release()
+		}
+		for _, c := range walk.functions().copies {
+			switch {
+			case c.fn < 0:
+			case c.alt:
+				n[copyKey{u.d.alt, c.origin}]++
+			default:
+				n[copyKey{u.d, c.origin}]++
 			}
 		}
-	})
+	}
 	return n
 }
 
