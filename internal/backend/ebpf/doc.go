@@ -5,6 +5,33 @@
 // array map, laid out as ring.Layout says with offsets from the start of that
 // value in the place of addresses.
 //
+// The way of a program through the package, in the order of the files:
+//
+//	compile.go   the entry; what is checked before
+//	analyse.go   what is known of a program: numbers, uses, what a branch does itself
+//	needs.go     what operations need beside their operands, and which make calls
+//	dominate.go  where the pointer that loads start from is made
+//	env_once.go  one reading of the time
+//	live.go      positions and live intervals; liveset.go what is live exactly
+//	regalloc.go  registers for values (linear scan; control flow is forward only)
+//	gen.go       blocks to instructions; order.go which block stands where
+//	moves.go     parameters of blocks: parallel copies
+//	lower_*.go   one file per family of operations
+//	asm.go       instructions, labels, sections; long jumps
+//	listing.go   the code as text
+//
+// Registers: r0 is scratch, r1 to r5 hold values that no call lies in, r6 to r9
+// those that one does. What does not fit lies on the stack of 512 bytes.
+//
+// Loads: the kernel lets a program read any address behind a pointer of its
+// own making (bpf_rdonly_cast to void, Linux 6.17). One such pointer, to address
+// 0, is made before the first load; an address is added to it and read by one
+// instruction, which gives 0 when it faults. Before, each load calls a helper.
+//
+// Addresses and words of the context that are typed pointers to the verifier
+// become numbers by a conversion to little endian (le64), which is no
+// instruction of the processor.
+//
 // Import rule: ebpf imports ir and ring only.
 package ebpf
 
@@ -71,7 +98,7 @@ type Config struct {
 	Atomic bool
 	// SiteFromCookie takes the site's number from the attachment's cookie
 	// (bpf_get_attach_cookie), so that one program serves many sites.
-	SiteFromCookie bool
+	SiteFromCookie bool // needs bpf_get_attach_cookie in the program's type
 	// Sites is how many sites have counters from Layout.Counters on, when the
 	// site comes from the cookie; Layout.Counters is then that of site 0.
 	Sites uint32

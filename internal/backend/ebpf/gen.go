@@ -159,9 +159,7 @@ func (g *gen) movImm(d asm.Register, k int64) {
 	}
 }
 
-// addImm adds a number to the number in d; tmp may be used. It subtracts: two
-// registers that differ by an added constant are linked for the verifier of
-// Linux 6.12, and what it then derives of their low halves is wrong.
+// addImm adds a number to the number in d; tmp may be used. It subtracts: see sum.
 func (g *gen) addImm(d asm.Register, k int64, tmp asm.Register) {
 	switch {
 	case k == 0:
@@ -171,6 +169,23 @@ func (g *gen) addImm(d asm.Register, k int64, tmp asm.Register) {
 		g.movImm(tmp, k)
 		g.emit(asm.Add.Reg(d, tmp))
 	}
+}
+
+// sum makes d = v + k, where d is not v's own register; a large k needs tmp when
+// v lies on the stack. To the verifiers of newer kernels registers are linked when
+// one is made from the other by a copy and an added constant: comparing one tells
+// about the other. What that of Linux 6.12 derives of their low halves is wrong,
+// and later ones get lost in all the different things that they then know of an
+// address. So the copy is added to the constant, and not the other way round.
+func (g *gen) sum(d asm.Register, v ir.Value, k int64, tmp asm.Register) {
+	if at := g.at(v); at.kind == locReg {
+		g.movImm(d, k)
+		g.emit(asm.Add.Reg(d, at.r))
+		return
+	}
+	g.load(d, v)
+	g.emit(asm.Or.Imm(d, 0)) // nothing but the end of the link
+	g.addImm(d, k, tmp)
 }
 
 // storeImm stores a number of w bytes; k must fit 32 bits with sign when w is 8.

@@ -63,8 +63,17 @@ func (g *gen) binary(in *ir.Instr) {
 	}
 	d := g.dest(in.Dst)
 	if k, ok := g.small(b, in.W); ok {
-		g.load(d, a)
-		g.binaryImm(in, d, k)
+		if r := g.at(a); r.kind == locReg && r.r != d && (in.Op == ir.Add || in.Op == ir.Sub) {
+			if in.Op == ir.Sub {
+				g.movImm(d, -int64(k))
+			} else {
+				g.movImm(d, int64(k))
+			}
+			g.alu(asm.Add, in.W, d, r.r) // see sum
+		} else {
+			g.load(d, a)
+			g.binaryImm(in, d, k)
+		}
 		g.store(in.Dst, d)
 		return
 	}
@@ -89,7 +98,7 @@ func (g *gen) binaryImm(in *ir.Instr, d asm.Register, k int32) {
 	op := aluOps[in.Op]
 	switch in.Op {
 	case ir.Add:
-		if k != math.MinInt32 { // see addImm
+		if k != math.MinInt32 { // see sum
 			op, k = asm.Sub, -k
 		}
 	case ir.Shl, ir.Shr, ir.Sar:

@@ -103,19 +103,20 @@ func (g *gen) lookAgain(in *ir.Instr, d asm.Register, slow, back label) {
 	g.jump(back)
 }
 
-// addressIn makes r = in's address as a number; it uses no other register unless
-// the value and the offset are both out of reach.
+// addressIn makes r = in's address as a number.
 func (g *gen) addressIn(r asm.Register, in *ir.Instr) {
 	if k, ok := g.number(in.A); ok {
 		g.movImm(r, int64(k)+in.Imm)
 		return
 	}
-	if -in.Imm == int64(int32(-in.Imm)) {
-		g.load(r, in.A)
-		g.addImm(r, in.Imm, r)
-		return
+	switch at := g.at(in.A); {
+	case at.kind == locReg && at.r == r:
+		g.addImm(r, in.Imm, scratch)
+	case at.kind != locReg && -in.Imm != int64(int32(-in.Imm)):
+		g.sum(r, in.A, in.Imm, g.extra())
+	default:
+		g.sum(r, in.A, in.Imm, asm.R0)
 	}
-	g.farSum(r, in.A, in.Imm)
 }
 
 // neighbours goes back when a word of the same 64 bytes as the address in the
@@ -205,8 +206,11 @@ func (g *gen) addressArgument(in *ir.Instr) side {
 		g.movImm(asm.R3, int64(k)+imm)
 		return sideOf(k + uint64(imm))
 	}
-	g.load(asm.R3, in.A)
-	g.addImm(asm.R3, imm, asm.R1)
+	if (g.at(in.A) == loc{kind: locReg, r: asm.R3}) {
+		g.addImm(asm.R3, imm, asm.R1)
+	} else {
+		g.sum(asm.R3, in.A, imm, asm.R1)
+	}
 	return unknownSide
 }
 
@@ -280,23 +284,4 @@ func (g *gen) faultLabel(in *ir.Instr, f ir.BlockID) label {
 		g.jump(g.blocks[f])
 	})
 	return l
-}
-
-// farSum does r = a + imm for a large number.
-func (g *gen) farSum(r asm.Register, a ir.Value, imm int64) {
-	if r == scratch {
-		g.movImm(scratch, imm)
-		g.emit(asm.Add.Reg(scratch, g.reg(a, g.extraUnlessReg(a))))
-		return
-	}
-	g.load(r, a)
-	g.movImm(scratch, imm)
-	g.emit(asm.Add.Reg(r, scratch))
-}
-
-func (g *gen) extraUnlessReg(v ir.Value) asm.Register {
-	if g.at(v).kind == locReg {
-		return scratch
-	}
-	return g.extra()
 }

@@ -396,3 +396,39 @@ func parsed(t *testing.T, text string) *ir.Program {
 	must(t, err)
 	return p
 }
+
+// TestManyLoads: a long chain of guarded loads and comparisons whose values are
+// all used at the end does not take the verifier's patience.
+func TestManyLoads(t *testing.T) {
+	m := newMachine(t)
+	const n = 200
+	for _, f := range []Features{m.full, {FSBase: -1, TaskComm: -1}} {
+		var text strings.Builder
+		v := 3
+		fmt.Fprintf(&text, "b0:\nv0 = ctx.8 8\nv1 = const 77\nv2 = const 0\njump b1(v2)\n")
+		for k := range n {
+			fmt.Fprintf(&text, "b%d(v%d):\nv%d = load.8 v0+%d fault b%d\nv%d = eq.8 v%d, v1\nbrif v%d -> b%d(v1) else b%d()\n",
+				3*k+1, v, v+1, 8*k, 3*n+2, v+2, v+1, v+2, 3*n+2, 3*k+2)
+			fmt.Fprintf(&text, "b%d:\nv%d = streq v%d, \"none\" fault b%d\nv%d = add.8 v%d, v%d\njump b%d(v%d)\n", 3*k+2, v+3, 0, 3*k+3, v+4, v, v+1, 3*k+4, v+4)
+			fmt.Fprintf(&text, "b%d(v%d):\njump b%d(v%d)\n", 3*k+3, v+5, 3*k+4, v+5)
+			v += 6
+		}
+		fmt.Fprintf(&text, "b%d(v%d):\nreserve 32\nput.8 @24, v%d\ncommit\nexit\nb%d(v%d):\ncount 1\nexit", 3*n+1, v, v, 3*n+2, v+1)
+		cfg := m.config()
+		cfg.Features = f
+		p := m.program(text.String(), cfg)
+		want := uint64(0)
+		for k := range n {
+			binary.LittleEndian.PutUint64(m.highMem[8*k:], uint64(k%3)*1000) // one in three is zero
+			want += uint64(k%3) * 1000
+		}
+		if got := m.result(p, m.highAt, 0); got != want {
+			t.Errorf("%d, want %d", got, want)
+		}
+		info, err := p.Info()
+		must(t, err)
+		seen, _ := info.VerifiedInstructions()
+		t.Logf("%d instructions verified", seen)
+		p.Close()
+	}
+}
