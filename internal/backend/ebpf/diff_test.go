@@ -88,7 +88,7 @@ func (m *machine) trial(r *rand.Rand) (*trial, irgen.Options) {
 	if r.Intn(2) == 0 {
 		must(m.t, ir.Optimize(p))
 	}
-	tr := &trial{p: withoutFrames(p, cfg.Context), cfg: cfg}
+	tr := &trial{p: withoutFrames(p), cfg: cfg}
 	insns, err := Compile(tr.p, cfg)
 	if err != nil {
 		if strings.Contains(err.Error(), "stack") {
@@ -126,7 +126,7 @@ func (m *machine) randomConfig(r *rand.Rand) Config {
 }
 
 // withoutFrames drops CopyFrames, which programs of the type used here cannot do.
-func withoutFrames(p *ir.Program, _ Context) *ir.Program {
+func withoutFrames(p *ir.Program) *ir.Program {
 	for _, b := range p.Blocks {
 		var kept []ir.Instr
 		for _, in := range b.Instrs {
@@ -206,14 +206,14 @@ func (m *machine) compareOnce(tr *trial, r *rand.Rand, n *tally) error {
 	if result != expect {
 		return fmt.Errorf("result %#x, want %#x", result, expect)
 	}
-	n.count(&want, s.RecordRoom)
+	n.count(&want)
 	if rec == nil {
 		return nil
 	}
 	return m.header(tr, rec)
 }
 
-func (n *tally) count(want *eval.Outcome, room bool) {
+func (n *tally) count(want *eval.Outcome) {
 	if want.Exit == eval.Full {
 		n.full++
 	}
@@ -221,7 +221,6 @@ func (n *tally) count(want *eval.Outcome, room bool) {
 		n.records++
 	}
 	n.faults += want.Faults
-	_ = room
 }
 
 // take removes a record from the ring as the reader does.

@@ -81,7 +81,7 @@ func (g *gen) run() {
 	}
 }
 
-// cold leaves f to be called when the blocks are done; it writes to the cold
+// rare leaves f to be called when the blocks are done; it writes to the cold
 // section and sees the position as it is now.
 func (g *gen) rare(f func()) {
 	id, pos, result := g.id, g.pos, g.result
