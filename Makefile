@@ -26,6 +26,13 @@ bench: $(BIN)
 	@scripts/deps.sh bench
 	$(GO) run ./bench -jalon $(BIN)
 
+# What a hit of the kernel engine costs, beside bpftrace and ftrace. Needs root.
+.PHONY: bench-kernel
+bench-kernel: $(BIN)
+	@scripts/deps.sh bench-kernel
+	$(GO) build -o bin/bench-kernel ./bench/kernel
+	bin/bench-kernel -jalon $(BIN)
+
 # What a change must pass before it is committed, beside the tests.
 check:
 	@test -z "$$(gofmt -l cmd internal bench test)" || { gofmt -l cmd internal bench test; exit 1; }

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sort"
+	"strconv"
+	"strings"
+)
+
+// loop is the running workload (work/loop.c).
+type loop struct {
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Scanner
+	cpu int
+}
+
+// startLoop starts the workload on a CPU: the last one, as the first serves
+// more interrupts.
+func startLoop(path string, cpu int) (*loop, error) {
+	l := &loop{cmd: exec.Command(path, strconv.Itoa(cpu)), cpu: cpu}
+	l.cmd.Stderr = os.Stderr
+	in, err := l.cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := l.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	l.in, l.out = in, bufio.NewScanner(out)
+	if err := l.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("starting the workload: %w", err)
+	}
+	return l, nil
+}
+
+func (l *loop) close() {
+	_ = l.in.Close() // it ends with its input
+	_ = l.cmd.Wait()
+}
+
+// gapMicros is the idleness between batches: more than jalon's reader waits
+// between two looks at its rings.
+const gapMicros = 5000
+
+// run has the loop run and returns the ns per call of each batch.
+func (l *loop) run(mode string, calls, batches int) ([]float64, error) {
+	if _, err := fmt.Fprintf(l.in, "%s %d %d %d\n", mode, calls, batches, gapMicros); err != nil {
+		return nil, fmt.Errorf("the workload is gone: %w", err)
+	}
+	var ns []float64
+	for l.out.Scan() {
+		text := l.out.Text()
+		if text == "end" {
+			return ns, nil
+		}
+		v, ok := strings.CutPrefix(text, "ns ")
+		f, err := strconv.ParseFloat(v, 64)
+		if !ok || err != nil {
+			return nil, fmt.Errorf("the workload printed %q", text)
+		}
+		ns = append(ns, f)
+	}
+	return nil, fmt.Errorf("the workload ended: %v", l.out.Err())
+}
+
+// warmUp is the calls that the workload makes before it measures.
+func warmUp(calls int) int { return calls/4 + 1 }
+
+func median(v []float64) float64 {
+	s := append([]float64(nil), v...)
+	sort.Float64s(s)
+	return s[len(s)/2]
+}
+
+// quartiles is the distance of the first from the third quartile.
+func quartiles(v []float64) float64 {
+	s := append([]float64(nil), v...)
+	sort.Float64s(s)
+	return s[len(s)*3/4] - s[len(s)/4]
+}

@@ -1,0 +1,95 @@
+// Command kernel measures what a hit of the kernel engine costs: a cheap system
+// call, or a small function, called in a loop with nothing attached, with an empty
+// program, under jalon, under bpftrace and with ftrace's binary recording. The
+// tables are those of the paper (gdb-kgtp, 4: tables 2, 5, 6 and 7).
+//
+// One process runs the loop all the time. A case is measured between two
+// measurements of the bare loop, which are subtracted; cases alternate, rounds
+// repeat, figures are medians. It needs root.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+)
+
+// bench is what all measurements share.
+type bench struct {
+	jalon, dir string
+	loopPath   string
+	loop       *loop
+	calls      int // of a batch
+	batches    int // of a case in a round
+	guest      bool
+}
+
+func main() {
+	b := &bench{}
+	flag.StringVar(&b.jalon, "jalon", "bin/jalon", "the jalon binary")
+	rounds := flag.Int("rounds", 3, "rounds")
+	flag.IntVar(&b.calls, "calls", 1000, "calls in a batch")
+	flag.IntVar(&b.batches, "batches", 25, "batches of a case in a round")
+	only := flag.String("only", "", "run only the cases whose names match this regular expression")
+	flag.BoolVar(&b.guest, "guest", false, "measure what a guest's kernel has: kprobes, fentry")
+	flag.StringVar(&b.loopPath, "loop", "", "the workload, compiled; empty: compile it")
+	flag.Parse()
+	if err := b.run(*rounds, *only); err != nil {
+		fmt.Fprintln(os.Stderr, "bench/kernel:", err)
+		os.Exit(1)
+	}
+}
+
+func (b *bench) run(rounds int, only string) error {
+	match, err := regexp.Compile(only)
+	if err != nil {
+		return err
+	}
+	if b.jalon, err = filepath.Abs(b.jalon); err != nil {
+		return err
+	}
+	if b.dir, err = os.MkdirTemp("", "jalon-bench"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(b.dir)
+	if b.loopPath == "" {
+		b.loopPath = filepath.Join(b.dir, "loop")
+		out, err := exec.Command("gcc", "-O2", "-g", "-fcf-protection=none", "-o", b.loopPath, "bench/kernel/work/loop.c").CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("building the workload: %w\n%s", err, out)
+		}
+	}
+	if b.loop, err = startLoop(b.loopPath, runtime.NumCPU()-1); err != nil {
+		return err
+	}
+	defer b.loop.close()
+	fmt.Println(machine())
+	hits := pick(b.cases(), match)
+	gates := pick(b.gateCases(), match)
+	for r := range rounds {
+		for _, c := range append(append([]*testCase{}, hits...), gates...) {
+			fmt.Fprintf(os.Stderr, "\rround %d of %d: %-60s", r+1, rounds, c.name())
+			b.measure(c)
+		}
+	}
+	fmt.Fprintf(os.Stderr, "\r%-80s\r", "")
+	b.printTables(hits, gates)
+	if match.MatchString("startup") {
+		return b.startup()
+	}
+	return nil
+}
+
+func pick(all []*testCase, match *regexp.Regexp) []*testCase {
+	var out []*testCase
+	for _, c := range all {
+		if match.MatchString(c.name()) {
+			out = append(out, c)
+		}
+	}
+	return out
+}

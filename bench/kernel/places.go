@@ -1,0 +1,170 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/jalon-trace/jalon/internal/kernel"
+)
+
+// place is what each tracer is told of one kind of place.
+type place struct {
+	group
+	target func() (kernel.Target, error) // of the empty program
+
+	// jalon's place, its conditions that are false and true, its two values.
+	jalon, no, yes, values string
+	own                    bool // the event's own record is measured, too
+	// bpftrace's probe, predicates, values.
+	bpftrace, bno, byes, bvalues string
+	// ftrace's event GROUP/EVENT, filters; the line that defines it, and where.
+	event, fno, fyes string
+	file             string
+	probe            func() (string, error)
+}
+
+// cases are all cases of the host or of the guest.
+func (b *bench) cases() []*testCase {
+	places := b.hostPlaces()
+	if b.guest {
+		places = b.guestPlaces()
+	}
+	var out []*testCase
+	for i := range places {
+		out = append(out, b.casesOf(&places[i])...)
+	}
+	return out
+}
+
+// casesOf makes a place's cases, in the order in which they are measured: those
+// that are compared stand side by side.
+func (b *bench) casesOf(p *place) []*testCase {
+	var out []*testCase
+	add := func(tracer string, w what, start func() (tracing, error)) {
+		out = append(out, &testCase{group: &p.group, tracer: tracer, what: w, start: start})
+	}
+	add(nobody, empty, func() (tracing, error) {
+		t, err := p.target()
+		if err != nil {
+			return nil, err
+		}
+		return startEmpty(t)
+	})
+	for w := range empty {
+		add(byJalon, w, func() (tracing, error) { return b.startJalon(p.jalonPlace(w), "-c", p.values, "-f", "none") })
+		if w != falseCond {
+			add(byJalonText, w, func() (tracing, error) {
+				return b.startJalon(p.jalonPlace(w), "-c", p.values, "-f", "text", "-o", b.output())
+			})
+		}
+		if p.own && w != falseCond {
+			add(byJalonOwn, w, func() (tracing, error) { return b.startJalon(p.jalonPlace(w), "-f", "none") })
+		}
+		add(byBpftrace, w, func() (tracing, error) { return startBpftrace(p.bpftraceProgram(w)) })
+		if p.event != "" {
+			add(byFtrace, w, func() (tracing, error) { return b.ftrace(p, w) })
+		}
+	}
+	return out
+}
+
+// Names of the columns.
+const (
+	nobody      = "empty program"
+	byJalon     = "jalon"
+	byJalonText = "jalon, text"
+	byJalonOwn  = "jalon, own record"
+	byBpftrace  = "bpftrace"
+	byFtrace    = "ftrace"
+)
+
+func (p *place) jalonPlace(w what) string {
+	switch w {
+	case falseCond:
+		return p.jalon + " if (" + p.no + ")"
+	case both:
+		return p.jalon + " if (" + p.yes + ")"
+	}
+	return p.jalon
+}
+
+func (p *place) bpftraceProgram(w what) string {
+	pred := [...]string{falseCond: " /" + p.bno + "/", data: "", both: " /" + p.byes + "/"}[w]
+	return p.bpftrace + pred + fmt.Sprintf(` { printf("%%d %%d\n", %s); }`, p.bvalues)
+}
+
+func (b *bench) ftrace(p *place, w what) (tracing, error) {
+	line := ""
+	if p.probe != nil {
+		var err error
+		if line, err = p.probe(); err != nil {
+			return nil, err
+		}
+	}
+	return b.startFtrace(p.event, [...]string{falseCond: p.fno, data: "", both: p.fyes}[w], p.file, line)
+}
+
+// The paper's expression on the arguments of getpriority(0, 1).
+const (
+	falseSum = "2*which+3*who<0"
+	trueSum  = "2*which+3*who>0"
+)
+
+func (b *bench) hostPlaces() []place {
+	getpriority := 140 // __NR_getpriority
+	return append([]place{
+		{
+			group: group{title: "raw tracepoint sys_enter", mode: "syscall", notes: []string{
+				"bpftrace 0.17 has no raw tracepoints: its column is tracepoint:raw_syscalls:sys_enter, the nearest it has; ftrace's is that event, too.",
+				"condition: id == 9999 (false), id == 140 (true); values: the two raw arguments; data without a condition records every system call of the machine.",
+			}},
+			target: target(kernel.Target{Kind: kernel.RawTracepoint, Name: "sys_enter"}),
+			jalon:  "rawtracepoint:sys_enter", no: "id == 9999", yes: fmt.Sprintf("id == %d", getpriority), values: "id, regs",
+			bpftrace: "tracepoint:raw_syscalls:sys_enter", bno: "args->id == 9999", byes: fmt.Sprintf("args->id == %d", getpriority), bvalues: "args->id, args->args[0]",
+			event: "raw_syscalls/sys_enter", fno: "id == 9999", fyes: fmt.Sprintf("id == %d", getpriority),
+		},
+		{
+			group: group{title: "tracepoint raw_syscalls:sys_enter", mode: "syscall", notes: []string{
+				"condition: id == 9999 (false), id == 140 (true); values: id and args[0], ftrace: the whole record, as jalon with its own record.",
+			}},
+			target: target(kernel.Target{Kind: kernel.Tracepoint, Group: "raw_syscalls", Name: "sys_enter"}),
+			jalon:  "tracepoint:raw_syscalls:sys_enter", no: "id == 9999", yes: fmt.Sprintf("id == %d", getpriority), values: "id, args[0]", own: true,
+			bpftrace: "tracepoint:raw_syscalls:sys_enter", bno: "args->id == 9999", byes: fmt.Sprintf("args->id == %d", getpriority), bvalues: "args->id, args->args[0]",
+			event: "raw_syscalls/sys_enter", fno: "id == 9999", fyes: fmt.Sprintf("id == %d", getpriority),
+		},
+		{
+			group: group{title: "tracepoint syscalls:sys_enter_getpriority", mode: "syscall", notes: []string{
+				"condition: " + falseSum + " (false), " + trueSum + " (true); ftrace has no arithmetic: which > 99 and who > 0.",
+			}},
+			target: target(kernel.Target{Kind: kernel.Tracepoint, Group: "syscalls", Name: "sys_enter_getpriority"}),
+			jalon:  "tracepoint:syscalls:sys_enter_getpriority", no: falseSum, yes: trueSum, values: "which, who", own: true,
+			bpftrace: "tracepoint:syscalls:sys_enter_getpriority",
+			bno:      "2*(int32)args->which+3*(int32)args->who < 0", byes: "2*(int32)args->which+3*(int32)args->who > 0", bvalues: "args->which, args->who",
+			event: "syscalls/sys_enter_getpriority", fno: "which > 99", fyes: "who > 0",
+		},
+	}, b.uprobe("push", "test_function"), b.uprobe("nop", "nop_function"))
+}
+
+// uprobe is a place in the workload's own code.
+func (b *bench) uprobe(mode, function string) place {
+	return place{
+		group: group{title: "uprobe at a " + mode, mode: mode, notes: []string{
+			"condition: 2*counter1+3*counter2 < 0 (false), > 0 (true); ftrace has no arithmetic: a < 0 and a > 0.",
+		}},
+		target: func() (kernel.Target, error) {
+			off, err := b.fileOffset(function)
+			return kernel.Target{Kind: kernel.Uprobe, Path: b.loopPath, FileOffset: off}, err
+		},
+		jalon: "uprobe:" + b.loopPath + ":" + function, no: "2*counter1+3*counter2<0", yes: "2*counter1+3*counter2>0", values: "counter1, counter2",
+		bpftrace: "uprobe:" + b.loopPath + ":" + function,
+		bno:      "2*(int32)arg0+3*(int32)arg1 < 0", byes: "2*(int32)arg0+3*(int32)arg1 > 0", bvalues: "arg0, arg1",
+		event: instanceName + "/" + function, fno: "a < 0", fyes: "a > 0", file: "uprobe_events",
+		probe: func() (string, error) {
+			off, err := b.fileOffset(function)
+			return fmt.Sprintf("p:%s/%s %s:%#x a=%%di:s32 b=%%si:s32", instanceName, function, b.loopPath, off), err
+		},
+	}
+}
+
+func target(t kernel.Target) func() (kernel.Target, error) {
+	return func() (kernel.Target, error) { return t, nil }
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+// machine names the kernel and the processor.
+func machine() string {
+	release, _ := os.ReadFile("/proc/sys/kernel/osrelease")
+	cpuinfo, _ := os.ReadFile("/proc/cpuinfo")
+	model, cpus := "", 0
+	for line := range strings.Lines(string(cpuinfo)) {
+		if _, v, ok := strings.Cut(line, "model name\t: "); ok {
+			model, cpus = strings.TrimSpace(v), cpus+1
+		}
+	}
+	return fmt.Sprintf("Linux %s, %s, %d CPUs; ns per hit, the bare loop subtracted: median of the rounds (lowest-highest)\n",
+		strings.TrimSpace(string(release)), model, cpus)
+}
+
+// printTables prints a table for each place, with what is to be reached.
+func (b *bench) printTables(hits, gates []*testCase) {
+	for _, g := range groupsOf(hits) {
+		t := tableOf(g, hits)
+		t.print()
+		t.verdicts()
+	}
+	for _, g := range groupsOf(gates) {
+		tableOf(g, gates).print()
+	}
+}
+
+func groupsOf(cases []*testCase) []*group {
+	var out []*group
+	for _, c := range cases {
+		if !slices.Contains(out, c.group) {
+			out = append(out, c.group)
+		}
+	}
+	return out
+}
+
+// table is the figures of one place by tracer and by what is measured.
+type table struct {
+	group   *group
+	tracers []string
+	cases   map[string]*[numWhat]*testCase
+}
+
+func tableOf(g *group, cases []*testCase) *table {
+	t := &table{group: g, cases: map[string]*[numWhat]*testCase{}}
+	for _, c := range cases {
+		if c.group != g {
+			continue
+		}
+		if t.cases[c.tracer] == nil {
+			t.cases[c.tracer] = &[numWhat]*testCase{}
+			t.tracers = append(t.tracers, c.tracer)
+		}
+		t.cases[c.tracer][c.what] = c
+	}
+	return t
+}
+
+func (t *table) print() {
+	fmt.Printf("%-42s", t.group.title)
+	for w := range empty {
+		fmt.Printf(" %24s", whatNames[w])
+	}
+	fmt.Println()
+	var notes []string
+	for _, name := range t.tracers {
+		row := t.cases[name]
+		fmt.Printf("  %-40s", name)
+		if c := row[empty]; c != nil {
+			fmt.Printf(" %24s", c.figure())
+			notes = append(notes, c.remark()...)
+		} else {
+			for w := range empty {
+				if c := row[w]; c != nil {
+					fmt.Printf(" %24s", c.figure())
+					notes = append(notes, c.remark()...)
+				} else {
+					fmt.Printf(" %24s", "")
+				}
+			}
+		}
+		fmt.Println()
+	}
+	for _, n := range append(notes, t.group.notes...) {
+		fmt.Println("  - " + n)
+	}
+}
+
+// figure is the median with the spread.
+func (c *testCase) figure() string {
+	return span(c.figures())
+}
+
+// remark says why there is no figure, or that records were lost.
+func (c *testCase) remark() []string {
+	var out []string
+	if c.note != "" {
+		out = append(out, c.tracer+", "+whatNames[c.what]+": "+c.note)
+	}
+	if n := len(c.busy); n > 0 && len(c.ns) == 0 {
+		out = append(out, fmt.Sprintf("%s, %s: the machine was busy in all of %d rounds", c.tracer, whatNames[c.what], n))
+	} else if n > 0 {
+		out = append(out, fmt.Sprintf("%s, %s: without %d of %d rounds in which the machine was busy", c.tracer, whatNames[c.what], n, n+len(c.ns)))
+	}
+	if c.seen.lost > 0 {
+		out = append(out, fmt.Sprintf("%s, %s: %d records lost in the last round", c.tracer, whatNames[c.what], c.seen.lost))
+	}
+	return out
+}
+
+// value is the median of a case; ok is false when there is none.
+func (t *table) value(tracer string, w what) (float64, bool) {
+	row := t.cases[tracer]
+	if row == nil || row[w] == nil || len(row[w].figures()) == 0 {
+		return 0, false
+	}
+	return median(row[w].figures()), true
+}
+
+// verdicts compares with what is to be reached.
+func (t *table) verdicts() {
+	for w := range empty {
+		t.compare(byJalon, w, byBpftrace, w, 0.8)
+	}
+	for _, w := range []what{data, both} {
+		t.compare(byJalon, w, byFtrace, w, 1.0)
+		t.compare(byJalonOwn, w, byFtrace, w, 1.0)
+	}
+	t.compare(byJalon, falseCond, nobody, empty, 1.2)
+	fmt.Println()
+}
+
+// compare prints a ratio and whether it is at most limit.
+func (t *table) compare(a string, wa what, b string, wb what, limit float64) {
+	x, ok1 := t.value(a, wa)
+	y, ok2 := t.value(b, wb)
+	if !ok1 || !ok2 || y <= 0 {
+		return
+	}
+	fmt.Printf("  %-40s %5.2f x %-14s (<= %.1f: %s)\n", a+", "+whatNames[wa], x/y, b, limit, reached(x/y <= limit))
+}
+
+func reached(ok bool) string {
+	if ok {
+		return "reached"
+	}
+	return "NOT REACHED"
+}
