@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/kengine"
 )
 
 type checkCmd struct{}
@@ -19,6 +21,17 @@ type verdict struct {
 	what   string
 	detail string
 	remedy string // what to do when !ok
+}
+
+func (v *verdict) print() {
+	mark := "yes"
+	if !v.ok {
+		mark = "no "
+	}
+	fmt.Printf("%s  %-34s %s\n", mark, v.what, v.detail)
+	if !v.ok && v.remedy != "" {
+		fmt.Printf("     = remedy: %s\n", v.remedy)
+	}
 }
 
 // Run asks every question and prints a line each; the exit status is 1 when
@@ -42,15 +55,16 @@ func (checkCmd) Run() error {
 	bad := false
 	for _, c := range checks {
 		v := c.ask()
-		mark := "yes"
-		if !v.ok {
-			mark = "no "
-			bad = bad || c.vital
-		}
-		fmt.Printf("%s  %-34s %s\n", mark, v.what, v.detail)
-		if !v.ok && v.remedy != "" {
-			fmt.Printf("     = remedy: %s\n", v.remedy)
-		}
+		v.print()
+		bad = bad || c.vital && !v.ok
+	}
+	fmt.Println("\nthe kernel engine (places of the kernel, and programs by uprobes):")
+	facts, err := kengine.Facts()
+	if err != nil {
+		fmt.Printf("no   %v\n", err)
+	}
+	for _, f := range facts {
+		(&verdict{f.OK, f.Name, f.Text, f.Remedy}).print()
 	}
 	if bad {
 		return exitError{1}

@@ -123,7 +123,11 @@ func (c *traceCmd) ask(tps []*tracepoint.Tracepoint) error {
 		if tp.Place.InKernel() || c.Vmlinux != "" && tp.Place.Kind == probe.Line && tp.Place.Path == "" {
 			continue
 		}
-		return usageError(fmt.Sprintf("%s is a place in a program: name one to start after --, a process with -p PID, or --all for every process", tp.Place.Text))
+		also := ""
+		if tp.Place.Kind == probe.Line && tp.Place.Path == "" {
+			also = "; for a line of the kernel, the file with its debug information: --vmlinux PATH"
+		}
+		return usageError(fmt.Sprintf("%s is a place in a program: name one to start after --, a process with -p PID, or --all for every process%s", tp.Place.Text, also))
 	}
 	return nil
 }
@@ -309,7 +313,11 @@ func cgroupID(dir string) (uint64, error) {
 	}
 	var st unix.Stat_t
 	if err := unix.Stat(dir, &st); err != nil {
-		return 0, fmt.Errorf("--cgroup %s: %w", dir, err)
+		return 0, fmt.Errorf("--cgroup %s: %w; name a directory below where cgroup2 is mounted, as /proc/PID/cgroup shows it behind 0::", dir, err)
+	}
+	var fs unix.Statfs_t
+	if err := unix.Statfs(dir, &fs); err != nil || fs.Type != unix.CGROUP2_SUPER_MAGIC {
+		return 0, fmt.Errorf("--cgroup %s: this is no directory of cgroup2 (mount -t cgroup2 shows where it is mounted)", dir)
 	}
 	return st.Ino, nil
 }

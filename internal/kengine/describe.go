@@ -3,6 +3,7 @@ package kengine
 import (
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/tracefs"
+	"github.com/jalon-trace/jalon/internal/kernel"
 	"github.com/jalon-trace/jalon/internal/probe"
 )
 
@@ -48,4 +49,14 @@ func (e *Engine) Describe(p *probe.Place) ([]Description, error) {
 		out = append(out, d)
 	}
 	return out, nil
+}
+
+// Facts lists what this kernel and user allow the kernel engine, for `jalon check`.
+func Facts() ([]kernel.Fact, error) {
+	k, err := kernel.Open(kernel.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer k.Close()
+	return k.Facts(), nil
 }

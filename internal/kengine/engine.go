@@ -1,6 +1,7 @@
 package kengine
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -75,6 +76,9 @@ func Open(opt Options) (*Engine, error) {
 // called in between, when records have a place and their schemas are known. The
 // error is the user's diagnostics or what the environment refused.
 func (e *Engine) Arm(tps []*tracepoint.Tracepoint, ready func()) error {
+	if err := e.permitted(); err != nil {
+		return err
+	}
 	var bad lang.Diagnostics
 	for _, tp := range tps {
 		sites, err := e.sitesOf(tp)
@@ -106,6 +110,14 @@ func (e *Engine) Arm(tps []*tracepoint.Tracepoint, ready func()) error {
 	}
 	ready()
 	return e.attach()
+}
+
+// permitted says early, and in the same words for all places, what jalon lacks.
+func (e *Engine) permitted() error {
+	if p := e.k.Features().Permission; !p.OK {
+		return &kernel.Error{Op: "trace by the kernel engine", Err: errors.New("no permission: " + p.Text), Remedy: p.Remedy}
+	}
+	return nil
 }
 
 // sitesOf finds and compiles a tracepoint. Of several sites those where the

@@ -16,6 +16,9 @@ func (e *Engine) Gate(tp *tracepoint.Tracepoint) error {
 	if tp.Place.Kind != probe.Tracepoint {
 		return probe.Error(tp.Place, errors.New("a gate stands before an event of tracefs: tracepoint:SYSTEM:EVENT"))
 	}
+	if err := e.permitted(); err != nil {
+		return err
+	}
 	at, err := e.resolve(tp.Place)
 	if err != nil {
 		return err

@@ -159,6 +159,10 @@ func (e *Engine) loadOne(l *load) error {
 		Name: fmt.Sprintf("jalon_%d", s.id), Insns: insns, Kind: h.v.target.Kind, Target: h.target, Buffers: []*kernel.Buffer{e.buffer},
 	})
 	if err != nil {
+		var refused *kernel.Error
+		if errors.As(err, &refused) && refused.Verbose() != "" {
+			e.logf("%s: the verifier's log:\n%s", s.schema.Place, refused.Verbose())
+		}
 		return err
 	}
 	e.logf("%s: %d instructions of eBPF, %s, %d sites", s.schema.Place, len(insns), h.v.how, len(l.sites))

@@ -44,9 +44,13 @@ type Features struct {
 	RdonlyCastID int32 // BTF id of the kfunc, 0 when RdonlyCast is not OK
 }
 
-// Facts lists what the kernel can do in the order in which it is told.
+// Facts lists what the kernel can do in the order in which it is told. To a process
+// that may load no program the kernel does not show what programs could do.
 func (k *Kernel) Facts() []Fact {
 	f := &k.features
+	if !f.Load.OK {
+		return []Fact{f.Permission, f.Load, f.BTF, f.tracefs(), f.lockdown(), f.unprivileged(), f.Kprobe, f.Uprobe, f.Counters}
+	}
 	return []Fact{f.Permission, f.Load, f.Atomics, f.BTF, f.tracefs(), f.lockdown(), f.unprivileged(),
 		k.Typed(), f.RawCookie, f.PerfLink, k.Fentry(), f.Kprobe, f.KprobeMulti, f.Uprobe, f.UprobeMulti,
 		f.V4, f.RdonlyCast, f.Counters}
@@ -102,6 +106,9 @@ func (f *Features) readHost() {
 
 func (f *Features) tracefs() Fact {
 	if f.Tracefs == "" {
+		if dir := mountedTracefs(); dir != "" {
+			return Fact{"tracefs", false, "tracefs is mounted at " + dir + ", for root only", "run jalon as root, or: mount -o remount,gid=GROUP " + dir}
+		}
 		return Fact{"tracefs", false, "tracefs is not mounted: no trace events by their records", "mount -t tracefs tracefs /sys/kernel/tracing"}
 	}
 	return Fact{"tracefs", true, "tracefs is mounted at " + f.Tracefs, ""}

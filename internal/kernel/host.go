@@ -99,6 +99,16 @@ func findTracefs() string {
 	return ""
 }
 
+// mountedTracefs is where tracefs is mounted, readable or not; "" when nowhere.
+func mountedTracefs() string {
+	for line := range strings.Lines(readTrim("/proc/self/mounts")) {
+		if f := strings.Fields(line); len(f) > 2 && f[2] == "tracefs" {
+			return f[1]
+		}
+	}
+	return ""
+}
+
 // eventSource is the number of a perf event source ("kprobe"), which the kernel
 // gives at boot; ok says whether it exists (Linux 4.17 for kprobe and uprobe).
 func eventSource(name string) (typ uint32, ok bool) {
