@@ -25,6 +25,7 @@ func vmlinux(t testing.TB) string {
 	if p == "" {
 		t.Skip("JALON_VMLINUX does not name a kernel image with debug information")
 	}
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	return p
 }
 
