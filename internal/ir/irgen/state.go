@@ -99,7 +99,7 @@ func (s *State) readPart(addr uint64, buf []byte) int {
 		}
 		return copy(buf, s.Mem[off:(off/PageSize+1)*PageSize])
 	}
-	if off := addr - s.Env[ir.EnvContext]; off < ContextSize {
+	if off := addr - s.Env[ir.EnvContext]; s.Env[ir.EnvContext] != 0 && off < ContextSize {
 		return copy(buf, s.Context[off:])
 	}
 	if off := addr - s.HighAt; s.HighAt != 0 && off < HighSize {
