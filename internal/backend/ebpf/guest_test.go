@@ -9,16 +9,16 @@ import (
 
 // TestGuests runs the tests under the kernels of the guests, which lack what this
 // machine's may have: the newer instructions (6.1), loads of any address (both).
-// All kernels and more programs with JALON_FULL=1.
+// All kernels, more tests and more programs with JALON_FULL=1.
 func TestGuests(t *testing.T) {
-	kernels, runs := vmtest.Kernels[:1], "100"
+	kernels, tests, runs := vmtest.Kernels[:1], "Differential|Uprobe|Typed", "60"
 	if os.Getenv("JALON_FULL") != "" {
-		kernels, runs = vmtest.Kernels, "2000"
+		kernels, tests, runs = vmtest.Kernels, "Differential|Operations|Deep|Null|Uprobe|Typed|RawTracepoint", "2000"
 	}
 	for _, kernel := range kernels {
 		t.Run(kernel, func(t *testing.T) {
 			vmtest.Run(t, vmtest.Config{
-				Kernel: kernel, Run: "Differential|Operations|Deep|Null|Uprobe|Typed|RawTracepoint",
+				Kernel: kernel, Run: tests,
 				Env: []string{"JALON_EBPF_RUNS=" + runs, "JALON_EBPF_EVERY=5"},
 			})
 		})
