@@ -11,6 +11,7 @@ package main
 import (
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,20 +24,19 @@ type bench struct {
 	jalon, dir string
 	loopPath   string
 	loop       *loop
-	calls      int // of a batch
-	batches    int // of a case in a round
-	guest      bool
+	calls      int  // of a batch
+	batches    int  // of a case in a round
+	guest      bool // on a guest's kernel: kprobes, fentry
+	out        io.Writer
 }
 
 func main() {
-	b := &bench{}
+	b := &bench{out: os.Stdout}
 	flag.StringVar(&b.jalon, "jalon", "bin/jalon", "the jalon binary")
 	rounds := flag.Int("rounds", 3, "rounds")
 	flag.IntVar(&b.calls, "calls", 1000, "calls in a batch")
 	flag.IntVar(&b.batches, "batches", 25, "batches of a case in a round")
 	only := flag.String("only", "", "run only the cases whose names match this regular expression")
-	flag.BoolVar(&b.guest, "guest", false, "measure what a guest's kernel has: kprobes, fentry")
-	flag.StringVar(&b.loopPath, "loop", "", "the workload, compiled; empty: compile it")
 	flag.Parse()
 	if err := b.run(*rounds, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "bench/kernel:", err)
@@ -67,21 +67,28 @@ func (b *bench) run(rounds int, only string) error {
 		return err
 	}
 	defer b.loop.close()
-	fmt.Println(machine())
+	fmt.Fprintln(b.out, machine())
 	hits := pick(b.cases(), match)
 	gates := pick(b.gateCases(), match)
 	for r := range rounds {
 		for _, c := range append(append([]*testCase{}, hits...), gates...) {
-			fmt.Fprintf(os.Stderr, "\rround %d of %d: %-60s", r+1, rounds, c.name())
+			b.progress("round %d of %d: %s", r+1, rounds, c.name())
 			b.measure(c)
 		}
 	}
-	fmt.Fprintf(os.Stderr, "\r%-80s\r", "")
+	b.progress("")
 	b.printTables(hits, gates)
 	if match.MatchString("startup") {
 		return b.startup()
 	}
 	return nil
+}
+
+// progress shows on a terminal what is under way.
+func (b *bench) progress(format string, args ...any) {
+	if st, err := os.Stderr.Stat(); err == nil && st.Mode()&os.ModeCharDevice != 0 {
+		fmt.Fprintf(os.Stderr, "\r%-100.100s\r", fmt.Sprintf(format, args...))
+	}
 }
 
 func pick(all []*testCase, match *regexp.Regexp) []*testCase {

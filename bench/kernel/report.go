@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -25,11 +26,11 @@ func machine() string {
 func (b *bench) printTables(hits, gates []*testCase) {
 	for _, g := range groupsOf(hits) {
 		t := tableOf(g, hits)
-		t.print()
-		t.verdicts()
+		t.print(b.out)
+		t.verdicts(b.out)
 	}
 	for _, g := range groupsOf(gates) {
-		tableOf(g, gates).print()
+		tableOf(g, gates).print(b.out)
 	}
 }
 
@@ -65,33 +66,33 @@ func tableOf(g *group, cases []*testCase) *table {
 	return t
 }
 
-func (t *table) print() {
-	fmt.Printf("%-42s", t.group.title)
-	for w := range empty {
-		fmt.Printf(" %24s", whatNames[w])
+func (t *table) print(w io.Writer) {
+	fmt.Fprintf(w, "%-42s", t.group.title)
+	for what := range empty {
+		fmt.Fprintf(w, " %24s", whatNames[what])
 	}
-	fmt.Println()
+	fmt.Fprintln(w)
 	var notes []string
 	for _, name := range t.tracers {
 		row := t.cases[name]
-		fmt.Printf("  %-40s", name)
+		fmt.Fprintf(w, "  %-40s", name)
 		if c := row[empty]; c != nil {
-			fmt.Printf(" %24s", c.figure())
+			fmt.Fprintf(w, " %24s", c.figure())
 			notes = append(notes, c.remark()...)
 		} else {
-			for w := range empty {
-				if c := row[w]; c != nil {
-					fmt.Printf(" %24s", c.figure())
+			for what := range empty {
+				if c := row[what]; c != nil {
+					fmt.Fprintf(w, " %24s", c.figure())
 					notes = append(notes, c.remark()...)
 				} else {
-					fmt.Printf(" %24s", "")
+					fmt.Fprintf(w, " %24s", "")
 				}
 			}
 		}
-		fmt.Println()
+		fmt.Fprintln(w)
 	}
 	for _, n := range append(notes, t.group.notes...) {
-		fmt.Println("  - " + n)
+		fmt.Fprintln(w, "  - "+n)
 	}
 }
 
@@ -127,26 +128,26 @@ func (t *table) value(tracer string, w what) (float64, bool) {
 }
 
 // verdicts compares with what is to be reached.
-func (t *table) verdicts() {
+func (t *table) verdicts(out io.Writer) {
 	for w := range empty {
-		t.compare(byJalon, w, byBpftrace, w, 0.8)
+		t.compare(out, byJalon, w, byBpftrace, w, 0.8)
 	}
 	for _, w := range []what{data, both} {
-		t.compare(byJalon, w, byFtrace, w, 1.0)
-		t.compare(byJalonOwn, w, byFtrace, w, 1.0)
+		t.compare(out, byJalon, w, byFtrace, w, 1.0)
+		t.compare(out, byJalonOwn, w, byFtrace, w, 1.0)
 	}
-	t.compare(byJalon, falseCond, nobody, empty, 1.2)
-	fmt.Println()
+	t.compare(out, byJalon, falseCond, nobody, empty, 1.2)
+	fmt.Fprintln(out)
 }
 
 // compare prints a ratio and whether it is at most limit.
-func (t *table) compare(a string, wa what, b string, wb what, limit float64) {
+func (t *table) compare(out io.Writer, a string, wa what, b string, wb what, limit float64) {
 	x, ok1 := t.value(a, wa)
 	y, ok2 := t.value(b, wb)
 	if !ok1 || !ok2 || y <= 0 {
 		return
 	}
-	fmt.Printf("  %-40s %5.2f x %-14s (<= %.1f: %s)\n", a+", "+whatNames[wa], x/y, b, limit, reached(x/y <= limit))
+	fmt.Fprintf(out, "  %-40s %5.2f x %-14s (<= %.1f: %s)\n", a+", "+whatNames[wa], x/y, b, limit, reached(x/y <= limit))
 }
 
 func reached(ok bool) string {

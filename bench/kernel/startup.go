@@ -22,23 +22,23 @@ const startups = 7
 // startup measures the time from start to armed, and the memory.
 func (b *bench) startup() error {
 	places := b.cases()
-	fmt.Printf("%-42s %16s %16s %16s %12s\n", "start to armed, ms (no DWARF but the workload's)", "attached", "says itself", "processor time", "MiB")
+	fmt.Fprintf(b.out, "%-42s %16s %16s %16s %12s\n", "start to armed, ms (no DWARF but the workload's)", "attached", "says itself", "processor time", "MiB")
 	for _, g := range groupsOf(places) {
 		var both [2]started
 		for range startups {
 			for i, name := range []string{byJalon, byBpftrace} {
 				c := tableOf(g, places).cases[name][falseCond]
 				if err := both[i].once(c); err != nil {
-					fmt.Printf("  %s: %s: %v\n", g.title, name, err)
+					fmt.Fprintf(b.out, "  %s: %s: %v\n", g.title, name, err)
 				}
 			}
 		}
 		for i, name := range []string{byJalon, byBpftrace} {
 			s := &both[i]
-			fmt.Printf("  %-46s %16s %16s %16s %12s\n", strings.Join([]string{g.title, name}, ": "), span(s.attached), span(s.own), span(s.cpu), span(s.memory))
+			fmt.Fprintf(b.out, "  %-46s %16s %16s %16s %12s\n", strings.Join([]string{g.title, name}, ": "), span(s.attached), span(s.own), span(s.cpu), span(s.memory))
 		}
 		if len(both[0].own) > 0 {
-			fmt.Printf("  %46s: %s\n", "jalon < 100 ms", reached(median(both[0].own) < 100))
+			fmt.Fprintf(b.out, "  %46s: %s\n", "jalon < 100 ms", reached(median(both[0].own) < 100))
 		}
 	}
 	return nil

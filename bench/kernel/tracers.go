@@ -21,8 +21,9 @@ import (
 	"github.com/jalon-trace/jalon/internal/kernel"
 )
 
-// patience is how long a tracer may take to start or to end.
-const patience = 30 * time.Second
+// patience is how long a tracer may take to start or to end; in a guest bpftrace's
+// compiler takes its time.
+const patience = 2 * time.Minute
 
 // command is a tracer that is a process of its own.
 type command struct {
@@ -176,16 +177,24 @@ func startBpftrace(program string) (tracing, error) {
 	return &bpftraceRun{c}, c.await(perfHasProgram)
 }
 
-// bpftraceChatter is lines of bpftrace's own before its end: "Attaching 1 probe...".
-const bpftraceChatter = 1
+// Lines of bpftrace's own: "Attaching 1 probe...", and two empty ones at its end.
+const (
+	bpftraceBegins = 1
+	bpftraceEnds   = 2
+)
 
 func (r *bpftraceRun) stop() (seen, error) {
-	lines := r.settle()
-	// Now and then it does not end on a SIGINT; everything is printed by now.
+	r.settle()
+	lines := int64(-bpftraceBegins)
+	// Now and then it does not end on a SIGINT. Killed, it leaves unprinted what is
+	// in its output's buffer.
 	_ = r.cmd.Process.Signal(unix.SIGINT)
-	if !r.ends(3 * time.Second) {
+	if r.ends(10 * time.Second) {
+		lines -= bpftraceEnds
+	} else {
 		r.kill()
 	}
+	lines += r.lines.Load()
 	var lost int64
 	for line := range strings.Lines(r.stderr.String()) {
 		var n int64
@@ -193,14 +202,14 @@ func (r *bpftraceRun) stop() (seen, error) {
 			lost += n
 		}
 	}
-	return seen{-1, max(0, lines-bpftraceChatter), lost}, nil
+	return seen{-1, max(0, lines), lost}, nil
 }
 
 // settle waits until no more lines come: on SIGINT bpftrace leaves in its buffers
 // what it has not printed yet. Where other processes give lines all the time there
-// is an end to waiting. It returns the lines.
-func (r *bpftraceRun) settle() int64 {
-	const quiet = 4 // times in a row
+// is an end to waiting.
+func (r *bpftraceRun) settle() {
+	const quiet = 6 // times in a row
 	end := time.Now().Add(2 * time.Second)
 	last, same := int64(-1), 0
 	for ; same < quiet && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
@@ -210,7 +219,6 @@ func (r *bpftraceRun) settle() int64 {
 			last, same = n, 0
 		}
 	}
-	return r.lines.Load()
 }
 
 // emptyRun is a program that returns at once.
