@@ -255,6 +255,7 @@ var immChecks = map[Op]func(c *checker, i *Instr){
 			c.fail("there is no counter %d", i.Imm)
 		}
 	},
+	GetVar: checkVar, SetVar: checkVar, AddVar: checkVar,
 	StrEq: func(c *checker, i *Instr) {
 		for _, b := range []byte(i.Data) {
 			if b == 0 {
@@ -273,6 +274,12 @@ var immChecks = map[Op]func(c *checker, i *Instr){
 			c.fail("there is no xmm%d", i.Aux)
 		}
 	},
+}
+
+func checkVar(c *checker, i *Instr) {
+	if i.Imm < 0 || i.Imm >= MaxVars {
+		c.fail("there is no variable %d", i.Imm)
+	}
 }
 
 // slot checks what holds of a record operation whatever was reserved.

@@ -134,6 +134,12 @@ const (
 
 	Count // counter Imm (0-3) of this site += 1 (see package ring)
 
+	// Variables of the session: words that all sites share and that outlive a hit
+	// (GDB's trace state variables). Imm is the number of the variable.
+	GetVar // the variable
+	SetVar // the variable = A
+	AddVar // the variable += A, indivisibly: no other thread's addition is lost
+
 	// Kernel engine only. A site may have two programs that run one behind the
 	// other on one CPU: the first gives a word, the second takes it.
 	Give   // leave A for the site's other program
@@ -152,6 +158,8 @@ const (
 	MaxContext = 8192
 	// Counters is how many counters a site has.
 	Counters = 4
+	// MaxVars is how many variables a session can have.
+	MaxVars = 4096
 	// CounterLost is the counter that a Reserve without room counts in.
 	CounterLost = 2
 )

@@ -135,6 +135,10 @@ var Ops = [NumOps]OpInfo{
 
 	Count: {Name: "count", Widths: noWidth, form: "i"},
 
+	GetVar: {Name: "getvar", Result: IntResult, Widths: noWidth, form: "i"},
+	SetVar: {Name: "setvar", A: IntOperand, Widths: noWidth, form: "ia"},
+	AddVar: {Name: "addvar", A: IntOperand, Widths: noWidth, form: "ia"},
+
 	Give:   {Name: "give", A: IntOperand, Widths: noWidth, form: "a"},
 	Take:   {Name: "take", Result: IntResult, Widths: noWidth},
 	Result: {Name: "result", A: IntOperand, Widths: noWidth, form: "a"},

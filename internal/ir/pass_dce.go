@@ -1,7 +1,7 @@
 package ir
 
-// dcePass removes what computes a result that nobody uses: pure operations, and
-// reads of memory without a fault edge. A read with one stays, for whether it
+// dcePass removes what computes a result that nobody uses: pure operations,
+// reads of variables, and reads of memory without a fault edge. A read with one stays, for whether it
 // faults can be seen. Parameters go with the arguments passed to them.
 //
 // One walk backwards is enough: uses come after definitions in block order.
@@ -34,7 +34,7 @@ func dcePass(p *Program) bool {
 
 func removable(i *Instr) bool {
 	info := i.Op.Info()
-	return info.Pure || info.Reads && !info.Record && i.Fault == NoBlock
+	return info.Pure || i.Op == GetVar || info.Reads && !info.Record && i.Fault == NoBlock
 }
 
 // markTerm marks the condition and those arguments whose parameters live. The

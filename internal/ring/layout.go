@@ -75,6 +75,10 @@ type Layout struct {
 	Rings         uint64 // address of CPU 0's ring
 	RingStride    uint64 // bytes from one CPU's ring to the next's; a power of two
 	RingSize      uint64 // bytes of data of a ring; a power of two
+	// Variables is the address of the session's variables (u64 each), of which
+	// there are VariableCount. They are shared by all sites and CPUs.
+	Variables     uint64
+	VariableCount uint32
 	SiteID        uint32
 	// CPUMask is the number of rings minus one, a power of two minus one. The
 	// code takes its CPU number and this mask, so that no number, however odd,

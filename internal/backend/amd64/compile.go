@@ -104,6 +104,12 @@ func checkConfig(p *ir.Program, cfg *Config) error {
 	}
 	for _, b := range p.Blocks {
 		for _, in := range b.Instrs {
+			switch in.Op {
+			case ir.GetVar, ir.SetVar, ir.AddVar:
+				if in.Imm >= int64(l.VariableCount) {
+					return fmt.Errorf("layout of the shared memory: there is no variable %d among %d", in.Imm, l.VariableCount)
+				}
+			}
 			if in.Op == ir.Reg && in.Imm == ir.RegGSBase && !l.FSGSBASE {
 				return fmt.Errorf("gs_base cannot be read on this machine (no rdgsbase)")
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -233,10 +234,13 @@ func (tr *trial) verify(out *caseOut) error {
 	}
 	want := eval.Run(tr.p, tr.state.Machine())
 	if tr.dead && tr.code.guarded {
-		want = eval.Outcome{}
+		want = eval.Outcome{Vars: tr.in.Vars[:]}
 	}
 	if want.Exit == eval.BadAccess {
 		return fmt.Errorf("the program reads what it must not")
+	}
+	if !slices.Equal(out.Vars[:], want.Vars) {
+		return fmt.Errorf("variables %#x, want %#x", out.Vars, want.Vars)
 	}
 	if err := tr.verifyRegisters(out); err != nil {
 		return err

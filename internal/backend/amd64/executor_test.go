@@ -52,6 +52,7 @@ type caseIn struct {
 	RingPos, Consumed, Control_ uint64
 	_                           uint64
 	YMM                         [16][32]byte
+	Vars                        [irgen.Vars]uint64
 }
 
 type caseOut struct {
@@ -60,6 +61,7 @@ type caseOut struct {
 	Sig, PC, Addr, Ring, RecLen, BadMem, NFaults, Pad uint64
 	Counters                                          [4]uint64
 	YMM                                               [16][32]byte
+	Vars                                              [irgen.Vars]uint64
 	Rec                                               [maxRec]byte
 }
 
@@ -200,7 +202,7 @@ func (in *caseIn) fill(s *irgen.State) {
 		in.Regs[hw] = s.Regs[n]
 	}
 	in.Flags, in.FS, in.GS = s.Regs[49], s.Regs[58], s.Regs[59]
-	in.Base = s.Base
+	in.Base, in.Vars = s.Base, s.Vars
 	for n := range s.XMM {
 		copy(in.YMM[n][:16], s.XMM[n][:])
 		for k := 16; k < 32; k++ {
@@ -213,5 +215,6 @@ func execLayout(base uint64) ring.Layout {
 	return ring.Layout{
 		Control: base, Counters: base + 0x1000 + siteOff, CounterStride: counterStep,
 		Rings: base + 0x10000, RingStride: ringStride, RingSize: ringSize, CPUMask: execRings - 1,
+		Variables: base + 64, VariableCount: irgen.Vars,
 	}
 }

@@ -71,7 +71,7 @@ func operands(i *ir.Instr) []ir.Value {
 // shapes of the operations: which operand fields are meaningful.
 func hasA(op ir.Op) bool {
 	switch op {
-	case ir.Const, ir.FConst, ir.Reg, ir.FReg, ir.Reserve, ir.PutReg, ir.Commit, ir.Count, ir.Invalid:
+	case ir.Const, ir.FConst, ir.Reg, ir.FReg, ir.Reserve, ir.PutReg, ir.Commit, ir.Count, ir.GetVar, ir.Invalid:
 		return false
 	}
 	return true
@@ -86,7 +86,9 @@ func hasB(op ir.Op) bool {
 	return false
 }
 
-func hasEffect(op ir.Op) bool { return op >= ir.Reserve && op <= ir.Count }
+func hasEffect(op ir.Op) bool {
+	return op >= ir.Reserve && op <= ir.Count || op == ir.SetVar || op == ir.AddVar
+}
 
 func (an *analysis) scan() {
 	for v := range an.def {

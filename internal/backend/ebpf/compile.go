@@ -63,7 +63,9 @@ func (c *Config) check() error {
 		return fmt.Errorf("layout of the map: the counters do not fit %d bytes", c.MapSize)
 	case l.Rings+(cpus-1)*l.RingStride+ring.RingData+l.RingSize+c.Slack > c.MapSize:
 		return fmt.Errorf("layout of the map: the rings do not fit %d bytes", c.MapSize)
-	case l.Counters%8 != 0 || l.CounterStride%8 != 0 || l.Rings%8 != 0 || l.RingStride%8 != 0:
+	case l.Variables+8*uint64(l.VariableCount) > c.MapSize:
+		return fmt.Errorf("layout of the map: the variables do not fit %d bytes", c.MapSize)
+	case l.Variables%8 != 0 || l.Counters%8 != 0 || l.CounterStride%8 != 0 || l.Rings%8 != 0 || l.RingStride%8 != 0:
 		return fmt.Errorf("layout of the map: not in units of 8 bytes")
 	}
 	return nil
@@ -103,6 +105,10 @@ func (c *Config) supports(in *ir.Instr) error {
 	case ir.Ctx:
 		if in.Imm < c.firstContext() {
 			return fmt.Errorf("the first %d bytes of a tracepoint's record cannot be read by a program", c.firstContext())
+		}
+	case ir.GetVar, ir.SetVar, ir.AddVar:
+		if in.Imm >= int64(c.Layout.VariableCount) {
+			return fmt.Errorf("there is no variable %d among %d", in.Imm, c.Layout.VariableCount)
 		}
 	case ir.Reserve:
 		if uint64(in.Imm) > c.Slack || uint64(in.Imm) > c.Layout.RingSize {

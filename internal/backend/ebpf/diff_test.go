@@ -179,8 +179,16 @@ func (m *machine) compareOnce(tr *trial, r *rand.Rand, n *tally) error {
 		put(l.Rings+ring.RingConsumed, pos-testRing)
 	}
 	put(l.Counters+givenWord, s.Given)
+	for k, v := range s.Vars {
+		put(l.Variables+8*uint64(k), v)
+	}
 	result := m.run(tr.prog, s.Context[:])
 
+	for k, v := range want.Vars {
+		if got := binary.LittleEndian.Uint64(word(l.Variables + 8*uint64(k))); got != v {
+			return fmt.Errorf("variable %d is %#x, want %#x", k, got, v)
+		}
+	}
 	var counters [ir.Counters]uint64
 	for k := range counters {
 		counters[k] = binary.LittleEndian.Uint64(word(l.Counters + 8*uint64(k)))

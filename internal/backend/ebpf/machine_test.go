@@ -36,6 +36,7 @@ func layout() (ring.Layout, uint64) {
 		Counters: 64, CounterStride: 4096 - 64,
 		Rings: 2 * 4096, RingStride: ring.RingData + testRing + testSlack, RingSize: testRing,
 		SiteID: 41, CPUMask: 1,
+		Variables: 8, VariableCount: irgen.Vars,
 	}
 	return l, l.Rings + 2*l.RingStride
 }

@@ -28,6 +28,8 @@ type Machine struct {
 	Env     [ir.NumEnv]uint64
 	Comm    [ir.CommSize]byte
 	Given   uint64 // what Take takes
+	// Vars are the variables; those behind its end are 0.
+	Vars []uint64
 	// RecordRoom says that the ring has room for a record.
 	RecordRoom bool
 }
@@ -62,9 +64,10 @@ type Outcome struct {
 	Defined  []bool
 	Counters [ir.Counters]uint64
 	Exit     End
-	Given    uint64  // what Give left, or what nobody took
-	Result   *uint32 // of Result; nil: there was none
-	Faults   int     // fault edges taken
+	Vars     []uint64 // the variables as the run left them
+	Given    uint64   // what Give left, or what nobody took
+	Result   *uint32  // of Result; nil: there was none
+	Faults   int      // fault edges taken
 }
 
 // Diff describes the first difference between o and the record and counters of
@@ -112,6 +115,7 @@ const (
 func Run(p *ir.Program, m *Machine) Outcome {
 	r := &run{p: p, m: m, values: make([]uint64, len(p.Classes))}
 	r.out.Given = m.Given
+	r.out.Vars = append([]uint64(nil), m.Vars...)
 	for b := p.Blocks[0]; b != nil; {
 		b = r.block(b)
 	}
@@ -221,7 +225,10 @@ func init() {
 			r.out.Result = &v
 			return next
 		},
-		ir.Count: func(r *run, i *ir.Instr) flow { r.out.Counters[i.Imm]++; return next },
+		ir.GetVar: func(r *run, i *ir.Instr) flow { return r.set(i, *r.variable(i.Imm)) },
+		ir.SetVar: func(r *run, i *ir.Instr) flow { *r.variable(i.Imm) = r.values[i.A]; return next },
+		ir.AddVar: func(r *run, i *ir.Instr) flow { *r.variable(i.Imm) += r.values[i.A]; return next },
+		ir.Count:  func(r *run, i *ir.Instr) flow { r.out.Counters[i.Imm]++; return next },
 	}
 }
 
@@ -236,6 +243,14 @@ func (r *run) ctx(i *ir.Instr) flow {
 		copy(b[:i.W], r.m.Context[i.Imm:])
 	}
 	return r.set(i, extend(little(b[:i.W]), i))
+}
+
+// variable is the place of variable n.
+func (r *run) variable(n int64) *uint64 {
+	if need := int(n) + 1; need > len(r.out.Vars) {
+		r.out.Vars = append(r.out.Vars, make([]uint64, need-len(r.out.Vars))...)
+	}
+	return &r.out.Vars[n]
 }
 
 // take empties what was given, so that it is taken once only.

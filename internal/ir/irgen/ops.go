@@ -22,6 +22,7 @@ func (g *gen) step() {
 		{2, func() { g.streq() }},
 		{2, g.again},
 		{1, g.count},
+		{1, g.variable},
 	}
 	if g.opt.Kernel {
 		choices = append(choices, choice{3, func() { g.ctx() }}, choice{2, func() { g.env() }}, choice{1, g.hand})
@@ -57,6 +58,19 @@ func (g *gen) step() {
 			c.f()
 			return
 		}
+	}
+}
+
+// variable reads or writes a variable of the session.
+func (g *gen) variable() {
+	n := int64(g.r.Intn(Vars))
+	switch g.r.Intn(4) {
+	case 0:
+		g.emit(ir.Instr{Op: ir.SetVar, Imm: n, A: g.int()})
+	case 1:
+		g.emit(ir.Instr{Op: ir.AddVar, Imm: n, A: g.int()})
+	default:
+		g.avail = append(g.avail, g.hidden(ir.Instr{Op: ir.GetVar, Imm: n}))
 	}
 }
 

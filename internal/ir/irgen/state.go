@@ -38,6 +38,8 @@ const (
 	StackRoom = 1024
 	// DefaultBase is where the memory is when Options.Base is 0.
 	DefaultBase = 0x100000000000
+	// Vars is how many variables programs use.
+	Vars = 4
 )
 
 // Readable says of each page whether it can be read.
@@ -63,8 +65,10 @@ type State struct {
 	Env     [ir.NumEnv]uint64
 	Comm    [ir.CommSize]byte
 	Given   uint64
-	High    [HighSize]byte
-	HighAt  uint64
+	// Vars are the variables of the session.
+	Vars   [Vars]uint64
+	High   [HighSize]byte
+	HighAt uint64
 	// Outside answers for all addresses that the memories here say nothing of;
 	// nil: nothing can be read there.
 	Outside eval.Memory
@@ -75,6 +79,7 @@ func (s *State) Machine() *eval.Machine {
 	return &eval.Machine{
 		Regs: s.Regs, XMM: s.XMM, Mem: s, RecordRoom: s.RecordRoom,
 		Context: s.Context[:], Env: s.Env, Comm: s.Comm, Given: s.Given,
+		Vars: s.Vars[:],
 	}
 }
 
@@ -130,8 +135,11 @@ func RandomState(r *rand.Rand, opt Options) *State {
 	return s
 }
 
-// Registers gives s new registers; making a new memory takes much longer.
+// Registers gives s new registers and variables; making a new memory takes much longer.
 func (s *State) Registers(r *rand.Rand) {
+	for n := range s.Vars {
+		s.Vars[n] = s.word(r)
+	}
 	for n := range s.Regs {
 		if ir.RegName(int64(n)) != "" {
 			s.Regs[n] = s.word(r)

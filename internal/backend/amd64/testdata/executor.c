@@ -20,7 +20,7 @@ enum {
 	RING_SIZE = 16384, RING_STRIDE = 65536, COUNTER_STRIDE = 4096, SITE_OFF = 96,
 	OFF_IN = 0x10000, OFF_OUT = 0x200000, OFF_FAULTS = 0x900000, OFF_CODE = 0xC00000,
 	CODE_SIZE = 0x800000, OFF_SHARED = 0x1400000, SHM_SIZE = 0x1500000,
-	SH_CONTROL = 0, SH_COUNTERS = 0x1000, SH_RINGS = 0x10000,
+	SH_CONTROL = 0, SH_VARS = 64, VARS = 4, SH_COUNTERS = 0x1000, SH_RINGS = 0x10000,
 };
 #define CODE_ADDR 0x5a3c17650000ull
 #define NEAR_ADDR 0x5a3c27650000ull
@@ -32,6 +32,7 @@ struct in {
 	u64 regs[16], flags, fs, gs, mxcsr;
 	u64 ringpos, consumed, control, pad;
 	uint8_t ymm[16][32];
+	u64 vars[VARS];
 };
 
 struct out {
@@ -39,6 +40,7 @@ struct out {
 	u64 sig, pc, addr, ring, reclen, badmem, nfaults, pad;
 	u64 counters[4];
 	uint8_t ymm[16][32];
+	u64 vars[VARS];
 	uint8_t rec[REC_MAX];
 };
 
@@ -150,6 +152,7 @@ static int is_zero(const uint8_t *p, size_t n)
 static void collect(uint8_t *shared)
 {
 	u64 pos = cur.ringpos;
+	memcpy(res.vars, shared + SH_VARS, sizeof res.vars);
 	for (int i = 0; i < RINGS; i++) {
 		uint8_t *r = shared + SH_RINGS + i * RING_STRIDE;
 		u64 len = *(u64 *)r - pos;
@@ -178,6 +181,7 @@ static void collect(uint8_t *shared)
 static void prepare(uint8_t *shared)
 {
 	*(uint32_t *)(shared + SH_CONTROL) = cur.control;
+	memcpy(shared + SH_VARS, cur.vars, sizeof cur.vars);
 	for (int i = 0; i < RINGS; i++) {
 		uint8_t *r = shared + SH_RINGS + i * RING_STRIDE;
 		*(u64 *)r = cur.ringpos, *(u64 *)(r + 64) = cur.consumed;
