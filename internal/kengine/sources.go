@@ -2,6 +2,9 @@ package kengine
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
@@ -22,6 +25,7 @@ type sources struct {
 	fs      once[*tracefs.FS]
 	image   once[*vmlinux]
 	strings once[map[uint64]string]
+	pages   once[uint64] // vmemmap_base
 	files   map[string]*dwarf.Module
 	elves   []*elf.File
 }
@@ -90,6 +94,25 @@ func (s *sources) task() *ctype.Type {
 	return t
 }
 
+// traceable are the functions that ftrace can take. Of others the kernel refuses a
+// probe at the entry, one by one and with a line in its log each. nil: not known.
+func (s *sources) traceable() map[string]bool {
+	fs, err := s.tracefs()
+	if err != nil {
+		return nil
+	}
+	b, err := os.ReadFile(filepath.Join(fs.Root(), "available_filter_functions"))
+	if err != nil || len(b) == 0 {
+		return nil
+	}
+	may := map[string]bool{}
+	for line := range strings.Lines(string(b)) { // NAME or NAME [MODULE]
+		name, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+		may[name] = true
+	}
+	return may
+}
+
 // perCPU is the address of the array of the CPUs' bases; 0 when it is not known.
 func (s *sources) perCPU() uint64 {
 	addr, _ := s.address("__per_cpu_offset")
@@ -151,6 +174,9 @@ func (s *sources) resolver() *printk.Resolver {
 	if b, err := s.btf(); err == nil {
 		r.Type = b.Named
 		r.Enumerator = b.EnumValue
+	}
+	if s.e.k != nil {
+		r.Variable = s.variable
 	}
 	return r
 }

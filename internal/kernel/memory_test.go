@@ -93,3 +93,18 @@ func TestPerfUsers(t *testing.T) {
 	_, err := k.PerfUsers("sched", "no_such")
 	wantError(t, err, "look who uses tracepoint:sched:no_such: there is no trace event sched:no_such; see jalon list; if it belongs to a module, load the module first")
 }
+
+// TestVmemmapBase: page after page leads to the same array.
+func TestVmemmapBase(t *testing.T) {
+	k := openKernel(t)
+	require(t, k.Features().BTF)
+	first, err := k.VmemmapBase()
+	check(t, err)
+	for range 5 {
+		again, err := k.VmemmapBase()
+		check(t, err)
+		if again != first {
+			t.Errorf("%#x, then %#x", first, again)
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package kernel
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"unsafe"
+
+	"github.com/cilium/ebpf/btf"
+	"golang.org/x/sys/unix"
+)
+
+// VmemmapBase is where the kernel's array of struct page begins, which texts of
+// events need to make a pfn of a page. Many kernels have no symbol for it, and its
+// place is random. So a page of our own is put into a pipe: the pipe's buffer has the
+// address of its struct page, and /proc/self/pagemap has its pfn.
+func (k *Kernel) VmemmapBase() (uint64, error) {
+	const op = "find the kernel's array of pages"
+	base, err := k.vmemmapBase()
+	if err != nil {
+		return 0, k.explain(err, &attempt{op: op})
+	}
+	return base, nil
+}
+
+func (k *Kernel) vmemmapBase() (uint64, error) {
+	size, err := k.structSize("page")
+	if err != nil {
+		return 0, err
+	}
+	page, err := unix.Mmap(-1, 0, os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = unix.Munmap(page) }()
+	page[0] = 1 // it is there now
+	var pipe [2]int
+	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
+		return 0, err
+	}
+	defer unix.Close(pipe[0])
+	defer unix.Close(pipe[1])
+	iov := unix.Iovec{Base: &page[0], Len: uint64(len(page))}
+	if _, err := unix.Vmsplice(pipe[1], []unix.Iovec{iov}, 0); err != nil {
+		return 0, wrap("putting a page into a pipe", err)
+	}
+	pfn, err := pfnOf(page) // the pipe holds it: it stays where it is
+	if err != nil {
+		return 0, err
+	}
+	task, err := k.currentTask()
+	if err != nil {
+		return 0, err
+	}
+	at, err := k.follow(task, []step{
+		{"task_struct", "files", 0, 8},
+		{"files_struct", "fdt", 0, 8},
+		{"fdtable", "fd", 0, 8},
+		{"", "", uint64(pipe[1]) * 8, 8},
+		{"file", "private_data", 0, 8},
+		{"pipe_inode_info", "bufs", 0, 8},
+		{"pipe_buffer", "page", 0, 8},
+	})
+	if err != nil {
+		return 0, err
+	}
+	base := at - pfn*size
+	if base>>63 == 0 || base%uint64(os.Getpagesize()) != 0 {
+		return 0, fmt.Errorf("page %#x with number %#x is not in an array", at, pfn)
+	}
+	return base, nil
+}
+
+// pfnOf is the number of the physical page behind a page of ours.
+func pfnOf(page []byte) (uint64, error) {
+	f, err := os.Open("/proc/self/pagemap")
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	// A word a page: bit 63 present, bits 0-54 the number, 0 without CAP_SYS_ADMIN.
+	var word [8]byte
+	at := uintptr(unsafe.Pointer(&page[0])) / uintptr(os.Getpagesize()) * 8
+	if _, err := f.ReadAt(word[:], int64(at)); err != nil {
+		return 0, err
+	}
+	w := binary.NativeEndian.Uint64(word[:])
+	pfn := w & (1<<55 - 1)
+	if w>>63 == 0 || pfn == 0 {
+		return 0, errors.New("the numbers of pages are hidden (they need CAP_SYS_ADMIN)")
+	}
+	return pfn, nil
+}
+
+// structSize is a struct's size in bytes by the kernel's BTF.
+func (k *Kernel) structSize(name string) (uint64, error) {
+	spec, err := k.types()
+	if err != nil {
+		return 0, wrap("reading the kernel's BTF", err)
+	}
+	var s *btf.Struct
+	if err := spec.TypeByName(name, &s); err != nil {
+		return 0, wrap("struct "+name+" in the kernel's BTF", err)
+	}
+	return uint64(s.Size), nil
+}

@@ -1,0 +1,189 @@
+package kernel
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// instance is a trace buffer of the kernel's own for one test.
+type instance struct {
+	t   *testing.T
+	dir string
+}
+
+func newInstance(t *testing.T) *instance {
+	t.Helper()
+	in := &instance{t, filepath.Join(tracefs, "instances", fmt.Sprintf("jalon-test-%d-%d", os.Getpid(), len(t.Name())))}
+	if err := os.Mkdir(in.dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		in.write("tracing_on", "0")
+		in.write("events/enable", "0")
+		if err := os.Remove(in.dir); err != nil {
+			t.Errorf("removing the trace buffer: %v", err)
+		}
+	})
+	in.write("buffer_size_kb", "16384")
+	in.write("trace_clock", "mono")
+	in.write("options/hash-ptr", "0")
+	return in
+}
+
+func (in *instance) write(file, text string) {
+	in.t.Helper()
+	if err := os.WriteFile(filepath.Join(in.dir, file), []byte(text), 0); err != nil {
+		in.t.Fatalf("writing %q: %v", text, err)
+	}
+}
+
+// enable records an event of one thread.
+func (in *instance) enable(event string, tid int) {
+	in.t.Helper()
+	dir := "events/" + strings.Replace(event, ":", "/", 1)
+	in.write(dir+"/filter", fmt.Sprintf("common_pid == %d", tid))
+	in.write(dir+"/enable", "1")
+}
+
+// linePrefix is what stands before an event: the thread, the CPU, flags, the time.
+var linePrefix = regexp.MustCompile(`^.{16,}?-\d+ +\[\d+\] \S+ +\d+\.\d+: `)
+
+// text lists what was recorded, without the prefix.
+func (in *instance) text() []string {
+	in.t.Helper()
+	b, err := os.ReadFile(filepath.Join(in.dir, "trace"))
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	var out []string
+	for line := range strings.Lines(string(b)) {
+		line = strings.TrimSuffix(line, "\n")
+		if at := linePrefix.FindString(line); at != "" {
+			out = append(out, line[len(at):])
+		} else if len(out) > 0 && !strings.HasPrefix(line, "#") {
+			out[len(out)-1] += "\n" + line // an event of several lines
+		}
+	}
+	return out
+}
+
+// Marks around what a program does (see programs/things.c).
+const markEvent = "syscalls:sys_enter_getpriority"
+
+func between(list []string) []string {
+	from, to := -1, -1
+	for i, l := range list {
+		switch {
+		case strings.HasPrefix(l, "sys_getpriority(which: 0x6f, who: 1)"):
+			from = i
+		case strings.HasPrefix(l, "sys_getpriority(which: 0x6f, who: 2)"):
+			to = i
+		}
+	}
+	if from < 0 || to < from {
+		return nil
+	}
+	return list[from+1 : to]
+}
+
+// textCases are events with what makes them happen.
+var textCases = []struct {
+	deeds  string
+	events []string
+}{
+	{"names", []string{"task:task_rename", "raw_syscalls:sys_enter", "raw_syscalls:sys_exit", "syscalls:sys_enter_prctl"}},
+	{"files", []string{
+		"syscalls:sys_enter_openat", "syscalls:sys_exit_openat", "syscalls:sys_enter_write", "syscalls:sys_exit_write", "syscalls:sys_enter_unlink",
+		"syscalls:sys_enter_mkdir", "syscalls:sys_exit_mkdir", "filemap:mm_filemap_add_to_page_cache", "filemap:mm_filemap_delete_from_page_cache",
+		"kmem:kmalloc", "kmem:kfree", "kmem:kmem_cache_alloc", "kmem:kmem_cache_free", "writeback:writeback_dirty_inode", "ext4:*",
+	}},
+	{"memory", []string{
+		"syscalls:sys_enter_mmap", "syscalls:sys_exit_mmap", "syscalls:sys_enter_munmap", "syscalls:sys_enter_mprotect", "kmem:mm_page_alloc", "kmem:mm_page_free",
+		"kmem:rss_stat", "mmap:vm_unmapped_area", "exceptions:page_fault_user", "percpu:percpu_alloc_percpu", "maple_tree:ma_write", "mmap_lock:mmap_lock_released",
+	}},
+	{"signals", []string{"signal:signal_generate", "signal:signal_deliver", "syscalls:sys_enter_kill", "syscalls:sys_enter_rt_sigaction", "syscalls:sys_enter_tgkill"}},
+	{"children", []string{"sched:sched_process_fork", "sched:sched_process_wait", "task:task_newtask", "sched:sched_wakeup_new", "sched:sched_switch", "sched:sched_waking", "cgroup:cgroup_attach_task"}},
+	{"sockets", []string{
+		"sock:inet_sock_set_state", "sock:sk_data_ready", "sock:sock_send_length", "sock:sock_recv_length", "net:net_dev_queue", "net:net_dev_xmit", "net:netif_rx",
+		"net:netif_receive_skb", "tcp:tcp_destroy_sock", "tcp:tcp_rcv_space_adjust", "tcp:tcp_probe", "skb:consume_skb", "skb:kfree_skb", "syscalls:sys_enter_connect", "syscalls:sys_enter_socketpair",
+	}},
+	{"timers", []string{"timer:itimer_state", "timer:hrtimer_start", "timer:hrtimer_cancel", "timer:hrtimer_setup", "timer:timer_start", "sched:sched_stat_runtime", "irq:softirq_entry", "irq:softirq_exit", "irq:softirq_raise", "sched:sched_migrate_task"}},
+}
+
+// TestText: what jalon shows of static tracepoints is what the kernel prints of the
+// same hits, in the same order.
+func TestText(t *testing.T) {
+	for _, tt := range textCases {
+		t.Run(tt.deeds, func(t *testing.T) {
+			in := newInstance(t)
+			child := startIn(t, things(t), "ready", "wait", "begin", tt.deeds, "end", "ready", "wait").awaitOut("ready\n")
+			events := expand(t, tt.events)
+			var args []string
+			for _, e := range append(events, markEvent) {
+				in.enable(e, child.pid())
+				args = append(args, "tracepoint:"+e)
+			}
+			tr := begin(t, append(args, "-p", fmt.Sprint(child.pid()), "--buffer", "16M")...).armed()
+			child.tell("go")
+			child.awaitOut("ready\nready\n")
+			in.write("tracing_on", "0")
+			tr.stop()
+			want := between(in.text())
+			var all []string
+			seen := map[string]bool{}
+			for _, e := range tr.events() {
+				all = append(all, e.text())
+			}
+			got := between(all)
+			if len(want) == 0 {
+				t.Fatal("the kernel recorded nothing")
+			}
+			for i := 0; i < len(want) && i < len(got); i++ {
+				if want[i] != got[i] {
+					t.Fatalf("event %d of %d and %d:\nkernel: %s\njalon:  %s", i, len(want), len(got), want[i], got[i])
+				}
+				name, _, _ := strings.Cut(want[i], ":")
+				name, _, _ = strings.Cut(name, "(")
+				name, _, _ = strings.Cut(name, " ")
+				seen[name] = true
+			}
+			if len(want) != len(got) {
+				t.Errorf("the kernel recorded %d, jalon %d", len(want), len(got))
+			}
+			if c := tr.counts(); c.Lost != 0 || c.Faults != 0 || c.Missed != 0 {
+				t.Errorf("%+v", c)
+			}
+			t.Logf("%d lines of %d kinds", len(want), len(seen))
+		})
+	}
+}
+
+// expand writes patterns out, and leaves out what this kernel does not have.
+func expand(t *testing.T, patterns []string) []string {
+	t.Helper()
+	var out []string
+	for _, p := range patterns {
+		list, err := filepath.Glob(filepath.Join(tracefs, "events", strings.Replace(p, ":", "/", 1), "format"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range list {
+			dir := filepath.Dir(f)
+			out = append(out, filepath.Base(filepath.Dir(dir))+":"+filepath.Base(dir))
+		}
+	}
+	return out
+}
+
+// startIn starts a program in a directory of its own.
+func startIn(t *testing.T, args ...string) *process {
+	t.Helper()
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Dir = t.TempDir()
+	return startCmd(t, cmd)
+}
