@@ -279,7 +279,7 @@ func shortSummary(res *session.Result) map[string]any {
 		"pause_us": float64(res.Summary.Pause.Nanoseconds()) / 1000,
 		"sites":    res.Sites, "outcome": res.Summary.Outcome,
 	}
-	var hits, recorded, no, faults, lost uint64
+	var hits, recorded, no, faults, lost, missed uint64
 	for i := range res.Summary.Sites {
 		s := &res.Summary.Sites[i]
 		hits += s.Hits()
@@ -287,9 +287,10 @@ func shortSummary(res *session.Result) map[string]any {
 		no += s.False
 		faults += s.Faults
 		lost += s.Lost
+		missed += s.Missed
 	}
 	m["hits"], m["recorded"], m["false"], m["faults"], m["lost"] = hits, recorded, no, faults, lost
-	m["torn"] = res.Summary.Torn
+	m["torn"], m["missed"] = res.Summary.Torn, missed
 	return m
 }
 

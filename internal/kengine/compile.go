@@ -50,7 +50,7 @@ func (e *Engine) compile(tp *tracepoint.Tracepoint, c *candidate) (*site, error)
 		if err == nil {
 			return s, nil
 		}
-		if len(list) == 1 {
+		if len(list) == 1 && !namesField(tp.Cond.Text, rec, c.isType(rec)) {
 			first = err
 		}
 	}

@@ -157,6 +157,7 @@ func (e *Engine) loadOne(l *load) error {
 	}
 	l.loaded, err = e.k.Load(kernel.Program{
 		Name: fmt.Sprintf("jalon_%d", s.id), Insns: insns, Kind: h.v.target.Kind, Target: h.target, Buffers: []*kernel.Buffer{e.buffer},
+		Sleepable: cfg.Sleeps,
 	})
 	if err != nil {
 		var refused *kernel.Error
@@ -176,7 +177,20 @@ func (e *Engine) config(s *site, h *half) ebpf.Config {
 		Name: bufferName, Layout: e.flat.Layout(s.id), Slack: uint64(e.flat.Slack), MapSize: e.flat.Size(), Sites: uint32(e.flat.Sites),
 		Context: h.v.context, Space: space(h), Features: e.features(), Return: kind.Return(),
 		Atomic: kind == kernel.Uprobe || kind == kernel.Uretprobe,
+		Sleeps: (kind == kernel.Uprobe || kind == kernel.Uretprobe) && e.k.Features().Sleepable.OK && readsMemory(h.prog),
 	}
+}
+
+// readsMemory: only then a program need wait for it.
+func readsMemory(p *ir.Program) bool {
+	for _, b := range p.Blocks {
+		for i := range b.Instrs {
+			if b.Instrs[i].Op.Info().Reads {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // features translates what the kernel can do for the code generator.

@@ -161,6 +161,16 @@ func wantsRecord(tp *tracepoint.Tracepoint, v *variant, isType func(string) bool
 	if x, err := lang.ParseExpr(tp.Cond.Text, isType); err == nil {
 		names = append(names, sema.Names(x)...)
 	}
+	return anyField(names, v)
+}
+
+// namesField reports whether an expression names the record or a field of it by args->.
+func namesField(expr string, v *variant, isType func(string) bool) bool {
+	x, err := lang.ParseExpr(expr, isType)
+	return err == nil && anyField(sema.Names(x), v)
+}
+
+func anyField(names []string, v *variant) bool {
 	for _, n := range names {
 		member, ok := strings.CutPrefix(n, "args->")
 		if n == "$_sdata" || n == "$sdata" || ok && v.event.Field(member) != nil {

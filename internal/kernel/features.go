@@ -39,6 +39,7 @@ type Features struct {
 	UprobeMulti  Fact  // many in one call
 	PerfLink     Fact  // links on perf events, with cookies (Linux 5.15)
 	V4           Fact  // instruction set version 4 (Linux 6.6)
+	Sleepable    Fact  // uprobe programs may wait for pages (Linux 6.0)
 	RdonlyCast   Fact  // kernel memory read directly through bpf_rdonly_cast(p, 0)
 	Counters     Fact  // hardware counters (a PMU)
 	RdonlyCastID int32 // BTF id of the kfunc, 0 when RdonlyCast is not OK
@@ -53,7 +54,7 @@ func (k *Kernel) Facts() []Fact {
 	}
 	return []Fact{f.Permission, f.Load, f.Atomics, f.BTF, f.tracefs(), f.lockdown(), f.unprivileged(),
 		k.Typed(), f.RawCookie, f.PerfLink, k.Fentry(), f.Kprobe, f.KprobeMulti, f.Uprobe, f.UprobeMulti,
-		f.V4, f.RdonlyCast, f.Counters}
+		f.Sleepable, f.V4, f.RdonlyCast, f.Counters}
 }
 
 // Version is the kernel's version as "6.12.95".

@@ -15,7 +15,7 @@ import (
 // Features are found by loading small programs, in the order of this table:
 // later ones look at what earlier ones found.
 var probes = []func(*Kernel){
-	probeLoad, probeBTF, probeSources, probeMulti, probeISA, probeRdonlyCast,
+	probeLoad, probeBTF, probeSources, probeMulti, probeISA, probeSleepable, probeRdonlyCast,
 }
 
 // fact makes a Fact of what an attempt gave.
@@ -166,6 +166,25 @@ func probeISA(k *Kernel) {
 		}
 	}
 	f.V4 = fact("instruction set 4", tryRaw(version4()), "programs divide signed numbers directly (instruction set version 4)", "programs have instruction set version 3: some arithmetic takes longer", "")
+}
+
+// probeSleepable loads a uprobe's program that waits for a page.
+func probeSleepable(k *Kernel) {
+	f := &k.features
+	err := tryLoad(&ebpf.ProgramSpec{Type: ebpf.Kprobe, Flags: unix.BPF_F_SLEEPABLE, Instructions: asm.Instructions{
+		asm.Mov.Reg(asm.R1, asm.RFP),
+		asm.Add.Imm(asm.R1, -8),
+		asm.Mov.Imm(asm.R2, 8),
+		asm.Mov.Imm(asm.R3, 0),
+		asm.FnCopyFromUser.Call(),
+		asm.Mov.Imm(asm.R0, 0),
+		asm.Return(),
+	}})
+	if err == nil && !f.AtLeast(6, 0) { // loaded before, attached since
+		err = ebpf.ErrNotSupported
+	}
+	f.Sleepable = fact("waiting for pages", err, "programs at uprobes wait for memory that is not there yet",
+		"programs at uprobes cannot wait for memory (Linux 6.0): what the traced program has not touched yet is unreadable", "")
 }
 
 // version4 has one of each instruction of version 4 that the compiler makes. A

@@ -108,7 +108,7 @@ var built struct {
 	byKey map[string]string
 }
 
-// compile builds a program from programs/; the same build is made once only.
+// compile builds a program from testdata/; the same build is made once only.
 func compile(t testing.TB, cc, src string, flags ...string) string {
 	t.Helper()
 	built.Lock()
@@ -117,7 +117,7 @@ func compile(t testing.TB, cc, src string, flags ...string) string {
 	if bin := built.byKey[key]; bin != "" {
 		return bin
 	}
-	path, err := filepath.Abs(filepath.Join("programs", src))
+	path, err := filepath.Abs(filepath.Join("testdata", src))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -447,4 +447,16 @@ func (tr *trace) check(what string, got, want uint64) {
 	if got != want {
 		tr.t.Errorf("%v: %s: %d, want %d\n%s", tr.cmd.Args[8:], what, got, want, tr.errs.String())
 	}
+}
+
+// beginIn is begin in a directory.
+func beginIn(t testing.TB, dir string, args ...string) *trace {
+	t.Helper()
+	return beginCmd(t, func(c *exec.Cmd) { c.Dir = dir }, args...)
+}
+
+func (tr *trace) wait() *trace {
+	tr.t.Helper()
+	tr.process.wait()
+	return tr
 }

@@ -72,7 +72,7 @@ func (in *instance) text() []string {
 	return out
 }
 
-// Marks around what a program does (see programs/things.c).
+// Marks around what a program does (see testdata/things.c).
 const markEvent = "syscalls:sys_enter_getpriority"
 
 func between(list []string) []string {
@@ -143,19 +143,33 @@ func TestText(t *testing.T) {
 			if len(want) == 0 {
 				t.Fatal("the kernel recorded nothing")
 			}
-			for i := 0; i < len(want) && i < len(got); i++ {
-				if want[i] != got[i] {
-					t.Fatalf("event %d of %d and %d:\nkernel: %s\njalon:  %s", i, len(want), len(got), want[i], got[i])
+			// A hit within another program's hit the kernel does not give to programs of
+			// perf events; it counts them, and so does jalon.
+			c := tr.counts()
+			left, j := c.Missed, 0
+			for i := range want {
+				switch {
+				case j < len(got) && want[i] == got[j]:
+					j++
+				case left > 0:
+					left--
+					continue
+				default:
+					have := "nothing"
+					if j < len(got) {
+						have = got[j]
+					}
+					t.Fatalf("event %d of %d and %d:\nkernel: %s\njalon:  %s\n%+v", i, len(want), len(got), want[i], have, c)
 				}
 				name, _, _ := strings.Cut(want[i], ":")
 				name, _, _ = strings.Cut(name, "(")
 				name, _, _ = strings.Cut(name, " ")
 				seen[name] = true
 			}
-			if len(want) != len(got) {
+			if j != len(got) {
 				t.Errorf("the kernel recorded %d, jalon %d", len(want), len(got))
 			}
-			if c := tr.counts(); c.Lost != 0 || c.Faults != 0 || c.Missed != 0 {
+			if c.Lost != 0 || c.Faults != 0 || c.Missed > uint64(len(want)/10) {
 				t.Errorf("%+v", c)
 			}
 			t.Logf("%d lines of %d kinds", len(want), len(seen))

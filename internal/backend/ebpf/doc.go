@@ -96,6 +96,11 @@ type Config struct {
 	// Atomic counts with locked instructions: uprobe programs can be preempted by
 	// themselves; tracing programs cannot (a per-CPU guard in the kernel).
 	Atomic bool
+	// Sleeps allows helpers that wait for a page of the program's that is not in
+	// memory (Linux 6.0 for uprobes): the program must be loaded as sleepable.
+	// Without it such memory is unreadable, also that which the traced program
+	// would find there.
+	Sleeps bool
 	// SiteFromCookie takes the site's number from the attachment's cookie
 	// (bpf_get_attach_cookie), so that one program serves many sites.
 	SiteFromCookie bool // needs bpf_get_attach_cookie in the program's type

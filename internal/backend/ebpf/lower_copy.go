@@ -194,6 +194,7 @@ func (g *gen) copyStr(in *ir.Instr) {
 	g.movImm(asm.R2, in.Aux)
 	g.probeRead(true, side)
 	fault, full, done := g.newLabel(), g.newLabel(), g.newLabel()
+	g.retryStr(in, side)
 	g.jumpIfImm(asm.JSLE, 8, asm.R0, 0, fault)
 	g.jumpIfImm(asm.JEq, 8, asm.R0, int32(in.Aux), full)
 	g.emit(asm.Sub.Imm(asm.R0, 1))
@@ -223,6 +224,41 @@ func (g *gen) copyStr(in *ir.Instr) {
 		}
 		g.countedImm(in, 0, ir.FlagUnreadable)
 		g.jump(done)
+	})
+}
+
+// maxTouched bounds how many pages of a string are brought into memory.
+const maxTouched = 4
+
+// retryStr reads a string again that was not in memory: a byte of each of its pages
+// is read by the helper that sleeps.
+func (g *gen) retryStr(in *ir.Instr, s side) {
+	if !g.c.Sleeps || s == kernelSide || s == contextBlock {
+		return
+	}
+	missing, read := g.newLabel(), g.newLabel()
+	g.jumpIfImm(asm.JSLT, 8, asm.R0, 0, missing)
+	g.bind(read)
+	g.rare(func() {
+		g.bind(missing)
+		for page := int64(0); page < maxTouched; page++ {
+			off := min(page*pageSize, in.Aux-1)
+			g.addressArgument(in)
+			if off != 0 {
+				g.addImm(asm.R3, off, asm.R1)
+			}
+			g.pointTo(asm.R1, asm.R10, int64(g.area(areaWord)))
+			g.movImm(asm.R2, 1)
+			g.probeRead(false, s)
+			if off == in.Aux-1 {
+				break
+			}
+		}
+		g.addressArgument(in)
+		g.target(in.Imm + ir.CountedHeader)
+		g.movImm(asm.R2, in.Aux)
+		g.probeRead(true, s)
+		g.jump(read)
 	})
 }
 

@@ -234,7 +234,10 @@ func (g *gen) pointTo(d, base asm.Register, off int64) {
 // processor's fault would take half a microsecond.
 func (g *gen) probeRead(str bool, s side) {
 	kernel, user := asm.FnProbeReadKernel, asm.FnProbeReadUser
-	if str {
+	if g.c.Sleeps {
+		user = asm.FnCopyFromUser
+	}
+	if str { // has no form that sleeps: see retryStr
 		kernel, user = asm.FnProbeReadKernelStr, asm.FnProbeReadUserStr
 	}
 	switch {
