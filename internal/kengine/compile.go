@@ -2,6 +2,7 @@ package kengine
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo"
@@ -136,6 +137,9 @@ func (e *Engine) half(tp *tracepoint.Tracepoint, c *candidate, v *variant, r rol
 	if asksPerCPU(tp) { // the kernel takes its time to list its symbols
 		kin.PerCPU = e.src.perCPU()
 	}
+	if asksPC(tp) { // a program that knows it serves one site only
+		kin.PC = v.at
+	}
 	kin.Give, kin.Take = r == decides, r == records || r == gatesOnWord
 	kin.Gate = r == gates || r == gatesOnWord
 	in := &sema.Input{
@@ -143,7 +147,7 @@ func (e *Engine) half(tp *tracepoint.Tracepoint, c *candidate, v *variant, r rol
 		StringLimit: e.opt.StringLimit, RepeatLimit: e.opt.RepeatLimit, StackLimit: e.opt.StackLimit,
 		Pid: e.opt.Tgid, Place: c.place, Function: c.function, File: c.file, Line: c.line,
 	}
-	isType := c.isType(v)
+	isType := objectsOf(tp, c.isType(v))
 	if tp.Cond.Text != "" && !kin.Take {
 		x, err := lang.ParseExpr(tp.Cond.Text, isType)
 		if err != nil {
@@ -172,15 +176,37 @@ func (e *Engine) half(tp *tracepoint.Tracepoint, c *candidate, v *variant, r rol
 	return &half{v: v, prog: out.Program, gives: r == decides, schema: &schema, target: v.target}, nil
 }
 
+// objects finds the names behind which a member is named.
+var objects = regexp.MustCompile(`([A-Za-z_]\w*)\s*(?:->|\.)`)
+
+// objectsOf is isType but for names that must be those of objects in the text of
+// the expressions: rq->cpu is no cast, even where rq is a struct's name only.
+func objectsOf(tp *tracepoint.Tracepoint, isType func(string) bool) func(string) bool {
+	object := map[string]bool{}
+	for _, l := range append(tp.Lists[:len(tp.Lists):len(tp.Lists)], tp.Cond) {
+		for _, m := range objects.FindAllStringSubmatch(l.Text, -1) {
+			object[m[1]] = true
+		}
+	}
+	return func(name string) bool { return !object[name] && isType(name) }
+}
+
 // asksPerCPU reports whether this_cpu() or per_cpu() may stand in the expressions.
-func asksPerCPU(tp *tracepoint.Tracepoint) bool {
-	const both = "_cpu"
+func asksPerCPU(tp *tracepoint.Tracepoint) bool { return mentions(tp, "_cpu") }
+
+// asksPC reports whether the instruction pointer may stand in the expressions.
+func asksPC(tp *tracepoint.Tracepoint) bool {
+	return mentions(tp, "$rip") || mentions(tp, "$pc") || mentions(tp, "$eip") || mentions(tp, "$regs")
+}
+
+// mentions reports whether a piece of text is in a tracepoint's expressions.
+func mentions(tp *tracepoint.Tracepoint, text string) bool {
 	for _, l := range tp.Lists {
-		if strings.Contains(l.Text, both) {
+		if strings.Contains(l.Text, text) {
 			return true
 		}
 	}
-	return strings.Contains(tp.Cond.Text, both)
+	return strings.Contains(tp.Cond.Text, text)
 }
 
 // collect is the tracepoint's collect list; without one a static tracepoint shows

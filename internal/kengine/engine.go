@@ -44,8 +44,10 @@ type Engine struct {
 	sites  []*site
 	loads  []*load
 	gates  []*kernel.Gate
-	stats  io.Closer
-	user   userSymbols
+	// listeners keep tracepoints on whose calls are probed.
+	listeners map[string]*listener
+	stats     io.Closer
+	user      userSymbols
 
 	once sync.Once // of Disarm
 }
@@ -58,6 +60,7 @@ type site struct {
 	schema *event.Schema
 	how    string // by what it is reached
 	off    bool   // not attached: the user disabled it
+	enable string // the tracepoint that must be on for the site to be reached
 }
 
 // Open looks at what this kernel and user allow.
@@ -89,7 +92,7 @@ func (e *Engine) Arm(tps []*tracepoint.Tracepoint, ready func()) error {
 		e.sites = append(e.sites, sites...)
 	}
 	if len(bad) > 0 {
-		return bad.Err()
+		return distinct(bad).Err()
 	}
 	for i, s := range e.sites {
 		s.id = uint32(i)
@@ -120,6 +123,20 @@ func (e *Engine) permitted() error {
 	return nil
 }
 
+// distinct leaves out diagnostics that are there already: places that share a collect
+// list share what is wrong with it.
+func distinct(list lang.Diagnostics) lang.Diagnostics {
+	var out lang.Diagnostics
+	seen := map[string]bool{}
+	for _, d := range list {
+		if text := d.Error(); !seen[text] {
+			seen[text] = true
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
 // sitesOf finds and compiles a tracepoint. Of several sites those where the
 // expressions mean nothing are left out with a warning.
 func (e *Engine) sitesOf(tp *tracepoint.Tracepoint) ([]*site, error) {
@@ -129,21 +146,28 @@ func (e *Engine) sitesOf(tp *tracepoint.Tracepoint) ([]*site, error) {
 	}
 	var out []*site
 	var first error
+	left := 0
 	for i := range at {
 		s, err := e.compile(tp, &at[i])
-		if err != nil {
-			if first == nil {
-				first = err
-			}
-			e.logf("%s: left out: %v", at[i].place, err)
+		if err == nil {
+			out = append(out, s)
 			continue
 		}
-		out = append(out, s)
+		calls, err := e.callers(tp, &at[i], err)
+		if err == nil {
+			out = append(out, calls...)
+			continue
+		}
+		left++
+		if first == nil {
+			first = err
+		}
+		e.logf("%s: left out: %v", at[i].place, err)
 	}
 	if len(out) == 0 {
 		return nil, first
 	}
-	if left := len(at) - len(out); left > 0 {
+	if left > 0 {
 		e.warn(fmt.Sprintf("%s: %d of %d sites are left out: %s", tp.Place.Text, left, len(at), firstLine(first)))
 	}
 	return out, nil
@@ -198,6 +222,9 @@ func (e *Engine) Close() {
 		if l.loaded != nil {
 			_ = l.loaded.Close()
 		}
+	}
+	for _, on := range e.listeners {
+		_ = on.prog.Close()
 	}
 	if e.buffer != nil {
 		_ = e.buffer.Close()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -30,6 +31,8 @@ type load struct {
 	loaded *kernel.Loaded
 	link   *kernel.Link
 	shared bool
+	// listens are the tracepoints that this program needs to be on.
+	listens []string
 }
 
 // possible is where the kernel lists the CPUs that it may ever have.
@@ -229,13 +232,18 @@ func (e *Engine) attachOne(l *load) error {
 			continue
 		}
 		t := h.target
-		t.Cookie = uint64(l.sites[i].id)
+		if l.shared { // kernels that have cookies for some kinds only refuse others
+			t.Cookie = uint64(l.sites[i].id)
+		}
 		targets, of = append(targets, t), append(of, l.sites[i])
 	}
 	if len(targets) == 0 {
 		return nil
 	}
 	if err := e.mayPair(l); err != nil {
+		return err
+	}
+	if err := e.listen(l); err != nil {
 		return err
 	}
 	link, err := l.loaded.AttachAll(targets)
@@ -245,13 +253,23 @@ func (e *Engine) attachOne(l *load) error {
 	}
 	var partial *kernel.AttachError
 	if link == nil || !errors.As(err, &partial) || len(partial.Failed) == 0 {
-		return probe.Error(of[0].tp.Place, err)
+		return probe.Error(of[0].tp.Place, e.explain(&targets[0], err))
 	}
 	for _, f := range partial.Failed {
 		e.logf("%s: %v", f.Target.String(), f.Err)
 	}
 	e.warn(fmt.Sprintf("%s: %d of %d sites are left out: %s", of[0].tp.Place.Text, len(partial.Failed), len(targets), firstLine(partial.Failed[0].Err)))
 	return nil
+}
+
+// explain adds to the refusal of a kprobe what the kernel tells in its log only.
+func (e *Engine) explain(t *kernel.Target, err error) error {
+	function, _, _ := strings.Cut(t.Symbol, ".") // of NAME.cold, NAME.part.0 the kernel looks at NAME
+	may := e.src.traceable()
+	if t.Kind != kernel.Kprobe && t.Kind != kernel.Kretprobe || function == "" || may == nil || may[function] || may[t.Symbol] {
+		return err
+	}
+	return fmt.Errorf("%w; %s is among the functions that ftrace does not trace (notrace), and this kernel takes no probes in those (CONFIG_KPROBE_EVENTS_ON_NOTRACE)", err, function)
 }
 
 // mayPair refuses the second program of a pair when another perf user has the
@@ -285,6 +303,9 @@ func (e *Engine) detachAll() {
 		wg.Go(func() { l.detach(); <-sem })
 	}
 	wg.Wait()
+	for _, l := range e.loads {
+		e.unlisten(l)
+	}
 }
 
 func (l *load) detach() {
@@ -319,6 +340,7 @@ func (e *Engine) SetEnabled(tp *tracepoint.Tracepoint, on bool) error {
 			continue
 		}
 		l.detach()
+		e.unlisten(l)
 		for _, s := range l.sites {
 			if s.tp == tp {
 				s.off = !on

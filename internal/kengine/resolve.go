@@ -21,6 +21,8 @@ type candidate struct {
 	file     string
 	line     int
 	variants []variant
+	// tracepoint is the name of a static tracepoint, for the functions that call it.
+	tracepoint string
 }
 
 // variant is a way to reach a site: where a program is attached and what names
@@ -32,6 +34,7 @@ type variant struct {
 	scope   debuginfo.Scope
 	kin     sema.KernelInput
 	bias    uint64 // run-time address = vaddr of scope + bias; of the kernel only
+	at      uint64 // run-time address of a kprobe's instruction, 0: not known
 	atEntry bool
 	lineOf  func(vaddr uint64) (string, int)
 	// event describes the tracepoint's own record, which only this variant has.

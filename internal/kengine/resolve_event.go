@@ -38,7 +38,7 @@ func (e *Engine) events(p *probe.Place, system, event string) ([]candidate, erro
 		if len(names) > 1 {
 			place = "tracepoint:" + n.String()
 		}
-		c := candidate{place: place, function: n.String()}
+		c := candidate{place: place, function: n.String(), tracepoint: n.Event}
 		if raw, err := e.rawVariant(n.Event); err == nil {
 			c.variants = append(c.variants, raw)
 		} else {
@@ -108,7 +108,7 @@ func (e *Engine) rawTracepoints(p *probe.Place) ([]candidate, error) {
 		if len(names) > 1 {
 			place = "rawtracepoint:" + n
 		}
-		out = append(out, candidate{place: place, function: n, variants: []variant{v}})
+		out = append(out, candidate{place: place, function: n, tracepoint: n, variants: []variant{v}})
 	}
 	return out, nil
 }

@@ -36,8 +36,11 @@ func (e *Engine) functions(p *probe.Place) ([]function, error) {
 		if err != nil {
 			return nil, err
 		}
+		may := e.src.traceable()
 		for _, s := range list {
-			add(s)
+			if may == nil || may[s.Name] {
+				add(s)
+			}
 		}
 	} else {
 		for _, s := range syms.Lookup(p.Func) {
@@ -70,7 +73,7 @@ func (e *Engine) kprobes(p *probe.Place) ([]candidate, error) {
 	}
 	var out []candidate
 	for _, f := range fns {
-		if p.Off != 0 || e.opt.Vmlinux != "" {
+		if p.Off != 0 || e.opt.Vmlinux != "" && f.Module == "" {
 			c, err := e.instruction(p, f.Addr+p.Off)
 			if err != nil {
 				return nil, err
@@ -86,7 +89,7 @@ func (e *Engine) kprobes(p *probe.Place) ([]candidate, error) {
 		scope := e.entryScope(f)
 		out = append(out, e.functionCandidate(p, "kprobe", f, variant{
 			how: "kprobe", target: kernel.Target{Kind: kernel.Kprobe, Symbol: f.Name, Module: f.Module},
-			context: ebpf.Regs, scope: scope, kin: sema.KernelInput{Context: sema.ContextRegs}, atEntry: true,
+			context: ebpf.Regs, scope: scope, kin: sema.KernelInput{Context: sema.ContextRegs}, atEntry: true, at: f.Addr,
 		}))
 	}
 	return out, nil
@@ -117,7 +120,7 @@ func (e *Engine) entryScope(f function) debuginfo.Scope {
 func (e *Engine) instruction(p *probe.Place, addr uint64) (candidate, error) {
 	v := variant{
 		how: "kprobe", target: kernel.Target{Kind: kernel.Kprobe, Addr: addr}, context: ebpf.Regs,
-		scope: e.plainScope(), kin: sema.KernelInput{Context: sema.ContextRegs},
+		scope: e.plainScope(), kin: sema.KernelInput{Context: sema.ContextRegs}, at: addr,
 	}
 	c := candidate{place: p.Text, function: e.kernelSymbol(addr)}
 	syms, err := e.src.kallsyms()
@@ -125,7 +128,7 @@ func (e *Engine) instruction(p *probe.Place, addr uint64) (candidate, error) {
 		return c, err
 	}
 	v.target = placed(v.target, syms, addr)
-	if e.opt.Vmlinux != "" {
+	if e.opt.Vmlinux != "" && v.target.Module == "" {
 		img, err := e.src.vmlinux()
 		if err != nil {
 			return c, err
@@ -153,10 +156,7 @@ func (e *Engine) describe(v *variant, img *vmlinux, site probe.Site) error {
 		return err
 	}
 	v.scope, v.bias = scope, img.slide
-	v.lineOf = func(vaddr uint64) (string, int) {
-		_, _, file, line, _ := img.m.Symbolize(vaddr)
-		return file, line
-	}
+	v.lineOf = img.lineOf
 	return nil
 }
 
@@ -187,7 +187,7 @@ func (e *Engine) kernelSites(p *probe.Place, img *vmlinux, sites []probe.Site) (
 		addr := s.Addr + img.slide
 		v := variant{
 			how: "kprobe", target: kernel.Target{Kind: kernel.Kprobe, Addr: addr},
-			context: ebpf.Regs, kin: sema.KernelInput{Context: sema.ContextRegs},
+			context: ebpf.Regs, kin: sema.KernelInput{Context: sema.ContextRegs}, at: addr,
 		}
 		v.target = placed(v.target, syms, addr)
 		if err := e.describe(&v, img, s); err != nil {

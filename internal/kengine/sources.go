@@ -13,6 +13,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/elf"
 	"github.com/jalon-trace/jalon/internal/debuginfo/kallsyms"
 	"github.com/jalon-trace/jalon/internal/debuginfo/tracefs"
+	"github.com/jalon-trace/jalon/internal/debuginfo/tracesite"
 	"github.com/jalon-trace/jalon/internal/printk"
 	"github.com/jalon-trace/jalon/internal/sema"
 )
@@ -24,6 +25,7 @@ type sources struct {
 	syms    once[*kallsyms.Table]
 	fs      once[*tracefs.FS]
 	image   once[*vmlinux]
+	calls   once[*tracesite.Sites]
 	strings once[map[uint64]string]
 	pages   once[uint64] // vmemmap_base
 	files   map[string]*dwarf.Module

@@ -48,12 +48,29 @@ func (e *Engine) Frames(ev *event.Event, v *event.Value) []format.Frame {
 	for i := e.ours(pcs); i < len(pcs); i++ {
 		pc := pcs[i]
 		if pc >= kernelHalf {
+			if i == 0 {
+				pc = e.probed(ev, pc)
+			}
 			out = append(out, e.kernelFrame(pc, i > 0))
 			continue
 		}
 		out = append(out, e.user.frames(e, ev.Pid, pc, i > 0)...)
 	}
 	return out
+}
+
+// probed is the address of a kprobe's instruction where pc is what the kernel makes
+// of it: the address behind the breakpoint or behind the call of ftrace.
+func (e *Engine) probed(ev *event.Event, pc uint64) uint64 {
+	const longest = 16 // endbr64 and the call
+	if id := int(ev.Schema.SiteID); id < len(e.sites) {
+		for _, h := range e.sites[id].halves {
+			if at := h.v.at; at != 0 && pc-at <= longest {
+				return at
+			}
+		}
+	}
+	return pc
 }
 
 // plumbing are the functions between a tracepoint and a program, by the beginning

@@ -14,6 +14,12 @@ type vmlinux struct {
 	slide uint64
 }
 
+// lineOf is the source line of an address in the file.
+func (v *vmlinux) lineOf(vaddr uint64) (string, int) {
+	_, _, file, line, _ := v.m.Symbolize(vaddr)
+	return file, line
+}
+
 // errNoVmlinux says what is missing for lines and locals of the kernel.
 var errNoVmlinux = errors.New("lines and local variables of the kernel need its debug information: name the file by --vmlinux PATH (Debian: /usr/lib/debug/boot/vmlinux-VERSION of the package linux-image-VERSION-dbg)")
 

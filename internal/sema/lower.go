@@ -93,10 +93,13 @@ func (l *lowerer) frameReg(n int64) trust {
 }
 
 // reg reads DWARF register n. The instruction pointer is known, but in the kernel
-// engine: one program serves all processes.
+// engine only where it says so: one program serves all processes, or many sites.
 func (l *lowerer) reg(n int64) ir.Value {
-	if n == ir.RegRIP && l.in.Kernel == nil {
+	switch k := l.in.Kernel; {
+	case n == ir.RegRIP && k == nil:
 		return l.b.Const(int64(l.in.Scope.PC() + l.in.Bias))
+	case n == ir.RegRIP && k.PC != 0:
+		return l.b.Const(int64(k.PC))
 	}
 	return l.b.Reg(n)
 }

@@ -93,6 +93,10 @@ type KernelInput struct {
 	// Fixed says, with User, that the image lies where its file says (no
 	// position-independent code), so that OpAddr is the address itself.
 	Fixed bool
+	// PC, when not 0, is the address of the site's instruction, which $rip and
+	// $regs then give: behind a kprobe the saved registers hold one that lies
+	// further on.
+	PC uint64
 	// Task is struct task_struct, for $task and $comm, when Scope does not know it.
 	Task *ctype.Type
 	// Other is what names mean at the place in another context (a tracepoint has

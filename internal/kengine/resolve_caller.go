@@ -1,0 +1,315 @@
+package kengine
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/jalon-trace/jalon/internal/backend/ebpf"
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/tracesite"
+	"github.com/jalon-trace/jalon/internal/kernel"
+	"github.com/jalon-trace/jalon/internal/lang"
+	"github.com/jalon-trace/jalon/internal/probe"
+	"github.com/jalon-trace/jalon/internal/sema"
+	"github.com/jalon-trace/jalon/internal/tracepoint"
+)
+
+// A static tracepoint whose expressions name variables of the functions that call
+// it (gdb-kgtp paper 3.3): instead of the tracepoint a kprobe is used at each call,
+// where the code begins that runs while somebody listens. So somebody must: see
+// listener.
+
+// callers compiles a tracepoint for the functions that call it. why is what its
+// own arguments and record said; it is the error, with what is missing, where the
+// functions do not have the names either.
+func (e *Engine) callers(tp *tracepoint.Tracepoint, c *candidate, why error) ([]*site, error) {
+	names := unknownName(why)
+	if c.tracepoint == "" || !names && e.opt.Vmlinux == "" {
+		return nil, why
+	}
+	calls, err := e.callSites(c)
+	switch {
+	case err != nil && names:
+		return nil, hinted(why, err.Error())
+	case err != nil:
+		return nil, why
+	}
+	var out []*site
+	var first error
+	for i := range calls {
+		s, err := e.compile(tp, &calls[i])
+		if err == nil {
+			s.enable = c.tracepoint
+			out = append(out, s)
+			continue
+		}
+		if first == nil {
+			first = err
+		}
+		e.logf("%s in %s: left out: %v", c.place, calls[i].function, firstLine(err))
+	}
+	if len(out) == 0 {
+		switch {
+		case !names: // nothing that the caller's names would help
+			return nil, why
+		case unknownName(first):
+			return nil, hinted(why, "nor does "+functionsOf(calls)+" have it, from where the tracepoint is called")
+		}
+		return nil, hinted(first, "the place is the call of the tracepoint in "+functionsOf(calls)+", for the sake of the variables there")
+	}
+	if left := len(calls) - len(out); left > 0 {
+		e.warn(fmt.Sprintf("%s: %d of %d calls of the tracepoint are left out: %s", tp.Place.Text, left, len(calls), firstLine(first)))
+	}
+	return out, nil
+}
+
+// callSites are the calls of a tracepoint in the kernel's image as candidates. The
+// error says what is missing.
+func (e *Engine) callSites(c *candidate) ([]candidate, error) {
+	const need = "variables of the functions that call the tracepoint need "
+	if e.opt.Vmlinux == "" {
+		return nil, errors.New(need + "the kernel's debug information: --vmlinux PATH")
+	}
+	if e.k != nil {
+		if f := e.k.Features().Kprobe; !f.OK {
+			return nil, fmt.Errorf("%skprobes: %s", need, f.Text)
+		}
+	}
+	img, err := e.src.vmlinux()
+	if err != nil {
+		return nil, fmt.Errorf("%sits debug information: %w", need, err)
+	}
+	all, err := e.src.callSites()
+	if err != nil {
+		return nil, fmt.Errorf("%sthe places of its calls: %w", need, err)
+	}
+	found := all.Of(c.tracepoint)
+	if len(found) == 0 {
+		return nil, fmt.Errorf("%sits calls, and %s has none of %s: they are in a module", need, e.opt.Vmlinux, c.tracepoint)
+	}
+	var out []candidate
+	var refused []string
+	for _, s := range found {
+		if s.NoProbe != "" {
+			refused = append(refused, s.Function+": "+s.NoProbe)
+			continue
+		}
+		call, err := e.callSite(c, img, &s)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, call)
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("%sa kprobe at a call, and the kernel takes none: %s", need, strings.Join(refused, "; "))
+	}
+	if len(refused) > 0 {
+		e.warn(fmt.Sprintf("%s: %d of %d calls of the tracepoint cannot be probed: %s", c.place, len(refused), len(found), strings.Join(refused, "; ")))
+	}
+	return out, nil
+}
+
+// callSite is one call of a tracepoint.
+func (e *Engine) callSite(c *candidate, img *vmlinux, s *tracesite.Site) (candidate, error) {
+	around, err := img.m.ScopeAround(s.Branch, s.Inlined()...)
+	if err != nil {
+		return candidate{}, err
+	}
+	inner, err := img.m.ScopeAt(s.Branch)
+	if err != nil {
+		return candidate{}, err
+	}
+	syms, err := e.src.kallsyms()
+	if err != nil {
+		return candidate{}, err
+	}
+	at := s.Branch + img.slide
+	function := around.FuncName()
+	if function == "" {
+		function = s.Function
+	}
+	return candidate{
+		place: c.place, function: function,
+		variants: []variant{{
+			how: "kprobe at the call in " + function, at: at, bias: img.slide,
+			target:  placed(kernel.Target{Kind: kernel.Kprobe, Addr: at}, syms, at),
+			context: ebpf.Regs, kin: sema.KernelInput{Context: sema.ContextRegs},
+			scope: &callScope{around, inner, e.argumentNames(c)}, lineOf: img.lineOf,
+		}},
+	}, nil
+}
+
+// argumentNames are the names of a tracepoint's raw arguments.
+func (e *Engine) argumentNames(c *candidate) map[string]bool {
+	names := map[string]bool{}
+	for i := range c.variants {
+		if c.variants[i].event != nil { // the record's fields are another matter
+			continue
+		}
+		for _, v := range c.variants[i].scope.Args() {
+			names[v.Name] = true
+		}
+	}
+	return names
+}
+
+// callScope is what names mean at the call of a tracepoint: its arguments, by the
+// inlined copy of trace_EVENT, before the variables of the function around.
+type callScope struct {
+	debuginfo.Scope // of the function that calls
+	inner           debuginfo.Scope
+	arguments       map[string]bool
+}
+
+// Lookup finds an argument of the tracepoint where it still has a value, else a
+// variable of the caller's.
+func (s *callScope) Lookup(name string) (*debuginfo.Variable, error) {
+	if s.arguments[name] {
+		if v, err := s.inner.Lookup(name); err == nil && v.Kind == debuginfo.Param && v.Loc.Unavailable == "" {
+			return v, nil
+		}
+	}
+	return s.Scope.Lookup(name)
+}
+
+// unknownName reports whether an error is about nothing but names that are not known.
+func unknownName(err error) bool {
+	var list lang.Diagnostics
+	switch d := err.(type) {
+	case *lang.Diagnostic:
+		list = lang.Diagnostics{d}
+	case lang.Diagnostics:
+		list = d
+	}
+	for _, d := range list {
+		known := true
+		for _, say := range unknown {
+			known = known && !strings.Contains(d.Msg, say)
+		}
+		if known {
+			return false
+		}
+	}
+	return len(list) > 0
+}
+
+// unknown are what diagnostics say of a name that is no variable: nothing is known
+// by it, or a struct only, or it is in the tracepoint's other set of names.
+var unknown = []string{"no variable ", " is a type, and a value is needed here", " is not there together with the other names"}
+
+// hinted adds to the hints of diagnostics.
+func hinted(err error, hint string) error {
+	add := func(d *lang.Diagnostic) *lang.Diagnostic {
+		with := *d
+		if with.Hint != "" {
+			with.Hint += "; "
+		}
+		with.Hint += hint
+		return &with
+	}
+	switch d := err.(type) {
+	case *lang.Diagnostic:
+		return add(d)
+	case lang.Diagnostics:
+		out := make(lang.Diagnostics, len(d))
+		for i := range d {
+			out[i] = add(d[i])
+		}
+		return out
+	}
+	return err
+}
+
+// functionsOf names the functions of some candidates.
+func functionsOf(list []candidate) string {
+	var names []string
+	seen := map[string]bool{}
+	for i := range list {
+		if f := list[i].function; !seen[f] {
+			seen[f] = true
+			names = append(names, f)
+		}
+	}
+	const most = 5
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + " and others"
+	}
+	return strings.Join(names, ", ")
+}
+
+// callSites finds the calls of all tracepoints in the kernel's image.
+func (s *sources) callSites() (*tracesite.Sites, error) {
+	return s.calls.get(func() (*tracesite.Sites, error) {
+		f, err := s.elf(s.e.opt.Vmlinux)
+		if err != nil {
+			return nil, err
+		}
+		return tracesite.Find(f)
+	})
+}
+
+// nothing is a program that does nothing.
+var nothing = asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()}
+
+// listener keeps a tracepoint on: a program of its own that does nothing. The code
+// of the calls is only reached while somebody listens.
+type listener struct {
+	prog *kernel.Loaded
+	link *kernel.Link
+	used int // by so many attached programs
+}
+
+// listen is called before programs at calls of tracepoints are attached.
+func (e *Engine) listen(l *load) error {
+	for _, s := range l.sites {
+		if s.enable == "" || s.off {
+			continue
+		}
+		if err := e.listenTo(s.enable); err != nil {
+			return probe.Error(s.tp.Place, fmt.Errorf("keeping the tracepoint on: %w", err))
+		}
+		l.listens = append(l.listens, s.enable)
+	}
+	return nil
+}
+
+func (e *Engine) listenTo(event string) error {
+	on := e.listeners[event]
+	if on == nil {
+		target := kernel.Target{Kind: kernel.RawTracepoint, Name: event}
+		prog, err := e.k.Load(kernel.Program{Name: "jalon_on", Insns: nothing, Kind: target.Kind, Target: target})
+		if err != nil {
+			return err
+		}
+		on = &listener{prog: prog}
+		if e.listeners == nil {
+			e.listeners = map[string]*listener{}
+		}
+		e.listeners[event] = on
+	}
+	if on.used == 0 {
+		link, err := on.prog.Attach(kernel.Target{Kind: kernel.RawTracepoint, Name: event})
+		if err != nil {
+			return err
+		}
+		on.link = link
+	}
+	on.used++
+	return nil
+}
+
+// unlisten is called when the programs of a load were detached.
+func (e *Engine) unlisten(l *load) {
+	for _, event := range l.listens {
+		if on := e.listeners[event]; on != nil {
+			if on.used--; on.used == 0 {
+				_ = on.link.Close()
+				on.link = nil
+			}
+		}
+	}
+	l.listens = nil
+}
