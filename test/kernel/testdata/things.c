@@ -132,7 +132,8 @@ int main(int argc, char **argv) {
 	};
 	for (int i = 1; i < argc; i++) {
 		if (!strcmp(argv[i], "wait")) {
-			if (getchar() == EOF) return 99;
+			char line[100];
+			if (!fgets(line, sizeof line, stdin)) return 99;
 		} else if (!strcmp(argv[i], "ready")) {
 			printf("ready\n");
 			fflush(stdout);
