@@ -211,10 +211,7 @@ func (s *Session) begin(ctx context.Context) {
 	s.dispatch(ev{kind: evArmed, pending: pending, err: err}, held)
 }
 
-func (s *Session) setArmed() {
-	s.armed = time.Since(s.opt.Started)
-	s.logf("armed after %v", s.armed)
-}
+func (s *Session) setArmed() { s.armed = time.Since(s.opt.Started) }
 
 // reading is the drain, made with its sink when there first is something to read.
 func (s *Session) reading() *drain {
@@ -294,6 +291,7 @@ func (s *Session) dispatch(e ev, tid int) {
 func (s *Session) carryOut(x effect) {
 	switch x {
 	case effResume:
+		s.logf("armed after %v", s.armed)
 		if s.held != nil {
 			s.held.Release()
 		} // else dispatch does it for whoever waits
