@@ -38,6 +38,8 @@ var allowed = map[string][]string{
 	"internal/sema":                {"internal/ctype", "internal/debuginfo", "internal/lang", "internal/ir", "internal/event", "internal/ring"},
 	"internal/backend/amd64":       {"internal/ir", "internal/ring"},
 	"internal/backend/ebpf":        {"internal/ir", "internal/ring"},
+	"internal/agentexpr":           {"internal/ir", "internal/ring"},
+	"internal/agentexpr/axgen":     {"internal/agentexpr", "internal/ir", "internal/ir/eval", "internal/ir/irgen", "internal/ring"},
 	"internal/format":              {"internal/ctype", "internal/event"},
 	"internal/vmtest":              {},
 	"internal/probe":               {"internal/lang", "internal/debuginfo", "internal/debuginfo/dwarf"},
@@ -45,7 +47,7 @@ var allowed = map[string][]string{
 	"internal/kernel":              {"internal/ring"},
 	"internal/kengine":             {"internal/backend/ebpf", "internal/ctype", "internal/debuginfo", "internal/debuginfo/btf", "internal/debuginfo/dwarf", "internal/debuginfo/elf", "internal/debuginfo/kallsyms", "internal/debuginfo/tracefs", "internal/debuginfo/tracesite", "internal/debuginfo/usdt", "internal/event", "internal/format", "internal/ir", "internal/kernel", "internal/lang", "internal/printk", "internal/probe", "internal/ring", "internal/sema", "internal/tracepoint"},
 	"internal/session":             {"internal/ctype", "internal/lang", "internal/sema", "internal/debuginfo", "internal/debuginfo/dwarf", "internal/ir", "internal/backend/amd64", "internal/patch", "internal/probe", "internal/process", "internal/ring", "internal/event", "internal/format", "internal/tracepoint", "internal/kengine"},
-	"cmd/jalon":                    {"internal/ctype", "internal/debuginfo", "internal/debuginfo/dwarf", "internal/event", "internal/format", "internal/lang", "internal/patch", "internal/probe", "internal/process", "internal/session", "internal/tracepoint", "internal/kengine"},
+	"cmd/jalon":                    {"internal/agentexpr", "internal/backend/amd64", "internal/backend/ebpf", "internal/ir", "internal/ring", "internal/ctype", "internal/debuginfo", "internal/debuginfo/dwarf", "internal/event", "internal/format", "internal/lang", "internal/patch", "internal/probe", "internal/process", "internal/session", "internal/tracepoint", "internal/kengine"},
 }
 
 func TestImportRules(t *testing.T) {

@@ -1,0 +1,298 @@
+package agentexpr
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/jalon-trace/jalon/internal/ir"
+	"github.com/jalon-trace/jalon/internal/ring"
+)
+
+// Variable is what a trace state variable is to the program.
+type Variable struct {
+	Index int64 // ir.GetVar
+	// Now says that it is GDB's $trace_timestamp: microseconds, read only.
+	Now bool
+}
+
+// Options say for which engine a site is lowered, and what is known there.
+type Options struct {
+	// Kernel: the program runs in the kernel engine, where $trace_timestamp can be
+	// computed with. PtRegs: its context is struct pt_regs.
+	Kernel, PtRegs bool
+	// Var gives the variable of GDB's number. Nil: there are none.
+	Var func(number int) (Variable, bool)
+	// Trusted says that size bytes at base + off can be read without a guard: base
+	// is a DWARF register number, or -1 for none. Nil: nothing is.
+	Trusted func(base, off, size int64) bool
+	// Static emits the copy of a static tracepoint's own record to a Counted slot
+	// of StaticSize bytes at an offset. Nil: there is none here.
+	Static     func(b *ir.Builder, offset int64)
+	StaticSize int64
+	Limits     Limits
+}
+
+// Lower makes the program of a site, not optimised, and the layout of its record.
+// A condition that is false counts in ring.CounterFalse, one that cannot be
+// evaluated in ring.CounterCondFault. An expression of an action that fails ends
+// there; the actions behind it go on. Variables that it set stay set. The error
+// says what the site cannot do.
+func Lower(s *Site, opt *Options) (p *ir.Program, lay *Layout, err error) {
+	l := &lowerer{b: ir.NewBuilder(s.Name), opt: opt, lim: opt.Limits.withDefaults(), lay: &Layout{}, size: ring.RecHeader, words: map[int64]int{}}
+	defer func() {
+		r := recover()
+		if e, ok := r.(unsupported); ok {
+			p, lay, err = nil, nil, e.err
+		} else if r != nil {
+			panic(r)
+		}
+	}()
+	if s.Cond != nil {
+		if s.Cond.use != ForCondition {
+			return nil, nil, errors.New("the condition was validated as an action")
+		}
+		l.condition(s.Cond)
+	}
+	l.b.Emit(ir.Instr{Op: ir.Reserve})
+	for k := range s.Actions {
+		l.action(k, &s.Actions[k])
+	}
+	l.b.Emit(ir.Instr{Op: ir.Commit})
+	l.b.Exit()
+	l.align(8)
+	if l.size > l.lim.Record {
+		return nil, nil, fmt.Errorf("the actions collect up to %d bytes; a record holds %d", l.size, l.lim.Record)
+	}
+	p = l.b.Finish()
+	l.finish(p)
+	return p, l.lay, nil
+}
+
+// unsupported is thrown by whatever finds that the site cannot be lowered.
+type unsupported struct{ err error }
+
+type lowerer struct {
+	b    *ir.Builder
+	opt  *Options
+	lim  Limits
+	lay  *Layout
+	size int64 // of the record so far
+	// words are the registers whose value is in the record on every way from
+	// here on, by DWARF number.
+	words map[int64]int
+
+	// Of the present expression:
+	e      *Expr
+	number int // of the action; -1: it is the condition
+	sure   []bool
+	at     int // index of the present instruction
+	stack  []item
+	labels map[int]ir.BlockID
+	fails  []failPath
+	end    func()     // what end does
+	cond   ir.BlockID // where the failures of the condition lead
+	failAt int        // offset of the action's failure words; 0: none yet
+}
+
+// failPath is a block to be made: the action's end at a failing instruction.
+type failPath struct {
+	block ir.BlockID
+	pc    int
+	kind  Fail
+}
+
+// item is a value on the stack, and what is known of it: that it is off plus
+// register base (a DWARF number; -1: off itself).
+type item struct {
+	v     ir.Value
+	known bool
+	base  int64
+	off   int64
+}
+
+func (x *item) constant() (int64, bool) { return x.off, x.known && x.base == -1 }
+
+func (l *lowerer) refuse(format string, args ...any) {
+	err := fmt.Errorf(format, args...)
+	if l.e != nil {
+		err = errorAt(l.e.Insns[l.at].PC, format, args...)
+	}
+	panic(unsupported{err})
+}
+
+func (l *lowerer) count(counter int64) { l.b.Emit(ir.Instr{Op: ir.Count, Imm: counter}) }
+
+// slot takes room in the record.
+func (l *lowerer) slot(size, align int64) int {
+	l.align(align)
+	at := l.size
+	l.size += size
+	if l.size > ir.MaxRecord {
+		l.refuse("the actions collect more than %d bytes", ir.MaxRecord)
+	}
+	return int(at)
+}
+
+func (l *lowerer) align(n int64) { l.size = (l.size + n - 1) / n * n }
+
+func (l *lowerer) put(w uint8, at int, v ir.Value) {
+	l.b.Emit(ir.Instr{Op: ir.Put, W: w, A: v, Imm: int64(at)})
+}
+
+// finish fills in the size of the record.
+func (l *lowerer) finish(p *ir.Program) {
+	l.lay.RecordSize = int(l.size)
+	for _, b := range p.Blocks {
+		for i := range b.Instrs {
+			if b.Instrs[i].Op == ir.Reserve {
+				b.Instrs[i].Imm = l.size
+			}
+		}
+	}
+}
+
+// condition emits the condition and its two unhappy ends; then the hit block.
+func (l *lowerer) condition(e *Expr) {
+	hit, miss := l.b.NewBlock("hit"), l.b.NewBlock("miss")
+	l.cond = l.b.NewBlock("the condition cannot be evaluated", ir.I64)
+	l.number = -1
+	l.end = func() { l.b.Branch(l.pop().v, hit, miss) }
+	l.expression(e)
+	l.b.Start(miss)
+	l.count(ring.CounterFalse)
+	l.b.Exit()
+	l.b.Start(l.cond)
+	l.count(ring.CounterCondFault)
+	l.b.Exit()
+	l.b.Start(hit)
+}
+
+// action emits one action.
+func (l *lowerer) action(k int, a *Action) {
+	l.number, l.failAt, l.fails = k, 0, nil
+	l.lay.fails = append(l.lay.fails, 0)
+	if err := a.check(); err != nil {
+		panic(unsupported{fmt.Errorf("action %d: %w", k+1, err)})
+	}
+	next := l.b.NewBlock(fmt.Sprintf("behind action %d", k+1))
+	switch a.Kind {
+	case CollectRegs:
+		l.registers(a.Regs)
+		l.b.Jump(next)
+	case CollectMemory:
+		l.memoryRange(a)
+		l.b.Jump(next)
+	case Evaluate:
+		l.end = func() {
+			if len(l.stack) > 0 && a.Value {
+				l.value()
+			}
+			l.b.Jump(next)
+		}
+		l.expression(a.Expr)
+	case CollectStatic:
+		l.static()
+		l.b.Jump(next)
+	}
+	l.e = nil
+	l.failures(next)
+	l.b.Start(next)
+}
+
+// failures emits what failing instructions of the action lead to.
+func (l *lowerer) failures(next ir.BlockID) {
+	for _, f := range l.fails {
+		l.b.Start(f.block)
+		word := int64(f.pc+1) | int64(f.kind)<<32
+		if f.kind == BadMemory {
+			l.put(8, l.failAt+8, l.b.Param(f.block, 0))
+		}
+		l.put(8, l.failAt, l.b.Const(word))
+		l.b.Jump(next)
+	}
+	l.lay.fails[l.number] = l.failAt
+}
+
+// fail is the block that the present instruction leads to when it fails.
+func (l *lowerer) fail(kind Fail) ir.BlockID {
+	if l.number < 0 {
+		return l.cond
+	}
+	if l.failAt == 0 {
+		l.failAt = l.slot(failSize, 8)
+	}
+	f := failPath{kind: kind}
+	if l.e != nil {
+		f.pc = l.e.Insns[l.at].PC
+	}
+	if kind == BadMemory {
+		f.block = l.b.NewBlock("unreadable", ir.I64)
+	} else {
+		f.block = l.b.NewBlock("division by zero")
+	}
+	l.fails = append(l.fails, f)
+	return f.block
+}
+
+// guard is the fault edge for size bytes at x: none where they can be read.
+func (l *lowerer) guard(x item, size int64) ir.BlockID {
+	if x.known && l.opt.Trusted != nil && l.opt.Trusted(x.base, x.off, size) {
+		return ir.NoBlock
+	}
+	return l.fail(BadMemory)
+}
+
+// expression emits e. Every way through it ends with l.end.
+func (l *lowerer) expression(e *Expr) {
+	l.e, l.stack, l.labels, l.sure = e, nil, map[int]ir.BlockID{}, e.certain()
+	for i := range e.Insns {
+		if e.Depth[i] < 0 {
+			continue
+		}
+		in := &e.Insns[i]
+		l.at = i
+		if to, ok := l.labels[in.PC]; ok {
+			if !l.b.Terminated() {
+				l.b.Jump(to, l.values()...)
+			}
+			l.b.Start(to)
+			l.stack = l.stack[:0]
+			for n := range e.Depth[i] {
+				l.push(l.b.Param(to, n))
+			}
+		}
+		lowers[in.Op](l, in)
+	}
+	l.e = nil
+}
+
+// label is the block of the instruction at pc, whose parameters are the stack.
+func (l *lowerer) label(pc int) ir.BlockID {
+	to, ok := l.labels[pc]
+	if !ok {
+		classes := make([]ir.Class, l.e.Depth[l.e.at[pc]])
+		to = l.b.NewBlock("", classes...)
+		l.labels[pc] = to
+	}
+	return to
+}
+
+func (l *lowerer) values() []ir.Value {
+	list := make([]ir.Value, len(l.stack))
+	for n := range l.stack {
+		list[n] = l.stack[n].v
+	}
+	return list
+}
+
+func (l *lowerer) push(v ir.Value) { l.pushItem(item{v: v}) }
+
+func (l *lowerer) pushItem(x item) { l.stack = append(l.stack, x) }
+
+func (l *lowerer) pop() item {
+	x := l.top()
+	l.stack = l.stack[:len(l.stack)-1]
+	return x
+}
+
+func (l *lowerer) top() item { return l.stack[len(l.stack)-1] }

@@ -1,0 +1,87 @@
+package agentexpr
+
+import "github.com/jalon-trace/jalon/internal/ir"
+
+// Register is one register by GDB's number: its place in the target description
+// of 64-bit x86 Linux (org.gnu.gdb.i386.core, .sse, .linux, .segments, in this
+// order), which the bytecode, the masks of actions and the g packet all use.
+type Register struct {
+	Name string
+	Size int // bytes, of the g packet
+	// How it is read at a site:
+	kind  regKind
+	ir    int64 // DWARF number (regWord), xmm number (regVector), offset in struct pt_regs (regContext)
+	value int64 // regContext: what it is in a process
+	fixed bool  // value holds
+}
+
+type regKind uint8
+
+const (
+	regNone    regKind = iota // not there for us
+	regWord                   // ir.Reg
+	regVector                 // ir.PutReg, 16 bytes; no value of an expression
+	regContext                // ir.Ctx in the kernel engine
+)
+
+// Registers has them by number. In a process, cs and ss always hold the
+// selectors of Linux's 64-bit user segments.
+var Registers = registers()
+
+func registers() []Register {
+	var list []Register
+	word := func(name string, size int, dwarf int64) {
+		list = append(list, Register{Name: name, Size: size, kind: regWord, ir: dwarf})
+	}
+	none := func(size int, names ...string) {
+		for _, n := range names {
+			list = append(list, Register{Name: n, Size: size})
+		}
+	}
+	for _, dwarf := range []int64{0, 3, 2, 1, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15} {
+		word(ir.RegName(dwarf), 8, dwarf)
+	}
+	word("rip", 8, ir.RegRIP)
+	word("eflags", 4, ir.RegRFLAGS)
+	list = append(list,
+		Register{Name: "cs", Size: 4, kind: regContext, ir: 136, value: 0x33, fixed: true},
+		Register{Name: "ss", Size: 4, kind: regContext, ir: 160, value: 0x2b, fixed: true})
+	none(4, "ds", "es", "fs", "gs")
+	none(10, "st0", "st1", "st2", "st3", "st4", "st5", "st6", "st7")
+	none(4, "fctrl", "fstat", "ftag", "fiseg", "fioff", "foseg", "fooff", "fop")
+	for n := range int64(16) {
+		list = append(list, Register{Name: "xmm" + itoa(n), Size: 16, kind: regVector, ir: n})
+	}
+	none(4, "mxcsr")
+	list = append(list, Register{Name: "orig_rax", Size: 8, kind: regContext, ir: 120, value: -1, fixed: true})
+	word("fs_base", 8, ir.RegFSBase)
+	word("gs_base", 8, ir.RegGSBase)
+	return list
+}
+
+func itoa(n int64) string {
+	if n >= 10 {
+		return "1" + string(rune('0'+n-10))
+	}
+	return string(rune('0' + n))
+}
+
+// scalar reports whether an expression can have the value of register n.
+func scalar(n uint64) bool {
+	return n < uint64(len(Registers)) && (Registers[n].kind == regWord || Registers[n].kind == regContext)
+}
+
+// RegisterMask is the mask of an R action as a list of register numbers: the first
+// byte's lowest bit is register 0. (In the packet the bytes stand in the opposite
+// order.)
+func RegisterMask(mask []byte) []int {
+	var list []int
+	for i, b := range mask {
+		for bit := range 8 {
+			if b>>bit&1 != 0 {
+				list = append(list, 8*i+bit)
+			}
+		}
+	}
+	return list
+}
