@@ -18,8 +18,11 @@ type Variable struct {
 // Options say for which engine a site is lowered, and what is known there.
 type Options struct {
 	// Kernel: the program runs in the kernel engine, where $trace_timestamp can be
-	// computed with. PtRegs: its context is struct pt_regs.
+	// computed with. PtRegs: its context is struct pt_regs; else it has no registers
+	// but fs_base.
 	Kernel, PtRegs bool
+	// GSBase: gs_base can be read (in a process, where the processor has rdgsbase).
+	GSBase bool
 	// Var gives the variable of GDB's number. Nil: there are none.
 	Var func(number int) (Variable, bool)
 	// Trusted says that size bytes at base + off can be read without a guard: base

@@ -146,12 +146,12 @@ func (l *lowerer) extend(in *Insn, ext, back ir.Op) {
 func (l *lowerer) readReg(n int) item {
 	reg := &Registers[n]
 	switch {
+	case !l.readable(n):
+		l.refuse("register %s cannot be read here", reg.Name)
 	case reg.kind == regWord:
 		return item{v: l.b.Reg(reg.ir), known: true, base: reg.ir}
 	case l.opt.PtRegs:
 		return item{v: l.b.Def(ir.I64, ir.Instr{Op: ir.Ctx, W: 8, Imm: reg.ir})}
-	case l.opt.Kernel || !reg.fixed:
-		l.refuse("register %s cannot be read here", reg.Name)
 	}
 	return l.constant(reg.value)
 }
@@ -160,11 +160,17 @@ func (l *lowerer) readReg(n int) item {
 func (l *lowerer) readable(n int) bool {
 	switch reg := &Registers[n]; reg.kind {
 	case regWord:
-		return true
+		switch reg.ir {
+		case ir.RegFSBase:
+			return true
+		case ir.RegGSBase:
+			return l.opt.GSBase
+		}
+		return l.opt.PtRegs || !l.opt.Kernel
 	case regVector:
 		return !l.opt.Kernel
 	case regContext:
-		return l.opt.PtRegs || !l.opt.Kernel && reg.fixed
+		return l.opt.PtRegs || !l.opt.Kernel
 	}
 	return false
 }

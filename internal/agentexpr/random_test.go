@@ -24,19 +24,20 @@ func envInt(name string, def int) int {
 // lowered and after the passes, by the evaluator. JALON_AX_RUNS sets how many
 // tracepoints, JALON_AX_SEED the seed. (The backends have tests of the same kind.)
 func TestLowered(t *testing.T) {
-	runs, seed := envInt("JALON_AX_RUNS", 5000), int64(envInt("JALON_AX_SEED", 1))
+	runs, seed := envInt("JALON_AX_RUNS", 3000), int64(envInt("JALON_AX_SEED", 1))
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewSource(seed))
 	var state *irgen.State
 	ir.CheckEach = true
 	defer func() { ir.CheckEach = false }()
-	var hits, misses, faults, blocks, failures, steps int
+	var hits, misses, faults, blocks, failures, steps, exprs int
 	for n := range runs {
 		if n%64 == 0 {
 			state = irgen.RandomState(r, irgen.Options{})
 		}
 		opt := axgen.Options{Steps: 1 + r.Intn(60)}
 		s := axgen.Site(r, opt)
+		exprs += axgen.Count(s)
 		p, lay, err := agentexpr.Lower(s, axgen.Lowering(opt))
 		if err != nil {
 			t.Fatalf("run %d: %v\n%s", n, err, describe(s))
@@ -76,7 +77,7 @@ func TestLowered(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d tracepoints: %d hits with %d blocks and %d failed actions, %d false, %d conditions failed, %d steps", runs, hits, blocks, failures, misses, faults, steps)
+	t.Logf("%d tracepoints with %d expressions: %d hits with %d blocks and %d failed actions, %d false, %d conditions failed, %d steps", runs, exprs, hits, blocks, failures, misses, faults, steps)
 	if min(hits, misses, faults, blocks, failures) == 0 {
 		t.Error("something never happened")
 	}

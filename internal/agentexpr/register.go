@@ -12,7 +12,6 @@ type Register struct {
 	kind  regKind
 	ir    int64 // DWARF number (regWord), xmm number (regVector), offset in struct pt_regs (regContext)
 	value int64 // regContext: what it is in a process
-	fixed bool  // value holds
 }
 
 type regKind uint8
@@ -44,8 +43,8 @@ func registers() []Register {
 	word("rip", 8, ir.RegRIP)
 	word("eflags", 4, ir.RegRFLAGS)
 	list = append(list,
-		Register{Name: "cs", Size: 4, kind: regContext, ir: 136, value: 0x33, fixed: true},
-		Register{Name: "ss", Size: 4, kind: regContext, ir: 160, value: 0x2b, fixed: true})
+		Register{Name: "cs", Size: 4, kind: regContext, ir: 136, value: 0x33},
+		Register{Name: "ss", Size: 4, kind: regContext, ir: 160, value: 0x2b})
 	none(4, "ds", "es", "fs", "gs")
 	none(10, "st0", "st1", "st2", "st3", "st4", "st5", "st6", "st7")
 	none(4, "fctrl", "fstat", "ftag", "fiseg", "fioff", "foseg", "fooff", "fop")
@@ -53,7 +52,7 @@ func registers() []Register {
 		list = append(list, Register{Name: "xmm" + itoa(n), Size: 16, kind: regVector, ir: n})
 	}
 	none(4, "mxcsr")
-	list = append(list, Register{Name: "orig_rax", Size: 8, kind: regContext, ir: 120, value: -1, fixed: true})
+	list = append(list, Register{Name: "orig_rax", Size: 8, kind: regContext, ir: 120, value: -1})
 	word("fs_base", 8, ir.RegFSBase)
 	word("gs_base", 8, ir.RegGSBase)
 	return list

@@ -31,7 +31,7 @@ const Vars = irgen.Vars
 // Lowering is how sites made here are lowered.
 func Lowering(opt Options) *agentexpr.Options {
 	return &agentexpr.Options{
-		Kernel: opt.Kernel,
+		Kernel: opt.Kernel, PtRegs: opt.Kernel, GSBase: !opt.Kernel,
 		Trusted: func(base, off, size int64) bool {
 			return !opt.Kernel && base == rsp && off >= 0 && off+size <= irgen.StackRoom
 		},
@@ -164,6 +164,20 @@ func action(r *rand.Rand, opt Options) agentexpr.Action {
 }
 
 const rsp = 7
+
+// Count is how many expressions s has.
+func Count(s *agentexpr.Site) int {
+	n := 0
+	if s.Cond != nil {
+		n++
+	}
+	for i := range s.Actions {
+		if s.Actions[i].Expr != nil {
+			n++
+		}
+	}
+	return n
+}
 
 // Expr makes a valid expression.
 func Expr(r *rand.Rand, opt Options, use agentexpr.Use) *agentexpr.Expr {
