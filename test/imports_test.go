@@ -42,6 +42,7 @@ var allowed = map[string][]string{
 	"internal/agentexpr/axgen":     {"internal/agentexpr", "internal/ir", "internal/ir/eval", "internal/ir/irgen", "internal/ring"},
 	"internal/format":              {"internal/ctype", "internal/event"},
 	"internal/vmtest":              {},
+	"internal/rsp":                 {},
 	"internal/probe":               {"internal/lang", "internal/debuginfo", "internal/debuginfo/dwarf"},
 	"internal/tracepoint":          {"internal/lang", "internal/probe"},
 	"internal/kernel":              {"internal/ring"},

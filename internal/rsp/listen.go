@@ -1,0 +1,181 @@
+package rsp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+)
+
+// Listener waits for GDB where the user said. One client is served at a time: the
+// next Accept follows the end of the last connection, and a client that comes
+// earlier waits in the system's queue, so that a GDB that disconnects and connects
+// again is never turned away.
+type Listener struct {
+	net  net.Listener       // nil: standard input and output
+	pipe io.ReadWriteCloser // nil once it has been accepted
+	name string
+}
+
+// Listen understands what gdbserver's users write:
+//
+//	:1234          TCP on the loopback interface (gdbserver: on all of them)
+//	HOST:1234      TCP on that host's address; *:1234 on all
+//	tcp:HOST:1234  the same; tcp4: and tcp6: choose the version
+//	unix:PATH      a unix socket with mode 0600; a PATH with a slash means it too
+//	- or stdio     standard input and output, for `target remote | jalon gdbserver -`
+//
+// Port 0 takes any free port; Addr says which.
+func Listen(place string) (*Listener, error) {
+	switch kind, rest := classify(place); kind {
+	case "stdio":
+		return &Listener{pipe: stdio{}, name: "standard input and output"}, nil
+	case "unix":
+		return listenUnix(rest)
+	case "tcp", "tcp4", "tcp6":
+		return listenTCP(kind, rest)
+	}
+	return nil, fmt.Errorf("listen on %q: that is no place to listen on; use :PORT, HOST:PORT, unix:PATH or - (standard input and output)", place)
+}
+
+// classify tells the kinds of place apart; an unknown one is "".
+func classify(place string) (kind, rest string) {
+	if place == "-" || place == "stdio" {
+		return "stdio", ""
+	}
+	if head, tail, ok := strings.Cut(place, ":"); ok {
+		switch head {
+		case "tcp", "tcp4", "tcp6", "unix":
+			return head, tail
+		case "udp", "udp4", "udp6":
+			return "", ""
+		}
+	}
+	if strings.Contains(place, "/") {
+		return "unix", place
+	}
+	if strings.Contains(place, ":") {
+		return "tcp", place
+	}
+	return "", ""
+}
+
+func listenTCP(network, place string) (*Listener, error) {
+	host, port, err := net.SplitHostPort(place)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %q: %w", place, err)
+	}
+	switch host {
+	case "":
+		host = "127.0.0.1"
+		if network == "tcp6" {
+			host = "::1"
+		}
+	case "*":
+		host = ""
+	}
+	l, err := net.Listen(network, net.JoinHostPort(host, port))
+	if err != nil {
+		return nil, fmt.Errorf("listen for GDB on %s: %w%s", place, err, remedy(err))
+	}
+	return &Listener{net: l, name: l.Addr().String()}, nil
+}
+
+func listenUnix(path string) (*Listener, error) {
+	if path == "" {
+		return nil, errors.New("listen on a unix socket: no path after unix:")
+	}
+	if err := removeStale(path); err != nil {
+		return nil, err
+	}
+	// The mode is set before the socket gets its name: at no moment can others connect.
+	private := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
+		var failed error
+		err := c.Control(func(fd uintptr) { failed = syscall.Fchmod(int(fd), 0o600) })
+		return errors.Join(err, failed)
+	}}
+	l, err := private.Listen(context.Background(), "unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("listen for GDB on the unix socket %s: %w%s", path, err, remedy(err))
+	}
+	return &Listener{net: l, name: path}, nil
+}
+
+// removeStale removes a socket that nobody listens on any more, and nothing else.
+func removeStale(path string) error {
+	st, err := os.Lstat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look at %s: %w", path, err)
+	}
+	if st.Mode()&os.ModeSocket == 0 {
+		return fmt.Errorf("listen on the unix socket %s: a file of that name exists and is no socket", path)
+	}
+	c, err := net.Dial("unix", path)
+	if err == nil {
+		c.Close()
+		return fmt.Errorf("listen on the unix socket %s: %w; another server listens on it", path, syscall.EADDRINUSE)
+	}
+	if !errors.Is(err, syscall.ECONNREFUSED) {
+		return fmt.Errorf("see whether a server listens on %s: %w", path, err)
+	}
+	if err := os.Remove(path); err != nil {
+		return fmt.Errorf("remove the unused socket %s: %w", path, err)
+	}
+	return nil
+}
+
+// remedy says what to do about the usual failures.
+func remedy(err error) string {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return "; choose another port, or :0 for any free one"
+	case errors.Is(err, syscall.EACCES):
+		return "; ports below 1024 and the directories of others need rights, choose another place"
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return "; no interface of this machine has that address"
+	}
+	return ""
+}
+
+// Addr is the place in words that GDB's `target remote` understands.
+func (l *Listener) Addr() string { return l.name }
+
+// Accept waits for a client. Standard input and output are accepted once; io.EOF
+// says that there will be no other.
+func (l *Listener) Accept() (io.ReadWriteCloser, error) {
+	if l.net == nil {
+		if l.pipe == nil {
+			return nil, io.EOF
+		}
+		p := l.pipe
+		l.pipe = nil
+		return p, nil
+	}
+	c, err := l.net.Accept()
+	if err != nil {
+		return nil, fmt.Errorf("wait for GDB on %s: %w", l.name, err)
+	}
+	return c, nil
+}
+
+// Close ends Accept, with net.ErrClosed, and removes a unix socket.
+func (l *Listener) Close() error {
+	if l.net == nil {
+		return nil
+	}
+	return l.net.Close()
+}
+
+// stdio is the stream of `target remote | ...`.
+type stdio struct{}
+
+func (stdio) Read(p []byte) (int, error)  { return os.Stdin.Read(p) }
+func (stdio) Write(p []byte) (int, error) { return os.Stdout.Write(p) }
+func (stdio) Close() error                { return errors.Join(os.Stdin.Close(), os.Stdout.Close()) }
