@@ -262,14 +262,26 @@ func (e *Engine) attachOne(l *load) error {
 	return nil
 }
 
-// explain adds to the refusal of a kprobe what the kernel tells in its log only.
+// refusals say, for functions that ftrace does not trace, what the kernel tells in
+// its log at best.
+var refusals = map[kernel.Kind]string{
+	kernel.Kprobe:    "this kernel takes no probes in those (CONFIG_KPROBE_EVENTS_ON_NOTRACE)",
+	kernel.Kretprobe: "this kernel takes no probes in those (CONFIG_KPROBE_EVENTS_ON_NOTRACE)",
+	kernel.Fentry:    "fentry and fexit work by ftrace",
+	kernel.Fexit:     "fentry and fexit work by ftrace",
+}
+
+// explain adds to the kernel's refusal of a function why that may be.
 func (e *Engine) explain(t *kernel.Target, err error) error {
 	function, _, _ := strings.Cut(t.Symbol, ".") // of NAME.cold, NAME.part.0 the kernel looks at NAME
-	may := e.src.traceable()
-	if t.Kind != kernel.Kprobe && t.Kind != kernel.Kretprobe || function == "" || may == nil || may[function] || may[t.Symbol] {
+	why := refusals[t.Kind]
+	if function == "" || why == "" {
 		return err
 	}
-	return fmt.Errorf("%w; %s is among the functions that ftrace does not trace (notrace), and this kernel takes no probes in those (CONFIG_KPROBE_EVENTS_ON_NOTRACE)", err, function)
+	if may := e.src.traceable(); may == nil || may[function] || may[t.Symbol] {
+		return err
+	}
+	return fmt.Errorf("%w; %s is no function that ftrace traces (it is marked notrace, or was needed at start-up only), and %s", err, function, why)
 }
 
 // mayPair refuses the second program of a pair when another perf user has the

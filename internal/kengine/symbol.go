@@ -82,7 +82,7 @@ func (e *Engine) ours(frames []uint64) int {
 	n := 0
 	for i, pc := range frames[:min(len(frames), 8)] {
 		name := e.kernelSymbol(pc)
-		tracing := i == 0 && name == ""
+		tracing := name == "" // a program or trampoline that is newer than the list of symbols
 		for _, p := range plumbing {
 			tracing = tracing || strings.HasPrefix(name, p)
 		}

@@ -1,0 +1,40 @@
+package kernelguest
+
+import (
+	"strings"
+	"testing"
+)
+
+// What is missing or wrong is said in the user's words, with what helps.
+func TestGuest_Errors(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		says []string
+	}{
+		// What is wrong with several places is said in one go.
+		{[]string{"kprobe:vfs_raed", "kprobe:vfs_read if (cuont > 3)", "kprobe:fs/read_write.c:471", "tracepoint:sched:sched_swich"}, []string{
+			`no function "vfs_raed"`, `did you mean "vfs_read"?`, "1 | kprobe:vfs_raed",
+			`no variable "cuont" in vfs_read`, `did you mean "count"?`, "file, buf, count, pos", "^^^^^",
+			"--vmlinux PATH", "linux-image-VERSION-dbg", `did you mean "sched:sched_switch"?`,
+		}},
+		{[]string{"kprobe:vfs_read", "kprobe:vfs_readv", "-c", "retval"}, []string{"there is no return value here", "kretprobe:, fexit: and uretprobe:"}},
+		{[]string{"kretprobe:vfs_read", "tracepoint:sched:sched_switch", "-c", "count"}, []string{
+			`variable "count" has no value here`, "fexit:vfs_read", `no variable "count"`, "prev_comm", "the arguments are preempt, prev, next",
+		}},
+		{[]string{"kprobe:vfs_read+2"}, []string{"kprobe:vfs_read+0x2", "not the first byte of an instruction"}},
+		{[]string{"kprobe:do_int3"}, []string{"must not be probed", "probe its caller"}},
+		{[]string{"kprobe:vfs_read", "--vmlinux=" + calls}, []string{calls + " is of another kernel: its build-id is"}},
+		{[]string{"fentry:x86_64_start_kernel"}, []string{"no function that ftrace traces", "fentry and fexit work by ftrace"}},
+		{[]string{"hardware:cycles"}, []string{"no such hardware counter", "software:cpu-clock"}},
+	} {
+		o := run(t, append(c.args, "--", calls, "none")...)
+		if o.status != 2 {
+			t.Errorf("%q ended with status %d", c.args, o.status)
+		}
+		for _, s := range c.says {
+			if !strings.Contains(o.stderr, s) {
+				t.Errorf("%q does not say %q:\n%s", c.args, s, o.stderr)
+			}
+		}
+	}
+}
