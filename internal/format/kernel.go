@@ -1,6 +1,7 @@
 package format
 
 import (
+	"bytes"
 	"encoding/binary"
 	"strings"
 
@@ -68,6 +69,10 @@ func jsonSData(b []byte, v *event.Value) []byte {
 				key = "$text"
 			}
 			elem, rel, ok := ctype.Dynamic(f.Type)
+			if text, is := recordText(f, v.Data); is {
+				b = appendString(append(appendString(comma(b), f.Name), ':'), text)
+				continue
+			}
 			if !ok {
 				b = jsonMember(b, f, v.Data, false, &up)
 				continue
@@ -78,6 +83,22 @@ func jsonSData(b []byte, v *event.Value) []byte {
 	}
 	b = append(appendString(comma(b), key), ':')
 	return append(appendString(b, rendered(v)), '}')
+}
+
+// recordText is the text in a field of characters. What stands behind its end was
+// left there by other records: the kernel does not clear it.
+func recordText(f *ctype.Field, record []byte) (string, bool) {
+	t := f.Type.Strip()
+	if t.Kind != ctype.Array || t.Elem == nil || f.BitOffset%8 != 0 {
+		return "", false
+	}
+	elem := t.Elem.Strip()
+	at := f.BitOffset / 8
+	if elem.Name != "char" || at < 0 || t.Size < 0 || at+t.Size > int64(len(record)) {
+		return "", false
+	}
+	text, _, ended := bytes.Cut(record[at:at+t.Size], []byte{0})
+	return string(text), ended
 }
 
 // jsonDynamic writes the dynamic array whose word is at off of the record.

@@ -118,10 +118,21 @@ func (c *checker) bareWord(name string) *word {
 	case c.in.Kernel == nil:
 	case name == "retval" && c.in.Kernel.Return:
 		return &word{make: (*checker).returned}
-	case w != nil && w.bare:
+	case w != nil && w.bare && !c.otherHas(name):
 		return w
 	}
 	return nil
+}
+
+// otherHas reports whether a name is that of a field or argument which only the place's
+// other scope has: what it means must not hang on the scope that is tried first.
+func (c *checker) otherHas(name string) bool {
+	o := c.in.Kernel.Other
+	if o == nil {
+		return false
+	}
+	_, err := o.Lookup(name)
+	return err == nil
 }
 
 // bareItem is an item that is a bare word whose value is in the record's head; nil for all others.
