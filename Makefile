@@ -33,6 +33,14 @@ bench-kernel: $(BIN)
 	$(GO) build -o bin/bench-kernel ./bench/kernel
 	bin/bench-kernel -jalon $(BIN)
 
+# The same for kprobes, fentry and their returns, in guests: some ten minutes. The
+# guests' processor is emulated: only ratios mean anything.
+.PHONY: bench-kernel-guest
+bench-kernel-guest:
+	@scripts/deps.sh test
+	@scripts/deps.sh bench-kernel
+	$(GO) test -run '^$$' -bench Guest -benchtime 1x -timeout 60m -v ./bench/kernel
+
 # What a change must pass before it is committed, beside the tests.
 check:
 	@test -z "$$(gofmt -l cmd internal bench test)" || { gofmt -l cmd internal bench test; exit 1; }

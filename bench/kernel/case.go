@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"strings"
 )
 
@@ -52,40 +51,74 @@ func (c *testCase) name() string {
 	return strings.Join([]string{c.group.title, c.tracer, whatNames[c.what]}, ": ")
 }
 
-// tries is how often a measurement is repeated in which the bare loop did not take
-// the same time before and after, or the batches varied: others used the machine, or
-// traced it.
+// tries is how often a measurement is repeated on a machine that is not quiet: others
+// use it, or trace the same.
 const tries = 4
 
 // measure adds a round's figure to the case.
 func (b *bench) measure(c *testCase) {
-	last := math.NaN()
-	for range tries {
-		ns, steady, err := b.once(c)
-		if err != nil {
-			c.note = err.Error()
-			return
-		}
-		if steady {
-			c.ns = append(c.ns, ns)
-			return
-		}
-		last = ns
+	before, quiet, err := b.bare(c.group.mode)
+	if err != nil {
+		c.note = err.Error()
+		return
 	}
-	c.busy = append(c.busy, last)
+	got, steady, err := b.traced(c)
+	if err != nil {
+		c.note = err.Error()
+		return
+	}
+	after, still, err := b.bare(c.group.mode)
+	if err != nil {
+		c.note = err.Error()
+		return
+	}
+	ns := got - (before+after)/2
+	// A guest is at the mercy of its host at all times.
+	if b.guest || quiet && steady && still {
+		c.ns = append(c.ns, ns)
+	} else {
+		c.busy = append(c.busy, ns)
+	}
 }
 
-// once measures a case between two measurements of the bare loop.
-func (b *bench) once(c *testCase) (ns float64, steady bool, err error) {
-	bare, err := b.loop.run(c.group.mode, b.calls, b.batches/2+1)
-	if err != nil {
-		return 0, false, err
+// bare is the median of the loop with nothing attached. It is quiet when it is near
+// the least that was ever measured.
+func (b *bench) bare(mode string) (ns float64, quiet bool, err error) {
+	for range tries {
+		v, err := b.loop.run(mode, b.calls, b.batches/2+1)
+		if err != nil {
+			return 0, false, err
+		}
+		ns = median(v)
+		if least, ok := b.least[mode]; !ok || ns < least {
+			b.least[mode] = ns
+		}
+		if ns < 1.08*b.least[mode]+2 {
+			return ns, true, nil
+		}
 	}
+	return ns, false, nil
+}
+
+// traced is the median of the loop under the case's tracer. It is steady when half
+// of the batches lie close together.
+func (b *bench) traced(c *testCase) (ns float64, steady bool, err error) {
 	tr, err := c.start()
 	if err != nil {
 		return 0, false, err
 	}
-	got, err := b.loop.run(c.group.mode, b.calls, b.batches)
+	calls := int64(0)
+	for range tries {
+		var v []float64
+		if v, err = b.loop.run(c.group.mode, b.calls, b.batches); err != nil {
+			break
+		}
+		calls += int64(b.calls*b.batches + warmUp(b.calls))
+		ns = median(v)
+		if steady = quartiles(v) < 0.1*ns; steady || b.guest {
+			break
+		}
+	}
 	s, serr := tr.stop()
 	if err == nil {
 		err = serr
@@ -93,19 +126,8 @@ func (b *bench) once(c *testCase) (ns float64, steady bool, err error) {
 	if err != nil {
 		return 0, false, err
 	}
-	again, err := b.loop.run(c.group.mode, b.calls, b.batches/2+1)
-	if err != nil {
-		return 0, false, err
-	}
 	c.seen = s
-	before, after := median(bare), median(again)
-	diff := before - after
-	if diff < 0 {
-		diff = -diff
-	}
-	// A guest is at the mercy of its host at all times.
-	steady = b.guest || (diff < 0.06*before || diff < 3) && quartiles(got) < 0.1*median(got)
-	return median(got) - (before+after)/2, steady, c.check(s, int64(b.calls*b.batches+warmUp(b.calls)))
+	return ns, steady, c.check(s, calls)
 }
 
 // figures are those of quiet rounds; of busy ones where there are no others.

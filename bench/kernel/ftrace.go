@@ -21,14 +21,13 @@ type instance struct {
 	probe  string
 }
 
-// instanceName is the instance's, and the group of its probes.
-const instanceName = "jalon_bench"
+// instanceName is the instance's, and the group of its probes: nobody else's.
+var instanceName = fmt.Sprintf("jalon_bench_%d", os.Getpid())
 
 // startFtrace records an event; probe, if not empty, defines it first in the file
 // uprobe_events or kprobe_events.
 func (b *bench) startFtrace(event, filter, file, probe string) (tracing, error) {
 	in := &instance{dir: filepath.Join(tracefs, "instances", instanceName), cpu: b.loop.cpu}
-	_ = os.Remove(in.dir)
 	if probe != "" {
 		if err := appendTo(filepath.Join(tracefs, file), probe); err != nil {
 			return nil, err

@@ -127,7 +127,7 @@ func (b *bench) hostPlaces() []place {
 				"condition: id == 9999 (false), id == 140 (true); values: id and args[0], ftrace: the whole record, as jalon with its own record.",
 			}},
 			target: target(kernel.Target{Kind: kernel.Tracepoint, Group: "raw_syscalls", Name: "sys_enter"}),
-			jalon:  "tracepoint:raw_syscalls:sys_enter", no: "id == 9999", yes: fmt.Sprintf("id == %d", getpriority), values: "id, args[0]", own: true,
+			jalon:  "tracepoint:raw_syscalls:sys_enter", no: "id == 9999", yes: fmt.Sprintf("id == %d", getpriority), values: "id, args->args[0]", own: true,
 			bpftrace: "tracepoint:raw_syscalls:sys_enter", bno: "args->id == 9999", byes: fmt.Sprintf("args->id == %d", getpriority), bvalues: "args->id, args->args[0]",
 			event: "raw_syscalls/sys_enter", fno: "id == 9999", fyes: fmt.Sprintf("id == %d", getpriority),
 		},
