@@ -353,6 +353,9 @@ func (a *Action) run(m *Machine, k int, f *Frame) int {
 
 // register gives the bytes of a register; nil when it is not collected.
 func (m *Machine) register(n int) []byte {
+	if n >= len(Registers) {
+		return nil
+	}
 	switch reg := &Registers[n]; reg.kind {
 	case regWord, regContext:
 		var b [8]byte

@@ -13,7 +13,8 @@ type Layout struct {
 	RecordSize int
 	Regs       []RegSlot
 	Blocks     []BlockSlot
-	// Missing are registers of R actions that cannot be read at a site.
+	// Missing are registers of R actions that cannot be read at a site, or that are
+	// not among Registers (the upper halves of ymm, ...).
 	Missing []int
 	// fails has, for each action, the offset of its failure words; 0: it cannot fail.
 	//

@@ -158,6 +158,9 @@ func (l *lowerer) readReg(n int) item {
 
 // readable reports whether readReg, or a copy, gives register n.
 func (l *lowerer) readable(n int) bool {
+	if n >= len(Registers) {
+		return false
+	}
 	switch reg := &Registers[n]; reg.kind {
 	case regWord:
 		switch reg.ir {

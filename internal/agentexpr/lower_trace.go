@@ -229,11 +229,11 @@ func (l *lowerer) text(a *argSlot, x item) {
 // registers collects registers whole.
 func (l *lowerer) registers(list []int) {
 	for _, n := range list {
-		reg := &Registers[n]
 		if !l.readable(n) {
 			l.lay.Missing = append(l.lay.Missing, n)
 			continue
 		}
+		reg := &Registers[n]
 		if reg.kind == regVector {
 			at := l.slot(16, 8)
 			l.b.Emit(ir.Instr{Op: ir.PutReg, W: 16, Imm: int64(at), Aux: reg.ir})

@@ -17,7 +17,7 @@ type ActionKind uint8
 
 // The kinds of actions.
 const (
-	CollectRegs   ActionKind = iota // R: the registers Regs, by GDB's number
+	CollectRegs   ActionKind = iota // R: the registers Regs, by GDB's number; see Layout.Missing
 	CollectMemory                   // M: Len bytes at Base + Offset
 	Evaluate                        // X: Expr, for what it collects on its way
 	CollectStatic                   // L: the static tracepoint's own record ($_sdata)
@@ -67,7 +67,7 @@ func (a *Action) check() error {
 	switch a.Kind {
 	case CollectRegs:
 		for _, n := range a.Regs {
-			if n < 0 || n >= len(Registers) {
+			if n < 0 {
 				return fmt.Errorf("there is no register %d", n)
 			}
 		}

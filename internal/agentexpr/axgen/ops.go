@@ -243,6 +243,7 @@ func (g *gen) size(most int) uint64 {
 }
 
 func (g *gen) collect() {
+	g.need(1) // a size may be made of it
 	g.pointer()
 	switch g.r.Intn(6) {
 	case 0:
@@ -252,7 +253,6 @@ func (g *gen) collect() {
 		g.emit(agentexpr.OpTrace, 0)
 		g.depth -= 2
 	case 2: // a size that is known at the hit only
-		g.need(2)
 		g.emit(agentexpr.OpPick, 1)
 		g.depth++
 		g.constant(63)
