@@ -212,11 +212,17 @@ func mentions(tp *tracepoint.Tracepoint, text string) bool {
 // collect is the tracepoint's collect list; without one a static tracepoint shows
 // its own record.
 func (e *Engine) collect(tp *tracepoint.Tracepoint, v *variant, isType func(string) bool) (*tracepoint.Lists, error) {
-	if len(tp.Lists) > 0 || v.kin.SData == nil {
+	text := ""
+	if v.kin.SData != nil {
+		text = "$_sdata"
+	} else if call, ok := v.scope.(*callScope); ok {
+		text = call.own()
+	}
+	if len(tp.Lists) > 0 || text == "" {
 		return tp.Join(isType)
 	}
 	own := *tp
-	own.Lists = []tracepoint.Text{{Text: "$_sdata", Source: "collect"}}
+	own.Lists = []tracepoint.Text{{Text: text, Source: "collect"}}
 	return own.Join(isType)
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/kernel"
@@ -110,6 +111,11 @@ func (e *Engine) Arm(tps []*tracepoint.Tracepoint, ready func()) error {
 			return err
 		}
 		e.stats = c
+	}
+	if e.opt.Tgid != 0 { // while it is there
+		if m := e.user.look(e.opt.Tgid); m != nil {
+			m.read = time.Time{} // a program that starts has its libraries yet to come
+		}
 	}
 	ready()
 	return e.attach()

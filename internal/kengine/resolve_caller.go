@@ -3,6 +3,7 @@ package kengine
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/cilium/ebpf/asm"
@@ -137,20 +138,20 @@ func (e *Engine) callSite(c *candidate, img *vmlinux, s *tracesite.Site) (candid
 			how: "kprobe at the call in " + function, at: at, bias: img.slide,
 			target:  placed(kernel.Target{Kind: kernel.Kprobe, Addr: at}, syms, at),
 			context: ebpf.Regs, kin: sema.KernelInput{Context: sema.ContextRegs},
-			scope: &callScope{around, inner, e.argumentNames(c)}, lineOf: img.lineOf,
+			scope: &callScope{around, inner, argumentNames(c)}, lineOf: img.lineOf,
 		}},
 	}, nil
 }
 
 // argumentNames are the names of a tracepoint's raw arguments.
-func (e *Engine) argumentNames(c *candidate) map[string]bool {
-	names := map[string]bool{}
+func argumentNames(c *candidate) []string {
+	var names []string
 	for i := range c.variants {
 		if c.variants[i].event != nil { // the record's fields are another matter
 			continue
 		}
 		for _, v := range c.variants[i].scope.Args() {
-			names[v.Name] = true
+			names = append(names, v.Name)
 		}
 	}
 	return names
@@ -161,18 +162,30 @@ func (e *Engine) argumentNames(c *candidate) map[string]bool {
 type callScope struct {
 	debuginfo.Scope // of the function that calls
 	inner           debuginfo.Scope
-	arguments       map[string]bool
+	arguments       []string
 }
 
 // Lookup finds an argument of the tracepoint where it still has a value, else a
 // variable of the caller's.
 func (s *callScope) Lookup(name string) (*debuginfo.Variable, error) {
-	if s.arguments[name] {
+	if slices.Contains(s.arguments, name) {
 		if v, err := s.inner.Lookup(name); err == nil && v.Kind == debuginfo.Param && v.Loc.Unavailable == "" {
 			return v, nil
 		}
 	}
 	return s.Scope.Lookup(name)
+}
+
+// own is the collect list where the user gave none: what there is of the
+// tracepoint's arguments, since the kernel has not made its record yet.
+func (s *callScope) own() string {
+	var list []string
+	for _, name := range s.arguments {
+		if v, err := s.Lookup(name); err == nil && v.Loc.Unavailable == "" {
+			list = append(list, name)
+		}
+	}
+	return strings.Join(list, ", ")
 }
 
 // unknownName reports whether an error is about nothing but names that are not known.

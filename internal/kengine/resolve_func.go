@@ -75,6 +75,10 @@ func (e *Engine) kprobes(p *probe.Place) ([]candidate, error) {
 	for _, f := range fns {
 		if p.Off != 0 || e.opt.Vmlinux != "" && f.Module == "" {
 			c, err := e.instruction(p, f.Addr+p.Off)
+			if err != nil && len(fns) > 1 {
+				e.logf("kprobe:%s: left out: %v", f.Name, err)
+				continue
+			}
 			if err != nil {
 				return nil, err
 			}

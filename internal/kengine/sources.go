@@ -29,7 +29,7 @@ type sources struct {
 	strings once[map[uint64]string]
 	pages   once[uint64] // vmemmap_base
 	files   map[string]*dwarf.Module
-	elves   []*elf.File
+	elves   map[string]*elf.File
 }
 
 // once is something that is opened at most once.
@@ -47,7 +47,9 @@ func (o *once[T]) get(open func() (T, error)) (T, error) {
 	return o.v, o.err
 }
 
-func newSources(e *Engine) *sources { return &sources{e: e, files: map[string]*dwarf.Module{}} }
+func newSources(e *Engine) *sources {
+	return &sources{e: e, files: map[string]*dwarf.Module{}, elves: map[string]*elf.File{}}
+}
 
 func (s *sources) btf() (*btf.Kernel, error) {
 	return s.b.get(func() (*btf.Kernel, error) {
@@ -227,9 +229,12 @@ func (s *sources) file(path string) (*dwarf.Module, error) {
 
 // elf opens a file for what is beside its debug information.
 func (s *sources) elf(path string) (*elf.File, error) {
+	if f := s.elves[path]; f != nil {
+		return f, nil
+	}
 	f, err := elf.Open(path)
 	if err == nil {
-		s.elves = append(s.elves, f)
+		s.elves[path] = f
 	}
 	return f, err
 }

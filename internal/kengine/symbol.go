@@ -2,11 +2,8 @@ package kengine
 
 import (
 	"fmt"
-	"os"
 	"strings"
-	"time"
 
-	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/format"
 )
@@ -45,6 +42,10 @@ func (e *Engine) kernelSymbol(addr uint64) string {
 func (e *Engine) Frames(ev *event.Event, v *event.Value) []format.Frame {
 	var out []format.Frame
 	pcs := v.Frames()
+	if len(pcs) > 0 && pcs[0] < kernelHalf {
+		e.learn(ev, pcs[0])
+		pcs = e.user.plausible(ev.Pid, pcs)
+	}
 	for i := e.ours(pcs); i < len(pcs); i++ {
 		pc := pcs[i]
 		if pc >= kernelHalf {
@@ -120,74 +121,6 @@ func (e *Engine) kernelFrame(pc uint64, caller bool) format.Frame {
 	return f
 }
 
-// userSymbols names addresses of processes. What a process has mapped is looked at
-// when its first stack is read, and again later for addresses that are not found.
-type userSymbols struct {
-	procs map[int]*mapped
-}
-
-// mapped is what a process had mapped as code.
-type mapped struct {
-	ranges []codeRange
-	read   time.Time
-}
-
-type codeRange struct {
-	lo, hi, off uint64
-	path        string
-}
-
-// maxProcs bounds how many processes are remembered.
-const maxProcs = 1024
-
-// reread is how often the mappings of a process are looked at again.
-const reread = time.Second
-
-func (u *userSymbols) find(pid int, pc uint64) (codeRange, bool) {
-	m := u.procs[pid]
-	if m != nil {
-		if r, ok := m.find(pc); ok || time.Since(m.read) < reread {
-			return r, ok
-		}
-	}
-	if u.procs == nil || len(u.procs) > maxProcs {
-		u.procs = map[int]*mapped{}
-	}
-	fresh := readMaps(pid)
-	if fresh == nil { // it is gone
-		return codeRange{}, false
-	}
-	u.procs[pid] = fresh
-	return fresh.find(pc)
-}
-
-func (m *mapped) find(pc uint64) (codeRange, bool) {
-	for _, r := range m.ranges {
-		if r.lo <= pc && pc < r.hi {
-			return r, true
-		}
-	}
-	return codeRange{}, false
-}
-
-// readMaps reads /proc/PID/maps: the mappings that are executable and of a file.
-func readMaps(pid int) *mapped {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
-	if err != nil {
-		return nil
-	}
-	m := &mapped{read: time.Now()}
-	for _, line := range strings.Split(string(b), "\n") {
-		var r codeRange
-		var perm, dev string
-		var inode uint64
-		if n, _ := fmt.Sscanf(line, "%x-%x %s %x %s %d %s", &r.lo, &r.hi, &perm, &r.off, &dev, &inode, &r.path); n == 7 && strings.Contains(perm, "x") {
-			m.ranges = append(m.ranges, r)
-		}
-	}
-	return m
-}
-
 func (u *userSymbols) frames(e *Engine, pid int, pc uint64, caller bool) []format.Frame {
 	f := format.Frame{PC: pc}
 	at := pc
@@ -198,7 +131,9 @@ func (u *userSymbols) frames(e *Engine, pid int, pc uint64, caller bool) []forma
 	if !ok {
 		return []format.Frame{f}
 	}
-	f.Module = r.path
+	if f.Module = r.path; r.path == "" {
+		return []format.Frame{f}
+	}
 	m, err := e.src.file(r.path)
 	if err != nil {
 		return []format.Frame{f}
@@ -218,14 +153,4 @@ func (u *userSymbols) frames(e *Engine, pid int, pc uint64, caller bool) []forma
 		f.File, f.Line = "", 0
 	}
 	return append(out, f)
-}
-
-// vaddrOf is the address in a file's image of an offset in the file.
-func vaddrOf(m *dwarf.Module, off uint64) (uint64, bool) {
-	for _, seg := range m.Segments() {
-		if seg.Exe && off >= seg.Offset && off-seg.Offset < seg.Filesz {
-			return off - seg.Offset + seg.Vaddr, true
-		}
-	}
-	return 0, false
 }

@@ -193,6 +193,11 @@ func TestGuest_VmlinuxCallersLocals(t *testing.T) {
 	if o.totals.Recorded != 2 || o.totals.Hits != 2 {
 		t.Errorf("totals %+v", o.totals)
 	}
+	for _, h := range o.hits { // without a collect list the tracepoint's arguments are shown
+		if h.Values["child"] == nil || h.Values["child"] == h.Values["parent"] {
+			t.Errorf("%+v", h)
+		}
+	}
 	gone(t, before)
 }
 
