@@ -1,0 +1,205 @@
+package kengine
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
+	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/format"
+	"github.com/jalon-trace/jalon/internal/kernel"
+)
+
+// userSymbols names addresses of processes. What a process has mapped is looked at
+// when it is named for the session, or when its first stack is read, and again for
+// addresses that are not found. Of a process that is gone by then only the file of
+// the site is known, from where its probe was hit.
+type userSymbols struct {
+	procs map[int]*mapped
+}
+
+// mapped is what a process had mapped as code.
+type mapped struct {
+	ranges []codeRange
+	read   time.Time
+	part   bool // only what a hit told of it
+}
+
+type codeRange struct {
+	lo, hi, off uint64
+	path        string // "": of no file
+}
+
+// maxProcs bounds how many processes are remembered.
+const maxProcs = 1024
+
+// reread is how often the mappings of a process are looked at again for addresses
+// that are in none of them.
+const reread = 20 * time.Millisecond
+
+func (u *userSymbols) find(pid int, pc uint64) (codeRange, bool) {
+	m := u.of(pid)
+	if m == nil {
+		return codeRange{}, false
+	}
+	if r, ok := m.find(pc); ok || time.Since(m.read) < reread {
+		return r, ok
+	}
+	if m = u.look(pid); m == nil {
+		return codeRange{}, false
+	}
+	return m.find(pc)
+}
+
+// of is what is known of a process, which is looked at the first time; nil: it is gone.
+func (u *userSymbols) of(pid int) *mapped {
+	if m := u.procs[pid]; m != nil {
+		return m
+	}
+	return u.look(pid)
+}
+
+// look reads what a process has mapped now. When it is gone, what is known stays.
+func (u *userSymbols) look(pid int) *mapped {
+	fresh := readMaps(pid)
+	if fresh == nil {
+		if old := u.procs[pid]; old != nil {
+			old.read = time.Now()
+		}
+		return u.procs[pid]
+	}
+	u.set(pid, fresh)
+	return fresh
+}
+
+func (u *userSymbols) set(pid int, m *mapped) {
+	if u.procs == nil || len(u.procs) > maxProcs {
+		u.procs = map[int]*mapped{}
+	}
+	u.procs[pid] = m
+}
+
+func (m *mapped) find(pc uint64) (codeRange, bool) {
+	for _, r := range m.ranges {
+		if r.lo <= pc && pc < r.hi {
+			return r, true
+		}
+	}
+	return codeRange{}, false
+}
+
+// plausible cuts a stack of return addresses before the first that lies in no code of
+// the process: the kernel follows frame pointers, and code without them leads it astray.
+func (u *userSymbols) plausible(pid int, pcs []uint64) []uint64 {
+	if m := u.of(pid); m == nil || m.part {
+		return pcs
+	}
+	for i := 1; i < len(pcs); i++ {
+		if _, ok := u.find(pid, pcs[i]-1); !ok {
+			return pcs[:i]
+		}
+	}
+	return pcs
+}
+
+// readMaps reads /proc/PID/maps: the mappings that are executable. nil: the process is
+// gone, or has no memory any more.
+func readMaps(pid int) *mapped {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+	if err != nil || len(b) == 0 {
+		return nil
+	}
+	m := &mapped{read: time.Now()}
+	for line := range strings.Lines(string(b)) {
+		if r, ok := parseMapping(strings.TrimSuffix(line, "\n")); ok {
+			m.ranges = append(m.ranges, r)
+		}
+	}
+	return m
+}
+
+// parseMapping takes a line of /proc/PID/maps that is about code: "55e0-55f0 r-xp
+// 1000 fe:00 123   /path with spaces". ok is false for others.
+func parseMapping(line string) (r codeRange, ok bool) {
+	var perm, dev string
+	var inode uint64
+	n, _ := fmt.Sscanf(line, "%x-%x %s %x %s %d", &r.lo, &r.hi, &perm, &r.off, &dev, &inode)
+	if n != 6 || !strings.Contains(perm, "x") {
+		return codeRange{}, false
+	}
+	if at := strings.Index(line, " /"); at >= 0 && inode != 0 {
+		r.path = line[at+1:]
+	}
+	return r, true
+}
+
+// learn takes from a hit of a uprobe where the site's file is mapped, when the process
+// is gone and nothing else is known of it. pc is where it was hit.
+func (e *Engine) learn(ev *event.Event, pc uint64) {
+	if e.user.of(ev.Pid) != nil || int(ev.Schema.SiteID) >= len(e.sites) {
+		return
+	}
+	halves := e.sites[ev.Schema.SiteID].halves
+	t := &halves[len(halves)-1].target
+	if t.Kind != kernel.Uprobe { // at a return pc is the caller's
+		return
+	}
+	m, err := e.src.file(t.Path)
+	if err != nil {
+		return
+	}
+	vaddr, ok := vaddrOf(m, t.FileOffset)
+	if !ok || (pc-vaddr)%4096 != 0 {
+		return
+	}
+	known := &mapped{read: time.Now(), part: true}
+	for _, seg := range m.Segments() {
+		if seg.Exe {
+			known.ranges = append(known.ranges, codeRange{pc - vaddr + seg.Vaddr, pc - vaddr + seg.Vaddr + seg.Filesz, seg.Offset, t.Path})
+		}
+	}
+	e.user.set(ev.Pid, known)
+}
+
+// Module is the file that a process has mapped at an address, and how far from its
+// own addresses; nil when it is not known.
+func (e *Engine) Module(ev *event.Event, addr uint64) (*dwarf.Module, uint64) {
+	r, ok := e.user.find(ev.Pid, addr)
+	if !ok || r.path == "" {
+		return nil, 0
+	}
+	m, err := e.src.file(r.path)
+	if err != nil {
+		return nil, 0
+	}
+	vaddr, ok := vaddrOf(m, addr-r.lo+r.off)
+	if !ok {
+		return nil, 0
+	}
+	return m, addr - vaddr
+}
+
+// UserFrames names the return addresses of a process's stack, which were found by
+// unwinding it.
+func (e *Engine) UserFrames(ev *event.Event, pcs []uint64) []format.Frame {
+	var out []format.Frame
+	for i, pc := range pcs {
+		out = append(out, e.user.frames(e, ev.Pid, pc, i > 0)...)
+	}
+	return out
+}
+
+// Hit tells where a process was hit before its stack is unwound.
+func (e *Engine) Hit(ev *event.Event, pc uint64) { e.learn(ev, pc) }
+
+// vaddrOf is the address in a file's image of an offset in the file.
+func vaddrOf(m *dwarf.Module, off uint64) (uint64, bool) {
+	for _, seg := range m.Segments() {
+		if seg.Exe && off >= seg.Offset && off-seg.Offset < seg.Filesz {
+			return off - seg.Offset + seg.Vaddr, true
+		}
+	}
+	return 0, false
+}
