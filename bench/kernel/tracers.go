@@ -222,37 +222,47 @@ func (r *bpftraceRun) settle() {
 }
 
 // emptyRun is a program that returns at once.
-type emptyRun struct {
-	k *kernel.Kernel
-	p *kernel.Loaded
-	l io.Closer
-}
+type emptyRun struct{ parts []io.Closer }
 
 // startEmpty attaches an empty program of the kind that jalon would load.
 func startEmpty(t kernel.Target) (tracing, error) {
-	return startProgram(t, asm.Instructions{asm.Mov.Imm(asm.R0, t.Kind.Return()), asm.Return()})
-}
-
-func startProgram(t kernel.Target, insns asm.Instructions) (tracing, error) {
-	k, err := kernel.Open(kernel.Options{})
-	if err != nil {
-		return nil, err
+	r := &emptyRun{}
+	if err := r.attach(t); err != nil {
+		return nil, errors.Join(err, r.close())
 	}
-	r := &emptyRun{k: k}
-	if r.p, err = k.Load(kernel.Program{Name: "empty", Insns: insns, Kind: t.Kind, Target: t}); err != nil {
-		return nil, err
-	}
-	l, err := r.p.Attach(t)
-	if err != nil {
-		return nil, err
-	}
-	r.l = l
 	return r, nil
 }
 
-func (r *emptyRun) stop() (seen, error) {
-	return seen{-1, -1, -1}, errors.Join(r.l.Close(), r.p.Close(), r.k.Close())
+func (r *emptyRun) attach(t kernel.Target) error {
+	k, err := kernel.Open(kernel.Options{})
+	if err != nil {
+		return err
+	}
+	r.parts = append(r.parts, k)
+	p, err := k.Load(kernel.Program{
+		Name: "empty", Insns: asm.Instructions{asm.Mov.Imm(asm.R0, t.Kind.Return()), asm.Return()}, Kind: t.Kind, Target: t,
+	})
+	if err != nil {
+		return err
+	}
+	r.parts = append(r.parts, p)
+	l, err := p.Attach(t)
+	if err != nil {
+		return err
+	}
+	r.parts = append(r.parts, l)
+	return nil
 }
+
+func (r *emptyRun) close() error {
+	var err error
+	for i := len(r.parts) - 1; i >= 0; i-- {
+		err = errors.Join(err, r.parts[i].Close())
+	}
+	return err
+}
+
+func (r *emptyRun) stop() (seen, error) { return seen{-1, -1, -1}, r.close() }
 
 // fileOffset is where a symbol's code stands in the workload's file.
 func (b *bench) fileOffset(symbol string) (uint64, error) {
