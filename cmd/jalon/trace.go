@@ -31,7 +31,7 @@ type traceCmd struct {
 	Places   []string      `arg:"" optional:"" name:"place" help:"PLACE [if COND], each one argument: 'main.c:9 if (i > 3)', a function (globs too), FUNC+OFF, '*0x401136', uprobe:PATH:FUNC[+OFF], uprobe:PATH@FILE:LINE; of the kernel: tracepoint:SYS:EVENT, rawtracepoint:, kprobe:FUNC, kretprobe:, fentry:, fexit:, syscall:NAME, process:exec, profile:HZ, interval:, software:; uretprobe:, usdt:"`
 	Pid      int           `short:"p" help:"Trace a running process instead of starting one"`
 	Collect  []string      `short:"c" sep:"none" help:"What to take at each hit: expressions separated by commas; $args, $locals, $regs, $bt, $ret; EXPR/FMT as in GDB; p@n"`
-	All      bool          `short:"a" help:"Places in programs mean all processes (uprobes of the kernel engine)"`
+	All      bool          `short:"a" help:"Trace all processes, also beside a program behind -- or -p, with whose end the trace ends; places in programs are then uprobes of the kernel engine"`
 	Engine   string        `enum:"auto,process,kernel" default:"auto" help:"Where places in a program run: in the process (auto), or in the kernel by uprobes"`
 	Cgroup   string        `help:"Kernel engine: only processes of this cgroup (a directory of cgroup2, without those below it)"`
 	Vmlinux  string        `help:"Kernel engine: file with the kernel's debug information, for lines and local variables of the kernel"`
@@ -189,7 +189,7 @@ func (c *traceCmd) options(tps []*tracepoint.Tracepoint) (session.Options, error
 		Tracepoints: tps, BufferSize: buffer, StringLimit: c.Strlen, RepeatLimit: c.Elements, StackLimit: c.Stack,
 		MaxEvents: c.Max, DebugDirs: c.Debug, NoOptimise: c.NoOpt, Avoid: c.Avoid, Pending: c.Pending, Started: started, Duration: c.Duration, Warn: c.warn, OnPanic: bug,
 	}
-	opt.Kernel = session.Kernel{All: c.All || c.Engine == "kernel", Vmlinux: c.Vmlinux, Cost: c.Cost}
+	opt.Kernel = session.Kernel{All: c.All || c.Engine == "kernel", Anyone: c.All, Vmlinux: c.Vmlinux, Cost: c.Cost}
 	if c.Cgroup != "" {
 		if opt.Kernel.Cgroup, err = cgroupID(c.Cgroup); err != nil {
 			return session.Options{}, err

@@ -407,7 +407,7 @@ func TestKernelUser(t *testing.T) {
 		{"p->bs", -7, ""},
 	})
 	r := kernelRun(t, s, m, in, "", "p->d, count, i, $bt, *p")
-	if f := r.schema.Fields; r.float(0) != 2.5 || f[1].StatusOffset < 0 || f[2].StatusOffset < 0 || f[3].Kind != event.UserFrames {
+	if f := r.schema.Fields; r.float(0) != 2.5 || f[1].StatusOffset < 0 || f[2].StatusOffset < 0 || f[3].Kind != event.Stack {
 		t.Errorf("%+v", f)
 	}
 	in.Kernel.Return = true

@@ -36,7 +36,7 @@ var kernelWords = map[string]*word{
 var kernelItems = map[string]func(*checker, lang.Collect) []*plan{
 	"bt": func(c *checker, it lang.Collect) []*plan {
 		if c.in.Kernel.User {
-			return special(it, event.UserFrames, asFrames)
+			return special(it, event.Stack, asStack) // unwound by the reader
 		}
 		return special(it, event.KernelFrames, asFrames)
 	},

@@ -2,9 +2,11 @@ package session
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"os"
 
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/format"
 	"github.com/jalon-trace/jalon/internal/kengine"
@@ -17,6 +19,7 @@ import (
 // always its own; with All places in programs are, too.
 type Kernel struct {
 	All     bool   // places in programs are meant for all processes (or for one, by uprobes)
+	Anyone  bool   // hits of all processes are shown, also where one is named or started
 	Cgroup  uint64 // only in this cgroup
 	Vmlinux string // debug information of the kernel; FILE:LINE is then a line of it where no process is traced
 	Cost    bool   // measure the time of hits
@@ -86,6 +89,9 @@ func (s *Session) armKernel() error {
 		if path, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", opt.Tgid)); err == nil {
 			opt.Program = openable(opt.Tgid, path, true)
 		}
+		if s.opt.Kernel.Anyone {
+			opt.Tgid = 0
+		}
 	}
 	eng, err := kengine.Open(opt)
 	if err != nil {
@@ -139,7 +145,13 @@ func (s *Session) disarmKernel() {
 	}
 }
 
-// frames names the frames of the kernel's or a program's stack.
+// frames names the frames of the kernel's or a program's stack. That of a program is
+// unwound from its copy, as the in-process engine's.
 func (s *Session) frames(ev *event.Event, v *event.Value) []format.Frame {
-	return s.kern.Frames(ev, v)
+	if v.Field.Kind != event.Stack {
+		return s.kern.Frames(ev, v)
+	}
+	s.kern.Hit(ev, binary.LittleEndian.Uint64(v.Data[8*16:])) // rip: see event.Regs
+	pcs := unwindPCs(v, func(addr uint64) (*dwarf.Module, uint64) { return s.kern.Module(ev, addr) })
+	return s.kern.UserFrames(ev, pcs)
 }

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/format"
 )
@@ -74,12 +75,20 @@ func (s *Session) Unwind(ev *event.Event, v *event.Value) []format.Frame {
 	if ev.Schema.Kernel {
 		return s.frames(ev, v)
 	}
-	pcs := s.unwindPCs(v)
+	pcs := unwindPCs(v, s.fileAt)
 	var out []format.Frame
 	for i, pc := range pcs {
 		out = append(out, s.framesAt(pc, i > 0)...)
 	}
 	return out
+}
+
+// fileAt is the debug information of the module at an address, and its bias.
+func (s *Session) fileAt(addr uint64) (*dwarf.Module, uint64) {
+	if m := s.moduleAt(addr); m != nil {
+		return m.dw, m.bias
+	}
+	return nil, 0
 }
 
 // framesAt names a pc, inlined functions first. The pc of a caller is that after

@@ -24,6 +24,8 @@ var gdbOrder = [17]int{0, 3, 2, 1, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}
 type snapshot struct {
 	sp    uint64
 	stack []byte
+	// module is the file at an address and how far from its own addresses it lies.
+	module func(addr uint64) (*dwarf.Module, uint64)
 }
 
 func (sn *snapshot) word(addr uint64) (uint64, bool) {
@@ -36,16 +38,16 @@ func (sn *snapshot) word(addr uint64) (uint64, bool) {
 
 // unwindPCs walks the recorded stack by the call frame information of the modules;
 // where that is silent the frame pointer is tried once.
-func (s *Session) unwindPCs(v *event.Value) []uint64 {
+func unwindPCs(v *event.Value, module func(uint64) (*dwarf.Module, uint64)) []uint64 {
 	var f frame
 	for i, n := range gdbOrder {
 		f.reg[n], f.known[n] = binary.LittleEndian.Uint64(v.Data[8*i:]), true
 	}
-	sn := &snapshot{sp: f.reg[7], stack: v.Stack}
+	sn := &snapshot{f.reg[7], v.Stack, module}
 	pcs := []uint64{f.reg[16]}
 	exact := true // the pc is that of an instruction to come, not behind a call
 	for len(pcs) < maxFrames {
-		next, signal, ok := s.step(&f, sn, exact)
+		next, signal, ok := step(&f, sn, exact)
 		if !ok || next.reg[16] == 0 || next.reg[7] <= f.reg[7] && !signal {
 			break
 		}
@@ -56,20 +58,20 @@ func (s *Session) unwindPCs(v *event.Value) []uint64 {
 }
 
 // step unwinds one frame.
-func (s *Session) step(f *frame, sn *snapshot, exact bool) (next frame, signal, ok bool) {
+func step(f *frame, sn *snapshot, exact bool) (next frame, signal, ok bool) {
 	pc := f.reg[16]
 	if !exact {
 		pc--
 	}
-	m := s.moduleAt(pc)
+	m, bias := sn.module(pc)
 	if m == nil {
 		return next, false, false
 	}
-	rule, err := m.dw.Unwind(pc - m.bias)
+	rule, err := m.Unwind(pc - bias)
 	if err != nil || rule.CFA == nil {
 		return byFramePointer(f, sn)
 	}
-	cfa, ok := evalOps(rule.CFA, f, sn, m.bias, nil)
+	cfa, ok := evalOps(rule.CFA, f, sn, bias, nil)
 	if !ok {
 		return next, false, false
 	}
@@ -80,7 +82,7 @@ func (s *Session) step(f *frame, sn *snapshot, exact bool) (next frame, signal, 
 			next.known[n] = f.known[n] && (n == 3 || n == 6 || n >= 12 && n <= 15)
 			continue
 		}
-		next.reg[n], next.known[n] = recover1(&r, n, cfa, f, sn, m.bias)
+		next.reg[n], next.known[n] = recover1(&r, n, cfa, f, sn, bias)
 	}
 	if _, has := rule.Regs[7]; !has {
 		next.reg[7], next.known[7] = cfa, true
