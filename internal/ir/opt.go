@@ -16,6 +16,7 @@ type Pass struct {
 // simpler work to the next.
 var Passes = []Pass{
 	{"fold", foldPass},               // constants, algebra
+	{"demand", demandPass},           // 4 bytes where nobody looks at 8
 	{"narrow", narrowPass},           // extensions that say nothing new
 	{"address", addressPass},         // constant offsets into the loads
 	{"cse", csePass},                 // what was computed or loaded before
