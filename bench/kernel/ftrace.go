@@ -81,10 +81,7 @@ func (in *instance) stop() (seen, error) {
 }
 
 func (in *instance) remove() error {
-	events, _ := filepath.Glob(filepath.Join(in.dir, "events", "enable"))
-	for _, e := range events {
-		_ = os.WriteFile(e, []byte("0"), 0)
-	}
+	_ = os.WriteFile(filepath.Join(in.dir, "events", "enable"), []byte("0"), 0)
 	err := os.Remove(in.dir)
 	if in.probe != "" {
 		err = errors.Join(err, appendTo(filepath.Join(tracefs, in.probes), in.probe))

@@ -9,11 +9,14 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -79,10 +82,16 @@ func (b *bench) run(rounds int, only string) error {
 	fmt.Fprintln(b.out, machine())
 	hits := pick(b.cases(), match)
 	gates := pick(b.gateCases(), match)
+	// Interrupted, it takes the tracer of the moment away before it ends.
+	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM)
+	defer stop()
 	for r := range rounds {
 		for _, c := range append(append([]*testCase{}, hits...), gates...) {
 			b.progress("round %d of %d: %s", r+1, rounds, c.name())
 			b.measure(c)
+			if ctx.Err() != nil {
+				return errors.New("interrupted")
+			}
 		}
 	}
 	b.progress("")
