@@ -21,16 +21,16 @@ type (
 	}
 	// Exited is `W`, Killed `X`: the process has ended by itself, or by a signal.
 	Exited struct {
-		Status Octet
+		Status Status
 		PID    *uint64
 	}
 	Killed struct {
-		Signal Octet
+		Signal Status
 		PID    *uint64
 	}
 	// ThreadExited is `w`, NoResumed `N`: no thread that was resumed is left.
 	ThreadExited struct {
-		Status Octet
+		Status Status
 		Thread ThreadID
 	}
 	NoResumed struct{}

@@ -164,13 +164,13 @@ func (v *Action) scan(s *scanner) {
 	}
 }
 
-// print writes digits as GDB does: everything but offset and bytes in upper case,
-// the length of an expression with eight digits.
+// print writes digits as GDB does: base and length of memory in upper case, the
+// length of an expression with eight digits.
 func (v *Action) print(dst []byte) []byte {
 	dst = append(dst, v.Kind)
 	switch v.Kind {
 	case 'R':
-		dst = appendUpperHex(dst, v.Mask)
+		dst = appendHex(dst, v.Mask)
 	case 'M':
 		dst = appendUpper(dst, func(b []byte) []byte { return appendSigned(b, v.Base) })
 		dst = appendNumber(append(dst, ','), v.Offset)

@@ -32,7 +32,7 @@ type Word string
 func (v *Word) scan(s *scanner)         { *v = Word(s.until(s.stop)) }
 func (v *Word) print(dst []byte) []byte { return append(dst, *v...) }
 
-// Octet is a number of exactly two digits: signals, exit statuses, error numbers.
+// Octet is a number of exactly two digits: signals and error numbers.
 type Octet uint8
 
 func (v *Octet) scan(s *scanner) {
@@ -41,6 +41,19 @@ func (v *Octet) scan(s *scanner) {
 	}
 }
 func (v *Octet) print(dst []byte) []byte { return appendHex(dst, []byte{byte(*v)}) }
+
+// Status is the end of a process: of two digits by the manual, of one or more from
+// gdbserver.
+type Status uint8
+
+func (v *Status) scan(s *scanner) {
+	n := s.number()
+	if n > 255 {
+		s.fail("an exit status or signal of at most 255")
+	}
+	*v = Status(n)
+}
+func (v *Status) print(dst []byte) []byte { return appendHex(dst, []byte{byte(*v)}) }
 
 // Expr is agent expression bytecode: its length, a comma, its bytes in hexadecimal.
 type Expr []byte
