@@ -27,6 +27,7 @@ type cli struct {
 	Gate    gateCmd    `cmd:"" help:"Let perf see only the hits of an event for which a condition holds"`
 	Control controlCmd `cmd:"" help:"Ask a running jalon trace --control PATH for its counters; enable and disable tracepoints"`
 	Check   checkCmd   `cmd:"" help:"Say what this machine and user may do, and the remedy for the rest"`
+	Ax      axCmd      `cmd:"" help:"Show what becomes of a GDB agent expression: bytecode, IR by pass, code"`
 	Version versionCmd `cmd:"" help:"Print the version"`
 }
 

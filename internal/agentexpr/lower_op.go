@@ -211,5 +211,5 @@ func (l *lowerer) next(op Op) bool { return l.nextBut(0, op) }
 
 func (l *lowerer) nextBut(n int, op Op) bool {
 	i := l.at + 1 + n
-	return i < len(l.e.Insns) && l.e.Insns[i].Op == op && !l.e.target(l.e.Insns[i].PC)
+	return i < len(l.e.Insns) && l.e.Insns[i].Op == op && !l.e.targets[l.e.Insns[i].PC]
 }

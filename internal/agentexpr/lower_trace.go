@@ -35,7 +35,7 @@ func (l *lowerer) increment(n uint64) (ir.Value, bool) {
 	}
 	i := l.at
 	back := func(ok func(*Insn) bool) *Insn {
-		if l.e.target(l.e.Insns[i].PC) || i == 0 || l.e.Depth[i-1] < 0 || !ok(&l.e.Insns[i-1]) {
+		if l.e.targets[l.e.Insns[i].PC] || i == 0 || l.e.Depth[i-1] < 0 || !ok(&l.e.Insns[i-1]) {
 			return nil
 		}
 		i--
@@ -180,10 +180,7 @@ func (l *lowerer) collect(addr item, n int64) {
 
 func (l *lowerer) traceString(*Insn) {
 	_, addr := l.pop(), l.pop()
-	k, ok := l.e.sizeBefore(l.at)
-	if !ok {
-		l.refuse("a string whose size is no constant right before it")
-	}
+	k, _ := l.e.sizeBefore(l.at)
 	n := l.blockSize(k)
 	s := l.memory(addr)
 	s.Counted, s.Text, s.Size = true, true, int(n)

@@ -1,5 +1,7 @@
 package agentexpr
 
+import "github.com/jalon-trace/jalon/internal/ir"
+
 // Expr is an expression that Validate accepts.
 type Expr struct {
 	Code  []byte
@@ -8,7 +10,9 @@ type Expr struct {
 	// where no way leads.
 	Depth []int
 	at    map[int]int // index in Insns by offset
-	use   Use
+	// targets are the offsets that jumps lead to.
+	targets map[int]bool
+	use     Use
 }
 
 // MaxDepth is how many values may be on the stack: as many as gdbserver's has.
@@ -34,7 +38,7 @@ func Validate(code []byte, use Use) (*Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Expr{Code: append([]byte(nil), code...), Insns: list, Depth: make([]int, len(list)), at: map[int]int{}, use: use}
+	e := &Expr{Code: append([]byte(nil), code...), Insns: list, Depth: make([]int, len(list)), at: map[int]int{}, targets: map[int]bool{}, use: use}
 	for i := range list {
 		e.Depth[i] = -1
 		e.at[list[i].PC] = i
@@ -67,6 +71,9 @@ func (e *Expr) check(i int, use Use) error {
 	}
 	if need := in.pops(); depth < need {
 		return errorAt(in.PC, "%v needs %d values on the stack, %d are there", in.Op, need, depth)
+	}
+	if err := e.checkSize(i); err != nil {
+		return err
 	}
 	depth += in.pushes() - in.pops()
 	if depth > MaxDepth {
@@ -108,6 +115,7 @@ func (e *Expr) jump(in *Insn, depth int) error {
 	case int(in.Arg) <= in.PC:
 		return errorAt(in.PC, "%v %d leads back: it might never end, and GDB makes no such jumps", in.Op, in.Arg)
 	}
+	e.targets[int(in.Arg)] = true
 	return e.reach(in, to, depth)
 }
 
@@ -156,10 +164,26 @@ func checkBits(in *Insn) error {
 	return nil
 }
 
+// checkSize looks at how much is collected at once.
+func (e *Expr) checkSize(i int) error {
+	in := &e.Insns[i]
+	if in.Op != OpTrace && in.Op != OpTracenz {
+		return nil
+	}
+	n, ok := e.sizeBefore(i)
+	switch {
+	case !ok && in.Op == OpTracenz:
+		return errorAt(in.PC, "tracenz finds no number right before it, as GDB has it there")
+	case n > ir.MaxRecord:
+		return errorAt(in.PC, "%v of %d bytes; a record holds at most %d", in.Op, n, ir.MaxRecord)
+	}
+	return nil
+}
+
 // sizeBefore is the size that trace or tracenz, instruction i, finds on the stack
 // when the instruction before it puts it there, as GDB always has it.
 func (e *Expr) sizeBefore(i int) (uint64, bool) {
-	if i == 0 || e.Depth[i-1] < 0 || e.target(e.Insns[i].PC) {
+	if i == 0 || e.Depth[i-1] < 0 || e.targets[e.Insns[i].PC] {
 		return 0, false
 	}
 	switch in := &e.Insns[i-1]; in.Op {
@@ -167,16 +191,6 @@ func (e *Expr) sizeBefore(i int) (uint64, bool) {
 		return in.Arg, true
 	}
 	return 0, false
-}
-
-// target reports whether a jump leads to pc.
-func (e *Expr) target(pc int) bool {
-	for i := range e.Insns {
-		if in := &e.Insns[i]; (in.Op == OpGoto || in.Op == OpIfGoto) && int(in.Arg) == pc && e.Depth[i] >= 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // certain says of each instruction whether every way that reaches an end goes
