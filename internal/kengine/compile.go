@@ -36,6 +36,16 @@ func (e *Engine) compile(tp *tracepoint.Tracepoint, c *candidate) (*site, error)
 		list = []variant{*rec} // the raw arguments cannot give it
 	}
 	var first error
+	if len(list) == 1 && raw != nil && namesArgument(tp.Cond.Text, raw, rec, c.isType(raw)) {
+		s, err := e.pair(tp, c, raw, rec)
+		if err == nil {
+			return s, nil
+		}
+		if !namesField(tp.Cond.Text, rec, c.isType(rec)) {
+			first = err
+		}
+		raw = nil // tried
+	}
 	for i := range list {
 		h, err := e.half(tp, c, &list[i], whole)
 		if err == nil {
@@ -51,7 +61,7 @@ func (e *Engine) compile(tp *tracepoint.Tracepoint, c *candidate) (*site, error)
 		if err == nil {
 			return s, nil
 		}
-		if len(list) == 1 && !namesField(tp.Cond.Text, rec, c.isType(rec)) {
+		if len(list) == 1 {
 			first = err
 		}
 	}
@@ -173,6 +183,7 @@ func (e *Engine) half(tp *tracepoint.Tracepoint, c *candidate, v *variant, r rol
 		e.warn(w.Render("warning"))
 	}
 	schema := out.Schema
+	schema.PC = v.at
 	return &half{v: v, prog: out.Program, gives: r == decides, schema: &schema, target: v.target}, nil
 }
 

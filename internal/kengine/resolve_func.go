@@ -24,8 +24,13 @@ func (e *Engine) functions(p *probe.Place) ([]function, error) {
 	}
 	var out []function
 	seen := map[string]bool{}
+	elsewhere := "" // a module that has it, where the place names another
 	add := func(s kallsyms.Symbol) {
-		if p.Module != "" && p.Module != s.Module && (p.Module != "vmlinux" || s.Module != "") || seen[s.Module+":"+s.Name] {
+		if p.Module != "" && p.Module != moduleOf(s) {
+			elsewhere = moduleOf(s)
+			return
+		}
+		if seen[s.Module+":"+s.Name] {
 			return
 		}
 		seen[s.Module+":"+s.Name] = true
@@ -52,10 +57,20 @@ func (e *Engine) functions(p *probe.Place) ([]function, error) {
 	switch {
 	case len(out) > maxSites:
 		return nil, tooMany(p)
+	case len(out) == 0 && elsewhere != "":
+		return nil, &debuginfo.NotFoundError{What: "function", Name: p.Module + ":" + p.Func, Hint: elsewhere + " has it"}
 	case len(out) == 0:
 		return nil, syms.NotFound(p.Func)
 	}
 	return out, nil
+}
+
+// moduleOf is what a place names to mean a symbol: its module, or vmlinux.
+func moduleOf(s kallsyms.Symbol) string {
+	if s.Module == "" {
+		return "vmlinux"
+	}
+	return s.Module
 }
 
 // kprobes finds functions, instructions and lines of the kernel.

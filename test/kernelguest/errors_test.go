@@ -12,8 +12,9 @@ func TestGuest_Errors(t *testing.T) {
 		says []string
 	}{
 		// What is wrong with several places is said in one go.
-		{[]string{"kprobe:vfs_raed", "kprobe:vfs_read if (cuont > 3)", "kprobe:fs/read_write.c:471", "tracepoint:sched:sched_swich"}, []string{
+		{[]string{"kprobe:vfs_raed", "kprobe:loop:vfs_write", "kprobe:vfs_read if (cuont > 3)", "kprobe:fs/read_write.c:471", "tracepoint:sched:sched_swich"}, []string{
 			`no function "vfs_raed"`, `did you mean "vfs_read"?`, "1 | kprobe:vfs_raed",
+			`no function "loop:vfs_write"`, "vmlinux has it",
 			`no variable "cuont" in vfs_read`, `did you mean "count"?`, "file, buf, count, pos", "^^^^^",
 			"--vmlinux PATH", "linux-image-VERSION-dbg", `did you mean "sched:sched_switch"?`,
 		}},
