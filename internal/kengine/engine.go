@@ -66,12 +66,12 @@ type site struct {
 
 // Open looks at what this kernel and user allow.
 func Open(opt Options) (*Engine, error) {
-	k, err := kernel.Open(kernel.Options{})
-	if err != nil {
+	e := &Engine{opt: opt}
+	e.src = newSources(e)
+	var err error
+	if e.k, err = kernel.Open(kernel.Options{Types: e.src.types}); err != nil {
 		return nil, err
 	}
-	e := &Engine{opt: opt, k: k}
-	e.src = newSources(e)
 	return e, nil
 }
 

@@ -1,10 +1,13 @@
 package kengine
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/jalon-trace/jalon/internal/backend/ebpf"
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/btf"
 	"github.com/jalon-trace/jalon/internal/debuginfo/tracefs"
 	"github.com/jalon-trace/jalon/internal/kernel"
 	"github.com/jalon-trace/jalon/internal/lang"
@@ -91,9 +94,14 @@ func (e *Engine) rawTracepoints(p *probe.Place) ([]candidate, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !p.Glob() { // to list all of them takes its time
+		if v, err := e.rawVariant(p.Event); err == nil {
+			return []candidate{{place: p.Text, function: p.Event, tracepoint: p.Event, variants: []variant{v}}}, nil
+		}
+	}
 	names, err := b.Tracepoints(p.Event)
 	if err != nil {
-		return nil, err
+		return nil, nearTracepoint(b, p, err)
 	}
 	if len(names) > maxSites {
 		return nil, tooMany(p)
@@ -111,6 +119,20 @@ func (e *Engine) rawTracepoints(p *probe.Place) ([]candidate, error) {
 		out = append(out, candidate{place: place, function: n, tracepoint: n, variants: []variant{v}})
 	}
 	return out, nil
+}
+
+// nearTracepoint adds names like the one that is not there.
+func nearTracepoint(b *btf.Kernel, p *probe.Place, err error) error {
+	var nf *debuginfo.NotFoundError
+	if p.Glob() || !errors.As(err, &nf) || len(nf.Nearest) > 0 {
+		return err
+	}
+	if all, lerr := b.Tracepoints("*"); lerr == nil {
+		near := *nf
+		near.Nearest = lang.Nearest(p.Event, all, 3)
+		return &near
+	}
+	return err
 }
 
 // syscalls are the events of the system calls, which have no raw arguments of
@@ -168,6 +190,23 @@ func wantsRecord(tp *tracepoint.Tracepoint, v *variant, isType func(string) bool
 func namesField(expr string, v *variant, isType func(string) bool) bool {
 	x, err := lang.ParseExpr(expr, isType)
 	return err == nil && anyField(sema.Names(x), v)
+}
+
+// namesArgument reports whether an expression names a raw argument that is no field of
+// the record: on the record it means nothing.
+func namesArgument(expr string, raw, rec *variant, isType func(string) bool) bool {
+	x, err := lang.ParseExpr(expr, isType)
+	if err != nil {
+		return false
+	}
+	for _, n := range sema.Names(x) {
+		for _, a := range raw.scope.Args() {
+			if a.Name == n && rec.event.Field(n) == nil {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func anyField(names []string, v *variant) bool {

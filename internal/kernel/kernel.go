@@ -11,13 +11,18 @@ import (
 )
 
 // Options of Open.
-type Options struct{}
+type Options struct {
+	// Types gives the kernel's BTF to a caller that has it read already, which takes
+	// some 10 ms; nil: it is read.
+	Types func() (*btf.Spec, error)
+}
 
 // Kernel is the running kernel, as far as this package is concerned. Its methods
 // may be called by several goroutines at once.
 type Kernel struct {
 	features Features
 
+	load    func() (*btf.Spec, error)
 	btfOnce sync.Once
 	btfSpec *btf.Spec
 	btfErr  error
@@ -34,8 +39,14 @@ type Kernel struct {
 //
 // The limit on locked memory is left alone: kernels since 5.11 count eBPF's memory
 // in the control group, and older ones lack the atomic operations that buffers need.
-func Open(Options) (*Kernel, error) {
-	k := &Kernel{}
+func Open(opt Options) (*Kernel, error) {
+	k := &Kernel{load: btf.LoadKernelSpec}
+	if opt.Types != nil {
+		k.load = func() (*btf.Spec, error) {
+			spec, err := opt.Types()
+			return spec.Copy(), err // what is decoded is not shared: it is not locked
+		}
+	}
 	k.features.readHost()
 	if k.features.Major == 0 {
 		return nil, &Error{Op: "find out the kernel's version", Err: errors.New("uname and the vDSO do not tell"), Remedy: "mount /proc"}

@@ -88,7 +88,7 @@ func probeBTF(k *Kernel) {
 
 // types is the kernel's BTF, read once.
 func (k *Kernel) types() (*btf.Spec, error) {
-	k.btfOnce.Do(func() { k.btfSpec, k.btfErr = btf.LoadKernelSpec() })
+	k.btfOnce.Do(func() { k.btfSpec, k.btfErr = k.load() })
 	return k.btfSpec, k.btfErr
 }
 
