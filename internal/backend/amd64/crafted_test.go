@@ -101,6 +101,39 @@ b2(v20, v21, v22:f64, v23:f64, v24):
   commit
   exit
 `},
+	{"products of the last readable bytes", `
+b0:
+  v0 = const 17592186056700
+  v1 = const 2
+  v2 = const 3
+  v3 = const 10
+  v4 = const 8
+  v5 = const -1
+  reserve 64
+  v6 = load.4 v0 fault b1
+  v7 = mul.4 v6, v1
+  put.4 @24, v7
+  v9 = load.4 v0 fault b1
+  v10 = mul.4 v9, v2
+  put.4 @28, v10
+  v12 = load.4 v0 fault b1
+  v13 = mul.4 v12, v3
+  put.4 @32, v13
+  v15 = load.4 v0 fault b1
+  v16 = mul.4 v15, v4
+  put.4 @36, v16
+  v18 = load.4 v0 fault b1
+  v19 = mul.4 v18, v5
+  put.4 @40, v19
+  jump b2
+b1(v8):
+  count 1
+  put.8 @56, v8
+  jump b2
+b2:
+  commit
+  exit
+`},
 	{"three sizes", `
 b0:
   v0 = reg rdi

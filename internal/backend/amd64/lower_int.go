@@ -193,11 +193,11 @@ func (g *gen) mulConst(d Reg, w uint8, a ir.Value, k int64) {
 		g.m(iNEG, w, regOpd(d))
 		return
 	case k == 2:
-		r := g.indexReg(a)
+		r := g.indexReg(a, w)
 		g.lea(w, d, atIdx(r, r, 1, 0))
 		return
 	case odd == 3 || odd == 5 || odd == 9:
-		r := g.indexReg(a)
+		r := g.indexReg(a, w)
 		g.lea(w, d, atIdx(r, r, uint8(odd-1), 0))
 	case odd == 1:
 		g.move(d, w, g.val(a, w))

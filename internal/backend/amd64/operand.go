@@ -256,7 +256,7 @@ func (g *gen) sumMem(a amode, rest int64) mem {
 		m = at(s, 0)
 	}
 	if a.index != ir.None {
-		m.index, m.scale = g.indexReg(a.index), a.scale
+		m.index, m.scale = g.indexReg(a.index, 8), a.scale
 		if m.index == RSP {
 			m.base, m.index = RSP, m.base
 		}
@@ -264,9 +264,10 @@ func (g *gen) sumMem(a amode, rest int64) mem {
 	return m
 }
 
-// indexReg is reg for an index, which rsp cannot be.
-func (g *gen) indexReg(v ir.Value) Reg {
-	r := g.reg(v, 8)
+// indexReg is reg for an index, which rsp cannot be. (A load that is folded is read
+// in its own width: w.)
+func (g *gen) indexReg(v ir.Value, w uint8) Reg {
+	r := g.reg(v, w)
 	if r != RSP {
 		return r
 	}
