@@ -36,7 +36,7 @@ const table3Text = `  0  const8 2
 `
 
 // table3Program is the entry block after the passes: 16 operations have become
-// five and a branch, and three numbers.
+// six and a branch, and three numbers.
 const table3Program = `  v0 = const 2
   v1 = reg rdi
   v2 = mul.4 v1, v0
