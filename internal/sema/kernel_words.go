@@ -128,11 +128,7 @@ func (c *checker) bareWord(name string) *word {
 // other scope has: what it means must not hang on the scope that is tried first.
 func (c *checker) otherHas(name string) bool {
 	o := c.in.Kernel.Other
-	if o == nil {
-		return false
-	}
-	_, err := o.Lookup(name)
-	return err == nil
+	return o != nil && has(o, name)
 }
 
 // bareItem is an item that is a bare word whose value is in the record's head; nil for all others.

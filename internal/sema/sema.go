@@ -203,12 +203,15 @@ func IsType(s debuginfo.Scope) func(string) bool { return isType(s, nil) }
 func IsTypeKernel(s debuginfo.Scope, others ...debuginfo.Scope) func(string) bool {
 	is := isType(s, kernelWords)
 	return func(name string) bool {
+		if !is(name) {
+			return false
+		}
 		for _, o := range others {
-			if _, err := o.Lookup(name); err == nil {
+			if has(o, name) {
 				return false
 			}
 		}
-		return is(name)
+		return true
 	}
 }
 
@@ -223,7 +226,16 @@ func isType(s debuginfo.Scope, hidden map[string]*word) func(string) bool {
 		if namedType(s, name) == nil {
 			return false
 		}
-		_, err := s.Lookup(name)
-		return err != nil
+		return !has(s, name)
 	}
+}
+
+// has reports whether a variable is known. To say why not takes a scope some time, which
+// one that can tell shortly spares us.
+func has(s debuginfo.Scope, name string) bool {
+	if h, ok := s.(interface{ Has(name string) bool }); ok {
+		return h.Has(name)
+	}
+	_, err := s.Lookup(name)
+	return err == nil
 }

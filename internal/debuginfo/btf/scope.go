@@ -98,23 +98,33 @@ func (s *scope) CFA() []debuginfo.Op           { return nil }
 func (s *scope) HasDebugInfo() bool            { return s.k != nil || len(s.args) > 0 }
 
 func (s *scope) Lookup(name string) (*debuginfo.Variable, error) {
-	if v, ok := s.vars[name]; ok {
+	if v := s.variable(name); v != nil {
 		return v, nil
 	}
+	return nil, s.missing(name)
+}
+
+// Has is Lookup for who does not need to know why: that takes its time.
+func (s *scope) Has(name string) bool { return s.variable(name) != nil }
+
+func (s *scope) variable(name string) *debuginfo.Variable {
+	if v, ok := s.vars[name]; ok {
+		return v
+	}
 	if s.k == nil {
-		return nil, s.missing(name)
+		return nil
 	}
 	if name == "curtask" {
 		if t, err := s.k.Type(ctype.Struct, "task_struct"); err == nil {
-			return currentTask(t), nil
+			return currentTask(t)
 		}
 	}
 	for _, u := range s.units {
 		if v := s.k.perCPUVariable(u, name); v != nil {
-			return v, nil
+			return v
 		}
 	}
-	return nil, s.missing(name)
+	return nil
 }
 
 func currentTask(t *ctype.Type) *debuginfo.Variable {
