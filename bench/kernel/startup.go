@@ -58,7 +58,7 @@ func (s *started) once(c *testCase) error {
 	case *bpftraceRun:
 		cmd = r.command
 	}
-	if err := cmd.interrupt(); err != nil {
+	if _, err := tr.stop(); err != nil {
 		return err
 	}
 	s.attached = append(s.attached, took.Seconds()*1e3)
