@@ -208,10 +208,18 @@ func (g *gen) variable() {
 	case 0:
 		g.need(1)
 		g.emit(agentexpr.OpSetv, n)
-	case 1: // as "$n += constant", which is lowered in a way of its own
-		g.emit(agentexpr.OpGetv, n)
-		g.depth++
-		g.traced(n)
+	case 1: // as "$n += constant", which is lowered in a way of its own, or nearly so
+		switch g.r.Intn(4) {
+		case 0:
+			g.source()
+		case 1:
+			g.emit(agentexpr.OpGetv, uint64(1+g.r.Intn(Vars)))
+			g.depth++
+		default:
+			g.emit(agentexpr.OpGetv, n)
+			g.depth++
+			g.traced(n)
+		}
 		g.constant(number(g.r))
 		g.emit([]agentexpr.Op{agentexpr.OpAdd, agentexpr.OpSub}[g.r.Intn(2)], 0)
 		g.depth--

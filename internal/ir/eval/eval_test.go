@@ -190,6 +190,31 @@ b2(v4, v5):
 	}
 }
 
+// TestVariables: they are set for the hits behind, and the machine's stay.
+func TestVariables(t *testing.T) {
+	m := machine()
+	m.Vars = []uint64{7, 1 << 63}
+	o := execute(t, `b0:
+  v0 = getvar 0
+  addvar 0, v0
+  v1 = getvar 0
+  setvar 3, v1
+  v2 = const -1
+  addvar 1, v2
+  v3 = getvar 2
+  reserve 40
+  put.8 @24, v0
+  put.8 @32, v3
+  commit
+  exit`, m)
+	if got := show(o); got != "0700000000000000" {
+		t.Error(got)
+	}
+	if got := fmt.Sprint(o.Vars, m.Vars); got != "[14 9223372036854775807 0 14] [7 9223372036854775808]" {
+		t.Error(got)
+	}
+}
+
 func TestDiff(t *testing.T) {
 	o := Outcome{Record: []byte{1, 2}, Defined: []bool{true, false}, Counters: [4]uint64{0, 1}}
 	for _, c := range []struct {
