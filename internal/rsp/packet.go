@@ -167,3 +167,6 @@ func Append(dst []byte, p Packet) []byte {
 
 // Encode is Append to nothing.
 func Encode(p Packet) []byte { return Append(nil, p) }
+
+// learned is the layout of a packet of the tables.
+func learned(p Packet) *layout { return syntax.byType[reflect.TypeOf(p)] }

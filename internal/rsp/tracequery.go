@@ -138,3 +138,12 @@ func (v *Marker) print(dst []byte) []byte {
 	dst = append(v.ID.print(dst), ':')
 	return v.Extra.print(dst)
 }
+
+// ParseUpload reads a piece of a tracepoint, an answer to qTfP or a line of a file.
+func ParseUpload(payload []byte) (Packet, error) {
+	forms := make([]*layout, len(uploads))
+	for i, p := range uploads {
+		forms[i] = learned(p)
+	}
+	return firstOf(forms, payload)
+}

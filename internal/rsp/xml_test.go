@@ -1,0 +1,178 @@
+package rsp
+
+import (
+	"bytes"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// flatten is a document as its elements, attributes in order, without white space.
+func flatten(t *testing.T, doc []byte) []string {
+	t.Helper()
+	var out []string
+	d := xml.NewDecoder(bytes.NewReader(doc))
+	for {
+		tok, err := d.Token()
+		if err == io.EOF {
+			return out
+		}
+		if err != nil {
+			t.Fatalf("%v in %s", err, doc)
+		}
+		switch tok := tok.(type) {
+		case xml.StartElement:
+			s := tok.Name.Local
+			for _, a := range tok.Attr {
+				s += fmt.Sprintf(" %s=%q", a.Name.Local, a.Value)
+			}
+			out = append(out, s)
+		case xml.EndElement:
+			out = append(out, "/"+tok.Name.Local)
+		case xml.CharData:
+			if text := strings.TrimSpace(string(tok)); text != "" {
+				out = append(out, text)
+			}
+		}
+	}
+}
+
+func sameDocument(t *testing.T, got, want []byte) {
+	t.Helper()
+	g, w := flatten(t, got), flatten(t, want)
+	for i := range max(len(g), len(w)) {
+		if i >= len(g) || i >= len(w) || g[i] != w[i] {
+			t.Fatalf("element %d of %d and %d: got %q, want %q", i, len(g), len(w), g[min(i, len(g)-1)], w[min(i, len(w)-1)])
+		}
+	}
+}
+
+// machine is this machine's CPU.
+func machine(t *testing.T) CPU {
+	t.Helper()
+	info, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ParseCPU(string(info))
+}
+
+// served is a document that gdbserver served in a session: its first complete copy.
+func (rec *recorder) served(object Word) []byte {
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	var request Packet
+	var doc []byte
+	for _, m := range rec.messages {
+		if m.fromGDB {
+			request, _ = Parse(m.payload)
+			continue
+		}
+		x, ok := request.(XferRead)
+		if !ok || x.Object != object || m.kind != FramePacket {
+			continue
+		}
+		p, _ := ParseReply(request, m.payload)
+		d, ok := p.(XferData)
+		if !ok || x.Offset != uint64(len(doc)) {
+			continue
+		}
+		doc = append(doc, d.Data...)
+		if d.Last && len(d.Data) > 0 {
+			return doc
+		}
+	}
+	return nil
+}
+
+// TestOracleTargetDescription: ours is gdbserver's on this machine, and GDB reads
+// every other without a word.
+func TestOracleTargetDescription(t *testing.T) {
+	rec, _, _ := record(t, "old", "127.0.0.1:0", "PROGRAM")
+	want := rec.served("features")
+	if want == nil {
+		t.Fatal("gdbserver served no description")
+	}
+	target := TargetX86Linux(machine(t))
+	sameDocument(t, target.XML(), want)
+	// The registers of a g packet are as long as ours.
+	long := 0
+	var request Packet
+	for _, m := range rec.messages {
+		if m.fromGDB {
+			request, _ = Parse(m.payload)
+		} else if _, ok := request.(ReadRegisters); ok {
+			long = len(m.payload) / 2
+		}
+	}
+	if long != target.Size {
+		t.Errorf("gdbserver's registers have %d bytes, ours %d", long, target.Size)
+	}
+	for i := range 8 {
+		cpu := CPU{i&1 != 0, i&2 != 0, i&4 != 0}
+		if cpu.AVX512 && !cpu.AVX {
+			continue // no such machine
+		}
+		target := TargetX86Linux(cpu)
+		path := filepath.Join(t.TempDir(), "target.xml")
+		if err := os.WriteFile(path, target.XML(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out := drive(t, "set tdesc filename "+path+"\nmaint print xml-tdesc\nmaint print remote-registers\n")
+		if strings.Contains(out, "warning") {
+			t.Errorf("%+v: %.2000s", cpu, out)
+		}
+		// GDB's table of remote registers: name, ..., number, offset in g.
+		rows := map[string][]string{}
+		for _, line := range strings.Split(out, "\n") {
+			if f := strings.Fields(line); len(f) >= 7 {
+				rows[f[0]] = f
+			}
+		}
+		for _, r := range target.Registers {
+			row := rows[r.Name]
+			if len(row) < 8 || row[len(row)-2] != fmt.Sprint(r.Number) || row[len(row)-1] != fmt.Sprint(r.Offset) {
+				t.Fatalf("%+v: register %+v, GDB: %q", cpu, r, row)
+			}
+		}
+	}
+}
+
+func TestParseCPU(t *testing.T) {
+	for _, e := range []struct {
+		info string
+		want CPU
+	}{
+		{"processor\t: 0\nflags\t\t: fpu sse avx avx2 avx512f ospke\nbugs:\nprocessor\t: 1\nflags\t\t: fpu\n", CPU{true, true, true}},
+		{"processor\t: 0\nflags\t\t: fpu sse avx2x pku\n", CPU{}},
+		{"", CPU{}},
+	} {
+		if got := ParseCPU(e.info); got != e.want {
+			t.Errorf("%q: %+v", e.info, got)
+		}
+	}
+}
+
+// TestDocuments: what is escaped, and how names come back that XML cannot hold.
+func TestDocuments(t *testing.T) {
+	doc := ThreadsXML([]ThreadInfo{
+		{ID: ThreadID{1, 2, true}, Core: 3, Name: "a<b>&\"c'", Handle: []byte{0x40, 0xf7}, Extra: "x<y"},
+		{ID: ThreadID{1, 3, true}, Core: -1, Name: "\x01\xff]]>"},
+	})
+	got := strings.Join(flatten(t, doc), " ")
+	want := `threads thread id="p1.2" core="3" name="a<b>&\"c'" handle="40f7" x<y /thread ` +
+		"thread id=\"p1.3\" name=\"\ufffd\ufffd]]>\" /thread /threads"
+	if got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	doc = MemoryMapXML([]MemoryRegion{{Kind: MemoryFlash, Start: 0x1000, Length: 0x2000, BlockSize: 0x400}})
+	got = strings.Join(flatten(t, doc), " ")
+	want = `memory-map memory type="flash" start="0x1000" length="0x2000" property name="blocksize" 0x400 /property /memory /memory-map`
+	if got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
