@@ -58,7 +58,7 @@ clean:
 .PHONY: test-full
 test-full:
 	@scripts/deps.sh test
-	JALON_FULL=1 JALON_AMD64_RUNS=4000000 SEMA_EXPRS=20000 $(GO) test -count=1 -timeout 120m ./...
+	JALON_FULL=1 JALON_AMD64_RUNS=4000000 JALON_AX_RUNS=200000 SEMA_EXPRS=20000 $(GO) test -count=1 -timeout 120m ./...
 
 # Tests that need the DWARF of a whole kernel: a download of some 300 MB, 600 MB on
 # disk (scripts/kernel.sh says where), so not part of `make test`.

@@ -18,7 +18,12 @@ func (g *gen) step() {
 		f      func()
 	}
 	choices := []choice{
-		{6, g.source}, {10, g.binary}, {3, g.division}, {5, g.unary}, {6, g.ref}, {5, g.shuffle},
+		{6, g.source},
+		{10, g.binary},
+		{3, g.division},
+		{5, g.unary},
+		{6, g.ref},
+		{5, g.shuffle},
 		{4, func() { g.need(1); g.depth--; g.jump(agentexpr.OpIfGoto) }},
 		{2, g.leave},
 		{3, func() {
