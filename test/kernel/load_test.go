@@ -157,7 +157,7 @@ func TestKilled(t *testing.T) {
 	seed := time.Now().UnixNano()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewSource(seed))
-	tries := 25
+	tries := 15
 	if full {
 		tries = 500
 	}
@@ -179,7 +179,7 @@ func TestKilled(t *testing.T) {
 
 // TestLeaks: session after session leaves no program, map, link or descriptor.
 func TestLeaks(t *testing.T) {
-	sessions := 15
+	sessions := 8
 	if full {
 		sessions = 200
 	}

@@ -100,7 +100,7 @@ var textCases = []struct {
 	{"files", []string{
 		"syscalls:sys_enter_openat", "syscalls:sys_exit_openat", "syscalls:sys_enter_write", "syscalls:sys_exit_write", "syscalls:sys_enter_unlink",
 		"syscalls:sys_enter_mkdir", "syscalls:sys_exit_mkdir", "filemap:mm_filemap_add_to_page_cache", "filemap:mm_filemap_delete_from_page_cache",
-		"kmem:kmalloc", "kmem:kfree", "kmem:kmem_cache_alloc", "kmem:kmem_cache_free", "writeback:writeback_dirty_inode", "ext4:*",
+		"kmem:kmalloc", "kmem:kfree", "kmem:kmem_cache_alloc", "kmem:kmem_cache_free", "writeback:writeback_dirty_inode", "ext4:ext4_[du]*",
 	}},
 	{"memory", []string{
 		"syscalls:sys_enter_mmap", "syscalls:sys_exit_mmap", "syscalls:sys_enter_munmap", "syscalls:sys_enter_mprotect", "kmem:mm_page_alloc", "kmem:mm_page_free",

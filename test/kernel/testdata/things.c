@@ -119,9 +119,18 @@ static void *hammer_one(void *n) {
 	return 0;
 }
 
-static void hammer(long n) {
+static void *rename_one(void *n) {
+	char name[16];
+	for (long i = 0; i < (long)n; i++) {
+		snprintf(name, sizeof name, "r%ld", i % 10);
+		prctl(PR_SET_NAME, name);
+	}
+	return 0;
+}
+
+static void four(void *(*one)(void *), long n) {
 	pthread_t t[4];
-	for (int i = 0; i < 4; i++) pthread_create(&t[i], 0, hammer_one, (void *)n);
+	for (int i = 0; i < 4; i++) pthread_create(&t[i], 0, one, (void *)n);
 	for (int i = 0; i < 4; i++) pthread_join(t[i], 0);
 }
 
@@ -142,7 +151,9 @@ int main(int argc, char **argv) {
 		} else if (!strcmp(argv[i], "end")) {
 			mark(111, 2);
 		} else if (!strcmp(argv[i], "hammer")) {
-			hammer(atol(argv[++i]));
+			four(hammer_one, atol(argv[++i]));
+		} else if (!strcmp(argv[i], "renames")) {
+			four(rename_one, atol(argv[++i]));
 		} else if (!strcmp(argv[i], "exit")) {
 			return atoi(argv[++i]);
 		}
