@@ -47,15 +47,16 @@ func (w *word) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// ask builds the program and asks gdb about exprs at the stop. With traces (lines
+// ask builds the program with flags and asks gdb about exprs at the stop. With traces (lines
 // of a condition, a tab and a collect list) it does so by way of gdbserver, and returns what was sent.
-func ask(t *testing.T, exprs, traces []string) (*said, string) {
+func ask(t *testing.T, exprs, traces []string, flags ...string) (*said, string) {
 	t.Helper()
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
 	src, err := filepath.Abs("testdata/values.c")
 	check(t, err)
-	if out, err := exec.Command("gcc", "-g", "-O0", "-no-pie", "-o", path("values"), src).CombinedOutput(); err != nil {
+	args := append([]string{"-g", "-w", "-o", path("values"), src}, flags...)
+	if out, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
 		t.Fatalf("gcc: %v\n%s", err, out)
 	}
 	text, err := os.ReadFile(src)
@@ -150,38 +151,57 @@ func parse(t *testing.T, text string, use agentexpr.Use) *agentexpr.Expr {
 // that they name. JALON_AX_EXPRS sets how many random ones there are.
 func TestGDBExpressions(t *testing.T) {
 	exprs := append(append([]string{}, expressions...), randomExpressions(rand.New(rand.NewSource(1)), envInt("JALON_AX_EXPRS", 600))...)
-	s, _ := ask(t, exprs, nil)
-	values, refused, failed, blocks, bytecodes := 0, 0, 0, 0, 0
-	for _, a := range s.Answers {
-		if a.Eval.Error != "" || a.Collect.Error != "" {
-			refused++ // by gdb
-			continue
-		}
-		bytecodes++
-		e := parse(t, a.Eval.Text, agentexpr.ForAction)
-		f, _ := s.run(t, &agentexpr.Site{Name: a.Expr, Actions: []agentexpr.Action{{Kind: agentexpr.Evaluate, Expr: e, Value: true}}})
-		if a.Value == nil {
-			failed++
-			if len(f.Failures) == 0 {
-				t.Errorf("%s: gdb says %q, its code gives %+v", a.Expr, a.Failed, f.Blocks)
+	for _, c := range []struct {
+		flags []string
+		least int // how many of ten expressions must have a value to compare
+	}{
+		{[]string{"-O0", "-no-pie"}, 9},
+		{[]string{"-O0", "-fPIE", "-pie"}, 9},
+		{[]string{"-O1", "-fPIE", "-pie"}, 3}, // variables in registers; some are nowhere
+	} {
+		t.Run(strings.Join(c.flags, ""), func(t *testing.T) {
+			s, _ := ask(t, exprs, nil, c.flags...)
+			var n tally
+			for i := range s.Answers {
+				s.compare(t, &s.Answers[i], &n)
 			}
-			continue
-		}
-		shift := 64 - 8*min(a.Size, 8)
-		if len(f.Blocks) != 1 {
-			t.Errorf("%s: no value: %+v, gdb prints %#x\n%s", a.Expr, f.Failures, *a.Value, a.Eval.Text)
-			continue
-		}
-		if got := f.Blocks[0].Value; got<<shift != uint64(*a.Value)<<shift {
-			t.Errorf("%s is %#x, gdb prints %#x\n%s", a.Expr, got, *a.Value, a.Eval.Text)
-		}
-		values++
-		blocks += s.collects(t, &a)
+			t.Logf("%d expressions: %d refused by gdb; %d values, %d failures, %d blocks of memory", len(exprs), n.refused, n.values, n.failed, n.blocks)
+			if n.values < len(exprs)*c.least/10 || n.blocks == 0 || n.failed == 0 {
+				t.Error("too little was compared")
+			}
+		})
 	}
-	t.Logf("%d expressions: %d refused by gdb, %d compiled by it; %d values, %d failures, %d blocks of memory", len(exprs), refused, bytecodes, values, failed, blocks)
-	if values < len(exprs)*6/10 || blocks == 0 {
-		t.Error("too few values were compared")
+}
+
+// tally counts what happened.
+type tally struct{ refused, values, failed, blocks int }
+
+// compare evaluates what gdb made of an expression.
+func (s *said) compare(t *testing.T, a *answer, n *tally) {
+	t.Helper()
+	if a.Eval.Error != "" || a.Collect.Error != "" {
+		n.refused++ // by gdb
+		return
 	}
+	e := parse(t, a.Eval.Text, agentexpr.ForAction)
+	f, _ := s.run(t, &agentexpr.Site{Name: a.Expr, Actions: []agentexpr.Action{{Kind: agentexpr.Evaluate, Expr: e, Value: true}}})
+	if a.Value == nil {
+		n.failed++
+		if len(f.Failures) == 0 {
+			t.Errorf("%s: gdb says %q, its code gives %+v", a.Expr, a.Failed, f.Blocks)
+		}
+		return
+	}
+	if len(f.Blocks) != 1 {
+		t.Errorf("%s: no value: %+v, gdb prints %#x\n%s", a.Expr, f.Failures, *a.Value, a.Eval.Text)
+		return
+	}
+	shift := 64 - 8*min(a.Size, 8)
+	if got := f.Blocks[0].Value; got<<shift != uint64(*a.Value)<<shift {
+		t.Errorf("%s is %#x, gdb prints %#x\n%s", a.Expr, got, *a.Value, a.Eval.Text)
+	}
+	n.values++
+	n.blocks += s.collects(t, a)
 }
 
 // collects checks what the collecting form of an expression takes along.
@@ -208,7 +228,7 @@ func (s *said) collects(t *testing.T, a *answer) int {
 func TestGDBPackets(t *testing.T) {
 	r := rand.New(rand.NewSource(2))
 	conds := randomExpressions(r, envInt("JALON_AX_EXPRS", 600)/10)
-	probe, _ := ask(t, conds, nil)
+	probe, _ := ask(t, conds, nil, "-O0", "-no-pie")
 	var traces, good []string
 	for _, a := range probe.Answers {
 		if a.Eval.Error == "" && a.Value != nil {
@@ -216,7 +236,7 @@ func TestGDBPackets(t *testing.T) {
 			traces = append(traces, a.Expr+"\t"+strings.Join(pick(r, collectable, 3), ", "))
 		}
 	}
-	s, packets := ask(t, good, traces)
+	s, packets := ask(t, good, traces, "-O0", "-no-pie")
 	if s.Tstart != "" {
 		t.Fatalf("tstart: %s", s.Tstart)
 	}
