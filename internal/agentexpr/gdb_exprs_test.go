@@ -30,6 +30,14 @@ var collectable = []string{
 	"$regs", "$locals", "$args", "local * 2 + byte", "*ip", "$rsp", "*(long *)$rsp@4", "second.in", "ui", "sl / 3", "first.f",
 }
 
+// printfs are what printf is given.
+var printfs = []string{
+	`"plain\n"`, `"%d and %d\n", p1, n->next->a`, `"%5d|%-5d|%05d\n", p1, p2, counter1`, `"%u %x %#X %o\n", ui, ui, p1, uc`,
+	`"%ld %lu %lx\n", sl, ul, n->d`, `"%c%c\n", text[0], s[1]`, `"%s\n", s`, `"<%s> <%s>\n", n->next->name, s`, `"100%% of %d\t%d\n", sc, us`,
+	`"%hhd %hd %hu\n", uc, us, ss`, `"%p\n", n`, `"%d %s %d\n", p1, n->name, p2`, `"%lld %llx\n", sl, ul`, `"%zu %+d % d\n", ul, p1, p2`,
+	`"%10s|%-10s|\n", s, s`, `"\"\\ %d\n", first.g`,
+}
+
 var atoms = []string{
 	"p1", "p2", "p3", "local", "big", "byte", "*ip", "ui", "ul", "sl", "uc", "sc", "us", "ss", "counter1", "counter2", "zero",
 	"first.a", "first.b", "first.c", "first.d", "first.f", "first.g", "first.arr[1]", "first.in.x", "n->next->a", "n->next->d", "n->next->g",

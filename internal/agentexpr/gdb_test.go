@@ -30,12 +30,14 @@ type said struct {
 }
 
 type answer struct {
-	Expr          string
-	Eval, Collect struct{ Text, Error string }
-	Size          int
-	Address       *word
-	Value         *word
-	Failed        string
+	Expr string
+	// Eval and Collect are what "maint agent-eval" and "maint agent" say, Printed
+	// what printf does.
+	Eval, Collect, Printed struct{ Text, Error string }
+	Size                   int
+	Address                *word
+	Value                  *word
+	Failed                 string
 }
 
 // word is a number that JSON writes as text, so that no digit is lost.
@@ -202,6 +204,26 @@ func (s *said) compare(t *testing.T, a *answer, n *tally) {
 	}
 	n.values++
 	n.blocks += s.collects(t, a)
+}
+
+// TestGDBPrintf: the texts of printf operations are those that gdb prints.
+func TestGDBPrintf(t *testing.T) {
+	s, _ := ask(t, printfs, nil, "-O0", "-no-pie")
+	for _, a := range s.Answers {
+		if a.Eval.Error != "" || a.Printed.Error != "" {
+			t.Errorf("%s: gdb says %s %s", a.Expr, a.Eval.Error, a.Printed.Error)
+			continue
+		}
+		e := parse(t, a.Eval.Text, agentexpr.ForAction)
+		f, _ := s.run(t, &agentexpr.Site{Name: a.Expr, Actions: []agentexpr.Action{{Kind: agentexpr.Evaluate, Expr: e}}})
+		if len(f.Blocks) != 1 || f.Blocks[0].Printed == nil {
+			t.Errorf("%s: %+v", a.Expr, f)
+			continue
+		}
+		if got := f.Blocks[0].Printed.String(); got != a.Printed.Text {
+			t.Errorf("%s: %q, gdb prints %q", a.Expr, got, a.Printed.Text)
+		}
+	}
 }
 
 // collects checks what the collecting form of an expression takes along.
