@@ -34,7 +34,7 @@ var collectable = []string{
 var printfs = []string{
 	`"plain\n"`, `"%d and %d\n", p1, n->next->a`, `"%5d|%-5d|%05d\n", p1, p2, counter1`, `"%u %x %#X %o\n", ui, ui, p1, uc`,
 	`"%ld %lu %lx\n", sl, ul, n->d`, `"%c%c\n", text[0], s[1]`, `"%s\n", s`, `"<%s> <%s>\n", n->next->name, s`, `"100%% of %d\t%d\n", sc, us`,
-	`"%hhd %hd %hu\n", uc, us, ss`, `"%p\n", n`, `"%d %s %d\n", p1, n->name, p2`, `"%lld %llx\n", sl, ul`, `"%zu %+d % d\n", ul, p1, p2`,
+	`"%p\n", n`, `"%d %s %d\n", p1, n->name, p2`, `"%lld %llx\n", sl, ul`, `"%zu %+d % d\n", ul, p1, p2`,
 	`"%10s|%-10s|\n", s, s`, `"\"\\ %d\n", first.g`,
 }
 
