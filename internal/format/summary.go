@@ -136,6 +136,9 @@ func siteName(sites []event.SiteSummary, i int) string {
 	case sameFunc == 1 && me.Function != "":
 		return me.Place + " (" + me.Function + ")"
 	}
+	if me.PC == 0 { // of a tracepoint of the kernel
+		return me.Place + fmt.Sprintf(" (site %d)", me.SiteID)
+	}
 	return me.Place + fmt.Sprintf(" (%#x)", me.PC)
 }
 

@@ -2,6 +2,7 @@ package kengine
 
 import (
 	"fmt"
+	"os"
 	"regexp"
 	"strings"
 
@@ -144,6 +145,9 @@ func (e *Engine) half(tp *tracepoint.Tracepoint, c *candidate, v *variant, r rol
 	}
 	kin.Tgid, kin.Cgroup = e.opt.Tgid, e.opt.Cgroup
 	kin.Symbol = e.src.address
+	if e.opt.Tgid == 0 && e.opt.Cgroup == 0 {
+		kin.Self = os.Getpid()
+	}
 	if asksPerCPU(tp) { // the kernel takes its time to list its symbols
 		kin.PerCPU = e.src.perCPU()
 	}

@@ -1,6 +1,7 @@
 package kengine
 
 import (
+	stdelf "debug/elf"
 	"errors"
 	"fmt"
 	"io"
@@ -105,7 +106,14 @@ func (e *Engine) uprobes(p *probe.Place) ([]candidate, error) {
 	}
 	sites, err := probe.Resolve(p, m)
 	if err != nil {
-		return nil, err
+		lib, in, lerr := e.imported(p, m, path)
+		if lerr != nil {
+			return nil, err
+		}
+		m, path = lib, in
+		if sites, err = probe.Resolve(p, m); err != nil {
+			return nil, err
+		}
 	}
 	if len(sites) > maxSites {
 		return nil, tooMany(p)
@@ -123,6 +131,40 @@ func (e *Engine) uprobes(p *probe.Place) ([]candidate, error) {
 		out = append(out, c)
 	}
 	return out, nil
+}
+
+// imported is the library from which a program takes a function that it has not itself.
+func (e *Engine) imported(p *probe.Place, m *dwarf.Module, path string) (*dwarf.Module, string, error) {
+	f, err := stdelf.Open(path)
+	if err != nil {
+		return nil, "", err
+	}
+	defer f.Close()
+	if p.Func == "" || p.Glob() || m.Interp() == "" {
+		return nil, "", fs.ErrNotExist
+	}
+	needed, err := f.ImportedLibraries()
+	if err != nil {
+		return nil, "", err
+	}
+	for _, name := range needed {
+		in := findLibrary(name)
+		if in == "" {
+			continue
+		}
+		if in, err = filepath.EvalSymlinks(in); err != nil {
+			continue
+		}
+		lib, err := e.src.file(in)
+		if err != nil {
+			continue
+		}
+		if _, err := probe.Resolve(p, lib); err == nil {
+			e.warn(fmt.Sprintf("%s: %s is in %s, which the program uses: its calls from all programs are meant", p.Text, p.Func, in))
+			return lib, in, nil
+		}
+	}
+	return nil, "", fs.ErrNotExist
 }
 
 // userCandidate is a uprobe at a site of a file.

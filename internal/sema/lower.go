@@ -36,6 +36,9 @@ func lower(in *Input, cond expr, plans []*plan) *Output {
 	if in.Kernel != nil && l.decides(1) {
 		return l.output(nil)
 	}
+	if in.Kernel != nil && in.Kernel.Self != 0 {
+		l.leaveSelf(in.Kernel.Self)
+	}
 	l.b.Emit(ir.Instr{Op: ir.Reserve, Dst: ir.None, A: ir.None, B: ir.None, Fault: ir.NoBlock})
 	comm := slotID(0)
 	if in.Kernel != nil {

@@ -45,6 +45,13 @@ func (l *lowerer) filters() {
 	}
 }
 
+// leaveSelf ends the hits of process tgid. It comes behind the condition, which is
+// false more often than not and costs less than to ask who hits.
+func (l *lowerer) leaveSelf(tgid int) {
+	who := l.b.Bin(ir.Shr, 8, l.env(ir.EnvPidTgid), l.b.Const(32))
+	l.leaveUnless(l.b.Bin(ir.Ne, 8, who, l.b.Const(int64(tgid))))
+}
+
 // leaveUnless ends the hit, uncounted, when v is zero.
 func (l *lowerer) leaveUnless(v ir.Value) {
 	on, out := l.b.NewBlock("ours"), l.b.NewBlock("not ours")

@@ -90,6 +90,9 @@ type KernelInput struct {
 	// other hits leave before anything else and are not counted.
 	Tgid   int
 	Cgroup uint64
+	// Self, when not 0, is a process whose hits are not recorded, nor counted
+	// where the condition holds: jalon, which would follow its own output.
+	Self int
 	// Fixed says, with User, that the image lies where its file says (no
 	// position-independent code), so that OpAddr is the address itself.
 	Fixed bool
