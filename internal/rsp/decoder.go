@@ -36,7 +36,6 @@ type Decoder struct {
 	body    []byte // as received
 	sum     byte
 	tooLong bool
-	badSum  bool
 	high    byte // first digit of the checksum
 	// Skipped counts bytes that belonged to no frame.
 	Skipped uint64

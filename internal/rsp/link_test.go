@@ -252,3 +252,45 @@ func TestConnGivesUp(t *testing.T) {
 		t.Errorf("%d bytes were sent", n)
 	}
 }
+
+// FuzzLink: no stream and no order of sends and timeouts brings a link down, makes it
+// hold more than its limits, or stop hearing.
+func FuzzLink(f *testing.F) {
+	f.Add([]byte("+$qC#b4-\x03$?#00$OK#9a"), []byte{0, 1, 2, 3, 4, 5})
+	f.Fuzz(func(t *testing.T, stream, steps []byte) {
+		l := NewLink(LinkConfig{PacketSize: 32, Timeout: time.Second, Retries: 3})
+		now := epoch
+		for _, s := range steps {
+			n := min(int(s>>3)+1, len(stream))
+			switch s & 7 {
+			case 0, 1, 2, 3:
+				l.Receive(stream[:n], now, func(e Event) {
+					if len(e.Payload) > 32 {
+						t.Fatalf("a payload of %d bytes", len(e.Payload))
+					}
+				})
+				stream = stream[n:]
+			case 4, 5:
+				_ = l.Send(stream[:n], now)
+			case 6:
+				now = now.Add(time.Second)
+				_ = l.Tick(now)
+			case 7:
+				l.StartNoAck(now)
+			}
+			l.Out()
+		}
+		heard := 0
+		l.Receive([]byte("$qXfer:auxv:read::0,40#??$vMustReplyEmpty#3a"), now, func(e Event) {
+			if e.Kind == EventPacket && string(e.Payload) == "vMustReplyEmpty" {
+				heard++
+			}
+		})
+		if heard > 1 {
+			t.Fatalf("heard %d times", heard)
+		}
+		if heard == 0 && !bytes.Contains(l.Out(), []byte("+")) && !l.noAck {
+			t.Fatal("a packet was neither delivered nor acknowledged")
+		}
+	})
+}

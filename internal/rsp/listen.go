@@ -119,7 +119,7 @@ func removeStale(path string) error {
 	}
 	c, err := net.Dial("unix", path)
 	if err == nil {
-		c.Close()
+		_ = c.Close()
 		return fmt.Errorf("listen on the unix socket %s: %w; another server listens on it", path, syscall.EADDRINUSE)
 	}
 	if !errors.Is(err, syscall.ECONNREFUSED) {

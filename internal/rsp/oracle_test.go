@@ -10,16 +10,18 @@ import (
 	"testing"
 )
 
-// sessions are the scripts in testdata with gdbserver's arguments.
+// sessions are the scripts in testdata with gdbserver's arguments, and what else is
+// to be seen in them.
 var sessions = []struct {
 	name string
 	args []string
+	also func(t *testing.T, rec *recorder, out, dir string)
 }{
-	{"run", []string{"127.0.0.1:0", "PROGRAM"}},
-	{"trace", []string{"127.0.0.1:0", "PROGRAM"}},
-	{"old", []string{"127.0.0.1:0", "PROGRAM"}},
-	{"nonstop", []string{"--multi", "127.0.0.1:0"}},
-	{"children", []string{"--multi", "127.0.0.1:0"}},
+	{"run", []string{"127.0.0.1:0", "PROGRAM"}, checkDescription},
+	{"trace", []string{"127.0.0.1:0", "PROGRAM"}, checkSavedFile},
+	{"old", []string{"127.0.0.1:0", "PROGRAM"}, nil},
+	{"nonstop", []string{"--multi", "127.0.0.1:0"}, nil},
+	{"children", []string{"--multi", "127.0.0.1:0"}, nil},
 }
 
 // unknownToUs are packets that GDB sends and this package leaves to Unknown.
@@ -54,8 +56,11 @@ func TestOracleSessions(t *testing.T) {
 	seen := coverage{}
 	for _, s := range sessions {
 		t.Run(s.name, func(t *testing.T) {
-			rec, out, _ := record(t, s.name, s.args...)
+			rec, out, dir := record(t, s.name, s.args...)
 			rec.check(t, seen)
+			if s.also != nil {
+				s.also(t, rec, out, dir)
+			}
 			if t.Failed() || os.Getenv("JALON_RSP_TALK") != "" {
 				t.Logf("GDB said:\n%s", out)
 			}

@@ -51,8 +51,15 @@ func (FileRequest) Layout() string  { return "F{Call}[,{Params}]" }
 
 // stopReplies answer everything that resumes; OK does in non-stop mode.
 var stopReplies = []Packet{
-	Stopped{}, StoppedPlain{}, Exited{}, Killed{}, ThreadExited{}, NoResumed{},
-	Output{}, OK{}, FileRequest{},
+	Stopped{},
+	StoppedPlain{},
+	Exited{},
+	Killed{},
+	ThreadExited{},
+	NoResumed{},
+	Output{},
+	OK{},
+	FileRequest{},
 }
 
 // stopNotice is the only notification of the protocol that stubs of processes send.

@@ -59,10 +59,17 @@ func (s *cannedStub) answer(p Packet) Packet {
 	switch p := p.(type) {
 	case QuerySupported:
 		return Supported{[]Feature{
-			{"PacketSize", '=', fmt.Sprintf("%x", packetSize)}, {"QStartNoAckMode", '+', ""}, {"multiprocess", '+', ""},
-			{"qXfer:features:read", '+', ""}, {"qXfer:threads:read", '+', ""}, {"qXfer:auxv:read", '+', ""},
-			{"qXfer:memory-map:read", '+', ""}, {"qXfer:libraries-svr4:read", '+', ""},
-			{"qXfer:traceframe-info:read", '+', ""}, {"qXfer:exec-file:read", '+', ""}, {"swbreak", '+', ""},
+			{"PacketSize", '=', fmt.Sprintf("%x", packetSize)},
+			{"QStartNoAckMode", '+', ""},
+			{"multiprocess", '+', ""},
+			{"qXfer:features:read", '+', ""},
+			{"qXfer:threads:read", '+', ""},
+			{"qXfer:auxv:read", '+', ""},
+			{"qXfer:memory-map:read", '+', ""},
+			{"qXfer:libraries-svr4:read", '+', ""},
+			{"qXfer:traceframe-info:read", '+', ""},
+			{"qXfer:exec-file:read", '+', ""},
+			{"swbreak", '+', ""},
 		}}
 	case QueryHalt:
 		return Stopped{Signal: 5, Thread: &me}
@@ -83,8 +90,10 @@ func (s *cannedStub) answer(p Packet) Packet {
 	case ReadRegisters:
 		return RegisterData{s.registers()}
 	case QueryTrace:
-		return TraceStatus{Stop: StopFull, Frames: ptr(uint64(1)), Created: ptr(uint64(1)), Circular: ptr(false), Disconnected: ptr(false),
-			Notes: ptr(Text("canned"))}
+		return TraceStatus{
+			Stop: StopFull, Frames: ptr(uint64(1)), Created: ptr(uint64(1)), Circular: ptr(false), Disconnected: ptr(false),
+			Notes: ptr(Text("canned")),
+		}
 	case FirstTracepoint:
 		s.started = true
 		return UploadedTracepoint{Number: 7, Addr: s.symbols["work"], Enabled: true, Pass: 3}

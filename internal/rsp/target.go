@@ -103,12 +103,18 @@ var x86Sets = []registerSet{
 		Register{Name: "mxcsr", Bits: 32, Type: "i386_mxcsr", Group: "vector"}), nil},
 	{"org.gnu.gdb.i386.linux", nil, []Register{{Name: "orig_rax", Bits: 64, Type: "int"}}, nil},
 	{"org.gnu.gdb.i386.segments", nil, []Register{
-		{Name: "fs_base", Bits: 64, Type: "int"}, {Name: "gs_base", Bits: 64, Type: "int"}}, nil},
-	{"org.gnu.gdb.i386.avx", nil, numbered("ymm%dh", 0, 16, 128, "uint128"),
-		func(c CPU) bool { return c.AVX }},
+		{Name: "fs_base", Bits: 64, Type: "int"}, {Name: "gs_base", Bits: 64, Type: "int"},
+	}, nil},
+	{
+		"org.gnu.gdb.i386.avx", nil, numbered("ymm%dh", 0, 16, 128, "uint128"),
+		func(c CPU) bool { return c.AVX },
+	},
 	{"org.gnu.gdb.i386.avx512", avx512Types, avx512Registers(), func(c CPU) bool { return c.AVX512 }},
-	{"org.gnu.gdb.i386.pkeys", nil, []Register{{Name: "pkru", Bits: 32, Type: "uint32"}},
-		func(c CPU) bool { return c.PKeys }},
+	{
+		"org.gnu.gdb.i386.pkeys", nil,
+		[]Register{{Name: "pkru", Bits: 32, Type: "uint32"}},
+		func(c CPU) bool { return c.PKeys },
+	},
 }
 
 func coreRegisters() []Register {
@@ -160,15 +166,45 @@ func flagsType(d *document, id string, flags []flag) {
 }
 
 func eflagsType(d *document) {
-	flagsType(d, "i386_eflags", []flag{{"CF", 0}, {"", 1}, {"PF", 2}, {"AF", 4}, {"ZF", 6}, {"SF", 7},
-		{"TF", 8}, {"IF", 9}, {"DF", 10}, {"OF", 11}, {"NT", 14}, {"RF", 16}, {"VM", 17}, {"AC", 18},
-		{"VIF", 19}, {"VIP", 20}, {"ID", 21}})
+	flagsType(d, "i386_eflags", []flag{
+		{"CF", 0},
+		{"", 1},
+		{"PF", 2},
+		{"AF", 4},
+		{"ZF", 6},
+		{"SF", 7},
+		{"TF", 8},
+		{"IF", 9},
+		{"DF", 10},
+		{"OF", 11},
+		{"NT", 14},
+		{"RF", 16},
+		{"VM", 17},
+		{"AC", 18},
+		{"VIF", 19},
+		{"VIP", 20},
+		{"ID", 21},
+	})
 }
 
 func sseTypes(d *document) {
 	vectorTypes(d)
-	flagsType(d, "i386_mxcsr", []flag{{"IE", 0}, {"DE", 1}, {"ZE", 2}, {"OE", 3}, {"UE", 4}, {"PE", 5},
-		{"DAZ", 6}, {"IM", 7}, {"DM", 8}, {"ZM", 9}, {"OM", 10}, {"UM", 11}, {"PM", 12}, {"FZ", 15}})
+	flagsType(d, "i386_mxcsr", []flag{
+		{"IE", 0},
+		{"DE", 1},
+		{"ZE", 2},
+		{"OE", 3},
+		{"UE", 4},
+		{"PE", 5},
+		{"DAZ", 6},
+		{"IM", 7},
+		{"DM", 8},
+		{"ZM", 9},
+		{"OM", 10},
+		{"UM", 11},
+		{"PM", 12},
+		{"FZ", 15},
+	})
 }
 
 func avx512Types(d *document) {

@@ -74,9 +74,11 @@ func (TraceInit) Layout() string { return "QTinit" }
 func (DefineTracepoint) Layout() string {
 	return "QTDP:{Number}:{Addr}:{Enabled?E|D}:{Step}:{Pass}[:F{Fast}]{Static?:S}[:X{Condition}]{More?-}"
 }
+
 func (DefineActions) Layout() string {
 	return "QTDP:-{Number}:{Addr}:{Stepping?S}{Actions|}{More?-}"
 }
+
 func (DefineSource) Layout() string {
 	return "QTDPsrc:{Number}:{Addr}:{Kind}:{Start}:{Length}:{Text}"
 }

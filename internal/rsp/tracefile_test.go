@@ -139,10 +139,9 @@ func FuzzTraceFile(f *testing.F) {
 	})
 }
 
-// TestOracleTraceFileOfGDB: a file that GDB saves is read, and written to the same
-// bytes.
-func TestOracleTraceFileOfGDB(t *testing.T) {
-	_, out, dir := record(t, "trace", "127.0.0.1:0", "PROGRAM")
+// checkSavedFile: the file that GDB saved in the session is read, and written to the
+// same bytes.
+func checkSavedFile(t *testing.T, _ *recorder, out, dir string) {
 	data, err := os.ReadFile(filepath.Join(dir, "out.tf"))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -241,8 +240,10 @@ func exampleFile(t *testing.T, target *Target, sym map[string]uint64) []byte {
 	work := sym["work"]
 	f := &TraceFile{
 		RegisterSize: target.Size,
-		Status: TraceStatus{Stop: StopRequested, StopText: "done } here", Frames: ptr(uint64(2)), Created: ptr(uint64(2)),
-			Free: ptr(uint64(1000)), Size: ptr(uint64(2000)), User: ptr(Text("somebody"))},
+		Status: TraceStatus{
+			Stop: StopRequested, StopText: "done } here", Frames: ptr(uint64(2)), Created: ptr(uint64(2)),
+			Free: ptr(uint64(1000)), Size: ptr(uint64(2000)), User: ptr(Text("somebody")),
+		},
 		Variables: []UploadedVariable{{Number: 1, Value: 3, Name: "v"}},
 		Pieces: []Packet{
 			UploadedTracepoint{Number: 1, Addr: work, Enabled: true, Condition: Expr{0x22, 1, 0x27}},

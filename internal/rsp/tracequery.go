@@ -114,7 +114,10 @@ func (UploadedSource) Layout() string {
 func (UploadedUsage) Layout() string { return "V{Number}:{Addr}:{Hits}:{Usage}" }
 
 var uploads = []Packet{
-	UploadedTracepoint{}, UploadedActions{}, UploadedStepActions{}, UploadedSource{},
+	UploadedTracepoint{},
+	UploadedActions{},
+	UploadedStepActions{},
+	UploadedSource{},
 	UploadedUsage{},
 }
 
