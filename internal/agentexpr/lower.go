@@ -23,6 +23,9 @@ type Options struct {
 	Kernel, PtRegs bool
 	// GSBase: gs_base can be read (in a process, where the processor has rdgsbase).
 	GSBase bool
+	// PC, when not 0, is what rip reads: behind a kprobe the saved registers hold an
+	// address that lies further on.
+	PC uint64
 	// Var gives the variable of GDB's number. Nil: there are none.
 	Var func(number int) (Variable, bool)
 	// Trusted says that size bytes at base + off can be read without a guard: base

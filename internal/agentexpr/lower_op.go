@@ -148,6 +148,8 @@ func (l *lowerer) readReg(n int) item {
 	switch {
 	case !l.readable(n):
 		l.refuse("register %s cannot be read here", reg.Name)
+	case reg.kind == regWord && reg.ir == ir.RegRIP && l.opt.PC != 0:
+		return l.constant(int64(l.opt.PC))
 	case reg.kind == regWord:
 		return item{v: l.b.Reg(reg.ir), known: true, base: reg.ir}
 	case l.opt.PtRegs:

@@ -113,6 +113,19 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestPC: rip is what the options say, in masks and in expressions.
+func TestPC(t *testing.T) {
+	a := action(t, "reg 16; const8 1; add; end")
+	a.Value = true
+	site := &agentexpr.Site{Actions: []agentexpr.Action{{Kind: agentexpr.CollectRegs, Regs: []int{16}}, a}}
+	p, lay, err := agentexpr.Lower(site, &agentexpr.Options{Kernel: true, PtRegs: true, PC: 0x1234})
+	check(t, err)
+	f := lay.Frame(eval.Run(p, &eval.Machine{RecordRoom: true}).Record)
+	if little(f.Regs[0].Data) != 0x1234 || f.Blocks[0].Value != 0x1235 {
+		t.Errorf("%+v", f)
+	}
+}
+
 // TestTrusted: what is known to be readable is read without a guard, and the record
 // has one copy of the register that addresses count from.
 func TestTrusted(t *testing.T) {

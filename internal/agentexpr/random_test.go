@@ -24,7 +24,7 @@ func envInt(name string, def int) int {
 // lowered and after the passes, by the evaluator. JALON_AX_RUNS sets how many
 // tracepoints, JALON_AX_SEED the seed. (The backends have tests of the same kind.)
 func TestLowered(t *testing.T) {
-	runs, seed := envInt("JALON_AX_RUNS", 3000), int64(envInt("JALON_AX_SEED", 1))
+	runs, seed := envInt("JALON_AX_RUNS", 1500), int64(envInt("JALON_AX_SEED", 1))
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewSource(seed))
 	var state *irgen.State

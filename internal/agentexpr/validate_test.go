@@ -221,7 +221,7 @@ func TestRandomBytes(t *testing.T) {
 		assemble(t, `const8 1; const8 5; const8 0; const8 0; printf "%d %s", 2 args; end`),
 	}
 	accept, refuse := 0, 0
-	for n := range 60000 {
+	for n := range 30000 {
 		var code []byte
 		if n%3 == 0 {
 			code = make([]byte, 1+r.Intn(12))
