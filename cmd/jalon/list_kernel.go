@@ -18,7 +18,7 @@ func kernelPlaces(args []string) []*probe.Place {
 	var out []*probe.Place
 	for _, a := range args {
 		p, err := probe.Parse(a)
-		if err != nil || !p.InKernel() {
+		if err != nil || !p.InKernel() && !strings.HasPrefix(a, "uprobe:") {
 			return nil
 		}
 		out = append(out, p)

@@ -1,8 +1,10 @@
 package probe
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo"
@@ -49,7 +51,7 @@ func Resolve(p *Place, m Module) ([]Site, error) {
 		sites, err := find(name)
 		if err != nil {
 			if len(names) == 1 {
-				return nil, err
+				return nil, orInlined(err, name)
 			}
 			continue
 		}
@@ -130,4 +132,15 @@ func DidYouMean(nearest []string, more string) string {
 		hint += " " + more
 	}
 	return hint
+}
+
+// orInlined says of a function without an entry what it is: the debug information has
+// its name.
+func orInlined(err error, name string) error {
+	var nf *debuginfo.NotFoundError
+	if !errors.As(err, &nf) || !slices.Contains(nf.Nearest, name) {
+		return err
+	}
+	return &debuginfo.NotFoundError{What: "entry of function", Name: name,
+		Hint: "it is inlined wherever it is called: name the place without uprobe:, which means each of these copies"}
 }

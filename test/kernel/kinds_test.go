@@ -129,6 +129,13 @@ func TestOtherPrograms(t *testing.T) {
 			t.Errorf("%q\n%s", got, tr.errs.String())
 		}
 	})
+	t.Run("imported", func(t *testing.T) {
+		sqlite := tool(t, "sqlite3")
+		tr := run(t, "uprobe:"+sqlite+":sqlite3_step", "--all", "--", sqlite, ":memory:", "select 1")
+		if c := tr.counts(); c.Recorded < 2 || !strings.Contains(tr.errs.String(), "sqlite3_step is in ") {
+			t.Errorf("%+v\n%s", c, tr.errs.String())
+		}
+	})
 	t.Run("go", func(t *testing.T) {
 		bin := compile(t, "go", "gofib.go")
 		tr := run(t, "uprobe:"+bin+":main.fib if (n > 3)", "-c", "n", "--all", "--", bin, "6")

@@ -114,8 +114,10 @@ static void sleeps(void) {
 	for (int i = 0; i < 10; i++) usleep(1000);
 }
 
+static inline __attribute__((always_inline)) void hammered(long i) { syscall(SYS_getpriority, 3, i); }
+
 static void *hammer_one(void *n) {
-	for (long i = 0; i < (long)n; i++) syscall(SYS_getpriority, 3, i);
+	for (long i = 0; i < (long)n; i++) hammered(i);
 	return 0;
 }
 
