@@ -93,8 +93,15 @@ func TestExitStatus(t *testing.T) {
 		script string
 		status int
 	}{
-		{"exit 0", 0}, {"exit 1", 1}, {"exit 77", 77}, {"kill -TERM $$", 128 + 15}, {"kill -SEGV $$", 128 + 11},
-		{"kill -TRAP $$", 128 + 5}, {"kill -KILL $$", 128 + 9}, {"exec sh -c 'exit 5'", 5}, {"exec sh -c 'kill -ABRT $$'", 128 + 6},
+		{"exit 0", 0},
+		{"exit 1", 1},
+		{"exit 77", 77},
+		{"kill -TERM $$", 128 + 15},
+		{"kill -SEGV $$", 128 + 11},
+		{"kill -TRAP $$", 128 + 5},
+		{"kill -KILL $$", 128 + 9},
+		{"exec sh -c 'exit 5'", 5},
+		{"exec sh -c 'kill -ABRT $$'", 128 + 6},
 	} {
 		r := jalon(t, "trace", "-f", "none", "uprobe:/usr/bin/bash:execute_command", "--", "/usr/bin/bash", "-c", tt.script)
 		if r.status != tt.status {

@@ -14,9 +14,11 @@ import (
 
 // conditions by the mark in vars.c's comment of the line they are set on.
 var conditions = map[string][]string{
-	"scalars:first": {"i > 0", "i >= 0", "i < 0", "i == -1", "u > i", "u == 4000000000", "l < 0", "l == -5000000000", "c == 'b'", "c > 97 && i", "sc < -99", "sc == 156", "s * s > 1000000",
+	"scalars:first": {
+		"i > 0", "i >= 0", "i < 0", "i == -1", "u > i", "u == 4000000000", "l < 0", "l == -5000000000", "c == 'b'", "c > 97 && i", "sc < -99", "sc == 156", "s * s > 1000000",
 		"big > 0xfedcba9876543210", "big >> 60 == 15", "big % 10 == 6", "flag", "!flag", "flag == 1 || i < 0", "thread_count > 100", "calls == 1", "file_static == 41 && global_int < 0",
-		"(char)i == 1", "(unsigned)i > 1000", "i / 0", "*(int *)0 == 1", "i && 10 / i > 0", "(i ? c : s) == 97", "global_string[0] == 'h'", "*global_string == 104 && global_string[1] != 'x'"},
+		"(char)i == 1", "(unsigned)i > 1000", "i / 0", "*(int *)0 == 1", "i && 10 / i > 0", "(i ? c : s) == 97", "global_string[0] == 'h'", "*global_string == 104 && global_string[1] != 'x'",
+	},
 	"scalars:last":   {"sum > 0", "sum & 1", "calls > 1", "sink == (int)sum", "sum % 3 == 0", "sum != sink"},
 	"floats:loop":    {"step > 1e10", "k == 1", "f > 1", "f * k + d == step", "sum == 0", "(int)(f * 2) & 1", "n - k > 1", "d == 1e10 && k", "step / f < 1e10", "f == 0.5f", "sum < step ? k : !k"},
 	"floats:last":    {"sum > 2e10", "f < 2", "!f", "n == 2"},
@@ -105,8 +107,10 @@ func compiles(sc debuginfo.Scope, bias uint64, text string) bool {
 	if err != nil {
 		return false
 	}
-	_, err = sema.Compile(&sema.Input{Scope: sc, Bias: bias, Cond: &sema.CondInput{Text: text, X: x}, Place: "p",
-		TLSOffset: func() (int64, error) { return 0, nil }})
+	_, err = sema.Compile(&sema.Input{
+		Scope: sc, Bias: bias, Cond: &sema.CondInput{Text: text, X: x}, Place: "p",
+		TLSOffset: func() (int64, error) { return 0, nil },
+	})
 	return err == nil
 }
 

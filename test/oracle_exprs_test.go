@@ -39,12 +39,16 @@ var fixedExprs = map[string][]string{
 		"const_pointer == &global_int", "const_pointer != 0", "!const_pointer", "const_pointer ? 1 : 2", "pointer_pointer && **pointer_pointer == -7", "**pointer_pointer",
 		"table[1][2]", "*table", "**table", "table[0]@2", "&table[1]", "*table@2", "global_ld * 2", "(double)global_ld", "(int)global_ld", "global_ld > 1",
 	},
-	"scalars": {"i", "i+l", "u", "u+1", "u > i", "l", "l*2", "c", "c+1", "c/x", "c/d", "sc", "sc/x", "sc/u", "s", "s*s", "s/x", "big", "big/x", "big >> 32", "big / 3", "big % 10", "(long)big < 0",
-		"flag", "flag ? i : l", "!flag", "calls", "sum", "sum - l", "(int)sum", "(char)sum/d", "c == 97", "c == 'b'", "i == u", "(double)big", "(float)i", "i / c", "sum/f", "(long)u * u", "u * u", "i - u", "s << 4", "sc >> 1"},
+	"scalars": {
+		"i", "i+l", "u", "u+1", "u > i", "l", "l*2", "c", "c+1", "c/x", "c/d", "sc", "sc/x", "sc/u", "s", "s*s", "s/x", "big", "big/x", "big >> 32", "big / 3", "big % 10", "(long)big < 0",
+		"flag", "flag ? i : l", "!flag", "calls", "sum", "sum - l", "(int)sum", "(char)sum/d", "c == 97", "c == 'b'", "i == u", "(double)big", "(float)i", "i / c", "sum/f", "(long)u * u", "u * u", "i - u", "s << 4", "sc >> 1",
+	},
 	"floats": {"f", "d", "f+1", "f*d", "d/3", "sum", "sum > d", "step", "step + f", "(int)f", "(long)d", "k * f", "n - k", "f/x", "d/x", "-f", "f == 0.5", "f < d ? f : d", "(float)d", "(int)(f * 10)"},
-	"structs": {"*n", "n->name", "n->next", "*n->next", "n->next->at.x", "n->at", "n->at.y * 2", "n->bits", "n->bits.a", "n->bits.b", "n->bits.b * 2", "n->bits.c", "n->bits.c + 1", "n->bits.d", "n->bits.e", "n->w", "n->w.f", "n->w.b",
+	"structs": {
+		"*n", "n->name", "n->next", "*n->next", "n->next->at.x", "n->at", "n->at.y * 2", "n->bits", "n->bits.a", "n->bits.b", "n->bits.b * 2", "n->bits.c", "n->bits.c + 1", "n->bits.d", "n->bits.e", "n->w", "n->w.f", "n->w.b",
 		"n->weight", "n->weight * 3", "n->tag", "n->tag[0]", "n->grid", "n->grid[1]", "n->grid[1][2]", "n->inner", "n->other", "n->call", "*n->call", "p", "p.x", "p.y + 1", "&p", "q", "*q", "q->x", "q[1]", "q[0]@2", "col", "fl", "fl & F_A", "fl == 5",
-		"local", "local.x", "it", "it->at", "it ? it->at.x : -1", "it->next->next", "it->next->next->at", "n->next->name", "(long)n & 7", "q - points", "q == &points[0]", "q >= points && q < points + 3", "total", "&n->at.y", "&n->grid", "n == it", "n->tag/s", "n->name/s", "n->name/x", "*n/x"},
+		"local", "local.x", "it", "it->at", "it ? it->at.x : -1", "it->next->next", "it->next->next->at", "n->next->name", "(long)n & 7", "q - points", "q == &points[0]", "q >= points && q < points + 3", "total", "&n->at.y", "&n->grid", "n == it", "n->tag/s", "n->name/s", "n->name/x", "*n/x",
+	},
 	"pointers":     {"*p", "**pp", "*pp", "pp", "p[1]", "p[-1]", "*p * 2", "arr[2]", "arr[i]", "*arr@4", "arr[1]@2", "*arr@n", "*arr@4/x", "vp", "(struct node *)vp", "((struct node *)vp)->at", "((struct node *)vp)->name", "text", "*text", "text[1]", "text ? text[0] + 0 : 0", "text == 0", "p - arr", "p == *pp", "&arr[2]", "(long)p - (long)arr", "r", "text/s", "!vp", "*(short *)p", "*(char *)p/x", "*(char *)arr@16/x"},
 	"shadow":       {"v", "v*2", "r", "r - v"},
 	"inlined":      {"a", "b", "c", "a*b == c", "c/x"},
@@ -59,8 +63,10 @@ var fixedExprs = map[string][]string{
 	"outer":        {"x", "r", "r - x"},
 	"vla":          {"a", "a[0]", "a[1]", "*a@2", "two", "two[1]", "two[1][0]", "n", "r", "i", "a[i]", "sizeof a", "&a[1]", "sizeof(two[0])"},
 	"constants":    {"five", "seven", "five + seven", "copy", "gone", "*gone", "half", "third", "half * third", "word", "word[1]", "*word", "fixed", "fixed.x", "fixed.y * 2", "col", "yes", "col == BLUE"},
-	"kinds": {"*d", "d->in[1].p[0].x", "d->in[0]", "d->fns[0]", "d->names", "d->low", "d->mask", "s", "s.a", "s.b", "s.c", "s.d", "s.e", "s.f", "s.g", "s.a + s.b", "*k", "k->i", "k->lo", "k->hi", "k->d", "k->c", "v", "v[0]", "v[3]", "sum", "sum[2]",
-		"ld", "(double)ld", "twice_ld", "fn", "*fn", "fn == add", "l", "*l", "l->next", "*l->next", "l->next->prev == l", "l->flex", "l->flex[0]", "l->key", "calls", "text", "text[1]", "text/x", "bytes", "bytes[2]", "bytes/x", "i128", "hits", "r", "it", "it->key", "it->flex[0]@2", "d->none", "&l->flex[0]"},
+	"kinds": {
+		"*d", "d->in[1].p[0].x", "d->in[0]", "d->fns[0]", "d->names", "d->low", "d->mask", "s", "s.a", "s.b", "s.c", "s.d", "s.e", "s.f", "s.g", "s.a + s.b", "*k", "k->i", "k->lo", "k->hi", "k->d", "k->c", "v", "v[0]", "v[3]", "sum", "sum[2]",
+		"ld", "(double)ld", "twice_ld", "fn", "*fn", "fn == add", "l", "*l", "l->next", "*l->next", "l->next->prev == l", "l->flex", "l->flex[0]", "l->key", "calls", "text", "text[1]", "text/x", "bytes", "bytes[2]", "bytes/x", "i128", "hits", "r", "it", "it->key", "it->flex[0]@2", "d->none", "&l->flex[0]",
+	},
 	"single": {"a", "b", "m", "wide_m", "a > b", "m * a", "m + wide_m", "-a", "(int)(a * 100)"},
 	"narrow": {"a", "b", "c", "d", "e", "x", "y", "a + b", "c * d", "x << 1", "e ? 1 : 2", "(signed char)a", "-x", "~a", "b/x", "a/c"},
 	"shapes": {"r", "t", "head", "head->key", "*head", "head->next->flex[0]"},
@@ -189,8 +195,10 @@ func (p *point) refuse(sc debuginfo.Scope, bias uint64) {
 	for _, x := range list {
 		items, err := lang.ParseCollect(x, sema.IsType(sc))
 		if err == nil {
-			_, err = sema.Compile(&sema.Input{Scope: sc, Bias: bias, Collect: items, CollectText: x, Place: "p",
-				TLSOffset: func() (int64, error) { return 0, nil }})
+			_, err = sema.Compile(&sema.Input{
+				Scope: sc, Bias: bias, Collect: items, CollectText: x, Place: "p",
+				TLSOffset: func() (int64, error) { return 0, nil },
+			})
 		}
 		if err != nil {
 			msg, _, _ := strings.Cut(err.Error(), "\n")

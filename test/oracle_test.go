@@ -24,14 +24,27 @@ var oracleBuilds = []struct {
 	flags string
 	more  bool
 }{
-	{"gcc -O0 -gdwarf-5", false}, {"gcc -O2 -gdwarf-5", false}, {"gcc -O1 -gdwarf-4", false},
-	{"clang -O0 -gdwarf-4", false}, {"clang -O2 -gdwarf-5", false}, {"gcc -O3 -gdwarf-5 -fno-pie -no-pie", false},
+	{"gcc -O0 -gdwarf-5", false},
+	{"gcc -O2 -gdwarf-5", false},
+	{"gcc -O1 -gdwarf-4", false},
+	{"clang -O0 -gdwarf-4", false},
+	{"clang -O2 -gdwarf-5", false},
+	{"gcc -O3 -gdwarf-5 -fno-pie -no-pie", false},
 
-	{"gcc -O0 -gdwarf-4 -fomit-frame-pointer", true}, {"gcc -O1 -gdwarf-5", true}, {"gcc -O2 -gdwarf-4", true},
-	{"gcc -O3 -gdwarf-4", true}, {"gcc -Og -gdwarf-5", true}, {"gcc -Os -gdwarf-5", true},
-	{"clang -O0 -gdwarf-5", true}, {"clang -O1 -gdwarf-5", true}, {"clang -O1 -gdwarf-4", true},
-	{"clang -O2 -gdwarf-4", true}, {"clang -O3 -gdwarf-4 -fno-pie -no-pie", true}, {"clang -O3 -gdwarf-5", true},
-	{"gcc -O2 -gdwarf-5 -mavx -march=haswell", true}, {"clang -Os -gdwarf-5 -mavx2", true},
+	{"gcc -O0 -gdwarf-4 -fomit-frame-pointer", true},
+	{"gcc -O1 -gdwarf-5", true},
+	{"gcc -O2 -gdwarf-4", true},
+	{"gcc -O3 -gdwarf-4", true},
+	{"gcc -Og -gdwarf-5", true},
+	{"gcc -Os -gdwarf-5", true},
+	{"clang -O0 -gdwarf-5", true},
+	{"clang -O1 -gdwarf-5", true},
+	{"clang -O1 -gdwarf-4", true},
+	{"clang -O2 -gdwarf-4", true},
+	{"clang -O3 -gdwarf-4 -fno-pie -no-pie", true},
+	{"clang -O3 -gdwarf-5", true},
+	{"gcc -O2 -gdwarf-5 -mavx -march=haswell", true},
+	{"clang -Os -gdwarf-5 -mavx2", true},
 }
 
 // subject is one build under test.

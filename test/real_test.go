@@ -118,8 +118,10 @@ var alreadyHit = regexp.MustCompile(`breakpoint already hit (\d+) time`)
 func gdbCount(t *testing.T, p realProgram, fn string) uint64 {
 	t.Helper()
 	// Following neither children nor their output is what a tracepoint does too.
-	args := []string{"gdb", "-nx", "-batch", "-ex", "set breakpoint pending on", "-ex", "set debuginfod enabled off", "-ex", "set startup-with-shell off",
-		"-ex", "break " + fn, "-ex", "ignore 1 100000000", "-ex", "run", "-ex", "info breakpoints", "--args"}
+	args := []string{
+		"gdb", "-nx", "-batch", "-ex", "set breakpoint pending on", "-ex", "set debuginfod enabled off", "-ex", "set startup-with-shell off",
+		"-ex", "break " + fn, "-ex", "ignore 1 100000000", "-ex", "run", "-ex", "info breakpoints", "--args",
+	}
 	r := runInput(t, p.input, append(args, p.args...)...)
 	m := alreadyHit.FindStringSubmatch(r.stdout)
 	if m == nil {

@@ -26,6 +26,7 @@ const (
 
 var (
 	guestRounds = flag.Int("guest.rounds", 3, "rounds in the guest")
+	guestKernel = flag.String("guest.kernel", "", "only this kernel (6.1, 6.12)")
 	guestOnly   = flag.String("guest.only", "", "run only the guest's cases that match")
 )
 
@@ -42,6 +43,9 @@ func BenchmarkGuest(b *testing.B) {
 	}
 	addProgram(b, files, guestBpftrace, "bpftrace")
 	for _, kernel := range vmtest.Kernels {
+		if *guestKernel != "" && kernel != *guestKernel {
+			continue
+		}
 		r, err := vmtest.Boot(b.Context(), vmtest.Config{
 			Kernel: kernel, Run: "^TestGuest_Bench$", Files: files, Timeout: 30 * time.Minute,
 			Args: []string{fmt.Sprintf("-guest.rounds=%d", *guestRounds), "-guest.only=" + *guestOnly},

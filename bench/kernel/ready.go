@@ -73,11 +73,14 @@ func linkedProgram(pid, fd int) uint64 {
 	return n
 }
 
-// perfHasProgram says that a perf event of the process has a program
-// (BPF_TASK_FD_QUERY, Linux 4.18).
-func perfHasProgram(pid int) bool {
+// hasAttached says that the process holds a link, or a perf event that has a
+// program (BPF_TASK_FD_QUERY, Linux 4.18).
+func hasAttached(pid int) bool {
 	const taskFDQuery = 20
 	return anyFD(pid, func(fd int) bool {
+		if linkedProgram(pid, fd) != 0 {
+			return true
+		}
 		attr := struct {
 			pid, fd, flags, bufLen uint32
 			buf                    uint64

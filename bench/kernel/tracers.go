@@ -174,7 +174,7 @@ func startBpftrace(program string) (tracing, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &bpftraceRun{c}, c.await(perfHasProgram)
+	return &bpftraceRun{c}, c.await(hasAttached)
 }
 
 // Lines of bpftrace's own: "Attaching 1 probe...", and two empty ones at its end.

@@ -100,7 +100,7 @@ func (c *controlCmd) ask(q question) (*answer, error) {
 	case err != nil:
 		return nil, err
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	if err := conn.SetDeadline(time.Now().Add(controlPatience)); err != nil {
 		return nil, err
 	}

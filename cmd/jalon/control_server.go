@@ -76,7 +76,7 @@ const maxQuestion = 4096
 
 // talk answers one client's questions.
 func (c *controller) talk(conn *net.UnixConn) {
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	lines := bufio.NewScanner(conn)
 	lines.Buffer(make([]byte, maxQuestion), maxQuestion)
 	for {

@@ -43,7 +43,9 @@ func TestDecodeKernel(t *testing.T) {
 	}{
 		{"\x01\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00", OK, false},
 		{"\x01\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00", OK, false},
-		{"bytes", OK, true}, {"", Unsupported, false}, {"", Unsupported, false},
+		{"bytes", OK, true},
+		{"", Unsupported, false},
+		{"", Unsupported, false},
 	} {
 		if v := ev.Value(i); string(v.Data) != want.data || v.Status != want.status || v.Truncated != want.truncated {
 			t.Errorf("%s: %+v", v.Field.Name, v)

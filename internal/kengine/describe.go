@@ -57,6 +57,6 @@ func Facts() ([]kernel.Fact, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer k.Close()
+	defer func() { _ = k.Close() }()
 	return k.Facts(), nil
 }

@@ -151,8 +151,10 @@ func openThreads(attr *unix.PerfEventAttr, pid int) ([]int, error) {
 			return nil, err
 		}
 	}
-	return nil, &Error{Op: fmt.Sprintf("attach to the threads of process %d", pid),
-		Err: fmt.Errorf("it started threads during each of %d attempts", tries), Remedy: "leave the process out and test it in the condition ($pid == ...)"}
+	return nil, &Error{
+		Op:  fmt.Sprintf("attach to the threads of process %d", pid),
+		Err: fmt.Errorf("it started threads during each of %d attempts", tries), Remedy: "leave the process out and test it in the condition ($pid == ...)",
+	}
 }
 
 // openFor opens the event for each thread that has not ended.

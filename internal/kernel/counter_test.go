@@ -159,10 +159,14 @@ func TestCounterErrors(t *testing.T) {
 		want   string
 	}{
 		{Target{Kind: Interval, Period: 1e9, CPU: 8000}, "attach to interval:ns:1000000000: the CPU is offline, or does not exist"},
-		{Target{Kind: Software, Config: SoftwareEvents["page-faults"]},
-			"attach to software:page-faults: the kernel does not take this frequency or period (most: " + readTrim("/proc/sys/kernel/perf_event_max_sample_rate") + " a second); set sysctl kernel.perf_event_max_sample_rate"},
-		{Target{Kind: Software, Config: 3, Frequency: 1e9},
-			"attach to software:context-switches: the kernel does not take this frequency or period (most: " + readTrim("/proc/sys/kernel/perf_event_max_sample_rate") + " a second); set sysctl kernel.perf_event_max_sample_rate"},
+		{
+			Target{Kind: Software, Config: SoftwareEvents["page-faults"]},
+			"attach to software:page-faults: the kernel does not take this frequency or period (most: " + readTrim("/proc/sys/kernel/perf_event_max_sample_rate") + " a second); set sysctl kernel.perf_event_max_sample_rate",
+		},
+		{
+			Target{Kind: Software, Config: 3, Frequency: 1e9},
+			"attach to software:context-switches: the kernel does not take this frequency or period (most: " + readTrim("/proc/sys/kernel/perf_event_max_sample_rate") + " a second); set sysctl kernel.perf_event_max_sample_rate",
+		},
 		{Target{Kind: Software, Config: 3, Period: 1, Pid: gone}, "attach to software:context-switches: there is no process " + itoa(gone)},
 		{Target{Kind: Interval, Period: 1e9, Pid: 1}, "attach to interval:ns:1000000000: the kernel has no filter by process for this kind of place; test the process in the condition ($pid == ...)"},
 	} {
@@ -195,10 +199,14 @@ func TestEventNumbers(t *testing.T) {
 		table map[string]uint64
 		names []string
 	}{
-		{unix.PERF_TYPE_SOFTWARE, SoftwareEvents, []string{"cpu-clock", "task-clock", "faults", "cs", "cpu-migrations", "minor-faults",
-			"major-faults", "alignment-faults", "emulation-faults", "dummy", "bpf-output", "cgroup-switches", "page-faults", "context-switches"}},
-		{unix.PERF_TYPE_HARDWARE, HardwareEvents, []string{"cycles", "instructions", "cache-references", "cache-misses", "branches",
-			"branch-misses", "bus-cycles", "stalled-cycles-frontend", "stalled-cycles-backend", "ref-cycles", "cpu-cycles", "branch-instructions"}},
+		{unix.PERF_TYPE_SOFTWARE, SoftwareEvents, []string{
+			"cpu-clock", "task-clock", "faults", "cs", "cpu-migrations", "minor-faults",
+			"major-faults", "alignment-faults", "emulation-faults", "dummy", "bpf-output", "cgroup-switches", "page-faults", "context-switches",
+		}},
+		{unix.PERF_TYPE_HARDWARE, HardwareEvents, []string{
+			"cycles", "instructions", "cache-references", "cache-misses", "branches",
+			"branch-misses", "bus-cycles", "stalled-cycles-frontend", "stalled-cycles-backend", "ref-cycles", "cpu-cycles", "branch-instructions",
+		}},
 	} {
 		text, err := exec.Command(perf, "stat", "-vv", "-e", strings.Join(tc.names, ","), "true").CombinedOutput()
 		check(t, err)

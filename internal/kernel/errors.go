@@ -126,10 +126,14 @@ func noBTF(k *Kernel, _ *attempt) bool { return !k.features.BTF.OK }
 // rules go from the particular to the general.
 var rules = []rule{
 	{is: errNoProbePMU, kinds: []Kind{Kprobe, Kretprobe}, words: say("this kernel has no kprobes"), remedy: remedyKprobes},
-	{is: errNoProbePMU, kinds: uprobeKinds, words: say("this kernel has no uprobes by file descriptor (Linux 4.17)"),
-		remedy: "trace inside the process (uprobe: without --all)"},
-	{is: errNoPid, words: say("the kernel has no filter by process for this kind of place"),
-		remedy: "test the process in the condition ($pid == ...)"},
+	{
+		is: errNoProbePMU, kinds: uprobeKinds, words: say("this kernel has no uprobes by file descriptor (Linux 4.17)"),
+		remedy: "trace inside the process (uprobe: without --all)",
+	},
+	{
+		is: errNoPid, words: say("the kernel has no filter by process for this kind of place"),
+		remedy: "test the process in the condition ($pid == ...)",
+	},
 
 	{is: unix.EPERM, when: lacksCaps, words: func(k *Kernel, _ *attempt) string {
 		return "no permission: jalon lacks " + k.features.missingCaps()
@@ -137,29 +141,43 @@ var rules = []rule{
 	{is: unix.EACCES, when: lacksCaps, words: func(k *Kernel, _ *attempt) string {
 		return "no permission: jalon lacks " + k.features.missingCaps()
 	}, remedy: remedyRoot},
-	{is: unix.EPERM, when: func(k *Kernel, _ *attempt) bool { return k.features.Lockdown == "confidentiality" },
+	{
+		is: unix.EPERM, when: func(k *Kernel, _ *attempt) bool { return k.features.Lockdown == "confidentiality" },
 		words:  say("the kernel is locked down (confidentiality): it gives no kernel memory to eBPF and allows no kprobes"),
-		remedy: "boot with lockdown=integrity or lockdown=none (Secure Boot may set it)"},
-	{is: unix.EPERM, when: func(k *Kernel, _ *attempt) bool { return k.features.Seccomp },
+		remedy: "boot with lockdown=integrity or lockdown=none (Secure Boot may set it)",
+	},
+	{
+		is: unix.EPERM, when: func(k *Kernel, _ *attempt) bool { return k.features.Seccomp },
 		words:  say("not permitted although the capabilities are there: a seccomp filter is on (a container?)"),
-		remedy: "run jalon outside the container, or allow bpf and perf_event_open in its seccomp profile"},
-	{is: unix.EPERM, kinds: []Kind{Fentry, Fexit}, words: say("this kernel refuses fentry and fexit to everyone (EPERM before the verifier, with all capabilities there)"),
-		remedy: remedyFentry},
-	{is: unix.EPERM, words: say("not permitted although the capabilities are there (a security module, or another user namespace)"),
-		remedy: "see the kernel's audit log; run jalon in the initial user namespace"},
+		remedy: "run jalon outside the container, or allow bpf and perf_event_open in its seccomp profile",
+	},
+	{
+		is: unix.EPERM, kinds: []Kind{Fentry, Fexit}, words: say("this kernel refuses fentry and fexit to everyone (EPERM before the verifier, with all capabilities there)"),
+		remedy: remedyFentry,
+	},
+	{
+		is: unix.EPERM, words: say("not permitted although the capabilities are there (a security module, or another user namespace)"),
+		remedy: "see the kernel's audit log; run jalon in the initial user namespace",
+	},
 	{is: unix.ENOSYS, words: say("the kernel has no such system call"), remedy: "use a kernel with CONFIG_BPF_SYSCALL and CONFIG_PERF_EVENTS"},
 
-	{is: errNoType, when: noBTF, words: say("this kernel has no type information (BTF, /sys/kernel/btf/vmlinux)"),
-		remedy: "use rawtracepoint: or tracepoint: places, or a kernel built with CONFIG_DEBUG_INFO_BTF"},
+	{
+		is: errNoType, when: noBTF, words: say("this kernel has no type information (BTF, /sys/kernel/btf/vmlinux)"),
+		remedy: "use rawtracepoint: or tracepoint: places, or a kernel built with CONFIG_DEBUG_INFO_BTF",
+	},
 	{is: errNoType, kinds: []Kind{TracedTracepoint}, words: unknownName, remedy: "see jalon list 'rawtracepoint:*'"},
-	{is: errNoType, kinds: []Kind{Fentry, Fexit}, words: unknownName,
-		remedy: "it may be inlined, or renamed by the compiler (NAME.isra.0); see jalon list 'fentry:*'"},
+	{
+		is: errNoType, kinds: []Kind{Fentry, Fexit}, words: unknownName,
+		remedy: "it may be inlined, or renamed by the compiler (NAME.isra.0); see jalon list 'fentry:*'",
+	},
 	{is: ebpf.ErrNotSupported, kinds: []Kind{Fentry, Fexit}, words: say("this kernel cannot attach to this function's entry or return"), remedy: remedyFentry},
 	{is: errNoCookie, words: say("this kernel has no cookies for this kind of place"), remedy: "load a program for each place"},
 	{is: errNoTracefs, words: say("tracefs is not mounted"), remedy: "mount -t tracefs tracefs /sys/kernel/tracing"},
 
-	{is: unix.ENOENT, kinds: []Kind{RawTracepoint, TracedTracepoint, Tracepoint}, words: unknownName,
-		remedy: "see jalon list; if it belongs to a module, load the module first"},
+	{
+		is: unix.ENOENT, kinds: []Kind{RawTracepoint, TracedTracepoint, Tracepoint}, words: unknownName,
+		remedy: "see jalon list; if it belongs to a module, load the module first",
+	},
 	{is: unix.EEXIST, kinds: []Kind{Tracepoint}, words: say("this program is attached to this trace event already"), remedy: "load it once more"},
 	{is: unix.ENOENT, kinds: functionKinds, words: unknownName, remedy: "see /proc/kallsyms: it may be inlined, or renamed by the compiler (NAME.isra.0)"},
 	{is: unix.ESRCH, kinds: functionKinds, words: say("the kernel cannot trace this function through ftrace, or does not know it"), remedy: ""},

@@ -52,9 +52,11 @@ func (k *Kernel) Facts() []Fact {
 	if !f.Load.OK {
 		return []Fact{f.Permission, f.Load, f.BTF, f.tracefs(), f.lockdown(), f.unprivileged(), f.Kprobe, f.Uprobe, f.Counters}
 	}
-	return []Fact{f.Permission, f.Load, f.Atomics, f.BTF, f.tracefs(), f.lockdown(), f.unprivileged(),
+	return []Fact{
+		f.Permission, f.Load, f.Atomics, f.BTF, f.tracefs(), f.lockdown(), f.unprivileged(),
 		k.Typed(), f.RawCookie, f.PerfLink, k.Fentry(), f.Kprobe, f.KprobeMulti, f.Uprobe, f.UprobeMulti,
-		f.Sleepable, f.V4, f.RdonlyCast, f.Counters}
+		f.Sleepable, f.V4, f.RdonlyCast, f.Counters,
+	}
 }
 
 // Version is the kernel's version as "6.12.95".

@@ -25,10 +25,16 @@ func TestFeatures(t *testing.T) {
 		fact Fact
 		want bool
 	}{
-		{f.Load, true}, {f.Atomics, true}, {f.Permission, true},
-		{f.BTF, err == nil}, {k.Typed(), err == nil},
-		{f.RawCookie, f.AtLeast(6, 10)}, {f.PerfLink, f.AtLeast(5, 15)}, {f.V4, f.AtLeast(6, 6)},
-		{f.UprobeMulti, f.AtLeast(6, 6)}, {f.RdonlyCast, err == nil && f.AtLeast(6, 17)},
+		{f.Load, true},
+		{f.Atomics, true},
+		{f.Permission, true},
+		{f.BTF, err == nil},
+		{k.Typed(), err == nil},
+		{f.RawCookie, f.AtLeast(6, 10)},
+		{f.PerfLink, f.AtLeast(5, 15)},
+		{f.V4, f.AtLeast(6, 6)},
+		{f.UprobeMulti, f.AtLeast(6, 6)},
+		{f.RdonlyCast, err == nil && f.AtLeast(6, 17)},
 		{f.Uprobe, true},
 	} {
 		if tc.fact.OK != tc.want {
@@ -80,10 +86,18 @@ func TestExplain(t *testing.T) {
 	}{
 		{Features{}, unix.EPERM, attempt{kind: RawTracepoint}, "op: no permission: jalon lacks CAP_BPF and CAP_PERFMON; " + remedyRoot},
 		{Features{Caps: 1 << capBPF}, unix.EACCES, attempt{kind: Tracepoint}, "op: no permission: jalon lacks CAP_PERFMON; " + remedyRoot},
-		{Features{Caps: 1 << capSysAdmin, Lockdown: "confidentiality"}, unix.EPERM, attempt{kind: Kprobe},
-			"op: the kernel is locked down (confidentiality): it gives no kernel memory to eBPF and allows no kprobes; boot with lockdown=integrity or lockdown=none (Secure Boot may set it)"},
-		{Features{Caps: 1 << capSysAdmin, Seccomp: true}, unix.EPERM, attempt{kind: Uprobe},
-			"op: not permitted although the capabilities are there: a seccomp filter is on (a container?); run jalon outside the container, or allow bpf and perf_event_open in its seccomp profile"},
+		{
+			Features{Caps: 1 << capSysAdmin, Lockdown: "confidentiality"},
+			unix.EPERM,
+			attempt{kind: Kprobe},
+			"op: the kernel is locked down (confidentiality): it gives no kernel memory to eBPF and allows no kprobes; boot with lockdown=integrity or lockdown=none (Secure Boot may set it)",
+		},
+		{
+			Features{Caps: 1 << capSysAdmin, Seccomp: true},
+			unix.EPERM,
+			attempt{kind: Uprobe},
+			"op: not permitted although the capabilities are there: a seccomp filter is on (a container?); run jalon outside the container, or allow bpf and perf_event_open in its seccomp profile",
+		},
 		{root, unix.EPERM, attempt{kind: Uprobe}, "op: not permitted although the capabilities are there (a security module, or another user namespace); see the kernel's audit log; run jalon in the initial user namespace"},
 		{root, errNoType, attempt{kind: Fentry}, "op: this kernel has no type information (BTF, /sys/kernel/btf/vmlinux); use rawtracepoint: or tracepoint: places, or a kernel built with CONFIG_DEBUG_INFO_BTF"},
 		{root, unix.EBUSY, attempt{kind: Fentry}, "op: another tracer or a live patch holds this function; end the other tracer"},

@@ -20,15 +20,28 @@ func TestRefusals(t *testing.T) {
 		insns asm.Instructions
 		want  []string // in this order in the one line
 	}{
-		{"context", RawTracepoint, asm.Instructions{asm.LoadMem(asm.R0, asm.R1, -8, asm.DWord), asm.Return()},
-			[]string{"load the program context: the verifier refuses instruction 0 (r0 = *(u64 *)(r1 -8)): ", "-8"}},
-		{"register", RawTracepoint, asm.Instructions{asm.Mov.Reg(asm.R0, asm.R5), asm.Return()},
-			[]string{"the verifier refuses instruction 0 (r0 = r5): R5 !read_ok"}},
-		{"outside", RawTracepoint, asm.Instructions{
-			asm.LoadMapValue(asm.R1, 0, 0).WithReference("counts"), asm.LoadMem(asm.R0, asm.R1, 4096, asm.DWord), asm.Return()},
-			[]string{"the verifier refuses instruction 2 (r0 = *(u64 *)(r1 +4096)): invalid access to map value, value_size=4096 off=4096 size=8"}},
-		{"loop", RawTracepoint, asm.Instructions{asm.Mov.Imm(asm.R0, 0).WithSymbol("top"), asm.Ja.Label("top"), asm.Return()},
-			[]string{"the verifier refuses "}},
+		{
+			"context", RawTracepoint,
+			asm.Instructions{asm.LoadMem(asm.R0, asm.R1, -8, asm.DWord), asm.Return()},
+			[]string{"load the program context: the verifier refuses instruction 0 (r0 = *(u64 *)(r1 -8)): ", "-8"},
+		},
+		{
+			"register", RawTracepoint,
+			asm.Instructions{asm.Mov.Reg(asm.R0, asm.R5), asm.Return()},
+			[]string{"the verifier refuses instruction 0 (r0 = r5): R5 !read_ok"},
+		},
+		{
+			"outside", RawTracepoint,
+			asm.Instructions{
+				asm.LoadMapValue(asm.R1, 0, 0).WithReference("counts"), asm.LoadMem(asm.R0, asm.R1, 4096, asm.DWord), asm.Return(),
+			},
+			[]string{"the verifier refuses instruction 2 (r0 = *(u64 *)(r1 +4096)): invalid access to map value, value_size=4096 off=4096 size=8"},
+		},
+		{
+			"loop", RawTracepoint,
+			asm.Instructions{asm.Mov.Imm(asm.R0, 0).WithSymbol("top"), asm.Ja.Label("top"), asm.Return()},
+			[]string{"the verifier refuses "},
+		},
 		{"noreturn", Kprobe, asm.Instructions{asm.Return()}, []string{"the verifier refuses instruction 0 (exit): R0 !read_ok"}},
 	} {
 		_, err := k.Load(Program{Name: tc.name, Insns: tc.insns, Kind: tc.kind, Buffers: []*Buffer{b}})
@@ -56,10 +69,14 @@ func TestRefusalText(t *testing.T) {
 	}{
 		{nil, "the program without a reason"},
 		{[]string{"unreachable insn 3", "processed 0 insns (limit 1000000) max_states_per_insn 0 total_states 0 peak_states 0 mark_read 0"}, "unreachable insn 3"},
-		{[]string{"0: R1=ctx(off=0,imm=0) R10=fp0", "0: (79) r2 = *(u64 *)(r1 +0)         ; R1=ctx() R2_w=scalar()", "1: (79) r0 = *(u64 *)(r2 +0)", "R2 invalid mem access 'scalar'", "processed 2 insns"},
-			"instruction 1 (r0 = *(u64 *)(r2 +0)): R2 invalid mem access 'scalar'"},
-		{[]string{"12: (85) call bpf_probe_read_kernel#113", "from 3 to 7: R0=1 R10=fp0", "; if (x) @ a.c:3", "R2 min value is negative, either use unsigned or 'var &= const'"},
-			"instruction 12 (call bpf_probe_read_kernel#113): R2 min value is negative, either use unsigned or 'var &= const'"},
+		{
+			[]string{"0: R1=ctx(off=0,imm=0) R10=fp0", "0: (79) r2 = *(u64 *)(r1 +0)         ; R1=ctx() R2_w=scalar()", "1: (79) r0 = *(u64 *)(r2 +0)", "R2 invalid mem access 'scalar'", "processed 2 insns"},
+			"instruction 1 (r0 = *(u64 *)(r2 +0)): R2 invalid mem access 'scalar'",
+		},
+		{
+			[]string{"12: (85) call bpf_probe_read_kernel#113", "from 3 to 7: R0=1 R10=fp0", "; if (x) @ a.c:3", "R2 min value is negative, either use unsigned or 'var &= const'"},
+			"instruction 12 (call bpf_probe_read_kernel#113): R2 min value is negative, either use unsigned or 'var &= const'",
+		},
 		{[]string{"back-edge from insn 1 to 0", "0: (b7) r0 = 0", "processed 1 insns"}, "the program: back-edge from insn 1 to 0"},
 	} {
 		if got := refusal(tc.log); got != tc.want {

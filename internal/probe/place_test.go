@@ -44,9 +44,11 @@ func TestParse(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"main.c:9", "uprobe:a:b+1", "*0x1", "::", ":1", "a::b:+",
+	for _, s := range []string{
+		"main.c:9", "uprobe:a:b+1", "*0x1", "::", ":1", "a::b:+",
 		"t:a:b", "rt:a:b", "k:a:b+1", "k:0x1", "k:a.c:1", "kr:a", "f:a:b", "fr:a", "ur:a:b", "U:a:b:c", "U:a::c", "syscall:a:exit",
-		"p:99", "i:ms:5", "p:5us", "s:cs:1", "h:cycles", "process:exec", "tracpoint:"} {
+		"p:99", "i:ms:5", "p:5us", "s:cs:1", "h:cycles", "process:exec", "tracpoint:",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

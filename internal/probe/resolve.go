@@ -141,6 +141,8 @@ func orInlined(err error, name string) error {
 	if !errors.As(err, &nf) || !slices.Contains(nf.Nearest, name) {
 		return err
 	}
-	return &debuginfo.NotFoundError{What: "entry of function", Name: name,
-		Hint: "it is inlined wherever it is called: name the place without uprobe:, which means each of these copies"}
+	return &debuginfo.NotFoundError{
+		What: "entry of function", Name: name,
+		Hint: "it is inlined wherever it is called: name the place without uprobe:, which means each of these copies",
+	}
 }

@@ -17,8 +17,16 @@ import (
 func TestRunThrough(t *testing.T) {
 	prog := build(t, "basic")
 	for _, args := range [][]string{
-		{"exit", "0"}, {"exit", "42"}, {"signal", "15"}, {"signal", "9"}, {"signal", "11"}, {"signal", "5"},
-		{"signal", "6"}, {"signal", "17"}, {"signal", "2"}, {"signal", "34"},
+		{"exit", "0"},
+		{"exit", "42"},
+		{"signal", "15"},
+		{"signal", "9"},
+		{"signal", "11"},
+		{"signal", "5"},
+		{"signal", "6"},
+		{"signal", "17"},
+		{"signal", "2"},
+		{"signal", "34"},
 	} {
 		t.Run(fmt.Sprint(args), func(t *testing.T) {
 			argv := append([]string{prog}, args...)

@@ -59,9 +59,11 @@ func (p *Process) unparked() error {
 		p.sleep(nap)
 		p.pump()
 	}
-	return &Error{fmt.Sprintf("detach from process %d", p.pid),
+	return &Error{
+		fmt.Sprintf("detach from process %d", p.pid),
 		errors.New("a thread sleeps in the kernel and cannot be interrupted"),
-		"try again when its I/O is done; the end of jalon lets it go in any case"}
+		"try again when its I/O is done; the end of jalon lets it go in any case",
+	}
 }
 
 // freeScratch unmaps the pages of ours that injected calls use; the second one by

@@ -81,10 +81,20 @@ var intVars = []struct {
 	c, name string
 	t       *ctype.Type
 }{
-	{"_Bool", "b", ctype.BoolT}, {"char", "c", ctype.CharT}, {"signed char", "sc", ctype.SCharT}, {"unsigned char", "uc", ctype.UCharT},
-	{"short", "s", ctype.ShortT}, {"unsigned short", "us", ctype.UShortT}, {"int", "i", ctype.IntT}, {"int", "j", ctype.IntT},
-	{"unsigned", "u", ctype.UIntT}, {"unsigned", "v", ctype.UIntT}, {"long", "l", ctype.LongT}, {"unsigned long", "ul", ctype.ULongT},
-	{"long long", "ll", ctype.LLongT}, {"unsigned long long", "ull", ctype.ULLongT},
+	{"_Bool", "b", ctype.BoolT},
+	{"char", "c", ctype.CharT},
+	{"signed char", "sc", ctype.SCharT},
+	{"unsigned char", "uc", ctype.UCharT},
+	{"short", "s", ctype.ShortT},
+	{"unsigned short", "us", ctype.UShortT},
+	{"int", "i", ctype.IntT},
+	{"int", "j", ctype.IntT},
+	{"unsigned", "u", ctype.UIntT},
+	{"unsigned", "v", ctype.UIntT},
+	{"long", "l", ctype.LongT},
+	{"unsigned long", "ul", ctype.ULongT},
+	{"long long", "ll", ctype.LLongT},
+	{"unsigned long long", "ull", ctype.ULLongT},
 }
 
 // gen makes random C expressions that are defined for gcc -fwrapv.

@@ -80,7 +80,7 @@ func (c *checker) textComparison(x *lang.Binary, a, b expr) expr {
 		if lit, ok = a.(*strLit); !ok {
 			return nil
 		}
-		a, b = b, a
+		a = b
 	}
 	e := c.textEqual(a, lit, x.Span())
 	if x.Op == "!=" {

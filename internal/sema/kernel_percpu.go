@@ -81,7 +81,8 @@ func (c *checker) onCPU(v *varRef) expr {
 
 // perCPUAddr is the address of a per-CPU variable: its offset behind the CPU's base.
 func (l *lowerer) perCPUAddr(e *perCPU) sym {
-	cpu, reach := ir.None, inPerCPU
+	var cpu ir.Value
+	reach := inPerCPU
 	if e.n == nil {
 		cpu = l.env(ir.EnvCPU)
 	} else { // whatever number the user gives is looked up

@@ -215,15 +215,40 @@ func checkValues(t *testing.T, s *fakeScope, m *eval.Machine, in Input, list []k
 func TestKernelRecord(t *testing.T) {
 	s, m, _ := recordScope()
 	checkValues(t, s, m, kernelInput(ContextRecord), []kernelValue{
-		{"args->word", -5, "int"}, {"args.word", -5, "int"}, {"word", -5, "int"}, {"args->low", 5, "unsigned short"}, {"args->high", -2, "short"},
-		{"args->narrow", -2, "short"}, {"args->args[1]", 22, "long"}, {"args->args[word + 6]", 22, "long"}, {"args->odd", 0x12345678, "int"},
-		{"*args->p", '/', "char"}, {"args->comm[0]", 's', "char"}, {"args->comm == \"swapper/1\"", 1, "int"}, {"args->comm == \"swapper\"", 0, "int"},
-		{"args->name == \"hello\"", 1, "int"}, {"args->name == \"hell\"", 0, "int"}, {"args->name == \"hello!\"", 0, "int"}, {"name != \"hello\"", 0, "int"},
-		{"args->rel == \"rel\"", 1, "int"}, {"args->raw == \"abc\"", 1, "int"}, {"args->raw == \"abcd\"", 0, "int"}, {"args->raw == \"abd\"", 0, "int"}, {"raw == \"\"", 0, "int"},
-		{"args->name[1]", 'e', "char"}, {"args->mask[1]", 3, "unsigned long"}, {"*args->mask", 0xff, "unsigned long"}, {"sizeof args->mask", 16, "unsigned long"},
-		{"sizeof(args->mask) / sizeof(long)", 2, "unsigned long"}, {"sizeof args->comm", 16, "unsigned long"}, {"str(args->name) == \"hello\"", 1, "int"},
-		{"str(args->p) == \"/etc/passwd\"", 1, "int"}, {"(char *)&args->odd - (char *)&args->word", 66, "long"}, {"(args->p, args->name[0])", 'h', "char"},
-		{"sizeof args->d", 8, "unsigned long"}, {"(1 ? *(&args->word) : 0)", -5, "int"},
+		{"args->word", -5, "int"},
+		{"args.word", -5, "int"},
+		{"word", -5, "int"},
+		{"args->low", 5, "unsigned short"},
+		{"args->high", -2, "short"},
+		{"args->narrow", -2, "short"},
+		{"args->args[1]", 22, "long"},
+		{"args->args[word + 6]", 22, "long"},
+		{"args->odd", 0x12345678, "int"},
+		{"*args->p", '/', "char"},
+		{"args->comm[0]", 's', "char"},
+		{"args->comm == \"swapper/1\"", 1, "int"},
+		{"args->comm == \"swapper\"", 0, "int"},
+		{"args->name == \"hello\"", 1, "int"},
+		{"args->name == \"hell\"", 0, "int"},
+		{"args->name == \"hello!\"", 0, "int"},
+		{"name != \"hello\"", 0, "int"},
+		{"args->rel == \"rel\"", 1, "int"},
+		{"args->raw == \"abc\"", 1, "int"},
+		{"args->raw == \"abcd\"", 0, "int"},
+		{"args->raw == \"abd\"", 0, "int"},
+		{"raw == \"\"", 0, "int"},
+		{"args->name[1]", 'e', "char"},
+		{"args->mask[1]", 3, "unsigned long"},
+		{"*args->mask", 0xff, "unsigned long"},
+		{"sizeof args->mask", 16, "unsigned long"},
+		{"sizeof(args->mask) / sizeof(long)", 2, "unsigned long"},
+		{"sizeof args->comm", 16, "unsigned long"},
+		{"str(args->name) == \"hello\"", 1, "int"},
+		{"str(args->p) == \"/etc/passwd\"", 1, "int"},
+		{"(char *)&args->odd - (char *)&args->word", 66, "long"},
+		{"(args->p, args->name[0])", 'h', "char"},
+		{"sizeof args->d", 8, "unsigned long"},
+		{"(1 ? *(&args->word) : 0)", -5, "int"},
 	})
 	in := kernelInput(ContextRecord)
 	r := kernelRun(t, s, m, in, "", "args->name, args->mask, rel, raw, args->comm, args, args->d, d, str(args->name), args->name[0]@3, args->p, comm, pid, $comm, nsecs, (args->args@1)[0], args->odd, args->args[0]@2, $args")
@@ -286,15 +311,42 @@ func TestKernelWords(t *testing.T) {
 	s, m := kernelScope()
 	in := kernelInput(ContextNone)
 	checkValues(t, s, m, in, []kernelValue{
-		{"pid", 4242, "int"}, {"$pid", 4242, "int"}, {"tid", 4243, "int"}, {"$tid", 4243, "int"}, {"cpu", 1, "unsigned int"}, {"$cpu + 1", 2, "unsigned int"},
-		{"uid", 1000, "unsigned int"}, {"gid", 100, "unsigned int"}, {"$gid", 100, ""}, {"cgroup", 77, "unsigned long"}, {"$cgroup", 77, ""},
-		{"nsecs", 123456789, "unsigned long"}, {"$time", 123456789, ""}, {"curtask->prio", 120, "int"}, {"$task->pid", 4243, "int"}, {"$curtask->pid", 4243, "int"},
-		{"comm == \"worker\"", 1, "int"}, {"$comm == \"work\"", 0, "int"}, {"comm[0]", 'w', "char"}, {"$task->mm == 0", 1, "int"},
-		{"this_cpu(runqueues).nr", 6, "unsigned int"}, {"this_cpu(runqueues.nr)", 6, "unsigned int"}, {"per_cpu(runqueues, 0).nr", 5, "unsigned int"},
-		{"per_cpu(runqueues, cpu).curr->pid", 4243, "int"}, {"this_cpu(runqueues).curr == curtask", 1, "int"}, {"per_cpu(runqueues, 9).nr", 0, "FAULT"}, {"per_cpu(runqueues, -1).nr", 0, "FAULT"},
-		{"sizeof runqueues", 16, ""}, {"sizeof(this_cpu(runqueues))", 16, ""}, {"&this_cpu(runqueues).nr", cpuOne + 0x40 - 1<<64, "unsigned int *"},
-		{"total", 99, "int"}, {"*(int *)kaddr(\"total\")", 99, "int"}, {"kaddr(\"total\") + 1", kernelData + 1 - 1<<64, "unsigned long"}, {"&total", kernelData - 1<<64, "int *"},
-		{"((struct task_struct *)0)->pid", 0, "FAULT"}, {"sizeof(struct task_struct)", 40, ""},
+		{"pid", 4242, "int"},
+		{"$pid", 4242, "int"},
+		{"tid", 4243, "int"},
+		{"$tid", 4243, "int"},
+		{"cpu", 1, "unsigned int"},
+		{"$cpu + 1", 2, "unsigned int"},
+		{"uid", 1000, "unsigned int"},
+		{"gid", 100, "unsigned int"},
+		{"$gid", 100, ""},
+		{"cgroup", 77, "unsigned long"},
+		{"$cgroup", 77, ""},
+		{"nsecs", 123456789, "unsigned long"},
+		{"$time", 123456789, ""},
+		{"curtask->prio", 120, "int"},
+		{"$task->pid", 4243, "int"},
+		{"$curtask->pid", 4243, "int"},
+		{"comm == \"worker\"", 1, "int"},
+		{"$comm == \"work\"", 0, "int"},
+		{"comm[0]", 'w', "char"},
+		{"$task->mm == 0", 1, "int"},
+		{"this_cpu(runqueues).nr", 6, "unsigned int"},
+		{"this_cpu(runqueues.nr)", 6, "unsigned int"},
+		{"per_cpu(runqueues, 0).nr", 5, "unsigned int"},
+		{"per_cpu(runqueues, cpu).curr->pid", 4243, "int"},
+		{"this_cpu(runqueues).curr == curtask", 1, "int"},
+		{"per_cpu(runqueues, 9).nr", 0, "FAULT"},
+		{"per_cpu(runqueues, -1).nr", 0, "FAULT"},
+		{"sizeof runqueues", 16, ""},
+		{"sizeof(this_cpu(runqueues))", 16, ""},
+		{"&this_cpu(runqueues).nr", cpuOne + 0x40 - 1<<64, "unsigned int *"},
+		{"total", 99, "int"},
+		{"*(int *)kaddr(\"total\")", 99, "int"},
+		{"kaddr(\"total\") + 1", kernelData + 1 - 1<<64, "unsigned long"},
+		{"&total", kernelData - 1<<64, "int *"},
+		{"((struct task_struct *)0)->pid", 0, "FAULT"},
+		{"sizeof(struct task_struct)", 40, ""},
 	})
 	// A variable of the program's hides the word.
 	s.add("pid", ctype.IntT, memOpsValue(3))
@@ -331,8 +383,17 @@ func TestKernelRegisters(t *testing.T) {
 	in := kernelInput(ContextRegs)
 	in.AtEntry, in.Kernel.Return = true, true
 	checkValues(t, s, m, in, []kernelValue{
-		{"count", 4096, "unsigned long"}, {"task->prio", 120, "int"}, {"arg0", taskAddr - 1<<64, "unsigned long"}, {"$arg1", 0, ""}, {"$rax", 0x99, ""}, {"$al", 0x99 - 256, ""},
-		{"retval", 0x99, "unsigned long"}, {"$retval", 0x99, "unsigned long"}, {"$rip", kernelText + 1 - 1<<64, ""}, {"$fs_base", fsBase, "long"}, {"sizeof $xmm0", 16, ""},
+		{"count", 4096, "unsigned long"},
+		{"task->prio", 120, "int"},
+		{"arg0", taskAddr - 1<<64, "unsigned long"},
+		{"$arg1", 0, ""},
+		{"$rax", 0x99, ""},
+		{"$al", 0x99 - 256, ""},
+		{"retval", 0x99, "unsigned long"},
+		{"$retval", 0x99, "unsigned long"},
+		{"$rip", kernelText + 1 - 1<<64, ""},
+		{"$fs_base", fsBase, "long"},
+		{"sizeof $xmm0", 16, ""},
 		{"((struct task_struct *)arg0)->pid", 4243, "int"},
 	})
 	r := kernelRun(t, s, m, in, "count > 4095", "$regs, $bt, $ubt, count")
@@ -365,8 +426,10 @@ func TestKernelArgs(t *testing.T) {
 	s, m := kernelScope()
 	task := ctype.PointerTo(s.types[ctype.Struct]["task_struct"])
 	pair := s.addType(structOf("pair", member{"a", ctype.LongT, 0}, member{"b", ctype.IntT, 0}, member{"c", ctype.CharT, 0}))
-	s.args = []*debuginfo.Variable{s.add("prev", task, ctxPiece(8)), s.add("state", ctype.UIntT, ctxPiece(16)), s.add("pair", pair, ctxPiece(24)),
-		s.add("narrow", ctype.SCharT, ctxPiece(0))}
+	s.args = []*debuginfo.Variable{
+		s.add("prev", task, ctxPiece(8)), s.add("state", ctype.UIntT, ctxPiece(16)), s.add("pair", pair, ctxPiece(24)),
+		s.add("narrow", ctype.SCharT, ctxPiece(0)),
+	}
 	s.add("split", pair, debuginfo.Piece{Kind: debuginfo.InContext, Ctx: 24, BitSize: 64}, debuginfo.Piece{Kind: debuginfo.InContext, Ctx: 32, BitSize: 64})
 	s.add("wide", ctype.ArrayOf(ctype.CharT, 32), debuginfo.Piece{Kind: debuginfo.InContext, Ctx: 0, BitSize: 128}, debuginfo.Piece{Kind: debuginfo.InContext, Ctx: 24, BitSize: 128})
 	b := make([]byte, 48)
@@ -379,9 +442,21 @@ func TestKernelArgs(t *testing.T) {
 	setContext(m, b)
 	in := kernelInput(ContextArgs)
 	checkValues(t, s, m, in, []kernelValue{
-		{"prev->pid", 4243, "int"}, {"prev->comm == \"worker\"", 1, ""}, {"state", 2, "unsigned int"}, {"pair.a", 11, "long"}, {"pair.b", 12, "int"}, {"pair.c", 'A', "char"},
-		{"narrow", -1, "signed char"}, {"arg1", taskAddr - 1<<64, "unsigned long"}, {"arg0 == -1", 1, ""}, {"$arg2 & 0xff", 2, ""}, {"split.a", 11, ""}, {"split.b + split.c", 77, ""},
-		{"(&pair)->b", 12, ""}, {"wide[0]", -1, ""}, {"wide[16]", 11, ""},
+		{"prev->pid", 4243, "int"},
+		{"prev->comm == \"worker\"", 1, ""},
+		{"state", 2, "unsigned int"},
+		{"pair.a", 11, "long"},
+		{"pair.b", 12, "int"},
+		{"pair.c", 'A', "char"},
+		{"narrow", -1, "signed char"},
+		{"arg1", taskAddr - 1<<64, "unsigned long"},
+		{"arg0 == -1", 1, ""},
+		{"$arg2 & 0xff", 2, ""},
+		{"split.a", 11, ""},
+		{"split.b + split.c", 77, ""},
+		{"(&pair)->b", 12, ""},
+		{"wide[0]", -1, ""},
+		{"wide[16]", 11, ""},
 	})
 	r := kernelRun(t, s, m, in, "", "pair, split, wide, $args, prev/x")
 	if string(r.bytes(0)) != string(b[24:40]) || string(r.bytes(1)) != string(b[24:40]) || string(r.bytes(2)) != string(b[:16])+string(b[24:40]) {
@@ -402,8 +477,19 @@ func TestKernelUser(t *testing.T) {
 	mem[dataAddr-bias+moved] = mem[dataAddr]
 	delete(mem, dataAddr)
 	checkValues(t, s, m, in, []kernelValue{
-		{"count", 77, "int"}, {"'main.c'::count", 77, "int"}, {"&count", dataAddr - bias + moved, "int *"}, {"i", -5, "int"}, {"buf[1]", 'b', ""}, {"p->len", 4097, ""}, {"tls", 99, "int"},
-		{"$rip", 0x1000 + moved, ""}, {"p->path == \"/etc/passwd\"", 1, ""}, {"$pid", 4242, ""}, {"bad->len", 0, "FAULT"}, {"arg0", heapAddr, ""}, {"$ret", 0x401234, ""},
+		{"count", 77, "int"},
+		{"'main.c'::count", 77, "int"},
+		{"&count", dataAddr - bias + moved, "int *"},
+		{"i", -5, "int"},
+		{"buf[1]", 'b', ""},
+		{"p->len", 4097, ""},
+		{"tls", 99, "int"},
+		{"$rip", 0x1000 + moved, ""},
+		{"p->path == \"/etc/passwd\"", 1, ""},
+		{"$pid", 4242, ""},
+		{"bad->len", 0, "FAULT"},
+		{"arg0", heapAddr, ""},
+		{"$ret", 0x401234, ""},
 		{"p->bs", -7, ""},
 	})
 	r := kernelRun(t, s, m, in, "", "p->d, count, i, $bt, *p")

@@ -249,14 +249,26 @@ func TestFragments(t *testing.T) {
 		want int64
 		err  string
 	}{
-		{"two.a", 0x1122334455667788, ""}, {"two.b", -16, ""}, {"two.c", -32767, ""}, {"two.f", 0x55 & 31, ""},
-		{"two", 0, ""}, {"holes.b", -16, ""}, {"holes.c + 1", -32766, ""},
-		{"holes.a", 0, "this part of \"holes\" is optimised out here"}, {"holes", 0, "variable \"holes\" is optimised out here"},
-		{"mixed.b", -5, ""}, {"mixed", 0, ""}, {"wide.a", 0x1122334455667788, ""}, {"wide", 0, "variable \"wide\" is optimised out here"},
-		{"inxmm.a", 0x3ff8000000000000, ""}, {"inxmm.b", 0, ""},
-		{"bits", 0x778 | canonical(0xffff0<<12, ctype.IntT), ""}, {"nothing", 0, "variable \"nothing\" is optimised out here"},
+		{"two.a", 0x1122334455667788, ""},
+		{"two.b", -16, ""},
+		{"two.c", -32767, ""},
+		{"two.f", 0x55 & 31, ""},
+		{"two", 0, ""},
+		{"holes.b", -16, ""},
+		{"holes.c + 1", -32766, ""},
+		{"holes.a", 0, "this part of \"holes\" is optimised out here"},
+		{"holes", 0, "variable \"holes\" is optimised out here"},
+		{"mixed.b", -5, ""},
+		{"mixed", 0, ""},
+		{"wide.a", 0x1122334455667788, ""},
+		{"wide", 0, "variable \"wide\" is optimised out here"},
+		{"inxmm.a", 0x3ff8000000000000, ""},
+		{"inxmm.b", 0, ""},
+		{"bits", 0x778 | canonical(0xffff0<<12, ctype.IntT), ""},
+		{"nothing", 0, "variable \"nothing\" is optimised out here"},
 		{"st0", 0, "variable \"st0\" has no value here: it is in register 33, which is not taken"},
-		{"two == two", 0, "an operand of == cannot be struct pair"}, {"&two.b", 0, "\"two\" is not in memory here: it has no address"},
+		{"two == two", 0, "an operand of == cannot be struct pair"},
+		{"&two.b", 0, "\"two\" is not in memory here: it has no address"},
 		{"inxmm.c == 0", 0, "only the low 8 bytes of a vector register can be computed with"},
 	} {
 		if tt.expr == "two" {

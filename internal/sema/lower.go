@@ -139,8 +139,10 @@ const (
 	numTraps
 )
 
-var trapStatus = [numTraps]event.Status{event.Unreadable, event.DivideByZero, event.BadBounds}
-var trapNotes = [numTraps]string{"unreadable", "division by zero", "bad count"}
+var (
+	trapStatus = [numTraps]event.Status{event.Unreadable, event.DivideByZero, event.BadBounds}
+	trapNotes  = [numTraps]string{"unreadable", "division by zero", "bad count"}
+)
 
 // traps are the blocks that the faults of one field (or the condition) lead to,
 // made when first needed.

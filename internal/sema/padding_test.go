@@ -18,9 +18,17 @@ func TestPadding(t *testing.T) {
 		lo, hi int64
 		want   bool
 	}{
-		{mixed, 32, 64, false}, {mixed, 32, 65, true}, {mixed, 31, 64, true}, {mixed, 64, 128, true}, {mixed, 0, 128, true},
-		{ctype.ArrayOf(mixed, 3), 128 + 32, 128 + 64, false}, {ctype.ArrayOf(mixed, 3), 128, 160, true}, {ctype.ArrayOf(mixed, 3), 32, 160, true},
-		{flags, 24, 32, false}, {flags, 16, 32, true}, {ctype.IntT, 24, 32, true},
+		{mixed, 32, 64, false},
+		{mixed, 32, 65, true},
+		{mixed, 31, 64, true},
+		{mixed, 64, 128, true},
+		{mixed, 0, 128, true},
+		{ctype.ArrayOf(mixed, 3), 128 + 32, 128 + 64, false},
+		{ctype.ArrayOf(mixed, 3), 128, 160, true},
+		{ctype.ArrayOf(mixed, 3), 32, 160, true},
+		{flags, 24, 32, false},
+		{flags, 16, 32, true},
+		{ctype.IntT, 24, 32, true},
 	} {
 		if got := holdsValue(tt.t, tt.lo, tt.hi, 0); got != tt.want {
 			t.Errorf("%s: bits %d to %d hold a value: %v", tt.t.Name, tt.lo, tt.hi, got)

@@ -32,10 +32,22 @@ const dwarfXMM0 = 17
 
 // gprNames are the 64, 32, 16 and 8 bit names by DWARF number (psABI figure 3.36).
 var gprNames = [16][4]string{
-	{"rax", "eax", "ax", "al"}, {"rdx", "edx", "dx", "dl"}, {"rcx", "ecx", "cx", "cl"}, {"rbx", "ebx", "bx", "bl"},
-	{"rsi", "esi", "si", "sil"}, {"rdi", "edi", "di", "dil"}, {"rbp", "ebp", "bp", "bpl"}, {"rsp", "esp", "", "spl"},
-	{"r8", "r8d", "r8w", "r8l"}, {"r9", "r9d", "r9w", "r9l"}, {"r10", "r10d", "r10w", "r10l"}, {"r11", "r11d", "r11w", "r11l"},
-	{"r12", "r12d", "r12w", "r12l"}, {"r13", "r13d", "r13w", "r13l"}, {"r14", "r14d", "r14w", "r14l"}, {"r15", "r15d", "r15w", "r15l"},
+	{"rax", "eax", "ax", "al"},
+	{"rdx", "edx", "dx", "dl"},
+	{"rcx", "ecx", "cx", "cl"},
+	{"rbx", "ebx", "bx", "bl"},
+	{"rsi", "esi", "si", "sil"},
+	{"rdi", "edi", "di", "dil"},
+	{"rbp", "ebp", "bp", "bpl"},
+	{"rsp", "esp", "", "spl"},
+	{"r8", "r8d", "r8w", "r8l"},
+	{"r9", "r9d", "r9w", "r9l"},
+	{"r10", "r10d", "r10w", "r10l"},
+	{"r11", "r11d", "r11w", "r11l"},
+	{"r12", "r12d", "r12w", "r12l"},
+	{"r13", "r13d", "r13w", "r13l"},
+	{"r14", "r14d", "r14w", "r14l"},
+	{"r15", "r15d", "r15w", "r15l"},
 }
 
 const (

@@ -15,8 +15,12 @@ func TestReleased(t *testing.T) {
 		ops        []debuginfo.Op
 		last, want bool
 	}{
-		{sp(-136), true, false}, {sp(-137), true, true}, {sp(-200), false, false}, {sp(0), true, false},
-		{append(sp(-200), deref), false, true}, {append(sp(-100), deref), true, false},
+		{sp(-136), true, false},
+		{sp(-137), true, true},
+		{sp(-200), false, false},
+		{sp(0), true, false},
+		{append(sp(-200), deref), false, true},
+		{append(sp(-100), deref), true, false},
 		{[]debuginfo.Op{{Code: debuginfo.OpReg, Arg: dwarfRBP}, {Code: debuginfo.OpAddConst, Arg: -500}}, true, false},
 		{nil, true, false},
 	} {

@@ -88,8 +88,13 @@ func TestUnprivileged(t *testing.T) {
 	}
 	const want = "jalon lacks CAP_BPF and CAP_PERFMON; run jalon as root, or give it CAP_BPF and CAP_PERFMON"
 	for _, args := range [][]string{
-		{"trace", "tracepoint:sched:sched_switch"}, {"trace", "rawtracepoint:sched_switch"}, {"trace", "profile:99"}, {"trace", "syscall:openat", "--", "/bin/true"},
-		{"trace", "uprobe:" + things(t) + ":hammer_one", "--all"}, {"trace", "hammer_one", "--engine", "kernel", "--", things(t)}, {"gate", "sched:sched_switch if (next_prio > 1)"},
+		{"trace", "tracepoint:sched:sched_switch"},
+		{"trace", "rawtracepoint:sched_switch"},
+		{"trace", "profile:99"},
+		{"trace", "syscall:openat", "--", "/bin/true"},
+		{"trace", "uprobe:" + things(t) + ":hammer_one", "--all"},
+		{"trace", "hammer_one", "--engine", "kernel", "--", things(t)},
+		{"gate", "sched:sched_switch if (next_prio > 1)"},
 	} {
 		if p := as(args...); p.status != 1 || !strings.Contains(p.errs.String(), want) {
 			t.Errorf("%v: status %d:\n%s", args, p.status, p.errs.String())

@@ -28,14 +28,16 @@ var valueCases = []valueCase{
 	{cond: "args->which > 6", collect: "args->which, who", hits: numbers(7, 9), want: func(i int) map[string]string {
 		return map[string]string{"args->which": fmt.Sprint(i), "who": fmt.Sprint(1000 + i)}
 	}},
-	{cond: "which % 3 == 1 && !(who & 4)", collect: "(long)which << 40, -who, ~which, (unsigned char)who, (signed char)(who + 120), who / 7, who % 7, (long)which * who", hits: []int{1},
+	{
+		cond: "which % 3 == 1 && !(who & 4)", collect: "(long)which << 40, -who, ~which, (unsigned char)who, (signed char)(who + 120), who / 7, who % 7, (long)which * who", hits: []int{1},
 		want: func(i int) map[string]string {
 			return map[string]string{
 				"(long)which << 40": fmt.Sprint(i << 40), "-who": fmt.Sprint(-1000 - i), "~which": fmt.Sprint(^i), "(unsigned char)who": fmt.Sprint((1000 + i) & 255),
 				"(signed char)(who + 120)": fmt.Sprint(int8((1120 + i) & 255)), "who / 7": fmt.Sprint((1000 + i) / 7), "who % 7": fmt.Sprint((1000 + i) % 7),
 				"(long)which * who": fmt.Sprint(i * (1000 + i)),
 			}
-		}},
+		},
+	},
 	{cond: `$task->comm == "name4" || $comm == "name5"`, collect: "$comm, $task->comm, which", hits: []int{4, 5}, want: func(i int) map[string]string {
 		return map[string]string{"$comm": fmt.Sprintf("name%d", i), "$task->comm": fmt.Sprintf("name%d", i), "which": fmt.Sprint(i)}
 	}},
@@ -43,7 +45,8 @@ var valueCases = []valueCase{
 	{cond: `$comm != "name7"`, collect: "which", hits: []int{0, 1, 2, 3, 4, 5, 6, 8, 9}, want: func(i int) map[string]string {
 		return map[string]string{"which": fmt.Sprint(i)}
 	}},
-	{cond: "100 / (which - 5) > 20", collect: "1 / (which - 6), 1 % (which - 7), 10 / which", hits: numbers(6, 9), faults: 1,
+	{
+		cond: "100 / (which - 5) > 20", collect: "1 / (which - 6), 1 % (which - 7), 10 / which", hits: numbers(6, 9), faults: 1,
 		want: func(i int) map[string]string {
 			m := map[string]string{"10 / which": fmt.Sprint(10 / i)}
 			if i != 6 {
@@ -62,18 +65,22 @@ var valueCases = []valueCase{
 				return map[string]string{"1 % (which - 7)": "division by zero"}
 			}
 			return nil
-		}},
+		},
+	},
 	// Wild pointers: of programs, of the kernel, of nobody; in a condition they count.
-	{cond: "which == 3 ? *(int *)who : which > 7", collect: "which, *(int *)who, *(long *)0xffff800000000000, *(char *)-1", hits: []int{8, 9}, faults: 1,
+	{
+		cond: "which == 3 ? *(int *)who : which > 7", collect: "which, *(int *)who, *(long *)0xffff800000000000, *(char *)-1", hits: []int{8, 9}, faults: 1,
 		want: func(i int) map[string]string { return map[string]string{"which": fmt.Sprint(i)} },
 		errors: func(i int) map[string]string {
 			return map[string]string{
 				"*(int *)who": fmt.Sprintf("unreadable address %#x", 1000+i), "*(long *)0xffff800000000000": "unreadable address 0xffff800000000000",
 				"*(char *)-1": "unreadable address 0xffffffffffffffff",
 			}
-		}},
+		},
+	},
 	// Structs, unions, arrays, bit-fields and strings behind $task.
-	{cond: "$task->pid == $tid && $task->tgid == $pid && $task->mm != 0 && which == 2", hits: []int{2},
+	{
+		cond: "$task->pid == $tid && $task->tgid == $pid && $task->mm != 0 && which == 2", hits: []int{2},
 		collect: "$task->mm->exe_file->f_path.dentry->d_name.name/s, $task->mm->exe_file->f_path.dentry->d_name.len, $task->real_parent->tgid == $task->parent->tgid, " +
 			"$task->comm[4], $task->in_execve, $task->cred->uid.val, $task->signal->nr_threads, sizeof(struct task_struct) > 1000, &$task->pid == (int *)((char *)$task + ((long)&((struct task_struct *)0)->pid))",
 		want: func(i int) map[string]string {
@@ -84,7 +91,8 @@ var valueCases = []valueCase{
 				"sizeof(struct task_struct) > 1000":                                               "1",
 				"&$task->pid == (int *)((char *)$task + ((long)&((struct task_struct *)0)->pid))": "1",
 			}
-		}},
+		},
+	},
 }
 
 // TestValues: conditions and values on a system call whose arguments are known.
@@ -130,8 +138,10 @@ func TestValues(t *testing.T) {
 
 // TestStrings: names of files as the program gave them, and as the kernel has them.
 func TestStrings(t *testing.T) {
-	cmd := []string{`tracepoint:syscalls:sys_enter_openat if (args->flags & 64)`, `tracepoint:syscalls:sys_enter_unlink if (str(args->pathname) == "./file07")`,
-		"-c", "str(args->filename)"}
+	cmd := []string{
+		`tracepoint:syscalls:sys_enter_openat if (args->flags & 64)`, `tracepoint:syscalls:sys_enter_unlink if (str(args->pathname) == "./file07")`,
+		"-c", "str(args->filename)",
+	}
 	// The second has no filename: its expressions are refused, with a caret.
 	p := jalon(t, append([]string{"trace"}, append(cmd, "--", things(t), "files")...)...)
 	if p.status != 2 || !strings.Contains(p.errs.String(), `no member "filename"`) {

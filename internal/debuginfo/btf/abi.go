@@ -48,7 +48,8 @@ func entryPlaces(params []Param) []debuginfo.Location {
 				stack = (stack-8+15)&^15 + 8
 			}
 			out[i].Pieces = []debuginfo.Piece{{Kind: debuginfo.InMemory, Expr: []debuginfo.Op{
-				{Code: debuginfo.OpReg, Arg: regRSP}, {Code: debuginfo.OpAddConst, Arg: stack}}}}
+				{Code: debuginfo.OpReg, Arg: regRSP}, {Code: debuginfo.OpAddConst, Arg: stack},
+			}}}
 			stack += int64(n) * 8
 		}
 	}
@@ -79,8 +80,10 @@ func returnPlace(t *ctype.Type) debuginfo.Location {
 	case s.Size == 0:
 		return debuginfo.Location{Unavailable: "it has no bytes"}
 	case s.Size > 16 || inMemoryClass(s):
-		return debuginfo.Location{Pieces: []debuginfo.Piece{{Kind: debuginfo.InMemory,
-			Expr: []debuginfo.Op{{Code: debuginfo.OpReg, Arg: regRAX}}}}}
+		return debuginfo.Location{Pieces: []debuginfo.Piece{{
+			Kind: debuginfo.InMemory,
+			Expr: []debuginfo.Op{{Code: debuginfo.OpReg, Arg: regRAX}},
+		}}}
 	}
 	return debuginfo.Location{Pieces: registers([]int{regRAX, regRDX}[:(s.Size+7)/8], s.Size)}
 }

@@ -44,8 +44,10 @@ func (k *Kernel) Func(name, module string) (*Func, error) {
 		fn := found[0].(*ebtf.Func)
 		for _, f := range found[1:] {
 			if !sameParams(fn, f.(*ebtf.Func)) {
-				return nil, &debuginfo.NotFoundError{What: "function", Name: name,
-					Hint: "there are several of that name, with different parameters; arguments can be read as $rdi, $rsi, ..."}
+				return nil, &debuginfo.NotFoundError{
+					What: "function", Name: name,
+					Hint: "there are several of that name, with different parameters; arguments can be read as $rdi, $rsi, ...",
+				}
 			}
 		}
 		return k.function(u, fn)

@@ -32,7 +32,8 @@ func (k *Kernel) perCPUVariable(u *unit, name string) *debuginfo.Variable {
 		return out
 	}
 	out.Loc.Pieces = []debuginfo.Piece{{Kind: debuginfo.InMemory, Expr: []debuginfo.Op{
-		{Code: debuginfo.OpConst, Arg: int64(start + uint64(p.offset))}}}}
+		{Code: debuginfo.OpConst, Arg: int64(start + uint64(p.offset))},
+	}}}
 	return out
 }
 

@@ -77,7 +77,8 @@ func (k *Kernel) RecordScope(name string, rec *ctype.Type) debuginfo.Scope {
 	s.set("args", rec, inContext(0)) // before a field of that name, which is args->args
 	for _, f := range rec.Fields() {
 		loc := debuginfo.Location{Pieces: []debuginfo.Piece{{
-			Kind: debuginfo.InContext, Ctx: f.BitOffset / 8, BitOffset: f.BitOffset % 8, BitSize: f.BitSize}}}
+			Kind: debuginfo.InContext, Ctx: f.BitOffset / 8, BitOffset: f.BitOffset % 8, BitSize: f.BitSize,
+		}}}
 		if f.BitOffset < recordLost*8 {
 			loc = debuginfo.Location{Unavailable: "the kernel overwrites the first 8 bytes of the record"}
 		}
@@ -128,9 +129,13 @@ func (s *scope) variable(name string) *debuginfo.Variable {
 }
 
 func currentTask(t *ctype.Type) *debuginfo.Variable {
-	return &debuginfo.Variable{Name: "curtask", Type: ctype.PointerTo(t), Kind: debuginfo.Global,
-		Loc: debuginfo.Location{Pieces: []debuginfo.Piece{{Kind: debuginfo.IsValue,
-			Expr: []debuginfo.Op{{Code: debuginfo.OpEnv, Arg: debuginfo.EnvTask}}}}}}
+	return &debuginfo.Variable{
+		Name: "curtask", Type: ctype.PointerTo(t), Kind: debuginfo.Global,
+		Loc: debuginfo.Location{Pieces: []debuginfo.Piece{{
+			Kind: debuginfo.IsValue,
+			Expr: []debuginfo.Op{{Code: debuginfo.OpEnv, Arg: debuginfo.EnvTask}},
+		}}},
+	}
 }
 
 // missing is the error for a variable. Enumerators are asked for as variables
@@ -167,8 +172,10 @@ func (s *scope) LookupIn(where, name string) (*debuginfo.Variable, error) {
 	if where == s.fn && where != "" {
 		return s.Lookup(name)
 	}
-	return nil, &debuginfo.NotFoundError{What: "variable", Name: where + "::" + name,
-		Hint: "the kernel's BTF knows no variables of files and functions; debug information (--vmlinux) does"}
+	return nil, &debuginfo.NotFoundError{
+		What: "variable", Name: where + "::" + name,
+		Hint: "the kernel's BTF knows no variables of files and functions; debug information (--vmlinux) does",
+	}
 }
 
 func (s *scope) Type(kind ctype.Kind, name string) (*ctype.Type, error) {

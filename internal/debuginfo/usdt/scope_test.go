@@ -51,9 +51,14 @@ func at(vaddr int64) debuginfo.Location {
 }
 
 var symbols = table{memsz: 20, algn: 16, list: []elf.Symbol{
-	{Name: "one", Value: 0x1000}, {Name: "twice", Value: 0x2000, Local: true}, {Name: "twice", Value: 0x3000, Local: true},
-	{Name: "n.12", Value: 0x2100, Local: true}, {Name: "n.12", Value: 0x2200, Local: true},
-	{Name: "both", Value: 0x4000, Local: true}, {Name: "both", Value: 0x5000}, {Name: "mine", Value: 4, TLS: true},
+	{Name: "one", Value: 0x1000},
+	{Name: "twice", Value: 0x2000, Local: true},
+	{Name: "twice", Value: 0x3000, Local: true},
+	{Name: "n.12", Value: 0x2100, Local: true},
+	{Name: "n.12", Value: 0x2200, Local: true},
+	{Name: "both", Value: 0x4000, Local: true},
+	{Name: "both", Value: 0x5000},
+	{Name: "mine", Value: 4, TLS: true},
 }}
 
 // TestPlaces looks at the locations of operands, as operations.
@@ -120,9 +125,17 @@ func TestRegisters(t *testing.T) {
 		off, bits int64
 		typ       string
 	}{
-		{"8@%rax", 0, 0, 0, "uint64_t"}, {"-4@%edi", 5, 0, 0, "int32_t"}, {"2@%r9w", 9, 0, 0, "uint16_t"}, {"-1@%sil", 4, 0, 0, "int8_t"},
-		{"1@%bh", 3, 8, 8, "uint8_t"}, {"8@%eax", 0, 0, 0, "uint64_t"}, {"-2@%rcx", 2, 0, 0, "int16_t"}, {"8f@%xmm3", 20, 0, 0, "double"}, {"-4f@%ymm15", 32, 0, 0, "float"},
-		{"%R15", 15, 0, 0, "uint64_t"}, {"8f@%rdx", 1, 0, 0, "double"},
+		{"8@%rax", 0, 0, 0, "uint64_t"},
+		{"-4@%edi", 5, 0, 0, "int32_t"},
+		{"2@%r9w", 9, 0, 0, "uint16_t"},
+		{"-1@%sil", 4, 0, 0, "int8_t"},
+		{"1@%bh", 3, 8, 8, "uint8_t"},
+		{"8@%eax", 0, 0, 0, "uint64_t"},
+		{"-2@%rcx", 2, 0, 0, "int16_t"},
+		{"8f@%xmm3", 20, 0, 0, "double"},
+		{"-4f@%ymm15", 32, 0, 0, "float"},
+		{"%R15", 15, 0, 0, "uint64_t"},
+		{"8f@%rdx", 1, 0, 0, "double"},
 	} {
 		a := ParseArgs(w.text)[0]
 		loc := (&placer{}).location(&a)

@@ -153,9 +153,20 @@ func stops(t *testing.T, prog string, expect bool) (probes []Probe, scopes map[u
 // understands the operand.
 func TestValuesAgree(t *testing.T) {
 	builds := []struct{ cc, flags string }{
-		{"gcc", "-O0"}, {"gcc", "-O2 -static"}, {"gcc", "-O3 -march=x86-64-v3"}, {"gcc", "-Os -fno-pie -no-pie"}, {"clang", "-O1"},
-		{"gcc", "-O1"}, {"gcc", "-O2"}, {"gcc", "-O0 -fomit-frame-pointer -mno-red-zone"}, {"gcc", "-O2 -mcmodel=large"}, {"gcc", "-x c++ -O2 -fpermissive"},
-		{"gcc", `-O2 -DSTAP_SDT_ARG_CONSTRAINT=g`}, {"clang", "-O0"}, {"clang", "-O2"}, {"clang", "-O3 -fno-pie -no-pie"},
+		{"gcc", "-O0"},
+		{"gcc", "-O2 -static"},
+		{"gcc", "-O3 -march=x86-64-v3"},
+		{"gcc", "-Os -fno-pie -no-pie"},
+		{"clang", "-O1"},
+		{"gcc", "-O1"},
+		{"gcc", "-O2"},
+		{"gcc", "-O0 -fomit-frame-pointer -mno-red-zone"},
+		{"gcc", "-O2 -mcmodel=large"},
+		{"gcc", "-x c++ -O2 -fpermissive"},
+		{"gcc", `-O2 -DSTAP_SDT_ARG_CONSTRAINT=g`},
+		{"clang", "-O0"},
+		{"clang", "-O2"},
+		{"clang", "-O3 -fno-pie -no-pie"},
 	}
 	if os.Getenv("JALON_FULL") == "" {
 		builds = builds[:5]
