@@ -33,7 +33,7 @@ func listen(path string) (*controller, error) {
 		return nil, fmt.Errorf("%s: there is a file of that name, which is no socket; name another", op)
 	default:
 		if conn, err := net.Dial("unix", path); err == nil {
-			conn.Close()
+			_ = conn.Close()
 			return nil, fmt.Errorf("%s: another program listens there; name another", op)
 		} else if !errors.Is(err, unix.ECONNREFUSED) {
 			return nil, fmt.Errorf("%s: %w", op, err)

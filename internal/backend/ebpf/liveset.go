@@ -9,9 +9,8 @@ import (
 // valueSet is a set of values.
 type valueSet []uint64
 
-func (s valueSet) add(v ir.Value)      { s[v>>6] |= 1 << (v & 63) }
-func (s valueSet) remove(v ir.Value)   { s[v>>6] &^= 1 << (v & 63) }
-func (s valueSet) has(v ir.Value) bool { return s[v>>6]>>(v&63)&1 != 0 }
+func (s valueSet) add(v ir.Value)    { s[v>>6] |= 1 << (v & 63) }
+func (s valueSet) remove(v ir.Value) { s[v>>6] &^= 1 << (v & 63) }
 func (s valueSet) union(t valueSet) {
 	for i := range t {
 		s[i] |= t[i]
