@@ -21,8 +21,8 @@ func (b *bench) guestPlaces() []place {
 		return place{
 			group:  group{title: kind + ":vfs_read", mode: "read", notes: []string{"condition: retval > 4096 (false), retval == 1 (true); values: retval, twice."}},
 			target: target(t),
-			jalon:  kind + ":vfs_read", no: "(int)retval > 4096", yes: "(int)retval == 1", values: "retval, retval",
-			bpftrace: bkind + ":vfs_read", bno: "(int32)" + value + " > 4096", byes: "(int32)" + value + " == 1", bvalues: value + ", " + value,
+			jalon:  kind + ":vfs_read", no: "retval > 4096", yes: "retval == 1", values: "retval, retval",
+			bpftrace: bkind + ":vfs_read", bno: value + " > 4096", byes: value + " == 1", bvalues: value + ", " + value,
 		}
 	}
 	k := entry("kprobe", "kprobe", kernel.Target{Kind: kernel.Kprobe, Symbol: "vfs_read"})
