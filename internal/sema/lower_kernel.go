@@ -218,6 +218,14 @@ func (l *lowerer) takeSData(sd *SData) fieldSlots {
 	size := sdataSize(l.in)
 	fs := l.newSlot(countedHeader+size, 8)
 	at := sym{v: l.env(ir.EnvContext), trust: inContext}
+	if len(sd.Dynamic) == 0 { // its length is known, and what is not written is zero
+		l.put(l.b.Const(int64(sd.Fixed)), 4, fs.value.imm(0))
+		l.put(l.env(ir.EnvPidTgid), 4, fs.value.imm(countedHeader+4))
+		if rest := int64(sd.Fixed) - commonBytes; rest > 0 {
+			l.copy(ir.Copy, l.word(at.plus(commonBytes)), ir.None, fs.value.imm(countedHeader+commonBytes), rest, ir.NoBlock)
+		}
+		return fs
+	}
 	n := l.b.Const(int64(sd.Fixed))
 	for _, off := range sd.Dynamic {
 		low, length := l.dynamicWord(off)

@@ -16,6 +16,8 @@ type analysis struct {
 	sizes map[int64]bool
 	// late are the Results that are left in a register for the Exit of their block.
 	late map[*ir.Instr]bool
+	// who has, for a Reserve, the value that is pid_tgid already.
+	who map[*ir.Instr]ir.Value
 	// slotResult: other Results are kept on the stack.
 	slotResult bool
 	// zeroBlock and zeroIndex say before which instruction the pointer to
@@ -34,6 +36,7 @@ func analyse(p *ir.Program, c *Config) *analysis {
 	}
 	an.constants()
 	an.reachable()
+	an.findWho()
 	an.countUses()
 	an.fuse()
 	an.results()
@@ -178,6 +181,9 @@ func (an *analysis) inputs(in *ir.Instr) []ir.Value {
 	if _, ok := an.contextCopy(in); ok {
 		return nil
 	}
+	if who, ok := an.who[in]; ok {
+		return []ir.Value{who}
+	}
 	var vs []ir.Value
 	for _, v := range [2]ir.Value{in.A, in.B} {
 		if v != ir.None {
@@ -293,7 +299,7 @@ func (an *analysis) contextOffset(v ir.Value) (int64, bool) {
 
 // maxContextCopy is how many bytes of the context are copied by loads and
 // stores of the program; longer ones are left to a helper.
-const maxContextCopy = 64
+const maxContextCopy = 128
 
 // contextCopy reports whether in copies bytes of the context block that the
 // program can load itself, and from which offset on.

@@ -71,3 +71,46 @@ func meet(dom []ir.BlockID, a, b ir.BlockID) ir.BlockID {
 	}
 	return a
 }
+
+// findWho finds for each Reserve a value that is pid_tgid and defined on every way
+// to it, so that the header needs no call of its own.
+func (an *analysis) findWho() {
+	an.who = map[*ir.Instr]ir.Value{}
+	dom := an.dominators()
+	for id, b := range an.p.Blocks {
+		if !an.reach[id] {
+			continue
+		}
+		for k := range b.Instrs {
+			if in := &b.Instrs[k]; in.Op == ir.Reserve {
+				if v := an.whoBefore(dom, ir.BlockID(id), k); v != ir.None {
+					an.who[in] = v
+				}
+			}
+		}
+	}
+}
+
+// whoBefore looks through the first n instructions of block id and through the
+// blocks that dominate it, there before the first instruction that may fault: a
+// fault leaves the middle of a block.
+func (an *analysis) whoBefore(dom []ir.BlockID, id ir.BlockID, n int) ir.Value {
+	for _, in := range an.p.Blocks[id].Instrs[:n] {
+		if in.Op == ir.Env && in.Imm == ir.EnvPidTgid {
+			return in.Dst
+		}
+	}
+	for id != 0 {
+		id = dom[id]
+		for k := range an.p.Blocks[id].Instrs {
+			in := &an.p.Blocks[id].Instrs[k]
+			if in.Op == ir.Env && in.Imm == ir.EnvPidTgid {
+				return in.Dst
+			}
+			if _, faults := an.faults(in); faults {
+				break
+			}
+		}
+	}
+	return ir.None
+}

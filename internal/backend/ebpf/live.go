@@ -91,6 +91,8 @@ func (l *liveness) instr(in *ir.Instr, pos, end int32) {
 		switch {
 		case v == in.A && keepsA(in):
 			to = pos + 1
+		case in.Op == ir.Reserve: // see analysis.who
+			to = pos + 1
 		case an.late[in]:
 			to = end
 		}
