@@ -5,7 +5,7 @@ set -euo pipefail
 
 declare -A need=(
 	[demo]="gcc:gcc libc6-dev:/usr/include/stdio.h"
-	[test]="gcc:gcc libc6-dev:/usr/include/stdio.h g++:g++ clang:clang gdb:gdb gdbserver:gdbserver binutils:objdump dwz:dwz musl-tools:musl-gcc make:make sqlite3:sqlite3 lua5.4:lua5.4 redis-server:redis-server redis-tools:redis-benchmark python3:python3 qemu-system-x86:qemu-system-x86_64 bpftool:/usr/sbin/bpftool pahole:pahole"
+	[test]="gcc:gcc libc6-dev:/usr/include/stdio.h g++:g++ clang:clang gdb:gdb gdbserver:gdbserver binutils:objdump dwz:dwz musl-tools:musl-gcc make:make sqlite3:sqlite3 lua5.4:lua5.4 redis-server:redis-server redis-tools:redis-benchmark python3:python3 qemu-system-x86:qemu-system-x86_64 bpftool:/usr/sbin/bpftool pahole:pahole linux-perf:perf"
 	[bench]="gcc:gcc libc6-dev:/usr/include/stdio.h"
 	[bench-kernel]="gcc:gcc libc6-dev:/usr/include/stdio.h bpftrace:bpftrace linux-perf:perf"
 )
@@ -29,6 +29,13 @@ if [ ${#missing[@]} -gt 0 ]; then
 	export DEBIAN_FRONTEND=noninteractive RUNLEVEL=1
 	$sudo apt-get update -qq
 	$sudo apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+fi
+
+# The kernel tells of its tracepoints in a file system that is not always mounted.
+if [ "$1" = test ] || [ "$1" = bench-kernel ]; then
+	if [ "$(id -u)" -eq 0 ] && [ ! -d /sys/kernel/tracing/events ]; then
+		mount -t tracefs tracefs /sys/kernel/tracing || echo "deps.sh: tracefs cannot be mounted: tests of the kernel's tracepoints will fail" >&2
+	fi
 fi
 
 # The kernels that guest tests boot. Without them those tests fail, each with this
