@@ -55,7 +55,6 @@ type subject struct {
 	prog  string
 	bias  uint64
 	mod   *dwarf.Module
-	tls   int64
 }
 
 func newSubject(t *testing.T, flags string) *subject {

@@ -33,7 +33,7 @@ func hasProgram(name *regexp.Regexp) func(pid int) bool {
 			if err != nil {
 				return false
 			}
-			defer p.Close()
+			defer func() { _ = p.Close() }()
 			info, err := p.Info()
 			return err == nil && name.MatchString(info.Name)
 		})

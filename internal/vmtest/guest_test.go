@@ -141,7 +141,7 @@ func TestGuest_BadStandstill(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := 0; ; i++ {
-		probed(i)
+		_ = probed(i)
 	}
 }
 

@@ -166,7 +166,8 @@ func TestNullIsUnreadable(t *testing.T) {
 		must(t, err)
 		prog := m.load(insns)
 		for _, c := range []struct{ at, want uint64 }{
-			{0, 1016}, {irgen.DefaultBase + 3*irgen.PageSize, irgen.DefaultBase + 3*irgen.PageSize + 1016},
+			{0, 1016},
+			{irgen.DefaultBase + 3*irgen.PageSize, irgen.DefaultBase + 3*irgen.PageSize + 1016},
 			{^uint64(0), 1015},
 		} {
 			if got := m.result(prog, c.at, 0); got != c.want {

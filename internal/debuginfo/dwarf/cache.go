@@ -159,7 +159,7 @@ func storeCache(path string, b []byte, limit int64) {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
-		os.Remove(f.Name())
+		_ = os.Remove(f.Name())
 		return
 	}
 	trimCache(dir, filepath.Base(path), limit)
@@ -210,7 +210,7 @@ func trimCache(dir, keep string, limit int64) {
 		switch name := e.Name(); {
 		case strings.HasPrefix(name, tempPrefix):
 			if time.Since(st.ModTime()) > time.Hour {
-				os.Remove(filepath.Join(dir, name))
+				_ = os.Remove(filepath.Join(dir, name))
 			}
 		case strings.HasSuffix(name, cacheExt):
 			total += st.Size()
