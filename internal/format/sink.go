@@ -27,6 +27,23 @@ type Frame struct {
 	Inlined  bool   // the next frame has the same PC
 }
 
+// CodeFrames completes f, which has the address and what is known of the code there,
+// by the functions that are inlined at it, innermost first. The offset of a caller
+// was asked for the call, one byte before the address: it is told for the address.
+func CodeFrames(f Frame, caller bool, inlined []string) []Frame {
+	if caller && f.Function != "" {
+		f.Offset++
+	}
+	var out []Frame
+	for _, name := range inlined {
+		out = append(out, Frame{PC: f.PC, Function: name, File: f.File, Line: f.Line, Module: f.Module, Inlined: true})
+	}
+	if len(inlined) > 0 { // the line is that of the innermost
+		f.File, f.Line = "", 0
+	}
+	return append(out, f)
+}
+
 // Unwinder makes frames of a field, innermost first. Of kind Stack v.Data holds
 // the registers, v.Stack the copy of the stack; of kinds KernelFrames and
 // UserFrames v.Data holds the addresses of the frames, 8 bytes each, and there is

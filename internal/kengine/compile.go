@@ -9,7 +9,6 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/ir"
-	"github.com/jalon-trace/jalon/internal/kernel"
 	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/sema"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
@@ -25,7 +24,6 @@ type half struct {
 	gives  bool
 	schema *event.Schema
 	load   *load
-	target kernel.Target
 }
 
 // compile makes the programs of a candidate: with the first of its variants in
@@ -188,7 +186,7 @@ func (e *Engine) half(tp *tracepoint.Tracepoint, c *candidate, v *variant, r rol
 	}
 	schema := out.Schema
 	schema.PC = v.at
-	return &half{v: v, prog: out.Program, gives: r == decides, schema: &schema, target: v.target}, nil
+	return &half{v: v, prog: out.Program, gives: r == decides, schema: &schema}, nil
 }
 
 // objects finds the names behind which a member is named.

@@ -95,10 +95,7 @@ func (e *Engine) Arm(tps []*tracepoint.Tracepoint, ready func()) error {
 	if len(bad) > 0 {
 		return distinct(bad).Err()
 	}
-	for i, s := range e.sites {
-		s.id = uint32(i)
-		s.schema.SiteID = s.id
-	}
+	e.number()
 	if err := e.makeBuffer(); err != nil {
 		return err
 	}
@@ -119,6 +116,14 @@ func (e *Engine) Arm(tps []*tracepoint.Tracepoint, ready func()) error {
 	}
 	ready()
 	return e.attach()
+}
+
+// number gives the sites their ids.
+func (e *Engine) number() {
+	for i, s := range e.sites {
+		s.id = uint32(i)
+		s.schema.SiteID = s.id
+	}
 }
 
 // permitted says early, and in the same words for all places, what jalon lacks.

@@ -3,7 +3,6 @@ package kengine
 import (
 	"errors"
 
-	"github.com/jalon-trace/jalon/internal/backend/ebpf"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
@@ -28,10 +27,9 @@ func (e *Engine) Gate(tp *tracepoint.Tracepoint) error {
 		if err != nil {
 			return err
 		}
-		s.id = uint32(i)
-		s.schema.SiteID = s.id
 		e.sites = append(e.sites, s)
 	}
+	e.number()
 	if err := e.makeBuffer(); err != nil {
 		return err
 	}
@@ -73,21 +71,18 @@ func (e *Engine) gateOne(s *site) error {
 		if err := e.attachOne(l); err != nil {
 			return err
 		}
-		if n, err := e.k.PerfUsers(s.halves[1].target.Group, s.halves[1].target.Name); err != nil {
+		if n, err := e.k.PerfUsers(s.halves[1].v.target.Group, s.halves[1].v.target.Name); err != nil {
 			return err
 		} else if n > 0 {
 			return errors.New("a condition on raw arguments must be there before perf opens the event: start the gate first")
 		}
 	}
 	h := s.halves[len(s.halves)-1]
-	insns, err := ebpf.Compile(h.prog, e.config(s, h))
+	insns, err := e.code(s, h, e.config(s, h))
 	if err != nil {
 		return err
 	}
-	if e.opt.Code != nil {
-		e.opt.Code(s.schema.Place, ebpf.Listing(insns))
-	}
-	g, err := e.k.Gate(h.target.Group, h.target.Name, insns, e.buffer)
+	g, err := e.k.Gate(h.v.target.Group, h.v.target.Name, insns, e.buffer)
 	if err != nil {
 		return err
 	}

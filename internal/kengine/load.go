@@ -3,11 +3,11 @@ package kengine
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/cilium/ebpf/asm"
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/backend/ebpf"
@@ -35,9 +35,6 @@ type load struct {
 	listens []string
 }
 
-// possible is where the kernel lists the CPUs that it may ever have.
-const possible = "/sys/devices/system/cpu/possible"
-
 // oldLimit is how large the value of an array map may be on kernels before 6.10
 // or so (KMALLOC_MAX_SIZE).
 const oldLimit = 4 << 20
@@ -47,13 +44,9 @@ const defaultBuffer = 4 << 20
 
 // makeBuffer makes the memory for records and counters of the sites.
 func (e *Engine) makeBuffer() error {
-	b, err := os.ReadFile(possible)
+	cpus, err := ring.PossibleCPUs()
 	if err != nil {
 		return fmt.Errorf("counting the CPUs: %w", err)
-	}
-	cpus, err := ring.ParsePossible(string(b))
-	if err != nil {
-		return err
 	}
 	size := e.opt.BufferSize
 	if size <= 0 {
@@ -151,15 +144,12 @@ func (e *Engine) loadOne(l *load) error {
 	l.shared = len(l.halves) > 1
 	cfg := e.config(s, h)
 	cfg.SiteFromCookie = l.shared
-	insns, err := ebpf.Compile(h.prog, cfg)
+	insns, err := e.code(s, h, cfg)
 	if err != nil {
 		return err
 	}
-	if e.opt.Code != nil {
-		e.opt.Code(s.schema.Place, ebpf.Listing(insns))
-	}
 	l.loaded, err = e.k.Load(kernel.Program{
-		Name: fmt.Sprintf("jalon_%d", s.id), Insns: insns, Kind: h.v.target.Kind, Target: h.target, Buffers: []*kernel.Buffer{e.buffer},
+		Name: fmt.Sprintf("jalon_%d", s.id), Insns: insns, Kind: h.v.target.Kind, Target: h.v.target, Buffers: []*kernel.Buffer{e.buffer},
 		Sleepable: cfg.Sleeps,
 	})
 	if err != nil {
@@ -171,6 +161,15 @@ func (e *Engine) loadOne(l *load) error {
 	}
 	e.logf("%s: %d instructions of eBPF, %s, %d sites", s.schema.Place, len(insns), h.v.how, len(l.sites))
 	return nil
+}
+
+// code makes the instructions of a half, and shows them to who wants to see them.
+func (e *Engine) code(s *site, h *half, cfg ebpf.Config) (asm.Instructions, error) {
+	insns, err := ebpf.Compile(h.prog, cfg)
+	if err == nil && e.opt.Code != nil {
+		e.opt.Code(s.schema.Place, ebpf.Listing(insns))
+	}
+	return insns, err
 }
 
 // config is what the code generator is told of a half.
@@ -231,7 +230,7 @@ func (e *Engine) attachOne(l *load) error {
 		if l.sites[i].off {
 			continue
 		}
-		t := h.target
+		t := h.v.target
 		if l.shared { // kernels that have cookies for some kinds only refuse others
 			t.Cookie = uint64(l.sites[i].id)
 		}
@@ -291,7 +290,7 @@ func (e *Engine) mayPair(l *load) error {
 	if len(s.halves) < 2 || l.halves[0].gives {
 		return nil
 	}
-	t := &l.halves[0].target
+	t := &l.halves[0].v.target
 	n, err := e.k.PerfUsers(t.Group, t.Name)
 	switch {
 	case err != nil:

@@ -161,7 +161,7 @@ func (s *sources) sdata(ev *tracefs.Event) *sema.SData {
 	d := &sema.SData{Type: ev.Record(), Fixed: int(ev.Record().Size)}
 	for i := range ev.Fields {
 		f := &ev.Fields[i]
-		if _, _, ok := tracefs.DynamicOf(f.Type); ok {
+		if _, _, ok := ctype.Dynamic(f.Type); ok {
 			d.Dynamic = append(d.Dynamic, f.Offset)
 		}
 	}

@@ -131,26 +131,12 @@ func (u *userSymbols) frames(e *Engine, pid int, pc uint64, caller bool) []forma
 	if !ok {
 		return []format.Frame{f}
 	}
-	if f.Module = r.path; r.path == "" {
+	f.Module = r.path
+	m, vaddr := e.image(r, at)
+	if m == nil {
 		return []format.Frame{f}
 	}
-	m, err := e.src.file(r.path)
-	if err != nil {
-		return []format.Frame{f}
-	}
-	vaddr, ok := vaddrOf(m, at-r.lo+r.off)
-	if !ok {
-		return []format.Frame{f}
-	}
-	fn, off, file, line, inl := m.Symbolize(vaddr)
-	f.Function, f.File, f.Line, f.Offset = fn, file, line, off
-	if caller && fn != "" {
-		f.Offset++
-	}
-	var out []format.Frame
-	for _, name := range inl {
-		out = append(out, format.Frame{PC: pc, Function: name, File: file, Line: line, Module: r.path, Inlined: true})
-		f.File, f.Line = "", 0
-	}
-	return append(out, f)
+	var inlined []string
+	f.Function, f.Offset, f.File, f.Line, inlined = m.Symbolize(vaddr)
+	return format.CodeFrames(f, caller, inlined)
 }

@@ -142,7 +142,7 @@ func (e *Engine) learn(ev *event.Event, pc uint64) {
 		return
 	}
 	halves := e.sites[ev.Schema.SiteID].halves
-	t := &halves[len(halves)-1].target
+	t := &halves[len(halves)-1].v.target
 	if t.Kind != kernel.Uprobe { // at a return pc is the caller's
 		return
 	}
@@ -167,7 +167,20 @@ func (e *Engine) learn(ev *event.Event, pc uint64) {
 // own addresses; nil when it is not known.
 func (e *Engine) Module(ev *event.Event, addr uint64) (*dwarf.Module, uint64) {
 	r, ok := e.user.find(ev.Pid, addr)
-	if !ok || r.path == "" {
+	if !ok {
+		return nil, 0
+	}
+	m, vaddr := e.image(r, addr)
+	if m == nil {
+		return nil, 0
+	}
+	return m, addr - vaddr
+}
+
+// image is the file that code is mapped from, and the address in its image of one in
+// the process; nil when there is none.
+func (e *Engine) image(r codeRange, addr uint64) (*dwarf.Module, uint64) {
+	if r.path == "" {
 		return nil, 0
 	}
 	m, err := e.src.file(r.path)
@@ -178,7 +191,7 @@ func (e *Engine) Module(ev *event.Event, addr uint64) (*dwarf.Module, uint64) {
 	if !ok {
 		return nil, 0
 	}
-	return m, addr - vaddr
+	return m, vaddr
 }
 
 // UserFrames names the return addresses of a process's stack, which were found by

@@ -25,15 +25,10 @@ func (k *Kernel) PerfUsers(group, event string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	n, err := k.follow(task, []step{
-		{"task_struct", "files", 0, 8},
-		{"files_struct", "fdt", 0, 8},
-		{"fdtable", "fd", 0, 8},
-		{"", "", uint64(fd) * 8, 8},
-		{"file", "private_data", 0, 8},
-		{"perf_event", "tp_event", 0, 8},
-		{"trace_event_call", "perf_refcount", 0, 4},
-	})
+	n, err := k.follow(task, ofFile(fd,
+		step{"perf_event", "tp_event", 0, 8},
+		step{"trace_event_call", "perf_refcount", 0, 4},
+	))
 	if err != nil {
 		return 0, &Error{Op: op, Err: err}
 	}
@@ -46,6 +41,18 @@ type step struct {
 	strct, member string
 	offset        uint64
 	size          int
+}
+
+// ofFile is the way from the current task to what an open file of ours keeps for
+// itself (struct file's private_data), and on.
+func ofFile(fd int, on ...step) []step {
+	return append([]step{
+		{"task_struct", "files", 0, 8},
+		{"files_struct", "fdt", 0, 8},
+		{"fdtable", "fd", 0, 8},
+		{"", "", uint64(fd) * 8, 8},
+		{"file", "private_data", 0, 8},
+	}, on...)
 }
 
 // follow loads step by step, each from what the one before gave.

@@ -53,15 +53,10 @@ func (k *Kernel) vmemmapBase() (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	at, err := k.follow(task, []step{
-		{"task_struct", "files", 0, 8},
-		{"files_struct", "fdt", 0, 8},
-		{"fdtable", "fd", 0, 8},
-		{"", "", uint64(pipe[1]) * 8, 8},
-		{"file", "private_data", 0, 8},
-		{"pipe_inode_info", "bufs", 0, 8},
-		{"pipe_buffer", "page", 0, 8},
-	})
+	at, err := k.follow(task, ofFile(pipe[1],
+		step{"pipe_inode_info", "bufs", 0, 8},
+		step{"pipe_buffer", "page", 0, 8},
+	))
 	if err != nil {
 		return 0, err
 	}

@@ -68,7 +68,7 @@ func newField(f *tracefs.Field) node {
 	if t.IsInteger() && t.Kind != ctype.Bool && integers[f.Size][0] != nil {
 		t = intType(f.Size, f.Signed)
 	}
-	if _, _, dyn := tracefs.DynamicOf(f.Type); dyn {
+	if _, _, dyn := ctype.Dynamic(f.Type); dyn {
 		t = ctype.UIntT
 	}
 	return &fieldNode{t, int(f.Offset)}

@@ -163,7 +163,7 @@ func structC(i int, ev *tracefs.Event) string {
 	fmt.Fprintf(&b, "struct rec_%d { union { char __all[RECORD];\n", i)
 	for k, f := range ev.Fields {
 		elem, dims, name := f.Type, "", f.Name
-		if _, _, dyn := tracefs.DynamicOf(f.Type); dyn {
+		if _, _, dyn := ctype.Dynamic(f.Type); dyn {
 			elem, name = ctype.UIntT, "__data_loc_"+name
 		} else if s := f.Type.Strip(); s.Kind == ctype.Array {
 			elem, dims = s.Elem, fmt.Sprintf("[%d]", max(s.Count, 0))
@@ -264,7 +264,7 @@ func randomRecord(rng *rand.Rand, ev *tracefs.Event) []byte {
 		default:
 			binary.LittleEndian.PutUint64(w[:], rng.Uint64())
 		}
-		_, _, dyn := tracefs.DynamicOf(f.Type)
+		_, _, dyn := ctype.Dynamic(f.Type)
 		switch {
 		case dyn:
 			binary.LittleEndian.PutUint32(w[:], uint32(rng.IntN(8)*8)<<16|uint32(256+rng.IntN(256)))

@@ -177,7 +177,7 @@ func (p *parser) arrayCall(name string, h arrayHelper) (node, error) {
 		return nil, errors.New(name + "() of what is no field: " + word.text)
 	}
 	p.i++
-	elem, rel, ok := tracefs.DynamicOf(f.Type)
+	elem, rel, ok := ctype.Dynamic(f.Type)
 	if !ok {
 		elem = ctype.UCharT
 	}

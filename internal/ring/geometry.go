@@ -3,6 +3,7 @@ package ring
 import (
 	"fmt"
 	"math/bits"
+	"os"
 	"strconv"
 	"strings"
 )
@@ -135,6 +136,16 @@ func (g Geometry) Layout(base uint64, site uint32) Layout {
 		SiteID:        site,
 		CPUMask:       uint32(g.Rings() - 1),
 	}
+}
+
+// PossibleCPUs is the number of CPUs that the kernel may ever have. An error of
+// reading its list is an *fs.PathError.
+func PossibleCPUs() (int, error) {
+	b, err := os.ReadFile("/sys/devices/system/cpu/possible")
+	if err != nil {
+		return 0, err
+	}
+	return ParsePossible(string(b))
 }
 
 // ParsePossible reads the text of /sys/devices/system/cpu/possible ("0-3,8")

@@ -46,17 +46,20 @@ func (o *Options) OnlyKernel() bool {
 	return len(mine) == 0
 }
 
-// tgid is the process that the session is about, 0 for all.
-func (s *Session) tgid() int {
+// subject is the process that the session is about, nil for all.
+func (s *Session) subject() interface {
+	Pid() int
+	Done() <-chan struct{}
+} {
 	switch {
 	case s.p != nil:
-		return s.p.Pid()
+		return s.p
 	case s.held != nil:
-		return s.held.Pid()
+		return s.held
 	case s.watched != nil:
-		return s.watched.Pid()
+		return s.watched
 	}
-	return 0
+	return nil
 }
 
 // split tells the tracepoints of the kernel engine from those of the process.
@@ -85,7 +88,8 @@ func (s *Session) armKernel() error {
 		BufferSize: s.opt.BufferSize, StringLimit: s.opt.StringLimit, RepeatLimit: s.opt.RepeatLimit, StackLimit: s.opt.StackLimit,
 		DebugDirs: s.opt.DebugDirs, NoOptimise: s.opt.NoOptimise, Warn: s.opt.Warn, Log: s.opt.Log, IR: s.opt.Dump.IR, Code: s.opt.Dump.Code,
 	}
-	if opt.Tgid = s.tgid(); opt.Tgid != 0 {
+	if p := s.subject(); p != nil {
+		opt.Tgid = p.Pid()
 		if path, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", opt.Tgid)); err == nil {
 			opt.Program = openable(opt.Tgid, path, true)
 		}
@@ -123,19 +127,6 @@ func (s *Session) beginKernel(ctx context.Context) {
 	err := s.armKernel()
 	s.setArmed()
 	s.dispatch(ev{kind: evArmed, err: err}, 0)
-}
-
-// gone is closed at the end of the process that the session is about.
-func (s *Session) gone() <-chan struct{} {
-	switch {
-	case s.p != nil:
-		return s.p.Done()
-	case s.held != nil:
-		return s.held.Done()
-	case s.watched != nil:
-		return s.watched.Done()
-	}
-	return nil
 }
 
 // disarmKernel takes the sites of the kernel engine back.

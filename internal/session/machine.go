@@ -3,7 +3,9 @@ package session
 import (
 	"bufio"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -101,13 +103,14 @@ func cpuHas(flag string) bool {
 
 // possibleCPUs is the number of CPUs that may ever run the program.
 func possibleCPUs() (int, error) {
-	b, err := os.ReadFile("/sys/devices/system/cpu/possible")
-	if err != nil {
+	n, err := ring.PossibleCPUs()
+	var unread *fs.PathError
+	if errors.As(err, &unread) {
 		var set unix.CPUSet
 		if err := unix.SchedGetaffinity(0, &set); err != nil {
 			return 0, fmt.Errorf("counting the CPUs: %w", err)
 		}
 		return set.Count(), nil
 	}
-	return ring.ParsePossible(string(b))
+	return n, err
 }

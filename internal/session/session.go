@@ -150,7 +150,10 @@ func (s *Session) Run(ctx context.Context) (*Result, error) {
 	} else {
 		s.begin(ctx)
 	}
-	gone := s.gone()
+	var gone <-chan struct{} // the end of the process
+	if p := s.subject(); p != nil {
+		gone = p.Done()
+	}
 	poll := time.NewTicker(pollEvery)
 	defer poll.Stop()
 	var over <-chan time.Time

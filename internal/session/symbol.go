@@ -103,16 +103,8 @@ func (s *Session) framesAt(pc uint64, caller bool) []format.Frame {
 	if m == nil {
 		return []format.Frame{f}
 	}
-	fn, off, file, line, inl := m.dw.Symbolize(at - m.bias)
-	f.Function, f.File, f.Line, f.Module = fn, file, line, m.path
-	if caller && fn != "" {
-		off++
-	}
-	f.Offset = off
-	var out []format.Frame
-	for _, name := range inl {
-		out = append(out, format.Frame{PC: pc, Function: name, File: file, Line: line, Module: m.path, Inlined: true})
-		f.File, f.Line = "", 0
-	}
-	return append(out, f)
+	f.Module = m.path
+	var inlined []string
+	f.Function, f.Offset, f.File, f.Line, inlined = m.dw.Symbolize(at - m.bias)
+	return format.CodeFrames(f, caller, inlined)
 }

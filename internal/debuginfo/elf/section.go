@@ -154,14 +154,14 @@ func readSized(r io.Reader, size, packed uint64) ([]byte, error) {
 func (f *File) note(owner string, typ uint32) []byte {
 	for _, p := range f.elf.Progs {
 		if p.Type == stdelf.PT_NOTE {
-			if d := findNote(slice(f.data, p.Off, p.Filesz), p.Align, owner, typ); d != nil {
+			if d := FindNote(slice(f.data, p.Off, p.Filesz), p.Align, owner, typ); d != nil {
 				return d
 			}
 		}
 	}
 	for _, s := range f.elf.Sections {
 		if s.Type == stdelf.SHT_NOTE {
-			if d := findNote(slice(f.data, s.Offset, s.FileSize), s.Addralign, owner, typ); d != nil {
+			if d := FindNote(slice(f.data, s.Offset, s.FileSize), s.Addralign, owner, typ); d != nil {
 				return d
 			}
 		}
@@ -169,7 +169,9 @@ func (f *File) note(owner string, typ uint32) []byte {
 	return nil
 }
 
-func findNote(b []byte, align uint64, owner string, typ uint32) []byte {
+// FindNote returns the descriptor of the first note with that owner and type in the
+// bytes of a note section, or of /sys/kernel/notes; nil when there is none.
+func FindNote(b []byte, align uint64, owner string, typ uint32) []byte {
 	if align != 8 {
 		align = 4
 	}

@@ -18,7 +18,7 @@
 //
 //	Typedef "__data_loc" or "__rel_loc", Size 4 -> Array of T, Count -1
 //
-// DynamicOf recognises it. Strip takes the typedef off, so ask before stripping.
+// ctype.Dynamic recognises it. Strip takes the typedef off, so ask before stripping.
 //
 // Import rule: tracefs imports ctype, debuginfo and lang only.
 package tracefs

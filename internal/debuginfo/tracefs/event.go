@@ -82,17 +82,3 @@ const (
 func dynamic(mark string, elem *ctype.Type) *ctype.Type {
 	return &ctype.Type{Kind: ctype.Typedef, Name: mark, Size: 4, Elem: ctype.ArrayOf(elem, -1)}
 }
-
-// DynamicOf recognises a member that is a dynamic array: 4 bytes that hold
-// length<<16 | offset. The array's elements have the type elem; length is in
-// bytes. Offset counts from the record's first byte, or, when rel, from the end
-// of the 4 bytes. t must not have been stripped.
-func DynamicOf(t *ctype.Type) (elem *ctype.Type, rel, ok bool) {
-	if t == nil || t.Kind != ctype.Typedef || t.Size != 4 || t.Elem == nil {
-		return nil, false, false
-	}
-	if a := t.Elem; a.Kind == ctype.Array && a.Count == -1 && (t.Name == dataLoc || t.Name == relLoc) {
-		return a.Elem, t.Name == relLoc, true
-	}
-	return nil, false, false
-}

@@ -61,7 +61,7 @@ func TestAllFormats(t *testing.T) {
 		for _, field := range ev.Fields {
 			fields++
 			size := sizeOf(field.Type)
-			if _, _, ok := DynamicOf(field.Type); ok {
+			if _, _, ok := ctype.Dynamic(field.Type); ok {
 				dynamics++
 				continue
 			}

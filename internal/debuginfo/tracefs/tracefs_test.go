@@ -130,7 +130,7 @@ func describe(t *ctype.Type) string {
 	return kindWords[t.Kind] + t.Name
 }
 
-func TestDynamicOf(t *testing.T) {
+func TestDynamic(t *testing.T) {
 	for _, c := range []struct {
 		t       *ctype.Type
 		rel, ok bool
@@ -142,7 +142,7 @@ func TestDynamicOf(t *testing.T) {
 		{ctype.UIntT, false, false},
 		{nil, false, false},
 	} {
-		elem, rel, ok := DynamicOf(c.t)
+		elem, rel, ok := ctype.Dynamic(c.t)
 		if rel != c.rel || ok != c.ok || ok != (elem != nil) {
 			t.Errorf("%+v: %v %v %v", c.t, elem, rel, ok)
 		}
@@ -257,7 +257,7 @@ func FuzzParseFormat(f *testing.F) {
 			if m.Type == nil || m.BitOffset < 0 {
 				t.Errorf("member %q: %+v", m.Name, m)
 			}
-			DynamicOf(m.Type)
+			ctype.Dynamic(m.Type)
 		}
 	})
 }
