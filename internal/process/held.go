@@ -3,8 +3,6 @@ package process
 import (
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"runtime"
 	"sync"
 	"syscall"
@@ -26,25 +24,11 @@ type Held struct {
 
 // StartHeld starts a program and holds it. Errors are of the environment.
 func StartHeld(argv []string, opt StartOptions) (*Held, error) {
-	if len(argv) == 0 {
-		return nil, &Error{"start a program", errors.New("no program was named"), ""}
-	}
-	path, err := exec.LookPath(argv[0])
-	if err != nil {
-		return nil, notFound(argv[0], err)
-	}
-	files, closeFiles, err := opt.files()
+	path, attr, done, err := opt.prepare(argv)
 	if err != nil {
 		return nil, err
 	}
-	defer closeFiles()
-	attr := &syscall.ProcAttr{
-		Dir: opt.Dir, Env: opt.Env, Files: files,
-		Sys: &syscall.SysProcAttr{Ptrace: true, Credential: opt.Credential, Setsid: opt.Setsid},
-	}
-	if attr.Env == nil {
-		attr.Env = os.Environ()
-	}
+	defer done()
 	h := &Held{release: make(chan bool), freed: make(chan struct{}), done: make(chan struct{})}
 	ready := make(chan error)
 	go h.serve(path, argv, attr, ready)

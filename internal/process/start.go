@@ -27,31 +27,11 @@ type StartOptions struct {
 // ld.so, for a dynamic program), held until Resume(Pid()). Errors are of the
 // environment: no such program, not executable, not an x86-64 program.
 func Start(argv []string, opt StartOptions, cfg Config) (*Process, error) {
-	if len(argv) == 0 {
-		return nil, &Error{"start a program", fmt.Errorf("no program was named"), ""}
-	}
-	path, err := exec.LookPath(argv[0])
-	if err != nil {
-		return nil, notFound(argv[0], err)
-	}
-	if opt.Dir != "" && !strings.Contains(argv[0], "/") {
-		path, err = filepath.Abs(path)
-		if err != nil {
-			return nil, &Error{fmt.Sprintf("start %s", argv[0]), err, ""}
-		}
-	}
-	files, done, err := opt.files()
+	path, attr, done, err := opt.prepare(argv)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	attr := &syscall.ProcAttr{
-		Dir: opt.Dir, Env: opt.Env, Files: files,
-		Sys: &syscall.SysProcAttr{Ptrace: true, Credential: opt.Credential, Setsid: opt.Setsid},
-	}
-	if attr.Env == nil {
-		attr.Env = os.Environ()
-	}
 	return launch(cfg, func(p *Process) error {
 		pid, err := syscall.ForkExec(path, argv, attr)
 		if err != nil {
@@ -65,6 +45,34 @@ func Start(argv []string, opt StartOptions, cfg Config) (*Process, error) {
 		}
 		return nil
 	})
+}
+
+// prepare finds the program and says how it is to be forked; done is called when
+// that has happened.
+func (o *StartOptions) prepare(argv []string) (path string, attr *syscall.ProcAttr, done func(), err error) {
+	if len(argv) == 0 {
+		return "", nil, nil, &Error{"start a program", errors.New("no program was named"), ""}
+	}
+	if path, err = exec.LookPath(argv[0]); err != nil {
+		return "", nil, nil, notFound(argv[0], err)
+	}
+	if o.Dir != "" && !strings.Contains(argv[0], "/") {
+		if path, err = filepath.Abs(path); err != nil {
+			return "", nil, nil, &Error{fmt.Sprintf("start %s", argv[0]), err, ""}
+		}
+	}
+	files, done, err := o.files()
+	if err != nil {
+		return "", nil, nil, err
+	}
+	attr = &syscall.ProcAttr{
+		Dir: o.Dir, Env: o.Env, Files: files,
+		Sys: &syscall.SysProcAttr{Ptrace: true, Credential: o.Credential, Setsid: o.Setsid},
+	}
+	if attr.Env == nil {
+		attr.Env = os.Environ()
+	}
+	return path, attr, done, nil
 }
 
 // notFound says why a program cannot be started, without the search's own words.

@@ -134,7 +134,7 @@ func (s *Session) detach() error {
 }
 
 func (s *Session) takeBack() error {
-	if err := s.stopped(s.restore); err != nil {
+	if err := s.stopped(func(st *process.Stopped) error { return putBack(st, s.placed) }); err != nil {
 		return err
 	}
 	var state emptiness
@@ -177,20 +177,6 @@ func (s *Session) trouble(what string, err error) {
 	if err != nil && !errors.Is(err, process.ErrGone) {
 		s.warn(fmt.Sprintf("%s: %v", what, err))
 	}
-}
-
-func (s *Session) restore(st *process.Stopped) error {
-	for _, p := range s.placed {
-		for _, e := range p.edits {
-			if !ours(st, e.Addr, e.New) {
-				continue
-			}
-			if err := st.WriteMem(e.Addr, e.Old); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // emptiness says who is in our code.
