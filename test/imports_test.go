@@ -43,6 +43,8 @@ var allowed = map[string][]string{
 	"internal/format":              {"internal/ctype", "internal/event"},
 	"internal/vmtest":              {},
 	"internal/rsp":                 {},
+	"internal/experiment":          {"internal/agentexpr", "internal/rsp"},
+	"internal/gdbstub":             {"internal/agentexpr", "internal/experiment", "internal/rsp"},
 	"internal/probe":               {"internal/lang", "internal/debuginfo", "internal/debuginfo/dwarf"},
 	"internal/tracepoint":          {"internal/lang", "internal/probe"},
 	"internal/kernel":              {"internal/ring"},
