@@ -8,6 +8,7 @@ import "fmt"
 //
 //	0                         counters, CounterStride bytes a ring
 //	Rings() * CounterStride   rings, RingStride bytes each: header page, data, slack
+//	behind them               a page of variables
 type Flat struct {
 	CPUs     int
 	RingSize int // bytes of data of one ring: a power of two, at least PageSize
@@ -62,8 +63,10 @@ func (f Flat) RingOffset(cpu int) uint64 {
 	return uint64(f.Rings())*f.CounterStride() + uint64(cpu)*f.RingStride()
 }
 
+func (f Flat) variables() uint64 { return f.RingOffset(f.Rings()) }
+
 // Size is the size of the memory in bytes, a multiple of PageSize.
-func (f Flat) Size() uint64 { return f.RingOffset(f.Rings()) }
+func (f Flat) Size() uint64 { return f.variables() + PageSize }
 
 // Layout gives the code generator offsets from the start of the memory in the
 // place of addresses.
@@ -74,6 +77,8 @@ func (f Flat) Layout(site uint32) Layout {
 		Rings:         f.RingOffset(0),
 		RingStride:    f.RingStride(),
 		RingSize:      uint64(f.RingSize),
+		Variables:     f.variables(),
+		VariableCount: MaxVariables,
 		SiteID:        site,
 		CPUMask:       uint32(f.Rings() - 1),
 	}

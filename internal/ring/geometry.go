@@ -133,10 +133,14 @@ func (g Geometry) Layout(base uint64, site uint32) Layout {
 		Rings:         base + g.RingOffset(0),
 		RingStride:    g.RingStride(),
 		RingSize:      uint64(g.RingSize),
+		Variables:     base + ControlVariables,
+		VariableCount: MaxVariables,
 		SiteID:        site,
 		CPUMask:       uint32(g.Rings() - 1),
 	}
 }
+
+func (g Geometry) variables() uint64 { return ControlVariables }
 
 // PossibleCPUs is the number of CPUs that the kernel may ever have. An error of
 // reading its list is an *fs.PathError.

@@ -11,6 +11,7 @@ package ring
 //	  +0    u32 dead man's switch: a robust futex word owned by jalon's tracer
 //	        thread. While jalon lives it holds the thread's tid; when the thread
 //	        dies in any way the kernel sets FUTEX_OWNER_DIED (bit 30).
+//	  +1024  u64 variables of the session's programs (ir.GetVar), MaxVariables of them
 //	Counters: one page or more a CPU: [cpu][site][CountersPerSite]u64
 //	Rings: one a CPU:
 //	  +0             u64 reserved: bytes reserved so far (writers, atomic)
@@ -44,8 +45,10 @@ package ring
 const (
 	PageSize = 4096
 
-	ControlDeadman = 0
-	OwnerDied      = 1 << 30
+	ControlDeadman   = 0
+	OwnerDied        = 1 << 30
+	ControlVariables = 1024
+	MaxVariables     = (PageSize - ControlVariables) / 8
 
 	RingReserved = 0
 	RingConsumed = 64

@@ -79,8 +79,8 @@ func TestFlat(t *testing.T) {
 	if f.Rings() != 8 || f.Slack != 8192 || l.CPUMask != 7 || l.Counters != 7*32 || l.CounterStride != 4096 {
 		t.Errorf("%+v, layout %+v", f, l)
 	}
-	if end := l.Rings + 7*l.RingStride + PageSize + l.RingSize + uint64(f.Slack); end != f.Size() {
-		t.Errorf("the last ring ends at %d of %d", end, f.Size())
+	if end := l.Rings + 7*l.RingStride + PageSize + l.RingSize + uint64(f.Slack); end != l.Variables || end+PageSize != f.Size() {
+		t.Errorf("the last ring ends at %d, variables begin at %d of %d", end, l.Variables, f.Size())
 	}
 	big, err := NewFlat(256, 64<<20, 5000, 100, MaxFlat)
 	if err != nil || big.Size() > MaxFlat || big.RingSize < 1<<20 {
@@ -453,5 +453,36 @@ func BenchmarkDrain(b *testing.B) {
 			}
 			b.ReportMetric(float64(records)/b.Elapsed().Seconds()/1e6, "Mrecords/s")
 		})
+	}
+}
+
+func TestVariables(t *testing.T) {
+	g, err := NewGeometry(2, PageSize, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := NewFlat(2, PageSize, 64, 4, MaxFlat)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flat, err := f.Wrap(make([]byte, f.Size()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*Shared{{g: g, mem: make([]byte, g.MemSize()), foreign: true}, flat} {
+		for i := range MaxVariables {
+			s.SetVariable(i, uint64(i)+1)
+		}
+		for i := range MaxVariables {
+			if got := s.Variable(i); got != uint64(i)+1 {
+				t.Fatalf("variable %d is %d", i, got)
+			}
+		}
+		if *s.Deadman() > 1 || s.Counter(0, 0) != 0 || s.Used(1) != 0 {
+			t.Error("a variable lies over something else")
+		}
+	}
+	if l := g.Layout(1<<20, 1); l.Variables != 1<<20+ControlVariables || l.VariableCount != MaxVariables {
+		t.Errorf("layout: %+v", l)
 	}
 }

@@ -24,6 +24,7 @@ type shape interface {
 	spare() uint64 // bytes behind a ring's data where a record may go on; 0: the data is mirrored there
 	RingOffset(cpu int) uint64
 	CounterOffset(cpu int, site uint32, counter int) uint64
+	variables() uint64 // offset of the first variable
 }
 
 // Prepare gives the memfd its size and, where the file was made with
@@ -110,6 +111,19 @@ func (s *Shared) Counter(site uint32, counter int) uint64 {
 		sum += atomic.LoadUint64(s.word(s.g.CounterOffset(cpu, site, counter)))
 	}
 	return sum
+}
+
+// Variable reads the variable of that index (ir.GetVar), below MaxVariables.
+func (s *Shared) Variable(index int) uint64 { return atomic.LoadUint64(s.variable(index)) }
+
+// SetVariable sets it.
+func (s *Shared) SetVariable(index int, value uint64) { atomic.StoreUint64(s.variable(index), value) }
+
+func (s *Shared) variable(index int) *uint64 {
+	if uint(index) >= MaxVariables {
+		panic(fmt.Sprintf("BUG: there is no variable %d", index))
+	}
+	return s.word(s.g.variables() + 8*uint64(index))
 }
 
 // Used returns how many bytes of a ring wait for the reader, committed or not.
