@@ -48,9 +48,13 @@ type Hit struct {
 	Time int64 // nanoseconds since the epoch
 	CPU  int   // -1: not known
 	TID  int
-	// Frame is what was collected. A register is given by its number in the target
-	// description.
-	Frame *agentexpr.Frame
+	// Record and its Layout are what was collected, as it lies in the ring; Record
+	// is valid during the call only. Where Layout is nil, Frame has it, taken apart
+	// (of single steps, for one). Both nil: nothing. A register is given by its
+	// number in the target description.
+	Layout *agentexpr.Layout
+	Record []byte
+	Frame  *agentexpr.Frame
 	// Static is the static tracepoint's own record as text, where L asked for it.
 	Static string
 }
@@ -75,10 +79,10 @@ type Engine interface {
 	Enable(s *Spec, on bool) error
 	// Stop disarms all. What they collected remains to be drained.
 	Stop() error
-	// Drain gives the hits since the last call, in the order of time. While the run
-	// goes on the youngest may be kept back until their order is known; with final
-	// all are given.
-	Drain(final bool, f func(Hit))
+	// Drain gives the hits since the last call, in the order of time; f keeps none.
+	// While the run goes on the youngest may be kept back until their order is
+	// known; with final all are given.
+	Drain(final bool, f func(*Hit))
 	// Counts tells what happened at a location.
 	Counts(s *Spec) Counts
 	// Variable reads a variable's present value, SetVariable sets it. ok is false
