@@ -26,6 +26,12 @@ type Options struct {
 	// PC, when not 0, is what rip reads: behind a kprobe the saved registers hold an
 	// address that lies further on.
 	PC uint64
+	// Registers are those of a site that has others than PtRegs or none: by GDB's
+	// number, what reads it.
+	Registers map[int]func(*ir.Builder) ir.Value
+	// Epoch is added to the kernel's clock where $trace_timestamp is computed with:
+	// what that clock (CLOCK_MONOTONIC) lacks to the time since 1970, in nanoseconds.
+	Epoch int64
 	// Var gives the variable of GDB's number. Nil: there are none.
 	Var func(number int) (Variable, bool)
 	// Trusted says that size bytes at base + off can be read without a guard: base

@@ -148,6 +148,8 @@ func (l *lowerer) readReg(n int) item {
 	switch {
 	case !l.readable(n):
 		l.refuse("register %s cannot be read here", reg.Name)
+	case l.opt.Registers[n] != nil:
+		return item{v: l.opt.Registers[n](l.b)}
 	case reg.kind == regWord && reg.ir == ir.RegRIP && l.opt.PC != 0:
 		return l.constant(int64(l.opt.PC))
 	case reg.kind == regWord:
@@ -163,9 +165,14 @@ func (l *lowerer) readable(n int) bool {
 	if n >= len(Registers) {
 		return false
 	}
+	if l.opt.Registers[n] != nil {
+		return true
+	}
 	switch reg := &Registers[n]; reg.kind {
 	case regWord:
 		switch reg.ir {
+		case ir.RegRIP:
+			return l.opt.PC != 0 || l.opt.PtRegs || !l.opt.Kernel
 		case ir.RegFSBase:
 			return true
 		case ir.RegGSBase:
@@ -204,6 +211,9 @@ func (l *lowerer) getVar(in *Insn) {
 		l.refuse("the time of the hit can be collected here, not computed with")
 	}
 	ns := l.b.Def(ir.I64, ir.Instr{Op: ir.Env, Imm: ir.EnvTime})
+	if l.opt.Epoch != 0 {
+		ns = l.b.Bin(ir.Add, 8, ns, l.b.Const(l.opt.Epoch))
+	}
 	l.push(l.b.Bin(ir.UDiv, 8, ns, l.b.Const(1000)))
 }
 

@@ -142,15 +142,24 @@ func (l *lowerer) hideContext(imm, off, n int64) {
 	}
 }
 
-// dynamicWord is the offset and the length in bytes in the word of a dynamic array.
-func (l *lowerer) dynamicWord(off int64) (low, n ir.Value) {
-	word := l.mask(l.ctxBits(off, off+4, 0, 32), 32)
-	return l.b.Bin(ir.And, 8, word, l.b.Const(0xffff)), l.b.Bin(ir.Shr, 8, word, l.b.Const(16))
+// dynamicWord is the offset and the length in bytes in the word of a dynamic array,
+// read in parts where it is not aligned.
+func dynamicWord(b *ir.Builder, off int64) (low, n ir.Value) {
+	w := int64(4)
+	for off%w != 0 {
+		w /= 2
+	}
+	word := b.Def(ir.I64, ir.Instr{Op: ir.Ctx, W: uint8(w), Imm: off})
+	for at := w; at < 4; at += w {
+		part := b.Def(ir.I64, ir.Instr{Op: ir.Ctx, W: uint8(w), Imm: off + at})
+		word = b.Bin(ir.Or, 8, word, b.Bin(ir.Shl, 8, part, b.Const(8*at)))
+	}
+	return b.Bin(ir.And, 8, word, b.Const(0xffff)), b.Bin(ir.Shr, 8, word, b.Const(16))
 }
 
 // dynamicParts is where a dynamic array is, and its length in bytes.
 func (l *lowerer) dynamicParts(e *dynamic) (start sym, n ir.Value) {
-	low, n := l.dynamicWord(e.off)
+	low, n := dynamicWord(l.b, e.off)
 	start = sym{v: l.b.Bin(ir.Add, 8, l.env(ir.EnvContext), low)}
 	if e.rel {
 		start.off = e.off + 4
@@ -211,35 +220,47 @@ func sdataSize(in *Input) int64 {
 	return roundUp(min(n, groupLimit), 8)
 }
 
-// takeSData takes the record of a tracepoint up to the end of its last dynamic
-// array. Of its first 8 bytes, which a program does not see, the thread's number
-// is filled in (common_pid), the others are zero.
+// takeSData takes the record of a tracepoint.
 func (l *lowerer) takeSData(sd *SData) fieldSlots {
 	size := sdataSize(l.in)
 	fs := l.newSlot(countedHeader+size, 8)
-	at := sym{v: l.env(ir.EnvContext), trust: inContext}
-	if len(sd.Dynamic) == 0 { // its length is known, and what is not written is zero
-		l.put(l.b.Const(int64(sd.Fixed)), 4, fs.value.imm(0))
-		l.put(l.env(ir.EnvPidTgid), 4, fs.value.imm(countedHeader+4))
-		if rest := int64(sd.Fixed) - commonBytes; rest > 0 {
-			l.copy(ir.Copy, l.word(at.plus(commonBytes)), ir.None, fs.value.imm(countedHeader+commonBytes), rest, ir.NoBlock)
-		}
-		return fs
+	lost := ir.NoBlock
+	if len(sd.Dynamic) > 0 {
+		lost = l.faultFor(sym{v: l.env(ir.EnvContext)}) // a length that lies must not lead out of the record unguarded
 	}
-	n := l.b.Const(int64(sd.Fixed))
-	for _, off := range sd.Dynamic {
-		low, length := l.dynamicWord(off)
-		end := l.b.Bin(ir.Add, 8, low, length)
-		if relAt(sd.Type, off) {
-			end = l.b.Bin(ir.Add, 8, end, l.b.Const(off+4))
-		}
-		n = l.max(n, end)
-		at.trust = noTrust // a length that lies must not lead out of the record unguarded
-	}
-	l.copy(ir.CopyN, at.v, n, fs.value.imm(0), size, l.faultFor(at))
-	l.put(l.b.Const(0), 4, fs.value.imm(countedHeader))
-	l.put(l.env(ir.EnvPidTgid), 4, fs.value.imm(countedHeader+4))
+	sd.Copy(l.b, fs.value.imm(0), size, lost)
 	return fs
+}
+
+// Copy emits the copy of a tracepoint's record to a Counted slot of size bytes at
+// offset at of the record: up to the end of its last dynamic array. Of the first 8
+// bytes, which a program does not see, the thread's number is filled in
+// (common_pid), the others are zero. Where the lengths in the record lead out of
+// readable memory, lost is taken; it is needed only for records with dynamic arrays.
+func (sd *SData) Copy(b *ir.Builder, at, size int64, lost ir.BlockID) {
+	env := func(word int64) ir.Value { return b.Def(ir.I64, ir.Instr{Op: ir.Env, Imm: word}) }
+	put := func(v ir.Value, off int64) { b.Emit(ir.Instr{Op: ir.Put, W: 4, A: v, Imm: off}) }
+	if len(sd.Dynamic) == 0 { // its length is known, and what is not written is zero
+		put(b.Const(int64(sd.Fixed)), at)
+		put(env(ir.EnvPidTgid), at+countedHeader+4)
+		if rest := int64(sd.Fixed) - commonBytes; rest > 0 {
+			from := b.Bin(ir.Add, 8, env(ir.EnvContext), b.Const(commonBytes))
+			b.Emit(ir.Instr{Op: ir.Copy, A: from, Imm: at + countedHeader + commonBytes, Aux: rest, Fault: ir.NoBlock})
+		}
+		return
+	}
+	n := b.Const(int64(sd.Fixed))
+	for _, off := range sd.Dynamic {
+		low, length := dynamicWord(b, off)
+		end := b.Bin(ir.Add, 8, low, length)
+		if relAt(sd.Type, off) {
+			end = b.Bin(ir.Add, 8, end, b.Const(off+4))
+		}
+		n = larger(b, n, end)
+	}
+	b.Emit(ir.Instr{Op: ir.CopyN, A: env(ir.EnvContext), B: n, Imm: at, Aux: size, Fault: lost})
+	put(b.Const(0), at+countedHeader)
+	put(env(ir.EnvPidTgid), at+countedHeader+4)
 }
 
 // relAt says whether the dynamic array whose word is at byte off counts from there.
@@ -256,9 +277,9 @@ func relAt(t *ctype.Type, off int64) bool {
 	return false
 }
 
-// max is the larger of two unsigned numbers.
-func (l *lowerer) max(x, y ir.Value) ir.Value {
-	mask := l.b.Un(ir.Neg, 8, l.b.Bin(ir.ULt, 8, x, y))
-	diff := l.b.Bin(ir.And, 8, l.b.Bin(ir.Xor, 8, x, y), mask)
-	return l.b.Bin(ir.Xor, 8, x, diff)
+// larger is the larger of two unsigned numbers.
+func larger(b *ir.Builder, x, y ir.Value) ir.Value {
+	mask := b.Un(ir.Neg, 8, b.Bin(ir.ULt, 8, x, y))
+	diff := b.Bin(ir.And, 8, b.Bin(ir.Xor, 8, x, y), mask)
+	return b.Bin(ir.Xor, 8, x, diff)
 }
