@@ -29,6 +29,9 @@ type site struct {
 // compile makes the hit program of a tracepoint at one address. The error is a
 // diagnostic of the user's texts.
 func (s *Session) compile(tp *tracked, w where) (*site, error) {
+	if tp.program != nil {
+		return s.compileProgram(tp, w)
+	}
 	m := w.mod
 	scope, err := m.dw.ScopeForSite(w.site)
 	if err != nil {
@@ -63,20 +66,26 @@ func (s *Session) compile(tp *tracked, w where) (*site, error) {
 	if err != nil {
 		return nil, list.Within(tp.Tracepoint, err)
 	}
-	if s.opt.NoOptimise {
-		err = ir.Check(out.Program)
-	} else {
-		err = ir.Optimize(out.Program)
-	}
-	if err != nil {
-		panic(fmt.Sprintf("BUG: %s: the program made for it is not valid: %v\n%s", tp.Place.Text, err, out.Program.String()))
-	}
+	s.finishIR(out.Program, tp.Place.Text)
 	schema := out.Schema
 	schema.PC = w.addr()
 	for _, warn := range out.Warnings {
 		s.warn(warn.Render("warning"))
 	}
 	return &site{tp: tp, where: w, addr: w.addr(), prog: out.Program, schema: &schema}, nil
+}
+
+// finishIR makes a program ready for the code generator.
+func (s *Session) finishIR(p *ir.Program, place string) {
+	var err error
+	if s.opt.NoOptimise {
+		err = ir.Check(p)
+	} else {
+		err = ir.Optimize(p)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("BUG: %s: the program made for it is not valid: %v\n%s", place, err, p.String()))
+	}
 }
 
 // atEntry reports whether a site is at the first instruction of its function, or

@@ -42,6 +42,7 @@ type placed struct {
 
 // coldPart is the rare part of a hit program.
 type coldPart struct {
+	site *site
 	at   uint64
 	code []byte
 }
@@ -154,7 +155,7 @@ func (s *Session) plan(fresh []*site, avoid uint8) ([]*placed, error) {
 			continue
 		}
 		pl := &placed{mod: x.where.mod, plan: p, sites: []*site{x}}
-		if p.Tactic != patch.Trapping && s.overlaps(pl) {
+		if p.Tactic != patch.Trapping && (s.overlaps(pl) || s.broken(pl)) {
 			if pl.plan, err = patch.Make(code, x.addr, patch.Options{ABI: true, Boundary: true, Avoid: avoid | 1<<patch.Jump | 1<<patch.JumpMany}); err != nil {
 				s.leaveOut(x, err)
 				continue
@@ -210,6 +211,12 @@ func (s *Session) overlaps(n *placed) bool {
 		}
 	}
 	return false
+}
+
+// broken reports whether a breakpoint of a Run's owner lies in the bytes that a
+// patch changes or keeps, behind the first.
+func (s *Session) broken(n *placed) bool {
+	return s.opt.breakpoints != nil && s.opt.breakpoints(n.plan.Addr+1, n.heldEnd())
 }
 
 // makeRoom allocates, with the world stopped, what is not there yet. It returns
@@ -351,7 +358,7 @@ func (s *Session) hitCode(p *placed, x *site, at uint64) ([]byte, error) {
 		return nil, probe.Error(x.tp.Place, err)
 	}
 	if len(c.Cold) > 0 {
-		p.cold = append(p.cold, coldPart{coldAt, c.Cold})
+		p.cold = append(p.cold, coldPart{x, coldAt, c.Cold})
 		p.room.cold += uint64(len(c.Cold)+15) &^ 15
 	}
 	for _, f := range c.Faults {

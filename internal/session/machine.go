@@ -57,6 +57,9 @@ func (s *Session) mapShared(st *process.Stopped) error {
 	if off, ok := st.RseqOffset(); ok && off == int64(int32(off)) {
 		s.shared.rseq = int32(off)
 	}
+	for i, v := range s.opt.variables {
+		mem.SetVariable(i, v)
+	}
 	return s.p.ArmDeadman(mem.Deadman())
 }
 

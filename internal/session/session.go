@@ -38,6 +38,9 @@ type Options struct {
 	Started time.Time // of jalon itself, for Result.Armed
 	// Duration ends the session so long after it was armed; 0 = never.
 	Duration time.Duration
+
+	variables   []uint64                 // of a Run
+	breakpoints func(lo, hi uint64) bool // of a Run
 }
 
 // Dumper shows the stages of compilation of a site.
@@ -72,7 +75,8 @@ type Session struct {
 	seen     seen      // what the sites' programs read
 	placed   []*placed // the tracer's goroutine reads it too: see setPlaced
 	placedMu sync.Mutex
-	retired  []*site // of libraries that were unloaded
+	old      []*placed // taken out again by a Run; threads may still be in their code
+	retired  []*site   // of libraries that were unloaded
 	left     map[*tracked]*leftOut
 	execs    atomic.Int32 // how often the program called exec
 	image    int32        // execs when its code was looked at

@@ -6,10 +6,11 @@ import "github.com/jalon-trace/jalon/internal/tracepoint"
 type tracked struct {
 	*tracepoint.Tracepoint
 
-	counting *pass // Pass, counted down
-	pending  error // no site was found yet, and why
-	sites    int   // installed so far
-	refused  bool  // in a library that came later, and said why: not tried again
+	program  *Program // a ready-made hit program, in the place of texts
+	counting *pass    // Pass, counted down
+	pending  error    // no site was found yet, and why
+	sites    int      // installed so far
+	refused  bool     // in a library that came later, and said why: not tried again
 }
 
 func track(list []*tracepoint.Tracepoint) []*tracked {

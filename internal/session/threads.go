@@ -219,18 +219,27 @@ func (s *Session) leave(st *process.Stopped) (emptiness, error) {
 // wayBack maps the boundaries of displaced copies to the program's own code.
 func (s *Session) wayBack() map[uint64]uint64 {
 	back := map[uint64]uint64{}
-	for _, p := range s.placed {
-		if p.stub != 0 {
-			back[p.stub] = p.plan.Addr
-		}
-		for i, pair := range p.pcs {
-			back[pair.Copy] = pair.Orig
-			if in := &p.plan.Insts[i]; in.Class == patch.Syscall {
-				back[pair.End] = in.Next()
-			}
+	for _, list := range [][]*placed{s.placed, s.old} {
+		for _, p := range list {
+			p.wayBack(back)
 		}
 	}
 	return back
+}
+
+func (p *placed) wayBack(back map[uint64]uint64) {
+	if p.stub != 0 {
+		back[p.stub] = p.plan.Addr
+	}
+	for i, pair := range p.pcs {
+		back[pair.Entry], back[pair.Copy] = pair.Orig, pair.Orig
+		if in := &p.plan.Insts[i]; in.Class == patch.Syscall {
+			back[pair.End] = in.Next()
+		}
+	}
+	if p.returns() {
+		back[p.pcs[len(p.pcs)-1].End] = p.end()
+	}
 }
 
 func (s *Session) returnsToCode(stack []byte, tab *tables) bool {

@@ -1,0 +1,408 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/ir"
+	"github.com/jalon-trace/jalon/internal/patch"
+	"github.com/jalon-trace/jalon/internal/probe"
+	"github.com/jalon-trace/jalon/internal/process"
+	"github.com/jalon-trace/jalon/internal/ring"
+	"github.com/jalon-trace/jalon/internal/tracepoint"
+)
+
+// Program is a hit program that its owner makes, for one address of the process:
+// GDB's, out of bytecode.
+type Program struct {
+	Number   int // of its tracepoint, for messages
+	Addr     uint64
+	Disabled bool
+	// Make gives the program, not optimised, and the size of its records.
+	Make func(SiteFacts) (*ir.Program, int, error)
+
+	tp *tracked
+}
+
+// SiteFacts is what is known of a site when its program is made.
+type SiteFacts struct {
+	Function string
+	GSBase   bool // the processor has rdgsbase
+	// Readable reports whether size bytes at a run-time address are there as long as
+	// the site is.
+	Readable func(addr, size uint64) bool
+}
+
+// Record is what one hit of a Program wrote. It is valid during the call only.
+type Record struct {
+	Program *Program
+	Time    int64 // nanoseconds since the epoch
+	CPU     int
+	TID     int // 0: not known
+	Data    []byte
+}
+
+// RunOptions say how a Run traces.
+type RunOptions struct {
+	BufferSize int            // bytes of ring a CPU
+	Threads    *event.Threads // of the process; the owner keeps them up to date with Note
+	Variables  []uint64       // what the programs' variables are at the start, by index
+	NoOptimise bool
+	DebugDirs  []string
+	// Breakpoints reports whether the owner's breakpoints lie in [lo, hi): the bytes
+	// there must stay as they are. Nil: there are none.
+	Breakpoints func(lo, hi uint64) bool
+	Log         func(string)
+}
+
+// Run traces a process that somebody else drives, from Arm to Stop: package session
+// without the life of a Session. The owner gives the process the callbacks Fault,
+// Trap, Back and Forked. It is used from one goroutine, the callbacks from the
+// tracer's.
+type Run struct {
+	s     *Session
+	by    map[*tracked]*Program
+	give  func(Record)
+	ended bool
+}
+
+// NewRun prepares a run. What an earlier run in the same process knows of its
+// modules is used again.
+func NewRun(p *process.Process, opt RunOptions, before *Run) (*Run, error) {
+	clock, err := event.NewClock()
+	if err != nil {
+		return nil, err
+	}
+	r := &Run{by: map[*tracked]*Program{}}
+	s := &Session{
+		p: p, clock: clock, thr: opt.Threads, ended: make(chan struct{}),
+		state: state{phase: running, launched: true},
+		opt: Options{
+			BufferSize: opt.BufferSize, NoOptimise: opt.NoOptimise, DebugDirs: opt.DebugDirs, Log: opt.Log, Warn: opt.Log,
+			NewSink: func(*Session) Sink { return r }, variables: opt.Variables, breakpoints: opt.Breakpoints,
+		},
+	}
+	if before != nil {
+		s.mods = before.s.mods
+	}
+	r.s = s
+	return r, nil
+}
+
+// Note keeps the threads of a process, as its callback OnThread tells them.
+func Note(threads *event.Threads, e process.ThreadEvent) { (&Session{thr: threads}).onThread(e) }
+
+// Fault, Trap and Back are the process's callbacks OnFault, OnTrap and PCBack.
+func (r *Run) Fault(tid, sig int, pc uint64) (uint64, bool) { return r.s.onFault(tid, sig, pc) }
+
+// Trap: see Fault.
+func (r *Run) Trap(tid int, addr uint64) (uint64, bool) { return r.s.onTrap(tid, addr) }
+
+// Back: see Fault.
+func (r *Run) Back(pc uint64) (uint64, bool) { return r.s.pcBack(pc) }
+
+// Forked takes the run out of a forked child's copy of the memory.
+func (r *Run) Forked(child *process.Stopped) { r.s.onFork(child) }
+
+// Arm puts programs into the process. The result has an error for each that could
+// not be; the others are armed.
+func (r *Run) Arm(list []*Program) []error {
+	errs := make([]error, len(list))
+	fail := func(err error) []error {
+		for i := range errs {
+			errs[i] = err
+		}
+		return errs
+	}
+	s := r.s
+	s.image = s.execs.Load()
+	maps, err := process.Maps(s.p.Pid())
+	if err != nil {
+		return fail(err)
+	}
+	s.updateModules(maps)
+	var fresh []*site
+	for i, x := range list {
+		place, err := probe.Parse(fmt.Sprintf("*%#x", x.Addr))
+		if err != nil {
+			errs[i] = err
+			continue
+		}
+		x.tp = &tracked{Tracepoint: &tracepoint.Tracepoint{Number: x.Number, Place: place, Disabled: x.Disabled}, program: x}
+		r.by[x.tp] = x
+		s.tps = append(s.tps, x.tp)
+		sites, err := s.sitesOf(x.tp)
+		if err == nil {
+			err = x.tp.pending
+		}
+		if err != nil {
+			errs[i] = plain(err)
+			continue
+		}
+		if !x.Disabled {
+			fresh = append(fresh, sites...)
+		}
+	}
+	if err := r.insert(fresh); isEnd(err) {
+		return fail(err)
+	}
+	for i, x := range list {
+		if errs[i] == nil && !x.Disabled && x.tp.sites == 0 {
+			errs[i] = r.whyNot(x)
+		}
+	}
+	return errs
+}
+
+// whyNot says why a program is not armed.
+func (r *Run) whyNot(x *Program) error {
+	if l := r.s.left[x.tp]; l != nil {
+		return plain(l.first)
+	}
+	return errors.New("it could not be installed")
+}
+
+// plain is the first line of a diagnostic: there is no source text to show.
+func plain(err error) error {
+	if isEnd(err) {
+		return err
+	}
+	return errors.New(firstLine(err))
+}
+
+// insert installs sites. One at an address that a patch in place covers is made
+// together with what is there.
+func (r *Run) insert(fresh []*site) error {
+	for _, x := range fresh {
+		if p := r.s.placedAt(x.addr); p != nil {
+			old, err := r.takeOut(p)
+			if err != nil {
+				return err
+			}
+			fresh = append(fresh, old...)
+		}
+	}
+	return r.s.install(fresh)
+}
+
+// takeOut gives the program its own bytes back at a patch and returns its sites.
+// Threads that are in its trampoline leave it by themselves; its code stays.
+func (r *Run) takeOut(p *placed) ([]*site, error) {
+	s := r.s
+	if err := s.stopped(func(st *process.Stopped) error { return putBack(st, []*placed{p}) }); err != nil {
+		return nil, err
+	}
+	if p.plan.Tactic == patch.Trapping {
+		s.tables.forget(p.plan.Addr)
+	}
+	s.placedMu.Lock()
+	s.old = append(s.old, p)
+	s.placed = slices.DeleteFunc(slices.Clone(s.placed), func(q *placed) bool { return q == p })
+	s.placedMu.Unlock()
+	for _, x := range p.sites {
+		x.tp.sites--
+	}
+	return p.sites, nil
+}
+
+// Enable arms or disarms a program while the process runs.
+func (r *Run) Enable(x *Program, on bool) error {
+	if x.tp == nil || x.tp.Disabled == !on {
+		return nil
+	}
+	s := r.s
+	if !on {
+		x.tp.Disabled = true
+		for _, p := range s.placed {
+			if i := slices.IndexFunc(p.sites, func(y *site) bool { return y.tp == x.tp }); i >= 0 {
+				return r.without(p, x.tp)
+			}
+		}
+		return nil
+	}
+	x.tp.Disabled = false
+	sites, err := s.sitesOf(x.tp)
+	if err == nil {
+		err = x.tp.pending
+	}
+	if err == nil {
+		err = r.insert(sites)
+	}
+	if err == nil && x.tp.sites == 0 {
+		err = r.whyNot(x)
+	}
+	if err != nil {
+		x.tp.Disabled = true
+		return plain(err)
+	}
+	return nil
+}
+
+// without takes a tracepoint's sites out of a patch; the others stay.
+func (r *Run) without(p *placed, tp *tracked) error {
+	list, err := r.takeOut(p)
+	if err != nil {
+		return err
+	}
+	r.s.retired = append(r.s.retired, slices.DeleteFunc(slices.Clone(list), func(y *site) bool { return y.tp != tp })...)
+	return r.insert(slices.DeleteFunc(slices.Clone(list), func(y *site) bool { return y.tp == tp }))
+}
+
+// Uncover makes sure that the bytes at addr may be changed by a breakpoint of the
+// owner: a patch that goes over it is made again as one byte.
+func (r *Run) Uncover(addr uint64) error {
+	p := r.s.placedAt(addr)
+	if p == nil || p.plan.Tactic == patch.Trapping || addr == p.plan.Addr && p.plan.Tactic == patch.Jump {
+		return nil
+	}
+	list, err := r.takeOut(p)
+	if err != nil {
+		return err
+	}
+	return r.insert(list)
+}
+
+// Stop takes everything out of the process. What was recorded is still to be
+// drained. Lingering tells whether threads may still be in code of ours, which then
+// stays: its callbacks are needed.
+func (r *Run) Stop() error {
+	if r.ended {
+		return nil
+	}
+	r.ended = true
+	s := r.s
+	if len(s.placed) == 0 && len(s.old) == 0 && s.shared == nil {
+		return nil
+	}
+	err := s.takeBack()
+	s.setPlaced(nil)
+	if isEnd(err) {
+		return nil
+	}
+	return err
+}
+
+// Lingering: see Stop.
+func (r *Run) Lingering() bool { return r.s.code != nil }
+
+// Forget is Stop for a process that is another program now (exec), or gone.
+func (r *Run) Forget() {
+	r.ended = true
+	r.s.execs.Add(1)
+	r.s.tables.clear()
+	r.s.setPlaced(nil)
+}
+
+// Close frees what the run holds. The modules stay open for the run after it.
+func (r *Run) Close() {
+	if r.s.shared != nil {
+		_ = r.s.shared.mem.Close()
+		r.s.shared = nil
+	}
+}
+
+// Drain gives the records since the last call whose order in time is known; with
+// final, after Stop, all.
+func (r *Run) Drain(final bool, f func(Record)) error {
+	d := r.s.drain
+	if d == nil || r.s.shared == nil {
+		return nil
+	}
+	r.give = f
+	defer func() { r.give = nil }()
+	if final {
+		return d.finish()
+	}
+	for range 16 {
+		more, err := d.poll()
+		if err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// Event implements Sink.
+func (r *Run) Event(ev *event.Event) error {
+	tp := r.s.sites[ev.Schema.SiteID].tp
+	r.give(Record{Program: r.by[tp], Time: ev.TimeNS + r.s.clock.WallOffset(), CPU: ev.CPU, TID: ev.Tid, Data: ev.Raw})
+	return nil
+}
+
+// Summary implements Sink; a run has none.
+func (r *Run) Summary(*event.Summary) error { return nil }
+
+// Flush implements Sink.
+func (r *Run) Flush() error { return nil }
+
+// Counts are the counters of a program so far: records read, and see package ring.
+func (r *Run) Counts(x *Program) (recorded, falses, faults, lost uint64) {
+	s := r.s
+	if s.user == nil || s.shared == nil {
+		return 0, 0, 0, 0
+	}
+	for id, y := range s.sites {
+		if y.tp != x.tp {
+			continue
+		}
+		recorded += s.user.recorded[id]
+		falses += s.shared.mem.Counter(uint32(id), ring.CounterFalse)
+		faults += s.shared.mem.Counter(uint32(id), ring.CounterCondFault)
+		lost += s.shared.mem.Counter(uint32(id), ring.CounterLost)
+	}
+	return recorded, falses, faults, lost
+}
+
+// Variable and SetVariable read and write a variable of the programs; ok is false
+// as long as no program is armed.
+func (r *Run) Variable(index int) (v uint64, ok bool) {
+	if r.s.shared == nil {
+		return 0, false
+	}
+	return r.s.shared.mem.Variable(index), true
+}
+
+// SetVariable: see Variable.
+func (r *Run) SetVariable(index int, v uint64) bool {
+	if r.s.shared == nil {
+		return false
+	}
+	r.s.shared.mem.SetVariable(index, v)
+	return true
+}
+
+// Original puts the program's own bytes into b, which was read at addr.
+func (r *Run) Original(addr uint64, b []byte) {
+	r.s.placedMu.Lock()
+	defer r.s.placedMu.Unlock()
+	r.s.unpatched(addr, b)
+}
+
+// Tactic says how a program's site is reached; "" when it is not armed.
+func (r *Run) Tactic(x *Program) string {
+	for _, y := range r.s.sites {
+		if y.tp == x.tp {
+			return y.tactic
+		}
+	}
+	return ""
+}
+
+// compileProgram makes the site of a Program.
+func (s *Session) compileProgram(tp *tracked, w where) (*site, error) {
+	prog, size, err := tp.program.Make(SiteFacts{
+		Function: w.site.Func, GSBase: hasFSGSBASE(),
+		Readable: func(addr, n uint64) bool { return w.mod.readable(addr-w.mod.bias, n) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.finishIR(prog, tp.Place.Text)
+	schema := &event.Schema{Place: tp.Place.Text, Function: w.site.Func, PC: w.addr(), RecordSize: size}
+	return &site{tp: tp, where: w, addr: w.addr(), prog: prog, schema: schema}, nil
+}
+
+// WallOffset turns CLOCK_MONOTONIC into the time of Records, nanoseconds.
+func (r *Run) WallOffset() int64 { return r.s.clock.WallOffset() }
