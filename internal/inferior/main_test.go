@@ -130,9 +130,9 @@ func (c *child) setRegs(regs unix.PtraceRegs, area []byte) {
 }
 
 // memory reads the child's memory.
-func (c *child) memory() ReadMemory { return processMemory(c.t, c.pid) }
+func (c *child) memory() memoryReader { return processMemory(c.t, c.pid) }
 
-func processMemory(t *testing.T, pid int) ReadMemory {
+func processMemory(t *testing.T, pid int) memoryReader {
 	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/mem")
 	if err != nil {
 		t.Fatal(err)

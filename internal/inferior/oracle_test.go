@@ -1,0 +1,96 @@
+package inferior
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/xml"
+	"fmt"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// gdbserverObject asks the real gdbserver for an object of a process.
+func gdbserverObject(t *testing.T, pid int, object, annex string) []byte {
+	t.Helper()
+	out := gdb(t, nil,
+		"set sysroot /", "set auto-solib-add off",
+		fmt.Sprintf("target remote | gdbserver --once --attach - %d", pid),
+		fmt.Sprintf("maint packet qXfer:%s:read:%s:0,fffff", object, annex),
+		"detach")
+	m := regexp.MustCompile(`(?m)^received: "([lm])((?s:.*))"\nDetaching`).FindStringSubmatch(out)
+	if m == nil {
+		m = regexp.MustCompile(`(?s)received: "([lm])(.*?)"\n`).FindStringSubmatch(out)
+	}
+	if m == nil {
+		t.Fatalf("no object %s from gdbserver:\n%s", object, out)
+	}
+	// What is not printable is shown as an octal or a letter escape.
+	unescape := regexp.MustCompile(`\\x[0-9a-f]{2}|\\[0-7]{3}`)
+	return unescape.ReplaceAllFunc([]byte(m[2]), func(b []byte) []byte {
+		base := 8
+		if b[1] == 'x' {
+			base, b = 16, b[1:]
+		}
+		n, err := strconv.ParseUint(string(b[1:]), base, 8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []byte{byte(n)}
+	})
+}
+
+// element is any XML element.
+type element struct {
+	XMLName xml.Name
+	Attrs   []xml.Attr `xml:",any,attr"`
+	Text    string     `xml:",chardata"`
+	Inner   []element  `xml:",any"`
+}
+
+// clean drops the white space between elements.
+func (e *element) clean() {
+	e.Text = strings.TrimSpace(e.Text)
+	for i := range e.Inner {
+		e.Inner[i].clean()
+	}
+}
+
+func parseElement(t *testing.T, doc []byte) element {
+	t.Helper()
+	var e element
+	if err := xml.Unmarshal(doc, &e); err != nil {
+		t.Fatalf("%v: %q", err, doc)
+	}
+	e.clean()
+	return e
+}
+
+func sameAsGdbserver(t *testing.T, c *child, object, annex string, doc []byte) {
+	t.Helper()
+	theirs := gdbserverObject(t, c.pid, object, annex)
+	if !reflect.DeepEqual(parseElement(t, doc), parseElement(t, theirs)) {
+		t.Errorf("%s:\n%s\ngdbserver says\n%s", object, doc, bytes.ReplaceAll(theirs, []byte("><"), []byte(">\n<")))
+	}
+}
+
+// textStart is where the section .text of a library is that was moved by base; ""
+// if it has no file.
+func textStart(t *testing.T, path, base string) string {
+	t.Helper()
+	if !strings.HasPrefix(path, "/") {
+		return ""
+	}
+	f, err := elf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	n, err := strconv.ParseUint(strings.TrimPrefix(base, "0x"), 16, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%#x", n+f.Section(".text").Addr)
+}
