@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"regexp"
 	"slices"
-	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -159,7 +158,7 @@ func FuzzLibraries(f *testing.F) {
 		f.Add(aux, m[page], "start=30000;prev=0")
 	}
 	f.Fuzz(func(t *testing.T, auxv, page []byte, annex string) {
-		budget := 1 << 22
+		budget := 1 << 16
 		read := func(addr uint64, b []byte) error {
 			budget -= len(b)
 			if len(page) == 0 || budget < 0 {
@@ -241,7 +240,7 @@ func TestLibrariesAgainstGDB(t *testing.T) {
 		for _, m := range regexp.MustCompile(`(?m)^0x0*([0-9a-f]+)\s+0x.*?(/\S+)$`).FindAllStringSubmatch(out, -1) {
 			want["0x"+m[1]] = m[2]
 		}
-		if !maps.Equal(got, want) || len(want) < 5 {
+		if !maps.Equal(got, want) || len(want) < 4 {
 			t.Errorf("%v:\n%v\nGDB shows\n%v\n%s", flags, got, want, doc)
 		}
 		sameAsGdbserver(t, c, "libraries-svr4", "", doc)
