@@ -128,5 +128,20 @@ func (p *Process) meet() error {
 		p.tellBorn(t)
 	}
 	p.modulesArm()
+	p.holdAll()
 	return nil
+}
+
+// holdAll makes the threads of a process under run control stand: at an attach
+// none runs on.
+func (p *Process) holdAll() {
+	if p.ctl == nil {
+		return
+	}
+	for _, t := range p.memberTasks() {
+		if t.state == stopped || t.state == parked {
+			t.hold |= holdDebug
+			t.dbg.birth = 0 // in which order they were born is not known; by number
+		}
+	}
 }

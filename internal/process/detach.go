@@ -28,6 +28,7 @@ func (p *Process) detach() error {
 		return err
 	}
 	p.modulesDisarm(p.space)
+	p.endControl()
 	p.trap.sites = nil
 	_ = (&Stopped{p: p, sp: p.space}).setTrapHandler() // an error: it is dying
 	p.freeScratch(p.space, nil)

@@ -68,6 +68,9 @@ func (p *Process) event(tid int, ws unix.WaitStatus) {
 	t.last = monotonic()
 	if p.tasks[tid] == t && t.state == stopped {
 		p.hideInterrupt(t)
+		if t.dbg.leaves {
+			p.halted(t)
+		}
 		p.resume(t)
 	}
 }
@@ -200,4 +203,5 @@ func (p *Process) newImage(t *task) {
 	clear(p.actions)
 	clear(p.masks)
 	clear(p.faultHandlers)
+	p.controlImage(t)
 }

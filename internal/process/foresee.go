@@ -37,7 +37,10 @@ func (p *Process) foresee(tid int) {
 			return
 		}
 		addr := regs.Rip - 1
-		if p.modules.addr != 0 && addr == p.modules.addr {
+		if p.ctl != nil && p.ctl.user[addr] && t.dbg.over != addr {
+			return // the owner's breakpoint comes first
+		}
+		if p.modules.addr != 0 && addr == p.modules.addr && t.dbg.over != addr {
 			regs.Rip, t.moved = p.modules.cont, byModules
 		} else if p.cfg.OnTrap != nil {
 			if pc, ok := p.cfg.OnTrap(tid, addr); ok {

@@ -96,6 +96,7 @@ func (p *Process) release(t *task) {
 	defer sp.close()
 	sp.inheritEscape(p.space)
 	p.modulesDisarm(sp)
+	p.liftBreaks(sp)
 	s := &Stopped{p: p, sp: sp, only: t}
 	p.frozen++
 	if p.cfg.OnFork != nil {

@@ -44,6 +44,19 @@ func (s *space) close() {
 
 // read fills b from addr, or fails as a whole. Jalon's own breakpoints do not show.
 func (s *space) read(addr uint64, b []byte) error {
+	if err := s.readRaw(addr, b); err != nil {
+		return err
+	}
+	for a, orig := range s.breaks {
+		if a-addr < uint64(len(b)) {
+			b[a-addr] = orig
+		}
+	}
+	return nil
+}
+
+// readRaw is read with the breakpoints.
+func (s *space) readRaw(addr uint64, b []byte) error {
 	if s.memErr != nil {
 		return s.memErr
 	}
@@ -53,11 +66,6 @@ func (s *space) read(addr uint64, b []byte) error {
 	}
 	if err != nil {
 		return readError(addr, n, err)
-	}
-	for a, orig := range s.breaks {
-		if a-addr < uint64(len(b)) {
-			b[a-addr] = orig
-		}
 	}
 	return nil
 }

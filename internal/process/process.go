@@ -44,6 +44,8 @@ type Config struct {
 	// OnPanic is told of a panic on the tracer's goroutine, which is a bug, with its
 	// stack. It must end jalon, which lets the process go; nil: the panic goes on.
 	OnPanic func(v any, stack []byte)
+	// Control puts the process under run control; nil: it is traced only.
+	Control *Control
 	// SwallowTTYInterrupt: an interrupt typed at the terminal (Ctrl-C reaches
 	// jalon and the program alike) ends jalon's tracing only.
 	SwallowTTYInterrupt bool
@@ -124,6 +126,7 @@ type Process struct {
 	modules       modules
 	trap          trapHandler
 	faultHandlers map[unix.Signal]trapHandler
+	ctl           *control // nil: not under run control
 }
 
 // Pid returns the process id.
@@ -214,7 +217,7 @@ func (p *Process) Kill() error {
 // when it ends: nothing of ptrace, wait or the robust list stays behind.
 func launch(cfg Config, setup func(p *Process) error) (*Process, error) {
 	p := &Process{
-		cfg: cfg, done: make(chan struct{}), cmds: make(chan func()), sigchld: make(chan os.Signal, 1),
+		cfg: cfg, ctl: newControl(cfg.Control), done: make(chan struct{}), cmds: make(chan func()), sigchld: make(chan os.Signal, 1),
 		tasks: map[int]*task{}, early: map[int]unix.WaitStatus{},
 		actions: map[unix.Signal]sigaction{}, masks: map[int]uint64{}, faultHandlers: map[unix.Signal]trapHandler{},
 	}

@@ -218,6 +218,9 @@ func (a sigaction) encode() (b [32]byte) {
 // pending faults are repaired first.
 func (p *Process) deliverOwn(t *task, sig unix.Signal) {
 	t.sig = sig
+	if p.controlled(t) && !p.ctl.opt.PassSignals[sig] {
+		return // it is told first
+	}
 	known, seen := p.actions[sig]
 	if !seen || known.kind() == sigDfl || !p.member(t) {
 		return

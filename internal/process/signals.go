@@ -32,9 +32,17 @@ func signalAnswer(sig unix.Signal) func(p *Process, t *task, sig unix.Signal, si
 func (p *Process) signalStop(t *task, sig unix.Signal) {
 	if sig == sysgood {
 		t.stop = stopCall
+		p.syscallStop(t)
 		return
 	}
 	t.stop = stopSignal
+	p.answerSignal(t, sig)
+	if t.sig != 0 && p.controlled(t) {
+		p.controlSignal(t)
+	}
+}
+
+func (p *Process) answerSignal(t *task, sig unix.Signal) {
 	answer := signalAnswer(sig)
 	if answer == nil {
 		t.sig = sig
@@ -59,7 +67,7 @@ func (p *Process) ttySignal(t *task, sig unix.Signal, si *siginfo) {
 // trapSignal: int3 is told from `kill -TRAP`, single-steps and hardware
 // breakpoints by its si_code, and ours from the program's own by its address.
 func (p *Process) trapSignal(t *task, sig unix.Signal, si *siginfo) {
-	if p.foreseen(t, sig) {
+	if p.foreseen(t, sig) || p.controlTrap(t, si) {
 		return
 	}
 	var regs Regs

@@ -175,6 +175,9 @@ func (p *Process) takeChild() error {
 		return err
 	}
 	t.hold = holdOwner
+	if p.ctl != nil {
+		t.hold = holdDebug
+	}
 	p.space = newSpace(p.pid)
 	p.tellBorn(t)
 	p.modulesArm()

@@ -35,6 +35,8 @@ const (
 	holdVfork                      // until its child has left the shared memory
 	holdRepair                     // while its signal's action is put back
 	holdLate                       // until pending repairs of signal actions are done
+	holdDebug                      // stands for the owner, until ResumeThreads
+	holdAlone                      // until it was alone, see alone.go
 )
 
 // task is one traced thread.
@@ -58,6 +60,7 @@ type task struct {
 	fs      uint64 // thread pointer, last known
 	died    bool   // ThreadDied was told
 	fork    bool   // a forked child with its own memory, on its way out of our hands
+	dbg     standing
 }
 
 // member reports whether t is a thread of the process itself.
@@ -75,7 +78,11 @@ func (p *Process) resume(t *task) {
 		// The thread stays group-stopped, and still tells us of SIGCONT.
 		err = ptrace(unix.PTRACE_LISTEN, t.tid, 0, 0)
 	} else {
-		err = ptrace(unix.PTRACE_CONT, t.tid, 0, uintptr(t.sig))
+		request := unix.PTRACE_CONT
+		if p.ctl != nil {
+			request = p.request(t)
+		}
+		err = ptrace(request, t.tid, 0, uintptr(t.sig))
 	}
 	_ = err // ESRCH: it is dying, and its end will be reported
 	t.state, t.sig = running, 0

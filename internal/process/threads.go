@@ -15,6 +15,10 @@ func (p *Process) tellBorn(t *task) {
 		t.fs = regs.Fs_base
 	}
 	p.inheritMask(t)
+	if p.ctl != nil {
+		p.ctl.births++
+		t.dbg.birth = p.ctl.births
+	}
 	p.tell(ThreadBorn, t)
 }
 

@@ -139,6 +139,11 @@ const nap = 20 * time.Millisecond
 // await takes the next state change of t. Others that come are queued. It must
 // not be called with a status of t in the queue. errGone: t has died.
 func (p *Process) await(t *task) (unix.WaitStatus, error) {
+	return p.awaitUntil(t, time.Time{})
+}
+
+// awaitUntil is await with a limit, after which it gives errTimeout.
+func (p *Process) awaitUntil(t *task, limit time.Time) (unix.WaitStatus, error) {
 	for {
 		for start := time.Now(); ; {
 			if peekWait(t.tid) == 0 { // foresee must see what wait4 will take
@@ -168,6 +173,9 @@ func (p *Process) await(t *task) (unix.WaitStatus, error) {
 		}
 		if s := threadState(t.tid); s == 0 || s == 'Z' || s == 'X' {
 			return 0, errGone
+		}
+		if !limit.IsZero() && time.Now().After(limit) {
+			return 0, errTimeout
 		}
 		p.sleep(nap)
 	}

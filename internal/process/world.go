@@ -109,6 +109,9 @@ func (p *Process) thaw() {
 		}
 		p.resume(t)
 	}
+	if p.ctl != nil {
+		p.queueWork()
+	}
 }
 
 // deliverShared gives signals that came for the process while the world was

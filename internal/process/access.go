@@ -1,0 +1,45 @@
+package process
+
+import (
+	"errors"
+)
+
+// ReadMemory fills b from addr with the memory as the program has it: without
+// breakpoints of ours. n is how much of it could be read; an error says why
+// nothing could. Threads may run.
+func (p *Process) ReadMemory(addr uint64, b []byte) (n int, err error) {
+	err = p.do(func() error {
+		if err = p.space.read(addr, b); err == nil {
+			n = len(b)
+			return nil
+		}
+		// Page by page, as far as it goes.
+		for n < len(b) {
+			part := min(len(b)-n, int(pageSize-(addr+uint64(n))%pageSize))
+			if p.space.read(addr+uint64(n), b[n:n+part]) != nil {
+				break
+			}
+			n += part
+		}
+		if n == 0 && len(b) > 0 {
+			return p.access("read memory", err)
+		}
+		return nil
+	})
+	return n, err
+}
+
+// WriteMemory stores b at addr, also in pages that the program cannot write to.
+// Breakpoints stay in place: what is below them changes.
+func (p *Process) WriteMemory(addr uint64, b []byte) error {
+	return p.do(func() error { return p.access("write memory", p.space.write(addr, b)) })
+}
+
+// access names what was attempted.
+func (p *Process) access(op string, err error) error {
+	var e *Error
+	if err == nil || errors.Is(err, ErrGone) || errors.As(err, &e) {
+		return err
+	}
+	return &Error{op, err, ""}
+}

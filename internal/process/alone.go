@@ -1,0 +1,288 @@
+package process
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// What a thread has to do alone, with all others that share the memory stopped:
+//
+//   - step over a breakpoint: its byte is the original one meanwhile, and another
+//     thread would run past it
+//   - be led out of generated code, by int3s at the boundaries before it
+//
+// The world is stopped when all events are answered, once for all threads that
+// wait for it. While somebody else has it stopped nothing is done: then the thread
+// waits until it goes on.
+type alone struct {
+	temps map[uint64]bool // int3s for the time being; their bytes are in space.breaks
+	done  bool
+}
+
+// toDo holds a thread until it was alone.
+func (p *Process) toDo(t *task) {
+	t.hold |= holdAlone
+	if !slices.Contains(p.ctl.work, t) {
+		p.ctl.work = append(p.ctl.work, t)
+	}
+	p.queueWork()
+}
+
+// queueWork has the work done when the queue of events is empty.
+func (p *Process) queueWork() {
+	if !p.ctl.queued && p.frozen == 0 && len(p.ctl.work) > 0 {
+		p.ctl.queued = true
+		p.late = append(p.late, p.doWork)
+	}
+}
+
+func (p *Process) doWork() {
+	p.ctl.queued = false
+	if p.frozen > 0 || p.finished || len(p.ctl.work) == 0 {
+		return // thaw queues it again
+	}
+	defer p.thaw()
+	_ = p.freeze() // stuck: better without than never; gone: nothing is left to do
+	for !p.finished && len(p.ctl.work) > 0 {
+		t := p.ctl.work[0]
+		p.ctl.work = p.ctl.work[1:]
+		if p.tasks[t.tid] != t || t.state != stopped {
+			continue
+		}
+		if t.dbg.over != 0 {
+			p.stepOver(t)
+		}
+		if p.tasks[t.tid] == t && t.state == stopped && p.inside(t) {
+			p.runOut(t)
+		}
+		if p.tasks[t.tid] == t && t.state == stopped {
+			t.hold &^= holdAlone
+			p.arrived(t)
+		}
+	}
+}
+
+// postpone puts off the breakpoints to be stepped over: their threads stay before
+// them, and come to the same hit again when they go on.
+func (p *Process) postpone() {
+	for _, t := range p.ctl.work {
+		t.hold &^= holdAlone
+		t.dbg.putOff(t.tid)
+	}
+	p.ctl.work = nil
+}
+
+func (d *standing) putOff(tid int) {
+	var regs Regs
+	if d.over != 0 && getRegs(tid, &regs) == nil {
+		d.again = again{d.over, regs.Rsp}
+	}
+	d.over = 0
+}
+
+// arrived looks at what a thread has to tell, where it can be shown.
+func (p *Process) arrived(t *task) {
+	d := &t.dbg
+	if d.stepDone {
+		p.stepMade(t)
+	}
+	if d.why != nil {
+		p.tellStop(t)
+	}
+	if len(d.late) > 0 {
+		p.lateSignals(t)
+	}
+	p.halted(t)
+}
+
+// aloneLimit is how long one instruction, or a hit program, may take before its
+// thread is interrupted: it can wait for a page.
+const aloneLimit = 200 * time.Millisecond
+
+var errTimeout = errors.New("timeout")
+
+// runAlone lets t run by a ptrace request until its errand is done, moved says that
+// it is, or ok is false: it was interrupted in between, or is gone.
+func (p *Process) runAlone(t *task, req int, temps map[uint64]bool, moved func(*Regs) bool) (ok bool) {
+	d := &t.dbg
+	d.alone = &alone{temps: temps}
+	defer func() { d.alone = nil }()
+	until := time.Now().Add(aloneLimit)
+	sig := t.sig
+	for range 100 {
+		if err := ptrace(req, t.tid, 0, uintptr(sig)); err != nil {
+			return false
+		}
+		sig, t.sig = 0, 0
+		t.state = running
+		d.stepping = req == unix.PTRACE_SINGLESTEP
+		ws, err := p.awaitUntil(t, until)
+		if err == errTimeout {
+			p.interrupt(t)
+			ws, err = p.await(t)
+		}
+		if err != nil {
+			return false
+		}
+		p.event(t.tid, ws)
+		var regs Regs
+		if p.tasks[t.tid] != t || t.state != stopped || getRegs(t.tid, &regs) != nil {
+			return false
+		}
+		if d.alone.done || moved(&regs) {
+			return true
+		}
+		if t.stop == stopGroup || t.stop == stopCall || time.Now().After(until) {
+			return false
+		}
+	}
+	return false
+}
+
+// stepOver executes the instruction under a breakpoint.
+func (p *Process) stepOver(t *task) {
+	d := &t.dbg
+	addr := d.over
+	var regs Regs
+	orig, there := p.space.breaks[addr]
+	if getRegs(t.tid, &regs) != nil || regs.Rip != addr || !there || !p.ctl.user[addr] {
+		d.over = 0 // moved, or the breakpoint was removed: it goes on from where it is
+		return
+	}
+	in := p.insnAt(addr)
+	if p.space.writeRaw(addr, []byte{orig}) != nil {
+		d.over = 0 // the memory is gone
+		return
+	}
+	moved := func(r *Regs) bool { return r.Rip != addr }
+	ok := false
+	switch in.kind {
+	case insnCall:
+		ok = p.enterCall(t)
+	case insnRep:
+		ok = p.runTo(t, addr+uint64(in.len), moved)
+	default:
+		ok = p.runAlone(t, unix.PTRACE_SINGLESTEP, nil, moved)
+		if ok {
+			p.fixStep(t, in.kind)
+		}
+	}
+	if p.ctl.user[addr] && p.space.mem != nil {
+		_ = p.space.writeRaw(addr, []byte{int3}) // an error: the memory is gone
+	}
+	switch {
+	case p.tasks[t.tid] != t || t.state != stopped:
+	case !ok:
+		d.putOff(t.tid)
+	case in.kind != insnCall && d.kept == nil && t.sig == 0:
+		d.stepDone = true
+	}
+	d.over = 0
+}
+
+// enterCall takes a thread into the system call under a breakpoint; the call may
+// sleep, and the others go on before it returns.
+func (p *Process) enterCall(t *task) bool {
+	d := &t.dbg
+	d.call = true
+	ok := p.runAlone(t, unix.PTRACE_SYSCALL, nil, func(*Regs) bool { return t.stop == stopCall })
+	if !ok {
+		d.call = false
+	}
+	return ok
+}
+
+// callDone is the exit from such a call. One that the kernel is about to restart
+// comes to the breakpoint again.
+func (p *Process) callDone(t *task) {
+	d := &t.dbg
+	d.call = false
+	var regs Regs
+	if getRegs(t.tid, &regs) != nil {
+		return
+	}
+	if restarts(&regs) {
+		d.again = again{regs.Rip - 2, regs.Rsp}
+		return
+	}
+	d.stepDone = true
+}
+
+// runTo runs a thread to a place by an int3 there.
+func (p *Process) runTo(t *task, to uint64, moved func(*Regs) bool) bool {
+	temps, err := p.setTemps([]uint64{to})
+	defer p.clearTemps(temps)
+	if err != nil {
+		return false
+	}
+	return p.runAlone(t, unix.PTRACE_CONT, temps, moved)
+}
+
+// setTemps writes int3s for the time being, where there is none of ours.
+func (p *Process) setTemps(addrs []uint64) (map[uint64]bool, error) {
+	temps := map[uint64]bool{}
+	for _, a := range addrs {
+		if temps[a] {
+			continue
+		}
+		if _, ours := p.space.breaks[a]; !ours {
+			var b [1]byte
+			if err := p.space.read(a, b[:]); err != nil {
+				return temps, err
+			}
+			if err := p.space.writeRaw(a, []byte{int3}); err != nil {
+				return temps, err
+			}
+			p.space.breaks[a] = b[0]
+		} else if !p.ctl.user[a] {
+			continue // ld.so's, which is answered by itself
+		}
+		temps[a] = true
+	}
+	return temps, nil
+}
+
+func (p *Process) clearTemps(temps map[uint64]bool) {
+	for a := range temps {
+		if p.ctl.user[a] {
+			continue
+		}
+		_ = p.space.writeRaw(a, []byte{p.space.breaks[a]}) // an error: the memory is gone
+		delete(p.space.breaks, a)
+	}
+}
+
+// runOut leads a thread out of generated code, or to a boundary. When that does
+// not work in time (it sleeps there) it stays where it is.
+func (p *Process) runOut(t *task) {
+	start := time.Now()
+	for time.Since(start) < 10*aloneLimit {
+		var regs Regs
+		if p.tasks[t.tid] != t || t.state != stopped || getRegs(t.tid, &regs) != nil {
+			return
+		}
+		c := p.where(regs.Rip)
+		if !c.In || c.Boundary {
+			return
+		}
+		pc := regs.Rip
+		ok := false
+		if len(c.Stops) == 0 {
+			ok = p.runAlone(t, unix.PTRACE_SINGLESTEP, nil, func(r *Regs) bool { return r.Rip != pc })
+		} else if temps, err := p.setTemps(c.Stops); err == nil {
+			ok = p.runAlone(t, unix.PTRACE_CONT, temps, func(r *Regs) bool {
+				c := p.where(r.Rip)
+				return !c.In || c.Boundary
+			})
+			p.clearTemps(temps)
+		} else {
+			p.clearTemps(temps)
+		}
+		if !ok || t.dbg.kept != nil || t.sig != 0 {
+			return
+		}
+	}
+}

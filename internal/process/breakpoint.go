@@ -1,0 +1,91 @@
+package process
+
+import "fmt"
+
+// InsertBreak puts an int3 at an address, if there is none of ours yet. Threads
+// may run: it is one byte.
+func (p *Process) InsertBreak(addr uint64) error {
+	return p.controlDo(func() error {
+		if p.ctl.user[addr] {
+			return nil
+		}
+		p.learnOnce()
+		if _, ok := p.space.breaks[addr]; !ok {
+			var b [1]byte
+			err := p.space.read(addr, b[:])
+			if err == nil {
+				err = p.space.writeRaw(addr, []byte{int3})
+			}
+			if err != nil {
+				return p.access(fmt.Sprintf("insert a breakpoint at %#x", addr), err)
+			}
+			p.space.breaks[addr] = b[0]
+		}
+		p.ctl.user[addr] = true
+		delete(p.ctl.removed, addr)
+		return nil
+	})
+}
+
+// RemoveBreak takes the int3 out again. A hit that is on its way is not told any
+// more.
+func (p *Process) RemoveBreak(addr uint64) error {
+	return p.controlDo(func() error {
+		if !p.ctl.user[addr] {
+			return nil
+		}
+		if p.modules.addr != addr { // else it stays for that
+			err := p.space.writeRaw(addr, []byte{p.space.breaks[addr]})
+			if err != nil && err != ErrGone && p.isInt3(addr) {
+				return p.access(fmt.Sprintf("remove the breakpoint at %#x", addr), err)
+			}
+			delete(p.space.breaks, addr) // where the memory is gone, so is the int3
+		}
+		delete(p.ctl.user, addr)
+		p.ctl.removed[addr] = true
+		return nil
+	})
+}
+
+// HasBreak reports whether a breakpoint of InsertBreak is at an address.
+func (p *Process) HasBreak(addr uint64) (has bool) {
+	_ = p.do(func() error { has = p.ctl != nil && p.ctl.user[addr]; return nil }) // ErrGone: it has none
+	return has
+}
+
+// learnOnce reads the actions of the signals that breakpoints and steps raise,
+// before the first of them: a thread that blocks or ignores SIGTRAP loses its
+// action to it (repair.go).
+func (p *Process) learnOnce() {
+	if p.ctl.learnt {
+		return
+	}
+	p.ctl.learnt = true
+	defer p.thaw()
+	if p.freeze() == nil {
+		p.learnActions()
+	}
+}
+
+// liftBreaks takes the breakpoints out of an address space: the process's, or a
+// copy of it.
+func (p *Process) liftBreaks(sp *space) {
+	if p.ctl == nil {
+		return
+	}
+	for addr := range p.ctl.user {
+		if p.modules.addr == addr {
+			continue
+		}
+		var b [1]byte
+		if sp.readRaw(addr, b[:]) == nil && b[0] == int3 {
+			_ = sp.writeRaw(addr, []byte{p.space.breaks[addr]}) // an error: the memory is gone
+		}
+		if sp == p.space {
+			delete(sp.breaks, addr)
+		}
+	}
+	if sp == p.space {
+		clear(p.ctl.user)
+	}
+}

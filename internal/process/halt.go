@@ -1,0 +1,216 @@
+package process
+
+import (
+	"fmt"
+	"os"
+	"sort"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// HaltAll makes all threads stand. What happened meanwhile is returned, not told;
+// threads that only were stopped are not mentioned. A thread that sleeps
+// uninterruptibly stops before it executes anything (ThreadList tells them).
+func (p *Process) HaltAll() (stops []Stop, err error) {
+	err = p.controlDo(func() error {
+		p.ctl.collect = &stops
+		defer func() { p.ctl.collect = nil }()
+		defer p.thaw()
+		if err := p.freeze(); err != nil {
+			return err
+		}
+		for len(p.queue) > 0 || len(p.late) > 0 {
+			p.pump()
+		}
+		p.postpone()
+		for _, t := range p.memberTasks() {
+			p.haltNow(t)
+		}
+		return nil
+	})
+	return stops, err
+}
+
+// haltNow holds a thread of a frozen world.
+func (p *Process) haltNow(t *task) {
+	if t.state != stopped && t.state != parked || t.hold&holdDebug != 0 {
+		return
+	}
+	if t.state == stopped {
+		if p.inside(t) {
+			p.runOut(t)
+			if p.tasks[t.tid] != t || t.state != stopped {
+				return
+			}
+		}
+		t.hold &^= holdAlone
+		p.arrived(t)
+	}
+	if t.hold&holdDebug == 0 {
+		t.hold |= holdDebug
+		t.dbg.step, t.dbg.leaves = false, false
+	}
+}
+
+// memberTasks are the threads of the process itself, in the order of birth.
+func (p *Process) memberTasks() []*task {
+	var list []*task
+	for _, t := range p.tasks {
+		if p.member(t) {
+			list = append(list, t)
+		}
+	}
+	sort.Slice(list, func(i, j int) bool {
+		if a, b := list[i].dbg.birth, list[j].dbg.birth; a != b {
+			return a < b
+		}
+		return list[i].tid < list[j].tid
+	})
+	return list
+}
+
+// Halt asks running threads to stop. For each StopHalted is told, or what comes
+// first. Threads that stand already are left alone.
+func (p *Process) Halt(tids []int) error {
+	return p.controlDo(func() error {
+		for _, tid := range tids {
+			t := p.tasks[tid]
+			if t == nil || !p.member(t) || t.hold&holdDebug != 0 || t.state == exiting {
+				continue
+			}
+			t.dbg.leaves = true
+			if t.state == stopped { // held for another reason
+				p.halted(t)
+				continue
+			}
+			p.interrupt(t)
+		}
+		return nil
+	})
+}
+
+// halted makes a thread stand that was asked to and has come to a stop that is
+// not worth telling by itself.
+func (p *Process) halted(t *task) {
+	if t.dbg.leaves && t.dbg.why == nil && t.hold&(holdAlone|holdDebug) == 0 && t.sig == 0 &&
+		(t.stop == stopTrap || t.stop == stopGroup) && !pendingFault(t.tid) {
+		p.stand(t, Stop{Kind: StopHalted})
+	}
+}
+
+// ThreadList lists the threads in the order of birth.
+func (p *Process) ThreadList() (list []ThreadInfo) {
+	_ = p.do(func() error { // ErrGone: there are none
+		for _, t := range p.memberTasks() {
+			if t.state == exiting || t.died {
+				continue
+			}
+			list = append(list, ThreadInfo{
+				TID: t.tid, Name: commOf(t.tid), Core: lastCPU(t.tid),
+				Stopped: t.state == stopped && t.hold&holdDebug != 0,
+			})
+		}
+		return nil
+	})
+	return list
+}
+
+// lastCPU reads field 39 of /proc/TID/stat.
+func lastCPU(tid int) int {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", tid))
+	if err != nil {
+		return -1
+	}
+	s := string(b)
+	f := strings.Fields(s[strings.LastIndexByte(s, ')')+1:])
+	const processor = 39 - 3 // the first here is field 3
+	if len(f) <= processor {
+		return -1
+	}
+	return atoi(f[processor])
+}
+
+// ResumeThreads lets threads go on. One that has something to tell which came
+// while it stood tells it, and stays. Threads that are gone are passed over.
+func (p *Process) ResumeThreads(list []Resumption) error {
+	return p.controlDo(func() error {
+		var ready []*task
+		for _, r := range list {
+			t := p.tasks[r.TID]
+			if t == nil || !p.member(t) || t.hold&holdDebug == 0 {
+				continue
+			}
+			p.prepare(t, r)
+			ready = append(ready, t)
+		}
+		for _, t := range ready {
+			if p.tasks[t.tid] != t {
+				continue
+			}
+			t.hold &^= holdDebug
+			if d := &t.dbg; len(d.pending) > 0 {
+				why := d.pending[0]
+				d.pending = d.pending[1:]
+				p.stand(t, why)
+				continue
+			}
+			p.resume(t)
+		}
+		return nil
+	})
+}
+
+// prepare sets what a thread is to do when it goes on.
+func (p *Process) prepare(t *task, r Resumption) {
+	d := &t.dbg
+	d.step, d.lo, d.hi, d.leaves = r.Step, r.Lo, r.Hi, false
+	if d.step || d.inner {
+		p.beginStep(t)
+	}
+	if len(d.pending) > 0 { // it stays: the signal too
+		if r.Signal != 0 {
+			p.sendAgain(t, kept{sig: r.Signal})
+		}
+		d.kept = nil
+		return
+	}
+	p.giveSignal(t, r.Signal)
+}
+
+// giveSignal delivers a signal to a thread that goes on: the one that it stands
+// with, or another.
+func (p *Process) giveSignal(t *task, sig unix.Signal) {
+	d := &t.dbg
+	k := d.kept
+	d.kept = nil
+	if sig == 0 {
+		return
+	}
+	give := kept{sig: sig}
+	if k != nil && k.sig == sig {
+		give = *k
+	}
+	if t.state == stopped && t.stop == stopSignal {
+		p.deliverKept(t, give)
+		return
+	}
+	give.tell = false
+	p.sendAgain(t, give)
+}
+
+// deliverKept delivers a signal in a signal-delivery-stop, whichever it is of.
+func (p *Process) deliverKept(t *task, k kept) {
+	if k.info.signo != 0 {
+		_ = setSiginfo(t.tid, &k.info) // ESRCH: dying
+	}
+	t.sig = k.sig
+}
+
+// sendAgain sends a signal to a thread that cannot be given it directly. It is
+// recognised when it comes, and gets its siginfo back.
+func (p *Process) sendAgain(t *task, k kept) {
+	if unix.Tgkill(t.tgid, t.tid, k.sig) == nil {
+		t.dbg.made = append(t.dbg.made, k)
+	}
+}

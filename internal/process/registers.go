@@ -1,0 +1,108 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// RegSet is the registers of a thread.
+type RegSet struct {
+	General Regs
+	// XSave is the raw XSAVE area: x87, SSE, AVX and what else the CPU has, in the
+	// standard format (Intel SDM vol. 1, ch. 13). Bytes 464-511 hold the mask of
+	// the states that the kernel has enabled.
+	XSave []byte
+}
+
+const ntX86Xstate = 0x202
+
+// xsaveLimit is more than any CPU's area needs (AMX: 11 KiB).
+const xsaveLimit = 32 << 10
+
+var errNotStopped = errors.New("the thread does not stand")
+
+// standing runs f for a thread that stands.
+func (p *Process) standing(tid int, f func(t *task) error) error {
+	return p.controlDo(func() error {
+		t := p.tasks[tid]
+		if t == nil {
+			return ErrGone
+		}
+		if t.state != stopped || t.hold&holdDebug == 0 {
+			return &Error{fmt.Sprintf("access thread %d", tid), errNotStopped, ""}
+		}
+		err := f(t)
+		if gone(err) {
+			return ErrGone
+		}
+		return p.access(fmt.Sprintf("access thread %d", tid), err)
+	})
+}
+
+// GetRegs reads the registers of a thread that stands. The pc is that of the
+// program, also where the thread is before the copy of an instruction.
+func (p *Process) GetRegs(tid int) (*RegSet, error) {
+	r := &RegSet{}
+	err := p.standing(tid, func(t *task) error {
+		if err := getRegs(tid, &r.General); err != nil {
+			return err
+		}
+		r.General.Rip = p.shown(r.General.Rip)
+		var err error
+		r.XSave, err = getXSave(tid)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// SetRegs writes them; an XSave that is nil is left as it is. With the pc that
+// GetRegs has shown, the thread stays where it is.
+func (p *Process) SetRegs(tid int, r *RegSet) error {
+	return p.standing(tid, func(t *task) error {
+		var old Regs
+		if err := getRegs(tid, &old); err != nil {
+			return err
+		}
+		next := r.General
+		if next.Rip == p.shown(old.Rip) {
+			next.Rip = old.Rip
+		} else {
+			t.dbg.again = again{}
+		}
+		if err := setRegs(tid, &next); err != nil {
+			return err
+		}
+		if r.XSave == nil {
+			return nil
+		}
+		return setXSave(tid, r.XSave)
+	})
+}
+
+func getXSave(tid int) ([]byte, error) {
+	b := make([]byte, xsaveLimit)
+	iov := unix.Iovec{Base: &b[0], Len: uint64(len(b))}
+	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_GETREGSET, uintptr(tid), ntX86Xstate, uintptr(unsafe.Pointer(&iov)), 0, 0)
+	if e != 0 {
+		return nil, e
+	}
+	return b[:iov.Len:iov.Len], nil
+}
+
+func setXSave(tid int, b []byte) error {
+	if len(b) == 0 {
+		return unix.EINVAL
+	}
+	iov := unix.Iovec{Base: &b[0], Len: uint64(len(b))}
+	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_SETREGSET, uintptr(tid), ntX86Xstate, uintptr(unsafe.Pointer(&iov)), 0, 0)
+	if e != 0 {
+		return e
+	}
+	return nil
+}

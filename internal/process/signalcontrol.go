@@ -1,0 +1,127 @@
+package process
+
+import (
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+func setSiginfo(tid int, si *siginfo) error {
+	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_SETSIGINFO, uintptr(tid), 0, uintptr(unsafe.Pointer(si)), 0, 0)
+	if e != 0 {
+		return e
+	}
+	return nil
+}
+
+// controlSignal decides about a signal of the program (t.sig) that is about to be
+// delivered.
+//
+//	sent again by us              delivered, or told if it was not yet
+//	while the thread is alone     kept, unless the instruction itself raised it
+//	in PassSignals                delivered
+//	else                          told
+func (p *Process) controlSignal(t *task) {
+	d := &t.dbg
+	k := kept{sig: t.sig}
+	if getSiginfo(t.tid, &k.info) != nil {
+		return // dying
+	}
+	own := synchronous>>(uint(k.sig)-1)&1 != 0 && k.info.code > siUser
+	again := d.takeMade(&k)
+	if again && !k.tell {
+		_ = setSiginfo(t.tid, &k.info) // ESRCH: dying
+		return
+	}
+	if d.alone != nil && !own {
+		k.tell = true
+		d.late = append(d.late, k)
+		t.sig = 0
+		return
+	}
+	if again {
+		_ = setSiginfo(t.tid, &k.info)
+	}
+	if d.alone != nil {
+		d.alone.done = true
+	}
+	if p.ctl.opt.PassSignals[k.sig] {
+		return
+	}
+	t.sig = 0
+	d.kept = &k
+	p.stand(t, Stop{Kind: StopSignal, Signal: k.sig})
+}
+
+// takeMade finds the signal among those that were sent again.
+func (d *standing) takeMade(k *kept) bool {
+	const siTkill = -6
+	if k.info.code != siTkill || int(uint32(k.info.addr)) != os.Getpid() { // si_pid stands where si_addr does
+		return false
+	}
+	for i, m := range d.made {
+		if m.sig != k.sig {
+			continue
+		}
+		d.made = append(d.made[:i], d.made[i+1:]...)
+		if m.info.signo == 0 {
+			m.info = k.info
+		}
+		*k = m
+		return true
+	}
+	return false
+}
+
+// lateSignals gives a thread the signals that came while it was alone.
+func (p *Process) lateSignals(t *task) {
+	d := &t.dbg
+	list := d.late
+	d.late = nil
+	for _, k := range list {
+		switch {
+		case t.hold&holdDebug != 0 || t.sig != 0 || t.stop != stopSignal:
+			p.sendAgain(t, k)
+		case p.ctl.opt.PassSignals[k.sig]:
+			p.deliverKept(t, k)
+		default:
+			d.kept = &k
+			p.stand(t, Stop{Kind: StopSignal, Signal: k.sig})
+		}
+	}
+}
+
+// Siginfo is the siginfo_t of the signal that a thread stands with.
+func (p *Process) Siginfo(tid int) (b []byte, err error) {
+	err = p.standing(tid, func(t *task) error {
+		si := siginfo{}
+		if k := t.dbg.kept; k != nil {
+			si = k.info
+		} else if err := getSiginfo(tid, &si); err != nil {
+			return err
+		}
+		b = append(b, (*[unsafe.Sizeof(si)]byte)(unsafe.Pointer(&si))[:]...)
+		return nil
+	})
+	return b, err
+}
+
+// SetSiginfo changes it. b may be shorter than a siginfo_t.
+func (p *Process) SetSiginfo(tid int, b []byte) error {
+	return p.standing(tid, func(t *task) error {
+		k := t.dbg.kept
+		var si siginfo
+		if k != nil {
+			si = k.info
+		} else if err := getSiginfo(tid, &si); err != nil {
+			return err
+		}
+		copy((*[unsafe.Sizeof(si)]byte)(unsafe.Pointer(&si))[:], b)
+		if k != nil {
+			k.info = si
+			return nil
+		}
+		return setSiginfo(tid, &si)
+	})
+}

@@ -1,0 +1,207 @@
+package process
+
+import (
+	"encoding/binary"
+
+	"golang.org/x/sys/unix"
+)
+
+// insnKind is what matters of an instruction to be single-stepped.
+type insnKind uint8
+
+const (
+	insnOther insnKind = iota
+	insnCall           // syscall, sysenter, int $0x80
+	insnPushf          // pushes the trap flag that we have set
+	insnRep            // a string instruction: one step is one iteration
+)
+
+// insn is an instruction as far as it matters; len is known for insnRep only.
+type insn struct {
+	kind insnKind
+	len  int
+}
+
+// insnAt looks at the instruction at an address.
+func (p *Process) insnAt(addr uint64) insn {
+	var b [15]byte
+	n := len(b)
+	for n > 0 && p.space.read(addr, b[:n]) != nil {
+		n = min(n-1, int(pageSize-addr%pageSize)) // less at the end of the mapping
+		if n == len(b)-1 {
+			return insn{}
+		}
+	}
+	return classify(b[:n])
+}
+
+// classify decodes prefixes and opcode (Intel SDM vol. 2, ch. 2).
+func classify(b []byte) insn {
+	rep := false
+	for i, c := range b {
+		switch c {
+		case 0xf2, 0xf3:
+			rep = true
+			continue
+		case 0x66, 0x67, 0x2e, 0x36, 0x3e, 0x26, 0x64, 0x65:
+			continue
+		}
+		if c&0xf0 == 0x40 { // REX
+			continue
+		}
+		switch {
+		case c == 0x9c:
+			return insn{kind: insnPushf}
+		case c == 0x0f && i+1 < len(b) && (b[i+1] == 0x05 || b[i+1] == 0x34),
+			c == 0xcd && i+1 < len(b) && b[i+1] == 0x80:
+			return insn{kind: insnCall}
+		case rep && (c >= 0xa4 && c <= 0xa7 || c >= 0xaa && c <= 0xaf || c >= 0x6c && c <= 0x6f):
+			return insn{insnRep, i + 1}
+		}
+		return insn{}
+	}
+	return insn{}
+}
+
+// beginStep notes where a step begins.
+func (p *Process) beginStep(t *task) {
+	var regs Regs
+	if getRegs(t.tid, &regs) != nil {
+		return // dying
+	}
+	c := p.where(regs.Rip)
+	t.dbg.from, t.dbg.inCopy, t.dbg.stepDone = regs.Rip, false, false
+	if c.In && c.Boundary {
+		t.dbg.from, t.dbg.inCopy = c.Orig, true
+	}
+}
+
+// request is how a thread under run control is resumed.
+func (p *Process) request(t *task) int {
+	d := &t.dbg
+	if d.gen != p.ctl.gen {
+		p.setWatches(t)
+	}
+	if d.leaves { // it stops again before it executes anything
+		t.asked = true
+		_ = ptrace(unix.PTRACE_INTERRUPT, t.tid, 0, 0) // ESRCH: dying
+	}
+	d.stepping = false
+	step := (d.step || d.inner) && p.member(t)
+	if step {
+		d.insn = insnOther
+		var regs Regs
+		if getRegs(t.tid, &regs) == nil {
+			d.insn = p.insnAt(regs.Rip).kind
+		}
+	}
+	switch {
+	case d.call, p.ctl.opt.CatchSyscalls && p.member(t) && (!step || d.insn == insnCall || t.stop == stopCall && d.entry):
+		return unix.PTRACE_SYSCALL
+	case step:
+		d.stepping = true
+		return unix.PTRACE_SINGLESTEP
+	}
+	return unix.PTRACE_CONT
+}
+
+// stepTrap is the trap of a single step of ours.
+func (p *Process) stepTrap(t *task, regs *Regs) bool {
+	d := &t.dbg
+	if !d.stepping {
+		return false // the program has set the trap flag itself
+	}
+	d.stepping = false
+	p.repair(t, unix.SIGTRAP)
+	if d.alone != nil {
+		d.alone.done = true
+		return true
+	}
+	p.fixStep(t, d.insn)
+	d.stepDone = true
+	if p.inside(t) {
+		p.toDo(t)
+		return true
+	}
+	p.arrived(t)
+	return true
+}
+
+// stepMade decides what comes after a step: one more, or its end.
+func (p *Process) stepMade(t *task) {
+	d := &t.dbg
+	d.stepDone = false
+	if !d.step && !d.inner || d.kept != nil {
+		return
+	}
+	var regs Regs
+	if getRegs(t.tid, &regs) != nil {
+		return
+	}
+	if restarts(&regs) {
+		return // a stop of ours has interrupted the call: it is made again
+	}
+	c := p.where(regs.Rip)
+	boundary := c.In && c.Boundary
+	if boundary && c.Orig == d.from && !d.inCopy {
+		d.inCopy = true // it has come from the jump to the copy: nothing is executed yet
+		return
+	}
+	if d.inner && p.ctl.OnStepped != nil {
+		d.inner = p.ctl.OnStepped(t.tid)
+	} else {
+		d.inner = false
+	}
+	p.beginStep(t)
+	if d.step && !(d.from >= d.lo && d.from < d.hi) && d.why == nil {
+		p.stand(t, Stop{Kind: StopStep})
+	}
+}
+
+// StepInternally begins internal single steps of a thread that is about to go on,
+// or adds to them: OnStepped is asked after each.
+func (p *Process) StepInternally(tid int) error {
+	return p.controlDo(func() error {
+		t := p.tasks[tid]
+		if t == nil {
+			return ErrGone
+		}
+		t.dbg.inner = true
+		if t.state == stopped {
+			p.beginStep(t)
+		}
+		return nil
+	})
+}
+
+const trapFlag = 1 << 8
+
+// fixStep takes our trap flag out of where an instruction has copied the flags to.
+func (p *Process) fixStep(t *task, kind insnKind) {
+	if kind != insnPushf && kind != insnCall {
+		return
+	}
+	var regs Regs
+	if getRegs(t.tid, &regs) != nil || regs.Eflags&trapFlag != 0 {
+		return // dying, or it is the program's own
+	}
+	if kind == insnCall {
+		fixR11(t.tid, &regs)
+		return
+	}
+	var b [2]byte
+	if p.space.read(regs.Rsp, b[:]) != nil {
+		return
+	}
+	f := binary.LittleEndian.Uint16(b[:])
+	binary.LittleEndian.PutUint16(b[:], f&^trapFlag)
+	_ = p.space.write(regs.Rsp, b[:]) // an error: it is dying
+}
+
+// fixR11 clears it in r11, where syscall puts the flags.
+func fixR11(tid int, regs *Regs) {
+	if regs.R11&trapFlag != 0 && regs.R11 == regs.Eflags|trapFlag {
+		regs.R11 &^= trapFlag
+		_ = setRegs(tid, regs) // ESRCH: dying
+	}
+}

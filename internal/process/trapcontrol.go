@@ -1,0 +1,104 @@
+package process
+
+import (
+	"golang.org/x/sys/unix"
+)
+
+// Codes of a SIGTRAP (asm-generic/siginfo.h).
+const (
+	trapBrkpt  = 1 // a step over a system call; icebp
+	trapTrace  = 2 // a single step
+	trapHwbkpt = 4 // a debug register
+	trapNotify = 5 // not a signal: a handler's first instruction, reached by a step
+)
+
+// controlTrap handles a SIGTRAP that run control caused. handled: it is not the
+// program's, and is suppressed.
+func (p *Process) controlTrap(t *task, si *siginfo) (handled bool) {
+	if p.ctl == nil || t.fork {
+		return false
+	}
+	var regs Regs
+	if getRegs(t.tid, &regs) != nil {
+		return false // dying
+	}
+	switch si.code {
+	case siKernel:
+		return p.int3Trap(t, &regs)
+	case trapNotify:
+		t.stop = stopEvent
+		return p.stepTrap(t, &regs)
+	case trapBrkpt, trapTrace, trapHwbkpt:
+		watched := p.watchTrap(t, &regs)
+		return p.stepTrap(t, &regs) || watched
+	}
+	return false
+}
+
+// int3Trap handles an int3 that was executed.
+func (p *Process) int3Trap(t *task, regs *Regs) bool {
+	addr := regs.Rip - 1
+	d := &t.dbg
+	if d.alone != nil && d.alone.temps[addr] {
+		p.backTo(t, regs, addr)
+		d.alone.done = true
+		return true
+	}
+	if d.alone != nil && d.over == addr {
+		d.alone.done = true // the byte below is an int3 itself
+		return false
+	}
+	if p.ctl.user[addr] {
+		p.backTo(t, regs, addr)
+		if d.alone != nil { // led out of generated code to it: it comes here again
+			d.alone.done = true
+			return true
+		}
+		p.breakHit(t, regs, addr)
+		return true
+	}
+	if p.ctl.removed[addr] && !p.isInt3(addr) {
+		p.backTo(t, regs, addr)
+		return true
+	}
+	return false
+}
+
+// backTo sets the pc back to an int3 that is not the program's.
+func (p *Process) backTo(t *task, regs *Regs, addr uint64) {
+	regs.Rip = addr
+	_ = setRegs(t.tid, regs) // ESRCH: dying
+	p.repair(t, unix.SIGTRAP)
+}
+
+func (p *Process) isInt3(addr uint64) bool {
+	var b [1]byte
+	return p.space.readRaw(addr, b[:]) == nil && b[0] == int3
+}
+
+// breakHit: a thread has come to a breakpoint of the owner's.
+func (p *Process) breakHit(t *task, regs *Regs, addr uint64) {
+	d := &t.dbg
+	verdict := BreakGo
+	if !p.member(t) || d.again == (again{addr, regs.Rsp}) {
+		d.again = again{}
+	} else {
+		if p.modules.addr == addr {
+			p.modulesReached(t)
+		}
+		verdict = BreakStop
+		if p.ctl.OnBreak != nil {
+			verdict = p.ctl.OnBreak(t.tid, addr)
+		}
+	}
+	if verdict == BreakStop {
+		p.stand(t, Stop{Kind: StopBreakpoint, Addr: addr})
+		return
+	}
+	if verdict == BreakStep && !d.inner {
+		d.inner = true
+	}
+	p.beginStep(t)
+	d.over = addr
+	p.toDo(t)
+}

@@ -1,0 +1,163 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// WatchKind is what a debug register waits for.
+type WatchKind uint8
+
+// The kinds. The CPU knows no watchpoint for reading only.
+const (
+	WatchExec WatchKind = iota // execution of the instruction at the address; size 1
+	WatchWrite
+	WatchAccess // reading or writing
+)
+
+// watchSlots is the number of debug registers for addresses.
+const watchSlots = 4
+
+// watch is the contents of one.
+type watch struct {
+	on   bool
+	kind WatchKind
+	addr uint64
+	size int
+}
+
+// SetWatch sets debug register slot (0-3) in all threads, also those to come. size
+// is 1, 2, 4 or 8, and addr a multiple of it.
+func (p *Process) SetWatch(slot int, kind WatchKind, addr uint64, size int) error {
+	op := fmt.Sprintf("watch %d bytes at %#x", size, addr)
+	switch {
+	case slot < 0 || slot >= watchSlots:
+		return &Error{op, fmt.Errorf("there is no debug register %d", slot), ""}
+	case size != 1 && size != 2 && size != 4 && size != 8:
+		return &Error{op, errors.New("debug registers watch 1, 2, 4 or 8 bytes"), ""}
+	case addr%uint64(size) != 0:
+		return &Error{op, errors.New("the address is not a multiple of the size"), ""}
+	case kind == WatchExec && size != 1:
+		return &Error{op, errors.New("the size of an instruction breakpoint is 1"), ""}
+	}
+	return p.access(op, p.changeWatch(slot, watch{true, kind, addr, size}))
+}
+
+// ClearWatch gives a debug register back.
+func (p *Process) ClearWatch(slot int) error {
+	if slot < 0 || slot >= watchSlots {
+		return nil
+	}
+	return p.access("clear a watchpoint", p.changeWatch(slot, watch{}))
+}
+
+// changeWatch sets a slot in all threads that stand still now, and in the others
+// when they go on (see request).
+func (p *Process) changeWatch(slot int, w watch) error {
+	return p.controlDo(func() error {
+		defer p.thaw()
+		if err := p.freeze(); err != nil {
+			return err
+		}
+		p.learnOnce()
+		old := p.ctl.watches[slot]
+		p.ctl.watches[slot] = w
+		p.ctl.gen++
+		for _, t := range p.memberTasks() {
+			if t.state != stopped {
+				continue
+			}
+			if err := p.setWatches(t); err != nil && !gone(err) {
+				p.ctl.watches[slot] = old
+				p.ctl.gen++
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+const (
+	debugRegs = 848 // offsetof(struct user, u_debugreg)
+	dr6, dr7  = 6, 7
+)
+
+func pokeDebug(tid, n int, v uint64) error {
+	return ptrace(unix.PTRACE_POKEUSR, tid, debugRegs+8*uintptr(n), uintptr(v))
+}
+
+func peekDebug(tid, n int) (v uint64) {
+	_ = ptracePtr(unix.PTRACE_PEEKUSR, tid, debugRegs+8*uintptr(n), unsafe.Pointer(&v)) // ESRCH: dying
+	return v
+}
+
+func ptracePtr(req, tid int, addr uintptr, data unsafe.Pointer) error {
+	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, uintptr(req), uintptr(tid), addr, uintptr(data), 0, 0)
+	if e != 0 {
+		return e
+	}
+	return nil
+}
+
+// setWatches gives a stopped thread the watchpoints that there are now.
+func (p *Process) setWatches(t *task) error {
+	t.dbg.gen = p.ctl.gen
+	if !p.member(t) {
+		return nil
+	}
+	if err := pokeDebug(t.tid, dr7, 0); err != nil {
+		return err
+	}
+	control := uint64(0)
+	for i, w := range p.ctl.watches {
+		if !w.on {
+			continue
+		}
+		if err := pokeDebug(t.tid, i, w.addr); err != nil {
+			return err
+		}
+		control |= w.control(i)
+	}
+	if control == 0 {
+		return nil
+	}
+	return pokeDebug(t.tid, dr7, control)
+}
+
+// control is the watch's part of DR7 (Intel SDM vol. 3, 18.2.4): the local enable
+// bit, the kind and the length.
+func (w watch) control(slot int) uint64 {
+	rw := [...]uint64{WatchExec: 0, WatchWrite: 1, WatchAccess: 3}[w.kind]
+	length := map[int]uint64{1: 0, 2: 1, 4: 3, 8: 2}[w.size]
+	return 1<<(2*slot) | (length<<2|rw)<<(16+4*slot)
+}
+
+// watchTrap handles the debug registers that have triggered.
+func (p *Process) watchTrap(t *task, regs *Regs) (hit bool) {
+	if !p.member(t) || p.ctl.gen == 0 {
+		return false
+	}
+	status := peekDebug(t.tid, dr6)
+	if status&(1<<watchSlots-1) == 0 {
+		return false
+	}
+	_ = pokeDebug(t.tid, dr6, 0) // ESRCH: dying
+	p.repair(t, unix.SIGTRAP)
+	for i, w := range p.ctl.watches {
+		if status>>i&1 == 0 || !w.on {
+			continue
+		}
+		hit = true
+		why := Stop{Kind: StopWatch, Addr: w.addr, Slot: i}
+		if w.kind == WatchExec {
+			why.Kind = StopHardwareBreak
+		}
+		if t.dbg.why == nil {
+			p.stand(t, why)
+		}
+	}
+	return true // of one that was cleared meanwhile: not the program's either
+}
