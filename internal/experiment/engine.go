@@ -45,6 +45,9 @@ type Hit struct {
 	Spec *Spec
 	// Step: one of the single steps behind a hit.
 	Step bool
+	// PC is where a step stands; 0: it is in the registers, or not known. That of a
+	// hit is the tracepoint's address.
+	PC   uint64
 	Time int64 // nanoseconds since the epoch
 	CPU  int   // -1: not known
 	TID  int

@@ -1,0 +1,323 @@
+package experiment
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/jalon-trace/jalon/internal/agentexpr"
+	"github.com/jalon-trace/jalon/internal/rsp"
+)
+
+// run is the state of the present run, or what is known of the last one.
+type run struct {
+	on     bool
+	reason rsp.StopReason
+	number uint64 // of the tracepoint that ended it
+	text   string // of StopError
+	// start and end are microseconds since the epoch.
+	start, end int64
+	// reached: a hit has ended the run, of which the engine does not know yet. What
+	// comes behind is dropped, but for the steps of that hit: stepsLeft of them,
+	// of the thread tid at spec.
+	reached   bool
+	stepsLeft uint64
+	spec      *Spec
+	tid       int
+	dropped   uint64
+	// last is where the hit before was: hits mostly repeat.
+	last    *tracepoint
+	scratch []byte
+	sets    registerSets
+}
+
+func (x *Experiment) start(rsp.StartTrace) error {
+	if x.run.on {
+		return errors.New("the trace runs already")
+	}
+	if err := x.incomplete(); err != nil {
+		return err
+	}
+	specs := make([]*Spec, len(x.tracepoints))
+	for i, tp := range x.tracepoints {
+		specs[i] = &tp.spec
+		tp.tally = tally{}
+		x.imply(tp)
+	}
+	vars := make([]Variable, len(x.variables))
+	for i, v := range x.variables {
+		vars[i] = v.Variable
+		v.now = v.Value
+	}
+	x.buffer.clear()
+	x.view, x.reading = view{}, reading{}
+	x.stopNote = ""
+	x.run = run{scratch: x.run.scratch, reason: x.run.reason}
+	start := x.opt.Now().UnixMicro()
+	var all []error
+	for i, err := range x.engine.Start(specs, vars) {
+		if err != nil {
+			all = append(all, fmt.Errorf("%v: %w", x.tracepoints[i].key, err))
+		}
+	}
+	if err := errors.Join(all...); err != nil {
+		return err
+	}
+	for _, tp := range x.tracepoints {
+		tp.known = true
+	}
+	x.run.on, x.run.reason, x.run.start = true, rsp.StopNotGiven, start
+	return nil
+}
+
+func (x *Experiment) stop(rsp.StopTrace) error {
+	x.finish(rsp.StopRequested)
+	return nil
+}
+
+// Running reports whether a run is under way.
+func (x *Experiment) Running() bool { return x.run.on }
+
+// Tick drains the engine and ends the run where a limit was reached or what is
+// traced has gone.
+func (x *Experiment) Tick() {
+	if !x.run.on {
+		return
+	}
+	// Asked before: what it collected until then is all that comes.
+	gone := x.engine.Gone()
+	x.engine.Drain(false, x.hit)
+	switch {
+	case x.run.reached && x.run.stepsLeft == 0:
+		x.finish(x.run.reason)
+	case gone:
+		x.run.text = "what is traced has ended"
+		x.finish(rsp.StopError)
+	}
+}
+
+// Disconnected tells that GDB has left. It reports whether a run goes on.
+func (x *Experiment) Disconnected() bool {
+	if !x.disconnected {
+		x.finish(rsp.StopDisconnected)
+	}
+	return x.run.on
+}
+
+// Close ends a run, for a server that ends.
+func (x *Experiment) Close() { x.finish(rsp.StopDisconnected) }
+
+// finish ends the run. A limit that was reached before is the reason, whatever it
+// is asked for.
+func (x *Experiment) finish(reason rsp.StopReason) {
+	r := &x.run
+	if !r.on {
+		return
+	}
+	if err := x.engine.Stop(); err != nil {
+		x.log("the end of the trace: %v", err)
+	}
+	x.engine.Drain(true, x.hit)
+	r.on = false
+	if !r.reached {
+		r.reason, r.end = reason, x.opt.Now().UnixMicro()
+	}
+	r.end = max(r.end, r.start)
+	for _, tp := range x.tracepoints {
+		if tp.known {
+			tp.counts = x.engine.Counts(&tp.spec)
+		}
+	}
+	for _, v := range x.variables {
+		if now, ok := x.engine.Variable(v.Number); ok {
+			v.now = now
+		}
+	}
+}
+
+// reach says that a hit has ended the run.
+func (x *Experiment) reach(reason rsp.StopReason, number uint64, h *Hit) {
+	r := &x.run
+	if r.reached { // by its pass count; its steps found no room
+		r.stepsLeft = 0
+		return
+	}
+	r.reached, r.reason, r.number, r.end = true, reason, number, h.Time/1000
+}
+
+// hit takes one from the engine. The first that reaches a limit, in the order of
+// time, ends the run.
+func (x *Experiment) hit(h *Hit) {
+	r := &x.run
+	if r.reached && !x.lastStep(h) {
+		r.dropped++
+		return
+	}
+	tp := r.last
+	if tp == nil || &tp.spec != h.Spec {
+		if tp = x.bySpec[h.Spec]; tp == nil {
+			panic("BUG: a hit of a location that the engine was not given")
+		}
+		r.last = tp
+	}
+	if !h.Step {
+		tp.hits++
+	}
+	if !x.collect(tp, h) {
+		x.reach(rsp.StopFull, 0, h)
+		return
+	}
+	if !h.Step && tp.pass != 0 && tp.hits == tp.pass {
+		x.reach(rsp.StopPassCount, tp.number, h)
+		r.stepsLeft, r.spec, r.tid = tp.spec.Steps, h.Spec, h.TID
+	}
+}
+
+// lastStep reports whether a hit is one of the steps that belong to the hit that
+// ended the run. When the thread hits again, its steps are over.
+func (x *Experiment) lastStep(h *Hit) bool {
+	r := &x.run
+	if r.stepsLeft == 0 || h.TID != r.tid {
+		return false
+	}
+	if !h.Step {
+		r.stepsLeft = 0
+		return false
+	}
+	if h.Spec != r.spec {
+		return false
+	}
+	r.stepsLeft--
+	return true
+}
+
+// collect writes a frame and reports whether the buffer had room.
+func (x *Experiment) collect(tp *tracepoint, h *Hit) bool {
+	b := binary.LittleEndian.AppendUint16(x.run.scratch[:0], uint16(tp.number))
+	b = append(b, 0, 0, 0, 0)
+	now := uint64(h.Time / 1000)
+	var regs uint32
+	switch {
+	case h.Layout != nil:
+		var ok bool
+		if b, ok = h.Layout.AppendBlocks(b, h.Record, &x.regs, now); !ok {
+			panic(fmt.Sprintf("BUG: a record of %d bytes, %d by its layout", len(h.Record), h.Layout.RecordSize))
+		}
+		tp.unreadable += uint64(h.Layout.Failures(h.Record))
+		if x.opt.Print != nil {
+			h.Layout.Printed(h.Record, x.print)
+		}
+		regs = x.layoutRegs(tp, h.Layout)
+	case h.Frame != nil:
+		b = h.Frame.AppendBlocks(b, &x.regs, now)
+		tp.unreadable += uint64(len(h.Frame.Failures))
+		for i := range h.Frame.Blocks {
+			if p := h.Frame.Blocks[i].Printed; p != nil {
+				x.print(p)
+			}
+		}
+		regs = x.frameRegs(tp, h.Frame)
+	}
+	e := entry{time: uint64(h.Time), tp: tp.index, regs: regs, tid: int32(h.TID), cpu: int16(h.CPU), step: h.Step}
+	e.pc = x.placePC(tp, h, b[frameHead:], regs)
+	binary.LittleEndian.PutUint32(b[2:], uint32(len(b)-frameHead))
+	x.run.scratch = b
+	return x.buffer.add(b, h.Static, e)
+}
+
+// frameHead is a frame's number and size.
+const frameHead = 6
+
+// placePC finds the pc of a frame, and puts it into the R block where rip was not
+// collected.
+func (x *Experiment) placePC(tp *tracepoint, h *Hit, blocks []byte, regs uint32) uint64 {
+	pc := h.PC
+	if pc == 0 && !h.Step {
+		pc = tp.addr
+	}
+	if regs == noRegisters {
+		return pc
+	}
+	at := blocks[1+x.ripOffset:]
+	if x.run.sets.list[regs].rip {
+		return binary.LittleEndian.Uint64(at)
+	}
+	binary.LittleEndian.PutUint64(at, pc)
+	return pc
+}
+
+func (x *Experiment) print(p *agentexpr.Printed) {
+	if x.opt.Print != nil {
+		x.opt.Print(p.String())
+	}
+}
+
+// registerSets are the different sets of registers that frames have, by index;
+// noRegisters is the empty one.
+type registerSets struct {
+	list    []registerSet
+	byNames map[string]uint32
+}
+
+type registerSet struct {
+	numbers []int
+	rip     bool
+}
+
+const noRegisters = 0
+
+// index finds a set, or adds it.
+func (s *registerSets) index(numbers []int, rip int) uint32 {
+	if s.byNames == nil {
+		s.list = []registerSet{noRegisters: {}}
+		s.byNames = map[string]uint32{"": noRegisters}
+	}
+	var name []byte
+	for _, n := range numbers {
+		name = binary.LittleEndian.AppendUint16(name, uint16(n))
+	}
+	i, ok := s.byNames[string(name)]
+	if !ok {
+		i = uint32(len(s.list))
+		s.byNames[string(name)] = i
+		s.list = append(s.list, registerSet{slices.Clone(numbers), slices.Contains(numbers, rip)})
+	}
+	return i
+}
+
+func (x *Experiment) layoutRegs(tp *tracepoint, l *agentexpr.Layout) uint32 {
+	if tp.layout != l {
+		var numbers []int
+		for _, r := range l.Regs {
+			numbers = append(numbers, r.Num)
+		}
+		tp.layout, tp.layoutRegs = l, x.run.sets.index(numbers, x.rip)
+	}
+	return tp.layoutRegs
+}
+
+func (x *Experiment) frameRegs(tp *tracepoint, f *agentexpr.Frame) uint32 {
+	if tp.hasFrameSet && x.run.sets.same(tp.frameRegs, f.Regs) {
+		return tp.frameRegs
+	}
+	var numbers []int
+	for _, r := range f.Regs {
+		numbers = append(numbers, r.Num)
+	}
+	tp.hasFrameSet, tp.frameRegs = true, x.run.sets.index(numbers, x.rip)
+	return tp.frameRegs
+}
+
+func (s *registerSets) same(i uint32, regs []agentexpr.RegValue) bool {
+	numbers := s.list[i].numbers
+	if len(numbers) != len(regs) {
+		return false
+	}
+	for k := range regs {
+		if regs[k].Num != numbers[k] {
+			return false
+		}
+	}
+	return true
+}
