@@ -1,0 +1,394 @@
+package gdbstub
+
+import "github.com/jalon-trace/jalon/internal/rsp"
+
+// How stops go to GDB. The target tells each once; take puts it into pending. It
+// stays there until it may be told: all-stop, when an answer is owed, one, and the
+// others when GDB resumes their threads; non-stop, when GDB wants the thread to run.
+
+// collect takes what has happened and was not delivered yet.
+func (m *Machine) collect() {
+	for {
+		select {
+		case s, ok := <-m.target.Events():
+			if !ok {
+				return
+			}
+			m.take(s)
+		default:
+			return
+		}
+	}
+}
+
+// take notes a stop.
+func (m *Machine) take(s Stop) {
+	switch {
+	case s.Kind == StopExited || s.Kind == StopKilled:
+		m.processGone(s)
+	case ofThread(s) && !m.stood(&s):
+		return
+	}
+	m.pending = append(m.pending, s)
+}
+
+// stood notes that a thread stands; it is false if there is nothing to tell.
+func (m *Machine) stood(s *Stop) bool {
+	t := m.threads[s.Thread]
+	if t == nil {
+		m.sync()
+		if t = m.threads[s.Thread]; t == nil {
+			return false // it is gone again
+		}
+		t.resumed = true // it was born running
+	}
+	if s.Kind == StopHalted {
+		if t.stands {
+			return false // something else, or HaltAll, came first
+		}
+		if t.interrupt {
+			*s = Stop{Kind: StopSignal, Thread: s.Thread, Signal: sigInt}
+		}
+	}
+	t.stands, t.halting, t.interrupt = true, false, false
+	t.why = *s
+	switch s.Kind {
+	case StopForked, StopVForked:
+		m.sync()
+		if c := m.threads[s.Child]; c != nil {
+			c.stands, c.resumed = true, false
+		}
+		m.copyBreaks(s.Thread.PID, s.Child.PID)
+	case StopExec:
+		m.sync()
+		m.forgetBreaks(s.Thread.PID)
+	}
+	return true
+}
+
+// processGone forgets a process. What its threads had to tell is void.
+func (m *Machine) processGone(s Stop) {
+	m.ended = s
+	m.forgetProcess(s.Thread.PID)
+	m.sync()
+}
+
+func (m *Machine) forgetProcess(pid int) {
+	m.forgetBreaks(pid)
+	other := func(s Stop) bool { return s.Thread.PID != pid || !ofThread(s) }
+	m.pending = keep(m.pending, other)
+	if len(m.queue) > 0 {
+		m.queue = append(m.queue[:1], keep(m.queue[1:], other)...)
+	}
+	for id := range m.threads {
+		if id.PID == pid {
+			delete(m.threads, id)
+		}
+	}
+}
+
+// begun notes why a process stands that was launched or attached to: as gdbserver
+// does it, with a trap, which GDB does not take for something that the program did.
+func (m *Machine) begun(s Stop) {
+	m.sync()
+	if s.Kind == StopHalted || s.Kind == StopSignal && s.Signal == sigStop {
+		s = Stop{Kind: StopSignal, Thread: s.Thread, Signal: sigTrap}
+	}
+	for id, t := range m.threads {
+		if id.PID == s.Thread.PID {
+			t.stands, t.resumed = true, false
+		}
+	}
+	if t := m.threads[s.Thread]; t != nil {
+		t.why = s
+		m.last = s.Thread
+	}
+}
+
+// wanted says whether GDB waits for a stop.
+func (m *Machine) wanted(s Stop) bool {
+	if !ofThread(s) {
+		return true
+	}
+	t := m.threads[s.Thread]
+	return t != nil && t.resumed
+}
+
+// settle tells what is to be told now.
+func (m *Machine) settle() {
+	switch {
+	case m.forward:
+		m.passOn()
+	case !m.connected:
+	case m.nonStop:
+		m.announce()
+	case m.owed:
+		for _, s := range m.pending {
+			if m.wanted(s) {
+				m.tell(s)
+				return
+			}
+		}
+	}
+}
+
+// announce moves what is to be told to the queue of non-stop mode.
+func (m *Machine) announce() {
+	empty := len(m.queue) == 0
+	var rest []Stop
+	for _, s := range m.pending {
+		switch {
+		case s.Kind == StopNoResumed && !m.offers["no-resumed"]:
+		case m.wanted(s):
+			if t := m.threads[s.Thread]; t != nil {
+				t.resumed = false
+			}
+			m.queue = append(m.queue, s)
+		default:
+			rest = append(rest, s)
+		}
+	}
+	m.pending = rest
+	if empty && len(m.queue) > 0 {
+		m.emit(Out{Kind: OutNotify, Payload: rsp.StopNotification(m.stopReply(m.queue[0]))})
+		m.noteTold(m.queue[0])
+	}
+}
+
+// tell answers what resumed the program in all-stop mode.
+func (m *Machine) tell(s Stop) {
+	m.drop(s)
+	m.haltAll()
+	m.owed = false
+	m.noteTold(s)
+	m.general = s.Thread
+	m.reply(m.stopReply(s))
+}
+
+// noteTold remembers which thread GDB heard of last.
+func (m *Machine) noteTold(s Stop) {
+	if s.Thread.TID != 0 {
+		m.last = s.Thread
+	}
+}
+
+// drop removes one pending stop.
+func (m *Machine) drop(s Stop) {
+	for i := range m.pending {
+		if m.pending[i] == s {
+			m.pending = append(m.pending[:i], m.pending[i+1:]...)
+			return
+		}
+	}
+}
+
+// haltAll makes all threads stand and keeps what they have to tell.
+func (m *Machine) haltAll() {
+	if m.caps.Kernel {
+		return
+	}
+	stops, err := m.target.HaltAll()
+	if err != nil {
+		m.log("stop all threads: " + err.Error())
+	}
+	m.collect() // in the order of time: what came before the halt
+	for _, s := range stops {
+		m.take(s)
+	}
+	m.sync()
+	for _, t := range m.threads {
+		if !t.stands {
+			t.stands = true
+			t.why = Stop{Kind: StopHalted, Thread: t.id}
+		}
+		t.resumed, t.halting, t.interrupt = false, false, false
+	}
+}
+
+// pause ends the program's run in all-stop mode because of a packet that needs it
+// to stand; what resumed it gets its answer.
+func (m *Machine) pause() {
+	if m.owed {
+		m.halt(0)
+	}
+}
+
+// halt answers what resumed the program with what happened before, or with a signal.
+func (m *Machine) halt(signal int) {
+	m.collect()
+	for _, s := range m.pending {
+		if m.wanted(s) {
+			m.tell(s)
+			return
+		}
+	}
+	runs := map[ThreadID]bool{}
+	for id, t := range m.threads {
+		runs[id] = t.resumed
+	}
+	m.haltAll()
+	s := m.firstOf(runs)
+	switch {
+	case s.Kind == StopHalted && s.Thread.TID == 0:
+		s = m.ended
+	case s.Kind == StopHalted && signal != 0:
+		s = Stop{Kind: StopSignal, Thread: s.Thread, Signal: signal}
+		m.threads[s.Thread].why = s
+	default:
+		m.drop(s)
+	}
+	m.owed = false
+	m.noteTold(s)
+	m.general = s.Thread
+	m.reply(m.stopReply(s))
+}
+
+// firstOf is what a thread of those that ran has to tell after a halt; a StopHalted
+// of one if none has anything, of the zero ThreadID if there is no thread.
+func (m *Machine) firstOf(runs map[ThreadID]bool) Stop {
+	for _, s := range m.pending {
+		if !ofThread(s) || runs[s.Thread] {
+			return s
+		}
+	}
+	if runs[m.last] && m.threads[m.last] != nil {
+		return Stop{Kind: StopHalted, Thread: m.last}
+	}
+	for _, id := range m.order {
+		if runs[id] {
+			return Stop{Kind: StopHalted, Thread: id}
+		}
+	}
+	if t := m.current(); t != nil {
+		return Stop{Kind: StopHalted, Thread: t.id}
+	}
+	return Stop{Kind: StopHalted}
+}
+
+// interrupt is the interrupt byte.
+func (m *Machine) interrupt() {
+	switch {
+	case !m.connected || m.denied["Stop"]:
+	case m.nonStop:
+		m.interruptOne()
+	case m.owed:
+		m.halt(sigInt)
+	}
+}
+
+// interruptOne stops a thread as a SIGINT would, in non-stop mode.
+func (m *Machine) interruptOne() {
+	m.collect()
+	m.sync()
+	pid := 0
+	if t := m.current(); t != nil {
+		pid = t.id.PID
+	}
+	var chosen *thread
+	for _, id := range m.order {
+		t := m.threads[id]
+		if !t.stands && t.resumed && (chosen == nil || chosen.id.PID != pid && id.PID == pid) {
+			chosen = t
+		}
+	}
+	if chosen == nil {
+		return
+	}
+	chosen.interrupt = true
+	if chosen.halting {
+		return
+	}
+	chosen.halting = true
+	if err := m.target.Halt([]ThreadID{chosen.id}); err != nil {
+		m.log("interrupt: " + err.Error())
+	}
+}
+
+var _ = []struct{}{
+	on((*Machine).queryHalt), on((*Machine).nextStop), on((*Machine).interruptAll),
+}
+
+func (m *Machine) interruptAll(rsp.InterruptAll) rsp.Packet {
+	if m.denied["Stop"] {
+		return forbidden("stop the program")
+	}
+	m.interrupt()
+	return rsp.OK{}
+}
+
+// queryHalt is how a new GDB finds out how things stand. In all-stop mode everything
+// stands from here on.
+func (m *Machine) queryHalt(rsp.QueryHalt) rsp.Packet {
+	m.forward = false
+	m.applyOptions()
+	if m.nonStop {
+		return m.requeue()
+	}
+	m.pause()
+	m.haltAll()
+	t := m.reported()
+	if t == nil {
+		m.pending = nil
+		return m.stopReply(m.ended)
+	}
+	s := t.why
+	m.drop(s)
+	m.last, m.general = t.id, t.id
+	return m.stopReply(s)
+}
+
+// reported is the thread whose stop answers `?`: that which was told of last; one
+// that has something to tell; any.
+func (m *Machine) reported() *thread {
+	if t := m.threads[m.last]; t != nil && (m.hasPending(t.id) || t.why.Kind != StopHalted) {
+		return t
+	}
+	for _, s := range m.pending {
+		if t := m.threads[s.Thread]; t != nil && ofThread(s) {
+			return t
+		}
+	}
+	return m.current()
+}
+
+func (m *Machine) hasPending(id ThreadID) bool {
+	for _, s := range m.pending {
+		if s.Thread == id && ofThread(s) {
+			return true
+		}
+	}
+	return false
+}
+
+// requeue tells all threads that stand, one after the other.
+func (m *Machine) requeue() rsp.Packet {
+	m.collect()
+	m.sync()
+	gone := func(s Stop) bool { return !ofThread(s) }
+	m.queue = append(keep(m.queue, gone), keep(m.pending, gone)...)
+	m.pending = nil
+	for _, id := range m.order {
+		if t := m.threads[id]; t.stands {
+			t.resumed = false
+			m.queue = append(m.queue, t.why)
+		}
+	}
+	return m.head()
+}
+
+// nextStop acknowledges the first of the queue and asks for the next.
+func (m *Machine) nextStop(rsp.NextStop) rsp.Packet {
+	if len(m.queue) > 0 {
+		m.queue = m.queue[1:]
+	}
+	return m.head()
+}
+
+// head is the first of the queue, or OK.
+func (m *Machine) head() rsp.Packet {
+	if len(m.queue) == 0 {
+		return rsp.OK{}
+	}
+	m.noteTold(m.queue[0])
+	return m.stopReply(m.queue[0])
+}
