@@ -99,12 +99,14 @@ func signalName(sig unix.Signal) string {
 // Process is a traced process. Its methods may be called from any goroutine;
 // they are served one after the other by the tracer's goroutine.
 type Process struct {
-	cfg     Config
-	pid     int
-	child   bool // started by us, not attached to
-	done    chan struct{}
-	cmds    chan func()
-	sigchld chan os.Signal
+	cfg   Config
+	pid   int
+	child bool // started by us, not attached to
+	// dieWithUs: the kernel kills it when our thread ends.
+	dieWithUs bool
+	done      chan struct{}
+	cmds      chan func()
+	sigchld   chan os.Signal
 
 	mu     sync.Mutex
 	status ExitStatus

@@ -21,6 +21,14 @@ type StartOptions struct {
 	Stderr     *os.File // nil: /dev/null
 	Credential *syscall.Credential
 	Setsid     bool // in a session of its own
+	// Group: in a process group of its own; with Terminal, which must be jalon's own
+	// terminal, as its foreground group.
+	Group    bool
+	Terminal *os.File
+	// FixedAddresses turns address space randomisation off.
+	FixedAddresses bool
+	// DieWithUs: the kernel kills the program when jalon ends in any way.
+	DieWithUs bool
 }
 
 // Start starts a program and stops it before its first instruction (that of
@@ -33,11 +41,11 @@ func Start(argv []string, opt StartOptions, cfg Config) (*Process, error) {
 	}
 	defer done()
 	return launch(cfg, func(p *Process) error {
-		pid, err := syscall.ForkExec(path, argv, attr)
+		pid, err := opt.fork(path, argv, attr)
 		if err != nil {
 			return &Error{fmt.Sprintf("start %s", argv[0]), err, ""}
 		}
-		p.pid, p.child = pid, true
+		p.pid, p.child, p.dieWithUs = pid, true, opt.DieWithUs
 		if err := p.takeChild(); err != nil {
 			_ = unix.Kill(pid, unix.SIGKILL)
 			p.reapChild()
@@ -45,6 +53,19 @@ func Start(argv []string, opt StartOptions, cfg Config) (*Process, error) {
 		}
 		return nil
 	})
+}
+
+// fork makes the child. It inherits the calling thread's personality, which is that
+// of no other thread.
+func (o *StartOptions) fork(path string, argv []string, attr *syscall.ProcAttr) (int, error) {
+	if o.FixedAddresses {
+		const addrNoRandomize = 0x0040000
+		const ask = 0xffffffff
+		was, _, _ := unix.RawSyscall(unix.SYS_PERSONALITY, ask, 0, 0)
+		_, _, _ = unix.RawSyscall(unix.SYS_PERSONALITY, was|addrNoRandomize, 0, 0) // refused: addresses are random
+		defer unix.RawSyscall(unix.SYS_PERSONALITY, was, 0, 0)
+	}
+	return syscall.ForkExec(path, argv, attr)
 }
 
 // prepare finds the program and says how it is to be forked; done is called when
@@ -68,6 +89,10 @@ func (o *StartOptions) prepare(argv []string) (path string, attr *syscall.ProcAt
 	attr = &syscall.ProcAttr{
 		Dir: o.Dir, Env: o.Env, Files: files,
 		Sys: &syscall.SysProcAttr{Ptrace: true, Credential: o.Credential, Setsid: o.Setsid},
+	}
+	attr.Sys.Setpgid = o.Group
+	if o.Terminal != nil {
+		attr.Sys.Foreground, attr.Sys.Ctty = true, int(o.Terminal.Fd())
 	}
 	if attr.Env == nil {
 		attr.Env = os.Environ()
@@ -129,7 +154,11 @@ func (p *Process) takeChild() error {
 	if err := ptrace(unix.PTRACE_DETACH, p.pid, 0, uintptr(unix.SIGSTOP)); err != nil {
 		return err
 	}
-	if err := ptrace(unix.PTRACE_SEIZE, p.pid, 0, seizeOptions); err != nil {
+	options := uintptr(seizeOptions)
+	if p.dieWithUs {
+		options |= unix.PTRACE_O_EXITKILL
+	}
+	if err := ptrace(unix.PTRACE_SEIZE, p.pid, 0, options); err != nil {
 		return err
 	}
 	t := &task{tid: p.pid, tgid: p.pid, state: starting}
