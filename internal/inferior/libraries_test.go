@@ -179,9 +179,15 @@ func FuzzLibraries(f *testing.F) {
 // running starts a program that writes a byte when it is where the test wants it.
 func running(t *testing.T, path string, env []string, args ...string) *child {
 	t.Helper()
+	return runningIn(t, "", path, env, args...)
+}
+
+// runningIn does so with a directory as the root.
+func runningIn(t *testing.T, root, path string, env []string, args ...string) *child {
+	t.Helper()
 	cmd := exec.Command(path, args...)
 	cmd.Env = append(os.Environ(), env...)
-	cmd.SysProcAttr = &unix.SysProcAttr{}
+	cmd.SysProcAttr = &unix.SysProcAttr{Chroot: root}
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {

@@ -27,9 +27,14 @@ func gdbserverObject(t *testing.T, pid int, object, annex string) []byte {
 	if m == nil {
 		t.Fatalf("no object %s from gdbserver:\n%s", object, out)
 	}
-	// What is not printable is shown as an octal or a letter escape.
-	unescape := regexp.MustCompile(`\\x[0-9a-f]{2}|\\[0-7]{3}`)
-	return unescape.ReplaceAllFunc([]byte(m[2]), func(b []byte) []byte {
+	return unescape(t, m[2])
+}
+
+// unescape undoes how GDB shows what is not printable, and how binary data is sent.
+func unescape(t *testing.T, shown string) []byte {
+	t.Helper()
+	escapes := regexp.MustCompile(`\\x[0-9a-f]{2}|\\[0-7]{3}`)
+	b := escapes.ReplaceAllFunc([]byte(shown), func(b []byte) []byte {
 		base := 8
 		if b[1] == 'x' {
 			base, b = 16, b[1:]
@@ -40,6 +45,7 @@ func gdbserverObject(t *testing.T, pid int, object, annex string) []byte {
 		}
 		return []byte{byte(n)}
 	})
+	return regexp.MustCompile(`(?s)\}.`).ReplaceAllFunc(b, func(b []byte) []byte { return []byte{b[1] ^ 0x20} })
 }
 
 // element is any XML element.

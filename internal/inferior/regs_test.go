@@ -304,9 +304,7 @@ func TestRegistersAgainstGDB(t *testing.T) {
 	layout := hostXSAVE()
 	variants := [][]string{
 		{},
-		{"-DWITH_X87"},
 		{"-DWITH_X87", "-DWITH_SSE"},
-		{"-DWITH_AVX"},
 		{"-DWITH_X87", "-DWITH_SSE", "-DWITH_AVX", "-DWITH_AVX512"},
 	}
 	for _, flags := range variants {

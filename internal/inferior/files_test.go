@@ -1,0 +1,289 @@
+package inferior
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/gdbstub"
+	"github.com/jalon-trace/jalon/internal/rsp"
+)
+
+func contents(t *testing.T, fs gdbstub.FileSystem, path string) string {
+	t.Helper()
+	fd, err := fs.Open(path, rsp.OpenRead, 0)
+	if err != nil {
+		return err.Error()
+	}
+	defer func() {
+		if err := fs.Close(fd); err != nil {
+			t.Error(err)
+		}
+	}()
+	var out []byte
+	for {
+		b := make([]byte, 3)
+		n, err := fs.Pread(fd, b, int64(len(out)))
+		if err != nil {
+			return err.Error()
+		}
+		if n == 0 {
+			return string(out)
+		}
+		out = append(out, b[:n]...)
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o640); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func symlink(t *testing.T, to, path string) {
+	t.Helper()
+	if err := os.Symlink(to, path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFiles(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "file")
+	write(t, name, "contents")
+	symlink(t, "file", filepath.Join(dir, "link"))
+	table := newFileTable()
+	fs := table.For(0)
+	if got := contents(t, fs, filepath.Join(dir, "link")); got != "contents" {
+		t.Errorf("contents %q", got)
+	}
+	st, err := fs.Stat(filepath.Join(dir, "link"))
+	if err != nil || st.Mode != 0o100640 || st.Size != 8 {
+		t.Errorf("%+v, %v", st, err)
+	}
+	if st, err := fs.Lstat(filepath.Join(dir, "link")); err != nil || st.Mode&unix.S_IFMT != unix.S_IFLNK {
+		t.Errorf("%+v, %v", st, err)
+	}
+	if to, err := fs.Readlink(filepath.Join(dir, "link")); err != nil || to != "file" {
+		t.Errorf("%q, %v", to, err)
+	}
+	// /proc is read, too: files of size 0, and links that are no paths.
+	if got := contents(t, fs, fmt.Sprintf("/proc/%d/comm", os.Getpid())); !strings.HasPrefix(got, "inferior") {
+		t.Errorf("contents %q", got)
+	}
+	if to, err := fs.Readlink("/proc/self/exe"); err != nil || !strings.HasPrefix(to, "/") {
+		t.Errorf("%q, %v", to, err)
+	}
+}
+
+func TestFileErrors(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "file")
+	write(t, name, "x")
+	fifo := filepath.Join(dir, "fifo")
+	if err := unix.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	table := newFileTable()
+	defer table.CloseAll()
+	fs := table.For(0)
+	directory, err := fs.Open(dir, rsp.OpenRead, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pipe, err := fs.Open(fifo, rsp.OpenRead, 0) // nobody writes: must not block
+	if err != nil {
+		t.Fatal(err)
+	}
+	errorOf := func(_ any, err error) error { return err }
+	for i, c := range []struct {
+		got  error
+		want unix.Errno
+	}{
+		{errorOf(fs.Open(filepath.Join(dir, "none"), rsp.OpenRead, 0)), unix.ENOENT},
+		{errorOf(fs.Open(filepath.Join(name, "x"), rsp.OpenRead, 0)), unix.ENOTDIR},
+		{errorOf(fs.Open("", rsp.OpenRead, 0)), unix.ENOENT},
+		{errorOf(fs.Open("a\x00b", rsp.OpenRead, 0)), unix.EINVAL},
+		{errorOf(fs.Open(name, 3, 0)), unix.EINVAL},
+		{errorOf(fs.Open(name, 0x10, 0)), unix.EINVAL},
+		{errorOf(fs.Open(name, rsp.OpenWrite, 0)), unix.EROFS},
+		{errorOf(fs.Open(name, rsp.OpenRead|rsp.OpenTruncate, 0)), unix.EROFS},
+		{errorOf(fs.Pread(directory, make([]byte, 1), 0)), unix.EISDIR},
+		{errorOf(fs.Pread(pipe, make([]byte, 1), 0)), unix.ESPIPE},
+		{errorOf(fs.Pread(directory, make([]byte, 1), -1)), unix.EINVAL},
+		{errorOf(fs.Pread(77, nil, 0)), unix.EBADF},
+		{errorOf(fs.Pwrite(77, nil, 0)), unix.EBADF},
+		{errorOf(fs.Pwrite(pipe, []byte{1}, 0)), unix.ESPIPE},
+		{errorOf(fs.Fstat(-1)), unix.EBADF},
+		{errorOf(fs.Stat(filepath.Join(dir, "none"))), unix.ENOENT},
+		{errorOf(fs.Readlink(name)), unix.EINVAL},
+		{errorOf(fs.Readlink(filepath.Join(dir, "none"))), unix.ENOENT},
+		{fs.Close(77), unix.EBADF},
+		{fs.Unlink(name), unix.EROFS},
+	} {
+		if !errors.Is(c.got, c.want) {
+			t.Errorf("case %d: %v, want %v", i, c.got, c.want)
+		}
+	}
+	if got := contents(t, fs, name); got != "x" {
+		t.Errorf("the file was changed: %q", got)
+	}
+}
+
+func TestWritableFiles(t *testing.T) {
+	table := newFileTable()
+	table.writable = true
+	fs := table.For(0)
+	name := filepath.Join(t.TempDir(), "new")
+	fd, err := fs.Open(name, rsp.OpenWrite|rsp.OpenCreate|rsp.OpenExclusive, 0o100600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := fs.Pwrite(fd, []byte("text"), 2); n != 4 || err != nil {
+		t.Error(n, err)
+	}
+	if st, err := fs.Fstat(fd); err != nil || st.Size != 6 || st.Mode != 0o100600 {
+		t.Errorf("%+v, %v", st, err)
+	}
+	if got := contents(t, fs, name); got != "\x00\x00text" {
+		t.Errorf("contents %q", got)
+	}
+	if err := fs.Unlink(name); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(name); !os.IsNotExist(err) {
+		t.Error("the file is still there")
+	}
+	table.CloseAll()
+}
+
+// Open files have a bound, numbers that are used again, and an end.
+func TestFileNumbers(t *testing.T) {
+	before := openDescriptors(t)
+	table := newFileTable()
+	fs, other := table.For(0), table.For(os.Getpid())
+	for i := range maxFiles {
+		if fd, err := fs.Open("/dev/null", rsp.OpenRead, 0); fd != i || err != nil {
+			t.Fatalf("file %d: %d, %v", i, fd, err)
+		}
+	}
+	if _, err := fs.Open("/dev/null", rsp.OpenRead, 0); err != unix.EMFILE {
+		t.Error(err)
+	}
+	// A file is closed in whichever view.
+	if err := other.Close(5); err != nil {
+		t.Error(err)
+	}
+	if fd, err := other.Open("/dev/null", rsp.OpenRead, 0); fd != 5 || err != nil {
+		t.Error(fd, err)
+	}
+	table.CloseAll()
+	if after := openDescriptors(t); after != before {
+		t.Errorf("%d descriptors are open, %d before", after, before)
+	}
+}
+
+func openDescriptors(t *testing.T) int {
+	t.Helper()
+	list, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(list)
+}
+
+// Paths of a process with another root stay in it, whatever links say.
+func TestOtherRoot(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("chroot(2) is for root")
+	}
+	root := t.TempDir()
+	if err := os.Chmod(root, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(compile(t, "stand.c", "-static"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(root, "stand"), b, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(root, "dir"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	secret := filepath.Join(t.TempDir(), "secret")
+	write(t, secret, "outside")
+	write(t, filepath.Join(root, "file"), "inside")
+	symlink(t, "/file", filepath.Join(root, "absolute"))
+	symlink(t, "../../../../../file", filepath.Join(root, "dir", "up"))
+	symlink(t, secret, filepath.Join(root, "out"))
+	c := runningIn(t, root, "/stand", nil)
+	table := newFileTable()
+	table.writable = true
+	fs := table.For(c.pid)
+	for path, want := range map[string]string{
+		"/file": "inside", "file": "inside", "/absolute": "inside", "/dir/up": "inside", "/../file": "inside",
+		"/out": unix.ENOENT.Error(), secret: unix.ENOENT.Error(), "/.." + secret: unix.ENOENT.Error(),
+	} {
+		if got := contents(t, fs, path); got != want {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+	if to, err := fs.Readlink("/out"); err != nil || to != secret {
+		t.Errorf("%q, %v", to, err)
+	}
+	if st, err := fs.Stat("/absolute"); err != nil || st.Size != 6 {
+		t.Errorf("%+v, %v", st, err)
+	}
+	if err := fs.Unlink("/absolute"); err != nil {
+		t.Error(err)
+	}
+	if got := contents(t, fs, "/absolute"); got != unix.ENOENT.Error() {
+		t.Errorf("%q after unlink", got)
+	}
+	if err := fs.Unlink(secret); err != unix.ENOENT {
+		t.Error(err)
+	}
+	if _, err := table.For(1 << 30).Stat("/"); err != unix.ENOENT {
+		t.Errorf("no such process: %v", err)
+	}
+}
+
+// The status of files is what gdbserver says.
+func TestStatAgainstGdbserver(t *testing.T) {
+	c := running(t, compile(t, "stand.c"), nil)
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "file"), "12345")
+	fs := newFileTable().For(c.pid)
+	for _, name := range []string{dir, filepath.Join(dir, "file"), "/dev/null"} {
+		commands := []string{
+			"set sysroot /", "set auto-solib-add off",
+			fmt.Sprintf("target remote | gdbserver --once --attach - %d", c.pid),
+			fmt.Sprintf("maint packet vFile:open:%x,0,0", name),
+		}
+		for fd := 3; fd < 12; fd++ { // all but one are errors
+			commands = append(commands, fmt.Sprintf("maint packet vFile:fstat:%x", fd))
+		}
+		out := gdb(t, nil, append(commands, "detach")...)
+		m := regexp.MustCompile(`(?s)received: "F40;(.*?)"\n`).FindStringSubmatch(out)
+		if m == nil {
+			t.Fatalf("no status from gdbserver:\n%s", out)
+		}
+		want := unescape(t, m[1])
+		st, err := fs.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := []byte(st.Encode()); !bytes.Equal(got, want) {
+			t.Errorf("%s:\n%x\ngdbserver says\n%x", name, got, want)
+		}
+	}
+}
