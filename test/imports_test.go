@@ -49,9 +49,10 @@ var allowed = map[string][]string{
 	"internal/tracepoint":          {"internal/lang", "internal/probe"},
 	"internal/kernel":              {"internal/ring"},
 	"internal/kengine":             {"internal/backend/ebpf", "internal/ctype", "internal/debuginfo", "internal/debuginfo/btf", "internal/debuginfo/dwarf", "internal/debuginfo/elf", "internal/debuginfo/kallsyms", "internal/debuginfo/tracefs", "internal/debuginfo/tracesite", "internal/debuginfo/usdt", "internal/event", "internal/format", "internal/ir", "internal/kernel", "internal/lang", "internal/printk", "internal/probe", "internal/ring", "internal/sema", "internal/tracepoint"},
+	"internal/kerntarget":          {"internal/agentexpr", "internal/event", "internal/experiment", "internal/gdbstub", "internal/ir", "internal/kengine", "internal/ring", "internal/rsp", "internal/sema"},
 	"internal/session":             {"internal/ctype", "internal/lang", "internal/sema", "internal/debuginfo", "internal/debuginfo/dwarf", "internal/ir", "internal/backend/amd64", "internal/patch", "internal/probe", "internal/process", "internal/ring", "internal/event", "internal/format", "internal/tracepoint", "internal/kengine"},
-	"internal/inferior":            {"internal/agentexpr", "internal/experiment", "internal/gdbstub", "internal/process", "internal/rsp", "internal/session"},
-	"cmd/jalon":                    {"internal/agentexpr", "internal/backend/amd64", "internal/backend/ebpf", "internal/ir", "internal/ring", "internal/ctype", "internal/debuginfo", "internal/debuginfo/dwarf", "internal/event", "internal/format", "internal/lang", "internal/patch", "internal/probe", "internal/process", "internal/session", "internal/tracepoint", "internal/kengine"},
+	"internal/inferior":            {"internal/agentexpr", "internal/debuginfo", "internal/debuginfo/dwarf", "internal/debuginfo/elf", "internal/debuginfo/usdt", "internal/event", "internal/experiment", "internal/gdbstub", "internal/ir", "internal/process", "internal/ring", "internal/rsp", "internal/session"},
+	"cmd/jalon":                    {"internal/experiment", "internal/gdbstub", "internal/inferior", "internal/rsp", "internal/agentexpr", "internal/backend/amd64", "internal/backend/ebpf", "internal/ir", "internal/ring", "internal/ctype", "internal/debuginfo", "internal/debuginfo/dwarf", "internal/event", "internal/format", "internal/lang", "internal/patch", "internal/probe", "internal/process", "internal/session", "internal/tracepoint", "internal/kengine"},
 }
 
 func TestImportRules(t *testing.T) {

@@ -22,13 +22,14 @@ want without stopping the program.`
 
 // cli is the command line; one field a subcommand, one file each.
 type cli struct {
-	Trace   traceCmd   `cmd:"" help:"Trace a program: PLACE [if COND] ... [-- PROGRAM ARGS]"`
-	List    listCmd    `cmd:"" help:"List functions, lines that can be probed, variables in scope"`
-	Gate    gateCmd    `cmd:"" help:"Let perf see only the hits of an event for which a condition holds"`
-	Control controlCmd `cmd:"" help:"Ask a running jalon trace --control PATH for its counters; enable and disable tracepoints"`
-	Check   checkCmd   `cmd:"" help:"Say what this machine and user may do, and the remedy for the rest"`
-	Ax      axCmd      `cmd:"" help:"Show what becomes of a GDB agent expression: bytecode, IR by pass, code"`
-	Version versionCmd `cmd:"" help:"Print the version"`
+	Trace     traceCmd     `cmd:"" help:"Trace a program: PLACE [if COND] ... [-- PROGRAM ARGS]"`
+	List      listCmd      `cmd:"" help:"List functions, lines that can be probed, variables in scope"`
+	Gdbserver gdbserverCmd `cmd:"" help:"Serve GDB: trace and debug a program, or trace the kernel, over the remote protocol"`
+	Gate      gateCmd      `cmd:"" help:"Let perf see only the hits of an event for which a condition holds"`
+	Control   controlCmd   `cmd:"" help:"Ask a running jalon trace --control PATH for its counters; enable and disable tracepoints"`
+	Check     checkCmd     `cmd:"" help:"Say what this machine and user may do, and the remedy for the rest"`
+	Ax        axCmd        `cmd:"" help:"Show what becomes of a GDB agent expression: bytecode, IR by pass, code"`
+	Version   versionCmd   `cmd:"" help:"Print the version"`
 }
 
 type versionCmd struct{}
@@ -81,6 +82,9 @@ func trace(stack []byte) []byte {
 var inGoroutine = regexp.MustCompile(`(?m) in goroutine \d+$`)
 
 func run(args []string) int {
+	if len(args) > 0 && args[0] == "gdbserver" {
+		return gdbserver(args[1:])
+	}
 	args, program := splitProgram(args)
 	var c cli
 	c.Trace.program, c.Gate.program = program, program

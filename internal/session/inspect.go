@@ -78,3 +78,6 @@ func (in *Inspected) Tactic(vaddr uint64) (tactic string, refused []string, err 
 	}
 	return p.Tactic.String(), refused, nil
 }
+
+// File is the path by which jalon opens the module.
+func (in *Inspected) File() string { return in.mod.file }

@@ -406,3 +406,24 @@ func (s *Session) compileProgram(tp *tracked, w where) (*site, error) {
 
 // WallOffset turns CLOCK_MONOTONIC into the time of Records, nanoseconds.
 func (r *Run) WallOffset() int64 { return r.s.clock.WallOffset() }
+
+// Rewrite has write change n bytes of the program at addr. Patches that they belong
+// to are taken out before and made anew from the new bytes.
+func (r *Run) Rewrite(addr uint64, n int, write func() error) error {
+	var again []*site
+	for _, p := range slices.Clone(r.s.placed) {
+		if addr >= p.heldEnd() || addr+uint64(n) <= p.plan.Addr {
+			continue
+		}
+		list, err := r.takeOut(p)
+		if err != nil {
+			return err
+		}
+		again = append(again, list...)
+	}
+	err := write()
+	if len(again) > 0 {
+		err = errors.Join(err, r.insert(again))
+	}
+	return err
+}

@@ -1,0 +1,263 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/experiment"
+	"github.com/jalon-trace/jalon/internal/gdbstub"
+	"github.com/jalon-trace/jalon/internal/inferior"
+	"github.com/jalon-trace/jalon/internal/rsp"
+)
+
+// gdbserverCmd shows in the list of commands; its arguments are gdbserver's own and
+// are read by parseGdbserver.
+type gdbserverCmd struct {
+	Args []string `arg:"" optional:"" passthrough:"" help:"as gdbserver's; see jalon gdbserver --help"`
+}
+
+// gdbserver serves GDB and returns the exit status.
+func gdbserver(args []string) int {
+	a, err := parseGdbserver(args)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%s\n%s", strings.TrimPrefix(err.Error(), "gdbserver: "), gdbserverUsage)
+		return 1
+	}
+	switch {
+	case a.help:
+		fmt.Print(gdbserverUsage)
+		return 0
+	case a.version:
+		fmt.Println("jalon gdbserver", version)
+		return 0
+	case a.listPackets:
+		fmt.Println("Packets that can be disabled: vCont, T, Tthread, qC, qfThreadInfo, threads")
+		return 0
+	case a.selftest:
+		fmt.Println("Selftests have been disabled for this build.")
+		return 0
+	}
+	s := &gdbServer{args: a}
+	status, err := s.run()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%v\nExiting\n", err)
+		return 1
+	}
+	return status
+}
+
+// gdbServer is one run of `jalon gdbserver`.
+type gdbServer struct {
+	args   *gdbserverArgs
+	target gdbstub.Target
+	stdio  bool
+	log    *os.File
+
+	mu sync.Mutex // of what is written to log
+}
+
+func (s *gdbServer) run() (int, error) {
+	a := s.args
+	s.stdio = a.comm == "-" || a.comm == "stdio"
+	s.log = os.Stderr
+	if a.debugFile != "" {
+		f, err := os.OpenFile(a.debugFile, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+		if err != nil {
+			return 0, fmt.Errorf("open the file for --debug-file: %w", err)
+		}
+		defer f.Close()
+		s.log = f
+	}
+	if s.stdio {
+		fmt.Fprintln(os.Stderr, "stdin/stdout redirected")
+	}
+	restore := s.ownTerminal()
+	defer restore()
+	listener, err := listenForGDB(a.comm)
+	if err != nil {
+		return 0, err
+	}
+	defer listener.Close()
+	if err := s.makeTarget(); err != nil {
+		return 0, err
+	}
+	defer s.target.Close()
+	cfg, err := s.first()
+	if err != nil {
+		return 0, err
+	}
+	exp := experiment.New(s.target.Engine(), experiment.Options{
+		Target: s.target.Description(), WriteFile: writeTrace,
+		Print: func(text string) { fmt.Print(text) }, Log: s.logf,
+	})
+	m := gdbstub.New(s.target, exp, cfg)
+	return gdbstub.Serve(context.Background(), &announced{Listener: listener, s: s}, s.target, m)
+}
+
+// makeTarget makes what GDB is to control.
+func (s *gdbServer) makeTarget() error {
+	a := s.args
+	opt := inferior.Options{
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Terminal: terminal(), Wrapper: a.wrapper,
+		Output: func(text string) { fmt.Fprint(os.Stdout, text) }, OnPanic: bug,
+	}
+	if s.stdio { // they are GDB's
+		opt.Stdin, opt.Stdout, opt.Terminal = nil, os.Stderr, nil
+		opt.Output = func(text string) { fmt.Fprint(os.Stderr, text) }
+	}
+	if a.debug {
+		opt.Log = s.logf
+	}
+	t, err := inferior.New(opt)
+	if err != nil {
+		return err
+	}
+	s.target = t
+	return nil
+}
+
+// first starts or attaches to what the command line names.
+func (s *gdbServer) first() (gdbstub.Config, error) {
+	a := s.args
+	cfg := gdbstub.Config{
+		Multi: a.multi, Once: a.once, Log: s.say,
+		Launch: gdbstub.LaunchOptions{Args: a.program, RandomAddresses: a.randomAddresses, ThroughShell: !a.noShell && os.Getenv("SHELL") != ""},
+	}
+	switch {
+	case a.attach != 0:
+		stop, err := s.target.Attach(a.attach)
+		if err != nil {
+			return cfg, fmt.Errorf("Cannot attach to process %d: %w", a.attach, err) //nolint:staticcheck // gdbserver's words
+		}
+		cfg.First = append(cfg.First, stop)
+		s.say(fmt.Sprintf("Attached; pid = %d", a.attach))
+	case len(a.program) > 0:
+		path, err := programPath(a.program[0])
+		if err != nil {
+			return cfg, err
+		}
+		cfg.Launch.Args = append([]string{path}, a.program[1:]...)
+		stop, err := s.target.Launch(cfg.Launch)
+		if err != nil {
+			return cfg, err
+		}
+		cfg.First = append(cfg.First, stop)
+		s.say(fmt.Sprintf("Process %s created; pid = %d", path, stop.Thread.PID))
+	}
+	return cfg, nil
+}
+
+// programPath finds a program as gdbserver does: a name without a slash is one of
+// the current directory before one of PATH.
+func programPath(name string) (string, error) {
+	if !strings.Contains(name, "/") {
+		if st, err := os.Stat(name); err != nil || st.IsDir() {
+			return name, nil // the shell looks for it
+		}
+	}
+	return filepath.Abs(name)
+}
+
+// terminal is jalon's own, when it is in its foreground.
+func terminal() *os.File {
+	group, err := unix.IoctlGetInt(int(os.Stdin.Fd()), unix.TIOCGPGRP)
+	if err != nil || group != unix.Getpgrp() {
+		return nil
+	}
+	return os.Stdin
+}
+
+// ownTerminal lets jalon write to a terminal that it has given to the program, and
+// takes it back at the end.
+func (s *gdbServer) ownTerminal() (restore func()) {
+	tty := terminal()
+	if s.stdio || tty == nil {
+		return func() {}
+	}
+	ignoreTTYSignals()
+	return func() { _ = unix.IoctlSetPointerInt(int(tty.Fd()), unix.TIOCSPGRP, unix.Getpgrp()) }
+}
+
+// say tells the user of the server something, in gdbserver's words where it has some.
+func (s *gdbServer) say(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fmt.Fprintln(os.Stderr, text)
+}
+
+func (s *gdbServer) logf(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fmt.Fprintf(s.log, "%s %s\n", time.Now().Format("15:04:05.000000"), text)
+}
+
+// listenForGDB is rsp.Listen with gdbserver's words for a port in use, which GDB's users
+// know.
+func listenForGDB(comm string) (*rsp.Listener, error) {
+	l, err := rsp.Listen(comm)
+	if errors.Is(err, unix.EADDRINUSE) {
+		return nil, errors.New("Can't bind address: Address already in use.") //nolint:staticcheck // gdbserver's words
+	}
+	return l, err
+}
+
+// announced is a listener that says where it listens, and who has come.
+type announced struct {
+	*rsp.Listener
+	s    *gdbServer
+	told bool
+}
+
+// Accept implements gdbstub.Listener.
+func (l *announced) Accept() (io.ReadWriteCloser, error) {
+	if !l.s.stdio && !l.told {
+		_, port, err := net.SplitHostPort(l.Addr())
+		if err != nil {
+			port = l.Addr()
+		}
+		l.s.say("Listening on port " + port)
+	}
+	l.told = true
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	if l.s.stdio {
+		l.s.say("Remote debugging using stdio")
+	} else if n, ok := c.(net.Conn); ok {
+		host, port, err := net.SplitHostPort(n.RemoteAddr().String())
+		if err == nil {
+			l.s.say(fmt.Sprintf("Remote debugging from host %s, port %s", host, port))
+		}
+	}
+	if l.s.args.once {
+		_ = l.Listener.Close()
+	}
+	return c, nil
+}
+
+// writeTrace writes a trace file, whole or not at all.
+func writeTrace(name string, content func(io.Writer) error) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	err = content(f)
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err != nil {
+		_ = os.Remove(name)
+	}
+	return err
+}

@@ -1,0 +1,149 @@
+package inferior
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/gdbstub"
+	"github.com/jalon-trace/jalon/internal/process"
+	"github.com/jalon-trace/jalon/internal/rsp"
+)
+
+var sprintf = fmt.Sprintf
+
+// Resume implements gdbstub.Target.
+func (t *Target) Resume(list []gdbstub.Resumption) error {
+	by := map[int][]process.Resumption{}
+	for _, r := range list {
+		by[r.Thread.PID] = append(by[r.Thread.PID], process.Resumption{
+			TID: r.Thread.TID, Step: r.Step, Lo: r.Lo, Hi: r.Hi, Signal: unix.Signal(r.Signal),
+		})
+	}
+	for _, pr := range t.list() {
+		if by[pr.pid] == nil {
+			continue
+		}
+		if err := pr.p.ResumeThreads(by[pr.pid]); err != nil && !errors.Is(err, process.ErrGone) {
+			return err
+		}
+	}
+	return nil
+}
+
+// Halt implements gdbstub.Target.
+func (t *Target) Halt(list []gdbstub.ThreadID) error {
+	by := map[int][]int{}
+	for _, id := range list {
+		by[id.PID] = append(by[id.PID], id.TID)
+	}
+	for _, pr := range t.list() {
+		if by[pr.pid] == nil {
+			continue
+		}
+		if err := pr.p.Halt(by[pr.pid]); err != nil && !errors.Is(err, process.ErrGone) {
+			return err
+		}
+	}
+	return nil
+}
+
+// HaltAll implements gdbstub.Target.
+func (t *Target) HaltAll() ([]gdbstub.Stop, error) {
+	var out []gdbstub.Stop
+	var first error
+	for _, pr := range t.list() {
+		stops, err := pr.p.HaltAll()
+		if err != nil && !errors.Is(err, process.ErrGone) && first == nil {
+			first = err
+		}
+		for _, s := range stops {
+			if s.Kind == process.StopExec {
+				pr.replaced()
+			}
+			out = append(out, t.convert(told{pr: pr, stop: s}))
+		}
+	}
+	return out, first
+}
+
+// Confirm implements gdbstub.Target.
+func (t *Target) Confirm(s gdbstub.Stop) bool {
+	pr, err := t.find(s.Thread.PID)
+	if err != nil {
+		return s.Kind == gdbstub.StopExited || s.Kind == gdbstub.StopKilled
+	}
+	switch s.Kind {
+	case gdbstub.StopBreakpoint:
+		regs, err := pr.p.GetRegs(s.Thread.TID)
+		return err == nil && regs.General.Rip == s.Addr && pr.breaks.user(s.Addr)
+	case gdbstub.StopHalted:
+		return false
+	}
+	return true
+}
+
+// Registers implements gdbstub.Target.
+func (t *Target) Registers(id gdbstub.ThreadID) (rsp.Registers, error) {
+	pr, err := t.find(id.PID)
+	if err != nil {
+		return rsp.Registers{}, err
+	}
+	regs, err := pr.p.GetRegs(id.TID)
+	if err != nil {
+		return rsp.Registers{}, err
+	}
+	return t.regs.Encode(&regs.General, regs.XSave), nil
+}
+
+// SetRegisters implements gdbstub.Target.
+func (t *Target) SetRegisters(id gdbstub.ThreadID, data []byte) error {
+	return t.change(id, func(r *process.RegSet) error { return t.regs.Decode(data, &r.General, r.XSave) })
+}
+
+// SetRegister implements gdbstub.Target.
+func (t *Target) SetRegister(id gdbstub.ThreadID, number int, data []byte) error {
+	return t.change(id, func(r *process.RegSet) error { return t.regs.Set(number, data, &r.General, r.XSave) })
+}
+
+func (t *Target) change(id gdbstub.ThreadID, f func(*process.RegSet) error) error {
+	pr, err := t.find(id.PID)
+	if err != nil {
+		return err
+	}
+	regs, err := pr.p.GetRegs(id.TID)
+	if err != nil {
+		return err
+	}
+	if err := f(regs); err != nil {
+		return err
+	}
+	return pr.p.SetRegs(id.TID, regs)
+}
+
+// ReadMemory implements gdbstub.Target.
+func (t *Target) ReadMemory(pid int, addr uint64, b []byte) (int, error) {
+	pr, err := t.find(pid)
+	if err != nil {
+		return 0, err
+	}
+	return pr.read(addr, b)
+}
+
+// read reads memory as the program has it.
+func (pr *proc) read(addr uint64, b []byte) (int, error) {
+	n, err := pr.p.ReadMemory(addr, b)
+	pr.original(addr, b[:n])
+	return n, err
+}
+
+// WriteMemory implements gdbstub.Target. Code that a tracepoint has changed is
+// given back first.
+func (t *Target) WriteMemory(pid int, addr uint64, b []byte) error {
+	pr, err := t.find(pid)
+	if err != nil {
+		return err
+	}
+	return pr.rewrite(addr, len(b), func() error { return pr.p.WriteMemory(addr, b) })
+}

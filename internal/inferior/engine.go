@@ -1,0 +1,449 @@
+package inferior
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/jalon-trace/jalon/internal/agentexpr"
+	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/experiment"
+	"github.com/jalon-trace/jalon/internal/ir"
+	"github.com/jalon-trace/jalon/internal/ring"
+	"github.com/jalon-trace/jalon/internal/session"
+)
+
+// engine carries trace experiments out in the first process. What can be runs in
+// the process itself (package session); what needs the tracer (while-stepping, or a
+// place whose code cannot be displaced) is collected by the tracer (slow.go).
+type engine struct {
+	t     *Target
+	pr    *proc        // that is traced; nil: none yet
+	run   *session.Run // nil: nothing runs in the process
+	last  *session.Run // for its modules
+	armed map[*experiment.Spec]*armed
+	by    map[*session.Program]*armed
+	over  bool // the process is gone
+
+	vars variables
+
+	mu   sync.Mutex // guards what follows: the tracer's goroutine adds to it
+	slow []slowHit
+}
+
+// armed is a tracepoint of the run.
+type armed struct {
+	spec   *experiment.Spec
+	site   agentexpr.Site // spec.Program with the marker's arguments in the place of L
+	marker *marker        // of a static tracepoint
+	sdata  bool           // its arguments are collected
+	prog   *session.Program
+	lay    *agentexpr.Layout
+	slow   *slowSite
+	raised bool // the marker's semaphore
+}
+
+// variables are GDB's trace state variables: where they are in the run's memory,
+// and what they were before and after it.
+type variables struct {
+	mu     sync.Mutex
+	index  map[int]int // by GDB's number
+	values []uint64    // by index, while no run has memory for them
+}
+
+func newEngine(t *Target) *engine { return &engine{t: t} }
+
+// slowSlack is how long what the tracer collected waits for older records of the
+// rings.
+const slowSlack = 50 * time.Millisecond
+
+// Start implements experiment.Engine.
+func (e *engine) Start(list []*experiment.Spec, vars []experiment.Variable) []error {
+	errs := make([]error, len(list))
+	procs := e.t.list()
+	if len(procs) == 0 {
+		for i := range errs {
+			errs[i] = errors.New("there is no process to trace")
+		}
+		return errs
+	}
+	e.reset(procs[0])
+	e.vars.define(vars)
+	run, err := session.NewRun(e.pr.p, session.RunOptions{
+		BufferSize: e.t.opt.BufferSize, Threads: e.pr.threads, Variables: e.vars.initial(), DebugDirs: e.t.opt.DebugDirs,
+		NoOptimise: e.t.opt.NoOptimise, Breakpoints: e.pr.breaks.within, Log: e.t.opt.Log,
+	}, e.last)
+	if err != nil {
+		for i := range errs {
+			errs[i] = err
+		}
+		return errs
+	}
+	e.run = run
+	e.pr.run.Store(run)
+	bad := e.arm(list, errs)
+	if bad {
+		_ = e.Stop() // the first errors are told
+	}
+	return errs
+}
+
+// reset forgets the run before.
+func (e *engine) reset(pr *proc) {
+	if e.run != nil {
+		_ = e.Stop()
+	}
+	if e.last != nil {
+		e.last.Close()
+	}
+	if e.pr != pr {
+		e.last = nil
+	}
+	e.pr, e.over = pr, false
+	e.armed, e.by = map[*experiment.Spec]*armed{}, map[*session.Program]*armed{}
+	e.mu.Lock()
+	e.slow = nil
+	e.mu.Unlock()
+}
+
+// arm puts tracepoints in: natively where possible, else by the tracer.
+func (e *engine) arm(list []*experiment.Spec, errs []error) (bad bool) {
+	var native []*session.Program
+	var at []int
+	for i, s := range list {
+		a, err := e.prepare(s)
+		if err != nil {
+			errs[i], bad = err, true
+			continue
+		}
+		if s.Steps > 0 {
+			continue
+		}
+		a.prog = e.program(a)
+		e.by[a.prog] = a
+		native, at = append(native, a.prog), append(at, i)
+	}
+	for k, err := range e.run.Arm(native) {
+		if err == nil {
+			continue
+		}
+		a := e.armed[list[at[k]]]
+		delete(e.by, a.prog)
+		a.prog = nil
+		e.t.log("tracepoint %d at %#x is collected by the tracer: %v", a.spec.Number, a.spec.Addr, err)
+	}
+	for i, s := range list {
+		a := e.armed[s]
+		if errs[i] != nil {
+			continue
+		}
+		err := e.raise(a, true)
+		if err == nil && a.prog == nil {
+			a.slow = &slowSite{a: a, e: e}
+			if s.Enabled {
+				err = e.setSlow(a, true)
+			}
+		}
+		if err != nil {
+			errs[i], bad = err, true
+		}
+	}
+	return bad
+}
+
+// prepare makes the entry of a tracepoint.
+func (e *engine) prepare(s *experiment.Spec) (*armed, error) {
+	a := &armed{spec: s, site: s.Program}
+	if s.Kind == experiment.Static {
+		m, err := e.markerAt(s.Addr)
+		if err != nil {
+			return nil, err
+		}
+		a.marker = m
+	}
+	if err := a.expandStatic(); err != nil {
+		return nil, err
+	}
+	e.armed[s] = a
+	return a, nil
+}
+
+// program is the hit program of a tracepoint.
+func (e *engine) program(a *armed) *session.Program {
+	return &session.Program{
+		Number: a.spec.Number, Addr: a.spec.Addr, Disabled: !a.spec.Enabled,
+		Make: func(f session.SiteFacts) (*ir.Program, int, error) {
+			p, lay, err := agentexpr.Lower(&a.site, &agentexpr.Options{
+				GSBase: f.GSBase, Var: e.vars.find,
+				Trusted: func(base, off, size int64) bool {
+					return base == -1 && f.Readable(uint64(off), uint64(size))
+				},
+			})
+			if err != nil {
+				return nil, 0, err
+			}
+			a.lay = lay
+			return p, lay.RecordSize, nil
+		},
+	}
+}
+
+// Add implements experiment.Engine.
+func (e *engine) Add(s *experiment.Spec) error {
+	if e.run == nil {
+		return errors.New("no trace runs")
+	}
+	errs := make([]error, 1)
+	e.arm([]*experiment.Spec{s}, errs)
+	return errs[0]
+}
+
+// Enable implements experiment.Engine.
+func (e *engine) Enable(s *experiment.Spec, on bool) error {
+	a := e.armed[s]
+	if a == nil || e.run == nil || e.over {
+		return nil
+	}
+	if a.slow != nil {
+		return e.setSlow(a, on)
+	}
+	return e.run.Enable(a.prog, on)
+}
+
+// Stop implements experiment.Engine.
+func (e *engine) Stop() error {
+	if e.run == nil {
+		return nil
+	}
+	var first error
+	keep := func(err error) {
+		if err != nil && first == nil {
+			first = err
+		}
+	}
+	if !e.over {
+		for _, a := range e.armed {
+			if a.slow != nil {
+				keep(e.setSlow(a, false))
+			}
+			keep(e.raise(a, false))
+		}
+		keep(e.run.Stop())
+		e.pr.retire(e.run)
+	}
+	e.vars.keep(e.run)
+	e.last, e.run = e.run, nil
+	return first
+}
+
+// leave takes everything out of a process that is let go.
+func (e *engine) leave(pr *proc) {
+	if e.pr == pr && e.run != nil {
+		if err := e.Stop(); err != nil {
+			e.t.log("ending the trace: %v", err)
+		}
+		e.over = true
+	}
+}
+
+// gone is told when a process is not there any more.
+func (e *engine) gone(pr *proc) {
+	if e.pr == pr {
+		e.over = true
+	}
+}
+
+// Gone implements experiment.Engine.
+func (e *engine) Gone() bool { return e.over }
+
+// Drain implements experiment.Engine.
+func (e *engine) Drain(final bool, f func(*experiment.Hit)) {
+	run := e.run
+	if run == nil {
+		run = e.last
+	}
+	if run == nil {
+		return
+	}
+	var h experiment.Hit
+	err := run.Drain(final, func(r session.Record) {
+		a := e.by[r.Program]
+		if a == nil {
+			return
+		}
+		e.drainSlow(r.Time, f)
+		h = experiment.Hit{Spec: a.spec, Time: r.Time, CPU: r.CPU, TID: r.TID, Layout: a.lay, Record: r.Data}
+		if a.marker != nil {
+			h.Static = a.static(a.lay.Frame(r.Data))
+		}
+		f(&h)
+	})
+	if err != nil {
+		e.t.log("reading the trace: %v", err)
+	}
+	until := event.Monotonic() + run.WallOffset() - int64(slowSlack)
+	if final || len(e.by) == 0 {
+		until = 1<<63 - 1
+	}
+	e.drainSlow(until, f)
+}
+
+// drainSlow gives what the tracer collected up to a time.
+func (e *engine) drainSlow(until int64, f func(*experiment.Hit)) {
+	e.mu.Lock()
+	n := 0
+	for n < len(e.slow) && e.slow[n].time <= until {
+		n++
+	}
+	list := e.slow[:n:n]
+	e.slow = e.slow[n:]
+	e.mu.Unlock()
+	for i := range list {
+		x := &list[i]
+		h := experiment.Hit{Spec: x.a.spec, Step: x.step, Time: x.time, CPU: -1, TID: x.tid, Frame: x.frame}
+		if x.a.marker != nil {
+			h.Static = x.a.static(x.frame)
+		}
+		f(&h)
+	}
+}
+
+// Counts implements experiment.Engine.
+func (e *engine) Counts(s *experiment.Spec) experiment.Counts {
+	a := e.armed[s]
+	run := e.run
+	if run == nil {
+		run = e.last
+	}
+	switch {
+	case a == nil || run == nil:
+		return experiment.Counts{}
+	case a.slow != nil:
+		return a.slow.counts()
+	}
+	recorded, falses, faults, lost := run.Counts(a.prog)
+	return experiment.Counts{Hits: recorded + lost, False: falses, Faults: faults, Lost: lost}
+}
+
+// Memory implements experiment.Engine.
+func (e *engine) Memory(addr uint64, b []byte) error {
+	pr := e.pr
+	if pr == nil {
+		procs := e.t.list()
+		if len(procs) == 0 {
+			return errors.New("there is no process")
+		}
+		pr = procs[0]
+	}
+	n, err := pr.read(addr, b)
+	if err == nil && n < len(b) {
+		err = fmt.Errorf("memory at %#x cannot be read", addr+uint64(n))
+	}
+	return err
+}
+
+// define sets up the variables of a run.
+func (v *variables) define(list []experiment.Variable) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.index, v.values = map[int]int{}, nil
+	for _, x := range list {
+		if x.Number == experiment.TimestampVariable || len(v.values) == ring.MaxVariables {
+			continue
+		}
+		v.index[x.Number] = len(v.values)
+		v.values = append(v.values, uint64(x.Value))
+	}
+}
+
+func (v *variables) initial() []uint64 {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return slices.Clone(v.values)
+}
+
+// find is agentexpr.Options.Var. A variable that GDB has not defined begins with 0.
+func (v *variables) find(number int) (agentexpr.Variable, bool) {
+	if number == experiment.TimestampVariable {
+		return agentexpr.Variable{Now: true}, true
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	i, ok := v.index[number]
+	if !ok {
+		if len(v.values) == ring.MaxVariables {
+			return agentexpr.Variable{}, false
+		}
+		i = len(v.values)
+		v.index[number] = i
+		v.values = append(v.values, 0)
+	}
+	return agentexpr.Variable{Index: int64(i)}, true
+}
+
+// get and set go to the run's memory where it has one.
+func (v *variables) get(run *session.Run, number int) (uint64, bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	i, ok := v.index[number]
+	if !ok {
+		return 0, false
+	}
+	if run != nil {
+		if x, ok := run.Variable(i); ok {
+			return x, true
+		}
+	}
+	return v.values[i], true
+}
+
+func (v *variables) set(run *session.Run, number int, x uint64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	i, ok := v.index[number]
+	if !ok {
+		return
+	}
+	v.values[i] = x
+	if run != nil {
+		run.SetVariable(i, x)
+	}
+}
+
+// keep takes the values over from a run that is over.
+func (v *variables) keep(run *session.Run) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for i := range v.values {
+		if x, ok := run.Variable(i); ok {
+			v.values[i] = x
+		}
+	}
+}
+
+// Variable implements experiment.Engine.
+func (e *engine) Variable(number int) (int64, bool) {
+	if number == experiment.TimestampVariable {
+		return time.Now().UnixMicro(), true
+	}
+	x, ok := e.vars.get(e.run, number)
+	return int64(x), ok
+}
+
+// SetVariable implements experiment.Engine.
+func (e *engine) SetVariable(number int, value int64) { e.vars.set(e.run, number, uint64(value)) }
+
+// all are the numbers of the variables.
+func (v *variables) all() map[int]int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	m := make(map[int]int, len(v.index))
+	for n, i := range v.index {
+		m[n] = i
+	}
+	return m
+}
+
+func nowMicros() int64 { return time.Now().UnixMicro() }

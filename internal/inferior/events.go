@@ -1,0 +1,188 @@
+package inferior
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/jalon-trace/jalon/internal/gdbstub"
+	"github.com/jalon-trace/jalon/internal/process"
+	"github.com/jalon-trace/jalon/internal/session"
+)
+
+// eventQueue takes what tracers tell without ever keeping them waiting.
+type eventQueue struct {
+	mu    sync.Mutex
+	list  []told
+	ready chan struct{}
+	done  chan struct{}
+	once  sync.Once
+	out   chan gdbstub.Stop
+}
+
+// told is a stop as a tracer told it, or the end of a process.
+type told struct {
+	pr   *proc
+	stop process.Stop
+	exit *process.ExitStatus
+}
+
+func newEventQueue() *eventQueue {
+	return &eventQueue{ready: make(chan struct{}, 1), done: make(chan struct{}), out: make(chan gdbstub.Stop, 256)}
+}
+
+func (q *eventQueue) put(x told) {
+	q.mu.Lock()
+	q.list = append(q.list, x)
+	q.mu.Unlock()
+	select {
+	case q.ready <- struct{}{}:
+	default:
+	}
+}
+
+func (q *eventQueue) take() []told {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	list := q.list
+	q.list = nil
+	return list
+}
+
+func (q *eventQueue) close() { q.once.Do(func() { close(q.done) }) }
+
+// pump turns what is told into the stub's stops.
+func (t *Target) pump() {
+	for {
+		select {
+		case <-t.events.ready:
+		case <-t.events.done:
+			return
+		}
+		for _, x := range t.events.take() {
+			if x.exit != nil && x.pr.quiet.Load() {
+				continue // it was ended, or let go, by request
+			}
+			select {
+			case t.events.out <- t.convert(x):
+			case <-t.events.done:
+				return
+			}
+		}
+	}
+}
+
+var stopKinds = map[process.StopKind]gdbstub.StopKind{
+	process.StopSignal: gdbstub.StopSignal, process.StopHalted: gdbstub.StopHalted,
+	process.StopBreakpoint: gdbstub.StopBreakpoint, process.StopHardwareBreak: gdbstub.StopHardware,
+	process.StopWatch: gdbstub.StopWatch, process.StopStep: gdbstub.StopStep,
+	process.StopForked: gdbstub.StopForked, process.StopVForked: gdbstub.StopVForked,
+	process.StopVForkDone: gdbstub.StopVForkDone, process.StopExec: gdbstub.StopExec,
+	process.StopCloned: gdbstub.StopCloned, process.StopThreadExit: gdbstub.StopThreadExit,
+	process.StopSyscallEntry: gdbstub.StopSyscallEntry, process.StopSyscallReturn: gdbstub.StopSyscallReturn,
+}
+
+// convert gives a stop the stub's form. A new process becomes one of ours.
+func (t *Target) convert(x told) gdbstub.Stop {
+	id := gdbstub.ThreadID{PID: x.pr.pid, TID: x.stop.TID}
+	if x.exit != nil {
+		t.drop(x.pr)
+		if x.exit.Signal != 0 {
+			return gdbstub.Stop{Kind: gdbstub.StopKilled, Thread: gdbstub.ThreadID{PID: x.pr.pid}, Signal: int(x.exit.Signal)}
+		}
+		return gdbstub.Stop{Kind: gdbstub.StopExited, Thread: gdbstub.ThreadID{PID: x.pr.pid}, Code: x.exit.Code}
+	}
+	kind, ok := stopKinds[x.stop.Kind]
+	if !ok {
+		panic("BUG: inferior: a stop of an unknown kind")
+	}
+	stop := gdbstub.Stop{
+		Kind: kind, Thread: id, Signal: int(x.stop.Signal), Addr: x.stop.Addr, Path: x.stop.Path,
+		Syscall: x.stop.Syscall, Code: x.stop.Code,
+	}
+	switch kind {
+	case gdbstub.StopWatch:
+		stop.Watch = x.pr.watches.kind(x.stop.Slot)
+	case gdbstub.StopForked, gdbstub.StopVForked:
+		if err := t.takeChild(x.pr, x.stop.Child); err != nil {
+			t.log("taking process %d: %v", x.stop.Child, err)
+		}
+		stop.Child = gdbstub.ThreadID{PID: x.stop.Child, TID: x.stop.Child}
+	}
+	return stop
+}
+
+// takeChild makes a process of its own of a child that stands.
+func (t *Target) takeChild(parent *proc, pid int) error {
+	pr := t.newProc()
+	pr.attached = parent.attached
+	p, err := parent.p.TakeChild(pid, pr.config())
+	if err != nil {
+		return err
+	}
+	pr.start(p)
+	pr.breaks.copyFrom(&parent.breaks)
+	pr.watches.copyFrom(&parent.watches)
+	t.add(pr)
+	return nil
+}
+
+func (t *Target) newProc() *proc {
+	pr := &proc{t: t}
+	pr.breaks.byAddr = map[uint64]*breakpoint{}
+	pr.init()
+	return pr
+}
+
+// start is called when the process is there.
+func (pr *proc) start(p *process.Process) {
+	pr.p, pr.pid = p, p.Pid()
+	p.SetOptions(pr.t.controlOptions())
+}
+
+// config is what the tracer of the process asks and tells.
+func (pr *proc) config() process.Config {
+	return process.Config{
+		OnFault:  pr.fault,
+		OnTrap:   pr.trap,
+		PCBack:   pr.back,
+		OnThread: func(e process.ThreadEvent) { session.Note(pr.threads, e) },
+		OnFork:   pr.forked,
+		OnExit:   func(st process.ExitStatus) { pr.tell(told{pr: pr, exit: &st}) },
+		OnPanic:  pr.t.opt.OnPanic,
+		Control: &process.Control{
+			OnStop:    pr.stopped,
+			OnBreak:   pr.onBreak,
+			OnStepped: pr.onStepped,
+			Where:     pr.where,
+		},
+	}
+}
+
+// stopped is the tracer's OnStop.
+func (pr *proc) stopped(s process.Stop) {
+	if s.Kind == process.StopExec {
+		pr.replaced()
+	}
+	pr.tell(told{pr: pr, stop: s})
+}
+
+// tell passes on what the tracer says: to Launch as long as that waits.
+func (pr *proc) tell(x told) {
+	pr.mu.Lock()
+	startup := pr.startup
+	pr.mu.Unlock()
+	if startup != nil {
+		startup <- x
+		return
+	}
+	pr.t.events.put(x)
+}
+
+func (t *Target) log(format string, args ...any) {
+	if t.opt.Log != nil {
+		t.opt.Log(sprintf(format, args...))
+	}
+}
+
+// quiet says that nobody wants to hear of a process's end.
+type quiet struct{ atomic.Bool }

@@ -1,0 +1,104 @@
+package inferior
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/jalon-trace/jalon/internal/experiment"
+	"github.com/jalon-trace/jalon/internal/gdbstub"
+)
+
+// objects are what qXfer reads of a process.
+var objects = map[string]func(t *Target, pr *proc, id gdbstub.ThreadID, annex string) ([]byte, error){
+	"auxv": func(_ *Target, pr *proc, _ gdbstub.ThreadID, _ string) ([]byte, error) {
+		return os.ReadFile(fmt.Sprintf("/proc/%d/auxv", pr.pid))
+	},
+	"exec-file": func(_ *Target, pr *proc, _ gdbstub.ThreadID, _ string) ([]byte, error) {
+		name, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pr.pid))
+		return []byte(name), err
+	},
+	"libraries-svr4": func(_ *Target, pr *proc, _ gdbstub.ThreadID, annex string) ([]byte, error) {
+		auxv, err := os.ReadFile(fmt.Sprintf("/proc/%d/auxv", pr.pid))
+		if err != nil {
+			return nil, err
+		}
+		return Libraries(pr.readAll, auxv, annex)
+	},
+	"siginfo": func(_ *Target, pr *proc, id gdbstub.ThreadID, _ string) ([]byte, error) {
+		return pr.p.Siginfo(id.TID)
+	},
+}
+
+// readAll reads all of b or fails.
+func (pr *proc) readAll(addr uint64, b []byte) error {
+	n, err := pr.read(addr, b)
+	if err == nil && n < len(b) {
+		err = fmt.Errorf("memory at %#x cannot be read", addr+uint64(n))
+	}
+	return err
+}
+
+// Object implements gdbstub.Target.
+func (t *Target) Object(id gdbstub.ThreadID, object, annex string) ([]byte, error) {
+	if object == "osdata" {
+		return OSData(annex)
+	}
+	read := objects[object]
+	if read == nil {
+		return nil, gdbstub.ErrUnsupported
+	}
+	pid := id.PID
+	if object == "exec-file" && annex != "" {
+		if _, err := fmt.Sscanf(annex, "%x", &pid); err != nil {
+			return nil, fmt.Errorf("%q is no process", annex)
+		}
+	}
+	pr, err := t.find(pid)
+	if err != nil {
+		return nil, err
+	}
+	return read(t, pr, id, annex)
+}
+
+// WriteObject implements gdbstub.Target.
+func (t *Target) WriteObject(id gdbstub.ThreadID, object, _ string, offset uint64, data []byte) (int, error) {
+	if object != "siginfo" {
+		return 0, gdbstub.ErrUnsupported
+	}
+	pr, err := t.find(id.PID)
+	if err != nil {
+		return 0, err
+	}
+	b, err := pr.p.Siginfo(id.TID)
+	if err != nil {
+		return 0, err
+	}
+	if offset > uint64(len(b)) || uint64(len(data)) > uint64(len(b))-offset {
+		return 0, errors.New("the siginfo is shorter")
+	}
+	copy(b[offset:], data)
+	return len(data), pr.p.SetSiginfo(id.TID, b)
+}
+
+// ThreadLocal implements gdbstub.Target.
+func (t *Target) ThreadLocal(id gdbstub.ThreadID, offset, linkMap uint64) (uint64, error) {
+	pr, err := t.find(id.PID)
+	if err != nil {
+		return 0, err
+	}
+	regs, err := pr.p.GetRegs(id.TID)
+	if err != nil {
+		return 0, err
+	}
+	return threadLocal(pr.pid, pr.readAll, regs.General.Fs_base, offset, linkMap)
+}
+
+// Files implements gdbstub.Target.
+func (t *Target) Files(pid int) gdbstub.FileSystem { return t.files.view(pid) }
+
+// Monitor implements gdbstub.Target.
+func (t *Target) Monitor(string) (string, error) { return "", gdbstub.ErrUnsupported }
+
+// Engine implements gdbstub.Target.
+func (t *Target) Engine() experiment.Engine { return t.engine }

@@ -1,0 +1,210 @@
+package inferior
+
+import (
+	"sync"
+
+	"github.com/jalon-trace/jalon/internal/agentexpr"
+	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/experiment"
+)
+
+// What cannot run in the process is collected by the tracer: the thread stops at an
+// int3, the reference interpreter evaluates condition and actions, and the thread is
+// stepped over the instruction. It costs a stop a hit; while-stepping is made of
+// stops anyway.
+
+// slowSite is a tracepoint that the tracer collects.
+type slowSite struct {
+	a *armed
+	e *engine
+
+	mu    sync.Mutex
+	count experiment.Counts
+}
+
+func (s *slowSite) counts() experiment.Counts {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.count
+}
+
+// slowHit is a frame that the tracer collected.
+type slowHit struct {
+	a     *armed
+	step  bool
+	time  int64
+	tid   int
+	frame *agentexpr.Frame
+}
+
+// stepSite is a thread's while-stepping.
+type stepSite struct {
+	s    *slowSite
+	left uint64
+}
+
+// stepping has the threads that are being stepped, by tid; the tracer's goroutine's.
+type stepping struct {
+	mu      sync.Mutex
+	threads map[int][]*stepSite
+}
+
+// setSlow arms or disarms a tracepoint of the tracer's.
+func (e *engine) setSlow(a *armed, on bool) error {
+	return e.pr.setBreak(a.spec.Addr, func(b *breakpoint) {
+		for i, s := range b.slow {
+			if s == a.slow {
+				b.slow = append(b.slow[:i:i], b.slow[i+1:]...)
+				break
+			}
+		}
+		if on {
+			b.slow = append(b.slow[:len(b.slow):len(b.slow)], a.slow)
+		}
+	})
+}
+
+// collectAll collects at the tracepoints of an address; step says that the thread is
+// to be stepped for one of them.
+func (pr *proc) collectAll(tid int, list []*slowSite) (step bool) {
+	for _, s := range list {
+		step = pr.collect(tid, s) || step
+	}
+	return step
+}
+
+func (pr *proc) collect(tid int, s *slowSite) (step bool) {
+	m := pr.machine(tid)
+	out := s.a.site.Run(m)
+	pr.storeVars(s.e, m)
+	s.mu.Lock()
+	switch {
+	case out.CondFail != nil:
+		s.count.Faults++
+	case out.Frame == nil:
+		s.count.False++
+	default:
+		s.count.Hits++
+	}
+	s.mu.Unlock()
+	if out.Frame == nil {
+		return false
+	}
+	s.e.addSlow(slowHit{a: s.a, tid: tid, frame: out.Frame})
+	if s.a.spec.Steps == 0 {
+		return false
+	}
+	pr.steps.mu.Lock()
+	pr.steps.threads[tid] = append(pr.steps.threads[tid], &stepSite{s, s.a.spec.Steps})
+	pr.steps.mu.Unlock()
+	return true
+}
+
+// onStepped is the tracer's OnStepped: the actions of while-stepping.
+func (pr *proc) onStepped(tid int) (again bool) {
+	pr.steps.mu.Lock()
+	list := pr.steps.threads[tid]
+	pr.steps.mu.Unlock()
+	var left []*stepSite
+	for _, x := range list {
+		m := pr.machine(tid)
+		site := agentexpr.Site{Actions: x.s.a.spec.StepActions}
+		out := site.Run(m)
+		pr.storeVars(x.s.e, m)
+		if !hasPC(out.Frame) { // a step is known by its pc
+			out.Frame.Regs = append(out.Frame.Regs, agentexpr.RegValue{Num: pcRegister, Data: le64(m.Regs[pcRegister])})
+		}
+		x.s.e.addSlow(slowHit{a: x.s.a, step: true, tid: tid, frame: out.Frame})
+		if x.left--; x.left > 0 {
+			left = append(left, x)
+		}
+	}
+	pr.steps.mu.Lock()
+	if len(left) == 0 {
+		delete(pr.steps.threads, tid)
+	} else {
+		pr.steps.threads[tid] = left
+	}
+	pr.steps.mu.Unlock()
+	return len(left) > 0
+}
+
+// pcRegister is rip's number.
+const pcRegister = 16
+
+func hasPC(f *agentexpr.Frame) bool {
+	for _, r := range f.Regs {
+		if r.Num == pcRegister {
+			return true
+		}
+	}
+	return false
+}
+
+func le64(v uint64) []byte {
+	b := make([]byte, 8)
+	for i := range b {
+		b[i] = byte(v >> (8 * i))
+	}
+	return b
+}
+
+func (e *engine) addSlow(h slowHit) {
+	offset := int64(0)
+	if r := e.pr.run.Load(); r != nil {
+		offset = r.WallOffset()
+	}
+	h.time = event.Monotonic() + offset
+	e.mu.Lock()
+	e.slow = append(e.slow, h)
+	e.mu.Unlock()
+}
+
+// machine is the state of a stopped thread for the interpreter.
+func (pr *proc) machine(tid int) *agentexpr.Machine {
+	m := &agentexpr.Machine{Mem: liveMemory{pr}, Vars: map[int]uint64{}}
+	regs, err := pr.p.GetRegs(tid)
+	if err != nil {
+		return m // it is dying: everything is unreadable
+	}
+	g := &regs.General
+	for i, v := range []uint64{
+		g.Rax, g.Rbx, g.Rcx, g.Rdx, g.Rsi, g.Rdi, g.Rbp, g.Rsp, g.R8, g.R9, g.R10, g.R11, g.R12, g.R13, g.R14, g.R15,
+		g.Rip, g.Eflags, g.Cs, g.Ss, g.Ds, g.Es, g.Fs, g.Gs,
+	} {
+		m.Regs[i] = v
+	}
+	m.Regs[57], m.Regs[58], m.Regs[59] = g.Orig_rax, g.Fs_base, g.Gs_base
+	if len(regs.XSave) >= xXMM+16*16 {
+		for i := range m.XMM {
+			copy(m.XMM[i][:], regs.XSave[xXMM+16*i:])
+		}
+	}
+	e := pr.t.engine
+	for number := range e.vars.all() {
+		if v, ok := e.vars.get(pr.run.Load(), number); ok {
+			m.Vars[number] = v
+		}
+	}
+	m.Vars[experiment.TimestampVariable] = uint64(nowMicros())
+	return m
+}
+
+// storeVars puts back what an expression has set.
+func (pr *proc) storeVars(e *engine, m *agentexpr.Machine) {
+	for number, v := range m.Vars {
+		if was, ok := e.vars.get(pr.run.Load(), number); ok && was != v {
+			e.vars.set(pr.run.Load(), number, v)
+		}
+	}
+}
+
+// liveMemory is a process's memory for the interpreter.
+type liveMemory struct{ pr *proc }
+
+// Read implements agentexpr.Memory.
+func (l liveMemory) Read(addr uint64, b []byte) int {
+	n, _ := l.pr.read(addr, b) // what is unreadable is not copied
+	return n
+}
+
