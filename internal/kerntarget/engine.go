@@ -1,0 +1,233 @@
+package kerntarget
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/agentexpr"
+	"github.com/jalon-trace/jalon/internal/experiment"
+	"github.com/jalon-trace/jalon/internal/kengine"
+	"github.com/jalon-trace/jalon/internal/ring"
+)
+
+// engine carries trace experiments out in the kernel. It has one run at a time; what
+// a run has left behind can be read until the next one starts.
+type engine struct {
+	k   *kengine.Engine
+	mem *memory
+	// bufferSize is the ring of one CPU in bytes; 0: kengine's default.
+	bufferSize int
+
+	rig   *kengine.Rig // nil before the first run
+	sites map[*experiment.Spec]*site
+	order []*site // of the run, as they came
+	vars  map[int]int
+	drain *drain
+	epoch int64 // CLOCK_REALTIME - CLOCK_MONOTONIC at the start, ns
+}
+
+func newEngine(k *kengine.Engine, mem *memory) *engine { return &engine{k: k, mem: mem} }
+
+// Start begins a run; see experiment.Engine.
+func (e *engine) Start(list []*experiment.Spec, vars []experiment.Variable) []error {
+	errs := make([]error, len(list))
+	if err := e.begin(vars); err != nil {
+		for i := range errs {
+			errs[i] = err
+		}
+		return errs
+	}
+	failed := false
+	var armed []*site
+	for i, s := range list {
+		st, err := e.make(s)
+		failed = failed || err != nil
+		if errs[i] = err; err == nil && s.Enabled {
+			armed = append(armed, st)
+		}
+	}
+	if !failed {
+		bad := arm(armed)
+		for i, s := range list {
+			errs[i] = bad[e.sites[s]]
+		}
+		failed = len(bad) > 0
+	}
+	if failed {
+		_ = e.Stop() // what is wrong is known
+		_ = e.end()
+	}
+	return errs
+}
+
+// begin makes the memory of a run.
+func (e *engine) begin(vars []experiment.Variable) error {
+	if err := e.end(); err != nil {
+		return err
+	}
+	var err error
+	if e.epoch, err = epoch(); err != nil {
+		return err
+	}
+	if e.rig, err = e.k.NewRig(kengine.RigOptions{BufferSize: e.bufferSize}); err != nil {
+		return err
+	}
+	e.sites, e.order, e.vars = map[*experiment.Spec]*site{}, nil, map[int]int{}
+	e.drain = newDrain(e.rig.Shared())
+	for _, v := range vars {
+		if !v.Builtin {
+			e.SetVariable(v.Number, v.Value)
+		}
+	}
+	return nil
+}
+
+// epoch is what CLOCK_MONOTONIC lacks to the time since 1970.
+func epoch() (int64, error) {
+	var real, mono unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &mono); err != nil {
+		return 0, fmt.Errorf("reading the monotonic clock: %w", err)
+	}
+	if err := unix.ClockGettime(unix.CLOCK_REALTIME, &real); err != nil {
+		return 0, fmt.Errorf("reading the wall clock: %w", err)
+	}
+	return real.Nano() - mono.Nano(), nil
+}
+
+// end frees what a run has left behind.
+func (e *engine) end() error {
+	rig := e.rig
+	if rig == nil {
+		return nil
+	}
+	e.rig, e.sites, e.order, e.vars, e.drain = nil, nil, nil, nil, nil
+	return rig.Close()
+}
+
+// errNoRun says that there is nothing to change.
+var errNoRun = errors.New("no trace experiment is running")
+
+// Add arms one more site.
+func (e *engine) Add(s *experiment.Spec) error {
+	if e.rig == nil {
+		return errNoRun
+	}
+	st, err := e.make(s)
+	if err != nil || !s.Enabled {
+		return err
+	}
+	return e.enable(st)
+}
+
+// Enable arms or disarms a site.
+func (e *engine) Enable(s *experiment.Spec, on bool) error {
+	st := e.sites[s]
+	switch {
+	case st == nil:
+		return errNoRun
+	case on:
+		return e.enable(st)
+	}
+	return st.detach()
+}
+
+// enable attaches one more. Those at the same tracepoint that must be called behind
+// it give way for a moment: they lose the hits of that time.
+func (e *engine) enable(st *site) error {
+	list := []*site{st}
+	if st.own != nil && !st.main.Attached() {
+		for _, other := range e.order {
+			if other != st && other.byRecord() && other.main.Attached() && other.marker.Name == st.marker.Name {
+				if err := other.detach(); err != nil {
+					return err
+				}
+				list = append(list, other)
+			}
+		}
+	}
+	for _, err := range arm(list) {
+		return err
+	}
+	return nil
+}
+
+// Stop disarms all. The kernel takes its time for each to be sure that no CPU is in
+// it, so that all wait together.
+func (e *engine) Stop() error {
+	var wg sync.WaitGroup
+	errs := make([]error, len(e.order))
+	for i, st := range e.order {
+		wg.Go(func() { errs[i] = st.detach() })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// Counts tells what happened at a site.
+func (e *engine) Counts(s *experiment.Spec) experiment.Counts {
+	st := e.sites[s]
+	if st == nil {
+		return experiment.Counts{}
+	}
+	e.drain.poll()
+	mem := e.rig.Shared()
+	c := experiment.Counts{
+		False:  mem.Counter(st.main.Site, ring.CounterFalse),
+		Faults: mem.Counter(st.main.Site, ring.CounterCondFault),
+		Lost:   mem.Counter(st.main.Site, ring.CounterLost),
+	}
+	c.Hits = st.recorded + c.Lost - min(c.Lost, st.halfLost)
+	return c
+}
+
+// Variable reads a trace state variable.
+func (e *engine) Variable(number int) (int64, bool) {
+	if number == experiment.TimestampVariable {
+		return time.Now().UnixMicro(), true
+	}
+	i, ok := e.vars[number]
+	if !ok {
+		return 0, false
+	}
+	return int64(e.rig.Shared().Variable(i)), true
+}
+
+// SetVariable sets one, and makes it known to the run.
+func (e *engine) SetVariable(number int, value int64) {
+	if e.rig == nil || number == experiment.TimestampVariable {
+		return
+	}
+	i, ok := e.vars[number]
+	if !ok {
+		if i = len(e.vars); i >= ring.MaxVariables {
+			return // a program that uses it is refused
+		}
+		e.vars[number] = i
+	}
+	e.rig.Shared().SetVariable(i, uint64(value))
+}
+
+// variable is what a variable is to programs.
+func (e *engine) variable(number int) (agentexpr.Variable, bool) {
+	if number == experiment.TimestampVariable {
+		return agentexpr.Variable{Now: true}, true
+	}
+	i, ok := e.vars[number]
+	return agentexpr.Variable{Index: int64(i)}, ok
+}
+
+// Memory reads the kernel's memory.
+func (e *engine) Memory(addr uint64, b []byte) error {
+	n, err := e.mem.read(addr, b)
+	if n < len(b) {
+		return err
+	}
+	return nil
+}
+
+// Gone never holds: the kernel stays.
+func (e *engine) Gone() bool { return false }

@@ -1,0 +1,271 @@
+package kerntarget
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/jalon-trace/jalon/internal/agentexpr"
+	"github.com/jalon-trace/jalon/internal/experiment"
+	"github.com/jalon-trace/jalon/internal/ir"
+	"github.com/jalon-trace/jalon/internal/kengine"
+	"github.com/jalon-trace/jalon/internal/ring"
+	"github.com/jalon-trace/jalon/internal/sema"
+)
+
+// site is a tracepoint of a run with its programs. Nearly all have one. Where a
+// static tracepoint's raw arguments are asked for and its own record too, which no
+// program sees together, there are two: the first decides and records, and leaves a
+// token, in its own record and for the second; that finds the kernel's record and
+// puts it in the ring with the token. The kernel calls them one behind the other in
+// the order in which they were attached.
+type site struct {
+	spec   *experiment.Spec
+	e      *engine
+	marker *kengine.Marker // nil: an instruction
+	layout *agentexpr.Layout
+	main   *kengine.Probe
+	own    *kengine.Probe // the second program; nil: there is none
+	// Where the bytes of the marker's own record, or the token, are in the records
+	// of main and of own; -1: nowhere. They are Counted.
+	static, ownStatic int
+	render            func([]byte) string
+
+	recorded uint64 // records of main that came out of the rings
+	halfLost uint64 // those of own that did not come
+}
+
+// make loads what a tracepoint needs.
+func (e *engine) make(s *experiment.Spec) (*site, error) {
+	if e.sites[s] != nil {
+		return nil, fmt.Errorf("tracepoint %d at %#x is there already", s.Number, s.Addr)
+	}
+	if s.Steps > 0 {
+		return nil, errors.New("while-stepping: the kernel is never stopped, so nothing can step through it")
+	}
+	st := &site{spec: s, e: e, static: -1, ownStatic: -1}
+	m, err := e.markerAt(s.Addr)
+	switch {
+	case err != nil && s.Kind == experiment.Static:
+		return nil, err
+	case m != nil:
+		err = st.atMarker(m)
+	case s.Kind == experiment.Static:
+		err = fmt.Errorf("there is no static tracepoint at %#x", s.Addr)
+	default:
+		err = st.load(kengine.Instruction(s.Addr), agentexpr.Options{PtRegs: true})
+	}
+	if err != nil {
+		return nil, err
+	}
+	e.sites[s] = st
+	e.order = append(e.order, st)
+	e.drain.add(st)
+	return st, nil
+}
+
+// atMarker chooses what a static tracepoint is seen by.
+func (st *site) atMarker(m *kengine.Marker) error {
+	st.marker = m
+	p := &st.spec.Program
+	if !wantsOwn(p) && m.Params != nil {
+		return st.load(m.Arguments(), agentexpr.Options{Registers: argumentsAsCalled(m)})
+	}
+	var opt agentexpr.Options
+	if m.Params == nil {
+		opt.Registers = recordAsArgument()
+	}
+	if !wantsOwn(p) {
+		return st.load(m.Record(), opt)
+	}
+	sd, err := st.e.k.OwnRecord(m)
+	if err != nil {
+		return err
+	}
+	st.render = sd.Render
+	size := ownSize(sd)
+	opt.StaticSize = size
+	opt.Static = func(b *ir.Builder, at int64) { st.static = int(at); copyOwn(b, sd, at, size) }
+	args := argumentsAsCalled(m)
+	if m.Params == nil || !args.uses(p) {
+		return st.load(m.Record(), opt)
+	}
+	return st.pair(args, sd)
+}
+
+// pair makes the two programs.
+func (st *site) pair(args registers, sd *sema.SData) error {
+	opt := agentexpr.Options{Registers: args, StaticSize: tokenSize, Static: func(b *ir.Builder, at int64) {
+		if st.static < 0 {
+			st.static = int(at)
+			token := b.Def(ir.I64, ir.Instr{Op: ir.Env, Imm: ir.EnvTime})
+			b.Emit(ir.Instr{Op: ir.Put, W: 4, A: b.Const(tokenSize), Imm: at})
+			b.Emit(ir.Instr{Op: ir.Put, W: 8, A: token, Imm: at + ir.CountedHeader})
+			b.Emit(ir.Instr{Op: ir.Give, A: token})
+		}
+	}}
+	if err := st.load(st.marker.Arguments(), opt); err != nil {
+		return err
+	}
+	p, at := ownProgram(st.name(), sd)
+	st.ownStatic = at
+	var err error
+	st.own, err = st.e.rig.Load(st.marker.Record(), p, st.main)
+	return err
+}
+
+func (st *site) name() string {
+	if st.marker != nil {
+		return fmt.Sprintf("tracepoint %d at %s", st.spec.Number, st.marker.Name)
+	}
+	return fmt.Sprintf("tracepoint %d at %#x", st.spec.Number, st.spec.Addr)
+}
+
+// load makes and loads the program of the tracepoint.
+func (st *site) load(spot kengine.Spot, opt agentexpr.Options) error {
+	opt.Kernel, opt.PC, opt.Var, opt.Epoch = true, st.spec.Addr, st.e.variable, st.e.epoch
+	program := st.spec.Program
+	if program.Name == "" {
+		program.Name = st.name()
+	}
+	p, layout, err := agentexpr.Lower(&program, &opt)
+	if err != nil {
+		return err
+	}
+	st.layout = layout
+	st.main, err = st.e.rig.Load(spot, p, nil)
+	return err
+}
+
+// arm lets hits come. A program that decides must be called before the one that
+// waits for its word, and the kernel calls all of perf's programs from the place
+// where the first of them came: so all that decide are attached before any of those.
+func arm(list []*site) map[*site]error {
+	bad := map[*site]error{}
+	for _, st := range list {
+		if st.own == nil || st.main.Attached() {
+			continue
+		}
+		err := st.alone()
+		if err == nil {
+			err = st.main.Attach()
+		}
+		if err != nil {
+			bad[st] = err
+		}
+	}
+	for _, st := range list {
+		if bad[st] != nil {
+			continue
+		}
+		err := st.last().Attach()
+		if err != nil {
+			bad[st] = errors.Join(err, st.detach())
+		}
+	}
+	return bad
+}
+
+// alone checks that nobody else's program would be called before ours.
+func (st *site) alone() error {
+	n, err := st.e.rig.Others(st.marker)
+	if err == nil && n > 0 {
+		err = fmt.Errorf("another program has %s open by perf; beside it arguments ($rsi, ...) and $_sdata cannot be had at one tracepoint: take one of both, or end the other program", st.marker.Name)
+	}
+	return err
+}
+
+// last is the program that completes a hit.
+func (st *site) last() *kengine.Probe {
+	if st.own != nil {
+		return st.own
+	}
+	return st.main
+}
+
+// byRecord reports whether a program of the site hangs on the marker's record.
+func (st *site) byRecord() bool {
+	return st.marker != nil && (st.render != nil || st.marker.Params == nil)
+}
+
+// detach ends the hits; the programs stay loaded. The second program goes last: what
+// the first one has begun is completed.
+func (st *site) detach() error {
+	err := st.main.Detach()
+	if st.own != nil {
+		err = errors.Join(err, st.own.Detach())
+	}
+	return err
+}
+
+const (
+	tokenSize = 8
+	// dynamicBytes is what is kept of each dynamic array of a record, ownBytes of the
+	// whole of it: perf's own limit.
+	dynamicBytes = 512
+	ownBytes     = 8192
+)
+
+func ownSize(sd *sema.SData) int64 {
+	return int64(min(sd.Fixed+dynamicBytes*len(sd.Dynamic), ownBytes)+7) &^ 7
+}
+
+// copyOwn emits the copy of the marker's own record; where its lengths are wrong
+// there are no bytes.
+func copyOwn(b *ir.Builder, sd *sema.SData, at, size int64) {
+	if len(sd.Dynamic) == 0 {
+		sd.Copy(b, at, size, ir.NoBlock)
+		return
+	}
+	lost, on := b.NewBlock("the record's lengths are wrong", ir.I64), b.NewBlock("")
+	sd.Copy(b, at, size, lost)
+	b.Jump(on)
+	b.Start(lost)
+	b.Emit(ir.Instr{Op: ir.Put, W: 8, A: b.Const(0), Imm: at})
+	b.Jump(on)
+	b.Start(on)
+}
+
+// tokenAt is where the token stands in the records of a second program.
+const tokenAt = ring.RecHeader
+
+// ownProgram is the second program of a pair.
+func ownProgram(name string, sd *sema.SData) (p *ir.Program, static int) {
+	const at = tokenAt + tokenSize
+	size := ownSize(sd)
+	b := ir.NewBuilder(name + ", its own record")
+	token := b.Def(ir.I64, ir.Instr{Op: ir.Take})
+	hit, miss := b.NewBlock("hit"), b.NewBlock("no hit")
+	b.Branch(token, hit, miss)
+	b.Start(hit)
+	b.Emit(ir.Instr{Op: ir.Reserve, Imm: at + ir.CountedHeader + size})
+	b.Emit(ir.Instr{Op: ir.Put, W: 8, A: token, Imm: tokenAt})
+	copyOwn(b, sd, at, size)
+	b.Emit(ir.Instr{Op: ir.Commit})
+	b.Exit()
+	b.Start(miss)
+	b.Exit()
+	return b.Finish(), at
+}
+
+// counted is what a Counted slot holds; nil where the record is damaged.
+func counted(rec []byte, at int) []byte {
+	if at < 0 || at+ir.CountedHeader > len(rec) {
+		return nil
+	}
+	n := int64(binary.LittleEndian.Uint32(rec[at:]))
+	rest := rec[at+ir.CountedHeader:]
+	if n > int64(len(rest)) {
+		return nil
+	}
+	return rest[:n]
+}
+
+// missed is how many hits the kernel kept from the programs.
+func (st *site) missed() uint64 {
+	n := st.main.Missed()
+	if st.own != nil {
+		n += st.own.Missed()
+	}
+	return n
+}
