@@ -25,8 +25,8 @@ type fileTable struct {
 
 func newFileTable() *fileTable { return &fileTable{open: map[int]int{}} }
 
-// For is the file system as a process sees it; 0: as we do.
-func (t *fileTable) For(pid int) gdbstub.FileSystem { return &processFiles{t, pid} }
+// view is the file system as a process sees it; 0: as we do.
+func (t *fileTable) view(pid int) gdbstub.FileSystem { return &processFiles{t, pid} }
 
 // CloseAll closes what is open.
 func (t *fileTable) CloseAll() {

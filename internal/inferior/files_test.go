@@ -61,7 +61,7 @@ func TestFiles(t *testing.T) {
 	write(t, name, "contents")
 	symlink(t, "file", filepath.Join(dir, "link"))
 	table := newFileTable()
-	fs := table.For(0)
+	fs := table.view(0)
 	if got := contents(t, fs, filepath.Join(dir, "link")); got != "contents" {
 		t.Errorf("contents %q", got)
 	}
@@ -94,7 +94,7 @@ func TestFileErrors(t *testing.T) {
 	}
 	table := newFileTable()
 	defer table.CloseAll()
-	fs := table.For(0)
+	fs := table.view(0)
 	directory, err := fs.Open(dir, rsp.OpenRead, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +141,7 @@ func TestFileErrors(t *testing.T) {
 func TestWritableFiles(t *testing.T) {
 	table := newFileTable()
 	table.writable = true
-	fs := table.For(0)
+	fs := table.view(0)
 	name := filepath.Join(t.TempDir(), "new")
 	fd, err := fs.Open(name, rsp.OpenWrite|rsp.OpenCreate|rsp.OpenExclusive, 0o100600)
 	if err != nil {
@@ -169,7 +169,7 @@ func TestWritableFiles(t *testing.T) {
 func TestFileNumbers(t *testing.T) {
 	before := openDescriptors(t)
 	table := newFileTable()
-	fs, other := table.For(0), table.For(os.Getpid())
+	fs, other := table.view(0), table.view(os.Getpid())
 	for i := range maxFiles {
 		if fd, err := fs.Open("/dev/null", rsp.OpenRead, 0); fd != i || err != nil {
 			t.Fatalf("file %d: %d, %v", i, fd, err)
@@ -228,7 +228,7 @@ func TestOtherRoot(t *testing.T) {
 	c := runningIn(t, root, "/stand", nil)
 	table := newFileTable()
 	table.writable = true
-	fs := table.For(c.pid)
+	fs := table.view(c.pid)
 	for path, want := range map[string]string{
 		"/file": "inside", "file": "inside", "/absolute": "inside", "/dir/up": "inside", "/../file": "inside",
 		"/out": unix.ENOENT.Error(), secret: unix.ENOENT.Error(), "/.." + secret: unix.ENOENT.Error(),
@@ -252,7 +252,7 @@ func TestOtherRoot(t *testing.T) {
 	if err := fs.Unlink(secret); err != unix.ENOENT {
 		t.Error(err)
 	}
-	if _, err := table.For(1 << 30).Stat("/"); err != unix.ENOENT {
+	if _, err := table.view(1 << 30).Stat("/"); err != unix.ENOENT {
 		t.Errorf("no such process: %v", err)
 	}
 }
@@ -262,7 +262,7 @@ func TestStatAgainstGdbserver(t *testing.T) {
 	c := running(t, compile(t, "stand.c"), nil)
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "file"), "12345")
-	fs := newFileTable().For(c.pid)
+	fs := newFileTable().view(c.pid)
 	for _, name := range []string{dir, filepath.Join(dir, "file"), "/dev/null"} {
 		commands := []string{
 			"set sysroot /", "set auto-solib-add off",

@@ -40,10 +40,10 @@ type linkMap struct {
 	name                      string
 }
 
-// librariesXML is the object libraries-svr4. The annex is empty or
+// Libraries is the object libraries-svr4. The annex is empty or
 // `start=ADDR;prev=ADDR;lmid=ID;`: then the list begins at that entry, whose
 // predecessor and namespace are known. Unknown words are ignored.
-func librariesXML(read memoryReader, auxv []byte, annex string) ([]byte, error) {
+func Libraries(read memoryReader, auxv []byte, annex string) ([]byte, error) {
 	arg := parseAnnex(annex)
 	if start := arg["start"]; start != 0 {
 		list := readLinkMaps(read, start, arg["prev"])

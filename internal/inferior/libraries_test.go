@@ -129,7 +129,7 @@ func TestCraftedLibraries(t *testing.T) {
 		if tc.change != nil {
 			tc.change()
 		}
-		doc, err := librariesXML(m.read, aux, tc.annex)
+		doc, err := Libraries(m.read, aux, tc.annex)
 		if got := fmt.Sprint(parseList(t, doc, err)); got != tc.want {
 			t.Errorf("%s: %s\nwant %s", tc.name, got, tc.want)
 		}
@@ -138,15 +138,15 @@ func TestCraftedLibraries(t *testing.T) {
 
 func TestNoLibraries(t *testing.T) {
 	m, aux := crafted()
-	if _, err := librariesXML(m.read, nil, ""); !errors.Is(err, errNoHeaders) {
+	if _, err := Libraries(m.read, nil, ""); !errors.Is(err, errNoHeaders) {
 		t.Error(err)
 	}
 	m.words(0x10810, 20) // no DT_DEBUG
-	if _, err := librariesXML(m.read, aux, ""); !errors.Is(err, errNoLinker) {
+	if _, err := Libraries(m.read, aux, ""); !errors.Is(err, errNoLinker) {
 		t.Error(err)
 	}
 	m.words(0x10000+64+112, 4<<32|4) // no PT_DYNAMIC
-	if _, err := librariesXML(m.read, aux, ""); !errors.Is(err, errNoLinker) {
+	if _, err := Libraries(m.read, aux, ""); !errors.Is(err, errNoLinker) {
 		t.Error(err)
 	}
 }
@@ -169,7 +169,7 @@ func FuzzLibraries(f *testing.F) {
 			}
 			return nil
 		}
-		doc, err := librariesXML(read, auxv, annex)
+		doc, err := Libraries(read, auxv, annex)
 		if err == nil && xml.Unmarshal(doc, new(svr4List)) != nil {
 			t.Errorf("not XML: %q", doc)
 		}
@@ -227,7 +227,7 @@ func plugins(t *testing.T) []string {
 func TestLibrariesAgainstGDB(t *testing.T) {
 	for _, flags := range [][]string{{"-pie"}, {"-no-pie"}} {
 		c := running(t, compile(t, "loader.c", flags...), nil, plugins(t)...)
-		doc, err := librariesXML(c.memory(), c.auxv(), "")
+		doc, err := Libraries(c.memory(), c.auxv(), "")
 		list := parseList(t, doc, err)
 		got := map[string]string{}
 		spaces := map[string]bool{}
@@ -255,7 +255,7 @@ func TestLibrariesAgainstGDB(t *testing.T) {
 
 func TestStaticProgram(t *testing.T) {
 	c := running(t, compile(t, "stand.c", "-static"), nil)
-	if _, err := librariesXML(c.memory(), c.auxv(), ""); !errors.Is(err, errNoLinker) {
+	if _, err := Libraries(c.memory(), c.auxv(), ""); !errors.Is(err, errNoLinker) {
 		t.Error(err)
 	}
 }

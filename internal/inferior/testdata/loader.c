@@ -15,6 +15,10 @@ int64_t *thread_address, *thread_plugin;
 void *plugin_addresses[2];
 static void *handle[2];
 
+#ifdef NO_DLMOPEN
+#define dlmopen(space, path, flags) dlopen(path, flags)
+#endif
+
 static void *thread(void *touch)
 {
 	thread_address = &main_tls;
