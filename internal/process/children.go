@@ -1,5 +1,15 @@
 package process
 
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
 // controlImage forgets what run control knew of the old memory.
 func (p *Process) controlImage(t *task) {
 	if p.ctl == nil {
@@ -20,7 +30,9 @@ func (p *Process) endControl() {
 		return
 	}
 	p.postpone()
-	p.liftBreaks(p.space)
+	if p.left == nil {
+		p.liftBreaks(p.space)
+	}
 	p.ctl.watches = [watchSlots]watch{}
 	for _, t := range p.memberTasks() {
 		d := &t.dbg
@@ -40,4 +52,312 @@ func (p *Process) endControl() {
 	}
 	clear(p.ctl.removed)
 	p.ctl = nil
+}
+
+// controlBorn makes a thread stand that has created a process, and the child with
+// it, where the owner wants that.
+func (p *Process) controlBorn(t, c *task, flags uint64) {
+	if !p.controlled(t) || flags&unix.CLONE_THREAD != 0 {
+		return
+	}
+	kind := StopForked
+	switch {
+	case flags&unix.CLONE_VM == 0 && p.ctl.opt.Forks:
+	case flags&unix.CLONE_VM != 0 && flags&unix.CLONE_VFORK != 0 && p.ctl.opt.VForks:
+		kind = StopVForked
+	default:
+		return
+	}
+	c.dbg.child = true
+	c.hold |= holdDebug
+	if c.state == starting {
+		ws, err := p.firstStop(c)
+		if err != nil {
+			return // killed; its end is reported
+		}
+		p.event(c.tid, ws)
+	}
+	p.stand(t, Stop{Kind: kind, Child: c.tid})
+}
+
+// firstStop waits for the first stop of a child, which executes nothing before it.
+func (p *Process) firstStop(c *task) (unix.WaitStatus, error) {
+	if i := slices.IndexFunc(p.queue, func(w waited) bool { return w.tid == c.tid }); i >= 0 {
+		ws := p.queue[i].ws
+		if !ws.Stopped() {
+			return ws, errGone
+		}
+		p.queue = slices.Delete(p.queue, i, i+1)
+		return ws, nil
+	}
+	return p.await(c)
+}
+
+// heldChild finds a child of StopForked or StopVForked.
+func (p *Process) heldChild(pid int) (*task, error) {
+	t := p.tasks[pid]
+	if t == nil || !t.dbg.child || t.state != stopped {
+		return nil, ErrGone
+	}
+	return t, nil
+}
+
+// ReleaseChild lets a child of StopForked or StopVForked go, as without the option
+// in ControlOptions: a copy gets its bytes restored and is detached from, one that
+// borrows the memory is traced until it leaves it.
+func (p *Process) ReleaseChild(pid int) error {
+	return p.controlDo(func() error {
+		t, err := p.heldChild(pid)
+		if err != nil {
+			return err
+		}
+		p.releaseChild(t)
+		return nil
+	})
+}
+
+func (p *Process) releaseChild(t *task) {
+	t.dbg.child = false
+	t.hold &^= holdDebug
+	if t.fork {
+		p.release(t)
+		return
+	}
+	p.resume(t)
+}
+
+// releaseChildren lets all of them go that nobody has taken.
+func (p *Process) releaseChildren() {
+	for _, t := range p.tasks {
+		if t.dbg.child && t.fork && t.state == stopped {
+			p.releaseChild(t)
+		}
+	}
+}
+
+// handover is a child between two tracers.
+//
+// ptrace knows one thread as the tracer, and lets go of a tracee by letting it run.
+// So that the child executes nothing of the program meanwhile, it is sent into
+// pause(2) with all signals blocked, by way of any syscall instruction, and gets its
+// registers and mask back from the new tracer. Neither its parent nor itself can
+// notice, as they could a SIGSTOP. (Should jalon be killed within these
+// microseconds, the child sleeps until it is killed too.)
+type handover struct {
+	pid  int
+	regs Regs
+	mask uint64
+}
+
+// handOver lets the child go into pause.
+func (p *Process) handOver(t *task) (h handover, err error) {
+	h.pid = t.tid
+	if err := p.settle(t); err != nil {
+		return h, err
+	}
+	st, err := readStatus(t.tid)
+	if err != nil {
+		return h, errGone
+	}
+	if st.seccomp != 0 {
+		return h, errors.New("it is under a seccomp filter, which could kill it for a call of ours")
+	}
+	sp := newSpace(t.tid)
+	defer sp.close()
+	at, err := sp.syscallInsn()
+	if err != nil {
+		return h, err
+	}
+	if err := getRegs(t.tid, &h.regs); err != nil {
+		return h, err
+	}
+	if h.mask, err = getSigmask(t.tid); err != nil {
+		return h, err
+	}
+	regs := h.regs
+	regs.Rip, regs.Rax, regs.Orig_rax = at, unix.SYS_PAUSE, ^uint64(0)
+	if err := setSigmask(t.tid, ^uint64(0)); err != nil {
+		return h, err
+	}
+	if err := setRegs(t.tid, &regs); err != nil {
+		return h, err
+	}
+	t.sig = 0
+	p.forget(t)
+	return h, nil
+}
+
+// takeOver is the new tracer's part.
+func (p *Process) takeOver(h handover) (*task, error) {
+	if err := ptrace(unix.PTRACE_SEIZE, h.pid, 0, seizeOptions); err != nil {
+		return nil, err
+	}
+	t := &task{tid: h.pid, tgid: h.pid, state: running}
+	p.tasks[h.pid] = t
+	p.interrupt(t)
+	ws, err := p.await(t)
+	if err != nil {
+		return nil, err
+	}
+	t.state, t.asked, t.stop = stopped, false, stopTrap
+	if sig := unix.Signal(int(ws) >> 8 & 0xff); sig != unix.SIGTRAP {
+		t.stop = stopGroup
+	}
+	if err := setRegs(t.tid, &h.regs); err != nil {
+		return nil, err
+	}
+	return t, setSigmask(t.tid, h.mask)
+}
+
+// TakeChild makes a child of StopForked or StopVForked a process of its own, which
+// stands. Breakpoints are in it as in its parent; what the owner has patched is his
+// matter. While a child borrows the memory, a breakpoint of one of the two is not
+// known to the other, and detaching from the child leaves the memory as it is.
+func (p *Process) TakeChild(pid int, cfg Config) (*Process, error) {
+	op := fmt.Sprintf("take over process %d", pid)
+	var h handover
+	var legacy *legacy
+	var was task
+	err := p.controlDo(func() error {
+		t, err := p.heldChild(pid)
+		if err != nil {
+			return err
+		}
+		was, legacy = *t, p.legacyOf(t)
+		h, err = p.handOver(t)
+		return err
+	})
+	if gone(err) {
+		return nil, ErrGone
+	} else if err != nil {
+		return nil, p.access(op, err)
+	}
+	child, err := launch(cfg, func(c *Process) error {
+		c.pid = pid
+		t, err := c.takeOver(h)
+		if err != nil {
+			return err
+		}
+		c.inherit(t, legacy)
+		return nil
+	})
+	if err == nil {
+		return child, nil
+	}
+	_ = p.do(func() error { // it stays with us
+		if t, err := p.takeOver(h); err == nil {
+			t.tgid, t.fork, t.hold, t.dbg = was.tgid, was.fork, was.hold, was.dbg
+		}
+		return nil
+	})
+	if gone(err) {
+		return nil, ErrGone
+	}
+	return nil, p.access(op, err)
+}
+
+// legacy is what a child's memory has of ours, and what is known of its signals.
+type legacy struct {
+	space         *space // of the parent; breaks only
+	user          map[uint64]bool
+	modules       modules
+	trap          trapHandler
+	faultHandlers map[unix.Signal]trapHandler
+	actions       map[unix.Signal]sigaction
+	left          func() // nil, or for a child that borrows the memory: it has left it
+}
+
+func (p *Process) legacyOf(t *task) *legacy {
+	l := &legacy{
+		space: &space{escape: p.space.escape, breaks: maps.Clone(p.space.breaks)}, user: maps.Clone(p.ctl.user),
+		modules: p.modules, trap: p.trap, faultHandlers: maps.Clone(p.faultHandlers), actions: maps.Clone(p.actions),
+	}
+	if pid := t.tid; !t.fork {
+		l.left = func() {
+			go func() { // the other tracer may wait for this one
+				_ = p.do(func() error { p.vforkDone(pid); return nil }) // ErrGone: nobody waits any more
+			}()
+		}
+	}
+	return l
+}
+
+// inherit makes it that of a process that was just taken over.
+func (p *Process) inherit(t *task, l *legacy) {
+	p.space = newSpace(t.tid)
+	p.space.breaks = l.space.breaks
+	if l.space.escape != 0 {
+		want, got := escapeBytes(), make([]byte, len(escapeBytes()))
+		if p.space.read(l.space.escape, got) == nil && string(got) == string(want) {
+			p.space.escape, p.space.inherited = l.space.escape, true
+		}
+	}
+	p.modules, p.trap, p.faultHandlers, p.actions, p.left = l.modules, l.trap, l.faultHandlers, l.actions, l.left
+	t.hold = holdOwner
+	if p.ctl != nil {
+		t.hold = holdDebug
+		p.ctl.user, p.ctl.learnt = l.user, len(l.actions) > 0
+	} else if l.left == nil {
+		for addr := range l.user {
+			if addr != p.modules.addr {
+				_ = p.space.writeRaw(addr, []byte{p.space.breaks[addr]}) // an error: it is gone
+				delete(p.space.breaks, addr)
+			}
+		}
+	}
+	if p.cfg.OnModules == nil && l.left == nil {
+		p.frozen++
+		p.modulesDisarm(p.space)
+		p.frozen--
+	}
+	p.tellBorn(t)
+}
+
+// leftMemory: a process that has borrowed another's memory has one of its own, or
+// is no more ours.
+func (p *Process) leftMemory() {
+	if f := p.left; f != nil {
+		p.left = nil
+		f()
+	}
+}
+
+// leaveBorrowed lets a frozen process go that borrows its memory: what is in there
+// is its parent's.
+func (p *Process) leaveBorrowed() {
+	p.endControl()
+	_ = p.endInjection() // an error: it is dying
+	for _, t := range p.tasks {
+		if t.state == stopped {
+			p.forget(t)
+		}
+	}
+	p.frozen--
+	p.finish(ExitStatus{Detached: true})
+}
+
+// tellExit tells that a thread ends.
+func (p *Process) tellExit(t *task) {
+	if !p.controlled(t) || !p.ctl.opt.Threads || t.dbg.exited {
+		return
+	}
+	t.dbg.exited = true
+	why := Stop{Kind: StopThreadExit, TID: t.tid}
+	if msg, err := eventMessage(t.tid); err == nil {
+		if ws := unix.WaitStatus(msg); ws.Signaled() {
+			why.Signal = ws.Signal()
+		} else {
+			why.Code = ws.ExitStatus()
+		}
+	}
+	p.report(why)
+}
+
+// program is the path of what the process runs.
+func (p *Process) program() string {
+	path, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", p.pid))
+	if err != nil {
+		return ""
+	}
+	return path
 }

@@ -150,7 +150,9 @@ type standing struct {
 	call  bool // run to the exit of the system call that it is in
 	gen   int  // of the watchpoints that it has
 
-	entry bool // the last syscall-stop was that of an entry
+	child  bool // of StopForked or StopVForked: the owner decides about it
+	exited bool // StopThreadExit was told
+	entry  bool // the last syscall-stop was that of an entry
 }
 
 // kept is a signal that was taken from a thread, to be delivered later.

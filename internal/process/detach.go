@@ -27,6 +27,12 @@ func (p *Process) detach() error {
 		p.thaw()
 		return err
 	}
+	p.awaitForks()
+	p.releaseChildren()
+	if p.left != nil {
+		p.leaveBorrowed()
+		return nil
+	}
 	p.modulesDisarm(p.space)
 	p.endControl()
 	p.trap.sites = nil
@@ -42,6 +48,18 @@ func (p *Process) detach() error {
 	p.frozen--
 	p.finish(ExitStatus{Detached: true})
 	return nil
+}
+
+// awaitForks lets children with a copy of the memory go that were just born: their
+// copies hold what is about to be forgotten.
+func (p *Process) awaitForks() {
+	for _, t := range p.tasks {
+		if t.fork && t.state == starting {
+			if ws, err := p.firstStop(t); err == nil {
+				p.event(t.tid, ws)
+			}
+		}
+	}
 }
 
 // unparked waits for threads that sleep uninterruptibly: a thread can only be let

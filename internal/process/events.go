@@ -65,6 +65,9 @@ func (p *Process) event(tid int, ws unix.WaitStatus) {
 		p.noteMask(t, forced)
 	}
 	answerTo(int(ws)>>16)(p, t, sig)
+	if first && p.controlled(t) && p.ctl.opt.Threads && t.state == stopped {
+		p.stand(t, Stop{Kind: StopCloned})
+	}
 	t.last = monotonic()
 	if p.tasks[tid] == t && t.state == stopped {
 		p.hideInterrupt(t)
@@ -96,7 +99,7 @@ func (p *Process) eventStop(t *task, sig unix.Signal) {
 	if sig != unix.SIGTRAP {
 		t.stop = stopGroup
 	}
-	if t.fork && !t.leaving {
+	if t.fork && !t.leaving && !t.dbg.child {
 		p.release(t)
 	}
 }
@@ -106,6 +109,7 @@ func (p *Process) eventStop(t *task, sig unix.Signal) {
 func (p *Process) exitStop(t *task, _ unix.Signal) {
 	p.noteFS(t)
 	p.tellDied(t)
+	p.tellExit(t)
 	t.state, t.hold = exiting, 0
 	_ = ptrace(unix.PTRACE_CONT, t.tid, 0, 0) // ESRCH: it is gone already
 }
@@ -149,6 +153,7 @@ func (p *Process) finish(st ExitStatus) {
 	p.mu.Lock()
 	p.status = st
 	p.mu.Unlock()
+	p.leftMemory()
 	p.orphans()
 	if p.cfg.OnExit != nil {
 		p.cfg.OnExit(st)
@@ -192,6 +197,9 @@ func (p *Process) execStop(t *task, _ unix.Signal) {
 	if p.cfg.OnExec != nil && p.cfg.OnExec(t.tid) {
 		t.hold |= holdOwner
 	}
+	if p.ctl != nil && p.ctl.opt.Execs {
+		p.stand(t, Stop{Kind: StopExec, Path: p.program()})
+	}
 }
 
 // newImage forgets all that was known of the old memory.
@@ -204,4 +212,5 @@ func (p *Process) newImage(t *task) {
 	clear(p.masks)
 	clear(p.faultHandlers)
 	p.controlImage(t)
+	p.leftMemory()
 }

@@ -44,6 +44,7 @@ func (p *Process) childBorn(t *task, _ unix.Signal) {
 		delete(p.early, tid)
 		p.queue = append(p.queue, waited{tid, ws})
 	}
+	p.controlBorn(t, c, flags)
 }
 
 // cloneFlags reads the flags of the clone, clone3, fork or vfork that t is in.
@@ -83,6 +84,9 @@ func (p *Process) vforkDone(tgid int) {
 		if t.hold&holdVfork != 0 && t.child == tgid {
 			t.hold &^= holdVfork
 			t.child = 0
+			if p.controlled(t) && p.ctl.opt.VForks {
+				p.stand(t, Stop{Kind: StopVForkDone, Child: tgid})
+			}
 			p.resume(t)
 		}
 	}

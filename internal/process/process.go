@@ -129,6 +129,7 @@ type Process struct {
 	trap          trapHandler
 	faultHandlers map[unix.Signal]trapHandler
 	ctl           *control // nil: not under run control
+	left          func()   // nil, or to be told when it has left the memory that it borrows
 }
 
 // Pid returns the process id.

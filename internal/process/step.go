@@ -13,6 +13,7 @@ const (
 	insnOther insnKind = iota
 	insnCall           // syscall, sysenter, int $0x80
 	insnPushf          // pushes the trap flag that we have set
+	insnPopf           // popf, iret: confuses the kernel about who has set the trap flag
 	insnRep            // a string instruction: one step is one iteration
 )
 
@@ -52,6 +53,8 @@ func classify(b []byte) insn {
 		switch {
 		case c == 0x9c:
 			return insn{kind: insnPushf}
+		case c == 0x9d || c == 0xcf:
+			return insn{kind: insnPopf}
 		case c == 0x0f && i+1 < len(b) && (b[i+1] == 0x05 || b[i+1] == 0x34),
 			c == 0xcd && i+1 < len(b) && b[i+1] == 0x80:
 			return insn{kind: insnCall}
@@ -177,16 +180,24 @@ func (p *Process) StepInternally(tid int) error {
 const trapFlag = 1 << 8
 
 // fixStep takes our trap flag out of where an instruction has copied the flags to.
+//
+// Before popf the kernel forgets that the flag is ours (enable_single_step), and at
+// the next single step it would take it for the program's: it stays for ever. It
+// clears the state in between when the thread is resumed without a step.
 func (p *Process) fixStep(t *task, kind insnKind) {
-	if kind != insnPushf && kind != insnCall {
+	if kind == insnOther || kind == insnRep {
 		return
 	}
 	var regs Regs
 	if getRegs(t.tid, &regs) != nil || regs.Eflags&trapFlag != 0 {
 		return // dying, or it is the program's own
 	}
-	if kind == insnCall {
+	switch kind {
+	case insnCall:
 		fixR11(t.tid, &regs)
+		return
+	case insnPopf:
+		_ = p.settle(t) // an error: it is dying
 		return
 	}
 	var b [2]byte

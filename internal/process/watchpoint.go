@@ -136,7 +136,7 @@ func (w watch) control(slot int) uint64 {
 }
 
 // watchTrap handles the debug registers that have triggered.
-func (p *Process) watchTrap(t *task, regs *Regs) (hit bool) {
+func (p *Process) watchTrap(t *task, regs *Regs) bool {
 	if !p.member(t) || p.ctl.gen == 0 {
 		return false
 	}
@@ -150,7 +150,6 @@ func (p *Process) watchTrap(t *task, regs *Regs) (hit bool) {
 		if status>>i&1 == 0 || !w.on {
 			continue
 		}
-		hit = true
 		why := Stop{Kind: StopWatch, Addr: w.addr, Slot: i}
 		if w.kind == WatchExec {
 			why.Kind = StopHardwareBreak
@@ -158,6 +157,7 @@ func (p *Process) watchTrap(t *task, regs *Regs) (hit bool) {
 		if t.dbg.why == nil {
 			p.stand(t, why)
 		}
+		break // one is told
 	}
 	return true // of one that was cleared meanwhile: not the program's either
 }
