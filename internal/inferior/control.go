@@ -15,6 +15,7 @@ var sprintf = fmt.Sprintf
 
 // Resume implements gdbstub.Target.
 func (t *Target) Resume(list []gdbstub.Resumption) error {
+	t.standing = false
 	by := map[int][]process.Resumption{}
 	for _, r := range list {
 		by[r.Thread.PID] = append(by[r.Thread.PID], process.Resumption{
@@ -65,6 +66,7 @@ func (t *Target) HaltAll() ([]gdbstub.Stop, error) {
 			out = append(out, t.convert(told{pr: pr, stop: s}))
 		}
 	}
+	t.standing = first == nil
 	return out, first
 }
 

@@ -267,8 +267,15 @@ func (e *engine) Drain(final bool, f func(*experiment.Hit)) {
 	if run == nil {
 		return
 	}
+	mode := session.Ordered
+	switch {
+	case final:
+		mode = session.Final
+	case e.t.standing:
+		mode = session.Settled
+	}
 	var h experiment.Hit
-	err := run.Drain(final, func(r session.Record) {
+	err := run.Drain(mode, func(r session.Record) {
 		a := e.by[r.Program]
 		if a == nil {
 			return
@@ -284,7 +291,7 @@ func (e *engine) Drain(final bool, f func(*experiment.Hit)) {
 		e.t.log("reading the trace: %v", err)
 	}
 	until := event.Monotonic() + run.WallOffset() - int64(slowSlack)
-	if final || len(e.by) == 0 {
+	if mode != session.Ordered || len(e.by) == 0 {
 		until = 1<<63 - 1
 	}
 	e.drainSlow(until, f)

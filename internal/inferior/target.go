@@ -39,6 +39,8 @@ type Target struct {
 	events  *eventQueue
 	files   *fileTable
 	engine  *engine
+	// standing: no thread of any process runs.
+	standing bool
 
 	mu    sync.Mutex // guards procs: the tracers' goroutines look there
 	procs []*proc

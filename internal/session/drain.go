@@ -199,6 +199,22 @@ func (d *drain) finish() error {
 	return d.sink.Flush()
 }
 
+// settle reads and shows everything that is there. Nobody writes meanwhile.
+func (d *drain) settle() error {
+	for more := true; more; {
+		var err error
+		if more, err = d.poll(); err != nil {
+			return err
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.merger.Flush(d.show); err != nil {
+		return err
+	}
+	return d.sink.Flush()
+}
+
 // sample refreshes the clock where Add converts stamps: before the first of them,
 // because a time once told stays.
 func (d *drain) sample() error {

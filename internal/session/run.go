@@ -303,17 +303,29 @@ func (r *Run) Close() {
 	}
 }
 
-// Drain gives the records since the last call whose order in time is known; with
-// final, after Stop, all.
-func (r *Run) Drain(final bool, f func(Record)) error {
+// DrainMode says what of the rings Drain gives.
+type DrainMode uint8
+
+// The modes of Drain.
+const (
+	Ordered DrainMode = iota // threads run: records whose order in time is known
+	Settled                  // no thread of the process runs: all records
+	Final                    // after Stop: all, those of threads that were killed too
+)
+
+// Drain gives the records since the last call.
+func (r *Run) Drain(mode DrainMode, f func(Record)) error {
 	d := r.s.drain
 	if d == nil || r.s.shared == nil {
 		return nil
 	}
 	r.give = f
 	defer func() { r.give = nil }()
-	if final {
+	switch mode {
+	case Final:
 		return d.finish()
+	case Settled:
+		return d.settle()
 	}
 	for range 16 {
 		more, err := d.poll()

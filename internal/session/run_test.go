@@ -173,7 +173,7 @@ func TestRun(t *testing.T) {
 	}
 	sum := map[*Program]int64{}
 	n := map[*Program]int{}
-	err = run.Drain(true, func(r Record) {
+	err = run.Drain(Final, func(r Record) {
 		f := lay.Frame(r.Data)
 		sum[r.Program] += int64(int32(binary.LittleEndian.Uint32(f.Regs[0].Data)))
 		n[r.Program]++
