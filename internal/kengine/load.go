@@ -44,35 +44,47 @@ const defaultBuffer = 4 << 20
 
 // makeBuffer makes the memory for records and counters of the sites.
 func (e *Engine) makeBuffer() error {
-	cpus, err := ring.PossibleCPUs()
-	if err != nil {
-		return fmt.Errorf("counting the CPUs: %w", err)
-	}
-	size := e.opt.BufferSize
-	if size <= 0 {
-		size = defaultBuffer
-	}
 	largest := ring.RecHeader
 	for _, s := range e.sites {
 		largest = max(largest, s.schema.RecordSize)
 	}
-	var flat ring.Flat
+	m, err := e.newMemory(e.opt.BufferSize, largest, len(e.sites))
+	if err == nil {
+		e.buffer, e.mem, e.flat = m.buffer, m.shared, m.flat
+	}
+	return err
+}
+
+// memory is a buffer as programs and the reader see it.
+type memory struct {
+	buffer *kernel.Buffer
+	shared *ring.Shared
+	flat   ring.Flat
+}
+
+// newMemory makes a buffer with a ring of size bytes for each CPU, for records of
+// largest bytes and the counters of so many sites.
+func (e *Engine) newMemory(size, largest, sites int) (m memory, err error) {
+	cpus, err := ring.PossibleCPUs()
+	if err != nil {
+		return m, fmt.Errorf("counting the CPUs: %w", err)
+	}
+	if size <= 0 {
+		size = defaultBuffer
+	}
 	for _, limit := range []uint64{ring.MaxFlat, oldLimit} {
-		if flat, err = ring.NewFlat(cpus, size, largest, len(e.sites), limit); err != nil {
-			return err
+		if m.flat, err = ring.NewFlat(cpus, size, largest, sites, limit); err != nil {
+			return m, err
 		}
-		if e.buffer, err = e.k.NewBuffer(bufferName, flat.Size()); err == nil || !errors.Is(err, unix.E2BIG) {
+		if m.buffer, err = e.k.NewBuffer(bufferName, m.flat.Size()); err == nil || !errors.Is(err, unix.E2BIG) {
 			break
 		}
 	}
 	if err != nil {
-		return err
+		return m, err
 	}
-	if e.mem, err = flat.Wrap(e.buffer.Memory()); err != nil {
-		return err
-	}
-	e.flat = flat
-	return nil
+	m.shared, err = m.flat.Wrap(m.buffer.Memory())
+	return m, err
 }
 
 // load compiles and loads all programs. Equal ones are loaded once.

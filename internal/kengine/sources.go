@@ -30,6 +30,7 @@ type sources struct {
 	calls   once[*tracesite.Sites]
 	strings once[map[uint64]string]
 	pages   once[uint64] // vmemmap_base
+	markers once[[]Marker]
 	files   map[string]*dwarf.Module
 	elves   map[string]*elf.File
 }

@@ -35,21 +35,47 @@ func (s *sources) openVmlinux(path string) (*vmlinux, error) {
 	if err != nil {
 		return nil, err
 	}
-	if id := runningBuildID(); id != "" && m.BuildID() != "" && m.BuildID() != id {
-		return nil, fmt.Errorf("%s is of another kernel: its build-id is %s, that of the running one %s", path, m.BuildID(), id)
+	slide, err := s.slide(path)
+	if err != nil {
+		return nil, err
+	}
+	return &vmlinux{m: m, slide: slide}, nil
+}
+
+// slide is how far the running kernel lies from where the file says.
+func (s *sources) slide(path string) (uint64, error) {
+	f, err := s.elf(path)
+	if err != nil {
+		return 0, err
+	}
+	if id := runningBuildID(); id != "" && f.BuildID != "" && f.BuildID != id {
+		return 0, fmt.Errorf("%s is of another kernel: its build-id is %s, that of the running one %s", path, f.BuildID, id)
 	}
 	const anchor = "_stext"
 	addr, ok := s.address(anchor)
 	if !ok {
-		return nil, fmt.Errorf("placing %s: the kernel does not tell the address of %s (/proc/kallsyms; root may read it, unless kernel.kptr_restrict is 2)", path, anchor)
-	}
-	f, err := s.elf(path)
-	if err != nil {
-		return nil, err
+		return 0, fmt.Errorf("placing %s: the kernel does not tell the address of %s (/proc/kallsyms; root may read it, unless kernel.kptr_restrict is 2)", path, anchor)
 	}
 	list := f.Lookup(anchor)
 	if len(list) == 0 {
-		return nil, fmt.Errorf("%s has no symbol %s: is it a vmlinux?", path, anchor)
+		return 0, fmt.Errorf("%s has no symbol %s: is it a vmlinux?", path, anchor)
 	}
-	return &vmlinux{m: m, slide: addr - list[0].Value}, nil
+	return addr - list[0].Value, nil
+}
+
+// linked is where x86-64 kernels have their first byte in the file, unless they were
+// built with another CONFIG_PHYSICAL_START.
+const linked = 0xffffffff81000000
+
+// Slide is how far the kernel lies from where its file says (KASLR): the file of the
+// options, or without one a file that was linked as usual.
+func (e *Engine) Slide() (uint64, error) {
+	if e.opt.Vmlinux != "" {
+		return e.src.slide(e.opt.Vmlinux)
+	}
+	addr, ok := e.src.address("_text")
+	if !ok {
+		return 0, errors.New("the kernel does not tell the address of _text (/proc/kallsyms; root may read it, unless kernel.kptr_restrict is 2)")
+	}
+	return addr - linked, nil
 }

@@ -1,0 +1,158 @@
+package kengine
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo/btf"
+	"github.com/jalon-trace/jalon/internal/debuginfo/tracefs"
+	"github.com/jalon-trace/jalon/internal/format"
+	"github.com/jalon-trace/jalon/internal/sema"
+)
+
+// Marker is a static tracepoint of the kernel as one address.
+type Marker struct {
+	Name   tracefs.Name
+	Number int // the event's, in tracefs
+	// Addr is that of the function that calls the tracepoint's probes,
+	// __traceiter_EVENT, where there is one; else MarkerBase and 16 times the number.
+	Addr uint64
+	// Params are the raw arguments, which are what that function is called with
+	// behind its own first parameter. Nil: the tracepoint has its record only.
+	Params []btf.Param
+}
+
+// MarkerBase begins the addresses of static tracepoints that no function of their
+// own calls (the events of system calls, and those that users define). No memory
+// can be there: on every x86-64 they are non-canonical.
+const MarkerBase = 1 << 63
+
+// iterator is the beginning of the names of the functions that call probes.
+const iterator = "__traceiter_"
+
+// Markers lists all static tracepoints that tracefs has, sorted by name. Each has an
+// address of its own.
+func (e *Engine) Markers() ([]Marker, error) { return e.src.markers.get(e.listMarkers) }
+
+func (e *Engine) listMarkers() ([]Marker, error) {
+	fs, err := e.src.tracefs()
+	if err != nil {
+		return nil, err
+	}
+	names, err := fs.Match("*", "*")
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Marker, 0, len(names))
+	for _, n := range names {
+		if number, err := eventNumber(fs, n); err == nil { // it may have gone: a module's, a user's
+			list = append(list, Marker{Name: n, Number: number})
+		}
+	}
+	// Events that users define may have the name of one of the kernel's own, which
+	// were there before.
+	slices.SortFunc(list, func(a, b Marker) int { return cmp.Compare(a.Number, b.Number) })
+	taken := map[uint64]bool{}
+	for i := range list {
+		e.place(&list[i], taken)
+	}
+	slices.SortFunc(list, func(a, b Marker) int { return strings.Compare(a.Name.String(), b.Name.String()) })
+	return list, nil
+}
+
+func eventNumber(fs *tracefs.FS, n tracefs.Name) (int, error) {
+	text, err := os.ReadFile(filepath.Join(fs.Root(), "events", n.System, n.Event, "id"))
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(strings.TrimSpace(string(text)))
+}
+
+// place gives a marker its address and arguments.
+func (e *Engine) place(m *Marker, taken map[uint64]bool) {
+	m.Addr = MarkerBase + 16*uint64(m.Number)
+	addr, ok := e.src.address(iterator + m.Name.Event)
+	if !ok || taken[addr] {
+		return
+	}
+	b, err := e.src.btf()
+	if err != nil {
+		return
+	}
+	tp, err := b.Tracepoint(m.Name.Event)
+	if err != nil {
+		return
+	}
+	taken[addr] = true
+	m.Addr, m.Params = addr, tp.Params
+	if m.Params == nil {
+		m.Params = []btf.Param{}
+	}
+}
+
+// MarkerText describes a marker in a line: its raw arguments, or the fields of its
+// record in braces, and the format that the kernel prints the record with.
+func (e *Engine) MarkerText(m *Marker) string {
+	var decls []string
+	for _, p := range m.Params {
+		decls = append(decls, declare(format.TypeName(p.Type, false), p.Name))
+	}
+	text := "(" + strings.Join(decls, ", ") + ")"
+	fs, err := e.src.tracefs()
+	if err != nil {
+		return text
+	}
+	ev, err := fs.Event(m.Name.System, m.Name.Event)
+	if err != nil {
+		return text
+	}
+	if m.Params == nil {
+		for i := range ev.Fields {
+			if f := &ev.Fields[i]; !f.Common() {
+				decls = append(decls, f.Decl)
+			}
+		}
+		text = "{" + strings.Join(decls, "; ") + "}"
+	}
+	return text + " " + firstLiteral(ev.PrintFmt)
+}
+
+func declare(typ, name string) string {
+	if !strings.HasSuffix(typ, "*") {
+		typ += " "
+	}
+	return typ + name
+}
+
+// firstLiteral is the string that a text of C begins with, "" when it begins otherwise.
+func firstLiteral(c string) string {
+	if !strings.HasPrefix(c, `"`) {
+		return ""
+	}
+	for i := 1; i < len(c); i++ {
+		switch c[i] {
+		case '\\':
+			i++
+		case '"':
+			return c[:i+1]
+		}
+	}
+	return c
+}
+
+// OwnRecord describes the record that the kernel makes of a static tracepoint.
+func (e *Engine) OwnRecord(m *Marker) (*sema.SData, error) {
+	fs, err := e.src.tracefs()
+	if err != nil {
+		return nil, err
+	}
+	ev, err := fs.Event(m.Name.System, m.Name.Event)
+	if err != nil {
+		return nil, err
+	}
+	return e.src.sdata(ev), nil
+}
