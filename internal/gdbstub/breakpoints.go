@@ -3,6 +3,7 @@ package gdbstub
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jalon-trace/jalon/internal/agentexpr"
 	"github.com/jalon-trace/jalon/internal/rsp"
@@ -95,8 +96,13 @@ func (m *Machine) removeBreakpoint(p rsp.RemoveBreakpoint) rsp.Packet {
 // removeBreaks removes what GDB has inserted into a process (0: all), but for what
 // is to go on without it.
 func (m *Machine) removeBreaks(pid int) {
+	list := m.target.Processes()
 	for key, persists := range m.breaks {
 		if persists || pid != 0 && key.pid != pid {
+			continue
+		}
+		if !slices.Contains(list, key.pid) {
+			delete(m.breaks, key) // it has ended, and its stop is on its way
 			continue
 		}
 		if err := m.target.Remove(key.pid, key.typ, key.addr, key.kind); err != nil {

@@ -37,7 +37,7 @@ func (m *Machine) closed() {
 		_ = f.fs.Close(f.fd) // nobody is there to be told
 	}
 	goesOn := m.exp.Disconnected() || m.persistent(0)
-	waiting := m.queue
+	waiting := eventsOf(m.queue)
 	m.conn = conn{options: m.options}
 	m.pending = append(waiting, m.pending...)
 	if m.cfg.Once || m.leaveWhenEmpty() {

@@ -25,7 +25,7 @@ func (m *Machine) setNonStop(p rsp.SetNonStop) rsp.Packet {
 	m.pause()
 	m.nonStop = p.On
 	if !p.On {
-		m.pending = append(m.queue, m.pending...)
+		m.pending = append(eventsOf(m.queue), m.pending...)
 		m.queue = nil
 		m.haltAll()
 	}

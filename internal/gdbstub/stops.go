@@ -116,6 +116,9 @@ func (m *Machine) wanted(s Stop) bool {
 
 // settle tells what is to be told now.
 func (m *Machine) settle() {
+	if len(m.pending) > 0 {
+		m.sync() // some may be gone
+	}
 	switch {
 	case m.forward:
 		m.passOn()
@@ -170,6 +173,11 @@ func (m *Machine) noteTold(s Stop) {
 	if s.Thread.TID != 0 {
 		m.last = s.Thread
 	}
+}
+
+// eventsOf leaves out of a list those that stand only because GDB wanted it.
+func eventsOf(list []Stop) []Stop {
+	return keep(list, func(s Stop) bool { return s.Kind != StopHalted })
 }
 
 // drop removes one pending stop.
@@ -378,6 +386,7 @@ func (m *Machine) requeue() rsp.Packet {
 
 // nextStop acknowledges the first of the queue and asks for the next.
 func (m *Machine) nextStop(rsp.NextStop) rsp.Packet {
+	m.sync()
 	if len(m.queue) > 0 {
 		m.queue = m.queue[1:]
 	}
