@@ -17,6 +17,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/experiment"
 	"github.com/jalon-trace/jalon/internal/gdbstub"
 	"github.com/jalon-trace/jalon/internal/inferior"
+	"github.com/jalon-trace/jalon/internal/kerntarget"
 	"github.com/jalon-trace/jalon/internal/rsp"
 )
 
@@ -107,6 +108,9 @@ func (s *gdbServer) run() (int, error) {
 // makeTarget makes what GDB is to control.
 func (s *gdbServer) makeTarget() error {
 	a := s.args
+	if a.kernel {
+		return s.makeKernel()
+	}
 	opt := inferior.Options{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Terminal: terminal(), Wrapper: a.wrapper,
 		Output: func(text string) { fmt.Fprint(os.Stdout, text) }, OnPanic: bug,
@@ -119,6 +123,20 @@ func (s *gdbServer) makeTarget() error {
 		opt.Log = s.logf
 	}
 	t, err := inferior.New(opt)
+	if err != nil {
+		return err
+	}
+	s.target = t
+	return nil
+}
+
+// makeKernel makes the running kernel the target.
+func (s *gdbServer) makeKernel() error {
+	opt := kerntarget.Options{Vmlinux: s.args.vmlinux}
+	if s.args.debug {
+		opt.Log = s.logf
+	}
+	t, err := kerntarget.Open(opt)
 	if err != nil {
 		return err
 	}
