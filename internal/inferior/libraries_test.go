@@ -225,7 +225,7 @@ func plugins(t *testing.T) []string {
 // The libraries of a real process are those that native GDB finds: names, and the
 // addresses of their code.
 func TestLibrariesAgainstGDB(t *testing.T) {
-	for _, flags := range [][]string{{"-pie"}, {"-no-pie"}} {
+	for i, flags := range [][]string{{"-pie"}, {"-no-pie"}} {
 		c := running(t, compile(t, "loader.c", flags...), nil, plugins(t)...)
 		doc, err := Libraries(c.memory(), c.auxv(), "")
 		list := parseList(t, doc, err)
@@ -241,7 +241,7 @@ func TestLibrariesAgainstGDB(t *testing.T) {
 		if len(spaces) != 2 {
 			t.Errorf("%d namespaces instead of 2:\n%s", len(spaces), doc)
 		}
-		out := gdb(t, []string{"-p", fmt.Sprint(c.pid)}, "info sharedlibrary", "print/x $_siginfo.si_signo")
+		out := gdb(t, []string{"-p", fmt.Sprint(c.pid)}, "info sharedlibrary")
 		want := map[string]string{}
 		for _, m := range regexp.MustCompile(`(?m)^0x0*([0-9a-f]+)\s+0x.*?(/\S+)$`).FindAllStringSubmatch(out, -1) {
 			want["0x"+m[1]] = m[2]
@@ -249,7 +249,9 @@ func TestLibrariesAgainstGDB(t *testing.T) {
 		if !maps.Equal(got, want) || len(want) < 4 {
 			t.Errorf("%v:\n%v\nGDB shows\n%v\n%s", flags, got, want, doc)
 		}
-		sameAsGdbserver(t, c, "libraries-svr4", "", doc)
+		if i == 0 {
+			sameAsGdbserver(t, c, "libraries-svr4", "", doc)
+		}
 	}
 }
 

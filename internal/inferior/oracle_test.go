@@ -12,22 +12,33 @@ import (
 	"testing"
 )
 
-// gdbserverObject asks the real gdbserver for an object of a process.
-func gdbserverObject(t *testing.T, pid int, object, annex string) []byte {
+// gdbserverObjects asks the real gdbserver for objects of a process, by annex.
+func gdbserverObjects(t *testing.T, pid int, object string, annexes ...string) map[string][]byte {
 	t.Helper()
-	out := gdb(t, nil,
+	const piece, pieces = 0x3000, 40
+	commands := []string{
 		"set sysroot /", "set auto-solib-add off",
 		fmt.Sprintf("target remote | gdbserver --once --attach - %d", pid),
-		fmt.Sprintf("maint packet qXfer:%s:read:%s:0,fffff", object, annex),
-		"detach")
-	m := regexp.MustCompile(`(?m)^received: "([lm])((?s:.*))"\nDetaching`).FindStringSubmatch(out)
-	if m == nil {
-		m = regexp.MustCompile(`(?s)received: "([lm])(.*?)"\n`).FindStringSubmatch(out)
 	}
-	if m == nil {
-		t.Fatalf("no object %s from gdbserver:\n%s", object, out)
+	for _, annex := range annexes {
+		for i := range pieces { // those behind the end are empty
+			commands = append(commands, fmt.Sprintf("maint packet qXfer:%s:read:%s:%x,%x", object, annex, i*piece, piece))
+		}
 	}
-	return unescape(t, m[2])
+	out := gdb(t, nil, append(commands, "detach")...)
+	found := map[string][]byte{}
+	last := map[string]bool{}
+	answers := regexp.MustCompile(`(?m)^sending: qXfer:[^:]*:read:([^:]*):.*\nreceived: "([lm])(.*)"$`)
+	for _, m := range answers.FindAllStringSubmatch(out, -1) {
+		found[m[1]] = append(found[m[1]], unescape(t, m[3])...)
+		last[m[1]] = last[m[1]] || m[2] == "l"
+	}
+	for _, annex := range annexes {
+		if !last[annex] || len(found[annex]) == 0 {
+			t.Fatalf("no whole object %s %q from gdbserver:\n%s", object, annex, out)
+		}
+	}
+	return found
 }
 
 // unescape undoes how GDB shows what is not printable, and how binary data is sent.
@@ -76,7 +87,7 @@ func parseElement(t *testing.T, doc []byte) element {
 
 func sameAsGdbserver(t *testing.T, c *child, object, annex string, doc []byte) {
 	t.Helper()
-	theirs := gdbserverObject(t, c.pid, object, annex)
+	theirs := gdbserverObjects(t, c.pid, object, annex)[annex]
 	if !reflect.DeepEqual(parseElement(t, doc), parseElement(t, theirs)) {
 		t.Errorf("%s:\n%s\ngdbserver says\n%s", object, doc, bytes.ReplaceAll(theirs, []byte("><"), []byte(">\n<")))
 	}
