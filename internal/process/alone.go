@@ -271,7 +271,10 @@ func (p *Process) runOut(t *task) {
 		pc := regs.Rip
 		ok := false
 		if len(c.Stops) == 0 {
-			ok = p.runAlone(t, unix.PTRACE_SINGLESTEP, nil, func(r *Regs) bool { return r.Rip != pc })
+			in := p.insnAt(pc)
+			if ok = p.runAlone(t, unix.PTRACE_SINGLESTEP, nil, func(r *Regs) bool { return r.Rip != pc }); ok {
+				p.fixStep(t, in.kind)
+			}
 		} else if temps, err := p.setTemps(c.Stops); err == nil {
 			ok = p.runAlone(t, unix.PTRACE_CONT, temps, func(r *Regs) bool {
 				c := p.where(r.Rip)

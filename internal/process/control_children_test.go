@@ -224,25 +224,18 @@ func TestControlThreads(t *testing.T) {
 	must(0, d.SetOptions(ControlOptions{Threads: true}))
 	d.resumeAll()
 	born, died := map[int]bool{}, 0
-	for ended := false; !ended; {
-		select {
-		case <-d.q.more:
-		case <-d.Done():
-			ended = true
-		}
-		for s, ok := d.q.take(); ok; s, ok = d.q.take() {
-			switch s.Kind {
-			case StopCloned:
-				born[s.TID] = true
-				d.resume(Resumption{TID: s.TID})
-			case StopThreadExit:
-				died++
-				if s.TID != d.Pid() && !born[s.TID] || s.Code != 0 {
-					t.Errorf("%+v", s)
-				}
-			default:
-				t.Fatalf("%+v", s)
+	for s, ok := d.nextOrEnd(); ok; s, ok = d.nextOrEnd() {
+		switch s.Kind {
+		case StopCloned:
+			born[s.TID] = true
+			d.resume(Resumption{TID: s.TID})
+		case StopThreadExit:
+			died++
+			if s.TID != d.Pid() && !born[s.TID] || s.Code != 0 {
+				t.Errorf("%+v", s)
 			}
+		default:
+			t.Fatalf("%+v", s)
 		}
 	}
 	d.expectEnd(0, "bad 0\n")

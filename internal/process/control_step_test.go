@@ -22,20 +22,17 @@ func TestControlStepAll(t *testing.T) {
 		if d.pc(s.TID) == at {
 			seen++
 		}
-		if err := d.ResumeThreads([]Resumption{{TID: s.TID, Step: true}}); err != nil {
-			t.Fatal(err)
-		}
-		select {
-		case <-d.q.more:
-		case <-d.Done():
+		d.resume(Resumption{TID: s.TID, Step: true})
+		next, ok := d.nextOrEnd()
+		if !ok {
 			d.expectEnd(0, "0 0 0\n")
-			if seen != 5000 {
+			if seen != 500 {
 				t.Errorf("%d iterations of rep movsb", seen)
 			}
 			return
 		}
-		if s, ok := d.q.take(); ok && s.Kind != StopStep {
-			t.Fatalf("%+v", s)
+		if next.Kind != StopStep {
+			t.Fatalf("%+v", next)
 		}
 	}
 	t.Error("the program does not end")
@@ -106,19 +103,12 @@ func TestControlOverSignals(t *testing.T) {
 	d.insert(symbol(t, prog, "target"))
 	d.resumeAll()
 	told := 0
-	for ended := false; !ended; {
-		select {
-		case <-d.q.more:
-		case <-d.Done():
-			ended = true
+	for s, ok := d.nextOrEnd(); ok; s, ok = d.nextOrEnd() {
+		if s.Kind != StopSignal || s.Signal != unix.SIGUSR1 {
+			t.Fatalf("%+v", s)
 		}
-		for s, ok := d.q.take(); ok; s, ok = d.q.take() {
-			if s.Kind != StopSignal || s.Signal != unix.SIGUSR1 {
-				t.Fatalf("%+v", s)
-			}
-			told++
-			_ = d.ResumeThreads([]Resumption{{TID: s.TID, Signal: s.Signal, Step: false}})
-		}
+		told++
+		_ = d.ResumeThreads([]Resumption{{TID: s.TID, Signal: s.Signal, Step: false}})
 	}
 	d.expectEnd(0, "bad 0\n")
 	if hits != 300 || told == 0 {

@@ -68,18 +68,25 @@ func startControlWith(t *testing.T, cfg Config, c Control, argv ...string) *debu
 // next waits for a stop.
 func (d *debugged) next() Stop {
 	d.t.Helper()
+	s, ok := d.nextOrEnd()
+	if !ok {
+		d.t.Fatalf("the program has ended: %v", d.Wait())
+	}
+	return s
+}
+
+// nextOrEnd waits for a stop or the program's end.
+func (d *debugged) nextOrEnd() (s Stop, ok bool) {
+	d.t.Helper()
 	limit := time.After(30 * time.Second)
 	for {
 		if s, ok := d.q.take(); ok {
-			return s
+			return s, true
 		}
 		select {
 		case <-d.q.more:
 		case <-d.Done():
-			if s, ok := d.q.take(); ok {
-				return s
-			}
-			d.t.Fatalf("the program has ended: %v", d.Wait())
+			return d.q.take()
 		case <-limit:
 			d.t.Fatalf("no stop\n%s\n%+v", describe(d.Pid()), d.dump())
 		}
@@ -103,7 +110,7 @@ func (d *debugged) expect(kind StopKind) Stop {
 	d.t.Helper()
 	s := d.next()
 	if s.Kind != kind {
-		d.t.Fatalf("stop %+v, want kind %d", s, kind)
+		d.t.Fatalf("stop %+v at %#x, want kind %d", s, d.pc(s.TID), kind)
 	}
 	return s
 }

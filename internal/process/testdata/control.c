@@ -22,7 +22,7 @@ static void *hits(void *arg) {
 	return (void *)x;
 }
 
-static long sum(long n) {
+__attribute__((noinline)) long sum(long n) {
 	long x = 0;
 	for (long i = 0; i < n; i++) x += i * 3 + 1;
 	return x;
@@ -53,6 +53,28 @@ static int signals(void) {
 	target(1);
 	printf("handled %ld\n", handled);
 	return 0;
+}
+
+// patched: a function whose first instruction has five bytes.
+__asm__(".text\n.globl patched\n.type patched,@function\npatched: lea 1(%rdi,%rdi,2),%rax\nretq\n.size patched,.-patched");
+long patched(long);
+static void *calls_patched(void *arg) {
+	long n = (long)arg, x = 0;
+	for (long i = 0; i < n; i++) x += patched(i);
+	return (void *)x;
+}
+// patch N HITS: as threads.
+static int patch(int n, long count) {
+	pthread_t t[64];
+	int bad = 0;
+	for (int i = 0; i < n; i++) pthread_create(&t[i], 0, calls_patched, (void *)count);
+	for (int i = 0; i < n; i++) {
+		void *r;
+		pthread_join(t[i], &r);
+		bad += (long)r != sum(count);
+	}
+	printf("bad %d\n", bad);
+	return bad;
 }
 
 // forks: children in several ways.
@@ -106,7 +128,7 @@ static int calls(void) {
 // insns: instructions that are hard to step.
 long flags_pushed, flags_after;
 __attribute__((noinline)) int insns(void) {
-	static char from[5000], to[5000];
+	static char from[500], to[500];
 	memset(from, 'a', sizeof from);
 	void *s = from, *d = to;
 	long n = sizeof from;
@@ -213,6 +235,7 @@ static int sleeper(void) {
 int main(int argc, char **argv) {
 	if (!strcmp(argv[1], "threads")) return threads(atoi(argv[2]), atol(argv[3]));
 	if (!strcmp(argv[1], "signals")) return signals();
+	if (!strcmp(argv[1], "patch")) return patch(atoi(argv[2]), atol(argv[3]));
 	if (!strcmp(argv[1], "forks")) return forks();
 	if (!strcmp(argv[1], "calls")) return calls();
 	if (!strcmp(argv[1], "insns")) return insns();
