@@ -1,6 +1,7 @@
 package inferior
 
 import (
+	"cmp"
 	"debug/elf"
 	"encoding/binary"
 	"errors"
@@ -79,13 +80,13 @@ func programBlock(read memoryReader, auxv []byte) (uint64, error) {
 // else by the library's own relocations.
 func libraryBlock(read memoryReader, list []linkMap, m *linkMap, fsBase uint64) (uint64, error) {
 	for _, lib := range list {
-		d, err := readThreadDB(read, lib)
+		d, err := readThreadDB(read, list, lib)
 		if err != nil {
 			continue
 		}
 		return d.block(read, m, fsBase)
 	}
-	return relocatedBlock(read, m, fsBase)
+	return relocatedBlock(read, m, vectorOf(read, list), fsBase)
 }
 
 // threadDB is what libc's symbols _thread_db_* say of its structures: each is of
@@ -96,21 +97,13 @@ type threadDB struct {
 	dtvp             uint64 // in struct pthread, which the thread pointer leads to
 	dtvSize          uint64 // of an element of the DTV, bytes
 	pointer          uint64 // in it
+	slots            *slotInfo
 }
 
-func readThreadDB(read memoryReader, lib linkMap) (*threadDB, error) {
+func readThreadDB(read memoryReader, list []linkMap, lib linkMap) (*threadDB, error) {
 	table, err := readSymbols(read, lib.base, lib.dynamic)
 	if err != nil {
 		return nil, err
-	}
-	field := func(name string) (bits, offset uint64, err error) {
-		addr, err := table.lookup("_thread_db_" + name)
-		if err != nil {
-			return 0, 0, err
-		}
-		var b [12]byte
-		err = read(addr, b[:])
-		return uint64(binary.LittleEndian.Uint32(b[:])), uint64(binary.LittleEndian.Uint32(b[8:])), err
 	}
 	var d threadDB
 	var bits uint64
@@ -124,7 +117,7 @@ func readThreadDB(read memoryReader, lib linkMap) (*threadDB, error) {
 		{"dtv_dtv", &bits, nil},
 		{"dtv_t_pointer_val", nil, &d.pointer},
 	} {
-		size, offset, err := field(f.name)
+		size, offset, err := describedField(read, table, f.name)
 		if err != nil {
 			return nil, err
 		}
@@ -139,7 +132,19 @@ func readThreadDB(read memoryReader, lib linkMap) (*threadDB, error) {
 	if d.dtvSize < 8 || d.dtvSize > 64 {
 		return nil, fmt.Errorf("an entry of the thread vector of %d bytes", d.dtvSize)
 	}
-	return &d, nil
+	d.slots, err = readSlotInfo(read, list, table)
+	return &d, err
+}
+
+// describedField reads the description of a field: its size in bits, and its offset.
+func describedField(read memoryReader, libc *symbols, name string) (bits, offset uint64, err error) {
+	addr, err := libc.lookup("_thread_db_" + name)
+	if err != nil {
+		return 0, 0, err
+	}
+	var b [12]byte
+	err = read(addr, b[:])
+	return uint64(binary.LittleEndian.Uint32(b[:])), uint64(binary.LittleEndian.Uint32(b[8:])), err
 }
 
 // errNotAllocated says that the thread has not used the library's data.
@@ -179,6 +184,9 @@ func (d *threadDB) vectorEntry(read memoryReader, fsBase, modid uint64) (uint64,
 	}
 	if modid > length {
 		return 0, errNotAllocated
+	}
+	if ok, err := d.slots.current(read, dtv, modid); err != nil || !ok {
+		return 0, cmp.Or(err, errNotAllocated)
 	}
 	block, err := read.word(dtv + modid*d.dtvSize + d.pointer)
 	if err != nil {

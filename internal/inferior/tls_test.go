@@ -230,6 +230,43 @@ func FuzzThreadLocal(f *testing.F) {
 		_, _ = findThreadLocal(read, auxv, 0x7000, 8, at)
 		lm := &linkMap{addr: at, dynamic: at}
 		_, _ = libraryBlock(read, []linkMap{*lm}, lm, 0x7000)
-		_, _ = relocatedBlock(read, lm, 0x7000)
+		_, _ = relocatedBlock(read, lm, muslVector, 0x7000)
 	})
+}
+
+// Without descriptions, as with an older glibc, the relocations tell the same.
+func TestRelocatedBlock(t *testing.T) {
+	lib := plugins(t)[0]
+	c := running(t, compile(t, "loader.c"), []string{"TOUCH=1"}, lib)
+	first, last := c.threads()
+	read := c.memory()
+	debug, err := findDebug(read, c.auxv())
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := readLinkMaps(read, readNamespaces(read, debug)[0].first, 0)
+	if vectorOf(read, list) != glibcVector {
+		t.Error("glibc is not recognised")
+	}
+	m := findModule([][]linkMap{list}, c.linkMapOf(lib))
+	for tid, name := range map[int]string{first: "plugin_addresses", last: "thread_plugin"} {
+		base := fsBase(t, tid)
+		got, err1 := relocatedBlock(read, m, glibcVector, base)
+		want, err2 := libraryBlock(read, list, m, base)
+		if err1 != nil || err2 != nil || got != want || want > c.variable(name, 0) {
+			t.Errorf("thread %d: %#x, %v; described: %#x, %v", tid, got, err1, want, err2)
+		}
+	}
+}
+
+// A thread's vector may still have the block of a library that is gone, under the
+// number of another.
+func TestStaleThreadLocal(t *testing.T) {
+	libs := plugins(t)
+	c := running(t, compile(t, "reload.c"), nil, libs...)
+	first, last := c.threads()
+	c.wantLocal(libs[1], "plugin_tls", c.linkMapOf(libs[1]), first, c.variable("plugin_addresses", 0))
+	if addr, err := c.local(libs[1], "plugin_tls", c.linkMapOf(libs[1]), last); !errors.Is(err, errNotAllocated) {
+		t.Errorf("data that the thread has not used: %#x, %v", addr, err)
+	}
 }
