@@ -21,6 +21,9 @@ type tracepoint struct {
 	steps   []rsp.Action
 	sources []rsp.UploadedSource // whole texts
 	more    bool                 // the definition goes on
+	// again: it is defined once more while the trace runs, as GDB does for all
+	// locations when a library brings one more. What follows is known.
+	again bool
 	tally
 }
 
@@ -60,7 +63,7 @@ func (x *Experiment) define(p rsp.DefineTracepoint) error {
 	case p.Number == 0 || p.Number > maxNumber:
 		return fmt.Errorf("%v: numbers go from 1 to %d", k, maxNumber)
 	case x.byKey[k] != nil:
-		return fmt.Errorf("%v is defined already", k)
+		return x.byKey[k].repeat(p, x.run.on)
 	case len(x.byIndex) == maxLocations:
 		return fmt.Errorf("%v: there are %d locations already", k, maxLocations)
 	}
@@ -94,10 +97,41 @@ func (x *Experiment) define(p rsp.DefineTracepoint) error {
 	return nil
 }
 
+// repeat takes the same definition of a location again.
+func (tp *tracepoint) repeat(p rsp.DefineTracepoint, running bool) error {
+	same := p.Pass == tp.pass && p.Step == tp.spec.Steps && string(p.Condition) == string(tp.cond) &&
+		(p.Fast != nil) == (tp.fast != nil) && p.Static == (tp.spec.Kind == Static)
+	if !running || tp.more || !same {
+		return fmt.Errorf("%v is defined already", tp.key)
+	}
+	tp.again = p.More
+	tp.sources = nil
+	return nil
+}
+
+// complete ends definitions that announced actions of which none came: those of
+// `collect FUNCTION`, for one.
+func (x *Experiment) complete() {
+	for _, tp := range x.tracepoints {
+		tp.again = false
+		if !tp.more || len(tp.actions)+len(tp.steps) > 0 {
+			continue
+		}
+		tp.more = false
+		if err := x.install(tp); err != nil {
+			x.log("%v", err)
+		}
+	}
+}
+
 func (x *Experiment) defineActions(p rsp.DefineActions) error {
 	tp, err := x.find(p.Number, p.Addr)
 	if err != nil {
 		return err
+	}
+	if tp.again {
+		tp.again = p.More
+		return nil
 	}
 	if !tp.more {
 		return fmt.Errorf("%v: its definition is complete, no actions can follow", tp.key)

@@ -56,6 +56,10 @@ type Experiment struct {
 	pieces  list[rsp.Packet] // what qTsP goes on with
 	values  list[rsp.Packet] // qTsV
 	markers list[rsp.Packet] // qTsSTM
+	// merging: GDB has uploaded the tracepoints and makes its own of them. Told then
+	// of a marker at the address of a static one, GDB 13 writes to a string that is
+	// not there yet, and dies; told of none it warns.
+	merging bool
 }
 
 // key names a location of a tracepoint in packets.
@@ -152,6 +156,16 @@ func (x *Experiment) Handle(p rsp.Packet) (reply rsp.Packet, known bool) {
 	f := handlers[reflect.TypeOf(p)]
 	if f == nil {
 		return rsp.Unsupported{}, false
+	}
+	switch p.(type) {
+	case rsp.DefineActions, rsp.DefineSource:
+	default:
+		x.complete()
+	}
+	switch p.(type) {
+	case rsp.MarkerAt, rsp.MinFastLength:
+	default:
+		x.merging = false
 	}
 	return f(x, p), true
 }

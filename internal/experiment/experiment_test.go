@@ -98,7 +98,7 @@ func TestRefused(t *testing.T) {
 		{"QTDP:2:1000:E:1:0-", "QTDP:-2:1000:SM28,0,4", "tracepoint 2 at 0x1000, stepping action 1: register 40 is no base of an address"},
 		{"QTDP:2:1000:E:0:0-", "QTDP:-2:1000:R" + "01" + strings.Repeat("00", 60), "tracepoint 2 at 0x1000, action 1: there is no register 480"},
 		{"QTDP:2:1000:E:0:0-", "QTDP:-2:1000:M-1,1000,80000000", "tracepoint 2 at 0x1000, action 1: 2147483648 bytes of memory"},
-		{"QTDP:2:1000:E:0:0-", "QTStart", "tracepoint 2 at 0x1000: its definition is not complete"},
+		{"QTDP:2:1000:E:0:0-\nQTDP:-2:1000:R01-", "QTStart", "tracepoint 2 at 0x1000: its definition is not complete"},
 		{"", "QTDPsrc:2:1000:at:0:1:61", "tracepoint 2 at 0x1000 is not defined"},
 		{"QTDP:2:1000:E:0:0", "QTDPsrc:2:1000:at:3:4:61", `tracepoint 2 at 0x1000: source "at" goes on at byte 3, which does not follow what came`},
 		{"", "QTDV:1:0:0:76", "trace state variable 1 is $trace_timestamp and cannot be $v"},
@@ -450,6 +450,20 @@ func TestMarkers(t *testing.T) {
 	if n != 102 {
 		t.Errorf("%d markers of 102", n)
 	}
+	// While GDB merges what it has uploaded it is told of no marker, nor that a place
+	// is that of a marker: GDB 13 dies of either.
+	b.talk(`
+		QTDP:2:1000:E:0:0:S
+		QTDPsrc:2:1000:at:0:11:2d7175616c6966696564202d6d20613a62
+		qTfP -> T2:1000:E:0:0:S
+		qTsP -> V2:1000:0:0
+		qTsP -> l
+		qTSTMat:1000 -> l
+		qTMinFTPILen -> 1
+		qTSTMat:1000 -> l
+		qTStatus -> T0*
+		qTSTMat:1000 -> m1000:613a62:78
+	`)
 	b.fake.fail["markers"] = errors.New("no tracefs")
 	b.talk("qTfSTM -> E.static tracepoint markers: no tracefs")
 }

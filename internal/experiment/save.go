@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/jalon-trace/jalon/internal/rsp"
 )
@@ -63,8 +64,19 @@ func (x *Experiment) Save(w io.Writer) error {
 		RegisterSize: x.regs.Size,
 		Status:       x.traceStatus(),
 		Variables:    x.uploadedVariables(),
-		Pieces:       x.definitions(splitSource),
 		Target:       x.opt.Target.XML(),
+	}
+	// The last one first, as GDB writes them: it turns them round when it reads.
+	slices.Reverse(f.Variables)
+	for _, tp := range slices.Backward(x.tracepoints) {
+		f.Pieces = append(f.Pieces, x.definition(tp, splitSource)...)
+	}
+	for i, p := range f.Pieces {
+		// GDB cannot make static tracepoints of a file: it asks the file for markers.
+		if tp, ok := p.(rsp.UploadedTracepoint); ok {
+			tp.Static = false
+			f.Pieces[i] = tp
+		}
 	}
 	head, err := f.Header()
 	if err != nil {

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/jalon-trace/jalon/internal/rsp"
 )
@@ -29,32 +30,50 @@ func (x *Experiment) firstTracepoint(rsp.FirstTracepoint) (rsp.Packet, error) {
 	return x.pieces.next()
 }
 
-func (x *Experiment) nextTracepoint(rsp.NextTracepoint) (rsp.Packet, error) { return x.pieces.next() }
+func (x *Experiment) nextTracepoint(rsp.NextTracepoint) (rsp.Packet, error) {
+	x.merging = len(x.pieces) == 0
+	return x.pieces.next()
+}
 
 // definitions are the pieces of all tracepoints; split cuts sources.
 func (x *Experiment) definitions(split func(rsp.UploadedSource) []rsp.UploadedSource) []rsp.Packet {
 	var out []rsp.Packet
 	for _, tp := range x.tracepoints {
-		n, a := tp.number, tp.addr
-		out = append(out, rsp.UploadedTracepoint{
-			Number: n, Addr: a, Enabled: tp.spec.Enabled, Step: tp.spec.Steps, Pass: tp.pass,
-			Fast: tp.fast, Static: tp.spec.Kind == Static, Condition: tp.cond,
-		})
-		for _, act := range tp.actions {
-			out = append(out, rsp.UploadedActions{Number: n, Addr: a, Actions: []rsp.Action{act}})
-		}
-		for _, act := range tp.steps {
-			out = append(out, rsp.UploadedStepActions{Number: n, Addr: a, Actions: []rsp.Action{act}})
-		}
-		for _, s := range tp.sources {
-			for _, piece := range split(s) {
-				out = append(out, piece)
-			}
-		}
-		out = append(out, rsp.UploadedUsage{Number: n, Addr: a, Hits: x.hits(tp), Usage: x.bytes(tp)})
+		out = append(out, x.definition(tp, split)...)
 	}
 	return out
 }
+
+// definition are the pieces of one.
+func (x *Experiment) definition(tp *tracepoint, split func(rsp.UploadedSource) []rsp.UploadedSource) []rsp.Packet {
+	var out []rsp.Packet
+	n, a := tp.number, tp.addr
+	out = append(out, rsp.UploadedTracepoint{
+		Number: n, Addr: a, Enabled: tp.spec.Enabled, Step: tp.spec.Steps, Pass: tp.pass,
+		Fast: tp.fast, Static: tp.spec.Kind == Static, Condition: tp.cond,
+	})
+	for _, act := range tp.actions {
+		out = append(out, rsp.UploadedActions{Number: n, Addr: a, Actions: []rsp.Action{act}})
+	}
+	for _, act := range tp.steps {
+		out = append(out, rsp.UploadedStepActions{Number: n, Addr: a, Actions: []rsp.Action{act}})
+	}
+	for _, s := range tp.sources {
+		if s.Kind == "at" && tp.spec.Kind == Static && markerSource(string(s.Text)) {
+			continue
+		}
+		for _, piece := range split(s) {
+			out = append(out, piece)
+		}
+	}
+	out = append(out, rsp.UploadedUsage{Number: n, Addr: a, Hits: x.hits(tp), Usage: x.bytes(tp)})
+	return out
+}
+
+// markerSource reports whether a place is one that only strace understands. GDB 13
+// sends it as `-qualified -m MARKER`, fails to read that back, and gives up the whole
+// upload. Without a source it takes the address.
+func markerSource(at string) bool { return strings.Contains(" "+at, " -m ") }
 
 func (x *Experiment) firstVariable(rsp.FirstVariable) (rsp.Packet, error) {
 	x.values = nil
@@ -93,6 +112,9 @@ func (x *Experiment) firstMarker(rsp.FirstMarker) (rsp.Packet, error) {
 func (x *Experiment) nextMarker(rsp.NextMarker) (rsp.Packet, error) { return x.markers.next() }
 
 func (x *Experiment) markersAt(p rsp.MarkerAt) (rsp.Packet, error) {
+	if x.merging {
+		return rsp.EndOfList{}, nil
+	}
 	markers, err := x.engine.MarkersAt(p.Addr)
 	if err != nil {
 		return nil, fmt.Errorf("static tracepoint markers at %#x: %w", p.Addr, err)
