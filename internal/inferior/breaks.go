@@ -159,6 +159,7 @@ func (pr *proc) onBreak(tid int, addr uint64) process.BreakVerdict {
 		}
 	}
 	if copied.byUser && (!passed || was != addr) && pr.stops(tid, &copied) {
+		pr.collectHere(tid, addr)
 		pr.breaks.mu.Lock()
 		if len(copied.slow) > 0 {
 			if pr.breaks.passed == nil {

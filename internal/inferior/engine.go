@@ -31,6 +31,8 @@ type engine struct {
 
 	mu   sync.Mutex // guards what follows: the tracer's goroutine adds to it
 	slow []slowHit
+	// native has the tracepoints that are armed in the process, by address.
+	native map[uint64][]*armed
 }
 
 // armed is a tracepoint of the run.
@@ -39,10 +41,12 @@ type armed struct {
 	site   agentexpr.Site // spec.Program with the marker's arguments in the place of L
 	marker *marker        // of a static tracepoint
 	sdata  bool           // its arguments are collected
+	steps  []agentexpr.Action
 	prog   *session.Program
 	lay    *agentexpr.Layout
 	slow   *slowSite
-	raised bool // the marker's semaphore
+	here   slowSite // hits that the tracer collected of one that runs in the process
+	raised bool     // the marker's semaphore
 }
 
 // variables are GDB's trace state variables: where they are in the run's memory,
@@ -104,7 +108,7 @@ func (e *engine) reset(pr *proc) {
 	e.pr, e.over = pr, false
 	e.armed, e.by = map[*experiment.Spec]*armed{}, map[*session.Program]*armed{}
 	e.mu.Lock()
-	e.slow = nil
+	e.slow, e.native = nil, map[uint64][]*armed{}
 	e.mu.Unlock()
 }
 
@@ -140,6 +144,9 @@ func (e *engine) arm(list []*experiment.Spec, errs []error) (bad bool) {
 			continue
 		}
 		err := e.raise(a, true)
+		if err == nil && a.prog != nil && s.Enabled {
+			e.noteNative(a, true)
+		}
 		if err == nil && a.prog == nil {
 			a.slow = &slowSite{a: a, e: e}
 			if s.Enabled {
@@ -156,6 +163,9 @@ func (e *engine) arm(list []*experiment.Spec, errs []error) (bad bool) {
 // prepare makes the entry of a tracepoint.
 func (e *engine) prepare(s *experiment.Spec) (*armed, error) {
 	a := &armed{spec: s, site: s.Program}
+	a.here = slowSite{a: a, e: e}
+	a.site.Actions = withFrame(s.Program.Actions)
+	a.steps = withFrame(s.StepActions)
 	if s.Kind == experiment.Static {
 		m, err := e.markerAt(s.Addr)
 		if err != nil {
@@ -168,6 +178,43 @@ func (e *engine) prepare(s *experiment.Spec) (*armed, error) {
 	}
 	e.armed[s] = a
 	return a, nil
+}
+
+// withFrame has actions that collect registers collect stack pointer and pc with
+// them: without those GDB cannot tell one frame of the stack from another.
+func withFrame(list []agentexpr.Action) []agentexpr.Action {
+	out := slices.Clone(list)
+	for i, a := range out {
+		if a.Kind != agentexpr.CollectRegs {
+			continue
+		}
+		for _, n := range []int{spRegister, pcRegister} {
+			if !slices.Contains(a.Regs, n) {
+				out[i].Regs = append(slices.Clone(out[i].Regs), n)
+			}
+		}
+		break
+	}
+	return out
+}
+
+// natives are the tracepoints at an address that are armed in the process.
+func (e *engine) natives(addr uint64) []*armed {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.native[addr]
+}
+
+// noteNative keeps natives up to date.
+func (e *engine) noteNative(a *armed, on bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	list := slices.DeleteFunc(slices.Clone(e.native[a.spec.Addr]), func(x *armed) bool { return x == a })
+	if on {
+		list = append(list, a)
+		slices.SortFunc(list, func(x, y *armed) int { return x.spec.Number - y.spec.Number })
+	}
+	e.native[a.spec.Addr] = list
 }
 
 // program is the hit program of a tracepoint.
@@ -209,7 +256,11 @@ func (e *engine) Enable(s *experiment.Spec, on bool) error {
 	if a.slow != nil {
 		return e.setSlow(a, on)
 	}
-	return e.run.Enable(a.prog, on)
+	err := e.run.Enable(a.prog, on)
+	if err == nil {
+		e.noteNative(a, on)
+	}
+	return err
 }
 
 // Stop implements experiment.Engine.
@@ -223,6 +274,9 @@ func (e *engine) Stop() error {
 			first = err
 		}
 	}
+	e.mu.Lock()
+	e.native = map[uint64][]*armed{}
+	e.mu.Unlock()
 	if !e.over {
 		for _, a := range e.armed {
 			if a.slow != nil {
@@ -331,7 +385,8 @@ func (e *engine) Counts(s *experiment.Spec) experiment.Counts {
 		return a.slow.counts()
 	}
 	recorded, falses, faults, lost := run.Counts(a.prog)
-	return experiment.Counts{Hits: recorded + lost, False: falses, Faults: faults, Lost: lost}
+	here := a.here.counts()
+	return experiment.Counts{Hits: recorded + lost + here.Hits, False: falses + here.False, Faults: faults + here.Faults, Lost: lost}
 }
 
 // Memory implements experiment.Engine.
@@ -411,7 +466,12 @@ func (v *variables) set(run *session.Run, number int, x uint64) {
 	defer v.mu.Unlock()
 	i, ok := v.index[number]
 	if !ok {
-		return
+		if v.index == nil || len(v.values) == ring.MaxVariables {
+			return
+		}
+		i = len(v.values)
+		v.index[number] = i
+		v.values = append(v.values, 0)
 	}
 	v.values[i] = x
 	if run != nil {

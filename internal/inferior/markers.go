@@ -222,7 +222,7 @@ func exprCode(list []debuginfo.Op, bias uint64) ([]agentexpr.Insn, error) {
 // expandStatic puts the marker's arguments in the place of the action L.
 func (a *armed) expandStatic() error {
 	var out []agentexpr.Action
-	for _, x := range a.spec.Program.Actions {
+	for _, x := range a.site.Actions {
 		if x.Kind != agentexpr.CollectStatic {
 			out = append(out, x)
 			continue

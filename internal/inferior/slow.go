@@ -73,11 +73,13 @@ func (pr *proc) collectAll(tid int, list []*slowSite) (step bool) {
 	return step
 }
 
-func (pr *proc) collect(tid int, s *slowSite) (step bool) {
+// interpret evaluates a tracepoint for a stopped thread and counts.
+func (pr *proc) interpret(tid int, s *slowSite) *agentexpr.Frame {
 	m := pr.machine(tid)
 	out := s.a.site.Run(m)
 	pr.storeVars(s.e, m)
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch {
 	case out.CondFail != nil:
 		s.count.Faults++
@@ -86,11 +88,44 @@ func (pr *proc) collect(tid int, s *slowSite) (step bool) {
 	default:
 		s.count.Hits++
 	}
-	s.mu.Unlock()
-	if out.Frame == nil {
+	return out.Frame
+}
+
+// collectHere collects at the tracepoints of an address that run in the process, for
+// a thread that is told to stand before the jump to them: GDB's users expect the
+// frame of where they stand. The thread is set behind them, to the copy of the
+// instruction, so that going on collects nothing twice.
+func (pr *proc) collectHere(tid int, addr uint64) {
+	run := pr.run.Load()
+	if run == nil {
+		return
+	}
+	list := pr.t.engine.natives(addr)
+	pc, ok := run.Displaced(addr)
+	if len(list) == 0 || !ok {
+		return
+	}
+	regs, err := pr.p.GetRegs(tid)
+	if err != nil {
+		return // it is dying
+	}
+	regs.General.Rip = pc
+	if pr.p.SetRegs(tid, regs) != nil {
+		return
+	}
+	for _, a := range list {
+		if f := pr.interpret(tid, &a.here); f != nil {
+			a.here.e.addSlow(slowHit{a: a, tid: tid, frame: f})
+		}
+	}
+}
+
+func (pr *proc) collect(tid int, s *slowSite) (step bool) {
+	frame := pr.interpret(tid, s)
+	if frame == nil {
 		return false
 	}
-	s.e.addSlow(slowHit{a: s.a, tid: tid, frame: out.Frame})
+	s.e.addSlow(slowHit{a: s.a, tid: tid, frame: frame})
 	if s.a.spec.Steps == 0 {
 		return false
 	}
@@ -108,7 +143,7 @@ func (pr *proc) onStepped(tid int) (again bool) {
 	var left []*stepSite
 	for _, x := range list {
 		m := pr.machine(tid)
-		site := agentexpr.Site{Actions: x.s.a.spec.StepActions}
+		site := agentexpr.Site{Actions: x.s.a.steps}
 		out := site.Run(m)
 		pr.storeVars(x.s.e, m)
 		if !hasPC(out.Frame) { // a step is known by its pc
@@ -129,8 +164,11 @@ func (pr *proc) onStepped(tid int) (again bool) {
 	return len(left) > 0
 }
 
-// pcRegister is rip's number.
-const pcRegister = 16
+// Numbers of registers.
+const (
+	spRegister = 7
+	pcRegister = 16
+)
 
 func hasPC(f *agentexpr.Frame) bool {
 	for _, r := range f.Regs {
@@ -207,4 +245,3 @@ func (l liveMemory) Read(addr uint64, b []byte) int {
 	n, _ := l.pr.read(addr, b) // what is unreadable is not copied
 	return n
 }
-

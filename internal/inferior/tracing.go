@@ -20,7 +20,7 @@ type tracing struct {
 	older []*session.Run
 	// startup takes what is told until the program itself runs; nil: it does.
 	startup chan told
-	steps stepping
+	steps   stepping
 }
 
 func (pr *proc) init() {

@@ -184,6 +184,8 @@ func (r *Run) insert(fresh []*site) error {
 			fresh = append(fresh, old...)
 		}
 	}
+	// Those at one address collect in the order of their numbers.
+	slices.SortStableFunc(fresh, func(a, b *site) int { return a.tp.Number - b.tp.Number })
 	return r.s.install(fresh)
 }
 
@@ -248,6 +250,22 @@ func (r *Run) without(p *placed, tp *tracked) error {
 	}
 	r.s.retired = append(r.s.retired, slices.DeleteFunc(slices.Clone(list), func(y *site) bool { return y.tp != tp })...)
 	return r.insert(slices.DeleteFunc(slices.Clone(list), func(y *site) bool { return y.tp == tp }))
+}
+
+// Displaced is where the copy of the instruction at addr is, behind the hit programs
+// of its sites: a thread that is set there has passed them. ok is false where no
+// jump or int3 of the run is.
+func (r *Run) Displaced(addr uint64) (pc uint64, ok bool) {
+	r.s.placedMu.Lock()
+	defer r.s.placedMu.Unlock()
+	for _, p := range r.s.placed {
+		for _, pair := range p.pcs {
+			if pair.Orig == addr {
+				return pair.Copy, true
+			}
+		}
+	}
+	return 0, false
 }
 
 // Uncover makes sure that the bytes at addr may be changed by a breakpoint of the
