@@ -32,7 +32,7 @@ type fake struct {
 
 type fakeProcess struct {
 	attached bool
-	memory   map[uint64]byte // from memBase on
+	memory   []byte // from memBase on
 	breaks   map[breakKey]Breakpoint
 }
 
@@ -50,7 +50,7 @@ const (
 
 func newFake(caps Caps) *fake {
 	return &fake{
-		caps: caps, desc: rsp.TargetX86Linux(rsp.CPU{}), procs: map[int]*fakeProcess{}, events: make(chan Stop, 1<<16),
+		caps: caps, desc: rsp.TargetX86Linux(rsp.CPU{}), procs: map[int]*fakeProcess{}, events: make(chan Stop, 1<<10),
 		nextPID: 100, lossOK: func() bool { return false },
 	}
 }
@@ -59,9 +59,9 @@ func newFake(caps Caps) *fake {
 func (f *fake) start(n int) int {
 	pid := f.nextPID
 	f.nextPID += 100
-	p := &fakeProcess{memory: map[uint64]byte{}, breaks: map[breakKey]Breakpoint{}}
-	for i := range uint64(memSize) {
-		p.memory[memBase+i] = byte(i*7 + i>>8)
+	p := &fakeProcess{memory: make([]byte, memSize), breaks: map[breakKey]Breakpoint{}}
+	for i := range p.memory {
+		p.memory[i] = byte(i*7 + i>>8)
 	}
 	f.procs[pid] = p
 	for i := range n {
@@ -169,7 +169,7 @@ func (f *fake) process(pid int, what string) *fakeProcess {
 	p := f.procs[pid]
 	if p == nil {
 		f.complain("%s: there is no process %d", what, pid)
-		return &fakeProcess{memory: map[uint64]byte{}, breaks: map[breakKey]Breakpoint{}}
+		return &fakeProcess{breaks: map[breakKey]Breakpoint{}}
 	}
 	return p
 }
@@ -198,7 +198,7 @@ func (f *fake) Attach(pid int) (Stop, error) {
 	if pid < 1000 {
 		return Stop{}, fmt.Errorf("attach to %d: no such process", pid)
 	}
-	f.procs[pid] = &fakeProcess{attached: true, memory: map[uint64]byte{}, breaks: map[breakKey]Breakpoint{}}
+	f.procs[pid] = &fakeProcess{attached: true, breaks: map[breakKey]Breakpoint{}}
 	for i := range 2 {
 		if f.thread(ThreadID{pid, pid + i}) == nil {
 			f.addThread(ThreadID{pid, pid + i}, false)
@@ -324,27 +324,29 @@ func (f *fake) SetRegister(id ThreadID, n int, data []byte) error {
 
 func (f *fake) ReadMemory(pid int, addr uint64, b []byte) (int, error) {
 	p := f.process(pid, "ReadMemory")
-	for i := range b {
-		c, ok := p.memory[addr+uint64(i)]
-		if !ok {
-			return i, fmt.Errorf("no memory at %#x", addr+uint64(i))
-		}
-		b[i] = c
+	n := copy(b, p.at(addr))
+	if n < len(b) {
+		return n, fmt.Errorf("no memory at %#x", addr+uint64(n))
 	}
-	return len(b), nil
+	return n, nil
 }
 
 func (f *fake) WriteMemory(pid int, addr uint64, b []byte) error {
 	p := f.process(pid, "WriteMemory")
-	for i := range b {
-		if _, ok := p.memory[addr+uint64(i)]; !ok {
-			return fmt.Errorf("no memory at %#x", addr+uint64(i))
-		}
+	there := p.at(addr)
+	if len(there) < len(b) {
+		return fmt.Errorf("no memory at %#x", addr+uint64(len(there)))
 	}
-	for i, c := range b {
-		p.memory[addr+uint64(i)] = c
-	}
+	copy(there, b)
 	return nil
+}
+
+// at is the memory from addr on.
+func (p *fakeProcess) at(addr uint64) []byte {
+	if addr < memBase || addr-memBase > uint64(len(p.memory)) {
+		return nil
+	}
+	return p.memory[addr-memBase:]
 }
 
 func (f *fake) Insert(pid int, b Breakpoint) error {

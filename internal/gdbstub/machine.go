@@ -98,6 +98,7 @@ type conn struct {
 	nonStop   bool
 	owed      bool     // all-stop: a stop is the answer to what GDB sent last
 	queue     []Stop   // non-stop: to be told with vStopped; the first was sent
+	firstOnly bool     // the rest of the queue is told as a new notification
 	general   ThreadID // Hg
 	cont      rsp.ThreadID
 	denied    map[string]bool // QAllow

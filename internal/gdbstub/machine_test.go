@@ -262,7 +262,7 @@ func TestNonStop(t *testing.T) {
 		{send: gdbFeatures, want: "PacketSize..."},
 		{send: "QNonStop:1", want: "OK"},
 		{send: "?", want: "T05[p64.64]"},
-		{send: "vStopped", want: "T00[p64.65]"},
+		{send: "vStopped", want: "OK %Stop:T00[p64.65]"},
 		{send: "vStopped", want: "T00[p64.66]"},
 		{send: "vStopped", want: "OK"},
 		{send: "vStopped", want: "OK"},

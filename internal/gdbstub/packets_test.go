@@ -245,7 +245,7 @@ func TestConditions(t *testing.T) {
 
 func TestKernel(t *testing.T) {
 	f := newFake(Caps{Kernel: true})
-	f.procs[1] = &fakeProcess{attached: true, memory: map[uint64]byte{memBase: 9}}
+	f.procs[1] = &fakeProcess{attached: true, memory: []byte{9}}
 	f.addThread(ThreadID{1, 1}, true)
 	e := &fakeExperiment{size: f.desc.Size, frame: -1}
 	c := &talk{t: t, f: f, e: e, m: New(f, e, Config{})}

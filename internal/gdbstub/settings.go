@@ -26,7 +26,7 @@ func (m *Machine) setNonStop(p rsp.SetNonStop) rsp.Packet {
 	m.nonStop = p.On
 	if !p.On {
 		m.pending = append(eventsOf(m.queue), m.pending...)
-		m.queue = nil
+		m.queue, m.firstOnly = nil, false
 		m.haltAll()
 	}
 	m.applyOptions()

@@ -152,7 +152,14 @@ func (m *Machine) announce() {
 		}
 	}
 	m.pending = rest
-	if empty && len(m.queue) > 0 {
+	if empty {
+		m.notify()
+	}
+}
+
+// notify sends the first of the queue.
+func (m *Machine) notify() {
+	if len(m.queue) > 0 {
 		m.emit(Out{Kind: OutNotify, Payload: rsp.StopNotification(m.stopReply(m.queue[0]))})
 		m.noteTold(m.queue[0])
 	}
@@ -368,7 +375,10 @@ func (m *Machine) hasPending(id ThreadID) bool {
 	return false
 }
 
-// requeue tells all threads that stand, one after the other.
+// requeue tells all threads that stand: one as the answer, the others with a
+// notification behind it. GDB 13 ends with an internal error ("Assertion
+// `!async_event_handler_marked") when it fetches more than one before its connection
+// is complete.
 func (m *Machine) requeue() rsp.Packet {
 	m.collect()
 	m.sync()
@@ -381,6 +391,7 @@ func (m *Machine) requeue() rsp.Packet {
 			m.queue = append(m.queue, t.why)
 		}
 	}
+	m.firstOnly = true
 	return m.head()
 }
 
@@ -390,7 +401,13 @@ func (m *Machine) nextStop(rsp.NextStop) rsp.Packet {
 	if len(m.queue) > 0 {
 		m.queue = m.queue[1:]
 	}
-	return m.head()
+	if !m.firstOnly {
+		return m.head()
+	}
+	m.firstOnly = false
+	m.reply(rsp.OK{})
+	m.notify()
+	return nil
 }
 
 // head is the first of the queue, or OK.
