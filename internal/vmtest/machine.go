@@ -64,11 +64,17 @@ func startMachine(cfg Config, kernel string, image []byte) (*machine, error) {
 		memory = 512 + 4*(len(image)>>20) // the archive, its files, and as much for the tests
 	}
 	m := &machine{start: time.Now(), results: ours, exited: make(chan error, 1)}
-	cmd := exec.Command(qemu, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
-		"-accel", "tcg,thread=single", "-smp", "1", "-cpu", "max", "-m", strconv.Itoa(memory)+"M",
+	args := []string{
+		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+		"-accel", "tcg,thread=single", "-smp", "1", "-cpu", "max", "-m", strconv.Itoa(memory) + "M",
 		"-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console",
 		"-chardev", "socket,id=results,fd=3", "-serial", "chardev:results",
-		"-kernel", kernel, "-initrd", initrd, "-append", commandLine)
+		"-kernel", kernel, "-initrd", initrd, "-append", commandLine,
+	}
+	if cfg.Line != "" {
+		args = append(args, "-chardev", "socket,id=line,server=on,wait=off,path="+cfg.Line, "-serial", "chardev:line")
+	}
+	cmd := exec.Command(qemu, args...)
 	cmd.Stdout, cmd.Stderr = &m.console, &m.console
 	cmd.ExtraFiles = []*os.File{theirs}
 	// No guest outlives its test, even one that is killed.
