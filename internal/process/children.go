@@ -210,7 +210,7 @@ func (p *Process) takeOver(h handover) (*task, error) {
 }
 
 // TakeChild makes a child of StopForked or StopVForked a process of its own, which
-// stands. Breakpoints are in it as in its parent; what the owner has patched is his
+// stands. Breakpoints and watchpoints are in it as in its parent; what the owner has patched is his
 // matter. While a child borrows the memory, a breakpoint of one of the two is not
 // known to the other, and detaching from the child leaves the memory as it is.
 func (p *Process) TakeChild(pid int, cfg Config) (*Process, error) {
@@ -260,6 +260,7 @@ func (p *Process) TakeChild(pid int, cfg Config) (*Process, error) {
 type legacy struct {
 	space         *space // of the parent; breaks only
 	user          map[uint64]bool
+	watches       [watchSlots]watch
 	modules       modules
 	trap          trapHandler
 	faultHandlers map[unix.Signal]trapHandler
@@ -270,6 +271,7 @@ type legacy struct {
 func (p *Process) legacyOf(t *task) *legacy {
 	l := &legacy{
 		space: &space{escape: p.space.escape, breaks: maps.Clone(p.space.breaks)}, user: maps.Clone(p.ctl.user),
+		watches: p.ctl.watches,
 		modules: p.modules, trap: p.trap, faultHandlers: maps.Clone(p.faultHandlers), actions: maps.Clone(p.actions),
 	}
 	if pid := t.tid; !t.fork {
@@ -297,6 +299,7 @@ func (p *Process) inherit(t *task, l *legacy) {
 	if p.ctl != nil {
 		t.hold = holdDebug
 		p.ctl.user, p.ctl.learnt = l.user, len(l.actions) > 0
+		p.ctl.watches, p.ctl.gen = l.watches, 1 // the kernel has not given them to it
 	} else if l.left == nil {
 		for addr := range l.user {
 			if addr != p.modules.addr {

@@ -2,6 +2,7 @@ package process
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -141,6 +142,128 @@ func TestControlHandler(t *testing.T) {
 	s = d.expect(StopSignal)
 	d.resume(Resumption{TID: s.TID, Signal: s.Signal})
 	d.expectEnd(0, "handled 2\n")
+}
+
+// states is the XSAVE area without its header, which says what is in use.
+func states(r *RegSet) []byte {
+	b := slices.Clone(r.XSave)
+	clear(b[464:576])
+	return b
+}
+
+// TestControlInject: the world is stopped and calls are injected in threads that
+// stand, whatever for: nothing of their stop is lost.
+func TestControlInject(t *testing.T) {
+	prog := controlProg(t)
+	gettid := func(d *debugged, tid int) {
+		t.Helper()
+		before := d.regs(tid)
+		stop(t, d.Process, func(s *Stopped) error {
+			if r, err := d.inject(d.tasks[tid], d.space, unix.SYS_GETTID); err != nil || int(r) != tid {
+				t.Errorf("gettid: %d, %v", r, err)
+			}
+			return nil
+		})
+		if after := d.regs(tid); after.General != before.General || string(states(after)) != string(states(before)) {
+			t.Errorf("registers changed:\n%+v\n%+v", before.General, after.General)
+		}
+	}
+	d := startControl(t, Control{}, prog, "faults")
+	at := symbol(t, prog, "the_fault")
+	d.insert(at)
+	d.resumeAll()
+	s := d.expect(StopBreakpoint)
+	gettid(d, s.TID)
+	d.remove(at)
+	d.resume(Resumption{TID: s.TID})
+	s = d.expect(StopSignal)
+	before := must(d.Siginfo(s.TID))
+	gettid(d, s.TID)
+	if after := must(d.Siginfo(s.TID)); string(after) != string(before) {
+		t.Errorf("siginfo changed:\n%x\n%x", before, after)
+	}
+	d.resume(Resumption{TID: s.TID, Signal: s.Signal})
+	d.expectEnd(0, "handled 1 7\n")
+
+	d = startControl(t, Control{}, prog, "signals")
+	d.resumeAll()
+	s = d.expect(StopSignal)
+	gettid(d, s.TID)
+	d.resume(Resumption{TID: s.TID, Step: true, Signal: s.Signal})
+	d.expect(StopStep)
+	if pc := d.pc(s.TID); pc != symbol(t, prog, "handler") {
+		t.Errorf("at %#x", pc)
+	}
+	gettid(d, s.TID)
+	d.step(s.TID)
+	gettid(d, s.TID)
+	d.resume(Resumption{TID: s.TID})
+	s = d.expect(StopSignal)
+	gettid(d, s.TID)
+	d.resume(Resumption{TID: s.TID})
+	d.expectEnd(0, "handled 1\n")
+}
+
+// TestControlGroupStop: SIGSTOP is told; delivered, it stops the process until
+// SIGCONT, and the debugger sees running threads meanwhile.
+func TestControlGroupStop(t *testing.T) {
+	prog := controlProg(t)
+	d := startControl(t, Control{}, prog, "sleeper")
+	d.resumeAll()
+	d.r.out.wait(t, "ready")
+	pid := d.Pid()
+	must(0, unix.Kill(pid, unix.SIGSTOP))
+	s := d.expect(StopSignal)
+	if s.Signal != unix.SIGSTOP {
+		t.Errorf("%+v", s)
+	}
+	d.resume(Resumption{TID: pid, Signal: unix.SIGSTOP})
+	if d.ThreadList()[0].Stopped {
+		t.Error("it stands")
+	}
+	d.haltAll()
+	d.resumeAll()
+	must(0, unix.Kill(pid, unix.SIGCONT))
+	if s = d.expect(StopSignal); s.Signal != unix.SIGCONT {
+		t.Errorf("%+v", s)
+	}
+	d.resumeAll()
+	fmt.Fprint(d.r.in, "x")
+	d.expectEnd(0, "ready\nread 1 handled 0\n")
+}
+
+// TestControlLinker: a breakpoint where ld.so's is works beside it.
+func TestControlLinker(t *testing.T) {
+	loads := 0
+	prog := build(t, "loads", "-no-pie")
+	lib := build(t, "plugin", "-shared", "-fPIC")
+	for _, verdict := range []BreakVerdict{BreakStop, BreakGo} {
+		told, asked := 0, 0
+		loads = 0
+		d := startControlWith(t, Config{OnModules: func(int) bool { loads++; return false }},
+			Control{OnBreak: func(int, uint64) BreakVerdict { asked++; return verdict }}, prog, lib, "5")
+		at := uint64(0)
+		must(0, d.do(func() error { at = d.modules.addr; return nil }))
+		if at == 0 {
+			t.Fatal("ld.so is not watched")
+		}
+		d.insert(at)
+		d.resumeAll()
+		for s, ok := d.nextOrEnd(); ok; s, ok = d.nextOrEnd() {
+			if s.Kind != StopBreakpoint || d.pc(s.TID) != at {
+				t.Fatalf("%+v", s)
+			}
+			told++
+			d.remove(at)
+			d.step(s.TID)
+			d.insert(at)
+			d.resume(Resumption{TID: s.TID})
+		}
+		d.expectEnd(0, "sum 20\n")
+		if verdict == BreakStop && told != asked || asked < 10 || loads < 6 {
+			t.Errorf("%d told, %d asked, %d loads", told, asked, loads)
+		}
+	}
 }
 
 // TestControlTraps: int3s of the program and SIGTRAPs that were sent are its own.

@@ -93,8 +93,11 @@ func (p *Process) Halt(tids []int) error {
 // halted makes a thread stand that was asked to and has come to a stop that is
 // not worth telling by itself.
 func (p *Process) halted(t *task) {
-	if t.dbg.leaves && t.dbg.why == nil && t.hold&(holdAlone|holdDebug) == 0 && t.sig == 0 &&
-		(t.stop == stopTrap || t.stop == stopGroup) && !pendingFault(t.tid) {
+	if !t.dbg.leaves || t.dbg.why != nil || t.hold&(holdAlone|holdDebug) != 0 || t.sig != 0 {
+		return
+	}
+	still := t.hold&(holdOwner|holdVfork) != 0 // it would not go on to such a stop
+	if still || (t.stop == stopTrap || t.stop == stopGroup) && !pendingFault(t.tid) {
 		p.stand(t, Stop{Kind: StopHalted})
 	}
 }

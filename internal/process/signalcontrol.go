@@ -57,7 +57,8 @@ func (p *Process) controlSignal(t *task) {
 // takeMade finds the signal among those that were sent again.
 func (d *standing) takeMade(k *kept) bool {
 	const siTkill = -6
-	if k.info.code != siTkill || int(uint32(k.info.addr)) != os.Getpid() { // si_pid stands where si_addr does
+	// si_pid stands where si_addr does; it is 0 for who is in another namespace.
+	if pid := int(uint32(k.info.addr)); k.info.code != siTkill || pid != os.Getpid() && pid != 0 {
 		return false
 	}
 	for i, m := range d.made {

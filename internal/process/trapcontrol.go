@@ -99,6 +99,15 @@ func (p *Process) breakHit(t *task, regs *Regs, addr uint64) {
 		d.inner = true
 	}
 	p.beginStep(t)
+	if p.emulateAt(t, regs, addr) {
+		d.stepDone = true
+		if !d.step && !d.inner || !p.inside(t) {
+			p.arrived(t)
+			return
+		}
+		p.toDo(t)
+		return
+	}
 	d.over = addr
 	p.toDo(t)
 }
