@@ -26,6 +26,7 @@ type run struct {
 	spec      *Spec
 	tid       int
 	dropped   uint64
+	damaged   uint64 // records that were none
 	// last is where the hit before was: hits mostly repeat.
 	last    *tracepoint
 	scratch []byte
@@ -202,7 +203,8 @@ func (x *Experiment) collect(tp *tracepoint, h *Hit) bool {
 	case h.Layout != nil:
 		var ok bool
 		if b, ok = h.Layout.AppendBlocks(b, h.Record, &x.regs, now); !ok {
-			panic(fmt.Sprintf("BUG: a record of %d bytes, %d by its layout", len(h.Record), h.Layout.RecordSize))
+			x.run.damaged++ // the program that is traced can write to its ring
+			return true
 		}
 		tp.unreadable += uint64(h.Layout.Failures(h.Record))
 		if x.opt.Print != nil {

@@ -102,6 +102,7 @@ func TestRecords(t *testing.T) {
 	b.fake.queue = []Hit{
 		{Spec: b.spec(2), Time: 7000, Layout: lay, Record: rec},
 		{Spec: b.spec(2), Time: 7000, Frame: lay.Frame(rec)},
+		{Spec: b.spec(2), Time: 7000, Layout: lay, Record: rec[:len(rec)-8]},
 	}
 	b.talk("QTFrame:0 -> F0T2\nqTV:1 -> V7")
 	first, firstRegs := b.view, b.FrameRegisters()
@@ -113,6 +114,9 @@ func TestRecords(t *testing.T) {
 		t.Errorf("%+v", first.blocks)
 	}
 	if got := b.text.String(); got != "printed \"5!\"\nprinted \"5!\"\n" {
+		t.Errorf("%s", got)
+	}
+	if got := b.Report(); !strings.Contains(got, "2 frames of 2,") || !strings.Contains(got, "1 records are damaged and left out\n") {
 		t.Errorf("%s", got)
 	}
 	for n, known := range map[int]bool{0: true, 1: true, 2: false, 16: true} {

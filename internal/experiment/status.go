@@ -80,6 +80,9 @@ func (x *Experiment) Report() string {
 	if x.run.dropped > 0 {
 		fmt.Fprintf(&b, "%d hits behind the end of the trace are left out\n", x.run.dropped)
 	}
+	if x.run.damaged > 0 {
+		fmt.Fprintf(&b, "%d records are damaged and left out\n", x.run.damaged)
+	}
 	if e := &x.view.entry; x.view.on {
 		fmt.Fprintf(&b, "frame %d: thread %d", x.SelectedFrame(), e.tid)
 		if e.cpu >= 0 {
