@@ -60,19 +60,23 @@ type Config struct {
 	Launch LaunchOptions
 	// First are the stops of the programs that were launched or attached to before.
 	First []Stop
+	// Disabled are packets that are not known, to test how GDB does without them:
+	// those of DisabledPackets.
+	Disabled []string
 	// Log is told what the user of the server may want to know; nil: nobody.
 	Log func(string)
 }
 
 // Machine is the server side of the remote protocol. It is used from one goroutine.
 type Machine struct {
-	target Target
-	exp    Experiment
-	cfg    Config
-	caps   Caps
-	out    []Out
-	log    func(string)
-	debug  bool // each packet is logged (monitor set debug 1)
+	target   Target
+	exp      Experiment
+	disabled map[string]bool
+	cfg      Config
+	caps     Caps
+	out      []Out
+	log      func(string)
+	debug    bool // each packet is logged (monitor set debug 1)
 
 	// What outlives a connection.
 	extended bool // `!`: stay when no process is left
@@ -84,6 +88,7 @@ type Machine struct {
 	ended    Stop       // the last process that ended
 	breaks   map[breakKey]bool
 	program  map[int]bool // QProgramSignals: what a program without GDB may get; nil: all
+	threadDB string       // monitor set libthread-db-search-path
 	// forward: GDB has left and the target goes on: stops are answered at once.
 	forward bool
 
@@ -121,6 +126,7 @@ func New(target Target, exp Experiment, cfg Config) *Machine {
 		target: target, exp: exp, cfg: cfg, caps: target.Caps(), log: cfg.Log, launch: cfg.Launch,
 		threads: map[ThreadID]*thread{}, breaks: map[breakKey]bool{}, ended: Stop{Kind: StopExited},
 	}
+	m.disabled = disabled(cfg.Disabled)
 	if m.log == nil {
 		m.log = func(string) {}
 	}
@@ -207,6 +213,10 @@ func on[P rsp.Packet](f func(*Machine, P) rsp.Packet) struct{} {
 func (m *Machine) packet(payload []byte) {
 	if m.debug {
 		m.log(fmt.Sprintf("<- %q", payload))
+	}
+	if m.isDisabled(payload) {
+		m.reply(rsp.Unsupported{})
+		return
 	}
 	p, err := rsp.Parse(payload)
 	if err != nil {

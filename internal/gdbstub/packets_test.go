@@ -192,8 +192,12 @@ func TestSettings(t *testing.T) {
 		{send: "qRcmd," + hexOf("help"), want: "O..."},
 		{send: "qRcmd," + hexOf("list"), want: "O" + hexOf("nothing\n") + " OK"},
 		{send: "qRcmd," + hexOf("fail"), want: "O" + hexOf("it fails\n") + " E01"},
-		{send: "qRcmd," + hexOf("what"), want: "O" + hexOf("Unknown monitor command; \"monitor help\" lists all.\n") + " E01"},
-		{send: "qRcmd," + hexOf("set debug 1"), want: "O" + hexOf("Packets are logged.\n") + " OK"},
+		{send: "qRcmd," + hexOf("what"), want: "O" + hexOf("Unknown monitor command.\n\n") + " O..."},
+		{send: "qRcmd," + hexOf("set debug 1"), want: "O" + hexOf("Debug output enabled.\n") + " OK"},
+		{send: "qRcmd," + hexOf("set debug-format all"), want: "O" + hexOf("All extra debug format options enabled.\n") + " OK"},
+		{send: "qGetTLSAddr:64,10,2000", want: "2010"},
+		{send: "qRcmd," + hexOf("set libthread-db-search-path /nowhere"), want: "O" + hexOf("libthread-db-search-path set to `/nowhere'\n") + " OK"},
+		{send: "qGetTLSAddr:64,10,2000", want: "E.libthread_db is not in /nowhere"},
 		{send: "vAttach;1388", want: "E.this server neither starts..."},
 		{send: "vCont;C2f", want: ""}, // SIG35
 		{send: "^C", want: "T02[64]"},
@@ -275,6 +279,16 @@ func TestKernel(t *testing.T) {
 		{send: "k", want: "!close !exit0"},
 	})
 	c.calls() // neither resumed nor halted
+}
+
+func TestDisabled(t *testing.T) {
+	c := newTalk(t, Caps{}, 1, func(cfg *Config) { cfg.Disabled = []string{"threads"} })
+	c.run([]step{
+		{send: "vCont?", want: ""}, {send: "vCont;c", want: ""}, {send: "qC", want: ""}, {send: "qfThreadInfo", want: ""},
+		{send: "?", want: "T05[]"}, {send: "c", want: ""}, {send: "^C", want: "T02[]"},
+	})
+	c = newTalk(t, Caps{}, 1, func(cfg *Config) { cfg.Disabled = []string{"T"} })
+	c.run([]step{{send: "?", want: "S05"}, {send: "qC", want: "QC64"}})
 }
 
 func TestSignals(t *testing.T) {

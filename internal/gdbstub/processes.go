@@ -2,7 +2,9 @@ package gdbstub
 
 import (
 	"errors"
+	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/jalon-trace/jalon/internal/rsp"
 )
@@ -25,11 +27,17 @@ func (m *Machine) detach(p rsp.Detach) rsp.Packet {
 	}
 	last := len(m.target.Processes()) == 1
 	if last && (m.exp.Disconnected() || m.persistent(pid)) {
-		m.log("GDB detaches; the process stays under control for what goes on in it")
+		if m.exp.Running() {
+			m.log("Disconnected tracing in effect, leaving gdbserver attached to the process")
+		}
+		if m.persistent(pid) {
+			m.log("Persistent commands are present, leaving gdbserver attached to the process")
+		}
 		return m.detachAndGoOn()
 	}
+	m.log(fmt.Sprintf("Detaching from process %d", pid))
 	m.collect()
-	for _, s := range m.pending {
+	for _, s := range slices.Clone(m.pending) { // releaseChild changes the list
 		if s.Thread.PID == pid && ofThread(s) {
 			m.releaseChild(s)
 		}
@@ -84,6 +92,9 @@ func (m *Machine) detachAndGoOn() rsp.Packet {
 // kill has no answer.
 func (m *Machine) kill(rsp.Kill) rsp.Packet {
 	m.pause()
+	if len(m.killable()) > 0 {
+		m.log("Killing all inferiors")
+	}
 	for _, pid := range m.killable() {
 		if err := m.killOne(pid); err != nil {
 			m.log(err.Error())

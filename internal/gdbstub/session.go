@@ -36,7 +36,11 @@ func (m *Machine) closed() {
 	for _, f := range m.files {
 		_ = f.fs.Close(f.fd) // nobody is there to be told
 	}
+	traced := m.exp.Running()
 	goesOn := m.exp.Disconnected() || m.persistent(0)
+	if traced && !m.exp.Running() {
+		m.log("Disconnected tracing disabled; stopping trace run.")
+	}
 	waiting := eventsOf(m.queue)
 	m.conn = conn{options: m.options}
 	m.pending = append(waiting, m.pending...)
@@ -44,7 +48,7 @@ func (m *Machine) closed() {
 		m.emit(Out{Kind: OutExit})
 		return
 	}
-	m.log("GDB has gone; waiting for the next")
+	m.log("Remote side has terminated connection.  GDBserver will reopen the connection.")
 	if goesOn {
 		m.goOn()
 	}
@@ -69,7 +73,7 @@ func (m *Machine) passOn() {
 	var rest []Stop
 	var list []Resumption
 	going := map[ThreadID]bool{}
-	for _, s := range m.pending {
+	for _, s := range slices.Clone(m.pending) { // releaseChild changes the list
 		t := m.threads[s.Thread]
 		switch {
 		case !ofThread(s) || going[s.Thread]:

@@ -1,5 +1,7 @@
 package gdbstub
 
+import "fmt"
+
 // Linux's numbers of the signals that are meant here by name.
 const (
 	sigInt  = 2
@@ -69,6 +71,22 @@ var gdbToLinux = func() map[int]int {
 	}
 	return list
 }()
+
+// signalNames are the names of Linux's standard signals.
+var signalNames = [...]string{
+	"0", "SIGHUP", "SIGINT", "SIGQUIT", "SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS", "SIGFPE", "SIGKILL", "SIGUSR1",
+	"SIGSEGV", "SIGUSR2", "SIGPIPE", "SIGALRM", "SIGTERM", "SIGSTKFLT", "SIGCHLD", "SIGCONT", "SIGSTOP", "SIGTSTP",
+	"SIGTTIN", "SIGTTOU", "SIGURG", "SIGXCPU", "SIGXFSZ", "SIGVTALRM", "SIGPROF", "SIGWINCH", "SIGIO", "SIGPWR",
+	"SIGSYS",
+}
+
+// signalName is a signal's name as GDB writes it.
+func signalName(linux int) string {
+	if linux >= 0 && linux < len(signalNames) {
+		return signalNames[linux]
+	}
+	return fmt.Sprintf("SIG%d", linux)
+}
 
 // gdbSignal is GDB's number of a signal of Linux.
 func gdbSignal(linux int) int {

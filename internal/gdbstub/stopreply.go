@@ -21,9 +21,15 @@ func (m *Machine) stopReply(s Stop) rsp.Packet {
 		}
 		return fail(errors.New("no thread is left that was resumed"))
 	}
+	if m.disabled["T"] {
+		return rsp.StoppedPlain{Signal: rsp.Octet(m.signalOf(s))}
+	}
 	name := m.name(s.Thread)
 	reply := rsp.Stopped{
 		Signal: rsp.Octet(m.signalOf(s)), Reasons: m.reasons(s), Registers: m.expedited(s.Thread), Thread: &name,
+	}
+	if m.disabled["Tthread"] {
+		reply.Thread = nil
 	}
 	for _, t := range m.target.Threads() {
 		if t.ID == s.Thread && t.Core >= 0 {

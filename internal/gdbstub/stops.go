@@ -1,6 +1,10 @@
 package gdbstub
 
-import "github.com/jalon-trace/jalon/internal/rsp"
+import (
+	"fmt"
+
+	"github.com/jalon-trace/jalon/internal/rsp"
+)
 
 // How stops go to GDB. The target tells each once; take puts it into pending. It
 // stays there until it may be told: all-stop, when an answer is owed, one, and the
@@ -68,6 +72,11 @@ func (m *Machine) stood(s *Stop) bool {
 
 // processGone forgets a process. What its threads had to tell is void.
 func (m *Machine) processGone(s Stop) {
+	if s.Kind == StopExited {
+		m.log(fmt.Sprintf("\nChild exited with status %d", s.Code))
+	} else {
+		m.log(fmt.Sprintf("\nChild terminated with signal = %#x (%s)", gdbSignal(s.Signal), signalName(s.Signal)))
+	}
 	m.ended = s
 	m.forgetProcess(s.Thread.PID)
 	m.sync()

@@ -139,7 +139,8 @@ type Target interface {
 
 	// Threads lists all threads, those of a process together, in the order of birth.
 	Threads() []Thread
-	// Resume lets stopped threads go on. Each later stops with a Stop, or ends.
+	// Resume lets stopped threads go on. Each later stops with a Stop, or ends. One
+	// that is gone meanwhile is left out, and no error.
 	Resume([]Resumption) error
 	// Halt asks running threads to stop: StopHalted follows for each, or the stop
 	// that comes first.
@@ -149,10 +150,12 @@ type Target interface {
 	// delivered there still.
 	HaltAll() ([]Stop, error)
 	// Confirm reports whether a stop that was kept back still stands: a breakpoint
-	// may have been removed since, the pc changed. One that does not is forgotten,
-	// and its thread goes on from where it stands.
+	// may have been removed since, the pc changed. One that does not is forgotten:
+	// its thread stands without a reason, and Resume lets it go on from there.
 	Confirm(Stop) bool
-	// Events delivers stops. The channel has room for what happens between two calls.
+	// Events delivers stops. The channel has room for what happens between two calls:
+	// a thread that Threads shows as stopped has its Stop in the channel already,
+	// because the stub empties it before it resumes anything.
 	Events() <-chan Stop
 
 	// Registers of a stopped thread in the order of Description, bytes that are not
@@ -168,7 +171,8 @@ type Target interface {
 	WriteMemory(pid int, addr uint64, b []byte) error
 
 	// Insert inserts a breakpoint or watchpoint, again with other conditions.
-	// ErrUnsupported: this type is not known here.
+	// ErrUnsupported: this type is not known here. Remove of what is not there is no
+	// error.
 	Insert(pid int, b Breakpoint) error
 	Remove(pid int, typ rsp.BreakpointType, addr uint64, kind int) error
 

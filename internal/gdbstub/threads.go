@@ -197,6 +197,9 @@ func (m *Machine) tlsAddress(p rsp.TLSAddress) rsp.Packet {
 	if t == nil {
 		return noThread
 	}
+	if !m.threadDBFound() {
+		return failf("libthread_db is not in %s", m.threadDB)
+	}
 	addr, err := m.target.ThreadLocal(t.id, p.Offset, p.LinkMap)
 	if err != nil {
 		return fail(err)
