@@ -151,6 +151,9 @@ func TestArming(t *testing.T) {
 		QTDP:7:3000:E:0:0- -> OK
 		QTDP:-7:3000:R01 -> E.tracepoint 7 at 0x3000: not in an instruction's middle
 	`)
+	// What it collected before it was refused is nobody's.
+	b.fake.queue = append(b.fake.queue, Hit{Spec: &Spec{Number: 7, Addr: 0x3000}})
+	b.talk("qTStatus -> T1;tframes:0;*")
 	b.fake.fail["enable 2 true"] = errors.New("gone")
 	b.talk(`
 		QTEnable:2:401252 -> E.tracepoint 2 at 0x401252: gone
