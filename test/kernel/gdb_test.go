@@ -1,0 +1,151 @@
+package kernel
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// gdbKernel runs a script in GDB with this machine's kernel as its target, while
+// getpriority is called with magic as its second argument over and over. It returns
+// what GDB printed.
+//
+// GDB 13 writes to a member of its static tracepoints before that is made (the
+// marker's name, in the constructor of what they derive from), and goes down or not
+// by what lay there; fresh memory of zeros spares it.
+func gdbKernel(t *testing.T, magic int, script string) string {
+	t.Helper()
+	gdb := tool(t, "gdb")
+	file := filepath.Join(t.TempDir(), "script")
+	script = fmt.Sprintf("set pagination off\nset confirm off\nset width 0\ntarget remote | %s gdbserver --kernel -\n%s\n", jalonBin, script)
+	if err := os.WriteFile(file, []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, gdb, "-nx", "-batch", "-x", file)
+	cmd.Env = append(os.Environ(), "GLIBC_TUNABLES=glibc.malloc.perturb=255:glibc.malloc.tcache_count=0")
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for {
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Fatalf("gdb: %v\n%s", err, out.String())
+			}
+			return out.String()
+		default:
+			_, _ = unix.Getpriority(unix.PRIO_PROCESS, magic)
+		}
+	}
+}
+
+// untilStopped waits in GDB for the end of a trace run.
+const untilStopped = `python
+import gdb
+while "Trace is running" in gdb.execute("tstatus", to_string=True): pass
+end
+`
+
+// inOrder looks for patterns in what GDB printed, each behind the one before.
+func inOrder(t *testing.T, out string, want ...string) {
+	t.Helper()
+	rest := out
+	for _, w := range want {
+		at := regexp.MustCompile(w).FindStringIndex(rest)
+		if at == nil {
+			t.Fatalf("GDB does not print %q at its place:\n%s", w, out)
+		}
+		rest = rest[at[1]:]
+	}
+}
+
+// A static tracepoint by its name and its own record.
+func TestGDBMarker(t *testing.T) {
+	const magic = 0x4a6c4f6e
+	out := gdbKernel(t, magic, fmt.Sprintf(`
+info threads
+monitor markers syscalls:sys_enter_getp*
+strace -m syscalls:sys_enter_getpriority
+condition 1 *(long *)($rdi + 24) == %d
+actions
+collect $_sdata, *(long *)($rdi + 24), $regs
+end
+passcount 3
+tstart
+`+untilStopped+`
+tstatus
+tfind
+print $_sdata
+print *(long *)($rdi + 24) == %d
+print $rip
+info registers rbx
+tfind
+tfind
+tfind
+tfind none
+info tracepoints
+monitor counts
+info static-tracepoint-markers
+`, magic, magic))
+	inOrder(t, out, `kernel`, `syscalls:sys_enter_getpriority \{int __syscall_nr; int which; int who\}`, `Static tracepoint 1 at 0x8`,
+		`Trace stopped by tracepoint 1`, `Collected 3 trace frames`, `Found trace frame 0, tracepoint 1`,
+		fmt.Sprintf(`"sys_getpriority\(which: 0, who: %#x\)"`, magic), `\$2 = 1\n`, `\$3 = .*0x8`, `rbx +<unavailable>`,
+		`Found trace frame 2`, `No trace frame found`, `already hit \d+ times`, `syscalls:sys_enter_getpriority, off: \d+ hits, 0 false, 0 faults`,
+		`sched:sched_switch +\w +0xffffffff`)
+	if !strings.Contains(out, "prev_comm=%s prev_pid=%d") {
+		t.Error("the list of markers does not say how sched_switch is printed")
+	}
+}
+
+// Raw arguments as registers and the tracepoint's own record in one frame; a second
+// tracepoint at the same address that is enabled while the run goes on; a variable.
+func TestGDBArguments(t *testing.T) {
+	const magic = 0x4a6c4f6d
+	out := gdbKernel(t, magic, fmt.Sprintf(`
+python
+import gdb
+class Marker(gdb.Function):
+    def __init__(self): super(Marker, self).__init__("marker")
+    def invoke(self, name): return int(gdb.execute("monitor markers " + name.string(), to_string=True).split()[0], 16)
+Marker()
+end
+tvariable $seen = 40
+strace *$marker("raw_syscalls:sys_enter") if $rdx == %d && *(long *)($rsi + 104) == %d
+actions
+collect $_sdata, $rdx, $regs
+teval $seen = $seen + 1
+end
+passcount 2
+strace *$marker("raw_syscalls:sys_enter") if $rdx == %d && *(long *)($rsi + 104) == %d
+actions
+collect $rdi, $seen
+end
+disable 2
+tstart
+enable 2
+`+untilStopped+`
+tfind tracepoint 1
+print $_sdata
+print $rdx
+print $rdi
+tfind none
+print $seen
+set variable *(char *)0xffffffff81000000 = 1
+`, unix.SYS_GETPRIORITY, magic, unix.SYS_GETPRIORITY, magic))
+	inOrder(t, out, `Static tracepoint 1 at 0xffffffff`, `tracepoint 1`, fmt.Sprintf(`"NR %d \(0, %x, `, unix.SYS_GETPRIORITY, magic),
+		fmt.Sprintf(`\$2 = %d\n`, unix.SYS_GETPRIORITY), `\$3 = 0\n`, `\$4 = 42\n`, `[Cc]annot access memory|never changed`)
+}
