@@ -43,6 +43,11 @@ func (p *Process) RemoveBreak(addr uint64) error {
 		}
 		delete(p.ctl.user, addr)
 		p.ctl.removed[addr] = true
+		for _, t := range p.tasks {
+			if t.dbg.again.addr == addr {
+				t.dbg.again = again{}
+			}
+		}
 		return nil
 	})
 }

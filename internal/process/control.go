@@ -95,7 +95,8 @@ type Resumption struct {
 type ControlOptions struct {
 	Forks, VForks, Execs bool
 	Threads              bool // StopCloned and StopThreadExit
-	// PassSignals are delivered without a stop.
+	// PassSignals are delivered without a stop, but to threads that step: a step
+	// would end in the handler.
 	PassSignals map[unix.Signal]bool
 	// CatchSyscalls reports the calls in Syscalls; all of them where it is empty.
 	CatchSyscalls bool
@@ -122,6 +123,7 @@ type control struct {
 	births  int
 	learnt  bool    // the actions of the guarded signals were read
 	work    []*task // threads with something to do alone, see alone.go
+	asked   int     // the thread that a decision is asked for; 0: none
 	queued  bool    // work is in Process.late
 }
 
@@ -176,6 +178,14 @@ func newControl(c *Control) *control {
 // controlled reports whether t is under run control: not a child on its way out,
 // nor one that borrows the memory.
 func (p *Process) controlled(t *task) bool { return p.ctl != nil && p.member(t) }
+
+// ask lets the owner decide about a thread.
+func (c *control) ask(tid int, f func()) {
+	was := c.asked
+	c.asked = tid
+	f()
+	c.asked = was
+}
 
 // where tells about a pc.
 func (p *Process) where(pc uint64) Code {

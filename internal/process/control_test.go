@@ -263,9 +263,22 @@ func TestControlVerdicts(t *testing.T) {
 	for _, verdict := range []BreakVerdict{BreakGo, BreakStep} {
 		t.Run(fmt.Sprint(verdict), func(t *testing.T) {
 			n, steps := map[int]int{}, 0
-			d := startControl(t, Control{
-				OnBreak:   func(tid int, addr uint64) BreakVerdict { n[tid]++; return verdict },
-				OnStepped: func(tid int) bool { steps++; return steps%3 != 0 },
+			var d *debugged
+			d = startControl(t, Control{
+				OnBreak: func(tid int, addr uint64) BreakVerdict {
+					if r, err := d.GetGeneral(tid); err != nil || int(r.Rdi) != n[tid] || r.Rip != addr {
+						t.Errorf("hit %d of %d: %+v, %v", n[tid], tid, r, err)
+					}
+					n[tid]++
+					return verdict
+				},
+				OnStepped: func(tid int) bool {
+					if _, err := d.GetRegs(tid); err != nil {
+						t.Error(err)
+					}
+					steps++
+					return steps%3 != 0
+				},
 			}, prog, "threads", fmt.Sprint(threads), fmt.Sprint(hits))
 			d.insert(symbol(t, prog, "target"))
 			d.resumeAll()

@@ -194,7 +194,7 @@ func (p *Process) giveSignal(t *task, sig unix.Signal) {
 	if k != nil && k.sig == sig {
 		give = *k
 	}
-	if t.state == stopped && t.stop == stopSignal {
+	if t.state == stopped && t.stop == stopSignal && t.sig == 0 {
 		p.deliverKept(t, give)
 		return
 	}

@@ -24,14 +24,15 @@ const xsaveLimit = 32 << 10
 
 var errNotStopped = errors.New("the thread does not stand")
 
-// standing runs f for a thread that stands.
+// standing runs f for a thread that stands, or that OnBreak or OnStepped is just
+// asked about.
 func (p *Process) standing(tid int, f func(t *task) error) error {
 	return p.controlDo(func() error {
 		t := p.tasks[tid]
 		if t == nil {
 			return ErrGone
 		}
-		if t.state != stopped || t.hold&holdDebug == 0 {
+		if t.state != stopped || t.hold&holdDebug == 0 && p.ctl.asked != tid {
 			return &Error{fmt.Sprintf("access thread %d", tid), errNotStopped, ""}
 		}
 		err := f(t)
@@ -42,8 +43,19 @@ func (p *Process) standing(tid int, f func(t *task) error) error {
 	})
 }
 
-// GetRegs reads the registers of a thread that stands. The pc is that of the
-// program, also where the thread is before the copy of an instruction.
+// GetGeneral reads the general registers only, which is faster.
+func (p *Process) GetGeneral(tid int) (r Regs, err error) {
+	err = p.standing(tid, func(*task) error {
+		err := getRegs(tid, &r)
+		r.Rip = p.shown(r.Rip)
+		return err
+	})
+	return r, err
+}
+
+// GetRegs reads the registers of a thread that stands, or that OnBreak or OnStepped
+// is just asked about. The pc is that of the program, also where the thread is
+// before the copy of an instruction.
 func (p *Process) GetRegs(tid int) (*RegSet, error) {
 	r := &RegSet{}
 	err := p.standing(tid, func(t *task) error {
@@ -73,7 +85,7 @@ func (p *Process) SetRegs(tid int, r *RegSet) error {
 		if next.Rip == p.shown(old.Rip) {
 			next.Rip = old.Rip
 		} else {
-			t.dbg.again = again{}
+			t.dbg.again, t.dbg.call = again{}, false
 		}
 		if err := setRegs(tid, &next); err != nil {
 			return err

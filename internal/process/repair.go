@@ -218,7 +218,7 @@ func (a sigaction) encode() (b [32]byte) {
 // pending faults are repaired first.
 func (p *Process) deliverOwn(t *task, sig unix.Signal) {
 	t.sig = sig
-	if p.controlled(t) && !p.ctl.opt.PassSignals[sig] {
+	if p.controlled(t) && !p.passes(t, sig) {
 		return // it is told first
 	}
 	known, seen := p.actions[sig]

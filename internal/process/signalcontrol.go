@@ -20,7 +20,7 @@ func setSiginfo(tid int, si *siginfo) error {
 //
 //	sent again by us              delivered, or told if it was not yet
 //	while the thread is alone     kept, unless the instruction itself raised it
-//	in PassSignals                delivered
+//	in PassSignals                delivered, unless the thread steps
 //	else                          told
 func (p *Process) controlSignal(t *task) {
 	d := &t.dbg
@@ -46,12 +46,17 @@ func (p *Process) controlSignal(t *task) {
 	if d.alone != nil {
 		d.alone.done = true
 	}
-	if p.ctl.opt.PassSignals[k.sig] {
+	if p.passes(t, k.sig) {
 		return
 	}
 	t.sig = 0
 	d.kept = &k
 	p.stand(t, Stop{Kind: StopSignal, Signal: k.sig})
+}
+
+// passes reports whether a signal is delivered without being told.
+func (p *Process) passes(t *task, sig unix.Signal) bool {
+	return p.ctl.opt.PassSignals[sig] && !t.dbg.step
 }
 
 // takeMade finds the signal among those that were sent again.
@@ -84,7 +89,7 @@ func (p *Process) lateSignals(t *task) {
 		switch {
 		case t.hold&holdDebug != 0 || t.sig != 0 || t.stop != stopSignal:
 			p.sendAgain(t, k)
-		case p.ctl.opt.PassSignals[k.sig]:
+		case p.passes(t, k.sig):
 			p.deliverKept(t, k)
 		default:
 			d.kept = &k

@@ -151,7 +151,7 @@ func (p *Process) stepMade(t *task) {
 		return
 	}
 	if d.inner && p.ctl.OnStepped != nil {
-		d.inner = p.ctl.OnStepped(t.tid)
+		p.ctl.ask(t.tid, func() { d.inner = p.ctl.OnStepped(t.tid) })
 	} else {
 		d.inner = false
 	}

@@ -88,7 +88,7 @@ func (p *Process) breakHit(t *task, regs *Regs, addr uint64) {
 		}
 		verdict = BreakStop
 		if p.ctl.OnBreak != nil {
-			verdict = p.ctl.OnBreak(t.tid, addr)
+			p.ctl.ask(t.tid, func() { verdict = p.ctl.OnBreak(t.tid, addr) })
 		}
 	}
 	if verdict == BreakStop {
