@@ -296,7 +296,10 @@ func (f *fake) Confirm(s Stop) bool {
 func (f *fake) Events() <-chan Stop { return f.events }
 
 func (f *fake) Registers(id ThreadID) (rsp.Registers, error) {
-	t := f.must(id, "Registers")
+	t := f.thread(id)
+	if t == nil {
+		return rsp.Registers{}, fmt.Errorf("thread %d is gone", id.TID)
+	}
 	if t.running {
 		f.complain("Registers: %v runs", id)
 	}
@@ -304,7 +307,10 @@ func (f *fake) Registers(id ThreadID) (rsp.Registers, error) {
 }
 
 func (f *fake) SetRegisters(id ThreadID, data []byte) error {
-	t := f.must(id, "SetRegisters")
+	t := f.thread(id)
+	if t == nil {
+		return fmt.Errorf("thread %d is gone", id.TID)
+	}
 	if t.running || len(data) != f.desc.Size {
 		f.complain("SetRegisters: %v runs %v, %d bytes", id, t.running, len(data))
 	}
@@ -313,7 +319,10 @@ func (f *fake) SetRegisters(id ThreadID, data []byte) error {
 }
 
 func (f *fake) SetRegister(id ThreadID, n int, data []byte) error {
-	t := f.must(id, "SetRegister")
+	t := f.thread(id)
+	if t == nil {
+		return fmt.Errorf("thread %d is gone", id.TID)
+	}
 	if t.running || n < 0 || n >= len(f.desc.Registers) || len(data) != f.desc.Registers[n].Bits/8 {
 		f.complain("SetRegister: %v runs %v, register %d, %d bytes", id, t.running, n, len(data))
 		return nil

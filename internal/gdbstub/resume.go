@@ -94,6 +94,7 @@ func (m *Machine) resume(actions []rsp.ResumeAction) rsp.Packet {
 	if m.caps.Kernel {
 		return m.resumeKernel()
 	}
+	m.forward = false // a GDB that resumes wants to know
 	m.collect()
 	m.sync()
 	plan := m.plan(actions)
@@ -151,10 +152,10 @@ func (m *Machine) exitPending() bool {
 
 // plan is what is to become of the threads.
 type plan struct {
-	go_  []Resumption
-	halt []ThreadID
-	kept []Resumption // those with something to tell
-	any  bool         // an action was for a thread
+	going []Resumption
+	halt  []ThreadID
+	kept  []Resumption // those with something to tell
+	any   bool         // an action was for a thread
 }
 
 // plan finds the first action of each thread and what it means for it.
@@ -185,7 +186,7 @@ func (m *Machine) plan(actions []rsp.ResumeAction) plan {
 		if m.stillPending(id) {
 			p.kept = append(p.kept, r)
 		} else {
-			p.go_ = append(p.go_, r)
+			p.going = append(p.going, r)
 		}
 	}
 	return p
@@ -249,7 +250,7 @@ func (m *Machine) stillPending(id ThreadID) bool {
 func (m *Machine) carryOut(p plan) error {
 	wait := p.kept
 	if !m.nonStop && (len(p.kept) > 0 || m.exitPending()) {
-		wait, p.go_ = append(wait, p.go_...), nil
+		wait, p.going = append(wait, p.going...), nil
 	}
 	for _, r := range wait {
 		t := m.threads[r.Thread]
@@ -258,7 +259,7 @@ func (m *Machine) carryOut(p plan) error {
 			t.signal = r.Signal
 		}
 	}
-	if err := m.setGoing(p.go_); err != nil {
+	if err := m.setGoing(p.going); err != nil {
 		return err
 	}
 	if len(p.halt) == 0 {

@@ -31,11 +31,9 @@ func (m *Machine) stopReply(s Stop) rsp.Packet {
 	if m.disabled["Tthread"] {
 		reply.Thread = nil
 	}
-	for _, t := range m.target.Threads() {
-		if t.ID == s.Thread && t.Core >= 0 {
-			core := uint64(t.Core)
-			reply.Core = &core
-		}
+	if t := m.threads[s.Thread]; t != nil && t.core >= 0 {
+		core := uint64(t.core)
+		reply.Core = &core
 	}
 	return reply
 }

@@ -125,8 +125,8 @@ func (m *Machine) wanted(s Stop) bool {
 
 // settle tells what is to be told now.
 func (m *Machine) settle() {
-	if len(m.pending) > 0 {
-		m.sync() // some may be gone
+	if len(m.pending) > 0 && !m.owed {
+		m.sync() // some may be gone; tell finds that out by itself
 	}
 	switch {
 	case m.forward:

@@ -6,6 +6,7 @@ import "github.com/jalon-trace/jalon/internal/rsp"
 // whose stop is still on its way to the stub runs here.
 type thread struct {
 	id     ThreadID
+	core   int // -1: not known
 	stands bool
 	// resumed: GDB wants it to run: its next stop is to be told.
 	resumed bool
@@ -40,6 +41,7 @@ func (m *Machine) sync() {
 				why: Stop{Kind: StopHalted, Thread: info.ID},
 			}
 		}
+		m.threads[info.ID].core = info.Core
 	}
 	for id := range m.threads {
 		if !there[id] {
@@ -91,14 +93,16 @@ func (m *Machine) find(id rsp.ThreadID) *thread {
 	return nil
 }
 
-// current is the thread that registers and memory are about; nil: there is none.
+// current is the thread that registers and memory are about; nil: there is none. It
+// is asked for with almost every packet, so the target's list is not compared if it
+// need not be.
 func (m *Machine) current() *thread {
-	m.sync()
 	for _, id := range []ThreadID{m.general, m.last} {
 		if t := m.threads[id]; t != nil {
 			return t
 		}
 	}
+	m.sync()
 	return m.find(rsp.ThreadID{})
 }
 
