@@ -188,7 +188,7 @@ func withFrame(list []agentexpr.Action) []agentexpr.Action {
 		if a.Kind != agentexpr.CollectRegs {
 			continue
 		}
-		for _, n := range []int{spRegister, pcRegister} {
+		for _, n := range []int{fpRegister, spRegister, pcRegister} {
 			if !slices.Contains(a.Regs, n) {
 				out[i].Regs = append(slices.Clone(out[i].Regs), n)
 			}

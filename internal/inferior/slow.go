@@ -166,6 +166,7 @@ func (pr *proc) onStepped(tid int) (again bool) {
 
 // Numbers of registers.
 const (
+	fpRegister = 6
 	spRegister = 7
 	pcRegister = 16
 )
