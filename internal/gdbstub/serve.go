@@ -9,8 +9,12 @@ import (
 	"github.com/jalon-trace/jalon/internal/rsp"
 )
 
-// tickEvery is how often a Machine is told that time passes.
-const tickEvery = 100 * time.Millisecond
+// How often a Machine is told that time passes: seldom, and often enough that a
+// trace's rings do not fill while one runs.
+const (
+	tickEvery  = 100 * time.Millisecond
+	drainEvery = 4 * time.Millisecond
+)
 
 // Listener is where GDB connects; rsp.Listener is one. Accept is called again when
 // a connection has ended; io.EOF says that there will be no other.
@@ -30,7 +34,8 @@ type accepted struct {
 // the listener or of ctx.
 func Serve(ctx context.Context, listener Listener, target Target, m *Machine) (status int, err error) {
 	s := server{m: m, incoming: make(chan accepted, 1)}
-	ticker := time.NewTicker(tickEvery)
+	every := tickEvery
+	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	defer func() {
 		if s.conn != nil {
@@ -64,6 +69,14 @@ func Serve(ctx context.Context, listener Listener, target Target, m *Machine) (s
 			s.handle(Event{Kind: EventStop, Stop: stop})
 		case <-ticker.C:
 			s.handle(Event{Kind: EventTick})
+		}
+		want := tickEvery
+		if m.exp.Running() {
+			want = drainEvery
+		}
+		if want != every {
+			every = want
+			ticker.Reset(every)
 		}
 	}
 	return s.status, nil

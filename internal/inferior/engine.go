@@ -363,7 +363,7 @@ func (e *engine) drainSlow(until int64, f func(*experiment.Hit)) {
 	e.mu.Unlock()
 	for i := range list {
 		x := &list[i]
-		h := experiment.Hit{Spec: x.a.spec, Step: x.step, Time: x.time, CPU: -1, TID: x.tid, Frame: x.frame}
+		h := experiment.Hit{Spec: x.a.spec, Step: x.step, Time: x.time, CPU: -1, TID: x.tid, PC: x.pc, Frame: x.frame}
 		if x.a.marker != nil {
 			h.Static = x.a.static(x.frame)
 		}

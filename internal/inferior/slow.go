@@ -34,6 +34,7 @@ type slowHit struct {
 	step  bool
 	time  int64
 	tid   int
+	pc    uint64
 	frame *agentexpr.Frame
 }
 
@@ -146,10 +147,7 @@ func (pr *proc) onStepped(tid int) (again bool) {
 		site := agentexpr.Site{Actions: x.s.a.steps}
 		out := site.Run(m)
 		pr.storeVars(x.s.e, m)
-		if !hasPC(out.Frame) { // a step is known by its pc
-			out.Frame.Regs = append(out.Frame.Regs, agentexpr.RegValue{Num: pcRegister, Data: le64(m.Regs[pcRegister])})
-		}
-		x.s.e.addSlow(slowHit{a: x.s.a, step: true, tid: tid, frame: out.Frame})
+		x.s.e.addSlow(slowHit{a: x.s.a, step: true, tid: tid, pc: m.Regs[pcRegister], frame: out.Frame})
 		if x.left--; x.left > 0 {
 			left = append(left, x)
 		}
@@ -170,23 +168,6 @@ const (
 	spRegister = 7
 	pcRegister = 16
 )
-
-func hasPC(f *agentexpr.Frame) bool {
-	for _, r := range f.Regs {
-		if r.Num == pcRegister {
-			return true
-		}
-	}
-	return false
-}
-
-func le64(v uint64) []byte {
-	b := make([]byte, 8)
-	for i := range b {
-		b[i] = byte(v >> (8 * i))
-	}
-	return b
-}
 
 func (e *engine) addSlow(h slowHit) {
 	offset := int64(0)
