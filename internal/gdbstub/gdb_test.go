@@ -64,7 +64,7 @@ func (f *fake) reg(t *fakeThread, name string) uint64 {
 func TestGDB(t *testing.T) {
 	gdb, err := exec.LookPath("gdb")
 	if err != nil {
-		t.Skip("no gdb")
+		t.Fatal("GDB is what this is for: install gdb: ", err)
 	}
 	for _, mode := range []string{"off", "on"} {
 		t.Run("non-stop "+mode, func(t *testing.T) { converse(t, gdb, mode) })
