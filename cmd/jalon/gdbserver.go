@@ -219,12 +219,16 @@ func (s *gdbServer) logf(text string) {
 	fmt.Fprintf(s.log, "%s %s\n", time.Now().Format("15:04:05.000000"), text)
 }
 
-// listenForGDB is rsp.Listen with gdbserver's words for a port in use, which GDB's users
-// know.
+// listenForGDB is rsp.Listen with gdbserver's words for a port in use and a name that is
+// none, which GDB's users know.
 func listenForGDB(comm string) (*rsp.Listener, error) {
 	l, err := rsp.Listen(comm)
 	if errors.Is(err, unix.EADDRINUSE) {
 		return nil, errors.New("Can't bind address: Address already in use.") //nolint:staticcheck // gdbserver's words
+	}
+	var unknown *net.DNSError
+	if errors.As(err, &unknown) {
+		return nil, fmt.Errorf("%s: cannot resolve name: Name or service not known", comm)
 	}
 	return l, err
 }

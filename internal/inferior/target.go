@@ -66,6 +66,7 @@ func New(opt Options) (*Target, error) {
 	layout := hostXSAVE()
 	t := &Target{opt: opt, events: newEventQueue(), files: newFileTable()}
 	t.regs = newRegisterFile(rsp.TargetX86Linux(rsp.ParseCPU(string(cpuinfo))), layout)
+	t.files.writable = true // whoever may change a program's memory may change its files
 	t.engine = newEngine(t)
 	go t.pump()
 	return t, nil
@@ -198,9 +199,9 @@ func (pr *proc) passExecs(n int) error {
 		resume.Signal = 0
 		switch {
 		case x.exit != nil && x.exit.Signal != 0:
-			return fmt.Errorf("during startup the program was killed by %v", x.exit.Signal)
+			return fmt.Errorf("During startup program terminated with signal %s.", unix.SignalName(x.exit.Signal)) //nolint:staticcheck // gdbserver's words
 		case x.exit != nil:
-			return fmt.Errorf("during startup the program exited with code %d", x.exit.Code)
+			return fmt.Errorf("During startup program exited with code %d.", x.exit.Code) //nolint:staticcheck // gdbserver's words
 		case x.stop.Kind == process.StopExec:
 			n--
 		default:

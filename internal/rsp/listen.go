@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"strings"
 	"syscall"
@@ -65,7 +66,7 @@ func classify(place string) (kind, rest string) {
 }
 
 func listenTCP(network, place string) (*Listener, error) {
-	host, port, err := net.SplitHostPort(place)
+	host, port, err := splitPlace(place)
 	if err != nil {
 		return nil, fmt.Errorf("listen on %q: %w", place, err)
 	}
@@ -83,6 +84,25 @@ func listenTCP(network, place string) (*Listener, error) {
 		return nil, fmt.Errorf("listen for GDB on %s: %w%s", place, err, remedy(err))
 	}
 	return &Listener{net: l, name: l.Addr().String()}, nil
+}
+
+// splitPlace cuts a place at its last colon: gdbserver takes IPv6 addresses without
+// brackets, too. A host with other colons is no name that could be looked up.
+func splitPlace(place string) (host, port string, err error) {
+	i := strings.LastIndexByte(place, ':')
+	if i < 0 {
+		return "", "", errors.New("no port after the host")
+	}
+	host, port = place[:i], place[i+1:]
+	if n := len(host); n > 2 && host[0] == '[' && host[n-1] == ']' {
+		host = host[1 : n-1]
+	}
+	if strings.ContainsRune(host, ':') {
+		if _, err := netip.ParseAddr(host); err != nil {
+			return "", "", &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+		}
+	}
+	return host, port, nil
 }
 
 func listenUnix(path string) (*Listener, error) {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -57,6 +58,19 @@ func TestListenLoopback(t *testing.T) {
 		if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
 			t.Errorf("after Close: %v", err)
 		}
+	}
+	for _, place := range []string{"[::1]:0", "::1:0", "tcp6:::1:0", "tcp6::0"} {
+		l, err := Listen(place)
+		if errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.EAFNOSUPPORT) {
+			continue // a machine without IPv6
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if host, _, _ := net.SplitHostPort(l.Addr()); host != "::1" {
+			t.Errorf("%s listens on %s", place, l.Addr())
+		}
+		l.Close()
 	}
 	l, err := Listen("*:0")
 	if err != nil {
@@ -127,6 +141,8 @@ func TestListenErrors(t *testing.T) {
 		{":99999", "99999"},
 		{first.Addr(), "another port"},
 		{"unix:", "no path"},
+		{"tcp8:123:0", "no such host"},
+		{"udp123::::0", "no such host"},
 		{"203.0.113.1:0", "no interface"},
 		{"/nonexistent/dir/sock", "/nonexistent/dir/sock"},
 	} {
