@@ -59,7 +59,10 @@ type Hit struct {
 	Record []byte
 	Frame  *agentexpr.Frame
 	// Static is the static tracepoint's own record as text, where L asked for it.
-	Static string
+	// StaticText, where it is not nil, makes it, during the call: who drops a hit need
+	// not pay for its text.
+	Static     string
+	StaticText func() string
 }
 
 // Counts are what happened at a location since the start of the run.

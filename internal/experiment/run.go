@@ -225,7 +225,11 @@ func (x *Experiment) collect(tp *tracepoint, h *Hit) bool {
 	e.pc = x.placePC(tp, h, b[frameHead:], regs)
 	binary.LittleEndian.PutUint32(b[2:], uint32(len(b)-frameHead))
 	x.run.scratch = b
-	return x.buffer.add(b, h.Static, e)
+	static := h.Static
+	if h.StaticText != nil {
+		static = h.StaticText()
+	}
+	return x.buffer.add(b, static, e)
 }
 
 // frameHead is a frame's number and size.

@@ -2,6 +2,7 @@ package kerntarget
 
 import (
 	"encoding/binary"
+	"errors"
 	"runtime"
 	"time"
 
@@ -40,7 +41,7 @@ type waiting struct {
 	thread uint64
 	token  uint64 // of the second record that it waits for; 0: none
 	record []byte
-	static string
+	own    []byte // the second record's bytes
 }
 
 func newDrain(mem *ring.Shared) *drain {
@@ -59,8 +60,12 @@ func (d *drain) add(st *site) {
 	}
 }
 
-// poll reads every ring once.
+// poll reads every ring once. When too much waits already, the rings keep what they
+// have, and count what has no room.
 func (d *drain) poll() {
+	if d.merger.Waiting() > maxWaiting {
+		return
+	}
 	for cpu := range d.reader.Rings() {
 		now := uint64(event.Monotonic())
 		var state ring.State
@@ -104,21 +109,33 @@ func (d *drain) take(cpu int) {
 	d.merger.Add(cpu, d.buf)
 }
 
+// turn is how long one Drain gives hits out while the run goes on: GDB waits for its
+// answers meanwhile.
+const turn = 50 * time.Millisecond
+
+var errTurn = errors.New("the turn is over")
+
 // Drain gives the hits since the last call.
 func (e *engine) Drain(final bool, f func(*experiment.Hit)) {
 	d := e.drain
 	if d == nil {
 		return
 	}
-	give := func(r event.Record) error { d.record(r, f, e.epoch); return nil }
 	if final {
 		d.settle()
-		_ = d.merger.Flush(give)
+		_ = d.merger.Flush(func(r event.Record) error { d.record(r, f, e.epoch); return nil })
 		d.release(^uint64(0), f, e.epoch)
 		return
 	}
 	d.poll()
-	_ = d.merger.Emit(give)
+	n, end := 0, time.Now().Add(turn)
+	_ = d.merger.Emit(func(r event.Record) error {
+		d.record(r, f, e.epoch)
+		if n++; n%64 == 0 && time.Now().After(end) {
+			return errTurn
+		}
+		return nil
+	})
 	if now := uint64(event.Monotonic()); now > uint64(hold+apart) {
 		d.release(now-uint64(hold+apart), f, e.epoch)
 	}
@@ -136,11 +153,8 @@ func (d *drain) record(r event.Record, f func(*experiment.Hit), epoch int64) {
 		return // damage
 	}
 	w := &waiting{st: st, time: r.TSC, cpu: r.CPU, thread: r.Thread(), record: r.Data}
-	switch data := counted(r.Data, st.static); {
-	case st.own != nil && len(data) == tokenSize:
+	if data := counted(r.Data, st.static); st.own != nil && len(data) == tokenSize {
 		w.token = binary.LittleEndian.Uint64(data)
-	case st.static >= 0:
-		w.static = st.text(data)
 	}
 	if len(d.queue) == 0 && w.token == 0 {
 		w.give(f, epoch)
@@ -159,7 +173,7 @@ func (d *drain) complete(st *site, r event.Record) {
 	token := binary.LittleEndian.Uint64(r.Data[tokenAt:])
 	for _, w := range d.queue {
 		if w.st == st && w.token == token && w.token != 0 && w.thread == r.Thread() {
-			w.token, w.static = 0, st.text(counted(r.Data, st.ownStatic))
+			w.token, w.own = 0, append([]byte(nil), counted(r.Data, st.ownStatic)...)
 			return
 		}
 	}
@@ -186,16 +200,24 @@ func (d *drain) release(before uint64, f func(*experiment.Hit), epoch int64) {
 }
 
 func (w *waiting) give(f func(*experiment.Hit), epoch int64) {
-	f(&experiment.Hit{
+	h := &experiment.Hit{
 		Spec: w.st.spec, Time: int64(w.time) + epoch, CPU: w.cpu, TID: int(uint32(w.thread)),
-		Layout: w.st.layout, Record: w.record, Static: w.static,
-	})
+		Layout: w.st.layout, Record: w.record,
+	}
+	if w.st.render != nil {
+		h.StaticText = w.text
+	}
+	f(h)
 }
 
-// text is the kernel's own text of a record.
-func (st *site) text(record []byte) string {
+// text is the kernel's own text of the marker's record, "" where that was lost.
+func (w *waiting) text() string {
+	record := w.own
+	if w.st.own == nil {
+		record = counted(w.record, w.st.static)
+	}
 	if len(record) == 0 {
 		return ""
 	}
-	return st.render(record)
+	return w.st.render(record)
 }

@@ -176,7 +176,13 @@ type kept struct {
 
 func drainAll(e *engine, final bool) []kept {
 	var list []kept
-	e.Drain(final, func(h *experiment.Hit) { list = append(list, kept{*h, h.Layout.Frame(h.Record)}) })
+	e.Drain(final, func(h *experiment.Hit) {
+		k := kept{*h, h.Layout.Frame(h.Record)}
+		if h.StaticText != nil {
+			k.Static = h.StaticText()
+		}
+		list = append(list, k)
+	})
 	return list
 }
 
