@@ -113,7 +113,7 @@ func (s *gdbServer) makeTarget() error {
 	}
 	opt := inferior.Options{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Terminal: terminal(), Wrapper: a.wrapper,
-		Output: func(text string) { fmt.Fprint(os.Stdout, text) }, OnPanic: bug,
+		Output: func(text string) { fmt.Fprint(os.Stdout, text) }, OnPanic: bug, NoOptimise: a.noOptimise,
 	}
 	if s.stdio { // they are GDB's
 		opt.Stdin, opt.Stdout, opt.Terminal = nil, os.Stderr, nil

@@ -24,6 +24,7 @@ type gdbserverArgs struct {
 	debug           bool     // what is done, step by step
 	remoteDebug     bool     // the packets
 	debugFile       string
+	noOptimise      bool // leave the IR passes out, to see what they bring
 
 	version, help, listPackets, selftest bool
 }
@@ -41,6 +42,7 @@ var gdbserverFlags = map[string]func(*gdbserverArgs){
 	"--remote-debug":             func(a *gdbserverArgs) { a.remoteDebug = true },
 	"--event-loop-debug":         func(*gdbserverArgs) {}, // there is no loop of that kind
 	"--disable-packet":           func(a *gdbserverArgs) { a.listPackets = true },
+	"--no-optimise":              func(a *gdbserverArgs) { a.noOptimise = true },
 	"--selftest":                 func(a *gdbserverArgs) { a.selftest = true },
 	"--version":                  func(a *gdbserverArgs) { a.version = true },
 	"--help":                     func(a *gdbserverArgs) { a.help = true },
