@@ -170,7 +170,19 @@ func (pr *proc) onBreak(tid int, addr uint64) process.BreakVerdict {
 		pr.breaks.mu.Unlock()
 		return process.BreakStop
 	}
+	if verdict == process.BreakGo && copied.byUser && len(copied.slow) == 0 && pr.permanent(addr) {
+		return process.BreakPast
+	}
 	return verdict
+}
+
+// permanent says that the program has an int3 of its own below a breakpoint. GDB's
+// users who put a condition there mean that it is passed over where that is false.
+func (pr *proc) permanent(addr uint64) bool {
+	const int3 = 0xcc
+	var b [1]byte
+	n, _ := pr.read(addr, b[:]) // what cannot be read is none
+	return n == 1 && b[0] == int3
 }
 
 // stops evaluates the conditions of GDB's breakpoint, and does its commands.

@@ -66,6 +66,7 @@ func (t *Target) HaltAll() ([]gdbstub.Stop, error) {
 			out = append(out, t.convert(told{pr: pr, stop: s}))
 		}
 	}
+	t.flush()
 	t.standing = first == nil
 	return out, first
 }

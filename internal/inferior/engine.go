@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jalon-trace/jalon/internal/agentexpr"
@@ -20,12 +21,12 @@ import (
 // place whose code cannot be displaced) is collected by the tracer (slow.go).
 type engine struct {
 	t     *Target
-	pr    *proc        // that is traced; nil: none yet
-	run   *session.Run // nil: nothing runs in the process
-	last  *session.Run // for its modules
+	pr    atomic.Pointer[proc] // that is traced; nil: none yet
+	run   *session.Run         // nil: nothing runs in the process
+	last  *session.Run         // for its modules
 	armed map[*experiment.Spec]*armed
 	by    map[*session.Program]*armed
-	over  bool // the process is gone
+	over  atomic.Bool // the process is gone
 
 	vars variables
 
@@ -75,9 +76,9 @@ func (e *engine) Start(list []*experiment.Spec, vars []experiment.Variable) []er
 	}
 	e.reset(procs[0])
 	e.vars.define(vars)
-	run, err := session.NewRun(e.pr.p, session.RunOptions{
-		BufferSize: e.t.opt.BufferSize, Threads: e.pr.threads, Variables: e.vars.initial(), DebugDirs: e.t.opt.DebugDirs,
-		NoOptimise: e.t.opt.NoOptimise, Breakpoints: e.pr.breaks.within, Log: e.t.opt.Log,
+	run, err := session.NewRun(e.pr.Load().p, session.RunOptions{
+		BufferSize: e.t.opt.BufferSize, Threads: e.pr.Load().threads, Variables: e.vars.initial(), DebugDirs: e.t.opt.DebugDirs,
+		NoOptimise: e.t.opt.NoOptimise, Breakpoints: e.pr.Load().breaks.within, Log: e.t.opt.Log,
 	}, e.last)
 	if err != nil {
 		for i := range errs {
@@ -86,7 +87,7 @@ func (e *engine) Start(list []*experiment.Spec, vars []experiment.Variable) []er
 		return errs
 	}
 	e.run = run
-	e.pr.run.Store(run)
+	e.pr.Load().run.Store(run)
 	bad := e.arm(list, errs)
 	if bad {
 		_ = e.Stop() // the first errors are told
@@ -102,10 +103,11 @@ func (e *engine) reset(pr *proc) {
 	if e.last != nil {
 		e.last.Close()
 	}
-	if e.pr != pr {
+	if e.pr.Load() != pr {
 		e.last = nil
 	}
-	e.pr, e.over = pr, false
+	e.pr.Store(pr)
+	e.over.Store(false)
 	e.armed, e.by = map[*experiment.Spec]*armed{}, map[*session.Program]*armed{}
 	e.mu.Lock()
 	e.slow, e.native = nil, map[uint64][]*armed{}
@@ -250,7 +252,7 @@ func (e *engine) Add(s *experiment.Spec) error {
 // Enable implements experiment.Engine.
 func (e *engine) Enable(s *experiment.Spec, on bool) error {
 	a := e.armed[s]
-	if a == nil || e.run == nil || e.over {
+	if a == nil || e.run == nil || e.over.Load() {
 		return nil
 	}
 	if a.slow != nil {
@@ -277,7 +279,7 @@ func (e *engine) Stop() error {
 	e.mu.Lock()
 	e.native = map[uint64][]*armed{}
 	e.mu.Unlock()
-	if !e.over {
+	if !e.over.Load() {
 		for _, a := range e.armed {
 			if a.slow != nil {
 				keep(e.setSlow(a, false))
@@ -285,7 +287,7 @@ func (e *engine) Stop() error {
 			keep(e.raise(a, false))
 		}
 		keep(e.run.Stop())
-		e.pr.retire(e.run)
+		e.pr.Load().retire(e.run)
 	}
 	e.vars.keep(e.run)
 	e.last, e.run = e.run, nil
@@ -294,23 +296,23 @@ func (e *engine) Stop() error {
 
 // leave takes everything out of a process that is let go.
 func (e *engine) leave(pr *proc) {
-	if e.pr == pr && e.run != nil {
+	if e.pr.Load() == pr && e.run != nil {
 		if err := e.Stop(); err != nil {
 			e.t.log("ending the trace: %v", err)
 		}
-		e.over = true
+		e.over.Store(true)
 	}
 }
 
 // gone is told when a process is not there any more.
 func (e *engine) gone(pr *proc) {
-	if e.pr == pr {
-		e.over = true
+	if e.pr.Load() == pr {
+		e.over.Store(true)
 	}
 }
 
 // Gone implements experiment.Engine.
-func (e *engine) Gone() bool { return e.over }
+func (e *engine) Gone() bool { return e.over.Load() }
 
 // Drain implements experiment.Engine.
 func (e *engine) Drain(final bool, f func(*experiment.Hit)) {
@@ -391,7 +393,7 @@ func (e *engine) Counts(s *experiment.Spec) experiment.Counts {
 
 // Memory implements experiment.Engine.
 func (e *engine) Memory(addr uint64, b []byte) error {
-	pr := e.pr
+	pr := e.pr.Load()
 	if pr == nil {
 		procs := e.t.list()
 		if len(procs) == 0 {

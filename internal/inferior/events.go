@@ -2,7 +2,7 @@ package inferior
 
 import (
 	"sync"
-	"sync/atomic"
+	"time"
 
 	"github.com/jalon-trace/jalon/internal/gdbstub"
 	"github.com/jalon-trace/jalon/internal/process"
@@ -17,7 +17,12 @@ type eventQueue struct {
 	done  chan struct{}
 	once  sync.Once
 	out   chan gdbstub.Stop
+	// moving is held by who moves what was told to out.
+	moving sync.Mutex
 }
+
+// eventRoom is how many stops wait for the stub; more stay in the list.
+const eventRoom = 4096
 
 // told is a stop as a tracer told it, or the end of a process.
 type told struct {
@@ -27,7 +32,7 @@ type told struct {
 }
 
 func newEventQueue() *eventQueue {
-	return &eventQueue{ready: make(chan struct{}, 1), done: make(chan struct{}), out: make(chan gdbstub.Stop, 256)}
+	return &eventQueue{ready: make(chan struct{}, 1), done: make(chan struct{}), out: make(chan gdbstub.Stop, eventRoom)}
 }
 
 func (q *eventQueue) put(x told) {
@@ -40,35 +45,51 @@ func (q *eventQueue) put(x told) {
 	}
 }
 
-func (q *eventQueue) take() []told {
+func (q *eventQueue) next() (x told, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	list := q.list
-	q.list = nil
-	return list
+	if len(q.list) == 0 {
+		return told{}, false
+	}
+	x = q.list[0]
+	q.list = q.list[1:]
+	return x, true
 }
 
 func (q *eventQueue) close() { q.once.Do(func() { close(q.done) }) }
 
-// pump turns what is told into the stub's stops.
+// pump turns what is told into the stub's stops while the stub does other things.
 func (t *Target) pump() {
 	for {
 		select {
 		case <-t.events.ready:
+			for t.flush() {
+				time.Sleep(time.Millisecond) // the stub is behind: it takes what there is first
+			}
 		case <-t.events.done:
 			return
 		}
-		for _, x := range t.events.take() {
-			if x.exit != nil && x.pr.quiet.Load() {
-				continue // it was ended, or let go, by request
-			}
-			select {
-			case t.events.out <- t.convert(x):
-			case <-t.events.done:
-				return
-			}
-		}
 	}
+}
+
+// flush has all that was told so far on Events. The stub's goroutine calls it before
+// it is told what the threads do: none may seem to stand without a reason.
+// The result says that there is more than Events has room for.
+func (t *Target) flush() (more bool) {
+	q := t.events
+	q.moving.Lock()
+	defer q.moving.Unlock()
+	for len(q.out) < cap(q.out) {
+		x, ok := q.next()
+		if !ok {
+			return false
+		}
+		if x.exit != nil && x.pr.quiet.Load() {
+			continue // it was ended, or let go, by request
+		}
+		q.out <- t.convert(x)
+	}
+	return true
 }
 
 var stopKinds = map[process.StopKind]gdbstub.StopKind{
@@ -183,6 +204,3 @@ func (t *Target) log(format string, args ...any) {
 		t.opt.Log(sprintf(format, args...))
 	}
 }
-
-// quiet says that nobody wants to hear of a process's end.
-type quiet struct{ atomic.Bool }

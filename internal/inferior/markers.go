@@ -297,7 +297,7 @@ func (e *engine) raise(a *armed, up bool) error {
 		return nil
 	}
 	var b [2]byte
-	if n, err := e.pr.p.ReadMemory(a.marker.semaphore, b[:]); err != nil || n < 2 {
+	if n, err := e.pr.Load().p.ReadMemory(a.marker.semaphore, b[:]); err != nil || n < 2 {
 		return fmt.Errorf("the semaphore of %s at %#x cannot be read", a.marker.ID, a.marker.semaphore)
 	}
 	v := binary.LittleEndian.Uint16(b[:])
@@ -307,7 +307,7 @@ func (e *engine) raise(a *armed, up bool) error {
 		v--
 	}
 	binary.LittleEndian.PutUint16(b[:], v)
-	if err := e.pr.p.WriteMemory(a.marker.semaphore, b[:]); err != nil {
+	if err := e.pr.Load().p.WriteMemory(a.marker.semaphore, b[:]); err != nil {
 		return ended(err)
 	}
 	a.raised = up

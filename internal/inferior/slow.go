@@ -52,7 +52,7 @@ type stepping struct {
 
 // setSlow arms or disarms a tracepoint of the tracer's.
 func (e *engine) setSlow(a *armed, on bool) error {
-	return e.pr.setBreak(a.spec.Addr, func(b *breakpoint) {
+	return e.pr.Load().setBreak(a.spec.Addr, func(b *breakpoint) {
 		for i, s := range b.slow {
 			if s == a.slow {
 				b.slow = append(b.slow[:i:i], b.slow[i+1:]...)
@@ -171,7 +171,7 @@ const (
 
 func (e *engine) addSlow(h slowHit) {
 	offset := int64(0)
-	if r := e.pr.run.Load(); r != nil {
+	if r := e.pr.Load().run.Load(); r != nil {
 		offset = r.WallOffset()
 	}
 	h.time = event.Monotonic() + offset

@@ -33,17 +33,17 @@ type Options struct {
 // Target is processes under GDB's control. Its methods are called from one
 // goroutine.
 type Target struct {
-	opt     Options
-	regs    *registerFile
-	options gdbstub.Options
-	events  *eventQueue
-	files   *fileTable
-	engine  *engine
+	opt    Options
+	regs   *registerFile
+	events *eventQueue
+	files  *fileTable
+	engine *engine
 	// standing: no thread of any process runs.
 	standing bool
 
-	mu    sync.Mutex // guards procs: the tracers' goroutines look there
-	procs []*proc
+	mu      sync.Mutex // guards what follows: other goroutines look there
+	procs   []*proc
+	options gdbstub.Options
 }
 
 // proc is one process.
@@ -86,13 +86,17 @@ func (t *Target) Description() *rsp.Target { return t.regs.target }
 
 // SetOptions implements gdbstub.Target.
 func (t *Target) SetOptions(o gdbstub.Options) {
+	t.mu.Lock()
 	t.options = o
+	t.mu.Unlock()
 	for _, pr := range t.list() {
 		pr.p.SetOptions(t.controlOptions())
 	}
 }
 
 func (t *Target) controlOptions() process.ControlOptions {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	o := process.ControlOptions{
 		Forks: t.options.ForkEvents, VForks: t.options.VForkEvents, Execs: t.options.ExecEvents,
 		Threads: t.options.ThreadEvents, CatchSyscalls: t.options.CatchSyscalls, Syscalls: t.options.Syscalls,
@@ -291,6 +295,7 @@ func (t *Target) Close() error {
 
 // Threads implements gdbstub.Target.
 func (t *Target) Threads() []gdbstub.Thread {
+	defer t.flush()
 	var list []gdbstub.Thread
 	for _, pr := range t.list() {
 		for _, x := range pr.p.ThreadList() {
