@@ -33,6 +33,7 @@ const (
 	BreakStop BreakVerdict = iota // it stands, told by OnStop
 	BreakGo                       // it executes the instruction and goes on
 	BreakStep                     // as BreakGo, with OnStepped after it
+	BreakPast                     // the int3 below is not executed: it goes on behind it
 )
 
 // Code says what a pc in generated code stands for.

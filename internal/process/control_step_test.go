@@ -1,6 +1,7 @@
 package process
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -293,6 +294,13 @@ func TestControlTraps(t *testing.T) {
 	if hits != 1 {
 		t.Errorf("%d hits", hits)
 	}
+	// The one below the breakpoint is passed over.
+	d = startControl(t, Control{OnBreak: func(int, uint64) BreakVerdict { return BreakPast }}, prog, "traps")
+	d.insert(int3)
+	d.resumeAll()
+	s := d.expect(StopSignal)
+	d.resume(Resumption{TID: s.TID, Signal: unix.SIGTRAP})
+	d.expectEnd(0, "handled 1\n")
 }
 
 // TestControlFault: an instruction under a breakpoint faults, and is made again.
@@ -372,6 +380,11 @@ func TestControlCatch(t *testing.T) {
 			r := d.regs(s.TID).General
 			if s.Syscall != nr || r.Rip != at+2 || kind == StopSyscallReturn && nr == unix.SYS_GETPID && int(r.Rax) != d.Pid() {
 				t.Errorf("%+v %+v", s, r)
+			}
+			_, err := d.Stopped(func(s *Stopped) error { _, err := s.Syscall(unix.SYS_GETUID); return err })
+			var e *Error
+			if kind == StopSyscallEntry && (!errors.As(err, &e) || e.Remedy == "") || kind == StopSyscallReturn && err != nil {
+				t.Errorf("a call injected: %v", err)
 			}
 			d.resume(Resumption{TID: s.TID, Step: kind == StopSyscallReturn})
 			if kind == StopSyscallReturn {

@@ -99,7 +99,11 @@ func (p *Process) breakHit(t *task, regs *Regs, addr uint64) {
 		d.inner = true
 	}
 	p.beginStep(t)
-	if p.emulateAt(t, regs, addr) {
+	if verdict == BreakPast {
+		regs.Rip = addr + 1
+		_ = setRegs(t.tid, regs) // ESRCH: dying
+	}
+	if verdict == BreakPast || p.emulateAt(t, regs, addr) {
 		d.stepDone = true
 		if !d.step && !d.inner || !p.inside(t) {
 			p.arrived(t)
