@@ -5,6 +5,6 @@ grep -rl --include='*_test.go' '^func Fuzz' internal | while read -r file; do
 	dir=$(dirname "$file")
 	sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' "$file" | while read -r target; do
 		echo "== $dir $target"
-		go test "./$dir" -run '^$' -fuzz "^$target\$" -fuzztime "$1"
+		go test "./$dir" -run '^$' -fuzz "^$target\$" -fuzztime "$1" -fuzzminimizetime 1s
 	done
 done

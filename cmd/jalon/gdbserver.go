@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -102,7 +103,13 @@ func (s *gdbServer) run() (int, error) {
 		Print: func(text string) { fmt.Print(text) }, Log: s.logf,
 	})
 	m := gdbstub.New(s.target, exp, cfg)
-	return gdbstub.Serve(context.Background(), &announced{Listener: listener, s: s}, s.target, m)
+	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
+	defer stop()
+	status, err := gdbstub.Serve(ctx, &announced{Listener: listener, s: s}, s.target, m)
+	if ctx.Err() != nil {
+		return 1, nil // what was attached to is let go
+	}
+	return status, err
 }
 
 // makeTarget makes what GDB is to control.

@@ -17,6 +17,8 @@ type Experiment interface {
 	// Tick is called several times a second, and after each stop of the target:
 	// frames are drained, and limits looked at (pass counts, a full buffer).
 	Tick()
+	// Report is the text of `monitor trace`: what happened at each location.
+	Report() string
 	// Disconnected tells that GDB has left, by a detach or with its connection. A run
 	// that is not to go on without it (QTDisconnected:0) is stopped, with that
 	// reason. The result says whether a run goes on.

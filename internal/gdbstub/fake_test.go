@@ -14,6 +14,7 @@ import (
 // fake is a Target that exists on paper: threads with registers, processes with
 // memory. It checks what it is asked for; what is wrong goes to complaints.
 type fake struct {
+	traced     int // process that trace packets are about
 	caps       Caps
 	desc       *rsp.Target
 	procs      map[int]*fakeProcess
@@ -397,6 +398,7 @@ func (f *fake) ThreadLocal(_ ThreadID, offset, linkMap uint64) (uint64, error) {
 	return offset + linkMap, nil
 }
 
+func (f *fake) Traced(pid int)          { f.traced = pid }
 func (f *fake) Offsets() (uint64, bool) { return 0x1000, f.caps.Kernel }
 
 func (f *fake) Files(int) FileSystem { return fakeFiles{} }
@@ -494,6 +496,7 @@ func (e *fakeExperiment) Running() bool      { return e.goesOn }
 func (e *fakeExperiment) Tick()              { e.ticks++ }
 func (e *fakeExperiment) Disconnected() bool { return e.goesOn }
 func (e *fakeExperiment) SelectedFrame() int { return e.frame }
+func (e *fakeExperiment) Report() string     { return "1 hit\n" }
 func (e *fakeExperiment) ResetFrame()        { e.frame = -1 }
 func (e *fakeExperiment) FrameInfo() []byte  { return []byte("<traceframe-info/>") }
 

@@ -231,6 +231,7 @@ func (m *Machine) packet(payload []byte) {
 		m.reply(why)
 		return
 	}
+	m.target.Traced(m.general.PID)
 	reply, known := m.exp.Handle(p)
 	if !known || reply == nil {
 		reply = rsp.Unsupported{}

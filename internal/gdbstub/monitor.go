@@ -21,7 +21,9 @@ const (
   set debug-hw-points, remote-debug, event-loop-debug, debug-format, debug-file
     Accepted because gdbserver has them; set debug logs all there is
 `
-	monitorTail = `  exit
+	monitorTail = `  trace
+    What happened at each tracepoint: hits, false conditions, faults, losses
+  exit
     Quit GDBserver
 `
 )
@@ -44,6 +46,9 @@ func (m *Machine) monitor(p rsp.Monitor) rsp.Packet {
 	switch command {
 	case "help":
 		m.printHelp()
+		return rsp.OK{}
+	case "trace":
+		m.print(m.exp.Report())
 		return rsp.OK{}
 	case "exit":
 		m.reply(rsp.OK{})

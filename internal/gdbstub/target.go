@@ -181,6 +181,9 @@ type Target interface {
 	WriteObject(t ThreadID, object, annex string, offset uint64, data []byte) (int, error)
 	// ThreadLocal finds thread-local data of the module with that struct link_map.
 	ThreadLocal(t ThreadID, offset, linkMap uint64) (uint64, error)
+	// Traced is told, before each packet of a trace experiment, which process GDB looks
+	// at: tracepoints and variables are that one's.
+	Traced(pid int)
 	// Offsets is by how much the program was moved from where its file says; ok is
 	// false where GDB finds that out by itself.
 	Offsets() (offset uint64, ok bool)

@@ -67,14 +67,14 @@ const slowSlack = 50 * time.Millisecond
 // Start implements experiment.Engine.
 func (e *engine) Start(list []*experiment.Spec, vars []experiment.Variable) []error {
 	errs := make([]error, len(list))
-	procs := e.t.list()
-	if len(procs) == 0 {
+	pr, err := e.t.subject()
+	if err != nil {
 		for i := range errs {
-			errs[i] = errors.New("there is no process to trace")
+			errs[i] = err
 		}
 		return errs
 	}
-	e.reset(procs[0])
+	e.reset(pr)
 	e.vars.define(vars)
 	run, err := session.NewRun(e.pr.Load().p, session.RunOptions{
 		BufferSize: e.t.opt.BufferSize, Threads: e.pr.Load().threads, Variables: e.vars.initial(), DebugDirs: e.t.opt.DebugDirs,
@@ -394,12 +394,11 @@ func (e *engine) Counts(s *experiment.Spec) experiment.Counts {
 // Memory implements experiment.Engine.
 func (e *engine) Memory(addr uint64, b []byte) error {
 	pr := e.pr.Load()
-	if pr == nil {
-		procs := e.t.list()
-		if len(procs) == 0 {
-			return errors.New("there is no process")
+	if pr == nil || e.over.Load() {
+		var err error
+		if pr, err = e.t.subject(); err != nil {
+			return err
 		}
-		pr = procs[0]
 	}
 	n, err := pr.read(addr, b)
 	if err == nil && n < len(b) {

@@ -124,7 +124,7 @@ func (t *Target) convert(x told) gdbstub.Stop {
 	case gdbstub.StopWatch:
 		stop.Watch = x.pr.watches.kind(x.stop.Slot)
 	case gdbstub.StopForked, gdbstub.StopVForked:
-		if err := t.takeChild(x.pr, x.stop.Child); err != nil {
+		if err := t.takeChild(x.pr, x.stop.Child, kind == gdbstub.StopVForked); err != nil {
 			t.log("taking process %d: %v", x.stop.Child, err)
 		}
 		stop.Child = gdbstub.ThreadID{PID: x.stop.Child, TID: x.stop.Child}
@@ -133,12 +133,17 @@ func (t *Target) convert(x told) gdbstub.Stop {
 }
 
 // takeChild makes a process of its own of a child that stands.
-func (t *Target) takeChild(parent *proc, pid int) error {
+func (t *Target) takeChild(parent *proc, pid int, vfork bool) error {
 	pr := t.newProc()
 	pr.attached = parent.attached
 	p, err := parent.p.TakeChild(pid, pr.config())
 	if err != nil {
 		return err
+	}
+	if vfork { // it borrows the memory, with our code in it
+		pr.lender.Store(parent)
+	} else if _, err := p.Stopped(func(st *process.Stopped) error { parent.forked(st); return nil }); err != nil {
+		t.log("taking the tracepoints out of process %d: %v", pid, err)
 	}
 	pr.start(p)
 	pr.breaks.copyFrom(&parent.breaks)

@@ -77,11 +77,11 @@ func (e *engine) markerAt(addr uint64) (*marker, error) {
 
 // markers lists those of all modules of the process.
 func (e *engine) markers() ([]*marker, error) {
-	procs := e.t.list()
-	if len(procs) == 0 {
-		return nil, errors.New("there is no process")
+	pr, err := e.t.subject()
+	if err != nil {
+		return nil, err
 	}
-	mods, err := session.InspectProcess(procs[0].pid, dwarf.Options{DebugDirs: e.t.opt.DebugDirs})
+	mods, err := session.InspectProcess(pr.pid, dwarf.Options{DebugDirs: e.t.opt.DebugDirs})
 	if err != nil {
 		return nil, err
 	}

@@ -38,6 +38,7 @@ type Target struct {
 	events *eventQueue
 	files  *fileTable
 	engine *engine
+	traced int // the process that GDB looks at
 	// standing: no thread of any process runs.
 	standing bool
 
@@ -305,6 +306,24 @@ func (t *Target) Threads() []gdbstub.Thread {
 		}
 	}
 	return list
+}
+
+// Traced implements gdbstub.Target.
+func (t *Target) Traced(pid int) { t.traced = pid }
+
+// subject is the process that tracepoints are put into: the one that GDB looks at,
+// the first where that is none of ours.
+func (t *Target) subject() (*proc, error) {
+	procs := t.list()
+	for _, pr := range procs {
+		if pr.pid == t.traced {
+			return pr, nil
+		}
+	}
+	if len(procs) == 0 {
+		return nil, errors.New("there is no process to trace")
+	}
+	return procs[0], nil
 }
 
 // Events implements gdbstub.Target.

@@ -18,6 +18,9 @@ type tracing struct {
 	// older are runs that are over, in whose code threads may still be.
 	mu    sync.Mutex
 	older []*session.Run
+	// lender is the process whose memory this child of a vfork borrows until it calls
+	// exec: its runs are in there.
+	lender atomic.Pointer[proc]
 	// startup takes what is told until the program itself runs; nil: it does.
 	startup chan told
 	steps   stepping
@@ -30,6 +33,9 @@ func (pr *proc) init() {
 
 // runs lists the present run and those before it that still have code in the process.
 func (pr *proc) runs() []*session.Run {
+	if p := pr.lender.Load(); p != nil {
+		return p.runs()
+	}
 	pr.mu.Lock()
 	defer pr.mu.Unlock()
 	list := append([]*session.Run(nil), pr.older...)
@@ -107,6 +113,11 @@ func (pr *proc) rewrite(addr uint64, n int, write func() error) error {
 
 // replaced is called when the process is another program now (exec).
 func (pr *proc) replaced() {
+	if pr.lender.Swap(nil) != nil { // what ran in the memory is still the lender's
+		pr.breaks.clear()
+		pr.watches.clear()
+		return
+	}
 	for _, r := range pr.runs() {
 		r.Forget()
 	}

@@ -79,6 +79,9 @@ func (t *Target) Caps() gdbstub.Caps { return gdbstub.Caps{Kernel: true} }
 // SetOptions has nothing to set: nothing ever stops.
 func (t *Target) SetOptions(gdbstub.Options) {}
 
+// Traced has nothing to choose from: there is one kernel.
+func (t *Target) Traced(int) {}
+
 // Description has the registers of the processor that expressions and trace frames
 // can have.
 func (t *Target) Description() *rsp.Target { return t.desc }
