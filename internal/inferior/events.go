@@ -84,7 +84,7 @@ func (t *Target) flush() (more bool) {
 		if !ok {
 			return false
 		}
-		if x.exit != nil && x.pr.quiet.Load() {
+		if x.exit != nil && (x.pr.quiet.Load() || x.exit.Detached) {
 			continue // it was ended, or let go, by request
 		}
 		q.out <- t.convert(x)

@@ -1,0 +1,69 @@
+package inferior
+
+import (
+	"testing"
+	"time"
+
+	"github.com/jalon-trace/jalon/internal/gdbstub"
+)
+
+// launched is a program that stands at its first instruction.
+func launched(t *testing.T, o gdbstub.Options, args ...string) (*Target, gdbstub.ThreadID) {
+	t.Helper()
+	target, err := New(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = target.Close() }) // it may have ended
+	target.SetOptions(o)
+	stop, err := target.Launch(gdbstub.LaunchOptions{Args: args})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return target, stop.Thread
+}
+
+func nextStop(t *testing.T, target *Target) gdbstub.Stop {
+	t.Helper()
+	select {
+	case s := <-target.Events():
+		return s
+	case <-time.After(time.Minute):
+		t.Fatal("nothing happens")
+		return gdbstub.Stop{}
+	}
+}
+
+func goOn(t *testing.T, target *Target, id gdbstub.ThreadID) {
+	t.Helper()
+	if err := target.Resume([]gdbstub.Resumption{{Thread: id}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestDetachedChild: a child that was let go has not exited.
+func TestDetachedChild(t *testing.T) {
+	o := gdbstub.Options{ForkEvents: true, VForkEvents: true}
+	target, id := launched(t, o, "/bin/sh", "-c", "(exit 1); /bin/true; exit 3")
+	children := 0
+	for {
+		goOn(t, target, id)
+		s := nextStop(t, target)
+		switch s.Kind {
+		case gdbstub.StopForked, gdbstub.StopVForked:
+			children++
+			if err := target.Detach(s.Child.PID); err != nil {
+				t.Fatal(err)
+			}
+		case gdbstub.StopSignal: // SIGCHLD
+		case gdbstub.StopVForkDone:
+		case gdbstub.StopExited:
+			if s.Thread.PID != id.PID || s.Code != 3 || children != 2 {
+				t.Errorf("%+v after %d children", s, children)
+			}
+			return
+		default:
+			t.Fatalf("%+v", s)
+		}
+	}
+}
