@@ -89,11 +89,15 @@ func (s *gdbServer) run() (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer listener.Close()
+	defer func() { _ = listener.Close() }()
 	if err := s.makeTarget(); err != nil {
 		return 0, err
 	}
-	defer s.target.Close()
+	defer func() {
+		if err := s.target.Close(); err != nil {
+			s.say(err.Error())
+		}
+	}()
 	cfg, err := s.first()
 	if err != nil {
 		return 0, err

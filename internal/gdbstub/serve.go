@@ -39,7 +39,7 @@ func Serve(ctx context.Context, listener Listener, target Target, m *Machine) (s
 	defer ticker.Stop()
 	defer func() {
 		if s.conn != nil {
-			s.conn.Close()
+			_ = s.conn.Close()
 		}
 	}()
 	events := target.Events()
@@ -139,7 +139,7 @@ func (s *server) received(e rsp.Event, ok bool) {
 
 func (s *server) hangUp() {
 	if s.conn != nil {
-		s.conn.Close()
+		_ = s.conn.Close()
 		s.conn = nil
 	}
 }

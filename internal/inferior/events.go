@@ -162,7 +162,7 @@ func (t *Target) newProc() *proc {
 // start is called when the process is there.
 func (pr *proc) start(p *process.Process) {
 	pr.p, pr.pid = p, p.Pid()
-	p.SetOptions(pr.t.controlOptions())
+	_ = p.SetOptions(pr.t.controlOptions()) // an error: it is gone already
 }
 
 // config is what the tracer of the process asks and tells.

@@ -91,7 +91,7 @@ func (t *Target) SetOptions(o gdbstub.Options) {
 	t.options = o
 	t.mu.Unlock()
 	for _, pr := range t.list() {
-		pr.p.SetOptions(t.controlOptions())
+		_ = pr.p.SetOptions(t.controlOptions()) // an error: it is gone
 	}
 }
 
@@ -194,7 +194,9 @@ func (pr *proc) passExecs(n int) error {
 	if n == 0 {
 		return nil
 	}
-	pr.p.SetOptions(process.ControlOptions{Execs: true})
+	if err := pr.p.SetOptions(process.ControlOptions{Execs: true}); err != nil {
+		return err
+	}
 	resume := process.Resumption{TID: pr.pid}
 	for n > 0 {
 		if err := pr.p.ResumeThreads([]process.Resumption{resume}); err != nil && !errors.Is(err, process.ErrGone) {
@@ -216,8 +218,7 @@ func (pr *proc) passExecs(n int) error {
 	pr.mu.Lock()
 	pr.startup = nil
 	pr.mu.Unlock()
-	pr.p.SetOptions(pr.t.controlOptions())
-	return nil
+	return pr.p.SetOptions(pr.t.controlOptions())
 }
 
 // execsBefore is how many programs run before the one that was asked for: the shell

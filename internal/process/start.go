@@ -63,7 +63,7 @@ func (o *StartOptions) fork(path string, argv []string, attr *syscall.ProcAttr) 
 		const ask = 0xffffffff
 		was, _, _ := unix.RawSyscall(unix.SYS_PERSONALITY, ask, 0, 0)
 		_, _, _ = unix.RawSyscall(unix.SYS_PERSONALITY, was|addrNoRandomize, 0, 0) // refused: addresses are random
-		defer unix.RawSyscall(unix.SYS_PERSONALITY, was, 0, 0)
+		defer func() { _, _, _ = unix.RawSyscall(unix.SYS_PERSONALITY, was, 0, 0) }()
 	}
 	return syscall.ForkExec(path, argv, attr)
 }
