@@ -109,8 +109,14 @@ var errTimeout = errors.New("timeout")
 func (p *Process) runAlone(t *task, req int, temps map[uint64]bool, moved func(*Regs) bool) (ok bool) {
 	d := &t.dbg
 	d.alone = &alone{temps: temps}
-	defer func() { d.alone = nil }()
+	defer func() { d.alone = nil }() // after the other one
 	until := time.Now().Add(aloneLimit)
+	grouped := false
+	defer func() {
+		if grouped && p.tasks[t.tid] == t && t.state == stopped {
+			_ = p.settle(t) // back to the group-stop; an error: it is dying
+		}
+	}()
 	sig := t.sig
 	for range 100 {
 		if err := ptrace(req, t.tid, 0, uintptr(sig)); err != nil {
@@ -135,7 +141,8 @@ func (p *Process) runAlone(t *task, req int, temps map[uint64]bool, moved func(*
 		if d.alone.done || moved(&regs) {
 			return true
 		}
-		if t.stop == stopGroup || t.stop == stopCall || time.Now().After(until) {
+		grouped = grouped || t.stop == stopGroup // it goes on nevertheless until it is done
+		if t.stop == stopCall || time.Now().After(until) {
 			return false
 		}
 	}

@@ -69,7 +69,7 @@ func TestControlOver(t *testing.T) {
 		{"insns", []string{"the_rep", "the_pushf", "behind_rep"}, 3, "0 0 0\n"},
 		{"calls", []string{"the_syscall", "target"}, 103, "read 1 x\n"},
 		{"blocked", []string{"target"}, 11, "kept 1\n"},
-		{"storm 2000", []string{"target"}, 2000, "bad 0\n"},
+		{"storm 500", []string{"target"}, 500, "bad 0\n"},
 		{"forks", []string{"target"}, 0, "children 12\n"},
 	} {
 		for _, verdict := range []BreakVerdict{BreakGo, BreakStep} {

@@ -46,7 +46,7 @@ func (d *debugged) shake(t *testing.T, rng *rand.Rand) (rounds int) {
 	t.Helper()
 	for ; ; rounds++ {
 		var err error
-		switch rng.IntN(5) {
+		switch rng.IntN(6) {
 		case 0:
 			if _, err = d.HaltAll(); err == nil {
 				err = d.letGo(rng)
@@ -64,16 +64,22 @@ func (d *debugged) shake(t *testing.T, rng *rand.Rand) (rounds int) {
 			if list := d.ThreadList(); len(list) > 0 {
 				_ = unix.Tgkill(d.Pid(), list[rng.IntN(len(list))].TID, unix.SIGWINCH)
 			}
+		case 4: // group-stops come and go
+			_ = unix.Kill(d.Pid(), unix.SIGSTOP)
+		default:
+			_ = unix.Kill(d.Pid(), unix.SIGCONT)
 		}
 		if err != nil && !errors.Is(err, ErrGone) {
 			t.Fatal(err)
 		}
 		for s, ok := d.q.take(); ok; s, ok = d.q.take() {
 			r := Resumption{TID: s.TID, Step: rng.IntN(3) == 0}
-			if s.Kind == StopSignal && s.Signal == unix.SIGWINCH {
+			if s.Kind == StopSignal && (s.Signal == unix.SIGWINCH || s.Signal == unix.SIGSTOP || s.Signal == unix.SIGCONT) {
 				r.Signal = s.Signal
 			} else if s.Kind != StopStep && s.Kind != StopHalted {
-				t.Fatalf("%+v", s)
+				si, _ := d.Siginfo(s.TID)
+				r, err := d.GetGeneral(s.TID)
+				t.Fatalf("%+v, %v, siginfo %x, registers %+v\n%s", s, err, si, r, d.dump())
 			}
 			if err := d.ResumeThreads([]Resumption{r}); err != nil && !errors.Is(err, ErrGone) {
 				t.Fatal(err)

@@ -259,7 +259,7 @@ func TestControlBreak(t *testing.T) {
 // every hit is seen once.
 func TestControlVerdicts(t *testing.T) {
 	prog := controlProg(t)
-	const threads, hits = 8, 400
+	const threads, hits = 8, 150
 	for _, verdict := range []BreakVerdict{BreakGo, BreakStep} {
 		t.Run(fmt.Sprint(verdict), func(t *testing.T) {
 			n, steps := map[int]int{}, 0
@@ -322,7 +322,7 @@ func TestControlHalt(t *testing.T) {
 	d := startControl(t, Control{}, prog, "8")
 	d.resumeAll()
 	d.r.out.wait(t, "ready")
-	for range 20 {
+	for range 8 {
 		if stops := d.haltAll(); len(stops) != 0 {
 			t.Errorf("%+v", stops)
 		}

@@ -89,21 +89,22 @@ func TestControlTransparent(t *testing.T) {
 		args  string
 		out   string
 		halts bool
+		how   string // besides: "" nothing, "c" system calls are caught, "s" steps are made
 	}{
-		{"children", "2 1", "fails 0\n", false},
-		{"children", "1 2", "fails 0\n", true},
-		{"sigstorm", "300", "ready\nrt ok sum ok usr ok alarms ok\n", true},
-		{"storm", "10", "160\n", true},
-		{"blocked", "700 restarted", "ready\ndone\n", true},
-		{"execs", "4 l", "", false},
-		{"execs", "4 t", "", true},
-		{"execs", "4 x", "", true},
+		{"children", "1 1", "fails 0\n", false, " cs"},
+		{"children", "1 2", "fails 0\n", true, " cs"},
+		{"sigstorm", "200", "ready\nrt ok sum ok usr ok alarms ok\n", true, " cs"},
+		{"storm", "5", "80\n", true, " cs"},
+		{"blocked", "500 restarted", "ready\ndone\n", true, " "},
+		{"execs", "4 l", "", false, " c"},
+		{"execs", "4 t", "", true, " c"},
+		{"execs", "4 x", "", true, " s"},
 	} {
-		for _, how := range []string{"", "calls", "step"} {
-			t.Run(fmt.Sprint(c.prog, c.args, how), func(t *testing.T) {
+		for _, how := range c.how {
+			t.Run(fmt.Sprint(c.prog, c.args, string(how)), func(t *testing.T) {
 				prog := build(t, c.prog, "-no-pie")
-				g := &debugger{t: t, step: how == "step"}
-				g.opt = ControlOptions{Forks: true, VForks: true, Execs: true, Threads: true, CatchSyscalls: how == "calls"}
+				g := &debugger{t: t, step: how == 's'}
+				g.opt = ControlOptions{Forks: true, VForks: true, Execs: true, Threads: true, CatchSyscalls: how == 'c'}
 				q := newStopQueue()
 				d := startControl(t, Control{OnStop: g.note(q)}, append([]string{prog}, strings.Fields(c.args)...)...)
 				must(0, d.SetOptions(g.opt))

@@ -187,7 +187,7 @@ func TestControlWhereStep(t *testing.T) {
 
 // TestControlWhereBreak: a breakpoint over the jump of a patch; both count each hit.
 func TestControlWhereBreak(t *testing.T) {
-	const threads, count = 4, 200
+	const threads, count = 4, 100
 	var hits atomic.Int64
 	for _, verdict := range []BreakVerdict{BreakGo, BreakStep} {
 		hits.Store(0)

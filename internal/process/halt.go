@@ -96,6 +96,14 @@ func (p *Process) halted(t *task) {
 	if !t.dbg.leaves || t.dbg.why != nil || t.hold&(holdAlone|holdDebug) != 0 || t.sig != 0 {
 		return
 	}
+	if t.stop == stopGroup && pendingFault(t.tid) {
+		p.frozen++
+		p.flushFault(t)
+		p.frozen--
+		if p.tasks[t.tid] != t || t.state != stopped || !t.dbg.leaves || t.dbg.why != nil || t.hold&holdAlone != 0 {
+			return
+		}
+	}
 	still := t.hold&(holdOwner|holdVfork) != 0 // it would not go on to such a stop
 	if still || (t.stop == stopTrap || t.stop == stopGroup) && !pendingFault(t.tid) {
 		p.stand(t, Stop{Kind: StopHalted})

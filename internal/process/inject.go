@@ -247,9 +247,21 @@ func (p *Process) pick(sp *space, only *task) (*task, error) {
 		return nil, errGone
 	}
 	if best == nil {
-		return nil, &Error{fmt.Sprintf("run a system call in process %d", p.pid), errors.New("no thread can be stopped for it"), "try again"}
+		return nil, p.noneFree()
 	}
 	return best, nil
+}
+
+// noneFree says why there is no thread to borrow.
+func (p *Process) noneFree() error {
+	e := &Error{fmt.Sprintf("run a system call in process %d", p.pid), errors.New("no thread can be stopped for it"), "try again"}
+	for _, t := range p.tasks {
+		if p.member(t) && t.state == stopped && t.hold&holdDebug != 0 {
+			e.Err = errors.New("its threads stand in the middle of system calls of their own")
+			e.Remedy = "let one of them go on to its return"
+		}
+	}
+	return e
 }
 
 // allDying: after SIGKILL stopped threads are no longer to be spoken to.
@@ -287,6 +299,10 @@ func (p *Process) suitability(t *task) int {
 		return 2 // its signal is delivered first
 	case stopEvent:
 		return 1
+	case stopCall:
+		if p.ctl != nil && !t.dbg.entry { // stands at a call's exit
+			return 1
+		}
 	}
 	return 0
 }

@@ -176,7 +176,8 @@ func peekSiginfo(tid int, flags uint32, infos []siginfo) int {
 // answered as always; no instruction is executed.
 func (p *Process) flushFault(t *task) {
 	for range 4 {
-		if t.state != stopped || t.stop != stopTrap || t.sig != 0 || !pendingFault(t.tid) {
+		grouped := t.stop == stopGroup && p.ctl != nil
+		if t.state != stopped || t.stop != stopTrap && !grouped || t.sig != 0 || !pendingFault(t.tid) {
 			return
 		}
 		if ptrace(unix.PTRACE_CONT, t.tid, 0, 0) != nil {
@@ -189,6 +190,9 @@ func (p *Process) flushFault(t *task) {
 		}
 		p.event(t.tid, ws) // the world is stopped: t stays
 		if p.tasks[t.tid] != t {
+			return
+		}
+		if grouped && p.settle(t) != nil { // back to the group-stop
 			return
 		}
 	}

@@ -89,7 +89,8 @@ func (p *Process) request(t *task) int {
 		t.asked = true
 		_ = ptrace(unix.PTRACE_INTERRUPT, t.tid, 0, 0) // ESRCH: dying
 	}
-	d.stepping = false
+	// A step's trap can wait behind a group-stop: it is known when it comes.
+	d.stepping = d.stepping && pendingFault(t.tid)
 	step := (d.step || d.inner) && p.member(t)
 	if step {
 		d.insn = insnOther
