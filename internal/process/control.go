@@ -245,6 +245,7 @@ func (p *Process) tellStop(t *task) {
 	}
 	t.hold |= holdDebug
 	d.step, d.leaves = false, false
+	p.noteFS(t)
 	p.report(why)
 }
 

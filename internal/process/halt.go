@@ -50,6 +50,7 @@ func (p *Process) haltNow(t *task) {
 	if t.hold&holdDebug == 0 {
 		t.hold |= holdDebug
 		t.dbg.step, t.dbg.leaves = false, false
+		p.noteFS(t)
 	}
 }
 
