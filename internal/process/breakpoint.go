@@ -3,11 +3,15 @@ package process
 import "fmt"
 
 // InsertBreak puts an int3 at an address, if there is none of ours yet. Threads
-// may run: it is one byte.
+// may run: it is one byte. One that is gone is put there again: with memory that is
+// borrowed (vfork) the lender's RemoveBreak takes out the borrower's, too.
 func (p *Process) InsertBreak(addr uint64) error {
 	return p.controlDo(func() error {
 		if p.ctl.user[addr] {
-			return nil
+			if p.isInt3(addr) {
+				return nil
+			}
+			delete(p.space.breaks, addr)
 		}
 		p.learnOnce()
 		if _, ok := p.space.breaks[addr]; !ok {

@@ -215,7 +215,7 @@ func TestControlWhereBreak(t *testing.T) {
 		last := symbol(t, controlProg(t), "sum")
 		d.insert(last)
 		d.resumeAll()
-		s := d.expect(StopBreakpoint)
+		d.expect(StopBreakpoint)
 		d.haltAll()
 		// The jump changes below the breakpoint: it is taken out, and put back.
 		stop(t, d.Process, func(st *Stopped) error {
@@ -229,7 +229,6 @@ func TestControlWhereBreak(t *testing.T) {
 			return st.WriteMem(tr.site, b[:])
 		})
 		d.remove(last)
-		d.resume(Resumption{TID: s.TID})
 		d.resumeAll()
 		d.r.wait()
 		if out := d.r.out.all(); out != "bad 0\n" || bad != 0 {

@@ -13,5 +13,12 @@
 // that the program blocks), modules.go (dlopen), deadman.go and traphandler.go
 // (when jalon dies), memory.go, maps.go, procfs.go, ptrace.go (the bare kernel).
 //
+// A process can be under run control (Config.Control): a debugger's stops, steps,
+// breakpoints and watchpoints come on top of all that. Rooms: control.go (what a
+// debugger sees), halt.go (halt and resume), signalcontrol.go, trapcontrol.go,
+// syscallstop.go (its answers to events), alone.go (what a thread does while the
+// others stand: steps over breakpoints, the way out of generated code), emulate.go,
+// step.go, breakpoint.go, watchpoint.go, registers.go, access.go, children.go.
+//
 // Import rule: process imports ring (for its geometry) and nothing else of jalon.
 package process

@@ -200,6 +200,10 @@ func (p *Process) execStop(t *task, _ unix.Signal) {
 	if p.ctl != nil && p.ctl.opt.Execs {
 		p.stand(t, Stop{Kind: StopExec, Path: p.program()})
 	}
+	if p.ctl != nil { // settle has gone past the call's return
+		t.dbg.entry = false
+		p.tellCall(t, unix.SYS_EXECVE)
+	}
 }
 
 // newImage forgets all that was known of the old memory.

@@ -202,6 +202,8 @@ func (p *Process) giveSignal(t *task, sig unix.Signal) {
 	give := kept{sig: sig}
 	if k != nil && k.sig == sig {
 		give = *k
+	} else if k != nil && unix.Signal(k.info.signo) == sig {
+		give.info = k.info // SetSiginfo gave it for this one
 	}
 	if t.state == stopped && t.stop == stopSignal && t.sig == 0 {
 		p.deliverKept(t, give)

@@ -20,7 +20,8 @@ func setSiginfo(tid int, si *siginfo) error {
 //
 //	sent again by us              delivered, or told if it was not yet
 //	while the thread is alone     kept, unless the instruction itself raised it
-//	in PassSignals                delivered, unless the thread steps
+//	in PassSignals                delivered, unless the thread steps or has come to a
+//	                              breakpoint where nothing can be executed
 //	else                          told
 func (p *Process) controlSignal(t *task) {
 	d := &t.dbg
@@ -56,7 +57,17 @@ func (p *Process) controlSignal(t *task) {
 
 // passes reports whether a signal is delivered without being told.
 func (p *Process) passes(t *task, sig unix.Signal) bool {
-	return p.ctl.opt.PassSignals[sig] && !t.dbg.step
+	return p.ctl.opt.PassSignals[sig] && !t.dbg.step && !p.breakFault(t, sig)
+}
+
+// breakFault reports whether a signal is that of a breakpoint whose int3 could not
+// be executed: GDB has functions that it calls return to the stack.
+func (p *Process) breakFault(t *task, sig unix.Signal) bool {
+	if sig != unix.SIGSEGV && sig != unix.SIGILL {
+		return false
+	}
+	var regs Regs
+	return getRegs(t.tid, &regs) == nil && p.ctl.user[regs.Rip]
 }
 
 // takeMade finds the signal among those that were sent again.

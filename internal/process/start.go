@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -65,7 +66,29 @@ func (o *StartOptions) fork(path string, argv []string, attr *syscall.ProcAttr) 
 		_, _, _ = unix.RawSyscall(unix.SYS_PERSONALITY, was|addrNoRandomize, 0, 0) // refused: addresses are random
 		defer func() { _, _, _ = unix.RawSyscall(unix.SYS_PERSONALITY, was, 0, 0) }()
 	}
-	return syscall.ForkExec(path, argv, attr)
+	if o.Terminal == nil {
+		return syscall.ForkExec(path, argv, attr)
+	}
+	return o.forkForeground(path, argv, attr)
+}
+
+// forkForeground makes the child the foreground of the terminal. Who starts programs
+// there ignores the signals for the background; what is ignored would be inherited,
+// and what is caught is not.
+func (o *StartOptions) forkForeground(path string, argv []string, attr *syscall.ProcAttr) (int, error) {
+	ignored := signal.Ignored(unix.SIGTTOU)
+	if ignored {
+		signal.Notify(make(chan os.Signal, 1), unix.SIGTTOU, unix.SIGTTIN)
+	}
+	pid, err := syscall.ForkExec(path, argv, attr)
+	if ignored {
+		signal.Ignore(unix.SIGTTOU, unix.SIGTTIN)
+	}
+	if err == nil {
+		// An error: it is no terminal, or not ours; the program runs without it.
+		_ = unix.IoctlSetPointerInt(int(o.Terminal.Fd()), unix.TIOCSPGRP, pid)
+	}
+	return pid, err
 }
 
 // prepare finds the program and says how it is to be forked; done is called when
@@ -90,10 +113,7 @@ func (o *StartOptions) prepare(argv []string) (path string, attr *syscall.ProcAt
 		Dir: o.Dir, Env: o.Env, Files: files,
 		Sys: &syscall.SysProcAttr{Ptrace: true, Credential: o.Credential, Setsid: o.Setsid},
 	}
-	attr.Sys.Setpgid = o.Group
-	if o.Terminal != nil {
-		attr.Sys.Foreground, attr.Sys.Ctty = true, int(o.Terminal.Fd())
-	}
+	attr.Sys.Setpgid = o.Group || o.Terminal != nil
 	if attr.Env == nil {
 		attr.Env = os.Environ()
 	}
