@@ -270,8 +270,11 @@ var immChecks = map[Op]func(c *checker, i *Instr){
 		}
 	},
 	PutReg: func(c *checker, i *Instr) {
-		if i.Aux < 0 || i.Aux > 15 {
-			c.fail("there is no xmm%d", i.Aux)
+		switch {
+		case PutRegName(i.Aux) == "":
+			c.fail("there is no register %d", i.Aux)
+		case i.Aux == MXCSR && i.W != 4, i.Aux >= UpperYMM && i.Aux < MXCSR && i.W != 16:
+			c.fail("%s has another width", PutRegName(i.Aux))
 		}
 	},
 }

@@ -211,7 +211,9 @@ func TestCheckHandMade(t *testing.T) {
 		{one(ir.Instr{Op: ir.Const, Dst: 0, A: ir.None, B: ir.None, Aux: 1, Fault: ir.NoBlock}, ir.I64), "Aux is not used"},
 		{one(ir.Instr{Op: ir.Const, Dst: 0, A: ir.None, B: ir.None, Data: "x", Fault: ir.NoBlock}, ir.I64), "Data is not used"},
 		{one(ir.Instr{Op: ir.Commit, Dst: ir.None, A: ir.None, B: ir.None, Imm: 1, Fault: ir.NoBlock}), "Imm is not used"},
-		{one(ir.Instr{Op: ir.PutReg, W: 8, Dst: ir.None, A: ir.None, B: ir.None, Imm: 24, Aux: 16, Fault: ir.NoBlock}), "there is no xmm16"},
+		{one(ir.Instr{Op: ir.PutReg, W: 8, Dst: ir.None, A: ir.None, B: ir.None, Imm: 24, Aux: 33, Fault: ir.NoBlock}), "there is no register 33"},
+		{one(ir.Instr{Op: ir.PutReg, W: 8, Dst: ir.None, A: ir.None, B: ir.None, Imm: 24, Aux: 16, Fault: ir.NoBlock}), "ymm0h has another width"},
+		{one(ir.Instr{Op: ir.PutReg, W: 8, Dst: ir.None, A: ir.None, B: ir.None, Imm: 24, Aux: 32, Fault: ir.NoBlock}), "mxcsr has another width"},
 		{one(ir.Instr{Op: ir.Neg, W: 4, Dst: 0, A: 5, B: ir.None, Fault: ir.NoBlock}, ir.I64), "operand A is missing"},
 	} {
 		err := ir.Check(c.p)

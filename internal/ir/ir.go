@@ -47,7 +47,7 @@ const (
 	// Sources.
 	Const  // Imm (I64)
 	FConst // the F64 or F32 whose bits are Imm (F32: zero-extended); the class is that of Dst
-	Reg    // register Imm at the site, 64 bits: DWARF numbers 0-15, 16 = rip, 49 = rflags, 58 = fs_base, 59 = gs_base
+	Reg    // register Imm at the site, 64 bits: DWARF numbers 0-15, 16 = rip, 49 = rflags, 58 = fs_base, 59 = gs_base; in a process the selectors 50 = es, 53 = ds, 54 = fs, 55 = gs, too
 	FReg   // low lane of xmm register Imm (0-15); the class is that of Dst
 	Ctx    // W 1, 2, 4, 8 bytes at offset Imm of the site's context block; extended as Load's. Never faults. Kernel engine only, as the next
 	Env    // word Imm of the hit's environment, one of the numbers Env*; the same all through a hit
@@ -122,7 +122,8 @@ const (
 	Reserve // room for Imm bytes (a multiple of 8) with header; when the ring is full: count CounterLost and exit. All bytes of the room read as zero
 	Put     // store the low W bytes of A at record offset Imm
 	FPut    // store A (4 or 8 bytes by class) at record offset Imm
-	PutReg  // store W (1, 2, 4, 8 or 16) bytes of xmm register Aux at record offset Imm
+	PutReg  // store W bytes of register Aux at record offset Imm: W 1, 2, 4, 8 or 16 of xmm0-15 (Aux 0-15), W 16 of the upper half of ymm0-15 (from UpperYMM on), W 4 of MXCSR
+	PutX87  // store the state of the x87 at record offset Imm: bytes 0-23 and the 10 bytes of st0-7, each as FXSAVE64 lays them out; of the other bytes of its slot nothing is promised
 	Copy    // copy Aux bytes from address A to record offset Imm (a Fixed slot). Fault: nothing is promised of the slot
 	CopyN   // copy B bytes (unsigned), at most Aux, from A to a Counted slot at Imm (u32 length, u32 flags, bytes); more than Aux sets flag 1. Fault edge as Copy
 	CopyStr // copy the string at A up to NUL (not stored) or Aux bytes (then flag 1, whatever byte follows) to a Counted slot at Imm. Fault edge when the first byte is unreadable; a later unreadable byte ends the string with flag 2
@@ -168,8 +169,28 @@ const (
 const (
 	RegRIP    = 16
 	RegRFLAGS = 49
+	RegES     = 50
+	RegDS     = 53
+	RegFS     = 54
+	RegGS     = 55
 	RegFSBase = 58
 	RegGSBase = 59
+)
+
+// Numbers for PutReg behind xmm0-15.
+const (
+	UpperYMM = 16 // ymm0: its bits 128-255
+	MXCSR    = 32
+)
+
+// What PutX87 writes: the head (control, status, tags, opcode, pointers; Intel SDM
+// volume 1, table 10-2) and st0-7, 16 bytes apart. Its slot is larger, since FXSAVE64
+// wants 512 bytes at a multiple of 16.
+const (
+	X87Head  = 24
+	X87Stack = 32
+	X87Bytes = X87Stack + 8*16
+	X87Slot  = 512 + 16
 )
 
 // Numbers for Env.

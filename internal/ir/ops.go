@@ -1,5 +1,7 @@
 package ir
 
+import "strconv"
+
 // Operand says what an operation takes as A or B.
 type Operand uint8
 
@@ -125,6 +127,7 @@ var Ops = [NumOps]OpInfo{
 	Put:        {Name: "put", A: IntOperand, Widths: w1248, Record: true, form: "@a"},
 	FPut:       {Name: "fput", A: FloatOperand, Widths: noWidth, Record: true, form: "@a"},
 	PutReg:     {Name: "putreg", Widths: w1to16, Record: true, form: "@X"},
+	PutX87:     {Name: "putx87", Widths: noWidth, Record: true, form: "@"},
 	Copy:       {Name: "copy", A: IntOperand, Widths: noWidth, Reads: true, MayFault: true, Record: true, form: "@an"},
 	CopyN:      {Name: "copyn", A: IntOperand, B: IntOperand, Widths: noWidth, Reads: true, MayFault: true, Record: true, form: "@abn"},
 	CopyStr:    {Name: "copystr", A: IntOperand, Widths: noWidth, Reads: true, MayFault: true, Record: true, form: "@an"},
@@ -218,6 +221,8 @@ func (p *Program) Slot(i *Instr) int64 {
 	switch i.Op {
 	case Put, PutReg:
 		return int64(i.W)
+	case PutX87:
+		return X87Slot
 	case FPut:
 		return p.Classes[i.A].Bytes()
 	case Copy:
@@ -235,13 +240,22 @@ func (p *Program) Slot(i *Instr) int64 {
 var regNames = map[int64]string{
 	0: "rax", 1: "rdx", 2: "rcx", 3: "rbx", 4: "rsi", 5: "rdi", 6: "rbp", 7: "rsp",
 	8: "r8", 9: "r9", 10: "r10", 11: "r11", 12: "r12", 13: "r13", 14: "r14", 15: "r15",
-	RegRIP: "rip", RegRFLAGS: "rflags", RegFSBase: "fs_base", RegGSBase: "gs_base",
+	RegRIP: "rip", RegRFLAGS: "rflags", RegES: "es", RegDS: "ds", RegFS: "fs", RegGS: "gs",
+	RegFSBase: "fs_base", RegGSBase: "gs_base",
 }
 
 var envNames = [NumEnv]string{
 	EnvContext: "context", EnvCPU: "cpu", EnvTask: "task", EnvPidTgid: "pid_tgid",
 	EnvUidGid: "uid_gid", EnvCgroup: "cgroup", EnvTime: "time",
 }
+
+var putRegNumbers = func() map[string]int64 {
+	m := map[string]int64{}
+	for n := int64(0); PutRegName(n) != ""; n++ {
+		m[PutRegName(n)] = n
+	}
+	return m
+}()
 
 var regNumbers = func() map[string]int64 {
 	m := map[string]int64{}
@@ -250,6 +264,24 @@ var regNumbers = func() map[string]int64 {
 	}
 	return m
 }()
+
+// IsSegment reports whether register n of Reg is the selector of a segment.
+func IsSegment(n int64) bool {
+	return n == RegES || n == RegDS || n == RegFS || n == RegGS
+}
+
+// PutRegName is the name of register n of PutReg in the text form; "" when there is none.
+func PutRegName(n int64) string {
+	switch {
+	case n < 0 || n > MXCSR:
+		return ""
+	case n == MXCSR:
+		return "mxcsr"
+	case n >= UpperYMM:
+		return "ymm" + strconv.FormatInt(n-UpperYMM, 10) + "h"
+	}
+	return "xmm" + strconv.FormatInt(n, 10)
+}
 
 // RegName is the name of DWARF register n in the text form; "" when Reg cannot read it.
 func RegName(n int64) string { return regNames[n] }

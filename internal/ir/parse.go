@@ -273,7 +273,12 @@ func (ps *parser) field(i *Instr, f rune) (err error) {
 	case 'm':
 		i.Imm, err = ps.xmm()
 	case 'X':
-		i.Aux, err = ps.xmm()
+		word := ps.word()
+		n, ok := putRegNumbers[word]
+		if !ok {
+			err = fmt.Errorf("unknown register %q", word)
+		}
+		i.Aux = n
 	case '@':
 		if !ps.accept("@") {
 			return ps.want("'@'")

@@ -34,7 +34,7 @@ import (
 //
 //	a b  operand A, B          i  Imm, decimal        x  Imm as hexadecimal bits
 //	p    address A+Imm         r  Imm as register     m  Imm as xmm register
-//	@    @Imm, record offset   n  Aux, decimal        X  Aux as xmm register
+//	@    @Imm, record offset   n  Aux, decimal        X  Aux as register of PutReg
 //	s    Data, quoted               e  Imm as word of the environment
 
 // String returns the text form of p.
@@ -171,6 +171,9 @@ func (i *Instr) field(f rune) string {
 	case 'm':
 		return fmt.Sprintf("xmm%d", i.Imm)
 	case 'X':
+		if s := PutRegName(i.Aux); s != "" {
+			return s
+		}
 		return fmt.Sprintf("xmm%d", i.Aux)
 	case '@':
 		return fmt.Sprintf("@%d", i.Imm)

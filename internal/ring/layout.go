@@ -96,4 +96,5 @@ type Layout struct {
 	// Features of the machine that the code may use.
 	RDPID    bool // without RseqCPU: rdpid gives the CPU number in its low 12 bits; else lsl with selector 0x7b
 	FSGSBASE bool // rdfsbase/rdgsbase may be used in user mode (AT_HWCAP2 bit 1)
+	AVX      bool // there are ymm registers (of the processor and the kernel)
 }

@@ -103,6 +103,7 @@ const (
 	kM
 	kPlain
 	kRMI
+	kVEX
 	kRegImm
 	kJump
 	kNote

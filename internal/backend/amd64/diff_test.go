@@ -188,7 +188,7 @@ func randomConfig(r *rand.Rand, addr uint64) Config {
 	}
 	l.SiteID = uint32(r.Intn(1000))
 	l.CPUMask = []uint32{0, 1, 3, 3}[r.Intn(4)]
-	l.RDPID, l.FSGSBASE = r.Intn(2) == 0, r.Intn(4) != 0
+	l.RDPID, l.FSGSBASE, l.AVX = r.Intn(2) == 0, r.Intn(4) != 0, true
 	if r.Intn(3) == 0 {
 		l.RseqCPU = []int32{-32, 8, 1024, -4096}[r.Intn(4)] // the last cannot be read
 	}
@@ -216,6 +216,7 @@ func (tr *trial) randomSurroundings(r *rand.Rand) {
 		in.MXCSR &^= uint64(r.Intn(64)) << 7 // traps enabled
 		in.MXCSR &^= 63
 	}
+	tr.state.MXCSR = uint32(in.MXCSR)
 	in.RingPos = uint64(r.Intn(1<<20)) * 8
 	in.Consumed = in.RingPos
 	if !tr.state.RecordRoom && !tr.tooLarge() {
@@ -232,6 +233,7 @@ func (tr *trial) verify(out *caseOut) error {
 	if out.Sig != 0 {
 		return fmt.Errorf("signal %d at %#x (+%#x), address %#x", out.Sig, out.PC, out.PC-tr.cfg.Addr, out.Addr)
 	}
+	tr.state.X87 = out.Before
 	want := eval.Run(tr.p, tr.state.Machine())
 	if tr.dead && tr.code.guarded {
 		want = eval.Outcome{Vars: tr.in.Vars[:]}
@@ -298,6 +300,12 @@ func (tr *trial) verifyRegisters(out *caseOut) error {
 	if out.MXCSR != in.MXCSR {
 		return fmt.Errorf("mxcsr is %#x, was %#x", out.MXCSR, in.MXCSR)
 	}
+	if out.Selectors != in.Selectors {
+		return fmt.Errorf("selectors are %#x, were %#x", out.Selectors, in.Selectors)
+	}
+	if err := tr.verifyX87(out); err != nil {
+		return err
+	}
 	for n := range in.YMM {
 		from := 0
 		if tr.cfg.DeadXMM>>n&1 != 0 {
@@ -306,6 +314,23 @@ func (tr *trial) verifyRegisters(out *caseOut) error {
 		if !bytes.Equal(out.YMM[n][from:], in.YMM[n][from:]) {
 			return fmt.Errorf("ymm%d is %x, was %x", n, out.YMM[n], in.YMM[n])
 		}
+	}
+	return nil
+}
+
+// verifyX87 compares the x87 state with that before the code, and that with what was
+// asked for but for the pointers, which not all processors keep.
+func (tr *trial) verifyX87(out *caseOut) error {
+	if out.After != out.Before {
+		return fmt.Errorf("the x87 state is %x, was %x", out.After, out.Before)
+	}
+	in := &tr.in.X87
+	same := out.Before[0] == in[0] && out.Before[1] == in[1] && out.Before[4] == in[4]
+	for at := ir.X87Stack; at < ir.X87Bytes; at += 16 {
+		same = same && bytes.Equal(out.Before[at:at+10], in[at:at+10])
+	}
+	if !same {
+		return fmt.Errorf("the executor has the x87 state %x, not %x", out.Before, *in)
 	}
 	return nil
 }

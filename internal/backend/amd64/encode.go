@@ -198,6 +198,26 @@ func (a *asm) m(op insnOp, w uint8, rm rmOp, c cc) {
 	a.finish(start, insn{op: op, kind: kM, w: w, rm: rm, cc: c})
 }
 
+// vextract stores the upper half of a ymm register (VEX.256.66.0F3A.W0 19 /r 01).
+func (a *asm) vextract(m mem, ymm Reg) {
+	start := a.here()
+	// R, X and B are inverted; the map is 0F3A.
+	b := byte(0xE3)
+	if ymm&8 != 0 {
+		b &^= 0x80
+	}
+	if m.index != NoReg && m.index&8 != 0 {
+		b &^= 0x40
+	}
+	if m.base != NoReg && m.base&8 != 0 {
+		b &^= 0x20
+	}
+	a.byte(0xC4, b, 0x7D, 0x19)
+	a.modrmMem(ymm&7, m, 1)
+	a.byte(1)
+	a.finish(start, insn{op: iVEXTRACT, kind: kVEX, reg: ymm, rm: rmMem(m), imm: 1})
+}
+
 // plain emits an instruction without operands.
 func (a *asm) plain(op insnOp) {
 	rw, start := &insns[op], a.here()

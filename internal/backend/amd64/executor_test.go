@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/ir/irgen"
 	"github.com/jalon-trace/jalon/internal/ring"
 )
@@ -50,19 +51,22 @@ type caseIn struct {
 	Regs                        [16]uint64 // by hardware number
 	Flags, FS, GS, MXCSR        uint64
 	RingPos, Consumed, Control_ uint64
-	_                           uint64
+	Selectors                   [4]uint16 // ds es fs gs
 	YMM                         [16][32]byte
 	Vars                        [irgen.Vars]uint64
+	X87                         [ir.X87Bytes]byte
 }
 
 type caseOut struct {
-	Regs                                              [16]uint64
-	Flags, FS, GS, MXCSR                              uint64
-	Sig, PC, Addr, Ring, RecLen, BadMem, NFaults, Pad uint64
-	Counters                                          [4]uint64
-	YMM                                               [16][32]byte
-	Vars                                              [irgen.Vars]uint64
-	Rec                                               [maxRec]byte
+	Regs                                         [16]uint64
+	Flags, FS, GS, MXCSR                         uint64
+	Sig, PC, Addr, Ring, RecLen, BadMem, NFaults uint64
+	Selectors                                    [4]uint16
+	Counters                                     [4]uint64
+	YMM                                          [16][32]byte
+	Vars                                         [irgen.Vars]uint64
+	Before, After                                [ir.X87Bytes]byte // the x87 state
+	Rec                                          [maxRec]byte
 }
 
 // executor is a child process that runs generated code.
@@ -196,18 +200,22 @@ func (e *executor) run() error {
 	return e.wait()
 }
 
+// selectorNumbers has the selectors in the executor's order.
+var selectorNumbers = [4]int{ir.RegDS, ir.RegES, ir.RegFS, ir.RegGS}
+
 // fill sets the registers of case i from a state.
 func (in *caseIn) fill(s *irgen.State) {
 	for n, hw := range dwarfGPR {
 		in.Regs[hw] = s.Regs[n]
 	}
 	in.Flags, in.FS, in.GS = s.Regs[49], s.Regs[58], s.Regs[59]
-	in.Base, in.Vars = s.Base, s.Vars
+	in.Base, in.Vars, in.X87 = s.Base, s.Vars, s.X87
+	for k, n := range selectorNumbers {
+		in.Selectors[k] = uint16(s.Regs[n])
+	}
 	for n := range s.XMM {
 		copy(in.YMM[n][:16], s.XMM[n][:])
-		for k := 16; k < 32; k++ {
-			in.YMM[n][k] = byte(n*16 + k)
-		}
+		copy(in.YMM[n][16:], s.YMMH[n][:])
 	}
 }
 

@@ -76,6 +76,11 @@ const (
 	iPOPM
 	iSTMXCSR
 	iLDMXCSR
+	iFXSAVE
+	iMOVES
+	iMOVDS
+	iMOVFS
+	iMOVGS
 	iBSF
 	iMOVABS
 	iMOVI32
@@ -102,6 +107,7 @@ const (
 	iCVTSS2SD
 	iMOVQ
 	iXORPS
+	iVEXTRACT
 	numInsn
 )
 
@@ -183,6 +189,9 @@ var insns = [numInsn]row{
 	iPUSHF:   {name: "pushf", m: 0x9C}, iPOPF: {name: "popf", m: 0x9D, flags: fFlags},
 	iPUSHM: {name: "push", m: 0xFF, dig: 6, flags: fW64 | fRead | fSuffix}, iPOPM: {name: "pop", m: 0x8F, dig: 0, flags: fW64 | fSuffix},
 	iSTMXCSR: {name: "stmxcsr", m: 0x0FAE, dig: 3}, iLDMXCSR: {name: "ldmxcsr", m: 0x0FAE, dig: 2, flags: fRead},
+	iFXSAVE: {name: "fxsave64", m: 0x0FAE, dig: 0, flags: fWide},
+	iMOVES:  {name: "mov %es,", m: 0x8C, dig: 0}, iMOVDS: {name: "mov %ds,", m: 0x8C, dig: 3},
+	iMOVFS: {name: "mov %fs,", m: 0x8C, dig: 4}, iMOVGS: {name: "mov %gs,", m: 0x8C, dig: 5},
 	iBSF:    {name: "bsf", rm: 0x0FBC, flags: fWide | fFlags},
 	iMOVABS: {name: "movabs"}, iMOVI32: {name: "mov"},
 
@@ -196,6 +205,8 @@ var insns = [numInsn]row{
 	iCVTSD2SS: sse("cvtsd2ss", 0xF2, 0x0F5A, fMXCSR), iCVTSS2SD: sse("cvtss2sd", 0xF3, 0x0F5A, fMXCSR),
 	iMOVQ:  {name: "mov", pre: 0x66, rm: 0x0F6E, mr: 0x0F7E, flags: fXReg | fWide},
 	iXORPS: sse("xorps", 0, 0x0F57, 0),
+	// Encoded by vextract alone.
+	iVEXTRACT: {name: "vextractf128"},
 }
 
 // cc is a condition code as in the low 4 bits of jcc, setcc, cmovcc.

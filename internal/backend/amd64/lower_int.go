@@ -33,13 +33,18 @@ func (an *analysis) readsFSBase() bool {
 
 func (g *gen) lowerBase(in *ir.Instr) {
 	d := g.dst(in.Dst)
-	if in.Imm == ir.RegGSBase {
+	if op, ok := selectors[in.Imm]; ok {
+		g.m(op, 4, regOpd(d))
+	} else if in.Imm == ir.RegGSBase {
 		g.m(iRDGSBASE, 8, regOpd(d))
 	} else {
 		g.threadPointer(d)
 	}
 	g.setDst(in.Dst, d)
 }
+
+// selectors read the selectors of segments.
+var selectors = map[int64]insnOp{ir.RegES: iMOVES, ir.RegDS: iMOVDS, ir.RegFS: iMOVFS, ir.RegGS: iMOVGS}
 
 // threadPointer reads fs_base. Without rdfsbase it is the word at fs:0, by the
 // x86-64 TLS ABI; a thread without one gives 0.

@@ -12,6 +12,7 @@ func init() {
 	lower[ir.Put] = (*gen).lowerPut
 	lower[ir.FPut] = (*gen).lowerFPut
 	lower[ir.PutReg] = (*gen).lowerPutReg
+	lower[ir.PutX87] = (*gen).lowerPutX87
 	lower[ir.Commit] = (*gen).lowerCommit
 	lower[ir.Count] = (*gen).lowerCount
 }
@@ -200,6 +201,15 @@ func (g *gen) lowerFPut(in *ir.Instr) {
 
 func (g *gen) lowerPutReg(in *ir.Instr) {
 	m := at(g.rec(), int32(in.Imm))
+	switch {
+	case in.Aux == ir.MXCSR:
+		g.putMXCSR(m)
+		return
+	case in.Aux >= ir.UpperYMM:
+		// Nothing that we execute changes it.
+		g.a.vextract(m, Reg(in.Aux-ir.UpperYMM))
+		return
+	}
 	it := itemXMM + item(in.Aux)
 	x := Reg(in.Aux)
 	src := opd{kind: opdReg, r: x, fix: noLabel}
@@ -224,6 +234,39 @@ func (g *gen) lowerPutReg(in *ir.Instr) {
 			g.mr(iMOV, 8, rmMem(m.plus(8)), r)
 		}
 	}
+}
+
+// putMXCSR: where it is saved, it is changed at once.
+func (g *gen) putMXCSR(m mem) {
+	if !g.plan.out[g.cur].has(itemMXCSR) {
+		g.m(iSTMXCSR, 4, memOpd(m))
+		return
+	}
+	r := g.scratch()
+	g.rmo(iMOV, 4, r, g.saved(itemMXCSR))
+	g.mr(iMOV, 4, rmMem(m), r)
+}
+
+// lowerPutX87 stores at the first multiple of 16 in the slot, as fxsave64 wants it,
+// and moves the bytes to the start of the slot if that is another address. The
+// bytes of the xmm registers stay behind the slot's promised part.
+func (g *gen) lowerPutX87(in *ir.Instr) {
+	rec, r, w := g.rec(), g.scratch(), g.scratch()
+	g.lea(8, r, at(rec, int32(in.Imm)+15))
+	g.mi(iAND, 8, rmReg(r), -16)
+	g.m(iFXSAVE, 8, memOpd(at(r, 0)))
+	g.lea(8, w, at(rec, int32(in.Imm)))
+	g.rmo(iCMP, 8, w, regOpd(r))
+	done := g.a.newLabel()
+	g.a.jcc(ccE, done)
+	for k := int32(0); k < ir.X87Bytes; k += 8 {
+		if k == ir.X87Head {
+			continue // mxcsr
+		}
+		g.rmo(iMOV, 8, w, memOpd(at(r, k)))
+		g.mr(iMOV, 8, rmMem(at(rec, int32(in.Imm)+k)), w)
+	}
+	g.a.bind(done)
 }
 
 func (g *gen) lowerCommit(*ir.Instr) {

@@ -71,7 +71,7 @@ func operands(i *ir.Instr) []ir.Value {
 // shapes of the operations: which operand fields are meaningful.
 func hasA(op ir.Op) bool {
 	switch op {
-	case ir.Const, ir.FConst, ir.Reg, ir.FReg, ir.Reserve, ir.PutReg, ir.Commit, ir.Count, ir.GetVar, ir.Invalid:
+	case ir.Const, ir.FConst, ir.Reg, ir.FReg, ir.Reserve, ir.PutReg, ir.PutX87, ir.Commit, ir.Count, ir.GetVar, ir.Invalid:
 		return false
 	}
 	return true
@@ -143,7 +143,9 @@ func (an *analysis) scanInstr(b ir.BlockID, idx int, in *ir.Instr) {
 	case ir.FReg:
 		an.regReads.add(itemXMM + item(in.Imm))
 	case ir.PutReg:
-		an.regReads.add(itemXMM + item(in.Aux))
+		if in.Aux < ir.UpperYMM {
+			an.regReads.add(itemXMM + item(in.Aux))
+		}
 	case ir.Reserve:
 		an.reserves++
 		an.sizes[in.Imm] = true

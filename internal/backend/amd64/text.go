@@ -127,6 +127,8 @@ func (w *writer) insn(i *insn) string {
 		return name + " " + imm() + "," + w.rm(i.rm, i.w, false) + "," + reg()
 	case kRegImm:
 		return name + " $" + fmt.Sprintf("%#x", uint64(i.imm)) + "," + reg()
+	case kVEX:
+		return fmt.Sprintf("%s $%#x,%%ymm%d,%s", name, i.imm, i.reg, w.mem(i.rm.m))
 	case kM:
 		return w.oneText(i, name, mi)
 	}
@@ -154,7 +156,9 @@ func (w *writer) oneText(i *insn, name string, mi func(string) string) string {
 		return name + ccNames[i.cc] + " " + w.rm(i.rm, 1, false)
 	case iSHLCL, iSHRCL, iSARCL:
 		return mi(name) + " %cl," + w.rm(i.rm, i.w, false)
-	case iSTMXCSR, iLDMXCSR, iPUSHM, iPOPM:
+	case iMOVES, iMOVDS, iMOVFS, iMOVGS:
+		return name + w.rm(i.rm, 4, false)
+	case iSTMXCSR, iLDMXCSR, iFXSAVE, iPUSHM, iPOPM:
 		return name + " " + w.rm(i.rm, 8, false)
 	}
 	return mi(name) + " " + w.rm(i.rm, rmWidth(i), false)

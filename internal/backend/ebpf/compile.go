@@ -91,12 +91,12 @@ func supported(p *ir.Program, c *Config) error {
 
 func (c *Config) supports(in *ir.Instr) error {
 	switch in.Op {
-	case ir.FReg, ir.PutReg:
-		return fmt.Errorf("register xmm%d: the kernel's programs cannot read it", xmmOf(in))
+	case ir.FReg, ir.PutReg, ir.PutX87:
+		return fmt.Errorf("register %s: the kernel's programs cannot read it", vectorName(in))
 	case ir.Reg:
 		switch {
-		case in.Imm == ir.RegGSBase:
-			return fmt.Errorf("register gs_base: the kernel's programs cannot read it")
+		case in.Imm == ir.RegGSBase, ir.IsSegment(in.Imm):
+			return fmt.Errorf("register %s: the kernel's programs cannot read it", ir.RegName(in.Imm))
 		case in.Imm == ir.RegFSBase && c.Features.FSBase < 0:
 			return fmt.Errorf("register fs_base: its place in struct task_struct is not known on this kernel")
 		case in.Imm != ir.RegFSBase && c.Context != Regs:
@@ -126,10 +126,13 @@ func (c *Config) firstContext() int64 {
 	return 0
 }
 
-// xmmOf is the number of the vector register that in reads.
-func xmmOf(in *ir.Instr) int64 {
-	if in.Op == ir.PutReg {
-		return in.Aux
+// vectorName is the name of the register that in reads.
+func vectorName(in *ir.Instr) string {
+	switch in.Op {
+	case ir.PutX87:
+		return "st0"
+	case ir.PutReg:
+		return ir.PutRegName(in.Aux)
 	}
-	return in.Imm
+	return ir.PutRegName(in.Imm) // FReg: an xmm register
 }

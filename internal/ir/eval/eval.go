@@ -19,9 +19,12 @@ type Memory interface {
 
 // Machine is the state at the site. Run does not change it.
 type Machine struct {
-	Regs [ir.RegGSBase + 1]uint64 // by DWARF number
-	XMM  [16][16]byte
-	Mem  Memory // nil: nothing can be read
+	Regs  [ir.RegGSBase + 1]uint64 // by DWARF number
+	XMM   [16][16]byte
+	YMMH  [16][16]byte // the upper halves of ymm0-15
+	X87   [ir.X87Bytes]byte
+	MXCSR uint32
+	Mem   Memory // nil: nothing can be read
 	// Context is the context block; Mem has it too, at Env[ir.EnvContext]. Bytes
 	// behind its end read as zero.
 	Context []byte
@@ -211,6 +214,7 @@ func init() {
 			return r.put(i, r.values[i.A], int(r.p.Classes[i.A].Bytes()))
 		},
 		ir.PutReg:     (*run).putreg,
+		ir.PutX87:     (*run).putx87,
 		ir.Copy:       (*run).copy,
 		ir.CopyN:      (*run).copyn,
 		ir.CopyStr:    (*run).copystr,

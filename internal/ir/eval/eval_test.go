@@ -27,11 +27,16 @@ func (m mem) Read(addr uint64, buf []byte) int {
 
 // machine has rdi = 0x1000, where "hello\0world!" ends the readable memory (12
 // bytes), rsi = 0x2000, unreadable, rdx = -2, xmm1 = 00 01 02 ... 0f.
+// The upper half of ymm1 is 80 81 ... 8f, the x87 state 00 01 ... 9f.
 func machine() *Machine {
 	m := &Machine{Mem: mem{0x1000, []byte("hello\x00world!")}, RecordRoom: true}
 	m.Regs[5], m.Regs[4], m.Regs[1] = 0x1000, 0x2000, ^uint64(1)
 	for i := range m.XMM[1] {
-		m.XMM[1][i] = byte(i)
+		m.XMM[1][i], m.YMMH[1][i] = byte(i), 0x80|byte(i)
+	}
+	m.MXCSR = 0x1f80
+	for i := range m.X87 {
+		m.X87[i] = byte(i)
 	}
 	return m
 }
@@ -94,6 +99,7 @@ func TestMemoryAndRecord(t *testing.T) {
 		// Puts.
 		{"put.1 @24, v2\nput.2 @26, v2\nput.4 @28, v2\nput.8 @32, v2", "fe00fefffeffffff feffffffffffffff"},
 		{"putreg.16 @24, xmm1\nputreg.1 @40, xmm1\nputreg.2 @44, xmm1", "0001020304050607 08090a0b0c0d0e0f 0000000000010000"},
+		{"putreg.16 @24, ymm1h\nputreg.4 @40, mxcsr", "8081828384858687 88898a8b8c8d8e8f 801f000000000000"},
 		{"v3:f32 = freg xmm1\nv4:f64 = freg xmm1\nfput @24, v3\nfput @32, v4", "0001020300000000 0001020304050607"},
 
 		// Copies.
@@ -212,6 +218,32 @@ func TestVariables(t *testing.T) {
 	}
 	if got := fmt.Sprint(o.Vars, m.Vars); got != "[14 9223372036854775807 0 14] [7 9223372036854775808]" {
 		t.Error(got)
+	}
+}
+
+// TestX87: head and registers are stored, and of what lies between them and behind
+// nothing is promised but what is put there later.
+func TestX87(t *testing.T) {
+	o := execute(t, "b0:\nv0 = reg ds\nreserve 560\nput.8 @72, v0\nputx87 @24\nputreg.4 @184, mxcsr\ncommit\nexit", machine())
+	want := "0001020304050607 08090a0b0c0d0e0f 1011121314151617 ................"
+	for k := range 8 {
+		at := 32 + 16*k
+		want += " "
+		for i := range 10 {
+			if i == 8 {
+				want += " "
+			}
+			want += fmt.Sprintf("%02x", at+i)
+		}
+		want += "............"
+	}
+	want += " 801f0000........"
+	got := show(o)
+	if !strings.HasPrefix(got, want) || strings.Trim(got[len(want):], " .0") != "" {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if o.Defined[24+ir.X87Bytes+4] || o.Defined[24+ir.X87Slot-1] || !o.Defined[24+ir.X87Slot] {
+		t.Error("the slot has another size")
 	}
 }
 

@@ -40,7 +40,23 @@ func (r *run) put(i *ir.Instr, v uint64, n int) flow {
 }
 
 func (r *run) putreg(i *ir.Instr) flow {
-	r.store(i.Imm, r.m.XMM[i.Aux][:i.W])
+	switch {
+	case i.Aux == ir.MXCSR:
+		return r.put(i, uint64(r.m.MXCSR), 4)
+	case i.Aux >= ir.UpperYMM:
+		r.store(i.Imm, r.m.YMMH[i.Aux-ir.UpperYMM][:])
+	default:
+		r.store(i.Imm, r.m.XMM[i.Aux][:i.W])
+	}
+	return next
+}
+
+func (r *run) putx87(i *ir.Instr) flow {
+	r.forget(i)
+	r.store(i.Imm, r.m.X87[:ir.X87Head])
+	for at := ir.X87Stack; at < ir.X87Bytes; at += 16 {
+		r.store(i.Imm+int64(at), r.m.X87[at:at+10])
+	}
 	return next
 }
 

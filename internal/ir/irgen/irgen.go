@@ -13,7 +13,7 @@ type Options struct {
 	Base uint64
 	// Floats allows the F64 and F32 classes.
 	Floats bool
-	// SegBase allows reads of fs_base and gs_base.
+	// SegBase allows reads of fs_base and gs_base, and of the segments' selectors.
 	SegBase bool
 	// NoRIP forbids reads of rip, NoFlags those of rflags.
 	NoRIP, NoFlags bool

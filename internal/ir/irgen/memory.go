@@ -147,6 +147,23 @@ func (g *gen) putReg() {
 	}
 }
 
+// putOther puts a register that no operation computes with.
+func (g *gen) putOther() {
+	w, n := uint8(16), int64(ir.UpperYMM+g.r.Intn(16))
+	if g.r.Intn(4) == 0 {
+		w, n = 4, ir.MXCSR
+	}
+	if off, ok := g.slot(int64(w)); ok {
+		g.emit(ir.Instr{Op: ir.PutReg, W: w, Aux: n, Imm: off})
+	}
+}
+
+func (g *gen) putX87() {
+	if off, ok := g.slot(ir.X87Slot); ok {
+		g.emit(ir.Instr{Op: ir.PutX87, Imm: off})
+	}
+}
+
 // size is a number of bytes to copy into a slot with head bytes before them,
 // and the slot's offset.
 func (g *gen) size(head int64) (off, n int64, ok bool) {

@@ -45,7 +45,7 @@ func (g *gen) step() {
 		if g.opt.Kernel {
 			choices = append(choices, choice{2, g.copyContext}, choice{1, g.copyFrames}, choice{1, g.copyComm})
 		} else {
-			choices = append(choices, choice{1, g.putReg})
+			choices = append(choices, choice{1, g.putReg}, choice{1, g.putOther}, choice{1, g.putX87})
 		}
 	}
 	sum := 0
@@ -136,6 +136,9 @@ func (g *gen) source() ir.Value {
 	case 2:
 		if g.opt.SegBase {
 			n = ir.RegFSBase + int64(g.r.Intn(2))
+			if g.r.Intn(2) == 0 {
+				n = []int64{ir.RegES, ir.RegDS, ir.RegFS, ir.RegGS}[g.r.Intn(4)]
+			}
 		}
 	}
 	return g.reg(n)

@@ -54,6 +54,11 @@ type State struct {
 	// random, DF sometimes, and the two bits that are always set (0x202).
 	Regs [ir.RegGSBase + 1]uint64
 	XMM  [16][16]byte
+	YMMH [16][16]byte
+	// X87 is what an executor may change to what the processor makes of it, and MXCSR
+	// is the executor's choice.
+	X87   [ir.X87Bytes]byte
+	MXCSR uint32
 	// Mem is the whole memory; pages that are not Readable are zero and not to be used.
 	Mem [PageCount * PageSize]byte
 	// RecordRoom is false now and then.
@@ -77,7 +82,7 @@ type State struct {
 // Machine returns the state for eval. It shares the memory.
 func (s *State) Machine() *eval.Machine {
 	return &eval.Machine{
-		Regs: s.Regs, XMM: s.XMM, Mem: s, RecordRoom: s.RecordRoom,
+		Regs: s.Regs, XMM: s.XMM, YMMH: s.YMMH, X87: s.X87, MXCSR: s.MXCSR, Mem: s, RecordRoom: s.RecordRoom,
 		Context: s.Context[:], Env: s.Env, Comm: s.Comm, Given: s.Given,
 		Vars: s.Vars[:],
 	}
@@ -152,11 +157,42 @@ func (s *State) Registers(r *rand.Rand) {
 	if r.Intn(4) == 0 {
 		s.Regs[ir.RegRFLAGS] |= 1 << 10
 	}
+	for _, n := range []int{ir.RegES, ir.RegDS, ir.RegFS, ir.RegGS} {
+		s.Regs[n] = selectors[r.Intn(len(selectors))]
+	}
 	for n := range s.XMM {
 		s.xmm(r, &s.XMM[n])
+		r.Read(s.YMMH[n][:])
 	}
+	s.MXCSR = 0x1f80
+	s.x87(r)
 	for n, off := range ptRegs {
 		binary.LittleEndian.PutUint64(s.Context[off:], s.Regs[n])
+	}
+}
+
+// selectors are those that Linux lets every 64-bit program load: none, the data
+// segment, and the one whose limit is the number of the CPU.
+var selectors = [...]uint64{0, 0x2b, 0x7b}
+
+// x87 makes a state: masks and flags of exceptions, a top of the stack, values of
+// all kinds in registers of which some are empty.
+func (s *State) x87(r *rand.Rand) {
+	r.Read(s.X87[:ir.X87Head])
+	binary.LittleEndian.PutUint16(s.X87[0:], uint16(r.Intn(1<<16))&0x0f3f|0x40)
+	s.X87[5] = 0
+	for at := ir.X87Stack; at < ir.X87Bytes; at += 16 {
+		clear(s.X87[at : at+16])
+		if r.Intn(4) == 0 {
+			continue
+		}
+		r.Read(s.X87[at : at+10])
+		switch r.Intn(4) {
+		case 0:
+			s.X87[at+8], s.X87[at+9] = 0xff, s.X87[at+9]|0x7f
+		case 1:
+			s.X87[at+8], s.X87[at+9] = 0, s.X87[at+9]&0x80
+		}
 	}
 }
 

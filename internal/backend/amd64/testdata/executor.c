@@ -21,6 +21,7 @@ enum {
 	OFF_IN = 0x10000, OFF_OUT = 0x200000, OFF_FAULTS = 0x900000, OFF_CODE = 0xC00000,
 	CODE_SIZE = 0x800000, OFF_SHARED = 0x1400000, SHM_SIZE = 0x1500000,
 	SH_CONTROL = 0, SH_VARS = 64, VARS = 4, SH_COUNTERS = 0x1000, SH_RINGS = 0x10000,
+	X87 = 160,
 };
 #define CODE_ADDR 0x5a3c17650000ull
 #define NEAR_ADDR 0x5a3c27650000ull
@@ -30,17 +31,21 @@ enum {
 struct in {
 	u64 code, nfault, faults, base;
 	u64 regs[16], flags, fs, gs, mxcsr;
-	u64 ringpos, consumed, control, pad;
+	u64 ringpos, consumed, control;
+	uint16_t selectors[4];
 	uint8_t ymm[16][32];
 	u64 vars[VARS];
+	uint8_t x87[X87];
 };
 
 struct out {
 	u64 regs[16], flags, fs, gs, mxcsr;
-	u64 sig, pc, addr, ring, reclen, badmem, nfaults, pad;
+	u64 sig, pc, addr, ring, reclen, badmem, nfaults;
+	uint16_t selectors[4];
 	u64 counters[4];
 	uint8_t ymm[16][32];
 	u64 vars[VARS];
+	uint8_t before[X87], after[X87];
 	uint8_t rec[REC_MAX];
 };
 
@@ -50,6 +55,8 @@ static const int readable[PAGES] = {[1] = 1, [2] = 1, [4] = 1, [6] = 1, [7] = 1,
 HIDDEN u64 host_rsp, host_fs, host_gs, target, host_mxcsr = 0x1f80;
 HIDDEN struct in cur;
 HIDDEN struct out res;
+// As FXSAVE64 lays them out.
+HIDDEN __attribute__((aligned(16))) uint8_t fx_in[512], fx_before[512], fx_after[512];
 void enter_case(void);
 void leave_case(void);
 
@@ -65,8 +72,10 @@ __asm__(
 "mov %rsp,host_rsp(%rip)\n"
 "rdfsbase %rax; mov %rax,host_fs(%rip); rdgsbase %rax; mov %rax,host_gs(%rip)\n"
 "mov cur+0(%rip),%rax; mov %rax,target(%rip)\n"
+"fxrstor64 fx_in(%rip); fxsave64 fx_before(%rip)\n"
 "ldmxcsr cur+184(%rip)\n"
 ALL(LOADY)
+"movw cur+216(%rip),%ds; movw cur+218(%rip),%es; movw cur+220(%rip),%fs; movw cur+222(%rip),%gs\n"
 "mov cur+168(%rip),%rax; wrfsbase %rax; mov cur+176(%rip),%rax; wrgsbase %rax\n"
 "pushq cur+160(%rip); popfq\n"
 "mov cur+32(%rip),%rax; mov cur+40(%rip),%rcx; mov cur+48(%rip),%rdx; mov cur+56(%rip),%rbx\n"
@@ -82,18 +91,22 @@ ALL(LOADY)
 "mov host_rsp(%rip),%rsp\n"
 "pushfq; popq res+128(%rip); cld\n"
 "rdfsbase %rax; mov %rax,res+136(%rip); rdgsbase %rax; mov %rax,res+144(%rip)\n"
+"movw %ds,res+216(%rip); movw %es,res+218(%rip); movw %fs,res+220(%rip); movw %gs,res+222(%rip)\n"
+"xor %eax,%eax; mov %eax,%ds; mov %eax,%es; mov %eax,%fs; mov %eax,%gs\n"
 "mov host_fs(%rip),%rax; wrfsbase %rax; mov host_gs(%rip),%rax; wrgsbase %rax\n"
 "stmxcsr res+152(%rip); ldmxcsr host_mxcsr(%rip)\n"
 ALL(STOREY)
-"vzeroupper\n"
+"vzeroupper; fxsave64 fx_after(%rip); fninit\n"
 "pop %r15; pop %r14; pop %r13; pop %r12; pop %rbp; pop %rbx\n"
 "ret\n");
 
 _Static_assert(__builtin_offsetof(struct in, regs) == 32, "in.regs");
 _Static_assert(__builtin_offsetof(struct in, flags) == 160, "in.flags");
 _Static_assert(__builtin_offsetof(struct in, mxcsr) == 184, "in.mxcsr");
+_Static_assert(__builtin_offsetof(struct in, selectors) == 216, "in.selectors");
 _Static_assert(__builtin_offsetof(struct in, ymm) == 224, "in.ymm");
 
+_Static_assert(__builtin_offsetof(struct out, selectors) == 216, "out.selectors");
 _Static_assert(__builtin_offsetof(struct out, ymm) == 256, "out.ymm");
 
 static uint8_t *shm;
@@ -240,7 +253,12 @@ int main(int argc, char **argv)
 			memset(&res, 0, __builtin_offsetof(struct out, rec));
 			faults = (u64 *)(shm + OFF_FAULTS) + 2 * cur.faults;
 			prepare((uint8_t *)NEAR_ADDR);
+			memcpy(fx_in, cur.x87, X87);
+			*(uint32_t *)(fx_in + 24) = 0x1f80;
+			memset(fx_before, 0, X87), memset(fx_after, 0, X87);
 			enter_case();
+			memcpy(res.before, fx_before, X87), memcpy(res.after, fx_after, X87);
+			memset(res.before + 24, 0, 8), memset(res.after + 24, 0, 8);
 			collect((uint8_t *)NEAR_ADDR);
 			check_memory(pristine, base);
 			struct out *o = (struct out *)(shm + OFF_OUT) + i;
