@@ -26,6 +26,12 @@ bench: $(BIN)
 	@scripts/deps.sh bench
 	$(GO) run ./bench -jalon $(BIN)
 
+# What a hit costs with GDB as the front-end, beside gdbserver: the paper's tables.
+.PHONY: bench-gdb
+bench-gdb: $(BIN)
+	@scripts/deps.sh bench-gdb
+	$(GO) run ./bench -gdb -jalon $(BIN)
+
 # What a hit of the kernel engine costs, beside bpftrace and ftrace. Needs root.
 .PHONY: bench-kernel
 bench-kernel: $(BIN)

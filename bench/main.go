@@ -32,14 +32,15 @@ func main() {
 	jalon := flag.String("jalon", "bin/jalon", "the jalon binary")
 	rounds := flag.Int("rounds", 5, "rounds")
 	only := flag.String("only", "", "run only rows and figures whose name contains this")
+	gdb := flag.Bool("gdb", false, "measure tracepoints that GDB sets")
 	flag.Parse()
-	if err := run(*jalon, *rounds, *only); err != nil {
+	if err := run(*jalon, *rounds, *only, *gdb); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(jalon string, rounds int, only string) error {
+func run(jalon string, rounds int, only string, gdb bool) error {
 	dir, err := os.MkdirTemp("", "jalon-bench")
 	if err != nil {
 		return err
@@ -50,9 +51,11 @@ func run(jalon string, rounds int, only string) error {
 		return err
 	}
 	b := &bench{jalon: abs, work: filepath.Join(dir, "work"), n: 100000, reps: 9}
-	src := "bench/work"
-	if out, err := exec.Command("gcc", "-O2", "-g", "-pthread", "-o", b.work, src+"/work.c", src+"/function.c", src+"/limit.S").CombinedOutput(); err != nil {
-		return fmt.Errorf("building the workload: %w\n%s", err, out)
+	if _, err := b.workload(""); err != nil {
+		return err
+	}
+	if gdb {
+		return b.gdbTables(rounds, only)
 	}
 	if err := b.hits(rounds, only); err != nil {
 		return err
@@ -165,8 +168,17 @@ func times(cmd *exec.Cmd) ([]float64, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args, " "), err, errb.String())
 	}
+	ns, err := nsLines(string(out))
+	if err == nil && len(ns) == 0 {
+		err = fmt.Errorf("%s printed no times", cmd.Args[0])
+	}
+	return ns, err
+}
+
+// nsLines reads the "ns" lines of the workload's output.
+func nsLines(out string) ([]float64, error) {
 	var ns []float64
-	for _, l := range strings.Split(string(out), "\n") {
+	for _, l := range strings.Split(out, "\n") {
 		if v, ok := strings.CutPrefix(l, "ns "); ok {
 			f, err := strconv.ParseFloat(v, 64)
 			if err != nil {
@@ -174,9 +186,6 @@ func times(cmd *exec.Cmd) ([]float64, error) {
 			}
 			ns = append(ns, f)
 		}
-	}
-	if len(ns) == 0 {
-		return nil, fmt.Errorf("%s printed no times", cmd.Args[0])
 	}
 	return ns, nil
 }

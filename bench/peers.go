@@ -53,9 +53,9 @@ func (b *bench) gdbserver(cond string) ([]float64, error) {
 	if _, err := os.Stat(inProcessAgent); err != nil {
 		return nil, fmt.Errorf("its in-process agent is not installed")
 	}
-	prog := b.work + "-nopie"
-	if out, err := exec.Command("gcc", "-O2", "-g", "-no-pie", "-pthread", "-o", prog, "bench/work/work.c", "bench/work/function.c", "bench/work/limit.S").CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("%w: %s", err, out)
+	prog, err := b.workload("-nopie")
+	if err != nil {
+		return nil, err
 	}
 	n := "500000"
 	if cond == "" {

@@ -3,6 +3,9 @@
 #ifdef LTTNG
 #include "lttng-tp.h"
 #endif
+#ifdef USDT_PROBE
+#include "usdt.h"
+#endif
 
 int counter = 1;
 
@@ -11,6 +14,9 @@ int test_function(int counter1, int counter2)
 	counter++;
 #ifdef LTTNG
 	lttng_ust_tracepoint(jalonbench, hit, counter1, counter2);
+#endif
+#ifdef USDT_PROBE
+	USDT(counter1, counter2);
 #endif
 	return counter1 + counter2 + counter;
 }

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// gdbCase is a column of the tables: what a tracepoint does, in GDB's words. The
+// empty case is none.
+type gdbCase struct {
+	title string
+	cond  string
+	// actions of the tracepoint, one a line; collect is the same for jalon trace ("":
+	// it has nothing like it).
+	actions, collect string
+	frames           bool // a hit makes a frame
+}
+
+const expression = "2*counter1+3*counter2"
+
+// The cases of the paper's tables 1, 2 and 5, and two more.
+var (
+	caseFalse = gdbCase{title: "false condition", cond: falseCond, actions: "collect " + expression, collect: expression}
+	caseExpr  = gdbCase{title: "expression only", actions: "collect " + expression, collect: expression, frames: true}
+	caseBoth  = gdbCase{title: "condition + expression", cond: trueCond, actions: "collect " + expression, collect: expression, frames: true}
+	caseVar   = gdbCase{title: "value in a $variable", actions: "teval $sum = " + expression + "\ncollect $sum", frames: true}
+	caseRegs  = gdbCase{title: "collect $regs", actions: "collect $regs", frames: true}
+
+	// gdbserver's compiler of conditions knows no multiplication on amd64 (and is not
+	// switched off by anything): with additions only, the same sum is compiled.
+	sum           = "counter1+counter1+counter2+counter2+counter2"
+	caseFalseAdds = gdbCase{title: caseFalse.title, cond: sum + "<0", actions: "collect " + expression}
+	caseBothAdds  = gdbCase{title: caseBoth.title, cond: sum + ">0", actions: "collect " + expression, frames: true}
+
+	// The static tracepoint of table 5.
+	sdataFalse = gdbCase{title: "false condition", cond: falseCond, actions: "collect $_sdata"}
+	sdata      = gdbCase{title: "data", actions: "collect $_sdata", frames: true}
+	sdataBoth  = gdbCase{title: "condition + data", cond: trueCond, actions: "collect $_sdata", frames: true}
+)
+
+// gdbServing is how a server is run and asked.
+type gdbServing struct {
+	server  []string // the words between "target remote |" and the program
+	command string   // trace *test_function, ...
+	build   string   // of the workload
+	// calls of a batch, batches after 3 that do not count, and the first of them that
+	// are not taken; milliseconds between batches.
+	calls, batches, skip, gap int
+}
+
+// gdb runs the workload with GDB as the front-end and returns the nanoseconds of a
+// call of each batch.
+func (b *bench) gdb(s *gdbServing, c *gdbCase) (ns []float64, err error) {
+	prog, err := b.workload(s.build)
+	if err != nil {
+		return nil, err
+	}
+	script := filepath.Join(filepath.Dir(b.work), "bench.gdb")
+	cond := ""
+	if c.cond != "" {
+		cond = " if " + c.cond
+	}
+	text := fmt.Sprintf(`set pagination off
+set confirm off
+set sysroot /
+target remote | %s %s bare %d %d %d
+break main
+continue
+tvariable $sum = 0
+%s%s
+actions
+%s
+end
+set circular-trace-buffer on
+set trace-buffer-size 67108864
+break exit
+tstart
+continue
+tstop
+tstatus
+info tracepoints
+kill
+`, strings.Join(s.server, " "), prog, s.calls, s.batches, s.gap, s.command, cond, c.actions)
+	if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
+		return nil, err
+	}
+	// The server's connection is its standard output: the program writes to the other.
+	out, err := exec.Command("sh", "-c", "exec timeout 120 gdb -nx -batch -x "+script+" "+prog+" 2>&1").Output()
+	if err != nil {
+		return nil, fmt.Errorf("gdb: %w: %s", err, out)
+	}
+	ns, err = nsLines(string(out))
+	if err != nil || len(ns) <= s.skip {
+		return nil, fmt.Errorf("no times: %w: %s", err, out)
+	}
+	return ns[s.skip:], s.complete(c, string(out))
+}
+
+// complete makes sure that what was measured is what was asked for: every hit seen,
+// and as many frames made as there must be.
+func (s *gdbServing) complete(c *gdbCase, out string) error {
+	frames, ok := created(out)
+	want := uint64(0)
+	if c.frames {
+		want = uint64(s.calls) * uint64(s.batches+3)
+	}
+	if !ok || frames > want {
+		return fmt.Errorf("%d trace frames instead of %d: %s", frames, want, out)
+	}
+	if frames < want-want/20 { // those lost are cheaper
+		return fmt.Errorf("%w: only %d of %d hits made a frame", errLost, frames, want)
+	}
+	return nil
+}
+
+// errLost says that the measurement is worth nothing; another may be.
+var errLost = errors.New("hits were lost")
+
+// created reads from tstatus how many frames there were.
+func created(out string) (uint64, bool) {
+	for _, l := range strings.Split(out, "\n") {
+		var n, kept uint64
+		if _, err := fmt.Sscanf(l, "Collected %d trace frames", &n); err == nil {
+			return n, true
+		}
+		if _, err := fmt.Sscanf(l, "Buffer contains %d trace frames (of %d created total)", &kept, &n); err == nil {
+			return n, true
+		}
+	}
+	return 0, false
+}
+
+// gdbTrace runs the workload under jalon trace, as gdb would.
+func (b *bench) gdbTrace(c *gdbCase) ([]float64, error) {
+	place := "*test_function"
+	if c.cond != "" {
+		place += " if " + c.cond
+	}
+	return times(exec.Command(b.jalon, "trace", place, "--collect", c.collect, "-f", "none", "--",
+		b.work, "bare", strconv.Itoa(nativeCalls), strconv.Itoa(nativeBatches), strconv.Itoa(nativeGap)))
+}
+
+// workload compiles a variant of the program: "", "-nopie" (gdbserver's fast
+// tracepoints need it: on others it refuses, "jump back from jump pad too far") or
+// "-usdt".
+func (b *bench) workload(variant string) (string, error) {
+	prog := b.work + variant
+	if _, err := os.Stat(prog); err == nil {
+		return prog, nil
+	}
+	args := []string{"-O2", "-g", "-pthread", "-o", prog, "bench/work/work.c", "bench/work/function.c", "bench/work/limit.S"}
+	switch variant {
+	case "-nopie":
+		args = append(args, "-no-pie")
+	case "-usdt":
+		args = append(args, "-DUSDT_PROBE")
+	}
+	if out, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building the workload: %w: %s", err, out)
+	}
+	return prog, nil
+}

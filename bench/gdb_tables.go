@@ -1,0 +1,289 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+// The size of a measurement where hits are cheap: batches are short enough to fit in
+// the rings, with time between them to empty these.
+const (
+	nativeCalls   = 20000
+	nativeBatches = 15
+	nativeGap     = 60
+)
+
+// gdbRow is a way to trace; cells are what it costs in each case.
+type gdbRow struct {
+	name  string
+	build string // of the workload, whose bare loop is subtracted
+	cells []*gdbCell
+}
+
+type gdbCell struct {
+	c   gdbCase
+	run func() ([]float64, error)
+	// once: in the first round only.
+	once bool
+	// ns are the medians of the rounds, net of the bare loop.
+	ns   []float64
+	note string
+}
+
+// gdbTable is rows with the same columns.
+type gdbTable struct {
+	title   string
+	columns []string
+	rows    []*gdbRow
+}
+
+// names of rows that the targets compare.
+const (
+	rowTrace       = "jalon trace"
+	rowJalon       = "jalon gdbserver"
+	rowPlain       = "jalon gdbserver, IR passes off"
+	rowInterpreter = "bytecode interpreter (Go)"
+	rowFast        = "gdbserver ftrace"
+	rowFastAdds    = "gdbserver ftrace, condition compiled"
+	rowTrap        = "gdbserver trace (trap)"
+)
+
+// gdbTables measures the paper's tables with GDB as the front-end.
+func (b *bench) gdbTables(rounds int, only string) error {
+	if _, err := exec.LookPath("gdb"); err != nil {
+		return fmt.Errorf("gdb is not installed")
+	}
+	tables := []*gdbTable{b.dynamicTable(), b.staticTable()}
+	for r := range rounds {
+		for _, t := range tables {
+			for _, row := range t.rows {
+				if !strings.Contains(row.name, only) {
+					continue
+				}
+				for _, cell := range row.cells {
+					if cell.once && r > 0 {
+						continue
+					}
+					if err := b.gdbMeasure(row, cell); err != nil {
+						return err
+					}
+				}
+			}
+		}
+	}
+	for _, t := range tables {
+		t.print()
+	}
+	tables[0].verdicts()
+	return nil
+}
+
+// gdbMeasure measures a cell once, with the bare loop before and after it.
+func (b *bench) gdbMeasure(row *gdbRow, cell *gdbCell) error {
+	prog, err := b.workload(row.build)
+	if err != nil {
+		return err
+	}
+	bare := func() (float64, error) {
+		ns, err := times(exec.Command(prog, "bare", fmt.Sprint(5*nativeCalls), "9", "1"))
+		if err != nil {
+			return 0, err
+		}
+		return median(ns), nil
+	}
+	if row.name == rowInterpreter {
+		bare = func() (float64, error) { return 0, nil } // no loop of the workload
+	}
+	before, err := bare()
+	if err != nil {
+		return err
+	}
+	var ns []float64
+	for range 3 { // on a busy machine hits may be lost
+		if ns, err = cell.run(); !errors.Is(err, errLost) {
+			break
+		}
+	}
+	if err != nil {
+		cell.note = err.Error()
+		return nil
+	}
+	after, err := bare()
+	if err != nil {
+		return err
+	}
+	cell.ns = append(cell.ns, median(ns)-min(before, after))
+	return nil
+}
+
+// dynamicTable is tables 1 and 2.
+func (b *bench) dynamicTable() *gdbTable {
+	t := &gdbTable{title: "dynamic tracepoint at test_function"}
+	for _, c := range []*gdbCase{&caseFalse, &caseExpr, &caseBoth, &caseVar, &caseRegs} {
+		t.columns = append(t.columns, c.title)
+	}
+	add := func(name, build string, run func(c *gdbCase) ([]float64, error), cases ...gdbCase) *gdbRow {
+		row := &gdbRow{name: name, build: build}
+		for i := range cases {
+			c := cases[i]
+			row.cells = append(row.cells, &gdbCell{c: c, run: func() ([]float64, error) { return run(&c) }})
+		}
+		t.rows = append(t.rows, row)
+		return row
+	}
+	add(rowTrace, "", b.gdbTrace, caseFalse, caseExpr, caseBoth)
+	add(rowJalon, "", b.gdbJalon("trace *test_function"), caseFalse, caseExpr, caseBoth, caseVar, caseRegs)
+	add(rowPlain, "", b.gdbJalon("trace *test_function", "--no-optimise"), caseFalse, caseExpr, caseBoth, caseVar, caseRegs)
+	add(rowInterpreter, "", b.interpreter, caseFalse, caseExpr, caseBoth)
+	add(rowFast, "-nopie", b.gdbFast, caseFalse, caseExpr, caseBoth, caseVar, caseRegs)
+	add(rowFastAdds, "-nopie", b.gdbFast, caseFalseAdds, caseBothAdds)
+	trap := add(rowTrap, "", func(c *gdbCase) ([]float64, error) {
+		return b.gdb(&gdbServing{server: []string{"gdbserver", "-"}, command: "trace *test_function", calls: 100, batches: 7}, c)
+	}, caseFalse, caseExpr, caseBoth)
+	for _, c := range trap.cells {
+		c.once = true
+	}
+	return t
+}
+
+// gdbJalon is jalon gdbserver with options.
+func (b *bench) gdbJalon(command string, options ...string) func(*gdbCase) ([]float64, error) {
+	return func(c *gdbCase) ([]float64, error) {
+		s := &gdbServing{
+			server: append(append([]string{b.jalon, "gdbserver"}, options...), "-"), command: command,
+			calls: nativeCalls, batches: nativeBatches, gap: nativeGap,
+		}
+		if c.title == caseRegs.title {
+			s.calls /= 10 // as large as records are
+		}
+		if strings.HasPrefix(command, "strace") {
+			s.build = "-usdt"
+		}
+		return b.gdb(s, c)
+	}
+}
+
+// gdbFast is gdbserver's fast tracepoint. Its agent holds 5 MiB, which the server
+// empties in a stop of the program: batches are small, so that most have no such
+// stop in them, and the first ones, whose hits touch the buffer's pages for the
+// first time, do not count.
+func (b *bench) gdbFast(c *gdbCase) ([]float64, error) {
+	if _, err := os.Stat(inProcessAgent); err != nil {
+		return nil, fmt.Errorf("gdbserver's in-process agent is not installed")
+	}
+	s := &gdbServing{
+		server:  []string{"gdbserver", "--wrapper", "env", "LD_PRELOAD=" + inProcessAgent, "--", "-"},
+		command: "ftrace *test_function", build: "-nopie", calls: 200, batches: 81, skip: 40,
+	}
+	switch {
+	case !c.frames:
+		s.calls, s.batches, s.skip = 50000, 15, 0
+	case c.title == caseVar.title:
+		s.calls = 2000
+	}
+	return b.gdb(s, c)
+}
+
+// staticTable is table 5.
+func (b *bench) staticTable() *gdbTable {
+	t := &gdbTable{title: "static tracepoint in test_function (jalon: a USDT marker; LTTng-UST: its own)"}
+	for _, c := range []*gdbCase{&sdataFalse, &sdata, &sdataBoth} {
+		t.columns = append(t.columns, c.title)
+	}
+	jalon, lttng := &gdbRow{name: "jalon gdbserver, strace -m", build: "-usdt"}, &gdbRow{name: "LTTng-UST, its own tools"}
+	serve := b.gdbJalon("strace -m jalonbench:hit")
+	for _, c := range []gdbCase{sdataFalse, sdata, sdataBoth} {
+		filter := strings.ReplaceAll(c.cond, expression, "sum")
+		jalon.cells = append(jalon.cells, &gdbCell{c: c, run: func() ([]float64, error) { return serve(&c) }})
+		lttng.cells = append(lttng.cells, &gdbCell{c: c, run: func() ([]float64, error) { return b.lttng(filter) }})
+	}
+	t.rows = []*gdbRow{jalon, lttng}
+	return t
+}
+
+// cell finds a figure: the median of the rounds.
+func (t *gdbTable) cell(row, column string) (float64, bool) {
+	for _, r := range t.rows {
+		for _, c := range r.cells {
+			if r.name == row && c.c.title == column && len(c.ns) > 0 {
+				return median(c.ns), true
+			}
+		}
+	}
+	return 0, false
+}
+
+func (t *gdbTable) print() {
+	fmt.Printf("%-38s", t.title)
+	var notes []string
+	for _, c := range t.columns {
+		fmt.Printf(" %24s", c)
+	}
+	fmt.Println()
+	for _, r := range t.rows {
+		fmt.Printf("  %-36s", r.name)
+		by := map[string]string{}
+		for _, c := range r.cells {
+			by[c.c.title] = "-"
+			if len(c.ns) > 0 {
+				lo, hi := minimum(c.ns), maximum(c.ns)
+				by[c.c.title] = fmt.Sprintf("%.1f (%.1f-%.1f)", median(c.ns), lo, hi)
+			}
+			if c.note != "" {
+				notes = append(notes, r.name+", "+c.c.title+": "+c.note)
+			}
+		}
+		for _, c := range t.columns {
+			fmt.Printf(" %24s", by[c])
+		}
+		fmt.Println()
+	}
+	for _, n := range notes {
+		fmt.Println("  - " + n)
+	}
+	fmt.Println()
+}
+
+// verdicts compares with what is to be reached.
+func (t *gdbTable) verdicts() {
+	for _, v := range []struct {
+		a, b, column string
+		times        float64 // a costs at most so many times b
+	}{
+		{rowJalon, rowTrace, caseFalse.title, 1.2},
+		{rowJalon, rowTrace, caseExpr.title, 1.2},
+		{rowJalon, rowTrace, caseBoth.title, 1.2},
+		{rowJalon, rowFast, caseFalse.title, 1.0 / 15},
+		{rowJalon, rowFastAdds, caseFalse.title, 1.0 / 15},
+		{rowJalon, rowFast, caseExpr.title, 1.0 / 10},
+		{rowJalon, rowFast, caseBoth.title, 1.0 / 10},
+		{rowJalon, rowFast, caseVar.title, 1.0 / 10},
+		{rowJalon, rowFast, caseRegs.title, 1.0 / 10},
+	} {
+		x, ok1 := t.cell(v.a, v.column)
+		y, ok2 := t.cell(v.b, v.column)
+		if !ok1 || !ok2 {
+			continue
+		}
+		ok := "reached"
+		if x > v.times*y {
+			ok = "NOT REACHED"
+		}
+		if v.times < 1 {
+			fmt.Printf("%-26s %6.1f x cheaper than %-38s (>= %.0f: %s)\n", v.column, y/x, v.b, 1/v.times, ok)
+		} else {
+			fmt.Printf("%-26s %6.2f x the cost of  %-38s (<= %.1f: %s)\n", v.column, x/y, v.b, v.times, ok)
+		}
+	}
+}
+
+func minimum(v []float64) float64 {
+	m := v[0]
+	for _, x := range v {
+		m = min(m, x)
+	}
+	return m
+}
