@@ -180,7 +180,7 @@ func (e *engine) Counts(s *experiment.Spec) experiment.Counts {
 		Faults: mem.Counter(st.main.Site, ring.CounterCondFault),
 		Lost:   mem.Counter(st.main.Site, ring.CounterLost),
 	}
-	c.Hits = st.recorded + c.Lost - min(c.Lost, st.halfLost)
+	c.Hits = st.recorded - st.dropped + c.Lost - min(c.Lost, st.halfLost)
 	return c
 }
 

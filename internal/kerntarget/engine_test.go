@@ -315,6 +315,47 @@ func TestArguments(t *testing.T) {
 	}
 }
 
+// Where hits come all the time, also while the two programs of a tracepoint are being
+// attached, each that is given out is whole.
+func TestWhole(t *testing.T) {
+	e := open(t).e
+	addr := at(t, e, "sched:sched_switch")
+	pair := func(n int) *experiment.Spec { return strace(n, addr, nil, static, argsRegs) }
+	stop, done := make(chan bool), make(chan bool)
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				runtime.Gosched()
+				_ = unix.Nanosleep(&unix.Timespec{Nsec: 1000}, nil)
+			}
+		}
+	}()
+	first, second := pair(1), pair(2)
+	start(t, e, nil, first)
+	if err := e.Add(second); err != nil {
+		t.Fatal(err)
+	}
+	var list []kept
+	for len(list) < 200 {
+		list = append(list, drainAll(e, false)...)
+	}
+	if err := e.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	list = append(list, drainAll(e, true)...)
+	close(stop)
+	<-done
+	for i, h := range list {
+		if !strings.Contains(h.Static, " ==> next_comm=") {
+			t.Errorf("hit %d of %d, of tracepoint %d: %q", i, len(list), h.Spec.Number, h.Static)
+		}
+	}
+}
+
 // Variables count over all CPUs, can be read and set in a run, and start anew.
 func TestVariables(t *testing.T) {
 	e := open(t).e

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/jalon-trace/jalon/internal/agentexpr"
+	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/experiment"
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/kengine"
@@ -33,6 +34,23 @@ type site struct {
 
 	recorded uint64 // records of main that came out of the rings
 	halfLost uint64 // those of own that did not come
+	// half are the times when main was attached and own was not yet: what main
+	// recorded then is no hit, and is counted in dropped.
+	half    []span
+	dropped uint64
+}
+
+// span is a piece of time, CLOCK_MONOTONIC in ns.
+type span struct{ from, to uint64 }
+
+// early reports whether main was alone at a time.
+func (st *site) early(at uint64) bool {
+	for _, h := range st.half {
+		if h.from <= at && at <= h.to {
+			return true
+		}
+	}
+	return false
 }
 
 // make loads what a tracepoint needs.
@@ -148,6 +166,7 @@ func arm(list []*site) map[*site]error {
 		}
 		err := st.alone()
 		if err == nil {
+			st.half = append(st.half, span{from: uint64(event.Monotonic()), to: ^uint64(0)})
 			err = st.main.Attach()
 		}
 		if err != nil {
@@ -161,6 +180,9 @@ func arm(list []*site) map[*site]error {
 		err := st.last().Attach()
 		if err != nil {
 			bad[st] = errors.Join(err, st.detach())
+		}
+		if n := len(st.half); n > 0 {
+			st.half[n-1].to = min(st.half[n-1].to, uint64(event.Monotonic()))
 		}
 	}
 	return bad
