@@ -99,6 +99,9 @@ func (d *debugged) dump() (s string) {
 		s = fmt.Sprintf("frozen %d, %d queued, %d late, %d to do\n", d.frozen, len(d.queue), len(d.late), len(d.ctl.work))
 		for _, t := range d.tasks {
 			s += fmt.Sprintf("%+v\n", *t)
+			if k := t.dbg.kept; k != nil {
+				s += fmt.Sprintf("kept: %+v\n", k.info)
+			}
 		}
 		return nil
 	})
