@@ -102,6 +102,12 @@ func TestControlTake(t *testing.T) {
 	if hit = c.expect(StopBreakpoint); c.regs(hit.TID).General.Rdi != 6 {
 		t.Errorf("%+v", hit)
 	}
+	d.remove(target) // of the same memory
+	must(0, c.InsertBreak(target))
+	if !c.isInt3(target) {
+		t.Error("the breakpoint of the child went with the parent's")
+	}
+	must(0, d.InsertBreak(target))
 	c.remove(target)
 	c.resumeAll()
 	if st := c.Wait(); st != (ExitStatus{Code: 4}) {
@@ -195,18 +201,26 @@ func TestControlExec(t *testing.T) {
 	prog := controlProg(t)
 	for _, told := range []bool{true, false} {
 		d := startControl(t, Control{}, prog, "exec")
-		must(0, d.SetOptions(ControlOptions{Execs: told, PassSignals: map[unix.Signal]bool{unix.SIGUSR1: true, unix.SIGUSR2: true}}))
+		o := ControlOptions{Execs: told, PassSignals: map[unix.Signal]bool{unix.SIGUSR1: true, unix.SIGUSR2: true}}
+		o.CatchSyscalls, o.Syscalls = told, map[int]bool{unix.SYS_EXECVE: true}
+		must(0, d.SetOptions(o))
 		target := symbol(t, prog, "target")
 		d.insert(target)
 		must(0, d.SetWatch(0, WatchExec, target, 1))
 		d.resumeAll()
 		if told {
+			d.expect(StopSyscallEntry)
+			d.resumeAll()
 			s := d.expect(StopExec)
 			if s.Path != prog || s.TID != d.Pid() {
 				t.Errorf("%+v", s)
 			}
 			if d.HasBreak(target) {
 				t.Error("there is a breakpoint")
+			}
+			d.resumeAll()
+			if r := d.expect(StopSyscallReturn); r.Syscall != unix.SYS_EXECVE {
+				t.Errorf("%+v", r)
 			}
 			if st := d.step(s.TID); st.Kind != StopStep {
 				t.Errorf("%+v", st)

@@ -218,7 +218,8 @@ func (a sigaction) encode() (b [32]byte) {
 // pending faults are repaired first.
 func (p *Process) deliverOwn(t *task, sig unix.Signal) {
 	t.sig = sig
-	if p.controlled(t) && !p.passes(t, sig) {
+	k := kept{sig: sig}
+	if p.controlled(t) && getSiginfo(t.tid, &k.info) == nil && !p.passes(t, &k) {
 		return // it is told first
 	}
 	known, seen := p.actions[sig]

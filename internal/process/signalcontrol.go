@@ -47,7 +47,7 @@ func (p *Process) controlSignal(t *task) {
 	if d.alone != nil {
 		d.alone.done = true
 	}
-	if p.passes(t, k.sig) {
+	if p.passes(t, &k) {
 		return
 	}
 	t.sig = 0
@@ -56,18 +56,18 @@ func (p *Process) controlSignal(t *task) {
 }
 
 // passes reports whether a signal is delivered without being told.
-func (p *Process) passes(t *task, sig unix.Signal) bool {
-	return p.ctl.opt.PassSignals[sig] && !t.dbg.step && !p.breakFault(t, sig)
+func (p *Process) passes(t *task, k *kept) bool {
+	return p.ctl.opt.PassSignals[k.sig] && !t.dbg.step && !p.breakFault(t, k)
 }
 
 // breakFault reports whether a signal is that of a breakpoint whose int3 could not
 // be executed: GDB has functions that it calls return to the stack.
-func (p *Process) breakFault(t *task, sig unix.Signal) bool {
-	if sig != unix.SIGSEGV && sig != unix.SIGILL {
+func (p *Process) breakFault(t *task, k *kept) bool {
+	if k.sig != unix.SIGSEGV && k.sig != unix.SIGILL || k.info.code <= siUser {
 		return false
 	}
 	var regs Regs
-	return getRegs(t.tid, &regs) == nil && p.ctl.user[regs.Rip]
+	return getRegs(t.tid, &regs) == nil && regs.Rip == k.info.addr && p.ctl.user[regs.Rip]
 }
 
 // takeMade finds the signal among those that were sent again.
@@ -100,7 +100,7 @@ func (p *Process) lateSignals(t *task) {
 		switch {
 		case t.hold&holdDebug != 0 || t.sig != 0 || t.stop != stopSignal:
 			p.sendAgain(t, k)
-		case p.passes(t, k.sig):
+		case p.passes(t, &k):
 			p.deliverKept(t, k)
 		default:
 			d.kept = &k
