@@ -175,7 +175,7 @@ func TestFiles(t *testing.T) {
 func TestSettings(t *testing.T) {
 	c := newTalk(t, Caps{}, 1, nil)
 	c.run([]step{
-		{send: "QPassSignals:e;1e;3e7;", want: "OK"},
+		{send: "QPassSignals:e;1e;21;3e7;", want: "OK"},
 		{send: "QProgramSignals:0;1;", want: "OK"},
 		{send: "QCatchSyscalls:1;3b;1", want: "OK"},
 		{send: "QThreadEvents:1", want: "OK"},

@@ -45,13 +45,14 @@ func (m *Machine) programSignals(p rsp.ProgramSignals) rsp.Packet {
 }
 
 // signalSet has Linux's numbers of GDB's signals; those that it has not are left out.
+// Where GDB has two for one of Linux (SIGIO and SIGPOLL) that which is told counts.
 func signalSet(list []uint64) map[int]bool {
 	set := map[int]bool{}
 	for _, gdb := range list {
 		if gdb > 1<<16 {
 			continue
 		}
-		if linux, ok := linuxSignal(int(gdb)); ok && linux != 0 {
+		if linux, ok := linuxSignal(int(gdb)); ok && linux != 0 && gdbSignal(linux) == int(gdb) {
 			set[linux] = true
 		}
 	}

@@ -92,15 +92,14 @@ func (pr *proc) setBreak(addr uint64, change func(*breakpoint)) error {
 		return nil
 	case over:
 		return ended(pr.p.RemoveBreak(addr))
-	case fresh:
-		if err := pr.p.InsertBreak(addr); err != nil {
-			b.mu.Lock()
-			delete(b.byAddr, addr)
-			b.mu.Unlock()
-			return err
-		}
 	}
-	return nil
+	err := pr.p.InsertBreak(addr) // again, too: it sees to it that the int3 is there still
+	if err != nil && fresh {
+		b.mu.Lock()
+		delete(b.byAddr, addr)
+		b.mu.Unlock()
+	}
+	return err
 }
 
 // ended takes the end of a process for success: there is nothing left to undo.
