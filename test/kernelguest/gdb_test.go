@@ -265,6 +265,6 @@ tfind none
 `, small)
 	expect(t, out, `vfs_read in section \.text`, `startup_64 in section \.text`, `0x[0-9a-f]+`, `swapper`,
 		`Tracepoint 1 at 0x.*: file fs/read_write\.c`, `count = 5000`, `\$\d+ = 5000`, `"known\.bin"`,
-		`Static tracepoint 2 at 0x.*`, `Found trace frame 0, tracepoint 2`, `\$\d+ = "prev_comm=.* ==> next_comm=.*"`,
+		`Static tracepoint 2 at 0x.*`, `Found trace frame 0, tracepoint 2`, `\$\d+ = "sched_switch: prev_comm=.* ==> next_comm=.*"`,
 		`__traceiter_sched_switch in section \.text`, `Data collected at tracepoint 2`)
 }
