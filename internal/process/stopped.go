@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"sort"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -47,6 +48,7 @@ func (s *Stopped) Threads() ([]Thread, error) {
 	var out []Thread
 	for _, t := range s.tasks() {
 		th := Thread{TID: t.tid, Foreign: !s.p.member(t) && s.only == nil}
+		s.woken(t)
 		switch t.state {
 		case stopped:
 			if err := getRegs(t.tid, &th.Regs); gone(err) {
@@ -67,6 +69,21 @@ func (s *Stopped) Threads() ([]Thread, error) {
 		out = append(out, th)
 	}
 	return out, nil
+}
+
+// woken takes the stop of a parked thread that does not sleep any more: it is on its
+// way there, and /proc tells no pc of what runs.
+func (s *Stopped) woken(t *task) {
+	for start := time.Now(); t.state == parked && time.Since(start) < freezeLimit; {
+		if _, _, ok := blockedAt(t.tid); ok {
+			return
+		}
+		s.p.sleep(nap)
+		s.p.pump()
+		if s.p.tasks[t.tid] != t {
+			t.state = exiting
+		}
+	}
 }
 
 func (s *Stopped) tasks() []*task {
