@@ -242,7 +242,7 @@ func (f *fake) Resume(list []Resumption) error {
 			f.complain("Resume: %v twice", r.Thread)
 		case t.running:
 			f.complain("Resume: %v runs", r.Thread)
-		case t.untold != nil && !f.lossOK():
+		case t.untold != nil && !f.lossOK() && (r.Step || t.untold.Kind != StopStep): // a step is void for who runs on
 			f.complain("Resume: %v has %+v to tell", r.Thread, *t.untold)
 		case r.Hi < r.Lo || r.Hi > 0 && !r.Step || r.Signal < 0 || r.Signal > 64:
 			f.complain("Resume: %+v", r)

@@ -14,13 +14,6 @@ func (m *Machine) pause() {
 
 // halt answers what resumed the program with what happened before, or with a signal.
 func (m *Machine) halt(signal int) {
-	m.collect()
-	for _, s := range m.pending {
-		if m.wanted(s) {
-			m.tell(s)
-			return
-		}
-	}
 	runs := map[ThreadID]bool{}
 	for id, t := range m.threads {
 		runs[id] = t.resumed
@@ -45,10 +38,8 @@ func (m *Machine) halt(signal int) {
 // firstOf is what a thread of those that ran has to tell after a halt; a StopHalted
 // of one if none has anything, of the zero ThreadID if there is no thread.
 func (m *Machine) firstOf(runs map[ThreadID]bool) Stop {
-	for _, s := range m.pending {
-		if !ofThread(s) || runs[s.Thread] {
-			return s
-		}
+	if s, ok := m.choose(runs); ok {
+		return s
 	}
 	if runs[m.last] && m.threads[m.last] != nil {
 		return Stop{Kind: StopHalted, Thread: m.last}
@@ -62,6 +53,26 @@ func (m *Machine) firstOf(runs map[ThreadID]bool) Stop {
 		return Stop{Kind: StopHalted, Thread: t.id}
 	}
 	return Stop{Kind: StopHalted}
+}
+
+// choose takes one of what the threads that ran have to tell. GDB loses its place
+// when it has stepped a thread and hears of another; among the others, who was heard
+// of least recently comes first: none is to wait for ever.
+func (m *Machine) choose(runs map[ThreadID]bool) (best Stop, ok bool) {
+	for _, s := range m.pending {
+		switch {
+		case !ofThread(s):
+			if !ok {
+				return s, true
+			}
+		case !runs[s.Thread]:
+		case s.Kind == StopStep:
+			return s, true
+		case !ok || m.threads[s.Thread].told < m.threads[best.Thread].told:
+			best, ok = s, true
+		}
+	}
+	return best, ok
 }
 
 // interrupt is the interrupt byte.

@@ -85,6 +85,7 @@ type Machine struct {
 	order    []ThreadID // of threads: by process, by birth
 	pending  []Stop     // stops that GDB was not told of, in the order of arrival
 	last     ThreadID   // the thread that was told of last
+	tellings int        // how often one was
 	ended    Stop       // the last process that ended
 	breaks   map[breakKey]bool
 	program  map[int]bool // QProgramSignals: what a program without GDB may get; nil: all

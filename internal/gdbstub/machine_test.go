@@ -256,6 +256,28 @@ func TestKeptBack(t *testing.T) {
 	c.calls("HaltAll", "HaltAll", "Resume 100 step=false [0x0,0x0) sig=0", "Resume 101 step=false [0x0,0x0) sig=15", "Resume 102 step=false [0x0,0x0) sig=10")
 }
 
+// TestWhoFirst: of several that have something to tell, one that was stepped comes
+// first, then who was heard of least recently. A step is void for who is to run on.
+func TestWhoFirst(t *testing.T) {
+	c := newTalk(t, Caps{}, 3, nil)
+	sent := func(tid int) *Stop { return &Stop{Kind: StopSignal, Thread: ThreadID{100, tid}, Signal: 10} }
+	c.run([]step{
+		{send: gdbFeatures, want: "PacketSize..."}, {send: "?", want: "T05[p64.64]"}, {send: "c", want: ""},
+		{stop: sent(101), want: "T1e[p64.65]"}, {send: "vCont;c", want: ""},
+	})
+	c.f.atHalt = []Stop{*sent(102)}
+	c.run([]step{{stop: sent(101), want: "T1e[p64.66]"}, {send: "vCont;c", want: "T1e[p64.65]"}, {send: "vCont;s:p64.64;c", want: ""}})
+	c.f.atHalt = []Stop{*at(StopStep, 100, 100)}
+	c.run([]step{{stop: sent(102), want: "T05[p64.64]"}, {send: "vCont;s:p64.65;c", want: "T1e[p64.66]"}})
+	c.run([]step{{send: "vCont;s:p64.65;c", want: ""}, {stop: at(StopStep, 100, 101), want: "T05[p64.65]"}})
+	c.run([]step{{send: "vCont;s:p64.64;s:p64.65;c", want: ""}})
+	c.f.atHalt = []Stop{*at(StopStep, 100, 101)}
+	c.run([]step{{stop: at(StopStep, 100, 100), want: "T05[p64.64]"}})
+	c.f.took()
+	c.run([]step{{send: "vCont;c", want: ""}})
+	c.calls("Resume 100 step=false [0x0,0x0) sig=0", "Resume 101 step=false [0x0,0x0) sig=0", "Resume 102 step=false [0x0,0x0) sig=0")
+}
+
 func TestNonStop(t *testing.T) {
 	c := newTalk(t, Caps{}, 3, nil)
 	c.run([]step{

@@ -183,7 +183,7 @@ func (m *Machine) plan(actions []rsp.ResumeAction) plan {
 			r.Lo, r.Hi = a.Range.Start, a.Range.End
 		}
 		r.Signal, _ = linuxSignal(int(a.Signal))
-		if m.stillPending(id) {
+		if m.stillPending(id, r.Step) {
 			p.kept = append(p.kept, r)
 		} else {
 			p.going = append(p.going, r)
@@ -226,21 +226,21 @@ func (m *Machine) untoldChildren() map[ThreadID]bool {
 	return list
 }
 
-// stillPending says whether a thread has something to tell before it may go on; what
-// is void by now is forgotten.
-func (m *Machine) stillPending(id ThreadID) bool {
+// stillPending says whether a thread has something to tell before it may go on, to be
+// stepped or not; what is void by now is forgotten.
+func (m *Machine) stillPending(id ThreadID, step bool) bool {
 	for _, s := range m.pending {
 		if s.Thread != id || !ofThread(s) {
 			continue
 		}
-		if m.target.Confirm(s) {
+		if (step || s.Kind != StopStep) && m.target.Confirm(s) {
 			return true
 		}
 		m.drop(s)
 		if t := m.threads[id]; t != nil {
 			t.why = Stop{Kind: StopHalted, Thread: id}
 		}
-		return m.stillPending(id)
+		return m.stillPending(id, step)
 	}
 	return false
 }

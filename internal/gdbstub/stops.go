@@ -2,6 +2,7 @@ package gdbstub
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/jalon-trace/jalon/internal/rsp"
 )
@@ -134,13 +135,8 @@ func (m *Machine) settle() {
 	case !m.connected:
 	case m.nonStop:
 		m.announce()
-	case m.owed:
-		for _, s := range m.pending {
-			if m.wanted(s) {
-				m.tell(s)
-				return
-			}
-		}
+	case m.owed && slices.ContainsFunc(m.pending, m.wanted):
+		m.halt(0)
 	}
 }
 
@@ -174,20 +170,15 @@ func (m *Machine) notify() {
 	}
 }
 
-// tell answers what resumed the program in all-stop mode.
-func (m *Machine) tell(s Stop) {
-	m.drop(s)
-	m.haltAll()
-	m.owed = false
-	m.noteTold(s)
-	m.general = s.Thread
-	m.reply(m.stopReply(s))
-}
-
 // noteTold remembers which thread GDB heard of last.
 func (m *Machine) noteTold(s Stop) {
-	if s.Thread.TID != 0 {
-		m.last = s.Thread
+	if s.Thread.TID == 0 {
+		return
+	}
+	m.last = s.Thread
+	m.tellings++
+	if t := m.threads[s.Thread]; t != nil {
+		t.told = m.tellings
 	}
 }
 
