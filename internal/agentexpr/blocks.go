@@ -19,10 +19,11 @@ func (l *Layout) AppendBlocks(dst, rec []byte, regs *RegisterBlock, now uint64) 
 	}
 	if len(l.Regs) > 0 {
 		var block []byte
+		var buf [wordSize]byte
 		dst, block = regs.append(dst)
 		for i := range l.Regs {
 			r := &l.Regs[i]
-			regs.set(block, r.Num, rec[r.Offset:r.Offset+r.Size])
+			regs.set(block, r.Num, r.value(rec, &buf))
 		}
 	}
 	d := decoder{l, rec}

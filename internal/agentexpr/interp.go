@@ -14,10 +14,12 @@ type Memory interface {
 
 // Machine is the state at the site for the interpreter. Vars is changed by it.
 type Machine struct {
-	Regs [64]uint64 // by GDB's number
-	XMM  [16][16]byte
-	Mem  Memory // nil: nothing can be read
-	Vars map[int]uint64
+	Regs [64]uint64 // by GDB's number: those that expressions can use
+	// Register gives the bytes of the other registers for R actions; nil: it is not
+	// collected. A nil function: none is.
+	Register func(number int) []byte
+	Mem      Memory // nil: nothing can be read
+	Vars     map[int]uint64
 	// Limits are those of what a hit collects.
 	Limits Limits
 }
@@ -353,16 +355,13 @@ func (a *Action) run(m *Machine, k int, f *Frame) int {
 
 // register gives the bytes of a register; nil when it is not collected.
 func (m *Machine) register(n int) []byte {
-	if n >= len(Registers) {
-		return nil
-	}
-	switch reg := &Registers[n]; reg.kind {
-	case regWord, regContext:
+	if scalar(uint64(n)) {
 		var b [8]byte
 		binary.LittleEndian.PutUint64(b[:], m.Regs[n])
-		return b[:reg.Size]
-	case regVector:
-		return append([]byte(nil), m.XMM[reg.ir][:]...)
+		return b[:Registers[n].Size]
 	}
-	return nil
+	if m.Register == nil {
+		return nil
+	}
+	return m.Register(n)
 }

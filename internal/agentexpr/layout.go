@@ -14,7 +14,7 @@ type Layout struct {
 	Regs       []RegSlot
 	Blocks     []BlockSlot
 	// Missing are registers of R actions that cannot be read at a site, or that are
-	// not among Registers (the upper halves of ymm, ...).
+	// not among Registers (those of AVX-512, ...).
 	Missing []int
 	// fails has, for each action, the offset of its failure words; 0: it cannot fail.
 	//
@@ -23,8 +23,17 @@ type Layout struct {
 	fails []int
 }
 
-// RegSlot is a collected register.
+// RegSlot is a collected register. Offset is that of its bytes; of a register of the
+// x87 that of the whole state.
 type RegSlot struct{ Num, Offset, Size int }
+
+// value gives the register's bytes out of a record; it may use buf.
+func (s *RegSlot) value(rec []byte, buf *[wordSize]byte) []byte {
+	if Registers[s.Num].kind == regX87 {
+		return x87Register(s.Num, rec[s.Offset:s.Offset+ir.X87Bytes], buf)
+	}
+	return rec[s.Offset : s.Offset+s.Size]
+}
 
 // BlockSlot is a thing that may be collected.
 type BlockSlot struct {
@@ -70,8 +79,10 @@ func (l *Layout) Frame(rec []byte) *Frame {
 	}
 	d := decoder{l, rec}
 	f := &Frame{}
-	for _, r := range l.Regs {
-		f.Regs = append(f.Regs, RegValue{r.Num, append([]byte(nil), rec[r.Offset:r.Offset+r.Size]...)})
+	var buf [wordSize]byte
+	for i := range l.Regs {
+		r := &l.Regs[i]
+		f.Regs = append(f.Regs, RegValue{r.Num, append([]byte(nil), r.value(rec, &buf)...)})
 	}
 	for k := range l.fails {
 		if x := d.failure(k); x.Kind != NoFail {

@@ -23,6 +23,8 @@ type Options struct {
 	Kernel, PtRegs bool
 	// GSBase: gs_base can be read (in a process, where the processor has rdgsbase).
 	GSBase bool
+	// AVX: there are ymm registers, too (in a process).
+	AVX bool
 	// PC, when not 0, is what rip reads: behind a kprobe the saved registers hold an
 	// address that lies further on.
 	PC uint64
@@ -92,6 +94,8 @@ type lowerer struct {
 	// words are the registers whose value is in the record on every way from
 	// here on, by DWARF number.
 	words map[int64]int
+	// x87 is where the x87 state is in the record on every way from here on; 0: nowhere.
+	x87 int
 
 	// Of the present expression:
 	e      *Expr

@@ -178,8 +178,10 @@ func (l *lowerer) readable(n int) bool {
 		case ir.RegGSBase:
 			return l.opt.GSBase
 		}
-		return l.opt.PtRegs || !l.opt.Kernel
+		return !l.opt.Kernel || l.opt.PtRegs && !ir.IsSegment(reg.ir)
 	case regVector:
+		return !l.opt.Kernel && (l.opt.AVX || reg.ir < ir.UpperYMM || reg.ir == ir.MXCSR)
+	case regX87:
 		return !l.opt.Kernel
 	case regContext:
 		return l.opt.PtRegs || !l.opt.Kernel

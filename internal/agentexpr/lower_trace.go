@@ -1,6 +1,8 @@
 package agentexpr
 
 import (
+	"slices"
+
 	"github.com/jalon-trace/jalon/internal/ir"
 )
 
@@ -225,16 +227,21 @@ func (l *lowerer) text(a *argSlot, x item) {
 
 // registers collects registers whole.
 func (l *lowerer) registers(list []int) {
+	end := l.putX87(list)
 	for _, n := range list {
 		if !l.readable(n) {
 			l.lay.Missing = append(l.lay.Missing, n)
 			continue
 		}
 		reg := &Registers[n]
-		if reg.kind == regVector {
-			at := l.slot(16, 8)
-			l.b.Emit(ir.Instr{Op: ir.PutReg, W: 16, Imm: int64(at), Aux: reg.ir})
+		switch reg.kind {
+		case regVector:
+			at := l.slot(int64(reg.Size), 8)
+			l.b.Emit(ir.Instr{Op: ir.PutReg, W: uint8(reg.Size), Imm: int64(at), Aux: reg.ir})
 			l.lay.Regs = append(l.lay.Regs, RegSlot{n, at, reg.Size})
+			continue
+		case regX87:
+			l.lay.Regs = append(l.lay.Regs, RegSlot{n, l.x87, reg.Size})
 			continue
 		}
 		x := l.readReg(n)
@@ -248,6 +255,22 @@ func (l *lowerer) registers(list []int) {
 		}
 		l.lay.Regs = append(l.lay.Regs, RegSlot{n, at, reg.Size})
 	}
+	l.size = max(l.size, end)
+}
+
+// putX87 stores the x87 state if the list asks for any of it. Much of its slot is of
+// no use: the other registers of the list go there, which are surely written, and
+// what comes behind them begins at end.
+func (l *lowerer) putX87(list []int) (end int64) {
+	wanted := func(n int) bool { return n < len(Registers) && Registers[n].kind == regX87 && l.readable(n) }
+	if l.x87 != 0 || !slices.ContainsFunc(list, wanted) {
+		return 0
+	}
+	l.x87 = l.slot(ir.X87Slot, 8)
+	l.b.Emit(ir.Instr{Op: ir.PutX87, Imm: int64(l.x87)})
+	end = l.size
+	l.size = int64(l.x87) + ir.X87Bytes
+	return end
 }
 
 // memoryRange collects memory as an M action says.

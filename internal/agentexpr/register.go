@@ -1,25 +1,30 @@
 package agentexpr
 
-import "github.com/jalon-trace/jalon/internal/ir"
+import (
+	"strconv"
+
+	"github.com/jalon-trace/jalon/internal/ir"
+)
 
 // Register is one register by GDB's number: its place in the target description
-// of 64-bit x86 Linux (org.gnu.gdb.i386.core, .sse, .linux, .segments, in this
-// order), which the bytecode, the masks of actions and the g packet all use.
+// of 64-bit x86 Linux (org.gnu.gdb.i386.core, .sse, .linux, .segments and, where the
+// processor has it, .avx, in this order), which the bytecode, the masks of actions and
+// the g packet all use.
 type Register struct {
 	Name string
 	Size int // bytes, of the g packet
 	// How it is read at a site:
 	kind  regKind
-	ir    int64 // DWARF number (regWord), xmm number (regVector), offset in struct pt_regs (regContext)
+	ir    int64 // DWARF number (regWord), number of ir.PutReg (regVector), offset in struct pt_regs (regContext)
 	value int64 // regContext: what it is in a process
 }
 
 type regKind uint8
 
 const (
-	regNone    regKind = iota // not there for us
-	regWord                   // ir.Reg
-	regVector                 // ir.PutReg, 16 bytes; no value of an expression
+	regWord    regKind = iota // ir.Reg
+	regVector                 // ir.PutReg; no value of an expression
+	regX87                    // ir.PutX87; no value of an expression
 	regContext                // ir.Ctx in the kernel engine
 )
 
@@ -32,10 +37,8 @@ func registers() []Register {
 	word := func(name string, size int, dwarf int64) {
 		list = append(list, Register{Name: name, Size: size, kind: regWord, ir: dwarf})
 	}
-	none := func(size int, names ...string) {
-		for _, n := range names {
-			list = append(list, Register{Name: n, Size: size})
-		}
+	vector := func(name string, size int, number int64) {
+		list = append(list, Register{Name: name, Size: size, kind: regVector, ir: number})
 	}
 	for _, dwarf := range []int64{0, 3, 2, 1, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15} {
 		word(ir.RegName(dwarf), 8, dwarf)
@@ -45,24 +48,26 @@ func registers() []Register {
 	list = append(list,
 		Register{Name: "cs", Size: 4, kind: regContext, ir: 136, value: 0x33},
 		Register{Name: "ss", Size: 4, kind: regContext, ir: 160, value: 0x2b})
-	none(4, "ds", "es", "fs", "gs")
-	none(10, "st0", "st1", "st2", "st3", "st4", "st5", "st6", "st7")
-	none(4, "fctrl", "fstat", "ftag", "fiseg", "fioff", "foseg", "fooff", "fop")
-	for n := range int64(16) {
-		list = append(list, Register{Name: "xmm" + itoa(n), Size: 16, kind: regVector, ir: n})
+	for _, dwarf := range []int64{ir.RegDS, ir.RegES, ir.RegFS, ir.RegGS} {
+		word(ir.RegName(dwarf), 4, dwarf)
 	}
-	none(4, "mxcsr")
+	for n := range 8 {
+		list = append(list, Register{Name: "st" + strconv.Itoa(n), Size: 10, kind: regX87})
+	}
+	for _, f := range x87Fields {
+		list = append(list, Register{Name: f.name, Size: wordSize, kind: regX87})
+	}
+	for n := range int64(16) {
+		vector(ir.PutRegName(n), 16, n)
+	}
+	vector("mxcsr", 4, ir.MXCSR)
 	list = append(list, Register{Name: "orig_rax", Size: 8, kind: regContext, ir: 120, value: -1})
 	word("fs_base", 8, ir.RegFSBase)
 	word("gs_base", 8, ir.RegGSBase)
-	return list
-}
-
-func itoa(n int64) string {
-	if n >= 10 {
-		return "1" + string(rune('0'+n-10))
+	for n := range int64(16) {
+		vector(ir.PutRegName(ir.UpperYMM+n), 16, ir.UpperYMM+n)
 	}
-	return string(rune('0' + n))
+	return list
 }
 
 // scalar reports whether an expression can have the value of register n.

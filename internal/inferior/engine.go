@@ -225,7 +225,7 @@ func (e *engine) program(a *armed) *session.Program {
 		Number: a.spec.Number, Addr: a.spec.Addr, Disabled: !a.spec.Enabled,
 		Make: func(f session.SiteFacts) (*ir.Program, int, error) {
 			p, lay, err := agentexpr.Lower(&a.site, &agentexpr.Options{
-				GSBase: f.GSBase, Var: e.vars.find,
+				GSBase: f.GSBase, AVX: f.AVX, Var: e.vars.find,
 				Trusted: func(base, off, size int64) bool {
 					return base == -1 && f.Readable(uint64(off), uint64(size))
 				},

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/jalon-trace/jalon/internal/agentexpr"
 	"github.com/jalon-trace/jalon/internal/rsp"
 )
 
@@ -43,11 +44,11 @@ var tagRegister = &specialRegister{
 		if !a.used(xX87) {
 			return 0xffff
 		}
-		return uint64(fullTag(a[xFTW], binary.LittleEndian.Uint16(a[xFSW:]), a[xST:xXMM]))
+		return uint64(agentexpr.FullTag(a[xFTW], binary.LittleEndian.Uint16(a[xFSW:]), a[xST:xXMM]))
 	},
 	set: func(a xsaveArea, l *xsaveLayout, v uint64) error {
 		a.use(l, xX87)
-		a[xFTW] = abridgedTag(uint16(v))
+		a[xFTW] = agentexpr.AbridgedTag(uint16(v))
 		return nil
 	},
 }
@@ -162,6 +163,18 @@ func (f *registerFile) Encode(regs *unix.PtraceRegs, area []byte) rsp.Registers 
 		}
 	}
 	return out
+}
+
+// Get returns the bytes of one register; nil: they are not known.
+func (f *registerFile) Get(number int, regs *unix.PtraceRegs, area []byte) []byte {
+	if number < 0 || number >= len(f.slots) {
+		return nil
+	}
+	b := make([]byte, f.target.Registers[number].Bits/8)
+	if !f.get(number, regs, area, b) {
+		return nil
+	}
+	return b
 }
 
 // get writes the bytes of a register to dst, which is 0, and says if they are known.

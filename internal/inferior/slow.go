@@ -195,11 +195,7 @@ func (pr *proc) machine(tid int) *agentexpr.Machine {
 		m.Regs[i] = v
 	}
 	m.Regs[57], m.Regs[58], m.Regs[59] = g.Orig_rax, g.Fs_base, g.Gs_base
-	if len(regs.XSave) >= xXMM+16*16 {
-		for i := range m.XMM {
-			copy(m.XMM[i][:], regs.XSave[xXMM+16*i:])
-		}
-	}
+	m.Register = func(number int) []byte { return pr.t.regs.Get(number, &regs.General, regs.XSave) }
 	e := pr.t.engine
 	for number := range e.vars.all() {
 		if v, ok := e.vars.get(pr.run.Load(), number); ok {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -23,6 +24,7 @@ type sharedMem struct {
 	rseq     int32
 	rdpid    bool
 	fsgsbase bool
+	avx      bool
 }
 
 // Defaults of Options.
@@ -53,7 +55,7 @@ func (s *Session) mapShared(st *process.Stopped) error {
 	if err != nil {
 		return err
 	}
-	s.shared = &sharedMem{mem: mem, g: g, base: base, rdpid: cpuHas("rdpid"), fsgsbase: hasFSGSBASE()}
+	s.shared = &sharedMem{mem: mem, g: g, base: base, rdpid: cpuHas("rdpid"), fsgsbase: hasFSGSBASE(), avx: hasAVX()}
 	if off, ok := st.RseqOffset(); ok && off == int64(int32(off)) {
 		s.shared.rseq = int32(off)
 	}
@@ -87,6 +89,9 @@ func hasFSGSBASE() bool {
 	}
 	return false
 }
+
+// hasAVX says whether processor and kernel have the ymm registers.
+var hasAVX = sync.OnceValue(func() bool { return cpuHas("avx") })
 
 func cpuHas(flag string) bool {
 	f, err := os.Open("/proc/cpuinfo")

@@ -30,6 +30,7 @@ type Program struct {
 type SiteFacts struct {
 	Function string
 	GSBase   bool // the processor has rdgsbase
+	AVX      bool // there are ymm registers
 	// Readable reports whether size bytes at a run-time address are there as long as
 	// the site is.
 	Readable func(addr, size uint64) bool
@@ -423,7 +424,7 @@ func (r *Run) Tactic(x *Program) string {
 // compileProgram makes the site of a Program.
 func (s *Session) compileProgram(tp *tracked, w where) (*site, error) {
 	prog, size, err := tp.program.Make(SiteFacts{
-		Function: w.site.Func, GSBase: hasFSGSBASE(),
+		Function: w.site.Func, GSBase: hasFSGSBASE(), AVX: hasAVX(),
 		Readable: func(addr, n uint64) bool { return w.mod.readable(addr-w.mod.bias, n) },
 	})
 	if err != nil {

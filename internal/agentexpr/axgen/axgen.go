@@ -6,8 +6,10 @@
 package axgen
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math/rand"
+	"slices"
 
 	"github.com/jalon-trace/jalon/internal/agentexpr"
 	"github.com/jalon-trace/jalon/internal/ir"
@@ -18,7 +20,7 @@ import (
 
 // Options narrow what is made.
 type Options struct {
-	// Kernel leaves out what only a process has: xmm registers, fs_base, gs_base.
+	// Kernel leaves out what only a process has: vector, x87 and segment registers.
 	Kernel bool
 	// Steps bounds the number of instructions, about; 0: 30.
 	Steps int
@@ -31,7 +33,7 @@ const Vars = irgen.Vars
 // Lowering is how sites made here are lowered.
 func Lowering(opt Options) *agentexpr.Options {
 	return &agentexpr.Options{
-		Kernel: opt.Kernel, PtRegs: opt.Kernel, GSBase: !opt.Kernel,
+		Kernel: opt.Kernel, PtRegs: opt.Kernel, GSBase: !opt.Kernel, AVX: !opt.Kernel,
 		Trusted: func(base, off, size int64) bool {
 			return !opt.Kernel && base == rsp && off >= 0 && off+size <= irgen.StackRoom
 		},
@@ -46,7 +48,8 @@ var limits = agentexpr.Limits{Block: 48, String: 24, Record: 7168}
 
 // Machine is the state s for the interpreter.
 func Machine(s *eval.Machine) *agentexpr.Machine {
-	m := &agentexpr.Machine{XMM: s.XMM, Mem: s.Mem, Vars: map[int]uint64{}, Limits: limits}
+	m := &agentexpr.Machine{Mem: s.Mem, Vars: map[int]uint64{}, Limits: limits}
+	m.Register = func(n int) []byte { return register(s, n) }
 	for n, r := range agentexpr.Registers {
 		for d := int64(0); d <= ir.RegGSBase; d++ {
 			if r.Name == ir.RegName(d) || r.Name == "eflags" && d == ir.RegRFLAGS {
@@ -66,6 +69,47 @@ func Machine(s *eval.Machine) *agentexpr.Machine {
 		m.Vars[n+1] = v
 	}
 	return m
+}
+
+// fields are the registers of the x87 that are numbers: offset in FXSAVE's layout and
+// size.
+var fields = map[string][2]int{
+	"fctrl": {0, 2}, "fstat": {2, 2}, "fioff": {8, 4}, "fiseg": {12, 2}, "fooff": {16, 4}, "foseg": {20, 2},
+}
+
+// register gives a register that is no number for expressions; nil: there is none.
+func register(s *eval.Machine, n int) []byte {
+	if n >= len(agentexpr.Registers) {
+		return nil
+	}
+	word := func(v uint32) []byte { return binary.LittleEndian.AppendUint32(nil, v) }
+	name := agentexpr.Registers[n].Name
+	var i int
+	if scan(name, "xmm%d", &i) {
+		return slices.Clone(s.XMM[i][:])
+	}
+	if scan(name, "ymm%dh", &i) {
+		return slices.Clone(s.YMMH[i][:])
+	}
+	if scan(name, "st%d", &i) {
+		return slices.Clone(s.X87[32+16*i:][:10])
+	}
+	switch name {
+	case "mxcsr":
+		return word(s.MXCSR)
+	case "ftag":
+		return word(uint32(agentexpr.FullTag(s.X87[4], binary.LittleEndian.Uint16(s.X87[2:]), s.X87[32:])))
+	case "fop":
+		return word(uint32(binary.LittleEndian.Uint16(s.X87[6:]) & 0x7ff))
+	}
+	b := make([]byte, 4)
+	copy(b, s.X87[fields[name][0]:][:fields[name][1]])
+	return b
+}
+
+func scan(name, format string, i *int) bool {
+	n, err := fmt.Sscanf(name, format, i)
+	return n == 1 && err == nil
 }
 
 // Diff describes the first difference between what the interpreter left and what a
