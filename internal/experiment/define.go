@@ -63,7 +63,7 @@ func (x *Experiment) define(p rsp.DefineTracepoint) error {
 	case p.Number == 0 || p.Number > maxNumber:
 		return fmt.Errorf("%v: numbers go from 1 to %d", k, maxNumber)
 	case x.byKey[k] != nil:
-		return x.byKey[k].repeat(p, x.run.on)
+		return x.repeat(x.byKey[k], p)
 	case len(x.byIndex) == maxLocations:
 		return fmt.Errorf("%v: there are %d locations already", k, maxLocations)
 	}
@@ -98,14 +98,29 @@ func (x *Experiment) define(p rsp.DefineTracepoint) error {
 }
 
 // repeat takes the same definition of a location again.
-func (tp *tracepoint) repeat(p rsp.DefineTracepoint, running bool) error {
+func (x *Experiment) repeat(tp *tracepoint, p rsp.DefineTracepoint) error {
 	same := p.Pass == tp.pass && p.Step == tp.spec.Steps && string(p.Condition) == string(tp.cond) &&
 		(p.Fast != nil) == (tp.fast != nil) && p.Static == (tp.spec.Kind == Static)
-	if !running || tp.more || !same {
+	if !x.run.on || tp.more || !same {
 		return fmt.Errorf("%v is defined already", tp.key)
 	}
-	tp.again = p.More
 	tp.sources = nil
+	return x.repeated(tp, p.More)
+}
+
+// repeated arms a location again when its definition has come a second time: GDB
+// does so, too, for what is in a library that was loaded anew.
+func (x *Experiment) repeated(tp *tracepoint, more bool) error {
+	tp.again = more
+	switch {
+	case more || !tp.spec.Enabled:
+		return nil
+	case !tp.known:
+		return x.install(tp)
+	}
+	if err := x.engine.Add(&tp.spec); err != nil {
+		return fmt.Errorf("%v: %w", tp.key, err)
+	}
 	return nil
 }
 
@@ -130,8 +145,7 @@ func (x *Experiment) defineActions(p rsp.DefineActions) error {
 		return err
 	}
 	if tp.again {
-		tp.again = p.More
-		return nil
+		return x.repeated(tp, p.More)
 	}
 	if !tp.more {
 		return fmt.Errorf("%v: its definition is complete, no actions can follow", tp.key)

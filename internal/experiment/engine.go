@@ -79,7 +79,8 @@ type Engine interface {
 	// keeps the others for Enable. The result has an error for each that cannot be
 	// armed (nil where all is well); with any error nothing is armed.
 	Start(list []*Spec, vars []Variable) []error
-	// Add arms one more while the run goes on.
+	// Add arms one more while the run goes on, or one of those again: the library
+	// that it is in may have been loaded anew.
 	Add(s *Spec) error
 	// Enable arms or disarms one while the run goes on.
 	Enable(s *Spec, on bool) error

@@ -244,9 +244,23 @@ func (e *engine) Add(s *experiment.Spec) error {
 	if e.run == nil {
 		return errors.New("no trace runs")
 	}
+	if a := e.armed[s]; a != nil {
+		return e.renew(a)
+	}
 	errs := make([]error, 1)
 	e.arm([]*experiment.Spec{s}, errs)
 	return errs[0]
+}
+
+// renew arms a tracepoint again whose library may have been loaded anew.
+func (e *engine) renew(a *armed) error {
+	if a.slow == nil {
+		return e.run.Renew(a.prog)
+	}
+	if err := e.setSlow(a, false); err != nil {
+		return err
+	}
+	return e.setSlow(a, true)
 }
 
 // Enable implements experiment.Engine.

@@ -116,6 +116,9 @@ func (e *engine) Add(s *experiment.Spec) error {
 	if e.rig == nil {
 		return errNoRun
 	}
+	if e.sites[s] != nil {
+		return nil // the kernel is not loaded anew
+	}
 	st, err := e.make(s)
 	if err != nil || !s.Enabled {
 		return err

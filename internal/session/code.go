@@ -2,11 +2,13 @@ package session
 
 import (
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/patch"
+	"github.com/jalon-trace/jalon/internal/process"
 )
 
 // maxFunction bounds the function that is read and analysed as a whole.
@@ -20,6 +22,19 @@ func openMem(pid int) (*os.File, error) {
 	return f, nil
 }
 
+// ownMemory is the memory of a Run's process as the program has it: breakpoints of
+// the Run's owner do not show.
+type ownMemory struct{ p *process.Process }
+
+// ReadAt implements io.ReaderAt.
+func (m ownMemory) ReadAt(b []byte, off int64) (int, error) {
+	n, err := m.p.ReadMemory(uint64(off), b)
+	if err == nil && n < len(b) {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
 func codeKey(x *site) uint64 {
 	if fn, ok := x.where.mod.dw.FunctionAt(x.where.site.Addr); ok {
 		return fn.Lo + x.where.mod.bias
@@ -30,7 +45,7 @@ func codeKey(x *site) uint64 {
 // codeOf is the function around a site as patch wants it: the program's own
 // bytes (relocations applied, our jumps taken out), the parts that the compiler
 // moved away, landing pads, and what must not be touched.
-func (s *Session) codeOf(x *site, mem *os.File, known map[uint64]*patch.Code) (*patch.Code, error) {
+func (s *Session) codeOf(x *site, mem io.ReaderAt, known map[uint64]*patch.Code) (*patch.Code, error) {
 	m := x.where.mod
 	fn, ok := m.dw.FunctionAt(x.where.site.Addr)
 	if !ok {

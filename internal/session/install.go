@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"io"
 	"sort"
 	"strings"
 	"time"
@@ -118,11 +119,15 @@ func (s *Session) carryIn(plans []*placed) (left []*site, err error) {
 // another is served by the other's trampoline.
 func (s *Session) plan(fresh []*site, avoid uint8) ([]*placed, error) {
 	sort.SliceStable(fresh, func(i, j int) bool { return fresh[i].addr < fresh[j].addr })
-	mem, err := openMem(s.p.Pid())
-	if err != nil {
-		return nil, err
+	var mem io.ReaderAt = ownMemory{s.p}
+	if s.opt.breakpoints == nil { // all int3s in the process are the program's and ours
+		f, err := openMem(s.p.Pid())
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		mem = f
 	}
-	defer mem.Close()
 	codes := map[uint64]*patch.Code{}
 	var plans []*placed
 	for _, x := range fresh {
