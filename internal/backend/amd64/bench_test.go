@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/jalon-trace/jalon/internal/agentexpr"
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/ring"
 )
@@ -26,6 +27,39 @@ func recordProgram() *ir.Program {
 	emit(ir.Commit, 0, 0, ir.None)
 	b.Exit()
 	return b.Finish()
+}
+
+// registersProgram records registers by GDB's numbers, from..to-1 of each pair.
+func registersProgram(b *testing.B, pairs ...int) *ir.Program {
+	b.Helper()
+	var list []int
+	for ; len(pairs) > 0; pairs = pairs[2:] {
+		for n := pairs[0]; n < pairs[1]; n++ {
+			list = append(list, n)
+		}
+	}
+	s := &agentexpr.Site{Actions: []agentexpr.Action{{Kind: agentexpr.CollectRegs, Regs: list}}}
+	p, _, err := agentexpr.Lower(s, &agentexpr.Options{GSBase: true, AVX: true})
+	if err == nil {
+		err = ir.Optimize(p)
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	return p
+}
+
+// recordSize is that of the largest record, or 32.
+func recordSize(p *ir.Program) int64 {
+	size := int64(32)
+	for _, blk := range p.Blocks {
+		for i := range blk.Instrs {
+			if in := &blk.Instrs[i]; in.Op == ir.Reserve {
+				size = max(size, in.Imm)
+			}
+		}
+	}
+	return size
 }
 
 // BenchmarkSite measures a call of a function with a patched site, in
@@ -58,7 +92,7 @@ func BenchmarkSite(b *testing.B) {
 	}
 	layout := ring.Layout{
 		Control: rings - 4096, Counters: counters, CounterStride: 4096, Rings: rings,
-		RingStride: 4 << 20, RingSize: 1 << 20, CPUMask: 3, RseqCPU: rseq, RDPID: true, FSGSBASE: true,
+		RingStride: 4 << 20, RingSize: 1 << 20, CPUMask: 3, RseqCPU: rseq, RDPID: true, FSGSBASE: true, AVX: true,
 	}
 	const raxDead, manyDead = 1 << RAX, 1<<RAX | 1<<RCX | 1<<RDX | 1<<R8 | 1<<R9 | 1<<R10 | 1<<R11
 	cold := arena + 1<<20
@@ -82,12 +116,19 @@ func BenchmarkSite(b *testing.B) {
 		{"hand-record", nil, Config{}, 1},
 		{"record/rax+flags-dead", recordProgram(), Config{Layout: layout, DeadGPR: raxDead, DeadFlags: true}, 1},
 		{"record/nothing-dead", recordProgram(), Config{Layout: layout}, 1},
+		{"registers/general", registersProgram(b, 0, 24), Config{Layout: layout, DeadGPR: raxDead, DeadFlags: true}, 1},
+		{"registers/general+xmm", registersProgram(b, 0, 24, 40, 57), Config{Layout: layout, DeadGPR: raxDead, DeadFlags: true}, 1},
+		{"registers/all-but-x87", registersProgram(b, 0, 24, 40, 76), Config{Layout: layout, DeadGPR: raxDead, DeadFlags: true}, 1},
+		{"registers/all", registersProgram(b, 0, 76), Config{Layout: layout, DeadGPR: raxDead, DeadFlags: true}, 1},
+		{"registers/st0", registersProgram(b, 24, 25), Config{Layout: layout, DeadGPR: raxDead, DeadFlags: true}, 1},
 		{"true/rax+flags-dead", paperProgram(), Config{Layout: layout, DeadGPR: raxDead, DeadFlags: true}, -1},
 		{"true/rax+flags-dead-split", paperProgram(), Config{Layout: layout, DeadGPR: raxDead, DeadFlags: true, ColdAddr: cold}, -1},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			var code, cold []byte
+			calls := 24000
 			if c.p != nil {
+				calls = min(calls, int(layout.RingSize*3/4/uint64(recordSize(c.p))))
 				c.cfg.Addr = arena
 				x, err := Compile(c.p, c.cfg)
 				if err != nil {
@@ -97,7 +138,7 @@ func BenchmarkSite(b *testing.B) {
 			}
 			best := 1e9
 			for i := 0; i < b.N; i++ {
-				fmt.Fprintf(in, "%s %d %d %d %d\n%s%s", c.name, len(code), len(cold), c.value, c.value, code, cold)
+				fmt.Fprintf(in, "%s %d %d %d %d %d\n%s%s", c.name, len(code), len(cold), c.value, c.value, calls, code, cold)
 				var ns float64
 				var bytes uint64
 				if _, err := fmt.Fscan(out, &ns, &bytes); err != nil {

@@ -1,8 +1,9 @@
 // Times code at a patched site. It prints where its code arena and shared memory
-// are, then for each "NAME LEN COLD A B\n" and LEN + COLD bytes on stdin puts
+// are, then for each "NAME LEN COLD A B CALLS\n" and LEN + COLD bytes on stdin puts
 // the bytes (a trampoline body that falls through at its end, and its cold part)
 // at the arena and 1 MiB behind it, patches
-// test_function to jump there, and prints the nanoseconds per call. LEN 0 times
+// test_function to jump there, and prints the nanoseconds per call, the best of many
+// times CALLS calls (whose records the ring must hold). LEN 0 times
 // the function alone; the names hand-false and hand-record use the trampolines
 // below, written by hand.
 #define _GNU_SOURCE
@@ -14,7 +15,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-enum { RING_SIZE = 1 << 20, RING_STRIDE = 4 << 20, RINGS = 4, CALLS = 24000, BATCHES = 250 };
+enum { RING_SIZE = 1 << 20, RING_STRIDE = 4 << 20, RINGS = 4, ALL_CALLS = 6000000 };
 
 extern const ptrdiff_t __rseq_offset;
 extern char hand_false[], hand_record[], hand_cpu1[], hand_cpu2[], site[], site_next[];
@@ -77,16 +78,16 @@ static void reset_rings(void)
 	}
 }
 
-static double measure(int a, int b)
+static double measure(int a, int b, int calls)
 {
 	double best = 1e9;
 	volatile int sink;
-	for (int k = 0; k < BATCHES; k++) {
+	for (int k = 0; k < ALL_CALLS / calls; k++) {
 		reset_rings();
 		double t = now();
-		for (int i = 0; i < CALLS; i++)
+		for (int i = 0; i < calls; i++)
 			sink = test_function(a, b);
-		double d = (now() - t) / CALLS;
+		double d = (now() - t) / calls;
 		if (d < best)
 			best = d;
 	}
@@ -111,8 +112,8 @@ int main(void)
 	writable(site);
 	printf("%lu %lu %lu %d\n", (unsigned long)arena, (unsigned long)hand_counters, (unsigned long)hand_rings, off);
 	fflush(stdout);
-	int len, cold, a, b;
-	while (scanf("%63s %d %d %d %d", name, &len, &cold, &a, &b) == 5) {
+	int len, cold, a, b, calls;
+	while (scanf("%63s %d %d %d %d %d", name, &len, &cold, &a, &b, &calls) == 6) {
 		getchar();
 		if (fread(arena, 1, len, stdin) != (size_t)len ||
 		    fread(arena + (1 << 20), 1, cold, stdin) != (size_t)cold)
@@ -126,7 +127,7 @@ int main(void)
 			jump(site, arena);
 		else
 			memcpy(site, "\x0f\x1f\x44\0\0", 5);
-		printf("%.3f %lu\n", measure(a, b), *(uint64_t *)hand_rings + *(uint64_t *)(hand_rings + RING_STRIDE));
+		printf("%.3f %lu\n", measure(a, b, calls), *(uint64_t *)hand_rings + *(uint64_t *)(hand_rings + RING_STRIDE));
 		fflush(stdout);
 	}
 	return 0;
