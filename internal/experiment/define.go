@@ -33,11 +33,8 @@ type tally struct {
 	hits       uint64
 	unreadable uint64 // actions that ended early
 	counts     Counts // of the engine; at the end of the run
-	// The sets of known registers that the last record and the last frame had.
-	layout      *agentexpr.Layout
-	layoutRegs  uint32
-	frameRegs   uint32
-	hasFrameSet bool
+	// The forms of its last hit and step, +1; 0: there was none.
+	form, stepForm uint32
 }
 
 // Bounds of what a GDB may define, well above what one does.

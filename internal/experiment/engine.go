@@ -60,9 +60,12 @@ type Hit struct {
 	Frame  *agentexpr.Frame
 	// Static is the static tracepoint's own record as text, where L asked for it.
 	// StaticText, where it is not nil, makes it, during the call: who drops a hit need
-	// not pay for its text.
+	// not pay for its text. Render, where neither is there, makes it of a Record when
+	// somebody looks at it; it is that of all hits with that Layout. The head of its
+	// record is zero (agentexpr.RecordHead).
 	Static     string
 	StaticText func() string
+	Render     func(record []byte) string
 }
 
 // Counts are what happened at a location since the start of the run.

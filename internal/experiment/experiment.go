@@ -52,6 +52,7 @@ type Experiment struct {
 	buffer  buffer
 	view    view
 	reading reading
+	record  []byte // a record with its head, while it is taken apart
 
 	pieces  list[rsp.Packet] // what qTsP goes on with
 	values  list[rsp.Packet] // qTsV

@@ -316,15 +316,15 @@ func TestEnds(t *testing.T) {
 		{"disconnected", func(b *bench) { b.hits(4); b.Disconnected() }, "T0;tdisconnected:0;tframes:1;tcreated:1"},
 		{"not disconnected", func(b *bench) { b.talk("QTDisconnected:1"); b.Disconnected() }, "T1;tframes:0;tcreated:0"},
 		{"full", func(b *bench) {
-			b.talk("QTStop\nQTBuffer:size:64\nQTStart")
+			b.talk("QTStop\nQTBuffer:size:32\nQTStart")
 			b.hits(4, 2, 4)
 		}, "T0;tfull:0;tframes:2;tcreated:2"},
 		{"circular", func(b *bench) {
-			b.talk("QTStop\nQTBuffer:size:64\nQTBuffer:circular:1\nQTStart")
+			b.talk("QTStop\nQTBuffer:size:32\nQTBuffer:circular:1\nQTStart")
 			b.hits(4, 2, 4)
 		}, "T1;tframes:2;tcreated:3"},
 		{"too large for a circular one", func(b *bench) {
-			b.talk("QTStop\nQTBuffer:size:20\nQTBuffer:circular:1\nQTStart")
+			b.talk("QTStop\nQTBuffer:size:10\nQTBuffer:circular:1\nQTStart")
 			b.hits(4)
 		}, "T0;tfull:0;tframes:0;tcreated:0"},
 		{"again", func(b *bench) { b.hits(4); b.talk("QTStop\nQTStart") }, "T1;tframes:0;tcreated:0"},
@@ -375,11 +375,11 @@ func TestStatus(t *testing.T) {
 	`)
 	b.hits(2, 2)
 	b.talk(`
-		qTStatus -> T1;tframes:2;tcreated:2;tfree:fa4;tsize:1000;circular:1;disconn:1;starttime:f4628;stoptime:0;username:6d65;notes:6e6f74653a3b
-		qTP:2:1000 -> V2:5c
+		qTStatus -> T1;tframes:2;tcreated:2;tfree:fd0;tsize:1000;circular:1;disconn:1;starttime:f4628;stoptime:0;username:6d65;notes:6e6f74653a3b
+		qTP:2:1000 -> V2:30
 		QTStop
-		qTStatus -> T0;tstop::0;tframes:2;tcreated:2;tfree:fa4;tsize:1000;circular:1;disconn:1;starttime:f4628;stoptime:f4a10;username:6d65;notes:6e6f74653a3b
-		QTBuffer:size:30
+		qTStatus -> T0;tstop::0;tframes:2;tcreated:2;tfree:fd0;tsize:1000;circular:1;disconn:1;starttime:f4628;stoptime:f4a10;username:6d65;notes:6e6f74653a3b
+		QTBuffer:size:20
 		qTStatus -> T0;tstop::0;tframes:1;tcreated:2;*
 		QTBuffer:size:-1
 		qTBuffer:0,100 -> 020000000000
@@ -509,7 +509,7 @@ func TestReport(t *testing.T) {
 	b.talk("QTFrame:0 -> F0T2")
 	const want = `                                       hits      false   faults     lost unreadable
 tracepoint 2 at 0x1000                    3         17        2        1          1
-2 frames of 2, 92 of 5242880 bytes used
+2 frames of 2, 48 of 5242880 bytes used
 1 hits behind the end of the trace are left out
 frame 0: thread 42, CPU 3, 5.000000000 s since the epoch
 `

@@ -12,7 +12,9 @@ import (
 type view struct {
 	on     bool
 	number uint64 // counted from the start of the run
+	form   *form
 	entry  entry
+	pc     uint64 // 0: not known
 	blocks []rsp.Block
 	static string
 }
@@ -32,18 +34,13 @@ func (x *Experiment) selectFrame(p rsp.SelectFrame) (rsp.Packet, error) {
 			found = int(q.Frame)
 		}
 	} else {
-		x.buffer.each(x.behind(), func(n int, e *entry) bool {
-			if x.matches(e, &q) {
-				found = n
-			}
-			return found < 0
-		})
+		found = x.buffer.find(x.behind(), wanted(q))
 	}
 	if found < 0 {
 		return rsp.FrameFound{Frame: -1}, nil
 	}
 	x.look(found)
-	number := x.byIndex[x.view.entry.tp].number
+	number := x.view.form.number
 	return rsp.FrameFound{Frame: int64(found), Tracepoint: &number}, nil
 }
 
@@ -55,29 +52,53 @@ func (x *Experiment) behind() int {
 	return x.SelectedFrame() + 1
 }
 
-// matches says whether a frame is one that is sought. Both ends belong to a range.
-// A frame whose pc is not known is in no range, and outside none.
-func (x *Experiment) matches(e *entry, q *rsp.FrameQuery) bool {
-	if q.Kind == rsp.FrameTracepoint {
-		return x.byIndex[e.tp].number == q.Tracepoint
+// wanted says which frames a search is for. Both ends belong to a range. A frame
+// whose pc is not known is in no range, and outside none.
+type wanted rsp.FrameQuery
+
+type verdict uint8
+
+const (
+	no verdict = iota
+	yes
+	perhaps // its pc decides
+)
+
+// form judges all frames of a form.
+func (w *wanted) form(f *form) verdict {
+	switch {
+	case w.Kind == rsp.FrameTracepoint && f.number == w.Tracepoint:
+		return yes
+	case w.Kind == rsp.FrameTracepoint:
+		return no
+	case f.rip >= 0 || f.pcs:
+		return perhaps
 	}
-	lo, hi := q.Range.Start, q.Range.End
-	if q.Kind == rsp.FramePC {
+	return w.pc(f.pc)
+}
+
+// pc judges a frame by its pc.
+func (w *wanted) pc(pc uint64) verdict {
+	lo, hi := w.Range.Start, w.Range.End
+	if w.Kind == rsp.FramePC {
 		hi = lo
 	}
-	inside := lo <= e.pc && e.pc <= hi
-	return e.pc != 0 && inside != (q.Kind == rsp.FrameOutside)
+	inside := lo <= pc && pc <= hi
+	if pc != 0 && inside != (w.Kind == rsp.FrameOutside) {
+		return yes
+	}
+	return no
 }
 
 // look selects frame n.
 func (x *Experiment) look(n int) {
-	c, i := x.buffer.at(n)
-	raw, static := c.frame(i)
-	frames, err := rsp.ParseFrames(append([]byte(nil), raw...), x.regs.Size)
+	f := x.buffer.frame(n)
+	frames, err := rsp.ParseFrames(x.encode(nil, &f), x.regs.Size)
 	if err != nil || len(frames) != 1 {
 		panic(fmt.Sprintf("BUG: %d frames in the place of frame %d: %v", len(frames), n, err))
 	}
-	x.view = view{on: true, number: c.first + uint64(i), entry: c.entries[i], blocks: frames[0].Blocks, static: string(static)}
+	number := x.buffer.oldest() + uint64(n)
+	x.view = view{on: true, number: number, form: f.form, entry: f.entry, pc: f.pc, blocks: frames[0].Blocks, static: x.static(&f)}
 }
 
 // SelectedFrame is the number of the selected frame; -1: none. In a circular buffer
@@ -105,7 +126,6 @@ func (x *Experiment) FrameRegisters() rsp.Registers {
 	if !x.view.on {
 		return out
 	}
-	e := &x.view.entry
 	known := func(number int, data []byte) {
 		r := &x.opt.Target.Registers[number]
 		n := r.Bits / 8
@@ -116,14 +136,14 @@ func (x *Experiment) FrameRegisters() rsp.Registers {
 		if b.Kind != rsp.BlockRegisters {
 			continue
 		}
-		for _, n := range x.run.sets.list[e.regs].numbers {
-			if n < len(x.regs.Offsets) {
-				known(n, b.Data[x.regs.Offsets[n]:])
+		for _, r := range x.view.form.regs {
+			if r.num >= 0 && r.num < len(x.regs.Offsets) {
+				known(r.num, b.Data[x.regs.Offsets[r.num]:])
 			}
 		}
 	}
-	if e.pc != 0 {
-		known(x.rip, binary.LittleEndian.AppendUint64(nil, e.pc))
+	if pc := x.view.pc; pc != 0 {
+		known(x.rip, binary.LittleEndian.AppendUint64(nil, pc))
 	}
 	return out
 }

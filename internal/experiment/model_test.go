@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"math/rand"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"unsafe"
 
 	"github.com/jalon-trace/jalon/internal/agentexpr"
 	"github.com/jalon-trace/jalon/internal/rsp"
@@ -30,11 +32,13 @@ type modelFrame struct {
 	number int
 	pc     uint64
 	raw    []byte
+	held   int  // bytes of it in the buffer
+	rip    bool // rip was collected
 	static string
 	blocks []rsp.Block
 }
 
-func (f *modelFrame) cost() int64 { return int64(len(f.raw)+len(f.static)) + frameCost }
+func (f *modelFrame) cost() int64 { return int64(f.held) + frameCost }
 
 func (m *model) used() (n int64) {
 	for i := range m.frames {
@@ -91,6 +95,20 @@ type walk struct {
 	m     model
 	view  *modelFrame // of the selected frame, which may have been dropped
 	count map[string]int
+
+	layouts []*agentexpr.Layout
+	records [][]byte
+}
+
+// makeLayouts makes those of different sets of actions.
+func (w *walk) makeLayouts() {
+	for _, actions := range []string{"", "R01", "R010003M0,10,8", "R010000", "M7,0,40", "X8,2c00022e00022927X8,2c00012e00012927",
+		"XF,220522002200340100042564210027M7,0,4X8,2c00022e00022927"} {
+		b := newBench(w.t)
+		b.talk("QTDP:2:1000:E:0:0-\nQTDP:-2:1000:" + actions)
+		lay, rec := record(w.t, &b.spec(2).Program)
+		w.layouts, w.records = append(w.layouts, lay), append(w.records, rec)
+	}
 }
 
 // TestModel does random things to an experiment and a model of it. JALON_EXP_STEPS
@@ -106,6 +124,7 @@ func TestModel(t *testing.T) {
 	t.Logf("seed %d", seed)
 	w := &walk{bench: newBench(t), r: rand.New(rand.NewSource(seed)), count: map[string]int{}}
 	w.m = model{size: DefaultBufferSize, selected: -1, hits: map[int]int{}}
+	w.makeLayouts()
 	w.talk("QTDP:1:1000:E:0:0\nQTDP:2:2000:E:1:0\nQTDP:3:1000:E:0:32")
 	actions := []func(){w.hit, w.hit, w.hit, w.hit, w.look, w.look, w.read, w.settings, w.startStop, w.checkStatus}
 	for range steps {
@@ -137,32 +156,18 @@ func (w *walk) hit() {
 			f.pc = uint64(w.r.Intn(2)) * 0x2001
 			h.PC = f.pc
 		}
-		h.Frame = &agentexpr.Frame{}
-		if w.r.Intn(3) == 0 {
-			data := make([]byte, w.target().Size)
-			value := make([]byte, 8)
-			w.r.Read(value)
-			copy(data[w.target().Registers[3].Offset:], value)
-			for i := range 8 {
-				data[w.ripOffset+i] = byte(f.pc >> (8 * i))
-			}
-			h.Frame.Regs = []agentexpr.RegValue{{Num: 3, Data: value}}
-			f.blocks = append(f.blocks, rsp.Block{Kind: rsp.BlockRegisters, Data: data})
+		if w.r.Intn(3) > 0 {
+			w.frame(&h, &f)
+		} else {
+			w.record(&h, &f)
 		}
-		for range w.r.Intn(3) {
-			n := 1 + w.r.Intn(40)
-			if w.r.Intn(20) == 0 {
-				n = 1 + w.r.Intn(60_000)
-			}
-			data := make([]byte, n)
-			w.r.Read(data)
-			addr := uint64(0x8000 + w.r.Intn(64))
-			h.Frame.Blocks = append(h.Frame.Blocks, agentexpr.Block{Addr: addr, Data: data})
-			f.blocks = append(f.blocks, rsp.Block{Kind: rsp.BlockMemory, Addr: addr, Data: data})
+		if h.PC != 0 && !f.rip {
+			f.held += 8
 		}
 		if w.r.Intn(5) == 0 {
 			h.Static = fmt.Sprint("text ", w.r.Intn(1000))
 			f.static = h.Static
+			f.held += len(f.static) + 4
 		}
 		f.raw = rsp.AppendFrame(nil, rsp.TraceFrame{Tracepoint: uint16(number), Blocks: f.blocks})
 		if !w.m.running {
@@ -185,6 +190,77 @@ func (w *walk) hit() {
 			w.count["dropped"]++
 		}
 	}
+}
+
+// frame gives a hit a random frame.
+func (w *walk) frame(h *Hit, f *modelFrame) {
+	h.Frame = &agentexpr.Frame{}
+	if w.r.Intn(3) == 0 {
+		value := make([]byte, 8)
+		w.r.Read(value)
+		h.Frame.Regs = []agentexpr.RegValue{{Num: 3, Data: value}}
+		w.registers(f, h.Frame.Regs)
+		f.held += 8
+	}
+	for range w.r.Intn(3) {
+		n := 1 + w.r.Intn(40)
+		if w.r.Intn(20) == 0 {
+			n = 1 + w.r.Intn(60_000)
+		}
+		data := make([]byte, n)
+		w.r.Read(data)
+		addr := uint64(0x8000 + w.r.Intn(64))
+		h.Frame.Blocks = append(h.Frame.Blocks, agentexpr.Block{Addr: addr, Data: data})
+		f.blocks = append(f.blocks, rsp.Block{Kind: rsp.BlockMemory, Addr: addr, Data: data})
+		f.held += 1 + 8 + 2 + n
+	}
+}
+
+// record gives a hit a record of a random layout, in which random bytes are others:
+// the traced program can write to it.
+func (w *walk) record(h *Hit, f *modelFrame) {
+	k := w.r.Intn(len(w.layouts))
+	h.Layout, h.Record = w.layouts[k], bytes.Clone(w.records[k])
+	f.held = len(h.Record) - agentexpr.RecordHead
+	for _, r := range h.Layout.Regs {
+		if r.Num == w.rip {
+			binary.LittleEndian.PutUint64(h.Record[r.Offset:], f.pc+uint64(w.r.Intn(2)))
+		}
+	}
+	for range w.r.Intn(3) {
+		if f.held > 0 {
+			h.Record[agentexpr.RecordHead+w.r.Intn(f.held)] = byte(w.r.Intn(3))
+		}
+	}
+	frame := h.Layout.Frame(h.Record)
+	for _, r := range frame.Regs {
+		if r.Num == w.rip {
+			f.rip, f.pc = true, binary.LittleEndian.Uint64(r.Data)
+		}
+	}
+	if len(frame.Regs) > 0 {
+		w.registers(f, frame.Regs)
+	}
+	for _, b := range frame.Blocks {
+		switch {
+		case b.Kind == agentexpr.MemoryBlock && len(b.Data) > 0:
+			f.blocks = append(f.blocks, rsp.Block{Kind: rsp.BlockMemory, Addr: b.Addr, Data: b.Data})
+		case b.Kind == agentexpr.VarBlock && b.Now:
+			f.blocks = append(f.blocks, rsp.Block{Kind: rsp.BlockVariable, Number: uint32(b.Var), Value: h.Time / 1000})
+		case b.Kind == agentexpr.VarBlock:
+			f.blocks = append(f.blocks, rsp.Block{Kind: rsp.BlockVariable, Number: uint32(b.Var), Value: int64(b.Value)})
+		}
+	}
+}
+
+// registers adds the R block; the pc stands in it in any case.
+func (w *walk) registers(f *modelFrame, list []agentexpr.RegValue) {
+	data := make([]byte, w.target().Size)
+	binary.LittleEndian.PutUint64(data[w.ripOffset:], f.pc)
+	for _, r := range list {
+		copy(data[w.target().Registers[r.Num].Offset:], r.Data)
+	}
+	f.blocks = append(f.blocks, rsp.Block{Kind: rsp.BlockRegisters, Data: data})
 }
 
 func (w *walk) target() *rsp.Target { return w.opt.Target }
@@ -244,7 +320,7 @@ func (w *walk) checkView() {
 	}
 	regs := w.FrameRegisters()
 	rip := regs.Data[w.ripOffset : w.ripOffset+8]
-	if known := !regs.Missing[w.ripOffset]; known != (w.view.pc != 0) || known && rip[0] != byte(w.view.pc) {
+	if known := !regs.Missing[w.ripOffset]; known != (w.view.pc != 0 || w.view.rip) || known && rip[0] != byte(w.view.pc) {
 		w.t.Errorf("pc %x of a frame at %#x", rip, w.view.pc)
 	}
 	if data, _ := w.StaticData(); string(data) != w.view.static {
@@ -268,7 +344,7 @@ func (w *walk) checkView() {
 func (w *walk) read() {
 	w.drained()
 	var got []byte
-	for {
+	for again := 2; ; {
 		reply := w.ask(fmt.Sprintf("qTBuffer:%x,%x", len(got), 1+w.r.Intn(maxRead)))
 		if reply == "l" {
 			break
@@ -278,6 +354,10 @@ func (w *walk) read() {
 			w.t.Fatalf("qTBuffer: %.100s", reply)
 		}
 		got = append(got, part...)
+		if again > 0 && w.r.Intn(4) == 0 {
+			again--
+			got = got[:w.r.Intn(len(got)+1)]
+		}
 	}
 	var want []byte
 	for i := range w.m.frames {
@@ -359,6 +439,9 @@ func (w *walk) invariants() {
 	}
 	if b.used > b.size || sum != b.used || b.count < 0 {
 		w.t.Errorf("%d bytes used of %d, %d by tracepoints, %d frames", b.used, b.size, sum, b.count)
+	}
+	if unsafe.Sizeof(entry{}) != frameCost {
+		w.t.Errorf("an entry has %d bytes", unsafe.Sizeof(entry{}))
 	}
 	if held > b.used+chunkSize+1<<17 {
 		w.t.Errorf("%d bytes are held for frames of %d", held, b.used)

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/jalon-trace/jalon/internal/agentexpr"
 	"github.com/jalon-trace/jalon/internal/rsp"
@@ -28,9 +27,8 @@ type run struct {
 	dropped   uint64
 	damaged   uint64 // records that were none
 	// last is where the hit before was: hits mostly repeat.
-	last    *tracepoint
-	scratch []byte
-	sets    registerSets
+	last          *tracepoint
+	scratch, tail []byte
 }
 
 func (x *Experiment) start(rsp.StartTrace) error {
@@ -54,7 +52,7 @@ func (x *Experiment) start(rsp.StartTrace) error {
 	x.buffer.clear()
 	x.view, x.reading = view{}, reading{}
 	x.stopNote = ""
-	x.run = run{scratch: x.run.scratch, reason: x.run.reason}
+	x.run = run{scratch: x.run.scratch, tail: x.run.tail, reason: x.run.reason}
 	start := x.opt.Now().UnixMicro()
 	var all []error
 	for i, err := range x.engine.Start(specs, vars) {
@@ -193,137 +191,71 @@ func (x *Experiment) lastStep(h *Hit) bool {
 	return true
 }
 
-// collect writes a frame and reports whether the buffer had room.
+// collect keeps a hit and reports whether the buffer had room.
 func (x *Experiment) collect(tp *tracepoint, h *Hit) bool {
-	b := binary.LittleEndian.AppendUint16(x.run.scratch[:0], uint16(tp.number))
-	b = append(b, 0, 0, 0, 0)
-	now := uint64(h.Time / 1000)
-	var regs uint32
-	switch {
-	case h.Layout != nil:
-		var ok bool
-		if b, ok = h.Layout.AppendBlocks(b, h.Record, &x.regs, now); !ok {
+	var body []byte
+	if h.Layout != nil {
+		if len(h.Record) < h.Layout.RecordSize {
 			x.run.damaged++ // the program that is traced can write to its ring
 			return true
 		}
+		body = h.Record[agentexpr.RecordHead:h.Layout.RecordSize]
+	}
+	index := x.buffer.forms.of(tp, h, x.rip)
+	f := x.buffer.forms.list[index]
+	e := entry{time: uint64(h.Time), form: index, tid: int32(h.TID), cpu: int16(h.CPU)}
+	switch {
+	case h.Layout != nil:
 		tp.unreadable += uint64(h.Layout.Failures(h.Record))
-		if x.opt.Print != nil {
+		if f.prints && x.opt.Print != nil {
 			h.Layout.Printed(h.Record, x.print)
 		}
-		regs = x.layoutRegs(tp, h.Layout)
 	case h.Frame != nil:
-		b = h.Frame.AppendBlocks(b, &x.regs, now)
+		body = x.flatten(h.Frame, uint64(h.Time/1000))
 		tp.unreadable += uint64(len(h.Frame.Failures))
 		for i := range h.Frame.Blocks {
 			if p := h.Frame.Blocks[i].Printed; p != nil {
 				x.print(p)
 			}
 		}
-		regs = x.frameRegs(tp, h.Frame)
 	}
-	e := entry{time: uint64(h.Time), tp: tp.index, regs: regs, tid: int32(h.TID), cpu: int16(h.CPU), step: h.Step}
-	e.pc = x.placePC(tp, h, b[frameHead:], regs)
-	binary.LittleEndian.PutUint32(b[2:], uint32(len(b)-frameHead))
-	x.run.scratch = b
-	static := h.Static
-	if h.StaticText != nil {
-		static = h.StaticText()
-	}
-	return x.buffer.add(b, static, e)
+	return x.buffer.add(e.with(f, h, &x.run.tail), body, x.run.tail)
 }
 
-// frameHead is a frame's number and size.
-const frameHead = 6
+// with adds what is behind the bytes of a hit.
+func (e entry) with(f *form, h *Hit, b *[]byte) entry {
+	*b = (*b)[:0]
+	if h.PC != 0 && h.PC != f.pc && f.rip < 0 {
+		e.tail |= tailPC
+		f.pcs = true
+		*b = binary.LittleEndian.AppendUint64(*b, h.PC)
+	}
+	text := h.Static
+	if h.StaticText != nil {
+		text = h.StaticText()
+	}
+	if text != "" {
+		e.tail |= tailText
+		*b = append(*b, text...)
+		*b = binary.LittleEndian.AppendUint32(*b, uint32(len(text)))
+	}
+	return e
+}
 
-// placePC finds the pc of a frame, and puts it into the R block where rip was not
-// collected.
-func (x *Experiment) placePC(tp *tracepoint, h *Hit, blocks []byte, regs uint32) uint64 {
-	pc := h.PC
-	if pc == 0 && !h.Step {
-		pc = tp.addr
+// flatten gives the bytes of a frame that was taken apart: they are valid until the
+// next call. An R block has room for all registers, of which few were collected.
+func (x *Experiment) flatten(f *agentexpr.Frame, now uint64) []byte {
+	b := x.run.scratch[:0]
+	for i := range f.Regs {
+		b = append(b, f.Regs[i].Data...)
 	}
-	if regs == noRegisters {
-		return pc
-	}
-	at := blocks[1+x.ripOffset:]
-	if x.run.sets.list[regs].rip {
-		return binary.LittleEndian.Uint64(at)
-	}
-	binary.LittleEndian.PutUint64(at, pc)
-	return pc
+	blocks := agentexpr.Frame{Blocks: f.Blocks}
+	x.run.scratch = blocks.AppendBlocks(b, &x.regs, now)
+	return x.run.scratch
 }
 
 func (x *Experiment) print(p *agentexpr.Printed) {
 	if x.opt.Print != nil {
 		x.opt.Print(p.String())
 	}
-}
-
-// registerSets are the different sets of registers that frames have, by index;
-// noRegisters is the empty one.
-type registerSets struct {
-	list    []registerSet
-	byNames map[string]uint32
-}
-
-type registerSet struct {
-	numbers []int
-	rip     bool
-}
-
-const noRegisters = 0
-
-// index finds a set, or adds it.
-func (s *registerSets) index(numbers []int, rip int) uint32 {
-	if s.byNames == nil {
-		s.list = []registerSet{noRegisters: {}}
-		s.byNames = map[string]uint32{"": noRegisters}
-	}
-	var name []byte
-	for _, n := range numbers {
-		name = binary.LittleEndian.AppendUint16(name, uint16(n))
-	}
-	i, ok := s.byNames[string(name)]
-	if !ok {
-		i = uint32(len(s.list))
-		s.byNames[string(name)] = i
-		s.list = append(s.list, registerSet{slices.Clone(numbers), slices.Contains(numbers, rip)})
-	}
-	return i
-}
-
-func (x *Experiment) layoutRegs(tp *tracepoint, l *agentexpr.Layout) uint32 {
-	if tp.layout != l {
-		var numbers []int
-		for _, r := range l.Regs {
-			numbers = append(numbers, r.Num)
-		}
-		tp.layout, tp.layoutRegs = l, x.run.sets.index(numbers, x.rip)
-	}
-	return tp.layoutRegs
-}
-
-func (x *Experiment) frameRegs(tp *tracepoint, f *agentexpr.Frame) uint32 {
-	if tp.hasFrameSet && x.run.sets.same(tp.frameRegs, f.Regs) {
-		return tp.frameRegs
-	}
-	var numbers []int
-	for _, r := range f.Regs {
-		numbers = append(numbers, r.Num)
-	}
-	tp.hasFrameSet, tp.frameRegs = true, x.run.sets.index(numbers, x.rip)
-	return tp.frameRegs
-}
-
-func (s *registerSets) same(i uint32, regs []agentexpr.RegValue) bool {
-	numbers := s.list[i].numbers
-	if len(numbers) != len(regs) {
-		return false
-	}
-	for k := range regs {
-		if regs[k].Num != numbers[k] {
-			return false
-		}
-	}
-	return true
 }

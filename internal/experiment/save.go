@@ -12,33 +12,73 @@ import (
 // maxRead bounds one answer to qTBuffer; GDB asks for less.
 const maxRead = 32 << 10
 
-// reading is a read of the whole buffer, piece by piece: base is where its first
-// byte is, counted from the start of the run.
+// reading is a read of the whole buffer, piece by piece. Frames are encoded when
+// their turn comes; GDB reads from the first byte to the last.
 type reading struct {
-	on   bool
-	base uint64
+	on    bool
+	first uint64 // number of the frame at offset 0, counted from the start of the run
+	// The frame at hand, where it begins, and, as soon as it is needed, its bytes.
+	number, offset uint64
+	data           []byte
 }
+
+// errDropped ends a read.
+var errDropped = errors.New("the circular trace buffer has dropped frames while it was read; stop the trace first")
 
 // readBuffer answers qTBuffer. A read begins at offset 0. Frames that come meanwhile
 // follow those that were there; when a circular buffer drops what was not read yet,
 // the read fails.
 func (x *Experiment) readBuffer(p rsp.ReadTraceBuffer) (rsp.Packet, error) {
+	r := &x.reading
 	if p.Offset == 0 {
 		x.Tick()
 	}
-	b, r := &x.buffer, &x.reading
-	if p.Offset == 0 || !r.on {
-		*r = reading{true, b.rawOldest()}
+	switch {
+	case p.Offset == 0 || !r.on:
+		oldest := x.buffer.oldest()
+		*r = reading{on: true, first: oldest, number: oldest, data: r.data[:0]}
+	case p.Offset < r.offset:
+		r.number, r.offset, r.data = r.first, 0, r.data[:0]
 	}
-	shift := b.rawOldest() - r.base // dropped since
-	if p.Offset < shift {
-		return nil, errors.New("the circular trace buffer has dropped frames while it was read; stop the trace first")
-	}
-	offset := p.Offset - shift
-	if offset >= b.rawSize() {
+	more, err := x.seek(p.Offset)
+	if err != nil {
+		return nil, err
+	} else if !more {
 		return rsp.EndOfList{}, nil
 	}
-	return rsp.TraceData{Data: b.read(nil, offset, min(p.Length, maxRead))}, nil
+	var out []byte
+	for n := int(min(p.Length, maxRead)); len(out) < n; {
+		part := r.data[p.Offset+uint64(len(out))-r.offset:]
+		out = append(out, part[:min(len(part), n-len(out))]...)
+		// A frame that is gone is told of when it is asked for.
+		if more, err = x.seek(p.Offset + uint64(len(out))); err != nil || !more {
+			break
+		}
+	}
+	return rsp.TraceData{Data: out}, nil
+}
+
+// seek goes on to the frame that has the byte at offset. more is false where the
+// frames end before.
+func (x *Experiment) seek(offset uint64) (more bool, err error) {
+	b, r := &x.buffer, &x.reading
+	for {
+		if len(r.data) == 0 {
+			switch {
+			case r.number < b.oldest():
+				return false, errDropped
+			case r.number >= b.created:
+				return false, nil
+			}
+			f := b.frame(int(r.number - b.oldest()))
+			r.data = x.encode(r.data, &f)
+		}
+		if offset-r.offset < uint64(len(r.data)) {
+			return true, nil
+		}
+		r.offset += uint64(len(r.data))
+		r.number, r.data = r.number+1, r.data[:0]
+	}
 }
 
 // saveFile answers QTSave: it writes a trace file.
@@ -85,16 +125,27 @@ func (x *Experiment) Save(w io.Writer) error {
 	if _, err := w.Write(head); err != nil {
 		return err
 	}
-	for i, c := range x.buffer.chunks {
-		data := c.data
-		if i == 0 {
-			data = data[x.buffer.rawHead():]
-		}
-		if _, err := w.Write(data); err != nil {
-			return err
-		}
+	if err := x.writeFrames(w); err != nil {
+		return err
 	}
 	_, err = w.Write(rsp.TraceFileEnd)
+	return err
+}
+
+// writeFrames writes all frames, encoded, in large pieces.
+func (x *Experiment) writeFrames(w io.Writer) (err error) {
+	const piece = 64 << 10
+	var out []byte
+	x.buffer.each(func(f *frame) bool {
+		if out = x.encode(out, f); len(out) >= piece {
+			_, err = w.Write(out)
+			out = out[:0]
+		}
+		return err == nil
+	})
+	if err == nil {
+		_, err = w.Write(out)
+	}
 	return err
 }
 

@@ -73,7 +73,7 @@ func TestSave(t *testing.T) {
 // yet are dropped the read fails.
 func TestReadWhileItRuns(t *testing.T) {
 	b := newBench(t)
-	b.talk("QTDP:2:1000:E:0:0\nQTBuffer:size:8a\nQTBuffer:circular:1\nQTStart")
+	b.talk("QTDP:2:1000:E:0:0\nQTBuffer:size:48\nQTBuffer:circular:1\nQTStart")
 	b.hits(2, 2)
 	b.talk("qTBuffer:0,6 -> 020000000000")
 	b.hits(2)
@@ -104,7 +104,14 @@ func TestRecords(t *testing.T) {
 		{Spec: b.spec(2), Time: 7000, Frame: lay.Frame(rec)},
 		{Spec: b.spec(2), Time: 7000, Layout: lay, Record: rec[:len(rec)-8]},
 	}
+	// The text is made when somebody looks, of the record but for its head.
+	b.fake.queue[0].Render = func(r []byte) string {
+		return fmt.Sprint(bytes.Equal(r[agentexpr.RecordHead:], rec[agentexpr.RecordHead:]), len(r) == len(rec))
+	}
 	b.talk("QTFrame:0 -> F0T2\nqTV:1 -> V7")
+	if text, _ := b.StaticData(); string(text) != "true true" {
+		t.Errorf("static data %q", text)
+	}
 	first, firstRegs := b.view, b.FrameRegisters()
 	b.talk("QTFrame:1 -> F1T2")
 	if !reflect.DeepEqual(first.blocks, b.view.blocks) || !reflect.DeepEqual(firstRegs, b.FrameRegisters()) {
