@@ -134,7 +134,7 @@ func (l *Layout) Failures(rec []byte) int {
 	}
 	n := 0
 	for _, at := range l.fails {
-		if at != 0 && binary.LittleEndian.Uint32(rec[at+4:]) != uint32(NoFail) {
+		if at != 0 && Fail(binary.LittleEndian.Uint32(rec[at+4:])) != NoFail {
 			n++
 		}
 	}

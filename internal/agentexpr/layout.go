@@ -25,10 +25,18 @@ type Layout struct {
 
 // RegSlot is a collected register. Offset is that of its bytes; of a register of the
 // x87 that of the whole state.
-type RegSlot struct{ Num, Offset, Size int }
+type RegSlot struct {
+	Num, Offset, Size int
+	// Fixed is what the register always has at the site, where that is known: it is
+	// not in the record.
+	Fixed []byte
+}
 
 // value gives the register's bytes out of a record; it may use buf.
 func (s *RegSlot) value(rec []byte, buf *[wordSize]byte) []byte {
+	if s.Fixed != nil {
+		return s.Fixed
+	}
 	if Registers[s.Num].kind == regX87 {
 		return x87Register(s.Num, rec[s.Offset:s.Offset+ir.X87Bytes], buf)
 	}

@@ -52,7 +52,7 @@ type Options struct {
 // there; the actions behind it go on. Variables that it set stay set. The error
 // says what the site cannot do.
 func Lower(s *Site, opt *Options) (p *ir.Program, lay *Layout, err error) {
-	l := &lowerer{b: ir.NewBuilder(s.Name), opt: opt, lim: opt.Limits.withDefaults(), lay: &Layout{}, size: ring.RecHeader, words: map[int64]int{}}
+	l := &lowerer{b: ir.NewBuilder(s.Name), opt: opt, lim: opt.Limits.withDefaults(), lay: &Layout{}, size: ring.RecHeader, words: map[int64]int{}, held: map[place]item{}}
 	defer func() {
 		r := recover()
 		if e, ok := r.(unsupported); ok {
@@ -103,6 +103,8 @@ type lowerer struct {
 	sure   []bool
 	at     int // index of the present instruction
 	stack  []item
+	// held are the words of memory that were collected on the only way to here.
+	held   map[place]item
 	labels map[int]ir.BlockID
 	fails  []failPath
 	end    func()     // what end does
@@ -118,12 +120,32 @@ type failPath struct {
 }
 
 // item is a value on the stack, and what is known of it: that it is off plus
-// register base (a DWARF number; -1: off itself).
+// register base (a DWARF number; -1: off itself), or that it is off plus the word
+// that the record has at an offset (0: unknown).
 type item struct {
 	v     ir.Value
 	known bool
 	base  int64
+	word  int
 	off   int64
+}
+
+// plus is what is known of the sum v of x and a number.
+func (x item) plus(k int64, v ir.Value) item {
+	x.v, x.off = v, x.off+k
+	return x
+}
+
+// place is an address by what is known of it.
+type place struct {
+	base int64
+	word int
+	off  int64
+}
+
+// place gives the address that x is, to compare with others; false: it cannot.
+func (x *item) place() (place, bool) {
+	return place{x.base, x.word, x.off}, x.known || x.word != 0
 }
 
 func (x *item) constant() (int64, bool) { return x.off, x.known && x.base == -1 }
@@ -260,7 +282,7 @@ func (l *lowerer) guard(x item, size int64) ir.BlockID {
 
 // expression emits e. Every way through it ends with l.end.
 func (l *lowerer) expression(e *Expr) {
-	l.e, l.stack, l.labels, l.sure = e, nil, map[int]ir.BlockID{}, e.certain()
+	l.e, l.stack, l.labels, l.sure, l.held = e, nil, map[int]ir.BlockID{}, e.certain(), map[place]item{}
 	for i := range e.Insns {
 		if e.Depth[i] < 0 {
 			continue
@@ -273,6 +295,7 @@ func (l *lowerer) expression(e *Expr) {
 			}
 			l.b.Start(to)
 			l.stack = l.stack[:0]
+			clear(l.held)
 			for n := range e.Depth[i] {
 				l.push(l.b.Param(to, n))
 			}

@@ -59,6 +59,12 @@ func init() {
 	for op, w := range refs {
 		lowers[op] = func(l *lowerer, _ *Insn) {
 			a := l.pop()
+			if k, ok := a.place(); ok && w == 8 {
+				if x, ok := l.held[k]; ok {
+					l.pushItem(x)
+					return
+				}
+			}
 			l.push(l.load(a, w))
 		}
 	}
@@ -86,12 +92,12 @@ func (l *lowerer) binary(in *Insn) {
 	case aConst && bConst:
 		k, _ := ir.Compute(op, 8, ir.I64, uint64(ka), uint64(kb))
 		x.known, x.base, x.off = true, -1, int64(k)
-	case in.Op == OpAdd && a.known && bConst:
-		x.known, x.base, x.off = true, a.base, a.off+kb
-	case in.Op == OpAdd && b.known && aConst:
-		x.known, x.base, x.off = true, b.base, b.off+ka
-	case in.Op == OpSub && a.known && bConst:
-		x.known, x.base, x.off = true, a.base, a.off-kb
+	case in.Op == OpAdd && bConst:
+		x = a.plus(kb, x.v)
+	case in.Op == OpAdd && aConst:
+		x = b.plus(ka, x.v)
+	case in.Op == OpSub && bConst:
+		x = a.plus(-kb, x.v)
 	}
 	l.pushItem(x)
 }

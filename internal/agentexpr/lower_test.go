@@ -1,12 +1,15 @@
 package agentexpr_test
 
 import (
+	"encoding/binary"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/jalon-trace/jalon/internal/agentexpr"
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/ir/eval"
+	"github.com/jalon-trace/jalon/internal/ring"
 )
 
 // action validates instructions separated by semicolons.
@@ -124,6 +127,60 @@ func TestPC(t *testing.T) {
 	if little(f.Regs[0].Data) != 0x1234 || f.Blocks[0].Value != 0x1235 {
 		t.Errorf("%+v", f)
 	}
+	if lay.RecordSize != ring.RecHeader+8 {
+		t.Errorf("a record of %d bytes: rip is in it", lay.RecordSize)
+	}
+}
+
+// TestChain: the addresses of what pointers lead to are counted from the pointers,
+// where these are in the record on every way.
+func TestChain(t *testing.T) {
+	const base = 0x10000
+	mem := make(paged, 64)
+	for _, p := range []struct{ at, to uint64 }{{0, base + 8}, {24, base + 32}} {
+		binary.LittleEndian.PutUint64(mem[p.at:], p.to)
+	}
+	mem[34] = 7
+	for _, c := range []struct {
+		code string
+		size int // of the record: header, 8 + 8 + 2 bytes, where it failed, and
+	}{
+		// nothing more: p->b->c, with b at 16 and c of two bytes at 2
+		{"const32 65536; trace_quick 8; ref64; const8 16; add; trace_quick 8; ref64; const8 2; add; trace_quick 2; pop; end", 64},
+		// two addresses and a mark: a jump leads behind the first pointer
+		{"const32 65536; reg 0; if_goto 13; trace_quick 8; ref64; const8 16; add; trace_quick 8; ref64; const8 2; add; trace_quick 2; pop; end", 88},
+	} {
+		site := &agentexpr.Site{Actions: []agentexpr.Action{action(t, c.code)}}
+		p, lay, err := agentexpr.Lower(site, &agentexpr.Options{})
+		check(t, err)
+		if lay.RecordSize != c.size {
+			t.Errorf("%s: a record of %d bytes\n%s", c.code, lay.RecordSize, p)
+		}
+		for _, optimise := range []bool{false, true} {
+			if optimise {
+				check(t, ir.Optimize(p))
+			}
+			for rax := range uint64(2) {
+				m, run := &agentexpr.Machine{Mem: mem}, &eval.Machine{RecordRoom: true, Mem: mem}
+				m.Regs[0], run.Regs[0] = rax, rax
+				want, got := site.Run(m).Frame, lay.Frame(eval.Run(p, run).Record)
+				if n := len(want.Blocks); n < 2 || rax == 0 && n != 3 || len(want.Failures) != 0 || !reflect.DeepEqual(got, want) {
+					t.Errorf("%s: got %+v, want %+v", c.code, got, want)
+				}
+			}
+		}
+	}
+}
+
+// paged is memory from 0x10000 on.
+type paged []byte
+
+// Read implements agentexpr.Memory.
+func (m paged) Read(addr uint64, buf []byte) int {
+	if addr -= 0x10000; addr >= uint64(len(m)) {
+		return 0
+	}
+	return copy(buf, m[addr:])
 }
 
 // TestTrusted: what is known to be readable is read without a guard, and the record

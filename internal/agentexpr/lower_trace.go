@@ -1,6 +1,7 @@
 package agentexpr
 
 import (
+	"encoding/binary"
 	"slices"
 
 	"github.com/jalon-trace/jalon/internal/ir"
@@ -109,11 +110,14 @@ func (l *lowerer) value() {
 	l.done(s)
 }
 
-// where keeps an address for the reader: a constant, a register's word in the
-// record and an offset, or the address itself.
+// where keeps an address for the reader: a constant, an offset from a word that is in
+// the record (a register, or a pointer that was collected), or the address itself.
 func (l *lowerer) where(x item) address {
 	if x.known && x.base == -1 {
 		return address{off: x.off}
+	}
+	if x.word != 0 {
+		return address{word: x.word, off: x.off}
 	}
 	if x.known {
 		if at, ok := l.words[x.base]; ok {
@@ -172,7 +176,11 @@ func (l *lowerer) collect(addr item, n int64) {
 	case 0:
 	case 1, 2, 4, 8:
 		s.Offset = l.slot(n, n)
-		l.put(uint8(n), s.Offset, l.load(addr, uint8(n)))
+		v := l.load(addr, uint8(n))
+		l.put(uint8(n), s.Offset, v)
+		if k, ok := addr.place(); ok && n == 8 {
+			l.held[k] = item{v: v, word: s.Offset}
+		}
 	default:
 		s.Offset = l.slot(n, 8)
 		l.b.Emit(ir.Instr{Op: ir.Copy, A: addr.v, Imm: int64(s.Offset), Aux: n, Fault: l.guard(addr, n)})
@@ -238,22 +246,27 @@ func (l *lowerer) registers(list []int) {
 		case regVector:
 			at := l.slot(int64(reg.Size), 8)
 			l.b.Emit(ir.Instr{Op: ir.PutReg, W: uint8(reg.Size), Imm: int64(at), Aux: reg.ir})
-			l.lay.Regs = append(l.lay.Regs, RegSlot{n, at, reg.Size})
+			l.lay.Regs = append(l.lay.Regs, RegSlot{Num: n, Offset: at, Size: reg.Size})
 			continue
 		case regX87:
-			l.lay.Regs = append(l.lay.Regs, RegSlot{n, l.x87, reg.Size})
+			l.lay.Regs = append(l.lay.Regs, RegSlot{Num: n, Offset: l.x87, Size: reg.Size})
 			continue
 		}
 		x := l.readReg(n)
+		if k, ok := x.constant(); ok {
+			fixed := binary.LittleEndian.AppendUint64(nil, uint64(k))
+			l.lay.Regs = append(l.lay.Regs, RegSlot{Num: n, Size: reg.Size, Fixed: fixed[:reg.Size]})
+			continue
+		}
 		at, seen := l.words[x.base]
-		if !seen || !x.known || x.base < 0 {
+		if !seen || !x.known {
 			at = l.slot(8, 8)
 			l.put(8, at, x.v)
-			if x.known && x.base >= 0 {
+			if x.known {
 				l.words[x.base] = at
 			}
 		}
-		l.lay.Regs = append(l.lay.Regs, RegSlot{n, at, reg.Size})
+		l.lay.Regs = append(l.lay.Regs, RegSlot{Num: n, Offset: at, Size: reg.Size})
 	}
 	l.size = max(l.size, end)
 }

@@ -58,8 +58,9 @@ func TestAllRegisters(t *testing.T) {
 	if !slices.Equal(lay.Missing, []int{99, 113}) || strings.Count(p.String(), "putx87") != 1 {
 		t.Errorf("missing %v\n%s", lay.Missing, p)
 	}
-	// 24 words, xmm and ymm, mxcsr, the x87 state; and xmm0 once more.
-	if want := 24 + (18+2+4+3)*8 + 33*16 + 8 + ir.X87Bytes; lay.RecordSize != want || len(rec) != want {
+	// 24 words (cs, ss and orig_rax are known), xmm and ymm, mxcsr, the x87 state; and
+	// xmm0 once more.
+	if want := 24 + (18+4+2)*8 + 33*16 + 8 + ir.X87Bytes; lay.RecordSize != want || len(rec) != want {
 		t.Errorf("a record of %d bytes, want %d", lay.RecordSize, want)
 	}
 	if f := lay.Frame(rec); len(f.Regs) != len(agentexpr.Registers)+3 || f.Regs[76].Num != 24 || string(f.Regs[76].Data) != string(m.X87[32:42]) {

@@ -34,7 +34,7 @@ func (g *gen) step() {
 		{2, g.variable},
 	}
 	if g.use == agentexpr.ForAction {
-		choices = append(choices, choice{8, g.collect}, choice{1, g.printf})
+		choices = append(choices, choice{8, g.collect}, choice{2, g.chain}, choice{1, g.printf})
 	}
 	sum := 0
 	for _, c := range choices {
@@ -284,6 +284,40 @@ func (g *gen) collect() {
 			g.emit(agentexpr.OpRef8+agentexpr.Op(g.r.Intn(4)), 0)
 		}
 	}
+}
+
+// chain collects a word and counts the address of an empty block from it, as GDB does
+// for a->b, where b is collected. A jump may lead in between. (What the word points to
+// is not read: it may be anything.)
+func (g *gen) chain() {
+	base, k := g.r.Intn(2) == 0, uint64(g.r.Intn(1500))
+	if !base {
+		k = g.address()
+	}
+	address := func() {
+		g.constant(k)
+		if base {
+			g.emit(agentexpr.OpReg, rsp)
+			g.emit(agentexpr.OpAdd, 0)
+		}
+	}
+	address()
+	g.emit(agentexpr.OpTraceQuick, 8)
+	if g.r.Intn(2) == 0 {
+		g.emit(agentexpr.OpPop, 0)
+		g.depth--
+		if n := len(g.labels); n > 0 {
+			g.place(g.r.Intn(n))
+		}
+		address()
+	}
+	g.emit(agentexpr.OpRef64, 0)
+	if g.r.Intn(2) == 0 {
+		g.constant(number(g.r))
+		g.emit([]agentexpr.Op{agentexpr.OpAdd, agentexpr.OpSub}[g.r.Intn(2)], 0)
+		g.depth--
+	}
+	g.emit(agentexpr.OpTraceQuick, 0)
 }
 
 var formats = []struct {
