@@ -78,7 +78,7 @@ func (e *engine) Start(list []*experiment.Spec, vars []experiment.Variable) []er
 	e.vars.define(vars)
 	run, err := session.NewRun(e.pr.Load().p, session.RunOptions{
 		BufferSize: e.t.opt.BufferSize, Threads: e.pr.Load().threads, Variables: e.vars.initial(), DebugDirs: e.t.opt.DebugDirs,
-		NoOptimise: e.t.opt.NoOptimise, Breakpoints: e.pr.Load().breaks.within, Log: e.t.opt.Log,
+		NoOptimise: e.t.opt.NoOptimise, Breakpoints: e.pr.Load().breaks.within, Log: e.t.opt.Log, Dump: e.dumper(),
 	}, e.last)
 	if err != nil {
 		for i := range errs {
@@ -93,6 +93,15 @@ func (e *engine) Start(list []*experiment.Spec, vars []experiment.Variable) []er
 		_ = e.Stop() // the first errors are told
 	}
 	return errs
+}
+
+// dumper logs the hit programs.
+func (e *engine) dumper() session.Dumper {
+	if e.t.opt.Log == nil {
+		return session.Dumper{}
+	}
+	show := func(place, text string) { e.t.log("hit program at %s:\n%s", place, text) }
+	return session.Dumper{IR: show, Code: show}
 }
 
 // reset forgets the run before.
@@ -225,9 +234,12 @@ func (e *engine) program(a *armed) *session.Program {
 		Number: a.spec.Number, Addr: a.spec.Addr, Disabled: !a.spec.Enabled,
 		Make: func(f session.SiteFacts) (*ir.Program, int, error) {
 			p, lay, err := agentexpr.Lower(&a.site, &agentexpr.Options{
-				GSBase: f.GSBase, AVX: f.AVX, Var: e.vars.find,
+				GSBase: f.GSBase, AVX: f.AVX, PC: a.spec.Addr, Var: e.vars.find,
 				Trusted: func(base, off, size int64) bool {
-					return base == -1 && f.Readable(uint64(off), uint64(size))
+					if base == -1 {
+						return f.Readable(uint64(off), uint64(size))
+					}
+					return f.InFrame(base, off, size)
 				},
 			})
 			if err != nil {

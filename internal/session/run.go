@@ -34,6 +34,9 @@ type SiteFacts struct {
 	// Readable reports whether size bytes at a run-time address are there as long as
 	// the site is.
 	Readable func(addr, size uint64) bool
+	// InFrame reports the same of bytes at an offset from a DWARF register, for those
+	// among the function's variables on the stack.
+	InFrame func(reg, off, size int64) bool
 }
 
 // Record is what one hit of a Program wrote. It is valid during the call only.
@@ -56,6 +59,7 @@ type RunOptions struct {
 	// there must stay as they are. Nil: there are none.
 	Breakpoints func(lo, hi uint64) bool
 	Log         func(string)
+	Dump        Dumper
 }
 
 // Run traces a process that somebody else drives, from Arm to Stop: package session
@@ -81,7 +85,7 @@ func NewRun(p *process.Process, opt RunOptions, before *Run) (*Run, error) {
 		p: p, clock: clock, thr: opt.Threads, ended: make(chan struct{}),
 		state: state{phase: running, launched: true},
 		opt: Options{
-			BufferSize: opt.BufferSize, NoOptimise: opt.NoOptimise, DebugDirs: opt.DebugDirs, Log: opt.Log, Warn: opt.Log,
+			BufferSize: opt.BufferSize, NoOptimise: opt.NoOptimise, DebugDirs: opt.DebugDirs, Log: opt.Log, Warn: opt.Log, Dump: opt.Dump,
 			NewSink: func(*Session) Sink { return r }, variables: opt.Variables, breakpoints: opt.Breakpoints,
 		},
 	}
@@ -423,8 +427,12 @@ func (r *Run) Tactic(x *Program) string {
 
 // compileProgram makes the site of a Program.
 func (s *Session) compileProgram(tp *tracked, w where) (*site, error) {
+	var f *frameSpace
+	if scope, err := w.mod.dw.ScopeForSite(w.site); err == nil {
+		f = frameSpaceOf(scope)
+	}
 	prog, size, err := tp.program.Make(SiteFacts{
-		Function: w.site.Func, GSBase: hasFSGSBASE(), AVX: hasAVX(),
+		Function: w.site.Func, InFrame: f.has, GSBase: hasFSGSBASE(), AVX: hasAVX(),
 		Readable: func(addr, n uint64) bool { return w.mod.readable(addr-w.mod.bias, n) },
 	})
 	if err != nil {
