@@ -1,6 +1,9 @@
 package experiment
 
-import "sort"
+import (
+	"encoding/binary"
+	"sort"
+)
 
 // buffer holds the frames of a run, the oldest first, as the engine gave them. Frames
 // lie in chunks; a circular buffer drops frames at the front of the first chunk, and
@@ -202,8 +205,7 @@ func (b *buffer) find(n int, w wanted) int {
 			e := &c.entries[i]
 			v := verdicts[e.form]
 			if v == perhaps {
-				f := b.forms.frame(e, c.bytes(i))
-				v = w.pc(f.pc)
+				v = w.pc(b.pc(c, i))
 			}
 			if v == yes {
 				return int(c.first + uint64(i) - b.oldest())
@@ -212,4 +214,14 @@ func (b *buffer) find(n int, w wanted) int {
 		i = 0
 	}
 	return -1
+}
+
+// pc is that of frame i of a chunk.
+func (b *buffer) pc(c *chunk, i int) uint64 {
+	e := &c.entries[i]
+	if f := b.forms.list[e.form]; f.rip >= 0 {
+		return binary.LittleEndian.Uint64(c.data[int(e.at)+f.rip:])
+	}
+	f := b.forms.frame(e, c.bytes(i))
+	return f.pc
 }

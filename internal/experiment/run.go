@@ -219,16 +219,20 @@ func (x *Experiment) collect(tp *tracepoint, h *Hit) bool {
 			}
 		}
 	}
-	return x.buffer.add(e.with(f, h, &x.run.tail), body, x.run.tail)
+	x.run.tail = x.run.tail[:0]
+	if h.PC != 0 || h.Static != "" || h.StaticText != nil {
+		x.more(&e, f, h)
+	}
+	return x.buffer.add(e, body, x.run.tail)
 }
 
-// with adds what is behind the bytes of a hit.
-func (e entry) with(f *form, h *Hit, b *[]byte) entry {
-	*b = (*b)[:0]
+// more makes the tail of a hit.
+func (x *Experiment) more(e *entry, f *form, h *Hit) {
+	b := x.run.tail
 	if h.PC != 0 && h.PC != f.pc && f.rip < 0 {
 		e.tail |= tailPC
 		f.pcs = true
-		*b = binary.LittleEndian.AppendUint64(*b, h.PC)
+		b = binary.LittleEndian.AppendUint64(b, h.PC)
 	}
 	text := h.Static
 	if h.StaticText != nil {
@@ -236,10 +240,10 @@ func (e entry) with(f *form, h *Hit, b *[]byte) entry {
 	}
 	if text != "" {
 		e.tail |= tailText
-		*b = append(*b, text...)
-		*b = binary.LittleEndian.AppendUint32(*b, uint32(len(text)))
+		b = append(b, text...)
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(text)))
 	}
-	return e
+	x.run.tail = b
 }
 
 // flatten gives the bytes of a frame that was taken apart: they are valid until the
