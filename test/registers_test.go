@@ -1,0 +1,101 @@
+package test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// registersOf runs GDB with commands on a program under jalon gdbserver and returns
+// the lines of `info all-registers` and the values of more expressions, by name.
+func registersOf(t *testing.T, program string, more []string, commands ...string) map[string]string {
+	t.Helper()
+	need(t, "gdb", "timeout")
+	script := filepath.Join(t.TempDir(), "script")
+	lines := append([]string{
+		"set pagination off", "set confirm off", "set width 0", "set sysroot /", "set debuginfod enabled off",
+		"target remote | " + jalonBin + " gdbserver --once - " + program,
+		"tbreak main", "continue", // the libraries have their addresses
+	}, commands...)
+	lines = append(lines, "echo registers\\n", "info all-registers")
+	for _, x := range more {
+		lines = append(lines, "echo "+x+" =", "output/x $"+x, "echo \\n")
+	}
+	lines = append(lines, "echo end\\n", "tfind none", "kill")
+	if err := os.WriteFile(script, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("timeout", "60", "gdb", "-nx", "-q", "-batch", "-x", script, program).CombinedOutput()
+	_, text, found := strings.Cut(string(out), "registers\n")
+	text, _, ended := strings.Cut(text, "end\n")
+	if err != nil || !found || !ended {
+		t.Fatalf("gdb: %v\n%s", err, out)
+	}
+	regs := map[string]string{}
+	for _, m := range regexp.MustCompile(`(?m)^([\w.]+) +(.*)$`).FindAllStringSubmatch(text, -1) {
+		regs[m[1]] = m[2]
+	}
+	return regs
+}
+
+// compareRegisters wants all registers of b in a, but those that missing matches.
+func compareRegisters(t *testing.T, a, b map[string]string, missing string) {
+	t.Helper()
+	gone := regexp.MustCompile(missing)
+	same := 0
+	for name, want := range b {
+		switch got := a[name]; {
+		case gone.MatchString(name):
+			if !strings.Contains(got, "unavailable") {
+				t.Errorf("%s is %s", name, got)
+			}
+		case got != want:
+			t.Errorf("%s is %s, want %s", name, got, want)
+		default:
+			same++
+		}
+	}
+	for _, name := range []string{"st0", "st4", "ftag", "mxcsr", "ds", "fs_base", "xmm15.v2_int64"} {
+		if b[name] == "" {
+			t.Errorf("GDB shows no %s", name)
+		}
+	}
+	t.Logf("%d registers are the same", same)
+}
+
+// TestRegisters: what a tracepoint collects of $regs is what a breakpoint at the same
+// place shows: at a hit in the process all but the registers of AVX-512 and pkru, in
+// the steps behind it all.
+func TestRegisters(t *testing.T) {
+	info, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var flags []string
+	for _, f := range []string{"avx", "avx512f"} {
+		if regexp.MustCompile(`(?m)^flags.*\b` + f + `\b`).Match(info) {
+			flags = append(flags, "-m"+f)
+		}
+	}
+	program := compile(t, "gcc", "registers.c", append([]string{"-g", "-O1"}, flags...)...)
+	more := []string{"fs_base", "gs_base", "orig_rax"}
+	for n := range 16 {
+		more = append(more, fmt.Sprintf("xmm%d.v2_int64", n))
+		if len(flags) > 0 {
+			more = append(more, fmt.Sprintf("ymm%d.v4_int64", n))
+		}
+	}
+	trace := func(action ...string) []string {
+		c := append([]string{"trace *here", "actions"}, action...)
+		return append(c, "end", "break done", "tstart", "continue", "tstop")
+	}
+	stop := []string{"break *here", "continue", "continue"}
+	hit := registersOf(t, program, more, append(trace("collect $regs"), "tfind 1")...)
+	compareRegisters(t, hit, registersOf(t, program, more, stop...), `^(k\d|zmm\d+|[xy]mm(1[6-9]|2\d|3[01])h?|pkru)$`)
+	step := registersOf(t, program, more, append(trace("collect $rip", "while-stepping 2", "collect $regs", "end"), "tfind 4")...)
+	compareRegisters(t, step, registersOf(t, program, more, append(stop, "delete", "stepi")...), `^$`)
+}
