@@ -136,32 +136,44 @@ func created(out string) (uint64, bool) {
 }
 
 // gdbTrace runs the workload under jalon trace, as gdb would.
-func (b *bench) gdbTrace(c *gdbCase) ([]float64, error) {
-	place := "*test_function"
+func (b *bench) gdbTrace(place, build string, c *gdbCase) ([]float64, error) {
+	prog, err := b.workload(build)
+	if err != nil {
+		return nil, err
+	}
 	if c.cond != "" {
 		place += " if " + c.cond
 	}
 	return times(exec.Command(b.jalon, "trace", place, "--collect", c.collect, "-f", "none", "--",
-		b.work, "bare", strconv.Itoa(nativeCalls), strconv.Itoa(nativeBatches), strconv.Itoa(nativeGap)))
+		prog, "bare", strconv.Itoa(nativeCalls), strconv.Itoa(nativeBatches), strconv.Itoa(nativeGap)))
 }
 
-// workload compiles a variant of the program: "", "-nopie" (gdbserver's fast
-// tracepoints need it: on others it refuses, "jump back from jump pad too far") or
-// "-usdt".
+// workload compiles a variant of the program: "", or "-" with words: nopie
+// (gdbserver's fast tracepoints need it: on others it refuses, "jump back from jump
+// pad too far"), O0, usdt.
 func (b *bench) workload(variant string) (string, error) {
 	prog := b.work + variant
 	if _, err := os.Stat(prog); err == nil {
 		return prog, nil
 	}
 	args := []string{"-O2", "-g", "-pthread", "-o", prog, "bench/work/work.c", "bench/work/function.c", "bench/work/limit.S"}
-	switch variant {
-	case "-nopie":
-		args = append(args, "-no-pie")
-	case "-usdt":
-		args = append(args, "-DUSDT_PROBE")
+	for word := range strings.SplitSeq(variant, "-") {
+		args = append(args, workloadFlags[word]...)
 	}
 	if out, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building the workload: %w: %s", err, out)
 	}
 	return prog, nil
+}
+
+var workloadFlags = map[string][]string{"nopie": {"-no-pie"}, "O0": {"-O0"}, "usdt": {"-DUSDT_PROBE"}}
+
+// bodyLine is the place of the first statement of test_function.
+func bodyLine() string {
+	text, err := os.ReadFile("bench/work/function.c")
+	before, _, ok := strings.Cut(string(text), "counter++")
+	if err != nil || !ok {
+		return "function.c" // which no tracer takes
+	}
+	return fmt.Sprintf("function.c:%d", strings.Count(before, "\n")+1)
 }

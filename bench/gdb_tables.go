@@ -56,7 +56,7 @@ func (b *bench) gdbTables(rounds int, only string) error {
 	if _, err := exec.LookPath("gdb"); err != nil {
 		return fmt.Errorf("gdb is not installed")
 	}
-	tables := []*gdbTable{b.dynamicTable(), b.staticTable()}
+	tables := []*gdbTable{b.dynamicTable(), b.stackTable(), b.staticTable()}
 	for r := range rounds {
 		for _, t := range tables {
 			for _, row := range t.rows {
@@ -76,8 +76,8 @@ func (b *bench) gdbTables(rounds int, only string) error {
 	}
 	for _, t := range tables {
 		t.print()
+		t.verdicts()
 	}
-	tables[0].verdicts()
 	return nil
 }
 
@@ -121,27 +121,16 @@ func (b *bench) gdbMeasure(row *gdbRow, cell *gdbCell) error {
 
 // dynamicTable is tables 1 and 2.
 func (b *bench) dynamicTable() *gdbTable {
-	t := &gdbTable{title: "dynamic tracepoint at test_function"}
-	for _, c := range []*gdbCase{&caseFalse, &caseExpr, &caseBoth, &caseVar, &caseRegs} {
-		t.columns = append(t.columns, c.title)
-	}
-	add := func(name, build string, run func(c *gdbCase) ([]float64, error), cases ...gdbCase) *gdbRow {
-		row := &gdbRow{name: name, build: build}
-		for i := range cases {
-			c := cases[i]
-			row.cells = append(row.cells, &gdbCell{c: c, run: func() ([]float64, error) { return run(&c) }})
-		}
-		t.rows = append(t.rows, row)
-		return row
-	}
-	add(rowTrace, "", b.gdbTrace, caseFalse, caseExpr, caseBoth)
-	add(rowJalon, "", b.gdbJalon("trace *test_function"), caseFalse, caseExpr, caseBoth, caseVar, caseRegs)
-	add(rowPlain, "", b.gdbJalon("trace *test_function", "--no-optimise"), caseFalse, caseExpr, caseBoth, caseVar, caseRegs)
-	add(rowInterpreter, "", b.interpreter, caseFalse, caseExpr, caseBoth)
-	add(rowFast, "-nopie", b.gdbFast, caseFalse, caseExpr, caseBoth, caseVar, caseRegs)
-	add(rowFastAdds, "-nopie", b.gdbFast, caseFalseAdds, caseBothAdds)
-	trap := add(rowTrap, "", func(c *gdbCase) ([]float64, error) {
-		return b.gdb(&gdbServing{server: []string{"gdbserver", "-"}, command: "trace *test_function", calls: 100, batches: 7}, c)
+	t := newGDBTable("dynamic tracepoint at test_function", &caseFalse, &caseExpr, &caseBoth, &caseVar, &caseRegs)
+	const place = "*test_function"
+	t.add(rowTrace, "", func(c *gdbCase) ([]float64, error) { return b.gdbTrace(place, "", c) }, caseFalse, caseExpr, caseBoth)
+	t.add(rowJalon, "", b.gdbJalon("trace "+place, ""), caseFalse, caseExpr, caseBoth, caseVar, caseRegs)
+	t.add(rowPlain, "", b.gdbJalon("trace "+place, "", "--no-optimise"), caseFalse, caseExpr, caseBoth, caseVar, caseRegs)
+	t.add(rowInterpreter, "", b.interpreter, caseFalse, caseExpr, caseBoth)
+	t.add(rowFast, "-nopie", b.gdbFast(place, "-nopie"), caseFalse, caseExpr, caseBoth, caseVar, caseRegs)
+	t.add(rowFastAdds, "-nopie", b.gdbFast(place, "-nopie"), caseFalseAdds, caseBothAdds)
+	trap := t.add(rowTrap, "", func(c *gdbCase) ([]float64, error) {
+		return b.gdb(&gdbServing{server: []string{"gdbserver", "-"}, command: "trace " + place, calls: 100, batches: 7}, c)
 	}, caseFalse, caseExpr, caseBoth)
 	for _, c := range trap.cells {
 		c.once = true
@@ -149,18 +138,45 @@ func (b *bench) dynamicTable() *gdbTable {
 	return t
 }
 
+// stackTable is the same in a program whose arguments lie on the stack: they are
+// memory to GDB, and so collected as such.
+func (b *bench) stackTable() *gdbTable {
+	t := newGDBTable("the same, program not optimised (-O0)", &caseFalse, &caseExpr, &caseBoth)
+	place := bodyLine()
+	t.add(rowTrace, "-O0", func(c *gdbCase) ([]float64, error) { return b.gdbTrace(place, "-O0", c) }, caseFalse, caseExpr, caseBoth)
+	t.add(rowJalon, "-O0", b.gdbJalon("trace "+place, "-O0"), caseFalse, caseExpr, caseBoth)
+	t.add(rowPlain, "-O0", b.gdbJalon("trace "+place, "-O0", "--no-optimise"), caseFalse, caseExpr, caseBoth)
+	t.add(rowFast, "-nopie-O0", b.gdbFast(place, "-nopie-O0"), caseFalse, caseExpr, caseBoth)
+	return t
+}
+
+func newGDBTable(title string, columns ...*gdbCase) *gdbTable {
+	t := &gdbTable{title: title}
+	for _, c := range columns {
+		t.columns = append(t.columns, c.title)
+	}
+	return t
+}
+
+// add adds a row.
+func (t *gdbTable) add(name, build string, run func(*gdbCase) ([]float64, error), cases ...gdbCase) *gdbRow {
+	row := &gdbRow{name: name, build: build}
+	for _, c := range cases {
+		row.cells = append(row.cells, &gdbCell{c: c, run: func() ([]float64, error) { return run(&c) }})
+	}
+	t.rows = append(t.rows, row)
+	return row
+}
+
 // gdbJalon is jalon gdbserver with options.
-func (b *bench) gdbJalon(command string, options ...string) func(*gdbCase) ([]float64, error) {
+func (b *bench) gdbJalon(command, build string, options ...string) func(*gdbCase) ([]float64, error) {
 	return func(c *gdbCase) ([]float64, error) {
 		s := &gdbServing{
-			server: append(append([]string{b.jalon, "gdbserver"}, options...), "-"), command: command,
+			server: append(append([]string{b.jalon, "gdbserver"}, options...), "-"), command: command, build: build,
 			calls: nativeCalls, batches: nativeBatches, gap: nativeGap,
 		}
 		if c.title == caseRegs.title {
-			s.calls /= 10 // as large as records are
-		}
-		if strings.HasPrefix(command, "strace") {
-			s.build = "-usdt"
+			s.calls /= 20 // as large as records are
 		}
 		return b.gdb(s, c)
 	}
@@ -170,37 +186,33 @@ func (b *bench) gdbJalon(command string, options ...string) func(*gdbCase) ([]fl
 // empties in a stop of the program: batches are small, so that most have no such
 // stop in them, and the first ones, whose hits touch the buffer's pages for the
 // first time, do not count.
-func (b *bench) gdbFast(c *gdbCase) ([]float64, error) {
-	if _, err := os.Stat(inProcessAgent); err != nil {
-		return nil, fmt.Errorf("gdbserver's in-process agent is not installed")
+func (b *bench) gdbFast(place, build string) func(*gdbCase) ([]float64, error) {
+	return func(c *gdbCase) ([]float64, error) {
+		if _, err := os.Stat(inProcessAgent); err != nil {
+			return nil, fmt.Errorf("gdbserver's in-process agent is not installed")
+		}
+		s := &gdbServing{
+			server:  []string{"gdbserver", "--wrapper", "env", "LD_PRELOAD=" + inProcessAgent, "--", "-"},
+			command: "ftrace " + place, build: build, calls: 200, batches: 81, skip: 40,
+		}
+		switch {
+		case !c.frames:
+			s.calls, s.batches, s.skip = 50000, 15, 0
+		case c.title == caseVar.title:
+			s.calls = 2000
+		}
+		return b.gdb(s, c)
 	}
-	s := &gdbServing{
-		server:  []string{"gdbserver", "--wrapper", "env", "LD_PRELOAD=" + inProcessAgent, "--", "-"},
-		command: "ftrace *test_function", build: "-nopie", calls: 200, batches: 81, skip: 40,
-	}
-	switch {
-	case !c.frames:
-		s.calls, s.batches, s.skip = 50000, 15, 0
-	case c.title == caseVar.title:
-		s.calls = 2000
-	}
-	return b.gdb(s, c)
 }
 
-// staticTable is table 5.
+// staticTable is table 5. LTTng-UST has its own tools and a tracepoint of its own in
+// the same place.
 func (b *bench) staticTable() *gdbTable {
-	t := &gdbTable{title: "static tracepoint in test_function (jalon: a USDT marker; LTTng-UST: its own)"}
-	for _, c := range []*gdbCase{&sdataFalse, &sdata, &sdataBoth} {
-		t.columns = append(t.columns, c.title)
-	}
-	jalon, lttng := &gdbRow{name: "jalon gdbserver, strace -m", build: "-usdt"}, &gdbRow{name: "LTTng-UST, its own tools"}
-	serve := b.gdbJalon("strace -m jalonbench:hit")
-	for _, c := range []gdbCase{sdataFalse, sdata, sdataBoth} {
-		filter := strings.ReplaceAll(c.cond, expression, "sum")
-		jalon.cells = append(jalon.cells, &gdbCell{c: c, run: func() ([]float64, error) { return serve(&c) }})
-		lttng.cells = append(lttng.cells, &gdbCell{c: c, run: func() ([]float64, error) { return b.lttng(filter) }})
-	}
-	t.rows = []*gdbRow{jalon, lttng}
+	t := newGDBTable("static tracepoint (USDT; LTTng's own)", &sdataFalse, &sdata, &sdataBoth)
+	t.add("jalon gdbserver, strace -m", "-usdt", b.gdbJalon("strace -m jalonbench:hit", "-usdt"), sdataFalse, sdata, sdataBoth)
+	t.add("LTTng-UST, not through GDB", "", func(c *gdbCase) ([]float64, error) {
+		return b.lttng(strings.ReplaceAll(c.cond, expression, "sum"))
+	}, sdataFalse, sdata, sdataBoth)
 	return t
 }
 
@@ -217,14 +229,14 @@ func (t *gdbTable) cell(row, column string) (float64, bool) {
 }
 
 func (t *gdbTable) print() {
-	fmt.Printf("%-38s", t.title)
+	fmt.Printf("%-42s", t.title)
 	var notes []string
 	for _, c := range t.columns {
 		fmt.Printf(" %24s", c)
 	}
 	fmt.Println()
 	for _, r := range t.rows {
-		fmt.Printf("  %-36s", r.name)
+		fmt.Printf("  %-40s", r.name)
 		by := map[string]string{}
 		for _, c := range r.cells {
 			by[c.c.title] = "-"
@@ -244,7 +256,6 @@ func (t *gdbTable) print() {
 	for _, n := range notes {
 		fmt.Println("  - " + n)
 	}
-	fmt.Println()
 }
 
 // verdicts compares with what is to be reached.
@@ -273,11 +284,12 @@ func (t *gdbTable) verdicts() {
 			ok = "NOT REACHED"
 		}
 		if v.times < 1 {
-			fmt.Printf("%-26s %6.1f x cheaper than %-38s (>= %.0f: %s)\n", v.column, y/x, v.b, 1/v.times, ok)
+			fmt.Printf("  %-26s %6.1f x cheaper than %-38s (>= %.0f: %s)\n", v.column, y/x, v.b, 1/v.times, ok)
 		} else {
-			fmt.Printf("%-26s %6.2f x the cost of  %-38s (<= %.1f: %s)\n", v.column, x/y, v.b, v.times, ok)
+			fmt.Printf("  %-26s %6.2f x the cost of  %-38s (<= %.1f: %s)\n", v.column, x/y, v.b, v.times, ok)
 		}
 	}
+	fmt.Println()
 }
 
 func minimum(v []float64) float64 {
