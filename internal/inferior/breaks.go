@@ -67,12 +67,10 @@ func (b *breakTable) clear() {
 	clear(b.passed)
 }
 
-// put changes the entry of an address, making it where there is none. It is gone
-// when nobody wants it any more.
+// setBreak changes the entry of an address, making it where there is none. It is gone
+// when nobody wants it any more. The entry is there before room is made for it: a
+// patch that has to make room is planned anew, and keeps off the addresses in the table.
 func (pr *proc) setBreak(addr uint64, change func(*breakpoint)) error {
-	if err := pr.uncover(addr); err != nil {
-		return err
-	}
 	b := &pr.breaks
 	b.mu.Lock()
 	x := b.byAddr[addr]
@@ -93,7 +91,10 @@ func (pr *proc) setBreak(addr uint64, change func(*breakpoint)) error {
 	case over:
 		return ended(pr.p.RemoveBreak(addr))
 	}
-	err := pr.p.InsertBreak(addr) // again, too: it sees to it that the int3 is there still
+	err := pr.uncover(addr)
+	if err == nil {
+		err = pr.p.InsertBreak(addr) // again, too: it sees to it that the int3 is there still
+	}
 	if err != nil && fresh {
 		b.mu.Lock()
 		delete(b.byAddr, addr)

@@ -60,9 +60,6 @@ func (t *Target) HaltAll() ([]gdbstub.Stop, error) {
 			first = err
 		}
 		for _, s := range stops {
-			if s.Kind == process.StopExec {
-				pr.replaced()
-			}
 			out = append(out, t.convert(told{pr: pr, stop: s}))
 		}
 	}

@@ -256,6 +256,9 @@ func (e *engine) Add(s *experiment.Spec) error {
 	if e.run == nil {
 		return errors.New("no trace runs")
 	}
+	if e.over.Load() {
+		return errors.New("the program that is traced has ended, or runs another one (exec)")
+	}
 	if a := e.armed[s]; a != nil {
 		return e.renew(a)
 	}

@@ -173,23 +173,16 @@ func (pr *proc) config() process.Config {
 		PCBack:   pr.back,
 		OnThread: func(e process.ThreadEvent) { session.Note(pr.threads, e) },
 		OnFork:   pr.forked,
+		OnExec:   func(int) bool { pr.replaced(); return false },
 		OnExit:   func(st process.ExitStatus) { pr.tell(told{pr: pr, exit: &st}) },
 		OnPanic:  pr.t.opt.OnPanic,
 		Control: &process.Control{
-			OnStop:    pr.stopped,
+			OnStop:    func(s process.Stop) { pr.tell(told{pr: pr, stop: s}) },
 			OnBreak:   pr.onBreak,
 			OnStepped: pr.onStepped,
 			Where:     pr.where,
 		},
 	}
-}
-
-// stopped is the tracer's OnStop.
-func (pr *proc) stopped(s process.Stop) {
-	if s.Kind == process.StopExec {
-		pr.replaced()
-	}
-	pr.tell(told{pr: pr, stop: s})
 }
 
 // tell passes on what the tracer says: to Launch as long as that waits.

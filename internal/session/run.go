@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/ir"
@@ -71,6 +72,7 @@ type Run struct {
 	by    map[*tracked]*Program
 	give  func(Record)
 	ended bool
+	gone  atomic.Bool // the program that it was in is another one now
 }
 
 // NewRun prepares a run. What an earlier run in the same process knows of its
@@ -100,16 +102,35 @@ func NewRun(p *process.Process, opt RunOptions, before *Run) (*Run, error) {
 func Note(threads *event.Threads, e process.ThreadEvent) { (&Session{thr: threads}).onThread(e) }
 
 // Fault, Trap and Back are the process's callbacks OnFault, OnTrap and PCBack.
-func (r *Run) Fault(tid, sig int, pc uint64) (uint64, bool) { return r.s.onFault(tid, sig, pc) }
+func (r *Run) Fault(tid, sig int, pc uint64) (uint64, bool) {
+	if r.gone.Load() {
+		return 0, false
+	}
+	return r.s.onFault(tid, sig, pc)
+}
 
 // Trap: see Fault.
-func (r *Run) Trap(tid int, addr uint64) (uint64, bool) { return r.s.onTrap(tid, addr) }
+func (r *Run) Trap(tid int, addr uint64) (uint64, bool) {
+	if r.gone.Load() {
+		return 0, false
+	}
+	return r.s.onTrap(tid, addr)
+}
 
 // Back: see Fault.
-func (r *Run) Back(pc uint64) (uint64, bool) { return r.s.pcBack(pc) }
+func (r *Run) Back(pc uint64) (uint64, bool) {
+	if r.gone.Load() {
+		return 0, false
+	}
+	return r.s.pcBack(pc)
+}
 
 // Forked takes the run out of a forked child's copy of the memory.
-func (r *Run) Forked(child *process.Stopped) { r.s.onFork(child) }
+func (r *Run) Forked(child *process.Stopped) {
+	if !r.gone.Load() {
+		r.s.onFork(child)
+	}
+}
 
 // Arm puts programs into the process. The result has an error for each that could
 // not be; the others are armed.
@@ -122,7 +143,9 @@ func (r *Run) Arm(list []*Program) []error {
 		return errs
 	}
 	s := r.s
-	s.image = s.execs.Load()
+	if r.gone.Load() {
+		return fail(errReplaced)
+	}
 	maps, err := process.Maps(s.p.Pid())
 	if err != nil {
 		return fail(err)
@@ -220,6 +243,9 @@ func (r *Run) Enable(x *Program, on bool) error {
 		return nil
 	}
 	s := r.s
+	if r.gone.Load() {
+		return errReplaced
+	}
 	if !on {
 		x.tp.Disabled = true
 		for _, p := range s.placed {
@@ -277,7 +303,7 @@ func (r *Run) Displaced(addr uint64) (pc uint64, ok bool) {
 // owner: a patch that goes over it is made again as one byte.
 func (r *Run) Uncover(addr uint64) error {
 	p := r.s.placedAt(addr)
-	if p == nil || p.plan.Tactic == patch.Trapping || addr == p.plan.Addr && p.plan.Tactic == patch.Jump {
+	if r.gone.Load() || p == nil || p.plan.Tactic == patch.Trapping || addr == p.plan.Addr && p.plan.Tactic == patch.Jump {
 		return nil
 	}
 	list, err := r.takeOut(p)
@@ -291,7 +317,7 @@ func (r *Run) Uncover(addr uint64) error {
 // drained. Lingering tells whether threads may still be in code of ours, which then
 // stays: its callbacks are needed.
 func (r *Run) Stop() error {
-	if r.ended {
+	if r.ended || r.gone.Load() {
 		return nil
 	}
 	r.ended = true
@@ -308,14 +334,15 @@ func (r *Run) Stop() error {
 }
 
 // Lingering: see Stop.
-func (r *Run) Lingering() bool { return r.s.code != nil }
+func (r *Run) Lingering() bool { return r.s.code != nil && !r.gone.Load() }
 
-// Forget is Stop for a process that is another program now (exec), or gone.
+// Forget is for a process that is another program now (exec): nothing of the run is in
+// it, and nothing more can be put there. It may be called on the tracer's goroutine.
+// What was recorded is still to be drained.
 func (r *Run) Forget() {
-	r.ended = true
+	r.gone.Store(true)
 	r.s.execs.Add(1)
 	r.s.tables.clear()
-	r.s.setPlaced(nil)
 }
 
 // Close frees what the run holds. The modules stay open for the run after it.
@@ -410,6 +437,9 @@ func (r *Run) SetVariable(index int, v uint64) bool {
 
 // Original puts the program's own bytes into b, which was read at addr.
 func (r *Run) Original(addr uint64, b []byte) {
+	if r.gone.Load() {
+		return
+	}
 	r.s.placedMu.Lock()
 	defer r.s.placedMu.Unlock()
 	r.s.unpatched(addr, b)
@@ -449,6 +479,9 @@ func (r *Run) WallOffset() int64 { return r.s.clock.WallOffset() }
 // Rewrite has write change n bytes of the program at addr. Patches that they belong
 // to are taken out before and made anew from the new bytes.
 func (r *Run) Rewrite(addr uint64, n int, write func() error) error {
+	if r.gone.Load() {
+		return write()
+	}
 	var again []*site
 	for _, p := range slices.Clone(r.s.placed) {
 		if addr >= p.heldEnd() || addr+uint64(n) <= p.plan.Addr {

@@ -16,7 +16,7 @@ type Standing struct {
 func (r *Run) Where(pc uint64) Standing {
 	s := r.s
 	tab := s.tables.get()
-	if !tab.inCode(pc) {
+	if r.gone.Load() || !tab.inCode(pc) {
 		return Standing{}
 	}
 	s.placedMu.Lock()

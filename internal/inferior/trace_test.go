@@ -1,0 +1,152 @@
+package inferior
+
+import (
+	"debug/elf"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/agentexpr"
+	"github.com/jalon-trace/jalon/internal/experiment"
+	"github.com/jalon-trace/jalon/internal/gdbstub"
+)
+
+// tracedProgram is testdata/traced.c, not position-independent.
+func tracedProgram(t *testing.T) (path string, symbol func(string) uint64) {
+	t.Helper()
+	path = compile(t, "traced.c", "-no-pie", "-pthread", "-O0")
+	f, err := elf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	syms, err := f.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path, func(name string) uint64 {
+		for _, s := range syms {
+			if s.Name == name {
+				return s.Value
+			}
+		}
+		t.Fatalf("no symbol %s", name)
+		return 0
+	}
+}
+
+// runTo lets a program that stands go on to an address.
+func runTo(t *testing.T, target *Target, id gdbstub.ThreadID, addr uint64) {
+	t.Helper()
+	b := gdbstub.Breakpoint{Addr: addr, Kind: 1}
+	if err := target.Insert(id.PID, b); err != nil {
+		t.Fatal(err)
+	}
+	goOn(t, target, id)
+	if s := nextStop(t, target); s.Kind != gdbstub.StopBreakpoint || s.Addr != addr {
+		t.Fatalf("%+v instead of the breakpoint at %#x", s, addr)
+	}
+	if err := target.Remove(id.PID, b.Type, b.Addr, b.Kind); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// collecting is a tracepoint that collects rdi.
+func collecting(number int, addr uint64) *experiment.Spec {
+	return &experiment.Spec{Number: number, Addr: addr, Enabled: true, Program: agentexpr.Site{
+		Actions: []agentexpr.Action{{Kind: agentexpr.CollectRegs, Regs: []int{5}, Base: -1}},
+	}}
+}
+
+func startTrace(t *testing.T, target *Target, specs ...*experiment.Spec) {
+	t.Helper()
+	for _, err := range target.engine.Start(specs, nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// frames counts what a trace has collected since it was last asked.
+func frames(target *Target) (n int) {
+	target.engine.Drain(true, func(*experiment.Hit) { n++ })
+	return n
+}
+
+func wantStop(t *testing.T, target *Target, kind gdbstub.StopKind, signal unix.Signal) gdbstub.Stop {
+	t.Helper()
+	s := nextStop(t, target)
+	if s.Kind != kind || s.Signal != int(signal) {
+		t.Fatalf("%+v instead of a stop of kind %d, signal %v", s, kind, signal)
+	}
+	return s
+}
+
+// A breakpoint that is put into the bytes of a jump that is there: the jump must not
+// be torn apart.
+func TestBreakIntoJump(t *testing.T) {
+	path, symbol := tracedProgram(t)
+	target, id := launched(t, gdbstub.Options{}, path, "loop", "9")
+	runTo(t, target, id, symbol("main"))
+	at := symbol("hit")
+	startTrace(t, target, collecting(1, at))
+	never, err := agentexpr.Validate([]byte{0x22, 0, 0x27}, agentexpr.ForCondition) // const8 0
+	if err != nil {
+		t.Fatal(err)
+	}
+	inside := gdbstub.Breakpoint{Addr: at + 1, Kind: 1, Conditions: []*agentexpr.Expr{never}} // behind push %rbp
+	if err := target.Insert(id.PID, inside); err != nil {
+		t.Fatal(err)
+	}
+	goOn(t, target, id)
+	wantStop(t, target, gdbstub.StopSignal, unix.SIGUSR1)
+	if err := target.engine.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if n := frames(target); n != 9 {
+		t.Errorf("%d frames instead of 9", n)
+	}
+}
+
+// A program that calls exec ends its trace, whether GDB hears of exec or not: the new
+// one is not touched, and can be traced in its turn.
+func TestExecEndsTrace(t *testing.T) {
+	path, symbol := tracedProgram(t)
+	for _, told := range []bool{false, true} {
+		target, id := launched(t, gdbstub.Options{ExecEvents: told}, path, "exec")
+		runTo(t, target, id, symbol("main"))
+		spec := collecting(1, symbol("hit"))
+		startTrace(t, target, spec)
+		goOn(t, target, id)
+		for range 2 {
+			if told {
+				wantStop(t, target, gdbstub.StopExec, 0)
+				goOn(t, target, id)
+			}
+		}
+		wantStop(t, target, gdbstub.StopSignal, unix.SIGUSR1)
+		if !target.engine.Gone() {
+			t.Error("the trace goes on in another program")
+		}
+		if err := target.engine.Add(collecting(2, symbol("other"))); err == nil {
+			t.Error("a tracepoint was put into another program")
+		}
+		if err := target.engine.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		if n := frames(target); n != 5 {
+			t.Errorf("%d frames instead of 5", n)
+		}
+		startTrace(t, target, collecting(1, symbol("hit")))
+		if target.engine.Gone() {
+			t.Error("the second trace is over before it begins")
+		}
+		if err := target.engine.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		goOn(t, target, id)
+		if s := nextStop(t, target); s.Kind != gdbstub.StopExited || s.Code != 10 {
+			t.Errorf("%+v", s)
+		}
+	}
+}
