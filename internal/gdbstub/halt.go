@@ -14,10 +14,7 @@ func (m *Machine) pause() {
 
 // halt answers what resumed the program with what happened before, or with a signal.
 func (m *Machine) halt(signal int) {
-	runs := map[ThreadID]bool{}
-	for id, t := range m.threads {
-		runs[id] = t.resumed
-	}
+	runs := m.resumed()
 	m.haltAll()
 	s := m.firstOf(runs)
 	switch {
@@ -35,19 +32,48 @@ func (m *Machine) halt(signal int) {
 	m.reply(m.stopReply(s))
 }
 
+// resumed has the threads that GDB wants to run.
+func (m *Machine) resumed() map[ThreadID]bool {
+	list := map[ThreadID]bool{}
+	for id, t := range m.threads {
+		if t.resumed {
+			list[id] = true
+		}
+	}
+	return list
+}
+
+// anyOf says that one of them is of a process.
+func anyOf(list map[ThreadID]bool, pid int) bool {
+	for id := range list {
+		if id.PID == pid {
+			return true
+		}
+	}
+	return false
+}
+
 // firstOf is what a thread of those that ran has to tell after a halt; a StopHalted
 // of one if none has anything, of the zero ThreadID if there is no thread.
 func (m *Machine) firstOf(runs map[ThreadID]bool) Stop {
 	if s, ok := m.choose(runs); ok {
 		return s
 	}
-	if runs[m.last] && m.threads[m.last] != nil {
-		return Stop{Kind: StopHalted, Thread: m.last}
-	}
+	// The first thread, as a signal for the process chooses it. Were it always that
+	// which was heard of last, GDB would go on with that one alone, and so for ever,
+	// where it has to step over a breakpoint first.
+	other := Stop{Kind: StopHalted}
 	for _, id := range m.order {
-		if runs[id] {
+		switch {
+		case !runs[id]:
+		case id.PID == m.last.PID:
 			return Stop{Kind: StopHalted, Thread: id}
+		case other.Thread.TID == 0:
+			other.Thread = id
 		}
+	}
+	if other.Thread.TID != 0 {
+		return other
 	}
 	if t := m.current(); t != nil {
 		return Stop{Kind: StopHalted, Thread: t.id}
@@ -65,7 +91,7 @@ func (m *Machine) choose(runs map[ThreadID]bool) (best Stop, ok bool) {
 			if !ok {
 				return s, true
 			}
-		case !runs[s.Thread]:
+		case !runs[s.Thread] && (s.Kind != StopExec || !anyOf(runs, s.Thread.PID)):
 		case s.Kind == StopStep:
 			return s, true
 		case !ok || m.threads[s.Thread].told < m.threads[best.Thread].told:

@@ -224,7 +224,7 @@ func TestAllStop(t *testing.T) {
 		{send: "z0,400010,1", want: "OK"},
 		{send: "vCont;r400010,400018:p64.64;C1e:p64.-1", want: ""},
 	})
-	c.calls("Resume 100 step=true [0x400010,0x400018) sig=0", "Resume 101 step=false [0x0,0x0) sig=10")
+	c.calls("Resume 101 step=false [0x0,0x0) sig=10", "Resume 100 step=true [0x400010,0x400018) sig=0")
 	c.run([]step{
 		{send: "vCont;c", want: "E.the program runs already"},
 		{stop: at(StopStep, 100, 100), want: "T05[p64.64]"},
@@ -249,11 +249,11 @@ func TestKeptBack(t *testing.T) {
 	c.run([]step{{send: "vCont;c:p64.64;c:p64.65", want: ""}})
 	c.calls("Resume 100 step=false [0x0,0x0) sig=0", "Resume 101 step=false [0x0,0x0) sig=0")
 	c.run([]step{
-		{send: "^C", want: "T02[p64.65]"},
+		{send: "^C", want: "T02[p64.64]"},
 		{send: "vCont;C0f:p64.65;c", want: "T1e[p64.66]"}, // and this signal waits now
 		{send: "vCont;C1e:p64.66;c", want: ""},
 	})
-	c.calls("HaltAll", "HaltAll", "Resume 100 step=false [0x0,0x0) sig=0", "Resume 101 step=false [0x0,0x0) sig=15", "Resume 102 step=false [0x0,0x0) sig=10")
+	c.calls("HaltAll", "HaltAll", "Resume 101 step=false [0x0,0x0) sig=15", "Resume 100 step=false [0x0,0x0) sig=0", "Resume 102 step=false [0x0,0x0) sig=10")
 }
 
 // TestWhoFirst: of several that have something to tell, one that was stepped comes
@@ -275,7 +275,25 @@ func TestWhoFirst(t *testing.T) {
 	c.run([]step{{stop: at(StopStep, 100, 100), want: "T05[p64.64]"}})
 	c.f.took()
 	c.run([]step{{send: "vCont;c", want: ""}})
-	c.calls("Resume 100 step=false [0x0,0x0) sig=0", "Resume 101 step=false [0x0,0x0) sig=0", "Resume 102 step=false [0x0,0x0) sig=0")
+	c.calls("Resume 102 step=false [0x0,0x0) sig=0", "Resume 101 step=false [0x0,0x0) sig=0", "Resume 100 step=false [0x0,0x0) sig=0")
+}
+
+// TestOthersStand: what happens while GDB lets one thread run alone.
+func TestOthersStand(t *testing.T) {
+	c := newTalk(t, Caps{Multi: true}, 3, nil)
+	begin := []step{{send: gdbFeatures, want: "PacketSize..."}, {send: "?", want: "T05[p64.64]"}, {send: "vCont;c:p64.65", want: ""}}
+	c.run(begin)
+	// It ends.
+	c.f.removeThreads(func(id ThreadID) bool { return id.TID == 101 })
+	none := Stop{Kind: StopNoResumed}
+	c.run([]step{{stop: &none, want: "N"}, {send: "vCont;c:p64.64;c:p64.66", want: ""}, {stop: &none, want: ""}, {send: "^C", want: "T02[p64.64]"}})
+	// It runs another program: the first thread has that.
+	c.run([]step{{send: "vCont;c:p64.66", want: ""}})
+	c.f.removeThreads(func(id ThreadID) bool { return id.TID == 102 })
+	c.run([]step{{stop: &Stop{Kind: StopExec, Thread: ThreadID{100, 100}, Path: "/x"}, want: "T05[exec:2f78;p64.64]"}})
+	// The process is killed while it stands, and GDB lets it go.
+	c.f.exit(Stop{Kind: StopKilled, Thread: ThreadID{PID: 100}, Signal: 9})
+	c.run([]step{{send: "!", want: "OK"}, {send: "D;64", want: "OK"}, {send: "D;64", want: "E.there is no such process"}})
 }
 
 func TestNonStop(t *testing.T) {

@@ -22,6 +22,10 @@ func (m *Machine) detach(p rsp.Detach) rsp.Packet {
 		return m.detachKernel()
 	}
 	pid, ok := m.process(p.PID)
+	if !ok && m.forgetEnd(p.PID) {
+		m.leaveAfter(rsp.OK{})
+		return nil
+	}
 	if !ok {
 		return noProcess
 	}
@@ -51,6 +55,17 @@ func (m *Machine) detach(p rsp.Detach) rsp.Packet {
 	m.ended = Stop{Kind: StopExited, Thread: ThreadID{PID: pid}}
 	m.leaveAfter(rsp.OK{})
 	return nil
+}
+
+// forgetEnd drops the end of a process that GDB was not told of, and says whether
+// there was one: GDB lets it go now.
+func (m *Machine) forgetEnd(pid *uint64) bool {
+	m.collect()
+	n := len(m.pending)
+	m.pending = keep(m.pending, func(s Stop) bool {
+		return s.Kind != StopExited && s.Kind != StopKilled || pid != nil && int(*pid) != s.Thread.PID
+	})
+	return len(m.pending) < n
 }
 
 // leaveAfter replies, and ends the server when nothing is left to serve.
@@ -129,6 +144,9 @@ func (m *Machine) killOne(pid int) error {
 func (m *Machine) killProcess(p rsp.KillProcess) rsp.Packet {
 	m.pause()
 	pid, ok := m.process(&p.PID)
+	if !ok && m.forgetEnd(&p.PID) {
+		return rsp.OK{}
+	}
 	if !ok || m.caps.Kernel {
 		return noProcess
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jalon-trace/jalon/internal/rsp"
 )
@@ -285,6 +286,8 @@ func (m *Machine) setGoing(list []Resumption) error {
 		t.signal = 0
 		t.stands, t.resumed = false, true
 	}
+	// Who was heard of least recently is ahead of the others.
+	slices.SortStableFunc(list, func(a, b Resumption) int { return m.threads[a.Thread].told - m.threads[b.Thread].told })
 	err := m.target.Resume(list)
 	if err == nil {
 		return nil

@@ -31,10 +31,23 @@ func (m *Machine) take(s Stop) {
 	switch {
 	case s.Kind == StopExited || s.Kind == StopKilled:
 		m.processGone(s)
+	case s.Kind == StopNoResumed && m.anyResumed():
+		return
 	case ofThread(s) && !m.stood(&s):
 		return
 	}
 	m.pending = append(m.pending, s)
+}
+
+// anyResumed says that a thread that GDB wants to run is left.
+func (m *Machine) anyResumed() bool {
+	m.sync()
+	for _, t := range m.threads {
+		if t.resumed {
+			return true
+		}
+	}
+	return m.exitPending()
 }
 
 // stood notes that a thread stands; it is false if there is nothing to tell.
@@ -65,6 +78,7 @@ func (m *Machine) stood(s *Stop) bool {
 		}
 		m.copyBreaks(s.Thread.PID, s.Child.PID)
 	case StopExec:
+		t.resumed = anyOf(m.resumed(), s.Thread.PID) // the caller may have been another
 		m.sync()
 		m.forgetBreaks(s.Thread.PID)
 	}

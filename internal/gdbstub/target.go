@@ -42,7 +42,7 @@ const (
 	StopThreadExit                    // ThreadEvents: the thread is gone, Code says how
 	StopExited                        // the process is gone with Code
 	StopKilled                        // the process is gone by Signal
-	StopNoResumed                     // no thread that was resumed is left
+	StopNoResumed                     // a thread has ended, and no other of its process runs
 )
 
 // Stop is something that happened to the target.

@@ -356,6 +356,37 @@ func (p *Process) tellExit(t *task) {
 	p.report(why)
 }
 
+// tellNoneRuns tells that the only thread that ran has ended, unless the others end
+// with it.
+func (p *Process) tellNoneRuns(t *task) {
+	if !p.controlled(t) || p.ctl.collect != nil {
+		return
+	}
+	var other *task
+	for _, o := range p.tasks {
+		if o.state == exiting || o.died || !p.member(o) {
+			continue
+		}
+		if o.hold&holdDebug == 0 {
+			return
+		}
+		other = o
+	}
+	if other != nil && !dying(other.tid) {
+		p.report(Stop{Kind: StopNoneRuns, TID: t.tid})
+	}
+}
+
+// dying reports whether a stopped thread was killed, which wakes it.
+func dying(tid int) bool {
+	var si siginfo
+	st, err := readStatus(tid)
+	if err != nil || st.pending&sigbit(unix.SIGKILL) != 0 {
+		return true
+	}
+	return getSiginfo(tid, &si) != nil || si.code>>8 == unix.PTRACE_EVENT_EXIT
+}
+
 // program is the path of what the process runs.
 func (p *Process) program() string {
 	path, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", p.pid))

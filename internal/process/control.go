@@ -66,6 +66,7 @@ const (
 	StopSyscallEntry                  // it is about to make system call Syscall
 	StopSyscallReturn                 // it has made system call Syscall
 	StopThreadExit                    // it ends, with Code or by Signal; it is not held
+	StopNoneRuns                      // it has ended, and all others stand; it is not held
 )
 
 // Stop tells of a thread that stands.

@@ -258,6 +258,44 @@ func TestControlThreads(t *testing.T) {
 	}
 }
 
+// TestControlNoneRuns: a thread that ran alone ends; one that all end with is none.
+func TestControlNoneRuns(t *testing.T) {
+	prog := controlProg(t)
+	d := startControl(t, Control{}, prog, "threads", "2", "10")
+	must(0, d.SetOptions(ControlOptions{Threads: true}))
+	d.resumeAll()
+	first, second := d.expect(StopCloned), d.expect(StopCloned)
+	d.haltAll()
+	must(0, d.SetOptions(ControlOptions{}))
+	for _, s := range []Stop{first, second} {
+		d.resume(Resumption{TID: s.TID})
+		if end := d.expect(StopNoneRuns); end.TID != s.TID {
+			t.Errorf("%+v", end)
+		}
+	}
+	d.resumeAll()
+	d.expectEnd(0, "bad 0\n")
+	d = startControl(t, Control{}, prog, "threads", "2", "10")
+	must(0, d.SetOptions(ControlOptions{Threads: true}))
+	d.resumeAll()
+	first = d.expect(StopCloned)
+	d.haltAll()
+	must(0, d.SetOptions(ControlOptions{}))
+	d.resume(Resumption{TID: first.TID, Signal: unix.SIGTERM})
+	if s, ok := d.nextOrEnd(); ok && s.Kind == StopSignal {
+		d.resume(Resumption{TID: s.TID, Signal: s.Signal})
+		s, ok = d.nextOrEnd()
+		if ok {
+			t.Errorf("%+v", s)
+		}
+	} else if ok {
+		t.Errorf("%+v", s)
+	}
+	if st := d.Wait(); st.Signal != unix.SIGTERM {
+		t.Errorf("%v", st)
+	}
+}
+
 // TestControlAttach: a process that is attached to stands; it is let go from every
 // kind of stop, and knows nothing of it.
 func TestControlAttach(t *testing.T) {

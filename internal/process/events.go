@@ -112,6 +112,7 @@ func (p *Process) exitStop(t *task, _ unix.Signal) {
 	p.tellExit(t)
 	t.state, t.hold = exiting, 0
 	_ = ptrace(unix.PTRACE_CONT, t.tid, 0, 0) // ESRCH: it is gone already
+	p.tellNoneRuns(t)
 }
 
 // reaped: the thread does not exist any more.

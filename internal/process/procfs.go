@@ -15,7 +15,8 @@ type status struct {
 	tgid     int
 	ppid     int
 	tracer   int
-	uid      int // effective
+	uid      int    // effective
+	pending  uint64 // for this thread
 	blocked  uint64
 	ignored  uint64
 	caught   uint64
@@ -52,6 +53,7 @@ var statusFields = map[string]func(s *status, v string){
 	"Tgid":   func(s *status, v string) { s.tgid = atoi(v) },
 	"PPid":   func(s *status, v string) { s.ppid = atoi(v) },
 	"Uid":    func(s *status, v string) { s.uid = secondField(v) },
+	"SigPnd": func(s *status, v string) { s.pending = hexWord(v) },
 	"SigBlk": func(s *status, v string) { s.blocked = hexWord(v) },
 	"SigIgn": func(s *status, v string) { s.ignored = hexWord(v) },
 	"SigCgt": func(s *status, v string) { s.caught = hexWord(v) },
