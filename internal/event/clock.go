@@ -177,6 +177,36 @@ func (c *Clock) Mono(tsc uint64) int64 {
 	return min(saturate(a.ns, float64(tsc-a.tsc)*a.rate), b.ns)
 }
 
+// segment is a part of a Clock's function, between two samples: it stays as it is.
+type segment struct {
+	from, to uint64 // stamps in [from, to)
+	ns, end  int64
+	rate     float64
+}
+
+// mono is Mono for a reader that keeps the segment of the last stamp.
+func (c *Clock) mono(s *segment, tsc uint64) int64 {
+	if tsc < s.from || tsc >= s.to {
+		*s = c.segment(tsc)
+	}
+	if tsc < s.from || tsc >= s.to {
+		return c.Mono(tsc)
+	}
+	return min(saturate(s.ns, float64(tsc-s.from)*s.rate), s.end)
+}
+
+// segment is that of a stamp; an empty one beyond the samples.
+func (c *Clock) segment(tsc uint64) segment {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := sort.Search(len(c.nodes), func(k int) bool { return c.nodes[k].tsc > tsc }) - 1
+	if i < 0 || i+1 >= len(c.nodes) {
+		return segment{}
+	}
+	a, b := &c.nodes[i], &c.nodes[i+1]
+	return segment{a.tsc, b.tsc, a.ns, b.ns, a.rate}
+}
+
 // saturate adds, for stamps that a damaged record may hold too.
 func saturate(ns int64, delta float64) int64 {
 	sum := float64(ns) + delta

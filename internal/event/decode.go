@@ -44,7 +44,9 @@ type Decoder struct {
 	Comm    string    // for threads that are not known
 	Schemas []*Schema // by site id; nil where a site is unknown
 
-	comm string // of the last record of the kernel engine
+	comm    string // of the last record of the kernel engine
+	threads lookups
+	segment segment
 }
 
 // Decode fills ev. The error says that the record and its schema do not fit.
@@ -63,10 +65,10 @@ func (d *Decoder) Decode(r Record, ev *Event) error {
 		return nil
 	}
 	if d.Clock != nil {
-		ev.TimeNS = d.Clock.Mono(r.TSC)
+		ev.TimeNS = d.Clock.mono(&d.segment, r.TSC)
 	}
 	if d.Threads != nil {
-		if th, ok := d.Threads.Lookup(ev.Thread, r.TSC); ok {
+		if th, ok := d.Threads.lookup(&d.threads, ev.Thread, r.TSC); ok {
 			ev.Tid, ev.Comm = th.Tid, th.Comm
 		}
 	}

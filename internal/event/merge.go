@@ -107,15 +107,31 @@ func (q *queue) compact() {
 		q.buf, q.entries, q.head = q.buf[:0], q.entries[:0], 0
 		return
 	}
-	var buf []byte
+	low, size := len(q.buf), 0
 	for i := range rest {
-		e := &rest[i]
+		low, size = min(low, rest[i].off), size+rest[i].size
+	}
+	if len(q.buf)-low > 2*size {
+		q.repack(rest, size) // a record that stays for long holds much that is gone
+	} else {
+		q.buf = q.buf[:copy(q.buf, q.buf[low:])]
+		for i := range rest {
+			rest[i].off -= low
+		}
+	}
+	q.entries = q.entries[:copy(q.entries, rest)]
+	q.head = 0
+}
+
+// repack copies records of that size together.
+func (q *queue) repack(list []entry, size int) {
+	buf := make([]byte, 0, size)
+	for i := range list {
+		e := &list[i]
 		buf = append(buf, q.buf[e.off:e.off+e.size]...)
 		e.off = len(buf) - e.size
 	}
 	q.buf = buf
-	q.entries = append(q.entries[:0], rest...)
-	q.head = 0
 }
 
 // Drained tells that a ring was found Empty by a Drain that began after tsc.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sort"
 	"sync"
+	"sync/atomic"
 )
 
 // Threads tells which thread a record is from. Records carry the thread
@@ -19,6 +20,7 @@ type Threads struct {
 	// each; it must not call back.
 	Resolve func(tp uint64) (tid int, comm string, ok bool)
 	asked   map[uint64]bool
+	changes atomic.Uint64 // of what Lookup says
 }
 
 type owner struct {
@@ -49,6 +51,7 @@ func (t *Threads) Born(tid int, tp uint64, comm string, tsc uint64) {
 }
 
 func (t *Threads) born(tid int, tp uint64, comm string, tsc uint64) {
+	t.changes.Add(1)
 	if old, ok := t.byTid[tid]; ok && old != tp {
 		t.end(old, tid, tsc)
 	}
@@ -85,6 +88,7 @@ func (t *Threads) Died(tid int, tsc uint64) {
 }
 
 func (t *Threads) end(tp uint64, tid int, tsc uint64) {
+	t.changes.Add(1)
 	owners := t.byTP[tp]
 	for i := range owners {
 		if owners[i].Tid == tid && owners[i].to == forever {
@@ -138,10 +142,48 @@ func (t *Threads) find(tp, tsc uint64) (Thread, bool) {
 	return owners[i].Thread, true
 }
 
+// lookups are answers of Lookup that are asked for again and again, for one reader.
+type lookups struct {
+	changes uint64
+	list    [1 << lookupBits]lookup
+}
+
+const lookupBits = 5
+
+type lookup struct {
+	tp       uint64
+	from, to uint64 // the thread is the owner of tp in [from, to)
+	Thread
+}
+
+// lookup is Lookup for a reader that keeps answers.
+func (t *Threads) lookup(c *lookups, tp, tsc uint64) (Thread, bool) {
+	if now := t.changes.Load(); now != c.changes {
+		*c = lookups{changes: now}
+	}
+	l := &c.list[tp*0x9e3779b97f4a7c15>>(64-lookupBits)] // thread pointers lie far apart
+	if l.tp == tp && l.from <= tsc && tsc < l.to {
+		return l.Thread, true
+	}
+	t.mu.RLock()
+	owners := t.byTP[tp]
+	for i, o := range owners {
+		if i+1 < len(owners) {
+			o.to = min(o.to, owners[i+1].from)
+		}
+		if o.from <= tsc && tsc < o.to {
+			*l = lookup{tp, o.from, o.to, o.Thread}
+		}
+	}
+	t.mu.RUnlock()
+	return t.Lookup(tp, tsc)
+}
+
 // Forget drops what ended before tsc, except the last owner of each thread pointer.
 func (t *Threads) Forget(tsc uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.changes.Add(1)
 	for tp, owners := range t.byTP {
 		keep := 0
 		for keep < len(owners)-1 && owners[keep].to < tsc {

@@ -42,6 +42,7 @@ type drain struct {
 	sources []*source
 
 	names   map[int]string // threads seen since names were looked at
+	noted   [16]named      // the last of them, by the low bits of the number
 	renamed time.Time
 
 	mu    sync.Mutex // guards the sources' schemas
@@ -258,6 +259,7 @@ func (d *drain) rename() {
 		}
 	}
 	clear(d.names)
+	d.noted = [16]named{}
 	// Records wait no longer than hold; programs that make threads by the million
 	// must not fill our memory with those long dead.
 	if now, old := event.TSC(), d.clock.Ticks(remembered); now > old {
@@ -278,6 +280,20 @@ func (d *drain) process() *source {
 // remembered is how long dead threads are kept for records of theirs.
 const remembered = 20 * hold
 
+// named is a thread and its name.
+type named struct {
+	tid  int
+	comm string
+}
+
+// note keeps the name of the thread of a record; most are noted already.
+func (d *drain) note(n named) {
+	if last := &d.noted[n.tid&15]; *last != n {
+		*last = n
+		d.names[n.tid] = n.comm
+	}
+}
+
 func (d *drain) show(r event.Record) error {
 	src := d.sourceOf(r.CPU)
 	r.CPU -= src.first
@@ -286,7 +302,7 @@ func (d *drain) show(r event.Record) error {
 	}
 	src.recorded[r.Site()]++
 	if !src.kernel {
-		d.names[d.ev.Tid] = d.ev.Comm
+		d.note(named{d.ev.Tid, d.ev.Comm})
 	}
 	if d.max > 0 && d.shown >= d.max {
 		return errEnough

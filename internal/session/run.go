@@ -69,7 +69,6 @@ type RunOptions struct {
 // tracer's.
 type Run struct {
 	s     *Session
-	by    map[*tracked]*Program
 	give  func(Record)
 	ended bool
 	gone  atomic.Bool // the program that it was in is another one now
@@ -82,7 +81,7 @@ func NewRun(p *process.Process, opt RunOptions, before *Run) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Run{by: map[*tracked]*Program{}}
+	r := &Run{}
 	s := &Session{
 		p: p, clock: clock, thr: opt.Threads, ended: make(chan struct{}),
 		state: state{phase: running, launched: true},
@@ -159,7 +158,6 @@ func (r *Run) Arm(list []*Program) []error {
 			continue
 		}
 		x.tp = &tracked{Tracepoint: &tracepoint.Tracepoint{Number: x.Number, Place: place, Disabled: x.Disabled}, program: x}
-		r.by[x.tp] = x
 		s.tps = append(s.tps, x.tp)
 		sites, err := s.sitesOf(x.tp)
 		if err == nil {
@@ -388,8 +386,8 @@ func (r *Run) Drain(mode DrainMode, f func(Record)) error {
 
 // Event implements Sink.
 func (r *Run) Event(ev *event.Event) error {
-	tp := r.s.sites[ev.Schema.SiteID].tp
-	r.give(Record{Program: r.by[tp], Time: ev.TimeNS + r.s.clock.WallOffset(), CPU: ev.CPU, TID: ev.Tid, Data: ev.Raw})
+	prog := r.s.sites[ev.Schema.SiteID].tp.program
+	r.give(Record{Program: prog, Time: ev.TimeNS + r.s.clock.WallOffset(), CPU: ev.CPU, TID: ev.Tid, Data: ev.Raw})
 	return nil
 }
 
