@@ -21,6 +21,17 @@ type gdbCase struct {
 	frames           bool // a hit makes a frame
 }
 
+// calls is the size of a batch where hits are cheap.
+func (c *gdbCase) calls() int {
+	switch {
+	case !c.frames:
+		return 10 * nativeCalls
+	case c.title == caseRegs.title:
+		return nativeCalls / 20 // as large as records are
+	}
+	return nativeCalls
+}
+
 const expression = "2*counter1+3*counter2"
 
 // The cases of the paper's tables 1, 2 and 5, and two more.
@@ -145,7 +156,7 @@ func (b *bench) gdbTrace(place, build string, c *gdbCase) ([]float64, error) {
 		place += " if " + c.cond
 	}
 	return times(exec.Command(b.jalon, "trace", place, "--collect", c.collect, "-f", "none", "--",
-		prog, "bare", strconv.Itoa(nativeCalls), strconv.Itoa(nativeBatches), strconv.Itoa(nativeGap)))
+		prog, "bare", strconv.Itoa(c.calls()), strconv.Itoa(nativeBatches), strconv.Itoa(nativeGap)))
 }
 
 // workload compiles a variant of the program: "", or "-" with words: nopie
