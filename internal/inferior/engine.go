@@ -32,6 +32,8 @@ type engine struct {
 
 	mu   sync.Mutex // guards what follows: the tracer's goroutine adds to it
 	slow []slowHit
+	// waiting: there are some in slow.
+	waiting atomic.Bool
 	// native has the tracepoints that are armed in the process, by address.
 	native map[uint64][]*armed
 }
@@ -45,6 +47,7 @@ type armed struct {
 	steps  []agentexpr.Action
 	prog   *session.Program
 	lay    *agentexpr.Layout
+	render func(record []byte) string // $_sdata of a record with that layout; nil: none
 	slow   *slowSite
 	here   slowSite // hits that the tracer collected of one that runs in the process
 	raised bool     // the marker's semaphore
@@ -246,6 +249,9 @@ func (e *engine) program(a *armed) *session.Program {
 				return nil, 0, err
 			}
 			a.lay = lay
+			if a.sdata {
+				a.render = func(rec []byte) string { return a.static(lay.Frame(rec)) }
+			}
 			return p, lay.RecordSize, nil
 		},
 	}
@@ -359,17 +365,22 @@ func (e *engine) Drain(final bool, f func(*experiment.Hit)) {
 	case e.t.standing:
 		mode = session.Settled
 	}
+	// Hits come by the million each second, mostly of one place many in a row.
 	var h experiment.Hit
+	var last *session.Program
+	var a *armed
 	err := run.Drain(mode, func(r session.Record) {
-		a := e.by[r.Program]
+		if r.Program != last || a == nil {
+			last, a = r.Program, e.by[r.Program]
+		}
 		if a == nil {
 			return
 		}
-		e.drainSlow(r.Time, f)
-		h = experiment.Hit{Spec: a.spec, Time: r.Time, CPU: r.CPU, TID: r.TID, Layout: a.lay, Record: r.Data}
-		if a.marker != nil {
-			h.Static = a.static(a.lay.Frame(r.Data))
+		if e.waiting.Load() {
+			e.drainSlow(r.Time, f)
 		}
+		h.Spec, h.Time, h.CPU, h.TID = a.spec, r.Time, r.CPU, r.TID
+		h.Layout, h.Record, h.Render = a.lay, r.Data, a.render
 		f(&h)
 	})
 	if err != nil {
@@ -391,6 +402,7 @@ func (e *engine) drainSlow(until int64, f func(*experiment.Hit)) {
 	}
 	list := e.slow[:n:n]
 	e.slow = e.slow[n:]
+	e.waiting.Store(len(e.slow) > 0)
 	e.mu.Unlock()
 	for i := range list {
 		x := &list[i]

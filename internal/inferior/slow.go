@@ -177,6 +177,7 @@ func (e *engine) addSlow(h slowHit) {
 	h.time = event.Monotonic() + offset
 	e.mu.Lock()
 	e.slow = append(e.slow, h)
+	e.waiting.Store(true)
 	e.mu.Unlock()
 }
 
