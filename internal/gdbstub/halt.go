@@ -109,6 +109,8 @@ func (m *Machine) interrupt() {
 		m.interruptOne()
 	case m.owed:
 		m.halt(sigInt)
+	case !m.caps.Kernel:
+		m.late = true // it has crossed the answer
 	}
 }
 

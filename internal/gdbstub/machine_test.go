@@ -278,6 +278,25 @@ func TestWhoFirst(t *testing.T) {
 	c.calls("Resume 102 step=false [0x0,0x0) sig=0", "Resume 101 step=false [0x0,0x0) sig=0", "Resume 100 step=false [0x0,0x0) sig=0")
 }
 
+// TestLateInterrupt: an interrupt that crosses a stop is for the next resumption.
+func TestLateInterrupt(t *testing.T) {
+	c := newTalk(t, Caps{}, 2, nil)
+	c.run([]step{
+		{send: gdbFeatures, want: "PacketSize..."}, {send: "?", want: "T05[p64.64]"}, {send: "vCont;s:p64.64;c", want: ""},
+		{stop: at(StopStep, 100, 100), want: "T05[p64.64]"}, {send: "^C", want: ""}, {send: "vCont;s:p64.64;c", want: "T02[p64.64]"},
+		{send: "vCont;s:p64.64;c", want: ""}, {stop: at(StopStep, 100, 100), want: "T05[p64.64]"},
+	})
+}
+
+// TestGoneThread: the registers of a thread that was killed while it stood are not
+// known; what there is no process for is not described.
+func TestGoneThread(t *testing.T) {
+	c := newTalk(t, Caps{Multi: true}, 1, nil)
+	c.run([]step{{send: gdbFeatures, want: "PacketSize..."}, {send: "!", want: "OK"}, {send: "?", want: "T05[p64.64]"}, {send: "Hgp64.64", want: "OK"}})
+	c.f.exit(Stop{Kind: StopKilled, Thread: ThreadID{PID: 100}, Signal: 9})
+	c.run([]step{{send: "p10", want: "xxxxxxxxxxxxxxxx"}, {send: "qXfer:features:read:target.xml:0,10", want: "E.there is no process..."}})
+}
+
 // TestOthersStand: what happens while GDB lets one thread run alone.
 func TestOthersStand(t *testing.T) {
 	c := newTalk(t, Caps{Multi: true}, 3, nil)

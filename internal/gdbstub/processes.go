@@ -183,7 +183,7 @@ func (m *Machine) attach(p rsp.Attach) rsp.Packet {
 	}
 	for _, id := range m.order { // told as notifications, behind the OK
 		if t := m.threads[id]; id.PID == s.Thread.PID && t.stands {
-			t.resumed = true
+			t.resumed, t.unread = true, true
 			t.why = Stop{Kind: StopHalted, Thread: id}
 			m.pending = append(m.pending, t.why)
 		}
@@ -230,6 +230,7 @@ func (m *Machine) start() (ThreadID, error) {
 	opt.Env = maps.Clone(opt.Env) // the target may keep it
 	s, err := m.target.Launch(opt)
 	if err != nil {
+		m.log(err.Error()) // GDB does not show it
 		return ThreadID{}, err
 	}
 	m.begun(s)
@@ -251,8 +252,6 @@ func (m *Machine) restart(rsp.Restart) rsp.Packet {
 	if len(m.launch.Args) == 0 {
 		return nil
 	}
-	if _, err := m.start(); err != nil {
-		m.log(err.Error())
-	}
+	_, _ = m.start() // an error was logged
 	return nil
 }

@@ -43,11 +43,42 @@ func (m *Machine) registers() (rsp.Registers, error) {
 	if m.exp.SelectedFrame() >= 0 {
 		return m.exp.FrameRegisters(), nil
 	}
+	if m.died() {
+		return m.unknown(), nil
+	}
 	t, err := m.standing()
 	if err != nil {
 		return rsp.Registers{}, err
 	}
-	return m.target.Registers(t.id)
+	v, err := m.target.Registers(t.id)
+	if err != nil && m.died() {
+		return m.unknown(), nil
+	}
+	return v, err
+}
+
+// died says that the selected thread, which GDB takes for one that stands, was killed.
+// GDB 13 ends with an internal error ("Assertion `!async_event_handler_marked") if it
+// gets an error for its registers.
+func (m *Machine) died() bool {
+	if m.general.TID == 0 || m.caps.Kernel {
+		return false
+	}
+	m.collect()
+	if m.threads[m.general] == nil {
+		m.sync()
+	}
+	return m.threads[m.general] == nil
+}
+
+// unknown are registers none of which is known.
+func (m *Machine) unknown() rsp.Registers {
+	n := m.target.Description().Size
+	v := rsp.Registers{Data: make([]byte, n), Missing: make([]bool, n)}
+	for i := range v.Missing {
+		v.Missing[i] = true
+	}
+	return v
 }
 
 func (m *Machine) readRegisters(rsp.ReadRegisters) rsp.Packet {

@@ -106,6 +106,11 @@ func (m *Machine) resume(actions []rsp.ResumeAction) rsp.Packet {
 		return rsp.OK{}
 	}
 	m.owed = true
+	if m.late {
+		m.late = false
+		m.halt(sigInt)
+		return nil
+	}
 	if !plan.any && !m.exitPending() {
 		m.pending = append(m.pending, Stop{Kind: StopNoResumed})
 	}
@@ -284,7 +289,7 @@ func (m *Machine) setGoing(list []Resumption) error {
 			r.Signal = t.signal
 		}
 		t.signal = 0
-		t.stands, t.resumed = false, true
+		t.stands, t.resumed, t.unread = false, true, false
 	}
 	// Who was heard of least recently is ahead of the others.
 	slices.SortStableFunc(list, func(a, b Resumption) int { return m.threads[a.Thread].told - m.threads[b.Thread].told })

@@ -108,7 +108,7 @@ var expeditedNames = [...]string{"rbp", "rsp", "rip"}
 
 // expedited are their values as far as they are known.
 func (m *Machine) expedited(id ThreadID) []rsp.RegisterValue {
-	if t := m.threads[id]; t == nil || !t.stands {
+	if t := m.threads[id]; t == nil || !t.stands || t.unread {
 		return nil
 	}
 	values, err := m.target.Registers(id)

@@ -13,6 +13,7 @@ type thread struct {
 	why     Stop // why it stands
 	signal  int  // to be delivered when it goes on, unless GDB says another
 	halting bool // Halt was asked for
+	unread  bool // GDB may not have read the description of its registers yet
 	told    int  // the higher, the more recently GDB has heard of it
 	// interrupt: what stops it is to look like a SIGINT.
 	interrupt bool

@@ -24,6 +24,9 @@ var objects = map[string]func(m *Machine, annex string) ([]byte, error){
 		if annex != "target.xml" {
 			return nil, fmt.Errorf("there is no description %q", annex)
 		}
+		if !m.caps.Kernel && len(m.target.Processes()) == 0 {
+			return nil, errors.New("there is no process to describe") // GDB's user may choose an architecture
+		}
 		return m.target.Description().XML(), nil
 	},
 	"threads": func(m *Machine, _ string) ([]byte, error) {

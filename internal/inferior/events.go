@@ -100,6 +100,7 @@ var stopKinds = map[process.StopKind]gdbstub.StopKind{
 	process.StopVForkDone: gdbstub.StopVForkDone, process.StopExec: gdbstub.StopExec,
 	process.StopCloned: gdbstub.StopCloned, process.StopThreadExit: gdbstub.StopThreadExit,
 	process.StopSyscallEntry: gdbstub.StopSyscallEntry, process.StopSyscallReturn: gdbstub.StopSyscallReturn,
+	process.StopNoneRuns: gdbstub.StopNoResumed,
 }
 
 // convert gives a stop the stub's form. A new process becomes one of ours.
@@ -121,6 +122,8 @@ func (t *Target) convert(x told) gdbstub.Stop {
 		Syscall: x.stop.Syscall, Code: x.stop.Code,
 	}
 	switch kind {
+	case gdbstub.StopNoResumed:
+		stop.Thread = gdbstub.ThreadID{}
 	case gdbstub.StopWatch:
 		stop.Watch = x.pr.watches.kind(x.stop.Slot)
 	case gdbstub.StopForked, gdbstub.StopVForked:

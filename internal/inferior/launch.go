@@ -1,8 +1,12 @@
 package inferior
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // shell runs programs that are started through a shell.
@@ -30,6 +34,24 @@ func shellQuote(s string) string {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// expandHome puts the home directory in the place of a leading ~.
+func expandHome(dir, home string) string {
+	if home != "" && (dir == "~" || strings.HasPrefix(dir, "~/")) {
+		return home + dir[1:]
+	}
+	return dir
+}
+
+// cannotExec says in gdbserver's words that a program is none.
+func cannotExec(name string, err error) error {
+	for number, words := range map[error]string{unix.EACCES: "Permission denied", unix.ENOENT: "No such file or directory"} {
+		if errors.Is(err, number) {
+			return fmt.Errorf("Cannot exec %s: %s", name, words) //nolint:staticcheck // gdbserver's words
+		}
+	}
+	return err
 }
 
 // environment is base without the variables in unset, and with those in set, which

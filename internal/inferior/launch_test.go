@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/jalon-trace/jalon/internal/gdbstub"
 )
 
 func TestShellArgs(t *testing.T) {
@@ -56,6 +58,32 @@ func TestEnvironment(t *testing.T) {
 	} {
 		if got := environment(base, c.set, c.unset); !slices.Equal(got, c.want) {
 			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
+func TestExpandHome(t *testing.T) {
+	for _, c := range [][3]string{
+		{"~", "/home/u", "/home/u"}, {"~/", "/home/u", "/home/u/"}, {"~/a/~", "/home/u", "/home/u/a/~"},
+		{"~x", "/home/u", "~x"}, {"", "/home/u", ""}, {"/a", "/home/u", "/a"}, {"~/a", "", "~/a"},
+	} {
+		if got := expandHome(c[0], c[1]); got != c[2] {
+			t.Errorf("%q at %q: %q, want %q", c[0], c[1], got, c[2])
+		}
+	}
+}
+
+func TestCannotExec(t *testing.T) {
+	target, err := New(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer target.Close()
+	for name, want := range map[string]string{
+		"/dev/null": "Cannot exec /dev/null: Permission denied", "/none/such": "Cannot exec /none/such: No such file or directory",
+	} {
+		if _, err := target.Launch(gdbstub.LaunchOptions{Args: []string{name}}); err == nil || err.Error() != want {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -170,7 +170,7 @@ func (t *Target) Launch(opt gdbstub.LaunchOptions) (gdbstub.Stop, error) {
 	argv = shellArgs(argv, opt.ThroughShell)
 	pr := t.newProc()
 	std := process.StartOptions{
-		Env: environment(os.Environ(), opt.Env, opt.Unset), Dir: opt.Dir,
+		Env: environment(os.Environ(), opt.Env, opt.Unset), Dir: expandHome(opt.Dir, os.Getenv("HOME")),
 		Stdin: t.opt.Stdin, Stdout: t.opt.Stdout, Stderr: t.opt.Stderr,
 		Group: true, Terminal: t.opt.Terminal, FixedAddresses: !opt.RandomAddresses, DieWithUs: true,
 	}
@@ -179,7 +179,7 @@ func (t *Target) Launch(opt gdbstub.LaunchOptions) (gdbstub.Stop, error) {
 	}
 	p, err := process.Start(argv, std, pr.config())
 	if err != nil {
-		return stop, err
+		return stop, cannotExec(argv[0], err)
 	}
 	pr.start(p)
 	if err := pr.passExecs(execsBefore(t.opt.Wrapper, opt.ThroughShell)); err != nil {
