@@ -13,10 +13,13 @@ func (m *Machine) pause() {
 }
 
 // halt answers what resumed the program with what happened before, or with a signal.
+// The signal waits for the next time then, as one of the program's own does: GDB may
+// make steps without end on behalf of its user, who wants to stop it.
 func (m *Machine) halt(signal int) {
 	runs := m.resumed()
 	m.haltAll()
 	s := m.firstOf(runs)
+	m.late = signal != 0 && s.Kind != StopHalted && ofThread(s)
 	switch {
 	case s.Kind == StopHalted && s.Thread.TID == 0:
 		s = m.ended

@@ -103,7 +103,7 @@ type conn struct {
 	multi     bool            // thread ids have a process
 	nonStop   bool
 	owed      bool     // all-stop: a stop is the answer to what GDB sent last
-	late      bool     // all-stop: an interrupt came when nothing ran: it is for the next resumption
+	late      bool     // all-stop: an interrupt that was not told: it is for the next resumption
 	queue     []Stop   // non-stop: to be told with vStopped; the first was sent
 	firstOnly bool     // the rest of the queue is told as a new notification
 	general   ThreadID // Hg

@@ -284,8 +284,14 @@ func TestLateInterrupt(t *testing.T) {
 	c.run([]step{
 		{send: gdbFeatures, want: "PacketSize..."}, {send: "?", want: "T05[p64.64]"}, {send: "vCont;s:p64.64;c", want: ""},
 		{stop: at(StopStep, 100, 100), want: "T05[p64.64]"}, {send: "^C", want: ""}, {send: "vCont;s:p64.64;c", want: "T02[p64.64]"},
-		{send: "vCont;s:p64.64;c", want: ""}, {stop: at(StopStep, 100, 100), want: "T05[p64.64]"},
+		{send: "vCont;s:p64.64;c", want: ""}, {stop: at(StopStep, 100, 100), want: "T05[p64.64]"}, {send: "vCont;s:p64.64;c", want: ""},
 	})
+	c.f.atHalt = []Stop{*at(StopStep, 100, 100)}
+	c.run([]step{{send: "^C", want: "T05[p64.64]"}})
+	c.f.took()
+	c.run([]step{{send: "vCont;s:p64.64;c", want: "T02[p64.64]"}})
+	c.calls("HaltAll") // nothing was resumed
+	c.run([]step{{send: "vCont;s:p64.64;c", want: ""}})
 }
 
 // TestGoneThread: the registers of a thread that was killed while it stood are not

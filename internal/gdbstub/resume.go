@@ -107,7 +107,6 @@ func (m *Machine) resume(actions []rsp.ResumeAction) rsp.Packet {
 	}
 	m.owed = true
 	if m.late {
-		m.late = false
 		m.halt(sigInt)
 		return nil
 	}
@@ -252,10 +251,10 @@ func (m *Machine) stillPending(id ThreadID, step bool) bool {
 }
 
 // carryOut resumes and halts. In all-stop mode nothing is resumed if anything is to
-// be told first.
+// be told first, an interrupt too.
 func (m *Machine) carryOut(p plan) error {
 	wait := p.kept
-	if !m.nonStop && (len(p.kept) > 0 || m.exitPending()) {
+	if !m.nonStop && (len(p.kept) > 0 || m.exitPending() || m.late) {
 		wait, p.going = append(wait, p.going...), nil
 	}
 	for _, r := range wait {
