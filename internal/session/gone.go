@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/jalon-trace/jalon/internal/process"
 )
@@ -46,16 +47,22 @@ func (s *Session) setPlaced(list []*placed) {
 // reuse gives a site the number of one that it replaces after its library was
 // unloaded and loaded again: the counts go on, and numbers do not run out.
 func (s *Session) reuse(x *site) bool {
-	for i, old := range s.retired {
-		if old.tp == x.tp && old.where.mod.path == x.where.mod.path && old.where.site.Addr == x.where.site.Addr &&
-			old.schema.RecordSize == x.schema.RecordSize {
-			x.id = old.id
-			s.sites[x.id] = x
-			s.retired = append(s.retired[:i:i], s.retired[i+1:]...)
-			return true
-		}
+	i := s.replaces(x)
+	if i < 0 {
+		return false
 	}
-	return false
+	x.id = s.retired[i].id
+	s.sites[x.id] = x
+	s.retired = append(s.retired[:i:i], s.retired[i+1:]...)
+	return true
+}
+
+// replaces is the index in retired of the site that x replaces; -1: none.
+func (s *Session) replaces(x *site) int {
+	return slices.IndexFunc(s.retired, func(old *site) bool {
+		return old.tp == x.tp && old.where.mod.path == x.where.mod.path && old.where.site.Addr == x.where.site.Addr &&
+			old.schema.RecordSize == x.schema.RecordSize
+	})
 }
 
 // ours reports whether the bytes at an edit still are those that were written: a

@@ -118,6 +118,7 @@ func (s *Session) carryIn(plans []*placed) (left []*site, err error) {
 // plan groups the sites: one that lies between the instructions displaced for
 // another is served by the other's trampoline.
 func (s *Session) plan(fresh []*site, avoid uint8) ([]*placed, error) {
+	fresh = s.roomFor(fresh)
 	sort.SliceStable(fresh, func(i, j int) bool { return fresh[i].addr < fresh[j].addr })
 	var mem io.ReaderAt = ownMemory{s.p}
 	if s.opt.breakpoints == nil { // all int3s in the process are the program's and ours
@@ -185,6 +186,26 @@ func (s *Session) plan(fresh []*site, avoid uint8) ([]*placed, error) {
 		}
 	}
 	return plans, nil
+}
+
+// roomFor leaves out the sites that the buffers, once they are there, have no number for.
+func (s *Session) roomFor(fresh []*site) (kept []*site) {
+	if s.shared == nil {
+		return fresh
+	}
+	free := int(s.shared.g.Sites) - len(s.sites)
+	for _, x := range fresh {
+		switch {
+		case x.numbered || s.replaces(x) >= 0:
+		case free <= 0:
+			s.leaveOut(x, fmt.Errorf("the buffers were made for %d sites, and no more", s.shared.g.Sites))
+			continue
+		default:
+			free--
+		}
+		kept = append(kept, x)
+	}
+	return kept
 }
 
 // join adds a site at an instruction that the plan displaces anyway.

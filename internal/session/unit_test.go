@@ -8,7 +8,10 @@ import (
 	"testing"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/patch"
+	"github.com/jalon-trace/jalon/internal/probe"
+	"github.com/jalon-trace/jalon/internal/ring"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
@@ -166,5 +169,32 @@ func TestLeftOut(t *testing.T) {
 	s.state.phase = running
 	if err := s.hopeless(kept); err != nil {
 		t.Errorf("a later arming goes on: %v", err)
+	}
+}
+
+// Sites that the buffers have no number for are left out; those that have one, or take
+// over that of one that is gone, are not.
+func TestRoomFor(t *testing.T) {
+	place, err := probe.Parse("*1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tp := &tracked{Tracepoint: &tracepoint.Tracepoint{Place: place}}
+	at := func(addr uint64) *site {
+		x := &site{tp: tp, addr: addr, schema: &event.Schema{}}
+		x.where.mod, x.where.site = &module{}, probe.Site{Addr: addr}
+		return x
+	}
+	old, gone := at(1), at(2)
+	old.numbered, gone.numbered = true, true
+	s := &Session{sites: []*site{old, gone}, retired: []*site{gone}, left: map[*tracked]*leftOut{}}
+	fresh := []*site{old, at(3), at(4), at(2)}
+	if got := s.roomFor(fresh); len(got) != len(fresh) {
+		t.Errorf("%d of %d before there are buffers", len(got), len(fresh))
+	}
+	s.shared = &sharedMem{g: ring.Geometry{Sites: 3}}
+	got := s.roomFor(fresh)
+	if !slices.Equal(got, []*site{fresh[0], fresh[1], fresh[3]}) || s.left[tp] == nil || s.left[tp].n != 1 {
+		t.Errorf("%d sites, left out: %+v", len(got), s.left[tp])
 	}
 }
