@@ -57,11 +57,17 @@ func attachable(pid int) error {
 	return nil
 }
 
+// maxLooks bounds how often seizeAll looks. A process whose threads all live for
+// microseconds would have it look for ever.
+const maxLooks = 200
+
 // seizeAll seizes every thread. Threads that seized ones create are attached by
-// the kernel; others can be born meanwhile, so look until there is nothing new.
+// the kernel; others can be born meanwhile, so look until there is nothing new,
+// twice: the list is not read at one moment. A thread that has ended may have
+// created another.
 func (p *Process) seizeAll() error {
-	for fresh := true; fresh; {
-		fresh = false
+	for looks, quiet := 0, 0; quiet < 2 && looks < maxLooks; looks++ {
+		quiet++
 		tids, err := threadsOf(p.pid)
 		if err != nil {
 			return diagnoseAttach(p.pid, unix.ESRCH)
@@ -70,15 +76,16 @@ func (p *Process) seizeAll() error {
 			if p.tasks[tid] != nil {
 				continue
 			}
-			err := ptrace(unix.PTRACE_SEIZE, tid, 0, seizeOptions)
-			if err != nil && p.passable(tid, err) {
+			if err := ptrace(unix.PTRACE_SEIZE, tid, 0, seizeOptions); err == nil {
+				p.tasks[tid] = &task{tid: tid, tgid: p.pid, state: running}
+				quiet = 0
 				continue
-			}
-			if err != nil {
+			} else if !p.passable(tid, err) {
 				return diagnoseAttach(p.pid, err)
 			}
-			p.tasks[tid] = &task{tid: tid, tgid: p.pid, state: running}
-			fresh = true
+			if tid != p.pid && !p.attached(tid) {
+				quiet = 0
+			}
 		}
 	}
 	if len(p.tasks) == 0 {
@@ -97,7 +104,13 @@ func (p *Process) passable(tid int, err error) bool {
 	if serr != nil || st.state == 'Z' || st.state == 'X' {
 		return true
 	}
-	return st.tracer == p.tracer && len(p.tasks) > 0
+	return p.attached(tid) && len(p.tasks) > 0
+}
+
+// attached: the kernel attached us to it.
+func (p *Process) attached(tid int) bool {
+	st, err := readStatus(tid)
+	return err == nil && st.tracer == p.tracer
 }
 
 func (p *Process) anyTask() *task {
