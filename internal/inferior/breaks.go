@@ -188,12 +188,12 @@ func (pr *proc) permanent(addr uint64) bool {
 // stops evaluates the conditions of GDB's breakpoint, and does its commands.
 func (pr *proc) stops(tid int, x *breakpoint) bool {
 	hit := len(x.conditions) == 0
-	var m *agentexpr.Machine
+	var m *machine
 	if !hit || len(x.commands) > 0 {
 		m = pr.machine(tid)
 	}
 	for _, c := range x.conditions {
-		res := c.Run(m)
+		res := c.Run(&m.Machine)
 		v, ok := res.Top()
 		if res.Fail != nil || !ok || v != 0 {
 			hit = true
@@ -204,7 +204,7 @@ func (pr *proc) stops(tid int, x *breakpoint) bool {
 		return hit
 	}
 	for _, c := range x.commands {
-		res := c.Run(m)
+		res := c.Run(&m.Machine)
 		for i := range res.Blocks {
 			if p := res.Blocks[i].Printed; p != nil {
 				pr.t.print(p.String())

@@ -521,6 +521,19 @@ func (v *variables) set(run *session.Run, number int, x uint64) {
 	}
 }
 
+// change is what an expression did to a variable that hit programs may change, too.
+func (v *variables) change(run *session.Run, number int, was, now uint64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	i, ok := v.index[number]
+	if !ok {
+		return
+	}
+	if run == nil || !run.ChangeVariable(i, was, now) {
+		v.values[i] += now - was
+	}
+}
+
 // keep takes the values over from a run that is over.
 func (v *variables) keep(run *session.Run) {
 	v.mu.Lock()

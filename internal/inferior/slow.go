@@ -1,6 +1,7 @@
 package inferior
 
 import (
+	"maps"
 	"sync"
 
 	"github.com/jalon-trace/jalon/internal/agentexpr"
@@ -77,8 +78,8 @@ func (pr *proc) collectAll(tid int, list []*slowSite) (step bool) {
 // interpret evaluates a tracepoint for a stopped thread and counts.
 func (pr *proc) interpret(tid int, s *slowSite) *agentexpr.Frame {
 	m := pr.machine(tid)
-	out := s.a.site.Run(m)
-	pr.storeVars(s.e, m)
+	out := s.a.site.Run(&m.Machine)
+	m.storeVars()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -145,8 +146,8 @@ func (pr *proc) onStepped(tid int) (again bool) {
 	for _, x := range list {
 		m := pr.machine(tid)
 		site := agentexpr.Site{Actions: x.s.a.steps}
-		out := site.Run(m)
-		pr.storeVars(x.s.e, m)
+		out := site.Run(&m.Machine)
+		m.storeVars()
 		x.s.e.addSlow(slowHit{a: x.s.a, step: true, tid: tid, pc: m.Regs[pcRegister], frame: out.Frame})
 		if x.left--; x.left > 0 {
 			left = append(left, x)
@@ -182,8 +183,16 @@ func (e *engine) addSlow(h slowHit) {
 }
 
 // machine is the state of a stopped thread for the interpreter.
-func (pr *proc) machine(tid int) *agentexpr.Machine {
-	m := &agentexpr.Machine{Mem: liveMemory{pr}, Vars: map[int]uint64{}}
+type machine struct {
+	agentexpr.Machine
+	pr *proc
+	// vars is what the variables were when they were read: other threads run, and what
+	// they count is not to be undone.
+	vars map[int]uint64
+}
+
+func (pr *proc) machine(tid int) *machine {
+	m := &machine{pr: pr, Machine: agentexpr.Machine{Mem: liveMemory{pr}, Vars: map[int]uint64{}}}
 	regs, err := pr.p.GetRegs(tid)
 	if err != nil {
 		return m // it is dying: everything is unreadable
@@ -203,15 +212,16 @@ func (pr *proc) machine(tid int) *agentexpr.Machine {
 			m.Vars[number] = v
 		}
 	}
+	m.vars = maps.Clone(m.Vars)
 	m.Vars[experiment.TimestampVariable] = uint64(nowMicros())
 	return m
 }
 
 // storeVars puts back what an expression has set.
-func (pr *proc) storeVars(e *engine, m *agentexpr.Machine) {
-	for number, v := range m.Vars {
-		if was, ok := e.vars.get(pr.run.Load(), number); ok && was != v {
-			e.vars.set(pr.run.Load(), number, v)
+func (m *machine) storeVars() {
+	for number, was := range m.vars {
+		if now := m.Vars[number]; now != was {
+			m.pr.t.engine.vars.change(m.pr.run.Load(), number, was, now)
 		}
 	}
 }

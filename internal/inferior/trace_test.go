@@ -2,6 +2,7 @@ package inferior
 
 import (
 	"debug/elf"
+	"fmt"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -148,5 +149,48 @@ func TestExecEndsTrace(t *testing.T) {
 		if s := nextStop(t, target); s.Kind != gdbstub.StopExited || s.Code != 10 {
 			t.Errorf("%+v", s)
 		}
+	}
+}
+
+// A variable that native code counts in one thread and the tracer in another is exact.
+func TestSharedVariable(t *testing.T) {
+	path, symbol := tracedProgram(t)
+	const stops = 100
+	target, id := launched(t, gdbstub.Options{}, path, "both", fmt.Sprint(stops))
+	runTo(t, target, id, symbol("main"))
+	count, err := agentexpr.Validate([]byte{0x2c, 0, 7, 0x22, 1, 0x02, 0x2d, 0, 7, 0x27}, agentexpr.ForAction) // $7 = $7 + 1
+	if err != nil {
+		t.Fatal(err)
+	}
+	native, slow := collecting(1, symbol("hit")), collecting(2, symbol("other"))
+	for _, s := range []*experiment.Spec{native, slow} {
+		s.Program.Actions = []agentexpr.Action{{Kind: agentexpr.Evaluate, Expr: count}}
+	}
+	slow.Steps = 1
+	vars := []experiment.Variable{{Number: 7, Name: "n", Value: 5}}
+	for _, err := range target.engine.Start([]*experiment.Spec{native, slow}, vars) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if target.engine.armed[native].slow != nil || target.engine.armed[slow].slow == nil {
+		t.Fatal("one is to run in the process, the other in the tracer")
+	}
+	goOn(t, target, id)
+	for len(target.Events()) == 0 {
+		target.engine.Drain(false, func(*experiment.Hit) {})
+	}
+	wantStop(t, target, gdbstub.StopSignal, unix.SIGUSR1)
+	if _, err := target.HaltAll(); err != nil {
+		t.Fatal(err)
+	}
+	target.engine.Drain(true, func(*experiment.Hit) {})
+	c := target.engine.Counts(native) // what found no room did nothing
+	want := int64(5 + stops + c.Hits - c.Lost)
+	if v, ok := target.engine.Variable(7); !ok || v != want {
+		t.Errorf("$7 is %d (%v) instead of %d", v, ok, want)
+	}
+	if err := target.engine.Stop(); err != nil {
+		t.Fatal(err)
 	}
 }

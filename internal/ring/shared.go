@@ -119,6 +119,14 @@ func (s *Shared) Variable(index int) uint64 { return atomic.LoadUint64(s.variabl
 // SetVariable sets it.
 func (s *Shared) SetVariable(index int, value uint64) { atomic.StoreUint64(s.variable(index), value) }
 
+// ChangeVariable turns was into now. Where hit programs have changed it since it was
+// read, the difference is added: of two counts none is lost.
+func (s *Shared) ChangeVariable(index int, was, now uint64) {
+	if v := s.variable(index); !atomic.CompareAndSwapUint64(v, was, now) {
+		atomic.AddUint64(v, now-was)
+	}
+}
+
 func (s *Shared) variable(index int) *uint64 {
 	if uint(index) >= MaxVariables {
 		panic(fmt.Sprintf("BUG: there is no variable %d", index))

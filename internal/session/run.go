@@ -433,6 +433,16 @@ func (r *Run) SetVariable(index int, v uint64) bool {
 	return true
 }
 
+// ChangeVariable changes a variable from what was read to another value, beside the
+// programs; see package ring.
+func (r *Run) ChangeVariable(index int, was, now uint64) bool {
+	if r.s.shared == nil {
+		return false
+	}
+	r.s.shared.mem.ChangeVariable(index, was, now)
+	return true
+}
+
 // Original puts the program's own bytes into b, which was read at addr.
 func (r *Run) Original(addr uint64, b []byte) {
 	if r.gone.Load() {
