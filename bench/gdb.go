@@ -79,6 +79,7 @@ func (b *bench) gdb(s *gdbServing, c *gdbCase) (ns []float64, err error) {
 	text := fmt.Sprintf(`set pagination off
 set confirm off
 set sysroot /
+set remotetimeout 60
 target remote | %s %s bare %d %d %d
 break main
 continue

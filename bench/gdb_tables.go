@@ -284,7 +284,8 @@ func (t *gdbTable) print() {
 				by[c.c.title] = fmt.Sprintf("%.1f (%.1f-%.1f)", median(ns), slices.Min(ns), slices.Max(ns))
 			}
 			if c.note != "" {
-				notes = append(notes, r.name+", "+c.c.title+": "+c.note)
+				first, _, _ := strings.Cut(c.note, "\n")
+				notes = append(notes, r.name+", "+c.c.title+", a round without a figure: "+first)
 			}
 		}
 		for _, c := range t.columns {
