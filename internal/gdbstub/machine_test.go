@@ -468,6 +468,9 @@ func TestFork(t *testing.T) {
 	c.f.took()
 	c.run([]step{
 		{stop: &fork, want: "%Stop:T05[fork:pc8.c8;p64.64]"},
+		{send: "qfThreadInfo", want: "mp64.64"}, // GDB does not know the child yet
+		{send: "qXfer:threads:read::0,50", want: "m<?xml version=\"1.0\"?>\n<threads>\n  <thread id=\"p64.64\" core=\"0\" name=\"worker\">the"},
+		{send: "qXfer:threads:read::50,100", want: "l thread 100</thread>\n</threads>\n"},
 		{send: "vCont;c", want: "OK"}, // neither parent nor child: the stop was not fetched
 		{send: "vStopped", want: "OK"},
 		{send: "Hgpc8.c8", want: "OK"},

@@ -164,6 +164,7 @@ func (m *Machine) queryThread(rsp.QueryThread) rsp.Packet {
 
 func (m *Machine) firstThreads(rsp.FirstThreads) rsp.Packet {
 	m.sync()
+	m.collect()
 	m.listed = 0
 	return m.threadList()
 }
@@ -174,12 +175,15 @@ func (m *Machine) nextThreads(rsp.NextThreads) rsp.Packet { return m.threadList(
 func (m *Machine) threadList() rsp.Packet {
 	var list rsp.Threads
 	size := 1
+	hidden := m.untoldChildren()
 	for _, id := range m.order[min(m.listed, len(m.order)):] {
 		name := m.name(id)
 		if size += len(name.String()) + 1; size > m.cfg.PacketSize {
 			break
 		}
-		list.IDs = append(list.IDs, name)
+		if !hidden[id] {
+			list.IDs = append(list.IDs, name)
+		}
 		m.listed++
 	}
 	if len(list.IDs) == 0 {
@@ -216,7 +220,13 @@ func (m *Machine) tlsAddress(p rsp.TLSAddress) rsp.Packet {
 // threadInfos are the lines of the object threads.
 func (m *Machine) threadInfos() []rsp.ThreadInfo {
 	var list []rsp.ThreadInfo
-	for _, t := range m.target.Threads() {
+	threads := m.target.Threads()
+	m.collect() // a fork that a child is of came before it
+	hidden := m.untoldChildren()
+	for _, t := range threads {
+		if hidden[t.ID] {
+			continue // GDB would take it for a process that nobody told it of
+		}
 		list = append(list, rsp.ThreadInfo{ID: m.name(t.ID), Core: t.Core, Name: t.Name, Extra: t.Extra})
 	}
 	return list
