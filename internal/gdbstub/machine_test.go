@@ -482,6 +482,27 @@ func TestFork(t *testing.T) {
 	c.calls("Detach 200", "Resume 100 step=false [0x0,0x0) sig=0")
 }
 
+// TestUntoldChild: a child is no thread of GDB's before GDB is told of the fork, and goes
+// with a parent that is killed before.
+func TestUntoldChild(t *testing.T) {
+	c := newTalk(t, Caps{Multi: true}, 2, nil)
+	c.run([]step{{send: gdbFeatures, want: "PacketSize..."}, {send: "!", want: "OK"}, {send: "?", want: "T05[p64.64]"}, {send: "vCont;c", want: ""}})
+	c.f.start(1)
+	c.f.took()
+	hit := Stop{Kind: StopBreakpoint, Thread: ThreadID{100, 100}, Addr: 0x400010}
+	c.f.happen(Stop{Kind: StopForked, Thread: ThreadID{100, 101}, Child: ThreadID{200, 200}})
+	c.run([]step{
+		{stop: &hit, want: "T05[swbreak:;p64.64]"},
+		{send: "qfThreadInfo", want: "mp64.64,p64.65"},
+		{send: "qsThreadInfo", want: "l"},
+	})
+	if got := c.send("qXfer:threads:read::0,1000"); strings.Contains(got, "pc8.c8") || !strings.Contains(got, "p64.65") {
+		t.Errorf("threads: %s", got)
+	}
+	c.run([]step{{send: "vKill;64", want: "OK"}, {send: "qfThreadInfo", want: "l"}})
+	c.calls("HaltAll", "Kill 200", "Kill 100")
+}
+
 // TestOffers: what GDB does not know is neither offered nor told.
 func TestOffers(t *testing.T) {
 	c := newTalk(t, Caps{}, 1, nil)

@@ -130,7 +130,19 @@ func (m *Machine) killable() []int {
 	return m.target.Processes()
 }
 
+// killOne kills a process, and the children of its that GDB does not know of: nobody
+// would ever let them go.
 func (m *Machine) killOne(pid int) error {
+	m.collect()
+	for child, parent := range m.untoldChildren() {
+		if parent != pid {
+			continue
+		}
+		if err := m.target.Kill(child.PID); err != nil {
+			m.log(fmt.Sprintf("kill the forked process %d: %v", child.PID, err))
+		}
+		m.forgetProcess(child.PID)
+	}
 	err := m.target.Kill(pid)
 	if err != nil {
 		return err

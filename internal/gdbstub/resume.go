@@ -180,7 +180,7 @@ func (m *Machine) plan(actions []rsp.ResumeAction) plan {
 			}
 			continue
 		}
-		if !t.stands || m.queued(id) || hidden[id] {
+		if !t.stands || m.queued(id) || hidden[id] != 0 {
 			continue // it runs, or GDB does not know yet that it does not
 		}
 		r := Resumption{Thread: id, Step: a.Kind == 's' || a.Kind == 'S' || a.Kind == 'r'}
@@ -218,13 +218,13 @@ func (m *Machine) queued(id ThreadID) bool {
 }
 
 // untoldChildren are those that GDB does not know, because it was not told of the
-// fork yet: no action is meant for them.
-func (m *Machine) untoldChildren() map[ThreadID]bool {
-	list := map[ThreadID]bool{}
+// fork yet, and their parents: no action is meant for them.
+func (m *Machine) untoldChildren() map[ThreadID]int {
+	list := map[ThreadID]int{}
 	for _, stops := range [][]Stop{m.pending, m.queue} {
 		for _, s := range stops {
 			if s.Kind == StopForked || s.Kind == StopVForked {
-				list[s.Child] = true
+				list[s.Child] = s.Thread.PID
 			}
 		}
 	}

@@ -181,7 +181,7 @@ func (m *Machine) threadList() rsp.Packet {
 		if size += len(name.String()) + 1; size > m.cfg.PacketSize {
 			break
 		}
-		if !hidden[id] {
+		if hidden[id] == 0 {
 			list.IDs = append(list.IDs, name)
 		}
 		m.listed++
@@ -224,7 +224,7 @@ func (m *Machine) threadInfos() []rsp.ThreadInfo {
 	m.collect() // a fork that a child is of came before it
 	hidden := m.untoldChildren()
 	for _, t := range threads {
-		if hidden[t.ID] {
+		if hidden[t.ID] != 0 {
 			continue // GDB would take it for a process that nobody told it of
 		}
 		list = append(list, rsp.ThreadInfo{ID: m.name(t.ID), Core: t.Core, Name: t.Name, Extra: t.Extra})

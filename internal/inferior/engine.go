@@ -314,6 +314,7 @@ func (e *engine) Stop() error {
 	e.mu.Lock()
 	e.native = map[uint64][]*armed{}
 	e.mu.Unlock()
+	e.t.flush() // children whose forks were told still have the jumps in their memory
 	if !e.over.Load() {
 		for _, a := range e.armed {
 			if a.slow != nil {

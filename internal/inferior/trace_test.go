@@ -2,8 +2,12 @@ package inferior
 
 import (
 	"debug/elf"
+	"encoding/binary"
 	"fmt"
+	"os"
+	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -193,4 +197,80 @@ func TestSharedVariable(t *testing.T) {
 	if err := target.engine.Stop(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// A thread that sleeps in the copy of a system call when the trace ends is shown where
+// the program has that call, then and later, and goes on behind it.
+func TestStopAroundSleeper(t *testing.T) {
+	path, symbol := tracedProgram(t)
+	in, out, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	defer out.Close()
+	target, err := New(Options{Stdin: in})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = target.Close() })
+	stop, err := target.Launch(gdbstub.LaunchOptions{Args: []string{path, "read"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, call := stop.Thread, symbol("readCall")
+	runTo(t, target, id, symbol("main"))
+	where := func() uint64 {
+		t.Helper()
+		if _, err := target.HaltAll(); err != nil {
+			t.Fatal(err)
+		}
+		v, err := target.Registers(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := target.Description().Registers[pcRegister]
+		return binary.LittleEndian.Uint64(v.Data[r.Offset:])
+	}
+	for i := range 3 {
+		spec := collecting(1, call)
+		if startTrace(t, target, spec); target.engine.armed[spec].slow != nil {
+			t.Fatal("the system call is not traced in the process")
+		}
+		for n := 0; n < i+1; n++ {
+			goOn(t, target, id)
+			if _, err := out.Write([]byte{1}); err != nil {
+				t.Fatal(err)
+			}
+			asleep(t, id.TID, in)
+			if pc := where(); pc != call+2 {
+				t.Errorf("round %d: the thread is shown at %#x, not %#x", i, pc, call+2)
+			}
+		}
+		if err := target.engine.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		if pc := where(); pc != call+2 {
+			t.Errorf("round %d, after the trace: the thread is shown at %#x, not %#x", i, pc, call+2)
+		}
+	}
+	if err := target.Detach(id.PID); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// asleep waits until a thread sleeps in a read and nothing is left to be read.
+func asleep(t *testing.T, tid int, in *os.File) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+		n, err := unix.IoctlGetInt(int(in.Fd()), unix.TIOCINQ)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", tid)) // it is there as long as the thread
+		if n == 0 && strings.HasPrefix(string(b), "0 0x0 ") {
+			return
+		}
+	}
+	t.Fatal("it does not sleep")
 }

@@ -324,7 +324,11 @@ func (r *Run) Stop() error {
 		return nil
 	}
 	err := s.takeBack()
-	s.setPlaced(nil)
+	// Threads that return from signal handlers later, and children that were forked
+	// before and are looked at after this, still need to know what was where.
+	s.placedMu.Lock()
+	s.old, s.placed = append(s.old, s.placed...), nil
+	s.placedMu.Unlock()
 	if isEnd(err) {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/jalon-trace/jalon/internal/event"
@@ -53,7 +54,7 @@ func (s *Session) onThread(e process.ThreadEvent) {
 // is let go afterwards and runs without us.
 func (s *Session) onFork(child *process.Stopped) {
 	s.placedMu.Lock()
-	list := s.placed
+	list := slices.Concat(s.placed, s.old)
 	s.placedMu.Unlock()
 	for _, p := range list {
 		for _, e := range p.edits {
