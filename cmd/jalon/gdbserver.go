@@ -50,12 +50,14 @@ func gdbserver(args []string) int {
 		return 0
 	}
 	s := &gdbServer{args: a}
-	status, err := s.run()
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "%v\nExiting\n", err)
-		return 1
-	}
-	return status
+	return s.main.serve(func() int {
+		status, err := s.run()
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "%v\nExiting\n", err)
+			return 1
+		}
+		return status
+	})
 }
 
 // gdbServer is one run of `jalon gdbserver`.
@@ -64,6 +66,7 @@ type gdbServer struct {
 	target gdbstub.Target
 	stdio  bool
 	log    *os.File
+	main   mainThread
 
 	mu sync.Mutex // of what is written to log
 }
@@ -124,7 +127,7 @@ func (s *gdbServer) makeTarget() error {
 	}
 	opt := inferior.Options{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Terminal: terminal(), Wrapper: a.wrapper,
-		Output: func(text string) { fmt.Fprint(os.Stdout, text) }, OnPanic: bug, NoOptimise: a.noOptimise,
+		Output: func(text string) { fmt.Fprint(os.Stdout, text) }, OnPanic: bug, Go: s.main.run, NoOptimise: a.noOptimise,
 	}
 	if s.stdio { // they are GDB's
 		opt.Stdin, opt.Stdout, opt.Terminal = nil, os.Stderr, nil

@@ -179,6 +179,7 @@ func (pr *proc) config() process.Config {
 		OnExec:   func(int) bool { pr.replaced(); return false },
 		OnExit:   func(st process.ExitStatus) { pr.tell(told{pr: pr, exit: &st}) },
 		OnPanic:  pr.t.opt.OnPanic,
+		Go:       pr.t.opt.Go,
 		Control: &process.Control{
 			OnStop:    func(s process.Stop) { pr.tell(told{pr: pr, stop: s}) },
 			OnBreak:   pr.onBreak,

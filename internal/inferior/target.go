@@ -28,6 +28,8 @@ type Options struct {
 	BufferSize int
 	NoOptimise bool // leave the IR passes out
 	OnPanic    func(v any, stack []byte)
+	// Go runs the tracer of each process; see process.Config.
+	Go func(func())
 }
 
 // Target is processes under GDB's control. Its methods are called from one

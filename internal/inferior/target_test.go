@@ -1,8 +1,14 @@
 package inferior
 
 import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/gdbstub"
 )
@@ -65,5 +71,29 @@ func TestDetachedChild(t *testing.T) {
 		default:
 			t.Fatalf("%+v", s)
 		}
+	}
+}
+
+// TestTracerThread: the thread that Options.Go chooses is the tracer.
+func TestTracerThread(t *testing.T) {
+	tids := make(chan int, 1)
+	target, err := New(Options{Go: func(f func()) {
+		go func() {
+			runtime.LockOSThread()
+			tids <- unix.Gettid()
+			f()
+		}()
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer target.Close()
+	stop, err := target.Launch(gdbstub.LaunchOptions{Args: []string{"/bin/true"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", stop.Thread.PID))
+	if want := fmt.Sprintf("\nTracerPid:\t%d\n", <-tids); err != nil || !strings.Contains(string(status), want) {
+		t.Errorf("no %q in %s, %v", want, status, err)
 	}
 }

@@ -44,6 +44,9 @@ type Config struct {
 	// OnPanic is told of a panic on the tracer's goroutine, which is a bug, with its
 	// stack. It must end jalon, which lets the process go; nil: the panic goes on.
 	OnPanic func(v any, stack []byte)
+	// Go runs the tracer, f, at the same time as its caller; nil: on a goroutine of
+	// its own. The kernel calls f's thread the tracer (TracerPid).
+	Go func(f func())
 	// Control puts the process under run control; nil: it is traced only.
 	Control *Control
 	// SwallowTTYInterrupt: an interrupt typed at the terminal (Ctrl-C reaches
@@ -225,7 +228,11 @@ func launch(cfg Config, setup func(p *Process) error) (*Process, error) {
 		actions: map[unix.Signal]sigaction{}, masks: map[int]uint64{}, faultHandlers: map[unix.Signal]trapHandler{},
 	}
 	ready := make(chan error)
-	go func() {
+	start := cfg.Go
+	if start == nil {
+		start = func(f func()) { go f() }
+	}
+	start(func() {
 		defer p.panicked()
 		runtime.LockOSThread()
 		p.tracer = unix.Gettid()
@@ -241,7 +248,7 @@ func launch(cfg Config, setup func(p *Process) error) (*Process, error) {
 		defer close(p.done)
 		defer p.cleanup()
 		p.loop()
-	}()
+	})
 	if err := <-ready; err != nil {
 		return nil, err
 	}
