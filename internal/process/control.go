@@ -137,7 +137,7 @@ type standing struct {
 	lo, hi   uint64
 	inner    bool   // internal single steps, see OnStepped
 	from     uint64 // the pc, as shown, where the present step began
-	inCopy   bool   // it began in a copy of the instruction
+	copyAt   uint64 // where in generated code the instruction at from stands; 0: in the program itself
 	stepping bool   // resumed last by PTRACE_SINGLESTEP
 	insn     insnKind
 	stepDone bool // a step is made, and not looked at yet

@@ -73,9 +73,9 @@ func (p *Process) beginStep(t *task) {
 		return // dying
 	}
 	c := p.where(regs.Rip)
-	t.dbg.from, t.dbg.inCopy, t.dbg.stepDone = regs.Rip, false, false
+	t.dbg.from, t.dbg.copyAt, t.dbg.stepDone = regs.Rip, 0, false
 	if c.In && c.Boundary {
-		t.dbg.from, t.dbg.inCopy = c.Orig, true
+		t.dbg.from, t.dbg.copyAt = c.Orig, regs.Rip
 	}
 }
 
@@ -147,8 +147,10 @@ func (p *Process) stepMade(t *task) {
 	}
 	c := p.where(regs.Rip)
 	boundary := c.In && c.Boundary
-	if boundary && c.Orig == d.from && !d.inCopy {
-		d.inCopy = true // it has come from the jump to the copy: nothing is executed yet
+	if boundary && c.Orig == d.from && regs.Rip != d.copyAt {
+		// It has come from the jump to the trampoline, or through the hit program to
+		// the copy: nothing is executed yet.
+		d.copyAt = regs.Rip
 		return
 	}
 	if d.inner && p.ctl.OnStepped != nil {
