@@ -485,3 +485,29 @@ func TestServerErrors(t *testing.T) {
 		}
 	}
 }
+
+// A step from the jump of a tracepoint executes the instruction that it replaced,
+// also where GDB has put the thread there: by hand, and after a call of a function.
+func TestStepFromJump(t *testing.T) {
+	t.Parallel()
+	prog := compile(t, "gcc", "work.c", "-g", "-O0", "-pthread")
+	s := talk(t, conversation{args: []string{prog}, script: `break finished
+trace work
+break work if n == 5
+tstart
+continue
+set var $here = (long)$pc
+stepi
+print $pc > $here && $pc < $here + 16
+delete 3
+set var $pc = $here
+stepi
+print $pc > $here && $pc < $here + 16
+set var $pc = $here
+print work(100, name, p) > 100
+print $pc == $here
+continue
+continue
+`})
+	s.inOrder(`Breakpoint 3, work \(n=5`, `\$1 = 1\n`, `\$2 = 1\n`, `\$3 = 1\n`, `\$4 = 1\n`, `Breakpoint \d, (finished|work)`, `exited normally|Breakpoint 1, finished`)
+}
