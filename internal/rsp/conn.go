@@ -1,20 +1,30 @@
 package rsp
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"sync"
 	"time"
 )
 
-// writeTimeout is how long the other side may leave its receive buffer full before
-// the connection counts as dead.
-const writeTimeout = 30 * time.Second
+const (
+	// writeTimeout is how long the other side may leave its receive buffer full before
+	// the connection counts as dead.
+	writeTimeout = 30 * time.Second
+	// writePatience is how long who sends waits for that buffer; what it does not take
+	// then is written behind its back. Who sends has other things to do.
+	writePatience = 20 * time.Millisecond
+)
 
 // Conn is a Link over a stream: one goroutine reads, timers retransmit, and what
 // arrives comes out of Events in order. The channel's last event is EventClosed.
+//
+// Nothing is read from a side that does not take what it is sent: it cannot make what
+// waits for it grow.
 type Conn struct {
 	stream io.ReadWriteCloser
 	events chan Event
@@ -25,6 +35,9 @@ type Conn struct {
 	timer  *time.Timer
 	err    error // the first, for EventClosed
 	closed bool
+
+	backlog []byte     // what the stream did not take yet; catchUp writes it
+	caught  *sync.Cond // of mu: there is no backlog any more, or no stream
 }
 
 // NewConn begins to read from stream. The caller receives from Events until
@@ -36,6 +49,7 @@ func NewConn(stream io.ReadWriteCloser, cfg LinkConfig) *Conn {
 		done:   make(chan struct{}),
 		link:   NewLink(cfg),
 	}
+	c.caught = sync.NewCond(&c.mu)
 	go c.read()
 	return c
 }
@@ -53,6 +67,9 @@ func (c *Conn) read() {
 		c.mu.Lock()
 		c.link.Receive(buf[:n], time.Now(), func(e Event) { found = append(found, e) })
 		c.flush()
+		for len(c.backlog) > 0 && c.err == nil {
+			c.caught.Wait()
+		}
 		c.mu.Unlock()
 		for _, e := range found {
 			if !c.deliver(e) {
@@ -132,12 +149,7 @@ func (c *Conn) StartNoAck() {
 // flush writes what the link has to say and arms the timer; c.mu is held.
 func (c *Conn) flush() {
 	if out := c.link.Out(); len(out) > 0 && c.err == nil {
-		if d, ok := c.stream.(interface{ SetWriteDeadline(time.Time) error }); ok {
-			_ = d.SetWriteDeadline(time.Now().Add(writeTimeout)) // pipes have none
-		}
-		if _, err := c.stream.Write(out); err != nil {
-			c.fail(fmt.Errorf("write to GDB: %w", err))
-		}
+		c.write(out)
 	}
 	at := c.link.Deadline()
 	switch {
@@ -150,6 +162,45 @@ func (c *Conn) flush() {
 	default:
 		c.timer.Reset(time.Until(at))
 	}
+}
+
+// write writes, or leaves to catchUp what the stream does not take at once; c.mu is held.
+func (c *Conn) write(out []byte) {
+	if len(c.backlog) > 0 {
+		c.backlog = append(c.backlog, out...)
+		return
+	}
+	d, ok := c.stream.(deadliner)
+	ok = ok && d.SetWriteDeadline(time.Now().Add(writePatience)) == nil // pipes have none
+	n, err := c.stream.Write(out)
+	switch {
+	case err == nil:
+	case ok && errors.Is(err, os.ErrDeadlineExceeded):
+		c.backlog = bytes.Clone(out[n:])
+		go c.catchUp(d)
+	default:
+		c.fail(fmt.Errorf("write to GDB: %w", err))
+	}
+}
+
+type deadliner interface{ SetWriteDeadline(time.Time) error }
+
+// catchUp writes the backlog while others do what they have to.
+func (c *Conn) catchUp(d deadliner) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(c.backlog) > 0 && c.err == nil {
+		out := c.backlog
+		c.mu.Unlock()
+		_ = d.SetWriteDeadline(time.Now().Add(writeTimeout)) // it could be set before
+		n, err := c.stream.Write(out)
+		c.mu.Lock()
+		c.backlog = c.backlog[n:]
+		if err != nil && c.err == nil {
+			c.fail(fmt.Errorf("write to GDB: %w", err))
+		}
+	}
+	c.caught.Broadcast()
 }
 
 func (c *Conn) tick() {
@@ -169,6 +220,7 @@ func (c *Conn) fail(err error) {
 	if c.err == nil {
 		c.err = err
 		c.stream.Close()
+		c.caught.Broadcast()
 	}
 }
 
@@ -186,6 +238,7 @@ func (c *Conn) Close() error {
 	if c.err == nil {
 		c.err = net.ErrClosed
 	}
+	c.caught.Broadcast()
 	close(c.done)
 	return c.stream.Close()
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"strings"
@@ -250,6 +251,54 @@ func TestConnGivesUp(t *testing.T) {
 	}
 	if n := <-sent; n != 4*len("$OK#9a") {
 		t.Errorf("%d bytes were sent", n)
+	}
+}
+
+// TestConnSlow: who sends does not wait for a side that does not read, which gets all in
+// the end, and is not heard before.
+func TestConnSlow(t *testing.T) {
+	a, b := net.Pipe()
+	stub := NewConn(a, LinkConfig{})
+	defer stub.Close()
+	if _, err := b.Write([]byte("$?#3f")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(b, make([]byte, 1)); err != nil { // the acknowledgement
+		t.Fatal(err)
+	}
+	if e := next(t, stub); string(e.Payload) != "?" {
+		t.Errorf("%v", e)
+	}
+	stub.StartNoAck()
+	long := strings.Repeat("01", 5000)
+	for _, s := range []string{long, "OK"} { // nobody reads yet
+		if err := stub.Send([]byte(s)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = b.SetWriteDeadline(time.Now().Add(10 * time.Second))
+	if _, err := b.Write([]byte("$g#67")); err != nil { // it is read from once more, at most
+		t.Fatal(err)
+	}
+	select {
+	case e := <-stub.Events():
+		t.Errorf("%v from a side that does not read", e)
+	default:
+	}
+	var got []byte
+	buf := make([]byte, 512)
+	for !bytes.HasSuffix(got, []byte("$OK#9a")) {
+		n, err := b.Read(buf)
+		if err != nil {
+			t.Fatalf("%v behind %d bytes", err, len(got))
+		}
+		got = append(got, buf[:n]...)
+	}
+	if n := 2 * bytes.Count(got, []byte("01")); n < len(long) || !bytes.HasPrefix(got, []byte("$0")) {
+		t.Errorf("%d of %d bytes, %.5q", n, len(long), got)
+	}
+	if e := next(t, stub); string(e.Payload) != "g" {
+		t.Errorf("%v", e)
 	}
 }
 
