@@ -73,6 +73,9 @@ func (d *debugged) shake(t *testing.T, rng *rand.Rand) (rounds int) {
 			t.Fatal(err)
 		}
 		for s, ok := d.q.take(); ok; s, ok = d.q.take() {
+			if s.Kind == StopNoneRuns {
+				continue // the stops of the others are in the queue
+			}
 			r := Resumption{TID: s.TID, Step: rng.IntN(3) == 0}
 			if s.Kind == StopSignal && (s.Signal == unix.SIGWINCH || s.Signal == unix.SIGSTOP || s.Signal == unix.SIGCONT) {
 				r.Signal = s.Signal
