@@ -116,8 +116,12 @@ func (t *Target) change(id gdbstub.ThreadID, f func(*process.RegSet) error) erro
 	if err != nil {
 		return err
 	}
+	shown := regs.General.Rip
 	if err := f(regs); err != nil {
 		return err
+	}
+	if g := &regs.General; g.Rip != shown {
+		g.Rip = pr.stillBehind(id.TID, g.Rip, g.Rsp)
 	}
 	return pr.p.SetRegs(id.TID, regs)
 }

@@ -111,15 +111,38 @@ func (pr *proc) collectHere(tid int, addr uint64) {
 	if err != nil {
 		return // it is dying
 	}
+	sp := regs.General.Rsp
 	regs.General.Rip = pc
 	if pr.p.SetRegs(tid, regs) != nil {
 		return
 	}
+	pr.mu.Lock()
+	pr.behind[tid] = behind{addr, sp}
+	pr.mu.Unlock()
 	for _, a := range list {
 		if f := pr.interpret(tid, &a.here); f != nil {
 			a.here.e.addSlow(slowHit{a: a, tid: tid, frame: f})
 		}
 	}
+}
+
+// behind is where a thread was set behind the hit programs of an address.
+type behind struct{ addr, sp uint64 }
+
+// stillBehind is the pc for a thread that GDB sets to one: GDB calls a function in the
+// program, and then puts registers back among which is the pc that it was shown.
+func (pr *proc) stillBehind(tid int, pc, sp uint64) uint64 {
+	pr.mu.Lock()
+	was, ok := pr.behind[tid]
+	pr.mu.Unlock()
+	run := pr.run.Load()
+	if !ok || run == nil || was != (behind{pc, sp}) {
+		return pc
+	}
+	if to, ok := run.Displaced(pc); ok {
+		return to
+	}
+	return pc
 }
 
 func (pr *proc) collect(tid int, s *slowSite) (step bool) {

@@ -16,8 +16,9 @@ type tracing struct {
 	threads *event.Threads
 	run     atomic.Pointer[session.Run]
 	// older are runs that are over, in whose code threads may still be.
-	mu    sync.Mutex
-	older []*session.Run
+	mu     sync.Mutex
+	behind map[int]behind // threads that collectHere has set, by tid
+	older  []*session.Run
 	// lender is the process whose memory this child of a vfork borrows until it calls
 	// exec: its runs are in there.
 	lender atomic.Pointer[proc]
@@ -27,7 +28,7 @@ type tracing struct {
 }
 
 func (pr *proc) init() {
-	pr.threads = event.NewThreads()
+	pr.threads, pr.behind = event.NewThreads(), map[int]behind{}
 	pr.steps.threads = map[int][]*stepSite{}
 }
 

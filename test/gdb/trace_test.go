@@ -16,6 +16,16 @@ func TestTrace(t *testing.T) {
 		want   []string
 		not    []string
 	}{
+		{"call", []string{"-O0"}, nil, `break finished
+break work if n == 3
+trace work if n == 3
+tstart
+continue
+print half(16)
+continue
+tstop
+tstatus
+`, []string{`work \(n=3`, "= 8", `finished \(`, "Collected 1 trace frames"}, nil},
 		{"collect", []string{"-O0"}, nil, `break finished
 trace work if n % 2 == 0 && p->y > 3
 actions

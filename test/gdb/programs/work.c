@@ -65,3 +65,9 @@ int main(int argc, char **argv)
 	finished();
 	return 0;
 }
+
+/* For GDB to call. */
+__attribute__((noinline, noclone, used)) int half(int n)
+{
+	return n / 2;
+}
