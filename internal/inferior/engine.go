@@ -6,13 +6,10 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/jalon-trace/jalon/internal/agentexpr"
-	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/experiment"
 	"github.com/jalon-trace/jalon/internal/ir"
-	"github.com/jalon-trace/jalon/internal/ring"
 	"github.com/jalon-trace/jalon/internal/session"
 )
 
@@ -53,19 +50,7 @@ type armed struct {
 	raised bool     // the marker's semaphore
 }
 
-// variables are GDB's trace state variables: where they are in the run's memory,
-// and what they were before and after it.
-type variables struct {
-	mu     sync.Mutex
-	index  map[int]int // by GDB's number
-	values []uint64    // by index, while no run has memory for them
-}
-
 func newEngine(t *Target) *engine { return &engine{t: t} }
-
-// slowSlack is how long what the tracer collected waits for older records of the
-// rings.
-const slowSlack = 50 * time.Millisecond
 
 // Start implements experiment.Engine.
 func (e *engine) Start(list []*experiment.Spec, vars []experiment.Variable) []error {
@@ -350,89 +335,6 @@ func (e *engine) gone(pr *proc) {
 // Gone implements experiment.Engine.
 func (e *engine) Gone() bool { return e.over.Load() }
 
-// Drain implements experiment.Engine.
-func (e *engine) Drain(final bool, f func(*experiment.Hit)) {
-	run := e.run
-	if run == nil {
-		run = e.last
-	}
-	if run == nil {
-		return
-	}
-	mode := session.Ordered
-	switch {
-	case final:
-		mode = session.Final
-	case e.t.standing:
-		mode = session.Settled
-	}
-	// Hits come by the million each second, mostly of one place many in a row.
-	var h experiment.Hit
-	var last *session.Program
-	var a *armed
-	err := run.Drain(mode, func(r session.Record) {
-		if r.Program != last || a == nil {
-			last, a = r.Program, e.by[r.Program]
-		}
-		if a == nil {
-			return
-		}
-		if e.waiting.Load() {
-			e.drainSlow(r.Time, f)
-		}
-		h.Spec, h.Time, h.CPU, h.TID = a.spec, r.Time, r.CPU, r.TID
-		h.Layout, h.Record, h.Render = a.lay, r.Data, a.render
-		f(&h)
-	})
-	if err != nil {
-		e.t.log("reading the trace: %v", err)
-	}
-	until := event.Monotonic() + run.WallOffset() - int64(slowSlack)
-	if mode != session.Ordered || len(e.by) == 0 {
-		until = 1<<63 - 1
-	}
-	e.drainSlow(until, f)
-}
-
-// drainSlow gives what the tracer collected up to a time.
-func (e *engine) drainSlow(until int64, f func(*experiment.Hit)) {
-	e.mu.Lock()
-	n := 0
-	for n < len(e.slow) && e.slow[n].time <= until {
-		n++
-	}
-	list := e.slow[:n:n]
-	e.slow = e.slow[n:]
-	e.waiting.Store(len(e.slow) > 0)
-	e.mu.Unlock()
-	for i := range list {
-		x := &list[i]
-		h := experiment.Hit{Spec: x.a.spec, Step: x.step, Time: x.time, CPU: -1, TID: x.tid, PC: x.pc, Frame: x.frame}
-		if x.a.marker != nil {
-			h.Static = x.a.static(x.frame)
-		}
-		f(&h)
-	}
-}
-
-// Counts implements experiment.Engine.
-func (e *engine) Counts(s *experiment.Spec) experiment.Counts {
-	a := e.armed[s]
-	run := e.run
-	if run == nil {
-		run = e.last
-	}
-	switch {
-	case a == nil || run == nil:
-		return experiment.Counts{}
-	case a.slow != nil:
-		return a.slow.counts()
-	}
-	recorded, falses, faults, lost := run.Counts(a.prog)
-	here := a.here.counts()
-	return experiment.Counts{Hits: recorded + lost + here.Hits, False: falses + here.False, Faults: faults + here.Faults, Lost: lost}
-}
-
 // Memory implements experiment.Engine.
 func (e *engine) Memory(addr uint64, b []byte) error {
 	pr := e.pr.Load()
@@ -448,125 +350,3 @@ func (e *engine) Memory(addr uint64, b []byte) error {
 	}
 	return err
 }
-
-// define sets up the variables of a run.
-func (v *variables) define(list []experiment.Variable) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.index, v.values = map[int]int{}, nil
-	for _, x := range list {
-		if x.Number == experiment.TimestampVariable || len(v.values) == ring.MaxVariables {
-			continue
-		}
-		v.index[x.Number] = len(v.values)
-		v.values = append(v.values, uint64(x.Value))
-	}
-}
-
-func (v *variables) initial() []uint64 {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return slices.Clone(v.values)
-}
-
-// find is agentexpr.Options.Var. A variable that GDB has not defined begins with 0.
-func (v *variables) find(number int) (agentexpr.Variable, bool) {
-	if number == experiment.TimestampVariable {
-		return agentexpr.Variable{Now: true}, true
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	i, ok := v.index[number]
-	if !ok {
-		if len(v.values) == ring.MaxVariables {
-			return agentexpr.Variable{}, false
-		}
-		i = len(v.values)
-		v.index[number] = i
-		v.values = append(v.values, 0)
-	}
-	return agentexpr.Variable{Index: int64(i)}, true
-}
-
-// get and set go to the run's memory where it has one.
-func (v *variables) get(run *session.Run, number int) (uint64, bool) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	i, ok := v.index[number]
-	if !ok {
-		return 0, false
-	}
-	if run != nil {
-		if x, ok := run.Variable(i); ok {
-			return x, true
-		}
-	}
-	return v.values[i], true
-}
-
-func (v *variables) set(run *session.Run, number int, x uint64) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	i, ok := v.index[number]
-	if !ok {
-		if v.index == nil || len(v.values) == ring.MaxVariables {
-			return
-		}
-		i = len(v.values)
-		v.index[number] = i
-		v.values = append(v.values, 0)
-	}
-	v.values[i] = x
-	if run != nil {
-		run.SetVariable(i, x)
-	}
-}
-
-// change is what an expression did to a variable that hit programs may change, too.
-func (v *variables) change(run *session.Run, number int, was, now uint64) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	i, ok := v.index[number]
-	if !ok {
-		return
-	}
-	if run == nil || !run.ChangeVariable(i, was, now) {
-		v.values[i] += now - was
-	}
-}
-
-// keep takes the values over from a run that is over.
-func (v *variables) keep(run *session.Run) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for i := range v.values {
-		if x, ok := run.Variable(i); ok {
-			v.values[i] = x
-		}
-	}
-}
-
-// Variable implements experiment.Engine.
-func (e *engine) Variable(number int) (int64, bool) {
-	if number == experiment.TimestampVariable {
-		return time.Now().UnixMicro(), true
-	}
-	x, ok := e.vars.get(e.run, number)
-	return int64(x), ok
-}
-
-// SetVariable implements experiment.Engine.
-func (e *engine) SetVariable(number int, value int64) { e.vars.set(e.run, number, uint64(value)) }
-
-// all are the numbers of the variables.
-func (v *variables) all() map[int]int {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	m := make(map[int]int, len(v.index))
-	for n, i := range v.index {
-		m[n] = i
-	}
-	return m
-}
-
-func nowMicros() int64 { return time.Now().UnixMicro() }

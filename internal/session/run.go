@@ -3,15 +3,12 @@ package session
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"sync/atomic"
 
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/ir"
-	"github.com/jalon-trace/jalon/internal/patch"
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/process"
-	"github.com/jalon-trace/jalon/internal/ring"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
@@ -198,119 +195,6 @@ func plain(err error) error {
 	return errors.New(firstLine(err))
 }
 
-// insert installs sites. One at an address that a patch in place covers is made
-// together with what is there.
-func (r *Run) insert(fresh []*site) error {
-	for _, x := range fresh {
-		if p := r.s.placedAt(x.addr); p != nil {
-			old, err := r.takeOut(p)
-			if err != nil {
-				return err
-			}
-			fresh = append(fresh, old...)
-		}
-	}
-	// Those at one address collect in the order of their numbers.
-	slices.SortStableFunc(fresh, func(a, b *site) int { return a.tp.Number - b.tp.Number })
-	return r.s.install(fresh)
-}
-
-// takeOut gives the program its own bytes back at a patch and returns its sites.
-// Threads that are in its trampoline leave it by themselves; its code stays.
-func (r *Run) takeOut(p *placed) ([]*site, error) {
-	s := r.s
-	if err := s.stopped(func(st *process.Stopped) error { return putBack(st, []*placed{p}) }); err != nil {
-		return nil, err
-	}
-	if p.plan.Tactic == patch.Trapping {
-		s.tables.forget(p.plan.Addr)
-	}
-	s.placedMu.Lock()
-	s.old = append(s.old, p)
-	s.placed = slices.DeleteFunc(slices.Clone(s.placed), func(q *placed) bool { return q == p })
-	s.placedMu.Unlock()
-	for _, x := range p.sites {
-		x.tp.sites--
-	}
-	return p.sites, nil
-}
-
-// Enable arms or disarms a program while the process runs.
-func (r *Run) Enable(x *Program, on bool) error {
-	if x.tp == nil || x.tp.Disabled == !on {
-		return nil
-	}
-	s := r.s
-	if r.gone.Load() {
-		return errReplaced
-	}
-	if !on {
-		x.tp.Disabled = true
-		for _, p := range s.placed {
-			if i := slices.IndexFunc(p.sites, func(y *site) bool { return y.tp == x.tp }); i >= 0 {
-				return r.without(p, x.tp)
-			}
-		}
-		return nil
-	}
-	x.tp.Disabled = false
-	sites, err := s.sitesOf(x.tp)
-	if err == nil {
-		err = x.tp.pending
-	}
-	if err == nil {
-		err = r.insert(sites)
-	}
-	if err == nil && x.tp.sites == 0 {
-		err = r.whyNot(x)
-	}
-	if err != nil {
-		x.tp.Disabled = true
-		return plain(err)
-	}
-	return nil
-}
-
-// without takes a tracepoint's sites out of a patch; the others stay.
-func (r *Run) without(p *placed, tp *tracked) error {
-	list, err := r.takeOut(p)
-	if err != nil {
-		return err
-	}
-	r.s.retired = append(r.s.retired, slices.DeleteFunc(slices.Clone(list), func(y *site) bool { return y.tp != tp })...)
-	return r.insert(slices.DeleteFunc(slices.Clone(list), func(y *site) bool { return y.tp == tp }))
-}
-
-// Displaced is where the copy of the instruction at addr is, behind the hit programs
-// of its sites: a thread that is set there has passed them. ok is false where no
-// jump or int3 of the run is.
-func (r *Run) Displaced(addr uint64) (pc uint64, ok bool) {
-	r.s.placedMu.Lock()
-	defer r.s.placedMu.Unlock()
-	for _, p := range r.s.placed {
-		for _, pair := range p.pcs {
-			if pair.Orig == addr {
-				return pair.Copy, true
-			}
-		}
-	}
-	return 0, false
-}
-
-// Uncover makes sure that the bytes at addr may be changed by a breakpoint of the
-// owner: a patch that goes over it is made again as one byte.
-func (r *Run) Uncover(addr uint64) error {
-	p := r.s.placedAt(addr)
-	if r.gone.Load() || p == nil || p.plan.Tactic == patch.Trapping || addr == p.plan.Addr && p.plan.Tactic == patch.Jump {
-		return nil
-	}
-	list, err := r.takeOut(p)
-	if err != nil {
-		return err
-	}
-	return r.insert(list)
-}
-
 // Stop takes everything out of the process. What was recorded is still to be
 // drained. Lingering tells whether threads may still be in code of ours, which then
 // stays: its callbacks are needed.
@@ -355,118 +239,6 @@ func (r *Run) Close() {
 	}
 }
 
-// DrainMode says what of the rings Drain gives.
-type DrainMode uint8
-
-// The modes of Drain.
-const (
-	Ordered DrainMode = iota // threads run: records whose order in time is known
-	Settled                  // no thread of the process runs: all records
-	Final                    // after Stop: all, those of threads that were killed too
-)
-
-// Drain gives the records since the last call.
-func (r *Run) Drain(mode DrainMode, f func(Record)) error {
-	d := r.s.drain
-	if d == nil || r.s.shared == nil {
-		return nil
-	}
-	r.give = f
-	defer func() { r.give = nil }()
-	switch mode {
-	case Final:
-		return d.finish()
-	case Settled:
-		return d.settle()
-	}
-	for range 16 {
-		more, err := d.poll()
-		if err != nil || !more {
-			return err
-		}
-	}
-	return nil
-}
-
-// Event implements Sink.
-func (r *Run) Event(ev *event.Event) error {
-	prog := r.s.sites[ev.Schema.SiteID].tp.program
-	r.give(Record{Program: prog, Time: ev.TimeNS + r.s.clock.WallOffset(), CPU: ev.CPU, TID: ev.Tid, Data: ev.Raw})
-	return nil
-}
-
-// Summary implements Sink; a run has none.
-func (r *Run) Summary(*event.Summary) error { return nil }
-
-// Flush implements Sink.
-func (r *Run) Flush() error { return nil }
-
-// Counts are the counters of a program so far: records read, and see package ring.
-func (r *Run) Counts(x *Program) (recorded, falses, faults, lost uint64) {
-	s := r.s
-	if s.user == nil || s.shared == nil {
-		return 0, 0, 0, 0
-	}
-	for id, y := range s.sites {
-		if y.tp != x.tp {
-			continue
-		}
-		recorded += s.user.recorded[id]
-		falses += s.shared.mem.Counter(uint32(id), ring.CounterFalse)
-		faults += s.shared.mem.Counter(uint32(id), ring.CounterCondFault)
-		lost += s.shared.mem.Counter(uint32(id), ring.CounterLost)
-	}
-	return recorded, falses, faults, lost
-}
-
-// Variable and SetVariable read and write a variable of the programs; ok is false
-// as long as no program is armed.
-func (r *Run) Variable(index int) (v uint64, ok bool) {
-	if r.s.shared == nil {
-		return 0, false
-	}
-	return r.s.shared.mem.Variable(index), true
-}
-
-// SetVariable: see Variable.
-func (r *Run) SetVariable(index int, v uint64) bool {
-	if r.s.shared == nil {
-		return false
-	}
-	r.s.shared.mem.SetVariable(index, v)
-	return true
-}
-
-// ChangeVariable changes a variable from what was read to another value, beside the
-// programs; see package ring.
-func (r *Run) ChangeVariable(index int, was, now uint64) bool {
-	if r.s.shared == nil {
-		return false
-	}
-	r.s.shared.mem.ChangeVariable(index, was, now)
-	return true
-}
-
-// Original puts the program's own bytes into b, which was read at addr.
-func (r *Run) Original(addr uint64, b []byte) {
-	if r.gone.Load() {
-		return
-	}
-	r.s.placedMu.Lock()
-	defer r.s.placedMu.Unlock()
-	r.s.unpatched(addr, b)
-}
-
-// Tactic says how a program's site is reached; "" when it is not armed.
-func (r *Run) Tactic(x *Program) string {
-	for _, y := range r.s.sites {
-		if y.tp == x.tp {
-			return y.tactic
-		}
-	}
-	return ""
-}
-
 // compileProgram makes the site of a Program.
 func (s *Session) compileProgram(tp *tracked, w where) (*site, error) {
 	var f *frameSpace
@@ -483,31 +255,4 @@ func (s *Session) compileProgram(tp *tracked, w where) (*site, error) {
 	s.finishIR(prog, tp.Place.Text)
 	schema := &event.Schema{Place: tp.Place.Text, Function: w.site.Func, PC: w.addr(), RecordSize: size}
 	return &site{tp: tp, where: w, addr: w.addr(), prog: prog, schema: schema}, nil
-}
-
-// WallOffset turns CLOCK_MONOTONIC into the time of Records, nanoseconds.
-func (r *Run) WallOffset() int64 { return r.s.clock.WallOffset() }
-
-// Rewrite has write change n bytes of the program at addr. Patches that they belong
-// to are taken out before and made anew from the new bytes.
-func (r *Run) Rewrite(addr uint64, n int, write func() error) error {
-	if r.gone.Load() {
-		return write()
-	}
-	var again []*site
-	for _, p := range slices.Clone(r.s.placed) {
-		if addr >= p.heldEnd() || addr+uint64(n) <= p.plan.Addr {
-			continue
-		}
-		list, err := r.takeOut(p)
-		if err != nil {
-			return err
-		}
-		again = append(again, list...)
-	}
-	err := write()
-	if len(again) > 0 {
-		err = errors.Join(err, r.insert(again))
-	}
-	return err
 }

@@ -1,0 +1,142 @@
+package inferior
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/jalon-trace/jalon/internal/agentexpr"
+	"github.com/jalon-trace/jalon/internal/experiment"
+	"github.com/jalon-trace/jalon/internal/ring"
+	"github.com/jalon-trace/jalon/internal/session"
+)
+
+// variables are GDB's trace state variables: where they are in the run's memory,
+// and what they were before and after it.
+type variables struct {
+	mu     sync.Mutex
+	index  map[int]int // by GDB's number
+	values []uint64    // by index, while no run has memory for them
+}
+
+// define sets up the variables of a run.
+func (v *variables) define(list []experiment.Variable) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.index, v.values = map[int]int{}, nil
+	for _, x := range list {
+		if x.Number == experiment.TimestampVariable || len(v.values) == ring.MaxVariables {
+			continue
+		}
+		v.index[x.Number] = len(v.values)
+		v.values = append(v.values, uint64(x.Value))
+	}
+}
+
+func (v *variables) initial() []uint64 {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return slices.Clone(v.values)
+}
+
+// find is agentexpr.Options.Var. A variable that GDB has not defined begins with 0.
+func (v *variables) find(number int) (agentexpr.Variable, bool) {
+	if number == experiment.TimestampVariable {
+		return agentexpr.Variable{Now: true}, true
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	i, ok := v.index[number]
+	if !ok {
+		if len(v.values) == ring.MaxVariables {
+			return agentexpr.Variable{}, false
+		}
+		i = len(v.values)
+		v.index[number] = i
+		v.values = append(v.values, 0)
+	}
+	return agentexpr.Variable{Index: int64(i)}, true
+}
+
+// get and set go to the run's memory where it has one.
+func (v *variables) get(run *session.Run, number int) (uint64, bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	i, ok := v.index[number]
+	if !ok {
+		return 0, false
+	}
+	if run != nil {
+		if x, ok := run.Variable(i); ok {
+			return x, true
+		}
+	}
+	return v.values[i], true
+}
+
+func (v *variables) set(run *session.Run, number int, x uint64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	i, ok := v.index[number]
+	if !ok {
+		if v.index == nil || len(v.values) == ring.MaxVariables {
+			return
+		}
+		i = len(v.values)
+		v.index[number] = i
+		v.values = append(v.values, 0)
+	}
+	v.values[i] = x
+	if run != nil {
+		run.SetVariable(i, x)
+	}
+}
+
+// change is what an expression did to a variable that hit programs may change, too.
+func (v *variables) change(run *session.Run, number int, was, now uint64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	i, ok := v.index[number]
+	if !ok {
+		return
+	}
+	if run == nil || !run.ChangeVariable(i, was, now) {
+		v.values[i] += now - was
+	}
+}
+
+// keep takes the values over from a run that is over.
+func (v *variables) keep(run *session.Run) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for i := range v.values {
+		if x, ok := run.Variable(i); ok {
+			v.values[i] = x
+		}
+	}
+}
+
+// Variable implements experiment.Engine.
+func (e *engine) Variable(number int) (int64, bool) {
+	if number == experiment.TimestampVariable {
+		return time.Now().UnixMicro(), true
+	}
+	x, ok := e.vars.get(e.run, number)
+	return int64(x), ok
+}
+
+// SetVariable implements experiment.Engine.
+func (e *engine) SetVariable(number int, value int64) { e.vars.set(e.run, number, uint64(value)) }
+
+// all are the numbers of the variables.
+func (v *variables) all() map[int]int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	m := make(map[int]int, len(v.index))
+	for n, i := range v.index {
+		m[n] = i
+	}
+	return m
+}
+
+func nowMicros() int64 { return time.Now().UnixMicro() }
