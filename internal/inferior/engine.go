@@ -25,7 +25,8 @@ type engine struct {
 	by    map[*session.Program]*armed
 	over  atomic.Bool // the process is gone
 
-	vars variables
+	vars   variables
+	marked markerList
 
 	mu   sync.Mutex // guards what follows: the tracer's goroutine adds to it
 	slow []slowHit
@@ -100,8 +101,11 @@ func (e *engine) reset(pr *proc) {
 	if e.last != nil {
 		e.last.Close()
 	}
-	if e.pr.Load() != pr {
-		e.last = nil
+	if e.pr.Load() != pr || e.over.Load() { // another process, or after exec another program
+		if e.last != nil {
+			e.last.CloseModules()
+		}
+		e.last, e.marked = nil, markerList{}
 	}
 	e.pr.Store(pr)
 	e.over.Store(false)

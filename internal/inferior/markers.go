@@ -13,6 +13,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/elf"
 	"github.com/jalon-trace/jalon/internal/debuginfo/usdt"
 	"github.com/jalon-trace/jalon/internal/experiment"
+	"github.com/jalon-trace/jalon/internal/process"
 	"github.com/jalon-trace/jalon/internal/session"
 )
 
@@ -75,12 +76,50 @@ func (e *engine) markerAt(addr uint64) (*marker, error) {
 	return nil, fmt.Errorf("there is no static tracepoint marker at %#x", addr)
 }
 
+// markerList is what a process had when its files were read: GDB asks again for every
+// static tracepoint that it defines.
+type markerList struct {
+	files string // which of them were where
+	list  []*marker
+}
+
+// mappedFiles tells the files of a process apart from those of another time.
+func mappedFiles(pid int) (string, error) {
+	maps, err := process.Maps(pid)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d", pid)
+	for _, m := range maps {
+		if strings.HasPrefix(m.Path, "/") {
+			fmt.Fprintf(&b, " %x %s", m.Start, m.Path)
+		}
+	}
+	return b.String(), nil
+}
+
 // markers lists those of all modules of the process.
 func (e *engine) markers() ([]*marker, error) {
 	pr, err := e.t.subject()
 	if err != nil {
 		return nil, err
 	}
+	files, err := mappedFiles(pr.pid)
+	if err != nil {
+		return nil, err
+	}
+	if e.marked.files != files {
+		list, err := e.readMarkers(pr)
+		if err != nil {
+			return nil, err
+		}
+		e.marked = markerList{files, list}
+	}
+	return e.marked.list, nil
+}
+
+func (e *engine) readMarkers(pr *proc) ([]*marker, error) {
 	mods, err := session.InspectProcess(pr.pid, dwarf.Options{DebugDirs: e.t.opt.DebugDirs})
 	if err != nil {
 		return nil, err

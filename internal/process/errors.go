@@ -92,7 +92,11 @@ func remedy(pid int, st, self *status) string {
 	case self.capEff&capSysPtrace != 0:
 		return "trace from inside its container, or see the kernel's audit log"
 	case st.uid != os.Geteuid():
-		return fmt.Sprintf("run jalon as %s or as root, or give it CAP_SYS_PTRACE", userName(st.uid))
+		who := "root"
+		if st.uid != 0 {
+			who = userName(st.uid) + " or as root"
+		}
+		return "run jalon as " + who + ", or give it CAP_SYS_PTRACE"
 	case yamaScope() == 1:
 		return "start the program under jalon (jalon trace ... -- PROGRAM), run as root, or set `sysctl kernel.yama.ptrace_scope=0`"
 	case yamaScope() == 3:

@@ -71,3 +71,13 @@ func ours(st *process.Stopped, addr uint64, written []byte) bool {
 	now := make([]byte, len(written))
 	return st.ReadMem(addr, now) == nil && bytes.Equal(now, written)
 }
+
+// CloseModules closes the files of the process's modules where no other run follows.
+func (r *Run) CloseModules() {
+	for _, m := range r.s.mods {
+		if m.dw != nil {
+			_ = m.dw.Close() // it was only read
+		}
+	}
+	r.s.mods = nil
+}
