@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // Every test here runs the real program: TestMain builds it once.
@@ -25,75 +27,35 @@ var (
 // full asks for the heavier repetitions.
 var full = os.Getenv("JALON_FULL") != ""
 
-// patience is how long one program may take before it counts as hanging.
-const patience = 90 * time.Second
-
 func TestMain(m *testing.M) {
 	os.Exit(withJalon(m.Run))
 }
 
+// withJalon builds jalon once for all tests.
 func withJalon(run func() int) int {
-	dir, err := os.MkdirTemp("", "jalon-test-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	if err := os.Chmod(dir, 0o755); err != nil { // for tests as another user
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	tempDir, jalonBin = dir, filepath.Join(dir, "jalon")
-	cmd := exec.Command("go", "build", "-o", jalonBin, "../cmd/jalon")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "building jalon: %v\n%s", err, out)
-		return 1
-	}
-	return run()
+	return testkit.WithJalon("../cmd/jalon", func(dir, bin string) int {
+		tempDir, jalonBin = dir, bin
+		return run()
+	})
 }
 
-var built struct {
-	sync.Mutex
-	byKey map[string]string
-}
+// What the tests across packages share.
+var (
+	eventually = testkit.Eventually
+	alive      = testkit.Alive
+	tracerOf   = testkit.TracerOf
+	tail       = testkit.Tail
+)
 
-// compile builds programs/SRC with a compiler and flags and returns the path of
-// the program; the same build is made once only. A src with a slash is a path.
+const patience = testkit.Patience
+
+var programs = testkit.Builder{From: "programs"}
+
+// compile builds programs/SRC with a compiler and flags and returns the path of the
+// program; the same build is made once only.
 func compile(t testing.TB, cc, src string, flags ...string) string {
 	t.Helper()
-	if !strings.Contains(src, "/") {
-		src = filepath.Join("programs", src)
-	}
-	src, err := filepath.Abs(src)
-	if err != nil {
-		t.Fatal(err)
-	}
-	key := fmt.Sprint(cc, src, flags)
-	built.Lock()
-	defer built.Unlock()
-	if out := built.byKey[key]; out != "" {
-		return out
-	}
-	base := strings.TrimSuffix(filepath.Base(src), filepath.Ext(src))
-	dir, err := os.MkdirTemp(tempDir, base+"-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = os.Chmod(dir, 0o755)
-	bin := filepath.Join(dir, base)
-	// Flags come last so that libraries (-l) find their users.
-	args := append([]string{"-o", bin, src}, flags...)
-	cmd := exec.Command(cc, args...)
-	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", strings.Join(cmd.Args, " "), err, out)
-	}
-	if built.byKey == nil {
-		built.byKey = map[string]string{}
-	}
-	built.byKey[key] = bin
-	return bin
+	return programs.Compile(t, tempDir, cc, src, flags...)
 }
 
 // tracedEvent is a line of `-f json`.
@@ -352,40 +314,6 @@ func parseEvent(t testing.TB, line []byte) tracedEvent {
 	return e
 }
 
-// eventually waits for a condition; what names it in the failure.
-func eventually(t testing.TB, what string, cond func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(patience)
-	for !cond() {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain: %s", what)
-		}
-		time.Sleep(time.Millisecond)
-	}
-}
-
-// alive tells whether a process exists and is not a zombie.
-func alive(pid int) bool {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return false
-	}
-	_, rest, _ := strings.Cut(string(b), ") ")
-	return rest != "" && rest[0] != 'Z' && rest[0] != 'X'
-}
-
-// tracerOf is the pid of a process's tracer; 0 = none.
-func tracerOf(pid int) int {
-	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	for _, line := range strings.Split(string(b), "\n") {
-		var n int
-		if _, err := fmt.Sscanf(line, "TracerPid: %d", &n); err == nil {
-			return n
-		}
-	}
-	return 0
-}
-
 // childOf is the one child of a process; 0 = none yet.
 func childOf(pid int) int {
 	var child int
@@ -411,15 +339,6 @@ func need(t testing.TB, programs ...string) {
 			t.Fatal(err)
 		}
 	}
-}
-
-// tail is the end of a long text.
-func tail(s string) string {
-	const limit = 3000
-	if len(s) <= limit {
-		return s
-	}
-	return "..." + s[len(s)-limit:]
 }
 
 // equal fails the test when a traced program did something else than the

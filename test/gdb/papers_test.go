@@ -18,7 +18,7 @@ const asPrinted = "set print entry-values no\n"
 // variables.
 func TestThesisExample(t *testing.T) {
 	t.Parallel()
-	prog := compile(t, "gcc", "../../../examples/demo/main.c", "-g", "-O0")
+	prog := compile(t, "gcc", "../../examples/demo/main.c", "-g", "-O0")
 	for _, pipe := range []bool{false, true} {
 		s := talk(t, conversation{args: []string{prog}, pipe: pipe, typed: true, before: asPrinted, script: `trace main.c:9 if (i+j >=0)
 actions

@@ -139,7 +139,7 @@ continue
 // A program of Go: arguments in registers, stacks that move.
 func TestGo(t *testing.T) {
 	t.Parallel()
-	prog := compile(t, "go", "../testdata/gopher.go")
+	prog := compile(t, "go", "testdata/gopher.go")
 	s := talk(t, conversation{args: []string{prog}, before: "set language c\n", script: `break main.done
 trace *'main.weigh' if $rax % 100 == 0
 actions

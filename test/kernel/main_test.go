@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 var (
@@ -31,42 +33,10 @@ var (
 // full asks for the heavier repetitions.
 var full = os.Getenv("JALON_FULL") != ""
 
-// patience is how long anything may take before it counts as hanging.
-const patience = 90 * time.Second
-
 // tracefs is where the kernel's tracing files are.
 const tracefs = "/sys/kernel/tracing"
 
 func TestMain(m *testing.M) { os.Exit(withJalon(m.Run)) }
-
-func withJalon(run func() int) int {
-	if why := cannot(); why != "" {
-		fmt.Printf("skipped all tests of the kernel engine: %s\n", why)
-		return 0
-	}
-	dir, err := os.MkdirTemp("", "jalon-kernel-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	if err := os.Chmod(dir, 0o755); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	tempDir, jalonBin = dir, filepath.Join(dir, "jalon")
-	cmd := exec.Command("go", "build", "-o", jalonBin, "../../cmd/jalon")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "building jalon: %v\n%s", err, out)
-		return 1
-	}
-	code := run()
-	if len(skipped) > 0 {
-		fmt.Printf("skipped %d tests: %s\n", len(skipped), strings.Join(skipped, "; "))
-	}
-	return code
-}
 
 // cannot says why no test here can run.
 func cannot() string {
@@ -82,6 +52,41 @@ func cannot() string {
 		}
 	}
 	return ""
+}
+
+// withJalon builds jalon once for all tests.
+func withJalon(run func() int) int {
+	if why := cannot(); why != "" {
+		fmt.Printf("skipped all tests of the kernel engine: %s\n", why)
+		return 0
+	}
+	return testkit.WithJalon("../../cmd/jalon", func(dir, bin string) int {
+		tempDir, jalonBin = dir, bin
+		code := run()
+		if len(skipped) > 0 {
+			fmt.Printf("skipped %d tests: %s\n", len(skipped), strings.Join(skipped, "; "))
+		}
+		return code
+	})
+}
+
+// What the tests across packages share.
+var (
+	eventually = testkit.Eventually
+	alive      = testkit.Alive
+	tracerOf   = testkit.TracerOf
+	tail       = testkit.Tail
+)
+
+const patience = testkit.Patience
+
+var programs = testkit.Builder{From: "testdata"}
+
+// compile builds testdata/SRC with a compiler and flags and returns the path of the
+// program; the same build is made once only.
+func compile(t testing.TB, cc, src string, flags ...string) string {
+	t.Helper()
+	return programs.Compile(t, tempDir, cc, src, flags...)
 }
 
 // skip leaves a test out for what this machine lacks, and counts it.
@@ -101,45 +106,6 @@ func tool(t *testing.T, name string) string {
 		skip(t, "there is no "+name)
 	}
 	return path
-}
-
-var built struct {
-	sync.Mutex
-	byKey map[string]string
-}
-
-// compile builds a program from testdata/; the same build is made once only.
-func compile(t testing.TB, cc, src string, flags ...string) string {
-	t.Helper()
-	built.Lock()
-	defer built.Unlock()
-	key := fmt.Sprint(cc, src, flags)
-	if bin := built.byKey[key]; bin != "" {
-		return bin
-	}
-	path, err := filepath.Abs(filepath.Join("testdata", src))
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir, err := os.MkdirTemp(tempDir, "build-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = os.Chmod(dir, 0o755)
-	bin := filepath.Join(dir, strings.TrimSuffix(filepath.Base(src), filepath.Ext(src)))
-	cmd := exec.Command(cc, append([]string{"-o", bin, path}, flags...)...)
-	if cc == "go" {
-		cmd = exec.Command("go", append([]string{"build", "-o", bin}, append(flags, path)...)...)
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
-	}
-	if built.byKey == nil {
-		built.byKey = map[string]string{}
-	}
-	built.byKey[key] = bin
-	return bin
 }
 
 // things is the program that does known things.

@@ -1,0 +1,146 @@
+// Package testkit is what the tests across packages share: jalon built once, programs
+// compiled once, and looking at processes.
+//
+// Import rule: testkit imports nothing of jalon.
+package testkit
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Patience is how long one program may take before it counts as hanging.
+const Patience = 90 * time.Second
+
+// WithJalon builds the command from source (a path to cmd/jalon) into a directory that
+// every user can read, runs the tests and removes it. It returns the exit status.
+func WithJalon(source string, run func(dir, bin string) int) int {
+	dir, err := os.MkdirTemp("", "jalon-test-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	if err := os.Chmod(dir, 0o755); err != nil { // for tests as another user
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	bin := filepath.Join(dir, "jalon")
+	cmd := exec.Command("go", "build", "-o", bin, source)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "building jalon: %v\n%s", err, out)
+		return 1
+	}
+	return run(dir, bin)
+}
+
+// Builder compiles programs, each once.
+type Builder struct {
+	From  string // where the sources are
+	mu    sync.Mutex
+	byKey map[string]string
+}
+
+// Compile builds a source with a compiler (or "go") and flags into a new directory
+// below temp, and returns the path of the program. A src with a slash is a path; so is,
+// below From, a flag that begins with "@".
+func (b *Builder) Compile(t testing.TB, temp, cc, src string, flags ...string) string {
+	t.Helper()
+	key := fmt.Sprint(cc, src, flags)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if bin := b.byKey[key]; bin != "" {
+		return bin
+	}
+	base := strings.TrimSuffix(filepath.Base(src), filepath.Ext(src))
+	dir, err := os.MkdirTemp(temp, base+"-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = os.Chmod(dir, 0o755)
+	bin := filepath.Join(dir, base)
+	var list []string
+	for _, f := range flags { // behind the source, so that libraries (-l) find their users
+		if name, ok := strings.CutPrefix(f, "@"); ok {
+			f = b.source(t, name)
+		}
+		list = append(list, f)
+	}
+	args := append([]string{"-o", bin, b.source(t, src)}, list...)
+	if cc == "go" {
+		args = append(append([]string{"build", "-o", bin}, list...), b.source(t, src))
+	}
+	cmd := exec.Command(cc, args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", strings.Join(cmd.Args, " "), err, out)
+	}
+	if b.byKey == nil {
+		b.byKey = map[string]string{}
+	}
+	b.byKey[key] = bin
+	return bin
+}
+
+func (b *Builder) source(t testing.TB, name string) string {
+	t.Helper()
+	if !strings.Contains(name, "/") {
+		name = filepath.Join(b.From, name)
+	}
+	path, err := filepath.Abs(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Eventually waits for a condition; what names it in the failure.
+func Eventually(t testing.TB, what string, cond func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(Patience)
+	for !cond() {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain: %s", what)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// Alive tells whether a process exists and is not a zombie.
+func Alive(pid int) bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	_, rest, _ := strings.Cut(string(b), ") ")
+	return rest != "" && rest[0] != 'Z' && rest[0] != 'X'
+}
+
+// TracerOf is the pid of a process's tracer; 0 = none.
+func TracerOf(pid int) int {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	for _, line := range strings.Split(string(b), "\n") {
+		var n int
+		if _, err := fmt.Sscanf(line, "TracerPid: %d", &n); err == nil {
+			return n
+		}
+	}
+	return 0
+}
+
+// Tail is the end of a long text.
+func Tail(s string) string {
+	const limit = 4000
+	if len(s) <= limit {
+		return s
+	}
+	return "..." + s[len(s)-limit:]
+}
