@@ -163,6 +163,8 @@ static int spins(void)
 
 	for (int i = 0; i < 2; i++)
 		pthread_create(&list[i], NULL, spin, &counts[i]);
+	while (!__atomic_load_n(&counts[0], __ATOMIC_RELAXED) || !__atomic_load_n(&counts[1], __ATOMIC_RELAXED))
+		; /* all of them are in spin now */
 	printf("spinning\n");
 	fflush(stdout);
 	spin(&other);
