@@ -51,8 +51,8 @@ func TestDefine(t *testing.T) {
 		t.Errorf("%+v, %+v", b.spec(3), b.spec(4))
 	}
 	b.talk(`
-		qTfV -> 1:0:1:74726163655f74696d657374616d70
-		qTsV -> 2:fffffffffffffffd:0:76
+		qTfV -> 2:fffffffffffffffd:0:76
+		qTsV -> 1:0:1:74726163655f74696d657374616d70
 		qTsV -> l
 		qTV:2 -> Vfffffffffffffffd
 		qTV:9 -> U
@@ -419,9 +419,9 @@ func TestVariables(t *testing.T) {
 	b.talk(`
 		qTV:2 -> Vffffffffffffffff
 		qTV:3 -> V9
-		qTfV -> 1:0:1:74726163655f74696d657374616d70
+		qTfV -> 3:8:0:77
 		qTsV -> 2:5:0:76
-		qTsV -> 3:8:0:77
+		qTsV -> 1:0:1:74726163655f74696d657374616d70
 		qTsV -> l
 		QTStart
 		qTV:2 -> V5

@@ -107,7 +107,6 @@ func (x *Experiment) Save(w io.Writer) error {
 		Target:       x.opt.Target.XML(),
 	}
 	// The last one first, as GDB writes them: it turns them round when it reads.
-	slices.Reverse(f.Variables)
 	for _, tp := range slices.Backward(x.tracepoints) {
 		f.Pieces = append(f.Pieces, x.definition(tp, splitSource)...)
 	}

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jalon-trace/jalon/internal/rsp"
@@ -75,9 +76,11 @@ func (x *Experiment) definition(tp *tracepoint, split func(rsp.UploadedSource) [
 // upload. Without a source it takes the address.
 func markerSource(at string) bool { return strings.Contains(" "+at, " -m ") }
 
+// firstVariable begins the upload, the youngest first as gdbserver does: GDB makes the
+// variables in the opposite order, which is then that of their definition.
 func (x *Experiment) firstVariable(rsp.FirstVariable) (rsp.Packet, error) {
 	x.values = nil
-	for _, v := range x.uploadedVariables() {
+	for _, v := range slices.Backward(x.uploadedVariables()) {
 		x.values = append(x.values, v)
 	}
 	return x.values.next()
