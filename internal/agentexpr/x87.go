@@ -64,8 +64,14 @@ type x87Field struct {
 }
 
 var x87Fields = [8]x87Field{
-	{"fctrl", 0, 2}, {"fstat", 2, 2}, {"ftag", 4, 1},
-	{"fiseg", 12, 2}, {"fioff", 8, 4}, {"foseg", 20, 2}, {"fooff", 16, 4}, {"fop", 6, 2},
+	{"fctrl", 0, 2},
+	{"fstat", 2, 2},
+	{"ftag", 4, 1},
+	{"fiseg", 12, 2},
+	{"fioff", 8, 4},
+	{"foseg", 20, 2},
+	{"fooff", 16, 4},
+	{"fop", 6, 2},
 }
 
 // Numbers of x87 registers: st0-7, then x87Fields in their order.

@@ -102,8 +102,10 @@ type walk struct {
 
 // makeLayouts makes those of different sets of actions.
 func (w *walk) makeLayouts() {
-	for _, actions := range []string{"", "R01", "R010003M0,10,8", "R010000", "M7,0,40", "X8,2c00022e00022927X8,2c00012e00012927",
-		"XF,220522002200340100042564210027M7,0,4X8,2c00022e00022927"} {
+	for _, actions := range []string{
+		"", "R01", "R010003M0,10,8", "R010000", "M7,0,40", "X8,2c00022e00022927X8,2c00012e00012927",
+		"XF,220522002200340100042564210027M7,0,4X8,2c00022e00022927",
+	} {
 		b := newBench(w.t)
 		b.talk("QTDP:2:1000:E:0:0-\nQTDP:-2:1000:" + actions)
 		lay, rec := record(w.t, &b.spec(2).Program)

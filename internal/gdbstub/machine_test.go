@@ -10,11 +10,10 @@ import (
 
 // talk is a conversation with a Machine.
 type talk struct {
-	t   *testing.T
-	f   *fake
-	e   *fakeExperiment
-	m   *Machine
-	log []string
+	t *testing.T
+	f *fake
+	e *fakeExperiment
+	m *Machine
 }
 
 func newTalk(t *testing.T, caps Caps, threads int, change func(*Config)) *talk {
@@ -262,8 +261,11 @@ func TestWhoFirst(t *testing.T) {
 	c := newTalk(t, Caps{}, 3, nil)
 	sent := func(tid int) *Stop { return &Stop{Kind: StopSignal, Thread: ThreadID{100, tid}, Signal: 10} }
 	c.run([]step{
-		{send: gdbFeatures, want: "PacketSize..."}, {send: "?", want: "T05[p64.64]"}, {send: "c", want: ""},
-		{stop: sent(101), want: "T1e[p64.65]"}, {send: "vCont;c", want: ""},
+		{send: gdbFeatures, want: "PacketSize..."},
+		{send: "?", want: "T05[p64.64]"},
+		{send: "c", want: ""},
+		{stop: sent(101), want: "T1e[p64.65]"},
+		{send: "vCont;c", want: ""},
 	})
 	c.f.atHalt = []Stop{*sent(102)}
 	c.run([]step{{stop: sent(101), want: "T1e[p64.66]"}, {send: "vCont;c", want: "T1e[p64.65]"}, {send: "vCont;s:p64.64;c", want: ""}})
@@ -282,9 +284,15 @@ func TestWhoFirst(t *testing.T) {
 func TestLateInterrupt(t *testing.T) {
 	c := newTalk(t, Caps{}, 2, nil)
 	c.run([]step{
-		{send: gdbFeatures, want: "PacketSize..."}, {send: "?", want: "T05[p64.64]"}, {send: "vCont;s:p64.64;c", want: ""},
-		{stop: at(StopStep, 100, 100), want: "T05[p64.64]"}, {send: "^C", want: ""}, {send: "vCont;s:p64.64;c", want: "T02[p64.64]"},
-		{send: "vCont;s:p64.64;c", want: ""}, {stop: at(StopStep, 100, 100), want: "T05[p64.64]"}, {send: "vCont;s:p64.64;c", want: ""},
+		{send: gdbFeatures, want: "PacketSize..."},
+		{send: "?", want: "T05[p64.64]"},
+		{send: "vCont;s:p64.64;c", want: ""},
+		{stop: at(StopStep, 100, 100), want: "T05[p64.64]"},
+		{send: "^C", want: ""},
+		{send: "vCont;s:p64.64;c", want: "T02[p64.64]"},
+		{send: "vCont;s:p64.64;c", want: ""},
+		{stop: at(StopStep, 100, 100), want: "T05[p64.64]"},
+		{send: "vCont;s:p64.64;c", want: ""},
 	})
 	c.f.atHalt = []Stop{*at(StopStep, 100, 100)}
 	c.run([]step{{send: "^C", want: "T05[p64.64]"}})
@@ -423,8 +431,12 @@ func TestLeaving(t *testing.T) {
 func TestReconnect(t *testing.T) {
 	c := newTalk(t, Caps{}, 2, nil)
 	c.run([]step{
-		{send: gdbFeatures, want: "PacketSize..."}, {send: "?", want: "T05[p64.64]"}, {send: "Z0,400010,1", want: "OK"},
-		{send: "QTFrame:0", want: "F0"}, {send: "vCont;c", want: ""}, {send: "(gone)", want: ""},
+		{send: gdbFeatures, want: "PacketSize..."},
+		{send: "?", want: "T05[p64.64]"},
+		{send: "Z0,400010,1", want: "OK"},
+		{send: "QTFrame:0", want: "F0"},
+		{send: "vCont;c", want: ""},
+		{send: "(gone)", want: ""},
 		{stop: signal(100, 101, 11), want: ""}, // kept
 		{send: "(new)", want: ""},
 		{send: "?", want: "T0b[65]"}, // this GDB has offered nothing
@@ -436,7 +448,10 @@ func TestReconnect(t *testing.T) {
 	c.f.took()
 	c.run([]step{
 		{send: gdbFeatures, want: "PacketSize..."},
-		{send: "QTDisconnected:1", want: "OK"}, {send: "vCont;c", want: ""}, {send: "Z0,400010,1", want: "OK"}, {send: "(gone)", want: ""},
+		{send: "QTDisconnected:1", want: "OK"},
+		{send: "vCont;c", want: ""},
+		{send: "Z0,400010,1", want: "OK"},
+		{send: "(gone)", want: ""},
 	})
 	c.calls("Resume 100 step=false [0x0,0x0) sig=0", "Resume 101 step=false [0x0,0x0) sig=0")
 	c.f.lossOK = func() bool { return true }

@@ -284,8 +284,13 @@ func TestKernel(t *testing.T) {
 func TestDisabled(t *testing.T) {
 	c := newTalk(t, Caps{}, 1, func(cfg *Config) { cfg.Disabled = []string{"threads"} })
 	c.run([]step{
-		{send: "vCont?", want: ""}, {send: "vCont;c", want: ""}, {send: "qC", want: ""}, {send: "qfThreadInfo", want: ""},
-		{send: "?", want: "T05[]"}, {send: "c", want: ""}, {send: "^C", want: "T02[]"},
+		{send: "vCont?", want: ""},
+		{send: "vCont;c", want: ""},
+		{send: "qC", want: ""},
+		{send: "qfThreadInfo", want: ""},
+		{send: "?", want: "T05[]"},
+		{send: "c", want: ""},
+		{send: "^C", want: "T02[]"},
 	})
 	c = newTalk(t, Caps{}, 1, func(cfg *Config) { cfg.Disabled = []string{"T"} })
 	c.run([]step{{send: "?", want: "S05"}, {send: "qC", want: "QC64"}})

@@ -135,7 +135,9 @@ func TestServeEnds(t *testing.T) {
 	l = make(streams, 1)
 	defer close(l)
 	c := dial(t, l)
-	go c.ask("D;64", "OK")
+	if err := c.conn.Send([]byte("D;64")); err != nil {
+		t.Fatal(err)
+	}
 	if status, err := Serve(context.Background(), l, f, m); status != 0 || err != nil {
 		t.Errorf("after the detach: %d, %v", status, err)
 	}

@@ -221,12 +221,10 @@ func (pr *proc) machine(tid int) *machine {
 		return m // it is dying: everything is unreadable
 	}
 	g := &regs.General
-	for i, v := range []uint64{
+	copy(m.Regs[:], []uint64{
 		g.Rax, g.Rbx, g.Rcx, g.Rdx, g.Rsi, g.Rdi, g.Rbp, g.Rsp, g.R8, g.R9, g.R10, g.R11, g.R12, g.R13, g.R14, g.R15,
 		g.Rip, g.Eflags, g.Cs, g.Ss, g.Ds, g.Es, g.Fs, g.Gs,
-	} {
-		m.Regs[i] = v
-	}
+	})
 	m.Regs[57], m.Regs[58], m.Regs[59] = g.Orig_rax, g.Fs_base, g.Gs_base
 	m.Register = func(number int) []byte { return pr.t.regs.Get(number, &regs.General, regs.XSave) }
 	e := pr.t.engine

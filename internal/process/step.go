@@ -83,7 +83,7 @@ func (p *Process) beginStep(t *task) {
 func (p *Process) request(t *task) int {
 	d := &t.dbg
 	if d.gen != p.ctl.gen {
-		p.setWatches(t)
+		_ = p.setWatches(t) // ESRCH: dying
 	}
 	if d.leaves { // it stops again before it executes anything
 		t.asked = true

@@ -70,14 +70,6 @@ func withJalon(run func() int) int {
 	})
 }
 
-// What the tests across packages share.
-var (
-	eventually = testkit.Eventually
-	alive      = testkit.Alive
-	tracerOf   = testkit.TracerOf
-	tail       = testkit.Tail
-)
-
 const patience = testkit.Patience
 
 var programs = testkit.Builder{From: "testdata"}
