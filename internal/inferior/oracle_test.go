@@ -5,58 +5,88 @@ import (
 	"debug/elf"
 	"encoding/xml"
 	"fmt"
+	"io"
+	"os/exec"
 	"reflect"
-	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/jalon-trace/jalon/internal/rsp"
 )
 
-// gdbserverObjects asks the real gdbserver for objects of a process, by annex.
-func gdbserverObjects(t *testing.T, pid int, object string, annexes ...string) map[string][]byte {
-	t.Helper()
-	const piece, pieces = 0x3000, 40
-	commands := []string{
-		"set sysroot /", "set auto-solib-add off",
-		fmt.Sprintf("target remote | gdbserver --once --attach - %d", pid),
-	}
-	for _, annex := range annexes {
-		for i := range pieces { // those behind the end are empty
-			commands = append(commands, fmt.Sprintf("maint packet qXfer:%s:read:%s:%x,%x", object, annex, i*piece, piece))
-		}
-	}
-	out := gdb(t, nil, append(commands, "detach")...)
-	found := map[string][]byte{}
-	last := map[string]bool{}
-	answers := regexp.MustCompile(`(?m)^sending: qXfer:[^:]*:read:([^:]*):.*\nreceived: "([lm])(.*)"$`)
-	for _, m := range answers.FindAllStringSubmatch(out, -1) {
-		found[m[1]] = append(found[m[1]], unescape(t, m[3])...)
-		last[m[1]] = last[m[1]] || m[2] == "l"
-	}
-	for _, annex := range annexes {
-		if !last[annex] || len(found[annex]) == 0 {
-			t.Fatalf("no whole object %s %q from gdbserver:\n%s", object, annex, out)
-		}
-	}
-	return found
+// peer is the real gdbserver, attached to a process.
+type peer struct {
+	t    *testing.T
+	conn *rsp.Conn
 }
 
-// unescape undoes how GDB shows what is not printable, and how binary data is sent.
-func unescape(t *testing.T, shown string) []byte {
+// pipe is its standard input and output.
+type pipe struct {
+	io.WriteCloser
+	io.Reader
+}
+
+// gdbserver attaches one to a process; it lets go of it at the end of the test, or
+// when it is closed.
+func gdbserver(t *testing.T, pid int) *peer {
 	t.Helper()
-	escapes := regexp.MustCompile(`\\x[0-9a-f]{2}|\\[0-7]{3}`)
-	b := escapes.ReplaceAllFunc([]byte(shown), func(b []byte) []byte {
-		base := 8
-		if b[1] == 'x' {
-			base, b = 16, b[1:]
+	cmd := exec.Command("gdbserver", "--once", "--attach", "-", strconv.Itoa(pid))
+	var messages bytes.Buffer
+	cmd.Stderr = &messages
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p := &peer{t, rsp.NewConn(pipe{in, out}, rsp.LinkConfig{Client: true, PacketSize: 1 << 17})}
+	t.Cleanup(func() {
+		p.ask("D")
+		_ = p.conn.Close()
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("gdbserver: %v\n%s", err, &messages)
 		}
-		n, err := strconv.ParseUint(string(b[1:]), base, 8)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return []byte{byte(n)}
 	})
-	return regexp.MustCompile(`(?s)\}.`).ReplaceAllFunc(b, func(b []byte) []byte { return []byte{b[1] ^ 0x20} })
+	p.ask("qSupported:xmlRegisters=i386")
+	p.ask("?") // chooses the thread that questions are about
+	return p
+}
+
+// ask gives the answer to a packet.
+func (p *peer) ask(packet string) string {
+	p.t.Helper()
+	if err := p.conn.Send([]byte(packet)); err != nil {
+		p.t.Fatal(err)
+	}
+	e := <-p.conn.Events()
+	if e.Kind != rsp.EventPacket {
+		p.t.Fatalf("gdbserver does not answer %q: %+v", packet, e)
+	}
+	return string(e.Payload)
+}
+
+// object reads one whole, however long it is: those of the system tell of all
+// processes that there are.
+func (p *peer) object(name, annex string) []byte {
+	p.t.Helper()
+	const piece = 0x3000
+	var doc []byte
+	for {
+		answer := p.ask(fmt.Sprintf("qXfer:%s:read:%s:%x,%x", name, annex, len(doc), piece))
+		if answer == "" || answer[0] != 'm' && answer[0] != 'l' {
+			p.t.Fatalf("gdbserver's answer for %s %q: %q", name, annex, answer)
+		}
+		doc = append(doc, answer[1:]...)
+		if answer[0] == 'l' {
+			return doc
+		}
+	}
 }
 
 // element is any XML element.
@@ -87,7 +117,7 @@ func parseElement(t *testing.T, doc []byte) element {
 
 func sameAsGdbserver(t *testing.T, c *child, object, annex string, doc []byte) {
 	t.Helper()
-	theirs := gdbserverObjects(t, c.pid, object, annex)[annex]
+	theirs := gdbserver(t, c.pid).object(object, annex)
 	if !reflect.DeepEqual(parseElement(t, doc), parseElement(t, theirs)) {
 		t.Errorf("%s:\n%s\ngdbserver says\n%s", object, doc, bytes.ReplaceAll(theirs, []byte("><"), []byte(">\n<")))
 	}
