@@ -367,6 +367,51 @@ func TestNonStop(t *testing.T) {
 	})
 }
 
+// TestStepIsDone: a thread's step is done, and not told yet, when GDB lets another
+// thread go on, and with it "all" that it knows to stand.
+func TestStepIsDone(t *testing.T) {
+	c := newTalk(t, Caps{}, 2, nil)
+	c.run([]step{
+		{send: gdbFeatures, want: "PacketSize..."},
+		{send: "QNonStop:1", want: "OK"},
+		{send: "?", want: "T05[p64.64]"},
+		{send: "vStopped", want: "OK %Stop:T00[p64.65]"},
+		{send: "vStopped", want: "OK"},
+		{send: "vCont;s:p64.65", want: "OK"},
+	})
+	c.f.took()
+	c.f.happen(*at(StopStep, 100, 101))
+	c.run([]step{
+		{send: "vCont;C1e:p64.64;c", want: "OK %Stop:T05[p64.65]"},
+		{send: "vStopped", want: "OK"},
+	})
+	c.calls("Resume 100 step=false [0x0,0x0) sig=10")
+	c.run([]step{{send: "vCont;c", want: "OK"}})
+	c.calls("Resume 101 step=false [0x0,0x0) sig=0")
+}
+
+// TestReconnectAfterFork: a fork was the last that GDB was told of; the child is killed,
+// and another GDB connects. It hears nothing of the child.
+func TestReconnectAfterFork(t *testing.T) {
+	c := newTalk(t, Caps{Multi: true}, 1, func(cfg *Config) { cfg.Multi = true })
+	begin := []step{{send: gdbFeatures, want: "PacketSize..."}, {send: "!", want: "OK"}}
+	c.run(begin)
+	c.run([]step{{send: "?", want: "T05[p64.64]"}, {send: "vCont;c", want: ""}})
+	child := c.f.start(1)
+	c.run([]step{
+		{stop: &Stop{Kind: StopForked, Thread: ThreadID{100, 100}, Child: ThreadID{child, child}}, want: "T05[fork:pc8.c8;p64.64]"},
+		{send: fmt.Sprintf("vKill;%x", child), want: "OK"},
+		{send: "(gone)", want: ""},
+	})
+	c.run([]step{{send: "(new)", want: ""}})
+	c.run(begin)
+	c.run([]step{
+		{send: "?", want: "T00[p64.64]"},
+		{send: "vCont;c:pc8.-1", want: "N"},
+		{send: "vCont;c:p64.-1", want: ""},
+	})
+}
+
 func TestEnds(t *testing.T) {
 	c := newTalk(t, Caps{Multi: true}, 1, func(cfg *Config) { cfg.Multi = true })
 	exit := Stop{Kind: StopExited, Thread: ThreadID{PID: 100}, Code: 7}

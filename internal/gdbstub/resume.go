@@ -180,8 +180,8 @@ func (m *Machine) plan(actions []rsp.ResumeAction) plan {
 			}
 			continue
 		}
-		if !t.stands || m.queued(id) || hidden[id] != 0 {
-			continue // it runs, or GDB does not know yet that it does not
+		if m.runs(t) || hidden[id] != 0 {
+			continue
 		}
 		r := Resumption{Thread: id, Step: a.Kind == 's' || a.Kind == 'S' || a.Kind == 'r'}
 		if a.Kind == 'r' && a.Range.Start < a.Range.End {
@@ -205,6 +205,13 @@ func actionOf(actions []rsp.ResumeAction, id ThreadID) *rsp.ResumeAction {
 		}
 	}
 	return nil
+}
+
+// runs says whether a thread runs as far as GDB knows: one whose stop was not told yet
+// does, in non-stop mode, and an action for all is not for it. A thread that GDB steps
+// would else run on behind its step, maybe off the end of a displaced instruction.
+func (m *Machine) runs(t *thread) bool {
+	return !t.stands || m.queued(t.id) || m.nonStop && t.resumed
 }
 
 // queued says that a thread's stop waits to be fetched by GDB.

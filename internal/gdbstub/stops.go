@@ -104,9 +104,13 @@ func (m *Machine) forgetProcess(pid int) {
 	if len(m.queue) > 0 {
 		m.queue = append(m.queue[:1], keep(m.queue[1:], other)...)
 	}
-	for id := range m.threads {
-		if id.PID == pid {
+	for id, t := range m.threads {
+		switch {
+		case id.PID == pid:
 			delete(m.threads, id)
+		case t.why.Child.PID == pid && !m.hasPending(id):
+			// A new GDB that hears of the fork would look for the child.
+			t.why = Stop{Kind: StopHalted, Thread: id}
 		}
 	}
 }
