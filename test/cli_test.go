@@ -237,7 +237,7 @@ save tracepoints `+file+"\n"), 0o600)
 	for i := range r.events {
 		e := &r.events[i]
 		count[e.Function]++
-		if e.Function == "work" && (e.num("i")%10 != 3 || e.Values["job->id"] == nil) {
+		if e.Function == "work" && (e.Num(t, "i")%10 != 3 || e.Values["job->id"] == nil) {
 			t.Errorf("%+v", e)
 		}
 	}
@@ -265,8 +265,8 @@ func TestList(t *testing.T) {
 		{[]string{prog, "w*"}, []string{"work"}},
 		{[]string{prog + "@threads.c"}, []string{"threads.c:14", "struct job * job", "long i"}},
 		{[]string{"--tactics", prog, "work"}, []string{"jump"}},
-		{[]string{"-p", fmt.Sprint(x.pid())}, []string{"checked", "libc.so.6"}},
-		{[]string{"-p", fmt.Sprint(x.pid()), "w*"}, []string{"wild", "work"}},
+		{[]string{"-p", fmt.Sprint(x.Pid())}, []string{"checked", "libc.so.6"}},
+		{[]string{"-p", fmt.Sprint(x.Pid()), "w*"}, []string{"wild", "work"}},
 		{[]string{"/usr/bin/bash", "execute_*"}, []string{"execute_command"}},
 	} {
 		r := jalon(t, append([]string{"list"}, tt.args...)...)
@@ -309,9 +309,9 @@ func TestCheckVersionHelp(t *testing.T) {
 func TestSignalsEndJalon(t *testing.T) {
 	x := startTarget(t, 2, "-O2")
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
-		j := start(t, jalonArgs("trace", "-v", "-f", "none", "-p", fmt.Sprint(x.pid()), "leaf", "text")...)
-		eventually(t, "jalon arms", func() bool { return strings.Contains(j.errs.String(), "site 1:") || ended(j) })
-		j.signal(sig)
+		j := start(t, jalonArgs("trace", "-v", "-f", "none", "-p", fmt.Sprint(x.Pid()), "leaf", "text")...)
+		eventually(t, "jalon arms", func() bool { return strings.Contains(j.Errs.String(), "site 1:") || ended(j) })
+		j.Signal(sig)
 		if r := j.wait(); r.status != 0 || !strings.Contains(r.stderr, "detached") {
 			t.Errorf("%v: status %d: %s", sig, r.status, r.stderr)
 		}

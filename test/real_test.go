@@ -285,7 +285,7 @@ func redis(t *testing.T, before ...string) (r *running, socket string) {
 		return string(out) == "PONG\n" || ended(r)
 	})
 	if ended(r) {
-		t.Fatalf("%v: %s", cmd, tail(r.out.String()+r.errs.String()))
+		t.Fatalf("%v: %s", cmd, tail(r.Out.String()+r.Errs.String()))
 	}
 	return r, socket
 }
@@ -335,19 +335,19 @@ func TestRedisLaunched(t *testing.T) {
 // every function traced; it goes on serving.
 func TestRedisAttached(t *testing.T) {
 	r, socket := redis(t)
-	before := codeBytes(t, r.pid())
+	before := codeBytes(t, r.Pid())
 	for i, place := range []string{"uprobe:/usr/bin/redis-server:call", "uprobe:/usr/bin/redis-server:*", "uprobe:/usr/bin/redis-server:* if ($sp == 0)"} {
 		avoid := []string{"0", "7"}[i%2]
 		n := commands(t, socket)
-		j := start(t, jalonArgs("trace", "-f", "none", "-v", "--avoid", avoid, "--summary-json", "-p", fmt.Sprint(r.pid()), "-c", "arg0", place)...)
+		j := start(t, jalonArgs("trace", "-f", "none", "-v", "--avoid", avoid, "--summary-json", "-p", fmt.Sprint(r.Pid()), "-c", "arg0", place)...)
 		load := start(t, "redis-benchmark", "-s", socket, "-q", "-n", "1000000000", "-c", "20", "-t", "set,get")
-		eventually(t, "jalon arms", func() bool { return strings.Contains(j.errs.String(), "site 0:") || ended(j) })
+		eventually(t, "jalon arms", func() bool { return strings.Contains(j.Errs.String(), "site 0:") || ended(j) })
 		if n == 0 || ended(j) {
-			t.Fatalf("%s: %s", place, tail(j.errs.String()))
+			t.Fatalf("%s: %s", place, tail(j.Errs.String()))
 		}
 		from := commands(t, socket)
 		eventually(t, "redis works under trace", func() bool { return commands(t, socket) > from+500 })
-		j.signal(syscall.SIGINT)
+		j.Signal(syscall.SIGINT)
 		res := j.wait()
 		if sum := summaryOf(t, res); res.status != 0 || sum.Hits < 400 || sum.Outcome != "detached" {
 			t.Errorf("%s: status %d, %+v: %s", place, res.status, sum, tail(res.stderr))
@@ -355,15 +355,15 @@ func TestRedisAttached(t *testing.T) {
 		from = commands(t, socket)
 		eventually(t, "redis works afterwards", func() bool { return commands(t, socket) > from+500 || ended(load) })
 		if ended(load) || ended(r) {
-			t.Fatalf("%s: the load ended: %s\nredis: %s", place, tail(load.errs.String()), tail(r.out.String()))
+			t.Fatalf("%s: the load ended: %s\nredis: %s", place, tail(load.Errs.String()), tail(r.Out.String()))
 		}
-		load.kill()
-		if codeBytes(t, r.pid()) != before {
+		load.Kill()
+		if codeBytes(t, r.Pid()) != before {
 			t.Fatalf("%s: the code of redis is not as before", place)
 		}
 	}
 	// A limited time.
-	res := jalon(t, "trace", "-d", "50ms", "-f", "none", "-p", fmt.Sprint(r.pid()), "uprobe:/usr/bin/redis-server:call")
+	res := jalon(t, "trace", "-d", "50ms", "-f", "none", "-p", fmt.Sprint(r.Pid()), "uprobe:/usr/bin/redis-server:call")
 	if res.status != 0 {
 		t.Errorf("-d: status %d: %s", res.status, res.stderr)
 	}

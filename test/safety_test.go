@@ -38,8 +38,8 @@ func TestWildPointers(t *testing.T) {
 		}
 		for i := range r.events {
 			e := &r.events[i]
-			if e.num("n") != int64(i) {
-				t.Fatalf("event %d has n = %d", i, e.num("n"))
+			if e.Num(t, "n") != int64(i) {
+				t.Fatalf("event %d has n = %d", i, e.Num(t, "n"))
 			}
 			for k, v := range values {
 				ok := len(readable[i%7]) > k && readable[i%7][k]
@@ -56,7 +56,7 @@ func TestWildPointers(t *testing.T) {
 				t.FailNow()
 			}
 		}
-		if v := r.events[6].num("p->value"); v != 99 {
+		if v := r.events[6].Num(t, "p->value"); v != 99 {
 			t.Errorf("value at the end of a page: %d", v)
 		}
 		if v := r.events[0].Values["p->name"]; v != "good" {
@@ -123,9 +123,9 @@ func TestSignalsAttached(t *testing.T) {
 				cmd.Stdin = in
 				x := startCmd(t, cmd)
 				_ = in.Close()
-				eventually(t, "the program is ready", func() bool { return strings.Contains(x.out.String(), "ready\n") })
-				j := start(t, jalonArgs("trace", "-f", "none", "-v", "--summary-json", "--avoid", tac.bits, "-p", fmt.Sprint(x.pid()), "visit if (p->next->value > 3)", "in_handler if (sig < 0)")...)
-				eventually(t, "jalon arms", func() bool { return strings.Contains(j.errs.String(), "site 1:") || ended(j) })
+				eventually(t, "the program is ready", func() bool { return strings.Contains(x.Out.String(), "ready\n") })
+				j := start(t, jalonArgs("trace", "-f", "none", "-v", "--summary-json", "--avoid", tac.bits, "-p", fmt.Sprint(x.Pid()), "visit if (p->next->value > 3)", "in_handler if (sig < 0)")...)
+				eventually(t, "jalon arms", func() bool { return strings.Contains(j.Errs.String(), "site 1:") || ended(j) })
 				_ = w.Close()
 				got := x.wait()
 				r := j.wait()
@@ -261,7 +261,7 @@ func TestPlugins(t *testing.T) {
 			t.Errorf("%s: %d events, summary %+v, want 200: %s", tac.name, len(r.events), r.sum, tail(r.stderr))
 		}
 		for i := range r.events {
-			if n := r.events[i].num("n"); n != int64(i/10+i%10) {
+			if n := r.events[i].Num(t, "n"); n != int64(i/10+i%10) {
 				t.Errorf("event %d: n = %d", i, n)
 				break
 			}
@@ -401,22 +401,22 @@ func TestInterruptLeavesProgram(t *testing.T) {
 		cmd.Stdin = in
 		j := startCmd(t, cmd)
 		_ = in.Close()
-		eventually(t, "jalon arms", func() bool { return strings.Contains(j.errs.String(), "site 2:") || ended(j) })
+		eventually(t, "jalon arms", func() bool { return strings.Contains(j.Errs.String(), "site 2:") || ended(j) })
 		x := &target{running: j, in: w}
 		x.goesOn("traced")
-		child := childOf(j.pid())
-		j.signal(syscall.SIGINT)
+		child := childOf(j.Pid())
+		j.Signal(syscall.SIGINT)
 		eventually(t, "jalon lets the program go", func() bool { return child != 0 && alive(child) && tracerOf(child) == 0 })
-		before := strings.Count(j.out.String(), "on\n")
+		before := strings.Count(j.Out.String(), "on\n")
 		if _, err := w.Write([]byte("?")); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the program runs on", func() bool { return strings.Count(j.out.String(), "on\n") > before || !alive(child) })
+		eventually(t, "the program runs on", func() bool { return strings.Count(j.Out.String(), "on\n") > before || !alive(child) })
 		_ = w.Close()
 		r := j.wait()
 		eventually(t, "the program ends", func() bool { return !alive(child) })
-		if !strings.HasSuffix(j.out.String(), "ok\n") {
-			t.Errorf("%s: output %q", tac.name, j.out.String())
+		if !strings.HasSuffix(j.Out.String(), "ok\n") {
+			t.Errorf("%s: output %q", tac.name, j.Out.String())
 		}
 		if sum := summaryOf(t, r); sum.Hits == 0 || r.status != 0 {
 			t.Errorf("%s: status %d, %+v", tac.name, r.status, sum)

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 const (
@@ -28,13 +30,13 @@ func threadsSum(threads, calls int64) string {
 
 // inOrder checks that each thread's events carry increasing numbers, by step
 // where no event was lost (step > 0), and returns how many events there are.
-func inOrder(t *testing.T, events []tracedEvent, step int64) {
+func inOrder(t *testing.T, events []event, step int64) {
 	t.Helper()
 	last := map[int64]int64{}
 	tid := map[int64]int{}
 	for i := range events {
 		e := &events[i]
-		id, n := e.num("job->id"), e.num("i")
+		id, n := e.Num(t, "job->id"), e.Num(t, "i")
 		if old, ok := tid[id]; ok && old != e.Tid {
 			t.Fatalf("event %d: job %d was thread %d's and is %d's", i, id, old, e.Tid)
 		}
@@ -117,7 +119,7 @@ func TestThreadsComeAndGo(t *testing.T) {
 		}
 		seen := map[int64]int{}
 		for i := range r.events {
-			seen[r.events[i].num("i")]++
+			seen[r.events[i].Num(t, "i")]++
 		}
 		if len(seen) != n+1 || seen[1] != 2 || seen[0] != 1 {
 			t.Errorf("%s: %d different values, want %d", avoid.name, len(seen), n+1)
@@ -157,20 +159,20 @@ func startTarget(t *testing.T, threads int, flags ...string) *target {
 // goesOn makes sure that every thread of the target gets through all its
 // functions once more.
 func (x *target) goesOn(when string) {
-	x.t.Helper()
-	before := strings.Count(x.out.String(), "on\n")
+	x.T.Helper()
+	before := strings.Count(x.Out.String(), "on\n")
 	if _, err := x.in.Write([]byte("?")); err != nil {
-		x.t.Fatalf("%s: the target is gone: %v; status %d, stderr %q", when, err, x.status, x.errs.String())
+		x.T.Fatalf("%s: the target is gone: %v; status %d, stderr %q", when, err, x.Status, x.Errs.String())
 	}
 	deadline := time.Now().Add(patience)
-	for strings.Count(x.out.String(), "on\n") == before {
+	for strings.Count(x.Out.String(), "on\n") == before {
 		select {
-		case <-x.ended:
-			x.t.Fatalf("%s: the target ended with status %d", when, x.status)
+		case <-x.Ended:
+			x.T.Fatalf("%s: the target ended with status %d", when, x.Status)
 		default:
 		}
 		if time.Now().After(deadline) {
-			x.t.Fatalf("%s: the target hangs\n%s", when, x.stateOf())
+			x.T.Fatalf("%s: the target hangs\n%s", when, x.StateOf())
 		}
 		time.Sleep(200 * time.Microsecond)
 	}
@@ -178,11 +180,11 @@ func (x *target) goesOn(when string) {
 
 // finish ends the target and checks that all its results were right.
 func (x *target) finish(when string) {
-	x.t.Helper()
+	x.T.Helper()
 	_ = x.in.Close()
 	r := x.wait()
 	if r.status != 0 || !strings.HasSuffix(r.stdout, "ok\n") {
-		x.t.Fatalf("%s: status %d, output %q", when, r.status, tail(r.stdout))
+		x.T.Fatalf("%s: status %d, output %q", when, r.status, tail(r.stdout))
 	}
 }
 
@@ -226,25 +228,25 @@ func TestJalonKilled(t *testing.T) {
 // is any moment is the point) and looks how the target does.
 func killedOnce(t *testing.T, i int, avoid, flags string, places []string) {
 	x := startTarget(t, 3, flags)
-	args := append(jalonArgs("trace", "-f", "json", "--avoid", avoid, "-p", fmt.Sprint(x.pid()), "-o", filepath.Join(t.TempDir(), "ev"), "-v"), places...)
+	args := append(jalonArgs("trace", "-f", "json", "--avoid", avoid, "-p", fmt.Sprint(x.Pid()), "-o", filepath.Join(t.TempDir(), "ev"), "-v"), places...)
 	j := start(t, args...)
 	when, last := fmt.Sprintf("round %d", i), fmt.Sprintf("site %d:", len(places)-1)
 	switch i % 3 {
 	case 0: // while it arms, after its first call in the process, which nothing protects (RATIONALE.md)
-		eventually(t, "jalon stops the target: "+tail(j.errs.String()), func() bool { return strings.Contains(j.errs.String(), "stopped for") || ended(j) })
+		eventually(t, "jalon stops the target: "+tail(j.Errs.String()), func() bool { return strings.Contains(j.Errs.String(), "stopped for") || ended(j) })
 		time.Sleep(time.Duration(rand.Int64N(int64(20 * time.Millisecond))))
 	case 1: // while it runs
-		eventually(t, "jalon arms: "+tail(j.errs.String()), func() bool { return strings.Contains(j.errs.String(), last) || ended(j) })
+		eventually(t, "jalon arms: "+tail(j.Errs.String()), func() bool { return strings.Contains(j.Errs.String(), last) || ended(j) })
 		time.Sleep(time.Duration(rand.Int64N(int64(2 * time.Millisecond))))
 	case 2: // while it detaches
-		eventually(t, "jalon arms", func() bool { return strings.Contains(j.errs.String(), last) || ended(j) })
-		j.signal(syscall.SIGINT)
+		eventually(t, "jalon arms", func() bool { return strings.Contains(j.Errs.String(), last) || ended(j) })
+		j.Signal(syscall.SIGINT)
 		time.Sleep(time.Duration(rand.Int64N(int64(6 * time.Millisecond))))
 	}
-	j.kill()
-	noPanic(t, args, j.errs.String())
-	if i%3 != 0 && strings.Contains(j.errs.String(), "error:") {
-		t.Fatalf("%s: jalon could not trace: %s", when, j.errs.String())
+	j.Kill()
+	testkit.NoPanic(t, args, j.Errs.String())
+	if i%3 != 0 && strings.Contains(j.Errs.String(), "error:") {
+		t.Fatalf("%s: jalon could not trace: %s", when, j.Errs.String())
 	}
 	x.goesOn(when + ": jalon was killed")
 	x.goesOn(when + ": jalon was killed, second look")
@@ -253,7 +255,7 @@ func killedOnce(t *testing.T, i int, avoid, flags string, places []string) {
 
 func ended(r *running) bool {
 	select {
-	case <-r.ended:
+	case <-r.Ended:
 		return true
 	default:
 		return false
@@ -277,23 +279,23 @@ func TestJalonKilledLaunched(t *testing.T) {
 		cmd.Stdin = r
 		x := &target{running: startCmd(t, cmd), in: w}
 		_ = r.Close()
-		eventually(t, "jalon arms", func() bool { return strings.Contains(x.errs.String(), "site 8:") || ended(x.running) })
+		eventually(t, "jalon arms", func() bool { return strings.Contains(x.Errs.String(), "site 8:") || ended(x.running) })
 		x.goesOn("with jalon")
-		child := childOf(x.pid())
+		child := childOf(x.Pid())
 		if child == 0 {
-			t.Fatalf("jalon has no child: %s", x.errs.String())
+			t.Fatalf("jalon has no child: %s", x.Errs.String())
 		}
-		x.signal(syscall.SIGKILL)
-		before := strings.Count(x.out.String(), "on\n")
+		x.Signal(syscall.SIGKILL)
+		before := strings.Count(x.Out.String(), "on\n")
 		if _, err := w.Write([]byte("?")); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the orphan goes on", func() bool { return strings.Count(x.out.String(), "on\n") > before || !alive(child) })
+		eventually(t, "the orphan goes on", func() bool { return strings.Count(x.Out.String(), "on\n") > before || !alive(child) })
 		_ = w.Close()
 		eventually(t, "the orphan ends", func() bool { return !alive(child) })
-		<-x.ended
-		if out := x.out.String(); !strings.HasSuffix(out, "ok\n") {
-			t.Fatalf("round %d (%s): the orphan's output: %q, stderr %q", i, tactics[i%len(tactics)].name, out, tail(x.errs.String()))
+		<-x.Ended
+		if out := x.Out.String(); !strings.HasSuffix(out, "ok\n") {
+			t.Fatalf("round %d (%s): the orphan's output: %q, stderr %q", i, tactics[i%len(tactics)].name, out, tail(x.Errs.String()))
 		}
 	}
 }
@@ -321,9 +323,9 @@ func TestTargetKilled(t *testing.T) {
 			st, err := os.Stat(file)
 			return err == nil && st.Size() > 0 || ended(j)
 		})
-		child := childOf(j.pid())
+		child := childOf(j.Pid())
 		if child == 0 {
-			t.Fatalf("jalon has no child: %s", j.errs.String())
+			t.Fatalf("jalon has no child: %s", j.Errs.String())
 		}
 		time.Sleep(time.Duration(rand.Int64N(int64(3 * time.Millisecond)))) // chance chooses the moment
 		if err := syscall.Kill(child, syscall.SIGKILL); err != nil {
@@ -353,11 +355,11 @@ func TestAttachDetach(t *testing.T) {
 	}
 	for _, tac := range tactics {
 		x := startTarget(t, 4, "-O2")
-		text := codeBytes(t, x.pid())
+		text := codeBytes(t, x.Pid())
 		for i := range rounds {
 			how := [][]string{{"-d", "30ms"}, {"-n", "50"}, {"-d", "1ms"}}[i%3]
 			file := filepath.Join(t.TempDir(), "events")
-			args := append(jalonArgs("trace", "--avoid", tac.bits, "-f", "json", "-o", file, "--summary-json", "-p", fmt.Sprint(x.pid()), "leaf", "wild if (p->value != 0 || 1)", "text"), how...)
+			args := append(jalonArgs("trace", "--avoid", tac.bits, "-f", "json", "-o", file, "--summary-json", "-p", fmt.Sprint(x.Pid()), "leaf", "wild if (p->value != 0 || 1)", "text"), how...)
 			r := run(t, args...)
 			sum := summaryOf(t, r)
 			if r.status != 0 || sum.Outcome != "detached" {
@@ -366,10 +368,10 @@ func TestAttachDetach(t *testing.T) {
 			if how[0] == "-n" && len(readEvents(t, file)) != 50 {
 				t.Errorf("%s: -n 50: %d events", tac.name, len(readEvents(t, file)))
 			}
-			if pid := tracerOf(x.pid()); pid != 0 {
+			if pid := tracerOf(x.Pid()); pid != 0 {
 				t.Fatalf("%s: still traced by %d", tac.name, pid)
 			}
-			if got := codeBytes(t, x.pid()); got != text {
+			if got := codeBytes(t, x.Pid()); got != text {
 				t.Fatalf("%s: the program's code is not as before", tac.name)
 			}
 			x.goesOn(tac.name)

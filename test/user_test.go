@@ -87,7 +87,7 @@ func TestUserAttaches(t *testing.T) {
 	x := &target{running: startCmd(t, cmd), in: w}
 	_ = in.Close()
 	x.goesOn("at first")
-	r := startCmd(t, nobody(t, jalonArgs("trace", "-f", "none", "--summary-json", "-n", "100", "-p", fmt.Sprint(x.pid()), "leaf", "wild if (p->value != 0)")...)).wait()
+	r := startCmd(t, nobody(t, jalonArgs("trace", "-f", "none", "--summary-json", "-n", "100", "-p", fmt.Sprint(x.Pid()), "leaf", "wild if (p->value != 0)")...)).wait()
 	switch {
 	case ptraceScope() == 0:
 		if sum := summaryOf(t, r); r.status != 0 || sum.Recorded < 100 || sum.Outcome != "detached" {
@@ -104,9 +104,9 @@ func TestUserAttaches(t *testing.T) {
 func TestUserRefused(t *testing.T) {
 	x := startTarget(t, 1, "-O2")
 	for _, args := range [][]string{
-		{"trace", "-p", fmt.Sprint(x.pid()), "leaf"},
+		{"trace", "-p", fmt.Sprint(x.Pid()), "leaf"},
 		{"trace", "-p", "1", "main"},
-		{"list", "-p", fmt.Sprint(x.pid())},
+		{"list", "-p", fmt.Sprint(x.Pid())},
 	} {
 		r := startCmd(t, nobody(t, jalonArgs(args...)...)).wait()
 		if r.status != 1 {

@@ -295,7 +295,7 @@ set var watched = 1
 delete
 continue` + map[string]string{"on": " -a", "off": ""}[nonStop] + `
 `, while: func(gdb, server *running) {
-				server.says("spinning\n")
+				server.Says("spinning\n")
 				interrupt(gdb)
 			}})
 			s.inOrder(`received signal SIGINT|stopped`, `spin`)
@@ -312,9 +312,9 @@ func TestAttach(t *testing.T) {
 	t.Parallel()
 	prog := compile(t, "gcc", "steady.c", "-g", "-O1")
 	p := start(t, prog)
-	p.says("50\n")
+	p.Says("50\n")
 	for round := range 3 {
-		server, place := serve(t, "--attach", strconv.Itoa(p.pid()))
+		server, place := serve(t, "--attach", strconv.Itoa(p.Pid()))
 		s := talk(t, conversation{server: server, place: place, file: prog, script: `break tick if n % 10 == 7
 trace tick
 actions
@@ -333,16 +333,16 @@ tstatus
 detach
 `})
 		s.inOrder(`Breakpoint 1, tick`, `\$1 = 7`, `Temporary breakpoint 3, tick`, `Trace stopped by a tstop`, `Collected \d+ trace frames`)
-		server.wait()
-		if by := tracerOf(p.pid()); by != 0 {
+		server.Wait()
+		if by := tracerOf(p.Pid()); by != 0 {
 			t.Errorf("round %d: %d traces the process still", round, by)
 		}
-		was := len(p.out.String())
-		eventually(t, "the program runs on", func() bool { return len(p.out.String()) > was+8 })
+		was := len(p.Out.String())
+		eventually(t, "the program runs on", func() bool { return len(p.Out.String()) > was+8 })
 	}
-	p.signal(syscall.SIGTERM)
-	p.wait()
-	steady(t, p.out.String())
+	p.Signal(syscall.SIGTERM)
+	p.Wait()
+	steady(t, p.Out.String())
 }
 
 // steady checks all that steady.c writes.
@@ -435,7 +435,7 @@ info inferiors
 monitor exit
 `, one, one, two, two)})
 	s.inOrder(`Breakpoint 1, .*g \(n=0\)`, `Breakpoint 2.*work \(n=4`, `\* 2 `, `\$1 = 4`, `\$2 = 0`, `Inferior 1 .* exited normally`, `Inferior 2 .* exited normally`)
-	server.wait()
+	server.Wait()
 }
 
 // A trace goes through run control: breakpoints at the tracepoint's own address,
@@ -485,9 +485,9 @@ func TestServerErrors(t *testing.T) {
 		{[]string{"unix:" + place, os.DevNull}, "/dev/null"},
 	} {
 		r := start(t, append([]string{jalonBin, "gdbserver"}, c.args...)...)
-		r.wait()
-		if r.status == 0 || !strings.Contains(r.errs.String(), c.want) {
-			t.Errorf("%v: status %d, %q", c.args, r.status, r.errs.String())
+		r.Wait()
+		if r.Status == 0 || !strings.Contains(r.Errs.String(), c.want) {
+			t.Errorf("%v: status %d, %q", c.args, r.Status, r.Errs.String())
 		}
 	}
 }

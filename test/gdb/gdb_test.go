@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // conversation is a run of GDB with a script.
@@ -92,11 +94,11 @@ func serve(t testing.TB, args ...string) (server *running, place string) {
 	server = start(t, append(append([]string{jalonBin, "gdbserver"}, flags...), append([]string{"unix:" + place}, args...)...)...)
 	eventually(t, "the server listens", func() bool {
 		select {
-		case <-server.ended:
-			t.Fatalf("the server ends: %s", server.errs.String())
+		case <-server.Ended:
+			t.Fatalf("the server ends: %s", server.Errs.String())
 		default:
 		}
-		return strings.Contains(server.errs.String(), "Listening on")
+		return strings.Contains(server.Errs.String(), "Listening on")
 	})
 	return server, place
 }
@@ -146,34 +148,34 @@ func talk(t testing.TB, c conversation) *said {
 		cmd.Stdin = strings.NewReader(script)
 	}
 	cmd.Env = append(append(os.Environ(), "LC_ALL=C", "HOME="+t.TempDir()), c.env...)
-	var out syncBuffer
+	var out testkit.Output
 	cmd.Stdout, cmd.Stderr = &out, &out
 	g := startCmd(t, cmd)
 	if c.while != nil {
 		c.while(g, s.server)
 	}
-	g.wait()
+	g.Wait()
 	s.text = out.String()
-	if g.status != 0 && !c.killed {
-		t.Errorf("gdb ends with status %d", g.status)
+	if g.Status != 0 && !c.killed {
+		t.Errorf("gdb ends with status %d", g.Status)
 	}
 	if s.server != nil {
 		if c.server == nil {
 			select {
-			case <-s.server.ended:
+			case <-s.server.Ended:
 			default:
 				if !c.extended {
-					s.server.wait()
+					s.server.Wait()
 				}
 			}
 		}
-		s.prog = s.server.out.String()
+		s.prog = s.server.Out.String()
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("GDB:\n%s", tail(s.text))
 			if s.server != nil {
-				t.Logf("server:\n%s\n%s", tail(s.server.errs.String()), tail(s.server.out.String()))
+				t.Logf("server:\n%s\n%s", tail(s.server.Errs.String()), tail(s.server.Out.String()))
 			}
 		}
 	})
@@ -270,4 +272,4 @@ func at(lines []string, i int) string {
 }
 
 // interrupt sends GDB what ^C does.
-func interrupt(gdb *running) { _ = syscall.Kill(gdb.pid(), syscall.SIGINT) }
+func interrupt(gdb *running) { _ = syscall.Kill(gdb.Pid(), syscall.SIGINT) }

@@ -4,16 +4,10 @@
 package gdb
 
 import (
-	"bytes"
 	"flag"
-	"fmt"
 	"os"
 	"os/exec"
-	"strings"
-	"sync"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/jalon-trace/jalon/test/testkit"
 )
@@ -43,6 +37,8 @@ func withJalon(run func() int) int {
 
 // What the tests across packages share.
 var (
+	start      = testkit.Start
+	startCmd   = testkit.StartCmd
 	eventually = testkit.Eventually
 	alive      = testkit.Alive
 	tracerOf   = testkit.TracerOf
@@ -72,105 +68,5 @@ func need(t testing.TB, programs ...string) {
 	}
 }
 
-// running is a program that a test has started. It leads a process group, which is
-// killed when the test ends.
-type running struct {
-	t      testing.TB
-	cmd    *exec.Cmd
-	out    syncBuffer
-	errs   syncBuffer
-	ended  chan struct{}
-	status int // 128+N when a signal ended it
-}
-
-// syncBuffer is a buffer that one goroutine fills and others look at.
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *syncBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
-}
-
-// start starts a program in its own process group.
-func start(t testing.TB, args ...string) *running {
-	t.Helper()
-	return startCmd(t, exec.Command(args[0], args[1:]...))
-}
-
-func startCmd(t testing.TB, cmd *exec.Cmd) *running {
-	t.Helper()
-	r := &running{t: t, cmd: cmd, ended: make(chan struct{})}
-	if cmd.Stdout == nil {
-		cmd.Stdout = &r.out
-	}
-	if cmd.Stderr == nil {
-		cmd.Stderr = &r.errs
-	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	// A child that outlives its parent keeps the pipes open; do not wait for it.
-	cmd.WaitDelay = 5 * time.Second
-	if err := cmd.Start(); err != nil {
-		t.Fatalf("%v: %v", cmd.Args, err)
-	}
-	go func() {
-		_ = cmd.Wait()
-		if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-			r.status = 128 + int(ws.Signal())
-		} else {
-			r.status = cmd.ProcessState.ExitCode()
-		}
-		close(r.ended)
-	}()
-	t.Cleanup(r.kill)
-	return r
-}
-
-// kill ends the program's whole process group.
-func (r *running) kill() {
-	_ = syscall.Kill(-r.pid(), syscall.SIGKILL)
-	<-r.ended
-}
-
-func (r *running) pid() int { return r.cmd.Process.Pid }
-
-func (r *running) signal(sig syscall.Signal) {
-	r.t.Helper()
-	if err := syscall.Kill(r.pid(), sig); err != nil {
-		r.t.Fatalf("%v: sending %v: %v", r.cmd.Args, sig, err)
-	}
-}
-
-// wait waits for the end.
-func (r *running) wait() {
-	r.t.Helper()
-	select {
-	case <-r.ended:
-	case <-time.After(patience):
-		r.kill()
-		r.t.Fatalf("%v hangs\nstdout: %v\nstderr: %v", r.cmd.Args, r.cmd.Stdout, r.cmd.Stderr)
-	}
-	for _, word := range []string{"goroutine ", "BUG:", "panic:", "fatal error:", "DATA RACE"} {
-		if strings.Contains(r.errs.String(), word) {
-			r.t.Errorf("%v: %q in the error output:\n%s", r.cmd.Args, word, r.errs.String())
-			return
-		}
-	}
-}
-
-// says waits until the program has written text.
-func (r *running) says(text string) {
-	r.t.Helper()
-	eventually(r.t, fmt.Sprintf("%v writes %q", r.cmd.Args, text), func() bool {
-		return strings.Contains(r.out.String(), text) || strings.Contains(r.errs.String(), text)
-	})
-}
+// running is a program that a test has started.
+type running = testkit.Process

@@ -251,8 +251,8 @@ func TestDisconnectedTracing(t *testing.T) {
 			t.Parallel()
 			prog := compile(t, "gcc", "steady.c", "-g", "-O0")
 			p := start(t, prog)
-			p.says("50\n")
-			server, place := serve(t, "--attach", strconv.Itoa(p.pid()))
+			p.Says("50\n")
+			server, place := serve(t, "--attach", strconv.Itoa(p.Pid()))
 			script := `set disconnected-tracing on
 tvariable $seen
 trace tick if n % 10 == 3
@@ -269,14 +269,14 @@ tstart
 			}
 			first := func(g, _ *running) {
 				if leave == "kill" {
-					after := len(p.out.String())
-					eventually(t, "the program runs", func() bool { return len(p.out.String()) > after+10 })
-					_ = exec.Command("kill", "-9", strconv.Itoa(g.pid())).Run()
+					after := len(p.Out.String())
+					eventually(t, "the program runs", func() bool { return len(p.Out.String()) > after+10 })
+					_ = exec.Command("kill", "-9", strconv.Itoa(g.Pid())).Run()
 				}
 			}
 			talk(t, conversation{server: server, place: place, file: prog, script: script + end + "\n", while: first, killed: leave == "kill"})
-			after := len(p.out.String())
-			eventually(t, "the program runs on", func() bool { return len(p.out.String()) > after+30 })
+			after := len(p.Out.String())
+			eventually(t, "the program runs on", func() bool { return len(p.Out.String()) > after+30 })
 			s := talk(t, conversation{server: server, place: place, file: prog, script: `tstatus
 info tracepoints
 info tvariables
@@ -301,11 +301,11 @@ detach
 `})
 			s.inOrder(`Trace is running on the target`, `Trace notes: a long run`, `trace only if n % 10 == 3`, `collect n, \$seen`, `\$seen +0 `,
 				`Trace stopped by a tstop`, `\$1 = 3\n`, `\$2 = 1\n`, `\$3 = 1\n`, `True 20`)
-			p.wait()
-			if !strings.HasSuffix(p.out.String(), "the sum is right\n") {
-				t.Errorf("the program ends with %q", tail(p.out.String()))
+			p.Wait()
+			if !strings.HasSuffix(p.Out.String(), "the sum is right\n") {
+				t.Errorf("the program ends with %q", tail(p.Out.String()))
 			}
-			server.wait()
+			server.Wait()
 		})
 	}
 }

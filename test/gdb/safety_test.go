@@ -23,8 +23,8 @@ func TestServerKilled(t *testing.T) {
 			t.Parallel()
 			prog := compile(t, "gcc", "steady.c", "-g", "-O1")
 			p := start(t, prog)
-			p.says("50\n")
-			server, place := serve(t, "--attach", strconv.Itoa(p.pid()))
+			p.Says("50\n")
+			server, place := serve(t, "--attach", strconv.Itoa(p.Pid()))
 			script := `trace tick
 actions
 collect n, sum
@@ -37,21 +37,21 @@ tstart
 			}
 			script += "continue\necho stands still\\n\nshell cat " + newPipe(t) + "\n"
 			talk(t, conversation{server: server, place: place, file: prog, killed: true, script: script, while: func(gdb, _ *running) {
-				was := len(p.out.String())
+				was := len(p.Out.String())
 				if stopped {
-					eventually(t, "GDB stops the program", func() bool { return strings.Contains(fmt.Sprint(gdb.cmd.Stdout), "stands still\n") })
+					eventually(t, "GDB stops the program", func() bool { return strings.Contains(fmt.Sprint(gdb.Cmd.Stdout), "stands still\n") })
 				} else {
-					eventually(t, "the program runs", func() bool { return len(p.out.String()) > was+8 })
+					eventually(t, "the program runs", func() bool { return len(p.Out.String()) > was+8 })
 				}
-				server.signal(syscall.SIGKILL)
-				<-server.ended
-				_ = exec.Command("kill", "-9", strconv.Itoa(gdb.pid())).Run()
+				server.Signal(syscall.SIGKILL)
+				<-server.Ended
+				_ = exec.Command("kill", "-9", strconv.Itoa(gdb.Pid())).Run()
 			}})
-			was := len(p.out.String())
-			eventually(t, "the program runs on", func() bool { return len(p.out.String()) > was+30 })
-			p.signal(syscall.SIGTERM)
-			p.wait()
-			steady(t, p.out.String())
+			was := len(p.Out.String())
+			eventually(t, "the program runs on", func() bool { return len(p.Out.String()) > was+30 })
+			p.Signal(syscall.SIGTERM)
+			p.Wait()
+			steady(t, p.Out.String())
 		})
 	}
 }
@@ -120,9 +120,9 @@ func TestGarbage(t *testing.T) {
 	t.Parallel()
 	prog := compile(t, "gcc", "steady.c", "-g", "-O1")
 	p := start(t, prog)
-	p.says("50\n")
+	p.Says("50\n")
 	server, place := serve(t, "--multi")
-	attach := fmt.Sprintf("vAttach;%x", p.pid())
+	attach := fmt.Sprintf("vAttach;%x", p.Pid())
 	packets := []string{
 		"?", "g", "p10", "m0,10", "m" + strings.Repeat("f", 40) + ",1", "M0,4:00000000", "X0,0:", "X1000,ffffffff:", "c", "s",
 		"vCont?", "vCont;c", "vCont;s:p-1.-1", "vCont;r1,2:1", "vCont;t", "vStopped", "vCtrlC", "Z0,0,1", "Z0,400000,1;X3,2227;cmds:0,X1,27", "z0,0,1", "Z2,0,8", "Z9,0,0",
@@ -189,11 +189,11 @@ func TestGarbage(t *testing.T) {
 			_, _ = io.Copy(c.Conn, io.LimitReader(endless('b'), 3<<20))
 		}
 		_ = c.Close()
-		if !alive(server.pid()) {
-			t.Fatalf("round %d: the server has ended: %s", round, tail(server.errs.String()))
+		if !alive(server.Pid()) {
+			t.Fatalf("round %d: the server has ended: %s", round, tail(server.Errs.String()))
 		}
 	}
-	if !alive(p.pid()) {
+	if !alive(p.Pid()) {
 		t.Fatalf("the program has ended")
 	}
 	c := dial(t, place)
@@ -210,13 +210,13 @@ print n > 0
 delete
 detach
 monitor exit
-`, prog, p.pid())})
+`, prog, p.Pid())})
 	s.inOrder(`Breakpoint 1, .*tick`, `\$1 = 1`)
-	server.wait()
-	was := len(p.out.String())
-	eventually(t, "the program runs on", func() bool { return len(p.out.String()) > was+8 })
-	p.signal(syscall.SIGTERM)
-	p.wait()
+	server.Wait()
+	was := len(p.Out.String())
+	eventually(t, "the program runs on", func() bool { return len(p.Out.String()) > was+8 })
+	p.Signal(syscall.SIGTERM)
+	p.Wait()
 }
 
 // endless is a reader of one byte over and over.
@@ -235,13 +235,13 @@ func TestDropped(t *testing.T) {
 	t.Parallel()
 	prog := compile(t, "gcc", "steady.c", "-g", "-O1")
 	p := start(t, prog)
-	p.says("50\n")
-	server, place := serve(t, "--attach", strconv.Itoa(p.pid()))
+	p.Says("50\n")
+	server, place := serve(t, "--attach", strconv.Itoa(p.Pid()))
 	for range 3 {
 		talk(t, conversation{server: server, place: place, file: prog, killed: true, script: "trace tick\ntstart\ncontinue\n", while: func(gdb, _ *running) {
-			was := len(p.out.String())
-			eventually(t, "the program runs", func() bool { return len(p.out.String()) > was+8 })
-			_ = exec.Command("kill", "-9", strconv.Itoa(gdb.pid())).Run()
+			was := len(p.Out.String())
+			eventually(t, "the program runs", func() bool { return len(p.Out.String()) > was+8 })
+			_ = exec.Command("kill", "-9", strconv.Itoa(gdb.Pid())).Run()
 		}})
 	}
 	s := talk(t, conversation{server: server, place: place, file: prog, script: `tstatus
@@ -251,10 +251,10 @@ print ticks > 100
 detach
 `})
 	s.inOrder(`Trace stopped because of GDB disconnecting|Trace stopped because of disconnection|Trace stopped`, `Collected [1-9]\d* trace frames`, `Found trace frame 0`, `\$1 = 1`)
-	server.wait()
-	was := len(p.out.String())
-	eventually(t, "the program runs on", func() bool { return len(p.out.String()) > was+8 })
-	p.signal(syscall.SIGTERM)
-	p.wait()
-	steady(t, p.out.String())
+	server.Wait()
+	was := len(p.Out.String())
+	eventually(t, "the program runs on", func() bool { return len(p.Out.String()) > was+8 })
+	p.Signal(syscall.SIGTERM)
+	p.Wait()
+	steady(t, p.Out.String())
 }

@@ -26,16 +26,16 @@ func status(t *testing.T, socket string) []siteStatus {
 		Error string
 		Sites []siteStatus
 	}
-	if err := json.Unmarshal([]byte(p.out.String()), &a); err != nil || a.Error != "" {
-		t.Fatalf("%v %s: %s%s", err, a.Error, p.out.String(), p.errs.String())
+	if err := json.Unmarshal([]byte(p.Out.String()), &a); err != nil || a.Error != "" {
+		t.Fatalf("%v %s: %s%s", err, a.Error, p.Out.String(), p.Errs.String())
 	}
 	return a.Sites
 }
 
 func control(t *testing.T, socket string, args ...string) {
 	t.Helper()
-	if p := jalon(t, append([]string{"control", socket}, args...)...); p.status != 0 {
-		t.Fatalf("%v: status %d: %s", args, p.status, p.errs.String())
+	if p := jalon(t, append([]string{"control", socket}, args...)...); p.Status != 0 {
+		t.Fatalf("%v: status %d: %s", args, p.Status, p.Errs.String())
 	}
 }
 
@@ -53,12 +53,12 @@ func TestControl(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			socket := filepath.Join(t.TempDir(), "control")
-			child := start(t, compile(t, "gcc", "rounds.c", "-g", "-O2")).awaitOut("ready 0\n")
+			child := start(t, compile(t, "gcc", "rounds.c", "-g", "-O2")).AwaitOut("ready 0\n")
 			engine := "auto"
 			if tt.name == "uprobes" {
 				engine = "kernel"
 			}
-			tr := begin(t, append(tt.places, "-c", "$tid", "-p", fmt.Sprint(child.pid()), "--control", socket, "--engine", engine)...).armed()
+			tr := begin(t, append(tt.places, "-c", "$tid", "-p", fmt.Sprint(child.Pid()), "--control", socket, "--engine", engine)...).armed()
 			st, err := os.Stat(socket)
 			if err != nil || st.Mode().Perm() != 0o600 {
 				t.Errorf("%v, %v", st.Mode(), err)
@@ -73,8 +73,8 @@ func TestControl(t *testing.T) {
 					on[f[1][0]-'1'] = f[0] == "enable"
 				}
 				rounds++
-				child.tell("10")
-				child.awaitOut(fmt.Sprintf("ready %d\n", rounds))
+				child.Tell("10")
+				child.AwaitOut(fmt.Sprintf("ready %d\n", rounds))
 				for i := range want {
 					if on[i] {
 						want[i] += tt.each
@@ -94,14 +94,14 @@ func TestControl(t *testing.T) {
 			for i, p := range tt.places {
 				place, _, _ := strings.Cut(p, " if ")
 				if got[place] != want[i] {
-					t.Errorf("%s: %d events, want %d\n%s", place, got[place], want[i], tr.errs.String())
+					t.Errorf("%s: %d events, want %d\n%s", place, got[place], want[i], tr.Errs.String())
 				}
 			}
 			if _, err := os.Stat(socket); !os.IsNotExist(err) {
 				t.Errorf("the socket is still there: %v", err)
 			}
-			child.tell("10")
-			child.awaitOut(fmt.Sprintf("ready %d\n", rounds+1))
+			child.Tell("10")
+			child.AwaitOut(fmt.Sprintf("ready %d\n", rounds+1))
 		})
 	}
 }
@@ -110,9 +110,9 @@ func TestControl(t *testing.T) {
 func TestControlStatus(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "control")
 	child := start(t, things(t), "wait", "names", "ready", "wait")
-	tr := begin(t, "syscall:getpriority if (which < 3)", "syscall:prctl", "-p", fmt.Sprint(child.pid()), "--control", socket).armed()
-	child.tell("go")
-	child.awaitOut("ready\n")
+	tr := begin(t, "syscall:getpriority if (which < 3)", "syscall:prctl", "-p", fmt.Sprint(child.Pid()), "--control", socket).armed()
+	child.Tell("go")
+	child.AwaitOut("ready\n")
 	// Records count when they are shown, some milliseconds later.
 	sites := status(t, socket)
 	for end := time.Now().Add(patience); len(sites) == 2 && sites[0].Hits+sites[1].Hits < 20 && time.Now().Before(end); {
@@ -122,9 +122,9 @@ func TestControlStatus(t *testing.T) {
 		t.Errorf("%+v", sites)
 	}
 	p := jalon(t, "control", socket, "status")
-	rows := strings.Split(strings.TrimSpace(p.out.String()), "\n")
+	rows := strings.Split(strings.TrimSpace(p.Out.String()), "\n")
 	if len(rows) != 3 || strings.Join(strings.Fields(rows[1]), " ") != "1 syscall:getpriority (syscalls:sys_enter_getpriority) enabled 10 3 7 0 0 0 -" {
-		t.Errorf("%s%s", p.out.String(), p.errs.String())
+		t.Errorf("%s%s", p.Out.String(), p.Errs.String())
 	}
 	for _, tt := range []struct{ args, want string }{
 		{"enable 3", "there is no tracepoint 3: they are 1 to 2"},
@@ -133,8 +133,8 @@ func TestControlStatus(t *testing.T) {
 		{"begin 3", `ask for enable N, disable N or status`},
 	} {
 		p := jalon(t, append([]string{"control", socket}, strings.Fields(tt.args)...)...)
-		if p.status == 0 || !strings.Contains(p.errs.String(), tt.want) {
-			t.Errorf("%s: status %d: %s", tt.args, p.status, p.errs.String())
+		if p.Status == 0 || !strings.Contains(p.Errs.String(), tt.want) {
+			t.Errorf("%s: status %d: %s", tt.args, p.Status, p.Errs.String())
 		}
 	}
 	// Rubbish on the socket harms nobody.
@@ -147,22 +147,22 @@ func TestControlStatus(t *testing.T) {
 		conn.Close()
 	}
 	// Two traces cannot share a socket, and no file is overwritten.
-	if p := jalon(t, "trace", "syscall:prctl", "--control", socket, "-n", "1"); p.status == 0 || !strings.Contains(p.errs.String(), "another program listens there") {
-		t.Errorf("status %d: %s", p.status, p.errs.String())
+	if p := jalon(t, "trace", "syscall:prctl", "--control", socket, "-n", "1"); p.Status == 0 || !strings.Contains(p.Errs.String(), "another program listens there") {
+		t.Errorf("status %d: %s", p.Status, p.Errs.String())
 	}
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, []byte("precious"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if p := jalon(t, "trace", "syscall:prctl", "--control", file, "-n", "1"); p.status == 0 || !strings.Contains(p.errs.String(), "no socket") {
-		t.Errorf("status %d: %s", p.status, p.errs.String())
+	if p := jalon(t, "trace", "syscall:prctl", "--control", file, "-n", "1"); p.Status == 0 || !strings.Contains(p.Errs.String(), "no socket") {
+		t.Errorf("status %d: %s", p.Status, p.Errs.String())
 	}
 	if b, _ := os.ReadFile(file); string(b) != "precious" {
 		t.Errorf("the file is now %q", b)
 	}
 	tr.stop()
-	if p := jalon(t, "control", socket, "status"); p.status == 0 || !strings.Contains(p.errs.String(), "there is no socket") {
-		t.Errorf("status %d: %s", p.status, p.errs.String())
+	if p := jalon(t, "control", socket, "status"); p.Status == 0 || !strings.Contains(p.Errs.String(), "there is no socket") {
+		t.Errorf("status %d: %s", p.Status, p.Errs.String())
 	}
 	// What a killed jalon leaves behind is replaced.
 	left, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
@@ -171,7 +171,7 @@ func TestControlStatus(t *testing.T) {
 	}
 	left.SetUnlinkOnClose(false)
 	left.Close()
-	if tr := run(t, "syscall:getpriority", "--control", socket, "--", things(t), "names"); tr.status != 0 || tr.counts().Hits != 10 {
-		t.Errorf("%s", tr.errs.String())
+	if tr := run(t, "syscall:getpriority", "--control", socket, "--", things(t), "names"); tr.Status != 0 || tr.counts().Hits != 10 {
+		t.Errorf("%s", tr.Errs.String())
 	}
 }

@@ -49,9 +49,9 @@ func TestErrors(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			p := jalon(t, append(append([]string{"trace"}, tt.args...), "-d", "1s")...)
-			text := p.errs.String()
-			if p.status != tt.status {
-				t.Errorf("status %d, want %d", p.status, tt.status)
+			text := p.Errs.String()
+			if p.Status != tt.status {
+				t.Errorf("status %d, want %d", p.Status, tt.status)
 			}
 			for _, want := range tt.want {
 				if !strings.Contains(text, want) {
@@ -73,8 +73,8 @@ func TestMissing(t *testing.T) {
 		{"hardware:cpu-cycles:1000000", "no such hardware counter"},
 	} {
 		p := jalon(t, "trace", tt.place, "-d", "100ms", "-f", "none")
-		if p.status != 0 && (p.status != 2 || !strings.Contains(p.errs.String(), tt.want)) {
-			t.Errorf("%s: status %d:\n%s", tt.place, p.status, p.errs.String())
+		if p.Status != 0 && (p.Status != 2 || !strings.Contains(p.Errs.String(), tt.want)) {
+			t.Errorf("%s: status %d:\n%s", tt.place, p.Status, p.Errs.String())
 		}
 	}
 }
@@ -84,7 +84,7 @@ func TestUnprivileged(t *testing.T) {
 	as := func(args ...string) *process {
 		cmd := exec.Command(jalonBin, args...)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
-		return startCmd(t, cmd).wait()
+		return startCmd(t, cmd).Wait()
 	}
 	const want = "jalon lacks CAP_BPF and CAP_PERFMON; run jalon as root, or give it CAP_BPF and CAP_PERFMON"
 	for _, args := range [][]string{
@@ -96,19 +96,19 @@ func TestUnprivileged(t *testing.T) {
 		{"trace", "hammer_one", "--engine", "kernel", "--", things(t)},
 		{"gate", "sched:sched_switch if (next_prio > 1)"},
 	} {
-		if p := as(args...); p.status != 1 || !strings.Contains(p.errs.String(), want) {
-			t.Errorf("%v: status %d:\n%s", args, p.status, p.errs.String())
+		if p := as(args...); p.Status != 1 || !strings.Contains(p.Errs.String(), want) {
+			t.Errorf("%v: status %d:\n%s", args, p.Status, p.Errs.String())
 		}
 	}
-	if p := as("check"); !strings.Contains(p.out.String(), "jalon lacks CAP_BPF and CAP_PERFMON") || !strings.Contains(p.out.String(), "for root only") {
-		t.Errorf("check:\n%s", p.out.String())
+	if p := as("check"); !strings.Contains(p.Out.String(), "jalon lacks CAP_BPF and CAP_PERFMON") || !strings.Contains(p.Out.String(), "for root only") {
+		t.Errorf("check:\n%s", p.Out.String())
 	}
 	// What needs no privilege goes on working.
-	if p := as("trace", "names", "-f", "none", "--", things(t), "names"); p.status != 0 {
-		t.Errorf("in-process: status %d:\n%s", p.status, p.errs.String())
+	if p := as("trace", "names", "-f", "none", "--", things(t), "names"); p.Status != 0 {
+		t.Errorf("in-process: status %d:\n%s", p.Status, p.Errs.String())
 	}
-	if p := as("list", "rawtracepoint:sched_switch"); p.status != 0 || !strings.Contains(p.out.String(), "struct task_struct *next") {
-		t.Errorf("list: status %d:\n%s%s", p.status, p.out.String(), p.errs.String())
+	if p := as("list", "rawtracepoint:sched_switch"); p.Status != 0 || !strings.Contains(p.Out.String(), "struct task_struct *next") {
+		t.Errorf("list: status %d:\n%s%s", p.Status, p.Out.String(), p.Errs.String())
 	}
 }
 
@@ -116,12 +116,12 @@ func TestUnprivileged(t *testing.T) {
 func TestCheck(t *testing.T) {
 	p := jalon(t, "check")
 	for _, want := range []string{"yes  permission", "yes  eBPF", "yes  BTF", "yes  tracefs", "  kprobes  ", "  fentry  ", "yes  uprobes", "waiting for pages"} {
-		if !strings.Contains(p.out.String(), want) {
-			t.Errorf("no %q in:\n%s", want, p.out.String())
+		if !strings.Contains(p.Out.String(), want) {
+			t.Errorf("no %q in:\n%s", want, p.Out.String())
 		}
 	}
-	for line := range strings.Lines(p.out.String()) {
-		if strings.HasPrefix(line, "no   fentry") && !strings.Contains(p.out.String(), line+"     = remedy: ") {
+	for line := range strings.Lines(p.Out.String()) {
+		if strings.HasPrefix(line, "no   fentry") && !strings.Contains(p.Out.String(), line+"     = remedy: ") {
 			t.Errorf("no remedy for %s", line)
 		}
 	}

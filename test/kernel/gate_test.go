@@ -16,13 +16,13 @@ var inPerf = regexp.MustCompile(`which: (0x[0-9a-f]+|\d+)|newcomm=name(\d)`)
 func perfRecord(t *testing.T, perf, event, deed string) []string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "perf.data")
-	p := start(t, perf, "record", "-q", "-o", file, "-e", event, "--", things(t), deed).wait()
-	if p.status != 0 {
-		t.Fatalf("perf record: status %d\n%s", p.status, p.errs.String())
+	p := start(t, perf, "record", "-q", "-o", file, "-e", event, "--", things(t), deed).Wait()
+	if p.Status != 0 {
+		t.Fatalf("perf record: status %d\n%s", p.Status, p.Errs.String())
 	}
-	out := start(t, perf, "script", "-i", file, "-F", "trace").wait()
+	out := start(t, perf, "script", "-i", file, "-F", "trace").Wait()
 	var got []string
-	for _, m := range inPerf.FindAllStringSubmatch(out.out.String(), -1) {
+	for _, m := range inPerf.FindAllStringSubmatch(out.Out.String(), -1) {
 		var n int
 		if _, err := fmt.Sscan(m[1]+m[2], &n); err != nil {
 			t.Fatal(err)
@@ -52,14 +52,14 @@ func TestGate(t *testing.T) {
 	} {
 		last := tt.cond == "comm[4] == 50"
 		t.Run(tt.event+" "+tt.cond, func(t *testing.T) {
-			gate := start(t, jalonBin, "gate", tt.event+" if ("+tt.cond+")").awaitErr("the gates stand")
+			gate := start(t, jalonBin, "gate", tt.event+" if ("+tt.cond+")").AwaitErr("the gates stand")
 			if got := perfRecord(t, perf, tt.event, tt.deed); !slices.Equal(got, tt.want) {
 				t.Errorf("perf saw %v, want %v", got, tt.want)
 			}
-			gate.signal(2)
-			gate.wait()
-			if gate.status != 0 || !strings.Contains(gate.errs.String(), tt.kept) {
-				t.Errorf("status %d: %s", gate.status, gate.errs.String())
+			gate.Signal(2)
+			gate.Wait()
+			if gate.Status != 0 || !strings.Contains(gate.Errs.String(), tt.kept) {
+				t.Errorf("status %d: %s", gate.Status, gate.Errs.String())
 			}
 			if !last && !full { // once is enough
 				return
@@ -76,11 +76,11 @@ func TestGateProgram(t *testing.T) {
 	perf := tool(t, "perf")
 	file := filepath.Join(t.TempDir(), "perf.data")
 	p := jalon(t, "gate", "syscalls:sys_enter_getpriority if (which == 2)", "--", perf, "record", "-q", "-o", file, "-e", "syscalls:sys_enter_getpriority", "--", things(t), "names", "exit", "0")
-	if p.status != 0 || !strings.Contains(p.errs.String(), "hits kept from perf") {
-		t.Errorf("status %d: %s", p.status, p.errs.String())
+	if p.Status != 0 || !strings.Contains(p.Errs.String(), "hits kept from perf") {
+		t.Errorf("status %d: %s", p.Status, p.Errs.String())
 	}
-	if p := jalon(t, "gate", "syscalls:sys_enter_getpriority if (which == 2)", "--", things(t), "exit", "6"); p.status != 6 {
-		t.Errorf("status %d: %s", p.status, p.errs.String())
+	if p := jalon(t, "gate", "syscalls:sys_enter_getpriority if (which == 2)", "--", things(t), "exit", "6"); p.Status != 6 {
+		t.Errorf("status %d: %s", p.Status, p.Errs.String())
 	}
 	if _, err := os.Stat(file); err != nil {
 		t.Error(err)
@@ -90,8 +90,8 @@ func TestGateProgram(t *testing.T) {
 		{"sched:sched_swich if (1)", `did you mean "sched:sched_switch"`},
 		{"sched:sched_switch if (nosuch)", `no variable "nosuch"`},
 	} {
-		if p := jalon(t, "gate", tt.arg, "-d", "100ms"); p.status != 2 || !strings.Contains(p.errs.String(), tt.want) {
-			t.Errorf("%s: status %d: %s", tt.arg, p.status, p.errs.String())
+		if p := jalon(t, "gate", tt.arg, "-d", "100ms"); p.Status != 2 || !strings.Contains(p.Errs.String(), tt.want) {
+			t.Errorf("%s: status %d: %s", tt.arg, p.Status, p.Errs.String())
 		}
 	}
 }
@@ -112,30 +112,30 @@ func TestPair(t *testing.T) {
 			}
 		}
 		if fmt.Sprint(got) != "[name4 name8]" {
-			t.Errorf("%v\n%s", got, tr.errs.String())
+			t.Errorf("%v\n%s", got, tr.Errs.String())
 		}
 	}
 	check(run(t, place, "--", things(t), "names"))
 
 	// Another user that comes later.
-	child := start(t, things(t), "ready", "wait", "names", "ready", "wait").awaitOut("ready\n")
-	tr := begin(t, place, "-p", fmt.Sprint(child.pid())).armed()
-	later := start(t, perf, "record", "-q", "-o", filepath.Join(t.TempDir(), "perf.data"), "-e", "task:task_rename", "-a", "--", things(t), "ready", "wait").awaitOut("ready\n")
-	child.tell("go")
-	child.awaitOut("ready\nready\n")
+	child := start(t, things(t), "ready", "wait", "names", "ready", "wait").AwaitOut("ready\n")
+	tr := begin(t, place, "-p", fmt.Sprint(child.Pid())).armed()
+	later := start(t, perf, "record", "-q", "-o", filepath.Join(t.TempDir(), "perf.data"), "-e", "task:task_rename", "-a", "--", things(t), "ready", "wait").AwaitOut("ready\n")
+	child.Tell("go")
+	child.AwaitOut("ready\nready\n")
 	check(tr.stop())
 
 	// One that was there before: refused, in words.
 	p := jalon(t, "trace", place, "-d", "100ms")
-	if p.status != 2 || !strings.Contains(p.errs.String(), "another program has this event open by perf") || !strings.Contains(p.errs.String(), "collect expressions of the arguments in place of $_sdata") {
-		t.Errorf("status %d: %s", p.status, p.errs.String())
+	if p.Status != 2 || !strings.Contains(p.Errs.String(), "another program has this event open by perf") || !strings.Contains(p.Errs.String(), "collect expressions of the arguments in place of $_sdata") {
+		t.Errorf("status %d: %s", p.Status, p.Errs.String())
 	}
 	p = jalon(t, "gate", "task:task_rename if (task->pid == 1)", "-d", "100ms")
-	if p.status != 2 || !strings.Contains(p.errs.String(), "start the gate first") {
-		t.Errorf("status %d: %s", p.status, p.errs.String())
+	if p.Status != 2 || !strings.Contains(p.Errs.String(), "start the gate first") {
+		t.Errorf("status %d: %s", p.Status, p.Errs.String())
 	}
-	later.tell("go")
-	later.wait()
+	later.Tell("go")
+	later.Wait()
 	check(run(t, place, "--", things(t), "names"))
 }
 

@@ -37,8 +37,8 @@ func TestUprobeValues(t *testing.T) {
 				for i, engine := range []string{"process", "kernel"} {
 					tr := run(t, place+cond, "-c", collect, "--engine", engine, "--", bin, "30")
 					got[i] = tr.events()
-					if tr.status != 0 {
-						t.Fatalf("%s: status %d\n%s", engine, tr.status, tr.errs.String())
+					if tr.Status != 0 {
+						t.Fatalf("%s: status %d\n%s", engine, tr.Status, tr.Errs.String())
 					}
 				}
 				if len(got[0]) == 0 || len(got[0]) != len(got[1]) {
@@ -63,14 +63,14 @@ func normal(e event) string {
 // TestUretprobe: what functions return, and who calls.
 func TestUretprobe(t *testing.T) {
 	bin := demo(t, "-O2")
-	want := strings.Fields(start(t, bin, "12", "results").wait().out.String())
+	want := strings.Fields(start(t, bin, "12", "results").Wait().Out.String())
 	tr := run(t, "uretprobe:"+bin+":leaf", "-c", "retval, (short)retval", "--all", "--", bin, "12")
 	var got []string
 	for _, e := range tr.events() {
-		got = append(got, fmt.Sprint(int32(e.num(t, "retval"))))
+		got = append(got, fmt.Sprint(int32(e.Num(t, "retval"))))
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("returned %v, want %v\n%s", got, want, tr.errs.String())
+		t.Errorf("returned %v, want %v\n%s", got, want, tr.Errs.String())
 	}
 }
 
@@ -78,23 +78,23 @@ func TestUretprobe(t *testing.T) {
 // the trace runs and is given back.
 func TestMarkers(t *testing.T) {
 	bin := compile(t, "gcc", "markers.c", "-g", "-O2")
-	child := start(t, bin).awaitOut("semaphore 0\n")
+	child := start(t, bin).AwaitOut("semaphore 0\n")
 	tr := begin(t, "usdt:"+bin+":demo:step if (arg1 % 2 == 0)", "usdt:"+bin+":demo:guarded", "-c", "arg0, arg1, str(arg2)", "--all").armed()
-	child.tell("5")
-	child.awaitOut("done 5 semaphore 1\n")
+	child.Tell("5")
+	child.AwaitOut("done 5 semaphore 1\n")
 	tr.stop()
-	child.tell("3")
-	child.awaitOut("done 3 semaphore 0\n")
+	child.Tell("3")
+	child.AwaitOut("done 3 semaphore 0\n")
 	var got []string
 	for _, e := range tr.events() {
-		got = append(got, fmt.Sprintf("%s %d %d %s", e.Function, e.num(t, "arg0"), e.num(t, "arg1"), e.str("str(arg2)")))
+		got = append(got, fmt.Sprintf("%s %d %d %s", e.Function, e.Num(t, "arg0"), e.Num(t, "arg1"), e.Str("str(arg2)")))
 	}
 	want := []string{
 		"demo:step -7 0 zero", "demo:guarded 100 0 zero", "demo:guarded 101 1 odd", "demo:step -5 2 even", "demo:guarded 102 2 even",
 		"demo:guarded 103 3 odd", "demo:step -3 4 even", "demo:guarded 104 4 even",
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("got\n%s\nwant\n%s\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"), tr.errs.String())
+		t.Errorf("got\n%s\nwant\n%s\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"), tr.Errs.String())
 	}
 }
 
@@ -104,16 +104,16 @@ func TestOtherPrograms(t *testing.T) {
 		bash := tool(t, "bash")
 		tr := begin(t, "uprobe:"+bash+":setenv", "uprobe:"+bash+":unsetenv", "uprobe:"+bash+":execute_command", "--all").armed()
 		p := start(t, bash, "-c", "for i in 1 2 3; do :; done; true")
-		p.wait()
+		p.Wait()
 		tr.stop()
 		n := 0
 		for _, e := range tr.events() {
-			if e.Pid == p.pid() && e.Function == "execute_command" {
+			if e.Pid == p.Pid() && e.Function == "execute_command" {
 				n++
 			}
 		}
 		if n == 0 {
-			t.Errorf("bash executed no command\n%s", tr.errs.String())
+			t.Errorf("bash executed no command\n%s", tr.Errs.String())
 		}
 	})
 	t.Run("sqlite3", func(t *testing.T) {
@@ -122,18 +122,18 @@ func TestOtherPrograms(t *testing.T) {
 		var got []string
 		for _, e := range tr.events() {
 			if e.Comm == "sqlite3" {
-				got = append(got, e.str("str(arg1)"))
+				got = append(got, e.Str("str(arg1)"))
 			}
 		}
 		if !slices.Contains(got, "select 1; select 2;") || !slices.Contains(got, "select 2;") {
-			t.Errorf("%q\n%s", got, tr.errs.String())
+			t.Errorf("%q\n%s", got, tr.Errs.String())
 		}
 	})
 	t.Run("imported", func(t *testing.T) {
 		sqlite := tool(t, "sqlite3")
 		tr := run(t, "uprobe:"+sqlite+":sqlite3_step", "--all", "--", sqlite, ":memory:", "select 1")
-		if c := tr.counts(); c.Recorded < 2 || !strings.Contains(tr.errs.String(), "sqlite3_step is in ") {
-			t.Errorf("%+v\n%s", c, tr.errs.String())
+		if c := tr.counts(); c.Recorded < 2 || !strings.Contains(tr.Errs.String(), "sqlite3_step is in ") {
+			t.Errorf("%+v\n%s", c, tr.Errs.String())
 		}
 	})
 	t.Run("go", func(t *testing.T) {
@@ -141,10 +141,10 @@ func TestOtherPrograms(t *testing.T) {
 		tr := run(t, "uprobe:"+bin+":main.fib if (n > 3)", "-c", "n", "--all", "--", bin, "6")
 		var got []int64
 		for _, e := range tr.events() {
-			got = append(got, e.num(t, "n"))
+			got = append(got, e.Num(t, "n"))
 		}
 		if fmt.Sprint(got) != "[6 5 4 4]" {
-			t.Errorf("%v\n%s", got, tr.errs.String())
+			t.Errorf("%v\n%s", got, tr.Errs.String())
 		}
 	})
 }
@@ -159,7 +159,7 @@ func TestGlobs(t *testing.T) {
 		}
 		// Some of its events cannot be on this kernel: what is left out is said.
 		if seen["tracepoint:sched:sched_process_fork"] != 3 || seen["tracepoint:sched:sched_process_exit"] != 1 {
-			t.Errorf("%v\n%s", seen, tr.errs.String())
+			t.Errorf("%v\n%s", seen, tr.Errs.String())
 		}
 		list, err := filepath.Glob(tracefs + "/events/sched/*/format")
 		if err != nil {
@@ -174,7 +174,7 @@ func TestGlobs(t *testing.T) {
 		tr.check("sites", uint64(c.Sites), 1000)
 		tr.check("hits", c.Hits, 1000)
 		for i, e := range tr.events() {
-			if e.Function != fmt.Sprintf("f_%03d", i) || e.num(t, "i") != int64(i) {
+			if e.Function != fmt.Sprintf("f_%03d", i) || e.Num(t, "i") != int64(i) {
 				t.Fatalf("event %d: %+v", i, e)
 			}
 		}

@@ -24,8 +24,8 @@ func TestEnds(t *testing.T) {
 		}{
 			{[]string{things(t), "exit", "3"}, 3}, {[]string{"/bin/sh", "-c", "kill -TERM $$"}, 128 + 15}, {[]string{"/bin/true"}, 0},
 		} {
-			if tr := run(t, append([]string{"process:exit", "--"}, tt.args...)...); tr.status != tt.want || tr.counts().Recorded != 1 {
-				t.Errorf("%v: status %d, %d events\n%s", tt.args, tr.status, tr.counts().Recorded, tr.errs.String())
+			if tr := run(t, append([]string{"process:exit", "--"}, tt.args...)...); tr.Status != tt.want || tr.counts().Recorded != 1 {
+				t.Errorf("%v: status %d, %d events\n%s", tt.args, tr.Status, tr.counts().Recorded, tr.Errs.String())
 			}
 		}
 	})
@@ -38,29 +38,29 @@ func TestEnds(t *testing.T) {
 	t.Run("duration", func(t *testing.T) {
 		start := time.Now()
 		tr := run(t, "interval:10ms", "-d", "200ms")
-		if n := len(tr.events()); n < 2 || tr.status != 0 || time.Since(start) < 200*time.Millisecond {
-			t.Errorf("%d events, status %d after %v\n%s", n, tr.status, time.Since(start), tr.errs.String())
+		if n := len(tr.events()); n < 2 || tr.Status != 0 || time.Since(start) < 200*time.Millisecond {
+			t.Errorf("%d events, status %d after %v\n%s", n, tr.Status, time.Since(start), tr.Errs.String())
 		}
 	})
 	t.Run("ctrl-c", func(t *testing.T) {
 		child := start(t, things(t), "wait", "names", "ready", "wait", "exit", "5")
-		tr := begin(t, "syscall:getpriority", "-p", fmt.Sprint(child.pid())).armed()
-		child.tell("go")
-		child.awaitOut("ready\n")
-		if tr.stop(); tr.status != 0 || tr.counts().Recorded != 10 {
-			t.Errorf("status %d\n%s", tr.status, tr.errs.String())
+		tr := begin(t, "syscall:getpriority", "-p", fmt.Sprint(child.Pid())).armed()
+		child.Tell("go")
+		child.AwaitOut("ready\n")
+		if tr.stop(); tr.Status != 0 || tr.counts().Recorded != 10 {
+			t.Errorf("status %d\n%s", tr.Status, tr.Errs.String())
 		}
-		child.tell("go")
-		if child.wait(); child.status != 5 {
-			t.Errorf("the program ended with %d", child.status)
+		child.Tell("go")
+		if child.Wait(); child.Status != 5 {
+			t.Errorf("the program ended with %d", child.Status)
 		}
 	})
 	t.Run("end of the process", func(t *testing.T) {
 		child := start(t, things(t), "wait", "names", "exit", "5")
-		tr := begin(t, "syscall:getpriority", "-p", fmt.Sprint(child.pid())).armed()
-		child.tell("go")
-		if tr.wait(); tr.status != 0 || tr.counts().Recorded != 10 || tr.counts().Outcome != "the process has ended" {
-			t.Errorf("status %d\n%s", tr.status, tr.errs.String())
+		tr := begin(t, "syscall:getpriority", "-p", fmt.Sprint(child.Pid())).armed()
+		child.Tell("go")
+		if tr.wait(); tr.Status != 0 || tr.counts().Recorded != 10 || tr.counts().Outcome != "the process has ended" {
+			t.Errorf("status %d\n%s", tr.Status, tr.Errs.String())
 		}
 	})
 	t.Run("closed pipe", func(t *testing.T) {
@@ -74,28 +74,28 @@ func TestEnds(t *testing.T) {
 		w.Close()
 		line, err := bufio.NewReader(r).ReadString('\n')
 		r.Close()
-		if p.wait(); p.status != 0 || err != nil || !strings.Contains(line, "interval:1ms") {
-			t.Errorf("status %d, %v, %q\n%s", p.status, err, line, p.errs.String())
+		if p.Wait(); p.Status != 0 || err != nil || !strings.Contains(line, "interval:1ms") {
+			t.Errorf("status %d, %v, %q\n%s", p.Status, err, line, p.Errs.String())
 		}
 	})
 	t.Run("nothing to show", func(t *testing.T) {
 		p := jalon(t, "trace", "syscall:getpriority if (which & 1)", "-f", "none", "--", things(t), "names")
-		if p.out.String() != "" || !strings.Contains(p.errs.String(), "syscall:getpriority    10         5      5       0     0") {
-			t.Errorf("%s%s", p.out.String(), p.errs.String())
+		if p.Out.String() != "" || !strings.Contains(p.Errs.String(), "syscall:getpriority    10         5      5       0     0") {
+			t.Errorf("%s%s", p.Out.String(), p.Errs.String())
 		}
 	})
 	t.Run("debugged", func(t *testing.T) {
 		// A process that somebody traces by ptrace can be looked at all the same.
 		strace := tool(t, "strace")
-		p := start(t, strace, "-f", "-qq", "-e", "trace=getpriority", "-o", filepath.Join(t.TempDir(), "strace"), things(t), "ready", "wait", "names", "ready").awaitOut("ready\n")
-		b, err := exec.Command("pgrep", "-P", fmt.Sprint(p.pid())).Output()
+		p := start(t, strace, "-f", "-qq", "-e", "trace=getpriority", "-o", filepath.Join(t.TempDir(), "strace"), things(t), "ready", "wait", "names", "ready").AwaitOut("ready\n")
+		b, err := exec.Command("pgrep", "-P", fmt.Sprint(p.Pid())).Output()
 		if err != nil {
 			t.Fatal(err)
 		}
 		tr := begin(t, "syscall:getpriority", "-p", strings.TrimSpace(string(b))).armed()
-		p.tell("go")
+		p.Tell("go")
 		if tr.wait(); tr.counts().Recorded != 10 {
-			t.Errorf("%s", tr.errs.String())
+			t.Errorf("%s", tr.Errs.String())
 		}
 	})
 }
@@ -103,7 +103,7 @@ func TestEnds(t *testing.T) {
 // TestTimers: samples and clocks.
 func TestTimers(t *testing.T) {
 	child := start(t, "/bin/sh", "-c", "while :; do :; done")
-	pid := fmt.Sprint(child.pid())
+	pid := fmt.Sprint(child.Pid())
 	for _, tt := range []struct {
 		args []string
 		mine bool
@@ -115,10 +115,10 @@ func TestTimers(t *testing.T) {
 		tr := run(t, append(tt.args, "-n", "10")...)
 		events := tr.events()
 		if len(events) != 10 {
-			t.Errorf("%v: %d events\n%s", tt.args, len(events), tr.errs.String())
+			t.Errorf("%v: %d events\n%s", tt.args, len(events), tr.Errs.String())
 		}
 		for _, e := range events {
-			if tt.mine && e.Pid != child.pid() {
+			if tt.mine && e.Pid != child.Pid() {
 				t.Errorf("%v: %+v", tt.args, e)
 			}
 		}
@@ -129,7 +129,7 @@ func TestTimers(t *testing.T) {
 	// A page fault for each page that is touched first.
 	tr := run(t, "software:page-faults:1", "--", things(t), "memory")
 	if n := tr.counts().Recorded; n < 36 {
-		t.Errorf("%d page faults\n%s", n, tr.errs.String())
+		t.Errorf("%d page faults\n%s", n, tr.Errs.String())
 	}
 }
 
@@ -142,8 +142,8 @@ func TestFile(t *testing.T) {
 	}
 	tr := run(t, "-x", file, "--", things(t), "names")
 	ev := tr.events()
-	if len(ev) != 1 || ev[0].num(t, "who") != 1004 || ev[0].str("$comm") != "name4" {
-		t.Errorf("%+v\n%s", ev, tr.errs.String())
+	if len(ev) != 1 || ev[0].Num(t, "who") != 1004 || ev[0].Str("$comm") != "name4" {
+		t.Errorf("%+v\n%s", ev, tr.Errs.String())
 	}
 }
 
@@ -172,33 +172,33 @@ func TestCgroup(t *testing.T) {
 		}
 	})
 	in, out := start(t, things(t), "wait", "names", "ready", "wait"), start(t, things(t), "wait", "names", "ready", "wait")
-	if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(fmt.Sprint(in.pid())), 0); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(fmt.Sprint(in.Pid())), 0); err != nil {
 		skip(t, "no process can be put into a control group: "+err.Error())
 	}
 	tr := begin(t, "syscall:getpriority", "-c", "$pid", "--cgroup", dir).armed()
 	for _, p := range []*process{out, in} {
-		p.tell("go")
-		p.awaitOut("ready\n")
+		p.Tell("go")
+		p.AwaitOut("ready\n")
 	}
 	tr.stop()
 	n := 0
 	for _, e := range tr.events() {
-		if e.Pid != in.pid() {
+		if e.Pid != in.Pid() {
 			t.Errorf("%+v", e)
 		}
 		n++
 	}
 	tr.check("events", uint64(n), 10)
-	in.tell("go")
-	in.wait() // out of the group, so that it can be removed
+	in.Tell("go")
+	in.Wait() // out of the group, so that it can be removed
 }
 
 // TestLine: the line for people; JSON is what the other tests read.
 func TestLine(t *testing.T) {
 	p := jalon(t, "trace", "syscall:getpriority if (which == 7)", "-c", "which, who/x, $comm", "--time", "mono", "--", things(t), "names")
-	f := strings.Fields(p.out.String())
+	f := strings.Fields(p.Out.String())
 	if len(f) != 7 || f[3] != "syscall:getpriority" || strings.Join(f[4:], " ") != `which=7 who=0x3ef $comm="name7"` {
-		t.Errorf("%q\n%s", p.out.String(), p.errs.String())
+		t.Errorf("%q\n%s", p.Out.String(), p.Errs.String())
 	}
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
@@ -215,7 +215,7 @@ func TestSummary(t *testing.T) {
 	tr := run(t, "tracepoint:task:task_rename", "--", things(t), "names")
 	for i, e := range tr.events() {
 		m := e.Values["$_sdata"].(map[string]any)
-		if m["newcomm"] != fmt.Sprintf("name%d", i) || m["pid"].(json.Number).String() != fmt.Sprint(e.Pid) || !strings.HasPrefix(e.text(), "task_rename: pid=") {
+		if m["newcomm"] != fmt.Sprintf("name%d", i) || m["pid"].(json.Number).String() != fmt.Sprint(e.Pid) || !strings.HasPrefix(e.Text(), "task_rename: pid=") {
 			t.Errorf("%v", m)
 		}
 	}

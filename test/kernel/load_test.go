@@ -75,19 +75,19 @@ func TestHammer(t *testing.T) {
 func TestCost(t *testing.T) {
 	p := jalon(t, "trace", "syscall:getpriority if (who == 7)", "--cost", "-f", "none", "--", things(t), "hammer", "2000")
 	var row []string
-	head := strings.Fields(strings.SplitN(p.errs.String(), "\n", 2)[0])
-	for line := range strings.Lines(p.errs.String()) {
+	head := strings.Fields(strings.SplitN(p.Errs.String(), "\n", 2)[0])
+	for line := range strings.Lines(p.Errs.String()) {
 		if strings.HasPrefix(line, "syscall:getpriority") {
 			row = strings.Fields(line)
 		}
 	}
 	at := slices.IndexFunc(head, func(s string) bool { return strings.Contains(s, "ns") || strings.Contains(s, "cost") })
 	if at < 0 || row == nil {
-		t.Fatalf("no cost in the summary:\n%s", p.errs.String())
+		t.Fatalf("no cost in the summary:\n%s", p.Errs.String())
 	}
 	var ns float64
 	if _, err := fmt.Sscan(row[at], &ns); err != nil || ns <= 0 || ns > 1e6 {
-		t.Errorf("%q ns a hit (%v):\n%s", row[at], err, p.errs.String())
+		t.Errorf("%q ns a hit (%v):\n%s", row[at], err, p.Errs.String())
 	}
 }
 
@@ -162,17 +162,17 @@ func TestKilled(t *testing.T) {
 		tries = 500
 	}
 	before := objects(t)
-	child := start(t, compile(t, "gcc", "rounds.c", "-g", "-O2")).awaitOut("ready 0\n")
+	child := start(t, compile(t, "gcc", "rounds.c", "-g", "-O2")).AwaitOut("ready 0\n")
 	rounds := 0
 	for range tries {
-		p := start(t, jalonBin, "trace", "syscall:getpriority", "rawtracepoint:sys_exit if (ret == 12345)", "turn", "tracepoint:sched:sched_process_*", "-p", fmt.Sprint(child.pid()), "--engine", "kernel", "-f", "none")
+		p := start(t, jalonBin, "trace", "syscall:getpriority", "rawtracepoint:sys_exit if (ret == 12345)", "turn", "tracepoint:sched:sched_process_*", "-p", fmt.Sprint(child.Pid()), "--engine", "kernel", "-f", "none")
 		ts := unix.NsecToTimespec(r.Int63n(int64(200 * time.Millisecond)))
 		_ = unix.Nanosleep(&ts, nil)
-		p.signal(unix.SIGKILL)
-		<-p.ended
+		p.Signal(unix.SIGKILL)
+		<-p.Ended
 		rounds++
-		child.tell("10")
-		child.awaitOut(fmt.Sprintf("ready %d\n", rounds))
+		child.Tell("10")
+		child.AwaitOut(fmt.Sprintf("ready %d\n", rounds))
 	}
 	await(t, "nothing is left in the kernel", func() bool { return len(ofOurs(t, before)) == 0 })
 }
@@ -187,8 +187,8 @@ func TestLeaks(t *testing.T) {
 	links := countLinks(t)
 	for i := range sessions {
 		tr := run(t, "syscall:getpriority", "rawtracepoint:task_rename", "uprobe:libc:getpid", "interval:5ms", "--all", "--", things(t), "names")
-		if tr.status != 0 {
-			t.Fatalf("session %d: status %d\n%s", i, tr.status, tr.errs.String())
+		if tr.Status != 0 {
+			t.Fatalf("session %d: status %d\n%s", i, tr.Status, tr.Errs.String())
 		}
 	}
 	await(t, "nothing is left in the kernel", func() bool { return len(ofOurs(t, before)) == 0 })

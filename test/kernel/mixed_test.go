@@ -19,7 +19,7 @@ func TestMixed(t *testing.T) {
 			want := []string{"middle", "leaf", "syscall:getpriority", "syscall:getpriority:exit"}
 			events := tr.events()
 			if len(events) != 4*n {
-				t.Fatalf("%d events, want %d\n%s", len(events), 4*n, tr.errs.String())
+				t.Fatalf("%d events, want %d\n%s", len(events), 4*n, tr.Errs.String())
 			}
 			last := int64(0)
 			for i, e := range events {

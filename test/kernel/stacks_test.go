@@ -39,7 +39,7 @@ func TestStacks(t *testing.T) {
 		tr := run(t, args...)
 		events := tr.events()
 		if len(events) != len(want) {
-			t.Fatalf("%v: %d events\n%s", args, len(events), tr.errs.String())
+			t.Fatalf("%v: %d events\n%s", args, len(events), tr.Errs.String())
 		}
 		for i, e := range events {
 			if got := upTo(functions(e, "$bt"), "main"); fmt.Sprint(got) != fmt.Sprint(want[i]) {
@@ -70,10 +70,10 @@ func upTo(stack []string, function string) []string {
 // tracing; a program's beside them.
 func TestKernelStacks(t *testing.T) {
 	child := start(t, demo(t, "-O0"), "1000000000")
-	tr := run(t, "syscall:getpriority", "rawtracepoint:sys_enter if (id == 140)", "-c", "$bt, $ubt", "-p", fmt.Sprint(child.pid()), "-n", "20")
+	tr := run(t, "syscall:getpriority", "rawtracepoint:sys_enter if (id == 140)", "-c", "$bt, $ubt", "-p", fmt.Sprint(child.Pid()), "-n", "20")
 	events := tr.events()
 	if len(events) != 20 {
-		t.Fatalf("%d events\n%s", len(events), tr.errs.String())
+		t.Fatalf("%d events\n%s", len(events), tr.Errs.String())
 	}
 	for _, e := range events {
 		kernel, user := functions(e, "$bt"), functions(e, "$ubt")

@@ -121,23 +121,23 @@ func TestText(t *testing.T) {
 	for _, tt := range textCases {
 		t.Run(tt.deeds, func(t *testing.T) {
 			in := newInstance(t)
-			child := startIn(t, things(t), "ready", "wait", "begin", tt.deeds, "end", "ready", "wait").awaitOut("ready\n")
+			child := startIn(t, things(t), "ready", "wait", "begin", tt.deeds, "end", "ready", "wait").AwaitOut("ready\n")
 			events := expand(t, tt.events)
 			var args []string
 			for _, e := range append(events, markEvent) {
-				in.enable(e, child.pid())
+				in.enable(e, child.Pid())
 				args = append(args, "tracepoint:"+e)
 			}
-			tr := begin(t, append(args, "-p", fmt.Sprint(child.pid()), "--buffer", "16M")...).armed()
-			child.tell("go")
-			child.awaitOut("ready\nready\n")
+			tr := begin(t, append(args, "-p", fmt.Sprint(child.Pid()), "--buffer", "16M")...).armed()
+			child.Tell("go")
+			child.AwaitOut("ready\nready\n")
 			in.write("tracing_on", "0")
 			tr.stop()
 			want := between(in.text())
 			var all []string
 			seen := map[string]bool{}
 			for _, e := range tr.events() {
-				all = append(all, e.text())
+				all = append(all, e.Text())
 			}
 			got := between(all)
 			if len(want) == 0 {

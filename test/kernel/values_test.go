@@ -124,7 +124,7 @@ func TestValues(t *testing.T) {
 				}
 			}
 			if fmt.Sprint(got) != fmt.Sprint(tt.hits) {
-				t.Errorf("recorded %v, want %v\n%s", got, tt.hits, tr.errs.String())
+				t.Errorf("recorded %v, want %v\n%s", got, tt.hits, tr.Errs.String())
 			}
 			c := tr.counts()
 			tr.check("hits", c.Hits, 10)
@@ -144,15 +144,15 @@ func TestStrings(t *testing.T) {
 	}
 	// The second has no filename: its expressions are refused, with a caret.
 	p := jalon(t, append([]string{"trace"}, append(cmd, "--", things(t), "files")...)...)
-	if p.status != 2 || !strings.Contains(p.errs.String(), `no member "filename"`) {
-		t.Errorf("status %d:\n%s", p.status, p.errs.String())
+	if p.Status != 2 || !strings.Contains(p.Errs.String(), `no member "filename"`) {
+		t.Errorf("status %d:\n%s", p.Status, p.Errs.String())
 	}
 	dir := t.TempDir()
 	tr := beginIn(t, dir, `tracepoint:syscalls:sys_enter_openat if (args->flags & 64)`, "-c", "str(args->filename), args->flags, args->mode", "--", things(t), "files").wait()
 	want := 0
 	for i, e := range tr.events() {
 		n := i/2*5 + 1 + i%2
-		if e.str("str(args->filename)") != fmt.Sprintf("./file%02d", n) || e.num(t, "args->mode") != 0o600 {
+		if e.Str("str(args->filename)") != fmt.Sprintf("./file%02d", n) || e.Num(t, "args->mode") != 0o600 {
 			t.Errorf("event %d: %v", i, e.Values)
 		}
 		want++
@@ -172,8 +172,8 @@ func TestStrings(t *testing.T) {
 	// The same names behind the kernel's own structures: through the dentry of the
 	// inode that is dirtied.
 	tr = beginIn(t, dir, `process:exec`, "-c", "p->comm, bprm->filename/s, bprm->argc", "--", "/bin/sh", "-c", "/bin/true; exec /bin/echo x").wait()
-	if ev := tr.events(); len(ev) != 1 || ev[0].str("p->comm") != "echo" || ev[0].str("bprm->filename") != "/bin/echo" || ev[0].num(t, "bprm->argc") != 2 {
-		t.Errorf("%+v\n%s", ev, tr.errs.String())
+	if ev := tr.events(); len(ev) != 1 || ev[0].Str("p->comm") != "echo" || ev[0].Str("bprm->filename") != "/bin/echo" || ev[0].Num(t, "bprm->argc") != 2 {
+		t.Errorf("%+v\n%s", ev, tr.Errs.String())
 	}
 }
 
@@ -184,10 +184,10 @@ func TestRaw(t *testing.T) {
 		tr := run(t, place+fmt.Sprintf(" if (id == %d && regs->di >= 5)", sysGetpriority), "-c", "id, (int)regs->di, regs->si, (char)regs->cs", "--", things(t), "names")
 		ev := tr.events()
 		if len(ev) != 5 {
-			t.Fatalf("%s: %d events\n%s", place, len(ev), tr.errs.String())
+			t.Fatalf("%s: %d events\n%s", place, len(ev), tr.Errs.String())
 		}
 		for i, e := range ev {
-			if e.num(t, "id") != sysGetpriority || e.num(t, "(int)regs->di") != int64(5+i) || e.num(t, "regs->si") != int64(1005+i) || e.num(t, "(char)regs->cs") != 0x33 {
+			if e.Num(t, "id") != sysGetpriority || e.Num(t, "(int)regs->di") != int64(5+i) || e.Num(t, "regs->si") != int64(1005+i) || e.Num(t, "(char)regs->cs") != 0x33 {
 				t.Errorf("%s: %v", place, e.Values)
 			}
 		}
@@ -196,25 +196,25 @@ func TestRaw(t *testing.T) {
 	tr := run(t, `tracepoint:task:task_rename if (task->comm != "name3")`, "-c", "args->oldcomm, args->newcomm, args->pid", "--", things(t), "names")
 	ev := tr.events()
 	if len(ev) != 9 {
-		t.Fatalf("%d events\n%s", len(ev), tr.errs.String())
+		t.Fatalf("%d events\n%s", len(ev), tr.Errs.String())
 	}
 	for _, e := range ev {
-		if e.str("args->oldcomm") != e.Comm || e.num(t, "args->pid") != int64(e.Pid) || e.Comm == "name3" {
+		if e.Str("args->oldcomm") != e.Comm || e.Num(t, "args->pid") != int64(e.Pid) || e.Comm == "name3" {
 			t.Errorf("%s: %v", e.Comm, e.Values)
 		}
 	}
 	// Both in one expression are refused, in words that say why.
 	p := jalon(t, "trace", `tracepoint:task:task_rename if (args->oom_score_adj == 0 && task->pid > 0)`, "-n", "1")
-	if !strings.Contains(p.errs.String(), `"task" is not there together with the other names used here`) {
-		t.Errorf("%s", p.errs.String())
+	if !strings.Contains(p.Errs.String(), `"task" is not there together with the other names used here`) {
+		t.Errorf("%s", p.Errs.String())
 	}
 	tr = run(t, "tracepoint:raw_syscalls:sys_enter if (args->id == 140)", "-c", "args->args, args->args[1], args->id", "--", things(t), "names")
 	ev = tr.events()
 	if len(ev) != 10 {
-		t.Fatalf("%d events\n%s", len(ev), tr.errs.String())
+		t.Fatalf("%d events\n%s", len(ev), tr.Errs.String())
 	}
 	for i, e := range ev {
-		if e.num(t, "args->args[1]") != int64(1000+i) || !strings.HasPrefix(fmt.Sprint(e.Values["args->args"]), fmt.Sprintf("[%d %d ", i, 1000+i)) {
+		if e.Num(t, "args->args[1]") != int64(1000+i) || !strings.HasPrefix(fmt.Sprint(e.Values["args->args"]), fmt.Sprintf("[%d %d ", i, 1000+i)) {
 			t.Errorf("%v", e.Values)
 		}
 	}
@@ -226,12 +226,12 @@ func TestSignals(t *testing.T) {
 	tr := run(t, "tracepoint:signal:signal_generate if (args->pid == $pid)", "-c", "args->sig, args->code, args->comm, sig", "--", things(t), "signals")
 	var got []int64
 	for _, e := range tr.events() {
-		if e.str("args->comm") != "things" || e.num(t, "sig") != e.num(t, "args->sig") {
+		if e.Str("args->comm") != "things" || e.Num(t, "sig") != e.Num(t, "args->sig") {
 			t.Errorf("%v", e.Values)
 		}
-		got = append(got, e.num(t, "args->sig"))
+		got = append(got, e.Num(t, "args->sig"))
 	}
 	if want := "[10 10 12 12 34 34 37 37 28 28 34]"; fmt.Sprint(got) != want {
-		t.Errorf("signals %v, want %s\n%s", got, want, tr.errs.String())
+		t.Errorf("signals %v, want %s\n%s", got, want, tr.Errs.String())
 	}
 }

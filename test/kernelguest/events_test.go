@@ -34,12 +34,12 @@ func TestGuest_Mixed(t *testing.T) {
 	}
 	local := o.of("prog.c:" + line(t, "if (read(w, buf, 10)"))
 	for i, h := range o.of("syscall:read")[:3] {
-		if fd, w := h.num(t, "args->fd"), local[i].num(t, "w"); fd != w || h.num(t, "args->count") != 10 {
+		if fd, w := h.Num(t, "args->fd"), local[i].Num(t, "w"); fd != w || h.Num(t, "args->count") != 10 {
 			t.Errorf("read %d: the file is %d for the program, %d for the kernel; %v", i, w, fd, h.Values)
 		}
 	}
 	for _, h := range o.of("tracepoint:syscalls:sys_exit_read") {
-		if h.num(t, "args->ret") != -9 {
+		if h.Num(t, "args->ret") != -9 {
 			t.Errorf("%v", h.Values)
 		}
 	}
@@ -78,17 +78,17 @@ func TestGuest_RawArguments(t *testing.T) {
 		}
 		records++
 		h := &rec[i]
-		byTime[fmt.Sprint(h.num(t, "args->prev_pid"), h.num(t, "args->next_pid"), h.text("args->prev_comm"), h.text("args->next_comm"))] = true
+		byTime[fmt.Sprint(h.Num(t, "args->prev_pid"), h.Num(t, "args->next_pid"), str(h, "args->prev_comm"), str(h, "args->next_comm"))] = true
 	}
 	if len(raw) < 3 || records < len(raw) {
 		t.Errorf("%d switches by raw arguments, %d by records", len(raw), records)
 	}
 	for i := range raw {
 		h := &raw[i]
-		if key := fmt.Sprint(h.num(t, "prev->pid"), h.num(t, "next->pid"), h.text("prev->comm"), h.text("next->comm")); !byTime[key] {
+		if key := fmt.Sprint(h.Num(t, "prev->pid"), h.Num(t, "next->pid"), str(h, "prev->comm"), str(h, "next->comm")); !byTime[key] {
 			t.Errorf("no record tells of %s; there are %v", key, byTime)
 		}
-		if h.Pid != int(h.num(t, "prev->pid")) {
+		if h.Pid != int(h.Num(t, "prev->pid")) {
 			t.Errorf("%+v", h)
 		}
 	}
@@ -97,7 +97,7 @@ func TestGuest_RawArguments(t *testing.T) {
 		t.Errorf("no record was selected by raw arguments; %+v", o.totals)
 	}
 	for i := range o.hits {
-		if h := &o.hits[i]; !strings.Contains(fmt.Sprint(h.Values["$_sdata"]), h.text("args->next_comm")) {
+		if h := &o.hits[i]; !strings.Contains(fmt.Sprint(h.Values["$_sdata"]), str(h, "args->next_comm")) {
 			t.Errorf("%+v", h.Values)
 		}
 	}
@@ -111,37 +111,19 @@ func TestGuest_ProcessesOfCgroup(t *testing.T) {
 	}
 	w := work(t, "works", "3")
 	tr := start(t, "process:exec", "process:fork", "process:exit", "kprobe:vfs_read", "uprobe:"+calls+":work", "--all", "--cgroup=traced", "-c", "$comm, $cgroup")
-	join(t, name, w.cmd.Process.Pid)
-	w.untilSeen(tr)
+	join(t, name, w.Pid())
+	w.once()
 	outside := work(t, "works", "3")
 	outside.once()
 	w.once()
 	o := tr.stop()
 	for i := range o.hits {
-		if o.hits[i].Pid != w.cmd.Process.Pid {
-			t.Errorf("%+v is of another process than %d", o.hits[i], w.cmd.Process.Pid)
+		if o.hits[i].Pid != w.Pid() {
+			t.Errorf("%+v is of another process than %d", o.hits[i], w.Pid())
 		}
 	}
-	if n := len(o.of("uprobe:" + calls + ":work")); n < 6 || n%3 != 0 {
+	if n := len(o.of("uprobe:" + calls + ":work")); n != 6 {
 		t.Errorf("%d hits of work in the cgroup: %s", n, o.stderr)
-	}
-}
-
-// untilSeen has the program work until its function work is seen: the places in
-// programs are those that are attached last.
-func (w *worker) untilSeen(tr *tracer) {
-	w.t.Helper()
-	for {
-		w.once()
-		for {
-			h, ok := tr.tryNext()
-			if !ok {
-				break
-			}
-			if strings.HasPrefix(h.Place, "uprobe:") {
-				return
-			}
-		}
 	}
 }
 
@@ -156,45 +138,30 @@ func join(t *testing.T, cgroup string, pid int) {
 // all of them end.
 func TestGuest_ProcessEvents(t *testing.T) {
 	tr := start(t, "process:exec", "process:fork", "process:exit", "process:signal", "-c", "$comm, $_sdata")
-	for {
-		w := work(t, "run", "2")
-		if err := w.cmd.Wait(); err != nil {
-			t.Fatal(err)
+	w := work(t, "run", "2")
+	w.Wait()
+	n := map[string]int{}
+	for _, h := range tr.stop().hits {
+		if h.Pid == w.Pid() || h.Comm == "exe" {
+			n[h.Place+" "+h.Comm]++
 		}
-		n := map[string]int{}
-		for ended := false; !ended; {
-			h, ok := tr.tryNext()
-			if !ok {
-				break
-			}
-			mine := h.Pid == w.cmd.Process.Pid
-			if mine || h.Comm == "exe" {
-				n[h.Place+" "+h.Comm]++
-			}
-			ended = mine && h.Place == "process:exit"
-		}
-		if n["process:exec calls"] == 0 {
-			continue // it began before jalon was ready
-		}
-		want := map[string]int{"process:exec calls": 1, "process:fork calls": 2, "process:exec exe": 2, "process:exit exe": 2, "process:exit calls": 1}
-		for what, count := range want {
-			if n[what] != count {
-				t.Errorf("%s: %d, not %d", what, n[what], count)
-			}
-		}
-		if n["process:signal exe"] < 2 {
-			t.Errorf("the children's ends are signals: %v", n)
-		}
-		break
 	}
-	tr.stop()
+	want := map[string]int{"process:exec calls": 1, "process:fork calls": 2, "process:exec exe": 2, "process:exit exe": 2, "process:exit calls": 1}
+	for what, count := range want {
+		if n[what] != count {
+			t.Errorf("%s: %d, not %d", what, n[what], count)
+		}
+	}
+	if n["process:signal exe"] < 2 {
+		t.Errorf("the children's ends are signals: %v", n)
+	}
 }
 
 // Timers and counters of the kernel.
 func TestGuest_Timers(t *testing.T) {
 	o := trace(t, "interval:ms:20", "-c", "nsecs, $rip", "-n", "5")
 	for i := 1; i < len(o.hits); i++ {
-		if d := o.hits[i].num(t, "nsecs") - o.hits[i-1].num(t, "nsecs"); d <= 0 {
+		if d := o.hits[i].Num(t, "nsecs") - o.hits[i-1].Num(t, "nsecs"); d <= 0 {
 			t.Errorf("times %d and %d are %d ns apart", i-1, i, d)
 		}
 	}
@@ -207,7 +174,7 @@ func TestGuest_Timers(t *testing.T) {
 		t.Errorf("%d page faults of a new program", len(faults))
 	}
 	for i := range o.hits {
-		if h := &o.hits[i]; h.num(t, "$task->tgid") != int64(h.Pid) || h.text("$task->comm") != "calls" {
+		if h := &o.hits[i]; h.Num(t, "$task->tgid") != int64(h.Pid) || str(h, "$task->comm") != "calls" {
 			t.Errorf("%+v", h)
 		}
 	}

@@ -153,7 +153,7 @@ func TestGuest_WildPointers(t *testing.T) {
 		t.Fatalf("%d events; totals %+v", len(o.hits), o.totals)
 	}
 	h := o.hits[0]
-	if h.num(t, "count") != 5000 || h.num(t, "file->f_mode") == 0 {
+	if h.Num(t, "count") != 5000 || h.Num(t, "file->f_mode") == 0 {
 		t.Errorf("%+v", h)
 	}
 	for _, w := range append(slices.Clone(wild), "str((char *)0)", "str((char *)0xdead000000000000, 5)", "*(char *)count@3") {

@@ -28,7 +28,7 @@ func TestGuest_KprobeArguments(t *testing.T) {
 	o := trace(t, "kprobe:vfs_read if (count > 4096)", "--collect", "file->f_path.dentry->d_name.name/s, count, file->f_inode->i_size, *pos", "--buffer=16M", "--", calls, "reads")
 	same(t, "sizes", o.nums(t, "kprobe:vfs_read", "count"), []int64{4097, 5000, 60000})
 	for _, h := range o.hits {
-		if name := h.text("file->f_path.dentry->d_name.name"); name != "known.bin" || h.num(t, "file->f_inode->i_size") != 20000 || h.num(t, "*pos") != 0 {
+		if name := str(&h, "file->f_path.dentry->d_name.name"); name != "known.bin" || h.Num(t, "file->f_inode->i_size") != 20000 || h.Num(t, "*pos") != 0 {
 			t.Errorf("the file is %q, %v", name, h.Values)
 		}
 		if h.Comm != "calls" || h.Pid != h.Tid || h.Function != "vfs_read" {

@@ -78,17 +78,17 @@ func TestGuest_NothingRemains(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := work(t, "works", "1")
-	join(t, group, w.cmd.Process.Pid)
+	join(t, group, w.Pid())
 	for _, how := range []string{"interrupted", "killed"} {
 		tr := start(t, append([]string{"-c", "$cpu", "--all", "--cgroup=remains"}, everything...)...)
-		w.untilSeen(tr)
+		w.once()
 		if now := remains(t); now["programs"] <= before["programs"] || now["links"] <= before["links"] || now["functions"] <= before["functions"] {
 			t.Errorf("in a running trace there is %v", now)
 		}
 		if how == "interrupted" {
 			tr.stop()
 		} else {
-			tr.kill()
+			tr.Kill()
 		}
 		gone(t, before)
 		w.once()

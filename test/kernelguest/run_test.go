@@ -2,60 +2,28 @@ package kernelguest
 
 import (
 	"bufio"
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
-	"time"
+
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
-// hit is an event as jalon prints it in JSON.
-type hit struct {
-	Time     int64
-	CPU      int
-	Pid, Tid int
-	Comm     string
-	Place    string
-	Function string
-	Values   map[string]any
-	Errors   map[string]string
-}
+// What jalon prints, read.
+type (
+	hit    = testkit.Event
+	totals = testkit.Totals
+)
 
-// num is a number among the values; a missing one fails the test.
-func (h *hit) num(t *testing.T, name string) int64 {
-	t.Helper()
-	n, ok := h.Values[name].(json.Number)
-	if !ok {
-		t.Fatalf("%s: %s is no number but %v (%s)", h.Place, name, h.Values[name], h.Errors[name])
-	}
-	v, err := n.Int64()
-	if err != nil { // an unsigned one
-		var u uint64
-		if _, err = fmt.Sscan(n.String(), &u); err != nil {
-			t.Fatal(err)
-		}
-		v = int64(u)
-	}
-	return v
-}
-
-// text is a string among the values without the zeros that fill an array.
-func (h *hit) text(name string) string {
-	s, _ := h.Values[name].(string)
-	s, _, _ = strings.Cut(s, "\x00")
+// str is a string among the values without the zeros that fill an array.
+func str(h *hit, name string) string {
+	s, _, _ := strings.Cut(h.Str(name), "\x00")
 	return s
-}
-
-// totals is what --summary-json prints.
-type totals struct {
-	Hits, Recorded, False, Faults, Lost, Missed, Torn uint64
-	Sites                                             int
-	Outcome                                           string
 }
 
 // outcome is what a run of jalon gave.
@@ -83,31 +51,26 @@ func (o *outcome) nums(t *testing.T, place, name string) []int64 {
 	var out []int64
 	list := o.of(place)
 	for i := range list {
-		out = append(out, list[i].num(t, name))
+		out = append(out, list[i].Num(t, name))
 	}
 	return out
 }
 
+// options are those that every run has.
+var options = []string{jalon, "trace", "--format=json", "--summary-json"}
+
 // run runs jalon trace and returns what came of it; it may fail.
 func run(t *testing.T, args ...string) *outcome {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), jalon, append([]string{"trace", "--format=json", "--summary-json"}, args...)...)
-	var out, msg bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &msg
-	err := cmd.Run()
-	o := &outcome{stderr: msg.String()}
-	if cmd.ProcessState == nil {
-		t.Fatal(err)
-	}
-	o.status = cmd.ProcessState.ExitCode()
-	o.hits = parse(t, &out)
-	for _, line := range strings.Split(o.stderr, "\n") {
-		if strings.HasPrefix(line, "{") {
-			if err := json.Unmarshal([]byte(line), &o.totals); err != nil {
-				t.Fatalf("the summary %s: %v", line, err)
-			}
-		}
-	}
+	return ended(t, testkit.Start(t, slices.Concat(options, args)...))
+}
+
+func ended(t *testing.T, p *testkit.Process) *outcome {
+	t.Helper()
+	p.Wait()
+	o := &outcome{hits: testkit.ParseEvents(t, strings.NewReader(p.Out.String())), stderr: p.Errs.String(), status: p.Status}
+	o.totals, _ = testkit.FindTotals(o.stderr) // there is none of what was refused
+	o.totals.ArmedMS, o.totals.PauseUS = 0, 0
 	return o
 }
 
@@ -142,176 +105,48 @@ func trace(t *testing.T, args ...string) *outcome {
 	return o
 }
 
-func parse(t *testing.T, r io.Reader) []hit {
-	t.Helper()
-	var out []hit
-	sc := bufio.NewScanner(r)
-	sc.Buffer(nil, 1<<20)
-	for sc.Scan() {
-		if h, ok := parseLine(t, sc.Bytes()); ok {
-			out = append(out, h)
-		}
-	}
-	if err := sc.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
-// parseLine reads one line; what the traced program itself printed is no event.
-func parseLine(t *testing.T, line []byte) (h hit, ok bool) {
-	t.Helper()
-	if !bytes.HasPrefix(line, []byte("{")) {
-		return h, false
-	}
-	d := json.NewDecoder(bytes.NewReader(line))
-	d.UseNumber()
-	if err := d.Decode(&h); err != nil {
-		t.Fatalf("%s: %v", line, err)
-	}
-	return h, true
-}
-
 // tracer is a jalon that traces while the test does something.
-type tracer struct {
-	t    *testing.T
-	cmd  *exec.Cmd
-	out  chan []byte // lines
-	msg  bytes.Buffer
-	hits []hit
-}
+type tracer struct{ *testkit.Process }
 
-// start starts jalon trace; the events come one by one, by next.
-func start(t *testing.T, args ...string) *tracer {
+// start starts jalon trace and waits until its sites are there.
+func start(t *testing.T, args ...string) tracer {
 	t.Helper()
-	tr := &tracer{t: t, cmd: exec.CommandContext(t.Context(), jalon, append([]string{"trace", "--format=json", "--summary-json"}, args...)...)}
-	r, err := tr.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	tr.cmd.Stderr = &tr.msg
-	if err := tr.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = tr.cmd.Process.Kill(); _ = tr.cmd.Wait() })
-	tr.out = make(chan []byte, 100_000)
-	go func() {
-		defer close(tr.out)
-		sc := bufio.NewScanner(r)
-		for sc.Scan() {
-			tr.out <- bytes.Clone(sc.Bytes())
-		}
-	}()
-	return tr
-}
-
-// patience is how long an event may be on its way.
-const patience = 300 * time.Millisecond
-
-// tryNext gives the next event, or false when none is there for some time.
-func (tr *tracer) tryNext() (hit, bool) {
-	tr.t.Helper()
-	late := time.After(patience)
-	for {
-		select {
-		case line, open := <-tr.out:
-			if !open {
-				_ = tr.cmd.Wait()
-				tr.t.Fatalf("jalon has ended:\n%s", tr.msg.String())
-			}
-			if h, ok := parseLine(tr.t, line); ok {
-				tr.hits = append(tr.hits, h)
-				return h, true
-			}
-		case <-late:
-			return hit{}, false
-		}
-	}
-}
-
-// next waits for an event; false at the end of all.
-func (tr *tracer) next() (hit, bool) {
-	tr.t.Helper()
-	for line := range tr.out {
-		if h, ok := parseLine(tr.t, line); ok {
-			tr.hits = append(tr.hits, h)
-			return h, true
-		}
-	}
-	return hit{}, false
+	p := testkit.Start(t, slices.Concat(options, []string{"-v"}, args)...)
+	p.AwaitErr("armed after")
+	return tracer{p}
 }
 
 // stop asks jalon to end and returns all that it showed.
-func (tr *tracer) stop() *outcome {
-	tr.t.Helper()
-	_ = tr.cmd.Process.Signal(os.Interrupt)
-	for {
-		if _, ok := tr.next(); !ok {
-			break
-		}
-	}
-	err := tr.cmd.Wait()
-	o := &outcome{hits: tr.hits, stderr: tr.msg.String(), status: tr.cmd.ProcessState.ExitCode()}
-	if err != nil {
-		tr.t.Fatalf("jalon: %v\n%s", err, o.stderr)
-	}
-	for _, line := range strings.Split(o.stderr, "\n") {
-		if strings.HasPrefix(line, "{") {
-			if err := json.Unmarshal([]byte(line), &o.totals); err != nil {
-				tr.t.Fatal(err)
-			}
-		}
+func (tr tracer) stop() *outcome {
+	tr.T.Helper()
+	tr.Signal(syscall.SIGINT)
+	o := ended(tr.T.(*testing.T), tr.Process)
+	if o.status != 0 {
+		tr.T.Fatalf("jalon ended with status %d:\n%s", o.status, o.stderr)
 	}
 	return o
 }
 
-// kill ends jalon at once.
-func (tr *tracer) kill() {
-	tr.t.Helper()
-	if err := tr.cmd.Process.Kill(); err != nil {
-		tr.t.Fatal(err)
-	}
-	for range tr.out {
-	}
-	_ = tr.cmd.Wait()
-}
-
 // worker is the C program with something to do for each byte that it is given.
 type worker struct {
-	t   *testing.T
-	cmd *exec.Cmd
-	in  io.WriteCloser
-	out io.Reader
+	*testkit.Process
+	turns int
 }
 
 func work(t *testing.T, args ...string) *worker {
 	t.Helper()
-	w := &worker{t: t, cmd: exec.CommandContext(t.Context(), calls, args...)}
-	var err error
-	if w.in, err = w.cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	if w.out, err = w.cmd.StdoutPipe(); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { w.in.Close(); _ = w.cmd.Wait() })
-	return w
+	return &worker{Process: testkit.StartTold(t, exec.Command(calls, args...))}
 }
 
 // once has it work once and returns its answer.
 func (w *worker) once() byte {
-	w.t.Helper()
-	var b [1]byte
-	if _, err := w.in.Write([]byte{'.'}); err != nil {
-		w.t.Fatal(err)
+	w.T.Helper()
+	if _, err := w.In.Write([]byte{'.'}); err != nil {
+		w.T.Fatal(err)
 	}
-	if _, err := io.ReadFull(w.out, b[:]); err != nil {
-		w.t.Fatal(err)
-	}
-	return b[0]
+	w.turns++
+	testkit.Eventually(w.T, "the worker's answer", func() bool { return len(w.Out.String()) >= w.turns })
+	return w.Out.String()[w.turns-1]
 }
 
 // kernelIs says whether the guest's kernel is of that series.

@@ -1,0 +1,227 @@
+package testkit
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Process is a program that a test has started. It leads a process group, which is
+// killed when the test ends.
+type Process struct {
+	T     testing.TB
+	Cmd   *exec.Cmd
+	In    io.Writer // of a program that StartTold started
+	Out   Output    // unless the command writes elsewhere
+	Errs  Output
+	Ended chan struct{} // closed at the end; then Status holds
+	// Status is the exit status; 128+N when a signal ended the program.
+	Status int
+}
+
+// Start starts a program in a process group of its own.
+func Start(t testing.TB, args ...string) *Process {
+	t.Helper()
+	return StartCmd(t, exec.Command(args[0], args[1:]...))
+}
+
+// StartTold starts a program that the test tells what to do by its standard input.
+func StartTold(t testing.TB, cmd *exec.Cmd) *Process {
+	t.Helper()
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := StartCmd(t, cmd)
+	p.In = in
+	return p
+}
+
+// StartCmd is Start for a command that was prepared.
+func StartCmd(t testing.TB, cmd *exec.Cmd) *Process {
+	t.Helper()
+	p := &Process{T: t, Cmd: cmd, Ended: make(chan struct{})}
+	if cmd.Stdout == nil {
+		cmd.Stdout = &p.Out
+	}
+	if cmd.Stderr == nil {
+		cmd.Stderr = &p.Errs
+	}
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	if !cmd.SysProcAttr.Setsid {
+		cmd.SysProcAttr.Setpgid = true
+	}
+	// A child that outlives its parent keeps the pipes open; do not wait for it.
+	cmd.WaitDelay = 5 * time.Second
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("%v: %v", cmd.Args, err)
+	}
+	go func() {
+		_ = cmd.Wait()
+		if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+			p.Status = 128 + int(ws.Signal())
+		} else {
+			p.Status = cmd.ProcessState.ExitCode()
+		}
+		close(p.Ended)
+	}()
+	t.Cleanup(p.Kill)
+	return p
+}
+
+// Kill ends the program's whole process group.
+func (p *Process) Kill() {
+	_ = syscall.Kill(-p.Pid(), syscall.SIGKILL)
+	<-p.Ended
+}
+
+// Pid is the program's process.
+func (p *Process) Pid() int { return p.Cmd.Process.Pid }
+
+// Signal sends the program a signal.
+func (p *Process) Signal(sig syscall.Signal) {
+	p.T.Helper()
+	if err := syscall.Kill(p.Pid(), sig); err != nil {
+		p.T.Fatalf("%v: sending %v: %v", p.Cmd.Args, sig, err)
+	}
+}
+
+// Tell writes a line to the program.
+func (p *Process) Tell(line string) {
+	p.T.Helper()
+	if _, err := io.WriteString(p.In, line+"\n"); err != nil {
+		p.T.Fatalf("%v: %v", p.Cmd.Args, err)
+	}
+}
+
+// Wait waits for the end. No user ever sees a Go panic, whatever the program is.
+func (p *Process) Wait() *Process {
+	p.T.Helper()
+	select {
+	case <-p.Ended:
+	case <-time.After(Patience):
+		state := p.StateOf()
+		p.Kill()
+		p.T.Fatalf("%v hangs\n%s\n%s", p.Cmd.Args, state, p.said())
+	}
+	NoPanic(p.T, p.Cmd.Args, p.Errs.String())
+	return p
+}
+
+// StateOf tells what the threads of the group's processes are doing.
+func (p *Process) StateOf() string {
+	out, _ := exec.Command("ps", "-L", "-o", "pid,tid,stat,wchan:20,comm", "-g", fmt.Sprint(p.Pid())).CombinedOutput()
+	return string(out)
+}
+
+func (p *Process) said() string {
+	return fmt.Sprintf("stdout: %s\nstderr: %s", Tail(p.Out.String()), Tail(p.Errs.String()))
+}
+
+// AwaitOut waits until the program has written text to its standard output, AwaitErr
+// to its standard error, Says to one of them. They fail when it ends before.
+func (p *Process) AwaitOut(text string) *Process {
+	p.T.Helper()
+	p.await(text, p.Out.Has(text), nil)
+	return p
+}
+
+// AwaitErr is AwaitOut for the standard error.
+func (p *Process) AwaitErr(text string) *Process {
+	p.T.Helper()
+	p.await(text, p.Errs.Has(text), nil)
+	return p
+}
+
+// Says is AwaitOut for either.
+func (p *Process) Says(text string) *Process {
+	p.T.Helper()
+	p.await(text, p.Out.Has(text), p.Errs.Has(text))
+	return p
+}
+
+func (p *Process) await(text string, a, b <-chan struct{}) {
+	p.T.Helper()
+	select {
+	case <-a:
+		return
+	case <-b:
+		return
+	case <-time.After(Patience):
+	case <-p.Ended: // everything that it wrote is there
+		select {
+		case <-a:
+			return
+		case <-b:
+			return
+		default:
+		}
+	}
+	p.T.Fatalf("%v did not write %q\n%s", p.Cmd.Args, text, p.said())
+}
+
+// NoPanic fails the test when an error output has what only a bug of jalon prints.
+func NoPanic(t testing.TB, args []string, stderr string) {
+	t.Helper()
+	for _, word := range []string{"goroutine ", "BUG:", "panic:", "fatal error:", "DATA RACE"} {
+		if strings.Contains(stderr, word) {
+			t.Errorf("%v: %q in the error output:\n%s", args, word, stderr)
+			return
+		}
+	}
+}
+
+// Output collects what a program writes and tells those who wait for a text in it.
+type Output struct {
+	mu      sync.Mutex
+	b       bytes.Buffer
+	waiting []waiter
+}
+
+type waiter struct {
+	text string
+	seen chan struct{}
+}
+
+func (o *Output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.b.Write(p)
+	var rest []waiter
+	for _, w := range o.waiting {
+		if bytes.Contains(o.b.Bytes(), []byte(w.text)) {
+			close(w.seen)
+		} else {
+			rest = append(rest, w)
+		}
+	}
+	o.waiting = rest
+	return len(p), nil
+}
+
+func (o *Output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
+}
+
+// Has gives a channel that is closed when the text is there.
+func (o *Output) Has(text string) <-chan struct{} {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	w := waiter{text, make(chan struct{})}
+	if bytes.Contains(o.b.Bytes(), []byte(text)) {
+		close(w.seen)
+	} else {
+		o.waiting = append(o.waiting, w)
+	}
+	return w.seen
+}
