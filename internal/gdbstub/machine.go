@@ -101,6 +101,7 @@ type conn struct {
 	connected bool
 	offers    map[string]bool // GDB's features
 	multi     bool            // thread ids have a process
+	desc      *rsp.Target     // what GDB takes the registers for; nil: the target's description
 	nonStop   bool
 	owed      bool     // all-stop: a stop is the answer to what GDB sent last
 	late      bool     // all-stop: an interrupt that was not told: it is for the next resumption

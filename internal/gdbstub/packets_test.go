@@ -9,6 +9,27 @@ import (
 	"github.com/jalon-trace/jalon/internal/rsp"
 )
 
+// TestNoDescription: a GDB that takes no description of the registers has those that
+// it assumes, and the others stay what they are.
+func TestNoDescription(t *testing.T) {
+	c := newTalk(t, Caps{}, 1, nil)
+	c.f.desc = rsp.TargetX86Linux(rsp.CPU{AVX: true})
+	c.f.threads[0].regs = bytes.Repeat([]byte{0x11}, c.f.desc.Size)
+	base := c.f.desc.Base().Size
+	c.run([]step{
+		{send: "qSupported:multiprocess+;xmlRegisters=arm", want: "PacketSize..."},
+		{send: "g", want: strings.Repeat("11", base)},
+		{send: "G" + strings.Repeat("22", base), want: "OK"},
+		{send: "G" + strings.Repeat("22", c.f.desc.Size), want: "E...."},
+		{send: "g", want: strings.Repeat("22", base)},
+		{send: fmt.Sprintf("p%x", len(c.f.desc.Base().Registers)), want: "E01"},
+	})
+	want := append(bytes.Repeat([]byte{0x22}, base), bytes.Repeat([]byte{0x11}, c.f.desc.Size-base)...)
+	if !bytes.Equal(c.f.threads[0].regs, want) {
+		t.Errorf("%x", c.f.threads[0].regs)
+	}
+}
+
 func TestRegistersAndMemory(t *testing.T) {
 	c := newTalk(t, Caps{}, 2, nil)
 	rip := c.f.desc.Registers[16]

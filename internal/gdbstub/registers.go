@@ -3,6 +3,7 @@ package gdbstub
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jalon-trace/jalon/internal/rsp"
 )
@@ -73,7 +74,7 @@ func (m *Machine) died() bool {
 
 // unknown are registers none of which is known.
 func (m *Machine) unknown() rsp.Registers {
-	n := m.target.Description().Size
+	n := m.description().Size
 	v := rsp.Registers{Data: make([]byte, n), Missing: make([]bool, n)}
 	for i := range v.Missing {
 		v.Missing[i] = true
@@ -86,12 +87,22 @@ func (m *Machine) readRegisters(rsp.ReadRegisters) rsp.Packet {
 	if err != nil {
 		return fail(err)
 	}
+	n := m.description().Size
+	v.Data, v.Missing = v.Data[:min(n, len(v.Data))], v.Missing[:min(n, len(v.Missing))]
 	return rsp.RegisterData{Values: v}
+}
+
+// description is that of the registers that GDB knows of.
+func (m *Machine) description() *rsp.Target {
+	if m.desc != nil {
+		return m.desc
+	}
+	return m.target.Description()
 }
 
 // register is the description of one.
 func (m *Machine) register(n uint64) (rsp.Register, error) {
-	list := m.target.Description().Registers
+	list := m.description().Registers
 	if n >= uint64(len(list)) {
 		return rsp.Register{}, fmt.Errorf("there is no register %d", n)
 	}
@@ -136,10 +147,18 @@ func (m *Machine) writeRegisters(p rsp.WriteRegisters) rsp.Packet {
 	if err != nil {
 		return fail(err)
 	}
-	if want := m.target.Description().Size; len(p.Data) != want {
+	if want := m.description().Size; len(p.Data) != want {
 		return failf("%d bytes of registers instead of %d", len(p.Data), want)
 	}
-	return done(m.target.SetRegisters(t.id, p.Data))
+	data := p.Data
+	if m.desc != nil { // the others stay what they are
+		v, err := m.target.Registers(t.id)
+		if err != nil {
+			return fail(err)
+		}
+		data = slices.Concat(data, v.Data[min(len(data), len(v.Data)):])
+	}
+	return done(m.target.SetRegisters(t.id, data))
 }
 
 func (m *Machine) writeRegister(p rsp.WriteRegister) rsp.Packet {

@@ -3,6 +3,7 @@ package gdbstub
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/jalon-trace/jalon/internal/rsp"
 )
@@ -132,6 +133,10 @@ func (m *Machine) querySupported(p rsp.QuerySupported) rsp.Packet {
 		m.offers[f.Name] = f.Mark == '+'
 	}
 	m.multi = m.offers["multiprocess"]
+	m.desc = nil
+	if !takesDescription(p.Features) {
+		m.desc = m.target.Description().Base()
+	}
 	reply := rsp.Supported{Features: []rsp.Feature{{Name: "PacketSize", Mark: '=', Value: fmt.Sprintf("%x", m.cfg.PacketSize)}}}
 	said := map[string]bool{}
 	add := func(f rsp.Feature) {
@@ -148,6 +153,15 @@ func (m *Machine) querySupported(p rsp.QuerySupported) rsp.Packet {
 	}
 	m.applyOptions()
 	return reply
+}
+
+// takesDescription says whether GDB reads the registers' description: one that does not
+// (xmlRegisters=, with this architecture among its values) knows those that every
+// processor has.
+func takesDescription(features []rsp.Feature) bool {
+	return slices.ContainsFunc(features, func(f rsp.Feature) bool {
+		return f.Name == "xmlRegisters" && f.Mark == '=' && slices.Contains(strings.Split(f.Value, ","), "i386")
+	})
 }
 
 // features are the names of what the stub can do for this GDB.

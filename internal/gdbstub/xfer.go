@@ -27,7 +27,7 @@ var objects = map[string]func(m *Machine, annex string) ([]byte, error){
 		if !m.caps.Kernel && len(m.target.Processes()) == 0 {
 			return nil, errors.New("there is no process to describe") // GDB's user may choose an architecture
 		}
-		return m.target.Description().XML(), nil
+		return m.description().XML(), nil
 	},
 	"threads": func(m *Machine, _ string) ([]byte, error) {
 		return rsp.ThreadsXML(m.threadInfos()), nil

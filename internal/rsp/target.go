@@ -75,6 +75,23 @@ func TargetX86Linux(cpu CPU) *Target {
 	return t
 }
 
+// Base is the description without the sets that only some machines have: what a GDB
+// assumes that takes no description. Its registers are the first of the whole.
+func (t *Target) Base() *Target {
+	b := &Target{}
+	for _, set := range t.sets {
+		if set.has != nil {
+			break
+		}
+		b.sets = append(b.sets, set)
+		b.Registers = append(b.Registers, set.registers...)
+	}
+	for _, r := range b.Registers {
+		b.Size += r.Bits / 8
+	}
+	return b
+}
+
 // XML is the object features, annex target.xml.
 func (t *Target) XML() []byte {
 	d := newDocument("target", "gdb-target.dtd")

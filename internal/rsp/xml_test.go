@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -129,19 +130,48 @@ func TestOracleTargetDescription(t *testing.T) {
 		if strings.Contains(out, "warning") {
 			t.Errorf("%+v: %.2000s", cpu, out)
 		}
-		// GDB's table of remote registers: name, ..., number, offset in g.
-		rows := map[string][]string{}
-		for _, line := range strings.Split(out, "\n") {
-			if f := strings.Fields(line); len(f) >= 7 {
+		sameRegisters(t, target, out)
+	}
+}
+
+// sameRegisters compares with GDB's table of remote registers: name, ..., number,
+// offset in g.
+func sameRegisters(t *testing.T, target *Target, table string) {
+	t.Helper()
+	rows := map[string][]string{}
+	for _, line := range strings.Split(table, "\n") {
+		if f := strings.Fields(line); len(f) >= 8 {
+			if _, err := strconv.Atoi(f[len(f)-1]); err == nil {
 				rows[f[0]] = f
 			}
 		}
-		for _, r := range target.Registers {
-			row := rows[r.Name]
-			if len(row) < 8 || row[len(row)-2] != fmt.Sprint(r.Number) || row[len(row)-1] != fmt.Sprint(r.Offset) {
-				t.Fatalf("%+v: register %+v, GDB: %q", cpu, r, row)
-			}
+	}
+	for _, r := range target.Registers {
+		row := rows[r.Name]
+		if len(row) < 8 || row[len(row)-2] != fmt.Sprint(r.Number) || row[len(row)-1] != fmt.Sprint(r.Offset) {
+			t.Fatalf("register %+v, GDB: %q", r, row)
 		}
+		delete(rows, r.Name)
+	}
+	if len(rows) > 0 {
+		t.Errorf("GDB has these too: %v", rows)
+	}
+}
+
+// TestOracleBase: what GDB assumes of an x86-64 Linux target that tells nothing of its
+// registers, and that these are the first of any.
+func TestOracleBase(t *testing.T) {
+	all := TargetX86Linux(CPU{AVX: true, AVX512: true, PKeys: true})
+	base := all.Base()
+	sameRegisters(t, base, drive(t, "set architecture i386:x86-64\nset osabi GNU/Linux\nmaint print remote-registers\n"))
+	for i, r := range base.Registers {
+		if r != all.Registers[i] {
+			t.Errorf("register %d: %+v, of all %+v", i, r, all.Registers[i])
+		}
+	}
+	const gdbExpects = 560 // "Remote 'g' packet reply is too long (expected 560 bytes"
+	if base.Size != gdbExpects || string(base.XML()) != string(TargetX86Linux(CPU{}).XML()) {
+		t.Errorf("%d bytes", base.Size)
 	}
 }
 
