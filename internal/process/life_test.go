@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -113,6 +114,9 @@ func TestExec(t *testing.T) {
 				}
 			}()
 			for {
+				// On one CPU this loop and the tracer would hand it to and fro, and the
+				// goroutine above would hardly ever have it.
+				runtime.Gosched()
 				if _, err := r.Stopped(func(s *Stopped) error { _, err := s.Threads(); return err }); err != nil {
 					if !errors.Is(err, ErrGone) {
 						t.Error(err)
@@ -218,8 +222,9 @@ func TestModules(t *testing.T) {
 // TestAttachModules: libraries loaded after an attach are noticed too.
 func TestAttachModules(t *testing.T) {
 	var n atomic.Int64
-	f := launchFree(t, build(t, "loads"), build(t, "plugin", "-shared", "-fPIC"), "4000")
+	f := launchFree(t, build(t, "loads"), build(t, "plugin", "-shared", "-fPIC"), "4000", "told")
 	p := attach(t, f.cmd.Process.Pid, Config{OnModules: func(int) bool { n.Add(1); return false }})
+	fmt.Fprintln(f.in)
 	for n.Load() < 10 {
 		if _, err := p.Stopped(func(*Stopped) error { return nil }); err != nil {
 			t.Fatal(err)

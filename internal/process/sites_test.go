@@ -276,18 +276,21 @@ func watcher() {
 		}
 		return false
 	}}))
+	fmt.Println("attached")
 	os.Stdin.Read(make([]byte, 1))
 }
 
 // TestDeadWatcher: the breakpoint in ld.so does no harm when jalon is killed.
 func TestDeadWatcher(t *testing.T) {
-	f := launchFree(t, build(t, "loads"), build(t, "plugin", "-shared", "-fPIC"), "4000")
+	f := launchFree(t, build(t, "loads"), build(t, "plugin", "-shared", "-fPIC"), "4000", "told")
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), "PROCESS_TEST_ROLE=watcher", fmt.Sprintf("PROCESS_TEST_PID=%d", f.cmd.Process.Pid))
 	cmd.Stderr = os.Stderr
 	in, out := must(cmd.StdinPipe()), must(cmd.StdoutPipe())
 	defer in.Close()
 	must(0, cmd.Start())
+	must(fmt.Fscanf(out, "attached\n"))
+	fmt.Fprintln(f.in)
 	must(fmt.Fscanf(out, "watching\n"))
 	must(0, cmd.Process.Kill())
 	_ = cmd.Wait()

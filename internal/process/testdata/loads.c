@@ -1,4 +1,5 @@
-// loads FILE N: opens and closes a shared library N times while threads run.
+// loads FILE N [told]: opens and closes a shared library N times while threads run;
+// told: when there is a line on the standard input.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@ static void *spin(void *arg) { for (volatile long i = 0; !stop; i++); return 0; 
 int main(int argc, char **argv) {
 	pthread_t t[2];
 	for (int i = 0; i < 2; i++) pthread_create(&t[i], 0, spin, 0);
+	if (argc > 3) getchar();
 	int sum = 0;
 	for (int i = 0; i < atoi(argv[2]); i++) {
 		void *h = dlopen(argv[1], RTLD_NOW);
