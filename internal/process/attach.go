@@ -151,7 +151,7 @@ func (p *Process) holdAll() {
 	if p.ctl == nil {
 		return
 	}
-	for _, t := range p.memberTasks() {
+	for _, t := range p.listedTasks() {
 		if t.state == stopped || t.state == parked {
 			t.hold |= holdDebug
 			t.dbg.birth = 0 // in which order they were born is not known; by number

@@ -34,7 +34,7 @@ func (p *Process) endControl() {
 		p.liftBreaks(p.space)
 	}
 	p.ctl.watches = [watchSlots]watch{}
-	for _, t := range p.memberTasks() {
+	for _, t := range p.listedTasks() {
 		d := &t.dbg
 		if t.state != stopped {
 			continue
@@ -364,7 +364,7 @@ func (p *Process) tellNoneRuns(t *task) {
 	}
 	var other *task
 	for _, o := range p.tasks {
-		if o.state == exiting || o.died || !p.member(o) {
+		if o == t || o.state == exiting || o.died || !p.listed(o) {
 			continue
 		}
 		if o.hold&holdDebug == 0 {

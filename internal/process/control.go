@@ -179,7 +179,7 @@ func newControl(c *Control) *control {
 
 // controlled reports whether t is under run control: not a child on its way out,
 // nor one that borrows the memory.
-func (p *Process) controlled(t *task) bool { return p.ctl != nil && p.member(t) }
+func (p *Process) controlled(t *task) bool { return p.ctl != nil && p.listed(t) }
 
 // ask lets the owner decide about a thread.
 func (c *control) ask(tid int, f func()) {
@@ -228,7 +228,7 @@ func (p *Process) stand(t *task, why Stop) {
 // inside reports whether a thread is where it cannot be shown.
 func (p *Process) inside(t *task) bool {
 	var regs Regs
-	if p.ctl.Where == nil || getRegs(t.tid, &regs) != nil {
+	if p.ctl.Where == nil || t.fork || getRegs(t.tid, &regs) != nil {
 		return false
 	}
 	c := p.where(regs.Rip)

@@ -24,7 +24,9 @@ func answerTo(event int) func(p *Process, t *task, sig unix.Signal) {
 		return (*Process).signalStop
 	case unix.PTRACE_EVENT_STOP:
 		return (*Process).eventStop
-	case unix.PTRACE_EVENT_CLONE, unix.PTRACE_EVENT_FORK, unix.PTRACE_EVENT_VFORK:
+	case unix.PTRACE_EVENT_CLONE:
+		return (*Process).cloneStop
+	case unix.PTRACE_EVENT_FORK, unix.PTRACE_EVENT_VFORK:
 		return (*Process).childBorn
 	case unix.PTRACE_EVENT_EXEC:
 		return (*Process).execStop
@@ -57,6 +59,8 @@ func (p *Process) event(tid int, ws unix.WaitStatus) {
 	p.applyPC(t)
 	if first && p.member(t) {
 		p.tellBorn(t)
+	} else if first && t.kin {
+		p.numberBirth(t)
 	}
 	if forced := sig; !first {
 		if int(ws)>>16 != 0 {
@@ -99,7 +103,11 @@ func (p *Process) eventStop(t *task, sig unix.Signal) {
 	if sig != unix.SIGTRAP {
 		t.stop = stopGroup
 	}
-	if t.fork && !t.leaving && !t.dbg.child {
+	switch {
+	case !t.fork || t.leaving || t.dbg.child:
+	case t.kin:
+		p.restoreCopy(t)
+	default:
 		p.release(t)
 	}
 }
@@ -168,6 +176,7 @@ func (p *Process) execStop(t *task, _ unix.Signal) {
 		// A vfork child that leaves our memory, and with it our interest.
 		p.forget(t)
 		p.vforkDone(t.tgid)
+		p.leaveKin(t)
 		return
 	}
 	for tid, o := range p.tasks {

@@ -6,9 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// childBorn: t has created a thread or a process. The kernel has attached us to
-// it already; it stops (PTRACE_EVENT_STOP) before its first instruction.
-func (p *Process) childBorn(t *task, _ unix.Signal) {
+func (p *Process) childBorn(t *task, _ unix.Signal) { p.born(t, false) }
+
+// born: t has created a thread or a process; clone says what the kernel calls it. We
+// are attached to it already; it stops (PTRACE_EVENT_STOP) before its first instruction.
+func (p *Process) born(t *task, clone bool) {
 	tid, err := eventMessage(t.tid)
 	if err != nil || tid == 0 {
 		return // t is dying; the child shows up by itself
@@ -40,6 +42,7 @@ func (p *Process) childBorn(t *task, _ unix.Signal) {
 	default:
 		c.tgid, c.fork = tid, true
 	}
+	p.adoptKin(t, c, flags, clone)
 	if ws, ok := p.early[tid]; ok {
 		delete(p.early, tid)
 		p.queue = append(p.queue, waited{tid, ws})
@@ -92,9 +95,16 @@ func (p *Process) vforkDone(tgid int) {
 	}
 }
 
-// release hands a stopped child that owns its copy of the memory to OnFork and
-// lets it go.
+// release lets a stopped child go that owns its copy of the memory.
 func (p *Process) release(t *task) {
+	p.restoreCopy(t)
+	if p.tasks[t.tid] == t && t.state == stopped {
+		p.forget(t)
+	}
+}
+
+// restoreCopy takes what is ours out of such a copy, and hands the child to OnFork.
+func (p *Process) restoreCopy(t *task) {
 	t.leaving = true
 	sp := newSpace(t.tid)
 	defer sp.close()
@@ -113,9 +123,6 @@ func (p *Process) release(t *task) {
 	_ = p.endInjection()
 	p.frozen--
 	s.sp = nil
-	if p.tasks[t.tid] == t && t.state == stopped {
-		p.forget(t)
-	}
 }
 
 // forget lets a stopped thread go for good.
@@ -138,9 +145,9 @@ func (p *Process) orphans() {
 		if p.member(t) || t.state == exiting {
 			continue
 		}
-		t.fork = true
+		t.fork, t.kin = true, false
 		if t.state == stopped {
-			t.hold = 0
+			t.hold, t.dbg = 0, standing{}
 			if p.settle(t) == nil && p.tasks[t.tid] == t {
 				p.release(t)
 			}

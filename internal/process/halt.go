@@ -24,7 +24,7 @@ func (p *Process) HaltAll() (stops []Stop, err error) {
 			p.pump()
 		}
 		p.postpone()
-		for _, t := range p.memberTasks() {
+		for _, t := range p.listedTasks() {
 			p.haltNow(t)
 		}
 		return nil
@@ -54,11 +54,11 @@ func (p *Process) haltNow(t *task) {
 	}
 }
 
-// memberTasks are the threads of the process itself, in the order of birth.
-func (p *Process) memberTasks() []*task {
+// listedTasks are the threads as the owner sees them, in the order of birth.
+func (p *Process) listedTasks() []*task {
 	var list []*task
 	for _, t := range p.tasks {
-		if p.member(t) {
+		if p.listed(t) {
 			list = append(list, t)
 		}
 	}
@@ -77,7 +77,7 @@ func (p *Process) Halt(tids []int) error {
 	return p.controlDo(func() error {
 		for _, tid := range tids {
 			t := p.tasks[tid]
-			if t == nil || !p.member(t) || t.hold&holdDebug != 0 || t.state == exiting {
+			if t == nil || !p.listed(t) || t.hold&holdDebug != 0 || t.state == exiting {
 				continue
 			}
 			t.dbg.leaves = true
@@ -114,7 +114,7 @@ func (p *Process) halted(t *task) {
 // ThreadList lists the threads in the order of birth.
 func (p *Process) ThreadList() (list []ThreadInfo) {
 	_ = p.do(func() error { // ErrGone: there are none
-		for _, t := range p.memberTasks() {
+		for _, t := range p.listedTasks() {
 			if t.state == exiting || t.died {
 				continue
 			}
@@ -150,7 +150,7 @@ func (p *Process) ResumeThreads(list []Resumption) error {
 		var ready []*task
 		for _, r := range list {
 			t := p.tasks[r.TID]
-			if t == nil || !p.member(t) || t.hold&holdDebug == 0 {
+			if t == nil || !p.listed(t) || t.hold&holdDebug == 0 {
 				continue
 			}
 			p.prepare(t, r)

@@ -210,7 +210,10 @@ func (p *Process) Stopped(f func(*Stopped) error) (pause time.Duration, err erro
 
 // Kill ends the process with SIGKILL and waits for its end.
 func (p *Process) Kill() error {
-	err := p.do(func() error { return unix.Kill(p.pid, unix.SIGKILL) })
+	err := p.do(func() error {
+		p.killKin()
+		return unix.Kill(p.pid, unix.SIGKILL)
+	})
 	if err != nil && !gone(err) && err != ErrGone {
 		return &Error{fmt.Sprintf("kill process %d", p.pid), err, ""}
 	}

@@ -91,7 +91,7 @@ func (p *Process) request(t *task) int {
 	}
 	// A step's trap can wait behind a group-stop: it is known when it comes.
 	d.stepping = d.stepping && pendingFault(t.tid)
-	step := (d.step || d.inner) && p.member(t)
+	step := (d.step || d.inner) && p.listed(t)
 	if step {
 		d.insn = insnOther
 		var regs Regs
@@ -100,7 +100,7 @@ func (p *Process) request(t *task) int {
 		}
 	}
 	switch {
-	case d.call, p.ctl.opt.CatchSyscalls && p.member(t) && (!step || d.insn == insnCall || t.stop == stopCall && d.entry):
+	case d.call, p.ctl.opt.CatchSyscalls && p.listed(t) && (!step || d.insn == insnCall || t.stop == stopCall && d.entry):
 		return unix.PTRACE_SYSCALL
 	case step:
 		d.stepping = true

@@ -29,7 +29,7 @@ func getSyscallInfo(tid int) (info syscallInfo, ok bool) {
 // syscallStop is a stop at the entry to a system call or at its exit, outside of
 // injections.
 func (p *Process) syscallStop(t *task) {
-	if p.ctl == nil || t.fork {
+	if p.ctl == nil || t.fork && !t.kin {
 		return
 	}
 	d := &t.dbg
@@ -56,7 +56,7 @@ func (p *Process) syscallStop(t *task) {
 // tellCall makes a thread stand at a call that is to be caught.
 func (p *Process) tellCall(t *task, nr int) {
 	o := &p.ctl.opt
-	if !o.CatchSyscalls || !p.member(t) {
+	if !o.CatchSyscalls || !p.listed(t) {
 		return
 	}
 	kind := StopSyscallEntry

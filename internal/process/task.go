@@ -50,7 +50,7 @@ type task struct {
 	hold  holdSet
 	asked bool // PTRACE_INTERRUPT was sent and no stop was seen since
 
-	leaving bool   // OnFork has it
+	leaving bool   // OnFork has it, or had it
 	last    int64  // when its last stop was answered, CLOCK_MONOTONIC
 	asBorn  bool   // with all signals blocked, as libc does it: see inheritMask
 	creator int    // the thread that created it; 0 = not known
@@ -59,12 +59,16 @@ type task struct {
 	newPC   uint64 // for a parked thread: to be set when it stops
 	fs      uint64 // thread pointer, last known
 	died    bool   // ThreadDied was told
-	fork    bool   // a forked child with its own memory, on its way out of our hands
+	fork    bool   // a forked child with its own memory, on its way out of our hands but for kin
+	kin     bool   // a process that is shown as a thread of this one, see kin.go
 	dbg     standing
 }
 
 // member reports whether t is a thread of the process itself.
 func (p *Process) member(t *task) bool { return t.tgid == p.pid }
+
+// listed reports whether the owner takes t for a thread of the process.
+func (p *Process) listed(t *task) bool { return p.member(t) || t.kin }
 
 // resume lets a stopped thread go on in the way its stop wants, unless the world
 // is stopped or somebody holds it.

@@ -15,11 +15,16 @@ func (p *Process) tellBorn(t *task) {
 		t.fs = regs.Fs_base
 	}
 	p.inheritMask(t)
+	p.numberBirth(t)
+	p.tell(ThreadBorn, t)
+}
+
+// numberBirth notes which thread of those that the owner sees it is.
+func (p *Process) numberBirth(t *task) {
 	if p.ctl != nil {
 		p.ctl.births++
 		t.dbg.birth = p.ctl.births
 	}
-	p.tell(ThreadBorn, t)
 }
 
 func (p *Process) tellDied(t *task) {
@@ -27,7 +32,9 @@ func (p *Process) tellDied(t *task) {
 		return
 	}
 	t.died = true
-	p.tell(ThreadDied, t)
+	if !t.kin { // its birth was not told: it may have the thread pointer of another
+		p.tell(ThreadDied, t)
+	}
 }
 
 // noteFS tells of a thread pointer that was set since the thread was last looked

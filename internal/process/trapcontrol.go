@@ -15,7 +15,7 @@ const (
 // controlTrap handles a SIGTRAP that run control caused. handled: it is not the
 // program's, and is suppressed.
 func (p *Process) controlTrap(t *task, si *siginfo) (handled bool) {
-	if p.ctl == nil || t.fork {
+	if p.ctl == nil || t.fork && !t.kin {
 		return false
 	}
 	var regs Regs
@@ -39,6 +39,9 @@ func (p *Process) controlTrap(t *task, si *siginfo) (handled bool) {
 func (p *Process) int3Trap(t *task, regs *Regs) bool {
 	addr := regs.Rip - 1
 	d := &t.dbg
+	if t.fork {
+		return false // none of ours is in its memory
+	}
 	if d.alone != nil && d.alone.temps[addr] {
 		p.backTo(t, regs, addr)
 		d.alone.done = true
@@ -80,7 +83,7 @@ func (p *Process) isInt3(addr uint64) bool {
 func (p *Process) breakHit(t *task, regs *Regs, addr uint64) {
 	d := &t.dbg
 	verdict := BreakGo
-	if !p.member(t) || d.again == (again{addr, regs.Rsp}) {
+	if !p.listed(t) || d.again == (again{addr, regs.Rsp}) {
 		d.again = again{}
 	} else {
 		if p.modules.addr == addr {

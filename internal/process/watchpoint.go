@@ -66,7 +66,7 @@ func (p *Process) changeWatch(slot int, w watch) error {
 		old := p.ctl.watches[slot]
 		p.ctl.watches[slot] = w
 		p.ctl.gen++
-		for _, t := range p.memberTasks() {
+		for _, t := range p.listedTasks() {
 			if t.state != stopped {
 				continue
 			}
@@ -105,7 +105,7 @@ func ptracePtr(req, tid int, addr uintptr, data unsafe.Pointer) error {
 // setWatches gives a stopped thread the watchpoints that there are now.
 func (p *Process) setWatches(t *task) error {
 	t.dbg.gen = p.ctl.gen
-	if !p.member(t) {
+	if !p.listed(t) || t.fork {
 		return nil
 	}
 	if err := pokeDebug(t.tid, dr7, 0); err != nil {
@@ -137,7 +137,7 @@ func (w watch) control(slot int) uint64 {
 
 // watchTrap handles the debug registers that have triggered.
 func (p *Process) watchTrap(t *task, regs *Regs) bool {
-	if !p.member(t) || p.ctl.gen == 0 {
+	if !p.listed(t) || t.fork || p.ctl.gen == 0 {
 		return false
 	}
 	status := peekDebug(t.tid, dr6)
