@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -51,22 +52,24 @@ func (in *instance) enable(event string, tid int) {
 }
 
 // linePrefix is what stands before an event: the thread, the CPU, flags, the time.
-var linePrefix = regexp.MustCompile(`^.{16,}?-\d+ +\[\d+\] \S+ +\d+\.\d+: `)
+// The third flag is the context.
+var linePrefix = regexp.MustCompile(`^.{16,}?-\d+ +\[\d+\] \S\S(\S)\S* +\d+\.\d+: `)
 
-// text lists what was recorded, without the prefix.
-func (in *instance) text() []string {
+// lines lists what was recorded.
+func (in *instance) lines() []line {
 	in.t.Helper()
 	b, err := os.ReadFile(filepath.Join(in.dir, "trace"))
 	if err != nil {
 		in.t.Fatal(err)
 	}
-	var out []string
-	for line := range strings.Lines(string(b)) {
-		line = strings.TrimSuffix(line, "\n")
-		if at := linePrefix.FindString(line); at != "" {
-			out = append(out, line[len(at):])
-		} else if len(out) > 0 && !strings.HasPrefix(line, "#") {
-			out[len(out)-1] += "\n" + line // an event of several lines
+	var out []line
+	for text := range strings.Lines(string(b)) {
+		text = strings.TrimSuffix(text, "\n")
+		if at := linePrefix.FindStringSubmatch(text); at != nil {
+			// A hard interrupt in a soft one (H), one that cannot be masked in either (Z).
+			out = append(out, line{text[len(at[0]):], strings.ToLower(at[1])[0]})
+		} else if len(out) > 0 && !strings.HasPrefix(text, "#") {
+			out[len(out)-1].text += "\n" + text // an event of several lines
 		}
 	}
 	return out
@@ -75,20 +78,14 @@ func (in *instance) text() []string {
 // Marks around what a program does (see testdata/things.c).
 const markEvent = "syscalls:sys_enter_getpriority"
 
-func between(list []string) []string {
-	from, to := -1, -1
-	for i, l := range list {
-		switch {
-		case strings.HasPrefix(l, "sys_getpriority(which: 0x6f, who: 1)"):
-			from = i
-		case strings.HasPrefix(l, "sys_getpriority(which: 0x6f, who: 2)"):
-			to = i
-		}
-	}
+// between is where the marks are; 0 and 0 when one is not there.
+func between(list []string) (from, to int) {
+	from = slices.IndexFunc(list, func(l string) bool { return strings.HasPrefix(l, "sys_getpriority(which: 0x6f, who: 1)") })
+	to = slices.IndexFunc(list, func(l string) bool { return strings.HasPrefix(l, "sys_getpriority(which: 0x6f, who: 2)") })
 	if from < 0 || to < from {
-		return nil
+		return 0, 0
 	}
-	return list[from+1 : to]
+	return from, to
 }
 
 // textCases are events with what makes them happen.
@@ -133,46 +130,24 @@ func TestText(t *testing.T) {
 			child.AwaitOut("ready\nready\n")
 			in.write("tracing_on", "0")
 			tr.stop()
-			want := between(in.text())
-			var all []string
-			seen := map[string]bool{}
+			var recorded []string
 			for _, e := range tr.events() {
-				all = append(all, e.Text())
+				recorded = append(recorded, e.Text())
 			}
-			got := between(all)
-			if len(want) == 0 {
-				t.Fatal("the kernel recorded nothing")
-			}
-			// A hit within another program's hit the kernel does not give to programs of
-			// perf events; it counts them, and so does jalon.
 			c := tr.counts()
-			left, j := c.Missed, 0
-			for i := range want {
-				switch {
-				case j < len(got) && want[i] == got[j]:
-					j++
-				case left > 0:
-					left--
-					continue
-				default:
-					have := "nothing"
-					if j < len(got) {
-						have = got[j]
-					}
-					t.Fatalf("event %d of %d and %d:\nkernel: %s\njalon:  %s\n%+v", i, len(want), len(got), want[i], have, c)
-				}
-				name, _, _ := strings.Cut(want[i], ":")
-				name, _, _ = strings.Cut(name, "(")
-				name, _, _ = strings.Cut(name, " ")
-				seen[name] = true
+			window, absent, err := match(in.lines(), recorded)
+			if err != nil {
+				t.Fatalf("%v\n%+v", err, c)
 			}
-			if j != len(got) {
-				t.Errorf("the kernel recorded %d, jalon %d", len(want), len(got))
+			// Missed are the hits of all threads of this machine.
+			if c.Lost != 0 || c.Faults != 0 || c.Missed < uint64(len(absent)) {
+				t.Errorf("absent %q: %+v", absent, c)
 			}
-			if c.Lost != 0 || c.Faults != 0 || c.Missed > uint64(len(want)/10) {
-				t.Errorf("%+v", c)
+			seen := map[string]bool{}
+			for _, l := range window {
+				seen[l.text[:strings.IndexAny(l.text+" ", ":( ")]] = true
 			}
-			t.Logf("%d lines of %d kinds", len(want), len(seen))
+			t.Logf("%d lines of %d kinds", len(window), len(seen))
 		})
 	}
 }
