@@ -57,7 +57,7 @@ func (p *Process) endControl() {
 // controlBorn makes a thread stand that has created a process, and the child with
 // it, where the owner wants that.
 func (p *Process) controlBorn(t, c *task, flags uint64) {
-	if !p.controlled(t) || flags&unix.CLONE_THREAD != 0 {
+	if !p.controlled(t) || flags&unix.CLONE_THREAD != 0 || c.kin {
 		return
 	}
 	kind := StopForked

@@ -97,6 +97,7 @@ func TestKinCopy(t *testing.T) {
 	forks := 0
 	prog := build(t, "kin", "-no-pie")
 	d := startControlWith(t, Config{OnFork: func(*Stopped) { forks++ }}, Control{}, prog, "copy")
+	must(0, d.SetOptions(allChildren)) // it is none
 	d.insert(symbol(t, prog, "target"))
 	d.resumeAll()
 	s := d.expect(StopSignal)
