@@ -74,7 +74,9 @@ func (t *Target) Close() error {
 func (t *Target) Engine() experiment.Engine { return t.e }
 
 // Caps are those of a target without run control.
-func (t *Target) Caps() gdbstub.Caps { return gdbstub.Caps{Kernel: true} }
+func (t *Target) Caps() gdbstub.Caps {
+	return gdbstub.Caps{Kernel: true, Objects: []string{"memory-map"}}
+}
 
 // SetOptions has nothing to set: nothing ever stops.
 func (t *Target) SetOptions(gdbstub.Options) {}
@@ -168,10 +170,21 @@ func (t *Target) Insert(int, gdbstub.Breakpoint) error { return gdbstub.ErrUnsup
 // Remove knows none either.
 func (t *Target) Remove(int, rsp.BreakpointType, uint64, int) error { return gdbstub.ErrUnsupported }
 
-// Object has none.
-func (t *Target) Object(gdbstub.ThreadID, string, string) ([]byte, error) {
-	return nil, gdbstub.ErrUnsupported
+// Object is the memory map: GDB writes to none of it. The marks of static tracepoints
+// that have no code lie outside.
+func (t *Target) Object(_ gdbstub.ThreadID, object, _ string) ([]byte, error) {
+	if object != "memory-map" {
+		return nil, gdbstub.ErrUnsupported
+	}
+	return rsp.MemoryMapXML([]rsp.MemoryRegion{
+		{Kind: rsp.MemoryROM, Start: 0, Length: half}, // user space: what trace frames have of it
+		{Kind: rsp.MemoryROM, Start: 1<<64 - half, Length: half},
+	}), nil
 }
+
+// half is how large the halves of the address space are with paging in five levels;
+// with four they are smaller, and nothing lies between.
+const half = 1 << 56
 
 // WriteObject has none.
 func (t *Target) WriteObject(gdbstub.ThreadID, string, string, uint64, []byte) (int, error) {
