@@ -108,9 +108,9 @@ type ControlOptions struct {
 // ThreadInfo is a thread of a process.
 type ThreadInfo struct {
 	TID     int
-	Name    string
-	Core    int  // the CPU that it ran on last; -1: not known
-	Stopped bool // it stands: its registers can be read
+	Name    string // "" of kin: it is the name of another process
+	Core    int    // the CPU that it ran on last; -1: not known
+	Stopped bool   // it stands: its registers can be read
 }
 
 // control is what the tracer's goroutine knows of a process under run control.

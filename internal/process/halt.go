@@ -118,10 +118,11 @@ func (p *Process) ThreadList() (list []ThreadInfo) {
 			if t.state == exiting || t.died {
 				continue
 			}
-			list = append(list, ThreadInfo{
-				TID: t.tid, Name: commOf(t.tid), Core: lastCPU(t.tid),
-				Stopped: t.state == stopped && t.hold&holdDebug != 0,
-			})
+			info := ThreadInfo{TID: t.tid, Core: lastCPU(t.tid), Stopped: t.state == stopped && t.hold&holdDebug != 0}
+			if !t.kin {
+				info.Name = commOf(t.tid)
+			}
+			list = append(list, info)
 		}
 		return nil
 	})

@@ -45,7 +45,7 @@ func TestKinShares(t *testing.T) {
 	}
 	d.haltAll()
 	list := d.ThreadList()
-	if len(list) != 2 || list[0].TID != d.Pid() || list[1].TID != s.TID {
+	if len(list) != 2 || list[0].TID != d.Pid() || list[0].Name == "" || list[1].TID != s.TID || list[1].Name != "" {
 		t.Fatalf("%+v", list)
 	}
 	d.remove(target)
