@@ -474,12 +474,13 @@ continue
 func TestServerErrors(t *testing.T) {
 	t.Parallel()
 	place := newPlace()
+	// 4194304 is the most that /proc/sys/kernel/pid_max can be.
 	for _, c := range []struct {
 		args []string
 		want string
 	}{
 		{[]string{"unix:" + place, "/no/such/program"}, "/no/such/program"},
-		{[]string{"unix:" + place, "--attach", "999999"}, "Cannot attach to process 999999"},
+		{[]string{"unix:" + place, "--attach", "4194305"}, "Cannot attach to process 4194305"},
 		{[]string{"nowhere:1:2", "/bin/true"}, "nowhere"},
 		{[]string{"unix:/no/such/dir/socket", "/bin/true"}, "/no/such/dir/socket"},
 		{[]string{"unix:" + place, os.DevNull}, "/dev/null"},

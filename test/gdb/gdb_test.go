@@ -161,12 +161,10 @@ func talk(t testing.TB, c conversation) *said {
 	}
 	if s.server != nil {
 		if c.server == nil {
-			select {
-			case <-s.server.Ended:
-			default:
-				if !c.extended {
-					s.server.Wait()
-				}
+			if c.extended { // it may go on, and wait for the next GDB
+				s.server.Kill()
+			} else {
+				s.server.Wait()
 			}
 		}
 		s.prog = s.server.Out.String()
@@ -185,15 +183,7 @@ func talk(t testing.TB, c conversation) *said {
 // inOrder looks for patterns in what GDB printed, each behind the one before.
 func (s *said) inOrder(want ...string) {
 	s.t.Helper()
-	rest := s.text
-	for _, w := range want {
-		at := regexp.MustCompile(`(?m)` + w).FindStringIndex(rest)
-		if at == nil {
-			s.t.Errorf("GDB does not print %q at its place", w)
-			return
-		}
-		rest = rest[at[1]:]
-	}
+	testkit.InOrder(s.t, s.text, want...)
 }
 
 // not tells of what must not be printed.

@@ -238,7 +238,10 @@ func TestDropped(t *testing.T) {
 	p.Says("50\n")
 	server, place := serve(t, "--attach", strconv.Itoa(p.Pid()))
 	for range 3 {
-		talk(t, conversation{server: server, place: place, file: prog, killed: true, script: "trace tick\ntstart\ncontinue\n", while: func(gdb, _ *running) {
+		// The second stop at the function is behind the first's hit.
+		script := "trace tick\nbreak tick\ntstart\ncontinue\ncontinue\ndelete $bpnum\necho is traced\\n\ncontinue\n"
+		talk(t, conversation{server: server, place: place, file: prog, killed: true, script: script, while: func(gdb, _ *running) {
+			eventually(t, "the program is traced", func() bool { return strings.Contains(fmt.Sprint(gdb.Cmd.Stdout), "is traced\n") })
 			was := len(p.Out.String())
 			eventually(t, "the program runs", func() bool { return len(p.Out.String()) > was+8 })
 			_ = exec.Command("kill", "-9", strconv.Itoa(gdb.Pid())).Run()
