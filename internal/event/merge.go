@@ -2,8 +2,20 @@ package event
 
 import (
 	"encoding/binary"
+	"time"
 
 	"github.com/jalon-trace/jalon/internal/ring"
+)
+
+// What readers of rings give a Merger.
+const (
+	// Slack: a writer may be preempted between its stamp and its reservation for this
+	// long.
+	Slack = 20 * time.Millisecond
+	// Hold: records wait at most this long for a ring whose writer is stopped.
+	Hold = 500 * time.Millisecond
+	// MaxWaiting: records that wait for their order take at most this many bytes.
+	MaxWaiting = 256 << 20
 )
 
 // Merger puts the records of all rings in the order of their stamps.

@@ -11,16 +11,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/ring"
 )
 
-const (
-	// slack is how long a program may need from its stamp to its reservation, hold
-	// how long records wait for a ring whose writer does not commit.
-	slack = 20 * time.Millisecond
-	hold  = 500 * time.Millisecond
-	// apart is how long the second record of a hit may come after the first.
-	apart = 100 * time.Millisecond
-	// maxWaiting bounds the bytes that wait for their order.
-	maxWaiting = 256 << 20
-)
+// apart is how long the second record of a hit may come after the first.
+const apart = 100 * time.Millisecond
 
 // drain reads the rings of a run and puts hits in the order of time.
 type drain struct {
@@ -47,7 +39,7 @@ type waiting struct {
 func newDrain(mem *ring.Shared) *drain {
 	d := &drain{mem: mem, reader: ring.NewReader(mem), by: map[uint32]*site{}, second: map[uint32]*site{}}
 	d.merger = event.NewMerger(d.reader.Rings())
-	d.merger.Slack, d.merger.Hold, d.merger.Limit = uint64(slack), uint64(hold), maxWaiting
+	d.merger.Slack, d.merger.Hold, d.merger.Limit = uint64(event.Slack), uint64(event.Hold), event.MaxWaiting
 	return d
 }
 
@@ -63,7 +55,7 @@ func (d *drain) add(st *site) {
 // poll reads every ring once. When too much waits already, the rings keep what they
 // have, and count what has no room.
 func (d *drain) poll() {
-	if d.merger.Waiting() > maxWaiting {
+	if d.merger.Waiting() > event.MaxWaiting {
 		return
 	}
 	for cpu := range d.reader.Rings() {
@@ -136,8 +128,8 @@ func (e *engine) Drain(final bool, f func(*experiment.Hit)) {
 		}
 		return nil
 	})
-	if now := uint64(event.Monotonic()); now > uint64(hold+apart) {
-		d.release(now-uint64(hold+apart), f, e.epoch)
+	if now := uint64(event.Monotonic()); now > uint64(event.Hold+apart) {
+		d.release(now-uint64(event.Hold+apart), f, e.epoch)
 	}
 }
 

@@ -24,12 +24,6 @@ const (
 	// The reader looks at the rings this often: rarely enough that it does not
 	// run behind the writers, often enough that output feels immediate.
 	pollEvery = 4 * time.Millisecond
-	// A writer may be preempted between its stamp and its reservation for this long.
-	slack = 20 * time.Millisecond
-	// Records wait at most this long for a ring whose writer is stopped.
-	hold = 500 * time.Millisecond
-	// Records that wait for their order take at most this many bytes.
-	maxWaiting = 256 << 20
 )
 
 // drain reads the rings of both engines, orders the records and hands them to the
@@ -64,9 +58,9 @@ type source struct {
 
 func newDrain(clock *event.Clock, sink Sink) *drain {
 	d := &drain{names: map[int]string{}, clock: clock, sink: sink, merger: event.NewMerger(0)}
-	d.merger.Slack = clock.Ticks(slack)
-	d.merger.Hold = clock.Ticks(hold)
-	d.merger.Limit = maxWaiting
+	d.merger.Slack = clock.Ticks(event.Slack)
+	d.merger.Hold = clock.Ticks(event.Hold)
+	d.merger.Limit = event.MaxWaiting
 	return d
 }
 
@@ -88,7 +82,7 @@ func (d *drain) add(mem *ring.Shared, kernel bool, dec event.Decoder) *source {
 	d.merger.Grow(src.reader.Rings())
 	if kernel {
 		d.merger.Key = d.key
-		d.merger.Slack, d.merger.Hold = uint64(slack), uint64(hold)
+		d.merger.Slack, d.merger.Hold = uint64(event.Slack), uint64(event.Hold)
 	}
 	return src
 }
@@ -260,7 +254,7 @@ func (d *drain) rename() {
 	}
 	clear(d.names)
 	d.noted = [16]named{}
-	// Records wait no longer than hold; programs that make threads by the million
+	// Records wait no longer than event.Hold; programs that make threads by the million
 	// must not fill our memory with those long dead.
 	if now, old := event.TSC(), d.clock.Ticks(remembered); now > old {
 		src.decoder.Threads.Forget(now - old)
@@ -278,7 +272,7 @@ func (d *drain) process() *source {
 }
 
 // remembered is how long dead threads are kept for records of theirs.
-const remembered = 20 * hold
+const remembered = 20 * event.Hold
 
 // named is a thread and its name.
 type named struct {
