@@ -399,7 +399,7 @@ func TestInterruptLeavesProgram(t *testing.T) {
 		defer w.Close()
 		cmd := exec.Command(jalonBin, "trace", "--avoid", tac.bits, "-f", "none", "--summary-json", "-v", "leaf if (a < 0)", "text", "tight if (n < 0)", "--", prog, "2")
 		cmd.Stdin = in
-		j := startCmd(t, cmd)
+		j, done := startOutlived(t, cmd)
 		_ = in.Close()
 		eventually(t, "jalon arms", func() bool { return strings.Contains(j.Errs.String(), "site 2:") || ended(j) })
 		x := &target{running: j, in: w}
@@ -415,6 +415,7 @@ func TestInterruptLeavesProgram(t *testing.T) {
 		_ = w.Close()
 		r := j.wait()
 		eventually(t, "the program ends", func() bool { return !alive(child) })
+		<-done
 		if !strings.HasSuffix(j.Out.String(), "ok\n") {
 			t.Errorf("%s: output %q", tac.name, j.Out.String())
 		}

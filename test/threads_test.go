@@ -2,6 +2,7 @@ package test
 
 import (
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -262,6 +263,27 @@ func ended(r *running) bool {
 	}
 }
 
+// startOutlived starts a program whose child goes on when it has ended: what they
+// write is read until the child has ended too, which closes done. (startCmd would give
+// the child some seconds.)
+func startOutlived(t *testing.T, cmd *exec.Cmd) (x *running, done <-chan struct{}) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdout = w
+	x = startCmd(t, cmd)
+	_ = w.Close()
+	end := make(chan struct{})
+	go func() {
+		defer close(end)
+		defer r.Close()
+		_, _ = io.Copy(&x.Out, r)
+	}()
+	return x, end
+}
+
 // A jalon that starts its program and is killed leaves it running.
 func TestJalonKilledLaunched(t *testing.T) {
 	rounds := 6
@@ -277,7 +299,8 @@ func TestJalonKilledLaunched(t *testing.T) {
 		}
 		cmd := exec.Command(jalonBin, append([]string{"trace", "-f", "none", "--avoid", avoid, "-v"}, append(append([]string{}, wildPlaces...), "--", prog, "2")...)...)
 		cmd.Stdin = r
-		x := &target{running: startCmd(t, cmd), in: w}
+		j, done := startOutlived(t, cmd)
+		x := &target{running: j, in: w}
 		_ = r.Close()
 		eventually(t, "jalon arms", func() bool { return strings.Contains(x.Errs.String(), "site 8:") || ended(x.running) })
 		x.goesOn("with jalon")
@@ -294,6 +317,7 @@ func TestJalonKilledLaunched(t *testing.T) {
 		_ = w.Close()
 		eventually(t, "the orphan ends", func() bool { return !alive(child) })
 		<-x.Ended
+		<-done
 		if out := x.Out.String(); !strings.HasSuffix(out, "ok\n") {
 			t.Fatalf("round %d (%s): the orphan's output: %q, stderr %q", i, tactics[i%len(tactics)].name, out, tail(x.Errs.String()))
 		}
