@@ -1,6 +1,8 @@
 package session
 
 import (
+	"time"
+
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/ring"
 )
@@ -29,14 +31,17 @@ func (r *Run) Drain(mode DrainMode, f func(Record)) error {
 	case Settled:
 		return d.settle()
 	}
-	for range 16 {
+	for start := time.Now(); ; {
 		more, err := d.poll()
-		if err != nil || !more {
+		if err != nil || !more || time.Since(start) > drainLimit {
 			return err
 		}
 	}
-	return nil
 }
+
+// drainLimit is how long the caller is kept from other things by hits that come as
+// fast as they are read; it is asked again soon.
+const drainLimit = 20 * time.Millisecond
 
 // Event implements Sink.
 func (r *Run) Event(ev *event.Event) error {
