@@ -196,7 +196,9 @@ func (m *Machine) attach(p rsp.Attach) rsp.Packet {
 	for _, id := range m.order { // told as notifications, behind the OK
 		if t := m.threads[id]; id.PID == s.Thread.PID && t.stands {
 			t.resumed, t.unread = true, true
-			t.why = Stop{Kind: StopHalted, Thread: id}
+			if t.why = (Stop{Kind: StopHalted, Thread: id}); id == s.Thread {
+				t.why = s
+			}
 			m.pending = append(m.pending, t.why)
 		}
 	}

@@ -130,7 +130,8 @@ type Target interface {
 	// Attached reports whether the process was there before us.
 	Attached(pid int) bool
 	// Launch starts a program and returns its first stop: at its first instruction,
-	// nothing resumed. Attach stops a process.
+	// nothing resumed. Attach stops a process; its first stop is StopHalted, or the
+	// signal that its first thread stands with. Those of other threads are on Events.
 	Launch(opt LaunchOptions) (Stop, error)
 	Attach(pid int) (Stop, error)
 	// Detach lets a process go, as it was. Kill ends it. No Stop follows.

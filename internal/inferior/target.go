@@ -250,7 +250,15 @@ func (t *Target) Attach(pid int) (gdbstub.Stop, error) {
 	}
 	pr.start(p)
 	t.add(pr)
-	return gdbstub.Stop{Kind: gdbstub.StopHalted, Thread: gdbstub.ThreadID{PID: pid, TID: pid}}, nil
+	stop = gdbstub.Stop{Kind: gdbstub.StopHalted, Thread: gdbstub.ThreadID{PID: pid, TID: pid}}
+	for _, s := range p.First() {
+		if s.TID == pid && stop.Kind == gdbstub.StopHalted {
+			stop = t.convert(told{pr: pr, stop: s})
+			continue
+		}
+		t.events.put(told{pr: pr, stop: s})
+	}
+	return stop, nil
 }
 
 // Detach implements gdbstub.Target.

@@ -123,6 +123,10 @@ func (p *Process) anyTask() *task {
 // meet stops the world once: to see that the threads are 64-bit ones, to learn
 // their thread pointers, and to watch ld.so.
 func (p *Process) meet() error {
+	if p.ctl != nil {
+		p.ctl.collect = &p.ctl.first
+		defer func() { p.ctl.collect = nil }()
+	}
 	defer p.thaw()
 	if err := p.freeze(); err != nil {
 		if err == ErrGone {
@@ -141,8 +145,34 @@ func (p *Process) meet() error {
 		p.tellBorn(t)
 	}
 	p.modulesArm()
+	p.takePending()
 	p.holdAll()
 	return nil
+}
+
+// takePending has threads stand with the signals that wait for them: who attaches is
+// to see them first, as with a debugger that attaches by a signal. (SIGSTOP, which that
+// one sends, comes behind most others; our interrupt comes before them.)
+func (p *Process) takePending() {
+	if p.ctl == nil {
+		return
+	}
+	for _, t := range p.listedTasks() {
+		if t.state != stopped || t.stop != stopTrap || t.sig != 0 {
+			continue
+		}
+		if st, err := readStatus(t.tid); err == nil && st.pending&^st.blocked != 0 && p.deliver(t) != nil {
+			continue // dying
+		}
+	}
+	p.deliverShared()
+}
+
+// First are the stops that threads had at Attach: signals that waited for them. They
+// are not told by OnStop.
+func (p *Process) First() (stops []Stop) {
+	_ = p.controlDo(func() error { stops, p.ctl.first = p.ctl.first, nil; return nil }) // ErrGone: none
+	return stops
 }
 
 // holdAll makes the threads of a process under run control stand: at an attach

@@ -122,6 +122,7 @@ type control struct {
 	watches [watchSlots]watch
 	gen     int     // counts changes of watches
 	collect *[]Stop // HaltAll takes the stops; nil: they are told
+	first   []Stop  // those of Attach
 	births  int
 	learnt  bool    // the actions of the guarded signals were read
 	work    []*task // threads with something to do alone, see alone.go

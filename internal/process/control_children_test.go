@@ -412,3 +412,43 @@ func TestControlKilled(t *testing.T) {
 		})
 	}
 }
+
+// TestControlAttachSignal: a signal that waits for the thread at an attach is what it
+// stands with, and is not lost when the process is let go.
+func TestControlAttachSignal(t *testing.T) {
+	f := launchFree(t, controlProg(t), "relay")
+	f.out.wait(t, "ready")
+	pid := f.cmd.Process.Pid
+	seen, tries := 0, 0
+	for ; seen < 5 && tries < 2000; tries++ {
+		d := &debugged{t: t, q: newStopQueue()}
+		p, err := Attach(pid, Config{Control: &Control{OnStop: d.q.put}})
+		if err != nil {
+			t.Fatalf("attempt %d, signal seen %d times: %v", tries, seen, err)
+		}
+		d.Process = p
+		if list := d.ThreadList(); len(list) != 1 || !list[0].Stopped {
+			t.Fatalf("%+v", list)
+		}
+		for _, s := range d.First() {
+			if s.Kind != StopSignal || s.TID != pid || s.Signal != unix.SIGUSR1 {
+				t.Fatalf("%+v", s)
+			}
+			if b, err := d.Siginfo(pid); err != nil || b[0] != byte(unix.SIGUSR1) {
+				t.Errorf("%x, %v", b, err)
+			}
+			seen++
+		}
+		if s, ok := d.q.take(); ok {
+			t.Errorf("told: %+v", s)
+		}
+		must(0, d.Detach())
+	}
+	t.Logf("%d of %d attempts", seen, tries)
+	if seen < 5 {
+		t.Errorf("a signal was seen in %d of %d attempts", seen, tries)
+	}
+	if st, err := readStatus(pid); err != nil || st.state == 'Z' {
+		t.Errorf("a signal was lost: %+v, %v", st, err)
+	}
+}

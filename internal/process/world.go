@@ -121,16 +121,25 @@ func (p *Process) thaw() {
 func (p *Process) deliverShared() {
 	for range 64 {
 		t := p.takerOfShared()
-		if t == nil || ptrace(unix.PTRACE_CONT, t.tid, 0, 0) != nil {
+		if t == nil || p.deliver(t) != nil {
 			return
 		}
-		t.state = running
-		ws, err := p.await(t)
-		if err != nil {
-			return
-		}
-		p.event(t.tid, ws) // a delivery-stop; frozen, it stays there
 	}
+}
+
+// deliver takes a thread of a frozen world to the delivery-stop of a signal that waits
+// for it. An error: it is dying.
+func (p *Process) deliver(t *task) error {
+	if err := ptrace(unix.PTRACE_CONT, t.tid, 0, 0); err != nil {
+		return err
+	}
+	t.state = running
+	ws, err := p.await(t)
+	if err != nil {
+		return err
+	}
+	p.event(t.tid, ws) // frozen, it stays there
+	return nil
 }
 
 // takerOfShared finds a thread that the kernel could give a pending signal of the

@@ -55,6 +55,20 @@ static int signals(void) {
 	return 0;
 }
 
+static void relays(int sig) {
+	handled++;
+	raise(sig);
+}
+
+// relay: a signal whose handler raises it again, without end; a lost one ends it.
+static int relay(void) {
+	signal(SIGUSR1, relays);
+	printf("ready\n");
+	fflush(stdout);
+	raise(SIGUSR1);
+	return 9;
+}
+
 // patched: a function whose first instruction has five bytes.
 __asm__(".text\n.globl patched\n.type patched,@function\npatched: lea 1(%rdi,%rdi,2),%rax\nretq\n.size patched,.-patched");
 long patched(long);
@@ -244,6 +258,7 @@ int main(int argc, char **argv) {
 	if (!strcmp(argv[1], "blocked")) return blocked();
 	if (!strcmp(argv[1], "storm")) return storm(atol(argv[2]));
 	if (!strcmp(argv[1], "faults")) return faults();
+	if (!strcmp(argv[1], "relay")) return relay();
 	if (!strcmp(argv[1], "sleeper")) return sleeper();
 	if (!strcmp(argv[1], "exec")) execl(argv[0], argv[0], "signals", (char *)0);
 	return 99;
