@@ -54,14 +54,14 @@ const (
 )
 
 // gdbTables measures the paper's tables with GDB as the front-end.
-func (b *bench) gdbTables(rounds int, only string) error {
+func (b *bench) gdbTables(rounds int, only, column string) error {
 	if _, err := exec.LookPath("gdb"); err != nil {
 		return fmt.Errorf("gdb is not installed")
 	}
 	tables := []*gdbTable{b.dynamicTable(), b.stackTable(), b.staticTable()}
 	for r := range rounds {
 		for _, t := range tables {
-			if err := b.gdbRound(t, r, only); err != nil {
+			if err := b.gdbRound(t, r, only, column); err != nil {
 				return err
 			}
 		}
@@ -75,8 +75,11 @@ func (b *bench) gdbTables(rounds int, only string) error {
 
 // gdbRound measures a table once, column by column: what is compared is measured one
 // behind the other.
-func (b *bench) gdbRound(t *gdbTable, round int, only string) error {
+func (b *bench) gdbRound(t *gdbTable, round int, only, columns string) error {
 	for _, column := range t.columns {
+		if !strings.Contains(column, columns) {
+			continue
+		}
 		for _, row := range t.rows {
 			cell := row.at(column)
 			if cell == nil || cell.once && round > 0 || !strings.Contains(row.name, only) {

@@ -33,14 +33,15 @@ func main() {
 	rounds := flag.Int("rounds", 5, "rounds")
 	only := flag.String("only", "", "run only rows and figures whose name contains this")
 	gdb := flag.Bool("gdb", false, "measure tracepoints that GDB sets")
+	column := flag.String("column", "", "with -gdb: measure only columns whose name contains this")
 	flag.Parse()
-	if err := run(*jalon, *rounds, *only, *gdb); err != nil {
+	if err := run(*jalon, *rounds, *only, *gdb, *column); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(jalon string, rounds int, only string, gdb bool) error {
+func run(jalon string, rounds int, only string, gdb bool, column string) error {
 	dir, err := os.MkdirTemp("", "jalon-bench")
 	if err != nil {
 		return err
@@ -55,7 +56,7 @@ func run(jalon string, rounds int, only string, gdb bool) error {
 		return err
 	}
 	if gdb {
-		return b.gdbTables(rounds, only)
+		return b.gdbTables(rounds, only, column)
 	}
 	if err := b.hits(rounds, only); err != nil {
 		return err

@@ -81,11 +81,11 @@ func TestRegisters(t *testing.T) {
 			flags = append(flags, "-m"+f)
 		}
 	}
-	program := compile(t, "gcc", "registers.c", append([]string{"-g", "-O1"}, flags...)...)
+	flags = append(flags, "-g", "-O1")
 	more := []string{"fs_base", "gs_base", "orig_rax"}
 	for n := range 16 {
 		more = append(more, fmt.Sprintf("xmm%d.v2_int64", n))
-		if len(flags) > 0 {
+		if regexp.MustCompile(`(?m)^flags.*\bavx\b`).Match(info) {
 			more = append(more, fmt.Sprintf("ymm%d.v4_int64", n))
 		}
 	}
@@ -94,8 +94,14 @@ func TestRegisters(t *testing.T) {
 		return append(c, "end", "break done", "tstart", "continue", "tstop")
 	}
 	stop := []string{"break *here", "continue", "continue"}
-	hit := registersOf(t, program, more, append(trace("collect $regs"), "tfind 1")...)
-	compareRegisters(t, hit, registersOf(t, program, more, stop...), `^(k\d|zmm\d+|[xy]mm(1[6-9]|2\d|3[01])h?|pkru)$`)
+	var program string
+	for _, variant := range [][]string{{"-DNO_AVX", "-DNO_X87"}, {"-DNO_X87", "-DMXCSR=0x7f80"}, {"-DNO_AVX", "-DMXCSR=0x5fa1"}, {}} {
+		program = compile(t, "gcc", "registers.c", append(variant, flags...)...)
+		hit := registersOf(t, program, more, append(trace("collect $regs"), "tfind 1")...)
+		stopped := registersOf(t, program, more, stop...)
+		t.Logf("%s: ftag %s, st0 %s, mxcsr %s", variant, stopped["ftag"], stopped["st0"], stopped["mxcsr"])
+		compareRegisters(t, hit, stopped, `^(k\d|zmm\d+|[xy]mm(1[6-9]|2\d|3[01])h?|pkru)$`)
+	}
 	step := registersOf(t, program, more, append(trace("collect $rip", "while-stepping 2", "collect $regs", "end"), "tfind 4")...)
 	compareRegisters(t, step, registersOf(t, program, more, append(stop, "delete", "stepi")...), `^$`)
 }

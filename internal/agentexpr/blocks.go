@@ -14,7 +14,7 @@ type RegisterBlock struct {
 // value of variables that are the time. What has no form there (printed texts,
 // static data, values) is left out. ok is false for a record that is too short.
 func (l *Layout) AppendBlocks(dst, rec []byte, regs *RegisterBlock, now uint64) (out []byte, ok bool) {
-	if len(rec) < l.RecordSize {
+	if rec = l.Whole(rec); rec == nil {
 		return dst, false
 	}
 	if len(l.Regs) > 0 {
@@ -129,7 +129,7 @@ func appendVariable(dst []byte, number int, value uint64) []byte {
 
 // Failures counts the actions of a record that ended early.
 func (l *Layout) Failures(rec []byte) int {
-	if len(rec) < l.RecordSize {
+	if rec = l.Whole(rec); rec == nil {
 		return 0
 	}
 	n := 0
@@ -143,7 +143,7 @@ func (l *Layout) Failures(rec []byte) int {
 
 // Printed calls f with what the record's printf operations were given.
 func (l *Layout) Printed(rec []byte, f func(*Printed)) {
-	if len(rec) < l.RecordSize {
+	if rec = l.Whole(rec); rec == nil {
 		return
 	}
 	d := decoder{l, rec}

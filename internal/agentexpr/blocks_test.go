@@ -66,7 +66,7 @@ func TestAppendBlocks(t *testing.T) {
 		registers += len(f.Regs)
 		failures += len(f.Failures)
 		printed += len(texts)
-		if _, ok := lay.AppendBlocks(nil, rec[:lay.RecordSize-1], regs, now); ok {
+		if _, ok := lay.AppendBlocks(nil, rec[:len(rec)-1], regs, now); ok {
 			t.Fatalf("a record that is too short was taken")
 		}
 	}

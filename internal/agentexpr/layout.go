@@ -11,8 +11,11 @@ import (
 // zero.
 type Layout struct {
 	RecordSize int
-	Regs       []RegSlot
-	Blocks     []BlockSlot
+	// ShortSize is that of records that end before what was not in use at the hit; 0:
+	// all have RecordSize.
+	ShortSize int
+	Regs      []RegSlot
+	Blocks    []BlockSlot
 	// Missing are registers of R actions that cannot be read at a site, or that are
 	// not among Registers (those of AVX-512, ...).
 	Missing []int
@@ -27,6 +30,10 @@ type Layout struct {
 // x87 that of the whole state.
 type RegSlot struct {
 	Num, Offset, Size int
+	// Present is, of a register of the x87, where the byte is that is 1 when the state is
+	// in the record; 0: it is there when Offset is in the record. If it is not there then
+	// it is the initial one, as upper halves of ymm registers are that are not.
+	Present int
 	// Fixed is what the register always has at the site, where that is known: it is
 	// not in the record.
 	Fixed []byte
@@ -37,8 +44,15 @@ func (s *RegSlot) value(rec []byte, buf *[wordSize]byte) []byte {
 	if s.Fixed != nil {
 		return s.Fixed
 	}
+	there := s.Offset < len(rec)
 	if Registers[s.Num].kind == regX87 {
+		if !there || s.Present != 0 && rec[s.Present] != 1 {
+			return x87Register(s.Num, initialX87[:], buf)
+		}
 		return x87Register(s.Num, rec[s.Offset:s.Offset+ir.X87Bytes], buf)
+	}
+	if !there {
+		return initialHalf[:s.Size]
 	}
 	return rec[s.Offset : s.Offset+s.Size]
 }
@@ -79,10 +93,21 @@ type argSlot struct {
 
 const failSize = 16
 
-// Frame rebuilds what a record holds. A record that is too short for the layout
-// is not this layout's: the result is then nil.
+// Whole cuts off what lies behind the record in rec. A record of a size that the layout
+// has not is not this layout's: the result is then nil.
+func (l *Layout) Whole(rec []byte) []byte {
+	switch {
+	case len(rec) >= l.RecordSize:
+		return rec[:l.RecordSize]
+	case l.ShortSize != 0 && len(rec) == l.ShortSize:
+		return rec
+	}
+	return nil
+}
+
+// Frame rebuilds what a record holds; nil: it is not this layout's.
 func (l *Layout) Frame(rec []byte) *Frame {
-	if len(rec) < l.RecordSize {
+	if rec = l.Whole(rec); rec == nil {
 		return nil
 	}
 	d := decoder{l, rec}

@@ -25,6 +25,8 @@ type Options struct {
 	GSBase bool
 	// AVX: there are ymm registers, too (in a process).
 	AVX bool
+	// InUse: the processor tells which parts of its state are in use (ir.RegInUse).
+	InUse bool
 	// PC, when not 0, is what rip reads: behind a kprobe the saved registers hold an
 	// address that lies further on.
 	PC uint64
@@ -52,7 +54,19 @@ type Options struct {
 // there; the actions behind it go on. Variables that it set stay set. The error
 // says what the site cannot do.
 func Lower(s *Site, opt *Options) (p *ir.Program, lay *Layout, err error) {
-	l := &lowerer{b: ir.NewBuilder(s.Name), opt: opt, lim: opt.Limits.withDefaults(), lay: &Layout{}, size: ring.RecHeader, words: map[int64]int{}, held: map[place]item{}}
+	p, lay, err = lower(s, opt, ring.RecHeader)
+	if err == nil && lay.ShortSize != 0 {
+		p, lay, err = lower(s, opt, int64(lay.ShortSize)) // now it is known where that ends
+	}
+	return p, lay, err
+}
+
+// lower is Lower with what is rare from rareAt on in the record.
+func lower(s *Site, opt *Options, rareAt int64) (p *ir.Program, lay *Layout, err error) {
+	l := &lowerer{
+		b: ir.NewBuilder(s.Name), opt: opt, lim: opt.Limits.withDefaults(), lay: &Layout{}, size: ring.RecHeader,
+		words: map[int64]int{}, held: map[place]item{}, rare: rarePart{at: rareAt},
+	}
 	defer func() {
 		r := recover()
 		if e, ok := r.(unsupported); ok {
@@ -67,15 +81,15 @@ func Lower(s *Site, opt *Options) (p *ir.Program, lay *Layout, err error) {
 		}
 		l.condition(s.Cond)
 	}
-	l.b.Emit(ir.Instr{Op: ir.Reserve})
+	l.reserve(s)
 	for k := range s.Actions {
 		l.action(k, &s.Actions[k])
 	}
 	l.b.Emit(ir.Instr{Op: ir.Commit})
 	l.b.Exit()
 	l.align(8)
-	if l.size > l.lim.Record {
-		return nil, nil, fmt.Errorf("the actions collect up to %d bytes; a record holds %d", l.size, l.lim.Record)
+	if size := max(l.size, l.rare.end); size > l.lim.Record {
+		return nil, nil, fmt.Errorf("the actions collect up to %d bytes; a record holds %d", size, l.lim.Record)
 	}
 	p = l.b.Finish()
 	l.finish(p)
@@ -95,7 +109,9 @@ type lowerer struct {
 	// here on, by DWARF number.
 	words map[int64]int
 	// x87 is where the x87 state is in the record on every way from here on; 0: nowhere.
-	x87 int
+	x87  int
+	rare rarePart
+	half int // the free half of a word in the record; 0: none
 
 	// Of the present expression:
 	e      *Expr
@@ -177,13 +193,16 @@ func (l *lowerer) put(w uint8, at int, v ir.Value) {
 	l.b.Emit(ir.Instr{Op: ir.Put, W: w, A: v, Imm: int64(at)})
 }
 
-// finish fills in the size of the record.
+// finish fills in the size of the record where it was not known.
 func (l *lowerer) finish(p *ir.Program) {
 	l.lay.RecordSize = int(l.size)
+	if l.rare.end != 0 {
+		l.lay.RecordSize, l.lay.ShortSize = int(l.rare.end), int(l.size)
+	}
 	for _, b := range p.Blocks {
 		for i := range b.Instrs {
-			if b.Instrs[i].Op == ir.Reserve {
-				b.Instrs[i].Imm = l.size
+			if in := &b.Instrs[i]; in.Op == ir.Reserve && in.Imm == 0 {
+				in.Imm = l.size
 			}
 		}
 	}

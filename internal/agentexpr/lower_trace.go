@@ -1,11 +1,6 @@
 package agentexpr
 
-import (
-	"encoding/binary"
-	"slices"
-
-	"github.com/jalon-trace/jalon/internal/ir"
-)
+import "github.com/jalon-trace/jalon/internal/ir"
 
 // setVar sets a variable. Adding to it, as "$n = $n + 1" does, is done indivisibly
 // when nobody wants the sum, so that threads count together without losing any.
@@ -231,59 +226,6 @@ func (l *lowerer) text(a *argSlot, x item) {
 	l.b.Start(lost)
 	l.b.Jump(on)
 	l.b.Start(on)
-}
-
-// registers collects registers whole.
-func (l *lowerer) registers(list []int) {
-	end := l.putX87(list)
-	for _, n := range list {
-		if !l.readable(n) {
-			l.lay.Missing = append(l.lay.Missing, n)
-			continue
-		}
-		reg := &Registers[n]
-		switch reg.kind {
-		case regVector:
-			at := l.slot(int64(reg.Size), 8)
-			l.b.Emit(ir.Instr{Op: ir.PutReg, W: uint8(reg.Size), Imm: int64(at), Aux: reg.ir})
-			l.lay.Regs = append(l.lay.Regs, RegSlot{Num: n, Offset: at, Size: reg.Size})
-			continue
-		case regX87:
-			l.lay.Regs = append(l.lay.Regs, RegSlot{Num: n, Offset: l.x87, Size: reg.Size})
-			continue
-		}
-		x := l.readReg(n)
-		if k, ok := x.constant(); ok {
-			fixed := binary.LittleEndian.AppendUint64(nil, uint64(k))
-			l.lay.Regs = append(l.lay.Regs, RegSlot{Num: n, Size: reg.Size, Fixed: fixed[:reg.Size]})
-			continue
-		}
-		at, seen := l.words[x.base]
-		if !seen || !x.known {
-			at = l.slot(8, 8)
-			l.put(8, at, x.v)
-			if x.known {
-				l.words[x.base] = at
-			}
-		}
-		l.lay.Regs = append(l.lay.Regs, RegSlot{Num: n, Offset: at, Size: reg.Size})
-	}
-	l.size = max(l.size, end)
-}
-
-// putX87 stores the x87 state if the list asks for any of it. Much of its slot is of
-// no use: the other registers of the list go there, which are surely written, and
-// what comes behind them begins at end.
-func (l *lowerer) putX87(list []int) (end int64) {
-	wanted := func(n int) bool { return n < len(Registers) && Registers[n].kind == regX87 && l.readable(n) }
-	if l.x87 != 0 || !slices.ContainsFunc(list, wanted) {
-		return 0
-	}
-	l.x87 = l.slot(ir.X87Slot, 8)
-	l.b.Emit(ir.Instr{Op: ir.PutX87, Imm: int64(l.x87)})
-	end = l.size
-	l.size = int64(l.x87) + ir.X87Bytes
-	return end
 }
 
 // memoryRange collects memory as an M action says.

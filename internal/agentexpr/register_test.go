@@ -58,9 +58,9 @@ func TestAllRegisters(t *testing.T) {
 	if !slices.Equal(lay.Missing, []int{99, 113}) || strings.Count(p.String(), "putx87") != 1 {
 		t.Errorf("missing %v\n%s", lay.Missing, p)
 	}
-	// 24 words (cs, ss and orig_rax are known), xmm and ymm, mxcsr, the x87 state; and
-	// xmm0 once more.
-	if want := 24 + (18+4+2)*8 + 33*16 + 8 + ir.X87Bytes; lay.RecordSize != want || len(rec) != want {
+	// 19 words and 6 halves of words (cs, ss and orig_rax are known), xmm and ymm, the x87
+	// state; and xmm0 once more.
+	if want := 24 + (16+1+2)*8 + (1+4+1)*4 + 33*16 + ir.X87Bytes; lay.RecordSize != want || len(rec) != want {
 		t.Errorf("a record of %d bytes, want %d", lay.RecordSize, want)
 	}
 	if f := lay.Frame(rec); len(f.Regs) != len(agentexpr.Registers)+3 || f.Regs[76].Num != 24 || string(f.Regs[76].Data) != string(m.X87[32:42]) {
@@ -70,6 +70,52 @@ func TestAllRegisters(t *testing.T) {
 	_, lay, rec = collect(t, m, agentexpr.Options{}, []int{24}, []int{0})
 	if want := 24 + ir.X87Slot + 8; lay.RecordSize != want || len(rec) != want {
 		t.Errorf("a record of %d bytes, want %d", lay.RecordSize, want)
+	}
+}
+
+// TestInUse: what is not in use is in no record, and shown as it is initially.
+func TestInUse(t *testing.T) {
+	full := &eval.Machine{RecordRoom: true}
+	for i := range full.X87 {
+		full.X87[i] = byte(i)
+	}
+	for n := range full.YMMH {
+		full.XMM[n][1], full.YMMH[n][2] = byte(n+1), byte(n+100)
+	}
+	list, opt := all(), agentexpr.Options{GSBase: true, AVX: true}
+	_, plain, _ := collect(t, full, opt, list, []int{24, 61})
+	opt.InUse = true
+	p, lay, _ := collect(t, full, opt, list, []int{24, 61})
+	for inUse := uint64(0); inUse < 8; inUse++ {
+		m := *full
+		m.Regs[ir.RegInUse] = inUse & (ir.InUseX87 | ir.InUseAVX)
+		size := lay.RecordSize
+		switch m.Regs[ir.RegInUse] {
+		case 0:
+			size, m.X87, m.YMMH = lay.ShortSize, [ir.X87Bytes]byte{0x7f, 3}, [16][16]byte{}
+		case ir.InUseX87:
+			m.YMMH = [16][16]byte{}
+		case ir.InUseAVX:
+			m.X87 = [ir.X87Bytes]byte{0x7f, 3}
+		}
+		rec := eval.Run(p, &m).Record
+		q, _, want := collect(t, &m, agentexpr.Options{GSBase: true, AVX: true}, list, []int{24, 61})
+		if len(rec) != size {
+			t.Errorf("in use %d: a record of %d bytes, want %d\n%s", inUse, len(rec), size, p)
+		}
+		if got, want := fmt.Sprint(lay.Frame(rec)), fmt.Sprint(plain.Frame(want)); got != want {
+			t.Errorf("in use %d:\n got %s\nwant %s\n%s", inUse, got, want, q)
+		}
+	}
+	if lay.ShortSize != 24+(16+1+2)*8+(1+4+1)*4+16*16 {
+		t.Errorf("a record of %d bytes", lay.ShortSize)
+	}
+	if lay.Frame(make([]byte, lay.ShortSize-1)) != nil {
+		t.Error("a record that is too short was taken")
+	}
+	// Without registers of the x87 all records are alike.
+	if _, lay, _ = collect(t, full, opt, []int{0, 60}); lay.ShortSize != 0 {
+		t.Errorf("records of %d and %d bytes", lay.ShortSize, lay.RecordSize)
 	}
 }
 

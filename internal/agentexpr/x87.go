@@ -56,6 +56,13 @@ func tagOf(st []byte) uint16 {
 	return tagSpecial
 }
 
+// initialX87 is the state that the processor does not store when it is not in use
+// (Intel SDM volume 1, 13.6): all zero but for the control word.
+var initialX87 = [ir.X87Bytes]byte{0x7f, 0x03}
+
+// initialHalf is the upper half of a ymm register that is not in use.
+var initialHalf [16]byte
+
 // x87Field is a register's place in what ir.PutX87 stores (Intel SDM volume 1, table
 // 10-2). What is narrower than the register is its low bytes.
 type x87Field struct {

@@ -56,7 +56,7 @@ func (d *Decoder) Decode(r Record, ev *Event) error {
 		return fmt.Errorf("record of a site %d that does not exist", site)
 	}
 	s := d.Schemas[site]
-	if len(r.Data) != s.RecordSize {
+	if len(r.Data) != s.RecordSize && (s.ShortSize == 0 || len(r.Data) != s.ShortSize) {
 		return fmt.Errorf("record of %s has %d bytes instead of %d", s.Place, len(r.Data), s.RecordSize)
 	}
 	*ev = Event{TSC: r.TSC, CPU: r.CPU, Pid: d.Pid, Comm: d.Comm, Thread: r.Thread(), Schema: s, Raw: r.Data}

@@ -84,7 +84,9 @@ type Schema struct {
 	Line       int
 	PC         uint64 // run-time address
 	RecordSize int    // bytes, header included
-	Fields     []Field
+	// ShortSize is another size that records may have; 0: none.
+	ShortSize int
+	Fields    []Field
 	// Kernel marks the records of the kernel engine: their stamp is
 	// CLOCK_MONOTONIC in nanoseconds and their thread word tgid << 32 | tid, of
 	// the initial pid namespace. CommOffset, when not 0, is where the 16 bytes

@@ -195,11 +195,12 @@ func (x *Experiment) lastStep(h *Hit) bool {
 func (x *Experiment) collect(tp *tracepoint, h *Hit) bool {
 	var body []byte
 	if h.Layout != nil {
-		if len(h.Record) < h.Layout.RecordSize {
+		whole := h.Layout.Whole(h.Record)
+		if whole == nil {
 			x.run.damaged++ // the program that is traced can write to its ring
 			return true
 		}
-		body = h.Record[agentexpr.RecordHead:h.Layout.RecordSize]
+		body = whole[agentexpr.RecordHead:]
 	}
 	index := x.buffer.forms.of(tp, h, x.rip)
 	f := x.buffer.forms.list[index]

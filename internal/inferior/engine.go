@@ -226,7 +226,7 @@ func (e *engine) program(a *armed) *session.Program {
 		Number: a.spec.Number, Addr: a.spec.Addr, Disabled: !a.spec.Enabled,
 		Make: func(f session.SiteFacts) (*ir.Program, int, error) {
 			p, lay, err := agentexpr.Lower(&a.site, &agentexpr.Options{
-				GSBase: f.GSBase, AVX: f.AVX, PC: a.spec.Addr, Var: e.vars.find,
+				GSBase: f.GSBase, AVX: f.AVX, InUse: f.XGETBV1, PC: a.spec.Addr, Var: e.vars.find,
 				Trusted: func(base, off, size int64) bool {
 					if base == -1 {
 						return f.Readable(uint64(off), uint64(size))

@@ -175,6 +175,19 @@ const (
 	RegGS     = 55
 	RegFSBase = 58
 	RegGSBase = 59
+	// RegInUse has the bits InUseX87 and InUseAVX for those parts of the processor's
+	// state that may not be as they are initially; it is 0 elsewhere. It is there on
+	// processors with xgetbv1 (XGETBV with 1 in ecx; Intel SDM volume 1, 13.6).
+	RegInUse = 60
+	// NumRegs is one more than the largest.
+	NumRegs = 61
+)
+
+// The bits of RegInUse: the x87 (initially all of it is 0 but for the control word,
+// 0x37f), and the upper halves of ymm0-15 (initially 0).
+const (
+	InUseX87 = 1 << 0
+	InUseAVX = 1 << 2
 )
 
 // Numbers for PutReg behind xmm0-15.

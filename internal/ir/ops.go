@@ -241,7 +241,7 @@ var regNames = map[int64]string{
 	0: "rax", 1: "rdx", 2: "rcx", 3: "rbx", 4: "rsi", 5: "rdi", 6: "rbp", 7: "rsp",
 	8: "r8", 9: "r9", 10: "r10", 11: "r11", 12: "r12", 13: "r13", 14: "r14", 15: "r15",
 	RegRIP: "rip", RegRFLAGS: "rflags", RegES: "es", RegDS: "ds", RegFS: "fs", RegGS: "gs",
-	RegFSBase: "fs_base", RegGSBase: "gs_base",
+	RegFSBase: "fs_base", RegGSBase: "gs_base", RegInUse: "in_use",
 }
 
 var envNames = [NumEnv]string{

@@ -97,4 +97,5 @@ type Layout struct {
 	RDPID    bool // without RseqCPU: rdpid gives the CPU number in its low 12 bits; else lsl with selector 0x7b
 	FSGSBASE bool // rdfsbase/rdgsbase may be used in user mode (AT_HWCAP2 bit 1)
 	AVX      bool // there are ymm registers (of the processor and the kernel)
+	XGETBV1  bool // xgetbv with 1 in ecx tells which parts of the state are in use
 }

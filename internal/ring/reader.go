@@ -32,6 +32,7 @@ type Stats struct {
 type Reader struct {
 	sites uint64
 	sizes []uint32 // by site; 0 = not known
+	short []uint32 // by site: another size that records have; 0 = none
 	rings []ringReader
 }
 
@@ -53,6 +54,7 @@ func NewReader(s *Shared) *Reader {
 	r := &Reader{
 		sites: uint64(s.g.sites()),
 		sizes: make([]uint32, s.g.sites()),
+		short: make([]uint32, s.g.sites()),
 		rings: make([]ringReader, s.g.Rings()),
 	}
 	for cpu := range r.rings {
@@ -72,6 +74,10 @@ func NewReader(s *Shared) *Reader {
 // SetSize tells the size of a site's records (Schema.RecordSize), so that a
 // header with another size is known to be damaged. Call it before the site is armed.
 func (r *Reader) SetSize(site uint32, size int) { r.sizes[site] = uint32(size) }
+
+// SetShort tells another size that records of the site may have (Schema.ShortSize); 0:
+// none. Call it with SetSize.
+func (r *Reader) SetShort(site uint32, size int) { r.short[site] = uint32(size) }
 
 // Rings returns the number of rings; CPU numbers run below it.
 func (r *Reader) Rings() int { return len(r.rings) }
@@ -174,7 +180,7 @@ func (r *Reader) recordSize(word, limit uint64) uint64 {
 		return 0
 	}
 	if want := uint64(r.sizes[site]); want != 0 {
-		if size != want {
+		if short := uint64(r.short[site]); size != want && (short == 0 || size != short) {
 			return 0
 		}
 	} else if size < RecHeader || size&7 != 0 {

@@ -113,10 +113,12 @@ func (rr *ringReader) wordAt(off uint64) uint64 {
 func (r *Reader) distinctSizes() []uint64 {
 	var sizes []uint64
 	seen := map[uint32]bool{}
-	for _, size := range r.sizes {
-		if size != 0 && !seen[size] {
-			seen[size] = true
-			sizes = append(sizes, uint64(size))
+	for site := range r.sizes {
+		for _, size := range []uint32{r.sizes[site], r.short[site]} {
+			if size != 0 && !seen[size] {
+				seen[size] = true
+				sizes = append(sizes, uint64(size))
+			}
 		}
 	}
 	return sizes

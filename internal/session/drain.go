@@ -123,6 +123,7 @@ func (d *drain) addSchema(src *source, s *event.Schema, p *pass) {
 	src.passes[s.SiteID] = p
 	src.decoder.Schemas[s.SiteID] = s
 	src.reader.SetSize(s.SiteID, s.RecordSize)
+	src.reader.SetShort(s.SiteID, s.ShortSize)
 }
 
 // dropSchema makes a site unknown again that was not armed after all.

@@ -61,7 +61,7 @@ func (s *Session) reuse(x *site) bool {
 func (s *Session) replaces(x *site) int {
 	return slices.IndexFunc(s.retired, func(old *site) bool {
 		return old.tp == x.tp && old.where.mod.path == x.where.mod.path && old.where.site.Addr == x.where.site.Addr &&
-			old.schema.RecordSize == x.schema.RecordSize
+			old.schema.RecordSize == x.schema.RecordSize && old.schema.ShortSize == x.schema.ShortSize
 	})
 }
 

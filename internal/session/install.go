@@ -375,7 +375,7 @@ func (s *Session) generate(p *placed) error {
 // hitCode compiles one site's hit program for an address.
 func (s *Session) hitCode(p *placed, x *site, at uint64) ([]byte, error) {
 	l := s.shared.g.Layout(s.shared.base, x.id)
-	l.RseqCPU, l.RDPID, l.FSGSBASE, l.AVX = s.shared.rseq, s.shared.rdpid, s.shared.fsgsbase, s.shared.avx
+	l.RseqCPU, l.RDPID, l.FSGSBASE, l.AVX, l.XGETBV1 = s.shared.rseq, s.shared.rdpid, s.shared.fsgsbase, s.shared.avx, s.shared.xgetbv1
 	gpr, flags := patch.DeadAt(x.code, x.addr, patch.Options{ABI: true})
 	gpr, flags = gpr&^s.seen.gpr, flags && !s.seen.flags
 	coldAt := p.room.base + p.room.half() + p.room.cold

@@ -25,6 +25,7 @@ type sharedMem struct {
 	rdpid    bool
 	fsgsbase bool
 	avx      bool
+	xgetbv1  bool
 }
 
 // Defaults of Options.
@@ -55,7 +56,7 @@ func (s *Session) mapShared(st *process.Stopped) error {
 	if err != nil {
 		return err
 	}
-	s.shared = &sharedMem{mem: mem, g: g, base: base, rdpid: cpuHas("rdpid"), fsgsbase: hasFSGSBASE(), avx: hasAVX()}
+	s.shared = &sharedMem{mem: mem, g: g, base: base, rdpid: cpuHas("rdpid"), fsgsbase: hasFSGSBASE(), avx: hasAVX(), xgetbv1: hasXGETBV1()}
 	if off, ok := st.RseqOffset(); ok && off == int64(int32(off)) {
 		s.shared.rseq = int32(off)
 	}
@@ -92,6 +93,9 @@ func hasFSGSBASE() bool {
 
 // hasAVX says whether processor and kernel have the ymm registers.
 var hasAVX = sync.OnceValue(func() bool { return cpuHas("avx") })
+
+// hasXGETBV1 says whether xgetbv tells which parts of the processor's state are in use.
+var hasXGETBV1 = sync.OnceValue(func() bool { return cpuHas("xgetbv1") })
 
 func cpuHas(flag string) bool {
 	f, err := os.Open("/proc/cpuinfo")

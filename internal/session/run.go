@@ -29,6 +29,7 @@ type SiteFacts struct {
 	Function string
 	GSBase   bool // the processor has rdgsbase
 	AVX      bool // there are ymm registers
+	XGETBV1  bool // the processor tells which parts of its state are in use
 	// Readable reports whether size bytes at a run-time address are there as long as
 	// the site is.
 	Readable func(addr, size uint64) bool
@@ -239,6 +240,18 @@ func (r *Run) Close() {
 	}
 }
 
+// shorter is the size of a program's records that have not the usual size; 0: all have.
+func shorter(p *ir.Program, size int) int {
+	for _, b := range p.Blocks {
+		for i := range b.Instrs {
+			if in := &b.Instrs[i]; in.Op == ir.Reserve && int(in.Imm) != size {
+				return int(in.Imm)
+			}
+		}
+	}
+	return 0
+}
+
 // compileProgram makes the site of a Program.
 func (s *Session) compileProgram(tp *tracked, w where) (*site, error) {
 	var f *frameSpace
@@ -246,13 +259,13 @@ func (s *Session) compileProgram(tp *tracked, w where) (*site, error) {
 		f = frameSpaceOf(scope)
 	}
 	prog, size, err := tp.program.Make(SiteFacts{
-		Function: w.site.Func, InFrame: f.has, GSBase: hasFSGSBASE(), AVX: hasAVX(),
+		Function: w.site.Func, InFrame: f.has, GSBase: hasFSGSBASE(), AVX: hasAVX(), XGETBV1: hasXGETBV1(),
 		Readable: func(addr, n uint64) bool { return w.mod.readable(addr-w.mod.bias, n) },
 	})
 	if err != nil {
 		return nil, err
 	}
 	s.finishIR(prog, tp.Place.Text)
-	schema := &event.Schema{Place: tp.Place.Text, Function: w.site.Func, PC: w.addr(), RecordSize: size}
+	schema := &event.Schema{Place: tp.Place.Text, Function: w.site.Func, PC: w.addr(), RecordSize: size, ShortSize: shorter(prog, size)}
 	return &site{tp: tp, where: w, addr: w.addr(), prog: prog, schema: schema}, nil
 }

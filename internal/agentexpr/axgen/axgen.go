@@ -33,7 +33,7 @@ const Vars = irgen.Vars
 // Lowering is how sites made here are lowered.
 func Lowering(opt Options) *agentexpr.Options {
 	return &agentexpr.Options{
-		Kernel: opt.Kernel, PtRegs: opt.Kernel, GSBase: !opt.Kernel, AVX: !opt.Kernel,
+		Kernel: opt.Kernel, PtRegs: opt.Kernel, GSBase: !opt.Kernel, AVX: !opt.Kernel, InUse: !opt.Kernel,
 		Trusted: func(base, off, size int64) bool {
 			return !opt.Kernel && base == rsp && off >= 0 && off+size <= irgen.StackRoom
 		},
@@ -136,7 +136,7 @@ func Diff(want *agentexpr.Outcome, m *agentexpr.Machine, lay *agentexpr.Layout, 
 		}
 		return ""
 	}
-	if len(rec) != lay.RecordSize {
+	if len(rec) != lay.RecordSize && (lay.ShortSize == 0 || len(rec) != lay.ShortSize) {
 		return fmt.Sprintf("record of %d bytes, want %d", len(rec), lay.RecordSize)
 	}
 	got, all := show(lay.Frame(rec)), show(want.Frame)

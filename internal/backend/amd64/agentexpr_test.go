@@ -61,7 +61,7 @@ func axBatch(t *testing.T, e *executor, r *rand.Rand, state *irgen.State, most i
 		opt := axgen.Options{Steps: 1 + r.Intn(60)}
 		s := axgen.Site(r, opt)
 		low, cfg := axgen.Lowering(opt), randomConfig(r, e.nextAddr())
-		low.GSBase, low.AVX = cfg.Layout.FSGSBASE, cfg.Layout.AVX
+		low.GSBase, low.AVX, low.InUse = cfg.Layout.FSGSBASE, cfg.Layout.AVX, cfg.Layout.XGETBV1
 		p, lay, err := agentexpr.Lower(s, low)
 		if err != nil {
 			t.Fatal(err)

@@ -30,7 +30,7 @@ func recordProgram() *ir.Program {
 }
 
 // registersProgram records registers by GDB's numbers, from..to-1 of each pair.
-func registersProgram(b *testing.B, pairs ...int) *ir.Program {
+func registersProgram(b *testing.B, inUse bool, pairs ...int) *ir.Program {
 	b.Helper()
 	var list []int
 	for ; len(pairs) > 0; pairs = pairs[2:] {
@@ -39,7 +39,7 @@ func registersProgram(b *testing.B, pairs ...int) *ir.Program {
 		}
 	}
 	s := &agentexpr.Site{Actions: []agentexpr.Action{{Kind: agentexpr.CollectRegs, Regs: list}}}
-	p, _, err := agentexpr.Lower(s, &agentexpr.Options{GSBase: true, AVX: true})
+	p, _, err := agentexpr.Lower(s, &agentexpr.Options{GSBase: true, AVX: true, InUse: inUse})
 	if err == nil {
 		err = ir.Optimize(p)
 	}
@@ -92,7 +92,7 @@ func BenchmarkSite(b *testing.B) {
 	}
 	layout := ring.Layout{
 		Control: rings - 4096, Counters: counters, CounterStride: 4096, Rings: rings,
-		RingStride: 4 << 20, RingSize: 1 << 20, CPUMask: 3, RseqCPU: rseq, RDPID: true, FSGSBASE: true, AVX: true,
+		RingStride: 4 << 20, RingSize: 1 << 20, CPUMask: 3, RseqCPU: rseq, RDPID: true, FSGSBASE: true, AVX: true, XGETBV1: true,
 	}
 	const raxDead, manyDead = 1 << RAX, 1<<RAX | 1<<RCX | 1<<RDX | 1<<R8 | 1<<R9 | 1<<R10 | 1<<R11
 	cold := arena + 1<<20
@@ -116,11 +116,12 @@ func BenchmarkSite(b *testing.B) {
 		{"hand-record", nil, Config{}, 1},
 		{"record/rax+flags-dead", recordProgram(), Config{Layout: layout, DeadGPR: raxDead, DeadFlags: true}, 1},
 		{"record/nothing-dead", recordProgram(), Config{Layout: layout}, 1},
-		{"registers/general", registersProgram(b, 0, 24), Config{Layout: layout, DeadGPR: raxDead, DeadFlags: true}, 1},
-		{"registers/general+xmm", registersProgram(b, 0, 24, 40, 57), Config{Layout: layout, DeadGPR: raxDead, DeadFlags: true}, 1},
-		{"registers/all-but-x87", registersProgram(b, 0, 24, 40, 76), Config{Layout: layout, DeadGPR: raxDead, DeadFlags: true}, 1},
-		{"registers/all", registersProgram(b, 0, 76), Config{Layout: layout, DeadGPR: raxDead, DeadFlags: true}, 1},
-		{"registers/st0", registersProgram(b, 24, 25), Config{Layout: layout, DeadGPR: raxDead, DeadFlags: true}, 1},
+		{"registers/general", registersProgram(b, false, 0, 24), Config{Layout: layout, DeadGPR: raxDead, DeadFlags: true}, 1},
+		{"registers/general+xmm", registersProgram(b, false, 0, 24, 40, 57), Config{Layout: layout, DeadGPR: raxDead, DeadFlags: true}, 1},
+		{"registers/all-but-x87", registersProgram(b, false, 0, 24, 40, 76), Config{Layout: layout, DeadGPR: raxDead, DeadFlags: true}, 1},
+		{"registers/all", registersProgram(b, false, 0, 76), Config{Layout: layout, DeadGPR: raxDead, DeadFlags: true}, 1},
+		{"registers/all-xgetbv", registersProgram(b, true, 0, 76), Config{Layout: layout, DeadGPR: raxDead, DeadFlags: true}, 1},
+		{"registers/st0", registersProgram(b, false, 24, 25), Config{Layout: layout, DeadGPR: raxDead, DeadFlags: true}, 1},
 		{"true/rax+flags-dead", paperProgram(), Config{Layout: layout, DeadGPR: raxDead, DeadFlags: true}, -1},
 		{"true/rax+flags-dead-split", paperProgram(), Config{Layout: layout, DeadGPR: raxDead, DeadFlags: true, ColdAddr: cold}, -1},
 	} {

@@ -113,6 +113,9 @@ func checkConfig(p *ir.Program, cfg *Config) error {
 			if in.Op == ir.Reg && in.Imm == ir.RegGSBase && !l.FSGSBASE {
 				return fmt.Errorf("gs_base cannot be read on this machine (no rdgsbase)")
 			}
+			if in.Op == ir.Reg && in.Imm == ir.RegInUse && !l.XGETBV1 {
+				return fmt.Errorf("in_use cannot be read on this machine (no xgetbv1)")
+			}
 			if in.Op == ir.PutReg && in.Aux >= ir.UpperYMM && in.Aux < ir.MXCSR && !l.AVX {
 				return fmt.Errorf("%s cannot be read on this machine (no AVX)", ir.PutRegName(in.Aux))
 			}

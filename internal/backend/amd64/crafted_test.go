@@ -321,6 +321,7 @@ func TestConfigErrors(t *testing.T) {
 		{func(c *Config) { c.Layout.CounterStride = 0 }, "b0:\n  exit\n", "counter stride is 0"},
 		{func(c *Config) { c.Layout.RingSize = 1 << 32 }, "b0:\n  exit\n", "larger than 2 GiB"},
 		{func(c *Config) { c.Layout.FSGSBASE = false }, "b0:\n  v0 = reg gs_base\n  exit\n", "gs_base"},
+		{func(c *Config) {}, "b0:\n  v0 = reg in_use\n  exit\n", "in_use cannot be read"},
 		{func(c *Config) { c.Layout.AVX = false }, "b0:\n  reserve 40\n  putreg.16 @24, ymm1h\n  commit\n  exit\n", "ymm1h cannot be read"},
 		{func(c *Config) { c.ColdAddr = 0x7f0000000000 }, "b0:\n  v0 = reg rdi\n  v1 = reg rsi\n  v2 = udiv.8 v0, v1\n  brif v2 -> b1 else b2\nb1:\n  count 1\n  exit\nb2:\n  exit\n", "out of reach"},
 	} {

@@ -228,6 +228,9 @@ func (a *asm) plain(op insnOp) {
 		a.byte(byte(rw.m >> 8))
 	}
 	a.byte(byte(rw.m))
+	if op == iXGETBV {
+		a.byte(0xD0)
+	}
 	a.finish(start, insn{op: op, kind: kPlain})
 }
 

@@ -8,6 +8,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unsafe"
@@ -55,6 +58,7 @@ type caseIn struct {
 	YMM                         [16][32]byte
 	Vars                        [irgen.Vars]uint64
 	X87                         [ir.X87Bytes]byte
+	Initial                     uint64 // bits of ir.RegInUse
 }
 
 type caseOut struct {
@@ -66,6 +70,7 @@ type caseOut struct {
 	YMM                                          [16][32]byte
 	Vars                                         [irgen.Vars]uint64
 	Before, After                                [ir.X87Bytes]byte // the x87 state
+	InUse                                        uint64
 	Rec                                          [maxRec]byte
 }
 
@@ -200,6 +205,12 @@ func (e *executor) run() error {
 	return e.wait()
 }
 
+// hasXGETBV1 says whether the processor tells which parts of its state are in use.
+var hasXGETBV1 = sync.OnceValue(func() bool {
+	info, err := os.ReadFile("/proc/cpuinfo")
+	return err == nil && slices.Contains(strings.Fields(string(info)), "xgetbv1")
+})
+
 // selectorNumbers has the selectors in the executor's order.
 var selectorNumbers = [4]int{ir.RegDS, ir.RegES, ir.RegFS, ir.RegGS}
 
@@ -210,6 +221,9 @@ func (in *caseIn) fill(s *irgen.State) {
 	}
 	in.Flags, in.FS, in.GS = s.Regs[49], s.Regs[58], s.Regs[59]
 	in.Base, in.Vars, in.X87 = s.Base, s.Vars, s.X87
+	if hasXGETBV1() {
+		in.Initial = (ir.InUseX87 | ir.InUseAVX) &^ s.Regs[ir.RegInUse]
+	}
 	for k, n := range selectorNumbers {
 		in.Selectors[k] = uint16(s.Regs[n])
 	}

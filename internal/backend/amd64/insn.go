@@ -77,6 +77,7 @@ const (
 	iSTMXCSR
 	iLDMXCSR
 	iFXSAVE
+	iXGETBV
 	iMOVES
 	iMOVDS
 	iMOVFS
@@ -190,6 +191,7 @@ var insns = [numInsn]row{
 	iPUSHM: {name: "push", m: 0xFF, dig: 6, flags: fW64 | fRead | fSuffix}, iPOPM: {name: "pop", m: 0x8F, dig: 0, flags: fW64 | fSuffix},
 	iSTMXCSR: {name: "stmxcsr", m: 0x0FAE, dig: 3}, iLDMXCSR: {name: "ldmxcsr", m: 0x0FAE, dig: 2, flags: fRead},
 	iFXSAVE: {name: "fxsave64", m: 0x0FAE, dig: 0, flags: fWide},
+	iXGETBV: {name: "xgetbv", m: 0x0F01}, // and 0xd0
 	iMOVES:  {name: "mov %es,", m: 0x8C, dig: 0}, iMOVDS: {name: "mov %ds,", m: 0x8C, dig: 3},
 	iMOVFS: {name: "mov %fs,", m: 0x8C, dig: 4}, iMOVGS: {name: "mov %gs,", m: 0x8C, dig: 5},
 	iBSF:    {name: "bsf", rm: 0x0FBC, flags: fWide | fFlags},

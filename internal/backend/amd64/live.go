@@ -176,6 +176,10 @@ func fixedRegs(an *analysis, in *ir.Instr) regSet {
 		return setOf(item(RCX))
 	case ir.Reserve:
 		return setOf(item(RAX), item(RDX))
+	case ir.Reg:
+		if in.Imm == ir.RegInUse {
+			return setOf(item(RAX), item(RCX), item(RDX))
+		}
 	}
 	return 0
 }

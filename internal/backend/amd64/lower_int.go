@@ -33,6 +33,11 @@ func (an *analysis) readsFSBase() bool {
 
 func (g *gen) lowerBase(in *ir.Instr) {
 	d := g.dst(in.Dst)
+	if in.Imm == ir.RegInUse {
+		g.inUse(d)
+		g.setDst(in.Dst, d)
+		return
+	}
 	if op, ok := selectors[in.Imm]; ok {
 		g.m(op, 4, regOpd(d))
 	} else if in.Imm == ir.RegGSBase {
@@ -41,6 +46,21 @@ func (g *gen) lowerBase(in *ir.Instr) {
 		g.threadPointer(d)
 	}
 	g.setDst(in.Dst, d)
+}
+
+// inUse: the other bits of what xgetbv gives may change at any time, as that of pkru
+// or of a part that a switch of threads finds to be as it was initially.
+func (g *gen) inUse(d Reg) {
+	for _, r := range []Reg{RAX, RCX, RDX} {
+		g.take(r)
+		g.clobber(item(r))
+	}
+	g.movImm(RCX, 1)
+	g.a.plain(iXGETBV)
+	g.mi(iAND, 4, rmReg(RAX), ir.InUseX87|ir.InUseAVX)
+	if d != RAX {
+		g.rmo(iMOV, 4, d, regOpd(RAX))
+	}
 }
 
 // selectors read the selectors of segments.

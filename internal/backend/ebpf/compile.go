@@ -95,7 +95,7 @@ func (c *Config) supports(in *ir.Instr) error {
 		return fmt.Errorf("register %s: the kernel's programs cannot read it", vectorName(in))
 	case ir.Reg:
 		switch {
-		case in.Imm == ir.RegGSBase, ir.IsSegment(in.Imm):
+		case in.Imm == ir.RegGSBase, in.Imm == ir.RegInUse, ir.IsSegment(in.Imm):
 			return fmt.Errorf("register %s: the kernel's programs cannot read it", ir.RegName(in.Imm))
 		case in.Imm == ir.RegFSBase && c.Features.FSBase < 0:
 			return fmt.Errorf("register fs_base: its place in struct task_struct is not known on this kernel")

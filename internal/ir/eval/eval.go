@@ -19,7 +19,7 @@ type Memory interface {
 
 // Machine is the state at the site. Run does not change it.
 type Machine struct {
-	Regs  [ir.RegGSBase + 1]uint64 // by DWARF number
+	Regs  [ir.NumRegs]uint64 // by DWARF number
 	XMM   [16][16]byte
 	YMMH  [16][16]byte // the upper halves of ymm0-15
 	X87   [ir.X87Bytes]byte

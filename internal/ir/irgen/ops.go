@@ -135,7 +135,7 @@ func (g *gen) source() ir.Value {
 		}
 	case 2:
 		if g.opt.SegBase {
-			n = ir.RegFSBase + int64(g.r.Intn(2))
+			n = ir.RegFSBase + int64(g.r.Intn(3)) // and RegGSBase, RegInUse
 			if g.r.Intn(2) == 0 {
 				n = []int64{ir.RegES, ir.RegDS, ir.RegFS, ir.RegGS}[g.r.Intn(4)]
 			}

@@ -52,7 +52,7 @@ type State struct {
 	// Regs[58] (fs_base) points to 8 bytes of page 1 that hold their own
 	// address, as a thread pointer does. Regs[49] has the arithmetic flags at
 	// random, DF sometimes, and the two bits that are always set (0x202).
-	Regs [ir.RegGSBase + 1]uint64
+	Regs [ir.NumRegs]uint64
 	XMM  [16][16]byte
 	YMMH [16][16]byte
 	// X87 is what an executor may change to what the processor makes of it, and MXCSR
@@ -146,7 +146,7 @@ func (s *State) Registers(r *rand.Rand) {
 		s.Vars[n] = s.word(r)
 	}
 	for n := range s.Regs {
-		if ir.RegName(int64(n)) != "" {
+		if n != ir.RegInUse && ir.RegName(int64(n)) != "" {
 			s.Regs[n] = s.word(r)
 		}
 	}
@@ -166,6 +166,7 @@ func (s *State) Registers(r *rand.Rand) {
 	}
 	s.MXCSR = 0x1f80
 	s.x87(r)
+	s.initial(uint64(r.Intn(8)) & (ir.InUseX87 | ir.InUseAVX))
 	for n, off := range ptRegs {
 		binary.LittleEndian.PutUint64(s.Context[off:], s.Regs[n])
 	}
@@ -174,6 +175,17 @@ func (s *State) Registers(r *rand.Rand) {
 // selectors are those that Linux lets every 64-bit program load: none, the data
 // segment, and the one whose limit is the number of the CPU.
 var selectors = [...]uint64{0, 0x2b, 0x7b}
+
+// initial puts what is not in use back to what it is initially.
+func (s *State) initial(inUse uint64) {
+	s.Regs[ir.RegInUse] = inUse
+	if inUse&ir.InUseX87 == 0 {
+		s.X87 = [ir.X87Bytes]byte{0x7f, 0x03}
+	}
+	if inUse&ir.InUseAVX == 0 {
+		s.YMMH = [16][16]byte{}
+	}
+}
 
 // x87 makes a state: masks and flags of exceptions, a top of the stack, values of
 // all kinds in registers of which some are empty.

@@ -36,6 +36,7 @@ struct in {
 	uint8_t ymm[16][32];
 	u64 vars[VARS];
 	uint8_t x87[X87];
+	u64 initial; // parts of the state that are put back to what they are initially
 };
 
 struct out {
@@ -46,6 +47,7 @@ struct out {
 	uint8_t ymm[16][32];
 	u64 vars[VARS];
 	uint8_t before[X87], after[X87];
+	u64 inuse;
 	uint8_t rec[REC_MAX];
 };
 
@@ -57,6 +59,9 @@ HIDDEN struct in cur;
 HIDDEN struct out res;
 // As FXSAVE64 lays them out.
 HIDDEN __attribute__((aligned(16))) uint8_t fx_in[512], fx_before[512], fx_after[512];
+// An area of XSAVE in which nothing is in use; there is no mxcsr in it that could be wrong.
+HIDDEN __attribute__((aligned(64))) uint8_t initial_area[1024];
+HIDDEN u64 initial, in_use, has_xgetbv1;
 void enter_case(void);
 void leave_case(void);
 
@@ -72,9 +77,12 @@ __asm__(
 "mov %rsp,host_rsp(%rip)\n"
 "rdfsbase %rax; mov %rax,host_fs(%rip); rdgsbase %rax; mov %rax,host_gs(%rip)\n"
 "mov cur+0(%rip),%rax; mov %rax,target(%rip)\n"
-"fxrstor64 fx_in(%rip); fxsave64 fx_before(%rip)\n"
-"ldmxcsr cur+184(%rip)\n"
+"fxrstor64 fx_in(%rip)\n"
 ALL(LOADY)
+"mov initial(%rip),%eax; test %eax,%eax; je 1f; xor %edx,%edx; xrstor64 initial_area(%rip); 1:\n"
+"fxsave64 fx_before(%rip)\n"
+"ldmxcsr cur+184(%rip)\n"
+"cmpl $0,has_xgetbv1(%rip); je 1f; mov $1,%ecx; xgetbv; and $5,%eax; mov %rax,in_use(%rip); 1:\n"
 "movw cur+216(%rip),%ds; movw cur+218(%rip),%es; movw cur+220(%rip),%fs; movw cur+222(%rip),%gs\n"
 "mov cur+168(%rip),%rax; wrfsbase %rax; mov cur+176(%rip),%rax; wrgsbase %rax\n"
 "pushq cur+160(%rip); popfq\n"
@@ -232,6 +240,12 @@ int main(int argc, char **argv)
 	map_shared(FAR_ADDR);
 	if (argc > 1 && !strcmp(argv[1], "low"))
 		map_shared(LOW_ADDR);
+	u64 a, b, c1, d;
+	__asm__("cpuid" : "=a"(a), "=b"(b), "=c"(c1), "=d"(d) : "a"(0), "c"(0));
+	if (a >= 13) {
+		__asm__("cpuid" : "=a"(a), "=b"(b), "=c"(c1), "=d"(d) : "a"(13), "c"(1));
+		has_xgetbv1 = a >> 2 & 1;
+	}
 	struct sigaction sa = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_NODEFER};
 	int sigs[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
 	for (int i = 0; i < 5; i++)
@@ -256,7 +270,9 @@ int main(int argc, char **argv)
 			memcpy(fx_in, cur.x87, X87);
 			*(uint32_t *)(fx_in + 24) = 0x1f80;
 			memset(fx_before, 0, X87), memset(fx_after, 0, X87);
+			initial = cur.initial;
 			enter_case();
+			res.inuse = in_use;
 			memcpy(res.before, fx_before, X87), memcpy(res.after, fx_after, X87);
 			memset(res.before + 24, 0, 8), memset(res.after + 24, 0, 8);
 			collect((uint8_t *)NEAR_ADDR);

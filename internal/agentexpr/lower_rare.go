@@ -1,0 +1,95 @@
+package agentexpr
+
+import (
+	"github.com/jalon-trace/jalon/internal/ir"
+)
+
+// The state of the x87 is by far the dearest thing to store at a hit, and it and the
+// upper halves of the ymm registers are more than half of what GDB's $regs is. Both are
+// seldom in use: mostly the processor has them as they are initially, and knows it.
+// Where it tells (ir.RegInUse), a record has them at its end, or is shorter.
+
+// rarePart is what only the longer records of a site have; the zero rarePart: there
+// is none.
+type rarePart struct {
+	at      int64 // where it begins; 0: not known yet
+	present int   // RegSlot.Present of the registers of the x87
+	x87     int
+	upper   map[int]int // by register number
+	end     int64
+}
+
+// reserve emits what makes room for the record.
+func (l *lowerer) reserve(s *Site) {
+	if !l.opt.InUse || !l.layRare(s) {
+		l.b.Emit(ir.Instr{Op: ir.Reserve})
+		return
+	}
+	l.x87 = l.rare.x87
+	long, short, x87 := l.b.NewBlock("in use"), l.b.NewBlock(""), l.b.NewBlock("x87 in use")
+	halves, on := l.b.NewBlock("upper halves"), l.b.NewBlock("")
+	used := l.b.Reg(ir.RegInUse)
+	l.b.BranchTo(used, ir.Edge{To: long}, ir.Edge{To: short}, true)
+	l.b.Start(short)
+	l.b.Emit(ir.Instr{Op: ir.Reserve})
+	l.b.Jump(on)
+
+	l.b.Start(long)
+	l.b.Emit(ir.Instr{Op: ir.Reserve, Imm: l.rare.end})
+	l.b.Branch(l.b.Bin(ir.And, 4, used, l.b.Const(ir.InUseX87)), x87, halves)
+	l.b.Start(x87)
+	l.b.Emit(ir.Instr{Op: ir.PutX87, Imm: int64(l.rare.x87)})
+	l.put(1, l.rare.present, l.b.Const(1))
+	l.b.Jump(halves)
+	// They are stored in any case: where they go the x87 state leaves other bytes.
+	l.b.Start(halves)
+	for n := range Registers {
+		if at, ok := l.rare.upper[n]; ok {
+			l.putVector(n, at)
+		}
+	}
+	l.b.Jump(on)
+	l.b.Start(on)
+}
+
+// layRare places what is rare behind all else; false: there is nothing of it.
+func (l *lowerer) layRare(s *Site) bool {
+	wanted := false
+	upper := map[int]int{}
+	for i := range s.Actions {
+		if s.Actions[i].Kind != CollectRegs {
+			continue
+		}
+		wanted = wanted || l.wantsX87(s.Actions[i].Regs)
+		for _, n := range s.Actions[i].Regs {
+			if upperHalf(n) && l.readable(n) {
+				upper[n] = 0
+			}
+		}
+	}
+	if !wanted {
+		return false
+	}
+	r := &l.rare
+	r.present = int(r.at)
+	r.x87 = (r.present + x87Align) / x87Align * x87Align
+	next := r.x87 + ir.X87Bytes // in the rest of the x87's slot
+	for n := range Registers {
+		if _, ok := upper[n]; ok {
+			upper[n] = next
+			next += Registers[n].Size
+		}
+	}
+	r.upper, r.end = upper, int64(max(next, r.x87+ir.X87Slot))
+	return true
+}
+
+// x87Align is that of the x87 state in the record. The processor stores at multiples of
+// 16 only, and what it stores elsewhere in the slot is moved: records of other sites
+// may have led to a place that is none.
+const x87Align = 16
+
+// upperHalf reports whether n is the upper half of a ymm register.
+func upperHalf(n int) bool {
+	return n >= 0 && n < len(Registers) && Registers[n].kind == regVector && Registers[n].ir >= ir.UpperYMM && Registers[n].ir < ir.MXCSR
+}
