@@ -18,6 +18,8 @@ import (
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 var skipped []string
@@ -35,8 +37,14 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	prepare()
+	release, err := testkit.HoldKernel(false)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	before := open()
 	code := m.Run()
+	release()
 	if after := open(); code == 0 && after != before {
 		fmt.Printf("FAIL: %s\nbefore the tests: %s\n", after, before)
 		code = 1

@@ -2,6 +2,7 @@ package kerntarget
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -14,6 +15,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/agentexpr"
 	"github.com/jalon-trace/jalon/internal/experiment"
 	"github.com/jalon-trace/jalon/internal/vmtest"
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // GDB's numbers of registers.
@@ -109,6 +111,12 @@ func skip(t *testing.T, why string) {
 type suite struct{ m *testing.M }
 
 func (s suite) Run() int {
+	release, err := testkit.HoldKernel(false)
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	defer release()
 	code := s.m.Run()
 	if shared != nil {
 		if err := shared.Close(); err != nil {
@@ -540,5 +548,33 @@ func TestMarkers(t *testing.T) {
 	}
 	if want, ok := e.k.Address("__traceiter_sched_switch"); !ok || at(t, e, "sched:sched_switch") != want {
 		t.Errorf("sched_switch is not at %#x", want)
+	}
+}
+
+// tell writes a line to a file of tracefs.
+func tell(file, what string) error {
+	f, err := os.OpenFile("/sys/kernel/tracing/"+file, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(what + "\n")
+	return errors.Join(err, f.Close())
+}
+
+// A probe that somebody defines in tracefs is no static tracepoint: the kernel gives
+// programs no record of it.
+func TestDefinedProbe(t *testing.T) {
+	e := open(t).e
+	name := fmt.Sprintf("jalontest%d:late", os.Getpid())
+	slashed := strings.Replace(name, ":", "/", 1)
+	if err := tell("uprobe_events", "p:"+slashed+" /proc/self/exe:0x1000"); err != nil {
+		skip(t, err.Error())
+	}
+	list, err := e.matching("jalontest*:*")
+	if err := tell("uprobe_events", "-:"+slashed); err != nil {
+		t.Error(err)
+	}
+	if err != nil || len(list) != 0 {
+		t.Errorf("%v, %v", list, err)
 	}
 }

@@ -55,6 +55,12 @@ func withJalon(run func() int) int {
 		fmt.Printf("skipped all tests of the kernel engine: %s\n", why)
 		return 0
 	}
+	release, err := testkit.HoldKernel(true)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer release()
 	return testkit.WithJalon("../../cmd/jalon", func(dir, bin string) int {
 		tempDir, jalonBin = dir, bin
 		code := run()

@@ -1,0 +1,35 @@
+package testkit
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// HoldKernel waits for this machine's kernel: packages whose tests run at the same time
+// see each other's programs there. A gate takes hits from all, and a second user of a
+// tracepoint changes what the first can have and in which order. Alone is for tests that
+// put up gates and open whatever there is; the others share it. release lets the next in,
+// as the end of the process does.
+func HoldKernel(alone bool) (release func(), err error) {
+	name := filepath.Join(os.TempDir(), fmt.Sprintf("jalon-kernel-tests-%d.lock", os.Getuid()))
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("waiting for other tests of the kernel: %w", err)
+	}
+	how := syscall.LOCK_SH
+	if alone {
+		how = syscall.LOCK_EX
+	}
+	for {
+		if err = syscall.Flock(int(f.Fd()), how); err != syscall.EINTR {
+			break
+		}
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("waiting for other tests of the kernel: lock %s: %w", name, err)
+	}
+	return func() { f.Close() }, nil
+}
