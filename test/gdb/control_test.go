@@ -290,7 +290,7 @@ func TestInterrupt(t *testing.T) {
 			prog := compile(t, "gcc", "control.c", "-g", "-O0", "-pthread")
 			s := talk(t, conversation{args: []string{prog, "spins"}, before: "set non-stop " + nonStop + "\n", script: `continue
 info threads
-thread apply all -q -s bt 1
+thread apply all -q -s bt
 set var watched = 1
 delete
 continue` + map[string]string{"on": " -a", "off": ""}[nonStop] + `
