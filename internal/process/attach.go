@@ -183,6 +183,7 @@ func (p *Process) holdAll() {
 	}
 	for _, t := range p.listedTasks() {
 		if t.state == stopped || t.state == parked {
+			t.dbg.halted = t.hold&holdDebug == 0
 			t.hold |= holdDebug
 			t.dbg.birth = 0 // in which order they were born is not known; by number
 		}

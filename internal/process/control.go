@@ -155,6 +155,7 @@ type standing struct {
 	call  bool // run to the exit of the system call that it is in
 	gen   int  // of the watchpoints that it has
 
+	halted bool // stands because it was asked to, or attached to
 	child  bool // of StopForked or StopVForked: the owner decides about it
 	exited bool // StopThreadExit was told
 	entry  bool // the last syscall-stop was that of an entry
@@ -246,7 +247,7 @@ func (p *Process) tellStop(t *task) {
 		return
 	}
 	t.hold |= holdDebug
-	d.step, d.leaves = false, false
+	d.step, d.leaves, d.halted = false, false, why.Kind == StopHalted
 	p.noteFS(t)
 	p.report(why)
 }

@@ -49,7 +49,7 @@ func (p *Process) haltNow(t *task) {
 	}
 	if t.hold&holdDebug == 0 {
 		t.hold |= holdDebug
-		t.dbg.step, t.dbg.leaves = false, false
+		t.dbg.step, t.dbg.leaves, t.dbg.halted = false, false, true
 		p.noteFS(t)
 	}
 }
@@ -177,7 +177,7 @@ func (p *Process) ResumeThreads(list []Resumption) error {
 // prepare sets what a thread is to do when it goes on.
 func (p *Process) prepare(t *task, r Resumption) {
 	d := &t.dbg
-	d.step, d.lo, d.hi, d.leaves = r.Step, r.Lo, r.Hi, false
+	d.step, d.lo, d.hi, d.leaves, d.halted = r.Step, r.Lo, r.Hi, false, false
 	if d.step || d.inner {
 		p.beginStep(t)
 	}

@@ -109,12 +109,16 @@ func (p *Process) lateSignals(t *task) {
 	}
 }
 
-// Siginfo is the siginfo_t of the signal that a thread stands with.
+// Siginfo is the siginfo_t of the signal that a thread stands with. One that was only
+// halted has none; what the kernel tells of our interrupt (a SIGTRAP that nobody sent)
+// is shown as the signal that stops threads.
 func (p *Process) Siginfo(tid int) (b []byte, err error) {
 	err = p.standing(tid, func(t *task) error {
 		si := siginfo{}
 		if k := t.dbg.kept; k != nil {
 			si = k.info
+		} else if t.dbg.halted && t.stop == stopTrap {
+			si.signo = int32(unix.SIGSTOP)
 		} else if err := getSiginfo(tid, &si); err != nil {
 			return err
 		}
