@@ -107,7 +107,7 @@ static int lasterr[KINDS];
 
 static void *body(void *arg) {
 	long i = (struct kind *)arg - kinds;
-	while (!stop) {
+	do { // once at least, however late the thread comes to run
 		long t0 = now();
 		errno = 0;
 		int r = kinds[i].f(), e = errno;
@@ -117,7 +117,7 @@ static void *body(void *arg) {
 		}
 		if (kinds[i].want != -2 && now() - t0 < (SLICE - 1) * 1000000L) early[i]++;
 		rounds[i]++;
-	}
+	} while (!stop);
 	return 0;
 }
 
