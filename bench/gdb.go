@@ -27,7 +27,7 @@ func (c *gdbCase) calls() int {
 	case !c.frames:
 		return 10 * nativeCalls
 	case c.title == caseRegs.title:
-		return nativeCalls / 20 // as large as records are
+		return nativeCalls / 10 // as large as records are
 	}
 	return nativeCalls
 }

@@ -88,6 +88,9 @@ func lower(s *Site, opt *Options, rareAt int64) (p *ir.Program, lay *Layout, err
 	l.b.Emit(ir.Instr{Op: ir.Commit})
 	l.b.Exit()
 	l.align(8)
+	if l.rare.end != 0 {
+		l.align(x87Align)
+	}
 	if size := max(l.size, l.rare.end); size > l.lim.Record {
 		return nil, nil, fmt.Errorf("the actions collect up to %d bytes; a record holds %d", size, l.lim.Record)
 	}

@@ -80,13 +80,13 @@ func (l *lowerer) layRare(s *Site) bool {
 			next += Registers[n].Size
 		}
 	}
-	r.upper, r.end = upper, int64(max(next, r.x87+ir.X87Slot))
+	r.upper, r.end = upper, int64(max(next, r.x87+ir.X87Slot)+x87Align-1)/x87Align*x87Align
 	return true
 }
 
-// x87Align is that of the x87 state in the record. The processor stores at multiples of
-// 16 only, and what it stores elsewhere in the slot is moved: records of other sites
-// may have led to a place that is none.
+// x87Align is that of the x87 state in the record, and of the sizes of such records. The
+// processor stores at multiples of 16 only, and what it stores elsewhere in the slot is
+// moved: records of other sites may have led to a place that is none.
 const x87Align = 16
 
 // upperHalf reports whether n is the upper half of a ymm register.

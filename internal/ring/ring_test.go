@@ -302,10 +302,11 @@ func TestRecover(t *testing.T) {
 			s := newShared(t, geometry(t, 1, 4096, 2))
 			r := NewReader(s)
 			w := []*writer{newWriter(s, 0, nil), newWriter(s, 1, nil)}
-			sizes := []int{2, 5}
+			sizes, short := []int{2, 5}, 3
 			if known {
 				r.SetSize(0, RecHeader+8*sizes[0])
 				r.SetSize(1, RecHeader+8*sizes[1])
+				r.SetShort(1, RecHeader+8*short)
 			}
 			var want []uint64
 			holes := uint64(0)
@@ -316,12 +317,16 @@ func TestRecover(t *testing.T) {
 				if !known {
 					fake = rnd.Uint64() | 1<<63
 				}
-				fields := make([]uint64, sizes[site])
+				size := sizes[site]
+				if site == 1 && rnd.IntN(2) == 0 {
+					size = short
+				}
+				fields := make([]uint64, size)
 				for j := range fields {
 					fields[j] = fake
 				}
 				if rnd.IntN(4) == 0 { // dies
-					room := w[site].reserve(0, uint64(RecHeader+8*sizes[site]))
+					room := w[site].reserve(0, uint64(RecHeader+8*size))
 					if room == 0 {
 						continue
 					}
