@@ -47,8 +47,12 @@ func (e *Engine) listMarkers() ([]Marker, error) {
 	if err != nil {
 		return nil, err
 	}
+	probes := definedProbes(fs)
 	list := make([]Marker, 0, len(names))
 	for _, n := range names {
+		if probes[n.String()] {
+			continue
+		}
 		if number, err := eventNumber(fs, n); err == nil { // it may have gone: a module's, a user's
 			list = append(list, Marker{Name: n, Number: number})
 		}
@@ -62,6 +66,21 @@ func (e *Engine) listMarkers() ([]Marker, error) {
 	}
 	slices.SortFunc(list, func(a, b Marker) int { return strings.Compare(a.Name.String(), b.Name.String()) })
 	return list, nil
+}
+
+// definedProbes are the events, SYSTEM:EVENT, that somebody made of probes of code in
+// tracefs. Programs get the registers at a hit of theirs, and no record.
+func definedProbes(fs *tracefs.FS) map[string]bool {
+	probes := map[string]bool{}
+	for _, file := range []string{"kprobe_events", "uprobe_events"} {
+		b, _ := os.ReadFile(filepath.Join(fs.Root(), file)) // kernels may lack either
+		for line := range strings.Lines(string(b)) {        // p:SYSTEM/EVENT PLACE ...
+			_, name, _ := strings.Cut(line, ":")
+			name, _, _ = strings.Cut(name, " ")
+			probes[strings.Replace(name, "/", ":", 1)] = true
+		}
+	}
+	return probes
 }
 
 func eventNumber(fs *tracefs.FS, n tracefs.Name) (int, error) {

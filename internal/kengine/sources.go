@@ -1,6 +1,7 @@
 package kengine
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -33,6 +34,7 @@ type sources struct {
 	markers once[[]Marker]
 	files   map[string]*dwarf.Module
 	elves   map[string]*elf.File
+	present [sha256.Size]byte // of modules and events, when they were last looked at
 }
 
 // once is something that is opened at most once.
@@ -52,6 +54,23 @@ func (o *once[T]) get(open func() (T, error)) (T, error) {
 
 func newSources(e *Engine) *sources {
 	return &sources{e: e, files: map[string]*dwarf.Module{}, elves: map[string]*elf.File{}}
+}
+
+// Renew forgets what was read of symbols, types and static tracepoints, if modules or
+// events have come or gone since the last call. Who lives longer than one trace calls
+// it between two.
+func (e *Engine) Renew() { e.src.renew() }
+
+func (s *sources) renew() {
+	fs, err := s.tracefs()
+	if err != nil {
+		return
+	}
+	if present(fs) == s.present {
+		return
+	}
+	s.b, s.syms, s.fs = once[*btf.Kernel]{}, once[*kallsyms.Table]{}, once[*tracefs.FS]{}
+	s.strings, s.markers = once[map[uint64]string]{}, once[[]Marker]{}
 }
 
 func (s *sources) btf() (*btf.Kernel, error) {
@@ -84,6 +103,7 @@ func (s *sources) tracefs() (*tracefs.FS, error) {
 		if b, err := s.btf(); err == nil {
 			fs.Types = b.Named
 		}
+		s.present = present(fs)
 		return fs, nil
 	})
 }
@@ -95,6 +115,16 @@ func (s *sources) address(name string) (uint64, bool) {
 		return 0, false
 	}
 	return t.Addr(name)
+}
+
+// present tells one state of modules and events from another.
+func present(fs *tracefs.FS) [sha256.Size]byte {
+	h := sha256.New()
+	for _, file := range []string{"/proc/modules", filepath.Join(fs.Root(), "available_events")} {
+		b, _ := os.ReadFile(file) // kernels without modules have no such file
+		h.Write(b)
+	}
+	return [sha256.Size]byte(h.Sum(nil))
 }
 
 // task is struct task_struct, nil when there is no BTF.

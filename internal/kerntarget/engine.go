@@ -69,6 +69,7 @@ func (e *engine) begin(vars []experiment.Variable) error {
 	if err := e.end(); err != nil {
 		return err
 	}
+	e.k.Renew()
 	var err error
 	if e.epoch, err = epoch(); err != nil {
 		return err

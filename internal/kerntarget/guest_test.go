@@ -203,3 +203,23 @@ func TestGuest_Core(t *testing.T) {
 		t.Errorf("%q, %q", by[0], by[1])
 	}
 }
+
+// A static tracepoint that comes after the target was opened (this one a user defines;
+// those of modules come with them) is found, and forgotten when it has gone.
+func TestGuest_LateMarker(t *testing.T) {
+	e := open(t).e
+	const name = "synthetic:jalon_late"
+	for _, step := range []struct {
+		tell string
+		want int
+	}{{"", 0}, {"jalon_late u64 value", 1}, {"!jalon_late", 0}} {
+		if step.tell != "" {
+			if err := tell("synthetic_events", step.tell); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if list, err := e.matching(name); err != nil || len(list) != step.want {
+			t.Errorf("after %q: %v, %v", step.tell, list, err)
+		}
+	}
+}

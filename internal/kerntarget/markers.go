@@ -7,8 +7,9 @@ import (
 	"github.com/jalon-trace/jalon/internal/kengine"
 )
 
-// Markers lists all static tracepoints of the kernel.
+// Markers lists all static tracepoints that the kernel has now.
 func (e *engine) Markers() ([]experiment.Marker, error) {
+	e.k.Renew()
 	return e.markers(func(*kengine.Marker) bool { return true })
 }
 
@@ -36,6 +37,7 @@ func (e *engine) matching(pattern string) ([]experiment.Marker, error) {
 	if _, err := path.Match(pattern, ""); err != nil {
 		return nil, err
 	}
+	e.k.Renew()
 	return e.markers(func(m *kengine.Marker) bool {
 		ok, _ := path.Match(pattern, m.Name.String())
 		return ok

@@ -96,7 +96,12 @@ func (t *Target) Attached(int) bool { return true }
 
 // Threads is the one that stands for the kernel.
 func (t *Target) Threads() []gdbstub.Thread {
-	return []gdbstub.Thread{{ID: gdbstub.ThreadID{PID: pid, TID: tid}, Name: "kernel", Extra: t.name + ", running", Core: -1, Stopped: true}}
+	return []gdbstub.Thread{{ID: gdbstub.ThreadID{PID: pid, TID: tid}, Stopped: true}}
+}
+
+// Facts implements gdbstub.Target.
+func (t *Target) Facts(gdbstub.ThreadID) gdbstub.ThreadFacts {
+	return gdbstub.ThreadFacts{Name: "kernel", Extra: t.name + ", running", Core: -1}
 }
 
 // HaltAll: the one thread stands always.

@@ -15,7 +15,7 @@ func TestTarget(t *testing.T) {
 		t.Errorf("%+v", k.Caps())
 	}
 	threads := k.Threads()
-	if len(threads) != 1 || !threads[0].Stopped || !strings.Contains(threads[0].Extra, "Linux") {
+	if len(threads) != 1 || !threads[0].Stopped || !strings.Contains(k.Facts(threads[0].ID).Extra, "Linux") {
 		t.Errorf("%+v", threads)
 	}
 	r, err := k.Registers(threads[0].ID)
