@@ -223,11 +223,13 @@ func (f *fake) Kill(pid int) error { return f.let(pid, "Kill") }
 func (f *fake) Threads() []Thread {
 	var list []Thread
 	for _, t := range f.threads {
-		list = append(list, Thread{
-			ID: t.id, Name: "worker", Extra: fmt.Sprintf("the thread %d", t.id.TID), Core: t.id.TID % 2, Stopped: !t.running,
-		})
+		list = append(list, Thread{ID: t.id, Stopped: !t.running})
 	}
 	return list
+}
+
+func (f *fake) Facts(id ThreadID) ThreadFacts {
+	return ThreadFacts{Name: "worker", Extra: fmt.Sprintf("the thread %d", id.TID), Core: id.TID % 2}
 }
 
 func (f *fake) Resume(list []Resumption) error {

@@ -31,9 +31,11 @@ func (m *Machine) stopReply(s Stop) rsp.Packet {
 	if m.disabled["Tthread"] {
 		reply.Thread = nil
 	}
-	if t := m.threads[s.Thread]; t != nil && t.core >= 0 {
-		core := uint64(t.core)
-		reply.Core = &core
+	if m.threads[s.Thread] != nil {
+		if f := m.target.Facts(s.Thread); f.Core >= 0 {
+			core := uint64(f.Core)
+			reply.Core = &core
+		}
 	}
 	return reply
 }

@@ -14,10 +14,14 @@ type ThreadID struct{ PID, TID int }
 // Thread is a thread of the target. One that does not stand cannot be read.
 type Thread struct {
 	ID      ThreadID
-	Name    string
-	Extra   string
-	Core    int // -1: not known
 	Stopped bool
+}
+
+// ThreadFacts are what GDB's users see of a thread beside that.
+type ThreadFacts struct {
+	Name  string
+	Extra string
+	Core  int // that it ran on last; -1: not known
 }
 
 // StopKind is why a thread stands, or what ended.
@@ -138,8 +142,11 @@ type Target interface {
 	Detach(pid int) error
 	Kill(pid int) error
 
-	// Threads lists all threads, those of a process together, in the order of birth.
+	// Threads lists all threads, those of a process together, in the order of birth. It
+	// is asked for with most packets.
 	Threads() []Thread
+	// Facts are those of a thread; of one that is gone, none.
+	Facts(ThreadID) ThreadFacts
 	// Resume lets stopped threads go on. Each later stops with a Stop, or ends. One
 	// that is gone meanwhile is left out, and no error.
 	Resume([]Resumption) error

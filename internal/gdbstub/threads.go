@@ -6,7 +6,6 @@ import "github.com/jalon-trace/jalon/internal/rsp"
 // whose stop is still on its way to the stub runs here.
 type thread struct {
 	id     ThreadID
-	core   int // -1: not known
 	stands bool
 	// resumed: GDB wants it to run: its next stop is to be told.
 	resumed bool
@@ -43,7 +42,6 @@ func (m *Machine) sync() {
 				why: Stop{Kind: StopHalted, Thread: info.ID},
 			}
 		}
-		m.threads[info.ID].core = info.Core
 	}
 	for id := range m.threads {
 		if !there[id] {
@@ -195,7 +193,7 @@ func (m *Machine) threadList() rsp.Packet {
 func (m *Machine) threadExtra(p rsp.ThreadExtra) rsp.Packet {
 	for _, t := range m.target.Threads() {
 		if named(p.Thread, t.ID) {
-			return rsp.ThreadWords{Text: rsp.Text(t.Extra)}
+			return rsp.ThreadWords{Text: rsp.Text(m.target.Facts(t.ID).Extra)}
 		}
 	}
 	return badNumber
@@ -227,7 +225,8 @@ func (m *Machine) threadInfos() []rsp.ThreadInfo {
 		if hidden[t.ID] != 0 {
 			continue // GDB would take it for a process that nobody told it of
 		}
-		list = append(list, rsp.ThreadInfo{ID: m.name(t.ID), Core: t.Core, Name: t.Name, Extra: t.Extra})
+		f := m.target.Facts(t.ID)
+		list = append(list, rsp.ThreadInfo{ID: m.name(t.ID), Core: f.Core, Name: f.Name, Extra: f.Extra})
 	}
 	return list
 }

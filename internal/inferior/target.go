@@ -310,13 +310,21 @@ func (t *Target) Threads() []gdbstub.Thread {
 	defer t.flush()
 	var list []gdbstub.Thread
 	for _, pr := range t.list() {
-		for _, x := range pr.p.ThreadList() {
-			list = append(list, gdbstub.Thread{
-				ID: gdbstub.ThreadID{PID: pr.pid, TID: x.TID}, Name: x.Name, Core: x.Core, Stopped: x.Stopped,
-			})
+		for _, x := range pr.p.Threads() {
+			list = append(list, gdbstub.Thread{ID: gdbstub.ThreadID{PID: pr.pid, TID: x.TID}, Stopped: x.Stopped})
 		}
 	}
 	return list
+}
+
+// Facts implements gdbstub.Target.
+func (t *Target) Facts(id gdbstub.ThreadID) gdbstub.ThreadFacts {
+	pr, err := t.find(id.PID)
+	if err != nil {
+		return gdbstub.ThreadFacts{Core: -1}
+	}
+	x := pr.p.Thread(id.TID)
+	return gdbstub.ThreadFacts{Name: x.Name, Core: x.Core}
 }
 
 // Traced implements gdbstub.Target.

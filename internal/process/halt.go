@@ -112,21 +112,43 @@ func (p *Process) halted(t *task) {
 }
 
 // ThreadList lists the threads in the order of birth.
-func (p *Process) ThreadList() (list []ThreadInfo) {
+func (p *Process) ThreadList() []ThreadInfo {
+	list := p.Threads()
+	for i, info := range list {
+		list[i] = p.Thread(info.TID)
+		list[i].Stopped = info.Stopped
+	}
+	return list
+}
+
+// Threads is ThreadList without names and CPUs, which are read from /proc.
+func (p *Process) Threads() (list []ThreadInfo) {
 	_ = p.do(func() error { // ErrGone: there are none
 		for _, t := range p.listedTasks() {
-			if t.state == exiting || t.died {
-				continue
+			if t.state != exiting && !t.died {
+				list = append(list, ThreadInfo{TID: t.tid, Core: -1, Stopped: t.stands()})
 			}
-			info := ThreadInfo{TID: t.tid, Core: lastCPU(t.tid), Stopped: t.state == stopped && t.hold&holdDebug != 0}
-			if !t.kin {
-				info.Name = commOf(t.tid)
-			}
-			list = append(list, info)
 		}
 		return nil
 	})
 	return list
+}
+
+func (t *task) stands() bool { return t.state == stopped && t.hold&holdDebug != 0 }
+
+// Thread tells of one thread; of one that is gone there is nothing but its number.
+func (p *Process) Thread(tid int) ThreadInfo {
+	info := ThreadInfo{TID: tid, Core: -1}
+	_ = p.do(func() error { // ErrGone: it is gone
+		if t := p.tasks[tid]; t != nil && p.listed(t) {
+			info.Core, info.Stopped = lastCPU(tid), t.stands()
+			if !t.kin {
+				info.Name = commOf(tid)
+			}
+		}
+		return nil
+	})
+	return info
 }
 
 // lastCPU reads field 39 of /proc/TID/stat.
