@@ -58,7 +58,7 @@ __asm__(
 static sigjmp_buf back;
 static volatile long running, seen;
 static void fault(int sig) { siglongjmp(back, sig); }
-// tick ends an execution that is still the same after two ticks: a loop.
+// tick ends an execution that is still the same after two ticks of its own time: a loop.
 static void tick(int sig) {
 	if (running && running == seen) siglongjmp(back, sig);
 	seen = running;
@@ -164,9 +164,9 @@ int main(int argc, char **argv) {
 	int sigs[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP };
 	for (int i = 0; i < 5; i++) sigaction(sigs[i], &sa, 0);
 	sa.sa_handler = tick;
-	sigaction(SIGALRM, &sa, 0);
+	sigaction(SIGPROF, &sa, 0);
 	struct itimerval every = { { 0, 20000 }, { 0, 20000 } };
-	setitimer(ITIMER_REAL, &every, 0);
+	setitimer(ITIMER_PROF, &every, 0);
 	map(DATA, 0x1000); map(DATA + AREA/2 - WINDOW/2, WINDOW); map(STACK + AREA/2 - WINDOW/2, WINDOW);
 	map(CODE, 0x2000); map(0x40000000, 0x2000); map(0x700000000, 0x2000);
 	*(u64 *)(DATA + 8) = (u64)leave_here;
