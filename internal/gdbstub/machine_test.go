@@ -390,6 +390,21 @@ func TestStepIsDone(t *testing.T) {
 	c.calls("Resume 101 step=false [0x0,0x0) sig=0")
 }
 
+// TestInterruptedBefore: an interrupt for a program that stood, and was killed then, is
+// not for the next one.
+func TestInterruptedBefore(t *testing.T) {
+	c := newTalk(t, Caps{Multi: true}, 1, func(cfg *Config) { cfg.Multi = true })
+	c.run([]step{
+		{send: gdbFeatures, want: "PacketSize..."},
+		{send: "!", want: "OK"},
+		{send: "?", want: "T05[p64.64]"},
+		{send: "^C", want: ""},
+		{send: "vKill;64", want: "OK"},
+		{send: "vRun;" + hexOf("/bin/x"), want: "T05[pc8.c8]"},
+		{send: "vCont;c:pc8.-1", want: ""},
+	})
+}
+
 // TestReconnectAfterFork: a fork was the last that GDB was told of; the child is killed,
 // and another GDB connects. It hears nothing of the child.
 func TestReconnectAfterFork(t *testing.T) {

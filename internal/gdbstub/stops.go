@@ -118,6 +118,7 @@ func (m *Machine) forgetProcess(pid int) {
 // begun notes why a process stands that was launched or attached to: as gdbserver
 // does it, with a trap, which GDB does not take for something that the program did.
 func (m *Machine) begun(s Stop) {
+	m.late = false // an interrupt was for what ran before
 	m.sync()
 	if s.Kind == StopHalted || s.Kind == StopSignal && s.Signal == sigStop {
 		s = Stop{Kind: StopSignal, Thread: s.Thread, Signal: sigTrap}
