@@ -98,9 +98,14 @@ func (p *Process) arrived(t *task) {
 	p.halted(t)
 }
 
-// aloneLimit is how long one instruction, or a hit program, may take before its
-// thread is interrupted: it can wait for a page.
-const aloneLimit = 200 * time.Millisecond
+// How long one instruction, or a hit program, may take before its thread is
+// interrupted. One that sleeps waits for a page, or is in a call; one that is ready to
+// run only waits for its turn on a busy machine, and is a few instructions from its end.
+// Tests make them shorter.
+var (
+	aloneLimit = 200 * time.Millisecond
+	readyLimit = 30 * time.Second
+)
 
 var errTimeout = errors.New("timeout")
 
@@ -110,8 +115,7 @@ func (p *Process) runAlone(t *task, req int, temps map[uint64]bool, moved func(*
 	d := &t.dbg
 	d.alone = &alone{temps: temps}
 	defer func() { d.alone = nil }() // after the other one
-	until := time.Now().Add(aloneLimit)
-	grouped := false
+	grouped, late := false, false
 	defer func() {
 		if grouped && p.tasks[t.tid] == t && t.state == stopped {
 			_ = p.settle(t) // back to the group-stop; an error: it is dying
@@ -119,14 +123,15 @@ func (p *Process) runAlone(t *task, req int, temps map[uint64]bool, moved func(*
 	}()
 	sig := t.sig
 	for range 100 {
+		// The trap of an earlier step can still wait.
+		d.stepping = req == unix.PTRACE_SINGLESTEP || d.stepping && pendingFault(t.tid)
 		if err := ptrace(req, t.tid, 0, uintptr(sig)); err != nil {
 			return false
 		}
 		sig, t.sig = 0, 0
 		t.state = running
-		d.stepping = req == unix.PTRACE_SINGLESTEP
-		ws, err := p.awaitUntil(t, until)
-		if err == errTimeout {
+		ws, err := p.awaitSoon(t)
+		if late = err == errTimeout; late {
 			p.interrupt(t)
 			ws, err = p.await(t)
 		}
@@ -138,15 +143,27 @@ func (p *Process) runAlone(t *task, req int, temps map[uint64]bool, moved func(*
 		if p.tasks[t.tid] != t || t.state != stopped || getRegs(t.tid, &regs) != nil {
 			return false
 		}
+		grouped = grouped || t.stop == stopGroup // it goes on nevertheless until it is done
+		if pendingFault(t.tid) {
+			continue // the interrupt is told before the trap, which comes first of all now
+		}
 		if d.alone.done || moved(&regs) {
 			return true
 		}
-		grouped = grouped || t.stop == stopGroup // it goes on nevertheless until it is done
-		if t.stop == stopCall || time.Now().After(until) {
+		if t.stop == stopCall || late {
 			return false
 		}
 	}
 	return false
+}
+
+// awaitSoon is await; errTimeout: the thread is not at its end in time.
+func (p *Process) awaitSoon(t *task) (unix.WaitStatus, error) {
+	start := time.Now()
+	return p.awaitUnless(t, func(state byte) bool {
+		took := time.Since(start)
+		return took > aloneLimit && (state == 'S' || state == 'D') || took > readyLimit
+	})
 }
 
 // stepOver executes the instruction under a breakpoint.
@@ -265,8 +282,7 @@ func (p *Process) clearTemps(temps map[uint64]bool) {
 // runOut leads a thread out of generated code, or to a boundary. When that does
 // not work in time (it sleeps there) it stays where it is.
 func (p *Process) runOut(t *task) {
-	start := time.Now()
-	for time.Since(start) < 10*aloneLimit {
+	for range 10_000 { // more than any hit program has instructions
 		var regs Regs
 		if p.tasks[t.tid] != t || t.state != stopped || getRegs(t.tid, &regs) != nil {
 			return

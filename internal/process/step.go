@@ -146,6 +146,9 @@ func (p *Process) stepMade(t *task) {
 		return // a stop of ours has interrupted the call: it is made again
 	}
 	c := p.where(regs.Rip)
+	if c.In && !c.Boundary {
+		return // it was not led out in time: it goes on by steps, and is led out at the next
+	}
 	boundary := c.In && c.Boundary
 	if boundary && c.Orig == d.from && regs.Rip != d.copyAt {
 		// It has come from the jump to the trampoline, or through the hit program to

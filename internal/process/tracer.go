@@ -139,11 +139,12 @@ const nap = 20 * time.Millisecond
 // await takes the next state change of t. Others that come are queued. It must
 // not be called with a status of t in the queue. errGone: t has died.
 func (p *Process) await(t *task) (unix.WaitStatus, error) {
-	return p.awaitUntil(t, time.Time{})
+	return p.awaitUnless(t, func(byte) bool { return false })
 }
 
-// awaitUntil is await with a limit, after which it gives errTimeout.
-func (p *Process) awaitUntil(t *task, limit time.Time) (unix.WaitStatus, error) {
+// awaitUnless is await that gives errTimeout when late says so; it is asked again and
+// again, with the state of the thread (proc(5)).
+func (p *Process) awaitUnless(t *task, late func(state byte) bool) (unix.WaitStatus, error) {
 	for {
 		for start := time.Now(); ; {
 			if peekWait(t.tid) == 0 { // foresee must see what wait4 will take
@@ -171,10 +172,11 @@ func (p *Process) awaitUntil(t *task, limit time.Time) (unix.WaitStatus, error) 
 			p.queue = slices.Delete(p.queue, i, i+1)
 			return ws, nil
 		}
-		if s := threadState(t.tid); s == 0 || s == 'Z' || s == 'X' {
+		s := threadState(t.tid)
+		if s == 0 || s == 'Z' || s == 'X' {
 			return 0, errGone
 		}
-		if !limit.IsZero() && time.Now().After(limit) {
+		if late(s) {
 			return 0, errTimeout
 		}
 		p.sleep(nap)
