@@ -64,8 +64,13 @@ func TestEnvironment(t *testing.T) {
 
 func TestExpandHome(t *testing.T) {
 	for _, c := range [][3]string{
-		{"~", "/home/u", "/home/u"}, {"~/", "/home/u", "/home/u/"}, {"~/a/~", "/home/u", "/home/u/a/~"},
-		{"~x", "/home/u", "~x"}, {"", "/home/u", ""}, {"/a", "/home/u", "/a"}, {"~/a", "", "~/a"},
+		{"~", "/home/u", "/home/u"},
+		{"~/", "/home/u", "/home/u/"},
+		{"~/a/~", "/home/u", "/home/u/a/~"},
+		{"~x", "/home/u", "~x"},
+		{"", "/home/u", ""},
+		{"/a", "/home/u", "/a"},
+		{"~/a", "", "~/a"},
 	} {
 		if got := expandHome(c[0], c[1]); got != c[2] {
 			t.Errorf("%q at %q: %q, want %q", c[0], c[1], got, c[2])
