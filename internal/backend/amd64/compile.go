@@ -69,7 +69,7 @@ func compile(p *ir.Program, cfg Config, tune tuning) (*Code, error) {
 	if err := checkConfig(p, &cfg); err != nil {
 		return nil, err
 	}
-	p = splitExits(p)
+	p = splitExits(reloadAfterReserve(p))
 	an := analyse(p)
 	l := computeLiveness(an)
 	for _, exclude := range withheld {

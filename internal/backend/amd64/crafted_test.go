@@ -38,6 +38,36 @@ b0:
   commit
   exit
 `},
+	{"read again behind reserve", `
+b0:
+  v0 = reg rsp
+  v1 = load.4s v0+8
+  v2:f64 = fload v0+16
+  v3 = load.8 v0+24
+  v4 = const 100
+  v5 = slt.4 v1, v4
+  v6 = reg rdi
+  v7 = and.8 v3, v6
+  v8 = and.8 v7, v5
+  brif v8 -> b1(v1) else b4
+b1(v9):
+  reserve 80
+  put.4 @24, v1
+  fput @32, v2
+  copy @40, v3, 8 fault b2
+  brif v1 -> b3(v3) else b3(v1)
+b2(v11):
+  put.8 @48, v3
+  jump b3(v11)
+b3(v12):
+  put.8 @56, v12
+  put.4 @64, v9
+  commit
+  exit
+b4:
+  count 0
+  exit
+`},
 	{"tests of memory", `
 b0:
   v0 = reg rsp

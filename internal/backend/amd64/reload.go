@@ -1,0 +1,207 @@
+package amd64
+
+import (
+	"slices"
+
+	"github.com/jalon-trace/jalon/internal/ir"
+)
+
+// reloadAfterReserve has what the condition read from the stack frame of the site read
+// again behind Reserve, where the record wants it too. Kept over Reserve it would need a
+// register that Reserve leaves alone, and such a register must be saved, and restored,
+// where the condition is false as well; reading it once more costs less, and only hits.
+//
+// Only frames are read twice: other memory may be written by other threads in between,
+// and a record would contradict its own condition.
+func reloadAfterReserve(p *ir.Program) *ir.Program {
+	at, n, ok := onlyReserve(p)
+	if !ok {
+		return p
+	}
+	behind := blocksBehind(p, at, n)
+	early := map[ir.Value]ir.Instr{} // what is defined before, and can be defined again
+	for id, b := range p.Blocks {
+		for i := range b.Instrs {
+			in := &b.Instrs[i]
+			if before := !behind[id] && (ir.BlockID(id) != at || i < n); before && repeatable(in, early) {
+				early[in.Dst] = *in
+			}
+		}
+	}
+	keepWanted(p, at, n, behind, early)
+	r := &reloader{early: early, again: map[ir.Value]ir.Value{}}
+	r.out = &ir.Program{Name: p.Name, Classes: slices.Clone(p.Classes), Blocks: make([]*ir.Block, len(p.Blocks))}
+	for id, b := range p.Blocks {
+		switch {
+		case ir.BlockID(id) == at:
+			b = r.block(b, n+1)
+		case behind[id]:
+			b = r.block(b, 0)
+		}
+		r.out.Blocks[id] = b
+	}
+	if len(r.loads) == 0 {
+		return p
+	}
+	b := r.out.Blocks[at]
+	b.Instrs = slices.Insert(b.Instrs, n+1, r.loads...)
+	return r.out
+}
+
+// keepWanted drops from early the reads that nothing before Reserve wants: they cost
+// nothing more where they are.
+func keepWanted(p *ir.Program, at ir.BlockID, n int, behind []bool, early map[ir.Value]ir.Instr) {
+	wanted := map[ir.Value]bool{}
+	for id, b := range p.Blocks {
+		if behind[id] {
+			continue
+		}
+		list, term := b.Instrs, &b.Term
+		if ir.BlockID(id) == at {
+			list, term = list[:n], &ir.Term{Cond: ir.None}
+		}
+		for i := range list {
+			wanted[list[i].A], wanted[list[i].B] = true, true
+		}
+		wanted[term.Cond] = true
+		for _, e := range [2]*ir.Edge{&term.Then, &term.Else} {
+			for _, v := range e.Args {
+				wanted[v] = true
+			}
+		}
+	}
+	for v, in := range early {
+		if in.Op != ir.Reg && !wanted[v] {
+			delete(early, v)
+		}
+	}
+}
+
+// repeatable reports whether in reads the stack frame, or is the register that such a
+// read counts from: early has these.
+func repeatable(in *ir.Instr, early map[ir.Value]ir.Instr) bool {
+	switch in.Op {
+	case ir.Reg:
+		return in.Imm == dwarfRBP || in.Imm == dwarfRSP
+	case ir.Load, ir.FLoad:
+		base, ok := early[in.A]
+		return ok && base.Op == ir.Reg && in.Fault == ir.NoBlock
+	}
+	return false
+}
+
+// The stack registers by the numbers of ir.Reg.
+const (
+	dwarfRBP = 6
+	dwarfRSP = 7
+)
+
+// onlyReserve finds Reserve: instruction n of block at; ok is false when there is none,
+// or more than one.
+func onlyReserve(p *ir.Program) (at ir.BlockID, n int, ok bool) {
+	for id, b := range p.Blocks {
+		for i := range b.Instrs {
+			if b.Instrs[i].Op != ir.Reserve {
+				continue
+			}
+			if ok {
+				return 0, 0, false
+			}
+			at, n, ok = ir.BlockID(id), i, true
+		}
+	}
+	return at, n, ok
+}
+
+// blocksBehind finds the blocks that are reached by way of instruction n of block at
+// only. All edges lead forward.
+func blocksBehind(p *ir.Program, at ir.BlockID, n int) []bool {
+	reached, otherwise := make([]bool, len(p.Blocks)), make([]bool, len(p.Blocks))
+	edge := func(to ir.BlockID, behind bool) {
+		if behind {
+			reached[to] = true
+		} else {
+			otherwise[to] = true
+		}
+	}
+	for id, b := range p.Blocks {
+		behind := reached[id] && !otherwise[id]
+		for i := range b.Instrs {
+			if to := b.Instrs[i].Fault; to != ir.NoBlock {
+				edge(to, behind || ir.BlockID(id) == at && i > n)
+			}
+		}
+		behind = behind || ir.BlockID(id) == at
+		switch b.Term.Kind {
+		case ir.Branch:
+			edge(b.Term.Else.To, behind)
+			edge(b.Term.Then.To, behind)
+		case ir.Jump:
+			edge(b.Term.Then.To, behind)
+		}
+	}
+	for id := range reached {
+		reached[id] = reached[id] && !otherwise[id]
+	}
+	return reached
+}
+
+// reloader rewrites what stands behind Reserve.
+type reloader struct {
+	early map[ir.Value]ir.Instr
+	again map[ir.Value]ir.Value // of early ones: what stands for them behind Reserve
+	loads []ir.Instr            // that define these
+	out   *ir.Program
+}
+
+// use gives what stands for v behind Reserve.
+func (r *reloader) use(v ir.Value) ir.Value {
+	in, ok := r.early[v]
+	if !ok || in.Op == ir.Reg { // registers are there all the time
+		return v
+	}
+	if w, ok := r.again[v]; ok {
+		return w
+	}
+	base := r.early[in.A]
+	base.Dst = r.value(in.A)
+	in.Dst, in.A = r.value(v), base.Dst
+	r.loads = append(r.loads, base, in)
+	r.again[v] = in.Dst
+	return in.Dst
+}
+
+// value adds one of the class of like.
+func (r *reloader) value(like ir.Value) ir.Value {
+	r.out.Classes = append(r.out.Classes, r.out.Classes[like])
+	return ir.Value(len(r.out.Classes) - 1)
+}
+
+// block rewrites the uses of b from instruction from on.
+func (r *reloader) block(b *ir.Block, from int) *ir.Block {
+	c := *b
+	c.Instrs = slices.Clone(b.Instrs)
+	for i := from; i < len(c.Instrs); i++ {
+		in := &c.Instrs[i]
+		in.A, in.B = r.operand(in.A), r.operand(in.B)
+	}
+	c.Term.Cond = r.operand(c.Term.Cond)
+	c.Term.Then.Args = r.operands(c.Term.Then.Args)
+	c.Term.Else.Args = r.operands(c.Term.Else.Args)
+	return &c
+}
+
+func (r *reloader) operand(v ir.Value) ir.Value {
+	if v == ir.None {
+		return v
+	}
+	return r.use(v)
+}
+
+func (r *reloader) operands(list []ir.Value) []ir.Value {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i] = r.operand(list[i])
+	}
+	return list
+}
