@@ -186,7 +186,7 @@ func TestLeaks(t *testing.T) {
 	before := objects(t)
 	links := countLinks(t)
 	for i := range sessions {
-		tr := run(t, "syscall:getpriority", "rawtracepoint:task_rename", "uprobe:libc:getpid", "interval:5ms", "--all", "--", things(t), "names")
+		tr := run(t, "syscall:getpriority", "rawtracepoint:task_rename", "uprobe:libc:getpid", "interval:5ms", "--engine=kernel", "--", things(t), "names")
 		if tr.Status != 0 {
 			t.Fatalf("session %d: status %d\n%s", i, tr.Status, tr.Errs.String())
 		}
