@@ -1,7 +1,6 @@
 package test
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -39,6 +38,7 @@ var (
 	alive      = testkit.Alive
 	tracerOf   = testkit.TracerOf
 	tail       = testkit.Tail
+	need       = testkit.Need
 	readEvents = testkit.ReadEvents
 )
 
@@ -153,20 +153,6 @@ func childOf(pid int) int {
 		}
 	}
 	return 0
-}
-
-// need fails the test when a program that it is about is not installed: `make
-// test` installs them all.
-func need(t testing.TB, programs ...string) {
-	t.Helper()
-	for _, p := range programs {
-		if _, err := exec.LookPath(p); err != nil {
-			if errors.Is(err, exec.ErrNotFound) {
-				t.Fatalf("%s is not installed; `make test` installs what the tests need", p)
-			}
-			t.Fatal(err)
-		}
-	}
 }
 
 // equal fails the test when a traced program did something else than the

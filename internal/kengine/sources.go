@@ -34,7 +34,7 @@ type sources struct {
 	markers once[[]Marker]
 	files   map[string]*dwarf.Module
 	elves   map[string]*elf.File
-	present [sha256.Size]byte // of modules and events, when they were last looked at
+	present [sha256.Size]byte // of modules and events, at the last renew; zero: there was none
 }
 
 // once is something that is opened at most once.
@@ -57,8 +57,8 @@ func newSources(e *Engine) *sources {
 }
 
 // Renew forgets what was read of symbols, types and static tracepoints, if modules or
-// events have come or gone since the last call. Who lives longer than one trace calls
-// it between two.
+// events have come or gone since the last call; the first call only notes which there
+// are. Who lives longer than one trace calls it at the beginning and between two.
 func (e *Engine) Renew() { e.src.renew() }
 
 func (s *sources) renew() {
@@ -66,7 +66,9 @@ func (s *sources) renew() {
 	if err != nil {
 		return
 	}
-	if present(fs) == s.present {
+	before := s.present
+	s.present = present(fs)
+	if s.present == before || before == [sha256.Size]byte{} {
 		return
 	}
 	s.b, s.syms, s.fs = once[*btf.Kernel]{}, once[*kallsyms.Table]{}, once[*tracefs.FS]{}
@@ -103,7 +105,6 @@ func (s *sources) tracefs() (*tracefs.FS, error) {
 		if b, err := s.btf(); err == nil {
 			fs.Types = b.Named
 		}
-		s.present = present(fs)
 		return fs, nil
 	})
 }

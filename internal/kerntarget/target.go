@@ -48,6 +48,7 @@ func Open(opt Options) (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
+	k.Renew()
 	t := &Target{k: k, desc: rsp.TargetX86Linux(rsp.CPU{}), events: make(chan gdbstub.Stop), name: "kernel"}
 	t.mem = openMemory("/proc/kcore", k.ReadMemory)
 	t.e = newEngine(k, t.mem)

@@ -357,3 +357,13 @@ func TestControlHalt(t *testing.T) {
 	fmt.Fprintln(d.r.in)
 	d.expectEnd(0, "ready\nread 1 bad 0\n")
 }
+
+// ThreadList is Threads with what Thread tells of each.
+func (p *Process) ThreadList() []ThreadInfo {
+	list := p.Threads()
+	for i, info := range list {
+		list[i] = p.Thread(info.TID)
+		list[i].Stopped = info.Stopped
+	}
+	return list
+}

@@ -111,17 +111,8 @@ func (p *Process) halted(t *task) {
 	}
 }
 
-// ThreadList lists the threads in the order of birth.
-func (p *Process) ThreadList() []ThreadInfo {
-	list := p.Threads()
-	for i, info := range list {
-		list[i] = p.Thread(info.TID)
-		list[i].Stopped = info.Stopped
-	}
-	return list
-}
-
-// Threads is ThreadList without names and CPUs, which are read from /proc.
+// Threads lists the threads in the order of birth, without their names and CPUs, which
+// are read from /proc.
 func (p *Process) Threads() (list []ThreadInfo) {
 	_ = p.do(func() error { // ErrGone: there are none
 		for _, t := range p.listedTasks() {

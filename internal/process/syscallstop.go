@@ -29,7 +29,7 @@ func getSyscallInfo(tid int) (info syscallInfo, ok bool) {
 // syscallStop is a stop at the entry to a system call or at its exit, outside of
 // injections.
 func (p *Process) syscallStop(t *task) {
-	if p.ctl == nil || t.fork && !t.kin {
+	if p.ctl == nil || t.apart() {
 		return
 	}
 	d := &t.dbg

@@ -70,6 +70,9 @@ func (p *Process) member(t *task) bool { return t.tgid == p.pid }
 // listed reports whether the owner takes t for a thread of the process.
 func (p *Process) listed(t *task) bool { return p.member(t) || t.kin }
 
+// apart reports whether t is a forked child that only passes through our hands.
+func (t *task) apart() bool { return t.fork && !t.kin }
+
 // resume lets a stopped thread go on in the way its stop wants, unless the world
 // is stopped or somebody holds it.
 func (p *Process) resume(t *task) {

@@ -15,7 +15,7 @@ const (
 // controlTrap handles a SIGTRAP that run control caused. handled: it is not the
 // program's, and is suppressed.
 func (p *Process) controlTrap(t *task, si *siginfo) (handled bool) {
-	if p.ctl == nil || t.fork && !t.kin {
+	if p.ctl == nil || t.apart() {
 		return false
 	}
 	var regs Regs

@@ -55,7 +55,7 @@ func (p *Process) freeze() error {
 // interruptAll asks all that run to stop, and returns those that have not yet.
 func (p *Process) interruptAll() (waiting []*task) {
 	for _, t := range p.tasks {
-		if t.fork && !t.kin || t.state != running && t.state != starting {
+		if t.apart() || t.state != running && t.state != starting {
 			continue
 		}
 		p.interrupt(t)

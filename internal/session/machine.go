@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -92,26 +93,29 @@ func hasFSGSBASE() bool {
 }
 
 // hasAVX says whether processor and kernel have the ymm registers.
-var hasAVX = sync.OnceValue(func() bool { return cpuHas("avx") })
+func hasAVX() bool { return cpuHas("avx") }
 
 // hasXGETBV1 says whether xgetbv tells which parts of the processor's state are in use.
-var hasXGETBV1 = sync.OnceValue(func() bool { return cpuHas("xgetbv1") })
+func hasXGETBV1() bool { return cpuHas("xgetbv1") }
 
-func cpuHas(flag string) bool {
+func cpuHas(flag string) bool { return slices.Contains(cpuFlags(), flag) }
+
+// cpuFlags are those of the first processor; none where they cannot be read.
+var cpuFlags = sync.OnceValue(func() []string {
 	f, err := os.Open("/proc/cpuinfo")
 	if err != nil {
-		return false
+		return nil
 	}
 	defer f.Close()
 	sc := bufio.NewScanner(f)
 	sc.Buffer(nil, 1<<20)
 	for sc.Scan() {
 		if strings.HasPrefix(sc.Text(), "flags") {
-			return strings.Contains(sc.Text()+" ", " "+flag+" ")
+			return strings.Fields(sc.Text())
 		}
 	}
-	return false
-}
+	return nil
+})
 
 // possibleCPUs is the number of CPUs that may ever run the program.
 func possibleCPUs() (int, error) {

@@ -6,7 +6,6 @@ package gdb
 import (
 	"flag"
 	"os"
-	"os/exec"
 	"testing"
 
 	"github.com/jalon-trace/jalon/test/testkit"
@@ -43,6 +42,7 @@ var (
 	alive      = testkit.Alive
 	tracerOf   = testkit.TracerOf
 	tail       = testkit.Tail
+	need       = testkit.Need
 )
 
 const patience = testkit.Patience
@@ -55,17 +55,6 @@ func compile(t testing.TB, cc, src string, flags ...string) string {
 	t.Helper()
 	need(t, cc)
 	return programs.Compile(t, tempDir, cc, src, flags...)
-}
-
-// need fails the test when a program that it is about is not installed: `make test`
-// installs them all.
-func need(t testing.TB, programs ...string) {
-	t.Helper()
-	for _, p := range programs {
-		if _, err := exec.LookPath(p); err != nil {
-			t.Fatalf("%v; `make test` installs what the tests need", err)
-		}
-	}
 }
 
 // running is a program that a test has started.

@@ -65,7 +65,7 @@ func run(t *testing.T, args ...string) *outcome {
 	return ended(t, testkit.Start(t, slices.Concat(options, args)...))
 }
 
-func ended(t *testing.T, p *testkit.Process) *outcome {
+func ended(t testing.TB, p *testkit.Process) *outcome {
 	t.Helper()
 	p.Wait()
 	o := &outcome{hits: testkit.ParseEvents(t, strings.NewReader(p.Out.String())), stderr: p.Errs.String(), status: p.Status}
@@ -120,7 +120,7 @@ func start(t *testing.T, args ...string) tracer {
 func (tr tracer) stop() *outcome {
 	tr.T.Helper()
 	tr.Signal(syscall.SIGINT)
-	o := ended(tr.T.(*testing.T), tr.Process)
+	o := ended(tr.T, tr.Process)
 	if o.status != 0 {
 		tr.T.Fatalf("jalon ended with status %d:\n%s", o.status, o.stderr)
 	}

@@ -102,6 +102,17 @@ func (b *Builder) source(t testing.TB, name string) string {
 	return path
 }
 
+// Need fails the test when a program that it is about is not installed: `make test`
+// installs them all.
+func Need(t testing.TB, programs ...string) {
+	t.Helper()
+	for _, p := range programs {
+		if _, err := exec.LookPath(p); err != nil {
+			t.Fatalf("%v; `make test` installs what the tests need", err)
+		}
+	}
+}
+
 // Eventually waits for a condition; what names it in the failure.
 func Eventually(t testing.TB, what string, cond func() bool) {
 	t.Helper()

@@ -82,19 +82,13 @@ func keepWanted(p *ir.Program, at ir.BlockID, n int, behind []bool, early map[ir
 func repeatable(in *ir.Instr, early map[ir.Value]ir.Instr) bool {
 	switch in.Op {
 	case ir.Reg:
-		return in.Imm == dwarfRBP || in.Imm == dwarfRSP
+		return in.Imm < 16 && (dwarfGPR[in.Imm] == RBP || dwarfGPR[in.Imm] == RSP)
 	case ir.Load, ir.FLoad:
 		base, ok := early[in.A]
 		return ok && base.Op == ir.Reg && in.Fault == ir.NoBlock
 	}
 	return false
 }
-
-// The stack registers by the numbers of ir.Reg.
-const (
-	dwarfRBP = 6
-	dwarfRSP = 7
-)
 
 // onlyReserve finds Reserve: instruction n of block at; ok is false when there is none,
 // or more than one.
