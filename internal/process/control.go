@@ -41,6 +41,8 @@ type Code struct {
 	In       bool   // the pc is in generated code
 	Boundary bool   // it is exactly before the copy of a displaced instruction
 	Orig     uint64 // Boundary: the address of that instruction in the program
+	// Back: there is no copy at the boundary, but the jump back to Orig itself.
+	Back bool
 	// Stops are the boundaries that a thread inside reaches next without executing
 	// an instruction of the program, or by finishing the present one. None: it is
 	// led out by single steps.
@@ -139,6 +141,7 @@ type standing struct {
 	inner    bool   // internal single steps, see OnStepped
 	from     uint64 // the pc, as shown, where the present step began
 	copyAt   uint64 // where in generated code the instruction at from stands; 0: in the program itself
+	back     bool   // at copyAt is no more than a jump to from
 	stepping bool   // resumed last by PTRACE_SINGLESTEP
 	insn     insnKind
 	stepDone bool // a step is made, and not looked at yet

@@ -73,9 +73,9 @@ func (p *Process) beginStep(t *task) {
 		return // dying
 	}
 	c := p.where(regs.Rip)
-	t.dbg.from, t.dbg.copyAt, t.dbg.stepDone = regs.Rip, 0, false
+	t.dbg.from, t.dbg.copyAt, t.dbg.back, t.dbg.stepDone = regs.Rip, 0, false, false
 	if c.In && c.Boundary {
-		t.dbg.from, t.dbg.copyAt = c.Orig, regs.Rip
+		t.dbg.from, t.dbg.copyAt, t.dbg.back = c.Orig, regs.Rip, c.Back
 	}
 }
 
@@ -153,7 +153,13 @@ func (p *Process) stepMade(t *task) {
 	if boundary && c.Orig == d.from && regs.Rip != d.copyAt {
 		// It has come from the jump to the trampoline, or through the hit program to
 		// the copy: nothing is executed yet.
-		d.copyAt = regs.Rip
+		d.copyAt, d.back = regs.Rip, c.Back
+		return
+	}
+	if d.back && !c.In && regs.Rip == d.from {
+		// The jump back was executed, and nothing of the program. (A copy that leads to
+		// its own address in the program is an instruction that loops on itself.)
+		d.copyAt, d.back = 0, false
 		return
 	}
 	if d.inner && p.ctl.OnStepped != nil {

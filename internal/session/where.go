@@ -8,6 +8,7 @@ type Standing struct {
 	In       bool   // it is in generated code
 	Boundary bool   // no instruction of the program is half done there, and no hit program
 	Orig     uint64 // Boundary: the address in the program that it stands for
+	Back     bool   // Boundary: a jump back to Orig lies there, not a copy
 	// Stops are the boundaries that a thread within a hit program comes to.
 	Stops []uint64
 }
@@ -60,7 +61,7 @@ func (p *placed) inside(pc uint64) Standing {
 		}
 	}
 	if last := p.pcs[len(p.pcs)-1]; pc == last.End && p.returns() {
-		return Standing{In: true, Boundary: true, Orig: p.end()}
+		return Standing{In: true, Boundary: true, Orig: p.end(), Back: true}
 	}
 	return Standing{In: true}
 }
