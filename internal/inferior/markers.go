@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/jalon-trace/jalon/internal/agentexpr"
@@ -13,6 +12,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/elf"
 	"github.com/jalon-trace/jalon/internal/debuginfo/usdt"
 	"github.com/jalon-trace/jalon/internal/experiment"
+	"github.com/jalon-trace/jalon/internal/openfile"
 	"github.com/jalon-trace/jalon/internal/process"
 	"github.com/jalon-trace/jalon/internal/session"
 )
@@ -137,7 +137,7 @@ func (e *engine) readMarkers(pr *proc) ([]*marker, error) {
 }
 
 func markersOf(path string, bias uint64) ([]*marker, error) {
-	if _, err := os.Stat(path); err != nil {
+	if _, err := openfile.Stat(path); err != nil {
 		return nil, nil // [vdso] and the like
 	}
 	f, err := elf.Open(path)

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/openfile"
 )
 
 // modules watches ld.so: it calls the empty function _dl_debug_state before and
@@ -215,11 +217,12 @@ func firstLoad(f *elf.File) uint64 {
 const symtabLimit = 4 << 20
 
 func (p *Process) linkerSymbols(m *modules, path string, bias func(*elf.File) uint64) bool {
-	f, err := elf.Open(path)
+	opened, err := openfile.OpenELF(path)
 	if err != nil {
 		return false
 	}
-	defer f.Close()
+	defer opened.Close()
+	f := opened.File
 	syms, _ := f.DynamicSymbols() // none: an error; .symtab is looked at below
 	found := p.pickSymbols(m, f, syms, bias(f))
 	if st := f.SectionByType(elf.SHT_SYMTAB); !found && st != nil && st.Size < symtabLimit {

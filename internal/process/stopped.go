@@ -3,13 +3,10 @@ package process
 import (
 	"errors"
 	"fmt"
-	"os"
 	"sort"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/jalon-trace/jalon/internal/ring"
 )
 
 // Stopped is a process whose threads all stand still. It is valid only during the
@@ -208,90 +205,6 @@ func (s *Stopped) Free(addr, size uint64) error {
 	size = (size + pageSize - 1) &^ (pageSize - 1)
 	_, err := s.Syscall(unix.SYS_MUNMAP, addr, size)
 	return s.wrap(fmt.Sprintf("free %d bytes at %#x", size, addr), err)
-}
-
-// MapShared creates a memfd in the process, of g's size and sealed, maps it there
-// as g says and returns the base address, and the file opened for jalon (to be
-// closed by the caller). The process makes the file because it may not be allowed
-// to open one of ours.
-func (s *Stopped) MapShared(name string, g ring.Geometry) (base uint64, f *os.File, err error) {
-	fd, f, err := s.Memfd(name)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer func() {
-		if _, e := s.Syscall(unix.SYS_CLOSE, uint64(fd)); err == nil && e != nil {
-			err = s.wrap("close the shared memory's descriptor", e)
-		}
-		if err != nil {
-			_ = f.Close()
-			f = nil
-		}
-	}()
-	if err := ring.Prepare(int(f.Fd()), g); err != nil {
-		return 0, f, err
-	}
-	const op = "map the shared memory"
-	base, err = s.Syscall(unix.SYS_MMAP, 0, g.MemSize(), unix.PROT_NONE,
-		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE, ^uint64(0), 0)
-	if err != nil {
-		return 0, f, s.wrap(op, err)
-	}
-	for _, m := range g.Maps() {
-		_, err := s.Syscall(unix.SYS_MMAP, base+m.Mem, m.Len, unix.PROT_READ|unix.PROT_WRITE,
-			unix.MAP_SHARED|unix.MAP_FIXED, uint64(fd), m.File)
-		if err != nil {
-			_ = s.Free(base, g.MemSize())
-			return 0, f, s.wrap(op, err)
-		}
-	}
-	return base, f, nil
-}
-
-// Memfd creates a memfd in the process. fd is its descriptor there (to be closed
-// by an injected close), f the same file opened by jalon.
-func (s *Stopped) Memfd(name string) (fd int, f *os.File, err error) {
-	const op = "create shared memory in the process"
-	scratch, err := s.scratch()
-	if err != nil {
-		return 0, nil, s.wrap(op, err)
-	}
-	if err := s.sp.write(scratch, append([]byte(name), 0)); err != nil {
-		return 0, nil, s.wrap(op, err)
-	}
-	const flags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
-	r, err := s.Syscall(unix.SYS_MEMFD_CREATE, scratch, flags|unix.MFD_NOEXEC_SEAL)
-	if errors.Is(err, unix.EINVAL) { // before Linux 6.3
-		r, err = s.Syscall(unix.SYS_MEMFD_CREATE, scratch, flags)
-	}
-	if err != nil {
-		return 0, nil, s.wrap(op, err)
-	}
-	f, err = openTheirs(s.Pid(), s.p.inj.t.tid, int(r))
-	if err != nil {
-		_, _ = s.Syscall(unix.SYS_CLOSE, r)
-		return 0, nil, s.wrap("open the shared memory of the process", err)
-	}
-	return int(r), f, nil
-}
-
-// openTheirs opens a file of the process anew, or takes a copy of its descriptor
-// where the file's owner does not let us (user namespaces).
-func openTheirs(pid, tid, fd int) (*os.File, error) {
-	f, err := os.OpenFile(fmt.Sprintf("/proc/%d/fd/%d", tid, fd), os.O_RDWR, 0)
-	if err == nil {
-		return f, nil
-	}
-	pfd, perr := unix.PidfdOpen(pid, 0)
-	if perr != nil {
-		return nil, err
-	}
-	defer unix.Close(pfd)
-	n, perr := unix.PidfdGetfd(pfd, fd, 0)
-	if perr != nil {
-		return nil, err
-	}
-	return os.NewFile(uintptr(n), "memfd"), nil
 }
 
 // wrap names what was attempted; the process's end is ErrGone whatever was.

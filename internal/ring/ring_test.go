@@ -105,7 +105,7 @@ func TestParsePossible(t *testing.T) {
 
 func TestMapErrors(t *testing.T) {
 	g := geometry(t, 1, 4096, 1)
-	fd, err := unix.MemfdCreate("ring-test", unix.MFD_CLOEXEC)
+	fd, err := unix.MemfdCreate("ring-test", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		t.Fatal(err)
 	}

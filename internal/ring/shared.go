@@ -27,9 +27,9 @@ type shape interface {
 	variables() uint64 // offset of the first variable
 }
 
-// Prepare gives the memfd its size and, where the file was made with
-// MFD_ALLOW_SEALING, seals it: a traced program that finds the descriptor
-// cannot shrink the file and so make jalon fault.
+// Prepare gives the memfd (made with MFD_ALLOW_SEALING) its size and seals it: a traced
+// program that finds the descriptor cannot shrink the file and so make jalon fault. A
+// seal that is refused is an error.
 func Prepare(fd int, g Geometry) error {
 	if err := g.check(); err != nil {
 		return err
@@ -38,8 +38,21 @@ func Prepare(fd int, g Geometry) error {
 		return fmt.Errorf("giving the shared memory its size of %d bytes: %w", g.FileSize(), err)
 	}
 	seals := unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
-	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil && err != unix.EPERM && err != unix.EINVAL {
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
 		return fmt.Errorf("sealing the shared memory: %w", err)
+	}
+	// The size counts only now: before, the program could change it.
+	return checkSize(fd, g)
+}
+
+// checkSize reports a file that is shorter than g says.
+func checkSize(fd int, g Geometry) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return fmt.Errorf("looking at the shared memory: %w", err)
+	}
+	if st.Size < 0 || uint64(st.Size) < g.FileSize() {
+		return fmt.Errorf("the shared memory has %d bytes where %d are needed", st.Size, g.FileSize())
 	}
 	return nil
 }
@@ -50,12 +63,8 @@ func Map(fd int, g Geometry) (*Shared, error) {
 	if err := g.check(); err != nil {
 		return nil, err
 	}
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return nil, fmt.Errorf("looking at the shared memory: %w", err)
-	}
-	if uint64(st.Size) < g.FileSize() {
-		return nil, fmt.Errorf("the shared memory has %d bytes where %d are needed", st.Size, g.FileSize())
+	if err := checkSize(fd, g); err != nil {
+		return nil, err
 	}
 	size := uintptr(g.MemSize())
 	base, err := unix.MmapPtr(-1, 0, nil, size, unix.PROT_NONE,

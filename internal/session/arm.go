@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/jalon-trace/jalon/internal/lang"
+	"github.com/jalon-trace/jalon/internal/openfile"
 	"github.com/jalon-trace/jalon/internal/process"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
@@ -103,13 +104,13 @@ func firstLine(err error) string {
 
 // updateModules keeps the modules that are already open.
 func (s *Session) updateModules(maps []process.Mapping) {
-	old := map[string]*module{}
+	old := map[mapped]*module{}
 	for _, m := range s.mods {
-		old[m.path] = m
+		old[mappedFile(&m.maps[0])] = m
 	}
 	s.mods = modules(s.p.Pid(), maps)
 	for i, m := range s.mods {
-		if o := old[m.path]; o != nil && o.maps[0].Start == m.maps[0].Start {
+		if o := old[mappedFile(&m.maps[0])]; o != nil && o.maps[0].Start == m.maps[0].Start {
 			o.maps = m.maps
 			s.mods[i] = o
 		}
@@ -119,7 +120,7 @@ func (s *Session) updateModules(maps []process.Mapping) {
 // root is the process's root directory when it is another than ours.
 func (s *Session) root() string {
 	theirs := fmt.Sprintf("/proc/%d/root", s.p.Pid())
-	if sameFile(theirs, "/") {
+	if openfile.Same(theirs, "/") {
 		return ""
 	}
 	return theirs

@@ -3,8 +3,6 @@ package session
 import (
 	"context"
 	"encoding/binary"
-	"fmt"
-	"os"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/event"
@@ -90,9 +88,7 @@ func (s *Session) armKernel() error {
 	}
 	if p := s.subject(); p != nil {
 		opt.Tgid = p.Pid()
-		if path, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", opt.Tgid)); err == nil {
-			opt.Program = openable(opt.Tgid, path, true)
-		}
+		opt.Program = programFile(opt.Tgid)
 		if s.opt.Kernel.Anyone {
 			opt.Tgid = 0
 		}

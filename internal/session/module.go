@@ -1,15 +1,13 @@
 package session
 
 import (
-	"debug/elf"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
+	"github.com/jalon-trace/jalon/internal/openfile"
 	"github.com/jalon-trace/jalon/internal/patch"
 	"github.com/jalon-trace/jalon/internal/process"
 )
@@ -18,7 +16,8 @@ import (
 // opened when a place asks for it.
 type module struct {
 	path  string // as the process sees it
-	file  string // how jalon opens it
+	file  string // how jalon opens it; "": it cannot be opened any more
+	pid   int
 	exe   bool
 	maps  []process.Mapping // its mappings
 	dw    *dwarf.Module
@@ -28,20 +27,29 @@ type module struct {
 	tried bool
 }
 
+// mapped identifies the file of a mapping. The path alone does not: after an upgrade
+// a process may run the old file while the path leads to the new one.
+type mapped struct {
+	path, dev string
+	inode     uint64
+}
+
+func mappedFile(m *process.Mapping) mapped { return mapped{m.Path, m.Dev, m.Inode} }
+
 // modules lists the ELF files of a process by the order of their addresses, the
 // executable first.
 func modules(pid int, maps []process.Mapping) []*module {
-	exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
-	byPath := map[string]*module{}
+	exe := executable(pid)
+	byFile := map[mapped]*module{}
 	var list []*module
-	for _, m := range maps {
+	for i, m := range maps {
 		if m.Path == "" || m.Path[0] != '/' || strings.HasPrefix(m.Path, "/memfd:") || strings.HasPrefix(m.Path, "/dev/") {
 			continue
 		}
-		mod := byPath[m.Path]
+		mod := byFile[mappedFile(&maps[i])]
 		if mod == nil {
-			mod = &module{path: m.Path, exe: m.Path == exe, file: openable(pid, m.Path, m.Path == exe)}
-			byPath[m.Path] = mod
+			mod = &module{path: m.Path, pid: pid, exe: exe(&maps[i]), file: openable(pid, &maps[i], exe(&maps[i]))}
+			byFile[mappedFile(&maps[i])] = mod
 			list = append(list, mod)
 		}
 		mod.maps = append(mod.maps, m)
@@ -60,21 +68,6 @@ func modules(pid int, maps []process.Mapping) []*module {
 	return out
 }
 
-// openable is the path by which jalon reads a file of the process: the plain one
-// where it leads to the same file (it is still there when the process is gone),
-// else the process's own view of it, or the kernel's link for the executable (which
-// holds even when the file was replaced).
-func openable(pid int, path string, exe bool) string {
-	theirs := filepath.Join(fmt.Sprintf("/proc/%d/root", pid), path)
-	if exe {
-		theirs = fmt.Sprintf("/proc/%d/exe", pid)
-	}
-	if _, err := os.Stat(theirs); err != nil || sameFile(path, theirs) {
-		return path
-	}
-	return theirs
-}
-
 func (m *module) hasCode() bool {
 	for _, x := range m.maps {
 		if x.Prot&unix.PROT_EXEC != 0 {
@@ -91,6 +84,10 @@ func (m *module) open(opt dwarf.Options) error {
 		return m.err
 	}
 	m.tried = true
+	if m.file == "" {
+		m.err = fmt.Errorf("%s was deleted or replaced while process %d runs it, and its old content cannot be read: that takes CAP_CHECKPOINT_RESTORE (run jalon as root)", m.path, m.pid)
+		return m.err
+	}
 	dw, err := dwarf.Open(m.file, opt)
 	if err != nil {
 		m.err = fmt.Errorf("%s: %w", m.path, err)
@@ -104,7 +101,11 @@ func (m *module) open(opt dwarf.Options) error {
 			page := uint64(4095)
 			if seg.Exe && seg.Offset&^page <= x.Offset && x.Offset < seg.Offset+seg.Filesz {
 				m.dw, m.bias = dw, x.Start-(seg.Vaddr-seg.Offset+x.Offset)
-				return nil
+				if m.err = m.sameHeader(); m.err != nil {
+					m.dw = nil
+					dw.Close()
+				}
+				return m.err
 			}
 		}
 	}
@@ -134,22 +135,9 @@ func (m *module) contains(addr uint64) bool {
 	return false
 }
 
-// sameFile reports whether a path names the file that an open path leads to.
-func sameFile(a, b string) bool {
-	if a == "" {
-		return false
-	}
-	x, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	y, err := os.Stat(b)
-	return err == nil && os.SameFile(x, y)
-}
-
 // imports reports whether the file takes a function of that name from a library.
 func (m *module) imports(name string) bool {
-	f, err := elf.Open(m.file)
+	f, err := openfile.OpenELF(m.file)
 	if err != nil {
 		return false
 	}

@@ -4,6 +4,8 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"fmt"
+
+	"github.com/jalon-trace/jalon/internal/openfile"
 )
 
 // libraryTLS finds the offset of a library's thread-local block from the thread
@@ -25,12 +27,12 @@ func (s *Session) libraryTLS(m *module) (int64, error) {
 		}
 		return binary.LittleEndian.Uint64(b[:]), nil
 	}
-	f, err := elf.Open(m.file)
+	f, err := openfile.OpenELF(m.file)
 	if err != nil {
 		return 0, err
 	}
 	defer f.Close()
-	rel, syms := tlsRelocations(f)
+	rel, syms := tlsRelocations(f.File)
 	for _, r := range rel {
 		if elf.R_X86_64(r.Info&0xffffffff) != elf.R_X86_64_TPOFF64 {
 			continue

@@ -2,7 +2,6 @@ package dwarf
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo/elf"
@@ -58,9 +57,6 @@ func (m *Module) splitFile(path string) *splitFile {
 	}
 	s := &splitFile{}
 	m.splits[path] = s
-	if _, err := os.Stat(path); err != nil {
-		return s
-	}
 	f, err := elf.Open(path)
 	if err != nil {
 		return s

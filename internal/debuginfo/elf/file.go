@@ -2,7 +2,7 @@
 // sections (decompressed on demand), symbols, build-id, and the links to
 // separate debug files. It knows nothing of DWARF.
 //
-// Import rule: elf imports nothing of jalon.
+// Import rule: elf imports openfile only.
 package elf
 
 import (
@@ -11,11 +11,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
 	"sort"
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/openfile"
 )
 
 // File is one open ELF file. Its slices stay valid until Close.
@@ -58,7 +59,10 @@ func (e *FormatError) Error() string { return e.Path + ": " + e.Reason }
 // Open maps the file at path. A file that is not 64-bit little-endian x86-64
 // ELF gives a *FormatError.
 func Open(path string) (*File, error) {
-	h, err := os.Open(path)
+	h, err := openfile.Regular(path)
+	if errors.Is(err, openfile.ErrNotRegular) {
+		return nil, &FormatError{path, "not a regular file"}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("opening %s to read its symbols: %w", path, errors.Unwrap(err))
 	}
@@ -67,9 +71,6 @@ func Open(path string) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the size of %s: %w", path, err)
 	}
-	if !st.Mode().IsRegular() {
-		return nil, &FormatError{path, "not a regular file"}
-	}
 	if st.Size() == 0 {
 		return nil, &FormatError{path, "the file is empty, not an ELF file"}
 	}
@@ -77,13 +78,19 @@ func Open(path string) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mapping %s into memory: %w", path, err)
 	}
-	f, err := New(path, data)
+	f, err := newMapped(path, data)
 	if err != nil {
-		unix.Munmap(data)
+		_ = unix.Munmap(data)
 		return nil, err
 	}
 	f.mapped = true
 	return f, nil
+}
+
+// newMapped is New of a mapped file, which may be truncated at any moment.
+func newMapped(path string, data []byte) (f *File, err error) {
+	defer guard(path, &err)()
+	return New(path, data)
 }
 
 // New reads an ELF image from memory; path is used in messages only.

@@ -6,8 +6,9 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash/crc32"
-	"os"
 	"path/filepath"
+
+	"github.com/jalon-trace/jalon/internal/openfile"
 )
 
 // DebugLink reads .gnu_debuglink: the name and CRC-32 of the separate debug file.
@@ -81,7 +82,7 @@ func (fd Finder) Find(f *File) (dbg *File, tried []string) {
 		return nil, append(tried, "no .gnu_debuglink section")
 	}
 	for _, p := range fd.linkPaths(f.Path, name) {
-		if sameFile(p, f.Path) {
+		if openfile.Same(p, f.Path) {
 			continue
 		}
 		dbg, tried = fd.try(tried, p, func(g *File) string {
@@ -98,7 +99,7 @@ func (fd Finder) Find(f *File) (dbg *File, tried []string) {
 }
 
 func (fd Finder) try(tried []string, path string, reject func(*File) string) (*File, []string) {
-	if _, err := os.Stat(path); err != nil {
+	if _, err := openfile.Stat(path); err != nil {
 		return nil, append(tried, path+" (not there)")
 	}
 	g, err := Open(path)
@@ -185,15 +186,6 @@ func (fd Finder) FindAlt(f *File) (alt *File, tried []string) {
 		}
 	}
 	return nil, tried
-}
-
-func sameFile(a, b string) bool {
-	x, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	y, err := os.Stat(b)
-	return err == nil && os.SameFile(x, y)
 }
 
 // Equal tells whether two files have the same content (used by tests and to

@@ -1,0 +1,163 @@
+// Package openfile opens files that another user may have named or placed: programs,
+// libraries, debug files, sources of a traced process. jalon often runs as root, so a
+// name chosen by a program must lead to nothing but the content of a regular file.
+//
+// Import rule: openfile imports nothing of jalon.
+package openfile
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrNotRegular is the cause of an error of Regular for FIFOs, devices, directories.
+var ErrNotRegular = errors.New("not a regular file")
+
+// Regular opens a regular file for reading. Anything else is refused before it is
+// opened: opening a FIFO blocks, opening a device can have effects.
+//
+//  1. The path is resolved to a handle without opening it (O_PATH). A path
+//     /proc/PID/root/REST is resolved inside that root, absolute symbolic links
+//     included, as the process itself would resolve REST (openat2, RESOLVE_IN_ROOT,
+//     Linux 5.6).
+//  2. The handle is examined: only a regular file passes.
+//  3. The handle itself is opened through /proc/self/fd. No name is resolved a second
+//     time, so what was examined is what is read.
+func Regular(path string) (*os.File, error) {
+	h, err := handle(path)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer unix.Close(h)
+	var st unix.Stat_t
+	if err := unix.Fstat(h, &st); err != nil {
+		return nil, &fs.PathError{Op: "stat", Path: path, Err: err}
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: ErrNotRegular}
+	}
+	const flags = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
+	fd, err := retry(func() (int, error) { return unix.Open("/proc/self/fd/"+strconv.Itoa(h), flags, 0) })
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+// Read is the content of a regular file of at most limit bytes.
+func Read(path string, limit int64) ([]byte, error) {
+	f, err := Regular(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if st.Size() > limit {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("%d bytes are more than the limit of %d", st.Size(), limit)}
+	}
+	b := make([]byte, st.Size())
+	n, err := f.ReadAt(b, 0)
+	if n == len(b) {
+		err = nil
+	}
+	return b[:n], err
+}
+
+// Stat describes what a path leads to, resolved as Regular resolves it. Nothing is opened.
+func Stat(path string) (fs.FileInfo, error) {
+	h, err := handle(path)
+	if err != nil {
+		return nil, &fs.PathError{Op: "stat", Path: path, Err: err}
+	}
+	f := os.NewFile(uintptr(h), path)
+	defer f.Close()
+	return f.Stat()
+}
+
+// Same reports whether two paths lead to one file.
+func Same(a, b string) bool {
+	x, err := Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := Stat(b)
+	return err == nil && os.SameFile(x, y)
+}
+
+// ELF is an ELF file read from a descriptor of its own.
+type ELF struct {
+	*elf.File
+	f *os.File
+}
+
+// OpenELF opens a regular file and reads its ELF headers.
+func OpenELF(path string) (*ELF, error) {
+	f, err := Regular(path)
+	if err != nil {
+		return nil, err
+	}
+	e, err := elf.NewFile(f)
+	if err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return &ELF{e, f}, nil
+}
+
+// Close closes the file.
+func (e *ELF) Close() error { return e.f.Close() }
+
+// handle resolves a path to a descriptor that only stands for the file.
+func handle(path string) (int, error) {
+	const flags = unix.O_PATH | unix.O_CLOEXEC
+	root, rest, ok := splitRoot(path)
+	if !ok {
+		return retry(func() (int, error) { return unix.Open(path, flags, 0) })
+	}
+	dir, err := retry(func() (int, error) { return unix.Open(root, flags|unix.O_DIRECTORY, 0) })
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(dir)
+	how := unix.OpenHow{Flags: flags, Resolve: unix.RESOLVE_IN_ROOT}
+	return retry(func() (int, error) { return unix.Openat2(dir, rest, &how) })
+}
+
+// splitRoot splits "/proc/PID/root/REST" into the root directory and REST.
+func splitRoot(path string) (root, rest string, ok bool) {
+	after, ok := strings.CutPrefix(path, "/proc/")
+	if !ok {
+		return "", "", false
+	}
+	pid, after, ok := strings.Cut(after, "/")
+	if _, err := strconv.ParseUint(pid, 10, 32); !ok || err != nil {
+		return "", "", false
+	}
+	rest, ok = strings.CutPrefix(after, "root/")
+	if rest = strings.TrimLeft(rest, "/"); !ok || rest == "" {
+		return "", "", false
+	}
+	return "/proc/" + pid + "/root", rest, true
+}
+
+// retry repeats a call that a signal interrupted, or that lost a race with a rename
+// (EAGAIN of openat2). Another process may rename for ever: attempts are bounded.
+func retry(call func() (int, error)) (n int, err error) {
+	for range 100 {
+		n, err = call()
+		if err != unix.EINTR && err != unix.EAGAIN {
+			break
+		}
+	}
+	return n, err
+}

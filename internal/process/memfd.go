@@ -1,0 +1,178 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/ring"
+)
+
+// MapShared creates a memfd in the process, of g's size and sealed, maps it there
+// as g says and returns the base address, and jalon's own descriptor of the file
+// (to be closed by the caller). The process makes the file because it may not be
+// allowed to open one of jalon's.
+//
+// The process may be hostile: a process that shares its descriptor table and is not
+// stopped can put another file over the descriptor at any moment. Therefore
+//
+//  1. takeMemfd copies the descriptor (pidfd_getfd): jalon gets the rights that the
+//     process itself has, and opens nothing by a path. Whatever the process puts
+//     there, jalon can do no more to it than the process could.
+//  2. It is checked to be a new memfd before anything is done with it: memfd's
+//     seals, none set yet but F_SEAL_EXEC, no bytes, no name.
+//  3. ring.Prepare sets size and seals, and fails if a seal is refused: from then on
+//     no process can make jalon fault by cutting the file.
+//  4. The mappings that the process has in the end are compared with jalon's file by
+//     device and inode.
+//
+// A file that fails a check is closed, and nothing of it was changed.
+func (s *Stopped) MapShared(name string, g ring.Geometry) (base uint64, f *os.File, err error) {
+	fd, f, err := s.Memfd(name)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer func() {
+		if _, e := s.Syscall(unix.SYS_CLOSE, uint64(fd)); err == nil && e != nil {
+			err = s.wrap("close the shared memory's descriptor", e)
+		}
+		if err != nil {
+			_ = f.Close()
+			f = nil
+		}
+	}()
+	if err := ring.Prepare(int(f.Fd()), g); err != nil {
+		return 0, f, err
+	}
+	const op = "map the shared memory"
+	base, err = s.Syscall(unix.SYS_MMAP, 0, g.MemSize(), unix.PROT_NONE,
+		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE, ^uint64(0), 0)
+	if err != nil {
+		return 0, f, s.wrap(op, err)
+	}
+	for _, m := range g.Maps() {
+		_, err = s.Syscall(unix.SYS_MMAP, base+m.Mem, m.Len, unix.PROT_READ|unix.PROT_WRITE,
+			unix.MAP_SHARED|unix.MAP_FIXED, uint64(fd), m.File)
+		if err != nil {
+			break
+		}
+	}
+	if err == nil {
+		err = s.mapsFile(base, g, f)
+	}
+	if err != nil {
+		_ = s.Free(base, g.MemSize())
+		return 0, f, s.wrap(op, err)
+	}
+	return base, f, nil
+}
+
+// Memfd creates a memfd in the process. fd is its descriptor there (to be closed
+// by an injected close), f jalon's copy of the descriptor.
+func (s *Stopped) Memfd(name string) (fd int, f *os.File, err error) {
+	const op = "create shared memory in the process"
+	scratch, err := s.scratch()
+	if err != nil {
+		return 0, nil, s.wrap(op, err)
+	}
+	if err := s.sp.write(scratch, append([]byte(name), 0)); err != nil {
+		return 0, nil, s.wrap(op, err)
+	}
+	const flags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
+	r, err := s.Syscall(unix.SYS_MEMFD_CREATE, scratch, flags|unix.MFD_NOEXEC_SEAL)
+	if errors.Is(err, unix.EINVAL) { // before Linux 6.3
+		r, err = s.Syscall(unix.SYS_MEMFD_CREATE, scratch, flags)
+	}
+	if err != nil {
+		return 0, nil, s.wrap(op, err)
+	}
+	f, err = takeMemfd(s.Pid(), s.p.inj.t.tid, int(r))
+	if err != nil {
+		_, _ = s.Syscall(unix.SYS_CLOSE, r)
+		return 0, nil, s.wrap("take a copy of the shared memory's descriptor", err)
+	}
+	return int(r), f, nil
+}
+
+// takeMemfd copies descriptor fd of a thread (pidfd_getfd, Linux 5.6) and checks
+// that it is a memfd to which nothing has been done yet.
+func takeMemfd(pid, tid, fd int) (*os.File, error) {
+	const pidfdThread = unix.O_EXCL // PIDFD_THREAD, Linux 6.9: the thread's own table
+	pfd, err := unix.PidfdOpen(tid, pidfdThread)
+	if errors.Is(err, unix.EINVAL) {
+		// The table of the first thread, nearly always the same one. If it is not,
+		// the descriptor is missing there or is not a new memfd.
+		pfd, err = unix.PidfdOpen(pid, 0)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("pidfd_open: %w", err)
+	}
+	defer unix.Close(pfd)
+	n, err := unix.PidfdGetfd(pfd, fd, 0)
+	if err != nil {
+		return nil, fmt.Errorf("pidfd_getfd: %w", err)
+	}
+	f := os.NewFile(uintptr(n), "memfd")
+	if err := newMemfd(n); err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("descriptor %d of the process is not the memory that jalon created there: %w; another process that shares its descriptors changed it", fd, err)
+	}
+	return f, nil
+}
+
+// newMemfd reports why a descriptor is not a memfd that nothing has been done to.
+// The first question is answered by the kernel without asking a file system, which
+// could keep jalon waiting (FUSE).
+func newMemfd(fd int) error {
+	seals, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
+	if err != nil {
+		return fmt.Errorf("it has no seals (%w)", err)
+	}
+	const sealExec = 0x20 // F_SEAL_EXEC, Linux 6.3: what MFD_NOEXEC_SEAL sets
+	if seals&^sealExec != 0 {
+		return fmt.Errorf("it is sealed already (%#x)", seals)
+	}
+	var fs unix.Statfs_t
+	if err := unix.Fstatfs(fd, &fs); err != nil {
+		return err
+	}
+	if fs.Type != unix.TMPFS_MAGIC { // hugetlbfs has seals too, and faults where huge pages are missing
+		return fmt.Errorf("its file system has the type %#x", fs.Type)
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	switch {
+	case st.Mode&unix.S_IFMT != unix.S_IFREG || st.Nlink != 0:
+		return errors.New("it is not an unnamed file")
+	case st.Size != 0 || st.Blocks != 0:
+		return fmt.Errorf("it has %d bytes", st.Size)
+	}
+	return nil
+}
+
+// mapsFile checks that what the process has mapped from base on is the file f.
+func (s *Stopped) mapsFile(base uint64, g ring.Geometry, f *os.File) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return err
+	}
+	dev := fmt.Sprintf("%02x:%02x", unix.Major(st.Dev), unix.Minor(st.Dev))
+	maps, err := s.Maps()
+	if err != nil {
+		return err
+	}
+	end := base + g.MemSize()
+	for _, m := range maps {
+		if m.End <= base || m.Start >= end || m.Prot == unix.PROT_NONE {
+			continue
+		}
+		if m.Inode != st.Ino || m.Dev != dev {
+			return fmt.Errorf("the process has another file mapped at %#x", m.Start)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+package session
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo/elf"
+	"github.com/jalon-trace/jalon/internal/openfile"
+	"github.com/jalon-trace/jalon/internal/process"
+)
+
+// executable returns the test whether a mapping is one of the process's executable.
+func executable(pid int) func(*process.Mapping) bool {
+	link := fmt.Sprintf("/proc/%d/exe", pid)
+	path, _ := os.Readlink(link) // not permitted: no mapping is known to be the executable's
+	path, deleted := strings.CutSuffix(path, " (deleted)")
+	return func(m *process.Mapping) bool { return m.Path == path && m.Deleted == deleted }
+}
+
+// openable is a path that leads to the very file of a mapping: the plain one where it
+// does (it is still there when the process is gone), else the process's own view of it,
+// else the kernel's links to the executable and to the mapped file, which hold even when
+// the file was deleted or replaced. "" when none leads there.
+func openable(pid int, m *process.Mapping, exe bool) string {
+	named := []string{m.Path, filepath.Join(fmt.Sprintf("/proc/%d/root", pid), m.Path)}
+	links := []string{fmt.Sprintf("/proc/%d/map_files/%x-%x", pid, m.Start, m.End)}
+	if exe {
+		links = append([]string{fmt.Sprintf("/proc/%d/exe", pid)}, links...)
+	}
+	for _, path := range named {
+		if st, err := openfile.Stat(path); err == nil && isMapped(st, m) {
+			return path
+		}
+	}
+	for _, link := range links {
+		st, err := openfile.Stat(link)
+		if err != nil {
+			continue
+		}
+		for _, path := range named { // overlayfs and btrfs show other numbers in maps
+			if x, err := openfile.Stat(path); err == nil && os.SameFile(x, st) {
+				return path
+			}
+		}
+		return link
+	}
+	if m.Deleted {
+		return ""
+	}
+	for _, path := range named { // without the links: sameHeader compares with memory
+		if _, err := openfile.Stat(path); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// programFile is a path that leads to the executable of a process.
+func programFile(pid int) string {
+	link := fmt.Sprintf("/proc/%d/exe", pid)
+	path, err := os.Readlink(link)
+	if err != nil {
+		return ""
+	}
+	if openfile.Same(path, link) {
+		return path
+	}
+	return link
+}
+
+// isMapped reports whether a file is the one that a line of /proc/PID/maps names.
+func isMapped(st fs.FileInfo, m *process.Mapping) bool {
+	sys, ok := st.Sys().(*syscall.Stat_t)
+	return ok && sys.Ino == m.Inode && fmt.Sprintf("%02x:%02x", unix.Major(sys.Dev), unix.Minor(sys.Dev)) == m.Dev
+}
+
+// headerSize is how much of a file's start is compared with memory: the ELF and program
+// headers and, where linkers put it, the build-id; no function lies there.
+const headerSize = 0x380
+
+// sameHeader makes sure that the file that was opened is the one that is mapped: a
+// package upgrade or a rebuild may have replaced it.
+func (m *module) sameHeader() error {
+	mem, err := openMem(m.pid)
+	if err != nil {
+		return nil // a permission that arming needs as well, and reports
+	}
+	defer mem.Close()
+	for _, x := range m.maps {
+		seg, ok := m.segmentAt(0)
+		if x.Offset != 0 || x.Prot&unix.PROT_WRITE != 0 || !ok {
+			continue
+		}
+		want, err := m.dw.Text(seg.Vaddr, headerSize)
+		if err != nil {
+			return fmt.Errorf("%s: %w", m.path, err)
+		}
+		got := make([]byte, len(want))
+		if _, err := mem.ReadAt(got, int64(x.Start)); err != nil {
+			return nil // the process ends
+		}
+		if !bytes.Equal(want, got) {
+			return fmt.Errorf("%s is not the file that process %d runs: it was changed or replaced meanwhile; restart the program to trace the new file", m.path, m.pid)
+		}
+		return nil
+	}
+	return nil
+}
+
+// segmentAt is the segment that is loaded from an offset of the file, if it is read only.
+func (m *module) segmentAt(off uint64) (elf.Segment, bool) {
+	for _, seg := range m.dw.Segments() {
+		if seg.Offset == off && !seg.Write {
+			return seg, true
+		}
+	}
+	return elf.Segment{}, false
+}
