@@ -109,6 +109,7 @@ func (p *Process) Wait() *Process {
 	case <-p.Ended:
 	case <-time.After(Patience):
 		state := p.StateOf()
+		p.stacks()
 		p.Kill()
 		p.T.Fatalf("%v hangs\n%s\n%s", p.Cmd.Args, state, p.said())
 	}
@@ -116,10 +117,29 @@ func (p *Process) Wait() *Process {
 	return p
 }
 
-// StateOf tells what the threads of the group's processes are doing.
+// StateOf lists what the threads of the group's processes are doing.
 func (p *Process) StateOf() string {
-	out, _ := exec.Command("ps", "-L", "-o", "pid,tid,stat,wchan:20,comm", "-g", fmt.Sprint(p.Pid())).CombinedOutput()
-	return string(out)
+	out, _ := exec.Command("ps", "-eLo", "pgid,pid,tid,stat,wchan:20,comm").CombinedOutput()
+	var list strings.Builder
+	for _, line := range strings.SplitAfter(string(out), "\n") {
+		if f := strings.Fields(line); len(f) > 0 && (f[0] == "PGID" || f[0] == fmt.Sprint(p.Pid())) {
+			list.WriteString(line)
+		}
+	}
+	return list.String()
+}
+
+// stacks makes a Go program that hangs print its goroutines: the first SIGQUIT may be
+// taken as a request to end, the second is not. Others end.
+func (p *Process) stacks() {
+	for range 2 {
+		_ = syscall.Kill(p.Pid(), syscall.SIGQUIT)
+		select {
+		case <-p.Ended:
+			return
+		case <-time.After(2 * time.Second):
+		}
+	}
 }
 
 func (p *Process) said() string {
