@@ -69,6 +69,23 @@ func NewMerger(rings int) *Merger { return &Merger{queues: make([]queue, rings)}
 // Grow adds rings, behind those there are.
 func (m *Merger) Grow(rings int) { m.queues = append(m.queues, make([]queue, rings)...) }
 
+// Rekey changes the unit in which records are ordered, and orders by it those that
+// wait. Slack, Hold and the times given to Drained are in the new unit from here on.
+func (m *Merger) Rekey(key func(ring int, stamp uint64) uint64, slack, hold uint64) {
+	m.Key, m.Slack, m.Hold = key, slack, hold
+	m.newest, m.emitted = 0, 0
+	for i := range m.queues {
+		q := &m.queues[i]
+		q.clear = 0
+		waiting := append([]entry(nil), q.entries[q.head:]...)
+		q.entries, q.head = q.entries[:0], 0
+		for _, e := range waiting {
+			e.key = key(i, e.stamp)
+			q.insert(e)
+		}
+	}
+}
+
 // Add takes the records that Drain returned for a ring; they are copied. A
 // malformed tail (Drain returns none) is ignored.
 func (m *Merger) Add(cpu int, data []byte) {

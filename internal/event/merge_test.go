@@ -32,8 +32,9 @@ func TestMerger(t *testing.T) {
 		now, added, got := uint64(10000), uint64(0), uint64(0)
 		last := uint64(0)
 		ids := map[uint64]bool{}
+		unit := func(t uint64) uint64 { return t }
 		check := func(r Record) error {
-			if r.TSC < last {
+			if unit(r.TSC) < unit(last) {
 				t.Fatalf("seed %d: %d after %d", seed, r.TSC, last)
 			}
 			last = r.TSC
@@ -44,7 +45,12 @@ func TestMerger(t *testing.T) {
 			got++
 			return nil
 		}
-		for range 100 {
+		for i := range 100 {
+			if i == 50 && seed%2 == 1 { // another engine's rings come, with another clock
+				unit = func(t uint64) uint64 { return t/2 + 1 }
+				m.Grow(1)
+				m.Rekey(func(_ int, stamp uint64) uint64 { return unit(stamp) }, unit(m.Slack), 0)
+			}
 			for cpu := range rings {
 				start := now
 				var data []byte
@@ -55,8 +61,11 @@ func TestMerger(t *testing.T) {
 				}
 				m.Add(cpu, data)
 				if rnd.IntN(5) > 0 {
-					m.Drained(cpu, start)
+					m.Drained(cpu, unit(start))
 				}
+			}
+			if len(m.queues) > rings {
+				m.Drained(rings, unit(now))
 			}
 			if err := m.Emit(check); err != nil {
 				t.Fatal(err)

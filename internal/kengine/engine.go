@@ -20,6 +20,7 @@ type Options struct {
 	Program     string // the file of places in programs that name none; "": they must
 	Cgroup      uint64 // trace this cgroup only (its id); 0: all
 	BufferSize  int    // bytes of ring a CPU
+	Spare       int    // sites that Add may add
 	StringLimit int    // as in sema.Input
 	RepeatLimit int
 	StackLimit  int
@@ -61,6 +62,7 @@ type site struct {
 	schema *event.Schema
 	how    string // by what it is reached
 	off    bool   // not attached: the user disabled it
+	gone   bool   // not attached, and not to be any more: see Detach
 	enable string // the tracepoint that must be on for the site to be reached
 }
 

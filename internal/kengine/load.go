@@ -45,10 +45,13 @@ const defaultBuffer = 4 << 20
 // makeBuffer makes the memory for records and counters of the sites.
 func (e *Engine) makeBuffer() error {
 	largest := ring.RecHeader
+	if e.opt.Spare > 0 {
+		largest = rigRecord
+	}
 	for _, s := range e.sites {
 		largest = max(largest, s.schema.RecordSize)
 	}
-	m, err := e.newMemory(e.opt.BufferSize, largest, len(e.sites))
+	m, err := e.newMemory(e.opt.BufferSize, largest, len(e.sites)+e.opt.Spare)
 	if err == nil {
 		e.buffer, e.mem, e.flat = m.buffer, m.shared, m.flat
 	}
@@ -89,6 +92,18 @@ func (e *Engine) newMemory(size, largest, sites int) (m memory, err error) {
 
 // load compiles and loads all programs. Equal ones are loaded once.
 func (e *Engine) load() error {
+	e.loads = e.group(e.sites)
+	var bad lang.Diagnostics
+	for _, l := range e.loads {
+		if err := e.loadOne(l); err != nil {
+			bad = tracepoint.Append(bad, probe.Error(l.sites[0].tp.Place, err))
+		}
+	}
+	return bad.Err()
+}
+
+// group puts sites with equal programs together.
+func (e *Engine) group(sites []*site) (loads []*load) {
 	type key struct {
 		tp      *tracepoint.Tracepoint // each is enabled and disabled by itself
 		kind    kernel.Kind
@@ -97,7 +112,7 @@ func (e *Engine) load() error {
 		text    string
 	}
 	groups := map[key]*load{}
-	for _, s := range e.sites {
+	for _, s := range sites {
 		for _, h := range s.halves {
 			named := *h.prog
 			named.Name = ""
@@ -106,19 +121,13 @@ func (e *Engine) load() error {
 			if l == nil || !cookies(h.v.target.Kind) {
 				l = &load{}
 				groups[k] = l
-				e.loads = append(e.loads, l)
+				loads = append(loads, l)
 			}
 			l.halves, l.sites = append(l.halves, h), append(l.sites, s)
 			h.load = l
 		}
 	}
-	var bad lang.Diagnostics
-	for _, l := range e.loads {
-		if err := e.loadOne(l); err != nil {
-			bad = tracepoint.Append(bad, probe.Error(l.sites[0].tp.Place, err))
-		}
-	}
-	return bad.Err()
+	return loads
 }
 
 // cookies reports whether attachments of a kind carry a cookie on every kernel
@@ -239,7 +248,7 @@ func (e *Engine) attachOne(l *load) error {
 	var targets []kernel.Target
 	var of []*site
 	for i, h := range l.halves {
-		if l.sites[i].off {
+		if l.sites[i].off || l.sites[i].gone {
 			continue
 		}
 		t := h.v.target

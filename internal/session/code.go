@@ -55,20 +55,26 @@ func (s *Session) codeOf(x *site, mem io.ReaderAt, known map[uint64]*patch.Code)
 	if c := known[key]; c != nil {
 		return c, nil
 	}
-	read := func(addr uint64, n int) ([]byte, error) {
-		b := make([]byte, n)
-		if _, err := mem.ReadAt(b, int64(addr)); err != nil {
-			return nil, fmt.Errorf("reading %d bytes of code at %#x: %w", n, addr, err)
-		}
-		s.unpatched(addr, b)
-		return b, nil
-	}
-	c, err := m.functionCode(fn, x.where.site.Addr, read)
+	c, err := m.functionCode(fn, x.where.site.Addr, s.reader(m, mem))
 	if err != nil {
 		return nil, err
 	}
 	known[key] = c
 	return c, nil
+}
+
+// reader reads a module's code as the program has it: without our jumps, and without
+// the breakpoints of others, which it notes.
+func (s *Session) reader(m *module, mem io.ReaderAt) reader {
+	return func(addr uint64, n int) ([]byte, error) {
+		b := make([]byte, n)
+		if _, err := mem.ReadAt(b, int64(addr)); err != nil {
+			return nil, fmt.Errorf("reading %d bytes of code at %#x: %w", n, addr, err)
+		}
+		s.unpatched(addr, b)
+		s.takeForeign(m, addr, b)
+		return b, nil
+	}
 }
 
 // reader reads memory of a process, or of the file at the addresses it will have.

@@ -80,9 +80,9 @@ func (d *drain) add(mem *ring.Shared, kernel bool, dec event.Decoder) *source {
 	}
 	d.sources = append(d.sources, src)
 	d.merger.Grow(src.reader.Rings())
-	if kernel {
-		d.merger.Key = d.key
-		d.merger.Slack, d.merger.Hold = uint64(event.Slack), uint64(event.Hold)
+	if kernel && d.merger.Key == nil {
+		_ = d.clock.Refresh() // an error comes again with the next poll
+		d.merger.Rekey(d.key, uint64(event.Slack), uint64(event.Hold))
 	}
 	return src
 }

@@ -26,7 +26,13 @@ func (s *Session) enableInProcess(tp *tracked, on bool) error {
 	if err != nil {
 		return err
 	}
-	if len(mine) == 0 && on {
+	uprobes := s.hasUprobes(tp)
+	if uprobes {
+		if err := s.enableUprobes(tp, on); err != nil {
+			return err
+		}
+	}
+	if len(mine) == 0 && on && !uprobes {
 		tp.Disabled, tp.refused = false, false
 		_, err := s.arm()
 		if err == nil && tp.pending != nil {

@@ -16,6 +16,7 @@ func (s *Session) forgetGone() {
 	for _, m := range s.mods {
 		there[m] = true
 	}
+	s.forgetUprobes(there)
 	var kept []*placed
 	for _, p := range s.placed {
 		if there[p.mod] {

@@ -75,6 +75,9 @@ func (s *Session) install(fresh []*site) error {
 		if err := s.hopeless(plans); err != nil {
 			return err
 		}
+		if len(plans) == 0 {
+			break
+		}
 		if fresh, err = s.carryIn(plans); err != nil {
 			return err
 		}
@@ -130,7 +133,9 @@ func (s *Session) plan(fresh []*site, avoid uint8) ([]*placed, error) {
 		mem = f
 	}
 	codes := map[uint64]*patch.Code{}
+	s.foreign = foreign{}
 	var plans []*placed
+	var shared []*site // where another tracer's breakpoint is
 	for _, x := range fresh {
 		if n := len(plans); n > 0 && x.addr < plans[n-1].end() {
 			if err := plans[n-1].join(x); err != nil {
@@ -155,13 +160,17 @@ func (s *Session) plan(fresh []*site, avoid uint8) ([]*placed, error) {
 			s.leaveOut(x, err)
 			continue
 		}
+		if s.foreign.within(x.addr, x.addr+1) {
+			shared = append(shared, x)
+			continue
+		}
 		p, err := patch.Make(code, x.addr, patch.Options{ABI: true, Boundary: true, Pun: true, Avoid: avoid})
 		if err != nil {
 			s.leaveOut(x, err)
 			continue
 		}
 		pl := &placed{mod: x.where.mod, plan: p, sites: []*site{x}}
-		if p.Tactic != patch.Trapping && (s.overlaps(pl) || s.broken(pl)) {
+		if p.Tactic != patch.Trapping && (s.overlaps(pl) || s.broken(pl) || s.occupied(pl, mem)) {
 			if pl.plan, err = patch.Make(code, x.addr, patch.Options{ABI: true, Boundary: true, Avoid: avoid | 1<<patch.Jump | 1<<patch.JumpMany}); err != nil {
 				s.leaveOut(x, err)
 				continue
@@ -169,6 +178,7 @@ func (s *Session) plan(fresh []*site, avoid uint8) ([]*placed, error) {
 		}
 		plans = append(plans, pl)
 	}
+	s.share(shared)
 	for _, p := range plans {
 		for _, x := range p.sites {
 			x.tactic = p.plan.Tactic.String()

@@ -81,19 +81,7 @@ func (s *Session) armKernel() error {
 	if len(s.ktps) == 0 {
 		return nil
 	}
-	opt := kengine.Options{
-		Cgroup: s.opt.Kernel.Cgroup, Vmlinux: s.opt.Kernel.Vmlinux, Cost: s.opt.Kernel.Cost,
-		BufferSize: s.opt.BufferSize, StringLimit: s.opt.StringLimit, RepeatLimit: s.opt.RepeatLimit, StackLimit: s.opt.StackLimit,
-		DebugDirs: s.opt.DebugDirs, NoOptimise: s.opt.NoOptimise, Warn: s.opt.Warn, Log: s.opt.Log, IR: s.opt.Dump.IR, Code: s.opt.Dump.Code,
-	}
-	if p := s.subject(); p != nil {
-		opt.Tgid = p.Pid()
-		opt.Program = programFile(opt.Tgid)
-		if s.opt.Kernel.Anyone {
-			opt.Tgid = 0
-		}
-	}
-	eng, err := kengine.Open(opt)
+	eng, err := kengine.Open(s.kernelOptions())
 	if err != nil {
 		return err
 	}
@@ -108,6 +96,26 @@ func (s *Session) armKernel() error {
 			s.drain.addSchema(s.ksrc, sc, passes[tp])
 		})
 	})
+}
+
+// kernelOptions are those of the session's kernel engine.
+func (s *Session) kernelOptions() kengine.Options {
+	opt := kengine.Options{
+		Cgroup: s.opt.Kernel.Cgroup, Vmlinux: s.opt.Kernel.Vmlinux, Cost: s.opt.Kernel.Cost,
+		BufferSize: s.opt.BufferSize, StringLimit: s.opt.StringLimit, RepeatLimit: s.opt.RepeatLimit, StackLimit: s.opt.StackLimit,
+		DebugDirs: s.opt.DebugDirs, NoOptimise: s.opt.NoOptimise, Warn: s.opt.Warn, Log: s.opt.Log, IR: s.opt.Dump.IR, Code: s.opt.Dump.Code,
+	}
+	if p := s.subject(); p != nil {
+		opt.Tgid = p.Pid()
+		opt.Program = programFile(opt.Tgid)
+		if s.opt.Kernel.Anyone {
+			opt.Tgid = 0
+		}
+	}
+	if s.p != nil {
+		opt.Spare = spareUprobes
+	}
+	return opt
 }
 
 // kernelOnly reports whether the in-process engine has nothing to do: then no

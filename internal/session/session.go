@@ -55,6 +55,10 @@ type Session struct {
 	ktps     []*tracepoint.Tracepoint // of the kernel engine
 	kern     *kengine.Engine          // nil: not used
 	ksrc     *source                  // its rings
+	foreign  foreign                  // breakpoints of others, as far as code was read for the plan that is made
+	calls    []span                   // what the kernel's calls in the place of breakpoints lead to
+	noKernel error                    // why the kernel engine cannot be used for sites of the process
+	uprobes  []*uprobe                // sites of the process that the kernel engine serves
 	p        *process.Process         // nil: no process is traced, the kernel is
 	held     *process.Held            // the program that was started, when only the kernel engine traces it
 	watched  *process.Watched         // the process whose hits the kernel engine is to show; nil: all
@@ -332,6 +336,7 @@ func (s *Session) carryOut(x effect) {
 	case effForget:
 		s.tables.clear()
 		s.setPlaced(nil)
+		s.removeUprobes()
 		if len(s.tps) > 0 {
 			s.warn("the program has called exec: the tracepoints were in the old one; tracing of it ends")
 		}

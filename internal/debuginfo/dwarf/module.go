@@ -217,6 +217,13 @@ func (m *Module) Text(vaddr uint64, n int) (b []byte, err error) {
 	return append([]byte(nil), got...), nil
 }
 
+// Relocated reports whether the dynamic linker changes the byte at vaddr: in text only
+// where it was linked with relocations there (-z notext).
+func (m *Module) Relocated(vaddr uint64) bool {
+	list, err := m.file.Relocated(vaddr, vaddr+1)
+	return err == nil && len(list) > 0
+}
+
 // unitFor finds the unit whose code holds pc, nil when none does.
 func (m *Module) unitFor(pc uint64) *unit {
 	return m.names().unitAt(pc)

@@ -11,6 +11,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"sort"
 	"sync"
 
@@ -74,16 +76,18 @@ func Open(path string) (*File, error) {
 	if st.Size() == 0 {
 		return nil, &FormatError{path, "the file is empty, not an ELF file"}
 	}
-	data, err := unix.Mmap(int(h.Fd()), 0, int(st.Size()), unix.PROT_READ, unix.MAP_PRIVATE)
+	data, mapped, err := contents(h, int(st.Size()))
 	if err != nil {
-		return nil, fmt.Errorf("mapping %s into memory: %w", path, err)
+		return nil, fmt.Errorf("reading %s: %w", path, err)
 	}
 	f, err := newMapped(path, data)
 	if err != nil {
-		_ = unix.Munmap(data)
+		if mapped {
+			_ = unix.Munmap(data)
+		}
 		return nil, err
 	}
-	f.mapped = true
+	f.mapped = mapped
 	return f, nil
 }
 
@@ -91,6 +95,18 @@ func Open(path string) (*File, error) {
 func newMapped(path string, data []byte) (f *File, err error) {
 	defer guard(path, &err)()
 	return New(path, data)
+}
+
+// contents maps a file, or reads it where the file system does not map. Shared: into a
+// private mapping the kernel would put the breakpoints that other tracers have in the
+// file for all processes (uprobes), and they would be taken for the file's bytes.
+func contents(h *os.File, size int) (data []byte, mapped bool, err error) {
+	if data, err = unix.Mmap(int(h.Fd()), 0, size, unix.PROT_READ, unix.MAP_SHARED); err == nil {
+		return data, true, nil
+	}
+	data = make([]byte, size)
+	_, err = io.ReadFull(h, data)
+	return data, false, err
 }
 
 // New reads an ELF image from memory; path is used in messages only.

@@ -293,3 +293,23 @@ func (f *File) Relative(lo, hi uint64) (map[uint64]uint64, error) {
 	}
 	return out, nil
 }
+
+// Relocated returns the bytes of [lo, hi) that the dynamic linker changes, as ranges of
+// vaddrs in the order of the table.
+func (f *File) Relocated(lo, hi uint64) (list [][2]uint64, err error) {
+	b, err := f.Bytes(".rela.dyn")
+	if err != nil {
+		return nil, fmt.Errorf("reading the relocations: %w", err)
+	}
+	for ; len(b) >= 24; b = b[24:] {
+		off, n := binary.LittleEndian.Uint64(b), uint64(8)
+		switch stdelf.R_X86_64(binary.LittleEndian.Uint32(b[8:])) {
+		case stdelf.R_X86_64_32, stdelf.R_X86_64_32S, stdelf.R_X86_64_PC32, stdelf.R_X86_64_PLT32:
+			n = 4
+		}
+		if off < hi && lo < off+n {
+			list = append(list, [2]uint64{off, off + n})
+		}
+	}
+	return list, nil
+}

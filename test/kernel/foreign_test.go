@@ -1,0 +1,98 @@
+package kernel
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// checked starts a private copy of the program that checks itself, with so many threads.
+func checked(t testing.TB, threads int) (p *process, path string) {
+	t.Helper()
+	path = compile(t, "gcc", "../programs/checked.c", "-g", "-O2", "-pthread", fmt.Sprintf("-DCOPY=%q", t.Name()))
+	p = start(t, path, fmt.Sprint(threads))
+	goesOn(t, p)
+	return p, path
+}
+
+// goesOn waits until every thread of checked has gone through all its functions again.
+func goesOn(t testing.TB, p *process) {
+	t.Helper()
+	n := strings.Count(p.Out.String(), "on\n")
+	p.Tell("")
+	p.AwaitOut(strings.Repeat("on\n", n+1))
+}
+
+// ends ends checked and looks at its results.
+func ends(t testing.TB, p *process) {
+	t.Helper()
+	if err := p.In.(io.Closer).Close(); err != nil {
+		t.Fatal(err)
+	}
+	p.Wait()
+	if p.Status != 0 || !strings.HasSuffix(p.Out.String(), "ok\n") {
+		t.Errorf("the traced program: status %d, %q", p.Status, p.Out.String())
+	}
+}
+
+// TestForeignBreakpoint: another tracer's uprobe is at the instruction first. jalon's
+// site is a second consumer of it; the others of the function are reached as always,
+// and the program's memory is the other tracer's, byte for byte, in any order of ends.
+func TestForeignBreakpoint(t *testing.T) {
+	for _, first := range []string{"jalon", "other"} {
+		t.Run(first+" ends first", func(t *testing.T) {
+			p, path := checked(t, 2)
+			at := offsetOf(t, path, "leaf")
+			clean, _ := codeAt(t, p.Pid(), path, at, 16)
+			other := putUprobe(t, path, at)
+			tr := begin(t, "uprobe:"+path+":leaf if (arg0 % 1000 == 5)", "uprobe:"+path+":loop if (arg1 != 7)", "-c", "$args", "-p", fmt.Sprint(p.Pid())).armed()
+			goesOn(t, p)
+			if b, _ := codeAt(t, p.Pid(), path, at, 16); b[0] != 0xcc || !bytes.Equal(b[1:], clean[1:]) {
+				t.Errorf("the code under the uprobe is % x, was % x", b, clean)
+			}
+			if first == "jalon" {
+				tr.stop()
+				goesOn(t, p)
+				other.remove()
+			} else {
+				other.remove()
+				goesOn(t, p)
+				tr.stop()
+			}
+			goesOn(t, p)
+			if b, _ := codeAt(t, p.Pid(), path, at, 16); !bytes.Equal(b, clean) {
+				t.Errorf("the code is % x at the end, was % x", b, clean)
+			}
+			if !strings.Contains(tr.Errs.String(), "a uprobe of the kernel") {
+				t.Errorf("the site is not shared:\n%s", tr.Errs.String())
+			}
+			c := tr.counts()
+			if c.Hits < 100 || c.Lost != 0 {
+				t.Errorf("%+v", c)
+			}
+			ends(t, p)
+		})
+	}
+}
+
+// TestForeignExact: hits of sites that another tracer's uprobe occupies are counted
+// exactly, from the first one on.
+func TestForeignExact(t *testing.T) {
+	path := compile(t, "gcc", "../programs/checked.c", "-g", "-O2", "-pthread", "-DCOPY="+t.Name())
+	putUprobe(t, path, offsetOf(t, path, "leaf"))
+	tr := beginCmd(t, func(c *exec.Cmd) { c.Stdin = strings.NewReader("\n\n") },
+		"uprobe:"+path+":leaf if (arg1 == 16)", "uprobe:"+path+":mixed if (arg0 == -1)", "--", path, "2").wait()
+	var rounds uint64
+	for line := range strings.Lines(tr.Errs.String()) {
+		fmt.Sscanf(line, "%d rounds", &rounds)
+	}
+	c := tr.counts()
+	tr.check("hits", c.Hits, 2*rounds)
+	tr.check("false conditions", c.False, 2*rounds)
+	if rounds == 0 || !strings.HasSuffix(tr.Out.String(), "ok\n") {
+		t.Errorf("%d rounds, %q", rounds, tr.Out.String())
+	}
+}
