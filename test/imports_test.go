@@ -23,7 +23,8 @@ var allowed = map[string][]string{
 	"internal/ir":                  {},
 	"internal/ring":                {},
 	"internal/patch":               {},
-	"internal/process":             {"internal/ring"},
+	"internal/procdir":              {},
+	"internal/process":             {"internal/procdir", "internal/ring"},
 	"internal/ir/eval":             {"internal/ir", "internal/ring"},
 	"internal/ir/irgen":            {"internal/ir", "internal/ir/eval", "internal/ring"},
 	"internal/debuginfo":           {"internal/ctype"},
@@ -49,10 +50,10 @@ var allowed = map[string][]string{
 	"internal/probe":               {"internal/lang", "internal/debuginfo", "internal/debuginfo/dwarf"},
 	"internal/tracepoint":          {"internal/lang", "internal/probe"},
 	"internal/kernel":              {"internal/ring"},
-	"internal/kengine":             {"internal/backend/ebpf", "internal/ctype", "internal/debuginfo", "internal/debuginfo/btf", "internal/debuginfo/dwarf", "internal/debuginfo/elf", "internal/debuginfo/kallsyms", "internal/debuginfo/tracefs", "internal/debuginfo/tracesite", "internal/debuginfo/usdt", "internal/event", "internal/format", "internal/ir", "internal/kernel", "internal/lang", "internal/printk", "internal/probe", "internal/ring", "internal/sema", "internal/tracepoint"},
+	"internal/kengine":             {"internal/backend/ebpf", "internal/ctype", "internal/debuginfo", "internal/debuginfo/btf", "internal/debuginfo/dwarf", "internal/debuginfo/elf", "internal/debuginfo/kallsyms", "internal/debuginfo/tracefs", "internal/debuginfo/tracesite", "internal/debuginfo/usdt", "internal/event", "internal/format", "internal/ir", "internal/kernel", "internal/lang", "internal/printk", "internal/probe", "internal/procdir", "internal/ring", "internal/sema", "internal/tracepoint"},
 	"internal/kerntarget":          {"internal/agentexpr", "internal/event", "internal/experiment", "internal/gdbstub", "internal/ir", "internal/kengine", "internal/ring", "internal/rsp", "internal/sema"},
-	"internal/session":             {"internal/ctype", "internal/lang", "internal/sema", "internal/debuginfo", "internal/debuginfo/dwarf", "internal/debuginfo/elf", "internal/ir", "internal/backend/amd64", "internal/patch", "internal/probe", "internal/process", "internal/ring", "internal/event", "internal/format", "internal/tracepoint", "internal/kengine"},
-	"internal/inferior":            {"internal/agentexpr", "internal/debuginfo", "internal/debuginfo/dwarf", "internal/debuginfo/elf", "internal/debuginfo/usdt", "internal/event", "internal/experiment", "internal/gdbstub", "internal/ir", "internal/process", "internal/ring", "internal/rsp", "internal/session"},
+	"internal/session":             {"internal/ctype", "internal/lang", "internal/sema", "internal/debuginfo", "internal/debuginfo/dwarf", "internal/debuginfo/elf", "internal/ir", "internal/backend/amd64", "internal/patch", "internal/probe", "internal/process", "internal/procdir", "internal/ring", "internal/event", "internal/format", "internal/tracepoint", "internal/kengine"},
+	"internal/inferior":            {"internal/agentexpr", "internal/debuginfo", "internal/debuginfo/dwarf", "internal/debuginfo/elf", "internal/debuginfo/usdt", "internal/event", "internal/experiment", "internal/gdbstub", "internal/ir", "internal/process", "internal/procdir", "internal/ring", "internal/rsp", "internal/session"},
 	"cmd/jalon":                    {"internal/experiment", "internal/gdbstub", "internal/inferior", "internal/rsp", "internal/agentexpr", "internal/backend/amd64", "internal/backend/ebpf", "internal/ir", "internal/ring", "internal/ctype", "internal/debuginfo", "internal/debuginfo/dwarf", "internal/event", "internal/format", "internal/kerntarget", "internal/lang", "internal/patch", "internal/probe", "internal/process", "internal/session", "internal/tracepoint", "internal/kengine"},
 }
 

@@ -1,13 +1,13 @@
 package inferior
 
 import (
-	"fmt"
 	"os"
 	"path"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/gdbstub"
+	"github.com/jalon-trace/jalon/internal/procdir"
 	"github.com/jalon-trace/jalon/internal/rsp"
 )
 
@@ -197,7 +197,7 @@ func (f *processFiles) at(name string, flags int, mode uint64) (int, error) {
 	if f.pid == 0 || sameRoot(f.pid) {
 		return retry(func() (int, error) { return unix.Open(name, flags, uint32(mode)) })
 	}
-	root, err := unix.Open(fmt.Sprintf("/proc/%d/root", f.pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	root, err := unix.Open(procdir.Link(f.pid, "root"), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return -1, err
 	}
@@ -209,11 +209,11 @@ func (f *processFiles) at(name string, flags int, mode uint64) (int, error) {
 // sameRoot reports whether paths mean the same to a process as to us.
 func sameRoot(pid int) bool {
 	var ours, theirs unix.Stat_t
-	if unix.Stat("/", &ours) != nil || unix.Stat(fmt.Sprintf("/proc/%d/root/", pid), &theirs) != nil {
+	if unix.Stat("/", &ours) != nil || unix.Stat(procdir.Link(pid, "root/"), &theirs) != nil {
 		return false
 	}
 	a, err1 := os.Readlink("/proc/self/ns/mnt")
-	b, err2 := os.Readlink(fmt.Sprintf("/proc/%d/ns/mnt", pid))
+	b, err2 := procdir.Via(pid, func(dir string) (string, error) { return os.Readlink(dir + "/ns/mnt") })
 	return err1 == nil && err2 == nil && a == b && ours.Dev == theirs.Dev && ours.Ino == theirs.Ino
 }
 

@@ -3,23 +3,23 @@ package inferior
 import (
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/jalon-trace/jalon/internal/experiment"
 	"github.com/jalon-trace/jalon/internal/gdbstub"
+	"github.com/jalon-trace/jalon/internal/procdir"
 )
 
 // objects are what qXfer reads of a process.
 var objects = map[string]func(t *Target, pr *proc, id gdbstub.ThreadID, annex string) ([]byte, error){
 	"auxv": func(_ *Target, pr *proc, _ gdbstub.ThreadID, _ string) ([]byte, error) {
-		return os.ReadFile(fmt.Sprintf("/proc/%d/auxv", pr.pid))
+		return procdir.Auxv(pr.pid)
 	},
 	"exec-file": func(_ *Target, pr *proc, _ gdbstub.ThreadID, _ string) ([]byte, error) {
-		name, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pr.pid))
+		name, err := procdir.Exe(pr.pid)
 		return []byte(name), err
 	},
 	"libraries-svr4": func(_ *Target, pr *proc, _ gdbstub.ThreadID, annex string) ([]byte, error) {
-		auxv, err := os.ReadFile(fmt.Sprintf("/proc/%d/auxv", pr.pid))
+		auxv, err := procdir.Auxv(pr.pid)
 		if err != nil {
 			return nil, err
 		}

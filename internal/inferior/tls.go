@@ -6,7 +6,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
+
+	"github.com/jalon-trace/jalon/internal/procdir"
 )
 
 // Thread-local data (Drepper, ELF Handling For Thread-Local Storage, variant II):
@@ -21,7 +22,7 @@ import (
 // threadLocal finds the data at offset of a module's block in a thread of process
 // pid. linkMap 0 is the program.
 func threadLocal(pid int, read memoryReader, fsBase, offset, linkMap uint64) (uint64, error) {
-	auxv, err := os.ReadFile(fmt.Sprintf("/proc/%d/auxv", pid))
+	auxv, err := procdir.Auxv(pid)
 	if err != nil {
 		return 0, err
 	}

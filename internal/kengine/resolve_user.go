@@ -18,6 +18,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/kernel"
 	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/probe"
+	"github.com/jalon-trace/jalon/internal/procdir"
 	"github.com/jalon-trace/jalon/internal/sema"
 )
 
@@ -185,7 +186,7 @@ func (e *Engine) userCandidate(p *probe.Place, m *dwarf.Module, path string, s p
 		place: place, function: s.Func, file: s.File, line: s.Line,
 		variants: []variant{{
 			how:     "uprobe",
-			target:  kernel.Target{Kind: kernel.Uprobe, Path: path, FileOffset: off, Pid: e.opt.Tgid},
+			target:  kernel.Target{Kind: kernel.Uprobe, Path: path, FileOffset: off, Pid: e.uprobePid()},
 			context: ebpf.Regs, scope: scope, kin: sema.KernelInput{Context: sema.ContextRegs, User: true, Fixed: m.Type() == dwarf.Exec},
 			atEntry: known && s.Addr == fn.Lo,
 			lineOf: func(vaddr uint64) (string, int) {
@@ -194,6 +195,16 @@ func (e *Engine) userCandidate(p *probe.Place, m *dwarf.Module, path string, s p
 			},
 		}},
 	}, nil
+}
+
+// uprobePid is the process that the kernel is to limit a uprobe to. It finds the memory
+// by the process's first thread: where that has ended and others run on, breakpoints go
+// into every process, and the program's own filter alone passes over the others.
+func (e *Engine) uprobePid() int {
+	if procdir.FirstEnded(e.opt.Tgid) {
+		return 0
+	}
+	return e.opt.Tgid
 }
 
 // fileOffset is where in the file an address of its image is.

@@ -2,7 +2,6 @@ package kengine
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/format"
 	"github.com/jalon-trace/jalon/internal/kernel"
+	"github.com/jalon-trace/jalon/internal/procdir"
 )
 
 // userSymbols names addresses of processes. What a process has mapped is looked at
@@ -107,7 +107,7 @@ func (u *userSymbols) plausible(pid int, pcs []uint64) []uint64 {
 // readMaps reads /proc/PID/maps: the mappings that are executable. nil: the process is
 // gone, or has no memory any more.
 func readMaps(pid int) *mapped {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+	b, err := procdir.Maps(pid)
 	if err != nil || len(b) == 0 {
 		return nil
 	}

@@ -20,7 +20,7 @@ func Attach(pid int, cfg Config) (*Process, error) {
 			p.releaseAll()
 			return err
 		}
-		p.space = newSpace(p.anyTask().tid)
+		p.space = newSpace(p.pid)
 		if p.space.memErr != nil {
 			err := p.space.memErr
 			p.releaseAll()

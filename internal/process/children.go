@@ -4,10 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/procdir"
 )
 
 // controlImage forgets what run control knew of the old memory.
@@ -162,7 +163,7 @@ func (p *Process) handOver(t *task) (h handover, err error) {
 	if st.seccomp != 0 {
 		return h, errors.New("it is under a seccomp filter, which could kill it for a call of ours")
 	}
-	sp := newSpace(t.tid)
+	sp := newSpace(t.tgid)
 	defer sp.close()
 	at, err := sp.syscallInsn()
 	if err != nil {
@@ -286,7 +287,7 @@ func (p *Process) legacyOf(t *task) *legacy {
 
 // inherit makes it that of a process that was just taken over.
 func (p *Process) inherit(t *task, l *legacy) {
-	p.space = newSpace(t.tid)
+	p.space = newSpace(t.tgid)
 	p.space.breaks = l.space.breaks
 	if l.space.escape != 0 {
 		want, got := escapeBytes(), make([]byte, len(escapeBytes()))
@@ -389,7 +390,7 @@ func dying(tid int) bool {
 
 // program is the path of what the process runs.
 func (p *Process) program() string {
-	path, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", p.pid))
+	path, err := procdir.Exe(p.pid)
 	if err != nil {
 		return ""
 	}

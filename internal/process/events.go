@@ -220,7 +220,7 @@ func (p *Process) execStop(t *task, _ unix.Signal) {
 func (p *Process) newImage(t *task) {
 	p.dropInjection()
 	p.space.close()
-	p.space = newSpace(t.tid)
+	p.space = newSpace(t.tgid)
 	p.modules, p.trap = modules{}, trapHandler{}
 	clear(p.actions)
 	clear(p.masks)

@@ -106,7 +106,7 @@ func (p *Process) release(t *task) {
 // restoreCopy takes what is ours out of such a copy, and hands the child to OnFork.
 func (p *Process) restoreCopy(t *task) {
 	t.leaving = true
-	sp := newSpace(t.tid)
+	sp := newSpace(t.tgid)
 	defer sp.close()
 	sp.inheritEscape(p.space)
 	p.modulesDisarm(sp)

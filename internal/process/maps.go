@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/procdir"
 )
 
 // Mapping is one line of /proc/PID/maps.
@@ -24,8 +26,8 @@ type Mapping struct {
 	Deleted    bool
 }
 
-func readMaps(tid int) ([]Mapping, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", tid))
+func readMaps(pid int) ([]Mapping, error) {
+	b, err := procdir.Maps(pid)
 	if err != nil {
 		return nil, err
 	}
@@ -101,20 +103,22 @@ const (
 	highest = 1<<47 - 1<<16
 )
 
-// heapStart is where brk(2) begins to give memory to the thread's process; 0 when
+// heapStart is where brk(2) begins to give memory to a process; 0 when
 // that cannot be told.
-func heapStart(tid int) uint64 {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", tid))
-	if err != nil {
-		return 0
-	}
-	// Field 47 is start_brk (proc(5)); field 2, the name, may hold anything and
-	// ends with the last parenthesis.
-	f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
-	if len(f) < 45 {
-		return 0
-	}
-	n, _ := strconv.ParseUint(f[44], 10, 64)
+func heapStart(pid int) uint64 {
+	n, _ := procdir.Via(pid, func(dir string) (uint64, error) {
+		b, err := os.ReadFile(dir + "/stat")
+		if err != nil {
+			return 0, err
+		}
+		// Field 47 is start_brk (proc(5)); field 2, the name, may hold anything and
+		// ends with the last parenthesis. A thread without memory shows 0.
+		f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+		if len(f) < 45 || f[44] == "0" {
+			return 0, os.ErrNotExist
+		}
+		return strconv.ParseUint(f[44], 10, 64)
+	})
 	return n
 }
 

@@ -9,11 +9,13 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/procdir"
 )
 
 // space is an address space: that of the process, or of a child with a copy.
 type space struct {
-	tid     int // a thread of it
+	pid     int // the process
 	mem     *os.File
 	memErr  error
 	insn    uint64 // address of a syscall instruction, 0 = not looked for yet
@@ -26,11 +28,11 @@ type space struct {
 	breaks map[uint64]uint8 // int3 of jalon's own (not sites) -> the byte below
 }
 
-// newSpace opens the memory of a thread. The file is bound to the memory that the
-// thread has now: after exec it leads nowhere.
-func newSpace(tid int) *space {
-	s := &space{tid: tid, breaks: map[uint64]uint8{}}
-	s.mem, s.memErr = os.OpenFile(fmt.Sprintf("/proc/%d/mem", tid), os.O_RDWR, 0)
+// newSpace opens the memory of a process. The file is bound to the memory that it
+// has now: after exec it leads nowhere.
+func newSpace(pid int) *space {
+	s := &space{pid: pid, breaks: map[uint64]uint8{}}
+	s.mem, s.memErr = procdir.Mem(pid, os.O_RDWR)
 	return s
 }
 
@@ -100,7 +102,7 @@ func (s *space) writeRaw(addr uint64, b []byte) error {
 	// Linux 6.12 can be told to refuse writes to read-only pages by this way
 	// (proc_mem.force_override=never); ptrace itself still may.
 	if errors.Is(err, unix.EIO) || errors.Is(err, unix.EFAULT) {
-		if _, perr := unix.PtracePokeData(s.tid, uintptr(addr), b); perr == nil {
+		if s.poke(addr, b) {
 			return nil
 		}
 	}
@@ -108,6 +110,21 @@ func (s *space) writeRaw(addr uint64, b []byte) error {
 		return ErrGone
 	}
 	return fmt.Errorf("memory at %#x cannot be written: %w", addr+uint64(n), err)
+}
+
+// poke writes by way of any thread that is stopped.
+func (s *space) poke(addr uint64, b []byte) bool {
+	tids, err := threadsOf(s.pid)
+	if err != nil {
+		return false
+	}
+	for _, tid := range tids {
+		_, err := unix.PtracePokeData(tid, uintptr(addr), b)
+		if !errors.Is(err, unix.ESRCH) { // it runs, or has ended
+			return err == nil
+		}
+	}
+	return false
 }
 
 const int3 = 0xcc
@@ -122,7 +139,7 @@ func (s *space) syscallInsn() (uint64, error) {
 	if s.insn != 0 {
 		return s.insn, nil
 	}
-	maps, err := readMaps(s.tid)
+	maps, err := readMaps(s.pid)
 	if err != nil {
 		return 0, err
 	}
@@ -193,7 +210,7 @@ const pageSize = 4096
 // is64 reads the class of the program's ELF file: "not ours" is better said
 // before anything is touched.
 func is64(pid int) (bool, error) {
-	f, err := os.Open(fmt.Sprintf("/proc/%d/exe", pid))
+	f, err := procdir.Via(pid, func(dir string) (*os.File, error) { return os.Open(dir + "/exe") })
 	if err != nil {
 		return false, err
 	}

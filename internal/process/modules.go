@@ -3,13 +3,12 @@ package process
 import (
 	"debug/elf"
 	"encoding/binary"
-	"fmt"
-	"os"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/openfile"
+	"github.com/jalon-trace/jalon/internal/procdir"
 )
 
 // modules watches ld.so: it calls the empty function _dl_debug_state before and
@@ -130,7 +129,7 @@ func (p *Process) planContinue(m *modules) bool {
 }
 
 func (p *Process) anyRet(addr uint64) uint64 {
-	maps, err := readMaps(p.space.tid)
+	maps, err := readMaps(p.space.pid)
 	if err != nil {
 		return 0
 	}
@@ -152,7 +151,7 @@ func (p *Process) anyRet(addr uint64) uint64 {
 
 // findLinker fills in the addresses of ld.so's symbols.
 func (p *Process) findLinker(m *modules) bool {
-	aux, err := readAuxv(p.space.tid)
+	aux, err := readAuxv(p.space.pid)
 	if err != nil {
 		return false
 	}
@@ -162,7 +161,7 @@ func (p *Process) findLinker(m *modules) bool {
 	}
 	// No interpreter: a static program, or ld.so itself run as a program.
 	phdr := aux[atPhdr]
-	return p.linkerSymbols(m, fmt.Sprintf("/proc/%d/exe", p.space.tid), func(f *elf.File) uint64 {
+	return p.linkerSymbols(m, procdir.Link(p.space.pid, "exe"), func(f *elf.File) uint64 {
 		for _, ph := range f.Progs {
 			if ph.Type == elf.PT_PHDR {
 				return phdr - ph.Vaddr
@@ -177,8 +176,8 @@ const (
 	atBase = 7
 )
 
-func readAuxv(tid int) (map[uint64]uint64, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/auxv", tid))
+func readAuxv(pid int) (map[uint64]uint64, error) {
+	b, err := procdir.Auxv(pid)
 	if err != nil {
 		return nil, err
 	}
@@ -191,13 +190,13 @@ func readAuxv(tid int) (map[uint64]uint64, error) {
 
 // fileAt is the path, from here, of the file mapped at addr.
 func (p *Process) fileAt(addr uint64) (string, bool) {
-	maps, err := readMaps(p.space.tid)
+	maps, err := readMaps(p.space.pid)
 	if err != nil {
 		return "", false
 	}
 	for _, m := range maps {
 		if addr >= m.Start && addr < m.End && m.Inode != 0 {
-			return fmt.Sprintf("/proc/%d/root%s", p.space.tid, m.Path), true
+			return procdir.Link(p.space.pid, "root"+m.Path), true
 		}
 	}
 	return "", false

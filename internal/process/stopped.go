@@ -152,7 +152,7 @@ func (s *Stopped) WriteMem(addr uint64, b []byte) error {
 
 // Maps lists the memory of the process.
 func (s *Stopped) Maps() ([]Mapping, error) {
-	maps, err := readMaps(s.sp.tid)
+	maps, err := readMaps(s.sp.pid)
 	return maps, s.wrap("read the memory map", err)
 }
 
@@ -181,7 +181,7 @@ func (s *Stopped) AllocNear(addr, size uint64) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	for i, at := range nearGaps(withHeap(maps, heapStart(s.sp.tid)), addr, size) {
+	for i, at := range nearGaps(withHeap(maps, heapStart(s.sp.pid)), addr, size) {
 		got, err := s.Syscall(unix.SYS_MMAP, at, size, unix.PROT_READ|unix.PROT_EXEC,
 			unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED_NOREPLACE, ^uint64(0), 0)
 		if err == nil && got == at {

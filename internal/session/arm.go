@@ -6,6 +6,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/openfile"
+	"github.com/jalon-trace/jalon/internal/procdir"
 	"github.com/jalon-trace/jalon/internal/process"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
@@ -120,7 +121,7 @@ func (s *Session) updateModules(maps []process.Mapping) {
 
 // root is the process's root directory when it is another than ours.
 func (s *Session) root() string {
-	theirs := fmt.Sprintf("/proc/%d/root", s.p.Pid())
+	theirs := procdir.Link(s.p.Pid(), "root")
 	if openfile.Same(theirs, "/") {
 		return ""
 	}

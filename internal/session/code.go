@@ -8,6 +8,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/patch"
+	"github.com/jalon-trace/jalon/internal/procdir"
 	"github.com/jalon-trace/jalon/internal/process"
 )
 
@@ -15,7 +16,7 @@ import (
 const maxFunction = 4 << 20
 
 func openMem(pid int) (*os.File, error) {
-	f, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
+	f, err := procdir.Mem(pid, os.O_RDONLY)
 	if err != nil {
 		return nil, fmt.Errorf("reading the program's code: %w", err)
 	}

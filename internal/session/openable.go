@@ -13,13 +13,13 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/debuginfo/elf"
 	"github.com/jalon-trace/jalon/internal/openfile"
+	"github.com/jalon-trace/jalon/internal/procdir"
 	"github.com/jalon-trace/jalon/internal/process"
 )
 
 // executable returns the test whether a mapping is one of the process's executable.
 func executable(pid int) func(*process.Mapping) bool {
-	link := fmt.Sprintf("/proc/%d/exe", pid)
-	path, _ := os.Readlink(link) // not permitted: no mapping is known to be the executable's
+	path, _ := procdir.Exe(pid) // not permitted: no mapping is known to be the executable's
 	path, deleted := strings.CutSuffix(path, " (deleted)")
 	return func(m *process.Mapping) bool { return m.Path == path && m.Deleted == deleted }
 }
@@ -29,10 +29,10 @@ func executable(pid int) func(*process.Mapping) bool {
 // else the kernel's links to the executable and to the mapped file, which hold even when
 // the file was deleted or replaced. "" when none leads there.
 func openable(pid int, m *process.Mapping, exe bool) string {
-	named := []string{m.Path, filepath.Join(fmt.Sprintf("/proc/%d/root", pid), m.Path)}
+	named := []string{m.Path, procdir.Link(pid, filepath.Join("root", m.Path))}
 	links := []string{fmt.Sprintf("/proc/%d/map_files/%x-%x", pid, m.Start, m.End)}
 	if exe {
-		links = append([]string{fmt.Sprintf("/proc/%d/exe", pid)}, links...)
+		links = append([]string{procdir.Link(pid, "exe")}, links...)
 	}
 	for _, path := range named {
 		if st, err := openfile.Stat(path); err == nil && isMapped(st, m) {
@@ -64,7 +64,7 @@ func openable(pid int, m *process.Mapping, exe bool) string {
 
 // programFile is a path that leads to the executable of a process.
 func programFile(pid int) string {
-	link := fmt.Sprintf("/proc/%d/exe", pid)
+	link := procdir.Link(pid, "exe")
 	path, err := os.Readlink(link)
 	if err != nil {
 		return ""
