@@ -23,7 +23,7 @@ var allowed = map[string][]string{
 	"internal/ir":                  {},
 	"internal/ring":                {},
 	"internal/patch":               {},
-	"internal/procdir":              {},
+	"internal/procdir":             {},
 	"internal/process":             {"internal/procdir", "internal/ring"},
 	"internal/ir/eval":             {"internal/ir", "internal/ring"},
 	"internal/ir/irgen":            {"internal/ir", "internal/ir/eval", "internal/ring"},
