@@ -2,7 +2,6 @@ package vmtest
 
 import (
 	"bytes"
-	"debug/elf"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -155,21 +154,4 @@ func orMode(mode, other fs.FileMode) uint32 {
 		mode = other
 	}
 	return uint32(mode.Perm())
-}
-
-// testBinary reads the running test binary, which must be static: the guest has
-// no libraries.
-func testBinary() ([]byte, error) {
-	const self = "/proc/self/exe"
-	f, err := elf.Open(self)
-	if err != nil {
-		return nil, fmt.Errorf("reading the running test binary: %w", err)
-	}
-	defer f.Close()
-	for _, p := range f.Progs {
-		if p.Type == elf.PT_INTERP {
-			return nil, fmt.Errorf("the test binary needs shared libraries, which a guest does not have: run the tests with CGO_ENABLED=0")
-		}
-	}
-	return os.ReadFile(self)
 }
