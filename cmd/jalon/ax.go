@@ -39,7 +39,7 @@ func (c *axCmd) Run() error {
 	if err != nil {
 		return err
 	}
-	return c.show(os.Stdout, e)
+	return c.show(stdout, e)
 }
 
 // code gives the bytecode.

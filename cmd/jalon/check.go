@@ -28,9 +28,9 @@ func (v *verdict) print() {
 	if !v.ok {
 		mark = "no "
 	}
-	fmt.Printf("%s  %-34s %s\n", mark, v.what, v.detail)
+	fmt.Fprintf(stdout, "%s  %-34s %s\n", mark, v.what, v.detail)
 	if !v.ok && v.remedy != "" {
-		fmt.Printf("     = remedy: %s\n", v.remedy)
+		fmt.Fprintf(stdout, "     = remedy: %s\n", v.remedy)
 	}
 }
 
@@ -58,10 +58,10 @@ func (checkCmd) Run() error {
 		v.print()
 		bad = bad || c.vital && !v.ok
 	}
-	fmt.Println("\nthe kernel engine (places of the kernel, and programs by uprobes):")
+	fmt.Fprintln(stdout, "\nthe kernel engine (places of the kernel, and programs by uprobes):")
 	facts, err := kengine.Facts()
 	if err != nil {
-		fmt.Printf("no   %v\n", err)
+		fmt.Fprintf(stdout, "no   %v\n", err)
 	}
 	for _, f := range facts {
 		(&verdict{f.OK, f.Name, f.Text, f.Remedy}).print()

@@ -65,11 +65,11 @@ func (c *controlCmd) Run() error {
 		return json.NewEncoder(os.Stdout).Encode(a)
 	}
 	if a.Error != "" {
-		fmt.Fprintln(os.Stderr, "jalon: "+a.Error)
+		fmt.Fprintln(stderr, "jalon: "+a.Error)
 		return exitError{1}
 	}
 	if q.Do == "status" {
-		_, err = io.WriteString(os.Stdout, statusTable(a.Sites))
+		_, err = io.WriteString(stdout, statusTable(a.Sites))
 	}
 	return err
 }

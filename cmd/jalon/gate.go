@@ -44,7 +44,7 @@ func (c *gateCmd) Run() error {
 			e.Close()
 		}
 	}()
-	opt := kengine.Options{Warn: func(m string) { fmt.Fprintln(os.Stderr, "jalon:", m) }}
+	opt := kengine.Options{Warn: func(m string) { fmt.Fprintln(stderr, "jalon:", m) }}
 	if c.Verbose {
 		opt.Log = opt.Warn
 	}
@@ -58,7 +58,7 @@ func (c *gateCmd) Run() error {
 			return err
 		}
 	}
-	fmt.Fprintln(os.Stderr, "jalon: the gates stand; Ctrl-C takes them away")
+	fmt.Fprintln(stderr, "jalon: the gates stand; Ctrl-C takes them away")
 	err = c.wait(ctx)
 	for _, e := range engines {
 		for _, s := range e.Kept() {
@@ -94,9 +94,9 @@ func (c *gateCmd) wait(ctx context.Context) error {
 }
 
 func tell(s *event.SiteSummary) {
-	fmt.Fprintf(os.Stderr, "jalon: %s: %d hits kept from perf", s.Schema.Place, s.False+s.Faults)
+	fmt.Fprintf(stderr, "jalon: %s: %d hits kept from perf", s.Schema.Place, s.False+s.Faults)
 	if s.Faults > 0 {
-		fmt.Fprintf(os.Stderr, ", %d of them because the condition could not be evaluated", s.Faults)
+		fmt.Fprintf(stderr, ", %d of them because the condition could not be evaluated", s.Faults)
 	}
-	fmt.Fprintln(os.Stderr)
+	fmt.Fprintln(stderr)
 }

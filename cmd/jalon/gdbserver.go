@@ -32,28 +32,28 @@ type gdbserverCmd struct {
 func gdbserver(args []string) int {
 	a, err := parseGdbserver(args)
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "%s\n%s", strings.TrimPrefix(err.Error(), "gdbserver: "), gdbserverUsage)
+		fmt.Fprintf(stderr, "%s\n%s", strings.TrimPrefix(err.Error(), "gdbserver: "), gdbserverUsage)
 		return 1
 	}
 	switch {
 	case a.help:
-		fmt.Print(gdbserverUsage)
+		fmt.Fprint(stdout, gdbserverUsage)
 		return 0
 	case a.version:
-		fmt.Println("jalon gdbserver", version)
+		fmt.Fprintln(stdout, "jalon gdbserver", version)
 		return 0
 	case a.listPackets:
-		fmt.Println("Packets that can be disabled: vCont, T, Tthread, qC, qfThreadInfo, threads")
+		fmt.Fprintln(stdout, "Packets that can be disabled: vCont, T, Tthread, qC, qfThreadInfo, threads")
 		return 0
 	case a.selftest:
-		fmt.Println("Selftests have been disabled for this build.")
+		fmt.Fprintln(stdout, "Selftests have been disabled for this build.")
 		return 0
 	}
 	s := &gdbServer{args: a}
 	return s.main.serve(func() int {
 		status, err := s.run()
 		if err != nil {
-			fmt.Fprintf(os.Stderr, "%v\nExiting\n", err)
+			fmt.Fprintf(stderr, "%v\nExiting\n", err)
 			return 1
 		}
 		return status
@@ -65,7 +65,7 @@ type gdbServer struct {
 	args   *gdbserverArgs
 	target gdbstub.Target
 	stdio  bool
-	log    *os.File
+	log    io.Writer
 	main   mainThread
 
 	mu sync.Mutex // of what is written to log
@@ -74,7 +74,7 @@ type gdbServer struct {
 func (s *gdbServer) run() (int, error) {
 	a := s.args
 	s.stdio = a.comm == "-" || a.comm == "stdio"
-	s.log = os.Stderr
+	s.log = stderr
 	if a.debugFile != "" {
 		f, err := os.OpenFile(a.debugFile, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 		if err != nil {
@@ -84,7 +84,7 @@ func (s *gdbServer) run() (int, error) {
 		s.log = f
 	}
 	if s.stdio {
-		fmt.Fprintln(os.Stderr, "stdin/stdout redirected")
+		fmt.Fprintln(stderr, "stdin/stdout redirected")
 	}
 	restore := s.ownTerminal()
 	defer restore()
@@ -107,7 +107,7 @@ func (s *gdbServer) run() (int, error) {
 	}
 	exp := experiment.New(s.target.Engine(), experiment.Options{
 		Target: s.target.Description(), WriteFile: writeTrace,
-		Print: func(text string) { fmt.Print(text) }, Log: s.logf,
+		Print: func(text string) { fmt.Fprint(stdout, text) }, Log: s.logf,
 	})
 	m := gdbstub.New(s.target, exp, cfg)
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
@@ -127,11 +127,11 @@ func (s *gdbServer) makeTarget() error {
 	}
 	opt := inferior.Options{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Terminal: terminal(), Wrapper: a.wrapper,
-		Output: func(text string) { fmt.Fprint(os.Stdout, text) }, OnPanic: bug, Go: s.main.run, NoOptimise: a.noOptimise,
+		Output: func(text string) { fmt.Fprint(stdout, text) }, OnPanic: bug, Go: s.main.run, NoOptimise: a.noOptimise,
 	}
 	if s.stdio { // they are GDB's
 		opt.Stdin, opt.Stdout, opt.Terminal = nil, os.Stderr, nil
-		opt.Output = func(text string) { fmt.Fprint(os.Stderr, text) }
+		opt.Output = func(text string) { fmt.Fprint(stderr, text) }
 	}
 	if a.debug {
 		opt.Log = s.logf
@@ -224,7 +224,7 @@ func (s *gdbServer) ownTerminal() (restore func()) {
 func (s *gdbServer) say(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	fmt.Fprintln(os.Stderr, text)
+	fmt.Fprintln(stderr, text)
 }
 
 func (s *gdbServer) logf(text string) {

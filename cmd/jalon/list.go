@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"sort"
 	"strings"
@@ -26,8 +25,8 @@ type listCmd struct {
 
 // Run lists.
 func (c *listCmd) Run() error {
-	opt := dwarf.Options{DebugDirs: c.Debug, Warn: func(m string) { fmt.Fprintln(os.Stderr, "jalon:", m) }}
-	w := bufio.NewWriter(os.Stdout)
+	opt := dwarf.Options{DebugDirs: c.Debug, Warn: func(m string) { fmt.Fprintln(stderr, "jalon:", m) }}
+	w := bufio.NewWriter(stdout)
 	defer w.Flush()
 	if c.Pid != 0 {
 		mods, err := session.InspectProcess(c.Pid, opt)
@@ -49,7 +48,7 @@ func (c *listCmd) Run() error {
 	}
 	defer in.Info.Close()
 	if !in.Info.HasDebugInfo() {
-		fmt.Fprintf(os.Stderr, "jalon: %s: %s\n", path, in.Info.WhyNoDebugInfo())
+		fmt.Fprintf(stderr, "jalon: %s: %s\n", path, in.Info.WhyNoDebugInfo())
 	}
 	if source != "" {
 		return c.source(w, in, source)

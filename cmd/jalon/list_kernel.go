@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo"
@@ -30,7 +29,7 @@ func kernelPlaces(args []string) []*probe.Place {
 func (c *listCmd) kernel(w io.Writer, places []*probe.Place) error {
 	e := kengine.Inspect(kengine.Options{
 		Vmlinux: c.Vmlinux, DebugDirs: c.Debug,
-		Warn: func(m string) { fmt.Fprintln(os.Stderr, "jalon:", m) },
+		Warn: func(m string) { fmt.Fprintln(stderr, "jalon:", m) },
 	})
 	defer e.Close()
 	for _, p := range places {

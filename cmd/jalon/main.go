@@ -38,7 +38,7 @@ type versionCmd struct{}
 var version = "development"
 
 func (versionCmd) Run() error {
-	fmt.Println("jalon", version)
+	fmt.Fprintln(stdout, "jalon", version)
 	return nil
 }
 
@@ -67,7 +67,7 @@ func noPanic() {
 // bug ends jalon with a message. The kernel then lets the traced program go.
 func bug(r any, stack []byte) {
 	text := strings.TrimPrefix(fmt.Sprint(r), "BUG: ")
-	fmt.Fprintf(os.Stderr, "jalon: BUG: %s\njalon: this is an error in jalon; the traced program runs on. Please report it with this text:\n%s", text, trace(stack))
+	fmt.Fprintf(stderr, "jalon: BUG: %s\njalon: this is an error in jalon; the traced program runs on. Please report it with this text:\n%s", text, trace(stack))
 	os.Exit(70)
 }
 
@@ -89,7 +89,7 @@ func run(args []string) int {
 	var c cli
 	c.Trace.program, c.Gate.program = program, program
 	parser, err := kong.New(&c,
-		kong.Name("jalon"), kong.Description(description),
+		kong.Name("jalon"), kong.Writers(stdout, stderr), kong.Description(description),
 		kong.UsageOnError(), kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
 	if err != nil {
 		panic("BUG: command line definition: " + err.Error())
@@ -99,7 +99,7 @@ func run(args []string) int {
 	}
 	ctx, err := parser.Parse(flagsFirst(parser.Model, args))
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "jalon: %v\n", err)
+		fmt.Fprintf(stderr, "jalon: %v\n", err)
 		return 2
 	}
 	return report(ctx.Run())
@@ -127,15 +127,15 @@ func report(err error) int {
 	}
 	var usage usageError
 	if errors.As(err, &usage) {
-		fmt.Fprintf(os.Stderr, "jalon: %v (jalon --help says more)\n", err)
+		fmt.Fprintf(stderr, "jalon: %v (jalon --help says more)\n", err)
 		return 2
 	}
 	var d *lang.Diagnostic
 	var ds lang.Diagnostics
 	if errors.As(err, &ds) || errors.As(err, &d) {
-		fmt.Fprintln(os.Stderr, strings.TrimRight(err.Error(), "\n"))
+		fmt.Fprintln(stderr, strings.TrimRight(err.Error(), "\n"))
 		return 2
 	}
-	fmt.Fprintf(os.Stderr, "jalon: %v\n", err)
+	fmt.Fprintf(stderr, "jalon: %v\n", err)
 	return 1
 }

@@ -196,9 +196,9 @@ func (c *traceCmd) options(tps []*tracepoint.Tracepoint) (session.Options, error
 		}
 	}
 	if c.Verbose {
-		opt.Log = func(m string) { fmt.Fprintln(os.Stderr, "jalon:", m) }
+		opt.Log = func(m string) { fmt.Fprintln(stderr, "jalon:", m) }
 	}
-	show := func(place, text string) { fmt.Fprintf(os.Stderr, "%s\n%s\n", place, text) }
+	show := func(place, text string) { fmt.Fprintf(stderr, "%s\n%s\n", place, text) }
 	if c.DumpIR {
 		opt.Dump.IR = show
 	}
@@ -253,13 +253,13 @@ func (countOnly) Flush() error                 { return nil }
 
 func (c *traceCmd) warn(msg string) {
 	if !c.Quiet {
-		fmt.Fprintln(os.Stderr, "jalon: "+strings.TrimPrefix(msg, "warning: "))
+		fmt.Fprintln(stderr, "jalon: "+strings.TrimPrefix(msg, "warning: "))
 	}
 }
 
 // finish prints the summary and passes on how the program ended.
 func (c *traceCmd) finish(res *session.Result) error {
-	w := bufio.NewWriter(os.Stderr)
+	w := bufio.NewWriter(stderr)
 	switch {
 	case c.JSONSum:
 		_ = json.NewEncoder(w).Encode(shortSummary(res))

@@ -214,6 +214,9 @@ func appendRune(b []byte, r rune) []byte {
 	if r < utf8.RuneSelf {
 		return appendASCII(b, byte(r))
 	}
+	if steers(r) {
+		return appendEscape(b, uint16(r))
+	}
 	return utf8.AppendRune(b, r)
 }
 
@@ -225,7 +228,7 @@ func appendASCII(b []byte, c byte) []byte {
 	switch {
 	case c == '"' || c == '\\':
 		return append(b, '\\', c)
-	case c >= ' ':
+	case c >= ' ' && c < 0x7f:
 		return append(b, c)
 	case c == '\n':
 		return append(b, '\\', 'n')
@@ -243,7 +246,7 @@ func appendString[S string | []byte](b []byte, s S) []byte {
 	start := 0
 	for i := 0; i < len(s); {
 		c := s[i]
-		if c >= ' ' && c < utf8.RuneSelf && c != '"' && c != '\\' {
+		if c >= ' ' && c < 0x7f && c != '"' && c != '\\' {
 			i++
 			continue
 		}
@@ -255,6 +258,10 @@ func appendString[S string | []byte](b []byte, s S) []byte {
 		}
 		r, n := utf8.DecodeRuneInString(string(s[i:min(i+utf8.UTFMax, len(s))]))
 		if r != utf8.RuneError || n > 1 {
+			if steers(r) {
+				b = appendEscape(append(b, s[start:i]...), uint16(r))
+				start = i + n
+			}
 			i += n
 			continue
 		}

@@ -1,9 +1,11 @@
 package format
 
 import (
+	"bytes"
 	"io"
 	"math/bits"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jalon-trace/jalon/internal/event"
@@ -114,22 +116,22 @@ func (t *Text) blocks(b []byte, ev *event.Event) []byte {
 	return b
 }
 
-// endLine ends a line and makes it safe for a terminal: names come out of files
-// and programs that may hold control characters.
+// endLine ends a line and makes it safe for a terminal (see Plain): names come out of
+// files and programs that may hold control characters. Newlines and tabs do not stay.
 func endLine(b []byte, start int) []byte {
 	for n := len(b); n > start && b[n-1] == ' '; n-- {
 		b = b[:n-1]
 	}
-	for i := start; i < len(b); i++ {
-		switch c := b[i]; {
-		case c < ' ' || c == 0x7f:
-			b[i] = '?'
-		case c == 0xc2 && i+1 < len(b) && b[i+1] < 0xa0: // U+0080 to U+009F
-			b[i], b[i+1] = '?', '?'
-		}
+	line := b[start:]
+	if plainPrefix(line) < len(line) || bytes.IndexByte(line, '\n') >= 0 || bytes.IndexByte(line, '\t') >= 0 {
+		line = []byte(oneLine.Replace(string(line)))
+		b = appendPlain(b[:start], line)
 	}
 	return append(b, '\n')
 }
+
+// oneLine shows what would break a line into two or into columns.
+var oneLine = strings.NewReplacer("\n", `\x0a`, "\t", `\x09`)
 
 // pad fills up a column, which becomes as wide as its widest entry so far.
 func pad(b []byte, from int, width *int) []byte {

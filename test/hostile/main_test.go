@@ -71,3 +71,8 @@ func asNobody(t *testing.T, args ...string) *testkit.Process {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	return testkit.StartCmd(t, cmd)
 }
+
+func execOutput(args ...string) (string, error) {
+	out, err := exec.Command(args[0], args[1:]...).CombinedOutput()
+	return string(out), err
+}
