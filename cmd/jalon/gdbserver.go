@@ -19,6 +19,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/gdbstub"
 	"github.com/jalon-trace/jalon/internal/inferior"
 	"github.com/jalon-trace/jalon/internal/kerntarget"
+	"github.com/jalon-trace/jalon/internal/openfile"
 	"github.com/jalon-trace/jalon/internal/rsp"
 )
 
@@ -76,7 +77,7 @@ func (s *gdbServer) run() (int, error) {
 	s.stdio = a.comm == "-" || a.comm == "stdio"
 	s.log = stderr
 	if a.debugFile != "" {
-		f, err := os.OpenFile(a.debugFile, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+		f, err := openfile.Create(a.debugFile)
 		if err != nil {
 			return 0, fmt.Errorf("open the file for --debug-file: %w", err)
 		}
@@ -257,6 +258,10 @@ type announced struct {
 // Accept implements gdbstub.Listener.
 func (l *announced) Accept() (io.ReadWriteCloser, error) {
 	if !l.s.stdio && !l.told {
+		l.Refused = func(err error) { l.s.say("jalon: " + err.Error()) }
+		if who := l.Exposed(); who != "" {
+			l.s.say("jalon: warning: " + who + " can read and change memory and files with the rights of this server; a unix socket (unix:PATH) or the loopback interface (:PORT) keeps them away")
+		}
 		_, port, err := net.SplitHostPort(l.Addr())
 		if err != nil {
 			port = l.Addr()
@@ -284,7 +289,7 @@ func (l *announced) Accept() (io.ReadWriteCloser, error) {
 
 // writeTrace writes a trace file, whole or not at all.
 func writeTrace(name string, content func(io.Writer) error) error {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := openfile.Create(name)
 	if err != nil {
 		return err
 	}

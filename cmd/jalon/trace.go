@@ -18,6 +18,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/format"
+	"github.com/jalon-trace/jalon/internal/openfile"
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/process"
 	"github.com/jalon-trace/jalon/internal/session"
@@ -223,7 +224,7 @@ func (c *traceCmd) open() (io.Writer, func() error, error) {
 	if c.Output == "" || c.Output == "-" {
 		return os.Stdout, func() error { return nil }, nil
 	}
-	f, err := os.OpenFile(c.Output, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	f, err := openfile.Create(c.Output)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -25,8 +25,9 @@ type fileTable struct {
 
 func newFileTable() *fileTable { return &fileTable{open: map[int]int{}} }
 
-// view is the file system as a process sees it; 0: as we do.
-func (t *fileTable) view(pid int) gdbstub.FileSystem { return &processFiles{t, pid} }
+// view is the file system as a process sees it, 0: as jalon does, with no more rights than
+// those of the process whose, 0: those of jalon.
+func (t *fileTable) view(pid, whose int) gdbstub.FileSystem { return &processFiles{t, pid, whose} }
 
 // CloseAll closes what is open.
 func (t *fileTable) CloseAll() {
@@ -48,7 +49,8 @@ func (t *fileTable) add(fd int) int {
 // processFiles implements gdbstub.FileSystem. Paths are those of the process's root.
 type processFiles struct {
 	*fileTable
-	pid int
+	pid   int
+	whose int
 }
 
 // openFlags are the protocol's flags, and those of open(2) for them.
@@ -169,7 +171,8 @@ func (f *processFiles) Unlink(name string) error {
 		return err
 	}
 	defer unix.Close(dir)
-	return unix.Unlinkat(dir, path.Base(name), 0)
+	_, err = limited(f.whose, func() (int, error) { return 0, unix.Unlinkat(dir, path.Base(name), 0) })
+	return err
 }
 
 // Readlink implements gdbstub.FileSystem.
@@ -194,8 +197,9 @@ func (f *processFiles) Readlink(name string) (string, error) {
 // and `..` must not lead out of it: openat2(2), Linux 5.6.
 func (f *processFiles) at(name string, flags int, mode uint64) (int, error) {
 	flags |= unix.O_CLOEXEC
+	open := func() (int, error) { return unix.Open(name, flags, uint32(mode)) }
 	if f.pid == 0 || sameRoot(f.pid) {
-		return retry(func() (int, error) { return unix.Open(name, flags, uint32(mode)) })
+		return limited(f.whose, func() (int, error) { return retry(open) })
 	}
 	root, err := unix.Open(procdir.Link(f.pid, "root"), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -203,7 +207,8 @@ func (f *processFiles) at(name string, flags int, mode uint64) (int, error) {
 	}
 	defer unix.Close(root)
 	how := unix.OpenHow{Flags: uint64(flags), Mode: mode, Resolve: unix.RESOLVE_IN_ROOT}
-	return retry(func() (int, error) { return unix.Openat2(root, name, &how) })
+	open = func() (int, error) { return unix.Openat2(root, name, &how) }
+	return limited(f.whose, func() (int, error) { return retry(open) })
 }
 
 // sameRoot reports whether paths mean the same to a process as to us.

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -59,7 +61,7 @@ func TestFiles(t *testing.T) {
 	write(t, name, "contents")
 	symlink(t, "file", filepath.Join(dir, "link"))
 	table := newFileTable()
-	fs := table.view(0)
+	fs := table.view(0, 0)
 	if got := contents(t, fs, filepath.Join(dir, "link")); got != "contents" {
 		t.Errorf("contents %q", got)
 	}
@@ -92,7 +94,7 @@ func TestFileErrors(t *testing.T) {
 	}
 	table := newFileTable()
 	defer table.CloseAll()
-	fs := table.view(0)
+	fs := table.view(0, 0)
 	directory, err := fs.Open(dir, rsp.OpenRead, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +141,7 @@ func TestFileErrors(t *testing.T) {
 func TestWritableFiles(t *testing.T) {
 	table := newFileTable()
 	table.writable = true
-	fs := table.view(0)
+	fs := table.view(0, 0)
 	name := filepath.Join(t.TempDir(), "new")
 	fd, err := fs.Open(name, rsp.OpenWrite|rsp.OpenCreate|rsp.OpenExclusive, 0o100600)
 	if err != nil {
@@ -167,7 +169,7 @@ func TestWritableFiles(t *testing.T) {
 func TestFileNumbers(t *testing.T) {
 	before := openDescriptors(t)
 	table := newFileTable()
-	fs, other := table.view(0), table.view(os.Getpid())
+	fs, other := table.view(0, 0), table.view(os.Getpid(), 0)
 	for i := range maxFiles {
 		if fd, err := fs.Open("/dev/null", rsp.OpenRead, 0); fd != i || err != nil {
 			t.Fatalf("file %d: %d, %v", i, fd, err)
@@ -226,7 +228,7 @@ func TestOtherRoot(t *testing.T) {
 	c := runningIn(t, root, "/stand", nil)
 	table := newFileTable()
 	table.writable = true
-	fs := table.view(c.pid)
+	fs := table.view(c.pid, c.pid)
 	for path, want := range map[string]string{
 		"/file": "inside", "file": "inside", "/absolute": "inside", "/dir/up": "inside", "/../file": "inside",
 		"/out": unix.ENOENT.Error(), secret: unix.ENOENT.Error(), "/.." + secret: unix.ENOENT.Error(),
@@ -250,7 +252,7 @@ func TestOtherRoot(t *testing.T) {
 	if err := fs.Unlink(secret); err != unix.ENOENT {
 		t.Error(err)
 	}
-	if _, err := table.view(1 << 30).Stat("/"); err != unix.ENOENT {
+	if _, err := table.view(1<<30, 1<<30).Stat("/"); err != unix.ENOENT {
 		t.Errorf("no such process: %v", err)
 	}
 }
@@ -260,7 +262,7 @@ func TestStatAgainstGdbserver(t *testing.T) {
 	c := running(t, compile(t, "stand.c"), nil)
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "file"), "12345")
-	fs := newFileTable().view(c.pid)
+	fs := newFileTable().view(c.pid, c.pid)
 	server := gdbserver(t, c.pid)
 	for _, name := range []string{dir, filepath.Join(dir, "file"), "/dev/null"} {
 		fd, ok := strings.CutPrefix(server.ask(fmt.Sprintf("vFile:open:%x,0,0", name)), "F")
@@ -280,3 +282,63 @@ func TestStatAgainstGdbserver(t *testing.T) {
 		}
 	}
 }
+
+// TestLimitedFiles: files are opened, created and removed with the rights of the process,
+// not with those of root, and jalon has its own rights afterwards.
+func TestLimitedFiles(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("needs root: it takes the rights of another user")
+	}
+	const nobody = 65534
+	cmd := exec.Command("sleep", "1000")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	dir := t.TempDir()
+	for d := dir; d != os.TempDir() && d != "/"; d = filepath.Dir(d) {
+		if err := os.Chmod(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	secret, own := filepath.Join(dir, "secret"), filepath.Join(dir, "own")
+	if err := os.WriteFile(secret, []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(own, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(own, nobody, nobody); err != nil {
+		t.Fatal(err)
+	}
+	table := newFileTable()
+	table.writable = true
+	defer table.CloseAll()
+	fs := table.view(0, cmd.Process.Pid)
+	const create = rsp.OpenWrite | rsp.OpenCreate
+	for _, c := range []struct {
+		what string
+		err  error
+		want error
+	}{
+		{"reading root's file", second(fs.Open(secret, rsp.OpenRead, 0)), unix.EACCES},
+		{"truncating root's file", second(fs.Open(secret, rsp.OpenWrite|rsp.OpenTruncate, 0)), unix.EACCES},
+		{"creating in root's directory", second(fs.Open(filepath.Join(dir, "new"), create, 0o666)), unix.EACCES},
+		{"removing root's file", fs.Unlink(secret), unix.EACCES},
+		{"creating in its own directory", second(fs.Open(filepath.Join(own, "new"), create, 0o666)), nil},
+		{"root itself", second(table.view(0, 0).Open(secret, rsp.OpenRead, 0)), nil},
+	} {
+		if !errors.Is(c.err, c.want) {
+			t.Errorf("%s: %v, not %v", c.what, c.err, c.want)
+		}
+	}
+	if st, err := os.Stat(filepath.Join(own, "new")); err != nil || st.Sys().(*syscall.Stat_t).Uid != nobody {
+		t.Errorf("the new file: %v %v", st, err)
+	}
+	if b, err := os.ReadFile(secret); err != nil || string(b) != "secret" {
+		t.Errorf("root's file: %q %v", b, err)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }

@@ -95,7 +95,13 @@ func (t *Target) ThreadLocal(id gdbstub.ThreadID, offset, linkMap uint64) (uint6
 }
 
 // Files implements gdbstub.Target.
-func (t *Target) Files(pid int) gdbstub.FileSystem { return t.files.view(pid) }
+func (t *Target) Files(pid int) gdbstub.FileSystem {
+	whose := pid
+	if list := t.list(); whose == 0 && len(list) > 0 {
+		whose = list[0].pid
+	}
+	return t.files.view(pid, whose)
+}
 
 // Monitor implements gdbstub.Target.
 func (t *Target) Monitor(string) (string, error) { return "", gdbstub.ErrUnsupported }

@@ -11,8 +11,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"regexp"
 	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -133,21 +133,16 @@ func handle(path string) (int, error) {
 	return retry(func() (int, error) { return unix.Openat2(dir, rest, &how) })
 }
 
+// processRoot matches the root directory of a process, or of a thread, and a path below.
+var processRoot = regexp.MustCompile(`^(/proc/[0-9]+(?:/task/[0-9]+)?/root)/+(.+)$`)
+
 // splitRoot splits "/proc/PID/root/REST" into the root directory and REST.
 func splitRoot(path string) (root, rest string, ok bool) {
-	after, ok := strings.CutPrefix(path, "/proc/")
-	if !ok {
+	m := processRoot.FindStringSubmatch(path)
+	if m == nil {
 		return "", "", false
 	}
-	pid, after, ok := strings.Cut(after, "/")
-	if _, err := strconv.ParseUint(pid, 10, 32); !ok || err != nil {
-		return "", "", false
-	}
-	rest, ok = strings.CutPrefix(after, "root/")
-	if rest = strings.TrimLeft(rest, "/"); !ok || rest == "" {
-		return "", "", false
-	}
-	return "/proc/" + pid + "/root", rest, true
+	return m[1], m[2], true
 }
 
 // retry repeats a call that a signal interrupted, or that lost a race with a rename

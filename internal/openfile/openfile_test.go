@@ -73,6 +73,7 @@ func TestSplitRoot(t *testing.T) {
 	}{
 		{"/proc/12/root/lib/x.so", "/proc/12/root", "lib/x.so", true},
 		{"/proc/12/root//lib", "/proc/12/root", "lib", true},
+		{"/proc/12/task/13/root/lib/x.so", "/proc/12/task/13/root", "lib/x.so", true},
 		{"/proc/12/root/", "", "", false},
 		{"/proc/12/exe", "", "", false},
 		{"/proc/self/root/lib", "", "", false},

@@ -20,6 +20,8 @@ type Listener struct {
 	net  net.Listener       // nil: standard input and output
 	pipe io.ReadWriteCloser // nil once it has been accepted
 	name string
+	// Refused, if not nil, gets the reason for which a connection was refused.
+	Refused func(error)
 }
 
 // Listen understands what gdbserver's users write:
@@ -168,7 +170,7 @@ func remedy(err error) string {
 func (l *Listener) Addr() string { return l.name }
 
 // Accept waits for a client. Standard input and output are accepted once; io.EOF
-// says that there will be no other.
+// says that there will be no other. Programs of other users on this machine are refused.
 func (l *Listener) Accept() (io.ReadWriteCloser, error) {
 	if l.net == nil {
 		if l.pipe == nil {
@@ -178,11 +180,32 @@ func (l *Listener) Accept() (io.ReadWriteCloser, error) {
 		l.pipe = nil
 		return p, nil
 	}
-	c, err := l.net.Accept()
-	if err != nil {
-		return nil, fmt.Errorf("wait for GDB on %s: %w", l.name, err)
+	for {
+		c, err := l.net.Accept()
+		if err != nil {
+			return nil, fmt.Errorf("wait for GDB on %s: %w", l.name, err)
+		}
+		if err = checkPeer(c); err == nil {
+			return c, nil
+		}
+		_ = c.Close() // nothing was written to it
+		if l.Refused != nil {
+			l.Refused(err)
+		}
 	}
-	return c, nil
+}
+
+// Exposed describes the programs that may connect beside those of this user and root;
+// "": none.
+func (l *Listener) Exposed() string {
+	if l.net == nil {
+		return ""
+	}
+	a, ok := l.net.Addr().(*net.TCPAddr)
+	if !ok || a.IP.IsLoopback() {
+		return ""
+	}
+	return "every program on every machine that reaches " + a.String()
 }
 
 // Close ends Accept, with net.ErrClosed, and removes a unix socket.
