@@ -8,10 +8,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestMain also is the second jalon of tests that need one to die.
@@ -116,6 +120,9 @@ type output struct {
 	buf  bytes.Buffer
 	eof  bool
 	done chan struct{}
+	t    testing.TB
+	name string   // of the pipe, as /proc/PID/fd has it
+	from *os.File // the end that is read
 }
 
 func newOutput(t *testing.T) (*output, *os.File) {
@@ -124,7 +131,10 @@ func newOutput(t *testing.T) (*output, *os.File) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &output{done: make(chan struct{})}
+	o := &output{t: t, done: make(chan struct{}), from: r}
+	if o.name, err = os.Readlink(fmt.Sprintf("/proc/self/fd/%d", w.Fd())); err != nil {
+		t.Fatal(err)
+	}
 	o.cond = sync.NewCond(&o.mu)
 	go func() {
 		defer close(o.done)
@@ -148,6 +158,8 @@ func newOutput(t *testing.T) (*output, *os.File) {
 // wait waits until the program has written text.
 func (o *output) wait(t *testing.T, text string) {
 	t.Helper()
+	late := time.AfterFunc(testPatience, func() { _ = o.from.SetReadDeadline(time.Now()) })
+	defer late.Stop()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for !strings.Contains(o.buf.String(), text) {
@@ -158,8 +170,51 @@ func (o *output) wait(t *testing.T, text string) {
 	}
 }
 
+// testPatience is how long anything may take that a test waits for, on a busy machine.
+const testPatience = 60 * time.Second
+
+// end waits for the end of the output, which every process that has the pipe keeps open:
+// one that a test has left behind is killed.
+func (o *output) end() {
+	o.t.Helper()
+	select {
+	case <-o.done:
+		return
+	case <-time.After(testPatience):
+	}
+	for _, pid := range o.holders() {
+		o.t.Errorf("process %d was left behind\n%s", pid, describe(pid))
+		_ = unix.Kill(pid, unix.SIGKILL)
+	}
+	select {
+	case <-o.done:
+	case <-time.After(testPatience):
+		o.t.Error("the output does not end")
+		_ = o.from.SetReadDeadline(time.Now())
+		<-o.done
+	}
+}
+
+// holders are the processes that have the pipe, but for this one.
+func (o *output) holders() (pids []int) {
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
+		pid, _ := strconv.Atoi(filepath.Base(dir))
+		fds, _ := filepath.Glob(dir + "/fd/*")
+		if pid != os.Getpid() && slices.ContainsFunc(fds, func(fd string) bool {
+			to, err := os.Readlink(fd)
+			return err == nil && to == o.name
+		}) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// all is the whole output.
 func (o *output) all() string {
-	<-o.done
+	o.t.Helper()
+	o.end()
 	return o.buf.String()
 }
 
@@ -194,7 +249,7 @@ func (r *run) end() {
 			r.t.Errorf("kill: %v", err)
 		}
 	}
-	<-r.out.done
+	r.out.end()
 }
 
 // finish lets a held program run to its end.
@@ -212,7 +267,7 @@ func (r *run) wait() ExitStatus {
 	r.t.Helper()
 	select {
 	case <-r.Done():
-	case <-time.After(60 * time.Second):
+	case <-time.After(testPatience):
 		r.t.Fatalf("the program does not end\n%s", describe(r.Pid()))
 	}
 	return r.Wait()
@@ -265,7 +320,7 @@ func launchFree(t *testing.T, argv ...string) *free {
 		in.Close()
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
-		<-o.done
+		o.end()
 	})
 	return &free{cmd, o, in}
 }

@@ -28,6 +28,7 @@ static int killed(void *arg) {
 }
 
 static int waits(void *arg) {
+	shared = 1;
 	while (!go) usleep(100);
 	return 9;
 }
@@ -66,6 +67,7 @@ int main(int argc, char **argv) {
 	}
 	if (!strcmp(mode, "replaced")) { // the process calls exec
 		make(waits, CLONE_VM);
+		while (!shared) usleep(100); // a clone that has not run is not told of any more
 		execl("/bin/true", "true", NULL);
 	}
 	printf("%d %ld\n", r, shared);
