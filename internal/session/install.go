@@ -55,8 +55,8 @@ func (p *placed) end() uint64 { return p.plan.Addr + uint64(p.plan.Len) }
 //  1. plan every patch from the program's own bytes (the process runs)
 //  2. stop; map shared memory and room for code; go on
 //  3. generate the code for where it will lie (the process runs)
-//  4. stop; write trampolines, then the jumps to them; move threads that stand
-//     between the instructions that a jump replaces; go on
+//  4. stop; guard the pages; write trampolines, then the jumps to them; move threads
+//     that stand between the instructions that a jump replaces; go on
 //
 // A thread that hits a jump finds its trampoline complete, and the tracer knows
 // the code's tables before the first jump is written.
@@ -98,6 +98,9 @@ func (s *Session) carryIn(plans []*placed) (left []*site, err error) {
 	plans = s.keep(plans, s.generate)
 	var blocked map[*placed]bool
 	err = s.stopped(func(st *process.Stopped) error {
+		if err = s.guard(st, plans); err != nil {
+			return err
+		}
 		if plans, err = s.write(st, plans); err == nil {
 			plans, blocked, err = s.patch(st, plans)
 		}

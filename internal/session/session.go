@@ -50,23 +50,24 @@ type Dumper struct {
 
 // Session traces one process, or the kernel, or both. It is used from one goroutine.
 type Session struct {
-	opt      Options
-	tps      []*tracked               // in the process
-	ktps     []*tracepoint.Tracepoint // of the kernel engine
-	kern     *kengine.Engine          // nil: not used
-	ksrc     *source                  // its rings
-	foreign  foreign                  // breakpoints of others, as far as code was read for the plan that is made
-	calls    []span                   // what the kernel's calls in the place of breakpoints lead to
-	noKernel error                    // why the kernel engine cannot be used for sites of the process
-	uprobes  []*uprobe                // sites of the process that the kernel engine serves
-	p        *process.Process         // nil: no process is traced, the kernel is
-	held     *process.Held            // the program that was started, when only the kernel engine traces it
-	watched  *process.Watched         // the process whose hits the kernel engine is to show; nil: all
-	launched bool
-	state    state
-	post     queue
-	asked    *request      // what effAnswer and effRefuse are about
-	ended    chan struct{} // closed when Run is over
+	opt       Options
+	tps       []*tracked               // in the process
+	ktps      []*tracepoint.Tracepoint // of the kernel engine
+	kern      *kengine.Engine          // nil: not used
+	ksrc      *source                  // its rings
+	foreign   foreign                  // breakpoints of others, as far as code was read for the plan that is made
+	calls     []span                   // what the kernel's calls in the place of breakpoints lead to
+	unguarded bool                     // that pages cannot be guarded was said
+	noKernel  error                    // why the kernel engine cannot be used for sites of the process
+	uprobes   []*uprobe                // sites of the process that the kernel engine serves
+	p         *process.Process         // nil: no process is traced, the kernel is
+	held      *process.Held            // the program that was started, when only the kernel engine traces it
+	watched   *process.Watched         // the process whose hits the kernel engine is to show; nil: all
+	launched  bool
+	state     state
+	post      queue
+	asked     *request      // what effAnswer and effRefuse are about
+	ended     chan struct{} // closed when Run is over
 
 	mods     []*module
 	shared   *sharedMem
@@ -79,6 +80,7 @@ type Session struct {
 	seen     seen      // what the sites' programs read
 	placed   []*placed // the tracer's goroutine reads it too: see setPlaced
 	placedMu sync.Mutex
+	guards   []guarded // pages that other tracers' uprobes are kept out of; see guard.go
 	old      []*placed // taken out again by a Run; threads may still be in their code
 	retired  []*site   // of libraries that were unloaded
 	left     map[*tracked]*leftOut
@@ -336,6 +338,7 @@ func (s *Session) carryOut(x effect) {
 	case effForget:
 		s.tables.clear()
 		s.setPlaced(nil)
+		s.dropGuards()
 		s.removeUprobes()
 		if len(s.tps) > 0 {
 			s.warn("the program has called exec: the tracepoints were in the old one; tracing of it ends")

@@ -114,8 +114,9 @@ func readUpTo(read func(uint64, []byte) error, lo uint64, n int) []byte {
 
 // detach takes everything back and lets the process go:
 //
-//  1. stop; restore the bytes: nobody enters a trampoline any more. Threads that
-//     stand before a displaced copy go back to the original instruction. Go on.
+//  1. stop; restore the bytes, then the protection of their pages: no thread enters a
+//     trampoline any more. Threads that stand before a displaced copy go back to the
+//     original instruction. Go on.
 //  2. until no thread is in our code or will come back to it (a few tries, the
 //     process runs meanwhile): they leave by themselves within microseconds,
 //     unless a displaced system call sleeps there.
@@ -134,7 +135,14 @@ func (s *Session) detach() error {
 }
 
 func (s *Session) takeBack() error {
-	if err := s.stopped(func(st *process.Stopped) error { return putBack(st, s.placed) }); err != nil {
+	err := s.stopped(func(st *process.Stopped) error {
+		if err := putBack(st, s.placed); err != nil {
+			return err
+		}
+		s.trouble("giving pages of code their protection back", s.unguard(st))
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	var state emptiness

@@ -66,6 +66,9 @@ func (s *Session) onFork(child *process.Stopped) {
 			}
 		}
 	}
+	if err := s.unguard(child); err != nil {
+		s.logf("forked child: the protection of pages: %v", err)
+	}
 	if err := s.removeTraps(child); err != nil {
 		s.logf("forked child: restoring the action of SIGTRAP: %v", err)
 	}
