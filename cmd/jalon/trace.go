@@ -37,6 +37,7 @@ type traceCmd struct {
 	Cgroup   string        `help:"Kernel engine: only processes of this cgroup (a directory of cgroup2, without those below it)"`
 	Vmlinux  string        `help:"Kernel engine: file with the kernel's debug information, for lines and local variables of the kernel"`
 	Cost     bool          `help:"Kernel engine: measure the time of the hits (bpf_stats; that costs some itself)"`
+	Force    bool          `help:"Kernel engine: arm a uprobe also where it cannot be shown that an instruction begins, and a uretprobe that endangers the program"`
 	File     []string      `short:"x" name:"file" sep:"none" help:"Read tracepoints from a file as GDB's 'save tracepoints' writes it"`
 	Format   string        `short:"f" enum:"text,json,none" default:"text" help:"text, json (one object a line), none (count only)"`
 	Output   string        `short:"o" help:"Write the events to a file instead of standard output"`
@@ -190,7 +191,7 @@ func (c *traceCmd) options(tps []*tracepoint.Tracepoint) (session.Options, error
 		Tracepoints: tps, BufferSize: buffer, StringLimit: c.Strlen, RepeatLimit: c.Elements, StackLimit: c.Stack,
 		MaxEvents: c.Max, DebugDirs: c.Debug, NoOptimise: c.NoOpt, Avoid: c.Avoid, Pending: c.Pending, Started: started, Duration: c.Duration, Warn: c.warn, OnPanic: bug,
 	}
-	opt.Kernel = session.Kernel{All: c.All || c.Engine == "kernel", Anyone: c.All, Vmlinux: c.Vmlinux, Cost: c.Cost}
+	opt.Kernel = session.Kernel{All: c.All || c.Engine == "kernel", Anyone: c.All, Vmlinux: c.Vmlinux, Cost: c.Cost, Force: c.Force}
 	if c.Cgroup != "" {
 		if opt.Kernel.Cgroup, err = cgroupID(c.Cgroup); err != nil {
 			return session.Options{}, err

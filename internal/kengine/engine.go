@@ -27,7 +27,10 @@ type Options struct {
 	Vmlinux     string   // file with the kernel's debug information; "" = BTF only
 	DebugDirs   []string // of separate debug files of programs
 	NoOptimise  bool
-	Cost        bool // measure the time of each hit (bpf_stats; it costs some)
+	// Force arms uprobes where it is not known, though not known to be wrong, that
+	// an instruction begins, and uretprobes that endanger the program.
+	Force bool
+	Cost  bool // measure the time of each hit (bpf_stats; it costs some)
 	// Warn takes warnings, Log what is done step by step, IR and Code the stages
 	// of compilation; each may be nil.
 	Warn, Log func(string)

@@ -119,17 +119,36 @@ func (e *Engine) uprobes(p *probe.Place) ([]candidate, error) {
 	if len(sites) > maxSites {
 		return nil, tooMany(p)
 	}
+	return e.userCandidates(p, len(sites), func(i int) (candidate, error) {
+		scope, err := m.ScopeForSite(sites[i])
+		if err != nil {
+			return candidate{}, err
+		}
+		return e.userCandidate(p, m, path, sites[i], scope)
+	})
+}
+
+// userCandidates makes n candidates. Of several, those where no uprobe can be put are
+// left out with a warning.
+func (e *Engine) userCandidates(p *probe.Place, n int, one func(int) (candidate, error)) ([]candidate, error) {
 	var out []candidate
-	for _, s := range sites {
-		scope, err := m.ScopeForSite(s)
-		if err != nil {
-			return nil, err
+	var first error
+	for i := range n {
+		c, err := one(i)
+		if err == nil {
+			out = append(out, c)
+			continue
 		}
-		c, err := e.userCandidate(p, m, path, s, scope)
-		if err != nil {
-			return nil, err
+		e.logf("%s: left out: %v", p.Text, err)
+		if first == nil {
+			first = err
 		}
-		out = append(out, c)
+	}
+	switch {
+	case len(out) == 0:
+		return nil, first
+	case first != nil:
+		e.warn(fmt.Sprintf("%s: %d of %d sites are left out: %s", p.Text, n-len(out), n, firstLine(first)))
 	}
 	return out, nil
 }
@@ -170,6 +189,9 @@ func (e *Engine) imported(p *probe.Place, m *dwarf.Module, path string) (*dwarf.
 
 // userCandidate is a uprobe at a site of a file.
 func (e *Engine) userCandidate(p *probe.Place, m *dwarf.Module, path string, s probe.Site, scope debuginfo.Scope) (candidate, error) {
+	if err := e.placeable(p, m, s.Addr); err != nil {
+		return candidate{}, err
+	}
 	off, err := fileOffset(m, s.Addr)
 	if err != nil {
 		return candidate{}, err
@@ -210,11 +232,11 @@ func (e *Engine) uprobePid() int {
 // fileOffset is where in the file an address of its image is.
 func fileOffset(m *dwarf.Module, vaddr uint64) (uint64, error) {
 	for _, seg := range m.Segments() {
-		if vaddr >= seg.Vaddr && vaddr-seg.Vaddr < seg.Filesz {
+		if seg.Exe && vaddr >= seg.Vaddr && vaddr-seg.Vaddr < seg.Filesz {
 			return vaddr - seg.Vaddr + seg.Offset, nil
 		}
 	}
-	return 0, fmt.Errorf("address %#x of %s is not in the file", vaddr, m.Path())
+	return 0, fmt.Errorf("address %#x is in no executable segment of %s", vaddr, m.Path())
 }
 
 // uretprobes are the returns of functions of a file.
@@ -294,20 +316,19 @@ func (e *Engine) usdts(p *probe.Place) ([]candidate, error) {
 	if len(found) > maxSites {
 		return nil, tooMany(p)
 	}
-	var out []candidate
-	for i := range found {
+	return e.userCandidates(p, len(found), func(i int) (candidate, error) {
 		x := &found[i]
 		site, err := probe.ResolveAddress(m, x.PC)
 		if err != nil {
-			return nil, err
+			return candidate{}, err
 		}
 		under, err := m.ScopeForSite(site)
 		if err != nil {
-			return nil, err
+			return candidate{}, err
 		}
 		c, err := e.userCandidate(p, m, path, site, usdt.NewScope(x, file, m.Interp() != "", under))
 		if err != nil {
-			return nil, err
+			return candidate{}, err
 		}
 		c.place = p.Text
 		if p.Glob() {
@@ -316,9 +337,8 @@ func (e *Engine) usdts(p *probe.Place) ([]candidate, error) {
 		c.function = x.Provider + ":" + x.Name
 		v := &c.variants[0]
 		v.how, v.target.RefCtrOffset, v.atEntry = "usdt", x.SemOffset, false
-		out = append(out, c)
-	}
-	return out, nil
+		return c, nil
+	})
 }
 
 // noMarker says which markers the file has in the place of the one asked for.

@@ -34,6 +34,7 @@ type sources struct {
 	markers once[[]Marker]
 	files   map[string]*dwarf.Module
 	elves   map[string]*elf.File
+	code    map[codeKey]*codeAt
 	present [sha256.Size]byte // of modules and events, at the last renew; zero: there was none
 }
 
@@ -53,7 +54,7 @@ func (o *once[T]) get(open func() (T, error)) (T, error) {
 }
 
 func newSources(e *Engine) *sources {
-	return &sources{e: e, files: map[string]*dwarf.Module{}, elves: map[string]*elf.File{}}
+	return &sources{e: e, files: map[string]*dwarf.Module{}, elves: map[string]*elf.File{}, code: map[codeKey]*codeAt{}}
 }
 
 // Renew forgets what was read of symbols, types and static tracepoints, if modules or

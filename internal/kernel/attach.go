@@ -156,6 +156,9 @@ func (l *Loaded) AttachAll(targets []Target) (*Link, error) {
 		}
 		able = append(able, t)
 	}
+	able, bad, release := l.checkInstructions(able)
+	defer release()
+	ae.Failed = append(ae.Failed, bad...)
 	for _, group := range l.groups(able) {
 		parts, failed := l.attachGroup(group)
 		lk.parts = append(lk.parts, parts...)

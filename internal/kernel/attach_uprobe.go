@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"math"
+	"os"
 	"runtime"
 	"unsafe"
 
@@ -15,8 +16,82 @@ import (
 // A uprobe is a breakpoint in a file's text: in every process that has the file
 // mapped or maps it later, or, with Pid, in that process with its threads. The
 // kernel checks the instruction when it puts the breakpoint into a process, not
-// before: an instruction that cannot be probed in a file that nobody has mapped
-// is passed over silently.
+// before: an instruction that cannot be probed in a file that no process has mapped
+// would be passed over without a word. So jalon maps it, privately and for reading
+// (which is enough for the kernel), while it attaches.
+
+// checkInstructions maps the pages of uprobes until release is called, and returns the
+// places that the kernel takes, as far as it can say so before they are attached, and
+// the others.
+func (l *Loaded) checkInstructions(targets []Target) (able []Target, failed []Failed, release func()) {
+	var mine []Target // the same places in this process only
+	m := pages{}
+	for _, t := range targets {
+		if t.Kind != Uprobe && t.Kind != Uretprobe || t.RefCtrOffset != 0 { // of a marker, a nop, which the kernel takes
+			continue
+		}
+		m.add(t.Path, t.FileOffset)
+		if t.Pid != 0 && t.Pid != os.Getpid() { // the kernel asks the probe whether it wants this process
+			t.Pid = os.Getpid()
+			mine = append(mine, t)
+		}
+	}
+	if len(mine) == 0 {
+		return targets, nil, m.unmap
+	}
+	type place struct {
+		path string
+		off  uint64
+	}
+	refused := map[place]error{}
+	for _, g := range l.groups(mine) {
+		parts, bad := l.attachGroup(g)
+		_ = closeParts(parts)
+		for _, f := range bad {
+			if errors.Is(f.Err, enotsupp) || errors.Is(f.Err, unix.ENOEXEC) {
+				refused[place{f.Target.Path, f.Target.FileOffset}] = f.Err
+			}
+		}
+	}
+	for _, t := range targets {
+		if err := refused[place{t.Path, t.FileOffset}]; err != nil {
+			failed = append(failed, Failed{t, err})
+		} else {
+			able = append(able, t)
+		}
+	}
+	return able, failed, m.unmap
+}
+
+// pages are mapped pages of files.
+type pages map[page][]byte
+
+type page struct {
+	path string
+	off  uint64
+}
+
+// add maps the page of a file with off in it. Where that fails the kernel checks later.
+func (m pages) add(path string, off uint64) {
+	at := page{path, off &^ 4095}
+	if _, ok := m[at]; ok || off > math.MaxInt64 {
+		return
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	if b, err := unix.Mmap(int(f.Fd()), int64(at.off), 4096, unix.PROT_READ, unix.MAP_PRIVATE); err == nil {
+		m[at] = b
+	}
+}
+
+func (m pages) unmap() {
+	for _, b := range m {
+		_ = unix.Munmap(b)
+	}
+}
 
 // canMulti says whether a place can be attached together with others, n in all.
 func (k *Kernel) canMulti(t *Target, n int) bool {

@@ -54,6 +54,7 @@ type analysis struct {
 	insts   []Inst
 	index   []int32  // by offset from Lo: index into insts, or -1
 	targets []uint64 // sorted: where control may arrive from elsewhere than the instruction before
+	tables  []uint64 // those of them that are in jump tables
 	// broken says why instruction boundaries are not certain, wild why the
 	// targets are not complete.
 	broken, wild string

@@ -46,6 +46,7 @@ func (c *Code) indirect(a *analysis, parts [][]Inst) {
 			all = append(all, found...)
 		}
 	}
+	a.tables = all
 	a.targets = append(a.targets, all...)
 	slices.Sort(a.targets)
 	a.targets = slices.Compact(a.targets)

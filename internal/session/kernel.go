@@ -21,6 +21,7 @@ type Kernel struct {
 	Cgroup  uint64 // only in this cgroup
 	Vmlinux string // debug information of the kernel; FILE:LINE is then a line of it where no process is traced
 	Cost    bool   // measure the time of hits
+	Force   bool   // as in kengine.Options
 }
 
 // Watch traces by the kernel engine alone: all processes, or the one with the
@@ -101,7 +102,7 @@ func (s *Session) armKernel() error {
 // kernelOptions are those of the session's kernel engine.
 func (s *Session) kernelOptions() kengine.Options {
 	opt := kengine.Options{
-		Cgroup: s.opt.Kernel.Cgroup, Vmlinux: s.opt.Kernel.Vmlinux, Cost: s.opt.Kernel.Cost,
+		Cgroup: s.opt.Kernel.Cgroup, Vmlinux: s.opt.Kernel.Vmlinux, Cost: s.opt.Kernel.Cost, Force: s.opt.Kernel.Force,
 		BufferSize: s.opt.BufferSize, StringLimit: s.opt.StringLimit, RepeatLimit: s.opt.RepeatLimit, StackLimit: s.opt.StackLimit,
 		DebugDirs: s.opt.DebugDirs, NoOptimise: s.opt.NoOptimise, Warn: s.opt.Warn, Log: s.opt.Log, IR: s.opt.Dump.IR, Code: s.opt.Dump.Code,
 	}

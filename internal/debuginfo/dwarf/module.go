@@ -54,6 +54,9 @@ type Module struct {
 	cfi     *cfi
 	types   typeCache
 
+	inCodeOnce sync.Once
+	inCode     []elf.Symbol // objects in sections with code
+
 	splits map[string]*splitFile
 	warned map[string]bool
 	warnMu sync.Mutex

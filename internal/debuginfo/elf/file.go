@@ -178,6 +178,9 @@ func (f *File) Release() {
 // Data is the whole file image.
 func (f *File) Data() []byte { return f.data }
 
+// Entry is the address at which the file's execution begins; 0 for most libraries.
+func (f *File) Entry() uint64 { return f.elf.Entry }
+
 // Segments returns the loadable segments by ascending address.
 func (f *File) Segments() []Segment { return f.segments }
 

@@ -251,6 +251,24 @@ func (f *File) FuncAt(vaddr uint64) (s Symbol, end uint64, ok bool) {
 	return Symbol{}, 0, false
 }
 
+// TypedFuncs calls fn with the bounds of every symbol of a function (not an untyped
+// one) that holds vaddr. One without a size ends as FuncAt says.
+func (f *File) TypedFuncs(vaddr uint64, fn func(lo, hi uint64)) {
+	idx, t := f.codeIndex(), &f.syms
+	i := sort.Search(len(idx), func(i int) bool { return t.raw[idx[i]].value > vaddr })
+	for n := 0; i > 0 && n < 64; n++ {
+		i--
+		r := &t.raw[idx[i]]
+		end := r.value + r.size
+		if r.size == 0 {
+			end = f.NextFunc(r.value)
+		}
+		if stdelf.SymType(r.info&15) != stdelf.STT_NOTYPE && vaddr < end {
+			fn(r.value, end)
+		}
+	}
+}
+
 // NextFunc is the address of the first code symbol after vaddr, or the end of
 // vaddr's section.
 func (f *File) NextFunc(vaddr uint64) uint64 {

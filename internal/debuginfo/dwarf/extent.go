@@ -1,0 +1,112 @@
+package dwarf
+
+import (
+	"sort"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo/elf"
+)
+
+// Extent is the code around an address, as far as something reliable bounds it.
+type Extent struct {
+	Lo, Hi uint64
+	// Starts are addresses at which an instruction begins: each source that knows a
+	// function there (debug information, typed symbols, call frame information, the
+	// file's entry point) gives one. One address may be there several times.
+	Starts []uint64
+}
+
+// add widens the extent by a range that begins with an instruction.
+func (x *Extent) add(lo, hi uint64) {
+	if len(x.Starts) == 0 {
+		x.Lo, x.Hi = lo, hi
+	}
+	x.Lo, x.Hi = min(x.Lo, lo), max(x.Hi, hi)
+	x.Starts = append(x.Starts, lo)
+}
+
+// Extent finds the code around vaddr. Without Starts only an untyped symbol, which
+// may as well be one of data, or nothing bounds it.
+func (m *Module) Extent(vaddr uint64) (x Extent) {
+	defer m.guard(nil)()
+	if u := m.unitFor(vaddr); u != nil {
+		if f := u.functions().at(vaddr); f != nil {
+			for _, r := range f.ranges {
+				if r.Lo <= vaddr && vaddr < r.Hi {
+					x.add(r.Lo, r.Hi)
+				}
+			}
+		}
+	}
+	m.syms.TypedFuncs(vaddr, x.add)
+	if m.syms != m.file {
+		m.file.TypedFuncs(vaddr, x.add)
+	}
+	if e := m.frames().find(vaddr); e != nil && !e.c.signal { // that of a signal's return begins a byte before
+		x.add(e.lo, e.hi)
+	}
+	if entry := m.file.Entry(); entry == vaddr || entry > x.Lo && entry < x.Hi {
+		x.add(entry, max(entry+1, x.Hi))
+	}
+	if len(x.Starts) == 0 {
+		if s, end, ok := m.symbolAt(vaddr); ok {
+			x.Lo, x.Hi = s.Value, end
+		}
+	}
+	return x
+}
+
+// Unwinds reports whether the function has code of its own that runs when an
+// exception passes through its frame (a handler, or destructors).
+func (m *Module) Unwinds(f *Function) (yes bool) {
+	defer m.guard(nil)()
+	for _, r := range f.Ranges {
+		if e := m.frames().find(r.Lo); e != nil && e.hasLSDA {
+			return true
+		}
+	}
+	return false
+}
+
+// Rows lists the addresses in [lo, hi) at which the line table of vaddr's unit has a
+// row, in order.
+func (m *Module) Rows(vaddr, lo, hi uint64) (out []uint64) {
+	defer m.guard(nil)()
+	u := m.unitFor(vaddr)
+	if u == nil {
+		return nil
+	}
+	for _, s := range u.lineTab().files {
+		i := sort.Search(len(s.entries), func(i int) bool { return s.entries[i].pc >= lo })
+		for ; i < len(s.entries) && s.entries[i].pc < hi; i++ {
+			if s.entries[i].line != 0 { // 0: an end
+				out = append(out, s.entries[i].pc)
+			}
+		}
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i] < out[j] })
+	return out
+}
+
+// DataInCode is the symbol of an object that lies in a section with code and holds
+// vaddr, and where it begins; "" when there is none.
+func (m *Module) DataInCode(vaddr uint64) (name string, at uint64) {
+	defer m.guard(nil)()
+	m.inCodeOnce.Do(func() {
+		take := func(s elf.Symbol) bool {
+			if s.Object && !s.TLS && s.Size > 0 && m.file.IsCode(s.Value) {
+				m.inCode = append(m.inCode, s)
+			}
+			return true
+		}
+		m.syms.Each(take)
+		if m.syms != m.file {
+			m.file.Each(take)
+		}
+	})
+	for i := range m.inCode {
+		if s := &m.inCode[i]; vaddr >= s.Value && vaddr-s.Value < s.Size {
+			return demangled(s.Name), s.Value
+		}
+	}
+	return "", 0
+}

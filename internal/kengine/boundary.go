@@ -1,0 +1,164 @@
+package kengine
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
+	"github.com/jalon-trace/jalon/internal/lang"
+	"github.com/jalon-trace/jalon/internal/patch"
+	"github.com/jalon-trace/jalon/internal/probe"
+)
+
+// The kernel writes the breakpoint of a uprobe into every process that maps the file,
+// wherever it is told to. Inside an instruction the breakpoint makes another
+// instruction of it, in data it changes the data. So each address, however it was
+// found (by the user, a line table, a symbol, a note), must be shown to be the first
+// byte of an instruction before anything is attached.
+
+// maxCode bounds the function that is analysed as a whole.
+const maxCode = 4 << 20
+
+// codeAt is the code around an address of a file; several sites share it.
+type codeAt struct {
+	*patch.Code
+	flow *patch.Flow
+	rseq []debuginfo.Range
+}
+
+// refused is why no uprobe is put at an address. Where the reason is only that nothing
+// is known, --force overrides it.
+func refused(p *probe.Place, msg, hint string) error {
+	return lang.At("place", p.Text, lang.Span{Lo: 0, Hi: len(p.Text)}, msg, hint)
+}
+
+const byForce = "--force arms it all the same, at your risk: a wrong place changes or kills every program that runs it"
+
+// placeable is nil where a uprobe may be put at the address vaddr of a file. The error
+// is a diagnostic.
+func (e *Engine) placeable(p *probe.Place, m *dwarf.Module, vaddr uint64) error {
+	if _, err := fileOffset(m, vaddr); err != nil {
+		return refused(p, err.Error(), "")
+	}
+	if !m.IsCode(vaddr) {
+		return refused(p, fmt.Sprintf("%#x is in no section with code (it is in %s): a breakpoint there would change data", vaddr, sectionOf(m, vaddr)), "")
+	}
+	if name, at := m.DataInCode(vaddr); name != "" {
+		return refused(p, fmt.Sprintf("%#x is data: byte %d of the object %s", vaddr, vaddr-at, name), "")
+	}
+	x := m.Extent(vaddr)
+	agreed := 0
+	for _, lo := range x.Starts {
+		if lo == vaddr {
+			agreed++
+		}
+	}
+	if agreed > 1 && agreed == len(x.Starts) {
+		return nil // all sources agree that a function begins there
+	}
+	if x.Hi == 0 {
+		return e.unproven(p, fmt.Sprintf("%#x belongs to no function that symbols, debug information or call frame information know: where its instructions begin cannot be shown", vaddr))
+	}
+	c, err := e.codeOf(m, x, vaddr)
+	if err != nil {
+		return e.unproven(p, err.Error())
+	}
+	for _, r := range c.rseq {
+		if vaddr > r.Lo && vaddr < r.Hi {
+			return refused(p, fmt.Sprintf("%#x lies in a restartable sequence (rseq): the kernel would send the thread back at every hit", vaddr), "")
+		}
+	}
+	b := c.flow.Boundary(vaddr)
+	switch b.Verdict {
+	case patch.Begins:
+		if e.overwrites(c, x, &b.Inst) {
+			return e.unproven(p, fmt.Sprintf("at the 5-byte nop at %s this kernel (since Linux 6.18) puts a call, which overwrites 8 bytes below the stack pointer; this function may keep variables there", named(m, vaddr)))
+		}
+		return nil
+	case patch.Inside:
+		return refused(p, fmt.Sprintf("no instruction begins at %s: it is inside that of %d bytes at %s (% x); a breakpoint there would change the instruction",
+			named(m, vaddr), b.Inst.Len, named(m, b.Inst.Addr), b.Inst.Bytes()),
+			fmt.Sprintf("the nearest instructions begin at %s and %s", named(m, b.Inst.Addr), named(m, b.Inst.Next())))
+	}
+	return e.unproven(p, fmt.Sprintf("it is not certain that an instruction begins at %s: %s", named(m, vaddr), b.Why))
+}
+
+// overwrites reports whether the kernel would make a call of a nop where the function
+// may have data in the 128 bytes below its stack pointer (the red zone). Kernels from
+// 6.18 (ba2bfc97b462) up to the mend of it (eccf368562bb) do; which stable kernels have the
+// mend cannot be seen from outside. Where a function begins nothing is there yet.
+func (e *Engine) overwrites(c *codeAt, x dwarf.Extent, in *patch.Inst) bool {
+	const nop5, endbr64 = "\x0f\x1f\x44\x00\x00", "\xf3\x0f\x1e\xfa"
+	if string(in.Bytes()) != nop5 || e.k == nil || !e.k.Features().AtLeast(6, 18) || slices.Contains(x.Starts, in.Addr) {
+		return false
+	}
+	if off := in.Addr - c.Lo; off >= 4 && string(c.Bytes[off-4:off]) == endbr64 && slices.Contains(x.Starts, in.Addr-4) {
+		return false
+	}
+	return c.RedZone()
+}
+
+// unproven refuses what is not known to be wrong, unless the user takes it upon himself.
+func (e *Engine) unproven(p *probe.Place, msg string) error {
+	if e.opt.Force {
+		e.warn(p.Text + ": " + msg + "; armed because of --force")
+		return nil
+	}
+	return refused(p, msg, byForce)
+}
+
+// codeOf is the code around an address.
+func (e *Engine) codeOf(m *dwarf.Module, whole dwarf.Extent, vaddr uint64) (*codeAt, error) {
+	key := codeKey{m, whole.Lo, whole.Hi}
+	if c := e.src.code[key]; c != nil {
+		return c, nil
+	}
+	if whole.Hi-whole.Lo > maxCode {
+		return nil, fmt.Errorf("the function at %#x is larger than %d MiB: where its instructions begin is not looked at", whole.Lo, maxCode>>20)
+	}
+	read := func(addr uint64, n int) ([]byte, error) {
+		b, err := m.Text(addr, n)
+		if err == nil && len(b) < n {
+			err = fmt.Errorf("the file ends within %#x", addr)
+		}
+		return b, err
+	}
+	b, err := read(whole.Lo, int(whole.Hi-whole.Lo))
+	if err != nil {
+		return nil, fmt.Errorf("reading the code at %#x: %w", whole.Lo, err)
+	}
+	c := &codeAt{Code: &patch.Code{Lo: whole.Lo, Hi: whole.Hi, Bytes: b, Entries: whole.Starts, ReadMem: read}}
+	if fn, ok := m.FunctionAt(vaddr); ok {
+		c.LandingPads, _ = m.LandingPads(fn) // a damaged table: what it leads to is not known to be code
+	}
+	c.flow = c.Flow(m.Rows(vaddr, whole.Lo, whole.Hi))
+	c.rseq, _ = m.RseqRanges()
+	e.src.code[key] = c
+	return c, nil
+}
+
+// codeKey is a range of a file's code.
+type codeKey struct {
+	m      *dwarf.Module
+	lo, hi uint64
+}
+
+// named is an address with the function that it is in.
+func named(m *dwarf.Module, vaddr uint64) string {
+	name, off, _, _, _ := m.Symbolize(vaddr)
+	switch {
+	case name == "":
+		return fmt.Sprintf("%#x", vaddr)
+	case off == 0:
+		return fmt.Sprintf("%s (%#x)", name, vaddr)
+	}
+	return fmt.Sprintf("%s+%d (%#x)", name, off, vaddr)
+}
+
+func sectionOf(m *dwarf.Module, vaddr uint64) string {
+	if s := m.SectionAt(vaddr); s != "" {
+		return s
+	}
+	return "none"
+}
