@@ -187,7 +187,9 @@ func TestLocationLists(t *testing.T) {
 		{"default", 5, false, []byte{5, 1, 0x50, 0}, []locEntry{{expr: e, dflt: true}}},
 		{"start end", 5, false, cat([]byte{7}, q(1, 9), []byte{1, 0x50, 0}), []locEntry{{lo: 1, hi: 9, expr: e}}},
 		{"start length", 5, false, cat([]byte{8}, q(16), []byte{9, 1, 0x50, 0}), []locEntry{{lo: 16, hi: 25, expr: e}}},
-		{"empty and bad ranges", 5, false, []byte{4, 5, 5, 1, 0x50, 4, 9, 3, 1, 0x50, 0}, nil},
+		{"empty and bad ranges", 5, false, []byte{4, 5, 5, 1, 0x50, 4, 9, 3, 1, 0x50, 0}, []locEntry{{lo: 0x105, hi: 0x105, expr: e}}},
+		{"version 4, empty", 4, false, cat(q(8, 8), []byte{1, 0, 0x50}, q(0, 0)), []locEntry{{lo: 0x108, hi: 0x108, expr: e}}},
+		{"GNU split, empty", 4, true, []byte{3, 1, 0, 0, 0, 0, 1, 0, 0x50, 0}, []locEntry{{lo: 0x2000, hi: 0x2000, expr: e}}},
 		{"unknown kind", 5, false, []byte{0x77, 1, 2}, nil},
 		{
 			"version 4", 4, false, cat(q(0, 4), []byte{1, 0, 0x50}, q(^uint64(0), 0x9000, 2, 3), []byte{1, 0, 0x50}, q(0, 0)),
@@ -201,11 +203,21 @@ func TestLocationLists(t *testing.T) {
 		}
 	}
 	l := []locEntry{{lo: 1, hi: 5, expr: e}, {dflt: true, expr: []byte{0x51}}}
-	if x, ok := pickLoc(l, 7); !ok || x[0] != 0x51 {
+	if x, ok := pickLoc(l, 7, false); !ok || x[0] != 0x51 {
 		t.Error("the default location is not taken")
 	}
-	if x, ok := pickLoc(l, 2); !ok || x[0] != 0x50 {
+	if x, ok := pickLoc(l, 2, false); !ok || x[0] != 0x50 {
 		t.Error("the default location is taken where another holds")
+	}
+	// What gcc writes of int f(int x) { x++; ... }: the first is what f was called with.
+	l = []locEntry{{lo: 4, hi: 4, expr: e}, {lo: 4, hi: 4, expr: []byte{0x52}}, {lo: 4, hi: 9, expr: []byte{0x51}}}
+	if x, ok := pickLoc(l, 4, true); !ok || x[0] != 0x50 {
+		t.Error("the value at the function's entry is not taken")
+	}
+	for pc, entry := range map[uint64]bool{4: false, 5: false, 8: true} {
+		if x, ok := pickLoc(l, pc, entry); !ok || x[0] != 0x51 {
+			t.Errorf("pc %d: a location without extent is taken where no function starts", pc)
+		}
 	}
 }
 

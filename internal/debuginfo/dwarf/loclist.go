@@ -6,7 +6,10 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 )
 
-// locEntry is one entry of a location list: an expression and where it holds.
+// locEntry is one entry of a location list: an expression and where it holds. An
+// entry without extent, lo == hi, holds before the instruction at lo, where the
+// value is another one already from the instruction on. That matters at the entry
+// of a function, for what it was called with (pickLoc).
 type locEntry struct {
 	lo, hi uint64
 	expr   []byte
@@ -52,7 +55,7 @@ func (u *unit) loclist4(off uint64) (out []locEntry) {
 			continue
 		}
 		expr := c.block(uint64(c.u16()))
-		if !c.bad && lo < hi {
+		if !c.bad && lo <= hi {
 			out = append(out, locEntry{lo: base + lo, hi: base + hi, expr: expr})
 		}
 	}
@@ -84,7 +87,7 @@ func (u *unit) loclistGNU(off uint64) (out []locEntry) {
 			return out
 		}
 		e.expr = c.block(uint64(c.u16()))
-		if ok && !c.bad && e.lo < e.hi {
+		if ok && !c.bad && e.lo <= e.hi {
 			out = append(out, e)
 		}
 	}
@@ -131,21 +134,24 @@ func (u *unit) loclist5(off uint64) (out []locEntry) {
 			return out
 		}
 		e.expr = c.block(c.uleb())
-		if ok && !c.bad && (e.dflt || e.lo < e.hi) {
+		if ok && !c.bad && (e.dflt || e.lo <= e.hi) {
 			out = append(out, e)
 		}
 	}
 	return out
 }
 
-// pickLoc finds the expression for pc.
-func pickLoc(list []locEntry, pc uint64) (expr []byte, ok bool) {
+// pickLoc finds the expression for pc. An entry without extent counts only where
+// pc is the function's entry (atEntry), as in GDB: gcc describes an argument so
+// that is changed by code of the first line, before any instruction. In other
+// places such entries are states between two source statements of one address.
+func pickLoc(list []locEntry, pc uint64, atEntry bool) (expr []byte, ok bool) {
 	var dflt *locEntry
 	for i := range list {
 		e := &list[i]
 		if e.dflt {
 			dflt = e
-		} else if pc >= e.lo && pc < e.hi {
+		} else if pc >= e.lo && pc < e.hi || atEntry && pc == e.lo && e.lo == e.hi {
 			return e.expr, true
 		}
 	}
@@ -159,7 +165,7 @@ func pickLoc(list []locEntry, pc uint64) (expr []byte, ok bool) {
 func (e *exprEnv) usable(list []locEntry) []debuginfo.Range {
 	var rs []debuginfo.Range
 	for _, l := range list {
-		if len(l.expr) == 0 || l.dflt || len(rs) > 10_000 {
+		if len(l.expr) == 0 || l.dflt || l.lo == l.hi || len(rs) > 10_000 {
 			continue
 		}
 		if _, why := e.translate(l.expr); why == "" {

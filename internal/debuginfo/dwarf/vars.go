@@ -54,7 +54,7 @@ func (s *scope) located(v val) debuginfo.Location {
 		return debuginfo.Location{Unavailable: "its location has a form that is not known"}
 	}
 	list := v.u.locList(v)
-	expr, ok := pickLoc(list, s.pc)
+	expr, ok := pickLoc(list, s.pc, s.atEntry())
 	if !ok {
 		expr = nil
 	}
@@ -81,9 +81,12 @@ func (s *scope) expression(v val, expr []byte, list []locEntry) debuginfo.Locati
 func (s *scope) env(u *unit) *exprEnv {
 	return &exprEnv{
 		u: u, addrSize: int(u.f.addrSize), is64: u.f.is64, cfa: s.cfa, frameBase: s.frameBase,
-		atEntry: s.f != nil && s.pc == s.f.entry(),
+		atEntry: s.atEntry(),
 	}
 }
+
+// atEntry tells whether pc is the first instruction of the concrete function.
+func (s *scope) atEntry() bool { return s.f != nil && s.pc == s.f.entry() }
 
 // frameBase computes DW_AT_frame_base of the concrete function as an expression.
 func (s *scope) frameBase() ([]debuginfo.Op, string) {
@@ -105,7 +108,7 @@ func (s *scope) readFrameBase() ([]debuginfo.Op, string) {
 	}
 	expr := v.b
 	if !v.isBlock() {
-		if expr, ok = pickLoc(v.u.locList(v), s.pc); !ok {
+		if expr, ok = pickLoc(v.u.locList(v), s.pc, s.atEntry()); !ok {
 			return nil, "the frame base of its function is not known here"
 		}
 	}
