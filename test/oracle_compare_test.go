@@ -187,6 +187,7 @@ var known = []struct{ part, why string }{
 	{"already released", "released frames"},
 	{"register 33", "x87 registers"},
 	{"computed in floating point", "locations computed in floating point"},
+	{"typed arithmetic", "locations computed in types of their own"},
 }
 
 func weaker(reason string) string {

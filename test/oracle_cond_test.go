@@ -122,7 +122,7 @@ func TestOracleConditions(t *testing.T) {
 			continue
 		}
 		t.Run(b.flags, func(t *testing.T) {
-			s := newSubject(t, b.flags)
+			s := newSubject(t, "vars.c", b.flags)
 			list := s.conditions()
 			want := s.gdbConditions(list)
 			got := map[string]int{}
@@ -186,7 +186,7 @@ func TestOracleAddresses(t *testing.T) {
 			continue
 		}
 		t.Run(b.flags, func(t *testing.T) {
-			s := newSubject(t, b.flags)
+			s := newSubject(t, "vars.c", b.flags)
 			var places []string
 			ours := map[string]string{}
 			last := 0

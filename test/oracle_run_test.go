@@ -204,7 +204,7 @@ func (s *subject) jalon(tracepoints string) []hit {
 	if err := os.WriteFile(tp, []byte(tracepoints), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
-	cmd := exec.Command("/usr/bin/setarch", "-R", jalonBin, "trace", "-x", tp, "-o", out, "--buffer", "64M", "--summary-json", "--", s.prog)
+	cmd := exec.Command("/usr/bin/setarch", append([]string{"-R", jalonBin, "trace", "-x", tp, "-o", out, "--buffer", "64M", "--summary-json", "--", s.prog}, s.args...)...)
 	cmd.Env = []string{}
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -232,7 +232,7 @@ func (s *subject) jalon(tracepoints string) []hit {
 }
 
 func (s *subject) plainRun() string {
-	cmd := exec.Command(s.prog)
+	cmd := exec.Command(s.prog, s.args...)
 	cmd.Env = []string{}
 	b, err := cmd.Output()
 	if err != nil {

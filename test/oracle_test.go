@@ -49,33 +49,49 @@ var oracleBuilds = []struct {
 
 // subject is one build under test.
 type subject struct {
-	t     *testing.T
-	flags string
-	dir   string
-	prog  string
-	bias  uint64
-	mod   *dwarf.Module
+	t      *testing.T
+	source string
+	flags  string
+	dir    string
+	prog   string
+	args   []string
+	bias   uint64
+	mod    *dwarf.Module
 }
 
-func newSubject(t *testing.T, flags string) *subject {
+func newSubject(t *testing.T, src, flags string) *subject {
 	t.Helper()
-	// Not t.TempDir: "env -i PROGRAM" takes a path with a = for a variable.
+	dir := subjectDir(t)
+	prog := filepath.Join(dir, strings.TrimSuffix(src, ".c"))
+	source, err := filepath.Abs("programs/" + src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := strings.Fields(flags)
+	cmd := exec.Command(f[0], append(f[1:], "-w", "-o", prog, source)...)
+	if b, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", cmd, err, b)
+	}
+	s := subjectOf(t, prog, flags)
+	s.source = src
+	return s
+}
+
+// subjectDir is a directory of a subject. Not t.TempDir: "env -i PROGRAM" takes a path
+// with a = for a variable.
+func subjectDir(t *testing.T) string {
 	dir, err := os.MkdirTemp(tempDir, "oracle")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	s := &subject{t: t, flags: flags, dir: dir}
-	s.prog = filepath.Join(s.dir, "vars")
-	source, err := filepath.Abs("programs/vars.c")
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := strings.Fields(flags)
-	cmd := exec.Command(f[0], append(f[1:], "-w", "-o", s.prog, source)...)
-	if b, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", cmd, err, b)
-	}
+	return dir
+}
+
+func subjectOf(t *testing.T, prog, flags string) *subject {
+	t.Helper()
+	s := &subject{t: t, flags: flags, dir: subjectDir(t), prog: prog}
+	var err error
 	if s.mod, err = dwarf.Open(s.prog, dwarf.Options{Warn: func(m string) { t.Log(m) }}); err != nil {
 		t.Fatal(err)
 	}
@@ -122,10 +138,10 @@ func (s *subject) addresses(nth int) []uint64 {
 	return list
 }
 
-// functions are those of vars.c.
+// functions are those of the source.
 func (s *subject) functions() (list []*dwarf.Function) {
 	for _, f := range s.mod.Functions("*") {
-		if filepath.Base(f.File) == "vars.c" && f.Hi > f.Lo {
+		if filepath.Base(f.File) == s.source && f.Hi > f.Lo {
 			list = append(list, f)
 		}
 	}
@@ -175,7 +191,7 @@ func TestOracleValues(t *testing.T) {
 		}
 		t.Run(b.flags, func(t *testing.T) {
 			start := time.Now()
-			s := newSubject(t, b.flags)
+			s := newSubject(t, "vars.c", b.flags)
 			points := s.points(s.addresses(nth))
 			theirs := s.gdb(points, hitsLooked)
 			gdbTime := time.Since(start)

@@ -13,7 +13,7 @@ import (
 type scope struct {
 	m     *Module
 	pc    uint64
-	u     *unit // nil without debug information here
+	u     *unit // of the source file; nil without debug information here
 	f     *fn
 	b     *block // innermost, nil outside any function that DWARF knows
 	name  string
@@ -36,22 +36,17 @@ func (m *Module) ScopeAt(vaddr uint64) (s debuginfo.Scope, err error) {
 	return m.scopeAt(vaddr), nil
 }
 
-// ScopeForSite is ScopeAt for a site that LineSites or FuncSites returned. Where
-// a line's code starts with an inlined call, the address belongs to the inlined
-// function already, but a line place means the caller's line: its names count.
+// ScopeForSite is ScopeAt for a site that LineSites, FuncSites or FuncEntry
+// returned: its names are those of the function that the place means, Site.Func.
 func (m *Module) ScopeForSite(site Site) (s debuginfo.Scope, err error) {
 	defer m.guard(&err)()
 	if !m.file.IsCode(site.Addr) {
 		return nil, fmt.Errorf("address %#x of %s is not in its code", site.Addr, m.path)
 	}
 	sc := m.scopeAt(site.Addr)
-	for site.ActualLine > 0 && sc.b != nil {
-		o := sc.b.owner()
-		if !o.inlined || o.parent == nil || !o.calledFrom(site.place, site.ActualLine) {
-			break
-		}
-		sc.b = o.parent
-		sc.name = sc.b.owner().d.funcName()
+	if sc.b != nil {
+		meant, _ := m.meantBy(&site, sc.b)
+		sc.enter(meant)
 	}
 	return sc, nil
 }
@@ -71,18 +66,23 @@ func (m *Module) ScopeAround(vaddr uint64, inlined ...string) (s debuginfo.Scope
 	sc.outwards = true
 	for b := sc.b; b != nil; b = b.parent {
 		if b.inlined && b.parent != nil && slices.ContainsFunc(inlined, b.named1) {
-			sc.b = b.parent
-			sc.name = sc.b.owner().d.funcName()
+			sc.enter(b.parent)
 		}
 	}
 	return sc, nil
 }
 
+// callSite is the source line of an inlined copy's call.
+func (b *block) callSite() (file string, line int) {
+	callLine, _ := b.d.attr(atCallLine)
+	callFile, _ := b.d.attr(atCallFile)
+	return b.d.u.fileName(callFile.n), int(min(callLine.n, 1<<31-1))
+}
+
 // calledFrom tells whether an inlined copy's call is at that line.
 func (b *block) calledFrom(file string, line int) bool {
-	callLine, _ := b.d.attr(atCallLine)
-	callFile, ok := b.d.attr(atCallFile)
-	return ok && callLine.n == uint64(line) && b.d.u.fileName(callFile.n) == file
+	f, n := b.callSite()
+	return n == line && f == file
 }
 
 func (m *Module) scopeAt(vaddr uint64) *scope {
@@ -96,11 +96,17 @@ func (m *Module) scopeAt(vaddr uint64) *scope {
 		}
 	}
 	if sc.b != nil {
-		sc.name = sc.b.owner().d.funcName()
+		sc.enter(sc.b)
 	} else if sym, _, ok := m.symbolAt(vaddr); ok {
 		sc.name = demangled(sym.Name)
 	}
 	return sc
+}
+
+// enter makes the names those that block b sees.
+func (s *scope) enter(b *block) {
+	o := b.owner().d
+	s.b, s.u, s.name = b, o.sourceUnit(), o.funcName()
 }
 
 func (s *scope) PC() uint64          { return s.pc }
@@ -168,6 +174,11 @@ func (s *scope) local(d die, b *block) *debuginfo.Variable {
 	if d.deepFlag(atDeclaration) && !d.located() {
 		if v := s.global(d.name()); v != nil {
 			return v
+		}
+	}
+	if b != nil {
+		if e, ok := s.m.emitted(d, b.owner().d); ok {
+			d = e
 		}
 	}
 	v := s.variable(d)

@@ -9,15 +9,17 @@ import (
 // Site is one address that a place resolves to.
 type Site struct {
 	Addr uint64
-	// Func is the function there: the innermost inlined one.
+	// Func is the function that the place means: the one that was named, otherwise
+	// the innermost inlined one at Addr. ScopeForSite has the names of the same.
 	Func string
-	// File and Line are the source line of Addr.
+	// File and Line are the source line of Addr. Where Addr belongs to a function
+	// inlined into Func they are the line of the call.
 	File string
 	Line int
 	// ActualLine is the line that a line place resolved to: the wanted one, or
 	// the next line that has code. 0 for function places.
 	ActualLine int
-	// Inlined says that Addr belongs to an inlined copy.
+	// Inlined says that Func is an inlined copy there.
 	Inlined bool
 	// Symbol says that only the symbol table knows this function.
 	Symbol bool
@@ -26,6 +28,7 @@ type Site struct {
 	IFunc bool
 
 	place string // line places: the full path of the file that was meant
+	meant uint64 // function places: offset of the entry of the function or inlined copy
 }
 
 // FuncSites returns the addresses where GDB's `break name` would stop: behind
@@ -52,11 +55,11 @@ func (m *Module) funcSites(name string, inlined bool, place func(uint64) sal) ([
 	set := siteSet{m: m}
 	concrete, copies := m.findFuncs(name, inlined)
 	for _, f := range concrete {
-		set.add(place(f.entry()), Site{})
+		set.add(place(f.entry()), Site{meant: f.d.off})
 	}
 	for _, c := range copies {
 		if r := c.pcRanges(); r != nil {
-			set.add(place(r[0].Lo), Site{})
+			set.add(place(r[0].Lo), Site{meant: c.off})
 		}
 	}
 	for _, s := range m.lookupSymbols(name) {
@@ -66,7 +69,7 @@ func (m *Module) funcSites(name string, inlined bool, place func(uint64) sal) ([
 				l = m.lineAt(s.Value)
 				l.pc = s.Value
 			}
-			set.add(l, Site{IFunc: s.IFunc})
+			set.add(l, Site{IFunc: s.IFunc, meant: m.startsAt(s.Value)})
 		}
 	}
 	if len(set.sites) == 0 {
@@ -77,9 +80,20 @@ func (m *Module) funcSites(name string, inlined bool, place func(uint64) sal) ([
 
 // findFuncs finds the concrete functions and inlined copies of a name.
 func (m *Module) findFuncs(name string, inlined bool) (fns []*fn, copies []die) {
+	fns, abstract := m.namedFuncs(name)
+	if inlined {
+		for _, a := range abstract {
+			copies = append(copies, m.inlinedCopies(a)...)
+		}
+	}
+	return fns, copies
+}
+
+// namedFuncs finds the entries of functions of a name: those with code, and those
+// without, which inlined copies refer to.
+func (m *Module) namedFuncs(name string) (fns []*fn, abstract []die) {
 	parts := splitName(name)
 	last := parts[len(parts)-1]
-	var abstract []die
 	seen := map[dieKey]bool{}
 	m.names().find(last, isFuncTag, func(d die) bool {
 		if seen[d.key()] || !d.inScopes(parts[:len(parts)-1]) {
@@ -93,12 +107,23 @@ func (m *Module) findFuncs(name string, inlined bool) (fns []*fn, copies []die) 
 		}
 		return true
 	})
-	if inlined {
-		for _, a := range abstract {
-			copies = append(copies, m.inlinedCopies(a)...)
+	return fns, abstract
+}
+
+// inlinedOnly finds the functions of a name that have no code of their own.
+func (m *Module) inlinedOnly(name string) (out []die) {
+	fns, abstract := m.namedFuncs(name)
+	emitted := map[dieKey]bool{}
+	for _, f := range fns {
+		emitted[f.d.source().key()] = true
+	}
+	for _, a := range abstract {
+		if key := a.source().key(); !emitted[key] {
+			emitted[key] = true
+			out = append(out, a.source())
 		}
 	}
-	return fns, copies
+	return out
 }
 
 func (b *unitBody) byDie(off uint64) *fn {
@@ -159,7 +184,11 @@ func (m *Module) describe(s *Site) {
 		s.File, s.Line = l.file.full, l.line
 	}
 	if b := m.blockAt(s.Addr, false); b != nil {
-		o := b.owner()
+		meant, call := m.meantBy(s, b)
+		if call != nil {
+			s.File, s.Line = call.callSite()
+		}
+		o := meant.owner()
 		s.Func, s.Inlined = o.d.funcName(), o.inlined
 		return
 	}
@@ -169,9 +198,52 @@ func (m *Module) describe(s *Site) {
 	}
 }
 
+// startsAt is the offset of the entry of the concrete function that starts at
+// addr, 0 when there is none.
+func (m *Module) startsAt(addr uint64) uint64 {
+	if u := m.unitFor(addr); u != nil {
+		if f := u.functions().at(addr); f != nil && f.entry() == addr {
+			return f.d.off
+		}
+	}
+	return 0
+}
+
+// meantBy finds the block whose names a site's expressions use. b is the innermost
+// block at the site's address, which may belong to a function inlined right there:
+// a place that names a function means that function, and a line place where a line
+// starts with an inlined call means the caller's line. call is the outermost
+// inlined copy that was left for that, nil when there is none.
+func (m *Module) meantBy(s *Site, b *block) (meant, call *block) {
+	if s.meant != 0 {
+		for x := b; x != nil; x = x.parent {
+			if x.d.off == s.meant {
+				return b.within(x.owner())
+			}
+		}
+		return b, nil // behind the prologue, an inlined copy may have ended already
+	}
+	for s.ActualLine > 0 {
+		o := b.owner()
+		if !o.inlined || o.parent == nil || !o.calledFrom(s.place, s.ActualLine) {
+			break
+		}
+		b, call = o.parent, o
+	}
+	return b, call
+}
+
+// within goes from b outwards to the innermost block that belongs to function.
+func (b *block) within(function *block) (in, call *block) {
+	for o := b.owner(); o != function && o.parent != nil; o = b.owner() {
+		b, call = o.parent, o
+	}
+	return b, call
+}
+
 // funcName is the name to show for a function's entry.
 func (d die) funcName() string {
-	if d.u.isC() {
+	if d.sourceUnit().isC() {
 		if n := d.name(); n != "" {
 			return n
 		}

@@ -128,28 +128,33 @@ func (s *scope) vanished(name string, scopes []string) (v *debuginfo.Variable) {
 }
 
 // elsewhere finds the definition of a global in other units; a static one only
-// when it is the only one of that name.
+// when it is the only one of that name, those that were optimised out included.
 func (s *scope) elsewhere(name string, scopes []string) (best die, ok bool) {
-	statics := 0
+	statics := map[dieKey]bool{}
 	s.m.names().find(name, isVarTag, func(d die) bool {
-		if !d.located() || !d.inScopes(scopes) {
+		if !d.inScopes(scopes) {
 			return true
 		}
 		if d.deepFlag(atExternal) {
-			best, ok, statics = d, true, 0
-			return false
+			if d.located() {
+				best, ok = d, true
+			}
+			return !ok
 		}
-		if !ok {
+		if d.located() {
 			best = d
 		}
-		statics++
+		statics[d.source().key()] = true
 		return true
 	})
-	return best, ok || statics == 1
+	return best, ok || len(statics) == 1 && best.ab != nil
 }
 
 // fileLevel makes the Variable of a file-level entry.
 func (s *scope) fileLevel(d die) *debuginfo.Variable {
+	if e, ok := s.m.emitted(d, die{}); ok {
+		d = e
+	}
 	v := s.variable(d)
 	v.Kind = debuginfo.Static
 	if d.deepFlag(atExternal) {
@@ -214,9 +219,12 @@ func (s *scope) inFile(file, name string) (out *debuginfo.Variable) {
 		if out != nil || !(lineFile{h.name, join(h.compDir, h.name), true}).matches(file) {
 			return
 		}
-		want := func(d die) bool { return d.ab.tag == tagVariable && d.located() }
-		if d, ok := u.lookup(name, want); ok {
-			out = s.fileLevel(d)
+		placed := func(d die) bool { return d.ab.tag == tagVariable && d.located() }
+		defined := func(d die) bool { return d.ab.tag == tagVariable && !d.deepFlag(atDeclaration) }
+		for _, want := range []func(die) bool{placed, defined} {
+			if d, ok := u.lookup(name, want); ok && out == nil {
+				out = s.fileLevel(d)
+			}
 		}
 	}
 	for _, u := range s.m.names().withSource(file) {
@@ -231,9 +239,21 @@ func (s *scope) inFile(file, name string) (out *debuginfo.Variable) {
 // inFunction finds function::name of a function that pc is not in. Only
 // variables with a fixed address mean anything there.
 func (s *scope) inFunction(function, name string) *debuginfo.Variable {
+	var trees []*block
 	fns, _ := s.m.findFuncs(function, false)
 	for _, f := range fns {
-		if d, ok := f.tree().anywhere(name); ok {
+		trees = append(trees, f.tree())
+	}
+	for _, d := range s.m.inlinedOnly(function) {
+		b := &block{d: d, function: true}
+		b.fill()
+		trees = append(trees, b)
+	}
+	for _, b := range trees {
+		if d, ok := b.anywhere(name); ok {
+			if e, ok := s.m.emitted(d, b.d); ok {
+				d = e
+			}
 			v := s.variable(d)
 			v.Kind = debuginfo.Static
 			if !d.fixed() {
