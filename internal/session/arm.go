@@ -109,7 +109,7 @@ func (s *Session) updateModules(maps []process.Mapping) {
 	for _, m := range s.mods {
 		old[mappedFile(&m.maps[0])] = m
 	}
-	s.mods = modules(s.p.Pid(), maps)
+	s.mods = modules(s.p.Pid(), s.withCovered(maps))
 	s.calls = uprobeCalls(maps)
 	for i, m := range s.mods {
 		if o := old[mappedFile(&m.maps[0])]; o != nil && o.maps[0].Start == m.maps[0].Start {

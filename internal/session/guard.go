@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/jalon-trace/jalon/internal/patch"
 	"github.com/jalon-trace/jalon/internal/process"
 )
 
@@ -39,10 +40,11 @@ import (
 // pages without patches: both are harmless. A uprobe that was in the page before stays,
 // works, and can be removed at any time, since removal does not ask for the protection.
 //
-// The other way that was measured, an anonymous copy of the page moved over it, needs no
-// writable code, but hides the file from whatever names addresses by /proc/PID/maps
-// (perf), and the int3 of a uprobe that is in the copy is never removed: the program
-// dies at the first hit after its end.
+// The other way, an anonymous copy of the page moved over it (cover.go), is for where the
+// first is refused: it needs no writable code, but hides the file from whatever names
+// addresses by /proc/PID/maps (perf), and the int3 of a uprobe that is in the copy is never
+// removed: the program dies at the first hit after its end. Where neither is possible no
+// jumps are written: an int3 of ours stays what it is under a uprobe and after it.
 
 // guarded is a run of pages that were made writable, and the mapping they are of.
 type guarded struct {
@@ -52,36 +54,52 @@ type guarded struct {
 	prot   int // before
 }
 
-// guard makes the pages of patches writable, with the world stopped. What is not
-// possible leaves the patches without it, with a warning.
-func (s *Session) guard(st *process.Stopped, plans []*placed) error {
+// guard keeps uprobes off the pages of patches, with the world stopped. It returns the
+// patches in pages where that is not possible: jumps must not be written there.
+func (s *Session) guard(st *process.Stopped, plans []*placed) (open map[*placed]bool, err error) {
 	if len(plans) == 0 {
-		return nil
+		return nil, nil
 	}
 	mapped, err := st.Maps()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var refused error
-	left := 0
+	open = map[*placed]bool{}
 	for _, r := range guardRuns(plans, mapped) {
 		_, err := st.Syscall(unix.SYS_MPROTECT, r.lo, r.hi-r.lo, uint64(r.prot|unix.PROT_WRITE))
-		if errors.Is(err, process.ErrGone) {
-			return err
-		}
-		if err != nil {
-			refused, left = err, left+int((r.hi-r.lo)/pageSize)
+		switch {
+		case errors.Is(err, process.ErrGone):
+			return nil, err
+		case err != nil:
+			s.exposed(st, r, plans, mapped, err, open)
 			continue
 		}
 		s.placedMu.Lock()
 		s.guards = append(s.guards, r)
 		s.placedMu.Unlock()
 	}
-	if refused != nil && !s.unguarded {
-		s.unguarded = true
-		s.warn(fmt.Sprintf("%d pages with patches are open to other tracers' uprobes (%v): perf, bpftrace or jalon --all must not probe the same functions of this process meanwhile", left, refused))
+	return open, nil
+}
+
+// exposed covers pages that must not be writable, or notes the jumps that must not be
+// written into them.
+func (s *Session) exposed(st *process.Stopped, r guarded, plans []*placed, mapped []process.Mapping, refused error, open map[*placed]bool) {
+	inside := func(p *placed) bool { return p.plan.Addr < r.hi && r.lo < max(p.end(), p.heldEnd()) }
+	mod := plans[slices.IndexFunc(plans, inside)].mod
+	err := s.cover(st, r, mod, mapped)
+	if err == nil {
+		s.logf("%d pages at %#x cannot be made writable (%v): a copy lies over them", (r.hi-r.lo)/pageSize, r.lo, refused)
+		return
 	}
-	return nil
+	for _, p := range plans {
+		if inside(p) && p.plan.Tactic != patch.Trapping {
+			open[p] = true
+		}
+	}
+	if !s.unguarded {
+		s.unguarded = true
+		s.warn(fmt.Sprintf("pages of code at %#x can neither be made writable (%v) nor covered (%v): no jumps are written there, where another tracer's uprobe could meet them", r.lo, refused, err))
+	}
 }
 
 // maxRuns bounds the calls that guard makes while the world is stopped (50 µs each
@@ -157,6 +175,9 @@ func (s *Session) unguard(st *process.Stopped) error {
 	s.placedMu.Lock()
 	list := s.guards
 	s.placedMu.Unlock()
+	if err := s.uncover(st); err != nil {
+		return err
+	}
 	if len(list) == 0 {
 		return nil
 	}
@@ -198,6 +219,6 @@ func spans(list []guarded, mapped []process.Mapping) (out []guarded) {
 // dropGuards forgets the pages: they are gone with their program.
 func (s *Session) dropGuards() {
 	s.placedMu.Lock()
-	s.guards = nil
+	s.guards, s.covers = nil, nil
 	s.placedMu.Unlock()
 }

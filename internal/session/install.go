@@ -3,6 +3,7 @@ package session
 import (
 	"fmt"
 	"io"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -63,7 +64,7 @@ func (p *placed) end() uint64 { return p.plan.Addr + uint64(p.plan.Len) }
 //
 // A patch that a thread will come back into the middle of (the frame of a signal
 // handler says so) is left out of 4 and made again with int3, which replaces the
-// first byte of an instruction only.
+// first byte of an instruction only. So is a jump in a page that cannot be guarded.
 func (s *Session) install(fresh []*site) error {
 	avoid := s.opt.Avoid
 	s.left = map[*tracked]*leftOut{}
@@ -98,9 +99,11 @@ func (s *Session) carryIn(plans []*placed) (left []*site, err error) {
 	plans = s.keep(plans, s.generate)
 	var blocked map[*placed]bool
 	err = s.stopped(func(st *process.Stopped) error {
-		if err = s.guard(st, plans); err != nil {
+		open, err := s.guard(st, plans)
+		if err != nil {
 			return err
 		}
+		left = takeSites(&plans, open)
 		if plans, err = s.write(st, plans); err == nil {
 			plans, blocked, err = s.patch(st, plans)
 		}
@@ -119,6 +122,17 @@ func (s *Session) carryIn(plans []*placed) (left []*site, err error) {
 		}
 	}
 	return left, nil
+}
+
+// takeSites takes plans out of a list and gives their sites.
+func takeSites(plans *[]*placed, out map[*placed]bool) (sites []*site) {
+	*plans = slices.DeleteFunc(*plans, func(p *placed) bool {
+		if out[p] {
+			sites = append(sites, p.sites...)
+		}
+		return out[p]
+	})
+	return sites
 }
 
 // plan groups the sites: one that lies between the instructions displaced for

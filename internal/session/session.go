@@ -80,6 +80,7 @@ type Session struct {
 	seen     seen      // what the sites' programs read
 	placed   []*placed // the tracer's goroutine reads it too: see setPlaced
 	placedMu sync.Mutex
+	covers   []covered
 	guards   []guarded // pages that other tracers' uprobes are kept out of; see guard.go
 	old      []*placed // taken out again by a Run; threads may still be in their code
 	retired  []*site   // of libraries that were unloaded

@@ -1,0 +1,168 @@
+package session
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/process"
+)
+
+// Where code must not be writable (PR_SET_MDWE) the pages of patches are covered: an
+// anonymous copy lies over them, readable and executable, while the file's pages are kept
+// elsewhere in the process. Uprobes come to files only. With the world stopped:
+//
+//  1. Anonymous memory is mapped somewhere, and the bytes of the pages written to it.
+//     Nothing refers to it.
+//  2. The pages are moved elsewhere with MREMAP_DONTUNMAP: their mapping stays in place
+//     too, and shows the file. No thread runs.
+//  3. The copy is moved over them. Should that fail, the pages are moved back.
+//
+// and at the end, when the program's own bytes are back
+//
+//  4. the pages are moved back over the copy: the program has the mapping that it had.
+//
+// Killed between 2 and 3 jalon leaves the file's code in place; behind 3, patches in the
+// copy, where no uprobe comes.
+//
+// A page with a breakpoint in it is not covered: the kernel would not find its int3 in the
+// copy any more to remove it.
+
+// covered is a run of pages with a copy over them.
+type covered struct {
+	guarded
+	mapping process.Mapping // that the pages are of
+	kept    uint64          // where the pages are meanwhile
+}
+
+var errInPage = errors.New("a breakpoint is in the page")
+
+// cover lays a copy over a run of pages of a module.
+func (s *Session) cover(st *process.Stopped, r guarded, m *module, mapped []process.Mapping) error {
+	code, err := s.coverable(st, r, m)
+	if err != nil {
+		return err
+	}
+	size := r.hi - r.lo
+	i := slices.IndexFunc(mapped, func(x process.Mapping) bool { return x.Start <= r.lo && r.hi <= x.End })
+	if i < 0 {
+		return errors.New("its mapping is gone")
+	}
+	c := covered{guarded: r, mapping: mapped[i]}
+	c.mapping.Offset += r.lo - c.mapping.Start
+	c.mapping.Start, c.mapping.End = r.lo, r.hi
+	mem, err := st.Syscall(unix.SYS_MMAP, 0, size, uint64(r.prot), unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, ^uint64(0), 0)
+	if err != nil {
+		return err
+	}
+	if err := st.WriteMem(mem, code); err != nil {
+		return errors.Join(err, st.Free(mem, size))
+	}
+	c.kept, err = st.Syscall(unix.SYS_MREMAP, r.lo, size, size, unix.MREMAP_MAYMOVE|unix.MREMAP_DONTUNMAP, 0)
+	if err != nil {
+		return errors.Join(err, st.Free(mem, size))
+	}
+	s.placedMu.Lock()
+	s.covers = append(s.covers, c)
+	s.placedMu.Unlock()
+	_, err = st.Syscall(unix.SYS_MREMAP, mem, size, size, unix.MREMAP_MAYMOVE|unix.MREMAP_FIXED, r.lo)
+	if err != nil {
+		_, back := st.Syscall(unix.SYS_MREMAP, c.kept, size, size, unix.MREMAP_MAYMOVE|unix.MREMAP_FIXED, r.lo)
+		s.placedMu.Lock()
+		s.covers = s.covers[:len(s.covers)-1]
+		s.placedMu.Unlock()
+		return errors.Join(err, back)
+	}
+	return nil
+}
+
+// coverable reads the pages, and says why they are not to be covered.
+func (s *Session) coverable(st *process.Stopped, r guarded, m *module) ([]byte, error) {
+	if s.opt.breakpoints != nil {
+		return nil, errInPage // the owner's come and go
+	}
+	code, raw := make([]byte, r.hi-r.lo), make([]byte, r.hi-r.lo)
+	if err := st.ReadMem(r.lo, code); err != nil {
+		return nil, err
+	}
+	mem, err := openMem(st.Pid())
+	if err != nil {
+		return nil, err
+	}
+	defer mem.Close()
+	if _, err := mem.ReadAt(raw, int64(r.lo)); err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(code, raw) {
+		return nil, errInPage // the tracer's own, which does not show in code
+	}
+	// The page may begin or end outside the file's text; there is no code then.
+	for at := r.lo; at < r.hi; at += pageSize {
+		file, err := m.dw.Text(at-m.bias, pageSize)
+		if err != nil {
+			return nil, err
+		}
+		page := code[at-r.lo:][:len(file)]
+		for i := range page {
+			if page[i] != file[i] && breakpointAt(file[i:], page[i:], at+uint64(i), s.calls) > 0 {
+				return nil, errInPage
+			}
+		}
+	}
+	return code, nil
+}
+
+// uncover moves the pages back, in the process or in a forked child. Where the program
+// has mapped something else since then, the pages that were kept are freed.
+func (s *Session) uncover(st *process.Stopped) error {
+	s.placedMu.Lock()
+	list := s.covers
+	s.placedMu.Unlock()
+	if len(list) == 0 {
+		return nil
+	}
+	mapped, err := st.Maps()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, c := range list {
+		size := c.hi - c.lo
+		if !isCopy(mapped, c) {
+			errs = append(errs, st.Free(c.kept, size))
+			continue
+		}
+		_, err := st.Syscall(unix.SYS_MREMAP, c.kept, size, size, unix.MREMAP_MAYMOVE|unix.MREMAP_FIXED, c.lo)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// isCopy reports whether the copy still lies over the pages.
+func isCopy(mapped []process.Mapping, c covered) bool {
+	return slices.ContainsFunc(mapped, func(m process.Mapping) bool {
+		return m.Inode == 0 && m.Start <= c.lo && c.hi <= m.End && m.Prot == c.prot
+	})
+}
+
+// withCovered is the memory map as it was without copies: their pages are of the file.
+func (s *Session) withCovered(mapped []process.Mapping) []process.Mapping {
+	s.placedMu.Lock()
+	defer s.placedMu.Unlock()
+	if len(s.covers) == 0 {
+		return mapped
+	}
+	mapped = slices.DeleteFunc(slices.Clone(mapped), func(m process.Mapping) bool {
+		return slices.ContainsFunc(s.covers, func(c covered) bool { return m.Start == c.kept })
+	})
+	for _, c := range s.covers {
+		if !isCopy(mapped, c) {
+			continue
+		}
+		i := slices.IndexFunc(mapped, func(m process.Mapping) bool { return m.Start > c.lo || m.End >= c.hi })
+		mapped = slices.Insert(mapped, max(i, 0), c.mapping)
+	}
+	return mapped
+}
