@@ -36,10 +36,15 @@ type Code struct {
 	// ReadMem reads data of the program with its relocations applied: jump
 	// tables. With nil every function with an indirect jump is opaque.
 	ReadMem func(addr uint64, n int) ([]byte, error)
-	// Text, when set, is searched for branches from elsewhere in the module: for
-	// stripped code, whose bounds are a guess, and for assembly, which jumps
-	// between functions.
-	Text *Text
+	// Text gives the module's code, which is searched for whatever enters the
+	// function from elsewhere. An error says why it cannot be searched. Nil: there is
+	// nothing else.
+	Text func() (*Text, error)
+	// Apart: the function may be a part of another, or written by hand, so the jump
+	// tables of others may lead into it.
+	Apart bool
+	// Loose: the function's bounds are a guess, so instructions may be decoded wrong.
+	Loose bool
 	// AsyncEH says that a faulting memory access may continue at a landing pad
 	// (-fnon-call-exceptions: Ada, gccgo, D). Registers are then never dead across
 	// a memory access.
@@ -47,6 +52,9 @@ type Code struct {
 
 	once sync.Once
 	an   analysis
+
+	far      []field // see Text.far
+	farKnown bool
 }
 
 // analysis is what a linear sweep of a function tells.

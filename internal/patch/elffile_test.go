@@ -62,7 +62,10 @@ func openProgramAt(t testing.TB, path string, bias uint64) *program {
 			}
 			p.loads = append(p.loads, Region{s.Vaddr + p.bias, b})
 			if s.Flags&elf.PF_X != 0 {
-				p.text = &Text{Addr: s.Vaddr + p.bias, Bytes: b}
+				if p.text == nil {
+					p.text = &Text{}
+				}
+				p.text.Code = append(p.text.Code, Region{s.Vaddr + p.bias, b})
 			}
 		}
 	}
@@ -190,7 +193,7 @@ func (p *program) lineStarts(d *dwarf.Data) {
 // code is what a session would know about a function.
 func (p *program) code(f funcSym) *Code {
 	m := p.mem(f.addr)
-	c := &Code{Lo: f.addr, Hi: f.hi, ReadMem: p.readMem, Text: p.text}
+	c := &Code{Lo: f.addr, Hi: f.hi, ReadMem: p.readMem, Text: func() (*Text, error) { return p.text, nil }}
 	n := f.hi - f.addr
 	if n > uint64(len(m)) {
 		return nil

@@ -138,7 +138,7 @@ func (m *maker) jump(first Inst) string {
 	if first.Len < jumpLen {
 		return fmt.Sprintf("the instruction has %d bytes, a jump %d", first.Len, jumpLen)
 	}
-	if why := m.entered(first.Addr, first.Next()); why != "" {
+	if why := m.entered(first); why != "" {
 		return why
 	}
 	m.take(first)
@@ -171,7 +171,7 @@ func (m *maker) jumpMany(first Inst) string {
 		insts = append(insts, next)
 		n += next.Len
 	}
-	if why := m.entered(first.Addr, insts[len(insts)-1].Next()); why != "" {
+	if why := m.entered(insts...); why != "" {
 		return why
 	}
 	m.take(insts...)
@@ -199,9 +199,14 @@ func (m *maker) following(addr uint64, ended bool) (Inst, string) {
 	return next, ""
 }
 
-// entered says whether control may arrive strictly between lo and hi from
-// elsewhere than the instruction before.
-func (m *maker) entered(lo, hi uint64) string {
+// entered says whether control may arrive, from elsewhere than the instruction
+// before, strictly inside the stretch of insts.
+//
+// What lies inside one instruction is no place to arrive at, unless the instruction
+// is not one (its function was decoded wrong) or begins with a lock prefix, which
+// code for one CPU skips. So only then the module is searched for its sake.
+func (m *maker) entered(insts ...Inst) string {
+	lo, hi := insts[0].Addr, insts[len(insts)-1].Next()
 	if t, ok := m.a.targetIn(lo, hi); ok {
 		return fmt.Sprintf("a branch may come to %#x", t)
 	}
@@ -211,10 +216,18 @@ func (m *maker) entered(lo, hi uint64) string {
 			return "a branch may come inside, and " + m.a.broken
 		}
 	}
-	if m.c.Text != nil {
-		if t, ok := m.c.Text.enters(m.c.Lo, m.c.Hi, lo, hi); ok {
-			return fmt.Sprintf("a branch from another function may come to %#x", t)
-		}
+	if len(insts) == 1 && !insts[0].pfx.lock && !m.c.Loose && m.a.broken == "" {
+		return ""
+	}
+	if m.c.Text == nil {
+		return ""
+	}
+	text, err := m.c.Text()
+	if err != nil {
+		return err.Error()
+	}
+	if t, ok := text.arrives(m.c, lo, hi); ok {
+		return fmt.Sprintf("a branch from another function may come to %#x", t)
 	}
 	return ""
 }

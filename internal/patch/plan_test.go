@@ -48,10 +48,10 @@ func TestMake(t *testing.T) {
 			c.Extra = []Region{{0x400800, []byte{0xe9, 0xfc, 0x07, 0, 0}}}
 		}, Trapping, 1, "a branch may come to 0x401001"},
 		{"other function of the text", "55 48 89 e5 5d c3", 0, func(c *Code, o *Options) {
-			c.Text = &Text{Addr: base - 8, Bytes: append([]byte{0xe9, 4, 0, 0, 0, 0xcc, 0xcc, 0xcc}, c.Bytes...)}
+			c.Text = codeOnly(Region{base - 8, append([]byte{0xe9, 4, 0, 0, 0, 0xcc, 0xcc, 0xcc}, c.Bytes...)})
 		}, Trapping, 1, "another function"},
 		{"rel8 of the text", "55 48 89 e5 5d c3", 0, func(c *Code, o *Options) {
-			c.Text = &Text{Addr: base - 8, Bytes: append([]byte{0x74, 7, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc}, c.Bytes...)}
+			c.Text = codeOnly(Region{base - 8, append([]byte{0x74, 7, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc}, c.Bytes...)})
 		}, Trapping, 1, "another function"},
 		{"lea of a label", "55 48 89 e5 48 8d 05 f6 ff ff ff 5d c3", 0, nil, Trapping, 1, "0x401001"},
 		{"address in an immediate", "55 48 89 e5 b8 04 10 40 00 5d c3", 0, nil, Trapping, 1, "0x401004"},
@@ -230,6 +230,12 @@ func TestDeadAt(t *testing.T) {
 	}
 }
 
+// codeOnly is a module of nothing but code.
+func codeOnly(code ...Region) func() (*Text, error) {
+	t := &Text{Code: code}
+	return func() (*Text, error) { return t, nil }
+}
+
 // TestBudget: a walk that is too long leaves everything alive.
 func TestBudget(t *testing.T) {
 	code := append([]byte(strings.Repeat("\x90", 100)), 0x31, 0xc0, 0xc3)
@@ -296,7 +302,7 @@ func FuzzMake(f *testing.F) {
 				}
 				return data[:min(n, len(data))], nil
 			}
-			c.Text = &Text{Addr: lo, Bytes: code}
+			c.Text = codeOnly(Region{lo, code})
 		}
 		o := Options{Boundary: opts&1 != 0, Pun: opts&2 != 0}
 		DeadAt(c, lo+uint64(off), o)

@@ -38,7 +38,7 @@ func (m *maker) pun(first Inst) string {
 	if first.Len >= jumpLen {
 		return "the instruction is long enough for a jump"
 	}
-	if why := m.entered(first.Addr, first.Next()); why != "" {
+	if why := m.entered(first); why != "" {
 		return why
 	}
 	for k := range first.Len {

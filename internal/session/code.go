@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
@@ -107,7 +108,7 @@ func (m *module) functionCode(fn *dwarf.Function, vaddr uint64, read reader) (*p
 		}
 		c.Extra = append(c.Extra, patch.Region{Addr: r.Lo + m.bias, Bytes: b})
 	}
-	pads, err := m.dw.LandingPads(fn)
+	pads, err := m.landingPads(fn)
 	if err != nil {
 		return nil, fmt.Errorf("where exceptions land in %s cannot be told, so no jump can be placed: %w", fn.Name, err)
 	}
@@ -117,10 +118,27 @@ func (m *module) functionCode(fn *dwarf.Function, vaddr uint64, read reader) (*p
 	if fn.Name == "runtime.goexit" { // Go makes up a return address in there
 		c.Entries = append(c.Entries, c.Lo+1)
 	}
-	if fn.FromSymbols {
-		c.Text = m.textOf(read)
+	for _, label := range m.dw.Labels(main.Lo, main.Hi) {
+		c.Entries = append(c.Entries, label+m.bias)
 	}
+	if c.Apart = fn.FromSymbols || fn.Assembler; c.Apart {
+		_, _, known := m.dw.CodeBounds(vaddr)
+		c.Loose = !known
+	}
+	c.Text = func() (*patch.Text, error) { return m.textOf(read) }
 	return c, nil
+}
+
+// landingPads lists the landing pads of a function, or of a part of one that may be
+// any function's.
+func (m *module) landingPads(fn *dwarf.Function) ([]uint64, error) {
+	if !fn.FromSymbols {
+		return m.dw.LandingPads(fn)
+	}
+	all, err := m.dw.AllLandingPads()
+	lo, _ := slices.BinarySearch(all, fn.Lo)
+	hi, _ := slices.BinarySearch(all, fn.Hi)
+	return all[lo:max(lo, hi)], err
 }
 
 // parts splits a function's ranges into the one with the site and the others.
@@ -149,24 +167,4 @@ func (s *Session) unpatched(addr uint64, b []byte) {
 			}
 		}
 	}
-}
-
-// maxText bounds the code of a module that is searched for stray branches.
-const maxText = 256 << 20
-
-// textOf is the module's code for the search for branches from other functions:
-// without debug information function bounds are only what symbols say.
-func (m *module) textOf(read reader) *patch.Text {
-	if m.text != nil {
-		return m.text
-	}
-	for _, seg := range m.dw.Segments() {
-		if !seg.Exe || seg.Filesz > maxText {
-			continue
-		}
-		if b, err := read(seg.Vaddr+m.bias, int(seg.Filesz)); err == nil {
-			m.text = &patch.Text{Addr: seg.Vaddr + m.bias, Bytes: b}
-		}
-	}
-	return m.text
 }

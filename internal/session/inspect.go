@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"regexp"
+	"strconv"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/patch"
@@ -24,8 +26,20 @@ func InspectFile(path string, opt dwarf.Options) (*Inspected, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &module{path: path, file: path, exe: true, dw: dw, tried: true}
+	m := &module{path: path, file: path, exe: true, dw: dw, tried: true, bias: usualBias(dw)}
 	return &Inspected{Path: path, Info: dw, mod: m}, nil
+}
+
+// usualBias is about where the kernel and ld.so put such a file: how far a punned
+// jump leads depends on it, and which numbers can be addresses.
+func usualBias(dw *dwarf.Module) uint64 {
+	switch {
+	case dw.Type() == dwarf.Exec:
+		return 0
+	case dw.Interp() != "":
+		return 0x555555554000
+	}
+	return 0x7f0000000000
 }
 
 // InspectProcess lists the modules of a running process that can be opened, the
@@ -54,29 +68,52 @@ func InspectProcess(pid int, opt dwarf.Options) ([]*Inspected, error) {
 // Tactic says how a site at vaddr would be reached, and why the better ways are
 // not possible.
 func (in *Inspected) Tactic(vaddr uint64) (tactic string, refused []string, err error) {
-	fn, ok := in.Info.FunctionAt(vaddr)
-	if !ok {
-		return "", nil, fmt.Errorf("no function is known at %#x", vaddr)
-	}
-	read := func(addr uint64, n int) ([]byte, error) {
-		b, err := in.Info.Text(addr-in.Bias, n)
-		if err == nil && len(b) < n {
-			err = fmt.Errorf("the file ends within %#x", addr)
-		}
-		return b, err
-	}
-	c, err := in.mod.functionCode(fn, vaddr, read)
-	if err != nil {
-		return "", nil, err
-	}
-	p, err := patch.Make(c, vaddr+in.Bias, patch.Options{ABI: true, Boundary: true, Pun: true})
+	p, err := in.mod.planAt(vaddr, in.read)
 	if err != nil {
 		return "", nil, err
 	}
 	for _, r := range p.Refused {
-		refused = append(refused, r.Tactic.String()+": "+r.Why)
+		refused = append(refused, r.Tactic.String()+": "+in.shown(r.Why))
 	}
 	return p.Tactic.String(), refused, nil
+}
+
+// shown is a reason with the addresses of the file in the place of assumed ones.
+func (in *Inspected) shown(why string) string {
+	if in.Bias == in.mod.bias {
+		return why
+	}
+	return hexNumber.ReplaceAllStringFunc(why, func(s string) string {
+		v, err := strconv.ParseUint(s[2:], 16, 64)
+		if err != nil || v < in.mod.bias {
+			return s
+		}
+		return fmt.Sprintf("%#x", v-in.mod.bias+in.Bias)
+	})
+}
+
+var hexNumber = regexp.MustCompile(`0x[0-9a-f]+`)
+
+// read reads the file as it will be in memory.
+func (in *Inspected) read(addr uint64, n int) ([]byte, error) {
+	b, err := in.Info.Loaded(addr-in.mod.bias, n, in.mod.bias)
+	if err == nil && len(b) < n {
+		err = fmt.Errorf("the file ends within %#x", addr)
+	}
+	return b, err
+}
+
+// planAt plans a patch by what read says.
+func (m *module) planAt(vaddr uint64, read reader) (*patch.Plan, error) {
+	fn, ok := m.dw.FunctionAt(vaddr)
+	if !ok {
+		return nil, fmt.Errorf("no function is known at %#x", vaddr)
+	}
+	c, err := m.functionCode(fn, vaddr, read)
+	if err != nil {
+		return nil, err
+	}
+	return patch.Make(c, vaddr+m.bias, patch.Options{ABI: true, Boundary: true, Pun: true})
 }
 
 // File is the path by which jalon opens the module.

@@ -15,16 +15,17 @@ import (
 // module is one ELF file mapped into the process. Its debug information is
 // opened when a place asks for it.
 type module struct {
-	path  string // as the process sees it
-	file  string // how jalon opens it; "": it cannot be opened any more
-	pid   int
-	exe   bool
-	maps  []process.Mapping // its mappings
-	dw    *dwarf.Module
-	bias  uint64
-	text  *patch.Text // for the search for stray branches; made when needed
-	err   error       // why it could not be opened
-	tried bool
+	path    string // as the process sees it
+	file    string // how jalon opens it; "": it cannot be opened any more
+	pid     int
+	exe     bool
+	maps    []process.Mapping // its mappings
+	dw      *dwarf.Module
+	bias    uint64
+	text    *patch.Text // made when needed, see textOf
+	textErr error
+	err     error // why it could not be opened
+	tried   bool
 }
 
 // mapped identifies the file of a mapping. The path alone does not: after an upgrade

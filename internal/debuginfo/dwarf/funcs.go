@@ -21,6 +21,7 @@ type Function struct {
 	File        string
 	Line        int
 	FromSymbols bool // DWARF does not know it
+	Assembler   bool // written by hand: it may do what no compiler does
 	Inlined     int  // inlined copies elsewhere; counted by Functions only
 }
 
@@ -35,7 +36,7 @@ func (m *Module) function(f *fn) *Function {
 	d := f.d
 	out := &Function{
 		Name: d.funcName(), Linkage: d.linkage(), Lo: f.ranges[0].Lo, Hi: f.ranges[0].Hi,
-		Ranges: append([]debuginfo.Range(nil), f.ranges...),
+		Ranges: append([]debuginfo.Range(nil), f.ranges...), Assembler: d.u.head().lang == langAssembler,
 	}
 	if out.Linkage == "" {
 		out.Linkage = d.name()

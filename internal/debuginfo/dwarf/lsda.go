@@ -40,6 +40,29 @@ func (m *Module) LandingPads(f *Function) (pads []uint64, err error) {
 	return pads, nil
 }
 
+// AllLandingPads returns those of the whole module, sorted: a part of a function
+// that is known by a symbol only may have pads that the entry of another part lists.
+func (m *Module) AllLandingPads() (pads []uint64, err error) {
+	defer m.guard(&err)()
+	if m.pads != nil {
+		return *m.pads, m.padsErr
+	}
+	for _, s := range m.frames().secs {
+		s.scan()
+		for _, e := range s.fdes {
+			if !e.hasLSDA || m.padsErr != nil {
+				continue
+			}
+			var list []uint64
+			list, m.padsErr = m.readLSDA(e)
+			pads = append(pads, list...)
+		}
+	}
+	sort.Slice(pads, func(i, j int) bool { return pads[i] < pads[j] })
+	m.pads = &pads
+	return pads, m.padsErr
+}
+
 // readLSDA reads the call-site table at e.lsda.
 func (m *Module) readLSDA(e *fde) ([]uint64, error) {
 	data := m.file.ReadVaddr(e.lsda, 1<<24)

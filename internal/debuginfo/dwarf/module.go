@@ -53,6 +53,8 @@ type Module struct {
 	idxRead bool
 	cfi     *cfi
 	types   typeCache
+	pads    *[]uint64 // see AllLandingPads
+	padsErr error
 
 	inCodeOnce sync.Once
 	inCode     []elf.Symbol // objects in sections with code

@@ -38,6 +38,11 @@ type File struct {
 	ahead   sync.WaitGroup // decompression running in the background
 	symOnce sync.Once
 	syms    symtab
+	asked   int // of CodeSymbols
+
+	relocOnce sync.Once
+	words     []word // see relocated
+	wordsErr  error
 }
 
 type unpacked struct {

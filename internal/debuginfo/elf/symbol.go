@@ -179,17 +179,9 @@ func (f *File) codeIndex() []int32 {
 	}
 	idx := make([]int32, 0, len(t.raw)/2)
 	for i := range t.raw {
-		r := &t.raw[i]
-		switch stdelf.SymType(r.info & 15) {
-		case stdelf.STT_FUNC, stdelf.STT_GNU_IFUNC:
-		case stdelf.STT_NOTYPE:
-			if !f.codeLabel(false, int(r.shndx)) {
-				continue
-			}
-		default:
-			continue
+		if f.isCode(&t.raw[i]) {
+			idx = append(idx, int32(i))
 		}
-		idx = append(idx, int32(i))
 	}
 	sort.Slice(idx, func(a, b int) bool {
 		x, y := &t.raw[idx[a]], &t.raw[idx[b]]

@@ -1,0 +1,114 @@
+package session
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
+	"github.com/jalon-trace/jalon/internal/patch"
+	"github.com/jalon-trace/jalon/internal/procdir"
+)
+
+// jumpSpan is how far the bytes that a jump replaces can reach behind a function.
+const jumpSpan = 16
+
+// textOf is the module's machine code, as the file has it, for the proof that
+// nothing leads between the instructions that a jump replaces; and the pages of it
+// that the process has changed. An error says why there can be no proof.
+func (m *module) textOf(read reader) (*patch.Text, error) {
+	if m.text == nil && m.textErr == nil {
+		m.text, m.textErr = m.makeText(read)
+	}
+	return m.text, m.textErr
+}
+
+func (m *module) makeText(read reader) (*patch.Text, error) {
+	t := &patch.Text{Absolute: m.dw.Type() == dwarf.Exec, Function: func(addr uint64) (lo, hi uint64, known bool) {
+		lo, hi, known = m.dw.CodeBounds(addr - m.bias)
+		return lo + m.bias, hi + m.bias, known
+	}}
+	var err error
+	if t.Code, err = m.segments(true); err != nil {
+		return nil, err
+	}
+	t.Data = sync.OnceValues(func() ([]patch.Region, error) { return m.segments(false) })
+	if n := len(t.Code); n > 0 {
+		last := t.Code[n-1]
+		if last.Addr+uint64(len(last.Bytes))-t.Code[0].Addr > maxText {
+			return nil, errors.New("the module's code is too large to be searched for branches")
+		}
+	}
+	pointers, err := m.dw.CodePointers()
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range pointers {
+		t.Pointers = append(t.Pointers, p+m.bias)
+	}
+	t.Changed, err = m.changedCode(t.Code, read)
+	return t, err
+}
+
+// segments reads the executable segments of the file, or the others.
+func (m *module) segments(exe bool) (out []patch.Region, err error) {
+	for _, seg := range m.dw.Segments() {
+		if seg.Filesz == 0 || seg.Exe != exe {
+			continue
+		}
+		b, err := m.dw.Text(seg.Vaddr, int(min(seg.Filesz, maxText)))
+		if err == nil && uint64(len(b)) < seg.Filesz {
+			err = fmt.Errorf("%d bytes at %#x cannot be searched for branches", seg.Filesz, seg.Vaddr)
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, patch.Region{Addr: seg.Vaddr + m.bias, Bytes: b})
+	}
+	return out, nil
+}
+
+// maxText is as far as a branch reaches.
+const maxText = 1<<31 - 1
+
+// changedCode reads the pages of code that the process has copies of its own of, and
+// keeps those that differ from the file.
+func (m *module) changedCode(code []patch.Region, read reader) (out []patch.Region, err error) {
+	if m.pid == 0 {
+		return nil, nil // a file
+	}
+	f, err := os.Open(procdir.Link(m.pid, "pagemap"))
+	if err != nil {
+		return nil, fmt.Errorf("looking for changed code: %w", err)
+	}
+	defer f.Close()
+	for _, r := range code {
+		first, last := r.Addr/pageSize, (r.Addr+uint64(len(r.Bytes))-1)/pageSize
+		entries := make([]byte, 8*(last-first+1))
+		if _, err := f.ReadAt(entries, int64(8*first)); err != nil {
+			return nil, fmt.Errorf("looking for changed code: %w", err)
+		}
+		for page := first; page <= last; page++ {
+			if !ownPage(binary.LittleEndian.Uint64(entries[8*(page-first):])) {
+				continue
+			}
+			// Instructions may begin before the page and end behind it.
+			lo, hi := max(page*pageSize-jumpSpan, r.Addr), min((page+1)*pageSize+jumpSpan, r.Addr+uint64(len(r.Bytes)))
+			b, err := read(lo, int(hi-lo))
+			if err != nil {
+				return nil, err
+			}
+			if !bytes.Equal(b, r.Bytes[lo-r.Addr:hi-r.Addr]) {
+				out = append(out, patch.Region{Addr: lo, Bytes: b})
+			}
+		}
+	}
+	return out, nil
+}
+
+// ownPage: the page is in memory or swap (bits 63 and 62), and not one of a file
+// (bit 61): Documentation/admin-guide/mm/pagemap.rst.
+func ownPage(entry uint64) bool { return entry>>62 != 0 && entry>>61&1 == 0 }
