@@ -3,7 +3,10 @@ package inferior
 import (
 	"errors"
 	"fmt"
+	"os"
 	"sync"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/agentexpr"
 	"github.com/jalon-trace/jalon/internal/experiment"
@@ -91,7 +94,13 @@ func (pr *proc) setBreak(addr uint64, change func(*breakpoint)) error {
 	case over:
 		return ended(pr.p.RemoveBreak(addr))
 	}
-	err := pr.uncover(addr)
+	var err error
+	if fresh {
+		err = pr.taken(addr)
+	}
+	if err == nil {
+		err = pr.uncover(addr)
+	}
 	if err == nil {
 		err = pr.p.InsertBreak(addr) // again, too: it sees to it that the int3 is there still
 	}
@@ -179,11 +188,43 @@ func (pr *proc) onBreak(tid int, addr uint64) process.BreakVerdict {
 // permanent says that the program has an int3 of its own below a breakpoint. GDB's
 // users who put a condition there mean that it is passed over where that is false.
 func (pr *proc) permanent(addr uint64) bool {
-	const int3 = 0xcc
 	var b [1]byte
 	n, _ := pr.read(addr, b[:]) // what cannot be read is none
 	return n == 1 && b[0] == int3
 }
+
+// taken is an error where another tracer's breakpoint is, a uprobe of the kernel's:
+// the kernel takes its hits, and none would come to GDB.
+func (pr *proc) taken(addr uint64) error {
+	if !pr.permanent(addr) {
+		return nil
+	}
+	mapped, err := process.Maps(pr.p.Pid())
+	if err != nil {
+		return ended(err)
+	}
+	for _, m := range mapped {
+		if addr < m.Start || addr >= m.End || m.Inode == 0 {
+			continue
+		}
+		f, err := os.Open(fmt.Sprintf("/proc/%d/root%s", pr.p.Pid(), m.Path))
+		if err != nil {
+			return nil // it cannot be told from an int3 of the program
+		}
+		defer f.Close()
+		var b [1]byte
+		var st unix.Stat_t
+		if unix.Fstat(int(f.Fd()), &st) != nil || st.Ino != m.Inode {
+			return nil // nor here: the file was replaced
+		}
+		if _, err := f.ReadAt(b[:], int64(addr-m.Start+m.Offset)); err == nil && b[0] != int3 {
+			return fmt.Errorf("another tracer's breakpoint (a uprobe of perf or bpftrace) is at %#x, and its hits would not come to GDB: end the other tracer", addr)
+		}
+	}
+	return nil
+}
+
+const int3 = 0xcc
 
 // stops evaluates the conditions of GDB's breakpoint, and does its commands.
 func (pr *proc) stops(tid int, x *breakpoint) bool {

@@ -4,9 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // checked starts a private copy of the program that checks itself, with so many threads.
@@ -95,4 +99,48 @@ func TestForeignExact(t *testing.T) {
 	if rounds == 0 || !strings.HasSuffix(tr.Out.String(), "ok\n") {
 		t.Errorf("%d rounds, %q", rounds, tr.Out.String())
 	}
+}
+
+// TestForeignUnderGDB: GDB is told that another tracer's breakpoint is at an address,
+// in the place of breakpoints and tracepoints that would have no hits.
+func TestForeignUnderGDB(t *testing.T) {
+	gdb := tool(t, "gdb")
+	p, path := checked(t, 2)
+	at := offsetOf(t, path, "leaf")
+	c := codeOf(t, p.Pid(), path, "leaf", "loop")
+	other := putUprobe(t, path, at)
+	script := filepath.Join(t.TempDir(), "script")
+	text := fmt.Sprintf(`set pagination off
+set confirm off
+set remotetimeout 60
+file %s
+target remote | %s gdbserver --attach - %d
+trace *leaf
+actions
+collect $regs
+end
+tstart
+delete
+break *leaf
+continue
+delete
+break *loop
+continue
+delete
+detach
+`, path, jalonBin, p.Pid())
+	for _, command := range []string{"tstart", "continue"} { // the first of each fails
+		text = strings.Replace(text, command+"\n", "python\ntry: gdb.execute('"+command+"')\nexcept gdb.error as e: print(e)\nend\n", 1)
+	}
+	if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g := start(t, gdb, "-nx", "-batch", "-x", script).Wait()
+	testkit.InOrder(t, g.Out.String(), "another tracer's breakpoint", "hit Breakpoint 3, loop")
+	testkit.InOrder(t, g.Errs.String(), "Cannot insert breakpoint 2")
+	goesOn(t, p)
+	other.remove()
+	goesOn(t, p)
+	c.check(t, p.Pid(), path)
+	ends(t, p)
 }
