@@ -146,6 +146,9 @@ func (c *listCmd) tactic(w io.Writer, in *session.Inspected, vaddr uint64) {
 	fmt.Fprintln(w)
 }
 
+// maxListed bounds the lines that are listed of a file. Generated files can have millions.
+const maxListed = 200_000
+
 // source lists the lines of a source file that have code, with the variables in
 // scope at each.
 func (c *listCmd) source(w io.Writer, in *session.Inspected, source string) error {
@@ -158,7 +161,10 @@ func (c *listCmd) source(w io.Writer, in *session.Inspected, source string) erro
 		}
 		return fmt.Errorf("%s has no code of %s (it has %s)", in.Path, source, strings.Join(files, ", "))
 	}
-	for _, line := range lines {
+	for i, line := range lines {
+		if i == maxListed {
+			return fmt.Errorf("%s has %d lines with code; the first %d are shown: name one as %s:LINE", source, len(lines), maxListed, filepath.Base(source))
+		}
 		sites, err := in.Info.LineSites(source, line)
 		if err != nil {
 			continue

@@ -45,6 +45,7 @@ type data struct {
 	abbrevs map[abbrevKey]*abbrevTable
 	headers map[uint64]parsedHeader // of line tables, by offset
 	linesIn int                     // bytes of line programs run
+	rows    int                     // rows kept of all line tables
 
 	unitOnce sync.Once
 	units    []*unit // of .debug_info by offset

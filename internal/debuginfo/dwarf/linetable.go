@@ -2,6 +2,7 @@ package dwarf
 
 import (
 	"errors"
+	"fmt"
 	"path"
 	"sort"
 	"strings"
@@ -22,6 +23,8 @@ type subfile struct {
 	name    string
 	full    string
 	entries []lineEntry // sorted by pc; entries of one pc in the program's order
+	byLine  []int32     // statements among entries, by line; see eachOf
+	lookups int
 }
 
 // lineTable is what GDB makes of a unit's line program: one table for each
@@ -31,8 +34,12 @@ type lineTable struct {
 	byReg []*subfile // by file register
 }
 
-// maxLineEntries bounds the rows kept for one unit.
-const maxLineEntries = 1 << 24
+// maxLineEntries bounds the rows kept for one unit, maxModuleLines those of a module:
+// some 600 MB.
+const (
+	maxLineEntries = 1 << 23
+	maxModuleLines = 3 << 23
+)
 
 // lineTab runs the unit's line program once.
 func (u *unit) lineTab() *lineTable {
@@ -179,7 +186,7 @@ func (b *lineBuilder) record(r *lineRow) {
 }
 
 func (b *lineBuilder) add(s *subfile, line int64, pc uint64, stmt, prologue bool) {
-	if s == nil || !b.recording || line < 0 || line > 1<<31-1 || b.n >= maxLineEntries {
+	if s == nil || !b.recording || line < 0 || line > 1<<31-1 || b.full() {
 		return
 	}
 	if line == 0 {
@@ -201,7 +208,14 @@ func (b *lineBuilder) add(s *subfile, line int64, pc uint64, stmt, prologue bool
 	s.entries = append(s.entries, lineEntry{pc, int32(line), stmt, prologue})
 }
 
+// full reports that no more rows are kept.
+func (b *lineBuilder) full() bool { return b.n >= maxLineEntries || b.u.d.rows+b.n >= maxModuleLines }
+
 func (b *lineBuilder) finish() {
+	if b.full() {
+		b.u.d.m.warn(fmt.Sprintf("line numbers of %s are incomplete: the line table has more than %d rows, or those of the module more than %d", b.u.head().name, maxLineEntries, maxModuleLines))
+	}
+	b.u.d.rows += b.n
 	for reg := range b.h.files {
 		b.file(uint64(reg)) // files without lines have a table too, empty
 	}

@@ -1,8 +1,10 @@
 package dwarf
 
 import (
+	"cmp"
 	"fmt"
 	"path"
+	"slices"
 	"sort"
 	"strconv"
 
@@ -80,18 +82,57 @@ type linePC struct {
 // exactPCs finds the statements of a line, and the smallest later line.
 func exactPCs(tables []*subfile, line int) (pcs []linePC, best int) {
 	for _, t := range tables {
-		for i := range t.entries {
-			e := &t.entries[i]
-			switch l := int(e.line); {
-			case !e.stmt || l < line:
-			case l == line:
-				pcs = append(pcs, linePC{e.pc, t})
-			case best == 0 || l < best:
-				best = l
-			}
+		next := t.eachOf(line, func(e *lineEntry) { pcs = append(pcs, linePC{e.pc, t}) })
+		if next > 0 && (best == 0 || next < best) {
+			best = next
 		}
 	}
 	return pcs, best
+}
+
+// fewLookups is how often a table is searched before an index of its lines is made: one
+// place does not pay for sorting, a listing of all lines must not search for each.
+const fewLookups = 4
+
+// eachOf calls f for the statements of a line in the order of addresses, and returns the
+// next line that has statements; 0: none.
+func (t *subfile) eachOf(line int, f func(*lineEntry)) (next int) {
+	if t.lookups++; t.lookups > fewLookups {
+		return t.indexed(line, f)
+	}
+	for i := range t.entries {
+		e := &t.entries[i]
+		switch l := int(e.line); {
+		case !e.stmt || l < line:
+		case l == line:
+			f(e)
+		case next == 0 || l < next:
+			next = l
+		}
+	}
+	return next
+}
+
+// indexed is eachOf by an index, which is made at first use.
+func (t *subfile) indexed(line int, f func(*lineEntry)) (next int) {
+	if t.byLine == nil {
+		t.byLine = make([]int32, 0, len(t.entries))
+		for i := range t.entries {
+			if t.entries[i].stmt {
+				t.byLine = append(t.byLine, int32(i))
+			}
+		}
+		slices.SortStableFunc(t.byLine, func(a, b int32) int { return cmp.Compare(t.entries[a].line, t.entries[b].line) })
+	}
+	at := sort.Search(len(t.byLine), func(i int) bool { return int(t.entries[t.byLine[i]].line) >= line })
+	for ; at < len(t.byLine); at++ {
+		e := &t.entries[t.byLine[at]]
+		if int(e.line) != line {
+			return int(e.line)
+		}
+		f(e)
+	}
+	return 0
 }
 
 // onePerBlock keeps the first address in each block: optimised code scatters a
@@ -191,16 +232,14 @@ func (m *Module) Lines(file string) (lines []int) {
 }
 
 func stmtLines(tables []*subfile) []int {
-	seen := map[int]bool{}
 	var out []int
 	for _, t := range tables {
 		for _, e := range t.entries {
-			if e.stmt && e.line > 0 && !seen[int(e.line)] {
-				seen[int(e.line)] = true
+			if e.stmt && e.line > 0 {
 				out = append(out, int(e.line))
 			}
 		}
 	}
-	sort.Ints(out)
-	return out
+	slices.Sort(out)
+	return slices.Compact(out)
 }

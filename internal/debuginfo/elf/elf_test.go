@@ -2,6 +2,7 @@ package elf
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -140,6 +141,49 @@ func TestDamagedCompression(t *testing.T) {
 	}
 	if _, err := g.Bytes(".debug_info"); err == nil || !strings.Contains(err.Error(), "decompressing section .debug_info") {
 		t.Error(err)
+	}
+}
+
+// TestBomb: sections that would decompress to many times their file are refused, each
+// alone and all together, and little memory is taken meanwhile.
+func TestBomb(t *testing.T) {
+	const size = 64 << 20 // of each section; zlib packs zeros to a thousandth
+	dir := t.TempDir()
+	zeros, obj := filepath.Join(dir, "zeros"), filepath.Join(dir, "x.o")
+	f, err := os.Create(zeros)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Truncate(size); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	command(t, "gcc", "-c", "-x", "c", "-o", obj, "/dev/null")
+	var args []string
+	names := []string{".debug_a", ".debug_b", ".debug_c"}
+	for _, n := range names {
+		args = append(args, "--add-section", n+"="+zeros)
+	}
+	command(t, "objcopy", append(args, obj)...)
+	command(t, "objcopy", "--compress-debug-sections=zlib", obj)
+	g, err := Open(obj)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	var got uint64
+	var refused error
+	for _, n := range names {
+		b, err := g.Bytes(n)
+		got += uint64(len(b))
+		refused = errors.Join(refused, err)
+	}
+	st, _ := os.Stat(obj)
+	if limit := unpackFree + unpackRatio*uint64(st.Size()); got > limit {
+		t.Errorf("%d bytes of a file of %d", got, st.Size())
+	}
+	if refused == nil || !strings.Contains(refused.Error(), "would take more than") {
+		t.Errorf("not refused: %v (%d bytes of a file of %d)", refused, got, st.Size())
 	}
 }
 

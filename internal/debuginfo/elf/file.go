@@ -33,12 +33,14 @@ type File struct {
 	segments []Segment
 	sections map[string]*stdelf.Section
 
-	mu      sync.Mutex
-	unpack  map[string]*unpacked
-	ahead   sync.WaitGroup // decompression running in the background
-	symOnce sync.Once
-	syms    symtab
-	asked   int // of CodeSymbols
+	mu     sync.Mutex
+	unpack map[string]*unpacked
+	// unpacked is the size of what was decompressed, bytes.
+	unpacked uint64
+	ahead    sync.WaitGroup // decompression running in the background
+	symOnce  sync.Once
+	syms     symtab
+	asked    int // of CodeSymbols
 
 	relocOnce sync.Once
 	words     []word // see relocated

@@ -11,8 +11,25 @@ import (
 	"strings"
 )
 
-// maxUnpack bounds the size of one decompressed section.
-const maxUnpack = 8 << 30
+// What the decompressed sections of a file may take in all: a share that any file has, and
+// a multiple of the file's size. Compilers' debug information shrinks to a third or a
+// fifth; a file that was made to fill the memory shrinks to a thousandth.
+const (
+	unpackFree  = 64 << 20
+	unpackRatio = 32
+)
+
+// reserve takes size bytes from what the file may still decompress.
+func (f *File) reserve(size uint64) error {
+	limit := uint64(unpackFree + unpackRatio*len(f.data))
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if size > limit || f.unpacked > limit-size {
+		return fmt.Errorf("with its %d bytes the decompressed sections would take more than %d, %d times the file and %d MiB", size, limit, unpackRatio, unpackFree>>20)
+	}
+	f.unpacked += size
+	return nil
+}
 
 // Section describes where a section is in memory.
 type Section struct {
@@ -68,11 +85,11 @@ func (f *File) Bytes(name string) ([]byte, error) {
 		if s.Flags&stdelf.SHF_COMPRESSED == 0 {
 			return slice(f.data, s.Offset, s.FileSize), nil
 		}
-		return f.cached(name, func() ([]byte, error) { return inflate(s) })
+		return f.cached(name, func() ([]byte, error) { return f.inflate(s) })
 	}
 	if len(name) > 7 && name[:7] == ".debug_" {
 		if s := f.sections[".z"+name[1:]]; s != nil && s.Type != stdelf.SHT_NOBITS {
-			return f.cached(name, func() ([]byte, error) { return inflateOld(slice(f.data, s.Offset, s.FileSize)) })
+			return f.cached(name, func() ([]byte, error) { return f.inflateOld(slice(f.data, s.Offset, s.FileSize)) })
 		}
 	}
 	return nil, nil
@@ -113,21 +130,21 @@ func (f *File) Unpack(names []string) {
 }
 
 // inflate handles SHF_COMPRESSED, zlib and zstd, through the standard library.
-func inflate(s *stdelf.Section) ([]byte, error) {
-	if s.Size > maxUnpack {
-		return nil, fmt.Errorf("unreasonable size %d", s.Size)
+func (f *File) inflate(s *stdelf.Section) ([]byte, error) {
+	if err := f.reserve(s.Size); err != nil {
+		return nil, err
 	}
 	return readSized(s.Open(), s.Size, s.FileSize)
 }
 
 // inflateOld handles ".zdebug_*": "ZLIB", a big-endian size, a zlib stream.
-func inflateOld(b []byte) ([]byte, error) {
+func (f *File) inflateOld(b []byte) ([]byte, error) {
 	if len(b) < 12 || string(b[:4]) != "ZLIB" {
 		return nil, fmt.Errorf("no ZLIB header")
 	}
 	size := binary.BigEndian.Uint64(b[4:12])
-	if size > maxUnpack {
-		return nil, fmt.Errorf("unreasonable size %d", size)
+	if err := f.reserve(size); err != nil {
+		return nil, err
 	}
 	r, err := zlib.NewReader(bytes.NewReader(b[12:]))
 	if err != nil {
