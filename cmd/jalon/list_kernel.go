@@ -54,9 +54,11 @@ func (c *listCmd) describe(w io.Writer, d *kengine.Description) {
 			fmt.Fprintf(w, "(%s)", strings.Join(declarations(d.Args), ", "))
 		}
 		fmt.Fprintln(w)
+		note(w, d)
 		return
 	}
 	fmt.Fprintln(w)
+	note(w, d)
 	if len(d.Args) > 0 {
 		fmt.Fprintln(w, "  arguments:")
 		for _, s := range declarations(d.Args) {
@@ -74,6 +76,12 @@ func (c *listCmd) describe(w io.Writer, d *kengine.Description) {
 		}
 	}
 	fmt.Fprintf(w, "  prints: %s\n", strings.ReplaceAll(d.Event.PrintFmt, "\n", " "))
+}
+
+func note(w io.Writer, d *kengine.Description) {
+	if d.Note != "" {
+		fmt.Fprintf(w, "    warning: %s\n", d.Note)
+	}
 }
 
 // declarations are variables with their types as C writes them; those without a

@@ -19,6 +19,7 @@ type Description struct {
 	Args []*debuginfo.Variable
 	// Event is the format of a static tracepoint's own record, nil for others.
 	Event *tracefs.Event
+	Note  string // what to know before it is armed; "" for nothing
 }
 
 // Inspect is an Engine that describes places and attaches nothing; no privilege
@@ -38,7 +39,7 @@ func (e *Engine) Describe(p *probe.Place) ([]Description, error) {
 	var out []Description
 	for i := range list {
 		c := &list[i]
-		d := Description{Place: c.place, Function: c.function, File: c.file, Line: c.line, How: c.variants[0].how}
+		d := Description{Place: c.place, Function: c.function, File: c.file, Line: c.line, How: c.variants[0].how, Note: c.note}
 		for _, v := range c.variants {
 			if v.event != nil {
 				d.Event = v.event

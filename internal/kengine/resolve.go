@@ -6,6 +6,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/backend/ebpf"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/debuginfo/tracefs"
 	"github.com/jalon-trace/jalon/internal/kernel"
 	"github.com/jalon-trace/jalon/internal/lang"
@@ -21,6 +22,9 @@ type candidate struct {
 	file     string
 	line     int
 	variants []variant
+	module   *dwarf.Module // of a place in a program
+	vaddr    uint64
+	note     string // what to know before it is armed
 	// tracepoint is the name of a static tracepoint, for the functions that call it.
 	tracepoint string
 }

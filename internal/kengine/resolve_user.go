@@ -205,7 +205,7 @@ func (e *Engine) userCandidate(p *probe.Place, m *dwarf.Module, path string, s p
 		}
 	}
 	return candidate{
-		place: place, function: s.Func, file: s.File, line: s.Line,
+		place: place, function: s.Func, file: s.File, line: s.Line, module: m, vaddr: s.Addr,
 		variants: []variant{{
 			how:     "uprobe",
 			target:  kernel.Target{Kind: kernel.Uprobe, Path: path, FileOffset: off, Pid: e.uprobePid()},
@@ -254,7 +254,13 @@ func (e *Engine) uretprobes(p *probe.Place) ([]candidate, error) {
 			list[i].place = p.Text
 		}
 	}
-	return list, err
+	if err != nil {
+		return nil, err
+	}
+	if e.k != nil && e.opt.Tgid != 0 && !e.k.Features().AtLeast(6, 11) && shadowStack(e.opt.Tgid) {
+		return nil, refused(p, "the process has a shadow stack, and this kernel (before Linux 6.11) does not change the return address there: the process would be killed", "")
+	}
+	return e.safeReturns(p, list)
 }
 
 // returned is the scope of a function that has returned: its variables are gone,

@@ -35,6 +35,7 @@ type sources struct {
 	files   map[string]*dwarf.Module
 	elves   map[string]*elf.File
 	code    map[codeKey]*codeAt
+	known   map[*dwarf.Module]traits
 	present [sha256.Size]byte // of modules and events, at the last renew; zero: there was none
 }
 
