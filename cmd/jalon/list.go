@@ -116,14 +116,14 @@ func (c *listCmd) functions(w io.Writer, in *session.Inspected, pattern string) 
 		}
 		fmt.Fprintf(w, "  %-40s %-18s %s%s\n", f.Name, at, where, notes)
 		if c.Tactics {
-			c.tactics(w, in, f.Name)
+			c.tactics(w, in, f)
 		}
 	}
 	return len(list)
 }
 
-func (c *listCmd) tactics(w io.Writer, in *session.Inspected, name string) {
-	sites, err := in.Info.FuncSites(name)
+func (c *listCmd) tactics(w io.Writer, in *session.Inspected, f *dwarf.Function) {
+	sites, err := in.Info.SitesOf(f)
 	if err != nil {
 		fmt.Fprintf(w, "      %v\n", err)
 		return

@@ -59,7 +59,8 @@ type traceCmd struct {
 	NoOpt    bool          `name:"no-optimise" hidden:"" help:"Leave out the optimiser"`
 	Avoid    uint8         `hidden:"" help:"Tactics not to use, as bits"`
 
-	program []string
+	program  []string
+	progress *progress
 }
 
 // Run traces.
@@ -81,6 +82,10 @@ func (c *traceCmd) Run() error {
 	opt, err := c.options(tps)
 	if err != nil {
 		return err
+	}
+	c.progress = newProgress()
+	if !c.Quiet {
+		opt.Progress, opt.OnArmed = c.progress.step, c.progress.wipe
 	}
 	opt.NewSink = func(s *session.Session) session.Sink { return c.sink(out, s) }
 	ctx, stop := untilSignal()
@@ -255,6 +260,7 @@ func (countOnly) Flush() error                 { return nil }
 
 func (c *traceCmd) warn(msg string) {
 	if !c.Quiet {
+		c.progress.wipe()
 		fmt.Fprintln(stderr, "jalon: "+strings.TrimPrefix(msg, "warning: "))
 	}
 }

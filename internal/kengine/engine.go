@@ -161,8 +161,7 @@ func (e *Engine) sitesOf(tp *tracepoint.Tracepoint) ([]*site, error) {
 		return nil, err
 	}
 	var out []*site
-	var first error
-	left := 0
+	var left tracepoint.LeftOut
 	for i := range at {
 		s, err := e.compile(tp, &at[i])
 		if err == nil {
@@ -174,17 +173,14 @@ func (e *Engine) sitesOf(tp *tracepoint.Tracepoint) ([]*site, error) {
 			out = append(out, calls...)
 			continue
 		}
-		left++
-		if first == nil {
-			first = err
-		}
+		left.Add(err)
 		e.logf("%s: left out: %v", at[i].place, err)
 	}
 	if len(out) == 0 {
-		return nil, first
+		return nil, left.First
 	}
-	if left > 0 {
-		e.warn(fmt.Sprintf("%s: %d of %d sites are left out: %s", tp.Place.Text, left, len(at), firstLine(first)))
+	if left.N > 0 {
+		e.warn(tp.Place.Text + ": " + left.Text(len(at)))
 	}
 	return out, nil
 }

@@ -275,10 +275,12 @@ func (e *Engine) attachOne(l *load) error {
 	if link == nil || !errors.As(err, &partial) || len(partial.Failed) == 0 {
 		return probe.Error(of[0].tp.Place, e.explain(&targets[0], err))
 	}
+	var left tracepoint.LeftOut
 	for _, f := range partial.Failed {
+		left.Add(f.Err)
 		e.logf("%s: %v", f.Target.String(), f.Err)
 	}
-	e.warn(fmt.Sprintf("%s: %d of %d sites are left out: %s", of[0].tp.Place.Text, len(partial.Failed), len(targets), firstLine(partial.Failed[0].Err)))
+	e.warn(of[0].tp.Place.Text + ": " + left.Text(len(targets)))
 	return nil
 }
 

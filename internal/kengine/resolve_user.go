@@ -105,14 +105,14 @@ func (e *Engine) uprobes(p *probe.Place) ([]candidate, error) {
 	if err != nil {
 		return nil, err
 	}
-	sites, err := probe.Resolve(p, m)
+	sites, err := probe.Resolve(p, m, nil)
 	if err != nil {
 		lib, in, lerr := e.imported(p, m, path)
 		if lerr != nil {
 			return nil, err
 		}
 		m, path = lib, in
-		if sites, err = probe.Resolve(p, m); err != nil {
+		if sites, err = probe.Resolve(p, m, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -179,7 +179,7 @@ func (e *Engine) imported(p *probe.Place, m *dwarf.Module, path string) (*dwarf.
 		if err != nil {
 			continue
 		}
-		if _, err := probe.Resolve(p, lib); err == nil {
+		if _, err := probe.Resolve(p, lib, nil); err == nil {
 			e.warn(fmt.Sprintf("%s: %s is in %s, which the program uses: its calls from all programs are meant", p.Text, p.Func, in))
 			return lib, in, nil
 		}

@@ -18,6 +18,7 @@ type Site = dwarf.Site
 type Module interface {
 	FuncSites(name string) ([]dwarf.Site, error)
 	FuncEntry(name string) ([]dwarf.Site, error)
+	GlobSites(glob string, entry bool, check func() error) ([]dwarf.Site, error)
 	LineSites(file string, line int) ([]dwarf.Site, error)
 	Functions(glob string) []*dwarf.Function
 	FunctionAt(vaddr uint64) (*dwarf.Function, bool)
@@ -27,7 +28,10 @@ type Module interface {
 
 // Resolve finds the addresses of a place in one module. That there are none is a
 // *debuginfo.NotFoundError.
-func Resolve(p *Place, m Module) ([]Site, error) {
+//
+// check is called now and then when there is much to do; its error ends it. Nil is
+// allowed.
+func Resolve(p *Place, m Module, check func() error) ([]Site, error) {
 	switch p.Kind {
 	case Line:
 		return m.LineSites(p.File, p.Line)
@@ -37,37 +41,24 @@ func Resolve(p *Place, m Module) ([]Site, error) {
 	case Address:
 		return nil, fmt.Errorf("BUG: a run-time address has no module")
 	}
-	find := m.FuncSites
-	if p.Kind != Function {
-		find = m.FuncEntry
-	}
-	names, err := p.names(m)
+	sites, err := p.functions(m, check)
 	if err != nil {
 		return nil, err
 	}
 	var out []Site
 	seen := map[uint64]bool{}
-	for _, name := range names {
-		sites, err := find(name)
-		if err != nil {
-			if len(names) == 1 {
-				return nil, orInlined(err, name)
-			}
+	for _, s := range sites {
+		if p.File != "" && !sameSource(p.File, s.File) {
 			continue
 		}
-		for _, s := range sites {
-			if p.File != "" && !sameSource(p.File, s.File) {
-				continue
+		if p.Off != 0 {
+			if s, err = at(m, s.Addr+p.Off); err != nil {
+				return nil, err
 			}
-			if p.Off != 0 {
-				if s, err = at(m, s.Addr+p.Off); err != nil {
-					return nil, err
-				}
-			}
-			if !seen[s.Addr] {
-				seen[s.Addr] = true
-				out = append(out, s)
-			}
+		}
+		if !seen[s.Addr] {
+			seen[s.Addr] = true
+			out = append(out, s)
 		}
 	}
 	if len(out) == 0 {
@@ -80,25 +71,24 @@ func Resolve(p *Place, m Module) ([]Site, error) {
 	return out, nil
 }
 
-// names lists the functions that the place's name or glob means.
-func (p *Place) names(m Module) ([]string, error) {
-	if !p.Glob() {
-		return []string{p.Func}, nil
-	}
-	var names []string
-	seen := map[string]bool{}
-	for _, f := range m.Functions(p.Func) {
-		name := f.Name
-		if name == "" || seen[name] {
-			continue
+// functions gives the sites of the functions that the place's name or glob means.
+func (p *Place) functions(m Module, check func() error) ([]Site, error) {
+	if p.Glob() {
+		sites, err := m.GlobSites(p.Func, p.Kind != Function, check)
+		if err == nil && len(sites) == 0 {
+			err = &debuginfo.NotFoundError{What: "function", Name: p.Func, Hint: "the pattern matches nothing"}
 		}
-		seen[name] = true
-		names = append(names, name)
+		return sites, err
 	}
-	if len(names) == 0 {
-		return nil, &debuginfo.NotFoundError{What: "function", Name: p.Func, Hint: "the pattern matches nothing"}
+	find := m.FuncSites
+	if p.Kind != Function {
+		find = m.FuncEntry
 	}
-	return names, nil
+	sites, err := find(p.Func)
+	if err != nil {
+		return nil, orInlined(err, p.Func)
+	}
+	return sites, nil
 }
 
 // ResolveAddress makes a site of an address of the module.

@@ -35,6 +35,9 @@ func (s *Session) arm() (pending int, err error) {
 			continue
 		}
 		sites, perr := s.sitesOf(tp)
+		if err := s.interrupted(); err != nil {
+			return pending, err
+		}
 		if tp.pending != nil {
 			pending++
 			if first && !s.opt.Pending {
@@ -77,23 +80,24 @@ func (s *Session) sitesOf(tp *tracked) ([]*site, error) {
 		}
 	}
 	var out []*site
-	var firstErr error
-	for _, w := range at {
+	var left tracepoint.LeftOut
+	for i, w := range at {
+		if err := s.step("compiling", i, len(at)); err != nil {
+			return nil, err
+		}
 		x, err := s.compile(tp, w)
 		if err != nil {
-			if firstErr == nil {
-				firstErr = err
-			}
+			left.Add(err)
 			s.logf("%s at %#x: left out: %v", tp.Place.Text, w.addr(), err)
 			continue
 		}
 		out = append(out, x)
 	}
 	if len(out) == 0 {
-		return nil, firstErr
+		return nil, left.First
 	}
-	if left := len(at) - len(out); left > 0 {
-		s.warn(fmt.Sprintf("%s: %d of %d addresses are left out: %s", tp.Place.Text, left, len(at), firstLine(firstErr)))
+	if left.N > 0 {
+		s.warn(tp.Place.Text + ": " + left.Text(len(at)))
 	}
 	return out, nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/patch"
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/process"
+	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
 // region is memory of ours for code, within a jump's reach of a module. Its first
@@ -67,7 +68,7 @@ func (p *placed) end() uint64 { return p.plan.Addr + uint64(p.plan.Len) }
 // first byte of an instruction only. So is a jump in a page that cannot be guarded.
 func (s *Session) install(fresh []*site) error {
 	avoid := s.opt.Avoid
-	s.left = map[*tracked]*leftOut{}
+	s.left = map[*tracked]*tracepoint.LeftOut{}
 	for len(fresh) > 0 {
 		plans, err := s.plan(fresh, avoid)
 		if err != nil {
@@ -97,6 +98,9 @@ func (s *Session) carryIn(plans []*placed) (left []*site, err error) {
 		s.user = s.reading().add(s.shared.mem, false, event.Decoder{Threads: s.thr, Pid: s.p.Pid(), Comm: comm(s.p.Pid(), s.p.Pid())})
 	}
 	plans = s.keep(plans, s.generate)
+	if err := s.interrupted(); err != nil {
+		return nil, err
+	}
 	var blocked map[*placed]bool
 	err = s.stopped(func(st *process.Stopped) error {
 		open, err := s.guard(st, plans)
@@ -153,7 +157,10 @@ func (s *Session) plan(fresh []*site, avoid uint8) ([]*placed, error) {
 	s.foreign = foreign{}
 	var plans []*placed
 	var shared []*site // where another tracer's breakpoint is
-	for _, x := range fresh {
+	for i, x := range fresh {
+		if err := s.step("choosing how to reach the sites", i, len(fresh)); err != nil {
+			return nil, err
+		}
 		if n := len(plans); n > 0 && x.addr < plans[n-1].end() {
 			if err := plans[n-1].join(x); err != nil {
 				s.leaveOut(x, err)
@@ -441,6 +448,9 @@ func (s *Session) write(st *process.Stopped, plans []*placed) (same []*placed, e
 	})
 	all := &tables{}
 	for _, p := range same {
+		if err := s.interrupted(); err != nil {
+			return nil, err
+		}
 		if err := st.WriteMem(p.at, p.code); err != nil {
 			return nil, err
 		}
@@ -475,6 +485,9 @@ func (s *Session) patch(st *process.Stopped, plans []*placed) (in []*placed, blo
 		return nil, nil, err
 	}
 	for _, p := range plans {
+		if err := s.interrupted(); err != nil {
+			return nil, nil, err
+		}
 		if moves.blocked[p] {
 			continue
 		}

@@ -2,7 +2,6 @@ package session
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/probe"
@@ -13,20 +12,14 @@ import (
 // One bad address does not end a session. What cannot be traced is left out; it
 // is an error when a tracepoint has no address left, and a warning else.
 
-// leftOut are the addresses of a tracepoint that cannot be traced.
-type leftOut struct {
-	n     int
-	first error // a diagnostic
-}
-
 // leaveOut notes why a site is not installed.
 func (s *Session) leaveOut(x *site, err error) {
 	l := s.left[x.tp]
 	if l == nil {
-		l = &leftOut{first: probe.Error(x.tp.Place, err)}
+		l = &tracepoint.LeftOut{}
 		s.left[x.tp] = l
 	}
-	l.n++
+	l.Add(probe.Error(x.tp.Place, err))
 	s.logf("%s at %#x: left out: %v", x.tp.Place.Text, x.addr, err)
 	if x.code != nil && s.user != nil { // it has a number
 		s.drain.dropSchema(s.user, x.id)
@@ -41,7 +34,10 @@ func (s *Session) leaveOutAll(p *placed, err error) {
 
 // keep returns the plans that f does; those with an error are left out.
 func (s *Session) keep(plans []*placed, f func(*placed) error) (kept []*placed) {
-	for _, p := range plans {
+	for i, p := range plans {
+		if s.step("generating code", i, len(plans)) != nil {
+			return kept // the caller asks, too
+		}
 		if err := f(p); err != nil {
 			s.leaveOutAll(p, err)
 			continue
@@ -66,7 +62,7 @@ func (s *Session) hopeless(plans []*placed) error {
 	var bad lang.Diagnostics
 	for _, tp := range s.tps {
 		if l := s.left[tp]; l != nil && tp.sites == 0 && !planned[tp] {
-			bad = tracepoint.Append(bad, l.first)
+			bad = tracepoint.Append(bad, l.First)
 		}
 	}
 	return bad.Err()
@@ -80,9 +76,9 @@ func (s *Session) judgeLeftOut() error {
 		case l == nil:
 		case tp.sites == 0:
 			tp.refused = true
-			bad = tracepoint.Append(bad, l.first)
+			bad = tracepoint.Append(bad, l.First)
 		default:
-			s.warn(fmt.Sprintf("%s: %d of %d addresses are left out: %s", tp.Place.Text, l.n, l.n+tp.sites, firstLine(l.first)))
+			s.warn(tp.Place.Text + ": " + l.Text(l.N+tp.sites))
 		}
 	}
 	return bad.Err()

@@ -39,7 +39,7 @@ func (s *Session) resolve(tp *tracked, mods []*module) ([]where, error) {
 			}
 			continue
 		}
-		sites, err := probe.Resolve(tp.Place, m.dw)
+		sites, err := probe.Resolve(tp.Place, m.dw, s.interrupted)
 		if err != nil {
 			if first == nil || isWrong(first) && !isWrong(err) {
 				first = err
@@ -81,7 +81,7 @@ func (s *Session) imported(tp *tracked, mods []*module) []where {
 		if m.open(s.dwarfOptions()) != nil {
 			continue
 		}
-		if sites, err := probe.Resolve(tp.Place, m.dw); err == nil && len(sites) > 0 {
+		if sites, err := probe.Resolve(tp.Place, m.dw, s.interrupted); err == nil && len(sites) > 0 {
 			s.warn(fmt.Sprintf("%s: %s is not in that file, which takes it from %s", tp.Place.Text, tp.Place.Func, m.path))
 			var out []where
 			for _, x := range sites {

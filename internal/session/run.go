@@ -183,7 +183,7 @@ func (r *Run) Arm(list []*Program) []error {
 // whyNot says why a program is not armed.
 func (r *Run) whyNot(x *Program) error {
 	if l := r.s.left[x.tp]; l != nil {
-		return plain(l.first)
+		return plain(l.First)
 	}
 	return errors.New("it could not be installed")
 }

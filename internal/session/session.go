@@ -33,6 +33,11 @@ type Options struct {
 	// compilation; each may be nil.
 	Warn, Log func(string)
 	Dump      Dumper
+	// Progress is told how far arming is; nil is allowed.
+	Progress func(what string, done, of int)
+	// OnArmed is called when the first arming is over, whatever came of it; nil is
+	// allowed.
+	OnArmed func()
 	// OnPanic is told of a panic on a goroutine of ours and must end jalon.
 	OnPanic func(v any, stack []byte)
 	Started time.Time // of jalon itself, for Result.Armed
@@ -84,7 +89,7 @@ type Session struct {
 	guards   []guarded // pages that other tracers' uprobes are kept out of; see guard.go
 	old      []*placed // taken out again by a Run; threads may still be in their code
 	retired  []*site   // of libraries that were unloaded
-	left     map[*tracked]*leftOut
+	left     map[*tracked]*tracepoint.LeftOut
 	execs    atomic.Int32 // how often the program called exec
 	image    int32        // execs when its code was looked at
 	drain    *drain
@@ -94,6 +99,7 @@ type Session struct {
 	faulting bool              // a handler of memory faults is installed
 	names    map[uint64]string // symbols of addresses, see Symbol
 
+	ctx     context.Context // of Session.Run; nil: nothing interrupts
 	pauses  []time.Duration
 	armed   time.Duration
 	started time.Time
@@ -155,6 +161,8 @@ func newSession(opt Options) (*Session, error) {
 // what the environment refused; the result is valid in any case.
 func (s *Session) Run(ctx context.Context) (*Result, error) {
 	defer close(s.ended)
+	s.ctx = ctx
+	defer s.armingOver()
 	s.state = state{launched: s.launched, kernel: len(s.ktps) > 0}
 	if s.kernelOnly() {
 		s.beginKernel(ctx)
@@ -209,14 +217,16 @@ func (s *Session) begin(ctx context.Context) {
 			held = s.awaitModules(ctx)
 		}
 	}
-	if ctx.Err() != nil { // the user ends it: what of the program is there does not matter
-		s.dispatch(ev{kind: evStop}, held)
+	if s.endedEarly(held) { // what of the program is there does not matter
 		return
 	}
 	err := s.armKernel()
 	pending := 0
 	if err == nil {
 		pending, err = s.arm()
+	}
+	if s.endedEarly(held) {
+		return
 	}
 	s.setArmed()
 	if isEnd(err) {
@@ -225,7 +235,16 @@ func (s *Session) begin(ctx context.Context) {
 	s.dispatch(ev{kind: evArmed, pending: pending, err: err}, held)
 }
 
-func (s *Session) setArmed() { s.armed = time.Since(s.opt.Started) }
+func (s *Session) setArmed() {
+	s.armed = time.Since(s.opt.Started)
+	s.armingOver()
+}
+
+func (s *Session) armingOver() {
+	if s.opt.OnArmed != nil {
+		s.opt.OnArmed()
+	}
+}
 
 // reading is the drain, made with its sink when there first is something to read.
 func (s *Session) reading() *drain {
@@ -236,9 +255,10 @@ func (s *Session) reading() *drain {
 	return s.drain
 }
 
-// isEnd reports whether an error is no more than the end of what is traced.
+// isEnd reports whether an error is no more than the end of what is traced, or of the
+// session.
 func isEnd(err error) bool {
-	return errors.Is(err, process.ErrGone) || errors.Is(err, errReplaced)
+	return errors.Is(err, process.ErrGone) || errors.Is(err, errReplaced) || errors.Is(err, errInterrupted)
 }
 
 // hasLinker reports whether a program at its first instruction has ld.so mapped

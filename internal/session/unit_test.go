@@ -145,7 +145,7 @@ func TestLeftOut(t *testing.T) {
 	}
 	tps := track(list)
 	var warned []string
-	s := &Session{tps: tps, opt: Options{Warn: func(m string) { warned = append(warned, m) }}, left: map[*tracked]*leftOut{}}
+	s := &Session{tps: tps, opt: Options{Warn: func(m string) { warned = append(warned, m) }}, left: map[*tracked]*tracepoint.LeftOut{}}
 	plans := []*placed{{sites: []*site{{tp: tps[0], addr: 1}}}, {sites: []*site{{tp: tps[0], addr: 2}, {tp: tps[1], addr: 3}}}}
 	kept := s.keep(plans, func(p *placed) error {
 		if p == plans[1] {
@@ -187,14 +187,14 @@ func TestRoomFor(t *testing.T) {
 	}
 	old, gone := at(1), at(2)
 	old.numbered, gone.numbered = true, true
-	s := &Session{sites: []*site{old, gone}, retired: []*site{gone}, left: map[*tracked]*leftOut{}}
+	s := &Session{sites: []*site{old, gone}, retired: []*site{gone}, left: map[*tracked]*tracepoint.LeftOut{}}
 	fresh := []*site{old, at(3), at(4), at(2)}
 	if got := s.roomFor(fresh); len(got) != len(fresh) {
 		t.Errorf("%d of %d before there are buffers", len(got), len(fresh))
 	}
 	s.shared = &sharedMem{g: ring.Geometry{Sites: 3}}
 	got := s.roomFor(fresh)
-	if !slices.Equal(got, []*site{fresh[0], fresh[1], fresh[3]}) || s.left[tp] == nil || s.left[tp].n != 1 {
+	if !slices.Equal(got, []*site{fresh[0], fresh[1], fresh[3]}) || s.left[tp] == nil || s.left[tp].N != 1 {
 		t.Errorf("%d sites, left out: %+v", len(got), s.left[tp])
 	}
 }

@@ -73,7 +73,7 @@ func (m *Module) FunctionAt(vaddr uint64) (f *Function, ok bool) {
 		}
 	}
 	if s, end, ok := m.symbolAt(vaddr); ok {
-		return fromSymbol(s, end), true
+		return m.fromSymbol(s, end), true
 	}
 	if r := m.frames().find(vaddr); r != nil {
 		return &Function{Lo: r.lo, Hi: r.hi, FromSymbols: true, Ranges: []debuginfo.Range{{Lo: r.lo, Hi: r.hi}}}, true
@@ -81,9 +81,27 @@ func (m *Module) FunctionAt(vaddr uint64) (f *Function, ok bool) {
 	return nil, false
 }
 
-func fromSymbol(s elf.Symbol, end uint64) *Function {
+// demangle is demangled with a memory: a symbol is asked for several times when many
+// functions are traced.
+func (m *Module) demangle(name string) string {
+	if !strings.HasPrefix(name, "_") {
+		return name
+	}
+	if d, ok := m.plain[name]; ok {
+		return d
+	}
+	const most = 1 << 18
+	if m.plain == nil || len(m.plain) >= most {
+		m.plain = map[string]string{}
+	}
+	d := demangled(name)
+	m.plain[name] = d
+	return d
+}
+
+func (m *Module) fromSymbol(s elf.Symbol, end uint64) *Function {
 	return &Function{
-		Name: demangled(s.Name), Linkage: s.Name, Lo: s.Value, Hi: end, FromSymbols: true,
+		Name: m.demangle(s.Name), Linkage: s.Name, Lo: s.Value, Hi: end, FromSymbols: true,
 		Ranges: []debuginfo.Range{{Lo: s.Value, Hi: end}},
 	}
 }
@@ -109,7 +127,7 @@ func (m *Module) Functions(glob string) (out []*Function) {
 		if seen[s.Value] {
 			continue
 		}
-		if n := demangled(s.Name); globMatch(glob, n) || globMatch(glob, s.Name) {
+		if n := m.demangle(s.Name); globMatch(glob, n) || globMatch(glob, s.Name) {
 			if u := m.unitFor(s.Value); u != nil {
 				if f := u.functions().at(s.Value); f != nil && inRanges(f.ranges[1:], s.Value) {
 					continue // a cold part of a function that DWARF knows
@@ -119,7 +137,7 @@ func (m *Module) Functions(glob string) (out []*Function) {
 			if s.Size == 0 {
 				end = m.syms.NextFunc(s.Value)
 			}
-			out = append(out, fromSymbol(s, end))
+			out = append(out, m.fromSymbol(s, end))
 		}
 	}
 	sort.SliceStable(out, func(i, j int) bool {
@@ -163,13 +181,19 @@ type copyKey struct {
 	off uint64
 }
 
-// countCopies counts the inlined copies of every abstract function. It has to
-// walk all units; those that nobody has walked before are read aside, so that
-// what they hold does not stay in memory.
+// countCopies counts the inlined copies of every abstract function.
 func (m *Module) countCopies() map[copyKey]int {
 	n := map[copyKey]int{}
+	m.eachCopy(func(k copyKey, _ inlinedCopy) { n[k]++ })
+	return n
+}
+
+// eachCopy calls visit for every inlined copy in the module. It has to walk all units;
+// those that were not walked before are read aside, so that what they hold does not
+// stay in memory.
+func (m *Module) eachCopy(visit func(of copyKey, c inlinedCopy)) {
 	if m.d == nil {
-		return n
+		return
 	}
 	x := m.names()
 	aside, _ := unitsOf(m.d.fresh())
@@ -189,13 +213,12 @@ func (m *Module) countCopies() map[copyKey]int {
 			switch {
 			case c.fn < 0:
 			case c.alt:
-				n[copyKey{u.d.alt, c.origin}]++
+				visit(copyKey{u.d.alt, c.origin}, c)
 			default:
-				n[copyKey{u.d, c.origin}]++
+				visit(copyKey{u.d, c.origin}, c)
 			}
 		}
 	}
-	return n
 }
 
 // allFuncSymbols lists the code symbols of the module and its debug file.
@@ -236,7 +259,7 @@ func (m *Module) Symbolize(vaddr uint64) (name string, off uint64, file string, 
 		return o.d.funcName(), vaddr - o.ranges[0].Lo, file, line, inl
 	}
 	if s, _, ok := m.symbolAt(vaddr); ok {
-		return demangled(s.Name), vaddr - s.Value, file, line, nil
+		return m.demangle(s.Name), vaddr - s.Value, file, line, nil
 	}
 	return "", 0, file, line, nil
 }

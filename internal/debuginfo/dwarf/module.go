@@ -59,6 +59,7 @@ type Module struct {
 	inCodeOnce sync.Once
 	inCode     []elf.Symbol // objects in sections with code
 
+	plain  map[string]string // demangled names of symbols that were asked for
 	splits map[string]*splitFile
 	warned map[string]bool
 	warnMu sync.Mutex

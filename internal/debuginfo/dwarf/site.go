@@ -44,11 +44,7 @@ func (m *Module) FuncSites(name string) (sites []Site, err error) {
 // inlined copies left out.
 func (m *Module) FuncEntry(name string) (sites []Site, err error) {
 	defer m.guard(&err)()
-	return m.funcSites(name, false, func(addr uint64) sal {
-		s := m.lineAt(addr)
-		s.pc = addr
-		return s
-	})
+	return m.funcSites(name, false, m.entryLine)
 }
 
 func (m *Module) funcSites(name string, inlined bool, place func(uint64) sal) ([]Site, error) {
@@ -64,12 +60,12 @@ func (m *Module) funcSites(name string, inlined bool, place func(uint64) sal) ([
 	}
 	for _, s := range m.lookupSymbols(name) {
 		if m.syms.IsFunc(s) {
-			l := place(s.Value)
-			if s.IFunc { // GDB cannot resolve it before the program runs either
-				l = m.lineAt(s.Value)
-				l.pc = s.Value
-			}
-			set.add(l, Site{IFunc: s.IFunc, meant: m.startsAt(s.Value)})
+			set.addSymbol(s, place)
+		}
+	}
+	if len(set.sites) == 0 {
+		for _, s := range m.demangledSymbols(name) {
+			set.addSymbol(s, place)
 		}
 	}
 	if len(set.sites) == 0 {
@@ -194,7 +190,7 @@ func (m *Module) describe(s *Site) {
 	}
 	s.Symbol = true
 	if sym, _, ok := m.symbolAt(s.Addr); ok {
-		s.Func = demangled(sym.Name)
+		s.Func = m.demangle(sym.Name)
 	}
 }
 

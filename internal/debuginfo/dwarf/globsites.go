@@ -1,0 +1,151 @@
+package dwarf
+
+import (
+	"strings"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo/elf"
+)
+
+// GlobSites returns the sites of all functions whose name or linkage name matches a
+// glob, as FuncSites has them (behind the prologue, inlined copies too) or, with
+// entry, as FuncEntry. Each function is placed by its own entry or symbol: looking
+// for its name again costs a search for each, and demangled names are not found.
+// check is called between functions; its error ends the work.
+func (m *Module) GlobSites(glob string, entry bool, check func() error) (sites []Site, err error) {
+	defer m.guard(&err)()
+	w := globWork{m: m, glob: glob, check: check, set: siteSet{m: m}, place: m.funcStart, wanted: map[copyKey]bool{}}
+	if entry {
+		w.place = m.entryLine
+	}
+	m.names().each(isFuncTag, w.function)
+	if !entry && len(w.wanted) > 0 && w.err == nil {
+		m.eachCopy(func(k copyKey, c inlinedCopy) {
+			if w.wanted[k] && !w.stopped() {
+				if r := c.d.pcRanges(); r != nil {
+					w.set.add(w.place(r[0].Lo), Site{meant: c.d.off})
+				}
+			}
+		})
+	}
+	if w.err == nil {
+		for _, s := range m.allFuncSymbols() {
+			if w.stopped() {
+				break
+			}
+			w.symbol(s)
+		}
+	}
+	if w.err != nil {
+		return nil, w.err
+	}
+	return w.set.sorted(), nil
+}
+
+// globWork is one GlobSites.
+type globWork struct {
+	m      *Module
+	glob   string
+	set    siteSet
+	place  func(uint64) sal
+	wanted map[copyKey]bool // functions without code of their own: their copies are wanted
+	check  func() error
+	n      int
+	err    error // of check
+}
+
+// stopped asks check now and then.
+func (w *globWork) stopped() bool {
+	if w.n++; w.n%256 == 0 && w.err == nil && w.check != nil {
+		w.err = w.check()
+	}
+	return w.err != nil
+}
+
+// function takes an entry of the index.
+func (w *globWork) function(d die) {
+	if w.stopped() {
+		return
+	}
+	if !globMatch(w.glob, d.funcName()) {
+		if l := d.linkage(); l == "" || !globMatch(w.glob, l) {
+			return
+		}
+	}
+	if f := d.u.functions().byDie(d.off); f != nil {
+		w.set.add(w.place(f.entry()), Site{meant: f.d.off})
+		return
+	}
+	w.wanted[copyKey{d.u.d, d.off}] = true
+}
+
+// symbol takes a code symbol.
+func (w *globWork) symbol(s elf.Symbol) {
+	if !globMatch(w.glob, s.Name) && !globMatch(w.glob, w.m.demangle(s.Name)) {
+		return
+	}
+	m := w.m
+	if u := m.unitFor(s.Value); u != nil {
+		if f := u.functions().at(s.Value); f != nil && inRanges(f.ranges[1:], s.Value) {
+			return // a cold part of a function that DWARF knows
+		}
+	}
+	w.set.addSymbol(s, w.place)
+}
+
+// addSymbol adds the site of a function that has a symbol.
+func (s *siteSet) addSymbol(sym elf.Symbol, place func(uint64) sal) {
+	if sym.IFunc { // GDB cannot resolve it before the program runs either
+		place = s.m.entryLine
+	}
+	s.add(place(sym.Value), Site{IFunc: sym.IFunc, meant: s.m.startsAt(sym.Value)})
+}
+
+// entryLine is the entry itself.
+func (m *Module) entryLine(addr uint64) sal {
+	s := m.lineAt(addr)
+	s.pc = addr
+	return s
+}
+
+// demangledSymbols finds the functions among the symbols whose demangled name is a
+// name with scopes (ns::Class::f), with or without its parameters: without debug
+// information nothing else knows such names.
+func (m *Module) demangledSymbols(name string) (out []elf.Symbol) {
+	if !strings.Contains(name, "::") && !strings.ContainsAny(name, "(<") {
+		return nil
+	}
+	parts := splitName(name)
+	last, _, _ := strings.Cut(parts[len(parts)-1], "<")
+	last, _, _ = strings.Cut(last, "(")
+	last = strings.TrimLeft(last, "~")
+	if strings.HasPrefix(last, "operator") {
+		last = ""
+	}
+	for _, s := range m.allFuncSymbols() {
+		if !strings.Contains(s.Name, last) { // mangled names hold identifiers as they are
+			continue
+		}
+		if d := m.demangle(s.Name); d != s.Name && (d == name || strings.HasPrefix(d, name+"(") || strings.HasPrefix(d, name+"[abi:")) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// SitesOf returns the sites of one function that Functions listed, as GlobSites has
+// them for its name.
+func (m *Module) SitesOf(f *Function) (sites []Site, err error) {
+	if len(f.Ranges) == 0 || f.Inlined > 0 {
+		return m.FuncSites(f.Name)
+	}
+	defer m.guard(&err)()
+	set := siteSet{m: m}
+	set.addSymbol(elf.Symbol{Value: f.Lo, IFunc: m.isIFunc(f.Lo)}, m.funcStart)
+	return set.sites, nil
+}
+
+// isIFunc reports whether an indirect function's resolver begins at an address.
+func (m *Module) isIFunc(addr uint64) bool {
+	s, _, ok := m.symbolAt(addr)
+	return ok && s.Value == addr && s.IFunc
+}
