@@ -50,11 +50,16 @@ type Type struct {
 	Variadic bool
 	// Incomplete marks a declaration whose definition was not found.
 	Incomplete bool
+	// Class is set for the classes of languages with inheritance. It is equal for
+	// two types exactly if they are the same class, whichever unit describes it.
+	Class any
+	Ref   any // for the package that made the type
 
 	once     sync.Once
 	complete func(*Type)
 	fields   []Field
 	enums    []Enumerator
+	names    []Name
 }
 
 // Field is a member of a struct or union.
@@ -64,6 +69,31 @@ type Field struct {
 	BitOffset int64 // from the start of the struct, little-endian bit numbering
 	BitSize   int64 // bits of a bit-field; 0 for an ordinary member
 	Base      bool  // C++: a base class sub-object
+	// Virtual: a virtual base, which has no fixed place. Its distance from the
+	// start of the object is the word at byte VtableOffset from where the first
+	// word of the object points (Itanium C++ ABI 2.5.2); 0: not known. BitOffset means nothing.
+	Virtual      bool
+	VtableOffset int64
+}
+
+// NameKind is what sort of thing a Name is.
+type NameKind uint8
+
+// The kinds of names that a class has besides its data members.
+const (
+	StaticMember NameKind = iota
+	Function
+	NestedType
+	Constant // an enumerator of an unscoped enumeration, a template's value argument
+	Using    // a using-declaration: Of is the class that it takes the name from
+)
+
+// Name is a name declared in a class that is no data member of it.
+type Name struct {
+	Name string
+	Kind NameKind
+	Of   *Type
+	Ref  any // for the package that made the type
 }
 
 // Enumerator is one named value of an enum.
@@ -79,6 +109,9 @@ func (t *Type) Lazy(complete func(*Type)) { t.complete = complete }
 // SetFields gives a struct or union its members.
 func (t *Type) SetFields(f []Field) { t.fields = f }
 
+// SetNames gives a class the names that are no data members.
+func (t *Type) SetNames(n []Name) { t.names = n }
+
 // SetEnumerators gives an enum its values.
 func (t *Type) SetEnumerators(e []Enumerator) { t.enums = e }
 
@@ -92,6 +125,9 @@ func (t *Type) load() {
 
 // Fields returns the members of a struct or union in declaration order.
 func (t *Type) Fields() []Field { t.load(); return t.fields }
+
+// Names returns the names of a class that are no data members.
+func (t *Type) Names() []Name { t.load(); return t.names }
 
 // Enumerators returns the values of an enum in declaration order.
 func (t *Type) Enumerators() []Enumerator { t.load(); return t.enums }

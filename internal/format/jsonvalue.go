@@ -76,6 +76,9 @@ func jsonMembers(b []byte, s *ctype.Type, data []byte, asText bool, up *nest) []
 }
 
 func jsonMember(b []byte, m *ctype.Field, data []byte, asText bool, up *nest) []byte {
+	if m.Virtual { // only the program's memory says where it is
+		return append(append(appendString(comma(b), m.Type.Strip().Name), ':'), "null"...)
+	}
 	it := member(item{data: data}, m)
 	name := m.Name
 	if m.Base {

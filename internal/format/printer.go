@@ -260,6 +260,10 @@ func (p *Printer) structure(b []byte, s *ctype.Type, it item, f Fmt) []byte {
 			b = append(b, '<')
 			b = append(b, m.Type.Strip().Name...)
 			b = append(b, "> = "...)
+			if m.Virtual { // only the program's memory says where it is
+				b = append(b, "<unavailable>"...)
+				continue
+			}
 		case m.Name != "":
 			b = append(b, m.Name...)
 			b = append(b, " = "...)

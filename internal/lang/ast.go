@@ -88,9 +88,10 @@ type (
 		node
 		C, T, F Expr
 	}
-	// Cast is (Type)X.
+	// Cast is (Type)X, or C++'s static_cast<Type>(X) and the like, whose word is Op.
 	Cast struct {
 		node
+		Op   string
 		Type *TypeName
 		X    Expr
 	}

@@ -51,7 +51,7 @@ func dumpValue(b *strings.Builder, v reflect.Value) {
 // someTypes is the isType of most tests.
 func someTypes(name string) bool {
 	switch name {
-	case "T", "uint32_t", "ns::T", "size_t":
+	case "T", "::T", "uint32_t", "ns::T", "size_t", "V<int>", "n::V<T, 3>", "V<V<int>>", "n::V<int *>":
 		return true
 	}
 	return false

@@ -184,6 +184,42 @@ func (p *parser) cast() (Expr, error) {
 	return &Cast{node: n, Type: ty, X: x}, err
 }
 
+// castWords are C++'s casts. None of them looks at the object.
+var castWords = map[string]bool{"static_cast": true, "reinterpret_cast": true, "const_cast": true}
+
+// namedCast parses static_cast<type>(x) and the like.
+func (p *parser) namedCast() (Expr, error) {
+	word := p.advance()
+	open := p.advance()
+	if !p.typeStarts(0) {
+		if p.tok().kind == tokError {
+			return nil, p.tok().err
+		}
+		return nil, p.errorAt(p.tok().span, "", "a type must follow %q", word.text+"<")
+	}
+	ty, err := p.typeName()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.closingType(">", open); err != nil {
+		return nil, err
+	}
+	paren := p.tok()
+	if !paren.is("(") {
+		return nil, p.errorAt(paren.span, "", "the operand of %s needs parentheses", word.text)
+	}
+	p.advance()
+	x, err := p.expr(precComma)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.closing(")", paren); err != nil {
+		return nil, err
+	}
+	n, err := p.node(word.span.Lo, x)
+	return &Cast{node: n, Op: word.text, Type: ty, X: x}, err
+}
+
 // objectAt parses GDB's {type}addr, which is *(type *)addr.
 func (p *parser) objectAt() (Expr, error) {
 	open := p.advance()

@@ -72,9 +72,15 @@ func (p *parser) member(lo int, x Expr) (Expr, error) {
 	if name.kind != tokIdent {
 		return nil, p.errorAt(name.span, "", "the name of a member must follow %q", dot.text)
 	}
-	p.advance()
+	text, span := name.text, name.span
+	if path, count := p.path(0); count > 1 { // p->Base::m
+		text, span.Hi = path, p.ahead(count-1).span.Hi
+		p.i += count
+	} else {
+		p.advance()
+	}
 	n, err := p.node(lo, x)
-	return &Member{node: n, X: x, Name: name.text, NamePos: name.span, Arrow: dot.text == "->"}, err
+	return &Member{node: n, X: x, Name: text, NamePos: span, Arrow: dot.text == "->"}, err
 }
 
 func (p *parser) primary() (Expr, error) {
@@ -88,6 +94,8 @@ func (p *parser) primary() (Expr, error) {
 		return &Reg{node: node{span: t.span}, Name: t.text}, nil
 	case t.kind == tokScope || t.is("::"):
 		return p.name()
+	case t.kind == tokIdent && castWords[t.text] && p.ahead(1).is("<"):
+		return p.namedCast()
 	case t.kind == tokIdent:
 		if err := p.notExpression(); err != nil {
 			return nil, err
@@ -129,22 +137,23 @@ func (p *parser) notExpression() error {
 var refusedWords = map[string]struct{ before, hint string }{
 	"_Alignof": {"(", ""}, "__alignof__": {"(", ""}, "alignof": {"(", ""},
 	"__typeof__": {"(", ""}, "typeof": {"(", ""}, "decltype": {"(", ""}, "_Generic": {"(", ""},
-	"static_cast":      {"<", "write a C cast: (T)x"},
-	"reinterpret_cast": {"<", "write a C cast: (T)x"},
-	"const_cast":       {"<", "write a C cast: (T)x"},
-	"dynamic_cast":     {"<", "write a C cast: (T)x"},
+	"dynamic_cast": {"<", "static_cast<T>(x) and (T)x convert without looking at the object"},
 }
 
 // name parses x, f::x, ns::f::x, ::x and 'file.c'::x.
 func (p *parser) name() (Expr, error) {
 	first := p.tok()
 	var parts []string
-	if first.kind == tokScope || first.kind == tokIdent {
+	switch first.kind {
+	case tokScope:
+		parts = append(parts, first.text)
 		p.advance()
-		if first.kind == tokIdent && !p.tok().is("::") {
+	case tokIdent:
+		part := p.nameWithArgs()
+		if !p.tok().is("::") {
 			return &Ident{node: node{span: first.span}, Name: first.text}, nil
 		}
-		parts = append(parts, first.text)
+		parts = append(parts, part)
 	}
 	hi := 0
 	for p.accept("::") {
@@ -156,9 +165,8 @@ func (p *parser) name() (Expr, error) {
 		if t.kind != tokIdent {
 			return nil, p.errorAt(t.span, "", `a name must follow "::"`)
 		}
-		parts = append(parts, t.text)
 		hi = t.span.Hi
-		p.advance()
+		parts = append(parts, p.nameWithArgs(parts...))
 	}
 	last := len(parts) - 1
 	x := &Scoped{node: node{span: Span{first.span.Lo, hi}}, Scope: strings.Join(parts[:last], "::"), Name: parts[last]}
@@ -166,4 +174,21 @@ func (p *parser) name() (Expr, error) {
 		return nil, p.errorAt(x.span, "", "%q is a type, and a value is needed here", x.Scope+"::"+x.Name)
 	}
 	return x, nil
+}
+
+// nameWithArgs reads one name of a path, with template arguments where it is a class
+// with them and "::" follows.
+func (p *parser) nameWithArgs(before ...string) string {
+	name := p.advance().text
+	if args, n := p.templateArgs(0); n > 0 && p.ahead(n).is("::") {
+		whole := strings.Join(append(before, name+args), "::")
+		if first := p.ahead(-2); len(before) == 0 && first.is("::") {
+			whole = "::" + whole
+		}
+		if p.typeNamed(whole) {
+			p.i += n
+			return name + args
+		}
+	}
+	return name
 }

@@ -43,6 +43,10 @@ func printExpr(b *strings.Builder, e Expr) {
 	case *Cond:
 		printAll(b, "(", e.C, " ? ", e.T, " : ", e.F, ")")
 	case *Cast:
+		if e.Op != "" {
+			printAll(b, e.Op, "<", e.Type.String(), ">(", e.X, ")")
+			return
+		}
 		printAll(b, "((", e.Type.String(), ")", e.X, ")")
 	case *Sizeof:
 		if e.Type != nil {

@@ -62,30 +62,75 @@ func (p *parser) isTag(n int) bool {
 	return t.kind == tokIdent && tagWords[t.text] && (t.text != "class" || p.ahead(n+1).kind == tokIdent)
 }
 
-// typePath reads a typedef or class name, possibly with "::", n tokens ahead;
-// count is its number of tokens, 0 when it is no type.
+// typePath reads a typedef or class name, possibly with "::" and template arguments,
+// n tokens ahead; count is its number of tokens, 0 when it is no type.
 func (p *parser) typePath(n int) (name string, count int) {
-	global := 0
-	if p.ahead(n).is("::") {
-		global = 1
-	}
-	var parts []string
-	for at := n + global; p.ahead(at).kind == tokIdent; at += 2 {
-		parts = append(parts, p.ahead(at).text)
-		if !p.ahead(at + 1).is("::") {
-			break
-		}
-	}
-	// A path that goes on after its last "::" is a name, not a type.
-	count = global + 2*len(parts) - 1
-	if len(parts) == 0 || p.ahead(n+count).is("::") || baseWords[parts[0]] || p.isTag(n) {
+	name, count = p.path(n)
+	if count == 0 || p.ahead(n+count).is("::") { // a path that goes on is a name, not a type
 		return "", 0
 	}
-	name = strings.Join(parts, "::")
-	if !p.typeNamed(name) {
+	if first := p.ahead(n); baseWords[first.text] || p.isTag(n) || !p.typeNamed(name) {
 		return "", 0
 	}
 	return name, count
+}
+
+// path reads names with "::" between them, n tokens ahead. Template arguments belong
+// to it where the name with them is a type.
+func (p *parser) path(n int) (name string, count int) {
+	at := n
+	if p.ahead(at).is("::") {
+		name = "::"
+		at++
+	}
+	for p.ahead(at).kind == tokIdent {
+		name += p.ahead(at).text
+		at++
+		if args, k := p.templateArgs(at); k > 0 && p.typeNamed(name+args) {
+			name += args
+			at += k
+		}
+		if !p.ahead(at).is("::") || p.ahead(at+1).kind != tokIdent {
+			return name, at - n
+		}
+		name += "::"
+		at++
+	}
+	return "", 0
+}
+
+// templateArgs reads <...> n tokens ahead as text; count is 0 when the brackets do
+// not match or hold what no template argument does.
+func (p *parser) templateArgs(n int) (text string, count int) {
+	open := p.ahead(n)
+	if !open.is("<") {
+		return "", 0
+	}
+	angle, round := 0, 0
+	for at := n; ; at++ {
+		t := p.ahead(at)
+		switch {
+		case t.is("<"):
+			angle++
+		case t.is(">") && round == 0:
+			angle--
+		case t.is(">>") && round == 0:
+			angle -= 2
+		case t.oneOf("( ["):
+			round++
+		case t.oneOf(") ]"):
+			round--
+		case t.kind == tokIdent, t.kind == tokLit, t.oneOf(":: , * & && - ..."):
+		default:
+			return "", 0
+		}
+		if angle < 0 || round < 0 || at-n > 1000 {
+			return "", 0
+		}
+		if angle == 0 {
+			return p.src[open.span.Lo:t.span.Hi], at - n + 1
+		}
+	}
 }
 
 // typeName parses specifiers and an abstract declarator.
@@ -141,22 +186,21 @@ func (p *parser) tag(ty *TypeName) error {
 	if ty.Tag == "class" {
 		ty.Tag = "struct" // C++ makes no difference between them, nor does debug info users' casts
 	}
-	var parts []string
-	for {
+	name, count := p.path(0)
+	if count == 0 {
 		t := p.tok()
 		if t.kind == tokError {
 			return t.err
 		}
-		if t.kind != tokIdent {
-			return p.errorAt(t.span, "", "the name of a %s must follow here", word.text)
-		}
-		parts = append(parts, t.text)
-		p.advance()
-		if !p.accept("::") {
-			ty.Name = strings.Join(parts, "::")
-			return nil
-		}
+		return p.errorAt(t.span, "", "the name of a %s must follow here", word.text)
 	}
+	ty.Name = name
+	p.i += count
+	if p.tok().is("::") {
+		p.advance()
+		return p.errorAt(p.tok().span, "", "the name of a %s must follow here", word.text)
+	}
+	return nil
 }
 
 // baseType completes ty when its specifiers have ended.

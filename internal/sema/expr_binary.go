@@ -130,6 +130,7 @@ func (c *checker) comparison(x *lang.Binary, a, b expr) expr {
 	pa, pb := isPointer(a.Type()), isPointer(b.Type())
 	switch {
 	case pa && pb, pa && isInt(b.Type()), pb && isInt(a.Type()):
+		a, b = c.samePointers(a, b)
 		return &compare{typed{ctype.IntT, x.Span()}, x.Op, toPointer(a), toPointer(b)}
 	case !isNumber(a.Type()) || !isNumber(b.Type()):
 		c.operands(x, a, b)

@@ -21,11 +21,21 @@ func (c *checker) cast(x *lang.Cast) expr {
 	if isLvalue(e) && !isScalar(t) && same(e.Type(), t) {
 		return e
 	}
+	if isLvalue(e) && isRecord(t) && isRecord(e.Type()) { // the part of an object that is a base class
+		if part := c.basePart(e, t.Strip(), x.Span()); part != nil {
+			return part
+		}
+	}
 	e = c.rvalue(e)
 	if isFloat(t) {
 		c.noFloat(x.Span())
 	}
 	from := e.Type()
+	if isPointer(from) && isPointer(t) && x.Op != "reinterpret_cast" {
+		if p := c.pointerTo(e, t, true, x.Span()); p != nil {
+			return p
+		}
+	}
 	switch {
 	case isNumber(from) && isNumber(t),
 		isPointer(from) && (isPointer(t) || isInt(t)),

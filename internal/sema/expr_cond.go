@@ -10,7 +10,7 @@ import (
 // cond is C ? T : F with the type rules of C17 6.5.15.
 func (c *checker) cond(x *lang.Cond) expr {
 	test := c.truth(c.expr(x.C))
-	a, b := c.value(x.T), c.value(x.F)
+	a, b := c.samePointers(c.value(x.T), c.value(x.F))
 	t := c.commonType(x, a, b)
 	if isScalar(t) {
 		if isNumber(t) {

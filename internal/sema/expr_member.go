@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
+	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/lang"
 )
 
@@ -32,48 +33,51 @@ func (c *checker) pointeeRecord(p expr, x *lang.Member) expr {
 	return c.pointee(p, x.X.Span())
 }
 
-// memberOf is member name of object e; namePos is where the name stands.
+// memberOf is member name of object e; namePos is where the name stands. The name
+// may be qualified: Base::m.
 func (c *checker) memberOf(e expr, name string, namePos, span lang.Span) expr {
 	s := e.Type().Strip()
-	f, ok := findField(s, name)
-	if !ok {
-		if s.Incomplete || s.Size == 0 && len(s.Fields()) == 0 {
-			c.failSize(e.Span(), e.Type())
-		}
-		hint := didYouMean(lang.Nearest(name, memberNames(s, 0), 3))
-		if v, ok := e.(*varRef); ok && hint == "" && v.name == "args" && c.in.Kernel != nil {
-			hint = c.whatArgsHas(s)
-		}
-		c.fail(namePos, fmt.Sprintf("%s has no member %q", tagged(s), name), hint)
+	m, err := debuginfo.Member(c.in.Scope, s, name)
+	switch {
+	case err != nil:
+		c.failMeaning(err, namePos)
+		c.failMember(e, s, name, namePos)
+	case m.Class == nil:
+		return c.entity(m, name, span)
 	}
-	return c.target(&sub{typed: typed{f.Type, span}, x: e, bitOff: f.BitOffset, bitSize: f.BitSize})
+	return c.target(c.along(e, m.Found.Path, span))
+}
+
+func (c *checker) failMember(e expr, s *ctype.Type, name string, namePos lang.Span) {
+	if s.Incomplete || s.Size == 0 && len(s.Fields()) == 0 {
+		c.failSize(e.Span(), e.Type())
+	}
+	hint := didYouMean(lang.Nearest(name, memberNames(s, 0), 3))
+	if v, ok := e.(*varRef); ok && hint == "" && v.name == "args" && c.in.Kernel != nil {
+		hint = c.whatArgsHas(s)
+	}
+	c.fail(namePos, fmt.Sprintf("%s has no member %q", tagged(s), name), hint)
 }
 
 const maxNesting = 32 // anonymous members and base classes
 
-// findField finds a member by name, in anonymous structs and unions and in C++
-// base classes too; BitOffset is from the start of s.
-func findField(s *ctype.Type, name string) (ctype.Field, bool) { return findIn(s.Strip(), name, 0) }
-
-func findIn(s *ctype.Type, name string, depth int) (ctype.Field, bool) {
-	if depth > maxNesting || !isRecord(s) {
+// findField finds a data member by name, in anonymous structs and unions and in
+// base classes with a fixed place too; BitOffset is from the start of s.
+func findField(s *ctype.Type, name string) (ctype.Field, bool) {
+	m, res, _ := s.Member(name, false, nil)
+	if res != ctype.Single || m.Name != nil {
 		return ctype.Field{}, false
 	}
-	for _, f := range s.Fields() {
-		if f.Name == name && name != "" && !f.Base {
-			return f, true
+	off := int64(0)
+	for _, f := range m.Path {
+		if f.Virtual {
+			return ctype.Field{}, false
 		}
+		off += f.BitOffset
 	}
-	for _, f := range s.Fields() {
-		if f.Name != "" && !f.Base || f.Type == nil {
-			continue
-		}
-		if g, ok := findIn(f.Type.Strip(), name, depth+1); ok {
-			g.BitOffset += f.BitOffset
-			return g, true
-		}
-	}
-	return ctype.Field{}, false
+	f := m.Path[len(m.Path)-1]
+	f.BitOffset = off
+	return f, true
 }
 
 func memberNames(s *ctype.Type, depth int) []string {

@@ -1,6 +1,7 @@
 package sema
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -9,15 +10,19 @@ import (
 	"github.com/jalon-trace/jalon/internal/lang"
 )
 
-// ident gives a bare name its meaning: variable, enumerator, member of C++'s
-// this, one of C's and C++'s constants, an argument register; in this order.
+// ident gives a bare name its meaning: what the scope knows (variables, functions,
+// enumerators, members of C++'s this), one of C's and C++'s constants, an argument
+// register, a word; in this order.
 func (c *checker) ident(x *lang.Ident) expr {
-	v, err := c.in.Scope.Lookup(x.Name)
-	if err == nil {
-		return c.variable(v, x.Span())
+	e, err := debuginfo.Resolve(c.in.Scope, x.Name, false)
+	if err == nil && e.Type == nil {
+		if x.Name == "this" && e.Var != nil {
+			return c.this(e.Var, x.Span())
+		}
+		return c.entity(e, x.Name, x.Span())
 	}
-	if t, val, ok := c.in.Scope.Enumerator(x.Name); ok {
-		return enumerator(t, val, x.Span())
+	if err != nil {
+		c.failMeaning(err, x.Span())
 	}
 	if e := c.throughThis(x); e != nil {
 		return e
@@ -31,8 +36,37 @@ func (c *checker) ident(x *lang.Ident) expr {
 	if w := c.bareWord(x.Name); w != nil {
 		return w.make(c, x.Span())
 	}
+	if err == nil {
+		c.fail(x.Span(), fmt.Sprintf("%q is a type, and a value is needed here", x.Name), "")
+	}
 	c.failName(x.Name, x.Span(), err)
 	return nil
+}
+
+// entity is the expression for what a name means.
+func (c *checker) entity(e *debuginfo.Entity, name string, span lang.Span) expr {
+	switch {
+	case e.Var != nil:
+		return c.variable(e.Var, span)
+	case e.Enum != nil:
+		return enumerator(e.Enum, e.Value, span)
+	case e.Class != nil:
+		return c.target(c.along(c.objectOf(e.Class, name, span), e.Found.Path, span))
+	}
+	c.fail(span, fmt.Sprintf("%q is a type, and a value is needed here", name), "")
+	return nil
+}
+
+// failMeaning reports a name that the language gives no meaning here, though it is known.
+func (c *checker) failMeaning(err error, span lang.Span) {
+	var ambiguous *debuginfo.AmbiguousError
+	var misused *debuginfo.MisusedError
+	switch {
+	case errors.As(err, &ambiguous):
+		c.fail(span, fmt.Sprintf("%q is ambiguous here", ambiguous.Name), "it may mean "+strings.Join(ambiguous.Candidates, " or "))
+	case errors.As(err, &misused):
+		c.fail(span, misused.Why, "")
+	}
 }
 
 var namedConstants = map[string]struct {
@@ -112,8 +146,12 @@ func (c *checker) target(e expr) expr {
 	return &deref{typed{s.Elem, e.Span()}, ptr}
 }
 
-// throughThis finds a member of the object that C++'s this points to.
+// throughThis finds a member of the object that C++'s this points to, for scopes
+// that do not resolve names by themselves.
 func (c *checker) throughThis(x *lang.Ident) expr {
+	if _, ok := c.in.Scope.(debuginfo.Resolver); ok {
+		return nil
+	}
 	v, err := c.in.Scope.Lookup("this")
 	if err != nil || v.Type == nil {
 		return nil
@@ -122,20 +160,45 @@ func (c *checker) throughThis(x *lang.Ident) expr {
 	if s.Kind != ctype.Pointer || s.Elem == nil || !isRecord(s.Elem) {
 		return nil
 	}
-	if _, ok := findField(s.Elem, x.Name); !ok {
+	if _, res, _ := s.Elem.Member(x.Name, false, nil); res == ctype.Absent {
 		return nil
 	}
 	this := c.rvalue(c.variable(v, x.Span()))
 	return c.memberOf(c.pointee(this, x.Span()), x.Name, x.Span(), x.Span())
 }
 
-// scoped is 'file.c'::x, f::x, ::x and the names of C++ namespaces and classes.
+// scoped is N::x, C::x, ::x, 'file.c'::x and f::x.
 func (c *checker) scoped(x *lang.Scoped) expr {
 	s := c.in.Scope
-	v, err := s.LookupIn(x.Scope, x.Name)
-	if err == nil {
+	var err error
+	if _, ok := s.(debuginfo.Resolver); ok && !strings.ContainsAny(x.Scope, "./") { // no file
+		var e *debuginfo.Entity
+		if e, err = debuginfo.Resolve(s, x.Scope+"::"+x.Name, false); err == nil {
+			return c.entity(e, x.Scope+"::"+x.Name, x.Span())
+		}
+		c.failMeaning(err, x.Span())
+	}
+	v, inErr := s.LookupIn(x.Scope, x.Name)
+	if inErr == nil {
 		return c.variable(v, x.Span())
 	}
+	if err == nil {
+		err = inErr
+		if e := c.scopedPlainly(x); e != nil {
+			return e
+		}
+	}
+	where := fmt.Sprintf(" in %q", x.Scope)
+	if x.Scope == "" {
+		where = " with file scope"
+	}
+	c.failNotFound(x.Span(), fmt.Sprintf("no variable %q%s", x.Name, where), err)
+	return nil
+}
+
+// scopedPlainly is for scopes that do not resolve names by themselves.
+func (c *checker) scopedPlainly(x *lang.Scoped) expr {
+	s := c.in.Scope
 	if x.Scope == "" {
 		if v, e := s.Lookup(x.Name); e == nil && (v.Kind == debuginfo.Global || v.Kind == debuginfo.Static) {
 			return c.variable(v, x.Span())
@@ -146,11 +209,6 @@ func (c *checker) scoped(x *lang.Scoped) expr {
 			return enumerator(t, val, x.Span())
 		}
 	}
-	where := fmt.Sprintf(" in %q", x.Scope)
-	if x.Scope == "" {
-		where = " with file scope"
-	}
-	c.failNotFound(x.Span(), fmt.Sprintf("no variable %q%s", x.Name, where), err)
 	return nil
 }
 

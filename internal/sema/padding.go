@@ -35,11 +35,14 @@ func holdsValue(t *ctype.Type, lo, hi int64, depth int) bool {
 			break
 		}
 		for _, f := range s.Fields() {
-			if f.BitSize > 0 {
+			switch {
+			case f.Virtual:
+				return true // it may be anywhere in the object
+			case f.BitSize > 0:
 				if f.Name != "" && f.BitOffset < hi && f.BitOffset+f.BitSize > lo {
 					return true
 				}
-			} else if holdsValue(f.Type, lo-f.BitOffset, hi-f.BitOffset, depth+1) {
+			case holdsValue(f.Type, lo-f.BitOffset, hi-f.BitOffset, depth+1):
 				return true
 			}
 		}

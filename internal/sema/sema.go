@@ -1,6 +1,8 @@
 package sema
 
 import (
+	"errors"
+
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/event"
@@ -225,6 +227,17 @@ func isType(s debuginfo.Scope, hidden map[string]*word) func(string) bool {
 		}
 		if builtinType(name) != nil {
 			return true
+		}
+		if r, ok := s.(debuginfo.Resolver); ok {
+			e, err := r.Resolve(name, false)
+			var none *debuginfo.NotFoundError
+			if err == nil {
+				return e.Type != nil
+			}
+			if !errors.As(err, &none) {
+				return false
+			}
+			return namedType(s, name) != nil
 		}
 		if namedType(s, name) == nil {
 			return false

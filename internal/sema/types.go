@@ -45,6 +45,12 @@ func builtinType(name string) *ctype.Type { return builtins[name] }
 
 // namedType finds a typedef, a base type, or (as C++ and GDB) a tag by its bare name.
 func namedType(s debuginfo.Scope, name string) *ctype.Type {
+	if r, ok := s.(debuginfo.Resolver); ok {
+		if e, err := r.Resolve(name, true); err == nil {
+			return e.Type
+		}
+	}
+	name = strings.TrimPrefix(name, "::")
 	for _, kind := range []ctype.Kind{ctype.Typedef, ctype.Struct, ctype.Union, ctype.Enum} {
 		if t, err := s.Type(kind, name); err == nil {
 			return t

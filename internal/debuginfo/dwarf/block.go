@@ -14,6 +14,7 @@ type block struct {
 	kids     []*block
 	vars     []die // parameters and variables in declaration order
 	types    []die
+	imports  []die // using-directives and -declarations, namespace aliases
 }
 
 // maxBlockDepth bounds the nesting of blocks; deeper ones merge into their parent.
@@ -74,6 +75,10 @@ func (b *block) add(e die) (kid *block, into bool) {
 	case tagStructType, tagClassType, tagUnionType, tagEnumerationType, tagTypedef, tagBaseType:
 		b.types = append(b.types, e)
 		b.named = b.named || e.ab.has(atName)
+	case tagTemplateType, tagTemplateValue:
+		b.types = append(b.types, e)
+	case tagImportedModule, tagImportedDecl:
+		b.imports = append(b.imports, e)
 	case tagLabel:
 		b.named = b.named || len(e.nameBytes()) > 0
 	}
@@ -162,6 +167,10 @@ func (b *block) inherit(depth int) {
 		case tagStructType, tagClassType, tagUnionType, tagEnumerationType, tagTypedef:
 			b.types = append(b.types, e)
 			b.named = b.named || e.ab.has(atName)
+		case tagTemplateType, tagTemplateValue:
+			b.types = append(b.types, e)
+		case tagImportedModule, tagImportedDecl:
+			b.imports = append(b.imports, e)
 		case tagLabel:
 			b.named = b.named || len(e.nameBytes()) > 0
 		}

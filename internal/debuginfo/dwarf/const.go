@@ -45,6 +45,8 @@ const (
 	tagTypeUnit          = 0x41
 	tagRvalueRefType     = 0x42
 	tagTemplateAlias     = 0x43
+	tagTemplateType      = 0x2f
+	tagTemplateValue     = 0x30
 	tagAtomicType        = 0x47
 	tagImmutableType     = 0x4b
 	tagSkeletonUnit      = 0x4a
@@ -92,8 +94,11 @@ const (
 	atAddrBase       = 0x73
 	atRnglistsBase   = 0x74
 	atDwoName        = 0x76
+	atExportSymbols  = 0x89
+	atDefaultValue   = 0x1e
 	atLoclistsBase   = 0x8c
 	atImport         = 0x18
+	atVirtuality     = 0x4c
 	atMIPSLinkage    = 0x2007
 	atGNUVector      = 0x2107
 	atGNUDwoName     = 0x2130
@@ -118,6 +123,14 @@ const (
 	langC         = 0x02
 	langC99       = 0x0c
 	langC11       = 0x1d
+	langCPlusPlus = 0x04
+	langObjCxx    = 0x11
+	langCxx03     = 0x19
+	langCxx11     = 0x1a
+	langCxx14     = 0x21
+	langCxx17     = 0x2a
+	langCxx20     = 0x2b
+	langCxx23     = 0x3a
 	langC17       = 0x2c
 	langC23       = 0x3e
 	langAssembler = 0x8001

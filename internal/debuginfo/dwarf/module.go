@@ -279,6 +279,7 @@ func (m *Module) names() *index {
 
 // typeCache holds the converted types; depth is that of the conversion running.
 type typeCache struct {
-	m     map[dieKey]*ctype.Type
-	depth int
+	members map[dieKey]classMembers // of classes, as far as names were looked up in them
+	m       map[dieKey]*ctype.Type
+	depth   int
 }

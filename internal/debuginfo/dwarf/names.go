@@ -1,6 +1,10 @@
 package dwarf
 
-import "strings"
+import (
+	"slices"
+	"sort"
+	"strings"
+)
 
 // Names with scopes: namespaces and classes around an entry.
 
@@ -23,25 +27,27 @@ func (d die) parents1(n int) []string {
 		return nil
 	}
 	var names []string
-	for _, sp := range d.u.scopeSpans() {
-		if sp.lo >= d.off {
-			break
-		}
-		if d.off < sp.hi && len(names) < maxDepth {
+	for _, sp := range d.around() {
+		if sp.d.ab.tag != tagSubprogram && len(names) < maxDepth {
 			names = append(names, sp.name)
 		}
 	}
 	return names
 }
 
-// scopeSpan is a namespace or class and where its entries are.
+// scopeSpan is a namespace, class, enumeration or function, and where its entries
+// are. Functions are not entered: what is declared in one has it as innermost span.
 type scopeSpan struct {
-	lo, hi uint64
-	name   string
+	hi   uint64
+	name string
+	d    die
+	up   int // index of the span around it, -1 for none
 }
 
-// scopeSpans lists the unit's namespaces and classes in file order, so that an
-// outer one comes before those in it.
+// anonymousName is the name of a namespace without one.
+const anonymousName = "(anonymous namespace)"
+
+// scopeSpans lists the unit's spans in file order.
 func (u *unit) scopeSpans() []scopeSpan {
 	u.spanOnce.Do(func() {
 		root, ok := u.rootDie()
@@ -56,21 +62,46 @@ func (u *unit) scopeSpans() []scopeSpan {
 			}
 			switch e.ab.tag {
 			case tagNamespace, tagStructType, tagClassType, tagUnionType, tagInterfaceType, tagModule, tagEnumerationType:
+			case tagSubprogram:
+				if !e.ab.children {
+					return false
+				}
 			default:
 				return false
 			}
-			name := e.name()
-			if name == "" && e.ab.tag == tagNamespace {
-				name = "(anonymous namespace)"
+			sp := scopeSpan{hi: e.off + 1, d: e, up: -1}
+			if e.ab.tag != tagSubprogram {
+				sp.name = e.name()
+			}
+			if sp.name == "" && e.ab.tag == tagNamespace {
+				sp.name = anonymousName
+			}
+			if len(open) > 0 {
+				sp.up = open[len(open)-1].span
 			}
 			if e.ab.children {
 				open = append(open, struct{ span, depth int }{len(u.spans), depth})
-				u.spans = append(u.spans, scopeSpan{e.off, u.end, name})
+				sp.hi = u.end
 			}
-			return e.ab.tag != tagEnumerationType
+			u.spans = append(u.spans, sp)
+			return e.ab.tag != tagEnumerationType && e.ab.tag != tagSubprogram
 		})
 	})
 	return u.spans
+}
+
+// around lists the spans that an entry lies in, outermost first.
+func (d die) around() []*scopeSpan {
+	list := d.u.scopeSpans()
+	i := sort.Search(len(list), func(i int) bool { return list[i].d.off >= d.off }) - 1
+	var out []*scopeSpan
+	for ; i >= 0; i = list[i].up {
+		if d.off < list[i].hi {
+			out = append(out, &list[i])
+		}
+	}
+	slices.Reverse(out)
+	return out
 }
 
 // qualified is the entry's name with its scopes: ns::Class::f.

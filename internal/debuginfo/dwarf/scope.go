@@ -23,6 +23,8 @@ type scope struct {
 	based bool
 	// outwards: Lookup goes on beyond inlined functions.
 	outwards bool
+	// directives are the unit's using-directives, once read.
+	directives []directive
 }
 
 // ScopeAt says what names mean at vaddr. Without debug information the scope
@@ -130,18 +132,34 @@ func (s *scope) chain() []*block {
 // Lookup finds a variable, or a function as a value.
 func (s *scope) Lookup(name string) (v *debuginfo.Variable, err error) {
 	defer s.m.guard(&err)()
-	for _, b := range s.chain() {
-		if d, ok := b.declares(name); ok {
-			return s.local(d, b), nil
+	if s.ruled() {
+		e, err := s.resolve(name, false)
+		if err != nil {
+			return nil, err
 		}
-	}
-	if v := s.further(name); v != nil {
-		return v, nil
-	}
-	if v := s.global(name); v != nil {
+		if e.Var != nil {
+			return e.Var, nil
+		}
+	} else if v := s.find(name); v != nil {
 		return v, nil
 	}
 	return nil, s.notFound("variable", name, s.visible())
+}
+
+// ruled: resolve knows the rules of the unit's language.
+func (s *scope) ruled() bool { return s.u != nil && (s.u.isC() || s.u.isCxx()) }
+
+// find is Lookup where the rules of the language are not known.
+func (s *scope) find(name string) *debuginfo.Variable {
+	for _, b := range s.chain() {
+		if d, ok := b.declares(name); ok {
+			return s.local(d, b)
+		}
+	}
+	if v := s.further(name); v != nil {
+		return v
+	}
+	return s.global(name)
 }
 
 // further finds a name of the functions that the scope's own is inlined into,
@@ -322,7 +340,15 @@ func (s *scope) Locals() (out []*debuginfo.Variable) {
 // Type finds a type by tag or by name.
 func (s *scope) Type(kind ctype.Kind, name string) (t *ctype.Type, err error) {
 	defer s.m.guard(&err)()
-	if d, ok := s.findType(kind, name); ok {
+	if s.u != nil && s.u.isCxx() {
+		e, err := s.resolve(name, true)
+		if err == nil && (kind == ctype.Typedef || e.Type.Strip().Kind == kind) {
+			return e.Type, nil
+		}
+		if _, none := err.(*debuginfo.NotFoundError); err != nil && !none {
+			return nil, err
+		}
+	} else if d, ok := s.findType(kind, name); ok {
 		return s.m.convert(d), nil
 	}
 	if kind == ctype.Typedef {
@@ -348,6 +374,12 @@ func typeWord(k ctype.Kind) string {
 // Enumerator finds an enumeration constant.
 func (s *scope) Enumerator(name string) (t *ctype.Type, value int64, ok bool) {
 	defer s.m.guard(nil)()
+	if s.ruled() {
+		if e, err := s.resolve(name, false); err == nil && e.Enum != nil {
+			return e.Enum, e.Value, true
+		}
+		return nil, 0, false
+	}
 	d, enum, ok := s.findEnumerator(name)
 	if !ok {
 		return nil, 0, false
@@ -357,7 +389,10 @@ func (s *scope) Enumerator(name string) (t *ctype.Type, value int64, ok bool) {
 }
 
 func (s *scope) notFound(what, name string, candidates []string) error {
-	e := &debuginfo.NotFoundError{What: what, Name: name, Nearest: nearest(name, candidates, 5)}
+	e := &debuginfo.NotFoundError{What: what, Name: name, Nearest: s.elsewhereNamed(name)}
+	if len(e.Nearest) == 0 {
+		e.Nearest = nearest(name, candidates, 5)
+	}
 	switch {
 	case s.u == nil && s.m.d == nil:
 		e.Hint = s.m.path + " has no debug information"

@@ -1,7 +1,9 @@
 package dwarf
 
 import (
+	"slices"
 	"sort"
+	"strings"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 )
@@ -31,6 +33,16 @@ func (u *unit) top() map[string][]uint64 {
 				return !u.isC()
 			case tagImportedUnit:
 				u.note(importKey, e)
+			case tagImportedModule:
+				u.note(usingKey, e)
+			case tagImportedDecl:
+				if t, ok := e.imported(); ok {
+					name := e.name()
+					if name == "" {
+						name = t.name()
+					}
+					u.note(name, e)
+				}
 			}
 			return false
 		})
@@ -38,13 +50,35 @@ func (u *unit) top() map[string][]uint64 {
 	return u.tops
 }
 
-// importKey is the entry of top that lists DW_TAG_imported_unit.
-const importKey = "\x00import"
+// importKey and usingKey are the entries of top that list DW_TAG_imported_unit
+// and DW_TAG_imported_module.
+const (
+	importKey = "\x00import"
+	usingKey  = "\x00using"
+)
 
+// note adds an entry under its name; the specialisations of a template also under
+// its bare name and "<".
 func (u *unit) note(name string, e die) {
-	if name != "" {
-		u.tops[name] = append(u.tops[name], e.off)
+	if name == "" {
+		return
 	}
+	u.tops[name] = append(u.tops[name], e.off)
+	if bare := bareName([]byte(name)); len(bare) < len(name) {
+		u.tops[string(bare)+"<"] = append(u.tops[string(bare)+"<"], e.off)
+	}
+}
+
+// imported is what DW_AT_import of a declaration leads to.
+func (d die) imported() (die, bool) {
+	for n := 0; n < 8 && (d.ab.tag == tagImportedDecl || d.ab.tag == tagImportedModule); n++ {
+		t, ok := d.ref(atImport)
+		if !ok {
+			return die{}, false
+		}
+		d = t
+	}
+	return d, d.ab.tag != tagImportedDecl
 }
 
 // lookup visits the entries of that name in the unit and what it imports.
@@ -281,13 +315,40 @@ func (s *scope) visible() []string {
 			out = append(out, d.name())
 		}
 	}
-	if s.u != nil {
-		for n, offs := range s.u.top() {
-			if d, ok := s.u.whole().dieAt(offs[0]); ok && d.ab.tag == tagVariable {
-				out = append(out, n)
-			}
+	if s.u == nil {
+		return out
+	}
+	return append(out, s.u.variableNames()...)
+}
+
+// variableNames lists the unit's variables by their bare names.
+func (u *unit) variableNames() []string {
+	if known, ok := u.typeWords.Load(tagVariable); ok {
+		return known.([]string)
+	}
+	var out []string
+	for n, offs := range u.top() {
+		if d, ok := u.whole().dieAt(offs[0]); ok && d.ab.tag == tagVariable {
+			out = append(out, n)
 		}
 	}
 	sort.Strings(out)
+	out = out[:len(out):len(out)]
+	u.typeWords.Store(tagVariable, out)
+	return out
+}
+
+// elsewhereNamed lists the full names of the unit's variables and constants with a
+// bare name that means nothing at pc.
+func (s *scope) elsewhereNamed(name string) (out []string) {
+	if s.u == nil || s.u.isC() {
+		return nil
+	}
+	s.u.lookup(name, func(d die) bool {
+		if n := d.qualified(); (d.ab.tag == tagVariable || d.ab.tag == tagEnumerator) && n != name && !slices.Contains(out, n) && !strings.Contains(n, anonymousName) {
+			out = append(out, n)
+		}
+		return len(out) > 3
+	})
 	return out
 }

@@ -1,6 +1,8 @@
 package dwarf
 
 import (
+	"strings"
+
 	"github.com/jalon-trace/jalon/internal/ctype"
 )
 
@@ -19,7 +21,27 @@ func makeStruct(m *Module, d die, t *ctype.Type) {
 		t.Incomplete = true
 		return
 	}
+	t.Class, t.Ref = classKey(def), def
 	t.Lazy(func(t *ctype.Type) { m.loadFields(def, t) })
+}
+
+// classKey is ctype.Type.Class: the qualified name of a class with linkage, the
+// definition itself of any other.
+func classKey(def die) any {
+	if def.u.isC() {
+		return nil
+	}
+	name := def.name()
+	if name == "" {
+		return def.key()
+	}
+	for _, sp := range def.around() {
+		if sp.d.ab.tag == tagSubprogram || sp.name == "" || sp.name == anonymousName {
+			return def.key()
+		}
+		name = sp.name + "::" + name
+	}
+	return name
 }
 
 // definition finds what a declaration declares: by type signature, in the same
@@ -43,11 +65,11 @@ func (m *Module) definition(d die) die {
 			return e
 		}
 	}
-	scopes := d.parents()
+	full := d.qualified()
 	best := d
 	found := false
 	m.names().find(name, func(tag uint16) bool { return sameTag(tag, d.ab.tag) }, func(e die) bool {
-		if e.flag(atDeclaration) || len(scopes) > 0 && !e.inScopes(scopes) {
+		if e.flag(atDeclaration) || e.qualified() != full || e.u.whole() != d.u.whole() && strings.Contains(full, anonymousName) {
 			return true
 		}
 		if !found || e.u == d.u {
@@ -74,29 +96,127 @@ func (m *Module) loadFields(d die, t *ctype.Type) {
 	if m.closed {
 		return
 	}
-	var out []ctype.Field
+	fields, names := m.membersOf(d)
+	t.SetFields(fields)
+	t.SetNames(names)
+}
+
+// maxMembers bounds what is read of one class.
+const maxMembers = 100_000
+
+// membersOf reads what a class declares.
+func (m *Module) membersOf(d die) (out []ctype.Field, names []ctype.Name) {
 	for c := range d.children() {
 		switch c.ab.tag {
 		case tagMember:
 			if f, ok := m.field(c, d.ab.tag == tagUnionType); ok {
 				out = append(out, f)
+				continue
 			}
 		case tagInheritance:
-			if f, ok := m.field(c, false); ok {
-				f.Base = true
-				f.Name = f.Type.Name
-				out = append(out, f)
-			}
+			out = append(out, m.base(c))
+			continue
 		}
-		if len(out) > 100_000 {
+		if !d.u.isC() {
+			names = m.declared(names, d, c)
+		}
+		if len(out)+len(names) > maxMembers {
 			break
 		}
 	}
-	t.SetFields(out)
+	if own := string(bareName(d.nameBytes())); own != "" && !d.u.isC() {
+		names = append(names, ctype.Name{Name: own, Kind: ctype.NestedType, Ref: d}) // the injected class name
+	}
+	return out, names
 }
 
-// field reads one member. Static members and members whose place must be
-// computed at run time (virtual bases) are left out.
+// declared adds the names that entry c of class d declares besides data members.
+// Constructors have no name that could be looked up.
+func (m *Module) declared(names []ctype.Name, d, c die) []ctype.Name {
+	n := ctype.Name{Name: c.name(), Ref: c}
+	switch c.ab.tag {
+	case tagMember, tagVariable:
+		n.Kind = ctype.StaticMember
+	case tagSubprogram:
+		n.Kind = ctype.Function
+		if n.Name == string(bareName(d.nameBytes())) {
+			return names
+		}
+	case tagEnumerationType:
+		n.Kind = ctype.NestedType
+		if !c.flag(atEnumClass) {
+			for e := range m.definition(c).children() {
+				if e.ab.tag == tagEnumerator && len(names) < maxMembers {
+					names = append(names, ctype.Name{Name: e.name(), Kind: ctype.Constant, Ref: e})
+				}
+			}
+		}
+	case tagStructType, tagClassType, tagUnionType, tagInterfaceType, tagTypedef, tagTemplateAlias:
+		n.Kind = ctype.NestedType
+	case tagImportedDecl:
+		o, ok := c.ref(atImport)
+		if !ok {
+			return names
+		}
+		around := o.around()
+		if len(around) == 0 {
+			return names
+		}
+		n.Name, n.Kind, n.Of = o.name(), ctype.Using, m.convert(m.definition(around[len(around)-1].d))
+	default:
+		return names
+	}
+	if n.Name == "" {
+		return names
+	}
+	return append(names, n)
+}
+
+// base reads a base class. One whose place is given in a way that is not known
+// is a virtual one with VtableOffset 0.
+func (m *Module) base(c die) ctype.Field {
+	f, ok := m.field(c, false)
+	if v, _ := c.num(atVirtuality); v != 0 || !ok {
+		f = ctype.Field{Type: m.typeOf(c), Virtual: true}
+		f.VtableOffset, _ = c.vtableOffset()
+	}
+	f.Base, f.Name = true, f.Type.Strip().Name
+	return f
+}
+
+// vtableOffset recognises the location that compilers give a virtual base:
+//
+//	dup, deref, N, minus, deref, plus
+//
+// the object's address plus the word N bytes before where its first word points.
+func (d die) vtableOffset() (int64, bool) {
+	v, ok := d.attr(atDataMemberLoc)
+	if !ok || !v.isBlock() {
+		return 0, false
+	}
+	c := cursor{b: v.b}
+	if c.u8() != 0x12 || c.u8() != 0x06 {
+		return 0, false
+	}
+	n := uint64(0)
+	switch op := c.u8(); {
+	case op >= 0x30 && op <= 0x4f: // lit0 ... lit31
+		n = uint64(op - 0x30)
+	case op == 0x08: // const1u
+		n = uint64(c.u8())
+	case op == 0x0a: // const2u
+		n = uint64(c.u8())
+		n |= uint64(c.u8()) << 8
+	case op == 0x10: // constu
+		n = c.uleb()
+	default:
+		return 0, false
+	}
+	ok = c.u8() == 0x1c && c.u8() == 0x06 && c.u8() == 0x22 && c.done() && !c.bad && n < 1<<31
+	return -int64(n), ok
+}
+
+// field reads one member. Static members are left out.
 func (m *Module) field(c die, union bool) (f ctype.Field, ok bool) {
 	if c.flag(atDeclaration) || c.flag(atExternal) && !c.ab.has(atDataMemberLoc) && !c.ab.has(atDataBitOffset) {
 		return f, false

@@ -48,7 +48,7 @@ type unit struct {
 	topOnce sync.Once
 	tops    map[string][]uint64
 
-	typeWords sync.Map // ctype.Kind -> sorted names, for what is not found
+	typeWords sync.Map // ctype.Kind or tagVariable -> sorted names, for what is not found
 }
 
 // unitHead is what the root entry says.
@@ -233,6 +233,15 @@ func producerOf(p string) (gcc int, llvm bool) {
 func (u *unit) isC() bool {
 	switch u.head().lang {
 	case langC89, langC, langC99, langC11, langC17, langC23, langAssembler:
+		return true
+	}
+	return false
+}
+
+// isCxx: the rules of C++ say what a name means.
+func (u *unit) isCxx() bool {
+	switch u.head().lang {
+	case langCPlusPlus, langObjCxx, langCxx03, langCxx11, langCxx14, langCxx17, langCxx20, langCxx23:
 		return true
 	}
 	return false

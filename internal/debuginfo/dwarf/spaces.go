@@ -1,0 +1,501 @@
+package dwarf
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+)
+
+// Namespaces: C++ basic.lookup.unqual, namespace.udir, namespace.qual.
+
+// directive is a using-directive: namespace target is used in namespace at.
+type directive struct{ at, target []string }
+
+// blockDirectives are those among a block's own.
+func (s *scope) blockDirectives(b *block) (out []directive) {
+	for _, e := range b.imports {
+		if e.ab.tag != tagImportedModule {
+			continue
+		}
+		if t, ok := e.imported(); ok {
+			out = append(out, directive{target: t.spacePath()})
+		}
+	}
+	return out
+}
+
+// spacePath is the path of a namespace.
+func (d die) spacePath() []string { return append(names(d.around()), d.spaceName()) }
+
+func (d die) spaceName() string {
+	if n := d.name(); n != "" {
+		return n
+	}
+	return anonymousName
+}
+
+func names(spans []*scopeSpan) []string {
+	out := make([]string, 0, len(spans)+1)
+	for _, sp := range spans {
+		out = append(out, sp.name)
+	}
+	return out
+}
+
+// unitDirectives lists the using-directives of the unit's namespaces.
+func (s *scope) unitDirectives() []directive {
+	if s.directives == nil {
+		s.directives = []directive{}
+		s.u.lookup(usingKey, func(e die) bool {
+			if t, ok := e.imported(); ok {
+				s.directives = append(s.directives, directive{names(e.around()), t.spacePath()})
+			}
+			return false
+		})
+	}
+	return s.directives
+}
+
+// throughSpaces looks a name up in a namespace and those around it. active are
+// the using-directives that count from the start.
+func (r *search) throughSpaces(path []string, name string, active []directive) ([]meaning, error) {
+	active = r.closure(slices.Clone(active))
+	at := -1
+	var list []meaning
+	for n := len(path); n >= 0 && at < 0; n-- {
+		level := path[:n]
+		active = r.closure(append(active, r.directivesIn(level, level)...))
+		list = r.inUnit(level, name)
+		for _, d := range active {
+			if slices.Equal(common(d.at, d.target), level) {
+				list = append(list, r.inUnit(d.target, name)...)
+			}
+		}
+		if len(list) > 0 {
+			at = n
+		}
+	}
+	for n := len(path); n > at; n-- {
+		found := r.elsewhere(path[:n], name)
+		for _, d := range active {
+			if len(found) == 0 && at < 0 && slices.Equal(common(d.at, d.target), path[:n]) {
+				found = r.elsewhere(d.target, name)
+			}
+		}
+		if len(found) == 0 {
+			continue
+		}
+		if at < 0 {
+			return found, nil
+		}
+		if r.want == anything && !isTypeTag(found[0].d.ab.tag) && !sameEntity(found[0].d, list[0].d) {
+			// The compiler meant one or the other: the unit may have used the inner
+			// one and, as clang does, not said so.
+			return append(list, found...), nil
+		}
+		break
+	}
+	if at < 0 {
+		return r.lastResort(name, nil), nil
+	}
+	return list, nil
+}
+
+// directivesIn lists the directives in a namespace (and the inline ones in it),
+// as if they were in namespace at.
+func (r *search) directivesIn(space, at []string) (out []directive) {
+	for _, d := range r.s.unitDirectives() {
+		if slices.Equal(d.at, space) {
+			out = append(out, directive{at, d.target})
+		}
+	}
+	return out
+}
+
+// closure adds the directives of the namespaces that are used: they are transitive.
+func (r *search) closure(list []directive) []directive {
+	for i := 0; i < len(list) && len(list) < 1000; i++ {
+		for _, d := range r.directivesIn(list[i].target, list[i].at) {
+			if !slices.ContainsFunc(list, func(o directive) bool { return slices.Equal(o.at, d.at) && slices.Equal(o.target, d.target) }) {
+				list = append(list, d)
+			}
+		}
+	}
+	return list
+}
+
+// common is the innermost namespace around both.
+func common(a, b []string) []string {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return a[:n]
+}
+
+// inUnit lists what the unit declares of that name in a namespace, in the inline
+// and the unnamed ones in it too.
+func (r *search) inUnit(space []string, name string) (out []meaning) {
+	key := name
+	if bare := bareName([]byte(name)); len(bare) < len(name) {
+		key = string(bare) + "<"
+	}
+	r.s.u.lookup(key, func(d die) bool {
+		spans, ok := d.space()
+		if !ok || !within(space, spans, true) {
+			return false
+		}
+		if d.ab.tag == tagImportedDecl {
+			t, ok := d.imported()
+			if !ok {
+				return false
+			}
+			d = t
+		} else if !sameName(d.name(), name) {
+			return false
+		}
+		if r.want.accepts(d.ab.tag) && !(d.u.isC() && r.isTag(d)) {
+			out = append(out, meaning{d: d})
+		}
+		return false
+	})
+	return out
+}
+
+// elsewhere lists what other units give to the whole program of that name in a
+// namespace.
+func (r *search) elsewhere(space []string, name string) (out []meaning) {
+	r.eachElsewhere(name, func(d die, spans []*scopeSpan) bool {
+		if within(space, spans, false) && (d.ab.tag != tagVariable || d.deepFlag(atExternal) && d.located()) &&
+			(d.ab.tag != tagSubprogram || d.deepFlag(atExternal)) {
+			out = append(out, meaning{d: d})
+		}
+		return len(out) < 100
+	})
+	return out
+}
+
+func (r *search) eachElsewhere(name string, visit func(d die, spans []*scopeSpan) bool) {
+	r.s.m.names().find(string(bareName([]byte(name))), r.want.accepts, func(d die) bool {
+		if !sameName(d.name(), name) || d.u.isC() && r.isTag(d) {
+			return true
+		}
+		spans, ok := d.space()
+		return !ok || visit(d, spans)
+	})
+}
+
+// lastResort finds what the compiler could not have meant but GDB shows too: the
+// only static variable or function of that name in the program, in any namespace
+// that has no name; names that the program declares and does not define.
+func (r *search) lastResort(name string, space []string) (out []meaning) {
+	if r.want != anything {
+		return nil
+	}
+	var statics []meaning
+	r.eachElsewhere(name, func(d die, spans []*scopeSpan) bool {
+		if within(space, spans, true) && (d.ab.tag == tagSubprogram || d.located()) {
+			statics = append(statics, meaning{d: d})
+		}
+		return len(statics) < 2
+	})
+	if len(statics) > 0 {
+		return statics[:len(statics)%2] // none of several
+	}
+	if d, ok := r.s.declaredOnly(name, space); ok {
+		return []meaning{{d: d}}
+	}
+	return nil
+}
+
+// declaredOnly finds a variable that other units declare and the linker defines, as
+// the kernel's jiffies, or one that was optimised out of the whole program.
+func (s *scope) declaredOnly(name string, space []string) (decl die, ok bool) {
+	if len(space) == 0 && s.untyped(name) {
+		s.m.names().find(name, isDeclaredTag, func(d die) bool {
+			decl, ok = d, true
+			return false
+		})
+	}
+	if !ok {
+		s.m.names().find(name, isVarTag, func(d die) bool {
+			spans, at := d.space()
+			if at && d.deepFlag(atExternal) && within(space, spans, false) {
+				decl, ok = d, true
+			}
+			return !ok
+		})
+	}
+	return decl, ok
+}
+
+// space lists the namespaces around an entry; false when it is a member of a
+// class or local. A constant of an unscoped enumeration is where that is.
+func (d die) space() ([]*scopeSpan, bool) {
+	tag := d.ab.tag
+	if tag != tagImportedDecl {
+		d = d.declaration()
+	}
+	spans := d.around()
+	if n := len(spans); tag == tagEnumerator && n > 0 && spans[n-1].d.ab.tag == tagEnumerationType {
+		if spans[n-1].d.flag(atEnumClass) {
+			return nil, false
+		}
+		spans = spans[:n-1]
+	}
+	for _, sp := range spans {
+		if t := sp.d.ab.tag; t != tagNamespace && t != tagModule {
+			return nil, false
+		}
+	}
+	return spans, true
+}
+
+// within reports whether namespaces have are space, or inline or (in the unit at
+// home) unnamed ones in it.
+func within(space []string, have []*scopeSpan, home bool) bool {
+	if len(have) == 0 {
+		return len(space) == 0
+	}
+	if len(space) > 0 && have[0].name == space[0] && (home || have[0].name != anonymousName) && within(space[1:], have[1:], home) {
+		return true
+	}
+	return have[0].transparent(home) && within(space, have[1:], home)
+}
+
+func (sp *scopeSpan) transparent(home bool) bool {
+	if sp.name == anonymousName {
+		return home
+	}
+	return sp.d.flag(atExportSymbols)
+}
+
+// qualified looks up a::b, ::x and the like.
+func (r *search) qualified(parts []string) ([]meaning, error) {
+	q := &search{s: r.s, want: scopesOnly}
+	if parts[0] == "" {
+		return r.inSpace(nil, parts[1:])
+	}
+	first, err := q.unqualified(parts[0])
+	if err != nil {
+		return nil, err
+	}
+	if len(first) > 0 {
+		m, err := q.one(parts[0], first)
+		if err != nil {
+			return nil, err
+		}
+		if list, err := r.inside(m, parts[1:]); err != nil || len(list) > 0 || m.d.ab.tag != tagNamespace {
+			return list, err
+		}
+	}
+	path := r.home()
+	for n := len(path); n >= 0; n-- { // namespaces of other units
+		list, err := r.pathElsewhere(path[:n], parts)
+		if err != nil || len(list) > 0 {
+			return list, err
+		}
+	}
+	return nil, nil
+}
+
+// home lists the namespaces around the function.
+func (r *search) home() (path []string) {
+	if chain := r.s.chain(); len(chain) > 0 {
+		for _, sp := range chain[len(chain)-1].d.declaration().around() {
+			if t := sp.d.ab.tag; t != tagNamespace && t != tagModule {
+				break
+			}
+			path = append(path, sp.name)
+		}
+	}
+	return path
+}
+
+// pathElsewhere reads a::b::c as names of other units: some of the first ones are
+// namespaces, then come classes.
+func (r *search) pathElsewhere(space, parts []string) ([]meaning, error) {
+	for k := len(parts) - 1; k >= 0; k-- {
+		q := r
+		if k < len(parts)-1 {
+			q = &search{s: r.s, want: scopesOnly}
+		}
+		in := append(slices.Clone(space), parts[:k]...)
+		found := q.elsewhere(in, parts[k])
+		if len(found) == 0 && k == len(parts)-1 && k > 0 {
+			found = r.lastResort(parts[k], in)
+		}
+		if len(found) == 0 {
+			continue
+		}
+		if k == len(parts)-1 {
+			return found, nil
+		}
+		m, err := q.one(parts[k], found)
+		if err != nil {
+			return nil, err
+		}
+		return r.inside(m, parts[k+1:])
+	}
+	return nil, nil
+}
+
+// inSpace looks up the rest of a qualified name in a namespace.
+func (r *search) inSpace(space, parts []string) ([]meaning, error) {
+	q := r
+	if len(parts) > 1 {
+		q = &search{s: r.s, want: scopesOnly}
+	}
+	list := q.inSpaceOnly(space, parts[0], map[string]bool{})
+	if len(list) == 0 {
+		return r.pathElsewhere(space, parts)
+	}
+	if len(parts) == 1 {
+		return list, nil
+	}
+	m, err := q.one(parts[0], list)
+	if err != nil {
+		return nil, err
+	}
+	list, err = r.inside(m, parts[1:])
+	if err == nil && len(list) == 0 && m.d.ab.tag == tagNamespace {
+		return r.pathElsewhere(space, parts)
+	}
+	return list, err
+}
+
+// inSpaceOnly is namespace.qual: a namespace's own names, else those that its
+// using-directives nominate.
+func (r *search) inSpaceOnly(space []string, name string, seen map[string]bool) []meaning {
+	key := strings.Join(space, "::")
+	if seen[key] || len(seen) > 1000 {
+		return nil
+	}
+	seen[key] = true
+	list := r.inUnit(space, name)
+	if len(list) > 0 {
+		return list
+	}
+	for _, d := range r.s.unitDirectives() {
+		if slices.Equal(d.at, space) {
+			list = append(list, r.inSpaceOnly(d.target, name, seen)...)
+		}
+	}
+	return list
+}
+
+// inside looks up the rest of a qualified name in a namespace, class or enumeration.
+func (r *search) inside(m meaning, parts []string) ([]meaning, error) {
+	switch d := m.d; d.ab.tag {
+	case tagNamespace, tagModule:
+		return r.inSpace(d.spacePath(), parts)
+	case tagEnumerationType:
+		return r.constantOf(d, parts)
+	}
+	t := r.typeOf(m).Strip()
+	d, ok := t.Ref.(die)
+	if !ok {
+		return nil, nil
+	}
+	if d.ab.tag == tagEnumerationType {
+		return r.constantOf(d, parts)
+	}
+	q := r
+	if len(parts) > 1 {
+		q = &search{s: r.s, want: scopesOnly}
+	}
+	list, err := q.member(t, parts[0])
+	if err != nil || len(list) == 0 || len(parts) == 1 {
+		return list, err
+	}
+	return r.inside(list[0], parts[1:])
+}
+
+// constantOf finds a constant of an enumeration.
+func (r *search) constantOf(d die, parts []string) ([]meaning, error) {
+	if len(parts) > 1 || r.want != anything {
+		return nil, nil
+	}
+	for c := range r.s.m.definition(d).children() {
+		if c.ab.tag == tagEnumerator && c.name() == parts[0] {
+			return []meaning{{d: c}}, nil
+		}
+	}
+	return nil, nil
+}
+
+// one chooses among what a name means in one scope: an object hides a type, all
+// entries of one thing count as one. Of these a definition is the best.
+func (r *search) one(name string, list []meaning) (meaning, error) {
+	objects := slices.ContainsFunc(list, func(m meaning) bool { return m.class != nil || !isTypeTag(m.d.ab.tag) })
+	var best meaning
+	var others []string
+	for _, m := range list {
+		if m.class == nil && objects && isTypeTag(m.d.ab.tag) {
+			continue
+		}
+		switch {
+		case best.d.ab == nil && best.class == nil:
+			best = m
+		case m.class != nil || best.class != nil:
+		case sameEntity(best.d, m.d):
+			if m.d.rank() > best.d.rank() {
+				best = m
+			}
+		default:
+			n := m.d.fullName()
+			if best.d.ab.tag == tagSubprogram && m.d.ab.tag == tagSubprogram && n == best.d.fullName() {
+				continue // overloads
+			}
+			if !slices.Contains(others, n) {
+				others = append(others, n)
+			}
+		}
+	}
+	if len(others) > 0 {
+		return best, &debuginfo.AmbiguousError{Name: name, Candidates: append([]string{best.d.fullName()}, others...)}
+	}
+	return best, nil
+}
+
+// rank prefers definitions with a place to others, and these to declarations.
+func (d die) rank() int {
+	switch {
+	case d.located():
+		return 2
+	case !d.flag(atDeclaration):
+		return 1
+	}
+	return 0
+}
+
+// sameEntity reports whether two entries are about the same thing: one
+// declaration, or two of one name in one namespace.
+func sameEntity(a, b die) bool {
+	if a.declaration().key() == b.declaration().key() {
+		return true
+	}
+	if isTypeTag(a.ab.tag) != isTypeTag(b.ab.tag) || a.ab.tag == tagEnumerator || a.name() != b.name() {
+		return false
+	}
+	x, ok := a.space()
+	y, ok2 := b.space()
+	if !ok || !ok2 || !slices.Equal(names(x), names(y)) {
+		return false
+	}
+	if a.ab.tag == tagSubprogram {
+		return a.linkage() == b.linkage()
+	}
+	static := func(d die) bool { return d.ab.tag == tagVariable && !d.deepFlag(atExternal) }
+	return a.u.whole() == b.u.whole() || !static(a) && !static(b) && !slices.Contains(names(x), anonymousName)
+}
+
+// fullName is the entry's name with all its scopes, a global one as ::x.
+func (d die) fullName() string {
+	n := d.qualified()
+	if !strings.Contains(n, "::") {
+		return "::" + n
+	}
+	return n
+}
