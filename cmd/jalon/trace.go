@@ -2,13 +2,11 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -42,8 +40,8 @@ type traceCmd struct {
 	Format   string        `short:"f" enum:"text,json,none" default:"text" help:"text, json (one object a line), none (count only)"`
 	Output   string        `short:"o" help:"Write the events to a file instead of standard output"`
 	Time     string        `enum:"wall,start,mono" default:"wall" help:"Times in text: wall clock, seconds since the first event, CLOCK_MONOTONIC"`
-	Max      uint64        `short:"n" help:"End after so many events"`
-	Duration time.Duration `short:"d" help:"End after so long (10s, 500ms)"`
+	Max      uint64        `short:"n" help:"End after so many events; the program runs on"`
+	Duration time.Duration `short:"d" help:"End after so long (10s, 500ms); the program runs on"`
 	Strlen   int           `default:"200" help:"Bytes taken of a string"`
 	Elements int           `default:"200" help:"Elements taken of p@n when n is known at the hit only; elements printed of arrays"`
 	Stack    int           `default:"8192" help:"Bytes of stack taken for $bt"`
@@ -88,8 +86,9 @@ func (c *traceCmd) Run() error {
 		opt.Progress, opt.OnArmed = c.progress.step, c.progress.wipe
 	}
 	opt.NewSink = func(s *session.Session) session.Sink { return c.sink(out, s) }
-	ctx, stop := untilSignal()
-	defer stop()
+	end := newEnding()
+	defer end.stop()
+	end.passed = c.remind
 	var ctl *controller
 	if c.Control != "" {
 		if ctl, err = listen(c.Control); err != nil {
@@ -105,7 +104,9 @@ func (c *traceCmd) Run() error {
 	if ctl != nil {
 		ctl.serve(s)
 	}
-	res, err := s.Run(ctx)
+	end.session.Store(s)
+	res, err := s.Run(end.ctx)
+	c.runsOn(s)
 	if cerr := closeOut(); err == nil {
 		err = cerr
 	}
@@ -137,30 +138,6 @@ func (c *traceCmd) ask(tps []*tracepoint.Tracepoint) error {
 		return usageError(fmt.Sprintf("%s is a place in a program: name one to start after --, a process with -p PID, or --all for every process%s", tp.Place.Text, also))
 	}
 	return nil
-}
-
-// untilSignal gives a context that ends with the first signal that asks jalon to
-// end; the second ends jalon itself. What is ignored (nohup) stays ignored.
-//
-// A closed pipe is an error of our output, not the end of jalon: the program must be
-// let go in good order. The signal is taken, not ignored: what is ignored the traced
-// program would inherit.
-func untilSignal() (context.Context, func()) {
-	if !signal.Ignored(unix.SIGPIPE) {
-		signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE)
-	}
-	var list []os.Signal
-	for _, sig := range []unix.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT} {
-		if !signal.Ignored(sig) {
-			list = append(list, sig)
-		}
-	}
-	if len(list) == 0 { // NotifyContext takes no signals for all of them
-		return context.Background(), func() {}
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), list...)
-	context.AfterFunc(ctx, stop)
-	return ctx, stop
 }
 
 func (c *traceCmd) tracepoints() ([]*tracepoint.Tracepoint, error) {

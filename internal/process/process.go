@@ -49,9 +49,9 @@ type Config struct {
 	Go func(f func())
 	// Control puts the process under run control; nil: it is traced only.
 	Control *Control
-	// SwallowTTYInterrupt: an interrupt typed at the terminal (Ctrl-C reaches
-	// jalon and the program alike) ends jalon's tracing only.
-	SwallowTTYInterrupt bool
+	// OnTyped is told that a thread is given a SIGINT or SIGQUIT that was typed at the
+	// program's terminal.
+	OnTyped func()
 }
 
 // ThreadKind says what happened to a thread.

@@ -21,7 +21,7 @@ func signalAnswer(sig unix.Signal) func(p *Process, t *task, sig unix.Signal, si
 		return (*Process).faultSignal
 	case unix.SIGILL, unix.SIGFPE:
 		return (*Process).ownSignal
-	case unix.SIGINT:
+	case unix.SIGINT, unix.SIGQUIT:
 		return (*Process).ttySignal
 	}
 	return nil
@@ -55,11 +55,11 @@ func (p *Process) answerSignal(t *task, sig unix.Signal) {
 	answer(p, t, sig, &si)
 }
 
-// ttySignal: Ctrl-C at the terminal is sent by the kernel to jalon and to the
-// program; `kill -INT` is not.
+// ttySignal: Ctrl-C at the terminal is sent by the kernel to all of the foreground
+// group; `kill -INT` is not.
 func (p *Process) ttySignal(t *task, sig unix.Signal, si *siginfo) {
-	if p.cfg.SwallowTTYInterrupt && si.code == siKernel && p.member(t) {
-		return
+	if p.cfg.OnTyped != nil && si.code == siKernel && p.member(t) {
+		p.cfg.OnTyped()
 	}
 	t.sig = sig
 }

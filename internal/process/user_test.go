@@ -88,15 +88,23 @@ func init() { roles["terminal"] = terminal }
 // terminal is a jalon at a terminal of its own.
 func terminal() {
 	signal.Notify(make(chan os.Signal, 10), unix.SIGINT) // ignored, the program would ignore it as well
+	typed := 0
 	p := must(Start([]string{os.Getenv("PROCESS_TEST_PROG"), "echo"},
-		StartOptions{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}, Config{SwallowTTYInterrupt: true}))
+		StartOptions{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}, Config{OnTyped: func() { typed++ }}))
 	must(0, p.Resume(p.Pid()))
 	fmt.Printf("pid %d\n", p.Pid())
-	fmt.Printf("%v\n", p.Wait())
+	fmt.Printf("%v, %d typed\n", p.Wait(), typed)
 }
 
-// TestTTYInterrupt: Ctrl-C at the terminal does not reach the program, `kill -INT` does.
+// TestTTYInterrupt: Ctrl-C at the terminal reaches the program, and is told from
+// `kill -INT`.
 func TestTTYInterrupt(t *testing.T) {
+	for _, typed := range []bool{true, false} {
+		t.Run(fmt.Sprintf("typed %v", typed), func(t *testing.T) { ttyInterrupt(t, typed) })
+	}
+}
+
+func ttyInterrupt(t *testing.T, typed bool) {
 	master := must(os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0))
 	defer master.Close()
 	var n uint32
@@ -131,17 +139,18 @@ func TestTTYInterrupt(t *testing.T) {
 	until("hello")
 	until("pid ")
 	until("\r\n")
-	for range 3 {
-		must(io.WriteString(master, "\x03"))
-		until("^C")
-	}
 	must(io.WriteString(master, "still here\n"))
 	until("still here\r\nstill here")
-	pid := 0
-	_, rest, _ := strings.Cut(seen.String(), "pid ")
-	must(fmt.Sscan(rest, &pid))
-	must(0, unix.Kill(pid, unix.SIGINT))
-	until("killed by SIGINT")
+	if typed {
+		must(io.WriteString(master, "\x03"))
+		until("killed by SIGINT, 1 typed")
+	} else {
+		pid := 0
+		_, rest, _ := strings.Cut(seen.String(), "pid ")
+		must(fmt.Sscan(rest, &pid))
+		must(0, unix.Kill(pid, unix.SIGINT))
+		until("killed by SIGINT, 0 typed")
+	}
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
 	}

@@ -99,6 +99,7 @@ type Session struct {
 	faulting bool              // a handler of memory faults is installed
 	names    map[uint64]string // symbols of addresses, see Symbol
 
+	typed   typed
 	ctx     context.Context // of Session.Run; nil: nothing interrupts
 	pauses  []time.Duration
 	armed   time.Duration
@@ -237,6 +238,7 @@ func (s *Session) begin(ctx context.Context) {
 
 func (s *Session) setArmed() {
 	s.armed = time.Since(s.opt.Started)
+	s.typed.armed.Store(true)
 	s.armingOver()
 }
 

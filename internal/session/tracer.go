@@ -11,15 +11,15 @@ import (
 // config is what the tracer's goroutine asks and tells.
 func (s *Session) config() process.Config {
 	return process.Config{
-		OnFault:             s.onFault,
-		OnTrap:              s.onTrap,
-		PCBack:              s.pcBack,
-		OnThread:            s.onThread,
-		OnModules:           func(tid int) bool { s.post.put(message{ev: ev{kind: evModules}, tid: tid}); return true },
-		OnExec:              func(tid int) bool { s.execs.Add(1); s.post.put(message{ev: ev{kind: evExec}, tid: tid}); return true },
-		OnFork:              s.onFork,
-		OnPanic:             s.opt.OnPanic,
-		SwallowTTYInterrupt: true,
+		OnFault:   s.onFault,
+		OnTrap:    s.onTrap,
+		PCBack:    s.pcBack,
+		OnThread:  s.onThread,
+		OnModules: func(tid int) bool { s.post.put(message{ev: ev{kind: evModules}, tid: tid}); return true },
+		OnExec:    func(tid int) bool { s.execs.Add(1); s.post.put(message{ev: ev{kind: evExec}, tid: tid}); return true },
+		OnFork:    s.onFork,
+		OnPanic:   s.opt.OnPanic,
+		OnTyped:   func() { s.typed.seen.Add(1) },
 	}
 }
 

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/session"
+)
+
+// ending decides what a signal that asks jalon to end means.
+//
+//   - SIGINT and SIGQUIT typed at the terminal are the program's, when jalon has started
+//     it: it gets them too, and is traced to its end. The second one ends the tracing.
+//   - Any other, and those from `kill`, end the tracing; the program runs on.
+//   - The next one ends jalon itself.
+type ending struct {
+	ctx     context.Context
+	cancel  func()
+	ch      chan os.Signal
+	session atomic.Pointer[session.Session]
+	passed  func(*session.Session) // told of the first that was passed on
+}
+
+// newEnding takes the signals. What is ignored (nohup) stays ignored.
+//
+// A closed pipe is an error of our output, not the end of jalon: the program must be
+// let go in good order. The signal is taken, not ignored: what is ignored the traced
+// program would inherit.
+func newEnding() *ending {
+	if !signal.Ignored(unix.SIGPIPE) {
+		signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE)
+	}
+	e := &ending{ch: make(chan os.Signal, 8)}
+	e.ctx, e.cancel = context.WithCancel(context.Background())
+	for _, sig := range []unix.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT} {
+		if !signal.Ignored(sig) {
+			signal.Notify(e.ch, sig)
+		}
+	}
+	go e.serve()
+	return e
+}
+
+func (e *ending) serve() {
+	passed := false
+	for sig := range e.ch {
+		s := e.session.Load()
+		if !passed && s != nil && (sig == unix.SIGINT || sig == unix.SIGQUIT) && s.PassedOn() {
+			passed = true
+			if e.passed != nil {
+				go e.passed(s)
+			}
+			continue
+		}
+		signal.Stop(e.ch)
+		e.cancel()
+		return
+	}
+}
+
+// stop gives the signals their meaning back.
+func (e *ending) stop() {
+	signal.Stop(e.ch)
+	e.cancel()
+}
+
+// untilSignal gives a context that ends with the first signal that asks jalon to
+// end; the second ends jalon itself.
+func untilSignal() (context.Context, func()) {
+	e := newEnding()
+	return e.ctx, e.stop
+}
+
+// goesOnAfter is how long a program may take to end after Ctrl-C before the user is
+// told how to go on.
+const goesOnAfter = time.Second
+
+// remind says how to leave a program that does not end.
+func (c *traceCmd) remind(s *session.Session) {
+	select {
+	case <-s.Ended():
+		return
+	case <-time.After(goesOnAfter):
+	}
+	if pid, ok := s.RunsOn(); ok {
+		c.warn(fmt.Sprintf("%s goes on, and is traced; Ctrl-C again ends the tracing", c.programName(pid)))
+	}
+}
+
+// runsOn says that a program which jalon has started is left running: it may hold the
+// terminal or a pipe.
+func (c *traceCmd) runsOn(s *session.Session) {
+	if pid, ok := s.RunsOn(); ok {
+		c.warn(c.programName(pid) + " runs on")
+	}
+}
+
+func (c *traceCmd) programName(pid int) string {
+	return fmt.Sprintf("%s (pid %d)", filepath.Base(c.program[0]), pid)
+}
