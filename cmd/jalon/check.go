@@ -13,7 +13,9 @@ import (
 	"github.com/jalon-trace/jalon/internal/kengine"
 )
 
-type checkCmd struct{}
+type checkCmd struct {
+	Pid int `short:"p" help:"Look at a running process too: what stands in the way, and what other tracers and jalon have done to its code"`
+}
 
 // verdict is the answer to one question about this machine and user.
 type verdict struct {
@@ -36,7 +38,7 @@ func (v *verdict) print() {
 
 // Run asks every question and prints a line each; the exit status is 1 when
 // the main job (tracing one's own programs) is not possible.
-func (checkCmd) Run() error {
+func (c checkCmd) Run() error {
 	checks := []struct {
 		vital bool
 		ask   func() verdict
@@ -65,6 +67,11 @@ func (checkCmd) Run() error {
 	}
 	for _, f := range facts {
 		(&verdict{f.OK, f.Name, f.Text, f.Remedy}).print()
+	}
+	if c.Pid != 0 {
+		if err := checkProcess(c.Pid); err != nil {
+			return err
+		}
 	}
 	if bad {
 		return exitError{1}

@@ -35,13 +35,15 @@ func (s *Session) takeForeign(m *module, addr uint64, b []byte) {
 	if err != nil || len(file) != len(b) || bytes.Equal(file, b) {
 		return // what the file does not have cannot be compared
 	}
+	patched := -1 // the last byte that differs and is no breakpoint's
 	for i := 0; i < len(b); i++ {
 		if b[i] == file[i] {
 			continue
 		}
 		at := addr + uint64(i)
 		n := breakpointAt(file[i:], b[i:], at, s.calls)
-		if n == 0 || m.dw.Relocated(at-m.bias) {
+		if n == 0 || m.dw.Relocated(at-m.bias) || patched >= 0 && i == patched+1 {
+			patched = i // int3s fill what is left of the instructions under a jump
 			continue
 		}
 		if own, err := s.p.ReadMemory(at, b[i:i+1]); err == nil && own == 1 && b[i] != int3 && n == 1 {

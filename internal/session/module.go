@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
+	"github.com/jalon-trace/jalon/internal/debuginfo/elf"
 	"github.com/jalon-trace/jalon/internal/openfile"
 	"github.com/jalon-trace/jalon/internal/patch"
 	"github.com/jalon-trace/jalon/internal/process"
@@ -94,25 +95,38 @@ func (m *module) open(opt dwarf.Options) error {
 		m.err = fmt.Errorf("%s: %w", m.path, err)
 		return m.err
 	}
-	for _, x := range m.maps {
-		if x.Prot&unix.PROT_EXEC == 0 {
-			continue
-		}
-		for _, seg := range dw.Segments() {
-			page := uint64(4095)
-			if seg.Exe && seg.Offset&^page <= x.Offset && x.Offset < seg.Offset+seg.Filesz {
-				m.dw, m.bias = dw, x.Start-(seg.Vaddr-seg.Offset+x.Offset)
-				if m.err = m.sameHeader(); m.err != nil {
-					m.dw = nil
-					dw.Close()
-				}
-				return m.err
-			}
-		}
+	if bias, ok := loadBias(dw.Segments(), m.maps); ok {
+		m.dw, m.bias = dw, bias
+		return nil
 	}
 	dw.Close()
 	m.err = fmt.Errorf("%s: none of its code segments is where the process has it mapped (was the file replaced?)", m.path)
 	return m.err
+}
+
+// loadBias is the bias that most mappings of a file agree with, those of code first: a
+// program may have the file mapped elsewhere too, to read it, or pages of it may be kept
+// elsewhere (cover.go).
+func loadBias(segments []elf.Segment, maps []process.Mapping) (bias uint64, ok bool) {
+	votes := map[uint64]int{}
+	for i := range maps {
+		x := &maps[i]
+		for _, seg := range segments {
+			const page = pageSize - 1
+			if x.Offset < seg.Offset&^page || x.Offset >= seg.Offset+seg.Filesz {
+				continue
+			}
+			b := x.Start - (seg.Vaddr - seg.Offset + x.Offset)
+			votes[b] += 2
+			if seg.Exe && x.Prot&unix.PROT_EXEC != 0 {
+				votes[b]++
+			}
+			if votes[b] > votes[bias] || !ok {
+				bias, ok = b, true
+			}
+		}
+	}
+	return bias, ok
 }
 
 // readable reports whether the file's loaded segments hold these vaddrs: static

@@ -219,3 +219,55 @@ func TestUprobeOrders(t *testing.T) {
 		}
 	}
 }
+
+// TestForkedGuard: a forked child has its own code, in pages with the protection that
+// they had, where other tracers' uprobes come and go as in any program.
+func TestForkedGuard(t *testing.T) {
+	path := compile(t, "gcc", "forks.c", "-g", "-O2", "-DCOPY="+t.Name())
+	for _, how := range []string{"", "mdwe"} {
+		t.Run("code "+how, func(t *testing.T) {
+			args := []string{path}
+			if how != "" {
+				args = []string{compile(t, "gcc", "sealed.c", "-O2"), how, path}
+			}
+			p := start(t, args...)
+			count := 0
+			pid := nextChild(t, p, &count)
+			c := codeOf(t, pid, path, "leaf")
+			tr := begin(t, append(places(path, []string{"leaf"}), "-p", fmt.Sprint(p.Pid()))...).armed()
+			at := offsetOf(t, path, "leaf")
+			for range 5 {
+				pid := nextChild(t, p, &count)
+				c.check(t, pid, path)
+				u := putUprobe(t, path, at)
+				if b, _ := codeAt(t, pid, path, at, 1); b[0] != 0xcc {
+					t.Errorf("the uprobe is not in the child: %x", b)
+				}
+				u.remove()
+				c.check(t, pid, path)
+			}
+			tr.stop()
+			c.check(t, p.Pid(), path)
+			if n := tr.counts(); n.Hits != 5 {
+				t.Errorf("%d hits, want 5\n%s", n.Hits, tr.Errs.String())
+			}
+			if strings.Contains(p.Out.String(), "bad") {
+				t.Error(p.Out.String())
+			}
+		})
+	}
+}
+
+// nextChild has forks make a child.
+func nextChild(t testing.TB, p *process, count *int) (pid int) {
+	t.Helper()
+	*count++
+	p.Tell("")
+	says := fmt.Sprintf("child %d is ", *count)
+	p.AwaitOut(says)
+	_, rest, _ := strings.Cut(p.Out.String(), says)
+	if _, err := fmt.Sscan(rest, &pid); err != nil {
+		t.Fatalf("%q: %v", p.Out.String(), err)
+	}
+	return pid
+}

@@ -163,11 +163,59 @@ func TestKilledWhileGuarded(t *testing.T) {
 			again := begin(t, append(places(path, prog.traced), "-p", fmt.Sprint(p.Pid()))...).armed()
 			goesOn(t, p)
 			again.stop()
+			if n := again.counts(); n.Hits == 0 {
+				t.Errorf("the second session has no hits:\n%s", again.Errs.String())
+			}
 			for _, u := range others {
 				u.remove()
 			}
 			goesOn(t, p)
 			ends(t, p)
 		})
+	}
+}
+
+// TestCheckProcess: `jalon check -p` shows what has been done to a program's code.
+func TestCheckProcess(t *testing.T) {
+	path := compile(t, "gcc", "sled.c", "-g", "-O2", "-pthread", "-DCOPY="+t.Name())
+	for _, how := range []string{"", "mdwe"} {
+		t.Run("code "+how, func(t *testing.T) {
+			var p *process
+			if how == "" {
+				p = start(t, path, "2")
+				goesOn(t, p)
+			} else {
+				p = sealed(t, how, path, "2")
+			}
+			said := func() string {
+				out := jalon(t, "check", "-p", fmt.Sprint(p.Pid())).Out.String()
+				_, out, _ = strings.Cut(out, fmt.Sprintf("process %d", p.Pid()))
+				return out
+			}
+			if s := said(); strings.Count(s, "none") != 4 || strings.Contains(s, "no ") && !strings.Contains(s, "yes  no ") {
+				t.Errorf("untouched:\n%s", s)
+			}
+			tr := begin(t, append(places(path, []string{"plain"}), "-p", fmt.Sprint(p.Pid()))...).armed()
+			pages := "writable pages of code             1"
+			if how != "" {
+				pages = "copied pages of code               1"
+			}
+			now := said()
+			for _, want := range []string{pages, "(plain) of " + path, fmt.Sprintf("process %d is", tr.Pid())} {
+				if !strings.Contains(now, want) {
+					t.Errorf("no %q:\n%s", want, now)
+				}
+			}
+			tr.stop()
+			putUprobe(t, path, offsetOf(t, path, "sled"))
+			goesOn(t, p)
+			if s := said(); !strings.Contains(s, "(sled) of "+path) || strings.Count(s, "none") != 3 {
+				t.Errorf("a uprobe:\n%s", s)
+			}
+			ends(t, p)
+		})
+	}
+	if c := jalon(t, "check", "-p", "4194305"); c.Status == 0 || !strings.Contains(c.Errs.String(), "there is no process") {
+		t.Errorf("status %d: %s", c.Status, c.Errs.String())
 	}
 }

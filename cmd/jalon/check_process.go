@@ -1,0 +1,125 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
+	"github.com/jalon-trace/jalon/internal/session"
+)
+
+// processChecks are the questions about one process, in the order in which they are
+// answered. A question whose answer has several lines gives several verdicts.
+var processChecks = []func(pid int) []verdict{
+	checkTracer,
+	checkSeccomp,
+	checkCode,
+}
+
+// checkProcess answers them.
+func checkProcess(pid int) error {
+	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no process %d", pid)
+	}
+	if err != nil {
+		return fmt.Errorf("looking at process %d: %w", pid, err)
+	}
+	fmt.Printf("\nprocess %d (%q):\n", pid, strings.TrimSpace(string(name)))
+	for _, ask := range processChecks {
+		for _, v := range ask(pid) {
+			v.print()
+		}
+	}
+	return nil
+}
+
+// statusOf is a field of /proc/PID/status, "" when it is not there.
+func statusOf(pid int, field string) string {
+	for _, l := range strings.Split(readFile(fmt.Sprintf("/proc/%d/status", pid)), "\n") {
+		if v, ok := strings.CutPrefix(l, field+":"); ok {
+			return strings.TrimSpace(v)
+		}
+	}
+	return ""
+}
+
+func checkTracer(pid int) []verdict {
+	v := verdict{ok: true, what: "no debugger is attached to it"}
+	if by := statusOf(pid, "TracerPid"); by != "0" && by != "" {
+		if tid, err := strconv.Atoi(by); err == nil { // the tracer is a thread
+			by = statusOf(tid, "Tgid")
+		}
+		v.ok, v.detail = false, "process "+by+" is"
+		v.remedy = "end that one; --engine=kernel traces beside it"
+	}
+	return []verdict{v}
+}
+
+func checkSeccomp(pid int) []verdict {
+	v := verdict{ok: true, what: "system calls may be run in it", detail: "no seccomp filter"}
+	switch statusOf(pid, "Seccomp") {
+	case "1":
+		v.ok, v.detail = false, "strict seccomp"
+		v.remedy = "use --engine=kernel"
+	case "2":
+		n := statusOf(pid, "Seccomp_filters")
+		switch {
+		case statusOf(os.Getpid(), "Seccomp") == "0" && hasCap(unix.CAP_SYS_ADMIN):
+			v.detail = "its " + n + " seccomp filters rest meanwhile (CAP_SYS_ADMIN)"
+		case statusOf(os.Getpid(), "Seccomp") == "2" && statusOf(os.Getpid(), "Seccomp_filters") == n:
+			v.detail = "under the filters that jalon is under"
+		default:
+			v.ok, v.detail = false, n+" seccomp filters could kill it for a call"
+			v.remedy = "run jalon as root (CAP_SYS_ADMIN), or inside the same container"
+		}
+	}
+	return []verdict{v}
+}
+
+// shown is how many places of a kind are listed.
+const shown = 8
+
+// checkCode shows what other tracers, or jalon, have done to the code.
+func checkCode(pid int) []verdict {
+	list, err := session.InspectCode(pid, dwarf.Options{})
+	if err != nil {
+		return []verdict{{what: "its code is that of its files", detail: err.Error()}}
+	}
+	kinds := []struct {
+		what, detail string
+		of           func(*session.CodeState) []session.CodeRange
+	}{
+		{"breakpoints that its files do not have", "other tracers' uprobes; a site there becomes one beside them", func(c *session.CodeState) []session.CodeRange { return c.Breakpoints }},
+		{"other changes of its code", "patches of a tracer (jalon), or its own", func(c *session.CodeState) []session.CodeRange { return c.Changed }},
+		{"writable pages of code", "uprobes do not come there: jalon's guard, or its own", func(c *session.CodeState) []session.CodeRange { return c.Writable }},
+		{"copied pages of code", "uprobes do not come there: jalon's guard, or its own", func(c *session.CodeState) []session.CodeRange { return c.Copied }},
+	}
+	var out []verdict
+	for _, k := range kinds {
+		n := 0
+		var lines []string
+		for i := range list {
+			ranges := k.of(&list[i])
+			n += len(ranges)
+			for _, r := range ranges[:min(len(ranges), shown)] {
+				lines = append(lines, fmt.Sprintf("       %s of %s", r, list[i].Path))
+			}
+			if more := len(ranges) - shown; more > 0 {
+				lines = append(lines, fmt.Sprintf("       and %d more of %s", more, list[i].Path))
+			}
+		}
+		v := verdict{ok: true, what: k.what, detail: "none"}
+		if n > 0 {
+			v.detail = strconv.Itoa(n) + " (" + k.detail + ")\n" + strings.Join(lines, "\n")
+		}
+		out = append(out, v)
+	}
+	return out
+}
