@@ -33,6 +33,9 @@ type Event struct {
 	Thread uint64 // thread pointer
 	Schema *Schema
 	Raw    []byte
+	// Overwritten: the record's stamp is one that no hit can have had; the traced
+	// program has written to the record, or made it. TimeNS is when it was read.
+	Overwritten bool
 }
 
 // Decoder makes events of records. Its fields are set before use; Schemas may
@@ -43,6 +46,8 @@ type Decoder struct {
 	Pid     int
 	Comm    string    // for threads that are not known
 	Schemas []*Schema // by site id; nil where a site is unknown
+	// Possible bounds the stamps of the records of the in-process engine.
+	Possible Span
 
 	comm    string // of the last record of the kernel engine
 	threads lookups
@@ -64,11 +69,15 @@ func (d *Decoder) Decode(r Record, ev *Event) error {
 		d.kernel(ev)
 		return nil
 	}
+	stamp := r.TSC
+	if !d.Possible.Holds(stamp) {
+		ev.Overwritten, stamp = true, d.Possible.To
+	}
 	if d.Clock != nil {
-		ev.TimeNS = d.Clock.mono(&d.segment, r.TSC)
+		ev.TimeNS = d.Clock.mono(&d.segment, stamp)
 	}
 	if d.Threads != nil {
-		if th, ok := d.Threads.lookup(&d.threads, ev.Thread, r.TSC); ok {
+		if th, ok := d.Threads.lookup(&d.threads, ev.Thread, stamp); ok {
 			ev.Tid, ev.Comm = th.Tid, th.Comm
 		}
 	}

@@ -39,6 +39,9 @@ type Merger struct {
 	// rings have stamps of different clocks; Slack, Hold and the times given to
 	// Drained are then in its unit.
 	Key func(ring int, stamp uint64) uint64
+	// Possible bounds the stamps that Add believes, as keys; what lies outside takes
+	// its place at the end of the span. See Event.Overwritten.
+	Possible Span
 	// Late counts the records given out after a younger one.
 	Late uint64
 
@@ -102,7 +105,11 @@ func (m *Merger) Add(cpu int, data []byte) {
 			break
 		}
 		stamp := binary.LittleEndian.Uint64(data[off+ring.RecTSC:])
-		q.insert(entry{m.key(cpu, stamp), stamp, base + off, size})
+		key := m.key(cpu, stamp)
+		if !m.Possible.Holds(key) {
+			key = m.Possible.To
+		}
+		q.insert(entry{key, stamp, base + off, size})
 		m.bytes += size
 		off += size
 	}

@@ -1,10 +1,6 @@
 package event
 
-import (
-	"time"
-
-	"github.com/jalon-trace/jalon/internal/ring"
-)
+import "time"
 
 // SiteSummary is what happened at one site.
 type SiteSummary struct {
@@ -17,6 +13,9 @@ type SiteSummary struct {
 	// Missed counts the hits for which the kernel did not run our program, because
 	// it was running on that CPU already; which would have passed is not known.
 	Missed uint64
+	// Overwritten: counters had values that the code at the site cannot have written;
+	// those are given as zero.
+	Overwritten bool
 	// Cost is the mean time of a hit in our program, when it was measured.
 	Cost time.Duration
 }
@@ -38,27 +37,4 @@ type Summary struct {
 	// Outcome says how it ended: "exited with status 0", "killed by SIGKILL",
 	// "detached"; "" when not told.
 	Outcome string
-}
-
-// CountSites reads the counters of the sites of schemas (by site id; nil ones
-// are left out); recorded holds the numbers of records read.
-func CountSites(s *ring.Shared, schemas []*Schema, recorded []uint64) []SiteSummary {
-	var out []SiteSummary
-	for id, schema := range schemas {
-		if schema == nil {
-			continue
-		}
-		site := uint32(id)
-		sum := SiteSummary{
-			Schema: schema,
-			False:  s.Counter(site, ring.CounterFalse),
-			Faults: s.Counter(site, ring.CounterCondFault),
-			Lost:   s.Counter(site, ring.CounterLost),
-		}
-		if id < len(recorded) {
-			sum.Recorded = recorded[id]
-		}
-		out = append(out, sum)
-	}
-	return out
 }

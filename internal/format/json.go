@@ -165,8 +165,11 @@ func (j *JSON) Event(ev *event.Event) error {
 		}
 	}
 	b = append(b, `},"errors":{`...)
-	b = append(b, j.errors...)
-	b = append(b, '}', '}', '\n')
+	b = append(append(b, j.errors...), '}')
+	if ev.Overwritten {
+		b = append(b, `,"overwritten":true`...)
+	}
+	b = append(b, '}', '\n')
 	j.buf = b
 	return j.room()
 }

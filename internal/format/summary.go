@@ -36,6 +36,15 @@ func SummaryText(s *event.Summary) string {
 	if left := len(s.Sites) - len(shown); left > 0 {
 		b = append(b, fmt.Sprintf("... and %d sites with fewer hits\n", left)...)
 	}
+	overwritten := 0
+	for i := range s.Sites {
+		if s.Sites[i].Overwritten {
+			overwritten++
+		}
+	}
+	if overwritten > 0 {
+		b = append(b, fmt.Sprintf("?: the counters of %d of the places were overwritten by the program\n", overwritten)...)
+	}
 	for _, n := range []struct {
 		count     uint64
 		one, many string
@@ -70,12 +79,22 @@ func figure(f func(*event.SiteSummary) uint64) func(*event.SiteSummary) string {
 	return func(s *event.SiteSummary) string { return strconv.FormatUint(f(s), 10) }
 }
 
+// counter is a figure that the program can overwrite.
+func counter(f func(*event.SiteSummary) uint64) func(*event.SiteSummary) string {
+	return func(s *event.SiteSummary) string {
+		if s.Overwritten {
+			return "?"
+		}
+		return figure(f)(s)
+	}
+}
+
 var allColumns = []column{
-	{"hits", figure((*event.SiteSummary).Hits), nil},
+	{"hits", counter((*event.SiteSummary).Hits), nil},
 	{"recorded", figure(func(s *event.SiteSummary) uint64 { return s.Recorded }), nil},
-	{"false", figure(func(s *event.SiteSummary) uint64 { return s.False }), nil},
-	{"faults", figure(func(s *event.SiteSummary) uint64 { return s.Faults }), nil},
-	{"lost", figure(func(s *event.SiteSummary) uint64 { return s.Lost }), nil},
+	{"false", counter(func(s *event.SiteSummary) uint64 { return s.False }), nil},
+	{"faults", counter(func(s *event.SiteSummary) uint64 { return s.Faults }), nil},
+	{"lost", counter(func(s *event.SiteSummary) uint64 { return s.Lost }), nil},
 	{
 		"missed", figure(func(s *event.SiteSummary) uint64 { return s.Missed }),
 		func(s *event.SiteSummary) bool { return s.Missed > 0 },
@@ -228,6 +247,9 @@ func (j *JSON) Summary(s *event.Summary) error {
 		num("false", site.False)
 		num("faults", site.Faults)
 		num("lost", site.Lost)
+		if site.Overwritten {
+			b = append(b, `,"overwritten":true`...)
+		}
 		b = append(b, '}')
 	}
 	b = append(b, ']')

@@ -83,6 +83,9 @@ func (t *Text) Event(ev *event.Event) error {
 		}
 		b = t.o.Printer.appendField(b, ev, &v)
 	}
+	if ev.Overwritten {
+		b = append(b, " <overwritten by the program>"...)
+	}
 	b = endLine(b, start)
 	if blocks {
 		b = t.blocks(b, ev)

@@ -96,5 +96,5 @@ func (e *Engine) Kept() []event.SiteSummary {
 	for i, s := range e.sites {
 		schemas[i] = s.schema
 	}
-	return event.CountSites(e.mem, schemas, nil)
+	return event.NewCounters(e.mem).Sites(schemas, nil)
 }

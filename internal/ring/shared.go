@@ -112,14 +112,20 @@ func (s *Shared) Deadman() *uint32 {
 
 // Counter sums a counter of a site over all CPUs. Sites without counters give 0.
 func (s *Shared) Counter(site uint32, counter int) uint64 {
-	if uint64(site) >= uint64(s.g.sites()) || counter < 0 || counter >= CountersPerSite {
-		return 0
-	}
-	sum := uint64(0)
-	for cpu := range s.g.Rings() {
-		sum += atomic.LoadUint64(s.word(s.g.CounterOffset(cpu, site, counter)))
-	}
+	sum, _ := s.Counters(site, counter)
 	return sum
+}
+
+// Counters is Counter with the largest part that a CPU has in the sum.
+func (s *Shared) Counters(site uint32, counter int) (sum, largest uint64) {
+	if uint64(site) >= uint64(s.g.sites()) || counter < 0 || counter >= CountersPerSite {
+		return 0, 0
+	}
+	for cpu := range s.g.Rings() {
+		n := atomic.LoadUint64(s.word(s.g.CounterOffset(cpu, site, counter)))
+		sum, largest = sum+n, max(largest, n)
+	}
+	return sum, largest
 }
 
 // Variable reads the variable of that index (ir.GetVar), below MaxVariables.

@@ -54,6 +54,7 @@ type source struct {
 	decoder  event.Decoder
 	passes   []*pass  // by site; nil: without a passcount
 	recorded []uint64 // by site
+	counters *event.Counters
 }
 
 func newDrain(clock *event.Clock, sink Sink) *drain {
@@ -74,6 +75,10 @@ func (d *drain) add(mem *ring.Shared, kernel bool, dec event.Decoder) *source {
 	src := &source{
 		mem: mem, reader: ring.NewReader(mem), kernel: kernel, decoder: dec,
 		passes: make([]*pass, mem.Sites()), recorded: make([]uint64, mem.Sites()),
+		counters: event.NewCounters(mem),
+	}
+	if !kernel {
+		src.decoder.Possible.From = event.TSC() - d.clock.Ticks(event.StampSlack)
 	}
 	for _, s := range d.sources {
 		src.first += s.reader.Rings()
@@ -145,8 +150,9 @@ func (d *drain) poll() (more bool, err error) {
 		for cpu := range src.reader.Rings() {
 			now := d.now()
 			var state ring.State
-			d.buf, state = src.reader.Drain(cpu, d.buf[:0])
-			d.merger.Add(src.first+cpu, d.buf)
+			if state, err = d.read(src, cpu); err != nil {
+				return more, err
+			}
 			if state == ring.Empty {
 				d.merger.Drained(src.first+cpu, now)
 			}
@@ -163,6 +169,44 @@ func (d *drain) poll() (more bool, err error) {
 	return more, d.sink.Flush()
 }
 
+// read gives the records of a ring to the merger.
+func (d *drain) read(src *source, cpu int) (state ring.State, err error) {
+	defer src.mem.Guard(&err)()
+	d.buf, state = src.reader.Drain(cpu, d.buf[:0])
+	d.take(src, cpu)
+	return state, nil
+}
+
+// readLast is read of a ring that no code writes to any more.
+func (d *drain) readLast(src *source, cpu int) (err error) {
+	defer src.mem.Guard(&err)()
+	if src.kernel {
+		d.buf = src.settle(cpu, d.buf[:0])
+	} else {
+		d.buf = src.reader.Recover(cpu, d.buf[:0])
+	}
+	d.take(src, cpu)
+	return nil
+}
+
+// take gives the records of d.buf, which a ring has just given, to the merger. Their
+// stamps lie between the arming and now; the program can have written others.
+func (d *drain) take(src *source, cpu int) {
+	if len(d.buf) == 0 {
+		return
+	}
+	d.merger.Possible = event.Span{}
+	if !src.kernel {
+		now, slack := event.TSC(), d.clock.Ticks(event.StampSlack)
+		src.decoder.Possible.To = now + slack
+		d.merger.Possible = src.decoder.Possible
+		if d.merger.Key != nil {
+			d.merger.Possible = event.Span{From: uint64(d.clock.Mono(src.decoder.Possible.From)), To: uint64(d.clock.Mono(now + slack))}
+		}
+	}
+	d.merger.Add(src.first+cpu, d.buf)
+}
+
 // finish reads what is left when nobody writes any more.
 func (d *drain) finish() error {
 	d.mu.Lock()
@@ -172,12 +216,9 @@ func (d *drain) finish() error {
 	}
 	for _, src := range d.sources {
 		for cpu := range src.reader.Rings() {
-			if src.kernel {
-				d.buf = src.settle(cpu, d.buf[:0])
-			} else {
-				d.buf = src.reader.Recover(cpu, d.buf[:0])
+			if err := d.readLast(src, cpu); err != nil {
+				return err
 			}
-			d.merger.Add(src.first+cpu, d.buf)
 		}
 	}
 	if err := d.clock.Refresh(); err != nil {
@@ -247,6 +288,7 @@ func (d *drain) rename() {
 		return
 	}
 	d.renamed = time.Now()
+	src.counters.Sample(src.decoder.Schemas)
 	for tid, old := range d.names {
 		name := comm(src.decoder.Pid, tid)
 		if name != "" && name != old {

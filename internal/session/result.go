@@ -58,7 +58,7 @@ func (s *Session) result() *Result {
 
 // count reads the counters of an engine's sites.
 func (s *Session) count(src *source) []event.SiteSummary {
-	sites := event.CountSites(src.mem, src.decoder.Schemas, src.recorded)
+	sites := src.counters.Sites(src.decoder.Schemas, src.recorded)
 	if src.kernel {
 		s.kern.Account(sites)
 		return sites

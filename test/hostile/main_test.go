@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/jalon-trace/jalon/test/testkit"
 )
 
@@ -75,4 +77,14 @@ func asNobody(t *testing.T, args ...string) *testkit.Process {
 func execOutput(args ...string) (string, error) {
 	out, err := exec.Command(args[0], args[1:]...).CombinedOutput()
 	return string(out), err
+}
+
+// monotonic is CLOCK_MONOTONIC in nanoseconds.
+func monotonic(t *testing.T) int64 {
+	t.Helper()
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
+		t.Fatal(err)
+	}
+	return ts.Nano()
 }

@@ -1,0 +1,66 @@
+package event
+
+import (
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/ring"
+)
+
+// TestCounters: counts that fall, or that are larger than hits can be, are marked.
+func TestCounters(t *testing.T) {
+	g, err := ring.NewGeometry(2, 8192, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fd, err := unix.MemfdCreate("counters", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	if err := ring.Prepare(fd, g); err != nil {
+		t.Fatal(err)
+	}
+	s, err := ring.Map(fd, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	set := func(cpu int, site uint32, counter int, v uint64) {
+		if _, err := unix.Pwrite(fd, []byte{byte(v), byte(v >> 8), byte(v >> 16), byte(v >> 24), byte(v >> 32), byte(v >> 40), byte(v >> 48), byte(v >> 56)}, int64(fileOffset(g, g.CounterOffset(cpu, site, counter)))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	schemas := []*Schema{{SiteID: 0}, {SiteID: 1}, {SiteID: 2}, nil}
+	c := NewCounters(s)
+	set(0, 0, ring.CounterFalse, 100)
+	set(1, 0, ring.CounterFalse, 20)
+	set(0, 1, ring.CounterLost, 50)
+	set(0, 2, ring.CounterFalse, uint64(time.Hour)*10)
+	c.Sample(schemas)
+	set(0, 1, ring.CounterLost, 49)
+	got := c.Sites(schemas, []uint64{7, 8, 9})
+	if len(got) != 3 {
+		t.Fatalf("%d sites", len(got))
+	}
+	if x := got[0]; x.Overwritten || x.False != 120 || x.Recorded != 7 {
+		t.Errorf("%+v", x)
+	}
+	for _, x := range got[1:] {
+		if !x.Overwritten || x.False+x.Faults+x.Lost != 0 {
+			t.Errorf("%+v", x)
+		}
+	}
+}
+
+// fileOffset is where in the file an offset of the memory is mapped from.
+func fileOffset(g ring.Geometry, mem uint64) uint64 {
+	for _, m := range g.Maps() {
+		if mem-m.Mem < m.Len {
+			return m.File + mem - m.Mem
+		}
+	}
+	return 0
+}
