@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jalon-trace/jalon/internal/backend/ebpf"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/kernel"
 	"github.com/jalon-trace/jalon/internal/lang"
@@ -16,8 +17,11 @@ import (
 
 // Options say what an engine does.
 type Options struct {
-	Tgid        int    // trace this process only; 0: all
-	Program     string // the file of places in programs that name none; "": they must
+	Tgid    int    // trace this process only; 0: all
+	Program string // the file of places in programs that name none; "": they must
+	// File gives the path by which jalon opens what the process means by a file's name;
+	// "" where that is the same file. May be nil.
+	File        func(name string) string
 	Cgroup      uint64 // trace this cgroup only (its id); 0: all
 	BufferSize  int    // bytes of ring a CPU
 	Spare       int    // sites that Add may add
@@ -53,6 +57,7 @@ type Engine struct {
 	listeners map[string]*listener
 	stats     io.Closer
 	user      userSymbols
+	namespace *ebpf.Namespace // of jalon, when it is not the machine's first one
 
 	once sync.Once // of Disarm
 }
@@ -135,6 +140,12 @@ func (e *Engine) number() {
 func (e *Engine) permitted() error {
 	if p := e.k.Features().Permission; !p.OK {
 		return &kernel.Error{Op: "trace by the kernel engine", Err: errors.New("no permission: " + p.Text), Remedy: p.Remedy}
+	}
+	if e.namespace == nil {
+		var err error
+		if e.namespace, err = e.ownNamespace(); err != nil {
+			return err
+		}
 	}
 	return nil
 }

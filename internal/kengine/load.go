@@ -222,7 +222,7 @@ func (e *Engine) features() ebpf.Features {
 	return ebpf.Features{
 		RdonlyCast: f.RdonlyCastID, V4: f.V4.OK,
 		FSBase:   e.src.offset("task_struct", "thread.fsbase"),
-		TaskComm: e.src.offset("task_struct", "comm"),
+		TaskComm: e.src.offset("task_struct", "comm"), Namespace: e.namespace,
 	}
 }
 

@@ -36,12 +36,23 @@ func (e *Engine) binary(p *probe.Place) (*dwarf.Module, string, error) {
 	if name == "" {
 		return nil, "", errNoFile
 	}
-	path, err := findBinary(name)
+	path, err := e.findFile(name)
 	if err != nil {
 		return nil, "", err
 	}
 	m, err := e.src.file(path)
 	return m, path, err
+}
+
+// findFile finds a program or library: where one process is traced, as that process
+// sees the files, which may be others in a container.
+func (e *Engine) findFile(name string) (string, error) {
+	if e.opt.File != nil {
+		if path := e.opt.File(name); path != "" {
+			return path, nil
+		}
+	}
+	return findBinary(name)
 }
 
 // libraryDirs are where the dynamic linker looks on Debian and elsewhere.
@@ -168,11 +179,8 @@ func (e *Engine) imported(p *probe.Place, m *dwarf.Module, path string) (*dwarf.
 		return nil, "", err
 	}
 	for _, name := range needed {
-		in := findLibrary(name)
-		if in == "" {
-			continue
-		}
-		if in, err = filepath.EvalSymlinks(in); err != nil {
+		in, err := e.findFile(name)
+		if err != nil {
 			continue
 		}
 		lib, err := e.src.file(in)

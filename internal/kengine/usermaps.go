@@ -2,6 +2,7 @@ package kengine
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/format"
 	"github.com/jalon-trace/jalon/internal/kernel"
+	"github.com/jalon-trace/jalon/internal/openfile"
 	"github.com/jalon-trace/jalon/internal/procdir"
 )
 
@@ -114,10 +116,21 @@ func readMaps(pid int) *mapped {
 	m := &mapped{read: time.Now()}
 	for line := range strings.Lines(string(b)) {
 		if r, ok := parseMapping(strings.TrimSuffix(line, "\n")); ok {
+			r.path = seenFrom(pid, r.path)
 			m.ranges = append(m.ranges, r)
 		}
 	}
 	return m
+}
+
+// seenFrom is the path by which jalon opens a file that a process has mapped: in
+// another mount namespace its path may be that of another file here.
+func seenFrom(pid int, path string) string {
+	theirs := procdir.Link(pid, filepath.Join("root", path))
+	if _, err := openfile.Stat(theirs); path == "" || err != nil || openfile.Same(path, theirs) {
+		return path
+	}
+	return theirs
 }
 
 // parseMapping takes a line of /proc/PID/maps that is about code: "55e0-55f0 r-xp

@@ -117,6 +117,9 @@ func (k *Kernel) readWord(addr uint64, size int) (uint64, error) {
 	return binary.NativeEndian.Uint64(word[:]), nil
 }
 
+// CurrentTask is the address of this thread's task_struct.
+func (k *Kernel) CurrentTask() (uint64, error) { return k.currentTask() }
+
 // currentTask is the address of this thread's task_struct. Other threads of this
 // process have others, but share all that belongs to the process.
 func (k *Kernel) currentTask() (uint64, error) {

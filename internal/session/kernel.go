@@ -109,8 +109,10 @@ func (s *Session) kernelOptions() kengine.Options {
 	if p := s.subject(); p != nil {
 		opt.Tgid = p.Pid()
 		opt.Program = programFile(opt.Tgid)
+		pid := opt.Tgid
+		opt.File = func(name string) string { return fileOf(pid, name) }
 		if s.opt.Kernel.Anyone {
-			opt.Tgid = 0
+			opt.Tgid, opt.File = 0, nil // a path is then what it is to all
 		}
 	}
 	if s.p != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/debuginfo/elf"
 	"github.com/jalon-trace/jalon/internal/openfile"
+	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/procdir"
 	"github.com/jalon-trace/jalon/internal/process"
 )
@@ -60,6 +61,62 @@ func openable(pid int, m *process.Mapping, exe bool) string {
 		}
 	}
 	return ""
+}
+
+// fileOf is a path that leads to the file that a process means by a name: one that it
+// has mapped, else the one that its root directory has. "" when jalon sees the same
+// files, or there is none of that name.
+func fileOf(pid int, name string) string {
+	maps, err := process.Maps(pid)
+	if err != nil {
+		return ""
+	}
+	for _, m := range modules(pid, maps) {
+		if m.meant(name) && m.file != "" {
+			return m.file
+		}
+	}
+	if !filepath.IsAbs(name) {
+		return ""
+	}
+	theirs := inRoot(pid, name)
+	if _, err := openfile.Stat(theirs); err != nil || openfile.Same(name, theirs) {
+		return ""
+	}
+	return theirs
+}
+
+// meant reports whether a place names the module: by the path that the process sees,
+// also through symbolic links, or by one that jalon sees.
+func (m *module) meant(name string) bool {
+	if probe.MatchFile(name, m.path) || openfile.Same(name, m.file) {
+		return true
+	}
+	return filepath.IsAbs(name) && m.pid != 0 && openfile.Same(inRoot(m.pid, name), m.file)
+}
+
+// inRoot is a path that leads to what name is under a process's root directory. Its
+// absolute symbolic links are links within that directory.
+func inRoot(pid int, name string) string {
+	root := procdir.Link(pid, "root")
+	plain := filepath.Join(root, name)
+	dir, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return plain
+	}
+	defer unix.Close(dir)
+	fd, err := unix.Openat2(dir, name, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT})
+	if err != nil {
+		return plain // Linux before 5.6, or there is none
+	}
+	defer unix.Close(fd)
+	link := fmt.Sprintf("/proc/self/fd/%d", fd)
+	if to, err := os.Readlink(link); err == nil {
+		if resolved := filepath.Join(root, to); openfile.Same(resolved, link) {
+			return resolved
+		}
+	}
+	return plain
 }
 
 // programFile is a path that leads to the executable of a process.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
-	"github.com/jalon-trace/jalon/internal/openfile"
 	"github.com/jalon-trace/jalon/internal/probe"
 )
 
@@ -29,7 +28,7 @@ func (s *Session) resolve(tp *tracked, mods []*module) ([]where, error) {
 	var first error
 	named := false
 	for _, m := range mods {
-		if !probe.MatchFile(tp.Place.Path, m.path) && !openfile.Same(tp.Place.Path, m.file) {
+		if !m.meant(tp.Place.Path) {
 			continue
 		}
 		named = true
@@ -70,7 +69,7 @@ func (s *Session) resolve(tp *tracked, mods []*module) ([]where, error) {
 func (s *Session) imported(tp *tracked, mods []*module) []where {
 	uses := false
 	for _, m := range mods {
-		if probe.MatchFile(tp.Place.Path, m.path) || openfile.Same(tp.Place.Path, m.file) {
+		if m.meant(tp.Place.Path) {
 			uses = uses || m.imports(tp.Place.Func)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/kengine"
+	"github.com/jalon-trace/jalon/internal/procdir"
 	"github.com/jalon-trace/jalon/internal/process"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
@@ -143,6 +144,9 @@ func Attach(pid int, opt Options) (*Session, error) {
 }
 
 func newSession(opt Options) (*Session, error) {
+	if err := procdir.Own(); err != nil {
+		return nil, err
+	}
 	clock, err := event.NewClock()
 	if err != nil {
 		return nil, err

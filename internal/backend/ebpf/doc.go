@@ -75,6 +75,8 @@ type Features struct {
 	// FSBase is the offset of thread.fsbase in struct task_struct, TaskComm that
 	// of comm; -1: not known.
 	FSBase, TaskComm int32
+	// Namespace is the PID namespace whose numbers are meant; nil: the first one.
+	Namespace *Namespace
 }
 
 // Config is what Compile needs beside the program.

@@ -88,7 +88,7 @@ func (g *gen) fsBase(in *ir.Instr) {
 // envHelpers give the words of the environment.
 var envHelpers = [ir.NumEnv]asm.BuiltinFunc{
 	ir.EnvCPU: asm.FnGetSmpProcessorId, ir.EnvTask: asm.FnGetCurrentTask,
-	ir.EnvPidTgid: asm.FnGetCurrentPidTgid, ir.EnvUidGid: asm.FnGetCurrentUidGid,
+	ir.EnvUidGid: asm.FnGetCurrentUidGid,
 	ir.EnvCgroup: asm.FnGetCurrentCgroupId, ir.EnvTime: asm.FnKtimeGetNs,
 }
 
@@ -100,7 +100,11 @@ func (g *gen) env(in *ir.Instr) {
 		g.store(in.Dst, d)
 		return
 	}
-	g.call(envHelpers[in.Imm])
+	if in.Imm == ir.EnvPidTgid {
+		g.pidTgid()
+	} else {
+		g.call(envHelpers[in.Imm])
+	}
 	g.store(in.Dst, asm.R0)
 }
 

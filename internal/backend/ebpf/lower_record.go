@@ -149,7 +149,7 @@ func (g *gen) head(in *ir.Instr) {
 	if v, ok := g.an.who[in]; ok {
 		who = g.reg(v, scratch)
 	} else {
-		g.call(asm.FnGetCurrentPidTgid)
+		g.pidTgid()
 	}
 	g.emit(asm.StoreMem(g.reg(g.an.record(), asm.R1), ring.RecThread, who, asm.DWord))
 	switch {

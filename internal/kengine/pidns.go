@@ -1,0 +1,89 @@
+package kengine
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"syscall"
+
+	"github.com/jalon-trace/jalon/internal/backend/ebpf"
+)
+
+// In a PID namespace that is not the machine's first one, processes and threads have
+// other numbers than those that the kernel's helper gives to programs. The numbers of
+// jalon's own namespace are wanted everywhere: in filters, conditions and records. A
+// process of a namespace below has a number there too; one outside has none, and shows
+// as 0, as in the kernel's own interfaces.
+
+// firstNamespace is the inode of the machine's first PID namespace (PROC_PID_INIT_INO).
+const firstNamespace = 0xEFFFFFFC
+
+// ownNamespace finds how programs get numbers of jalon's PID namespace; nil: the
+// kernel's helper gives them.
+func (e *Engine) ownNamespace() (*ebpf.Namespace, error) {
+	var st syscall.Stat_t
+	if err := syscall.Stat("/proc/self/ns/pid", &st); err == nil && st.Ino == firstNamespace {
+		return nil, nil
+	}
+	ns := &ebpf.Namespace{}
+	for _, m := range []struct {
+		to          *int32
+		tag, member string
+	}{
+		{&ns.ThreadPid, "task_struct", "thread_pid"}, {&ns.Signal, "task_struct", "signal"},
+		{&ns.Pids, "signal_struct", "pids"}, {&ns.Level, "pid", "level"}, {&ns.Numbers, "pid", "numbers"},
+		{&ns.Nr, "upid", "nr"}, {&ns.Ns, "upid", "ns"},
+	} {
+		if *m.to = e.src.offset(m.tag, m.member); *m.to < 0 {
+			return nil, fmt.Errorf("jalon runs in a PID namespace, and the kernel does not describe how to number processes in it (BTF has no %s.%s); run jalon outside the container", m.tag, m.member)
+		}
+	}
+	size, err := e.upidSize()
+	if err != nil {
+		return nil, err
+	}
+	if err := e.readNamespace(ns, size); err != nil {
+		return nil, fmt.Errorf("finding jalon's PID namespace in the kernel: %w", err)
+	}
+	if ns.Depth == 0 {
+		return nil, nil
+	}
+	ns.Numbers += int32(ns.Depth * size)
+	ns.Pids += 8 // PIDTYPE_TGID is 1
+	return ns, nil
+}
+
+// upidSize is the size of struct upid.
+func (e *Engine) upidSize() (int, error) {
+	b, err := e.src.btf()
+	if err != nil {
+		return 0, err
+	}
+	t := b.Named("struct upid")
+	if t == nil {
+		return 0, errors.New("the kernel does not describe struct upid")
+	}
+	return int(t.Size), nil
+}
+
+// readNamespace reads how deep jalon's namespace is, and where it is.
+func (e *Engine) readNamespace(ns *ebpf.Namespace, size int) error {
+	task, err := e.k.CurrentTask()
+	if err != nil {
+		return err
+	}
+	word := func(addr uint64, n int) (v uint64) {
+		if err == nil {
+			var b []byte
+			if b, err = e.k.ReadMemory(addr, n); err == nil {
+				v = binary.LittleEndian.Uint64(append(b, 0, 0, 0, 0)[:8])
+			}
+		}
+		return v
+	}
+	pid := word(task+uint64(ns.ThreadPid), 8)
+	ns.Depth = int(word(pid+uint64(ns.Level), 4))
+	own := pid + uint64(ns.Numbers) + uint64(ns.Depth*size)
+	ns.Address = word(own+uint64(ns.Ns), 8)
+	return err
+}
