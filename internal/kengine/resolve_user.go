@@ -1,12 +1,10 @@
 package kengine
 
 import (
-	stdelf "debug/elf"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -17,6 +15,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/usdt"
 	"github.com/jalon-trace/jalon/internal/kernel"
 	"github.com/jalon-trace/jalon/internal/lang"
+	"github.com/jalon-trace/jalon/internal/openfile"
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/procdir"
 	"github.com/jalon-trace/jalon/internal/sema"
@@ -100,7 +99,7 @@ func findLibrary(name string) string {
 }
 
 func isELF(path string) bool {
-	f, err := os.Open(path)
+	f, err := openfile.Regular(path)
 	if err != nil {
 		return false
 	}
@@ -166,7 +165,7 @@ func (e *Engine) userCandidates(p *probe.Place, n int, one func(int) (candidate,
 
 // imported is the library from which a program takes a function that it has not itself.
 func (e *Engine) imported(p *probe.Place, m *dwarf.Module, path string) (*dwarf.Module, string, error) {
-	f, err := stdelf.Open(path)
+	f, err := openfile.OpenELF(path)
 	if err != nil {
 		return nil, "", err
 	}
