@@ -199,6 +199,9 @@ func (e *Engine) userCandidate(p *probe.Place, m *dwarf.Module, path string, s p
 	if err := e.placeable(p, m, s.Addr); err != nil {
 		return candidate{}, err
 	}
+	if err := runnable(p, m, s.Addr); err != nil {
+		return candidate{}, err
+	}
 	off, err := fileOffset(m, s.Addr)
 	if err != nil {
 		return candidate{}, err

@@ -144,3 +144,30 @@ detach
 	c.check(t, p.Pid(), path)
 	ends(t, p)
 }
+
+// TestMisrunInstructions: where the kernel would run a vector instruction as a branch no
+// uprobe is put; jalon's own code takes the place, and others by uprobe.
+func TestMisrunInstructions(t *testing.T) {
+	if b, _ := os.ReadFile("/proc/cpuinfo"); !strings.Contains(string(b), " avx ") {
+		skip(t, "the processor has no AVX")
+	}
+	path := compile(t, "gcc", "vector.c", "-O2")
+	tr := jalon(t, "trace", "uprobe:"+path+":same", "--all", "-d", "1s")
+	if tr.Status == 0 || !strings.Contains(tr.Errs.String(), "takes the vector instruction at same") {
+		t.Errorf("status %d: %s", tr.Status, tr.Errs.String())
+	}
+	p := start(t, path)
+	goesOn(t, p)
+	for _, args := range [][]string{
+		{"uprobe:" + path + ":same", "-p", fmt.Sprint(p.Pid())},
+		{"uprobe:" + path + ":twice", "--all", "-p", fmt.Sprint(p.Pid())},
+	} {
+		tr := begin(t, args...).armed()
+		for range 3 {
+			goesOn(t, p)
+		}
+		tr.stop()
+		tr.check("hits", tr.counts().Hits, 3)
+	}
+	ends(t, p)
+}
