@@ -72,3 +72,11 @@ test-full:
 test-vmlinux:
 	@scripts/deps.sh test
 	@vars=$$(scripts/kernel.sh debug 6.1) && env $$vars $(GO) test -count=1 -timeout 60m -run Vmlinux ./...
+
+# Long runs that try to harm programs: jalon and what it traces are killed at random
+# instants, thousands of times.
+.PHONY: torture
+torture:
+	@scripts/deps.sh test
+	JALON_KILLS=5000 $(GO) test -count=1 -timeout 120m -v -run TestKillsOfJalon ./test
+	JALON_KILLS=1000 $(GO) test -count=1 -timeout 60m -v -run 'TestKillsInARow|TestKillsOfTargets' ./test

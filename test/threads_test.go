@@ -143,7 +143,12 @@ type target struct {
 
 func startTarget(t *testing.T, threads int, flags ...string) *target {
 	t.Helper()
-	prog := compile(t, "gcc", "checked.c", append([]string{"-g", "-pthread"}, flags...)...)
+	return startChecked(t, compile(t, "gcc", "checked.c", append([]string{"-g", "-pthread"}, flags...)...), threads)
+}
+
+// startChecked starts a program with the protocol of checked.c.
+func startChecked(t *testing.T, prog string, threads int) *target {
+	t.Helper()
 	cmd := exec.Command(prog, fmt.Sprint(threads))
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -233,7 +238,7 @@ func killedOnce(t *testing.T, i int, avoid, flags string, places []string) {
 	j := start(t, args...)
 	when, last := fmt.Sprintf("round %d", i), fmt.Sprintf("site %d:", len(places)-1)
 	switch i % 3 {
-	case 0: // while it arms, after its first call in the process, which nothing protects (RATIONALE.md)
+	case 0: // while it arms
 		eventually(t, "jalon stops the target: "+tail(j.Errs.String()), func() bool { return strings.Contains(j.Errs.String(), "stopped for") || ended(j) })
 		time.Sleep(time.Duration(rand.Int64N(int64(20 * time.Millisecond))))
 	case 1: // while it runs

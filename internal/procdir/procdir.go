@@ -50,6 +50,15 @@ func Via[T any](pid int, read func(dir string) (T, error)) (T, error) {
 // FirstEnded reports whether a process's first thread has ended; others may run on.
 func FirstEnded(pid int) bool { return pid != 0 && ended(fmt.Sprintf("/proc/%d", pid)) }
 
+// Ended reports whether all threads of a process have ended, or are on their way out.
+func Ended(pid int) bool {
+	own := fmt.Sprintf("/proc/%d", pid)
+	if !ended(own) {
+		return false
+	}
+	return !slices.ContainsFunc(threads(own), func(dir string) bool { return !ended(dir) })
+}
+
 // ended reports whether the thread of a directory runs no code any more.
 func ended(dir string) bool {
 	b, err := os.ReadFile(dir + "/stat")

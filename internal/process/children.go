@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -139,13 +140,14 @@ func (p *Process) releaseChildren() {
 // handover is a child between two tracers.
 //
 // ptrace knows one thread as the tracer, and lets go of a tracee by letting it run.
-// So that the child executes nothing of the program meanwhile, it is sent into
-// pause(2) with all signals blocked, by way of any syscall instruction, and gets its
-// registers and mask back from the new tracer. Neither its parent nor itself can
-// notice, as they could a SIGSTOP. (Should jalon be killed within these
-// microseconds, the child sleeps until it is killed too.)
+// So that the child executes nothing of the program meanwhile, it is sent into a
+// poll(2) of nothing with all signals blocked, and gets its registers and mask back from
+// the new tracer. Neither its parent nor itself can notice, as they could a SIGSTOP. The
+// call runs from a recovery stub of the child's own: should jalon be killed, the child
+// goes on by itself when the call has ended.
 type handover struct {
 	pid  int
+	stub uint64
 	regs Regs
 	mask uint64
 }
@@ -163,24 +165,27 @@ func (p *Process) handOver(t *task) (h handover, err error) {
 	if st.seccomp != 0 {
 		return h, errors.New("it is under a seccomp filter, which could kill it for a call of ours")
 	}
-	sp := newSpace(t.tgid)
-	defer sp.close()
-	at, err := sp.syscallInsn()
-	if err != nil {
-		return h, err
-	}
 	if err := getRegs(t.tid, &h.regs); err != nil {
 		return h, err
 	}
 	if h.mask, err = getSigmask(t.tid); err != nil {
 		return h, err
 	}
-	regs := h.regs
-	regs.Rip, regs.Rax, regs.Orig_rax = at, unix.SYS_PAUSE, ^uint64(0)
-	if err := setSigmask(t.tid, ^uint64(0)); err != nil {
+	sp := newSpace(t.tgid)
+	defer sp.close()
+	inj := &injection{t: t, sp: sp, regs: h.regs, mask: h.mask}
+	stub := append(escapeBytes()[:escapeData], inj.recovery()...)
+	if h.stub, err = sp.takeSlack(stub, escapeData, func(lo, hi uint64) bool { return false }); err != nil {
 		return h, err
 	}
+	regs := h.regs
+	regs.Rip, regs.Rax, regs.Orig_rax = h.stub, unix.SYS_POLL, ^uint64(0)
+	regs.Rdi, regs.Rsi, regs.Rdx = 0, 0, uint64(handoverLimit.Milliseconds())
+	regs.Eflags &^= 1 << 8 // no single-step
 	if err := setRegs(t.tid, &regs); err != nil {
+		return h, err
+	}
+	if err := setSigmask(t.tid, ^uint64(0)); err != nil { // after the registers: now the stub would run
 		return h, err
 	}
 	t.sig = 0
@@ -204,10 +209,33 @@ func (p *Process) takeOver(h handover) (*task, error) {
 	if sig := unix.Signal(int(ws) >> 8 & 0xff); sig != unix.SIGTRAP {
 		t.stop = stopGroup
 	}
-	if err := setRegs(t.tid, &h.regs); err != nil {
-		return nil, err
+	return t, h.giveBack()
+}
+
+// handoverLimit is much longer than a new tracer takes. A child that has waited so long
+// has its registers back, and may be anywhere.
+const handoverLimit = 30 * time.Second
+
+// giveBack gives a child that is stopped its registers and mask, and takes out the stub.
+func (h *handover) giveBack() error {
+	var regs Regs
+	if err := getRegs(h.pid, &regs); err != nil {
+		return err
 	}
-	return t, setSigmask(t.tid, h.mask)
+	if regs.Rip-h.stub < escapeData {
+		// In this order: by the stub, or by the kernel, all is well in between.
+		if err := setSigmask(h.pid, h.mask); err != nil {
+			return err
+		}
+		if err := setRegs(h.pid, &h.regs); err != nil {
+			return err
+		}
+	}
+	sp := newSpace(h.pid)
+	defer sp.close()
+	sp.escape = h.stub
+	sp.dropEscape()
+	return nil
 }
 
 // TakeChild makes a child of StopForked or StopVForked a process of its own, which
@@ -289,11 +317,8 @@ func (p *Process) legacyOf(t *task) *legacy {
 func (p *Process) inherit(t *task, l *legacy) {
 	p.space = newSpace(t.tgid)
 	p.space.breaks = l.space.breaks
-	if l.space.escape != 0 {
-		want, got := escapeBytes(), make([]byte, len(escapeBytes()))
-		if p.space.read(l.space.escape, got) == nil && string(got) == string(want) {
-			p.space.escape, p.space.inherited = l.space.escape, true
-		}
+	if l.left == nil { // in borrowed memory the stub is the parent's tracer's
+		p.space.inheritEscape(l.space)
 	}
 	p.modules, p.trap, p.faultHandlers, p.actions, p.left = l.modules, l.trap, l.faultHandlers, l.actions, l.left
 	t.hold = holdOwner
@@ -322,6 +347,7 @@ func (p *Process) inherit(t *task, l *legacy) {
 func (p *Process) leftMemory() {
 	if f := p.left; f != nil {
 		p.left = nil
+		p.space.dropEscape() // at exit; newImage has done it before exec
 		f()
 	}
 }
@@ -331,6 +357,7 @@ func (p *Process) leftMemory() {
 func (p *Process) leaveBorrowed() {
 	p.endControl()
 	_ = p.endInjection() // an error: it is dying
+	p.space.dropEscape()
 	for _, t := range p.tasks {
 		if t.state == stopped {
 			p.forget(t)

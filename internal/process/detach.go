@@ -85,27 +85,18 @@ func (p *Process) unparked() error {
 	}
 }
 
-// freeScratch unmaps the pages of ours that injected calls use; the second one by
-// a call from elsewhere.
+// freeScratch takes out what injected calls use: the page of arguments, by a call, and
+// the stub that they run in, when no thread is in it any more.
 func (p *Process) freeScratch(sp *space, only *task) {
-	if sp.scratch == 0 && (sp.escape == 0 || sp.inherited) {
-		return
-	}
-	t, err := p.pick(sp, only)
-	if err != nil {
-		return
-	}
 	if sp.scratch != 0 {
-		if _, err := p.inject(t, sp, unix.SYS_MUNMAP, sp.scratch, pageSize); err == nil {
-			sp.scratch = 0
+		if t, err := p.pick(sp, only); err == nil {
+			if _, err := p.inject(t, sp, unix.SYS_MUNMAP, sp.scratch, pageSize); err == nil {
+				sp.scratch = 0
+			}
 		}
 	}
-	if page := sp.escape; page != 0 {
-		sp.escape, sp.noEscape = 0, true
-		_, _ = p.inject(t, sp, unix.SYS_MUNMAP, page, pageSize) // an error: it is dying
-	}
 	_ = p.endInjection() // an error: the thread is dying
-	sp.noEscape = false
+	sp.dropEscape()
 }
 
 // orphansKeep marks children that share the memory as ordinary threads to let go:

@@ -7,15 +7,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// escapeCode is where injected system calls run, in a page of ours in the
-// process. While jalon lives, the thread stops right behind the syscall
-// instruction and its registers are put back from outside. When jalon is killed
-// in the middle of an injection the kernel lets the thread run on: it then puts
-// its signal mask and registers back itself, from the data behind the code, and
-// goes on where it was. Registers that are not mentioned were never changed.
+// escapeCode is the recovery stub: injected system calls run at its beginning, in slack
+// of an executable page (slack.go). While jalon lives, the thread stops right behind the
+// syscall instruction and its registers are put back from outside. When jalon is killed
+// in the middle of an injection the kernel lets the thread run on: it then puts its
+// signal mask and registers back itself, from the data behind the code, and goes on
+// where it was. Registers that are not mentioned were never changed.
 //
-// The very first injected call in a process, which makes the page, runs without
-// this. Source: testdata/escape.S.
+// No call runs without it. Source: testdata/escape.S.
 const escapeCode = "" +
 	"0f05" + // syscall
 	"b80e000000" + // mov $0xe,%eax
@@ -42,45 +41,19 @@ const escapeCode = "" +
 
 // escapeData is where the data begin: rax, rcx, rdx, rsi, rdi, r8-r11, flags,
 // rip, signal mask.
-const escapeData = 0x78
+const (
+	escapeData = 0x78
+	escapeSize = escapeData + 12*8
+)
 
-// makeEscape makes the page. Where that is refused, calls run from any syscall
-// instruction of the process, as the first one does.
-func (p *Process) makeEscape(t *task, sp *space) error {
-	if sp.escape != 0 || sp.noEscape {
-		return nil
-	}
-	sp.noEscape = true
-	addr, err := p.inject(t, sp, unix.SYS_MMAP, 0, pageSize, unix.PROT_READ|unix.PROT_EXEC,
-		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, ^uint64(0), 0)
-	if err != nil {
-		if gone(err) || p.inj == nil {
-			return err
-		}
-		return nil // refused: a security module, or no memory
-	}
-	if err := sp.write(addr, escapeBytes()); err != nil {
-		return err
-	}
-	if err := sp.fillEscape(addr, p.inj); err != nil {
-		return err
-	}
-	sp.escape, sp.noEscape = addr, false
-	return nil
-}
-
-// inheritEscape uses the copy of the parent's page that a forked child has.
+// inheritEscape uses the copy of the parent's stub that a forked child has.
 func (sp *space) inheritEscape(parent *space) {
-	want := escapeBytes()
-	got := make([]byte, len(want))
-	if parent.escape != 0 && sp.read(parent.escape, got) == nil && string(got) == string(want) {
-		sp.escape, sp.inherited = parent.escape, true
-	}
+	sp.escape = parent.escape // needEscape and dropEscape look whether it is there
 }
 
-// fillEscape writes what the thread would need to go on by itself. A call that
-// the kernel was to restart is restarted.
-func (sp *space) fillEscape(addr uint64, inj *injection) error {
+// recovery is what the thread would need to go on by itself. A call that the kernel was
+// to restart is restarted.
+func (inj *injection) recovery() []byte {
 	r := inj.regs
 	if restarts(&r) {
 		r.Rip -= 2
@@ -94,13 +67,13 @@ func (sp *space) fillEscape(addr uint64, inj *injection) error {
 	for _, v := range []uint64{r.Rax, r.Rcx, r.Rdx, r.Rsi, r.Rdi, r.R8, r.R9, r.R10, r.R11, r.Eflags, r.Rip, inj.mask} {
 		b = binary.LittleEndian.AppendUint64(b, v)
 	}
-	return sp.write(addr+escapeData, b)
+	return b
 }
 
 func escapeBytes() []byte {
 	b, err := hex.DecodeString(escapeCode)
 	if err != nil {
-		panic("BUG: process: the escape code: " + err.Error())
+		panic("BUG: process: the recovery stub: " + err.Error())
 	}
-	return b
+	return append(b, make([]byte, escapeSize-len(b))...)
 }

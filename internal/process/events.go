@@ -219,6 +219,9 @@ func (p *Process) execStop(t *task, _ unix.Signal) {
 // newImage forgets all that was known of the old memory.
 func (p *Process) newImage(t *task) {
 	p.dropInjection()
+	if p.left != nil { // the old memory lives on, and no thread of this process is in it
+		p.space.dropEscape()
+	}
 	p.space.close()
 	p.space = newSpace(t.tgid)
 	p.modules, p.trap = modules{}, trapHandler{}

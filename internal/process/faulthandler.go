@@ -85,12 +85,7 @@ func (s *Stopped) setFaultHandler(sig unix.Signal, faults map[uint64]uint64) err
 	if err := s.sp.write(next.addr, blob); err != nil {
 		return err
 	}
-	act := sigaction{
-		handler:  next.addr,
-		flags:    next.prev.flags&(saRestart|saNodefer) | saSiginfo | saOnstack | saRestorer,
-		restorer: next.addr + trapRestorer,
-		mask:     next.prev.mask,
-	}
+	act := next.action()
 	if err := s.setAction(sig, act); err != nil {
 		return err
 	}

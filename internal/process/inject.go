@@ -18,9 +18,10 @@ import (
 //
 //  1. The thread is in PTRACE_EVENT_STOP, or in a delivery-stop whose signal is
 //     suppressed: between two instructions, on its way out of the kernel.
-//  2. Its registers and signal mask are saved, here and in the process (escape.go:
-//     for the case that jalon is killed before it can put them back).
-//  3. pc := a syscall instruction, orig_rax := -1, so that the kernel does not
+//  2. Its registers and signal mask are saved, here and in the process, behind the
+//     recovery stub (escape.go: for the case that jalon is killed before it can put
+//     them back). Nothing of the program reads there.
+//  3. pc := the syscall instruction of the stub, orig_rax := -1, so that the kernel does not
 //     restart the call that the thread was in. All signals are blocked: none is
 //     taken from the queue meanwhile. (SIGSYS stays open: a sandbox's answer.)
 //  4. PTRACE_SYSCALL twice: entry-stop, exit-stop. rax is the result.
@@ -54,24 +55,17 @@ func (p *Process) inject(t *task, sp *space, nr uint64, args ...uint64) (uint64,
 			return 0, err
 		}
 	}
-	if err := p.makeEscape(t, sp); err != nil {
-		return 0, err
-	}
-	insn, err := sp.syscallInsn()
-	if err != nil {
-		return 0, err
-	}
 	regs := p.inj.regs
 	var a [6]uint64
 	copy(a[:], args)
-	regs.Rip, regs.Rax, regs.Orig_rax = insn, nr, ^uint64(0)
+	regs.Rip, regs.Rax, regs.Orig_rax = sp.escape, nr, ^uint64(0)
 	regs.Rdi, regs.Rsi, regs.Rdx, regs.R10, regs.R8, regs.R9 = a[0], a[1], a[2], a[3], a[4], a[5]
 	regs.Eflags &^= 1<<8 | 1<<10 // no single-step, string direction up
 	if err := setRegs(t.tid, &regs); err != nil {
 		p.dropInjection()
 		return 0, err
 	}
-	if !p.inj.masked { // after the registers: from here on the escape code would run
+	if !p.inj.masked { // after the registers: from here on the stub would run
 		if err := setSigmask(t.tid, ^sigbit(unix.SIGSYS)); err != nil {
 			p.dropInjection()
 			return 0, err
@@ -143,10 +137,11 @@ func (p *Process) beginInjection(t *task, sp *space) error {
 		return err
 	}
 	inj.mask = mask
-	if sp.escape != 0 {
-		if err := sp.fillEscape(sp.escape, inj); err != nil {
-			return err
-		}
+	if err := p.needEscape(sp); err != nil {
+		return err
+	}
+	if err := sp.writeRaw(sp.escape+escapeData, inj.recovery()); err != nil {
+		return err
 	}
 	p.inj = inj
 	return nil
@@ -167,7 +162,7 @@ func (p *Process) endInjection() error {
 		_ = unix.Kill(t.tgid, unix.SIGSTOP)
 	}
 	// In this order a thread whose jalon is killed in between comes out right: by
-	// the escape code before its registers are back, by the kernel afterwards,
+	// the recovery stub before its registers are back, by the kernel afterwards,
 	// which wakes it as if it had a signal.
 	for _, err := range []error{
 		setSigmask(t.tid, inj.mask), setRegs(t.tid, &inj.regs),
@@ -222,9 +217,9 @@ func leaveRseq(t *task, sp *space, regs *Regs) {
 	if regs.Rip-start >= length {
 		return
 	}
-	if sp.write(conf.addr+csOffset, make([]byte, 8)) == nil {
-		regs.Rip = abort
-	}
+	// The pointer to the sequence stays: the kernel clears it when it finds the thread
+	// outside. Cleared here it would not abort the sequence if jalon were killed now.
+	regs.Rip = abort
 }
 
 // pick chooses the thread that an injected call disturbs least, of the process

@@ -18,12 +18,8 @@ type space struct {
 	pid     int // the process
 	mem     *os.File
 	memErr  error
-	insn    uint64 // address of a syscall instruction, 0 = not looked for yet
-	escape  uint64 // a page of ours where injected calls run, 0 = none; see escape.go
+	escape  uint64 // where injected calls run, 0 = not made yet; see escape.go
 	scratch uint64 // a page of ours for arguments, 0 = none
-	// noEscape: the page was refused, or is being made; inherited: it is the copy
-	// of the parent's page in a forked child.
-	noEscape, inherited bool
 
 	breaks map[uint64]uint8 // int3 of jalon's own (not sites) -> the byte below
 }
@@ -128,38 +124,6 @@ func (s *space) poke(addr uint64, b []byte) bool {
 }
 
 const int3 = 0xcc
-
-// syscallInsn finds the two bytes of a syscall instruction in executable memory:
-// in the vdso, else in any library. They may be part of a longer instruction;
-// nothing behind them is executed.
-func (s *space) syscallInsn() (uint64, error) {
-	if s.escape != 0 {
-		return s.escape, nil
-	}
-	if s.insn != 0 {
-		return s.insn, nil
-	}
-	maps, err := readMaps(s.pid)
-	if err != nil {
-		return 0, err
-	}
-	for _, want := range []func(m *Mapping) bool{
-		func(m *Mapping) bool { return m.Path == "[vdso]" },
-		func(m *Mapping) bool { return m.Path != "[vdso]" },
-	} {
-		for i := range maps {
-			m := &maps[i]
-			if m.Prot&unix.PROT_EXEC == 0 || m.Path == "[vsyscall]" || !want(m) {
-				continue
-			}
-			if at, ok := s.find(m, []byte{0x0f, 0x05}); ok {
-				s.insn = at
-				return at, nil
-			}
-		}
-	}
-	return 0, errors.New("no syscall instruction in the process")
-}
 
 // find searches a mapping for bytes.
 func (s *space) find(m *Mapping, want []byte) (uint64, bool) {

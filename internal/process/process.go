@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/procdir"
 )
 
 // Config is what the owner of a process wants to know and to decide. All
@@ -140,6 +142,9 @@ func (p *Process) Pid() int { return p.pid }
 
 // Started reports whether jalon started the process (else it attached).
 func (p *Process) Started() bool { return p.child }
+
+// Ended reports whether the process runs no code any more; Done may be closed later.
+func (p *Process) Ended() bool { return procdir.Ended(p.pid) }
 
 // Done is closed when the process has ended or was detached from.
 func (p *Process) Done() <-chan struct{} { return p.done }

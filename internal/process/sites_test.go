@@ -146,7 +146,7 @@ func TestMachineCode(t *testing.T) {
 		data int
 	}{
 		{"traphandler", trapBlob(sigaction{}, nil)[:trapData], trapData},
-		{"escape", escapeBytes(), escapeData},
+		{"escape", escapeBytes()[:escapeData], escapeData},
 	} {
 		dir := t.TempDir()
 		for _, cmd := range [][]string{

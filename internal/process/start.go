@@ -50,6 +50,9 @@ func Start(argv []string, opt StartOptions, cfg Config) (*Process, error) {
 		if err := p.takeChild(); err != nil {
 			_ = unix.Kill(pid, unix.SIGKILL)
 			p.reapChild()
+			if gone(err) {
+				err = errors.New("it was killed before its first instruction")
+			}
 			return &Error{fmt.Sprintf("trace %s", argv[0]), err, ""}
 		}
 		return nil
@@ -241,6 +244,9 @@ func (p *Process) waitChild() (ws unix.WaitStatus, err error) {
 				return ws, errGone
 			}
 			return ws, nil
+		}
+		if threadState(p.pid) == 0 {
+			return 0, errGone // its end was taken already
 		}
 		p.sleep(nap)
 	}

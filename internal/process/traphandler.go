@@ -116,6 +116,21 @@ type trapHandler struct {
 	sites      []TrapSite // the owner's; jalon's own breakpoint comes on top
 }
 
+// action is the signal's action with the handler. Its own signals are not blocked while
+// it runs: another signal may interrupt it, whose handler comes to a site.
+func (h *trapHandler) action() sigaction {
+	own := sigbit(unix.SIGTRAP)
+	for _, sig := range faultSignals {
+		own |= sigbit(sig)
+	}
+	return sigaction{
+		handler:  h.addr,
+		flags:    h.prev.flags&saRestart | saNodefer | saSiginfo | saOnstack | saRestorer,
+		restorer: h.addr + trapRestorer,
+		mask:     h.prev.mask &^ own,
+	}
+}
+
 // InstallTrapHandler makes int3 sites survive jalon's death. sites are all that
 // there are now; a later call replaces them, RemoveTrapHandler takes them out.
 // A program that installs a SIGTRAP handler of its own afterwards has no
@@ -185,12 +200,7 @@ func (s *Stopped) setTrapHandler() error {
 		if err := s.sp.write(next.addr, blob); err != nil {
 			return err
 		}
-		act = sigaction{
-			handler:  next.addr,
-			flags:    next.prev.flags&(saRestart|saNodefer) | saSiginfo | saOnstack | saRestorer,
-			restorer: next.addr + trapRestorer,
-			mask:     next.prev.mask,
-		}
+		act = next.action()
 	}
 	if ours || len(sites) > 0 { // else the program has set another meanwhile
 		if err := s.setAction(unix.SIGTRAP, act); err != nil {

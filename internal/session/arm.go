@@ -15,6 +15,14 @@ import (
 // tracepoints still have no site, and the diagnostics: those of places that are
 // not there (unless they may come later), and of expressions.
 func (s *Session) arm() (pending int, err error) {
+	pending, err = s.armAll()
+	if err != nil && s.p.Ended() {
+		err = process.ErrGone // whatever could not be read of it
+	}
+	return pending, err
+}
+
+func (s *Session) armAll() (pending int, err error) {
 	select {
 	case <-s.p.Done():
 		return 0, nil

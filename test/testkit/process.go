@@ -111,7 +111,7 @@ func (p *Process) Wait() *Process {
 		state := p.StateOf()
 		p.stacks()
 		p.Kill()
-		p.T.Fatalf("%v hangs\n%s\n%s", p.Cmd.Args, state, p.said())
+		p.T.Fatalf("%v hangs\n%s\nstdout: %s\nstderr: %s", p.Cmd.Args, state, Tail(p.Out.String()), p.Errs.String())
 	}
 	NoPanic(p.T, p.Cmd.Args, p.Errs.String())
 	return p

@@ -1,0 +1,198 @@
+package process
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// Where the recovery stub of injected calls lies (escape.go): in slack, bytes of an
+// executable page of the program behind all that its ELF file has there. Nothing refers
+// to them: a segment's last page is mapped whole, and what is behind the segment's end
+// is what happens to follow in the file, zeros in most. The first choice is the vdso,
+// which every process has and no program moves.
+//
+// Slack is used and no page of ours, because mapping one takes a call in the process,
+// and that first call needs a stub too. Bytes are stored from outside; every state of
+// them is harmless while no thread runs there.
+
+// slackMu makes finding slack and taking it one step: a child that borrows the memory
+// has a tracer of its own.
+var slackMu sync.Mutex
+
+var errNoSlack = errors.New("no executable page of it has room behind its code for what puts a thread's registers back")
+
+// takeSlack writes b into slack and returns its address. isFree says of a place that
+// has the same code as b, left by a jalon that was killed, that no thread is in it.
+func (s *space) takeSlack(b []byte, code int, isFree func(lo, hi uint64) bool) (uint64, error) {
+	slackMu.Lock()
+	defer slackMu.Unlock()
+	maps, err := readMaps(s.pid)
+	if err != nil {
+		return 0, err
+	}
+	n := uint64(len(b)+15) &^ 15
+	for _, vdso := range []bool{true, false} {
+		for i := range maps {
+			m := &maps[i]
+			if (m.Path == "[vdso]") != vdso || !(vdso || m.Inode != 0) {
+				continue
+			}
+			lo, hi := s.slackOf(maps, m)
+			for at := (hi - n) &^ 15; at >= lo && at < hi; at -= n {
+				if !s.usable(at, n, b[:code], isFree) {
+					continue
+				}
+				if s.writeRaw(at, b) == nil {
+					return at, nil
+				}
+				break // the pages of this file cannot be written
+			}
+		}
+	}
+	return 0, errNoSlack
+}
+
+// usable: zeros, or a stub that was left behind.
+func (s *space) usable(at, n uint64, code []byte, isFree func(lo, hi uint64) bool) bool {
+	got := make([]byte, n)
+	if s.readRaw(at, got) != nil {
+		return false
+	}
+	return bytes.Count(got, []byte{0}) == len(got) || bytes.HasPrefix(got, code) && isFree(at, at+n)
+}
+
+// slackOf gives the bytes of an executable mapping that are behind the end of its ELF
+// segment; hi is 0 if there are none.
+func (s *space) slackOf(maps []Mapping, m *Mapping) (lo, hi uint64) {
+	const want = unix.PROT_READ | unix.PROT_EXEC
+	if m.Shared || m.Prot != want || m.Path == "[vsyscall]" {
+		return 0, 0
+	}
+	head := make([]byte, pageSize)
+	for i := range maps {
+		first := &maps[i]
+		if first.Offset != 0 || first.Path != m.Path || first.Inode != m.Inode || first.Dev != m.Dev || first.Start > m.Start {
+			continue
+		}
+		if s.readRaw(first.Start, head) != nil {
+			continue
+		}
+		if end := segmentEnd(head, m); end != 0 {
+			return end, s.readableEnd(end, m.End)
+		}
+	}
+	return 0, 0
+}
+
+// readableEnd: the vdso's mapping may be longer than what is in it.
+func (s *space) readableEnd(lo, hi uint64) uint64 {
+	var b [1]byte
+	for hi > lo && s.readRaw(hi-1, b[:]) != nil {
+		hi -= min(pageSize, hi-lo)
+	}
+	return hi
+}
+
+// segmentEnd is the address behind the executable segment that a mapping ends with, by
+// the program headers in the file's first page; 0 if it cannot be told.
+func segmentEnd(head []byte, m *Mapping) uint64 {
+	le := binary.LittleEndian
+	if string(head[:5]) != "\x7fELF\x02" {
+		return 0
+	}
+	off, size, num := le.Uint64(head[32:]), uint64(le.Uint16(head[54:])), uint64(le.Uint16(head[56:]))
+	const headerSize, load, exec = 56, 1, 1
+	if size < headerSize || off > pageSize {
+		return 0
+	}
+	for i := range num {
+		at := off + i*size
+		if at+headerSize > uint64(len(head)) {
+			return 0
+		}
+		ph := head[at : at+headerSize]
+		fileOff, memSize := le.Uint64(ph[8:]), le.Uint64(ph[40:])
+		if le.Uint32(ph) != load || le.Uint32(ph[4:])&exec == 0 || memSize > 1<<40 || fileOff > 1<<40 {
+			continue
+		}
+		if m.Offset < fileOff&^(pageSize-1) || m.Offset >= fileOff+memSize {
+			continue
+		}
+		if end := m.Start + (fileOff + memSize - m.Offset); end > m.Start && end < m.End {
+			return end
+		}
+	}
+	return 0
+}
+
+// emptyStub reports whether no thread runs in a part of the code or comes back to it
+// from a signal handler.
+func (p *Process) emptyStub(sp *space) func(lo, hi uint64) bool {
+	return func(lo, hi uint64) bool {
+		for _, t := range p.tasks {
+			var regs Regs
+			if t.state != stopped || getRegs(t.tid, &regs) != nil || regs.Rip-lo < hi-lo {
+				return false
+			}
+			if stackLeadsTo(sp, regs.Rsp, lo, hi) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// stackLeadsTo looks for a word between lo and hi in the stack above rsp, as far as
+// the frames of signal handlers plausibly reach.
+func stackLeadsTo(sp *space, rsp, lo, hi uint64) bool {
+	const reach = 256 << 10
+	for at := rsp &^ 7; at < rsp+reach; {
+		b := make([]byte, (at|(pageSize-1))+1-at)
+		if sp.readRaw(at, b) != nil {
+			return false
+		}
+		for i := 0; i+8 <= len(b); i += 8 {
+			if binary.LittleEndian.Uint64(b[i:])-lo < hi-lo {
+				return true
+			}
+		}
+		at += uint64(len(b))
+	}
+	return false
+}
+
+// needEscape makes the stub in an address space, or makes sure that it is still there:
+// a program may replace its own pages.
+func (p *Process) needEscape(sp *space) error {
+	code := escapeBytes()
+	if sp.escape != 0 {
+		got := make([]byte, escapeData)
+		if sp.readRaw(sp.escape, got) == nil && bytes.Equal(got, code[:escapeData]) {
+			return nil
+		}
+		sp.escape = 0
+	}
+	at, err := sp.takeSlack(code, escapeData, p.emptyStub(sp))
+	if errors.Is(err, errNoSlack) {
+		return &Error{fmt.Sprintf("run a system call in process %d", sp.pid), err, ""}
+	}
+	sp.escape = at
+	return err
+}
+
+// dropEscape takes the stub out again. No thread may be in it.
+func (s *space) dropEscape() {
+	if s.escape == 0 {
+		return
+	}
+	got, code := make([]byte, escapeData), escapeBytes()
+	if s.readRaw(s.escape, got) == nil && bytes.Equal(got, code[:escapeData]) {
+		_ = s.writeRaw(s.escape, make([]byte, len(code))) // an error: the memory is gone
+	}
+	s.escape = 0
+}
