@@ -45,7 +45,11 @@ type Type struct {
 	Elem   *Type  // Pointer, Reference, Array, Typedef, qualifiers; Func: result (Void for none)
 	Count  int64  // Array: elements; -1 when unknown (int a[], flexible array members)
 	Vector bool   // Array: a SIMD vector (DW_AT_GNU_vector)
-	Params []*Type
+	Lower  int64  // Array: the index of the first element, 0 in C
+	// Fortran says that elements of an Array are named a(i, j), the first index for
+	// the innermost dimension.
+	Fortran bool
+	Params  []*Type
 	// Variadic says that a Func takes further arguments.
 	Variadic bool
 	// Incomplete marks a declaration whose definition was not found.
@@ -60,6 +64,7 @@ type Type struct {
 	fields   []Field
 	enums    []Enumerator
 	names    []Name
+	variants *Variants
 }
 
 // Field is a member of a struct or union.

@@ -34,6 +34,13 @@ type Resolver interface {
 	Member(class *ctype.Type, name string) (*Entity, error)
 }
 
+// Packager is a Scope that knows variables of packages whose names have a dot, as
+// in Go.
+type Packager interface {
+	// PackageVariable finds pkg.name, nil when there is no such variable.
+	PackageVariable(pkg, name string) *Variable
+}
+
 // AmbiguousError says that a name means several things.
 type AmbiguousError struct {
 	Name       string

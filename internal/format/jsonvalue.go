@@ -53,6 +53,8 @@ func jsonAggregate(b []byte, s *ctype.Type, data []byte, asText bool, up *nest) 
 	switch {
 	case !ok || s.Incomplete:
 		return append(b, "null"...)
+	case s.Kind != ctype.Array && s.Variants() != nil && len(s.Fields()) == 0:
+		return jsonVariant(b, s.Variants(), data, asText, &in)
 	case s.Kind != ctype.Array:
 		b = jsonMembers(append(b, '{'), s, data, asText, &in)
 		return append(b, '}')

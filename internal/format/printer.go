@@ -241,6 +241,9 @@ func (p *Printer) structure(b []byte, s *ctype.Type, it item, f Fmt) []byte {
 		return append(b, "<incomplete type>"...)
 	}
 	fields := s.Fields()
+	if v := s.Variants(); v != nil && len(fields) == 0 {
+		return p.variant(b, v, it, f)
+	}
 	if len(fields) == 0 {
 		return append(b, "{<No data fields>}"...)
 	}
@@ -269,6 +272,9 @@ func (p *Printer) structure(b []byte, s *ctype.Type, it item, f Fmt) []byte {
 			b = append(b, " = "...)
 		}
 		b = p.value(b, m.Type, member(it, m), f)
+	}
+	if v := s.Variants(); v != nil {
+		b = p.variant(append(b, ", "...), v, it, f)
 	}
 	return append(b, '}')
 }

@@ -22,6 +22,9 @@ func (l *lexer) quoted() token {
 	if l.scopeFollows() {
 		return token{kind: tokScope, span: s, text: inside}
 	}
+	if packageName(inside) {
+		return token{kind: tokIdent, span: s, text: inside}
+	}
 	bytes, bad := l.unescape(lo+1, lo+close)
 	if bad != nil {
 		return *bad
@@ -35,6 +38,13 @@ func (l *lexer) quoted() token {
 	}
 	lit := &CharLit{node: node{span: s}, Value: int64(int8(bytes[0]))}
 	return token{kind: tokLit, span: s, lit: lit}
+}
+
+// packageName says whether quoted text is the name of a variable of a package of Go,
+// 'example.com/prog/sub.Count'.
+func packageName(s string) bool {
+	dot := strings.LastIndexByte(s, '.')
+	return dot > 0 && dot < len(s)-1 && !strings.ContainsAny(s, "\\ '\"") && strings.LastIndexByte(s, '/') < dot
 }
 
 // scopeFollows says whether the next thing is "::", blanks aside.

@@ -277,7 +277,7 @@ func (c *checker) takeObject(e expr) *plan {
 	s := e.Type().Strip()
 	switch {
 	case s.Kind == ctype.Invalid:
-		c.fail(e.Span(), "the debug information gives this no type", "")
+		c.failType(e)
 	case s.Kind == ctype.Array && s.Count != 0 && s.Size <= 0, s.Size < 0,
 		s.Size == 0 && s.Kind != ctype.Array && (!isRecord(s) || s.Incomplete):
 		c.failSize(e.Span(), e.Type())

@@ -26,6 +26,9 @@ func (c *checker) call(x *lang.Call) expr {
 			return f(c, x)
 		}
 	}
+	if e := c.fortranElement(x); e != nil {
+		return e
+	}
 	if !ok || id.Name != "str" {
 		hint := "only str(pointer[, limit]) can be called"
 		if c.in.Kernel != nil {

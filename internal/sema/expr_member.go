@@ -10,6 +10,9 @@ import (
 
 // member is X.Name and X->Name; as in GDB both take objects and pointers.
 func (c *checker) member(x *lang.Member) expr {
+	if v := c.packageVariable(x); v != nil {
+		return c.variable(v, x.Span())
+	}
 	e := c.expr(x.X)
 	if isPointer(e.Type()) {
 		e = c.pointeeRecord(c.rvalue(e), x)
@@ -20,6 +23,24 @@ func (c *checker) member(x *lang.Member) expr {
 		c.fail(x.X.Span(), fmt.Sprintf("%s has no members", typeString(e.Type())), "")
 	}
 	return c.memberOf(e, x.Name, x.NamePos, x.Span())
+}
+
+// packageVariable finds pkg.Name, a variable of a package of Go: its name in the
+// debug information has the dot in it. nil when x is a member of something.
+func (c *checker) packageVariable(x *lang.Member) *debuginfo.Variable {
+	id, ok := x.X.(*lang.Ident)
+	scope, knows := c.in.Scope.(debuginfo.Packager)
+	if !ok || !knows || x.Arrow {
+		return nil
+	}
+	v := scope.PackageVariable(id.Name, x.Name)
+	if v == nil || v.Type == nil {
+		return nil
+	}
+	if v, err := c.in.Scope.Lookup(id.Name); err == nil && (v.Type == nil || v.Type.Strip().Kind != ctype.Func) {
+		return nil // main is a function and a package
+	}
+	return v
 }
 
 func (c *checker) pointeeRecord(p expr, x *lang.Member) expr {
@@ -53,6 +74,9 @@ func (c *checker) failMember(e expr, s *ctype.Type, name string, namePos lang.Sp
 		c.failSize(e.Span(), e.Type())
 	}
 	hint := didYouMean(lang.Nearest(name, memberNames(s, 0), 3))
+	if s.Variants() != nil {
+		hint = "which of its variants it holds is known at the hit: it is shown as a whole"
+	}
 	if v, ok := e.(*varRef); ok && hint == "" && v.name == "args" && c.in.Kernel != nil {
 		hint = c.whatArgsHas(s)
 	}
@@ -107,8 +131,18 @@ func (c *checker) index(x *lang.Index) expr {
 	if isPointer(b.Type()) || isArray(b.Type()) {
 		a, b = b, a
 	}
+	if isArray(a.Type()) && a.Type().Strip().Fortran {
+		c.fail(x.Span(), "an element of an array of Fortran is named with parentheses",
+			"a(i) or a(i, j), with the program's own bounds")
+	}
+	return c.elementOf(x, a, b)
+}
+
+// elementOf is element b of array or pointer a.
+func (c *checker) elementOf(x lang.Expr, a, b expr) expr {
 	if isArray(a.Type()) && isLvalue(a) {
-		if e := c.arrayElement(x, a, c.rvalue(b)); e != nil {
+		b = c.fromZero(a, c.rvalue(b))
+		if e := c.arrayElement(x, a, b); e != nil {
 			return e
 		}
 	}
@@ -124,9 +158,62 @@ func (c *checker) index(x *lang.Index) expr {
 	return c.target(c.pointee(c.pointerAdd(x, a, b, false), x.Span()))
 }
 
+// fromZero is index i of array a counted from its first element.
+func (c *checker) fromZero(a, i expr) expr {
+	lower := a.Type().Strip().Lower
+	if lower == 0 || !isInt(i.Type()) {
+		return i
+	}
+	first := typed{ctype.LongT, i.Span()}
+	if n, ok := constInt(i); ok {
+		return &intConst{typed: first, v: n - lower}
+	}
+	return &arith{first, "-", convert(promoted(i), ctype.LongT), &intConst{typed: first, v: lower}}
+}
+
+// fortranElement is a(i, j) of an array of Fortran: the first index is that of the
+// innermost dimension. nil when x does not name an element of such an array.
+func (c *checker) fortranElement(x *lang.Call) expr {
+	switch fn := x.Fn.(type) {
+	case *lang.Ident:
+		if v, err := c.in.Scope.Lookup(fn.Name); err != nil || v.Type == nil || v.Type.Strip().Kind == ctype.Func {
+			return nil
+		}
+	case *lang.Member, *lang.Scoped:
+	default:
+		return nil
+	}
+	a := c.expr(x.Fn)
+	if a.Type().Strip().Kind == ctype.Invalid {
+		c.failType(a)
+	}
+	if !isArray(a.Type()) || !a.Type().Strip().Fortran || !isLvalue(a) {
+		return nil
+	}
+	dims := 0 // a text of characters is one value, unless nothing else can be meant
+	for t := a.Type().Strip(); t.Kind == ctype.Array && t.Fortran && (dims == 0 || !isChar(t.Elem)); t = t.Elem.Strip() {
+		dims++
+	}
+	if dims != len(x.Args) {
+		c.fail(x.Span(), fmt.Sprintf("this array has %d dimensions", dims), "")
+	}
+	for n := len(x.Args) - 1; n >= 0; n-- {
+		i := c.value(x.Args[n])
+		s := a.Type().Strip()
+		if !isInt(i.Type()) {
+			c.fail(i.Span(), fmt.Sprintf("an index must be an integer, this is %s", typeString(i.Type())), "")
+		}
+		if v, ok := constInt(i); ok && s.Count >= 0 && (v < s.Lower || v >= s.Lower+s.Count) {
+			c.fail(i.Span(), fmt.Sprintf("index %d is outside of %d:%d", v, s.Lower, s.Lower+s.Count-1), "")
+		}
+		a = c.elementOf(x, a, i)
+	}
+	return a
+}
+
 // arrayElement is an element with a constant index, wherever the array lives;
 // nil when the general rule applies.
-func (c *checker) arrayElement(x *lang.Index, a, i expr) expr {
+func (c *checker) arrayElement(x lang.Expr, a, i expr) expr {
 	if r, ok := a.(*repeat); ok && r.n != nil {
 		return nil // refused by rvalue
 	}

@@ -31,7 +31,7 @@ func holdsValue(t *ctype.Type, lo, hi int64, depth int) bool {
 	case s.Kind == ctype.Float && s.Size == 16 && s.Name == "long double":
 		size = 80
 	case s.Kind == ctype.Struct || s.Kind == ctype.Union:
-		if s.Incomplete || len(s.Fields()) == 0 {
+		if s.Incomplete || len(s.Fields()) == 0 || s.Variants() != nil {
 			break
 		}
 		for _, f := range s.Fields() {

@@ -304,6 +304,6 @@ func (c *checker) needAddress(e expr) {
 		panic("BUG: sema: address of a literal")
 	}
 	if t := e.Type().Strip(); t.Kind == ctype.Invalid {
-		c.fail(e.Span(), "the debug information gives this no type", "")
+		c.failType(e)
 	}
 }

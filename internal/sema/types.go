@@ -261,13 +261,25 @@ func (c *checker) failSize(span lang.Span, t *ctype.Type) {
 		}
 		c.fail(span, fmt.Sprintf("%s is incomplete: its definition is not in the debug information", typeString(t)), hint)
 	case s.Kind == ctype.Array:
-		c.fail(span, fmt.Sprintf("the size of %s is not known here", typeString(t)),
-			"name the number of elements: x[0]@n")
+		hint := "name the number of elements: x[0]@n"
+		if s.Fortran {
+			hint = fmt.Sprintf("name the number of elements: x(%d)@n", s.Lower)
+		}
+		c.fail(span, fmt.Sprintf("the size of %s is not known here", typeString(t)), hint)
 	}
 	c.fail(span, fmt.Sprintf("%s has no size", typeString(t)), "")
 }
 
 // typeString writes t as C does, for diagnostics.
+// failType reports an object whose type is none that values can be made of. Such a
+// type is named by the reason where that is known.
+func (c *checker) failType(e expr) {
+	if name := e.Type().Strip().Name; strings.HasPrefix(name, "an array ") {
+		c.fail(e.Span(), "this is "+name, "jalon does not read these; a pointer to the elements can be indexed")
+	}
+	c.fail(e.Span(), "the debug information gives this no type", "")
+}
+
 func typeString(t *ctype.Type) string { return declare(t, "", 0) }
 
 func declare(t *ctype.Type, inner string, depth int) string {

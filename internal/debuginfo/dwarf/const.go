@@ -15,6 +15,7 @@ const (
 	tagPointerType       = 0x0f
 	tagReferenceType     = 0x10
 	tagCompileUnit       = 0x11
+	tagStringType        = 0x12
 	tagStructType        = 0x13
 	tagSubroutineType    = 0x15
 	tagTypedef           = 0x16
@@ -68,11 +69,16 @@ const (
 	atConstValue     = 0x1c
 	atInline         = 0x20
 	atProducer       = 0x25
+	atStringLength   = 0x19
+	atLowerBound     = 0x22
 	atPrototyped     = 0x27
 	atUpperBound     = 0x2f
 	atAbstractOrigin = 0x31
 	atCount          = 0x37
 	atDataMemberLoc  = 0x38
+	atDiscr          = 0x15
+	atDiscrValue     = 0x16
+	atDiscrList      = 0x3d
 	atDeclFile       = 0x3a
 	atDeclLine       = 0x3b
 	atDeclaration    = 0x3c
@@ -120,6 +126,7 @@ const (
 // Languages that matter to a decision.
 const (
 	langC89       = 0x01
+	langGo        = 0x16
 	langC         = 0x02
 	langC99       = 0x0c
 	langC11       = 0x1d

@@ -159,7 +159,11 @@ func (s *scope) find(name string) *debuginfo.Variable {
 	if v := s.further(name); v != nil {
 		return v
 	}
-	return s.global(name)
+	v := s.global(name)
+	if full := s.goName(name); v == nil && full != "" {
+		v = s.global(full)
+	}
+	return v
 }
 
 // further finds a name of the functions that the scope's own is inlined into,

@@ -99,6 +99,7 @@ func (m *Module) loadFields(d die, t *ctype.Type) {
 	fields, names := m.membersOf(d)
 	t.SetFields(fields)
 	t.SetNames(names)
+	t.SetVariants(m.variantsOf(d))
 }
 
 // maxMembers bounds what is read of one class.

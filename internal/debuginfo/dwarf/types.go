@@ -76,6 +76,7 @@ func init() {
 		tagTypedef:           makeTypedef,
 		tagTemplateAlias:     makeTypedef,
 		tagArrayType:         makeArray,
+		tagStringType:        makeString,
 		tagStructType:        makeStruct,
 		tagClassType:         makeStruct,
 		tagInterfaceType:     makeStruct,
@@ -163,54 +164,6 @@ func makeFunc(m *Module, d die, t *ctype.Type) {
 			return
 		}
 	}
-}
-
-// makeArray builds nested arrays, the last dimension innermost.
-func makeArray(m *Module, d die, t *ctype.Type) {
-	elem := m.typeOf(d)
-	var counts []int64
-	for c := range d.children() {
-		if c.ab.tag == tagSubrangeType && len(counts) < 32 {
-			counts = append(counts, c.arrayCount())
-		}
-	}
-	if len(counts) == 0 {
-		counts = []int64{-1}
-	}
-	for i := len(counts) - 1; i > 0; i-- {
-		elem = ctype.ArrayOf(elem, counts[i])
-	}
-	t.Kind, t.Elem, t.Count = ctype.Array, elem, counts[0]
-	t.Vector = d.deepFlag(atGNUVector)
-	if t.Count > 0 && elem.Size > 0 && t.Count <= (1<<50)/elem.Size {
-		t.Size = t.Count * elem.Size
-	}
-	if n := d.size(); n > 0 && t.Size == 0 && t.Count >= 0 {
-		t.Size = n
-	}
-}
-
-// arrayCount is the number of elements, -1 when it is not a constant.
-func (d die) arrayCount() int64 {
-	if v, ok := d.attr(atCount); ok {
-		if v.isConst() && v.n < 1<<50 {
-			return int64(v.n)
-		}
-		return -1
-	}
-	v, ok := d.attr(atUpperBound)
-	if !ok || !v.isConst() {
-		return -1
-	}
-	lower := int64(0)
-	if l, ok := d.attr(0x22); ok && l.isConst() { // DW_AT_lower_bound
-		lower = l.int()
-	}
-	n := v.int() - lower + 1
-	if n < 0 || n > 1<<50 {
-		return -1
-	}
-	return n
 }
 
 // typeName is the name of a tag or typedef, with its scopes in C++ and the like.

@@ -1,0 +1,50 @@
+package format
+
+import "github.com/jalon-trace/jalon/internal/ctype"
+
+// selected finds the variant that a record's bytes hold, nil when its discriminant
+// is not there or has a value of none.
+func selected(v *ctype.Variants, it item) *ctype.Variant {
+	if v.Discr == nil {
+		return &v.List[0]
+	}
+	d := member(it, v.Discr)
+	size := v.Discr.Type.Strip().Size
+	if size < 1 || size > 8 || int64(len(d.data)) < size {
+		return nil
+	}
+	return v.Select(word(d.data[:size]))
+}
+
+// variant prints Circle {__0 = 2.5}, and None of a variant without data.
+func (p *Printer) variant(b []byte, v *ctype.Variants, it item, f Fmt) []byte {
+	x := selected(v, it)
+	if x == nil {
+		return append(b, "<no variant has this discriminant>"...)
+	}
+	b = append(b, x.Name...)
+	if !holdsData(x) {
+		return b
+	}
+	return p.value(append(b, ' '), x.Type, member(it, &x.Field), f)
+}
+
+func holdsData(x *ctype.Variant) bool {
+	s := x.Type.Strip()
+	return s.Kind != ctype.Struct || len(s.Fields()) > 0 || s.Variants() != nil
+}
+
+// jsonVariant writes {"Circle":{"__0":2.5}}, "None" of a variant without data, null
+// when it is not known which one it is.
+func jsonVariant(b []byte, v *ctype.Variants, data []byte, asText bool, up *nest) []byte {
+	x := selected(v, item{data: data})
+	switch {
+	case x == nil:
+		return append(b, "null"...)
+	case !holdsData(x):
+		return appendString(b, x.Name)
+	}
+	b = append(appendString(append(b, '{'), x.Name), ':')
+	b = appendJSON(b, x.Type, member(item{data: data}, &x.Field).data, asText, up)
+	return append(b, '}')
+}
