@@ -64,13 +64,13 @@ func (pr *proc) trap(tid int, addr uint64) (uint64, bool) {
 	return 0, false
 }
 
-func (pr *proc) back(pc uint64) (uint64, bool) {
+func (pr *proc) back(pc uint64) (process.Origin, bool) {
 	for _, r := range pr.runs() {
-		if to, ok := r.Back(pc); ok {
-			return to, true
+		if o, ok := r.Back(pc); ok {
+			return o, true
 		}
 	}
-	return 0, false
+	return process.Origin{}, false
 }
 
 func (pr *proc) forked(child *process.Stopped) {

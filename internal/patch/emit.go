@@ -40,8 +40,7 @@ func (p *Plan) Emit(at uint64, insert func(addr, at uint64) ([]byte, error)) (co
 		}
 		pair.End = e.pc()
 		pcs = append(pcs, pair)
-		if in.Class.Ends() || in.Class == Call || in.Class == CallInd {
-			// What follows an end is padding; a call returns to the program.
+		if in.Class.Leaves() {
 			return e.code, pcs, nil
 		}
 	}

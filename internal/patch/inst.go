@@ -31,6 +31,11 @@ func (c Class) String() string { return classNames[c] }
 // coming from somewhere else.
 func (c Class) Ends() bool { return c == Jmp || c == JmpInd || c == Ret || c == Trap || c == Far }
 
+// Leaves reports whether execution never comes to what follows the copy of such an
+// instruction: what follows an end is padding, a call returns to the program. A
+// handler of a trap's signal may skip the trap.
+func (c Class) Leaves() bool { return c.Ends() && c != Trap || c == Call || c == CallInd }
+
 // GPR is a set of general registers: bit n is the register of hardware number
 // n: rax rcx rdx rbx rsp rbp rsi rdi r8-r15.
 type GPR = uint16

@@ -24,8 +24,12 @@ type Config struct {
 	// OnTrap is asked at an int3 at addr. With ok the thread goes on at newPC.
 	OnTrap func(tid int, addr uint64) (newPC uint64, ok bool)
 	// PCBack is asked before a synchronous fault of the program itself is
-	// delivered: pc may be that of a displaced copy; orig is where it came from.
-	PCBack func(pc uint64) (orig uint64, ok bool)
+	// delivered: pc may be that of a displaced copy.
+	PCBack func(pc uint64) (o Origin, ok bool)
+	// OnSignal is asked when a signal ends the program with a core dump, or is about
+	// to show the program a pc inside changed bytes. With hold the thread waits for
+	// Resume(tid), meanwhile the caller puts those bytes back; see crash.go.
+	OnSignal func(tid int, dies bool) (hold bool)
 	// OnThread tells of threads that are born, get their thread pointer, or die.
 	OnThread func(ev ThreadEvent)
 	// OnModules is called after ld.so changed its list of modules. With hold the

@@ -19,8 +19,10 @@ func signalAnswer(sig unix.Signal) func(p *Process, t *task, sig unix.Signal, si
 		return (*Process).trapSignal
 	case unix.SIGSEGV, unix.SIGBUS:
 		return (*Process).faultSignal
-	case unix.SIGILL, unix.SIGFPE:
+	case unix.SIGILL, unix.SIGFPE, unix.SIGSYS:
 		return (*Process).ownSignal
+	case unix.SIGABRT, unix.SIGXCPU, unix.SIGXFSZ:
+		return (*Process).coreSignal
 	case unix.SIGINT, unix.SIGQUIT:
 		return (*Process).ttySignal
 	}
@@ -61,7 +63,15 @@ func (p *Process) ttySignal(t *task, sig unix.Signal, si *siginfo) {
 	if p.cfg.OnTyped != nil && si.code == siKernel && p.member(t) {
 		p.cfg.OnTyped()
 	}
-	t.sig = sig
+	p.coreSignal(t, sig, si)
+}
+
+// coreSignal delivers a signal that no instruction raises, and that may end the
+// program with a core.
+func (p *Process) coreSignal(t *task, sig unix.Signal, _ *siginfo) {
+	if !p.refer(t, sig, raised{}, nil, false) {
+		t.sig = sig
+	}
 }
 
 // trapSignal: int3 is told from `kill -TRAP`, single-steps and hardware
@@ -87,14 +97,7 @@ func (p *Process) trapSignal(t *task, sig unix.Signal, si *siginfo) {
 			return
 		}
 	}
-	if p.cfg.PCBack != nil {
-		// The program's own int3, displaced: it reports the pc behind it.
-		if orig, ok := p.cfg.PCBack(addr); ok {
-			regs.Rip = orig + 1
-			_ = setRegs(t.tid, &regs)
-		}
-	}
-	p.deliverOwn(t, sig)
+	p.ownSignal(t, sig, si)
 }
 
 // faultSignal: a fault of generated code goes on at the fault path.
@@ -115,18 +118,30 @@ func (p *Process) faultSignal(t *task, sig unix.Signal, si *siginfo) {
 }
 
 // ownSignal delivers a signal of the program. One that an instruction raised in a
-// displaced copy shows the pc of the original.
+// displaced copy shows the pc of the original; see crash.go.
 func (p *Process) ownSignal(t *task, sig unix.Signal, si *siginfo) {
 	var regs Regs
-	if si.code > siUser && p.cfg.PCBack != nil && getRegs(t.tid, &regs) == nil {
-		if orig, ok := p.cfg.PCBack(regs.Rip); ok {
-			if si.addr == regs.Rip && (sig == unix.SIGILL || sig == unix.SIGFPE || sig == unix.SIGTRAP) {
-				si.addr = orig // for these si_addr is the instruction
-				_, _, _ = unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_SETSIGINFO, uintptr(t.tid), 0, uintptr(unsafe.Pointer(si)), 0, 0)
-			}
-			regs.Rip = orig
-			_ = setRegs(t.tid, &regs)
+	if getRegs(t.tid, &regs) != nil {
+		return // dying
+	}
+	r := p.raisedBy(t, sig, si, &regs)
+	var o Origin
+	displaced := false
+	if r.own && p.cfg.PCBack != nil {
+		o, displaced = p.cfg.PCBack(regs.Rip - r.behind)
+	}
+	pc := o.PC + r.behind
+	inside := displaced && pc > o.Lo && pc < o.Hi
+	if p.refer(t, sig, r, &regs, inside) {
+		return
+	}
+	if displaced && !inside {
+		if si.addr == regs.Rip && sig != unix.SIGSEGV && sig != unix.SIGBUS {
+			si.addr = pc // for these si_addr is the instruction, or the one behind it
+			_, _, _ = unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_SETSIGINFO, uintptr(t.tid), 0, uintptr(unsafe.Pointer(si)), 0, 0)
 		}
+		regs.Rip, regs.Rsp = pc, regs.Rsp+uint64(o.SP)
+		_ = setRegs(t.tid, &regs)
 	}
 	p.deliverOwn(t, sig)
 }

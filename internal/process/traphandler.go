@@ -168,6 +168,14 @@ func (s *Stopped) RemoveTrapHandler() error {
 	return s.wrap(op, s.setTrapHandler())
 }
 
+// EndTraps takes out all int3s that jalon's own needs put in, beside the sites, and
+// the handler: loading of libraries is not watched any more.
+func (s *Stopped) EndTraps() error {
+	s.p.modulesDisarm(s.sp)
+	s.p.trap.sites = nil
+	return s.wrap("remove the SIGTRAP handler", s.setTrapHandler())
+}
+
 // setTrapHandler makes the handler fit the sites and the breakpoint in ld.so.
 func (s *Stopped) setTrapHandler() error {
 	h := &s.p.trap

@@ -41,6 +41,7 @@ const (
 	evStop                   // the user, a limit or an error ends the session: err
 	evDetached               // effect detach finished
 	evDrained                // effect drain finished
+	evSignal                 // a signal waits until the program's code is its own again
 	evRequest                // somebody asks something of the session
 )
 
@@ -63,6 +64,7 @@ const (
 	effRelease               // let a process go that holds nothing of ours
 	effDrain                 // read what is left in the rings (evDrained)
 	effFinish                // summary, end
+	effClear                 // put the bytes back that the signal's thread needs
 	effAnswer                // do what is asked
 	effRefuse                // say that the session is not running
 )
@@ -94,6 +96,10 @@ func handle(s state, e ev) (state, []effect) {
 		if s.phase == starting || s.phase == running || s.phase == detaching {
 			s.phase = draining
 			return s, []effect{effDrain}
+		}
+	case evSignal:
+		if s.phase == running && !s.replaced {
+			return s, []effect{effClear}
 		}
 	case evRequest:
 		if s.phase == running {

@@ -358,7 +358,7 @@ func (s *Session) reserve(st *process.Stopped, p *placed) (*region, error) {
 func (s *Session) generate(p *placed) error {
 	p.room.hot = (p.room.hot + codeAlign - 1) &^ (codeAlign - 1)
 	p.at = p.room.base + p.room.hot
-	p.tab = tables{fault: map[uint64]uint64{}, trap: map[uint64]uint64{}, origin: map[uint64]uint64{}}
+	p.tab = tables{fault: map[uint64]uint64{}, trap: map[uint64]uint64{}}
 	insert := func(addr, at uint64) ([]byte, error) {
 		var all []byte
 		for _, x := range p.sites {
@@ -391,11 +391,7 @@ func (s *Session) generate(p *placed) error {
 	if p.plan.Tactic == patch.Trapping {
 		p.tab.trap[p.plan.Addr] = p.at
 	}
-	for i, pair := range pcs {
-		if i == 0 { // going back to a later one would land inside the jump
-			p.tab.origin[pair.Copy] = pair.Orig
-		}
-	}
+	p.tab.origin = p.copies()
 	p.tab.code = []span{{p.at, p.at + uint64(len(code))}}
 	if p.stub != 0 {
 		p.tab.code = append(p.tab.code, span{p.stub, p.stub + stubLen})
@@ -464,7 +460,8 @@ func (s *Session) write(st *process.Stopped, plans []*placed) (same []*placed, e
 				return nil, err
 			}
 		}
-		all.fault, all.trap, all.origin = joined(all.fault, p.tab.fault), joined(all.trap, p.tab.trap), joined(all.origin, p.tab.origin)
+		all.fault, all.trap = joined(all.fault, p.tab.fault), joined(all.trap, p.tab.trap)
+		all.origin = append(all.origin, p.tab.origin...)
 		all.code = append(all.code, p.tab.code...)
 	}
 	s.tables.add(all)

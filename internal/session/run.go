@@ -115,9 +115,9 @@ func (r *Run) Trap(tid int, addr uint64) (uint64, bool) {
 }
 
 // Back: see Fault.
-func (r *Run) Back(pc uint64) (uint64, bool) {
+func (r *Run) Back(pc uint64) (process.Origin, bool) {
 	if r.gone.Load() {
-		return 0, false
+		return process.Origin{}, false
 	}
 	return r.s.pcBack(pc)
 }

@@ -67,7 +67,7 @@ func drive(t *testing.T) *driven {
 	d.p, err = process.Start([]string{exe}, process.StartOptions{}, process.Config{
 		OnFault: func(tid, sig int, pc uint64) (uint64, bool) { return d.run.Load().Fault(tid, sig, pc) },
 		OnTrap:  func(tid int, addr uint64) (uint64, bool) { return d.run.Load().Trap(tid, addr) },
-		PCBack:  func(pc uint64) (uint64, bool) { return d.run.Load().Back(pc) },
+		PCBack:  func(pc uint64) (process.Origin, bool) { return d.run.Load().Back(pc) },
 		OnThread: func(e process.ThreadEvent) {
 			Note(d.threads, e)
 		},

@@ -86,6 +86,7 @@ type Session struct {
 	seen     seen      // what the sites' programs read
 	placed   []*placed // the tracer's goroutine reads it too: see setPlaced
 	placedMu sync.Mutex
+	cleared  atomic.Bool // a signal ends the program: its code is its own again
 	covers   []covered
 	guards   []guarded // pages that other tracers' uprobes are kept out of; see guard.go
 	old      []*placed // taken out again by a Run; threads may still be in their code
@@ -321,14 +322,14 @@ func (s *Session) dispatch(e ev, tid int) {
 	var effs []effect
 	s.state, effs = handle(s.state, e)
 	for _, x := range effs {
-		s.carryOut(x)
+		s.carryOut(x, tid)
 	}
 	if tid != 0 {
 		_ = s.p.Resume(tid) // it may be gone, or let go already
 	}
 }
 
-func (s *Session) carryOut(x effect) {
+func (s *Session) carryOut(x effect, tid int) {
 	switch x {
 	case effResume:
 		s.logf("armed after %v", s.armed)
@@ -381,6 +382,10 @@ func (s *Session) carryOut(x effect) {
 		}
 		s.dispatch(ev{kind: evDrained}, 0)
 	case effFinish:
+	case effClear:
+		if err := s.clear(tid); err != nil && !isEnd(err) {
+			s.warn(err.Error())
+		}
 	case effAnswer:
 		s.asked.answer <- s.asked.do()
 	case effRefuse:

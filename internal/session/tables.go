@@ -3,6 +3,8 @@ package session
 import (
 	"sort"
 	"sync/atomic"
+
+	"github.com/jalon-trace/jalon/internal/process"
 )
 
 // tables tell the tracer what a stop at an address of ours means. They are read
@@ -11,8 +13,28 @@ import (
 type tables struct {
 	fault  map[uint64]uint64 // pc of a guarded access -> its fixup
 	trap   map[uint64]uint64 // address of an int3 of ours -> trampoline
-	origin map[uint64]uint64 // pc of a displaced instruction -> its original address
+	origin []copied          // displaced instructions, sorted by the address of their copies
 	code   []span            // generated code, sorted by address
+}
+
+// copied is where the copy of a displaced instruction is, and what it stands for.
+type copied struct {
+	span
+	process.Origin
+	pushed bool // behind the first instruction of the copy the stack is one word longer
+}
+
+// back tells what a pc in a copy stands for.
+func (t *tables) back(pc uint64) (o process.Origin, ok bool) {
+	i := sort.Search(len(t.origin), func(i int) bool { return t.origin[i].hi > pc })
+	if i == len(t.origin) || t.origin[i].lo > pc {
+		return o, false
+	}
+	c := &t.origin[i]
+	if o = c.Origin; c.pushed && pc > c.lo {
+		o.SP = 8
+	}
+	return o, true
 }
 
 // span is a half-open interval of run-time addresses.
@@ -31,11 +53,24 @@ func (r *tableRef) get() *tables {
 func (r *tableRef) add(t *tables) {
 	old := r.get()
 	n := &tables{
-		fault: merged(old.fault, t.fault), trap: merged(old.trap, t.trap), origin: merged(old.origin, t.origin),
+		fault: merged(old.fault, t.fault), trap: merged(old.trap, t.trap), origin: append(append([]copied(nil), old.origin...), t.origin...),
 		code: append(append([]span(nil), old.code...), t.code...),
 	}
 	sort.Slice(n.code, func(i, j int) bool { return n.code[i].lo < n.code[j].lo })
+	sort.Slice(n.origin, func(i, j int) bool { return n.origin[i].lo < n.origin[j].lo })
 	r.p.Store(n)
+}
+
+// restored notes that the bytes behind the first of a patch are the program's own again.
+func (r *tableRef) restored(addr uint64) {
+	n := *r.get()
+	n.origin = append([]copied(nil), n.origin...)
+	for i := range n.origin {
+		if n.origin[i].Lo == addr {
+			n.origin[i].Hi = addr
+		}
+	}
+	r.p.Store(&n)
 }
 
 // forget drops the int3 at an address.

@@ -34,7 +34,7 @@ func threadMoves(st *process.Stopped, plans []*placed) (*moves, error) {
 	var addrs []uint64
 	for _, p := range plans {
 		for i, pair := range p.pcs {
-			if i > 0 {
+			if i > 0 && p.plan.Tactic != patch.Trapping {
 				inner[pair.Orig], copies[pair.Orig] = p, pair.Copy
 				addrs = append(addrs, pair.Orig)
 			}

@@ -14,6 +14,7 @@ func (s *Session) config() process.Config {
 		OnFault:   s.onFault,
 		OnTrap:    s.onTrap,
 		PCBack:    s.pcBack,
+		OnSignal:  s.onSignal,
 		OnThread:  s.onThread,
 		OnModules: func(tid int) bool { s.post.put(message{ev: ev{kind: evModules}, tid: tid}); return true },
 		OnExec:    func(tid int) bool { s.execs.Add(1); s.post.put(message{ev: ev{kind: evExec}, tid: tid}); return true },
@@ -33,10 +34,7 @@ func (s *Session) onTrap(_ int, addr uint64) (uint64, bool) {
 	return to, ok
 }
 
-func (s *Session) pcBack(pc uint64) (uint64, bool) {
-	to, ok := s.tables.get().origin[pc]
-	return to, ok
-}
+func (s *Session) pcBack(pc uint64) (process.Origin, bool) { return s.tables.get().back(pc) }
 
 func (s *Session) onThread(e process.ThreadEvent) {
 	tsc := event.TSC()

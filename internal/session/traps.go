@@ -15,7 +15,8 @@ func (s *Session) installTraps(st *process.Stopped, fresh []*placed) error {
 	var sites []process.TrapSite
 	for _, list := range [][]*placed{s.placed, fresh} {
 		for _, p := range list {
-			if p.plan.Tactic == patch.Trapping {
+			// An int3 of the program's own stays what it is without us.
+			if p.plan.Tactic == patch.Trapping && p.plan.Insts[0].Class != patch.Int3 {
 				sites = append(sites, process.TrapSite{Addr: p.plan.Addr, To: p.at})
 			}
 		}

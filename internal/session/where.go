@@ -1,7 +1,5 @@
 package session
 
-import "github.com/jalon-trace/jalon/internal/patch"
-
 // Standing says what a pc in generated code means for somebody who looks at the
 // program: see process.Code.
 type Standing struct {
@@ -69,8 +67,7 @@ func (p *placed) inside(pc uint64) Standing {
 // returns reports whether the trampoline ends with the jump back behind the
 // displaced instructions.
 func (p *placed) returns() bool {
-	in := &p.plan.Insts[len(p.pcs)-1]
-	return !in.Class.Ends() && in.Class != patch.Call && in.Class != patch.CallInd
+	return !p.plan.Insts[len(p.pcs)-1].Class.Leaves()
 }
 
 // copyOf is where the copy of the instruction at addr is.

@@ -1,0 +1,161 @@
+package process
+
+import "golang.org/x/sys/unix"
+
+// A signal of the program's own that meets a thread in generated code, or ends the
+// program, must look as it does without us: to a handler, to the core dump, and to
+// whatever reads these. The pc is moved back to the displaced instruction's own
+// address. That is not enough where bytes at that address are changed (the inside of
+// a jump, to which a handler would return), nor where the program ends (the core
+// holds the code and all threads). There the caller is asked first:
+//
+//  1. The signal of a fault is suppressed. The thread stays before the instruction
+//     that faulted: should jalon be killed, it faults again.
+//  2. The thread is held, and the caller puts the program's own bytes back with the
+//     world stopped: those at the instruction, or, where the program ends, all of
+//     them, with the pcs of all threads and the actions of signals.
+//  3. The thread goes on and faults again: at its own address where the program
+//     ends; in the copy else, and then the pc can be moved back.
+//
+// What cannot be done twice keeps its signal: one that was sent, that a single-step
+// made, or that the kernel raised for want of a stack.
+
+// Origin is what a pc in generated code stands for.
+type Origin struct {
+	PC uint64 // of the displaced instruction
+	// The program's bytes strictly between Lo and Hi are changed: nothing may come
+	// back to them.
+	Lo, Hi uint64
+	SP     int64 // what the copy has taken from the stack pointer
+}
+
+// cores are the signals whose default action is a core dump.
+const cores = 1<<(unix.SIGQUIT-1) | 1<<(unix.SIGABRT-1) | 1<<(unix.SIGXCPU-1) | 1<<(unix.SIGXFSZ-1) |
+	1<<(unix.SIGSYS-1) | synchronous
+
+// raised is a signal that an instruction has raised.
+type raised struct {
+	own    bool   // an instruction of the program did
+	again  bool   // and does again
+	behind uint64 // how far the pc is behind the instruction's beginning
+}
+
+const sysSeccomp = 1 // si_code of SIGSYS: a filter's answer
+
+func (p *Process) raisedBy(t *task, sig unix.Signal, si *siginfo, regs *Regs) (r raised) {
+	if si.code <= siUser {
+		return r
+	}
+	ends := func(code ...byte) bool {
+		b := make([]byte, len(code))
+		return p.spaceOf(t).read(regs.Rip-uint64(len(b)), b) == nil && string(b) == string(code)
+	}
+	switch sig {
+	case unix.SIGSEGV:
+		// From the kernel itself also when it finds no stack for a handler's frame.
+		r.own, r.again = true, si.code != siKernel
+	case unix.SIGBUS, unix.SIGILL, unix.SIGFPE:
+		r.own, r.again = true, true
+	case unix.SIGTRAP:
+		if r.own = si.code == siKernel; r.own && ends(int3) {
+			r.again, r.behind = true, 1
+		}
+	case unix.SIGSYS:
+		if r.own = si.code == sysSeccomp; r.own && ends(0x0f, 0x05) {
+			r.again, r.behind = true, 2
+		}
+	}
+	return r
+}
+
+// refer asks the caller about a signal, and reports whether it holds the thread.
+func (p *Process) refer(t *task, sig unix.Signal, r raised, regs *Regs, inside bool) bool {
+	if p.cfg.OnSignal == nil || p.ctl != nil || t.fork || !p.member(t) || cores&sigbit(sig) == 0 {
+		return false
+	}
+	dies := p.dies(t, sig, r.own)
+	if !dies && !(inside && r.again) || !p.cfg.OnSignal(t.tid, dies) {
+		return false
+	}
+	if r.again {
+		regs.Rip -= r.behind
+		_ = setRegs(t.tid, regs) // ESRCH: dying
+	} else {
+		t.sig = sig
+	}
+	t.hold |= holdOwner
+	return true
+}
+
+// dies reports whether a signal ends the program, by what is known of its action
+// without asking.
+func (p *Process) dies(t *task, sig unix.Signal, own bool) bool {
+	st, err := readStatus(t.tid)
+	if err != nil {
+		return false
+	}
+	known, seen := p.actions[sig]
+	switch now := disposition(st, sig); {
+	case now == sigDfl:
+		return !seen || known.kind() == sigDfl // else reset for a fault of ours, see repair.go
+	case now == sigIgn:
+		return own
+	}
+	h, ours := p.handlerOf(sig)
+	return ours && (!seen || known.handler == h.addr) && h.prev.kind() != sigCaught
+}
+
+// handlerOf is the handler of ours for a signal.
+func (p *Process) handlerOf(sig unix.Signal) (trapHandler, bool) {
+	h := p.faultHandlers[sig]
+	if sig == unix.SIGTRAP {
+		h = p.trap
+	}
+	return h, h.addr != 0
+}
+
+// spaceOf is the memory that a thread runs in.
+func (p *Process) spaceOf(*task) *space { return p.space }
+
+// Dying reports whether the signal of a thread that OnSignal has held ends the
+// program, and whether it will be raised again. ok is false when the thread is not
+// held for a signal any more.
+func (s *Stopped) Dying(tid int) (dies, again, ok bool) {
+	t := s.p.tasks[tid]
+	if t == nil || t.state != stopped || t.stop != stopSignal || t.hold&holdOwner == 0 {
+		return false, false, false
+	}
+	if t.sig != 0 {
+		return true, false, true
+	}
+	var si siginfo
+	if getSiginfo(tid, &si) != nil {
+		return false, false, false
+	}
+	sig := unix.Signal(si.signo)
+	st, err := readStatus(tid)
+	if err != nil {
+		return false, false, false
+	}
+	if disposition(st, sig) == sigCaught {
+		cur, err := s.action(sig) // the thread may have to come to another stop for it
+		if err != nil {
+			return false, false, false
+		}
+		s.p.actions[sig] = cur
+	}
+	return s.p.dies(t, sig, true), true, true
+}
+
+// Rewind moves a thread that OnSignal has held back to the instruction that faulted.
+func (s *Stopped) Rewind(tid int, o Origin) error {
+	var regs Regs
+	if err := s.p.endInjection(); err != nil {
+		return err
+	}
+	if err := getRegs(tid, &regs); err != nil {
+		return err
+	}
+	regs.Rip, regs.Rsp = o.PC, regs.Rsp+uint64(o.SP)
+	return setRegs(tid, &regs)
+}

@@ -1,0 +1,160 @@
+package session
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/jalon-trace/jalon/internal/patch"
+	"github.com/jalon-trace/jalon/internal/process"
+)
+
+// copies lists where the displaced instructions are, for the tables.
+func (p *placed) copies() (list []copied) {
+	for i, pair := range p.pcs {
+		c := copied{span: span{pair.Copy, pair.End}, Origin: process.Origin{PC: pair.Orig}}
+		if p.plan.Tactic == patch.JumpMany {
+			c.Lo, c.Hi = p.plan.Addr, p.end()
+		}
+		class := p.plan.Insts[i].Class
+		c.pushed = class == patch.Call || class == patch.CallInd
+		list = append(list, c)
+	}
+	return list
+}
+
+// onSignal holds a thread whose signal needs the program's own code. It runs on the
+// tracer's goroutine.
+func (s *Session) onSignal(tid int, _ bool) bool {
+	if len(s.tables.get().code) == 0 || s.cleared.Load() {
+		return false // nothing of ours is there
+	}
+	s.post.put(message{ev: ev{kind: evSignal}, tid: tid})
+	return true
+}
+
+// clear makes the program's code its own for a signal: all of it when the program
+// ends by it, else the instructions that a jump replaces, one of which the program
+// is about to see as the place of the signal. Such a jump becomes an int3:
+//
+//  1. the world is stopped; the program's bytes are written back
+//  2. the handler of int3s gets the site (jalon can be killed at any time)
+//  3. the int3 is written. The trampoline is the same, copies of all the
+//     instructions that the jump replaced included
+//
+// The pc of the held thread is still in the copy, where it faults again.
+func (s *Session) clear(tid int) error {
+	var dies, again bool
+	err := s.stopped(func(st *process.Stopped) (err error) {
+		var ok bool
+		if dies, again, ok = st.Dying(tid); !ok {
+			return nil
+		}
+		pc, err := pcOf(st, tid)
+		if err != nil {
+			return err
+		}
+		o, displaced := s.tables.get().back(pc)
+		switch {
+		case dies:
+			return s.clearAll(st, tid, o, displaced && again)
+		case displaced && o.Hi > o.Lo:
+			return s.trapInstead(st, o.Lo)
+		}
+		return nil
+	})
+	if err != nil || !dies {
+		return err
+	}
+	return s.lastStops(again)
+}
+
+func pcOf(st *process.Stopped, tid int) (uint64, error) {
+	threads, err := st.Threads()
+	if err != nil {
+		return 0, err
+	}
+	for _, t := range threads {
+		if t.TID == tid {
+			return t.Regs.Rip, nil
+		}
+	}
+	return 0, process.ErrGone
+}
+
+// trapInstead replaces the jump at addr by an int3.
+func (s *Session) trapInstead(st *process.Stopped, addr uint64) error {
+	s.tables.restored(addr)
+	p := s.placedAt(addr)
+	if p == nil || p.plan.Tactic != patch.JumpMany {
+		return nil // it was removed: its bytes are the program's
+	}
+	enabled := ours(st, addr, p.edits[0].New)
+	if err := putBack(st, []*placed{p}); err != nil {
+		return err
+	}
+	plan := *p.plan
+	plan.Tactic = patch.Trapping
+	edits, err := plan.Edits(p.at)
+	if err != nil {
+		return err
+	}
+	s.placedMu.Lock()
+	p.plan, p.edits = &plan, edits
+	s.placedMu.Unlock()
+	for _, x := range p.sites {
+		x.tactic = plan.Tactic.String()
+	}
+	s.tables.add(&tables{trap: map[uint64]uint64{addr: p.at}})
+	if err := s.installTraps(st, nil); err != nil {
+		s.tables.forget(addr)
+		return fmt.Errorf("the tracepoint at %#x ends: the program handles a signal of an instruction there, and no int3 can be put in the place of the jump: %w", addr, err)
+	}
+	if !enabled {
+		return nil
+	}
+	for _, e := range edits {
+		if err := st.WriteMem(e.Addr, e.New); err != nil {
+			return err
+		}
+	}
+	s.logf("%#x: int3 in the place of the jump, since the program handles a signal of an instruction under it", addr)
+	return nil
+}
+
+// clearAll makes all code the program's own again: its core is that of a program
+// that was not traced. What faulted faults again, at its own place.
+func (s *Session) clearAll(st *process.Stopped, tid int, o process.Origin, rewind bool) error {
+	s.cleared.Store(true)
+	if err := putBack(st, s.placed); err != nil {
+		return err
+	}
+	if rewind {
+		if err := st.Rewind(tid, o); err != nil {
+			return err
+		}
+	}
+	s.trouble("giving pages of code their protection back", s.unguard(st))
+	return nil
+}
+
+// lastStops waits until the other threads have left our code, as detach does, and
+// then takes away the handlers of signals. One thread is held; it must not take calls
+// when it has its signal already.
+func (s *Session) lastStops(handlers bool) error {
+	for try := 0; ; try++ {
+		last := false
+		err := s.stopped(func(st *process.Stopped) error {
+			state, err := s.leave(st)
+			last = state == nobody || state == sleeping && try >= 1 || try >= 5
+			if handlers && err == nil && last {
+				s.trouble("giving SIGTRAP its action back", st.EndTraps())
+				s.trouble("giving SIGSEGV its action back", s.removeFaults(st))
+			}
+			return err
+		})
+		if err != nil || last {
+			return err
+		}
+		time.Sleep(time.Millisecond << try) // for the threads inside; nothing depends on its length
+	}
+}
