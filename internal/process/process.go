@@ -134,6 +134,7 @@ type Process struct {
 	actions       map[unix.Signal]sigaction // last known, see repair.go
 	masks         map[int]uint64            // blocked signals of threads, last known
 	restored      int64                     // when an action was last put back, CLOCK_MONOTONIC
+	learned       int64                     // when actions were last read at a handler, CLOCK_MONOTONIC
 	modules       modules
 	trap          trapHandler
 	faultHandlers map[unix.Signal]trapHandler

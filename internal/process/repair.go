@@ -240,6 +240,7 @@ func (p *Process) deliverLate(t *task, sig unix.Signal, tries int) {
 	st, err := readStatus(t.tid)
 	if err != nil || disposition(st, sig) != sigDfl || tries == 0 {
 		t.hold &^= holdLate
+		p.learnOnDelivery(t)
 		p.resume(t)
 		return
 	}

@@ -39,8 +39,12 @@ func (p *Process) signalStop(t *task, sig unix.Signal) {
 	}
 	t.stop = stopSignal
 	p.answerSignal(t, sig)
-	if t.sig != 0 && p.controlled(t) {
+	switch {
+	case t.sig == 0:
+	case p.controlled(t):
 		p.controlSignal(t)
+	default:
+		p.learnOnDelivery(t)
 	}
 }
 

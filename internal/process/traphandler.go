@@ -97,6 +97,7 @@ const trapHandlerCode = "" +
 	"660f1f440000" // nopw 0x0(%rax,%rax,1)
 
 const (
+	trapChain    = 0x5d // of the code above: the signal is not for one of the sites
 	trapRestorer = 0xeb // of the code above: the handler returns to it
 	trapData     = 0xf8 // {u64 handler, flags, count} and then the sites, sorted
 )

@@ -1,0 +1,74 @@
+package process
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// guardedMask has the bits of the guarded signals.
+const guardedMask = 1<<(unix.SIGSEGV-1) | 1<<(unix.SIGBUS-1) | 1<<(unix.SIGTRAP-1)
+
+// actionsAge is how old the knowledge of the actions may be when a handler begins that
+// blocks guarded signals.
+const actionsAge = 250 * time.Millisecond
+
+// learnOnDelivery is called when a signal of the program's is about to be delivered.
+// A handler usually runs with its own signal blocked, and some with all of them (Go's):
+// an int3 or a fault of ours in it makes the kernel reset the action, and repair can put
+// back only what is known. A program that has set its handlers since the code was
+// installed would get the old ones. So before the first instruction of a handler that
+// blocks guarded signals their actions are read:
+//
+//  1. The thread builds the signal's frame and stops in front of the handler (settle).
+//     The signal is delivered; nothing more is owed to it.
+//  2. For a guarded signal the pc is its handler's address: if it is the known one,
+//     nothing is to be learned. For another signal, the mask says whether guarded ones are
+//     blocked; that is looked at once in actionsAge only.
+//  3. A system call is injected, as at any other stop.
+//
+// Under run control the stop would have to be told: there the knowledge is that of the
+// last installation.
+func (p *Process) learnOnDelivery(t *task) {
+	sig := t.sig
+	own := sigbit(sig)&guardedMask != 0
+	if sig == 0 || p.ctl != nil || p.frozen > 0 || t.hold != 0 || !p.member(t) || len(p.actions) == 0 {
+		return // without actions no code of ours is in the process
+	}
+	if !own && monotonic()-p.learned < int64(actionsAge) {
+		return
+	}
+	st, err := readStatus(t.tid)
+	if err != nil || disposition(st, sig) != sigCaught || p.settle(t) != nil || t.stop != stopTrap {
+		return
+	}
+	if own {
+		p.atHandler(t, sig)
+		return
+	}
+	p.learned = monotonic()
+	if mask, err := getSigmask(t.tid); err != nil || mask&guardedMask == 0 {
+		return
+	}
+	for _, sig := range guarded {
+		p.learnAction(t, sig)
+	}
+}
+
+// atHandler: t is in front of the first instruction of a guarded signal's handler. The
+// signal is the program's own. Our SIGTRAP handler, where that is still the action, would
+// take the program's int3 at a site for the int3 of the site, and lead the thread to its
+// copy for ever: it begins at the part that passes the signal on.
+func (p *Process) atHandler(t *task, sig unix.Signal) {
+	var regs Regs
+	if getRegs(t.tid, &regs) != nil {
+		return // dying
+	}
+	switch {
+	case sig == unix.SIGTRAP && p.trap.addr != 0 && regs.Rip == p.trap.addr:
+		regs.Rip += trapChain
+		_ = setRegs(t.tid, &regs) // ESRCH: dying
+	case regs.Rip != p.actions[sig].handler:
+		p.learnAction(t, sig)
+	}
+}
