@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that a make target needs: deps.sh demo|test|bench|bench-gdb|bench-kernel.
+# Installs the Debian packages that a make target needs: deps.sh demo|test|torture|bench|bench-gdb|bench-kernel.
 # Only what is missing is installed; with everything there it does nothing.
 set -euo pipefail
 
 declare -A need=(
 	[demo]="gcc:gcc libc6-dev:/usr/include/stdio.h"
 	[test]="gcc:gcc libc6-dev:/usr/include/stdio.h g++:g++ clang:clang gdb:gdb gdbserver:gdbserver binutils:objdump dwz:dwz musl-tools:musl-gcc make:make sqlite3:sqlite3 lua5.4:lua5.4 redis-server:redis-server redis-tools:redis-benchmark python3:python3 qemu-system-x86:qemu-system-x86_64 bpftool:/usr/sbin/bpftool pahole:pahole gfortran:gfortran rustc:rustc linux-perf:perf systemtap-sdt-dev:/usr/include/x86_64-linux-gnu/sys/sdt.h"
+	[torture]="openssl:openssl git:git python3:/usr/bin/python3 libpython3.11-testsuite:/usr/lib/python3.11/test/test_json default-jre-headless:java nodejs:node"
 	[bench]="gcc:gcc libc6-dev:/usr/include/stdio.h"
 	[bench-gdb]="gcc:gcc libc6-dev:/usr/include/stdio.h gdb:gdb gdbserver:gdbserver"
 	[bench-kernel]="gcc:gcc libc6-dev:/usr/include/stdio.h bpftrace:bpftrace linux-perf:perf"

@@ -1,0 +1,424 @@
+package torture
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jalon-trace/jalon/test/testkit"
+)
+
+// A life is what programs/*.c lead when they are called with its name. Each is led
+// untraced and then traced in several ways; output and end must be the same, and the
+// hits of step those that the program counted itself.
+
+// lifeProgram is a program with lives, built in one way.
+type lifeProgram struct {
+	name, cc, src string
+	flags         []string
+	only          []string // these lives; nil: all
+}
+
+var lifePrograms = []lifeProgram{
+	{"processes", "gcc", "processes.c", []string{"-g", "-O2", "-pthread", "-Wno-return-type"}, nil},
+	{"signals", "gcc", "sigs.c", []string{"-g", "-O2", "-pthread"}, nil},
+	{"memory", "gcc", "memory.c", []string{"-g", "-O2", "-pthread", "-ldl"}, nil},
+	{"rights", "gcc", "rights.c", []string{"-g", "-O2", "-pthread"}, nil},
+	{"exceptions", "g++", "throws.cc", []string{"-g", "-O2", "-pthread"}, nil},
+}
+
+// some are lives that every kind of program leads.
+var some = []string{"every-signal", "jumps-out", "skips", "contexts", "alternate-stack", "nests", "dies-segv", "cancels"}
+
+// writable is the kind whose text is writable: the loader maps it so.
+const writable = "writable text"
+
+// makeWritable sets PF_W in the headers of segments with code.
+func makeWritable(t *testing.T, file string) {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	le := binary.LittleEndian
+	const flagX, flagW = 1, 2
+	at, size := le.Uint64(b[32:]), uint64(le.Uint16(b[54:])) // e_phoff, e_phentsize
+	for range le.Uint16(b[56:]) {                            // e_phnum
+		if le.Uint32(b[at:]) == uint32(elf.PT_LOAD) && b[at+4]&flagX != 0 {
+			b[at+4] |= flagW
+		}
+		at += size
+	}
+	if err := os.WriteFile(file, b, 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// kinds are the ways to build and link a program.
+var kinds = []lifeProgram{
+	{"-O0", "gcc", "sigs.c", []string{"-g", "-O0", "-pthread"}, some},
+	{"-O3 -flto", "gcc", "sigs.c", []string{"-g", "-O3", "-flto", "-pthread"}, some},
+	{"clang", "clang", "sigs.c", []string{"-g", "-O2", "-pthread", "-Wno-infinite-recursion"}, some},
+	{"no debug information", "gcc", "sigs.c", []string{"-O2", "-pthread"}, some},
+	{"ET_EXEC", "gcc", "sigs.c", []string{"-g", "-O2", "-pthread", "-no-pie"}, some},
+	{"ET_EXEC at 64 KiB", "gcc", "sigs.c", []string{"-g", "-O2", "-pthread", "-no-pie", "-Wl,-Ttext-segment=0x10000"}, some},
+	{"ET_EXEC below 2 GiB", "gcc", "sigs.c", []string{"-g", "-O2", "-pthread", "-no-pie", "-Wl,-Ttext-segment=0x70000000"}, some},
+	{"static", "gcc", "sigs.c", []string{"-g", "-O2", "-pthread", "-static"}, some},
+	{"static-pie", "gcc", "sigs.c", []string{"-g", "-O2", "-pthread", "-static-pie"}, some},
+	{"musl", "musl-gcc", "sigs.c", []string{"-g", "-O2", "-pthread", "-DNO_CONTEXTS"}, some},
+	{"musl static", "musl-gcc", "sigs.c", []string{"-g", "-O2", "-pthread", "-static", "-DNO_CONTEXTS"}, some},
+	{"CET", "gcc", "sigs.c", []string{"-g", "-O2", "-pthread", "-fcf-protection=full", "-Wl,-z,ibt,-z,shstk"}, some},
+	{"no CET", "gcc", "sigs.c", []string{"-g", "-O2", "-pthread", "-fcf-protection=none"}, some},
+	{"noseparate-code", "gcc", "sigs.c", []string{"-g", "-O2", "-pthread", "-Wl,-z,noseparate-code"}, some},
+	{"separate-code", "gcc", "sigs.c", []string{"-g", "-O2", "-pthread", "-Wl,-z,separate-code"}, some},
+	{"alignment of 2 MiB", "gcc", "sigs.c", []string{"-g", "-O2", "-pthread", "-Wl,-z,max-page-size=0x200000"}, some},
+	{writable, "gcc", "sigs.c", []string{"-g", "-O2", "-pthread", "-Wl,--build-id=none"}, some},
+	{"executable stack", "gcc", "sigs.c", []string{"-g", "-O2", "-pthread", "-Wl,-z,execstack"}, some},
+	{"now, relro", "gcc", "sigs.c", []string{"-g", "-O2", "-pthread", "-Wl,-z,now,-z,relro"}, some},
+	{"no frame pointers, aligned", "gcc", "sigs.c", []string{"-g", "-O2", "-pthread", "-falign-functions=64", "-fomit-frame-pointer", "-fno-plt"}, some},
+	{"-Os", "gcc", "sigs.c", []string{"-g", "-Os", "-pthread"}, some},
+	{"AVX-512 or what there is", "gcc", "sigs.c", []string{"-g", "-O3", "-pthread", "-march=native"}, some},
+	{"split sections, stack clash", "gcc", "sigs.c", []string{"-g", "-O2", "-pthread", "-ffunction-sections", "-fstack-clash-protection", "-fstack-protector-all"}, some},
+	{"instrumented entries", "gcc", "sigs.c", []string{"-g", "-O2", "-pthread", "-fpatchable-function-entry=8,2"}, some},
+}
+
+// way is how a life is traced.
+type way struct {
+	name   string
+	attach bool
+	detach bool // in the middle
+	every  bool // every instruction of the program, not the functions' entries only
+	cond   string
+	list   string // what step collects
+}
+
+var ways = []way{
+	{name: "launched, false", cond: " if ($sp == 1)"},
+	{name: "launched, true", list: "$args, $regs"},
+	{name: "launched, every instruction", every: true, cond: " if ($sp == 1)"},
+	{name: "attached, false", attach: true, cond: " if ($sp == 1)"},
+	{name: "attached, true", attach: true, list: "$args, *(long *)$sp"},
+	{name: "attached, every instruction", attach: true, every: true, cond: " if ($sp == 1)"},
+	{name: "let go, false", attach: true, detach: true, cond: " if ($sp == 1)"},
+	{name: "let go, every instruction", attach: true, detach: true, every: true, cond: " if ($sp == 1)"},
+}
+
+var tactics = []string{"0", "3", "7"} // what --avoid forbids: nothing, plain jumps, all jumps
+
+// known are lives that tracing is known to change, and why. They are led all the same
+// and counted in a table of their own.
+var known = map[string]string{
+	"edge":           "less stack than the saved registers need, above a guard page",
+	"resumes-behind": "a handler goes on behind a faulting instruction that was displaced with the next",
+	"no-rdtsc":       "a record's time is read with rdtsc, which the program forbids after arming",
+	"seccomp-strict": "the same",
+	"ignores-trap":   "SIGTRAP is ignored after arming, and an int3 of ours comes before any other stop",
+}
+
+// built is a life program that is there.
+type built struct {
+	lifeProgram
+	bin    string
+	lives  []string
+	plugin string
+	places map[string]string // every instruction, by what is to be avoided
+}
+
+func build(t *testing.T, p lifeProgram, plugin string) *built {
+	t.Helper()
+	b := &built{lifeProgram: p, bin: compile(t, p.cc, p.src, p.flags...), plugin: plugin, places: map[string]string{}}
+	if p.name == writable {
+		makeWritable(t, b.bin)
+	}
+	out, err := exec.Command(b.bin).Output()
+	if err != nil {
+		t.Fatalf("%s: %v", b.bin, err)
+	}
+	for _, l := range strings.Fields(string(out)) {
+		if p.only == nil || slices.Contains(p.only, l) {
+			b.lives = append(b.lives, l)
+		}
+	}
+	return b
+}
+
+// every makes the file with every instruction of the program's own functions.
+func (b *built) every(t *testing.T, avoid string) string {
+	t.Helper()
+	if file := b.places[avoid]; file != "" {
+		return file
+	}
+	var own []uint64
+	for _, f := range functionsOf(t, b.bin) {
+		own = append(own, f...)
+	}
+	file := filepath.Join(filepath.Dir(b.bin), "every"+avoid)
+	for {
+		placesFile(t, file, b.bin, own, form{cond: "$sp == 1"})
+		r := testkit.Start(t, jalonBin, "trace", "-q", "-f", "none", "--engine", "process", "--avoid", avoid, "-x", file, "--", b.bin).Wait()
+		no := refused(r.Errs.String())
+		if len(no) == 0 {
+			b.places[avoid] = file
+			return file
+		}
+		own = slices.DeleteFunc(own, func(a uint64) bool { return no[a] })
+	}
+}
+
+// functionsOf are the instructions of the functions in the source file of a program with
+// symbols; libraries that are linked in are left out.
+func functionsOf(t *testing.T, bin string) map[string][]uint64 {
+	t.Helper()
+	out, err := exec.Command("objdump", "-d", "--no-show-raw-insn", "-j", ".text", bin).Output()
+	if err != nil {
+		t.Fatalf("objdump: %v", err)
+	}
+	static := len(out) > 3<<20
+	funcs := map[string][]uint64{}
+	name := ""
+	for line := range strings.Lines(string(out)) {
+		if i := strings.Index(line, " <"); i > 0 && strings.HasSuffix(line, ">:\n") {
+			name = line[i+2 : len(line)-3]
+			continue
+		}
+		addr, _, ok := strings.Cut(line, ":\t")
+		if !ok || name == "" || static && !ownFunctions[name] {
+			continue
+		}
+		if a, err := strconv.ParseUint(strings.TrimSpace(addr), 16, 64); err == nil {
+			funcs[name] = append(funcs[name], a)
+		}
+	}
+	return funcs
+}
+
+// ownFunctions are functions of sigs.c, for programs with a libc in them.
+var ownFunctions = map[string]bool{
+	"step": true, "quiet": true, "count": true, "handle": true, "every_signal": true, "nested": true, "nests": true, "guarded": true,
+	"alternate": true, "jump": true, "touch": true, "jumps_out": true, "skip": true, "faults": true, "skips": true, "routine": true,
+	"contexts": true, "dies": true, "work": true, "quiet_work": true, "lead": true, "main": true, "cancel_thread": true, "cancels": true,
+}
+
+// ending is how a life ended.
+type ending struct {
+	out    string
+	status int
+}
+
+// steps is what the life says of its calls of step; -1: nothing.
+func (e ending) steps() int64 {
+	for line := range strings.Lines(e.out) {
+		var n int64
+		if _, err := fmt.Sscanf(line, "steps %d", &n); err == nil {
+			return n
+		}
+	}
+	return -1
+}
+
+func (b *built) cmd(life string, wait bool, wrap ...string) *exec.Cmd {
+	argv := append(append([]string{}, wrap...), b.bin, life)
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env = append(os.Environ(), "LIFE_PLUGIN="+b.plugin, "LC_ALL=C")
+	if wait {
+		cmd.Env = append(cmd.Env, "LIFE_WAIT=1")
+	}
+	cmd.Dir = tempDir
+	return cmd
+}
+
+func (b *built) untraced(t *testing.T, life string) ending {
+	p := testkit.StartCmd(t, b.cmd(life, false)).Wait()
+	return ending{p.Out.String(), p.Status}
+}
+
+// args are jalon's arguments for a way to trace.
+func (b *built) args(t *testing.T, w way, avoid string) []string {
+	base := filepath.Base(b.bin)
+	args := []string{jalonBin, "trace", "-f", "none", "-v", "--engine", "process", "--avoid", avoid}
+	if w.every {
+		args = append(args, "-x", b.every(t, avoid))
+	} else if w.list == "" && (long || !slices.Contains(b.flags, "-static") && !slices.Contains(b.flags, "-static-pie")) {
+		args = append(args, "uprobe:"+base+":*"+w.cond)
+	}
+	args = append(args, "uprobe:"+base+":step"+w.cond)
+	if w.list != "" {
+		args = append(args, "-c", w.list)
+	}
+	return args
+}
+
+// lead leads a life traced, and says what was wrong; "" = nothing.
+func (b *built) lead(t *testing.T, life string, w way, avoid string, want ending) (r row, wrong string) {
+	var got ending
+	var j *testkit.Process
+	if w.attach {
+		got, j = b.attached(t, life, w, avoid)
+	} else {
+		j = testkit.StartCmd(t, b.cmd(life, false, append(b.args(t, w, avoid), "--")...)).Wait()
+		got = ending{j.Out.String(), j.Status}
+	}
+	sum := summaryText(j.Errs.String())
+	r = row{runs: 1, sites: sum.sites, hits: sum.hits}
+	switch {
+	case got.out != want.out:
+		wrong = "the output differs " + difference(got.out, want.out)
+	case got.status != want.status:
+		wrong = fmt.Sprintf("status %d, untraced %d", got.status, want.status)
+	case w.detach: // how much was seen is chance
+	case want.steps() >= 0 && sum.steps >= 0 && sum.steps != want.steps():
+		wrong = fmt.Sprintf("jalon counts %d hits of step, the program %d", sum.steps, want.steps())
+	}
+	if wrong != "" {
+		wrong += "\njalon: " + testkit.Tail(j.Errs.String())
+	}
+	return r, wrong
+}
+
+// attached starts the program, attaches when it is ready, and lets it go on when
+// everything is armed.
+func (b *built) attached(t *testing.T, life string, w way, avoid string) (ending, *testkit.Process) {
+	x := testkit.StartTold(t, b.cmd(life, true))
+	x.AwaitOut("ready\n")
+	j := testkit.Start(t, append(b.args(t, w, avoid), "-p", fmt.Sprint(x.Pid()))...)
+	j.Says("armed after")
+	x.Tell("go")
+	if w.detach {
+		time.Sleep(time.Duration(rand.Int64N(int64(15 * time.Millisecond)))) // any moment will do
+		_ = syscall.Kill(j.Pid(), syscall.SIGINT)
+	}
+	x.Wait()
+	j.Wait()
+	out, _ := strings.CutPrefix(x.Out.String(), "ready\n")
+	return ending{out, x.Status}, j
+}
+
+// sums is what the summary's text says.
+type sums struct {
+	sites, hits uint64
+	steps       int64
+}
+
+// summaryText reads the table behind "place hits recorded".
+func summaryText(stderr string) (s sums) {
+	s.sites, s.steps = uint64(strings.Count(stderr, "jalon: site ")), -1
+	in := false
+	for line := range strings.Lines(stderr) {
+		f := strings.Fields(line)
+		switch {
+		case len(f) > 2 && f[0] == "place" && f[1] == "hits":
+			in = true
+		case in && len(f) >= 6:
+			hits, err := strconv.ParseUint(f[len(f)-5], 10, 64)
+			if err != nil {
+				continue
+			}
+			s.hits += hits
+			if strings.HasSuffix(f[0], ":step") {
+				s.steps = int64(hits)
+			}
+		}
+	}
+	return s
+}
+
+// combinations are the ways and tactics for a life: all of them, or, in the short form,
+// one for every second life, by chance.
+func combinations(rng *rand.Rand) (list [][2]int) {
+	if !long {
+		if rng.IntN(2) == 0 {
+			return nil
+		}
+		way, tactic := rng.IntN(len(ways)), rng.IntN(len(tactics))
+		if ways[way].every {
+			tactic = 0 // an int3 at every instruction takes minutes
+		}
+		return [][2]int{{way, tactic}}
+	}
+	for i := range ways {
+		for k := range tactics {
+			list = append(list, [2]int{i, k})
+		}
+	}
+	return list
+}
+
+// all leads every life of the programs.
+func all(t *testing.T, table string, list []lifeProgram) {
+	plugin := compile(t, "gcc", "plugged.c", "-g", "-O2", "-shared", "-fPIC")
+	rng := rand.New(rand.NewPCG(seed, 2))
+	for _, p := range list {
+		t.Run(p.name, func(t *testing.T) {
+			if p.only != nil && !long && rng.IntN(2) == 0 || !needed(t, p.cc, "objdump") {
+				return
+			}
+			b := build(t, p, plugin)
+			lives := b.lives
+			if p.only != nil && !long {
+				k := rng.IntN(len(lives))
+				lives = lives[k : k+1]
+			}
+			for _, life := range lives {
+				list := combinations(rng)
+				if len(list) == 0 {
+					continue
+				}
+				t.Run(life, func(t *testing.T) {
+					want := b.untraced(t, life)
+					for _, c := range list {
+						w, avoid := ways[c[0]], tactics[c[1]]
+						r, wrong := b.lead(t, life, w, avoid, want)
+						r.table, r.name = table, p.name
+						if why := known[life]; why != "" && wrong != "" {
+							results.add(row{table: "known limits", name: life, runs: 1, harmed: 1, note: why})
+							wrong = ""
+						}
+						if wrong != "" {
+							r.harmed = 1
+							t.Errorf("%s, --avoid %s: %s", w.name, avoid, wrong)
+						}
+						results.add(r)
+					}
+				})
+			}
+		})
+	}
+}
+
+// What once went wrong, in the combination that showed it.
+func TestFound(t *testing.T) {
+	b := build(t, lifePrograms[1], "")
+	launchedFalse, launchedEvery := ways[0], ways[2]
+	for _, x := range []struct {
+		life  string
+		way   way
+		avoid string
+	}{
+		{"every-signal", launchedFalse, "7"}, // int3 in a handler of SIGTRAP that was set after arming
+		{"skips", launchedFalse, "3"},
+		{"dies-trap", launchedEvery, "3"}, // int3 in the place of an int3, and no handler
+	} {
+		t.Run(x.life, func(t *testing.T) {
+			r, wrong := b.lead(t, x.life, x.way, x.avoid, b.untraced(t, x.life))
+			if wrong != "" {
+				r.harmed = 1
+				t.Errorf("%s, --avoid %s: %s", x.way.name, x.avoid, wrong)
+			}
+			r.table, r.name = "lives of processes", b.name
+			results.add(r)
+		})
+	}
+}
+
+func TestLives(t *testing.T) { all(t, "lives of processes", lifePrograms) }
+func TestKinds(t *testing.T) { all(t, "kinds of programs", kinds) }

@@ -1,0 +1,23 @@
+create table t(a integer primary key, b text, c real);
+with recursive n(i) as (select 1 union all select i+1 from n where i<400) insert into t select i, 'row'||i, i*0.5 from n;
+create index ix on t(b);
+select count(*), sum(a), avg(c), max(b), group_concat(substr(b,1,2)) from t where a%7=3;
+select hex(b), quote(c) from t where b like '%99%' order by b desc limit 5;
+create trigger g after update on t begin insert into log values(new.a); end;
+create table log(x);
+delete from t where a%3=0;
+update t set c=c+1 where a%5=0;
+select count(*), sum(x) from log;
+pragma integrity_check;
+create virtual table f using fts5(body);
+insert into f select 'the quick brown fox ' || b from t limit 40;
+select count(*) from f where f match 'brown AND row1*';
+begin; delete from t; rollback;
+select a%10 g, count(*), sum(c) from t group by g having count(*)>1 order by 1;
+select json_extract('{"a":[1,2,{"b":3}]}','$.a[2].b'), date('2020-02-29','+1 year'), printf('%08.3f|%-5s|%x',3.14159,'ab',255);
+with recursive fib(a,b) as (select 0,1 union all select b,a+b from fib limit 60) select max(a) from fib;
+select x.a, y.a, rank() over (order by x.c) from t x join t y on x.a = y.a + 7 where x.a < 60 order by 3, 1;
+vacuum;
+select count(*) from sqlite_master;
+explain query plan select * from t where b = 'row5';
+.dump log
