@@ -93,4 +93,7 @@ type Schema struct {
 	// of the thread's name are.
 	Kernel     bool
 	CommOffset int
+	// TextArrays says that arrays of characters hold text that ends with its first NUL,
+	// as the kernel's do.
+	TextArrays bool
 }

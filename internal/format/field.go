@@ -10,6 +10,11 @@ import (
 // appendField prints a field's value, or why it has none, on one line.
 func (p *Printer) appendField(b []byte, ev *event.Event, v *event.Value) []byte {
 	f := v.Field
+	if ev.Schema.TextArrays && !p.NullStop {
+		own := *p
+		own.NullStop = true
+		p = &own
+	}
 	if v.Status != event.OK {
 		return appendStatus(b, v.Status, v.Addr, f.Reason)
 	}

@@ -31,6 +31,8 @@ type Printer struct {
 	ASCII bool
 	// CPlusPlus leaves out "struct", "union" and "enum" before tags.
 	CPlusPlus bool
+	// NullStop ends arrays of characters at their first NUL (set print null-stop).
+	NullStop bool
 }
 
 // Value prints a value of type t.

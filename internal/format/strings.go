@@ -170,10 +170,23 @@ const (
 	cutOff                    // there was more: dots follow
 )
 
+// untilNUL is data before its first character that is zero.
+func untilNUL(data []byte, width int) []byte {
+	for at := 0; at+width <= len(data); at += width {
+		if isZero(data[at : at+width]) {
+			return data[:at]
+		}
+	}
+	return data
+}
+
 // str prints a string: "abc", 'x' <repeats 20 times>, "d".
 func (p *Printer) str(b []byte, c charset, data []byte, end ending) []byte {
 	if n := len(data) - c.width; end == endOfArray && n >= 0 && isZero(data[n:]) {
 		data = data[:n]
+	}
+	if p.NullStop && end == endOfArray {
+		data = untilNUL(data, c.width)
 	}
 	b = append(b, c.prefix...)
 	if len(data) == 0 {

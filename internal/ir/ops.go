@@ -246,7 +246,7 @@ var regNames = map[int64]string{
 
 var envNames = [NumEnv]string{
 	EnvContext: "context", EnvCPU: "cpu", EnvTask: "task", EnvPidTgid: "pid_tgid",
-	EnvUidGid: "uid_gid", EnvCgroup: "cgroup", EnvTime: "time",
+	EnvUidGid: "uid_gid", EnvCgroup: "cgroup", EnvTime: "time", EnvJiffies: "jiffies",
 }
 
 var putRegNumbers = func() map[string]int64 {

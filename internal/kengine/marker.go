@@ -173,5 +173,7 @@ func (e *Engine) OwnRecord(m *Marker) (*sema.SData, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.src.sdata(ev), nil
+	own := e.src.sdata(ev)
+	own.Jiffies = false // GDB shows the bytes
+	return own, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	ebtf "github.com/cilium/ebpf/btf"
@@ -207,6 +208,13 @@ func (s *sources) sdata(ev *tracefs.Event) *sema.SData {
 	}
 	var buf []byte
 	r := s.resolver()
+	d.Jiffies = slices.Contains(format.Names(), "jiffies")
+	r.Jiffies = func(record []byte) (uint64, bool) {
+		if !d.Jiffies { // the caller wants the record as the kernel made it
+			return 0, false
+		}
+		return jiffiesOf(record, r.HZ)
+	}
 	d.Render = func(record []byte) string {
 		buf = format.Line(buf[:0], record, r)
 		return string(buf)

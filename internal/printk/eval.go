@@ -89,13 +89,16 @@ type boundConstant struct {
 }
 
 func (n *constant) eval(e *env) value {
+	if n.name == jiffies { // another one for each record
+		if x, ok := e.r.jiffies(e.rec.b); ok {
+			return integer(ctype.ULongT, x)
+		}
+		return failed("jiffies is not recorded")
+	}
 	if b := n.bound.Load(); b != nil && b.by == e.r {
 		return b.v
 	}
 	v := failed("%s is not known", n.name)
-	if n.name == "jiffies" {
-		v = failed("jiffies is not recorded")
-	}
 	if x, ok := e.r.enumerator(n.name); ok {
 		v = integer(enumeratorType(x), uint64(x))
 	} else if x, ok := e.r.variable(n.name); ok {
@@ -105,7 +108,10 @@ func (n *constant) eval(e *env) value {
 	return v
 }
 
-func (n *constant) fixed() bool { return true }
+func (n *constant) fixed() bool { return n.name != jiffies }
+
+// jiffies is the one variable of the kernel in print formats that changes.
+const jiffies = "jiffies"
 
 // enumeratorType is int for what fits in it, as in C.
 func enumeratorType(x int64) *ctype.Type {

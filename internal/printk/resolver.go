@@ -18,6 +18,8 @@ type Resolver struct {
 	String func(addr uint64) (string, bool)
 	// Variable finds the value of one of the kernel's variables ("vmemmap_base").
 	Variable func(name string) (uint64, bool)
+	// Jiffies finds the kernel's tick count at the time of a record.
+	Jiffies func(record []byte) (uint64, bool)
 	// HZ is the kernel's jiffies in a second, 0 when unknown.
 	HZ uint64
 }
@@ -56,6 +58,13 @@ func (r *Resolver) text(addr uint64) (string, bool) {
 		return "", false
 	}
 	return r.String(addr)
+}
+
+func (r *Resolver) jiffies(record []byte) (uint64, bool) {
+	if r == nil || r.Jiffies == nil {
+		return 0, false
+	}
+	return r.Jiffies(record)
 }
 
 func (r *Resolver) variable(name string) (uint64, bool) {

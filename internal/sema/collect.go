@@ -80,7 +80,7 @@ func (c *checker) item(it lang.Collect) []*plan {
 			return f(c, it)
 		}
 	}
-	p := c.field(c.expr(it.X), it.Format)
+	p := c.field(c.wordAsText(it, c.expr(it.X)), it.Format)
 	p.Name, p.span = it.Text, it.Span
 	return []*plan{p}
 }
@@ -179,6 +179,28 @@ func (p *plan) bytes(c *checker) int64 {
 
 // formatLetters are GDB's output formats that a value can be shown in.
 const formatLetters = "xduotcafsz"
+
+// wordAsText makes a pointer to text of argN and retval in format /s: they are words
+// without a type, of which the user says that they point to a string. Other numbers, also
+// a variable of that name, stay numbers, as in GDB.
+func (c *checker) wordAsText(it lang.Collect, e expr) expr {
+	name := ""
+	switch x := it.X.(type) {
+	case *lang.Ident:
+		name = x.Name
+	case *lang.Reg:
+		name = x.Name
+	}
+	if _, arg := argNumber(name); it.Format.Letter != 's' || !arg && name != "retval" || !isInt(e.Type()) || e.Type().Strip().Size != 8 {
+		return e
+	}
+	if _, err := c.in.Scope.Lookup(name); err == nil {
+		if w, ok := c.in.Scope.(interface{ Word(name string) bool }); !ok || !w.Word(name) {
+			return e
+		}
+	}
+	return &conv{typed{ctype.PointerTo(ctype.CharT), e.Span()}, c.rvalue(e)}
+}
 
 // field plans how e is taken.
 func (c *checker) field(e expr, f lang.Format) *plan {

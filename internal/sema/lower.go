@@ -52,6 +52,7 @@ func lower(in *Input, cond expr, plans []*plan) *Output {
 	out := l.output(plans)
 	if comm != 0 {
 		out.Schema.CommOffset = l.rec.offset(comm)
+		out.Schema.TextArrays = !in.Kernel.User
 	}
 	return out
 }

@@ -132,6 +132,8 @@ type SData struct {
 	// does. Those that Type says are __rel_loc count from behind the word.
 	Dynamic []int64
 	Render  func(record []byte) string
+	// Jiffies asks for the kernel's tick count at the hit, which the text needs.
+	Jiffies bool
 }
 
 // Default limits of Input, and the largest record.

@@ -8,7 +8,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // instance is a trace buffer of the kernel's own for one test.
@@ -175,4 +177,86 @@ func startIn(t *testing.T, args ...string) *process {
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir = t.TempDir()
 	return startCmd(t, cmd)
+}
+
+// TestJiffies: the age of a dirty file in the text of writeback_single_inode is that at
+// the hit, from the tick count that is taken there.
+func TestJiffies(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "dirty")
+	var st syscall.Statfs_t
+	if err := syscall.Statfs(filepath.Dir(file), &st); err != nil || st.Type == 0x01021994 {
+		skip(t, "temporary files are in memory: nothing writes them back")
+	}
+	tr := begin(t, "tracepoint:writeback:writeback_single_inode").armed()
+	before := time.Now()
+	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dirty := time.Now()
+	info, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ino := info.Sys().(*syscall.Stat_t).Ino
+	for time.Since(dirty) < 1100*time.Millisecond { // an age of whole seconds
+		time.Sleep(10 * time.Millisecond)
+	}
+	from := time.Since(dirty)
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := f.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	to := time.Since(before)
+	tr.stop()
+	const tick = 20 * time.Millisecond
+	found := 0
+	for _, ev := range tr.events() {
+		own, _ := ev.Values["$_sdata"].(map[string]any)
+		if fmt.Sprint(own["ino"]) != fmt.Sprint(ino) {
+			continue
+		}
+		_, rest, _ := strings.Cut(fmt.Sprint(own["text"]), " age=")
+		var age int
+		if n, err := fmt.Sscan(rest, &age); n != 1 {
+			t.Fatalf("no age in %v: %v", own["text"], err)
+		}
+		if lo, hi := int((from - tick).Seconds()), int((to + tick).Seconds()); age >= lo && age <= hi {
+			found++
+		} else if age > hi { // written back by the kernel itself before: younger
+			t.Errorf("age %d, want %d to %d: %v", age, lo, hi, own["text"])
+		}
+	}
+	if found == 0 {
+		t.Errorf("no event with the age of inode %d among %d", ino, len(tr.events()))
+	}
+}
+
+// TestWordsAsText: argN and retval in format /s are the strings that they point to;
+// arrays of characters of the kernel's structs end with their first NUL.
+func TestWordsAsText(t *testing.T) {
+	bin := compile(t, "gcc", "words.c", "-O1")
+	for _, tt := range []struct{ place, item, want string }{
+		{"uprobe:" + bin + ":skip", "arg0/s", "a word"},
+		{"uretprobe:" + bin + ":skip", "retval/s", " word"},
+		{"uretprobe:" + bin + ":skip", "$retval/s", " word"},
+	} {
+		for _, engine := range []string{"kernel", "auto"} {
+			tr := run(t, tt.place, "-c", tt.item+", "+tt.item[:strings.Index(tt.item, "/")], "--engine="+engine, "--", bin)
+			list := tr.events()
+			tr.check("events", uint64(len(list)), 3)
+			for _, ev := range list {
+				if key := strings.TrimSuffix(tt.item, "/s"); ev.Str(key) != tt.want {
+					t.Errorf("%s %s: %v, want %q", tt.place, tt.item, ev.Values, tt.want)
+				}
+			}
+		}
+	}
+	p := jalon(t, "trace", "rawtracepoint:sched_process_exit if (p->tgid == $pid)", "-c", "p->comm, *p->nsproxy->uts_ns", "-n", "1", "--", "/bin/true")
+	if text := p.Out.String(); !strings.Contains(text, `p->comm="true" `) || !strings.Contains(text, `sysname = "Linux", `) {
+		t.Errorf("no strings in:\n%s%s", text, p.Errs.String())
+	}
 }

@@ -146,7 +146,7 @@ func (tr *trial) describe() string { return fmt.Sprintf("%s\nconfig %+v", tr.p, 
 func (m *machine) compare(tr *trial, r *rand.Rand, n *tally) (err error) {
 	s := m.state
 	for k, v := range m.env {
-		if k != ir.EnvContext && k != ir.EnvTime {
+		if k != ir.EnvContext && k != ir.EnvTime && k != ir.EnvJiffies {
 			s.Env[k] = v
 		}
 	}

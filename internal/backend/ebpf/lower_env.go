@@ -90,6 +90,7 @@ var envHelpers = [ir.NumEnv]asm.BuiltinFunc{
 	ir.EnvCPU: asm.FnGetSmpProcessorId, ir.EnvTask: asm.FnGetCurrentTask,
 	ir.EnvUidGid: asm.FnGetCurrentUidGid,
 	ir.EnvCgroup: asm.FnGetCurrentCgroupId, ir.EnvTime: asm.FnKtimeGetNs,
+	ir.EnvJiffies: asm.FnJiffies64,
 }
 
 func (g *gen) env(in *ir.Instr) {

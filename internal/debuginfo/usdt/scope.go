@@ -125,6 +125,17 @@ func (s *scope) LookupIn(where, name string) (*debuginfo.Variable, error) {
 	return s.under.LookupIn(where, name)
 }
 
+// Word reports whether name is an argument of the marker, whose note gives it a size but
+// no type.
+func (s *scope) Word(name string) bool {
+	for _, v := range s.args {
+		if v.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
 func (s *scope) Args() []*debuginfo.Variable { return s.args }
 
 func (s *scope) Locals() []*debuginfo.Variable {

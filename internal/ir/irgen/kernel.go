@@ -70,7 +70,7 @@ func (g *gen) ctx() ir.Value {
 // env reads a word of the environment. Of an address and of the time only some
 // bits are used further on.
 func (g *gen) env() ir.Value {
-	n := ir.EnvCPU + int64(g.r.Intn(ir.NumEnv-1))
+	n := ir.EnvCPU + int64(g.r.Intn(ir.EnvTime)) // not EnvJiffies, which changes like the time
 	if n != ir.EnvTask && n != ir.EnvTime {
 		return g.def(ir.I64, ir.Instr{Op: ir.Env, Imm: n})
 	}
