@@ -253,12 +253,29 @@ type announced struct {
 	*rsp.Listener
 	s    *gdbServer
 	told bool
+
+	refusals int // since the last that was reported
+	reported time.Time
+}
+
+// refused reports connections that were refused, at most one a second: another user can
+// make thousands.
+func (l *announced) refused(err error) {
+	if l.refusals++; time.Since(l.reported) < time.Second {
+		return
+	}
+	text := "jalon: " + err.Error()
+	if l.refusals > 1 {
+		text += fmt.Sprintf(" (and %d more since the last report)", l.refusals-1)
+	}
+	l.refusals, l.reported = 0, time.Now()
+	l.s.say(text)
 }
 
 // Accept implements gdbstub.Listener.
 func (l *announced) Accept() (io.ReadWriteCloser, error) {
 	if !l.s.stdio && !l.told {
-		l.Refused = func(err error) { l.s.say("jalon: " + err.Error()) }
+		l.Refused = l.refused
 		if who := l.Exposed(); who != "" {
 			l.s.say("jalon: warning: " + who + " can read and change memory and files with the rights of this server; a unix socket (unix:PATH) or the loopback interface (:PORT) keeps them away")
 		}

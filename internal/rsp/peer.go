@@ -2,6 +2,7 @@ package rsp
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -14,14 +15,15 @@ import (
 
 // checkPeer refuses a connection over the loopback interface from a program of another
 // user: whoever speaks the protocol reads and writes memory and files with jalon's
-// rights. Root may connect. What comes from other machines cannot be told apart, and is
-// accepted where the user chose to listen for it.
+// rights. Root may connect. One loopback end is enough: a program can bind its socket to
+// another address of this machine before it connects to 127.0.0.1. What comes from other
+// machines cannot be told apart, and is accepted where the user chose to listen for it.
 func checkPeer(c net.Conn) error {
-	peer, ok := loopback(c.RemoteAddr())
-	if !ok {
+	peer, ok1 := loopback(c.RemoteAddr())
+	own, ok2 := loopback(c.LocalAddr())
+	if !ok1 && !ok2 {
 		return nil
 	}
-	own, _ := loopback(c.LocalAddr())
 	uid, err := ownerOf(peer, own)
 	if err != nil {
 		return fmt.Errorf("a connection from %s was refused: %w", peer, err)
@@ -45,8 +47,21 @@ func loopback(a net.Addr) (netip.AddrPort, bool) {
 }
 
 // ownerOf finds the user of the end at local of an established TCP connection to remote,
-// in the kernel's tables of sockets.
+// by the kernel's description of that socket, or in its tables of sockets.
 func ownerOf(local, remote netip.AddrPort) (uid uint32, err error) {
+	uid, ok, err := searchKernel(local, remote)
+	if ok && err == nil {
+		return uid, nil
+	}
+	if err == nil {
+		return 0, errNoOwner
+	}
+	return ownerInTables(local, remote)
+}
+
+var errNoOwner = errors.New("its user is not known: the kernel has no such connection any more")
+
+func ownerInTables(local, remote netip.AddrPort) (uid uint32, err error) {
 	for _, table := range []string{"/proc/self/net/tcp", "/proc/self/net/tcp6"} {
 		f, e := os.Open(table)
 		if e != nil {
@@ -62,20 +77,21 @@ func ownerOf(local, remote netip.AddrPort) (uid uint32, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("its user is not known: %w", err)
 	}
-	return 0, fmt.Errorf("its user is not known: the kernel's tables have no such connection")
+	return 0, errNoOwner
 }
 
 // established is TCP_ESTABLISHED of the kernel. A socket that its program has closed
 // has another state, and no user.
 const established = "01"
 
-// searchTable reads lines "sl local remote state tx:rx tr:when retransmits uid ..." of
+// searchTable reads lines "sl local remote state tx:rx tr:when retransmits uid timeout
+// inode ..." of
 // /proc/net/tcp (proc(5)).
 func searchTable(r io.Reader, local, remote netip.AddrPort) (uid uint32, ok bool) {
 	sc := bufio.NewScanner(r)
 	for sc.Scan() {
 		f := strings.Fields(sc.Text())
-		if len(f) < 8 || f[3] != established {
+		if len(f) < 10 || f[3] != established || f[9] == "0" {
 			continue
 		}
 		l, ok1 := parseEnd(f[1])
