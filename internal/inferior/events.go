@@ -172,6 +172,7 @@ func (pr *proc) start(p *process.Process) {
 func (pr *proc) config() process.Config {
 	return process.Config{
 		OnFault:  pr.fault,
+		OnClock:  pr.clock,
 		OnTrap:   pr.trap,
 		PCBack:   pr.back,
 		OnThread: func(e process.ThreadEvent) { session.Note(pr.threads, e) },

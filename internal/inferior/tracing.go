@@ -55,6 +55,15 @@ func (pr *proc) fault(tid, sig int, pc uint64) (uint64, bool) {
 	return 0, false
 }
 
+func (pr *proc) clock(tid int, pc uint64) (uint64, bool) {
+	for _, r := range pr.runs() {
+		if tsc, ok := r.Clock(tid, pc); ok {
+			return tsc, true
+		}
+	}
+	return 0, false
+}
+
 func (pr *proc) trap(tid int, addr uint64) (uint64, bool) {
 	for _, r := range pr.runs() {
 		if to, ok := r.Trap(tid, addr); ok {

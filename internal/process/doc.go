@@ -9,7 +9,8 @@
 // Rooms: process.go (the public face), start.go, attach.go, detach.go, tracer.go
 // (the loop), events.go, signals.go, fork.go (the answers), world.go and
 // stopped.go (stop the world and what one can do then), inject.go (system calls
-// in the process), escape.go, slack.go (what they run from), restart.go (calls that a stop interrupts), repair.go (signals
+// in the process), escape.go, slack.go (what they run from), seccomp.go, clock.go
+// (what a program forbids itself), restart.go (calls that a stop interrupts), repair.go (signals
 // that the program blocks), modules.go (dlopen), deadman.go and traphandler.go
 // (when jalon dies), memory.go, maps.go, procfs.go, ptrace.go (the bare kernel).
 //

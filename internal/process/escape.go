@@ -44,6 +44,9 @@ const escapeCode = "" +
 const (
 	escapeData = 0x78
 	escapeSize = escapeData + 12*8
+	escapeMask = escapeData + 11*8
+	// escapeCallEnd is where the pc is in the stub's own call.
+	escapeCallEnd = 0x1d
 )
 
 // inheritEscape uses the copy of the parent's stub that a forked child has.

@@ -51,7 +51,9 @@ func (p *Process) foresee(tid int) {
 		if getRegs(tid, &regs) != nil {
 			return
 		}
-		if pc, ok := p.cfg.OnFault(tid, int(sig), regs.Rip); ok {
+		if p.readClock(tid, sig, si.code, &regs) {
+			t.moved = bySite
+		} else if pc, ok := p.cfg.OnFault(tid, int(sig), regs.Rip); ok {
 			regs.Rip, t.moved = pc, bySite
 		}
 	}

@@ -129,6 +129,7 @@ func (p *Process) restoreCopy(t *task) {
 func (p *Process) forget(t *task) {
 	delete(p.tasks, t.tid)
 	delete(p.masks, t.tid)
+	delete(p.recovers, t.tid)
 	_ = ptrace(unix.PTRACE_DETACH, t.tid, 0, uintptr(t.sig)) // ESRCH: it is dying
 }
 

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -140,6 +139,12 @@ func (p *Process) beginInjection(t *task, sp *space) error {
 	if err := p.needEscape(sp); err != nil {
 		return err
 	}
+	if rest {
+		if err := p.mustRecover(t, sp.escape); err != nil {
+			_ = ptrace(unix.PTRACE_SETOPTIONS, t.tid, 0, seizeOptions) // ESRCH: dying
+			return err
+		}
+	}
 	if err := sp.writeRaw(sp.escape+escapeData, inj.recovery()); err != nil {
 		return err
 	}
@@ -231,20 +236,30 @@ func (p *Process) pick(sp *space, only *task) (*task, error) {
 	if p.inj != nil && p.inj.sp == sp {
 		return p.inj.t, nil
 	}
-	var best *task
-	rank := 0
-	for _, t := range p.tasks {
-		if r := p.suitability(t); r > rank || r == rank && best != nil && t.tid < best.tid {
-			best, rank = t, r
+	strict := map[*task]bool{}
+	for {
+		var best *task
+		rank := 0
+		for _, t := range p.tasks {
+			if r := p.suitability(t); !strict[t] && (r > rank || r == rank && best != nil && t.tid < best.tid) {
+				best, rank = t, r
+			}
+		}
+		switch {
+		case best != nil:
+			st, err := readStatus(best.tid)
+			if err != nil || st.seccomp != seccompStrict {
+				return best, nil
+			}
+			strict[best] = true // its only calls are its own
+		case p.allDying():
+			return nil, errGone
+		case len(strict) > 0:
+			return nil, p.strict()
+		default:
+			return nil, p.noneFree()
 		}
 	}
-	if best == nil && p.allDying() {
-		return nil, errGone
-	}
-	if best == nil {
-		return nil, p.noneFree()
-	}
-	return best, nil
 }
 
 // noneFree says why there is no thread to borrow.
@@ -300,32 +315,4 @@ func (p *Process) suitability(t *task) int {
 		}
 	}
 	return 0
-}
-
-// mayInject refuses where a seccomp filter could answer a call of ours by killing
-// the program. With CAP_SYS_ADMIN filters rest during the injection (rest). A
-// filter that jalon is under as well (the same container) has let jalon's own
-// calls pass.
-func (p *Process) mayInject(t *task) (rest bool, err error) {
-	st, err := readStatus(t.tid)
-	if err != nil {
-		return false, errGone
-	}
-	if st.seccomp == 0 {
-		return false, nil
-	}
-	const suspend = seizeOptions | unix.PTRACE_O_SUSPEND_SECCOMP
-	if err := ptrace(unix.PTRACE_SETOPTIONS, t.tid, 0, suspend); err == nil {
-		return true, nil
-	} else if gone(err) {
-		return false, errGone
-	}
-	if self, err := readStatus(os.Getpid()); err == nil && st.seccomp == 2 && self.seccomp == 2 && self.filters == st.filters {
-		return false, nil
-	}
-	return false, &Error{
-		fmt.Sprintf("run a system call in process %d", p.pid),
-		errors.New("it is under a seccomp filter, which could kill it for the call"),
-		"run jalon as root (CAP_SYS_ADMIN), or inside the same container",
-	}
 }

@@ -21,6 +21,9 @@ type Config struct {
 	// OnFault is asked at SIGSEGV and SIGBUS from a faulting access at pc. With ok
 	// the thread goes on at newPC and the program never knows.
 	OnFault func(tid int, sig int, pc uint64) (newPC uint64, ok bool)
+	// OnClock is asked at SIGSEGV in a thread that may not read the time stamp counter. With
+	// ok, pc is an rdtsc of the caller's: the thread gets tsc from it and goes on behind it.
+	OnClock func(tid int, pc uint64) (tsc uint64, ok bool)
 	// OnTrap is asked at an int3 at addr. With ok the thread goes on at newPC.
 	OnTrap func(tid int, addr uint64) (newPC uint64, ok bool)
 	// PCBack is asked before a synchronous fault of the program itself is
@@ -133,6 +136,7 @@ type Process struct {
 	deadman       deadman
 	actions       map[unix.Signal]sigaction // last known, see repair.go
 	masks         map[int]uint64            // blocked signals of threads, last known
+	recovers      map[int]int               // threads whose seccomp filters allow recovery: how many there are
 	restored      int64                     // when an action was last put back, CLOCK_MONOTONIC
 	learned       int64                     // when actions were last read at a handler, CLOCK_MONOTONIC
 	modules       modules
@@ -238,7 +242,7 @@ func launch(cfg Config, setup func(p *Process) error) (*Process, error) {
 	p := &Process{
 		cfg: cfg, ctl: newControl(cfg.Control), done: make(chan struct{}), cmds: make(chan func()), sigchld: make(chan os.Signal, 1),
 		tasks: map[int]*task{}, early: map[int]unix.WaitStatus{},
-		actions: map[unix.Signal]sigaction{}, masks: map[int]uint64{}, faultHandlers: map[unix.Signal]trapHandler{},
+		actions: map[unix.Signal]sigaction{}, masks: map[int]uint64{}, recovers: map[int]int{}, faultHandlers: map[unix.Signal]trapHandler{},
 	}
 	ready := make(chan error)
 	start := cfg.Go

@@ -111,7 +111,13 @@ func (p *Process) faultSignal(t *task, sig unix.Signal, si *siginfo) {
 	}
 	var regs Regs
 	if si.code > siUser && !t.fork && p.cfg.OnFault != nil && getRegs(t.tid, &regs) == nil {
-		if pc, ok := p.cfg.OnFault(t.tid, int(sig), regs.Rip); ok {
+		pc, ok := regs.Rip, p.readClock(t.tid, sig, si.code, &regs)
+		if ok {
+			pc = regs.Rip
+		} else {
+			pc, ok = p.cfg.OnFault(t.tid, int(sig), regs.Rip)
+		}
+		if ok {
 			regs.Rip = pc
 			_ = setRegs(t.tid, &regs)
 			p.repair(t, sig)

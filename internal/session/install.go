@@ -358,7 +358,7 @@ func (s *Session) reserve(st *process.Stopped, p *placed) (*region, error) {
 func (s *Session) generate(p *placed) error {
 	p.room.hot = (p.room.hot + codeAlign - 1) &^ (codeAlign - 1)
 	p.at = p.room.base + p.room.hot
-	p.tab = tables{fault: map[uint64]uint64{}, trap: map[uint64]uint64{}}
+	p.tab = tables{fault: map[uint64]uint64{}, clock: map[uint64]uint64{}, trap: map[uint64]uint64{}}
 	insert := func(addr, at uint64) ([]byte, error) {
 		var all []byte
 		for _, x := range p.sites {
@@ -409,7 +409,7 @@ func (s *Session) hitCode(p *placed, x *site, at uint64) ([]byte, error) {
 	gpr, flags := patch.DeadAt(x.code, x.addr, patch.Options{ABI: true})
 	gpr, flags = gpr&^s.seen.gpr, flags && !s.seen.flags
 	coldAt := p.room.base + p.room.half() + p.room.cold
-	c, err := amd64.Compile(x.prog, amd64.Config{Addr: at, ColdAddr: coldAt, PC: x.addr, Layout: l, DeadGPR: gpr, DeadFlags: flags})
+	c, err := amd64.Compile(x.prog, amd64.Config{Addr: at, ColdAddr: coldAt, PC: x.addr, Layout: l, DeadGPR: gpr, DeadFlags: flags, NoTSC: s.noTSC.Load()})
 	if err != nil {
 		return nil, probe.Error(x.tp.Place, err)
 	}
@@ -419,6 +419,9 @@ func (s *Session) hitCode(p *placed, x *site, at uint64) ([]byte, error) {
 	}
 	for _, f := range c.Faults {
 		p.tab.fault[f.PC] = f.Fixup
+	}
+	for _, pc := range c.Clocks {
+		p.tab.clock[pc] = pc + rdtscLen
 	}
 	s.drain.addSchema(s.user, x.schema, x.tp.pass())
 	if d := s.opt.Dump; d.IR != nil {
@@ -460,7 +463,7 @@ func (s *Session) write(st *process.Stopped, plans []*placed) (same []*placed, e
 				return nil, err
 			}
 		}
-		all.fault, all.trap = joined(all.fault, p.tab.fault), joined(all.trap, p.tab.trap)
+		all.fault, all.trap, all.clock = joined(all.fault, p.tab.fault), joined(all.trap, p.tab.trap), joined(all.clock, p.tab.clock)
 		all.origin = append(all.origin, p.tab.origin...)
 		all.code = append(all.code, p.tab.code...)
 	}

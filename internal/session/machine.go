@@ -48,6 +48,11 @@ func (s *Session) mapShared(st *process.Stopped) error {
 	if err != nil {
 		return err
 	}
+	if forbidden, err := st.ClockForbidden(); err != nil {
+		return err
+	} else if forbidden {
+		s.foundNoTSC()
+	}
 	base, f, err := st.MapShared("jalon", g)
 	if err != nil {
 		return err

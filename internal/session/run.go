@@ -106,6 +106,14 @@ func (r *Run) Fault(tid, sig int, pc uint64) (uint64, bool) {
 	return r.s.onFault(tid, sig, pc)
 }
 
+// Clock is the process's callback OnClock.
+func (r *Run) Clock(tid int, pc uint64) (uint64, bool) {
+	if r.gone.Load() {
+		return 0, false
+	}
+	return r.s.onClock(tid, pc)
+}
+
 // Trap: see Fault.
 func (r *Run) Trap(tid int, addr uint64) (uint64, bool) {
 	if r.gone.Load() {

@@ -99,6 +99,7 @@ type Session struct {
 
 	trapping bool              // a SIGTRAP handler is installed
 	faulting bool              // a handler of memory faults is installed
+	noTSC    atomic.Bool       // a thread may not read the time stamp counter, see clock.go
 	names    map[uint64]string // symbols of addresses, see Symbol
 
 	typed   typed

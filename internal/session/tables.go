@@ -12,6 +12,7 @@ import (
 // immutable and swapped whole.
 type tables struct {
 	fault  map[uint64]uint64 // pc of a guarded access -> its fixup
+	clock  map[uint64]uint64 // pc of an rdtsc -> what follows it
 	trap   map[uint64]uint64 // address of an int3 of ours -> trampoline
 	origin []copied          // displaced instructions, sorted by the address of their copies
 	code   []span            // generated code, sorted by address
@@ -53,7 +54,8 @@ func (r *tableRef) get() *tables {
 func (r *tableRef) add(t *tables) {
 	old := r.get()
 	n := &tables{
-		fault: merged(old.fault, t.fault), trap: merged(old.trap, t.trap), origin: append(append([]copied(nil), old.origin...), t.origin...),
+		fault: merged(old.fault, t.fault), clock: merged(old.clock, t.clock), trap: merged(old.trap, t.trap),
+		origin: append(append([]copied(nil), old.origin...), t.origin...),
 		code: append(append([]span(nil), old.code...), t.code...),
 	}
 	sort.Slice(n.code, func(i, j int) bool { return n.code[i].lo < n.code[j].lo })

@@ -12,6 +12,7 @@ import (
 func (s *Session) config() process.Config {
 	return process.Config{
 		OnFault:   s.onFault,
+		OnClock:   s.onClock,
 		OnTrap:    s.onTrap,
 		PCBack:    s.pcBack,
 		OnSignal:  s.onSignal,

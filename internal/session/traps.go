@@ -33,7 +33,7 @@ func (s *Session) installTraps(st *process.Stopped, fresh []*placed) error {
 // installFaults does the same for the accesses that may fault: a thread can be
 // stopped with such a signal on its way when jalon is killed.
 func (s *Session) installFaults(st *process.Stopped, fresh []*placed) error {
-	guarded := s.faulting
+	guarded := s.faulting || s.noTSC.Load()
 	for _, p := range fresh {
 		for _, x := range p.sites {
 			guarded = guarded || mayFault(x.prog)
@@ -43,7 +43,11 @@ func (s *Session) installFaults(st *process.Stopped, fresh []*placed) error {
 		return nil
 	}
 	s.faulting = true
-	return st.InstallFaultHandler(s.tables.get().fault)
+	tab := s.tables.get()
+	if s.noTSC.Load() {
+		return st.InstallFaultHandler(merged(tab.fault, tab.clock))
+	}
+	return st.InstallFaultHandler(tab.fault)
 }
 
 // mayFault reports whether a hit program reads what may not be there.

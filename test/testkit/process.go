@@ -23,6 +23,9 @@ type Process struct {
 	Ended chan struct{} // closed at the end; then Status holds
 	// Status is the exit status; 128+N when a signal ended the program.
 	Status int
+	// empty: no process of the group was left when the program had ended. Its number may
+	// then be another's.
+	empty bool
 }
 
 // Start starts a program in a process group of its own.
@@ -71,14 +74,22 @@ func StartCmd(t testing.TB, cmd *exec.Cmd) *Process {
 		} else {
 			p.Status = cmd.ProcessState.ExitCode()
 		}
+		p.empty = syscall.Kill(-p.Pid(), 0) == syscall.ESRCH
 		close(p.Ended)
 	}()
 	t.Cleanup(p.Kill)
 	return p
 }
 
-// Kill ends the program's whole process group.
+// Kill ends the program's whole process group, also what the program has left behind.
 func (p *Process) Kill() {
+	select {
+	case <-p.Ended:
+		if p.empty {
+			return
+		}
+	default:
+	}
 	_ = syscall.Kill(-p.Pid(), syscall.SIGKILL)
 	<-p.Ended
 }

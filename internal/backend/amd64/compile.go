@@ -22,6 +22,9 @@ type Config struct {
 	// will be placed (Code.Cold), within 2 GiB of Addr. The code of a false
 	// condition is then a straight line.
 	ColdAddr uint64
+	// NoTSC: threads of the program may not read the time stamp counter
+	// (prctl PR_SET_TSC, strict seccomp). Then rdtsc is guarded like a load that may fault.
+	NoTSC bool
 }
 
 // Fault is an instruction that may not be able to read memory, and where the
@@ -36,6 +39,9 @@ type Code struct {
 	Bytes  []byte
 	Cold   []byte // for Config.ColdAddr; nil without it
 	Faults []Fault
+	// Clocks are the instructions that read the time stamp counter, where a thread that
+	// may not gets a signal. They are two bytes long, and rax and rdx are free there.
+	Clocks []uint64
 	addr   uint64
 	asm    *asm
 	linked *linked

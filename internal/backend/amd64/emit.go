@@ -94,6 +94,9 @@ func (g *gen) finish() (*Code, error) {
 	for _, f := range g.a.faults {
 		c.Faults = append(c.Faults, Fault{g.cfg.Addr + uint64(l.off(f.pc)), g.cfg.Addr + uint64(l.off(g.a.labels[f.fix]))})
 	}
+	for _, pc := range g.a.clocks {
+		c.Clocks = append(c.Clocks, g.cfg.Addr+uint64(l.off(pc)))
+	}
 	sort.Slice(c.Faults, func(i, j int) bool { return c.Faults[i].PC < c.Faults[j].PC })
 	return c, nil
 }
@@ -226,7 +229,7 @@ func (g *gen) exit() {
 
 // guards reports whether the program starts with the dead man's switch.
 func (g *gen) guards() bool {
-	if g.an.guarded {
+	if g.an.guarded || g.cfg.NoTSC && g.an.reserves > 0 {
 		return true
 	}
 	// The thread pointer is read from memory where rdfsbase does not exist.

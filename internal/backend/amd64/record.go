@@ -94,6 +94,7 @@ func (g *gen) lowerReserve(in *ir.Instr) {
 	lost := g.a.newLabel()
 	g.clobber(item(RAX))
 	g.clobber(item(RDX))
+	g.a.clocks = append(g.a.clocks, g.a.here())
 	g.a.plain(iRDTSC)
 	g.mi(iSHL, 8, rmReg(RDX), 32)
 	g.rmo(iOR, 8, RDX, regOpd(RAX))

@@ -1,0 +1,47 @@
+package process
+
+import (
+	"encoding/binary"
+
+	"golang.org/x/sys/unix"
+)
+
+// A thread may be forbidden to read the time stamp counter (prctl(2), PR_SET_TSC; strict
+// seccomp does it too): rdtsc then raises SIGSEGV as a general protection fault. The
+// setting is a thread's own, inherited by those that it creates, and shown nowhere.
+
+const rdtscLen = 2
+
+// readClock answers such a fault of rdtsc: the tracer's counter is the same one.
+func (p *Process) readClock(tid int, sig unix.Signal, code int32, regs *Regs) bool {
+	if sig != unix.SIGSEGV || code != siKernel || p.cfg.OnClock == nil {
+		return false
+	}
+	tsc, ok := p.cfg.OnClock(tid, regs.Rip)
+	if ok {
+		regs.Rax, regs.Rdx, regs.Rip = tsc&(1<<32-1), tsc>>32, regs.Rip+rdtscLen
+	}
+	return ok
+}
+
+// ClockForbidden reports whether some thread is known not to be allowed to read the time
+// stamp counter: the one that runs the call which asks, and those under strict seccomp.
+func (s *Stopped) ClockForbidden() (bool, error) {
+	for _, t := range s.tasks() {
+		if st, err := readStatus(t.tid); err == nil && st.seccomp == seccompStrict {
+			return true, nil
+		}
+	}
+	scratch, err := s.scratch()
+	if err != nil {
+		return false, s.wrap("ask whether the time stamp counter may be read", err)
+	}
+	if _, err := s.Syscall(unix.SYS_PRCTL, unix.PR_GET_TSC, scratch, 0, 0, 0); err != nil {
+		return false, s.wrap("ask whether the time stamp counter may be read", err)
+	}
+	var b [4]byte
+	if err := s.sp.read(scratch, b[:]); err != nil {
+		return false, s.wrap("ask whether the time stamp counter may be read", err)
+	}
+	return binary.LittleEndian.Uint32(b[:]) == unix.PR_TSC_SIGSEGV, nil
+}
