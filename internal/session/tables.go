@@ -56,7 +56,7 @@ func (r *tableRef) add(t *tables) {
 	n := &tables{
 		fault: merged(old.fault, t.fault), clock: merged(old.clock, t.clock), trap: merged(old.trap, t.trap),
 		origin: append(append([]copied(nil), old.origin...), t.origin...),
-		code: append(append([]span(nil), old.code...), t.code...),
+		code:   append(append([]span(nil), old.code...), t.code...),
 	}
 	sort.Slice(n.code, func(i, j int) bool { return n.code[i].lo < n.code[j].lo })
 	sort.Slice(n.origin, func(i, j int) bool { return n.origin[i].lo < n.origin[j].lo })
