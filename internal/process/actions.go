@@ -58,16 +58,23 @@ func (p *Process) learnOnDelivery(t *task) {
 // atHandler: t is in front of the first instruction of a guarded signal's handler. The
 // signal is the program's own. Our SIGTRAP handler, where that is still the action, would
 // take the program's int3 at a site for the int3 of the site, and lead the thread to its
-// copy for ever: it begins at the part that passes the signal on.
+// copy for ever: it begins at the part that passes the signal on. Where that ends the
+// program, it does so by the same signal with the default action.
 func (p *Process) atHandler(t *task, sig unix.Signal) {
 	var regs Regs
 	if getRegs(t.tid, &regs) != nil {
 		return // dying
 	}
+	h, ours := p.handlerOf(sig)
 	switch {
-	case sig == unix.SIGTRAP && p.trap.addr != 0 && regs.Rip == p.trap.addr:
-		regs.Rip += trapChain
-		_ = setRegs(t.tid, &regs) // ESRCH: dying
+	case ours && regs.Rip == h.addr:
+		if sig == unix.SIGTRAP {
+			regs.Rip += trapChain
+			_ = setRegs(t.tid, &regs) // ESRCH: dying
+		}
+		if h.prev.kind() == sigDfl {
+			p.actions[sig] = h.prev // soon
+		}
 	case regs.Rip != p.actions[sig].handler:
 		p.learnAction(t, sig)
 	}

@@ -74,6 +74,9 @@ func (p *Process) refer(t *task, sig unix.Signal, r raised, regs *Regs, inside b
 		return false
 	}
 	dies := p.dies(t, sig, r.own)
+	if st, err := readStatus(t.tid); dies && !r.again && err == nil && disposition(st, sig) == sigCaught {
+		return false // whether the handler still is ours shows in front of it, see atHandler
+	}
 	if !dies && !(inside && r.again) || !p.cfg.OnSignal(t.tid, dies) {
 		return false
 	}
