@@ -14,7 +14,12 @@ import (
 	"github.com/jalon-trace/jalon/internal/vmtest"
 )
 
-func TestMain(m *testing.M) { vmtest.Main(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(namespaceVar) != "" {
+		inNamespace(os.Args[1:])
+	}
+	vmtest.Main(m)
+}
 
 const fullVar = "JALON_FULL"
 
@@ -58,7 +63,14 @@ func TestGuests(t *testing.T) {
 	for _, kernel := range vmtest.Kernels {
 		t.Run(kernel, func(t *testing.T) {
 			t.Parallel()
-			vmtest.Run(t, vmtest.Config{Kernel: kernel, Run: "^TestGuest_", Skip: "^TestGuest_Vmlinux|^TestGuest_GDB", Files: common, Memory: 1024, Timeout: limit, Env: env})
+			vmtest.Run(t, vmtest.Config{Kernel: kernel, Run: runOnly(), Skip: "^TestGuest_Vmlinux|^TestGuest_GDB", Files: common, Memory: 1024, Timeout: limit, Env: env})
 		})
 	}
+}
+
+func runOnly() string {
+	if v := os.Getenv("JALON_GUEST_RUN"); v != "" {
+		return v
+	}
+	return "^TestGuest_"
 }
