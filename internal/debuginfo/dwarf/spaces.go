@@ -488,6 +488,9 @@ func sameEntity(a, b die) bool {
 		return a.linkage() == b.linkage()
 	}
 	static := func(d die) bool { return d.ab.tag == tagVariable && !d.deepFlag(atExternal) }
+	if a.u.isTypeUnit() || b.u.isTypeUnit() { // found because this unit refers to it
+		return true
+	}
 	return a.u.whole() == b.u.whole() || !static(a) && !static(b) && !slices.Contains(names(x), anonymousName)
 }
 

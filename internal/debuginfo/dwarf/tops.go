@@ -81,28 +81,12 @@ func (d die) imported() (die, bool) {
 	return d, d.ab.tag != tagImportedDecl
 }
 
-// lookup visits the entries of that name in the unit and what it imports.
+// lookup visits the entries of that name in the unit and what it reaches.
 func (u *unit) lookup(name string, want func(die) bool) (die, bool) {
-	return u.lookupDeep(name, want, map[*unit]bool{})
-}
-
-func (u *unit) lookupDeep(name string, want func(die) bool, seen map[*unit]bool) (die, bool) {
-	u = u.whole()
-	if seen[u] || len(seen) > 4096 {
-		return die{}, false
-	}
-	seen[u] = true
-	for _, off := range u.top()[name] {
-		if d, ok := u.dieAt(off); ok && want(d) {
-			return d, true
-		}
-	}
-	for _, off := range u.top()[importKey] {
-		if d, ok := u.dieAt(off); ok {
-			if p, ok := d.ref(atImport); ok {
-				if e, ok := p.u.lookupDeep(name, want, seen); ok {
-					return e, true
-				}
+	for _, v := range u.reach() {
+		for _, off := range v.top()[name] {
+			if d, ok := v.dieAt(off); ok && want(d) {
+				return d, true
 			}
 		}
 	}

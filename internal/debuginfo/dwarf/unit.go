@@ -48,6 +48,9 @@ type unit struct {
 	topOnce sync.Once
 	tops    map[string][]uint64
 
+	reachOnce sync.Once
+	reached   []*unit
+
 	typeWords sync.Map // ctype.Kind or tagVariable -> sorted names, for what is not found
 }
 

@@ -1,0 +1,98 @@
+package dwarf
+
+// Which units a unit's names may come from. A unit imports partial units
+// (DW_TAG_imported_unit), and with type units (-fdebug-types-section) its types are
+// in units of their own, which it refers to by signature alone: the file has other
+// types of the same names, of other units.
+
+// reach lists the unit itself, those that it imports and the type units that it or
+// one of these refers to, in this order.
+func (u *unit) reach() []*unit {
+	u = u.whole()
+	u.reachOnce.Do(func() {
+		seen := map[*unit]bool{}
+		var enter func(v *unit, depth int)
+		enter = func(v *unit, depth int) {
+			v = v.whole()
+			if seen[v] || depth > maxImports {
+				return
+			}
+			seen[v] = true
+			u.reached = append(u.reached, v)
+			for _, off := range v.top()[importKey] {
+				if d, ok := v.dieAt(off); ok {
+					if p, ok := d.ref(atImport); ok {
+						enter(p.u, depth+1)
+					}
+				}
+			}
+		}
+		enter(u, 0)
+		for i := 0; i < len(u.reached); i++ {
+			for _, t := range u.reached[i].typeUnits() {
+				if !seen[t] {
+					seen[t] = true
+					u.reached = append(u.reached, t)
+				}
+			}
+		}
+	})
+	return u.reached
+}
+
+// maxImports bounds chains of units that import one another.
+const maxImports = 4096
+
+func (u *unit) isTypeUnit() bool { return u.kind == utType || u.kind == utSplitType }
+
+// typeUnits lists the type units that entries of this one refer to.
+func (u *unit) typeUnits() (out []*unit) {
+	u.d.scan()
+	root, ok := u.rootDie()
+	if len(u.d.sigs) == 0 || !ok || !u.abbrevTable().any((*abbrev).signs) {
+		return nil
+	}
+	seen := map[*unit]bool{}
+	note := func(e die) {
+		if !e.ab.signs() {
+			return
+		}
+		e.each(func(_ uint16, v val) {
+			if t := u.d.sigs[v.n]; v.form == formRefSig8 && t != nil && !seen[t] {
+				seen[t] = true
+				out = append(out, t)
+			}
+		})
+	}
+	note(root)
+	root.walk(func(e die, _ int) bool {
+		note(e)
+		return true
+	})
+	return out
+}
+
+// signs reports whether such entries have an attribute that is a type's signature.
+func (a *abbrev) signs() bool {
+	for i := range a.attrs {
+		if a.attrs[i].form == formRefSig8 {
+			return true
+		}
+	}
+	return false
+}
+
+// any reports whether one of the abbreviations is such.
+func (t *abbrevTable) any(is func(*abbrev) bool) bool {
+	for _, a := range t.dense {
+		if is(a) {
+			return true
+		}
+	}
+	for _, a := range t.sparse {
+		if is(a) {
+			return true
+		}
+	}
+	return false
+}
