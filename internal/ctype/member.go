@@ -23,11 +23,11 @@ const (
 	Ambiguous
 )
 
-// maxNesting bounds the depth of anonymous members and base classes, maxSubobjects
-// the work on a class.
+// maxNesting bounds the depth of anonymous members and base classes, maxWork the
+// steps of one look-up. Where they do not suffice the result is Ambiguous.
 const (
-	maxNesting    = 32
-	maxSubobjects = 4096
+	maxNesting = 32
+	maxWork    = 1 << 20
 )
 
 // Loader gives the members of a class. The zero Loader takes those of the type.
@@ -49,6 +49,9 @@ func (t *Type) Member(name string, types bool, load Loader) (Found, Result, []*T
 	}
 	s := &search{name: name, types: types, load: load}
 	set := s.lookup(subobject{class: t}, 0)
+	if s.over {
+		return Found{}, Ambiguous, []*Type{t}
+	}
 	if len(set.subs) == 0 {
 		return Found{}, Absent, nil
 	}
@@ -83,6 +86,9 @@ func (t *Type) Base(b *Type, load Loader) (path []Field, res Result) {
 		}
 		return true
 	})
+	if s.over {
+		return nil, Ambiguous
+	}
 	switch len(seen) {
 	case 0:
 		return nil, Absent
@@ -110,6 +116,14 @@ type search struct {
 	types bool
 	load  Loader
 	work  int
+	over  bool // the limits did not suffice
+}
+
+// exhausted counts a step.
+func (s *search) exhausted(depth int) bool {
+	s.work++
+	s.over = s.over || depth > maxNesting || s.work > maxWork
+	return s.over
 }
 
 // set is S(f,C) of the standard: a declaration set, as the class that has it, and
@@ -120,7 +134,7 @@ type set struct {
 }
 
 func (s *search) lookup(o subobject, depth int) set {
-	if s.work++; depth > maxNesting || s.work > maxSubobjects {
+	if s.exhausted(depth) {
 		return set{}
 	}
 	if _, ok := s.declares(o.class); ok {
@@ -182,7 +196,7 @@ func (s *search) allBasesOf(these, those []subobject) bool {
 
 // eachBase visits all base class sub-objects of o, until visit returns false.
 func (s *search) eachBase(o subobject, depth int, visit func(subobject) bool) bool {
-	if s.work++; depth > maxNesting || s.work > maxSubobjects {
+	if s.exhausted(depth) {
 		return false
 	}
 	for _, b := range s.bases(o) {

@@ -170,6 +170,9 @@ func (p *parser) name() (Expr, error) {
 	}
 	last := len(parts) - 1
 	x := &Scoped{node: node{span: Span{first.span.Lo, hi}}, Scope: strings.Join(parts[:last], "::"), Name: parts[last]}
+	if last > 0 && first.is("::") {
+		x.Scope = "::" + x.Scope
+	}
 	if last > 0 && p.typeNamed(x.Scope+"::"+x.Name) {
 		return nil, p.errorAt(x.span, "", "%q is a type, and a value is needed here", x.Scope+"::"+x.Name)
 	}

@@ -55,7 +55,7 @@ func TestParseExpr(t *testing.T) {
 		{"'f' :: x", "f::x"},
 		{"f::x", "f::x"},
 		{"::x", "::x"},
-		{"::ns::x + 1", "(ns::x + 1)"},
+		{"::ns::x + 1", "('::ns'::x + 1)"},
 		{"ns::inner::f::x", "ns::inner::f::x"},
 		{"&'a b.c'::x", "(&'a b.c'::x)"},
 		{"'ns::f(int)'::x", "'ns::f(int)'::x"},

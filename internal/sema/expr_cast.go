@@ -35,6 +35,10 @@ func (c *checker) cast(x *lang.Cast) expr {
 		if p := c.pointerTo(e, t, true, x.Span()); p != nil {
 			return p
 		}
+		if f, g := elemOf(from).Strip(), elemOf(t).Strip(); x.Op == "static_cast" && isRecord(f) && isRecord(g) && !ctype.SameClass(f, g) {
+			c.fail(x.Span(), fmt.Sprintf("static_cast does not convert %s to %s: neither class is a base of the other", typeString(from), typeString(t)),
+				"reinterpret_cast takes the pointer as it is")
+		}
 	}
 	switch {
 	case isNumber(from) && isNumber(t),

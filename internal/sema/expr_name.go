@@ -178,7 +178,11 @@ func (c *checker) scoped(x *lang.Scoped) expr {
 		}
 		c.failMeaning(err, x.Span())
 	}
-	v, inErr := s.LookupIn(x.Scope, x.Name)
+	where := x.Scope
+	if err == nil {
+		where = strings.TrimPrefix(where, "::")
+	}
+	v, inErr := s.LookupIn(where, x.Name)
 	if inErr == nil {
 		return c.variable(v, x.Span())
 	}
@@ -188,7 +192,7 @@ func (c *checker) scoped(x *lang.Scoped) expr {
 			return e
 		}
 	}
-	where := fmt.Sprintf(" in %q", x.Scope)
+	where = fmt.Sprintf(" in %q", x.Scope)
 	if x.Scope == "" {
 		where = " with file scope"
 	}

@@ -20,8 +20,10 @@ func (r *search) entity(name string, list []meaning) (*debuginfo.Entity, error) 
 	switch {
 	case m.class != nil:
 		return &debuginfo.Entity{Class: m.class, Found: m.found}, nil
-	case m.why != "":
-		return nil, &debuginfo.MisusedError{Name: name, Why: quote(name) + " cannot be used here: " + m.why}
+	case m.why != "": // in sizeof it can be used
+		v := s.variable(m.d)
+		v.Loc = debuginfo.Location{Unavailable: m.why}
+		return &debuginfo.Entity{Var: v}, nil
 	}
 	switch tag := m.d.ab.tag; {
 	case tag == tagNamespace || tag == tagModule:

@@ -17,6 +17,7 @@ import (
 type meaning struct {
 	d     die         // the entry, unless it is a data member
 	block *block      // around a local variable
+	decl  die         // of a local name: the entry that says where it is declared
 	class *ctype.Type // of a data member
 	found ctype.Found
 	why   string // it has no value here
@@ -55,7 +56,9 @@ func isTypeTag(tag uint16) bool {
 type search struct {
 	s    *scope
 	want want
-	late *meaning // a local variable that is declared further down
+	late []meaning // local variables that are declared further down
+	// directives are the using-directives of the blocks around the place.
+	directives []directive
 }
 
 // Resolve implements debuginfo.Resolver.
@@ -85,6 +88,9 @@ func (s *scope) resolve(name string, types bool) (*debuginfo.Entity, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if len(list) == 0 && len(r.late) > 0 {
+		list = r.late[:1] // nothing else is meant: show it, as GDB does
 	}
 	return r.entity(name, list)
 }
@@ -151,7 +157,11 @@ func (r *search) baseNamed(class *ctype.Type, names []string) (*ctype.Type, []ct
 	if len(list) == 0 {
 		return nil, nil, r.s.notFound("class", whole, nil)
 	}
-	base := r.typeOf(list[0]).Strip()
+	m, err := q.one(whole, list)
+	if err != nil {
+		return nil, nil, err
+	}
+	base := r.typeOf(m).Strip()
 	if ctype.SameClass(class, base) {
 		return base, nil, nil
 	}
@@ -169,13 +179,12 @@ func quote(s string) string { return "\"" + s + "\"" }
 
 // unqualified looks up a bare name.
 func (r *search) unqualified(name string) ([]meaning, error) {
-	var directives []directive
 	chain := r.s.chain()
 	for _, b := range chain {
-		if m, ok := r.inBlock(b, name); ok {
-			return []meaning{m}, nil
+		if list := r.inBlock(b, name); len(list) > 0 {
+			return list, nil
 		}
-		directives = append(directives, r.s.blockDirectives(b)...)
+		r.directives = append(r.directives, r.s.blockDirectives(b)...)
 	}
 	if v := r.further(name); v != nil {
 		return []meaning{*v}, nil
@@ -188,10 +197,37 @@ func (r *search) unqualified(name string) ([]meaning, error) {
 		}
 		spaces = around
 	}
-	for i := range directives {
-		directives[i].at = spaces
+	for i := range r.directives {
+		r.directives[i].at = spaces
 	}
-	return r.throughSpaces(spaces, name, directives)
+	return r.throughSpaces(spaces, name, r.directives)
+}
+
+// declaredLater: the text of a local declaration is behind the place, so that the
+// name means something further out there (basic.scope.pdecl).
+func (s *scope) declaredLater(d die) bool {
+	if d.ab == nil || d.isParam() || s.f == nil {
+		return false
+	}
+	if s.atFile == "" {
+		s.atFile, s.atLine = s.here()
+	}
+	file, line := d.declared()
+	return file == s.atFile && line > s.atLine && s.atLine > 0
+}
+
+// here is the line of the scope's text at its pc: where functions that were inlined
+// there are called, or the line of the code itself.
+func (s *scope) here() (file string, line int) {
+	if l := s.m.lineAt(s.pc); l.file != nil {
+		file, line = l.file.full, l.line
+	}
+	for b := s.f.tree().find(s.pc, false); b != nil && b != s.b; b = b.parent {
+		if b.inlined && b.parent != nil && b.parent.owner() == s.b.owner() {
+			return b.callSite()
+		}
+	}
+	return file, line
 }
 
 // further is scope.further as a meaning.
@@ -207,34 +243,44 @@ func (r *search) further(name string) *meaning {
 	return nil
 }
 
-// inBlock looks a name up among a block's own; an object hides a type.
-func (r *search) inBlock(b *block, name string) (meaning, bool) {
+// inBlock looks a name up among a block's own; an object hides a type. What is
+// declared behind the place is left for later. No block has a variable and an
+// enumerator of one name: where it seems so, the compiler has not described an inner
+// block, and which of them is meant is not known.
+func (r *search) inBlock(b *block, name string) (list []meaning) {
+	add := func(m meaning) {
+		if r.s.declaredLater(m.decl) {
+			r.late = append(r.late, m)
+		} else {
+			list = append(list, m)
+		}
+	}
 	if r.want == anything {
 		if d, ok := b.declares(name); ok {
-			return meaning{d: d, block: b}, true
+			add(meaning{d: d, block: b, decl: d})
 		}
 		for _, t := range b.types {
 			if t.ab.tag == tagTemplateValue && t.name() == name {
-				return meaning{d: t}, true
+				add(meaning{d: t})
 			}
 		}
-		if d, ok := r.enumerator(b.types, name); ok {
-			return meaning{d: d}, true
+		if d, t, ok := r.enumerator(b.types, name); ok {
+			add(meaning{d: d, decl: t})
 		}
 	}
 	for _, e := range b.imports {
 		if d, ok := e.imported(); ok && e.ab.tag == tagImportedDecl && r.want.accepts(d.ab.tag) {
 			if own := e.name(); own == name || own == "" && sameName(d.name(), name) {
-				return meaning{d: d}, true
+				add(meaning{d: d}) // gcc gives a using-declaration the function's last line
 			}
 		}
 	}
 	for _, t := range b.types {
 		if t.ab.tag != tagTemplateValue && r.want.accepts(t.ab.tag) && !(r.s.u.isC() && r.isTag(t)) && sameName(t.name(), name) {
-			return meaning{d: t}, true
+			add(meaning{d: t, decl: t})
 		}
 	}
-	return meaning{}, false
+	return list
 }
 
 // isTag: in C the names of structs, unions and enumerations are apart from others.
@@ -247,18 +293,18 @@ func (r *search) isTag(d die) bool {
 }
 
 // enumerator finds a constant of the unscoped enumerations among types.
-func (r *search) enumerator(types []die, name string) (die, bool) {
+func (r *search) enumerator(types []die, name string) (c, enum die, ok bool) {
 	for _, t := range types {
 		if t.ab.tag != tagEnumerationType || t.flag(atEnumClass) {
 			continue
 		}
 		for c := range t.children() {
 			if c.ab.tag == tagEnumerator && c.name() == name {
-				return c, true
+				return c, t, true
 			}
 		}
 	}
-	return die{}, false
+	return die{}, die{}, false
 }
 
 // declaration is the entry that declares what d defines, copies or inlines.
@@ -351,14 +397,23 @@ func (r *search) inClass(d die, name string) ([]meaning, error) {
 // inFunctionAround looks a name up in the blocks of a function that has a class in
 // it: what is local there has no value in the class's functions, unless it is static.
 func (r *search) inFunctionAround(fn die, blocks []die, name string) ([]meaning, error) {
+	path := map[uint64]bool{}
+	for _, d := range blocks {
+		path[d.off] = true
+	}
 	for _, d := range blocks {
 		b := &block{d: d}
 		for c := range d.children() {
 			b.add(c)
 		}
-		m, ok := r.inBlock(b, name)
-		if !ok {
+		found := r.inBlock(b, name)
+		if len(found) == 0 {
+			r.directives = append(r.directives, r.s.blockDirectives(b)...)
 			continue
+		}
+		m, err := r.one(name, found)
+		if err != nil {
+			return nil, err
 		}
 		if m.block != nil && !m.d.fixed() {
 			if v, ok := r.s.staticOf(fn, name); ok {
@@ -370,7 +425,33 @@ func (r *search) inFunctionAround(fn die, blocks []die, name string) ([]meaning,
 		m.block = nil
 		return []meaning{m}, nil
 	}
+	if r.inOtherBlock(fn, path, name) {
+		return nil, &debuginfo.MisusedError{Name: name, Why: quote(name) + " may be a name of a block of " + fn.funcName() +
+			": which of its blocks is around this function, the debug information does not say"}
+	}
 	return nil, nil
+}
+
+// inOtherBlock: a block of fn that is not around the class declares the name before
+// the place. Compilers put local classes at the top of the function.
+func (r *search) inOtherBlock(fn die, path map[uint64]bool, name string) (found bool) {
+	fn.walk(func(e die, _ int) bool {
+		switch e.ab.tag {
+		case tagLexicalBlock, tagTryBlock, tagCatchBlock:
+			if !path[e.off] && !found {
+				b := &block{d: e}
+				for c := range e.children() {
+					b.add(c)
+				}
+				late := len(r.late)
+				found = len(r.inBlock(b, name)) > 0
+				r.late = r.late[:late]
+			}
+			return true
+		}
+		return false
+	})
+	return found
 }
 
 // staticOf finds a static variable in the code made of an abstract function.

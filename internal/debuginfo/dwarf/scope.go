@@ -25,6 +25,9 @@ type scope struct {
 	outwards bool
 	// directives are the unit's using-directives, once read.
 	directives []directive
+	// atFile and atLine are where pc is in the scope's text, once known.
+	atFile string
+	atLine int
 }
 
 // ScopeAt says what names mean at vaddr. Without debug information the scope
@@ -253,6 +256,12 @@ func (s *scope) LookupIn(where, name string) (v *debuginfo.Variable, err error) 
 	}
 	if v := s.inFunction(where, name); v != nil {
 		return v, nil
+	}
+	if s.ruled() {
+		if e, err := s.resolve(where+"::"+name, false); err == nil && e.Var != nil {
+			return e.Var, nil
+		}
+		return nil, s.notFound("variable", where+"::"+name, nil)
 	}
 	if v := s.inNamespace(where, name); v != nil {
 		return v, nil

@@ -53,6 +53,11 @@ func (s *scope) unitDirectives() []directive {
 			}
 			return false
 		})
+		for _, sp := range s.u.whole().scopeSpans() { // inline and unnamed ones are used where they are
+			if sp.d.ab.tag == tagNamespace && (sp.name == anonymousName || sp.d.flag(atExportSymbols)) {
+				s.directives = append(s.directives, directive{names(sp.d.around()), sp.d.spacePath()})
+			}
+		}
 	}
 	return s.directives
 }
@@ -66,15 +71,18 @@ func (r *search) throughSpaces(path []string, name string, active []directive) (
 	for n := len(path); n >= 0 && at < 0; n-- {
 		level := path[:n]
 		active = r.closure(append(active, r.directivesIn(level, level)...))
-		list = r.inUnit(level, name)
+		list = r.inUnit(level, name, allSpaces)
 		for _, d := range active {
 			if slices.Equal(common(d.at, d.target), level) {
-				list = append(list, r.inUnit(d.target, name)...)
+				list = append(list, r.inUnit(d.target, name, allSpaces)...)
 			}
 		}
 		if len(list) > 0 {
 			at = n
 		}
+	}
+	if at < 0 && len(r.late) > 0 {
+		return nil, nil // rather a local name of this text than one of another unit
 	}
 	for n := len(path); n > at; n-- {
 		found := r.elsewhere(path[:n], name)
@@ -136,14 +144,14 @@ func common(a, b []string) []string {
 
 // inUnit lists what the unit declares of that name in a namespace, in the inline
 // and the unnamed ones in it too.
-func (r *search) inUnit(space []string, name string) (out []meaning) {
+func (r *search) inUnit(space []string, name string, reach reach) (out []meaning) {
 	key := name
 	if bare := bareName([]byte(name)); len(bare) < len(name) {
 		key = string(bare) + "<"
 	}
 	r.s.u.lookup(key, func(d die) bool {
 		spans, ok := d.space()
-		if !ok || !within(space, spans, true) {
+		if !ok || !within(space, spans, reach) {
 			return false
 		}
 		if d.ab.tag == tagImportedDecl {
@@ -167,7 +175,7 @@ func (r *search) inUnit(space []string, name string) (out []meaning) {
 // namespace.
 func (r *search) elsewhere(space []string, name string) (out []meaning) {
 	r.eachElsewhere(name, func(d die, spans []*scopeSpan) bool {
-		if within(space, spans, false) && (d.ab.tag != tagVariable || d.deepFlag(atExternal) && d.located()) &&
+		if within(space, spans, namedSpaces) && (d.ab.tag != tagVariable || d.deepFlag(atExternal) && d.located()) &&
 			(d.ab.tag != tagSubprogram || d.deepFlag(atExternal)) {
 			out = append(out, meaning{d: d})
 		}
@@ -178,7 +186,7 @@ func (r *search) elsewhere(space []string, name string) (out []meaning) {
 
 func (r *search) eachElsewhere(name string, visit func(d die, spans []*scopeSpan) bool) {
 	r.s.m.names().find(string(bareName([]byte(name))), r.want.accepts, func(d die) bool {
-		if !sameName(d.name(), name) || d.u.isC() && r.isTag(d) {
+		if d.u.whole() == r.s.u.whole() || !sameName(d.name(), name) || d.u.isC() && r.isTag(d) {
 			return true
 		}
 		spans, ok := d.space()
@@ -195,7 +203,7 @@ func (r *search) lastResort(name string, space []string) (out []meaning) {
 	}
 	var statics []meaning
 	r.eachElsewhere(name, func(d die, spans []*scopeSpan) bool {
-		if within(space, spans, true) && (d.ab.tag == tagSubprogram || d.located()) {
+		if within(space, spans, allSpaces) && (d.ab.tag == tagSubprogram || d.located()) {
 			statics = append(statics, meaning{d: d})
 		}
 		return len(statics) < 2
@@ -221,7 +229,7 @@ func (s *scope) declaredOnly(name string, space []string) (decl die, ok bool) {
 	if !ok {
 		s.m.names().find(name, isVarTag, func(d die) bool {
 			spans, at := d.space()
-			if at && d.deepFlag(atExternal) && within(space, spans, false) {
+			if at && d.deepFlag(atExternal) && within(space, spans, namedSpaces) {
 				decl, ok = d, true
 			}
 			return !ok
@@ -252,23 +260,29 @@ func (d die) space() ([]*scopeSpan, bool) {
 	return spans, true
 }
 
-// within reports whether namespaces have are space, or inline or (in the unit at
-// home) unnamed ones in it.
-func within(space []string, have []*scopeSpan, home bool) bool {
+// reach says which namespaces count as parts of the one around them.
+type reach uint8
+
+const (
+	allSpaces    reach = iota // inline and unnamed ones
+	inlineSpaces              // inline ones; unnamed ones are named in the path
+	namedSpaces               // inline ones; no unnamed ones: those of another unit
+)
+
+// within reports whether namespaces have are space or count as parts of it.
+func within(space []string, have []*scopeSpan, reach reach) bool {
 	if len(have) == 0 {
 		return len(space) == 0
 	}
-	if len(space) > 0 && have[0].name == space[0] && (home || have[0].name != anonymousName) && within(space[1:], have[1:], home) {
+	unnamed := have[0].name == anonymousName
+	if len(space) > 0 && have[0].name == space[0] && !(unnamed && reach == namedSpaces) && within(space[1:], have[1:], reach) {
 		return true
 	}
-	return have[0].transparent(home) && within(space, have[1:], home)
-}
-
-func (sp *scopeSpan) transparent(home bool) bool {
-	if sp.name == anonymousName {
-		return home
+	part := have[0].d.flag(atExportSymbols)
+	if unnamed {
+		part = reach == allSpaces
 	}
-	return sp.d.flag(atExportSymbols)
+	return part && within(space, have[1:], reach)
 }
 
 // qualified looks up a::b, ::x and the like.
@@ -286,9 +300,7 @@ func (r *search) qualified(parts []string) ([]meaning, error) {
 		if err != nil {
 			return nil, err
 		}
-		if list, err := r.inside(m, parts[1:]); err != nil || len(list) > 0 || m.d.ab.tag != tagNamespace {
-			return list, err
-		}
+		return r.inside(m, parts[1:])
 	}
 	path := r.home()
 	for n := len(path); n >= 0; n-- { // namespaces of other units
@@ -373,10 +385,11 @@ func (r *search) inSpaceOnly(space []string, name string, seen map[string]bool) 
 		return nil
 	}
 	seen[key] = true
-	list := r.inUnit(space, name)
+	list := r.inUnit(space, name, inlineSpaces)
 	if len(list) > 0 {
 		return list
 	}
+	list = r.inUnit(space, name, allSpaces) // an unnamed namespace is used by its own
 	for _, d := range r.s.unitDirectives() {
 		if slices.Equal(d.at, space) {
 			list = append(list, r.inSpaceOnly(d.target, name, seen)...)
@@ -428,11 +441,10 @@ func (r *search) constantOf(d die, parts []string) ([]meaning, error) {
 // one chooses among what a name means in one scope: an object hides a type, all
 // entries of one thing count as one. Of these a definition is the best.
 func (r *search) one(name string, list []meaning) (meaning, error) {
-	objects := slices.ContainsFunc(list, func(m meaning) bool { return m.class != nil || !isTypeTag(m.d.ab.tag) })
 	var best meaning
 	var others []string
 	for _, m := range list {
-		if m.class == nil && objects && isTypeTag(m.d.ab.tag) {
+		if slices.ContainsFunc(list, m.hiddenBy) {
 			continue
 		}
 		switch {
@@ -448,6 +460,9 @@ func (r *search) one(name string, list []meaning) (meaning, error) {
 			if best.d.ab.tag == tagSubprogram && m.d.ab.tag == tagSubprogram && n == best.d.fullName() {
 				continue // overloads
 			}
+			if n == best.d.fullName() {
+				n = "a constant of an inner block"
+			}
 			if !slices.Contains(others, n) {
 				others = append(others, n)
 			}
@@ -457,6 +472,19 @@ func (r *search) one(name string, list []meaning) (meaning, error) {
 		return best, &debuginfo.AmbiguousError{Name: name, Candidates: append([]string{best.d.fullName()}, others...)}
 	}
 	return best, nil
+}
+
+// hiddenBy: o is an object or function in the scope in which m is a type.
+func (m meaning) hiddenBy(o meaning) bool {
+	if m.class != nil || !isTypeTag(m.d.ab.tag) || o.class == nil && isTypeTag(o.d.ab.tag) {
+		return false
+	}
+	if o.class != nil {
+		return true
+	}
+	x, ok := m.d.space()
+	y, ok2 := o.d.space()
+	return ok == ok2 && slices.Equal(names(x), names(y))
 }
 
 // rank prefers definitions with a place to others, and these to declarations.
