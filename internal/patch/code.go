@@ -40,6 +40,10 @@ type Code struct {
 	// function from elsewhere. An error says why it cannot be searched. Nil: there is
 	// nothing else.
 	Text func() (*Text, error)
+	// Sequences are restartable ones (rseq(2)): the kernel looks whether a thread's pc
+	// is within. They, and the instruction before one, which makes it known to the
+	// kernel, run where they are or not as sequences.
+	Sequences []Range
 	// Apart: the function may be a part of another, or written by hand, so the jump
 	// tables of others may lead into it.
 	Apart bool

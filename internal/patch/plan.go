@@ -84,10 +84,10 @@ func Make(c *Code, addr uint64, opt Options) (*Plan, error) {
 	if err != nil {
 		return nil, &ImpossibleError{addr, err.Error()}
 	}
-	if why := unmovable(&first); why != "" {
+	m := maker{c: c, a: a, plan: &Plan{Addr: addr}}
+	if why := m.unmovable(&first); why != "" {
 		return nil, &ImpossibleError{addr, why}
 	}
-	m := maker{c: c, a: a, plan: &Plan{Addr: addr}}
 	for t, try := range [numTactics]func(Inst) string{m.jump, m.jumpMany, m.pun, m.int3} {
 		t := Tactic(t)
 		why := "not wanted"
@@ -193,7 +193,7 @@ func (m *maker) following(addr uint64, ended bool) (Inst, string) {
 	if ended && next.Class != Nop && next.Class != Int3 {
 		return Inst{}, fmt.Sprintf("the block ends at %#x", addr)
 	}
-	if why := unmovable(&next); why != "" {
+	if why := m.unmovable(&next); why != "" {
 		return Inst{}, why
 	}
 	return next, ""
@@ -251,7 +251,12 @@ func (m *maker) take(insts ...Inst) {
 }
 
 // unmovable says why an instruction cannot be executed at another address.
-func unmovable(in *Inst) string {
+func (m *maker) unmovable(in *Inst) string {
+	for _, r := range m.c.Sequences {
+		if in.Addr < r.Hi && in.Next() >= r.Lo {
+			return fmt.Sprintf("the instruction at %#x belongs to a restartable sequence (rseq), which the kernel would not abort", in.Addr)
+		}
+	}
 	switch {
 	case in.Class == Far:
 		return fmt.Sprintf("the far transfer at %#x cannot be displaced", in.Addr)

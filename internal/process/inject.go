@@ -1,10 +1,8 @@
 package process
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -195,30 +193,14 @@ func (p *Process) dropInjection() { p.inj = nil }
 // would look at the injected pc, find it outside, and let the sequence go on
 // though it was interrupted.
 func leaveRseq(t *task, sp *space, regs *Regs) {
-	var conf struct {
-		addr             uint64
-		size, sig, flags uint32
-		_                uint32
-	}
-	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_GET_RSEQ_CONFIGURATION, uintptr(t.tid),
-		unsafe.Sizeof(conf), uintptr(unsafe.Pointer(&conf)), 0, 0)
-	if e != 0 || conf.addr == 0 {
+	conf, ok := getRseq(t.tid)
+	if !ok {
 		return // before Linux 5.13, or none registered
 	}
-	const csOffset = 8 // struct rseq: u32 cpu_id_start, cpu_id; u64 rseq_cs
-	var b [8]byte
-	if sp.read(conf.addr+csOffset, b[:]) != nil {
+	start, length, abort, ok := sequenceAt(sp, conf.addr)
+	if !ok {
 		return
 	}
-	cs := binary.LittleEndian.Uint64(b[:])
-	if cs == 0 {
-		return
-	}
-	var d [32]byte // struct rseq_cs: u32 version, flags; u64 start, length, abort
-	if sp.read(cs, d[:]) != nil {
-		return
-	}
-	start, length, abort := binary.LittleEndian.Uint64(d[8:]), binary.LittleEndian.Uint64(d[16:]), binary.LittleEndian.Uint64(d[24:])
 	if regs.Rip-start >= length {
 		return
 	}

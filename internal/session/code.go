@@ -84,20 +84,15 @@ type reader func(addr uint64, n int) ([]byte, error)
 
 // functionCode reads a function and all that patch wants to know of it.
 func (m *module) functionCode(fn *dwarf.Function, vaddr uint64, read reader) (*patch.Code, error) {
-	sequences, err := m.dw.RseqRanges()
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range sequences {
-		if vaddr > r.Lo && vaddr < r.Hi {
-			return nil, fmt.Errorf("%#x lies in a restartable sequence (rseq): the kernel would send the thread back on every interruption", vaddr+m.bias)
-		}
-	}
 	main, extra := parts(fn, vaddr)
 	if main.Hi-main.Lo > maxFunction {
 		return nil, fmt.Errorf("the function at %#x is larger than %d MiB", main.Lo+m.bias, maxFunction>>20)
 	}
 	c := &patch.Code{Lo: main.Lo + m.bias, Hi: main.Hi + m.bias, ReadMem: read}
+	var err error
+	if c.Sequences, err = m.sequences(fn, read); err != nil {
+		return nil, err
+	}
 	if c.Bytes, err = read(c.Lo, int(main.Hi-main.Lo)); err != nil {
 		return nil, err
 	}

@@ -290,6 +290,7 @@ func (s *Session) makeRoom(st *process.Stopped, plans []*placed) ([]*placed, err
 	if n := uint64(len(s.sites)); n > uint64(s.shared.g.Sites) {
 		return nil, fmt.Errorf("%d sites are too many: the buffers were made for %d", n, s.shared.g.Sites)
 	}
+	plans = s.apartFromLive(st, plans)
 	plans = s.keep(plans, func(p *placed) error {
 		r, err := s.reserve(st, p)
 		p.room = r
@@ -477,6 +478,7 @@ func (s *Session) write(st *process.Stopped, plans []*placed) (same []*placed, e
 // killed between any two writes. And before threads are moved: a call that is
 // injected for it lets a thread finish the delivery of a signal, with the pc it has.
 func (s *Session) patch(st *process.Stopped, plans []*placed) (in []*placed, blocked map[*placed]bool, err error) {
+	plans = s.apartFromLive(st, plans)
 	if err := s.installTraps(st, plans); err != nil {
 		return nil, nil, err
 	}

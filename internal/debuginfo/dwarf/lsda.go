@@ -1,11 +1,8 @@
 package dwarf
 
 import (
-	"encoding/binary"
 	"fmt"
 	"sort"
-
-	"github.com/jalon-trace/jalon/internal/debuginfo"
 )
 
 // LandingPads returns the addresses in f where C++ exceptions resume: the
@@ -99,44 +96,4 @@ func (m *Module) readLSDA(e *fde) ([]uint64, error) {
 		}
 	}
 	return pads, nil
-}
-
-// RseqRanges returns the restartable sequences that the module declares in its
-// __rseq_cs section, abort handlers' signature words included: the kernel sends
-// a thread from inside such a range to its abort handler, so no site may lie
-// there.
-func (m *Module) RseqRanges() (out []debuginfo.Range, err error) {
-	defer m.guard(&err)()
-	sec, ok := m.file.Section("__rseq_cs")
-	if !ok || sec.NoBits {
-		return nil, nil
-	}
-	b, err := m.file.Bytes("__rseq_cs")
-	if err != nil {
-		return nil, err
-	}
-	rel := map[uint64]uint64{}
-	if m.file.PIE {
-		if rel, err = m.file.Relative(sec.Vaddr, sec.Vaddr+sec.Size); err != nil {
-			return nil, err
-		}
-	}
-	word := func(off uint64) uint64 {
-		if v, ok := rel[sec.Vaddr+off]; ok {
-			return v
-		}
-		return binary.LittleEndian.Uint64(b[off:])
-	}
-	// struct rseq_cs: version and flags (4 bytes each), start_ip,
-	// post_commit_offset, abort_ip; aligned to 32 bytes.
-	for off := uint64(0); off+32 <= uint64(len(b)); off += 32 {
-		start, n, abort := word(off+8), binary.LittleEndian.Uint64(b[off+16:]), word(off+24)
-		if start != 0 && n < 1<<20 {
-			out = append(out, debuginfo.Range{Lo: start, Hi: start + n})
-		}
-		if abort >= 4 {
-			out = append(out, debuginfo.Range{Lo: abort - 4, Hi: abort})
-		}
-	}
-	return out, nil
 }

@@ -55,6 +55,7 @@ type Module struct {
 	types   typeCache
 	pads    *[]uint64 // see AllLandingPads
 	padsErr error
+	rseq    *rseqTable // see RseqRanges
 
 	inCodeOnce sync.Once
 	inCode     []elf.Symbol // objects in sections with code

@@ -19,10 +19,8 @@ func (f *File) CodePointers() ([]uint64, error) {
 	}
 	var out []uint64
 	for _, w := range words {
-		for _, s := range f.segments {
-			if s.Exe && w.value >= s.Vaddr && w.value-s.Vaddr < s.Memsz {
-				out = append(out, w.value)
-			}
+		if f.inCode(w.value) {
+			out = append(out, w.value)
 		}
 	}
 	slices.Sort(out)
@@ -48,6 +46,44 @@ func (f *File) ReadLoaded(vaddr uint64, n int, bias uint64) ([]byte, error) {
 		}
 	}
 	return b, nil
+}
+
+// EachPointer calls f with the addresses of the words of data that hold an address of
+// executable code: by relocations, and in files at fixed addresses by their content.
+func (f *File) EachPointer(take func(at uint64)) error {
+	words, err := f.relocated()
+	if err != nil {
+		return err
+	}
+	for _, w := range words {
+		if f.inCode(w.value) {
+			take(w.at)
+		}
+	}
+	if f.PIE {
+		return nil
+	}
+	for _, s := range f.segments {
+		if s.Exe {
+			continue
+		}
+		b := slice(f.data, s.Offset, s.Filesz)
+		for off := -s.Vaddr & 7; off+8 <= uint64(len(b)); off += 8 {
+			if f.inCode(binary.LittleEndian.Uint64(b[off:])) {
+				take(s.Vaddr + off)
+			}
+		}
+	}
+	return nil
+}
+
+func (f *File) inCode(v uint64) bool {
+	for _, s := range f.segments {
+		if s.Exe && v >= s.Vaddr && v-s.Vaddr < s.Memsz {
+			return true
+		}
+	}
+	return false
 }
 
 // word is a word of data into which the dynamic linker writes an address of the

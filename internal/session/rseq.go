@@ -1,0 +1,91 @@
+package session
+
+import (
+	"fmt"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
+	"github.com/jalon-trace/jalon/internal/patch"
+	"github.com/jalon-trace/jalon/internal/process"
+)
+
+// Restartable sequences: the kernel sends a thread that is interrupted in one to its
+// abort handler. A thread in a copy of some of its instructions is outside, and goes on
+// although it was interrupted: two threads then count to the same number. Known are
+//
+//   - those that the module's data describes, wherever it does
+//   - that a function has some, by an abort handler in it or one that leads back into
+//     it, where no data describes them: they are described at run time. The function
+//     is then left alone as a whole
+//   - those that threads are in, or were in last, when the world is stopped for arming:
+//     for handlers with a signature of the program's own
+
+// sequences lists those that the module describes.
+func (m *module) sequences(fn *dwarf.Function, read reader) (out []patch.Range, err error) {
+	list, err := m.dw.RseqRanges()
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range list {
+		out = append(out, patch.Range{Lo: r.Lo + m.bias, Hi: r.Hi + m.bias})
+	}
+	aborts, err := m.dw.AbortHandlers(fn.Ranges)
+	if err != nil {
+		return nil, err
+	}
+	for _, at := range aborts {
+		if inside(fn.Ranges, at) || inside(fn.Ranges, m.leadsTo(at, read)) {
+			return nil, fmt.Errorf("%s has a restartable sequence (rseq) that is described at run time, with its abort handler at %#x: where it begins is not known", fn.Name, at+m.bias)
+		}
+	}
+	return out, nil
+}
+
+func inside(ranges []debuginfo.Range, vaddr uint64) bool {
+	for _, r := range ranges {
+		if vaddr >= r.Lo && vaddr < r.Hi {
+			return true
+		}
+	}
+	return false
+}
+
+// leadsTo is where the first jump of an abort handler goes, 0 when there is none soon.
+func (m *module) leadsTo(abort uint64, read reader) uint64 {
+	for range 16 {
+		var in patch.Inst
+		b, err := read(abort+m.bias, 15)
+		for n := 14; err != nil && n > 0; n-- { // the end of the section
+			b, err = read(abort+m.bias, n)
+		}
+		if err == nil {
+			in, err = patch.Decode(b, abort)
+		}
+		switch {
+		case err != nil:
+			return 0
+		case in.Class == patch.Jmp:
+			return in.Target
+		case in.Class.Ends():
+			return 0
+		}
+		abort = in.Next()
+	}
+	return 0
+}
+
+// apartFromLive leaves out patches that touch sequences which threads are in.
+func (s *Session) apartFromLive(st *process.Stopped, plans []*placed) []*placed {
+	live := st.Sequences()
+	if len(live) == 0 {
+		return plans
+	}
+	return s.keep(plans, func(p *placed) error {
+		for _, r := range live {
+			if p.plan.Addr < r[1] && p.end() >= r[0] {
+				return fmt.Errorf("%#x lies in a restartable sequence (rseq) that a thread is in: the kernel would not abort it", p.plan.Addr)
+			}
+		}
+		return nil
+	})
+}
