@@ -89,6 +89,7 @@ func (c *traceCmd) Run() error {
 	end := newEnding()
 	defer end.stop()
 	end.passed = c.remind
+	opt.Interrupt = end.ctx.Done()
 	var ctl *controller
 	if c.Control != "" {
 		if ctl, err = listen(c.Control); err != nil {

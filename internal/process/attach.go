@@ -61,27 +61,45 @@ func attachable(pid int) error {
 // microseconds would have it look for ever.
 const maxLooks = 200
 
+// maxRefused is how often in all the kernel may refuse threads before that is believed.
+const maxRefused = 20
+
 // seizeAll seizes every thread. Threads that seized ones create are attached by
 // the kernel; others can be born meanwhile, so look until there is nothing new,
 // twice: the list is not read at one moment. A thread that has ended may have
 // created another.
 func (p *Process) seizeAll() error {
+	refused := 0
 	for looks, quiet := 0, 0; quiet < 2 && looks < maxLooks; looks++ {
 		quiet++
 		tids, err := threadsOf(p.pid)
 		if err != nil {
 			return diagnoseAttach(p.pid, unix.ESRCH)
 		}
+		if p.tasks[p.pid] != nil && !p.attached(p.pid) {
+			delete(p.tasks, p.pid) // an exec by a thread that was not seized: it has this id now
+		}
 		for _, tid := range tids {
 			if p.tasks[tid] != nil {
 				continue
 			}
-			if err := ptrace(unix.PTRACE_SEIZE, tid, 0, seizeOptions); err == nil {
-				p.tasks[tid] = &task{tid: tid, tgid: p.pid, state: running}
+			got, err := p.seize(tid)
+			if p.unwanted.Load() {
+				return errInExec(p.pid)
+			}
+			if err == nil {
+				p.tasks[got] = &task{tid: got, tgid: p.pid, state: running}
+				p.seized = append(p.seized, got)
 				quiet = 0
 				continue
 			} else if !p.passable(tid, err) {
-				return diagnoseAttach(p.pid, err)
+				// During an exec a thread has ended, and another one has its id, between the
+				// kernel's refusal and a look at it.
+				if refused++; refused > maxRefused || p.foreign(tid) {
+					return diagnoseAttach(p.pid, err)
+				}
+				quiet = 0
+				break
 			}
 			if tid != p.pid && !p.attached(tid) {
 				quiet = 0
@@ -113,6 +131,12 @@ func (p *Process) attached(tid int) bool {
 	return err == nil && st.tracer == p.tracer
 }
 
+// foreign: another tracer has it.
+func (p *Process) foreign(tid int) bool {
+	st, err := readStatus(tid)
+	return err == nil && st.tracer != 0 && st.tracer != p.tracer
+}
+
 func (p *Process) anyTask() *task {
 	for _, t := range p.tasks {
 		return t
@@ -138,6 +162,7 @@ func (p *Process) meet() error {
 		if t.state != stopped || !p.member(t) {
 			continue
 		}
+		_ = ptrace(unix.PTRACE_SETOPTIONS, t.tid, 0, seizeOptions) // ESRCH: dying
 		var regs Regs
 		if err := getRegs(t.tid, &regs); err == errNot64 {
 			return &Error{fmt.Sprintf("attach to process %d", p.pid), errors.New("it is not a 64-bit x86 program"), "jalon traces x86-64 programs"}

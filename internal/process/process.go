@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -61,6 +62,8 @@ type Config struct {
 	// OnTyped is told that a thread is given a SIGINT or SIGQUIT that was typed at the
 	// program's terminal.
 	OnTyped func()
+	// Interrupt ends an Attach that is under way when it is closed; nil: never.
+	Interrupt <-chan struct{}
 }
 
 // ThreadKind says what happened to a thread.
@@ -123,9 +126,13 @@ type Process struct {
 	mu     sync.Mutex
 	status ExitStatus
 
+	seizing  atomic.Int64 // the process of which a thread is being seized, or 0
+	unwanted atomic.Bool  // Attach has returned: let go
+
 	// What follows belongs to the tracer's goroutine.
 	tracer        int // its thread id
 	tasks         map[int]*task
+	seized        []int                   // threads that Attach has seized so far
 	early         map[int]unix.WaitStatus // stops of children not announced yet
 	queue         []waited                // taken from the kernel, not answered yet
 	late          []func()                // to be done when the queue is empty
@@ -244,7 +251,7 @@ func launch(cfg Config, setup func(p *Process) error) (*Process, error) {
 		tasks: map[int]*task{}, early: map[int]unix.WaitStatus{},
 		actions: map[unix.Signal]sigaction{}, masks: map[int]uint64{}, recovers: map[int]int{}, faultHandlers: map[unix.Signal]trapHandler{},
 	}
-	ready := make(chan error)
+	ready := make(chan error, 1)
 	start := cfg.Go
 	if start == nil {
 		start = func(f func()) { go f() }
@@ -266,10 +273,33 @@ func launch(cfg Config, setup func(p *Process) error) (*Process, error) {
 		defer p.cleanup()
 		p.loop()
 	})
-	if err := <-ready; err != nil {
+	if err := p.awaitReady(ready); err != nil {
 		return nil, err
 	}
 	return p, nil
+}
+
+// awaitReady waits for the end of setup. While the kernel keeps an attachment waiting, its
+// goroutine cannot be reached: it is left there, and takes no further step (p.unwanted).
+func (p *Process) awaitReady(ready <-chan error) error {
+	limit := time.NewTimer(attachLimit)
+	defer limit.Stop()
+	interrupt := p.cfg.Interrupt
+	for {
+		select {
+		case err := <-ready:
+			return err
+		case <-interrupt:
+			interrupt = nil
+			limit.Reset(stopGrace)
+		case <-limit.C:
+			if seizing := p.seizing.Load(); seizing != 0 {
+				p.unwanted.Store(true)
+				return errInExec(int(seizing))
+			}
+			limit.Reset(stopGrace)
+		}
+	}
 }
 
 func (p *Process) panicked() {

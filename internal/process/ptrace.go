@@ -23,7 +23,8 @@ const seizeOptions = unix.PTRACE_O_TRACESYSGOOD | unix.PTRACE_O_TRACECLONE |
 	unix.PTRACE_O_TRACEEXIT
 
 // ptrace is the bare request. Every call must come from the tracer's thread;
-// from any other the kernel answers ESRCH. No request blocks, hence RawSyscall.
+// from any other the kernel answers ESRCH. No request but PTRACE_SEIZE (see seize)
+// blocks, hence RawSyscall.
 func ptrace(req, tid int, addr, data uintptr) error {
 	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, uintptr(req), uintptr(tid), addr, data, 0, 0)
 	if e != 0 {
@@ -113,6 +114,13 @@ func wait4(tid int) (ws unix.WaitStatus, ok bool) {
 	}
 }
 
+// waitInfo is the kernel's siginfo_t as waitid(2) fills it.
+type waitInfo struct {
+	signo, errno, code, _ int32
+	pid, uid, status      int32
+	_                     [100]byte
+}
+
 // peekWait says which child of this thread has a state change, without taking it:
 // any for 0, else whether that one has.
 func peekWait(tid int) int {
@@ -120,11 +128,7 @@ func peekWait(tid int) int {
 	if tid == 0 {
 		which = unix.P_ALL
 	}
-	var info struct {
-		signo, errno, code, _ int32
-		pid, uid, status      int32
-		_                     [100]byte
-	}
+	var info waitInfo
 	for {
 		_, _, e := unix.RawSyscall6(unix.SYS_WAITID, which, uintptr(tid), uintptr(unsafe.Pointer(&info)),
 			unix.WEXITED|unix.WSTOPPED|unix.WNOHANG|unix.WNOWAIT|waitAll|waitOwn, 0, 0)

@@ -42,6 +42,8 @@ type Options struct {
 	// OnPanic is told of a panic on a goroutine of ours and must end jalon.
 	OnPanic func(v any, stack []byte)
 	Started time.Time // of jalon itself, for Result.Armed
+	// Interrupt ends an Attach that is under way when it is closed; nil: never.
+	Interrupt <-chan struct{}
 	// Duration ends the session so long after it was armed; 0 = never.
 	Duration time.Duration
 

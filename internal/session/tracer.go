@@ -21,6 +21,7 @@ func (s *Session) config() process.Config {
 		OnExec:    func(tid int) bool { s.execs.Add(1); s.post.put(message{ev: ev{kind: evExec}, tid: tid}); return true },
 		OnFork:    s.onFork,
 		OnPanic:   s.opt.OnPanic,
+		Interrupt: s.opt.Interrupt,
 		OnTyped:   func() { s.typed.seen.Add(1) },
 	}
 }

@@ -1,0 +1,120 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// attachOptions are the options of threads until all are seized: see seize.
+const attachOptions = seizeOptions &^ unix.PTRACE_O_TRACEEXIT
+
+// Limits of a PTRACE_SEIZE that the kernel keeps waiting.
+const (
+	stallAfter  = 20 * time.Millisecond
+	reapEvery   = 2 * time.Millisecond
+	attachLimit = 10 * time.Second
+	// stopGrace is how long an attachment goes on after the user has asked for its end.
+	stopGrace = 300 * time.Millisecond
+)
+
+// stalled are threads that were reaped while a seize was kept waiting.
+type stalled struct {
+	mu     sync.Mutex
+	reaped []int
+}
+
+// seize is PTRACE_SEIZE, the one request of ptrace that blocks: the kernel has it wait
+// while another thread of the process is inside execve.
+//
+//  1. That thread may itself wait for jalon: exec kills the other threads and waits until
+//     their tracer has reaped those that are traced. Each would wait for the other for
+//     ever. So another thread of jalon reaps them when a seize takes long: wait(2) serves
+//     the tracees of all threads of a process.
+//  2. It can reap a thread only if that has ended by itself. A stop at PTRACE_EVENT_EXIT
+//     can be left only by the tracer's own thread, which waits here; so that stop is asked
+//     for later, when all threads are seized and stopped (attachOptions, meet).
+//  3. After exec the caller of execve has the process's id, and is the only thread. If it is
+//     the one that was seized, seized is that id.
+//
+// execve can also wait for something else, such as a file system; that ends with launch's
+// limits.
+func (p *Process) seize(tid int) (seized int, err error) {
+	var s stalled
+	known := p.seized // appended to only: these elements stay
+	over := make(chan struct{})
+	watch := time.AfterFunc(stallAfter, func() { s.reap(known, over) })
+	p.seizing.Store(int64(p.pid))
+	defer p.seizing.Store(0)
+	_, _, e := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(tid), 0, attachOptions, 0, 0)
+	close(over)
+	watch.Stop()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range s.reaped {
+		delete(p.tasks, t)
+	}
+	if e != 0 {
+		return tid, e
+	}
+	if len(s.reaped) > 0 && !slices.Contains(threadList(p.pid), tid) && p.attached(p.pid) {
+		tid = p.pid
+	}
+	return tid, nil
+}
+
+// reap takes the ends of threads until over is closed.
+func (s *stalled) reap(known []int, over <-chan struct{}) {
+	tick := time.NewTicker(reapEvery)
+	defer tick.Stop()
+	for {
+		s.mu.Lock()
+		select {
+		case <-over: // the tracer looks after its threads again
+			s.mu.Unlock()
+			return
+		default:
+		}
+		for _, tid := range known {
+			if ended(tid) {
+				s.reaped = append(s.reaped, tid)
+			}
+		}
+		s.mu.Unlock()
+		select {
+		case <-over:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// ended takes the end of a thread that another thread of jalon traces, and leaves its stops.
+func ended(tid int) bool {
+	var info waitInfo
+	_, _, e := unix.RawSyscall6(unix.SYS_WAITID, unix.P_PID, uintptr(tid), uintptr(unsafe.Pointer(&info)),
+		unix.WEXITED|unix.WNOHANG|waitAll, 0, 0)
+	return e == 0 && int(info.pid) == tid
+}
+
+func threadList(pid int) []int {
+	tids, err := threadsOf(pid)
+	if err != nil {
+		return nil
+	}
+	return tids
+}
+
+// errInExec is the error of an attachment that the kernel keeps waiting.
+func errInExec(pid int) error {
+	return &Error{
+		fmt.Sprintf("attach to process %d", pid),
+		errors.New("a thread of it is inside execve, and the kernel lets no tracer in before that is over"),
+		"try again when the file that it executes can be read",
+	}
+}
