@@ -43,7 +43,7 @@ func (c *client) next() string {
 			return short("%" + string(e.Payload))
 		}
 		return short(string(e.Payload))
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		c.t.Fatal("no answer")
 		return ""
 	}
@@ -104,7 +104,7 @@ func TestServe(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("Serve goes on when there is nobody to serve")
 	}
 }

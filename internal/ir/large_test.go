@@ -1,6 +1,7 @@
 package ir_test
 
 import (
+	"syscall"
 	"testing"
 	"time"
 
@@ -51,11 +52,11 @@ func TestLarge(t *testing.T) {
 	defer func() { ir.CheckEach = true }()
 	p := large(1000)
 	before := size(p)
-	start := time.Now()
+	start := processorTime(t)
 	if err := ir.Optimize(p); err != nil {
 		t.Fatal(err)
 	}
-	took := time.Since(start)
+	took := processorTime(t) - start
 	if err := ir.Check(p); err != nil {
 		t.Fatal(err)
 	}
@@ -63,4 +64,15 @@ func TestLarge(t *testing.T) {
 	if took > 5*time.Second {
 		t.Errorf("took %v", took)
 	}
+}
+
+// processorTime is what this process has used of the processors: on a busy machine the
+// clock shows the others' work.
+func processorTime(t *testing.T) time.Duration {
+	t.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -78,7 +78,7 @@ func (d *debugged) next() Stop {
 // nextOrEnd waits for a stop or the program's end.
 func (d *debugged) nextOrEnd() (s Stop, ok bool) {
 	d.t.Helper()
-	limit := time.After(30 * time.Second)
+	limit := time.After(testPatience)
 	for {
 		if s, ok := d.q.take(); ok {
 			return s, true

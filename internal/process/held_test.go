@@ -13,7 +13,7 @@ func awaitHeld(t *testing.T, h *Held) ExitStatus {
 	t.Helper()
 	select {
 	case <-h.Done():
-	case <-time.After(20 * time.Second):
+	case <-time.After(testPatience):
 		t.Fatal("it does not end")
 	}
 	return h.Status()

@@ -236,7 +236,7 @@ func TestSignalStorm(t *testing.T) {
 
 // stateOf waits until the process is in a state (the kernel needs a moment).
 func stateOf(pid int, want string) byte {
-	deadline := time.Now().Add(5 * time.Second)
+	deadline := time.Now().Add(testPatience)
 	for {
 		s := threadState(pid)
 		if strings.IndexByte(want, s) >= 0 || time.Now().After(deadline) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -123,7 +124,9 @@ func ttyInterrupt(t *testing.T, typed bool) {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	must(0, cmd.Start())
-	tty.Close()
+	defer tty.Close() // until the end: what is written last is lost once nothing has it open
+	late := time.AfterFunc(testPatience, func() { _ = cmd.Process.Kill(); _ = tty.Close() })
+	defer late.Stop()
 	var seen strings.Builder
 	until := func(text string) {
 		t.Helper()

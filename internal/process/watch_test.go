@@ -30,7 +30,7 @@ func TestWatch(t *testing.T) {
 	}
 	select {
 	case <-w.Done():
-	case <-time.After(10 * time.Second):
+	case <-time.After(testPatience):
 		t.Fatal("the end is not seen")
 	}
 	if !w.Ended() {

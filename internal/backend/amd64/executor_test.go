@@ -147,7 +147,7 @@ func (e *executor) setWord(off int, v uint64) { binary.LittleEndian.PutUint64(e.
 
 func (e *executor) wait() error {
 	var b [1]byte
-	e.out.SetReadDeadline(time.Now().Add(20 * time.Second))
+	e.out.SetReadDeadline(time.Now().Add(2 * time.Minute))
 	if _, err := io.ReadFull(e.out, b[:]); err != nil {
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			return fmt.Errorf("case %d does not end", e.word(8))
