@@ -9,7 +9,7 @@ import (
 func (s *scope) variable(d die) *debuginfo.Variable {
 	v := &debuginfo.Variable{Name: d.name(), Type: s.m.typeOf(d)}
 	v.File, v.Line = d.declared()
-	v.Loc = s.location(d, v.Type)
+	v.Loc = s.atCall(d, s.location(d, v.Type))
 	return v
 }
 

@@ -1,0 +1,199 @@
+package dwarf
+
+import (
+	"strings"
+
+	"github.com/jalon-trace/jalon/internal/ctype"
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+)
+
+// What a function was called with, at its entry. Where a parameter is changed before
+// any instruction needs its first value, clang describes only the changed one, from the
+// function's first byte on: rc is "rdi + 1" or the constant 7 there. gcc adds an entry
+// without extent for the first value (locEntry).
+
+const changedAtEntry = "optimised out here: the compiler describes only the value that it is changed to"
+
+// atCall corrects the location of parameter d at the entry of a function that clang
+// compiled. A computed value cannot be what the caller passed. It is in the register
+// that the calling convention says if that is certain: the function can be called from
+// outside, so its parameters are all there, and the computation uses that register.
+func (s *scope) atCall(d die, loc debuginfo.Location) debuginfo.Location {
+	if !d.isParam() || !s.atEntry() || !s.f.d.has(d) || !d.u.isClang() {
+		return loc
+	}
+	changed := func(p debuginfo.Piece) bool {
+		return p.Kind == debuginfo.IsBytes || p.Kind == debuginfo.IsValue && !unchanged(p.Expr)
+	}
+	if len(loc.Pieces) > 1 {
+		for i, p := range loc.Pieces {
+			if changed(p) {
+				loc.Pieces[i] = debuginfo.Piece{Kind: debuginfo.IsMissing, BitSize: p.BitSize}
+			}
+		}
+		return loc
+	}
+	if len(loc.Pieces) == 0 {
+		return loc
+	}
+	p := loc.Pieces[0]
+	reg, certain := s.passedIn(d)
+	switch {
+	case p.Kind == debuginfo.InRegister && certain && p.Reg != reg:
+	case p.Kind == debuginfo.InRegister && !certain && s.shared(d, p.Reg):
+	case !changed(p):
+		return loc
+	case certain && onlyRegister(p.Expr, reg):
+		return debuginfo.Location{Pieces: []debuginfo.Piece{{Kind: debuginfo.InRegister, Reg: reg}}}
+	}
+	return debuginfo.Location{Unavailable: changedAtEntry, Elsewhere: loc.Elsewhere}
+}
+
+// shared reports whether another parameter is in the same register: one of the two is
+// a copy of the other then.
+func (s *scope) shared(d die, reg int) bool {
+	for c := range s.f.d.children() {
+		if v, ok := c.deep(atLocation); ok && c.isParam() && c.off != d.off {
+			if l := s.located(v); len(l.Pieces) == 1 && l.Pieces[0].Kind == debuginfo.InRegister && l.Pieces[0].Reg == reg {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// has reports whether an entry is a direct child of d.
+func (d die) has(e die) bool {
+	if d.u != e.u {
+		return false
+	}
+	for c := range d.children() {
+		if c.off >= e.off {
+			return c.off == e.off
+		}
+	}
+	return false
+}
+
+// isClang: the unit is of C or C++, compiled by clang.
+func (u *unit) isClang() bool {
+	return (u.isC() || u.isCxx()) && strings.Contains(u.head().producer, "clang")
+}
+
+// unchanged: an expression that only converts what is in a register.
+func unchanged(ops []debuginfo.Op) bool {
+	if len(ops) == 0 || ops[0].Code != debuginfo.OpReg {
+		return false
+	}
+	for i := 1; i < len(ops); i++ {
+		switch op := ops[i]; {
+		case op.Code == debuginfo.OpConvert:
+		case op.Code == debuginfo.OpConst && i+1 < len(ops) && ops[i+1].Code == debuginfo.OpAnd && isMask(uint64(op.Arg)):
+			i++
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// isMask: the low bits, in whole bytes.
+func isMask(n uint64) bool { return n == 0xff || n == 0xffff || n == 0xffffffff || n == 1<<64-1 }
+
+// onlyRegister: the expression uses that register and no other, and no memory.
+func onlyRegister(ops []debuginfo.Op, reg int) bool {
+	used := false
+	for _, op := range ops {
+		switch op.Code {
+		case debuginfo.OpReg:
+			if op.Arg != int64(reg) {
+				return false
+			}
+			used = true
+		case debuginfo.OpDeref, debuginfo.OpTLS, debuginfo.OpEnv:
+			return false
+		}
+	}
+	return used
+}
+
+// argRegisters are those of integers and pointers in the System V ABI's order, by
+// DWARF numbers: rdi rsi rdx rcx r8 r9.
+var argRegisters = [...]int{5, 4, 1, 2, 8, 9}
+
+// passedIn is the register that parameter d is passed in, if the whole prefix of the
+// function's type up to it is of scalars and the function's convention is not its own.
+func (s *scope) passedIn(d die) (reg int, ok bool) {
+	f := s.f.d
+	if v, ok := f.deep(atCallingConvention); ok && v.n != ccNormal {
+		return 0, false
+	}
+	if !f.deepFlag(atExternal) || !s.callable() {
+		return 0, false
+	}
+	if class := argClass(s.m.typeOf(f)); class == notScalar { // the result's address may be passed first
+		return 0, false
+	}
+	n := 0
+	for c := range f.children() {
+		if c.ab.tag != tagFormalParameter {
+			continue
+		}
+		switch argClass(s.m.typeOf(c)) {
+		case notScalar:
+			return 0, false
+		case inGeneral:
+			if c.off == d.off && n < len(argRegisters) {
+				return argRegisters[n], true
+			}
+			n++
+		}
+		if c.off == d.off {
+			return 0, false
+		}
+	}
+	return 0, false
+}
+
+// ccNormal is DW_CC_normal.
+const ccNormal = 1
+
+// callable: a symbol that other files can see is at the entry, so no optimisation has
+// changed how the function is called.
+func (s *scope) callable() bool {
+	name := s.f.d.linkage()
+	if name == "" {
+		name = s.f.d.name()
+	}
+	for _, sym := range s.m.lookupSymbols(name) {
+		if sym.Value == s.pc && !sym.Local {
+			return true
+		}
+	}
+	return false
+}
+
+// The classes of arguments that are told apart.
+const (
+	notScalar = iota
+	inGeneral // a general register
+	inOther   // a vector register, or void
+)
+
+func argClass(t *ctype.Type) int {
+	switch s := t.Strip(); s.Kind {
+	case ctype.Pointer, ctype.Reference:
+		return inGeneral
+	case ctype.Bool, ctype.Char, ctype.Int, ctype.Enum:
+		if s.Size >= 1 && s.Size <= 8 {
+			return inGeneral
+		}
+	case ctype.Float:
+		if s.Size == 4 || s.Size == 8 {
+			return inOther
+		}
+	case ctype.Void:
+		return inOther
+	}
+	return notScalar
+}
