@@ -51,10 +51,8 @@ func (m *Module) loadIndex() *indexTables {
 }
 
 func (m *Module) release() {
-	for _, f := range []*elf.File{m.file, m.dbg, m.alt} {
-		if f != nil {
-			f.Release()
-		}
+	for _, f := range m.files() {
+		f.Release()
 	}
 }
 
@@ -67,10 +65,15 @@ func (m *Module) cacheLimit() int64 {
 
 // indexKey identifies what an index was made from: build-ids, and the sizes and
 // samples of the sections, which differ where a tool has rewritten the debug
-// information under the same build-id.
+// information under the same build-id. Another user can make a file that agrees in all
+// of these and differs in between. Its index must not be taken for this file's, so the key
+// has the users who may have written the files.
 func (m *Module) indexKey() (key [keySize]byte) {
 	h := sha256.New()
 	fmt.Fprintln(h, m.file.BuildID)
+	for _, f := range m.files() {
+		fmt.Fprintln(h, f.Writers)
+	}
 	for _, d := range []*data{m.d, m.d.alt} {
 		if d == nil {
 			continue
@@ -87,6 +90,16 @@ func (m *Module) indexKey() (key [keySize]byte) {
 	}
 	h.Sum(key[:0])
 	return key
+}
+
+// files are the files that an index is made from.
+func (m *Module) files() (list []*elf.File) {
+	for _, f := range []*elf.File{m.file, m.dbg, m.alt} {
+		if f != nil {
+			list = append(list, f)
+		}
+	}
+	return list
 }
 
 // cachePath is the file of the index, "" when none is kept: small files, files

@@ -221,6 +221,49 @@ func TestCacheDirectory(t *testing.T) {
 	}
 }
 
+// TestCacheWriters: an index of a file that one user may have written is not used for
+// another user's file that looks the same: build-ids, sizes, and what the key samples can
+// be made to agree.
+func TestCacheWriters(t *testing.T) {
+	content, err := os.ReadFile(build(t, variants[0], "prog.c", "other.c"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, want := t.TempDir(), 0
+	open := func(uid, gid int, mode os.FileMode, fresh bool) {
+		t.Helper()
+		file := filepath.Join(t.TempDir(), "prog")
+		if err := os.WriteFile(file, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chown(file, uid, gid); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(file, mode); err != nil {
+			t.Fatal(err)
+		}
+		if fresh {
+			want++
+		}
+		m := withCache(t, file, dir)
+		if s, err := m.FuncSites("main"); err != nil || len(s) != 1 {
+			t.Error(s, err)
+		}
+		if got := len(indexFiles(t, dir)); got != want {
+			t.Errorf("user %d, group %d, mode %o: %d indexes, want %d", uid, gid, mode, got, want)
+		}
+	}
+	open(-1, -1, 0o755, true)
+	open(-1, -1, 0o644, false)
+	open(-1, -1, 0o664, true)
+	open(-1, -1, 0o666, true)
+	if os.Geteuid() == 0 {
+		open(12345, -1, 0o755, true)
+		open(12345, 12345, 0o755, false)
+		open(12345, 12345, 0o775, true)
+	}
+}
+
 // TestCacheLimit removes the indexes that were not used for longest.
 func TestCacheLimit(t *testing.T) {
 	dir := t.TempDir()

@@ -15,6 +15,7 @@ import (
 	"os"
 	"sort"
 	"sync"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -26,6 +27,9 @@ type File struct {
 	Path    string
 	BuildID string // hexadecimal, "" when there is none
 	PIE     bool   // ET_DYN: a position-independent executable or a library
+	// Writers names the users who may have written the file: equal for files that the
+	// same users may write to.
+	Writers string
 
 	data     []byte
 	mapped   bool
@@ -95,7 +99,19 @@ func Open(path string) (*File, error) {
 		return nil, err
 	}
 	f.mapped = mapped
+	f.Writers = writers(st)
 	return f, nil
+}
+
+func writers(st os.FileInfo) string {
+	sys, ok := st.Sys().(*syscall.Stat_t)
+	if !ok || sys.Mode&unix.S_IWOTH != 0 {
+		return "all"
+	}
+	if sys.Mode&unix.S_IWGRP != 0 {
+		return fmt.Sprintf("user %d, group %d", sys.Uid, sys.Gid)
+	}
+	return fmt.Sprintf("user %d", sys.Uid)
 }
 
 // newMapped is New of a mapped file, which may be truncated at any moment.
