@@ -119,14 +119,9 @@ func (s *sources) traits(m *dwarf.Module) traits {
 	}
 	var t traits
 	for _, sec := range m.Sections() {
-		switch {
-		case strings.HasSuffix(sec.Name, ".gopclntab"), sec.Name == ".go.buildinfo":
-			t.isGo = true
-		case sec.Name == ".gcc_except_table":
-			t.throws = true
-		}
+		t.throws = t.throws || sec.Name == ".gcc_except_table"
 	}
-	t.isGo = t.isGo || len(m.Lookup("runtime.morestack")) > 0
+	t.isGo = m.IsGo()
 	imported := importedBy(m.Path())
 	for _, name := range switchers {
 		if defined := m.Lookup(name); (imported[name] || len(defined) > 0) && m.Name() != "libc.so.6" && t.switches == "" {

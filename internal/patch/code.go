@@ -49,6 +49,9 @@ type Code struct {
 	Apart bool
 	// Loose: the function's bounds are a guess, so instructions may be decoded wrong.
 	Loose bool
+	// Resumed, if not "", says why control may return to any instruction: threads of the
+	// program's own (goroutines) were interrupted anywhere, and their stacks are not known.
+	Resumed string
 	// AsyncEH says that a faulting memory access may continue at a landing pad
 	// (-fnon-call-exceptions: Ada, gccgo, D). Registers are then never dead across
 	// a memory access.

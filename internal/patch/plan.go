@@ -157,6 +157,9 @@ func (m *maker) jumpMany(first Inst) string {
 	if m.a.wild != "" {
 		return m.a.wild
 	}
+	if m.c.Resumed != "" {
+		return m.c.Resumed
+	}
 	insts, ended := []Inst{first}, false
 	for n := first.Len; n < jumpLen; {
 		last := insts[len(insts)-1]

@@ -330,3 +330,18 @@ func FuzzMake(f *testing.F) {
 		}
 	})
 }
+
+// TestResumed: where control may return to any instruction, no jump covers several.
+func TestResumed(t *testing.T) {
+	code := []byte{0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0xc3} // nops, ret
+	for _, why := range []string{"", "goroutines return anywhere"} {
+		c := &Code{Lo: 0x1000, Hi: 0x1000 + uint64(len(code)), Bytes: code, Resumed: why}
+		p, err := Make(c, 0x1000, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if many := p.Tactic == JumpMany; many != (why == "") {
+			t.Errorf("%q: %v, refused %v", why, p.Tactic, p.Refused)
+		}
+	}
+}

@@ -128,6 +128,7 @@ func (s *Session) updateModules(maps []process.Mapping) {
 			o.maps = m.maps
 			s.mods[i] = o
 		}
+		s.mods[i].running = !s.launched || s.state.phase != starting
 	}
 }
 

@@ -89,6 +89,9 @@ func (m *module) functionCode(fn *dwarf.Function, vaddr uint64, read reader) (*p
 		return nil, fmt.Errorf("the function at %#x is larger than %d MiB", main.Lo+m.bias, maxFunction>>20)
 	}
 	c := &patch.Code{Lo: main.Lo + m.bias, Hi: main.Hi + m.bias, ReadMem: read}
+	if m.running && m.dw.IsGo() {
+		c.Resumed = "goroutines that were preempted are resumed at any instruction"
+	}
 	var err error
 	if c.Sequences, err = m.sequences(fn, read); err != nil {
 		return nil, err

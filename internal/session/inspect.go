@@ -58,6 +58,7 @@ func InspectProcess(pid int, opt dwarf.Options) ([]*Inspected, error) {
 	}
 	var out []*Inspected
 	for _, m := range modules(pid, maps) {
+		m.running = true
 		if m.open(opt) == nil {
 			out = append(out, &Inspected{Path: m.path, Bias: m.bias, Info: m.dw, mod: m})
 		}

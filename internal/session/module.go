@@ -20,6 +20,7 @@ type module struct {
 	file    string // how jalon opens it; "": it cannot be opened any more
 	pid     int
 	exe     bool
+	running bool              // threads have run code of the module and were interrupted in it
 	maps    []process.Mapping // its mappings
 	dw      *dwarf.Module
 	bias    uint64
