@@ -425,6 +425,7 @@ func codeBytes(t *testing.T, pid int) string {
 		t.Fatal(err)
 	}
 	defer mem.Close()
+	var code strings.Builder // of all its mappings: pages whose protection was changed may stay one of their own
 	for _, line := range strings.Split(string(maps), "\n") {
 		var lo, hi int64
 		if !strings.HasSuffix(line, exe) || !strings.Contains(line, "r-xp") {
@@ -437,8 +438,10 @@ func codeBytes(t *testing.T, pid int) string {
 		if _, err := mem.ReadAt(b, lo); err != nil {
 			t.Fatal(err)
 		}
-		return string(b)
+		code.Write(b)
 	}
-	t.Fatalf("no code of %s in its maps", exe)
-	return ""
+	if code.Len() == 0 {
+		t.Fatalf("no code of %s in its maps", exe)
+	}
+	return code.String()
 }

@@ -86,6 +86,8 @@ func (c *gateCmd) wait(ctx context.Context) error {
 	}
 	cmd := exec.CommandContext(ctx, c.program[0], c.program[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	// perf record writes its file's header at the end.
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	err := cmd.Run()
 	if st := cmd.ProcessState; st != nil && !st.Success() {
 		return exitError{max(st.ExitCode(), 1)}

@@ -85,6 +85,22 @@ func Open(opt Options) (*Engine, error) {
 	return e, nil
 }
 
+// MayUprobe is nil where this kernel lets this user have uprobes of the kernel engine.
+var MayUprobe = sync.OnceValue(func() error {
+	e, err := Open(Options{})
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	if err := e.permitted(); err != nil {
+		return err
+	}
+	if f := e.k.Features().Uprobe; !f.OK {
+		return errors.New(f.Text)
+	}
+	return nil
+})
+
 // Arm finds, compiles, loads and attaches the tracepoints, in this order for all
 // of them together: nothing is attached before everything is loaded. ready is
 // called in between, when records have a place and their schemas are known. The

@@ -24,6 +24,7 @@ type site struct {
 	tactic string
 	// numbered: id is the site's own. A site that is planned anew keeps it.
 	numbered bool
+	noUprobe bool // the kernel cannot put a uprobe there any more
 }
 
 // compile makes the hit program of a tracepoint at one address. The error is a

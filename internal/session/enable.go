@@ -27,8 +27,9 @@ func (s *Session) enableInProcess(tp *tracked, on bool) error {
 		return err
 	}
 	uprobes := s.hasUprobes(tp)
+	var trapping []*site // whose uprobe cannot be had again
 	if uprobes {
-		if err := s.enableUprobes(tp, on); err != nil {
+		if trapping, err = s.enableUprobes(tp, on); err != nil {
 			return err
 		}
 	}
@@ -50,6 +51,9 @@ func (s *Session) enableInProcess(tp *tracked, on bool) error {
 	}
 	if err == nil {
 		tp.Disabled = !on
+	}
+	if err == nil && len(trapping) > 0 {
+		err = s.install(trapping)
 	}
 	return err
 }

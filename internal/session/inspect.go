@@ -76,6 +76,9 @@ func (in *Inspected) Tactic(vaddr uint64) (tactic string, refused []string, err 
 	for _, r := range p.Refused {
 		refused = append(refused, r.Tactic.String()+": "+in.shown(r.Why))
 	}
+	if p.Tactic == patch.Trapping {
+		return SlowTactic(), refused, nil
+	}
 	return p.Tactic.String(), refused, nil
 }
 

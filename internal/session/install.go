@@ -69,6 +69,7 @@ func (p *placed) end() uint64 { return p.plan.Addr + uint64(p.plan.Len) }
 func (s *Session) install(fresh []*site) error {
 	avoid := s.opt.Avoid
 	s.left = map[*tracked]*tracepoint.LeftOut{}
+	defer s.warnSlow()
 	for len(fresh) > 0 {
 		plans, err := s.plan(fresh, avoid)
 		if err != nil {
@@ -203,6 +204,7 @@ func (s *Session) plan(fresh []*site, avoid uint8) ([]*placed, error) {
 		plans = append(plans, pl)
 	}
 	s.share(shared)
+	plans = s.hasten(plans)
 	for _, p := range plans {
 		for _, x := range p.sites {
 			x.tactic = p.plan.Tactic.String()

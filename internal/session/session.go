@@ -105,7 +105,8 @@ type Session struct {
 	names    map[uint64]string // symbols of addresses, see Symbol
 
 	typed   typed
-	ctx     context.Context // of Session.Run; nil: nothing interrupts
+	slow    tracepoint.LeftOut // addresses that are reached by int3, and why not faster
+	ctx     context.Context    // of Session.Run; nil: nothing interrupts
 	pauses  []time.Duration
 	armed   time.Duration
 	started time.Time

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -25,10 +26,12 @@ type uprobe struct {
 	// absent: its library is unloaded. The kernel puts the breakpoint there again when
 	// the file is mapped again.
 	absent bool
+	// foreign: another tracer's breakpoint is at its address.
+	foreign bool
 }
 
 // spareUprobes is how many sites of a session can become uprobes.
-const spareUprobes = 512
+const spareUprobes = 4096
 
 // errNoUprobes: what is asked of the kernel engine it cannot do.
 var errNoUprobes = errors.New("GDB's hit programs run in the process only")
@@ -79,7 +82,7 @@ func (s *Session) asUprobes(list []*site) []error {
 		}
 		x.tactic = "uprobe"
 		x.tp.sites++
-		s.uprobes = append(s.uprobes, &uprobe{x: x, id: ids[i]})
+		s.uprobes = append(s.uprobes, &uprobe{x: x, id: ids[i], foreign: s.foreign.within(x.addr, x.addr+1)})
 		s.logf("%s at %#x in %s: a uprobe of the kernel", x.tp.Place.Text, x.addr, x.where.site.Func)
 	}
 	return errs
@@ -203,6 +206,18 @@ func (s *Session) removeUprobes() {
 	}
 }
 
+// dropUprobe takes back the one that a site was just given.
+func (s *Session) dropUprobe(x *site) {
+	i := slices.IndexFunc(s.uprobes, func(u *uprobe) bool { return u.x == x })
+	if i < 0 {
+		return
+	}
+	u := s.uprobes[i]
+	s.uprobes = slices.Delete(s.uprobes, i, i+1)
+	x.tp.sites--
+	s.trouble("removing a uprobe", s.kern.Detach([]uint32{u.id}))
+}
+
 // hasUprobes reports whether a tracepoint has sites that are uprobes.
 func (s *Session) hasUprobes(tp *tracked) bool {
 	for _, u := range s.uprobes {
@@ -213,21 +228,29 @@ func (s *Session) hasUprobes(tp *tracked) bool {
 	return false
 }
 
-// enableUprobes attaches or detaches the uprobes of a tracepoint.
-func (s *Session) enableUprobes(tp *tracked, on bool) error {
+// enableUprobes attaches or detaches the uprobes of a tracepoint. Those that the kernel
+// does not take any more, in pages that are guarded since, are to become int3s.
+func (s *Session) enableUprobes(tp *tracked, on bool) (trapping []*site, err error) {
 	if err := s.kern.SetEnabled(tp.Tracepoint, on); err != nil {
-		return err
+		return nil, err
 	}
 	if !on {
-		return nil
+		return nil, nil
 	}
-	for _, u := range s.uprobes {
+	for _, u := range slices.Clone(s.uprobes) {
 		if u.x.tp != tp || u.absent {
 			continue
 		}
-		if err := s.trapped(u.x); err != nil {
-			return errors.Join(probe.Error(tp.Place, err), s.kern.SetEnabled(tp.Tracepoint, false))
+		err := s.trapped(u.x)
+		switch {
+		case err == nil:
+		case u.foreign: // another tracer's breakpoint is there, or was
+			return nil, errors.Join(probe.Error(tp.Place, err), s.kern.SetEnabled(tp.Tracepoint, false))
+		default:
+			s.dropUprobe(u.x)
+			u.x.noUprobe, u.x.tactic = true, ""
+			trapping = append(trapping, u.x)
 		}
 	}
-	return nil
+	return trapping, nil
 }

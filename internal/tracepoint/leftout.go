@@ -53,6 +53,11 @@ const shownReasons = 4
 // Text says of how many addresses how many are left out, and why: the commonest
 // reasons, with the words of the first address that has each.
 func (l *LeftOut) Text(of int) string {
+	return fmt.Sprintf("%d of %d addresses are left out: ", l.N, of) + l.Reasons()
+}
+
+// Reasons are the commonest, with how many addresses have each where there are several.
+func (l *LeftOut) Reasons() string {
 	list := make([]*reason, 0, len(l.by))
 	for _, r := range l.by {
 		list = append(list, r)
@@ -63,9 +68,8 @@ func (l *LeftOut) Text(of int) string {
 		}
 		return list[i].order < list[j].order
 	})
-	head := fmt.Sprintf("%d of %d addresses are left out: ", l.N, of)
 	if len(list) == 1 {
-		return head + list[0].text
+		return list[0].text
 	}
 	var parts []string
 	rest := l.N
@@ -77,7 +81,7 @@ func (l *LeftOut) Text(of int) string {
 		parts = append(parts, fmt.Sprintf("%d (%s)", r.n, r.text))
 		rest -= r.n
 	}
-	return head + strings.Join(parts, ", ")
+	return strings.Join(parts, ", ")
 }
 
 // firstLine is a diagnostic without its excerpt.
