@@ -310,7 +310,7 @@ func TestSignalsEndJalon(t *testing.T) {
 	x := startTarget(t, 2, "-O2")
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		j := start(t, jalonArgs("trace", "-v", "-f", "none", "-p", fmt.Sprint(x.Pid()), "leaf", "text")...)
-		eventually(t, "jalon arms", func() bool { return strings.Contains(j.Errs.String(), "site 1:") || ended(j) })
+		eventually(t, "jalon arms", func() bool { return strings.Contains(j.Errs.String(), "armed after") || ended(j) })
 		j.Signal(sig)
 		if r := j.wait(); r.status != 0 || !strings.Contains(r.stderr, "detached") {
 			t.Errorf("%v: status %d: %s", sig, r.status, r.stderr)

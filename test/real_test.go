@@ -341,7 +341,7 @@ func TestRedisAttached(t *testing.T) {
 		n := commands(t, socket)
 		j := start(t, jalonArgs("trace", "-f", "none", "-v", "--avoid", avoid, "--summary-json", "-p", fmt.Sprint(r.Pid()), "-c", "arg0", place)...)
 		load := start(t, "redis-benchmark", "-s", socket, "-q", "-n", "1000000000", "-c", "20", "-t", "set,get")
-		eventually(t, "jalon arms", func() bool { return strings.Contains(j.Errs.String(), "site 0:") || ended(j) })
+		eventually(t, "jalon arms", func() bool { return strings.Contains(j.Errs.String(), "armed after") || ended(j) })
 		if n == 0 || ended(j) {
 			t.Fatalf("%s: %s", place, tail(j.Errs.String()))
 		}

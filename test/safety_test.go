@@ -125,7 +125,7 @@ func TestSignalsAttached(t *testing.T) {
 				_ = in.Close()
 				eventually(t, "the program is ready", func() bool { return strings.Contains(x.Out.String(), "ready\n") })
 				j := start(t, jalonArgs("trace", "-f", "none", "-v", "--summary-json", "--avoid", tac.bits, "-p", fmt.Sprint(x.Pid()), "visit if (p->next->value > 3)", "in_handler if (sig < 0)")...)
-				eventually(t, "jalon arms", func() bool { return strings.Contains(j.Errs.String(), "site 1:") || ended(j) })
+				eventually(t, "jalon arms", func() bool { return strings.Contains(j.Errs.String(), "armed after") || ended(j) })
 				_ = w.Close()
 				got := x.wait()
 				r := j.wait()
@@ -401,7 +401,7 @@ func TestInterruptLeavesProgram(t *testing.T) {
 		cmd.Stdin = in
 		j, done := startOutlived(t, cmd)
 		_ = in.Close()
-		eventually(t, "jalon arms", func() bool { return strings.Contains(j.Errs.String(), "site 2:") || ended(j) })
+		eventually(t, "jalon arms", func() bool { return strings.Contains(j.Errs.String(), "armed after") || ended(j) })
 		x := &target{running: j, in: w}
 		x.goesOn("traced")
 		child := childOf(j.Pid())

@@ -236,7 +236,7 @@ func killedOnce(t *testing.T, i int, avoid, flags string, places []string) {
 	x := startTarget(t, 3, flags)
 	args := append(jalonArgs("trace", "-f", "json", "--avoid", avoid, "-p", fmt.Sprint(x.Pid()), "-o", filepath.Join(t.TempDir(), "ev"), "-v"), places...)
 	j := start(t, args...)
-	when, last := fmt.Sprintf("round %d", i), fmt.Sprintf("site %d:", len(places)-1)
+	when, last := fmt.Sprintf("round %d", i), "armed after"
 	switch i % 3 {
 	case 0: // while it arms
 		eventually(t, "jalon stops the target: "+tail(j.Errs.String()), func() bool { return strings.Contains(j.Errs.String(), "stopped for") || ended(j) })
@@ -307,7 +307,7 @@ func TestJalonKilledLaunched(t *testing.T) {
 		j, done := startOutlived(t, cmd)
 		x := &target{running: j, in: w}
 		_ = r.Close()
-		eventually(t, "jalon arms", func() bool { return strings.Contains(x.Errs.String(), "site 8:") || ended(x.running) })
+		eventually(t, "jalon arms", func() bool { return strings.Contains(x.Errs.String(), "armed after") || ended(x.running) })
 		x.goesOn("with jalon")
 		child := childOf(x.Pid())
 		if child == 0 {

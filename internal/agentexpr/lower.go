@@ -38,6 +38,8 @@ type Options struct {
 	Epoch int64
 	// Var gives the variable of GDB's number. Nil: there are none.
 	Var func(number int) (Variable, bool)
+	// Stop ends the trace at the site. Nil: who reads the records does.
+	Stop *Stop
 	// Trusted says that size bytes at base + off can be read without a guard: base
 	// is a DWARF register number, or -1 for none. Nil: nothing is.
 	Trusted func(base, off, size int64) bool
@@ -75,11 +77,17 @@ func lower(s *Site, opt *Options, rareAt int64) (p *ir.Program, lay *Layout, err
 			panic(r)
 		}
 	}()
+	if opt.Stop != nil {
+		l.unlessStopped(opt.Stop)
+	}
 	if s.Cond != nil {
 		if s.Cond.use != ForCondition {
 			return nil, nil, errors.New("the condition was validated as an action")
 		}
 		l.condition(s.Cond)
+	}
+	if opt.Stop != nil {
+		l.pass(opt.Stop)
 	}
 	l.reserve(s)
 	for k := range s.Actions {

@@ -65,7 +65,7 @@ func (x *Experiment) define(p rsp.DefineTracepoint) error {
 		return fmt.Errorf("%v: there are %d locations already", k, maxLocations)
 	}
 	tp := &tracepoint{key: k, pass: p.Pass, fast: p.Fast, cond: p.Condition, more: p.More, index: uint32(len(x.byIndex))}
-	tp.spec = Spec{Number: int(p.Number), Addr: p.Addr, Enabled: p.Enabled, Steps: p.Step}
+	tp.spec = Spec{Number: int(p.Number), Addr: p.Addr, Enabled: p.Enabled, Pass: p.Pass, Steps: p.Step}
 	tp.spec.Program.Name = k.String()
 	switch {
 	case p.Fast != nil && p.Static:

@@ -22,6 +22,8 @@ type Spec struct {
 	Enabled bool
 	// Program is what is done at a hit: condition and actions. Name is for people.
 	Program agentexpr.Site
+	// Pass is the hit that ends the run, counted from 1; 0: none does.
+	Pass uint64
 	// Steps is the number of single steps after a hit at each of which StepActions
 	// are done (while-stepping); 0: none.
 	Steps       uint64
@@ -104,6 +106,10 @@ type Engine interface {
 	// Markers lists all static tracepoint markers; those at an address.
 	Markers() ([]Marker, error)
 	MarkersAt(addr uint64) ([]Marker, error)
+	// Reached gives the tracepoint whose Pass ended the run at a hit: from then on no
+	// program collects anything or sets a variable. Nil: none has, or the engine leaves
+	// it to who drains it.
+	Reached() *Spec
 	// Tasks that are gone: the run cannot go on (the process has ended).
 	Gone() bool
 }

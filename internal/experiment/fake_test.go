@@ -116,6 +116,8 @@ func (f *fake) MarkersAt(addr uint64) ([]Marker, error) {
 
 func (f *fake) Gone() bool { return f.gone }
 
+func (f *fake) Reached() *Spec { return nil }
+
 // bench is an experiment over a fake engine.
 type bench struct {
 	*Experiment

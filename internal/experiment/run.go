@@ -85,11 +85,15 @@ func (x *Experiment) Tick() {
 		return
 	}
 	// Asked before: what it collected until then is all that comes.
-	gone := x.engine.Gone()
+	gone, last := x.engine.Gone(), x.engine.Reached()
 	x.engine.Drain(false, x.hit)
 	switch {
 	case x.run.reached && x.run.stepsLeft == 0:
 		x.finish(x.run.reason)
+	case last != nil && last.Steps == 0 && !x.run.reached:
+		// Its record may be kept back still, or there was no room for it.
+		x.run.number = uint64(last.Number)
+		x.finish(rsp.StopPassCount)
 	case gone:
 		x.run.text = "what is traced has ended"
 		x.finish(rsp.StopError)

@@ -26,6 +26,7 @@ type engine struct {
 	over  atomic.Bool // the process is gone
 
 	vars   variables
+	stops  *stops // nil: who drains the hits ends the run
 	marked markerList
 
 	mu   sync.Mutex // guards what follows: the tracer's goroutine adds to it
@@ -49,6 +50,7 @@ type armed struct {
 	slow   *slowSite
 	here   slowSite // hits that the tracer collected of one that runs in the process
 	raised bool     // the marker's semaphore
+	stop   *agentexpr.Stop
 }
 
 func newEngine(t *Target) *engine { return &engine{t: t} }
@@ -65,6 +67,7 @@ func (e *engine) Start(list []*experiment.Spec, vars []experiment.Variable) []er
 	}
 	e.reset(pr)
 	e.vars.define(vars)
+	e.stops = newStops(&e.vars, list)
 	run, err := session.NewRun(e.pr.Load().p, session.RunOptions{
 		BufferSize: e.t.opt.BufferSize, Threads: e.pr.Load().threads, Variables: e.vars.initial(), DebugDirs: e.t.opt.DebugDirs,
 		NoOptimise: e.t.opt.NoOptimise, Breakpoints: e.pr.Load().breaks.within, Log: e.t.opt.Log, Dump: e.dumper(),
@@ -167,6 +170,7 @@ func (e *engine) arm(list []*experiment.Spec, errs []error) (bad bool) {
 func (e *engine) prepare(s *experiment.Spec) (*armed, error) {
 	a := &armed{spec: s, site: s.Program}
 	a.here = slowSite{a: a, e: e}
+	a.stop = e.stops.of(&e.vars, s)
 	a.site.Actions = withFrame(s.Program.Actions)
 	a.steps = withFrame(s.StepActions)
 	if s.Kind == experiment.Static {
@@ -226,7 +230,7 @@ func (e *engine) program(a *armed) *session.Program {
 		Number: a.spec.Number, Addr: a.spec.Addr, Disabled: !a.spec.Enabled,
 		Make: func(f session.SiteFacts) (*ir.Program, int, error) {
 			p, lay, err := agentexpr.Lower(&a.site, &agentexpr.Options{
-				GSBase: f.GSBase, AVX: f.AVX, InUse: f.XGETBV1, PC: a.spec.Addr, Var: e.vars.find,
+				GSBase: f.GSBase, AVX: f.AVX, InUse: f.XGETBV1, PC: a.spec.Addr, Var: e.vars.find, Stop: a.stop,
 				Trusted: func(base, off, size int64) bool {
 					if base == -1 {
 						return f.Readable(uint64(off), uint64(size))

@@ -43,6 +43,7 @@ type slowHit struct {
 type stepSite struct {
 	s    *slowSite
 	left uint64
+	last bool // they belong to the hit that has ended the run
 }
 
 // stepping has the threads that are being stepped, by tid; the tracer's goroutine's.
@@ -75,10 +76,20 @@ func (pr *proc) collectAll(tid int, list []*slowSite) (step bool) {
 	return step
 }
 
-// interpret evaluates a tracepoint for a stopped thread and counts.
-func (pr *proc) interpret(tid int, s *slowSite) *agentexpr.Frame {
+// interpret evaluates a tracepoint for a stopped thread and counts. last says that the
+// hit ends the run.
+func (pr *proc) interpret(tid int, s *slowSite) (f *agentexpr.Frame, last bool) {
+	if pr.stopped(s.a) {
+		return nil, false
+	}
 	m := pr.machine(tid)
 	out := s.a.site.Run(&m.Machine)
+	if out.Frame != nil {
+		var ok bool
+		if ok, last = pr.passes(s.a); !ok {
+			return nil, false
+		}
+	}
 	m.storeVars()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,7 +101,7 @@ func (pr *proc) interpret(tid int, s *slowSite) *agentexpr.Frame {
 	default:
 		s.count.Hits++
 	}
-	return out.Frame
+	return out.Frame, last
 }
 
 // collectHere collects at the tracepoints of an address that run in the process, for
@@ -120,7 +131,7 @@ func (pr *proc) collectHere(tid int, addr uint64) {
 	pr.behind[tid] = behind{addr, sp}
 	pr.mu.Unlock()
 	for _, a := range list {
-		if f := pr.interpret(tid, &a.here); f != nil {
+		if f, _ := pr.interpret(tid, &a.here); f != nil {
 			a.here.e.addSlow(slowHit{a: a, tid: tid, frame: f})
 		}
 	}
@@ -146,7 +157,7 @@ func (pr *proc) stillBehind(tid int, pc, sp uint64) uint64 {
 }
 
 func (pr *proc) collect(tid int, s *slowSite) (step bool) {
-	frame := pr.interpret(tid, s)
+	frame, last := pr.interpret(tid, s)
 	if frame == nil {
 		return false
 	}
@@ -155,7 +166,7 @@ func (pr *proc) collect(tid int, s *slowSite) (step bool) {
 		return false
 	}
 	pr.steps.mu.Lock()
-	pr.steps.threads[tid] = append(pr.steps.threads[tid], &stepSite{s, s.a.spec.Steps})
+	pr.steps.threads[tid] = append(pr.steps.threads[tid], &stepSite{s, s.a.spec.Steps, last})
 	pr.steps.mu.Unlock()
 	return true
 }
@@ -167,6 +178,9 @@ func (pr *proc) onStepped(tid int) (again bool) {
 	pr.steps.mu.Unlock()
 	var left []*stepSite
 	for _, x := range list {
+		if !x.last && pr.stopped(x.s.a) {
+			continue
+		}
 		m := pr.machine(tid)
 		site := agentexpr.Site{Actions: x.s.a.steps}
 		out := site.Run(&m.Machine)

@@ -92,6 +92,50 @@ func (v *variables) set(run *session.Run, number int, x uint64) {
 	}
 }
 
+// reserve takes an index that is no variable of GDB's.
+func (v *variables) reserve() (index int64, ok bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if len(v.values) == ring.MaxVariables {
+		return 0, false
+	}
+	v.values = append(v.values, 0)
+	return int64(len(v.values) - 1), true
+}
+
+// at, put and next read, set and count up a variable by its index.
+func (v *variables) at(run *session.Run, index int64) uint64 {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if run != nil {
+		if x, ok := run.Variable(int(index)); ok {
+			return x
+		}
+	}
+	return v.values[index]
+}
+
+func (v *variables) put(run *session.Run, index int64, x uint64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.values[index] = x
+	if run != nil {
+		run.SetVariable(int(index), x)
+	}
+}
+
+func (v *variables) next(run *session.Run, index int64) uint64 {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if run != nil {
+		if x, ok := run.NextVariable(int(index)); ok {
+			return x
+		}
+	}
+	v.values[index]++
+	return v.values[index] - 1
+}
+
 // change is what an expression did to a variable that hit programs may change, too.
 func (v *variables) change(run *session.Run, number int, was, now uint64) {
 	v.mu.Lock()

@@ -142,6 +142,8 @@ var Ops = [NumOps]OpInfo{
 	SetVar: {Name: "setvar", A: IntOperand, Widths: noWidth, form: "ia"},
 	AddVar: {Name: "addvar", A: IntOperand, Widths: noWidth, form: "ia"},
 
+	NextVar: {Name: "nextvar", Result: IntResult, Widths: noWidth, form: "i"},
+
 	Give:   {Name: "give", A: IntOperand, Widths: noWidth, form: "a"},
 	Take:   {Name: "take", Result: IntResult, Widths: noWidth},
 	Result: {Name: "result", A: IntOperand, Widths: noWidth, form: "a"},

@@ -134,6 +134,9 @@ func (s *Shared) Variable(index int) uint64 { return atomic.LoadUint64(s.variabl
 // SetVariable sets it.
 func (s *Shared) SetVariable(index int, value uint64) { atomic.StoreUint64(s.variable(index), value) }
 
+// NextVariable adds 1 and gives what it was before (ir.NextVar).
+func (s *Shared) NextVariable(index int) uint64 { return atomic.AddUint64(s.variable(index), 1) - 1 }
+
 // ChangeVariable turns was into now. Where hit programs have changed it since it was
 // read, the difference is added: of two counts none is lost.
 func (s *Shared) ChangeVariable(index int, was, now uint64) {

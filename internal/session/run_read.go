@@ -102,6 +102,14 @@ func (r *Run) ChangeVariable(index int, was, now uint64) bool {
 	return true
 }
 
+// NextVariable adds 1 to a variable beside the programs, and gives what it was before.
+func (r *Run) NextVariable(index int) (v uint64, ok bool) {
+	if r.s.shared == nil {
+		return 0, false
+	}
+	return r.s.shared.mem.NextVariable(index), true
+}
+
 // Original puts the program's own bytes into b, which was read at addr.
 func (r *Run) Original(addr uint64, b []byte) {
 	if r.gone.Load() {

@@ -6,6 +6,7 @@ func init() {
 	lower[ir.GetVar] = (*gen).lowerGetVar
 	lower[ir.SetVar] = (*gen).lowerSetVar
 	lower[ir.AddVar] = (*gen).lowerAddVar
+	lower[ir.NextVar] = (*gen).lowerNextVar
 }
 
 // varMem addresses variable n of the session.
@@ -30,4 +31,13 @@ func (g *gen) lowerSetVar(in *ir.Instr) {
 func (g *gen) lowerAddVar(in *ir.Instr) {
 	r := g.reg(in.A, 8)
 	g.mr(iLOCKADD, 8, rmMem(g.varMem(in.Imm)), r)
+}
+
+// lowerNextVar adds 1 with a lock and gives what was there before.
+func (g *gen) lowerNextVar(in *ir.Instr) {
+	d := g.dst(in.Dst)
+	m := rmMem(g.varMem(in.Imm))
+	g.movImm(d, 1)
+	g.mr(iLOCKXADD, 8, m, d)
+	g.setDst(in.Dst, d)
 }

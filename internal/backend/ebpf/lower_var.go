@@ -32,6 +32,20 @@ func (g *gen) addVar(in *ir.Instr) {
 	g.emit(asm.AddAtomic.Mem(scratch, g.beside(in), asm.DWord, 0))
 }
 
+// nextVar adds 1 indivisibly and gives what was there before (Linux 5.12).
+func (g *gen) nextVar(in *ir.Instr) {
+	d := g.dest(in.Dst)
+	if d == scratch {
+		d = g.extra()
+	}
+	g.variable(scratch, in.Imm)
+	g.emit(asm.Mov.Imm(d, 1))
+	add := asm.FetchAdd.Mem(scratch, d, asm.DWord, 0)
+	add.Constant = int64(asm.FetchAdd >> 8) // see compareExchange
+	g.emit(add)
+	g.store(in.Dst, d)
+}
+
 // beside gives a register that holds A while the scratch register points to the
 // variable of in.
 func (g *gen) beside(in *ir.Instr) asm.Register {

@@ -69,6 +69,8 @@ func (g *gen) variable() {
 		g.emit(ir.Instr{Op: ir.SetVar, Imm: n, A: g.int()})
 	case 1:
 		g.emit(ir.Instr{Op: ir.AddVar, Imm: n, A: g.int()})
+	case 2:
+		g.avail = append(g.avail, g.hidden(ir.Instr{Op: ir.NextVar, Imm: n}))
 	default:
 		g.avail = append(g.avail, g.hidden(ir.Instr{Op: ir.GetVar, Imm: n}))
 	}

@@ -1,0 +1,81 @@
+package agentexpr
+
+import "github.com/jalon-trace/jalon/internal/ir"
+
+// Stop ends a trace run at the site itself, at the hit that reaches a pass count, for all
+// sites that share the variable Flag. What is decided by who reads the records comes too
+// late for trace state variables: they would run on.
+//
+//  1. A hit that finds Flag set does nothing and is not counted.
+//  2. One whose condition holds takes its number from the variable Count. Numbers are
+//     given once: of hits at the same time one alone reaches Pass.
+//  3. That one sets Flag, before its actions; those with higher numbers do nothing.
+//
+// A hit in another thread whose condition is being evaluated at that very moment may
+// still set the variables that the condition sets. (A lock would prevent that, and hang
+// the program when a thread leaves the hit by a signal handler's longjmp.)
+type Stop struct {
+	Flag  int64  // index of a variable (ir.GetVar), 0 as long as the run goes on
+	Mark  int64  // what it is set to by this site; not 0
+	Count int64  // index of a variable that counts this tracepoint's hits
+	Pass  uint64 // the hit that ends the run, from 1; 0: none of this tracepoint does
+}
+
+// unlessStopped emits step 1.
+func (l *lowerer) unlessStopped(s *Stop) {
+	over, on := l.b.NewBlock("the trace is over"), l.b.NewBlock("")
+	l.b.Branch(l.b.Def(ir.I64, ir.Instr{Op: ir.GetVar, Imm: s.Flag}), over, on)
+	l.b.Start(over)
+	l.b.Exit()
+	l.b.Start(on)
+}
+
+// pass emits steps 2 and 3.
+func (l *lowerer) pass(s *Stop) {
+	if s.Pass == 0 {
+		return
+	}
+	over, early := l.b.NewBlock("behind the pass count"), l.b.NewBlock("")
+	last, on := l.b.NewBlock("the pass count is reached"), l.b.NewBlock("")
+	n := l.b.Def(ir.I64, ir.Instr{Op: ir.NextVar, Imm: s.Count})
+	end := l.b.Const(int64(s.Pass - 1))
+	l.b.Branch(l.b.Bin(ir.ULt, 8, end, n), over, early)
+	l.b.Start(over)
+	l.b.Exit()
+	l.b.Start(early)
+	l.b.Branch(l.b.Bin(ir.Eq, 8, n, end), last, on)
+	l.b.Start(last)
+	l.b.Emit(ir.Instr{Op: ir.SetVar, Imm: s.Flag, A: l.b.Const(s.Mark)})
+	l.b.Jump(on)
+	l.b.Start(on)
+}
+
+// SetsVariables reports whether the condition or an action sets a trace state variable.
+func (s *Site) SetsVariables() bool {
+	if s.Cond.setsVariables() {
+		return true
+	}
+	return SetVariables(s.Actions)
+}
+
+// SetVariables reports whether an action sets a trace state variable.
+func SetVariables(actions []Action) bool {
+	for i := range actions {
+		if actions[i].Expr.setsVariables() {
+			return true
+		}
+	}
+	return false
+}
+
+func (e *Expr) setsVariables() bool {
+	if e == nil {
+		return false
+	}
+	for i := range e.Insns {
+		if e.Insns[i].Op == OpSetv {
+			return true
+		}
+	}
+	return false
+}
