@@ -51,6 +51,10 @@ type siteAnswer struct {
 // controlPatience is how long either side waits for the other.
 const controlPatience = 30 * time.Second
 
+// maxAnswer bounds an answer, that of 100,000 sites and more: another user's program may
+// be what listens at a socket.
+const maxAnswer = 64 << 20
+
 // Run asks and prints the answer.
 func (c *controlCmd) Run() error {
 	q, err := c.question()
@@ -107,7 +111,10 @@ func (c *controlCmd) ask(q question) (*answer, error) {
 	if err := json.NewEncoder(conn).Encode(q); err != nil {
 		return nil, fmt.Errorf("asking %s: %w", c.Socket, err)
 	}
-	line, err := bufio.NewReader(conn).ReadBytes('\n')
+	line, err := bufio.NewReader(io.LimitReader(conn, maxAnswer)).ReadBytes('\n')
+	if len(line) == maxAnswer {
+		return nil, fmt.Errorf("the answer of %s is longer than %d MiB: that is no jalon trace", c.Socket, maxAnswer>>20)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s gives no answer: the trace has ended", c.Socket)
 	}

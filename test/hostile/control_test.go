@@ -1,0 +1,41 @@
+package hostile
+
+import (
+	"bytes"
+	"net"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/jalon-trace/jalon/test/testkit"
+)
+
+// TestEndlessAnswer: what listens at the control socket is no jalon, and answers without an
+// end. jalon gives up in bounded memory.
+func TestEndlessAnswer(t *testing.T) {
+	path := filepath.Join(dir, "endless.sock")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			for block := bytes.Repeat([]byte("A"), 1<<20); err == nil; {
+				_, err = c.Write(block)
+			}
+			_ = c.Close()
+		}
+	}()
+	p := testkit.Start(t, jalon, "control", path, "status").Wait()
+	used := p.Cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10
+	t.Logf("%d MiB: %s", used>>20, p.Errs.String())
+	if p.Status != 1 || !strings.Contains(p.Errs.String(), "is no jalon trace") || used > mostMemory {
+		t.Errorf("status %d, %d MiB: %s", p.Status, used>>20, p.Errs.String())
+	}
+}
