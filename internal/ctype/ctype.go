@@ -49,6 +49,9 @@ type Type struct {
 	// Fortran says that elements of an Array are named a(i, j), the first index for
 	// the innermost dimension.
 	Fortran bool
+	// Decayed says that a Pointer stands for an array without elements of its own (a
+	// flexible member), so that it is shown without its type.
+	Decayed bool
 	Params  []*Type
 	// Variadic says that a Func takes further arguments.
 	Variadic bool

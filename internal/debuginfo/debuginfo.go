@@ -32,6 +32,10 @@ type Variable struct {
 	Loc  Location
 	File string // declaration
 	Line int
+	// Count is set for an array whose number of elements is computed at run time
+	// (C's arrays of variable length): the number is Count's value plus CountAdd.
+	Count    *Variable
+	CountAdd int64
 }
 
 // Location says where a value is at one pc. Exactly one of Pieces and

@@ -115,7 +115,7 @@ func (p *Printer) top(b []byte, t *ctype.Type, it item, f Fmt) []byte {
 	if s.Kind == ctype.Complex && f != 0 && f != 's' && s.Size > 0 && s.Size <= int64(len(it.data)) {
 		return p.scalar(b, &ctype.Type{Kind: ctype.Int, Size: s.Size, Signed: true}, it, f)
 	}
-	if (s.Kind == ctype.Pointer || s.Kind == ctype.Reference) && (f == 0 || f == 's') && !plainCharPointer(t) {
+	if (s.Kind == ctype.Pointer || s.Kind == ctype.Reference) && (f == 0 || f == 's') && !plainCharPointer(t) && !s.Decayed {
 		b = append(b, '(')
 		b = append(b, TypeName(t, p.CPlusPlus)...)
 		b = append(b, ") "...)

@@ -223,6 +223,10 @@ func containsByte(s string, b byte) bool {
 
 func (c *checker) take(e expr, letter byte) *plan {
 	switch x := e.(type) {
+	case *varRef:
+		if x.array != nil {
+			return c.takeRepeat(c.variableLength(x))
+		}
 	case *text:
 		return c.takeText(x.p, ctype.PointerTo(ctype.CharT), x.limit)
 	case *repeat:
@@ -245,6 +249,12 @@ func (c *checker) take(e expr, letter byte) *plan {
 	case isFunc(t):
 		e = c.rvalue(e)
 		return plain(asValue, e, e.Type())
+	case c.isFlexible(e): // its address and, of characters, their text: as GDB
+		p := c.take(c.rvalue(e), letter)
+		if p.Type.Strip().Kind == ctype.Pointer {
+			p.Type = &ctype.Type{Kind: ctype.Pointer, Size: 8, Elem: elemOf(t), Decayed: true}
+		}
+		return p
 	case isLvalue(e) && (!isScalar(t) || c.onlyBytes(e) || c.in.Kernel != nil && isFloat(t)):
 		return c.takeObject(e)
 	}

@@ -71,6 +71,9 @@ func (c *checker) sizeof(x *lang.Sizeof) expr {
 		if _, ok := e.(*dynamic); ok { // its size is known at the hit only
 			return &dynamicSize{typed{ctype.ULongT, x.Span()}, c.expr(x.X).(*dynamic)}
 		}
+		if v, ok := e.(*varRef); ok && v.array != nil {
+			return c.variableSize(v)
+		}
 		t = e.Type()
 	}
 	return &intConst{typed: typed{ctype.ULongT, x.Span()}, v: c.sizeOf(x.Span(), t)}

@@ -125,6 +125,9 @@ func (c *checker) variable(v *debuginfo.Variable, span lang.Span) expr {
 		c.fail(span, fmt.Sprintf("the debug information gives %q no type", v.Name), "")
 	}
 	ref := &varRef{typed: typed{v.Type, span}, name: v.Name, loc: v.Loc}
+	if v.Count != nil {
+		ref.array = v
+	}
 	if v.Kind == debuginfo.PerCPU {
 		return c.target(c.onCPU(ref))
 	}

@@ -107,7 +107,7 @@ func (c *checker) kernelArgument(n int, span lang.Span) expr {
 			c.fail(span, fmt.Sprintf("only arg0 to arg%d are there", maxArgs-1), "")
 		}
 		p := debuginfo.Piece{Kind: debuginfo.InContext, Ctx: int64(n) * 8}
-		return &varRef{typed{ctype.ULongT, span}, name, debuginfo.Location{Pieces: []debuginfo.Piece{p}}}
+		return &varRef{typed{ctype.ULongT, span}, name, debuginfo.Location{Pieces: []debuginfo.Piece{p}}, nil}
 	}
 	c.fail(span, fmt.Sprintf("%s: this kind of place has no numbered arguments", name), withArguments)
 	return nil

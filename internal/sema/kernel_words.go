@@ -58,7 +58,7 @@ func fromEnv(name string, t *ctype.Type, number, shift int64) func(*checker, lan
 		Expr: []debuginfo.Op{{Code: debuginfo.OpEnv, Arg: number}},
 	}
 	return func(_ *checker, span lang.Span) expr {
-		return &varRef{typed{t, span}, name, debuginfo.Location{Pieces: []debuginfo.Piece{p}}}
+		return &varRef{typed{t, span}, name, debuginfo.Location{Pieces: []debuginfo.Piece{p}}, nil}
 	}
 }
 

@@ -102,7 +102,7 @@ func makeVec128() *ctype.Type {
 // regRef is a variable located in a register.
 func regRef(name string, t *ctype.Type, dwarf int, shift int64, span lang.Span) expr {
 	p := debuginfo.Piece{Kind: debuginfo.InRegister, Reg: dwarf, BitOffset: shift, BitSize: t.Size * 8}
-	return &varRef{typed{t, span}, "$" + name, debuginfo.Location{Pieces: []debuginfo.Piece{p}}}
+	return &varRef{typed{t, span}, "$" + name, debuginfo.Location{Pieces: []debuginfo.Piece{p}}, nil}
 }
 
 // notHere are register names that GDB knows and a site cannot give.
@@ -197,7 +197,7 @@ func (c *checker) returnAddress(span lang.Span) expr {
 	}
 	ops := append(append([]debuginfo.Op(nil), cfa...), debuginfo.Op{Code: debuginfo.OpAddConst, Arg: -8})
 	p := debuginfo.Piece{Kind: debuginfo.InMemory, BitSize: 64, Expr: ops}
-	return &varRef{typed{codePtrT, span}, "$ret", debuginfo.Location{Pieces: []debuginfo.Piece{p}}}
+	return &varRef{typed{codePtrT, span}, "$ret", debuginfo.Location{Pieces: []debuginfo.Piece{p}}, nil}
 }
 
 func (c *checker) pid(span lang.Span) expr {

@@ -43,8 +43,9 @@ type (
 	// varRef is a variable, register or other thing with a location.
 	varRef struct {
 		typed
-		name string
-		loc  debuginfo.Location
+		name  string
+		loc   debuginfo.Location
+		array *debuginfo.Variable // with a number of elements that is computed at run time
 	}
 	// deref is the object that ptr points to.
 	deref struct {

@@ -10,6 +10,7 @@ func (s *scope) variable(d die) *debuginfo.Variable {
 	v := &debuginfo.Variable{Name: d.name(), Type: s.m.typeOf(d)}
 	v.File, v.Line = d.declared()
 	v.Loc = s.atCall(d, s.location(d, v.Type))
+	s.countAtRunTime(d, v)
 	return v
 }
 

@@ -1,0 +1,63 @@
+package dwarf
+
+import (
+	"github.com/jalon-trace/jalon/internal/ctype"
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+)
+
+// countAtRunTime says where the number of elements is if variable d is an array of
+// variable length: the bound of the first dimension is a variable (clang) or an
+// expression (gcc). The sizes of the elements must be constant.
+func (s *scope) countAtRunTime(d die, v *debuginfo.Variable) {
+	t := v.Type.Strip()
+	if t.Kind != ctype.Array || t.Count >= 0 || t.Fortran || t.Elem.Strip().Size <= 0 {
+		return
+	}
+	array, ok := d.ref(atType)
+	for n := 0; ok && n < maxDepth && array.ab.tag != tagArrayType; n++ {
+		array, ok = array.ref(atType)
+	}
+	if !ok {
+		return
+	}
+	for c := range array.children() {
+		if c.ab.tag != tagSubrangeType {
+			continue
+		}
+		dim := c.dimension()
+		bound, add := val{}, int64(0)
+		if bound, ok = c.attr(atCount); !ok {
+			bound, ok = c.attr(atUpperBound)
+			add = 1 - dim.lower
+		}
+		if !ok || dim.open || bound.isConst() {
+			return
+		}
+		v.Count, v.CountAdd = s.bound(bound), add
+		return
+	}
+}
+
+// bound is the value of an array's bound: that of a variable, or of an expression.
+func (s *scope) bound(b val) *debuginfo.Variable {
+	v := &debuginfo.Variable{Name: "its number of elements", Type: ctype.LongT}
+	switch {
+	case b.isRef():
+		if d, ok := b.die(); ok && d.ab.tag == tagVariable {
+			if v.Type = s.m.typeOf(d); v.Type.IsInteger() {
+				v.Loc = s.location(d, v.Type)
+				return v
+			}
+		}
+	case b.isBlock():
+		ops, why := s.env(b.u).words(b.b, nil)
+		if why == "" {
+			v.Loc.Pieces = []debuginfo.Piece{{Kind: debuginfo.IsValue, Expr: ops}}
+			return v
+		}
+		v.Loc.Unavailable = why
+		return v
+	}
+	v.Type, v.Loc.Unavailable = ctype.LongT, "optimised out"
+	return v
+}

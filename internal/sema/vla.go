@@ -1,0 +1,37 @@
+package sema
+
+import "github.com/jalon-trace/jalon/internal/ctype"
+
+// An array of variable length: the number of its elements is computed at the hit, as
+// that of p@n is.
+
+// variableLength is the array as the repetition of its first element.
+func (c *checker) variableLength(v *varRef) *repeat {
+	first := c.pointee(c.rvalue(v), v.span)
+	return &repeat{typed: typed{ctype.ArrayOf(first.Type(), -1), v.span}, x: first, n: c.countOf(v)}
+}
+
+// countOf is the number of elements.
+func (c *checker) countOf(v *varRef) expr {
+	n := convert(promoted(c.rvalue(c.variable(v.array.Count, v.span))), ctype.LongT)
+	if add := v.array.CountAdd; add != 0 {
+		n = &arith{typed{ctype.LongT, v.span}, "+", n, &intConst{typed: typed{ctype.LongT, v.span}, v: add}}
+	}
+	return n
+}
+
+// variableSize is sizeof such an array.
+func (c *checker) variableSize(v *varRef) expr {
+	size := &intConst{typed: typed{ctype.ULongT, v.span}, v: elemOf(v.t).Strip().Size}
+	return &arith{typed{ctype.ULongT, v.span}, "*", convert(c.countOf(v), ctype.ULongT), size}
+}
+
+// isFlexible: a member that is an array without elements of its own, in memory.
+func (c *checker) isFlexible(e expr) bool {
+	s := e.Type().Strip()
+	_, member := e.(*sub)
+	if !member || s.Kind != ctype.Array || s.Fortran || s.Vector || s.Count > 0 || elemOf(s).Strip().Size <= 0 {
+		return false
+	}
+	return c.hasAddress(e)
+}
