@@ -185,6 +185,30 @@ func TestBomb(t *testing.T) {
 	if refused == nil || !strings.Contains(refused.Error(), "would take more than") {
 		t.Errorf("not refused: %v (%d bytes of a file of %d)", refused, got, st.Size())
 	}
+	g.Close()
+
+	// Many such files: each stays below its limit, all together do not.
+	var files []*File
+	beforeBytes, beforeUnpacked, some := all.bytes, all.unpacked, 0
+	for range allFree/size + 4 {
+		f, err := Open(obj)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, f)
+		if b, _ := f.Bytes(names[0]); len(b) > 0 {
+			some++
+		}
+	}
+	if some == 0 || some > allFree/size {
+		t.Errorf("%d of %d files were decompressed", some, len(files))
+	}
+	for _, f := range files {
+		f.Close()
+	}
+	if all.bytes != beforeBytes || all.unpacked != beforeUnpacked {
+		t.Errorf("after closing: %d and %d, before: %d and %d", all.bytes, all.unpacked, beforeBytes, beforeUnpacked)
+	}
 }
 
 func TestLinks(t *testing.T) {

@@ -41,6 +41,7 @@ type File struct {
 	unpack map[string]*unpacked
 	// unpacked is the size of what was decompressed, bytes.
 	unpacked uint64
+	counted  bool           // among all, see reserveOfAll
 	ahead    sync.WaitGroup // decompression running in the background
 	symOnce  sync.Once
 	syms     symtab
@@ -100,6 +101,7 @@ func Open(path string) (*File, error) {
 	}
 	f.mapped = mapped
 	f.Writers = writers(st)
+	f.count(true)
 	return f, nil
 }
 
@@ -183,6 +185,7 @@ func checkHeader(path string, d []byte) error {
 // Close unmaps the file. Slices obtained from it must not be used afterwards.
 func (f *File) Close() error {
 	f.ahead.Wait()
+	f.count(false)
 	if !f.mapped {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"runtime/debug"
 	"strings"
+	"sync"
 )
 
 // What the decompressed sections of a file may take in all: a share that any file has, and
@@ -27,8 +28,52 @@ func (f *File) reserve(size uint64) error {
 	if size > limit || f.unpacked > limit-size {
 		return fmt.Errorf("with its %d bytes the decompressed sections would take more than %d, %d times the file and %d MiB", size, limit, unpackRatio, unpackFree>>20)
 	}
+	if err := f.reserveOfAll(size); err != nil {
+		return err
+	}
 	f.unpacked += size
 	return nil
+}
+
+// What the decompressed sections of all open files may take: a process can have thousands
+// of files mapped of which each stays below its own limit.
+const (
+	allFree  = 256 << 20
+	allRatio = 4
+)
+
+// all counts the files that Open has opened: their bytes, and those of the decompressed sections.
+var all struct {
+	mu              sync.Mutex
+	bytes, unpacked uint64
+}
+
+func (f *File) reserveOfAll(size uint64) error {
+	if !f.counted {
+		return nil
+	}
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if limit := allFree + allRatio*all.bytes; all.unpacked+size > limit {
+		return fmt.Errorf("the decompressed sections of all files would take more than %d bytes", limit)
+	}
+	all.unpacked += size
+	return nil
+}
+
+// count adds a file to those of all, or takes it out again.
+func (f *File) count(open bool) {
+	if f.counted == open {
+		return
+	}
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if f.counted = open; open {
+		all.bytes += uint64(len(f.data))
+		return
+	}
+	all.bytes -= uint64(len(f.data))
+	all.unpacked -= f.unpacked
 }
 
 // Section describes where a section is in memory.
