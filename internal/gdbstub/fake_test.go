@@ -282,6 +282,10 @@ func (f *fake) HaltAll() ([]Stop, error) {
 	return stops, nil
 }
 
+func (f *fake) EndTold(int) {}
+
+func (f *fake) Ending() bool { return false }
+
 func (f *fake) Confirm(s Stop) bool {
 	t := f.must(s.Thread, "Confirm")
 	if t.running {

@@ -63,7 +63,11 @@ func (m *Machine) forgetEnd(pid *uint64) bool {
 	m.collect()
 	n := len(m.pending)
 	m.pending = keep(m.pending, func(s Stop) bool {
-		return s.Kind != StopExited && s.Kind != StopKilled || pid != nil && int(*pid) != s.Thread.PID
+		if s.Kind != StopExited && s.Kind != StopKilled || pid != nil && int(*pid) != s.Thread.PID {
+			return true
+		}
+		m.endTold(s.Thread.PID)
+		return false
 	})
 	return len(m.pending) < n
 }

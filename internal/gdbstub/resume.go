@@ -110,7 +110,7 @@ func (m *Machine) resume(actions []rsp.ResumeAction) rsp.Packet {
 		m.halt(sigInt)
 		return nil
 	}
-	if !plan.any && !m.exitPending() {
+	if !plan.any && !m.exitPending() && !m.target.Ending() {
 		m.pending = append(m.pending, Stop{Kind: StopNoResumed})
 	}
 	return nil

@@ -8,6 +8,9 @@ import (
 
 // stopReply is a stop as GDB reads it.
 func (m *Machine) stopReply(s Stop) rsp.Packet {
+	if s.Kind == StopExited || s.Kind == StopKilled {
+		m.endTold(s.Thread.PID)
+	}
 	switch s.Kind {
 	case StopExited:
 		return rsp.Exited{Status: rsp.Status(s.Code), PID: m.pidOf(s)}
@@ -38,6 +41,12 @@ func (m *Machine) stopReply(s Stop) rsp.Packet {
 		}
 	}
 	return reply
+}
+
+// endTold: nothing of a process is shown any more.
+func (m *Machine) endTold(pid int) {
+	m.target.EndTold(pid)
+	m.sync()
 }
 
 func (m *Machine) pidOf(s Stop) *uint64 {

@@ -161,6 +161,11 @@ type Target interface {
 	// may have been removed since, the pc changed. One that does not is forgotten:
 	// its thread stands without a reason, and Resume lets it go on from there.
 	Confirm(Stop) bool
+	// Ending reports whether a process is on its way out: its end will be on Events.
+	Ending() bool
+	// EndTold says that GDB knows of the end of a process now. Until then a target may
+	// show the threads of one that ended while it was stopped as they were.
+	EndTold(pid int)
 	// Events delivers stops. The channel has room for what happens between two calls:
 	// a thread that Threads shows as stopped has its Stop in the channel already,
 	// because the stub empties it before it resumes anything.

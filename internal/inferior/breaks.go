@@ -123,27 +123,31 @@ func ended(err error) error {
 // Insert implements gdbstub.Target.
 func (t *Target) Insert(pid int, b gdbstub.Breakpoint) error {
 	pr, err := t.find(pid)
-	if err != nil {
-		return err
+	if err == nil && b.Type != rsp.BreakSoftware {
+		err = pr.watches.insert(pr.p, b)
+	} else if err == nil {
+		err = pr.setBreak(b.Addr, func(x *breakpoint) {
+			x.byUser, x.conditions, x.commands = true, b.Conditions, b.Commands
+		})
 	}
-	if b.Type != rsp.BreakSoftware {
-		return pr.watches.insert(pr.p, b)
+	if err != nil && t.ended(pid) {
+		return nil // GDB is told as soon as it resumes it
 	}
-	return pr.setBreak(b.Addr, func(x *breakpoint) {
-		x.byUser, x.conditions, x.commands = true, b.Conditions, b.Commands
-	})
+	return err
 }
 
 // Remove implements gdbstub.Target.
 func (t *Target) Remove(pid int, typ rsp.BreakpointType, addr uint64, kind int) error {
 	pr, err := t.find(pid)
-	if err != nil {
-		return err
+	if err == nil && typ != rsp.BreakSoftware {
+		err = pr.watches.remove(pr.p, typ, addr, kind)
+	} else if err == nil {
+		err = pr.setBreak(addr, func(x *breakpoint) { x.byUser, x.conditions, x.commands = false, nil, nil })
 	}
-	if typ != rsp.BreakSoftware {
-		return pr.watches.remove(pr.p, typ, addr, kind)
+	if err != nil && t.ended(pid) {
+		return nil
 	}
-	return pr.setBreak(addr, func(x *breakpoint) { x.byUser, x.conditions, x.commands = false, nil, nil })
+	return err
 }
 
 // onBreak is the tracer's OnBreak: what collects here collects, and GDB's

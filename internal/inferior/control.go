@@ -16,6 +16,7 @@ var sprintf = fmt.Sprintf
 // Resume implements gdbstub.Target.
 func (t *Target) Resume(list []gdbstub.Resumption) error {
 	t.standing = false
+	t.remains.forget(func(gdbstub.ThreadID) bool { return true })
 	by := map[int][]process.Resumption{}
 	for _, r := range list {
 		by[r.Thread.PID] = append(by[r.Thread.PID], process.Resumption{
@@ -87,14 +88,19 @@ func (t *Target) Confirm(s gdbstub.Stop) bool {
 // Registers implements gdbstub.Target.
 func (t *Target) Registers(id gdbstub.ThreadID) (rsp.Registers, error) {
 	pr, err := t.find(id.PID)
+	var regs *process.RegSet
+	if err == nil {
+		regs, err = pr.p.GetRegs(id.TID)
+	}
 	if err != nil {
+		if kept, ok := t.remains.get(id); ok && t.standing {
+			return kept, nil
+		}
 		return rsp.Registers{}, err
 	}
-	regs, err := pr.p.GetRegs(id.TID)
-	if err != nil {
-		return rsp.Registers{}, err
-	}
-	return t.regs.Encode(&regs.General, regs.XSave), nil
+	out := t.regs.Encode(&regs.General, regs.XSave)
+	t.remains.keep(id, out)
+	return out, nil
 }
 
 // SetRegisters implements gdbstub.Target.
@@ -116,6 +122,7 @@ func (t *Target) change(id gdbstub.ThreadID, f func(*process.RegSet) error) erro
 	if err != nil {
 		return err
 	}
+	t.remains.forget(func(x gdbstub.ThreadID) bool { return x == id })
 	shown := regs.General.Rip
 	if err := f(regs); err != nil {
 		return err

@@ -43,6 +43,7 @@ type Target struct {
 	traced int // the process that GDB looks at
 	// standing: no thread of any process runs.
 	standing bool
+	remains  remains // of stopped threads
 
 	mu      sync.Mutex // guards what follows: other goroutines look there
 	procs   []*proc
@@ -263,6 +264,7 @@ func (t *Target) Attach(pid int) (gdbstub.Stop, error) {
 
 // Detach implements gdbstub.Target.
 func (t *Target) Detach(pid int) error {
+	t.remains.forget(func(id gdbstub.ThreadID) bool { return id.PID == pid })
 	pr, err := t.find(pid)
 	if err != nil {
 		return err
@@ -278,6 +280,7 @@ func (t *Target) Detach(pid int) error {
 
 // Kill implements gdbstub.Target.
 func (t *Target) Kill(pid int) error {
+	t.remains.forget(func(id gdbstub.ThreadID) bool { return id.PID == pid })
 	pr, err := t.find(pid)
 	if err != nil {
 		return err
@@ -313,6 +316,9 @@ func (t *Target) Threads() []gdbstub.Thread {
 		for _, x := range pr.p.Threads() {
 			list = append(list, gdbstub.Thread{ID: gdbstub.ThreadID{PID: pr.pid, TID: x.TID}, Stopped: x.Stopped})
 		}
+	}
+	if t.standing {
+		list = append(list, t.remaining(list)...)
 	}
 	return list
 }

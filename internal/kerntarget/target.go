@@ -111,6 +111,12 @@ func (t *Target) HaltAll() ([]gdbstub.Stop, error) { return nil, nil }
 // Confirm never has anything to confirm.
 func (t *Target) Confirm(gdbstub.Stop) bool { return false }
 
+// EndTold implements gdbstub.Target: nothing ends.
+func (t *Target) EndTold(int) {}
+
+// Ending implements gdbstub.Target: nothing ends.
+func (t *Target) Ending() bool { return false }
+
 // Events never delivers any.
 func (t *Target) Events() <-chan gdbstub.Stop { return t.events }
 

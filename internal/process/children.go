@@ -405,6 +405,22 @@ func (p *Process) tellNoneRuns(t *task) {
 	}
 }
 
+// Ending reports whether the process is on its way out: every thread of its was killed,
+// or has ended. Its end follows.
+func (p *Process) Ending() bool {
+	runs := false
+	_ = p.controlDo(func() error { // ErrGone: it has ended
+		for _, t := range p.tasks {
+			if p.listed(t) && t.state != exiting && !t.died && !dying(t.tid) {
+				runs = true
+				break
+			}
+		}
+		return nil
+	})
+	return !runs
+}
+
 // dying reports whether a stopped thread was killed, which wakes it.
 func dying(tid int) bool {
 	var si siginfo
