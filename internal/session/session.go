@@ -191,6 +191,11 @@ func (s *Session) Run(ctx context.Context) (*Result, error) {
 	}
 	interrupted := ctx.Done()
 	for s.state.phase != done {
+		if interrupted != nil && ctx.Err() != nil { // before rings that are never empty
+			interrupted = nil
+			s.dispatch(ev{kind: evStop}, 0)
+			continue
+		}
 		select {
 		case <-interrupted:
 			interrupted = nil
@@ -301,12 +306,16 @@ func (s *Session) awaitModules(ctx context.Context) int {
 	}
 }
 
+// pollLimit is how long rings that fill as fast as they are read keep the session from
+// everything else.
+const pollLimit = 50 * time.Millisecond
+
 func (s *Session) poll() {
 	if s.drain == nil || s.state.phase != running {
 		return
 	}
-	// A few times in a row at most: the program's other events wait meanwhile.
-	for range 16 {
+	// A short while at most: the program's other events and the user's wish to end wait.
+	for start := time.Now(); time.Since(start) < pollLimit; {
 		more, err := s.drain.poll()
 		if err != nil {
 			if errors.Is(err, errEnough) {
