@@ -16,7 +16,7 @@ type Result struct {
 }
 
 func (s *Session) result() *Result {
-	r := &Result{Sites: len(s.sites), Armed: s.armed}
+	r := &Result{Sites: len(s.sites) - s.moved, Armed: s.armed}
 	if s.kern != nil {
 		r.Sites += s.kern.Sites()
 	}

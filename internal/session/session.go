@@ -92,6 +92,7 @@ type Session struct {
 	covers   []covered
 	guards   []guarded // pages that other tracers' uprobes are kept out of; see guard.go
 	old      []*placed // taken out again by a Run; threads may still be in their code
+	moved    int       // of sites: those that became uprobes later
 	retired  []*site   // of libraries that were unloaded
 	left     map[*tracked]*tracepoint.LeftOut
 	execs    atomic.Int32 // how often the program called exec

@@ -82,6 +82,10 @@ func (s *Session) asUprobes(list []*site) []error {
 		}
 		x.tactic = "uprobe"
 		x.tp.sites++
+		if x.numbered { // it was to have a jump, and is no site of the process any more
+			s.moved++
+			s.drain.dropSchema(s.user, x.id)
+		}
 		s.uprobes = append(s.uprobes, &uprobe{x: x, id: ids[i], foreign: s.foreign.within(x.addr, x.addr+1)})
 		s.logf("%s at %#x in %s: a uprobe of the kernel", x.tp.Place.Text, x.addr, x.where.site.Func)
 	}
