@@ -142,7 +142,8 @@ func (p *Process) ownSignal(t *task, sig unix.Signal, si *siginfo) {
 	}
 	pc := o.PC + r.behind
 	inside := displaced && pc > o.Lo && pc < o.Hi
-	if p.refer(t, sig, r, &regs, inside) {
+	// A handler may also go on behind the first of the instructions under a jump.
+	if p.refer(t, sig, r, &regs, displaced && pc >= o.Lo && pc < o.Hi) {
 		return
 	}
 	if displaced && !inside {

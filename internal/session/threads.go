@@ -157,7 +157,11 @@ func (s *Session) takeBack() error {
 			}
 			if state == nobody {
 				s.trouble("giving SIGSEGV its action back", s.removeFaults(st))
-				s.trouble("freeing the memory of the trampolines", s.unmap(st))
+				err := s.unmap(st)
+				s.trouble("freeing the memory of the trampolines", err)
+				if err == nil {
+					s.tables.clear() // an int3 at a site is the program's own from here on
+				}
 			}
 			return nil
 		})

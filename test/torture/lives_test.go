@@ -118,11 +118,8 @@ var tactics = []string{"0", "3", "7"} // what --avoid forbids: nothing, plain ju
 // known are lives that tracing is known to change, and why. They are led all the same
 // and counted in a table of their own.
 var known = map[string]string{
-	"edge":           "less stack than the saved registers need, above a guard page",
-	"resumes-behind": "a handler goes on behind a faulting instruction that was displaced with the next",
-	"no-rdtsc":       "a record's time is read with rdtsc, which the program forbids after arming",
-	"seccomp-strict": "the same",
-	"ignores-trap":   "SIGTRAP is ignored after arming, and an int3 of ours comes before any other stop",
+	"edge":         "less stack than the saved registers need, above a guard page",
+	"ignores-trap": "SIGTRAP is ignored after arming, and an int3 of ours comes before any other stop",
 }
 
 // built is a life program that is there.
@@ -297,10 +294,23 @@ func (b *built) attached(t *testing.T, life string, w way, avoid string) (ending
 		time.Sleep(time.Duration(rand.Int64N(int64(15 * time.Millisecond)))) // any moment will do
 		_ = syscall.Kill(j.Pid(), syscall.SIGINT)
 	}
+	if !within(x) { // Wait fails the test; what jalon did is part of that
+		t.Logf("jalon: %s", testkit.Tail(j.Errs.String()))
+	}
 	x.Wait()
 	j.Wait()
 	out, _ := strings.CutPrefix(x.Out.String(), "ready\n")
 	return ending{out, x.Status}, j
+}
+
+// within reports whether a process ends in a time that is enough for every life.
+func within(p *testkit.Process) bool {
+	select {
+	case <-p.Ended:
+		return true
+	case <-time.After(testkit.Patience / 2):
+		return false
+	}
 }
 
 // sums is what the summary's text says.
@@ -345,7 +355,11 @@ func combinations(rng *rand.Rand) (list [][2]int) {
 		}
 		return [][2]int{{way, tactic}}
 	}
-	for i := range ways {
+	only := os.Getenv("JALON_TORTURE_WAY")
+	for i, w := range ways {
+		if only != "" && w.name != only {
+			continue
+		}
 		for k := range tactics {
 			list = append(list, [2]int{i, k})
 		}
@@ -377,6 +391,7 @@ func all(t *testing.T, table string, list []lifeProgram) {
 					want := b.untraced(t, life)
 					for _, c := range list {
 						w, avoid := ways[c[0]], tactics[c[1]]
+						t.Logf("%s, --avoid %s", w.name, avoid)
 						r, wrong := b.lead(t, life, w, avoid, want)
 						r.table, r.name = table, p.name
 						if why := known[life]; why != "" && wrong != "" {
@@ -406,7 +421,8 @@ func TestFound(t *testing.T) {
 	}{
 		{"every-signal", launchedFalse, "7"}, // int3 in a handler of SIGTRAP that was set after arming
 		{"skips", launchedFalse, "3"},
-		{"dies-trap", launchedEvery, "3"}, // int3 in the place of an int3, and no handler
+		{"resumes-behind", launchedEvery, "0"}, // a handler goes on behind the first of the instructions under a jump
+		{"dies-trap", launchedEvery, "3"},      // int3 in the place of an int3, and no handler
 	} {
 		t.Run(x.life, func(t *testing.T) {
 			r, wrong := b.lead(t, x.life, x.way, x.avoid, b.untraced(t, x.life))

@@ -4,7 +4,8 @@
 //
 // The short form is part of `make test`. `make torture` sets JALON_TORTURE=1: more
 // programs, more rounds, every form. JALON_TORTURE_ROUNDS (default 6) is the number of
-// rounds a swept program gets, JALON_TORTURE_SEED repeats a run.
+// rounds a swept program gets, JALON_TORTURE_SEED repeats a run, JALON_TORTURE_WAY limits
+// lives to one way of tracing them.
 package torture
 
 import (
