@@ -29,7 +29,7 @@ func registersOf(t *testing.T, program string, more []string, commands ...string
 	if err := os.WriteFile(script, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command("timeout", "60", "gdb", "-nx", "-q", "-batch", "-x", script, program).CombinedOutput()
+	out, err := exec.Command("timeout", "60", "gdb", "-l", "60", "-nx", "-q", "-batch", "-x", script, program).CombinedOutput()
 	_, text, found := strings.Cut(string(out), "registers\n")
 	text, _, ended := strings.Cut(text, "end\n")
 	if err != nil || !found || !ended {

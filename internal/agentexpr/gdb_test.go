@@ -71,7 +71,7 @@ func ask(t *testing.T, exprs, traces []string, flags ...string) (*said, string) 
 		check(t, os.WriteFile(path("traces"), []byte(strings.Join(traces, "\n")), 0o600))
 		env = append(env, "AX_REMOTE="+path("remote"), "AX_TRACE="+path("traces"))
 	}
-	cmd := exec.Command("timeout", "120", "gdb", "-nx", "-q", "-batch", "-x", "testdata/ask.py", path("values"))
+	cmd := exec.Command("timeout", "120", "gdb", "-l", "60", "-nx", "-q", "-batch", "-x", "testdata/ask.py", path("values"))
 	cmd.Env = env
 	log, err := cmd.CombinedOutput()
 	out, rerr := os.ReadFile(path("out"))

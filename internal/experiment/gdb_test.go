@@ -19,7 +19,7 @@ func gdb(t *testing.T, bin string, commands string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "gdb", "-q", "-nx", bin)
+	cmd := exec.CommandContext(ctx, "gdb", "-l", "60", "-q", "-nx", bin)
 	cmd.Stdin = strings.NewReader("set pagination off\nset width 0\nset confirm off\nset debuginfod enabled off\nset sysroot\n" + commands + "\nkill\nquit\n")
 	// For strace, GDB 13 assigns to a std::string whose constructor has not run yet
 	// (static_trace_marker_id, from the constructor of its base class), and dies

@@ -110,7 +110,7 @@ func converse(t *testing.T, gdb, nonStop string) {
 	if err := os.WriteFile(script, []byte(strings.Join(commands, "\n")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(ctx, gdb, "-nx", "-q", "-batch", "-x", script)
+	cmd := exec.CommandContext(ctx, gdb, "-l", "60", "-nx", "-q", "-batch", "-x", script)
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "HOME="+t.TempDir())
 	out, err := cmd.CombinedOutput()
 	if err != nil {

@@ -155,7 +155,7 @@ func drive(t *testing.T, script string, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "gdb", append([]string{"-nx", "-q"}, args...)...)
+	cmd := exec.CommandContext(ctx, "gdb", append([]string{"-l", "60", "-nx", "-q"}, args...)...)
 	cmd.Stdin = strings.NewReader("set confirm off\nset pagination off\nset width 0\nset debuginfod enabled off\n" + script)
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "TERM=dumb")
 	out, err := cmd.CombinedOutput()

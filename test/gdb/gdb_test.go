@@ -142,9 +142,9 @@ func talk(t testing.TB, c conversation) *said {
 	if err := os.WriteFile(file, []byte(script), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("gdb", "-nx", "-q", "-batch", "-x", file)
+	cmd := exec.Command("gdb", "-l", "60", "-nx", "-q", "-batch", "-x", file)
 	if c.typed {
-		cmd = exec.Command("gdb", "-nx", "-q")
+		cmd = exec.Command("gdb", "-l", "60", "-nx", "-q")
 		cmd.Stdin = strings.NewReader(script)
 	}
 	cmd.Env = append(append(os.Environ(), "LC_ALL=C", "HOME="+t.TempDir()), c.env...)
