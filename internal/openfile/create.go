@@ -73,7 +73,7 @@ func create(path string, links int) (*os.File, error) {
 	return replace(dir, h, path, links)
 }
 
-// replace opens the file that is at path already: h stands for it, dir for its directory.
+// replace opens the file that is at path already: h is its handle, dir its open directory.
 func replace(dir, h int, path string, links int) (*os.File, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(h, &st); err != nil {

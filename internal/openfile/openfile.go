@@ -117,7 +117,7 @@ func OpenELF(path string) (*ELF, error) {
 // Close closes the file.
 func (e *ELF) Close() error { return e.f.Close() }
 
-// handle resolves a path to a descriptor that only stands for the file.
+// handle resolves a path to a descriptor that names the file without opening it.
 func handle(path string) (int, error) {
 	const flags = unix.O_PATH | unix.O_CLOEXEC
 	root, rest, ok := splitRoot(path)

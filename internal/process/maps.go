@@ -26,6 +26,12 @@ type Mapping struct {
 	Deleted    bool
 }
 
+// IsFile reports whether the mapping is of the file with that device and inode, as stat(2)
+// gives them. overlayfs and btrfs show other numbers in maps.
+func (m *Mapping) IsFile(dev, ino uint64) bool {
+	return m.Inode == ino && m.Dev == fmt.Sprintf("%02x:%02x", unix.Major(dev), unix.Minor(dev))
+}
+
 func readMaps(pid int) ([]Mapping, error) {
 	b, err := procdir.Maps(pid)
 	if err != nil {

@@ -160,7 +160,6 @@ func (s *Stopped) mapsFile(base uint64, g ring.Geometry, f *os.File) error {
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
 		return err
 	}
-	dev := fmt.Sprintf("%02x:%02x", unix.Major(st.Dev), unix.Minor(st.Dev))
 	maps, err := s.Maps()
 	if err != nil {
 		return err
@@ -170,7 +169,7 @@ func (s *Stopped) mapsFile(base uint64, g ring.Geometry, f *os.File) error {
 		if m.End <= base || m.Start >= end || m.Prot == unix.PROT_NONE {
 			continue
 		}
-		if m.Inode != st.Ino || m.Dev != dev {
+		if !m.IsFile(st.Dev, st.Ino) {
 			return fmt.Errorf("the process has another file mapped at %#x", m.Start)
 		}
 	}

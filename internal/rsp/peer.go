@@ -17,7 +17,7 @@ import (
 // user: whoever speaks the protocol reads and writes memory and files with jalon's
 // rights. Root may connect. One loopback end is enough: a program can bind its socket to
 // another address of this machine before it connects to 127.0.0.1. What comes from other
-// machines cannot be told apart, and is accepted where the user chose to listen for it.
+// machines cannot be checked, and is accepted where the user chose to listen for it.
 func checkPeer(c net.Conn) error {
 	peer, ok1 := loopback(c.RemoteAddr())
 	own, ok2 := loopback(c.LocalAddr())

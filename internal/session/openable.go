@@ -135,7 +135,7 @@ func programFile(pid int) string {
 // isMapped reports whether a file is the one that a line of /proc/PID/maps names.
 func isMapped(st fs.FileInfo, m *process.Mapping) bool {
 	sys, ok := st.Sys().(*syscall.Stat_t)
-	return ok && sys.Ino == m.Inode && fmt.Sprintf("%02x:%02x", unix.Major(sys.Dev), unix.Minor(sys.Dev)) == m.Dev
+	return ok && m.IsFile(sys.Dev, sys.Ino)
 }
 
 // headerSize is how much of a file's start is compared with memory: the ELF and program
