@@ -117,12 +117,15 @@ func (e *engine) Add(s *experiment.Spec) error {
 	if e.rig == nil {
 		return errNoRun
 	}
-	if e.sites[s] != nil {
-		return nil // the kernel is not loaded anew
+	st := e.sites[s]
+	if st == nil { // else its programs are loaded, and perhaps could not be attached
+		var err error
+		if st, err = e.make(s); err != nil {
+			return err
+		}
 	}
-	st, err := e.make(s)
-	if err != nil || !s.Enabled {
-		return err
+	if !s.Enabled || st.last().Attached() {
+		return nil
 	}
 	return e.enable(st)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/agentexpr"
 	"github.com/jalon-trace/jalon/internal/experiment"
+	"github.com/jalon-trace/jalon/internal/kernel"
 	"github.com/jalon-trace/jalon/internal/vmtest"
 	"github.com/jalon-trace/jalon/test/testkit"
 )
@@ -162,10 +163,21 @@ func byArguments(t *testing.T) *agentexpr.Expr {
 
 func start(t *testing.T, e *engine, vars []experiment.Variable, list ...*experiment.Spec) {
 	t.Helper()
-	for i, err := range e.Start(list, vars) {
-		if err != nil {
-			t.Fatalf("tracepoint %d: %v", list[i].Number, err)
-		}
+	await(t, func() error { return errors.Join(e.Start(list, vars)...) })
+}
+
+// await repeats f while another process, such as another package's test, has a tracepoint open
+// by perf.
+func await(t *testing.T, f func() error) {
+	t.Helper()
+	var err error
+	testkit.Eventually(t, "the tracepoint to be ours", func() bool {
+		var open *errOpenByPerf
+		err = f()
+		return !errors.As(err, &open)
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -344,16 +356,7 @@ func TestWhole(t *testing.T) {
 	}()
 	first, second := pair(1), pair(2)
 	start(t, e, nil, first)
-	// Another package's test may have the tracepoint open for a moment.
-	var err error
-	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); runtime.Gosched() {
-		if err = e.Add(second); err == nil || !strings.Contains(err.Error(), "open by perf") {
-			break
-		}
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	await(t, func() error { return e.Add(second) }) // another package's test may have the tracepoint open
 	var list []kept
 	for len(list) < 200 {
 		list = append(list, drainAll(e, false)...)
@@ -368,6 +371,59 @@ func TestWhole(t *testing.T) {
 		if !strings.Contains(h.Static, " ==> next_comm=") {
 			t.Errorf("hit %d of %d, of tracepoint %d: %q", i, len(list), h.Spec.Number, h.Static)
 		}
+	}
+}
+
+// Hits are whole too where others open the tracepoint by perf for moments while it is armed:
+// perf's programs are then called from the place of whoever came first.
+func TestWholeBesideOthers(t *testing.T) {
+	e := open(t).e
+	addr := at(t, e, "raw_syscalls:sys_enter")
+	k, err := kernel.Open(kernel.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer k.Close()
+	stop, done := make(chan bool), make(chan error)
+	go func() {
+		for n := time.Duration(0); ; n++ {
+			select {
+			case <-stop:
+				done <- nil
+				return
+			default:
+				if _, err := k.PerfUsers("raw_syscalls", "sys_enter"); err != nil {
+					done <- err
+					return
+				}
+				time.Sleep(n % 8 * 500 * time.Microsecond)
+			}
+		}
+	}()
+	rounds := 10
+	if os.Getenv("JALON_FULL") != "" {
+		rounds = 500
+	}
+	for range rounds {
+		start(t, e, nil)
+		await(t, func() error { return e.Add(strace(1, addr, byArguments(t), static, argsRegs)) })
+		call(3)
+		if err := e.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		list := drainAll(e, true)
+		if len(list) != 3 {
+			t.Errorf("%d hits", len(list))
+		}
+		for i, h := range list {
+			if want := fmt.Sprintf("NR %d (%x, %x,", unix.SYS_GETPRIORITY, i, magic); !strings.Contains(h.Static, want) {
+				t.Errorf("hit %d: static is %q, not %q", i, h.Static, want)
+			}
+		}
+	}
+	close(stop)
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }
 

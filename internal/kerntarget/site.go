@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jalon-trace/jalon/internal/agentexpr"
 	"github.com/jalon-trace/jalon/internal/event"
@@ -164,12 +165,7 @@ func arm(list []*site) map[*site]error {
 		if st.own == nil || st.main.Attached() {
 			continue
 		}
-		err := st.alone()
-		if err == nil {
-			st.half = append(st.half, span{from: uint64(event.Monotonic()), to: ^uint64(0)})
-			err = st.main.Attach()
-		}
-		if err != nil {
+		if err := st.attachFirst(); err != nil {
 			bad[st] = err
 		}
 	}
@@ -181,18 +177,67 @@ func arm(list []*site) map[*site]error {
 		if err != nil {
 			bad[st] = errors.Join(err, st.detach())
 		}
-		if n := len(st.half); n > 0 {
-			st.half[n-1].to = min(st.half[n-1].to, uint64(event.Monotonic()))
-		}
+		st.ordered()
 	}
 	return bad
 }
 
-// alone checks that nobody else's program would be called before ours.
-func (st *site) alone() error {
+// errOpenByPerf says that another program's record would be made before ours decides.
+type errOpenByPerf struct{ marker string }
+
+func (e *errOpenByPerf) Error() string {
+	return "another program has " + e.marker + " open by perf; beside it arguments ($rsi, ...) and $_sdata cannot be had at one tracepoint: take one of both, or end the other program"
+}
+
+// Others may open a tracepoint for a moment, for example to look at it.
+const (
+	attachAttempts = 50
+	attachPause    = 10 * time.Millisecond
+)
+
+// attachFirst attaches the program that decides, while perf has no program at the tracepoint:
+//
+//  1. No perf event is open on it.
+//  2. The program is attached.
+//  3. Again no perf event is open: whichever comes now comes behind the program. One that was
+//     opened between 1 and 2 would be called before it for as long as it is open, and ours with
+//     it, so then the program is taken back, and all begins again. What it recorded meanwhile is
+//     no hit.
+func (st *site) attachFirst() error {
+	var err error
+	for range attachAttempts {
+		if err = st.exclusive(); err == nil {
+			st.half = append(st.half, span{from: uint64(event.Monotonic()), to: ^uint64(0)})
+			if err = st.main.Attach(); err == nil {
+				err = st.exclusive()
+			}
+			if err == nil {
+				return nil
+			}
+			err = errors.Join(err, st.main.Detach())
+			st.ordered()
+		}
+		var open *errOpenByPerf
+		if !errors.As(err, &open) {
+			break
+		}
+		time.Sleep(attachPause)
+	}
+	return err
+}
+
+// ordered ends the time in which the first program runs without the second.
+func (st *site) ordered() {
+	if n := len(st.half); n > 0 {
+		st.half[n-1].to = min(st.half[n-1].to, uint64(event.Monotonic()))
+	}
+}
+
+// exclusive checks that no other program would be called before ours.
+func (st *site) exclusive() error {
 	n, err := st.e.rig.Others(st.marker)
 	if err == nil && n > 0 {
-		err = fmt.Errorf("another program has %s open by perf; beside it arguments ($rsi, ...) and $_sdata cannot be had at one tracepoint: take one of both, or end the other program", st.marker.Name)
+		err = &errOpenByPerf{st.marker.Name.String()}
 	}
 	return err
 }
