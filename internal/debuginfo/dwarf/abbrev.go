@@ -1,5 +1,7 @@
 package dwarf
 
+import "github.com/jalon-trace/jalon/internal/debuginfo/dwarf/raw"
+
 // attrSpec is one attribute of an abbreviation.
 type attrSpec struct {
 	at, form uint16
@@ -50,29 +52,29 @@ func (t *abbrevTable) get(code uint64) *abbrev {
 
 // parseAbbrevs reads the table at off of .debug_abbrev. What a damaged table
 // still says is kept; entries with unknown codes end their unit.
-func parseAbbrevs(sec []byte, off uint64, f format) *abbrevTable {
+func parseAbbrevs(sec []byte, off uint64, f raw.Format) *abbrevTable {
 	t := &abbrevTable{}
-	c := cursorAt(sec, off)
+	c := raw.At(sec, off)
 	arena := make([]attrSpec, 0, 256)
 	for {
-		code := c.uleb()
-		if c.bad || code == 0 {
+		code := c.ULEB()
+		if c.Bad || code == 0 {
 			return t
 		}
-		tag := c.uleb()
-		a := &abbrev{tag: uint16(tag), children: c.u8() != 0}
+		tag := c.ULEB()
+		a := &abbrev{tag: uint16(tag), children: c.U8() != 0}
 		start := len(arena)
 		for {
-			at, form := c.uleb(), c.uleb()
-			if c.bad {
+			at, form := c.ULEB(), c.ULEB()
+			if c.Bad {
 				return t
 			}
 			if at == 0 && form == 0 {
 				break
 			}
 			s := attrSpec{at: uint16(min(at, 0xffff)), form: uint16(min(form, 0xffff))}
-			if form == formImplicit {
-				s.implicit = c.sleb()
+			if form == raw.FormImplicit {
+				s.implicit = c.SLEB()
 			}
 			arena = append(arena, s)
 		}
@@ -89,14 +91,14 @@ func parseAbbrevs(sec []byte, off uint64, f format) *abbrevTable {
 	}
 }
 
-func (a *abbrev) measure(f format) {
+func (a *abbrev) measure(f raw.Format) {
 	for i := range a.attrs {
 		s := &a.attrs[i]
 		if s.at == atSibling {
 			a.sibling = true
 		}
 		s.pos = int32(a.fixed)
-		n := f.fixedSize(encOf(s.form))
+		n := f.Size(s.form)
 		if n < 0 || a.fixed < 0 {
 			a.fixed = -1
 			continue

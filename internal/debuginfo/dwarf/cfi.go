@@ -5,6 +5,7 @@ import (
 	"sort"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/raw"
 )
 
 // RuleKind says how a register of the caller is recovered.
@@ -172,32 +173,32 @@ func (s *cfiSection) scan() {
 	}
 	s.done = true
 	for off := uint64(0); off < uint64(len(s.b)); {
-		c := cursorAt(s.b, off)
-		n, _ := c.initialLength()
-		if c.bad || n == 0 && s.eh { // a zero length ends .eh_frame
+		c := raw.At(s.b, off)
+		n, _ := c.InitialLength()
+		if c.Bad || n == 0 && s.eh { // a zero length ends .eh_frame
 			break
 		}
 		if f := s.parse(off); f != nil {
 			s.fdes = append(s.fdes, f)
 		}
-		if n > uint64(c.left()) {
+		if n > uint64(c.Left()) {
 			break
 		}
-		off = uint64(c.off) + n
+		off = uint64(c.Off) + n
 	}
 	sort.SliceStable(s.fdes, func(i, j int) bool { return s.fdes[i].lo < s.fdes[j].lo })
 }
 
 // parse reads the entry at off; nil when it is not a valid FDE.
 func (s *cfiSection) parse(off uint64) *fde {
-	c := cursorAt(s.b, off)
-	n, is64 := c.initialLength()
-	if c.bad || n == 0 || n > uint64(c.left()) {
+	c := raw.At(s.b, off)
+	n, is64 := c.InitialLength()
+	if c.Bad || n == 0 || n > uint64(c.Left()) {
 		return nil
 	}
-	c.b = c.b[:c.off+int(n)]
-	at := uint64(c.off)
-	id := c.offset(is64 && !s.eh)
+	c.B = c.B[:c.Off+int(n)]
+	at := uint64(c.Off)
+	id := c.Offset(is64 && !s.eh)
 	if s.eh && is64 {
 		id = uint64(uint32(id))
 	}
@@ -228,18 +229,18 @@ func (s *cfiSection) parse(off uint64) *fde {
 	}
 	f.hi = f.lo + size
 	if ci.aug {
-		n := c.uleb()
+		n := c.ULEB()
 		data := c
-		c.skip(n)
+		c.Skip(n)
 		if ci.lsdaEnc != 0xff && n > 0 {
 			f.lsda, f.hasLSDA = s.pointer(&data, ci.lsdaEnc, ci.addrSize)
 			f.hasLSDA = f.hasLSDA && f.lsda != 0
 		}
 	}
-	if c.bad {
+	if c.Bad {
 		return nil
 	}
-	f.insts = c.b[c.off:]
+	f.insts = c.B[c.Off:]
 	return f
 }
 
@@ -256,60 +257,60 @@ func (s *cfiSection) cieAt(off uint64) *cie {
 }
 
 func (s *cfiSection) parseCIE(off uint64) *cie {
-	c := cursorAt(s.b, off)
-	n, is64 := c.initialLength()
-	if c.bad || n > uint64(c.left()) {
+	c := raw.At(s.b, off)
+	n, is64 := c.InitialLength()
+	if c.Bad || n > uint64(c.Left()) {
 		return nil
 	}
-	c.b = c.b[:c.off+int(n)]
-	id := c.offset(is64 && !s.eh)
+	c.B = c.B[:c.Off+int(n)]
+	id := c.Offset(is64 && !s.eh)
 	if s.eh && id != 0 || !s.eh && id != 0xffffffff && id != ^uint64(0) {
 		return nil
 	}
-	version := c.u8()
+	version := c.U8()
 	if version != 1 && version != 3 && version != 4 {
 		return nil
 	}
-	aug := string(c.cstr())
+	aug := string(c.CString())
 	ci := &cie{addrSize: 8, lsdaEnc: 0xff}
 	if version == 4 {
-		ci.addrSize = int(c.u8())
-		c.u8()
+		ci.addrSize = int(c.U8())
+		c.U8()
 	}
-	ci.codeAlign, ci.dataAlign = c.uleb(), c.sleb()
+	ci.codeAlign, ci.dataAlign = c.ULEB(), c.SLEB()
 	if version == 1 {
-		ci.ra = int(c.u8())
+		ci.ra = int(c.U8())
 	} else {
-		ci.ra = int(min(c.uleb(), 1<<10))
+		ci.ra = int(min(c.ULEB(), 1<<10))
 	}
-	if !s.augment(ci, aug, &c) || c.bad || ci.addrSize != 8 && ci.addrSize != 4 {
+	if !s.augment(ci, aug, &c) || c.Bad || ci.addrSize != 8 && ci.addrSize != 4 {
 		return nil
 	}
-	ci.init = c.b[c.off:]
+	ci.init = c.B[c.Off:]
 	return ci
 }
 
 // augment reads the augmentation data. Letters: z length, P personality, L
 // language specific data, R pointer encoding, S signal frame.
-func (s *cfiSection) augment(ci *cie, aug string, c *cursor) bool {
+func (s *cfiSection) augment(ci *cie, aug string, c *raw.Cursor) bool {
 	if aug == "" || aug[0] != 'z' {
 		return aug == ""
 	}
 	ci.aug = true
-	n := c.uleb()
+	n := c.ULEB()
 	data := *c
-	c.skip(n)
+	c.Skip(n)
 	for _, l := range aug[1:] {
 		switch l {
 		case 'P':
-			enc := data.u8()
+			enc := data.U8()
 			if _, ok := s.pointer(&data, enc, ci.addrSize); !ok {
 				return false
 			}
 		case 'L':
-			ci.lsdaEnc = data.u8()
+			ci.lsdaEnc = data.U8()
 		case 'R':
-			ci.ptrEnc = data.u8()
+			ci.ptrEnc = data.U8()
 		case 'S':
 			ci.signal = true
 		case 'B', 'G': // other architectures
@@ -317,5 +318,5 @@ func (s *cfiSection) augment(ci *cie, aug string, c *cursor) bool {
 			return true // unknown: the length lets us go on
 		}
 	}
-	return !data.bad
+	return !data.Bad
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/raw"
 )
 
 // cfiRow is the state of the call frame machine.
@@ -89,16 +90,16 @@ func (x *cfiExec) result() (*FrameRule, error) {
 }
 
 func (x *cfiExec) run(insts []byte) {
-	c := cursor{b: insts}
-	for !c.done() && !x.past && x.err == nil {
-		op := c.u8()
+	c := raw.Cursor{B: insts}
+	for !c.Done() && !x.past && x.err == nil {
+		op := c.U8()
 		arg := uint64(op & 0x3f)
 		switch op & 0xc0 {
 		case 0x40:
 			x.advance(arg)
 			continue
 		case 0x80:
-			x.set(arg, rawRule{kind: AtCFA, off: int64(c.uleb()) * x.c.dataAlign})
+			x.set(arg, rawRule{kind: AtCFA, off: int64(c.ULEB()) * x.c.dataAlign})
 			continue
 		case 0xc0:
 			x.restore(arg)
@@ -110,7 +111,7 @@ func (x *cfiExec) run(insts []byte) {
 		}
 		cfaOps[op](x, &c)
 	}
-	if c.bad && x.err == nil && !x.past {
+	if c.Bad && x.err == nil && !x.past {
 		x.err = fmt.Errorf("truncated call frame instructions at %#x", x.loc)
 	}
 }
@@ -150,9 +151,9 @@ func (x *cfiExec) defCFA(reg uint64, off int64) {
 	x.row.cfaReg, x.row.cfaOff, x.row.cfaExpr = int(min(reg, maxCFIReg)), off, nil
 }
 
-func (x *cfiExec) expr(c *cursor, kind RuleKind) {
-	reg := c.uleb()
-	b := c.block(c.uleb())
+func (x *cfiExec) expr(c *raw.Cursor, kind RuleKind) {
+	reg := c.ULEB()
+	b := c.Block(c.ULEB())
 	if b == nil {
 		b = []byte{}
 	}
@@ -161,57 +162,57 @@ func (x *cfiExec) expr(c *cursor, kind RuleKind) {
 
 // cfaOps are the instructions without an operand in the opcode byte (DWARF 5
 // section 6.4.2 and GNU).
-var cfaOps = [...]func(x *cfiExec, c *cursor){
-	0x00: func(x *cfiExec, c *cursor) {},
-	0x01: func(x *cfiExec, c *cursor) { x.moveTo(c.uint(x.c.addrSize)) },
-	0x02: func(x *cfiExec, c *cursor) { x.advance(uint64(c.u8())) },
-	0x03: func(x *cfiExec, c *cursor) { x.advance(uint64(c.u16())) },
-	0x04: func(x *cfiExec, c *cursor) { x.advance(uint64(c.u32())) },
-	0x05: func(x *cfiExec, c *cursor) {
-		x.set(c.uleb(), rawRule{kind: AtCFA, off: int64(c.uleb()) * x.c.dataAlign})
+var cfaOps = [...]func(x *cfiExec, c *raw.Cursor){
+	0x00: func(x *cfiExec, c *raw.Cursor) {},
+	0x01: func(x *cfiExec, c *raw.Cursor) { x.moveTo(c.Uint(x.c.addrSize)) },
+	0x02: func(x *cfiExec, c *raw.Cursor) { x.advance(uint64(c.U8())) },
+	0x03: func(x *cfiExec, c *raw.Cursor) { x.advance(uint64(c.U16())) },
+	0x04: func(x *cfiExec, c *raw.Cursor) { x.advance(uint64(c.U32())) },
+	0x05: func(x *cfiExec, c *raw.Cursor) {
+		x.set(c.ULEB(), rawRule{kind: AtCFA, off: int64(c.ULEB()) * x.c.dataAlign})
 	},
-	0x06: func(x *cfiExec, c *cursor) { x.restore(c.uleb()) },
-	0x07: func(x *cfiExec, c *cursor) { x.set(c.uleb(), rawRule{kind: Undefined}) },
-	0x08: func(x *cfiExec, c *cursor) { x.set(c.uleb(), rawRule{kind: SameValue}) },
-	0x09: func(x *cfiExec, c *cursor) {
-		x.set(c.uleb(), rawRule{kind: InOther, reg: int(min(c.uleb(), maxCFIReg))})
+	0x06: func(x *cfiExec, c *raw.Cursor) { x.restore(c.ULEB()) },
+	0x07: func(x *cfiExec, c *raw.Cursor) { x.set(c.ULEB(), rawRule{kind: Undefined}) },
+	0x08: func(x *cfiExec, c *raw.Cursor) { x.set(c.ULEB(), rawRule{kind: SameValue}) },
+	0x09: func(x *cfiExec, c *raw.Cursor) {
+		x.set(c.ULEB(), rawRule{kind: InOther, reg: int(min(c.ULEB(), maxCFIReg))})
 	},
-	0x0a: func(x *cfiExec, c *cursor) {
+	0x0a: func(x *cfiExec, c *raw.Cursor) {
 		if len(x.stack) >= maxRemembered {
 			x.err = fmt.Errorf("the call frame information at %#x nests too deep", x.loc)
 			return
 		}
 		x.stack = append(x.stack, x.row.copy())
 	},
-	0x0b: func(x *cfiExec, c *cursor) {
+	0x0b: func(x *cfiExec, c *raw.Cursor) {
 		if n := len(x.stack); n > 0 {
 			x.row, x.stack = x.stack[n-1], x.stack[:n-1]
 		} else {
 			x.err = fmt.Errorf("the call frame information at %#x restores what was not saved", x.loc)
 		}
 	},
-	0x0c: func(x *cfiExec, c *cursor) { x.defCFA(c.uleb(), int64(c.uleb())) },
-	0x0d: func(x *cfiExec, c *cursor) { x.row.cfaReg = int(min(c.uleb(), maxCFIReg)) },
-	0x0e: func(x *cfiExec, c *cursor) { x.row.cfaOff = int64(c.uleb()) },
-	0x0f: func(x *cfiExec, c *cursor) {
-		b := c.block(c.uleb())
+	0x0c: func(x *cfiExec, c *raw.Cursor) { x.defCFA(c.ULEB(), int64(c.ULEB())) },
+	0x0d: func(x *cfiExec, c *raw.Cursor) { x.row.cfaReg = int(min(c.ULEB(), maxCFIReg)) },
+	0x0e: func(x *cfiExec, c *raw.Cursor) { x.row.cfaOff = int64(c.ULEB()) },
+	0x0f: func(x *cfiExec, c *raw.Cursor) {
+		b := c.Block(c.ULEB())
 		x.row.cfaExpr = append([]byte{}, b...)
 	},
-	0x10: func(x *cfiExec, c *cursor) { x.expr(c, AtExpr) },
-	0x11: func(x *cfiExec, c *cursor) {
-		x.set(c.uleb(), rawRule{kind: AtCFA, off: c.sleb() * x.c.dataAlign})
+	0x10: func(x *cfiExec, c *raw.Cursor) { x.expr(c, AtExpr) },
+	0x11: func(x *cfiExec, c *raw.Cursor) {
+		x.set(c.ULEB(), rawRule{kind: AtCFA, off: c.SLEB() * x.c.dataAlign})
 	},
-	0x12: func(x *cfiExec, c *cursor) { x.defCFA(c.uleb(), c.sleb()*x.c.dataAlign) },
-	0x13: func(x *cfiExec, c *cursor) { x.row.cfaOff = c.sleb() * x.c.dataAlign },
-	0x14: func(x *cfiExec, c *cursor) {
-		x.set(c.uleb(), rawRule{kind: IsCFA, off: int64(c.uleb()) * x.c.dataAlign})
+	0x12: func(x *cfiExec, c *raw.Cursor) { x.defCFA(c.ULEB(), c.SLEB()*x.c.dataAlign) },
+	0x13: func(x *cfiExec, c *raw.Cursor) { x.row.cfaOff = c.SLEB() * x.c.dataAlign },
+	0x14: func(x *cfiExec, c *raw.Cursor) {
+		x.set(c.ULEB(), rawRule{kind: IsCFA, off: int64(c.ULEB()) * x.c.dataAlign})
 	},
-	0x15: func(x *cfiExec, c *cursor) {
-		x.set(c.uleb(), rawRule{kind: IsCFA, off: c.sleb() * x.c.dataAlign})
+	0x15: func(x *cfiExec, c *raw.Cursor) {
+		x.set(c.ULEB(), rawRule{kind: IsCFA, off: c.SLEB() * x.c.dataAlign})
 	},
-	0x16: func(x *cfiExec, c *cursor) { x.expr(c, IsExpr) },
-	0x2e: func(x *cfiExec, c *cursor) { c.uleb() }, // GNU_args_size
-	0x2f: func(x *cfiExec, c *cursor) {
-		x.set(c.uleb(), rawRule{kind: AtCFA, off: -int64(c.uleb()) * x.c.dataAlign})
+	0x16: func(x *cfiExec, c *raw.Cursor) { x.expr(c, IsExpr) },
+	0x2e: func(x *cfiExec, c *raw.Cursor) { c.ULEB() }, // GNU_args_size
+	0x2f: func(x *cfiExec, c *raw.Cursor) {
+		x.set(c.ULEB(), rawRule{kind: AtCFA, off: -int64(c.ULEB()) * x.c.dataAlign})
 	},
 }

@@ -1,6 +1,10 @@
 package dwarf
 
-import "sort"
+import (
+	"sort"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/raw"
+)
 
 // Pointer encodings of .eh_frame (Linux Standard Base, section 10.5.1).
 const (
@@ -12,7 +16,7 @@ const (
 
 // pointer reads an encoded pointer. ok is false for encodings that need what a
 // file does not tell.
-func (s *cfiSection) pointer(c *cursor, enc byte, addrSize int) (uint64, bool) {
+func (s *cfiSection) pointer(c *raw.Cursor, enc byte, addrSize int) (uint64, bool) {
 	if enc == peOmit {
 		return 0, true
 	}
@@ -20,43 +24,43 @@ func (s *cfiSection) pointer(c *cursor, enc byte, addrSize int) (uint64, bool) {
 	switch enc & 0x70 {
 	case 0:
 	case pePCRel:
-		base = s.vaddr + uint64(c.off)
+		base = s.vaddr + uint64(c.Off)
 	default:
 		return 0, false
 	}
 	v, ok := rawPointer(c, enc, addrSize)
-	if !ok || c.bad {
+	if !ok || c.Bad {
 		return 0, false
 	}
 	if v != 0 {
 		v += base
 	}
 	if enc&peIndirect != 0 && s.read != nil {
-		b := cursor{b: s.read(v, 8)}
-		v = b.u64()
-		return v, !b.bad
+		b := raw.Cursor{B: s.read(v, 8)}
+		v = b.U64()
+		return v, !b.Bad
 	}
 	return v, true
 }
 
-func rawPointer(c *cursor, enc byte, addrSize int) (uint64, bool) {
+func rawPointer(c *raw.Cursor, enc byte, addrSize int) (uint64, bool) {
 	switch enc & 0x0f {
 	case 0x00:
-		return c.uint(addrSize), true
+		return c.Uint(addrSize), true
 	case 0x01:
-		return c.uleb(), true
+		return c.ULEB(), true
 	case 0x02:
-		return uint64(c.u16()), true
+		return uint64(c.U16()), true
 	case 0x03:
-		return uint64(c.u32()), true
+		return uint64(c.U32()), true
 	case 0x04, 0x0c:
-		return c.u64(), true
+		return c.U64(), true
 	case 0x09:
-		return uint64(c.sleb()), true
+		return uint64(c.SLEB()), true
 	case 0x0a:
-		return uint64(int64(int16(c.u16()))), true
+		return uint64(int64(int16(c.U16()))), true
 	case 0x0b:
-		return uint64(int64(int32(c.u32()))), true
+		return uint64(int64(int32(c.U32()))), true
 	}
 	return 0, false
 }
@@ -72,12 +76,12 @@ type ehTable struct {
 // parseEhTable accepts the one layout that linkers produce; others give nil and
 // .eh_frame is scanned.
 func parseEhTable(vaddr uint64, b []byte) (t *ehTable, frame uint64) {
-	c := cursor{b: b}
-	if c.u8() != 1 {
+	c := raw.Cursor{B: b}
+	if c.U8() != 1 {
 		return nil, 0
 	}
-	frameEnc, countEnc, tableEnc := c.u8(), c.u8(), c.u8()
-	at := uint64(c.off)
+	frameEnc, countEnc, tableEnc := c.U8(), c.U8(), c.U8()
+	at := uint64(c.Off)
 	p, ok := rawPointer(&c, frameEnc, 8)
 	switch {
 	case !ok || frameEnc == peOmit:
@@ -91,15 +95,15 @@ func parseEhTable(vaddr uint64, b []byte) (t *ehTable, frame uint64) {
 		return nil, p
 	}
 	n, ok := rawPointer(&c, countEnc, 8)
-	if !ok || c.bad || n == 0 || n > uint64(c.left())/8 {
+	if !ok || c.Bad || n == 0 || n > uint64(c.Left())/8 {
 		return nil, p
 	}
-	return &ehTable{vaddr, c.b[c.off:], int(n)}, p
+	return &ehTable{vaddr, c.B[c.Off:], int(n)}, p
 }
 
 func (t *ehTable) pair(i, k int) uint64 {
-	c := cursor{b: t.b, off: i*8 + k*4}
-	return t.vaddr + uint64(int64(int32(c.u32())))
+	c := raw.Cursor{B: t.b, Off: i*8 + k*4}
+	return t.vaddr + uint64(int64(int32(c.U32())))
 }
 
 // search gives the address of the FDE that starts last at or before pc.

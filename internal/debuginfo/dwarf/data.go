@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sort"
 	"sync"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/raw"
 )
 
 // section numbers the DWARF sections.
@@ -57,7 +59,7 @@ type data struct {
 
 type abbrevKey struct {
 	off uint64
-	f   format
+	f   raw.Format
 }
 
 func newData(m *Module, name string, load func(section) ([]byte, error)) *data {
@@ -92,7 +94,7 @@ func (d *data) sec(s section) []byte {
 	return d.secs[s]
 }
 
-func (d *data) abbrevTable(off uint64, f format) *abbrevTable {
+func (d *data) abbrevTable(off uint64, f raw.Format) *abbrevTable {
 	sec := d.sec(secAbbrev)
 	d.mu.Lock()
 	t := d.abbrevs[abbrevKey{off, f}]
@@ -146,6 +148,25 @@ func (d *data) unitAt(off uint64) *unit {
 	return nil
 }
 
+// val is an attribute's value with the unit that it is of: strings, addresses and
+// references are resolved by the unit.
+type val struct {
+	raw.Value
+	u *unit
+}
+
+// isSecOffset tells whether the value is an offset of (or index to) a list in
+// another section. data4 and data8 are that in DWARF 2 and 3.
+func (v val) isSecOffset() bool {
+	switch v.Form {
+	case raw.FormSecOffset, raw.FormLoclistx, raw.FormRnglistx:
+		return true
+	case raw.FormData4, raw.FormData8:
+		return v.u == nil || v.u.f.Version < 4
+	}
+	return false
+}
+
 // str resolves the string forms. Damaged references give "".
 func (v val) str() string { return string(v.strBytes()) }
 
@@ -154,19 +175,19 @@ func (v val) strBytes() []byte {
 		return nil
 	}
 	d := v.u.d
-	switch v.form {
-	case formString:
-		return v.b
-	case formStrp:
-		return strAt(d.sec(secStr), v.n)
-	case formLineStrp:
-		return strAt(d.sec(secLineStr), v.n)
-	case formStrpSup, formGNUStrpAlt:
+	switch v.Form {
+	case raw.FormString:
+		return v.B
+	case raw.FormStrp:
+		return raw.StringAt(d.sec(secStr), v.N)
+	case raw.FormLineStrp:
+		return raw.StringAt(d.sec(secLineStr), v.N)
+	case raw.FormStrpSup, raw.FormGNUStrpAlt:
 		if d.alt != nil {
-			return strAt(d.alt.sec(secStr), v.n)
+			return raw.StringAt(d.alt.sec(secStr), v.N)
 		}
-	case formStrx, formStrx1, formStrx2, formStrx3, formStrx4, formGNUStrx:
-		return v.u.strx(v.n)
+	case raw.FormStrx, raw.FormStrx1, raw.FormStrx2, raw.FormStrx3, raw.FormStrx4, raw.FormGNUStrx:
+		return v.u.strx(v.N)
 	}
 	return nil
 }
@@ -175,27 +196,27 @@ func (v val) strBytes() []byte {
 func (u *unit) strx(i uint64) []byte {
 	base := u.head().strBase
 	size := uint64(4)
-	if u.f.is64 {
+	if u.f.Is64 {
 		size = 8
 	}
 	if i > 1<<32 {
 		return nil
 	}
-	c := cursorAt(u.d.sec(secStrOffsets), base+i*size)
-	off := c.offset(u.f.is64)
-	if c.bad {
+	c := raw.At(u.d.sec(secStrOffsets), base+i*size)
+	off := c.Offset(u.f.Is64)
+	if c.Bad {
 		return nil
 	}
-	return strAt(u.d.sec(secStr), off)
+	return raw.StringAt(u.d.sec(secStr), off)
 }
 
 // addr resolves the address forms; ok is false for an index outside .debug_addr.
 func (v val) addr() (uint64, bool) {
-	switch v.form {
-	case formAddr:
-		return v.n, true
-	case formAddrx, formAddrx1, formAddrx2, formAddrx3, formAddrx4, formGNUAddrx:
-		return v.u.addrx(v.n)
+	switch v.Form {
+	case raw.FormAddr:
+		return v.N, true
+	case raw.FormAddrx, raw.FormAddrx1, raw.FormAddrx2, raw.FormAddrx3, raw.FormAddrx4, raw.FormGNUAddrx:
+		return v.u.addrx(v.N)
 	}
 	return 0, false
 }
@@ -208,7 +229,7 @@ func (u *unit) addrx(i uint64) (uint64, bool) {
 	if i > 1<<32 {
 		return 0, false
 	}
-	c := cursorAt(u.d.sec(secAddr), u.head().addrBase+i*uint64(u.f.addrSize))
-	a := c.uint(int(u.f.addrSize))
-	return a, !c.bad
+	c := raw.At(u.d.sec(secAddr), u.head().addrBase+i*uint64(u.f.AddrSize))
+	a := c.Uint(int(u.f.AddrSize))
+	return a, !c.Bad
 }

@@ -1,6 +1,10 @@
 package dwarf
 
-import "iter"
+import (
+	"iter"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/raw"
+)
 
 // die is one debugging information entry: a position, not a copy.
 type die struct {
@@ -19,16 +23,16 @@ func (u *unit) dieAt(off uint64) (die, bool) {
 	if u == nil || off < u.root || off >= u.end || u.root == 0 {
 		return die{}, false
 	}
-	c := cursor{b: u.b, off: int(off)}
-	code := c.uleb()
-	if c.bad || code == 0 {
+	c := raw.Cursor{B: u.b, Off: int(off)}
+	code := c.ULEB()
+	if c.Bad || code == 0 {
 		return die{}, false
 	}
 	ab := u.abbrevTable().get(code)
 	if ab == nil {
 		return die{}, false
 	}
-	return die{u, off, ab, c.off}, true
+	return die{u, off, ab, c.Off}, true
 }
 
 // rootDie is the unit's own entry.
@@ -42,14 +46,14 @@ func (d die) endAttrs() int {
 		}
 		return d.body + d.ab.fixed
 	}
-	c := cursor{b: d.u.b, off: d.body}
+	c := raw.Cursor{B: d.u.b, Off: d.body}
 	for i := range d.ab.attrs {
-		d.u.f.skipForm(&c, d.ab.attrs[i].form)
+		d.u.f.Skip(&c, d.ab.attrs[i].form)
 	}
-	if c.bad {
+	if c.Bad {
 		return -1
 	}
-	return c.off
+	return c.Off
 }
 
 // attr finds the entry's own attribute.
@@ -62,32 +66,29 @@ func (d die) attr(at uint16) (val, bool) {
 		if s.at != at {
 			continue
 		}
-		c := cursor{b: d.u.b, off: d.body}
+		c := raw.Cursor{B: d.u.b, Off: d.body}
 		if s.pos >= 0 {
-			c.skip(uint64(s.pos))
+			c.Skip(uint64(s.pos))
 		} else {
 			for j := range i {
-				d.u.f.skipForm(&c, d.ab.attrs[j].form)
+				d.u.f.Skip(&c, d.ab.attrs[j].form)
 			}
 		}
-		v := d.u.f.readForm(&c, s.form, s.implicit)
-		v.u = d.u
-		return v, !c.bad
+		return val{d.u.f.Read(&c, s.form, s.implicit), d.u}, !c.Bad
 	}
 	return val{}, false
 }
 
 // each visits all attributes in order.
 func (d die) each(fn func(at uint16, v val)) {
-	c := cursor{b: d.u.b, off: d.body}
+	c := raw.Cursor{B: d.u.b, Off: d.body}
 	for i := range d.ab.attrs {
 		s := &d.ab.attrs[i]
-		v := d.u.f.readForm(&c, s.form, s.implicit)
-		if c.bad {
+		v := d.u.f.Read(&c, s.form, s.implicit)
+		if c.Bad {
 			return
 		}
-		v.u = d.u
-		fn(s.at, v)
+		fn(s.at, val{v, d.u})
 	}
 }
 
@@ -124,19 +125,19 @@ func (v val) die() (die, bool) {
 	if u == nil {
 		return die{}, false
 	}
-	switch v.form {
-	case formRef1, formRef2, formRef4, formRef8, formRefUdata:
-		return u.dieAt(u.off + v.n)
-	case formRefAddr:
-		return u.d.unitAt(v.n).dieAt(v.n)
-	case formRefSig8:
+	switch v.Form {
+	case raw.FormRef1, raw.FormRef2, raw.FormRef4, raw.FormRef8, raw.FormRefUdata:
+		return u.dieAt(u.off + v.N)
+	case raw.FormRefAddr:
+		return u.d.unitAt(v.N).dieAt(v.N)
+	case raw.FormRefSig8:
 		u.d.scan()
-		if t := u.d.sigs[v.n]; t != nil {
+		if t := u.d.sigs[v.N]; t != nil {
 			return t.dieAt(t.off + t.typ)
 		}
-	case formRefSup4, formRefSup8, formGNURefAlt:
+	case raw.FormRefSup4, raw.FormRefSup8, raw.FormGNURefAlt:
 		if u.d.alt != nil {
-			return u.d.alt.unitAt(v.n).dieAt(v.n)
+			return u.d.alt.unitAt(v.N).dieAt(v.N)
 		}
 	}
 	return die{}, false
@@ -174,21 +175,21 @@ func (d die) linkage() string {
 
 func (d die) flag(at uint16) bool {
 	v, ok := d.attr(at)
-	return ok && v.n != 0
+	return ok && v.N != 0
 }
 
 func (d die) deepFlag(at uint16) bool {
 	v, ok := d.deep(at)
-	return ok && v.n != 0
+	return ok && v.N != 0
 }
 
 // num is a constant attribute, own or inherited.
 func (d die) num(at uint16) (uint64, bool) {
 	v, ok := d.deep(at)
-	if !ok || v.isBlock() || v.isRef() {
+	if !ok || v.IsBlock() || v.IsRef() {
 		return 0, false
 	}
-	return v.n, true
+	return v.N, true
 }
 
 // firstChild is the offset of the first child, 0 when there are none.
@@ -209,11 +210,11 @@ func (d die) siblingOff() int {
 	}
 	v, _ := d.attr(atSibling)
 	var off uint64
-	switch v.form {
-	case formRef1, formRef2, formRef4, formRef8, formRefUdata:
-		off = d.u.off + v.n
-	case formRefAddr:
-		off = v.n
+	switch v.Form {
+	case raw.FormRef1, raw.FormRef2, raw.FormRef4, raw.FormRef8, raw.FormRefUdata:
+		off = d.u.off + v.N
+	case raw.FormRefAddr:
+		off = v.N
 	}
 	if off > uint64(d.body) && off <= d.u.end {
 		return int(off)
@@ -288,19 +289,19 @@ func (u *unit) step(pos int) (e die, next int, ok bool) {
 	if pos >= len(u.b) || pos < 0 {
 		return die{}, 0, false
 	}
-	c := cursor{b: u.b, off: pos}
-	code := c.uleb()
-	if c.bad {
+	c := raw.Cursor{B: u.b, Off: pos}
+	code := c.ULEB()
+	if c.Bad {
 		return die{}, 0, false
 	}
 	if code == 0 {
-		return die{u: u, off: uint64(pos)}, c.off, true
+		return die{u: u, off: uint64(pos)}, c.Off, true
 	}
 	ab := u.abbrevTable().get(code)
 	if ab == nil {
 		return die{}, 0, false
 	}
-	e = die{u, uint64(pos), ab, c.off}
+	e = die{u, uint64(pos), ab, c.Off}
 	next = e.endAttrs()
 	return e, next, next >= 0
 }

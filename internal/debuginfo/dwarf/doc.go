@@ -10,12 +10,12 @@
 // Where places and prologues are concerned the rules are those of GDB 13, so
 // that `jalon trace f` and GDB's `break f` mean the same addresses.
 //
-// Files: cursor, form, abbrev, unit, die: the raw format. line*, prologue,
+// Files: abbrev, unit, die: the raw format (numbers and forms: package raw). line*, prologue,
 // site*: places. block, scope, vars, loc*: variables. types*: C types. cfi*:
 // call frames. lsda, rseq: where no patch may go. module: the public face.
 //
 // index*, cache: which unit has a name, a source file, an address. The index of a
 // large file is kept under $XDG_CACHE_HOME/jalon between runs.
 //
-// Import rule: dwarf imports ctype, debuginfo and debuginfo/elf only.
+// Import rule: dwarf imports ctype, debuginfo, debuginfo/elf and the packages below it only.
 package dwarf

@@ -36,7 +36,7 @@ func (r *search) entity(name string, list []meaning) (*debuginfo.Entity, error) 
 			return nil, s.notFound("variable", name, nil)
 		}
 		v, _ := m.d.attr(atConstValue)
-		return &debuginfo.Entity{Enum: s.m.convert(enum), Value: v.int()}, nil
+		return &debuginfo.Entity{Enum: s.m.convert(enum), Value: v.Int()}, nil
 	case tag == tagSubprogram:
 		v, err := s.code(name, m.d, list)
 		return &debuginfo.Entity{Var: v}, err

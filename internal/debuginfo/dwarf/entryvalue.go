@@ -125,7 +125,7 @@ var argRegisters = [...]int{5, 4, 1, 2, 8, 9}
 // function's type up to it is of scalars and the function's convention is not its own.
 func (s *scope) passedIn(d die) (reg int, ok bool) {
 	f := s.f.d
-	if v, ok := f.deep(atCallingConvention); ok && v.n != ccNormal {
+	if v, ok := f.deep(atCallingConvention); ok && v.N != ccNormal {
 		return 0, false
 	}
 	if !f.deepFlag(atExternal) || !s.callable() {

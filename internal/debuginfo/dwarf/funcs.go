@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/ianlancetaylor/demangle"
+
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/elf"
 )
@@ -52,7 +53,7 @@ func (d die) declared() (file string, line int) {
 	if !ok {
 		return "", int(min(n, 1<<31-1))
 	}
-	return v.u.fileName(v.n), int(min(n, 1<<31-1))
+	return v.u.fileName(v.N), int(min(n, 1<<31-1))
 }
 
 // fileName is the path of a file register value.

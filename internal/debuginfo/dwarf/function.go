@@ -4,6 +4,7 @@ import (
 	"sort"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/raw"
 )
 
 // fn is a concrete function: a DW_TAG_subprogram with addresses.
@@ -102,13 +103,13 @@ func originOf(e die) (off uint64, alt bool) {
 	if !ok {
 		return ^uint64(0), false
 	}
-	switch v.form {
-	case formRef1, formRef2, formRef4, formRef8, formRefUdata:
-		return e.u.off + v.n, false
-	case formRefAddr:
-		return v.n, false
-	case formRefSup4, formRefSup8, formGNURefAlt:
-		return v.n, true
+	switch v.Form {
+	case raw.FormRef1, raw.FormRef2, raw.FormRef4, raw.FormRef8, raw.FormRefUdata:
+		return e.u.off + v.N, false
+	case raw.FormRefAddr:
+		return v.N, false
+	case raw.FormRefSup4, raw.FormRefSup8, raw.FormGNURefAlt:
+		return v.N, true
 	}
 	return ^uint64(0), false
 }
@@ -119,7 +120,7 @@ func (u *unit) inlinesOthers() bool {
 	for _, a := range u.abbrevTable().dense {
 		if a.tag == tagInlinedSubroutine {
 			switch a.form(atAbstractOrigin) {
-			case formRefAddr, formRefSup4, formRefSup8, formGNURefAlt:
+			case raw.FormRefAddr, raw.FormRefSup4, raw.FormRefSup8, raw.FormGNURefAlt:
 				return true
 			}
 		}
@@ -135,10 +136,10 @@ func (u *unit) inlinesOthers() bool {
 // hasLocList tells whether the entry's own location is a list.
 func hasLocList(e die) bool {
 	switch e.ab.form(atLocation) {
-	case formSecOffset, formLoclistx:
+	case raw.FormSecOffset, raw.FormLoclistx:
 		return true
-	case formData4, formData8:
-		return e.u.f.version < 4
+	case raw.FormData4, raw.FormData8:
+		return e.u.f.Version < 4
 	}
 	return false
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/raw"
 	"github.com/jalon-trace/jalon/internal/debuginfo/elf"
 )
 
@@ -285,11 +286,11 @@ func FuzzLists(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte, version uint8, dwo bool) {
 		d := newData(&Module{}, "x", func(section) ([]byte, error) { return b, nil })
 		d.dwo = dwo
-		u := &unit{d: d, f: format{version: uint16(version), addrSize: 8}}
-		for _, form := range []uint16{formSecOffset, formLoclistx} {
-			u.locList(val{u: u, form: form, n: uint64(version) % 7})
+		u := &unit{d: d, f: raw.Format{Version: uint16(version), AddrSize: 8}}
+		for _, form := range []uint16{raw.FormSecOffset, raw.FormLoclistx} {
+			u.locList(val{raw.Value{Form: form, N: uint64(version) % 7}, u})
 		}
-		u.rangeList(val{u: u, form: formSecOffset}, tagLexicalBlock)
+		u.rangeList(val{raw.Value{Form: raw.FormSecOffset}, u}, tagLexicalBlock)
 		h, err := u.parseLineHeader(0)
 		if err == nil {
 			h.run(u, &lineBuilder{t: &lineTable{}, u: u, h: h, byPath: map[string]*subfile{}})

@@ -3,11 +3,13 @@ package dwarf
 import (
 	"fmt"
 	"path"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/raw"
 )
 
 // lineHeader is the header of one line number program.
 type lineHeader struct {
-	f           format
+	f           raw.Format
 	minInst     uint64
 	maxOps      uint64
 	defaultStmt bool
@@ -61,7 +63,7 @@ func (u *unit) parseLineHeader(off uint64) (*lineHeader, error) {
 	if err != nil {
 		return nil, err
 	}
-	if h.f.version < 5 {
+	if h.f.Version < 5 {
 		h.dirs, h.files = []string{u.head().compDir}, []lineFile{{}}
 	}
 	h.readTables(u, &c,
@@ -83,67 +85,67 @@ func (u *unit) eachSource(visit func(name []byte)) {
 
 // startLineHeader reads the header at off up to the tables, where the cursor
 // then is.
-func (u *unit) startLineHeader(off uint64) (*lineHeader, cursor, error) {
+func (u *unit) startLineHeader(off uint64) (*lineHeader, raw.Cursor, error) {
 	sec := u.d.sec(secLine)
-	c := cursorAt(sec, off)
+	c := raw.At(sec, off)
 	h := &lineHeader{}
-	n, is64 := c.initialLength()
-	if c.bad || n > uint64(c.left()) {
+	n, is64 := c.InitialLength()
+	if c.Bad || n > uint64(c.Left()) {
 		return nil, c, fmt.Errorf("the line table at %#x is longer than its section", off)
 	}
-	c.b = c.b[:c.off+int(n)]
-	h.f = format{version: c.u16(), is64: is64, addrSize: u.f.addrSize}
-	if h.f.version < 2 || h.f.version > 5 {
-		return nil, c, fmt.Errorf("the line table at %#x has the unknown version %d", off, h.f.version)
+	c.B = c.B[:c.Off+int(n)]
+	h.f = raw.Format{Version: c.U16(), Is64: is64, AddrSize: u.f.AddrSize}
+	if h.f.Version < 2 || h.f.Version > 5 {
+		return nil, c, fmt.Errorf("the line table at %#x has the unknown version %d", off, h.f.Version)
 	}
-	if h.f.version >= 5 {
-		h.f.addrSize = c.u8()
-		c.u8() // segment selector size
+	if h.f.Version >= 5 {
+		h.f.AddrSize = c.U8()
+		c.U8() // segment selector size
 	}
-	hlen := c.offset(is64)
-	if c.bad || hlen > uint64(c.left()) {
+	hlen := c.Offset(is64)
+	if c.Bad || hlen > uint64(c.Left()) {
 		return nil, c, fmt.Errorf("the line table at %#x has a damaged header", off)
 	}
-	h.program = c.b[c.off+int(hlen):]
-	c.b = c.b[:c.off+int(hlen)]
-	h.minInst = uint64(c.u8())
+	h.program = c.B[c.Off+int(hlen):]
+	c.B = c.B[:c.Off+int(hlen)]
+	h.minInst = uint64(c.U8())
 	h.maxOps = 1
-	if h.f.version >= 4 {
-		h.maxOps = max(1, uint64(c.u8()))
+	if h.f.Version >= 4 {
+		h.maxOps = max(1, uint64(c.U8()))
 	}
-	h.defaultStmt = c.u8() != 0
-	h.lineBase = int64(int8(c.u8()))
-	h.lineRange = uint64(c.u8())
-	h.opcodeBase = c.u8()
-	if c.bad || h.lineRange == 0 || h.opcodeBase == 0 {
+	h.defaultStmt = c.U8() != 0
+	h.lineBase = int64(int8(c.U8()))
+	h.lineRange = uint64(c.U8())
+	h.opcodeBase = c.U8()
+	if c.Bad || h.lineRange == 0 || h.opcodeBase == 0 {
 		return nil, c, fmt.Errorf("the line table at %#x has a damaged header", off)
 	}
-	h.opLens = c.bytes(int(h.opcodeBase) - 1)
+	h.opLens = c.Bytes(int(h.opcodeBase) - 1)
 	return h, c, nil
 }
 
 // readTables visits the directories, then the files.
-func (h *lineHeader) readTables(u *unit, c *cursor, dir, file func(name []byte, dir uint64)) {
-	if h.f.version >= 5 {
+func (h *lineHeader) readTables(u *unit, c *raw.Cursor, dir, file func(name []byte, dir uint64)) {
+	if h.f.Version >= 5 {
 		h.readEntries(u, c, dir)
 		h.readEntries(u, c, file)
 		return
 	}
 	for range maxLineFiles {
-		s := c.cstr()
+		s := c.CString()
 		if len(s) == 0 {
 			break
 		}
 		dir(s, 0)
 	}
 	for range maxLineFiles {
-		s := c.cstr()
+		s := c.CString()
 		if len(s) == 0 {
 			break
 		}
-		d := c.uleb()
-		c.uleb()
-		c.uleb()
+		d := c.ULEB()
+		c.ULEB()
+		c.ULEB()
 		file(s, d)
 	}
 }
@@ -152,13 +154,13 @@ func (h *lineHeader) readTables(u *unit, c *cursor, dir, file func(name []byte, 
 // not part of the displayed name in versions before 5.
 func (h *lineHeader) addFile(u *unit, name string, dir uint64) {
 	f := lineFile{name: name, ok: true}
-	if !path.IsAbs(name) && dir < uint64(len(h.dirs)) && (dir > 0 || h.f.version >= 5) {
+	if !path.IsAbs(name) && dir < uint64(len(h.dirs)) && (dir > 0 || h.f.Version >= 5) {
 		f.name = join(h.dirs[dir], name)
 	}
 	f.full = f.name
 	// From version 5 on directory 0 is the compilation directory itself, which
 	// may be relative (reproducible builds): it is not joined twice.
-	if !path.IsAbs(f.full) && !(h.f.version >= 5 && dir < uint64(len(h.dirs)) && h.dirs[dir] == h.dirs[0]) {
+	if !path.IsAbs(f.full) && !(h.f.Version >= 5 && dir < uint64(len(h.dirs)) && h.dirs[dir] == h.dirs[0]) {
 		f.full = join(u.head().compDir, f.full)
 	}
 	f.full = path.Clean(f.full)
@@ -180,30 +182,29 @@ const (
 
 type lnctSpec struct{ typ, form uint64 }
 
-func (h *lineHeader) readEntries(u *unit, c *cursor, add func(name []byte, dir uint64)) {
-	specs := make([]lnctSpec, c.u8())
+func (h *lineHeader) readEntries(u *unit, c *raw.Cursor, add func(name []byte, dir uint64)) {
+	specs := make([]lnctSpec, c.U8())
 	for i := range specs {
-		specs[i] = lnctSpec{c.uleb(), c.uleb()}
+		specs[i] = lnctSpec{c.ULEB(), c.ULEB()}
 	}
-	n := c.uleb()
+	n := c.ULEB()
 	if len(specs) == 0 {
 		return
 	}
-	for i := uint64(0); i < n && i < maxLineFiles && !c.done(); i++ {
-		before := c.off
+	for i := uint64(0); i < n && i < maxLineFiles && !c.Done(); i++ {
+		before := c.Off
 		var name []byte
 		var dir uint64
 		for _, s := range specs {
-			v := h.f.readForm(c, uint16(min(s.form, 0xffff)), 0)
-			v.u = u
+			v := val{h.f.Read(c, uint16(min(s.form, 0xffff)), 0), u}
 			switch s.typ {
 			case lnctPath:
 				name = v.strBytes()
 			case lnctDir:
-				dir = v.n
+				dir = v.N
 			}
 		}
-		if c.bad || c.off == before { // damaged, or rows without content
+		if c.Bad || c.Off == before { // damaged, or rows without content
 			return
 		}
 		add(name, dir)

@@ -1,5 +1,7 @@
 package dwarf
 
+import "github.com/jalon-trace/jalon/internal/debuginfo/dwarf/raw"
+
 // lineRow is the state of the line number machine (DWARF 5 section 6.2.2).
 type lineRow struct {
 	addr          uint64
@@ -51,16 +53,16 @@ const (
 type lineMachine struct {
 	h    *lineHeader
 	u    *unit
-	c    cursor
+	c    raw.Cursor
 	r    lineRow
 	sink lineSink
 }
 
 func (h *lineHeader) run(u *unit, sink lineSink) {
-	m := lineMachine{h: h, u: u, c: cursor{b: h.program}, sink: sink}
-	for !m.c.done() {
+	m := lineMachine{h: h, u: u, c: raw.Cursor{B: h.program}, sink: sink}
+	for !m.c.Done() {
 		m.reset()
-		for !m.c.done() && !m.r.end {
+		for !m.c.Done() && !m.r.end {
 			m.step()
 		}
 		if !m.r.end { // ran off the table: close the sequence
@@ -92,7 +94,7 @@ func (m *lineMachine) emit() {
 }
 
 func (m *lineMachine) step() {
-	op := m.c.u8()
+	op := m.c.U8()
 	if op >= m.h.opcodeBase {
 		adj := uint64(op - m.h.opcodeBase)
 		m.advance(adj / m.h.lineRange)
@@ -106,53 +108,53 @@ func (m *lineMachine) step() {
 	case lnsCopy:
 		m.emit()
 	case lnsAdvancePC:
-		m.advance(m.c.uleb())
+		m.advance(m.c.ULEB())
 	case lnsAdvanceLine:
-		m.advanceLine(m.c.sleb())
+		m.advanceLine(m.c.SLEB())
 	case lnsSetFile:
-		m.r.file = m.c.uleb()
+		m.r.file = m.c.ULEB()
 		m.sink.setFile(m.r.file, m.r.discriminator)
 	case lnsNegateStmt:
 		m.r.stmt = !m.r.stmt
 	case lnsConstAddPC:
 		m.advance(uint64(255-m.h.opcodeBase) / m.h.lineRange)
 	case lnsFixedAdvancePC:
-		m.r.addr += uint64(m.c.u16())
+		m.r.addr += uint64(m.c.U16())
 		m.r.opIndex = 0
 	case lnsPrologueEnd:
 		m.r.prologueEnd = true
 	case lnsBasicBlock, lnsEpilogueBegin:
 	case lnsSetColumn, lnsSetISA:
-		m.c.uleb()
+		m.c.ULEB()
 	default: // unknown: the header says how many operands
 		if int(op)-1 < len(m.h.opLens) {
 			for range m.h.opLens[op-1] {
-				m.c.uleb()
+				m.c.ULEB()
 			}
 		}
 	}
 }
 
 func (m *lineMachine) extended() {
-	n := m.c.uleb()
-	x := cursor{b: m.c.block(n)}
-	if m.c.bad || n == 0 {
-		m.c.fail()
+	n := m.c.ULEB()
+	x := raw.Cursor{B: m.c.Block(n)}
+	if m.c.Bad || n == 0 {
+		m.c.Fail()
 		return
 	}
-	switch x.u8() {
+	switch x.U8() {
 	case lneEndSequence:
 		m.r.end = true
 		m.sink.row(&m.r)
 	case lneSetAddress:
-		m.r.addr = x.uint(x.left())
+		m.r.addr = x.Uint(x.Left())
 		m.r.opIndex = 0
 		m.sink.setAddress(m.r.addr)
 	case lneDefineFile:
-		name := string(x.cstr())
-		m.h.addFile(m.u, name, x.uleb())
+		name := string(x.CString())
+		m.h.addFile(m.u, name, x.ULEB())
 	case lneDiscrim:
-		m.r.discriminator = x.uleb()
+		m.r.discriminator = x.ULEB()
 		m.sink.discriminator(m.r.discriminator)
 	}
 }

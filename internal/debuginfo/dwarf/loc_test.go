@@ -8,6 +8,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/raw"
 )
 
 // opNames shortens the wanted expressions below.
@@ -56,7 +57,7 @@ func pieceText(ps []debuginfo.Piece) string {
 // typedUnit is a unit whose entries at these offsets are base types: 12 an int,
 // 16 an unsigned int, 20 a long, 24 a double, 28 an __int128.
 func typedUnit() *unit {
-	abbrevs := []byte{1, tagBaseType, 0, atByteSize, formData1, atEncoding, formData1, 0, 0, 0}
+	abbrevs := []byte{1, tagBaseType, 0, atByteSize, raw.FormData1, atEncoding, raw.FormData1, 0, 0, 0}
 	info := make([]byte, 64)
 	put := func(off int, size, enc byte) { copy(info[off:], []byte{1, size, enc}) }
 	put(11, 0, 0)
@@ -71,7 +72,7 @@ func typedUnit() *unit {
 		}
 		return nil, nil
 	})
-	return &unit{d: d, b: info, end: uint64(len(info)), root: 11, f: format{version: 5, addrSize: 8}}
+	return &unit{d: d, b: info, end: uint64(len(info)), root: 11, f: raw.Format{Version: 5, AddrSize: 8}}
 }
 
 // TestLocationExpressions covers the operations that compilers rarely emit.
@@ -153,9 +154,9 @@ func TestLocationLists(t *testing.T) {
 			return b, nil
 		})
 		d.dwo = dwo
-		u := &unit{d: d, f: format{version: version, addrSize: 8}}
+		u := &unit{d: d, f: raw.Format{Version: version, AddrSize: 8}}
 		u.headOnce.Do(func() { u.hd.low = 0x100 })
-		return u.locList(val{u: u, form: formSecOffset})
+		return u.locList(val{raw.Value{Form: raw.FormSecOffset}, u})
 	}
 	q := func(v ...uint64) (b []byte) {
 		for _, x := range v {
@@ -228,12 +229,12 @@ func TestConstants(t *testing.T) {
 		t    *ctype.Type
 		want string
 	}{
-		{val{form: formSdata, n: ^uint64(2)}, ctype.IntT, "bytesfdffffff"},
-		{val{form: formData1, n: 200}, ctype.IntT, "bytesc8000000"},
-		{val{form: formUdata, n: 1}, ctype.CharT, "bytes01"},
-		{val{form: formSdata, n: ^uint64(0)}, &ctype.Type{Kind: ctype.Int, Size: 16, Signed: true}, "bytesffffffffffffffffffffffffffffffff"},
-		{val{form: formBlock1, b: []byte{1, 2, 3}}, ctype.DoubleT, "bytes010203"},
-		{val{u: &unit{d: newData(nil, "", nil)}, form: formString, b: []byte("hi")}, ctype.ArrayOf(ctype.CharT, 3), "bytes686900"},
+		{val{Value: raw.Value{Form: raw.FormSdata, N: ^uint64(2)}}, ctype.IntT, "bytesfdffffff"},
+		{val{Value: raw.Value{Form: raw.FormData1, N: 200}}, ctype.IntT, "bytesc8000000"},
+		{val{Value: raw.Value{Form: raw.FormUdata, N: 1}}, ctype.CharT, "bytes01"},
+		{val{Value: raw.Value{Form: raw.FormSdata, N: ^uint64(0)}}, &ctype.Type{Kind: ctype.Int, Size: 16, Signed: true}, "bytesffffffffffffffffffffffffffffffff"},
+		{val{Value: raw.Value{Form: raw.FormBlock1, B: []byte{1, 2, 3}}}, ctype.DoubleT, "bytes010203"},
+		{val{raw.Value{Form: raw.FormString, B: []byte("hi")}, &unit{d: newData(nil, "", nil)}}, ctype.ArrayOf(ctype.CharT, 3), "bytes686900"},
 	} {
 		if got := pieceText(constant(c.v, c.t).Pieces); got != c.want {
 			t.Errorf("%+v: %s, want %s", c.v, got, c.want)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/raw"
 )
 
 // exprEnv is what a location expression may refer to at one pc.
@@ -29,7 +30,7 @@ const (
 // extended to 64 bits after every operation.
 type xlate struct {
 	env    *exprEnv
-	c      cursor
+	c      raw.Cursor
 	ops    []debuginfo.Op
 	types  []baseType
 	kind   int
@@ -82,20 +83,20 @@ func (e *exprEnv) words(expr []byte, start []debuginfo.Op) ([]debuginfo.Op, stri
 }
 
 func (e *exprEnv) run(expr []byte, start []debuginfo.Op) *xlate {
-	x := &xlate{env: e, c: cursor{b: expr}, at: map[int]int{}}
+	x := &xlate{env: e, c: raw.Cursor{B: expr}, at: map[int]int{}}
 	if start != nil {
 		x.ops = append(x.ops, start...)
 		x.types = append(x.types, generic)
 	}
-	for !x.c.done() && x.why == "" {
-		x.at[x.c.off] = len(x.ops)
+	for !x.c.Done() && x.why == "" {
+		x.at[x.c.Off] = len(x.ops)
 		x.land()
 		x.step()
 	}
-	if x.c.bad {
+	if x.c.Bad {
 		x.fail("its location is malformed (truncated)")
 	}
-	x.at[x.c.off] = len(x.ops)
+	x.at[x.c.Off] = len(x.ops)
 	x.land()
 	x.resolve()
 	return x
@@ -108,14 +109,14 @@ func (x *xlate) fail(why string) {
 }
 
 func (x *xlate) step() {
-	code := x.c.u8()
+	code := x.c.U8()
 	op := &opTable[code]
 	if op.do == nil {
 		x.fail(fmt.Sprintf("its location uses the unknown operation %#x", code))
 		return
 	}
 	a := x.operands(op.args)
-	if x.c.bad || x.dead {
+	if x.c.Bad || x.dead {
 		return
 	}
 	if len(x.ops) > maxOps {
@@ -135,31 +136,31 @@ func (x *xlate) operands(args string) (a operands) {
 		var v uint64
 		switch args[i] {
 		case 'b':
-			v = uint64(c.u8())
+			v = uint64(c.U8())
 		case 'c':
-			v = uint64(int64(int8(c.u8())))
+			v = uint64(int64(int8(c.U8())))
 		case 'h':
-			v = uint64(c.u16())
+			v = uint64(c.U16())
 		case 'i':
-			v = uint64(int64(int16(c.u16())))
+			v = uint64(int64(int16(c.U16())))
 		case 'w':
-			v = uint64(c.u32())
+			v = uint64(c.U32())
 		case 'x':
-			v = uint64(int64(int32(c.u32())))
+			v = uint64(int64(int32(c.U32())))
 		case 'q', 'r':
-			v = c.u64()
+			v = c.U64()
 		case 'u':
-			v = c.uleb()
+			v = c.ULEB()
 		case 's':
-			v = uint64(c.sleb())
+			v = uint64(c.SLEB())
 		case 'a':
-			v = c.uint(x.env.addrSize)
+			v = c.Uint(x.env.addrSize)
 		case 'o':
-			v = c.offset(x.env.is64)
+			v = c.Offset(x.env.is64)
 		case 'U':
-			a.b = c.block(c.uleb())
+			a.b = c.Block(c.ULEB())
 		case 'P':
-			a.b = c.block(uint64(c.u8()))
+			a.b = c.Block(uint64(c.U8()))
 		}
 		if i < 2 {
 			a.n[i] = v
@@ -301,12 +302,12 @@ func (x *xlate) implicit(b []byte) {
 // is known only at the entry itself: later the caller's frame would tell.
 func (x *xlate) entryValue(b []byte) {
 	reg := -1
-	c := cursor{b: b}
-	switch code := c.u8(); {
-	case code >= 0x50 && code <= 0x6f && c.done():
+	c := raw.Cursor{B: b}
+	switch code := c.U8(); {
+	case code >= 0x50 && code <= 0x6f && c.Done():
 		reg = int(code) - 0x50
 	case code == 0x90:
-		if n := c.uleb(); c.done() && !c.bad && n <= 16 {
+		if n := c.ULEB(); c.Done() && !c.Bad && n <= 16 {
 			reg = int(n)
 		}
 	}
@@ -331,8 +332,8 @@ func (x *xlate) branch(code debuginfo.OpCode, rel int64) {
 			return
 		}
 	}
-	target := int64(x.c.off) + rel
-	if rel < 0 || target > int64(len(x.c.b)) {
+	target := int64(x.c.Off) + rel
+	if rel < 0 || target > int64(len(x.c.B)) {
 		x.fail("its location loops (a backward branch)")
 		return
 	}
@@ -344,7 +345,7 @@ func (x *xlate) branch(code debuginfo.OpCode, rel int64) {
 // land adopts the stack depth of a branch that arrives here.
 func (x *xlate) land() {
 	for _, k := range x.marks {
-		if k.target != x.c.off {
+		if k.target != x.c.Off {
 			continue
 		}
 		if x.dead {

@@ -4,6 +4,7 @@ import (
 	"sort"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/raw"
 )
 
 // locEntry is one entry of a location list: an expression and where it holds. An
@@ -22,40 +23,40 @@ const maxLocEntries = 1 << 18
 // locList reads the list that a location attribute refers to.
 func (u *unit) locList(v val) []locEntry {
 	switch {
-	case u.f.version >= 5:
-		off := v.n
-		if v.form == formLoclistx {
+	case u.f.Version >= 5:
+		off := v.N
+		if v.Form == raw.FormLoclistx {
 			var ok bool
-			if off, ok = u.listx(secLoclists, u.head().loclistsBase, v.n); !ok {
+			if off, ok = u.listx(secLoclists, u.head().loclistsBase, v.N); !ok {
 				return nil
 			}
 		}
 		return u.loclist5(off)
 	case u.d.dwo:
-		return u.loclistGNU(v.n)
+		return u.loclistGNU(v.N)
 	}
-	return u.loclist4(v.n)
+	return u.loclist4(v.N)
 }
 
 // loclist4 reads .debug_loc (DWARF 2 to 4).
 func (u *unit) loclist4(off uint64) (out []locEntry) {
-	c := cursorAt(u.d.sec(secLoc), off)
-	base, size := u.head().low, int(u.f.addrSize)
+	c := raw.At(u.d.sec(secLoc), off)
+	base, size := u.head().low, int(u.f.AddrSize)
 	top := ^uint64(0)
 	if size == 4 {
 		top = 0xffffffff
 	}
 	for len(out) < maxLocEntries {
-		lo, hi := c.uint(size), c.uint(size)
+		lo, hi := c.Uint(size), c.Uint(size)
 		switch {
-		case c.bad || lo == 0 && hi == 0:
+		case c.Bad || lo == 0 && hi == 0:
 			return out
 		case lo == top:
 			base = hi
 			continue
 		}
-		expr := c.block(uint64(c.u16()))
-		if !c.bad && lo <= hi {
+		expr := c.Block(uint64(c.U16()))
+		if !c.Bad && lo <= hi {
 			out = append(out, locEntry{lo: base + lo, hi: base + hi, expr: expr})
 		}
 	}
@@ -64,30 +65,30 @@ func (u *unit) loclist4(off uint64) (out []locEntry) {
 
 // loclistGNU reads .debug_loc.dwo, the format before DWARF 5.
 func (u *unit) loclistGNU(off uint64) (out []locEntry) {
-	c := cursorAt(u.d.sec(secLoc), off)
+	c := raw.At(u.d.sec(secLoc), off)
 	base := u.head().low
-	for len(out) < maxLocEntries && !c.bad {
+	for len(out) < maxLocEntries && !c.Bad {
 		e := locEntry{}
 		ok := true
-		switch c.u8() {
+		switch c.U8() {
 		case 0:
 			return out
 		case 1:
-			base, _ = u.addrx(c.uleb())
+			base, _ = u.addrx(c.ULEB())
 			continue
 		case 2:
-			e.lo, ok = u.addrx(c.uleb())
-			e.hi, _ = u.addrx(c.uleb())
+			e.lo, ok = u.addrx(c.ULEB())
+			e.hi, _ = u.addrx(c.ULEB())
 		case 3:
-			e.lo, ok = u.addrx(c.uleb())
-			e.hi = e.lo + uint64(c.u32())
+			e.lo, ok = u.addrx(c.ULEB())
+			e.hi = e.lo + uint64(c.U32())
 		case 4:
-			e.lo, e.hi = base+uint64(c.u32()), base+uint64(c.u32())
+			e.lo, e.hi = base+uint64(c.U32()), base+uint64(c.U32())
 		default:
 			return out
 		}
-		e.expr = c.block(uint64(c.u16()))
-		if ok && !c.bad && e.lo <= e.hi {
+		e.expr = c.Block(uint64(c.U16()))
+		if ok && !c.Bad && e.lo <= e.hi {
 			out = append(out, e)
 		}
 	}
@@ -97,44 +98,44 @@ func (u *unit) loclistGNU(off uint64) (out []locEntry) {
 // loclist5 reads .debug_loclists (DWARF 5 section 7.7.3). GNU's view pairs are
 // stepped over.
 func (u *unit) loclist5(off uint64) (out []locEntry) {
-	c := cursorAt(u.d.sec(secLoclists), off)
-	base, size := u.head().low, int(u.f.addrSize)
-	for len(out) < maxLocEntries && !c.bad {
+	c := raw.At(u.d.sec(secLoclists), off)
+	base, size := u.head().low, int(u.f.AddrSize)
+	for len(out) < maxLocEntries && !c.Bad {
 		e := locEntry{}
 		ok := true
-		switch c.u8() {
+		switch c.U8() {
 		case 0: // end_of_list
 			return out
 		case 1: // base_addressx
-			base, _ = u.addrx(c.uleb())
+			base, _ = u.addrx(c.ULEB())
 			continue
 		case 2: // startx_endx
-			e.lo, ok = u.addrx(c.uleb())
-			e.hi, _ = u.addrx(c.uleb())
+			e.lo, ok = u.addrx(c.ULEB())
+			e.hi, _ = u.addrx(c.ULEB())
 		case 3: // startx_length
-			e.lo, ok = u.addrx(c.uleb())
-			e.hi = e.lo + c.uleb()
+			e.lo, ok = u.addrx(c.ULEB())
+			e.hi = e.lo + c.ULEB()
 		case 4: // offset_pair
-			e.lo, e.hi = base+c.uleb(), base+c.uleb()
+			e.lo, e.hi = base+c.ULEB(), base+c.ULEB()
 		case 5: // default_location
 			e.dflt = true
 		case 6: // base_address
-			base = c.uint(size)
+			base = c.Uint(size)
 			continue
 		case 7: // start_end
-			e.lo, e.hi = c.uint(size), c.uint(size)
+			e.lo, e.hi = c.Uint(size), c.Uint(size)
 		case 8: // start_length
-			e.lo = c.uint(size)
-			e.hi = e.lo + c.uleb()
+			e.lo = c.Uint(size)
+			e.hi = e.lo + c.ULEB()
 		case 9: // GNU view_pair
-			c.uleb()
-			c.uleb()
+			c.ULEB()
+			c.ULEB()
 			continue
 		default:
 			return out
 		}
-		e.expr = c.block(c.uleb())
-		if ok && !c.bad && (e.dflt || e.lo <= e.hi) {
+		e.expr = c.Block(c.ULEB())
+		if ok && !c.Bad && (e.dflt || e.lo <= e.hi) {
 			out = append(out, e)
 		}
 	}

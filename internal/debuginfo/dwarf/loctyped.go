@@ -1,6 +1,9 @@
 package dwarf
 
-import "github.com/jalon-trace/jalon/internal/debuginfo"
+import (
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/raw"
+)
 
 // Typed operations of DWARF 5 section 2.5.1.1. Only integers up to 64 bits are
 // translated. A typed word is always held extended to 64 bits by its sign.
@@ -107,8 +110,8 @@ func (x *xlate) constType(off uint64, b []byte) {
 		x.fail("its location is malformed (typed constant)")
 		return
 	}
-	c := cursor{b: b}
-	x.push(t, debuginfo.Op{Code: debuginfo.OpConst, Arg: int64(c.uint(len(b)))})
+	c := raw.Cursor{B: b}
+	x.push(t, debuginfo.Op{Code: debuginfo.OpConst, Arg: int64(c.Uint(len(b)))})
 	x.extend(t)
 }
 

@@ -3,6 +3,8 @@ package dwarf
 import (
 	"fmt"
 	"sort"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/raw"
 )
 
 // LandingPads returns the addresses in f where C++ exceptions resume: the
@@ -65,30 +67,30 @@ func (m *Module) readLSDA(e *fde) ([]uint64, error) {
 	data := m.file.ReadVaddr(e.lsda, 1<<24)
 	bad := fmt.Errorf("the exception table at %#x of %s is damaged", e.lsda, m.path)
 	s := &cfiSection{vaddr: e.lsda, read: m.file.ReadVaddr}
-	c := cursor{b: data}
+	c := raw.Cursor{B: data}
 	start := e.lo
-	if enc := c.u8(); enc != peOmit {
+	if enc := c.U8(); enc != peOmit {
 		var ok bool
 		if start, ok = s.pointer(&c, enc, 8); !ok {
 			return nil, bad
 		}
 	}
-	if enc := c.u8(); enc != peOmit { // type table
-		c.uleb()
+	if enc := c.U8(); enc != peOmit { // type table
+		c.ULEB()
 	}
-	enc := c.u8()
-	n := c.uleb()
-	if c.bad || n > uint64(c.left()) {
+	enc := c.U8()
+	n := c.ULEB()
+	if c.Bad || n > uint64(c.Left()) {
 		return nil, bad
 	}
-	t := cursor{b: c.bytes(int(n))}
+	t := raw.Cursor{B: c.Bytes(int(n))}
 	var pads []uint64
-	for !t.done() {
+	for !t.Done() {
 		_, ok1 := rawPointer(&t, enc, 8)
 		_, ok2 := rawPointer(&t, enc, 8)
 		pad, ok3 := rawPointer(&t, enc, 8)
-		t.uleb() // action
-		if !ok1 || !ok2 || !ok3 || t.bad {
+		t.ULEB() // action
+		if !ok1 || !ok2 || !ok3 || t.Bad {
 			return nil, bad
 		}
 		if pad != 0 {

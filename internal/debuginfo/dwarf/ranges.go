@@ -2,6 +2,7 @@ package dwarf
 
 import (
 	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/raw"
 )
 
 // maxRanges bounds the ranges of one entry.
@@ -22,7 +23,7 @@ func (d die) pcRanges() []debuginfo.Range {
 		}
 		hi, isAddr := hv.addr()
 		if !isAddr {
-			hi = lo + hv.n
+			hi = lo + hv.N
 		}
 		if hi <= lo || !plausible(lo) {
 			return nil
@@ -41,17 +42,17 @@ func (d die) pcRanges() []debuginfo.Range {
 func plausible(lo uint64) bool { return lo > 1 && lo < ^uint64(1) }
 
 func (u *unit) rangeList(v val, tag uint16) []debuginfo.Range {
-	if u.f.version >= 5 {
-		off := v.n
-		if v.form == formRnglistx {
+	if u.f.Version >= 5 {
+		off := v.N
+		if v.Form == raw.FormRnglistx {
 			var ok bool
-			if off, ok = u.listx(secRnglists, u.head().rnglistsBase, v.n); !ok {
+			if off, ok = u.listx(secRnglists, u.head().rnglistsBase, v.N); !ok {
 				return nil
 			}
 		}
 		return u.rnglist(off)
 	}
-	off := v.n
+	off := v.N
 	if tag != tagCompileUnit && tag != tagSkeletonUnit {
 		off += u.head().rangesBase
 	}
@@ -61,15 +62,15 @@ func (u *unit) rangeList(v val, tag uint16) []debuginfo.Range {
 // listx turns an index of a DWARF 5 list table into a section offset.
 func (u *unit) listx(s section, base, i uint64) (uint64, bool) {
 	size := uint64(4)
-	if u.f.is64 {
+	if u.f.Is64 {
 		size = 8
 	}
 	if i > 1<<32 {
 		return 0, false
 	}
-	c := cursorAt(u.d.sec(s), base+i*size)
-	off := c.offset(u.f.is64)
-	return base + off, !c.bad
+	c := raw.At(u.d.sec(s), base+i*size)
+	off := c.Offset(u.f.Is64)
+	return base + off, !c.Bad
 }
 
 // oldRanges reads .debug_ranges (DWARF 2 to 4).
@@ -78,18 +79,18 @@ func (u *unit) oldRanges(off uint64) []debuginfo.Range {
 	if u.skel != nil {
 		d = u.skel.d // .dwo files of version 4 keep their ranges in the executable
 	}
-	c := cursorAt(d.sec(secRanges), off)
+	c := raw.At(d.sec(secRanges), off)
 	base := u.head().low
-	size := int(u.f.addrSize)
+	size := int(u.f.AddrSize)
 	top := ^uint64(0)
 	if size == 4 {
 		top = 0xffffffff
 	}
 	var out []debuginfo.Range
 	for len(out) < maxRanges {
-		lo, hi := c.uint(size), c.uint(size)
+		lo, hi := c.Uint(size), c.Uint(size)
 		switch {
-		case c.bad || lo == 0 && hi == 0:
+		case c.Bad || lo == 0 && hi == 0:
 			return out
 		case lo == top:
 			base = hi
@@ -102,42 +103,42 @@ func (u *unit) oldRanges(off uint64) []debuginfo.Range {
 
 // rnglist reads .debug_rnglists (DWARF 5 section 7.25).
 func (u *unit) rnglist(off uint64) []debuginfo.Range {
-	c := cursorAt(u.d.sec(secRnglists), off)
+	c := raw.At(u.d.sec(secRnglists), off)
 	base := u.head().low
-	size := int(u.f.addrSize)
+	size := int(u.f.AddrSize)
 	var out []debuginfo.Range
-	for len(out) < maxRanges && !c.bad {
+	for len(out) < maxRanges && !c.Bad {
 		var lo, hi uint64
 		ok := true
-		switch kind := c.u8(); kind {
+		switch kind := c.U8(); kind {
 		case 0: // end_of_list
 			return out
 		case 1: // base_addressx
-			base, ok = u.addrx(c.uleb())
+			base, ok = u.addrx(c.ULEB())
 			if !ok {
 				return out
 			}
 			continue
 		case 2: // startx_endx
-			lo, ok = u.addrx(c.uleb())
-			hi, _ = u.addrx(c.uleb())
+			lo, ok = u.addrx(c.ULEB())
+			hi, _ = u.addrx(c.ULEB())
 		case 3: // startx_length
-			lo, ok = u.addrx(c.uleb())
-			hi = lo + c.uleb()
+			lo, ok = u.addrx(c.ULEB())
+			hi = lo + c.ULEB()
 		case 4: // offset_pair
-			lo, hi = base+c.uleb(), base+c.uleb()
+			lo, hi = base+c.ULEB(), base+c.ULEB()
 		case 5: // base_address
-			base = c.uint(size)
+			base = c.Uint(size)
 			continue
 		case 6: // start_end
-			lo, hi = c.uint(size), c.uint(size)
+			lo, hi = c.Uint(size), c.Uint(size)
 		case 7: // start_length
-			lo = c.uint(size)
-			hi = lo + c.uleb()
+			lo = c.Uint(size)
+			hi = lo + c.ULEB()
 		default:
 			return out
 		}
-		if ok && !c.bad && hi > lo && plausible(lo) {
+		if ok && !c.Bad && hi > lo && plausible(lo) {
 			out = append(out, debuginfo.Range{Lo: lo, Hi: hi})
 		}
 	}

@@ -1,5 +1,7 @@
 package dwarf
 
+import "github.com/jalon-trace/jalon/internal/debuginfo/dwarf/raw"
+
 // Which units a unit's names may come from. A unit imports partial units
 // (DW_TAG_imported_unit), and with type units (-fdebug-types-section) its types are
 // in units of their own, which it refers to by signature alone: the file has other
@@ -58,7 +60,7 @@ func (u *unit) typeUnits() (out []*unit) {
 			return
 		}
 		e.each(func(_ uint16, v val) {
-			if t := u.d.sigs[v.n]; v.form == formRefSig8 && t != nil && !seen[t] {
+			if t := u.d.sigs[v.N]; v.Form == raw.FormRefSig8 && t != nil && !seen[t] {
 				seen[t] = true
 				out = append(out, t)
 			}
@@ -75,7 +77,7 @@ func (u *unit) typeUnits() (out []*unit) {
 // signs reports whether such entries have an attribute that is a type's signature.
 func (a *abbrev) signs() bool {
 	for i := range a.attrs {
-		if a.attrs[i].form == formRefSig8 {
+		if a.attrs[i].form == raw.FormRefSig8 {
 			return true
 		}
 	}

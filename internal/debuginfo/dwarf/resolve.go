@@ -103,7 +103,7 @@ func (s *scope) resolvePlainly(name string, types bool) (*debuginfo.Entity, erro
 		}
 		if d, enum, ok := s.findEnumerator(name); ok {
 			v, _ := d.attr(atConstValue)
-			return &debuginfo.Entity{Enum: s.m.convert(enum), Value: v.int()}, nil
+			return &debuginfo.Entity{Enum: s.m.convert(enum), Value: v.Int()}, nil
 		}
 	}
 	if d, ok := s.findType(ctype.Typedef, name); ok {

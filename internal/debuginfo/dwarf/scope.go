@@ -81,7 +81,7 @@ func (m *Module) ScopeAround(vaddr uint64, inlined ...string) (s debuginfo.Scope
 func (b *block) callSite() (file string, line int) {
 	callLine, _ := b.d.attr(atCallLine)
 	callFile, _ := b.d.attr(atCallFile)
-	return b.d.u.fileName(callFile.n), int(min(callLine.n, 1<<31-1))
+	return b.d.u.fileName(callFile.N), int(min(callLine.N, 1<<31-1))
 }
 
 // calledFrom tells whether an inlined copy's call is at that line.
@@ -225,14 +225,14 @@ func (d die) located() bool {
 // fixed tells whether a variable has one address for the whole run.
 func (d die) fixed() bool {
 	v, ok := d.deep(atLocation)
-	if !ok || !v.isBlock() || len(v.b) == 0 {
+	if !ok || !v.IsBlock() || len(v.B) == 0 {
 		return false
 	}
-	switch v.b[0] {
+	switch v.B[0] {
 	case 0x03, 0xa1, 0xfb: // addr, addrx, GNU_addr_index
 		return true
 	}
-	return tlsExpr(v.b)
+	return tlsExpr(v.B)
 }
 
 func tlsExpr(b []byte) bool {
@@ -398,7 +398,7 @@ func (s *scope) Enumerator(name string) (t *ctype.Type, value int64, ok bool) {
 		return nil, 0, false
 	}
 	v, _ := d.attr(atConstValue)
-	return s.m.convert(enum), v.int(), true
+	return s.m.convert(enum), v.Int(), true
 }
 
 func (s *scope) notFound(what, name string, candidates []string) error {

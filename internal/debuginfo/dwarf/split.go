@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/raw"
 	"github.com/jalon-trace/jalon/internal/debuginfo/elf"
 )
 
@@ -76,9 +77,9 @@ func (d *data) splitUnit(id uint64) *unit {
 		if u.kind == utSplitCompile && u.sig == id {
 			return u
 		}
-		if u.f.version < 5 && u.kind == utCompile {
+		if u.f.Version < 5 && u.kind == utCompile {
 			if root, ok := u.rootDie(); ok {
-				if v, ok := root.attr(atGNUDwoID); ok && v.n == id {
+				if v, ok := root.attr(atGNUDwoID); ok && v.N == id {
 					return u
 				}
 			}
@@ -100,32 +101,32 @@ func (m *Module) packaged(f *elf.File, id uint64) *data {
 	if err != nil || b == nil {
 		return nil
 	}
-	c := cursorAt(b, 0)
-	version := uint32(c.u16())
-	c.u16()
+	c := raw.At(b, 0)
+	version := uint32(c.U16())
+	c.U16()
 	if version == 0 {
 		version = 2
 	}
 	kinds, ok := dwpSections[version]
-	cols, units, slots := uint64(c.u32()), uint64(c.u32()), uint64(c.u32())
-	if !ok || c.bad || cols > 16 || slots > uint64(len(b))/12 || units > slots {
+	cols, units, slots := uint64(c.U32()), uint64(c.U32()), uint64(c.U32())
+	if !ok || c.Bad || cols > 16 || slots > uint64(len(b))/12 || units > slots {
 		return nil
 	}
 	hashes, rows := uint64(16), 16+slots*8
 	ids := rows + slots*4
 	offs, sizes := ids+cols*4, ids+cols*4+units*cols*4
 	for s := range slots {
-		h := cursorAt(b, hashes+s*8)
-		r := cursorAt(b, rows+s*4)
-		row := uint64(r.u32())
-		if h.u64() != id || row == 0 || row > units {
+		h := raw.At(b, hashes+s*8)
+		r := raw.At(b, rows+s*4)
+		row := uint64(r.U32())
+		if h.U64() != id || row == 0 || row > units {
 			continue
 		}
 		part := map[section][2]uint64{}
 		for k := range cols {
-			i, o, n := cursorAt(b, ids+k*4), cursorAt(b, offs+((row-1)*cols+k)*4), cursorAt(b, sizes+((row-1)*cols+k)*4)
-			if sec, ok := kinds[i.u32()]; ok {
-				part[sec] = [2]uint64{uint64(o.u32()), uint64(n.u32())}
+			i, o, n := raw.At(b, ids+k*4), raw.At(b, offs+((row-1)*cols+k)*4), raw.At(b, sizes+((row-1)*cols+k)*4)
+			if sec, ok := kinds[i.U32()]; ok {
+				part[sec] = [2]uint64{uint64(o.U32()), uint64(n.U32())}
 			}
 		}
 		d := newData(m, f.Path, func(sec section) ([]byte, error) {

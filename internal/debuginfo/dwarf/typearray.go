@@ -71,16 +71,16 @@ func (d die) described(t *ctype.Type) bool {
 func (d die) dimension() dimension {
 	dim := dimension{count: -1, lower: d.u.firstIndex()}
 	if l, ok := d.attr(atLowerBound); ok {
-		dim.lower, dim.open = l.int(), !l.isConst()
+		dim.lower, dim.open = l.Int(), !l.IsConst()
 	}
 	if v, ok := d.attr(atCount); ok {
-		if v.isConst() && v.n < 1<<50 {
-			dim.count = int64(v.n)
+		if v.IsConst() && v.N < 1<<50 {
+			dim.count = int64(v.N)
 		}
 		return dim
 	}
-	if v, ok := d.attr(atUpperBound); ok && v.isConst() && !dim.open {
-		if n := v.int() - dim.lower + 1; n >= 0 && n <= 1<<50 {
+	if v, ok := d.attr(atUpperBound); ok && v.IsConst() && !dim.open {
+		if n := v.Int() - dim.lower + 1; n >= 0 && n <= 1<<50 {
 			dim.count = n
 		}
 	}

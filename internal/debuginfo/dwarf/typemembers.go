@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/raw"
 )
 
 // makeStruct makes a struct, class or union. Members are read when first asked
@@ -192,28 +193,28 @@ func (m *Module) base(c die) ctype.Field {
 // the object's address plus the word N bytes before where its first word points.
 func (d die) vtableOffset() (int64, bool) {
 	v, ok := d.attr(atDataMemberLoc)
-	if !ok || !v.isBlock() {
+	if !ok || !v.IsBlock() {
 		return 0, false
 	}
-	c := cursor{b: v.b}
-	if c.u8() != 0x12 || c.u8() != 0x06 {
+	c := raw.Cursor{B: v.B}
+	if c.U8() != 0x12 || c.U8() != 0x06 {
 		return 0, false
 	}
 	n := uint64(0)
-	switch op := c.u8(); {
+	switch op := c.U8(); {
 	case op >= 0x30 && op <= 0x4f: // lit0 ... lit31
 		n = uint64(op - 0x30)
 	case op == 0x08: // const1u
-		n = uint64(c.u8())
+		n = uint64(c.U8())
 	case op == 0x0a: // const2u
-		n = uint64(c.u8())
-		n |= uint64(c.u8()) << 8
+		n = uint64(c.U8())
+		n |= uint64(c.U8()) << 8
 	case op == 0x10: // constu
-		n = c.uleb()
+		n = c.ULEB()
 	default:
 		return 0, false
 	}
-	ok = c.u8() == 0x1c && c.u8() == 0x06 && c.u8() == 0x22 && c.done() && !c.bad && n < 1<<31
+	ok = c.U8() == 0x1c && c.U8() == 0x06 && c.U8() == 0x22 && c.Done() && !c.Bad && n < 1<<31
 	return -int64(n), ok
 }
 
@@ -226,8 +227,8 @@ func (m *Module) field(c die, union bool) (f ctype.Field, ok bool) {
 	f.Type = m.typeOf(c)
 	bits, _ := c.num(atBitSize)
 	f.BitSize = int64(min(bits, 1<<20))
-	if v, has := c.attr(atDataBitOffset); has && v.isConst() {
-		f.BitOffset = v.int()
+	if v, has := c.attr(atDataBitOffset); has && v.IsConst() {
+		f.BitOffset = v.Int()
 		return f, true
 	}
 	byteOff, ok := c.memberOffset()
@@ -235,12 +236,12 @@ func (m *Module) field(c die, union bool) (f ctype.Field, ok bool) {
 		return f, false
 	}
 	f.BitOffset = byteOff * 8
-	if v, has := c.attr(atBitOffset); has && f.BitSize > 0 && v.isConst() {
+	if v, has := c.attr(atBitOffset); has && f.BitSize > 0 && v.IsConst() {
 		storage := c.size()
 		if storage == 0 {
 			storage = f.Type.Size
 		}
-		f.BitOffset += storage*8 - v.int() - f.BitSize
+		f.BitOffset += storage*8 - v.Int() - f.BitSize
 	}
 	return f, true
 }
@@ -252,13 +253,13 @@ func (d die) memberOffset() (int64, bool) {
 	if !ok {
 		return 0, true
 	}
-	if !v.isBlock() {
-		return v.int(), v.isConst() && v.n < 1<<50
+	if !v.IsBlock() {
+		return v.Int(), v.IsConst() && v.N < 1<<50
 	}
-	c := cursor{b: v.b}
-	if c.u8() == 0x23 { // DW_OP_plus_uconst
-		n := c.uleb()
-		return int64(n), c.done() && !c.bad && n < 1<<50
+	c := raw.Cursor{B: v.B}
+	if c.U8() == 0x23 { // DW_OP_plus_uconst
+		n := c.ULEB()
+		return int64(n), c.Done() && !c.Bad && n < 1<<50
 	}
 	return 0, false
 }
@@ -289,7 +290,7 @@ func makeEnum(m *Module, d die, t *ctype.Type) {
 func (d die) negativeEnum() bool {
 	for c := range d.children() {
 		if v, ok := c.attr(atConstValue); ok && c.ab.tag == tagEnumerator {
-			if (v.form == formSdata || v.form == formImplicit) && v.int() < 0 {
+			if (v.Form == raw.FormSdata || v.Form == raw.FormImplicit) && v.Int() < 0 {
 				return true
 			}
 		}
@@ -308,7 +309,7 @@ func (m *Module) loadEnum(d die, t *ctype.Type) {
 			continue
 		}
 		v, _ := c.attr(atConstValue)
-		out = append(out, ctype.Enumerator{Name: c.name(), Value: v.int()})
+		out = append(out, ctype.Enumerator{Name: c.name(), Value: v.Int()})
 		if len(out) > 1_000_000 {
 			break
 		}

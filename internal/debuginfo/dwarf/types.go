@@ -1,8 +1,6 @@
 package dwarf
 
-import (
-	"github.com/jalon-trace/jalon/internal/ctype"
-)
+import "github.com/jalon-trace/jalon/internal/ctype"
 
 // maxTypes bounds the cache of converted types.
 const maxTypes = 200_000
@@ -11,7 +9,7 @@ const maxTypes = 200_000
 func (m *Module) typeOf(d die) *ctype.Type {
 	t, ok := d.ref(atType)
 	if !ok {
-		if v, has := d.deep(atType); has && v.isRef() {
+		if v, has := d.deep(atType); has && v.IsRef() {
 			return &ctype.Type{Kind: ctype.Invalid, Name: "<type in a missing debug file>", Incomplete: true}
 		}
 		return ctype.VoidT

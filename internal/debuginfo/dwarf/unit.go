@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/raw"
 )
 
 // unit is one compilation, partial, type or skeleton unit.
@@ -17,7 +18,7 @@ type unit struct {
 	off  uint64 // of the header
 	end  uint64
 	root uint64 // offset of the root entry, 0 for an unknown version
-	f    format
+	f    raw.Format
 	kind uint8
 	sig  uint64 // type signature or dwo id
 	typ  uint64 // type units: offset of the type, relative to off
@@ -73,43 +74,43 @@ type unitHead struct {
 }
 
 func parseUnitHeader(d *data, s section, sec []byte, off uint64) (*unit, error) {
-	c := cursorAt(sec, off)
-	u := &unit{d: d, sec: s, off: off, f: format{addrSize: 8}, kind: utCompile}
-	n, is64 := c.initialLength()
-	u.f.is64 = is64
-	start := uint64(c.off)
-	if c.bad || n > uint64(len(sec))-start {
+	c := raw.At(sec, off)
+	u := &unit{d: d, sec: s, off: off, f: raw.Format{AddrSize: 8}, kind: utCompile}
+	n, is64 := c.InitialLength()
+	u.f.Is64 = is64
+	start := uint64(c.Off)
+	if c.Bad || n > uint64(len(sec))-start {
 		return nil, fmt.Errorf("the unit at %#x of %s is longer than the section", off, sectionNames[s])
 	}
 	u.end = start + n
 	u.b = sec[:u.end]
-	c.b = u.b
-	u.f.version = c.u16()
+	c.B = u.b
+	u.f.Version = c.U16()
 	switch {
-	case u.f.version >= 2 && u.f.version <= 4:
-		u.abbrevOff = c.offset(is64)
-		u.f.addrSize = c.u8()
+	case u.f.Version >= 2 && u.f.Version <= 4:
+		u.abbrevOff = c.Offset(is64)
+		u.f.AddrSize = c.U8()
 		if s == secTypes {
 			u.kind = utType
 		}
-	case u.f.version == 5:
-		u.kind = c.u8()
-		u.f.addrSize = c.u8()
-		u.abbrevOff = c.offset(is64)
+	case u.f.Version == 5:
+		u.kind = c.U8()
+		u.f.AddrSize = c.U8()
+		u.abbrevOff = c.Offset(is64)
 	default:
 		return u, nil
 	}
 	switch u.kind {
 	case utSkeleton, utSplitCompile:
-		u.sig = c.u64()
+		u.sig = c.U64()
 	case utType, utSplitType:
-		u.sig = c.u64()
-		u.typ = c.offset(is64)
+		u.sig = c.U64()
+		u.typ = c.Offset(is64)
 	}
-	if c.bad || (u.f.addrSize != 8 && u.f.addrSize != 4) {
+	if c.Bad || (u.f.AddrSize != 8 && u.f.AddrSize != 4) {
 		return u, nil
 	}
-	u.root = uint64(c.off)
+	u.root = uint64(c.Off)
 	return u, nil
 }
 
@@ -129,13 +130,13 @@ func (u *unit) readHead() {
 	if u.skel != nil { // what the skeleton says holds for the split unit
 		s := u.skel.head()
 		h.addrBase, h.low, h.hasLow, h.compDir = s.addrBase, s.low, s.hasLow, s.compDir
-		if u.f.version < 5 {
+		if u.f.Version < 5 {
 			h.rangesBase = s.rangesBase
 		}
 	}
-	if u.f.version >= 5 { // defaults of split units: right after the section's header
+	if u.f.Version >= 5 { // defaults of split units: right after the section's header
 		n := uint64(8)
-		if u.f.is64 {
+		if u.f.Is64 {
 			n = 16
 		}
 		h.strBase = n
@@ -158,14 +159,14 @@ func (u *unit) readHead() {
 		atLoclistsBase: &h.loclistsBase, atLanguage: &h.lang, atGNUDwoID: &h.dwoID,
 	} {
 		if v, ok := vals[at]; ok {
-			*p = v.n
+			*p = v.N
 		}
 	}
 	if u.kind == utSkeleton || u.kind == utSplitCompile {
 		h.dwoID = u.sig
 	}
 	if v, ok := vals[atStmtList]; ok {
-		h.stmtList, h.hasStmt = v.n, true
+		h.stmtList, h.hasStmt = v.N, true
 	}
 	// The strings and addresses need the bases above; headOnce is still held, so
 	// they are resolved against h directly.
@@ -185,29 +186,29 @@ func (u *unit) readHead() {
 
 // headStr is val.str while head() is still running.
 func (u *unit) headStr(h *unitHead, v val) []byte {
-	switch v.form {
-	case formStrx, formStrx1, formStrx2, formStrx3, formStrx4, formGNUStrx:
+	switch v.Form {
+	case raw.FormStrx, raw.FormStrx1, raw.FormStrx2, raw.FormStrx3, raw.FormStrx4, raw.FormGNUStrx:
 		size := uint64(4)
-		if u.f.is64 {
+		if u.f.Is64 {
 			size = 8
 		}
-		c := cursorAt(u.d.sec(secStrOffsets), h.strBase+min(v.n, 1<<32)*size)
-		return strAt(u.d.sec(secStr), c.offset(u.f.is64))
+		c := raw.At(u.d.sec(secStrOffsets), h.strBase+min(v.N, 1<<32)*size)
+		return raw.StringAt(u.d.sec(secStr), c.Offset(u.f.Is64))
 	}
 	return v.strBytes()
 }
 
 func (u *unit) headAddr(h *unitHead, v val) (uint64, bool) {
-	if v.form == formAddr {
-		return v.n, true
+	if v.Form == raw.FormAddr {
+		return v.N, true
 	}
 	d := u.d
 	if u.skel != nil {
 		d = u.skel.d
 	}
-	c := cursorAt(d.sec(secAddr), h.addrBase+min(v.n, 1<<32)*uint64(u.f.addrSize))
-	a := c.uint(int(u.f.addrSize))
-	return a, !c.bad
+	c := raw.At(d.sec(secAddr), h.addrBase+min(v.N, 1<<32)*uint64(u.f.AddrSize))
+	a := c.Uint(int(u.f.AddrSize))
+	return a, !c.Bad
 }
 
 // producerOf recognises the compiler as GDB does, whose choice of breakpoint

@@ -66,8 +66,8 @@ func (m *Module) variant(d die, mask uint64) (x ctype.Variant, ok bool) {
 		}
 	}
 	switch value, has := d.attr(atDiscrValue); {
-	case has && value.isConst():
-		x.Values = []ctype.Span{{Lo: value.n & mask, Hi: value.n & mask}}
+	case has && value.IsConst():
+		x.Values = []ctype.Span{{Lo: value.N & mask, Hi: value.N & mask}}
 	case has:
 		return x, false
 	case d.ab.has(atDiscrList):

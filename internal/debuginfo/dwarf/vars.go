@@ -3,6 +3,7 @@ package dwarf
 import (
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/raw"
 )
 
 // variable makes the Variable of an entry as it is at the scope's pc.
@@ -48,8 +49,8 @@ func (s *scope) location(d die, t *ctype.Type) debuginfo.Location {
 }
 
 func (s *scope) located(v val) debuginfo.Location {
-	if v.isBlock() {
-		return s.expression(v, v.b, nil)
+	if v.IsBlock() {
+		return s.expression(v, v.B, nil)
 	}
 	if !v.isSecOffset() {
 		return debuginfo.Location{Unavailable: "its location has a form that is not known"}
@@ -81,7 +82,7 @@ func (s *scope) expression(v val, expr []byte, list []locEntry) debuginfo.Locati
 
 func (s *scope) env(u *unit) *exprEnv {
 	return &exprEnv{
-		u: u, addrSize: int(u.f.addrSize), is64: u.f.is64, cfa: s.cfa, frameBase: s.frameBase,
+		u: u, addrSize: int(u.f.AddrSize), is64: u.f.Is64, cfa: s.cfa, frameBase: s.frameBase,
 		atEntry: s.atEntry(),
 	}
 }
@@ -107,8 +108,8 @@ func (s *scope) readFrameBase() ([]debuginfo.Op, string) {
 	if !ok {
 		return nil, missing
 	}
-	expr := v.b
-	if !v.isBlock() {
+	expr := v.B
+	if !v.IsBlock() {
 		if expr, ok = pickLoc(v.u.locList(v), s.pc, s.atEntry()); !ok {
 			return nil, "the frame base of its function is not known here"
 		}
@@ -131,22 +132,22 @@ func (s *scope) readFrameBase() ([]debuginfo.Op, string) {
 func constant(v val, t *ctype.Type) debuginfo.Location {
 	var b []byte
 	switch {
-	case v.isBlock():
-		b = append(b, v.b...)
-	case v.isString():
+	case v.IsBlock():
+		b = append(b, v.B...)
+	case v.IsString():
 		b = append(append(b, v.strBytes()...), 0)
-	case v.isConst():
+	case v.IsConst():
 		size := t.Strip().Size
 		if size <= 0 || size > 16 {
 			size = 8
 		}
 		fill := byte(0)
-		if (v.form == formSdata || v.form == formImplicit) && v.int() < 0 {
+		if (v.Form == raw.FormSdata || v.Form == raw.FormImplicit) && v.Int() < 0 {
 			fill = 0xff
 		}
 		for i := int64(0); i < size; i++ {
 			if i < 8 {
-				b = append(b, byte(v.n>>(8*i)))
+				b = append(b, byte(v.N>>(8*i)))
 			} else {
 				b = append(b, fill)
 			}

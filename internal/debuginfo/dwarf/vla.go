@@ -30,7 +30,7 @@ func (s *scope) countAtRunTime(d die, v *debuginfo.Variable) {
 			bound, ok = c.attr(atUpperBound)
 			add = 1 - dim.lower
 		}
-		if !ok || dim.open || bound.isConst() {
+		if !ok || dim.open || bound.IsConst() {
 			return
 		}
 		v.Count, v.CountAdd = s.bound(bound), add
@@ -42,15 +42,15 @@ func (s *scope) countAtRunTime(d die, v *debuginfo.Variable) {
 func (s *scope) bound(b val) *debuginfo.Variable {
 	v := &debuginfo.Variable{Name: "its number of elements", Type: ctype.LongT}
 	switch {
-	case b.isRef():
+	case b.IsRef():
 		if d, ok := b.die(); ok && d.ab.tag == tagVariable {
 			if v.Type = s.m.typeOf(d); v.Type.IsInteger() {
 				v.Loc = s.location(d, v.Type)
 				return v
 			}
 		}
-	case b.isBlock():
-		ops, why := s.env(b.u).words(b.b, nil)
+	case b.IsBlock():
+		ops, why := s.env(b.u).words(b.B, nil)
 		if why == "" {
 			v.Loc.Pieces = []debuginfo.Piece{{Kind: debuginfo.IsValue, Expr: ops}}
 			return v
