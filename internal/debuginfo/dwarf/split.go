@@ -58,7 +58,11 @@ func (m *Module) splitFile(path string) *splitFile {
 	}
 	s := &splitFile{}
 	m.splits[path] = s
-	f, err := elf.Open(path)
+	by := m.file
+	if m.dbg != nil {
+		by = m.dbg
+	}
+	f, err := elf.OpenNamed(by, path)
 	if err != nil {
 		return s
 	}

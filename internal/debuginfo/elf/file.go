@@ -30,6 +30,7 @@ type File struct {
 	// Writers names the users who may have written the file: equal for files that the
 	// same users may write to.
 	Writers string
+	stat    unix.Stat_t // owner and permissions; zero if it was not opened by a path
 
 	data     []byte
 	mapped   bool
@@ -101,8 +102,30 @@ func Open(path string) (*File, error) {
 	}
 	f.mapped = mapped
 	f.Writers = writers(st)
+	if sys, ok := st.Sys().(*syscall.Stat_t); ok {
+		f.stat = unix.Stat_t{Mode: sys.Mode, Uid: sys.Uid}
+	}
 	f.count(true)
 	return f, nil
+}
+
+// OpenNamed opens a file that by names: its debug file, a part of its debug information.
+// If another user may have written by, jalon's own rights must not reach further than that
+// user's: the file must be that user's too, or one that all may read.
+func OpenNamed(by *File, path string) (*File, error) {
+	f, err := Open(path)
+	if err == nil && !by.mayName(f) {
+		f.Close()
+		return nil, &FormatError{path, fmt.Sprintf("user %d's file %s names it, but not every user may read it", by.stat.Uid, by.Path)}
+	}
+	return f, err
+}
+
+// mayName reports whether a file may lead jalon to another one. Without root's rights jalon
+// reads what its user may read.
+func (f *File) mayName(g *File) bool {
+	own := f.stat.Uid == 0 && f.stat.Mode&unix.S_IWOTH == 0
+	return os.Geteuid() != 0 || own || g.stat.Mode&unix.S_IROTH != 0 || g.stat.Uid == f.stat.Uid && g.stat.Uid != 0
 }
 
 func writers(st os.FileInfo) string {

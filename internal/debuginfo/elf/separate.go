@@ -66,7 +66,7 @@ type Finder struct {
 func (fd Finder) Find(f *File) (dbg *File, tried []string) {
 	if f.BuildID != "" {
 		for _, dir := range fd.DebugDirs {
-			dbg, tried = fd.try(tried, fd.buildIDPath(dir, f.BuildID), func(g *File) string {
+			dbg, tried = fd.try(f, tried, fd.buildIDPath(dir, f.BuildID), func(g *File) string {
 				if g.BuildID != f.BuildID {
 					return "its build-id differs"
 				}
@@ -85,7 +85,7 @@ func (fd Finder) Find(f *File) (dbg *File, tried []string) {
 		if openfile.Same(p, f.Path) {
 			continue
 		}
-		dbg, tried = fd.try(tried, p, func(g *File) string {
+		dbg, tried = fd.try(f, tried, p, func(g *File) string {
 			if crc32.ChecksumIEEE(g.data) != crc {
 				return "its CRC differs from .gnu_debuglink"
 			}
@@ -98,11 +98,11 @@ func (fd Finder) Find(f *File) (dbg *File, tried []string) {
 	return nil, tried
 }
 
-func (fd Finder) try(tried []string, path string, reject func(*File) string) (*File, []string) {
+func (fd Finder) try(f *File, tried []string, path string, reject func(*File) string) (*File, []string) {
 	if _, err := openfile.Stat(path); err != nil {
 		return nil, append(tried, path+" (not there)")
 	}
-	g, err := Open(path)
+	g, err := OpenNamed(f, path)
 	if err != nil {
 		return nil, append(tried, fmt.Sprintf("%s (%v)", path, err))
 	}
@@ -181,7 +181,7 @@ func (fd Finder) FindAlt(f *File) (alt *File, tried []string) {
 		}
 	}
 	for _, p := range paths {
-		if alt, tried = fd.try(tried, p, reject); alt != nil {
+		if alt, tried = fd.try(f, tried, p, reject); alt != nil {
 			return alt, tried
 		}
 	}
