@@ -3,6 +3,8 @@ package kengine
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/event"
@@ -38,24 +40,52 @@ func (e *Engine) Add(list []UserSite, ready func(i int, sc *event.Schema)) (ids 
 		ids[i], index[s] = s.id, i
 		fresh = append(fresh, s)
 	}
-	for _, l := range e.group(fresh) {
-		err := e.loadOne(l)
-		if err == nil {
+	loads := e.group(fresh)
+	failed := make([]error, len(loads))
+	for i, l := range loads {
+		if failed[i] = e.loadOne(l); failed[i] == nil {
 			for _, s := range l.sites {
 				ready(index[s], s.schema)
 			}
-			err = e.attachAdded(l, func(s *site, err error) { errs[index[s]] = err })
 		}
-		if err != nil {
-			l.free()
-			for _, s := range l.sites {
-				errs[index[s]] = err
-			}
+	}
+	sideBySide(len(loads), func(i int) {
+		if failed[i] == nil {
+			failed[i] = e.attachAdded(loads[i], func(s *site, err error) { errs[index[s]] = err })
+		}
+	})
+	for i, l := range loads {
+		if failed[i] == nil {
+			e.loads = append(e.loads, l)
 			continue
 		}
-		e.loads = append(e.loads, l)
+		l.free()
+		for _, s := range l.sites {
+			errs[index[s]] = failed[i]
+		}
 	}
 	return ids, errs
+}
+
+// sideBySide calls f for 0 to n-1 in several threads: the kernel takes tens of
+// milliseconds to be sure that no CPU is in a program that is detached (before it is
+// attached, to try whether the kernel takes the place), and calls that wait together
+// wait once.
+func sideBySide(n int, f func(int)) {
+	var wg sync.WaitGroup
+	next := make(chan int)
+	for range min(n, 64) {
+		wg.Go(func() {
+			for i := range next {
+				f(i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
 }
 
 // addSite compiles a site and gives it a number.
@@ -116,20 +146,20 @@ func (e *Engine) attachAdded(l *load, refused func(*site, error)) error {
 
 // Detach ends the hits of added sites, which are not attached again.
 func (e *Engine) Detach(ids []uint32) error {
-	gone := map[*load]bool{}
+	var gone []*load
 	for _, id := range ids {
 		s := e.sites[id]
 		s.gone = true
 		for _, h := range s.halves {
-			if h.load != nil && h.load.link != nil {
-				gone[h.load] = true
+			if h.load != nil && h.load.link != nil && !slices.Contains(gone, h.load) {
+				gone = append(gone, h.load)
 			}
 		}
 	}
+	sideBySide(len(gone), func(i int) { gone[i].detach() })
 	var errs []error
-	for l := range gone {
-		l.detach()
-		errs = append(errs, e.attachOne(l)) // those that are left
+	for _, l := range gone {
+		errs = append(errs, e.attachOne(l)) // the sites that are left
 	}
 	return errors.Join(errs...)
 }

@@ -3,8 +3,8 @@ package kengine
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/cilium/ebpf/asm"
@@ -324,19 +324,9 @@ func (e *Engine) mayPair(l *load) error {
 	return nil
 }
 
-// detachAll detaches all programs, side by side: the kernel takes its time for
-// each to be sure that no CPU is in it.
+// detachAll detaches all programs.
 func (e *Engine) detachAll() {
-	var wg sync.WaitGroup
-	sem := make(chan struct{}, 64)
-	for _, l := range e.loads {
-		if l.link == nil {
-			continue
-		}
-		sem <- struct{}{}
-		wg.Go(func() { l.detach(); <-sem })
-	}
-	wg.Wait()
+	sideBySide(len(e.loads), func(i int) { e.loads[i].detach() })
 	for _, l := range e.loads {
 		e.unlisten(l)
 	}
@@ -365,15 +355,14 @@ func (h *half) account(sum *event.SiteSummary) {
 
 // SetEnabled attaches or detaches a tracepoint's sites; their programs stay loaded.
 func (e *Engine) SetEnabled(tp *tracepoint.Tracepoint, on bool) error {
+	var mine []*load
 	for _, l := range e.loads {
-		mine := false
-		for _, s := range l.sites {
-			mine = mine || s.tp == tp
+		if slices.ContainsFunc(l.sites, func(s *site) bool { return s.tp == tp }) {
+			mine = append(mine, l)
 		}
-		if !mine {
-			continue
-		}
-		l.detach()
+	}
+	sideBySide(len(mine), func(i int) { mine[i].detach() })
+	for _, l := range mine {
 		e.unlisten(l)
 		for _, s := range l.sites {
 			if s.tp == tp {
