@@ -190,7 +190,7 @@ func (l *lowerer) traceString(*Insn) {
 	s := l.memory(addr)
 	s.Counted, s.Text, s.Size = true, true, int(n)
 	s.Offset = l.slot(ir.CountedHeader+n, 8)
-	l.b.Emit(ir.Instr{Op: ir.CopyStr, A: addr.v, Imm: int64(s.Offset), Aux: n, Fault: l.fail(BadMemory)})
+	l.b.Emit(ir.Instr{Op: ir.CopyStr, W: 1, A: addr.v, Imm: int64(s.Offset), Aux: n, Fault: l.fail(BadMemory)})
 	l.done(s)
 }
 
@@ -220,7 +220,7 @@ func (l *lowerer) text(a *argSlot, x item) {
 	a.present = l.slot(1, 1)
 	a.str = l.slot(ir.CountedHeader+l.lim.String, 8)
 	lost, on := l.b.NewBlock("string unreadable", ir.I64), l.b.NewBlock("")
-	l.b.Emit(ir.Instr{Op: ir.CopyStr, A: x.v, Imm: int64(a.str), Aux: l.lim.String, Fault: lost})
+	l.b.Emit(ir.Instr{Op: ir.CopyStr, W: 1, A: x.v, Imm: int64(a.str), Aux: l.lim.String, Fault: lost})
 	l.put(1, a.present, l.b.Const(1))
 	l.b.Jump(on)
 	l.b.Start(lost)

@@ -144,8 +144,7 @@ func plainCharPointer(t *ctype.Type) bool {
 	if t = unqualified(t.Elem); t == nil {
 		return false
 	}
-	_, wide := wideChars[t.Name]
-	return wide || t.Kind == ctype.Char && t.Name == "char"
+	return ctype.IsWideName(t.Name) || t.Kind == ctype.Char && t.Name == "char"
 }
 
 // unqualified removes qualifiers but no typedefs.

@@ -16,45 +16,17 @@ type charset struct {
 	prefix string // "L", "u", "U" or ""
 }
 
-// textual finds whether GDB shows arrays of t as strings: elements of one byte,
-// and wchar_t, char16_t, char32_t by their names.
+// textual finds whether GDB shows arrays of t as strings. GDB's own base types int8_t
+// and uint8_t, those of registers, are no text; in programs they are typedefs.
 func textual(t *ctype.Type, f Fmt) charset {
-	if f != 0 && f != 's' {
+	if t == nil || f != 0 && f != 's' {
 		return charset{}
 	}
-	for n := 0; t != nil && n < maxDepth; n++ {
-		switch t.Kind {
-		case ctype.Typedef, ctype.Char, ctype.Int:
-			if c, ok := wideChars[t.Name]; ok && t.Strip().Size == int64(c.width) {
-				return c
-			}
-		}
-		switch t.Kind {
-		case ctype.Typedef, ctype.Const, ctype.Volatile, ctype.Restrict, ctype.Atomic:
-			t = t.Elem
-			continue
-		case ctype.Char, ctype.Int:
-			switch {
-			case t.Size == 1 && f == 0 && t.Kind == ctype.Int && (t.Name == "int8_t" || t.Name == "uint8_t"):
-				// GDB's own base types of these names, those of registers, are no
-				// text; in programs they are typedefs.
-			case t.Size == 1:
-				return charset{width: 1}
-			case t.Kind == ctype.Char && t.Size == 2:
-				return charset{width: 2, prefix: "u"}
-			case t.Kind == ctype.Char && t.Size == 4:
-				return charset{width: 4, prefix: "U"}
-			}
-		}
-		break
+	if s := t.Strip(); f == 0 && s.Kind == ctype.Int && s.Size == 1 && (s.Name == "int8_t" || s.Name == "uint8_t") {
+		return charset{}
 	}
-	return charset{}
-}
-
-var wideChars = map[string]charset{
-	"wchar_t":  {4, "L"},
-	"char16_t": {2, "u"},
-	"char32_t": {4, "U"},
+	c := ctype.TextOf(t)
+	return charset{c.Width, c.Prefix}
 }
 
 // unit is one character of a string as stored.

@@ -296,6 +296,9 @@ func (c *checker) slot(i *Instr) {
 	if i.Aux < 0 || i.Aux > MaxRecord {
 		c.fail("the size %d is out of range", i.Aux)
 	}
+	if i.Op == CopyStr && i.W != 0 && i.Aux%int64(i.W) != 0 {
+		c.fail("%d bytes are no whole number of characters of %d", i.Aux, i.W)
+	}
 	if i.Imm < RecordHeader || i.Imm > MaxRecord {
 		c.fail("the record offset %d is out of range", i.Imm)
 	}

@@ -175,7 +175,8 @@ func TestCheckRejects(t *testing.T) {
 		{block("reserve 32", "putreg.16 @24, xmm1", "commit"), "the slot ends at 40"},
 		{block("v0 = const 1", "reserve 32", "copy @24, v0, 9", "commit"), "the slot ends at 33"},
 		{block("v0 = const 1", "reserve 32", "copy @24, v0, -1", "commit"), "the size -1 is out of range"},
-		{block("v0 = const 1", "reserve 32", "copystr @24, v0, 1", "commit"), "the slot ends at 33"},
+		{block("v0 = const 1", "reserve 32", "copystr.1 @24, v0, 1", "commit"), "the slot ends at 33"},
+		{block("v0 = const 1", "reserve 64", "copystr.4 @24, v0, 6", "commit"), "6 bytes are no whole number of characters of 4"},
 		{block("v0 = const 1", "reserve 32", "copyn @24, v0, v0, 1", "commit"), "the slot ends at 33"},
 		{block("v0 = const 1", "reserve 32", "copymax @24, v0, 9223372036854775807", "commit"), "the size 9223372036854775807 is out of range"},
 	} {

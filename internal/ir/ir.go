@@ -126,7 +126,7 @@ const (
 	PutX87  // store the state of the x87 at record offset Imm: bytes 0-23 and the 10 bytes of st0-7, each as FXSAVE64 lays them out; of the other bytes of its slot nothing is promised
 	Copy    // copy Aux bytes from address A to record offset Imm (a Fixed slot). Fault: nothing is promised of the slot
 	CopyN   // copy B bytes (unsigned), at most Aux, from A to a Counted slot at Imm (u32 length, u32 flags, bytes); more than Aux sets flag 1. Fault edge as Copy
-	CopyStr // copy the string at A up to NUL (not stored) or Aux bytes (then flag 1, whatever byte follows) to a Counted slot at Imm. Fault edge when the first byte is unreadable; a later unreadable byte ends the string with flag 2
+	CopyStr // copy the string of W-byte characters (1, 2, 4; Aux is a multiple of W) at A up to a zero (not stored) or Aux bytes (then flag 1, whatever follows) to a Counted slot at Imm. Fault edge when the first character is unreadable; a later one of which a byte is unreadable ends the string with flag 2
 	CopyMax // copy as many readable bytes from A on as there are, at most Aux, to a Counted slot at Imm (flags 0); never faults
 	// Kernel engine only:
 	CopyFrames // copy the return addresses of stack Aux&1 (0 kernel, 1 user), innermost first, to a Counted slot at Imm that holds Aux&^7 bytes of u64; never faults. What it finds is not compared

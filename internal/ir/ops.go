@@ -130,7 +130,7 @@ var Ops = [NumOps]OpInfo{
 	PutX87:     {Name: "putx87", Widths: noWidth, Record: true, form: "@"},
 	Copy:       {Name: "copy", A: IntOperand, Widths: noWidth, Reads: true, MayFault: true, Record: true, form: "@an"},
 	CopyN:      {Name: "copyn", A: IntOperand, B: IntOperand, Widths: noWidth, Reads: true, MayFault: true, Record: true, form: "@abn"},
-	CopyStr:    {Name: "copystr", A: IntOperand, Widths: noWidth, Reads: true, MayFault: true, Record: true, form: "@an"},
+	CopyStr:    {Name: "copystr", A: IntOperand, Widths: w124, Reads: true, MayFault: true, Record: true, form: "@an"},
 	CopyMax:    {Name: "copymax", A: IntOperand, Widths: noWidth, Reads: true, Record: true, form: "@an"},
 	CopyFrames: {Name: "copyframes", Widths: noWidth, Record: true, form: "@n"},
 	CopyComm:   {Name: "copycomm", Widths: noWidth, Record: true, form: "@"},

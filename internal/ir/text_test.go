@@ -69,7 +69,7 @@ b1(v16, v17:f64): ; fields
   putx87 @40
   copy @56, v3, 16 fault b4
   copyn @72, v3, v0, 16 fault b4
-  copystr @96, v3, 32 fault b4
+  copystr.1 @96, v3, 32 fault b4
   copymax @136, v3, 56
   jump b5
 b2:

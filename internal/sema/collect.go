@@ -34,6 +34,7 @@ type plan struct {
 	mode  mode
 	x     expr
 	limit int64 // asText, asPointer: bytes of the string; asRepeat: elements
+	width int64 // asText, asPointer: bytes of a character
 	span  lang.Span
 }
 
@@ -228,7 +229,11 @@ func (c *checker) take(e expr, letter byte) *plan {
 			return c.takeRepeat(c.variableLength(x))
 		}
 	case *text:
-		return c.takeText(x.p, ctype.PointerTo(ctype.CharT), x.limit)
+		t := ctype.PointerTo(ctype.CharT)
+		if elem := elemOf(x.p.Type()); ctype.StringWidth(elem) > 1 {
+			t = ctype.PointerTo(elem)
+		}
+		return c.takeText(x.p, t, x.limit)
 	case *repeat:
 		if x.n != nil {
 			return c.takeRepeat(x)
@@ -261,9 +266,9 @@ func (c *checker) take(e expr, letter byte) *plan {
 	e = c.rvalue(e)
 	if isPointer(t) && (letter == 0 || letter == 's') {
 		switch elem := elemOf(t); {
-		case letter == 's' && isByteElem(elem):
+		case letter == 's' && (isByteElem(elem) || ctype.StringWidth(elem) > 1):
 			return c.takeText(e, t, -1)
-		case letter == 0 && isChar(elem):
+		case letter == 0 && ctype.StringWidth(elem) > 0:
 			p := c.takeText(e, t, -1)
 			p.mode, p.Kind = asPointer, event.Fixed
 			return p
@@ -276,15 +281,23 @@ func plain(m mode, e expr, t *ctype.Type) *plan {
 	return &plan{Field: event.Field{Type: t}, mode: m, x: e}
 }
 
-// takeText takes the string at p. The field has the type of a pointer to its
+// maxWideChars bounds strings of wide characters, which the kernel engine reads in a
+// loop that the verifier follows.
+const maxWideChars = 4096
+
+// takeText takes the string at p, at most limit characters (-1: as the input says). The field has the type of a pointer to its
 // characters: an array in a Counted slot is a p@n.
 func (c *checker) takeText(p expr, t *ctype.Type, limit int64) *plan {
 	pl := plain(asText, p, t)
 	pl.Kind = event.Counted
-	pl.limit = int64(c.in.StringLimit)
-	if limit >= 0 {
-		pl.limit = limit
+	if limit < 0 {
+		limit = int64(c.in.StringLimit)
 	}
+	pl.width = max(1, ctype.StringWidth(elemOf(t)))
+	if pl.width > 1 {
+		limit = min(limit, maxWideChars)
+	}
+	pl.limit = limit * pl.width
 	return pl
 }
 

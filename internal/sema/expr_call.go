@@ -45,7 +45,7 @@ func (c *checker) call(x *lang.Call) expr {
 		c.fail(x.Span(), "functions of the program cannot be called at a site", hint)
 	}
 	if len(x.Args) < 1 || len(x.Args) > 2 {
-		c.fail(x.Span(), "str takes a pointer and, if you like, a limit in bytes", "str(p) or str(p, 64)")
+		c.fail(x.Span(), "str takes a pointer and, if you like, a limit in characters", "str(p) or str(p, 64)")
 	}
 	return c.str(x)
 }
@@ -97,6 +97,9 @@ func (c *checker) textEqual(a expr, lit *strLit, span lang.Span) expr {
 		c.fail(lit.span, "text that is compared cannot contain \\0: strings of the program end there", "")
 	}
 	if t, ok := a.(*text); ok {
+		if ctype.StringWidth(elemOf(t.p.Type())) > 1 {
+			c.fail(a.Span(), fmt.Sprintf("wide characters cannot be compared with a string literal, this is %s", typeString(t.p.Type())), "")
+		}
 		return &textEq{typed: typed{ctype.IntT, span}, x: t.p, lit: lit.v, bound: t.limit}
 	}
 	if l, ok := a.(*strLit); ok {

@@ -38,7 +38,7 @@ func (l *lowerer) field(p *plan) {
 	case asBytes:
 		fs = l.takeBytes(p.x)
 	case asText:
-		fs = l.takeText(p.x, p.limit)
+		fs = l.copyStr(l.word(l.address(p.x)), p)
 	case asRepeat:
 		fs = l.takeRepeat(p.x.(*repeat), p.limit)
 	case asRegs:
@@ -125,18 +125,16 @@ func (l *lowerer) takePointer(p *plan, fails *[]failing) fieldSlots {
 	l.put(v, 8, fs.value.imm(0))
 	*fails = append(*fails, failing{traps: l.traps})
 	l.traps = &traps{}
-	str := l.copyStr(v, p.limit)
+	str := l.copyStr(v, p)
 	fs.str, fs.strSize = str.value, str.size
 	return fs
 }
 
-func (l *lowerer) takeText(p expr, limit int64) fieldSlots {
-	return l.copyStr(l.word(l.address(p)), limit)
-}
-
-func (l *lowerer) copyStr(p ir.Value, limit int64) fieldSlots {
-	fs := l.newSlot(countedHeader+limit, 8)
-	l.copy(ir.CopyStr, p, ir.None, fs.value.imm(0), limit, l.traps.at(l, trapUnreadable))
+// copyStr takes the string at address a.
+func (l *lowerer) copyStr(a ir.Value, p *plan) fieldSlots {
+	fs := l.newSlot(countedHeader+p.limit, 8)
+	l.b.Emit(ir.Instr{Op: ir.CopyStr, W: uint8(p.width), Dst: ir.None, A: a, B: ir.None,
+		Imm: fs.value.imm(0), Aux: p.limit, Fault: l.traps.at(l, trapUnreadable)})
 	return fs
 }
 

@@ -207,7 +207,8 @@ func (g *gen) pointsNowhere(in *ir.Instr, base Reg, end label) bool {
 }
 
 // lowerCopyStr copies byte by byte up to a word border, then by aligned words,
-// which lie in one page each: a word is readable when its first byte is.
+// which lie in one page each: a word is readable when its first byte is. Wide
+// characters are copied one by one.
 func (g *gen) lowerCopyStr(in *ir.Instr) {
 	src, dst := g.pointer(in.A, 0, in.Aux), at(g.rec(), int32(in.Imm))
 	if in.Aux == 0 {
@@ -226,8 +227,12 @@ func (g *gen) lowerCopyStr(in *ir.Instr) {
 	}
 	store := g.a.newLabel()
 	g.movImm(c.i, 0)
-	c.head()
-	c.words()
+	if in.W == 1 {
+		c.head()
+		c.words()
+	} else {
+		c.wide(in.W)
+	}
 	g.a.bind(c.end)
 	g.movImm(c.t, 0)
 	g.a.bind(store)
@@ -265,6 +270,22 @@ func (c *strCopy) byte() {
 	c.a.jcc(ccE, c.end)
 	c.mr(iMOV, 1, rmMem(c.dst.indexed(c.i)), c.w)
 	c.mi(iADD, 4, rmReg(c.i), 1)
+}
+
+// wide copies characters of n bytes. One that cannot be read whole ends the string.
+func (c *strCopy) wide(n uint8) {
+	loop := c.a.newLabel()
+	c.a.bind(loop)
+	c.mi(iCMP, 4, rmReg(c.i), c.max)
+	c.a.jcc(ccAE, c.truncated)
+	o := memOpd(c.src.indexed(c.i))
+	o.fix = c.unreadable
+	c.extend(c.w, n, false, o)
+	c.mr(iTEST, 4, rmReg(c.w), c.w)
+	c.a.jcc(ccE, c.end)
+	c.mr(iMOV, n, rmMem(c.dst.indexed(c.i)), c.w)
+	c.mi(iADD, 4, rmReg(c.i), int64(n))
+	c.a.jmp(loop)
 }
 
 // head copies up to the first word border.

@@ -106,6 +106,10 @@ func (c *Config) supports(in *ir.Instr) error {
 		if in.Imm < c.firstContext() {
 			return fmt.Errorf("the first %d bytes of a tracepoint's record cannot be read by a program", c.firstContext())
 		}
+	case ir.CopyStr:
+		if in.W > 1 && in.Aux/int64(in.W) > maxWideChars {
+			return fmt.Errorf("a string of %d wide characters: the kernel's programs read at most %d", in.Aux/int64(in.W), maxWideChars)
+		}
 	case ir.GetVar, ir.SetVar, ir.AddVar, ir.NextVar:
 		if in.Imm >= int64(c.Layout.VariableCount) {
 			return fmt.Errorf("there is no variable %d among %d", in.Imm, c.Layout.VariableCount)

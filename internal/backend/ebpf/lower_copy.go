@@ -189,6 +189,10 @@ func (g *gen) copyStr(in *ir.Instr) {
 		g.countedImm(in, 0, ir.FlagTruncated)
 		return
 	}
+	if in.W > 1 {
+		g.copyWide(in)
+		return
+	}
 	side := g.addressArgument(in)
 	g.target(in.Imm + ir.CountedHeader)
 	g.movImm(asm.R2, in.Aux)

@@ -243,16 +243,27 @@ func TestLongCopies(t *testing.T) {
 		{"copymax", 100, 0, whole - 100, 0},
 		{"copymax", whole - 1, 0, 1, 0},
 		{"copymax", whole, 0, 0, 0},
-		{"copystr", 3, 0, whole - 3, ir.FlagUnreadable},
-		{"copystr", 3, 9000, 8997, 0},
-		{"copystr", whole - 4096, 0, 4096, ir.FlagUnreadable},
+		{"copystr.1", 3, 0, whole - 3, ir.FlagUnreadable},
+		{"copystr.1", 3, 9000, 8997, 0},
+		{"copystr.1", whole - 4096, 0, 4096, ir.FlagUnreadable},
+		{"copystr.2", whole - 5001, 0, 5000, ir.FlagUnreadable},
+		{"copystr.2", 5, 7000, 6996, 0}, // the zero bytes begin inside a character
+		{"copystr.2", 8, 0, 8000, ir.FlagTruncated},
+		{"copystr.4", whole - 4094, 0, 4092, ir.FlagUnreadable},
+		{"copystr.4", whole - 6000, whole - 2000, 4000, 0},
+		{"copystr.4", 1, 0, 4 * maxWideChars, ir.FlagTruncated},
+		{"copystr.4", whole - 3, 0, 0, ir.FlagUnreadable},
 	} {
 		for _, space := range []Space{Kernel, User} {
 			cfg := Config{Name: mapName, Layout: l, Slack: room, MapSize: uint64(size), Space: space, Features: m.full}
 			if c.nul > 0 {
-				mem[c.nul] = 0
+				clear(mem[c.nul : c.nul+4])
 			}
-			p := m.program(fmt.Sprintf("b0:\nv0 = ctx.8 8\nreserve 33000\n%s @24, v0, 32000\ncommit\nexit", c.op), cfg)
+			most := map[string]int{"copystr.2": 8000, "copystr.4": 4 * maxWideChars}[c.op]
+			if most == 0 {
+				most = 32000
+			}
+			p := m.program(fmt.Sprintf("b0:\nv0 = ctx.8 8\nreserve 33000\n%s @24, v0, %d\ncommit\nexit", c.op, most), cfg)
 			n := m.result(p, base+uint64(c.from), 0)
 			got := m.mem[l.Rings+ring.RingData+32:][:uint32(n)]
 			if uint32(n) != c.want || uint32(n>>32) != c.flags || !bytes.Equal(got, mem[c.from:c.from+len(got)]) {
@@ -260,7 +271,7 @@ func TestLongCopies(t *testing.T) {
 			}
 			p.Close()
 			if c.nul > 0 {
-				mem[c.nul] = 'x'
+				copy(mem[c.nul:], "xyzw")
 			}
 		}
 	}

@@ -1,8 +1,8 @@
 package eval
 
 import (
-	"bytes"
 	"encoding/binary"
+	"slices"
 
 	"github.com/jalon-trace/jalon/internal/ir"
 )
@@ -100,17 +100,21 @@ func (r *run) copyn(i *ir.Instr) flow {
 }
 
 func (r *run) copystr(i *ir.Instr) flow {
-	b := r.read(r.values[i.A], i.Aux)
-	switch nul := bytes.IndexByte(b, 0); {
-	case nul >= 0:
-		return r.counted(i, b[:nul], 0)
+	b, w := r.read(r.values[i.A], i.Aux), int(i.W)
+	whole := len(b) / w * w
+	for at := 0; at < whole; at += w {
+		if !slices.ContainsFunc(b[at:at+w], func(x byte) bool { return x != 0 }) {
+			return r.counted(i, b[:at], 0)
+		}
+	}
+	switch {
 	case int64(len(b)) == i.Aux:
 		return r.counted(i, b, ir.FlagTruncated)
-	case len(b) == 0:
+	case whole == 0:
 		r.forget(i)
 		return fault
 	default:
-		return r.counted(i, b, ir.FlagUnreadable)
+		return r.counted(i, b[:whole], ir.FlagUnreadable)
 	}
 }
 

@@ -206,8 +206,10 @@ func (g *gen) copyN() {
 
 func (g *gen) copyStr() {
 	if off, n, ok := g.size(ir.CountedHeader); ok {
+		w := []uint8{1, 1, 2, 4}[g.r.Intn(4)]
+		n -= n % int64(w)
 		a := g.access(n, false)
-		g.emit(ir.Instr{Op: ir.CopyStr, A: a.a, Imm: off, Aux: n, Fault: a.fault})
+		g.emit(ir.Instr{Op: ir.CopyStr, W: w, A: a.a, Imm: off, Aux: n, Fault: a.fault})
 	}
 }
 
