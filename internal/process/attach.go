@@ -16,6 +16,7 @@ func Attach(pid int, cfg Config) (*Process, error) {
 	}
 	return launch(cfg, func(p *Process) error {
 		p.pid = pid
+		hurry()
 		if err := p.seizeAll(); err != nil {
 			p.releaseAll()
 			return err
@@ -84,8 +85,11 @@ func (p *Process) seizeAll() error {
 				continue
 			}
 			got, err := p.seize(tid)
-			if p.unwanted.Load() {
+			switch {
+			case p.unwanted.Load():
 				return errInExec(p.pid)
+			case p.interrupted.Load():
+				return &Error{fmt.Sprintf("attach to process %d", p.pid), errors.New("the end was asked for before all threads were traced"), ""}
 			}
 			if err == nil {
 				p.tasks[got] = &task{tid: got, tgid: p.pid, state: running}

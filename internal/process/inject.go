@@ -218,6 +218,11 @@ func (p *Process) pick(sp *space, only *task) (*task, error) {
 	if p.inj != nil && p.inj.sp == sp {
 		return p.inj.t, nil
 	}
+	if t := p.tasks[p.borrowed]; t != nil && p.suitability(t) >= wellSuited {
+		if st, err := readStatus(t.tid); err == nil && st.seccomp != seccompStrict {
+			return t, nil
+		}
+	}
 	strict := map[*task]bool{}
 	for {
 		var best *task
@@ -231,6 +236,7 @@ func (p *Process) pick(sp *space, only *task) (*task, error) {
 		case best != nil:
 			st, err := readStatus(best.tid)
 			if err != nil || st.seccomp != seccompStrict {
+				p.borrowed = best.tid
 				return best, nil
 			}
 			strict[best] = true // its only calls are its own
@@ -267,6 +273,9 @@ func (p *Process) allDying() bool {
 	return true
 }
 
+// wellSuited is the suitability from which on no better thread is looked for.
+const wellSuited = 4
+
 // suitability: 0 is never; higher is better.
 func (p *Process) suitability(t *task) int {
 	if !p.member(t) || t.state != stopped || t.hold&holdVfork != 0 {
@@ -281,7 +290,7 @@ func (p *Process) suitability(t *task) int {
 		if int64(regs.Orig_rax) < 0 {
 			return 5 // in the program, not in a call
 		}
-		return 4
+		return wellSuited
 	case stopGroup:
 		return 3
 	case stopSignal:

@@ -45,12 +45,17 @@ func (s *space) read(addr uint64, b []byte) error {
 	if err := s.readRaw(addr, b); err != nil {
 		return err
 	}
+	s.hideBreaks(addr, b)
+	return nil
+}
+
+// hideBreaks puts the bytes below jalon's own breakpoints into what was read at addr.
+func (s *space) hideBreaks(addr uint64, b []byte) {
 	for a, orig := range s.breaks {
 		if a-addr < uint64(len(b)) {
 			b[a-addr] = orig
 		}
 	}
-	return nil
 }
 
 // readRaw is read with the breakpoints.

@@ -126,12 +126,15 @@ type Process struct {
 	mu     sync.Mutex
 	status ExitStatus
 
-	seizing  atomic.Int64 // the process of which a thread is being seized, or 0
+	seizing  atomic.Int64 // the number of the request to seize a thread that is under way, or 0
 	unwanted atomic.Bool  // Attach has returned: let go
+	// interrupted: the user has asked for the end of an attachment that is under way.
+	interrupted atomic.Bool
 
 	// What follows belongs to the tracer's goroutine.
 	tracer        int // its thread id
 	tasks         map[int]*task
+	requests      int64                   // to seize a thread, so far
 	seized        []int                   // threads that Attach has seized so far
 	early         map[int]unix.WaitStatus // stops of children not announced yet
 	queue         []waited                // taken from the kernel, not answered yet
@@ -150,6 +153,7 @@ type Process struct {
 	trap          trapHandler
 	faultHandlers map[unix.Signal]trapHandler
 	ctl           *control // nil: not under run control
+	borrowed      int      // the thread that ran the last injected call: see pick
 	left          func()   // nil, or to be told when it has left the memory that it borrows
 }
 
@@ -262,6 +266,7 @@ func launch(cfg Config, setup func(p *Process) error) (*Process, error) {
 		p.tracer = unix.Gettid()
 		p.notify(true)
 		err := setup(p)
+		hurry() // not before: a program that is started would have this priority too
 		if err != nil {
 			p.abandon()
 			ready <- err
@@ -279,25 +284,36 @@ func launch(cfg Config, setup func(p *Process) error) (*Process, error) {
 	return p, nil
 }
 
+// hurry gives the tracer's thread the CPU before others, where that is permitted: the
+// program's threads wait for it. What it does at a time is short.
+func hurry() {
+	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, -20) // of this thread; EACCES: it waits for its turn as all do
+}
+
 // awaitReady waits for the end of setup. While the kernel keeps an attachment waiting, its
 // goroutine cannot be reached: it is left there, and takes no further step (p.unwanted).
+//
+// Thousands of threads on a busy machine take their time, one after the other: what counts
+// is how long one request waits.
 func (p *Process) awaitReady(ready <-chan error) error {
-	limit := time.NewTimer(attachLimit)
-	defer limit.Stop()
-	interrupt := p.cfg.Interrupt
+	look := time.NewTicker(stopGrace / 4)
+	defer look.Stop()
+	interrupt, patience := p.cfg.Interrupt, attachLimit
+	request, since := p.seizing.Load(), time.Now()
 	for {
 		select {
 		case err := <-ready:
 			return err
 		case <-interrupt:
-			interrupt = nil
-			limit.Reset(stopGrace)
-		case <-limit.C:
-			if seizing := p.seizing.Load(); seizing != 0 {
-				p.unwanted.Store(true)
-				return errInExec(int(seizing))
-			}
-			limit.Reset(stopGrace)
+			interrupt, patience = nil, stopGrace
+			p.interrupted.Store(true)
+		case <-look.C:
+		}
+		if now := p.seizing.Load(); now != request {
+			request, since = now, time.Now()
+		} else if now != 0 && time.Since(since) > patience {
+			p.unwanted.Store(true)
+			return errInExec(p.pid)
 		}
 	}
 }

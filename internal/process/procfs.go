@@ -6,6 +6,9 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // status is what /proc/TID/status says, as far as it is of use here.
@@ -26,8 +29,42 @@ type status struct {
 	switches int // voluntary context switches
 }
 
+// readProc reads a small file of a thread's directory in /proc. The tracer reads some for
+// every thread of a stopped process: a read through package os would give the tracer's
+// CPU to another goroutine each time. None of these files keeps its reader waiting.
+func readProc(tid int, name string) ([]byte, error) {
+	path := fmt.Sprintf("/proc/%d/%s", tid, name)
+	fail := func(e unix.Errno) ([]byte, error) { return nil, &os.PathError{Op: "read", Path: path, Err: e} }
+	ptr, err := unix.BytePtrFromString(path)
+	if err != nil {
+		return nil, err
+	}
+	at := unix.AT_FDCWD
+	fd, _, e := unix.RawSyscall6(unix.SYS_OPENAT, uintptr(at), uintptr(unsafe.Pointer(ptr)), unix.O_RDONLY|unix.O_CLOEXEC, 0, 0, 0)
+	if e != 0 {
+		return fail(e)
+	}
+	defer func() { _, _, _ = unix.RawSyscall(unix.SYS_CLOSE, fd, 0, 0) }()
+	b := make([]byte, 2048)
+	for have := 0; ; {
+		if have == len(b) {
+			b = append(b, make([]byte, len(b))...)
+		}
+		n, _, e := unix.RawSyscall(unix.SYS_READ, fd, uintptr(unsafe.Pointer(&b[have])), uintptr(len(b)-have))
+		switch {
+		case e == unix.EINTR:
+		case e != 0:
+			return fail(e)
+		case n == 0:
+			return b[:have], nil
+		default:
+			have += int(n)
+		}
+	}
+}
+
 func readStatus(tid int) (*status, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", tid))
+	b, err := readProc(tid, "status")
 	if err != nil {
 		return nil, err
 	}
@@ -84,9 +121,11 @@ func secondField(v string) int {
 	return atoi(f[1])
 }
 
-// threadState is the letter of /proc/TID/stat, 0 when there is no such thread.
+// threadState is the letter of the thread's stat, 0 when there is no such thread. For
+// /proc/TID/stat the kernel adds up the times of all threads of the process; for the
+// same file below task it does not.
 func threadState(tid int) byte {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", tid))
+	b, err := readProc(tid, fmt.Sprintf("task/%d/stat", tid))
 	if err != nil {
 		return 0
 	}
@@ -139,7 +178,7 @@ func threadsOf(pid int) ([]int, error) {
 }
 
 func commOf(tid int) string {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", tid))
+	b, err := readProc(tid, "comm")
 	if err != nil {
 		return ""
 	}

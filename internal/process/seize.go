@@ -49,7 +49,8 @@ func (p *Process) seize(tid int) (seized int, err error) {
 	known := p.seized // appended to only: these elements stay
 	over := make(chan struct{})
 	watch := time.AfterFunc(stallAfter, func() { s.reap(known, over) })
-	p.seizing.Store(int64(p.pid))
+	p.requests++
+	p.seizing.Store(p.requests)
 	defer p.seizing.Store(0)
 	_, _, e := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(tid), 0, attachOptions, 0, 0)
 	close(over)

@@ -107,30 +107,42 @@ func (s *Stopped) SetPC(tid int, pc uint64) error {
 	if err := s.p.endInjection(); err != nil {
 		return s.wrap("move a thread", err)
 	}
-	for _, t := range s.tasks() {
-		if t.tid != tid {
-			continue
-		}
-		if t.state == parked {
-			if err := s.checkRestart(pc); err != nil {
-				return err
-			}
-			t.newPC = pc
-			return nil
-		}
-		var regs Regs
-		if err := getRegs(tid, &regs); err != nil {
-			return s.wrap("move a thread", err)
-		}
-		if restarts(&regs) {
-			if err := s.checkRestart(pc); err != nil {
-				return err
-			}
-		}
-		regs.Rip = pc
-		return s.wrap("move a thread", setRegs(tid, &regs))
+	t := s.task(tid)
+	if t == nil {
+		return ErrGone
 	}
-	return ErrGone
+	if t.state == parked {
+		if err := s.checkRestart(pc); err != nil {
+			return err
+		}
+		t.newPC = pc
+		return nil
+	}
+	var regs Regs
+	if err := getRegs(tid, &regs); err != nil {
+		return s.wrap("move a thread", err)
+	}
+	if restarts(&regs) {
+		if err := s.checkRestart(pc); err != nil {
+			return err
+		}
+	}
+	regs.Rip = pc
+	return s.wrap("move a thread", setRegs(tid, &regs))
+}
+
+// task is the one of tasks with a number; nil: there is none.
+func (s *Stopped) task(tid int) *task {
+	if s.only != nil {
+		if s.only.tid == tid {
+			return s.only
+		}
+		return nil
+	}
+	if t := s.p.tasks[tid]; t != nil && !t.fork {
+		return t
+	}
+	return nil
 }
 
 func (s *Stopped) checkRestart(pc uint64) error {

@@ -4,6 +4,7 @@ import (
 	"os/signal"
 	"slices"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -103,13 +104,18 @@ func (p *Process) collectKnown() {
 	}
 	slices.Sort(tids)
 	for _, tid := range tids {
-		if peekWait(tid) == 0 {
-			continue
-		}
-		p.foresee(tid)
-		if ws, ok := wait4(tid); ok {
-			p.queue = append(p.queue, waited{tid, ws})
-		}
+		p.collectOne(tid)
+	}
+}
+
+// collectOne takes the state change of one thread, if there is one.
+func (p *Process) collectOne(tid int) {
+	if peekWait(tid) == 0 {
+		return
+	}
+	p.foresee(tid)
+	if ws, ok := wait4(tid); ok {
+		p.queue = append(p.queue, waited{tid, ws})
 	}
 }
 
@@ -192,6 +198,13 @@ func (p *Process) sleep(limit time.Duration) {
 	case <-p.sigchld:
 	case <-timer.C:
 	}
+}
+
+// pause sleeps without giving the thread to other goroutines: for times that are shorter
+// than the way back.
+func pause(d time.Duration) {
+	ts := unix.NsecToTimespec(int64(d))
+	_, _, _ = unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&ts)), 0, 0) // a signal ends it early
 }
 
 // cleanup ends the tracer's part after the last thread is gone.

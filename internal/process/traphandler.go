@@ -231,6 +231,7 @@ func (s *Stopped) freeHandler(h trapHandler) error {
 	if err != nil {
 		return err
 	}
+	stacks := s.Stacks()
 	for _, th := range ths {
 		if th.Parked || th.Regs.Rip-h.addr < h.size {
 			return nil
@@ -238,31 +239,11 @@ func (s *Stopped) freeHandler(h trapHandler) error {
 		// A handler of the program that was reached through ours returns to our
 		// restorer: its address is then on the stack, or on the signal stack
 		// that the thread is on.
-		if s.mentions(th.Regs.Rsp, h.addr+trapRestorer) {
+		if mentions(stacks.From(th.Regs.Rsp), h.addr+trapRestorer) {
 			return nil
 		}
 	}
 	return s.Free(h.addr, h.size)
-}
-
-// mentions looks for a word in the stack above sp, as far as a handler's frames
-// plausibly reach.
-func (s *Stopped) mentions(sp, word uint64) bool {
-	sp &^= 7
-	for end := sp + 256<<10; sp < end; {
-		n := min(end, (sp|(pageSize-1))+1) - sp
-		b := make([]byte, n)
-		if s.sp.read(sp, b) != nil {
-			return false
-		}
-		for i := 0; i+8 <= len(b); i += 8 {
-			if binary.LittleEndian.Uint64(b[i:]) == word {
-				return true
-			}
-		}
-		sp += n
-	}
-	return false
 }
 
 func trapBlob(prev sigaction, sites []TrapSite) []byte {

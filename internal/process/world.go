@@ -10,17 +10,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// freezeLimit is how long a thread may take to stop. One that sleeps
-// uninterruptibly is not waited for; any other needs microseconds.
+// freezeLimit is how long no thread at all may stop while some are awaited. One that
+// sleeps uninterruptibly is not waited for; any other needs microseconds, and its turn.
 const freezeLimit = 10 * time.Second
+
+// many is how many threads are awaited as a crowd: see freeze.
+const many = 16
 
 // freeze stops every thread that can run code in the process's memory. Until
 // thaw, events are answered but nobody is resumed. Threads that cannot stop for
 // the moment are parked: they sleep in the kernel, and the interrupt that is
 // pending stops them before they come back.
+//
+// Threads by the thousand stop one after the other. To look at all that still run after
+// each of them would take a time that grows with the square of their number:
+//
+//   - all are interrupted first, then awaited;
+//   - as long as there are many, each of those is asked for by its number, and between two
+//     rounds some time is left for others to stop;
+//   - why threads do not stop is looked up in /proc only when for a nap none has.
 func (p *Process) freeze() error {
 	p.frozen++
 	start := time.Now()
+	progress, looked, before := start, start, 0
 	for {
 		p.pump()
 		if p.finished {
@@ -30,16 +42,21 @@ func (p *Process) freeze() error {
 		if len(waiting) == 0 {
 			break
 		}
-		switch took := time.Since(start); {
-		case took < spin:
+		now := time.Now()
+		if len(waiting) != before {
+			progress, looked, before = now, now, len(waiting)
+		}
+		switch {
+		case now.Sub(start) < spin:
 			continue
-		case took > freezeLimit:
+		case now.Sub(progress) > freezeLimit:
 			return p.stuck(waiting)
-		}
-		p.sleep(nap)
-		if time.Since(start) > nap {
+		case now.Sub(looked) > nap:
 			p.park(waiting)
+			looked = time.Now()
+			continue
 		}
+		p.awaitSome(waiting)
 	}
 	for _, t := range p.tasks {
 		p.flushFault(t)
@@ -50,6 +67,19 @@ func (p *Process) freeze() error {
 		}
 	}
 	return ErrGone // all are on their way out
+}
+
+// awaitSome waits until some of the threads may have stopped.
+func (p *Process) awaitSome(waiting []*task) {
+	if len(waiting) < many {
+		p.sleep(nap)
+		return
+	}
+	each := time.Duration(len(waiting)) * time.Microsecond
+	pause(min(each, time.Millisecond))
+	for _, t := range waiting {
+		p.collectOne(t.tid)
+	}
 }
 
 // interruptAll asks all that run to stop, and returns those that have not yet.

@@ -11,10 +11,6 @@ import (
 	"github.com/jalon-trace/jalon/internal/process"
 )
 
-// stackSearched bounds, per thread, how much of the stack is searched for saved
-// pcs (the frames of signal handlers).
-const stackSearched = 256 << 10
-
 // moves is what arming does to threads that stand between the instructions that
 // a jump is about to replace.
 type moves struct {
@@ -47,9 +43,9 @@ func threadMoves(st *process.Stopped, plans []*placed) (*moves, error) {
 	if err != nil {
 		return nil, err
 	}
-	find := wordFinder(addrs)
+	find, stacks := wordFinder(addrs), st.Stacks()
 	for _, t := range threads {
-		for _, w := range find(stackOf(st, t.Regs.Rsp)) {
+		for _, w := range find(stacks.WithRedZone(t.Regs.Rsp)) {
 			mv.blocked[inner[w]] = true
 		}
 	}
@@ -84,32 +80,6 @@ func wordFinder(addrs []uint64) func([]byte) []uint64 {
 		}
 		return found
 	}
-}
-
-// stackOf reads the stack from the red zone up, as far as it goes.
-func stackOf(st *process.Stopped, sp uint64) []byte {
-	return readUpTo(func(addr uint64, b []byte) error { return st.ReadMem(addr, b) }, (sp-128)&^7, stackSearched)
-}
-
-// readUpTo reads what there is of n bytes, up to the first page that is not there.
-func readUpTo(read func(uint64, []byte) error, lo uint64, n int) []byte {
-	b := make([]byte, n)
-	if read(lo, b) == nil {
-		return b
-	}
-	have := 0
-	// The rest of the first page; then as many pages as are there, by halves.
-	if first := int(pageSize - lo%pageSize); read(lo, b[:first]) == nil {
-		have = first
-	} else {
-		return nil
-	}
-	for step := (n - have) &^ (pageSize - 1); step >= pageSize; step = step / 2 &^ (pageSize - 1) {
-		for have+step <= n && read(lo+uint64(have), b[have:have+step]) == nil {
-			have += step
-		}
-	}
-	return b[:have]
 }
 
 // detach takes everything back and lets the process go:
@@ -209,11 +179,11 @@ func (s *Session) leave(st *process.Stopped) (emptiness, error) {
 	}
 	back := s.wayBack()
 	tab := s.tables.get()
-	state := nobody
+	state, stacks := nobody, st.Stacks()
 	for _, t := range threads {
 		// The frame of a signal handler that runs, or of one it interrupted, may
 		// lead back into our code, wherever the thread itself is.
-		if s.returnsToCode(stackOf(st, t.Regs.Rsp), tab) {
+		if tab.returnsToCode(stacks.WithRedZone(t.Regs.Rsp)) {
 			state = max(state, sleeping)
 		}
 		if !tab.inCode(t.Regs.Rip) {
@@ -254,9 +224,14 @@ func (p *placed) wayBack(back map[uint64]uint64) {
 	}
 }
 
-func (s *Session) returnsToCode(stack []byte, tab *tables) bool {
+// returnsToCode reports whether a stack holds an address in generated code.
+func (t *tables) returnsToCode(stack []byte) bool {
+	if len(t.code) == 0 {
+		return false
+	}
+	lo, hi := t.code[0].lo, t.code[len(t.code)-1].hi
 	for ; len(stack) >= 8; stack = stack[8:] {
-		if tab.inCode(binary.LittleEndian.Uint64(stack)) {
+		if w := binary.LittleEndian.Uint64(stack); w-lo < hi-lo && t.inCode(w) {
 			return true
 		}
 	}

@@ -44,40 +44,6 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// TestReadUpTo reads up to a hole, wherever it is.
-func TestReadUpTo(t *testing.T) {
-	const base = 0x7000_0000_0000
-	for _, pages := range []uint64{0, 1, 2, 3, 7, 13, 63, 64, 65, 200} {
-		for _, off := range []uint64{0, 8, 4088} {
-			end := base + pages*pageSize
-			read := func(addr uint64, b []byte) error {
-				if addr+uint64(len(b)) > end {
-					return errors.New("hole")
-				}
-				for i := range b {
-					b[i] = byte((addr + uint64(i)) / 8)
-				}
-				return nil
-			}
-			lo := base + off
-			b := readUpTo(read, lo, stackSearched)
-			want := uint64(0)
-			if end > lo {
-				want = min(end-lo, stackSearched)
-			}
-			// The last page of the limit may be cut off.
-			if got := uint64(len(b)); got > want || got+pageSize <= want && want > 0 || want < stackSearched-pageSize && got != want {
-				t.Errorf("%d pages from %#x: %d bytes, want %d", pages, off, got, want)
-			}
-			for i := range b {
-				if b[i] != byte((lo+uint64(i))/8) {
-					t.Fatalf("%d pages from %#x: byte %d is another's", pages, off, i)
-				}
-			}
-		}
-	}
-}
-
 func TestWordFinder(t *testing.T) {
 	find := wordFinder([]uint64{0x5000, 0x1000, 0x3000})
 	var mem []byte

@@ -1,0 +1,87 @@
+package process
+
+import (
+	"encoding/binary"
+	"sort"
+
+	"golang.org/x/sys/unix"
+)
+
+// stackSearched bounds, per thread, how much of the stack is searched for addresses
+// (those in the frames of signal handlers).
+const stackSearched = 256 << 10
+
+// redZone is how far below its stack pointer a function may keep data (psABI 3.2.2).
+const redZone = 128
+
+// Stacks reads the stacks of stopped threads, one after the other, into one buffer: of a
+// process with thousands of threads they would be gigabytes.
+type Stacks struct {
+	s    *Stopped
+	maps []Mapping // by address; nil: not known
+	buf  []byte
+}
+
+// Stacks begins to read them.
+func (s *Stopped) Stacks() *Stacks {
+	k := &Stacks{s: s, buf: make([]byte, stackSearched)}
+	k.maps, _ = s.Maps() // without it the search ends where memory cannot be read
+	return k
+}
+
+// From is the stack from a stack pointer up, WithRedZone from below it: whole words, as
+// far as can be read. What is given is valid until the next call.
+func (k *Stacks) From(sp uint64) []byte { return k.between(sp&^7, sp) }
+
+// WithRedZone: see From.
+func (k *Stacks) WithRedZone(sp uint64) []byte { return k.between((sp-redZone)&^7, sp) }
+
+// between reads from lo up to the end of the pages that sp is in. Behind the stacks of
+// other threads than the first lie pages without rights, which are read as zeros by this
+// way, and then the next thread's stack.
+func (k *Stacks) between(lo, sp uint64) []byte {
+	from, end := lo, lo+stackSearched
+	if k.maps != nil {
+		start, stop := readableAround(k.maps, sp)
+		from, end = max(lo, start), min(end, stop)
+	}
+	if from >= end {
+		return nil
+	}
+	n := k.s.sp.readSome(from, k.buf[:end-from])
+	return k.buf[:n&^7]
+}
+
+// readableAround is what can be read without a gap from the mapping that has addr on;
+// nothing where there is none.
+func readableAround(maps []Mapping, addr uint64) (lo, hi uint64) {
+	i := sort.Search(len(maps), func(i int) bool { return maps[i].End > addr })
+	if i == len(maps) || maps[i].Start > addr {
+		return 0, 0
+	}
+	lo, hi = maps[i].Start, maps[i].End
+	for i++; i < len(maps) && maps[i].Start == hi && maps[i].Prot&unix.PROT_READ != 0; i++ {
+		hi = maps[i].End
+	}
+	return lo, hi
+}
+
+// readSome reads from addr as far as there is something, and gives the number of bytes.
+func (s *space) readSome(addr uint64, b []byte) int {
+	if s.memErr != nil {
+		return 0
+	}
+	n, _ := s.mem.ReadAt(b, int64(addr)) // an error: there is no more
+	s.hideBreaks(addr, b[:n])
+	return n
+}
+
+// mentions reports whether a word is on a stack.
+func mentions(stack []byte, word uint64) bool {
+	for ; len(stack) >= 8; stack = stack[8:] {
+		if binary.LittleEndian.Uint64(stack) == word {
+			return true
+		}
+	}
+	return false
+}
