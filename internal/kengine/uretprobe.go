@@ -8,6 +8,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/frame"
 	"github.com/jalon-trace/jalon/internal/openfile"
 	"github.com/jalon-trace/jalon/internal/probe"
 )
@@ -72,7 +73,7 @@ func returnOnTop(m *dwarf.Module, vaddr uint64) bool {
 	if err != nil || len(rule.CFA) == 0 {
 		return true // not known; the place is the beginning of a function
 	}
-	if ra, ok := rule.Regs[rule.RA]; rule.Signal || ok && ra.Kind == dwarf.Undefined {
+	if ra, ok := rule.Regs[rule.RA]; rule.Signal || ok && ra.Kind == frame.Undefined {
 		return false // the first function of a thread (_start), or the end of a signal
 	}
 	ops := rule.CFA

@@ -5,6 +5,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
+	cfi "github.com/jalon-trace/jalon/internal/debuginfo/dwarf/frame"
 	"github.com/jalon-trace/jalon/internal/event"
 )
 
@@ -91,22 +92,22 @@ func step(f *frame, sn *snapshot, exact bool) (next frame, signal, ok bool) {
 }
 
 // recover1 applies one register's rule.
-func recover1(r *dwarf.RegRule, n int, cfa uint64, f *frame, sn *snapshot, bias uint64) (uint64, bool) {
+func recover1(r *cfi.RegRule, n int, cfa uint64, f *frame, sn *snapshot, bias uint64) (uint64, bool) {
 	switch r.Kind {
-	case dwarf.SameValue:
+	case cfi.SameValue:
 		return f.reg[n], f.known[n]
-	case dwarf.AtCFA:
+	case cfi.AtCFA:
 		return sn.word(cfa + uint64(r.Offset))
-	case dwarf.IsCFA:
+	case cfi.IsCFA:
 		return cfa + uint64(r.Offset), true
-	case dwarf.InOther:
+	case cfi.InOther:
 		if r.Reg < 0 || r.Reg >= len(f.reg) {
 			return 0, false
 		}
 		return f.reg[r.Reg], f.known[r.Reg]
-	case dwarf.AtExpr, dwarf.IsExpr:
+	case cfi.AtExpr, cfi.IsExpr:
 		v, ok := evalOps(r.Expr, f, sn, bias, &cfa)
-		if !ok || r.Kind == dwarf.IsExpr {
+		if !ok || r.Kind == cfi.IsExpr {
 			return v, ok
 		}
 		return sn.word(v)

@@ -3,7 +3,6 @@ package dwarf
 import (
 	"fmt"
 	"slices"
-	"sort"
 )
 
 // CodeBounds gives the bounds of the function whose machine code holds vaddr, as
@@ -13,14 +12,14 @@ import (
 func (m *Module) CodeBounds(vaddr uint64) (lo, hi uint64, known bool) {
 	defer m.guard(nil)()
 	frames := m.frames()
-	if e := frames.find(vaddr); e != nil {
-		return e.lo, e.hi, true
+	if e := frames.Find(vaddr); e != nil {
+		return e.Lo, e.Hi, true
 	}
 	s, end, ok := m.symbolAt(vaddr)
 	if ok && s.Size != 0 {
 		return s.Value, end, true
 	}
-	lo, hi = frames.gap(vaddr)
+	lo, hi = frames.Gap(vaddr)
 	if ok {
 		lo, hi = max(lo, s.Value), min(hi, end)
 	} else {
@@ -38,33 +37,6 @@ func (m *Module) CodeBounds(vaddr uint64) (lo, hi uint64, known bool) {
 // gapSearched bounds the gap before an address that is searched for the end of a
 // function with a symbol only.
 const gapSearched = 256
-
-// gap gives the end of the last entry before pc and the start of the next. No entry
-// covers pc.
-func (c *cfi) gap(pc uint64) (lo, hi uint64) {
-	hi = ^uint64(0)
-	for _, s := range c.secs {
-		if s.hdr != nil {
-			if at, ok := s.hdr.search(pc); ok && at >= s.vaddr {
-				if f := s.parse(at - s.vaddr); f != nil && f.hi <= pc {
-					lo = max(lo, f.hi)
-				}
-			}
-			if i := sort.Search(s.hdr.n, func(i int) bool { return s.hdr.pair(i, 0) > pc }); i < s.hdr.n {
-				hi = min(hi, s.hdr.pair(i, 0))
-			}
-			continue
-		}
-		i := sort.Search(len(s.fdes), func(i int) bool { return s.fdes[i].lo > pc })
-		if i < len(s.fdes) {
-			hi = min(hi, s.fdes[i].lo)
-		}
-		if i > 0 && s.fdes[i-1].hi <= pc {
-			lo = max(lo, s.fdes[i-1].hi)
-		}
-	}
-	return lo, hi
-}
 
 // CodePointers lists the addresses of code that relocations put into data, sorted.
 func (m *Module) CodePointers() (out []uint64, err error) {
@@ -91,18 +63,18 @@ func (m *Module) Labels(lo, hi uint64) []uint64 {
 		out = append(out, m.file.CodeSymbols(lo, hi)...)
 	}
 	for pc := lo; pc < hi; {
-		e := m.frames().find(pc)
+		e := m.frames().Find(pc)
 		if e == nil {
-			_, pc = m.frames().gap(pc)
+			_, pc = m.frames().Gap(pc)
 			if pc > lo && pc < hi {
 				out = append(out, pc)
 			}
 			continue
 		}
-		if e.lo > lo {
-			out = append(out, e.lo)
+		if e.Lo > lo {
+			out = append(out, e.Lo)
 		}
-		pc = e.hi
+		pc = e.Hi
 	}
 	slices.Sort(out)
 	return slices.Compact(out)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/frame"
 )
 
 // regByName are readelf's names of the columns.
@@ -106,7 +107,7 @@ func compareRow(m *Module, pc uint64, cfa string, cols, rules []string) string {
 	return ""
 }
 
-func cfaText(r *FrameRule) string {
+func cfaText(r *frame.Rule) string {
 	if len(r.CFA) == 0 || r.CFA[0].Code != debuginfo.OpReg {
 		return "?"
 	}
@@ -122,17 +123,17 @@ func cfaText(r *FrameRule) string {
 	return "?"
 }
 
-func ruleText(r RegRule) string {
+func ruleText(r frame.RegRule) string {
 	switch r.Kind {
-	case Undefined:
+	case frame.Undefined:
 		return "u"
-	case SameValue:
+	case frame.SameValue:
 		return "s"
-	case AtCFA:
+	case frame.AtCFA:
 		return fmt.Sprintf("c%+d", r.Offset)
-	case IsCFA:
+	case frame.IsCFA:
 		return fmt.Sprintf("v%+d", r.Offset)
-	case InOther:
+	case frame.InOther:
 		return fmt.Sprint("r", r.Reg)
 	}
 	return "exp"

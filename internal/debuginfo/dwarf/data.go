@@ -216,13 +216,13 @@ func (v val) addr() (uint64, bool) {
 	case raw.FormAddr:
 		return v.N, true
 	case raw.FormAddrx, raw.FormAddrx1, raw.FormAddrx2, raw.FormAddrx3, raw.FormAddrx4, raw.FormGNUAddrx:
-		return v.u.addrx(v.N)
+		return v.u.Address(v.N)
 	}
 	return 0, false
 }
 
-// addrx resolves an index of .debug_addr; split units use their skeleton's.
-func (u *unit) addrx(i uint64) (uint64, bool) {
+// Address resolves an index of .debug_addr; split units use their skeleton's.
+func (u *unit) Address(i uint64) (uint64, bool) {
 	if u.skel != nil {
 		u = u.skel
 	}

@@ -10,9 +10,12 @@
 // Where places and prologues are concerned the rules are those of GDB 13, so
 // that `jalon trace f` and GDB's `break f` mean the same addresses.
 //
-// Files: abbrev, unit, die: the raw format (numbers and forms: package raw). line*, prologue,
-// site*: places. block, scope, vars, loc*: variables. types*: C types. cfi*:
-// call frames. lsda, rseq: where no patch may go. module: the public face.
+// The packages below it each read one kind of data, given as bytes: raw (numbers,
+// attribute forms), loc (location lists and expressions), frame (call frames).
+//
+// Files: abbrev, unit, die: entries. line*, prologue, site*: places. block, scope,
+// vars: variables. types*: C types. frames, lsda: call frames. rseq: where no patch
+// may go. module: the exported methods.
 //
 // index*, cache: which unit has a name, a source file, an address. The index of a
 // large file is kept under $XDG_CACHE_HOME/jalon between runs.

@@ -41,8 +41,8 @@ func (m *Module) Extent(vaddr uint64) (x Extent) {
 	if m.syms != m.file {
 		m.file.TypedFuncs(vaddr, x.add)
 	}
-	if e := m.frames().find(vaddr); e != nil && !e.c.signal { // that of a signal's return begins a byte before
-		x.add(e.lo, e.hi)
+	if e := m.frames().Find(vaddr); e != nil && !e.Signal() { // that of a signal's return begins a byte before
+		x.add(e.Lo, e.Hi)
 	}
 	if entry := m.file.Entry(); entry == vaddr || entry > x.Lo && entry < x.Hi {
 		x.add(entry, max(entry+1, x.Hi))
@@ -60,7 +60,7 @@ func (m *Module) Extent(vaddr uint64) (x Extent) {
 func (m *Module) Unwinds(f *Function) (yes bool) {
 	defer m.guard(nil)()
 	for _, r := range f.Ranges {
-		if e := m.frames().find(r.Lo); e != nil && e.hasLSDA {
+		if e := m.frames().Find(r.Lo); e != nil && e.HasLSDA {
 			return true
 		}
 	}

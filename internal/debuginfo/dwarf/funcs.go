@@ -76,8 +76,8 @@ func (m *Module) FunctionAt(vaddr uint64) (f *Function, ok bool) {
 	if s, end, ok := m.symbolAt(vaddr); ok {
 		return m.fromSymbol(s, end), true
 	}
-	if r := m.frames().find(vaddr); r != nil {
-		return &Function{Lo: r.lo, Hi: r.hi, FromSymbols: true, Ranges: []debuginfo.Range{{Lo: r.lo, Hi: r.hi}}}, true
+	if r := m.frames().Find(vaddr); r != nil {
+		return &Function{Lo: r.Lo, Hi: r.Hi, FromSymbols: true, Ranges: []debuginfo.Range{{Lo: r.Lo, Hi: r.Hi}}}, true
 	}
 	return nil, false
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/loc"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/raw"
 	"github.com/jalon-trace/jalon/internal/debuginfo/elf"
 )
@@ -167,33 +168,6 @@ func FuzzTruncated(f *testing.F) {
 	})
 }
 
-func FuzzCFI(f *testing.F) {
-	for _, b := range smallImages(f) {
-		e, err := elf.New("image", b)
-		if err != nil {
-			f.Fatal(err)
-		}
-		s, _ := e.Bytes(".eh_frame")
-		f.Add(s, uint64(0x401000), true)
-	}
-	f.Fuzz(func(t *testing.T, b []byte, pc uint64, eh bool) {
-		s := &cfiSection{b: b, vaddr: 0x402000, eh: eh}
-		s.scan()
-		for i, d := range s.fdes {
-			if i > 20 {
-				break
-			}
-			for _, at := range []uint64{d.lo, d.lo + 1, d.hi - 1, pc} {
-				d.rule(at)
-			}
-		}
-		s.find(pc)
-		if h, _ := parseEhTable(0x402000, b); h != nil {
-			h.search(pc)
-		}
-	})
-}
-
 func FuzzLocation(f *testing.F) {
 	f.Add([]byte{0x91, 0x6c}, true)
 	f.Add([]byte{0x75, 0, 0x08, 0xff, 0x1a, 0x9f}, false)
@@ -201,11 +175,11 @@ func FuzzLocation(f *testing.F) {
 	f.Add([]byte{0x31, 0x28, 1, 0, 0x30, 0x12, 0x9f}, false)
 	f.Add([]byte{0xa3, 1, 0x55, 0x9f}, true)
 	f.Fuzz(func(t *testing.T, b []byte, entry bool) {
-		env := &exprEnv{
-			addrSize: 8, cfa: []debuginfo.Op{{Code: debuginfo.OpReg, Arg: 7}}, atEntry: entry,
-			frameBase: func() ([]debuginfo.Op, string) { return []debuginfo.Op{{Code: debuginfo.OpReg, Arg: 6}}, "" },
+		env := &loc.Env{
+			AddrSize: 8, CFA: []debuginfo.Op{{Code: debuginfo.OpReg, Arg: 7}}, AtEntry: entry,
+			FrameBase: func() ([]debuginfo.Op, string) { return []debuginfo.Op{{Code: debuginfo.OpReg, Arg: 6}}, "" },
 		}
-		pieces, why := env.translate(b)
+		pieces, why := env.Translate(b)
 		if (why == "") != (len(pieces) > 0) {
 			t.Fatalf("%d pieces and reason %q", len(pieces), why)
 		}
@@ -214,7 +188,7 @@ func FuzzLocation(f *testing.F) {
 				t.Fatalf("%s in %+v", err, p.Expr)
 			}
 		}
-		env.words(b, env.cfa)
+		env.Word(b, env.CFA)
 	})
 }
 

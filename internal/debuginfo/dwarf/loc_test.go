@@ -8,6 +8,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/loc"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/raw"
 )
 
@@ -126,12 +127,12 @@ func TestLocationExpressions(t *testing.T) {
 		{"convert to generic", []byte{0xa5, 5, 12, 0xa8, 0, 0x31, 0x22, 0x9f}, false, "val reg5 convert-4 const1 add"},
 		{"bad type", []byte{0xa5, 5, 60, 0x9f}, false, "!malformed"},
 	} {
-		env := &exprEnv{
-			u: typedUnit(), addrSize: 8, atEntry: c.entry,
-			cfa:       []debuginfo.Op{{Code: debuginfo.OpReg, Arg: 7}, {Code: debuginfo.OpAddConst, Arg: 16}},
-			frameBase: func() ([]debuginfo.Op, string) { return []debuginfo.Op{{Code: debuginfo.OpReg, Arg: 6}}, "" },
+		env := &loc.Env{
+			Unit: typedUnit(), AddrSize: 8, AtEntry: c.entry,
+			CFA:       []debuginfo.Op{{Code: debuginfo.OpReg, Arg: 7}, {Code: debuginfo.OpAddConst, Arg: 16}},
+			FrameBase: func() ([]debuginfo.Op, string) { return []debuginfo.Op{{Code: debuginfo.OpReg, Arg: 6}}, "" },
 		}
-		pieces, why := env.translate(c.expr)
+		pieces, why := env.Translate(c.expr)
 		got := pieceText(pieces)
 		if w, bad := strings.CutPrefix(c.want, "!"); bad {
 			if !strings.Contains(why, w) {
@@ -145,7 +146,7 @@ func TestLocationExpressions(t *testing.T) {
 
 // TestLocationLists covers every kind of list entry.
 func TestLocationLists(t *testing.T) {
-	list := func(version uint16, dwo bool, b []byte) []locEntry {
+	list := func(version uint16, dwo bool, b []byte) []loc.Entry {
 		addrs := []byte{0x00, 0x10, 0, 0, 0, 0, 0, 0, 0x00, 0x20, 0, 0, 0, 0, 0, 0}
 		d := newData(&Module{}, "x", func(s section) ([]byte, error) {
 			if s == secAddr {
@@ -178,45 +179,45 @@ func TestLocationLists(t *testing.T) {
 		version uint16
 		dwo     bool
 		b       []byte
-		want    []locEntry
+		want    []loc.Entry
 	}{
-		{"offset pair", 5, false, []byte{4, 1, 5, 1, 0x50, 0}, []locEntry{{lo: 0x101, hi: 0x105, expr: e}}},
-		{"views and base", 5, false, cat([]byte{9, 1, 2, 6}, q(0x5000), []byte{4, 0, 8, 1, 0x50, 0}), []locEntry{{lo: 0x5000, hi: 0x5008, expr: e}}},
-		{"base addressx", 5, false, []byte{1, 1, 4, 0, 8, 1, 0x50, 0}, []locEntry{{lo: 0x2000, hi: 0x2008, expr: e}}},
-		{"startx endx", 5, false, []byte{2, 0, 1, 1, 0x50, 0}, []locEntry{{lo: 0x1000, hi: 0x2000, expr: e}}},
-		{"startx length", 5, false, []byte{3, 1, 4, 1, 0x50, 0}, []locEntry{{lo: 0x2000, hi: 0x2004, expr: e}}},
-		{"default", 5, false, []byte{5, 1, 0x50, 0}, []locEntry{{expr: e, dflt: true}}},
-		{"start end", 5, false, cat([]byte{7}, q(1, 9), []byte{1, 0x50, 0}), []locEntry{{lo: 1, hi: 9, expr: e}}},
-		{"start length", 5, false, cat([]byte{8}, q(16), []byte{9, 1, 0x50, 0}), []locEntry{{lo: 16, hi: 25, expr: e}}},
-		{"empty and bad ranges", 5, false, []byte{4, 5, 5, 1, 0x50, 4, 9, 3, 1, 0x50, 0}, []locEntry{{lo: 0x105, hi: 0x105, expr: e}}},
-		{"version 4, empty", 4, false, cat(q(8, 8), []byte{1, 0, 0x50}, q(0, 0)), []locEntry{{lo: 0x108, hi: 0x108, expr: e}}},
-		{"GNU split, empty", 4, true, []byte{3, 1, 0, 0, 0, 0, 1, 0, 0x50, 0}, []locEntry{{lo: 0x2000, hi: 0x2000, expr: e}}},
+		{"offset pair", 5, false, []byte{4, 1, 5, 1, 0x50, 0}, []loc.Entry{{Lo: 0x101, Hi: 0x105, Expr: e}}},
+		{"views and base", 5, false, cat([]byte{9, 1, 2, 6}, q(0x5000), []byte{4, 0, 8, 1, 0x50, 0}), []loc.Entry{{Lo: 0x5000, Hi: 0x5008, Expr: e}}},
+		{"base addressx", 5, false, []byte{1, 1, 4, 0, 8, 1, 0x50, 0}, []loc.Entry{{Lo: 0x2000, Hi: 0x2008, Expr: e}}},
+		{"startx endx", 5, false, []byte{2, 0, 1, 1, 0x50, 0}, []loc.Entry{{Lo: 0x1000, Hi: 0x2000, Expr: e}}},
+		{"startx length", 5, false, []byte{3, 1, 4, 1, 0x50, 0}, []loc.Entry{{Lo: 0x2000, Hi: 0x2004, Expr: e}}},
+		{"default", 5, false, []byte{5, 1, 0x50, 0}, []loc.Entry{{Expr: e, Default: true}}},
+		{"start end", 5, false, cat([]byte{7}, q(1, 9), []byte{1, 0x50, 0}), []loc.Entry{{Lo: 1, Hi: 9, Expr: e}}},
+		{"start length", 5, false, cat([]byte{8}, q(16), []byte{9, 1, 0x50, 0}), []loc.Entry{{Lo: 16, Hi: 25, Expr: e}}},
+		{"empty and bad ranges", 5, false, []byte{4, 5, 5, 1, 0x50, 4, 9, 3, 1, 0x50, 0}, []loc.Entry{{Lo: 0x105, Hi: 0x105, Expr: e}}},
+		{"version 4, empty", 4, false, cat(q(8, 8), []byte{1, 0, 0x50}, q(0, 0)), []loc.Entry{{Lo: 0x108, Hi: 0x108, Expr: e}}},
+		{"GNU split, empty", 4, true, []byte{3, 1, 0, 0, 0, 0, 1, 0, 0x50, 0}, []loc.Entry{{Lo: 0x2000, Hi: 0x2000, Expr: e}}},
 		{"unknown kind", 5, false, []byte{0x77, 1, 2}, nil},
 		{
 			"version 4", 4, false, cat(q(0, 4), []byte{1, 0, 0x50}, q(^uint64(0), 0x9000, 2, 3), []byte{1, 0, 0x50}, q(0, 0)),
-			[]locEntry{{lo: 0x100, hi: 0x104, expr: e}, {lo: 0x9002, hi: 0x9003, expr: e}},
+			[]loc.Entry{{Lo: 0x100, Hi: 0x104, Expr: e}, {Lo: 0x9002, Hi: 0x9003, Expr: e}},
 		},
-		{"GNU split", 4, true, []byte{3, 1, 4, 0, 0, 0, 1, 0, 0x50, 0}, []locEntry{{lo: 0x2000, hi: 0x2004, expr: e}}},
+		{"GNU split", 4, true, []byte{3, 1, 4, 0, 0, 0, 1, 0, 0x50, 0}, []loc.Entry{{Lo: 0x2000, Hi: 0x2004, Expr: e}}},
 		{"truncated", 4, false, q(1, 2), nil},
 	} {
 		if got := list(c.version, c.dwo, c.b); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}
 	}
-	l := []locEntry{{lo: 1, hi: 5, expr: e}, {dflt: true, expr: []byte{0x51}}}
-	if x, ok := pickLoc(l, 7, false); !ok || x[0] != 0x51 {
+	l := []loc.Entry{{Lo: 1, Hi: 5, Expr: e}, {Default: true, Expr: []byte{0x51}}}
+	if x, ok := loc.Pick(l, 7, false); !ok || x[0] != 0x51 {
 		t.Error("the default location is not taken")
 	}
-	if x, ok := pickLoc(l, 2, false); !ok || x[0] != 0x50 {
+	if x, ok := loc.Pick(l, 2, false); !ok || x[0] != 0x50 {
 		t.Error("the default location is taken where another holds")
 	}
 	// What gcc writes of int f(int x) { x++; ... }: the first is what f was called with.
-	l = []locEntry{{lo: 4, hi: 4, expr: e}, {lo: 4, hi: 4, expr: []byte{0x52}}, {lo: 4, hi: 9, expr: []byte{0x51}}}
-	if x, ok := pickLoc(l, 4, true); !ok || x[0] != 0x50 {
+	l = []loc.Entry{{Lo: 4, Hi: 4, Expr: e}, {Lo: 4, Hi: 4, Expr: []byte{0x52}}, {Lo: 4, Hi: 9, Expr: []byte{0x51}}}
+	if x, ok := loc.Pick(l, 4, true); !ok || x[0] != 0x50 {
 		t.Error("the value at the function's entry is not taken")
 	}
 	for pc, entry := range map[uint64]bool{4: false, 5: false, 8: true} {
-		if x, ok := pickLoc(l, pc, entry); !ok || x[0] != 0x51 {
+		if x, ok := loc.Pick(l, pc, entry); !ok || x[0] != 0x51 {
 			t.Errorf("pc %d: a location without extent is taken where no function starts", pc)
 		}
 	}

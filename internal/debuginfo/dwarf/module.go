@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/frame"
 	"github.com/jalon-trace/jalon/internal/debuginfo/elf"
 )
 
@@ -51,7 +52,7 @@ type Module struct {
 	idx  *index
 	// idxRead says that the index came from the cache.
 	idxRead bool
-	cfi     *cfi
+	cfi     *frame.Table
 	types   typeCache
 	pads    *[]uint64 // see AllLandingPads
 	padsErr error

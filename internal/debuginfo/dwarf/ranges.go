@@ -114,16 +114,16 @@ func (u *unit) rnglist(off uint64) []debuginfo.Range {
 		case 0: // end_of_list
 			return out
 		case 1: // base_addressx
-			base, ok = u.addrx(c.ULEB())
+			base, ok = u.Address(c.ULEB())
 			if !ok {
 				return out
 			}
 			continue
 		case 2: // startx_endx
-			lo, ok = u.addrx(c.ULEB())
-			hi, _ = u.addrx(c.ULEB())
+			lo, ok = u.Address(c.ULEB())
+			hi, _ = u.Address(c.ULEB())
 		case 3: // startx_length
-			lo, ok = u.addrx(c.ULEB())
+			lo, ok = u.Address(c.ULEB())
 			hi = lo + c.ULEB()
 		case 4: // offset_pair
 			lo, hi = base+c.ULEB(), base+c.ULEB()

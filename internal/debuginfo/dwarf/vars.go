@@ -3,6 +3,7 @@ package dwarf
 import (
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/loc"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/raw"
 )
 
@@ -56,7 +57,7 @@ func (s *scope) located(v val) debuginfo.Location {
 		return debuginfo.Location{Unavailable: "its location has a form that is not known"}
 	}
 	list := v.u.locList(v)
-	expr, ok := pickLoc(list, s.pc, s.atEntry())
+	expr, ok := loc.Pick(list, s.pc, s.atEntry())
 	if !ok {
 		expr = nil
 	}
@@ -65,25 +66,25 @@ func (s *scope) located(v val) debuginfo.Location {
 
 // expression translates the expression for pc; list is the whole list it comes
 // from, if any.
-func (s *scope) expression(v val, expr []byte, list []locEntry) debuginfo.Location {
+func (s *scope) expression(v val, expr []byte, list []loc.Entry) debuginfo.Location {
 	env, why := s.env(v.u), "optimised out"
 	if list != nil {
 		why = "optimised out here"
 	}
 	if len(expr) > 0 {
 		var pieces []debuginfo.Piece
-		if pieces, why = env.translate(expr); why == "" {
+		if pieces, why = env.Translate(expr); why == "" {
 			return debuginfo.Location{Pieces: pieces}
 		}
 	}
-	env.atEntry = false
-	return debuginfo.Location{Unavailable: why, Elsewhere: env.usable(list)}
+	env.AtEntry = false
+	return debuginfo.Location{Unavailable: why, Elsewhere: env.Usable(list)}
 }
 
-func (s *scope) env(u *unit) *exprEnv {
-	return &exprEnv{
-		u: u, addrSize: int(u.f.AddrSize), is64: u.f.Is64, cfa: s.cfa, frameBase: s.frameBase,
-		atEntry: s.atEntry(),
+func (s *scope) env(u *unit) *loc.Env {
+	return &loc.Env{
+		Unit: u, AddrSize: int(u.f.AddrSize), Is64: u.f.Is64, CFA: s.cfa, FrameBase: s.frameBase,
+		AtEntry: s.atEntry(),
 	}
 }
 
@@ -110,22 +111,13 @@ func (s *scope) readFrameBase() ([]debuginfo.Op, string) {
 	}
 	expr := v.B
 	if !v.IsBlock() {
-		if expr, ok = pickLoc(v.u.locList(v), s.pc, s.atEntry()); !ok {
+		if expr, ok = loc.Pick(v.u.locList(v), s.pc, s.atEntry()); !ok {
 			return nil, "the frame base of its function is not known here"
 		}
 	}
 	env := s.env(v.u)
-	env.frameBase = nil // it cannot refer to itself
-	x := env.run(expr, nil)
-	switch {
-	case x.why != "":
-		return nil, x.why
-	case x.kind == kindRegister && x.reg <= 16:
-		return []debuginfo.Op{{Code: debuginfo.OpReg, Arg: int64(x.reg)}}, ""
-	case x.kind == kindMemory && len(x.ops) > 0 && len(x.pieces) == 0:
-		return x.ops, ""
-	}
-	return nil, "the frame base of its function is malformed"
+	env.FrameBase = nil // it cannot refer to itself
+	return env.FrameBaseOf(expr)
 }
 
 // constant is DW_AT_const_value: a number, a block of bytes or a string.
@@ -156,4 +148,49 @@ func constant(v val, t *ctype.Type) debuginfo.Location {
 		return debuginfo.Location{Unavailable: "its constant value has a form that is not known"}
 	}
 	return debuginfo.Location{Pieces: []debuginfo.Piece{{Kind: debuginfo.IsBytes, Bytes: b}}}
+}
+
+// locList reads the list that a location attribute refers to.
+func (u *unit) locList(v val) []loc.Entry {
+	r := loc.Lists{Base: u.head().low, AddrSize: int(u.f.AddrSize), Address: u.Address}
+	switch {
+	case u.f.Version >= 5:
+		off := v.N
+		if v.Form == raw.FormLoclistx {
+			var ok bool
+			if off, ok = u.listx(secLoclists, u.head().loclistsBase, v.N); !ok {
+				return nil
+			}
+		}
+		r.Data = u.d.sec(secLoclists)
+		return r.Version5(off)
+	case u.d.dwo:
+		r.Data = u.d.sec(secLoc)
+		return r.GNU(v.N)
+	}
+	r.Data = u.d.sec(secLoc)
+	return r.Version4(v.N)
+}
+
+// BaseType is the integer type at an offset of the unit, for typed operations of
+// location expressions.
+func (u *unit) BaseType(off uint64) (size int64, signed bool, why string) {
+	d, ok := u.dieAt(u.off + off)
+	if !ok || d.ab.tag != tagBaseType {
+		return 0, false, "its location is malformed (type)"
+	}
+	n, _ := d.num(atByteSize)
+	enc, _ := d.num(atEncoding)
+	switch enc {
+	case ateSigned, ateSignedChar:
+		signed = true
+	case ateUnsigned, ateUnsignedChar, ateBoolean, ateUTF, ateAddress:
+	default:
+		return 0, false, "its value is computed in floating point"
+	}
+	switch n {
+	case 1, 2, 4, 8:
+		return int64(n), signed, ""
+	}
+	return 0, false, "its value is computed in an integer wider than 64 bits"
 }

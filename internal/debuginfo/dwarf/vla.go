@@ -50,7 +50,7 @@ func (s *scope) bound(b val) *debuginfo.Variable {
 			}
 		}
 	case b.IsBlock():
-		ops, why := s.env(b.u).words(b.B, nil)
+		ops, why := s.env(b.u).Word(b.B, nil)
 		if why == "" {
 			v.Loc.Pieces = []debuginfo.Piece{{Kind: debuginfo.IsValue, Expr: ops}}
 			return v

@@ -1,7 +1,6 @@
-package dwarf
+package frame
 
 import (
-	"fmt"
 	"sort"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo"
@@ -32,9 +31,9 @@ type RegRule struct {
 	Why    string
 }
 
-// FrameRule says how to unwind one frame at one pc. Expressions use the
+// Rule says how to unwind one frame at one pc. Expressions use the
 // registers of the frame being unwound.
-type FrameRule struct {
+type Rule struct {
 	Lo, Hi uint64         // the rule holds for these vaddrs
 	CFA    []debuginfo.Op // the canonical frame address; nil when it cannot be expressed
 	// Regs holds the rules by DWARF register number. Registers that are absent
@@ -42,21 +41,6 @@ type FrameRule struct {
 	Regs   map[int]RegRule
 	RA     int  // the column of the return address, 16 on x86-64
 	Signal bool // a signal frame: the caller's pc is exact, not after a call
-}
-
-// Unwind finds the rule for vaddr. The error says that the module has no call
-// frame information there.
-func (m *Module) Unwind(vaddr uint64) (rule *FrameRule, err error) {
-	defer m.guard(&err)()
-	return m.unwind(vaddr)
-}
-
-func (m *Module) unwind(vaddr uint64) (*FrameRule, error) {
-	f := m.frames().find(vaddr)
-	if f == nil {
-		return nil, fmt.Errorf("no call frame information for address %#x of %s", vaddr, m.path)
-	}
-	return f.rule(vaddr)
 }
 
 // cie is a common information entry.
@@ -72,57 +56,64 @@ type cie struct {
 	init      []byte
 }
 
-// fde is a frame description entry.
-type fde struct {
-	lo, hi  uint64
+// Entry is a frame description entry.
+type Entry struct {
+	Lo, Hi  uint64
 	c       *cie
 	insts   []byte
 	lsda    uint64
-	hasLSDA bool
+	HasLSDA bool
 }
 
-// cfiSection is .eh_frame or .debug_frame.
-type cfiSection struct {
+// Signal reports whether the code is what signal handlers return to: its entry begins
+// a byte before it.
+func (f *Entry) Signal() bool { return f.c.signal }
+
+// section is .eh_frame or .debug_frame.
+type section struct {
 	b     []byte
 	vaddr uint64 // where b is, for pc-relative pointers
 	eh    bool
 	cies  map[uint64]*cie
-	fdes  []*fde // sorted by lo; nil until scanned
+	fdes  []*Entry // sorted by lo; nil until scanned
 	done  bool
 	hdr   *ehTable
 	read  func(vaddr uint64, n int) []byte
 }
 
-// cfi is the call frame information of a module.
-type cfi struct{ secs []*cfiSection }
+// Table is the call frame information of a module.
+type Table struct{ secs []*section }
 
-func (m *Module) frames() *cfi {
-	if m.cfi != nil {
-		return m.cfi
+// Sources are the parts of a file that call frame information is in; those that are
+// absent are empty.
+type Sources struct {
+	EHFrame      []byte // .eh_frame
+	EHFrameVaddr uint64
+	Header       []byte // .eh_frame_hdr
+	HeaderVaddr  uint64
+	DebugFrame   []byte // .debug_frame
+	// Read reads the module's memory as the file has it.
+	Read func(vaddr uint64, n int) []byte
+}
+
+// New makes the call frame information of a module. Entries are read when asked for.
+func New(s Sources) *Table {
+	c := &Table{}
+	if len(s.EHFrame) > 0 {
+		c.secs = append(c.secs, &section{b: s.EHFrame, vaddr: s.EHFrameVaddr, eh: true, read: s.Read})
 	}
-	m.cfi = &cfi{}
-	read := m.file.ReadVaddr
-	if s, ok := m.file.Section(".eh_frame"); ok && !s.NoBits {
-		if b, err := m.file.Bytes(".eh_frame"); err == nil && len(b) > 0 {
-			m.cfi.secs = append(m.cfi.secs, &cfiSection{b: b, vaddr: s.Vaddr, eh: true, read: read})
-		}
+	if len(s.Header) > 0 {
+		c.addHdr(s.HeaderVaddr, s.Header, s.Read)
 	}
-	if vaddr, b := m.file.EhFrameHdr(); len(b) > 0 {
-		m.cfi.addHdr(vaddr, b, read)
+	if len(s.DebugFrame) > 0 {
+		c.secs = append(c.secs, &section{b: s.DebugFrame, read: s.Read})
 	}
-	src := m.file
-	if m.dbg != nil {
-		src = m.dbg
-	}
-	if b, err := src.Bytes(".debug_frame"); err == nil && len(b) > 0 {
-		m.cfi.secs = append(m.cfi.secs, &cfiSection{b: b, read: read})
-	}
-	return m.cfi
+	return c
 }
 
 // addHdr attaches the search table, and .eh_frame itself where section headers
 // are stripped.
-func (c *cfi) addHdr(vaddr uint64, b []byte, read func(uint64, int) []byte) {
+func (c *Table) addHdr(vaddr uint64, b []byte, read func(uint64, int) []byte) {
 	t, frame := parseEhTable(vaddr, b)
 	if t == nil {
 		return
@@ -132,13 +123,13 @@ func (c *cfi) addHdr(vaddr uint64, b []byte, read func(uint64, int) []byte) {
 		if len(data) == 0 {
 			return
 		}
-		c.secs = append(c.secs, &cfiSection{b: data, vaddr: frame, eh: true, read: read})
+		c.secs = append(c.secs, &section{b: data, vaddr: frame, eh: true, read: read})
 	}
 	c.secs[0].hdr = t
 }
 
-// find returns the entry that covers pc, nil when there is none.
-func (c *cfi) find(pc uint64) *fde {
+// Find returns the entry that covers pc, nil when there is none.
+func (c *Table) Find(pc uint64) *Entry {
 	for _, s := range c.secs {
 		if f := s.find(pc); f != nil {
 			return f
@@ -147,27 +138,64 @@ func (c *cfi) find(pc uint64) *fde {
 	return nil
 }
 
-func (s *cfiSection) find(pc uint64) *fde {
+func (s *section) find(pc uint64) *Entry {
 	if s.hdr != nil {
 		if at, ok := s.hdr.search(pc); ok && at >= s.vaddr {
-			if f := s.parse(at - s.vaddr); f != nil && pc >= f.lo && pc < f.hi {
+			if f := s.parse(at - s.vaddr); f != nil && pc >= f.Lo && pc < f.Hi {
 				return f
 			}
 		}
 	}
 	s.scan()
-	i := sort.Search(len(s.fdes), func(i int) bool { return s.fdes[i].lo > pc })
+	i := sort.Search(len(s.fdes), func(i int) bool { return s.fdes[i].Lo > pc })
 	for n := 0; i > 0 && n < 4; n++ {
 		i--
-		if pc < s.fdes[i].hi {
+		if pc < s.fdes[i].Hi {
 			return s.fdes[i]
 		}
 	}
 	return nil
 }
 
+// Gap gives the end of the last entry before pc and the start of the next. No entry
+// covers pc.
+func (c *Table) Gap(pc uint64) (lo, hi uint64) {
+	hi = ^uint64(0)
+	for _, s := range c.secs {
+		if s.hdr != nil {
+			if at, ok := s.hdr.search(pc); ok && at >= s.vaddr {
+				if f := s.parse(at - s.vaddr); f != nil && f.Hi <= pc {
+					lo = max(lo, f.Hi)
+				}
+			}
+			if i := sort.Search(s.hdr.n, func(i int) bool { return s.hdr.pair(i, 0) > pc }); i < s.hdr.n {
+				hi = min(hi, s.hdr.pair(i, 0))
+			}
+			continue
+		}
+		i := sort.Search(len(s.fdes), func(i int) bool { return s.fdes[i].Lo > pc })
+		if i < len(s.fdes) {
+			hi = min(hi, s.fdes[i].Lo)
+		}
+		if i > 0 && s.fdes[i-1].Hi <= pc {
+			lo = max(lo, s.fdes[i-1].Hi)
+		}
+	}
+	return lo, hi
+}
+
+// All visits all entries, those of .eh_frame first.
+func (c *Table) All(visit func(*Entry)) {
+	for _, s := range c.secs {
+		s.scan()
+		for _, e := range s.fdes {
+			visit(e)
+		}
+	}
+}
+
 // scan reads all entries once.
-func (s *cfiSection) scan() {
+func (s *section) scan() {
 	if s.done {
 		return
 	}
@@ -186,11 +214,11 @@ func (s *cfiSection) scan() {
 		}
 		off = uint64(c.Off) + n
 	}
-	sort.SliceStable(s.fdes, func(i, j int) bool { return s.fdes[i].lo < s.fdes[j].lo })
+	sort.SliceStable(s.fdes, func(i, j int) bool { return s.fdes[i].Lo < s.fdes[j].Lo })
 }
 
 // parse reads the entry at off; nil when it is not a valid FDE.
-func (s *cfiSection) parse(off uint64) *fde {
+func (s *section) parse(off uint64) *Entry {
 	c := raw.At(s.b, off)
 	n, is64 := c.InitialLength()
 	if c.Bad || n == 0 || n > uint64(c.Left()) {
@@ -218,23 +246,23 @@ func (s *cfiSection) parse(off uint64) *fde {
 	if ci == nil {
 		return nil
 	}
-	f := &fde{c: ci}
+	f := &Entry{c: ci}
 	var ok bool
-	if f.lo, ok = s.pointer(&c, ci.ptrEnc, ci.addrSize); !ok {
+	if f.Lo, ok = s.pointer(&c, ci.ptrEnc, ci.addrSize); !ok {
 		return nil
 	}
 	size, ok := s.pointer(&c, ci.ptrEnc&0x0f, ci.addrSize)
-	if !ok || size == 0 || f.lo+size < f.lo {
+	if !ok || size == 0 || f.Lo+size < f.Lo {
 		return nil
 	}
-	f.hi = f.lo + size
+	f.Hi = f.Lo + size
 	if ci.aug {
 		n := c.ULEB()
 		data := c
 		c.Skip(n)
 		if ci.lsdaEnc != 0xff && n > 0 {
-			f.lsda, f.hasLSDA = s.pointer(&data, ci.lsdaEnc, ci.addrSize)
-			f.hasLSDA = f.hasLSDA && f.lsda != 0
+			f.lsda, f.HasLSDA = s.pointer(&data, ci.lsdaEnc, ci.addrSize)
+			f.HasLSDA = f.HasLSDA && f.lsda != 0
 		}
 	}
 	if c.Bad {
@@ -244,7 +272,7 @@ func (s *cfiSection) parse(off uint64) *fde {
 	return f
 }
 
-func (s *cfiSection) cieAt(off uint64) *cie {
+func (s *section) cieAt(off uint64) *cie {
 	if ci, ok := s.cies[off]; ok {
 		return ci
 	}
@@ -256,7 +284,7 @@ func (s *cfiSection) cieAt(off uint64) *cie {
 	return ci
 }
 
-func (s *cfiSection) parseCIE(off uint64) *cie {
+func (s *section) parseCIE(off uint64) *cie {
 	c := raw.At(s.b, off)
 	n, is64 := c.InitialLength()
 	if c.Bad || n > uint64(c.Left()) {
@@ -292,7 +320,7 @@ func (s *cfiSection) parseCIE(off uint64) *cie {
 
 // augment reads the augmentation data. Letters: z length, P personality, L
 // language specific data, R pointer encoding, S signal frame.
-func (s *cfiSection) augment(ci *cie, aug string, c *raw.Cursor) bool {
+func (s *section) augment(ci *cie, aug string, c *raw.Cursor) bool {
 	if aug == "" || aug[0] != 'z' {
 		return aug == ""
 	}

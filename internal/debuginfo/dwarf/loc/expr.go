@@ -1,4 +1,4 @@
-package dwarf
+package loc
 
 import (
 	"fmt"
@@ -7,14 +7,23 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/raw"
 )
 
-// exprEnv is what a location expression may refer to at one pc.
-type exprEnv struct {
-	u         *unit          // nil in call frame information
-	addrSize  int            //
-	is64      bool           //
-	cfa       []debuginfo.Op // nil when unknown
-	frameBase func() ([]debuginfo.Op, string)
-	atEntry   bool // pc is the first instruction of the function
+// Unit is what expressions refer to in their compilation unit.
+type Unit interface {
+	// Address is an entry of .debug_addr.
+	Address(i uint64) (addr uint64, ok bool)
+	// BaseType is the integer type that a typed operation names by its offset. why
+	// says what else it is.
+	BaseType(off uint64) (size int64, signed bool, why string)
+}
+
+// Env is what a location expression may refer to at one pc.
+type Env struct {
+	Unit      Unit           // nil in call frame information
+	AddrSize  int            // bytes of an address
+	Is64      bool           // section offsets have 8 bytes
+	CFA       []debuginfo.Op // the canonical frame address, nil when unknown
+	FrameBase func() ([]debuginfo.Op, string)
+	AtEntry   bool // pc is the first instruction of the function
 }
 
 // place kinds of the fragment under construction.
@@ -29,7 +38,7 @@ const (
 // with a stack of types: untyped words are 64 bits, typed ones are kept
 // extended to 64 bits after every operation.
 type xlate struct {
-	env    *exprEnv
+	env    *Env
 	c      raw.Cursor
 	ops    []debuginfo.Op
 	types  []baseType
@@ -56,8 +65,8 @@ type baseType struct {
 
 var generic = baseType{}
 
-// translate decodes expr. why says in words why the value cannot be had.
-func (e *exprEnv) translate(expr []byte) (pieces []debuginfo.Piece, why string) {
+// Translate decodes expr. why says in words why the value cannot be had.
+func (e *Env) Translate(expr []byte) (pieces []debuginfo.Piece, why string) {
 	x := e.run(expr, nil)
 	if x.why != "" {
 		return nil, x.why
@@ -73,8 +82,8 @@ func (e *exprEnv) translate(expr []byte) (pieces []debuginfo.Piece, why string) 
 	return x.pieces, ""
 }
 
-// words translates an expression that leaves one word, on top of those given.
-func (e *exprEnv) words(expr []byte, start []debuginfo.Op) ([]debuginfo.Op, string) {
+// Word translates an expression that leaves one word, on top of those given.
+func (e *Env) Word(expr []byte, start []debuginfo.Op) ([]debuginfo.Op, string) {
 	x := e.run(expr, start)
 	if x.why == "" && (x.kind != kindMemory && x.kind != kindValue || len(x.pieces) > 0 || len(x.types) == 0) {
 		x.fail("its expression yields no value")
@@ -82,7 +91,22 @@ func (e *exprEnv) words(expr []byte, start []debuginfo.Op) ([]debuginfo.Op, stri
 	return x.ops, x.why
 }
 
-func (e *exprEnv) run(expr []byte, start []debuginfo.Op) *xlate {
+// FrameBaseOf translates DW_AT_frame_base: a register, or the address that the
+// expression computes.
+func (e *Env) FrameBaseOf(expr []byte) ([]debuginfo.Op, string) {
+	x := e.run(expr, nil)
+	switch {
+	case x.why != "":
+		return nil, x.why
+	case x.kind == kindRegister && x.reg <= 16:
+		return []debuginfo.Op{{Code: debuginfo.OpReg, Arg: int64(x.reg)}}, ""
+	case x.kind == kindMemory && len(x.ops) > 0 && len(x.pieces) == 0:
+		return x.ops, ""
+	}
+	return nil, "the frame base of its function is malformed"
+}
+
+func (e *Env) run(expr []byte, start []debuginfo.Op) *xlate {
 	x := &xlate{env: e, c: raw.Cursor{B: expr}, at: map[int]int{}}
 	if start != nil {
 		x.ops = append(x.ops, start...)
@@ -154,9 +178,9 @@ func (x *xlate) operands(args string) (a operands) {
 		case 's':
 			v = uint64(c.SLEB())
 		case 'a':
-			v = c.Uint(x.env.addrSize)
+			v = c.Uint(x.env.AddrSize)
 		case 'o':
-			v = c.Offset(x.env.is64)
+			v = c.Offset(x.env.Is64)
 		case 'U':
 			a.b = c.Block(c.ULEB())
 		case 'P':
@@ -258,11 +282,11 @@ func (x *xlate) based(reg uint64, off int64) {
 }
 
 func (x *xlate) frameBase(off int64) {
-	if x.env.frameBase == nil {
+	if x.env.FrameBase == nil {
 		x.fail("its location is relative to a frame base that is not there")
 		return
 	}
-	ops, why := x.env.frameBase()
+	ops, why := x.env.FrameBase()
 	if why != "" {
 		x.fail(why)
 		return
@@ -274,19 +298,19 @@ func (x *xlate) frameBase(off int64) {
 }
 
 func (x *xlate) callFrameCFA() {
-	if x.env.cfa == nil {
+	if x.env.CFA == nil {
 		x.fail("its location is relative to the call frame, which has no unwind information here")
 		return
 	}
-	x.push(generic, x.env.cfa...)
+	x.push(generic, x.env.CFA...)
 }
 
 func (x *xlate) addrx(i uint64, code debuginfo.OpCode) {
-	if x.env.u == nil {
+	if x.env.Unit == nil {
 		x.fail("its location is malformed (address index)")
 		return
 	}
-	a, ok := x.env.u.addrx(i)
+	a, ok := x.env.Unit.Address(i)
 	if !ok {
 		x.fail("its location is malformed (address index)")
 		return
@@ -299,7 +323,7 @@ func (x *xlate) implicit(b []byte) {
 }
 
 // entryValue is the value that registers had when the function was entered. It
-// is known only at the entry itself: later the caller's frame would tell.
+// is known only at the entry itself: afterwards only the frame of the caller has it.
 func (x *xlate) entryValue(b []byte) {
 	reg := -1
 	c := raw.Cursor{B: b}
@@ -311,7 +335,7 @@ func (x *xlate) entryValue(b []byte) {
 			reg = int(n)
 		}
 	}
-	if !x.env.atEntry || reg < 0 || reg > 16 {
+	if !x.env.AtEntry || reg < 0 || reg > 16 {
 		x.fail("optimised out: only its value at the function's entry is known (DW_OP_entry_value)")
 		return
 	}

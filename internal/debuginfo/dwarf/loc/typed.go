@@ -1,4 +1,4 @@
-package dwarf
+package loc
 
 import (
 	"github.com/jalon-trace/jalon/internal/debuginfo"
@@ -13,32 +13,15 @@ func (x *xlate) opType(off uint64) (baseType, bool) {
 	if off == 0 {
 		return generic, true
 	}
-	if x.env.u == nil {
+	if x.env.Unit == nil {
 		x.fail("its location is malformed (type)")
 		return generic, false
 	}
-	d, ok := x.env.u.dieAt(x.env.u.off + off)
-	if !ok || d.ab.tag != tagBaseType {
-		x.fail("its location is malformed (type)")
-		return generic, false
+	size, signed, why := x.env.Unit.BaseType(off)
+	if why != "" {
+		x.fail(why)
 	}
-	size, _ := d.num(atByteSize)
-	enc, _ := d.num(atEncoding)
-	t := baseType{size: int64(size)}
-	switch enc {
-	case ateSigned, ateSignedChar:
-		t.signed = true
-	case ateUnsigned, ateUnsignedChar, ateBoolean, ateUTF, ateAddress:
-	default:
-		x.fail("its value is computed in floating point")
-		return t, false
-	}
-	switch size {
-	case 1, 2, 4, 8:
-		return t, true
-	}
-	x.fail("its value is computed in an integer wider than 64 bits")
-	return t, false
+	return baseType{size, signed}, why == ""
 }
 
 // extend brings the top back into its type after an operation.

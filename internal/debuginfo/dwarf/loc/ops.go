@@ -1,4 +1,4 @@
-package dwarf
+package loc
 
 import "github.com/jalon-trace/jalon/internal/debuginfo"
 

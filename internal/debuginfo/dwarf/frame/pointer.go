@@ -1,4 +1,4 @@
-package dwarf
+package frame
 
 import (
 	"sort"
@@ -16,7 +16,7 @@ const (
 
 // pointer reads an encoded pointer. ok is false for encodings that need what a
 // file does not tell.
-func (s *cfiSection) pointer(c *raw.Cursor, enc byte, addrSize int) (uint64, bool) {
+func (s *section) pointer(c *raw.Cursor, enc byte, addrSize int) (uint64, bool) {
 	if enc == peOmit {
 		return 0, true
 	}

@@ -1,0 +1,176 @@
+package loc
+
+import (
+	"sort"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/raw"
+)
+
+// Entry is one entry of a location list: an expression and where it holds. An
+// entry without extent, lo == hi, holds before the instruction at lo, where the
+// value is another one already from the instruction on. That matters at the entry
+// of a function, for what it was called with (Pick).
+type Entry struct {
+	Lo, Hi  uint64
+	Expr    []byte
+	Default bool // holds where no other entry does
+}
+
+// maxEntries bounds a location list.
+const maxEntries = 1 << 18
+
+// Lists reads the location lists of one unit.
+type Lists struct {
+	Data     []byte // the section: .debug_loc, .debug_loclists or .debug_loc.dwo
+	Base     uint64 // the unit's lowest address
+	AddrSize int
+	Address  func(i uint64) (uint64, bool) // an entry of .debug_addr
+}
+
+// Version4 reads .debug_loc (DWARF 2 to 4).
+func (r *Lists) Version4(off uint64) (out []Entry) {
+	c := raw.At(r.Data, off)
+	base, size := r.Base, r.AddrSize
+	top := ^uint64(0)
+	if size == 4 {
+		top = 0xffffffff
+	}
+	for len(out) < maxEntries {
+		lo, hi := c.Uint(size), c.Uint(size)
+		switch {
+		case c.Bad || lo == 0 && hi == 0:
+			return out
+		case lo == top:
+			base = hi
+			continue
+		}
+		expr := c.Block(uint64(c.U16()))
+		if !c.Bad && lo <= hi {
+			out = append(out, Entry{Lo: base + lo, Hi: base + hi, Expr: expr})
+		}
+	}
+	return out
+}
+
+// GNU reads .debug_loc.dwo, the format before DWARF 5.
+func (r *Lists) GNU(off uint64) (out []Entry) {
+	c := raw.At(r.Data, off)
+	base := r.Base
+	for len(out) < maxEntries && !c.Bad {
+		e := Entry{}
+		ok := true
+		switch c.U8() {
+		case 0:
+			return out
+		case 1:
+			base, _ = r.Address(c.ULEB())
+			continue
+		case 2:
+			e.Lo, ok = r.Address(c.ULEB())
+			e.Hi, _ = r.Address(c.ULEB())
+		case 3:
+			e.Lo, ok = r.Address(c.ULEB())
+			e.Hi = e.Lo + uint64(c.U32())
+		case 4:
+			e.Lo, e.Hi = base+uint64(c.U32()), base+uint64(c.U32())
+		default:
+			return out
+		}
+		e.Expr = c.Block(uint64(c.U16()))
+		if ok && !c.Bad && e.Lo <= e.Hi {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// Version5 reads .debug_loclists (DWARF 5 section 7.7.3). GNU's view pairs are
+// stepped over.
+func (r *Lists) Version5(off uint64) (out []Entry) {
+	c := raw.At(r.Data, off)
+	base, size := r.Base, r.AddrSize
+	for len(out) < maxEntries && !c.Bad {
+		e := Entry{}
+		ok := true
+		switch c.U8() {
+		case 0: // end_of_list
+			return out
+		case 1: // base_addressx
+			base, _ = r.Address(c.ULEB())
+			continue
+		case 2: // startx_endx
+			e.Lo, ok = r.Address(c.ULEB())
+			e.Hi, _ = r.Address(c.ULEB())
+		case 3: // startx_length
+			e.Lo, ok = r.Address(c.ULEB())
+			e.Hi = e.Lo + c.ULEB()
+		case 4: // offset_pair
+			e.Lo, e.Hi = base+c.ULEB(), base+c.ULEB()
+		case 5: // default_location
+			e.Default = true
+		case 6: // base_address
+			base = c.Uint(size)
+			continue
+		case 7: // start_end
+			e.Lo, e.Hi = c.Uint(size), c.Uint(size)
+		case 8: // start_length
+			e.Lo = c.Uint(size)
+			e.Hi = e.Lo + c.ULEB()
+		case 9: // GNU view_pair
+			c.ULEB()
+			c.ULEB()
+			continue
+		default:
+			return out
+		}
+		e.Expr = c.Block(c.ULEB())
+		if ok && !c.Bad && (e.Default || e.Lo <= e.Hi) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// Pick finds the expression for pc. An entry without extent counts only where
+// pc is the function's entry (atEntry), as in GDB: gcc describes an argument so
+// that is changed by code of the first line, before any instruction. In other
+// places such entries are states between two source statements of one address.
+func Pick(list []Entry, pc uint64, atEntry bool) (expr []byte, ok bool) {
+	var dflt *Entry
+	for i := range list {
+		e := &list[i]
+		if e.Default {
+			dflt = e
+		} else if pc >= e.Lo && pc < e.Hi || atEntry && pc == e.Lo && e.Lo == e.Hi {
+			return e.Expr, true
+		}
+	}
+	if dflt != nil {
+		return dflt.Expr, true
+	}
+	return nil, false
+}
+
+// Usable are the ranges of a list whose expressions give a value, merged.
+func (e *Env) Usable(list []Entry) []debuginfo.Range {
+	var rs []debuginfo.Range
+	for _, l := range list {
+		if len(l.Expr) == 0 || l.Default || l.Lo == l.Hi || len(rs) > 10_000 {
+			continue
+		}
+		if _, why := e.Translate(l.Expr); why == "" {
+			rs = append(rs, debuginfo.Range{Lo: l.Lo, Hi: l.Hi})
+		}
+	}
+	sort.Slice(rs, func(i, j int) bool { return rs[i].Lo < rs[j].Lo })
+	out := rs[:0]
+	for _, r := range rs {
+		if n := len(out); n > 0 && r.Lo <= out[n-1].Hi {
+			out[n-1].Hi = max(out[n-1].Hi, r.Hi)
+		} else {
+			out = append(out, r)
+		}
+	}
+	return out
+}
