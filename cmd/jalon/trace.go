@@ -276,7 +276,7 @@ func shortSummary(res *session.Result) map[string]any {
 		missed += s.Missed
 	}
 	m["hits"], m["recorded"], m["false"], m["faults"], m["lost"] = hits, recorded, no, faults, lost
-	m["torn"], m["missed"] = res.Summary.Torn, missed
+	m["torn"], m["missed"], m["unshown"] = res.Summary.Torn, missed, res.Summary.Unshown
 	return m
 }
 

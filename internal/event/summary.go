@@ -30,10 +30,13 @@ type Summary struct {
 	// site's they were is not known. Corrupt counts the times that the traced
 	// program overwrote a ring. Late counts the events shown after a younger one.
 	Torn, Corrupt, Late uint64
-	Pause               time.Duration // for how long the program was stopped in all
-	Pauses              int           // in so many stops
-	LongestPause        time.Duration
-	Duration            time.Duration // of the trace
+	// Unshown counts the events that were recorded and not shown, because the user
+	// waited for the end.
+	Unshown      uint64
+	Pause        time.Duration // for how long the program was stopped in all
+	Pauses       int           // in so many stops
+	LongestPause time.Duration
+	Duration     time.Duration // of the trace
 	// Outcome says how it ended: "exited with status 0", "killed by SIGKILL",
 	// "detached"; "" when not told.
 	Outcome string

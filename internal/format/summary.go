@@ -51,6 +51,7 @@ func SummaryText(s *event.Summary) string {
 	}{
 		{s.Torn, "record was cut short when its thread was killed", "records were cut short when their threads were killed"},
 		{s.Corrupt, "time the program overwrote a buffer; what it held is lost", "times the program overwrote a buffer; what it held is lost"},
+		{s.Unshown, "recorded event is not shown: the end was asked for, and showing takes time", "recorded events are not shown: the end was asked for, and showing takes time"},
 		{s.Late, "event is shown after a younger one", "events are shown after younger ones"},
 	} {
 		switch n.count {
@@ -254,6 +255,7 @@ func (j *JSON) Summary(s *event.Summary) error {
 	}
 	b = append(b, ']')
 	num("torn", s.Torn)
+	num("unshown", s.Unshown)
 	num("corrupt", s.Corrupt)
 	num("late", s.Late)
 	num("pauses", uint64(s.Pauses))

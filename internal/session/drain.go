@@ -20,10 +20,20 @@ type Sink interface {
 // errEnough ends a session that was asked for so many events only.
 var errEnough = errors.New("enough events")
 
+// errTurn: events are to be shown still, and something else comes first.
+var errTurn = errors.New("the turn is over")
+
 const (
 	// The reader looks at the rings this often: rarely enough that it does not
 	// run behind the writers, often enough that output feels immediate.
 	pollEvery = 4 * time.Millisecond
+
+	// showTurn is how long events are shown before somebody else has a turn: the user
+	// may want to end, libraries are loaded. To show a stack takes long.
+	showTurn = 50 * time.Millisecond
+	// maxBacklog is how much may wait to be shown. What comes beyond it stays in the
+	// rings, and is counted as lost when these are full.
+	maxBacklog = 64 << 20
 )
 
 // drain reads the rings of both engines, orders the records and hands them to the
@@ -41,8 +51,14 @@ type drain struct {
 
 	mu    sync.Mutex // guards the sources' schemas
 	shown uint64
-	buf   []byte
-	ev    event.Event
+	// late reports that it is time for something else; nil: it never is.
+	late  func() bool
+	asked uint8 // how often isLate was called
+	// ending: after late, what is left is counted and not shown, in unshown.
+	ending  bool
+	unshown uint64
+	buf     []byte
+	ev      event.Event
 }
 
 // source is the rings of one engine.
@@ -138,14 +154,37 @@ func (d *drain) dropSchema(src *source, id uint32) {
 	src.decoder.Schemas[id] = nil
 }
 
-// poll reads every ring once and shows what is in order. more says that a ring
-// fills so fast that it should be looked at again at once.
+// poll reads every ring once and shows what is in order, for showTurn at most. more says
+// that a ring fills so fast that it should be looked at again at once, or that more
+// is to be shown.
 func (d *drain) poll() (more bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.sample(); err != nil {
 		return false, err
 	}
+	if d.merger.Waiting() < maxBacklog {
+		if more, err = d.readAll(); err != nil {
+			return more, err
+		}
+	}
+	if err := d.clock.Refresh(); err != nil {
+		return more, err
+	}
+	d.rename()
+	end := time.Now().Add(showTurn)
+	d.late = func() bool { return time.Now().After(end) }
+	defer func() { d.late = nil }()
+	if err := d.merger.Emit(d.show); errors.Is(err, errTurn) {
+		more = true
+	} else if err != nil {
+		return more, err
+	}
+	return more, d.sink.Flush()
+}
+
+// readAll reads every ring once.
+func (d *drain) readAll() (more bool, err error) {
 	for _, src := range d.sources {
 		for cpu := range src.reader.Rings() {
 			now := d.now()
@@ -159,14 +198,7 @@ func (d *drain) poll() (more bool, err error) {
 			more = more || len(d.buf) > src.mem.RingSize()/8
 		}
 	}
-	if err := d.clock.Refresh(); err != nil {
-		return more, err
-	}
-	d.rename()
-	if err := d.merger.Emit(d.show); err != nil {
-		return more, err
-	}
-	return more, d.sink.Flush()
+	return more, nil
 }
 
 // read gives the records of a ring to the merger.
@@ -207,10 +239,12 @@ func (d *drain) take(src *source, cpu int) {
 	d.merger.Add(src.first+cpu, d.buf)
 }
 
-// finish reads what is left when nobody writes any more.
-func (d *drain) finish() error {
+// finish reads what is left when nobody writes any more. What has not been shown when
+// late says so is counted only.
+func (d *drain) finish(late func() bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.late, d.ending = late, true
 	if err := d.sample(); err != nil {
 		return err
 	}
@@ -341,8 +375,12 @@ func (d *drain) show(r event.Record) error {
 	if !src.kernel {
 		d.note(named{d.ev.Tid, d.ev.Comm})
 	}
-	if d.max > 0 && d.shown >= d.max {
+	switch {
+	case d.max > 0 && d.shown >= d.max:
 		return errEnough
+	case d.unshown > 0 || d.ending && d.isLate():
+		d.unshown++
+		return nil
 	}
 	d.shown++
 	if err := d.sink.Event(&d.ev); err != nil {
@@ -357,5 +395,14 @@ func (d *drain) show(r event.Record) error {
 			return errEnough
 		}
 	}
+	if !d.ending && d.isLate() {
+		return errTurn
+	}
 	return nil
+}
+
+// isLate asks late at every 16th event: most are shown in less than a microsecond.
+func (d *drain) isLate() bool {
+	d.asked++
+	return d.asked%16 == 0 && d.late != nil && d.late()
 }

@@ -3,6 +3,7 @@ package session
 import (
 	"encoding/binary"
 	"testing"
+	"time"
 
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/ring"
@@ -91,6 +92,38 @@ func TestDrainRings(t *testing.T) {
 	}
 	if r.run.s.user.recorded[0] != written || len(r.drain.names) > 1 {
 		t.Errorf("%d records of %d are counted, %d threads", r.run.s.user.recorded[0], written, len(r.drain.names))
+	}
+}
+
+// TestDrainEnds: events that take long to show keep the session from other things for a
+// turn only, and from its end until somebody has waited for too long; what is not shown
+// then is counted.
+func TestDrainEnds(t *testing.T) {
+	const size, written = 40, 20000
+	r := newRings(t, size)
+	shown := 0
+	r.run.give = func(Record) {
+		shown++
+		time.Sleep(10 * time.Microsecond)
+	}
+	r.tsc = event.TSC()
+	r.fill(written, size)
+	for event.TSC() < r.tsc+2*r.drain.merger.Slack { // from here on their order is known
+		time.Sleep(time.Millisecond)
+	}
+	more, err := r.drain.poll()
+	if err != nil || !more || shown == 0 || shown == written {
+		t.Fatalf("the first turn: %d of %d shown, more: %v, %v", shown, written, more, err)
+	}
+	limit := shown + 1000
+	if err := r.drain.finish(func() bool { return shown >= limit }); err != nil {
+		t.Fatal(err)
+	}
+	if shown < limit || shown > limit+16 || r.drain.unshown != uint64(written-shown) {
+		t.Errorf("%d shown and %d not, of %d; the limit was %d", shown, r.drain.unshown, written, limit)
+	}
+	if n := r.run.s.user.recorded[0]; n != written {
+		t.Errorf("%d records are counted, of %d", n, written)
 	}
 }
 

@@ -32,7 +32,7 @@ func (s *Session) resolve(tp *tracked, mods []*module) ([]where, error) {
 			continue
 		}
 		named = true
-		if err := m.open(s.dwarfOptions()); err != nil {
+		if err := s.open(m); err != nil {
 			if first == nil && (m.exe || tp.Place.Path != "") {
 				first = err
 			}
@@ -77,7 +77,7 @@ func (s *Session) imported(tp *tracked, mods []*module) []where {
 		return nil
 	}
 	for _, m := range mods {
-		if m.open(s.dwarfOptions()) != nil {
+		if s.open(m) != nil {
 			continue
 		}
 		if sites, err := probe.Resolve(tp.Place, m.dw, s.interrupted); err == nil && len(sites) > 0 {
@@ -102,7 +102,7 @@ func (s *Session) resolveAddress(p *probe.Place, mods []*module) ([]where, error
 		if !m.contains(p.Off) {
 			continue
 		}
-		if err := m.open(s.dwarfOptions()); err != nil {
+		if err := s.open(m); err != nil {
 			return nil, probe.Error(p, err)
 		}
 		sites, err := probe.ResolveAddress(m.dw, p.Off-m.bias)

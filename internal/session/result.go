@@ -47,6 +47,7 @@ func (s *Session) result() *Result {
 		return r
 	}
 	sum.Late = s.drain.merger.Late
+	sum.Unshown = s.drain.unshown
 	for _, src := range s.drain.sources {
 		st := src.reader.Stats()
 		sum.Torn += st.Torn

@@ -27,7 +27,7 @@ func (r *Run) Drain(mode DrainMode, f func(Record)) error {
 	defer func() { r.give = nil }()
 	switch mode {
 	case Final:
-		return d.finish()
+		return d.finish(nil)
 	case Settled:
 		return d.settle()
 	}

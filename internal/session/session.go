@@ -111,7 +111,9 @@ type Session struct {
 	pauses  []time.Duration
 	armed   time.Duration
 	started time.Time
-	err     error
+	// endAsked: the user has set an end, and it is reached.
+	endAsked bool
+	err      error
 }
 
 // IO are the standard streams of a launched program.
@@ -202,6 +204,7 @@ func (s *Session) Run(ctx context.Context) (*Result, error) {
 			interrupted = nil
 			s.dispatch(ev{kind: evStop}, 0)
 		case <-over:
+			s.endAsked = true
 			s.dispatch(ev{kind: evStop}, 0)
 		case <-gone:
 			gone = nil
@@ -390,7 +393,7 @@ func (s *Session) carryOut(x effect, tid int) {
 	case effDrain:
 		s.disarmKernel()
 		if s.drain != nil {
-			if err := s.drain.finish(); err != nil && s.err == nil {
+			if err := s.drain.finish(s.endIsLate()); err != nil && s.err == nil {
 				s.err = err
 			}
 		}
@@ -404,6 +407,22 @@ func (s *Session) carryOut(x effect, tid int) {
 		s.asked.answer <- s.asked.do()
 	case effRefuse:
 		s.asked.answer <- errNotRunning
+	}
+}
+
+// endLimit is how long events are still shown when the user waits for the end.
+const endLimit = 2 * time.Second
+
+// endIsLate reports, while the last events are shown, that the user waits for the end
+// for too long. The output of a program that has ended by itself is not cut off, unless
+// the user says so then.
+func (s *Session) endIsLate() func() bool {
+	var since time.Time
+	return func() bool {
+		if since.IsZero() && (s.endAsked || s.interrupted() != nil) {
+			since = time.Now()
+		}
+		return !since.IsZero() && time.Since(since) > endLimit
 	}
 }
 

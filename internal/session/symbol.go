@@ -15,7 +15,7 @@ func (s *Session) WallOffset() int64 { return s.clock.WallOffset() }
 // moduleAt finds the module that an address belongs to and opens it.
 func (s *Session) moduleAt(addr uint64) *module {
 	for _, m := range s.mods {
-		if m.contains(addr) && m.open(s.dwarfOptions()) == nil {
+		if m.contains(addr) && s.open(m) == nil {
 			return m
 		}
 		// Zeroed data behind the file's last page is mapped without a name.
@@ -24,6 +24,15 @@ func (s *Session) moduleAt(addr uint64) *module {
 		}
 	}
 	return nil
+}
+
+// open opens a module the first time. What its debug information is looked for by is
+// not made for the others: it asks /proc for the root directory of the process.
+func (s *Session) open(m *module) error {
+	if m.tried {
+		return m.err
+	}
+	return m.open(s.dwarfOptions())
 }
 
 // Symbol names a run-time address in code or data: "main", "main+4", "" when

@@ -10,7 +10,13 @@ import (
 // frame information there.
 func (m *Module) Unwind(vaddr uint64) (rule *frame.Rule, err error) {
 	defer m.guard(&err)()
-	return m.unwind(vaddr)
+	if rule, ok := m.rules.get(vaddr); ok {
+		return rule, nil
+	}
+	if rule, err = m.unwind(vaddr); err == nil {
+		m.rules.put(vaddr, rule)
+	}
+	return rule, err
 }
 
 func (m *Module) unwind(vaddr uint64) (*frame.Rule, error) {

@@ -1,6 +1,7 @@
 package dwarf
 
 import (
+	"slices"
 	"sort"
 	"strings"
 
@@ -247,22 +248,41 @@ func (m *Module) allFuncSymbols() []elf.Symbol {
 // first. Unknown parts are empty.
 func (m *Module) Symbolize(vaddr uint64) (name string, off uint64, file string, line int, inl []string) {
 	defer m.guard(nil)()
+	c, ok := m.named.get(vaddr)
+	if !ok {
+		c = m.codeName(vaddr)
+		m.named.put(vaddr, c)
+	}
+	return c.fn, c.off, c.file, c.line, slices.Clone(c.inlined)
+}
+
+// codeName is what Symbolize says.
+type codeName struct {
+	fn      string
+	off     uint64
+	file    string
+	line    int
+	inlined []string
+}
+
+func (m *Module) codeName(vaddr uint64) (c codeName) {
 	if l := m.lineAt(vaddr); l.file != nil {
-		file, line = l.file.full, l.line
+		c.file, c.line = l.file.full, l.line
 	}
 	if b := m.blockAt(vaddr, false); b != nil {
 		for x := b; x != nil; x = x.parent {
 			if x.inlined {
-				inl = append(inl, x.d.funcName())
+				c.inlined = append(c.inlined, x.d.funcName())
 			}
 		}
 		o := b.outermost()
-		return o.d.funcName(), vaddr - o.ranges[0].Lo, file, line, inl
+		c.fn, c.off = o.d.funcName(), vaddr-o.ranges[0].Lo
+		return c
 	}
 	if s, _, ok := m.symbolAt(vaddr); ok {
-		return m.demangle(s.Name), vaddr - s.Value, file, line, nil
+		c.fn, c.off = m.demangle(s.Name), vaddr-s.Value
 	}
-	return "", 0, file, line, nil
+	return c
 }
 
 // DataSymbol names the object with a symbol that holds vaddr, and how far into

@@ -53,6 +53,8 @@ type Module struct {
 	// idxRead says that the index came from the cache.
 	idxRead bool
 	cfi     *frame.Table
+	rules   recent[*frame.Rule] // of Unwind
+	named   recent[codeName]    // of Symbolize
 	types   typeCache
 	pads    *[]uint64 // see AllLandingPads
 	padsErr error
