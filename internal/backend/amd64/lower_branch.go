@@ -95,7 +95,7 @@ func (g *gen) condJump(cond ir.Value, nextIsTrue bool, other label) {
 			}
 			return
 		}
-		g.compareOpds(8, g.val(cond, 8), immOpd(0))
+		g.compareOpds(8, g.regm(cond, 8), immOpd(0))
 		g.jumpIf(ccNE, nextIsTrue, other)
 		return
 	}

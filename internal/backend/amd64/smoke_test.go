@@ -52,3 +52,16 @@ func TestPaperListing(t *testing.T) {
 		t.Logf("%d bytes\n%s", len(c.Bytes), strings.Join(c.Listing(), "\n"))
 	}
 }
+
+// TestBranchOnPC: rip at a site of a program at fixed addresses is a number that fits
+// an instruction, and a branch may test it like any other value.
+func TestBranchOnPC(t *testing.T) {
+	p := parse(t, "b0:\nv0 = reg rip\nbrif v0 -> b1 else b2\nb1:\ncount 0\nexit\nb2:\ncount 1\nexit\n")
+	c, err := Compile(p, Config{Addr: 0x10000000, PC: 0x401136, Layout: testLayout(0x10100000)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := strings.Join(c.Listing(), "\n"); !strings.Contains(text, "0x401136") {
+		t.Errorf("the address of the site is missing in\n%s", text)
+	}
+}
