@@ -85,7 +85,7 @@ func checkArch() verdict {
 	release := unix.ByteSliceToString(u.Release[:])
 	return verdict{
 		runtime.GOARCH == "amd64", "x86-64 Linux", "kernel " + release,
-		"jalon generates x86-64 code only",
+		"code inside processes is patched on x86-64 only; on " + runtime.GOARCH + " use --engine kernel and GDB on the kernel",
 	}
 }
 

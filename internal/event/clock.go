@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TSC reads the processor's time stamp counter.
+// TSC reads the processor's time stamp counter: rdtsc, or cntvct_el0 of arm64.
 func TSC() uint64
 
 // Clock converts time stamps (TSC ticks) to CLOCK_MONOTONIC nanoseconds. Between

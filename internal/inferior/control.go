@@ -78,7 +78,7 @@ func (t *Target) Confirm(s gdbstub.Stop) bool {
 	switch s.Kind {
 	case gdbstub.StopBreakpoint:
 		regs, err := pr.p.GetRegs(s.Thread.TID)
-		return err == nil && regs.General.Rip == s.Addr && pr.breaks.user(s.Addr)
+		return err == nil && regs.General.PC() == s.Addr && pr.breaks.user(s.Addr)
 	case gdbstub.StopHalted:
 		return false
 	}
@@ -123,12 +123,12 @@ func (t *Target) change(id gdbstub.ThreadID, f func(*process.RegSet) error) erro
 		return err
 	}
 	t.remains.forget(func(x gdbstub.ThreadID) bool { return x == id })
-	shown := regs.General.Rip
+	shown := regs.General.PC()
 	if err := f(regs); err != nil {
 		return err
 	}
-	if g := &regs.General; g.Rip != shown {
-		g.Rip = pr.stillBehind(id.TID, g.Rip, g.Rsp)
+	if g := &regs.General; g.PC() != shown {
+		g.SetPC(pr.stillBehind(id.TID, g.PC(), g.SP()))
 	}
 	return pr.p.SetRegs(id.TID, regs)
 }

@@ -15,6 +15,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/process"
 )
 
 // compile builds a C program of testdata with gcc.
@@ -102,10 +104,10 @@ func (c *child) detach() {
 
 const ntX86XSTATE = 0x202
 
-func (c *child) regs() (unix.PtraceRegs, []byte) {
+func (c *child) regs() (process.Regs, []byte) {
 	c.t.Helper()
-	var regs unix.PtraceRegs
-	if err := unix.PtraceGetRegs(c.pid, &regs); err != nil {
+	var regs process.Regs
+	if err := unix.PtraceGetRegs(c.pid, &regs.PtraceRegs); err != nil {
 		c.t.Fatal(err)
 	}
 	area := make([]byte, 16<<10)
@@ -117,9 +119,9 @@ func (c *child) regs() (unix.PtraceRegs, []byte) {
 	return regs, area[:iov.Len]
 }
 
-func (c *child) setRegs(regs unix.PtraceRegs, area []byte) {
+func (c *child) setRegs(regs process.Regs, area []byte) {
 	c.t.Helper()
-	if err := unix.PtraceSetRegs(c.pid, &regs); err != nil {
+	if err := unix.PtraceSetRegs(c.pid, &regs.PtraceRegs); err != nil {
 		c.t.Fatal(err)
 	}
 	iov := unix.Iovec{Base: &area[0], Len: uint64(len(area))}

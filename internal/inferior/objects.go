@@ -91,7 +91,7 @@ func (t *Target) ThreadLocal(id gdbstub.ThreadID, offset, linkMap uint64) (uint6
 	if err != nil {
 		return 0, err
 	}
-	return threadLocal(pr.pid, pr.readAll, regs.General.Fs_base, offset, linkMap)
+	return threadLocal(pr.pid, pr.readAll, regs.General.ThreadPointer(), offset, linkMap)
 }
 
 // Files implements gdbstub.Target.

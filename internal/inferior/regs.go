@@ -5,9 +5,10 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/jalon-trace/jalon/internal/agentexpr"
+	"github.com/jalon-trace/jalon/internal/arch"
+	"github.com/jalon-trace/jalon/internal/arch/host"
+	"github.com/jalon-trace/jalon/internal/process"
 	"github.com/jalon-trace/jalon/internal/rsp"
 )
 
@@ -22,7 +23,7 @@ type registerFile struct {
 // slot is where a register is: a general register, a field of the legacy region or a
 // part of a component. What is narrower than the register is its low bytes.
 type slot struct {
-	general func(*unix.PtraceRegs) *uint64
+	general bool // a word of what ptrace gives, at offset
 
 	state  int // the component; the others are for it
 	offset int // in it
@@ -58,36 +59,8 @@ var mxcsrRegister = &specialRegister{
 	set: func(a xsaveArea, l *xsaveLayout, v uint64) error { return a.setMXCSR(l, uint32(v)) },
 }
 
-// fixedSlots are the registers that do not come in rows.
+// fixedSlots are the registers of the area that do not come in rows.
 var fixedSlots = map[string]slot{
-	"rax":      {general: func(r *unix.PtraceRegs) *uint64 { return &r.Rax }},
-	"rbx":      {general: func(r *unix.PtraceRegs) *uint64 { return &r.Rbx }},
-	"rcx":      {general: func(r *unix.PtraceRegs) *uint64 { return &r.Rcx }},
-	"rdx":      {general: func(r *unix.PtraceRegs) *uint64 { return &r.Rdx }},
-	"rsi":      {general: func(r *unix.PtraceRegs) *uint64 { return &r.Rsi }},
-	"rdi":      {general: func(r *unix.PtraceRegs) *uint64 { return &r.Rdi }},
-	"rbp":      {general: func(r *unix.PtraceRegs) *uint64 { return &r.Rbp }},
-	"rsp":      {general: func(r *unix.PtraceRegs) *uint64 { return &r.Rsp }},
-	"r8":       {general: func(r *unix.PtraceRegs) *uint64 { return &r.R8 }},
-	"r9":       {general: func(r *unix.PtraceRegs) *uint64 { return &r.R9 }},
-	"r10":      {general: func(r *unix.PtraceRegs) *uint64 { return &r.R10 }},
-	"r11":      {general: func(r *unix.PtraceRegs) *uint64 { return &r.R11 }},
-	"r12":      {general: func(r *unix.PtraceRegs) *uint64 { return &r.R12 }},
-	"r13":      {general: func(r *unix.PtraceRegs) *uint64 { return &r.R13 }},
-	"r14":      {general: func(r *unix.PtraceRegs) *uint64 { return &r.R14 }},
-	"r15":      {general: func(r *unix.PtraceRegs) *uint64 { return &r.R15 }},
-	"rip":      {general: func(r *unix.PtraceRegs) *uint64 { return &r.Rip }},
-	"eflags":   {general: func(r *unix.PtraceRegs) *uint64 { return &r.Eflags }},
-	"cs":       {general: func(r *unix.PtraceRegs) *uint64 { return &r.Cs }},
-	"ss":       {general: func(r *unix.PtraceRegs) *uint64 { return &r.Ss }},
-	"ds":       {general: func(r *unix.PtraceRegs) *uint64 { return &r.Ds }},
-	"es":       {general: func(r *unix.PtraceRegs) *uint64 { return &r.Es }},
-	"fs":       {general: func(r *unix.PtraceRegs) *uint64 { return &r.Fs }},
-	"gs":       {general: func(r *unix.PtraceRegs) *uint64 { return &r.Gs }},
-	"orig_rax": {general: func(r *unix.PtraceRegs) *uint64 { return &r.Orig_rax }},
-	"fs_base":  {general: func(r *unix.PtraceRegs) *uint64 { return &r.Fs_base }},
-	"gs_base":  {general: func(r *unix.PtraceRegs) *uint64 { return &r.Gs_base }},
-
 	"fctrl": {state: xX87, offset: xFCW, bytes: 2, initial: initialFCW},
 	"fstat": {state: xX87, offset: xFSW, bytes: 2},
 	"ftag":  {state: xX87, bytes: 2, special: tagRegister},
@@ -120,6 +93,11 @@ var rows = []struct {
 
 func slotTable() map[string]slot {
 	all := map[string]slot{}
+	for _, r := range host.Processor.Registers {
+		if r.Ptrace != arch.Nowhere {
+			all[r.Name] = slot{general: true, offset: r.Ptrace}
+		}
+	}
 	for name, s := range fixedSlots {
 		all[name] = s
 	}
@@ -148,7 +126,7 @@ func newRegisterFile(t *rsp.Target, l xsaveLayout) *registerFile {
 
 // Encode returns all registers in the order of the description. Those that the area
 // does not have are missing: an area of no bytes is one that could not be read.
-func (f *registerFile) Encode(regs *unix.PtraceRegs, area []byte) rsp.Registers {
+func (f *registerFile) Encode(regs *process.Regs, area []byte) rsp.Registers {
 	out := rsp.Registers{Data: make([]byte, f.target.Size)}
 	for i, r := range f.target.Registers {
 		end := r.Offset + r.Bits/8
@@ -166,7 +144,7 @@ func (f *registerFile) Encode(regs *unix.PtraceRegs, area []byte) rsp.Registers 
 }
 
 // Get returns the bytes of one register; nil: they are not known.
-func (f *registerFile) Get(number int, regs *unix.PtraceRegs, area []byte) []byte {
+func (f *registerFile) Get(number int, regs *process.Regs, area []byte) []byte {
 	if number < 0 || number >= len(f.slots) {
 		return nil
 	}
@@ -178,10 +156,10 @@ func (f *registerFile) Get(number int, regs *unix.PtraceRegs, area []byte) []byt
 }
 
 // get writes the bytes of a register to dst, which is 0, and says if they are known.
-func (f *registerFile) get(number int, regs *unix.PtraceRegs, area xsaveArea, dst []byte) bool {
+func (f *registerFile) get(number int, regs *process.Regs, area xsaveArea, dst []byte) bool {
 	s := &f.slots[number]
-	if s.general != nil {
-		putLow(dst, *s.general(regs))
+	if s.general {
+		putLow(dst, *regs.Word(s.offset))
 		return true
 	}
 	state := area.component(&f.layout, s.state)
@@ -203,13 +181,13 @@ func (f *registerFile) get(number int, regs *unix.PtraceRegs, area xsaveArea, ds
 
 // Decode writes all registers. If one cannot have its new value, regs and area are
 // as they were.
-func (f *registerFile) Decode(data []byte, regs *unix.PtraceRegs, area []byte) error {
+func (f *registerFile) Decode(data []byte, regs *process.Regs, area []byte) error {
 	if len(data) != f.target.Size {
 		return fmt.Errorf("%d bytes of registers; this target has %d", len(data), f.target.Size)
 	}
 	newRegs, newArea := *regs, bytes.Clone(area)
 	for i, r := range f.target.Registers {
-		if s := &f.slots[i]; s.general == nil && xsaveArea(area).component(&f.layout, s.state) == nil {
+		if s := &f.slots[i]; !s.general && xsaveArea(area).component(&f.layout, s.state) == nil {
 			continue // Encode marked it as missing
 		}
 		if err := f.set(i, data[r.Offset:r.Offset+r.Bits/8], &newRegs, newArea); err != nil {
@@ -222,7 +200,7 @@ func (f *registerFile) Decode(data []byte, regs *unix.PtraceRegs, area []byte) e
 }
 
 // Set writes one register, of all its bytes.
-func (f *registerFile) Set(number int, data []byte, regs *unix.PtraceRegs, area []byte) error {
+func (f *registerFile) Set(number int, data []byte, regs *process.Regs, area []byte) error {
 	if number < 0 || number >= len(f.slots) {
 		return fmt.Errorf("this target has no register %d", number)
 	}
@@ -233,7 +211,7 @@ func (f *registerFile) Set(number int, data []byte, regs *unix.PtraceRegs, area 
 	return f.set(number, data, regs, area)
 }
 
-func (f *registerFile) set(number int, data []byte, regs *unix.PtraceRegs, area xsaveArea) error {
+func (f *registerFile) set(number int, data []byte, regs *process.Regs, area xsaveArea) error {
 	s := &f.slots[number]
 	// What does not change is not written: a component remains in its initial state.
 	var old [64]byte
@@ -241,8 +219,8 @@ func (f *registerFile) set(number int, data []byte, regs *unix.PtraceRegs, area 
 	if known && bytes.Equal(old[:len(data)], data) {
 		return nil
 	}
-	if s.general != nil {
-		p := s.general(regs)
+	if s.general {
+		p := regs.Word(s.offset)
 		keep := *p
 		if len(data) < 8 {
 			*p = keep>>32<<32 | low(data)

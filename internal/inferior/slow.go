@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"github.com/jalon-trace/jalon/internal/agentexpr"
+	"github.com/jalon-trace/jalon/internal/arch"
+	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/experiment"
 )
@@ -122,8 +124,8 @@ func (pr *proc) collectHere(tid int, addr uint64) {
 	if err != nil {
 		return // it is dying
 	}
-	sp := regs.General.Rsp
-	regs.General.Rip = pc
+	sp := regs.General.SP()
+	regs.General.SetPC(pc)
 	if pr.p.SetRegs(tid, regs) != nil {
 		return
 	}
@@ -234,12 +236,11 @@ func (pr *proc) machine(tid int) *machine {
 	if err != nil {
 		return m // it is dying: everything is unreadable
 	}
-	g := &regs.General
-	copy(m.Regs[:], []uint64{
-		g.Rax, g.Rbx, g.Rcx, g.Rdx, g.Rsi, g.Rdi, g.Rbp, g.Rsp, g.R8, g.R9, g.R10, g.R11, g.R12, g.R13, g.R14, g.R15,
-		g.Rip, g.Eflags, g.Cs, g.Ss, g.Ds, g.Es, g.Fs, g.Gs,
-	})
-	m.Regs[57], m.Regs[58], m.Regs[59] = g.Orig_rax, g.Fs_base, g.Gs_base
+	for _, r := range host.Processor.Registers {
+		if r.Ptrace != arch.Nowhere {
+			m.Regs[r.GDB] = *regs.General.Word(r.Ptrace)
+		}
+	}
 	m.Register = func(number int) []byte { return pr.t.regs.Get(number, &regs.General, regs.XSave) }
 	e := pr.t.engine
 	for number := range e.vars.all() {

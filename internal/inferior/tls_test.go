@@ -33,7 +33,7 @@ func fsBase(t *testing.T, tid int) uint64 {
 	}
 	regs, _ := c.regs()
 	c.detach()
-	return regs.Fs_base
+	return regs.ThreadPointer()
 }
 
 // threads are the first thread and the last.

@@ -67,15 +67,15 @@ func (p *Process) atHandler(t *task, sig unix.Signal) {
 	}
 	h, ours := p.handlerOf(sig)
 	switch {
-	case ours && regs.Rip == h.addr:
+	case ours && regs.PC() == h.addr:
 		if sig == unix.SIGTRAP {
-			regs.Rip += trapChain
+			regs.SetPC(regs.PC() + trapChain)
 			_ = setRegs(t.tid, &regs) // ESRCH: dying
 		}
 		if h.prev.kind() == sigDfl {
 			p.actions[sig] = h.prev // soon
 		}
-	case regs.Rip != p.actions[sig].handler:
+	case regs.PC() != p.actions[sig].handler:
 		p.learnAction(t, sig)
 	}
 }

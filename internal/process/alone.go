@@ -78,7 +78,7 @@ func (p *Process) postpone() {
 func (d *standing) putOff(tid int) {
 	var regs Regs
 	if d.over != 0 && getRegs(tid, &regs) == nil {
-		d.again = again{d.over, regs.Rsp}
+		d.again = again{d.over, regs.SP()}
 	}
 	d.over = 0
 }
@@ -172,7 +172,7 @@ func (p *Process) stepOver(t *task) {
 	addr := d.over
 	var regs Regs
 	orig, there := p.space.breaks[addr]
-	if getRegs(t.tid, &regs) != nil || regs.Rip != addr || !there || !p.ctl.user[addr] {
+	if getRegs(t.tid, &regs) != nil || regs.PC() != addr || !there || !p.ctl.user[addr] {
 		d.over = 0 // moved, or the breakpoint was removed: it goes on from where it is
 		return
 	}
@@ -181,7 +181,7 @@ func (p *Process) stepOver(t *task) {
 		d.over = 0 // the memory is gone
 		return
 	}
-	moved := func(r *Regs) bool { return r.Rip != addr }
+	moved := func(r *Regs) bool { return r.PC() != addr }
 	ok := false
 	switch in.kind {
 	case insnCall:
@@ -229,7 +229,7 @@ func (p *Process) callDone(t *task) {
 		return
 	}
 	if restarts(&regs) {
-		d.again = again{regs.Rip - 2, regs.Rsp}
+		d.again = again{regs.PC() - syscallLen, regs.SP()}
 		return
 	}
 	d.stepDone = true
@@ -287,20 +287,20 @@ func (p *Process) runOut(t *task) {
 		if p.tasks[t.tid] != t || t.state != stopped || getRegs(t.tid, &regs) != nil {
 			return
 		}
-		c := p.where(regs.Rip)
+		c := p.where(regs.PC())
 		if !c.In || c.Boundary {
 			return
 		}
-		pc := regs.Rip
+		pc := regs.PC()
 		ok := false
 		if len(c.Stops) == 0 {
 			in := p.insnAt(pc)
-			if ok = p.runAlone(t, unix.PTRACE_SINGLESTEP, nil, func(r *Regs) bool { return r.Rip != pc }); ok {
+			if ok = p.runAlone(t, unix.PTRACE_SINGLESTEP, nil, func(r *Regs) bool { return r.PC() != pc }); ok {
 				p.fixStep(t, in.kind)
 			}
 		} else if temps, err := p.setTemps(c.Stops); err == nil {
 			ok = p.runAlone(t, unix.PTRACE_CONT, temps, func(r *Regs) bool {
-				c := p.where(r.Rip)
+				c := p.where(r.PC())
 				return !c.In || c.Boundary
 			})
 			p.clearTemps(temps)

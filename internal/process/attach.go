@@ -11,6 +11,9 @@ import (
 // Attach traces a running process. It runs on while Attach seizes its threads;
 // none is interrupted.
 func Attach(pid int, cfg Config) (*Process, error) {
+	if err := unsupported(fmt.Sprintf("attach to process %d", pid)); err != nil {
+		return nil, err
+	}
 	if err := attachable(pid); err != nil {
 		return nil, err
 	}

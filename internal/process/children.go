@@ -179,9 +179,7 @@ func (p *Process) handOver(t *task) (h handover, err error) {
 		return h, err
 	}
 	regs := h.regs
-	regs.Rip, regs.Rax, regs.Orig_rax = h.stub, unix.SYS_POLL, ^uint64(0)
-	regs.Rdi, regs.Rsi, regs.Rdx = 0, 0, uint64(handoverLimit.Milliseconds())
-	regs.Eflags &^= 1 << 8 // no single-step
+	regs.setPause(h.stub, handoverLimit)
 	if err := setRegs(t.tid, &regs); err != nil {
 		return h, err
 	}
@@ -222,7 +220,7 @@ func (h *handover) giveBack() error {
 	if err := getRegs(h.pid, &regs); err != nil {
 		return err
 	}
-	if regs.Rip-h.stub < escapeData {
+	if regs.PC()-h.stub < escapeData {
 		// In this order: by the stub, or by the kernel, all is well in between.
 		if err := setSigmask(h.pid, h.mask); err != nil {
 			return err

@@ -10,16 +10,14 @@ import (
 // seccomp does it too): rdtsc then raises SIGSEGV as a general protection fault. The
 // setting is a thread's own, inherited by those that it creates, and shown nowhere.
 
-const rdtscLen = 2
-
 // readClock answers such a fault of rdtsc: the tracer's counter is the same one.
 func (p *Process) readClock(tid int, sig unix.Signal, code int32, regs *Regs) bool {
 	if sig != unix.SIGSEGV || code != siKernel || p.cfg.OnClock == nil {
 		return false
 	}
-	tsc, ok := p.cfg.OnClock(tid, regs.Rip)
+	tsc, ok := p.cfg.OnClock(tid, regs.PC())
 	if ok {
-		regs.Rax, regs.Rdx, regs.Rip = tsc&(1<<32-1), tsc>>32, regs.Rip+rdtscLen
+		regs.setClock(tsc)
 	}
 	return ok
 }

@@ -236,7 +236,7 @@ func (p *Process) inside(t *task) bool {
 	if p.ctl.Where == nil || t.fork || getRegs(t.tid, &regs) != nil {
 		return false
 	}
-	c := p.where(regs.Rip)
+	c := p.where(regs.PC())
 	return c.In && !c.Boundary
 }
 

@@ -80,7 +80,7 @@ func TestControlTake(t *testing.T) {
 	d.resume(Resumption{TID: s.TID})
 	c.resumeAll()
 	hit := c.expect(StopBreakpoint)
-	if r := c.regs(hit.TID).General; hit.TID != s.Child || r.Rip != target || r.Rdi != 5 {
+	if r := c.regs(hit.TID).General; hit.TID != s.Child || r.PC() != target || r.callArg(0) != 5 {
 		t.Errorf("%+v %+v", hit, r)
 	}
 	c.remove(target)
@@ -99,7 +99,7 @@ func TestControlTake(t *testing.T) {
 	c = d.take(s.Child)
 	d.resume(Resumption{TID: s.TID})
 	c.resumeAll()
-	if hit = c.expect(StopBreakpoint); c.regs(hit.TID).General.Rdi != 6 {
+	if hit = c.expect(StopBreakpoint); c.regs(hit.TID).General.callArg(0) != 6 {
 		t.Errorf("%+v", hit)
 	}
 	d.remove(target) // of the same memory

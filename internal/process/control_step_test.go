@@ -378,7 +378,7 @@ func TestControlCatch(t *testing.T) {
 		for _, kind := range []StopKind{StopSyscallEntry, StopSyscallReturn} {
 			s := d.expect(kind)
 			r := d.regs(s.TID).General
-			if s.Syscall != nr || r.Rip != at+2 || kind == StopSyscallReturn && nr == unix.SYS_GETPID && int(r.Rax) != d.Pid() {
+			if s.Syscall != nr || r.PC() != at+2 || kind == StopSyscallReturn && nr == unix.SYS_GETPID && int(r.callResult()) != d.Pid() {
 				t.Errorf("%+v %+v", s, r)
 			}
 			_, err := d.Stopped(func(s *Stopped) error { _, err := s.Syscall(unix.SYS_GETUID); return err })

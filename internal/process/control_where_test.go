@@ -208,7 +208,7 @@ func TestControlWhereBreak(t *testing.T) {
 			OnStepped: func(tid int) bool {
 				steps++
 				var r Regs
-				if getRegs(tid, &r) != nil || d.Process != nil && tr.inside(d.shown(r.Rip)) {
+				if getRegs(tid, &r) != nil || d.Process != nil && tr.inside(d.shown(r.PC())) {
 					bad++
 				}
 				return steps%4 != 0

@@ -48,7 +48,7 @@ func (p *Process) raisedBy(t *task, sig unix.Signal, si *siginfo, regs *Regs) (r
 	}
 	ends := func(code ...byte) bool {
 		b := make([]byte, len(code))
-		return p.spaceOf(t).read(regs.Rip-uint64(len(b)), b) == nil && string(b) == string(code)
+		return p.spaceOf(t).read(regs.PC()-uint64(len(b)), b) == nil && string(b) == string(code)
 	}
 	switch sig {
 	case unix.SIGSEGV:
@@ -81,7 +81,7 @@ func (p *Process) refer(t *task, sig unix.Signal, r raised, regs *Regs, inside b
 		return false
 	}
 	if r.again {
-		regs.Rip -= r.behind
+		regs.SetPC(regs.PC() - r.behind)
 		_ = setRegs(t.tid, regs) // ESRCH: dying
 	} else {
 		t.sig = sig
@@ -159,6 +159,7 @@ func (s *Stopped) Rewind(tid int, o Origin) error {
 	if err := getRegs(tid, &regs); err != nil {
 		return err
 	}
-	regs.Rip, regs.Rsp = o.PC, regs.Rsp+uint64(o.SP)
+	regs.SetPC(o.PC)
+	regs.SetSP(regs.SP() + uint64(o.SP))
 	return setRegs(tid, &regs)
 }

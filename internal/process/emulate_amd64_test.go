@@ -4,6 +4,8 @@ import (
 	"encoding/hex"
 	"math/rand/v2"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestEmulate compares with the CPU: every instruction is executed by both, on the
@@ -102,7 +104,7 @@ func TestEmulateNot(t *testing.T) {
 		for i := range code {
 			code[i] = byte(rng.Uint32())
 		}
-		r := Regs{Rsp: 0x1000, Rip: 0x2000}
+		r := Regs{PtraceRegs: unix.PtraceRegs{Rsp: 0x1000, Rip: 0x2000}}
 		before := r
 		if !emulate(code, &r, func(uint64, uint64) bool { return false }) && r != before {
 			t.Fatalf("%x changed %+v", code, r)

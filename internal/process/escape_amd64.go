@@ -3,8 +3,6 @@ package process
 import (
 	"encoding/binary"
 	"encoding/hex"
-
-	"golang.org/x/sys/unix"
 )
 
 // escapeCode is the recovery stub: injected system calls run at its beginning, in slack
@@ -49,22 +47,12 @@ const (
 	escapeCallEnd = 0x1d
 )
 
-// inheritEscape uses the copy of the parent's stub that a forked child has.
-func (sp *space) inheritEscape(parent *space) {
-	sp.escape = parent.escape // needEscape and dropEscape look whether it is there
-}
-
 // recovery is what the thread would need to go on by itself. A call that the kernel was
 // to restart is restarted.
 func (inj *injection) recovery() []byte {
 	r := inj.regs
 	if restarts(&r) {
-		r.Rip -= 2
-		if -int64(r.Rax) == erestartBlock {
-			r.Rax = unix.SYS_RESTART_SYSCALL
-		} else {
-			r.Rax = r.Orig_rax
-		}
+		r.uncall()
 	}
 	var b []byte
 	for _, v := range []uint64{r.Rax, r.Rcx, r.Rdx, r.Rsi, r.Rdi, r.R8, r.R9, r.R10, r.R11, r.Eflags, r.Rip, inj.mask} {

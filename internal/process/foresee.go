@@ -36,15 +36,17 @@ func (p *Process) foresee(tid int) {
 		if getRegs(tid, &regs) != nil {
 			return
 		}
-		addr := regs.Rip - 1
+		addr := regs.PC() - 1
 		if p.ctl != nil && p.ctl.user[addr] && t.dbg.over != addr {
 			return // the owner's breakpoint comes first
 		}
 		if p.modules.addr != 0 && addr == p.modules.addr && t.dbg.over != addr {
-			regs.Rip, t.moved = p.modules.cont, byModules
+			regs.SetPC(p.modules.cont)
+			t.moved = byModules
 		} else if p.cfg.OnTrap != nil {
 			if pc, ok := p.cfg.OnTrap(tid, addr); ok {
-				regs.Rip, t.moved = pc, bySite
+				regs.SetPC(pc)
+				t.moved = bySite
 			}
 		}
 	case (sig == unix.SIGSEGV || sig == unix.SIGBUS) && si.code > siUser && p.cfg.OnFault != nil:
@@ -53,8 +55,9 @@ func (p *Process) foresee(tid int) {
 		}
 		if p.readClock(tid, sig, si.code, &regs) {
 			t.moved = bySite
-		} else if pc, ok := p.cfg.OnFault(tid, int(sig), regs.Rip); ok {
-			regs.Rip, t.moved = pc, bySite
+		} else if pc, ok := p.cfg.OnFault(tid, int(sig), regs.PC()); ok {
+			regs.SetPC(pc)
+			t.moved = bySite
 		}
 	}
 	if t.moved != notMoved && setRegs(tid, &regs) != nil {

@@ -56,21 +56,19 @@ func (p *Process) cloneFlags(t *task) (flags uint64, ok bool) {
 	if getRegs(t.tid, &regs) != nil {
 		return 0, false
 	}
-	switch regs.Orig_rax {
+	switch nr := regs.call(); nr {
 	case unix.SYS_CLONE:
-		return regs.Rdi, true
+		return regs.callArg(0), true
 	case unix.SYS_CLONE3:
 		var b [8]byte
-		if p.space.read(regs.Rdi, b[:]) != nil {
+		if p.space.read(regs.callArg(0), b[:]) != nil {
 			return 0, false
 		}
 		return binary.LittleEndian.Uint64(b[:]), true
-	case unix.SYS_FORK:
-		return 0, true
-	case unix.SYS_VFORK:
-		return unix.CLONE_VM | unix.CLONE_VFORK, true
+	default:
+		flags, ok = plainForks[nr]
+		return flags, ok // false: int $0x80 in a 64-bit program
 	}
-	return 0, false // int $0x80 in a 64-bit program
 }
 
 // guessFlags looks at what came of a clone whose arguments are not to be had.

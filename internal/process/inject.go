@@ -18,11 +18,11 @@ import (
 //  2. Its registers and signal mask are saved, here and in the process, behind the
 //     recovery stub (escape.go: for the case that jalon is killed before it can put
 //     them back). Nothing of the program reads there.
-//  3. pc := the syscall instruction of the stub, orig_rax := -1, so that the kernel does not
-//     restart the call that the thread was in. All signals are blocked: none is
+//  3. pc := the syscall instruction of the stub, the call's number := -1 (Regs.setCall), so
+//     that the kernel does not restart the call that the thread was in. All signals are blocked: none is
 //     taken from the queue meanwhile. (SIGSYS stays open: a sandbox's answer.)
-//  4. PTRACE_SYSCALL twice: entry-stop, exit-stop. rax is the result.
-//  5. The saved registers are put back, orig_rax and -ERESTART* too. The kernel
+//  4. PTRACE_SYSCALL twice: entry-stop, exit-stop. The call has its result.
+//  5. The saved registers are put back, the call's number and -ERESTART* too. The kernel
 //     looks at these only when it has a signal to look at. PTRACE_INTERRUPT and
 //     PTRACE_CONT make one: the thread stops in PTRACE_EVENT_STOP again, where it
 //     was, and restarts its call when it is resumed. The restart block of a
@@ -53,11 +53,7 @@ func (p *Process) inject(t *task, sp *space, nr uint64, args ...uint64) (uint64,
 		}
 	}
 	regs := p.inj.regs
-	var a [6]uint64
-	copy(a[:], args)
-	regs.Rip, regs.Rax, regs.Orig_rax = sp.escape, nr, ^uint64(0)
-	regs.Rdi, regs.Rsi, regs.Rdx, regs.R10, regs.R8, regs.R9 = a[0], a[1], a[2], a[3], a[4], a[5]
-	regs.Eflags &^= 1<<8 | 1<<10 // no single-step, string direction up
+	regs.setCall(sp.escape, nr, args...)
 	if err := setRegs(t.tid, &regs); err != nil {
 		p.dropInjection()
 		return 0, err
@@ -79,10 +75,11 @@ func (p *Process) inject(t *task, sp *space, nr uint64, args ...uint64) (uint64,
 		p.dropInjection()
 		return 0, err
 	}
-	if e := -int64(regs.Rax); e > 0 && e < 4096 {
+	result := regs.callResult()
+	if e := -result; e > 0 && e < 4096 {
 		return 0, unix.Errno(e)
 	}
-	return regs.Rax, nil
+	return uint64(result), nil
 }
 
 // runCall lets t run from before a syscall instruction to its exit-stop.
@@ -201,12 +198,12 @@ func leaveRseq(t *task, sp *space, regs *Regs) {
 	if !ok {
 		return
 	}
-	if regs.Rip-start >= length {
+	if regs.PC()-start >= length {
 		return
 	}
 	// The pointer to the sequence stays: the kernel clears it when it finds the thread
 	// outside. Cleared here it would not abort the sequence if jalon were killed now.
-	regs.Rip = abort
+	regs.SetPC(abort)
 }
 
 // pick chooses the thread that an injected call disturbs least, of the process
@@ -287,7 +284,7 @@ func (p *Process) suitability(t *task) int {
 		if getRegs(t.tid, &regs) != nil {
 			return 0
 		}
-		if int64(regs.Orig_rax) < 0 {
+		if regs.call() < 0 {
 			return 5 // in the program, not in a call
 		}
 		return wellSuited

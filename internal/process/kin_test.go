@@ -40,7 +40,7 @@ func (d *debugged) cloned(other StopKind) (tid int) {
 func TestKinShares(t *testing.T) {
 	d, target := startKin(t, "shares", ControlOptions{})
 	s := d.expect(StopBreakpoint)
-	if r := d.regs(s.TID).General; s.TID == d.Pid() || r.Rip != target || r.Rdi != 5 {
+	if r := d.regs(s.TID).General; s.TID == d.Pid() || r.PC() != target || r.callArg(0) != 5 {
 		t.Errorf("%+v %+v", s, r)
 	}
 	d.haltAll()

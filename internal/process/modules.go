@@ -78,7 +78,7 @@ func (p *Process) modulesHit(t *task, regs *Regs, addr uint64) bool {
 	if m.addr == 0 || addr != m.addr {
 		return false
 	}
-	regs.Rip = m.cont
+	regs.SetPC(m.cont)
 	_ = setRegs(t.tid, regs) // ESRCH: dying
 	p.modulesReached(t)
 	return true

@@ -7,9 +7,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Regs are the general registers of a thread, as PTRACE_GETREGSET gives them.
-type Regs = unix.PtraceRegs
-
 // Flags of wait(2) that x/sys lacks for 64-bit arithmetic.
 const (
 	waitAll = 0x40000000 // __WALL: threads and clones with any exit signal
@@ -31,6 +28,14 @@ func ptrace(req, tid int, addr, data uintptr) error {
 		return e
 	}
 	return nil
+}
+
+// Word is the register at an offset of what ptrace gives (arch.Register.Ptrace).
+func (r *Regs) Word(offset int) *uint64 {
+	if offset < 0 || offset+8 > int(unsafe.Sizeof(*r)) {
+		panic("BUG: process: there is no such register")
+	}
+	return (*uint64)(unsafe.Add(unsafe.Pointer(r), offset))
 }
 
 func getRegs(tid int, r *Regs) error {

@@ -42,10 +42,10 @@ func (s *Stopped) RseqOffset() (offset int64, ok bool) {
 			continue
 		}
 		c, has := getRseq(t.TID)
-		if !has || t.Regs.Fs_base == 0 {
+		if !has || t.Regs.ThreadPointer() == 0 {
 			return 0, false
 		}
-		o := int64(c.addr - t.Regs.Fs_base)
+		o := int64(c.addr - t.Regs.ThreadPointer())
 		if ok && o != offset {
 			return 0, false
 		}

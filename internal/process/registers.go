@@ -3,9 +3,6 @@ package process
 import (
 	"errors"
 	"fmt"
-	"unsafe"
-
-	"golang.org/x/sys/unix"
 )
 
 // RegSet is the registers of a thread.
@@ -16,11 +13,6 @@ type RegSet struct {
 	// the states that the kernel has enabled.
 	XSave []byte
 }
-
-const ntX86Xstate = 0x202
-
-// xsaveLimit is more than any CPU's area needs (AMX: 11 KiB).
-const xsaveLimit = 32 << 10
 
 var errNotStopped = errors.New("the thread does not stand")
 
@@ -47,7 +39,7 @@ func (p *Process) standing(tid int, f func(t *task) error) error {
 func (p *Process) GetGeneral(tid int) (r Regs, err error) {
 	err = p.standing(tid, func(*task) error {
 		err := getRegs(tid, &r)
-		r.Rip = p.shown(r.Rip)
+		r.SetPC(p.shown(r.PC()))
 		return err
 	})
 	return r, err
@@ -62,7 +54,7 @@ func (p *Process) GetRegs(tid int) (*RegSet, error) {
 		if err := getRegs(tid, &r.General); err != nil {
 			return err
 		}
-		r.General.Rip = p.shown(r.General.Rip)
+		r.General.SetPC(p.shown(r.General.PC()))
 		var err error
 		r.XSave, err = getXSave(tid)
 		return err
@@ -82,8 +74,8 @@ func (p *Process) SetRegs(tid int, r *RegSet) error {
 			return err
 		}
 		next := r.General
-		if next.Rip == p.shown(old.Rip) {
-			next.Rip = old.Rip
+		if next.PC() == p.shown(old.PC()) {
+			next.SetPC(old.PC())
 		} else {
 			t.dbg.again, t.dbg.call = again{}, false
 		}
@@ -95,26 +87,4 @@ func (p *Process) SetRegs(tid int, r *RegSet) error {
 		}
 		return setXSave(tid, r.XSave)
 	})
-}
-
-func getXSave(tid int) ([]byte, error) {
-	b := make([]byte, xsaveLimit)
-	iov := unix.Iovec{Base: &b[0], Len: uint64(len(b))}
-	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_GETREGSET, uintptr(tid), ntX86Xstate, uintptr(unsafe.Pointer(&iov)), 0, 0)
-	if e != 0 {
-		return nil, e
-	}
-	return b[:iov.Len:iov.Len], nil
-}
-
-func setXSave(tid int, b []byte) error {
-	if len(b) == 0 {
-		return unix.EINVAL
-	}
-	iov := unix.Iovec{Base: &b[0], Len: uint64(len(b))}
-	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_SETREGSET, uintptr(tid), ntX86Xstate, uintptr(unsafe.Pointer(&iov)), 0, 0)
-	if e != 0 {
-		return e
-	}
-	return nil
 }

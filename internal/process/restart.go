@@ -19,8 +19,8 @@ const (
 // neverRestarted are the calls that return EINTR whatever interrupted them
 // (signal(7), "Interruption of system calls by stop signals", and sockets with a
 // timeout). They have done nothing when they do: with data moved they return a count.
-var neverRestarted = map[uint64]bool{
-	unix.SYS_EPOLL_WAIT: true, unix.SYS_EPOLL_PWAIT: true, unix.SYS_EPOLL_PWAIT2: true,
+var neverRestarted = map[int64]bool{
+	sysEpollWait: true, unix.SYS_EPOLL_PWAIT: true, unix.SYS_EPOLL_PWAIT2: true,
 	unix.SYS_SEMOP: true, unix.SYS_SEMTIMEDOP: true,
 	unix.SYS_IO_GETEVENTS: true, unix.SYS_IO_PGETEVENTS: true, unix.SYS_IO_URING_ENTER: true,
 	unix.SYS_RT_SIGTIMEDWAIT: true,
@@ -72,22 +72,23 @@ func (p *Process) hideInterrupt(t *task) {
 		return
 	}
 	var r Regs
-	if getRegs(t.tid, &r) != nil || int64(r.Rax) != -int64(unix.EINTR) {
+	if getRegs(t.tid, &r) != nil || r.callResult() != -int64(unix.EINTR) {
 		return
 	}
-	// orig_rax is a call's number only on the way out of that call.
-	if int64(r.Orig_rax) < 0 || !neverRestarted[r.Orig_rax] {
+	// The number is a call's only on the way out of that call.
+	nr := r.call()
+	if nr < 0 || !neverRestarted[nr] {
 		return
 	}
 	now, limit := monotonic(), p.timeout(&r)
-	call := [8]uint64{r.Orig_rax, r.Rip, r.Rsp, r.Rdi, r.Rsi, r.Rdx, r.R10, r.R8}
+	call := [8]uint64{uint64(nr), r.PC(), r.SP(), r.callArg(0), r.callArg(1), r.callArg(2), r.callArg(3), r.callArg(4)}
 	if !t.hidden.same(t.tid, call) {
 		t.hidden = hidden{call: call, first: now}
 	} else if limit >= 0 && now-t.hidden.first >= patience+4*limit {
 		t.hidden = hidden{}
 		return
 	}
-	r.Rax = ^uint64(erestartNoHand) + 1
+	r.setCallResult(-erestartNoHand)
 	_ = setRegs(t.tid, &r) // ESRCH: dying
 }
 
@@ -99,15 +100,15 @@ const socketTimeout = int64(time.Second)
 
 // timeout is that of a call of neverRestarted in nanoseconds, -1 when it has none.
 func (p *Process) timeout(r *Regs) int64 {
-	switch r.Orig_rax {
-	case unix.SYS_EPOLL_WAIT, unix.SYS_EPOLL_PWAIT:
-		return max(int64(int32(r.R10))*int64(time.Millisecond), -1)
+	switch r.call() {
+	case sysEpollWait, unix.SYS_EPOLL_PWAIT:
+		return max(int64(int32(r.callArg(3)))*int64(time.Millisecond), -1)
 	case unix.SYS_EPOLL_PWAIT2, unix.SYS_SEMTIMEDOP:
-		return p.timespec(r.R10)
+		return p.timespec(r.callArg(3))
 	case unix.SYS_RT_SIGTIMEDWAIT:
-		return p.timespec(r.Rdx)
+		return p.timespec(r.callArg(2))
 	case unix.SYS_IO_GETEVENTS, unix.SYS_IO_PGETEVENTS:
-		return p.timespec(r.R8)
+		return p.timespec(r.callArg(4))
 	case unix.SYS_SEMOP:
 		return -1
 	}
@@ -126,13 +127,13 @@ func (p *Process) timespec(addr uint64) int64 {
 	return int64(sec)*int64(time.Second) + int64(nsec)
 }
 
-// restarts reports whether the kernel will move the pc back by the two bytes of a
+// restarts reports whether the kernel will move the pc back by the length of a
 // syscall instruction when the thread goes on.
 func restarts(r *Regs) bool {
-	if int64(r.Orig_rax) < 0 {
+	if r.call() < 0 {
 		return false
 	}
-	switch -int64(r.Rax) {
+	switch -r.callResult() {
 	case erestartSys, erestartNoIntr, erestartNoHand, erestartBlock:
 		return true
 	}

@@ -111,10 +111,9 @@ func mayRecover(tid int, stub uint64) (bool, error) {
 
 // callData is struct seccomp_data of a call from the stub.
 func callData(stub uint64, nr uint64, args ...uint64) []byte {
-	const archX86_64 = 0xc000003e
 	le := binary.LittleEndian
 	b := le.AppendUint32(nil, uint32(nr))
-	b = le.AppendUint32(b, archX86_64)
+	b = le.AppendUint32(b, auditArch)
 	b = le.AppendUint64(b, stub+escapeCallEnd)
 	for i := range 6 {
 		v := uint64(0)

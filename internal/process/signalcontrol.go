@@ -67,7 +67,7 @@ func (p *Process) breakFault(t *task, k *kept) bool {
 		return false
 	}
 	var regs Regs
-	return getRegs(t.tid, &regs) == nil && regs.Rip == k.info.addr && p.ctl.user[regs.Rip]
+	return getRegs(t.tid, &regs) == nil && regs.PC() == k.info.addr && p.ctl.user[regs.PC()]
 }
 
 // takeMade finds the signal among those that were sent again.

@@ -89,13 +89,13 @@ func (p *Process) trapSignal(t *task, sig unix.Signal, si *siginfo) {
 		p.ownSignal(t, sig, si)
 		return
 	}
-	addr := regs.Rip - 1
+	addr := regs.PC() - 1
 	if p.modulesHit(t, &regs, addr) {
 		return
 	}
 	if p.cfg.OnTrap != nil {
 		if pc, ok := p.cfg.OnTrap(t.tid, addr); ok {
-			regs.Rip = pc
+			regs.SetPC(pc)
 			_ = setRegs(t.tid, &regs) // ESRCH: dying
 			p.repair(t, sig)
 			return
@@ -111,14 +111,14 @@ func (p *Process) faultSignal(t *task, sig unix.Signal, si *siginfo) {
 	}
 	var regs Regs
 	if si.code > siUser && !t.fork && p.cfg.OnFault != nil && getRegs(t.tid, &regs) == nil {
-		pc, ok := regs.Rip, p.readClock(t.tid, sig, si.code, &regs)
+		pc, ok := regs.PC(), p.readClock(t.tid, sig, si.code, &regs)
 		if ok {
-			pc = regs.Rip
+			pc = regs.PC()
 		} else {
-			pc, ok = p.cfg.OnFault(t.tid, int(sig), regs.Rip)
+			pc, ok = p.cfg.OnFault(t.tid, int(sig), regs.PC())
 		}
 		if ok {
-			regs.Rip = pc
+			regs.SetPC(pc)
 			_ = setRegs(t.tid, &regs)
 			p.repair(t, sig)
 			return
@@ -138,7 +138,7 @@ func (p *Process) ownSignal(t *task, sig unix.Signal, si *siginfo) {
 	var o Origin
 	displaced := false
 	if r.own && p.cfg.PCBack != nil {
-		o, displaced = p.cfg.PCBack(regs.Rip - r.behind)
+		o, displaced = p.cfg.PCBack(regs.PC() - r.behind)
 	}
 	pc := o.PC + r.behind
 	inside := displaced && pc > o.Lo && pc < o.Hi
@@ -147,11 +147,12 @@ func (p *Process) ownSignal(t *task, sig unix.Signal, si *siginfo) {
 		return
 	}
 	if displaced && !inside {
-		if si.addr == regs.Rip && sig != unix.SIGSEGV && sig != unix.SIGBUS {
+		if si.addr == regs.PC() && sig != unix.SIGSEGV && sig != unix.SIGBUS {
 			si.addr = pc // for these si_addr is the instruction, or the one behind it
 			_, _, _ = unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_SETSIGINFO, uintptr(t.tid), 0, uintptr(unsafe.Pointer(si)), 0, 0)
 		}
-		regs.Rip, regs.Rsp = pc, regs.Rsp+uint64(o.SP)
+		regs.SetPC(pc)
+		regs.SetSP(regs.SP() + uint64(o.SP))
 		_ = setRegs(t.tid, &regs)
 	}
 	p.deliverOwn(t, sig)

@@ -74,7 +74,7 @@ func (k *patcher) remove(s *Stopped) error {
 		return err
 	}
 	for _, th := range ths {
-		if pc := th.Regs.Rip; pc == k.sym["site"]+1 {
+		if pc := th.Regs.PC(); pc == k.sym["site"]+1 {
 			return fmt.Errorf("thread %d stands behind the int3", th.TID)
 		} else if pc-k.tram < 64 {
 			if err := s.SetPC(th.TID, k.sym["site"]+pc-k.tram); err != nil {

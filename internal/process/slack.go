@@ -136,10 +136,10 @@ func (p *Process) emptyStub(sp *space) func(lo, hi uint64) bool {
 	return func(lo, hi uint64) bool {
 		for _, t := range p.tasks {
 			var regs Regs
-			if t.state != stopped || getRegs(t.tid, &regs) != nil || regs.Rip-lo < hi-lo {
+			if t.state != stopped || getRegs(t.tid, &regs) != nil || regs.PC()-lo < hi-lo {
 				return false
 			}
-			if stackLeadsTo(sp, regs.Rsp, lo, hi) {
+			if stackLeadsTo(sp, regs.SP(), lo, hi) {
 				return false
 			}
 		}
@@ -195,4 +195,9 @@ func (s *space) dropEscape() {
 		_ = s.writeRaw(s.escape, make([]byte, len(code))) // an error: the memory is gone
 	}
 	s.escape = 0
+}
+
+// inheritEscape uses the copy of the parent's stub that a forked child has.
+func (sp *space) inheritEscape(parent *space) {
+	sp.escape = parent.escape // needEscape and dropEscape look whether it is there
 }

@@ -41,6 +41,9 @@ func Start(argv []string, opt StartOptions, cfg Config) (*Process, error) {
 		return nil, err
 	}
 	defer done()
+	if err := unsupported("start " + argv[0]); err != nil {
+		return nil, err
+	}
 	return launch(cfg, func(p *Process) error {
 		pid, err := opt.fork(path, argv, attr)
 		if err != nil {

@@ -1,8 +1,6 @@
 package process
 
 import (
-	"encoding/binary"
-
 	"golang.org/x/sys/unix"
 )
 
@@ -36,46 +34,16 @@ func (p *Process) insnAt(addr uint64) insn {
 	return classify(b[:n])
 }
 
-// classify decodes prefixes and opcode (Intel SDM vol. 2, ch. 2).
-func classify(b []byte) insn {
-	rep := false
-	for i, c := range b {
-		switch c {
-		case 0xf2, 0xf3:
-			rep = true
-			continue
-		case 0x66, 0x67, 0x2e, 0x36, 0x3e, 0x26, 0x64, 0x65:
-			continue
-		}
-		if c&0xf0 == 0x40 { // REX
-			continue
-		}
-		switch {
-		case c == 0x9c:
-			return insn{kind: insnPushf}
-		case c == 0x9d || c == 0xcf:
-			return insn{kind: insnPopf}
-		case c == 0x0f && i+1 < len(b) && (b[i+1] == 0x05 || b[i+1] == 0x34),
-			c == 0xcd && i+1 < len(b) && b[i+1] == 0x80:
-			return insn{kind: insnCall}
-		case rep && (c >= 0xa4 && c <= 0xa7 || c >= 0xaa && c <= 0xaf || c >= 0x6c && c <= 0x6f):
-			return insn{insnRep, i + 1}
-		}
-		return insn{}
-	}
-	return insn{}
-}
-
 // beginStep notes where a step begins.
 func (p *Process) beginStep(t *task) {
 	var regs Regs
 	if getRegs(t.tid, &regs) != nil {
 		return // dying
 	}
-	c := p.where(regs.Rip)
-	t.dbg.from, t.dbg.copyAt, t.dbg.back, t.dbg.stepDone = regs.Rip, 0, false, false
+	c := p.where(regs.PC())
+	t.dbg.from, t.dbg.copyAt, t.dbg.back, t.dbg.stepDone = regs.PC(), 0, false, false
 	if c.In && c.Boundary {
-		t.dbg.from, t.dbg.copyAt, t.dbg.back = c.Orig, regs.Rip, c.Back
+		t.dbg.from, t.dbg.copyAt, t.dbg.back = c.Orig, regs.PC(), c.Back
 	}
 }
 
@@ -96,7 +64,7 @@ func (p *Process) request(t *task) int {
 		d.insn = insnOther
 		var regs Regs
 		if getRegs(t.tid, &regs) == nil {
-			d.insn = p.insnAt(regs.Rip).kind
+			d.insn = p.insnAt(regs.PC()).kind
 		}
 	}
 	switch {
@@ -145,18 +113,18 @@ func (p *Process) stepMade(t *task) {
 	if restarts(&regs) {
 		return // a stop of ours has interrupted the call: it is made again
 	}
-	c := p.where(regs.Rip)
+	c := p.where(regs.PC())
 	if c.In && !c.Boundary {
 		return // it was not led out in time: it goes on by steps, and is led out at the next
 	}
 	boundary := c.In && c.Boundary
-	if boundary && c.Orig == d.from && regs.Rip != d.copyAt {
+	if boundary && c.Orig == d.from && regs.PC() != d.copyAt {
 		// It has come from the jump to the trampoline, or through the hit program to
 		// the copy: nothing is executed yet.
-		d.copyAt, d.back = regs.Rip, c.Back
+		d.copyAt, d.back = regs.PC(), c.Back
 		return
 	}
-	if d.back && !c.In && regs.Rip == d.from {
+	if d.back && !c.In && regs.PC() == d.from {
 		// The jump back was executed, and nothing of the program. (A copy that leads to
 		// its own address in the program is an instruction that loops on itself.)
 		d.copyAt, d.back = 0, false
@@ -187,48 +155,4 @@ func (p *Process) StepInternally(tid int) error {
 		}
 		return nil
 	})
-}
-
-const trapFlag = 1 << 8
-
-// fixStep takes our trap flag out of where an instruction has copied the flags to.
-//
-// Before popf the kernel forgets that the flag is ours (enable_single_step), and at
-// the next single step it would take it for the program's: it stays for ever. It
-// clears the state in between when the thread is resumed without a step.
-func (p *Process) fixStep(t *task, kind insnKind) {
-	if kind == insnOther || kind == insnRep {
-		return
-	}
-	var regs Regs
-	if getRegs(t.tid, &regs) != nil || regs.Eflags&trapFlag != 0 {
-		return // dying, or it is the program's own
-	}
-	switch kind {
-	case insnCall:
-		fixR11(t.tid, &regs)
-		return
-	case insnPopf:
-		if d := &t.dbg; d.alone == nil { // signals that come now wait
-			d.alone = &alone{}
-			defer func() { d.alone = nil }()
-		}
-		_ = p.settle(t) // an error: it is dying
-		return
-	}
-	var b [2]byte
-	if p.space.read(regs.Rsp, b[:]) != nil {
-		return
-	}
-	f := binary.LittleEndian.Uint16(b[:])
-	binary.LittleEndian.PutUint16(b[:], f&^trapFlag)
-	_ = p.space.write(regs.Rsp, b[:]) // an error: it is dying
-}
-
-// fixR11 clears it in r11, where syscall puts the flags.
-func fixR11(tid int, regs *Regs) {
-	if regs.R11&trapFlag != 0 && regs.R11 == regs.Eflags|trapFlag {
-		regs.R11 &^= trapFlag
-		_ = setRegs(tid, regs) // ESRCH: dying
-	}
 }

@@ -22,8 +22,8 @@ type Stopped struct {
 type Thread struct {
 	TID  int
 	Regs Regs
-	// Parked: the thread sleeps uninterruptibly in the kernel. Of Regs only Rip and
-	// Rsp are known; it stops before it executes anything.
+	// Parked: the thread sleeps uninterruptibly in the kernel. Of Regs only the pc and
+	// the stack pointer are known; it stops before it executes anything.
 	Parked bool
 	// Foreign: the thread belongs to a child that shares the memory until its exec.
 	Foreign bool
@@ -59,7 +59,9 @@ func (s *Stopped) Threads() ([]Thread, error) {
 			if !ok {
 				return nil, s.wrap("find the pc of a sleeping thread", errors.New("/proc does not tell"))
 			}
-			th.Parked, th.Regs.Rip, th.Regs.Rsp = true, pc, sp
+			th.Parked = true
+			th.Regs.SetPC(pc)
+			th.Regs.SetSP(sp)
 		default:
 			continue // exiting
 		}
@@ -127,7 +129,7 @@ func (s *Stopped) SetPC(tid int, pc uint64) error {
 			return err
 		}
 	}
-	regs.Rip = pc
+	regs.SetPC(pc)
 	return s.wrap("move a thread", setRegs(tid, &regs))
 }
 

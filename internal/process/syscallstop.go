@@ -66,7 +66,7 @@ func (p *Process) tellCall(t *task, nr int) {
 		if getRegs(t.tid, &regs) != nil {
 			return
 		}
-		nr = int(int64(regs.Orig_rax))
+		nr = int(regs.call())
 	}
 	if len(o.Syscalls) > 0 && !o.Syscalls[nr] {
 		return

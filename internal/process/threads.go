@@ -12,7 +12,7 @@ func monotonic() int64 {
 func (p *Process) tellBorn(t *task) {
 	var regs Regs
 	if getRegs(t.tid, &regs) == nil {
-		t.fs = regs.Fs_base
+		t.fs = regs.ThreadPointer()
 	}
 	p.inheritMask(t)
 	p.numberBirth(t)
@@ -50,8 +50,8 @@ func (p *Process) noteFS(t *task) {
 }
 
 func (p *Process) noteFSIn(t *task, regs *Regs) {
-	if p.member(t) && regs.Fs_base != t.fs {
-		t.fs = regs.Fs_base
+	if p.member(t) && regs.ThreadPointer() != t.fs {
+		t.fs = regs.ThreadPointer()
 		p.tell(ThreadMoved, t)
 	}
 }
@@ -69,7 +69,7 @@ func (p *Process) applyPC(t *task) {
 	}
 	var regs Regs
 	if getRegs(t.tid, &regs) == nil {
-		regs.Rip = t.newPC
+		regs.SetPC(t.newPC)
 		_ = setRegs(t.tid, &regs)
 	}
 	t.newPC = 0

@@ -37,7 +37,7 @@ func (p *Process) controlTrap(t *task, si *siginfo) (handled bool) {
 
 // int3Trap handles an int3 that was executed.
 func (p *Process) int3Trap(t *task, regs *Regs) bool {
-	addr := regs.Rip - 1
+	addr := regs.PC() - 1
 	d := &t.dbg
 	if t.fork {
 		return false // none of ours is in its memory
@@ -69,7 +69,7 @@ func (p *Process) int3Trap(t *task, regs *Regs) bool {
 
 // backTo sets the pc back to an int3 that is not the program's.
 func (p *Process) backTo(t *task, regs *Regs, addr uint64) {
-	regs.Rip = addr
+	regs.SetPC(addr)
 	_ = setRegs(t.tid, regs) // ESRCH: dying
 	p.repair(t, unix.SIGTRAP)
 }
@@ -83,7 +83,7 @@ func (p *Process) isInt3(addr uint64) bool {
 func (p *Process) breakHit(t *task, regs *Regs, addr uint64) {
 	d := &t.dbg
 	verdict := BreakGo
-	if !p.listed(t) || d.again == (again{addr, regs.Rsp}) {
+	if !p.listed(t) || d.again == (again{addr, regs.SP()}) {
 		d.again = again{}
 	} else {
 		if p.modules.addr == addr {
@@ -103,7 +103,7 @@ func (p *Process) breakHit(t *task, regs *Regs, addr uint64) {
 	}
 	p.beginStep(t)
 	if verdict == BreakPast {
-		regs.Rip = addr + 1
+		regs.SetPC(addr + 1)
 		_ = setRegs(t.tid, regs) // ESRCH: dying
 	}
 	if verdict == BreakPast || p.emulateAt(t, regs, addr) {

@@ -75,7 +75,7 @@ func pcOf(st *process.Stopped, tid int) (uint64, error) {
 	}
 	for _, t := range threads {
 		if t.TID == tid {
-			return t.Regs.Rip, nil
+			return t.Regs.PC(), nil
 		}
 	}
 	return 0, process.ErrGone

@@ -45,16 +45,16 @@ func threadMoves(st *process.Stopped, plans []*placed) (*moves, error) {
 	}
 	find, stacks := wordFinder(addrs), st.Stacks()
 	for _, t := range threads {
-		for _, w := range find(stacks.WithRedZone(t.Regs.Rsp)) {
+		for _, w := range find(stacks.WithRedZone(t.Regs.SP())) {
 			mv.blocked[inner[w]] = true
 		}
 	}
 	for _, t := range threads {
-		p := inner[t.Regs.Rip]
+		p := inner[t.Regs.PC()]
 		if p == nil || mv.blocked[p] {
 			continue
 		}
-		if err := st.SetPC(t.TID, copies[t.Regs.Rip]); errors.Is(err, process.ErrRestart) {
+		if err := st.SetPC(t.TID, copies[t.Regs.PC()]); errors.Is(err, process.ErrRestart) {
 			mv.blocked[p] = true
 		} else if err != nil && !errors.Is(err, process.ErrGone) {
 			return nil, err
@@ -183,13 +183,13 @@ func (s *Session) leave(st *process.Stopped) (emptiness, error) {
 	for _, t := range threads {
 		// The frame of a signal handler that runs, or of one it interrupted, may
 		// lead back into our code, wherever the thread itself is.
-		if tab.returnsToCode(stacks.WithRedZone(t.Regs.Rsp)) {
+		if tab.returnsToCode(stacks.WithRedZone(t.Regs.SP())) {
 			state = max(state, sleeping)
 		}
-		if !tab.inCode(t.Regs.Rip) {
+		if !tab.inCode(t.Regs.PC()) {
 			continue
 		}
-		if to, ok := back[t.Regs.Rip]; !ok {
+		if to, ok := back[t.Regs.PC()]; !ok {
 			state = busy
 		} else if st.SetPC(t.TID, to) != nil {
 			state = max(state, sleeping)

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/frame"
 	"github.com/jalon-trace/jalon/internal/debuginfo/elf"
@@ -185,8 +186,8 @@ func (m *Module) Type() ModuleType {
 	return Exec
 }
 
-// Machine is always "x86-64": other files do not open.
-func (m *Module) Machine() string { return "x86-64" }
+// Machine is always this machine's processor: other files do not open.
+func (m *Module) Machine() string { return host.Processor.Title }
 
 // Interp is the program interpreter, "" for static programs and libraries.
 func (m *Module) Interp() string { return m.file.Interp() }

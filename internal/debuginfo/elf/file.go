@@ -1,8 +1,8 @@
-// Package elf reads x86-64 ELF files through a read-only memory map: segments,
+// Package elf reads this machine's ELF files through a read-only memory map: segments,
 // sections (decompressed on demand), symbols, build-id, and the links to
 // separate debug files. It knows nothing of DWARF.
 //
-// Import rule: elf imports openfile only.
+// Import rule: elf imports openfile and arch only.
 package elf
 
 import (
@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/openfile"
 )
 
@@ -193,14 +194,14 @@ func checkHeader(path string, d []byte) error {
 	case len(d) < 20 || string(d[:4]) != stdelf.ELFMAG:
 		return &FormatError{path, "not an ELF file"}
 	case d[stdelf.EI_CLASS] == byte(stdelf.ELFCLASS32):
-		return &FormatError{path, "a 32-bit ELF file; only 64-bit x86-64 programs can be traced"}
+		return &FormatError{path, "a 32-bit ELF file; only 64-bit " + host.Processor.Title + " programs can be traced"}
 	case d[stdelf.EI_CLASS] != byte(stdelf.ELFCLASS64):
 		return &FormatError{path, fmt.Sprintf("damaged ELF file: class %d", d[stdelf.EI_CLASS])}
 	case d[stdelf.EI_DATA] != byte(stdelf.ELFDATA2LSB):
-		return &FormatError{path, "a big-endian ELF file; only x86-64 programs can be traced"}
+		return &FormatError{path, "a big-endian ELF file; only " + host.Processor.Title + " programs can be traced"}
 	}
-	if m := stdelf.Machine(uint16(d[18]) | uint16(d[19])<<8); m != stdelf.EM_X86_64 {
-		return &FormatError{path, fmt.Sprintf("wrong architecture %v; only x86-64 programs can be traced", m)}
+	if m := stdelf.Machine(uint16(d[18]) | uint16(d[19])<<8); m != stdelf.Machine(host.Processor.Machine) {
+		return &FormatError{path, fmt.Sprintf("wrong architecture %v; only %s programs can be traced", m, host.Processor.Title)}
 	}
 	return nil
 }

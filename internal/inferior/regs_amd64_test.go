@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/jalon-trace/jalon/internal/process"
 	"github.com/jalon-trace/jalon/internal/rsp"
 )
 
@@ -50,7 +51,7 @@ func value(t *testing.T, f *registerFile, regs rsp.Registers, name string) []byt
 // Components that are not in use have their initial values, whatever their bytes.
 func TestInitialState(t *testing.T) {
 	f := newRegisterFile(rsp.TargetX86Linux(everything), intelLayout)
-	got := f.Encode(&unix.PtraceRegs{}, craftedArea(rand.New(rand.NewSource(1)), 0))
+	got := f.Encode(&process.Regs{}, craftedArea(rand.New(rand.NewSource(1)), 0))
 	if got.Missing != nil {
 		t.Error("registers are missing")
 	}
@@ -69,7 +70,7 @@ func TestWriteBack(t *testing.T) {
 	r := rand.New(rand.NewSource(2))
 	for range 300 {
 		area := craftedArea(r, r.Uint64()&0x2e7)
-		regs := unix.PtraceRegs{Rax: r.Uint64(), Cs: r.Uint64(), Eflags: r.Uint64(), Fs_base: r.Uint64()}
+		regs := process.Regs{PtraceRegs: unix.PtraceRegs{Rax: r.Uint64(), Cs: r.Uint64(), Eflags: r.Uint64(), Fs_base: r.Uint64()}}
 		wantRegs, want := regs, bytes.Clone(area)
 		if err := f.Decode(f.Encode(&regs, area).Data, &regs, area); err != nil {
 			t.Fatal(err)
@@ -96,7 +97,7 @@ func TestGet(t *testing.T) {
 	f := newRegisterFile(rsp.TargetX86Linux(everything), intelLayout)
 	r := rand.New(rand.NewSource(9))
 	for range 20 {
-		regs, area := unix.PtraceRegs{Rip: r.Uint64(), Ds: r.Uint64()}, craftedArea(r, r.Uint64()&0x2e7)
+		regs, area := process.Regs{PtraceRegs: unix.PtraceRegs{Rip: r.Uint64(), Ds: r.Uint64()}}, craftedArea(r, r.Uint64()&0x2e7)
 		if r.Intn(4) == 0 {
 			area = nil
 		}
@@ -122,7 +123,7 @@ func TestSetOne(t *testing.T) {
 			if reg.Name == "ftag" {
 				continue // see TestTags
 			}
-			regs, area := unix.PtraceRegs{}, craftedArea(r, r.Uint64()&0x2e7)
+			regs, area := process.Regs{}, craftedArea(r, r.Uint64()&0x2e7)
 			want := f.Encode(&regs, area)
 			v := make([]byte, reg.Bits/8)
 			r.Read(v)
@@ -157,14 +158,14 @@ func TestTags(t *testing.T) {
 	set(4, 0x3fff, 1)     // unnormal
 	binary.LittleEndian.PutUint16(area[xFSW:], 6<<11)
 	area[xFTW] = 0b11000111 // physical 6, 7, 0, 1, 2: st0-4
-	got := low(value(t, f, f.Encode(&unix.PtraceRegs{}, area), "ftag"))
+	got := low(value(t, f, f.Encode(&process.Regs{}, area), "ftag"))
 	want := uint64(0b01_00_11_11_11_10_10_10) // zero, valid, three empty, three special
 	if got != want {
 		t.Errorf("ftag %016b, want %016b", got, want)
 	}
 	for n, r := range f.target.Registers {
 		if r.Name == "ftag" {
-			if err := f.Set(n, []byte{0xfc, 0xff, 0, 0}, &unix.PtraceRegs{}, area); err != nil || area[xFTW] != 1 {
+			if err := f.Set(n, []byte{0xfc, 0xff, 0, 0}, &process.Regs{}, area); err != nil || area[xFTW] != 1 {
 				t.Errorf("%v, abridged tag %#b", err, area[xFTW])
 			}
 		}
@@ -178,7 +179,7 @@ func TestRegisterErrors(t *testing.T) {
 		number[r.Name] = n
 	}
 	area := craftedArea(rand.New(rand.NewSource(5)), 0)
-	var regs unix.PtraceRegs
+	var regs process.Regs
 	for name, err := range map[string]error{
 		"this target has no register 500":                  f.Set(500, nil, &regs, area),
 		"this target has no register -1":                   f.Set(-1, nil, &regs, area),
@@ -192,7 +193,7 @@ func TestRegisterErrors(t *testing.T) {
 		}
 	}
 	// Without an area there are the general registers.
-	got := f.Encode(&unix.PtraceRegs{Rax: 5}, nil)
+	got := f.Encode(&process.Regs{PtraceRegs: unix.PtraceRegs{Rax: 5}}, nil)
 	if got.Missing[0] || !got.Missing[len(got.Missing)-1] {
 		t.Error("wrong registers are missing")
 	}
@@ -217,7 +218,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(make([]byte, file.target.Size), craftedArea(rand.New(rand.NewSource(7)), 0))
 	f.Add([]byte{1}, []byte{2})
 	f.Fuzz(func(t *testing.T, data, area []byte) {
-		var regs unix.PtraceRegs
+		var regs process.Regs
 		for n, r := range file.target.Registers {
 			_ = file.Set(n, data[:min(len(data), r.Bits/8)], &regs, area)
 		}
@@ -394,7 +395,7 @@ func compareWithDump(t *testing.T, c *child, f *registerFile, want rsp.Registers
 	t.Helper()
 	regs, _ := c.regs()
 	regs.Rip = c.symbol("dump")
-	if err := unix.PtraceSetRegs(c.pid, &regs); err != nil {
+	if err := unix.PtraceSetRegs(c.pid, &regs.PtraceRegs); err != nil {
 		t.Fatal(err)
 	}
 	c.run()

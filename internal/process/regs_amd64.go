@@ -1,0 +1,122 @@
+package process
+
+import (
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Regs are the general registers of a thread, as PTRACE_GETREGSET gives them.
+type Regs struct{ unix.PtraceRegs }
+
+// PC is the address of the next instruction.
+func (r *Regs) PC() uint64 { return r.Rip }
+
+// SetPC sets it.
+func (r *Regs) SetPC(pc uint64) { r.Rip = pc }
+
+// SP is the stack pointer.
+func (r *Regs) SP() uint64 { return r.Rsp }
+
+// SetSP sets it.
+func (r *Regs) SetSP(sp uint64) { r.Rsp = sp }
+
+// ThreadPointer is the base of thread-local storage.
+func (r *Regs) ThreadPointer() uint64 { return r.Fs_base }
+
+// call is the number of the system call that the thread is in or on its way out of;
+// negative: it is in none.
+func (r *Regs) call() int64 { return int64(r.Orig_rax) }
+
+// callArg is argument n of that call (psABI A.2.1: rdi rsi rdx r10 r8 r9).
+func (r *Regs) callArg(n int) uint64 { return *r.callArgs()[n] }
+
+func (r *Regs) callArgs() [6]*uint64 {
+	return [6]*uint64{&r.Rdi, &r.Rsi, &r.Rdx, &r.R10, &r.R8, &r.R9}
+}
+
+// callResult is the result of a call, negative for an error.
+func (r *Regs) callResult() int64 { return int64(r.Rax) }
+
+func (r *Regs) setCallResult(v int64) { r.Rax = uint64(v) }
+
+// setCall makes the thread run a system call from pc on, where a syscall instruction
+// is. The kernel restarts no call that the thread was in: orig_rax is -1.
+func (r *Regs) setCall(pc, nr uint64, args ...uint64) {
+	r.Rip, r.Rax, r.Orig_rax = pc, nr, ^uint64(0)
+	for n, p := range r.callArgs() {
+		if *p = 0; n < len(args) {
+			*p = args[n]
+		}
+	}
+	r.Eflags &^= trapFlag | directionFlag // no single-step, string direction up
+}
+
+// uncall undoes what the kernel has prepared for a call to be restarted: the thread
+// runs its syscall instruction again.
+func (r *Regs) uncall() {
+	r.Rip -= syscallLen
+	if r.callResult() == -erestartBlock {
+		r.Rax = unix.SYS_RESTART_SYSCALL
+	} else {
+		r.Rax = r.Orig_rax
+	}
+}
+
+// setPause makes the thread sleep from pc on, where a syscall instruction is.
+func (r *Regs) setPause(pc uint64, d time.Duration) {
+	r.setCall(pc, unix.SYS_POLL, 0, 0, uint64(d.Milliseconds()))
+}
+
+// setClock does what rdtsc at the pc would do.
+func (r *Regs) setClock(tsc uint64) {
+	r.Rax, r.Rdx, r.Rip = tsc&(1<<32-1), tsc>>32, r.Rip+rdtscLen
+}
+
+// plainForks are the calls that create a process without naming flags, by those of
+// clone(2) that they stand for.
+var plainForks = map[int64]uint64{unix.SYS_FORK: 0, unix.SYS_VFORK: unix.CLONE_VM | unix.CLONE_VFORK}
+
+// Calls that not every processor has.
+const sysEpollWait = unix.SYS_EPOLL_WAIT
+
+// auditArch is how seccomp filters call the processor.
+const auditArch = unix.AUDIT_ARCH_X86_64
+
+const (
+	trapFlag      = 1 << 8
+	directionFlag = 1 << 10
+	syscallLen    = 2
+	rdtscLen      = 2
+)
+
+const ntX86Xstate = 0x202
+
+// xsaveLimit is more than any CPU's area needs (AMX: 11 KiB).
+const xsaveLimit = 32 << 10
+
+func getXSave(tid int) ([]byte, error) {
+	b := make([]byte, xsaveLimit)
+	iov := unix.Iovec{Base: &b[0], Len: uint64(len(b))}
+	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_GETREGSET, uintptr(tid), ntX86Xstate, uintptr(unsafe.Pointer(&iov)), 0, 0)
+	if e != 0 {
+		return nil, e
+	}
+	return b[:iov.Len:iov.Len], nil
+}
+
+func setXSave(tid int, b []byte) error {
+	if len(b) == 0 {
+		return unix.EINVAL
+	}
+	iov := unix.Iovec{Base: &b[0], Len: uint64(len(b))}
+	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_SETREGSET, uintptr(tid), ntX86Xstate, uintptr(unsafe.Pointer(&iov)), 0, 0)
+	if e != 0 {
+		return e
+	}
+	return nil
+}
+
+// unsupported would refuse to trace on this processor.
+func unsupported(string) error { return nil }
