@@ -3,13 +3,14 @@ package dwarf
 import (
 	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/index"
 )
 
 // withCache opens a program with an index cache in dir.
@@ -170,8 +171,8 @@ func TestDamagedCache(t *testing.T) {
 	}
 	other := filepath.Join(dir, "other")
 	for name, prepare := range map[string]func(){
-		"empty": put(nil), "short": put(good[:indexHead-1]), "cut": put(good[:len(good)-1]), "longer": put(append(slices.Clone(good), 0)),
-		"version": put(flip(len(indexMagic) - 1)), "key": put(flip(keyOff)), "sum": put(flip(sumOff)), "counts": put(flip(countsOff)), "table": put(flip(len(good) / 2)),
+		"empty": put(nil), "short": put(good[:index.HeadSize-1]), "cut": put(good[:len(good)-1]), "longer": put(append(slices.Clone(good), 0)),
+		"version": put(flip(len(index.Magic) - 1)), "key": put(flip(index.KeyOff)), "sum": put(flip(index.SumOff)), "counts": put(flip(index.CountsOff)), "table": put(flip(len(good) / 2)),
 		"writable": foreign(func() { os.Chmod(path, 0o666) }),
 		"link":     foreign(func() { os.Rename(path, other); os.Symlink(other, path) }),
 		"owner":    foreign(func() { os.Chown(path, 12345, 12345) }),
@@ -267,10 +268,10 @@ func TestCacheWriters(t *testing.T) {
 // TestCacheLimit removes the indexes that were not used for longest.
 func TestCacheLimit(t *testing.T) {
 	dir := t.TempDir()
-	name := func(i int) string { return filepath.Join(dir, fmt.Sprintf("%d%s", i, cacheExt)) }
-	put := func(i int) { storeCache(name(i), make([]byte, 1000), 3500) }
+	name := func(i int) string { return filepath.Join(dir, fmt.Sprintf("%d%s", i, index.Ext)) }
+	put := func(i int) { index.Store(name(i), make([]byte, 1000), 3500) }
 	long := time.Now().Add(-24 * time.Hour)
-	stale := filepath.Join(dir, tempPrefix+"1")
+	stale := filepath.Join(dir, index.TempPrefix+"1")
 	foreign := filepath.Join(dir, "foreign")
 	for _, f := range []string{stale, foreign} {
 		os.WriteFile(f, make([]byte, 5000), 0o600)
@@ -287,7 +288,7 @@ func TestCacheLimit(t *testing.T) {
 	if want := []string{name(0), name(3), name(4), foreign}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	storeCache(name(5), make([]byte, 4000), 3500)
+	index.Store(name(5), make([]byte, 4000), 3500)
 	if _, err := os.Stat(name(5)); err == nil {
 		t.Error("an index beyond the limit was kept")
 	}
@@ -306,22 +307,22 @@ func FuzzTables(f *testing.F) {
 	m.mu.Lock()
 	key, units, main := m.indexKey(), m.idx.units, m.idx.main
 	m.mu.Unlock()
-	f.Add(uint32(countsOff), uint64(1)<<63, uint16(0))
-	f.Add(uint32(indexHead), uint64(0xffffffffffffffff), uint16(3))
+	f.Add(uint32(index.CountsOff), uint64(1)<<63, uint16(0))
+	f.Add(uint32(index.HeadSize), uint64(0xffffffffffffffff), uint16(3))
 	f.Fuzz(func(t *testing.T, at uint32, v uint64, step uint16) {
 		b := slices.Clone(good)
 		for i := range 4 { // the same damage in several rows
-			if o := keyOff + keySize + (int(at)+i*int(step))%(len(b)-keyOff-keySize-8); o >= 0 {
+			if o := index.CountsOff + (int(at)+i*int(step))%(len(b)-index.CountsOff-8); o >= 0 {
 				binary.LittleEndian.PutUint64(b[o:], v)
 			}
 		}
-		binary.LittleEndian.PutUint32(b[sumOff:], crc32.Checksum(b[keyOff:], castagnoli))
-		tab := openTables(b, key)
+		index.Seal(b)
+		tab := index.Open(b, key)
 		if tab == nil {
 			return
 		}
 		m.mu.Lock()
-		m.idx = &index{units: units, main: main, indexTables: tab}
+		m.idx = &unitIndex{units: units, main: main, Tables: tab}
 		m.mu.Unlock()
 		m.FuncSites("main")
 		m.FuncSites("walk")

@@ -11,14 +11,13 @@
 // that `jalon trace f` and GDB's `break f` mean the same addresses.
 //
 // The packages below it each read one kind of data, given as bytes: raw (numbers,
-// attribute forms), loc (location lists and expressions), frame (call frames).
+// attribute forms), line (line tables), loc (location lists and expressions), frame
+// (call frames), index (which unit has a name, a source file, an address).
 //
-// Files: abbrev, unit, die: entries. line*, prologue, site*: places. block, scope,
+// Files: abbrev, unit, die: entries. lines, prologue, site*: places. block, scope,
 // vars: variables. types*: C types. frames, lsda: call frames. rseq: where no patch
-// may go. module: the exported methods.
-//
-// index*, cache: which unit has a name, a source file, an address. The index of a
-// large file is kept under $XDG_CACHE_HOME/jalon between runs.
+// may go. index*, cache: the index is made, and kept under $XDG_CACHE_HOME/jalon
+// between runs if the file is large. module: the exported methods.
 //
 // Import rule: dwarf imports ctype, debuginfo, debuginfo/elf and the packages below it only.
 package dwarf

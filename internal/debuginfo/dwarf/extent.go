@@ -75,11 +75,11 @@ func (m *Module) Rows(vaddr, lo, hi uint64) (out []uint64) {
 	if u == nil {
 		return nil
 	}
-	for _, s := range u.lineTab().files {
-		i := sort.Search(len(s.entries), func(i int) bool { return s.entries[i].pc >= lo })
-		for ; i < len(s.entries) && s.entries[i].pc < hi; i++ {
-			if s.entries[i].line != 0 { // 0: an end
-				out = append(out, s.entries[i].pc)
+	for _, s := range u.lineTab().Sources {
+		i := sort.Search(len(s.Entries), func(i int) bool { return s.Entries[i].PC >= lo })
+		for ; i < len(s.Entries) && s.Entries[i].PC < hi; i++ {
+			if s.Entries[i].Line != 0 { // 0: an end
+				out = append(out, s.Entries[i].PC)
 			}
 		}
 	}

@@ -59,8 +59,8 @@ func (d die) declared() (file string, line int) {
 
 // fileName is the path of a file register value.
 func (u *unit) fileName(reg uint64) string {
-	if h, _ := u.lineUnit().lineHeader(); h != nil && reg < uint64(len(h.files)) {
-		return h.files[reg].full
+	if h, _ := u.lineUnit().lineHeader(); h != nil && reg < uint64(len(h.Files)) {
+		return h.Files[reg].Full
 	}
 	return ""
 }
@@ -266,8 +266,8 @@ type codeName struct {
 }
 
 func (m *Module) codeName(vaddr uint64) (c codeName) {
-	if l := m.lineAt(vaddr); l.file != nil {
-		c.file, c.line = l.file.full, l.line
+	if l := m.lineAt(vaddr); l.File != nil {
+		c.file, c.line = l.File.Full, l.Line
 	}
 	if b := m.blockAt(vaddr, false); b != nil {
 		for x := b; x != nil; x = x.parent {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/line"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/loc"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/raw"
 	"github.com/jalon-trace/jalon/internal/debuginfo/elf"
@@ -265,9 +266,9 @@ func FuzzLists(f *testing.F) {
 			u.locList(val{raw.Value{Form: form, N: uint64(version) % 7}, u})
 		}
 		u.rangeList(val{raw.Value{Form: raw.FormSecOffset}, u}, tagLexicalBlock)
-		h, err := u.parseLineHeader(0)
+		h, err := line.ParseHeader(u.lineSource(0))
 		if err == nil {
-			h.run(u, &lineBuilder{t: &lineTable{}, u: u, h: h, byPath: map[string]*subfile{}})
+			line.New(h, line.Options{})
 		}
 	})
 }

@@ -3,6 +3,7 @@ package dwarf
 import (
 	"strings"
 
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/line"
 	"github.com/jalon-trace/jalon/internal/debuginfo/elf"
 )
 
@@ -46,7 +47,7 @@ type globWork struct {
 	m      *Module
 	glob   string
 	set    siteSet
-	place  func(uint64) sal
+	place  func(uint64) line.Place
 	wanted map[copyKey]bool // functions without code of their own: their copies are wanted
 	check  func() error
 	n      int
@@ -93,7 +94,7 @@ func (w *globWork) symbol(s elf.Symbol) {
 }
 
 // addSymbol adds the site of a function that has a symbol.
-func (s *siteSet) addSymbol(sym elf.Symbol, place func(uint64) sal) {
+func (s *siteSet) addSymbol(sym elf.Symbol, place func(uint64) line.Place) {
 	if sym.IFunc { // GDB cannot resolve it before the program runs either
 		place = s.m.entryLine
 	}
@@ -101,9 +102,9 @@ func (s *siteSet) addSymbol(sym elf.Symbol, place func(uint64) sal) {
 }
 
 // entryLine is the entry itself.
-func (m *Module) entryLine(addr uint64) sal {
+func (m *Module) entryLine(addr uint64) line.Place {
 	s := m.lineAt(addr)
-	s.pc = addr
+	s.PC = addr
 	return s
 }
 

@@ -2,20 +2,20 @@ package dwarf
 
 import (
 	"bytes"
-	"cmp"
 	"path"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"sync"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/index"
 )
 
 // unitPart is what the scan of one unit contributes to the index.
 type unitPart struct {
-	names  []nameEntry
+	names  []index.Name
 	once   []uint64 // of names: a key of those that count once in a program of C, else 0
-	ranges []unitRange
-	files  []fileUnit
+	ranges []index.Range
+	files  []index.File
 	flags  byte
 }
 
@@ -41,7 +41,7 @@ const chunk = 64
 // buildIndex scans the top levels of all units, in parallel. The scan uses units
 // of its own, so that what it reads of each does not stay in memory; release is
 // called now and then: the pages read so far are no longer needed.
-func buildIndex(d *data, kept []*unit, main int, release func()) *indexParts {
+func buildIndex(d *data, kept []*unit, main int, release func()) *index.Parts {
 	own, _ := unitsOf(d.fresh())
 	if len(own) != len(kept) {
 		own = kept
@@ -49,12 +49,12 @@ func buildIndex(d *data, kept []*unit, main int, release func()) *indexParts {
 	for s := range nSections {
 		d.sec(s)
 	}
-	p := &indexParts{flags: make([]byte, main)}
+	p := &index.Parts{Flags: make([]byte, main)}
 	seen := map[uint64]bool{}
 	for from := 0; from < len(own); from += chunk {
 		to := min(from+chunk, len(own))
 		for i, part := range scanUnits(own[from:to], kept[from:to], from, main) {
-			p.merge(from+i, part, seen)
+			merge(p, from+i, part, seen)
 		}
 		clear(own[from:to])
 		if from/chunk%8 == 7 {
@@ -62,40 +62,13 @@ func buildIndex(d *data, kept []*unit, main int, release func()) *indexParts {
 		}
 	}
 	release()
-	p.names = byHash(p.names, func(e *nameEntry) uint32 { return e.hash })
-	p.files = byHash(p.files, func(f *fileUnit) uint32 { return f.hash })
-	p.files = slices.Compact(p.files)
-	slices.SortStableFunc(p.ranges, func(a, b unitRange) int { return cmp.Compare(a.Lo, b.Lo) })
+	p.Sort()
 	return p
-}
-
-// byHash sorts rows by a hash and leaves those of one hash in their order: a
-// radix sort, since there may be millions.
-func byHash[T any](list []T, hash func(*T) uint32) []T {
-	const bits, size = 11, 1 << 11
-	other := make([]T, len(list))
-	for shift := 0; shift < 32; shift += bits {
-		var at [size]int
-		for i := range list {
-			at[hash(&list[i])>>shift%size]++
-		}
-		sum := 0
-		for d, n := range at {
-			at[d], sum = sum, sum+n
-		}
-		for i := range list {
-			d := hash(&list[i]) >> shift % size
-			other[at[d]] = list[i]
-			at[d]++
-		}
-		list, other = other, list
-	}
-	return list
 }
 
 // merge adds one unit's part. In C a type or enumerator means the same in every
 // unit, as far as look-ups from elsewhere go, and the first one counts.
-func (p *indexParts) merge(id int, part *unitPart, seen map[uint64]bool) {
+func merge(p *index.Parts, id int, part *unitPart, seen map[uint64]bool) {
 	for i, e := range part.names {
 		if k := part.once[i]; k != 0 {
 			if seen[k] {
@@ -103,12 +76,12 @@ func (p *indexParts) merge(id int, part *unitPart, seen map[uint64]bool) {
 			}
 			seen[k] = true
 		}
-		p.names = append(p.names, e)
+		p.Names = append(p.Names, e)
 	}
-	p.ranges = append(p.ranges, part.ranges...)
-	p.files = append(p.files, part.files...)
-	if id < len(p.flags) {
-		p.flags[id] = part.flags
+	p.Ranges = append(p.Ranges, part.ranges...)
+	p.Files = append(p.Files, part.files...)
+	if id < len(p.Flags) {
+		p.Flags[id] = part.flags
 	}
 }
 
@@ -159,13 +132,13 @@ func (p *unitPart) code(u *unit, id uint32) {
 	if h.tag == tagCompileUnit || h.tag == tagSkeletonUnit {
 		p.flags |= unitHasCode
 		for _, r := range u.pcs() {
-			p.ranges = append(p.ranges, unitRange{r, id})
+			p.ranges = append(p.ranges, index.Range{Range: r, Unit: id})
 		}
 		u.eachSource(func(name []byte) {
 			if bytes.IndexByte(name, '/') >= 0 || len(name) < 3 { // "." and ".." are names too
 				name = []byte(path.Base(path.Clean(string(name))))
 			}
-			p.files = append(p.files, fileUnit{hashName(name), id})
+			p.files = append(p.files, index.File{Hash: index.Hash(name), Unit: id})
 		})
 	}
 	if u.whole().inlinesOthers() {
@@ -187,9 +160,9 @@ func (p *unitPart) scanNames(u *unit, id uint32) {
 		}
 		key := uint64(0)
 		if once && c {
-			key = hash64(tag, name)
+			key = index.Key(tag, name)
 		}
-		p.names = append(p.names, nameEntry{hash: hashName(bareName(name)), off: uint32(off), unit: id, tag: tag})
+		p.names = append(p.names, index.Name{Hash: index.Hash(index.Bare(name)), Off: uint32(off), Unit: id, Tag: tag})
 		p.once = append(p.once, key)
 	}
 	own := func(e die) []byte {
@@ -226,14 +199,4 @@ func (p *unitPart) scanNames(u *unit, id uint32) {
 		}
 		return false
 	})
-}
-
-// hash64 is FNV-1a of a tag and a name, never 0.
-func hash64(tag uint16, name []byte) uint64 {
-	h := uint64(14695981039346656037) ^ uint64(tag)
-	h *= 1099511628211
-	for _, c := range name {
-		h = (h ^ uint64(c)) * 1099511628211
-	}
-	return max(h, 1)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/frame"
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/index"
 	"github.com/jalon-trace/jalon/internal/debuginfo/elf"
 )
 
@@ -50,7 +51,7 @@ type Module struct {
 	d    *data // nil without DWARF
 	from string
 	why  string
-	idx  *index
+	idx  *unitIndex
 	// idxRead says that the index came from the cache.
 	idxRead bool
 	cfi     *frame.Table
@@ -271,12 +272,12 @@ func (m *Module) lookupSymbols(name string) []elf.Symbol {
 }
 
 // names is the index over all units: from the cache, or made now.
-func (m *Module) names() *index {
+func (m *Module) names() *unitIndex {
 	if m.idx == nil {
-		m.idx = &index{indexTables: &indexTables{}}
+		m.idx = &unitIndex{Tables: &index.Tables{}}
 		if m.d != nil {
 			m.idx.units, m.idx.main = unitsOf(m.d)
-			m.idx.indexTables = m.loadIndex()
+			m.idx.Tables = m.loadIndex()
 		}
 	}
 	return m.idx

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/index"
 )
 
 // Names with scopes: namespaces and classes around an entry.
@@ -144,7 +146,7 @@ func (d die) inScopes(want []string) bool {
 	}
 	have = have[len(have)-len(want):]
 	for i := range want {
-		if have[i] != want[i] && string(bareName([]byte(have[i]))) != want[i] {
+		if have[i] != want[i] && string(index.Bare([]byte(have[i]))) != want[i] {
 			return false
 		}
 	}

@@ -3,6 +3,8 @@ package dwarf
 import (
 	"bytes"
 	"sort"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/line"
 )
 
 // GDB 13's rules for the end of a function's prologue on amd64. Places named by
@@ -14,61 +16,61 @@ func (u *unit) locationsValid() bool {
 	return u.whole().head().gcc >= 5 && u.functions().hasLists
 }
 
-func (m *Module) lineAt(pc uint64) sal {
+func (m *Module) lineAt(pc uint64) line.Place {
 	if u := m.unitFor(pc); u != nil {
 		return u.findLine(pc)
 	}
-	return sal{pc: pc}
+	return line.Place{PC: pc}
 }
 
 // funcStart is the place for a breakpoint on the function that starts at addr.
-func (m *Module) funcStart(addr uint64) sal {
+func (m *Module) funcStart(addr uint64) line.Place {
 	s := m.lineAt(addr)
-	if s.file != nil && (s.file.u.locationsValid() || s.file.isAsm()) {
-		s.pc = addr
+	if s.File != nil && (m.unitFor(addr).locationsValid() || s.File.IsAssembler()) {
+		s.PC = addr
 		return s
 	}
-	if s.pc < addr {
-		s = sal{pc: addr}
+	if s.PC < addr {
+		s = line.Place{PC: addr}
 	}
 	return m.skipPrologue(s)
 }
 
 // skipPrologue moves s behind the prologue of its function unless it is already
 // there.
-func (m *Module) skipPrologue(s sal) sal {
-	u, f := m.unitFor(s.pc), (*fn)(nil)
+func (m *Module) skipPrologue(s line.Place) line.Place {
+	u, f := m.unitFor(s.PC), (*fn)(nil)
 	if u != nil {
-		f = u.functions().at(s.pc)
+		f = u.functions().at(s.PC)
 	}
 	var start uint64
 	if f != nil {
 		start = f.entry()
 	} else {
-		sym, _, ok := m.symbolAt(s.pc)
+		sym, _, ok := m.symbolAt(s.PC)
 		if !ok {
 			return s
 		}
 		start = sym.Value
 	}
 	force := f == nil || !u.locationsValid()
-	pc, line := m.prologueEnd(start, f)
-	if !force && !line.marked {
-		pc, line.sal = start, m.lineAt(start)
-		if line.file == nil {
+	pc, body := m.prologueEnd(start, f)
+	if !force && !body.marked {
+		pc, body.Place = start, m.lineAt(start)
+		if body.File == nil {
 			pc = m.firstLinePC(start, f)
-			line.sal = m.lineAt(pc)
+			body.Place = m.lineAt(pc)
 		}
 	}
-	if s.pc >= pc {
+	if s.PC >= pc {
 		return s
 	}
-	line.sal.pc = pc
-	return line.sal
+	body.Place.PC = pc
+	return body.Place
 }
 
 type prologueLine struct {
-	sal
+	line.Place
 	marked bool // the compiler marked the end of the prologue itself
 }
 
@@ -78,12 +80,12 @@ func (m *Module) prologueEnd(start uint64, f *fn) (uint64, prologueLine) {
 		return pc, prologueLine{m.lineAt(pc), true}
 	}
 	pc := m.amd64SkipPrologue(start)
-	line := m.lineAt(pc)
-	if line.pc != pc && m.sameFunc(f, pc, line.end) {
-		pc = line.end
-		line = m.lineAt(pc)
+	body := m.lineAt(pc)
+	if body.PC != pc && m.sameFunc(f, pc, body.End) {
+		pc = body.End
+		body = m.lineAt(pc)
 	}
-	return pc, prologueLine{line, false}
+	return pc, prologueLine{body, false}
 }
 
 func (m *Module) sameFunc(f *fn, pc, next uint64) bool {
@@ -118,13 +120,13 @@ func (m *Module) markedEnd(start uint64) (uint64, bool) {
 		return 0, false
 	}
 	s := m.lineAt(lo)
-	if s.file == nil || s.file.isAsm() {
+	if s.File == nil || s.File.IsAssembler() {
 		return 0, false
 	}
-	e := s.file.entries
-	for i := sort.Search(len(e), func(i int) bool { return e[i].pc >= lo }); i < len(e) && e[i].pc <= hi; i++ {
-		if e[i].prologueEnd {
-			return e[i].pc, true
+	e := s.File.Entries
+	for i := sort.Search(len(e), func(i int) bool { return e[i].PC >= lo }); i < len(e) && e[i].PC <= hi; i++ {
+		if e[i].PrologueEnd {
+			return e[i].PC, true
 		}
 	}
 	return 0, false
@@ -137,12 +139,12 @@ func (m *Module) firstLinePC(pc uint64, f *fn) uint64 {
 		return pc
 	}
 	lt := f.d.u.lineTab()
-	if len(lt.byReg) < 2 || lt.byReg[1] == nil {
+	if len(lt.ByRegister) < 2 || lt.ByRegister[1] == nil {
 		return pc
 	}
-	for _, e := range lt.byReg[1].entries {
-		if e.line > 0 && lo <= e.pc && e.pc < hi {
-			return e.pc
+	for _, e := range lt.ByRegister[1].Entries {
+		if e.Line > 0 && lo <= e.PC && e.PC < hi {
+			return e.PC
 		}
 	}
 	return pc
@@ -171,35 +173,35 @@ func (m *Module) prologueByLines(start uint64) uint64 {
 		return 0
 	}
 	p := m.lineAt(lo)
-	if p.file == nil {
-		return p.pc
+	if p.File == nil {
+		return p.PC
 	}
-	if !p.file.isAsm() && twoLinesAt(p.file.entries, p.pc, lo) {
+	if !p.File.IsAssembler() && twoLinesAt(p.File.Entries, p.PC, lo) {
 		return lo
 	}
-	if p.end >= hi {
+	if p.End >= hi {
 		return 0
 	}
-	for p.end < hi {
-		s := m.lineAt(p.end)
-		if s.file == nil || s.line >= p.line || s.file != p.file || m.inInlined(p.end) {
+	for p.End < hi {
+		s := m.lineAt(p.End)
+		if s.File == nil || s.Line >= p.Line || s.File != p.File || m.inInlined(p.End) {
 			break
 		}
 		p = s
 	}
-	if p.end < hi {
-		return p.end
+	if p.End < hi {
+		return p.End
 	}
-	return p.pc
+	return p.PC
 }
 
 // twoLinesAt tells whether the entry after the first line entry at pc is also at start.
-func twoLinesAt(e []lineEntry, pc, start uint64) bool {
-	i := sort.Search(len(e), func(i int) bool { return e[i].pc >= pc })
-	for i < len(e) && e[i].pc == pc && e[i].line == 0 {
+func twoLinesAt(e []line.Entry, pc, start uint64) bool {
+	i := sort.Search(len(e), func(i int) bool { return e[i].PC >= pc })
+	for i < len(e) && e[i].PC == pc && e[i].Line == 0 {
 		i++
 	}
-	return i+1 < len(e) && e[i].pc == pc && e[i+1].line != 0 && e[i+1].pc == start
+	return i+1 < len(e) && e[i].PC == pc && e[i+1].Line != 0 && e[i+1].PC == start
 }
 
 func (m *Module) inInlined(pc uint64) bool {
@@ -287,14 +289,14 @@ func alignLea(b []byte) (reg, n int, ok bool) {
 func (m *Module) skipXMMSaves(pc, start uint64) uint64 {
 	u := m.unitFor(start)
 	s := m.lineAt(start)
-	if s.file == nil || u.whole().head().gcc < 5 || s.pc != start || pc >= s.end {
+	if s.File == nil || u.whole().head().gcc < 5 || s.PC != start || pc >= s.End {
 		return pc
 	}
-	next := m.lineAt(s.end)
-	if next.line != s.line {
+	next := m.lineAt(s.End)
+	if next.Line != s.Line {
 		return pc
 	}
-	b := m.file.ReadVaddr(next.pc-4, 4+8*7)
+	b := m.file.ReadVaddr(next.PC-4, 4+8*7)
 	if len(b) < 4+8*7 || b[0] != 0x84 || b[1] != 0xc0 || b[2] != 0x74 {
 		return pc
 	}
@@ -315,5 +317,5 @@ func (m *Module) skipXMMSaves(pc, start uint64) uint64 {
 	if n-4 != int(b[3]) {
 		return pc
 	}
-	return next.end
+	return next.End
 }

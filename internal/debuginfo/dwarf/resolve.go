@@ -219,8 +219,8 @@ func (s *scope) declaredLater(d die) bool {
 // here is the line of the scope's text at its pc: where functions that were inlined
 // there are called, or the line of the code itself.
 func (s *scope) here() (file string, line int) {
-	if l := s.m.lineAt(s.pc); l.file != nil {
-		file, line = l.file.full, l.line
+	if l := s.m.lineAt(s.pc); l.File != nil {
+		file, line = l.File.Full, l.Line
 	}
 	for b := s.f.tree().find(s.pc, false); b != nil && b != s.b; b = b.parent {
 		if b.inlined && b.parent != nil && b.parent.owner() == s.b.owner() {

@@ -4,6 +4,7 @@ import (
 	"sort"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/line"
 )
 
 // Site is one address that a place resolves to.
@@ -47,7 +48,7 @@ func (m *Module) FuncEntry(name string) (sites []Site, err error) {
 	return m.funcSites(name, false, m.entryLine)
 }
 
-func (m *Module) funcSites(name string, inlined bool, place func(uint64) sal) ([]Site, error) {
+func (m *Module) funcSites(name string, inlined bool, place func(uint64) line.Place) ([]Site, error) {
 	set := siteSet{m: m}
 	concrete, copies := m.findFuncs(name, inlined)
 	for _, f := range concrete {
@@ -156,15 +157,15 @@ type siteSet struct {
 	seen  map[uint64]bool
 }
 
-func (s *siteSet) add(l sal, site Site) {
+func (s *siteSet) add(l line.Place, site Site) {
 	if s.seen == nil {
 		s.seen = map[uint64]bool{}
 	}
-	if s.seen[l.pc] {
+	if s.seen[l.PC] {
 		return
 	}
-	s.seen[l.pc] = true
-	site.Addr = l.pc
+	s.seen[l.PC] = true
+	site.Addr = l.PC
 	s.m.describe(&site)
 	s.sites = append(s.sites, site)
 }
@@ -176,8 +177,8 @@ func (s *siteSet) sorted() []Site {
 
 // describe fills in what is known about the site's address.
 func (m *Module) describe(s *Site) {
-	if l := m.lineAt(s.Addr); l.file != nil {
-		s.File, s.Line = l.file.full, l.line
+	if l := m.lineAt(s.Addr); l.File != nil {
+		s.File, s.Line = l.File.Full, l.Line
 	}
 	if b := m.blockAt(s.Addr, false); b != nil {
 		meant, call := m.meantBy(s, b)

@@ -1,7 +1,6 @@
 package dwarf
 
 import (
-	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -9,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/line"
 )
 
 // LineSites returns every address where GDB's `break file:line` would stop: one
@@ -16,42 +16,42 @@ import (
 // code has the line, the next line with code is taken and Site.ActualLine says
 // so. file matches by its last path components. The error is a
 // *debuginfo.NotFoundError when the file is unknown or has no code from line on.
-func (m *Module) LineSites(file string, line int) (sites []Site, err error) {
+func (m *Module) LineSites(file string, number int) (sites []Site, err error) {
 	defer m.guard(&err)()
 	tables := m.tables(file)
 	if len(tables) == 0 {
 		return nil, m.noFile(file)
 	}
-	pcs, best := exactPCs(tables, line)
+	pcs, best := exactPCs(tables, number)
 	if len(pcs) == 0 && best > 0 {
-		line = best
-		pcs, _ = exactPCs(tables, line)
+		number = best
+		pcs, _ = exactPCs(tables, number)
 	}
 	pcs = m.onePerBlock(pcs)
 	set := siteSet{m: m}
 	for _, p := range pcs {
-		s := sal{file: p.file, line: line, pc: p.pc}
-		if !p.file.isAsm() {
+		s := line.Place{File: p.file, Line: number, PC: p.pc}
+		if !p.file.IsAssembler() {
 			s = m.skipPrologue(s)
 		}
-		set.add(s, Site{ActualLine: s.line, place: p.file.full})
+		set.add(s, Site{ActualLine: s.Line, place: p.file.Full})
 	}
 	if len(set.sites) == 0 {
-		return nil, noLine(file, line, tables)
+		return nil, noLine(file, number, tables)
 	}
 	return set.sorted(), nil
 }
 
 // tables returns the line tables of the files that the user's name means.
-func (m *Module) tables(file string) []*subfile {
-	var out []*subfile
+func (m *Module) tables(file string) []*line.Source {
+	var out []*line.Source
 	for _, u := range m.names().withSource(file) {
 		for _, f := range u.sourceNames() {
-			if !f.ok || !f.matches(file) {
+			if !f.OK || !f.Matches(file) {
 				continue
 			}
-			for _, s := range u.lineTab().files {
-				if (lineFile{s.name, s.full, true}).matches(file) && len(s.entries) > 0 {
+			for _, s := range u.lineTab().Sources {
+				if (line.File{Name: s.Name, Full: s.Full, OK: true}).Matches(file) && len(s.Entries) > 0 {
 					out = append(out, s)
 				}
 			}
@@ -76,63 +76,18 @@ func (m *Module) eachUnit(visit func(*unit)) {
 
 type linePC struct {
 	pc   uint64
-	file *subfile
+	file *line.Source
 }
 
 // exactPCs finds the statements of a line, and the smallest later line.
-func exactPCs(tables []*subfile, line int) (pcs []linePC, best int) {
+func exactPCs(tables []*line.Source, number int) (pcs []linePC, best int) {
 	for _, t := range tables {
-		next := t.eachOf(line, func(e *lineEntry) { pcs = append(pcs, linePC{e.pc, t}) })
+		next := t.Statements(number, func(e *line.Entry) { pcs = append(pcs, linePC{e.PC, t}) })
 		if next > 0 && (best == 0 || next < best) {
 			best = next
 		}
 	}
 	return pcs, best
-}
-
-// fewLookups is how often a table is searched before an index of its lines is made: one
-// place does not pay for sorting, a listing of all lines must not search for each.
-const fewLookups = 4
-
-// eachOf calls f for the statements of a line in the order of addresses, and returns the
-// next line that has statements; 0: none.
-func (t *subfile) eachOf(line int, f func(*lineEntry)) (next int) {
-	if t.lookups++; t.lookups > fewLookups {
-		return t.indexed(line, f)
-	}
-	for i := range t.entries {
-		e := &t.entries[i]
-		switch l := int(e.line); {
-		case !e.stmt || l < line:
-		case l == line:
-			f(e)
-		case next == 0 || l < next:
-			next = l
-		}
-	}
-	return next
-}
-
-// indexed is eachOf by an index, which is made at first use.
-func (t *subfile) indexed(line int, f func(*lineEntry)) (next int) {
-	if t.byLine == nil {
-		t.byLine = make([]int32, 0, len(t.entries))
-		for i := range t.entries {
-			if t.entries[i].stmt {
-				t.byLine = append(t.byLine, int32(i))
-			}
-		}
-		slices.SortStableFunc(t.byLine, func(a, b int32) int { return cmp.Compare(t.entries[a].line, t.entries[b].line) })
-	}
-	at := sort.Search(len(t.byLine), func(i int) bool { return int(t.entries[t.byLine[i]].line) >= line })
-	for ; at < len(t.byLine); at++ {
-		e := &t.entries[t.byLine[at]]
-		if int(e.line) != line {
-			return int(e.line)
-		}
-		f(e)
-	}
-	return 0
 }
 
 // onePerBlock keeps the first address in each block: optimised code scatters a
@@ -156,7 +111,7 @@ func (m *Module) onePerBlock(pcs []linePC) []linePC {
 	return out
 }
 
-func noLine(file string, line int, tables []*subfile) error {
+func noLine(file string, line int, tables []*line.Source) error {
 	e := &debuginfo.NotFoundError{What: "line", Name: file + ":" + strconv.Itoa(line)}
 	lines := stmtLines(tables)
 	if len(lines) == 0 {
@@ -200,8 +155,8 @@ func (m *Module) fileNames() []string {
 	seen := map[string]bool{}
 	m.eachUnit(func(u *unit) {
 		for _, f := range u.sourceNames() {
-			if f.ok {
-				seen[f.full] = true
+			if f.OK {
+				seen[f.Full] = true
 			}
 		}
 	})
@@ -231,12 +186,12 @@ func (m *Module) Lines(file string) (lines []int) {
 	return stmtLines(m.tables(file))
 }
 
-func stmtLines(tables []*subfile) []int {
+func stmtLines(tables []*line.Source) []int {
 	var out []int
 	for _, t := range tables {
-		for _, e := range t.entries {
-			if e.stmt && e.line > 0 {
-				out = append(out, int(e.line))
+		for _, e := range t.Entries {
+			if e.Stmt && e.Line > 0 {
+				out = append(out, int(e.Line))
 			}
 		}
 	}

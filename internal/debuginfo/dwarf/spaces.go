@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/index"
 )
 
 // Namespaces: C++ basic.lookup.unqual, namespace.udir, namespace.qual.
@@ -146,7 +147,7 @@ func common(a, b []string) []string {
 // and the unnamed ones in it too.
 func (r *search) inUnit(space []string, name string, reach reach) (out []meaning) {
 	key := name
-	if bare := bareName([]byte(name)); len(bare) < len(name) {
+	if bare := index.Bare([]byte(name)); len(bare) < len(name) {
 		key = string(bare) + "<"
 	}
 	r.s.u.lookup(key, func(d die) bool {
@@ -185,7 +186,7 @@ func (r *search) elsewhere(space []string, name string) (out []meaning) {
 }
 
 func (r *search) eachElsewhere(name string, visit func(d die, spans []*scopeSpan) bool) {
-	r.s.m.names().find(string(bareName([]byte(name))), r.want.accepts, func(d die) bool {
+	r.s.m.names().find(string(index.Bare([]byte(name))), r.want.accepts, func(d die) bool {
 		if d.u.whole() == r.s.u.whole() || !sameName(d.name(), name) || d.u.isC() && r.isTag(d) {
 			return true
 		}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/index"
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/line"
 )
 
 // names at file level: of the unit itself, of the partial units it imports, then
@@ -64,7 +66,7 @@ func (u *unit) note(name string, e die) {
 		return
 	}
 	u.tops[name] = append(u.tops[name], e.off)
-	if bare := bareName([]byte(name)); len(bare) < len(name) {
+	if bare := index.Bare([]byte(name)); len(bare) < len(name) {
 		u.tops[string(bare)+"<"] = append(u.tops[string(bare)+"<"], e.off)
 	}
 }
@@ -234,7 +236,7 @@ func (s *scope) functionValue(name string, scopes []string) *debuginfo.Variable 
 func (s *scope) inFile(file, name string) (out *debuginfo.Variable) {
 	try := func(u *unit) {
 		h := u.head()
-		if out != nil || !(lineFile{h.name, join(h.compDir, h.name), true}).matches(file) {
+		if out != nil || !(line.File{Name: h.name, Full: line.Join(h.compDir, h.name), OK: true}).Matches(file) {
 			return
 		}
 		placed := func(d die) bool { return d.ab.tag == tagVariable && d.located() }

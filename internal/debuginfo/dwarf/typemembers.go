@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/index"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/raw"
 )
 
@@ -126,7 +127,7 @@ func (m *Module) membersOf(d die) (out []ctype.Field, names []ctype.Name) {
 			break
 		}
 	}
-	if own := string(bareName(d.nameBytes())); own != "" && !d.u.isC() {
+	if own := string(index.Bare(d.nameBytes())); own != "" && !d.u.isC() {
 		names = append(names, ctype.Name{Name: own, Kind: ctype.NestedType, Ref: d}) // the injected class name
 	}
 	return out, names
@@ -141,7 +142,7 @@ func (m *Module) declared(names []ctype.Name, d, c die) []ctype.Name {
 		n.Kind = ctype.StaticMember
 	case tagSubprogram:
 		n.Kind = ctype.Function
-		if n.Name == string(bareName(d.nameBytes())) {
+		if n.Name == string(index.Bare(d.nameBytes())) {
 			return names
 		}
 	case tagEnumerationType:

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/line"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/raw"
 )
 
@@ -41,7 +42,7 @@ type unit struct {
 	body     *unitBody
 
 	lineOnce sync.Once
-	lines    *lineTable
+	lines    *line.Table
 
 	spanOnce sync.Once
 	spans    []scopeSpan

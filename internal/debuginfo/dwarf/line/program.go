@@ -1,9 +1,9 @@
-package dwarf
+package line
 
 import "github.com/jalon-trace/jalon/internal/debuginfo/dwarf/raw"
 
-// lineRow is the state of the line number machine (DWARF 5 section 6.2.2).
-type lineRow struct {
+// row is the state of the line number machine (DWARF 5 section 6.2.2).
+type row struct {
 	addr          uint64
 	opIndex       uint64
 	file          uint64
@@ -14,14 +14,14 @@ type lineRow struct {
 	end           bool
 }
 
-// lineSink takes what the machine emits, in order.
-type lineSink interface {
+// sink takes what the machine emits, in order.
+type sink interface {
 	start(file uint64) // a sequence starts
 	setFile(file uint64, discriminator uint64)
 	discriminator(d uint64)
 	lineAdvanced(delta int64, discriminator uint64)
 	setAddress(addr uint64)
-	row(r *lineRow)
+	row(r *row)
 }
 
 // Standard opcodes.
@@ -49,17 +49,17 @@ const (
 	lneDiscrim     = 4
 )
 
-// lineMachine runs one line number program.
-type lineMachine struct {
-	h    *lineHeader
-	u    *unit
-	c    raw.Cursor
-	r    lineRow
-	sink lineSink
+// machine runs one line number program.
+type machine struct {
+	h   *Header
+	dir string // the compilation directory
+	c   raw.Cursor
+	r   row
+	out sink
 }
 
-func (h *lineHeader) run(u *unit, sink lineSink) {
-	m := lineMachine{h: h, u: u, c: raw.Cursor{B: h.program}, sink: sink}
+func (h *Header) run(compDir string, sink sink) {
+	m := machine{h: h, dir: compDir, c: raw.Cursor{B: h.Program}, out: sink}
 	for !m.c.Done() {
 		m.reset()
 		for !m.c.Done() && !m.r.end {
@@ -72,28 +72,28 @@ func (h *lineHeader) run(u *unit, sink lineSink) {
 	}
 }
 
-func (m *lineMachine) reset() {
-	m.r = lineRow{file: 1, line: 1, stmt: m.h.defaultStmt}
-	m.sink.start(1)
+func (m *machine) reset() {
+	m.r = row{file: 1, line: 1, stmt: m.h.defaultStmt}
+	m.out.start(1)
 }
 
-func (m *lineMachine) advance(n uint64) {
+func (m *machine) advance(n uint64) {
 	n += m.r.opIndex
 	m.r.addr += n / m.h.maxOps * m.h.minInst
 	m.r.opIndex = n % m.h.maxOps
 }
 
-func (m *lineMachine) advanceLine(delta int64) {
+func (m *machine) advanceLine(delta int64) {
 	m.r.line += delta
-	m.sink.lineAdvanced(delta, m.r.discriminator)
+	m.out.lineAdvanced(delta, m.r.discriminator)
 }
 
-func (m *lineMachine) emit() {
-	m.sink.row(&m.r)
+func (m *machine) emit() {
+	m.out.row(&m.r)
 	m.r.discriminator, m.r.prologueEnd = 0, false
 }
 
-func (m *lineMachine) step() {
+func (m *machine) step() {
 	op := m.c.U8()
 	if op >= m.h.opcodeBase {
 		adj := uint64(op - m.h.opcodeBase)
@@ -113,7 +113,7 @@ func (m *lineMachine) step() {
 		m.advanceLine(m.c.SLEB())
 	case lnsSetFile:
 		m.r.file = m.c.ULEB()
-		m.sink.setFile(m.r.file, m.r.discriminator)
+		m.out.setFile(m.r.file, m.r.discriminator)
 	case lnsNegateStmt:
 		m.r.stmt = !m.r.stmt
 	case lnsConstAddPC:
@@ -135,7 +135,7 @@ func (m *lineMachine) step() {
 	}
 }
 
-func (m *lineMachine) extended() {
+func (m *machine) extended() {
 	n := m.c.ULEB()
 	x := raw.Cursor{B: m.c.Block(n)}
 	if m.c.Bad || n == 0 {
@@ -145,16 +145,16 @@ func (m *lineMachine) extended() {
 	switch x.U8() {
 	case lneEndSequence:
 		m.r.end = true
-		m.sink.row(&m.r)
+		m.out.row(&m.r)
 	case lneSetAddress:
 		m.r.addr = x.Uint(x.Left())
 		m.r.opIndex = 0
-		m.sink.setAddress(m.r.addr)
+		m.out.setAddress(m.r.addr)
 	case lneDefineFile:
 		name := string(x.CString())
-		m.h.addFile(m.u, name, x.ULEB())
+		m.h.addFile(m.dir, name, x.ULEB())
 	case lneDiscrim:
 		m.r.discriminator = x.ULEB()
-		m.sink.discriminator(m.r.discriminator)
+		m.out.discriminator(m.r.discriminator)
 	}
 }
