@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
-	"github.com/jalon-trace/jalon/internal/session"
+	"github.com/jalon-trace/jalon/internal/engine/inproc"
 )
 
 // processChecks are the questions about one process, in the order in which they are
@@ -88,18 +88,18 @@ const shown = 8
 
 // checkCode shows what other tracers, or jalon, have done to the code.
 func checkCode(pid int) []verdict {
-	list, err := session.InspectCode(pid, dwarf.Options{})
+	list, err := inproc.InspectCode(pid, dwarf.Options{})
 	if err != nil {
 		return []verdict{{what: "its code is that of its files", detail: err.Error()}}
 	}
 	kinds := []struct {
 		what, detail string
-		of           func(*session.CodeState) []session.CodeRange
+		of           func(*inproc.CodeState) []inproc.CodeRange
 	}{
-		{"breakpoints that its files do not have", "other tracers' uprobes; a site there becomes one beside them", func(c *session.CodeState) []session.CodeRange { return c.Breakpoints }},
-		{"other changes of its code", "patches of a tracer (jalon), or its own", func(c *session.CodeState) []session.CodeRange { return c.Changed }},
-		{"writable pages of code", "uprobes do not come there: jalon's guard, or its own", func(c *session.CodeState) []session.CodeRange { return c.Writable }},
-		{"copied pages of code", "uprobes do not come there: jalon's guard, or its own", func(c *session.CodeState) []session.CodeRange { return c.Copied }},
+		{"breakpoints that its files do not have", "other tracers' uprobes; a site there becomes one beside them", func(c *inproc.CodeState) []inproc.CodeRange { return c.Breakpoints }},
+		{"other changes of its code", "patches of a tracer (jalon), or its own", func(c *inproc.CodeState) []inproc.CodeRange { return c.Changed }},
+		{"writable pages of code", "uprobes do not come there: jalon's guard, or its own", func(c *inproc.CodeState) []inproc.CodeRange { return c.Writable }},
+		{"copied pages of code", "uprobes do not come there: jalon's guard, or its own", func(c *inproc.CodeState) []inproc.CodeRange { return c.Copied }},
 	}
 	var out []verdict
 	for _, k := range kinds {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
+	"github.com/jalon-trace/jalon/internal/engine/inproc"
 	"github.com/jalon-trace/jalon/internal/format"
 	"github.com/jalon-trace/jalon/internal/session"
 )
@@ -29,7 +30,7 @@ func (c *listCmd) Run() error {
 	w := bufio.NewWriter(stdout)
 	defer w.Flush()
 	if c.Pid != 0 {
-		mods, err := session.InspectProcess(c.Pid, opt)
+		mods, err := inproc.InspectProcess(c.Pid, opt)
 		if err != nil {
 			return err
 		}
@@ -42,7 +43,7 @@ func (c *listCmd) Run() error {
 		return c.kernel(w, places)
 	}
 	path, source, _ := strings.Cut(c.Args[0], "@")
-	in, err := session.InspectFile(path, opt)
+	in, err := inproc.InspectFile(path, opt)
 	if err != nil {
 		return err
 	}
@@ -68,7 +69,7 @@ func (c *listCmd) Run() error {
 }
 
 // process lists matching functions of all modules; without a pattern the modules.
-func (c *listCmd) process(w io.Writer, mods []*session.Inspected) error {
+func (c *listCmd) process(w io.Writer, mods []*inproc.Inspected) error {
 	if len(c.Args) == 0 {
 		for _, in := range mods {
 			info := "no debug information: " + in.Info.WhyNoDebugInfo()
@@ -96,7 +97,7 @@ func (c *listCmd) process(w io.Writer, mods []*session.Inspected) error {
 }
 
 // functions lists the functions that match, one a line.
-func (c *listCmd) functions(w io.Writer, in *session.Inspected, pattern string) int {
+func (c *listCmd) functions(w io.Writer, in *inproc.Inspected, pattern string) int {
 	list := in.Info.Functions(pattern)
 	for _, f := range list {
 		where := ""
@@ -122,7 +123,7 @@ func (c *listCmd) functions(w io.Writer, in *session.Inspected, pattern string) 
 	return len(list)
 }
 
-func (c *listCmd) tactics(w io.Writer, in *session.Inspected, f *dwarf.Function) {
+func (c *listCmd) tactics(w io.Writer, in *inproc.Inspected, f *dwarf.Function) {
 	sites, err := in.Info.SitesOf(f)
 	if err != nil {
 		fmt.Fprintf(w, "      %v\n", err)
@@ -133,11 +134,14 @@ func (c *listCmd) tactics(w io.Writer, in *session.Inspected, f *dwarf.Function)
 	}
 }
 
-func (c *listCmd) tactic(w io.Writer, in *session.Inspected, vaddr uint64) {
+func (c *listCmd) tactic(w io.Writer, in *inproc.Inspected, vaddr uint64) {
 	t, refused, err := in.Tactic(vaddr)
 	if err != nil {
 		fmt.Fprintf(w, "      %#x: %v\n", vaddr+in.Bias, err)
 		return
+	}
+	if t == inproc.Int3 {
+		t = session.SlowTactic()
 	}
 	fmt.Fprintf(w, "      %#x: %s", vaddr+in.Bias, t)
 	if len(refused) > 0 {
@@ -151,7 +155,7 @@ const maxListed = 200_000
 
 // source lists the lines of a source file that have code, with the variables in
 // scope at each.
-func (c *listCmd) source(w io.Writer, in *session.Inspected, source string) error {
+func (c *listCmd) source(w io.Writer, in *inproc.Inspected, source string) error {
 	lines := in.Info.Lines(source)
 	if len(lines) == 0 {
 		files := in.Info.Files("*" + filepath.Ext(source))
@@ -185,7 +189,7 @@ func (c *listCmd) source(w io.Writer, in *session.Inspected, source string) erro
 
 // variables are the parameters and locals in scope at an address; those without
 // a value there are in brackets.
-func variables(in *session.Inspected, vaddr uint64) []string {
+func variables(in *inproc.Inspected, vaddr uint64) []string {
 	scope, err := in.Info.ScopeAt(vaddr)
 	if err != nil {
 		return nil

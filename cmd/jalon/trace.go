@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/jalon-trace/jalon/internal/drain"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/format"
 	"github.com/jalon-trace/jalon/internal/openfile"
@@ -85,7 +86,7 @@ func (c *traceCmd) Run() error {
 	if !c.Quiet {
 		opt.Progress, opt.OnArmed = c.progress.step, c.progress.wipe
 	}
-	opt.NewSink = func(s *session.Session) session.Sink { return c.sink(out, s) }
+	opt.NewSink = func(s *session.Session) drain.Sink { return c.sink(out, s) }
 	end := newEnding()
 	defer end.stop()
 	end.passed = c.remind
@@ -215,7 +216,7 @@ func (c *traceCmd) open() (io.Writer, func() error, error) {
 	return f, f.Close, nil
 }
 
-func (c *traceCmd) sink(w io.Writer, s *session.Session) session.Sink {
+func (c *traceCmd) sink(w io.Writer, s *session.Session) drain.Sink {
 	switch c.Format {
 	case "json":
 		return format.NewJSON(w, format.JSONOptions{Unwind: s.Unwind, Symbol: s.Symbol})

@@ -1,8 +1,11 @@
-package session
+package drain
 
 import (
 	"errors"
+	"fmt"
+	"os"
 	"runtime"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,18 +20,14 @@ type Sink interface {
 	Flush() error
 }
 
-// errEnough ends a session that was asked for so many events only.
-var errEnough = errors.New("enough events")
+// ErrEnough ends a trace that was asked for so many events only.
+var ErrEnough = errors.New("enough events")
 
 // errTurn: events are to be shown still, and something else comes first.
 var errTurn = errors.New("the turn is over")
 
 const (
-	// The reader looks at the rings this often: rarely enough that it does not
-	// run behind the writers, often enough that output feels immediate.
-	pollEvery = 4 * time.Millisecond
-
-	// showTurn is how long events are shown before somebody else has a turn: the user
+	// showTurn is how long events are shown before something else has a turn: the user
 	// may want to end, libraries are loaded. To show a stack takes long.
 	showTurn = 50 * time.Millisecond
 	// maxBacklog is how much may wait to be shown. What comes beyond it stays in the
@@ -36,14 +35,14 @@ const (
 	maxBacklog = 64 << 20
 )
 
-// drain reads the rings of both engines, orders the records and hands them to the
-// sink. Its methods are called from one goroutine; addSchema from any.
-type drain struct {
+// Drain reads the rings of engines, orders the records and hands them to the
+// sink. Its methods are called from one goroutine; AddSchema from any.
+type Drain struct {
 	merger  *event.Merger
 	clock   *event.Clock
 	sink    Sink
-	max     uint64 // events to show; 0 = all
-	sources []*source
+	Max     uint64 // events to show; 0 = all
+	sources []*Source
 
 	names   map[int]string // threads seen since names were looked at
 	noted   [16]named      // the last of them, by the low bits of the number
@@ -61,36 +60,36 @@ type drain struct {
 	ev      event.Event
 }
 
-// source is the rings of one engine.
-type source struct {
+// Source is the rings of one engine.
+type Source struct {
 	mem      *ring.Shared
 	reader   *ring.Reader
 	first    int // number of its first ring in the merger
-	kernel   bool
+	Kernel   bool
 	decoder  event.Decoder
-	passes   []*pass  // by site; nil: without a passcount
+	passes   []*Pass  // by site; nil: without a passcount
 	recorded []uint64 // by site
 	counters *event.Counters
 }
 
-func newDrain(clock *event.Clock, sink Sink) *drain {
-	d := &drain{names: map[int]string{}, clock: clock, sink: sink, merger: event.NewMerger(0)}
+func New(clock *event.Clock, sink Sink) *Drain {
+	d := &Drain{names: map[int]string{}, clock: clock, sink: sink, merger: event.NewMerger(0)}
 	d.merger.Slack = clock.Ticks(event.Slack)
 	d.merger.Hold = clock.Ticks(event.Hold)
 	d.merger.Limit = event.MaxWaiting
 	return d
 }
 
-// add takes another engine's rings along; dec says how its records are decoded.
+// Add takes another engine's rings along; dec says how its records are decoded.
 // The kernel's stamps are nanoseconds: with them all records are ordered by those.
-func (d *drain) add(mem *ring.Shared, kernel bool, dec event.Decoder) *source {
+func (d *Drain) Add(mem *ring.Shared, kernel bool, dec event.Decoder) *Source {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	dec.Clock = d.clock
 	dec.Schemas = make([]*event.Schema, mem.Sites())
-	src := &source{
-		mem: mem, reader: ring.NewReader(mem), kernel: kernel, decoder: dec,
-		passes: make([]*pass, mem.Sites()), recorded: make([]uint64, mem.Sites()),
+	src := &Source{
+		mem: mem, reader: ring.NewReader(mem), Kernel: kernel, decoder: dec,
+		passes: make([]*Pass, mem.Sites()), recorded: make([]uint64, mem.Sites()),
 		counters: event.NewCounters(mem),
 	}
 	if !kernel {
@@ -108,7 +107,7 @@ func (d *drain) add(mem *ring.Shared, kernel bool, dec event.Decoder) *source {
 	return src
 }
 
-func (d *drain) sourceOf(cpu int) *source {
+func (d *Drain) sourceOf(cpu int) *Source {
 	for i := len(d.sources) - 1; i > 0; i-- {
 		if cpu >= d.sources[i].first {
 			return d.sources[i]
@@ -118,27 +117,27 @@ func (d *drain) sourceOf(cpu int) *source {
 }
 
 // key is the time of a stamp in nanoseconds of CLOCK_MONOTONIC.
-func (d *drain) key(cpu int, stamp uint64) uint64 {
-	if d.sourceOf(cpu).kernel {
+func (d *Drain) key(cpu int, stamp uint64) uint64 {
+	if d.sourceOf(cpu).Kernel {
 		return stamp
 	}
 	return uint64(d.clock.Mono(stamp))
 }
 
 // now is the present time in the merger's unit.
-func (d *drain) now() uint64 {
+func (d *Drain) now() uint64 {
 	if d.merger.Key == nil {
 		return event.TSC()
 	}
 	return uint64(event.Monotonic())
 }
 
-// pass counts down the hits that GDB's passcount allows a tracepoint; its sites
+// Pass counts down the hits that GDB's passcount allows a tracepoint; its sites
 // share it.
-type pass struct{ left int }
+type Pass struct{ Left int }
 
-// addSchema makes a site's records known, before the site is armed. p may be nil.
-func (d *drain) addSchema(src *source, s *event.Schema, p *pass) {
+// AddSchema makes a site's records known, before the site is armed. p may be nil.
+func (d *Drain) AddSchema(src *Source, s *event.Schema, p *Pass) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	src.passes[s.SiteID] = p
@@ -147,17 +146,17 @@ func (d *drain) addSchema(src *source, s *event.Schema, p *pass) {
 	src.reader.SetShort(s.SiteID, s.ShortSize)
 }
 
-// dropSchema makes a site unknown again that was not armed after all.
-func (d *drain) dropSchema(src *source, id uint32) {
+// DropSchema makes a site unknown again that was not armed after all.
+func (d *Drain) DropSchema(src *Source, id uint32) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	src.decoder.Schemas[id] = nil
 }
 
-// poll reads every ring once and shows what is in order, for showTurn at most. more says
+// Poll reads every ring once and shows what is in order, for showTurn at most. more says
 // that a ring fills so fast that it should be looked at again at once, or that more
 // is to be shown.
-func (d *drain) poll() (more bool, err error) {
+func (d *Drain) Poll() (more bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.sample(); err != nil {
@@ -184,7 +183,7 @@ func (d *drain) poll() (more bool, err error) {
 }
 
 // readAll reads every ring once.
-func (d *drain) readAll() (more bool, err error) {
+func (d *Drain) readAll() (more bool, err error) {
 	for _, src := range d.sources {
 		for cpu := range src.reader.Rings() {
 			now := d.now()
@@ -202,7 +201,7 @@ func (d *drain) readAll() (more bool, err error) {
 }
 
 // read gives the records of a ring to the merger.
-func (d *drain) read(src *source, cpu int) (state ring.State, err error) {
+func (d *Drain) read(src *Source, cpu int) (state ring.State, err error) {
 	defer src.mem.Guard(&err)()
 	d.buf, state = src.reader.Drain(cpu, d.buf[:0])
 	d.take(src, cpu)
@@ -210,9 +209,9 @@ func (d *drain) read(src *source, cpu int) (state ring.State, err error) {
 }
 
 // readLast is read of a ring that no code writes to any more.
-func (d *drain) readLast(src *source, cpu int) (err error) {
+func (d *Drain) readLast(src *Source, cpu int) (err error) {
 	defer src.mem.Guard(&err)()
-	if src.kernel {
+	if src.Kernel {
 		d.buf = src.settle(cpu, d.buf[:0])
 	} else {
 		d.buf = src.reader.Recover(cpu, d.buf[:0])
@@ -223,12 +222,12 @@ func (d *drain) readLast(src *source, cpu int) (err error) {
 
 // take gives the records of d.buf, which a ring has just given, to the merger. Their
 // stamps lie between the arming and now; the program can have written others.
-func (d *drain) take(src *source, cpu int) {
+func (d *Drain) take(src *Source, cpu int) {
 	if len(d.buf) == 0 {
 		return
 	}
 	d.merger.Possible = event.Span{}
-	if !src.kernel {
+	if !src.Kernel {
 		now, slack := event.TSC(), d.clock.Ticks(event.StampSlack)
 		src.decoder.Possible.To = now + slack
 		d.merger.Possible = src.decoder.Possible
@@ -239,9 +238,9 @@ func (d *drain) take(src *source, cpu int) {
 	d.merger.Add(src.first+cpu, d.buf)
 }
 
-// finish reads what is left when nobody writes any more. What has not been shown when
+// Finish reads what is left when nobody writes any more. What has not been shown when
 // late says so is counted only.
-func (d *drain) finish(late func() bool) error {
+func (d *Drain) Finish(late func() bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.late, d.ending = late, true
@@ -259,7 +258,7 @@ func (d *drain) finish(late func() bool) error {
 		return err
 	}
 	err := d.merger.Flush(func(r event.Record) error {
-		if err := d.show(r); err != nil && !errors.Is(err, errEnough) {
+		if err := d.show(r); err != nil && !errors.Is(err, ErrEnough) {
 			return err
 		}
 		return nil // what is not shown any more still is counted
@@ -270,11 +269,11 @@ func (d *drain) finish(late func() bool) error {
 	return d.sink.Flush()
 }
 
-// settle reads and shows everything that is there. Nobody writes meanwhile.
-func (d *drain) settle() error {
+// Settle reads and shows everything that is there. Nobody writes meanwhile.
+func (d *Drain) Settle() error {
 	for more := true; more; {
 		var err error
-		if more, err = d.poll(); err != nil {
+		if more, err = d.Poll(); err != nil {
 			return err
 		}
 	}
@@ -288,7 +287,7 @@ func (d *drain) settle() error {
 
 // sample refreshes the clock where Add converts stamps: before the first of them,
 // because a time once told stays.
-func (d *drain) sample() error {
+func (d *Drain) sample() error {
 	if d.merger.Key == nil {
 		return nil
 	}
@@ -297,7 +296,7 @@ func (d *drain) sample() error {
 
 // settle reads a ring of the kernel engine to its end. A program that was running
 // when its probe was detached commits within microseconds; no writer ever dies.
-func (src *source) settle(cpu int, dst []byte) []byte {
+func (src *Source) settle(cpu int, dst []byte) []byte {
 	end := time.Now().Add(time.Second)
 	for {
 		var state ring.State
@@ -313,7 +312,7 @@ func (src *source) settle(cpu int, dst []byte) []byte {
 // some time after their birth (pthread_setname_np), and nobody tells a tracer.
 const namesEvery = 250 * time.Millisecond
 
-func (d *drain) rename() {
+func (d *Drain) rename() {
 	src := d.process()
 	if src == nil {
 		return
@@ -324,7 +323,7 @@ func (d *drain) rename() {
 	d.renamed = time.Now()
 	src.counters.Sample(src.decoder.Schemas)
 	for tid, old := range d.names {
-		name := comm(src.decoder.Pid, tid)
+		name := Comm(src.decoder.Pid, tid)
 		if name != "" && name != old {
 			src.decoder.Threads.Renamed(tid, name, event.TSC())
 		}
@@ -339,9 +338,9 @@ func (d *drain) rename() {
 }
 
 // process is the source of the in-process engine, nil when there is none.
-func (d *drain) process() *source {
+func (d *Drain) process() *Source {
 	for _, src := range d.sources {
-		if !src.kernel {
+		if !src.Kernel {
 			return src
 		}
 	}
@@ -358,26 +357,26 @@ type named struct {
 }
 
 // note keeps the name of the thread of a record; most are noted already.
-func (d *drain) note(n named) {
+func (d *Drain) note(n named) {
 	if last := &d.noted[n.tid&15]; *last != n {
 		*last = n
 		d.names[n.tid] = n.comm
 	}
 }
 
-func (d *drain) show(r event.Record) error {
+func (d *Drain) show(r event.Record) error {
 	src := d.sourceOf(r.CPU)
 	r.CPU -= src.first
 	if err := src.decoder.Decode(r, &d.ev); err != nil {
 		return nil // counted by the reader as damage; a traced program can write anything
 	}
 	src.recorded[r.Site()]++
-	if !src.kernel {
+	if !src.Kernel {
 		d.note(named{d.ev.Tid, d.ev.Comm})
 	}
 	switch {
-	case d.max > 0 && d.shown >= d.max:
-		return errEnough
+	case d.Max > 0 && d.shown >= d.Max:
+		return ErrEnough
 	case d.unshown > 0 || d.ending && d.isLate():
 		d.unshown++
 		return nil
@@ -386,13 +385,13 @@ func (d *drain) show(r event.Record) error {
 	if err := d.sink.Event(&d.ev); err != nil {
 		return err
 	}
-	if d.max > 0 && d.shown == d.max {
-		return errEnough
+	if d.Max > 0 && d.shown == d.Max {
+		return ErrEnough
 	}
 	if p := src.passes[r.Site()]; p != nil {
-		if p.left--; p.left <= 0 {
-			d.max = d.shown // nothing after the last pass
-			return errEnough
+		if p.Left--; p.Left <= 0 {
+			d.Max = d.shown // nothing after the last pass
+			return ErrEnough
 		}
 	}
 	if !d.ending && d.isLate() {
@@ -402,7 +401,33 @@ func (d *drain) show(r event.Record) error {
 }
 
 // isLate asks late at every 16th event: most are shown in less than a microsecond.
-func (d *drain) isLate() bool {
+func (d *Drain) isLate() bool {
 	d.asked++
 	return d.asked%16 == 0 && d.late != nil && d.late()
+}
+
+// Sources are the rings that are read.
+func (d *Drain) Sources() []*Source { return d.sources }
+
+// Late is how many records came too late to be shown in the order of time.
+func (d *Drain) Late() uint64 { return d.merger.Late }
+
+// Unshown is how many events Finish has counted and not shown.
+func (d *Drain) Unshown() uint64 { return d.unshown }
+
+// Stats are what the reader has found in the rings.
+func (src *Source) Stats() ring.Stats { return src.reader.Stats() }
+
+// Sites are the counters of the sites with schemas.
+func (src *Source) Sites() []event.SiteSummary {
+	return src.counters.Sites(src.decoder.Schemas, src.recorded)
+}
+
+// Comm is the name of a thread; "" when it is not known.
+func Comm(pid, tid int) string {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/comm", pid, tid))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
 }

@@ -1,4 +1,4 @@
-package session
+package drain
 
 import (
 	"encoding/binary"
@@ -13,8 +13,9 @@ import (
 type rings struct {
 	flat  ring.Flat
 	mem   []byte
-	drain *drain
-	run   *Run
+	drain *Drain
+	src   *Source
+	give  func(*event.Event)
 	tsc   uint64
 }
 
@@ -38,17 +39,15 @@ func newRings(t testing.TB, recordSize int) *rings {
 	}
 	threads := event.NewThreads()
 	threads.Born(77, ringsThread, "thread", 0)
-	prog := &Program{}
-	prog.tp = &tracked{program: prog}
-	r.run = &Run{}
-	s := &Session{clock: clock, thr: threads, sites: []*site{{tp: prog.tp}}, shared: &sharedMem{mem: shared}}
-	r.run.s = s
-	r.drain = newDrain(clock, r.run)
-	s.drain = r.drain
-	s.user = r.drain.add(shared, false, event.Decoder{Threads: threads, Pid: 1 << 30})
-	r.drain.addSchema(s.user, &event.Schema{RecordSize: recordSize}, nil)
+	r.drain = New(clock, r)
+	r.src = r.drain.Add(shared, false, event.Decoder{Threads: threads, Pid: 1 << 30})
+	r.drain.AddSchema(r.src, &event.Schema{RecordSize: recordSize}, nil)
 	return r
 }
+
+func (r *rings) Event(ev *event.Event) error  { r.give(ev); return nil }
+func (r *rings) Summary(*event.Summary) error { return nil }
+func (r *rings) Flush() error                 { return nil }
 
 // fill writes n records in turn to all rings; they must have room.
 func (r *rings) fill(n, size int) {
@@ -71,38 +70,46 @@ func TestDrainRings(t *testing.T) {
 	const size = 40
 	r := newRings(t, size)
 	last, n := int64(0), uint64(0)
-	take := func(x Record) {
+	r.give = func(ev *event.Event) {
 		n++
-		if x.Time < last || x.TID != 77 || len(x.Data) != size || x.Program == nil {
-			t.Fatalf("%+v behind time %d", x, last)
+		if ev.TimeNS < last || ev.Tid != 77 || len(ev.Raw) != size || ev.Schema == nil {
+			t.Fatalf("%+v behind time %d", ev, last)
 		}
-		last = x.Time
+		last = ev.TimeNS
 	}
 	written := uint64(0)
-	for i, mode := range []DrainMode{Ordered, Ordered, Settled, Ordered, Final} {
+	ordered := func() error {
+		for {
+			if more, err := r.drain.Poll(); err != nil || !more {
+				return err
+			}
+		}
+	}
+	finish := func() error { return r.drain.Finish(nil) }
+	for i, read := range []func() error{ordered, ordered, r.drain.Settle, ordered, finish} {
 		r.tsc = max(r.tsc, event.TSC())
 		r.fill(5000*(i+1), size)
 		written += 5000 * uint64(i+1)
-		if err := r.run.Drain(mode, take); err != nil {
+		if err := read(); err != nil {
 			t.Fatal(err)
 		}
-		if mode != Ordered && n != written {
+		if (i == 2 || i == 4) && n != written {
 			t.Errorf("%d records of %d", n, written)
 		}
 	}
-	if r.run.s.user.recorded[0] != written || len(r.drain.names) > 1 {
-		t.Errorf("%d records of %d are counted, %d threads", r.run.s.user.recorded[0], written, len(r.drain.names))
+	if r.src.recorded[0] != written || len(r.drain.names) > 1 {
+		t.Errorf("%d records of %d are counted, %d threads", r.src.recorded[0], written, len(r.drain.names))
 	}
 }
 
-// TestDrainEnds: events that take long to show keep the session from other things for a
-// turn only, and from its end until somebody has waited for too long; what is not shown
+// TestDrainEnds: events that take long to show keep the caller from other things for a
+// turn only, and from its end until the caller has waited for too long; what is not shown
 // then is counted.
 func TestDrainEnds(t *testing.T) {
 	const size, written = 40, 20000
 	r := newRings(t, size)
 	shown := 0
-	r.run.give = func(Record) {
+	r.give = func(*event.Event) {
 		shown++
 		time.Sleep(10 * time.Microsecond)
 	}
@@ -111,33 +118,33 @@ func TestDrainEnds(t *testing.T) {
 	for event.TSC() < r.tsc+2*r.drain.merger.Slack { // from here on their order is known
 		time.Sleep(time.Millisecond)
 	}
-	more, err := r.drain.poll()
+	more, err := r.drain.Poll()
 	if err != nil || !more || shown == 0 || shown == written {
 		t.Fatalf("the first turn: %d of %d shown, more: %v, %v", shown, written, more, err)
 	}
 	limit := shown + 1000
-	if err := r.drain.finish(func() bool { return shown >= limit }); err != nil {
+	if err := r.drain.Finish(func() bool { return shown >= limit }); err != nil {
 		t.Fatal(err)
 	}
 	if shown < limit || shown > limit+16 || r.drain.unshown != uint64(written-shown) {
 		t.Errorf("%d shown and %d not, of %d; the limit was %d", shown, r.drain.unshown, written, limit)
 	}
-	if n := r.run.s.user.recorded[0]; n != written {
+	if n := r.src.recorded[0]; n != written {
 		t.Errorf("%d records are counted, of %d", n, written)
 	}
 }
 
-// BenchmarkDrain is the way of records from the rings to the owner of a Run.
+// BenchmarkDrain is the way of records from the rings to a sink.
 func BenchmarkDrain(b *testing.B) {
 	for _, c := range []struct {
-		name string
-		size int
-		mode DrainMode
-	}{{"24", 24, Settled}, {"96", 96, Settled}, {"200", 200, Settled}, {"96 ordered", 96, Ordered}} {
+		name    string
+		size    int
+		ordered bool
+	}{{"24", 24, false}, {"96", 96, false}, {"200", 200, false}, {"96 ordered", 96, true}} {
 		b.Run(c.name, func(b *testing.B) {
 			r := newRings(b, c.size)
 			n := 0
-			take := func(x Record) { n += len(x.Data) / c.size }
+			r.give = func(ev *event.Event) { n += len(ev.Raw) / c.size }
 			batch := 4 << 19 / c.size
 			b.ReportAllocs()
 			b.SetBytes(int64(c.size))
@@ -147,11 +154,17 @@ func BenchmarkDrain(b *testing.B) {
 				r.tsc = event.TSC()
 				r.fill(min(left, batch), c.size)
 				b.StartTimer()
-				if err := r.run.Drain(c.mode, take); err != nil {
+				err := error(nil)
+				if c.ordered {
+					_, err = r.drain.Poll()
+				} else {
+					err = r.drain.Settle()
+				}
+				if err != nil {
 					b.Fatal(err)
 				}
 			}
-			if err := r.run.Drain(Final, take); err != nil {
+			if err := r.drain.Finish(nil); err != nil {
 				b.Fatal(err)
 			}
 			if n != b.N {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/experiment"
-	"github.com/jalon-trace/jalon/internal/session"
 )
 
 // slowSlack is how long what the tracer collected waits for older records of the
@@ -14,43 +13,25 @@ const slowSlack = 50 * time.Millisecond
 
 // Drain implements experiment.Engine.
 func (e *engine) Drain(final bool, f func(*experiment.Hit)) {
-	run := e.run
-	if run == nil {
-		run = e.last
-	}
-	if run == nil {
+	r := e.records
+	if r == nil {
 		return
 	}
-	mode := session.Ordered
-	switch {
-	case final:
-		mode = session.Final
-	case e.t.standing:
-		mode = session.Settled
-	}
-	// Hits come by the million each second, mostly of one place many in a row.
+	settled := e.t.standing
 	var h experiment.Hit
-	var last *session.Program
-	var a *armed
-	err := run.Drain(mode, func(r session.Record) {
-		if r.Program != last || a == nil {
-			last, a = r.Program, e.by[r.Program]
-		}
-		if a == nil {
-			return
-		}
+	err := r.read(final, settled, func(a *armed, time int64, ev *event.Event) {
 		if e.waiting.Load() {
-			e.drainSlow(r.Time, f)
+			e.drainSlow(time, f)
 		}
-		h.Spec, h.Time, h.CPU, h.TID = a.spec, r.Time, r.CPU, r.TID
-		h.Layout, h.Record, h.Render = a.lay, r.Data, a.render
+		h.Spec, h.Time, h.CPU, h.TID = a.spec, time, ev.CPU, ev.Tid
+		h.Layout, h.Record, h.Render = a.lay, ev.Raw, a.render
 		f(&h)
 	})
 	if err != nil {
 		e.t.log("reading the trace: %v", err)
 	}
-	until := event.Monotonic() + run.WallOffset() - int64(slowSlack)
-	if mode != session.Ordered || len(e.by) == 0 {
+	until := event.Monotonic() + r.clock.WallOffset() - int64(slowSlack)
+	if final || settled || len(r.by) == 0 {
 		until = 1<<63 - 1
 	}
 	e.drainSlow(until, f)
@@ -90,7 +71,6 @@ func (e *engine) Counts(s *experiment.Spec) experiment.Counts {
 	case a.slow != nil:
 		return a.slow.counts()
 	}
-	recorded, falses, faults, lost := run.Counts(a.prog)
-	here := a.here.counts()
-	return experiment.Counts{Hits: recorded + lost + here.Hits, False: falses + here.False, Faults: faults + here.Faults, Lost: lost}
+	c, here := run.Counts(a.prog), a.here.counts()
+	return experiment.Counts{Hits: a.recorded + c.Lost + here.Hits, False: c.False + here.False, Faults: c.Faults + here.Faults, Lost: c.Lost}
 }

@@ -8,22 +8,25 @@ import (
 	"sync/atomic"
 
 	"github.com/jalon-trace/jalon/internal/agentexpr"
+	contract "github.com/jalon-trace/jalon/internal/engine"
+	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/experiment"
-	"github.com/jalon-trace/jalon/internal/ir"
-	"github.com/jalon-trace/jalon/internal/session"
+	"github.com/jalon-trace/jalon/internal/probe"
+	"github.com/jalon-trace/jalon/internal/process"
+	"github.com/jalon-trace/jalon/internal/ring"
 )
 
 // engine carries trace experiments out in the first process. What can be runs in
-// the process itself (package session); what needs the tracer (while-stepping, or a
+// the process itself (package engine/inproc); what needs the tracer (while-stepping, or a
 // place whose code cannot be displaced) is collected by the tracer (slow.go).
 type engine struct {
-	t     *Target
-	pr    atomic.Pointer[proc] // that is traced; nil: none yet
-	run   *session.Run         // nil: nothing runs in the process
-	last  *session.Run         // for its modules
-	armed map[*experiment.Spec]*armed
-	by    map[*session.Program]*armed
-	over  atomic.Bool // the process is gone
+	t       *Target
+	pr      atomic.Pointer[proc] // that is traced; nil: none yet
+	run     *run                 // nil: nothing runs in the process
+	last    *run                 // for its modules
+	records *records             // of the present or the last run
+	armed   map[*experiment.Spec]*armed
+	over    atomic.Bool // the process is gone
 
 	vars   variables
 	stops  *stops // nil: who drains the hits ends the run
@@ -39,18 +42,20 @@ type engine struct {
 
 // armed is a tracepoint of the run.
 type armed struct {
-	spec   *experiment.Spec
-	site   agentexpr.Site // spec.Program with the marker's arguments in the place of L
-	marker *marker        // of a static tracepoint
-	sdata  bool           // its arguments are collected
-	steps  []agentexpr.Action
-	prog   *session.Program
-	lay    *agentexpr.Layout
-	render func(record []byte) string // $_sdata of a record with that layout; nil: none
-	slow   *slowSite
-	here   slowSite // hits that the tracer collected of one that runs in the process
-	raised bool     // the marker's semaphore
-	stop   *agentexpr.Stop
+	spec     *experiment.Spec
+	site     agentexpr.Site // spec.Program with the marker's arguments in the place of L
+	marker   *marker        // of a static tracepoint
+	sdata    bool           // its arguments are collected
+	steps    []agentexpr.Action
+	prog     *contract.Program // nil: the tracer collects
+	on       bool              // prog is armed
+	lay      *agentexpr.Layout
+	recorded uint64                     // records of prog that were read
+	render   func(record []byte) string // $_sdata of a record with that layout; nil: none
+	slow     *slowSite
+	here     slowSite // hits that the tracer collected of one that runs in the process
+	raised   bool     // the marker's semaphore
+	stop     *agentexpr.Stop
 }
 
 func newEngine(t *Target) *engine { return &engine{t: t} }
@@ -59,6 +64,10 @@ func newEngine(t *Target) *engine { return &engine{t: t} }
 func (e *engine) Start(list []*experiment.Spec, vars []experiment.Variable) []error {
 	errs := make([]error, len(list))
 	pr, err := e.t.subject()
+	var recs *records
+	if err == nil {
+		recs, err = newRecords()
+	}
 	if err != nil {
 		for i := range errs {
 			errs[i] = err
@@ -66,18 +75,10 @@ func (e *engine) Start(list []*experiment.Spec, vars []experiment.Variable) []er
 		return errs
 	}
 	e.reset(pr)
+	e.records = recs
 	e.vars.define(vars)
 	e.stops = newStops(&e.vars, list)
-	run, err := session.NewRun(e.pr.Load().p, session.RunOptions{
-		BufferSize: e.t.opt.BufferSize, Threads: e.pr.Load().threads, Variables: e.vars.initial(), DebugDirs: e.t.opt.DebugDirs,
-		NoOptimise: e.t.opt.NoOptimise, Breakpoints: e.pr.Load().breaks.within, Log: e.t.opt.Log, Dump: e.dumper(),
-	}, e.last)
-	if err != nil {
-		for i := range errs {
-			errs[i] = err
-		}
-		return errs
-	}
+	run := e.newRun(pr, e.last, recs.clock, func(mem *ring.Shared) { recs.open(mem, pr.threads, pr.pid) })
 	e.run = run
 	e.pr.Load().run.Store(run)
 	bad := e.arm(list, errs)
@@ -87,22 +88,13 @@ func (e *engine) Start(list []*experiment.Spec, vars []experiment.Variable) []er
 	return errs
 }
 
-// dumper logs the hit programs.
-func (e *engine) dumper() session.Dumper {
-	if e.t.opt.Log == nil {
-		return session.Dumper{}
-	}
-	show := func(place, text string) { e.t.log("hit program at %s:\n%s", place, text) }
-	return session.Dumper{IR: show, Code: show}
-}
-
 // reset forgets the run before.
 func (e *engine) reset(pr *proc) {
 	if e.run != nil {
 		_ = e.Stop()
 	}
 	if e.last != nil {
-		e.last.Close()
+		_ = e.last.Close() // its records have been read
 	}
 	if e.pr.Load() != pr || e.over.Load() { // another process, or after exec another program
 		if e.last != nil {
@@ -112,7 +104,7 @@ func (e *engine) reset(pr *proc) {
 	}
 	e.pr.Store(pr)
 	e.over.Store(false)
-	e.armed, e.by = map[*experiment.Spec]*armed{}, map[*session.Program]*armed{}
+	e.armed, e.records = map[*experiment.Spec]*armed{}, nil
 	e.mu.Lock()
 	e.slow, e.native = nil, map[uint64][]*armed{}
 	e.mu.Unlock()
@@ -120,29 +112,23 @@ func (e *engine) reset(pr *proc) {
 
 // arm puts tracepoints in: natively where possible, else by the tracer.
 func (e *engine) arm(list []*experiment.Spec, errs []error) (bad bool) {
-	var native []*session.Program
-	var at []int
+	var native []*armed
 	for i, s := range list {
 		a, err := e.prepare(s)
 		if err != nil {
 			errs[i], bad = err, true
 			continue
 		}
-		if s.Steps > 0 {
-			continue
+		if s.Steps == 0 {
+			native = append(native, a)
 		}
-		a.prog = e.program(a)
-		e.by[a.prog] = a
-		native, at = append(native, a.prog), append(at, i)
 	}
-	for k, err := range e.run.Arm(native) {
-		if err == nil {
-			continue
+	for i, err := range e.natively(native) {
+		if err != nil {
+			a := native[i]
+			a.prog = nil
+			e.t.log("tracepoint %d at %#x is collected by the tracer: %v", a.spec.Number, a.spec.Addr, err)
 		}
-		a := e.armed[list[at[k]]]
-		delete(e.by, a.prog)
-		a.prog = nil
-		e.t.log("tracepoint %d at %#x is collected by the tracer: %v", a.spec.Number, a.spec.Addr, err)
 	}
 	for i, s := range list {
 		a := e.armed[s]
@@ -224,30 +210,88 @@ func (e *engine) noteNative(a *armed, on bool) {
 	e.native[a.spec.Addr] = list
 }
 
-// program is the hit program of a tracepoint.
-func (e *engine) program(a *armed) *session.Program {
-	return &session.Program{
-		Number: a.spec.Number, Addr: a.spec.Addr, Disabled: !a.spec.Enabled,
-		Make: func(f session.SiteFacts) (*ir.Program, int, error) {
-			p, lay, err := agentexpr.Lower(&a.site, &agentexpr.Options{
-				GSBase: f.GSBase, AVX: f.AVX, InUse: f.XGETBV1, PC: a.spec.Addr, Var: e.vars.find, Stop: a.stop,
-				Trusted: func(base, off, size int64) bool {
-					if base == -1 {
-						return f.Readable(uint64(off), uint64(size))
-					}
-					return f.InFrame(base, off, size)
-				},
-			})
-			if err != nil {
-				return nil, 0, err
-			}
-			a.lay = lay
-			if a.sdata {
-				a.render = func(rec []byte) string { return a.static(lay.Frame(rec)) }
-			}
-			return p, lay.RecordSize, nil
-		},
+// natively arms tracepoints in the process, those that are enabled. Each has an error
+// that says why that is not possible.
+func (e *engine) natively(list []*armed) []error {
+	errs := make([]error, len(list))
+	err := e.run.Refresh()
+	for i, a := range list {
+		if errs[i] = err; err == nil {
+			a.prog, errs[i] = e.program(a)
+		}
 	}
+	var on []*armed
+	var at []int
+	for i, a := range list {
+		if errs[i] == nil && a.spec.Enabled {
+			on, at = append(on, a), append(at, i)
+		}
+	}
+	for i, err := range e.install(on) {
+		errs[at[i]] = err
+	}
+	return errs
+}
+
+// install puts programs into the process, and notes which are in.
+func (e *engine) install(list []*armed) []error {
+	progs := make([]*contract.Program, len(list))
+	for i, a := range list {
+		progs[i] = a.prog
+	}
+	errs, err := e.run.Load(progs)
+	if err == nil {
+		errs, err = e.run.Arm(progs)
+	}
+	for i, a := range list {
+		switch {
+		case err != nil:
+			errs[i] = err
+		case errs[i] != nil:
+			errs[i] = errors.New(contract.Plain(errs[i]))
+		default:
+			a.on = true
+			e.records.know(a)
+		}
+	}
+	return errs
+}
+
+// program makes the hit program of a tracepoint for its address.
+func (e *engine) program(a *armed) (*contract.Program, error) {
+	place, err := probe.Parse(fmt.Sprintf("*%#x", a.spec.Addr))
+	if err != nil {
+		return nil, err
+	}
+	sites, err := e.run.Resolve(place)
+	if err != nil {
+		return nil, errors.New(contract.Plain(err))
+	}
+	f := sites[0].(interface{ Facts() contract.Facts }).Facts()
+	p, lay, err := agentexpr.Lower(&a.site, &agentexpr.Options{
+		GSBase: f.GSBase, AVX: f.AVX, InUse: f.XGETBV1, PC: a.spec.Addr, Var: e.vars.find, Stop: a.stop,
+		Trusted: func(base, off, size int64) bool {
+			if base == -1 {
+				return f.Readable(uint64(off), uint64(size))
+			}
+			return f.InFrame(base, off, size)
+		},
+	})
+	if err != nil {
+		return nil, errors.New(contract.Plain(err))
+	}
+	contract.Finish(p, place.Text, !e.t.opt.NoOptimise)
+	a.lay = lay
+	if a.sdata {
+		a.render = func(rec []byte) string { return a.static(lay.Frame(rec)) }
+	}
+	return &contract.Program{
+		Key: a, Number: a.spec.Number, Label: place.Text, Site: sites[0], IR: p,
+		Schema: &event.Schema{
+			Place: place.Text, Function: f.Function, PC: a.spec.Addr,
+			RecordSize: lay.RecordSize, ShortSize: contract.ShortRecord(p, lay.RecordSize),
+		},
+	}, nil
 }
 
 // Add implements experiment.Engine.
@@ -269,12 +313,48 @@ func (e *engine) Add(s *experiment.Spec) error {
 // renew arms a tracepoint again whose library may have been loaded anew.
 func (e *engine) renew(a *armed) error {
 	if a.slow == nil {
-		return e.run.Renew(a.prog)
+		return e.reload(a)
 	}
 	if err := e.setSlow(a, false); err != nil {
 		return err
 	}
 	return e.setSlow(a, true)
+}
+
+// reload arms a tracepoint in the process again if its code was loaded anew, with those
+// that share its patch.
+func (e *engine) reload(a *armed) error {
+	if !a.on {
+		return nil
+	}
+	if err := e.run.Refresh(); err != nil {
+		return err
+	}
+	gone, err := e.run.Reloaded(a.prog)
+	if err != nil {
+		return err
+	}
+	var again []*armed
+	for _, x := range gone {
+		again = append(again, x.Key.(*armed))
+	}
+	return e.remake(a, again)
+}
+
+// remake makes the programs of tracepoints again and arms them; the error is about a.
+func (e *engine) remake(a *armed, list []*armed) error {
+	for _, x := range list {
+		p, err := e.program(x)
+		if err != nil {
+			return err
+		}
+		x.prog, x.on = p, false
+	}
+	errs := e.install(list)
+	if i := slices.Index(list, a); i >= 0 {
+		return errs[i]
+	}
+	return nil
 }
 
 // Enable implements experiment.Engine.
@@ -286,7 +366,15 @@ func (e *engine) Enable(s *experiment.Spec, on bool) error {
 	if a.slow != nil {
 		return e.setSlow(a, on)
 	}
-	err := e.run.Enable(a.prog, on)
+	var err error
+	switch {
+	case a.on == on:
+	case on:
+		err = e.remake(a, []*armed{a})
+	default:
+		a.on = false
+		err = e.run.Remove([]*contract.Program{a.prog})
+	}
 	if err == nil {
 		e.noteNative(a, on)
 	}
@@ -315,10 +403,12 @@ func (e *engine) Stop() error {
 			}
 			keep(e.raise(a, false))
 		}
-		keep(e.run.Stop())
+		if err := e.run.Stop(); !errors.Is(err, process.ErrGone) && !errors.Is(err, contract.ErrReplaced) {
+			keep(err)
+		}
 		e.pr.Load().retire(e.run)
 	}
-	e.vars.keep(e.run)
+	e.vars.keep(e.run.rings())
 	e.last, e.run = e.run, nil
 	return first
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/gdbstub"
 	"github.com/jalon-trace/jalon/internal/process"
-	"github.com/jalon-trace/jalon/internal/session"
 )
 
 // eventQueue takes what tracers tell without ever keeping them waiting.
@@ -175,7 +174,7 @@ func (pr *proc) config() process.Config {
 		OnClock:  pr.clock,
 		OnTrap:   pr.trap,
 		PCBack:   pr.back,
-		OnThread: func(e process.ThreadEvent) { session.Note(pr.threads, e) },
+		OnThread: func(e process.ThreadEvent) { note(pr.threads, e) },
 		OnFork:   pr.forked,
 		OnExec:   func(int) bool { pr.replaced(); return false },
 		OnExit:   func(st process.ExitStatus) { pr.tell(told{pr: pr, exit: &st}) },

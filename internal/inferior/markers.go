@@ -11,10 +11,10 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/debuginfo/elf"
 	"github.com/jalon-trace/jalon/internal/debuginfo/usdt"
+	"github.com/jalon-trace/jalon/internal/engine/inproc"
 	"github.com/jalon-trace/jalon/internal/experiment"
 	"github.com/jalon-trace/jalon/internal/openfile"
 	"github.com/jalon-trace/jalon/internal/process"
-	"github.com/jalon-trace/jalon/internal/session"
 )
 
 // marker is a static tracepoint marker of a process: a probe of USDT
@@ -120,7 +120,7 @@ func (e *engine) markers() ([]*marker, error) {
 }
 
 func (e *engine) readMarkers(pr *proc) ([]*marker, error) {
-	mods, err := session.InspectProcess(pr.pid, dwarf.Options{DebugDirs: e.t.opt.DebugDirs})
+	mods, err := inproc.InspectProcess(pr.pid, dwarf.Options{DebugDirs: e.t.opt.DebugDirs})
 	if err != nil {
 		return nil, err
 	}

@@ -58,7 +58,7 @@ func (e *engine) Reached() *experiment.Spec {
 	if e.stops == nil {
 		return nil
 	}
-	if n := e.vars.at(e.run, e.stops.flag); n > 0 && n <= uint64(len(e.stops.list)) {
+	if n := e.vars.at(e.run.rings(), e.stops.flag); n > 0 && n <= uint64(len(e.stops.list)) {
 		return e.stops.list[n-1]
 	}
 	return nil
@@ -66,7 +66,7 @@ func (e *engine) Reached() *experiment.Spec {
 
 // stopped reports whether the run is over for a thread that the tracer looks at.
 func (pr *proc) stopped(a *armed) bool {
-	return a.stop != nil && pr.t.engine.vars.at(pr.run.Load(), a.stop.Flag) != 0
+	return a.stop != nil && pr.t.engine.vars.at(pr.run.Load().rings(), a.stop.Flag) != 0
 }
 
 // passes takes a number for a hit that the tracer collects. ok is false for one behind
@@ -75,10 +75,10 @@ func (pr *proc) passes(a *armed) (ok, last bool) {
 	if a.stop == nil || a.stop.Pass == 0 {
 		return true, false
 	}
-	v, run := &pr.t.engine.vars, pr.run.Load()
-	n := v.next(run, a.stop.Count)
+	v, mem := &pr.t.engine.vars, pr.run.Load().rings()
+	n := v.next(mem, a.stop.Count)
 	if n+1 == a.stop.Pass {
-		v.put(run, a.stop.Flag, uint64(a.stop.Mark))
+		v.put(mem, a.stop.Flag, uint64(a.stop.Mark))
 		return true, true
 	}
 	return n < a.stop.Pass, false

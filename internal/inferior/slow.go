@@ -212,7 +212,7 @@ const (
 func (e *engine) addSlow(h slowHit) {
 	offset := int64(0)
 	if r := e.pr.Load().run.Load(); r != nil {
-		offset = r.WallOffset()
+		offset = r.clock.WallOffset()
 	}
 	h.time = event.Monotonic() + offset
 	e.mu.Lock()
@@ -244,7 +244,7 @@ func (pr *proc) machine(tid int) *machine {
 	m.Register = func(number int) []byte { return pr.t.regs.Get(number, &regs.General, regs.XSave) }
 	e := pr.t.engine
 	for number := range e.vars.all() {
-		if v, ok := e.vars.get(pr.run.Load(), number); ok {
+		if v, ok := e.vars.get(pr.run.Load().rings(), number); ok {
 			m.Vars[number] = v
 		}
 	}
@@ -257,7 +257,7 @@ func (pr *proc) machine(tid int) *machine {
 func (m *machine) storeVars() {
 	for number, was := range m.vars {
 		if now := m.Vars[number]; now != was {
-			m.pr.t.engine.vars.change(m.pr.run.Load(), number, was, now)
+			m.pr.t.engine.vars.change(m.pr.run.Load().rings(), number, was, now)
 		}
 	}
 }

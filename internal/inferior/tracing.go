@@ -6,7 +6,6 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/process"
-	"github.com/jalon-trace/jalon/internal/session"
 )
 
 // tracing is what of trace experiments is in a process. The callbacks run on the
@@ -14,11 +13,11 @@ import (
 type tracing struct {
 	quiet   atomic.Bool // nobody wants to hear of its end
 	threads *event.Threads
-	run     atomic.Pointer[session.Run]
+	run     atomic.Pointer[run]
 	// older are runs that are over, in whose code threads may still be.
 	mu     sync.Mutex
 	behind map[int]behind // threads that collectHere has set, by tid
-	older  []*session.Run
+	older  []*run
 	// lender is the process whose memory this child of a vfork borrows until it calls
 	// exec: its runs are in there.
 	lender atomic.Pointer[proc]
@@ -33,13 +32,13 @@ func (pr *proc) init() {
 }
 
 // runs lists the present run and those before it that still have code in the process.
-func (pr *proc) runs() []*session.Run {
+func (pr *proc) runs() []*run {
 	if p := pr.lender.Load(); p != nil {
 		return p.runs()
 	}
 	pr.mu.Lock()
 	defer pr.mu.Unlock()
-	list := append([]*session.Run(nil), pr.older...)
+	list := append([]*run(nil), pr.older...)
 	if r := pr.run.Load(); r != nil {
 		list = append(list, r)
 	}
@@ -91,7 +90,7 @@ func (pr *proc) forked(child *process.Stopped) {
 func (pr *proc) where(pc uint64) process.Code {
 	for _, r := range pr.runs() {
 		if w := r.Where(pc); w.In {
-			return process.Code(w)
+			return w
 		}
 	}
 	return process.Code{}
@@ -141,7 +140,7 @@ func (pr *proc) replaced() {
 }
 
 // retire puts a run away that has been stopped.
-func (pr *proc) retire(r *session.Run) {
+func (pr *proc) retire(r *run) {
 	pr.mu.Lock()
 	defer pr.mu.Unlock()
 	pr.run.CompareAndSwap(r, nil)

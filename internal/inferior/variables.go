@@ -8,7 +8,6 @@ import (
 	"github.com/jalon-trace/jalon/internal/agentexpr"
 	"github.com/jalon-trace/jalon/internal/experiment"
 	"github.com/jalon-trace/jalon/internal/ring"
-	"github.com/jalon-trace/jalon/internal/session"
 )
 
 // variables are GDB's trace state variables: where they are in the run's memory,
@@ -58,23 +57,21 @@ func (v *variables) find(number int) (agentexpr.Variable, bool) {
 	return agentexpr.Variable{Index: int64(i)}, true
 }
 
-// get and set go to the run's memory where it has one.
-func (v *variables) get(run *session.Run, number int) (uint64, bool) {
+// get and set go to the run's memory where there is some.
+func (v *variables) get(mem *ring.Shared, number int) (uint64, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	i, ok := v.index[number]
 	if !ok {
 		return 0, false
 	}
-	if run != nil {
-		if x, ok := run.Variable(i); ok {
-			return x, true
-		}
+	if mem != nil {
+		return mem.Variable(i), true
 	}
 	return v.values[i], true
 }
 
-func (v *variables) set(run *session.Run, number int, x uint64) {
+func (v *variables) set(mem *ring.Shared, number int, x uint64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	i, ok := v.index[number]
@@ -87,8 +84,8 @@ func (v *variables) set(run *session.Run, number int, x uint64) {
 		v.values = append(v.values, 0)
 	}
 	v.values[i] = x
-	if run != nil {
-		run.SetVariable(i, x)
+	if mem != nil {
+		mem.SetVariable(i, x)
 	}
 }
 
@@ -104,59 +101,58 @@ func (v *variables) reserve() (index int64, ok bool) {
 }
 
 // at, put and next read, set and count up a variable by its index.
-func (v *variables) at(run *session.Run, index int64) uint64 {
+func (v *variables) at(mem *ring.Shared, index int64) uint64 {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if run != nil {
-		if x, ok := run.Variable(int(index)); ok {
-			return x
-		}
+	if mem != nil {
+		return mem.Variable(int(index))
 	}
 	return v.values[index]
 }
 
-func (v *variables) put(run *session.Run, index int64, x uint64) {
+func (v *variables) put(mem *ring.Shared, index int64, x uint64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.values[index] = x
-	if run != nil {
-		run.SetVariable(int(index), x)
+	if mem != nil {
+		mem.SetVariable(int(index), x)
 	}
 }
 
-func (v *variables) next(run *session.Run, index int64) uint64 {
+func (v *variables) next(mem *ring.Shared, index int64) uint64 {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if run != nil {
-		if x, ok := run.NextVariable(int(index)); ok {
-			return x
-		}
+	if mem != nil {
+		return mem.NextVariable(int(index))
 	}
 	v.values[index]++
 	return v.values[index] - 1
 }
 
 // change is what an expression did to a variable that hit programs may change, too.
-func (v *variables) change(run *session.Run, number int, was, now uint64) {
+func (v *variables) change(mem *ring.Shared, number int, was, now uint64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	i, ok := v.index[number]
 	if !ok {
 		return
 	}
-	if run == nil || !run.ChangeVariable(i, was, now) {
+	if mem == nil {
 		v.values[i] += now - was
+		return
 	}
+	mem.ChangeVariable(i, was, now)
 }
 
 // keep takes the values over from a run that is over.
-func (v *variables) keep(run *session.Run) {
+func (v *variables) keep(mem *ring.Shared) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if mem == nil {
+		return
+	}
 	for i := range v.values {
-		if x, ok := run.Variable(i); ok {
-			v.values[i] = x
-		}
+		v.values[i] = mem.Variable(i)
 	}
 }
 
@@ -165,12 +161,14 @@ func (e *engine) Variable(number int) (int64, bool) {
 	if number == experiment.TimestampVariable {
 		return time.Now().UnixMicro(), true
 	}
-	x, ok := e.vars.get(e.run, number)
+	x, ok := e.vars.get(e.run.rings(), number)
 	return int64(x), ok
 }
 
 // SetVariable implements experiment.Engine.
-func (e *engine) SetVariable(number int, value int64) { e.vars.set(e.run, number, uint64(value)) }
+func (e *engine) SetVariable(number int, value int64) {
+	e.vars.set(e.run.rings(), number, uint64(value))
+}
 
 // all are the numbers of the variables.
 func (v *variables) all() map[int]int {

@@ -1,12 +1,14 @@
 package session
 
 import (
+	"errors"
 	"fmt"
-	"strings"
+	"maps"
+	"slices"
 
+	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/lang"
-	"github.com/jalon-trace/jalon/internal/openfile"
-	"github.com/jalon-trace/jalon/internal/procdir"
+	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/process"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
@@ -28,21 +30,18 @@ func (s *Session) armAll() (pending int, err error) {
 		return 0, nil
 	default:
 	}
-	s.image = s.execs.Load()
 	first := s.state.phase == starting
-	maps, err := process.Maps(s.p.Pid())
-	if err != nil {
+	if err := s.mine.Refresh(); err != nil {
 		return 0, err
 	}
-	s.updateModules(maps)
 	s.forgetGone()
-	var fresh []*site
+	var fresh []*engine.Program
 	var bad lang.Diagnostics
 	for _, tp := range s.tps {
-		if tp.sites > 0 || tp.Disabled || tp.refused {
+		if len(tp.programs) > 0 || tp.Disabled || tp.refused {
 			continue
 		}
-		sites, perr := s.sitesOf(tp)
+		list, perr := s.programsOf(tp)
 		if err := s.interrupted(); err != nil {
 			return pending, err
 		}
@@ -58,7 +57,7 @@ func (s *Session) armAll() (pending int, err error) {
 			bad = tracepoint.Append(bad, perr)
 			continue
 		}
-		fresh = append(fresh, sites...)
+		fresh = append(fresh, list...)
 	}
 	if len(bad) > 0 && first {
 		return pending, bad.Err()
@@ -71,23 +70,23 @@ func (s *Session) armAll() (pending int, err error) {
 	return pending, bad.Err()
 }
 
-// sitesOf resolves and compiles one tracepoint. A place that is not found leaves
+// programsOf resolves and compiles one tracepoint. A place that is not found leaves
 // tp.pending set. When a place has several addresses, those where the
 // expressions mean nothing are left out with a warning; the error is that none
 // is left.
-func (s *Session) sitesOf(tp *tracked) ([]*site, error) {
+func (s *Session) programsOf(tp *tracked) ([]*engine.Program, error) {
 	tp.pending = nil
-	at, err := s.resolve(tp, s.mods)
+	at, err := s.mine.Resolve(tp.Place)
 	if err != nil {
 		tp.pending = err
 		return nil, nil
 	}
 	for _, w := range at {
-		if w.site.IFunc {
-			s.warn(fmt.Sprintf("%s: %s is an indirect function: the site at %#x is the resolver, which runs once, not the function that it chooses", tp.Place.Text, w.site.Func, w.addr()))
+		if text := w.Warning(); text != "" {
+			s.warn(tp.Place.Text + ": " + text)
 		}
 	}
-	var out []*site
+	var out []*engine.Program
 	var left tracepoint.LeftOut
 	for i, w := range at {
 		if err := s.step("compiling", i, len(at)); err != nil {
@@ -96,7 +95,7 @@ func (s *Session) sitesOf(tp *tracked) ([]*site, error) {
 		x, err := s.compile(tp, w)
 		if err != nil {
 			left.Add(err)
-			s.logf("%s at %#x: left out: %v", tp.Place.Text, w.addr(), err)
+			s.logf("%s at %#x: left out: %v", tp.Place.Text, w.Addr(), err)
 			continue
 		}
 		out = append(out, x)
@@ -110,33 +109,198 @@ func (s *Session) sitesOf(tp *tracked) ([]*site, error) {
 	return out, nil
 }
 
-func firstLine(err error) string {
-	line, _, _ := strings.Cut(err.Error(), "\n")
-	return strings.TrimPrefix(line, "error: ")
-}
-
-// updateModules keeps the modules that are already open.
-func (s *Session) updateModules(maps []process.Mapping) {
-	old := map[mapped]*module{}
-	for _, m := range s.mods {
-		old[mappedFile(&m.maps[0])] = m
+// install puts programs into the process. One bad address does not end a session: what
+// cannot be traced is left out. It is an error when a tracepoint has no address left,
+// and a warning otherwise.
+func (s *Session) install(fresh []*engine.Program) error {
+	defer s.warnSlow()
+	if len(fresh) == 0 {
+		return nil
 	}
-	s.mods = modules(s.p.Pid(), s.withCovered(maps))
-	s.calls = uprobeCalls(maps)
-	for i, m := range s.mods {
-		if o := old[mappedFile(&m.maps[0])]; o != nil && o.maps[0].Start == m.maps[0].Start {
-			o.maps = m.maps
-			s.mods[i] = o
+	left := map[*tracked]*tracepoint.LeftOut{}
+	errs, err := s.mine.Load(fresh)
+	good := s.sortOut(fresh, errs, left)
+	if err != nil {
+		return err
+	}
+	if err := s.unresolvable(good, left); err != nil {
+		return err
+	}
+	inKernel := s.uprobed()
+	errs, err = s.mine.Arm(good)
+	maps.Copy(inKernel, s.uprobed()) // a jump that could not be written may have become one
+	for i, x := range good {
+		// Also where Arm ended early: the hits that came are to be read.
+		if errs[i] == nil && !inKernel[x] && s.user != nil {
+			tp := trackedOf(x)
+			s.of[x.Schema] = tp.Tracepoint
+			s.drain.AddSchema(s.user, x.Schema, tp.pass())
 		}
-		s.mods[i].running = !s.launched || s.state.phase != starting
+	}
+	if err != nil {
+		return err
+	}
+	for _, x := range s.sortOut(good, errs, left) {
+		tp := trackedOf(x)
+		tp.programs = append(tp.programs, x)
+	}
+	return s.reportLeftOut(left)
+}
+
+// sortOut notes what cannot be traced and returns the other programs.
+func (s *Session) sortOut(list []*engine.Program, errs []error, left map[*tracked]*tracepoint.LeftOut) (good []*engine.Program) {
+	for i, x := range list {
+		if errs[i] == nil {
+			good = append(good, x)
+			continue
+		}
+		tp := trackedOf(x)
+		if left[tp] == nil {
+			left[tp] = &tracepoint.LeftOut{}
+		}
+		left[tp].Add(probe.Error(tp.Place, errs[i]))
+	}
+	return good
+}
+
+// unresolvable gives the error of a first arming before anything is done to the
+// program: tracepoints of which no address can be traced.
+func (s *Session) unresolvable(good []*engine.Program, left map[*tracked]*tracepoint.LeftOut) error {
+	if s.state.phase != starting {
+		return nil
+	}
+	has := map[*tracked]bool{}
+	for _, x := range good {
+		has[trackedOf(x)] = true
+	}
+	var bad lang.Diagnostics
+	for _, tp := range s.tps {
+		if l := left[tp]; l != nil && len(tp.programs) == 0 && !has[tp] {
+			bad = tracepoint.Append(bad, l.First)
+		}
+	}
+	return bad.Err()
+}
+
+// reportLeftOut reports what was left out of an installation.
+func (s *Session) reportLeftOut(left map[*tracked]*tracepoint.LeftOut) error {
+	var bad lang.Diagnostics
+	for _, tp := range s.tps {
+		switch l := left[tp]; {
+		case l == nil:
+		case len(tp.programs) == 0:
+			tp.refused = true
+			bad = tracepoint.Append(bad, l.First)
+		default:
+			s.warn(tp.Place.Text + ": " + l.Text(l.N+len(tp.programs)))
+		}
+	}
+	return bad.Err()
+}
+
+// stopCost is what is said of a hit at an int3: measured on metal, and where traps are
+// dear (virtual machines).
+const stopCost = "5 to 80 microseconds"
+
+// warnSlow reports the sites that are reached by int3 since it was last called.
+func (s *Session) warnSlow() {
+	var l tracepoint.LeftOut
+	for _, why := range s.mine.Slow() {
+		l.AddText(why)
+	}
+	if l.N == 0 {
+		return
+	}
+	all := 0
+	for _, tp := range s.tps {
+		all += len(tp.programs)
+	}
+	s.warn(fmt.Sprintf("%d of %d addresses are reached by an int3, which stops the thread for %s at each hit; the kernel's uprobes are faster, but %s", l.N, all, stopCost, l.Reasons()))
+}
+
+// forgetGone drops the programs in libraries that the process has unloaded. Their
+// tracepoints look for places again.
+func (s *Session) forgetGone() {
+	s.forgetUprobes()
+	gone := map[*engine.Program]bool{}
+	for _, x := range s.mine.Gone() {
+		gone[x] = true
+	}
+	if len(gone) > 0 {
+		for _, tp := range s.tps {
+			tp.programs = slices.DeleteFunc(tp.programs, func(x *engine.Program) bool { return gone[x] })
+		}
+		s.poll() // what is in the rings belongs to the sites as they were
 	}
 }
 
-// root is the process's root directory when it is another than ours.
-func (s *Session) root() string {
-	theirs := procdir.Link(s.p.Pid(), "root")
-	if openfile.Same(theirs, "/") {
-		return ""
+// enableInProcess enables or disables a tracepoint in a running process. One that was
+// never armed is armed now.
+func (s *Session) enableInProcess(tp *tracked, on bool) error {
+	if tp.Disabled == !on {
+		return nil
 	}
-	return theirs
+	if s.p == nil || s.state.replaced {
+		return fmt.Errorf("tracepoint %d: the program that it was in is gone", tp.Number)
+	}
+	if len(tp.programs) == 0 && on {
+		tp.Disabled, tp.refused = false, false
+		_, err := s.arm()
+		if err == nil && tp.pending != nil {
+			err = tp.pending
+		}
+		if err != nil {
+			tp.Disabled = true
+		}
+		return err
+	}
+	inKernel := s.uprobed()
+	patched := slices.DeleteFunc(slices.Clone(tp.programs), func(x *engine.Program) bool { return inKernel[x] })
+	if err := s.mine.Enable(patched, on); err != nil {
+		return err
+	}
+	var trapping []*engine.Program // whose uprobe cannot be had again
+	var err error
+	if len(patched) < len(tp.programs) {
+		if trapping, err = s.enableUprobes(tp, on); err != nil {
+			return errors.Join(err, s.mine.Enable(patched, !on))
+		}
+	}
+	tp.Disabled = !on
+	if len(trapping) > 0 {
+		err = s.install(trapping)
+	}
+	return err
+}
+
+// Arming a glob of a large program can take seconds. Its long loops ask now and then
+// whether the user has ended the session, and give errInterrupted up to begin.
+
+// errInterrupted: the user ends the session while it is being armed.
+var errInterrupted = errors.New("interrupted")
+
+// interrupted is errInterrupted when the user has ended the session.
+func (s *Session) interrupted() error {
+	if s.ctx == nil || s.ctx.Err() == nil {
+		return nil
+	}
+	return errInterrupted
+}
+
+// step is interrupted for item i of n of a long loop, and shows how far it is.
+func (s *Session) step(what string, i, n int) error {
+	if s.opt.Progress != nil && what != "" && i%64 == 0 {
+		s.opt.Progress(what, i, n)
+	}
+	return s.interrupted()
+}
+
+// endedEarly ends a session that the user has ended before it was armed. held waits.
+func (s *Session) endedEarly(held int) bool {
+	if s.interrupted() == nil {
+		return false
+	}
+	s.warn("ended before the tracepoints were in place")
+	s.dispatch(ev{kind: evStop}, held)
+	return true
 }

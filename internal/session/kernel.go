@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
+	"github.com/jalon-trace/jalon/internal/drain"
+	"github.com/jalon-trace/jalon/internal/engine/inproc"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/format"
 	"github.com/jalon-trace/jalon/internal/kengine"
@@ -29,7 +31,7 @@ type Kernel struct {
 // session ends with that process.
 func Watch(pid int, opt Options) (*Session, error) {
 	opt.Kernel.All = true
-	s, err := newSession(opt)
+	s, err := newSession(opt, false)
 	if err != nil || pid == 0 {
 		return s, err
 	}
@@ -88,13 +90,13 @@ func (s *Session) armKernel() error {
 	}
 	s.kern = eng
 	return eng.Arm(s.ktps, func() {
-		passes := map[*tracepoint.Tracepoint]*pass{}
-		s.ksrc = s.reading().add(eng.Shared(), true, event.Decoder{})
+		passes := map[*tracepoint.Tracepoint]*drain.Pass{}
+		s.ksrc = s.reading().Add(eng.Shared(), true, event.Decoder{})
 		eng.Schemas(func(sc *event.Schema, tp *tracepoint.Tracepoint) {
 			if tp.Pass > 0 && passes[tp] == nil {
-				passes[tp] = &pass{tp.Pass}
+				passes[tp] = &drain.Pass{Left: tp.Pass}
 			}
-			s.drain.addSchema(s.ksrc, sc, passes[tp])
+			s.drain.AddSchema(s.ksrc, sc, passes[tp])
 		})
 	})
 }
@@ -108,9 +110,9 @@ func (s *Session) kernelOptions() kengine.Options {
 	}
 	if p := s.subject(); p != nil {
 		opt.Tgid = p.Pid()
-		opt.Program = programFile(opt.Tgid)
+		opt.Program = inproc.ProgramFile(opt.Tgid)
 		pid := opt.Tgid
-		opt.File = func(name string) string { return fileOf(pid, name) }
+		opt.File = func(name string) string { return inproc.FileOf(pid, name) }
 		if s.opt.Kernel.Anyone {
 			opt.Tgid, opt.File = 0, nil // a path is then what it is to all
 		}
@@ -143,13 +145,28 @@ func (s *Session) disarmKernel() {
 	}
 }
 
-// frames names the frames of the kernel's or a program's stack. That of a program is
-// unwound from its copy, as the in-process engine's.
-func (s *Session) frames(ev *event.Event, v *event.Value) []format.Frame {
-	if v.Field.Kind != event.Stack {
+// WallOffset turns CLOCK_MONOTONIC into the wall clock, nanoseconds.
+func (s *Session) WallOffset() int64 { return s.clock.WallOffset() }
+
+// Symbol names a run-time address in code or data: "main", "main+4", "" when
+// nothing is known.
+func (s *Session) Symbol(addr uint64) string {
+	if s.kern != nil && addr>>63 != 0 {
+		return s.kern.Symbol(addr)
+	}
+	return s.mine.Symbol(addr)
+}
+
+// Unwind gives the frames of a stack. That of a program that the kernel engine has
+// recorded is unwound from its copy, as the in-process engine's.
+func (s *Session) Unwind(ev *event.Event, v *event.Value) []format.Frame {
+	switch {
+	case !ev.Schema.Kernel:
+		return s.mine.Unwind(v)
+	case v.Field.Kind != event.Stack:
 		return s.kern.Frames(ev, v)
 	}
 	s.kern.Hit(ev, binary.LittleEndian.Uint64(v.Data[8*16:])) // rip: see event.Regs
-	pcs := unwindPCs(v, func(addr uint64) (*dwarf.Module, uint64) { return s.kern.Module(ev, addr) })
+	pcs := inproc.UnwindPCs(v, func(addr uint64) (*dwarf.Module, uint64) { return s.kern.Module(ev, addr) })
 	return s.kern.UserFrames(ev, pcs)
 }

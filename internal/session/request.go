@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
@@ -60,7 +61,7 @@ func (s *Session) status() []SiteStatus {
 	has := map[*tracepoint.Tracepoint]bool{}
 	of := s.owners()
 	if s.drain != nil {
-		for _, src := range s.drain.sources {
+		for _, src := range s.drain.Sources() {
 			for _, sum := range s.count(src) {
 				tp := of[sum.Schema]
 				if tp == nil {
@@ -81,10 +82,7 @@ func (s *Session) status() []SiteStatus {
 
 // owners maps schemas to their tracepoints.
 func (s *Session) owners() map[*event.Schema]*tracepoint.Tracepoint {
-	of := map[*event.Schema]*tracepoint.Tracepoint{}
-	for _, x := range s.sites {
-		of[x.schema] = x.tp.Tracepoint
-	}
+	of := maps.Clone(s.of)
 	if s.kern != nil {
 		s.kern.Schemas(func(sc *event.Schema, tp *tracepoint.Tracepoint) { of[sc] = tp })
 	}

@@ -3,6 +3,7 @@ package session
 import (
 	"time"
 
+	"github.com/jalon-trace/jalon/internal/drain"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/process"
 )
@@ -16,7 +17,7 @@ type Result struct {
 }
 
 func (s *Session) result() *Result {
-	r := &Result{Sites: len(s.sites) - s.moved, Armed: s.armed}
+	r := &Result{Sites: s.mine.Sites(), Armed: s.armed}
 	if s.kern != nil {
 		r.Sites += s.kern.Sites()
 	}
@@ -46,10 +47,10 @@ func (s *Session) result() *Result {
 	if s.drain == nil {
 		return r
 	}
-	sum.Late = s.drain.merger.Late
-	sum.Unshown = s.drain.unshown
-	for _, src := range s.drain.sources {
-		st := src.reader.Stats()
+	sum.Late = s.drain.Late()
+	sum.Unshown = s.drain.Unshown()
+	for _, src := range s.drain.Sources() {
+		st := src.Stats()
 		sum.Torn += st.Torn
 		sum.Corrupt += st.Corrupt
 		sum.Sites = append(sum.Sites, s.count(src)...)
@@ -58,21 +59,14 @@ func (s *Session) result() *Result {
 }
 
 // count reads the counters of an engine's sites.
-func (s *Session) count(src *source) []event.SiteSummary {
-	sites := src.counters.Sites(src.decoder.Schemas, src.recorded)
-	if src.kernel {
+func (s *Session) count(src *drain.Source) []event.SiteSummary {
+	sites := src.Sites()
+	if src.Kernel {
 		s.kern.Account(sites)
 		return sites
 	}
 	for i := range sites {
-		sites[i].Tactic = s.tacticOf(sites[i].Schema.SiteID)
+		sites[i].Tactic = s.mine.Tactic(sites[i].Schema.SiteID)
 	}
 	return sites
-}
-
-func (s *Session) tacticOf(id uint32) string {
-	if int(id) < len(s.sites) {
-		return s.sites[id].tactic
-	}
-	return ""
 }

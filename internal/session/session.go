@@ -5,21 +5,23 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync"
-	"sync/atomic"
 	"time"
 
+	"github.com/jalon-trace/jalon/internal/drain"
+	"github.com/jalon-trace/jalon/internal/engine"
+	"github.com/jalon-trace/jalon/internal/engine/inproc"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/kengine"
 	"github.com/jalon-trace/jalon/internal/procdir"
 	"github.com/jalon-trace/jalon/internal/process"
+	"github.com/jalon-trace/jalon/internal/ring"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
 // Options say what a session traces and how.
 type Options struct {
 	Tracepoints []*tracepoint.Tracepoint
-	NewSink     func(*Session) Sink
+	NewSink     func(*Session) drain.Sink
 	BufferSize  int // bytes of ring a CPU
 	StringLimit int // bytes of a string taken along
 	RepeatLimit int // elements of p@n with a run-time n
@@ -33,7 +35,7 @@ type Options struct {
 	// Warn takes warnings, Log what is done step by step, Dump the stages of
 	// compilation; each may be nil.
 	Warn, Log func(string)
-	Dump      Dumper
+	Dump      inproc.Dumper
 	// Progress is told how far arming is; nil is allowed.
 	Progress func(what string, done, of int)
 	// OnArmed is called when the first arming is over, whatever came of it; nil is
@@ -46,68 +48,35 @@ type Options struct {
 	Interrupt <-chan struct{}
 	// Duration ends the session so long after it was armed; 0 = never.
 	Duration time.Duration
-
-	variables   []uint64                 // of a Run
-	breakpoints func(lo, hi uint64) bool // of a Run
-}
-
-// Dumper shows the stages of compilation of a site.
-type Dumper struct {
-	IR, Code func(place string, text string)
 }
 
 // Session traces one process, or the kernel, or both. It is used from one goroutine.
 type Session struct {
-	opt       Options
-	tps       []*tracked               // in the process
-	ktps      []*tracepoint.Tracepoint // of the kernel engine
-	kern      *kengine.Engine          // nil: not used
-	ksrc      *source                  // its rings
-	foreign   foreign                  // breakpoints of others, as far as code was read for the plan that is made
-	calls     []span                   // what the kernel's calls in the place of breakpoints lead to
-	unguarded bool                     // that pages cannot be guarded was said
-	noKernel  error                    // why the kernel engine cannot be used for sites of the process
-	uprobes   []*uprobe                // sites of the process that the kernel engine serves
-	p         *process.Process         // nil: no process is traced, the kernel is
-	held      *process.Held            // the program that was started, when only the kernel engine traces it
-	watched   *process.Watched         // the process whose hits the kernel engine is to show; nil: all
-	launched  bool
-	state     state
-	post      queue
-	asked     *request      // what effAnswer and effRefuse are about
-	ended     chan struct{} // closed when Run is over
+	opt      Options
+	tps      []*tracked               // in the process
+	ktps     []*tracepoint.Tracepoint // of the kernel engine
+	kern     *kengine.Engine          // nil: not used
+	ksrc     *drain.Source            // its rings
+	mine     *inproc.Engine           // of the process
+	noKernel error                    // why the kernel engine cannot be used for sites of the process
+	uprobes  []*uprobe                // sites of the process that the kernel engine serves
+	p        *process.Process         // nil: no process is traced, the kernel is
+	held     *process.Held            // the program that was started, when only the kernel engine traces it
+	watched  *process.Watched         // the process whose hits the kernel engine is to show; nil: all
+	launched bool
+	state    state
+	post     queue
+	asked    *request      // what effAnswer and effRefuse are about
+	ended    chan struct{} // closed when Run is over
 
-	mods     []*module
-	shared   *sharedMem
-	clock    *event.Clock
-	thr      *event.Threads
-	tables   tableRef
-	code     []*region
-	stubs    []*stubPage
-	sites    []*site
-	seen     seen      // what the sites' programs read
-	placed   []*placed // the tracer's goroutine reads it too: see setPlaced
-	placedMu sync.Mutex
-	cleared  atomic.Bool // a signal ends the program: its code is its own again
-	covers   []covered
-	guards   []guarded // pages that other tracers' uprobes are kept out of; see guard.go
-	old      []*placed // taken out again by a Run; threads may still be in their code
-	moved    int       // of sites: those that became uprobes later
-	retired  []*site   // of libraries that were unloaded
-	left     map[*tracked]*tracepoint.LeftOut
-	execs    atomic.Int32 // how often the program called exec
-	image    int32        // execs when its code was looked at
-	drain    *drain
-	user     *source // the process's rings
-
-	trapping bool              // a SIGTRAP handler is installed
-	faulting bool              // a handler of memory faults is installed
-	noTSC    atomic.Bool       // a thread may not read the time stamp counter, see clock.go
-	names    map[uint64]string // symbols of addresses, see Symbol
+	clock *event.Clock
+	thr   *event.Threads
+	drain *drain.Drain
+	user  *drain.Source                            // the process's rings
+	of    map[*event.Schema]*tracepoint.Tracepoint // what records are of
 
 	typed   typed
-	slow    tracepoint.LeftOut // addresses that are reached by int3, and why not faster
-	ctx     context.Context    // of Session.Run; nil: nothing interrupts
+	ctx     context.Context // of Session.Run; nil: nothing interrupts
 	pauses  []time.Duration
 	armed   time.Duration
 	started time.Time
@@ -121,11 +90,10 @@ type IO struct{ In, Out, Err *os.File }
 
 // Launch starts a program and holds it at its first instruction.
 func Launch(argv []string, std IO, opt Options) (*Session, error) {
-	s, err := newSession(opt)
+	s, err := newSession(opt, true)
 	if err != nil {
 		return nil, err
 	}
-	s.launched = true
 	streams := process.StartOptions{Stdin: std.In, Stdout: std.Out, Stderr: std.Err}
 	if s.kernelOnly() {
 		s.held, err = process.StartHeld(argv, streams)
@@ -135,12 +103,15 @@ func Launch(argv []string, std IO, opt Options) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.p != nil {
+		s.mine.Trace(s.p, nil)
+	}
 	return s, nil
 }
 
 // Attach traces a running process.
 func Attach(pid int, opt Options) (*Session, error) {
-	s, err := newSession(opt)
+	s, err := newSession(opt, false)
 	if err != nil {
 		return nil, err
 	}
@@ -148,10 +119,11 @@ func Attach(pid int, opt Options) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.mine.Trace(s.p, nil)
 	return s, nil
 }
 
-func newSession(opt Options) (*Session, error) {
+func newSession(opt Options, launched bool) (*Session, error) {
 	if err := procdir.Own(); err != nil {
 		return nil, err
 	}
@@ -160,10 +132,11 @@ func newSession(opt Options) (*Session, error) {
 		return nil, err
 	}
 	mine, kernel := split(&opt)
-	s := &Session{opt: opt, tps: track(mine), ktps: kernel, clock: clock, thr: event.NewThreads(), started: time.Now()}
+	s := &Session{opt: opt, tps: track(mine), ktps: kernel, clock: clock, thr: event.NewThreads(), started: time.Now(), launched: launched, of: map[*event.Schema]*tracepoint.Tracepoint{}}
 	if s.opt.Started.IsZero() {
 		s.opt.Started = s.started
 	}
+	s.mine = inproc.New(s.engineOptions())
 	s.post.ready = make(chan struct{}, 1)
 	s.ended = make(chan struct{})
 	return s, nil
@@ -231,7 +204,7 @@ func (s *Session) begin(ctx context.Context) {
 	held := 0
 	if s.launched {
 		held = s.p.Pid()
-		if s.p.WatchesModules() && s.hasLinker() {
+		if s.p.WatchesModules() && inproc.HasLinker(held) {
 			_ = s.p.Resume(held) // it may be gone already; then Done says so
 			held = s.awaitModules(ctx)
 		}
@@ -256,6 +229,7 @@ func (s *Session) begin(ctx context.Context) {
 
 func (s *Session) setArmed() {
 	s.armed = time.Since(s.opt.Started)
+	s.mine.Started()
 	s.typed.armed.Store(true)
 	s.armingOver()
 }
@@ -267,10 +241,10 @@ func (s *Session) armingOver() {
 }
 
 // reading is the drain, made with its sink when there first is something to read.
-func (s *Session) reading() *drain {
+func (s *Session) reading() *drain.Drain {
 	if s.drain == nil {
-		s.drain = newDrain(s.clock, s.opt.NewSink(s))
-		s.drain.max = s.opt.MaxEvents
+		s.drain = drain.New(s.clock, s.opt.NewSink(s))
+		s.drain.Max = s.opt.MaxEvents
 	}
 	return s.drain
 }
@@ -278,14 +252,7 @@ func (s *Session) reading() *drain {
 // isEnd reports whether an error is no more than the end of what is traced, or of the
 // session.
 func isEnd(err error) bool {
-	return errors.Is(err, process.ErrGone) || errors.Is(err, errReplaced) || errors.Is(err, errInterrupted)
-}
-
-// hasLinker reports whether a program at its first instruction has ld.so mapped
-// beside it. A static program has its functions, but never gets there.
-func (s *Session) hasLinker() bool {
-	maps, err := process.Maps(s.p.Pid())
-	return err == nil && len(modules(s.p.Pid(), maps)) > 1
+	return errors.Is(err, process.ErrGone) || errors.Is(err, engine.ErrReplaced) || errors.Is(err, errInterrupted)
 }
 
 // awaitModules returns the thread that ld.so's breakpoint holds, 0 when the
@@ -310,6 +277,10 @@ func (s *Session) awaitModules(ctx context.Context) int {
 	}
 }
 
+// pollEvery is how often the reader looks at the rings: rarely enough that it does not
+// run behind the writers, often enough that output feels immediate.
+const pollEvery = 4 * time.Millisecond
+
 // pollLimit is how long rings that fill as fast as they are read keep the session from
 // everything else.
 const pollLimit = 50 * time.Millisecond
@@ -320,9 +291,9 @@ func (s *Session) poll() {
 	}
 	// A short while at most: the program's other events and the user's wish to end wait.
 	for start := time.Now(); time.Since(start) < pollLimit; {
-		more, err := s.drain.poll()
+		more, err := s.drain.Poll()
 		if err != nil {
-			if errors.Is(err, errEnough) {
+			if errors.Is(err, drain.ErrEnough) {
 				err = nil
 			}
 			s.dispatch(ev{kind: evStop, err: err}, 0)
@@ -381,9 +352,7 @@ func (s *Session) carryOut(x effect, tid int) {
 		}
 		s.dispatch(ev{kind: evDetached}, 0)
 	case effForget:
-		s.tables.clear()
-		s.setPlaced(nil)
-		s.dropGuards()
+		s.mine.Drop()
 		s.removeUprobes()
 		if len(s.tps) > 0 {
 			s.warn("the program has called exec: the tracepoints were in the old one; tracing of it ends")
@@ -393,14 +362,14 @@ func (s *Session) carryOut(x effect, tid int) {
 	case effDrain:
 		s.disarmKernel()
 		if s.drain != nil {
-			if err := s.drain.finish(s.endIsLate()); err != nil && s.err == nil {
+			if err := s.drain.Finish(s.endIsLate()); err != nil && s.err == nil {
 				s.err = err
 			}
 		}
 		s.dispatch(ev{kind: evDrained}, 0)
 	case effFinish:
 	case effClear:
-		if err := s.clear(tid); err != nil && !isEnd(err) {
+		if err := s.mine.Clear(tid); err != nil && !isEnd(err) {
 			s.warn(err.Error())
 		}
 	case effAnswer:
@@ -455,12 +424,44 @@ func (s *Session) Close() {
 	if s.watched != nil {
 		s.watched.Close()
 	}
-	for _, m := range s.mods {
-		if m.dw != nil {
-			m.dw.Close()
+	s.mine.CloseModules()
+	_ = s.mine.Close()
+}
+
+// engineOptions are those of the in-process engine.
+func (s *Session) engineOptions() inproc.Options {
+	return inproc.Options{
+		BufferSize: s.opt.BufferSize, DebugDirs: s.opt.DebugDirs, Avoid: s.opt.Avoid, Fresh: s.launched,
+		Uprobes: uprobes{s}, Dump: s.opt.Dump, Log: s.opt.Log, Warn: s.opt.Warn, Progress: s.step,
+		OnRings: func(mem *ring.Shared) {
+			pid := s.p.Pid()
+			s.user = s.reading().Add(mem, false, event.Decoder{Threads: s.thr, Pid: pid, Comm: drain.Comm(pid, pid)})
+		},
+		OnPause: func(d time.Duration) {
+			if !s.launched || s.state.phase == running {
+				s.pauses = append(s.pauses, d)
+			}
+		},
+		OnNoClock: s.onNoClock,
+	}
+}
+
+// detach takes everything back and lets the process go.
+func (s *Session) detach() error {
+	if !s.state.replaced {
+		if err := s.mine.Stop(); err != nil && !errors.Is(err, engine.ErrReplaced) {
+			return err
 		}
 	}
-	if s.shared != nil {
-		_ = s.shared.mem.Close()
+	// The tables are needed until the end: threads may be left in the engine's code.
+	defer s.mine.Drop()
+	return s.p.Detach()
+}
+
+// trouble reports what went wrong when the program's own code is back already: what is
+// left does no harm.
+func (s *Session) trouble(what string, err error) {
+	if err != nil && !errors.Is(err, process.ErrGone) {
+		s.warn(fmt.Sprintf("%s: %v", what, err))
 	}
 }

@@ -1,16 +1,20 @@
 package session
 
-import "github.com/jalon-trace/jalon/internal/tracepoint"
+import (
+	"github.com/jalon-trace/jalon/internal/drain"
+	"github.com/jalon-trace/jalon/internal/engine"
+	"github.com/jalon-trace/jalon/internal/tracepoint"
+)
 
-// tracked is a tracepoint with what became of it in the process.
+// tracked is a tracepoint with what became of it in the process. It is the key of its
+// programs.
 type tracked struct {
 	*tracepoint.Tracepoint
 
-	program  *Program // a ready-made hit program, in the place of texts
-	counting *pass    // Pass, counted down
-	pending  error    // no site was found yet, and why
-	sites    int      // installed so far
-	refused  bool     // in a library that came later, and said why: not tried again
+	counting *drain.Pass       // Pass, counted down
+	pending  error             // no site was found yet, and why
+	programs []*engine.Program // installed, by patches or as uprobes
+	refused  bool              // in a library that came later, and said why: not tried again
 }
 
 func track(list []*tracepoint.Tracepoint) []*tracked {
@@ -21,9 +25,12 @@ func track(list []*tracepoint.Tracepoint) []*tracked {
 	return out
 }
 
-func (tp *tracked) pass() *pass {
+func (tp *tracked) pass() *drain.Pass {
 	if tp.Pass > 0 && tp.counting == nil {
-		tp.counting = &pass{tp.Pass}
+		tp.counting = &drain.Pass{Left: tp.Pass}
 	}
 	return tp.counting
 }
+
+// trackedOf is the tracepoint of a program.
+func trackedOf(x *engine.Program) *tracked { return x.Key.(*tracked) }

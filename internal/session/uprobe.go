@@ -2,26 +2,22 @@ package session
 
 import (
 	"errors"
-	"fmt"
-	"os"
 	"slices"
-	"syscall"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/jalon-trace/jalon/internal/engine"
+	"github.com/jalon-trace/jalon/internal/engine/inproc"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/kengine"
 	"github.com/jalon-trace/jalon/internal/probe"
 )
 
-// A site that no code of ours may reach (another tracer's breakpoint is there), or
-// that it would reach slowly, becomes a uprobe of the kernel engine: one more consumer
-// of the kernel's breakpoint at that instruction, for this process only. Its records
-// are merged with those of the other sites.
+// A site that the in-process engine cannot reach (another tracer's breakpoint is there),
+// or only slowly, becomes a uprobe of the kernel engine, for this process only. Its
+// records are merged with those of the other sites.
 
 // uprobe is such a site.
 type uprobe struct {
-	x  *site
+	x  *engine.Program
 	id uint32 // in the kernel engine
 	// absent: its library is unloaded. The kernel puts the breakpoint there again when
 	// the file is mapped again.
@@ -30,27 +26,30 @@ type uprobe struct {
 	foreign bool
 }
 
+func (u *uprobe) site() *inproc.Site { return u.x.Site.(*inproc.Site) }
+
 // spareUprobes is how many sites of a session can become uprobes.
 const spareUprobes = 4096
 
-// errNoUprobes: what is asked of the kernel engine it cannot do.
-var errNoUprobes = errors.New("GDB's hit programs run in the process only")
+// uprobes are the session's, as the in-process engine wants them.
+type uprobes struct{ s *Session }
 
-// asUprobes makes uprobes, in this process only, of sites. The result has an error
-// for each site that it cannot make one of, and nil for those that are traced from now
-// on: they need no patch. The process may run or stand still.
-func (s *Session) asUprobes(list []*site) []error {
+// Add implements inproc.Uprobes: it makes uprobes, in this process only. The process
+// may run or be stopped.
+func (us uprobes) Add(list []inproc.Wanted) []error {
+	s := us.s
 	errs := make([]error, len(list))
 	var add []kengine.UserSite
 	var at []int
 	for i, x := range list {
-		if u := s.uprobeAt(x); u != nil { // its library was loaded anew
-			u.absent, u.x = false, x
-			x.tp.sites++
+		if u := s.uprobeAt(x.Program); u != nil { // its library was loaded anew
+			u.absent, u.x = false, x.Program
 			continue
 		}
-		if errs[i] = s.mayUprobe(x); errs[i] == nil {
-			add = append(add, kengine.UserSite{Tracepoint: x.tp.Tracepoint, Module: x.where.mod.dw, Path: x.where.mod.file, Site: x.where.site, Pid: s.p.Pid()})
+		site := x.Site.(*inproc.Site)
+		if errs[i] = site.MayUprobe(); errs[i] == nil {
+			dw, path, where := site.File()
+			add = append(add, kengine.UserSite{Tracepoint: trackedOf(x.Program).Tracepoint, Module: dw, Path: path, Site: where, Pid: s.p.Pid()})
 			at = append(at, i)
 		}
 	}
@@ -66,68 +65,49 @@ func (s *Session) asUprobes(list []*site) []error {
 	schemas := make([]*event.Schema, len(add))
 	ids, refused := s.kern.Add(add, func(i int, sc *event.Schema) {
 		schemas[i] = sc
-		s.drain.addSchema(s.ksrc, sc, list[at[i]].tp.pass())
+		s.drain.AddSchema(s.ksrc, sc, trackedOf(list[at[i]].Program).pass())
 	})
 	for i, err := range refused {
 		x := list[at[i]]
 		if err == nil {
-			err = s.uprobePlaced(x, ids[i])
+			err = s.uprobePlaced(x.Program, ids[i])
 		}
 		if err != nil {
 			errs[at[i]] = err
 			if schemas[i] != nil {
-				s.drain.dropSchema(s.ksrc, schemas[i].SiteID)
+				s.drain.DropSchema(s.ksrc, schemas[i].SiteID)
 			}
 			continue
 		}
-		x.tactic = "uprobe"
-		x.tp.sites++
-		if x.numbered { // it was to have a jump, and is no site of the process any more
-			s.moved++
-			s.drain.dropSchema(s.user, x.id)
-		}
-		s.uprobes = append(s.uprobes, &uprobe{x: x, id: ids[i], foreign: s.foreign.within(x.addr, x.addr+1)})
-		s.logf("%s at %#x in %s: a uprobe of the kernel", x.tp.Place.Text, x.addr, x.where.site.Func)
+		s.uprobes = append(s.uprobes, &uprobe{x: x.Program, id: ids[i], foreign: x.Shared})
+		s.logf("%s at %#x in %s: a uprobe of the kernel", x.Label, x.Site.Addr(), x.Site.(*inproc.Site).Function())
 	}
 	return errs
 }
 
+// Drop implements inproc.Uprobes.
+func (us uprobes) Drop(x *engine.Program) { us.s.dropUprobe(x) }
+
 // uprobeAt is the uprobe that a site has from before its library was unloaded.
-func (s *Session) uprobeAt(x *site) *uprobe {
+func (s *Session) uprobeAt(x *engine.Program) *uprobe {
+	site := x.Site.(*inproc.Site)
 	for _, u := range s.uprobes {
-		if u.absent && u.x.tp == x.tp && u.x.where.mod.path == x.where.mod.path && u.x.where.site.Addr == x.where.site.Addr && s.trapped(x) == nil {
+		if u.absent && u.x.Key == x.Key && u.site().Same(site) && site.Trapped() == nil {
 			return u
 		}
 	}
 	return nil
 }
 
-// mayUprobe refuses sites where the kernel has no way to put a breakpoint, or would
-// put it elsewhere: it takes private mappings of a file that are not writable.
-func (s *Session) mayUprobe(x *site) error {
-	if x.tp.program != nil {
-		return errNoUprobes
+// uprobed are the programs that run in the kernel.
+func (s *Session) uprobed() map[*engine.Program]bool {
+	set := map[*engine.Program]bool{}
+	for _, u := range s.uprobes {
+		if !u.absent {
+			set[u.x] = true
+		}
 	}
-	for _, m := range x.where.mod.maps {
-		if x.addr < m.Start || x.addr >= m.End {
-			continue
-		}
-		switch {
-		case m.Inode == 0:
-			return errors.New("its code is not that of a file any more")
-		case m.Shared || m.Prot&unix.PROT_WRITE != 0:
-			return errors.New("its code is writable, where the kernel puts no breakpoints")
-		}
-		st, err := os.Stat(x.where.mod.file)
-		if err != nil {
-			return err
-		}
-		if sys, ok := st.Sys().(*syscall.Stat_t); ok && sys.Ino != m.Inode {
-			return fmt.Errorf("%s is not the file that the process has mapped (was it replaced?)", x.where.mod.file)
-		}
-		return nil
-	}
-	return fmt.Errorf("no mapping of %s is at %#x", x.where.mod.path, x.addr)
+	return set
 }
 
 // needKernel opens the kernel engine for this process, where the session has no places
@@ -152,50 +132,33 @@ func (s *Session) openKernel() error {
 		return err
 	}
 	s.kern = eng
-	s.ksrc = s.reading().add(eng.Shared(), true, event.Decoder{})
+	s.ksrc = s.reading().Add(eng.Shared(), true, event.Decoder{})
 	return nil
 }
 
-// uprobePlaced makes sure that the kernel did put its breakpoint into the process:
-// it passes over mappings that it does not take without a word.
-func (s *Session) uprobePlaced(x *site, id uint32) error {
-	err := s.trapped(x)
+// uprobePlaced makes sure that the kernel did put its breakpoint into the process.
+func (s *Session) uprobePlaced(x *engine.Program, id uint32) error {
+	err := x.Site.(*inproc.Site).Trapped()
 	if err != nil {
 		err = errors.Join(err, s.kern.Detach([]uint32{id}))
 	}
 	return err
 }
 
-// trapped reports an error unless the byte at a site is a breakpoint's, or that of
-// the call that the kernel makes of the breakpoint at a five-byte nop.
-func (s *Session) trapped(x *site) error {
-	mem, err := openMem(s.p.Pid())
-	if err != nil {
-		return err
-	}
-	defer mem.Close()
-	var b [1]byte
-	if _, err := mem.ReadAt(b[:], int64(x.addr)); err != nil {
-		return fmt.Errorf("reading the code at %#x: %w", x.addr, err)
-	}
-	orig, err := x.where.mod.dw.Text(x.where.site.Addr, 1)
-	if err != nil {
-		return err
-	}
-	if b[0] != 0xcc && b[0] == orig[0] {
-		return errors.New("the kernel has put no breakpoint into the process's code there")
-	}
-	return nil
-}
-
 // forgetUprobes notes whose libraries are gone.
-func (s *Session) forgetUprobes(there map[*module]bool) {
+func (s *Session) forgetUprobes() {
 	for _, u := range s.uprobes {
-		if !u.absent && !there[u.x.where.mod] {
+		if !u.absent && !u.site().Loaded() {
 			u.absent = true
-			u.x.tp.sites--
+			u.forget()
 		}
 	}
+}
+
+// forget takes the program from its tracepoint's list.
+func (u *uprobe) forget() {
+	tp := trackedOf(u.x)
+	tp.programs = slices.DeleteFunc(tp.programs, func(y *engine.Program) bool { return y == u.x })
 }
 
 // removeUprobes detaches them: the process is another program now.
@@ -211,30 +174,20 @@ func (s *Session) removeUprobes() {
 }
 
 // dropUprobe takes back the one that a site was just given.
-func (s *Session) dropUprobe(x *site) {
+func (s *Session) dropUprobe(x *engine.Program) {
 	i := slices.IndexFunc(s.uprobes, func(u *uprobe) bool { return u.x == x })
 	if i < 0 {
 		return
 	}
 	u := s.uprobes[i]
 	s.uprobes = slices.Delete(s.uprobes, i, i+1)
-	x.tp.sites--
+	u.forget()
 	s.trouble("removing a uprobe", s.kern.Detach([]uint32{u.id}))
 }
 
-// hasUprobes reports whether a tracepoint has sites that are uprobes.
-func (s *Session) hasUprobes(tp *tracked) bool {
-	for _, u := range s.uprobes {
-		if u.x.tp == tp && !u.absent {
-			return true
-		}
-	}
-	return false
-}
-
-// enableUprobes attaches or detaches the uprobes of a tracepoint. Those that the kernel
+// enableUprobes attaches or detaches the uprobes of a tracepoint that has some. Those that the kernel
 // does not take any more, in pages that are guarded since, are to become int3s.
-func (s *Session) enableUprobes(tp *tracked, on bool) (trapping []*site, err error) {
+func (s *Session) enableUprobes(tp *tracked, on bool) (trapping []*engine.Program, err error) {
 	if err := s.kern.SetEnabled(tp.Tracepoint, on); err != nil {
 		return nil, err
 	}
@@ -242,19 +195,28 @@ func (s *Session) enableUprobes(tp *tracked, on bool) (trapping []*site, err err
 		return nil, nil
 	}
 	for _, u := range slices.Clone(s.uprobes) {
-		if u.x.tp != tp || u.absent {
+		if u.x.Key != tp || u.absent {
 			continue
 		}
-		err := s.trapped(u.x)
+		err := u.site().Trapped()
 		switch {
 		case err == nil:
 		case u.foreign: // another tracer's breakpoint is there, or was
 			return nil, errors.Join(probe.Error(tp.Place, err), s.kern.SetEnabled(tp.Tracepoint, false))
 		default:
 			s.dropUprobe(u.x)
-			u.x.noUprobe, u.x.tactic = true, ""
+			s.mine.NoUprobe(u.x)
 			trapping = append(trapping, u.x)
 		}
 	}
 	return trapping, nil
+}
+
+// SlowTactic is how a site that no jump reaches is reached: by a uprobe where this user
+// may have them and the kernel engine can do what is asked there.
+func SlowTactic() string {
+	if kengine.MayUprobe() == nil {
+		return "uprobe, or int3 where the kernel engine cannot do what is asked"
+	}
+	return "int3 (uprobes are not permitted)"
 }

@@ -1,4 +1,4 @@
-package session
+package inproc
 
 import (
 	"github.com/jalon-trace/jalon/internal/event"
@@ -15,29 +15,28 @@ import (
 
 const rdtscLen = 2
 
-// onClock answers for an rdtsc of a hit program.
-func (s *Session) onClock(_ int, pc uint64) (uint64, bool) {
-	if _, ours := s.tables.get().clock[pc]; !ours {
+// Clock is the process's callback OnClock: it gives the value of an rdtsc of a hit program.
+func (e *Engine) Clock(_ int, pc uint64) (uint64, bool) {
+	if _, ours := e.tables.get().clock[pc]; !ours {
 		return 0, false
 	}
-	if s.foundNoTSC() && s.opt.breakpoints == nil { // forbidden since the sites were armed; a Run has no requests
-		r := &request{s.protectClock, make(chan error, 1)}
-		s.post.put(message{ev: ev{kind: evRequest}, req: r})
+	if e.foundNoTSC() && e.opt.OnNoClock != nil { // forbidden since the sites were armed
+		e.opt.OnNoClock()
 	}
 	return event.TSC(), true
 }
 
 // foundNoTSC notes that the counter may not be read; first: it was not known.
-func (s *Session) foundNoTSC() (first bool) {
-	if first = s.noTSC.CompareAndSwap(false, true); first {
-		s.warn("the program forbids reading the time stamp counter: each record takes a stop of its thread, of some 10 us")
+func (e *Engine) foundNoTSC() (first bool) {
+	if first = e.noTSC.CompareAndSwap(false, true); first {
+		e.warn("the program forbids reading the time stamp counter: each record takes a stop of its thread, of some 10 us")
 	}
 	return first
 }
 
-// protectClock installs the handler of memory faults for the hit programs that are there.
-func (s *Session) protectClock() error {
-	err := s.stopped(func(st *process.Stopped) error { return s.installFaults(st, nil) })
-	s.trouble("protecting the program from the end of jalon", err)
+// ProtectClock installs the handler of memory faults for the hit programs that are there.
+func (e *Engine) ProtectClock() error {
+	err := e.stopped(func(st *process.Stopped) error { return e.installFaults(st, nil) })
+	e.trouble("protecting the program from the end of jalon", err)
 	return err
 }

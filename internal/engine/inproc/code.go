@@ -1,4 +1,4 @@
-package session
+package inproc
 
 import (
 	"fmt"
@@ -47,7 +47,7 @@ func codeKey(x *site) uint64 {
 // codeOf is the function around a site as patch wants it: the program's own
 // bytes (relocations applied, our jumps taken out), the parts that the compiler
 // moved away, landing pads, and what must not be touched.
-func (s *Session) codeOf(x *site, mem io.ReaderAt, known map[uint64]*patch.Code) (*patch.Code, error) {
+func (e *Engine) codeOf(x *site, mem io.ReaderAt, known map[uint64]*patch.Code) (*patch.Code, error) {
 	m := x.where.mod
 	fn, ok := m.dw.FunctionAt(x.where.site.Addr)
 	if !ok {
@@ -57,7 +57,7 @@ func (s *Session) codeOf(x *site, mem io.ReaderAt, known map[uint64]*patch.Code)
 	if c := known[key]; c != nil {
 		return c, nil
 	}
-	c, err := m.functionCode(fn, x.where.site.Addr, s.reader(m, mem))
+	c, err := m.functionCode(fn, x.where.site.Addr, e.reader(m, mem))
 	if err != nil {
 		return nil, err
 	}
@@ -67,14 +67,14 @@ func (s *Session) codeOf(x *site, mem io.ReaderAt, known map[uint64]*patch.Code)
 
 // reader reads a module's code as the program has it: without our jumps, and without
 // the breakpoints of others, which it notes.
-func (s *Session) reader(m *module, mem io.ReaderAt) reader {
+func (e *Engine) reader(m *module, mem io.ReaderAt) reader {
 	return func(addr uint64, n int) ([]byte, error) {
 		b := make([]byte, n)
 		if _, err := mem.ReadAt(b, int64(addr)); err != nil {
 			return nil, fmt.Errorf("reading %d bytes of code at %#x: %w", n, addr, err)
 		}
-		s.unpatched(addr, b)
-		s.takeForeign(m, addr, b)
+		e.unpatched(addr, b)
+		e.takeForeign(m, addr, b)
 		return b, nil
 	}
 }
@@ -155,8 +155,8 @@ func parts(fn *dwarf.Function, vaddr uint64) (main debuginfo.Range, extra []debu
 }
 
 // unpatched puts the program's own bytes back where ours are.
-func (s *Session) unpatched(addr uint64, b []byte) {
-	for _, p := range s.placed {
+func (e *Engine) unpatched(addr uint64, b []byte) {
+	for _, p := range e.placed {
 		for _, e := range p.edits {
 			for i, old := range e.Old {
 				if off := e.Addr + uint64(i) - addr; off < uint64(len(b)) {

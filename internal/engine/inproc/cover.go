@@ -1,4 +1,4 @@
-package session
+package inproc
 
 import (
 	"bytes"
@@ -40,8 +40,8 @@ type covered struct {
 var errInPage = errors.New("a breakpoint is in the page")
 
 // cover lays a copy over a run of pages of a module.
-func (s *Session) cover(st *process.Stopped, r guarded, m *module, mapped []process.Mapping) error {
-	code, err := s.coverable(st, r, m)
+func (e *Engine) cover(st *process.Stopped, r guarded, m *module, mapped []process.Mapping) error {
+	code, err := e.coverable(st, r, m)
 	if err != nil {
 		return err
 	}
@@ -64,23 +64,23 @@ func (s *Session) cover(st *process.Stopped, r guarded, m *module, mapped []proc
 	if err != nil {
 		return errors.Join(err, st.Free(mem, size))
 	}
-	s.placedMu.Lock()
-	s.covers = append(s.covers, c)
-	s.placedMu.Unlock()
+	e.placedMu.Lock()
+	e.covers = append(e.covers, c)
+	e.placedMu.Unlock()
 	_, err = st.Syscall(unix.SYS_MREMAP, mem, size, size, unix.MREMAP_MAYMOVE|unix.MREMAP_FIXED, r.lo)
 	if err != nil {
 		_, back := st.Syscall(unix.SYS_MREMAP, c.kept, size, size, unix.MREMAP_MAYMOVE|unix.MREMAP_FIXED, r.lo)
-		s.placedMu.Lock()
-		s.covers = s.covers[:len(s.covers)-1]
-		s.placedMu.Unlock()
+		e.placedMu.Lock()
+		e.covers = e.covers[:len(e.covers)-1]
+		e.placedMu.Unlock()
 		return errors.Join(err, back)
 	}
 	return nil
 }
 
 // coverable reads the pages, and says why they are not to be covered.
-func (s *Session) coverable(st *process.Stopped, r guarded, m *module) ([]byte, error) {
-	if s.opt.breakpoints != nil {
+func (e *Engine) coverable(st *process.Stopped, r guarded, m *module) ([]byte, error) {
+	if e.opt.Breakpoints != nil {
 		return nil, errInPage // the owner's come and go
 	}
 	code, raw := make([]byte, r.hi-r.lo), make([]byte, r.hi-r.lo)
@@ -106,7 +106,7 @@ func (s *Session) coverable(st *process.Stopped, r guarded, m *module) ([]byte, 
 		}
 		page := code[at-r.lo:][:len(file)]
 		for i := range page {
-			if page[i] != file[i] && breakpointAt(file[i:], page[i:], at+uint64(i), s.calls) > 0 {
+			if page[i] != file[i] && breakpointAt(file[i:], page[i:], at+uint64(i), e.calls) > 0 {
 				return nil, errInPage
 			}
 		}
@@ -116,10 +116,10 @@ func (s *Session) coverable(st *process.Stopped, r guarded, m *module) ([]byte, 
 
 // uncover moves the pages back, in the process or in a forked child. Where the program
 // has mapped something else since then, the pages that were kept are freed.
-func (s *Session) uncover(st *process.Stopped) error {
-	s.placedMu.Lock()
-	list := s.covers
-	s.placedMu.Unlock()
+func (e *Engine) uncover(st *process.Stopped) error {
+	e.placedMu.Lock()
+	list := e.covers
+	e.placedMu.Unlock()
 	if len(list) == 0 {
 		return nil
 	}
@@ -148,16 +148,16 @@ func isCopy(mapped []process.Mapping, c covered) bool {
 }
 
 // withCovered is the memory map as it was without copies: their pages are of the file.
-func (s *Session) withCovered(mapped []process.Mapping) []process.Mapping {
-	s.placedMu.Lock()
-	defer s.placedMu.Unlock()
-	if len(s.covers) == 0 {
+func (e *Engine) withCovered(mapped []process.Mapping) []process.Mapping {
+	e.placedMu.Lock()
+	defer e.placedMu.Unlock()
+	if len(e.covers) == 0 {
 		return mapped
 	}
 	mapped = slices.DeleteFunc(slices.Clone(mapped), func(m process.Mapping) bool {
-		return slices.ContainsFunc(s.covers, func(c covered) bool { return m.Start == c.kept })
+		return slices.ContainsFunc(e.covers, func(c covered) bool { return m.Start == c.kept })
 	})
-	for _, c := range s.covers {
+	for _, c := range e.covers {
 		if !isCopy(mapped, c) {
 			continue
 		}

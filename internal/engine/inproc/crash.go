@@ -1,4 +1,4 @@
-package session
+package inproc
 
 import (
 	"fmt"
@@ -22,17 +22,12 @@ func (p *placed) copies() (list []copied) {
 	return list
 }
 
-// onSignal holds a thread whose signal needs the program's own code. It runs on the
+// InCode reports whether a signal may need the program's own code: there is code of
+// ours, and no signal that ends the program has come before. It may be called on the
 // tracer's goroutine.
-func (s *Session) onSignal(tid int, _ bool) bool {
-	if len(s.tables.get().code) == 0 || s.cleared.Load() {
-		return false // nothing of ours is there
-	}
-	s.post.put(message{ev: ev{kind: evSignal}, tid: tid})
-	return true
-}
+func (e *Engine) InCode() bool { return len(e.tables.get().code) > 0 && !e.cleared.Load() }
 
-// clear makes the program's code its own for a signal: all of it when the program
+// Clear makes the program's code its own for a signal: all of it when the program
 // ends by it, else the instructions that a jump replaces, one of which the program
 // is about to see as the place of the signal. Such a jump becomes an int3:
 //
@@ -42,9 +37,9 @@ func (s *Session) onSignal(tid int, _ bool) bool {
 //     instructions that the jump replaced included
 //
 // The pc of the held thread is still in the copy, where it faults again.
-func (s *Session) clear(tid int) error {
+func (e *Engine) Clear(tid int) error {
 	var dies, again bool
-	err := s.stopped(func(st *process.Stopped) (err error) {
+	err := e.stopped(func(st *process.Stopped) (err error) {
 		var ok bool
 		if dies, again, ok = st.Dying(tid); !ok {
 			return nil
@@ -53,19 +48,19 @@ func (s *Session) clear(tid int) error {
 		if err != nil {
 			return err
 		}
-		o, displaced := s.tables.get().back(pc)
+		o, displaced := e.tables.get().back(pc)
 		switch {
 		case dies:
-			return s.clearAll(st, tid, o, displaced && again)
+			return e.clearAll(st, tid, o, displaced && again)
 		case displaced && o.Hi > o.Lo:
-			return s.trapInstead(st, o.Lo)
+			return e.trapInstead(st, o.Lo)
 		}
 		return nil
 	})
 	if err != nil || !dies {
 		return err
 	}
-	return s.lastStops(again)
+	return e.lastStops(again)
 }
 
 func pcOf(st *process.Stopped, tid int) (uint64, error) {
@@ -82,9 +77,9 @@ func pcOf(st *process.Stopped, tid int) (uint64, error) {
 }
 
 // trapInstead replaces the jump at addr by an int3.
-func (s *Session) trapInstead(st *process.Stopped, addr uint64) error {
-	s.tables.restored(addr)
-	p := s.placedAt(addr)
+func (e *Engine) trapInstead(st *process.Stopped, addr uint64) error {
+	e.tables.restored(addr)
+	p := e.placedAt(addr)
 	if p == nil || p.plan.Tactic != patch.JumpMany {
 		return nil // it was removed: its bytes are the program's
 	}
@@ -98,15 +93,15 @@ func (s *Session) trapInstead(st *process.Stopped, addr uint64) error {
 	if err != nil {
 		return err
 	}
-	s.placedMu.Lock()
+	e.placedMu.Lock()
 	p.plan, p.edits = &plan, edits
-	s.placedMu.Unlock()
+	e.placedMu.Unlock()
 	for _, x := range p.sites {
 		x.tactic = plan.Tactic.String()
 	}
-	s.tables.add(&tables{trap: map[uint64]uint64{addr: p.at}})
-	if err := s.installTraps(st, nil); err != nil {
-		s.tables.forget(addr)
+	e.tables.add(&tables{trap: map[uint64]uint64{addr: p.at}})
+	if err := e.installTraps(st, nil); err != nil {
+		e.tables.forget(addr)
 		return fmt.Errorf("the tracepoint at %#x ends: the program handles a signal of an instruction there, and no int3 can be put in the place of the jump: %w", addr, err)
 	}
 	if !enabled {
@@ -117,15 +112,15 @@ func (s *Session) trapInstead(st *process.Stopped, addr uint64) error {
 			return err
 		}
 	}
-	s.logf("%#x: int3 in the place of the jump, since the program handles a signal of an instruction under it", addr)
+	e.logf("%#x: int3 in the place of the jump, since the program handles a signal of an instruction under it", addr)
 	return nil
 }
 
 // clearAll makes all code the program's own again: its core is that of a program
 // that was not traced. What faulted faults again, at its own place.
-func (s *Session) clearAll(st *process.Stopped, tid int, o process.Origin, rewind bool) error {
-	s.cleared.Store(true)
-	if err := putBack(st, s.placed); err != nil {
+func (e *Engine) clearAll(st *process.Stopped, tid int, o process.Origin, rewind bool) error {
+	e.cleared.Store(true)
+	if err := putBack(st, e.placed); err != nil {
 		return err
 	}
 	if rewind {
@@ -133,22 +128,22 @@ func (s *Session) clearAll(st *process.Stopped, tid int, o process.Origin, rewin
 			return err
 		}
 	}
-	s.trouble("giving pages of code their protection back", s.unguard(st))
+	e.trouble("giving pages of code their protection back", e.unguard(st))
 	return nil
 }
 
 // lastStops waits until the other threads have left our code, as detach does, and
 // then takes away the handlers of signals. One thread is held; it must not take calls
 // when it has its signal already.
-func (s *Session) lastStops(handlers bool) error {
+func (e *Engine) lastStops(handlers bool) error {
 	for try := 0; ; try++ {
 		last := false
-		err := s.stopped(func(st *process.Stopped) error {
-			state, err := s.leave(st)
+		err := e.stopped(func(st *process.Stopped) error {
+			state, err := e.leave(st)
 			last = state == nobody || state == sleeping && try >= 1 || try >= 5
 			if handlers && err == nil && last {
-				s.trouble("giving SIGTRAP its action back", st.EndTraps())
-				s.trouble("giving SIGSEGV its action back", s.removeFaults(st))
+				e.trouble("giving SIGTRAP its action back", st.EndTraps())
+				e.trouble("giving SIGSEGV its action back", e.removeFaults(st))
 			}
 			return err
 		})

@@ -1,279 +1,266 @@
-package session
+package inproc
 
 import (
-	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
+	"time"
 
-	"github.com/jalon-trace/jalon/internal/event"
-	"github.com/jalon-trace/jalon/internal/ir"
-	"github.com/jalon-trace/jalon/internal/probe"
+	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/process"
-	"github.com/jalon-trace/jalon/internal/tracepoint"
+	"github.com/jalon-trace/jalon/internal/ring"
 )
 
-// Program is a hit program that its owner makes, for one address of the process:
-// GDB's, out of bytecode.
-type Program struct {
-	Number   int // of its tracepoint, for messages
-	Addr     uint64
-	Disabled bool
-	// Make gives the program, not optimised, and the size of its records.
-	Make func(SiteFacts) (*ir.Program, int, error)
-
-	tp *tracked
-}
-
-// SiteFacts is what is known of a site when its program is made.
-type SiteFacts struct {
-	Function string
-	GSBase   bool // the processor has rdgsbase
-	AVX      bool // there are ymm registers
-	XGETBV1  bool // the processor tells which parts of its state are in use
-	// Readable reports whether size bytes at a run-time address are there as long as
-	// the site is.
-	Readable func(addr, size uint64) bool
-	// InFrame reports the same of bytes at an offset from a DWARF register, for those
-	// among the function's variables on the stack.
-	InFrame func(reg, off, size int64) bool
-}
-
-// Record is what one hit of a Program wrote. It is valid during the call only.
-type Record struct {
-	Program *Program
-	Time    int64 // nanoseconds since the epoch
-	CPU     int
-	TID     int // 0: not known
-	Data    []byte
-}
-
-// RunOptions say how a Run traces.
-type RunOptions struct {
-	BufferSize int            // bytes of ring a CPU
-	Threads    *event.Threads // of the process; the owner keeps them up to date with Note
-	Variables  []uint64       // what the programs' variables are at the start, by index
-	NoOptimise bool
-	DebugDirs  []string
-	// Breakpoints reports whether the owner's breakpoints lie in [lo, hi): the bytes
+// Options say how an engine traces.
+type Options struct {
+	BufferSize int      // bytes of ring a CPU
+	Variables  []uint64 // what the programs' variables are at the start, by index
+	DebugDirs  []string // of separate debug files; nil = /usr/lib/debug
+	Avoid      uint8    // tactics of package patch not to use, as bits
+	// Fresh: the process has run nothing but the dynamic linker; see Started.
+	Fresh bool
+	// Join: a program at an address that a patch in place covers is put in together
+	// with what is there; the patch is made anew. Without it Load refuses the program.
+	Join bool
+	// Breakpoints reports whether breakpoints of the caller lie in [lo, hi): the bytes
 	// there must stay as they are. Nil: there are none.
 	Breakpoints func(lo, hi uint64) bool
-	Log         func(string)
-	Dump        Dumper
+	// Uprobes serves the sites that the engine cannot reach, or only slowly. Nil: nothing does.
+	Uprobes Uprobes
+	// Dump takes the stages of code generation, Log what is done step by step, Warn
+	// warnings; each may be nil.
+	Dump      Dumper
+	Log, Warn func(string)
+	// Progress is called in long loops and may end them by an error.
+	Progress func(what string, done, of int) error
+	// OnRings is called once, when there is memory for records and before the first
+	// program is in the process.
+	OnRings func(*ring.Shared)
+	// OnPause is called with the length of each stop of the process.
+	OnPause func(time.Duration)
+	// OnNoClock is called on the tracer's goroutine when it turns out that threads that
+	// run hit programs may not read the time stamp counter. The caller is to call
+	// ProtectClock. Nil: it has no way to.
+	OnNoClock func()
 }
 
-// Run traces a process that somebody else drives, from Arm to Stop: package session
-// without the life of a Session. The owner gives the process the callbacks Fault,
-// Trap, Back and Forked. It is used from one goroutine, the callbacks from the
-// tracer's.
-type Run struct {
-	s     *Session
-	give  func(Record)
-	ended bool
-	gone  atomic.Bool // the program that it was in is another one now
+// Dumper shows the stages of code generation of a program.
+type Dumper struct {
+	IR, Code func(place, text string)
 }
 
-// NewRun prepares a run. What an earlier run in the same process knows of its
-// modules is used again.
-func NewRun(p *process.Process, opt RunOptions, before *Run) (*Run, error) {
-	clock, err := event.NewClock()
-	if err != nil {
-		return nil, err
-	}
-	r := &Run{}
-	s := &Session{
-		p: p, clock: clock, thr: opt.Threads, ended: make(chan struct{}),
-		state: state{phase: running, launched: true},
-		opt: Options{
-			BufferSize: opt.BufferSize, NoOptimise: opt.NoOptimise, DebugDirs: opt.DebugDirs, Log: opt.Log, Warn: opt.Log, Dump: opt.Dump,
-			NewSink: func(*Session) Sink { return r }, variables: opt.Variables, breakpoints: opt.Breakpoints,
-		},
-	}
+// Uprobes makes uprobes of the kernel of programs at instructions of the process.
+type Uprobes interface {
+	// Add attaches uprobes for this process; the error of each says why there is none.
+	Add([]Wanted) []error
+	// Drop takes back what Add has just made of a program.
+	Drop(*engine.Program)
+}
+
+// Wanted is a program that is to be a uprobe.
+type Wanted struct {
+	*engine.Program
+	Shared bool // another tracer's breakpoint is at its address
+}
+
+// Engine runs hit programs as machine code in one process. It is used from one
+// goroutine; the callbacks of the process (Fault, Trap, Clock, Back, Forked, Where,
+// Displaced, Original, Forget) from the tracer's.
+type Engine struct {
+	opt       Options
+	p         *process.Process
+	fresh     bool    // the process has run nothing of its own yet
+	foreign   foreign // breakpoints of others, as far as code was read for the plan that is made
+	calls     []span  // what the kernel's calls in the place of breakpoints lead to
+	unguarded bool    // that pages cannot be guarded was said
+
+	mods     []*module
+	shared   *sharedMem
+	tables   tableRef
+	code     []*region
+	stubs    []*stubPage
+	sites    []*site // by number
+	known    map[*engine.Program]*site
+	plans    []*placed       // loaded, not armed
+	refused  map[*site]error // of the present Load or Arm
+	seen     seen            // what the sites' programs read
+	placed   []*placed       // the tracer's goroutine reads it too: see setPlaced
+	placedMu sync.Mutex      // guards placed, covers, guards and old
+	cleared  atomic.Bool     // a signal ends the program: its code is its own again
+	covers   []covered       //
+	guards   []guarded       // pages that other tracers' uprobes are kept out of; see guard.go
+	old      []*placed       // taken out again; threads may still be in their code
+	moved    int             // of sites: those that became uprobes later
+	retired  []*site         // of libraries that were unloaded, and removed ones
+	execs    atomic.Int32    // how often the program called exec
+	image    int32           // execs when its code was looked at
+	ended    bool            // Stop was called
+	slow     []string        // why sites are reached by int3 and no uprobe, since Slow was called
+
+	trapping bool              // a SIGTRAP handler is installed
+	faulting bool              // a handler of memory faults is installed
+	noTSC    atomic.Bool       // a thread may not read the time stamp counter, see clock.go
+	names    map[uint64]string // symbols of addresses, see Symbol
+}
+
+// New prepares an engine; Trace gives it its process.
+func New(opt Options) *Engine {
+	return &Engine{opt: opt, fresh: opt.Fresh, known: map[*engine.Program]*site{}, refused: map[*site]error{}}
+}
+
+// Trace sets the process, once. What an earlier engine of the same process knows of its
+// modules is used again; before may be nil.
+func (e *Engine) Trace(p *process.Process, before *Engine) {
+	e.p = p
 	if before != nil {
-		s.mods = before.s.mods
-	}
-	r.s = s
-	return r, nil
-}
-
-// Note keeps the threads of a process, as its callback OnThread tells them.
-func Note(threads *event.Threads, e process.ThreadEvent) { (&Session{thr: threads}).onThread(e) }
-
-// Fault, Trap and Back are the process's callbacks OnFault, OnTrap and PCBack.
-func (r *Run) Fault(tid, sig int, pc uint64) (uint64, bool) {
-	if r.gone.Load() {
-		return 0, false
-	}
-	return r.s.onFault(tid, sig, pc)
-}
-
-// Clock is the process's callback OnClock.
-func (r *Run) Clock(tid int, pc uint64) (uint64, bool) {
-	if r.gone.Load() {
-		return 0, false
-	}
-	return r.s.onClock(tid, pc)
-}
-
-// Trap: see Fault.
-func (r *Run) Trap(tid int, addr uint64) (uint64, bool) {
-	if r.gone.Load() {
-		return 0, false
-	}
-	return r.s.onTrap(tid, addr)
-}
-
-// Back: see Fault.
-func (r *Run) Back(pc uint64) (process.Origin, bool) {
-	if r.gone.Load() {
-		return process.Origin{}, false
-	}
-	return r.s.pcBack(pc)
-}
-
-// Forked takes the run out of a forked child's copy of the memory.
-func (r *Run) Forked(child *process.Stopped) {
-	if !r.gone.Load() {
-		r.s.onFork(child)
+		e.mods = before.mods
 	}
 }
 
-// Arm puts programs into the process. The result has an error for each that could
-// not be; the others are armed.
-func (r *Run) Arm(list []*Program) []error {
-	errs := make([]error, len(list))
-	fail := func(err error) []error {
-		for i := range errs {
-			errs[i] = err
-		}
-		return errs
+// Started notes that the process runs code of its own from now on.
+func (e *Engine) Started() { e.fresh = false }
+
+// Refresh looks at what the process has mapped. It is called before Resolve whenever
+// that may have changed.
+func (e *Engine) Refresh() error {
+	if e.shared == nil && e.opt.Breakpoints == nil {
+		e.image = e.execs.Load()
 	}
-	s := r.s
-	if r.gone.Load() {
-		return fail(errReplaced)
-	}
-	maps, err := process.Maps(s.p.Pid())
+	maps, err := process.Maps(e.p.Pid())
 	if err != nil {
-		return fail(err)
-	}
-	s.updateModules(maps)
-	var fresh []*site
-	for i, x := range list {
-		place, err := probe.Parse(fmt.Sprintf("*%#x", x.Addr))
-		if err != nil {
-			errs[i] = err
-			continue
-		}
-		x.tp = &tracked{Tracepoint: &tracepoint.Tracepoint{Number: x.Number, Place: place, Disabled: x.Disabled}, program: x}
-		s.tps = append(s.tps, x.tp)
-		sites, err := s.sitesOf(x.tp)
-		if err == nil {
-			err = x.tp.pending
-		}
-		if err != nil {
-			errs[i] = plain(err)
-			continue
-		}
-		if !x.Disabled {
-			fresh = append(fresh, sites...)
-		}
-	}
-	if err := r.insert(fresh); isEnd(err) {
-		return fail(err)
-	}
-	for i, x := range list {
-		if errs[i] == nil && !x.Disabled && x.tp.sites == 0 {
-			errs[i] = r.whyNot(x)
-		}
-	}
-	return errs
-}
-
-// whyNot says why a program is not armed.
-func (r *Run) whyNot(x *Program) error {
-	if l := r.s.left[x.tp]; l != nil {
-		return plain(l.First)
-	}
-	return errors.New("it could not be installed")
-}
-
-// plain is the first line of a diagnostic: there is no source text to show.
-func plain(err error) error {
-	if isEnd(err) {
 		return err
 	}
-	return errors.New(firstLine(err))
+	e.updateModules(maps)
+	return nil
 }
 
-// Stop takes everything out of the process. What was recorded is still to be
-// drained. Lingering tells whether threads may still be in code of ours, which then
-// stays: its callbacks are needed.
-func (r *Run) Stop() error {
-	if r.ended || r.gone.Load() {
+// Rings implements engine.Engine.
+func (e *Engine) Rings() *ring.Shared {
+	if e.shared == nil {
 		return nil
 	}
-	r.ended = true
-	s := r.s
-	if len(s.placed) == 0 && len(s.old) == 0 && s.shared == nil {
+	return e.shared.mem
+}
+
+// Counts implements engine.Engine.
+func (e *Engine) Counts(x *engine.Program) (c engine.Counts) {
+	if e.shared == nil {
+		return c
+	}
+	for id, y := range e.sites {
+		if y.Key != x.Key {
+			continue
+		}
+		c.False += e.shared.mem.Counter(uint32(id), ring.CounterFalse)
+		c.Faults += e.shared.mem.Counter(uint32(id), ring.CounterCondFault)
+		c.Lost += e.shared.mem.Counter(uint32(id), ring.CounterLost)
+	}
+	return c
+}
+
+// Sites is how many sites have had numbers, without those that became uprobes.
+func (e *Engine) Sites() int { return len(e.sites) - e.moved }
+
+// Tactic is how the site with a number is reached.
+func (e *Engine) Tactic(id uint32) string {
+	if int(id) < len(e.sites) {
+		return e.sites[id].tactic
+	}
+	return ""
+}
+
+// Slow lists, for the programs since the last call that are reached by int3 although a
+// uprobe would be faster, why they have none.
+func (e *Engine) Slow() []string {
+	list := e.slow
+	e.slow = nil
+	return list
+}
+
+// Stop implements engine.Engine. Threads may still be in code of ours, which then stays:
+// see Lingering.
+func (e *Engine) Stop() error {
+	if e.ended || e.Replaced() {
 		return nil
 	}
-	err := s.takeBack()
+	e.ended = true
+	if len(e.placed) == 0 && len(e.old) == 0 && e.shared == nil {
+		return nil
+	}
+	err := e.takeBack()
 	// Threads that return from signal handlers later, and children that were forked
 	// before and are looked at after this, still need to know what was where.
-	s.placedMu.Lock()
-	s.old, s.placed = append(s.old, s.placed...), nil
-	s.placedMu.Unlock()
-	if isEnd(err) {
-		return nil
-	}
+	e.placedMu.Lock()
+	e.old, e.placed = append(e.old, e.placed...), nil
+	e.placedMu.Unlock()
 	return err
 }
 
-// Lingering: see Stop.
-func (r *Run) Lingering() bool { return r.s.code != nil && !r.gone.Load() }
+// Lingering reports whether threads may be in code of the engine after Stop: its
+// callbacks are still needed.
+func (e *Engine) Lingering() bool { return e.code != nil && !e.Replaced() }
 
-// Forget is for a process that is another program now (exec): nothing of the run is in
-// it, and nothing more can be put there. It may be called on the tracer's goroutine.
-// What was recorded is still to be drained.
-func (r *Run) Forget() {
-	r.gone.Store(true)
-	r.s.execs.Add(1)
-	r.s.tables.clear()
+// Replaced reports whether the process is another program than that which was looked at.
+func (e *Engine) Replaced() bool { return e.execs.Load() != e.image }
+
+// Forget is called when the process has called exec: nothing of the engine is in it,
+// and nothing more can be put there. It may be called on the tracer's goroutine. What
+// was recorded is still to be drained.
+func (e *Engine) Forget() {
+	e.execs.Add(1)
+	e.tables.clear()
 }
 
-// Close frees what the run holds. The modules stay open for the run after it.
-func (r *Run) Close() {
-	if r.s.shared != nil {
-		_ = r.s.shared.mem.Close()
-		r.s.shared = nil
+// Drop forgets what was in the program that called exec.
+func (e *Engine) Drop() {
+	e.tables.clear()
+	e.setPlaced(nil)
+	e.dropGuards()
+}
+
+// Close implements engine.Engine. The modules stay open for the engine after it: see
+// CloseModules.
+func (e *Engine) Close() error {
+	if e.shared == nil {
+		return nil
 	}
+	mem := e.shared.mem
+	e.shared = nil
+	return mem.Close()
 }
 
-// shorter is the size of a program's records that have not the usual size; 0: all have.
-func shorter(p *ir.Program, size int) int {
-	for _, b := range p.Blocks {
-		for i := range b.Instrs {
-			if in := &b.Instrs[i]; in.Op == ir.Reserve && int(in.Imm) != size {
-				return int(in.Imm)
-			}
+// CloseModules closes the files of the process's modules where no other engine follows.
+func (e *Engine) CloseModules() {
+	for _, m := range e.mods {
+		if m.dw != nil {
+			_ = m.dw.Close() // it was only read
 		}
 	}
-	return 0
+	e.mods = nil
 }
 
-// compileProgram makes the site of a Program.
-func (s *Session) compileProgram(tp *tracked, w where) (*site, error) {
-	var f *frameSpace
-	if scope, err := w.mod.dw.ScopeForSite(w.site); err == nil {
-		f = frameSpaceOf(scope)
+func (e *Engine) logf(format string, args ...any) {
+	if e.opt.Log != nil {
+		e.opt.Log(fmt.Sprintf(format, args...))
 	}
-	prog, size, err := tp.program.Make(SiteFacts{
-		Function: w.site.Func, InFrame: f.has, GSBase: hasFSGSBASE(), AVX: hasAVX(), XGETBV1: hasXGETBV1(),
-		Readable: func(addr, n uint64) bool { return w.mod.readable(addr-w.mod.bias, n) },
-	})
-	if err != nil {
-		return nil, err
-	}
-	s.finishIR(prog, tp.Place.Text)
-	schema := &event.Schema{Place: tp.Place.Text, Function: w.site.Func, PC: w.addr(), RecordSize: size, ShortSize: shorter(prog, size)}
-	return &site{tp: tp, where: w, addr: w.addr(), prog: prog, schema: schema}, nil
 }
+
+func (e *Engine) warn(msg string) {
+	if e.opt.Warn != nil {
+		e.opt.Warn(msg)
+	}
+}
+
+// step is called for item i of n of a long loop. An error ends it: the caller does not
+// want it any more. Each place that asks leaves what Stop takes back: the plans that
+// are made are not in the process yet, and a patch is in the list of those placed
+// before its first byte is written.
+func (e *Engine) step(what string, i, n int) error {
+	if e.opt.Progress == nil {
+		return nil
+	}
+	return e.opt.Progress(what, i, n)
+}
+
+// interrupted is step where there is nothing to show.
+func (e *Engine) interrupted() error { return e.step("", 0, 0) }

@@ -1,9 +1,8 @@
-package session
+package inproc
 
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
 	"io"
 
 	"github.com/jalon-trace/jalon/internal/patch"
@@ -30,7 +29,7 @@ type foreign map[uint64]uint64
 
 // takeForeign puts the file's bytes in the place of breakpoints of others in b, which
 // was read from memory at addr, and notes them.
-func (s *Session) takeForeign(m *module, addr uint64, b []byte) {
+func (e *Engine) takeForeign(m *module, addr uint64, b []byte) {
 	file, err := m.dw.Text(addr-m.bias, len(b))
 	if err != nil || len(file) != len(b) || bytes.Equal(file, b) {
 		return // what the file does not have cannot be compared
@@ -41,15 +40,15 @@ func (s *Session) takeForeign(m *module, addr uint64, b []byte) {
 			continue
 		}
 		at := addr + uint64(i)
-		n := breakpointAt(file[i:], b[i:], at, s.calls)
+		n := breakpointAt(file[i:], b[i:], at, e.calls)
 		if n == 0 || m.dw.Relocated(at-m.bias) || patched >= 0 && i == patched+1 {
 			patched = i // int3s fill what is left of the instructions under a jump
 			continue
 		}
-		if own, err := s.p.ReadMemory(at, b[i:i+1]); err == nil && own == 1 && b[i] != int3 && n == 1 {
+		if own, err := e.p.ReadMemory(at, b[i:i+1]); err == nil && own == 1 && b[i] != int3 && n == 1 {
 			continue // a breakpoint of the tracer's own, which does not show this way
 		}
-		s.foreign[at] = uint64(n)
+		e.foreign[at] = uint64(n)
 		i += copy(b[i:i+n], file[i:]) - 1
 	}
 }
@@ -95,24 +94,12 @@ func (f foreign) within(lo, hi uint64) bool {
 
 // occupied reports whether a breakpoint of another lies in the bytes that a patch
 // changes or keeps.
-func (s *Session) occupied(n *placed, mem io.ReaderAt) bool {
+func (e *Engine) occupied(n *placed, mem io.ReaderAt) bool {
 	// A punned jump may borrow bytes behind the function.
-	if _, err := s.reader(n.mod, mem)(n.plan.Addr, int(n.heldEnd()-n.plan.Addr)); err != nil {
+	if _, err := e.reader(n.mod, mem)(n.plan.Addr, int(n.heldEnd()-n.plan.Addr)); err != nil {
 		return true
 	}
-	return s.foreign.within(n.plan.Addr, n.heldEnd())
-}
-
-// share makes uprobes of sites where another tracer's breakpoint is.
-func (s *Session) share(list []*site) {
-	if len(list) == 0 {
-		return
-	}
-	for i, err := range s.asUprobes(list) {
-		if err != nil {
-			s.leaveOut(list[i], foreignError(list[i].addr, err))
-		}
-	}
+	return e.foreign.within(n.plan.Addr, n.heldEnd())
 }
 
 // uprobeCalls are the mappings that the kernel's calls in the place of nops lead to.
@@ -123,9 +110,4 @@ func uprobeCalls(maps []process.Mapping) (list []span) {
 		}
 	}
 	return list
-}
-
-// foreignError says that the bytes of a site are another's.
-func foreignError(addr uint64, why error) error {
-	return fmt.Errorf("another tracer's breakpoint (a uprobe of perf or bpftrace, or a debugger's) is at %#x, and the kernel engine cannot share it: %w; end the other tracer, or trace all of this program's processes with --engine=kernel", addr, why)
 }

@@ -1,4 +1,4 @@
-package session
+package inproc
 
 import "github.com/jalon-trace/jalon/internal/debuginfo"
 

@@ -1,4 +1,4 @@
-package session
+package inproc
 
 import (
 	"cmp"
@@ -56,7 +56,7 @@ type guarded struct {
 
 // guard keeps uprobes off the pages of patches, with the world stopped. It returns the
 // patches in pages where that is not possible: jumps must not be written there.
-func (s *Session) guard(st *process.Stopped, plans []*placed) (open map[*placed]bool, err error) {
+func (e *Engine) guard(st *process.Stopped, plans []*placed) (open map[*placed]bool, err error) {
 	if len(plans) == 0 {
 		return nil, nil
 	}
@@ -71,24 +71,24 @@ func (s *Session) guard(st *process.Stopped, plans []*placed) (open map[*placed]
 		case errors.Is(err, process.ErrGone):
 			return nil, err
 		case err != nil:
-			s.exposed(st, r, plans, mapped, err, open)
+			e.exposed(st, r, plans, mapped, err, open)
 			continue
 		}
-		s.placedMu.Lock()
-		s.guards = append(s.guards, r)
-		s.placedMu.Unlock()
+		e.placedMu.Lock()
+		e.guards = append(e.guards, r)
+		e.placedMu.Unlock()
 	}
 	return open, nil
 }
 
 // exposed covers pages that must not be writable, or notes the jumps that must not be
 // written into them.
-func (s *Session) exposed(st *process.Stopped, r guarded, plans []*placed, mapped []process.Mapping, refused error, open map[*placed]bool) {
+func (e *Engine) exposed(st *process.Stopped, r guarded, plans []*placed, mapped []process.Mapping, refused error, open map[*placed]bool) {
 	inside := func(p *placed) bool { return p.plan.Addr < r.hi && r.lo < max(p.end(), p.heldEnd()) }
 	mod := plans[slices.IndexFunc(plans, inside)].mod
-	err := s.cover(st, r, mod, mapped)
+	err := e.cover(st, r, mod, mapped)
 	if err == nil {
-		s.logf("%d pages at %#x cannot be made writable (%v): a copy lies over them", (r.hi-r.lo)/pageSize, r.lo, refused)
+		e.logf("%d pages at %#x cannot be made writable (%v): a copy lies over them", (r.hi-r.lo)/pageSize, r.lo, refused)
 		return
 	}
 	for _, p := range plans {
@@ -96,9 +96,9 @@ func (s *Session) exposed(st *process.Stopped, r guarded, plans []*placed, mappe
 			open[p] = true
 		}
 	}
-	if !s.unguarded {
-		s.unguarded = true
-		s.warn(fmt.Sprintf("pages of code at %#x can neither be made writable (%v) nor covered (%v): no jumps are written there, where another tracer's uprobe could meet them", r.lo, refused, err))
+	if !e.unguarded {
+		e.unguarded = true
+		e.warn(fmt.Sprintf("pages of code at %#x can neither be made writable (%v) nor covered (%v): no jumps are written there, where another tracer's uprobe could meet them", r.lo, refused, err))
 	}
 }
 
@@ -171,11 +171,11 @@ func takesUprobes(m *process.Mapping) bool {
 // unguard gives the pages of the process, or of a forked child, the protection back that
 // they had. The patches are out of them. What the program has mapped anew or protected
 // otherwise since then is left as it is.
-func (s *Session) unguard(st *process.Stopped) error {
-	s.placedMu.Lock()
-	list := s.guards
-	s.placedMu.Unlock()
-	if err := s.uncover(st); err != nil {
+func (e *Engine) unguard(st *process.Stopped) error {
+	e.placedMu.Lock()
+	list := e.guards
+	e.placedMu.Unlock()
+	if err := e.uncover(st); err != nil {
 		return err
 	}
 	if len(list) == 0 {
@@ -217,8 +217,8 @@ func spans(list []guarded, mapped []process.Mapping) (out []guarded) {
 }
 
 // dropGuards forgets the pages: they are gone with their program.
-func (s *Session) dropGuards() {
-	s.placedMu.Lock()
-	s.guards, s.covers = nil, nil
-	s.placedMu.Unlock()
+func (e *Engine) dropGuards() {
+	e.placedMu.Lock()
+	e.guards, e.covers = nil, nil
+	e.placedMu.Unlock()
 }

@@ -1,4 +1,4 @@
-package session
+package inproc
 
 import (
 	"errors"
@@ -66,6 +66,10 @@ func InspectProcess(pid int, opt dwarf.Options) ([]*Inspected, error) {
 	return out, nil
 }
 
+// Int3 is the tactic of a site that no jump reaches. Where the kernel's uprobes are
+// permitted it becomes one.
+const Int3 = "int3"
+
 // Tactic says how a site at vaddr would be reached, and why the better ways are
 // not possible.
 func (in *Inspected) Tactic(vaddr uint64) (tactic string, refused []string, err error) {
@@ -77,7 +81,7 @@ func (in *Inspected) Tactic(vaddr uint64) (tactic string, refused []string, err 
 		refused = append(refused, r.Tactic.String()+": "+in.shown(r.Why))
 	}
 	if p.Tactic == patch.Trapping {
-		return SlowTactic(), refused, nil
+		return Int3, refused, nil
 	}
 	return p.Tactic.String(), refused, nil
 }

@@ -1,4 +1,4 @@
-package session
+package inproc
 
 import (
 	"fmt"
@@ -9,12 +9,9 @@ import (
 	"time"
 
 	"github.com/jalon-trace/jalon/internal/backend/amd64"
-	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/patch"
-	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/process"
-	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
 // region is memory of ours for code, within a jump's reach of a module. Its first
@@ -66,51 +63,45 @@ func (p *placed) end() uint64 { return p.plan.Addr + uint64(p.plan.Len) }
 // A patch that a thread will come back into the middle of (the frame of a signal
 // handler says so) is left out of 4 and made again with int3, which replaces the
 // first byte of an instruction only. So is a jump in a page that cannot be guarded.
-func (s *Session) install(fresh []*site) error {
-	avoid := s.opt.Avoid
-	s.left = map[*tracked]*tracepoint.LeftOut{}
-	defer s.warnSlow()
-	for len(fresh) > 0 {
-		plans, err := s.plan(fresh, avoid)
-		if err != nil {
-			return err
-		}
-		if err := s.hopeless(plans); err != nil {
-			return err
+func (e *Engine) install(fresh []*site, plans []*placed) error {
+	avoid := e.opt.Avoid
+	for {
+		var err error
+		if len(fresh) > 0 {
+			if plans, err = e.plan(fresh, avoid); err != nil {
+				return err
+			}
 		}
 		if len(plans) == 0 {
-			break
+			return nil
 		}
-		if fresh, err = s.carryIn(plans); err != nil {
+		if fresh, err = e.carryIn(plans); err != nil {
 			return err
 		}
+		plans = nil
 		avoid |= 1<<patch.Jump | 1<<patch.JumpMany | 1<<patch.Pun
 	}
-	return s.judgeLeftOut()
 }
 
 // carryIn does steps 2 to 4; it returns the sites that were left out.
-func (s *Session) carryIn(plans []*placed) (left []*site, err error) {
-	err = s.stopped(func(st *process.Stopped) error { plans, err = s.makeRoom(st, plans); return err })
+func (e *Engine) carryIn(plans []*placed) (left []*site, err error) {
+	err = e.stopped(func(st *process.Stopped) error { plans, err = e.makeRoom(st, plans); return err })
 	if err != nil {
 		return nil, err
 	}
-	if s.user == nil {
-		s.user = s.reading().add(s.shared.mem, false, event.Decoder{Threads: s.thr, Pid: s.p.Pid(), Comm: comm(s.p.Pid(), s.p.Pid())})
-	}
-	plans = s.keep(plans, s.generate)
-	if err := s.interrupted(); err != nil {
+	plans = e.keep(plans, e.generate)
+	if err := e.interrupted(); err != nil {
 		return nil, err
 	}
 	var blocked map[*placed]bool
-	err = s.stopped(func(st *process.Stopped) error {
-		open, err := s.guard(st, plans)
+	err = e.stopped(func(st *process.Stopped) error {
+		open, err := e.guard(st, plans)
 		if err != nil {
 			return err
 		}
 		left = takeSites(&plans, open)
-		if plans, err = s.write(st, plans); err == nil {
-			plans, blocked, err = s.patch(st, plans)
+		if plans, err = e.write(st, plans); err == nil {
+			plans, blocked, err = e.patch(st, plans)
 		}
 		return err
 	})
@@ -123,7 +114,7 @@ func (s *Session) carryIn(plans []*placed) (left []*site, err error) {
 				left = append(left, x)
 				continue
 			}
-			s.logf("site %d: %s at %#x in %s (%s), %d bytes of code at %#x", x.id, x.tp.Place.Text, x.addr, x.where.site.Func, x.tactic, len(p.code), p.at)
+			e.logf("site %d: %s at %#x in %s (%s), %d bytes of code at %#x", x.id, x.Label, x.addr, x.where.site.Func, x.tactic, len(p.code), p.at)
 		}
 	}
 	return left, nil
@@ -142,12 +133,12 @@ func takeSites(plans *[]*placed, out map[*placed]bool) (sites []*site) {
 
 // plan groups the sites: one that lies between the instructions displaced for
 // another is served by the other's trampoline.
-func (s *Session) plan(fresh []*site, avoid uint8) ([]*placed, error) {
-	fresh = s.roomFor(fresh)
+func (e *Engine) plan(fresh []*site, avoid uint8) ([]*placed, error) {
+	fresh = e.roomFor(fresh)
 	sort.SliceStable(fresh, func(i, j int) bool { return fresh[i].addr < fresh[j].addr })
-	var mem io.ReaderAt = ownMemory{s.p}
-	if s.opt.breakpoints == nil { // all int3s in the process are the program's and ours
-		f, err := openMem(s.p.Pid())
+	var mem io.ReaderAt = ownMemory{e.p}
+	if e.opt.Breakpoints == nil { // all int3s in the process are the program's and ours
+		f, err := openMem(e.p.Pid())
 		if err != nil {
 			return nil, err
 		}
@@ -155,16 +146,16 @@ func (s *Session) plan(fresh []*site, avoid uint8) ([]*placed, error) {
 		mem = f
 	}
 	codes := map[uint64]*patch.Code{}
-	s.foreign = foreign{}
+	e.foreign = foreign{}
 	var plans []*placed
 	var shared []*site // where another tracer's breakpoint is
 	for i, x := range fresh {
-		if err := s.step("choosing how to reach the sites", i, len(fresh)); err != nil {
+		if err := e.step("choosing how to reach the sites", i, len(fresh)); err != nil {
 			return nil, err
 		}
 		if n := len(plans); n > 0 && x.addr < plans[n-1].end() {
 			if err := plans[n-1].join(x); err != nil {
-				s.leaveOut(x, err)
+				e.refuse(x, err)
 			}
 			continue
 		}
@@ -172,39 +163,39 @@ func (s *Session) plan(fresh []*site, avoid uint8) ([]*placed, error) {
 			// The bytes that the punned jump before borrows are to change.
 			plans[n-1].sites[0].code = codes[codeKey(plans[n-1].sites[0])]
 			if err := plans[n-1].replan(); err != nil {
-				s.leaveOutAll(plans[n-1], err)
+				e.refuseAll(plans[n-1], err)
 				plans = plans[:n-1]
 			}
 		}
-		if old := s.placedAt(x.addr); old != nil {
-			s.leaveOut(x, fmt.Errorf("another tracepoint already covers %#x", x.addr))
+		if old := e.placedAt(x.addr); old != nil {
+			e.refuse(x, fmt.Errorf("another tracepoint already covers %#x", x.addr))
 			continue
 		}
-		code, err := s.codeOf(x, mem, codes)
+		code, err := e.codeOf(x, mem, codes)
 		if err != nil {
-			s.leaveOut(x, err)
+			e.refuse(x, err)
 			continue
 		}
-		if s.foreign.within(x.addr, x.addr+1) {
+		if e.foreign.within(x.addr, x.addr+1) {
 			shared = append(shared, x)
 			continue
 		}
 		p, err := patch.Make(code, x.addr, patch.Options{ABI: true, Boundary: true, Pun: true, Avoid: avoid})
 		if err != nil {
-			s.leaveOut(x, err)
+			e.refuse(x, err)
 			continue
 		}
 		pl := &placed{mod: x.where.mod, plan: p, sites: []*site{x}}
-		if p.Tactic != patch.Trapping && (s.overlaps(pl) || s.broken(pl) || s.occupied(pl, mem)) {
+		if p.Tactic != patch.Trapping && (e.overlaps(pl) || e.broken(pl) || e.occupied(pl, mem)) {
 			if pl.plan, err = patch.Make(code, x.addr, patch.Options{ABI: true, Boundary: true, Avoid: avoid | 1<<patch.Jump | 1<<patch.JumpMany}); err != nil {
-				s.leaveOut(x, err)
+				e.refuse(x, err)
 				continue
 			}
 		}
 		plans = append(plans, pl)
 	}
-	s.share(shared)
-	plans = s.hasten(plans)
+	e.share(shared)
+	plans = e.hasten(plans)
 	for _, p := range plans {
 		for _, x := range p.sites {
 			x.tactic = p.plan.Tactic.String()
@@ -212,12 +203,12 @@ func (s *Session) plan(fresh []*site, avoid uint8) ([]*placed, error) {
 				continue // planned anew
 			}
 			x.numbered = true
-			if !s.reuse(x) {
-				x.id = uint32(len(s.sites))
-				s.sites = append(s.sites, x)
+			if !e.reuse(x) {
+				x.id = uint32(len(e.sites))
+				e.sites = append(e.sites, x)
 			}
-			s.seen.add(x.prog)
-			x.schema.SiteID = x.id
+			e.seen.add(x.IR)
+			x.Schema.SiteID = x.id
 			x.code = codes[codeKey(x)]
 		}
 	}
@@ -225,16 +216,16 @@ func (s *Session) plan(fresh []*site, avoid uint8) ([]*placed, error) {
 }
 
 // roomFor leaves out the sites that the buffers, once they are there, have no number for.
-func (s *Session) roomFor(fresh []*site) (kept []*site) {
-	if s.shared == nil {
+func (e *Engine) roomFor(fresh []*site) (kept []*site) {
+	if e.shared == nil {
 		return fresh
 	}
-	free := int(s.shared.g.Sites) - len(s.sites)
+	free := int(e.shared.g.Sites) - len(e.sites)
 	for _, x := range fresh {
 		switch {
-		case x.numbered || s.replaces(x) >= 0:
+		case x.numbered || e.replaces(x) >= 0:
 		case free <= 0:
-			s.leaveOut(x, fmt.Errorf("the buffers were made for %d sites, and no more", s.shared.g.Sites))
+			e.refuse(x, fmt.Errorf("the buffers were made for %d sites, and no more", e.shared.g.Sites))
 			continue
 		default:
 			free--
@@ -255,8 +246,8 @@ func (p *placed) join(x *site) error {
 	return fmt.Errorf("no instruction begins at %#x", x.addr)
 }
 
-func (s *Session) placedAt(addr uint64) *placed {
-	for _, p := range s.placed {
+func (e *Engine) placedAt(addr uint64) *placed {
+	for _, p := range e.placed {
 		if addr >= p.plan.Addr && addr < p.heldEnd() {
 			return p
 		}
@@ -266,8 +257,8 @@ func (s *Session) placedAt(addr uint64) *placed {
 
 // overlaps reports whether a plan needs bytes, to change or to keep, that a patch
 // in place changes or keeps.
-func (s *Session) overlaps(n *placed) bool {
-	for _, p := range s.placed {
+func (e *Engine) overlaps(n *placed) bool {
+	for _, p := range e.placed {
 		if n.plan.Addr < p.heldEnd() && p.plan.Addr < n.heldEnd() {
 			return true
 		}
@@ -277,28 +268,28 @@ func (s *Session) overlaps(n *placed) bool {
 
 // broken reports whether a breakpoint of a Run's owner lies in the bytes that a
 // patch changes or keeps, behind the first.
-func (s *Session) broken(n *placed) bool {
-	return s.opt.breakpoints != nil && s.opt.breakpoints(n.plan.Addr+1, n.heldEnd())
+func (e *Engine) broken(n *placed) bool {
+	return e.opt.Breakpoints != nil && e.opt.Breakpoints(n.plan.Addr+1, n.heldEnd())
 }
 
 // makeRoom allocates, with the world stopped, what is not there yet. It returns
 // the plans that found room.
-func (s *Session) makeRoom(st *process.Stopped, plans []*placed) ([]*placed, error) {
-	if s.shared == nil {
-		if err := s.mapShared(st); err != nil {
+func (e *Engine) makeRoom(st *process.Stopped, plans []*placed) ([]*placed, error) {
+	if e.shared == nil {
+		if err := e.mapShared(st); err != nil {
 			return nil, err
 		}
 	}
-	if n := uint64(len(s.sites)); n > uint64(s.shared.g.Sites) {
-		return nil, fmt.Errorf("%d sites are too many: the buffers were made for %d", n, s.shared.g.Sites)
+	if n := uint64(len(e.sites)); n > uint64(e.shared.g.Sites) {
+		return nil, fmt.Errorf("%d sites are too many: the buffers were made for %d", n, e.shared.g.Sites)
 	}
-	plans = s.apartFromLive(st, plans)
-	plans = s.keep(plans, func(p *placed) error {
-		r, err := s.reserve(st, p)
+	plans = e.apartFromLive(st, plans)
+	plans = e.keep(plans, func(p *placed) error {
+		r, err := e.reserve(st, p)
 		p.room = r
 		return err
 	})
-	return plans, s.placeStubs(st, plans)
+	return plans, e.placeStubs(st, plans)
 }
 
 // codeAlign is a cache line: a short hit program stays within two.
@@ -308,7 +299,7 @@ const codeAlign = 64
 func (p *placed) estimate() uint64 {
 	n := uint64(256)
 	for _, x := range p.sites {
-		n += codeBound(x.prog)
+		n += codeBound(x.IR)
 	}
 	return (n + codeAlign - 1) &^ (codeAlign - 1)
 }
@@ -336,9 +327,9 @@ func (p *placed) reach(base, size uint64) bool {
 }
 
 // reserve promises a trampoline room in a region that its site can reach.
-func (s *Session) reserve(st *process.Stopped, p *placed) (*region, error) {
+func (e *Engine) reserve(st *process.Stopped, p *placed) (*region, error) {
 	need := p.estimate()
-	for _, r := range s.code {
+	for _, r := range e.code {
 		if r.half()-r.promised >= need && p.reach(r.base, r.size) {
 			r.promised += need
 			return r, nil
@@ -350,7 +341,7 @@ func (s *Session) reserve(st *process.Stopped, p *placed) (*region, error) {
 		return nil, err
 	}
 	r := &region{base: base, size: size, promised: need}
-	s.code = append(s.code, r)
+	e.code = append(e.code, r)
 	if !p.reach(base, size) {
 		return nil, fmt.Errorf("the code at %#x refers to what cannot be reached from %#x", p.plan.Addr, base)
 	}
@@ -358,7 +349,7 @@ func (s *Session) reserve(st *process.Stopped, p *placed) (*region, error) {
 }
 
 // generate compiles the trampoline for where it will lie.
-func (s *Session) generate(p *placed) error {
+func (e *Engine) generate(p *placed) error {
 	p.room.hot = (p.room.hot + codeAlign - 1) &^ (codeAlign - 1)
 	p.at = p.room.base + p.room.hot
 	p.tab = tables{fault: map[uint64]uint64{}, clock: map[uint64]uint64{}, trap: map[uint64]uint64{}}
@@ -368,7 +359,7 @@ func (s *Session) generate(p *placed) error {
 			if x.addr != addr {
 				continue
 			}
-			b, err := s.hitCode(p, x, at+uint64(len(all)))
+			b, err := e.hitCode(p, x, at+uint64(len(all)))
 			if err != nil {
 				return nil, err
 			}
@@ -378,7 +369,7 @@ func (s *Session) generate(p *placed) error {
 	}
 	code, pcs, err := p.plan.Emit(p.at, insert)
 	if err != nil {
-		return probe.Error(p.sites[0].tp.Place, err)
+		return err
 	}
 	if uint64(len(code)) > p.estimate() {
 		panic(fmt.Sprintf("BUG: a trampoline of %d bytes was thought to need %d", len(code), p.estimate()))
@@ -389,7 +380,7 @@ func (s *Session) generate(p *placed) error {
 		panic(fmt.Sprintf("BUG: the code for %#x outgrows its room: %d and %d of %d bytes", p.plan.Addr, p.room.hot, p.room.cold, p.room.half()))
 	}
 	if p.edits, err = p.plan.Edits(p.entry()); err != nil {
-		return probe.Error(p.sites[0].tp.Place, err)
+		return err
 	}
 	if p.plan.Tactic == patch.Trapping {
 		p.tab.trap[p.plan.Addr] = p.at
@@ -406,15 +397,15 @@ func (s *Session) generate(p *placed) error {
 }
 
 // hitCode compiles one site's hit program for an address.
-func (s *Session) hitCode(p *placed, x *site, at uint64) ([]byte, error) {
-	l := s.shared.g.Layout(s.shared.base, x.id)
-	l.RseqCPU, l.RDPID, l.FSGSBASE, l.AVX, l.XGETBV1 = s.shared.rseq, s.shared.rdpid, s.shared.fsgsbase, s.shared.avx, s.shared.xgetbv1
+func (e *Engine) hitCode(p *placed, x *site, at uint64) ([]byte, error) {
+	l := e.shared.g.Layout(e.shared.base, x.id)
+	l.RseqCPU, l.RDPID, l.FSGSBASE, l.AVX, l.XGETBV1 = e.shared.rseq, e.shared.rdpid, e.shared.fsgsbase, e.shared.avx, e.shared.xgetbv1
 	gpr, flags := patch.DeadAt(x.code, x.addr, patch.Options{ABI: true})
-	gpr, flags = gpr&^s.seen.gpr, flags && !s.seen.flags
+	gpr, flags = gpr&^e.seen.gpr, flags && !e.seen.flags
 	coldAt := p.room.base + p.room.half() + p.room.cold
-	c, err := amd64.Compile(x.prog, amd64.Config{Addr: at, ColdAddr: coldAt, PC: x.addr, Layout: l, DeadGPR: gpr, DeadFlags: flags, NoTSC: s.noTSC.Load()})
+	c, err := amd64.Compile(x.IR, amd64.Config{Addr: at, ColdAddr: coldAt, PC: x.addr, Layout: l, DeadGPR: gpr, DeadFlags: flags, NoTSC: e.noTSC.Load()})
 	if err != nil {
-		return nil, probe.Error(x.tp.Place, err)
+		return nil, err
 	}
 	if len(c.Cold) > 0 {
 		p.cold = append(p.cold, coldPart{x, coldAt, c.Cold})
@@ -426,12 +417,11 @@ func (s *Session) hitCode(p *placed, x *site, at uint64) ([]byte, error) {
 	for _, pc := range c.Clocks {
 		p.tab.clock[pc] = pc + rdtscLen
 	}
-	s.drain.addSchema(s.user, x.schema, x.tp.pass())
-	if d := s.opt.Dump; d.IR != nil {
-		d.IR(x.tp.Place.Text, x.prog.String())
+	if d := e.opt.Dump; d.IR != nil {
+		d.IR(x.Label, x.IR.String())
 	}
-	if d := s.opt.Dump; d.Code != nil {
-		d.Code(x.tp.Place.Text, strings.Join(c.Listing(), "\n"))
+	if d := e.opt.Dump; d.Code != nil {
+		d.Code(x.Label, strings.Join(c.Listing(), "\n"))
 	}
 	return c.Bytes, nil
 }
@@ -439,8 +429,8 @@ func (s *Session) hitCode(p *placed, x *site, at uint64) ([]byte, error) {
 // write puts the trampolines in, with the world stopped. Nothing leads to them yet.
 // Plans for code that is not there any more are left out: the program ran since
 // they were made and may have unloaded a library or changed its code.
-func (s *Session) write(st *process.Stopped, plans []*placed) (same []*placed, err error) {
-	same = s.keep(plans, func(p *placed) error {
+func (e *Engine) write(st *process.Stopped, plans []*placed) (same []*placed, err error) {
+	same = e.keep(plans, func(p *placed) error {
 		for _, e := range p.edits {
 			if !ours(st, e.Addr, e.Old) {
 				return fmt.Errorf("the code at %#x has changed while the tracepoint was made", e.Addr)
@@ -450,7 +440,7 @@ func (s *Session) write(st *process.Stopped, plans []*placed) (same []*placed, e
 	})
 	all := &tables{}
 	for _, p := range same {
-		if err := s.interrupted(); err != nil {
+		if err := e.interrupted(); err != nil {
 			return nil, err
 		}
 		if err := st.WriteMem(p.at, p.code); err != nil {
@@ -470,7 +460,7 @@ func (s *Session) write(st *process.Stopped, plans []*placed) (same []*placed, e
 		all.origin = append(all.origin, p.tab.origin...)
 		all.code = append(all.code, p.tab.code...)
 	}
-	s.tables.add(all)
+	e.tables.add(all)
 	return same, nil
 }
 
@@ -479,9 +469,9 @@ func (s *Session) write(st *process.Stopped, plans []*placed) (same []*placed, e
 // The handler for int3s is installed before the first of them is there: jalon can be
 // killed between any two writes. And before threads are moved: a call that is
 // injected for it lets a thread finish the delivery of a signal, with the pc it has.
-func (s *Session) patch(st *process.Stopped, plans []*placed) (in []*placed, blocked map[*placed]bool, err error) {
-	plans = s.apartFromLive(st, plans)
-	if err := s.installTraps(st, plans); err != nil {
+func (e *Engine) patch(st *process.Stopped, plans []*placed) (in []*placed, blocked map[*placed]bool, err error) {
+	plans = e.apartFromLive(st, plans)
+	if err := e.installTraps(st, plans); err != nil {
 		return nil, nil, err
 	}
 	moves, err := threadMoves(st, plans)
@@ -489,21 +479,18 @@ func (s *Session) patch(st *process.Stopped, plans []*placed) (in []*placed, blo
 		return nil, nil, err
 	}
 	for _, p := range plans {
-		if err := s.interrupted(); err != nil {
+		if err := e.interrupted(); err != nil {
 			return nil, nil, err
 		}
 		if moves.blocked[p] {
 			continue
 		}
 		// First in the list, then in the program: detach takes back what is there.
-		s.placed = append(s.placed, p)
+		e.placed = append(e.placed, p)
 		for _, e := range p.edits {
 			if err := st.WriteMem(e.Addr, e.New); err != nil {
 				return nil, nil, err
 			}
-		}
-		for _, x := range p.sites {
-			x.tp.sites++
 		}
 	}
 	return plans, moves.blocked, nil
@@ -519,9 +506,9 @@ func joined(a, b map[uint64]uint64) map[uint64]uint64 {
 	return a
 }
 
-func (s *Session) notePause(d time.Duration) {
-	s.logf("stopped for %v", d)
-	if d > 0 && (!s.launched || s.state.phase == running) {
-		s.pauses = append(s.pauses, d)
+func (e *Engine) notePause(d time.Duration) {
+	e.logf("stopped for %v", d)
+	if d > 0 && e.opt.OnPause != nil {
+		e.opt.OnPause(d)
 	}
 }

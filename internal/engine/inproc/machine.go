@@ -1,4 +1,4 @@
-package session
+package inproc
 
 import (
 	"bufio"
@@ -35,23 +35,23 @@ const (
 	minSites      = 1024
 )
 
-func (s *Session) mapShared(st *process.Stopped) error {
+func (e *Engine) mapShared(st *process.Stopped) error {
 	cpus, err := possibleCPUs()
 	if err != nil {
 		return err
 	}
-	size := s.opt.BufferSize
+	size := e.opt.BufferSize
 	if size <= 0 {
 		size = DefaultBuffer
 	}
-	g, err := ring.NewGeometry(cpus, size, max(minSites, 2*len(s.sites)))
+	g, err := ring.NewGeometry(cpus, size, max(minSites, 2*len(e.sites)))
 	if err != nil {
 		return err
 	}
 	if forbidden, err := st.ClockForbidden(); err != nil {
 		return err
 	} else if forbidden {
-		s.foundNoTSC()
+		e.foundNoTSC()
 	}
 	base, f, err := st.MapShared("jalon", g)
 	if err != nil {
@@ -62,23 +62,20 @@ func (s *Session) mapShared(st *process.Stopped) error {
 	if err != nil {
 		return err
 	}
-	s.shared = &sharedMem{mem: mem, g: g, base: base, rdpid: cpuHas("rdpid"), fsgsbase: hasFSGSBASE(), avx: hasAVX(), xgetbv1: hasXGETBV1()}
+	e.shared = &sharedMem{mem: mem, g: g, base: base, rdpid: cpuHas("rdpid"), fsgsbase: hasFSGSBASE(), avx: hasAVX(), xgetbv1: hasXGETBV1()}
 	if off, ok := st.RseqOffset(); ok && off == int64(int32(off)) {
-		s.shared.rseq = int32(off)
+		e.shared.rseq = int32(off)
 	}
-	for i, v := range s.opt.variables {
+	for i, v := range e.opt.Variables {
 		mem.SetVariable(i, v)
 	}
-	return s.p.ArmDeadman(mem.Deadman())
-}
-
-// comm is the name of a thread.
-func comm(pid, tid int) string {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/comm", pid, tid))
-	if err != nil {
-		return ""
+	if err := e.p.ArmDeadman(mem.Deadman()); err != nil {
+		return err
 	}
-	return strings.TrimSpace(string(b))
+	if e.opt.OnRings != nil {
+		e.opt.OnRings(mem)
+	}
+	return nil
 }
 
 // hasFSGSBASE reads AT_HWCAP2: the kernel says there whether user code may use

@@ -1,4 +1,4 @@
-package session
+package inproc
 
 import (
 	"bytes"
@@ -63,10 +63,10 @@ func openable(pid int, m *process.Mapping, exe bool) string {
 	return ""
 }
 
-// fileOf is a path that leads to the file that a process means by a name: one that it
+// FileOf is a path that leads to the file that a process means by a name: one that it
 // has mapped, else the one that its root directory has. "" when jalon sees the same
 // files, or there is none of that name.
-func fileOf(pid int, name string) string {
+func FileOf(pid int, name string) string {
 	maps, err := process.Maps(pid)
 	if err != nil {
 		return ""
@@ -119,8 +119,8 @@ func inRoot(pid int, name string) string {
 	return plain
 }
 
-// programFile is a path that leads to the executable of a process.
-func programFile(pid int) string {
+// ProgramFile is a path that leads to the executable of a process.
+func ProgramFile(pid int) string {
 	link := procdir.Link(pid, "exe")
 	path, err := os.Readlink(link)
 	if err != nil {

@@ -1,4 +1,4 @@
-package session
+package inproc
 
 import (
 	"encoding/binary"
@@ -9,7 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/patch"
-	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/process"
 )
 
@@ -98,7 +97,7 @@ func (g *gaps) page(lo, hi uint64) (uint64, bool) {
 }
 
 // placeStubs gives every punned plan its stub, or makes it again with int3.
-func (s *Session) placeStubs(st *process.Stopped, plans []*placed) error {
+func (e *Engine) placeStubs(st *process.Stopped, plans []*placed) error {
 	var free *gaps
 	for _, p := range plans {
 		if p.plan.Tactic != patch.Pun {
@@ -111,7 +110,7 @@ func (s *Session) placeStubs(st *process.Stopped, plans []*placed) error {
 			}
 			free = newGaps(maps)
 		}
-		if s.placeStub(st, p, free) {
+		if e.placeStub(st, p, free) {
 			continue
 		}
 		if err := p.replan(); err != nil {
@@ -126,7 +125,7 @@ func (p *placed) replan() error {
 	x := p.sites[0]
 	plan, err := patch.Make(x.code, x.addr, patch.Options{ABI: true, Boundary: true, Avoid: 1<<patch.Jump | 1<<patch.JumpMany | 1<<patch.Pun})
 	if err != nil {
-		return probe.Error(x.tp.Place, err)
+		return err
 	}
 	p.plan = plan
 	for _, x := range p.sites {
@@ -135,9 +134,9 @@ func (p *placed) replan() error {
 	return nil
 }
 
-func (s *Session) placeStub(st *process.Stopped, p *placed, free *gaps) bool {
+func (e *Engine) placeStub(st *process.Stopped, p *placed, free *gaps) bool {
 	for _, r := range p.plan.Ranges() {
-		for _, g := range s.stubs {
+		for _, g := range e.stubs {
 			if g.base+pageSize <= r.Lo || g.base >= r.Hi || !reaches(g.base, p.room) {
 				continue
 			}
@@ -147,7 +146,7 @@ func (s *Session) placeStub(st *process.Stopped, p *placed, free *gaps) bool {
 			}
 		}
 	}
-	if len(s.stubs) >= maxStubPages {
+	if len(e.stubs) >= maxStubPages {
 		return false
 	}
 	for _, r := range p.plan.Ranges() {
@@ -165,7 +164,7 @@ func (s *Session) placeStub(st *process.Stopped, p *placed, free *gaps) bool {
 			continue
 		}
 		g := &stubPage{base: base}
-		s.stubs = append(s.stubs, g)
+		e.stubs = append(e.stubs, g)
 		if at, ok := g.take(r.Lo, r.Hi); ok {
 			p.stub = at
 			return true

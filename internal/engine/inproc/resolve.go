@@ -1,4 +1,4 @@
-package session
+package inproc
 
 import (
 	"errors"
@@ -7,89 +7,82 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
+	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/probe"
 )
 
-// where is one address that a place means.
-type where struct {
-	mod  *module
-	site probe.Site
-}
-
-func (w where) addr() uint64 { return w.site.Addr + w.mod.bias }
-
-// resolve finds the addresses of a place in the modules. A bare name or line is
+// Resolve implements engine.Engine: it finds the addresses of a place in the modules
+// that Refresh has seen. A bare name or line is
 // looked for in the executable first and in libraries only if it is not there.
 // The error is a diagnostic.
-func (s *Session) resolve(tp *tracked, mods []*module) ([]where, error) {
-	if tp.Place.Kind == probe.Address {
-		return s.resolveAddress(tp.Place, mods)
+func (e *Engine) Resolve(place *probe.Place) ([]engine.Site, error) {
+	if place.Kind == probe.Address {
+		return e.resolveAddress(place)
 	}
 	var first error
 	named := false
-	for _, m := range mods {
-		if !m.meant(tp.Place.Path) {
+	for _, m := range e.mods {
+		if !m.meant(place.Path) {
 			continue
 		}
 		named = true
-		if err := s.open(m); err != nil {
-			if first == nil && (m.exe || tp.Place.Path != "") {
+		if err := e.open(m); err != nil {
+			if first == nil && (m.exe || place.Path != "") {
 				first = err
 			}
 			continue
 		}
-		sites, err := probe.Resolve(tp.Place, m.dw, s.interrupted)
+		sites, err := probe.Resolve(place, m.dw, e.interrupted)
 		if err != nil {
 			if first == nil || isWrong(first) && !isWrong(err) {
 				first = err
 			}
 			continue
 		}
-		var out []where
-		for _, x := range sites {
-			out = append(out, where{m, x})
-		}
-		sort.Slice(out, func(i, j int) bool { return out[i].site.Addr < out[j].site.Addr })
-		return out, nil
+		sort.Slice(sites, func(i, j int) bool { return sites[i].Addr < sites[j].Addr })
+		return e.sitesIn(m, sites), nil
 	}
-	if tp.Place.Path != "" && named && tp.Place.Kind == probe.Entry {
-		if out := s.imported(tp, mods); out != nil {
+	if place.Path != "" && named && place.Kind == probe.Entry {
+		if out := e.imported(place); out != nil {
 			return out, nil
 		}
 	}
 	if !named {
-		first = fmt.Errorf("the process has no code of %s mapped", tp.Place.Path)
+		first = fmt.Errorf("the process has no code of %s mapped", place.Path)
 	}
-	return nil, probe.Error(tp.Place, first)
+	return nil, probe.Error(place, first)
 }
 
 // imported finds a function that the file named by the place does not contain but
 // uses from a library: that is what `uprobe:/usr/bin/sqlite3:sqlite3_step` means
 // where the program is linked dynamically.
-func (s *Session) imported(tp *tracked, mods []*module) []where {
+func (e *Engine) imported(place *probe.Place) []engine.Site {
 	uses := false
-	for _, m := range mods {
-		if m.meant(tp.Place.Path) {
-			uses = uses || m.imports(tp.Place.Func)
+	for _, m := range e.mods {
+		if m.meant(place.Path) {
+			uses = uses || m.imports(place.Func)
 		}
 	}
 	if !uses {
 		return nil
 	}
-	for _, m := range mods {
-		if s.open(m) != nil {
+	for _, m := range e.mods {
+		if e.open(m) != nil {
 			continue
 		}
-		if sites, err := probe.Resolve(tp.Place, m.dw, s.interrupted); err == nil && len(sites) > 0 {
-			s.warn(fmt.Sprintf("%s: %s is not in that file, which takes it from %s", tp.Place.Text, tp.Place.Func, m.path))
-			var out []where
-			for _, x := range sites {
-				out = append(out, where{m, x})
-			}
-			return out
+		if sites, err := probe.Resolve(place, m.dw, e.interrupted); err == nil && len(sites) > 0 {
+			e.warn(fmt.Sprintf("%s: %s is not in that file, which takes it from %s", place.Text, place.Func, m.path))
+			return e.sitesIn(m, sites)
 		}
 	}
 	return nil
+}
+
+func (e *Engine) sitesIn(m *module, list []probe.Site) (out []engine.Site) {
+	for _, x := range list {
+		out = append(out, &Site{e, m, x})
+	}
+	return out
 }
 
 func isWrong(err error) bool {
@@ -97,23 +90,23 @@ func isWrong(err error) bool {
 	return errors.As(err, &nf)
 }
 
-func (s *Session) resolveAddress(p *probe.Place, mods []*module) ([]where, error) {
-	for _, m := range mods {
+func (e *Engine) resolveAddress(p *probe.Place) ([]engine.Site, error) {
+	for _, m := range e.mods {
 		if !m.contains(p.Off) {
 			continue
 		}
-		if err := s.open(m); err != nil {
+		if err := e.open(m); err != nil {
 			return nil, probe.Error(p, err)
 		}
 		sites, err := probe.ResolveAddress(m.dw, p.Off-m.bias)
 		if err != nil {
 			return nil, probe.Error(p, err)
 		}
-		return []where{{m, sites}}, nil
+		return []engine.Site{&Site{e, m, sites}}, nil
 	}
 	return nil, probe.Error(p, fmt.Errorf("address %#x is not in the code of the program or of a library", p.Off))
 }
 
-func (s *Session) dwarfOptions() dwarf.Options {
-	return dwarf.Options{DebugDirs: s.opt.DebugDirs, Root: s.root(), Warn: func(m string) { s.logf("%s", m) }}
+func (e *Engine) dwarfOptions() dwarf.Options {
+	return dwarf.Options{DebugDirs: e.opt.DebugDirs, Root: e.root(), Warn: func(m string) { e.logf("%s", m) }}
 }

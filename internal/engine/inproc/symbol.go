@@ -1,4 +1,4 @@
-package session
+package inproc
 
 import (
 	"strconv"
@@ -9,13 +9,10 @@ import (
 	"github.com/jalon-trace/jalon/internal/format"
 )
 
-// WallOffset turns CLOCK_MONOTONIC into the wall clock, nanoseconds.
-func (s *Session) WallOffset() int64 { return s.clock.WallOffset() }
-
 // moduleAt finds the module that an address belongs to and opens it.
-func (s *Session) moduleAt(addr uint64) *module {
-	for _, m := range s.mods {
-		if m.contains(addr) && s.open(m) == nil {
+func (e *Engine) moduleAt(addr uint64) *module {
+	for _, m := range e.mods {
+		if m.contains(addr) && e.open(m) == nil {
 			return m
 		}
 		// Zeroed data behind the file's last page is mapped without a name.
@@ -28,24 +25,21 @@ func (s *Session) moduleAt(addr uint64) *module {
 
 // open opens a module the first time. What its debug information is looked for by is
 // not made for the others: it asks /proc for the root directory of the process.
-func (s *Session) open(m *module) error {
+func (e *Engine) open(m *module) error {
 	if m.tried {
 		return m.err
 	}
-	return m.open(s.dwarfOptions())
+	return m.open(e.dwarfOptions())
 }
 
 // Symbol names a run-time address in code or data: "main", "main+4", "" when
 // nothing is known.
-func (s *Session) Symbol(addr uint64) string {
-	if s.kern != nil && addr>>63 != 0 {
-		return s.kern.Symbol(addr)
-	}
-	if name, ok := s.names[addr]; ok {
+func (e *Engine) Symbol(addr uint64) string {
+	if name, ok := e.names[addr]; ok {
 		return name
 	}
 	name := ""
-	if m := s.moduleAt(addr); m != nil {
+	if m := e.moduleAt(addr); m != nil {
 		fn, off, _, _, _ := m.dw.Symbolize(addr - m.bias)
 		if fn == "" {
 			if fn, off = m.dw.DataSymbol(addr - m.bias); off == 0 {
@@ -56,10 +50,10 @@ func (s *Session) Symbol(addr uint64) string {
 			name += "+" + strconv.FormatUint(off, 10)
 		}
 	}
-	if s.names == nil || len(s.names) > maxNames {
-		s.names = map[uint64]string{}
+	if e.names == nil || len(e.names) > maxNames {
+		e.names = map[uint64]string{}
 	}
-	s.names[addr] = name
+	e.names[addr] = name
 	return name
 }
 
@@ -80,21 +74,18 @@ func sourceName(symbol string) string {
 const maxNames = 1 << 16
 
 // Unwind gives the frames of a $bt field.
-func (s *Session) Unwind(ev *event.Event, v *event.Value) []format.Frame {
-	if ev.Schema.Kernel {
-		return s.frames(ev, v)
-	}
-	pcs := unwindPCs(v, s.fileAt)
+func (e *Engine) Unwind(v *event.Value) []format.Frame {
+	pcs := UnwindPCs(v, e.fileAt)
 	var out []format.Frame
 	for i, pc := range pcs {
-		out = append(out, s.framesAt(pc, i > 0)...)
+		out = append(out, e.framesAt(pc, i > 0)...)
 	}
 	return out
 }
 
 // fileAt is the debug information of the module at an address, and its bias.
-func (s *Session) fileAt(addr uint64) (*dwarf.Module, uint64) {
-	if m := s.moduleAt(addr); m != nil {
+func (e *Engine) fileAt(addr uint64) (*dwarf.Module, uint64) {
+	if m := e.moduleAt(addr); m != nil {
 		return m.dw, m.bias
 	}
 	return nil, 0
@@ -102,13 +93,13 @@ func (s *Session) fileAt(addr uint64) (*dwarf.Module, uint64) {
 
 // framesAt names a pc, inlined functions first. The pc of a caller is that after
 // its call, which may belong to another line: the call itself is what counts.
-func (s *Session) framesAt(pc uint64, caller bool) []format.Frame {
+func (e *Engine) framesAt(pc uint64, caller bool) []format.Frame {
 	at := pc
 	if caller {
 		at--
 	}
 	f := format.Frame{PC: pc}
-	m := s.moduleAt(at)
+	m := e.moduleAt(at)
 	if m == nil {
 		return []format.Frame{f}
 	}

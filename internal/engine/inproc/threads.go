@@ -1,4 +1,4 @@
-package session
+package inproc
 
 import (
 	"encoding/binary"
@@ -82,34 +82,24 @@ func wordFinder(addrs []uint64) func([]byte) []uint64 {
 	}
 }
 
-// detach takes everything back and lets the process go:
+// takeBack takes everything out of the process:
 //
 //  1. stop; restore the bytes, then the protection of their pages: no thread enters a
-//     trampoline any more. Threads that stand before a displaced copy go back to the
-//     original instruction. Go on.
+//     trampoline any more. Threads that are stopped before a displaced copy go back to
+//     the original instruction. Go on.
 //  2. until no thread is in our code or will come back to it (a few tries, the
 //     process runs meanwhile): they leave by themselves within microseconds,
 //     unless a displaced system call sleeps there.
-//  3. the dead man's switch falls; stop; unmap code and buffers if nobody is
+//  3. the dead man's switch falls; stop; unmap code and buffers if no thread is
 //     there, else leave them mapped: they are inert.
-//  4. let the process go.
-func (s *Session) detach() error {
-	if !s.state.replaced && (len(s.placed) > 0 || s.shared != nil) {
-		if err := s.takeBack(); err != nil && !errors.Is(err, errReplaced) {
+//
+// The caller may let the process go then.
+func (e *Engine) takeBack() error {
+	err := e.stopped(func(st *process.Stopped) error {
+		if err := putBack(st, e.placed); err != nil {
 			return err
 		}
-	}
-	// The tables are needed until the end: threads may be left in our code.
-	defer s.tables.clear()
-	return s.p.Detach()
-}
-
-func (s *Session) takeBack() error {
-	err := s.stopped(func(st *process.Stopped) error {
-		if err := putBack(st, s.placed); err != nil {
-			return err
-		}
-		s.trouble("giving pages of code their protection back", s.unguard(st))
+		e.trouble("giving pages of code their protection back", e.unguard(st))
 		return nil
 	})
 	if err != nil {
@@ -118,19 +108,19 @@ func (s *Session) takeBack() error {
 	var state emptiness
 	start := time.Now()
 	for try := 0; ; try++ {
-		err := s.stopped(func(st *process.Stopped) (err error) {
-			if state, err = s.leave(st); err != nil {
+		err := e.stopped(func(st *process.Stopped) (err error) {
+			if state, err = e.leave(st); err != nil {
 				return err
 			}
 			if try == 0 {
-				s.trouble("giving SIGTRAP its action back", s.removeTraps(st))
+				e.trouble("giving SIGTRAP its action back", e.removeTraps(st))
 			}
 			if state == nobody {
-				s.trouble("giving SIGSEGV its action back", s.removeFaults(st))
-				err := s.unmap(st)
-				s.trouble("freeing the memory of the trampolines", err)
+				e.trouble("giving SIGSEGV its action back", e.removeFaults(st))
+				err := e.unmap(st)
+				e.trouble("freeing the memory of the trampolines", err)
 				if err == nil {
-					s.tables.clear() // an int3 at a site is the program's own from here on
+					e.tables.clear() // an int3 at a site is the program's own from here on
 				}
 			}
 			return nil
@@ -144,9 +134,9 @@ func (s *Session) takeBack() error {
 		time.Sleep(min(2*time.Millisecond<<try, 50*time.Millisecond)) // for the threads inside; nothing depends on its length
 	}
 	if state != nobody {
-		s.logf("a thread sleeps in displaced code: the trampolines stay mapped in the process")
+		e.logf("a thread sleeps in displaced code: the trampolines stay mapped in the process")
 	}
-	return s.p.DisarmDeadman()
+	return e.p.DisarmDeadman()
 }
 
 // leaveLimit is how long a thread within a hit program is waited for: it needs
@@ -155,9 +145,9 @@ const leaveLimit = 2 * time.Second
 
 // trouble tells of what went wrong when the program's own code is back already:
 // what is left in it does no harm.
-func (s *Session) trouble(what string, err error) {
+func (e *Engine) trouble(what string, err error) {
 	if err != nil && !errors.Is(err, process.ErrGone) {
-		s.warn(fmt.Sprintf("%s: %v", what, err))
+		e.warn(fmt.Sprintf("%s: %v", what, err))
 	}
 }
 
@@ -172,13 +162,13 @@ const (
 
 // leave sends threads that stand at an instruction boundary in a trampoline back
 // to the program, and reports who is left in our code.
-func (s *Session) leave(st *process.Stopped) (emptiness, error) {
+func (e *Engine) leave(st *process.Stopped) (emptiness, error) {
 	threads, err := st.Threads()
 	if err != nil {
 		return busy, err
 	}
-	back := s.wayBack()
-	tab := s.tables.get()
+	back := e.wayBack()
+	tab := e.tables.get()
 	state, stacks := nobody, st.Stacks()
 	for _, t := range threads {
 		// The frame of a signal handler that runs, or of one it interrupted, may
@@ -199,9 +189,9 @@ func (s *Session) leave(st *process.Stopped) (emptiness, error) {
 }
 
 // wayBack maps the boundaries of displaced copies to the program's own code.
-func (s *Session) wayBack() map[uint64]uint64 {
+func (e *Engine) wayBack() map[uint64]uint64 {
 	back := map[uint64]uint64{}
-	for _, list := range [][]*placed{s.placed, s.old} {
+	for _, list := range [][]*placed{e.placed, e.old} {
 		for _, p := range list {
 			p.wayBack(back)
 		}
@@ -238,20 +228,20 @@ func (t *tables) returnsToCode(stack []byte) bool {
 	return false
 }
 
-func (s *Session) unmap(st *process.Stopped) error {
-	for _, r := range s.code {
+func (e *Engine) unmap(st *process.Stopped) error {
+	for _, r := range e.code {
 		if err := st.Free(r.base, r.size); err != nil {
 			return err
 		}
 	}
-	for _, g := range s.stubs {
+	for _, g := range e.stubs {
 		if err := st.Free(g.base, pageSize); err != nil {
 			return err
 		}
 	}
-	s.code, s.stubs = nil, nil
-	if s.shared != nil {
-		return st.Free(s.shared.base, s.shared.g.MemSize())
+	e.code, e.stubs = nil, nil
+	if e.shared != nil {
+		return st.Free(e.shared.base, e.shared.g.MemSize())
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package session
+package inproc
 
 import (
 	"debug/elf"
@@ -14,8 +14,8 @@ import (
 // offset in the library's own memory: the relocation R_X86_64_TPOFF64 stores
 // symbol + addend + offset there, and R_X86_64_DTPMOD64 stores the number of the
 // module, whose block the thread's vector (DTV) leads to.
-func (s *Session) libraryTLS(m *module) (int64, error) {
-	mem, err := openMem(s.p.Pid())
+func (e *Engine) libraryTLS(m *module) (int64, error) {
+	mem, err := openMem(e.p.Pid())
 	if err != nil {
 		return 0, err
 	}

@@ -1,4 +1,4 @@
-package session
+package inproc
 
 import (
 	"github.com/jalon-trace/jalon/internal/ir"
@@ -11,9 +11,9 @@ import (
 // the threads to the trampolines.
 //
 // fresh are the plans that are about to be written.
-func (s *Session) installTraps(st *process.Stopped, fresh []*placed) error {
+func (e *Engine) installTraps(st *process.Stopped, fresh []*placed) error {
 	var sites []process.TrapSite
-	for _, list := range [][]*placed{s.placed, fresh} {
+	for _, list := range [][]*placed{e.placed, fresh} {
 		for _, p := range list {
 			// An int3 of the program's own stays what it is without us.
 			if p.plan.Tactic == patch.Trapping && p.plan.Insts[0].Class != patch.Int3 {
@@ -22,29 +22,29 @@ func (s *Session) installTraps(st *process.Stopped, fresh []*placed) error {
 		}
 	}
 	if len(sites) > 0 {
-		s.trapping = true
+		e.trapping = true
 		if err := st.InstallTrapHandler(sites); err != nil {
 			return err
 		}
 	}
-	return s.installFaults(st, fresh)
+	return e.installFaults(st, fresh)
 }
 
 // installFaults does the same for the accesses that may fault: a thread can be
 // stopped with such a signal on its way when jalon is killed.
-func (s *Session) installFaults(st *process.Stopped, fresh []*placed) error {
-	guarded := s.faulting || s.noTSC.Load()
+func (e *Engine) installFaults(st *process.Stopped, fresh []*placed) error {
+	guarded := e.faulting || e.noTSC.Load()
 	for _, p := range fresh {
 		for _, x := range p.sites {
-			guarded = guarded || mayFault(x.prog)
+			guarded = guarded || mayFault(x.IR)
 		}
 	}
 	if !guarded {
 		return nil
 	}
-	s.faulting = true
-	tab := s.tables.get()
-	if s.noTSC.Load() {
+	e.faulting = true
+	tab := e.tables.get()
+	if e.noTSC.Load() {
 		return st.InstallFaultHandler(merged(tab.fault, tab.clock))
 	}
 	return st.InstallFaultHandler(tab.fault)
@@ -64,16 +64,16 @@ func mayFault(p *ir.Program) bool {
 }
 
 // removeFaults gives SIGSEGV and SIGBUS their own actions back.
-func (s *Session) removeFaults(st *process.Stopped) error {
-	if !s.faulting {
+func (e *Engine) removeFaults(st *process.Stopped) error {
+	if !e.faulting {
 		return nil
 	}
 	return st.RemoveFaultHandler()
 }
 
 // removeTraps gives SIGTRAP its own action back, in the process or a forked child.
-func (s *Session) removeTraps(st *process.Stopped) error {
-	if !s.trapping {
+func (e *Engine) removeTraps(st *process.Stopped) error {
+	if !e.trapping {
 		return nil
 	}
 	return st.RemoveTrapHandler()

@@ -1,18 +1,16 @@
-package session
+package inproc
 
 import (
 	"encoding/binary"
-	"errors"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/patch"
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/ring"
-	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
 func TestTables(t *testing.T) {
@@ -94,7 +92,7 @@ func TestEvalOps(t *testing.T) {
 func TestJoin(t *testing.T) {
 	p := &placed{plan: &patch.Plan{Addr: 0x10, Len: 6, Insts: []patch.Inst{{Addr: 0x10, Len: 2}, {Addr: 0x12, Len: 4}}}}
 	for addr, ok := range map[uint64]bool{0x10: true, 0x11: false, 0x12: true, 0x13: false} {
-		if err := p.join(&site{addr: addr}); (err == nil) != ok {
+		if err := p.join(&site{Program: &engine.Program{}, addr: addr}); (err == nil) != ok {
 			t.Errorf("%#x: %v", addr, err)
 		}
 	}
@@ -103,64 +101,25 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// TestLeftOut: one bad address is a warning, a tracepoint without any an error.
-func TestLeftOut(t *testing.T) {
-	list, err := tracepoint.FromArgs([]string{"f", "g"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tps := track(list)
-	var warned []string
-	s := &Session{tps: tps, opt: Options{Warn: func(m string) { warned = append(warned, m) }}, left: map[*tracked]*tracepoint.LeftOut{}}
-	plans := []*placed{{sites: []*site{{tp: tps[0], addr: 1}}}, {sites: []*site{{tp: tps[0], addr: 2}, {tp: tps[1], addr: 3}}}}
-	kept := s.keep(plans, func(p *placed) error {
-		if p == plans[1] {
-			return errors.New("too far")
-		}
-		return nil
-	})
-	if len(kept) != 1 || kept[0] != plans[0] {
-		t.Fatalf("kept %d", len(kept))
-	}
-	if err := s.hopeless(kept); err == nil || strings.Count(err.Error(), "too far") != 1 || !strings.Contains(err.Error(), "| g") {
-		t.Errorf("hopeless: %v", err)
-	}
-	tps[0].sites = 1
-	if err := s.judgeLeftOut(); err == nil || strings.Contains(err.Error(), "| f") || tps[0].refused || !tps[1].refused {
-		t.Errorf("judged: %v", err)
-	}
-	if len(warned) != 1 || warned[0] != "f: 1 of 2 addresses are left out: too far" {
-		t.Errorf("warned %q", warned)
-	}
-	s.state.phase = running
-	if err := s.hopeless(kept); err != nil {
-		t.Errorf("a later arming goes on: %v", err)
-	}
-}
-
 // Sites that the buffers have no number for are left out; those that have one, or take
 // over that of one that is gone, are not.
 func TestRoomFor(t *testing.T) {
-	place, err := probe.Parse("*1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tp := &tracked{Tracepoint: &tracepoint.Tracepoint{Place: place}}
+	m := &module{}
 	at := func(addr uint64) *site {
-		x := &site{tp: tp, addr: addr, schema: &event.Schema{}}
-		x.where.mod, x.where.site = &module{}, probe.Site{Addr: addr}
-		return x
+		w := &Site{mod: m, site: probe.Site{Addr: addr}}
+		return &site{Program: &engine.Program{Key: 1, Site: w, Schema: &event.Schema{}}, where: w, addr: addr}
 	}
 	old, gone := at(1), at(2)
 	old.numbered, gone.numbered = true, true
-	s := &Session{sites: []*site{old, gone}, retired: []*site{gone}, left: map[*tracked]*tracepoint.LeftOut{}}
+	e := New(Options{})
+	e.sites, e.retired = []*site{old, gone}, []*site{gone}
 	fresh := []*site{old, at(3), at(4), at(2)}
-	if got := s.roomFor(fresh); len(got) != len(fresh) {
+	if got := e.roomFor(fresh); len(got) != len(fresh) {
 		t.Errorf("%d of %d before there are buffers", len(got), len(fresh))
 	}
-	s.shared = &sharedMem{g: ring.Geometry{Sites: 3}}
-	got := s.roomFor(fresh)
-	if !slices.Equal(got, []*site{fresh[0], fresh[1], fresh[3]}) || s.left[tp] == nil || s.left[tp].N != 1 {
-		t.Errorf("%d sites, left out: %+v", len(got), s.left[tp])
+	e.shared = &sharedMem{g: ring.Geometry{Sites: 3}}
+	got := e.roomFor(fresh)
+	if !slices.Equal(got, []*site{fresh[0], fresh[1], fresh[3]}) || len(e.refused) != 1 || e.refused[fresh[2]] == nil {
+		t.Errorf("%d sites, left out: %+v", len(got), e.refused)
 	}
 }

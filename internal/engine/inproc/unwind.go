@@ -1,4 +1,4 @@
-package session
+package inproc
 
 import (
 	"encoding/binary"
@@ -37,9 +37,9 @@ func (sn *snapshot) word(addr uint64) (uint64, bool) {
 	return binary.LittleEndian.Uint64(sn.stack[off:]), true
 }
 
-// unwindPCs walks the recorded stack by the call frame information of the modules;
+// UnwindPCs walks the recorded stack by the call frame information of the modules;
 // where that is silent the frame pointer is tried once.
-func unwindPCs(v *event.Value, module func(uint64) (*dwarf.Module, uint64)) []uint64 {
+func UnwindPCs(v *event.Value, module func(uint64) (*dwarf.Module, uint64)) []uint64 {
 	var f frame
 	for i, n := range gdbOrder {
 		f.reg[n], f.known[n] = binary.LittleEndian.Uint64(v.Data[8*i:]), true

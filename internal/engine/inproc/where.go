@@ -1,67 +1,58 @@
-package session
+package inproc
 
-// Standing says what a pc in generated code means for somebody who looks at the
-// program: see process.Code.
-type Standing struct {
-	In       bool   // it is in generated code
-	Boundary bool   // no instruction of the program is half done there, and no hit program
-	Orig     uint64 // Boundary: the address in the program that it stands for
-	Back     bool   // Boundary: a jump back to Orig lies there, not a copy
-	// Stops are the boundaries that a thread within a hit program comes to.
-	Stops []uint64
-}
+import "github.com/jalon-trace/jalon/internal/process"
 
-// Where tells about a pc. It may be called on the tracer's goroutine.
-func (r *Run) Where(pc uint64) Standing {
-	s := r.s
-	tab := s.tables.get()
-	if r.gone.Load() || !tab.inCode(pc) {
-		return Standing{}
+// Where says what a pc in generated code means for a tracer that looks at the program:
+// see process.Code. It may be called on the tracer's goroutine.
+func (e *Engine) Where(pc uint64) process.Code {
+	tab := e.tables.get()
+	if e.Replaced() || !tab.inCode(pc) {
+		return process.Code{}
 	}
-	s.placedMu.Lock()
-	defer s.placedMu.Unlock()
-	for _, list := range [][]*placed{s.placed, s.old} {
+	e.placedMu.Lock()
+	defer e.placedMu.Unlock()
+	for _, list := range [][]*placed{e.placed, e.old} {
 		for _, p := range list {
-			if st, ok := p.standing(pc); ok {
+			if st, ok := p.codeAt(pc); ok {
 				return st
 			}
 		}
 	}
-	return Standing{In: true}
+	return process.Code{In: true}
 }
 
-// standing is Where for the code of one patch.
-func (p *placed) standing(pc uint64) (Standing, bool) {
+// codeAt is Where for the code of one patch.
+func (p *placed) codeAt(pc uint64) (process.Code, bool) {
 	if p.stub != 0 && pc == p.stub {
-		return Standing{In: true, Boundary: true, Orig: p.plan.Addr}, true
+		return process.Code{In: true, Boundary: true, Orig: p.plan.Addr}, true
 	}
 	if pc >= p.at && pc < p.at+uint64(len(p.code)) {
 		return p.inside(pc), true
 	}
 	for i, c := range p.cold {
 		if pc >= c.at && pc < c.at+uint64(len(c.code)) {
-			return Standing{In: true, Stops: []uint64{p.copyOf(p.coldSite(i).addr)}}, true
+			return process.Code{In: true, Stops: []uint64{p.copyOf(p.coldSite(i).addr)}}, true
 		}
 	}
-	return Standing{}, false
+	return process.Code{}, false
 }
 
-// inside is standing for a pc in the trampoline itself.
-func (p *placed) inside(pc uint64) Standing {
+// inside is codeAt for a pc in the trampoline itself.
+func (p *placed) inside(pc uint64) process.Code {
 	for _, pair := range p.pcs {
 		switch {
 		case pc == pair.Entry || pc == pair.Copy:
-			return Standing{In: true, Boundary: true, Orig: pair.Orig}
+			return process.Code{In: true, Boundary: true, Orig: pair.Orig}
 		case pc > pair.Entry && pc < pair.Copy:
-			return Standing{In: true, Stops: []uint64{pair.Copy}}
+			return process.Code{In: true, Stops: []uint64{pair.Copy}}
 		case pc > pair.Copy && pc < pair.End:
-			return Standing{In: true} // within an instruction's copy: it is finished by single steps
+			return process.Code{In: true} // within an instruction's copy: it is finished by single steps
 		}
 	}
 	if last := p.pcs[len(p.pcs)-1]; pc == last.End && p.returns() {
-		return Standing{In: true, Boundary: true, Orig: p.end(), Back: true}
+		return process.Code{In: true, Boundary: true, Orig: p.end(), Back: true}
 	}
-	return Standing{In: true}
+	return process.Code{In: true}
 }
 
 // returns reports whether the trampoline ends with the jump back behind the

@@ -1,0 +1,143 @@
+package inproc
+
+import (
+	"errors"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
+	"github.com/jalon-trace/jalon/internal/engine"
+	"github.com/jalon-trace/jalon/internal/patch"
+	"github.com/jalon-trace/jalon/internal/probe"
+	"github.com/jalon-trace/jalon/internal/sema"
+)
+
+// Site is an instruction of the process; it implements engine.Site.
+type Site struct {
+	e    *Engine
+	mod  *module
+	site probe.Site
+}
+
+// Addr implements engine.Site.
+func (w *Site) Addr() uint64 { return w.site.Addr + w.mod.bias }
+
+// Function is the function around the site.
+func (w *Site) Function() string { return w.site.Func }
+
+// File is the site in its file: debug information, a path that leads to the file, and
+// what was found there.
+func (w *Site) File() (m *dwarf.Module, path string, at probe.Site) {
+	return w.mod.dw, w.mod.file, w.site
+}
+
+// Same reports whether two sites are one instruction of one file, wherever it is mapped.
+func (w *Site) Same(v *Site) bool { return w.mod.path == v.mod.path && w.site.Addr == v.site.Addr }
+
+// Loaded reports whether the site's file is mapped, as Refresh has seen it.
+func (w *Site) Loaded() bool {
+	for _, m := range w.e.mods {
+		if m == w.mod {
+			return true
+		}
+	}
+	return false
+}
+
+// Warning implements engine.Site.
+func (w *Site) Warning() string {
+	if !w.site.IFunc {
+		return ""
+	}
+	return indirect(w)
+}
+
+// Input implements engine.Site.
+func (w *Site) Input() (*sema.Input, error) {
+	m := w.mod
+	scope, err := m.dw.ScopeForSite(w.site)
+	if err != nil {
+		return nil, err
+	}
+	return &sema.Input{
+		Scope: scope, Bias: m.bias, TLSOffset: func() (int64, error) { return w.e.tlsOffset(m) },
+		LineOf: func(vaddr uint64) (string, int) {
+			_, _, file, line, _ := m.dw.Symbolize(vaddr)
+			return file, line
+		},
+		Readable: m.readable, AtEntry: w.atEntry(), Pid: w.e.p.Pid(),
+		Function: w.site.Func, File: w.site.File, Line: w.site.Line,
+	}, nil
+}
+
+// Facts are what is known of the site when bytecode is lowered for it.
+func (w *Site) Facts() engine.Facts {
+	var f *frameSpace
+	if scope, err := w.mod.dw.ScopeForSite(w.site); err == nil {
+		f = frameSpaceOf(scope)
+	}
+	return engine.Facts{
+		Function: w.site.Func, InFrame: f.has, GSBase: hasFSGSBASE(), AVX: hasAVX(), XGETBV1: hasXGETBV1(),
+		Readable: func(addr, n uint64) bool { return w.mod.readable(addr-w.mod.bias, n) },
+	}
+}
+
+// atEntry reports whether a site is at the first instruction of its function, or
+// behind an endbr64 there: where the ABI's argument registers still hold them.
+func (w *Site) atEntry() bool {
+	fn, ok := w.mod.dw.FunctionAt(w.site.Addr)
+	if !ok {
+		return false
+	}
+	if w.site.Addr == fn.Lo {
+		return true
+	}
+	b, err := w.mod.dw.Text(fn.Lo, 4)
+	return err == nil && w.site.Addr == fn.Lo+4 && string(b) == "\xf3\x0f\x1e\xfa"
+}
+
+// tlsOffset is the offset of a module's thread-local block from the thread
+// pointer: fixed by the ABI for the executable (variant II of ELF TLS).
+func (e *Engine) tlsOffset(m *module) (int64, error) {
+	memsz, align, ok := m.dw.TLS()
+	if !ok {
+		return 0, errors.New("the module has no thread-local storage")
+	}
+	if m.exe {
+		if align == 0 {
+			align = 1
+		}
+		return -int64((memsz + align - 1) / align * align), nil
+	}
+	return e.libraryTLS(m)
+}
+
+// site is a program with what the engine knows of it, before and after it is installed.
+type site struct {
+	*engine.Program
+	id     uint32
+	where  *Site
+	addr   uint64      // run-time address
+	code   *patch.Code // the function around it
+	tactic string
+	// numbered: id is the site's own. A site that is planned anew keeps it.
+	numbered bool
+	noUprobe bool // the kernel cannot put a uprobe there any more
+}
+
+// siteOf is the site of a program, made when the program is first seen.
+func (e *Engine) siteOf(x *engine.Program) *site {
+	s := e.known[x]
+	if s == nil {
+		w := x.Site.(*Site)
+		s = &site{Program: x, where: w, addr: w.Addr()}
+		e.known[x] = s
+	}
+	return s
+}
+
+func (e *Engine) sitesOf(list []*engine.Program) []*site {
+	var out []*site
+	for _, x := range list {
+		out = append(out, e.siteOf(x))
+	}
+	return out
+}

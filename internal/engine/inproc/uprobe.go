@@ -1,0 +1,174 @@
+package inproc
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/engine"
+	"github.com/jalon-trace/jalon/internal/patch"
+)
+
+// An int3 of ours costs a stop of the thread at each hit, and two switches to jalon and
+// back: 6 to 20 times what the kernel takes for a uprobe. A site that no jump can reach
+// becomes a uprobe where Options.Uprobes takes it. So does a site where another tracer's
+// breakpoint is: one more consumer of the kernel's breakpoint at that instruction.
+
+// errNoUprobes: what is asked of the kernel engine it cannot do.
+var errNoUprobes = errors.New("GDB's hit programs run in the process only")
+
+// hasten makes uprobes of the sites of plans with an int3, and returns the other plans.
+// A user who forbids tactics wants the int3.
+func (e *Engine) hasten(plans []*placed) []*placed {
+	var list []*site
+	for _, p := range plans {
+		if e.mayHasten(p) {
+			list = append(list, p.sites...)
+		}
+	}
+	if len(list) == 0 {
+		return plans
+	}
+	refused := map[*site]error{}
+	for i, err := range e.asUprobes(list) {
+		if err != nil {
+			refused[list[i]] = err
+		}
+	}
+	var kept []*placed
+	for _, p := range plans {
+		if !e.mayHasten(p) {
+			kept = append(kept, p)
+			continue
+		}
+		var errs []error
+		for _, x := range p.sites {
+			errs = append(errs, refused[x])
+		}
+		if err := errors.Join(errs...); err != nil {
+			// One instruction has either: an int3 of ours, or the kernel's.
+			for _, x := range p.sites {
+				if refused[x] == nil {
+					e.opt.Uprobes.Drop(x.Program)
+				}
+				e.slow = append(e.slow, engine.Plain(err))
+			}
+			kept = append(kept, p)
+		}
+	}
+	return kept
+}
+
+func (e *Engine) mayHasten(p *placed) bool {
+	if p.plan.Tactic != patch.Trapping || e.opt.Avoid != 0 || e.opt.Uprobes == nil {
+		return false
+	}
+	for _, x := range p.sites {
+		if x.noUprobe {
+			return false
+		}
+	}
+	return true
+}
+
+// share makes uprobes of sites where another tracer's breakpoint is.
+func (e *Engine) share(list []*site) {
+	if len(list) == 0 {
+		return
+	}
+	for i, err := range e.asUprobes(list) {
+		if err != nil {
+			e.refuse(list[i], foreignError(list[i].addr, err))
+		}
+	}
+}
+
+// asUprobes makes uprobes of sites. The result has an error for each site that is none,
+// and nil for those that are traced from now on: they need no patch.
+func (e *Engine) asUprobes(list []*site) []error {
+	if e.opt.Uprobes == nil {
+		errs := make([]error, len(list))
+		for i := range errs {
+			errs[i] = errNoUprobes
+		}
+		return errs
+	}
+	wanted := make([]Wanted, len(list))
+	for i, x := range list {
+		wanted[i] = Wanted{x.Program, e.foreign.within(x.addr, x.addr+1)}
+	}
+	errs := e.opt.Uprobes.Add(wanted)
+	for i, x := range list {
+		if errs[i] != nil {
+			continue
+		}
+		x.tactic = "uprobe"
+		if x.numbered { // it was to have a jump, and is no site of the process any more
+			e.moved++
+		}
+	}
+	return errs
+}
+
+// foreignError says that the bytes of a site are another's.
+func foreignError(addr uint64, why error) error {
+	return fmt.Errorf("another tracer's breakpoint (a uprobe of perf or bpftrace, or a debugger's) is at %#x, and the kernel engine cannot share it: %w; end the other tracer, or trace all of this program's processes with --engine=kernel", addr, why)
+}
+
+// MayUprobe refuses sites where the kernel has no way to put a breakpoint, or would
+// put it elsewhere: it takes private mappings of a file that are not writable.
+func (w *Site) MayUprobe() error {
+	for _, m := range w.mod.maps {
+		if w.Addr() < m.Start || w.Addr() >= m.End {
+			continue
+		}
+		switch {
+		case m.Inode == 0:
+			return errors.New("its code is not that of a file any more")
+		case m.Shared || m.Prot&unix.PROT_WRITE != 0:
+			return errors.New("its code is writable, where the kernel puts no breakpoints")
+		}
+		st, err := os.Stat(w.mod.file)
+		if err != nil {
+			return err
+		}
+		if sys, ok := st.Sys().(*syscall.Stat_t); ok && sys.Ino != m.Inode {
+			return fmt.Errorf("%s is not the file that the process has mapped (was it replaced?)", w.mod.file)
+		}
+		return nil
+	}
+	return fmt.Errorf("no mapping of %s is at %#x", w.mod.path, w.Addr())
+}
+
+// Trapped reports an error unless the byte at the site is a breakpoint's, or that of
+// the call that the kernel makes of the breakpoint at a five-byte nop: the kernel passes
+// over mappings that it does not take without a word.
+func (w *Site) Trapped() error {
+	mem, err := openMem(w.e.p.Pid())
+	if err != nil {
+		return err
+	}
+	defer mem.Close()
+	var b [1]byte
+	if _, err := mem.ReadAt(b[:], int64(w.Addr())); err != nil {
+		return fmt.Errorf("reading the code at %#x: %w", w.Addr(), err)
+	}
+	orig, err := w.mod.dw.Text(w.site.Addr, 1)
+	if err != nil {
+		return err
+	}
+	if b[0] != 0xcc && b[0] == orig[0] {
+		return errors.New("the kernel has put no breakpoint into the process's code there")
+	}
+	return nil
+}
+
+// NoUprobe notes that the kernel does not take a uprobe for a program any more: when it
+// is loaded again it is reached by code in the process.
+func (e *Engine) NoUprobe(x *engine.Program) {
+	y := e.siteOf(x)
+	y.noUprobe, y.tactic = true, ""
+}
