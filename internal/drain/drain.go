@@ -1,3 +1,7 @@
+// Package drain reads the rings of engines while hits come, puts the records of all
+// CPUs and engines in the order of time, and gives them to a Sink as events.
+//
+// Import rule: drain imports event and ring only.
 package drain
 
 import (

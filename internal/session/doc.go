@@ -1,12 +1,11 @@
-// Package session is the life of a tracing session in a process: places become
-// sites, sites become code, the code is patched in with the world stopped, events
-// are drained and printed, and everything is taken back at the end.
+// Package session is the life of a tracing session: places become sites, sites become
+// hit programs, engines run them, events are drained and printed, and everything is
+// taken back at the end.
 //
-// Rooms: spec.go (what the user asked), module.go (what is mapped where),
-// resolve.go (places -> sites), compile.go (sites -> hit programs), install.go
-// (hit programs -> patched code), tables.go (what the tracer must know when a
-// thread faults or traps), drain.go (ring -> events -> sink), control.go (the
-// state machine), session.go (its effects).
+// Files: session.go (the life), control.go (its rules, a state machine), arm.go (places
+// -> programs -> the in-process engine), compile.go (one site -> one program), kernel.go
+// (the kernel engine), uprobe.go (sites that change the engine), tracer.go (what the
+// process's tracer asks), request.go (what other goroutines ask), result.go.
 //
 // Import rule: session may import every package below it; cmd imports session.
 package session
