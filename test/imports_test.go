@@ -109,6 +109,31 @@ func TestImportRules(t *testing.T) {
 	}
 }
 
+// TestNoTextAfterTheParser: what the user wrote is a tree; these packages have no use for
+// regular expressions.
+func TestNoTextAfterTheParser(t *testing.T) {
+	for _, dir := range []string{"sema", "kengine", "probe", "inferior", "format", "debuginfo", "agentexpr"} {
+		files, err := filepath.Glob(filepath.Join("..", "internal", dir, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range files {
+			if strings.HasSuffix(path, "_test.go") {
+				continue
+			}
+			f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, im := range f.Imports {
+				if im.Path.Value == `"regexp"` {
+					t.Errorf("%s imports regexp", path)
+				}
+			}
+		}
+	}
+}
+
 func contains(list []string, s string) bool {
 	for _, x := range list {
 		if x == s {

@@ -91,11 +91,11 @@ func compileAt(m *dwarf.Module, sites []dwarf.Site, text string) error {
 		if err != nil {
 			return err
 		}
-		list, err := lang.ParseCollect(text, sema.IsType(scope))
+		list, err := lang.ParseCollect(text)
 		if err != nil {
 			return err
 		}
-		in := &sema.Input{Scope: scope, Collect: list, CollectText: text}
+		in := &sema.Input{Scope: scope, Collect: list}
 		if _, err := sema.Compile(in); err != nil {
 			return err
 		}

@@ -103,12 +103,12 @@ func killsGDB(sc debuginfo.Scope, text string) bool {
 }
 
 func compiles(sc debuginfo.Scope, bias uint64, text string) bool {
-	x, err := lang.ParseExpr(text, sema.IsType(sc))
+	cond, err := lang.ParseCondition(lang.TextOf("condition", text))
 	if err != nil {
 		return false
 	}
 	_, err = sema.Compile(&sema.Input{
-		Scope: sc, Bias: bias, Cond: &sema.CondInput{Text: text, X: x}, Place: "p",
+		Scope: sc, Bias: bias, Cond: cond, Place: "p",
 		TLSOffset: func() (int64, error) { return 0, nil },
 	})
 	return err == nil

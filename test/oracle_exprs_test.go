@@ -193,10 +193,10 @@ func (p *point) refuse(sc debuginfo.Scope, bias uint64) {
 		list = append(list[:len(list):len(list)], v.Name)
 	}
 	for _, x := range list {
-		items, err := lang.ParseCollect(x, sema.IsType(sc))
+		items, err := lang.ParseCollect(x)
 		if err == nil {
 			_, err = sema.Compile(&sema.Input{
-				Scope: sc, Bias: bias, Collect: items, CollectText: x, Place: "p",
+				Scope: sc, Bias: bias, Collect: items, Place: "p",
 				TLSOffset: func() (int64, error) { return 0, nil },
 			})
 		}

@@ -3,8 +3,6 @@ package kengine
 import (
 	"fmt"
 	"os"
-	"regexp"
-	"strings"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/event"
@@ -26,45 +24,20 @@ type half struct {
 	load   *load
 }
 
-// compile makes the programs of a candidate: with the first of its variants in
-// which the expressions mean something, or with both of a static tracepoint's.
+// compile makes the programs of a candidate, in the way that its names decide.
 func (e *Engine) compile(tp *tracepoint.Tracepoint, c *candidate) (*site, error) {
-	list := c.variants
-	raw, rec := c.static()
-	if rec != nil && wantsRecord(tp, rec, c.isType(rec)) {
-		list = []variant{*rec} // the raw arguments cannot give it
+	return e.compileBy(tp, c, e.way(tp, c))
+}
+
+func (e *Engine) compileBy(tp *tracepoint.Tracepoint, c *candidate, w way) (*site, error) {
+	if w.decider != nil {
+		return e.pair(tp, c, w.decider, w.v)
 	}
-	var first error
-	if len(list) == 1 && raw != nil && namesArgument(tp.Cond.Text, raw, rec, c.isType(raw)) {
-		s, err := e.pair(tp, c, raw, rec)
-		if err == nil {
-			return s, nil
-		}
-		if !namesField(tp.Cond.Text, rec, c.isType(rec)) {
-			first = err
-		}
-		raw = nil // tried
+	h, err := e.half(tp, c, w.v, whole)
+	if err != nil {
+		return nil, err
 	}
-	for i := range list {
-		h, err := e.half(tp, c, &list[i], whole)
-		if err == nil {
-			return e.site(tp, h), nil
-		}
-		if first == nil {
-			first = err
-		}
-		e.logf("%s by %s: %s", c.place, list[i].how, firstLine(err))
-	}
-	if raw != nil && tp.Cond.Text != "" {
-		s, err := e.pair(tp, c, raw, rec)
-		if err == nil {
-			return s, nil
-		}
-		if len(list) == 1 {
-			first = err
-		}
-	}
-	return nil, first
+	return e.site(tp, h), nil
 }
 
 // other is the scope of a static tracepoint's other variant, nil when there is none.
@@ -75,14 +48,6 @@ func (c *candidate) other(v *variant) debuginfo.Scope {
 		}
 	}
 	return nil
-}
-
-// isType is the parser's question which names are types.
-func (c *candidate) isType(v *variant) func(string) bool {
-	if o := c.other(v); o != nil {
-		return sema.IsTypeKernel(v.scope, o)
-	}
-	return sema.IsTypeKernel(v.scope)
 }
 
 // static gives the two variants of a static tracepoint; raw is nil when the kernel
@@ -134,23 +99,17 @@ const (
 	gatesOnWord      // the same, as the second of two
 )
 
-// half compiles the tracepoint's expressions for one variant.
-func (e *Engine) half(tp *tracepoint.Tracepoint, c *candidate, v *variant, r role) (*half, error) {
+// input is what a program of a tracepoint is compiled from.
+func (e *Engine) input(tp *tracepoint.Tracepoint, c *candidate, v *variant, r role) *sema.Input {
 	kin := v.kin
 	kin.Other = c.other(v)
 	if kin.User {
 		kin.Task = e.src.task()
 	}
 	kin.Tgid, kin.Cgroup = e.opt.Tgid, e.opt.Cgroup
-	kin.Symbol = e.src.address
+	kin.Symbol, kin.PerCPU, kin.PC = e.src.address, e.src.perCPU, v.at
 	if e.opt.Tgid == 0 && e.opt.Cgroup == 0 {
 		kin.Self = os.Getpid()
-	}
-	if asksPerCPU(tp) { // the kernel takes its time to list its symbols
-		kin.PerCPU = e.src.perCPU()
-	}
-	if asksPC(tp) { // a program that knows it serves one site only
-		kin.PC = v.at
 	}
 	kin.Give, kin.Take = r == decides, r == records || r == gatesOnWord
 	kin.Gate = r == gates || r == gatesOnWord
@@ -159,26 +118,20 @@ func (e *Engine) half(tp *tracepoint.Tracepoint, c *candidate, v *variant, r rol
 		StringLimit: e.opt.StringLimit, RepeatLimit: e.opt.RepeatLimit, StackLimit: e.opt.StackLimit,
 		Pid: e.opt.Tgid, Place: c.place, Function: c.function, File: c.file, Line: c.line,
 	}
-	isType := objectsOf(tp, c.isType(v))
-	if tp.Cond.Text != "" && !kin.Take {
-		x, err := lang.ParseExpr(tp.Cond.Text, isType)
-		if err != nil {
-			return nil, tp.Cond.Within(lang.Named(err, tp.Cond.Source))
-		}
-		in.Cond = &sema.CondInput{Text: tp.Cond.Text, X: x}
-		in.CondSource = tp.Cond.Source
+	if !kin.Take {
+		in.Cond = tp.Cond
 	}
-	list := &tracepoint.Lists{}
 	if r == whole || r == records {
-		var err error
-		if list, err = e.collect(tp, v, isType); err != nil {
-			return nil, err
-		}
+		in.Collect = collectList(tp, v)
 	}
-	in.Collect, in.CollectText, in.CollectSource = list.Items, list.Text, "collect"
-	out, err := sema.Compile(in)
+	return in
+}
+
+// half compiles the tracepoint's expressions for one variant.
+func (e *Engine) half(tp *tracepoint.Tracepoint, c *candidate, v *variant, r role) (*half, error) {
+	out, err := sema.Compile(e.input(tp, c, v, r))
 	if err != nil {
-		return nil, list.Within(tp, err)
+		return nil, err
 	}
 	e.optimise(c.place, out.Program)
 	for _, w := range out.Warnings {
@@ -189,54 +142,26 @@ func (e *Engine) half(tp *tracepoint.Tracepoint, c *candidate, v *variant, r rol
 	return &half{v: v, prog: out.Program, gives: r == decides, schema: &schema}, nil
 }
 
-// objects finds the names behind which a member is named.
-var objects = regexp.MustCompile(`([A-Za-z_]\w*)\s*(?:->|\.)`)
-
-// objectsOf is isType but for names that must be those of objects in the text of
-// the expressions: rq->cpu is no cast, even where rq is a struct's name only.
-func objectsOf(tp *tracepoint.Tracepoint, isType func(string) bool) func(string) bool {
-	object := map[string]bool{}
-	for _, l := range append(tp.Lists[:len(tp.Lists):len(tp.Lists)], tp.Cond) {
-		for _, m := range objects.FindAllStringSubmatch(l.Text, -1) {
-			object[m[1]] = true
-		}
-	}
-	return func(name string) bool { return !object[name] && isType(name) }
-}
-
-// asksPerCPU reports whether this_cpu() or per_cpu() may stand in the expressions.
-func asksPerCPU(tp *tracepoint.Tracepoint) bool { return mentions(tp, "_cpu") }
-
-// asksPC reports whether the instruction pointer may stand in the expressions.
-func asksPC(tp *tracepoint.Tracepoint) bool {
-	return mentions(tp, "$rip") || mentions(tp, "$pc") || mentions(tp, "$eip") || mentions(tp, "$regs")
-}
-
-// mentions reports whether a piece of text is in a tracepoint's expressions.
-func mentions(tp *tracepoint.Tracepoint, text string) bool {
-	for _, l := range tp.Lists {
-		if strings.Contains(l.Text, text) {
-			return true
-		}
-	}
-	return strings.Contains(tp.Cond.Text, text)
-}
-
-// collect is the tracepoint's collect list; without one a static tracepoint shows
+// collectList is the tracepoint's collect list; without one a static tracepoint shows
 // its own record.
-func (e *Engine) collect(tp *tracepoint.Tracepoint, v *variant, isType func(string) bool) (*tracepoint.Lists, error) {
-	text := ""
+func collectList(tp *tracepoint.Tracepoint, v *variant) []lang.Collect {
+	if len(tp.Collect) > 0 {
+		return tp.Collect
+	}
+	own := ""
 	if v.kin.SData != nil {
-		text = "$_sdata"
+		own = "$_sdata"
 	} else if call, ok := v.scope.(*callScope); ok {
-		text = call.own()
+		own = call.own()
 	}
-	if len(tp.Lists) > 0 || text == "" {
-		return tp.Join(isType)
+	if own == "" {
+		return nil
 	}
-	own := *tp
-	own.Lists = []tracepoint.Text{{Text: text, Source: "collect"}}
-	return own.Join(isType)
+	list, err := lang.ParseCollect(own)
+	if err != nil {
+		panic(fmt.Sprintf("BUG: %s: %v", own, err))
+	}
+	return list
 }
 
 func (e *Engine) optimise(place string, p *ir.Program) {

@@ -190,14 +190,9 @@ func (e *Engine) sitesOf(tp *tracepoint.Tracepoint) ([]*site, error) {
 	var out []*site
 	var left tracepoint.LeftOut
 	for i := range at {
-		s, err := e.compile(tp, &at[i])
+		sites, err := e.sitesAt(tp, &at[i])
 		if err == nil {
-			out = append(out, s)
-			continue
-		}
-		calls, err := e.callers(tp, &at[i], err)
-		if err == nil {
-			out = append(out, calls...)
+			out = append(out, sites...)
 			continue
 		}
 		left.Add(err)

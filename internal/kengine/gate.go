@@ -45,19 +45,25 @@ func (e *Engine) Gate(tp *tracepoint.Tracepoint) error {
 // by a program of its own that decides for the gate.
 func (e *Engine) gateSite(tp *tracepoint.Tracepoint, c *candidate) (*site, error) {
 	raw, rec := c.static()
-	h, err := e.half(tp, c, rec, gates)
-	if err == nil {
-		return e.site(tp, h), nil
-	}
-	if raw != nil {
-		decider, derr := e.half(tp, c, raw, decides)
-		if derr == nil {
-			if h, derr = e.half(tp, c, rec, gatesOnWord); derr == nil {
-				return e.site(tp, decider, h), nil
+	onRecord, _ := e.names(tp, c, rec)
+	if raw != nil && len(onRecord.Missing) > 0 {
+		if onArguments, _ := e.names(tp, c, raw); len(onArguments.Missing) == 0 {
+			decider, err := e.half(tp, c, raw, decides)
+			if err != nil {
+				return nil, err
 			}
+			h, err := e.half(tp, c, rec, gatesOnWord)
+			if err != nil {
+				return nil, err
+			}
+			return e.site(tp, decider, h), nil
 		}
 	}
-	return nil, err
+	h, err := e.half(tp, c, rec, gates)
+	if err != nil {
+		return nil, err
+	}
+	return e.site(tp, h), nil
 }
 
 func (e *Engine) gateOne(s *site) error {

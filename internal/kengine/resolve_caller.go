@@ -23,48 +23,66 @@ import (
 // where the code begins that runs while somebody listens. So somebody must: see
 // listener.
 
-// callers compiles a tracepoint for the functions that call it. why is what its
-// own arguments and record said; it is the error, with what is missing, where the
-// functions do not have the names either.
-func (e *Engine) callers(tp *tracepoint.Tracepoint, c *candidate, why error) ([]*site, error) {
-	names := unknownName(why)
-	if c.tracepoint == "" || !names && e.opt.Vmlinux == "" {
+// sitesAt compiles a tracepoint at a candidate: there, or, where it names what only the
+// functions have that call a static tracepoint, at the calls.
+func (e *Engine) sitesAt(tp *tracepoint.Tracepoint, c *candidate) ([]*site, error) {
+	w := e.way(tp, c)
+	s, why := e.compileBy(tp, c, w)
+	if why == nil {
+		return []*site{s}, nil
+	}
+	variables := areVariables(w.missing)
+	if c.tracepoint == "" || len(w.missing) == 0 || !variables && e.opt.Vmlinux == "" {
 		return nil, why
 	}
 	calls, err := e.callSites(c)
-	switch {
-	case err != nil && names:
-		return nil, hinted(why, err.Error())
-	case err != nil:
+	if err != nil {
+		if variables {
+			why = hinted(why, err.Error())
+		}
 		return nil, why
 	}
+	return e.callers(tp, c, calls, why)
+}
+
+// callers compiles a tracepoint for those of its calls that have what it names. why is
+// what the tracepoint itself has to say.
+func (e *Engine) callers(tp *tracepoint.Tracepoint, c *candidate, calls []candidate, why error) ([]*site, error) {
 	var out []*site
 	var first error
+	unknown := false // to the call that first is about
 	for i := range calls {
-		s, err := e.compile(tp, &calls[i])
+		w := e.way(tp, &calls[i])
+		s, err := e.compileBy(tp, &calls[i], w)
 		if err == nil {
 			s.enable = c.tracepoint
 			out = append(out, s)
 			continue
 		}
 		if first == nil {
-			first = err
+			first, unknown = err, len(w.missing) > 0
 		}
-		e.logf("%s in %s: left out: %v", c.place, calls[i].function, firstLine(err))
+		e.logf("%s in %s: skipped: %v", c.place, calls[i].function, firstLine(err))
 	}
-	if len(out) == 0 {
-		switch {
-		case !names: // nothing that the caller's names would help
-			return nil, why
-		case unknownName(first):
-			return nil, hinted(why, "nor does "+functionsOf(calls)+" have it, from where the tracepoint is called")
-		}
+	switch left := len(calls) - len(out); {
+	case len(out) == 0 && unknown:
+		return nil, hinted(why, "nor does "+functionsOf(calls)+" have it, from where the tracepoint is called")
+	case len(out) == 0:
 		return nil, hinted(first, "the place is the call of the tracepoint in "+functionsOf(calls)+", for the sake of the variables there")
-	}
-	if left := len(calls) - len(out); left > 0 {
+	case left > 0:
 		e.warn(fmt.Sprintf("%s: %d of %d calls of the tracepoint are left out: %s", tp.Place.Text, left, len(calls), firstLine(first)))
 	}
 	return out, nil
+}
+
+// areVariables reports whether all names are such that a function may have variables of.
+func areVariables(names []string) bool {
+	for _, n := range names {
+		if n[0] == '$' || strings.HasPrefix(n, "args->") {
+			return false
+		}
+	}
+	return true
 }
 
 // callSites are the calls of a tracepoint in the kernel's image as candidates. The
@@ -187,31 +205,6 @@ func (s *callScope) own() string {
 	}
 	return strings.Join(list, ", ")
 }
-
-// unknownName reports whether an error is about nothing but names that are not known.
-func unknownName(err error) bool {
-	var list lang.Diagnostics
-	switch d := err.(type) {
-	case *lang.Diagnostic:
-		list = lang.Diagnostics{d}
-	case lang.Diagnostics:
-		list = d
-	}
-	for _, d := range list {
-		known := true
-		for _, say := range unknown {
-			known = known && !strings.Contains(d.Msg, say)
-		}
-		if known {
-			return false
-		}
-	}
-	return len(list) > 0
-}
-
-// unknown are what diagnostics say of a name that is no variable: nothing is known
-// by it, or a struct only, or it is in the tracepoint's other set of names.
-var unknown = []string{"no variable ", " is a type, and a value is needed here", " is not there together with the other names"}
 
 // hinted adds to the hints of diagnostics.
 func hinted(err error, hint string) error {

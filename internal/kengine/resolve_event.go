@@ -3,7 +3,6 @@ package kengine
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/jalon-trace/jalon/internal/backend/ebpf"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
@@ -13,7 +12,6 @@ import (
 	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/sema"
-	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
 // tracepoints finds static tracepoints with an event in tracefs: by their raw
@@ -164,57 +162,4 @@ func (e *Engine) processEvents(p *probe.Place) ([]candidate, error) {
 		list[i].place = p.Text
 	}
 	return list, err
-}
-
-// wantsRecord reports whether a tracepoint's expressions ask for its own record:
-// they name it or a field by args->, or there are none.
-func wantsRecord(tp *tracepoint.Tracepoint, v *variant, isType func(string) bool) bool {
-	if len(tp.Lists) == 0 {
-		return true
-	}
-	list, err := tp.Join(isType)
-	if err != nil {
-		return false
-	}
-	var names []string
-	for _, it := range list.Items {
-		names = append(names, sema.Names(it.X)...)
-	}
-	if x, err := lang.ParseExpr(tp.Cond.Text, isType); err == nil {
-		names = append(names, sema.Names(x)...)
-	}
-	return anyField(names, v)
-}
-
-// namesField reports whether an expression names the record or a field of it by args->.
-func namesField(expr string, v *variant, isType func(string) bool) bool {
-	x, err := lang.ParseExpr(expr, isType)
-	return err == nil && anyField(sema.Names(x), v)
-}
-
-// namesArgument reports whether an expression names a raw argument that is no field of
-// the record: on the record it means nothing.
-func namesArgument(expr string, raw, rec *variant, isType func(string) bool) bool {
-	x, err := lang.ParseExpr(expr, isType)
-	if err != nil {
-		return false
-	}
-	for _, n := range sema.Names(x) {
-		for _, a := range raw.scope.Args() {
-			if a.Name == n && rec.event.Field(n) == nil {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func anyField(names []string, v *variant) bool {
-	for _, n := range names {
-		member, ok := strings.CutPrefix(n, "args->")
-		if n == "$_sdata" || n == "$sdata" || ok && v.event.Field(member) != nil {
-			return true
-		}
-	}
-	return false
 }

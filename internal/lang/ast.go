@@ -13,16 +13,19 @@ type Expr interface {
 	Span() Span
 	expr()
 	height() int
+	isOpen() bool
 }
 
 type node struct {
 	span  Span
-	depth int // of the tree below and with this node; the parser limits it
+	depth int  // of the tree below and with this node; the parser limits it
+	open  bool // there is something for Decide in the tree
 }
 
-func (n node) Span() Span  { return n.span }
-func (n node) height() int { return n.depth }
-func (node) expr()         {}
+func (n node) Span() Span   { return n.span }
+func (n node) height() int  { return n.depth }
+func (n node) isOpen() bool { return n.open }
+func (node) expr()          {}
 
 // The expression nodes.
 type (
@@ -36,6 +39,7 @@ type (
 		node
 		Scope string
 		Name  string
+		File  bool // Scope is, or begins with, the name of a file
 	}
 	// Reg is $name: a register or one of jalon's words ($rip, $regs, $args, $ret, $tid, ...).
 	Reg struct {
@@ -89,13 +93,16 @@ type (
 		C, T, F Expr
 	}
 	// Cast is (Type)X, or C++'s static_cast<Type>(X) and the like, whose word is Op.
+	// Bare says that (Type) is a cast only because an operand follows it: what is in
+	// the parentheses could be an object by its form.
 	Cast struct {
 		node
 		Op   string
 		Type *TypeName
 		X    Expr
+		Bare bool
 	}
-	// Sizeof is sizeof X or sizeof(Type); exactly one is set.
+	// Sizeof is sizeof X or sizeof(Type). In sizeof(f) both are set until Decide.
 	Sizeof struct {
 		node
 		X    Expr
@@ -130,6 +137,26 @@ type (
 		node
 		Op   string
 		X, Y Expr // Y nil for ++ and --
+	}
+)
+
+// What C leaves open until types are known. Decide replaces these nodes; nothing of
+// them is left in the tree that it returns.
+type (
+	// Maybe is (X), or the beginning of a cast (Type)... of what follows. It stands
+	// where an operand of an Open begins, or as the only argument of such a call.
+	Maybe struct {
+		node
+		X    Expr
+		Type *TypeName
+	}
+
+	// Open is a row of operands with operators between them, of which some operand
+	// begins with a Maybe. In (a)-b*c, (a)(b)->c and (a)*b the structure of the row
+	// depends on whether a is a type.
+	Open struct {
+		node
+		row []operand
 	}
 )
 
@@ -169,6 +196,7 @@ type Collect struct {
 	Format Format
 	Text   string
 	Span   Span
+	From   Text // the list
 }
 
 // Spec is a whole tracepoint as the command line or a file gives it: PLACE [if COND].

@@ -19,11 +19,14 @@ import (
 // total/(s). Two forms that GDB's print has no use for stay divisions: a size
 // alone (a/b, a/w) and /i alone (sum/i). What is a constant of C stays one:
 // n/10u divides.
-func ParseCollect(src string, isType func(name string) bool) ([]Collect, error) {
+func ParseCollect(src string) ([]Collect, error) { return TextOf("collect", src).ParseCollect() }
+
+// ParseCollect is the function of that name for a piece of a larger text.
+func (t Text) ParseCollect() ([]Collect, error) {
 	var items []Collect
 	var bad Diagnostics
-	for _, s := range splitList(src) {
-		c, err := parseItem(src, s, isType)
+	for _, s := range splitList(t.String()) {
+		c, err := t.item(Span{s.Lo + t.Span.Lo, s.Hi + t.Span.Lo})
 		switch d := err.(type) {
 		case nil:
 			items = append(items, c)
@@ -39,24 +42,25 @@ func ParseCollect(src string, isType func(name string) bool) ([]Collect, error) 
 	return items, nil
 }
 
-func parseItem(src string, item Span, isType func(string) bool) (Collect, error) {
-	lo, f, err := leadingFormat(src, item)
+func (t Text) item(item Span) (Collect, error) {
+	src := t.Whole
+	lo, f, err := t.leadingFormat(item)
 	if err != nil {
 		return Collect{}, err
 	}
 	s := trim(src, Span{lo, item.Hi})
 	if behind, hi, ok := trailingFormat(src, s); ok {
 		if f != (Format{}) {
-			return Collect{}, At("collect", src, Span{hi, s.Hi}, "this item has two formats", "write one, before or behind the expression")
+			return Collect{}, t.At(Span{hi, s.Hi}, "this item has two formats", "write one, before or behind the expression")
 		}
 		f = behind
 		s = trim(src, Span{s.Lo, hi})
 	}
-	x, err := parsePart("collect", src, s.Lo, s.Hi, isType, precAssign)
+	x, err := parsePart(Text{t.Source, src, s}, precAssign)
 	if err != nil {
 		return Collect{}, err
 	}
-	return Collect{X: x, Format: f, Text: src[s.Lo:s.Hi], Span: item}, nil
+	return Collect{X: x, Format: f, Text: src[s.Lo:s.Hi], Span: item, From: t}, nil
 }
 
 const (
@@ -88,7 +92,8 @@ func scanFormat(s string) (f Format, n int) {
 }
 
 // leadingFormat reads "/FMT" at the start of an item; lo is where the expression starts.
-func leadingFormat(src string, s Span) (lo int, f Format, err error) {
+func (t Text) leadingFormat(s Span) (lo int, f Format, err error) {
+	src := t.Whole
 	if s.Lo == s.Hi || src[s.Lo] != '/' || strings.HasPrefix(src[s.Lo:s.Hi], "/*") {
 		return s.Lo, Format{}, nil
 	}
@@ -102,7 +107,7 @@ func leadingFormat(src string, s Span) (lo int, f Format, err error) {
 	}
 	f, n := scanFormat(word[:end])
 	if n != end || n == 0 {
-		return 0, f, At("collect", src, Span{s.Lo, s.Lo + 1 + end}, fmt.Sprintf("%q is no format", src[s.Lo:s.Lo+1+end]),
+		return 0, f, t.At(Span{s.Lo, s.Lo + 1 + end}, fmt.Sprintf("%q is no format", src[s.Lo:s.Lo+1+end]),
 			"a format is a slash, a count, one of x d u o t c a f s z i and a size b h w g: /x, /s, /16xb")
 	}
 	return s.Lo + 1 + n, f, nil

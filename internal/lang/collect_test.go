@@ -61,7 +61,7 @@ func TestParseCollect(t *testing.T) {
 		{"a,\\\n b/x", []item{{"a", "a", ""}, {"b", "b", "x"}}},
 	}
 	for _, tt := range tests {
-		got, err := ParseCollect(tt.src, someTypes)
+		got, err := parsedList(tt.src, someTypes)
 		if err != nil {
 			t.Errorf("%q:\n%v", tt.src, err)
 			continue

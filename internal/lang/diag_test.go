@@ -97,14 +97,14 @@ func TestDiagnosticsAsErrors(t *testing.T) {
 func TestWithin(t *testing.T) {
 	file := "trace main\n  condition $bpnum a b\n"
 	at := strings.Index(file, "a b")
-	_, err := ParseExpr("a b", nil)
+	_, err := parsed("a b", nil)
 	got := Within(err, "f.tp", file, at).Error()
 	want := `error: an operator is missing before "b"
   --> f.tp:2:22
    |
  2 |   condition $bpnum a b
    |                      ^
-   = hint: "a" is no type of this program, and declarations are no expressions`
+   = hint: declarations are no expressions`
 	if got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
 	}

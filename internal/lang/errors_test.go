@@ -31,8 +31,8 @@ func golden(t *testing.T, path, got string) {
 // written so, and below each the whole output.
 func TestErrors(t *testing.T) {
 	parsers := map[string]func(string) error{
-		"expr":    func(s string) error { _, err := ParseExpr(s, someTypes); return Named(err, "condition") },
-		"collect": func(s string) error { _, err := ParseCollect(s, someTypes); return err },
+		"expr":    func(s string) error { _, err := parsed(s, someTypes); return Named(err, "condition") },
+		"collect": func(s string) error { _, err := parsedList(s, someTypes); return err },
 		"place":   func(s string) error { _, err := ParseSpec(s); return err },
 	}
 	written := strings.NewReplacer(`{tab}`, "\t", `{nl}`, "\n", `{bad}`, "\xff", `{esc}`, "\x1b", `{long}`, strings.Repeat("lengthy + ", 40), `{comb}`, "\u0301")
@@ -74,7 +74,7 @@ func TestTracepointErrors(t *testing.T) {
 
 func TestTooManyErrors(t *testing.T) {
 	_, tp := ParseTracepoints("f.tp", strings.Repeat("bad\n", 1<<16))
-	_, list := ParseCollect(strings.Repeat("+,", 1<<16), nil)
+	_, list := parsedList(strings.Repeat("+,", 1<<16), nil)
 	for _, err := range []error{tp, list} {
 		all := err.(Diagnostics)
 		if len(all) != maxDiagnostics+1 || !strings.HasPrefix(all[maxDiagnostics].Msg, "too many") {

@@ -47,7 +47,7 @@ func checkError(t *testing.T, src string, err error) {
 func FuzzParseExpr(f *testing.F) {
 	seedLines(f, "(T)-x->y[1] + 'f.c'::z@3", "(int (*(*)[2])(T, ...))p", "{struct s}p ? a, b : ns::c", "f(\"a\" \"\\x41\", 1.5e-3f)++")
 	f.Fuzz(func(t *testing.T, src string) {
-		e, err := ParseExpr(src, someTypes)
+		e, err := parsed(src, someTypes)
 		if err != nil {
 			checkError(t, src, err)
 			return
@@ -62,14 +62,14 @@ func FuzzParseExpr(f *testing.F) {
 func FuzzParseCollect(f *testing.F) {
 	seedLines(f, "req->len, req->path/s, /x *req, $args, buf@4/4xb")
 	f.Fuzz(func(t *testing.T, src string) {
-		items, err := ParseCollect(src, someTypes)
+		items, err := parsedList(src, someTypes)
 		if err != nil {
 			checkError(t, src, err)
 			return
 		}
 		for _, c := range items {
 			// The text alone means the same: it is what the output shows.
-			e, err := ParseExpr(c.Text, someTypes)
+			e, err := parsed(c.Text, someTypes)
 			if err != nil || dump(e) != dump(c.X) {
 				t.Errorf("%q: the text %q is not %s: %v", src, c.Text, String(c.X), err)
 			}

@@ -31,7 +31,7 @@ var oracleExprs = []string{
 func TestPrecedenceAgainstGDB(t *testing.T) {
 	want := gdbPrints(t, "", oracleExprs)
 	for i, src := range oracleExprs {
-		e, err := ParseExpr(src, nil)
+		e, err := parsed(src, nil)
 		if err != nil {
 			t.Errorf("%s:\n%v", src, err)
 			continue
@@ -62,7 +62,7 @@ func TestRepeatAgainstGDB(t *testing.T) {
 	}
 	var printed []string
 	for _, src := range exprs {
-		e, err := ParseExpr(src, nil)
+		e, err := parsed(src, nil)
 		if err != nil {
 			t.Fatalf("%s:\n%v", src, err)
 		}

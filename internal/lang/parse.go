@@ -16,20 +16,13 @@ const (
 	maxNesting = 4 * maxHeight
 )
 
-// ParseExpr parses a C expression as GDB users write it. isType says whether a
-// name (possibly with "::") is a type of the program; nil means none is. The
-// error is a *Diagnostic whose Source is "expression" (see Named).
-func ParseExpr(src string, isType func(name string) bool) (Expr, error) {
-	return parsePart("expression", src, 0, len(src), isType, precComma)
-}
-
-// parsePart parses src[lo:hi] as one expression of at least precedence prec.
-func parsePart(source, src string, lo, hi int, isType func(string) bool, prec int) (Expr, error) {
-	if hi-lo > maxSource {
-		return nil, At(source, src, Span{lo, hi}, fmt.Sprintf("the expression has %d bytes, more than the %d allowed", hi-lo, maxSource), "")
+// parsePart parses a piece of a text as one expression of at least precedence prec.
+func parsePart(t Text, prec int) (Expr, error) {
+	if n := t.Span.Hi - t.Span.Lo; n > maxSource {
+		return nil, t.At(t.Span, fmt.Sprintf("the expression has %d bytes, more than the %d allowed", n, maxSource), "")
 	}
-	l := &lexer{source: source, src: src, pos: lo, end: hi}
-	p := &parser{source: source, src: src, isType: isType, toks: l.tokens(), known: map[string]bool{}}
+	l := &lexer{source: t.Source, src: t.Whole, pos: t.Span.Lo, end: t.Span.Hi}
+	p := &parser{source: t.Source, src: t.Whole, toks: l.tokens()}
 	if p.tok().kind == tokEOF {
 		return nil, p.errorAt(p.tok().span, "", "an expression is missing here")
 	}
@@ -46,25 +39,13 @@ func parsePart(source, src string, lo, hi int, isType func(string) bool, prec in
 type parser struct {
 	source  string
 	src     string
-	isType  func(string) bool
 	toks    []token
 	i       int
-	nesting int             // of expressions, see maxNesting
-	inTypes int             // nesting of types, see maxTypeNesting
-	known   map[string]bool // what isType said
-}
-
-// typeNamed asks isType once for each name: it may search debug information.
-func (p *parser) typeNamed(name string) bool {
-	if p.isType == nil {
-		return false
-	}
-	is, ok := p.known[name]
-	if !ok {
-		is = p.isType(name)
-		p.known[name] = is
-	}
-	return is
+	nesting int // of expressions, see maxNesting
+	inTypes int // nesting of types, see maxTypeNesting
+	// inParams is how many parameter lists are open: names can follow types there.
+	inParams int
+	parens   map[int]reading // what parentheses may be, by their tokens
 }
 
 func (p *parser) tok() token { return p.toks[p.i] }
@@ -145,17 +126,38 @@ func (p *parser) leave() { p.nesting-- }
 // goes from lo to the last token read. (The spans of the operands would not do:
 // they leave out the parentheses around them.)
 func (p *parser) node(lo int, operands ...Expr) (node, error) {
-	n := node{span: Span{lo, p.ahead(-1).span.Hi}}
+	n := nodeOf(Span{lo, p.ahead(-1).span.Hi}, operands...)
+	return n, p.checkHeight(n)
+}
+
+func (p *parser) checkHeight(n node) error {
+	if d := n.tooHigh(); d != nil {
+		return p.errorAt(d.Span, "", "%s", d.Msg)
+	}
+	return nil
+}
+
+// nodeOf is the common part of an expression with these operands.
+func nodeOf(s Span, operands ...Expr) node {
+	n := node{span: s}
 	for _, x := range operands {
 		if x != nil {
 			n.depth = max(n.depth, x.height()+1)
+			n.open = n.open || x.isOpen()
 		}
 	}
-	if n.depth > maxHeight {
-		return n, p.errorAt(n.span, "", "the expression has more than %d operations inside one another", maxHeight)
-	}
-	return n, nil
+	return n
 }
+
+// tooHigh is a diagnostic without its text where the tree has too many levels.
+func (n node) tooHigh() *Diagnostic {
+	if n.depth <= maxHeight {
+		return nil
+	}
+	return &Diagnostic{Span: n.span, Msg: tooHighMsg}
+}
+
+var tooHighMsg = fmt.Sprintf("the expression has more than %d operations inside one another", maxHeight)
 
 // unexpectedOperand is the error for a token where an operand should start.
 func (p *parser) unexpectedOperand() error {
@@ -163,10 +165,6 @@ func (p *parser) unexpectedOperand() error {
 	switch {
 	case t.kind == tokError:
 		return t.err
-	case t.is(")") && p.ahead(-1).is("*"):
-		if name, ok := p.castBefore(); ok {
-			return p.errorAt(t.span, notTypeHint(name), "an operand is missing before %s", p.describe(t))
-		}
 	case t.is(">") && p.ahead(-1).is("="):
 		return p.errorAt(t.span, `did you mean ">="?`, "an operand is missing before %s", p.describe(t))
 	case t.is("<") && p.ahead(-1).is("="):
@@ -176,24 +174,6 @@ func (p *parser) unexpectedOperand() error {
 		return p.errorAt(t.span, "", "an operand is missing at the end")
 	}
 	return p.errorAt(t.span, "", "an operand is missing before %s", p.describe(t))
-}
-
-// castBefore recognises "(name * *" before the current token: a cast to a
-// pointer, was name a type.
-func (p *parser) castBefore() (string, bool) {
-	n := -1
-	for p.ahead(n).is("*") && p.i+n > 0 {
-		n--
-	}
-	name := p.ahead(n)
-	if name.kind == tokIdent && p.ahead(n-1).is("(") && p.i+n > 0 {
-		return name.text, true
-	}
-	return "", false
-}
-
-func notTypeHint(name string) string {
-	return fmt.Sprintf("%q is no type of this program; if it is a tag, write %q", name, "struct "+name)
 }
 
 // unexpectedAfter is the error for a token after a complete operand that does
@@ -210,14 +190,14 @@ func (p *parser) unexpectedAfter() error {
 		return p.errorAt(t.span, `"a ? b : c" chooses, "'file.c'::x" names a variable of a file`, "%s without a %q before it", p.describe(t), "?")
 	case t.kind == tokOp:
 		return p.errorAt(t.span, "", "%s cannot stand here", p.describe(t))
-	case prev.is(")") && p.i >= 3 && p.ahead(-2).kind == tokIdent && p.ahead(-3).is("(") && !baseWords[p.ahead(-2).text]:
-		hint = notTypeHint(p.ahead(-2).text)
 	case t.word("and") || t.word("or"):
 		hint = `C writes "&&" and "||"`
 	case prev.word("not"):
 		hint = `C writes "!"`
+	case prev.kind == tokIdent && t.kind == tokIdent && baseWords[t.text] && p.ahead(-2).is("("):
+		return p.errorAt(t.span, "", "%q cannot be added to the type %q", t.text, prev.text)
 	case prev.kind == tokIdent && t.kind == tokIdent && p.i == 1:
-		hint = fmt.Sprintf("%q is no type of this program, and declarations are no expressions", prev.text)
+		hint = "declarations are no expressions"
 	}
 	return p.errorAt(t.span, hint, "an operator is missing before %s", p.describe(t))
 }

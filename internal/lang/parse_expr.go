@@ -38,50 +38,53 @@ var binaryPrec = map[string]int{
 	"*": precProduct, "/": precProduct, "%": precProduct,
 }
 
-// expr parses an expression of operators that bind at least as tightly as least.
+// operand is one of a row, with the operator before it.
+type operand struct {
+	x     Expr
+	outer Span // with the parentheses around it
+	op    token
+	mid   Expr // between "?" and ":"
+}
+
+// expr parses an expression of operators that bind at least as tightly as least:
+// first as a row, which is then grouped, or left as an Open until types are known.
 func (p *parser) expr(least int) (Expr, error) {
-	lo := p.tok().span.Lo
-	x, err := p.unary()
-	for err == nil {
-		op := p.tok()
-		prec := 0
-		if op.kind == tokOp {
-			prec = binaryPrec[op.text]
+	var row []operand
+	var next operand
+	open := false
+	for {
+		lo := p.tok().span.Lo
+		x, err := p.unary()
+		if err != nil {
+			return nil, err
 		}
-		if prec == 0 || prec < least {
-			return x, nil
+		next.x, next.outer = x, Span{lo, p.ahead(-1).span.Hi}
+		open = open || maybeIn(x) != nil
+		row = append(row, next)
+		op := p.tok()
+		if op.kind != tokOp || binaryPrec[op.text] < max(least, precComma) {
+			break
 		}
 		p.advance()
-		switch prec {
-		case precCond:
-			x, err = p.cond(lo, x, op)
-		case precAssign:
-			x, err = p.assign(lo, x, op)
-		default:
-			x, err = p.binary(lo, x, op, prec)
+		next = operand{op: op}
+		if op.is("?") {
+			if next.mid, err = p.middle(op); err != nil {
+				return nil, err
+			}
 		}
 	}
-	return nil, err
+	if open {
+		return p.open(row)
+	}
+	x, _, d := group(row)
+	if d != nil {
+		return nil, p.errorAt(d.Span, d.Hint, "%s", d.Msg)
+	}
+	return x, nil
 }
 
-// binary parses the right operand of a left-associative operator.
-func (p *parser) binary(lo int, x Expr, op token, prec int) (Expr, error) {
-	y, err := p.expr(prec + 1)
-	if err != nil {
-		return nil, err
-	}
-	n, err := p.node(lo, x, y)
-	if err != nil {
-		return nil, err
-	}
-	if prec == precRepeat {
-		return &Repeat{node: n, X: x, N: y}, nil
-	}
-	return &Binary{node: n, Op: op.text, OpPos: op.span, X: x, Y: y}, nil
-}
-
-// cond parses what follows the "?" of c ? t : f; it associates to the right.
-func (p *parser) cond(lo int, c Expr, question token) (Expr, error) {
+// middle parses what is between the "?" and ":" of c ? t : f, both included.
+func (p *parser) middle(question token) (Expr, error) {
 	if p.tok().is(":") {
 		return nil, p.errorAt(p.tok().span, `GNU's "a ?: b" is written "a ? a : b"`, "an operand is missing before \":\"")
 	}
@@ -99,32 +102,58 @@ func (p *parser) cond(lo int, c Expr, question token) (Expr, error) {
 		}
 		return nil, p.unexpectedAfter()
 	}
-	f, err := p.expr(precCond)
-	if err != nil {
-		return nil, err
-	}
-	n, err := p.node(lo, c, t, f)
-	if err != nil {
-		return nil, err
-	}
-	return &Cond{node: n, C: c, T: t, F: f}, nil
+	return t, nil
 }
 
-// assign parses the right side of an assignment; it associates to the right.
-func (p *parser) assign(lo int, x Expr, op token) (Expr, error) {
-	if err := p.enter(); err != nil {
-		return nil, err
+// group makes the tree of a row by the precedences of its operators. The
+// diagnostic has no text.
+func group(row []operand) (Expr, Span, *Diagnostic) {
+	g := &grouper{row: row[1:]}
+	x, outer := g.tree(row[0].x, row[0].outer, precComma)
+	return x, outer, g.bad
+}
+
+// grouper climbs precedences along what is left of a row.
+type grouper struct {
+	row []operand
+	bad *Diagnostic
+}
+
+// tree adds to x what follows it with operators that bind at least as tightly as least.
+func (g *grouper) tree(x Expr, outer Span, least int) (Expr, Span) {
+	for len(g.row) > 0 && g.bad == nil {
+		next := g.row[0]
+		prec := binaryPrec[next.op.text]
+		if prec < least {
+			break
+		}
+		g.row = g.row[1:]
+		right := prec + 1
+		if prec == precAssign || prec == precCond { // associate to the right
+			right = prec
+		}
+		y, end := g.tree(next.x, next.outer, right)
+		outer.Hi = end.Hi
+		x = g.join(x, next, y, outer)
 	}
-	defer p.leave()
-	y, err := p.expr(precAssign)
-	if err != nil {
-		return nil, err
+	return x, outer
+}
+
+// join makes the node of an operator.
+func (g *grouper) join(x Expr, by operand, y Expr, s Span) Expr {
+	n := nodeOf(s, x, by.mid, y)
+	if d := n.tooHigh(); d != nil && g.bad == nil {
+		g.bad = d
 	}
-	n, err := p.node(lo, x, y)
-	if err != nil {
-		return nil, err
+	switch prec := binaryPrec[by.op.text]; prec {
+	case precCond:
+		return &Cond{node: n, C: x, T: by.mid, F: y}
+	case precAssign:
+		return &Assign{node: n, Op: by.op.text, X: x, Y: y}
+	case precRepeat:
+		return &Repeat{node: n, X: x, N: y}
 	}
-	return &Assign{node: n, Op: op.text, X: x, Y: y}, nil
+	return &Binary{node: n, Op: by.op.text, OpPos: by.op.span, X: x, Y: y}
 }
 
 // unary parses prefix operators, casts and sizeof before a postfix expression.
@@ -155,8 +184,13 @@ func (p *parser) unary() (Expr, error) {
 		return nil, p.errorAt(t.span, "", "an operand is missing before %q", "&&")
 	case t.word("sizeof"):
 		return p.sizeof()
-	case t.is("(") && p.typeStarts(1):
-		return p.cast()
+	case t.is("("):
+		switch r := p.reading(); r.is {
+		case aCast:
+			return p.cast()
+		case undecided:
+			return p.maybe(r)
+		}
 	case t.is("{") && p.typeStarts(1):
 		return p.objectAt()
 	}
@@ -165,6 +199,7 @@ func (p *parser) unary() (Expr, error) {
 
 // cast parses (type)x.
 func (p *parser) cast() (Expr, error) {
+	bare := !p.surelyType(1)
 	open := p.advance()
 	ty, err := p.typeName()
 	if err != nil {
@@ -181,7 +216,7 @@ func (p *parser) cast() (Expr, error) {
 		return nil, err
 	}
 	n, err := p.node(open.span.Lo, x)
-	return &Cast{node: n, Type: ty, X: x}, err
+	return &Cast{node: n, Type: ty, X: x, Bare: bare && len(ty.Derive) == 0}, err
 }
 
 // castWords are C++'s casts. None of them looks at the object.
@@ -244,28 +279,47 @@ func (p *parser) objectAt() (Expr, error) {
 	return &Unary{node: n, Op: "*", X: ptr}, err
 }
 
-// sizeof parses sizeof x and sizeof(type).
+// sizeof parses sizeof x and sizeof(type). A type in parentheses is all of its
+// operand: sizeof (T)-1 is a difference.
 func (p *parser) sizeof() (Expr, error) {
 	word := p.advance()
-	if open := p.tok(); open.is("(") && p.typeStarts(1) {
-		p.advance()
-		ty, err := p.typeName()
+	var ty *TypeName
+	if open := p.tok(); open.is("(") {
+		r := p.reading()
+		ty = r.ty
+		if p.surelyType(1) || ty != nil && !r.object {
+			p.advance()
+			ty, err := p.typeName()
+			if err != nil {
+				return nil, err
+			}
+			if err := p.closingType(")", open); err != nil {
+				return nil, err
+			}
+			n, err := p.node(word.span.Lo)
+			return &Sizeof{node: n, Type: ty}, err
+		}
+		x, err := p.postfix()
 		if err != nil {
 			return nil, err
 		}
-		if err := p.closingType(")", open); err != nil {
-			return nil, err
+		if p.i != r.end {
+			ty = nil // more than what is in the parentheses
 		}
-		n, err := p.node(word.span.Lo)
-		return &Sizeof{node: n, Type: ty}, err
+		return p.sizeofNode(word, x, ty)
 	}
-	if p.typeStarts(0) {
+	if p.surelyType(0) {
 		return nil, p.errorAt(p.tok().span, "write sizeof("+p.tok().text+")", "the type after sizeof needs parentheses")
 	}
 	x, err := p.unary()
 	if err != nil {
 		return nil, err
 	}
+	return p.sizeofNode(word, x, nil)
+}
+
+func (p *parser) sizeofNode(word token, x Expr, ty *TypeName) (Expr, error) {
 	n, err := p.node(word.span.Lo, x)
-	return &Sizeof{node: n, X: x}, err
+	n.open = n.open || ty != nil
+	return &Sizeof{node: n, X: x, Type: ty}, err
 }

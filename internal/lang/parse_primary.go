@@ -9,6 +9,15 @@ import (
 func (p *parser) postfix() (Expr, error) {
 	lo := p.tok().span.Lo
 	x, err := p.primary()
+	if err != nil {
+		return nil, err
+	}
+	return p.suffixed(lo, x)
+}
+
+// suffixed parses what follows the primary expression x, which begins at lo.
+func (p *parser) suffixed(lo int, x Expr) (Expr, error) {
+	var err error
 	for err == nil {
 		t := p.tok()
 		switch {
@@ -44,6 +53,10 @@ func (p *parser) index(lo int, x Expr) (Expr, error) {
 }
 
 func (p *parser) call(lo int, fn Expr) (Expr, error) {
+	ty := (*TypeName)(nil)
+	if endsInMaybe(fn) { // (a)(b): b may be a type, too
+		ty = p.reading().ty
+	}
 	open := p.advance()
 	var args []Expr
 	for !p.tok().is(")") || len(args) > 0 {
@@ -58,6 +71,9 @@ func (p *parser) call(lo int, fn Expr) (Expr, error) {
 	}
 	if err := p.closing(")", open); err != nil {
 		return nil, err
+	}
+	if ty != nil && len(args) == 1 {
+		args[0] = newMaybe(Span{open.span.Lo, p.ahead(-1).span.Hi}, args[0], ty)
 	}
 	n, err := p.node(lo, append([]Expr{fn}, args...)...)
 	return &Call{node: n, Fn: fn, Args: args}, err
@@ -115,21 +131,22 @@ func (p *parser) primary() (Expr, error) {
 // notExpression refuses words that cannot start an expression.
 func (p *parser) notExpression() error {
 	t := p.tok()
-	if p.typeStarts(0) {
-		name, count := p.typePath(0)
-		if count == 0 {
-			name, count = t.text, 1
-			if p.isTag(0) && p.ahead(1).kind == tokIdent {
-				name, count = name+" "+p.ahead(1).text, 2
-			}
+	if p.surelyType(0) {
+		name, count := t.text, 1
+		if p.isTag(0) && p.ahead(1).kind == tokIdent {
+			name, count = name+" "+p.ahead(1).text, 2
 		}
-		hint := fmt.Sprintf("a cast is written (%s)x, the size of the type sizeof(%s)", name, name)
-		return p.errorAt(Span{t.span.Lo, p.ahead(count - 1).span.Hi}, hint, "%q is a type, and a value is needed here", name)
+		return p.errorAt(Span{t.span.Lo, p.ahead(count - 1).span.Hi}, TypeHint(name), "%q is a type, and a value is needed here", name)
 	}
 	if r, ok := refusedWords[t.text]; ok && p.ahead(1).is(r.before) {
 		return p.errorAt(t.span, r.hint, "%q is not supported", t.text)
 	}
 	return nil
+}
+
+// TypeHint says how the name of a type is used in an expression.
+func TypeHint(name string) string {
+	return fmt.Sprintf("a cast is written (%s)x, the size of the type sizeof(%s)", name, name)
 }
 
 // refusedWords are operators of C and C++ that jalon has not, when the token
@@ -166,32 +183,24 @@ func (p *parser) name() (Expr, error) {
 			return nil, p.errorAt(t.span, "", `a name must follow "::"`)
 		}
 		hi = t.span.Hi
-		parts = append(parts, p.nameWithArgs(parts...))
+		parts = append(parts, p.nameWithArgs())
 	}
 	last := len(parts) - 1
 	x := &Scoped{node: node{span: Span{first.span.Lo, hi}}, Scope: strings.Join(parts[:last], "::"), Name: parts[last]}
+	x.File = first.kind == tokScope && strings.ContainsAny(first.text, "./")
 	if last > 0 && first.is("::") {
 		x.Scope = "::" + x.Scope
-	}
-	if last > 0 && p.typeNamed(x.Scope+"::"+x.Name) {
-		return nil, p.errorAt(x.span, "", "%q is a type, and a value is needed here", x.Scope+"::"+x.Name)
 	}
 	return x, nil
 }
 
-// nameWithArgs reads one name of a path, with template arguments where it is a class
-// with them and "::" follows.
-func (p *parser) nameWithArgs(before ...string) string {
+// nameWithArgs reads one name of a path, with template arguments where "::" follows
+// them. a<b>::c is a path also where it could be a comparison with a comparison.
+func (p *parser) nameWithArgs() string {
 	name := p.advance().text
 	if args, n := p.templateArgs(0); n > 0 && p.ahead(n).is("::") {
-		whole := strings.Join(append(before, name+args), "::")
-		if first := p.ahead(-2); len(before) == 0 && first.is("::") {
-			whole = "::" + whole
-		}
-		if p.typeNamed(whole) {
-			p.i += n
-			return name + args
-		}
+		p.i += n
+		return name + args
 	}
 	return name
 }

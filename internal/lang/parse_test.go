@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -114,7 +115,7 @@ func TestParseExpr(t *testing.T) {
 		{"sizeof(struct req[4])", "(sizeof(struct req[4]))"},
 	}
 	for _, tt := range tests {
-		e, err := ParseExpr(tt.src, someTypes)
+		e, err := parsed(tt.src, someTypes)
 		if tt.want == "" {
 			if err == nil {
 				t.Errorf("%s: parsed as %s", tt.src, String(e))
@@ -179,7 +180,7 @@ func TestTypeNames(t *testing.T) {
 		{"int ((*))[3]", "int (*)[3]"},
 	}
 	for _, tt := range tests {
-		e, err := ParseExpr("sizeof("+tt.src+")", someTypes)
+		e, err := parsed("sizeof("+tt.src+")", someTypes)
 		if err != nil {
 			t.Errorf("%s:\n%v", tt.src, err)
 			continue
@@ -201,7 +202,7 @@ func TestTypeNames(t *testing.T) {
 
 // The steps of a derivation are innermost first.
 func TestDerivations(t *testing.T) {
-	e, err := ParseExpr("(int (*[2])(char *))x", nil)
+	e, err := parsed("(int (*[2])(char *))x", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +267,7 @@ func TestLiterals(t *testing.T) {
 		{`"é\u00e9\U0001F600"`, `(StringLit "éé😀")`},
 	}
 	for _, tt := range tests {
-		e, err := ParseExpr(tt.src, nil)
+		e, err := parsed(tt.src, nil)
 		if err != nil {
 			t.Errorf("%s:\n%v", tt.src, err)
 			continue
@@ -280,7 +281,7 @@ func TestLiterals(t *testing.T) {
 
 func TestSpans(t *testing.T) {
 	src := "(a + b) * c->dd"
-	e, err := ParseExpr(src, nil)
+	e, err := parsed(src, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,10 +305,10 @@ func TestSpans(t *testing.T) {
 func checkRoundTrip(t *testing.T, e Expr, isType func(string) bool) {
 	t.Helper()
 	text := String(e)
-	if len(text) > maxSource {
+	if len(text) > maxSource || wrongType(reflect.ValueOf(e), isType) != "" {
 		return
 	}
-	again, err := ParseExpr(text, isType)
+	again, err := parsed(text, isType)
 	if err != nil {
 		t.Errorf("the printed form %s does not parse:\n%v", text, err)
 		return
@@ -337,14 +338,14 @@ func TestDepth(t *testing.T) {
 		"brackets":    func(n int) string { return "(int" + strings.Repeat("[2]", n) + ")1" },
 	}
 	for name, form := range forms {
-		e, err := ParseExpr(form(30), someTypes)
+		e, err := parsed(form(30), someTypes)
 		if err != nil {
 			t.Errorf("%s, 30 levels: %v", name, err)
 			continue
 		}
 		checkRoundTrip(t, e, someTypes)
 		for _, n := range []int{499, 500, 501, 1999, 2001, 10000, 1 << 20} {
-			e, err := ParseExpr(form(n), someTypes)
+			e, err := parsed(form(n), someTypes)
 			if err == nil {
 				checkRoundTrip(t, e, someTypes)
 			}

@@ -21,6 +21,10 @@ func printExpr(b *strings.Builder, e Expr) {
 			b.WriteString("(" + e.Name + ")") // a plain name only when nothing follows it
 			return
 		}
+		if identLen(e.Name) != len(e.Name) { // 'example.com/sub.x'
+			b.WriteString("'" + e.Name + "'")
+			return
+		}
 		b.WriteString(e.Name)
 	case *Scoped:
 		b.WriteString(quoteScope(e.Scope) + "::" + e.Name)
@@ -79,6 +83,18 @@ func printExpr(b *strings.Builder, e Expr) {
 			printAll(b, "(", e.X, e.Op, ")")
 		} else {
 			printAll(b, "(", e.X, " ", e.Op, " ", e.Y, ")")
+		}
+	case *Maybe:
+		printAll(b, "(", e.X, ")")
+	case *Open:
+		for _, o := range e.row {
+			switch {
+			case o.mid != nil:
+				printAll(b, " ? ", o.mid, " : ")
+			case o.op.text != "":
+				printAll(b, " ", o.op.text, " ")
+			}
+			printExpr(b, o.x)
 		}
 	default:
 		panic(fmt.Sprintf("BUG: no text form for %T", e))

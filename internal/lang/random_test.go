@@ -14,7 +14,7 @@ func TestRandomTrees(t *testing.T) {
 	for range 20000 {
 		e := g.expr(5)
 		text := String(e)
-		again, err := ParseExpr(text, someTypes)
+		again, err := parsed(text, someTypes)
 		if err != nil {
 			t.Fatalf("%s (seed %d):\n%v", text, seed, err)
 		}
@@ -76,7 +76,8 @@ func (g *treeGen) expr(depth int) Expr {
 func (g *treeGen) leaf() Expr {
 	switch g.IntN(7) {
 	case 0:
-		return &Scoped{Scope: g.pick("", "f", "ns::f", "dir/file.c", "a b", "int", "f(int)", "::x", "a::"), Name: g.name()}
+		scope := g.pick("", "f", "ns::f", "dir/file.c", "a b", "int", "f(int)", "::x", "a::")
+		return &Scoped{Scope: scope, Name: g.name(), File: scope == "dir/file.c"}
 	case 1:
 		return &Reg{Name: g.pick("rip", "_ret", "xmm0")}
 	case 2:

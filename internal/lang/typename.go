@@ -45,14 +45,16 @@ var baseTypes = map[string]string{
 	"_Complex double long": "_Complex long double",
 }
 
-// typeStarts says whether the token n places ahead begins a type name.
-func (p *parser) typeStarts(n int) bool {
+// surelyType says whether the token n places ahead can only begin a type name.
+func (p *parser) surelyType(n int) bool {
 	t := p.ahead(n)
-	if p.isTag(n) || t.kind == tokIdent && (qualifiers[t.text] || baseWords[t.text]) {
-		return true
-	}
+	return p.isTag(n) || t.kind == tokIdent && (qualifiers[t.text] || baseWords[t.text])
+}
+
+// typeStarts says whether the token n places ahead can begin a type name.
+func (p *parser) typeStarts(n int) bool {
 	_, count := p.typePath(n)
-	return count > 0
+	return count > 0 || p.surelyType(n)
 }
 
 // isTag says whether the token n places ahead is struct, union or enum; class
@@ -62,21 +64,28 @@ func (p *parser) isTag(n int) bool {
 	return t.kind == tokIdent && tagWords[t.text] && (t.text != "class" || p.ahead(n+1).kind == tokIdent)
 }
 
-// typePath reads a typedef or class name, possibly with "::" and template arguments,
-// n tokens ahead; count is its number of tokens, 0 when it is no type.
+// typePath reads what can be the name of a typedef or class, possibly with "::" and
+// template arguments, n tokens ahead; count is its number of tokens, 0 for none.
 func (p *parser) typePath(n int) (name string, count int) {
 	name, count = p.path(n)
-	if count == 0 || p.ahead(n+count).is("::") { // a path that goes on is a name, not a type
+	if count == 0 || p.ahead(n+count).is("::") || p.surelyType(n) || p.isOperator(n) {
 		return "", 0
 	}
-	if first := p.ahead(n); baseWords[first.text] || p.isTag(n) || !p.typeNamed(name) {
-		return "", 0
+	if args, k := p.templateArgs(n + count); k > 0 {
+		return name + args, count + k
 	}
 	return name, count
 }
 
+// isOperator says whether the word n tokens ahead is one that is written like a function.
+func (p *parser) isOperator(n int) bool {
+	t := p.ahead(n)
+	r, refused := refusedWords[t.text]
+	return t.word("sizeof") || castWords[t.text] || refused && p.ahead(n+1).is(r.before)
+}
+
 // path reads names with "::" between them, n tokens ahead. Template arguments belong
-// to it where the name with them is a type.
+// to it where "::" follows them.
 func (p *parser) path(n int) (name string, count int) {
 	at := n
 	if p.ahead(at).is("::") {
@@ -86,7 +95,7 @@ func (p *parser) path(n int) (name string, count int) {
 	for p.ahead(at).kind == tokIdent {
 		name += p.ahead(at).text
 		at++
-		if args, k := p.templateArgs(at); k > 0 && p.typeNamed(name+args) {
+		if args, k := p.templateArgs(at); k > 0 && p.ahead(at+k).is("::") {
 			name += args
 			at += k
 		}
@@ -120,6 +129,8 @@ func (p *parser) templateArgs(n int) (text string, count int) {
 			round++
 		case t.oneOf(") ]"):
 			round--
+		case t.is("&&") && !p.ahead(at+1).oneOf("> >> ,"): // not a reference, but the operator
+			return "", 0
 		case t.kind == tokIdent, t.kind == tokLit, t.oneOf(":: , * & && - ..."):
 		default:
 			return "", 0
@@ -172,8 +183,8 @@ func (p *parser) specifiers(ty *TypeName) error {
 		case path > 0 && !named:
 			ty.Name, _ = p.typePath(0)
 			p.i += path
-		case path > 0 && len(words) > 0:
-			return p.errorAt(t.span, "", "the type %q cannot be added to %q", t.text, strings.Join(words, " "))
+		case path > 0 && len(words) > 0 && p.inParams == 0: // where it is no parameter's name
+			return p.errorAt(t.span, "", "%q cannot be added to the type %q", t.text, strings.Join(words, " "))
 		default:
 			return p.baseType(ty, words)
 		}
@@ -310,6 +321,8 @@ func (p *parser) params() (Derivation, error) {
 	if p.accept(")") {
 		return d, nil
 	}
+	p.inParams++
+	defer func() { p.inParams-- }()
 	for {
 		if p.accept("...") {
 			d.Variadic = true

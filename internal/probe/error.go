@@ -13,13 +13,13 @@ func Error(p *Place, err error) error {
 	if err == nil {
 		err = errors.New("not found")
 	}
+	var ds lang.Diagnostics
+	if errors.As(err, &ds) { // before the first of them
+		return ds
+	}
 	var d *lang.Diagnostic
 	if errors.As(err, &d) {
 		return d
-	}
-	var ds lang.Diagnostics
-	if errors.As(err, &ds) {
-		return ds
 	}
 	msg, hint := err.Error(), ""
 	var nf *debuginfo.NotFoundError

@@ -14,13 +14,13 @@ import (
 // in work: fail unwinds to guard, which keeps the diagnostic and lets the next
 // expression be checked.
 type checker struct {
-	in           *Input
-	source, text string
-	inCond       bool
-	cpu          *cpuOf // set while the operand of this_cpu or per_cpu is checked
-	uneval       int    // > 0 inside sizeof: nothing is evaluated, so locations do not matter
-	errs         lang.Diagnostics
-	warnings     []*lang.Diagnostic
+	in       *Input
+	from     lang.Text // what the expression in work is written in
+	inCond   bool
+	cpu      *cpuOf // set while the operand of this_cpu or per_cpu is checked
+	uneval   int    // > 0 inside sizeof: nothing is evaluated, so locations do not matter
+	errs     lang.Diagnostics
+	warnings []*lang.Diagnostic
 }
 
 // bail carries a diagnostic from fail to guard; why says in words that a
@@ -33,8 +33,11 @@ type bail struct {
 
 // fail ends the expression in work with a diagnostic.
 func (c *checker) fail(span lang.Span, msg, hint string) {
-	panic(&bail{d: lang.At(c.source, c.text, span, msg, hint)})
+	panic(&bail{d: c.from.At(span, msg, hint)})
 }
+
+// textOf is what the user wrote there.
+func (c *checker) textOf(s lang.Span) string { return c.from.Whole[s.Lo:s.Hi] }
 
 // try runs f and returns what ended it, or nil.
 func (c *checker) try(f func()) (failed *bail) {
@@ -61,7 +64,7 @@ func (c *checker) guard(f func()) {
 }
 
 func (c *checker) warn(span lang.Span, msg, hint string) {
-	c.warnings = append(c.warnings, lang.At(c.source, c.text, span, msg, hint))
+	c.warnings = append(c.warnings, c.from.At(span, msg, hint))
 }
 
 // failNotFound reports a name that means nothing here, with the nearest names.

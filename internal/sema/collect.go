@@ -36,14 +36,21 @@ type plan struct {
 	limit int64 // asText, asPointer: bytes of the string; asRepeat: elements
 	width int64 // asText, asPointer: bytes of a character
 	span  lang.Span
+	from  lang.Text
 }
 
 // collect checks a collect list. Each item's error is kept; the others are still checked.
 func (c *checker) collect(items []lang.Collect) []*plan {
 	var plans []*plan
 	for i, it := range items {
-		it.Text = keyOf(items, i)
-		c.guard(func() { plans = append(plans, c.item(it)...) })
+		it.Text, c.from = keyOf(items, i), it.From
+		c.guard(func() {
+			it.X = c.decide(it.X)
+			for _, p := range c.item(it) {
+				p.from = it.From
+				plans = append(plans, p)
+			}
+		})
 	}
 	return plans
 }
@@ -359,7 +366,7 @@ func (c *checker) tooLarge(out *Output, plans []*plan) *lang.Diagnostic {
 			worst = p
 		}
 	}
-	return lang.At(c.source, c.text, worst.span,
+	return worst.from.At(worst.span,
 		fmt.Sprintf("the record would have %d bytes; the limit is %d, and this is its largest part", out.Schema.RecordSize, MaxRecordSize),
 		"collect less, or lower the limits for strings and the stack")
 }

@@ -60,16 +60,16 @@ func TestCPlusPlus(t *testing.T) {
 	}
 }
 
-// TestIsType: the parser's question.
+// TestIsType: what decides between a cast and parentheses.
 func TestIsType(t *testing.T) {
 	s, _ := sample()
 	s.addType(typedefOf("i", ctype.IntT)) // hidden by the variable i
-	is := IsType(s)
+	is := (&Input{Scope: s}).isType
 	for name, want := range map[string]bool{
 		"req_t": true, "req": true, "uint32_t": true, "int": true, "i": false, "count": false, "nope": false, "RED": false, "color": true,
 	} {
 		if is(name) != want {
-			t.Errorf("IsType(%q) = %v", name, !want)
+			t.Errorf("isType(%q) = %v", name, !want)
 		}
 	}
 }

@@ -19,6 +19,8 @@ var diagnosed = []string{
 	// Names.
 	"if conut > 3", "if i + zzz", "if 'main.c'::foo == 1", "if ::i == 1", "if (struct rek *)0", "p->lenn", "if sizeof(struct nope)", "if sizeof(union req)", "(enum req)1",
 	"retval", "arg6", "if $rex == 0", "if $foo", "if $xmm16", "if $ymm0", "if $st0", "if $cs == 3", "if $tid == 3", "if $regs", "$tid + 1", "$locals[0]", "$regs/x",
+	// What the parser leaves open.
+	"if (rek)i", "if (rek)-i", "if (i)-rek", "if (rek *)i", "(rek **)p->len", "if req_t", "if req_t + 1", "if (req_t)", "(req_t)()", "(int (*)(rek))i", "sizeof(rek)", "sizeof(req_t) req_t", "(i)(3)", "(req_t)(i).a", "(rek)(req_t)i",
 	// Values that are not here.
 	"gone", "if entry == 2", "late", "if gone == 3 && i", "partly.a", "tlsvar",
 	// Types.

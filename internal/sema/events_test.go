@@ -17,17 +17,15 @@ import (
 
 func compileText(t *testing.T, s debuginfo.Scope, k *sema.KernelInput, cond, collect string) *sema.Output {
 	t.Helper()
-	in := &sema.Input{Scope: s, CollectText: collect, Kernel: k, Place: s.FuncName()}
+	in := &sema.Input{Scope: s, Kernel: k, Place: s.FuncName()}
 	var err error
-	if in.Collect, err = lang.ParseCollect(collect, sema.IsTypeKernel(s)); err != nil {
+	if in.Collect, err = lang.ParseCollect(collect); err != nil {
 		t.Fatalf("%s: %v", s.FuncName(), err)
 	}
 	if cond != "" {
-		x, err := lang.ParseExpr(cond, sema.IsTypeKernel(s))
-		if err != nil {
+		if in.Cond, err = lang.ParseCondition(lang.TextOf("condition", cond)); err != nil {
 			t.Fatalf("%s: %v", s.FuncName(), err)
 		}
-		in.Cond = &sema.CondInput{Text: cond, X: x}
 	}
 	out, err := sema.Compile(in)
 	if err != nil {

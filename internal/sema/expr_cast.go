@@ -10,6 +10,10 @@ import (
 // cast is (Type)X: between scalars as C; to a struct or array only where it
 // changes nothing.
 func (c *checker) cast(x *lang.Cast) expr {
+	if x.Bare && !c.in.isType(x.Type.Name) {
+		c.fail(x.X.Span(), fmt.Sprintf("an operator is missing before %q", c.textOf(x.X.Span())),
+			fmt.Sprintf("%q is no type of this program; if it is a tag, write %q", x.Type.Name, "struct "+x.Type.Name))
+	}
 	t := c.typeOf(x.Type)
 	e := c.expr(x.X)
 	if isVoid(t) {

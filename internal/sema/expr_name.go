@@ -36,8 +36,8 @@ func (c *checker) ident(x *lang.Ident) expr {
 	if w := c.bareWord(x.Name); w != nil {
 		return w.make(c, x.Span())
 	}
-	if err == nil {
-		c.fail(x.Span(), fmt.Sprintf("%q is a type, and a value is needed here", x.Name), "")
+	if err == nil || c.in.isType(x.Name) {
+		c.failTypeAsValue(x.Name, x.Span())
 	}
 	c.failName(x.Name, x.Span(), err)
 	return nil
@@ -53,8 +53,13 @@ func (c *checker) entity(e *debuginfo.Entity, name string, span lang.Span) expr 
 	case e.Class != nil:
 		return c.target(c.along(c.objectOf(e.Class, name, span), e.Found.Path, span))
 	}
-	c.fail(span, fmt.Sprintf("%q is a type, and a value is needed here", name), "")
+	c.failTypeAsValue(name, span)
 	return nil
+}
+
+func (c *checker) failTypeAsValue(name string, span lang.Span) {
+	d := c.from.At(span, fmt.Sprintf("%q is a type, and a value is needed here", name), lang.TypeHint(name))
+	panic(&bail{d: d})
 }
 
 // failMeaning reports a name that the language gives no meaning here, though it is known.
@@ -174,7 +179,7 @@ func (c *checker) throughThis(x *lang.Ident) expr {
 func (c *checker) scoped(x *lang.Scoped) expr {
 	s := c.in.Scope
 	var err error
-	if _, ok := s.(debuginfo.Resolver); ok && !strings.ContainsAny(x.Scope, "./") { // no file
+	if _, ok := s.(debuginfo.Resolver); ok && !x.File {
 		var e *debuginfo.Entity
 		if e, err = debuginfo.Resolve(s, x.Scope+"::"+x.Name, false); err == nil {
 			return c.entity(e, x.Scope+"::"+x.Name, x.Span())
@@ -194,6 +199,9 @@ func (c *checker) scoped(x *lang.Scoped) expr {
 		if e := c.scopedPlainly(x); e != nil {
 			return e
 		}
+	}
+	if whole := x.Scope + "::" + x.Name; c.in.isType(whole) {
+		c.failTypeAsValue(whole, x.Span())
 	}
 	where = fmt.Sprintf(" in %q", x.Scope)
 	if x.Scope == "" {

@@ -230,23 +230,16 @@ func compile(t testing.TB, s debuginfo.Scope, in Input, cond, collect string) *O
 
 func tryCompile(s debuginfo.Scope, in Input, cond, collect string) (*Output, error) {
 	in.Scope = s
-	is := IsType(s)
-	if in.Kernel != nil {
-		is = IsTypeKernel(s)
-	}
+	var err error
 	if cond != "" {
-		x, err := lang.ParseExpr(cond, is)
-		if err != nil {
+		if in.Cond, err = lang.ParseCondition(lang.TextOf("condition", cond)); err != nil {
 			return nil, err
 		}
-		in.Cond = &CondInput{Text: cond, X: x}
 	}
 	if collect != "" {
-		var err error
-		if in.Collect, err = lang.ParseCollect(collect, is); err != nil {
+		if in.Collect, err = lang.ParseCollect(collect); err != nil {
 			return nil, err
 		}
-		in.CollectText = collect
 	}
 	return Compile(&in)
 }

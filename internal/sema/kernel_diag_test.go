@@ -58,7 +58,7 @@ func kernelDiagnosticScope(place string) (*fakeScope, Input) {
 		delete(s.types[ctype.Struct], "task_struct")
 		s.add("word", ctype.IntT, ctxPiece(0))
 		in := kernelInput(ContextNone)
-		in.Kernel.PerCPU, in.Kernel.Symbol = 0, nil
+		in.Kernel.PerCPU, in.Kernel.Symbol = nil, nil
 		return s, in
 	}
 	s, _ := sample()

@@ -69,7 +69,7 @@ func (c *checker) onCPU(v *varRef) expr {
 	case c.cpu == nil:
 		c.fail(v.span, fmt.Sprintf("%q is a per-CPU variable: every CPU has its own", v.name),
 			fmt.Sprintf("this_cpu(%s) is that of the CPU of the hit, per_cpu(%s, n) that of CPU n", v.name, v.name))
-	case c.in.Kernel == nil || c.in.Kernel.PerCPU == 0:
+	case c.in.Kernel == nil || c.in.Kernel.PerCPU == nil || c.in.Kernel.PerCPU() == 0:
 		c.fail(v.span, "where the per-CPU data of this kernel are is not known", "root can read the address of __per_cpu_offset in /proc/kallsyms")
 	case v.loc.Unavailable != "" || len(v.loc.Pieces) != 1 || v.loc.Pieces[0].Kind != debuginfo.InMemory:
 		c.failUnavailable(v, v, v.loc.Unavailable)
@@ -88,7 +88,7 @@ func (l *lowerer) perCPUAddr(e *perCPU) sym {
 	} else { // whatever number the user gives is looked up
 		cpu, reach = l.wide(e.n), noTrust
 	}
-	at := sym{v: l.b.Bin(ir.Shl, 8, cpu, l.b.Const(3)), off: int64(l.in.Kernel.PerCPU), trust: reach}
+	at := sym{v: l.b.Bin(ir.Shl, 8, cpu, l.b.Const(3)), off: int64(l.in.Kernel.PerCPU()), trust: reach}
 	base := l.loadWord(at, 8)
 	off := l.location(e.x.loc.Pieces[0].Expr)
 	if off.isConst() {

@@ -215,12 +215,14 @@ func TestNames(t *testing.T) {
 		{"(x ? y[i] : -z), (char)q, sizeof w, sizeof(int), p@n, a = b, i++, f.g(h)", "x y i z q w p n a b f h"},
 		{"this_cpu(rq).nr + per_cpu(rq2, c) + kaddr(\"s\") + 1 + 'c' + 2.0", "rq rq2 c"},
 	} {
-		x, err := lang.ParseExpr(tt.expr, func(n string) bool { return n == "int" || n == "char" })
+		x, err := lang.ParseExpr(tt.expr)
 		if err != nil {
 			t.Errorf("%s: %v", tt.expr, err)
 			continue
 		}
-		if got := strings.Join(Names(x), " "); got != tt.want {
+		n := newNamer(&Input{Scope: newScope()})
+		n.expr(x)
+		if got := strings.Join(n.All, " "); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.expr, got, tt.want)
 		}
 	}

@@ -71,7 +71,7 @@ func kernelScope() (*fakeScope, *eval.Machine) {
 
 func kernelInput(c Context) Input {
 	return Input{Bias: bias, Place: "place", SiteID: 7, Kernel: &KernelInput{
-		Context: c, PerCPU: cpuBases,
+		Context: c, PerCPU: func() uint64 { return cpuBases },
 		Symbol: func(name string) (uint64, bool) { return kernelData, name == "total" },
 	}}
 }
@@ -359,15 +359,16 @@ func TestKernelWords(t *testing.T) {
 	if f[6].StatusOffset >= 0 || f[7].StatusOffset >= 0 || f[2].StatusOffset < 0 {
 		t.Errorf("guards: %+v", f)
 	}
-	if is := IsTypeKernel(s); is("pid") || !is("task_struct") || is("comm") || !is("int") || is("nothing") {
-		t.Error("IsTypeKernel")
+	process, is := (&Input{Scope: s}).isType, (&Input{Scope: s, Kernel: &KernelInput{}}).isType
+	if is("pid") || !is("task_struct") || is("comm") || !is("int") || is("nothing") {
+		t.Error("isType in the kernel")
 	}
-	if delete(s.vars, "pid"); !IsType(s)("pid") || IsTypeKernel(s)("pid") {
+	if delete(s.vars, "pid"); !process("pid") || is("pid") {
 		t.Error("the struct pid is a type, and the word pid hides it in the kernel only")
 	}
 	other := newScope()
 	other.add("task_struct", ctype.IntT, inReg(0))
-	if IsTypeKernel(s, other)("task_struct") || !IsTypeKernel(s, newScope())("task_struct") {
+	if (&Input{Scope: s, Kernel: &KernelInput{Other: other}}).isType("task_struct") || !(&Input{Scope: s, Kernel: &KernelInput{Other: newScope()}}).isType("task_struct") {
 		t.Error("a variable of another scope hides the type")
 	}
 	// The type of the task may come from elsewhere.

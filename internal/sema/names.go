@@ -2,7 +2,7 @@ package sema
 
 import "github.com/jalon-trace/jalon/internal/lang"
 
-// Names lists what an expression names, each once, in the order of the text:
+// Names are what an expression names, each once, in the order of the text:
 //
 //	x         a bare identifier: a variable, enumerator or word
 //	args->m   member m of args, written with -> or . (args alone: "args")
@@ -11,22 +11,64 @@ import "github.com/jalon-trace/jalon/internal/lang"
 //
 // Names of jalon's functions (str, this_cpu, ...) and of types are left out. A
 // place that has several sets of names chooses by them which one it needs.
-func Names(x lang.Expr) []string {
-	n := &namer{seen: map[string]bool{}}
-	n.walk(x)
-	return n.list
+type Names struct {
+	All     []string
+	Missing []string // those that mean nothing at the place
+}
+
+// CondNames are the names in the condition.
+func (in *Input) CondNames() Names {
+	n := newNamer(in)
+	if in.Cond != nil {
+		n.c.from, n.c.inCond = in.Cond.From, true
+		n.expr(in.Cond.X)
+	}
+	return n.Names
+}
+
+// CollectNames are the names in the collect list.
+func (in *Input) CollectNames() Names {
+	n := newNamer(in)
+	for _, it := range in.Collect {
+		n.c.from = it.From
+		if r, ok := it.X.(*lang.Reg); ok && n.c.itemWord(r.Name) != nil {
+			n.add("$"+r.Name, func() { n.c.item(it) })
+			continue
+		}
+		n.expr(it.X)
+	}
+	return n.Names
 }
 
 type namer struct {
-	list []string
+	Names
+	c    *checker
 	seen map[string]bool
 }
 
-func (n *namer) add(name string) {
-	if !n.seen[name] {
-		n.seen[name] = true
-		n.list = append(n.list, name)
+func newNamer(in *Input) *namer {
+	return &namer{c: &checker{in: withDefaults(in)}, seen: map[string]bool{}}
+}
+
+// add notes a name; check fails where it means nothing.
+func (n *namer) add(name string, check func()) {
+	if n.seen[name] {
+		return
 	}
+	n.seen[name] = true
+	n.All = append(n.All, name)
+	if n.c.try(check) != nil {
+		n.Missing = append(n.Missing, name)
+	}
+}
+
+// leaf notes a name that is an expression by itself.
+func (n *namer) leaf(name string, x lang.Expr) { n.add(name, func() { n.c.expr(x) }) }
+
+// expr notes the names in an expression whose structure is not decided yet.
+func (n *namer) expr(x lang.Expr) {
+	_ = n.c.try(func() { x = n.c.decide(x) }) // what is wrong with it is no matter of names
+	n.walk(x)
 }
 
 func (n *namer) walk(list ...lang.Expr) {
@@ -38,14 +80,14 @@ func (n *namer) walk(list ...lang.Expr) {
 func (n *namer) one(x lang.Expr) {
 	switch x := x.(type) {
 	case *lang.Ident:
-		n.add(x.Name)
+		n.leaf(x.Name, x)
 	case *lang.Scoped:
-		n.add(x.Scope + "::" + x.Name)
+		n.leaf(x.Scope+"::"+x.Name, x)
 	case *lang.Reg:
-		n.add("$" + x.Name)
+		n.leaf("$"+x.Name, x)
 	case *lang.Member:
 		if id, ok := x.X.(*lang.Ident); ok && id.Name == "args" {
-			n.add("args->" + x.Name)
+			n.leaf("args->"+x.Name, x)
 			return
 		}
 		n.walk(x.X)
@@ -66,8 +108,12 @@ func (n *namer) one(x lang.Expr) {
 	case *lang.Assign:
 		n.walk(x.X, x.Y)
 	case *lang.Call:
-		if _, ok := x.Fn.(*lang.Ident); !ok {
+		if id, ok := x.Fn.(*lang.Ident); !ok {
 			n.walk(x.Fn)
+		} else if kernelCalls[id.Name] != nil {
+			outer := n.c.cpu
+			n.c.cpu = &cpuOf{} // per-CPU variables are meant there
+			defer func() { n.c.cpu = outer }()
 		}
 		n.walk(x.Args...)
 	}

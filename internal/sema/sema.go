@@ -10,21 +10,11 @@ import (
 	"github.com/jalon-trace/jalon/internal/lang"
 )
 
-// CondInput is a condition: the text it was parsed from, and its tree.
-type CondInput struct {
-	Text string
-	X    lang.Expr
-}
-
 // Input is one site to compile for: what the user wrote, and what names mean there.
 type Input struct {
-	Scope       debuginfo.Scope
-	Cond        *CondInput     // nil: every hit is recorded
-	Collect     []lang.Collect // may be empty: the record is its header
-	CollectText string         // the text Collect's spans point into
-	// CondSource and CollectSource name the texts in diagnostics; "" means
-	// "condition" and "collect".
-	CondSource, CollectSource string
+	Scope   debuginfo.Scope
+	Cond    *lang.Condition // nil: every hit is recorded
+	Collect []lang.Collect  // may be empty: the record is its header
 
 	// Bias is the load bias of the module: run-time address = vaddr + Bias.
 	Bias uint64
@@ -107,8 +97,9 @@ type KernelInput struct {
 	// Other is what names mean at the place in another context (a tracepoint has
 	// the fields of its record, or its arguments); for diagnostics. May be nil.
 	Other debuginfo.Scope
-	// PerCPU is the address of the kernel's array __per_cpu_offset; 0: not known.
-	PerCPU uint64
+	// PerCPU gives the address of the kernel's array __per_cpu_offset; 0: not known.
+	// It is called where a program needs it, since it may be slow. Nil: not known.
+	PerCPU func() uint64
 	// Symbol gives the address of a kernel symbol, for kaddr("name").
 	Symbol func(name string) (uint64, bool)
 	// SData describes the tracepoint's own record, for $_sdata (ContextRecord).
@@ -159,12 +150,10 @@ func Compile(in *Input) (*Output, error) {
 	c := &checker{in: in}
 	var cond expr
 	if in.Cond != nil {
-		c.source, c.text = in.CondSource, in.Cond.Text
-		c.inCond = true
-		c.guard(func() { cond = c.condition(in.Cond.X) })
+		c.from, c.inCond = in.Cond.From, true
+		c.guard(func() { cond = c.condition(c.decide(in.Cond.X)) })
 		c.inCond = false
 	}
-	c.source, c.text = in.CollectSource, in.CollectText
 	var fields []*plan
 	if k := in.Kernel; k == nil || !k.Give && !k.Gate {
 		fields = c.collect(in.Collect)
@@ -191,65 +180,50 @@ func withDefaults(in *Input) *Input {
 	def(&cp.RepeatLimit, DefaultRepeatLimit)
 	def(&cp.StackLimit, DefaultStackLimit)
 	def(&cp.AggregateLimit, DefaultAggregateLimit)
-	if cp.CondSource == "" {
-		cp.CondSource = "condition"
-	}
-	if cp.CollectSource == "" {
-		cp.CollectSource = "collect"
-	}
 	return &cp
 }
 
-// IsType returns the parser's question "is this name a type here?" for scope s.
-// A variable hides a type of the same name, as in C.
-func IsType(s debuginfo.Scope) func(string) bool { return isType(s, nil) }
+// decide gives an expression the structure that it has at this place.
+func (c *checker) decide(x lang.Expr) lang.Expr {
+	x, d := lang.Decide(x, c.in.isType)
+	if d != nil {
+		c.fail(d.Span, d.Msg, d.Hint)
+	}
+	return x
+}
 
-// IsTypeKernel is IsType for places of the kernel engine, where the words pid,
-// cpu, comm, ... hide types of the same names (struct pid). So do the variables of
-// others: a place that has two sets of names chooses one when the text is parsed.
-func IsTypeKernel(s debuginfo.Scope, others ...debuginfo.Scope) func(string) bool {
-	is := isType(s, kernelWords)
-	return func(name string) bool {
-		if !is(name) {
+// isType says whether a name is a type at the place. A variable hides a type of the
+// same name, as in C. In the kernel the words pid, cpu, comm, ... hide types of the
+// same names (struct pid), and so do the variables of the place's other set of names.
+func (in *Input) isType(name string) bool {
+	if k := in.Kernel; k != nil {
+		if w := kernelWords[name]; w != nil && w.bare || k.Other != nil && has(k.Other, name) {
 			return false
 		}
-		for _, o := range others {
-			if has(o, name) {
-				return false
-			}
-		}
+	}
+	if builtinType(name) != nil {
 		return true
 	}
-}
-
-func isType(s debuginfo.Scope, hidden map[string]*word) func(string) bool {
-	return func(name string) bool {
-		if w := hidden[name]; w != nil && w.bare {
+	s := in.Scope
+	if r, ok := s.(debuginfo.Resolver); ok {
+		e, err := r.Resolve(name, false)
+		var none *debuginfo.NotFoundError
+		if err == nil {
+			return e.Type != nil
+		}
+		if !errors.As(err, &none) {
 			return false
 		}
-		if builtinType(name) != nil {
-			return true
-		}
-		if r, ok := s.(debuginfo.Resolver); ok {
-			e, err := r.Resolve(name, false)
-			var none *debuginfo.NotFoundError
-			if err == nil {
-				return e.Type != nil
-			}
-			if !errors.As(err, &none) {
-				return false
-			}
-			return namedType(s, name) != nil
-		}
-		if namedType(s, name) == nil {
-			return false
-		}
-		return !has(s, name)
+		return namedType(s, name) != nil
 	}
+	if namedType(s, name) == nil {
+		return false
+	}
+	return !has(s, name)
 }
 
-// has reports whether a variable is known. To say why not takes a scope some time, which
-// one that can tell shortly spares us.
+// has reports whether a variable is known. Explaining a failed lookup is slow, so a
+// scope may offer a short form.
 func has(s debuginfo.Scope, name string) bool {
 	if h, ok := s.(interface{ Has(name string) bool }); ok {
 		return h.Has(name)

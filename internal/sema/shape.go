@@ -8,7 +8,6 @@ import (
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/ir"
-	"github.com/jalon-trace/jalon/internal/lang"
 )
 
 // shape is what is known of an object's place before code is made: in memory as
@@ -238,7 +237,7 @@ func (c *checker) failUnavailable(e expr, v *varRef, why string) {
 	if rest, ok := strings.CutPrefix(why, "optimised out"); ok {
 		msg = what + " is optimised out here" + strings.TrimPrefix(rest, " here")
 	}
-	panic(&bail{lang.At(c.source, c.text, e.Span(), msg, c.elsewhere(v.loc.Elsewhere)), true, why})
+	panic(&bail{c.from.At(e.Span(), msg, c.elsewhere(v.loc.Elsewhere)), true, why})
 }
 
 // elsewhere says in lines where a variable has a location.

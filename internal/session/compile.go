@@ -2,7 +2,6 @@ package session
 
 import (
 	"github.com/jalon-trace/jalon/internal/engine"
-	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/sema"
 )
@@ -14,25 +13,12 @@ func (s *Session) compile(tp *tracked, w engine.Site) (*engine.Program, error) {
 	if err != nil {
 		return nil, probe.Error(tp.Place, err)
 	}
-	isType := sema.IsType(in.Scope)
+	in.Cond, in.Collect = tp.Cond, tp.Collect
 	in.StringLimit, in.RepeatLimit, in.StackLimit = s.opt.StringLimit, s.opt.RepeatLimit, s.opt.StackLimit
 	in.Place = tp.Place.Text
-	if tp.Cond.Text != "" {
-		x, err := lang.ParseExpr(tp.Cond.Text, isType)
-		if err != nil {
-			return nil, tp.Cond.Within(lang.Named(err, tp.Cond.Source))
-		}
-		in.Cond = &sema.CondInput{Text: tp.Cond.Text, X: x}
-		in.CondSource = tp.Cond.Source
-	}
-	list, err := tp.Join(isType)
-	if err != nil {
-		return nil, err
-	}
-	in.Collect, in.CollectText, in.CollectSource = list.Items, list.Text, "collect"
 	out, err := sema.Compile(in)
 	if err != nil {
-		return nil, list.Within(tp.Tracepoint, err)
+		return nil, err
 	}
 	engine.Finish(out.Program, tp.Place.Text, !s.opt.NoOptimise)
 	schema := out.Schema

@@ -1,6 +1,6 @@
 // Package tracepoint is what the user asked for: places with conditions and collect
-// lists, from the command line or from a file of GDB's, and the texts that
-// diagnostics about them point into.
+// lists, from the command line or from a file of GDB's, as trees that know the texts
+// that diagnostics about them point into.
 //
 // Import rule: tracepoint imports lang and probe only.
 package tracepoint
@@ -18,35 +18,14 @@ import (
 type Tracepoint struct {
 	Number   int
 	Place    *probe.Place
-	Cond     Text   // C expression, empty = always
-	Lists    []Text // collect lists
-	Pass     int    // the trace ends at this hit; 0 = never
+	Cond     *lang.Condition // nil: every hit
+	Collect  []lang.Collect  // of all collect lists, since a record has one list of fields
+	Pass     int             // the trace ends at this hit; 0 = never
 	Disabled bool
-}
-
-// Text is a piece of what the user wrote. Diagnostics about it are shown within
-// the whole it came from.
-type Text struct {
-	Text   string
-	Source string // "condition", "collect", a file's name
-	whole  string // the file's text; "" when text is all there is
-	at     int    // where text starts in whole
-}
-
-// Within moves a diagnostic about t into the whole that t came from.
-func (t Text) Within(err error) error {
-	if err == nil || t.whole == "" {
-		return err
-	}
-	return lang.Within(err, t.Source, t.whole, t.at)
 }
 
 // FromArgs reads the places of the command line; all share the collect lists.
 func FromArgs(places, collect []string) ([]*Tracepoint, error) {
-	var lists []Text
-	for _, c := range collect {
-		lists = append(lists, Text{Text: c, Source: "collect"})
-	}
 	var tps []*Tracepoint
 	var bad lang.Diagnostics
 	for i, arg := range places {
@@ -55,8 +34,19 @@ func FromArgs(places, collect []string) ([]*Tracepoint, error) {
 			bad = Append(bad, err)
 			continue
 		}
-		tp.Number, tp.Lists = i+1, lists
+		tp.Number = i + 1
 		tps = append(tps, tp)
+	}
+	var items []lang.Collect
+	for _, text := range collect {
+		list, err := lang.ParseCollect(text)
+		if err != nil {
+			bad = Append(bad, err)
+		}
+		items = append(items, list...)
+	}
+	for _, tp := range tps {
+		tp.Collect = items
 	}
 	return tps, bad.Err()
 }
@@ -70,7 +60,11 @@ func fromSpec(arg string) (*Tracepoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Tracepoint{Place: place, Cond: Text{Text: spec.CondText, Source: "condition"}}, nil
+	tp := &Tracepoint{Place: place}
+	if spec.CondText != "" {
+		tp.Cond, err = lang.ParseCondition(lang.TextOf("condition", spec.CondText))
+	}
+	return tp, err
 }
 
 // Append adds err, which is a diagnostic or several.
@@ -120,15 +114,23 @@ func fromTracepoint(name, src string, t *lang.Tracepoint) (*Tracepoint, error) {
 		return nil, lang.Within(err, name, src, t.PlaceSpan.Lo)
 	}
 	tp := &Tracepoint{Place: place, Pass: t.Pass, Disabled: t.Disabled}
+	var bad lang.Diagnostics
 	if t.CondText != "" {
-		tp.Cond = Text{Text: t.CondText, Source: name, whole: src, at: t.CondSpan.Lo}
-	}
-	for _, a := range t.Actions {
-		if a.Kind == lang.ActCollect {
-			tp.Lists = append(tp.Lists, Text{Text: a.Text, Source: name, whole: src, at: a.Span.Lo})
+		if tp.Cond, err = lang.ParseCondition(lang.Text{Source: name, Whole: src, Span: t.CondSpan}); err != nil {
+			bad = Append(bad, err)
 		}
 	}
-	return tp, nil
+	for _, a := range t.Actions {
+		if a.Kind != lang.ActCollect {
+			continue
+		}
+		list, err := lang.Text{Source: name, Whole: src, Span: a.Span}.ParseCollect()
+		if err != nil {
+			bad = Append(bad, err)
+		}
+		tp.Collect = append(tp.Collect, list...)
+	}
+	return tp, bad.Err()
 }
 
 // unsupported lists what a tracepoint of a file asks for and does not get.

@@ -12,13 +12,17 @@ import (
 
 func TestFromArgs(t *testing.T) {
 	tps, err := FromArgs([]string{"f if i > 3", "main.c:9"}, []string{"a", "b, c"})
-	if err != nil || len(tps) != 2 || tps[0].Cond.Text != "i > 3" || tps[1].Cond.Text != "" || len(tps[1].Lists) != 2 || tps[1].Number != 2 {
+	if err != nil || len(tps) != 2 || tps[0].Cond.From.String() != "i > 3" || tps[1].Cond != nil || len(tps[1].Collect) != 3 || tps[1].Number != 2 {
 		t.Errorf("%+v, %v", tps, err)
 	}
 	_, err = FromArgs([]string{"main.c:", "f", "other.c:"}, nil)
 	var ds lang.Diagnostics
 	if !errors.As(err, &ds) || len(ds) != 2 {
 		t.Errorf("both bad places are told: %v", err)
+	}
+	_, err = FromArgs([]string{"f if i >", "f if i", "g if )"}, []string{"a +", "b"})
+	if !errors.As(err, &ds) || len(ds) != 3 || ds[2].Source != "collect" {
+		t.Errorf("what is wrong in the conditions and the list: %v", err)
 	}
 }
 
@@ -32,7 +36,7 @@ func TestFromFile(t *testing.T) {
 	if err != nil || len(tps) != 2 {
 		t.Fatalf("%d tracepoints, %v", len(tps), err)
 	}
-	if p := tps[0]; p.Pass != 5 || p.Cond.Text != "i > 3" || len(p.Lists) != 1 || p.Lists[0].Text != "i, j" {
+	if p := tps[0]; p.Pass != 5 || p.Cond.From.String() != "i > 3" || len(p.Collect) != 2 || p.Collect[1].Text != "j" {
 		t.Errorf("%+v", p)
 	}
 	all := strings.Join(warnings, "\n")
@@ -42,7 +46,7 @@ func TestFromFile(t *testing.T) {
 		}
 	}
 	// What is wrong in a piece is shown in the file.
-	d := tps[0].Cond.Within(lang.At("condition", "i > 3", lang.Span{Lo: 0, Hi: 1}, "no variable", ""))
+	d := tps[0].Cond.From.At(tps[0].Cond.X.Span(), "no variable", "")
 	if got := d.Error(); !strings.Contains(got, name+":3:") {
 		t.Errorf("%s", got)
 	}

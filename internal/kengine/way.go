@@ -1,0 +1,84 @@
+package kengine
+
+import (
+	"strings"
+
+	"github.com/jalon-trace/jalon/internal/sema"
+	"github.com/jalon-trace/jalon/internal/tracepoint"
+)
+
+// way is how a candidate is traced: by one variant, or by two of which the first, the
+// decider, decides.
+type way struct {
+	v, decider *variant
+	missing    []string // names that mean nothing to the programs
+}
+
+// way decides by the names in the expressions, before anything is compiled. A static
+// tracepoint is traced
+//
+//  1. by its raw arguments where all names are known there, unless its record is
+//     asked for (see wantsRecord),
+//  2. else by its record where all names are known there,
+//  3. else by both, where the names of the condition are raw arguments and those of
+//     the list are the record's.
+//
+// Where none of these has all names, the way is the one whose diagnostics help most.
+// All other candidates have one variant.
+func (e *Engine) way(tp *tracepoint.Tracepoint, c *candidate) way {
+	raw, rec := c.static()
+	if raw == nil {
+		v := &c.variants[0]
+		cond, list := e.names(tp, c, v)
+		return way{v: v, missing: append(cond.Missing, list.Missing...)}
+	}
+	rawCond, rawList := e.names(tp, c, raw)
+	recCond, recList := e.names(tp, c, rec)
+	wants := len(tp.Collect) == 0 || namesField(rec, recCond) || namesField(rec, recList)
+	noRaw := append(rawCond.Missing[:len(rawCond.Missing):len(rawCond.Missing)], rawList.Missing...)
+	noRec := append(recCond.Missing[:len(recCond.Missing):len(recCond.Missing)], recList.Missing...)
+	both := way{v: rec, decider: raw, missing: append(rawCond.Missing[:len(rawCond.Missing):len(rawCond.Missing)], recList.Missing...)}
+	switch {
+	case !wants && len(noRaw) == 0:
+		return way{v: raw}
+	case len(noRec) == 0:
+		return way{v: rec}
+	case len(both.missing) == 0:
+		return both
+	case !wants:
+		return way{v: raw, missing: noRaw}
+	case namesOnlyRaw(raw, rec, recCond) && !namesField(rec, recCond):
+		return both
+	}
+	return way{v: rec, missing: noRec}
+}
+
+// names are those of a tracepoint's condition and collect list, as a variant knows them.
+func (e *Engine) names(tp *tracepoint.Tracepoint, c *candidate, v *variant) (cond, list sema.Names) {
+	in := e.input(tp, c, v, whole)
+	return in.CondNames(), in.CollectNames()
+}
+
+// namesField reports whether the names ask for the record: for all of it, or a field of
+// it by args->.
+func namesField(rec *variant, names sema.Names) bool {
+	for _, n := range names.All {
+		member, ok := strings.CutPrefix(n, "args->")
+		if n == "$_sdata" || n == "$sdata" || ok && rec.event.Field(member) != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// namesOnlyRaw reports whether a raw argument is named that is no field of the record.
+func namesOnlyRaw(raw, rec *variant, names sema.Names) bool {
+	for _, n := range names.All {
+		for _, a := range raw.scope.Args() {
+			if a.Name == n && rec.event.Field(n) == nil {
+				return true
+			}
+		}
+	}
+	return false
+}
