@@ -9,7 +9,7 @@ all: build
 
 build: $(BIN)
 
-$(BIN): $(shell find cmd internal -name '*.go' -o -name '*.s') go.mod
+$(BIN): $(shell find *.go cmd internal -name '*.go' -o -name '*.s') go.mod
 	$(GO) build -trimpath -ldflags='-s -w' -o $@ ./cmd/jalon
 
 # The main job on a real program, as any user: no root needed.
@@ -49,7 +49,7 @@ bench-kernel-guest:
 
 # What a change must pass before it is committed, beside the tests.
 check:
-	@test -z "$$(gofmt -l cmd internal bench test)" || { gofmt -l cmd internal bench test; exit 1; }
+	@test -z "$$(gofmt -l *.go cmd internal bench test)" || { gofmt -l *.go cmd internal bench test; exit 1; }
 	$(GO) vet ./...
 	GOARCH=arm64 $(GO) vet ./...
 	GOARCH=arm64 $(GO) build ./...

@@ -12,13 +12,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/jalon-trace/jalon/internal/session"
+	"github.com/jalon-trace/jalon"
 )
 
 // controller answers on the socket of a running trace.
 type controller struct {
 	listener *net.UnixListener
-	session  *session.Session
+	trace    *jalon.Trace
 }
 
 // listen makes the socket: for its owner only, and never in the place of a file
@@ -52,8 +52,8 @@ func listen(path string) (*controller, error) {
 }
 
 // serve answers until close.
-func (c *controller) serve(s *session.Session) {
-	c.session = s
+func (c *controller) serve(t *jalon.Trace) {
+	c.trace = t
 	go func() {
 		for {
 			conn, err := c.listener.AcceptUnix()
@@ -95,12 +95,12 @@ func (c *controller) reply(line []byte) answer {
 	ctx, cancel := context.WithTimeout(context.Background(), controlPatience)
 	defer cancel()
 	var err error
-	var list []session.SiteStatus
+	var list []jalon.Count
 	switch q.Do {
 	case "status":
-		list, err = c.session.Status(ctx)
+		list, err = c.trace.Counts(ctx)
 	case "enable", "disable":
-		err = c.session.SetEnabled(ctx, q.Number, q.Do == "enable")
+		err = c.trace.SetEnabled(ctx, q.Number, q.Do == "enable")
 	default:
 		err = fmt.Errorf("%q: ask for enable N, disable N or status", q.Do)
 	}
@@ -111,7 +111,7 @@ func (c *controller) reply(line []byte) answer {
 	for i := range list {
 		s := &list[i]
 		a.Sites = append(a.Sites, siteAnswer{
-			Tracepoint: s.Tracepoint, Enabled: s.Enabled, Place: s.Schema.Place, Function: s.Schema.Function, Tactic: s.Tactic,
+			Tracepoint: s.Tracepoint, Enabled: s.Enabled, Place: s.Site.Place, Function: s.Site.Function, Tactic: s.Tactic,
 			Hits: s.Hits(), Recorded: s.Recorded, False: s.False, Faults: s.Faults, Lost: s.Lost, Missed: s.Missed, CostNS: s.Cost.Nanoseconds(),
 		})
 	}

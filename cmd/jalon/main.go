@@ -13,6 +13,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/jalon-trace/jalon"
 	"github.com/jalon-trace/jalon/internal/lang"
 )
 
@@ -115,6 +116,13 @@ func splitProgram(args []string) (ours, program []string) {
 	return args, nil
 }
 
+// isDiagnostic reports whether an error is the user's, with its own position and text.
+func isDiagnostic(err error) bool {
+	var d *jalon.Diagnostic
+	var inner *lang.Diagnostic // of commands that do not use the package
+	return errors.As(err, &d) || errors.As(err, &inner)
+}
+
 // report prints an error by its kind and gives the exit status: the user's
 // diagnostics as they are, the environment's with our name.
 func report(err error) int {
@@ -130,9 +138,7 @@ func report(err error) int {
 		fmt.Fprintf(stderr, "jalon: %v (jalon --help says more)\n", err)
 		return 2
 	}
-	var d *lang.Diagnostic
-	var ds lang.Diagnostics
-	if errors.As(err, &ds) || errors.As(err, &d) {
+	if isDiagnostic(err) {
 		fmt.Fprintln(stderr, strings.TrimRight(err.Error(), "\n"))
 		return 2
 	}

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/jalon-trace/jalon/internal/session"
+	"github.com/jalon-trace/jalon"
 )
 
 // ending decides what a signal that asks jalon to end means.
@@ -21,11 +21,11 @@ import (
 //   - Any other, and those from `kill`, end the tracing; the program runs on.
 //   - The next one ends jalon itself.
 type ending struct {
-	ctx     context.Context
-	cancel  func()
-	ch      chan os.Signal
-	session atomic.Pointer[session.Session]
-	passed  func(*session.Session) // told of the first that was passed on
+	ctx    context.Context
+	cancel func()
+	ch     chan os.Signal
+	trace  atomic.Pointer[jalon.Trace]
+	passed func(*jalon.Trace) // told of the first that was passed on
 }
 
 // newEnding takes the signals. What is ignored (nohup) stays ignored.
@@ -51,11 +51,11 @@ func newEnding() *ending {
 func (e *ending) serve() {
 	passed := false
 	for sig := range e.ch {
-		s := e.session.Load()
-		if !passed && s != nil && (sig == unix.SIGINT || sig == unix.SIGQUIT) && s.PassedOn() {
+		t := e.trace.Load()
+		if !passed && t != nil && (sig == unix.SIGINT || sig == unix.SIGQUIT) && t.PassedOn() {
 			passed = true
 			if e.passed != nil {
-				go e.passed(s)
+				go e.passed(t)
 			}
 			continue
 		}
@@ -83,21 +83,21 @@ func untilSignal() (context.Context, func()) {
 const goesOnAfter = time.Second
 
 // remind says how to leave a program that does not end.
-func (c *traceCmd) remind(s *session.Session) {
+func (c *traceCmd) remind(t *jalon.Trace) {
 	select {
-	case <-s.Ended():
+	case <-t.Done():
 		return
 	case <-time.After(goesOnAfter):
 	}
-	if pid, ok := s.RunsOn(); ok {
+	if pid, ok := t.Running(); ok {
 		c.warn(fmt.Sprintf("%s goes on, and is traced; Ctrl-C again ends the tracing", c.programName(pid)))
 	}
 }
 
 // runsOn says that a program which jalon has started is left running: it may hold the
 // terminal or a pipe.
-func (c *traceCmd) runsOn(s *session.Session) {
-	if pid, ok := s.RunsOn(); ok {
+func (c *traceCmd) runsOn(t *jalon.Trace) {
+	if pid, ok := t.Running(); ok {
 		c.warn(c.programName(pid) + " runs on")
 	}
 }

@@ -14,14 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/jalon-trace/jalon/internal/drain"
-	"github.com/jalon-trace/jalon/internal/event"
-	"github.com/jalon-trace/jalon/internal/format"
+	"github.com/jalon-trace/jalon"
 	"github.com/jalon-trace/jalon/internal/openfile"
-	"github.com/jalon-trace/jalon/internal/probe"
-	"github.com/jalon-trace/jalon/internal/process"
-	"github.com/jalon-trace/jalon/internal/session"
-	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
 // started is when jalon began, for the time from start to armed.
@@ -82,15 +76,14 @@ func (c *traceCmd) Run() error {
 	if err != nil {
 		return err
 	}
+	opt.Output = c.output(out)
 	c.progress = newProgress()
 	if !c.Quiet {
-		opt.Progress, opt.OnArmed = c.progress.step, c.progress.wipe
+		opt.Progress = c.progress.step
 	}
-	opt.NewSink = func(s *session.Session) drain.Sink { return c.sink(out, s) }
 	end := newEnding()
 	defer end.stop()
 	end.passed = c.remind
-	opt.Interrupt = end.ctx.Done()
 	var ctl *controller
 	if c.Control != "" {
 		if ctl, err = listen(c.Control); err != nil {
@@ -98,20 +91,26 @@ func (c *traceCmd) Run() error {
 		}
 		defer ctl.close()
 	}
-	s, err := c.begin(opt)
-	if err != nil {
-		return err
+	t, err := jalon.Start(end.ctx, c.target(), opt)
+	c.progress.wipe()
+	if err == nil {
+		err = c.follow(t, end, ctl)
 	}
-	defer s.Close()
-	if ctl != nil {
-		ctl.serve(s)
-	}
-	end.session.Store(s)
-	res, err := s.Run(end.ctx)
-	c.runsOn(s)
 	if cerr := closeOut(); err == nil {
 		err = cerr
 	}
+	return err
+}
+
+// follow waits for the end of a trace and tells how it went.
+func (c *traceCmd) follow(t *jalon.Trace, end *ending, ctl *controller) error {
+	defer func() { _ = t.Close() }()
+	if ctl != nil {
+		ctl.serve(t)
+	}
+	end.trace.Store(t)
+	res, err := t.Wait()
+	c.runsOn(t)
 	if errors.Is(err, unix.EPIPE) { // the reader of our output has seen enough
 		err = nil
 	}
@@ -125,30 +124,34 @@ func (c *traceCmd) Run() error {
 func (c *traceCmd) noProcess() bool { return len(c.program) == 0 && c.Pid == 0 }
 
 // ask refuses places in programs when no program is named.
-func (c *traceCmd) ask(tps []*tracepoint.Tracepoint) error {
+func (c *traceCmd) ask(tps []jalon.Tracepoint) error {
 	if !c.noProcess() || c.All || c.Engine == "kernel" {
 		return nil
 	}
-	for _, tp := range tps {
-		if tp.Place.InKernel() || c.Vmlinux != "" && tp.Place.Kind == probe.Line && tp.Place.Path == "" {
+	for i := range tps {
+		where, err := tps[i].Where()
+		if err != nil {
+			return err
+		}
+		if where == jalon.InKernel || c.Vmlinux != "" && where == jalon.InSource {
 			continue
 		}
 		also := ""
-		if tp.Place.Kind == probe.Line && tp.Place.Path == "" {
+		if where == jalon.InSource {
 			also = "; for a line of the kernel, the file with its debug information: --vmlinux PATH"
 		}
-		return usageError(fmt.Sprintf("%s is a place in a program: name one to start after --, a process with -p PID, or --all for every process%s", tp.Place.Text, also))
+		return usageError(fmt.Sprintf("%s is a place in a program: name one to start after --, a process with -p PID, or --all for every process%s", tps[i].Place, also))
 	}
 	return nil
 }
 
-func (c *traceCmd) tracepoints() ([]*tracepoint.Tracepoint, error) {
-	tps, err := tracepoint.FromArgs(c.Places, c.Collect)
+func (c *traceCmd) tracepoints() ([]jalon.Tracepoint, error) {
+	tps, err := jalon.Parse(c.Places, c.Collect)
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range c.File {
-		list, warnings, err := tracepoint.FromFile(name)
+		list, warnings, err := jalon.ReadFile(name)
 		if err != nil {
 			return nil, err
 		}
@@ -157,28 +160,36 @@ func (c *traceCmd) tracepoints() ([]*tracepoint.Tracepoint, error) {
 		}
 		tps = append(tps, list...)
 	}
-	for i, tp := range tps {
-		tp.Number = i + 1
-	}
 	if len(tps) == 0 {
 		return nil, usageError("no place to trace was given: PLACE [if COND], or -x FILE")
 	}
 	return tps, nil
 }
 
-func (c *traceCmd) options(tps []*tracepoint.Tracepoint) (session.Options, error) {
+func (c *traceCmd) target() jalon.Target {
+	switch {
+	case len(c.program) > 0:
+		return jalon.Command(c.program...)
+	case c.Pid != 0:
+		return jalon.Attach(c.Pid)
+	}
+	return jalon.System()
+}
+
+func (c *traceCmd) options(tps []jalon.Tracepoint) (jalon.Options, error) {
 	buffer, err := parseSize(c.Buffer)
 	if err != nil {
-		return session.Options{}, fmt.Errorf("--buffer: %w", err)
+		return jalon.Options{}, fmt.Errorf("--buffer: %w", err)
 	}
-	opt := session.Options{
-		Tracepoints: tps, BufferSize: buffer, StringLimit: c.Strlen, RepeatLimit: c.Elements, StackLimit: c.Stack,
-		MaxEvents: c.Max, DebugDirs: c.Debug, NoOptimise: c.NoOpt, Avoid: c.Avoid, Pending: c.Pending, Started: started, Duration: c.Duration, Warn: c.warn, OnPanic: bug,
+	opt := jalon.Options{
+		Tracepoints: tps, Buffer: buffer, StringLimit: c.Strlen, Elements: c.Elements, StackLimit: c.Stack,
+		MaxEvents: c.Max, DebugDirs: c.Debug, Pending: c.Pending, Duration: c.Duration, Warn: c.warn,
+		Kernel: jalon.KernelOptions{Places: c.All || c.Engine == "kernel", All: c.All, Vmlinux: c.Vmlinux, Cost: c.Cost, Force: c.Force},
+		Debug:  jalon.Debug{NoOptimise: c.NoOpt, Avoid: c.Avoid, Started: started, OnPanic: bug},
 	}
-	opt.Kernel = session.Kernel{All: c.All || c.Engine == "kernel", Anyone: c.All, Vmlinux: c.Vmlinux, Cost: c.Cost, Force: c.Force}
 	if c.Cgroup != "" {
 		if opt.Kernel.Cgroup, err = cgroupID(c.Cgroup); err != nil {
-			return session.Options{}, err
+			return jalon.Options{}, err
 		}
 	}
 	if c.Verbose {
@@ -186,22 +197,12 @@ func (c *traceCmd) options(tps []*tracepoint.Tracepoint) (session.Options, error
 	}
 	show := func(place, text string) { fmt.Fprintf(stderr, "%s\n%s\n", place, text) }
 	if c.DumpIR {
-		opt.Dump.IR = show
+		opt.Debug.IR = show
 	}
 	if c.DumpCode {
-		opt.Dump.Code = show
+		opt.Debug.Code = show
 	}
 	return opt, nil
-}
-
-func (c *traceCmd) begin(opt session.Options) (*session.Session, error) {
-	switch {
-	case len(c.program) == 0 && (c.Pid == 0 || opt.OnlyKernel()):
-		return session.Watch(c.Pid, opt)
-	case c.Pid != 0:
-		return session.Attach(c.Pid, opt)
-	}
-	return session.Launch(c.program, session.IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, opt)
 }
 
 // open returns where the events go.
@@ -216,26 +217,16 @@ func (c *traceCmd) open() (io.Writer, func() error, error) {
 	return f, f.Close, nil
 }
 
-func (c *traceCmd) sink(w io.Writer, s *session.Session) drain.Sink {
+func (c *traceCmd) output(w io.Writer) jalon.Output {
 	switch c.Format {
 	case "json":
-		return format.NewJSON(w, format.JSONOptions{Unwind: s.Unwind, Symbol: s.Symbol})
+		return jalon.JSON(w)
 	case "none":
-		return countOnly{}
+		return jalon.Discard()
 	}
-	times := map[string]format.TimeStyle{"wall": format.WallTime, "start": format.SinceStart, "mono": format.MonotoneTime}
-	return format.NewText(w, format.TextOptions{
-		Printer: format.Printer{Symbol: s.Symbol, Elements: c.Elements},
-		Unwind:  s.Unwind, Time: times[c.Time], WallOffset: s.WallOffset(),
-	})
+	times := map[string]jalon.TimeStyle{"wall": jalon.WallTime, "start": jalon.SinceStart, "mono": jalon.Monotonic}
+	return jalon.Text(w, jalon.TextOptions{Time: times[c.Time], Elements: c.Elements})
 }
-
-// countOnly takes events and shows none.
-type countOnly struct{}
-
-func (countOnly) Event(*event.Event) error     { return nil }
-func (countOnly) Summary(*event.Summary) error { return nil }
-func (countOnly) Flush() error                 { return nil }
 
 func (c *traceCmd) warn(msg string) {
 	if !c.Quiet {
@@ -245,30 +236,30 @@ func (c *traceCmd) warn(msg string) {
 }
 
 // finish prints the summary and passes on how the program ended.
-func (c *traceCmd) finish(res *session.Result) error {
+func (c *traceCmd) finish(res *jalon.Result) error {
 	w := bufio.NewWriter(stderr)
 	switch {
 	case c.JSONSum:
 		_ = json.NewEncoder(w).Encode(shortSummary(res))
 	case !c.Quiet:
-		fmt.Fprint(w, format.SummaryText(&res.Summary))
+		fmt.Fprint(w, res.Text())
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	return statusError(res.Status)
+	return statusError(res)
 }
 
 // shortSummary is what --summary-json prints.
-func shortSummary(res *session.Result) map[string]any {
+func shortSummary(res *jalon.Result) map[string]any {
 	m := map[string]any{
-		"armed_ms": float64(res.Armed.Microseconds()) / 1000,
-		"pause_us": float64(res.Summary.Pause.Nanoseconds()) / 1000,
-		"sites":    res.Sites, "outcome": res.Summary.Outcome,
+		"armed_ms": float64(res.ToArmed.Microseconds()) / 1000,
+		"pause_us": float64(res.Pause.Nanoseconds()) / 1000,
+		"sites":    res.Armed, "outcome": res.Outcome,
 	}
 	var hits, recorded, no, faults, lost, missed uint64
-	for i := range res.Summary.Sites {
-		s := &res.Summary.Sites[i]
+	for i := range res.Sites {
+		s := &res.Sites[i]
 		hits += s.Hits()
 		recorded += s.Recorded
 		no += s.False
@@ -277,19 +268,19 @@ func shortSummary(res *session.Result) map[string]any {
 		missed += s.Missed
 	}
 	m["hits"], m["recorded"], m["false"], m["faults"], m["lost"] = hits, recorded, no, faults, lost
-	m["torn"], m["missed"], m["unshown"] = res.Summary.Torn, missed, res.Summary.Unshown
+	m["torn"], m["missed"], m["unshown"] = res.Torn, missed, res.Unshown
 	return m
 }
 
 // statusError makes jalon end as the program that it started did.
-func statusError(st process.ExitStatus) error {
+func statusError(res *jalon.Result) error {
 	switch {
-	case st.Detached:
+	case !res.Ended:
 		return nil
-	case st.Signal != 0:
-		return exitError{128 + int(st.Signal)}
-	case st.Code != 0:
-		return exitError{st.Code}
+	case res.Signal != 0:
+		return exitError{128 + int(res.Signal)}
+	case res.ExitCode != 0:
+		return exitError{res.ExitCode}
 	}
 	return nil
 }

@@ -134,7 +134,7 @@ func (s *Session) beginKernel(ctx context.Context) {
 		return
 	}
 	err := s.armKernel()
-	s.setArmed()
+	s.setArmed(err)
 	s.dispatch(ev{kind: evArmed, err: err}, 0)
 }
 

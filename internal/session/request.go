@@ -36,6 +36,12 @@ func (s *Session) ask(ctx context.Context, f func() error) error {
 	}
 }
 
+// Look has f read what belongs to the session's goroutine, such as symbols, while Run runs. It
+// may be called by any goroutine.
+func (s *Session) Look(ctx context.Context, f func()) error {
+	return s.ask(ctx, func() error { f(); return nil })
+}
+
 // SiteStatus is what happened at a site so far.
 type SiteStatus struct {
 	Tracepoint int // its number

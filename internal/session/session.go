@@ -38,9 +38,9 @@ type Options struct {
 	Dump      inproc.Dumper
 	// Progress is told how far arming is; nil is allowed.
 	Progress func(what string, done, of int)
-	// OnArmed is called when the first arming is over, whatever came of it; nil is
-	// allowed.
-	OnArmed func()
+	// OnArmed is called when the first arming is over, with the error that ends the session
+	// if there is one, and once more at the end of Run; nil is allowed.
+	OnArmed func(error)
 	// OnPanic is told of a panic on a goroutine of ours and must end jalon.
 	OnPanic func(v any, stack []byte)
 	Started time.Time // of jalon itself, for Result.Armed
@@ -148,7 +148,7 @@ func newSession(opt Options, launched bool) (*Session, error) {
 func (s *Session) Run(ctx context.Context) (*Result, error) {
 	defer close(s.ended)
 	s.ctx = ctx
-	defer s.armingOver()
+	defer s.armingOver(nil)
 	s.state = state{launched: s.launched, kernel: len(s.ktps) > 0}
 	if s.kernelOnly() {
 		s.beginKernel(ctx)
@@ -220,23 +220,23 @@ func (s *Session) begin(ctx context.Context) {
 	if s.endedEarly(held) {
 		return
 	}
-	s.setArmed()
 	if isEnd(err) {
 		err = nil // the event that says so is under way
 	}
+	s.setArmed(err)
 	s.dispatch(ev{kind: evArmed, pending: pending, err: err}, held)
 }
 
-func (s *Session) setArmed() {
+func (s *Session) setArmed(err error) {
 	s.armed = time.Since(s.opt.Started)
 	s.mine.Started()
 	s.typed.armed.Store(true)
-	s.armingOver()
+	s.armingOver(err)
 }
 
-func (s *Session) armingOver() {
+func (s *Session) armingOver(err error) {
 	if s.opt.OnArmed != nil {
-		s.opt.OnArmed()
+		s.opt.OnArmed(err)
 	}
 }
 

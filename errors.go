@@ -1,0 +1,120 @@
+package jalon
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/jalon-trace/jalon/internal/kernel"
+	"github.com/jalon-trace/jalon/internal/lang"
+	"github.com/jalon-trace/jalon/internal/process"
+)
+
+// Diagnostic is an error in what the user wrote. Its Error text shows the line, a caret below
+// the place, and the hint.
+type Diagnostic struct {
+	Source       string // what Text is: "condition", "collect", "place", the name of a file
+	Text         string // the whole text; it may have several lines
+	Offset, End  int    // of the wrong part in Text, bytes
+	Line, Column int    // of Offset, from 1; the column counts bytes. 0 where there is no Text
+	Message      string
+	Hint         string // what to do about it; "" where nothing is known
+
+	rendered string
+}
+
+// Error is the diagnostic with the line that it is about.
+func (d *Diagnostic) Error() string { return d.rendered }
+
+// Diagnostics are several errors in what the user wrote. errors.As finds the first as a
+// *Diagnostic.
+type Diagnostics []*Diagnostic
+
+// Error shows all of them, with an empty line between two.
+func (ds Diagnostics) Error() string {
+	var texts []string
+	for _, d := range ds {
+		texts = append(texts, d.Error())
+	}
+	return strings.Join(texts, "\n\n")
+}
+
+// Unwrap lists them for errors.As and errors.Is.
+func (ds Diagnostics) Unwrap() []error {
+	var list []error
+	for _, d := range ds {
+		list = append(list, d)
+	}
+	return list
+}
+
+func (ds Diagnostics) err() error {
+	switch len(ds) {
+	case 0:
+		return nil
+	case 1:
+		return ds[0]
+	}
+	return ds
+}
+
+// Error is what the machine refuses or lacks. errors.Is(err, fs.ErrPermission) reports that
+// rights are missing; Remedy says which.
+type Error struct {
+	Op     string // what was attempted: "attach to process 4242"
+	Err    error
+	Remedy string // "" where none is known
+
+	text string
+}
+
+func (e *Error) Error() string { return e.text }
+func (e *Error) Unwrap() error { return e.Err }
+
+// convert makes errors of this package of those inside. The text stays the same.
+func convert(err error) error {
+	if err == nil {
+		return nil
+	}
+	if ds := diagnostics(err); ds != nil {
+		return ds.err()
+	}
+	var p *process.Error
+	if errors.As(err, &p) {
+		return &Error{Op: p.Op, Err: p.Err, Remedy: p.Remedy, text: err.Error()}
+	}
+	var k *kernel.Error
+	if errors.As(err, &k) {
+		return &Error{Op: k.Op, Err: k.Err, Remedy: k.Remedy, text: err.Error()}
+	}
+	return err
+}
+
+// diagnostics are those in an error; nil where it has none.
+func diagnostics(err error) Diagnostics {
+	var many lang.Diagnostics
+	var one *lang.Diagnostic
+	switch {
+	case errors.As(err, &many):
+	case errors.As(err, &one):
+		many = lang.Diagnostics{one}
+	default:
+		return nil
+	}
+	var out Diagnostics
+	for _, d := range many {
+		out = append(out, diagnostic(d))
+	}
+	return out
+}
+
+func diagnostic(d *lang.Diagnostic) *Diagnostic {
+	out := &Diagnostic{Source: d.Source, Text: d.Text, Message: d.Msg, Hint: d.Hint, rendered: d.Error()}
+	if d.Text != "" {
+		out.Offset = min(max(d.Span.Lo, 0), len(d.Text))
+		out.End = min(max(d.Span.Hi, out.Offset), len(d.Text))
+		before := d.Text[:out.Offset]
+		out.Line = strings.Count(before, "\n") + 1
+		out.Column = len(before) - strings.LastIndexByte(before, '\n')
+	}
+	return out
+}

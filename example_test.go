@@ -1,0 +1,68 @@
+package jalon_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jalon-trace/jalon"
+)
+
+// A program is started, and the hits of a function for which a condition holds are shown.
+func ExampleStart() {
+	trace, err := jalon.Start(context.Background(), jalon.Command(program), jalon.Options{
+		Tracepoints: []jalon.Tracepoint{{Place: "work", Condition: "n > 7", Collect: []string{"n, item->name, item->colour"}}},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer trace.Close()
+	for ev := range trace.Events() {
+		n, _ := ev.Value(0).Int64()
+		name, _ := ev.Value(1).Text()
+		fmt.Println(n, name, ev.Value(2))
+	}
+	result, err := trace.Wait()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%d hits, %d recorded, %s\n", result.Sites[0].Hits(), result.Sites[0].Recorded, result.Outcome)
+	// Output:
+	// 8 hello GREEN
+	// 9 hello GREEN
+	// 10 hits, 2 recorded, exited with status 3
+}
+
+// An error in an expression is a diagnostic: it has the position and often a hint.
+func ExampleDiagnostic() {
+	_, err := jalon.Start(context.Background(), jalon.Command(program), jalon.Options{
+		Tracepoints: []jalon.Tracepoint{{Place: "work", Condition: "item->nmae"}},
+	})
+	var d *jalon.Diagnostic
+	if errors.As(err, &d) {
+		fmt.Printf("%s:%d:%d: %s (%s)\n", d.Source, d.Line, d.Column, d.Message, d.Hint)
+	}
+	// Output:
+	// condition:1:7: struct item has no member "nmae" (did you mean "name"?)
+}
+
+// Events can be written as "jalon trace" writes them.
+func ExampleJSON() {
+	var lines bytes.Buffer
+	trace, err := jalon.Start(context.Background(), jalon.Command(program), jalon.Options{
+		Tracepoints: []jalon.Tracepoint{{Place: "work", Collect: []string{"$args"}}},
+		Output:      jalon.JSON(&lines),
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer trace.Close()
+	result, err := trace.Wait()
+	fmt.Println(result.Sites[0].Recorded, bytes.Count(lines.Bytes(), []byte("\n")), err)
+	// Output:
+	// 10 10 <nil>
+}

@@ -1,0 +1,316 @@
+package jalon_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jalon-trace/jalon"
+	"github.com/jalon-trace/jalon/test/testkit"
+)
+
+func one(place, cond string, collect ...string) jalon.Options {
+	return jalon.Options{Tracepoints: []jalon.Tracepoint{{Place: place, Condition: cond, Collect: collect}}}
+}
+
+func start(t *testing.T, target jalon.Target, opt jalon.Options) *jalon.Trace {
+	t.Helper()
+	tr, err := jalon.Start(t.Context(), target, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tr.Close() })
+	return tr
+}
+
+// endless starts the program so that it calls work until the test is over. It is a child of a
+// shell: wait(2) for children of this process would take the tracer's events.
+func endless(t *testing.T, pause string) (pid int) {
+	t.Helper()
+	sh := testkit.Start(t, "sh", "-c", program+" "+pause+" & echo child $!; wait").AwaitOut("ready")
+	testkit.Eventually(t, "the number of the child", func() bool {
+		_, rest, ok := strings.Cut(sh.Out.String(), "child ")
+		n, _ := fmt.Sscanf(rest, "%d\n", &pid)
+		return ok && n == 1
+	})
+	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
+	return pid
+}
+
+// TestValues: each way to read a value.
+func TestValues(t *testing.T) {
+	tr := start(t, jalon.Command(program), one("work", "n == 3",
+		"n, item->number, item->colour, item->name, item->weight, item->tag, *item, *(int *)8, $regs, $bt, $comm, $tid, item"))
+	var events []*jalon.Event
+	for ev := range tr.Events() {
+		events = append(events, ev)
+	}
+	if len(events) != 1 {
+		t.Fatalf("%d events", len(events))
+	}
+	ev := events[0]
+	if ev.Schema.Function != "work" || ev.Comm != "work" || ev.PID == 0 || ev.TID != ev.PID || time.Since(ev.Time).Abs() > time.Minute {
+		t.Errorf("%+v", ev)
+	}
+	v := func(name string) jalon.Value {
+		got, ok := ev.Lookup(name)
+		if !ok {
+			t.Fatalf("no field %s", name)
+		}
+		return got
+	}
+	if n, ok := v("item->number").Int64(); n != -7 || !ok {
+		t.Errorf("number %d, %v", n, ok)
+	}
+	if n, ok := v("item->colour").Uint64(); n != 1 || !ok || v("item->colour").String() != "GREEN" {
+		t.Errorf("colour %d, %v, %s", n, ok, v("item->colour"))
+	}
+	if s, ok := v("item->name").Text(); s != "hello" || !ok {
+		t.Errorf("name %q, %v", s, ok)
+	}
+	if s, ok := v("item->tag").Text(); s != "tag" || !ok {
+		t.Errorf("tag %q, %v", s, ok)
+	}
+	if f, ok := v("item->weight").Float64(); f != 0.5 || !ok {
+		t.Errorf("weight %v, %v", f, ok)
+	}
+	if s := v("*item").String(); !strings.HasPrefix(s, "{number = -7, colour = GREEN, name = 0x") {
+		t.Errorf("*item %s", s)
+	}
+	var un *jalon.Unavailable
+	if err := v("*(int *)8").Err(); !errors.As(err, &un) || un.Reason != "unreadable address 0x8" {
+		t.Errorf("%v", err)
+	}
+	if _, ok := v("*(int *)8").Int64(); ok {
+		t.Error("a value where there is none")
+	}
+	if r := v("$regs").Registers(); r["rip"] != ev.Schema.PC {
+		t.Errorf("registers %v", r)
+	}
+	if f := v("$bt").Frames(); len(f) < 2 || f[0].Function != "work" || f[1].Function != "main" {
+		t.Errorf("frames %v", f)
+	}
+	if s, ok := v("$comm").Text(); s != "work" || !ok {
+		t.Errorf("comm %q", s)
+	}
+	if n, ok := v("$tid").Int64(); int(n) != ev.TID || !ok {
+		t.Errorf("tid %d", n)
+	}
+	if n, ok := v("item").Uint64(); n == 0 || !ok {
+		t.Errorf("item %#x", n)
+	}
+}
+
+// TestAttach: a running process; counts, enable and disable, symbols, the end by a context.
+func TestAttach(t *testing.T) {
+	pid := endless(t, "100")
+	ctx, cancel := context.WithCancel(t.Context())
+	tr, err := jalon.Start(ctx, jalon.Attach(pid), one("work", "", "n, $bt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	count := func() jalon.Count {
+		list, err := tr.Counts(t.Context())
+		if err != nil || len(list) != 1 {
+			t.Fatalf("%v, %v", list, err)
+		}
+		return list[0]
+	}
+	n := 0
+	for ev := range tr.Events() {
+		if f := ev.Value(1).Frames(); len(f) == 0 || f[0].Function != "work" {
+			t.Errorf("frames %v", f)
+		}
+		if name := tr.Symbol(ev.Schema.PC); name != "work" {
+			t.Errorf("symbol %q", name)
+		}
+		if n++; n == 20 {
+			break
+		}
+	}
+	if c := count(); !c.Enabled || c.Tracepoint != 1 || c.Recorded < 20 {
+		t.Errorf("%+v", c)
+	}
+	if err := tr.SetEnabled(t.Context(), 1, false); err != nil {
+		t.Fatal(err)
+	}
+	if c := count(); c.Enabled {
+		t.Errorf("%+v", c)
+	}
+	if err := tr.SetEnabled(t.Context(), 2, false); err == nil {
+		t.Error("a tracepoint that does not exist")
+	}
+	cancel()
+	res, err := tr.Wait()
+	if err != nil || res.Ended || res.Armed != 1 {
+		t.Errorf("%+v, %v", res, err)
+	}
+	if _, err := tr.Counts(t.Context()); err == nil {
+		t.Error("counts after the end")
+	}
+	if testkit.TracerOf(pid) != 0 || !testkit.Alive(pid) {
+		t.Error("the program is not as before")
+	}
+}
+
+// TestQueue: events that nobody reads take bounded memory, keep the program from nothing, and
+// are counted.
+func TestQueue(t *testing.T) {
+	opt := one("work", "", "n")
+	opt.Queue = 1000
+	tr := start(t, jalon.Command(program), opt)
+	res, err := tr.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := uint64(0)
+	for range tr.Events() {
+		read++
+	}
+	if res.Sites[0].Recorded != 10 || res.Dropped == 0 || res.Dropped+read != 10 {
+		t.Errorf("%d recorded, %d dropped, %d read", res.Sites[0].Recorded, res.Dropped, read)
+	}
+}
+
+// TestBreak: a loop that is left goes on with the next loop.
+func TestBreak(t *testing.T) {
+	tr := start(t, jalon.Command(program), one("work", "", "n"))
+	var seen []int64
+	for len(seen) < 10 {
+		for ev := range tr.Events() {
+			n, _ := ev.Value(0).Int64()
+			seen = append(seen, n)
+			break
+		}
+	}
+	for i, n := range seen {
+		if n != int64(i) {
+			t.Fatalf("%v", seen)
+		}
+	}
+}
+
+// TestErrors: each kind of error has its type.
+func TestErrors(t *testing.T) {
+	var d *jalon.Diagnostic
+	_, err := jalon.Start(t.Context(), jalon.Command(program), jalon.Options{Tracepoints: []jalon.Tracepoint{
+		{Place: "work", Condition: "n >"}, {Place: "work", Collect: []string{"n, +"}}}})
+	var ds jalon.Diagnostics
+	if !errors.As(err, &ds) && !errors.As(err, &d) {
+		t.Errorf("%T %v", err, err)
+	}
+	_, err = jalon.Start(t.Context(), jalon.Command(program), one("nosuchfunction", ""))
+	if !errors.As(err, &d) || d.Message == "" {
+		t.Errorf("%T %v", err, err)
+	}
+	_, err = jalon.Start(t.Context(), jalon.Command("/nonexistent/program"), one("work", ""))
+	if !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%T %v", err, err)
+	}
+	var e *jalon.Error
+	_, err = jalon.Start(t.Context(), jalon.Attach(endedPid(t)), one("work", ""))
+	if !errors.As(err, &e) || e.Op == "" {
+		t.Errorf("%T %v", err, err)
+	}
+}
+
+// TestOwnChild: what this process has started itself cannot be attached to, and runs on.
+func TestOwnChild(t *testing.T) {
+	p := testkit.Start(t, program, "100").AwaitOut("ready")
+	_, err := jalon.Start(t.Context(), jalon.Attach(p.Pid()), one("work", ""))
+	var e *jalon.Error
+	if !errors.As(err, &e) || !strings.Contains(e.Remedy, "jalon.Command") {
+		t.Errorf("%T %v", err, err)
+	}
+	if !testkit.Alive(p.Pid()) {
+		t.Error("the child has ended")
+	}
+}
+
+// endedPid is the number of a process that has ended.
+func endedPid(t *testing.T) int {
+	t.Helper()
+	cmd := exec.Command("true")
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd.Process.Pid
+}
+
+// TestOutputs: what the outputs write, line by line.
+func TestOutputs(t *testing.T) {
+	var b bytes.Buffer
+	opt := one("work", "n < 2", "n, item->name")
+	opt.Output = jalon.JSON(&b)
+	tr := start(t, jalon.Command(program), opt)
+	if _, err := tr.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	for range tr.Events() {
+		t.Error("an event beside the output")
+	}
+	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
+	var last struct{ Values map[string]any }
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || len(lines) != 2 || last.Values["n"] != 1.0 || last.Values["item->name"] != "hello" {
+		t.Errorf("%v: %s", err, b.String())
+	}
+	b.Reset()
+	opt.Output = jalon.Text(&b, jalon.TextOptions{Time: jalon.SinceStart})
+	if _, err := start(t, jalon.Command(program), opt).Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.String(); strings.Count(got, "\n") != 2 || !strings.Contains(got, `n=1 item->name=`) || !strings.Contains(got, `"hello"`) {
+		t.Errorf("%s", got)
+	}
+	opt.Output = jalon.Discard()
+	if res, err := start(t, jalon.Command(program), opt).Wait(); err != nil || res.Sites[0].Recorded != 2 {
+		t.Errorf("%+v, %v", res, err)
+	}
+}
+
+// TestReadFile: tracepoints of a file keep the positions of their errors.
+func TestReadFile(t *testing.T) {
+	name := t.TempDir() + "/saved"
+	if err := os.WriteFile(name, []byte("trace work\n  condition $bpnum item->nmae\n  actions\n    collect n\n  end\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	list, _, err := jalon.ReadFile(name)
+	if err != nil || len(list) != 1 || list[0].Place != "work" || list[0].Condition != "item->nmae" || len(list[0].Collect) != 1 {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	_, err = jalon.Start(t.Context(), jalon.Command(program), jalon.Options{Tracepoints: list})
+	var d *jalon.Diagnostic
+	if !errors.As(err, &d) || d.Source != name || d.Line != 2 {
+		t.Errorf("%+v, %v", d, err)
+	}
+	list[0].Condition = "n == 4"
+	tr := start(t, jalon.Command(program), jalon.Options{Tracepoints: list})
+	if res, err := tr.Wait(); err != nil || res.Sites[0].Recorded != 1 {
+		t.Errorf("%+v, %v", res, err)
+	}
+}
+
+// TestKernel: an event of the kernel, in one process.
+func TestKernel(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("it needs root")
+	}
+	pid := endless(t, "1000")
+	tr := start(t, jalon.Attach(pid), one("syscall:clock_nanosleep", "", "$comm, pid"))
+	for ev := range tr.Events() {
+		if s, _ := ev.Value(0).Text(); s != "work" || ev.PID != pid {
+			t.Errorf("%+v: %s", ev, s)
+		}
+		break
+	}
+}

@@ -1,0 +1,181 @@
+package jalon
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/jalon-trace/jalon/internal/process"
+	"github.com/jalon-trace/jalon/internal/session"
+)
+
+// Trace is a trace that runs, or has run. Its methods may be called from any goroutine.
+type Trace struct {
+	s      *session.Session
+	cancel context.CancelFunc
+	queue  *queue // nil: Options.Output gets the events
+	done   chan struct{}
+	result *Result
+	err    error
+
+	mu     sync.Mutex // guards what is looked up in s after its end
+	closed bool
+}
+
+// Start arms the tracepoints of a trace. When it returns, hits are being recorded. The trace
+// ends with the program, with a limit of the options, with [Trace.Stop], or when ctx is done;
+// then everything is taken back, and a program that was started or attached to runs on.
+//
+// A trace must be closed.
+func Start(ctx context.Context, target Target, opt Options) (*Trace, error) {
+	sopt, err := opt.session()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	t := &Trace{cancel: cancel, done: make(chan struct{})}
+	output := opt.Output
+	if output == nil {
+		t.queue = newQueue(orDefault(opt.Queue, defaultQueue))
+		output = queueing{t}
+	}
+	sopt.NewSink = output.sink
+	sopt.Interrupt = ctx.Done()
+	armed := make(chan error, 2)
+	sopt.OnArmed = func(err error) {
+		select {
+		case armed <- err:
+		default: // the one at the end of a trace that was armed
+		}
+	}
+	began := make(chan error)
+	go t.run(ctx, target, sopt, began)
+	if err := <-began; err != nil {
+		cancel()
+		return nil, convert(err)
+	}
+	if err := <-armed; err != nil {
+		if ended := t.Close(); ended != nil {
+			return nil, ended
+		}
+		return nil, convert(err)
+	}
+	return t, nil
+}
+
+// run is the life of the session, on one goroutine.
+func (t *Trace) run(ctx context.Context, target Target, opt session.Options, began chan<- error) {
+	var err error
+	if t.s, err = begin(target, opt); err != nil {
+		began <- err
+		return
+	}
+	began <- nil
+	res, err := t.s.Run(ctx)
+	t.result, t.err = newResult(res), convert(err)
+	if t.queue != nil {
+		t.result.Dropped = t.queue.end()
+	}
+	close(t.done)
+}
+
+func begin(target Target, opt session.Options) (*session.Session, error) {
+	switch {
+	case len(target.argv) > 0:
+		return session.Launch(target.argv, target.std, opt)
+	case target.pid == 0 || opt.OnlyKernel():
+		return session.Watch(target.pid, opt)
+	}
+	if isChild(target.pid) {
+		return nil, &process.Error{
+			Op:  fmt.Sprintf("attach to process %d", target.pid),
+			Err: errors.New("it is a child of this process: a wait for its end, such as exec.Cmd's, would take the tracer's events (wait(2))"), Remedy: "start it by jalon.Command, or trace it from another process",
+		}
+	}
+	return session.Attach(target.pid, opt)
+}
+
+// isChild reports whether a process was started by this one.
+func isChild(pid int) bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	var state string
+	var parent int
+	_, err = fmt.Sscan(string(b[bytes.LastIndexByte(b, ')')+1:]), &state, &parent)
+	return err == nil && parent == os.Getpid()
+}
+
+// Stop ends the trace in good order; it does not wait for the end.
+func (t *Trace) Stop() { t.cancel() }
+
+// Done is closed when the trace is over: everything is taken back.
+func (t *Trace) Done() <-chan struct{} { return t.done }
+
+// Wait waits for the end of the trace. The result is valid beside an error too.
+func (t *Trace) Wait() (*Result, error) {
+	<-t.done
+	return t.result, t.err
+}
+
+// Close ends the trace if it runs, and frees what it holds. The error is that of Wait. Symbols
+// and stack traces of its events cannot be looked up afterwards.
+func (t *Trace) Close() error {
+	t.Stop()
+	<-t.done
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.closed {
+		t.closed = true
+		t.s.Close()
+	}
+	return t.err
+}
+
+// SetEnabled enables or disables a tracepoint while the trace runs, by its number: its place
+// in Options.Tracepoints, from 1.
+func (t *Trace) SetEnabled(ctx context.Context, tracepoint int, on bool) error {
+	return convert(t.s.SetEnabled(ctx, tracepoint, on))
+}
+
+// Counts are the counters of all sites so far. After the end of the trace they are an error:
+// Result has them.
+func (t *Trace) Counts(ctx context.Context) ([]Count, error) {
+	list, err := t.s.Status(ctx)
+	if err != nil {
+		return nil, convert(err)
+	}
+	var out []Count
+	for i := range list {
+		c := newCount(&list[i].SiteSummary)
+		c.Tracepoint, c.Enabled = list[i].Tracepoint, list[i].Enabled
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// Running gives the program that the trace has started if it is there: after the end of the
+// trace it runs on by itself.
+func (t *Trace) Running() (pid int, ok bool) { return t.s.RunsOn() }
+
+// PassedOn reports whether a signal that this process was just sent was typed at the terminal
+// and has reached the program of [Command] too: then the program decides what becomes of it.
+func (t *Trace) PassedOn() bool { return t.s.PassedOn() }
+
+// lookUp carries f out where the session's tables may be read: on its goroutine while it
+// runs, on this one afterwards. After Close it does nothing.
+func (t *Trace) lookUp(f func()) {
+	if t.s.Look(context.Background(), f) == nil {
+		return
+	}
+	<-t.done
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.closed {
+		f()
+	}
+}

@@ -1,0 +1,196 @@
+package jalon
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/jalon-trace/jalon/internal/ctype"
+	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/format"
+)
+
+// Value is what an event has for a field. It is right, or Err says why there is none.
+type Value struct {
+	e *Event
+	v event.Value
+}
+
+// Unavailable is why a value could not be taken.
+type Unavailable struct {
+	Field  string
+	Reason string // "unreadable address 0x10", "optimised out", ...
+}
+
+func (u *Unavailable) Error() string { return fmt.Sprintf("%s: %s", u.Field, u.Reason) }
+
+// Err is an *Unavailable, or nil.
+func (v Value) Err() error {
+	if why := v.v.Explain(); why != "" {
+		return &Unavailable{v.v.Field.Name, why}
+	}
+	return nil
+}
+
+// Truncated reports whether there was more of the value than was taken.
+func (v Value) Truncated() bool { return v.v.Truncated || v.v.Str != nil && v.v.Str.Truncated }
+
+// Bytes are the value as it lay in memory, little-endian.
+func (v Value) Bytes() []byte { return v.v.Data }
+
+// Uint64 is an integer, a character, a truth value, an enumeration's value or an address; a
+// negative number has its sign extended.
+func (v Value) Uint64() (n uint64, ok bool) {
+	if v.v.Status != event.OK {
+		return 0, false
+	}
+	if v.v.Field.Kind == event.Header {
+		n, _, text := format.HeaderValue(&v.e.ev, v.v.Field.Name)
+		return uint64(n), !text
+	}
+	t := v.v.Field.Type
+	if t == nil || v.v.Field.Kind != event.Fixed {
+		return 0, false
+	}
+	t = t.Strip()
+	switch t.Kind {
+	case ctype.Bool, ctype.Char, ctype.Int, ctype.Enum, ctype.Pointer, ctype.Reference:
+	default:
+		return 0, false
+	}
+	if len(v.v.Data) == 0 || len(v.v.Data) > 8 {
+		return 0, false
+	}
+	var b [8]byte
+	if t.Signed && v.v.Data[len(v.v.Data)-1]&0x80 != 0 {
+		b = [8]byte{255, 255, 255, 255, 255, 255, 255, 255}
+	}
+	copy(b[:], v.v.Data)
+	return binary.LittleEndian.Uint64(b[:]), true
+}
+
+// Int64 is Uint64 as a signed number. Not ok is also an unsigned number above its range.
+func (v Value) Int64() (n int64, ok bool) {
+	u, ok := v.Uint64()
+	if !ok || int64(u) < 0 && v.v.Field.Type != nil && !v.v.Field.Type.Strip().Signed {
+		return 0, false
+	}
+	return int64(u), true
+}
+
+// Float64 is a float or a double.
+func (v Value) Float64() (f float64, ok bool) {
+	if v.v.Status != event.OK || v.v.Field.Kind != event.Fixed || v.v.Field.Type == nil || v.v.Field.Type.Strip().Kind != ctype.Float {
+		return 0, false
+	}
+	switch len(v.v.Data) {
+	case 4:
+		return float64(math.Float32frombits(binary.LittleEndian.Uint32(v.v.Data))), true
+	case 8:
+		return math.Float64frombits(binary.LittleEndian.Uint64(v.v.Data)), true
+	}
+	return 0, false
+}
+
+// Text is the string that a char pointer points to, or an array of characters up to its first
+// NUL, as the bytes are.
+func (v Value) Text() (text string, ok bool) {
+	if v.v.Status != event.OK {
+		return "", false
+	}
+	if v.v.Field.Kind == event.Header {
+		_, s, text := format.HeaderValue(&v.e.ev, v.v.Field.Name)
+		return s, text
+	}
+	if s := v.v.Str; s != nil {
+		return string(s.Data), s.Status == event.OK
+	}
+	t := v.v.Field.Type
+	if t == nil {
+		return "", false
+	}
+	if t = t.Strip(); t.Kind != ctype.Array || t.Elem.Strip().Kind != ctype.Char || t.Elem.Strip().Size != 1 {
+		return "", false
+	}
+	b := v.v.Data
+	for i, c := range b {
+		if c == 0 {
+			b = b[:i]
+			break
+		}
+	}
+	return string(b), true
+}
+
+// String is the value as "jalon trace" shows it: structs with their members, enumerations by
+// name, "<unreadable address 0x10>".
+func (v Value) String() string {
+	if v.e == nil {
+		return "<no value>"
+	}
+	p := format.Printer{Symbol: v.e.t.symbol}
+	switch {
+	case v.v.Status != event.OK:
+	case isTrace(v.v.Field):
+		return fmt.Sprint(v.Frames())
+	case v.v.Field.Kind == event.Regs:
+		return fmt.Sprint(v.Registers())
+	}
+	return string(p.AppendField(nil, &v.e.ev, &v.v))
+}
+
+func isTrace(f *event.Field) bool {
+	return f.Kind == event.Stack || f.Kind == event.KernelFrames || f.Kind == event.UserFrames
+}
+
+// Frame is one function of a stack trace.
+type Frame struct {
+	PC       uint64
+	Function string // "" where it is not known, as File and Module
+	Offset   uint64 // of PC in Function
+	File     string
+	Line     int
+	Module   string // the file of the code
+	Inlined  bool   // the next frame has the same PC
+}
+
+func (f Frame) String() string {
+	s := fmt.Sprintf("%#x", f.PC)
+	if f.Function != "" {
+		s = fmt.Sprintf("%s+%d", f.Function, f.Offset)
+	}
+	if f.File != "" {
+		s += fmt.Sprintf(" (%s:%d)", f.File, f.Line)
+	}
+	return s
+}
+
+// Frames is the stack trace of $bt and the like, innermost first.
+func (v Value) Frames() (out []Frame) {
+	if v.e == nil || v.v.Status != event.OK || !isTrace(v.v.Field) {
+		return nil
+	}
+	v.e.t.lookUp(func() {
+		for _, f := range v.e.t.s.Unwind(&v.e.ev, &v.v) {
+			out = append(out, Frame(f))
+		}
+	})
+	return out
+}
+
+// Registers are the general registers of $regs, rip and eflags by their names; nil for other
+// fields.
+func (v Value) Registers() map[string]uint64 {
+	if v.v.Status != event.OK || v.v.Field.Kind != event.Regs {
+		return nil
+	}
+	return format.Registers(&v.v)
+}
+
+// Symbol names a run-time address of what is traced: "main+4", "" where it is not known.
+func (t *Trace) Symbol(addr uint64) string { return t.symbol(addr) }
+
+func (t *Trace) symbol(addr uint64) (name string) {
+	t.lookUp(func() { name = t.s.Symbol(addr) })
+	return name
+}
