@@ -4,7 +4,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/jalon-trace/jalon/internal/kernel"
+	"github.com/jalon-trace/jalon/internal/bpf"
 	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/process"
 )
@@ -82,7 +82,7 @@ func convert(err error) error {
 	if errors.As(err, &p) {
 		return &Error{Op: p.Op, Err: p.Err, Remedy: p.Remedy, text: err.Error()}
 	}
-	var k *kernel.Error
+	var k *bpf.Error
 	if errors.As(err, &k) {
 		return &Error{Op: k.Op, Err: k.Err, Remedy: k.Remedy, text: err.Error()}
 	}

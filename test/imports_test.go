@@ -59,16 +59,16 @@ var allowed = map[string][]string{
 	"internal/gdbstub":               {"internal/agentexpr", "internal/experiment", "internal/rsp"},
 	"internal/probe":                 {"internal/lang", "internal/debuginfo", "internal/debuginfo/dwarf"},
 	"internal/tracepoint":            {"internal/lang", "internal/probe"},
-	"internal/kernel":                {"internal/ring"},
-	"internal/kengine":               {"internal/backend/ebpf", "internal/ctype", "internal/debuginfo", "internal/debuginfo/btf", "internal/debuginfo/dwarf", "internal/debuginfo/dwarf/frame", "internal/debuginfo/elf", "internal/debuginfo/kallsyms", "internal/debuginfo/tracefs", "internal/debuginfo/tracesite", "internal/debuginfo/usdt", "internal/event", "internal/format", "internal/ir", "internal/kernel", "internal/lang", "internal/patch", "internal/printk", "internal/probe", "internal/procdir", "internal/ring", "internal/sema", "internal/tracepoint"},
-	"internal/kerntarget":            {"internal/agentexpr", "internal/event", "internal/experiment", "internal/gdbstub", "internal/ir", "internal/kengine", "internal/ring", "internal/rsp", "internal/sema"},
+	"internal/bpf":                   {"internal/ring"},
+	"internal/engine/kernel":         {"internal/backend/ebpf", "internal/ctype", "internal/debuginfo", "internal/debuginfo/btf", "internal/debuginfo/dwarf", "internal/debuginfo/dwarf/frame", "internal/debuginfo/elf", "internal/debuginfo/kallsyms", "internal/debuginfo/tracefs", "internal/debuginfo/tracesite", "internal/debuginfo/usdt", "internal/event", "internal/format", "internal/ir", "internal/bpf", "internal/lang", "internal/patch", "internal/printk", "internal/probe", "internal/procdir", "internal/ring", "internal/sema", "internal/tracepoint"},
+	"internal/kerntarget":            {"internal/agentexpr", "internal/event", "internal/experiment", "internal/gdbstub", "internal/ir", "internal/engine/kernel", "internal/ring", "internal/rsp", "internal/sema"},
 	"internal/drain":                 {"internal/event", "internal/ring"},
 	"internal/engine":                {"internal/event", "internal/ir", "internal/probe", "internal/ring", "internal/sema"},
 	"internal/engine/inproc":         {"internal/backend/amd64", "internal/debuginfo", "internal/debuginfo/dwarf", "internal/debuginfo/dwarf/frame", "internal/debuginfo/elf", "internal/engine", "internal/event", "internal/format", "internal/ir", "internal/patch", "internal/probe", "internal/procdir", "internal/process", "internal/ring", "internal/sema"},
-	"internal/session":               {"internal/debuginfo/dwarf", "internal/drain", "internal/engine", "internal/engine/inproc", "internal/event", "internal/format", "internal/kengine", "internal/lang", "internal/probe", "internal/procdir", "internal/process", "internal/ring", "internal/sema", "internal/tracepoint"},
+	"internal/session":               {"internal/debuginfo/dwarf", "internal/drain", "internal/engine", "internal/engine/inproc", "internal/event", "internal/format", "internal/engine/kernel", "internal/lang", "internal/probe", "internal/procdir", "internal/process", "internal/ring", "internal/sema", "internal/tracepoint"},
 	"internal/inferior":              {"internal/agentexpr", "internal/debuginfo", "internal/debuginfo/dwarf", "internal/debuginfo/elf", "internal/debuginfo/usdt", "internal/drain", "internal/engine", "internal/engine/inproc", "internal/event", "internal/experiment", "internal/gdbstub", "internal/probe", "internal/process", "internal/procdir", "internal/ring", "internal/rsp"},
-	"cmd/jalon":                      {root, "internal/experiment", "internal/gdbstub", "internal/inferior", "internal/rsp", "internal/agentexpr", "internal/backend/amd64", "internal/backend/ebpf", "internal/ir", "internal/ring", "internal/ctype", "internal/debuginfo", "internal/debuginfo/dwarf", "internal/event", "internal/format", "internal/kerntarget", "internal/lang", "internal/patch", "internal/probe", "internal/process", "internal/session", "internal/tracepoint", "internal/kengine", "internal/drain", "internal/engine/inproc"},
-	root:                             {"internal/ctype", "internal/drain", "internal/event", "internal/format", "internal/kernel", "internal/lang", "internal/probe", "internal/process", "internal/session", "internal/tracepoint"},
+	"cmd/jalon":                      {root, "internal/experiment", "internal/gdbstub", "internal/inferior", "internal/rsp", "internal/agentexpr", "internal/backend/amd64", "internal/backend/ebpf", "internal/ir", "internal/ring", "internal/ctype", "internal/debuginfo", "internal/debuginfo/dwarf", "internal/event", "internal/format", "internal/kerntarget", "internal/lang", "internal/patch", "internal/probe", "internal/process", "internal/session", "internal/tracepoint", "internal/engine/kernel", "internal/drain", "internal/engine/inproc"},
+	root:                             {"internal/ctype", "internal/drain", "internal/event", "internal/format", "internal/bpf", "internal/lang", "internal/probe", "internal/process", "internal/session", "internal/tracepoint"},
 }
 
 // root is the public package at the root of the module.
@@ -115,7 +115,7 @@ func TestImportRules(t *testing.T) {
 // TestNoTextAfterTheParser: what the user wrote is a tree; these packages have no use for
 // regular expressions.
 func TestNoTextAfterTheParser(t *testing.T) {
-	for _, dir := range []string{"sema", "kengine", "probe", "inferior", "format", "debuginfo", "agentexpr"} {
+	for _, dir := range []string{"sema", "engine/kernel", "probe", "inferior", "format", "debuginfo", "agentexpr"} {
 		files, err := filepath.Glob(filepath.Join("..", "internal", dir, "*.go"))
 		if err != nil {
 			t.Fatal(err)

@@ -3,13 +3,13 @@ package main
 import (
 	"fmt"
 
-	"github.com/jalon-trace/jalon/internal/kernel"
+	"github.com/jalon-trace/jalon/internal/bpf"
 )
 
 // place is what each tracer is told of one kind of place.
 type place struct {
 	group
-	target func() (kernel.Target, error) // of the empty program
+	target func() (bpf.Target, error) // of the empty program
 
 	// jalon's place, its conditions that are false and true, its two values.
 	jalon, no, yes, values string
@@ -117,7 +117,7 @@ func (b *bench) hostPlaces() []place {
 				"bpftrace 0.17 has no raw tracepoints: its column is tracepoint:raw_syscalls:sys_enter, the nearest it has; ftrace's is that event, too.",
 				"condition: id == 9999 (false), id == 140 (true); values: the two raw arguments; data without a condition records every system call of the machine.",
 			}},
-			target: target(kernel.Target{Kind: kernel.RawTracepoint, Name: "sys_enter"}),
+			target: target(bpf.Target{Kind: bpf.RawTracepoint, Name: "sys_enter"}),
 			jalon:  "rawtracepoint:sys_enter", no: "id == 9999", yes: fmt.Sprintf("id == %d", getpriority), values: "id, regs",
 			bpftrace: "tracepoint:raw_syscalls:sys_enter", bno: "args->id == 9999", byes: fmt.Sprintf("args->id == %d", getpriority), bvalues: "args->id, args->args[0]",
 			event: "raw_syscalls/sys_enter", fno: "id == 9999", fyes: fmt.Sprintf("id == %d", getpriority),
@@ -126,7 +126,7 @@ func (b *bench) hostPlaces() []place {
 			group: group{title: "tracepoint raw_syscalls:sys_enter", mode: "syscall", notes: []string{
 				"condition: id == 9999 (false), id == 140 (true); values: id and args[0], ftrace: the whole record, as jalon with its own record.",
 			}},
-			target: target(kernel.Target{Kind: kernel.Tracepoint, Group: "raw_syscalls", Name: "sys_enter"}),
+			target: target(bpf.Target{Kind: bpf.Tracepoint, Group: "raw_syscalls", Name: "sys_enter"}),
 			jalon:  "tracepoint:raw_syscalls:sys_enter", no: "id == 9999", yes: fmt.Sprintf("id == %d", getpriority), values: "id, args->args[0]", own: true,
 			bpftrace: "tracepoint:raw_syscalls:sys_enter", bno: "args->id == 9999", byes: fmt.Sprintf("args->id == %d", getpriority), bvalues: "args->id, args->args[0]",
 			event: "raw_syscalls/sys_enter", fno: "id == 9999", fyes: fmt.Sprintf("id == %d", getpriority),
@@ -135,7 +135,7 @@ func (b *bench) hostPlaces() []place {
 			group: group{title: "tracepoint syscalls:sys_enter_getpriority", mode: "syscall", notes: []string{
 				"condition: " + falseSum + " (false), " + trueSum + " (true); ftrace has no arithmetic: which > 99 and who > 0.",
 			}},
-			target: target(kernel.Target{Kind: kernel.Tracepoint, Group: "syscalls", Name: "sys_enter_getpriority"}),
+			target: target(bpf.Target{Kind: bpf.Tracepoint, Group: "syscalls", Name: "sys_enter_getpriority"}),
 			jalon:  "tracepoint:syscalls:sys_enter_getpriority", no: falseSum, yes: trueSum, values: "which, who", own: true,
 			bpftrace: "tracepoint:syscalls:sys_enter_getpriority",
 			bno:      "2*(int32)args->which+3*(int32)args->who < 0", byes: "2*(int32)args->which+3*(int32)args->who > 0", bvalues: "args->which, args->who",
@@ -150,9 +150,9 @@ func (b *bench) uprobe(mode, function string) place {
 		group: group{title: "uprobe at a " + mode, mode: mode, notes: []string{
 			"condition: 2*counter1+3*counter2 < 0 (false), > 0 (true); ftrace has no arithmetic: a < 0 and a > 0.",
 		}},
-		target: func() (kernel.Target, error) {
+		target: func() (bpf.Target, error) {
 			off, err := b.fileOffset(function)
-			return kernel.Target{Kind: kernel.Uprobe, Path: b.loopPath, FileOffset: off}, err
+			return bpf.Target{Kind: bpf.Uprobe, Path: b.loopPath, FileOffset: off}, err
 		},
 		jalon: "uprobe:" + b.loopPath + ":" + function, no: "2*counter1+3*counter2<0", yes: "2*counter1+3*counter2>0", values: "counter1, counter2",
 		bpftrace: "uprobe:" + b.loopPath + ":" + function,
@@ -165,6 +165,6 @@ func (b *bench) uprobe(mode, function string) place {
 	}
 }
 
-func target(t kernel.Target) func() (kernel.Target, error) {
-	return func() (kernel.Target, error) { return t, nil }
+func target(t bpf.Target) func() (bpf.Target, error) {
+	return func() (bpf.Target, error) { return t, nil }
 }

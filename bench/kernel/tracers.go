@@ -18,7 +18,7 @@ import (
 
 	"github.com/cilium/ebpf/asm"
 
-	"github.com/jalon-trace/jalon/internal/kernel"
+	"github.com/jalon-trace/jalon/internal/bpf"
 )
 
 // patience is how long a tracer may take to start or to end; in a guest bpftrace's
@@ -225,7 +225,7 @@ func (r *bpftraceRun) settle() {
 type emptyRun struct{ parts []io.Closer }
 
 // startEmpty attaches an empty program of the kind that jalon would load.
-func startEmpty(t kernel.Target) (tracing, error) {
+func startEmpty(t bpf.Target) (tracing, error) {
 	r := &emptyRun{}
 	if err := r.attach(t); err != nil {
 		return nil, errors.Join(err, r.close())
@@ -233,13 +233,13 @@ func startEmpty(t kernel.Target) (tracing, error) {
 	return r, nil
 }
 
-func (r *emptyRun) attach(t kernel.Target) error {
-	k, err := kernel.Open(kernel.Options{})
+func (r *emptyRun) attach(t bpf.Target) error {
+	k, err := bpf.Open(bpf.Options{})
 	if err != nil {
 		return err
 	}
 	r.parts = append(r.parts, k)
-	p, err := k.Load(kernel.Program{
+	p, err := k.Load(bpf.Program{
 		Name: "empty", Insns: asm.Instructions{asm.Mov.Imm(asm.R0, t.Kind.Return()), asm.Return()}, Kind: t.Kind, Target: t,
 	})
 	if err != nil {

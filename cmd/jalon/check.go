@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/jalon-trace/jalon/internal/kengine"
+	"github.com/jalon-trace/jalon/internal/engine/kernel"
 )
 
 type checkCmd struct {
@@ -61,7 +61,7 @@ func (c checkCmd) Run() error {
 		bad = bad || c.vital && !v.ok
 	}
 	fmt.Fprintln(stdout, "\nthe kernel engine (places of the kernel, and programs by uprobes):")
-	facts, err := kengine.Facts()
+	facts, err := kernel.Facts()
 	if err != nil {
 		fmt.Fprintf(stdout, "no   %v\n", err)
 	}

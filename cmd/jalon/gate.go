@@ -7,8 +7,8 @@ import (
 	"os/exec"
 	"time"
 
+	"github.com/jalon-trace/jalon/internal/engine/kernel"
 	"github.com/jalon-trace/jalon/internal/event"
-	"github.com/jalon-trace/jalon/internal/kengine"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
@@ -38,18 +38,18 @@ func (c *gateCmd) Run() error {
 		ctx, cancel = context.WithTimeout(ctx, c.Duration)
 		defer cancel()
 	}
-	var engines []*kengine.Engine
+	var engines []*kernel.Engine
 	defer func() {
 		for _, e := range engines {
 			e.Close()
 		}
 	}()
-	opt := kengine.Options{Warn: func(m string) { fmt.Fprintln(stderr, "jalon:", m) }}
+	opt := kernel.Options{Warn: func(m string) { fmt.Fprintln(stderr, "jalon:", m) }}
 	if c.Verbose {
 		opt.Log = opt.Warn
 	}
 	for _, tp := range tps {
-		e, err := kengine.Open(opt)
+		e, err := kernel.Open(opt)
 		if err != nil {
 			return err
 		}

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/engine/kernel"
 	"github.com/jalon-trace/jalon/internal/format"
-	"github.com/jalon-trace/jalon/internal/kengine"
 	"github.com/jalon-trace/jalon/internal/probe"
 )
 
@@ -27,7 +27,7 @@ func kernelPlaces(args []string) []*probe.Place {
 
 // kernel lists what places of the kernel engine mean.
 func (c *listCmd) kernel(w io.Writer, places []*probe.Place) error {
-	e := kengine.Inspect(kengine.Options{
+	e := kernel.Inspect(kernel.Options{
 		Vmlinux: c.Vmlinux, DebugDirs: c.Debug,
 		Warn: func(m string) { fmt.Fprintln(stderr, "jalon:", m) },
 	})
@@ -44,7 +44,7 @@ func (c *listCmd) kernel(w io.Writer, places []*probe.Place) error {
 	return nil
 }
 
-func (c *listCmd) describe(w io.Writer, d *kengine.Description) {
+func (c *listCmd) describe(w io.Writer, d *kernel.Description) {
 	fmt.Fprint(w, d.Place)
 	if d.File != "" {
 		fmt.Fprintf(w, "  %s:%d", d.File, d.Line)
@@ -78,7 +78,7 @@ func (c *listCmd) describe(w io.Writer, d *kengine.Description) {
 	fmt.Fprintf(w, "  prints: %s\n", strings.ReplaceAll(d.Event.PrintFmt, "\n", " "))
 }
 
-func note(w io.Writer, d *kengine.Description) {
+func note(w io.Writer, d *kernel.Description) {
 	if d.Note != "" {
 		fmt.Fprintf(w, "    warning: %s\n", d.Note)
 	}

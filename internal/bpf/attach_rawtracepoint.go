@@ -1,4 +1,4 @@
-package kernel
+package bpf
 
 import "github.com/cilium/ebpf"
 

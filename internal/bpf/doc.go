@@ -1,13 +1,13 @@
-// Package kernel loads eBPF programs into the running kernel, attaches them and
+// Package bpf loads eBPF programs into the running kernel, attaches them and
 // owns their buffer. It is the only package that speaks bpf(2) and
 // perf_event_open(2).
 //
 // The way of a program:
 //
-//	k, _ := kernel.Open(kernel.Options{})      // what can this kernel do: k.Features()
+//	k, _ := bpf.Open(bpf.Options{})      // what can this kernel do: k.Features()
 //	buf, _ := k.NewBuffer("ring", size)        // one shared array, buf.Memory()
-//	prog, _ := k.Load(kernel.Program{...})     // verified once
-//	link, _ := prog.Attach(kernel.Target{...}) // hits from here on
+//	prog, _ := k.Load(bpf.Program{...})     // verified once
+//	link, _ := prog.Attach(bpf.Target{...}) // hits from here on
 //	link.Close()                               // no hits any more; Attach again at will
 //
 // Each kind of place has a file attach_*.go and a row in the table of kind.go.
@@ -38,4 +38,4 @@
 // machine: the program has to look at the process itself.
 //
 // Import rule: kernel imports ring only.
-package kernel
+package bpf

@@ -9,20 +9,20 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/agentexpr"
+	"github.com/jalon-trace/jalon/internal/engine/kernel"
 	"github.com/jalon-trace/jalon/internal/experiment"
-	"github.com/jalon-trace/jalon/internal/kengine"
 	"github.com/jalon-trace/jalon/internal/ring"
 )
 
 // engine carries trace experiments out in the kernel. It has one run at a time; what
 // a run has left behind can be read until the next one starts.
 type engine struct {
-	k   *kengine.Engine
+	k   *kernel.Engine
 	mem *memory
-	// bufferSize is the ring of one CPU in bytes; 0: kengine's default.
+	// bufferSize is the ring of one CPU in bytes; 0: the engine's default.
 	bufferSize int
 
-	rig   *kengine.Rig // nil before the first run
+	rig   *kernel.Rig // nil before the first run
 	sites map[*experiment.Spec]*site
 	order []*site // of the run, as they came
 	vars  map[int]int
@@ -30,7 +30,7 @@ type engine struct {
 	epoch int64 // CLOCK_REALTIME - CLOCK_MONOTONIC at the start, ns
 }
 
-func newEngine(k *kengine.Engine, mem *memory) *engine { return &engine{k: k, mem: mem} }
+func newEngine(k *kernel.Engine, mem *memory) *engine { return &engine{k: k, mem: mem} }
 
 // Start begins a run; see experiment.Engine.
 func (e *engine) Start(list []*experiment.Spec, vars []experiment.Variable) []error {
@@ -74,7 +74,7 @@ func (e *engine) begin(vars []experiment.Variable) error {
 	if e.epoch, err = epoch(); err != nil {
 		return err
 	}
-	if e.rig, err = e.k.NewRig(kengine.RigOptions{BufferSize: e.bufferSize}); err != nil {
+	if e.rig, err = e.k.NewRig(kernel.RigOptions{BufferSize: e.bufferSize}); err != nil {
 		return err
 	}
 	e.sites, e.order, e.vars = map[*experiment.Spec]*site{}, nil, map[int]int{}

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/agentexpr"
+	"github.com/jalon-trace/jalon/internal/bpf"
 	"github.com/jalon-trace/jalon/internal/experiment"
-	"github.com/jalon-trace/jalon/internal/kernel"
 	"github.com/jalon-trace/jalon/internal/vmtest"
 	"github.com/jalon-trace/jalon/test/testkit"
 )
@@ -379,7 +379,7 @@ func TestWhole(t *testing.T) {
 func TestWholeBesideOthers(t *testing.T) {
 	e := open(t).e
 	addr := at(t, e, "raw_syscalls:sys_enter")
-	k, err := kernel.Open(kernel.Options{})
+	k, err := bpf.Open(bpf.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,22 +3,22 @@ package kerntarget
 import (
 	"path"
 
+	"github.com/jalon-trace/jalon/internal/engine/kernel"
 	"github.com/jalon-trace/jalon/internal/experiment"
-	"github.com/jalon-trace/jalon/internal/kengine"
 )
 
 // Markers lists all static tracepoints that the kernel has now.
 func (e *engine) Markers() ([]experiment.Marker, error) {
 	e.k.Renew()
-	return e.markers(func(*kengine.Marker) bool { return true })
+	return e.markers(func(*kernel.Marker) bool { return true })
 }
 
 // MarkersAt lists the one at an address.
 func (e *engine) MarkersAt(addr uint64) ([]experiment.Marker, error) {
-	return e.markers(func(m *kengine.Marker) bool { return m.Addr == addr })
+	return e.markers(func(m *kernel.Marker) bool { return m.Addr == addr })
 }
 
-func (e *engine) markers(want func(*kengine.Marker) bool) ([]experiment.Marker, error) {
+func (e *engine) markers(want func(*kernel.Marker) bool) ([]experiment.Marker, error) {
 	all, err := e.k.Markers()
 	if err != nil {
 		return nil, err
@@ -38,14 +38,14 @@ func (e *engine) matching(pattern string) ([]experiment.Marker, error) {
 		return nil, err
 	}
 	e.k.Renew()
-	return e.markers(func(m *kengine.Marker) bool {
+	return e.markers(func(m *kernel.Marker) bool {
 		ok, _ := path.Match(pattern, m.Name.String())
 		return ok
 	})
 }
 
 // markerAt finds the static tracepoint at an address; nil: there is none.
-func (e *engine) markerAt(addr uint64) (*kengine.Marker, error) {
+func (e *engine) markerAt(addr uint64) (*kernel.Marker, error) {
 	all, err := e.k.Markers()
 	if err != nil {
 		return nil, err

@@ -2,8 +2,8 @@ package kerntarget
 
 import (
 	"github.com/jalon-trace/jalon/internal/agentexpr"
+	"github.com/jalon-trace/jalon/internal/engine/kernel"
 	"github.com/jalon-trace/jalon/internal/ir"
-	"github.com/jalon-trace/jalon/internal/kengine"
 )
 
 // GDB's numbers of the registers that functions get their arguments in, in order.
@@ -23,7 +23,7 @@ type registers map[int]func(*ir.Builder) ir.Value
 // which is called with a pointer of the probe's own and then the tracepoint's
 // arguments: for the former, which no two probes have in common, there is 0. What is
 // passed on the stack cannot be had.
-func argumentsAsCalled(m *kengine.Marker) registers {
+func argumentsAsCalled(m *kernel.Marker) registers {
 	list := registers{argumentRegisters[0]: func(b *ir.Builder) ir.Value { return b.Const(0) }}
 	for i := range m.Params {
 		if i+1 == len(argumentRegisters) {

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/jalon-trace/jalon/internal/agentexpr"
+	"github.com/jalon-trace/jalon/internal/engine/kernel"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/experiment"
 	"github.com/jalon-trace/jalon/internal/ir"
-	"github.com/jalon-trace/jalon/internal/kengine"
 	"github.com/jalon-trace/jalon/internal/ring"
 	"github.com/jalon-trace/jalon/internal/sema"
 )
@@ -24,10 +24,10 @@ import (
 type site struct {
 	spec   *experiment.Spec
 	e      *engine
-	marker *kengine.Marker // nil: an instruction
+	marker *kernel.Marker // nil: an instruction
 	layout *agentexpr.Layout
-	main   *kengine.Probe
-	own    *kengine.Probe // the second program; nil: there is none
+	main   *kernel.Probe
+	own    *kernel.Probe // the second program; nil: there is none
 	// Where the bytes of the marker's own record, or the token, are in the records
 	// of main and of own; -1: nowhere. They are Counted.
 	static, ownStatic int
@@ -72,7 +72,7 @@ func (e *engine) make(s *experiment.Spec) (*site, error) {
 	case s.Kind == experiment.Static:
 		err = fmt.Errorf("there is no static tracepoint at %#x", s.Addr)
 	default:
-		err = st.load(kengine.Instruction(s.Addr), agentexpr.Options{PtRegs: true})
+		err = st.load(kernel.Instruction(s.Addr), agentexpr.Options{PtRegs: true})
 	}
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (e *engine) make(s *experiment.Spec) (*site, error) {
 }
 
 // atMarker chooses what a static tracepoint is seen by.
-func (st *site) atMarker(m *kengine.Marker) error {
+func (st *site) atMarker(m *kernel.Marker) error {
 	st.marker = m
 	p := &st.spec.Program
 	if !wantsOwn(p) && m.Params != nil {
@@ -141,7 +141,7 @@ func (st *site) name() string {
 }
 
 // load makes and loads the program of the tracepoint.
-func (st *site) load(spot kengine.Spot, opt agentexpr.Options) error {
+func (st *site) load(spot kernel.Spot, opt agentexpr.Options) error {
 	opt.Kernel, opt.PC, opt.Var, opt.Epoch = true, st.spec.Addr, st.e.variable, st.e.epoch
 	program := st.spec.Program
 	if program.Name == "" {
@@ -243,7 +243,7 @@ func (st *site) exclusive() error {
 }
 
 // last is the program that completes a hit.
-func (st *site) last() *kengine.Probe {
+func (st *site) last() *kernel.Probe {
 	if st.own != nil {
 		return st.own
 	}

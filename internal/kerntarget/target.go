@@ -9,9 +9,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/jalon-trace/jalon/internal/engine/kernel"
 	"github.com/jalon-trace/jalon/internal/experiment"
 	"github.com/jalon-trace/jalon/internal/gdbstub"
-	"github.com/jalon-trace/jalon/internal/kengine"
 	"github.com/jalon-trace/jalon/internal/rsp"
 )
 
@@ -32,7 +32,7 @@ const (
 
 // Target is the running kernel. It is never stopped.
 type Target struct {
-	k      *kengine.Engine
+	k      *kernel.Engine
 	e      *engine
 	mem    *memory
 	desc   *rsp.Target
@@ -44,7 +44,7 @@ var _ gdbstub.Target = (*Target)(nil)
 
 // Open looks at what this kernel and user allow.
 func Open(opt Options) (*Target, error) {
-	k, err := kengine.Open(kengine.Options{Vmlinux: opt.Vmlinux, Log: opt.Log})
+	k, err := kernel.Open(kernel.Options{Vmlinux: opt.Vmlinux, Log: opt.Log})
 	if err != nil {
 		return nil, err
 	}

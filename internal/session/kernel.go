@@ -7,9 +7,9 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/drain"
 	"github.com/jalon-trace/jalon/internal/engine/inproc"
+	"github.com/jalon-trace/jalon/internal/engine/kernel"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/format"
-	"github.com/jalon-trace/jalon/internal/kengine"
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/process"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
@@ -23,7 +23,7 @@ type Kernel struct {
 	Cgroup  uint64 // only in this cgroup
 	Vmlinux string // debug information of the kernel; FILE:LINE is then a line of it where no process is traced
 	Cost    bool   // measure the time of hits
-	Force   bool   // as in kengine.Options
+	Force   bool   // as in kernel.Options
 }
 
 // Watch traces by the kernel engine alone: all processes, or the one with the
@@ -84,7 +84,7 @@ func (s *Session) armKernel() error {
 	if len(s.ktps) == 0 {
 		return nil
 	}
-	eng, err := kengine.Open(s.kernelOptions())
+	eng, err := kernel.Open(s.kernelOptions())
 	if err != nil {
 		return err
 	}
@@ -102,8 +102,8 @@ func (s *Session) armKernel() error {
 }
 
 // kernelOptions are those of the session's kernel engine.
-func (s *Session) kernelOptions() kengine.Options {
-	opt := kengine.Options{
+func (s *Session) kernelOptions() kernel.Options {
+	opt := kernel.Options{
 		Cgroup: s.opt.Kernel.Cgroup, Vmlinux: s.opt.Kernel.Vmlinux, Cost: s.opt.Kernel.Cost, Force: s.opt.Kernel.Force,
 		BufferSize: s.opt.BufferSize, StringLimit: s.opt.StringLimit, RepeatLimit: s.opt.RepeatLimit, StackLimit: s.opt.StackLimit,
 		DebugDirs: s.opt.DebugDirs, NoOptimise: s.opt.NoOptimise, Warn: s.opt.Warn, Log: s.opt.Log, IR: s.opt.Dump.IR, Code: s.opt.Dump.Code,

@@ -10,8 +10,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/drain"
 	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/engine/inproc"
+	"github.com/jalon-trace/jalon/internal/engine/kernel"
 	"github.com/jalon-trace/jalon/internal/event"
-	"github.com/jalon-trace/jalon/internal/kengine"
 	"github.com/jalon-trace/jalon/internal/procdir"
 	"github.com/jalon-trace/jalon/internal/process"
 	"github.com/jalon-trace/jalon/internal/ring"
@@ -55,7 +55,7 @@ type Session struct {
 	opt      Options
 	tps      []*tracked               // in the process
 	ktps     []*tracepoint.Tracepoint // of the kernel engine
-	kern     *kengine.Engine          // nil: not used
+	kern     *kernel.Engine           // nil: not used
 	ksrc     *drain.Source            // its rings
 	mine     *inproc.Engine           // of the process
 	noKernel error                    // why the kernel engine cannot be used for sites of the process

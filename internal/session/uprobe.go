@@ -6,8 +6,8 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/engine/inproc"
+	"github.com/jalon-trace/jalon/internal/engine/kernel"
 	"github.com/jalon-trace/jalon/internal/event"
-	"github.com/jalon-trace/jalon/internal/kengine"
 	"github.com/jalon-trace/jalon/internal/probe"
 )
 
@@ -39,7 +39,7 @@ type uprobes struct{ s *Session }
 func (us uprobes) Add(list []inproc.Wanted) []error {
 	s := us.s
 	errs := make([]error, len(list))
-	var add []kengine.UserSite
+	var add []kernel.UserSite
 	var at []int
 	for i, x := range list {
 		if u := s.uprobeAt(x.Program); u != nil { // its library was loaded anew
@@ -49,7 +49,7 @@ func (us uprobes) Add(list []inproc.Wanted) []error {
 		site := x.Site.(*inproc.Site)
 		if errs[i] = site.MayUprobe(); errs[i] == nil {
 			dw, path, where := site.File()
-			add = append(add, kengine.UserSite{Tracepoint: trackedOf(x.Program).Tracepoint, Module: dw, Path: path, Site: where, Pid: s.p.Pid()})
+			add = append(add, kernel.UserSite{Tracepoint: trackedOf(x.Program).Tracepoint, Module: dw, Path: path, Site: where, Pid: s.p.Pid()})
 			at = append(at, i)
 		}
 	}
@@ -123,7 +123,7 @@ func (s *Session) needKernel() error {
 }
 
 func (s *Session) openKernel() error {
-	eng, err := kengine.Open(s.kernelOptions())
+	eng, err := kernel.Open(s.kernelOptions())
 	if err != nil {
 		return err
 	}
@@ -215,7 +215,7 @@ func (s *Session) enableUprobes(tp *tracked, on bool) (trapping []*engine.Progra
 // SlowTactic is how a site that no jump reaches is reached: by a uprobe where this user
 // may have them and the kernel engine can do what is asked there.
 func SlowTactic() string {
-	if kengine.MayUprobe() == nil {
+	if kernel.MayUprobe() == nil {
 		return "uprobe, or int3 where the kernel engine cannot do what is asked"
 	}
 	return "int3 (uprobes are not permitted)"

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jalon-trace/jalon/internal/kengine"
+	"github.com/jalon-trace/jalon/internal/engine/kernel"
 	"github.com/jalon-trace/jalon/internal/probe"
 )
 
@@ -86,7 +86,7 @@ func since(major, minor int) bool {
 // once: the program counts right. What the kernel cannot step it refuses, in words.
 func TestEveryByte(t *testing.T) {
 	bin, at := bounds(t)
-	e := kengine.Inspect(kengine.Options{})
+	e := kernel.Inspect(kernel.Options{})
 	defer e.Close()
 	args := []string{"--engine=kernel"}
 	for a := at["main"]; a < at["hidden"]+6; a++ {

@@ -1,4 +1,4 @@
-package kengine
+package kernel
 
 import (
 	"errors"
@@ -6,9 +6,9 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/jalon-trace/jalon/internal/bpf"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/event"
-	"github.com/jalon-trace/jalon/internal/kernel"
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
@@ -120,7 +120,7 @@ func (e *Engine) addSite(x *UserSite) (*site, error) {
 // attachAdded attaches a program; refused is called for the sites that the kernel
 // refuses where it takes others.
 func (e *Engine) attachAdded(l *load, refused func(*site, error)) error {
-	targets := make([]kernel.Target, len(l.halves))
+	targets := make([]bpf.Target, len(l.halves))
 	for i, h := range l.halves {
 		targets[i] = h.v.target
 		if l.shared {
@@ -129,7 +129,7 @@ func (e *Engine) attachAdded(l *load, refused func(*site, error)) error {
 	}
 	link, err := l.loaded.AttachAll(targets)
 	l.link = link
-	var partial *kernel.AttachError
+	var partial *bpf.AttachError
 	if link == nil || !errors.As(err, &partial) {
 		return err
 	}

@@ -1,4 +1,4 @@
-package kengine
+package kernel
 
 import (
 	"bufio"

@@ -1,9 +1,9 @@
-package kengine
+package kernel
 
 import (
+	"github.com/jalon-trace/jalon/internal/bpf"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/tracefs"
-	"github.com/jalon-trace/jalon/internal/kernel"
 	"github.com/jalon-trace/jalon/internal/probe"
 )
 
@@ -53,8 +53,8 @@ func (e *Engine) Describe(p *probe.Place) ([]Description, error) {
 }
 
 // Facts lists what this kernel and user allow the kernel engine, for `jalon check`.
-func Facts() ([]kernel.Fact, error) {
-	k, err := kernel.Open(kernel.Options{})
+func Facts() ([]bpf.Fact, error) {
+	k, err := bpf.Open(bpf.Options{})
 	if err != nil {
 		return nil, err
 	}

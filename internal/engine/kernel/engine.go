@@ -1,4 +1,4 @@
-package kengine
+package kernel
 
 import (
 	"errors"
@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/jalon-trace/jalon/internal/backend/ebpf"
+	"github.com/jalon-trace/jalon/internal/bpf"
 	"github.com/jalon-trace/jalon/internal/event"
-	"github.com/jalon-trace/jalon/internal/kernel"
 	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/ring"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
@@ -45,14 +45,14 @@ type Options struct {
 // Symbol and Frames too.
 type Engine struct {
 	opt    Options
-	k      *kernel.Kernel
+	k      *bpf.Kernel
 	src    *sources
-	buffer *kernel.Buffer
+	buffer *bpf.Buffer
 	mem    *ring.Shared
 	flat   ring.Flat
 	sites  []*site
 	loads  []*load
-	gates  []*kernel.Gate
+	gates  []*bpf.Gate
 	// listeners keep tracepoints on whose calls are probed.
 	listeners map[string]*listener
 	stats     io.Closer
@@ -79,7 +79,7 @@ func Open(opt Options) (*Engine, error) {
 	e := &Engine{opt: opt}
 	e.src = newSources(e)
 	var err error
-	if e.k, err = kernel.Open(kernel.Options{Types: e.src.types}); err != nil {
+	if e.k, err = bpf.Open(bpf.Options{Types: e.src.types}); err != nil {
 		return nil, err
 	}
 	return e, nil
@@ -155,7 +155,7 @@ func (e *Engine) number() {
 // permitted says early, and in the same words for all places, what jalon lacks.
 func (e *Engine) permitted() error {
 	if p := e.k.Features().Permission; !p.OK {
-		return &kernel.Error{Op: "trace by the kernel engine", Err: errors.New("no permission: " + p.Text), Remedy: p.Remedy}
+		return &bpf.Error{Op: "trace by the kernel engine", Err: errors.New("no permission: " + p.Text), Remedy: p.Remedy}
 	}
 	if e.namespace == nil {
 		var err error

@@ -1,4 +1,4 @@
-package kengine
+package kernel
 
 import (
 	"errors"
@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/backend/ebpf"
+	"github.com/jalon-trace/jalon/internal/bpf"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/ir"
-	"github.com/jalon-trace/jalon/internal/kernel"
 	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/ring"
@@ -28,8 +28,8 @@ const bufferName = "jalon"
 type load struct {
 	halves []*half
 	sites  []*site
-	loaded *kernel.Loaded
-	link   *kernel.Link
+	loaded *bpf.Loaded
+	link   *bpf.Link
 	shared bool
 	// listens are the tracepoints that this program needs to be on.
 	listens []string
@@ -60,7 +60,7 @@ func (e *Engine) makeBuffer() error {
 
 // memory is a buffer as programs and the reader see it.
 type memory struct {
-	buffer *kernel.Buffer
+	buffer *bpf.Buffer
 	shared *ring.Shared
 	flat   ring.Flat
 }
@@ -106,7 +106,7 @@ func (e *Engine) load() error {
 func (e *Engine) group(sites []*site) (loads []*load) {
 	type key struct {
 		tp      *tracepoint.Tracepoint // each is enabled and disabled by itself
-		kind    kernel.Kind
+		kind    bpf.Kind
 		context ebpf.Context
 		space   ebpf.Space
 		text    string
@@ -132,9 +132,9 @@ func (e *Engine) group(sites []*site) (loads []*load) {
 
 // cookies reports whether attachments of a kind carry a cookie on every kernel
 // that can attach them at all with bpf_link (Linux 5.15).
-func cookies(k kernel.Kind) bool {
+func cookies(k bpf.Kind) bool {
 	switch k {
-	case kernel.Tracepoint, kernel.Kprobe, kernel.Kretprobe, kernel.Uprobe, kernel.Uretprobe:
+	case bpf.Tracepoint, bpf.Kprobe, bpf.Kretprobe, bpf.Uprobe, bpf.Uretprobe:
 		return true
 	}
 	return false
@@ -169,12 +169,12 @@ func (e *Engine) loadOne(l *load) error {
 	if err != nil {
 		return err
 	}
-	l.loaded, err = e.k.Load(kernel.Program{
-		Name: fmt.Sprintf("jalon_%d", s.id), Insns: insns, Kind: h.v.target.Kind, Target: h.v.target, Buffers: []*kernel.Buffer{e.buffer},
+	l.loaded, err = e.k.Load(bpf.Program{
+		Name: fmt.Sprintf("jalon_%d", s.id), Insns: insns, Kind: h.v.target.Kind, Target: h.v.target, Buffers: []*bpf.Buffer{e.buffer},
 		Sleepable: cfg.Sleeps,
 	})
 	if err != nil {
-		var refused *kernel.Error
+		var refused *bpf.Error
 		if errors.As(err, &refused) && refused.Verbose() != "" {
 			e.logf("%s: the verifier's log:\n%s", s.schema.Place, refused.Verbose())
 		}
@@ -199,8 +199,8 @@ func (e *Engine) config(s *site, h *half) ebpf.Config {
 	return ebpf.Config{
 		Name: bufferName, Layout: e.flat.Layout(s.id), Slack: uint64(e.flat.Slack), MapSize: e.flat.Size(), Sites: uint32(e.flat.Sites),
 		Context: h.v.context, Space: space(h), Features: e.features(), Return: kind.Return(),
-		Atomic: kind == kernel.Uprobe || kind == kernel.Uretprobe,
-		Sleeps: (kind == kernel.Uprobe || kind == kernel.Uretprobe) && e.k.Features().Sleepable.OK && readsMemory(h.prog),
+		Atomic: kind == bpf.Uprobe || kind == bpf.Uretprobe,
+		Sleeps: (kind == bpf.Uprobe || kind == bpf.Uretprobe) && e.k.Features().Sleepable.OK && readsMemory(h.prog),
 	}
 }
 
@@ -245,7 +245,7 @@ func (e *Engine) attach() error {
 // attachOne attaches a program to its sites. One site that the kernel refuses is
 // left out with a warning; that all are refused is the error.
 func (e *Engine) attachOne(l *load) error {
-	var targets []kernel.Target
+	var targets []bpf.Target
 	var of []*site
 	for i, h := range l.halves {
 		if l.sites[i].off || l.sites[i].gone {
@@ -271,7 +271,7 @@ func (e *Engine) attachOne(l *load) error {
 	if err == nil {
 		return nil
 	}
-	var partial *kernel.AttachError
+	var partial *bpf.AttachError
 	if link == nil || !errors.As(err, &partial) || len(partial.Failed) == 0 {
 		return probe.Error(of[0].tp.Place, e.explain(&targets[0], err))
 	}
@@ -286,15 +286,15 @@ func (e *Engine) attachOne(l *load) error {
 
 // refusals say, for functions that ftrace does not trace, what the kernel tells in
 // its log at best.
-var refusals = map[kernel.Kind]string{
-	kernel.Kprobe:    "this kernel takes no probes in those (CONFIG_KPROBE_EVENTS_ON_NOTRACE)",
-	kernel.Kretprobe: "this kernel takes no probes in those (CONFIG_KPROBE_EVENTS_ON_NOTRACE)",
-	kernel.Fentry:    "fentry and fexit work by ftrace",
-	kernel.Fexit:     "fentry and fexit work by ftrace",
+var refusals = map[bpf.Kind]string{
+	bpf.Kprobe:    "this kernel takes no probes in those (CONFIG_KPROBE_EVENTS_ON_NOTRACE)",
+	bpf.Kretprobe: "this kernel takes no probes in those (CONFIG_KPROBE_EVENTS_ON_NOTRACE)",
+	bpf.Fentry:    "fentry and fexit work by ftrace",
+	bpf.Fexit:     "fentry and fexit work by ftrace",
 }
 
 // explain adds to the kernel's refusal of a function why that may be.
-func (e *Engine) explain(t *kernel.Target, err error) error {
+func (e *Engine) explain(t *bpf.Target, err error) error {
 	function, _, _ := strings.Cut(t.Symbol, ".") // of NAME.cold, NAME.part.0 the kernel looks at NAME
 	why := refusals[t.Kind]
 	if function == "" || why == "" {

@@ -1,14 +1,14 @@
-package kengine
+package kernel
 
 import (
 	"errors"
 	"strings"
 
 	"github.com/jalon-trace/jalon/internal/backend/ebpf"
+	"github.com/jalon-trace/jalon/internal/bpf"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/debuginfo/tracefs"
-	"github.com/jalon-trace/jalon/internal/kernel"
 	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/sema"
@@ -33,7 +33,7 @@ type candidate struct {
 // mean there.
 type variant struct {
 	how     string
-	target  kernel.Target
+	target  bpf.Target
 	context ebpf.Context
 	scope   debuginfo.Scope
 	kin     sema.KernelInput

@@ -1,4 +1,4 @@
-package kengine
+package kernel
 
 import (
 	"errors"
@@ -9,9 +9,9 @@ import (
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/jalon-trace/jalon/internal/backend/ebpf"
+	"github.com/jalon-trace/jalon/internal/bpf"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/tracesite"
-	"github.com/jalon-trace/jalon/internal/kernel"
 	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/sema"
@@ -154,7 +154,7 @@ func (e *Engine) callSite(c *candidate, img *vmlinux, s *tracesite.Site) (candid
 		place: c.place, function: function,
 		variants: []variant{{
 			how: "kprobe at the call in " + function, at: at, bias: img.slide,
-			target:  placed(kernel.Target{Kind: kernel.Kprobe, Addr: at}, syms, at),
+			target:  placed(bpf.Target{Kind: bpf.Kprobe, Addr: at}, syms, at),
 			context: ebpf.Regs, kin: sema.KernelInput{Context: sema.ContextRegs},
 			scope: &callScope{around, inner, argumentNames(c)}, lineOf: img.lineOf,
 		}},
@@ -263,8 +263,8 @@ var nothing = asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()}
 // listener keeps a tracepoint on: a program of its own that does nothing. The code
 // of the calls is only reached while somebody listens.
 type listener struct {
-	prog *kernel.Loaded
-	link *kernel.Link
+	prog *bpf.Loaded
+	link *bpf.Link
 	used int // by so many attached programs
 }
 
@@ -285,8 +285,8 @@ func (e *Engine) listen(l *load) error {
 func (e *Engine) listenTo(event string) error {
 	on := e.listeners[event]
 	if on == nil {
-		target := kernel.Target{Kind: kernel.RawTracepoint, Name: event}
-		prog, err := e.k.Load(kernel.Program{Name: "jalon_on", Insns: nothing, Kind: target.Kind, Target: target})
+		target := bpf.Target{Kind: bpf.RawTracepoint, Name: event}
+		prog, err := e.k.Load(bpf.Program{Name: "jalon_on", Insns: nothing, Kind: target.Kind, Target: target})
 		if err != nil {
 			return err
 		}
@@ -297,7 +297,7 @@ func (e *Engine) listenTo(event string) error {
 		e.listeners[event] = on
 	}
 	if on.used == 0 {
-		link, err := on.prog.Attach(kernel.Target{Kind: kernel.RawTracepoint, Name: event})
+		link, err := on.prog.Attach(bpf.Target{Kind: bpf.RawTracepoint, Name: event})
 		if err != nil {
 			return err
 		}

@@ -1,14 +1,14 @@
-package kengine
+package kernel
 
 import (
 	"errors"
 	"fmt"
 
 	"github.com/jalon-trace/jalon/internal/backend/ebpf"
+	"github.com/jalon-trace/jalon/internal/bpf"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/btf"
 	"github.com/jalon-trace/jalon/internal/debuginfo/tracefs"
-	"github.com/jalon-trace/jalon/internal/kernel"
 	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/sema"
@@ -66,7 +66,7 @@ func (e *Engine) rawVariant(event string) (variant, error) {
 		return variant{}, err
 	}
 	return variant{
-		how: "raw tracepoint", target: kernel.Target{Kind: kernel.RawTracepoint, Name: event},
+		how: "raw tracepoint", target: bpf.Target{Kind: bpf.RawTracepoint, Name: event},
 		context: ebpf.Args, scope: scope, kin: sema.KernelInput{Context: sema.ContextArgs},
 	}, nil
 }
@@ -79,7 +79,7 @@ func (e *Engine) recordVariant(fs *tracefs.FS, n tracefs.Name) (variant, error) 
 	}
 	scope := e.src.recordScope(ev)
 	return variant{
-		how: "tracepoint", target: kernel.Target{Kind: kernel.Tracepoint, Group: n.System, Name: n.Event},
+		how: "tracepoint", target: bpf.Target{Kind: bpf.Tracepoint, Group: n.System, Name: n.Event},
 		context: ebpf.Record, scope: scope,
 		kin:   sema.KernelInput{Context: sema.ContextRecord, SData: e.src.sdata(ev)},
 		event: ev,

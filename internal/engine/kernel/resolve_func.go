@@ -1,12 +1,12 @@
-package kengine
+package kernel
 
 import (
 	"fmt"
 
 	"github.com/jalon-trace/jalon/internal/backend/ebpf"
+	"github.com/jalon-trace/jalon/internal/bpf"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/kallsyms"
-	"github.com/jalon-trace/jalon/internal/kernel"
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/sema"
 )
@@ -107,7 +107,7 @@ func (e *Engine) kprobes(p *probe.Place) ([]candidate, error) {
 		}
 		scope := e.entryScope(f)
 		out = append(out, e.functionCandidate(p, "kprobe", f, variant{
-			how: "kprobe", target: kernel.Target{Kind: kernel.Kprobe, Symbol: f.Name, Module: f.Module},
+			how: "kprobe", target: bpf.Target{Kind: bpf.Kprobe, Symbol: f.Name, Module: f.Module},
 			context: ebpf.Regs, scope: scope, kin: sema.KernelInput{Context: sema.ContextRegs}, atEntry: true, at: f.Addr,
 		}))
 	}
@@ -138,7 +138,7 @@ func (e *Engine) entryScope(f function) debuginfo.Scope {
 // when its debug information is at hand.
 func (e *Engine) instruction(p *probe.Place, addr uint64) (candidate, error) {
 	v := variant{
-		how: "kprobe", target: kernel.Target{Kind: kernel.Kprobe, Addr: addr}, context: ebpf.Regs,
+		how: "kprobe", target: bpf.Target{Kind: bpf.Kprobe, Addr: addr}, context: ebpf.Regs,
 		scope: e.plainScope(), kin: sema.KernelInput{Context: sema.ContextRegs}, at: addr,
 	}
 	c := candidate{place: p.Text, function: e.kernelSymbol(addr)}
@@ -205,7 +205,7 @@ func (e *Engine) kernelSites(p *probe.Place, img *vmlinux, sites []probe.Site) (
 	for _, s := range sites {
 		addr := s.Addr + img.slide
 		v := variant{
-			how: "kprobe", target: kernel.Target{Kind: kernel.Kprobe, Addr: addr},
+			how: "kprobe", target: bpf.Target{Kind: bpf.Kprobe, Addr: addr},
 			context: ebpf.Regs, kin: sema.KernelInput{Context: sema.ContextRegs}, at: addr,
 		}
 		v.target = placed(v.target, syms, addr)
@@ -230,18 +230,18 @@ func (e *Engine) kretprobes(p *probe.Place) ([]candidate, error) {
 	var out []candidate
 	for _, f := range fns {
 		out = append(out, e.functionCandidate(p, "kretprobe", f, variant{
-			how: "kretprobe", target: kernel.Target{Kind: kernel.Kretprobe, Symbol: f.Name, Module: f.Module},
+			how: "kretprobe", target: bpf.Target{Kind: bpf.Kretprobe, Symbol: f.Name, Module: f.Module},
 			context: ebpf.Regs, scope: b.ReturnScope(f.Name, f.Module), kin: sema.KernelInput{Context: sema.ContextRegs, Return: true},
 		}))
 	}
 	return out, nil
 }
 
-func (e *Engine) fentries(p *probe.Place) ([]candidate, error) { return e.typed(p, kernel.Fentry) }
-func (e *Engine) fexits(p *probe.Place) ([]candidate, error)   { return e.typed(p, kernel.Fexit) }
+func (e *Engine) fentries(p *probe.Place) ([]candidate, error) { return e.typed(p, bpf.Fentry) }
+func (e *Engine) fexits(p *probe.Place) ([]candidate, error)   { return e.typed(p, bpf.Fexit) }
 
 // typed are the entries and returns of kernel functions that BTF describes.
-func (e *Engine) typed(p *probe.Place, kind kernel.Kind) ([]candidate, error) {
+func (e *Engine) typed(p *probe.Place, kind bpf.Kind) ([]candidate, error) {
 	b, err := e.src.btf()
 	if err != nil {
 		return nil, err
@@ -254,7 +254,7 @@ func (e *Engine) typed(p *probe.Place, kind kernel.Kind) ([]candidate, error) {
 	var first error
 	for _, f := range fns {
 		var scope debuginfo.Scope
-		if kind == kernel.Fentry {
+		if kind == bpf.Fentry {
 			scope, err = b.FentryScope(f.Name, f.Module)
 		} else {
 			scope, err = b.FexitScope(f.Name, f.Module)
@@ -266,8 +266,8 @@ func (e *Engine) typed(p *probe.Place, kind kernel.Kind) ([]candidate, error) {
 			continue
 		}
 		out = append(out, e.functionCandidate(p, kind.String(), f, variant{
-			how: kind.String(), target: kernel.Target{Kind: kind, Symbol: f.Name, Module: f.Module},
-			context: ebpf.Args, scope: scope, kin: sema.KernelInput{Context: sema.ContextArgs, Return: kind == kernel.Fexit},
+			how: kind.String(), target: bpf.Target{Kind: kind, Symbol: f.Name, Module: f.Module},
+			context: ebpf.Args, scope: scope, kin: sema.KernelInput{Context: sema.ContextArgs, Return: kind == bpf.Fexit},
 		}))
 	}
 	if len(out) == 0 {
@@ -277,7 +277,7 @@ func (e *Engine) typed(p *probe.Place, kind kernel.Kind) ([]candidate, error) {
 }
 
 // placed gives a target its symbol, which the kernel checks better than an address.
-func placed(t kernel.Target, syms *kallsyms.Table, addr uint64) kernel.Target {
+func placed(t bpf.Target, syms *kallsyms.Table, addr uint64) bpf.Target {
 	if at, ok := syms.At(addr); ok {
 		t.Symbol, t.Module, t.Offset, t.Addr = at.Name, at.Module, at.Offset, 0
 	}

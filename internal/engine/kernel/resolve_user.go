@@ -1,4 +1,4 @@
-package kengine
+package kernel
 
 import (
 	"errors"
@@ -10,10 +10,10 @@ import (
 	"strings"
 
 	"github.com/jalon-trace/jalon/internal/backend/ebpf"
+	"github.com/jalon-trace/jalon/internal/bpf"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/debuginfo/usdt"
-	"github.com/jalon-trace/jalon/internal/kernel"
 	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/openfile"
 	"github.com/jalon-trace/jalon/internal/probe"
@@ -218,7 +218,7 @@ func (e *Engine) userCandidate(p *probe.Place, m *dwarf.Module, path string, s p
 		place: place, function: s.Func, file: s.File, line: s.Line, module: m, vaddr: s.Addr,
 		variants: []variant{{
 			how:     "uprobe",
-			target:  kernel.Target{Kind: kernel.Uprobe, Path: path, FileOffset: off, Pid: e.uprobePid()},
+			target:  bpf.Target{Kind: bpf.Uprobe, Path: path, FileOffset: off, Pid: e.uprobePid()},
 			context: ebpf.Regs, scope: scope, kin: sema.KernelInput{Context: sema.ContextRegs, User: true, Fixed: m.Type() == dwarf.Exec},
 			atEntry: known && s.Addr == fn.Lo,
 			lineOf: func(vaddr uint64) (string, int) {
@@ -256,7 +256,7 @@ func (e *Engine) uretprobes(p *probe.Place) ([]candidate, error) {
 	list, err := e.uprobes(&entry)
 	for i := range list {
 		v := &list[i].variants[0]
-		v.how, v.target.Kind, v.kin.Return, v.atEntry = "uretprobe", kernel.Uretprobe, true, false
+		v.how, v.target.Kind, v.kin.Return, v.atEntry = "uretprobe", bpf.Uretprobe, true, false
 		v.scope = &returned{v.scope}
 		if p.Glob() {
 			list[i].place = strings.Replace(list[i].place, "uprobe:", "uretprobe:", 1)

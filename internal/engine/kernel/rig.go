@@ -1,12 +1,12 @@
-package kengine
+package kernel
 
 import (
 	"errors"
 	"fmt"
 
 	"github.com/jalon-trace/jalon/internal/backend/ebpf"
+	"github.com/jalon-trace/jalon/internal/bpf"
 	"github.com/jalon-trace/jalon/internal/ir"
-	"github.com/jalon-trace/jalon/internal/kernel"
 	"github.com/jalon-trace/jalon/internal/ring"
 )
 
@@ -50,25 +50,25 @@ func (r *Rig) Shared() *ring.Shared { return r.m.shared }
 
 // Spot is where a program of a Rig runs, and what its context is.
 type Spot struct {
-	target  kernel.Target
+	target  bpf.Target
 	context ebpf.Context
 }
 
 // Instruction is the instruction at an address of the kernel, by a kprobe; the
 // context is struct pt_regs.
 func Instruction(addr uint64) Spot {
-	return Spot{kernel.Target{Kind: kernel.Kprobe, Addr: addr}, ebpf.Regs}
+	return Spot{bpf.Target{Kind: bpf.Kprobe, Addr: addr}, ebpf.Regs}
 }
 
 // Arguments is a static tracepoint by its raw arguments, each a word of the context.
 func (m *Marker) Arguments() Spot {
-	return Spot{kernel.Target{Kind: kernel.RawTracepoint, Name: m.Name.Event}, ebpf.Args}
+	return Spot{bpf.Target{Kind: bpf.RawTracepoint, Name: m.Name.Event}, ebpf.Args}
 }
 
 // Record is a static tracepoint by the record that the kernel makes of it, which is
 // the context.
 func (m *Marker) Record() Spot {
-	return Spot{kernel.Target{Kind: kernel.Tracepoint, Group: m.Name.System, Name: m.Name.Event}, ebpf.Record}
+	return Spot{bpf.Target{Kind: bpf.Tracepoint, Group: m.Name.System, Name: m.Name.Event}, ebpf.Record}
 }
 
 // Others is how many perf events are open on the tracepoint, those of this process
@@ -80,8 +80,8 @@ type Probe struct {
 	Site   uint32 // in its records
 	r      *Rig
 	spot   Spot
-	loaded *kernel.Loaded
-	link   *kernel.Link
+	loaded *bpf.Loaded
+	link   *bpf.Link
 }
 
 // Load optimises, compiles and verifies a program. partner, when not nil, is the
@@ -105,11 +105,11 @@ func (r *Rig) Load(spot Spot, p *ir.Program, partner *Probe) (*Probe, error) {
 	if err != nil {
 		return nil, err
 	}
-	pr.loaded, err = r.e.k.Load(kernel.Program{
-		Name: fmt.Sprintf("jalon_%d", pr.Site), Insns: insns, Kind: spot.target.Kind, Target: spot.target, Buffers: []*kernel.Buffer{r.m.buffer},
+	pr.loaded, err = r.e.k.Load(bpf.Program{
+		Name: fmt.Sprintf("jalon_%d", pr.Site), Insns: insns, Kind: spot.target.Kind, Target: spot.target, Buffers: []*bpf.Buffer{r.m.buffer},
 	})
 	if err != nil {
-		var refused *kernel.Error
+		var refused *bpf.Error
 		if errors.As(err, &refused) && refused.Verbose() != "" {
 			r.e.logf("%s: the verifier's log:\n%s", p.Name, refused.Verbose())
 		}
@@ -135,9 +135,9 @@ func (p *Probe) Attach() error {
 }
 
 // named is the target with the name of the function at its address, for messages.
-func (p *Probe) named() *kernel.Target {
+func (p *Probe) named() *bpf.Target {
 	t := p.spot.target
-	if syms, err := p.r.e.src.kallsyms(); err == nil && t.Kind == kernel.Kprobe {
+	if syms, err := p.r.e.src.kallsyms(); err == nil && t.Kind == bpf.Kprobe {
 		if at, ok := syms.At(t.Addr); ok {
 			t.Symbol = at.Name
 		}

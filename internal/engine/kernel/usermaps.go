@@ -1,4 +1,4 @@
-package kengine
+package kernel
 
 import (
 	"fmt"
@@ -6,10 +6,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jalon-trace/jalon/internal/bpf"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/format"
-	"github.com/jalon-trace/jalon/internal/kernel"
 	"github.com/jalon-trace/jalon/internal/openfile"
 	"github.com/jalon-trace/jalon/internal/procdir"
 )
@@ -156,7 +156,7 @@ func (e *Engine) learn(ev *event.Event, pc uint64) {
 	}
 	halves := e.sites[ev.Schema.SiteID].halves
 	t := &halves[len(halves)-1].v.target
-	if t.Kind != kernel.Uprobe { // at a return pc is the caller's
+	if t.Kind != bpf.Uprobe { // at a return pc is the caller's
 		return
 	}
 	m, err := e.src.file(t.Path)
