@@ -56,15 +56,22 @@ type Options struct {
 // there; the actions behind it go on. Variables that it set stay set. The error
 // says what the site cannot do.
 func Lower(s *Site, opt *Options) (p *ir.Program, lay *Layout, err error) {
-	p, lay, err = lower(s, opt, ring.RecHeader)
+	p, lay, err = lower(s, opt, ring.RecHeader, 0)
+	rareAt := int64(ring.RecHeader)
 	if err == nil && lay.ShortSize != 0 {
-		p, lay, err = lower(s, opt, int64(lay.ShortSize)) // now it is known where that ends
+		rareAt = int64(lay.ShortSize) // now it is known where that ends
+	}
+	if err == nil && (lay.ShortSize != 0 || opt.Stop != nil) {
+		p, lay, err = lower(s, opt, rareAt, int64(lay.RecordSize))
+	}
+	if err == nil && lay.ShortSize != 0 && opt.Stop != nil {
+		p, lay, err = lower(s, opt, rareAt, int64(lay.RecordSize))
 	}
 	return p, lay, err
 }
 
-// lower is Lower with what is rare from rareAt on in the record.
-func lower(s *Site, opt *Options, rareAt int64) (p *ir.Program, lay *Layout, err error) {
+// lower is Lower with what is rare from rareAt on in the record, of that size.
+func lower(s *Site, opt *Options, rareAt, size int64) (p *ir.Program, lay *Layout, err error) {
 	l := &lowerer{
 		b: ir.NewBuilder(s.Name), opt: opt, lim: opt.Limits.withDefaults(), lay: &Layout{}, size: ring.RecHeader,
 		words: map[int64]int{}, held: map[place]item{}, rare: rarePart{at: rareAt},
@@ -88,6 +95,7 @@ func lower(s *Site, opt *Options, rareAt int64) (p *ir.Program, lay *Layout, err
 	}
 	if opt.Stop != nil {
 		l.pass(opt.Stop)
+		l.charge(opt.Stop, size)
 	}
 	l.reserve(s)
 	for k := range s.Actions {

@@ -70,6 +70,14 @@ func (b *buffer) resize(size int64) {
 	}
 }
 
+// room is how much more it holds.
+func (b *buffer) room() int64 {
+	if b.circular {
+		return NoLimit
+	}
+	return b.size - b.used
+}
+
 // add appends a frame, whose bytes are body and tail, and reports whether there was
 // room. A circular buffer makes some.
 func (b *buffer) add(e entry, body, tail []byte) bool {

@@ -61,13 +61,11 @@ type Hit struct {
 	Record []byte
 	Frame  *agentexpr.Frame
 	// Static is the static tracepoint's own record as text, where L asked for it.
-	// StaticText, where it is not nil, makes it, during the call: who drops a hit need
-	// not pay for its text. Render, where neither is there, makes it of a Record when
-	// somebody looks at it; it is that of all hits with that Layout. The head of its
-	// record is zero (agentexpr.RecordHead).
-	Static     string
-	StaticText func() string
-	Render     func(record []byte) string
+	// Render, where it is not there, makes it of a Record when a frame is looked at; it
+	// is that of all hits with that Layout. The head of its record is zero
+	// (agentexpr.RecordHead).
+	Static string
+	Render func(record []byte) string
 }
 
 // Counts are what happened at a location since the start of the run.
@@ -77,6 +75,9 @@ type Counts struct {
 	Faults uint64 // condition could not be evaluated
 	Lost   uint64 // no room in the rings
 }
+
+// NoLimit is room that has no end.
+const NoLimit = 1 << 62
 
 // Engine carries an experiment out. It is used from one goroutine.
 type Engine interface {
@@ -106,10 +107,13 @@ type Engine interface {
 	// Markers lists all static tracepoint markers; those at an address.
 	Markers() ([]Marker, error)
 	MarkersAt(addr uint64) ([]Marker, error)
-	// Reached gives the tracepoint whose Pass ended the run at a hit: from then on no
-	// program collects anything or sets a variable. Nil: none has, or the engine leaves
-	// it to who drains it.
-	Reached() *Spec
+	// SetRoom says how many bytes of frames the buffer holds, from the start of a run;
+	// NoLimit: it is circular. It may change while the run goes on: then it says how
+	// many more it holds than so far.
+	SetRoom(bytes int64)
+	// Ended says whether a hit has ended the run: from then on no program collects
+	// anything or sets a variable. An engine may leave it to who drains it.
+	Ended() Ending
 	// Tasks that are gone: the run cannot go on (the process has ended).
 	Gone() bool
 }

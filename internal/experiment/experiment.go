@@ -205,7 +205,9 @@ func (x *Experiment) setDisconnected(p rsp.SetDisconnected) error {
 }
 
 func (x *Experiment) setCircular(p rsp.SetCircular) error {
-	x.buffer.circular = p.On
+	if x.buffer.circular = p.On; x.run.on {
+		x.engine.SetRoom(x.buffer.room())
+	}
 	return nil
 }
 

@@ -116,7 +116,9 @@ func (f *fake) MarkersAt(addr uint64) ([]Marker, error) {
 
 func (f *fake) Gone() bool { return f.gone }
 
-func (f *fake) Reached() *Spec { return nil }
+func (f *fake) SetRoom(int64) {}
+
+func (f *fake) Ended() Ending { return Ending{} }
 
 // bench is an experiment over a fake engine.
 type bench struct {

@@ -21,6 +21,7 @@ type run struct {
 	// comes behind is dropped, but for the steps of that hit: stepsLeft of them,
 	// of the thread tid at spec.
 	reached   bool
+	counted   bool // what the engine has counted is noted
 	stepsLeft uint64
 	spec      *Spec
 	tid       int
@@ -54,6 +55,7 @@ func (x *Experiment) start(rsp.StartTrace) error {
 	x.stopNote = ""
 	x.run = run{scratch: x.run.scratch, tail: x.run.tail, reason: x.run.reason}
 	start := x.opt.Now().UnixMicro()
+	x.engine.SetRoom(x.buffer.room())
 	var all []error
 	for i, err := range x.engine.Start(specs, vars) {
 		if err != nil {
@@ -85,11 +87,17 @@ func (x *Experiment) Tick() {
 		return
 	}
 	// Asked before: what it collected until then is all that comes.
-	gone, last := x.engine.Gone(), x.engine.Reached()
+	gone, end := x.engine.Gone(), x.engine.Ended()
 	x.engine.Drain(false, x.hit)
-	switch {
+	if x.run.reached {
+		x.keepCounts() // what the sites lose until they are stopped is none of the run's
+	}
+	switch last := end.Spec; {
 	case x.run.reached && x.run.stepsLeft == 0:
 		x.finish(x.run.reason)
+	case end.Full:
+		x.run.stepsLeft = 0
+		x.finish(rsp.StopFull)
 	case last != nil && last.Steps == 0 && !x.run.reached:
 		// Its record may be kept back still, or there was no room for it.
 		x.run.number = uint64(last.Number)
@@ -127,14 +135,23 @@ func (x *Experiment) finish(reason rsp.StopReason) {
 		r.reason, r.end = reason, x.opt.Now().UnixMicro()
 	}
 	r.end = max(r.end, r.start)
-	for _, tp := range x.tracepoints {
-		if tp.known {
-			tp.counts = x.engine.Counts(&tp.spec)
-		}
-	}
+	x.keepCounts()
 	for _, v := range x.variables {
 		if now, ok := x.engine.Variable(v.Number); ok {
 			v.now = now
+		}
+	}
+}
+
+// keepCounts notes what the engine has counted, at the end of the run.
+func (x *Experiment) keepCounts() {
+	if x.run.counted {
+		return
+	}
+	x.run.counted = true
+	for _, tp := range x.tracepoints {
+		if tp.known {
+			tp.counts = x.engine.Counts(&tp.spec)
 		}
 	}
 }
@@ -225,7 +242,7 @@ func (x *Experiment) collect(tp *tracepoint, h *Hit) bool {
 		}
 	}
 	x.run.tail = x.run.tail[:0]
-	if h.PC != 0 || h.Static != "" || h.StaticText != nil {
+	if h.PC != 0 || h.Static != "" {
 		x.more(&e, f, h)
 	}
 	return x.buffer.add(e, body, x.run.tail)
@@ -239,14 +256,10 @@ func (x *Experiment) more(e *entry, f *form, h *Hit) {
 		f.pcs = true
 		b = binary.LittleEndian.AppendUint64(b, h.PC)
 	}
-	text := h.Static
-	if h.StaticText != nil {
-		text = h.StaticText()
-	}
-	if text != "" {
+	if h.Static != "" {
 		e.tail |= tailText
-		b = append(b, text...)
-		b = binary.LittleEndian.AppendUint32(b, uint32(len(text)))
+		b = append(b, h.Static...)
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(h.Static)))
 	}
 	x.run.tail = b
 }

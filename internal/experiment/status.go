@@ -61,7 +61,7 @@ func (x *Experiment) bytes(tp *tracepoint) uint64 {
 }
 
 func (x *Experiment) counts(tp *tracepoint) Counts {
-	if x.run.on && tp.known {
+	if x.run.on && !x.run.counted && tp.known {
 		return x.engine.Counts(&tp.spec)
 	}
 	return tp.counts

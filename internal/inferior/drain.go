@@ -17,6 +17,7 @@ func (e *engine) Drain(final bool, f func(*experiment.Hit)) {
 	if r == nil {
 		return
 	}
+	e.giveBack()
 	settled := e.t.standing
 	var h experiment.Hit
 	err := r.read(final, settled, func(a *armed, time int64, ev *event.Event) {
@@ -72,5 +73,5 @@ func (e *engine) Counts(s *experiment.Spec) experiment.Counts {
 		return a.slow.counts()
 	}
 	c, here := run.Counts(a.prog), a.here.counts()
-	return experiment.Counts{Hits: a.recorded + c.Lost + here.Hits, False: c.False + here.False, Faults: c.Faults + here.Faults, Lost: c.Lost}
+	return experiment.Counts{Hits: a.recorded + c.Lost + here.Hits, False: c.False + here.False, Faults: c.Faults + here.Faults, Lost: c.Lost + here.Lost}
 }

@@ -29,7 +29,8 @@ type engine struct {
 	over    atomic.Bool // the process is gone
 
 	vars   variables
-	stops  *stops // nil: who drains the hits ends the run
+	stops  *experiment.Stops // nil: who drains the hits ends the run
+	room   int64             // of the buffer, see SetRoom
 	marked markerList
 
 	mu   sync.Mutex // guards what follows: the tracer's goroutine adds to it
@@ -56,9 +57,10 @@ type armed struct {
 	here     slowSite // hits that the tracer collected of one that runs in the process
 	raised   bool     // the marker's semaphore
 	stop     *agentexpr.Stop
+	lost     uint64 // hits whose room has been given back
 }
 
-func newEngine(t *Target) *engine { return &engine{t: t} }
+func newEngine(t *Target) *engine { return &engine{t: t, room: experiment.NoLimit} }
 
 // Start implements experiment.Engine.
 func (e *engine) Start(list []*experiment.Spec, vars []experiment.Variable) []error {
@@ -77,7 +79,8 @@ func (e *engine) Start(list []*experiment.Spec, vars []experiment.Variable) []er
 	e.reset(pr)
 	e.records = recs
 	e.vars.define(vars)
-	e.stops = newStops(&e.vars, list)
+	e.stops = experiment.NewStops(list, e.vars.reserve)
+	e.SetRoom(e.room)
 	run := e.newRun(pr, e.last, recs.clock, func(mem *ring.Shared) { recs.open(mem, pr.threads, pr.pid) })
 	e.run = run
 	e.pr.Load().run.Store(run)
@@ -156,7 +159,7 @@ func (e *engine) arm(list []*experiment.Spec, errs []error) (bad bool) {
 func (e *engine) prepare(s *experiment.Spec) (*armed, error) {
 	a := &armed{spec: s, site: s.Program}
 	a.here = slowSite{a: a, e: e}
-	a.stop = e.stops.of(&e.vars, s)
+	a.stop = e.stops.Of(s)
 	a.site.Actions = withFrame(s.Program.Actions)
 	a.steps = withFrame(s.StepActions)
 	if s.Kind == experiment.Static {

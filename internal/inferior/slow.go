@@ -85,25 +85,40 @@ func (pr *proc) interpret(tid int, s *slowSite) (f *agentexpr.Frame, last bool) 
 		return nil, false
 	}
 	m := pr.machine(tid)
-	out := s.a.site.Run(&m.Machine)
-	if out.Frame != nil {
-		var ok bool
-		if ok, last = pr.passes(s.a); !ok {
-			return nil, false
-		}
+	cond := agentexpr.Site{Name: s.a.site.Name, Cond: s.a.site.Cond}
+	out := cond.Run(&m.Machine)
+	if out.Frame == nil {
+		m.storeVars()
+		s.add(func(c *experiment.Counts) {
+			if out.CondFail != nil {
+				c.Faults++
+			} else {
+				c.False++
+			}
+		})
+		return nil, false
+	}
+	var ok bool
+	if ok, last = pr.passes(s.a); !ok {
+		return nil, false
 	}
 	m.storeVars()
+	actions := agentexpr.Site{Name: s.a.site.Name, Actions: s.a.site.Actions}
+	out = actions.Run(&m.Machine)
+	if !pr.fits(s.a, out.Frame, false) { // its actions set nothing either
+		s.add(func(c *experiment.Counts) { c.Hits++; c.Lost++ })
+		return nil, false
+	}
+	m.storeVars()
+	s.add(func(c *experiment.Counts) { c.Hits++ })
+	return out.Frame, last
+}
+
+// add counts a hit.
+func (s *slowSite) add(f func(*experiment.Counts)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case out.CondFail != nil:
-		s.count.Faults++
-	case out.Frame == nil:
-		s.count.False++
-	default:
-		s.count.Hits++
-	}
-	return out.Frame, last
+	f(&s.count)
 }
 
 // collectHere collects at the tracepoints of an address that run in the process, for
@@ -186,6 +201,9 @@ func (pr *proc) onStepped(tid int) (again bool) {
 		m := pr.machine(tid)
 		site := agentexpr.Site{Actions: x.s.a.steps}
 		out := site.Run(&m.Machine)
+		if !pr.fits(x.s.a, out.Frame, true) {
+			continue
+		}
 		m.storeVars()
 		x.s.e.addSlow(slowHit{a: x.s.a, step: true, tid: tid, pc: m.Regs[pcRegister], frame: out.Frame})
 		if x.left--; x.left > 0 {
@@ -258,6 +276,7 @@ func (m *machine) storeVars() {
 	for number, was := range m.vars {
 		if now := m.Vars[number]; now != was {
 			m.pr.t.engine.vars.change(m.pr.run.Load().rings(), number, was, now)
+			m.vars[number] = now
 		}
 	}
 }

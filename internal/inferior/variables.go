@@ -100,7 +100,7 @@ func (v *variables) reserve() (index int64, ok bool) {
 	return int64(len(v.values) - 1), true
 }
 
-// at, put and next read, set and count up a variable by its index.
+// at, put and fetchAdd read, set and add to a variable by its index.
 func (v *variables) at(mem *ring.Shared, index int64) uint64 {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -119,14 +119,14 @@ func (v *variables) put(mem *ring.Shared, index int64, x uint64) {
 	}
 }
 
-func (v *variables) next(mem *ring.Shared, index int64) uint64 {
+func (v *variables) fetchAdd(mem *ring.Shared, index int64, n uint64) uint64 {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if mem != nil {
-		return mem.NextVariable(int(index))
+		return mem.FetchAddVariable(int(index), n)
 	}
-	v.values[index]++
-	return v.values[index] - 1
+	v.values[index] += n
+	return v.values[index] - n
 }
 
 // change is what an expression did to a variable that hit programs may change, too.

@@ -255,7 +255,7 @@ var immChecks = map[Op]func(c *checker, i *Instr){
 			c.fail("there is no counter %d", i.Imm)
 		}
 	},
-	GetVar: checkVar, SetVar: checkVar, AddVar: checkVar, NextVar: checkVar,
+	GetVar: checkVar, SetVar: checkVar, AddVar: checkVar, FetchAddVar: checkVar,
 	StrEq: func(c *checker, i *Instr) {
 		for _, b := range []byte(i.Data) {
 			if b == 0 {

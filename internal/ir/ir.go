@@ -140,9 +140,9 @@ const (
 	GetVar // the variable
 	SetVar // the variable = A
 	AddVar // the variable += A, indivisibly: no other thread's addition is lost
-	// NextVar is the variable, to which 1 is added, indivisibly: no two hits get the
-	// same number.
-	NextVar
+	// FetchAddVar is the variable, to which A is added, indivisibly: by 1, no two hits get
+	// the same number.
+	FetchAddVar
 
 	// Kernel engine only. A site may have two programs that run one behind the
 	// other on one CPU: the first gives a word, the second takes it.

@@ -142,7 +142,7 @@ var Ops = [NumOps]OpInfo{
 	SetVar: {Name: "setvar", A: IntOperand, Widths: noWidth, form: "ia"},
 	AddVar: {Name: "addvar", A: IntOperand, Widths: noWidth, form: "ia"},
 
-	NextVar: {Name: "nextvar", Result: IntResult, Widths: noWidth, form: "i"},
+	FetchAddVar: {Name: "fetchaddvar", A: IntOperand, Result: IntResult, Widths: noWidth, form: "ia"},
 
 	Give:   {Name: "give", A: IntOperand, Widths: noWidth, form: "a"},
 	Take:   {Name: "take", Result: IntResult, Widths: noWidth},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/experiment"
+	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/ring"
 )
 
@@ -33,7 +34,6 @@ type waiting struct {
 	thread uint64
 	token  uint64 // of the second record that it waits for; 0: none
 	record []byte
-	own    []byte // the second record's bytes
 }
 
 func newDrain(mem *ring.Shared) *drain {
@@ -113,6 +113,7 @@ func (e *engine) Drain(final bool, f func(*experiment.Hit)) {
 	if d == nil {
 		return
 	}
+	e.giveBack()
 	if final {
 		d.settle()
 		_ = d.merger.Flush(func(r event.Record) error { d.record(r, f, e.epoch); return nil })
@@ -169,7 +170,7 @@ func (d *drain) complete(st *site, r event.Record) {
 	token := binary.LittleEndian.Uint64(r.Data[tokenAt:])
 	for _, w := range d.queue {
 		if w.st == st && w.token == token && w.token != 0 && w.thread == r.Thread() {
-			w.token, w.own = 0, append([]byte(nil), counted(r.Data, st.ownStatic)...)
+			w.complete(counted(r.Data, st.ownStatic))
 			return
 		}
 	}
@@ -185,6 +186,7 @@ func (d *drain) release(before uint64, f func(*experiment.Hit), epoch int64) {
 				break
 			}
 			w.st.halfLost++
+			w.complete(nil)
 		}
 		w.give(f, epoch)
 		n++
@@ -195,25 +197,31 @@ func (d *drain) release(before uint64, f func(*experiment.Hit), epoch int64) {
 	}
 }
 
+// complete puts the marker's own record in the place of the token.
+func (w *waiting) complete(own []byte) {
+	slot := w.record[w.st.static:]
+	own = own[:min(len(own), len(slot)-ir.CountedHeader)]
+	clear(slot[:ir.CountedHeader+tokenSize])
+	binary.LittleEndian.PutUint32(slot, uint32(len(own)))
+	copy(slot[ir.CountedHeader:], own)
+	w.token = 0
+}
+
 func (w *waiting) give(f func(*experiment.Hit), epoch int64) {
 	h := &experiment.Hit{
 		Spec: w.st.spec, Time: int64(w.time) + epoch, CPU: w.cpu, TID: int(uint32(w.thread)),
 		Layout: w.st.layout, Record: w.record,
 	}
 	if w.st.render != nil {
-		h.StaticText = w.text
+		h.Render = w.st.text
 	}
 	f(h)
 }
 
 // text is the kernel's own text of the marker's record, "" where that was lost.
-func (w *waiting) text() string {
-	record := w.own
-	if w.st.own == nil {
-		record = counted(w.record, w.st.static)
+func (st *site) text(record []byte) string {
+	if own := counted(record, st.static); len(own) > 0 {
+		return st.render(own)
 	}
-	if len(record) == 0 {
-		return ""
-	}
-	return w.st.render(record)
+	return ""
 }

@@ -24,13 +24,18 @@ type engine struct {
 
 	rig   *kernel.Rig // nil before the first run
 	sites map[*experiment.Spec]*site
-	order []*site // of the run, as they came
-	vars  map[int]int
+	order []*site           // of the run, as they came
+	vars  map[int]int       // by GDB's number, the index
+	taken int               // indices in use, those of stops too
+	stops *experiment.Stops // nil: who drains the hits ends the run
+	room  int64             // of the buffer, see SetRoom
 	drain *drain
 	epoch int64 // CLOCK_REALTIME - CLOCK_MONOTONIC at the start, ns
 }
 
-func newEngine(k *kernel.Engine, mem *memory) *engine { return &engine{k: k, mem: mem} }
+func newEngine(k *kernel.Engine, mem *memory) *engine {
+	return &engine{k: k, mem: mem, room: experiment.NoLimit}
+}
 
 // Start begins a run; see experiment.Engine.
 func (e *engine) Start(list []*experiment.Spec, vars []experiment.Variable) []error {
@@ -41,6 +46,8 @@ func (e *engine) Start(list []*experiment.Spec, vars []experiment.Variable) []er
 		}
 		return errs
 	}
+	e.stops = experiment.NewStops(list, e.reserve)
+	e.SetRoom(e.room)
 	failed := false
 	var armed []*site
 	for i, s := range list {
@@ -77,7 +84,7 @@ func (e *engine) begin(vars []experiment.Variable) error {
 	if e.rig, err = e.k.NewRig(kernel.RigOptions{BufferSize: e.bufferSize}); err != nil {
 		return err
 	}
-	e.sites, e.order, e.vars = map[*experiment.Spec]*site{}, nil, map[int]int{}
+	e.sites, e.order, e.vars, e.taken, e.stops = map[*experiment.Spec]*site{}, nil, map[int]int{}, 0, nil
 	e.drain = newDrain(e.rig.Shared())
 	for _, v := range vars {
 		if !v.Builtin {
@@ -105,7 +112,7 @@ func (e *engine) end() error {
 	if rig == nil {
 		return nil
 	}
-	e.rig, e.sites, e.order, e.vars, e.drain = nil, nil, nil, nil, nil
+	e.rig, e.sites, e.order, e.vars, e.stops, e.drain = nil, nil, nil, nil, nil, nil
 	return rig.Close()
 }
 
@@ -210,9 +217,11 @@ func (e *engine) SetVariable(number int, value int64) {
 	}
 	i, ok := e.vars[number]
 	if !ok {
-		if i = len(e.vars); i >= ring.MaxVariables {
+		index, room := e.reserve()
+		if !room {
 			return // a program that uses it is refused
 		}
+		i = int(index)
 		e.vars[number] = i
 	}
 	e.rig.Shared().SetVariable(i, uint64(value))
@@ -239,5 +248,44 @@ func (e *engine) Memory(addr uint64, b []byte) error {
 // Gone never holds: the kernel stays.
 func (e *engine) Gone() bool { return false }
 
-// Reached implements experiment.Engine: pass counts are decided when hits are drained.
-func (e *engine) Reached() *experiment.Spec { return nil }
+// reserve takes a variable of the run that is in no use; its value is 0.
+func (e *engine) reserve() (index int64, ok bool) {
+	if e.taken >= ring.MaxVariables {
+		return 0, false
+	}
+	e.taken++
+	return int64(e.taken - 1), true
+}
+
+// SetRoom implements experiment.Engine.
+func (e *engine) SetRoom(bytes int64) {
+	e.room = bytes
+	if e.rig != nil && e.stops != nil {
+		e.rig.Shared().SetVariable(int(e.stops.Room), uint64(bytes))
+	}
+}
+
+// giveBack adds to the room what hits have taken of which no frame comes.
+func (e *engine) giveBack() {
+	if e.stops == nil {
+		return
+	}
+	for _, st := range e.order {
+		stop := e.stops.Of(st.spec)
+		lost := e.rig.Shared().Counter(st.main.Site, ring.CounterLost) + st.dropped
+		if stop == nil || lost <= st.unpaid {
+			continue
+		}
+		cost := uint64(st.layout.RecordSize) + uint64(stop.Beside)
+		e.rig.Shared().FetchAddVariable(int(e.stops.Room), (lost-st.unpaid)*cost)
+		st.unpaid = lost
+	}
+}
+
+// Ended implements experiment.Engine.
+func (e *engine) Ended() experiment.Ending {
+	if e.rig == nil || e.stops == nil {
+		return experiment.Ending{}
+	}
+	return e.stops.Ending(e.rig.Shared().Variable(int(e.stops.Flag)))
+}

@@ -198,8 +198,8 @@ func drainAll(e *engine, final bool) []kept {
 	var list []kept
 	e.Drain(final, func(h *experiment.Hit) {
 		k := kept{*h, h.Layout.Frame(h.Record)}
-		if h.StaticText != nil {
-			k.Static = h.StaticText()
+		if h.Render != nil {
+			k.Static = h.Render(h.Record)
 		}
 		list = append(list, k)
 	})

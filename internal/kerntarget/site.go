@@ -33,6 +33,7 @@ type site struct {
 	static, ownStatic int
 	render            func([]byte) string
 
+	unpaid   uint64 // hits whose room in the buffer has been given back
 	recorded uint64 // records of main that came out of the rings
 	halfLost uint64 // those of own that did not come
 	// half are the times when main was attached and own was not yet: what main
@@ -114,9 +115,11 @@ func (st *site) atMarker(m *kernel.Marker) error {
 
 // pair makes the two programs.
 func (st *site) pair(args registers, sd *sema.SData) error {
-	opt := agentexpr.Options{Registers: args, StaticSize: tokenSize, Static: func(b *ir.Builder, at int64) {
-		if st.static < 0 {
-			st.static = int(at)
+	// The slot has room for the marker's own record, which the second program brings.
+	var in *ir.Builder
+	opt := agentexpr.Options{Registers: args, StaticSize: ownSize(sd), Static: func(b *ir.Builder, at int64) {
+		if in != b { // else it is another action that wants the same
+			in, st.static = b, int(at)
 			token := b.Def(ir.I64, ir.Instr{Op: ir.Env, Imm: ir.EnvTime})
 			b.Emit(ir.Instr{Op: ir.Put, W: 4, A: b.Const(tokenSize), Imm: at})
 			b.Emit(ir.Instr{Op: ir.Put, W: 8, A: token, Imm: at + ir.CountedHeader})
@@ -142,7 +145,7 @@ func (st *site) name() string {
 
 // load makes and loads the program of the tracepoint.
 func (st *site) load(spot kernel.Spot, opt agentexpr.Options) error {
-	opt.Kernel, opt.PC, opt.Var, opt.Epoch = true, st.spec.Addr, st.e.variable, st.e.epoch
+	opt.Kernel, opt.PC, opt.Var, opt.Epoch, opt.Stop = true, st.spec.Addr, st.e.variable, st.e.epoch, st.e.stops.Of(st.spec)
 	program := st.spec.Program
 	if program.Name == "" {
 		program.Name = st.name()

@@ -134,8 +134,10 @@ func (s *Shared) Variable(index int) uint64 { return atomic.LoadUint64(s.variabl
 // SetVariable sets it.
 func (s *Shared) SetVariable(index int, value uint64) { atomic.StoreUint64(s.variable(index), value) }
 
-// NextVariable adds 1 and gives what it was before (ir.NextVar).
-func (s *Shared) NextVariable(index int) uint64 { return atomic.AddUint64(s.variable(index), 1) - 1 }
+// FetchAddVariable adds to a variable and gives what it was before (ir.FetchAddVar).
+func (s *Shared) FetchAddVariable(index int, n uint64) uint64 {
+	return atomic.AddUint64(s.variable(index), n) - n
+}
 
 // ChangeVariable turns was into now. Where hit programs have changed it since it was
 // read, the difference is added: of two counts none is lost.

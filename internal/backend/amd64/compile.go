@@ -111,7 +111,7 @@ func checkConfig(p *ir.Program, cfg *Config) error {
 	for _, b := range p.Blocks {
 		for _, in := range b.Instrs {
 			switch in.Op {
-			case ir.GetVar, ir.SetVar, ir.AddVar, ir.NextVar:
+			case ir.GetVar, ir.SetVar, ir.AddVar, ir.FetchAddVar:
 				if in.Imm >= int64(l.VariableCount) {
 					return fmt.Errorf("layout of the shared memory: there is no variable %d among %d", in.Imm, l.VariableCount)
 				}

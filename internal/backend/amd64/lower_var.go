@@ -6,7 +6,7 @@ func init() {
 	lower[ir.GetVar] = (*gen).lowerGetVar
 	lower[ir.SetVar] = (*gen).lowerSetVar
 	lower[ir.AddVar] = (*gen).lowerAddVar
-	lower[ir.NextVar] = (*gen).lowerNextVar
+	lower[ir.FetchAddVar] = (*gen).lowerFetchAddVar
 }
 
 // varMem addresses variable n of the session.
@@ -33,11 +33,11 @@ func (g *gen) lowerAddVar(in *ir.Instr) {
 	g.mr(iLOCKADD, 8, rmMem(g.varMem(in.Imm)), r)
 }
 
-// lowerNextVar adds 1 with a lock and gives what was there before.
-func (g *gen) lowerNextVar(in *ir.Instr) {
+// lowerFetchAddVar adds with a lock and gives what was there before.
+func (g *gen) lowerFetchAddVar(in *ir.Instr) {
 	d := g.dst(in.Dst)
 	m := rmMem(g.varMem(in.Imm))
-	g.movImm(d, 1)
+	g.moveAny(d, 8, g.val(in.A, 8))
 	g.mr(iLOCKXADD, 8, m, d)
 	g.setDst(in.Dst, d)
 }

@@ -71,7 +71,7 @@ func operands(i *ir.Instr) []ir.Value {
 // shapes of the operations: which operand fields are meaningful.
 func hasA(op ir.Op) bool {
 	switch op {
-	case ir.Const, ir.FConst, ir.Reg, ir.FReg, ir.Reserve, ir.PutReg, ir.PutX87, ir.Commit, ir.Count, ir.GetVar, ir.NextVar, ir.Invalid:
+	case ir.Const, ir.FConst, ir.Reg, ir.FReg, ir.Reserve, ir.PutReg, ir.PutX87, ir.Commit, ir.Count, ir.GetVar, ir.Invalid:
 		return false
 	}
 	return true
@@ -87,7 +87,7 @@ func hasB(op ir.Op) bool {
 }
 
 func hasEffect(op ir.Op) bool {
-	return op >= ir.Reserve && op <= ir.Count || op == ir.SetVar || op == ir.AddVar || op == ir.NextVar
+	return op >= ir.Reserve && op <= ir.Count || op == ir.SetVar || op == ir.AddVar || op == ir.FetchAddVar
 }
 
 func (an *analysis) scan() {

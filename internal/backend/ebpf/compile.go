@@ -110,7 +110,7 @@ func (c *Config) supports(in *ir.Instr) error {
 		if in.W > 1 && in.Aux/int64(in.W) > maxWideChars {
 			return fmt.Errorf("a string of %d wide characters: the kernel's programs read at most %d", in.Aux/int64(in.W), maxWideChars)
 		}
-	case ir.GetVar, ir.SetVar, ir.AddVar, ir.NextVar:
+	case ir.GetVar, ir.SetVar, ir.AddVar, ir.FetchAddVar:
 		if in.Imm >= int64(c.Layout.VariableCount) {
 			return fmt.Errorf("there is no variable %d among %d", in.Imm, c.Layout.VariableCount)
 		}

@@ -23,7 +23,7 @@ func init() {
 		ir.Reserve: (*gen).reserve, ir.Put: (*gen).put, ir.Commit: (*gen).commit,
 		ir.Copy: (*gen).copy, ir.CopyN: (*gen).copyN, ir.CopyStr: (*gen).copyStr, ir.CopyMax: (*gen).copyMax,
 		ir.CopyFrames: (*gen).copyFrames, ir.CopyComm: (*gen).copyComm,
-		ir.GetVar: (*gen).getVar, ir.SetVar: (*gen).setVar, ir.AddVar: (*gen).addVar, ir.NextVar: (*gen).nextVar,
+		ir.GetVar: (*gen).getVar, ir.SetVar: (*gen).setVar, ir.AddVar: (*gen).addVar, ir.FetchAddVar: (*gen).fetchAddVar,
 		ir.Count: (*gen).count, ir.Give: (*gen).give, ir.Take: (*gen).take, ir.Result: (*gen).setResult,
 	}
 	for op := range aluOps {

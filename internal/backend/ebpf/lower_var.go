@@ -32,14 +32,14 @@ func (g *gen) addVar(in *ir.Instr) {
 	g.emit(asm.AddAtomic.Mem(scratch, g.beside(in), asm.DWord, 0))
 }
 
-// nextVar adds 1 indivisibly and gives what was there before (Linux 5.12).
-func (g *gen) nextVar(in *ir.Instr) {
+// fetchAddVar adds indivisibly and gives what was there before (Linux 5.12).
+func (g *gen) fetchAddVar(in *ir.Instr) {
 	d := g.dest(in.Dst)
 	if d == scratch {
 		d = g.extra()
 	}
+	g.load(d, in.A)
 	g.variable(scratch, in.Imm)
-	g.emit(asm.Mov.Imm(d, 1))
 	add := asm.FetchAdd.Mem(scratch, d, asm.DWord, 0)
 	add.Constant = int64(asm.FetchAdd >> 8) // see compareExchange
 	g.emit(add)

@@ -232,10 +232,11 @@ func init() {
 		ir.GetVar: func(r *run, i *ir.Instr) flow { return r.set(i, *r.variable(i.Imm)) },
 		ir.SetVar: func(r *run, i *ir.Instr) flow { *r.variable(i.Imm) = r.values[i.A]; return next },
 		ir.AddVar: func(r *run, i *ir.Instr) flow { *r.variable(i.Imm) += r.values[i.A]; return next },
-		ir.NextVar: func(r *run, i *ir.Instr) flow {
+		ir.FetchAddVar: func(r *run, i *ir.Instr) flow {
 			v := r.variable(i.Imm)
-			*v++
-			return r.set(i, *v-1)
+			was := *v
+			*v += r.values[i.A]
+			return r.set(i, was)
 		},
 		ir.Count: func(r *run, i *ir.Instr) flow { r.out.Counters[i.Imm]++; return next },
 	}

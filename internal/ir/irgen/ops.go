@@ -70,7 +70,7 @@ func (g *gen) variable() {
 	case 1:
 		g.emit(ir.Instr{Op: ir.AddVar, Imm: n, A: g.int()})
 	case 2:
-		g.avail = append(g.avail, g.hidden(ir.Instr{Op: ir.NextVar, Imm: n}))
+		g.avail = append(g.avail, g.hidden(ir.Instr{Op: ir.FetchAddVar, Imm: n, A: g.int()}))
 	default:
 		g.avail = append(g.avail, g.hidden(ir.Instr{Op: ir.GetVar, Imm: n}))
 	}
