@@ -14,6 +14,9 @@ var program string
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
+	if os.Getenv(withoutRights) != "" {
+		return m.Run()
+	}
 	dir, err := os.MkdirTemp("", "jalon-api")
 	if err != nil {
 		fmt.Println(err)

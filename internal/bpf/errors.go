@@ -44,6 +44,9 @@ type cause struct {
 func (c *cause) Error() string { return c.text }
 func (c *cause) Unwrap() error { return c.err }
 
+// Denied is an error in these words for which errors.Is(err, fs.ErrPermission) holds.
+func Denied(text string) error { return &cause{text, unix.EPERM} }
+
 // attempt is what was tried when the kernel refused.
 type attempt struct {
 	op     string

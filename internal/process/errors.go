@@ -54,8 +54,17 @@ func diagnoseAttach(pid int, err error) error {
 	if !errors.Is(err, unix.EPERM) {
 		return &Error{op, err, ""}
 	}
-	return &Error{Op: op, Err: refusal(pid, st, self), Remedy: remedy(pid, st, self)}
+	return &Error{Op: op, Err: &cause{refusal(pid, st, self).Error(), err}, Remedy: remedy(pid, st, self)}
 }
+
+// cause is an error in words that still answers errors.Is for the kernel's number.
+type cause struct {
+	text string
+	err  error
+}
+
+func (c *cause) Error() string { return c.text }
+func (c *cause) Unwrap() error { return c.err }
 
 // refusal names the first of the kernel's checks (__ptrace_may_access,
 // yama_ptrace_access_check, ptrace_attach) that explains an EPERM.

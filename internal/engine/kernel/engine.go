@@ -155,7 +155,7 @@ func (e *Engine) number() {
 // permitted says early, and in the same words for all places, what jalon lacks.
 func (e *Engine) permitted() error {
 	if p := e.k.Features().Permission; !p.OK {
-		return &bpf.Error{Op: "trace by the kernel engine", Err: errors.New("no permission: " + p.Text), Remedy: p.Remedy}
+		return &bpf.Error{Op: "trace by the kernel engine", Err: bpf.Denied("no permission: " + p.Text), Remedy: p.Remedy}
 	}
 	if e.namespace == nil {
 		var err error
