@@ -88,6 +88,9 @@ func (m *module) functionCode(fn *dwarf.Function, vaddr uint64, read reader) (*p
 	if main.Hi-main.Lo > maxFunction {
 		return nil, fmt.Errorf("the function at %#x is larger than %d MiB", main.Lo+m.bias, maxFunction>>20)
 	}
+	if err := m.copied(fn); err != nil {
+		return nil, err
+	}
 	c := &patch.Code{Lo: main.Lo + m.bias, Hi: main.Hi + m.bias, ReadMem: read}
 	if m.running && m.dw.IsGo() {
 		c.Resumed = "goroutines that were preempted are resumed at any instruction"

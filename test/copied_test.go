@@ -1,0 +1,25 @@
+package test
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestCopiedCode: a program that runs a copy of some of its code, made while it is
+// traced, computes what it must; what it copies is left out, and jalon says why.
+func TestCopiedCode(t *testing.T) {
+	prog := compile(t, "gcc", "copied.c", "-O2")
+	for _, avoid := range []string{"0", "3", "7"} {
+		r := unchanged(t, []string{prog}, "-f", "none", "--avoid", avoid, "uprobe:"+prog+":*")
+		if r.sum.Sites < 3 || r.sum.Hits < 1000 {
+			t.Errorf("--avoid %s: %+v", avoid, r.sum)
+		}
+		if !strings.Contains(r.stderr, "2 of ") || !strings.Contains(r.stderr, "the program copies this function: V8 runs a copy") {
+			t.Errorf("--avoid %s: what is left out is not said: %s", avoid, tail(r.stderr))
+		}
+	}
+	r := jalon(t, "trace", "uprobe:"+prog+":Builtins_Half", "--", prog)
+	if r.status == 0 || !strings.Contains(r.stderr, "the program copies this function") {
+		t.Errorf("status %d: %s", r.status, tail(r.stderr))
+	}
+}
