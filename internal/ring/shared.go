@@ -128,6 +128,15 @@ func (s *Shared) Counters(site uint32, counter int) (sum, largest uint64) {
 	return sum, largest
 }
 
+// Count adds 1 to a counter of a site, on behalf of a hit program that could not run.
+func (s *Shared) Count(site uint32, counter int) (err error) {
+	defer s.Guard(&err)()
+	if uint64(site) < uint64(s.g.sites()) && counter >= 0 && counter < CountersPerSite {
+		atomic.AddUint64(s.word(s.g.CounterOffset(0, site, counter)), 1)
+	}
+	return err
+}
+
 // Variable reads the variable of that index (ir.GetVar), below MaxVariables.
 func (s *Shared) Variable(index int) uint64 { return atomic.LoadUint64(s.variable(index)) }
 

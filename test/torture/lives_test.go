@@ -118,7 +118,6 @@ var tactics = []string{"0", "3", "7"} // what --avoid forbids: nothing, plain ju
 // known are lives that tracing is known to change, and why. They are led all the same
 // and counted in a table of their own.
 var known = map[string]string{
-	"edge":         "less stack than the saved registers need, above a guard page",
 	"ignores-trap": "SIGTRAP is ignored after arming, and an int3 of ours comes before any other stop",
 }
 

@@ -134,7 +134,8 @@ type asm struct {
 	labels []point // sec == numSections: not bound
 	rips   []ripFix
 	faults []faultPoint
-	clocks []point // of rdtsc
+	edges  []faultPoint // see stackedge.go
+	clocks []point      // of rdtsc
 	insns  [numSections][]insn
 	sec    section
 	keep   bool // keep insns for a listing

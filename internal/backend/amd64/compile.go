@@ -39,6 +39,11 @@ type Code struct {
 	Bytes  []byte
 	Cold   []byte // for Config.ColdAddr; nil without it
 	Faults []Fault
+	// Edges are the stores that find out whether the stack has room for what the code
+	// saves. Where it has none, the code from Fixup on leaves the hit with nothing done.
+	Edges []Fault
+	// Stack is how far below rsp the code stores, the red zone included; 0: it stores nothing.
+	Stack int
 	// Clocks are the instructions that read the time stamp counter, where a thread that
 	// may not gets a signal. They are two bytes long, and rax and rdx are free there.
 	Clocks []uint64

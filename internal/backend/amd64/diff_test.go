@@ -61,6 +61,46 @@ func TestDifferential(t *testing.T) {
 	t.Logf("%d runs, %d faults answered; child %v+%v", done, faults, e.cmd.ProcessState.UserTime(), e.cmd.ProcessState.SystemTime())
 }
 
+// TestStackEdge is TestDifferential where the stack ends 128 to 600 bytes below rsp, at
+// a page that cannot be accessed: a hit is there wholly or not at all, and the program
+// is as it was.
+func TestStackEdge(t *testing.T) {
+	r := rand.New(rand.NewSource(int64(envInt("JALON_AMD64_SEED", 1))))
+	opt := irgen.Options{Floats: true, SegBase: true}
+	state := irgen.RandomState(r, opt)
+	e := startExecutor(t, state.Base, state.Mem[:], "edge")
+	e.edge = true
+	var done, edges, counted int
+	for done < envInt("JALON_AMD64_RUNS", 4096) {
+		state = irgen.RandomState(r, opt)
+		e.setMemory(state.Mem[:])
+		trials := makeBatch(t, e, r, opt, state)
+		if err := e.run(); err != nil {
+			t.Fatalf("%v\n%s", err, trials[min(int(e.word(8)), len(trials)-1)].describe())
+		}
+		for i, tr := range trials {
+			out := e.output(i)
+			if err := tr.verify(out); err != nil {
+				t.Fatalf("run %d, %d edges: %v\n%s", done+i, out.NEdges, err, tr.describe())
+			}
+			if edges += int(out.NEdges); out.NEdges == 0 && out.RecLen > 0 {
+				counted++
+			}
+		}
+		done += len(trials)
+	}
+	if edges < done/20 || counted < done/20 {
+		t.Errorf("%d runs: %d without room, %d with a record", done, edges, counted)
+	}
+	t.Logf("%d runs: %d without room, %d with a record", done, edges, counted)
+}
+
+// The stack of a random state begins here, above a page that cannot be accessed.
+const (
+	edgeOff   = 6 * 4096
+	rspNumber = 7 // DWARF's
+)
+
 func envInt(name string, def int) int {
 	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
 		return n
@@ -124,8 +164,14 @@ func (tr *trial) inStates(e *executor, r *rand.Rand, state *irgen.State) ([]*tri
 		s.RecordRoom = r.Intn(12) != 0 && !tr.tooLarge()
 		s.Regs[ir.RegRIP] = tr.cfg.PC
 		x.state = &s
-		x.in = caseIn{Code: tr.cfg.Addr, NFault: uint64(len(tr.code.Faults)), Faults: uint64(first)}
+		x.in = caseIn{Code: tr.cfg.Addr, NFault: uint64(len(tr.code.Faults)), NEdge: uint64(len(tr.code.Edges)), Faults: uint64(first)}
+		if e.edge {
+			s.Regs[rspNumber] = state.Base + edgeOff + redZone + 8*uint64(r.Intn(60))
+		}
 		x.randomSurroundings(r)
+		if e.edge && eval.Run(x.p, s.Machine()).Exit == eval.BadAccess {
+			continue // the program took the stack for longer
+		}
 		*e.input(e.n) = x.in
 		e.n++
 		trials = append(trials, &x)
@@ -239,6 +285,9 @@ func (tr *trial) verify(out *caseOut) error {
 	}
 	tr.state.X87, tr.state.Regs[ir.RegInUse] = out.Before, out.InUse
 	want := eval.Run(tr.p, tr.state.Machine())
+	if out.NEdges > 0 { // nothing is done then
+		want = eval.Outcome{Vars: tr.in.Vars[:]}
+	}
 	if tr.dead && tr.code.guarded {
 		want = eval.Outcome{Vars: tr.in.Vars[:]}
 	}

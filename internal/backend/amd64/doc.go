@@ -11,6 +11,7 @@
 //	emit.go      blocks to instructions, again and again until the saves are right
 //	order.go     which block stands where: hot, cold, tail
 //	save.go      which program registers are saved where, and given back
+//	stackedge.go what is done where the stack has no room for the saves
 //	edge.go      jumps, parameters (parallel moves), fault edges
 //	operand.go   where a value is at an instruction
 //	scratch.go   registers for intermediate results

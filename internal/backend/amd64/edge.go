@@ -100,7 +100,7 @@ func (g *gen) edgeWork(e ir.Edge) {
 func (g *gen) beginEdge(to ir.BlockID) {
 	g.edgeTo = to
 	g.busy = g.reserved
-	g.saveItems(g.savesBefore(to), true)
+	g.saveItems(g.savesBefore(to), g.plan.out[g.cur], true)
 }
 
 // source is what a pending move reads.

@@ -23,6 +23,8 @@ type gen struct {
 	info     *info
 	act      *info
 	plan     *savePlan
+	early    bool // the frame is opened before anything is done that is seen outside
+	usesTmp  bool // some block uses the slot tmp
 
 	a        *asm
 	blockLab []label
@@ -73,7 +75,7 @@ func (g *gen) settle() bool {
 		if g.pressure {
 			return false
 		}
-		if g.info.covers(g.act) && (round >= g.follow || g.act.covers(g.info)) {
+		if g.plan.hasTmp == g.usesTmp && g.info.covers(g.act) && (round >= g.follow || g.act.covers(g.info)) {
 			return true
 		}
 		if round < g.follow {
@@ -91,14 +93,26 @@ func (g *gen) finish() (*Code, error) {
 		return nil, err
 	}
 	c := &Code{Bytes: bytes, Cold: cold, addr: g.cfg.Addr, asm: g.a, linked: l, guarded: g.guards()}
-	for _, f := range g.a.faults {
-		c.Faults = append(c.Faults, Fault{g.cfg.Addr + uint64(l.off(f.pc)), g.cfg.Addr + uint64(l.off(g.a.labels[f.fix]))})
+	c.Faults, c.Edges = g.faultsAt(l, g.a.faults), g.faultsAt(l, g.a.edges)
+	if len(c.Edges) > 0 {
+		c.Stack = int(g.plan.frame)
+		if g.an.readFlags {
+			c.Stack += 8 // pushf
+		}
 	}
 	for _, pc := range g.a.clocks {
 		c.Clocks = append(c.Clocks, g.cfg.Addr+uint64(l.off(pc)))
 	}
-	sort.Slice(c.Faults, func(i, j int) bool { return c.Faults[i].PC < c.Faults[j].PC })
 	return c, nil
+}
+
+// faultsAt gives the addresses of instructions that may fault.
+func (g *gen) faultsAt(l *linked, list []faultPoint) (out []Fault) {
+	for _, f := range list {
+		out = append(out, Fault{g.cfg.Addr + uint64(l.off(f.pc)), g.cfg.Addr + uint64(l.off(g.a.labels[f.fix]))})
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].PC < out[j].PC })
+	return out
 }
 
 func (g *gen) emitAll(keep bool) {
@@ -163,7 +177,7 @@ func (g *gen) emitBlock(b, next ir.BlockID) {
 	}
 	g.a.bind(g.blockLab[b])
 	keepRAX := g.reserved.has(item(RAX)) || !g.unoccupied(item(RAX), interval{from: g.pos, to: g.pos})
-	g.saveItems(g.plan.out[b]&^g.plan.in[b], keepRAX)
+	g.saveItems(g.plan.out[b]&^g.plan.in[b], g.plan.in[b], keepRAX)
 	if b == 0 && g.guards() {
 		g.deadman()
 	}

@@ -59,6 +59,7 @@ type caseIn struct {
 	Vars                        [irgen.Vars]uint64
 	X87                         [ir.X87Bytes]byte
 	Initial                     uint64 // bits of ir.RegInUse
+	NEdge                       uint64
 }
 
 type caseOut struct {
@@ -70,7 +71,7 @@ type caseOut struct {
 	YMM                                          [16][32]byte
 	Vars                                         [irgen.Vars]uint64
 	Before, After                                [ir.X87Bytes]byte // the x87 state
-	InUse                                        uint64
+	InUse, NEdges                                uint64
 	Rec                                          [maxRec]byte
 }
 
@@ -81,6 +82,7 @@ type executor struct {
 	out  *os.File
 	shm  []byte
 	leav uint64 // where code goes when it is done
+	edge bool   // the stack ends close below rsp
 
 	n, code, cold, faults int // fill of the current batch
 }
@@ -166,7 +168,7 @@ func (e *executor) coldAddr() uint64 { return codeAddr + uint64(e.cold) }
 
 // addCode places code and the jump behind it; false: the batch is full.
 func (e *executor) addCode(c *Code) (first int, ok bool) {
-	if e.code+len(c.Bytes)+64 > coldPart || e.cold+len(c.Cold) > codeSize || offFaults+16*(e.faults+len(c.Faults)) > offCode {
+	if e.code+len(c.Bytes)+64 > coldPart || e.cold+len(c.Cold) > codeSize || offFaults+16*(e.faults+len(c.Faults)+len(c.Edges)) > offCode {
 		return 0, false
 	}
 	at := offCode + e.code
@@ -175,7 +177,7 @@ func (e *executor) addCode(c *Code) (first int, ok bool) {
 	copy(e.shm[at:], []byte{0xff, 0x25, 0, 0, 0, 0})
 	e.setWord(at+6, e.leav)
 	first = e.faults
-	for _, f := range c.Faults {
+	for _, f := range slices.Concat(c.Faults, c.Edges) {
 		e.setWord(offFaults+16*e.faults, f.PC)
 		e.setWord(offFaults+16*e.faults+8, f.Fixup)
 		e.faults++

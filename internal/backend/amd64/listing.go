@@ -44,6 +44,11 @@ func (c *Code) line(i *insn, off, size int) string {
 			fmt.Fprintf(&b, "    ; fault -> %x", f.Fixup)
 		}
 	}
+	for _, f := range c.Edges {
+		if f.PC == pc {
+			fmt.Fprintf(&b, "    ; no room -> %x", f.Fixup)
+		}
+	}
 	return b.String()
 }
 

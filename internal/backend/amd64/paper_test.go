@@ -30,7 +30,7 @@ func TestPaperExample(t *testing.T) {
 	for _, c := range []struct {
 		optimise            bool
 		instructions, bytes int
-	}{{false, 12, 48}, {true, 4, 14}} {
+	}{{false, 12, 47}, {true, 4, 14}} {
 		p, _, err := agentexpr.Lower(&agentexpr.Site{Cond: e}, &agentexpr.Options{})
 		if err != nil {
 			t.Fatal(err)

@@ -62,8 +62,11 @@ func (i *info) merge(act *info) {
 type savePlan struct {
 	in, out []regSet // saved on entry of each block, and after its own saves
 	offset  [numItems]int32
+	low     item  // what is saved in the lowest slot; numItems: nothing
 	tmp     int32 // slot for rax while flags are saved or restored
+	hasTmp  bool  // it is there
 	spill   int32 // first spill slot
+	size    int32 // bytes of all slots
 	frame   int32 // bytes that rsp is lowered by
 }
 
@@ -71,9 +74,18 @@ type savePlan struct {
 const redZone = 128
 
 func (g *gen) makePlan() {
+	all := g.planSaves()
+	if !g.early && g.opensLate() {
+		g.early = true
+		all = g.planSaves()
+	}
+	g.layFrame(all)
+}
+
+// planSaves finds what is saved where, and gives all of it.
+func (g *gen) planSaves() (all regSet) {
 	n := len(g.an.p.Blocks)
 	p := &savePlan{in: make([]regSet, n), out: make([]regSet, n)}
-	var all regSet
 	for b := 0; b < n; b++ {
 		if !g.an.reach[b] {
 			continue
@@ -89,11 +101,14 @@ func (g *gen) makePlan() {
 				own.add(item(k))
 			}
 		}
+		if g.early && g.an.effect[b] {
+			own.add(itemFrame)
+		}
 		p.out[b] = g.withFrame(p.in[b] | own&g.savable)
 		all |= p.out[b]
 	}
 	g.plan = p
-	g.layFrame(all)
+	return all
 }
 
 // withFrame adds the frame to s when something in s is saved in memory.
@@ -111,9 +126,14 @@ func (g *gen) withFrame(s regSet) regSet {
 func (g *gen) layFrame(all regSet) {
 	p, off := g.plan, int32(0)
 	next := func(n int32) int32 { off += n; return off - n }
-	p.tmp = next(8)
+	if p.low = g.chooseLow(); p.low != numItems {
+		p.offset[p.low] = next(8)
+	}
+	if g.usesTmp {
+		p.tmp = next(8)
+	}
 	all.each(func(it item) {
-		if _, ok := g.saveIn[it]; ok || it == itemFrame {
+		if _, ok := g.saveIn[it]; ok || it == itemFrame || it == p.low {
 			return
 		}
 		if it >= itemXMM && it < itemFlags {
@@ -122,18 +142,19 @@ func (g *gen) layFrame(all regSet) {
 			p.offset[it] = next(8)
 		}
 	})
-	p.spill = next(8 * int32(g.al.spills))
-	p.frame = off + redZone
+	p.spill, p.hasTmp = next(8*int32(g.al.spills)), g.usesTmp
+	off = max(off, 8) // what openFrame touches
+	p.size, p.frame = off, off+redZone
 }
 
 func (g *gen) slot(it item) mem { return at(RSP, g.plan.offset[it]) }
 
-// saveItems saves what is in s. keepRAX: rax holds something now. The code
-// destroys no item but, without keepRAX, rax when flags are saved.
-func (g *gen) saveItems(s regSet, keepRAX bool) {
+// saveItems saves what is in s; had was saved before. keepRAX: rax holds something now.
+// The code destroys no item but, without keepRAX, rax when flags are saved.
+func (g *gen) saveItems(s, had regSet, keepRAX bool) {
 	a := g.a
 	if s.has(itemFrame) {
-		a.rm(iLEA, 8, RSP, rmMem(at(RSP, -g.plan.frame)), 0)
+		s = g.openFrame(s, had)
 	}
 	(s & allGPR).each(func(it item) {
 		if r, ok := g.saveIn[it]; ok {
@@ -167,6 +188,7 @@ func (g *gen) saveFlags(keepRAX bool) {
 	}
 	if keepRAX {
 		g.needFrame()
+		g.usesTmp = true
 		a.mr(iMOV, 8, rmMem(at(RSP, g.plan.tmp)), RAX)
 	} else {
 		g.clobber(item(RAX))
@@ -214,6 +236,7 @@ func (g *gen) restoreFlags(freeRAX bool) {
 	}
 	if !freeRAX {
 		g.needFrame()
+		g.usesTmp = true
 		a.mr(iMOV, 8, rmMem(at(RSP, g.plan.tmp)), RAX)
 	}
 	if r, ok := g.saveIn[itemFlags]; ok {

@@ -22,8 +22,11 @@ type analysis struct {
 	p     *ir.Program
 	reach []bool
 	preds [][]ir.BlockID
-	def   []defSite
-	uses  []int
+	// effect: the block does something that is seen outside. behind: such a block may
+	// have run before it.
+	effect, behind []bool
+	def            []defSite
+	uses           []int
 	// folded values are computed inside the instruction that uses them.
 	folded []bool
 	// dead values have no use and no effect.
@@ -42,6 +45,7 @@ func analyse(p *ir.Program) *analysis {
 	an := &analysis{
 		p:     p,
 		reach: make([]bool, len(p.Blocks)), preds: make([][]ir.BlockID, len(p.Blocks)),
+		effect: make([]bool, len(p.Blocks)), behind: make([]bool, len(p.Blocks)),
 		def: make([]defSite, len(p.Classes)), uses: make([]int, len(p.Classes)),
 		folded: make([]bool, len(p.Classes)), dead: make([]bool, len(p.Classes)),
 		modes: map[*ir.Instr]amode{}, sizes: map[int64]bool{},
@@ -100,6 +104,9 @@ func (an *analysis) scan() {
 			continue
 		}
 		id := ir.BlockID(b)
+		for _, a := range an.preds[b] {
+			an.behind[b] = an.behind[b] || an.behind[a] || an.effect[a]
+		}
 		for _, v := range blk.Params {
 			an.def[v] = defSite{id, -1}
 		}
@@ -116,6 +123,7 @@ func (an *analysis) edgeTo(from, to ir.BlockID) {
 }
 
 func (an *analysis) scanInstr(b ir.BlockID, idx int, in *ir.Instr) {
+	an.effect[b] = an.effect[b] || hasEffect(in.Op)
 	if in.Dst != ir.None && !hasEffect(in.Op) {
 		an.def[in.Dst] = defSite{b, idx}
 	}

@@ -1,6 +1,9 @@
 package dwarf
 
-import "strings"
+import (
+	"errors"
+	"strings"
+)
 
 // IsGo reports whether the module has code of Go's compiler, whose run-time system moves
 // stacks and preempts goroutines at any instruction.
@@ -12,3 +15,27 @@ func (m *Module) IsGo() bool {
 	}
 	return len(m.Lookup("runtime.morestack")) > 0
 }
+
+// GoTable returns the table of functions that Go's run-time system has, and the address
+// that the functions' offsets in it are counted from.
+func (m *Module) GoTable() (table []byte, start uint64, err error) {
+	for _, sec := range m.Sections() {
+		switch {
+		case strings.HasSuffix(sec.Name, ".gopclntab"):
+			if table, err = m.Text(sec.Vaddr, int(min(sec.Size, maxGoTable))); err != nil {
+				return nil, 0, err
+			}
+		case sec.Name == ".text":
+			start = sec.Vaddr
+		}
+	}
+	if table == nil {
+		return nil, 0, errors.New("the section of Go's table of functions has another name")
+	}
+	for _, s := range m.Lookup("runtime.text") {
+		start = s.Value
+	}
+	return table, start, nil
+}
+
+const maxGoTable = 1 << 30

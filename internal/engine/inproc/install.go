@@ -38,6 +38,8 @@ type placed struct {
 	pcs   []patch.PCPair
 	edits []patch.Edit
 	tab   tables
+	// noStack says why the code must not run: it would store below a goroutine's stack.
+	noStack error
 }
 
 // coldPart is the rare part of a hit program.
@@ -89,7 +91,7 @@ func (e *Engine) carryIn(plans []*placed) (left []*site, err error) {
 	if err != nil {
 		return nil, err
 	}
-	plans = e.keep(plans, e.generate)
+	plans = e.apartForStack(e.keep(plans, e.generate))
 	if err := e.interrupted(); err != nil {
 		return nil, err
 	}
@@ -352,7 +354,7 @@ func (e *Engine) reserve(st *process.Stopped, p *placed) (*region, error) {
 func (e *Engine) generate(p *placed) error {
 	p.room.hot = (p.room.hot + codeAlign - 1) &^ (codeAlign - 1)
 	p.at = p.room.base + p.room.hot
-	p.tab = tables{fault: map[uint64]uint64{}, clock: map[uint64]uint64{}, trap: map[uint64]uint64{}}
+	p.tab = tables{fault: map[uint64]uint64{}, edge: map[uint64]edge{}, clock: map[uint64]uint64{}, trap: map[uint64]uint64{}}
 	insert := func(addr, at uint64) ([]byte, error) {
 		var all []byte
 		for _, x := range p.sites {
@@ -407,12 +409,18 @@ func (e *Engine) hitCode(p *placed, x *site, at uint64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := p.mod.stackFor(x.addr, c.Stack); err != nil {
+		p.noStack = err
+	}
 	if len(c.Cold) > 0 {
 		p.cold = append(p.cold, coldPart{x, coldAt, c.Cold})
 		p.room.cold += uint64(len(c.Cold)+15) &^ 15
 	}
 	for _, f := range c.Faults {
 		p.tab.fault[f.PC] = f.Fixup
+	}
+	for _, f := range c.Edges {
+		p.tab.edge[f.PC] = edge{f.Fixup, x.id}
 	}
 	for _, pc := range c.Clocks {
 		p.tab.clock[pc] = pc + rdtscLen
@@ -457,6 +465,7 @@ func (e *Engine) write(st *process.Stopped, plans []*placed) (same []*placed, er
 			}
 		}
 		all.fault, all.trap, all.clock = joined(all.fault, p.tab.fault), joined(all.trap, p.tab.trap), joined(all.clock, p.tab.clock)
+		all.edge = joined(all.edge, p.tab.edge)
 		all.origin = append(all.origin, p.tab.origin...)
 		all.code = append(all.code, p.tab.code...)
 	}
@@ -496,9 +505,9 @@ func (e *Engine) patch(st *process.Stopped, plans []*placed) (in []*placed, bloc
 	return plans, moves.blocked, nil
 }
 
-func joined(a, b map[uint64]uint64) map[uint64]uint64 {
+func joined[T any](a, b map[uint64]T) map[uint64]T {
 	if a == nil {
-		a = map[uint64]uint64{}
+		a = map[uint64]T{}
 	}
 	for k, v := range b {
 		a[k] = v

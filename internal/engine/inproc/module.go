@@ -26,7 +26,8 @@ type module struct {
 	bias    uint64
 	text    *patch.Text // made when needed, see textOf
 	textErr error
-	err     error // why it could not be opened
+	stack   func() (*patch.GoStack, error) // made when needed, see gostack.go
+	err     error                          // why it could not be opened
 	tried   bool
 }
 

@@ -12,10 +12,18 @@ import (
 // immutable and swapped whole.
 type tables struct {
 	fault  map[uint64]uint64 // pc of a guarded access -> its fixup
+	edge   map[uint64]edge   // pc of a store to a stack that may have no room
 	clock  map[uint64]uint64 // pc of an rdtsc -> what follows it
 	trap   map[uint64]uint64 // address of an int3 of ours -> trampoline
 	origin []copied          // displaced instructions, sorted by the address of their copies
 	code   []span            // generated code, sorted by address
+}
+
+// edge is where a thread goes on that has no stack for a hit program, and whose hit
+// is to be counted as a fault.
+type edge struct {
+	to   uint64
+	site uint32
 }
 
 // copied is where the copy of a displaced instruction is, and what it stands for.
@@ -54,7 +62,7 @@ func (r *tableRef) get() *tables {
 func (r *tableRef) add(t *tables) {
 	old := r.get()
 	n := &tables{
-		fault: merged(old.fault, t.fault), clock: merged(old.clock, t.clock), trap: merged(old.trap, t.trap),
+		fault: merged(old.fault, t.fault), edge: merged(old.edge, t.edge), clock: merged(old.clock, t.clock), trap: merged(old.trap, t.trap),
 		origin: append(append([]copied(nil), old.origin...), t.origin...),
 		code:   append(append([]span(nil), old.code...), t.code...),
 	}
@@ -90,8 +98,8 @@ func (r *tableRef) forget(addr uint64) {
 // clear forgets everything: the code is gone (exec) or taken back.
 func (r *tableRef) clear() { r.p.Store(&tables{}) }
 
-func merged(a, b map[uint64]uint64) map[uint64]uint64 {
-	m := make(map[uint64]uint64, len(a)+len(b))
+func merged[T any](a, b map[uint64]T) map[uint64]T {
+	m := make(map[uint64]T, len(a)+len(b))
 	for k, v := range a {
 		m[k] = v
 	}

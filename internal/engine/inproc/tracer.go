@@ -5,14 +5,22 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/process"
+	"github.com/jalon-trace/jalon/internal/ring"
 )
 
 // The callbacks of the process, which run on the tracer's goroutine.
 
 // Fault is the process's callback OnFault: where the thread goes on after a load of a
-// hit program that failed.
+// hit program that failed, or a store to a stack without room.
 func (e *Engine) Fault(_ int, _ int, pc uint64) (uint64, bool) {
-	to, ok := e.tables.get().fault[pc]
+	tab := e.tables.get()
+	if x, ok := tab.edge[pc]; ok {
+		if e.shared != nil {
+			e.trouble("counting a hit without room on the stack", e.shared.mem.Count(x.site, ring.CounterCondFault))
+		}
+		return x.to, true
+	}
+	to, ok := tab.fault[pc]
 	return to, ok
 }
 

@@ -44,10 +44,14 @@ func (e *Engine) installFaults(st *process.Stopped, fresh []*placed) error {
 	}
 	e.faulting = true
 	tab := e.tables.get()
-	if e.noTSC.Load() {
-		return st.InstallFaultHandler(merged(tab.fault, tab.clock))
+	fixups := merged(tab.fault, nil)
+	for pc, x := range tab.edge { // for threads with an alternate stack
+		fixups[pc] = x.to
 	}
-	return st.InstallFaultHandler(tab.fault)
+	if e.noTSC.Load() {
+		fixups = merged(fixups, tab.clock)
+	}
+	return st.InstallFaultHandler(fixups)
 }
 
 // mayFault reports whether a hit program reads what may not be there.

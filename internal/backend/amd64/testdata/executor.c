@@ -37,6 +37,7 @@ struct in {
 	u64 vars[VARS];
 	uint8_t x87[X87];
 	u64 initial; // parts of the state that are put back to what they are initially
+	u64 nedge;   // entries behind the faults: stores to a stack that may have ended
 };
 
 struct out {
@@ -47,7 +48,7 @@ struct out {
 	uint8_t ymm[16][32];
 	u64 vars[VARS];
 	uint8_t before[X87], after[X87];
-	u64 inuse;
+	u64 inuse, nedges;
 	uint8_t rec[REC_MAX];
 };
 
@@ -135,17 +136,21 @@ static void keep_in_use(ucontext_t *u)
 }
 
 // on_signal runs on the stack of the code under test, as in a real program: what
-// that keeps below its rsp is lost.
+// that keeps below its rsp is lost. With the argument "edge" that stack has no room, and
+// signals have one of their own.
 static void on_signal(int sig, siginfo_t *si, void *ctx)
 {
 	greg_t *g = ((ucontext_t *)ctx)->uc_mcontext.gregs;
 	u64 pc = g[REG_RIP];
 	keep_in_use(ctx);
 	if (sig == SIGSEGV || sig == SIGBUS)
-		for (u64 i = 0; i < cur.nfault; i++)
+		for (u64 i = 0; i < cur.nfault + cur.nedge; i++)
 			if (faults[2 * i] == pc) {
 				g[REG_RIP] = faults[2 * i + 1];
-				res.nfaults++;
+				if (i < cur.nfault)
+					res.nfaults++;
+				else
+					res.nedges++;
 				return;
 			}
 	res.sig = sig, res.pc = pc, res.addr = (u64)si->si_addr;
@@ -262,6 +267,12 @@ int main(int argc, char **argv)
 		has_xgetbv1 = a >> 2 & 1;
 	}
 	struct sigaction sa = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_NODEFER};
+	if (argc > 1 && !strcmp(argv[1], "edge")) {
+		stack_t st = {.ss_size = 1 << 16};
+		st.ss_sp = mmap(0, st.ss_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		sigaltstack(&st, 0);
+		sa.sa_flags |= SA_ONSTACK;
+	}
 	int sigs[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
 	for (int i = 0; i < 5; i++)
 		sigaction(sigs[i], &sa, 0);

@@ -1,0 +1,146 @@
+package amd64
+
+import "github.com/jalon-trace/jalon/internal/ir"
+
+// Registers are saved below the red zone, where a program need not have a stack: its own
+// code may end right above a guard page. So the first store to the frame is one that may
+// fault (Code.Edges), and it reaches lowest:
+//
+//  1. rsp is lowered. Nothing was stored, and nothing of the program is changed but
+//     dead registers: what was saved so far is in those (plan.in without itemFrame).
+//  2. The lowest slot is stored to. Frame and red zone together are smaller than a page, so
+//     they reach no further than the guard page; larger ones are touched page by page
+//     from the top.
+//  3. Where that faults, the tracer moves the thread to a stub that raises rsp, gives back
+//     what is in dead registers, and goes on behind the hit program. The tracer counts
+//     the hit as a fault.
+//
+// Nothing that is seen outside (a record, a counter, a variable) is done before the
+// frame is open, so that the hit is wholly there or not at all.
+
+const pageSize = 4096
+
+// opensLate reports whether the frame is opened behind an effect.
+func (g *gen) opensLate() bool {
+	for b := range g.an.p.Blocks {
+		if !g.an.reach[b] {
+			continue
+		}
+		if g.an.behind[b] && g.opens(b) {
+			return true
+		}
+		if !g.an.behind[b] && !g.an.effect[b] {
+			continue
+		}
+		for _, to := range g.successors(b) {
+			if g.plan.in[to].has(itemFrame) && !g.plan.out[b].has(itemFrame) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// opens reports whether a block opens the frame at its start.
+func (g *gen) opens(b int) bool {
+	return g.plan.out[b].has(itemFrame) && !g.plan.in[b].has(itemFrame)
+}
+
+// successors are the blocks that b leads to, by faults too.
+func (g *gen) successors(b int) (list []ir.BlockID) {
+	blk := g.an.p.Blocks[b]
+	for _, e := range edges(&blk.Term) {
+		list = append(list, e.To)
+	}
+	for i := range blk.Instrs {
+		if to := blk.Instrs[i].Fault; to != ir.NoBlock {
+			list = append(list, to)
+		}
+	}
+	return list
+}
+
+// chooseLow gives the register that most ways into the frame save: its store is the one
+// that touches the lowest slot, and costs nothing. numItems: there is none.
+func (g *gen) chooseLow() item {
+	if g.an.readFlags {
+		return numItems // pushf stores below the slots
+	}
+	var times [numItems]int
+	count := func(s regSet) {
+		(s & allGPR).each(func(it item) {
+			if _, ok := g.saveIn[it]; !ok {
+				times[it]++
+			}
+		})
+	}
+	for b := range g.an.p.Blocks {
+		if !g.an.reach[b] {
+			continue
+		}
+		if g.opens(b) {
+			count(g.plan.out[b] &^ g.plan.in[b])
+		}
+		for _, to := range g.successors(b) {
+			if g.plan.in[to].has(itemFrame) && !g.plan.out[b].has(itemFrame) {
+				count(g.plan.in[to] &^ g.plan.out[b])
+			}
+		}
+	}
+	best := item(numItems)
+	for it, n := range times {
+		if n > 0 && (best == numItems || n > times[best]) {
+			best = item(it)
+		}
+	}
+	return best
+}
+
+// openFrame lowers rsp and touches the frame; it returns what of s is still to be saved.
+func (g *gen) openFrame(s, had regSet) regSet {
+	a, p := g.a, g.plan
+	a.rm(iLEA, 8, RSP, rmMem(at(RSP, -p.frame)), 0)
+	full := a.newLabel()
+	touch := func(m mem, r Reg) {
+		a.edges = append(a.edges, faultPoint{a.here(), full})
+		a.mr(iMOV, 8, rmMem(m), r)
+	}
+	if p.frame > pageSize-8 {
+		for off := p.size - 8; off >= pageSize-8; off -= pageSize - 8 {
+			touch(at(RSP, off), RSP)
+		}
+	}
+	switch {
+	case p.low != numItems && s.has(p.low):
+		touch(g.slot(p.low), Reg(p.low))
+		s &^= setOf(p.low)
+	case g.an.readFlags:
+		touch(at(RSP, -8), RSP)
+	default:
+		touch(at(RSP, 0), RSP)
+	}
+	g.later(func() {
+		a.comment("; no room on the stack")
+		a.bind(full)
+		a.rm(iLEA, 8, RSP, rmMem(at(RSP, p.frame)), 0)
+		g.giveBackRegisters(had)
+		a.jmp(g.endLab)
+	})
+	return s
+}
+
+// giveBackRegisters gives back what is saved in registers; there is no memory.
+func (g *gen) giveBackRegisters(s regSet) {
+	a, dead := g.a, g.deadSet
+	if r, ok := g.saveIn[itemFlags]; ok && s.has(itemFlags) && !dead.has(itemFlags) {
+		a.mr(iXCHG, 8, rmReg(RAX), r)
+		a.mi(iADD, 1, rmReg(RAX), 0x7f) // overflows when al is 1
+		a.plain(iSAHF)
+		a.rm(iMOV, 8, RAX, rmReg(r), 0)
+	}
+	(s & allGPR &^ dead).each(func(it item) {
+		if r, ok := g.saveIn[it]; ok {
+			a.rm(iMOV, 8, Reg(it), rmReg(r), 0)
+		}
+	})
+}

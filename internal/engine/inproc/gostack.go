@@ -1,0 +1,78 @@
+package inproc
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/jalon-trace/jalon/internal/patch"
+)
+
+// Below a goroutine's stack there is no guard page, but the memory of another. A hit
+// program that needs more of the stack than Go guarantees at its site (see
+// patch.GoStack) does not run there: the kernel's uprobes need none.
+
+// goStack is what Go guarantees in the module's code; nil: it has no code of Go's.
+func (m *module) goStack() (*patch.GoStack, error) {
+	if m.stack == nil {
+		m.stack = sync.OnceValues(func() (*patch.GoStack, error) {
+			if !m.dw.IsGo() {
+				return nil, nil
+			}
+			table, start, err := m.dw.GoTable()
+			if err != nil {
+				return nil, err
+			}
+			code, err := m.segments(true)
+			if err != nil {
+				return nil, err
+			}
+			for _, r := range code {
+				if r.Addr -= m.bias; start >= r.Addr && start < r.Addr+uint64(len(r.Bytes)) {
+					return patch.NewGoStack(table, r, start)
+				}
+			}
+			return nil, fmt.Errorf("no code is at %#x", start)
+		})
+	}
+	return m.stack()
+}
+
+// stackFor says why code that stores up to need bytes below the stack pointer must not
+// run at an address; nil: it may.
+func (m *module) stackFor(addr uint64, need int) error {
+	if need == 0 {
+		return nil
+	}
+	g, err := m.goStack()
+	if err != nil {
+		return fmt.Errorf("how much stack goroutines have at %#x cannot be told: %w", addr, err)
+	}
+	if g == nil {
+		return nil
+	}
+	if room, known := g.Room(addr - m.bias); known && int64(need) > room {
+		return fmt.Errorf("Go guarantees %d bytes of stack at %#x, and the code there would use %d: another goroutine's memory may lie below", room, addr, need)
+	}
+	return nil
+}
+
+// apartForStack takes out the plans whose code must not run for want of stack. Their
+// sites become uprobes where that is permitted, and are refused else.
+func (e *Engine) apartForStack(plans []*placed) (kept []*placed) {
+	for _, p := range plans {
+		if p.noStack == nil {
+			kept = append(kept, p)
+			continue
+		}
+		if e.opt.Avoid != 0 { // a user who forbids tactics wants no uprobes
+			e.refuseAll(p, p.noStack)
+			continue
+		}
+		for i, err := range e.asUprobes(p.sites) {
+			if err != nil {
+				e.refuse(p.sites[i], fmt.Errorf("%w; a uprobe is not possible: %w", p.noStack, err))
+			}
+		}
+	}
+	return kept
+}

@@ -1,0 +1,416 @@
+package patch
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+)
+
+// GoStack says how many bytes Go guarantees below the stack pointer. A goroutine's
+// stack ends without a guard page: what is stored below it is another goroutine's memory.
+//
+// What is guaranteed follows from the code, by the rules of Go's linker (since Go 1.18:
+// stackGuard = 928, of which functions with frames of at most 128 bytes may use 128
+// unasked):
+//
+//	a function that calls morestack, behind its check   928 - d; with a frame F of more
+//	                                                    than 128 bytes 800 + F - d
+//	another function, and before the check              what its callers leave, - d
+//	a callee                                            what is left at the call - 8
+//
+// d is what the function has taken from the stack pointer so far, from the table that Go
+// itself unwinds by (pclntab). What is called indirectly is not known: Go's linker takes
+// it for a function with a check, and each of them has at most what is left at any such call.
+type GoStack struct {
+	funcs    []goFunc
+	indirect int64 // what functions with a check have when they are called indirectly
+}
+
+type goFunc struct {
+	lo, hi uint64
+	deltas []goDelta
+	asm    bool
+	moves  bool // it sets the stack pointer: what it calls is called on a system stack
+	check  int  // index of the morestack function that it calls; -1: it has no check
+	max    int64
+	asked  int64 // assembler: the frame, or 8 bytes more; it may push besides
+	entry  int64 // guaranteed when it is entered
+	calls  []goCall
+	ind    []uint64 // pcs of indirect calls and jumps
+}
+
+// goDelta is what a function has taken from the stack pointer up to a pc.
+type goDelta struct {
+	hi uint64
+	d  int64
+}
+
+type goCall struct {
+	pc     uint64
+	to     int
+	pushed int64 // the return address; 0: a jump
+}
+
+const (
+	goGuard = 928 // internal/abi.StackSmall and cmd/internal/objabi.StackNosplit together
+	goSmall = 128
+	goLimit = goGuard - goSmall
+)
+
+// NewGoStack examines a program of Go. table is its pclntab, text the executable segment,
+// start the address of runtime.text (0: that of the table's header). Addresses are those
+// of the file.
+func NewGoStack(table []byte, text Region, start uint64) (*GoStack, error) {
+	t, err := openGoTable(table)
+	if err != nil {
+		return nil, err
+	}
+	if start == 0 {
+		start = t.start
+	}
+	g := &GoStack{}
+	var more []int
+	var injected goInjected
+	for i := range t.nfunc {
+		f, name, err := t.function(i, start)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case strings.HasPrefix(name, "runtime.morestack"):
+			more = append(more, i)
+		case name == "runtime.asyncPreempt":
+			injected.preempt = append(injected.preempt, i)
+		case name == "runtime.asyncPreempt2":
+			injected.frames += f.max + 8
+		case name == "runtime.sigpanic", name == "runtime.sigpanic0":
+			injected.panics = append(injected.panics, i)
+		}
+		g.funcs = append(g.funcs, f)
+	}
+	if !g.findChecks(text, more) {
+		return nil, errors.New("no function calls morestack where the table says that functions are")
+	}
+	for i := range g.funcs {
+		if !slices.Contains(more, i) { // what morestack calls runs on a system stack
+			g.decode(i, text)
+		}
+	}
+	g.settle(injected)
+	return g, nil
+}
+
+// Room is how many bytes below the stack pointer are the goroutine's before the
+// instruction at pc is executed. known: pc lies in code that Go's table describes; other
+// code (C) runs on stacks with guard pages.
+func (g *GoStack) Room(pc uint64) (n int64, known bool) {
+	i := g.at(pc)
+	if i < 0 {
+		return 0, false
+	}
+	return max(g.funcs[i].room(pc), 0), true
+}
+
+func (g *GoStack) at(pc uint64) int {
+	i := sort.Search(len(g.funcs), func(i int) bool { return g.funcs[i].lo > pc }) - 1
+	if i < 0 || pc >= g.funcs[i].hi {
+		return -1
+	}
+	return i
+}
+
+func (f *goFunc) delta(pc uint64) int64 {
+	for _, x := range f.deltas {
+		if pc < x.hi {
+			return x.d
+		}
+	}
+	return f.max
+}
+
+func (f *goFunc) room(pc uint64) int64 {
+	d := f.delta(pc)
+	switch {
+	case f.check < 0 || d == 0:
+		return f.entry - d
+	case f.asm:
+		return goLimit + f.asked - 8 - d
+	case f.max <= goSmall:
+		return goGuard - d
+	}
+	return goLimit + f.max - d
+}
+
+// findChecks notes which functions call one of the morestack functions.
+func (g *GoStack) findChecks(text Region, more []int) (any bool) {
+	for i := range g.funcs {
+		f := &g.funcs[i]
+		f.check = -1
+		b := text.slice(f.lo, f.hi)
+		for at := 0; f.check < 0; at++ {
+			k := bytes.IndexByte(b[at:], 0xe8)
+			if k < 0 || at+k+jumpLen > len(b) {
+				break
+			}
+			at += k
+			to := f.lo + uint64(at) + jumpLen + uint64(int64(int32(binary.LittleEndian.Uint32(b[at+1:]))))
+			for _, m := range more {
+				if m != i && g.funcs[m].lo == to {
+					f.check, any = m, true
+				}
+			}
+		}
+	}
+	return any
+}
+
+// slice is the part of a region between two addresses, as far as it has it.
+func (r Region) slice(lo, hi uint64) []byte {
+	end := r.Addr + uint64(len(r.Bytes))
+	if lo < r.Addr || lo >= end || hi <= lo {
+		return nil
+	}
+	return r.Bytes[lo-r.Addr : min(hi, end)-r.Addr]
+}
+
+// decode finds the calls of a function that may leave little: those without a check, and
+// those in assembler.
+func (g *GoStack) decode(i int, text Region) {
+	f := &g.funcs[i]
+	if f.check >= 0 {
+		f.calls = append(f.calls, goCall{f.lo, f.check, 8})
+		if !f.asm {
+			return
+		}
+	}
+	b := text.slice(f.lo, f.hi)
+	for pc := f.lo; pc < f.hi && pc-f.lo < uint64(len(b)); {
+		in, err := Decode(b[pc-f.lo:], pc)
+		if err != nil {
+			return // data behind the last instruction
+		}
+		switch in.Class {
+		case CallInd, JmpInd:
+			if in.Class == JmpInd || !f.moves {
+				f.ind = append(f.ind, pc)
+			}
+		case Call, Jmp, Jcc:
+			if to := g.at(in.Target); to >= 0 && to != i {
+				c := goCall{pc: pc, to: to}
+				if in.Class == Call {
+					c.pushed = 8
+				}
+				f.calls = append(f.calls, c)
+			}
+		}
+		pc = in.Next()
+	}
+}
+
+// goInjected are the functions that Go's handlers of signals inject calls of.
+type goInjected struct {
+	preempt []int // where there is room for it and for frames, with return addresses
+	frames  int64
+	panics  []int // at any instruction that can fault
+}
+
+// settle computes what every function has when it is entered: the least that any call
+// leaves. Values only fall, by whole calls, and end at 0.
+func (g *GoStack) settle(injected goInjected) {
+	w := goWork{g: g, queued: make([]bool, len(g.funcs))}
+	for i := range g.funcs {
+		g.funcs[i].entry = goLimit - 8 // called from a function behind its check
+		w.push(i)
+	}
+	for len(w.list) > 0 {
+		w.drain()
+		var least int64
+		g.indirect, least = g.least()
+		for i := range g.funcs {
+			if g.funcs[i].check >= 0 {
+				w.lower(i, g.indirect)
+			}
+		}
+		for _, i := range injected.panics {
+			w.lower(i, least-8)
+		}
+	}
+	// What asyncPreempt2 calls leaves the goroutine's stack (mcall).
+	for _, i := range injected.preempt {
+		w.lower(i, g.funcs[i].max+8+injected.frames)
+	}
+	w.onward = true
+	w.drain()
+}
+
+// least is what is left at any indirect call, and at any instruction.
+func (g *GoStack) least() (indirect, least int64) {
+	indirect, least = goLimit-8, goLimit-8
+	for i := range g.funcs {
+		f := &g.funcs[i]
+		for _, pc := range f.ind {
+			indirect = min(indirect, f.room(pc)-8)
+		}
+		if least = min(least, f.entry); f.check < 0 {
+			least = min(least, f.entry-f.max)
+		}
+	}
+	return indirect, least
+}
+
+// goWork lists the functions whose callees are still to be looked at.
+type goWork struct {
+	g      *GoStack
+	list   []int
+	queued []bool
+	onward bool // not beyond functions that change stacks
+}
+
+func (w *goWork) drain() {
+	for len(w.list) > 0 {
+		w.calls(w.pop())
+	}
+}
+
+func (w *goWork) push(i int) {
+	if !w.queued[i] {
+		w.queued[i] = true
+		w.list = append(w.list, i)
+	}
+}
+
+func (w *goWork) pop() int {
+	i := w.list[len(w.list)-1]
+	w.list = w.list[:len(w.list)-1]
+	w.queued[i] = false
+	return i
+}
+
+// lower notes that function i may be entered with no more than room.
+func (w *goWork) lower(i int, room int64) {
+	if f := &w.g.funcs[i]; room < f.entry && f.entry > 0 {
+		f.entry = max(room, 0)
+		w.push(i)
+	}
+}
+
+func (w *goWork) calls(i int) {
+	f := &w.g.funcs[i]
+	if w.onward && f.moves {
+		return
+	}
+	for _, c := range f.calls {
+		w.lower(c.to, f.room(c.pc)-c.pushed)
+	}
+}
+
+// goTable is Go's table of functions (runtime/symtab.go, pcHeader).
+type goTable struct {
+	b                 []byte
+	nfunc             int
+	start             uint64
+	names, pcs, funcs []byte
+	flagsAt           int
+}
+
+// internal/abi.FuncFlagSPWrite and FuncFlagAsm
+const (
+	goMoves = 2
+	goAsm   = 4
+)
+
+func openGoTable(b []byte) (*goTable, error) {
+	le := binary.LittleEndian
+	if len(b) < 8*9 {
+		return nil, errors.New("Go's table of functions is too short")
+	}
+	t := &goTable{b: b}
+	switch magic := le.Uint32(b); magic {
+	case 0xfffffff0: // Go 1.18
+		t.flagsAt = 37
+	case 0xfffffff1: // Go 1.20
+		t.flagsAt = 41
+	default:
+		return nil, fmt.Errorf("Go's table of functions has the unknown version %#x", magic)
+	}
+	if b[7] != 8 {
+		return nil, errors.New("Go's table of functions is not that of a 64-bit program")
+	}
+	word := func(i int) uint64 { return le.Uint64(b[8+8*i:]) }
+	part := func(i int) []byte { return b[min(word(i), uint64(len(b))):] }
+	t.start, t.names, t.pcs, t.funcs = word(2), part(3), part(6), part(7)
+	n := word(0)
+	if n == 0 || n > uint64(len(t.funcs))/8 {
+		return nil, errors.New("Go's table of functions is damaged")
+	}
+	t.nfunc = int(n)
+	return t, nil
+}
+
+var errGoTable = errors.New("Go's table of functions is damaged")
+
+// function reads entry i, with the name of a function of the run-time system.
+func (t *goTable) function(i int, start uint64) (f goFunc, name string, err error) {
+	le := binary.LittleEndian
+	if len(t.funcs) < 8*i+12 {
+		return f, "", errGoTable
+	}
+	f.lo, f.hi = start+uint64(le.Uint32(t.funcs[8*i:])), start+uint64(le.Uint32(t.funcs[8*i+8:]))
+	at := uint64(le.Uint32(t.funcs[8*i+4:]))
+	if f.hi < f.lo || at+uint64(t.flagsAt) >= uint64(len(t.funcs)) {
+		return f, "", errGoTable
+	}
+	info := t.funcs[at:]
+	f.asm, f.moves = info[t.flagsAt]&goAsm != 0, info[t.flagsAt]&goMoves != 0
+	if off := uint64(le.Uint32(info[4:])); off < uint64(len(t.names)) {
+		b := t.names[off:min(off+64, uint64(len(t.names)))]
+		if n := bytes.IndexByte(b, 0); n >= 0 {
+			name = string(b[:n])
+		}
+	}
+	off := uint64(le.Uint32(info[16:]))
+	if off == 0 {
+		return f, name, nil // it takes nothing from the stack pointer
+	}
+	if off >= uint64(len(t.pcs)) {
+		return f, "", errGoTable
+	}
+	f.deltas, err = goDeltas(t.pcs[off:], f.lo, f.hi)
+	for _, x := range f.deltas {
+		f.max = max(f.max, x.d)
+		// The prologue pushes rbp and takes the rest of the frame.
+		if x.d > 0 && (f.asked == 0 || f.asked == 8 || x.d > 8 && x.d < f.asked) {
+			f.asked = x.d
+		}
+	}
+	return f, name, err
+}
+
+// goDeltas decodes pairs of changes, of the value and of the pc, up to a zero.
+func goDeltas(b []byte, pc, end uint64) (out []goDelta, err error) {
+	for value := int64(-1); pc < end; {
+		u, n := binary.Uvarint(b)
+		if n <= 0 {
+			return nil, errGoTable
+		}
+		if u == 0 && len(out) > 0 {
+			break
+		}
+		dpc, k := binary.Uvarint(b[n:])
+		if k <= 0 || dpc == 0 || u > 1<<32 || dpc > 1<<32 {
+			return nil, errGoTable
+		}
+		b = b[n+k:]
+		value += int64(u>>1) ^ -int64(u&1)
+		if value < -(1<<31) || value > 1<<31 { // negative: behind a pop of the return address
+			return nil, errGoTable
+		}
+		pc += dpc
+		out = append(out, goDelta{pc, value})
+	}
+	return slices.Clip(out), nil
+}
