@@ -108,7 +108,7 @@ const commSize = 16
 type Value struct {
 	Field     *Field
 	Status    Status // never Truncated: see below
-	Addr      uint64 // Unreadable: the address
+	Addr      uint64 // Unreadable: the address; OK: that of the value where the field has it, else 0
 	Data      []byte // OK: the value's bytes; Regs and Stack: 18 words; frames: u64 addresses; SData: the record
 	Truncated bool   // OK, but there was more of it than its slot holds
 	// Str is what a char* points to, when the field has a slot for it.
@@ -184,6 +184,11 @@ func (e *Event) Value(i int) Value {
 	}
 	if f.StrSize > 0 {
 		v.Str = e.str(f)
+	}
+	if f.AddrOffset > 0 {
+		if at, ok := e.slot(f.AddrOffset, 8); ok {
+			v.Addr = binary.LittleEndian.Uint64(at)
+		}
 	}
 	return v
 }

@@ -70,6 +70,9 @@ type Field struct {
 	// Counted slot with the string that a char* value points to. StrStatusOffset
 	// is -1 when it cannot fail.
 	StrOffset, StrSize, StrStatusOffset int
+	// AddrOffset, when not 0, is where the 8 bytes of the value's address are: arrays
+	// without elements of their own, in a struct, are shown by theirs.
+	AddrOffset int
 	// Render, of SData, gives the text of a record. It never fails: what cannot
 	// be shown is said in the text.
 	Render func(record []byte) string

@@ -31,7 +31,7 @@ func (p *Printer) appendField(b []byte, ev *event.Event, v *event.Value) []byte 
 		return append(b, "<error type>"...)
 	}
 	if v.Str == nil {
-		return p.Append(b, f.Type, v.Data, letter)
+		return p.top(b, f.Type, valueItem(v), letter)
 	}
 	if letter != 's' {
 		b = p.Append(b, f.Type, v.Data, letter)
@@ -114,12 +114,17 @@ func (p *Printer) appendCounted(b []byte, v *event.Value, letter Fmt) []byte {
 	if n == 0 {
 		b = append(b, '{', '}')
 	} else {
-		b = p.elements(b, elem, item{data: v.Data}, n, size, letter)
+		b = p.elements(b, elem, valueItem(v), n, size, letter)
 	}
 	if v.Truncated {
 		b = append(b[:len(b)-1], "...}"...)
 	}
 	return b
+}
+
+// valueItem is a value with its address, if the event has that.
+func valueItem(v *event.Value) item {
+	return item{data: v.Data, addr: v.Addr, placed: v.Addr != 0}
 }
 
 // headerValue is a value of the record itself: a number, or a string for $comm.

@@ -78,7 +78,7 @@ func checkJSON(t *testing.T, prog *program, says map[string]string) {
 	t.Helper()
 	numbers := 0
 	for _, v := range prog.vars {
-		got := appendJSON(nil, v.typ, prog.memory(v.addr, int(v.typ.Strip().Size)), false, nil)
+		got := appendJSON(nil, v.typ, item{data: prog.memory(v.addr, int(v.typ.Strip().Size))}, false, nil)
 		if !json.Valid(got) {
 			t.Errorf("%s: not JSON: %s", v.name, got)
 		}

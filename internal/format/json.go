@@ -32,7 +32,8 @@ type JSONOptions struct {
 //     Inside of structs and arrays no strings are taken: it is a pointer there;
 //   - arrays of char and of wide characters are strings, without the NULs at
 //     their end. Arrays of signed char and unsigned char are arrays of numbers,
-//     unless collected with /s. Other arrays are arrays, all of them, however long;
+//     unless collected with /s. Other arrays are arrays, all of them, however long.
+//     A flexible member of a struct is a pointer, null where its address is not known;
 //   - structs and unions are objects; members of anonymous members are beside
 //     the others, base classes are members with the name of the class;
 //   - $args and $locals are objects of their variables ("$args.p" is the key in
@@ -222,7 +223,7 @@ func (j *JSON) field(b []byte, ev *event.Event, v *event.Value, k *jsonKey) []by
 	if v.Str != nil {
 		return j.pointed(b, v, k)
 	}
-	return appendJSON(b, f.Type, v.Data, f.FormatLetter == 's', nil)
+	return appendJSON(b, f.Type, valueItem(v), f.FormatLetter == 's', nil)
 }
 
 // pointed writes the string that a char * points to.
@@ -249,7 +250,7 @@ func jsonCounted(b []byte, v *event.Value) []byte {
 	if size <= 0 {
 		return append(b, "null"...)
 	}
-	return jsonArray(b, elem, v.Data, int64(len(v.Data))/size, size, v.Field.FormatLetter == 's', nil)
+	return jsonArray(b, elem, valueItem(v), int64(len(v.Data))/size, size, v.Field.FormatLetter == 's', nil)
 }
 
 func jsonRegs(b, data []byte) []byte {

@@ -10,11 +10,11 @@ import (
 )
 
 // appendJSON writes a value; see JSON for what becomes what. asText is /s.
-func appendJSON(b []byte, t *ctype.Type, data []byte, asText bool, up *nest) []byte {
-	s := t.Strip()
+func appendJSON(b []byte, t *ctype.Type, it item, asText bool, up *nest) []byte {
+	s, data := t.Strip(), it.data
 	switch s.Kind {
 	case ctype.Struct, ctype.Union, ctype.Array:
-		return jsonAggregate(b, s, data, asText, up)
+		return jsonAggregate(b, s, it, asText, up)
 	case ctype.Complex:
 		return jsonComplex(b, s, data)
 	case ctype.Func:
@@ -48,65 +48,70 @@ func appendJSON(b []byte, t *ctype.Type, data []byte, asText bool, up *nest) []b
 	return append(b, "null"...)
 }
 
-func jsonAggregate(b []byte, s *ctype.Type, data []byte, asText bool, up *nest) []byte {
+func jsonAggregate(b []byte, s *ctype.Type, it item, asText bool, up *nest) []byte {
 	in, ok := up.enter(s)
 	switch {
 	case !ok || s.Incomplete:
 		return append(b, "null"...)
 	case s.Kind != ctype.Array && s.Variants() != nil && len(s.Fields()) == 0:
-		return jsonVariant(b, s.Variants(), data, asText, &in)
+		return jsonVariant(b, s.Variants(), it, asText, &in)
 	case s.Kind != ctype.Array:
-		b = jsonMembers(append(b, '{'), s, data, asText, &in)
+		b = jsonMembers(append(b, '{'), s, it, asText, &in)
 		return append(b, '}')
 	}
 	size := s.Elem.Strip().Size
-	if s.Count <= 0 || size <= 0 {
+	switch {
+	case s.Count <= 0 && it.placed: // as the pointer that it decays to
+		return jsonPointer(b, it.addr)
+	case s.Count < 0:
+		return append(b, "null"...)
+	case s.Count == 0 || size <= 0:
 		return append(b, '[', ']')
 	}
-	n := min(s.Count, int64(len(data))/size)
-	return jsonArray(b, s.Elem, data, n, size, asText && !s.Vector, &in)
+	n := min(s.Count, int64(len(it.data))/size)
+	return jsonArray(b, s.Elem, it, n, size, asText && !s.Vector, &in)
 }
 
 // jsonMembers writes the members of a struct; those of anonymous members are
 // written beside the others, as C names them.
-func jsonMembers(b []byte, s *ctype.Type, data []byte, asText bool, up *nest) []byte {
+func jsonMembers(b []byte, s *ctype.Type, it item, asText bool, up *nest) []byte {
 	fields := s.Fields()
 	for i := range fields {
-		b = jsonMember(b, &fields[i], data, asText, up)
+		b = jsonMember(b, &fields[i], it, asText, up)
 	}
 	return b
 }
 
-func jsonMember(b []byte, m *ctype.Field, data []byte, asText bool, up *nest) []byte {
+func jsonMember(b []byte, m *ctype.Field, it item, asText bool, up *nest) []byte {
 	if m.Virtual { // only the program's memory says where it is
 		return append(append(appendString(comma(b), m.Type.Strip().Name), ':'), "null"...)
 	}
-	it := member(item{data: data}, m)
+	it = member(it, m)
 	name := m.Name
 	if m.Base {
 		name = m.Type.Strip().Name
 	}
 	if name == "" {
 		if in := m.Type.Strip(); in.Kind == ctype.Struct || in.Kind == ctype.Union {
-			b = jsonAnonymous(b, in, it.data, asText, up)
+			b = jsonAnonymous(b, in, it, asText, up)
 		}
 		return b
 	}
 	b = append(appendString(comma(b), name), ':')
-	return appendJSON(b, m.Type, it.data, asText, up)
+	return appendJSON(b, m.Type, it, asText, up)
 }
 
-func jsonAnonymous(b []byte, s *ctype.Type, data []byte, asText bool, up *nest) []byte {
+func jsonAnonymous(b []byte, s *ctype.Type, it item, asText bool, up *nest) []byte {
 	in, ok := up.enter(s)
 	if !ok {
 		return b
 	}
-	return jsonMembers(b, s, data, asText, &in)
+	return jsonMembers(b, s, it, asText, &in)
 }
 
-func jsonArray(b []byte, elem *ctype.Type, data []byte, n, size int64, asText bool, up *nest) []byte {
+func jsonArray(b []byte, elem *ctype.Type, it item, n, size int64, asText bool, up *nest) []byte {
 	if c := jsonText(elem, asText); c.width > 0 {
-		data = data[:n*size]
+		data := it.data[:n*size]
 		for len(data) > 0 && isZero(data[len(data)-c.width:]) {
 			data = data[:len(data)-c.width]
 		}
@@ -114,7 +119,7 @@ func jsonArray(b []byte, elem *ctype.Type, data []byte, n, size int64, asText bo
 	}
 	b = append(b, '[')
 	for i := range n {
-		b = appendJSON(comma(b), elem, data[i*size:(i+1)*size], asText, up)
+		b = appendJSON(comma(b), elem, it.part(i*size, size), asText, up)
 	}
 	return append(b, ']')
 }
@@ -134,8 +139,8 @@ func jsonComplex(b []byte, s *ctype.Type, data []byte) []byte {
 	part := &ctype.Type{Kind: ctype.Float, Name: s.Name, Size: s.Size / 2}
 	re := item{data: data}.part(0, part.Size)
 	im := item{data: data}.part(part.Size, part.Size)
-	b = appendJSON(append(b, `{"re":`...), part, re.data, false, nil)
-	b = appendJSON(append(b, `,"im":`...), part, im.data, false, nil)
+	b = appendJSON(append(b, `{"re":`...), part, re, false, nil)
+	b = appendJSON(append(b, `,"im":`...), part, im, false, nil)
 	return append(b, '}')
 }
 

@@ -74,7 +74,7 @@ func jsonSData(b []byte, v *event.Value) []byte {
 				continue
 			}
 			if !ok {
-				b = jsonMember(b, f, v.Data, false, &up)
+				b = jsonMember(b, f, item{data: v.Data}, false, &up)
 				continue
 			}
 			b = append(appendString(comma(b), f.Name), ':')
@@ -116,5 +116,5 @@ func jsonDynamic(b []byte, elem *ctype.Type, record []byte, off int64, rel bool)
 	if size <= 0 || at+n > int64(len(record)) {
 		return append(b, null...)
 	}
-	return jsonArray(b, elem, record[at:at+n], n/size, size, false, nil)
+	return jsonArray(b, elem, item{data: record[at:at+n]}, n/size, size, false, nil)
 }

@@ -355,10 +355,10 @@ func vectorFmt(elem *ctype.Type) Fmt {
 }
 
 // unbounded prints an array without known length: by its address, as the
-// pointer that it decays to.
+// pointer that it decays to. A value in a register has none.
 func (p *Printer) unbounded(b []byte, s *ctype.Type, it item, f Fmt) []byte {
 	if !it.placed {
-		return append(b, "{}"...)
+		return append(b, "<unavailable>"...)
 	}
 	b = p.address(b, it.addr)
 	if e := textual(s.Elem, f); e.width > 0 {

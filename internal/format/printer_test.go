@@ -38,7 +38,7 @@ func TestPrinter(t *testing.T) {
 		{&plain, ctype.IntT, []byte{1, 2}, 'x', "<unavailable>"},
 		{&plain, ctype.ArrayOf(ctype.IntT, 3), []byte{1, 0, 0, 0, 2, 0, 0, 0}, 0, "{1, 2}"},
 		{&plain, ctype.ArrayOf(ctype.IntT, 3), nil, 0, "<unavailable>"},
-		{&plain, ctype.ArrayOf(ctype.IntT, -1), nil, 0, "{}"},
+		{&plain, ctype.ArrayOf(ctype.IntT, -1), nil, 0, "<unavailable>"},
 		{&plain, ctype.VoidT, nil, 0, "void"},
 		{&plain, nil, nil, 0, "<error type>"},
 		{&plain, &ctype.Type{Kind: ctype.Struct, Name: "s", Incomplete: true}, nil, 0, "<incomplete type>"},

@@ -360,7 +360,7 @@ func TestBombs(t *testing.T) {
 	if s := (&Printer{}).Value(bomb, data, 0); len(s) > 100<<20 {
 		t.Errorf("text of %d bytes", len(s))
 	}
-	if s := appendJSON(nil, bomb, data, false, nil); len(s) > 100<<20 || !json.Valid(s) {
+	if s := appendJSON(nil, bomb, item{data: data}, false, nil); len(s) > 100<<20 || !json.Valid(s) {
 		t.Errorf("JSON of %d bytes", len(s))
 	}
 	if s := TypeName(fn, false); len(s) > 100<<20 {

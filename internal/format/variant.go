@@ -36,8 +36,8 @@ func holdsData(x *ctype.Variant) bool {
 
 // jsonVariant writes {"Circle":{"__0":2.5}}, "None" of a variant without data, null
 // when it is not known which one it is.
-func jsonVariant(b []byte, v *ctype.Variants, data []byte, asText bool, up *nest) []byte {
-	x := selected(v, item{data: data})
+func jsonVariant(b []byte, v *ctype.Variants, it item, asText bool, up *nest) []byte {
+	x := selected(v, it)
 	switch {
 	case x == nil:
 		return append(b, "null"...)
@@ -45,6 +45,6 @@ func jsonVariant(b []byte, v *ctype.Variants, data []byte, asText bool, up *nest
 		return appendString(b, x.Name)
 	}
 	b = append(appendString(append(b, '{'), x.Name), ':')
-	b = appendJSON(b, x.Type, member(item{data: data}, &x.Field).data, asText, up)
+	b = appendJSON(b, x.Type, member(it, &x.Field), asText, up)
 	return append(b, '}')
 }

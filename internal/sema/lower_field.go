@@ -3,6 +3,7 @@ package sema
 import (
 	"math/bits"
 
+	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/ir"
 )
@@ -156,6 +157,7 @@ func (l *lowerer) takeRepeat(e *repeat, limit int64) fieldSlots {
 	}
 	addr := l.byteAddr(l.place(e.x))
 	addr.trust = noTrust
+	l.putAddress(&fs, e.x.Type(), addr)
 	l.copy(ir.CopyN, l.word(addr), n, fs.value.imm(0), limit*size, l.faultFor(addr))
 	return fs
 }
@@ -179,11 +181,16 @@ func (l *lowerer) takeStack() fieldSlots {
 func (l *lowerer) takeBytes(e expr) fieldSlots {
 	n := e.Type().Strip().Size
 	fs := l.newSlot(n, alignOf(n))
-	if n == 0 {
+	if n == 0 && !hasUnbounded(e.Type()) {
 		return fs
 	}
 	p := l.place(e)
+	if p.mem && !p.ctx && p.lo%8 == 0 {
+		l.putAddress(&fs, e.Type(), l.byteAddr(p))
+	}
 	switch {
+	case n == 0:
+		return fs
 	case p.ctx && n <= 8:
 		l.putBytes(l.readContext(p, n*8, n, false), n, fs.value.imm(0))
 		return fs
@@ -203,6 +210,15 @@ func (l *lowerer) takeBytes(e expr) fieldSlots {
 		l.storePiece(&fs, q, off, at/8, count)
 	})
 	return fs
+}
+
+// putAddress stores the address of a value of type t where its text has addresses in it.
+func (l *lowerer) putAddress(fs *fieldSlots, t *ctype.Type, addr sym) {
+	if !hasUnbounded(t) {
+		return
+	}
+	fs.addr = l.rec.add(slot{size: 8, align: 8})
+	l.put(l.word(addr), 8, fs.addr.imm(0))
 }
 
 // alignOf is the alignment of a slot of n bytes: the largest power of two up to

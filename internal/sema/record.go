@@ -39,6 +39,7 @@ type fieldSlots struct {
 	size          int64
 	str, strState slotID
 	strSize       int64
+	addr          slotID // of the value's address, where its text needs it
 }
 
 const slotShift = 32
@@ -99,6 +100,9 @@ func (r *record) describe(p *plan) event.Field {
 		return f
 	}
 	f.Offset, f.Size = r.offset(s.value)+int(s.skip), int(s.size)
+	if s.addr != 0 {
+		f.AddrOffset = r.offset(s.addr)
+	}
 	if s.str != 0 {
 		f.StrOffset, f.StrSize = r.offset(s.str), int(s.strSize)
 	}

@@ -35,3 +35,31 @@ func (c *checker) isFlexible(e expr) bool {
 	}
 	return c.hasAddress(e)
 }
+
+// hasUnbounded reports whether an array without elements of its own is in a value of
+// type t: a flexible member, which is shown by its address.
+func hasUnbounded(t *ctype.Type) bool { return unbounded(t, map[*ctype.Type]bool{}) }
+
+func unbounded(t *ctype.Type, seen map[*ctype.Type]bool) bool {
+	s := t.Strip()
+	switch {
+	case s.Kind == ctype.Array:
+		return s.Count <= 0 || s.Elem != nil && unbounded(s.Elem, seen)
+	case !isRecord(s) || seen[s]:
+		return false
+	}
+	seen[s] = true
+	for _, f := range s.Fields() {
+		if unbounded(f.Type, seen) {
+			return true
+		}
+	}
+	if v := s.Variants(); v != nil {
+		for _, x := range v.List {
+			if unbounded(x.Type, seen) {
+				return true
+			}
+		}
+	}
+	return false
+}
