@@ -116,5 +116,5 @@ func jsonDynamic(b []byte, elem *ctype.Type, record []byte, off int64, rel bool)
 	if size <= 0 || at+n > int64(len(record)) {
 		return append(b, null...)
 	}
-	return jsonArray(b, elem, item{data: record[at:at+n]}, n/size, size, false, nil)
+	return jsonArray(b, elem, item{data: record[at : at+n]}, n/size, size, false, nil)
 }

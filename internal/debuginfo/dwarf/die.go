@@ -153,14 +153,20 @@ func (d die) ref(at uint16) (die, bool) {
 }
 
 // name is DW_AT_name, own or inherited.
-func (d die) name() string {
-	v, _ := d.deep(atName)
-	return v.str()
-}
+func (d die) name() string { return string(d.nameBytes()) }
 
-// nameBytes is name without making a string.
+// nameBytes is name without making a string. clang's declarations of types in type
+// units have no name but that of the type; gcc's references to such types, which are
+// nowhere in particular, are no declarations.
 func (d die) nameBytes() []byte {
-	v, _ := d.deep(atName)
+	v, ok := d.deep(atName)
+	if !ok && d.ab.has(atSignature) && d.flag(atDeclaration) {
+		if sig, is := d.attr(atSignature); is {
+			if t, found := sig.die(); found {
+				v, _ = t.deep(atName)
+			}
+		}
+	}
 	return v.strBytes()
 }
 

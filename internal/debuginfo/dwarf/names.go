@@ -30,7 +30,8 @@ func (d die) parents1(n int) []string {
 	}
 	var names []string
 	for _, sp := range d.around() {
-		if sp.d.ab.tag != tagSubprogram && len(names) < maxDepth {
+		unnamed := sp.name == "" && sp.d.ab.tag == tagEnumerationType // its constants are where it is
+		if sp.d.ab.tag != tagSubprogram && !unnamed && len(names) < maxDepth {
 			names = append(names, sp.name)
 		}
 	}
@@ -92,15 +93,26 @@ func (u *unit) scopeSpans() []scopeSpan {
 	return u.spans
 }
 
-// around lists the spans that an entry lies in, outermost first.
+// around lists the spans that an entry lies in, outermost first. A type that is
+// defined outside of the scope that declares it (in a type unit they all are) lies in
+// that scope.
 func (d die) around() []*scopeSpan {
-	list := d.u.scopeSpans()
-	i := sort.Search(len(list), func(i int) bool { return list[i].d.off >= d.off }) - 1
 	var out []*scopeSpan
-	for ; i >= 0; i = list[i].up {
-		if d.off < list[i].hi {
-			out = append(out, &list[i])
+	for range 8 {
+		if decl, ok := d.ref(atSpecification); ok && isTypeTag(d.ab.tag) {
+			d = decl
 		}
+		list := d.u.scopeSpans()
+		i := sort.Search(len(list), func(i int) bool { return list[i].d.off >= d.off }) - 1
+		for ; i >= 0; i = list[i].up {
+			if d.off < list[i].hi {
+				out = append(out, &list[i])
+			}
+		}
+		if len(out) == 0 || d.key() == out[len(out)-1].d.key() || !out[len(out)-1].d.ab.has(atSpecification) {
+			break
+		}
+		d = out[len(out)-1].d
 	}
 	slices.Reverse(out)
 	return out

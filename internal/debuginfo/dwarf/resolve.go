@@ -165,7 +165,7 @@ func (r *search) baseNamed(class *ctype.Type, names []string) (*ctype.Type, []ct
 	if ctype.SameClass(class, base) {
 		return base, nil, nil
 	}
-	path, res := class.Base(base, r.s.m.members)
+	path, res := class.Base(base, r.s.members)
 	switch res {
 	case ctype.Absent:
 		return nil, nil, &debuginfo.MisusedError{Name: whole, Why: quote(base.Name) + " is no base class of " + quote(class.Name)}
@@ -415,10 +415,13 @@ func (r *search) inFunctionAround(fn die, blocks []die, name string) ([]meaning,
 		if err != nil {
 			return nil, err
 		}
+		if r.inOtherBlock(fn, path, name) {
+			return nil, unknownBlock(fn, name)
+		}
 		if m.block != nil && !m.d.fixed() {
 			if v, ok := r.s.staticOf(fn, name); ok {
 				m.d = v
-			} else if _, constant := m.d.deep(atConstValue); !constant {
+			} else if !m.d.constant() {
 				m.why = "it is a local variable of " + fn.funcName() + ", to which this function has no access"
 			}
 		}
@@ -426,10 +429,28 @@ func (r *search) inFunctionAround(fn die, blocks []die, name string) ([]meaning,
 		return []meaning{m}, nil
 	}
 	if r.inOtherBlock(fn, path, name) {
-		return nil, &debuginfo.MisusedError{Name: name, Why: quote(name) + " may be a name of a block of " + fn.funcName() +
-			": which of its blocks is around this function, the debug information does not say"}
+		return nil, unknownBlock(fn, name)
 	}
 	return nil, nil
+}
+
+func unknownBlock(fn die, name string) error {
+	return &debuginfo.MisusedError{Name: name, Why: quote(name) + " may be a name of a block of " + fn.funcName() +
+		": which of its blocks is around this function, the debug information does not say"}
+}
+
+// constant: a variable that a local class's functions may use, since it is declared const
+// with a value that is known. gcc gives a value to others too when it optimises.
+func (d die) constant() bool {
+	if _, known := d.deep(atConstValue); !known {
+		return false
+	}
+	v, _ := d.deep(atType)
+	t, ok := v.die()
+	for n := 0; ok && n < 8 && t.ab.tag == tagTypedef; n++ {
+		t, ok = t.ref(atType)
+	}
+	return ok && t.ab.tag == tagConstType
 }
 
 // inOtherBlock: a block of fn that is not around the class declares the name before
@@ -470,7 +491,7 @@ func (s *scope) staticOf(fn die, name string) (die, bool) {
 // member looks a name up in a class and its bases.
 func (r *search) member(class *ctype.Type, name string) ([]meaning, error) {
 	class = class.Strip()
-	f, res, others := class.Member(name, r.want != anything, r.s.m.members)
+	f, res, others := class.Member(name, r.want != anything, r.s.members)
 	switch res {
 	case ctype.Absent:
 		if d, ok := class.Ref.(die); ok && r.want != anything && sameName(d.name(), name) {
@@ -493,7 +514,7 @@ func (r *search) member(class *ctype.Type, name string) ([]meaning, error) {
 		return []meaning{{class: class, found: f}}, nil
 	}
 	var list []meaning
-	_, all := r.s.m.members(f.In)
+	_, all := r.s.members(f.In)
 	for _, n := range all { // overloads
 		if d, ok := n.Ref.(die); ok && n.Name == name && n.Kind == f.Name.Kind && (n.Kind == ctype.Function || d.key() == f.Name.Ref.(die).key()) {
 			list = append(list, meaning{d: d})

@@ -53,6 +53,9 @@ type unit struct {
 	reachOnce sync.Once
 	reached   []*unit
 
+	apartOnce sync.Once
+	aparts    map[string][]die
+
 	typeWords sync.Map // ctype.Kind or tagVariable -> sorted names, for what is not found
 }
 

@@ -1,0 +1,70 @@
+package dwarf
+
+import (
+	"slices"
+
+	"github.com/jalon-trace/jalon/internal/ctype"
+)
+
+// With type units gcc leaves out of a class what it puts elsewhere: a nested type has a
+// unit of its own, which says by DW_AT_specification what declares it; static members and
+// nested types that a unit uses are below that unit's own declaration of the class.
+//
+//	type unit Top             type unit of Top::In          unit a.cc
+//	  struct Top                struct Top, declaration       struct Top, declaration
+//	    member top                struct In, declaration        In, declaration: signature
+//	                            struct In: specification        variable st
+
+// members is Module.members with what the unit's own declarations of the class add.
+func (s *scope) members(t *ctype.Type) ([]ctype.Field, []ctype.Name) {
+	fields, names := s.m.members(t)
+	d, ok := t.Ref.(die)
+	if !ok || !d.u.isTypeUnit() {
+		return fields, names
+	}
+	own := len(names)
+	names = names[:own:own]
+	for _, c := range s.u.whole().apart()[d.qualified()] {
+		for _, n := range s.m.declared(nil, d, c) {
+			same := func(o ctype.Name) bool { return o.Name == n.Name && o.Kind == n.Kind }
+			if slices.ContainsFunc(names[:own], same) || n.Kind != ctype.Function && slices.ContainsFunc(names, same) {
+				continue
+			}
+			names = append(names, n)
+		}
+	}
+	return fields, names
+}
+
+// apart lists, by the name of the class, what the units that u reaches declare of classes
+// outside of their definitions.
+func (u *unit) apart() map[string][]die {
+	u.apartOnce.Do(func() {
+		u.aparts = map[string][]die{}
+		for _, v := range u.reach() {
+			for i := range v.scopeSpans() {
+				v.spans[i].d.noteApart(u.aparts)
+			}
+		}
+	})
+	return u.aparts
+}
+
+func (d die) noteApart(to map[string][]die) {
+	switch d.ab.tag {
+	case tagStructType, tagClassType, tagUnionType, tagInterfaceType:
+		if d.flag(atDeclaration) {
+			name := d.qualified()
+			to[name] = slices.AppendSeq(to[name], d.children())
+		}
+	case tagEnumerationType:
+	default:
+		return
+	}
+	if d.ab.has(atSpecification) {
+		if around := d.around(); len(around) > 0 && isTypeTag(around[len(around)-1].d.ab.tag) {
+			name := around[len(around)-1].d.qualified()
+			to[name] = append(to[name], d)
+		}
+	}
+}
