@@ -36,7 +36,7 @@ func costOfStop(t *testing.T, n int) time.Duration {
 			}
 			stacks := s.Stacks()
 			for _, th := range ths {
-				if len(stacks.WithRedZone(th.Regs.Rsp)) < 2*redZone {
+				if len(stacks.WithRedZone(th.Regs.SP())) < 2*redZone {
 					t.Errorf("thread %d has no stack", th.TID)
 				}
 			}
