@@ -111,7 +111,7 @@ func (s *said) machine() *eval.Machine {
 	m := &eval.Machine{Mem: s, RecordRoom: true}
 	for n, v := range s.Registers {
 		for d := range m.Regs {
-			if name := ir.RegName(int64(d)); name == agentexpr.Registers[n].Name || n == 17 && name == "rflags" {
+			if name := ir.RegName(int64(d)); name == agentexpr.Registers[n].Name {
 				m.Regs[d] = uint64(v)
 			}
 		}

@@ -156,7 +156,7 @@ func (l *lowerer) readReg(n int) item {
 		l.refuse("register %s cannot be read here", reg.Name)
 	case l.opt.Registers[n] != nil:
 		return item{v: l.opt.Registers[n](l.b)}
-	case reg.kind == regWord && reg.ir == ir.RegRIP && l.opt.PC != 0:
+	case reg.kind == regWord && reg.ir == ir.RegPC && l.opt.PC != 0:
 		return l.constant(int64(l.opt.PC))
 	case reg.kind == regWord:
 		return item{v: l.b.Reg(reg.ir), known: true, base: reg.ir}
@@ -177,9 +177,9 @@ func (l *lowerer) readable(n int) bool {
 	switch reg := &Registers[n]; reg.kind {
 	case regWord:
 		switch reg.ir {
-		case ir.RegRIP:
+		case ir.RegPC:
 			return l.opt.PC != 0 || l.opt.PtRegs || !l.opt.Kernel
-		case ir.RegFSBase:
+		case ir.RegThread:
 			return true
 		case ir.RegGSBase:
 			return l.opt.GSBase

@@ -1,15 +1,13 @@
 package agentexpr
 
 import (
-	"strconv"
-
-	"github.com/jalon-trace/jalon/internal/ir"
+	"github.com/jalon-trace/jalon/internal/arch"
+	"github.com/jalon-trace/jalon/internal/arch/host"
 )
 
-// Register is one register by GDB's number: its place in the target description
-// of 64-bit x86 Linux (org.gnu.gdb.i386.core, .sse, .linux, .segments and, where the
-// processor has it, .avx, in this order), which the bytecode, the masks of actions and
-// the g packet all use.
+// Register is one register by GDB's number: its place in the target description of the
+// processor (package arch), which the bytecode, the masks of actions and the g packet
+// all use.
 type Register struct {
 	Name string
 	Size int // bytes, of the g packet
@@ -28,44 +26,24 @@ const (
 	regContext                // ir.Ctx in the kernel engine
 )
 
-// Registers has them by number. In a process, cs and ss always hold the
-// selectors of Linux's 64-bit user segments.
+// Registers has them by number.
 var Registers = registers()
 
 func registers() []Register {
 	var list []Register
-	word := func(name string, size int, dwarf int64) {
-		list = append(list, Register{Name: name, Size: size, kind: regWord, ir: dwarf})
-	}
-	vector := func(name string, size int, number int64) {
-		list = append(list, Register{Name: name, Size: size, kind: regVector, ir: number})
-	}
-	for _, dwarf := range []int64{0, 3, 2, 1, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15} {
-		word(ir.RegName(dwarf), 8, dwarf)
-	}
-	word("rip", 8, ir.RegRIP)
-	word("eflags", 4, ir.RegRFLAGS)
-	list = append(list,
-		Register{Name: "cs", Size: 4, kind: regContext, ir: 136, value: 0x33},
-		Register{Name: "ss", Size: 4, kind: regContext, ir: 160, value: 0x2b})
-	for _, dwarf := range []int64{ir.RegDS, ir.RegES, ir.RegFS, ir.RegGS} {
-		word(ir.RegName(dwarf), 4, dwarf)
-	}
-	for n := range 8 {
-		list = append(list, Register{Name: "st" + strconv.Itoa(n), Size: 10, kind: regX87})
-	}
-	for _, f := range x87Fields {
-		list = append(list, Register{Name: f.name, Size: wordSize, kind: regX87})
-	}
-	for n := range int64(16) {
-		vector(ir.PutRegName(n), 16, n)
-	}
-	vector("mxcsr", 4, ir.MXCSR)
-	list = append(list, Register{Name: "orig_rax", Size: 8, kind: regContext, ir: 120, value: -1})
-	word("fs_base", 8, ir.RegFSBase)
-	word("gs_base", 8, ir.RegGSBase)
-	for n := range int64(16) {
-		vector(ir.PutRegName(ir.UpperYMM+n), 16, ir.UpperYMM+n)
+	for i := range host.Processor.Registers {
+		r := &host.Processor.Registers[i]
+		x := Register{Name: r.Name, Size: r.Bytes, kind: regWord, ir: int64(r.DWARF)}
+		switch n, vector := host.Processor.Vector(r.DWARF); {
+		case vector:
+			x.kind, x.ir = regVector, int64(n)
+		case r.Ptrace != arch.Nowhere && r.DWARF == arch.NoReg:
+			x.kind, x.ir = regContext, int64(r.PtRegs)
+			x.value = constantRegisters[r.Name]
+		case r.Ptrace == arch.Nowhere:
+			x.kind, x.ir = otherRegister(r.Name)
+		}
+		list = append(list, x)
 	}
 	return list
 }

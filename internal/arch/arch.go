@@ -62,13 +62,17 @@ type Processor struct {
 	Vectors int
 
 	PC, SP, FP Reg
-	// Flags has the result of comparisons. ThreadPointer is the base of thread-local
+	// Flags has the result of comparisons; FlagNames are GDB's by bit, "" for a bit without
+	// a name. ThreadPointer is the base of thread-local
 	// storage.
 	Flags, ThreadPointer Reg
+	FlagNames            []string
 	// Link has the return address at the first instruction of a function; NoReg: the
 	// stack pointer points at it, and it takes ReturnSlot bytes.
 	Link       Reg
 	ReturnSlot int64
+	// RedZone is how many bytes below the stack pointer belong to the program.
+	RedZone int64
 	// FrameColumns: columns of call frame tables and frame bases have numbers below.
 	FrameColumns Reg
 	// Saved are the general registers that functions preserve.

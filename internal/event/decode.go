@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/ring"
 )
 
@@ -109,7 +110,7 @@ type Value struct {
 	Field     *Field
 	Status    Status // never Truncated: see below
 	Addr      uint64 // Unreadable: the address; OK: that of the value where the field has it, else 0
-	Data      []byte // OK: the value's bytes; Regs and Stack: 18 words; frames: u64 addresses; SData: the record
+	Data      []byte // OK: the value's bytes; Regs and Stack: the words of the registers; frames: u64 addresses; SData: the record
 	Truncated bool   // OK, but there was more of it than its slot holds
 	// Str is what a char* points to, when the field has a slot for it.
 	Str *String
@@ -141,7 +142,8 @@ const (
 	flagCut       = 2 // a later byte could not be read
 )
 
-const regsSize = 18 * 8
+// regsSize is the size of Regs.
+var regsSize = 8 * len(host.Processor.Dump)
 
 // Value returns field i of the event. A slot that does not fit into the record
 // (a schema that is not this record's) reads as Unsupported.

@@ -31,9 +31,9 @@ const (
 	Fixed FieldKind = iota
 	// Counted: u32 length in bytes, u32 flags (1 = truncated), then the bytes: strings, p@n.
 	Counted
-	// Regs: 18 words: rax rbx rcx rdx rsi rdi rbp rsp r8-r15 rip eflags, GDB's order.
+	// Regs: the words of the processor's Dump (package arch): GDB's order.
 	Regs
-	// Stack: Regs (18 words), then as Counted a copy of the stack from rsp up: unwound by the reader.
+	// Stack: Regs, then as Counted a copy of the stack from rsp up: unwound by the reader.
 	Stack
 	// Header: no slot; the value is the record's own ($tid, $cpu, $time, $pid, $comm).
 	Header

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jalon-trace/jalon/internal/agentexpr"
+	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/rsp"
 )
 
@@ -79,7 +80,7 @@ func New(engine Engine, opt Options) *Experiment {
 	x := &Experiment{engine: engine, opt: opt, regs: agentexpr.RegisterBlock{Size: opt.Target.Size}}
 	for _, r := range opt.Target.Registers {
 		x.regs.Offsets = append(x.regs.Offsets, r.Offset)
-		if r.Name == "rip" {
+		if r.Name == host.Processor.Register(host.Processor.PC).Name {
 			x.rip, x.ripOffset = r.Number, r.Offset
 		}
 	}

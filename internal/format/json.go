@@ -259,7 +259,7 @@ func jsonRegs(b, data []byte) []byte {
 		b = append(comma(b), '"')
 		b = append(append(b, name...), '"', ':')
 		switch i {
-		case regRBP, regRSP, regRIP:
+		case regFP, regSP, regPC:
 			b = jsonPointer(b, register(data, i))
 		default:
 			b = appendInt(b, int64(register(data, i)))

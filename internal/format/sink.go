@@ -4,7 +4,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"slices"
 
+	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/event"
 )
 
@@ -50,17 +52,20 @@ func CodeFrames(f Frame, caller bool, inlined []string) []Frame {
 // no stack.
 type Unwinder func(ev *event.Event, v *event.Value) []Frame
 
-// regNames are the names of the 18 words of a Regs slot, GDB's order.
-var regNames = [18]string{
-	"rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp",
-	"r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "rip", "eflags",
-}
+// regNames are the names of the words of a Regs slot.
+var regNames = func() (names []string) {
+	for _, r := range host.Processor.Dump {
+		names = append(names, host.Processor.Register(r).Name)
+	}
+	return names
+}()
 
-const (
-	regRBP    = 6
-	regRSP    = 7
-	regRIP    = 16
-	regEFlags = 17
+// Words of it.
+var (
+	regFP    = slices.Index(host.Processor.Dump, host.Processor.FP)
+	regSP    = slices.Index(host.Processor.Dump, host.Processor.SP)
+	regPC    = slices.Index(host.Processor.Dump, host.Processor.PC)
+	regFlags = slices.Index(host.Processor.Dump, host.Processor.Flags)
 )
 
 func register(data []byte, i int) uint64 {
@@ -77,7 +82,7 @@ func frames(unwind Unwinder, p *Printer, ev *event.Event, v *event.Value) []Fram
 	if isFrames(v.Field.Kind) {
 		return addresses(p, v)
 	}
-	f := Frame{PC: register(v.Data, regRIP), Function: ev.Schema.Function, File: ev.Schema.File, Line: ev.Schema.Line}
+	f := Frame{PC: register(v.Data, regPC), Function: ev.Schema.Function, File: ev.Schema.File, Line: ev.Schema.Line}
 	if f.PC != ev.Schema.PC && p.Symbol != nil {
 		f = Frame{PC: f.PC, Function: p.Symbol(f.PC)}
 	}

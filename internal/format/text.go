@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/event"
 )
 
@@ -219,9 +220,9 @@ func hex16(b []byte, v uint64) []byte {
 	return b
 }
 
-// registers writes four registers a line, then rip and eflags.
+// registers writes four registers a line, then the pc and the flags.
 func (t *Text) registers(b []byte, data []byte) []byte {
-	for i := range regRIP {
+	for i := range regPC {
 		switch {
 		case i%4 == 0:
 			b = append(b, "    "...)
@@ -238,28 +239,24 @@ func (t *Text) registers(b []byte, data []byte) []byte {
 		}
 	}
 	start := len(b)
-	b = append(b, "    rip "...)
-	b = hex16(b, register(data, regRIP))
+	b = append(append(append(b, "    "...), regNames[regPC]...), ' ')
+	b = hex16(b, register(data, regPC))
 	if t.o.Printer.Symbol != nil {
-		if name := t.o.Printer.Symbol(register(data, regRIP)); name != "" {
+		if name := t.o.Printer.Symbol(register(data, regPC)); name != "" {
 			b = append(append(append(b, " <"...), name...), '>')
 		}
 	}
-	b = append(b, "  eflags "...)
-	return endLine(appendFlags(b, register(data, regEFlags)), start)
-}
-
-var flagNames = [...]string{
-	0: "CF", 2: "PF", 4: "AF", 6: "ZF", 7: "SF", 8: "TF", 9: "IF", 10: "DF", 11: "OF",
-	14: "NT", 16: "RF", 17: "VM", 18: "AC", 19: "VIF", 20: "VIP", 21: "ID",
+	b = append(append(append(b, "  "...), regNames[regFlags]...), ' ')
+	return endLine(appendFlags(b, register(data, regFlags)), start)
 }
 
 // appendFlags prints 0x246 [ PF ZF IF ] as GDB does.
 func appendFlags(b []byte, v uint64) []byte {
+	names := host.Processor.FlagNames
 	b = append(appendHex(b, v), " [ "...)
 	for rest := v; rest != 0; rest &= rest - 1 {
-		if i := bits.TrailingZeros64(rest); i < len(flagNames) && flagNames[i] != "" {
-			b = append(append(b, flagNames[i]...), ' ')
+		if i := bits.TrailingZeros64(rest); i < len(names) && names[i] != "" {
+			b = append(append(b, names[i]...), ' ')
 		}
 	}
 	return append(b, ']')

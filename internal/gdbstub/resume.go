@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/rsp"
 )
 
@@ -68,7 +69,7 @@ func (m *Machine) setPC(t *thread, addr uint64) error {
 		return errors.New("the program counter cannot be changed")
 	}
 	for _, r := range m.target.Description().Registers {
-		if r.Name == "rip" {
+		if r.Name == host.Processor.Register(host.Processor.PC).Name {
 			return m.target.SetRegister(t.id, r.Number, binary.LittleEndian.AppendUint64(nil, addr))
 		}
 	}

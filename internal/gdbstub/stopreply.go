@@ -3,6 +3,8 @@ package gdbstub
 import (
 	"errors"
 
+	"github.com/jalon-trace/jalon/internal/arch"
+	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/rsp"
 )
 
@@ -115,7 +117,13 @@ func (m *Machine) reasons(s Stop) []rsp.Reason {
 }
 
 // expeditedNames are the registers that every stop tells: GDB asks for them first.
-var expeditedNames = [...]string{"rbp", "rsp", "rip"}
+var expeditedNames = func() (names []string) {
+	p := host.Processor
+	for _, r := range []arch.Reg{p.FP, p.SP, p.PC} {
+		names = append(names, p.Register(r).Name)
+	}
+	return names
+}()
 
 // expedited are their values as far as they are known.
 func (m *Machine) expedited(id ThreadID) []rsp.RegisterValue {

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/jalon-trace/jalon/internal/agentexpr"
+	"github.com/jalon-trace/jalon/internal/arch"
+	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/debuginfo/elf"
@@ -189,15 +191,13 @@ func argOf(v *debuginfo.Variable, a *usdt.Arg, bias uint64) markerArg {
 	return m
 }
 
-// gdbNumber turns DWARF's numbers of the general registers into GDB's.
-var gdbNumber = [...]uint64{0, 3, 2, 1, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}
-
 func locationCode(p *debuginfo.Piece, a *usdt.Arg, bias uint64) ([]agentexpr.Insn, error) {
 	if p.Kind == debuginfo.InRegister {
-		if p.Reg < 0 || p.Reg >= len(gdbNumber) {
+		number := generalNumber(int64(p.Reg))
+		if number < 0 {
 			return nil, errors.New("its register is not a general one")
 		}
-		code := []agentexpr.Insn{{Op: agentexpr.OpReg, Arg: gdbNumber[p.Reg]}}
+		code := []agentexpr.Insn{{Op: agentexpr.OpReg, Arg: uint64(number)}}
 		if p.BitOffset != 0 {
 			code = append(code, agentexpr.Insn{Op: agentexpr.OpConst8, Arg: uint64(p.BitOffset)}, agentexpr.Insn{Op: agentexpr.OpRshUnsigned})
 		}
@@ -219,6 +219,14 @@ func locationCode(p *debuginfo.Piece, a *usdt.Arg, bias uint64) ([]agentexpr.Ins
 }
 
 // exprCode turns the operations of an address into bytecode.
+// generalNumber is GDB's number of a general register, -1 for another register.
+func generalNumber(dwarf int64) int {
+	if dwarf < 0 || dwarf >= int64(host.Processor.FrameColumns) {
+		return -1
+	}
+	return host.Processor.GDB(arch.Reg(dwarf))
+}
+
 func exprCode(list []debuginfo.Op, bias uint64) ([]agentexpr.Insn, error) {
 	var code []agentexpr.Insn
 	konst := func(v uint64) { code = append(code, agentexpr.Insn{Op: agentexpr.OpConst64, Arg: v}) }
@@ -230,10 +238,11 @@ func exprCode(list []debuginfo.Op, bias uint64) ([]agentexpr.Insn, error) {
 		case debuginfo.OpAddr:
 			konst(uint64(x.Arg) + bias)
 		case debuginfo.OpReg:
-			if x.Arg < 0 || x.Arg >= int64(len(gdbNumber)) {
+			number := generalNumber(x.Arg)
+			if number < 0 {
 				return nil, errors.New("its address is counted from a register that is not a general one")
 			}
-			op(agentexpr.OpReg, gdbNumber[x.Arg])
+			op(agentexpr.OpReg, uint64(number))
 		case debuginfo.OpAddConst:
 			konst(uint64(x.Arg))
 			op(agentexpr.OpAdd, 0)

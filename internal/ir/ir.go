@@ -9,8 +9,10 @@
 // Faults are values: an operation that reads the traced program's memory names a
 // fault edge, taken with the address that could not be read.
 //
-// Import rule: ir imports nothing of jalon.
+// Import rule: ir imports arch only.
 package ir
+
+import "github.com/jalon-trace/jalon/internal/arch/host"
 
 // Value names the result of one instruction or one block parameter. It is an
 // index into Program.Classes. None means "no value".
@@ -47,7 +49,7 @@ const (
 	// Sources.
 	Const  // Imm (I64)
 	FConst // the F64 or F32 whose bits are Imm (F32: zero-extended); the class is that of Dst
-	Reg    // register Imm at the site, 64 bits: DWARF numbers 0-15, 16 = rip, 49 = rflags, 58 = fs_base, 59 = gs_base; in a process the selectors 50 = es, 53 = ds, 54 = fs, 55 = gs, too
+	Reg    // register Imm at the site, 64 bits: a DWARF number of this machine's processor (RegName); segment selectors in a process only
 	FReg   // low lane of xmm register Imm (0-15); the class is that of Dst
 	Ctx    // W 1, 2, 4, 8 bytes at offset Imm of the site's context block; extended as Load's. Never faults. Kernel engine only, as the next
 	Env    // word Imm of the hit's environment, one of the numbers Env*; the same all through a hit
@@ -169,21 +171,25 @@ const (
 )
 
 // Special numbers for Reg.
+var (
+	RegPC     = int64(host.Processor.PC)
+	RegFlags  = int64(host.Processor.Flags)
+	RegThread = int64(host.Processor.ThreadPointer) // the thread pointer: fs_base
+)
+
+// Numbers of x86-64 only.
 const (
-	RegRIP    = 16
-	RegRFLAGS = 49
 	RegES     = 50
 	RegDS     = 53
 	RegFS     = 54
 	RegGS     = 55
-	RegFSBase = 58
 	RegGSBase = 59
 	// RegInUse has the bits InUseX87 and InUseAVX for those parts of the processor's
 	// state that may not be as they are initially; it is 0 elsewhere. It is there on
 	// processors with xgetbv1 (XGETBV with 1 in ecx; Intel SDM volume 1, 13.6).
 	RegInUse = 60
 	// NumRegs is one more than the largest.
-	NumRegs = 61
+	NumRegs = 129
 )
 
 // The bits of RegInUse: the x87 (initially all of it is 0 but for the control word,

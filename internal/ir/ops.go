@@ -1,6 +1,11 @@
 package ir
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/jalon-trace/jalon/internal/arch"
+	"github.com/jalon-trace/jalon/internal/arch/host"
+)
 
 // Operand says what an operation takes as A or B.
 type Operand uint8
@@ -239,12 +244,16 @@ func (p *Program) Slot(i *Instr) int64 {
 	return 0
 }
 
-var regNames = map[int64]string{
-	0: "rax", 1: "rdx", 2: "rcx", 3: "rbx", 4: "rsi", 5: "rdi", 6: "rbp", 7: "rsp",
-	8: "r8", 9: "r9", 10: "r10", 11: "r11", 12: "r12", 13: "r13", 14: "r14", 15: "r15",
-	RegRIP: "rip", RegRFLAGS: "rflags", RegES: "es", RegDS: "ds", RegFS: "fs", RegGS: "gs",
-	RegFSBase: "fs_base", RegGSBase: "gs_base", RegInUse: "in_use",
-}
+// regNames are the registers that are words of a thread's state, by DWARF number.
+var regNames = func() map[int64]string {
+	m := map[int64]string{RegInUse: "in_use"}
+	for i := range host.Processor.Registers {
+		if r := &host.Processor.Registers[i]; r.DWARF != arch.NoReg && r.Ptrace != arch.Nowhere {
+			m[int64(r.DWARF)] = r.Name
+		}
+	}
+	return m
+}()
 
 var envNames = [NumEnv]string{
 	EnvContext: "context", EnvCPU: "cpu", EnvTask: "task", EnvPidTgid: "pid_tgid",

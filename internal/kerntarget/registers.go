@@ -2,19 +2,19 @@ package kerntarget
 
 import (
 	"github.com/jalon-trace/jalon/internal/agentexpr"
+	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/engine/kernel"
 	"github.com/jalon-trace/jalon/internal/ir"
 )
 
-// GDB's numbers of the registers that functions get their arguments in, in order.
-var argumentRegisters = [...]int{
-	5, // rdi
-	4, // rsi
-	3, // rdx
-	2, // rcx
-	8, // r8
-	9, // r9
-}
+// argumentRegisters are GDB's numbers of the registers that functions get their
+// arguments in, in order.
+var argumentRegisters = func() (numbers []int) {
+	for _, r := range host.Processor.Args {
+		numbers = append(numbers, host.Processor.GDB(r))
+	}
+	return numbers
+}()
 
 // registers are what a program can read.
 type registers map[int]func(*ir.Builder) ir.Value

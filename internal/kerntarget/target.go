@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/engine/kernel"
 	"github.com/jalon-trace/jalon/internal/experiment"
 	"github.com/jalon-trace/jalon/internal/gdbstub"
@@ -49,7 +50,7 @@ func Open(opt Options) (*Target, error) {
 		return nil, err
 	}
 	k.Renew()
-	t := &Target{k: k, desc: rsp.TargetX86Linux(rsp.CPU{}), events: make(chan gdbstub.Stop), name: "kernel"}
+	t := &Target{k: k, desc: rsp.TargetOf(host.Processor), events: make(chan gdbstub.Stop), name: "kernel"}
 	t.mem = openMemory("/proc/kcore", k.ReadMemory)
 	t.e = newEngine(k, t.mem)
 	t.e.bufferSize = opt.BufferSize
@@ -129,7 +130,7 @@ func (t *Target) Registers(gdbstub.ThreadID) (rsp.Registers, error) {
 	}
 	at, _ := t.k.Address("_stext")
 	for i := range t.desc.Registers {
-		if reg := &t.desc.Registers[i]; reg.Name == "rip" {
+		if reg := &t.desc.Registers[i]; reg.Name == host.Processor.Register(host.Processor.PC).Name {
 			binary.LittleEndian.PutUint64(r.Data[reg.Offset:], at)
 			clear(r.Missing[reg.Offset : reg.Offset+8])
 		}

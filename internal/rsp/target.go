@@ -2,7 +2,12 @@ package rsp
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/jalon-trace/jalon/internal/arch"
+	"github.com/jalon-trace/jalon/internal/arch/amd64"
+	"github.com/jalon-trace/jalon/internal/arch/arm64"
 )
 
 // CPU says which register sets the machine has beyond SSE.
@@ -48,7 +53,8 @@ type registerSet struct {
 
 // Target is a target description.
 type Target struct {
-	sets []registerSet
+	architecture string
+	sets         []registerSet
 	// Registers in order; Size is the length of all of them in bytes.
 	Registers []Register
 	Size      int
@@ -56,9 +62,23 @@ type Target struct {
 
 // TargetX86Linux describes x86-64 Linux as gdbserver does, with the sets of the
 // machine.
-func TargetX86Linux(cpu CPU) *Target {
-	t := &Target{}
-	for _, set := range x86Sets {
+func TargetX86Linux(cpu CPU) *Target { return newTarget("i386:x86-64", x86Sets, cpu) }
+
+// TargetArm64Linux describes arm64 Linux: the general registers.
+func TargetArm64Linux() *Target { return newTarget("aarch64", arm64Sets, CPU{}) }
+
+// TargetOf describes a processor's general registers, and what else every one of its
+// kind has.
+func TargetOf(p *arch.Processor) *Target {
+	if p == &arm64.Processor {
+		return TargetArm64Linux()
+	}
+	return TargetX86Linux(CPU{})
+}
+
+func newTarget(architecture string, sets []registerSet, cpu CPU) *Target {
+	t := &Target{architecture: architecture}
+	for _, set := range sets {
 		if set.has != nil && !set.has(cpu) {
 			continue
 		}
@@ -78,7 +98,7 @@ func TargetX86Linux(cpu CPU) *Target {
 // Base is the description without the sets that only some machines have: what a GDB
 // assumes that takes no description. Its registers are the first of the whole.
 func (t *Target) Base() *Target {
-	b := &Target{}
+	b := &Target{architecture: t.architecture}
 	for _, set := range t.sets {
 		if set.has != nil {
 			break
@@ -96,7 +116,7 @@ func (t *Target) Base() *Target {
 func (t *Target) XML() []byte {
 	d := newDocument("target", "gdb-target.dtd")
 	d.begin("target")
-	d.text("architecture", "i386:x86-64")
+	d.text("architecture", t.architecture)
 	d.text("osabi", "GNU/Linux")
 	for _, set := range t.sets {
 		d.begin("feature", attr("name", set.name))
@@ -134,21 +154,31 @@ var x86Sets = []registerSet{
 	},
 }
 
+// coreRegisters are those of package arch as far as the x87's.
 func coreRegisters() []Register {
 	var regs []Register
-	add := func(names string, bits int, typ, group string) {
-		for _, n := range strings.Fields(names) {
-			regs = append(regs, Register{Name: n, Bits: bits, Type: typ, Group: group})
+	p := &amd64.Processor
+	for i := range p.Registers {
+		r := &p.Registers[i]
+		x := Register{Name: r.Name, Bits: 8 * r.Bytes, Type: "int64"}
+		switch {
+		case r.DWARF == amd64.DwarfXMM0:
+			return regs
+		case r.DWARF == p.PC:
+			x.Type = "code_ptr"
+		case r.DWARF == p.SP, r.DWARF == p.FP:
+			x.Type = "data_ptr"
+		case r.DWARF == p.Flags:
+			x.Type = "i386_eflags"
+		case slices.Contains(amd64.X87Control, r.Name):
+			x.Type, x.Group = "int", "float"
+		case r.Bytes == 10:
+			x.Type = "i387_ext"
+		case r.Bytes == 4:
+			x.Type = "int32"
 		}
+		regs = append(regs, x)
 	}
-	add("rax rbx rcx rdx rsi rdi", 64, "int64", "")
-	add("rbp rsp", 64, "data_ptr", "")
-	add("r8 r9 r10 r11 r12 r13 r14 r15", 64, "int64", "")
-	add("rip", 64, "code_ptr", "")
-	add("eflags", 32, "i386_eflags", "")
-	add("cs ss ds es fs gs", 32, "int32", "")
-	add("st0 st1 st2 st3 st4 st5 st6 st7", 80, "i387_ext", "")
-	add("fctrl fstat ftag fiseg fioff foseg fooff fop", 32, "int", "float")
 	return regs
 }
 

@@ -198,7 +198,7 @@ func (w *world) scatter(v worldVar, addr uint64, data []byte, m *eval.Machine, r
 	case k <= 1 && v.t.Kind == ctype.Float && *xmm < 16:
 		*xmm++
 		copy(m.XMM[*xmm-1][:], data)
-		return []debuginfo.Piece{inReg(dwarfXMM0 + *xmm - 1)}
+		return []debuginfo.Piece{inReg(int(processor.Vector0) + *xmm - 1)}
 	case k == 1 && size <= 8:
 		return []debuginfo.Piece{{Kind: debuginfo.IsValue, Expr: ops(debuginfo.OpConst, int(num))}}
 	case k == 2:

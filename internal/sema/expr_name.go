@@ -240,10 +240,6 @@ func argNumber(name string) (int, bool) {
 	return n, true
 }
 
-// argRegs are the DWARF numbers of the integer argument registers, in the order
-// of System V psABI 3.2.3: rdi rsi rdx rcx r8 r9.
-var argRegs = []int{5, 4, 1, 2, 8, 9}
-
 // argument is integer argument n by the ABI, an unsigned long as in bpftrace.
 func (c *checker) argument(n int, span lang.Span) expr {
 	if c.in.Kernel != nil {
@@ -251,9 +247,9 @@ func (c *checker) argument(n int, span lang.Span) expr {
 			return e
 		}
 	}
-	if n >= len(argRegs) {
-		c.fail(span, fmt.Sprintf("only arg0 to arg%d are passed in registers", len(argRegs)-1),
-			fmt.Sprintf("at the entry of a function, argument %d may be *(long*)($rsp+%d)", n, 8*(n-len(argRegs)+1)))
+	if n >= len(processor.Args) {
+		c.fail(span, fmt.Sprintf("only arg0 to arg%d are passed in registers", len(processor.Args)-1),
+			fmt.Sprintf("at the entry of a function, argument %d may be *(long*)($%s+%d)", n, processor.Register(processor.SP).Name, processor.ReturnSlot+8*int64(n-len(processor.Args))))
 	}
 	if !c.in.AtEntry && c.uneval == 0 {
 		entry := "uprobe:PATH:FUNCTION"
@@ -263,5 +259,5 @@ func (c *checker) argument(n int, span lang.Span) expr {
 		c.fail(span, fmt.Sprintf("arg%d is known at the first instruction of a function only", n),
 			"use the argument's name, or put the tracepoint at the entry: "+entry)
 	}
-	return regRef(fmt.Sprintf("arg%d", n), ctype.ULongT, argRegs[n], 0, span)
+	return regRef(fmt.Sprintf("arg%d", n), ctype.ULongT, int(processor.Args[n]), 0, span)
 }

@@ -41,7 +41,7 @@ func sample() (*fakeScope, *eval.Machine) {
 	color := s.types[ctype.Enum]["color"]
 
 	m := &eval.Machine{}
-	m.Regs[6], m.Regs[7], m.Regs[ir.RegFSBase], m.Regs[ir.RegRFLAGS] = rbp, rsp, fsBase, 0x246
+	m.Regs[6], m.Regs[7], m.Regs[ir.RegThread], m.Regs[ir.RegFlags] = rbp, rsp, fsBase, 0x246
 	m.Regs[0], m.Regs[5], m.Regs[4] = 0x1122334455667788, heapAddr, math.MaxUint64-6
 	data, heap, stack, tls := make([]byte, 64), make([]byte, 256), make([]byte, 0x200), make([]byte, 32)
 	m.Mem = fakeMemory{dataAddr: data, heapAddr: heap, stackAddr: stack, fsBase - 64: tls}

@@ -57,7 +57,7 @@ func (c *checker) needRegisters(x *lang.Reg) {
 	case c.in.Kernel.Context != ContextRegs:
 		c.fail(x.Span(), fmt.Sprintf("$%s: %s", x.Name, noRegistersHere), withRegisters)
 	case isXMM(r.dwarf):
-		c.fail(x.Span(), fmt.Sprintf("$%s: vector registers are not taken in the kernel", x.Name), "the integer registers are: $rax, $rdi, ...")
+		c.fail(x.Span(), fmt.Sprintf("$%s: vector registers are not taken in the kernel", x.Name), "the integer registers are: "+some(processor.Results[0], processor.Args[0]))
 	case r.dwarf == ir.RegGSBase:
 		c.fail(x.Span(), fmt.Sprintf("$%s is not taken in the kernel", x.Name), "for per-CPU data write this_cpu(x)")
 	}
@@ -127,7 +127,7 @@ func (c *checker) returned(span lang.Span) expr {
 	case k.Context != ContextRegs:
 		c.fail(span, "the return value is not there: the type of the function is not known", "kretprobe: gives it without")
 	}
-	return regRef("rax", ctype.ULongT, 0, 0, span)
+	return regRef(processor.Register(processor.Results[0]).Name, ctype.ULongT, int(processor.Results[0]), 0, span)
 }
 
 // failKernelName reports an unknown name, and which names are known at the place.
@@ -143,7 +143,7 @@ func (c *checker) failKernelName(name string, span lang.Span, err error) {
 	hint := join(listed("the fields are ", fields), listed("the arguments are ", arguments))
 	if hint == "" && !c.in.Scope.HasDebugInfo() && c.in.Kernel.Context == ContextRegs {
 		where += ": there is no debug information"
-		hint = "registers ($rdi, $rsi, ...) and, at a function's entry, arg0 to arg5 can be used"
+		hint = "registers (" + some(processor.Args[:2]...) + ") and, at a function's entry, arg0 to arg5 can be used"
 	}
 	if o := c.in.Kernel.Other; o != nil {
 		if _, e := o.Lookup(name); e == nil {

@@ -142,8 +142,8 @@ func regsScope() (*fakeScope, *eval.Machine) {
 	s.add("task", ctype.PointerTo(s.types[ctype.Struct]["task_struct"]), inReg(5))
 	s.add("vec", ctype.DoubleT, inReg(18))
 	m.Regs[0], m.Regs[1], m.Regs[5] = 0x99, 4096, taskAddr
-	m.Regs[ir.RegRIP] = kernelText + 1
-	m.Regs[ir.RegFSBase], m.Regs[ir.RegRFLAGS] = fsBase, 0x246
+	m.Regs[ir.RegPC] = kernelText + 1
+	m.Regs[ir.RegThread], m.Regs[ir.RegFlags] = fsBase, 0x246
 	return s, m
 }
 
@@ -473,7 +473,7 @@ func TestKernelUser(t *testing.T) {
 	in.Bias, in.AtEntry, in.TLSOffset = 0, true, func() (int64, error) { return -64, nil }
 	in.Kernel = &KernelInput{Context: ContextRegs, User: true}
 	const moved = 0x555500000000
-	m.Regs[ir.RegRIP] = 0x1000 + moved
+	m.Regs[ir.RegPC] = 0x1000 + moved
 	mem := m.Mem.(fakeMemory)
 	mem[dataAddr-bias+moved] = mem[dataAddr]
 	delete(mem, dataAddr)

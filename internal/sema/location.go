@@ -36,7 +36,6 @@ const (
 // frames exist; their far slots are read with a guard, as is whatever malformed
 // debug info makes up.
 const (
-	redZone   = 128
 	frameSpan = 64 << 10
 )
 
@@ -46,7 +45,7 @@ func (l *lowerer) settled(s sym, size int64) sym {
 	lo, hi := int64(-frameSpan), int64(frameSpan)
 	switch s.trust {
 	case fromSP:
-		lo = -redZone
+		lo = -processor.RedZone
 	case inContext, inPerCPU:
 		return s
 	case inData:
@@ -242,7 +241,7 @@ func (m *locator) step(i int, op debuginfo.Op) {
 	case debuginfo.OpTLS:
 		off, _ := l.in.TLSOffset() // asked before by invalidOp
 		s := m.pop()
-		v := b.Bin(ir.Add, 8, l.word(sym{v: s.v, off: s.off}), l.reg(ir.RegFSBase))
+		v := b.Bin(ir.Add, 8, l.word(sym{v: s.v, off: s.off}), l.reg(ir.RegThread))
 		m.push(sym{v: v, off: off})
 	case debuginfo.OpDeref:
 		m.pushv(l.loadWord(l.settled(m.pop(), op.Arg), uint8(op.Arg)))

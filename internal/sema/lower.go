@@ -88,7 +88,7 @@ func (l *lowerer) frameReg(n int64) trust {
 		return noTrust
 	}
 	switch n {
-	case dwarfRSP:
+	case int64(processor.SP):
 		return fromSP
 	case l.frame:
 		return fromFP
@@ -100,9 +100,9 @@ func (l *lowerer) frameReg(n int64) trust {
 // engine only where it says so: one program serves all processes, or many sites.
 func (l *lowerer) reg(n int64) ir.Value {
 	switch k := l.in.Kernel; {
-	case n == ir.RegRIP && k == nil:
+	case n == ir.RegPC && k == nil:
 		return l.b.Const(int64(l.in.Scope.PC() + l.in.Bias))
-	case n == ir.RegRIP && k.PC != 0:
+	case n == ir.RegPC && k.PC != 0:
 		return l.b.Const(int64(k.PC))
 	}
 	return l.b.Reg(n)

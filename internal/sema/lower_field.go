@@ -9,13 +9,12 @@ import (
 )
 
 const (
-	countedHeader = 8      // u32 length, u32 flags
-	regsSize      = 18 * 8 // event.Regs
+	countedHeader = 8 // u32 length, u32 flags
 	maxRepeat     = 1<<31 - 1
 )
 
-// regsOrder is event.Regs: GDB's order in DWARF numbers.
-var regsOrder = [18]int64{0, 3, 2, 1, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, ir.RegRIP, ir.RegRFLAGS}
+// regsSize is the size of event.Regs: the words of processor.Dump.
+var regsSize = int64(8 * len(processor.Dump))
 
 // failing ties the traps of a slot to where they are reported.
 type failing struct {
@@ -163,8 +162,8 @@ func (l *lowerer) takeRepeat(e *repeat, limit int64) fieldSlots {
 }
 
 func (l *lowerer) takeRegs(id slotID) {
-	for i, n := range regsOrder {
-		l.put(l.reg(n), 8, id.imm(int64(i)*8))
+	for i, n := range processor.Dump {
+		l.put(l.reg(int64(n)), 8, id.imm(int64(i)*8))
 	}
 }
 
@@ -173,7 +172,7 @@ func (l *lowerer) takeStack() fieldSlots {
 	n := int64(l.in.StackLimit)
 	fs := l.newSlot(regsSize+countedHeader+n, 8)
 	l.takeRegs(fs.value)
-	l.copy(ir.CopyMax, l.reg(dwarfRSP), ir.None, fs.value.imm(regsSize), n, ir.NoBlock)
+	l.copy(ir.CopyMax, l.reg(int64(processor.SP)), ir.None, fs.value.imm(regsSize), n, ir.NoBlock)
 	return fs
 }
 
@@ -252,7 +251,7 @@ func (l *lowerer) storePiece(fs *fieldSlots, q debuginfo.Piece, off, at, count i
 			s.size, fs.skip = 16, first/8
 		}
 		s.align = 8
-		l.b.Emit(ir.Instr{Op: ir.PutReg, W: 16, Dst: ir.None, A: ir.None, B: ir.None, Imm: imm, Aux: int64(q.Reg - dwarfXMM0), Fault: ir.NoBlock})
+		l.b.Emit(ir.Instr{Op: ir.PutReg, W: 16, Dst: ir.None, A: ir.None, B: ir.None, Imm: imm, Aux: int64(q.Reg) - int64(processor.Vector0), Fault: ir.NoBlock})
 	default:
 		l.putBytes(l.pieceBits(q, off, count), n, imm)
 	}

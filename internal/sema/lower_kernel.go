@@ -25,7 +25,7 @@ func (l *lowerer) image(vaddr int64) sym {
 	case k.Fixed:
 		return constant(vaddr)
 	}
-	return sym{v: l.reg(ir.RegRIP), off: vaddr - int64(l.in.Scope.PC())}
+	return sym{v: l.reg(ir.RegPC), off: vaddr - int64(l.in.Scope.PC())}
 }
 
 // filters emits what decides before the condition.

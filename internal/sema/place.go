@@ -181,7 +181,7 @@ func (l *lowerer) readFloat(p place, size int64) ir.Value {
 func wholeXMM(p place, n int64) (reg int, ok bool) {
 	window(p.pieces, p.lo, n, func(q debuginfo.Piece, off, _, bits int64) {
 		if q.Kind == debuginfo.InRegister && isXMM(q.Reg) && q.BitOffset+off == 0 && bits == n {
-			reg, ok = q.Reg-dwarfXMM0, true
+			reg, ok = q.Reg-int(processor.Vector0), true
 		}
 	})
 	return reg, ok
@@ -300,7 +300,7 @@ func (l *lowerer) pieceBits(q debuginfo.Piece, off, n int64) ir.Value {
 	switch q.Kind {
 	case debuginfo.InRegister:
 		if isXMM(q.Reg) {
-			low := l.freg(q.Reg-dwarfXMM0, ir.F64)
+			low := l.freg(q.Reg-int(processor.Vector0), ir.F64)
 			return l.shiftRight(l.b.Def(ir.I64, ir.Instr{Op: ir.FBits, A: low, B: ir.None, Fault: ir.NoBlock}), first)
 		}
 		return l.shiftRight(l.reg(int64(q.Reg)), first)

@@ -2,10 +2,12 @@ package sema
 
 import (
 	"fmt"
+	"sort"
 
+	"github.com/jalon-trace/jalon/internal/arch"
+	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
-	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/lang"
 )
 
@@ -23,59 +25,41 @@ var (
 	int16T    = &ctype.Type{Kind: ctype.Int, Name: "int16_t", Size: 2, Signed: true}
 	int8T     = &ctype.Type{Kind: ctype.Int, Name: "int8_t", Size: 1, Signed: true}
 	dataPtrT  = voidPtrT
-	eflagsT   = &ctype.Type{Kind: ctype.Int, Name: "i386_eflags", Size: 4, Signed: true}
 	vec128T   = makeVec128()
 	registers = makeRegisters()
 )
 
-const dwarfXMM0 = 17
+// processor is this machine's.
+var processor = host.Processor
 
-// gprNames are the 64, 32, 16 and 8 bit names by DWARF number (psABI figure 3.36).
-var gprNames = [16][4]string{
-	{"rax", "eax", "ax", "al"},
-	{"rdx", "edx", "dx", "dl"},
-	{"rcx", "ecx", "cx", "cl"},
-	{"rbx", "ebx", "bx", "bl"},
-	{"rsi", "esi", "si", "sil"},
-	{"rdi", "edi", "di", "dil"},
-	{"rbp", "ebp", "bp", "bpl"},
-	{"rsp", "esp", "", "spl"},
-	{"r8", "r8d", "r8w", "r8l"},
-	{"r9", "r9d", "r9w", "r9l"},
-	{"r10", "r10d", "r10w", "r10l"},
-	{"r11", "r11d", "r11w", "r11l"},
-	{"r12", "r12d", "r12w", "r12l"},
-	{"r13", "r13d", "r13w", "r13l"},
-	{"r14", "r14d", "r14w", "r14l"},
-	{"r15", "r15d", "r15w", "r15l"},
-}
-
-const (
-	dwarfRBP = 6
-	dwarfRSP = 7
-)
-
+// makeRegisters names the processor's registers and their parts, and GDB's own names of
+// those that every processor has.
 func makeRegisters() map[string]register {
+	pc, sp, fp := int(processor.PC), int(processor.SP), int(processor.FP)
 	m := map[string]register{
-		"ah": {int8T, 0, 8}, "dh": {int8T, 1, 8}, "ch": {int8T, 2, 8}, "bh": {int8T, 3, 8},
-		"rip": {codePtrT, ir.RegRIP, 0}, "pc": {codePtrT, ir.RegRIP, 0},
-		"sp": {dataPtrT, dwarfRSP, 0}, "fp": {dataPtrT, dwarfRBP, 0},
-		"eflags": {eflagsT, ir.RegRFLAGS, 0}, "rflags": {eflagsT, ir.RegRFLAGS, 0},
-		"fs_base": {ctype.LongT, ir.RegFSBase, 0}, "gs_base": {ctype.LongT, ir.RegGSBase, 0},
+		"pc": {codePtrT, pc, 0}, "sp": {dataPtrT, sp, 0}, "fp": {dataPtrT, fp, 0},
 	}
-	types := [4]*ctype.Type{int64T, int32T, int16T, int8T}
-	for n, names := range gprNames {
-		for i, name := range names {
-			if name == "" { // $sp is the stack pointer
-				continue
-			}
-			m[name] = register{types[i], n, 0}
+	types := map[int]*ctype.Type{64: int64T, 32: int32T, 16: int16T, 8: int8T}
+	for _, p := range processor.Parts {
+		if p.Spelled&arch.ByGDB != 0 {
+			m[p.Name] = register{types[p.Bits], int(p.Reg), int64(p.Shift)}
 		}
 	}
-	m["rsp"], m["rbp"] = register{dataPtrT, dwarfRSP, 0}, register{dataPtrT, dwarfRBP, 0}
-	for n := range 16 {
-		m[fmt.Sprintf("xmm%d", n)] = register{vec128T, dwarfXMM0 + n, 0}
+	for i := range processor.Registers {
+		switch r := &processor.Registers[i]; r.DWARF {
+		case processor.PC:
+			m[r.Name] = register{codePtrT, pc, 0}
+		case processor.SP, processor.FP:
+			m[r.Name] = register{dataPtrT, int(r.DWARF), 0}
+		case processor.Flags:
+			m[r.Name] = register{flagsType(r), int(r.DWARF), 0}
+		default:
+			if n, ok := processor.Vector(r.DWARF); ok {
+				m[r.Name] = register{vec128T, int(processor.Vector0) + n, 0}
+			}
+		}
 	}
+	moreRegisters(m)
 	return m
 }
 
@@ -103,15 +87,6 @@ func makeVec128() *ctype.Type {
 func regRef(name string, t *ctype.Type, dwarf int, shift int64, span lang.Span) expr {
 	p := debuginfo.Piece{Kind: debuginfo.InRegister, Reg: dwarf, BitOffset: shift, BitSize: t.Size * 8}
 	return &varRef{typed{t, span}, "$" + name, debuginfo.Location{Pieces: []debuginfo.Piece{p}}, nil}
-}
-
-// notHere are register names that GDB knows and a site cannot give.
-var notHere = map[string]string{
-	"st": "x87 registers are not taken", "ymm": "only the low halves, $xmm0 to $xmm15, are taken",
-	"zmm": "only the low quarters, $xmm0 to $xmm15, are taken", "k": "mask registers are not taken",
-	"cs": "segment registers are not taken", "ds": "segment registers are not taken", "es": "segment registers are not taken",
-	"fs": "write $fs_base", "gs": "write $gs_base", "ss": "segment registers are not taken",
-	"mxcsr": "it is not taken", "bnd": "bound registers are not taken", "orig_rax": "a site is not in a system call",
 }
 
 // listWords are words of collect lists that are no expressions.
@@ -167,16 +142,14 @@ func trimDigits(s string) string {
 	return s
 }
 
+// registerNames are the names that a mistyped one is compared with.
 func registerNames() []string {
-	names := make([]string, 0, len(registers)+len(listWords)+1)
-	for _, row := range gprNames {
-		names = append(names, row[:]...)
+	names := []string{"regs", "args", "locals", "bt", "ret", "tid", "pid", "comm", "cpu", "time"}
+	for name := range registers {
+		names = append(names, name)
 	}
-	for n := range 16 {
-		names = append(names, fmt.Sprintf("xmm%d", n))
-	}
-	return append(names, "rip", "pc", "sp", "fp", "eflags", "fs_base", "gs_base",
-		"regs", "args", "locals", "bt", "ret", "tid", "pid", "comm", "cpu", "time")
+	sort.Strings(names)
+	return names
 }
 
 func dollar(names []string) []string {
@@ -189,13 +162,19 @@ func dollar(names []string) []string {
 // returnAddress is $ret: the word below the canonical frame address (psABI 3.2.2).
 func (c *checker) returnAddress(span lang.Span) expr {
 	cfa := c.in.Scope.CFA()
-	if k := c.in.Kernel; cfa == nil && k != nil && k.Context == ContextRegs && c.in.AtEntry {
-		cfa = []debuginfo.Op{{Code: debuginfo.OpReg, Arg: dwarfRSP}, {Code: debuginfo.OpAddConst, Arg: 8}}
+	if k := c.in.Kernel; c.in.AtEntry && (cfa == nil && k != nil && k.Context == ContextRegs || processor.Link != arch.NoReg) {
+		if processor.Link != arch.NoReg {
+			return regRef("ret", codePtrT, int(processor.Link), 0, span)
+		}
+		cfa = []debuginfo.Op{{Code: debuginfo.OpReg, Arg: int64(processor.SP)}, {Code: debuginfo.OpAddConst, Arg: processor.ReturnSlot}}
+	}
+	if processor.Link != arch.NoReg && c.uneval == 0 {
+		c.fail(span, "the return address is known at the first instruction of a function only", "")
 	}
 	if cfa == nil {
 		c.fail(span, "the return address is not known here: there is no call frame information for this address", "")
 	}
-	ops := append(append([]debuginfo.Op(nil), cfa...), debuginfo.Op{Code: debuginfo.OpAddConst, Arg: -8})
+	ops := append(append([]debuginfo.Op(nil), cfa...), debuginfo.Op{Code: debuginfo.OpAddConst, Arg: -processor.ReturnSlot})
 	p := debuginfo.Piece{Kind: debuginfo.InMemory, BitSize: 64, Expr: ops}
 	return &varRef{typed{codePtrT, span}, "$ret", debuginfo.Location{Pieces: []debuginfo.Piece{p}}, nil}
 }
@@ -205,4 +184,13 @@ func (c *checker) pid(span lang.Span) expr {
 		c.fail(span, "the process is not known when the expression is compiled", "collect $pid as an item of its own")
 	}
 	return &intConst{typed: typed{ctype.IntT, span}, v: int64(c.in.Pid)}
+}
+
+// some names registers in a hint.
+func some(regs ...arch.Reg) string {
+	text := ""
+	for _, r := range regs {
+		text += "$" + processor.Register(r).Name + ", "
+	}
+	return text + "..."
 }

@@ -8,7 +8,7 @@ import "github.com/jalon-trace/jalon/internal/debuginfo"
 // the expression computes is read too, not only what it dereferences on the way.
 func released(ops []debuginfo.Op, last bool) bool {
 	for i := 0; i < len(ops); i++ {
-		if ops[i].Code != debuginfo.OpReg || ops[i].Arg != dwarfRSP {
+		if ops[i].Code != debuginfo.OpReg || ops[i].Arg != int64(processor.SP) {
 			continue
 		}
 		off := int64(0)
@@ -19,7 +19,7 @@ func released(ops []debuginfo.Op, last bool) bool {
 		if i < len(ops) {
 			read = ops[i].Code == debuginfo.OpDeref
 		}
-		if read && off < -redZone {
+		if read && off < -processor.RedZone {
 			return true
 		}
 		i--

@@ -8,7 +8,7 @@ import (
 
 func TestReleased(t *testing.T) {
 	sp := func(n int64) []debuginfo.Op {
-		return []debuginfo.Op{{Code: debuginfo.OpReg, Arg: dwarfRSP}, {Code: debuginfo.OpAddConst, Arg: 8}, {Code: debuginfo.OpAddConst, Arg: n}}
+		return []debuginfo.Op{{Code: debuginfo.OpReg, Arg: int64(processor.SP)}, {Code: debuginfo.OpAddConst, Arg: 8}, {Code: debuginfo.OpAddConst, Arg: n}}
 	}
 	deref := debuginfo.Op{Code: debuginfo.OpDeref, Arg: 8}
 	for _, tt := range []struct {
@@ -21,7 +21,7 @@ func TestReleased(t *testing.T) {
 		{sp(0), true, false},
 		{append(sp(-200), deref), false, true},
 		{append(sp(-100), deref), true, false},
-		{[]debuginfo.Op{{Code: debuginfo.OpReg, Arg: dwarfRBP}, {Code: debuginfo.OpAddConst, Arg: -500}}, true, false},
+		{[]debuginfo.Op{{Code: debuginfo.OpReg, Arg: int64(processor.FP)}, {Code: debuginfo.OpAddConst, Arg: -500}}, true, false},
 		{nil, true, false},
 	} {
 		if got := released(tt.ops, tt.last); got != tt.want {

@@ -5,6 +5,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/jalon-trace/jalon/internal/arch"
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/ir"
@@ -97,11 +98,15 @@ func capacity(p debuginfo.Piece) int64 {
 	return 1 << 40
 }
 
-func isXMM(reg int) bool { return reg >= dwarfXMM0 && reg < dwarfXMM0+16 }
+// isXMM: a vector register.
+func isXMM(reg int) bool {
+	_, ok := processor.Vector(arch.Reg(reg))
+	return ok
+}
 
 // isWord: a register that is one IR value.
 func isWord(reg int64) bool {
-	return reg >= 0 && reg <= ir.RegRIP || reg == ir.RegRFLAGS || reg == ir.RegFSBase || reg == ir.RegGSBase
+	return ir.RegName(reg) != "" && !ir.IsSegment(reg) && reg != ir.RegInUse
 }
 
 // window calls f for each piece that overlaps bits [lo, lo+n): off is the first

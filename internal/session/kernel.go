@@ -3,7 +3,9 @@ package session
 import (
 	"context"
 	"encoding/binary"
+	"slices"
 
+	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/drain"
 	"github.com/jalon-trace/jalon/internal/engine/inproc"
@@ -166,7 +168,7 @@ func (s *Session) Unwind(ev *event.Event, v *event.Value) []format.Frame {
 	case v.Field.Kind != event.Stack:
 		return s.kern.Frames(ev, v)
 	}
-	s.kern.Hit(ev, binary.LittleEndian.Uint64(v.Data[8*16:])) // rip: see event.Regs
+	s.kern.Hit(ev, binary.LittleEndian.Uint64(v.Data[8*slices.Index(host.Processor.Dump, host.Processor.PC):])) // see event.Regs
 	pcs := inproc.UnwindPCs(v, func(addr uint64) (*dwarf.Module, uint64) { return s.kern.Module(ev, addr) })
 	return s.kern.UserFrames(ev, pcs)
 }

@@ -52,7 +52,7 @@ func Machine(s *eval.Machine) *agentexpr.Machine {
 	m.Register = func(n int) []byte { return register(s, n) }
 	for n, r := range agentexpr.Registers {
 		for d := int64(0); d <= ir.RegGSBase; d++ {
-			if r.Name == ir.RegName(d) || r.Name == "eflags" && d == ir.RegRFLAGS {
+			if r.Name == ir.RegName(d) || r.Name == "eflags" && d == ir.RegFlags {
 				m.Regs[n] = s.Regs[d]
 			}
 		}

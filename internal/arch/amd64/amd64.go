@@ -1,7 +1,7 @@
 // Package amd64 describes x86-64 on Linux.
 //
 // Sources: System V ABI, AMD64 supplement (psABI): figure 3.36 (DWARF numbers), 3.2.3
-// (arguments and results), 3.2.1 (preserved registers), A.2.1 (system calls). GDB's
+// (arguments and results), 3.2.1 (preserved registers), 3.2.2 (red zone), A.2.1 (system calls). GDB's
 // features/i386/64bit-*.xml (its order). The kernel's arch/x86/include/uapi/asm/ptrace.h
 // and arch/x86/include/asm/user_64.h (struct pt_regs, user_regs_struct), and
 // arch/x86/include/uapi/asm/sigcontext.h.

@@ -150,15 +150,21 @@ func dump() (list []arch.Reg) {
 	return append(list, DwarfRIP, DwarfFlags)
 }
 
+// flagNames are GDB's (features/i386/64bit-core.xml).
+var flagNames = []string{
+	0: "CF", 2: "PF", 4: "AF", 6: "ZF", 7: "SF", 8: "TF", 9: "IF", 10: "DF", 11: "OF",
+	14: "NT", 16: "RF", 17: "VM", 18: "AC", 19: "VIF", 20: "VIP", 21: "ID",
+}
+
 // Processor is x86-64.
 var Processor = arch.Processor{
 	Name: "amd64", Title: "x86-64", Machine: 62, // EM_X86_64
 	Registers: registers(), Parts: parts(), Vector0: DwarfXMM0, Vectors: NumXMM,
 	PC: DwarfRIP, SP: RSP.DWARF(), FP: RBP.DWARF(), Flags: DwarfFlags, ThreadPointer: DwarfFSBase,
-	Link: arch.NoReg, ReturnSlot: 8, FrameColumns: 17,
+	Link: arch.NoReg, ReturnSlot: 8, RedZone: 128, FrameColumns: 17,
 	Saved:   dwarfs(RBX, RBP, R12, R13, R14, R15),
 	Args:    dwarfs(RDI, RSI, RDX, RCX, R8, R9),
 	Results: dwarfs(RAX, RDX), LargeResult: DwarfRAX, HiddenArg: true,
 	CallNumber: DwarfRAX, CallArgs: dwarfs(RDI, RSI, RDX, R10, R8, R9), CallResult: DwarfRAX,
-	Dump: dump(), TaskThreadPointer: "thread.fsbase",
+	FlagNames: flagNames, Dump: dump(), TaskThreadPointer: "thread.fsbase",
 }

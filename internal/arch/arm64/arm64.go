@@ -2,7 +2,7 @@
 //
 // Sources: DWARF for the Arm 64-bit Architecture (AADWARF64), table "DWARF register
 // numbers"; Procedure Call Standard for the Arm 64-bit Architecture (AAPCS64), 6.1.1
-// (general registers), 6.8.2 (arguments), 6.9 (results); the kernel's
+// (general registers), 6.8.2 (arguments), 6.9 (results), 6.4.5.1 (nothing below the stack pointer is the program's); the kernel's
 // arch/arm64/include/uapi/asm/ptrace.h and asm/ptrace.h (struct user_pt_regs, which
 // struct pt_regs begins with), uapi/asm/sigcontext.h, and Documentation/arch/arm64;
 // GDB's features/aarch64-core.xml.
@@ -86,6 +86,7 @@ var Processor = arch.Processor{
 	Saved: row(19, 11), // x19-x28 and the frame pointer
 	Args:  row(0, 8), Results: row(0, 2), LargeResult: arch.NoReg, CopiedArgs: true, AlignArgs: true,
 	CallNumber: X8, CallArgs: row(0, 6), CallResult: X0,
+	FlagNames:         []string{31: "N", 30: "Z", 29: "C", 28: "V", 9: "D", 8: "A", 7: "I", 6: "F"},
 	Dump:              append(row(0, NumGPR), SP, PC, PState),
 	TaskThreadPointer: "thread.uw.tp_value", InstructionBytes: 4,
 }

@@ -162,7 +162,7 @@ func (tr *trial) inStates(e *executor, r *rand.Rand, state *irgen.State) ([]*tri
 		s := *state
 		s.Registers(r)
 		s.RecordRoom = r.Intn(12) != 0 && !tr.tooLarge()
-		s.Regs[ir.RegRIP] = tr.cfg.PC
+		s.Regs[ir.RegPC] = tr.cfg.PC
 		x.state = &s
 		x.in = caseIn{Code: tr.cfg.Addr, NFault: uint64(len(tr.code.Faults)), NEdge: uint64(len(tr.code.Edges)), Faults: uint64(first)}
 		if e.edge {

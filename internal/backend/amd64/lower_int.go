@@ -23,7 +23,7 @@ func (an *analysis) readsFSBase() bool {
 	for b, blk := range an.p.Blocks {
 		for i := range blk.Instrs {
 			in := &blk.Instrs[i]
-			if an.reach[b] && in.Op == ir.Reg && in.Imm == ir.RegFSBase && !an.dead[in.Dst] {
+			if an.reach[b] && in.Op == ir.Reg && in.Imm == ir.RegThread && !an.dead[in.Dst] {
 				return true
 			}
 		}

@@ -81,12 +81,12 @@ func (g *gen) rematOpd(in *ir.Instr, w uint8) opd {
 		return regOpd(g.constReg(k))
 	}
 	switch {
-	case in.Imm == ir.RegRIP:
+	case in.Imm == ir.RegPC:
 		if pc := int64(g.cfg.PC); pc == int64(int32(pc)) {
 			return immOpd(pc)
 		}
 		return regOpd(g.addrReg(g.cfg.PC))
-	case in.Imm == ir.RegRFLAGS:
+	case in.Imm == ir.RegFlags:
 		g.clobber(itemFlags)
 		return memOpd(g.slot(itemFlags))
 	}

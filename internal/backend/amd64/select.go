@@ -145,7 +145,7 @@ func (an *analysis) scanInstr(b ir.BlockID, idx int, in *ir.Instr) {
 		switch {
 		case in.Imm < 16:
 			an.regReads.add(item(dwarfGPR[in.Imm]))
-		case in.Imm == ir.RegRFLAGS:
+		case in.Imm == ir.RegFlags:
 			an.readFlags = true
 		}
 	case ir.FReg:
@@ -238,7 +238,7 @@ func (an *analysis) remat(v ir.Value) bool {
 	case ir.Const, ir.FConst, ir.FReg:
 		return true
 	case ir.Reg:
-		return in.Imm <= ir.RegRIP || in.Imm == ir.RegRFLAGS
+		return in.Imm <= ir.RegPC || in.Imm == ir.RegFlags
 	}
 	return false
 }

@@ -5,6 +5,8 @@ import (
 
 	"github.com/cilium/ebpf/asm"
 
+	"github.com/jalon-trace/jalon/internal/arch"
+	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/ring"
 )
@@ -95,11 +97,12 @@ func (c *Config) supports(in *ir.Instr) error {
 		return fmt.Errorf("register %s: the kernel's programs cannot read it", vectorName(in))
 	case ir.Reg:
 		switch {
-		case in.Imm == ir.RegGSBase, in.Imm == ir.RegInUse, ir.IsSegment(in.Imm):
-			return fmt.Errorf("register %s: the kernel's programs cannot read it", ir.RegName(in.Imm))
-		case in.Imm == ir.RegFSBase && c.Features.FSBase < 0:
+		case in.Imm == ir.RegThread && c.Features.FSBase < 0:
 			return fmt.Errorf("register fs_base: its place in struct task_struct is not known on this kernel")
-		case in.Imm != ir.RegFSBase && c.Context != Regs:
+		case in.Imm == ir.RegThread:
+		case !inPtRegs(c.processor(), in.Imm):
+			return fmt.Errorf("register %s: the kernel's programs cannot read it", ir.RegName(in.Imm))
+		case c.Context != Regs:
 			return fmt.Errorf("register %s: there are no registers at this place", ir.RegName(in.Imm))
 		}
 	case ir.Ctx:
@@ -139,4 +142,17 @@ func vectorName(in *ir.Instr) string {
 		return ir.PutRegName(in.Aux)
 	}
 	return ir.PutRegName(in.Imm) // FReg: an xmm register
+}
+
+// processor is that of the kernel that loads the program.
+func (c *Config) processor() *arch.Processor {
+	if c.Processor != nil {
+		return c.Processor
+	}
+	return host.Processor
+}
+
+func inPtRegs(p *arch.Processor, reg int64) bool {
+	_, ok := p.PtRegs(arch.Reg(reg))
+	return ok
 }

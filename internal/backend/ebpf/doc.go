@@ -32,12 +32,13 @@
 // become numbers by a conversion to little endian (le64), which is no
 // instruction of the processor.
 //
-// Import rule: ebpf imports ir and ring only.
+// Import rule: ebpf imports arch, ir and ring only.
 package ebpf
 
 import (
 	"github.com/cilium/ebpf/asm"
 
+	"github.com/jalon-trace/jalon/internal/arch"
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/ring"
 )
@@ -92,6 +93,8 @@ type Config struct {
 	Context  Context
 	Space    Space
 	Features Features
+	// Processor has the layout of struct pt_regs; nil: this machine's.
+	Processor *arch.Processor
 	// Return is the program's value where the IR has no Result. Programs on perf
 	// events (tracepoint, kprobe) return 1: 0 would keep the hit from others.
 	Return int32

@@ -3,15 +3,9 @@ package ebpf
 import (
 	"github.com/cilium/ebpf/asm"
 
+	"github.com/jalon-trace/jalon/internal/arch"
 	"github.com/jalon-trace/jalon/internal/ir"
 )
-
-// ptRegs are the offsets in struct pt_regs of x86-64 by DWARF number.
-var ptRegs = map[int64]int64{
-	0: 80, 1: 96, 2: 88, 3: 40, 4: 104, 5: 112, 6: 32, 7: 152,
-	8: 72, 9: 64, 10: 56, 11: 48, 12: 24, 13: 16, 14: 8, 15: 0,
-	ir.RegRIP: 128, ir.RegRFLAGS: 144,
-}
 
 func (g *gen) ctx(in *ir.Instr) {
 	d := g.dest(in.Dst)
@@ -56,12 +50,13 @@ func (g *gen) loadContext(d asm.Register, off int64, w uint8, signed bool) {
 }
 
 func (g *gen) readReg(in *ir.Instr) {
-	if in.Imm == ir.RegFSBase {
+	if in.Imm == ir.RegThread {
 		g.fsBase(in)
 		return
 	}
 	d := g.dest(in.Dst)
-	g.emit(asm.LoadMem(d, g.reg(g.an.context(), d), int16(ptRegs[in.Imm]), asm.DWord))
+	off, _ := g.c.processor().PtRegs(arch.Reg(in.Imm)) // supports has refused others
+	g.emit(asm.LoadMem(d, g.reg(g.an.context(), d), int16(off), asm.DWord))
 	g.store(in.Dst, d)
 }
 

@@ -15,7 +15,7 @@ func (an *analysis) needsContext(in *ir.Instr) bool {
 	case ir.Ctx, ir.CopyFrames:
 		return true
 	case ir.Reg:
-		return in.Imm != ir.RegFSBase
+		return in.Imm != ir.RegThread
 	case ir.Env:
 		return in.Imm == ir.EnvContext
 	case ir.Count, ir.Reserve, ir.Give, ir.Take:
@@ -32,7 +32,7 @@ func (an *analysis) needsZero(in *ir.Instr) bool {
 	case ir.CopyComm:
 		return an.commFromTask()
 	case ir.Reg:
-		return in.Imm == ir.RegFSBase && an.c.Features.RdonlyCast != 0
+		return in.Imm == ir.RegThread && an.c.Features.RdonlyCast != 0
 	}
 	return false
 }
@@ -61,7 +61,7 @@ func (an *analysis) calls(in *ir.Instr) bool {
 	case ir.Env:
 		return in.Imm != ir.EnvContext
 	case ir.Reg:
-		return in.Imm == ir.RegFSBase
+		return in.Imm == ir.RegThread
 	case ir.StrEq, ir.Reserve, ir.CopyN, ir.CopyStr, ir.CopyMax, ir.CopyFrames, ir.CopyComm, ir.Count, ir.Give, ir.Take:
 		return true
 	case ir.Copy:

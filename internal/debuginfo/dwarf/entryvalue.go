@@ -3,6 +3,7 @@ package dwarf
 import (
 	"strings"
 
+	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 )
@@ -117,10 +118,6 @@ func onlyRegister(ops []debuginfo.Op, reg int) bool {
 	return used
 }
 
-// argRegisters are those of integers and pointers in the System V ABI's order, by
-// DWARF numbers: rdi rsi rdx rcx r8 r9.
-var argRegisters = [...]int{5, 4, 1, 2, 8, 9}
-
 // passedIn is the register that parameter d is passed in, if the whole prefix of the
 // function's type up to it is of scalars and the function's convention is not its own.
 func (s *scope) passedIn(d die) (reg int, ok bool) {
@@ -143,8 +140,8 @@ func (s *scope) passedIn(d die) (reg int, ok bool) {
 		case notScalar:
 			return 0, false
 		case inGeneral:
-			if c.off == d.off && n < len(argRegisters) {
-				return argRegisters[n], true
+			if c.off == d.off && n < len(host.Processor.Args) {
+				return int(host.Processor.Args[n]), true
 			}
 			n++
 		}

@@ -133,7 +133,7 @@ func (a *Arg) fits() error {
 	switch {
 	case a.op.kind == opMem:
 		return nil
-	case a.op.kind == opReg && a.op.reg.xmm():
+	case a.op.kind == opReg && a.op.reg.vector():
 		limit = 16
 	}
 	if a.Size > limit {

@@ -1,8 +1,8 @@
 package usdt
 
 import (
-	"strconv"
-
+	"github.com/jalon-trace/jalon/internal/arch"
+	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 )
 
@@ -19,43 +19,25 @@ const (
 	regNone = -2
 )
 
-// registers are the names of x86-64 registers without their "%".
+// registers are the names of registers as assemblers spell them, without "%".
 var registers = makeRegisters()
 
 func makeRegisters() map[string]register {
-	m := map[string]register{"rip": {num: regIP, bits: 64}, "eip": {num: regIP, bits: 32}}
-	gpr := func(num, bits int, name string) { m[name] = register{num: num, bits: bits, index: bits >= 32} }
-	for i, n := range []string{"ax", "dx", "cx", "bx", "si", "di", "bp", "sp"} {
-		gpr(i, 64, "r"+n)
-		gpr(i, 32, "e"+n)
-		gpr(i, 16, n)
-		if i < 4 {
-			gpr(i, 8, n[:1]+"l")
-			m[n[:1]+"h"] = register{num: i, bits: 8, high: true}
-		} else {
-			gpr(i, 8, n+"l")
+	m := map[string]register{}
+	for _, p := range host.Processor.Parts {
+		if p.Spelled&arch.ByAssembler != 0 {
+			m[p.Name] = register{num: int(p.Reg), bits: p.Bits, high: p.Shift != 0, index: p.Bits >= 32}
 		}
 	}
-	for i := 8; i < 16; i++ {
-		n := "r" + strconv.Itoa(i)
-		gpr(i, 64, n)
-		gpr(i, 32, n+"d")
-		gpr(i, 16, n+"w")
-		gpr(i, 8, n+"b")
-	}
-	for i := range 16 { // the low part is the same register under three names
-		n := strconv.Itoa(i)
-		for _, x := range []string{"xmm", "ymm", "zmm"} {
-			m[x+n] = register{num: firstXMM + i, bits: 128}
-		}
-	}
+	moreRegisters(m)
 	return m
 }
 
-// firstXMM is the DWARF number of xmm0.
-const firstXMM = 17
-
-func (r register) xmm() bool { return r.num >= firstXMM }
+// vector: one of the vector registers.
+func (r register) vector() bool {
+	_, ok := host.Processor.Vector(arch.Reg(r.num))
+	return ok
+}
 
 // push is the operation that puts an address register on the stack.
 func (r register) push() []debuginfo.Op {

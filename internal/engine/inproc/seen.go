@@ -26,7 +26,7 @@ func (s *seen) add(p *ir.Program) {
 			case in.Op != ir.Reg:
 			case in.Imm >= 0 && in.Imm < int64(len(hardware)):
 				s.gpr |= 1 << hardware[in.Imm]
-			case in.Imm == ir.RegRFLAGS:
+			case in.Imm == ir.RegFlags:
 				s.flags = true
 			}
 		}

@@ -3,6 +3,7 @@ package inproc
 import (
 	"encoding/binary"
 
+	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	cfi "github.com/jalon-trace/jalon/internal/debuginfo/dwarf/frame"
@@ -12,14 +13,29 @@ import (
 // maxFrames bounds a stack trace.
 const maxFrames = 128
 
-// frame is the state of unwinding: registers by DWARF number, 16 the pc.
+// maxColumns is more than any processor's FrameColumns.
+const maxColumns = 33
+
+// frame is the state of unwinding: registers by DWARF number.
 type frame struct {
-	reg   [17]uint64
-	known [17]bool
+	reg   [maxColumns]uint64
+	known [maxColumns]bool
 }
 
-// gdbOrder lists the DWARF numbers of the words of a Regs slot.
-var gdbOrder = [17]int{0, 3, 2, 1, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}
+// Registers by DWARF number.
+var (
+	regPC = int(host.Processor.PC)
+	regSP = int(host.Processor.SP)
+	regFP = int(host.Processor.FP)
+)
+
+// preserved are the registers that functions give back.
+var preserved = func() (is [maxColumns]bool) {
+	for _, r := range host.Processor.Saved {
+		is[r] = true
+	}
+	return is
+}()
 
 // snapshot is the memory that unwinding may read: the copied stack.
 type snapshot struct {
@@ -41,26 +57,28 @@ func (sn *snapshot) word(addr uint64) (uint64, bool) {
 // where that is silent the frame pointer is tried once.
 func UnwindPCs(v *event.Value, module func(uint64) (*dwarf.Module, uint64)) []uint64 {
 	var f frame
-	for i, n := range gdbOrder {
-		f.reg[n], f.known[n] = binary.LittleEndian.Uint64(v.Data[8*i:]), true
+	for i, n := range host.Processor.Dump {
+		if n < host.Processor.FrameColumns {
+			f.reg[n], f.known[n] = binary.LittleEndian.Uint64(v.Data[8*i:]), true
+		}
 	}
-	sn := &snapshot{f.reg[7], v.Stack, module}
-	pcs := []uint64{f.reg[16]}
+	sn := &snapshot{f.reg[regSP], v.Stack, module}
+	pcs := []uint64{f.reg[regPC]}
 	exact := true // the pc is that of an instruction to come, not behind a call
 	for len(pcs) < maxFrames {
 		next, signal, ok := step(&f, sn, exact)
-		if !ok || next.reg[16] == 0 || next.reg[7] <= f.reg[7] && !signal {
+		if !ok || next.reg[regPC] == 0 || next.reg[regSP] <= f.reg[regSP] && !signal {
 			break
 		}
 		f, exact = next, signal
-		pcs = append(pcs, f.reg[16])
+		pcs = append(pcs, f.reg[regPC])
 	}
 	return pcs
 }
 
 // step unwinds one frame.
 func step(f *frame, sn *snapshot, exact bool) (next frame, signal, ok bool) {
-	pc := f.reg[16]
+	pc := f.reg[regPC]
 	if !exact {
 		pc--
 	}
@@ -80,15 +98,15 @@ func step(f *frame, sn *snapshot, exact bool) (next frame, signal, ok bool) {
 	for n := range next.known {
 		r, has := rule.Regs[n]
 		if !has {
-			next.known[n] = f.known[n] && (n == 3 || n == 6 || n >= 12 && n <= 15)
+			next.known[n] = f.known[n] && preserved[n]
 			continue
 		}
 		next.reg[n], next.known[n] = recover1(&r, n, cfa, f, sn, bias)
 	}
-	if _, has := rule.Regs[7]; !has {
-		next.reg[7], next.known[7] = cfa, true
+	if _, has := rule.Regs[regSP]; !has {
+		next.reg[regSP], next.known[regSP] = cfa, true
 	}
-	return next, rule.Signal, next.known[16]
+	return next, rule.Signal, next.known[regPC]
 }
 
 // recover1 applies one register's rule.
@@ -117,15 +135,15 @@ func recover1(r *cfi.RegRule, n int, cfa uint64, f *frame, sn *snapshot, bias ui
 
 // byFramePointer takes rbp for the frame of a function that saved it.
 func byFramePointer(f *frame, sn *snapshot) (next frame, signal, ok bool) {
-	rbp := f.reg[6]
-	if !f.known[6] || rbp < f.reg[7] {
+	rbp := f.reg[regFP]
+	if !f.known[regFP] || rbp < f.reg[regSP] {
 		return next, false, false
 	}
 	up, ok1 := sn.word(rbp)
 	ret, ok2 := sn.word(rbp + 8)
-	next.reg[6], next.known[6] = up, true
-	next.reg[7], next.known[7] = rbp+16, true
-	next.reg[16], next.known[16] = ret, true
+	next.reg[regFP], next.known[regFP] = up, true
+	next.reg[regSP], next.known[regSP] = rbp+16, true
+	next.reg[regPC], next.known[regPC] = ret, true
 	return next, false, ok1 && ok2
 }
 

@@ -15,7 +15,7 @@ type Options struct {
 	Floats bool
 	// SegBase allows reads of fs_base and gs_base, and of the segments' selectors.
 	SegBase bool
-	// NoRIP forbids reads of rip, NoFlags those of rflags.
+	// NoRIP forbids reads of rip, NoFlags those of the flags.
 	NoRIP, NoFlags bool
 	// Kernel makes the operations of the kernel engine, too, and neither floats
 	// nor xmm registers nor segment bases whatever the other options say. A program

@@ -20,7 +20,7 @@ const (
 var ptRegs = map[int64]int64{
 	0: 80, 1: 96, 2: 88, 3: 40, 4: 104, 5: 112, 6: 32, 7: 152,
 	8: 72, 9: 64, 10: 56, 11: 48, 12: 24, 13: 16, 14: 8, 15: 0,
-	ir.RegRIP: 128, ir.RegRFLAGS: 144,
+	ir.RegPC: 128, ir.RegFlags: 144,
 }
 
 // surroundings fills what only the kernel engine sees.

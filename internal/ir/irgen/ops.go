@@ -129,15 +129,15 @@ func (g *gen) source() ir.Value {
 	switch g.r.Intn(24) {
 	case 0:
 		if !g.opt.NoRIP {
-			n = ir.RegRIP
+			n = ir.RegPC
 		}
 	case 1:
 		if !g.opt.NoFlags {
-			n = ir.RegRFLAGS
+			n = ir.RegFlags
 		}
 	case 2:
 		if g.opt.SegBase {
-			n = ir.RegFSBase + int64(g.r.Intn(3)) // and RegGSBase, RegInUse
+			n = []int64{ir.RegThread, ir.RegGSBase, ir.RegInUse}[g.r.Intn(3)]
 			if g.r.Intn(2) == 0 {
 				n = []int64{ir.RegES, ir.RegDS, ir.RegFS, ir.RegGS}[g.r.Intn(4)]
 			}

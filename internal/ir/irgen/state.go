@@ -151,11 +151,11 @@ func (s *State) Registers(r *rand.Rand) {
 		}
 	}
 	s.Regs[regRSP] = s.Base + (StackEnd-1)*PageSize + StackRoom + uint64(r.Intn((PageSize-2*StackRoom)/8))*8
-	s.Regs[ir.RegFSBase] = s.Base + threadPointer
+	s.Regs[ir.RegThread] = s.Base + threadPointer
 	s.Regs[ir.RegGSBase] = uint64(r.Int63n(1 << 46))
-	s.Regs[ir.RegRFLAGS] = r.Uint64()&flagBits | 0x202
+	s.Regs[ir.RegFlags] = r.Uint64()&flagBits | 0x202
 	if r.Intn(4) == 0 {
-		s.Regs[ir.RegRFLAGS] |= 1 << 10
+		s.Regs[ir.RegFlags] |= 1 << 10
 	}
 	for _, n := range []int{ir.RegES, ir.RegDS, ir.RegFS, ir.RegGS} {
 		s.Regs[n] = selectors[r.Intn(len(selectors))]

@@ -3,6 +3,7 @@ package frame
 import (
 	"fmt"
 
+	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/loc"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/raw"
@@ -70,7 +71,7 @@ func (x *machine) result() (*Rule, error) {
 			return nil, fmt.Errorf("the frame at %#x cannot be unwound: %s", x.pc, why)
 		}
 		r.CFA = ops
-	case x.row.cfaReg < 0 || x.row.cfaReg > 16:
+	case x.row.cfaReg < 0 || x.row.cfaReg >= int(host.Processor.FrameColumns):
 		return nil, fmt.Errorf("the call frame information at %#x does not define the frame address", x.pc)
 	default:
 		r.CFA = []debuginfo.Op{{Code: debuginfo.OpReg, Arg: int64(x.row.cfaReg)}}

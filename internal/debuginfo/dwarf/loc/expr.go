@@ -3,6 +3,7 @@ package loc
 import (
 	"fmt"
 
+	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/raw"
 )
@@ -98,7 +99,7 @@ func (e *Env) FrameBaseOf(expr []byte) ([]debuginfo.Op, string) {
 	switch {
 	case x.why != "":
 		return nil, x.why
-	case x.kind == kindRegister && x.reg <= 16:
+	case x.kind == kindRegister && x.reg < columns:
 		return []debuginfo.Op{{Code: debuginfo.OpReg, Arg: int64(x.reg)}}, ""
 	case x.kind == kindMemory && len(x.ops) > 0 && len(x.pieces) == 0:
 		return x.ops, ""
@@ -271,7 +272,7 @@ func (x *xlate) register(n uint64) {
 }
 
 func (x *xlate) based(reg uint64, off int64) {
-	if reg > 16 {
+	if reg >= uint64(columns) {
 		x.fail("its address is relative to a vector register")
 		return
 	}
@@ -335,7 +336,7 @@ func (x *xlate) entryValue(b []byte) {
 			reg = int(n)
 		}
 	}
-	if !x.env.AtEntry || reg < 0 || reg > 16 {
+	if !x.env.AtEntry || reg < 0 || reg >= columns {
 		x.fail("optimised out: only its value at the function's entry is known (DW_OP_entry_value)")
 		return
 	}
@@ -419,3 +420,6 @@ func (x *xlate) piece(n, unit, offset uint64) {
 		x.fail("its location is too long")
 	}
 }
+
+// columns: registers of address expressions and frame tables have numbers below.
+var columns = int(host.Processor.FrameColumns)

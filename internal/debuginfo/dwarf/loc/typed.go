@@ -103,7 +103,7 @@ func (x *xlate) regvalType(reg, off uint64) {
 	if !ok {
 		return
 	}
-	if reg > 16 {
+	if reg >= uint64(columns) {
 		x.fail("its value is computed from a vector register")
 		return
 	}
