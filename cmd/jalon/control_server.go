@@ -4,15 +4,12 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
-	"os"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/jalon-trace/jalon"
+	"github.com/jalon-trace/jalon/internal/openfile"
 )
 
 // controller answers on the socket of a running trace.
@@ -21,32 +18,11 @@ type controller struct {
 	trace    *jalon.Trace
 }
 
-// listen makes the socket: for its owner only, and never in the place of a file
-// that is something else. What a killed jalon left behind is replaced.
+// listen makes the socket of --control.
 func listen(path string) (*controller, error) {
-	op := "--control " + path
-	switch st, err := os.Lstat(path); {
-	case errors.Is(err, os.ErrNotExist):
-	case err != nil:
-		return nil, fmt.Errorf("%s: %w", op, err)
-	case st.Mode()&os.ModeSocket == 0:
-		return nil, fmt.Errorf("%s: there is a file of that name, which is no socket; name another", op)
-	default:
-		if conn, err := net.Dial("unix", path); err == nil {
-			_ = conn.Close()
-			return nil, fmt.Errorf("%s: another program listens there; name another", op)
-		} else if !errors.Is(err, unix.ECONNREFUSED) {
-			return nil, fmt.Errorf("%s: %w", op, err)
-		}
-		if err := os.Remove(path); err != nil {
-			return nil, fmt.Errorf("%s: removing what an earlier jalon left: %w", op, err)
-		}
-	}
-	old := unix.Umask(0o177)
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	unix.Umask(old)
+	l, err := openfile.ListenUnix(path)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", op, err)
+		return nil, fmt.Errorf("--control %s: %w", path, err)
 	}
 	return &controller{listener: l}, nil
 }

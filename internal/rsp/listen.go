@@ -1,7 +1,6 @@
 package rsp
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +9,8 @@ import (
 	"os"
 	"strings"
 	"syscall"
+
+	"github.com/jalon-trace/jalon/internal/openfile"
 )
 
 // Listener waits for GDB where the user said. One client is served at a time: the
@@ -111,46 +112,11 @@ func listenUnix(path string) (*Listener, error) {
 	if path == "" {
 		return nil, errors.New("listen on a unix socket: no path after unix:")
 	}
-	if err := removeStale(path); err != nil {
-		return nil, err
-	}
-	// The mode is set before the socket gets its name: at no moment can others connect.
-	private := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
-		var failed error
-		err := c.Control(func(fd uintptr) { failed = syscall.Fchmod(int(fd), 0o600) })
-		return errors.Join(err, failed)
-	}}
-	l, err := private.Listen(context.Background(), "unix", path)
+	l, err := openfile.ListenUnix(path)
 	if err != nil {
 		return nil, fmt.Errorf("listen for GDB on the unix socket %s: %w%s", path, err, remedy(err))
 	}
 	return &Listener{net: l, name: path}, nil
-}
-
-// removeStale removes a socket that nobody listens on any more, and nothing else.
-func removeStale(path string) error {
-	st, err := os.Lstat(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("look at %s: %w", path, err)
-	}
-	if st.Mode()&os.ModeSocket == 0 {
-		return fmt.Errorf("listen on the unix socket %s: a file of that name exists and is no socket", path)
-	}
-	c, err := net.Dial("unix", path)
-	if err == nil {
-		_ = c.Close()
-		return fmt.Errorf("listen on the unix socket %s: %w; another server listens on it", path, syscall.EADDRINUSE)
-	}
-	if !errors.Is(err, syscall.ECONNREFUSED) {
-		return fmt.Errorf("see whether a server listens on %s: %w", path, err)
-	}
-	if err := os.Remove(path); err != nil {
-		return fmt.Errorf("remove the unused socket %s: %w", path, err)
-	}
-	return nil
 }
 
 // remedy says what to do about the usual failures.

@@ -94,7 +94,7 @@ func TestListenUnix(t *testing.T) {
 			t.Errorf("%v, %v", st.Mode(), err)
 		}
 		talk(t, l, "unix", path)
-		if _, err := Listen(place); err == nil || !strings.Contains(err.Error(), "another server") {
+		if _, err := Listen(place); err == nil || !strings.Contains(err.Error(), "another program listens") {
 			t.Errorf("twice: %v", err)
 		}
 		l.Close()
