@@ -14,12 +14,14 @@ func TestCopiedCode(t *testing.T) {
 		if r.sum.Sites < 3 || r.sum.Hits < 1000 {
 			t.Errorf("--avoid %s: %+v", avoid, r.sum)
 		}
-		if !strings.Contains(r.stderr, "2 of ") || !strings.Contains(r.stderr, "the program copies this function: V8 runs a copy") {
+		if !strings.Contains(r.stderr, "3 of ") || !strings.Contains(r.stderr, "the program copies this function: V8 runs a copy") {
 			t.Errorf("--avoid %s: what is left out is not said: %s", avoid, tail(r.stderr))
 		}
 	}
-	r := jalon(t, "trace", "uprobe:"+prog+":Builtins_Half", "--", prog)
-	if r.status == 0 || !strings.Contains(r.stderr, "the program copies this function") {
-		t.Errorf("status %d: %s", r.status, tail(r.stderr))
+	for _, place := range []string{"uprobe:" + prog + ":Builtins_Half", "uprobe:" + prog + ":label_in_blob"} {
+		r := jalon(t, "trace", place, "--", prog)
+		if r.status == 0 || !strings.Contains(r.stderr, "the program copies this function") {
+			t.Errorf("%s: status %d: %s", place, r.status, tail(r.stderr))
+		}
 	}
 }

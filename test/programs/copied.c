@@ -27,13 +27,19 @@ __asm__(
 	".globl Builtins_Half\n"
 	"Builtins_Half:\n"
 	"	mov %rdi, %rax\n"
+	".type label_in_blob, @function\n" // as V8 has some: not every name is of a builtin
+	"label_in_blob:\n"
 	"	sar $1, %rax\n"
 	"	add $0x12345678, %rax\n"
 	"	ret\n"
 	".size Builtins_Half, . - Builtins_Half\n"
 	".size v8_Default_embedded_blob_code_, . - v8_Default_embedded_blob_code_\n"
 	".p2align 6\n"
-	"end_of_blob:\n");
+	"end_of_blob:\n"
+	".section .rodata\n"
+	"v8_Default_embedded_blob_code_size_:\n"
+	"	.long end_of_blob - v8_Default_embedded_blob_code_\n"
+	".text\n");
 
 extern long Builtins_Sum(long, long);
 extern char end_of_blob[];

@@ -88,7 +88,7 @@ func (m *module) functionCode(fn *dwarf.Function, vaddr uint64, read reader) (*p
 	if main.Hi-main.Lo > maxFunction {
 		return nil, fmt.Errorf("the function at %#x is larger than %d MiB", main.Lo+m.bias, maxFunction>>20)
 	}
-	if err := m.copied(fn); err != nil {
+	if err := m.copied(fn, vaddr); err != nil {
 		return nil, err
 	}
 	c := &patch.Code{Lo: main.Lo + m.bias, Hi: main.Hi + m.bias, ReadMem: read}

@@ -16,19 +16,21 @@ import (
 // module is one ELF file mapped into the process. Its debug information is
 // opened when a place asks for it.
 type module struct {
-	path    string // as the process sees it
-	file    string // how jalon opens it; "": it cannot be opened any more
-	pid     int
-	exe     bool
-	running bool              // threads have run code of the module and were interrupted in it
-	maps    []process.Mapping // its mappings
-	dw      *dwarf.Module
-	bias    uint64
-	text    *patch.Text // made when needed, see textOf
-	textErr error
-	stack   func() (*patch.GoStack, error) // made when needed, see gostack.go
-	err     error                          // why it could not be opened
-	tried   bool
+	path        string // as the process sees it
+	file        string // how jalon opens it; "": it cannot be opened any more
+	pid         int
+	exe         bool
+	running     bool              // threads have run code of the module and were interrupted in it
+	maps        []process.Mapping // its mappings
+	dw          *dwarf.Module
+	bias        uint64
+	text        *patch.Text // made when needed, see textOf
+	textErr     error
+	copies      []copies // of code; see copied
+	copiesKnown bool
+	stack       func() (*patch.GoStack, error) // made when needed, see gostack.go
+	err         error                          // why it could not be opened
+	tried       bool
 }
 
 // mapped identifies the file of a mapping. The path alone does not: after an upgrade
