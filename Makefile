@@ -55,6 +55,11 @@ check:
 	GOARCH=arm64 $(GO) build ./...
 	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run
 
+# The pages that are made from tables.
+.PHONY: generate
+generate:
+	$(GO) test ./internal/sema -run TestReference -update
+
 # A minute on each fuzz target.
 fuzz:
 	@scripts/fuzz.sh 60s

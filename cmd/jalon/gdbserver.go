@@ -108,7 +108,7 @@ func (s *gdbServer) run() (int, error) {
 	}
 	exp := experiment.New(s.target.Engine(), experiment.Options{
 		Target: s.target.Description(), WriteFile: writeTrace,
-		Print: func(text string) { fmt.Fprint(stdout, text) }, Log: s.logf,
+		Print: func(text string) { fmt.Fprint(stdout, text) }, Log: s.logf, Predefined: s.predefined(),
 	})
 	m := gdbstub.New(s.target, exp, cfg)
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
@@ -118,6 +118,14 @@ func (s *gdbServer) run() (int, error) {
 		return 1, nil // what was attached to is let go
 	}
 	return status, err
+}
+
+// predefined are the trace state variables that the target has by itself.
+func (s *gdbServer) predefined() []experiment.Variable {
+	if s.args.kernel {
+		return kerntarget.Predefined()
+	}
+	return inferior.Predefined()
 }
 
 // makeTarget makes what GDB is to control.

@@ -24,7 +24,7 @@ var started = time.Now()
 type traceCmd struct {
 	Places   []string      `arg:"" optional:"" name:"place" help:"PLACE [if COND], each one argument: 'main.c:9 if (i > 3)', a function (globs too), FUNC+OFF, '*0x401136', uprobe:PATH:FUNC[+OFF], uprobe:PATH@FILE:LINE; of the kernel: tracepoint:SYS:EVENT, rawtracepoint:, kprobe:FUNC, kretprobe:, fentry:, fexit:, syscall:NAME, process:exec, profile:HZ, interval:, software:; uretprobe:, usdt:"`
 	Pid      int           `short:"p" help:"Trace a running process instead of starting one"`
-	Collect  []string      `short:"c" sep:"none" help:"What to take at each hit: expressions separated by commas; $args, $locals, $regs, $bt, $ret; EXPR/FMT as in GDB; p@n"`
+	Collect  []string      `short:"c" sep:"none" help:"What to take at each hit: expressions separated by commas; EXPR/FMT as in GDB; p@n; words and functions (docs/builtins.md): ${builtins}"`
 	All      bool          `short:"a" help:"Trace all processes, also beside a program behind -- or -p, with whose end the trace ends; places in programs are then uprobes of the kernel engine"`
 	Engine   string        `enum:"auto,process,kernel" default:"auto" help:"Where places in a program run: in the process (auto), or in the kernel by uprobes"`
 	Cgroup   string        `help:"Kernel engine: only processes of this cgroup (a directory of cgroup2, without those below it)"`

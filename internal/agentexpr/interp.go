@@ -20,8 +20,18 @@ type Machine struct {
 	Register func(number int) []byte
 	Mem      Memory // nil: nothing can be read
 	Vars     map[int]uint64
+	// Predefined gives the variables that are not in Vars; nil: there are none.
+	Predefined func(number int) (uint64, bool)
 	// Limits are those of what a hit collects.
 	Limits Limits
+}
+
+func (m *Machine) variable(number int) uint64 {
+	v, ok := m.Vars[number]
+	if !ok && m.Predefined != nil {
+		v, _ = m.Predefined(number)
+	}
+	return v
 }
 
 // Result is what interpreting an expression leaves.
@@ -193,13 +203,13 @@ var runs = map[Op]func(r *interp, in *Insn) *Failure{
 		}
 		return nil
 	},
-	OpGetv: func(r *interp, in *Insn) *Failure { r.push(r.m.Vars[int(in.Arg)]); return nil },
+	OpGetv: func(r *interp, in *Insn) *Failure { r.push(r.m.variable(int(in.Arg))); return nil },
 	OpSetv: func(r *interp, in *Insn) *Failure {
 		r.m.Vars[int(in.Arg)] = r.out.Stack[len(r.out.Stack)-1]
 		return nil
 	},
 	OpTracev: func(r *interp, in *Insn) *Failure {
-		r.block(in, Block{Kind: VarBlock, Var: int(in.Arg), Value: r.m.Vars[int(in.Arg)]})
+		r.block(in, Block{Kind: VarBlock, Var: int(in.Arg), Value: r.m.variable(int(in.Arg))})
 		return nil
 	},
 	OpTrace: func(r *interp, in *Insn) *Failure {

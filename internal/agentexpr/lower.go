@@ -13,6 +13,10 @@ type Variable struct {
 	Index int64 // ir.GetVar
 	// Now says that it is GDB's $trace_timestamp: microseconds, read only.
 	Now bool
+	// Read emits the value of one that jalon has predefined, which is read only.
+	// Absent says why programs cannot have it at this site.
+	Read   func(*ir.Builder) ir.Value
+	Absent string
 }
 
 // Options say for which engine a site is lowered, and what is known there.

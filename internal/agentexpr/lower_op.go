@@ -205,10 +205,21 @@ func (l *lowerer) variable(n int) Variable {
 	return Variable{}
 }
 
+// readVar is the value of a variable that is not the time.
+func (l *lowerer) readVar(v Variable) ir.Value {
+	switch {
+	case v.Absent != "":
+		l.refuse("%s", v.Absent)
+	case v.Read != nil:
+		return v.Read(l.b)
+	}
+	return l.b.Def(ir.I64, ir.Instr{Op: ir.GetVar, Imm: v.Index})
+}
+
 func (l *lowerer) getVar(in *Insn) {
 	v := l.variable(int(in.Arg))
 	if !v.Now {
-		l.push(l.b.Def(ir.I64, ir.Instr{Op: ir.GetVar, Imm: v.Index}))
+		l.push(l.readVar(v))
 		return
 	}
 	if l.next(OpPop) || l.next(OpTracev) && l.nextBut(1, OpPop) { // it is only collected

@@ -6,8 +6,11 @@ import "github.com/jalon-trace/jalon/internal/ir"
 // when nobody wants the sum, so that threads count together without losing any.
 func (l *lowerer) setVar(in *Insn) {
 	v := l.variable(int(in.Arg))
-	if v.Now {
+	switch {
+	case v.Now:
 		l.refuse("the time cannot be set")
+	case v.Read != nil, v.Absent != "":
+		l.refuse("trace state variable %d is predefined and cannot be set", in.Arg)
 	}
 	x := l.top()
 	if by, ok := l.increment(in.Arg); ok {
@@ -91,7 +94,7 @@ func (l *lowerer) traceVar(in *Insn) {
 	s := l.block(BlockSlot{Kind: VarBlock, Var: int(in.Arg), Now: v.Now})
 	if !v.Now {
 		s.Offset = l.slot(8, 8)
-		l.put(8, s.Offset, l.b.Def(ir.I64, ir.Instr{Op: ir.GetVar, Imm: v.Index}))
+		l.put(8, s.Offset, l.readVar(v))
 	}
 	l.done(s)
 }

@@ -25,6 +25,9 @@ type Options struct {
 	Now func() time.Time
 	// BufferSize is the default size of the buffer in bytes; 0: DefaultBufferSize.
 	BufferSize int64
+	// Predefined are the target's own variables, which only hits have values of. GDB
+	// gets them when it connects, and keeps their numbers.
+	Predefined []Variable
 }
 
 // DefaultBufferSize is gdbserver's.
@@ -97,6 +100,10 @@ func (x *Experiment) forget() {
 	x.bySpec = map[*Spec]*tracepoint{}
 	x.readOnly = nil
 	x.variables = []*variable{{Variable: Variable{Number: TimestampVariable, Name: "trace_timestamp", Builtin: true}}}
+	for _, v := range x.opt.Predefined {
+		v.Builtin = true
+		x.variables = append(x.variables, &variable{Variable: v})
+	}
 	x.buffer.clear()
 	x.view, x.reading = view{}, reading{}
 	x.pieces, x.values, x.markers = nil, nil, nil

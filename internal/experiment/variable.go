@@ -39,6 +39,12 @@ func (x *Experiment) defineVariable(p rsp.DefineVariable) error {
 		return nil
 	}
 	n := int(p.Number)
+	if own := x.predefined(n); own != nil {
+		if own.Name != string(p.Name) {
+			return fmt.Errorf("trace state variable %d is $%s and cannot be $%s", p.Number, own.Name, p.Name)
+		}
+		return nil
+	}
 	v := x.variable(n)
 	if v == nil {
 		v = &variable{}
@@ -47,6 +53,16 @@ func (x *Experiment) defineVariable(p rsp.DefineVariable) error {
 	*v = variable{Variable: Variable{Number: n, Name: string(p.Name), Value: int64(p.Value), Builtin: p.Builtin != 0}, now: int64(p.Value)}
 	if x.run.on {
 		x.engine.SetVariable(n, v.Value)
+	}
+	return nil
+}
+
+// predefined is the target's own variable of a number, nil for none.
+func (x *Experiment) predefined(number int) *Variable {
+	for i := range x.opt.Predefined {
+		if v := &x.opt.Predefined[i]; v.Number == number {
+			return v
+		}
 	}
 	return nil
 }
@@ -104,7 +120,7 @@ func (x *Experiment) value(p rsp.QueryVariable) (rsp.Packet, error) {
 	}
 	v := x.variable(int(p.Number))
 	switch {
-	case v == nil:
+	case v == nil, x.predefined(v.Number) != nil: // it has a value at a hit only
 		return rsp.VariableUnknown{}, nil
 	case v.Number == TimestampVariable:
 		return rsp.VariableValue{Value: uint64(x.opt.Now().UnixMicro())}, nil

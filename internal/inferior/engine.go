@@ -78,7 +78,7 @@ func (e *engine) Start(list []*experiment.Spec, vars []experiment.Variable) []er
 	}
 	e.reset(pr)
 	e.records = recs
-	e.vars.define(vars)
+	e.vars.define(pr.pid, vars)
 	e.stops = experiment.NewStops(list, e.vars.reserve)
 	e.SetRoom(e.room)
 	run := e.newRun(pr, e.last, recs.clock, func(mem *ring.Shared) { recs.open(mem, pr.threads, pr.pid) })

@@ -266,6 +266,12 @@ func (pr *proc) machine(tid int) *machine {
 			m.Vars[number] = v
 		}
 	}
+	m.Predefined = func(number int) (uint64, bool) {
+		if p := predefinedByNumber[number]; p != nil {
+			return p.tracer(pr.pid, tid)
+		}
+		return 0, false
+	}
 	m.vars = maps.Clone(m.Vars)
 	m.Vars[experiment.TimestampVariable] = uint64(nowMicros())
 	return m

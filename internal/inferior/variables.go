@@ -7,6 +7,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/agentexpr"
 	"github.com/jalon-trace/jalon/internal/experiment"
+	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/ring"
 )
 
@@ -16,15 +17,17 @@ type variables struct {
 	mu     sync.Mutex
 	index  map[int]int // by GDB's number
 	values []uint64    // by index, while no run has memory for them
+	pid    int         // the process that is traced
 }
 
-// define sets up the variables of a run.
-func (v *variables) define(list []experiment.Variable) {
+// define sets up the variables of a run in a process.
+func (v *variables) define(pid int, list []experiment.Variable) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	v.pid = pid
 	v.index, v.values = map[int]int{}, nil
 	for _, x := range list {
-		if x.Number == experiment.TimestampVariable || len(v.values) == ring.MaxVariables {
+		if x.Builtin || len(v.values) == ring.MaxVariables {
 			continue
 		}
 		v.index[x.Number] = len(v.values)
@@ -42,6 +45,13 @@ func (v *variables) initial() []uint64 {
 func (v *variables) find(number int) (agentexpr.Variable, bool) {
 	if number == experiment.TimestampVariable {
 		return agentexpr.Variable{Now: true}, true
+	}
+	if p := predefinedByNumber[number]; p != nil {
+		if p.program == nil {
+			return agentexpr.Variable{Absent: "only the tracer knows $" + p.Name + " at a hit"}, true
+		}
+		pid := v.pid
+		return agentexpr.Variable{Read: func(b *ir.Builder) ir.Value { return p.program(b, pid) }}, true
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()

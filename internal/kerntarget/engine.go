@@ -12,6 +12,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/engine/kernel"
 	"github.com/jalon-trace/jalon/internal/experiment"
 	"github.com/jalon-trace/jalon/internal/ring"
+	"github.com/jalon-trace/jalon/internal/sema"
 )
 
 // engine carries trace experiments out in the kernel. It has one run at a time; what
@@ -212,7 +213,7 @@ func (e *engine) Variable(number int) (int64, bool) {
 
 // SetVariable sets one, and makes it known to the run.
 func (e *engine) SetVariable(number int, value int64) {
-	if e.rig == nil || number == experiment.TimestampVariable {
+	if e.rig == nil || number == experiment.TimestampVariable || predefined[number] != nil {
 		return
 	}
 	i, ok := e.vars[number]
@@ -232,8 +233,28 @@ func (e *engine) variable(number int) (agentexpr.Variable, bool) {
 	if number == experiment.TimestampVariable {
 		return agentexpr.Variable{Now: true}, true
 	}
+	if b := predefined[number]; b != nil {
+		return agentexpr.Variable{Read: b.Env.Read}, true
+	}
 	i, ok := e.vars[number]
 	return agentexpr.Variable{Index: int64(i)}, ok
+}
+
+// predefined are the words of jalon's that GDB has as variables, by their numbers.
+var predefined = func() map[int]*sema.Builtin {
+	m := map[int]*sema.Builtin{}
+	for _, b := range sema.GDBVariables(true) {
+		m[b.GDBNumber] = b
+	}
+	return m
+}()
+
+// Predefined are the trace state variables that need no definition.
+func Predefined() (list []experiment.Variable) {
+	for _, b := range sema.GDBVariables(true) {
+		list = append(list, experiment.Variable{Number: b.GDBNumber, Name: b.GDB})
+	}
+	return list
 }
 
 // Memory reads the kernel's memory.

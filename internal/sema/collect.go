@@ -93,23 +93,20 @@ func (c *checker) item(it lang.Collect) []*plan {
 	return []*plan{p}
 }
 
-// itemWords are the words that are items of their own.
-var itemWords = map[string]func(*checker, lang.Collect) []*plan{
-	"regs": func(_ *checker, it lang.Collect) []*plan { return special(it, event.Regs, asRegs) },
-	"bt":   func(_ *checker, it lang.Collect) []*plan { return special(it, event.Stack, asStack) },
-	"args": func(c *checker, it lang.Collect) []*plan { return c.group(it, c.in.Scope.Args()) },
-	"locals": func(c *checker, it lang.Collect) []*plan {
-		return c.group(it, c.in.Scope.Locals())
-	},
-	"pid": header, "tid": header, "comm": header, "cpu": header, "time": header,
+// whole is the lowering of an item that is taken as it is.
+func whole(kind event.FieldKind, m mode) func(*checker, lang.Collect) []*plan {
+	return func(_ *checker, it lang.Collect) []*plan { return special(it, kind, m) }
 }
+
+func argsGroup(c *checker, it lang.Collect) []*plan   { return c.group(it, c.in.Scope.Args()) }
+func localsGroup(c *checker, it lang.Collect) []*plan { return c.group(it, c.in.Scope.Locals()) }
 
 func special(it lang.Collect, kind event.FieldKind, m mode) []*plan {
 	return []*plan{{Field: event.Field{Name: it.Text, Kind: kind}, mode: m, span: it.Span}}
 }
 
 func header(_ *checker, it lang.Collect) []*plan {
-	it.Text = "$" + it.X.(*lang.Reg).Name // what the reader knows it by
+	it.Text = "$" + dollarWord(it.X.(*lang.Reg).Name).Name // what the reader knows it by
 	return special(it, event.Header, asNothing)
 }
 

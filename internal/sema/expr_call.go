@@ -18,32 +18,35 @@ func (c *checker) assign(x *lang.Assign) expr {
 	return nil
 }
 
-// call knows jalon's own functions and refuses the program's.
+// call is a call of one of jalon's own functions; it refuses the program's.
 func (c *checker) call(x *lang.Call) expr {
 	id, ok := x.Fn.(*lang.Ident)
-	if ok {
-		if f := kernelCalls[id.Name]; f != nil {
-			return f(c, x)
-		}
-	}
 	if e := c.fortranElement(x); e != nil {
 		return e
 	}
-	if !ok || id.Name != "str" {
-		hint := "only str(pointer[, limit]) can be called"
-		if c.in.Kernel != nil {
-			hint = `str(pointer[, limit]), this_cpu(x), per_cpu(x, n) and kaddr("symbol") can be called`
-		}
-		if ok {
-			switch id.Name {
-			case "strcmp", "strncmp", "strcasecmp":
-				hint = `compare with a string literal by == or !=: p == "text"`
-			case "strlen":
-				hint = "collect the string: p/s"
+	if ok {
+		if b := builtinByName[id.Name]; b != nil && b.Form == Function {
+			if how := b.here(c); how != nil {
+				return how.call(c, x)
 			}
+			c.kernelOnly(b.Name, x.Span())
 		}
-		c.fail(x.Span(), "functions of the program cannot be called at a site", hint)
 	}
+	hint := c.callable()
+	if ok {
+		switch id.Name {
+		case "strcmp", "strncmp", "strcasecmp":
+			hint = `compare with a string literal by == or !=: p == "text"`
+		case "strlen":
+			hint = "collect the string: p/s"
+		}
+	}
+	c.fail(x.Span(), "functions of the program cannot be called at a site", hint)
+	return nil
+}
+
+// strCall is str(pointer[, limit]).
+func (c *checker) strCall(x *lang.Call) expr {
 	if len(x.Args) < 1 || len(x.Args) > 2 {
 		c.fail(x.Span(), "str takes a pointer and, if you like, a limit in characters", "str(p) or str(p, 64)")
 	}

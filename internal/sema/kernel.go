@@ -152,7 +152,8 @@ func (c *checker) failKernelName(name string, span lang.Span, err error) {
 		}
 	}
 	var nf *debuginfo.NotFoundError
-	near := lang.Nearest(name, append(append(append(c.namesInScope(), fields...), arguments...), bareNames()...), 3)
+	_, words := c.wordsHere()
+	near := lang.Nearest(name, append(append(append(c.namesInScope(), fields...), arguments...), words...), 3)
 	if errors.As(err, &nf) {
 		near = merged(nf.Nearest, near)
 		hint = join(hint, nf.Hint)

@@ -9,17 +9,6 @@ import (
 	"github.com/jalon-trace/jalon/internal/lang"
 )
 
-// kernelCalls are the functions of the kernel engine.
-var kernelCalls map[string]func(*checker, *lang.Call) expr
-
-func init() { // they refer to call, which refers to the table
-	kernelCalls = map[string]func(*checker, *lang.Call) expr{
-		"this_cpu": (*checker).thisCPU,
-		"per_cpu":  (*checker).perCPU,
-		"kaddr":    (*checker).kaddr,
-	}
-}
-
 // cpuOf says whose per-CPU data the operand of this_cpu (n nil) or per_cpu means.
 type cpuOf struct {
 	n    expr

@@ -110,7 +110,7 @@ func (n *namer) one(x lang.Expr) {
 	case *lang.Call:
 		if id, ok := x.Fn.(*lang.Ident); !ok {
 			n.walk(x.Fn)
-		} else if kernelCalls[id.Name] != nil {
+		} else if b := builtinByName[id.Name]; b != nil && b.Form == Function {
 			outer := n.c.cpu
 			n.c.cpu = &cpuOf{} // per-CPU variables are meant there
 			defer func() { n.c.cpu = outer }()

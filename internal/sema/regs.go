@@ -89,12 +89,6 @@ func regRef(name string, t *ctype.Type, dwarf int, shift int64, span lang.Span) 
 	return &varRef{typed{t, span}, "$" + name, debuginfo.Location{Pieces: []debuginfo.Piece{p}}, nil}
 }
 
-// listWords are words of collect lists that are no expressions.
-var listWords = map[string]bool{
-	"regs": true, "args": true, "locals": true, "bt": true,
-	"tid": true, "comm": true, "cpu": true, "time": true, "pid": true,
-}
-
 // reg is $name inside an expression.
 func (c *checker) reg(x *lang.Reg) expr {
 	if r, ok := registers[x.Name]; ok {
@@ -104,30 +98,14 @@ func (c *checker) reg(x *lang.Reg) expr {
 	if n, ok := argNumber(x.Name); ok {
 		return c.argument(n, x.Span())
 	}
-	if e := c.kernelWord(x); e != nil {
+	if e := c.word(x); e != nil {
 		return e
-	}
-	switch {
-	case x.Name == "ret":
-		return c.returnAddress(x.Span())
-	case x.Name == "pid":
-		return c.pid(x.Span())
-	case listWords[x.Name] && c.inCond:
-		c.fail(x.Span(), fmt.Sprintf("$%s cannot be used in a condition", x.Name), "it can be collected")
-	case listWords[x.Name]:
-		c.fail(x.Span(), fmt.Sprintf("$%s is an item of its own, not a part of an expression", x.Name),
-			fmt.Sprintf("collect it beside the expression: ..., $%s", x.Name))
-	case x.Name == "retval":
-		c.failName("retval", x.Span(), nil)
 	}
 	if why, ok := notHere[trimDigits(x.Name)]; ok {
 		c.fail(x.Span(), fmt.Sprintf("register $%s is not available", x.Name), why)
 	}
-	names := registerNames()
-	if c.in.Kernel != nil {
-		names = append(names, kernelNames()...)
-	}
-	hint := didYouMean(dollar(lang.Nearest(x.Name, names, 3)))
+	words, _ := c.wordsHere()
+	hint := didYouMean(dollar(lang.Nearest(x.Name, append(registerNames(), words...), 3)))
 	if hint == "" {
 		hint = "convenience variables of GDB are not known at the site"
 	}
@@ -144,7 +122,7 @@ func trimDigits(s string) string {
 
 // registerNames are the names that a mistyped one is compared with.
 func registerNames() []string {
-	names := []string{"regs", "args", "locals", "bt", "ret", "tid", "pid", "comm", "cpu", "time"}
+	var names []string
 	for name := range registers {
 		names = append(names, name)
 	}

@@ -197,7 +197,7 @@ func (c *checker) decide(x lang.Expr) lang.Expr {
 // same names (struct pid), and so do the variables of the place's other set of names.
 func (in *Input) isType(name string) bool {
 	if k := in.Kernel; k != nil {
-		if w := kernelWords[name]; w != nil && w.bare || k.Other != nil && has(k.Other, name) {
+		if b := builtinByName[name]; b.bare() && b.inKernel.where == nil || k.Other != nil && has(k.Other, name) {
 			return false
 		}
 	}

@@ -18,8 +18,8 @@ var (
 	textT       = ctype.ArrayOf(ctype.CharT, -1) // a string taken at the hit
 )
 
-// builtins are the base types of the x86-64 System V ABI, by their normalised names.
-var builtins = map[string]*ctype.Type{
+// baseTypes are the base types of the x86-64 System V ABI, by their normalised names.
+var baseTypes = map[string]*ctype.Type{
 	"void": ctype.VoidT, "_Bool": ctype.BoolT, "bool": ctype.BoolT,
 	"char": ctype.CharT, "signed char": ctype.SCharT, "unsigned char": ctype.UCharT,
 	"short": ctype.ShortT, "unsigned short": ctype.UShortT,
@@ -41,7 +41,7 @@ var stdTypes = map[string]*ctype.Type{
 	"intptr_t": ctype.LongT, "uintptr_t": ctype.ULongT,
 }
 
-func builtinType(name string) *ctype.Type { return builtins[name] }
+func builtinType(name string) *ctype.Type { return baseTypes[name] }
 
 // namedType finds a typedef, a base type, or (as C++ and GDB) a tag by its bare name.
 func namedType(s debuginfo.Scope, name string) *ctype.Type {

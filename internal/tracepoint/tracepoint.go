@@ -2,7 +2,7 @@
 // lists, from the command line or from a file of GDB's, as trees that know the texts
 // that diagnostics about them point into.
 //
-// Import rule: tracepoint imports lang and probe only.
+// Import rule: tracepoint imports lang, probe and sema only.
 package tracepoint
 
 import (
@@ -11,6 +11,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/probe"
+	"github.com/jalon-trace/jalon/internal/sema"
 )
 
 // Tracepoint is one tracepoint as the user gave it. Sites come and go with the
@@ -103,6 +104,9 @@ func FromFile(name string) (tps []*Tracepoint, warnings []string, err error) {
 		warnings = append(warnings, unsupported(name, t)...)
 	}
 	for _, v := range file.Variables {
+		if sema.IsWord(v.Name) { // GDB saves also what jalon has predefined
+			continue
+		}
 		warnings = append(warnings, fmt.Sprintf("%s:%d: trace state variable $%s is not kept", name, v.Line, v.Name))
 	}
 	return tps, warnings, bad.Err()

@@ -28,7 +28,7 @@ func TestFromArgs(t *testing.T) {
 
 func TestFromFile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "tp")
-	text := "tvariable $n = 3\ntrace main.c:9\n  condition $bpnum i > 3\n  passcount 5\n  actions\n    collect i, j\n    teval $n = 1\n    while-stepping 2\n      collect k\n    end\n  end\nftrace f\n"
+	text := "tvariable $n = 3\ntvariable $current_task_pid\ntrace main.c:9\n  condition $bpnum i > 3\n  passcount 5\n  actions\n    collect i, j\n    teval $n = 1\n    while-stepping 2\n      collect k\n    end\n  end\nftrace f\n"
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -40,14 +40,17 @@ func TestFromFile(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	all := strings.Join(warnings, "\n")
-	for _, want := range []string{name + ":7: teval", name + ":8: while-stepping", name + ":1: trace state variable $n"} {
+	for _, want := range []string{name + ":8: teval", name + ":9: while-stepping", name + ":1: trace state variable $n"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("no warning %q in %q", want, all)
 		}
 	}
+	if strings.Contains(all, "current_task_pid") {
+		t.Errorf("a predefined variable: %s", all)
+	}
 	// What is wrong in a piece is shown in the file.
 	d := tps[0].Cond.From.At(tps[0].Cond.X.Span(), "no variable", "")
-	if got := d.Error(); !strings.Contains(got, name+":3:") {
+	if got := d.Error(); !strings.Contains(got, name+":4:") {
 		t.Errorf("%s", got)
 	}
 	if _, _, err := FromFile(name + "x"); !errors.Is(err, os.ErrNotExist) {

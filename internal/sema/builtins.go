@@ -1,0 +1,296 @@
+package sema
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/jalon-trace/jalon/internal/ctype"
+	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/ir"
+	"github.com/jalon-trace/jalon/internal/lang"
+)
+
+// Builtin is a word or function of jalon's own. A row of the table below is all there
+// is of it: hints of diagnostics, `jalon --help`, docs/builtins.md and the predefined
+// trace state variables of GDB are made from the rows.
+type Builtin struct {
+	Name string
+	Form Form
+	Type string // of its value in words; "" for an item
+	Call string // how a Function is called
+	Doc  string
+	// GDB is the name of the trace state variable that has its value, "" for none: that
+	// of KGTP where KGTP had one. GDBNumber is GDB's number of it, which never changes.
+	GDB       string
+	GDBNumber int
+	// Env describes the value where it is a part of a word of the hit's environment.
+	Env *EnvWord
+
+	inProcess, inKernel *lowering // nil: the engine does not have it
+	header              bool      // collected by its bare name it is in every record already
+}
+
+// Form is how a builtin is written.
+type Form uint8
+
+// The forms.
+const (
+	Word     Form = iota // $name
+	BareWord             // $name, and in the kernel engine name where no variable is named so
+	Function             // name(...)
+)
+
+// EnvWord is the part of a word of the hit's environment from bit Shift on.
+type EnvWord struct {
+	Number, Shift int64
+	Type          *ctype.Type
+}
+
+// lowering is what an engine makes of a builtin; what is nil cannot be written there.
+type lowering struct {
+	value func(*checker, lang.Span) expr       // in an expression
+	item  func(*checker, lang.Collect) []*plan // as an item of its own
+	call  func(c *checker, x *lang.Call) expr  // of a Function
+	where func(*checker) bool                  // nil: at all places
+}
+
+// builtins are all of them, in the order of the reference page. The table refers to
+// functions that refer to the table, so it is made at init.
+var (
+	builtins      []*Builtin
+	builtinByName = map[string]*Builtin{}
+)
+
+func init() {
+	builtins = []*Builtin{
+		{Name: "args", Doc: "the arguments of the function, each as a value of its own", inProcess: item(argsGroup), inKernel: item(argsGroup)},
+		{Name: "locals", Doc: "the local variables that have a value there", inProcess: item(localsGroup), inKernel: item(localsGroup)},
+		{Name: "regs", Doc: "the integer registers", inProcess: item(whole(event.Regs, asRegs)), inKernel: item((*checker).regsItem)},
+		{Name: "bt", Doc: "the stack: of the program, or at places of the kernel the kernel's", inProcess: item(whole(event.Stack, asStack)), inKernel: item((*checker).stackItem)},
+		{Name: "ubt", Doc: "the stack of the program, at places of the kernel", inKernel: item(whole(event.UserFrames, asFrames))},
+		{Name: "ret", Type: "code pointer", Doc: "the address to which the function returns", inProcess: value((*checker).returnAddress), inKernel: value((*checker).returnAddress)},
+		{Name: "retval", Form: BareWord, Type: "as the function's", Doc: "what the function returns, at places that are a return", inKernel: &lowering{value: (*checker).returned, where: atReturn}},
+		{Name: "_sdata", Doc: "a static tracepoint's own record, as the kernel would print it", inKernel: item((*checker).sdata)},
+		{Name: "sdata", Doc: "the same as $_sdata", inKernel: item((*checker).sdata)},
+
+		scalar("pid", ctype.IntT, ir.EnvPidTgid, 32, "the process (the kernel's tgid)").process((*checker).pid, header).items(header).gdb("current_task_tgid", 2),
+		scalar("tid", ctype.IntT, ir.EnvPidTgid, 0, "the thread (the kernel's pid)").process(nil, header).items(header).gdb("current_task_pid", 3),
+		scalar("cpu", ctype.UIntT, ir.EnvCPU, 0, "the number of the CPU").process(nil, header).items(header).gdb("cpu_id", 4),
+		scalar("nsecs", ctype.ULongT, ir.EnvTime, 0, "CLOCK_MONOTONIC in nanoseconds").gdb("clock", 5),
+		scalar("time", ctype.ULongT, ir.EnvTime, 0, "the same as nsecs").dollar().process(nil, header).items(header),
+		scalar("uid", ctype.UIntT, ir.EnvUidGid, 0, "the user of the thread").computed().gdb("current_task_uid", 6),
+		scalar("gid", ctype.UIntT, ir.EnvUidGid, 32, "the group of the thread").computed().gdb("current_task_gid", 7),
+		scalar("cgroup", ctype.ULongT, ir.EnvCgroup, 0, "the number of the thread's cgroup (version 2)").computed().gdb("current_task_cgroup", 8),
+		{Name: "comm", Form: BareWord, Type: "char []", Doc: "the name of the thread", header: true, inProcess: item(header), inKernel: &lowering{value: (*checker).comm, item: header}},
+		{Name: "task", Type: "struct task_struct *", Doc: "the thread in the kernel", GDB: "current_task", GDBNumber: 9, Env: taskWord, inKernel: value((*checker).task)},
+		{Name: "curtask", Form: BareWord, Type: "struct task_struct *", Doc: "the same as $task", inKernel: value((*checker).task)},
+
+		{Name: "str", Form: Function, Call: "str(pointer[, limit])", Type: "char []", Doc: "the string at a pointer, of at most limit bytes", inProcess: &lowering{call: (*checker).strCall}, inKernel: &lowering{call: (*checker).strCall}},
+		{Name: "this_cpu", Form: Function, Call: "this_cpu(x)", Type: "as x", Doc: "the per-CPU variable x of the CPU of the hit", inKernel: &lowering{call: (*checker).thisCPU}},
+		{Name: "per_cpu", Form: Function, Call: "per_cpu(x, n)", Type: "as x", Doc: "the per-CPU variable x of CPU n", inKernel: &lowering{call: (*checker).perCPU}},
+		{Name: "kaddr", Form: Function, Call: `kaddr("symbol")`, Type: "unsigned long", Doc: "the address of a symbol of the kernel", inKernel: &lowering{call: (*checker).kaddr}},
+	}
+	for _, b := range builtins {
+		builtinByName[b.Name] = b
+	}
+}
+
+// IsWord reports whether $name is a word of jalon's.
+func IsWord(name string) bool {
+	b := dollarWord(name)
+	return b != nil && b.Form != Function
+}
+
+// GDBVariables are the builtins that GDB has as trace state variables, of the kernel or
+// of a process.
+func GDBVariables(kernel bool) (list []*Builtin) {
+	for _, b := range builtins {
+		if b.GDB != "" && (kernel || b.inProcess != nil) {
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+// Read emits the value at the hit, in the kernel engine.
+func (w *EnvWord) Read(b *ir.Builder) ir.Value {
+	v := b.Def(ir.I64, ir.Instr{Op: ir.Env, Imm: w.Number})
+	if w.Shift != 0 {
+		v = b.Bin(ir.Shr, 8, v, b.Const(w.Shift))
+	}
+	if w.Type.Size < 8 {
+		v = b.Bin(ir.And, 8, v, b.Const(1<<(8*w.Type.Size)-1))
+	}
+	return v
+}
+
+// Written is how it is written everywhere.
+func (b *Builtin) Written() string {
+	if b.Form == Function {
+		return b.Call
+	}
+	return "$" + b.Name
+}
+
+// ItemOnly says that it is an item of a collect list and no part of an expression.
+func (b *Builtin) ItemOnly() bool {
+	return b.Form != Function && (b.inKernel == nil || b.inKernel.value == nil) && (b.inProcess == nil || b.inProcess.value == nil)
+}
+
+var taskWord = &EnvWord{Number: ir.EnvTask, Type: voidPtrT}
+
+// scalar is a word that is a part of the environment in the kernel engine.
+func scalar(name string, t *ctype.Type, number, shift int64, doc string) *Builtin {
+	w := &EnvWord{number, shift, t}
+	return &Builtin{
+		Name: name, Form: BareWord, Type: typeString(t), Doc: doc, Env: w, header: true,
+		inKernel: value(func(_ *checker, span lang.Span) expr { return w.expr("$"+name, t, span) }),
+	}
+}
+
+// process is what the in-process engine makes of it.
+func (b *Builtin) process(v func(*checker, lang.Span) expr, i func(*checker, lang.Collect) []*plan) *Builtin {
+	b.inProcess = &lowering{value: v, item: i}
+	return b
+}
+
+// items: $name by itself is an item of the record's head.
+func (b *Builtin) items(i func(*checker, lang.Collect) []*plan) *Builtin {
+	b.inKernel.item = i
+	return b
+}
+
+// dollar: it is not known by its bare name.
+func (b *Builtin) dollar() *Builtin {
+	b.Form = Word
+	return b
+}
+
+// computed: no record has it unless it is collected.
+func (b *Builtin) computed() *Builtin {
+	b.header = false
+	return b
+}
+
+func (b *Builtin) gdb(name string, number int) *Builtin {
+	b.GDB, b.GDBNumber = name, number
+	return b
+}
+
+func item(f func(*checker, lang.Collect) []*plan) *lowering { return &lowering{item: f} }
+func value(f func(*checker, lang.Span) expr) *lowering      { return &lowering{value: f} }
+
+// here is what the engine of the place makes of it, nil for nothing.
+func (b *Builtin) here(c *checker) *lowering {
+	switch {
+	case b == nil:
+		return nil
+	case c.in.Kernel != nil:
+		return b.inKernel
+	}
+	return b.inProcess
+}
+
+// bare says whether name alone means b in the kernel engine.
+func (b *Builtin) bare() bool { return b != nil && b.Form == BareWord && b.inKernel != nil }
+
+// wordsHere are the names of the words, without the dollar.
+func (c *checker) wordsHere() (all, bare []string) {
+	for _, b := range builtins {
+		if b.Form == Function || b.here(c) == nil {
+			continue
+		}
+		all = append(all, b.Name)
+		if b.bare() {
+			bare = append(bare, b.Name)
+		}
+	}
+	return all, bare
+}
+
+// callable says in a hint which functions there are.
+func (c *checker) callable() string {
+	var calls []string
+	for _, b := range builtins {
+		if b.Form == Function && b.here(c) != nil {
+			calls = append(calls, b.Call)
+		}
+	}
+	if len(calls) == 1 {
+		return "only " + calls[0] + " can be called"
+	}
+	last := len(calls) - 1
+	return strings.Join(calls[:last], ", ") + " and " + calls[last] + " can be called"
+}
+
+// dollarWord is the word that $name means: by its name, or by GDB's.
+func dollarWord(name string) *Builtin {
+	if b := builtinByName[name]; b != nil {
+		return b
+	}
+	for _, b := range builtins {
+		if b.GDB == name && name != "" {
+			return b
+		}
+	}
+	return nil
+}
+
+// word is $name in an expression where it is a word of jalon's; nil for none.
+func (c *checker) word(x *lang.Reg) expr {
+	b := dollarWord(x.Name)
+	if b == nil || b.Form == Function {
+		return nil
+	}
+	how := b.here(c)
+	switch {
+	case how == nil && b.Name == "retval": // functions of programs have one, too
+		c.failName("retval", x.Span(), nil)
+	case how == nil:
+		c.kernelOnly("$"+x.Name, x.Span())
+	case how.value != nil:
+		return how.value(c, x.Span())
+	case c.inCond:
+		c.fail(x.Span(), fmt.Sprintf("$%s cannot be used in a condition", x.Name), "it can be collected")
+	}
+	c.fail(x.Span(), fmt.Sprintf("$%s is an item of its own, not a part of an expression", x.Name),
+		fmt.Sprintf("collect it beside the expression: ..., $%s", x.Name))
+	return nil
+}
+
+// bareWord is the word that a name without a dollar means, or nil.
+func (c *checker) bareWord(name string) *Builtin {
+	b := builtinByName[name]
+	if c.in.Kernel == nil || !b.bare() || c.otherHas(name) || b.inKernel.where != nil && !b.inKernel.where(c) {
+		return nil
+	}
+	return b
+}
+
+// itemWord is what makes the plans of item $name, or nil.
+func (c *checker) itemWord(name string) func(*checker, lang.Collect) []*plan {
+	if how := dollarWord(name).here(c); how != nil {
+		return how.item
+	}
+	return nil
+}
+
+// bareItem is an item that is a bare word whose value is in the record's head; nil for all others.
+func (c *checker) bareItem(it lang.Collect) []*plan {
+	x, ok := it.X.(*lang.Ident)
+	if !ok || it.Format.Letter != 0 {
+		return nil
+	}
+	b := c.bareWord(x.Name)
+	if b == nil || !b.header {
+		return nil
+	}
+	if _, err := c.in.Scope.Lookup(x.Name); err == nil {
+		return nil
+	}
+	if _, _, ok := c.in.Scope.Enumerator(x.Name); ok {
+		return nil
+	}
+	it.Text = x.Name
+	return special(it, event.Header, asNothing)
+}
