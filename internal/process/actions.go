@@ -39,6 +39,9 @@ func (p *Process) learnOnDelivery(t *task) {
 		return
 	}
 	st, err := readStatus(t.tid)
+	if err == nil {
+		p.noteIgnored(st)
+	}
 	if err != nil || disposition(st, sig) != sigCaught || p.settle(t) != nil || t.stop != stopTrap {
 		return
 	}
@@ -55,6 +58,16 @@ func (p *Process) learnOnDelivery(t *task) {
 	}
 }
 
+// noteIgnored reads the actions of guarded signals that the program has come to ignore.
+// (The tracer is given signals that are ignored, too.)
+func (p *Process) noteIgnored(st *status) {
+	for _, sig := range guarded {
+		if known, seen := p.actions[sig]; seen && disposition(st, sig) == sigIgn && known.kind() != sigIgn {
+			p.actions[sig] = sigaction{handler: sigIgn}
+		}
+	}
+}
+
 // atHandler: t is in front of the first instruction of a guarded signal's handler. The
 // signal is the program's own. Our SIGTRAP handler, where that is still the action, would
 // take the program's int3 at a site for the int3 of the site, and lead the thread to its
@@ -66,6 +79,7 @@ func (p *Process) atHandler(t *task, sig unix.Signal) {
 		return // dying
 	}
 	h, ours := p.handlerOf(sig)
+	p.raisedOwn |= sigbit(sig)
 	switch {
 	case ours && regs.PC() == h.addr:
 		if sig == unix.SIGTRAP {

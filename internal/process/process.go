@@ -148,6 +148,7 @@ type Process struct {
 	masks         map[int]uint64            // blocked signals of threads, last known
 	recovers      map[int]int               // threads whose seccomp filters allow recovery: how many there are
 	restored      int64                     // when an action was last put back, CLOCK_MONOTONIC
+	raisedOwn     uint64                    // guarded signals of the program's own that were delivered to handlers of its own
 	learned       int64                     // when actions were last read at a handler, CLOCK_MONOTONIC
 	modules       modules
 	trap          trapHandler

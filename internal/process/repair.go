@@ -83,6 +83,9 @@ func (p *Process) repair(t *task, sig unix.Signal) {
 		return
 	}
 	block := p.masks[t.tid]&sigbit(sig) != 0
+	if seen {
+		known = p.beforeReset(t, sig, known)
+	}
 	if seen && known.kind() != sigDfl {
 		if p.restoreAction(t, sig, known) != nil {
 			return // dying
@@ -95,6 +98,28 @@ func (p *Process) repair(t *task, sig unix.Signal) {
 		_ = setSigmask(t.tid, mask) // ESRCH: dying
 	}
 	p.masks[t.tid] = mask // the injected call's stops saw it half repaired
+}
+
+// beforeReset is the action that a signal had before the kernel reset it. The kernel
+// changes the handler only: flags, restorer and mask are still those that were set last.
+// Where they are not the known ones, the program has set another action since, and the
+// handler is lost. It was the default action after a signal of the program's own (a
+// handler sets that and raises the signal again); else it is taken for "ignored", which
+// cannot kill the program.
+func (p *Process) beforeReset(t *task, sig unix.Signal, known sigaction) sigaction {
+	p.learnAction(t, sig)
+	now, ok := p.actions[sig]
+	p.actions[sig] = known
+	now.handler = known.handler
+	if !ok || now == known {
+		return known
+	}
+	now.handler = sigIgn
+	if p.raisedOwn&sigbit(sig) != 0 {
+		now.handler = sigDfl
+	}
+	p.actions[sig] = now
+	return now
 }
 
 // justNow is how far apart the reports of faults can be that happened at once, on

@@ -383,6 +383,27 @@ static int ignore_from(int trap)
 static int ignores(void) { return ignore_from(0); }
 static int ignores_trap(void) { return ignore_from(1); }
 
+/* A handler that lets the signal end the program, as crash reporters do. */
+static void give_up(int sig)
+{
+	signal(sig, SIG_DFL);
+	work(sig);
+	say_steps();
+	raise(sig);
+	say("never", 1);
+}
+
+static int gives_up(void)
+{
+	struct rlimit r = { 0, 0 };
+
+	setrlimit(RLIMIT_CORE, &r);
+	handle(SIGTRAP, give_up, SA_NODEFER);
+	work(1);
+	raise(SIGTRAP);
+	return 97;
+}
+
 #ifndef NO_CONTEXTS /* musl has none */
 #define CONTEXTS { "contexts", contexts },
 static ucontext_t here, there;
@@ -517,7 +538,7 @@ int main(int argc, char **argv)
 		{ "tight-stack", tight_stack }, { "jumps-out", jumps_out }, { "jumps-off-alternate", jumps_off_alternate }, { "overflows", overflows },
 		{ "skips", skips }, { "resumes-behind", resumes_behind }, { "bus", bus }, { "timers", timers }, { "takes", takes }, { "blocks-all", blocks_all }, { "resets", resets },
 		{ "dies-term", dies_term }, { "dies-kill", dies_kill }, { "dies-segv", dies_segv }, { "dies-trap", dies_trap }, { "dies-ill", dies_ill },
-		{ "dies-fpe", dies_fpe }, { "dies-rt", dies_rt }, { "dies-abrt", dies_abrt }, { "ignores", ignores }, { "ignores-trap", ignores_trap }, CONTEXTS
+		{ "dies-fpe", dies_fpe }, { "dies-rt", dies_rt }, { "dies-abrt", dies_abrt }, { "ignores", ignores }, { "ignores-trap", ignores_trap }, { "gives-up", gives_up }, CONTEXTS
 		{ "small-stacks", small_stacks }, { "edge", edge }, { "storm", storm }, { "cancels", cancels }, { 0 },
 	};
 
