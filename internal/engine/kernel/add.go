@@ -61,6 +61,7 @@ func (e *Engine) Add(list []UserSite, ready func(i int, sc *event.Schema)) (ids 
 		}
 		l.free()
 		for _, s := range l.sites {
+			s.gone = true
 			errs[index[s]] = failed[i]
 		}
 	}

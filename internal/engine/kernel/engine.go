@@ -210,15 +210,21 @@ func (e *Engine) sitesOf(tp *tracepoint.Tracepoint) ([]*site, error) {
 // Shared is the memory of the rings and counters; nil before Arm.
 func (e *Engine) Shared() *ring.Shared { return e.mem }
 
-// Schemas lists the schemas of the sites, by site id, with their tracepoints.
+// Schemas lists the schemas of the sites, by site id, with their tracepoints. Those that
+// were taken back, or refused, are left out.
 func (e *Engine) Schemas(f func(*event.Schema, *tracepoint.Tracepoint)) {
 	for _, s := range e.sites {
-		f(s.schema, s.tp)
+		if !s.gone {
+			f(s.schema, s.tp)
+		}
 	}
 }
 
-// Sites is the number of sites.
-func (e *Engine) Sites() int { return len(e.sites) }
+// Sites is the number of sites: those of Schemas.
+func (e *Engine) Sites() (n int) {
+	e.Schemas(func(*event.Schema, *tracepoint.Tracepoint) { n++ })
+	return n
+}
 
 // Account adds to the summary of the sites, which are in the order of their ids,
 // what only the kernel knows: missed hits, cost, how they were reached.
