@@ -2,6 +2,7 @@ package patch
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -244,7 +245,7 @@ func (m *maker) int3(first Inst) string {
 // take makes insts the displaced instructions.
 func (m *maker) take(insts ...Inst) {
 	p := m.plan
-	p.Insts, p.Len = insts, 0
+	p.Insts, p.Len = slices.Clone(insts), 0 // the analysis of a function is 30 times its size
 	for i := range insts {
 		if i > 0 {
 			p.Inner = append(p.Inner, insts[i].Addr)

@@ -8,6 +8,11 @@ import (
 // IsGo reports whether the module has code of Go's compiler, whose run-time system moves
 // stacks and preempts goroutines at any instruction.
 func (m *Module) IsGo() bool {
+	m.isGoOnce.Do(func() { m.isGo = m.looksLikeGo() })
+	return m.isGo
+}
+
+func (m *Module) looksLikeGo() bool {
 	for _, sec := range m.Sections() {
 		if strings.HasSuffix(sec.Name, ".gopclntab") || sec.Name == ".go.buildinfo" {
 			return true

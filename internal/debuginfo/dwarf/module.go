@@ -62,6 +62,9 @@ type Module struct {
 	padsErr error
 	rseq    *rseqTable // see RseqRanges
 
+	isGoOnce sync.Once
+	isGo     bool
+
 	inCodeOnce sync.Once
 	inCode     []elf.Symbol // objects in sections with code
 

@@ -27,17 +27,20 @@ func (r *region) half() uint64 { return r.size / 2 }
 
 // placed is a plan that is carried out: one jump, its trampoline, its sites.
 type placed struct {
-	mod   *module
-	plan  *patch.Plan
-	sites []*site
-	room  *region
-	at    uint64 // of the trampoline
-	stub  uint64 // of the jump to it, for a punned jump; 0 = none
-	code  []byte
-	cold  []coldPart
-	pcs   []patch.PCPair
-	edits []patch.Edit
-	tab   tables
+	mod  *module
+	plan *patch.Plan
+	// trapping is the plan by int3, for a punned jump that finds no room for its stub.
+	trapping *patch.Plan
+	noTrap   error // why there is none
+	sites    []*site
+	room     *region
+	at       uint64 // of the trampoline
+	stub     uint64 // of the jump to it, for a punned jump; 0 = none
+	code     []byte
+	cold     []coldPart
+	pcs      []patch.PCPair
+	edits    []patch.Edit
+	tab      tables
 	// noStack says why the code must not run: it would store below a goroutine's stack.
 	noStack error
 }
@@ -147,7 +150,10 @@ func (e *Engine) plan(fresh []*site, avoid uint8) ([]*placed, error) {
 		defer f.Close()
 		mem = f
 	}
+	// The functions around the present site and those before it. What is known of a function
+	// takes 30 times its size, so it is not kept for the sites.
 	codes := map[uint64]*patch.Code{}
+	const keep = 8
 	e.foreign = foreign{}
 	var plans []*placed
 	var shared []*site // where another tracer's breakpoint is
@@ -155,15 +161,19 @@ func (e *Engine) plan(fresh []*site, avoid uint8) ([]*placed, error) {
 		if err := e.step("choosing how to reach the sites", i, len(fresh)); err != nil {
 			return nil, err
 		}
+		if len(codes) > keep {
+			clear(codes)
+		}
 		if n := len(plans); n > 0 && x.addr < plans[n-1].end() {
 			if err := plans[n-1].join(x); err != nil {
 				e.refuse(x, err)
+			} else if code, err := e.codeOf(x, mem, codes); err == nil { // else nothing is dead
+				x.findDead(code)
 			}
 			continue
 		}
 		if n := len(plans); n > 0 && x.addr < plans[n-1].heldEnd() {
 			// The bytes that the punned jump before borrows are to change.
-			plans[n-1].sites[0].code = codes[codeKey(plans[n-1].sites[0])]
 			if err := plans[n-1].replan(); err != nil {
 				e.refuseAll(plans[n-1], err)
 				plans = plans[:n-1]
@@ -194,6 +204,10 @@ func (e *Engine) plan(fresh []*site, avoid uint8) ([]*placed, error) {
 				continue
 			}
 		}
+		if pl.plan.Tactic == patch.Pun {
+			pl.trapping, pl.noTrap = patch.Make(code, x.addr, byTrap)
+		}
+		x.findDead(code)
 		plans = append(plans, pl)
 	}
 	e.share(shared)
@@ -211,10 +225,17 @@ func (e *Engine) plan(fresh []*site, avoid uint8) ([]*placed, error) {
 			}
 			e.seen.add(x.IR)
 			x.Schema.SiteID = x.id
-			x.code = codes[codeKey(x)]
 		}
 	}
 	return plans, nil
+}
+
+// byTrap are the options for a plan by int3.
+var byTrap = patch.Options{ABI: true, Boundary: true, Avoid: 1<<patch.Jump | 1<<patch.JumpMany | 1<<patch.Pun}
+
+// findDead looks which registers a hit program may use at the site without saving them.
+func (x *site) findDead(code *patch.Code) {
+	x.dead, x.deadFlags = patch.DeadAt(code, x.addr, patch.Options{ABI: true})
 }
 
 // roomFor leaves out the sites that the buffers, once they are there, have no number for.
@@ -402,8 +423,7 @@ func (e *Engine) generate(p *placed) error {
 func (e *Engine) hitCode(p *placed, x *site, at uint64) ([]byte, error) {
 	l := e.shared.g.Layout(e.shared.base, x.id)
 	l.RseqCPU, l.RDPID, l.FSGSBASE, l.AVX, l.XGETBV1 = e.shared.rseq, e.shared.rdpid, e.shared.fsgsbase, e.shared.avx, e.shared.xgetbv1
-	gpr, flags := patch.DeadAt(x.code, x.addr, patch.Options{ABI: true})
-	gpr, flags = gpr&^e.seen.gpr, flags && !e.seen.flags
+	gpr, flags := x.dead&^e.seen.gpr, x.deadFlags && !e.seen.flags
 	coldAt := p.room.base + p.room.half() + p.room.cold
 	c, err := amd64.Compile(x.IR, amd64.Config{Addr: at, ColdAddr: coldAt, PC: x.addr, Layout: l, DeadGPR: gpr, DeadFlags: flags, NoTSC: e.noTSC.Load()})
 	if err != nil {

@@ -122,14 +122,12 @@ func (e *Engine) placeStubs(st *process.Stopped, plans []*placed) error {
 
 // replan falls back to int3.
 func (p *placed) replan() error {
-	x := p.sites[0]
-	plan, err := patch.Make(x.code, x.addr, patch.Options{ABI: true, Boundary: true, Avoid: 1<<patch.Jump | 1<<patch.JumpMany | 1<<patch.Pun})
-	if err != nil {
-		return err
+	if p.trapping == nil {
+		return p.noTrap
 	}
-	p.plan = plan
+	p.plan = p.trapping
 	for _, x := range p.sites {
-		x.tactic = plan.Tactic.String()
+		x.tactic = p.plan.Tactic.String()
 	}
 	return nil
 }

@@ -115,9 +115,12 @@ type site struct {
 	*engine.Program
 	id     uint32
 	where  *Site
-	addr   uint64      // run-time address
-	code   *patch.Code // the function around it
+	addr   uint64 // run-time address
 	tactic string
+	// dead and deadFlags are the registers that the program overwrites behind the site
+	// before it reads them.
+	dead      patch.GPR
+	deadFlags bool
 	// numbered: id is the site's own. A site that is planned anew keeps it.
 	numbered bool
 	noUprobe bool // the kernel cannot put a uprobe there any more
