@@ -22,6 +22,8 @@ var allowed = map[string][]string{
 	"internal/arch/arm64": {},
 	"internal/arch/host":  {"internal/arch/amd64", "internal/arch/arm64"},
 
+	"internal/backend/regalloc": {"internal/ir"},
+
 	"internal/openfile":              {},
 	"internal/ctype":                 {},
 	"internal/lang":                  {},
@@ -48,8 +50,8 @@ var allowed = map[string][]string{
 	"internal/debuginfo/btf":         {"internal/ctype", "internal/debuginfo", "internal/debuginfo/kallsyms"},
 	"internal/event":                 {"internal/ctype", "internal/ring"},
 	"internal/sema":                  {"internal/ctype", "internal/debuginfo", "internal/lang", "internal/ir", "internal/event", "internal/ring"},
-	"internal/backend/amd64":         {"internal/ir", "internal/ring"},
-	"internal/backend/ebpf":          {"internal/ir", "internal/ring"},
+	"internal/backend/amd64":         {"internal/backend/regalloc", "internal/ir", "internal/ring"},
+	"internal/backend/ebpf":          {"internal/backend/regalloc", "internal/ir", "internal/ring"},
 	"internal/agentexpr":             {"internal/ir", "internal/ring"},
 	"internal/agentexpr/axgen":       {"internal/agentexpr", "internal/ir", "internal/ir/eval", "internal/ir/irgen", "internal/ring"},
 	"internal/format":                {"internal/ctype", "internal/event"},

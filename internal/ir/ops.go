@@ -60,6 +60,8 @@ type OpInfo struct {
 	// Record marks the operations that need a reserved record; Slot gives
 	// the bytes that one takes from record offset Imm on.
 	Record bool
+	// Effect: an operation with a result changes something beside it.
+	Effect bool
 	// Commutes says that A and B may change places (the bits of a NaN included).
 	Commutes bool
 	// Negated is, for a comparison, the one that gives the opposite result for
@@ -147,10 +149,10 @@ var Ops = [NumOps]OpInfo{
 	SetVar: {Name: "setvar", A: IntOperand, Widths: noWidth, form: "ia"},
 	AddVar: {Name: "addvar", A: IntOperand, Widths: noWidth, form: "ia"},
 
-	FetchAddVar: {Name: "fetchaddvar", A: IntOperand, Result: IntResult, Widths: noWidth, form: "ia"},
+	FetchAddVar: {Name: "fetchaddvar", A: IntOperand, Result: IntResult, Effect: true, Widths: noWidth, form: "ia"},
 
 	Give:   {Name: "give", A: IntOperand, Widths: noWidth, form: "a"},
-	Take:   {Name: "take", Result: IntResult, Widths: noWidth},
+	Take:   {Name: "take", Result: IntResult, Effect: true, Widths: noWidth},
 	Result: {Name: "result", A: IntOperand, Widths: noWidth, form: "a"},
 }
 
@@ -174,6 +176,21 @@ func (o Op) Info() *OpInfo {
 		o = Invalid
 	}
 	return &Ops[o]
+}
+
+// HasEffect reports whether o changes something beside its result, faults apart.
+func (o Op) HasEffect() bool { return o.Info().Result == NoResult || o.Info().Effect }
+
+// Operands are the values that i reads.
+func (i *Instr) Operands() []Value {
+	var list []Value
+	if info := i.Op.Info(); info.A != NoOperand {
+		list = append(list, i.A)
+		if info.B != NoOperand {
+			list = append(list, i.B)
+		}
+	}
+	return list
 }
 
 // String returns the name of o in the text form.

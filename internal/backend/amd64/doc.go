@@ -6,8 +6,8 @@
 //	compile.go   the entry; what is checked before
 //	select.go    what is known of a program: uses, constants, reachability
 //	fold.go      which values are computed inside their users (addresses, compares, loads)
-//	live.go      positions and live intervals
-//	regalloc.go  registers for values (linear scan; control flow is forward only)
+//	live.go      when values live (package regalloc)
+//	regalloc.go  what the allocator (package regalloc) must know of the registers
 //	emit.go      blocks to instructions, again and again until the saves are right
 //	order.go     which block stands where: hot, cold, tail
 //	save.go      which program registers are saved where, and given back
@@ -26,5 +26,5 @@
 // instruction (DF may be set), no AVX (the upper halves of ymm stay), and
 // writes nothing below rsp without lowering rsp first, by more than the red zone.
 //
-// Import rule: amd64 imports ir and ring only.
+// Import rule: amd64 imports arch/amd64, regalloc, ir and ring only.
 package amd64

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"sort"
 
+	"github.com/jalon-trace/jalon/internal/backend/regalloc"
 	"github.com/jalon-trace/jalon/internal/ir"
 )
 
@@ -171,12 +172,12 @@ func (g *gen) emitBlock(b, next ir.BlockID) {
 	blk := g.an.p.Blocks[b]
 	g.cur, g.a.sec = b, g.place[b]
 	g.checked = g.checkedBefore(b)
-	g.begin(g.l.start[b])
+	g.begin(g.l.Start(b))
 	if blk.Note != "" {
 		g.a.comment("; " + blk.Note)
 	}
 	g.a.bind(g.blockLab[b])
-	keepRAX := g.reserved.has(item(RAX)) || !g.unoccupied(item(RAX), interval{from: g.pos, to: g.pos})
+	keepRAX := g.reserved.has(item(RAX)) || !g.unoccupied(item(RAX), regalloc.Interval{From: g.pos, To: g.pos})
 	g.saveItems(g.plan.out[b]&^g.plan.in[b], g.plan.in[b], keepRAX)
 	if b == 0 && g.guards() {
 		g.deadman()
@@ -184,11 +185,11 @@ func (g *gen) emitBlock(b, next ir.BlockID) {
 	for i := range blk.Instrs {
 		in := &blk.Instrs[i]
 		if g.an.emitted(in) {
-			g.begin(g.l.pos(b, i))
+			g.begin(g.l.At(b, i))
 			g.emitInstr(in)
 		}
 	}
-	g.begin(g.l.termPos(b))
+	g.begin(g.l.End(b))
 	g.emitTerm(&blk.Term, next)
 	g.checkedAt[b] = g.checked
 }

@@ -17,7 +17,7 @@ func (an *analysis) foldable(v ir.Value, b ir.BlockID, root int) *ir.Instr {
 	if (in.Op == ir.Load || in.Op == ir.FLoad) && in.Fault != ir.NoBlock {
 		for k := d.idx + 1; k < root; k++ {
 			x := &an.p.Blocks[b].Instrs[k]
-			if x.Fault != ir.NoBlock || hasEffect(x.Op) {
+			if x.Fault != ir.NoBlock || x.Op.HasEffect() {
 				return nil
 			}
 		}
@@ -36,7 +36,7 @@ func (an *analysis) foldBlock(b ir.BlockID) {
 	}
 	for i := len(blk.Instrs) - 1; i >= 0; i-- {
 		in := &blk.Instrs[i]
-		if in.Dst != ir.None && !hasEffect(in.Op) && (an.folded[in.Dst] || an.dead[in.Dst]) {
+		if in.Dst != ir.None && !in.Op.HasEffect() && (an.folded[in.Dst] || an.dead[in.Dst]) {
 			continue
 		}
 		an.foldOperands(in, b, i)

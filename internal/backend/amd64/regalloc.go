@@ -1,17 +1,16 @@
 package amd64
 
 import (
-	"sort"
-
+	"github.com/jalon-trace/jalon/internal/backend/regalloc"
 	"github.com/jalon-trace/jalon/internal/ir"
 )
 
-type locKind uint8
+type locKind = regalloc.Kind
 
 const (
-	locNone locKind = iota
-	locReg
-	locSpill
+	locNone  = regalloc.Nowhere
+	locReg   = regalloc.InRegister
+	locSpill = regalloc.Spilled
 )
 
 // loc is where a value lives for its whole interval.
@@ -24,94 +23,86 @@ type loc struct {
 // allocation is the result of the register allocator.
 type allocation struct {
 	loc    []loc
-	byItem [32][]interval // what each register holds, for scratch registers
+	byItem [numRegisters][]regalloc.Interval // what each register holds, for scratch registers
 	spills int
 }
 
-type allocator struct {
+// numRegisters: the allocator's registers are the items below, general and xmm.
+const numRegisters = 32
+
+// machine is regalloc's Machine for one site.
+type machine struct {
 	l       *liveness
-	out     *allocation
-	owner   [32][]ir.Value
 	dead    regSet
 	avoid   regSet // read by the program
-	used    regSet
+	used    regSet // destroyed anyhow
+	gpr     []regalloc.Reg
+	xmm     []regalloc.Reg
 	exclude regSet
 }
 
-// allocate gives each value a register or a spill slot: linear scan in the
-// order of definition, whole intervals, no splitting. Registers in exclude are
-// left to scratch use.
+// allocate gives each value a register or a spill slot. Registers in exclude are left
+// to scratch use.
 func allocate(l *liveness, dead, used, exclude regSet) *allocation {
-	al := &allocator{
-		l: l, dead: dead, avoid: l.an.regReads, used: used, exclude: exclude,
-		out: &allocation{loc: make([]loc, len(l.iv))},
+	m := &machine{l: l, dead: dead, avoid: l.an.regReads, used: used, exclude: exclude}
+	m.gpr, m.xmm = m.list(allGPR), m.list(allXMM)
+	res := regalloc.Allocate(l.Liveness, m, regalloc.Options{Registers: numRegisters})
+	out := &allocation{loc: make([]loc, len(res.Places)), spills: res.Slots}
+	for v, at := range res.Places {
+		out.loc[v] = loc{kind: at.Kind, r: regOf(item(at.Reg)), slot: at.Slot}
 	}
-	var order []ir.Value
-	for v := range l.iv {
-		if l.iv[v].from <= l.iv[v].to {
-			order = append(order, ir.Value(v))
-		}
-	}
-	sort.SliceStable(order, func(i, j int) bool { return l.iv[order[i]].from < l.iv[order[j]].from })
-	for _, v := range order {
-		al.place(v)
-	}
-	for it, vs := range al.owner {
+	for it, vs := range res.Holders {
 		for _, v := range vs {
-			al.out.byItem[it] = append(al.out.byItem[it], l.iv[v])
+			out.byItem[it] = append(out.byItem[it], l.Lives[v])
 		}
 	}
-	return al.out
+	return out
 }
 
-func overlaps(a, b interval) bool { return a.from <= b.to && b.from <= a.to }
-
-func (al *allocator) place(v ir.Value) {
-	iv := al.l.iv[v]
-	if it, ok := al.hinted(iv); ok {
-		al.assign(v, it)
-		return
+// regOf is the number of the register that an item is.
+func regOf(it item) Reg {
+	if it >= itemXMM {
+		return Reg(it - itemXMM)
 	}
-	best, bestCost := item(0), 1<<30
-	pool := allGPR
-	if iv.xmm {
-		pool = allXMM
-	}
-	(pool &^ al.exclude).each(func(it item) {
-		if c := al.cost(it); c < bestCost && al.free(it, iv) {
-			best, bestCost = it, c
-		}
-	})
-	if bestCost < 1<<30 {
-		al.assign(v, best)
-		return
-	}
-	al.spillFor(v, pool&^al.exclude)
+	return Reg(it)
 }
 
-// hinted returns the register of the value that v is made from, when v may take it over.
-func (al *allocator) hinted(iv interval) (item, bool) {
-	if iv.hint == ir.None || al.out.loc[iv.hint].kind != locReg || al.l.iv[iv.hint].xmm != iv.xmm {
-		return 0, false
-	}
-	it := item(al.out.loc[iv.hint].r)
-	if iv.xmm {
-		it += itemXMM
-	}
-	return it, !al.exclude.has(it) && al.free(it, iv)
+func (m *machine) list(pool regSet) (list []regalloc.Reg) {
+	(pool &^ m.exclude).each(func(it item) { list = append(list, regalloc.Reg(it)) })
+	return list
 }
 
-// cost ranks registers: dead ones, those that are destroyed anyhow, those that
+// isXMM reports whether v is a number in an xmm register; hidden values are none.
+func (m *machine) isXMM(v ir.Value) bool {
+	return int(v) < len(m.l.an.p.Classes) && m.l.an.p.Classes[v] != ir.I64
+}
+
+// Registers implements regalloc.Machine, as the methods below.
+func (m *machine) Registers(v ir.Value) []regalloc.Reg {
+	if m.isXMM(v) {
+		return m.xmm
+	}
+	return m.gpr
+}
+
+// Wanted is the register of the value that v is made from.
+func (m *machine) Wanted(v ir.Value, hinted regalloc.Reg, ok bool) (regalloc.Reg, bool) {
+	it := item(hinted)
+	return hinted, ok && (it >= itemXMM) == m.isXMM(v) && !m.exclude.has(it)
+}
+
+// Cost ranks registers: dead ones, those that are destroyed anyhow, those that
 // hold nothing the program reads; short encodings first among equals.
-func (al *allocator) cost(it item) int {
-	c := 0
+func (m *machine) Cost(r regalloc.Reg, used bool) int {
+	it, c := item(r), 0
+	used = used || m.used.has(it)
 	switch {
-	case al.dead.has(it) && !al.avoid.has(it):
-	case al.used.has(it) && !al.avoid.has(it):
+	case m.dead.has(it) && !m.avoid.has(it):
+	case used && !m.avoid.has(it):
 		c = 100
-	case !al.avoid.has(it):
+	case !m.avoid.has(it):
 		c = 200
-	case al.used.has(it):
+	case used:
 		c = 250
 	default:
 		c = 300
@@ -129,71 +120,15 @@ var gprRank = [16]int{
 	RBX: 10, RBP: 11, R14: 12, R15: 13, R12: 14, R13: 15,
 }
 
-func (al *allocator) free(it item, iv interval) bool {
-	for _, o := range al.owner[it] {
-		if overlaps(al.l.iv[o], iv) {
-			return false
-		}
-	}
-	return !al.fixedIn(it, iv)
-}
-
-func (al *allocator) fixedIn(it item, iv interval) bool {
-	for _, f := range al.l.fixed {
-		if f.regs.has(it) && iv.from <= f.pos && f.pos <= iv.to {
+// Destroyed: by an instruction's hardware role.
+func (m *machine) Destroyed(r regalloc.Reg, iv regalloc.Interval) bool {
+	for _, f := range m.l.fixed {
+		if f.regs.has(item(r)) && iv.From <= f.pos && f.pos <= iv.To {
 			return true
 		}
 	}
 	return false
 }
 
-func (al *allocator) assign(v ir.Value, it item) {
-	r := Reg(it)
-	if it >= itemXMM {
-		r = Reg(it - itemXMM)
-	}
-	al.out.loc[v] = loc{kind: locReg, r: r}
-	al.owner[it] = append(al.owner[it], v)
-	al.used.add(it)
-}
-
-func (al *allocator) spill(v ir.Value) {
-	al.out.loc[v] = loc{kind: locSpill, slot: al.out.spills}
-	al.out.spills++
-}
-
-// spillFor makes room for v by spilling a value that lives longer, or spills v.
-func (al *allocator) spillFor(v ir.Value, pool regSet) {
-	iv := al.l.iv[v]
-	victim, reg, last := ir.None, item(0), iv.to
-	pool.each(func(it item) {
-		if al.fixedIn(it, iv) {
-			return
-		}
-		var one ir.Value = ir.None
-		for _, o := range al.owner[it] {
-			if overlaps(al.l.iv[o], iv) {
-				if one != ir.None {
-					return
-				}
-				one = o
-			}
-		}
-		if one != ir.None && al.l.iv[one].to > last {
-			victim, reg, last = one, it, al.l.iv[one].to
-		}
-	})
-	if victim == ir.None || victim == al.l.recPtr() {
-		al.spill(v)
-		return
-	}
-	al.spill(victim)
-	owners := al.owner[reg][:0]
-	for _, o := range al.owner[reg] {
-		if o != victim {
-			owners = append(owners, o)
-		}
-	}
-	al.owner[reg] = owners
-	al.assign(v, reg)
-}
+// Pinned: the record's address is read by all that follows it.
+func (m *machine) Pinned(v ir.Value) bool { return v == m.l.recPtr() }

@@ -1,6 +1,9 @@
 package amd64
 
-import "github.com/jalon-trace/jalon/internal/ir"
+import (
+	"github.com/jalon-trace/jalon/internal/backend/regalloc"
+	"github.com/jalon-trace/jalon/internal/ir"
+)
 
 // scratch returns a general register that is free during the current
 // instruction. It stays taken until the instruction ends or release is called.
@@ -11,7 +14,7 @@ func (g *gen) scratchX() Reg { return Reg(g.pick(allXMM) - itemXMM) }
 
 func (g *gen) pick(pool regSet) item {
 	best, bestCost := item(0), 1<<30
-	now := interval{from: g.pos, to: g.pos + 1}
+	now := regalloc.Interval{From: g.pos, To: g.pos + 1}
 	(pool &^ g.busy).each(func(it item) {
 		if c := g.scratchCost(it); c < bestCost && g.unoccupied(it, now) {
 			best, bestCost = it, c
@@ -40,9 +43,9 @@ func (g *gen) cheapScratch() (Reg, bool) {
 	return Reg(it), true
 }
 
-func (g *gen) unoccupied(it item, now interval) bool {
+func (g *gen) unoccupied(it item, now regalloc.Interval) bool {
 	for _, iv := range g.al.byItem[it] {
-		if overlaps(iv, now) {
+		if iv.Overlaps(now) {
 			return false
 		}
 	}

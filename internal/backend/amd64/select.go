@@ -60,40 +60,6 @@ func analyse(p *ir.Program) *analysis {
 	return an
 }
 
-// operands returns the value operands of i.
-func operands(i *ir.Instr) []ir.Value {
-	var v []ir.Value
-	if hasA(i.Op) {
-		v = append(v, i.A)
-	}
-	if hasB(i.Op) {
-		v = append(v, i.B)
-	}
-	return v
-}
-
-// shapes of the operations: which operand fields are meaningful.
-func hasA(op ir.Op) bool {
-	switch op {
-	case ir.Const, ir.FConst, ir.Reg, ir.FReg, ir.Reserve, ir.PutReg, ir.PutX87, ir.Commit, ir.Count, ir.GetVar, ir.Invalid:
-		return false
-	}
-	return true
-}
-
-func hasB(op ir.Op) bool {
-	switch {
-	case op >= ir.Add && op <= ir.Sar, op >= ir.Eq && op <= ir.ULe,
-		op >= ir.FAdd && op <= ir.FDiv, op >= ir.FEq && op <= ir.FLe, op == ir.CopyN:
-		return true
-	}
-	return false
-}
-
-func hasEffect(op ir.Op) bool {
-	return op >= ir.Reserve && op <= ir.Count || op == ir.SetVar || op == ir.AddVar || op == ir.FetchAddVar
-}
-
 func (an *analysis) scan() {
 	for v := range an.def {
 		an.def[v] = defSite{ir.NoBlock, -1}
@@ -123,11 +89,11 @@ func (an *analysis) edgeTo(from, to ir.BlockID) {
 }
 
 func (an *analysis) scanInstr(b ir.BlockID, idx int, in *ir.Instr) {
-	an.effect[b] = an.effect[b] || hasEffect(in.Op)
-	if in.Dst != ir.None && !hasEffect(in.Op) {
+	an.effect[b] = an.effect[b] || in.Op.HasEffect()
+	if in.Dst != ir.None && !in.Op.HasEffect() {
 		an.def[in.Dst] = defSite{b, idx}
 	}
-	for _, v := range operands(in) {
+	for _, v := range in.Operands() {
 		an.uses[v]++
 	}
 	if in.Op == ir.StrEq || in.Op == ir.CopyStr {
@@ -173,12 +139,12 @@ func (an *analysis) scanTerm(b ir.BlockID, t *ir.Term) {
 }
 
 // edges returns the edges of t in use.
-func edges(t *ir.Term) []ir.Edge {
+func edges(t *ir.Term) []*ir.Edge {
 	switch t.Kind {
 	case ir.Jump:
-		return []ir.Edge{t.Then}
+		return []*ir.Edge{&t.Then}
 	case ir.Branch:
-		return []ir.Edge{t.Then, t.Else}
+		return []*ir.Edge{&t.Then, &t.Else}
 	}
 	return nil
 }
@@ -193,14 +159,14 @@ func (an *analysis) markDead() {
 		ins := an.p.Blocks[b].Instrs
 		for i := len(ins) - 1; i >= 0; i-- {
 			in := &ins[i]
-			if hasEffect(in.Op) || in.Dst == ir.None || an.uses[in.Dst] > 0 {
+			if in.Op.HasEffect() || in.Dst == ir.None || an.uses[in.Dst] > 0 {
 				continue
 			}
 			if (in.Op == ir.Load || in.Op == ir.FLoad || in.Op == ir.StrEq) && in.Fault != ir.NoBlock {
 				continue
 			}
 			an.dead[in.Dst] = true
-			for _, v := range operands(in) {
+			for _, v := range in.Operands() {
 				an.uses[v]--
 			}
 		}

@@ -184,13 +184,7 @@ func (an *analysis) inputs(in *ir.Instr) []ir.Value {
 	if who, ok := an.who[in]; ok {
 		return []ir.Value{who}
 	}
-	var vs []ir.Value
-	for _, v := range [2]ir.Value{in.A, in.B} {
-		if v != ir.None {
-			vs = append(vs, v)
-		}
-	}
-	return vs
+	return in.Operands()
 }
 
 // fuse finds comparisons whose only use is a branch, and tests of bits

@@ -12,8 +12,8 @@
 //	needs.go     what operations need beside their operands, and which make calls
 //	dominate.go  where the pointer that loads start from is made
 //	env_once.go  one reading of the time
-//	live.go      positions and live intervals; liveset.go what is live exactly
-//	regalloc.go  registers for values (linear scan; control flow is forward only)
+//	live.go      when values live (package regalloc); liveset.go what is live exactly
+//	regalloc.go  what the allocator (package regalloc) must know of the registers
 //	gen.go       blocks to instructions; order.go which block stands where
 //	moves.go     parameters of blocks: parallel copies
 //	lower_*.go   one file per family of operations
@@ -32,7 +32,7 @@
 // become numbers by a conversion to little endian (le64), which is no
 // instruction of the processor.
 //
-// Import rule: ebpf imports arch, ir and ring only.
+// Import rule: ebpf imports arch, regalloc, ir and ring only.
 package ebpf
 
 import (

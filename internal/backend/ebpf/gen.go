@@ -110,7 +110,7 @@ func (g *gen) block(id, next ir.BlockID) {
 	g.bind(g.blocks[id])
 	g.note = b.Note
 	for k := 0; k <= len(b.Instrs); k++ {
-		g.pos = g.l.pos(id, k)
+		g.pos = g.l.At(id, k)
 		if id == g.an.zeroBlock && k == g.an.zeroIndex {
 			g.makeZero()
 		}
