@@ -4,18 +4,18 @@
 // The way of a program through the package, in the order of the files:
 //
 //	compile.go   the entry; what is checked before
-//	select.go    what is known of a program: uses, constants, reachability
+//	analyse.go   what is known of a program: uses, constants, reachability
 //	fold.go      which values are computed inside their users (addresses, compares, loads)
 //	live.go      when values live (package regalloc)
 //	regalloc.go  what the allocator (package regalloc) must know of the registers
-//	emit.go      blocks to instructions, again and again until the saves are right
+//	gen.go       blocks to instructions, again and again until the saves are right
 //	order.go     which block stands where: hot, cold, tail
 //	save.go      which program registers are saved where, and given back
 //	stackedge.go what is done where the stack has no room for the saves
-//	edge.go      jumps, parameters (parallel moves), fault edges
+//	moves.go     jumps, parameters (parallel moves), fault edges
 //	operand.go   where a value is at an instruction
 //	scratch.go   registers for intermediate results
-//	lower_*.go   one file per family of operations; record.go, copy.go, streq.go
+//	lower_*.go   one file per family of operations
 //	track.go     emission with a note of what each instruction destroys
 //	asm.go       instructions, labels, sections; insn.go is the table, encode.go
 //	             writes bytes, link.go chooses the sizes of jumps
