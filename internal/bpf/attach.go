@@ -130,7 +130,7 @@ func (e *AttachError) Unwrap() []error {
 
 // Attach puts the program at a place.
 func (l *Loaded) Attach(t Target) (*Link, error) {
-	lk, err := l.AttachAll([]Target{t})
+	lk, err := l.AttachAll([]Target{t}, nil)
 	var ae *AttachError
 	if errors.As(err, &ae) {
 		return nil, ae.Failed[0].Err
@@ -146,7 +146,13 @@ func (l *Loaded) Attach(t Target) (*Link, error) {
 // A thousand uprobes, or kprobes on functions, attach and detach in some 50 ms
 // where the kernel has multi-links. Trace events and single probes attach fast but
 // detach slowly: the kernel waits for an RCU grace period for each (some 70 ms).
-func (l *Loaded) AttachAll(targets []Target) (*Link, error) {
+//
+// check, when it is not nil, is called every few milliseconds: its error ends the work,
+// takes everything back, and is returned.
+func (l *Loaded) AttachAll(targets []Target, check func() error) (*Link, error) {
+	if check == nil {
+		check = func() error { return nil }
+	}
 	lk, ae := &Link{}, &AttachError{}
 	able := make([]Target, 0, len(targets))
 	for _, t := range targets {
@@ -156,10 +162,17 @@ func (l *Loaded) AttachAll(targets []Target) (*Link, error) {
 		}
 		able = append(able, t)
 	}
-	able, bad, release := l.checkInstructions(able)
+	able, bad, release, err := l.checkInstructions(able, check)
 	defer release()
+	if err != nil {
+		return nil, err
+	}
 	ae.Failed = append(ae.Failed, bad...)
-	for _, group := range l.groups(able) {
+	for _, group := range l.steps(able) {
+		if err := check(); err != nil {
+			_ = closeParts(lk.parts)
+			return nil, err
+		}
 		parts, failed := l.attachGroup(group)
 		lk.parts = append(lk.parts, parts...)
 		lk.places += len(group.targets) - len(failed)
@@ -212,6 +225,26 @@ func (l *Loaded) groups(targets []Target) []*group {
 		g.targets = append(g.targets, t)
 	}
 	return order
+}
+
+// Places that are attached at a time: in one call, or one after the other.
+const (
+	atOnce   = 1024
+	oneByOne = 32
+)
+
+// steps are groups of so few places that attaching each takes a moment only.
+func (l *Loaded) steps(targets []Target) (out []*group) {
+	for _, g := range l.groups(targets) {
+		most := oneByOne
+		if g.multi {
+			most = atOnce
+		}
+		for part := range slices.Chunk(g.targets, most) {
+			out = append(out, &group{multi: g.multi, targets: part})
+		}
+	}
+	return out
 }
 
 func (l *Loaded) attachGroup(g *group) ([]part, []Failed) {

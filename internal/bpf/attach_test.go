@@ -48,7 +48,7 @@ func TestCookies(t *testing.T) {
 	l := load(t, k, Program{Insns: insns, Kind: Tracepoint, Buffers: []*Buffer{b}})
 	enter := Target{Kind: Tracepoint, Group: "syscalls", Name: "sys_enter_getpgid", Cookie: 3}
 	exit := Target{Kind: Tracepoint, Group: "syscalls", Name: "sys_exit_getpgid", Cookie: 5}
-	lk, err := l.AttachAll([]Target{enter, exit})
+	lk, err := l.AttachAll([]Target{enter, exit}, nil)
 	check(t, err)
 	defer func() { check(t, lk.Close()) }()
 	hits(100)

@@ -22,8 +22,8 @@ import (
 
 // checkInstructions maps the pages of uprobes until release is called, and returns the
 // places that the kernel takes, as far as it can say so before they are attached, and
-// the others.
-func (l *Loaded) checkInstructions(targets []Target) (able []Target, failed []Failed, release func()) {
+// the others. check is as in AttachAll.
+func (l *Loaded) checkInstructions(targets []Target, check func() error) (able []Target, failed []Failed, release func(), err error) {
 	var mine []Target // the same places in this process only
 	m := pages{}
 	for _, t := range targets {
@@ -37,14 +37,17 @@ func (l *Loaded) checkInstructions(targets []Target) (able []Target, failed []Fa
 		}
 	}
 	if len(mine) == 0 {
-		return targets, nil, m.unmap
+		return targets, nil, m.unmap, nil
 	}
 	type place struct {
 		path string
 		off  uint64
 	}
 	refused := map[place]error{}
-	for _, g := range l.groups(mine) {
+	for _, g := range l.steps(mine) {
+		if err := check(); err != nil {
+			return nil, nil, m.unmap, err
+		}
 		parts, bad := l.attachGroup(g)
 		_ = closeParts(parts)
 		for _, f := range bad {
@@ -60,7 +63,7 @@ func (l *Loaded) checkInstructions(targets []Target) (able []Target, failed []Fa
 			able = append(able, t)
 		}
 	}
-	return able, failed, m.unmap
+	return able, failed, m.unmap, nil
 }
 
 // pages are mapped pages of files.

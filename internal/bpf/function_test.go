@@ -64,7 +64,7 @@ func TestKprobes(t *testing.T) {
 					targets = append(targets, Target{Kind: kind, Symbol: "__x64_sys_" + c.name, Cookie: uint64(i)})
 				}
 				targets = append(targets, Target{Kind: kind, Symbol: "no_such_function"})
-				lk, err := l.AttachAll(targets)
+				lk, err := l.AttachAll(targets, nil)
 				var ae *AttachError
 				if !errors.As(err, &ae) || len(ae.Failed) != 1 || ae.Failed[0].Target.Symbol != "no_such_function" || lk.Places() != len(calls) {
 					t.Fatal(err)

@@ -126,7 +126,7 @@ func TestUprobes(t *testing.T) {
 		for i := range targets {
 			targets[i] = Target{Kind: Uprobe, Path: c.path, FileOffset: c.offset(i), Cookie: uint64(i), Pid: os.Getpid()}
 		}
-		lk, err := l.AttachAll(targets)
+		lk, err := l.AttachAll(targets, nil)
 		check(t, err)
 		for i := range n {
 			for range i%3 + 1 {
@@ -157,7 +157,7 @@ func TestUprobesPartly(t *testing.T) {
 		for i := range bad {
 			targets[i].FileOffset = 1 << 40
 		}
-		lk, err := l.AttachAll(targets)
+		lk, err := l.AttachAll(targets, nil)
 		var ae *AttachError
 		if !errors.As(err, &ae) || len(ae.Failed) != len(bad) || ae.Attached != n-len(bad) || lk.Places() != n-len(bad) {
 			t.Fatalf("link %+v, error %v", lk, err)
@@ -183,5 +183,38 @@ func TestUprobesPartly(t *testing.T) {
 		}
 		check(t, lk.Close())
 		waitFor(t, "the links to go", func() bool { _, links := objects(t, "jalon_partly"); return links == 0 })
+	})
+}
+
+// TestUprobesInterrupted: attaching at thousands of places is ended between any two steps,
+// and nothing of it is left.
+func TestUprobesInterrupted(t *testing.T) {
+	ways(t, func(t *testing.T, k *Kernel) {
+		n := 3 * atOnce
+		if !k.features.UprobeMulti.OK {
+			n = 2 * oneByOne
+		}
+		c := newCode(t, n)
+		b := newBuffer(t, k, uint64(n)*8)
+		l := load(t, k, Program{Name: "jalon_interrupt", Insns: byCookie(n, 0), Kind: Uprobe, Buffers: []*Buffer{b}})
+		targets := make([]Target, n)
+		for i := range targets {
+			targets[i] = Target{Kind: Uprobe, Path: c.path, FileOffset: c.offset(i), Cookie: uint64(i)}
+		}
+		stop, calls := errors.New("interrupted"), 0
+		lk, err := l.AttachAll(targets, func() error {
+			if calls++; calls == 2 {
+				return stop
+			}
+			return nil
+		})
+		if lk != nil || err != stop || calls != 2 {
+			t.Errorf("link %+v, error %v, asked %d times", lk, err, calls)
+		}
+		for i := range n {
+			c.call(i)
+			want(t, b, i, 0)
+		}
+		waitFor(t, "the links to go", func() bool { _, links := objects(t, "jalon_interrupt"); return links == 0 })
 	})
 }

@@ -29,7 +29,7 @@ func TestWildcard(t *testing.T) {
 	targets = append(targets, Target{Kind: Tracepoint, Group: "syscalls", Name: "sys_enter_no_such"})
 	b := newBuffer(t, k, 4096)
 	l := load(t, k, Program{Insns: byCookie(512, 1), Kind: Tracepoint, Buffers: []*Buffer{b}})
-	lk, err := l.AttachAll(targets)
+	lk, err := l.AttachAll(targets, nil)
 	if ae, ok := err.(*AttachError); !ok || len(ae.Failed) != 1 || ae.Attached != len(dirs) {
 		t.Fatal(err)
 	}
@@ -46,14 +46,14 @@ func TestWildcard(t *testing.T) {
 func TestNoneOfAll(t *testing.T) {
 	k := openKernel(t)
 	l := load(t, k, Program{Name: "jalon_none", Insns: asm.Instructions{asm.Mov.Imm(asm.R0, 1), asm.Return()}, Kind: Tracepoint})
-	lk, err := l.AttachAll([]Target{{Kind: Tracepoint, Group: "a", Name: "b"}, {Kind: Tracepoint, Group: "c", Name: "d"}})
+	lk, err := l.AttachAll([]Target{{Kind: Tracepoint, Group: "a", Name: "b"}, {Kind: Tracepoint, Group: "c", Name: "d"}}, nil)
 	if lk != nil || err == nil || !strings.HasPrefix(err.Error(), "2 of 2 places could not be attached; the first: attach to tracepoint:a:b: there is no trace event a:b") {
 		t.Errorf("link %v, error %v", lk, err)
 	}
 	if _, links := objects(t, "jalon_none"); links != 0 {
 		t.Errorf("%d links", links)
 	}
-	lk, err = l.AttachAll(nil)
+	lk, err = l.AttachAll(nil, nil)
 	if err != nil || lk.Places() != 0 {
 		t.Errorf("no places: %v, %v", lk, err)
 	}

@@ -109,6 +109,7 @@ func (s *Session) kernelOptions() kernel.Options {
 		Cgroup: s.opt.Kernel.Cgroup, Vmlinux: s.opt.Kernel.Vmlinux, Cost: s.opt.Kernel.Cost, Force: s.opt.Kernel.Force,
 		BufferSize: s.opt.BufferSize, StringLimit: s.opt.StringLimit, RepeatLimit: s.opt.RepeatLimit, StackLimit: s.opt.StackLimit,
 		DebugDirs: s.opt.DebugDirs, NoOptimise: s.opt.NoOptimise, Warn: s.opt.Warn, Log: s.opt.Log, IR: s.opt.Dump.IR, Code: s.opt.Dump.Code,
+		Progress: s.step,
 	}
 	if p := s.subject(); p != nil {
 		opt.Tgid = p.Pid()
@@ -136,6 +137,9 @@ func (s *Session) beginKernel(ctx context.Context) {
 		return
 	}
 	err := s.armKernel()
+	if s.endedEarly(0) {
+		return
+	}
 	s.setArmed(err)
 	s.dispatch(ev{kind: evArmed, err: err}, 0)
 }

@@ -128,7 +128,7 @@ func (e *Engine) attachAdded(l *load, refused func(*site, error)) error {
 			targets[i].Cookie = uint64(l.sites[i].id)
 		}
 	}
-	link, err := l.loaded.AttachAll(targets)
+	link, err := l.loaded.AttachAll(targets, func() error { return e.step("", 0, 0) })
 	l.link = link
 	var partial *bpf.AttachError
 	if link == nil || !errors.As(err, &partial) {
@@ -160,7 +160,7 @@ func (e *Engine) Detach(ids []uint32) error {
 	sideBySide(len(gone), func(i int) { gone[i].detach() })
 	var errs []error
 	for _, l := range gone {
-		errs = append(errs, e.attachOne(l)) // the sites that are left
+		errs = append(errs, e.attachOne(l, nil)) // the sites that are left
 	}
 	return errors.Join(errs...)
 }

@@ -39,6 +39,9 @@ type Options struct {
 	// of compilation; each may be nil.
 	Warn, Log func(string)
 	IR, Code  func(place, text string)
+	// Progress is called in long loops of arming and may end them by an error, which Arm
+	// or Add returns; what was attached is taken back. Nil is allowed.
+	Progress func(what string, done, of int) error
 }
 
 // Engine is the kernel engine of one session. It is used from one goroutine;
@@ -112,6 +115,9 @@ func (e *Engine) Arm(tps []*tracepoint.Tracepoint, ready func()) error {
 	var bad lang.Diagnostics
 	for _, tp := range tps {
 		sites, err := e.sitesOf(tp)
+		if stop := e.step("", 0, 0); stop != nil {
+			return stop
+		}
 		if err != nil {
 			bad = tracepoint.Append(bad, err)
 			continue
@@ -142,6 +148,14 @@ func (e *Engine) Arm(tps []*tracepoint.Tracepoint, ready func()) error {
 	}
 	ready()
 	return e.attach()
+}
+
+// step reports what is done, and whether to go on.
+func (e *Engine) step(what string, done, of int) error {
+	if e.opt.Progress == nil {
+		return nil
+	}
+	return e.opt.Progress(what, done, of)
 }
 
 // number gives the sites their ids.
@@ -190,6 +204,9 @@ func (e *Engine) sitesOf(tp *tracepoint.Tracepoint) ([]*site, error) {
 	var out []*site
 	var left tracepoint.LeftOut
 	for i := range at {
+		if err := e.step("compiling", i, len(at)); err != nil {
+			return nil, err
+		}
 		sites, err := e.sitesAt(tp, &at[i])
 		if err == nil {
 			out = append(out, sites...)

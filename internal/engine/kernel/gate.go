@@ -74,7 +74,7 @@ func (e *Engine) gateOne(s *site) error {
 		if err := e.loadOne(l); err != nil {
 			return err
 		}
-		if err := e.attachOne(l); err != nil {
+		if err := e.attachOne(l, nil); err != nil {
 			return err
 		}
 		if n, err := e.k.PerfUsers(s.halves[1].v.target.Group, s.halves[1].v.target.Name); err != nil {

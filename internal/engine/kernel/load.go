@@ -94,7 +94,10 @@ func (e *Engine) newMemory(size, largest, sites int) (m memory, err error) {
 func (e *Engine) load() error {
 	e.loads = e.group(e.sites)
 	var bad lang.Diagnostics
-	for _, l := range e.loads {
+	for i, l := range e.loads {
+		if err := e.step("loading", i, len(e.loads)); err != nil {
+			return err
+		}
 		if err := e.loadOne(l); err != nil {
 			bad = tracepoint.Append(bad, probe.Error(l.sites[0].tp.Place, err))
 		}
@@ -230,11 +233,11 @@ func (e *Engine) features() ebpf.Features {
 // calls the programs of a tracepoint in the order in which they came.
 func (e *Engine) attach() error {
 	for _, decider := range []bool{true, false} {
-		for _, l := range e.loads {
+		for i, l := range e.loads {
 			if l.halves[0].gives != decider {
 				continue
 			}
-			if err := e.attachOne(l); err != nil {
+			if err := e.attachOne(l, func() error { return e.step("attaching", i, len(e.loads)) }); err != nil {
 				return err
 			}
 		}
@@ -243,8 +246,9 @@ func (e *Engine) attach() error {
 }
 
 // attachOne attaches a program to its sites. One site that the kernel refuses is
-// left out with a warning; that all are refused is the error.
-func (e *Engine) attachOne(l *load) error {
+// left out with a warning; that all are refused is the error, or that of check, which
+// may be nil.
+func (e *Engine) attachOne(l *load, check func() error) error {
 	var targets []bpf.Target
 	var of []*site
 	for i, h := range l.halves {
@@ -266,10 +270,16 @@ func (e *Engine) attachOne(l *load) error {
 	if err := e.listen(l); err != nil {
 		return err
 	}
-	link, err := l.loaded.AttachAll(targets)
+	var stop error // of check: the user's, and no place's
+	link, err := l.loaded.AttachAll(targets, func() error {
+		if check != nil {
+			stop = check()
+		}
+		return stop
+	})
 	l.link = link
-	if err == nil {
-		return nil
+	if err == nil || stop != nil {
+		return stop
 	}
 	var partial *bpf.AttachError
 	if link == nil || !errors.As(err, &partial) || len(partial.Failed) == 0 {
@@ -375,7 +385,7 @@ func (e *Engine) SetEnabled(tp *tracepoint.Tracepoint, on bool) error {
 			if l.link != nil || l.halves[0].gives != decider {
 				continue
 			}
-			if err := e.attachOne(l); err != nil {
+			if err := e.attachOne(l, nil); err != nil {
 				return err
 			}
 		}

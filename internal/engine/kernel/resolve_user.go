@@ -115,14 +115,15 @@ func (e *Engine) uprobes(p *probe.Place) ([]candidate, error) {
 	if err != nil {
 		return nil, err
 	}
-	sites, err := probe.Resolve(p, m, nil)
+	check := func() error { return e.step("", 0, 0) }
+	sites, err := probe.Resolve(p, m, check)
 	if err != nil {
 		lib, in, lerr := e.imported(p, m, path)
 		if lerr != nil {
 			return nil, err
 		}
 		m, path = lib, in
-		if sites, err = probe.Resolve(p, m, nil); err != nil {
+		if sites, err = probe.Resolve(p, m, check); err != nil {
 			return nil, err
 		}
 	}
@@ -144,6 +145,9 @@ func (e *Engine) userCandidates(p *probe.Place, n int, one func(int) (candidate,
 	var out []candidate
 	var first error
 	for i := range n {
+		if err := e.step("looking at the sites", i, n); err != nil {
+			return nil, err
+		}
 		c, err := one(i)
 		if err == nil {
 			out = append(out, c)
