@@ -92,15 +92,14 @@ func (m *Module) Rows(vaddr, lo, hi uint64) (out []uint64) {
 func (m *Module) DataInCode(vaddr uint64) (name string, at uint64) {
 	defer m.guard(nil)()
 	m.inCodeOnce.Do(func() {
-		take := func(s elf.Symbol) bool {
-			if s.Object && !s.TLS && s.Size > 0 && m.file.IsCode(s.Value) {
+		take := func(s elf.Symbol) {
+			if m.file.IsCode(s.Value) {
 				m.inCode = append(m.inCode, s)
 			}
-			return true
 		}
-		m.syms.Each(take)
+		m.syms.Objects(take)
 		if m.syms != m.file {
-			m.file.Each(take)
+			m.file.Objects(take)
 		}
 	})
 	for i := range m.inCode {

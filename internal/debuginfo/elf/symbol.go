@@ -2,9 +2,11 @@ package elf
 
 import (
 	"bytes"
+	"cmp"
 	stdelf "debug/elf"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"sort"
 )
 
@@ -105,6 +107,18 @@ func (t *symtab) nameBytes(r *rawSym) []byte {
 	return s
 }
 
+// isNamed reports whether nameBytes is name, and does not look for its end.
+func (t *symtab) isNamed(r *rawSym, name string) bool {
+	s := t.str
+	if r.dyn {
+		s = t.dyn
+	}
+	if name == "" || uint64(r.name) >= uint64(len(s)) || s[r.name] != name[0] {
+		return false // no symbol without a name is kept
+	}
+	return string(t.nameBytes(r)) == name
+}
+
 func (t *symtab) symbol(r *rawSym) Symbol {
 	typ, bind := stdelf.SymType(r.info&15), stdelf.SymBind(r.info>>4)
 	return Symbol{
@@ -130,7 +144,7 @@ func (f *File) Lookup(name string) []Symbol {
 	t := f.symbols()
 	var out []Symbol
 	for i := range t.raw {
-		if r := &t.raw[i]; string(t.nameBytes(r)) == name {
+		if r := &t.raw[i]; t.isNamed(r, name) {
 			s := t.symbol(r)
 			if !hasSame(out, s) {
 				out = append(out, s)
@@ -159,6 +173,19 @@ func (f *File) Each(fn func(Symbol) bool) {
 	}
 }
 
+// Objects calls fn for every defined symbol of data that has a size.
+func (f *File) Objects(fn func(Symbol)) {
+	t := f.symbols()
+	for i := range t.raw {
+		switch r := &t.raw[i]; stdelf.SymType(r.info & 15) {
+		case stdelf.STT_OBJECT, stdelf.STT_COMMON:
+			if r.size > 0 {
+				fn(t.symbol(r))
+			}
+		}
+	}
+}
+
 // IsFunc tells whether the symbol names code: a function, or an untyped symbol
 // in an executable section (hand-written assembly).
 func (f *File) IsFunc(s Symbol) bool {
@@ -177,21 +204,60 @@ func (f *File) codeIndex() []int32 {
 	if t.byAddr != nil {
 		return t.byAddr
 	}
-	idx := make([]int32, 0, len(t.raw)/2)
+	list := make([]keyed, 0, len(t.raw)/2)
 	for i := range t.raw {
-		if f.isCode(&t.raw[i]) {
-			idx = append(idx, int32(i))
+		if r := &t.raw[i]; f.isCode(r) {
+			list = append(list, keyed{uint64(t.rank(r)), int32(i)})
 		}
 	}
-	sort.Slice(idx, func(a, b int) bool {
-		x, y := &t.raw[idx[a]], &t.raw[idx[b]]
-		if x.value != y.value {
-			return x.value < y.value
+	list = radixSort(list)
+	for i := range list {
+		list[i].key = t.raw[list[i].index].value
+	}
+	list = radixSort(list)
+	t.byAddr = make([]int32, len(list))
+	for i := range list {
+		t.byAddr[i] = list[i].index
+	}
+	return t.byAddr
+}
+
+// keyed is a symbol by its index, with what it is sorted by.
+type keyed struct {
+	key   uint64
+	index int32
+}
+
+// radixSort sorts by the key and keeps the order of equal ones: hundreds of thousands of
+// symbols in a tenth of the time that comparing them takes.
+func radixSort(list []keyed) []keyed {
+	const bits = 16
+	low, high := ^uint64(0), uint64(0)
+	for i := range list {
+		low, high = min(low, list[i].key), max(high, list[i].key)
+	}
+	if len(list) < 1000 {
+		slices.SortStableFunc(list, func(x, y keyed) int { return cmp.Compare(x.key, y.key) })
+		return list
+	}
+	other := make([]keyed, len(list))
+	for shift := 0; shift < 64 && (high-low)>>shift != 0; shift += bits {
+		var start [1<<bits + 1]int32
+		digit := func(k *keyed) uint64 { return (k.key - low) >> shift & (1<<bits - 1) }
+		for i := range list {
+			start[digit(&list[i])+1]++
 		}
-		return t.rank(x) < t.rank(y)
-	})
-	t.byAddr = idx
-	return idx
+		for d := range 1 << bits {
+			start[d+1] += start[d]
+		}
+		for i := range list {
+			at := &start[digit(&list[i])]
+			other[*at] = list[i]
+			*at++
+		}
+		list, other = other, list
+	}
+	return list
 }
 
 // rank orders several names of one address: functions first, global before weak
