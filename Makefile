@@ -73,18 +73,17 @@ test-full:
 	@scripts/deps.sh test
 	JALON_FULL=1 JALON_AMD64_RUNS=4000000 JALON_AX_RUNS=200000 SEMA_EXPRS=20000 $(GO) test -count=1 -timeout 120m ./...
 
-# Long runs that try to harm programs. Programs that nobody wrote for jalon, traced at
-# every instruction round by round, and small ones that live every kind of life: output
-# and end as untraced (JALON_TORTURE_ROUNDS, JALON_TORTURE_SEED: see test/torture). jalon
-# and what it traces, killed at random instants, thousands of times. Short forms are part
-# of `make test`.
+# Long runs that try to harm programs, hours of them: programs that nobody wrote for jalon,
+# traced at every instruction round by round; programs of java, node, Go and Rust by globs
+# of everything; small ones that live every kind of life; other tracers' uprobes; attaching
+# while threads come and go; kills of jalon and of what it traces, thousands of times. One
+# table of counts at the end. test/torture says how to run a part. Short forms, another
+# part every day, are part of `make test`.
 .PHONY: torture
 torture:
 	@scripts/deps.sh test
 	@scripts/deps.sh torture
-	JALON_TORTURE=1 $(GO) test -count=1 -timeout 8h -v ./test/torture
-	JALON_KILLS=5000 $(GO) test -count=1 -timeout 120m -v -run TestKillsOfJalon ./test
-	JALON_KILLS=1000 $(GO) test -count=1 -timeout 60m -v -run 'TestKillsInARow|TestKillsOfTargets' ./test
+	@GO=$(GO) scripts/torture.sh
 
 # Tests that need the DWARF of a whole kernel: a download of some 300 MB, 600 MB on
 # disk (scripts/kernel.sh says where), so not part of `make test`.

@@ -22,7 +22,9 @@ func TestAttachThreadChurn(t *testing.T) {
 			p := start(t, append([]string{prog}, args...)...).AwaitOut("ready")
 			pid := fmt.Sprint(p.Pid())
 			failed := 0
+			c := counted(t, "attached while threads come and go", fmt.Sprint("comings ", args))
 			for range attaches {
+				c.Rounds++
 				r := start(t, jalonBin, "trace", "-q", "-f", "none", "-n", "3", "-p", pid, "visit if (i >= 0)").Wait()
 				if r.Status != 0 {
 					if failed++; failed <= 3 {

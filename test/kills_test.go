@@ -23,6 +23,14 @@ func kills(few int) int {
 	return few
 }
 
+// counted gives a row of the table of `make torture`, saved when the test ends.
+func counted(t *testing.T, table, name string) *testkit.Count {
+	t.Helper()
+	c := &testkit.Count{Table: table, Name: name}
+	testkit.Counted(t, c)
+	return c
+}
+
 var timersPlaces = []string{
 	"leaf if (a == 4)", "loop if (n < 0)", "depth if (n == 1000)", "mixed if (x > 100)", "choose if (k > 4000000000)",
 	"text if (from == \"nothing\")", "tight if (n == 0)", "wild if (follow == 1 && p->next->value == 3)",
@@ -39,7 +47,9 @@ func startTimers(t *testing.T) *target {
 func TestKillsOfJalon(t *testing.T) {
 	n, longest := kills(40), 40*time.Millisecond
 	armed := 0
+	c := counted(t, "kills", "of jalon")
 	for i := range n {
+		c.Rounds++
 		x := startTimers(t)
 		tac := tactics[i%len(tactics)]
 		args := jalonArgs("trace", "-v", "-f", "none", "--avoid", tac.bits, "-p", fmt.Sprint(x.Pid()))
@@ -73,7 +83,9 @@ func TestKillsOfJalon(t *testing.T) {
 // first calls in it, and a last one traces it to the end.
 func TestKillsInARow(t *testing.T) {
 	x := startTimers(t)
+	c := counted(t, "kills", "of jalon, one process outlives all")
 	for i := range kills(40) {
+		c.Rounds++
 		j := start(t, append(jalonArgs("trace", "-v", "-f", "none", "-p", fmt.Sprint(x.Pid())), "nowhere_at_all*", "leaf if (a == 4)")...)
 		select {
 		case <-time.After(time.Duration(rand.Int64N(int64(40 * time.Millisecond)))):
@@ -91,7 +103,9 @@ func TestKillsInARow(t *testing.T) {
 func TestKillsOfTargets(t *testing.T) {
 	prog := compile(t, "gcc", "timers.c", "-g", "-O2", "-pthread")
 	n := kills(40)
+	c := counted(t, "kills", "of the traced program")
 	for i := range n {
+		c.Rounds++
 		attached := i%2 == 0
 		args := jalonArgs("trace", "-v", "-f", "none", "--avoid", tactics[i%len(tactics)].bits)
 		var j *running

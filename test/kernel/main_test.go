@@ -153,7 +153,15 @@ func beginCmd(t testing.TB, adapt func(*exec.Cmd), args ...string) *trace {
 	all := append([]string{"trace", "-f", "json", "-o", file, "--summary-json", "-v"}, args...)
 	cmd := exec.Command(jalonBin, all...)
 	adapt(cmd)
-	return &trace{startCmd(t, cmd), file}
+	tr := &trace{startCmd(t, cmd), file}
+	name, _, _ := strings.Cut(t.Name(), "/")
+	c := &testkit.Count{Table: "beside other tracers", Name: name, Rounds: 1} // when part of `make torture`
+	testkit.Counted(t, c)
+	t.Cleanup(func() {
+		sum, _ := testkit.FindTotals(tr.Errs.String())
+		c.Sites, c.Hits = uint64(sum.Sites), sum.Hits
+	})
+	return tr
 }
 
 // armed waits until the sites are there.

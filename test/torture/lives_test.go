@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -122,10 +123,11 @@ var known = map[string]string{}
 // built is a life program that is there.
 type built struct {
 	lifeProgram
-	bin    string
-	lives  []string
-	plugin string
-	places map[string]string // every instruction, by what is to be avoided
+	bin     string
+	lives   []string
+	plugin  string
+	placing sync.Mutex
+	places  map[string]string // every instruction, by what is to be avoided
 }
 
 func build(t *testing.T, p lifeProgram, plugin string) *built {
@@ -149,6 +151,8 @@ func build(t *testing.T, p lifeProgram, plugin string) *built {
 // every makes the file with every instruction of the program's own functions.
 func (b *built) every(t *testing.T, avoid string) string {
 	t.Helper()
+	b.placing.Lock()
+	defer b.placing.Unlock()
 	if file := b.places[avoid]; file != "" {
 		return file
 	}
@@ -339,71 +343,94 @@ func summaryText(stderr string) (s sums) {
 	return s
 }
 
-// combinations are the ways and tactics for a life: all of them, or, in the short form,
-// one for every second life, by chance.
-func combinations(rng *rand.Rand) (list [][2]int) {
-	if !long {
-		if rng.IntN(2) == 0 {
-			return nil
-		}
-		way, tactic := rng.IntN(len(ways)), rng.IntN(len(tactics))
-		if ways[way].every {
-			tactic = 0 // an int3 at every instruction takes minutes
-		}
-		return [][2]int{{way, tactic}}
-	}
+// combinations are all ways and tactics, or, in the short form, those that take little
+// time: an int3 at every instruction takes minutes.
+func combinations() (list [][2]int) {
 	only := os.Getenv("JALON_TORTURE_WAY")
 	for i, w := range ways {
-		if only != "" && w.name != only {
+		if long && only != "" && w.name != only {
 			continue
 		}
 		for k := range tactics {
-			list = append(list, [2]int{i, k})
+			if long || !w.every || k == 0 {
+				list = append(list, [2]int{i, k})
+			}
 		}
 	}
 	return list
 }
 
+// chosen are the combinations for each life of a program: all of them, or, in the short
+// form, every third day another one. Of a program that is one of many kinds it is one
+// life.
+func chosen(b *built) map[string][][2]int {
+	out, list := map[string][][2]int{}, combinations()
+	switch {
+	case long:
+		for _, life := range b.lives {
+			out[life] = list
+		}
+	case b.only != nil:
+		if n, ok := turn(b.name, 3, len(b.lives)*len(list)); ok {
+			out[b.lives[n%len(b.lives)]] = list[n/len(b.lives)%len(list):][:1]
+		}
+	default:
+		for _, life := range b.lives {
+			if n, ok := turn(b.name+life, 3, len(list)); ok {
+				out[life] = list[n : n+1]
+			}
+		}
+	}
+	return out
+}
+
 // all leads every life of the programs.
 func all(t *testing.T, table string, list []lifeProgram) {
 	plugin := compile(t, "gcc", "plugged.c", "-g", "-O2", "-shared", "-fPIC")
-	rng := rand.New(rand.NewPCG(seed, 2))
 	for _, p := range list {
 		t.Run(p.name, func(t *testing.T) {
-			if p.only != nil && !long && rng.IntN(2) == 0 || !needed(t, p.cc, "objdump") {
+			if !long && p.only != nil {
+				if _, ok := turn(p.name, 3, 1); !ok {
+					return
+				}
+			}
+			if !needed(t, p.cc, "objdump") {
 				return
 			}
 			b := build(t, p, plugin)
-			lives := b.lives
-			if p.only != nil && !long {
-				k := rng.IntN(len(lives))
-				lives = lives[k : k+1]
-			}
-			for _, life := range lives {
-				list := combinations(rng)
-				if len(list) == 0 {
+			combinations := chosen(b)
+			for _, life := range b.lives {
+				if len(combinations[life]) == 0 {
 					continue
 				}
 				t.Run(life, func(t *testing.T) {
-					want := b.untraced(t, life)
-					for _, c := range list {
-						w, avoid := ways[c[0]], tactics[c[1]]
-						t.Logf("%s, --avoid %s", w.name, avoid)
-						r, wrong := b.lead(t, life, w, avoid, want)
-						r.table, r.name = table, p.name
-						if why := known[life]; why != "" && wrong != "" {
-							results.add(row{table: "known limits", name: life, runs: 1, harmed: 1, note: why})
-							wrong = ""
-						}
-						if wrong != "" {
-							r.harmed = 1
-							t.Errorf("%s, --avoid %s: %s", w.name, avoid, wrong)
-						}
-						results.add(r)
+					if !long {
+						t.Parallel()
 					}
+					b.leadAll(t, table, life, combinations[life])
 				})
 			}
 		})
+	}
+}
+
+// leadAll leads a life in several combinations of ways and tactics.
+func (b *built) leadAll(t *testing.T, table, life string, combinations [][2]int) {
+	want := b.untraced(t, life)
+	for _, c := range combinations {
+		w, avoid := ways[c[0]], tactics[c[1]]
+		t.Logf("%s, --avoid %s", w.name, avoid)
+		r, wrong := b.lead(t, life, w, avoid, want)
+		r.table, r.name = table, b.name
+		if why := known[life]; why != "" && wrong != "" {
+			results.add(row{table: "known limits", name: life, runs: 1, harmed: 1, note: why})
+			wrong = ""
+		}
+		if wrong != "" {
+			r.harmed = 1
+			t.Errorf("%s, --avoid %s: %s", w.name, avoid, wrong)
+		}
+		results.add(r)
 	}
 }
 

@@ -2,19 +2,33 @@
 // every kind of life a process can have, and compares each run with an untraced one:
 // the same output, the same end, exact counts where they are known.
 //
-// The short form is part of `make test`. `make torture` sets JALON_TORTURE=1: more
-// programs, more rounds, every form. JALON_TORTURE_ROUNDS (default 6) is the number of
-// rounds a swept program gets, JALON_TORTURE_SEED repeats a run, JALON_TORTURE_WAY limits
-// lives to one way of tracing them.
+//   - TestEveryInstruction sweeps programs and libraries (libc, libcrypto, libsqlite3,
+//     python, lua, redis-server, git, cc1 ...): tracepoints at thousands of instructions a
+//     round, under conditions that are false, true, and that fault, while the programs
+//     work on what has a known result
+//   - TestGlobs places tracepoints on all functions of programs of java, node, Go and Rust,
+//     and of the run-time systems under them
+//   - TestLives and TestKinds lead every kind of a process's life, and build one in every
+//     way, with every way to trace
+//   - TestFound repeats what once went wrong
+//
+// The short form is part of `make test`. It takes another part every day: some of the
+// lives, some of the kinds, two of the swept programs, one of the languages; the seed,
+// which is printed, is the number of the day. `make torture` sets JALON_TORTURE=1:
+// everything, every instruction. JALON_TORTURE_ROUNDS limits the rounds that each form of
+// a sweep gets (0, the default: all that it takes), JALON_TORTURE_SEED repeats another
+// day, JALON_TORTURE_WAY limits lives to one way of tracing them.
 package torture
 
 import (
+	"flag"
 	"fmt"
-	"math/rand/v2"
+	"hash/fnv"
 	"os"
 	"os/exec"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/jalon-trace/jalon/test/testkit"
 )
@@ -24,16 +38,36 @@ var (
 	tempDir  string // readable by every user; removed at the end
 
 	long = os.Getenv("JALON_TORTURE") != ""
-	seed = number("JALON_TORTURE_SEED", rand.Uint64())
+	seed = number("JALON_TORTURE_SEED", uint64(time.Now().Unix()/(24*60*60)))
 )
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if !long { // programs wait more than they compute: for the kernel, for each other
+		if err := flag.Set("test.parallel", "4"); err != nil {
+			panic(err)
+		}
+	}
 	os.Exit(testkit.WithJalon("../../cmd/jalon", func(dir, bin string) int {
 		tempDir, jalonBin = dir, bin
 		status := m.Run()
-		results.print(os.Stdout)
+		results.all.Print(os.Stdout, fmt.Sprintf("torture (seed %d)", seed))
+		if err := results.save(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			status = 1
+		}
 		return status
 	}))
+}
+
+// turn reports whether it is the day of what has that name, which comes every so many
+// days, and which of n choices is taken then: another one each time, so that all have
+// been taken after every times n days.
+func turn(name string, every, n int) (choice int, ok bool) {
+	h := fnv.New32a()
+	h.Write([]byte(name))
+	day := seed + uint64(h.Sum32())
+	return int(day / uint64(every) % uint64(n)), day%uint64(every) == 0
 }
 
 // number is what an environment variable says, or def.

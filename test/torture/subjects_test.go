@@ -66,25 +66,28 @@ func subjects(t *testing.T) []*subject {
 	const python = "/usr/bin/python3" // Debian's: its tests come with it
 	script := text(t, "work.sql")
 	lua, sql := []string{"lua5.4", data(t, "work.lua")}, []string{"sqlite3", ":memory:"}
-	crypto := []string{python, data(t, "crypto.py"), lib("openssl", "libcrypto.so")}
+	crypto := []string{python, data(t, "crypto.py"), "libcrypto.so.3"}
 	compiler := must(t, ".", "gcc", "-print-prog-name=cc1")
+	libcrypto := private(t, lib("openssl", "libcrypto.so"))
+	near := []string{"LD_LIBRARY_PATH=" + filepath.Dir(libcrypto)}
 	return []*subject{
-		{name: "libsqlite3", needs: []string{"sqlite3"}, file: lib("sqlite3", "libsqlite3.so"), short: true, commands: [][]string{sql}, input: script},
-		{name: "libc under sqlite3", needs: []string{"sqlite3"}, file: lib("sqlite3", "libc.so"), commands: [][]string{sql}, input: script},
-		{name: "lua", needs: []string{"lua5.4"}, file: "/usr/bin/lua5.4", short: true, commands: [][]string{lua}},
-		{name: "libc under lua", needs: []string{"lua5.4"}, file: lib("lua5.4", "libc.so"), short: true, commands: [][]string{lua}},
-		{name: "libm under lua", needs: []string{"lua5.4"}, file: lib("lua5.4", "libm.so"), commands: [][]string{lua}},
+		{name: "libsqlite3", needs: []string{"sqlite3"}, file: lib("sqlite3", "libsqlite3.so"), short: true, whole: true, commands: [][]string{sql}, input: script},
+		{name: "libc under sqlite3", needs: []string{"sqlite3"}, file: lib("sqlite3", "libc.so"), short: true, commands: [][]string{sql}, input: script},
+		{name: "lua", needs: []string{"lua5.4"}, file: "/usr/bin/lua5.4", short: true, whole: true, commands: [][]string{lua}},
+		{name: "libc under lua", needs: []string{"lua5.4"}, file: lib("lua5.4", "libc.so"), short: true, whole: true, commands: [][]string{lua}},
+		{name: "libm under lua", needs: []string{"lua5.4"}, file: lib("lua5.4", "libm.so"), short: true, whole: true, commands: [][]string{lua}},
 		{name: "libc under sort", file: lib("sort", "libc.so"), prepare: sortable, commands: [][]string{{"sort", "-g", "in"}, {"sort", "-V", "in"}, {"tr", "a-z", "A-Z"}, {"od", "-tf4", "in"}}, input: script},
-		{name: "ld.so", needs: []string{"lua5.4"}, file: "/lib64/ld-linux-x86-64.so.2", commands: [][]string{{python, "-c", "import ctypes.util, sqlite3, ssl, decimal, _json; print(sqlite3.connect(':memory:').execute('select 6*7').fetchone())"}}},
-		{name: "libcrypto", needs: []string{python, "openssl"}, file: lib("openssl", "libcrypto.so"), preload: true, commands: [][]string{crypto}},
-		{name: "libcrypto, loaded late", needs: []string{python, "openssl"}, file: lib("openssl", "libcrypto.so"), late: true, commands: [][]string{crypto}},
-		{name: "python", needs: []string{python}, file: python, commands: [][]string{append([]string{python, data(t, "work.py")}, modules...)}},
+		{name: "ld.so", needs: []string{"lua5.4"}, file: "/lib64/ld-linux-x86-64.so.2", whole: true, commands: [][]string{{python, "-c", "import ctypes.util, sqlite3, ssl, decimal, _json; print(sqlite3.connect(':memory:').execute('select 6*7').fetchone())"}}},
+		{name: "libcrypto", needs: []string{python, "openssl"}, file: libcrypto, preload: true, whole: true, commands: [][]string{crypto}, known: pythonKnown},
+		{name: "libcrypto under openssl", needs: []string{"openssl"}, file: libcrypto, env: near, commands: opensslCommands, prepare: opensslFiles, known: opensslKnown},
+		{name: "libcrypto, loaded late", needs: []string{python, "openssl"}, file: libcrypto, late: true, env: near, commands: [][]string{crypto}, known: pythonKnown},
+		{name: "python", needs: []string{python}, file: python, whole: true, commands: [][]string{append([]string{python, data(t, "work.py")}, modules...)}},
 		{name: "libc under python", needs: []string{python}, file: lib(python, "libc.so"), commands: [][]string{append([]string{python, data(t, "work.py")}, modules...)}},
-		{name: "libexpat under python", needs: []string{python}, file: lib(python, "libexpat.so"), commands: [][]string{{python, data(t, "work.py"), "test_pyexpat"}}},
-		{name: "git", needs: []string{"git"}, file: "/usr/bin/git", prepare: repository, commands: gitCommands},
+		{name: "libexpat under python", needs: []string{python}, file: lib(python, "libexpat.so"), whole: true, commands: [][]string{{python, data(t, "work.py"), "test_pyexpat"}}},
+		{name: "git", needs: []string{"git"}, file: "/usr/bin/git", whole: true, prepare: repository, commands: gitCommands},
 		{name: "libc under git", needs: []string{"git"}, file: lib("git", "libc.so"), prepare: repository, commands: gitCommands},
-		{name: "cc1", file: strings.TrimSpace(compiler), commands: [][]string{{strings.TrimSpace(compiler), "-quiet", "-O2", "-fno-asynchronous-unwind-tables", data(t, "work.c"), "-o", "-"}}},
-		{name: "redis", needs: []string{"redis-server", "redis-cli", "redis-benchmark"}, file: "/usr/bin/redis-server", commands: [][]string{redis}, drive: talkToRedis},
+		{name: "cc1", file: strings.TrimSpace(compiler), whole: true, large: 3, commands: [][]string{{strings.TrimSpace(compiler), "-quiet", "-O2", "-fno-asynchronous-unwind-tables", data(t, "work.c"), "-o", "-"}}},
+		{name: "redis", needs: []string{"redis-server", "redis-cli", "redis-benchmark"}, file: "/usr/bin/redis-server", whole: true, commands: [][]string{redis}, drive: talkToRedis},
 		{name: "libc under redis", needs: []string{"redis-server", "redis-cli", "redis-benchmark"}, file: lib("redis-server", "libc.so"), commands: [][]string{redis}, drive: talkToRedis},
 	}
 }

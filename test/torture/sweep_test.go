@@ -1,17 +1,13 @@
 package torture
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
-	"strconv"
+	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -28,6 +24,7 @@ type subject struct {
 	needs []string
 	file  string // whose instructions are swept
 	short bool   // swept by `make test` too
+	whole bool   // every instruction in the long form; else some rounds
 	// prepare makes what the program works on, once.
 	prepare func(t *testing.T, dir string)
 	// commands are run one after the other, each traced, in dir.
@@ -35,23 +32,56 @@ type subject struct {
 	input    string // on standard input
 	preload  bool   // the file is to be there from the start
 	late     bool   // the file comes later
+	env      []string
+	large    int // so many times as many instructions a round
+	// known checks what the untraced program prints.
+	known func(dir, out string) error
 	// same makes equal what may differ between runs: times, addresses.
 	same func(string) string
 	// drive, for a server: talks to it and returns what it answered.
 	drive func(t *testing.T, dir string, server *testkit.Process) string
+
+	no map[uint64]bool // addresses that jalon refuses
 }
 
 // form is a kind of tracepoint.
 type form struct {
 	name, cond, collect string
-	sites               int // a round
+	sites               int  // a round
+	dense               bool // at neighbours
+	part                int  // one of so many instructions is swept in this form
 }
 
 var forms = []form{
-	{"false", "$sp == 1", "", 4000},
-	{"true", "$sp != 1", "$pc, *(long *)$sp", 1500},
-	{"plain", "", "$regs", 600},
-	{"wild", "*(long *)$rdi == 0x7777777788888888", "", 300},
+	{name: "false", cond: "$sp == 1", sites: 20000, part: 1},
+	{name: "true", cond: "$sp != 1", collect: "$pc, *(long *)$sp", sites: 8000, dense: true, part: 1},
+	{name: "plain", collect: "$regs", sites: 3000, part: 16},
+	{name: "wild", cond: "*(long *)$rdi == 0x7777777788888888", sites: 2000, dense: true, part: 16},
+}
+
+// shortSites is how many instructions the short form takes of a form's.
+const shortSites = 16
+
+// rounds is in how many rounds a form would sweep so many instructions, and in how many
+// it does.
+func (f *form) rounds(instructions int, s *subject) (of, do int) {
+	sites := f.sites * max(1, s.large)
+	if !long {
+		sites /= shortSites
+	}
+	of = max(1, (instructions+sites-1)/sites)
+	switch {
+	case !long:
+		return of, 1
+	case !s.whole:
+		do = min(of, 3)
+	default:
+		do = (of + f.part - 1) / f.part
+	}
+	if n := int(number("JALON_TORTURE_ROUNDS", 0)); n > 0 {
+		do = min(do, n)
+	}
+	return of, do
 }
 
 // outcome is how the commands of a subject ended.
@@ -62,8 +92,8 @@ type outcome struct {
 
 func (o outcome) String() string { return fmt.Sprintf("status %v\n%s", o.status, o.out) }
 
-// slowAfter is when jalon is told to detach from a program that traps make slow: a
-// detaching in the middle, which must not harm either.
+// slowAfter is how long a program may take in which jalon is in place. Then jalon is to
+// detach: in the middle, which must not harm either.
 func slowAfter() time.Duration {
 	if long {
 		return 60 * time.Second
@@ -81,6 +111,7 @@ func (s *subject) run(t *testing.T, dir string, wrap []string) (o outcome, stder
 		}
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "LC_ALL=C", "HOME="+dir, "PYTHONHASHSEED=0", "TZ=UTC", "MALLOC_ARENA_MAX=1")
+		cmd.Env = append(cmd.Env, s.env...)
 		if s.preload {
 			cmd.Env = append(cmd.Env, "LD_PRELOAD="+s.file)
 		}
@@ -96,7 +127,7 @@ func (s *subject) run(t *testing.T, dir string, wrap []string) (o outcome, stder
 		if s.drive != nil {
 			o.out += s.drive(t, dir, p)
 		}
-		o.out += s.await(t, p, all, wrap != nil)
+		o.out += await(t, p, all, wrap != nil)
 		o.status = append(o.status, p.Status)
 		stderr += p.Errs.String()
 	}
@@ -118,129 +149,32 @@ func readAll(r *os.File) <-chan string {
 	return c
 }
 
-// await waits for the output's end. A traced program that takes long is let go, and
-// then has to end by itself.
-func (s *subject) await(t *testing.T, p *testkit.Process, all <-chan string, traced bool) string {
+// await waits for the output's end. A program that takes long while it is traced is let
+// go, and then has to end by itself.
+func await(t *testing.T, p *testkit.Process, all <-chan string, traced bool) string {
 	t.Helper()
-	slow := time.NewTimer(slowAfter())
-	defer slow.Stop()
-	limit := time.NewTimer(5 * time.Minute)
+	var slow <-chan time.Time
+	var armed <-chan struct{}
+	if traced {
+		armed = p.Errs.Has("armed after")
+	}
+	limit := time.NewTimer(10 * time.Minute)
 	defer limit.Stop()
 	for {
 		select {
 		case out := <-all:
 			<-p.Ended
 			return out
-		case <-slow.C:
-			if traced {
-				_ = syscall.Kill(p.Pid(), syscall.SIGTERM)
-			}
+		case <-armed:
+			armed, slow = nil, time.After(slowAfter())
+		case <-slow:
+			_ = syscall.Kill(p.Pid(), syscall.SIGTERM)
 		case <-limit.C:
 			state := p.StateOf()
 			p.Kill()
 			return "hangs:\n" + state
 		}
 	}
-}
-
-// instructions lists the addresses of all instructions of a file, as objdump has them.
-func instructions(t *testing.T, file string) []uint64 {
-	t.Helper()
-	listings.Lock()
-	defer listings.Unlock()
-	if list := listings.of[file]; list != nil {
-		return list
-	}
-	cmd := exec.Command("objdump", "-d", "--no-show-raw-insn", "-j", ".text", file)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	var list []uint64
-	sc := bufio.NewScanner(out)
-	sc.Buffer(nil, 1<<20)
-	for sc.Scan() {
-		addr, text, ok := strings.Cut(sc.Text(), ":\t")
-		if !ok || strings.HasPrefix(text, "(bad)") || strings.HasPrefix(text, "...") {
-			continue
-		}
-		if a, err := strconv.ParseUint(strings.TrimSpace(addr), 16, 64); err == nil {
-			list = append(list, a)
-		}
-	}
-	if err := cmd.Wait(); err != nil {
-		t.Fatalf("objdump -d %s: %v", file, err)
-	}
-	if len(list) < 1000 {
-		t.Fatalf("objdump -d %s lists %d instructions", file, len(list))
-	}
-	listings.of[file] = list
-	return list
-}
-
-var listings = struct {
-	sync.Mutex
-	of map[string][]uint64
-}{of: map[string][]uint64{}}
-
-// choose takes n of the instructions: every k-th of all, or, dense, whole stretches of
-// neighbours.
-func choose(rng *rand.Rand, all []uint64, n int, dense bool) []uint64 {
-	n = min(n, len(all))
-	var out []uint64
-	if !dense {
-		k := len(all) / n
-		for i := rng.IntN(k); i < len(all) && len(out) < n; i += k {
-			out = append(out, all[i])
-		}
-		return out
-	}
-	const stretch = 60
-	seen := map[int]bool{}
-	for range n / stretch {
-		from := rng.IntN(max(1, len(all)-stretch))
-		for i := from; i < min(from+stretch, len(all)); i++ {
-			if !seen[i] {
-				seen[i] = true
-				out = append(out, all[i])
-			}
-		}
-	}
-	return out
-}
-
-// placesFile writes the tracepoints as a file of GDB's.
-func placesFile(t *testing.T, name, module string, addrs []uint64, f form) {
-	t.Helper()
-	var b bytes.Buffer
-	for _, a := range addrs {
-		fmt.Fprintf(&b, "trace uprobe:%s:%#x\n", module, a)
-		if f.cond != "" {
-			fmt.Fprintf(&b, "condition $bpnum %s\n", f.cond)
-		}
-		if f.collect != "" {
-			fmt.Fprintf(&b, "actions $bpnum\ncollect %s\nend\n", f.collect)
-		}
-	}
-	if err := os.WriteFile(name, b.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
-var refusedPlace = regexp.MustCompile(`(?m)^ *\d+ \| uprobe:[^ ]*:(0x[0-9a-f]+)\s*$`)
-
-// refused are the addresses that jalon's diagnostics are about.
-func refused(stderr string) map[uint64]bool {
-	out := map[uint64]bool{}
-	for _, m := range refusedPlace.FindAllStringSubmatch(stderr, -1) {
-		if a, err := strconv.ParseUint(m[1], 0, 64); err == nil {
-			out[a] = true
-		}
-	}
-	return out
 }
 
 // attempt is one traced run.
@@ -261,39 +195,41 @@ func (s *subject) traced(t *testing.T, dir string, addrs []uint64, f form) attem
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "places")
-	gone := 0
-	for {
+	for asked := len(addrs); ; {
+		addrs = slices.DeleteFunc(slices.Clone(addrs), func(a uint64) bool { return s.no[a] })
+		if len(addrs) == 0 {
+			o, _ := s.run(t, dir, nil)
+			return attempt{outcome: o, refused: asked}
+		}
 		placesFile(t, file, module, addrs, f)
-		wrap := []string{jalonBin, "trace", "-f", "none", "--engine", "process", "--summary-json", "-x", file}
+		wrap := []string{jalonBin, "trace", "-v", "-f", "none", "--engine", "process", "--summary-json", "-x", file}
 		if s.late {
 			wrap = append(wrap, "--pending")
 		}
 		o, stderr := s.run(t, dir, append(wrap, "--"))
 		no := refused(stderr)
 		if o.out != "" || len(no) == 0 {
-			a := attempt{outcome: o, refused: gone, stderr: stderr}
-			for line := range strings.Lines(stderr) {
-				if sum, ok := testkit.FindTotals(line); ok {
-					a.sites += sum.Sites
-					a.hits += sum.Hits
-					a.detached = a.detached || strings.Contains(sum.Outcome, "detach")
-				}
-			}
+			a := attempt{outcome: o, refused: asked - len(addrs), stderr: stderr}
+			a.sum()
 			return a
 		}
-		var kept []uint64
-		for _, x := range addrs {
-			if !no[x] {
-				kept = append(kept, x)
-			}
+		known := len(s.no)
+		for a := range no {
+			s.no[a] = true
 		}
-		if len(kept) == len(addrs) {
+		if len(s.no) == known {
 			t.Fatalf("jalon refuses what was not asked for: %s", testkit.Tail(stderr))
 		}
-		gone += len(addrs) - len(kept)
-		if addrs = kept; len(addrs) == 0 {
-			o, _ := s.run(t, dir, nil)
-			return attempt{outcome: o, refused: gone}
+	}
+}
+
+// sum adds up the summaries of the commands.
+func (a *attempt) sum() {
+	for line := range strings.Lines(a.stderr) {
+		if sum, ok := testkit.FindTotals(line); ok {
+			a.sites += sum.Sites
+			a.hits += sum.Hits
+			a.detached = a.detached || strings.Contains(sum.Outcome, "detach")
 		}
 	}
 }
@@ -338,13 +274,29 @@ func (s *subject) narrow(t *testing.T, dir string, addrs []uint64, f form, want 
 	return addrs
 }
 
-// sweep is the whole test of one subject.
-func (s *subject) sweep(t *testing.T, rng *rand.Rand, list []form, rounds int) {
+// sweep is the whole test of one subject: forms, each in rounds.
+func (s *subject) sweep(t *testing.T, list []form) {
 	dir := t.TempDir()
 	if s.prepare != nil {
 		s.prepare(t, dir)
 	}
+	s.no = map[uint64]bool{}
 	all := instructions(t, s.file)
+	want := s.untraced(t, dir)
+	for i := range list {
+		f := &list[i]
+		of, do := f.rounds(len(all), s)
+		first := int(seed) // another part every day
+		for n := range do {
+			s.round(t, dir, share(all, (first+n*of/do)%of, of, f.dense), *f, want)
+		}
+		t.Logf("%s: form %s: %d of %d rounds, %d instructions in all", s.name, f.name, do, of, len(all))
+	}
+}
+
+// untraced is what the subject does when nobody looks: the same each time.
+func (s *subject) untraced(t *testing.T, dir string) outcome {
+	t.Helper()
 	want, stderr := s.run(t, dir, nil)
 	if again, _ := s.run(t, dir, nil); again.String() != want.String() {
 		t.Fatalf("untraced runs differ: %s", difference(again.String(), want.String()))
@@ -354,43 +306,48 @@ func (s *subject) sweep(t *testing.T, rng *rand.Rand, list []form, rounds int) {
 			t.Fatalf("untraced: %v\n%s", want, stderr)
 		}
 	}
-	for round := range rounds {
-		for i, f := range list {
-			n := f.sites
-			if !long {
-				n /= 4
-			}
-			addrs := choose(rng, all, n, (round+i)%2 == 1)
-			got := s.traced(t, dir, addrs, f)
-			r := row{table: "every instruction of", name: s.name, runs: 1, sites: uint64(got.sites), refused: uint64(got.refused), hits: got.hits}
-			if why := harm(got, want); why != "" {
-				r.harmed = 1
-				few := addrs
-				if long {
-					few = s.narrow(t, dir, addrs, f, want)
-				}
-				t.Errorf("%s, form %s: %s\nplaces (%d): %#x\njalon: %s", s.name, f.name, why, len(few), few[:min(len(few), 20)], testkit.Tail(got.stderr))
-			}
-			results.add(r)
+	if s.known != nil {
+		if err := s.known(dir, want.out); err != nil {
+			t.Fatalf("untraced: %v\n%s", err, want.out)
 		}
 	}
+	return want
 }
 
+func (s *subject) round(t *testing.T, dir string, addrs []uint64, f form, want outcome) {
+	t.Helper()
+	got := s.traced(t, dir, addrs, f)
+	r := row{table: "every instruction of", name: s.name, runs: 1, sites: uint64(got.sites), refused: uint64(got.refused), hits: got.hits}
+	if why := harm(got, want); why != "" {
+		r.harmed = 1
+		few := addrs
+		if long {
+			few = s.narrow(t, dir, addrs, f, want)
+		}
+		t.Errorf("%s, form %s: %s\nplaces (%d): %#x\njalon: %s", s.name, f.name, why, len(few), few[:min(len(few), 20)], testkit.Tail(got.stderr))
+	} else if got.sites == 0 && got.refused < len(addrs) {
+		t.Errorf("%s, form %s: nothing was traced: %s", s.name, f.name, testkit.Tail(got.stderr))
+	}
+	results.add(r)
+}
+
+// TestEveryInstruction sweeps all subjects; in the short form two of those for it, in
+// turn, and a part of their instructions.
 func TestEveryInstruction(t *testing.T) {
-	rng := rand.New(rand.NewPCG(seed, 1))
 	for _, s := range subjects(t) {
 		t.Run(s.name, func(t *testing.T) {
-			if !long && !s.short {
+			if _, ok := turn(s.name, 3, 1); !long && (!s.short || !ok) {
 				return
 			}
 			if !needed(t, append([]string{"objdump"}, s.needs...)...) {
 				return
 			}
 			if long {
-				s.sweep(t, rng, forms, int(number("JALON_TORTURE_ROUNDS", 6)))
-			} else {
-				s.sweep(t, rng, forms[:3], 1)
+				s.sweep(t, forms)
+				return
 			}
+			t.Parallel()
+			s.sweep(t, forms[:3])
 		})
 	}
 }

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Long runs that try to harm programs, one after the other, also when one fails; at the end
+# one table of what they did. Each count can be set: JALON_KILLS (5000), JALON_TARGET_KILLS
+# (1000), JALON_TORTURE_ROUNDS (0: all).
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+JALON_COUNTS=$(mktemp)
+export JALON_COUNTS
+trap 'rm -f "$JALON_COUNTS"' EXIT
+failed=()
+
+piece() { # NAME, then the tests' flags
+	echo "== $1"
+	"${GO:-go}" test -count=1 -v "${@:2}" || failed+=("$1")
+}
+
+# Programs that nobody wrote for jalon, and lives of all kinds: output and end as untraced.
+JALON_TORTURE=1 piece "programs and lives" -timeout 12h ./test/torture
+# Other tracers' uprobes before and after, at the same places.
+JALON_FULL=1 piece "beside other tracers" -timeout 60m -run 'Foreign|LaterUprobe|UprobeOrders|ForkedGuard|Sealed|WhileGuarded' ./test/kernel
+# Threads that come and go.
+JALON_FULL=1 piece "attaching" -timeout 60m -run 'TestAttachThreadChurn' ./test
+# jalon and what it traces, killed at random instants.
+JALON_KILLS=${JALON_KILLS:-5000} piece "kills of jalon" -timeout 4h -run 'TestKillsOfJalon' ./test
+JALON_KILLS=${JALON_TARGET_KILLS:-1000} piece "kills of programs" -timeout 2h -run 'TestKillsInARow|TestKillsOfTargets' ./test
+
+"${GO:-go}" run ./test/torture/table "$JALON_COUNTS" || failed+=("see the table")
+if [ ${#failed[@]} -gt 0 ]; then
+	printf 'failed: %s\n' "${failed[@]}" >&2
+	exit 1
+fi
