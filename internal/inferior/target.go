@@ -313,6 +313,9 @@ func (t *Target) Threads() []gdbstub.Thread {
 	defer t.flush()
 	var list []gdbstub.Thread
 	for _, pr := range t.list() {
+		if t.standing && pr.p.Ending() {
+			continue // the registers of its threads are gone, but for those that remain
+		}
 		for _, x := range pr.p.Threads() {
 			list = append(list, gdbstub.Thread{ID: gdbstub.ThreadID{PID: pr.pid, TID: x.TID}, Stopped: x.Stopped})
 		}
