@@ -81,6 +81,7 @@ func init() {
 		scalar("uid", ctype.UIntT, ir.EnvUidGid, 0, "the user of the thread").computed().gdb("current_task_uid", 6),
 		scalar("gid", ctype.UIntT, ir.EnvUidGid, 32, "the group of the thread").computed().gdb("current_task_gid", 7),
 		scalar("cgroup", ctype.ULongT, ir.EnvCgroup, 0, "the number of the thread's cgroup (version 2)").computed().gdb("current_task_cgroup", 8),
+		scalar("jiffies", ctype.ULongT, ir.EnvJiffies, 0, "ticks of the kernel's timer since a point that is its own").computed().gdb("jiffies", 10),
 		{Name: "comm", Form: BareWord, Type: "char []", Doc: "the name of the thread", header: true, inProcess: item(header), inKernel: &lowering{value: (*checker).comm, item: header}},
 		{Name: "task", Type: "struct task_struct *", Doc: "the thread in the kernel", GDB: "current_task", GDBNumber: 9, Env: taskWord, inKernel: value((*checker).task)},
 		{Name: "curtask", Form: BareWord, Type: "struct task_struct *", Doc: "the same as $task", inKernel: value((*checker).task)},
