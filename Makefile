@@ -58,7 +58,7 @@ check:
 # The pages that are made from tables.
 .PHONY: generate
 generate:
-	$(GO) test ./internal/sema -run TestReference -update
+	$(GO) test ./internal/sema ./internal/probe -run TestReference -update
 
 # A minute on each fuzz target.
 fuzz:

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/jalon-trace/jalon/internal/lang"
-	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
@@ -95,7 +94,7 @@ func (t *Tracepoint) Where() (Where, error) {
 	switch place := tps[0].Place; {
 	case place.InKernel():
 		return InKernel, nil
-	case place.Kind == probe.Line && place.Path == "":
+	case place.Kind.AnySource && place.Path == "":
 		return InSource, nil
 	}
 	return InProgram, nil

@@ -20,6 +20,7 @@ type listCmd struct {
 	Verbose bool     `short:"v" help:"Places of the kernel: fields, types, raw arguments, the print format"`
 	Vmlinux string   `help:"Places of the kernel: file with the kernel's debug information"`
 	Pid     int      `short:"p" help:"List what is mapped into a running process"`
+	Kinds   bool     `help:"List the kinds of places: how they are written, what they mean, what expressions can name there"`
 	Tactics bool     `help:"Say by which tactic each site would be reached, and why no better one is possible"`
 	Debug   []string `name:"debug-dir" sep:"none" help:"Directories of separate debug files (default /usr/lib/debug)"`
 }
@@ -29,6 +30,9 @@ func (c *listCmd) Run() error {
 	opt := dwarf.Options{DebugDirs: c.Debug, Warn: func(m string) { fmt.Fprintln(stderr, "jalon:", m) }}
 	w := bufio.NewWriter(stdout)
 	defer w.Flush()
+	if c.Kinds {
+		return listKinds(w)
+	}
 	if c.Pid != 0 {
 		mods, err := inproc.InspectProcess(c.Pid, opt)
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/jalon-trace/jalon"
 	"github.com/jalon-trace/jalon/internal/lang"
+	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/sema"
 )
 
@@ -92,7 +93,7 @@ func run(args []string) int {
 	c.Trace.program, c.Gate.program = program, program
 	parser, err := kong.New(&c,
 		kong.Name("jalon"), kong.Writers(stdout, stderr), kong.Description(description),
-		kong.UsageOnError(), kong.Vars{"builtins": sema.Help()}, kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
+		kong.UsageOnError(), kong.Vars{"builtins": sema.Help(), "places": probe.Help()}, kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
 	if err != nil {
 		panic("BUG: command line definition: " + err.Error())
 	}

@@ -22,7 +22,7 @@ import (
 var started = time.Now()
 
 type traceCmd struct {
-	Places   []string      `arg:"" optional:"" name:"place" help:"PLACE [if COND], each one argument: 'main.c:9 if (i > 3)', a function (globs too), FUNC+OFF, '*0x401136', uprobe:PATH:FUNC[+OFF], uprobe:PATH@FILE:LINE; of the kernel: tracepoint:SYS:EVENT, rawtracepoint:, kprobe:FUNC, kretprobe:, fentry:, fexit:, syscall:NAME, process:exec, profile:HZ, interval:, software:; uretprobe:, usdt:"`
+	Places   []string      `arg:"" optional:"" name:"place" help:"PLACE [if COND], each one argument: 'main.c:9 if (i > 3)'; names may be globs; 'jalon list --kinds' explains the places: ${places}"`
 	Pid      int           `short:"p" help:"Trace a running process instead of starting one"`
 	Collect  []string      `short:"c" sep:"none" help:"What to take at each hit: expressions separated by commas; EXPR/FMT as in GDB; p@n; words and functions (docs/builtins.md): ${builtins}"`
 	All      bool          `short:"a" help:"Trace all processes, also beside a program behind -- or -p, with whose end the trace ends; places in programs are then uprobes of the kernel engine"`

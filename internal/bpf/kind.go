@@ -74,7 +74,20 @@ type kindInfo struct {
 	returns int32
 	// pid says that Target.Pid is honoured.
 	pid bool
+	// cookies: attachments carry a cookie on every kernel that can attach them at all
+	// with bpf_link (Linux 5.15), so one program can serve many places.
+	cookies bool
+	// untraced is why a function that ftrace does not trace cannot be attached to; the
+	// kernel says it in its log at best.
+	untraced string
+	// events are the numbers of what is counted, by name.
+	events map[string]uint64
 }
+
+const (
+	noProbes = "this kernel takes no probes in those (CONFIG_KPROBE_EVENTS_ON_NOTRACE)"
+	byFtrace = "fentry and fexit work by ftrace"
+)
 
 // kinds is filled by init: its functions refer to it again.
 var kinds [numKinds]kindInfo
@@ -83,29 +96,29 @@ func init() {
 	kinds = [numKinds]kindInfo{
 		RawTracepoint:    {name: "rawtracepoint", prog: ebpf.RawTracepoint, one: attachRawTracepoint},
 		TracedTracepoint: {name: "tp_btf", prog: ebpf.Tracing, attach: ebpf.AttachTraceRawTp, one: attachTracing},
-		Tracepoint:       {name: "tracepoint", prog: ebpf.TracePoint, one: attachTracepoint, returns: 1},
+		Tracepoint:       {name: "tracepoint", prog: ebpf.TracePoint, one: attachTracepoint, returns: 1, cookies: true},
 		Kprobe: {
 			name: "kprobe", prog: ebpf.Kprobe, multi: ebpf.AttachTraceKprobeMulti,
-			one: attachKprobe, many: attachKprobes,
+			one: attachKprobe, many: attachKprobes, cookies: true, untraced: noProbes,
 		},
 		Kretprobe: {
 			name: "kretprobe", prog: ebpf.Kprobe, multi: ebpf.AttachTraceKprobeMulti,
-			one: attachKprobe, many: attachKprobes,
+			one: attachKprobe, many: attachKprobes, cookies: true, untraced: noProbes,
 		},
-		Fentry: {name: "fentry", prog: ebpf.Tracing, attach: ebpf.AttachTraceFEntry, one: attachTracing},
-		Fexit:  {name: "fexit", prog: ebpf.Tracing, attach: ebpf.AttachTraceFExit, one: attachTracing},
+		Fentry: {name: "fentry", prog: ebpf.Tracing, attach: ebpf.AttachTraceFEntry, one: attachTracing, untraced: byFtrace},
+		Fexit:  {name: "fexit", prog: ebpf.Tracing, attach: ebpf.AttachTraceFExit, one: attachTracing, untraced: byFtrace},
 		Uprobe: {
 			name: "uprobe", prog: ebpf.Kprobe, multi: ebpf.AttachTraceUprobeMulti,
-			one: attachUprobe, many: attachUprobes, pid: true,
+			one: attachUprobe, many: attachUprobes, pid: true, cookies: true,
 		},
 		Uretprobe: {
 			name: "uretprobe", prog: ebpf.Kprobe, multi: ebpf.AttachTraceUprobeMulti,
-			one: attachUprobe, many: attachUprobes, pid: true,
+			one: attachUprobe, many: attachUprobes, pid: true, cookies: true,
 		},
 		Profile:  {name: "profile", prog: ebpf.PerfEvent, one: attachCounter, pid: true},
 		Interval: {name: "interval", prog: ebpf.PerfEvent, one: attachCounter},
-		Software: {name: "software", prog: ebpf.PerfEvent, one: attachCounter, pid: true},
-		Hardware: {name: "hardware", prog: ebpf.PerfEvent, one: attachCounter, pid: true},
+		Software: {name: "software", prog: ebpf.PerfEvent, one: attachCounter, pid: true, events: SoftwareEvents},
+		Hardware: {name: "hardware", prog: ebpf.PerfEvent, one: attachCounter, pid: true, events: HardwareEvents},
 	}
 }
 
@@ -114,6 +127,31 @@ func (kd Kind) info() *kindInfo {
 		panic(fmt.Sprintf("BUG: kind of place %d", kd))
 	}
 	return &kinds[kd]
+}
+
+// KindNamed is the kind of a name.
+func KindNamed(name string) (Kind, bool) {
+	for k := range numKinds {
+		if kinds[k].name == name {
+			return k, true
+		}
+	}
+	return 0, false
+}
+
+// Cookies reports whether one program can serve many places of the kind.
+func (kd Kind) Cookies() bool { return kd.info().cookies }
+
+// OfProcess reports whether Target.Pid is honoured.
+func (kd Kind) OfProcess() bool { return kd.info().pid }
+
+// Untraced is why functions that ftrace does not trace are refused; "" where they are not.
+func (kd Kind) Untraced() string { return kd.info().untraced }
+
+// Event is the number of an event that the kind counts.
+func (kd Kind) Event(name string) (config uint64, ok bool) {
+	config, ok = kd.info().events[name]
+	return config, ok
 }
 
 // String is the kind's name in the user's language (tp_btf has none there).

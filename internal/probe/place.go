@@ -15,38 +15,10 @@ import (
 	"github.com/jalon-trace/jalon/internal/lang"
 )
 
-// Kind is the form of a place.
-type Kind uint8
-
-// The forms of a place. From Tracepoint on they need the kernel engine.
-const (
-	Line     Kind = iota // FILE:LINE
-	Function             // [FILE:]FUNC, after the prologue
-	Offset               // FUNC+OFF: OFF bytes from the entry instruction
-	Address              // *ADDR: a run-time address
-	Entry                // uprobe:PATH:FUNC[+OFF]: the entry instruction
-	FileOff              // uprobe:PATH:0xVADDR: an address of the file
-
-	Tracepoint    // tracepoint:SYSTEM:EVENT
-	RawTracepoint // rawtracepoint:[MODULE:]EVENT
-	Kprobe        // kprobe:[MODULE:]FUNC[+OFF], kprobe:0xADDR (no Func and no File) or kprobe:FILE:LINE
-	Kretprobe     // kretprobe:[MODULE:]FUNC
-	Fentry        // fentry:[MODULE:]FUNC
-	Fexit         // fexit:[MODULE:]FUNC
-	Uretprobe     // uretprobe:PATH:FUNC
-	USDT          // usdt:PATH[:PROVIDER]:NAME; the provider is System
-	Syscall       // syscall:NAME[:exit]
-	Profile       // profile:UNIT:N: on every CPU, Freq times a second or once in Period
-	Interval      // interval:UNIT:N: the same on one CPU
-	Software      // software:EVENT[:COUNT]
-	Hardware      // hardware:EVENT[:COUNT]
-	Process       // process:EVENT, one of ProcessEvents
-)
-
 // Place is a parsed place. Fields that its kind does not have are zero.
 type Place struct {
 	Text string
-	Kind Kind
+	Kind *Kind
 	Path string // uprobe, uretprobe, usdt: the file that holds the code; "" = any module of the process
 	File string // source file of Line, of [FILE:]FUNC or of kprobe:FILE:LINE
 	Line int
@@ -75,7 +47,7 @@ func isGlob(name string) bool { return strings.ContainsAny(name, "*?[") }
 
 // InKernel reports whether the place needs the kernel engine whatever else is
 // asked for.
-func (p *Place) InKernel() bool { return p.Kind >= Tracepoint }
+func (p *Place) InKernel() bool { return p.Kind.Kernel }
 
 // Parse reads a place. The error is a *lang.Diagnostic.
 func Parse(text string) (*Place, error) {
@@ -92,8 +64,8 @@ func Parse(text string) (*Place, error) {
 		if kind == "uprobe" || kind == "u" {
 			return p.uprobe(rest)
 		}
-		if f, ok := families[kind]; ok {
-			return p.family(f, part{rest, lead + len(kind) + 1})
+		if k, ok := byWord[kind]; ok {
+			return p.kind(k, part{rest, lead + len(kind) + 1})
 		}
 		if err := p.misspelled(kind, lead); err != nil {
 			return nil, err

@@ -32,16 +32,16 @@ type Module interface {
 // check is called now and then when there is much to do; its error ends it. Nil is
 // allowed.
 func Resolve(p *Place, m Module, check func() error) ([]Site, error) {
-	switch p.Kind {
-	case Line:
-		return m.LineSites(p.File, p.Line)
-	case FileOff:
-		s, err := ResolveAddress(m, p.Off)
-		return []Site{s}, err
-	case Address:
-		return nil, fmt.Errorf("BUG: a run-time address has no module")
+	if p.Kind.Sites == nil {
+		return nil, fmt.Errorf("BUG: %s is no place of a module", p.Text)
 	}
-	sites, err := p.functions(m, check)
+	return p.Kind.Sites(p, m, check)
+}
+
+// functions gives the sites in the functions that the place's name or glob means; find
+// gives those of one function, of which entry says whether they are entries.
+func (p *Place) functions(m Module, find func(string) ([]dwarf.Site, error), entry bool, check func() error) ([]Site, error) {
+	sites, err := p.found(m, find, entry, check)
 	if err != nil {
 		return nil, err
 	}
@@ -71,18 +71,13 @@ func Resolve(p *Place, m Module, check func() error) ([]Site, error) {
 	return out, nil
 }
 
-// functions gives the sites of the functions that the place's name or glob means.
-func (p *Place) functions(m Module, check func() error) ([]Site, error) {
+func (p *Place) found(m Module, find func(string) ([]dwarf.Site, error), entry bool, check func() error) ([]Site, error) {
 	if p.Glob() {
-		sites, err := m.GlobSites(p.Func, p.Kind != Function, check)
+		sites, err := m.GlobSites(p.Func, entry, check)
 		if err == nil && len(sites) == 0 {
 			err = &debuginfo.NotFoundError{What: "function", Name: p.Func, Hint: "the pattern matches nothing"}
 		}
 		return sites, err
-	}
-	find := m.FuncSites
-	if p.Kind != Function {
-		find = m.FuncEntry
 	}
 	sites, err := find(p.Func)
 	if err != nil {

@@ -78,7 +78,7 @@ func split(opt *Options) (process, kernel []*tracepoint.Tracepoint) {
 }
 
 func inKernel(p *probe.Place, k *Kernel) bool {
-	return p.InKernel() || k.All && p.Kind != probe.Address
+	return p.InKernel() || k.All && p.Kind.Find != nil
 }
 
 // armKernel makes and attaches the sites of the kernel engine.

@@ -16,7 +16,7 @@ import (
 // looked for in the executable first and in libraries only if it is not there.
 // The error is a diagnostic.
 func (e *Engine) Resolve(place *probe.Place) ([]engine.Site, error) {
-	if place.Kind == probe.Address {
+	if place.Kind.RunTime {
 		return e.resolveAddress(place)
 	}
 	var first error
@@ -42,7 +42,7 @@ func (e *Engine) Resolve(place *probe.Place) ([]engine.Site, error) {
 		sort.Slice(sites, func(i, j int) bool { return sites[i].Addr < sites[j].Addr })
 		return e.sitesIn(m, sites), nil
 	}
-	if place.Path != "" && named && place.Kind == probe.Entry {
+	if place.Path != "" && named && place.Kind.Importing {
 		if out := e.imported(place); out != nil {
 			return out, nil
 		}

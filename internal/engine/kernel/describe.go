@@ -61,3 +61,22 @@ func Facts() ([]bpf.Fact, error) {
 	defer func() { _ = k.Close() }()
 	return k.Facts(), nil
 }
+
+// Attaching says how hits of a kind of place come.
+func Attaching(k *probe.Kind) string {
+	switch {
+	case k.Find == nil:
+		return "by code in the process"
+	case !k.Kernel:
+		return "by code in the process; with --all or --engine=kernel by the kernel"
+	}
+	a, ok := bpf.KindNamed(k.Attach)
+	if !ok { // Find decides
+		return "by the kernel: its raw arguments (rawtracepoint) or its record (tracepoint)"
+	}
+	s := "by the kernel: " + a.String()
+	if a.Cookies() {
+		s += ", one program for all sites of a pattern"
+	}
+	return s
+}

@@ -12,7 +12,7 @@ import (
 // for which it is false is kept from them (gdb-kgtp paper 4.2.3). It lasts until
 // Close; see kernel.Gate for whom it concerns. The tracepoint has no collect list.
 func (e *Engine) Gate(tp *tracepoint.Tracepoint) error {
-	if tp.Place.Kind != probe.Tracepoint {
+	if !tp.Place.Kind.Gate {
 		return probe.Error(tp.Place, errors.New("a gate stands before an event of tracefs: tracepoint:SYSTEM:EVENT"))
 	}
 	if err := e.permitted(); err != nil {

@@ -121,7 +121,7 @@ func (e *Engine) group(sites []*site) (loads []*load) {
 			named.Name = ""
 			k := key{s.tp, h.v.target.Kind, h.v.context, space(h), named.String()}
 			l := groups[k]
-			if l == nil || !cookies(h.v.target.Kind) {
+			if l == nil || !h.v.target.Kind.Cookies() {
 				l = &load{}
 				groups[k] = l
 				loads = append(loads, l)
@@ -131,16 +131,6 @@ func (e *Engine) group(sites []*site) (loads []*load) {
 		}
 	}
 	return loads
-}
-
-// cookies reports whether attachments of a kind carry a cookie on every kernel
-// that can attach them at all with bpf_link (Linux 5.15).
-func cookies(k bpf.Kind) bool {
-	switch k {
-	case bpf.Tracepoint, bpf.Kprobe, bpf.Kretprobe, bpf.Uprobe, bpf.Uretprobe:
-		return true
-	}
-	return false
 }
 
 // space is whose addresses a program's loads are given. A program in user code
@@ -294,19 +284,10 @@ func (e *Engine) attachOne(l *load, check func() error) error {
 	return nil
 }
 
-// refusals say, for functions that ftrace does not trace, what the kernel tells in
-// its log at best.
-var refusals = map[bpf.Kind]string{
-	bpf.Kprobe:    "this kernel takes no probes in those (CONFIG_KPROBE_EVENTS_ON_NOTRACE)",
-	bpf.Kretprobe: "this kernel takes no probes in those (CONFIG_KPROBE_EVENTS_ON_NOTRACE)",
-	bpf.Fentry:    "fentry and fexit work by ftrace",
-	bpf.Fexit:     "fentry and fexit work by ftrace",
-}
-
 // explain adds to the kernel's refusal of a function why that may be.
 func (e *Engine) explain(t *bpf.Target, err error) error {
 	function, _, _ := strings.Cut(t.Symbol, ".") // of NAME.cold, NAME.part.0 the kernel looks at NAME
-	why := refusals[t.Kind]
+	why := t.Kind.Untraced()
 	if function == "" || why == "" {
 		return err
 	}

@@ -45,43 +45,54 @@ type variant struct {
 	event *tracefs.Event
 }
 
-// resolvers find the sites of a kind of place. The error is a diagnostic or what
-// the environment refused.
-var resolvers = map[probe.Kind]func(*Engine, *probe.Place) ([]candidate, error){
-	probe.Tracepoint:    (*Engine).tracepoints,
-	probe.RawTracepoint: (*Engine).rawTracepoints,
-	probe.Syscall:       (*Engine).syscalls,
-	probe.Process:       (*Engine).processEvents,
-	probe.Kprobe:        (*Engine).kprobes,
-	probe.Kretprobe:     (*Engine).kretprobes,
-	probe.Fentry:        (*Engine).fentries,
-	probe.Fexit:         (*Engine).fexits,
-	probe.Line:          (*Engine).lines,
-	probe.Function:      (*Engine).uprobes,
-	probe.Offset:        (*Engine).uprobes,
-	probe.Entry:         (*Engine).uprobes,
-	probe.FileOff:       (*Engine).uprobes,
-	probe.Uretprobe:     (*Engine).uretprobes,
-	probe.USDT:          (*Engine).usdts,
-	probe.Profile:       (*Engine).timers,
-	probe.Interval:      (*Engine).timers,
-	probe.Software:      (*Engine).counters,
-	probe.Hardware:      (*Engine).counters,
-}
-
 func (e *Engine) resolve(p *probe.Place) ([]candidate, error) {
-	f := resolvers[p.Kind]
-	if f == nil {
+	if p.Kind.Find == nil {
 		return nil, probe.Error(p, errors.New("the kernel engine has no such place"))
 	}
-	list, err := f(e, p)
-	if err != nil {
+	f := &finder{e: e}
+	if err := p.Kind.Find(f, p); err != nil {
 		return nil, probe.Error(p, err)
 	}
-	if len(list) == 0 {
+	if len(f.out) == 0 {
 		return nil, probe.Error(p, errors.New("the pattern matches nothing"))
 	}
-	return list, nil
+	return f.out, nil
+}
+
+// finder is the engine as the descriptors of kinds use it; out is what it found.
+type finder struct {
+	e   *Engine
+	out []candidate
+}
+
+func (f *finder) found(list []candidate, err error) error {
+	f.out = list
+	return err
+}
+
+func (f *finder) Events(p *probe.Place, system, event string) error {
+	return f.found(f.e.events(p, system, event))
+}
+func (f *finder) RawTracepoints(p *probe.Place) error { return f.found(f.e.rawTracepoints(p)) }
+func (f *finder) Probes(p *probe.Place) error         { return f.found(f.e.kprobes(p)) }
+func (f *finder) ReturnProbes(p *probe.Place) error   { return f.found(f.e.kretprobes(p)) }
+func (f *finder) TypedFunctions(p *probe.Place) error { return f.found(f.e.typed(p)) }
+func (f *finder) Lines(p *probe.Place) error          { return f.found(f.e.lines(p)) }
+func (f *finder) Instructions(p *probe.Place) error   { return f.found(f.e.uprobes(p)) }
+func (f *finder) Returns(p *probe.Place) error        { return f.found(f.e.uretprobes(p)) }
+func (f *finder) Markers(p *probe.Place) error        { return f.found(f.e.usdts(p)) }
+func (f *finder) Timer(p *probe.Place) error          { return f.found(f.e.timer(p)) }
+func (f *finder) Counter(p *probe.Place, period uint64) error {
+	return f.found(f.e.counter(p, period))
+}
+
+// attachment is how places of a kind with one kind of attachment are attached.
+func attachment(p *probe.Place) bpf.Kind {
+	k, ok := bpf.KindNamed(p.Kind.Attach)
+	if !ok {
+		panic("BUG: places " + p.Kind.Form + " are attached as " + p.Kind.Attach)
+	}
+	return k
 }
 
 // maxSites bounds what a pattern may mean.

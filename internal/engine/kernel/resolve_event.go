@@ -2,7 +2,6 @@ package kernel
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/jalon-trace/jalon/internal/backend/ebpf"
 	"github.com/jalon-trace/jalon/internal/bpf"
@@ -14,13 +13,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/sema"
 )
 
-// tracepoints finds static tracepoints with an event in tracefs: by their raw
-// arguments, and by the record that the kernel makes of them.
-func (e *Engine) tracepoints(p *probe.Place) ([]candidate, error) {
-	return e.events(p, p.System, p.Event)
-}
-
-// events makes a candidate for each event that the names mean.
+// events finds static tracepoints with an event in tracefs: by their raw arguments,
+// and by the record that the kernel makes of them.
 func (e *Engine) events(p *probe.Place, system, event string) ([]candidate, error) {
 	fs, err := e.src.tracefs()
 	if err != nil {
@@ -131,35 +125,4 @@ func nearTracepoint(b *btf.Kernel, p *probe.Place, err error) error {
 		return &near
 	}
 	return err
-}
-
-// syscalls are the events of the system calls, which have no raw arguments of
-// their own.
-func (e *Engine) syscalls(p *probe.Place) ([]candidate, error) {
-	side := "sys_enter_"
-	if p.Exit {
-		side = "sys_exit_"
-	}
-	list, err := e.events(p, "syscalls", side+p.Event)
-	if err != nil {
-		return nil, fmt.Errorf("%w (system calls are events of tracefs: CONFIG_FTRACE_SYSCALLS)", err)
-	}
-	return list, nil
-}
-
-// processPlaces are the tracepoints behind process:.
-var processPlaces = map[string][2]string{
-	"exec":   {"sched", "sched_process_exec"},
-	"fork":   {"sched", "sched_process_fork"},
-	"exit":   {"sched", "sched_process_exit"},
-	"signal": {"signal", "signal_generate"},
-}
-
-func (e *Engine) processEvents(p *probe.Place) ([]candidate, error) {
-	at := processPlaces[p.Event]
-	list, err := e.events(p, at[0], at[1])
-	for i := range list {
-		list[i].place = p.Text
-	}
-	return list, err
 }

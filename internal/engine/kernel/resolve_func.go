@@ -181,7 +181,7 @@ func (e *Engine) describe(v *variant, img *vmlinux, site probe.Site) error {
 
 // lines finds a source line of the kernel: FILE:LINE, kprobe:FILE:LINE.
 func (e *Engine) lines(p *probe.Place) ([]candidate, error) {
-	if p.Path != "" || e.opt.Program != "" && e.opt.Vmlinux == "" && p.Kind == probe.Line {
+	if p.Path != "" || e.opt.Program != "" && e.opt.Vmlinux == "" && p.Kind.AnySource {
 		return e.uprobes(p)
 	}
 	img, err := e.src.vmlinux()
@@ -237,11 +237,9 @@ func (e *Engine) kretprobes(p *probe.Place) ([]candidate, error) {
 	return out, nil
 }
 
-func (e *Engine) fentries(p *probe.Place) ([]candidate, error) { return e.typed(p, bpf.Fentry) }
-func (e *Engine) fexits(p *probe.Place) ([]candidate, error)   { return e.typed(p, bpf.Fexit) }
-
 // typed are the entries and returns of kernel functions that BTF describes.
-func (e *Engine) typed(p *probe.Place, kind bpf.Kind) ([]candidate, error) {
+func (e *Engine) typed(p *probe.Place) ([]candidate, error) {
+	kind := attachment(p)
 	b, err := e.src.btf()
 	if err != nil {
 		return nil, err
@@ -254,10 +252,10 @@ func (e *Engine) typed(p *probe.Place, kind bpf.Kind) ([]candidate, error) {
 	var first error
 	for _, f := range fns {
 		var scope debuginfo.Scope
-		if kind == bpf.Fentry {
-			scope, err = b.FentryScope(f.Name, f.Module)
-		} else {
+		if kind == bpf.Fexit {
 			scope, err = b.FexitScope(f.Name, f.Module)
+		} else {
+			scope, err = b.FentryScope(f.Name, f.Module)
 		}
 		if err != nil {
 			if first == nil {

@@ -10,40 +10,31 @@ import (
 	"github.com/jalon-trace/jalon/internal/sema"
 )
 
-// timers are profile: and interval: places.
-func (e *Engine) timers(p *probe.Place) ([]candidate, error) {
-	t := bpf.Target{Kind: bpf.Profile, Frequency: p.Freq, Period: uint64(p.Period), Pid: e.opt.Tgid}
-	if p.Kind == probe.Interval {
-		t.Kind, t.Pid = bpf.Interval, 0
-	}
-	return e.counter(p, t)
+// timer is a profile: or interval: place.
+func (e *Engine) timer(p *probe.Place) ([]candidate, error) {
+	return e.counting(p, bpf.Target{Kind: attachment(p), Frequency: p.Freq, Period: uint64(p.Period)})
 }
 
-// counters are software: and hardware: places. Without a count the kernel's usual
-// periods are taken: each event, and a million of a processor's.
-func (e *Engine) counters(p *probe.Place) ([]candidate, error) {
-	t := bpf.Target{Kind: bpf.Software, Period: p.Count, Pid: e.opt.Tgid}
-	names := bpf.SoftwareEvents
-	if p.Kind == probe.Hardware {
-		t.Kind, names = bpf.Hardware, bpf.HardwareEvents
-	}
-	config, ok := names[p.Event]
+// counter is a software: or hardware: place; without a count every period-th event.
+func (e *Engine) counter(p *probe.Place, period uint64) ([]candidate, error) {
+	t := bpf.Target{Kind: attachment(p), Period: p.Count}
+	config, ok := t.Kind.Event(p.Event)
 	if !ok {
 		return nil, fmt.Errorf("the kernel has no %s event %q", t.Kind, p.Event)
 	}
 	t.Config = config
 	if t.Period == 0 {
-		t.Period = 1
-		if t.Kind == bpf.Hardware || p.Event == "cpu-clock" || p.Event == "task-clock" {
-			t.Period = 1_000_000
-		}
+		t.Period = period
 	}
-	return e.counter(p, t)
+	return e.counting(p, t)
 }
 
-// counter is the one candidate of a place that counts: what was running then is
+// counting is the one candidate of a place that counts: what was running then is
 // in the registers.
-func (e *Engine) counter(p *probe.Place, t bpf.Target) ([]candidate, error) {
+func (e *Engine) counting(p *probe.Place, t bpf.Target) ([]candidate, error) {
+	if t.Kind.OfProcess() {
+		t.Pid = e.opt.Tgid
+	}
 	return []candidate{{
 		place: p.Text, function: t.String(),
 		variants: []variant{{

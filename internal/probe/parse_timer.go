@@ -8,8 +8,6 @@ import (
 	"time"
 )
 
-// Timers and counters: profile, interval, software, hardware.
-
 // units are the units of profile: and interval:; 0 stands for times a second.
 var units = map[string]time.Duration{"hz": 0, "s": time.Second, "ms": time.Millisecond, "us": time.Microsecond}
 
@@ -44,17 +42,6 @@ func (p *parser) timer(pl *Place, rest part) error {
 	return nil
 }
 
-// SoftwareEvents and HardwareEvents give the names of perf's events (perf_event_open(2),
-// PERF_COUNT_SW_* and PERF_COUNT_HW_*) by the names and aliases that a place may use.
-var (
-	SoftwareEvents = aliases("cpu-clock cpu", "task-clock", "page-faults faults", "context-switches cs",
-		"cpu-migrations migrations", "minor-faults", "major-faults", "alignment-faults", "emulation-faults",
-		"dummy", "bpf-output", "cgroup-switches")
-	HardwareEvents = aliases("cpu-cycles cycles", "instructions", "cache-references", "cache-misses",
-		"branch-instructions branches", "branch-misses", "bus-cycles",
-		"stalled-cycles-frontend frontend-stalls", "stalled-cycles-backend backend-stalls", "ref-cycles")
-)
-
 // aliases makes a table of lines "NAME ALIAS ...".
 func aliases(lines ...string) map[string]string {
 	m := map[string]string{}
@@ -73,11 +60,7 @@ func (p *parser) counter(pl *Place, rest part) error {
 	if err != nil {
 		return err
 	}
-	what, names := "software event", SoftwareEvents
-	if pl.Kind == Hardware {
-		what, names = "hardware event", HardwareEvents
-	}
-	if pl.Event, err = p.oneOf(list[0], what, names); err != nil || len(list) == 1 {
+	if pl.Event, err = p.oneOf(list[0], pl.Kind.Words[0]+" event", pl.Kind.events); err != nil || len(list) == 1 {
 		return err
 	}
 	pl.Count, err = p.number(list[1], "the count")

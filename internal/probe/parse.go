@@ -9,43 +9,6 @@ import (
 	"github.com/jalon-trace/jalon/internal/lang"
 )
 
-// family is a kind of place of the kernel engine: KIND:rest.
-type family struct {
-	kind  Kind
-	form  string // how it is written, for hints
-	parse func(*parser, *Place, part) error
-}
-
-// families are the kinds by the names that a place begins with, bpftrace's short
-// ones among them.
-var families = byName(map[string]family{
-	"tracepoint t":      {Tracepoint, "tracepoint:SUBSYSTEM:EVENT", (*parser).tracepoint},
-	"rawtracepoint rt":  {RawTracepoint, "rawtracepoint:[MODULE:]EVENT", (*parser).rawTracepoint},
-	"syscall":           {Syscall, "syscall:NAME or syscall:NAME:exit", (*parser).syscall},
-	"process":           {Process, "process:exec, process:fork, process:exit or process:signal", (*parser).process},
-	"kprobe k":          {Kprobe, "kprobe:[MODULE:]FUNC[+OFF], kprobe:0xADDR or kprobe:FILE:LINE", (*parser).kprobe},
-	"kretprobe kr":      {Kretprobe, "kretprobe:[MODULE:]FUNC", (*parser).kernelFunction},
-	"fentry kfunc f":    {Fentry, "fentry:[MODULE:]FUNC", (*parser).kernelFunction},
-	"fexit kretfunc fr": {Fexit, "fexit:[MODULE:]FUNC", (*parser).kernelFunction},
-	"uretprobe ur":      {Uretprobe, "uretprobe:PATH:FUNC", (*parser).uretprobe},
-	"usdt U":            {USDT, "usdt:PATH:NAME or usdt:PATH:PROVIDER:NAME", (*parser).usdt},
-	"profile p":         {Profile, "profile:HZ or profile:UNIT:N with the unit hz, s, ms or us", (*parser).timer},
-	"interval i":        {Interval, "interval:UNIT:N with the unit hz, s, ms or us", (*parser).timer},
-	"software s":        {Software, "software:EVENT[:COUNT]", (*parser).counter},
-	"hardware h":        {Hardware, "hardware:EVENT[:COUNT]", (*parser).counter},
-})
-
-// byName makes one entry for each word of a key.
-func byName(table map[string]family) map[string]family {
-	m := map[string]family{}
-	for names, f := range table {
-		for _, n := range strings.Fields(names) {
-			m[n] = f
-		}
-	}
-	return m
-}
-
 // part is a piece of the place's text and where it starts.
 type part struct {
 	s  string
@@ -73,10 +36,10 @@ func (t part) split() []part {
 	}
 }
 
-func (p *parser) family(f family, rest part) (*Place, error) {
-	p.form = f.form
-	place := &Place{Text: strings.TrimSpace(p.text), Kind: f.kind}
-	if err := f.parse(p, place, rest); err != nil {
+func (p *parser) kind(k *Kind, rest part) (*Place, error) {
+	p.form = k.Form
+	place := &Place{Text: strings.TrimSpace(p.text), Kind: k}
+	if err := k.parse(p, place, rest); err != nil {
 		return nil, err
 	}
 	return place, nil
@@ -168,7 +131,7 @@ func (p *parser) misspelled(kind string, lead int) error {
 		return nil
 	}
 	names := []string{"uprobe"}
-	for n := range families {
+	for n := range byWord {
 		if len(n) > 3 {
 			names = append(names, n)
 		}

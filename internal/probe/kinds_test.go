@@ -123,3 +123,39 @@ func TestDiagnostics(t *testing.T) {
 		}
 	}
 }
+
+// TestReference compares docs/places.md with the descriptors (go test -update writes it).
+func TestReference(t *testing.T) {
+	const page = "../../docs/places.md"
+	if *update {
+		if err := os.WriteFile(page, []byte(Reference()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(page)
+	if err != nil || string(got) != Reference() {
+		t.Errorf("%s is not current (make generate): %v", page, err)
+	}
+}
+
+// TestKinds holds what every descriptor must have.
+func TestKinds(t *testing.T) {
+	words := map[string]bool{}
+	for _, k := range Kinds() {
+		if k.Form == "" || k.Where == "" || k.Names == "" {
+			t.Errorf("%+v: something is not described", k)
+		}
+		if k.Find == nil && k.Sites == nil && !k.RunTime || k.Kernel && k.Find == nil {
+			t.Errorf("%s: nothing finds its sites", k.Form)
+		}
+		if (len(k.Words) > 0) != (k.parse != nil) || k.Kernel != (k.parse != nil) {
+			t.Errorf("%s: how is it parsed?", k.Form)
+		}
+		for _, w := range k.Words {
+			if words[w] || !strings.HasPrefix(k.Form, k.Words[0]+":") {
+				t.Errorf("%s: the word %s", k.Form, w)
+			}
+			words[w] = true
+		}
+	}
+}

@@ -1,0 +1,8 @@
+package probe
+
+// Profile is profile:UNIT:N: on every CPU, Freq times a second or once in Period.
+var Profile = kind(Kind{
+	Words: []string{"profile", "p"}, Form: "profile:HZ or profile:UNIT:N with the unit hz, s, ms or us",
+	Where: "a timer on every CPU", Names: "registers of what was interrupted, `$bt`, `$ubt`",
+	Kernel: true, Attach: "profile", parse: (*parser).timer, Find: Finder.Timer,
+})

@@ -1,0 +1,30 @@
+package probe
+
+import "strings"
+
+// Uretprobe is uretprobe:PATH:FUNC.
+var Uretprobe = kind(Kind{
+	Words: []string{"uretprobe", "ur"}, Form: "uretprobe:PATH:FUNC",
+	Where: "the return of a function of a file, in every process", Names: "`retval`, globals, registers",
+	Kernel: true, Attach: "uretprobe", parse: (*parser).uretprobe, Find: Finder.Returns,
+})
+
+// uretprobe is PATH:FUNC; the function may have :: in it.
+func (p *parser) uretprobe(pl *Place, rest part) error {
+	file, fn, ok := cutPath(rest.s)
+	if !ok || file == "" || fn == "" {
+		return p.fail("a uretprobe place names a file and a function", p.form)
+	}
+	at := part{fn, rest.lo + len(file) + 1}
+	name, off, err := p.offset(fn)
+	switch {
+	case err != nil:
+		return err
+	case off != 0 || name != fn:
+		return p.failAt(at, "a function's return has no offset", "uprobe:PATH:FUNC+OFF is any instruction of a function")
+	case strings.HasPrefix(fn, "0x"):
+		return p.failAt(at, "a function is needed: the return of an address is not known", "")
+	}
+	pl.Path, pl.Func = file, fn
+	return nil
+}
