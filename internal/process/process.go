@@ -27,6 +27,8 @@ type Config struct {
 	OnClock func(tid int, pc uint64) (tsc uint64, ok bool)
 	// OnTrap is asked at an int3 at addr. With ok the thread goes on at newPC.
 	OnTrap func(tid int, addr uint64) (newPC uint64, ok bool)
+	// InCode is asked whether a pc is in generated code, which a profiler is not to see.
+	InCode func(pc uint64) bool
 	// PCBack is asked before a synchronous fault of the program itself is
 	// delivered: pc may be that of a displaced copy.
 	PCBack func(pc uint64) (o Origin, ok bool)

@@ -58,6 +58,7 @@ func getXSave(int) ([]byte, error)                     { missing(); return nil, 
 func setXSave(int, []byte) error                       { missing(); return nil }
 func classify([]byte) insn                             { missing(); return insn{} }
 func (p *Process) fixStep(*task, insnKind)             { missing() }
+func (p *Process) doPopf(*task, *Regs) bool            { missing(); return false }
 func (p *Process) emulateAt(*task, *Regs, uint64) bool { missing(); return false }
 
 const (

@@ -25,6 +25,8 @@ func signalAnswer(sig unix.Signal) func(p *Process, t *task, sig unix.Signal, si
 		return (*Process).coreSignal
 	case unix.SIGINT, unix.SIGQUIT:
 		return (*Process).ttySignal
+	case unix.SIGPROF, unix.SIGVTALRM:
+		return (*Process).profileSignal
 	}
 	return nil
 }

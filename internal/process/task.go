@@ -50,17 +50,18 @@ type task struct {
 	hold  holdSet
 	asked bool // PTRACE_INTERRUPT was sent and no stop was seen since
 
-	leaving bool   // OnFork has it, or had it
-	last    int64  // when its last stop was answered, CLOCK_MONOTONIC
-	asBorn  bool   // with all signals blocked, as libc does it: see inheritMask
-	creator int    // the thread that created it; 0 = not known
-	hidden  hidden // see restart.go
-	child   int    // for holdVfork: the process whose exec or exit ends it
-	newPC   uint64 // for a parked thread: to be set when it stops
-	fs      uint64 // thread pointer, last known
-	died    bool   // ThreadDied was told
-	fork    bool   // a forked child with its own memory, on its way out of our hands but for kin
-	kin     bool   // a process that is shown as a thread of this one, see kin.go
+	leaving bool     // OnFork has it, or had it
+	last    int64    // when its last stop was answered, CLOCK_MONOTONIC
+	asBorn  bool     // with all signals blocked, as libc does it: see inheritMask
+	creator int      // the thread that created it; 0 = not known
+	hidden  hidden   // see restart.go
+	again   *siginfo // what a profiler's signal was that is sent again, see profile.go
+	child   int      // for holdVfork: the process whose exec or exit ends it
+	newPC   uint64   // for a parked thread: to be set when it stops
+	fs      uint64   // thread pointer, last known
+	died    bool     // ThreadDied was told
+	fork    bool     // a forked child with its own memory, on its way out of our hands but for kin
+	kin     bool     // a process that is shown as a thread of this one, see kin.go
 	dbg     standing
 }
 

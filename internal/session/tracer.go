@@ -14,6 +14,7 @@ func (s *Session) config() process.Config {
 		OnClock:   s.mine.Clock,
 		OnTrap:    s.mine.Trap,
 		PCBack:    s.mine.Back,
+		InCode:    s.mine.Inside,
 		OnSignal:  s.onSignal,
 		OnThread:  func(e process.ThreadEvent) { inproc.Note(s.thr, e) },
 		OnModules: func(tid int) bool { s.post.put(message{ev: ev{kind: evModules}, tid: tid}); return true },

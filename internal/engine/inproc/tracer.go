@@ -33,6 +33,9 @@ func (e *Engine) Trap(_ int, addr uint64) (uint64, bool) {
 // Back is the process's callback PCBack: what a pc in displaced code stands for.
 func (e *Engine) Back(pc uint64) (process.Origin, bool) { return e.tables.get().back(pc) }
 
+// Inside is the process's callback InCode: the pc is in code of the engine.
+func (e *Engine) Inside(pc uint64) bool { return e.tables.get().inCode(pc) }
+
 // Note keeps the threads of a process, as its callback OnThread reports them.
 func Note(threads *event.Threads, t process.ThreadEvent) {
 	tsc := event.TSC()

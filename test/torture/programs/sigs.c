@@ -1,7 +1,9 @@
 /* Lives with signals, other stacks and jumps out of handlers. */
 #include "life.h"
+#include <link.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <stdint.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <time.h>
@@ -263,6 +265,53 @@ static int bus(void)
 			seen++;
 	}
 	say("seen", seen);
+	return 0;
+}
+
+/* A profiler: nearly all ticks find the program in its own code. */
+static struct { uintptr_t lo, hi; } code[64];
+static int codes;
+static volatile long ticks, found;
+
+static int note_code(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	(void)size, (void)arg;
+	for (int i = 0; i < info->dlpi_phnum && codes < 64; i++)
+		if (info->dlpi_phdr[i].p_type == PT_LOAD && info->dlpi_phdr[i].p_flags & PF_X) {
+			code[codes].lo = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+			code[codes].hi = code[codes].lo + info->dlpi_phdr[i].p_memsz;
+			codes++;
+		}
+	return 0;
+}
+
+static void sample(int sig, siginfo_t *info, void *ctx)
+{
+	uintptr_t pc = ((ucontext_t *)ctx)->uc_mcontext.gregs[REG_RIP];
+	int in = 0;
+
+	(void)sig, (void)info;
+	for (int i = 0; i < codes; i++)
+		in |= pc >= code[i].lo && pc < code[i].hi;
+	ticks++;
+	found += in;
+}
+
+static int profiles(void)
+{
+	struct sigaction a = { .sa_sigaction = sample, .sa_flags = SA_SIGINFO | SA_RESTART };
+	struct itimerval v = { { 0, 1000 }, { 0, 1000 } };
+	long n = 1;
+
+	dl_iterate_phdr(note_code, NULL);
+	sigaction(SIGPROF, &a, NULL);
+	work(1);
+	setitimer(ITIMER_PROF, &v, NULL);
+	while (ticks < 60)
+		n = quiet_work(n) | 1;
+	v.it_value.tv_usec = 0;
+	setitimer(ITIMER_PROF, &v, NULL);
+	say("in the program's code", found * 2 > ticks);
 	return 0;
 }
 
@@ -536,7 +585,7 @@ int main(int argc, char **argv)
 	static const struct life lives[] = {
 		{ "every-signal", every_signal }, { "nests", nests }, { "alternate-stack", alternate_stack }, { "minimal-stack", minimal_stack },
 		{ "tight-stack", tight_stack }, { "jumps-out", jumps_out }, { "jumps-off-alternate", jumps_off_alternate }, { "overflows", overflows },
-		{ "skips", skips }, { "resumes-behind", resumes_behind }, { "bus", bus }, { "timers", timers }, { "takes", takes }, { "blocks-all", blocks_all }, { "resets", resets },
+		{ "skips", skips }, { "resumes-behind", resumes_behind }, { "bus", bus }, { "timers", timers }, { "profiles", profiles }, { "takes", takes }, { "blocks-all", blocks_all }, { "resets", resets },
 		{ "dies-term", dies_term }, { "dies-kill", dies_kill }, { "dies-segv", dies_segv }, { "dies-trap", dies_trap }, { "dies-ill", dies_ill },
 		{ "dies-fpe", dies_fpe }, { "dies-rt", dies_rt }, { "dies-abrt", dies_abrt }, { "ignores", ignores }, { "ignores-trap", ignores_trap }, { "gives-up", gives_up }, CONTEXTS
 		{ "small-stacks", small_stacks }, { "edge", edge }, { "storm", storm }, { "cancels", cancels }, { 0 },

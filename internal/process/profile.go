@@ -1,0 +1,115 @@
+package process
+
+import (
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A profiler's signal shows its handler the pc, and where that is in a hit program or a
+// displaced copy the profile has an address of nowhere. The thread is led out first:
+//
+//  1. It is in the delivery-stop of the signal, which is held back. By single steps it
+//     leaves the code; faults of guarded accesses are answered as always.
+//  2. In the stop behind the last step the signal is given to it, with what the kernel
+//     had noted of it (siginfo). No instruction of the program has run.
+//
+// Should jalon be killed in between, the signal is lost. That is one tick of a profiler;
+// other signals are delivered where they meet the thread.
+
+// How far a thread is led. A hit program has some 50 instructions.
+const (
+	outSteps = 1000
+	outTime  = 100 * time.Millisecond // steps are slow on a busy machine
+)
+
+// profileSignal delivers a profiler's signal behind generated code.
+func (p *Process) profileSignal(t *task, sig unix.Signal, si *siginfo) {
+	t.sig = sig
+	stepped := t.sentAgain(si)
+	if p.ctl == nil && p.frozen == 0 && !t.fork && p.member(t) && p.cfg.InCode != nil {
+		stepped = p.leaveCode(t, sig) || stepped
+	}
+	switch {
+	case !stepped || p.tasks[t.tid] != t || t.state != stopped:
+	case t.stop == stopSignal && (t.sig == 0 || t.sig == sig):
+		t.sig = sig
+		_ = setSiginfo(t.tid, si) // ESRCH: dying
+	default: // another signal, or a stop in which none can be given
+		if unix.Tgkill(t.tgid, t.tid, sig) == nil {
+			info := *si
+			t.again = &info
+		}
+	}
+}
+
+// sentAgain reports whether a signal is one that was put off, and gives it what was
+// known of it.
+func (t *task) sentAgain(si *siginfo) bool {
+	const siTkill = -6
+	// si_pid is where si_addr is; it is 0 for a process of another namespace.
+	if pid := int(uint32(si.addr)); t.again == nil || si.code != siTkill || pid != os.Getpid() && pid != 0 {
+		return false
+	}
+	*si, t.again = *t.again, nil
+	return true
+}
+
+// leaveCode leads a thread out of generated code, as far as that goes; moved: it has run.
+// More signals of the kind that is held back become one with it, as pending ones do.
+func (p *Process) leaveCode(t *task, held unix.Signal) (moved bool) {
+	start := time.Now()
+	for range outSteps {
+		var regs Regs
+		if getRegs(t.tid, &regs) != nil || !p.cfg.InCode(regs.PC()) || time.Since(start) > outTime {
+			return moved
+		}
+		kind := p.insnAt(regs.PC()).kind
+		if kind == insnCall { // it may sleep
+			return moved
+		}
+		if kind == insnPopf { // a step would confuse the kernel
+			if !p.doPopf(t, &regs) {
+				return moved
+			}
+			continue
+		}
+		moved = true
+		if ptrace(unix.PTRACE_SINGLESTEP, t.tid, 0, 0) != nil {
+			return moved
+		}
+		t.state, t.sig = running, 0
+		late := time.Now()
+		ws, err := p.awaitUnless(t, func(s byte) bool { return (s == 'S' || s == 'D') && time.Since(late) > aloneLimit })
+		if err == errTimeout { // it waits for a page
+			p.interrupt(t)
+			ws, err = p.await(t)
+		}
+		if err != nil {
+			return moved
+		}
+		if p.stepped(t, ws) {
+			p.fixStep(t, kind)
+			continue
+		}
+		p.frozen++ // the event is answered, the thread stays
+		p.event(t.tid, ws)
+		p.frozen--
+		if p.tasks[t.tid] != t || t.state != stopped || t.stop != stopSignal || t.sig != 0 && t.sig != held {
+			return moved
+		}
+	}
+	return moved
+}
+
+// stepped reports whether a stop is that of our single step, which is no signal of the
+// program's.
+func (p *Process) stepped(t *task, ws unix.WaitStatus) bool {
+	var si siginfo
+	if int(ws)>>16 != 0 || !ws.Stopped() || ws.StopSignal() != unix.SIGTRAP || getSiginfo(t.tid, &si) != nil || si.code != trapTrace {
+		return false
+	}
+	t.state, t.stop, t.asked = stopped, stopSignal, false
+	return true
+}
