@@ -15,9 +15,10 @@ import (
 // letGo checks that a process is neither traced nor stopped by a tracer.
 func letGo(t *testing.T, target *testkit.Process) {
 	t.Helper()
-	if s := target.StateOf(); strings.Contains(s, " t ") || strings.Contains(s, " t+") {
-		t.Errorf("the target is left stopped:\n%s", s)
-	}
+	testkit.Eventually(t, "the target to be let go", func() bool {
+		s := target.StateOf()
+		return !strings.Contains(s, " t ") && !strings.Contains(s, " t+")
+	})
 }
 
 // TestExecWhileAttaching: a thread of many calls exec while jalon seizes the others. The
@@ -32,7 +33,8 @@ func TestExecWhileAttaching(t *testing.T) {
 	for _, delay := range []string{"500", "1000", "1500"} { // microseconds, about as long as seizing takes
 		target := asNobody(t, prog, "execmany", delay).AwaitOut("ready")
 		var traced, refused int
-		for range rounds {
+		// On a busy machine the exec can be over each time before jalon has found its way in.
+		for began := time.Now(); traced+refused < rounds || traced == 0 && time.Since(began) < testkit.Patience; {
 			p := testkit.Start(t, jalon, "trace", "-d", "50ms", "-p", fmt.Sprint(target.Pid()), "work", "-n", "1").Wait()
 			testkit.NoPanic(t, p.Cmd.Args, p.Errs.String())
 			switch p.Status {

@@ -15,7 +15,7 @@ import (
 
 // endLimit is how long jalon may take to end after a signal. On a quiet machine it is
 // well below a second; tests run beside others.
-const endLimit = 20 * time.Second
+const endLimit = testkit.Patience
 
 // TestTerminated: SIGTERM ends jalon at any instant, also while it resolves and arms
 // thousands of sites; a second one is harmless or forces the end. The program is never

@@ -297,8 +297,16 @@ func (e *Engine) explain(t *bpf.Target, err error) error {
 	return fmt.Errorf("%w; %s is no function that ftrace traces (it is marked notrace, or was needed at start-up only), and %s", err, function, why)
 }
 
+// A perf user may have an event open for a moment, for example to look at it, as
+// another jalon does here.
+const (
+	pairAttempts = 50
+	pairPause    = 10 * time.Millisecond
+)
+
 // mayPair refuses the second program of a pair when another perf user has the
-// event already: then it would be called before the first one.
+// event already: then it would be called before the first one. The first one is attached:
+// whichever perf user comes from here on is called behind it.
 func (e *Engine) mayPair(l *load) error {
 	s := l.sites[0]
 	if len(s.halves) < 2 || l.halves[0].gives {
@@ -306,6 +314,13 @@ func (e *Engine) mayPair(l *load) error {
 	}
 	t := &l.halves[0].v.target
 	n, err := e.k.PerfUsers(t.Group, t.Name)
+	for i := 1; i < pairAttempts && err == nil && n > 0; i++ {
+		if err := e.step("", 0, 0); err != nil {
+			return err
+		}
+		time.Sleep(pairPause)
+		n, err = e.k.PerfUsers(t.Group, t.Name)
+	}
 	switch {
 	case err != nil:
 		return probe.Error(s.tp.Place, err)
