@@ -40,6 +40,7 @@ var timeStyles = [...]format.TimeStyle{WallTime: format.WallTime, SinceStart: fo
 func Text(w io.Writer, opt TextOptions) Output {
 	return outputFunc(func(s *session.Session) drain.Sink {
 		return format.NewText(w, format.TextOptions{
+			Kernel:  s,
 			Printer: format.Printer{Symbol: s.Symbol, Elements: orDefault(opt.Elements, defaultElements)},
 			Unwind:  s.Unwind, Time: timeStyles[opt.Time], WallOffset: s.WallOffset(),
 		})
@@ -49,7 +50,7 @@ func Text(w io.Writer, opt TextOptions) Output {
 // JSON writes each event as one JSON object on a line.
 func JSON(w io.Writer) Output {
 	return outputFunc(func(s *session.Session) drain.Sink {
-		return format.NewJSON(w, format.JSONOptions{Unwind: s.Unwind, Symbol: s.Symbol})
+		return format.NewJSON(w, format.JSONOptions{Unwind: s.Unwind, Symbol: s.Symbol, Kernel: s})
 	})
 }
 

@@ -42,8 +42,8 @@ const (
 	UserFrames
 	// SData: as Counted, a static tracepoint's own record as the kernel made it,
 	// from its first byte on ($_sdata); of the first 8 bytes (common_*) only
-	// common_pid is filled in, the others are zero. Render makes the text that the
-	// kernel would print of it; Type is the struct of its fields.
+	// common_pid is filled in, the others are zero. Text is how the kernel would
+	// print it; Type is the struct of its fields.
 	SData
 )
 
@@ -61,9 +61,8 @@ type Field struct {
 	// Static is the field's state when it never has a value here; Reason says why in words.
 	Static Status
 	Reason string
-	// Format letter, size letter and count as GDB's /FMT; zero when absent.
-	FormatLetter, FormatSize byte
-	FormatCount              int
+	// Show is how the value is printed. The layout does not depend on it.
+	Show Show
 	// Group is "$args", "$locals" when the field is part of such an expansion, else "".
 	Group string
 	// StrOffset, StrSize and StrStatusOffset describe, when StrSize > 0, a second,
@@ -73,12 +72,18 @@ type Field struct {
 	// AddrOffset, when not 0, is where the 8 bytes of the value's address are: arrays
 	// without elements of their own, in a struct, are shown by theirs.
 	AddrOffset int
-	// Render, of SData, gives the text of a record. It never fails: what cannot
-	// be shown is said in the text.
-	Render func(record []byte) string
+	// Text, of SData, is how the kernel prints a record; nil: not known.
+	Text *KernelText
 }
 
-// Schema is the layout of the records of one site.
+// Show is GDB's print/FMT: the letters and the count, zero when absent.
+type Show struct {
+	Letter, Size byte
+	Count        int
+}
+
+// Schema is the layout of the records of one site, and what is needed to print them.
+// It is plain data: Encode writes it, Decode reads it on another machine.
 type Schema struct {
 	SiteID     uint32
 	Place      string // as the user wrote it

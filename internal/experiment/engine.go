@@ -60,12 +60,17 @@ type Hit struct {
 	Layout *agentexpr.Layout
 	Record []byte
 	Frame  *agentexpr.Frame
-	// Static is the static tracepoint's own record as text, where L asked for it.
-	// Render, where it is not there, makes it of a Record when a frame is looked at; it
-	// is that of all hits with that Layout. The head of its record is zero
+	// Static is the static tracepoint's own record as text, where L asked for it. Text,
+	// where it is not there, makes it of a Record when a client looks at the frame; it is
+	// the same for all hits with that Layout. The head of its record is zero
 	// (agentexpr.RecordHead).
 	Static string
-	Render func(record []byte) string
+	Text   Texter
+}
+
+// Texter makes the text of a static tracepoint of the records of one location.
+type Texter interface {
+	StaticText(record []byte) string
 }
 
 // Counts are what happened at a location since the start of the run.

@@ -22,8 +22,8 @@ type form struct {
 	rip    int  // where it is in the bytes; -1: nowhere
 	pcs    bool // there are frames that have their pc in their tail
 	prints bool // there is text of printf operations in the record
-	// render makes the text of a static tracepoint of a record; nil: there is none.
-	render func(record []byte) string
+	// text makes the text of a static tracepoint of a record; nil: there is none.
+	text Texter
 }
 
 // regShape is a collected register and how many bytes there are of it.
@@ -140,7 +140,7 @@ func newForm(tp *tracepoint, h *Hit, rip int) *form {
 	}
 	switch {
 	case h.Layout != nil:
-		f.render = h.Render
+		f.text = h.Text
 		for _, r := range h.Layout.Regs {
 			reg(r.Num, r.Size, r.Offset-agentexpr.RecordHead)
 		}
@@ -192,8 +192,8 @@ func (x *Experiment) appendFrame(dst []byte, f *frame) []byte {
 
 // static is the static tracepoint's text of a frame.
 func (x *Experiment) static(f *frame) string {
-	if f.render == nil || f.entry.tail&tailText != 0 {
+	if f.form.text == nil || f.entry.tail&tailText != 0 {
 		return string(f.text)
 	}
-	return f.render(append(make([]byte, agentexpr.RecordHead), f.body...))
+	return f.form.text.StaticText(append(make([]byte, agentexpr.RecordHead), f.body...))
 }

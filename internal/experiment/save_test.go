@@ -104,10 +104,10 @@ func TestRecords(t *testing.T) {
 		{Spec: b.spec(2), Time: 7000, Frame: lay.Frame(rec)},
 		{Spec: b.spec(2), Time: 7000, Layout: lay, Record: rec[:len(rec)-8]},
 	}
-	// The text is made when somebody looks, of the record but for its head.
-	b.fake.queue[0].Render = func(r []byte) string {
+	// The text is made when a client looks at the frame, of the record without its head.
+	b.fake.queue[0].Text = texter(func(r []byte) string {
 		return fmt.Sprint(bytes.Equal(r[agentexpr.RecordHead:], rec[agentexpr.RecordHead:]), len(r) == len(rec))
-	}
+	})
 	b.talk("QTFrame:0 -> F0T2\nqTV:1 -> V7")
 	if text, _ := b.StaticData(); string(text) != "true true" {
 		t.Errorf("static data %q", text)
@@ -132,3 +132,7 @@ func TestRecords(t *testing.T) {
 		}
 	}
 }
+
+type texter func(record []byte) string
+
+func (f texter) StaticText(record []byte) string { return f(record) }

@@ -97,7 +97,7 @@ func events() []*event.Event {
 
 	all := newLayout("handle")
 	all.fixed("req->len", ctype.ULongT, le(1<<63+1, 8))
-	all.fixed("len/x", ctype.IntT, le(255, 4)).FormatLetter = 'x'
+	all.fixed("len/x", ctype.IntT, le(255, 4)).Show.Letter = 'x'
 	all.fixed("c", ctype.CharT, le('a', 1))
 	all.fixed("*pt", pointType(), le(0xffffffff00000001, 8))
 	path := all.fixed("path", charp, le(0x402010, 8))
@@ -110,7 +110,7 @@ func events() []*event.Event {
 	null := all.fixed("null", charp, le(0, 8))
 	null.StrOffset, null.StrSize = all.slot(le(0, 8)), 8
 	null.StrStatusOffset = all.status(event.Unreadable)
-	all.add(event.Field{Name: "path/s", Type: charp, Kind: event.Counted, FormatLetter: 's'}, countedSlot("/index", 0))
+	all.add(event.Field{Name: "path/s", Type: charp, Kind: event.Counted, Show: event.Show{Letter: 's'}}, countedSlot("/index", 0))
 	all.add(event.Field{Name: "v[0]@n", Type: ctype.ArrayOf(ctype.ShortT, 4), Kind: event.Counted}, countedSlot("\x01\x00\xff\xff\x03\x00", 0))
 	all.add(event.Field{Name: "v[0]@m", Type: ctype.ArrayOf(ctype.ShortT, 4), Kind: event.Counted}, countedSlot("\x01\x00\xff\xff", 1))
 	all.add(event.Field{Name: "none", Type: ctype.ArrayOf(ctype.ShortT, 4), Kind: event.Counted}, countedSlot("", 0))

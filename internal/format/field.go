@@ -7,7 +7,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/event"
 )
 
-// appendField prints a field's value, or why it has none, on one line.
+// appendField prints a field's value, or why it has none, on one line. Text prints
+// kernelTexts itself.
 func (p *Printer) appendField(b []byte, ev *event.Event, v *event.Value) []byte {
 	f := v.Field
 	if ev.Schema.TextArrays && !p.NullStop {
@@ -18,14 +19,12 @@ func (p *Printer) appendField(b []byte, ev *event.Event, v *event.Value) []byte 
 	if v.Status != event.OK {
 		return appendStatus(b, v.Status, v.Addr, f.Reason)
 	}
-	letter := Fmt(f.FormatLetter)
+	letter := Fmt(f.Show.Letter)
 	switch f.Kind {
 	case event.Header:
 		return appendHeader(b, ev, f.Name)
 	case event.Counted:
 		return p.appendCounted(b, v, letter)
-	case event.SData:
-		return appendRendered(b, v)
 	}
 	if f.Type == nil {
 		return append(b, "<error type>"...)

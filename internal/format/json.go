@@ -11,6 +11,8 @@ import (
 type JSONOptions struct {
 	Unwind Unwinder                 // frames for $bt; nil shows the innermost only, or addresses where the kernel gave them
 	Symbol func(addr uint64) string // names of the frames that are shown without Unwind; may be nil
+	// Kernel names the kernel's addresses in texts of $_sdata; may be nil.
+	Kernel event.KernelNames
 }
 
 // JSON writes an event as one JSON object on one line:
@@ -53,6 +55,7 @@ type JSONOptions struct {
 type JSON struct {
 	output
 	o      JSONOptions
+	texts  kernelTexts
 	plans  map[*event.Schema]*jsonPlan
 	last   *event.Schema
 	plan   *jsonPlan
@@ -62,7 +65,7 @@ type JSON struct {
 
 // NewJSON returns a JSON that writes to w.
 func NewJSON(w io.Writer, o JSONOptions) *JSON {
-	return &JSON{output: output{w: w}, o: o, plans: map[*event.Schema]*jsonPlan{}}
+	return &JSON{output: output{w: w}, o: o, texts: kernelTexts{names: o.Kernel}, plans: map[*event.Schema]*jsonPlan{}}
 }
 
 // jsonPlan is what is the same in all events of a schema.
@@ -208,7 +211,7 @@ func (j *JSON) field(b []byte, ev *event.Event, v *event.Value, k *jsonKey) []by
 		if v.Truncated {
 			j.fail(k, "truncated after "+strconv.Itoa(len(v.Data))+" bytes")
 		}
-		return jsonSData(b, v)
+		return j.jsonSData(b, ev, v)
 	case event.Stack, event.KernelFrames, event.UserFrames:
 		return jsonFrames(b, frames(j.o.Unwind, &Printer{Symbol: j.o.Symbol}, ev, v))
 	case event.Counted:
@@ -223,7 +226,7 @@ func (j *JSON) field(b []byte, ev *event.Event, v *event.Value, k *jsonKey) []by
 	if v.Str != nil {
 		return j.pointed(b, v, k)
 	}
-	return appendJSON(b, f.Type, valueItem(v), f.FormatLetter == 's', nil)
+	return appendJSON(b, f.Type, valueItem(v), f.Show.Letter == 's', nil)
 }
 
 // pointed writes the string that a char * points to.
@@ -250,7 +253,7 @@ func jsonCounted(b []byte, v *event.Value) []byte {
 	if size <= 0 {
 		return append(b, "null"...)
 	}
-	return jsonArray(b, elem, valueItem(v), int64(len(v.Data))/size, size, v.Field.FormatLetter == 's', nil)
+	return jsonArray(b, elem, valueItem(v), int64(len(v.Data))/size, size, v.Field.Show.Letter == 's', nil)
 }
 
 func jsonRegs(b, data []byte) []byte {

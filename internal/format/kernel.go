@@ -3,10 +3,10 @@ package format
 import (
 	"bytes"
 	"encoding/binary"
-	"strings"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/printk"
 )
 
 // What records of the kernel engine have: frames that the kernel unwound, and a
@@ -39,16 +39,35 @@ func addresses(p *Printer, v *event.Value) []Frame {
 	return list
 }
 
-// rendered is the text that the kernel would print of a record.
-func rendered(v *event.Value) string {
-	if v.Field.Render == nil {
-		return ""
-	}
-	return strings.TrimRight(v.Field.Render(v.Data), "\n")
+// kernelTexts prints records of static tracepoints as the kernel does.
+type kernelTexts struct {
+	names   event.KernelNames // may be nil
+	made    map[*event.KernelText]*printk.Printer
+	scratch []byte
 }
 
-func appendRendered(b []byte, v *event.Value) []byte {
-	b = append(b, rendered(v)...)
+// text is the text that the kernel would print of a record. It is valid until the
+// next call.
+func (k *kernelTexts) text(ev *event.Event, v *event.Value) []byte {
+	t := v.Field.Text
+	if t == nil {
+		return nil
+	}
+	p := k.made[t]
+	if p == nil {
+		if k.made == nil {
+			k.made = map[*event.KernelText]*printk.Printer{}
+		}
+		p = printk.NewPrinter(t, k.names)
+		k.made[t] = p
+	}
+	k.scratch = p.Line(k.scratch[:0], v.Data, ev.TimeNS)
+	return bytes.TrimRight(k.scratch, "\n")
+}
+
+// append appends the text, with an ellipsis where the record was cut.
+func (k *kernelTexts) append(b []byte, ev *event.Event, v *event.Value) []byte {
+	b = append(b, k.text(ev, v)...)
 	if v.Truncated {
 		b = append(b, "..."...)
 	}
@@ -56,7 +75,7 @@ func appendRendered(b []byte, v *event.Value) []byte {
 }
 
 // jsonSData writes a record as an object: its fields, then its text.
-func jsonSData(b []byte, v *event.Value) []byte {
+func (j *JSON) jsonSData(b []byte, ev *event.Event, v *event.Value) []byte {
 	b = append(b, '{')
 	key := "text"
 	if t := v.Field.Type; t != nil && !t.Strip().Incomplete {
@@ -82,7 +101,7 @@ func jsonSData(b []byte, v *event.Value) []byte {
 		}
 	}
 	b = append(appendString(comma(b), key), ':')
-	return append(appendString(b, rendered(v)), '}')
+	return append(appendString(b, string(j.texts.text(ev, v))), '}')
 }
 
 // recordText is the text in a field of characters. What stands behind its end was

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -47,10 +46,18 @@ func recordBytes() string {
 
 func kernelEvents() []*event.Event {
 	frames := countedSlot(string(append(append(le(0x401139, 8), le(0xffffffff81000010, 8)...), 1, 2, 3)), 0)
-	text := func(b []byte) string { return fmt.Sprintf("x: nr=%d len=%d\x1b\n", int8(b[8]), len(b)) }
+	text := &event.KernelText{
+		Event:  "x",
+		Format: `"nr=%d name=%s at=%pS kind=%s\033\n", REC->nr, __get_str(name), (void *)0xffffffff81000010UL, REC->nr == MINUS ? "minus" : "plus"`,
+		Fields: []event.TextField{
+			{Name: "nr", Type: ctype.CharT, Offset: 8, Size: 1, Signed: true},
+			{Name: "name", Type: dynamicOf("__data_loc", ctype.CharT), Offset: 24, Size: 4},
+		},
+		Constants: []event.TextConstant{{Name: "MINUS", Value: -5}},
+	}
 
 	a := newLayout("sched:sched_switch:")
-	a.add(event.Field{Name: "$_sdata", Kind: event.SData, Type: recordType("nr"), Render: text}, countedSlot(recordBytes(), 0))
+	a.add(event.Field{Name: "$_sdata", Kind: event.SData, Type: recordType("nr"), Text: text}, countedSlot(recordBytes(), 0))
 	a.fixed("next->prio", ctype.IntT, le(120, 4))
 	a.add(event.Field{Name: "$bt", Kind: event.KernelFrames}, frames)
 
@@ -64,10 +71,10 @@ func kernelEvents() []*event.Event {
 	}
 
 	c := newLayout("cut")
-	c.add(event.Field{Name: "$_sdata", Kind: event.SData, Type: recordType("text"), Render: text}, countedSlot(recordBytes()[:30], 1))
-	c.add(event.Field{Name: "$sdata", Kind: event.SData, Type: &ctype.Type{Kind: ctype.Struct, Incomplete: true}, Render: text}, countedSlot(recordBytes(), 0))
+	c.add(event.Field{Name: "$_sdata", Kind: event.SData, Type: recordType("text"), Text: text}, countedSlot(recordBytes()[:30], 1))
+	c.add(event.Field{Name: "$sdata", Kind: event.SData, Type: &ctype.Type{Kind: ctype.Struct, Incomplete: true}, Text: text}, countedSlot(recordBytes(), 0))
 	c.add(event.Field{Name: "norender", Kind: event.SData}, countedSlot("", 0))
-	bad := c.add(event.Field{Name: "bad", Kind: event.SData, Render: text}, le(0x10, 8))
+	bad := c.add(event.Field{Name: "bad", Kind: event.SData, Text: text}, le(0x10, 8))
 	bad.StatusOffset = c.status(event.Unreadable)
 	c.fixed("args", recordType("nr"), []byte(recordBytes()[:40]))
 	return []*event.Event{a.event(), b.event(), c.event()}

@@ -383,7 +383,7 @@ func FuzzPrinter(f *testing.F) {
 		p.Value(typ, data, Fmt(letter))
 		p.AppendAt(nil, typ, data, Fmt(letter), 16)
 		l := newLayout("p")
-		field := l.add(event.Field{Name: "x", Type: typ, FormatLetter: letter}, data)
+		field := l.add(event.Field{Name: "x", Type: typ, Show: event.Show{Letter: letter}}, data)
 		if counted {
 			field.Kind = event.Counted
 		} else {

@@ -32,12 +32,15 @@ type TextOptions struct {
 	WallOffset int64
 	Zone       *time.Location
 	Start      int64 // CLOCK_MONOTONIC of second 0; 0: the first event
+	// Kernel names the kernel's addresses in texts of $_sdata; may be nil.
+	Kernel event.KernelNames
 }
 
 // Text writes an event as one line, $regs and $bt as further, indented lines.
 type Text struct {
 	output
 	o          TextOptions
+	texts      kernelTexts
 	commWidth  int
 	placeWidth int
 	second     int64 // that clock has
@@ -46,7 +49,7 @@ type Text struct {
 
 // NewText returns a Text that writes to w.
 func NewText(w io.Writer, o TextOptions) *Text {
-	return &Text{output: output{w: w}, o: o, commWidth: 12, placeWidth: 8, second: -1}
+	return &Text{output: output{w: w}, o: o, texts: kernelTexts{names: o.Kernel}, commWidth: 12, placeWidth: 8, second: -1}
 }
 
 // maxColumn bounds what one long name can do to all lines.
@@ -78,10 +81,12 @@ func (t *Text) Event(ev *event.Event) error {
 			continue
 		}
 		b = append(b, ' ')
-		if f.Kind != event.SData || v.Status != event.OK { // the kernel's own text stands for itself
-			b = append(b, f.Name...)
-			b = append(b, '=')
+		if f.Kind == event.SData && v.Status == event.OK { // the kernel's own text needs no name
+			b = t.texts.append(b, ev, &v)
+			continue
 		}
+		b = append(b, f.Name...)
+		b = append(b, '=')
 		b = t.o.Printer.appendField(b, ev, &v)
 	}
 	if ev.Overwritten {

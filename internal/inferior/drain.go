@@ -25,7 +25,7 @@ func (e *engine) Drain(final bool, f func(*experiment.Hit)) {
 			e.drainSlow(time, f)
 		}
 		h.Spec, h.Time, h.CPU, h.TID = a.spec, time, ev.CPU, ev.Tid
-		h.Layout, h.Record, h.Render = a.lay, ev.Raw, a.render
+		h.Layout, h.Record, h.Text = a.lay, ev.Raw, a.text
 		f(&h)
 	})
 	if err != nil {

@@ -51,8 +51,8 @@ type armed struct {
 	prog     *contract.Program // nil: the tracer collects
 	on       bool              // prog is armed
 	lay      *agentexpr.Layout
-	recorded uint64                     // records of prog that were read
-	render   func(record []byte) string // $_sdata of a record with that layout; nil: none
+	recorded uint64            // records of prog that were read
+	text     experiment.Texter // $_sdata of a record with that layout; nil: none
 	slow     *slowSite
 	here     slowSite // hits that the tracer collected of one that runs in the process
 	raised   bool     // the marker's semaphore
@@ -286,7 +286,7 @@ func (e *engine) program(a *armed) (*contract.Program, error) {
 	contract.Finish(p, place.Text, !e.t.opt.NoOptimise)
 	a.lay = lay
 	if a.sdata {
-		a.render = func(rec []byte) string { return a.static(lay.Frame(rec)) }
+		a.text = a
 	}
 	return &contract.Program{
 		Key: a, Number: a.spec.Number, Label: place.Text, Site: sites[0], IR: p,

@@ -289,6 +289,9 @@ func (a *armed) expandStatic() error {
 	return nil
 }
 
+// StaticText implements experiment.Texter, for records of the site's layout.
+func (a *armed) StaticText(record []byte) string { return a.static(a.lay.Frame(record)) }
+
 // static is the text of $_sdata: "arg0=5 arg1=0x7ffc...".
 func (a *armed) static(f *agentexpr.Frame) string {
 	if !a.sdata || f == nil {

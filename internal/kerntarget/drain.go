@@ -212,16 +212,19 @@ func (w *waiting) give(f func(*experiment.Hit), epoch int64) {
 		Spec: w.st.spec, Time: int64(w.time) + epoch, CPU: w.cpu, TID: int(uint32(w.thread)),
 		Layout: w.st.layout, Record: w.record,
 	}
-	if w.st.render != nil {
-		h.Render = w.st.text
+	if w.st.text != nil {
+		h.Text = w.st
 	}
 	f(h)
 }
 
-// text is the kernel's own text of the marker's record, "" where that was lost.
-func (st *site) text(record []byte) string {
-	if own := counted(record, st.static); len(own) > 0 {
-		return st.render(own)
+// StaticText implements experiment.Texter: the kernel's own text of the marker's record,
+// "" where that was lost.
+func (st *site) StaticText(record []byte) string {
+	own := counted(record, st.static)
+	if len(own) == 0 {
+		return ""
 	}
-	return ""
+	st.line = st.text.Line(st.line[:0], own, 0)
+	return string(st.line)
 }

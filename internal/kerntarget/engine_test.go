@@ -198,8 +198,8 @@ func drainAll(e *engine, final bool) []kept {
 	var list []kept
 	e.Drain(final, func(h *experiment.Hit) {
 		k := kept{*h, h.Layout.Frame(h.Record)}
-		if h.Render != nil {
-			k.Static = h.Render(h.Record)
+		if h.Text != nil {
+			k.Static = h.Text.StaticText(h.Record)
 		}
 		list = append(list, k)
 	})

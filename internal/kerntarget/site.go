@@ -11,6 +11,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/experiment"
 	"github.com/jalon-trace/jalon/internal/ir"
+	"github.com/jalon-trace/jalon/internal/printk"
 	"github.com/jalon-trace/jalon/internal/ring"
 	"github.com/jalon-trace/jalon/internal/sema"
 )
@@ -31,7 +32,8 @@ type site struct {
 	// Where the bytes of the marker's own record, or the token, are in the records
 	// of main and of own; -1: nowhere. They are Counted.
 	static, ownStatic int
-	render            func([]byte) string
+	text              *printk.Printer // nil: the record is not asked for
+	line              []byte          // of StaticText
 
 	unpaid   uint64 // hits whose room in the buffer has been given back
 	recorded uint64 // records of main that came out of the rings
@@ -102,7 +104,7 @@ func (st *site) atMarker(m *kernel.Marker) error {
 	if err != nil {
 		return err
 	}
-	st.render = sd.Render
+	st.text = printk.NewPrinter(sd.Text, st.e.k)
 	size := ownSize(sd)
 	opt.StaticSize = size
 	opt.Static = func(b *ir.Builder, at int64) { st.static = int(at); copyOwn(b, sd, at, size) }
@@ -255,7 +257,7 @@ func (st *site) last() *kernel.Probe {
 
 // byRecord reports whether a program of the site hangs on the marker's record.
 func (st *site) byRecord() bool {
-	return st.marker != nil && (st.render != nil || st.marker.Params == nil)
+	return st.marker != nil && (st.text != nil || st.marker.Params == nil)
 }
 
 // detach ends the hits; the programs stay loaded. The second program goes last: what

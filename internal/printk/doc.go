@@ -5,13 +5,15 @@
 // of it; Render evaluates the tree on a record's bytes with C's integer
 // arithmetic and formats the values as the kernel's vsprintf does.
 //
-//	f, err := printk.ForEvent(ev)
-//	text = f.Line(text[:0], record, resolver)
+//	t := printk.Describe(ev, resolver)    // where the kernel is that was traced
+//	p := printk.NewPrinter(t, names)      // there or on another machine
+//	text = p.Line(text[:0], record, time)
 //
 // What a record does not hold is asked of a Resolver: enumerators, types and
-// addresses of symbols. What nobody knows stands in the text in parentheses, in
-// place of the value: "age=(jiffies is not recorded)". Rendering never fails and
-// never panics, whatever the record.
+// addresses of symbols. Describe puts the answers into an event.KernelText, which is
+// data; only names of addresses are asked for when a record is printed. A value that
+// is not known is replaced by the reason in parentheses: "age=(jiffies is not
+// recorded)". Printing never fails and never panics, whatever the record.
 //
 // # Where the text differs from the kernel's
 //
@@ -22,5 +24,5 @@
 //     the resolver knows them.
 //   - The kernel's variables (jiffies) have no value of the time of the record.
 //
-// Import rule: printk imports ctype and debuginfo/tracefs only.
+// Import rule: printk imports ctype, event and debuginfo/tracefs only.
 package printk

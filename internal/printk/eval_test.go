@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
+	"github.com/jalon-trace/jalon/internal/debuginfo/tracefs"
 )
 
 // testResolver knows some names.
@@ -236,10 +237,13 @@ func TestRandomRecords(t *testing.T) {
 	n := 0
 	var text []byte
 	for _, ev := range allEvents(t, running(t)) {
-		f, err := ForEvent(ev)
+		f, err := forEvent(ev)
 		if err != nil {
 			t.Fatal(err)
 		}
+		data := Describe(ev, testResolver)
+		data.TickCount = false // these records have no ticks
+		far := NewPrinter(data, resolverNames{testResolver})
 		for range 15 {
 			rec := make([]byte, rng.IntN(300))
 			for i := range rec {
@@ -250,6 +254,11 @@ func TestRandomRecords(t *testing.T) {
 				r = nil
 			}
 			text = f.Line(text[:0], rec, r)
+			if r == testResolver { // the same by data
+				if got := string(far.Line(nil, rec, 0)); got != string(text) {
+					t.Fatalf("%s:%s (seed %d): by data %q, want %q", ev.System, ev.Name, seed, got, text)
+				}
+			}
 			if len(text) == 0 {
 				t.Fatalf("%s:%s (seed %d): no text for %x", ev.System, ev.Name, seed, rec)
 			}
@@ -288,7 +297,7 @@ func FuzzParse(f *testing.F) {
 func FuzzRender(f *testing.F) {
 	var formats []*Format
 	for _, ev := range allEvents(f, running(f)) {
-		p, err := ForEvent(ev)
+		p, err := forEvent(ev)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -341,7 +350,7 @@ func BenchmarkRender(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		f, err := ForEvent(ev)
+		f, err := forEvent(ev)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -354,3 +363,23 @@ func BenchmarkRender(b *testing.B) {
 		})
 	}
 }
+
+// forEvent parses the print format of an event. For the events of system calls
+// it gives the text that the kernel itself makes of them.
+func forEvent(ev *tracefs.Event) (*Format, error) {
+	if name, enter := ev.SyscallName(); name != "" {
+		return &Format{call: newSyscallText(ev, name, enter)}, nil
+	}
+	f, err := Parse(ev.PrintFmt, ev.Fields)
+	if err != nil {
+		return nil, err
+	}
+	f.name = ev.Name + ": "
+	return f, nil
+}
+
+// resolverNames are the names of addresses that a resolver has.
+type resolverNames struct{ r *Resolver }
+
+func (n resolverNames) KernelSymbol(addr uint64) (Symbol, bool) { return n.r.symbol(addr) }
+func (n resolverNames) KernelString(addr uint64) (string, bool) { return n.r.text(addr) }

@@ -185,7 +185,7 @@ func TestKernelText(t *testing.T) {
 	traceChild(t, in)
 
 	r := kernelResolver(t, tfs)
-	c := &comparison{t: t, byID: byID, r: r, formats: map[int]*Format{}, kinds: map[string]int{}, unknown: map[string]int{}}
+	c := &comparison{t: t, byID: byID, r: r, printers: map[int]*Printer{}, kinds: map[string]int{}, unknown: map[string]int{}}
 	cpus, err := filepath.Glob(filepath.Join(in.dir, "per_cpu", "cpu*"))
 	if err != nil {
 		t.Fatal(err)
@@ -267,14 +267,14 @@ func traceChild(t *testing.T, in *instance) {
 
 // comparison holds what was compared.
 type comparison struct {
-	t       *testing.T
-	byID    map[int]*tracefs.Event
-	formats map[int]*Format
-	r       *Resolver
-	kinds   map[string]int // lines of each event
-	unknown map[string]int // values that only the kernel has, by reason
-	wrong   int
-	lines   int
+	t        *testing.T
+	byID     map[int]*tracefs.Event
+	printers map[int]*Printer
+	r        *Resolver
+	kinds    map[string]int // lines of each event
+	unknown  map[string]int // values that only the kernel has, by reason
+	wrong    int
+	lines    int
 }
 
 // unknownValue finds what stands in our text in place of a value.
@@ -290,17 +290,19 @@ func (c *comparison) compare(rec record, want line) {
 		c.t.Fatalf("no event %d; the kernel's text: %s", id, want.text)
 	}
 	name := ev.System + ":" + ev.Name
-	f := c.formats[id]
-	if f == nil {
-		var err error
-		if f, err = ForEvent(ev); err != nil {
-			c.t.Fatalf("%s: %v", name, err)
+	p := c.printers[id]
+	if p == nil {
+		data := Describe(ev, c.r)
+		data.TickCount = false // these records have the event's number there
+		p = NewPrinter(data, resolverNames{c.r})
+		if p.f == nil {
+			c.t.Fatalf("%s: %s", name, p.refuse)
 		}
-		c.formats[id] = f
+		c.printers[id] = p
 	}
 	c.lines++
 	c.kinds[name]++
-	got := string(f.Line(nil, rec.data, c.r))
+	got := string(p.Line(nil, rec.data, 0))
 	us := (rec.time + 500) / 1000
 	if stamp := fmt.Sprintf("%d.%06d", us/1e6, us%1e6); stamp != want.time {
 		c.t.Fatalf("%s: at %s, the kernel's text at %s", name, stamp, want.time)

@@ -19,20 +19,6 @@ type Format struct {
 	call *syscallText
 }
 
-// ForEvent parses the print format of an event. For the events of system calls
-// it gives the text that the kernel itself makes of them.
-func ForEvent(ev *tracefs.Event) (*Format, error) {
-	if name, enter := ev.SyscallName(); name != "" {
-		return &Format{call: newSyscallText(ev, name, enter)}, nil
-	}
-	f, err := Parse(ev.PrintFmt, ev.Fields)
-	if err != nil {
-		return nil, err
-	}
-	f.name = ev.Name + ": "
-	return f, nil
-}
-
 var envs = sync.Pool{New: func() any { return &env{} }}
 
 // Render appends the text of a record, without the event's name and without a

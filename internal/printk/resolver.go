@@ -1,6 +1,9 @@
 package printk
 
-import "github.com/jalon-trace/jalon/internal/ctype"
+import (
+	"github.com/jalon-trace/jalon/internal/ctype"
+	"github.com/jalon-trace/jalon/internal/event"
+)
 
 // Resolver says what a record does not. Any of the functions may be nil, and so
 // may the Resolver. They must give the same answers for as long as it is in
@@ -25,12 +28,7 @@ type Resolver struct {
 }
 
 // Symbol is the function or object that an address is in.
-type Symbol struct {
-	Name   string
-	Offset uint64 // of the address in it
-	Size   uint64
-	Module string // "" for the kernel itself
-}
+type Symbol = event.KernelSymbol
 
 func (r *Resolver) enumerator(name string) (int64, bool) {
 	if r == nil || r.Enumerator == nil {

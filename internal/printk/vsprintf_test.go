@@ -265,7 +265,7 @@ func TestSyscallText(t *testing.T) {
 		{exit, testRecord(^uint64(0), nil), "sys_open -> 0xffffffffffffffff"},
 		{exit, testRecord(3, nil), "sys_open -> 0x3"},
 	} {
-		f, err := ForEvent(c.ev)
+		f, err := forEvent(c.ev)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -213,7 +213,7 @@ func (c *checker) field(e expr, f lang.Format) *plan {
 		c.fail(e.Span(), fmt.Sprintf("values cannot be shown in format /%c", f.Letter), "the formats are /x /d /u /o /t /c /a /f /s /z")
 	}
 	p := c.take(e, f.Letter)
-	p.FormatLetter, p.FormatSize, p.FormatCount = f.Letter, f.Size, f.Count
+	p.Show = event.Show{Letter: f.Letter, Size: f.Size, Count: f.Count}
 	return p
 }
 

@@ -39,7 +39,7 @@ func TestCollectObjects(t *testing.T) {
 		t.Errorf("*bad: status %d, address %#x", r.status(5), r.faultAddr(5))
 	}
 	f := r.schema.Fields
-	if f[6].FormatLetter != 'x' || f[6].Name != "buf/x" || f[1].Name != "buf" || f[0].Name != "*p" || f[5].Name != "*bad" {
+	if f[6].Show.Letter != 'x' || f[6].Name != "buf/x" || f[1].Name != "buf" || f[0].Name != "*p" || f[5].Name != "*bad" {
 		t.Errorf("names or formats: %+v", f)
 	}
 }
@@ -59,7 +59,7 @@ func TestCollectPointersAndStrings(t *testing.T) {
 	if f[0].StrSize != 16 || f[0].StatusOffset < 0 || f[0].StrStatusOffset < 0 || f[0].StrStatusOffset == f[0].StatusOffset {
 		t.Errorf("p->path: %+v", f[0])
 	}
-	if got, _ := r.counted(f[1].Offset); got != "/etc/pas" || f[1].Kind != event.Counted || f[1].FormatLetter != 's' || f[1].StrSize != 0 || typeString(f[1].Type) != "char *" || typeString(f[3].Type) != "char *" {
+	if got, _ := r.counted(f[1].Offset); got != "/etc/pas" || f[1].Kind != event.Counted || f[1].Show.Letter != 's' || f[1].StrSize != 0 || typeString(f[1].Type) != "char *" || typeString(f[3].Type) != "char *" {
 		t.Errorf("p->path/s = %q: %+v", got, f[1])
 	}
 	if f[2].StrSize != 0 || r.int(2) != dataAddr+8 || f[2].StatusOffset >= 0 {
@@ -198,7 +198,7 @@ func TestGroups(t *testing.T) {
 			break
 		}
 	}
-	if r.int(3) != -5 || r.schema.Fields[3].FormatLetter != 'x' {
+	if r.int(3) != -5 || r.schema.Fields[3].Show.Letter != 'x' {
 		t.Errorf("i = %d", r.int(3))
 	}
 	s.noDebug = true

@@ -17,13 +17,13 @@ import (
 func TestSData(t *testing.T) {
 	s, m, rec := recordScope()
 	in := kernelInput(ContextRecord)
-	in.Kernel.SData = &SData{Type: rec, Fixed: 88, Dynamic: []int64{32, 36, 40, 44}, Render: func(b []byte) string { return fmt.Sprint(len(b)) }}
+	in.Kernel.SData = &SData{Type: rec, Fixed: 88, Dynamic: []int64{32, 36, 40, 44}, Text: &event.KernelText{Event: "x"}}
 	r := kernelRun(t, s, m, in, "args->word < 0", "$_sdata, word, $sdata")
 	f := r.schema.Fields
 	head := "\x00\x00\x00\x00" + "\x93\x10\x00\x00" // common_pid is the thread
 	for _, i := range []int{0, 2} {
 		got, flags := r.counted(f[i].Offset)
-		if got != head+string(m.Context[8:119]) || flags != 0 || f[i].Kind != event.SData || f[i].Type != rec || f[i].Render([]byte(got)) != "119" {
+		if got != head+string(m.Context[8:119]) || flags != 0 || f[i].Kind != event.SData || f[i].Type != rec || f[i].Text != in.Kernel.SData.Text {
 			t.Errorf("%s: %d bytes, flags %d: %x", f[i].Name, len(got), flags, got)
 		}
 	}

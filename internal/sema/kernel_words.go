@@ -74,6 +74,6 @@ func (c *checker) sdata(it lang.Collect) []*plan {
 		c.fail(it.Span, it.Text+": this kind of place has no record of the kernel's", "tracepoint: places have one")
 	}
 	p := &plan{mode: asSData, span: it.Span}
-	p.Name, p.Kind, p.Type, p.Render = it.Text, event.SData, sd.Type, sd.Render
+	p.Name, p.Kind, p.Type, p.Text = it.Text, event.SData, sd.Type, sd.Text
 	return []*plan{p}
 }

@@ -235,13 +235,13 @@ func (l *lowerer) takeSData(sd *SData) fieldSlots {
 // Copy emits the copy of a tracepoint's record to a Counted slot of size bytes at
 // offset at of the record: up to the end of its last dynamic array. Of the first 8
 // bytes, which a program does not see, the thread's number is filled in
-// (common_pid); the others are zero, or with Jiffies the low 32 bits of the tick count. Where the lengths in the record lead out of
+// (common_pid); the others are zero, or with Text.TickCount the low 32 bits of the tick count. Where the lengths in the record lead out of
 // readable memory, lost is taken; it is needed only for records with dynamic arrays.
 func (sd *SData) Copy(b *ir.Builder, at, size int64, lost ir.BlockID) {
 	env := func(word int64) ir.Value { return b.Def(ir.I64, ir.Instr{Op: ir.Env, Imm: word}) }
 	put := func(v ir.Value, off int64) { b.Emit(ir.Instr{Op: ir.Put, W: 4, A: v, Imm: off}) }
 	stamp := func() {
-		if sd.Jiffies {
+		if sd.Text != nil && sd.Text.TickCount {
 			put(env(ir.EnvJiffies), at+countedHeader)
 		}
 	}

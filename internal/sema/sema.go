@@ -122,9 +122,9 @@ type SData struct {
 	// that tell where the dynamic arrays are; the record ends where the last one
 	// does. Those that Type says are __rel_loc count from behind the word.
 	Dynamic []int64
-	Render  func(record []byte) string
-	// Jiffies asks for the kernel's tick count at the hit, which the text needs.
-	Jiffies bool
+	// Text is how the kernel prints the record. With Text.TickCount the record's first
+	// bytes are the kernel's tick count at the hit.
+	Text *event.KernelText
 }
 
 // Default limits of Input, and the largest record.

@@ -163,6 +163,22 @@ func (s *Session) Symbol(addr uint64) string {
 	return s.mine.Symbol(addr)
 }
 
+// KernelSymbol implements event.KernelNames.
+func (s *Session) KernelSymbol(addr uint64) (event.KernelSymbol, bool) {
+	if s.kern == nil {
+		return event.KernelSymbol{}, false
+	}
+	return s.kern.KernelSymbol(addr)
+}
+
+// KernelString implements event.KernelNames.
+func (s *Session) KernelString(addr uint64) (string, bool) {
+	if s.kern == nil {
+		return "", false
+	}
+	return s.kern.KernelString(addr)
+}
+
 // Unwind gives the frames of a stack. That of a program that the kernel engine has
 // recorded is unwound from its copy, as the in-process engine's.
 func (s *Session) Unwind(ev *event.Event, v *event.Value) []format.Frame {

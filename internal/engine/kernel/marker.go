@@ -174,6 +174,6 @@ func (e *Engine) OwnRecord(m *Marker) (*sema.SData, error) {
 		return nil, err
 	}
 	own := e.src.sdata(ev)
-	own.Jiffies = false // GDB shows the bytes
+	own.Text.TickCount = false // GDB shows the bytes
 	return own, nil
 }

@@ -2,10 +2,8 @@ package kernel
 
 import (
 	"crypto/sha256"
-	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	ebtf "github.com/cilium/ebpf/btf"
@@ -18,6 +16,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/kallsyms"
 	"github.com/jalon-trace/jalon/internal/debuginfo/tracefs"
 	"github.com/jalon-trace/jalon/internal/debuginfo/tracesite"
+	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/printk"
 	"github.com/jalon-trace/jalon/internal/sema"
 )
@@ -200,31 +199,13 @@ func (s *sources) sdata(ev *tracefs.Event) *sema.SData {
 			d.Dynamic = append(d.Dynamic, f.Offset)
 		}
 	}
-	format, err := printk.ForEvent(ev)
-	if err != nil {
-		text := fmt.Sprintf("<the print format is not understood: %v>", err)
-		d.Render = func([]byte) string { return text }
-		return d
-	}
-	var buf []byte
-	r := s.resolver()
-	d.Jiffies = slices.Contains(format.Names(), "jiffies")
-	r.Jiffies = func(record []byte) (uint64, bool) {
-		if !d.Jiffies { // the caller wants the record as the kernel made it
-			return 0, false
-		}
-		return jiffiesOf(record, r.HZ)
-	}
-	d.Render = func(record []byte) string {
-		buf = format.Line(buf[:0], record, r)
-		return string(buf)
-	}
+	d.Text = printk.Describe(ev, s.resolver())
 	return d
 }
 
-// resolver answers what print formats ask beside the record.
+// resolver finds what print formats ask for beside the record.
 func (s *sources) resolver() *printk.Resolver {
-	r := &printk.Resolver{Symbol: s.symbol, String: s.text}
+	r := &printk.Resolver{}
 	if fs, err := s.tracefs(); err == nil {
 		r.HZ, _ = fs.HZ()
 	}
@@ -238,8 +219,9 @@ func (s *sources) resolver() *printk.Resolver {
 	return r
 }
 
-// text is a string of the kernel that its print formats may point to.
-func (s *sources) text(addr uint64) (string, bool) {
+// KernelString is a string of the kernel that its print formats may point to.
+func (e *Engine) KernelString(addr uint64) (string, bool) {
+	s := e.src
 	list, err := s.strings.get(func() (map[uint64]string, error) {
 		fs, err := s.tracefs()
 		if err != nil {
@@ -254,17 +236,17 @@ func (s *sources) text(addr uint64) (string, bool) {
 	return text, ok
 }
 
-// symbol is what contains an address of the kernel.
-func (s *sources) symbol(addr uint64) (printk.Symbol, bool) {
+// KernelSymbol is what contains an address of the kernel.
+func (e *Engine) KernelSymbol(addr uint64) (event.KernelSymbol, bool) {
 	if addr < kernelHalf {
-		return printk.Symbol{}, false
+		return event.KernelSymbol{}, false
 	}
-	t, err := s.kallsyms()
+	t, err := e.src.kallsyms()
 	if err != nil {
-		return printk.Symbol{}, false
+		return event.KernelSymbol{}, false
 	}
 	at, ok := t.At(addr)
-	return printk.Symbol{Name: at.Name, Offset: at.Offset, Size: at.Size, Module: at.Module}, ok
+	return event.KernelSymbol{Name: at.Name, Offset: at.Offset, Size: at.Size, Module: at.Module}, ok
 }
 
 // file opens the debug information of a program or library.

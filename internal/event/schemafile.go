@@ -1,0 +1,386 @@
+package event
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"unicode/utf8"
+)
+
+// File is what a recording keeps to print its records: the schemas of its sites, and
+// what addresses in the records are called.
+type File struct {
+	Schemas []*Schema
+	Names   Names
+}
+
+// The file is one JSON object. Types are in one table for all schemas and refer to each
+// other by their number in it, from 1; 0 is no type. Words (kinds, states) have names, so
+// that a new one changes no old file.
+const (
+	fileFormat = "jalon schemas"
+	// fileVersion is increased when older readers would misread a file. Members that
+	// they may ignore are added without.
+	fileVersion = 1
+)
+
+// Bounds of what Decode accepts and Encode writes.
+const (
+	maxFile    = 256 << 20 // bytes
+	maxTypes   = 1 << 20
+	maxSchemas = 1 << 20
+	maxFields  = 1 << 16 // of one schema
+	maxRecord  = 1 << 24 // bytes of a record
+)
+
+type fileJSON struct {
+	Format  string       `json:"format"`
+	Version int          `json:"version"`
+	Types   []typeJSON   `json:"types,omitempty"`
+	Texts   []textJSON   `json:"texts,omitempty"`
+	Schemas []schemaJSON `json:"schemas"`
+	Names   namesJSON    `json:"names,omitzero"`
+}
+
+type schemaJSON struct {
+	Site       uint32      `json:"site"`
+	Place      text        `json:"place,omitempty"`
+	Function   text        `json:"function,omitempty"`
+	File       text        `json:"file,omitempty"`
+	Line       int         `json:"line,omitempty"`
+	PC         uint64      `json:"pc,omitempty"`
+	Size       int         `json:"size"`
+	Short      int         `json:"short,omitempty"`
+	Kernel     bool        `json:"kernel,omitempty"`
+	Comm       int         `json:"comm,omitempty"`
+	TextArrays bool        `json:"text_arrays,omitempty"`
+	Fields     []fieldJSON `json:"fields,omitempty"`
+}
+
+type fieldJSON struct {
+	Name   text `json:"name,omitempty"`
+	Group  text `json:"group,omitempty"`
+	Kind   word `json:"kind"`
+	Type   int  `json:"type,omitempty"`
+	Offset int  `json:"offset,omitempty"`
+	Size   int  `json:"size,omitempty"`
+	// Status is StatusOffset+1, 0 for a field that cannot fail.
+	Status int       `json:"status,omitempty"`
+	Static word      `json:"static,omitempty"`
+	Reason text      `json:"reason,omitempty"`
+	Show   *showJSON `json:"show,omitempty"`
+	String *slotJSON `json:"string,omitempty"`
+	Addr   int       `json:"address,omitempty"`
+	Text   int       `json:"text,omitempty"` // number in the table of texts, from 1
+}
+
+type showJSON struct {
+	Letter text `json:"letter,omitempty"`
+	Size   text `json:"size,omitempty"`
+	Count  int  `json:"count,omitempty"`
+}
+
+type slotJSON struct {
+	Offset int `json:"offset"`
+	Size   int `json:"size"`
+	Status int `json:"status,omitempty"`
+}
+
+type namesJSON struct {
+	Symbols map[uint64]text       `json:"symbols,omitempty"`
+	Kernel  map[uint64]symbolJSON `json:"kernel,omitempty"`
+	Strings map[uint64]text       `json:"strings,omitempty"`
+}
+
+type symbolJSON struct {
+	Name   text   `json:"name"`
+	Offset uint64 `json:"offset,omitempty"`
+	Size   uint64 `json:"size,omitempty"`
+	Module text   `json:"module,omitempty"`
+}
+
+// text is a string whose bytes are kept also where they are not UTF-8: names come from
+// files of others. Those are written as {"bytes": base64}.
+type text string
+
+type bytesJSON struct {
+	Bytes string `json:"bytes"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (t text) MarshalJSON() ([]byte, error) {
+	if utf8.ValidString(string(t)) {
+		return json.Marshal(string(t))
+	}
+	return json.Marshal(bytesJSON{base64.StdEncoding.EncodeToString([]byte(t))})
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *text) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '{' {
+		var x bytesJSON
+		if err := json.Unmarshal(b, &x); err != nil {
+			return err
+		}
+		raw, err := base64.StdEncoding.DecodeString(x.Bytes)
+		*t = text(raw)
+		return err
+	}
+	return json.Unmarshal(b, (*string)(t))
+}
+
+// word is one of a table of words.
+type word string
+
+// words are the values of an enumeration by number; the empty word is the first one
+// where that may be absent.
+type words []word
+
+func (w words) of(n int) (word, error) {
+	if n < 0 || n >= len(w) {
+		return "", fmt.Errorf("BUG: no word for the value %d", n)
+	}
+	return w[n], nil
+}
+
+func (w words) number(x word) (int, error) {
+	for n := range w {
+		if w[n] == x {
+			return n, nil
+		}
+	}
+	return 0, fmt.Errorf("unknown word %q: a newer jalon wrote it", x)
+}
+
+var (
+	fieldKinds = words{
+		Fixed: "fixed", Counted: "counted", Regs: "registers", Stack: "stack", Header: "header",
+		KernelFrames: "kernel frames", UserFrames: "user frames", SData: "sdata",
+	}
+	statuses = words{
+		OK: "", Unreadable: "unreadable", DivideByZero: "divide by zero", OptimisedOut: "optimised out",
+		Truncated: "truncated", Unsupported: "unsupported", BadBounds: "bad bounds",
+	}
+)
+
+// Encode writes the file. The schemas are not changed; types that are loaded on first
+// use are loaded.
+func (f *File) Encode(w io.Writer) error {
+	e := &encoder{file: fileJSON{Format: fileFormat, Version: fileVersion, Schemas: []schemaJSON{}}}
+	for _, s := range f.Schemas {
+		x, err := e.schema(s)
+		if err != nil {
+			return fmt.Errorf("the schema of %s: %w", s.Place, err)
+		}
+		e.file.Schemas = append(e.file.Schemas, x)
+	}
+	var err error
+	if e.file.Types, err = e.types.rows(); err != nil {
+		return err
+	}
+	e.file.Names = encodeNames(&f.Names)
+	out := json.NewEncoder(w)
+	out.SetEscapeHTML(false)
+	return out.Encode(&e.file)
+}
+
+// Decode reads a file, which may be damaged or hostile: the result is valid, or there
+// is an error.
+func Decode(r io.Reader) (*File, error) {
+	in := &io.LimitedReader{R: r, N: maxFile + 1}
+	var x fileJSON
+	err := json.NewDecoder(in).Decode(&x)
+	switch {
+	case in.N <= 0:
+		return nil, fmt.Errorf("the schemas have more than %d bytes", maxFile)
+	case err != nil:
+		return nil, fmt.Errorf("the schemas cannot be read: %w", err)
+	case x.Format != fileFormat:
+		return nil, errors.New("this is no file of jalon's schemas")
+	case x.Version != fileVersion:
+		return nil, fmt.Errorf("the schemas have version %d; this jalon reads version %d", x.Version, fileVersion)
+	case len(x.Types) > maxTypes || len(x.Schemas) > maxSchemas || len(x.Texts) > maxSchemas:
+		return nil, errors.New("the schemas have too many types or sites")
+	}
+	d := &decoder{}
+	if err := d.typeTable(x.Types); err != nil {
+		return nil, err
+	}
+	for i := range x.Texts {
+		t, err := d.text(&x.Texts[i])
+		if err != nil {
+			return nil, fmt.Errorf("text %d: %w", i+1, err)
+		}
+		d.texts = append(d.texts, t)
+	}
+	f := &File{Names: decodeNames(&x.Names)}
+	for i := range x.Schemas {
+		s, err := d.schema(&x.Schemas[i])
+		if err != nil {
+			return nil, fmt.Errorf("schema %d: %w", i+1, err)
+		}
+		f.Schemas = append(f.Schemas, s)
+	}
+	return f, nil
+}
+
+type encoder struct {
+	file  fileJSON
+	types typeTable
+	texts map[*KernelText]int
+}
+
+func (e *encoder) schema(s *Schema) (schemaJSON, error) {
+	x := schemaJSON{
+		Site: s.SiteID, Place: text(s.Place), Function: text(s.Function), File: text(s.File), Line: s.Line, PC: s.PC,
+		Size: s.RecordSize, Short: s.ShortSize, Kernel: s.Kernel, Comm: s.CommOffset, TextArrays: s.TextArrays,
+	}
+	for i := range s.Fields {
+		f, err := e.field(&s.Fields[i])
+		if err != nil {
+			return x, fmt.Errorf("%s: %w", s.Fields[i].Name, err)
+		}
+		x.Fields = append(x.Fields, f)
+	}
+	return x, nil
+}
+
+func (e *encoder) field(f *Field) (fieldJSON, error) {
+	x := fieldJSON{
+		Name: text(f.Name), Group: text(f.Group), Offset: f.Offset, Size: f.Size, Status: f.StatusOffset + 1,
+		Reason: text(f.Reason), Addr: f.AddrOffset, Type: e.types.add(f.Type, true), Text: e.text(f.Text),
+	}
+	var err, err2 error
+	x.Kind, err = fieldKinds.of(int(f.Kind))
+	x.Static, err2 = statuses.of(int(f.Static))
+	if f.Show != (Show{}) {
+		x.Show = &showJSON{Letter: letter(f.Show.Letter), Size: letter(f.Show.Size), Count: f.Show.Count}
+	}
+	if f.StrSize > 0 {
+		x.String = &slotJSON{f.StrOffset, f.StrSize, f.StrStatusOffset + 1}
+	}
+	return x, errors.Join(err, err2)
+}
+
+func letter(c byte) text {
+	if c == 0 {
+		return ""
+	}
+	return text([]byte{c})
+}
+
+type decoder struct {
+	types typeReader
+	texts []*KernelText
+}
+
+func (d *decoder) typeTable(list []typeJSON) (err error) {
+	d.types, err = readTypes(list)
+	return err
+}
+
+func (d *decoder) schema(x *schemaJSON) (*Schema, error) {
+	s := &Schema{
+		SiteID: x.Site, Place: string(x.Place), Function: string(x.Function), File: string(x.File), Line: x.Line, PC: x.PC,
+		RecordSize: x.Size, ShortSize: x.Short, Kernel: x.Kernel, CommOffset: x.Comm, TextArrays: x.TextArrays,
+	}
+	if !inRecord(x.Size) || !inRecord(x.Short) || !inRecord(x.Comm) || len(x.Fields) > maxFields {
+		return nil, errors.New("its sizes are not those of a record")
+	}
+	for i := range x.Fields {
+		f, err := d.field(&x.Fields[i])
+		if err != nil {
+			return nil, fmt.Errorf("field %d: %w", i+1, err)
+		}
+		s.Fields = append(s.Fields, f)
+	}
+	return s, nil
+}
+
+func inRecord(n int) bool { return n >= 0 && n <= maxRecord }
+
+func (d *decoder) field(x *fieldJSON) (f Field, err error) {
+	kind, err := fieldKinds.number(x.Kind)
+	if err != nil {
+		return f, err
+	}
+	static, err := statuses.number(x.Static)
+	if err != nil {
+		return f, err
+	}
+	f = Field{
+		Name: string(x.Name), Group: string(x.Group), Kind: FieldKind(kind), Offset: x.Offset, Size: x.Size,
+		StatusOffset: x.Status - 1, Static: Status(static), Reason: string(x.Reason), AddrOffset: x.Addr,
+	}
+	if !inRecord(x.Offset) || !inRecord(x.Size) || !inRecord(x.Status) || !inRecord(x.Addr) {
+		return f, errors.New("its slot is in no record")
+	}
+	if f.Type, err = d.types.get(x.Type); err != nil {
+		return f, err
+	}
+	if x.Text < 0 || x.Text > len(d.texts) {
+		return f, fmt.Errorf("there is no text %d", x.Text)
+	}
+	if x.Text > 0 {
+		f.Text = d.texts[x.Text-1]
+	}
+	if p := x.Show; p != nil {
+		if len(p.Letter) > 1 || len(p.Size) > 1 {
+			return f, errors.New("a print letter is one letter")
+		}
+		f.Show.Count = p.Count
+		copy1(&f.Show.Letter, p.Letter)
+		copy1(&f.Show.Size, p.Size)
+	}
+	if p := x.String; p != nil {
+		if !inRecord(p.Offset) || !inRecord(p.Size) || !inRecord(p.Status) {
+			return f, errors.New("its string's slot is in no record")
+		}
+		f.StrOffset, f.StrSize, f.StrStatusOffset = p.Offset, p.Size, p.Status-1
+	}
+	return f, nil
+}
+
+func copy1(to *byte, t text) {
+	if t != "" {
+		*to = t[0]
+	}
+}
+
+func encodeNames(n *Names) (x namesJSON) {
+	if n.Symbols != nil {
+		x.Symbols = map[uint64]text{}
+	}
+	for a, s := range n.Symbols {
+		x.Symbols[a] = text(s)
+	}
+	if n.Kernel != nil {
+		x.Kernel = map[uint64]symbolJSON{}
+	}
+	for a, s := range n.Kernel {
+		x.Kernel[a] = symbolJSON{text(s.Name), s.Offset, s.Size, text(s.Module)}
+	}
+	if n.Strings != nil {
+		x.Strings = map[uint64]text{}
+	}
+	for a, s := range n.Strings {
+		x.Strings[a] = text(s)
+	}
+	return x
+}
+
+func decodeNames(x *namesJSON) Names {
+	n := Names{Symbols: map[uint64]string{}, Kernel: map[uint64]KernelSymbol{}, Strings: map[uint64]string{}}
+	for a, s := range x.Symbols {
+		n.Symbols[a] = string(s)
+	}
+	for a, s := range x.Kernel {
+		n.Kernel[a] = KernelSymbol{string(s.Name), s.Offset, s.Size, string(s.Module)}
+	}
+	for a, s := range x.Strings {
+		n.Strings[a] = string(s)
+	}
+	return n
+}
