@@ -27,6 +27,17 @@ func TestGlobOfMany(t *testing.T) {
 	}
 }
 
+// TestGlobOfLater: a pattern reaches every function of a library that is loaded later, as
+// many as there are.
+func TestGlobOfLater(t *testing.T) {
+	lib := compile(t, "gcc", "many.c", "-O1", "-shared", "-fPIC", "-Wl,-Bsymbolic")
+	prog := compile(t, "gcc", "later.c", "-O1")
+	r := trace(t, "--pending", "uprobe:"+lib+":*many::f[0-2]*", "--", prog, lib, "_ZN4many5f2711Ev")
+	if r.sum.Sites != 3000 || r.sum.Hits != 1 || r.status != 0 || strings.Contains(r.stderr, "left out") {
+		t.Errorf("%d sites, %d hits, status %d: %s", r.sum.Sites, r.sum.Hits, r.status, tail(r.stderr))
+	}
+}
+
 // TestArmingInterrupted: signals end jalon while it arms, at once and in good order.
 func TestArmingInterrupted(t *testing.T) {
 	prog := compile(t, "gcc", "many.c", "-O1")

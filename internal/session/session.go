@@ -428,10 +428,25 @@ func (s *Session) Close() {
 	_ = s.mine.Close()
 }
 
+// patternSites is the room for sites where a pattern may match functions of libraries
+// that come later: those of a large one. It takes 2 MiB a CPU, of which only what is used
+// is ever allocated.
+const patternSites = 1 << 16
+
+// laterSites is how many sites there may be in the end; 0: some more than at first.
+func (s *Session) laterSites() int {
+	for _, tp := range s.opt.Tracepoints {
+		if s.opt.Pending && tp.Place.Glob() {
+			return patternSites
+		}
+	}
+	return 0
+}
+
 // engineOptions are those of the in-process engine.
 func (s *Session) engineOptions() inproc.Options {
 	return inproc.Options{
-		BufferSize: s.opt.BufferSize, DebugDirs: s.opt.DebugDirs, Avoid: s.opt.Avoid, Fresh: s.launched,
+		BufferSize: s.opt.BufferSize, DebugDirs: s.opt.DebugDirs, Avoid: s.opt.Avoid, Fresh: s.launched, Sites: s.laterSites(),
 		Uprobes: uprobes{s}, Dump: s.opt.Dump, Log: s.opt.Log, Warn: s.opt.Warn, Progress: s.step,
 		OnRings: func(mem *ring.Shared) {
 			pid := s.p.Pid()

@@ -22,6 +22,9 @@ type Options struct {
 	// Join: a program at an address that a patch in place covers is put in together
 	// with what is there; the patch is made anew. Without it Load refuses the program.
 	Join bool
+	// Sites is how many sites there may be, those of libraries that are loaded later
+	// included; 0 = a default.
+	Sites int
 	// Breakpoints reports whether breakpoints of the caller lie in [lo, hi): the bytes
 	// there must stay as they are. Nil: there are none.
 	Breakpoints func(lo, hi uint64) bool

@@ -44,7 +44,7 @@ func (e *Engine) mapShared(st *process.Stopped) error {
 	if size <= 0 {
 		size = DefaultBuffer
 	}
-	g, err := ring.NewGeometry(cpus, size, max(minSites, 2*len(e.sites)))
+	g, err := ring.NewGeometry(cpus, size, max(minSites, e.opt.Sites, 2*len(e.sites)))
 	if err != nil {
 		return err
 	}
