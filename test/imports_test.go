@@ -31,7 +31,7 @@ var allowed = map[string][]string{
 	"internal/ring":                  {},
 	"internal/patch":                 {},
 	"internal/procdir":               {},
-	"internal/process":               {"internal/procdir", "internal/ring"},
+	"internal/process":               {"internal/patch", "internal/procdir", "internal/ring"},
 	"internal/ir/eval":               {"internal/ir", "internal/ring"},
 	"internal/ir/irgen":              {"internal/ir", "internal/ir/eval", "internal/ring"},
 	"internal/debuginfo":             {"internal/ctype"},
@@ -85,7 +85,7 @@ var processors = map[string][]string{
 	"internal/debuginfo/usdt": {"internal/arch/amd64"},
 	"internal/backend/amd64":  {"internal/arch/amd64"},
 	"internal/patch":          {"internal/arch/amd64"},
-	"internal/process":        {"internal/arch/amd64"},
+	"internal/process":        {"internal/patch", "internal/arch/amd64"},
 }
 
 // everywhere may be imported by all: how files of others are opened safely, and what is

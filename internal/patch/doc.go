@@ -13,5 +13,5 @@
 // The rule of every decision: refuse rather than guess. A refused tactic costs
 // time at the hit, a wrong one corrupts the traced program.
 //
-// Import rule: patch imports nothing of jalon.
+// Import rule: patch imports arch/amd64 only.
 package patch

@@ -71,7 +71,7 @@ func (d *decoder) operand(o operand) {
 	if width == 1 && !d.pfx.rex && o.kind != 'A' && reg >= 4 {
 		reg -= 4 // ah ch dh bh
 	}
-	bit := GPR(1) << reg
+	bit := RegSet(1) << reg
 	if o.acc&accRead != 0 || width < 4 {
 		d.in.Reads |= bit
 	}

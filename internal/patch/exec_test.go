@@ -77,7 +77,7 @@ func (s *cpuState) pointAt(rng *rand.Rand, in *Inst) {
 
 // implicitAddress is the set of registers that an instruction without a memory
 // operand uses as addresses.
-func implicitAddress(in *Inst) GPR {
+func implicitAddress(in *Inst) RegSet {
 	switch {
 	case in.space == spaceOne && in.opcode >= 0xa4 && in.opcode <= 0xaf && in.opcode != 0xa8 && in.opcode != 0xa9:
 		return RSI | RDI

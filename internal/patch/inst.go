@@ -1,6 +1,10 @@
 package patch
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/jalon-trace/jalon/internal/arch/amd64"
+)
 
 // Class says how an instruction passes on control.
 type Class uint8
@@ -36,29 +40,29 @@ func (c Class) Ends() bool { return c == Jmp || c == JmpInd || c == Ret || c == 
 // handler of a trap's signal may skip the trap.
 func (c Class) Leaves() bool { return c.Ends() && c != Trap || c == Call || c == CallInd }
 
-// GPR is a set of general registers: bit n is the register of hardware number
-// n: rax rcx rdx rbx rsp rbp rsi rdi r8-r15.
-type GPR = uint16
+// RegSet is a set of general registers.
+type RegSet = amd64.RegSet
 
-// The registers that instructions name implicitly, as sets.
+// The registers that instructions name implicitly, and others, as sets.
 const (
-	RAX GPR = 1 << iota
-	RCX
-	RDX
-	RBX
-	RSP
-	RBP
-	RSI
-	RDI
-	R8
-	R9
-	R10
-	R11
-	R12
-	R13
-	R14
-	R15
-	AllGPR GPR = 0xffff
+	RAX RegSet = 1 << amd64.RAX
+	RCX RegSet = 1 << amd64.RCX
+	RDX RegSet = 1 << amd64.RDX
+	RBX RegSet = 1 << amd64.RBX
+	RSP RegSet = 1 << amd64.RSP
+	RBP RegSet = 1 << amd64.RBP
+	RSI RegSet = 1 << amd64.RSI
+	RDI RegSet = 1 << amd64.RDI
+	R8  RegSet = 1 << amd64.R8
+	R9  RegSet = 1 << amd64.R9
+	R10 RegSet = 1 << amd64.R10
+	R11 RegSet = 1 << amd64.R11
+	R12 RegSet = 1 << amd64.R12
+	R13 RegSet = 1 << amd64.R13
+	R14 RegSet = 1 << amd64.R14
+	R15 RegSet = 1 << amd64.R15
+
+	AllGPR = amd64.AllGPR
 )
 
 // Inst is one decoded instruction.
@@ -80,8 +84,8 @@ type Inst struct {
 	RIPOff    int
 	RIPTarget uint64
 	Class     Class
-	Reads     GPR
-	Writes    GPR
+	Reads     RegSet
+	Writes    RegSet
 	// FlagsRead: the outcome depends on one of CF PF AF ZF SF OF.
 	// FlagsWritten: all six are overwritten (AF, and OF after a shift by more
 	// than one, may be undefined by the manual).

@@ -91,7 +91,7 @@ func (c *Code) tablesOf(a *analysis, parts [][]Inst, insts []Inst, i int) ([]uin
 // lastWrite finds, in the straight line of code before insts[i], the last
 // instruction that writes one of regs. It gives up (-1) where control may arrive
 // from elsewhere.
-func (c *Code) lastWrite(a *analysis, insts []Inst, i int, regs GPR) int {
+func (c *Code) lastWrite(a *analysis, insts []Inst, i int, regs RegSet) int {
 	for j := i - 1; j >= 0 && j >= i-lookBack; j-- {
 		if _, isTarget := slices.BinarySearch(a.targets, insts[j+1].Addr); isTarget {
 			return -1
@@ -113,7 +113,7 @@ func (a *analysis) dispatch(insts []Inst, from, jmp int) {
 
 // signedLoad finds where one of regs gets, before insts[i], a 32-bit table entry
 // with its sign. -1: nowhere.
-func (c *Code) signedLoad(a *analysis, insts []Inst, i int, regs GPR) int {
+func (c *Code) signedLoad(a *analysis, insts []Inst, i int, regs RegSet) int {
 	for j := i; ; {
 		if j = c.lastWrite(a, insts, j, regs); j < 0 {
 			return -1

@@ -19,11 +19,11 @@ const flagsBit = 1 << 16
 // compiler returns a value in them; hand-written assembly might). The stack pointer is
 // never dead. A register is dead for the normal course of the program: a signal
 // handler or an unwinder that starts at a fault in between could see it.
-func DeadAt(c *Code, addr uint64, opt Options) (gpr GPR, flags bool) {
+func DeadAt(c *Code, addr uint64, opt Options) (gpr RegSet, flags bool) {
 	w := walker{c: c, opt: opt, seen: map[uint64]uint32{}, budget: liveBudget}
 	w.walk(addr, uint32(AllGPR)|flagsBit)
 	dead := (uint32(AllGPR) | flagsBit) &^ w.live &^ uint32(RSP)
-	return GPR(dead), dead&flagsBit != 0
+	return RegSet(dead), dead&flagsBit != 0
 }
 
 // walker is one run of DeadAt.

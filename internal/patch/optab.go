@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/jalon-trace/jalon/internal/arch/amd64"
 )
 
 // opSpace is one table of 256 opcodes.
@@ -71,8 +73,8 @@ type form struct {
 	modrm   bool
 	exact   []byte // ModRM bytes; nil = any
 	ops     []operand
-	reads   GPR // implicit
-	writes  GPR
+	reads   RegSet // implicit
+	writes  RegSet
 	flags   flagUse
 	class   Class
 	unknown bool
@@ -169,7 +171,14 @@ func cutAfter(s *string, sep byte) (string, bool) {
 	return after, ok
 }
 
-var implicitRegs = map[string]GPR{"rax": RAX, "rcx": RCX, "rdx": RDX, "rbx": RBX, "rsp": RSP, "rbp": RBP, "rsi": RSI, "rdi": RDI}
+// implicitRegs are the registers that instructions name implicitly.
+var implicitRegs = func() map[string]RegSet {
+	m := map[string]RegSet{}
+	for r := amd64.RAX; r <= amd64.RDI; r++ {
+		m[r.Name(8)] = amd64.Set(r)
+	}
+	return m
+}()
 
 var classTokens = map[string]Class{
 	"@nop": Nop, "@jmp": Jmp, "@jcc": Jcc, "@loop": Loop, "@call": Call, "@jmpind": JmpInd, "@callind": CallInd,

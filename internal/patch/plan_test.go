@@ -190,7 +190,7 @@ func TestDeadAt(t *testing.T) {
 	tests := []struct {
 		name, code string
 		opt        Options
-		gpr        GPR
+		gpr        RegSet
 		flags      bool
 	}{
 		{"overwritten", "b8 01 00 00 00 c3", Options{}, RAX, false},

@@ -34,7 +34,7 @@ var regNumber = sync.OnceValue(func() map[string]int {
 })
 
 // named is the set of general registers in a line of objdump.
-func named(text string) (set GPR) {
+func named(text string) (set RegSet) {
 	text, _, _ = strings.Cut(text, "#")
 	for _, m := range regWord.FindAllStringSubmatch(text, -1) {
 		if n, ok := regNumber()[m[1]]; ok {
@@ -48,7 +48,7 @@ func named(text string) (set GPR) {
 // names, by mnemonic without prefix. A trailing * matches any end.
 var implicit = []struct {
 	name string
-	regs GPR
+	regs RegSet
 }{
 	{"push*", RSP},
 	{"pop", RSP},
@@ -111,8 +111,8 @@ var implicit = []struct {
 
 // implicitOf is the table's set for a line, and the set it may use when it is
 // repeated.
-func implicitOf(text string) GPR {
-	var regs GPR
+func implicitOf(text string) RegSet {
+	var regs RegSet
 	for _, w := range strings.Fields(text) {
 		if strings.HasPrefix(w, "rep") {
 			regs |= RCX

@@ -16,7 +16,7 @@ import (
 )
 
 // clobber is code that destroys what DeadAt says is dead.
-func clobber(dead GPR, flags bool, rng *rand.Rand) []byte {
+func clobber(dead RegSet, flags bool, rng *rand.Rand) []byte {
 	var b []byte
 	for r := range 16 {
 		if dead>>r&1 != 0 {

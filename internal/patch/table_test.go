@@ -23,7 +23,7 @@ func TestInstructions(t *testing.T) {
 	ret := func(at string) string { return strings.Replace(retTo, "%s", at, 1) }
 	tests := []struct {
 		text, code    string
-		reads, writes GPR
+		reads, writes RegSet
 		flags         string // r read, w overwritten
 		class         Class
 		moved         string

@@ -3,7 +3,9 @@ package process
 import (
 	"encoding/binary"
 	"math/bits"
-	"strings"
+
+	"github.com/jalon-trace/jalon/internal/arch/amd64"
+	"github.com/jalon-trace/jalon/internal/patch"
 )
 
 // Breakpoints mostly are at the beginning of functions, or over a jump of our own.
@@ -16,45 +18,46 @@ func emulate(code []byte, r *Regs, store func(addr, v uint64) bool) (ok bool) {
 	if r.Eflags&trapFlag != 0 {
 		return false // the program single-steps itself
 	}
-	for _, nop := range nops {
-		if strings.HasPrefix(string(code), nop) {
-			r.Rip += uint64(len(nop))
-			return true
-		}
-	}
-	rex := byte(0)
-	op := code
-	if len(op) > 0 && op[0]&0xf0 == 0x40 {
-		rex, op = op[0], op[1:]
-	}
-	if len(op) < 6 {
-		return false // the longest has opcode, ModRM and 4 bytes
-	}
-	n := 0
-	switch c := op[0]; {
-	case c&0xf8 == 0x50:
-		n = emulatePush(r, gpr(r, c&7, rex&rexB), store)
-	case c&0xf8 == 0xb8 && rex&rexW == 0:
-		*gpr(r, c&7, rex&rexB), n = uint64(binary.LittleEndian.Uint32(op[1:])), 5
-	case c == 0xe9:
-		n = 5 + int(int32(binary.LittleEndian.Uint32(op[1:])))
-	case c == 0xeb:
-		n = 2 + int(int8(op[1]))
-	case op[1]>>6 == 3:
-		n = emulateRegs(r, rex, op)
-	}
-	if n == 0 {
+	in, err := patch.Decode(code, r.PC())
+	if err != nil {
 		return false
 	}
-	r.Rip += uint64(n + len(code) - len(op))
+	next := in.Next()
+	switch {
+	case in.Class == patch.Nop, in.Endbr():
+	case in.Class == patch.Jmp:
+		next = in.Target
+	case !emulateOne(&in, r, store):
+		return false
+	}
+	r.SetPC(next)
 	return true
 }
 
-// nops are endbr64 and the forms that assemblers fill up with (Intel SDM vol. 2,
-// NOP, table 4-12).
-var nops = []string{
-	"\xf3\x0f\x1e\xfa", "\x90", "\x66\x90", "\x0f\x1f\x00", "\x0f\x1f\x40\x00", "\x0f\x1f\x44\x00\x00",
-	"\x66\x0f\x1f\x44\x00\x00", "\x0f\x1f\x80\x00\x00\x00\x00", "\x0f\x1f\x84\x00\x00\x00\x00\x00",
+// emulateOne executes an instruction that goes on behind itself.
+func emulateOne(in *patch.Inst, r *Regs, store func(addr, v uint64) bool) bool {
+	op, rex, modrm, ok := in.Plain()
+	switch {
+	case !ok:
+		return false
+	case op&0xf8 == 0x50:
+		return emulatePush(r, gpr(r, op&7, rex&rexB), store)
+	case op&0xf8 == 0xb8 && rex&rexW == 0:
+		*gpr(r, op&7, rex&rexB) = uint64(uint32(immediate(in, 4)))
+		return true
+	case modrm>>6 == 3:
+		return emulateRegs(in, r, op, rex, modrm)
+	}
+	return false
+}
+
+// immediate is the number of n bytes, 1 or 4, at the end of an instruction.
+func immediate(in *patch.Inst, n int) int64 {
+	b := in.Bytes()
+	if b = b[len(b)-n:]; n == 1 {
+		return int64(int8(b[0]))
+	}
+	return int64(int32(binary.LittleEndian.Uint32(b)))
 }
 
 // Bits of a REX prefix.
@@ -66,38 +69,35 @@ const (
 
 // emulatePush pushes a register. The word must lie in the page that rsp points
 // into: below it may be a guard page, or one that the stack is to grow by.
-func emulatePush(r *Regs, from *uint64, store func(addr, v uint64) bool) int {
+func emulatePush(r *Regs, from *uint64, store func(addr, v uint64) bool) bool {
 	sp := r.Rsp - 8
 	if sp/pageSize != r.Rsp/pageSize || !store(sp, *from) {
-		return 0
+		return false
 	}
 	r.Rsp = sp
-	return 1
+	return true
 }
 
-// emulateRegs executes an instruction of registers and immediate numbers: it gives
-// the length without the prefix, 0 for one that is not known.
-func emulateRegs(r *Regs, rex byte, op []byte) int {
-	rm, reg := gpr(r, op[1]&7, rex&rexB), gpr(r, op[1]>>3&7, rex&rexR)
+// emulateRegs executes an instruction of registers and immediate numbers.
+func emulateRegs(in *patch.Inst, r *Regs, op, rex, modrm byte) bool {
+	rm, reg := gpr(r, modrm&7, rex&rexB), gpr(r, modrm>>3&7, rex&rexR)
 	wide := rex&rexW != 0
 	switch {
-	case op[0] == 0x89: // mov reg, rm
+	case op == 0x89: // mov reg, rm
 		if *rm = *reg; !wide {
 			*rm = uint64(uint32(*reg))
 		}
-		return 2
-	case op[0] == 0x31 && rm == reg: // xor: zero
+	case op == 0x31 && rm == reg: // xor: zero
 		*rm = 0
 		r.Eflags = r.Eflags&^statusFlags | flagZ | flagP
-		return 2
-	case op[0] == 0x83 && op[1]>>3&7 == 5 && wide: // sub $imm8, rm
-		*rm = subtract(r, *rm, uint64(int64(int8(op[2]))))
-		return 3
-	case op[0] == 0x81 && op[1]>>3&7 == 5 && wide:
-		*rm = subtract(r, *rm, uint64(int64(int32(binary.LittleEndian.Uint32(op[2:])))))
-		return 6
+	case op == 0x83 && modrm>>3&7 == 5 && wide: // sub $imm8, rm
+		*rm = subtract(r, *rm, uint64(immediate(in, 1)))
+	case op == 0x81 && modrm>>3&7 == 5 && wide:
+		*rm = subtract(r, *rm, uint64(immediate(in, 4)))
+	default:
+		return false
 	}
-	return 0
+	return true
 }
 
 // Status flags.
@@ -133,11 +133,16 @@ func gpr(r *Regs, n, high byte) *uint64 {
 	if high != 0 {
 		n += 8
 	}
-	return [...]*uint64{
-		&r.Rax, &r.Rcx, &r.Rdx, &r.Rbx, &r.Rsp, &r.Rbp, &r.Rsi, &r.Rdi,
-		&r.R8, &r.R9, &r.R10, &r.R11, &r.R12, &r.R13, &r.R14, &r.R15,
-	}[n]
+	return r.Word(gprWords[n])
 }
+
+// gprWords are where the general registers are in Regs, by hardware number.
+var gprWords = func() (at [amd64.NumGPR]int) {
+	for n := range at {
+		at[n] = amd64.Processor.Register(amd64.Reg(n).DWARF()).Ptrace
+	}
+	return at
+}()
 
 // emulateAt executes the instruction below a breakpoint for a thread there.
 func (p *Process) emulateAt(t *task, regs *Regs, addr uint64) bool {

@@ -5,6 +5,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/arch/amd64"
 )
 
 // Regs are the general registers of a thread, as PTRACE_GETREGSET gives them.
@@ -29,12 +31,16 @@ func (r *Regs) ThreadPointer() uint64 { return r.Fs_base }
 // negative: it is in none.
 func (r *Regs) call() int64 { return int64(r.Orig_rax) }
 
-// callArg is argument n of that call (psABI A.2.1: rdi rsi rdx r10 r8 r9).
-func (r *Regs) callArg(n int) uint64 { return *r.callArgs()[n] }
+// callArg is argument n of that call.
+func (r *Regs) callArg(n int) uint64 { return *r.Word(callWords[n]) }
 
-func (r *Regs) callArgs() [6]*uint64 {
-	return [6]*uint64{&r.Rdi, &r.Rsi, &r.Rdx, &r.R10, &r.R8, &r.R9}
-}
+// callWords are where the arguments of system calls are in Regs.
+var callWords = func() (at [6]int) {
+	for n, reg := range amd64.Processor.CallArgs {
+		at[n] = amd64.Processor.Register(reg).Ptrace
+	}
+	return at
+}()
 
 // callResult is the result of a call, negative for an error.
 func (r *Regs) callResult() int64 { return int64(r.Rax) }
@@ -45,10 +51,12 @@ func (r *Regs) setCallResult(v int64) { r.Rax = uint64(v) }
 // is. The kernel restarts no call that the thread was in: orig_rax is -1.
 func (r *Regs) setCall(pc, nr uint64, args ...uint64) {
 	r.Rip, r.Rax, r.Orig_rax = pc, nr, ^uint64(0)
-	for n, p := range r.callArgs() {
-		if *p = 0; n < len(args) {
-			*p = args[n]
+	for n, at := range callWords {
+		v := uint64(0)
+		if n < len(args) {
+			v = args[n]
 		}
+		*r.Word(at) = v
 	}
 	r.Eflags &^= trapFlag | directionFlag // no single-step, string direction up
 }

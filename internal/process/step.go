@@ -15,7 +15,7 @@ const (
 	insnRep            // a string instruction: one step is one iteration
 )
 
-// insn is an instruction as far as it matters; len is known for insnRep only.
+// insn is an instruction as far as it matters.
 type insn struct {
 	kind insnKind
 	len  int

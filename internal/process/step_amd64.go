@@ -2,36 +2,22 @@ package process
 
 import (
 	"encoding/binary"
+
+	"github.com/jalon-trace/jalon/internal/patch"
 )
 
-// classify decodes prefixes and opcode (Intel SDM vol. 2, ch. 2).
+// kinds of instructions by what a step over them must heed.
+var kinds = map[patch.Stepping]insnKind{
+	patch.StepCall: insnCall, patch.StepPushes: insnPushf, patch.StepPops: insnPopf, patch.StepRepeat: insnRep,
+}
+
+// classify decodes one instruction.
 func classify(b []byte) insn {
-	rep := false
-	for i, c := range b {
-		switch c {
-		case 0xf2, 0xf3:
-			rep = true
-			continue
-		case 0x66, 0x67, 0x2e, 0x36, 0x3e, 0x26, 0x64, 0x65:
-			continue
-		}
-		if c&0xf0 == 0x40 { // REX
-			continue
-		}
-		switch {
-		case c == 0x9c:
-			return insn{kind: insnPushf}
-		case c == 0x9d || c == 0xcf:
-			return insn{kind: insnPopf}
-		case c == 0x0f && i+1 < len(b) && (b[i+1] == 0x05 || b[i+1] == 0x34),
-			c == 0xcd && i+1 < len(b) && b[i+1] == 0x80:
-			return insn{kind: insnCall}
-		case rep && (c >= 0xa4 && c <= 0xa7 || c >= 0xaa && c <= 0xaf || c >= 0x6c && c <= 0x6f):
-			return insn{insnRep, i + 1}
-		}
-		return insn{}
+	in, err := patch.Decode(b, 0)
+	if err != nil {
+		return insn{} // the processor will refuse it too
 	}
-	return insn{}
+	return insn{kinds[in.Stepping()], in.Len}
 }
 
 // fixStep takes our trap flag out of where an instruction has copied the flags to.

@@ -3,6 +3,7 @@ package amd64
 import (
 	"fmt"
 
+	x86 "github.com/jalon-trace/jalon/internal/arch/amd64"
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/ring"
 )
@@ -12,10 +13,9 @@ type Config struct {
 	Addr   uint64      // where the code will be placed
 	PC     uint64      // the site: what Reg rip reads
 	Layout ring.Layout // addresses of the shared memory
-	// DeadGPR has a bit for each general register, by hardware number, that is
-	// dead at the site: free to destroy. DeadXMM likewise; DeadFlags for the
+	// DeadGPR are the general registers that are dead at the site: free to destroy. DeadXMM likewise; DeadFlags for the
 	// arithmetic flags.
-	DeadGPR   uint16
+	DeadGPR   x86.RegSet
 	DeadFlags bool
 	DeadXMM   uint32
 	// ColdAddr, when not 0, is where the code that is rarely run, or slow anyhow,

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	x86 "github.com/jalon-trace/jalon/internal/arch/amd64"
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/ir/eval"
 	"github.com/jalon-trace/jalon/internal/ir/irgen"
@@ -241,10 +242,10 @@ func randomConfig(r *rand.Rand, addr uint64) Config {
 	}
 	switch r.Intn(4) {
 	case 0:
-		cfg.DeadGPR = uint16(r.Intn(1 << 16))
+		cfg.DeadGPR = x86.RegSet(r.Intn(1 << 16))
 	case 1:
 		a, b := r.Intn(1<<16), r.Intn(1<<16)
-		cfg.DeadGPR = uint16(a & b)
+		cfg.DeadGPR = x86.RegSet(a & b)
 	case 2:
 		cfg.DeadGPR = 1<<RAX | 1<<R10 | 1<<R11
 	}
@@ -337,7 +338,7 @@ func (tr *trial) verifyRegisters(out *caseOut) error {
 	in := &tr.in
 	for n := range in.Regs {
 		if out.Regs[n] != in.Regs[n] && (tr.cfg.DeadGPR>>n&1 == 0 || n == int(RSP)) {
-			return fmt.Errorf("%s is %#x, was %#x", gprNames[8][n], out.Regs[n], in.Regs[n])
+			return fmt.Errorf("%s is %#x, was %#x", Reg(n).Name(8), out.Regs[n], in.Regs[n])
 		}
 	}
 	mask := ^uint64(0)

@@ -1,26 +1,29 @@
 package amd64
 
+import x86 "github.com/jalon-trace/jalon/internal/arch/amd64"
+
 // Reg is a register by its hardware number, 0-15; general or xmm by context.
-type Reg uint8
+type Reg = x86.Reg
 
 // The general registers.
 const (
-	RAX Reg = iota
-	RCX
-	RDX
-	RBX
-	RSP
-	RBP
-	RSI
-	RDI
-	R8
-	R9
-	R10
-	R11
-	R12
-	R13
-	R14
-	R15
+	RAX = x86.RAX
+	RCX = x86.RCX
+	RDX = x86.RDX
+	RBX = x86.RBX
+	RSP = x86.RSP
+	RBP = x86.RBP
+	RSI = x86.RSI
+	RDI = x86.RDI
+	R8  = x86.R8
+	R9  = x86.R9
+	R10 = x86.R10
+	R11 = x86.R11
+	R12 = x86.R12
+	R13 = x86.R13
+	R14 = x86.R14
+	R15 = x86.R15
+
 	NoReg Reg = 0xff
 )
 

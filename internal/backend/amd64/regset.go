@@ -1,6 +1,11 @@
 package amd64
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/jalon-trace/jalon/internal/arch"
+	x86 "github.com/jalon-trace/jalon/internal/arch/amd64"
+)
 
 // item is something of the traced program that our code may destroy and must
 // then save: a general register (0-15), an xmm register (16-31), the flags, the
@@ -44,4 +49,9 @@ const (
 )
 
 // dwarfGPR gives the hardware number of a DWARF general register.
-var dwarfGPR = [16]Reg{RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R8, R9, R10, R11, R12, R13, R14, R15}
+var dwarfGPR = func() (of [x86.NumGPR]Reg) {
+	for n := range of {
+		of[n], _ = x86.FromDWARF(arch.Reg(n))
+	}
+	return of
+}()

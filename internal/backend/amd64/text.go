@@ -5,14 +5,7 @@ import (
 	"strings"
 )
 
-var gprNames = map[uint8][16]string{
-	8: {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"},
-	4: {"eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi", "r8d", "r9d", "r10d", "r11d", "r12d", "r13d", "r14d", "r15d"},
-	2: {"ax", "cx", "dx", "bx", "sp", "bp", "si", "di", "r8w", "r9w", "r10w", "r11w", "r12w", "r13w", "r14w", "r15w"},
-	1: {"al", "cl", "dl", "bl", "spl", "bpl", "sil", "dil", "r8b", "r9b", "r10b", "r11b", "r12b", "r13b", "r14b", "r15b"},
-}
-
-func regText(r Reg, w uint8) string { return "%" + gprNames[w][r] }
+func regText(r Reg, w uint8) string { return "%" + r.Name(int(w)) }
 func xmmText(r Reg) string          { return fmt.Sprintf("%%xmm%d", r) }
 
 // writer formats instructions as AT&T text, as objdump does.

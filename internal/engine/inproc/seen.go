@@ -14,7 +14,7 @@ var hardware = [16]uint8{0, 2, 1, 3, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 15}
 // until something is written there, and so must not be destroyed at one site
 // when another shows it.
 type seen struct {
-	gpr   patch.GPR
+	gpr   patch.RegSet
 	flags bool
 }
 

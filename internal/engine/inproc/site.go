@@ -119,7 +119,7 @@ type site struct {
 	tactic string
 	// dead and deadFlags are the registers that the program overwrites behind the site
 	// before it reads them.
-	dead      patch.GPR
+	dead      patch.RegSet
 	deadFlags bool
 	// numbered: id is the site's own. A site that is planned anew keeps it.
 	numbered bool
