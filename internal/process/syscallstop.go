@@ -29,6 +29,9 @@ func getSyscallInfo(tid int) (info syscallInfo, ok bool) {
 // syscallStop is a stop at the entry to a system call or at its exit, outside of
 // injections.
 func (p *Process) syscallStop(t *task) {
+	if p.borrows(t) {
+		p.letGain(t)
+	}
 	if p.ctl == nil || t.apart() {
 		return
 	}

@@ -89,6 +89,8 @@ func (p *Process) resume(t *task) {
 		request := unix.PTRACE_CONT
 		if p.ctl != nil {
 			request = p.request(t)
+		} else if p.borrows(t) && powerless() {
+			request = unix.PTRACE_SYSCALL
 		}
 		err = ptrace(request, t.tid, 0, uintptr(t.sig))
 	}

@@ -36,6 +36,7 @@ var lifePrograms = []lifeProgram{
 	{"memory", "gcc", "memory.c", []string{"-g", "-O2", "-pthread", "-ldl"}, nil},
 	{"rights", "gcc", "rights.c", []string{"-g", "-O2", "-pthread"}, nil},
 	{"exceptions", "g++", "throws.cc", []string{"-g", "-O2", "-pthread"}, nil},
+	{"coroutines, asynchronous I/O", "g++", "async.cc", []string{"-std=c++20", "-g", "-O2", "-pthread"}, nil},
 }
 
 // some are lives that every kind of program leads.

@@ -1,0 +1,83 @@
+package process
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// The kernel ignores set-user-ID, set-group-ID and file capabilities in the exec of a
+// process whose tracer lacks CAP_SYS_PTRACE. A child that shares the memory until its
+// exec (vfork, posix_spawn) is traced until then, so sudo or ping started by it would run
+// without their rights. Such a child stops at its system calls, and is let go at the
+// entry to the exec of such a file: no code of the program runs in it any more.
+
+// borrows reports whether t is a child that shares the memory until its exec.
+func (p *Process) borrows(t *task) bool { return !p.member(t) && !t.fork && !t.kin && p.ctl == nil }
+
+// powerless: jalon has not the capability that keeps traced programs' rights.
+var powerless = sync.OnceValue(func() bool {
+	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	return unix.Capget(&hdr, &data[0]) != nil || data[0].Effective&(1<<unix.CAP_SYS_PTRACE) == 0
+})
+
+// letGain lets a child go that is about to become a program with rights of its own.
+func (p *Process) letGain(t *task) {
+	info, ok := getSyscallInfo(t.tid)
+	if !ok || info.op != syscallEntry {
+		return
+	}
+	dir, path := int64(unix.AT_FDCWD), info.args[0]
+	switch info.nr {
+	case unix.SYS_EXECVE:
+	case unix.SYS_EXECVEAT:
+		dir, path = int64(int32(info.args[0])), info.args[1]
+	default:
+		return
+	}
+	if name, ok := p.text(path); ok && gains(t.tid, dir, name) {
+		p.forget(t)
+		p.vforkDone(t.tgid)
+	}
+}
+
+// text reads a path of the program's.
+func (p *Process) text(addr uint64) (string, bool) {
+	var b []byte
+	for len(b) < unix.PathMax {
+		part := make([]byte, pageSize-(addr+uint64(len(b)))%pageSize)
+		if p.space.read(addr+uint64(len(b)), part) != nil {
+			return "", false
+		}
+		b = append(b, part...)
+		if n := bytes.IndexByte(b, 0); n >= 0 {
+			return string(b[:n]), true
+		}
+	}
+	return "", false
+}
+
+// gains reports whether the exec of a file gives rights.
+func gains(tid int, dir int64, name string) bool {
+	file := fmt.Sprintf("/proc/%d/root%s", tid, name)
+	switch {
+	case filepath.IsAbs(name):
+	case dir != unix.AT_FDCWD:
+		file = filepath.Join(fmt.Sprintf("/proc/%d/fd/%d", tid, dir), name)
+	default:
+		file = filepath.Join(fmt.Sprintf("/proc/%d/cwd", tid), name)
+	}
+	var st unix.Stat_t
+	if unix.Stat(file, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Mode&0o111 == 0 {
+		return false
+	}
+	if st.Mode&unix.S_ISUID != 0 || st.Mode&unix.S_ISGID != 0 && st.Mode&0o010 != 0 {
+		return true
+	}
+	n, err := unix.Getxattr(file, "security.capability", nil)
+	return err == nil && n > 0
+}
