@@ -101,12 +101,14 @@ func (c *checker) specifiedType(tn *lang.TypeName) *ctype.Type {
 			return t
 		}
 		_, err := c.in.Scope.Type(ctype.Typedef, tn.Name)
+		c.failMeaning(err, tn.Pos)
 		c.failNotFound(tn.Pos, fmt.Sprintf("no type %q in the program", tn.Name), err)
 	}
 	t, err := c.in.Scope.Type(tagKinds[tn.Tag], tn.Name)
 	if err == nil {
 		return t
 	}
+	c.failMeaning(err, tn.Pos)
 	for _, tag := range []string{"struct", "union", "enum"} {
 		if _, e := c.in.Scope.Type(tagKinds[tag], tn.Name); e == nil {
 			c.fail(tn.Pos, fmt.Sprintf("%q is no %s", tn.Name, tn.Tag), fmt.Sprintf("write %s %s", tag, tn.Name))

@@ -66,8 +66,8 @@ func buildIndex(d *data, kept []*unit, main int, release func()) *index.Parts {
 	return p
 }
 
-// merge adds one unit's part. In C a type or enumerator means the same in every
-// unit, as far as look-ups from elsewhere go, and the first one counts.
+// merge adds one unit's part. In C the types and enumerators of one name and shape
+// count once: headers are described by every unit.
 func merge(p *index.Parts, id int, part *unitPart, seen map[uint64]bool) {
 	for i, e := range part.names {
 		if k := part.once[i]; k != 0 {
@@ -160,7 +160,7 @@ func (p *unitPart) scanNames(u *unit, id uint32) {
 		}
 		key := uint64(0)
 		if once && c {
-			key = index.Key(tag, name)
+			key = max(index.Key(tag, name)^e.shape()*0x9e3779b97f4a7c15, 1)
 		}
 		p.names = append(p.names, index.Name{Hash: index.Hash(index.Bare(name)), Off: uint32(off), Unit: id, Tag: tag})
 		p.once = append(p.once, key)

@@ -106,8 +106,10 @@ func (s *scope) resolvePlainly(name string, types bool) (*debuginfo.Entity, erro
 			return &debuginfo.Entity{Enum: s.m.convert(enum), Value: v.Int()}, nil
 		}
 	}
-	if d, ok := s.findType(ctype.Typedef, name); ok {
+	if d, ok, err := s.findType(ctype.Typedef, name); ok {
 		return &debuginfo.Entity{Type: s.m.convert(d)}, nil
+	} else if err != nil {
+		return nil, err
 	}
 	return nil, s.notFound("variable", name, s.visible())
 }

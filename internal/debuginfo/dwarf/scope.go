@@ -361,8 +361,10 @@ func (s *scope) Type(kind ctype.Kind, name string) (t *ctype.Type, err error) {
 		if _, none := err.(*debuginfo.NotFoundError); err != nil && !none {
 			return nil, err
 		}
-	} else if d, ok := s.findType(kind, name); ok {
+	} else if d, ok, err := s.findType(kind, name); ok {
 		return s.m.convert(d), nil
+	} else if err != nil {
+		return nil, err
 	}
 	if kind == ctype.Typedef {
 		if t := builtinType(name); t != nil {

@@ -461,7 +461,10 @@ func (r *search) one(name string, list []meaning) (meaning, error) {
 			if best.d.ab.tag == tagSubprogram && m.d.ab.tag == tagSubprogram && n == best.d.fullName() {
 				continue // overloads
 			}
-			if n == best.d.fullName() {
+			switch {
+			case best.d.u.isC() && m.d.u.isC() && best.d.u.whole() != m.d.u.whole():
+				n = m.d.definedIn()
+			case n == best.d.fullName():
 				n = "a constant of an inner block"
 			}
 			if !slices.Contains(others, n) {
@@ -470,7 +473,11 @@ func (r *search) one(name string, list []meaning) (meaning, error) {
 		}
 	}
 	if len(others) > 0 {
-		return best, &debuginfo.AmbiguousError{Name: name, Candidates: append([]string{best.d.fullName()}, others...)}
+		first := best.d.fullName()
+		if best.d.u.isC() && strings.Contains(others[0], " of ") {
+			first = best.d.definedIn()
+		}
+		return best, &debuginfo.AmbiguousError{Name: name, Candidates: append([]string{first}, others...)}
 	}
 	return best, nil
 }
@@ -504,6 +511,9 @@ func (d die) rank() int {
 func sameEntity(a, b die) bool {
 	if a.declaration().key() == b.declaration().key() {
 		return true
+	}
+	if c := a.u.isC() && b.u.isC(); c && (isTypeTag(a.ab.tag) || a.ab.tag == tagEnumerator) {
+		return alike(a, b)
 	}
 	if isTypeTag(a.ab.tag) != isTypeTag(b.ab.tag) || a.ab.tag == tagEnumerator || a.name() != b.name() {
 		return false

@@ -1,10 +1,12 @@
 package dwarf
 
 import (
+	"slices"
 	"sort"
 	"strings"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
+	"github.com/jalon-trace/jalon/internal/debuginfo"
 )
 
 // Types and enumerators by name.
@@ -26,10 +28,10 @@ func typeTags(kind ctype.Kind, c bool) []uint16 {
 }
 
 // findType finds a type's entry: in the blocks, the unit, then the program;
-// complete ones before declarations.
-func (s *scope) findType(kind ctype.Kind, name string) (found die, ok bool) {
+// complete ones before declarations. Types of other units that differ are ambiguous.
+func (s *scope) findType(kind ctype.Kind, name string) (found die, ok bool, err error) {
 	if s.u == nil {
-		return die{}, false
+		return die{}, false, nil
 	}
 	parts := splitName(name)
 	last, scopes := parts[len(parts)-1], parts[:len(parts)-1]
@@ -50,24 +52,35 @@ func (s *scope) findType(kind ctype.Kind, name string) (found die, ok bool) {
 	for _, b := range s.chain() {
 		for _, d := range b.types {
 			if want(d) {
-				return d, true
+				return d, true, nil
 			}
 		}
 	}
 	if d, ok := s.u.lookup(last, want); ok {
-		return d, true
+		return d, true, nil
 	}
+	var others []string
 	s.m.names().find(last, func(tag uint16) bool { return true }, func(d die) bool {
-		if want(d) {
+		switch {
+		case !want(d):
+		case !ok:
 			found, ok = d, true
+		case s.u.isC() && d.u.isC() && !alike(found, d) && !slices.Contains(others, d.definedIn()):
+			others = append(others, d.definedIn())
 		}
-		return !ok
+		return (!ok || s.u.isC()) && len(others) < maxCandidates
 	})
-	if !ok && decl.ab != nil {
-		return decl, true
+	if len(others) > 0 {
+		return found, false, &debuginfo.AmbiguousError{Name: name, Candidates: append([]string{found.definedIn()}, others...)}
 	}
-	return found, ok
+	if !ok && decl.ab != nil {
+		return decl, true, nil
+	}
+	return found, ok, nil
 }
+
+// maxCandidates bounds what an ambiguous name is said to mean.
+const maxCandidates = 4
 
 // findEnumerator finds a constant and its enumeration.
 func (s *scope) findEnumerator(name string) (d, enum die, ok bool) {

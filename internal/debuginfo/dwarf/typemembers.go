@@ -61,12 +61,13 @@ func (m *Module) definition(d die) die {
 	if name == "" {
 		return d
 	}
-	if d.u.isC() { // the index has one definition of the program; the unit's own comes first
+	if d.u.isC() { // the unit's own comes first
 		own := func(e die) bool { return sameTag(e.ab.tag, d.ab.tag) && !e.flag(atDeclaration) }
 		if e, ok := d.u.lookup(name, own); ok {
 			return e
 		}
 	}
+	differ := false
 	full := d.qualified()
 	best := d
 	found := false
@@ -74,11 +75,17 @@ func (m *Module) definition(d die) die {
 		if e.flag(atDeclaration) || e.qualified() != full || e.u.whole() != d.u.whole() && strings.Contains(full, anonymousName) {
 			return true
 		}
+		if found && d.u.isC() && e.u.isC() && !alike(best, e) {
+			differ = true // which of them the declaration is of, nothing says
+		}
 		if !found || e.u == d.u {
 			best, found = e, true
 		}
-		return e.u != d.u
+		return e.u != d.u && !differ
 	})
+	if differ {
+		return d
+	}
 	return best
 }
 

@@ -45,7 +45,7 @@ var rowSizes = [...]uint64{nameRow, rangeRow, fileRow, idRow, flagRow}
 
 // Magic begins every file; its last byte is the version of the format and
 // of what is put into the tables.
-const Magic = "JALONIX\x01"
+const Magic = "JALONIX\x02"
 
 // HeadSize is the magic, checksum, 4 bytes of padding, key, counts of rows.
 const (

@@ -1,0 +1,114 @@
+package dwarf
+
+import (
+	"path"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/index"
+)
+
+// C has no rule that one name means one thing in the whole program. Where a unit does not
+// say itself what a type is, those of other units count if they are alike.
+
+// shapeAttrs are the numbers that make two entries different.
+var shapeAttrs = []uint16{atByteSize, atDataMemberLoc, atBitSize, atDataBitOffset, atBitOffset, atConstValue, atUpperBound, atCount, atEncoding}
+
+// maxAlike bounds how deep types without names are compared, and how many members.
+const (
+	maxAlike   = 8
+	maxCompare = 10_000
+)
+
+// alike reports whether two types, or enumerators, of C units are the same as far as a
+// program can see: names, sizes, members and their places.
+func alike(a, b die) bool {
+	n := maxCompare
+	return a.alike(b, maxAlike, &n)
+}
+
+func (d die) alike(o die, depth int, left *int) bool {
+	if *left--; *left < 0 || depth == 0 || d.key() == o.key() {
+		return *left >= 0
+	}
+	if !sameTag(d.ab.tag, o.ab.tag) || d.name() != o.name() {
+		return false
+	}
+	if d.flag(atDeclaration) || o.flag(atDeclaration) {
+		return true
+	}
+	for _, at := range shapeAttrs {
+		x, has := d.num(at)
+		if y, its := o.num(at); has != its || x != y {
+			return false
+		}
+	}
+	return d.typeAlike(o, depth, left) && d.childrenAlike(o, depth, left)
+}
+
+// typeAlike compares what the entries are made of. Types with names are alike if the names
+// and sizes are.
+func (d die) typeAlike(o die, depth int, left *int) bool {
+	x, has := d.ref(atType)
+	y, its := o.ref(atType)
+	switch {
+	case has != its:
+		return false
+	case !has:
+		return true
+	case x.name() != "":
+		return sameTag(x.ab.tag, y.ab.tag) && x.name() == y.name() && (x.flag(atDeclaration) || y.flag(atDeclaration) || x.size() == y.size())
+	}
+	return x.alike(y, depth-1, left)
+}
+
+func (d die) childrenAlike(o die, depth int, left *int) bool {
+	var theirs []die
+	for c := range o.children() {
+		if len(theirs) > maxCompare {
+			return false
+		}
+		theirs = append(theirs, c)
+	}
+	for c := range d.children() {
+		if len(theirs) == 0 || !c.alike(theirs[0], depth, left) {
+			return false
+		}
+		theirs = theirs[1:]
+	}
+	return len(theirs) == 0
+}
+
+// shape tells entries of one name apart in the index: those of one header agree in it.
+// It takes no look at all members, of which there are many.
+func (d die) shape() uint64 {
+	h := uint64(0)
+	add := func(v uint64) { h = h*1_000_003 + v }
+	for _, at := range []uint16{atByteSize, atDeclLine, atConstValue} {
+		v, _ := d.num(at)
+		add(v)
+	}
+	if d.ab.tag == tagTypedef {
+		if t, ok := d.ref(atType); ok {
+			add(index.Key(t.ab.tag, t.nameBytes()))
+		}
+		return h
+	}
+	for c := range d.children() {
+		add(index.Key(c.ab.tag, c.nameBytes()))
+		break
+	}
+	return h
+}
+
+// definedIn names a type or constant with the source file that defines it.
+func (d die) definedIn() string {
+	at := d
+	if e, ok := d.enumeration(); ok && d.ab.tag == tagEnumerator {
+		at = e
+	}
+	file, _ := at.declared()
+	if file == "" {
+		file = d.u.head().name
+	}
+	word := map[uint16]string{tagStructType: "struct ", tagUnionType: "union ", tagEnumerationType: "enum "}[d.ab.tag]
+	return word + d.name() + " of " + path.Base(file)
+}
