@@ -41,6 +41,14 @@ type Packager interface {
 	PackageVariable(pkg, name string) *Variable
 }
 
+// PackageVariable finds pkg.name in any scope.
+func PackageVariable(s Scope, pkg, name string) *Variable {
+	if p, ok := s.(Packager); ok {
+		return p.PackageVariable(pkg, name)
+	}
+	return nil
+}
+
 // AmbiguousError says that a name means several things.
 type AmbiguousError struct {
 	Name       string

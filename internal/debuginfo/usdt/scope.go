@@ -98,6 +98,42 @@ func (s *scope) Lookup(name string) (*debuginfo.Variable, error) {
 	return nil, &debuginfo.NotFoundError{What: "variable", Name: name, Nearest: s.names(), Hint: s.hint()}
 }
 
+// Resolve finds an argument, or what the name means in the program by the rules of its
+// language.
+func (s *scope) Resolve(name string, types bool) (*debuginfo.Entity, error) {
+	if s.under == nil || !types && s.Word(name) {
+		return debuginfo.Resolve(plain{s}, name, types)
+	}
+	e, err := debuginfo.Resolve(s.under, name, types)
+	if n, ok := err.(*debuginfo.NotFoundError); ok {
+		if own := basic(ctype.Typedef, name); own != nil {
+			return &debuginfo.Entity{Type: own}, nil
+		}
+		if n.Hint == "" {
+			with := *n
+			with.Hint = s.hint()
+			return nil, &with
+		}
+	}
+	return e, err
+}
+
+// plain is a scope without its Resolve.
+type plain struct{ debuginfo.Scope }
+
+// Member looks a name up in a class.
+func (s *scope) Member(class *ctype.Type, name string) (*debuginfo.Entity, error) {
+	if s.under == nil {
+		return debuginfo.Member(plain{s}, class, name)
+	}
+	return debuginfo.Member(s.under, class, name)
+}
+
+// PackageVariable finds a variable of a Go package.
+func (s *scope) PackageVariable(pkg, name string) *debuginfo.Variable {
+	return debuginfo.PackageVariable(s.under, pkg, name)
+}
+
 func (s *scope) names() (out []string) {
 	for _, v := range s.args {
 		out = append(out, v.Name)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/backend/ebpf"
 	"github.com/jalon-trace/jalon/internal/bpf"
+	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/tracesite"
 	"github.com/jalon-trace/jalon/internal/lang"
@@ -186,12 +187,31 @@ type callScope struct {
 // Lookup finds an argument of the tracepoint where it still has a value, else a
 // variable of the caller's.
 func (s *callScope) Lookup(name string) (*debuginfo.Variable, error) {
-	if slices.Contains(s.arguments, name) {
-		if v, err := s.inner.Lookup(name); err == nil && v.Kind == debuginfo.Param && v.Loc.Unavailable == "" {
-			return v, nil
-		}
+	if v := s.argument(name); v != nil {
+		return v, nil
 	}
 	return s.Scope.Lookup(name)
+}
+
+func (s *callScope) argument(name string) *debuginfo.Variable {
+	if slices.Contains(s.arguments, name) {
+		if v, err := s.inner.Lookup(name); err == nil && v.Kind == debuginfo.Param && v.Loc.Unavailable == "" {
+			return v
+		}
+	}
+	return nil
+}
+
+// Resolve is Lookup by the rules of the language.
+func (s *callScope) Resolve(name string, types bool) (*debuginfo.Entity, error) {
+	if v := s.argument(name); v != nil && !types {
+		return &debuginfo.Entity{Var: v}, nil
+	}
+	return debuginfo.Resolve(s.Scope, name, types)
+}
+
+func (s *callScope) Member(class *ctype.Type, name string) (*debuginfo.Entity, error) {
+	return debuginfo.Member(s.Scope, class, name)
 }
 
 // own is the collect list where the user gave none: what there is of the

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/backend/ebpf"
 	"github.com/jalon-trace/jalon/internal/bpf"
+	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/debuginfo/usdt"
@@ -292,6 +293,24 @@ func (r *returned) Lookup(name string) (*debuginfo.Variable, error) {
 func (r *returned) LookupIn(scope, name string) (*debuginfo.Variable, error) {
 	v, err := r.Scope.LookupIn(scope, name)
 	return dead(v), err
+}
+
+// Resolve finds what a name means by the rules of the language. A member of the object
+// is found by way of this, which is gone.
+func (r *returned) Resolve(name string, types bool) (*debuginfo.Entity, error) {
+	e, err := debuginfo.Resolve(r.Scope, name, types)
+	if err != nil || e.Var == nil {
+		return e, err
+	}
+	return &debuginfo.Entity{Var: dead(e.Var)}, nil
+}
+
+func (r *returned) Member(class *ctype.Type, name string) (*debuginfo.Entity, error) {
+	return debuginfo.Member(r.Scope, class, name)
+}
+
+func (r *returned) PackageVariable(pkg, name string) *debuginfo.Variable {
+	return debuginfo.PackageVariable(r.Scope, pkg, name)
 }
 
 func (r *returned) Args() []*debuginfo.Variable   { return allDead(r.Scope.Args()) }
