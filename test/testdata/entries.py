@@ -12,6 +12,7 @@ for setting in ("confirm off", "pagination off", "width 0", "height 0", "debugin
                 "multiple-symbols all", "style enabled off"):
     gdb.execute("set " + setting)
 gdb.execute("file " + job["prog"])
+gdb.execute("disable pretty-printer", to_string=True)
 
 
 def output(what):
@@ -73,6 +74,8 @@ while True:
         rec = {"place": name, "pc": pc, "func": frame.name(), "args": names(frame, "args"), "locals": names(frame, "locals")}
         out.write(json.dumps(rec) + "\n")
         gdb.execute("disable " + number)
+    if pc not in at and gdb.solib_name(pc):  # a function of that name in a library
+        continue
     if pc not in at:
         out.write(json.dumps({"pc": pc, "unexpected": True}) + "\n")
         break

@@ -37,11 +37,19 @@ func (m ownMemory) ReadAt(b []byte, off int64) (int, error) {
 	return n, err
 }
 
+// codeKey is what codeOf knows the code around a site by: the beginning of the part of
+// its function that the site is in. Compilers put unlikely code elsewhere (f.cold), and
+// patch wants the part with the site as the function proper.
 func codeKey(x *site) uint64 {
 	if fn, ok := x.where.mod.dw.FunctionAt(x.where.site.Addr); ok {
-		return fn.Lo + x.where.mod.bias
+		return partOf(x, fn)
 	}
 	return x.addr
+}
+
+func partOf(x *site, fn *dwarf.Function) uint64 {
+	main, _ := parts(fn, x.where.site.Addr)
+	return main.Lo + x.where.mod.bias
 }
 
 // codeOf is the function around a site as patch wants it: the program's own
@@ -53,7 +61,7 @@ func (e *Engine) codeOf(x *site, mem io.ReaderAt, known map[uint64]*patch.Code) 
 	if !ok {
 		return nil, fmt.Errorf("no function is known at %#x: its bounds are needed", x.addr)
 	}
-	key := fn.Lo + m.bias
+	key := partOf(x, fn)
 	if c := known[key]; c != nil {
 		return c, nil
 	}
