@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"time"
 
+	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/engine/kernel"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
@@ -38,23 +39,25 @@ func (c *gateCmd) Run() error {
 		ctx, cancel = context.WithTimeout(ctx, c.Duration)
 		defer cancel()
 	}
-	var engines []*kernel.Engine
-	defer func() {
-		for _, e := range engines {
-			e.Close()
-		}
-	}()
 	opt := kernel.Options{Warn: func(m string) { fmt.Fprintln(stderr, "jalon:", m) }}
 	if c.Verbose {
 		opt.Log = opt.Warn
 	}
-	for _, tp := range tps {
-		e, err := kernel.Open(opt)
-		if err != nil {
-			return err
+	host, err := kernel.Open(opt)
+	if err != nil {
+		return err
+	}
+	defer host.Close()
+	var engines []*kernel.Engine
+	defer func() {
+		for _, e := range engines {
+			_ = e.Close() // what is left of it ends with jalon
 		}
+	}()
+	for _, tp := range tps {
+		e := host.NewEngine(kernel.EngineOptions{})
 		engines = append(engines, e)
-		if err := e.Gate(tp); err != nil {
+		if err := e.Gate(tp, &engine.Compiling{Warn: opt.Warn}); err != nil {
 			return err
 		}
 	}

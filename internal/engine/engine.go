@@ -15,12 +15,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/ring"
-	"github.com/jalon-trace/jalon/internal/sema"
+	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
 // Engine runs hit programs at sites. The life of a program is Load, Arm, any number of
@@ -44,6 +45,11 @@ type Engine interface {
 	Remove([]*Program) error
 	// Counts are the counters of a program so far. They go on after Remove.
 	Counts(*Program) Counts
+	// Account adds to summaries of its sites what only the engine knows: how they are
+	// reached, hits that were missed, cost.
+	Account([]event.SiteSummary)
+	// Sites is how many sites have had programs.
+	Sites() int
 	// Rings is the memory of records, counters and variables; nil before there is any.
 	Rings() *ring.Shared
 	// Stop ends all hits and gives back what was changed. Records and counters can still
@@ -56,11 +62,12 @@ type Engine interface {
 // Site is where a hit program can run: an instruction of a process, an event of the
 // kernel. It belongs to the engine that resolved it.
 type Site interface {
+	fmt.Stringer // for messages
 	// Addr is the run-time address; 0 for what has none.
 	Addr() uint64
-	// Input is what the compiler of C expressions wants to know of the site: what names
-	// mean there, and what a hit finds.
-	Input() (*sema.Input, error)
+	// Parts are what Compile makes the program of a tracepoint of: one, or two of which
+	// the first decides.
+	Parts(*tracepoint.Tracepoint) ([]Part, error)
 	// Warning says what the user should know before a program runs there; "" nothing.
 	Warning() string
 }
@@ -77,15 +84,21 @@ type Program struct {
 	Label  string // the place in the user's words, for messages
 	Site   Site
 	IR     *ir.Program // checked, and optimised if that is wanted
+	// Schema is the layout of its records; nil for one that only decides for another.
 	Schema *event.Schema
+	// First is the program of a pair that is called right before this one and gives it a
+	// word (ir.Give, ir.Take): the hit counts where that is not zero. It is loaded and
+	// armed with this one, and they count together.
+	First *Program
 }
 
 // Counts are what happened at a program's site beside its records.
 type Counts struct {
-	False  uint64 // hits with a false condition
-	Faults uint64 // hits whose condition could not be evaluated
-	Lost   uint64 // records for which the ring had no room
-	Missed uint64 // hits that the kernel kept from the program
+	False  uint64        // hits with a false condition
+	Faults uint64        // hits whose condition could not be evaluated
+	Lost   uint64        // records for which the ring had no room
+	Missed uint64        // hits that the kernel kept from the program
+	Cost   time.Duration // of a hit, where it is measured
 }
 
 // Facts are what is known of a site in a process when bytecode is lowered for it.

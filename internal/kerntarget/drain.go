@@ -45,10 +45,10 @@ func newDrain(mem *ring.Shared) *drain {
 
 // add makes the records of a site known.
 func (d *drain) add(st *site) {
-	d.by[st.main.Site] = st
-	d.reader.SetSize(st.main.Site, st.layout.RecordSize)
+	d.by[st.main.Schema.SiteID] = st
+	d.reader.SetSize(st.main.Schema.SiteID, st.layout.RecordSize)
 	if st.own != nil {
-		d.second[st.own.Site] = st
+		d.second[st.own.Schema.SiteID] = st
 	}
 }
 

@@ -3,27 +3,39 @@ package kerntarget
 import (
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/agentexpr"
+	contract "github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/engine/kernel"
 	"github.com/jalon-trace/jalon/internal/experiment"
 	"github.com/jalon-trace/jalon/internal/ring"
 	"github.com/jalon-trace/jalon/internal/sema"
 )
 
+// runEngine is the engine of a run.
+type runEngine interface {
+	contract.Engine
+	// Armed reports whether hits of a program may come.
+	Armed(*contract.Program) bool
+	// Others is how many perf events are open on a static tracepoint.
+	Others(*kernel.Marker) (int, error)
+}
+
+// maxPrograms is how many programs a run may have.
+const maxPrograms = 1024
+
 // engine carries trace experiments out in the kernel. It has one run at a time; what
 // a run has left behind can be read until the next one starts.
 type engine struct {
-	k   *kernel.Engine
+	k   *kernel.Host
 	mem *memory
 	// bufferSize is the ring of one CPU in bytes; 0: the engine's default.
 	bufferSize int
 
-	rig   *kernel.Rig // nil before the first run
+	run   runEngine // nil before the first run
 	sites map[*experiment.Spec]*site
 	order []*site           // of the run, as they came
 	vars  map[int]int       // by GDB's number, the index
@@ -34,7 +46,7 @@ type engine struct {
 	epoch int64 // CLOCK_REALTIME - CLOCK_MONOTONIC at the start, ns
 }
 
-func newEngine(k *kernel.Engine, mem *memory) *engine {
+func newEngine(k *kernel.Host, mem *memory) *engine {
 	return &engine{k: k, mem: mem, room: experiment.NoLimit}
 }
 
@@ -82,11 +94,13 @@ func (e *engine) begin(vars []experiment.Variable) error {
 	if e.epoch, err = epoch(); err != nil {
 		return err
 	}
-	if e.rig, err = e.k.NewRig(kernel.RigOptions{BufferSize: e.bufferSize}); err != nil {
+	run := e.k.NewEngine(kernel.EngineOptions{BufferSize: e.bufferSize, Room: maxPrograms, Ordered: true})
+	if err := run.Reserve(); err != nil {
 		return err
 	}
+	e.run = run
 	e.sites, e.order, e.vars, e.taken, e.stops = map[*experiment.Spec]*site{}, nil, map[int]int{}, 0, nil
-	e.drain = newDrain(e.rig.Shared())
+	e.drain = newDrain(e.run.Rings())
 	for _, v := range vars {
 		if !v.Builtin {
 			e.SetVariable(v.Number, v.Value)
@@ -109,12 +123,12 @@ func epoch() (int64, error) {
 
 // end frees what a run has left behind.
 func (e *engine) end() error {
-	rig := e.rig
-	if rig == nil {
+	run := e.run
+	if run == nil {
 		return nil
 	}
-	e.rig, e.sites, e.order, e.vars, e.stops, e.drain = nil, nil, nil, nil, nil, nil
-	return rig.Close()
+	e.run, e.sites, e.order, e.vars, e.stops, e.drain = nil, nil, nil, nil, nil, nil
+	return run.Close()
 }
 
 // errNoRun says that there is nothing to change.
@@ -122,7 +136,7 @@ var errNoRun = errors.New("no trace experiment is running")
 
 // Add arms one more site.
 func (e *engine) Add(s *experiment.Spec) error {
-	if e.rig == nil {
+	if e.run == nil {
 		return errNoRun
 	}
 	st := e.sites[s]
@@ -132,7 +146,7 @@ func (e *engine) Add(s *experiment.Spec) error {
 			return err
 		}
 	}
-	if !s.Enabled || st.last().Attached() {
+	if !s.Enabled || st.armed(st.last()) {
 		return nil
 	}
 	return e.enable(st)
@@ -154,9 +168,9 @@ func (e *engine) Enable(s *experiment.Spec, on bool) error {
 // it give way for a moment: they lose the hits of that time.
 func (e *engine) enable(st *site) error {
 	list := []*site{st}
-	if st.own != nil && !st.main.Attached() {
+	if st.own != nil && !st.armed(st.main) {
 		for _, other := range e.order {
-			if other != st && other.byRecord() && other.main.Attached() && other.marker.Name == st.marker.Name {
+			if other != st && other.byRecord() && other.armed(other.main) && other.marker.Name == st.marker.Name {
 				if err := other.detach(); err != nil {
 					return err
 				}
@@ -173,13 +187,11 @@ func (e *engine) enable(st *site) error {
 // Stop disarms all. The kernel takes its time for each to be sure that no CPU is in
 // it, so that all wait together.
 func (e *engine) Stop() error {
-	var wg sync.WaitGroup
-	errs := make([]error, len(e.order))
-	for i, st := range e.order {
-		wg.Go(func() { errs[i] = st.detach() })
+	var list []*contract.Program
+	for _, st := range e.order {
+		list = append(list, st.last())
 	}
-	wg.Wait()
-	return errors.Join(errs...)
+	return e.run.Enable(list, false)
 }
 
 // Counts tells what happened at a site.
@@ -189,12 +201,8 @@ func (e *engine) Counts(s *experiment.Spec) experiment.Counts {
 		return experiment.Counts{}
 	}
 	e.drain.poll()
-	mem := e.rig.Shared()
-	c := experiment.Counts{
-		False:  mem.Counter(st.main.Site, ring.CounterFalse),
-		Faults: mem.Counter(st.main.Site, ring.CounterCondFault),
-		Lost:   mem.Counter(st.main.Site, ring.CounterLost),
-	}
+	n := e.run.Counts(st.main)
+	c := experiment.Counts{False: n.False, Faults: n.Faults, Lost: n.Lost}
 	c.Hits = st.recorded - st.dropped + c.Lost - min(c.Lost, st.halfLost)
 	return c
 }
@@ -208,12 +216,12 @@ func (e *engine) Variable(number int) (int64, bool) {
 	if !ok {
 		return 0, false
 	}
-	return int64(e.rig.Shared().Variable(i)), true
+	return int64(e.run.Rings().Variable(i)), true
 }
 
 // SetVariable sets one, and makes it known to the run.
 func (e *engine) SetVariable(number int, value int64) {
-	if e.rig == nil || number == experiment.TimestampVariable || predefined[number] != nil {
+	if e.run == nil || number == experiment.TimestampVariable || predefined[number] != nil {
 		return
 	}
 	i, ok := e.vars[number]
@@ -225,7 +233,7 @@ func (e *engine) SetVariable(number int, value int64) {
 		i = int(index)
 		e.vars[number] = i
 	}
-	e.rig.Shared().SetVariable(i, uint64(value))
+	e.run.Rings().SetVariable(i, uint64(value))
 }
 
 // variable is what a variable is to programs.
@@ -281,8 +289,8 @@ func (e *engine) reserve() (index int64, ok bool) {
 // SetRoom implements experiment.Engine.
 func (e *engine) SetRoom(bytes int64) {
 	e.room = bytes
-	if e.rig != nil && e.stops != nil {
-		e.rig.Shared().SetVariable(int(e.stops.Room), uint64(bytes))
+	if e.run != nil && e.stops != nil {
+		e.run.Rings().SetVariable(int(e.stops.Room), uint64(bytes))
 	}
 }
 
@@ -293,20 +301,20 @@ func (e *engine) giveBack() {
 	}
 	for _, st := range e.order {
 		stop := e.stops.Of(st.spec)
-		lost := e.rig.Shared().Counter(st.main.Site, ring.CounterLost) + st.dropped
+		lost := e.run.Rings().Counter(st.main.Schema.SiteID, ring.CounterLost) + st.dropped
 		if stop == nil || lost <= st.unpaid {
 			continue
 		}
 		cost := uint64(st.layout.RecordSize) + uint64(stop.Beside)
-		e.rig.Shared().FetchAddVariable(int(e.stops.Room), (lost-st.unpaid)*cost)
+		e.run.Rings().FetchAddVariable(int(e.stops.Room), (lost-st.unpaid)*cost)
 		st.unpaid = lost
 	}
 }
 
 // Ended implements experiment.Engine.
 func (e *engine) Ended() experiment.Ending {
-	if e.rig == nil || e.stops == nil {
+	if e.run == nil || e.stops == nil {
 		return experiment.Ending{}
 	}
-	return e.stops.Ending(e.rig.Shared().Variable(int(e.stops.Flag)))
+	return e.stops.Ending(e.run.Rings().Variable(int(e.stops.Flag)))
 }

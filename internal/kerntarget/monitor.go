@@ -72,7 +72,7 @@ func (t *Target) monitorCounts(string) (string, error) {
 	for _, st := range t.e.order {
 		c := t.e.Counts(st.spec)
 		state := "off"
-		if st.main.Attached() {
+		if st.armed(st.main) {
 			state = "on"
 		}
 		fmt.Fprintf(&b, "%s, %s: %d hits, %d false, %d faults, %d lost, %d missed\n", st.name(), state, c.Hits, c.False, c.Faults, c.Lost, st.missed())

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jalon-trace/jalon/internal/agentexpr"
+	contract "github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/engine/kernel"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/experiment"
@@ -27,8 +28,8 @@ type site struct {
 	e      *engine
 	marker *kernel.Marker // nil: an instruction
 	layout *agentexpr.Layout
-	main   *kernel.Probe
-	own    *kernel.Probe // the second program; nil: there is none
+	main   *contract.Program
+	own    *contract.Program // the second program; nil: there is none
 	// Where the bytes of the marker's own record, or the token, are in the records
 	// of main and of own; -1: nowhere. They are Counted.
 	static, ownStatic int
@@ -134,7 +135,7 @@ func (st *site) pair(args registers, sd *sema.SData) error {
 	p, at := ownProgram(st.name(), sd)
 	st.ownStatic = at
 	var err error
-	st.own, err = st.e.rig.Load(st.marker.Record(), p, st.main)
+	st.own, err = st.program(st.marker.Record(), p, at+ir.CountedHeader+int(ownSize(sd)), st.main)
 	return err
 }
 
@@ -146,7 +147,7 @@ func (st *site) name() string {
 }
 
 // load makes and loads the program of the tracepoint.
-func (st *site) load(spot kernel.Spot, opt agentexpr.Options) error {
+func (st *site) load(at *kernel.Point, opt agentexpr.Options) error {
 	opt.Kernel, opt.PC, opt.Var, opt.Epoch, opt.Stop = true, st.spec.Addr, st.e.variable, st.e.epoch, st.e.stops.Of(st.spec)
 	program := st.spec.Program
 	if program.Name == "" {
@@ -157,9 +158,28 @@ func (st *site) load(spot kernel.Spot, opt agentexpr.Options) error {
 		return err
 	}
 	st.layout = layout
-	st.main, err = st.e.rig.Load(spot, p, nil)
+	st.main, err = st.program(at, p, layout.RecordSize, nil)
 	return err
 }
+
+// program loads a program; first is the other one of a pair.
+func (st *site) program(at *kernel.Point, p *ir.Program, size int, first *contract.Program) (*contract.Program, error) {
+	contract.Finish(p, p.Name, true)
+	x := &contract.Program{
+		Key: st, Number: st.spec.Number, Label: p.Name, Site: at, IR: p, First: first,
+		Schema: &event.Schema{Place: p.Name, RecordSize: size},
+	}
+	errs, err := st.e.run.Load([]*contract.Program{x})
+	return x, errors.Join(append(errs, err)...)
+}
+
+// attach lets hits of a program come.
+func (st *site) attach(x *contract.Program) error {
+	errs, err := st.e.run.Arm([]*contract.Program{x})
+	return errors.Join(append(errs, err)...)
+}
+
+func (st *site) armed(x *contract.Program) bool { return st.e.run.Armed(x) }
 
 // arm lets hits come. A program that decides must be called before the one that
 // waits for its word, and the kernel calls all of perf's programs from the place
@@ -167,7 +187,7 @@ func (st *site) load(spot kernel.Spot, opt agentexpr.Options) error {
 func arm(list []*site) map[*site]error {
 	bad := map[*site]error{}
 	for _, st := range list {
-		if st.own == nil || st.main.Attached() {
+		if st.own == nil || st.armed(st.main) {
 			continue
 		}
 		if err := st.attachFirst(); err != nil {
@@ -178,7 +198,7 @@ func arm(list []*site) map[*site]error {
 		if bad[st] != nil {
 			continue
 		}
-		err := st.last().Attach()
+		err := st.attach(st.last())
 		if err != nil {
 			bad[st] = errors.Join(err, st.detach())
 		}
@@ -213,13 +233,13 @@ func (st *site) attachFirst() error {
 	for range attachAttempts {
 		if err = st.exclusive(); err == nil {
 			st.half = append(st.half, span{from: uint64(event.Monotonic()), to: ^uint64(0)})
-			if err = st.main.Attach(); err == nil {
+			if err = st.attach(st.main); err == nil {
 				err = st.exclusive()
 			}
 			if err == nil {
 				return nil
 			}
-			err = errors.Join(err, st.main.Detach())
+			err = errors.Join(err, st.detach())
 			st.ordered()
 		}
 		var open *errOpenByPerf
@@ -240,7 +260,7 @@ func (st *site) ordered() {
 
 // exclusive checks that no other program would be called before ours.
 func (st *site) exclusive() error {
-	n, err := st.e.rig.Others(st.marker)
+	n, err := st.e.run.Others(st.marker)
 	if err == nil && n > 0 {
 		err = &errOpenByPerf{st.marker.Name.String()}
 	}
@@ -248,7 +268,7 @@ func (st *site) exclusive() error {
 }
 
 // last is the program that completes a hit.
-func (st *site) last() *kernel.Probe {
+func (st *site) last() *contract.Program {
 	if st.own != nil {
 		return st.own
 	}
@@ -263,11 +283,7 @@ func (st *site) byRecord() bool {
 // detach ends the hits; the programs stay loaded. The second program goes last: what
 // the first one has begun is completed.
 func (st *site) detach() error {
-	err := st.main.Detach()
-	if st.own != nil {
-		err = errors.Join(err, st.own.Detach())
-	}
-	return err
+	return st.e.run.Enable([]*contract.Program{st.last()}, false)
 }
 
 const (
@@ -335,9 +351,5 @@ func counted(rec []byte, at int) []byte {
 
 // missed is how many hits the kernel kept from the programs.
 func (st *site) missed() uint64 {
-	n := st.main.Missed()
-	if st.own != nil {
-		n += st.own.Missed()
-	}
-	return n
+	return st.e.run.Counts(st.last()).Missed // of both of a pair
 }

@@ -33,7 +33,7 @@ const (
 
 // Target is the running kernel. It is never stopped.
 type Target struct {
-	k      *kernel.Engine
+	k      *kernel.Host
 	e      *engine
 	mem    *memory
 	desc   *rsp.Target

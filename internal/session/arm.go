@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/jalon-trace/jalon/internal/drain"
 	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/probe"
@@ -41,11 +42,12 @@ func (s *Session) armAll() (pending int, err error) {
 		if len(tp.programs) > 0 || tp.Disabled || tp.refused {
 			continue
 		}
-		list, perr := s.programsOf(tp)
+		list, found, perr := s.programsOf(s.mine, tp)
 		if err := s.interrupted(); err != nil {
 			return pending, err
 		}
-		if tp.pending != nil {
+		if tp.pending = nil; !found {
+			tp.pending = perr
 			pending++
 			if first && !s.opt.Pending {
 				bad = tracepoint.Append(bad, tp.pending)
@@ -70,43 +72,55 @@ func (s *Session) armAll() (pending int, err error) {
 	return pending, bad.Err()
 }
 
-// programsOf resolves and compiles one tracepoint. A place that is not found leaves
-// tp.pending set. When a place has several addresses, those where the
-// expressions mean nothing are left out with a warning; the error is that none
-// is left.
-func (s *Session) programsOf(tp *tracked) ([]*engine.Program, error) {
-	tp.pending = nil
-	at, err := s.mine.Resolve(tp.Place)
+// programsOf resolves and compiles one tracepoint. found is false for a place that is
+// not found, and why. When a place has several addresses, those where the expressions
+// mean nothing are left out with a warning; the error is that none is left.
+func (s *Session) programsOf(e engine.Engine, tp *tracked) (list []*engine.Program, found bool, err error) {
+	at, err := e.Resolve(tp.Place)
 	if err != nil {
-		tp.pending = err
-		return nil, nil
+		return nil, false, err
 	}
 	for _, w := range at {
 		if text := w.Warning(); text != "" {
 			s.warn(tp.Place.Text + ": " + text)
 		}
 	}
-	var out []*engine.Program
+	how := s.compiling()
 	var left tracepoint.LeftOut
 	for i, w := range at {
 		if err := s.step("compiling", i, len(at)); err != nil {
-			return nil, err
+			return nil, true, err
 		}
-		x, err := s.compile(tp, w)
+		progs, err := how.Compile(tp, tp.Tracepoint, w)
 		if err != nil {
 			left.Add(err)
-			s.logf("%s at %#x: left out: %v", tp.Place.Text, w.Addr(), err)
+			s.logf("%s at %s: left out: %v", tp.Place.Text, w, err)
 			continue
 		}
-		out = append(out, x)
+		list = append(list, progs...)
 	}
-	if len(out) == 0 {
-		return nil, left.First
+	if len(list) == 0 {
+		return nil, true, left.First
 	}
 	if left.N > 0 {
 		s.warn(tp.Place.Text + ": " + left.Text(len(at)))
 	}
-	return out, nil
+	return list, true, nil
+}
+
+// compiling is how tracepoints are compiled.
+func (s *Session) compiling() *engine.Compiling {
+	return &engine.Compiling{
+		StringLimit: s.opt.StringLimit, RepeatLimit: s.opt.RepeatLimit, StackLimit: s.opt.StackLimit,
+		NoOptimise: s.opt.NoOptimise, Warn: s.warn,
+	}
+}
+
+// know has the records of a program decoded.
+func (s *Session) know(src *drain.Source, x *engine.Program) {
+	tp := trackedOf(x)
+	s.of[x.Schema] = tp.Tracepoint
+	s.drain.AddSchema(src, x.Schema, tp.pass())
 }
 
 // install puts programs into the process. One bad address does not end a session: what
@@ -132,9 +146,7 @@ func (s *Session) install(fresh []*engine.Program) error {
 	for i, x := range good {
 		// Also where Arm ended early: the hits that came are to be read.
 		if errs[i] == nil && !inKernel[x] && s.user != nil {
-			tp := trackedOf(x)
-			s.of[x.Schema] = tp.Tracepoint
-			s.drain.AddSchema(s.user, x.Schema, tp.pass())
+			s.know(s.user, x)
 		}
 	}
 	if err != nil {

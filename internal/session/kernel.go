@@ -8,10 +8,12 @@ import (
 	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/drain"
+	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/engine/inproc"
 	"github.com/jalon-trace/jalon/internal/engine/kernel"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/format"
+	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/process"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
@@ -81,34 +83,136 @@ func inKernel(p *probe.Place, k *Kernel) bool {
 	return p.InKernel() || k.All && p.Kind.Find != nil
 }
 
-// armKernel makes and attaches the sites of the kernel engine.
+// armKernel makes and attaches the sites of the kernel engine, in this order for all of
+// them together: nothing is attached before everything is loaded.
 func (s *Session) armKernel() error {
 	if len(s.ktps) == 0 {
 		return nil
 	}
-	eng, err := kernel.Open(s.kernelOptions())
+	if err := s.openKernel(); err != nil {
+		return err
+	}
+	var bad lang.Diagnostics
+	var list, on []*engine.Program
+	for _, tp := range s.ktps {
+		progs, _, err := s.programsOf(s.kern, tp)
+		if stop := s.interrupted(); stop != nil {
+			return stop
+		}
+		if err != nil {
+			bad = tracepoint.Append(bad, err)
+			continue
+		}
+		tp.programs = progs
+		list = append(list, progs...)
+		if !tp.Disabled {
+			on = append(on, progs...)
+		}
+	}
+	if len(bad) > 0 {
+		return distinct(bad).Err()
+	}
+	errs, err := s.kern.Load(list)
 	if err != nil {
 		return err
 	}
-	s.kern = eng
-	return eng.Arm(s.ktps, func() {
-		passes := map[*tracepoint.Tracepoint]*drain.Pass{}
-		s.ksrc = s.reading().Add(eng.Shared(), true, event.Decoder{})
-		eng.Schemas(func(sc *event.Schema, tp *tracepoint.Tracepoint) {
-			if tp.Pass > 0 && passes[tp] == nil {
-				passes[tp] = &drain.Pass{Left: tp.Pass}
-			}
-			s.drain.AddSchema(s.ksrc, sc, passes[tp])
-		})
-	})
+	for i, x := range list {
+		if errs[i] != nil {
+			bad = tracepoint.Append(bad, probe.Error(trackedOf(x).Place, errs[i]))
+		}
+	}
+	if len(bad) > 0 {
+		return distinct(bad).Err()
+	}
+	s.readKernel()
+	for _, x := range list {
+		s.know(s.ksrc, x)
+	}
+	return s.attachKernel(on)
+}
+
+// attachKernel arms programs of the kernel engine. Sites that the kernel refuses are
+// left out with a warning; that a tracepoint has no other is an error.
+func (s *Session) attachKernel(on []*engine.Program) error {
+	errs, err := s.kern.Arm(on)
+	if err != nil {
+		return err
+	}
+	left := map[*tracked]*tracepoint.LeftOut{}
+	armed := map[*tracked]int{}
+	for _, x := range s.sortOut(on, errs, left) {
+		armed[trackedOf(x)]++
+	}
+	for i, x := range on {
+		if tp := trackedOf(x); errs[i] != nil {
+			tp.programs = slices.DeleteFunc(tp.programs, func(y *engine.Program) bool { return y == x })
+		}
+	}
+	var bad lang.Diagnostics
+	for _, tp := range s.ktps {
+		switch l := left[tp]; {
+		case l == nil:
+		case armed[tp] == 0:
+			bad = tracepoint.Append(bad, l.First)
+		default:
+			s.warn(tp.Place.Text + ": " + l.Text(l.N+armed[tp]))
+		}
+	}
+	return bad.Err()
+}
+
+// openKernel opens the kernel engine.
+func (s *Session) openKernel() error {
+	host, err := kernel.Open(s.kernelOptions())
+	if err != nil {
+		return err
+	}
+	if err := host.Permitted(); err != nil {
+		host.Close()
+		return err
+	}
+	opt := kernel.EngineOptions{BufferSize: s.opt.BufferSize, Cost: s.opt.Kernel.Cost, IR: s.opt.Dump.IR, Code: s.opt.Dump.Code}
+	if s.p != nil {
+		opt.Room = spareUprobes
+	}
+	s.host, s.kern = host, host.NewEngine(opt)
+	return nil
+}
+
+// readKernel has the rings of the kernel engine read.
+func (s *Session) readKernel() {
+	if s.ksrc == nil {
+		s.ksrc = s.reading().Add(s.kern.Rings(), true, event.Decoder{})
+	}
+}
+
+// engineOf is the engine whose rings are read.
+func (s *Session) engineOf(src *drain.Source) engine.Engine {
+	if src.Kernel {
+		return s.kern
+	}
+	return s.mine
+}
+
+// distinct leaves out diagnostics that are there already: places that share a collect
+// list share what is wrong with it.
+func distinct(list lang.Diagnostics) lang.Diagnostics {
+	var out lang.Diagnostics
+	seen := map[string]bool{}
+	for _, d := range list {
+		if text := d.Error(); !seen[text] {
+			seen[text] = true
+			out = append(out, d)
+		}
+	}
+	return out
 }
 
 // kernelOptions are those of the session's kernel engine.
 func (s *Session) kernelOptions() kernel.Options {
 	opt := kernel.Options{
-		Cgroup: s.opt.Kernel.Cgroup, Vmlinux: s.opt.Kernel.Vmlinux, Cost: s.opt.Kernel.Cost, Force: s.opt.Kernel.Force,
-		BufferSize: s.opt.BufferSize, StringLimit: s.opt.StringLimit, RepeatLimit: s.opt.RepeatLimit, StackLimit: s.opt.StackLimit,
-		DebugDirs: s.opt.DebugDirs, NoOptimise: s.opt.NoOptimise, Warn: s.opt.Warn, Log: s.opt.Log, IR: s.opt.Dump.IR, Code: s.opt.Dump.Code,
+		Cgroup: s.opt.Kernel.Cgroup, Vmlinux: s.opt.Kernel.Vmlinux, Force: s.opt.Kernel.Force,
+		DebugDirs: s.opt.DebugDirs, Warn: s.opt.Warn, Log: s.opt.Log,
 		Progress: s.step,
 	}
 	if p := s.subject(); p != nil {
@@ -119,9 +223,6 @@ func (s *Session) kernelOptions() kernel.Options {
 		if s.opt.Kernel.Anyone {
 			opt.Tgid, opt.File = 0, nil // a path is then what it is to all
 		}
-	}
-	if s.p != nil {
-		opt.Spare = spareUprobes
 	}
 	return opt
 }
@@ -147,7 +248,7 @@ func (s *Session) beginKernel(ctx context.Context) {
 // disarmKernel takes the sites of the kernel engine back.
 func (s *Session) disarmKernel() {
 	if s.kern != nil {
-		s.kern.Disarm()
+		_ = s.kern.Stop() // what is left ends with jalon
 	}
 }
 
@@ -158,7 +259,7 @@ func (s *Session) WallOffset() int64 { return s.clock.WallOffset() }
 // nothing is known.
 func (s *Session) Symbol(addr uint64) string {
 	if s.kern != nil && addr>>63 != 0 {
-		return s.kern.Symbol(addr)
+		return s.host.Symbol(addr)
 	}
 	return s.mine.Symbol(addr)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
@@ -65,11 +64,10 @@ func (s *Session) Status(ctx context.Context) ([]SiteStatus, error) {
 func (s *Session) status() []SiteStatus {
 	var out []SiteStatus
 	has := map[*tracepoint.Tracepoint]bool{}
-	of := s.owners()
 	if s.drain != nil {
 		for _, src := range s.drain.Sources() {
 			for _, sum := range s.count(src) {
-				tp := of[sum.Schema]
+				tp := s.of[sum.Schema]
 				if tp == nil {
 					continue // of a library that is gone
 				}
@@ -84,15 +82,6 @@ func (s *Session) status() []SiteStatus {
 		}
 	}
 	return out
-}
-
-// owners maps schemas to their tracepoints.
-func (s *Session) owners() map[*event.Schema]*tracepoint.Tracepoint {
-	of := maps.Clone(s.of)
-	if s.kern != nil {
-		s.kern.Schemas(func(sc *event.Schema, tp *tracepoint.Tracepoint) { of[sc] = tp })
-	}
-	return of
 }
 
 // SetEnabled enables or disables a tracepoint, by its number. It may be called by
@@ -113,11 +102,11 @@ func (s *Session) SetEnabled(ctx context.Context, number int, on bool) error {
 	})
 }
 
-func (s *Session) enableInKernel(tp *tracepoint.Tracepoint, on bool) error {
+func (s *Session) enableInKernel(tp *tracked, on bool) error {
 	if tp.Disabled == !on {
 		return nil
 	}
-	if err := s.kern.SetEnabled(tp, on); err != nil {
+	if err := s.kern.Enable(tp.programs, on); err != nil {
 		return err
 	}
 	tp.Disabled = !on

@@ -61,12 +61,6 @@ func (s *Session) result() *Result {
 // count reads the counters of an engine's sites.
 func (s *Session) count(src *drain.Source) []event.SiteSummary {
 	sites := src.Sites()
-	if src.Kernel {
-		s.kern.Account(sites)
-		return sites
-	}
-	for i := range sites {
-		sites[i].Tactic = s.mine.Tactic(sites[i].Schema.SiteID)
-	}
+	s.engineOf(src).Account(sites)
 	return sites
 }

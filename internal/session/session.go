@@ -53,16 +53,17 @@ type Options struct {
 // Session traces one process, or the kernel, or both. It is used from one goroutine.
 type Session struct {
 	opt      Options
-	tps      []*tracked               // in the process
-	ktps     []*tracepoint.Tracepoint // of the kernel engine
-	kern     *kernel.Engine           // nil: not used
-	ksrc     *drain.Source            // its rings
-	mine     *inproc.Engine           // of the process
-	noKernel error                    // why the kernel engine cannot be used for sites of the process
-	uprobes  []*uprobe                // sites of the process that the kernel engine serves
-	p        *process.Process         // nil: no process is traced, the kernel is
-	held     *process.Held            // the program that was started, when only the kernel engine traces it
-	watched  *process.Watched         // the process whose hits the kernel engine is to show; nil: all
+	tps      []*tracked       // in the process
+	ktps     []*tracked       // of the kernel engine
+	host     *kernel.Host     // the kernel; nil: not used
+	kern     *kernel.Engine   // nil: not used
+	ksrc     *drain.Source    // its rings
+	mine     *inproc.Engine   // of the process
+	noKernel error            // why the kernel engine cannot be used for sites of the process
+	uprobes  []*uprobe        // sites of the process that the kernel engine serves
+	p        *process.Process // nil: no process is traced, the kernel is
+	held     *process.Held    // the program that was started, when only the kernel engine traces it
+	watched  *process.Watched // the process whose hits the kernel engine is to show; nil: all
 	launched bool
 	state    state
 	post     queue
@@ -132,7 +133,7 @@ func newSession(opt Options, launched bool) (*Session, error) {
 		return nil, err
 	}
 	mine, kernel := split(&opt)
-	s := &Session{opt: opt, tps: track(mine), ktps: kernel, clock: clock, thr: event.NewThreads(), started: time.Now(), launched: launched, of: map[*event.Schema]*tracepoint.Tracepoint{}}
+	s := &Session{opt: opt, tps: track(mine), ktps: track(kernel), clock: clock, thr: event.NewThreads(), started: time.Now(), launched: launched, of: map[*event.Schema]*tracepoint.Tracepoint{}}
 	if s.opt.Started.IsZero() {
 		s.opt.Started = s.started
 	}
@@ -419,7 +420,8 @@ func (s *Session) warn(msg string) {
 // Close frees what the session holds of the machine.
 func (s *Session) Close() {
 	if s.kern != nil {
-		s.kern.Close()
+		_ = s.kern.Close()
+		s.host.Close()
 	}
 	if s.watched != nil {
 		s.watched.Close()

@@ -6,14 +6,13 @@ import (
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
-// tracked is a tracepoint with what became of it in the process. It is the key of its
-// programs.
+// tracked is a tracepoint with what became of it. It is the key of its programs.
 type tracked struct {
 	*tracepoint.Tracepoint
 
 	counting *drain.Pass       // Pass, counted down
 	pending  error             // no site was found yet, and why
-	programs []*engine.Program // installed, by patches or as uprobes
+	programs []*engine.Program // installed; those in the kernel are loaded, and armed while it is enabled
 	refused  bool              // in a library that came later, and said why: not tried again
 }
 

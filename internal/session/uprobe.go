@@ -7,7 +7,6 @@ import (
 	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/engine/inproc"
 	"github.com/jalon-trace/jalon/internal/engine/kernel"
-	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/probe"
 )
 
@@ -17,8 +16,8 @@ import (
 
 // uprobe is such a site.
 type uprobe struct {
-	x  *engine.Program
-	id uint32 // in the kernel engine
+	x *engine.Program
+	k *engine.Program // of the kernel engine
 	// absent: its library is unloaded. The kernel puts the breakpoint there again when
 	// the file is mapped again.
 	absent bool
@@ -39,48 +38,84 @@ type uprobes struct{ s *Session }
 func (us uprobes) Add(list []inproc.Wanted) []error {
 	s := us.s
 	errs := make([]error, len(list))
-	var add []kernel.UserSite
+	var add []*engine.Program
 	var at []int
 	for i, x := range list {
 		if u := s.uprobeAt(x.Program); u != nil { // its library was loaded anew
 			u.absent, u.x = false, x.Program
 			continue
 		}
-		site := x.Site.(*inproc.Site)
-		if errs[i] = site.MayUprobe(); errs[i] == nil {
-			dw, path, where := site.File()
-			add = append(add, kernel.UserSite{Tracepoint: trackedOf(x.Program).Tracepoint, Module: dw, Path: path, Site: where, Pid: s.p.Pid()})
-			at = append(at, i)
+		var k *engine.Program
+		if k, errs[i] = s.inKernel(x.Program); errs[i] == nil {
+			add, at = append(add, k), append(at, i)
 		}
 	}
-	if len(add) == 0 {
-		return errs
-	}
-	if err := s.needKernel(); err != nil {
-		for _, i := range at {
-			errs[i] = err
-		}
-		return errs
-	}
-	schemas := make([]*event.Schema, len(add))
-	ids, refused := s.kern.Add(add, func(i int, sc *event.Schema) {
-		schemas[i] = sc
-		s.drain.AddSchema(s.ksrc, sc, trackedOf(list[at[i]].Program).pass())
-	})
-	for i, err := range refused {
+	for i, err := range s.addUprobes(add) {
 		x := list[at[i]]
 		if err == nil {
-			err = s.uprobePlaced(x.Program, ids[i])
+			if err = x.Site.(*inproc.Site).Trapped(); err != nil {
+				err = errors.Join(err, s.kern.Remove(add[i:i+1]))
+			}
 		}
 		if err != nil {
 			errs[at[i]] = err
-			if schemas[i] != nil {
-				s.drain.DropSchema(s.ksrc, schemas[i].SiteID)
-			}
 			continue
 		}
-		s.uprobes = append(s.uprobes, &uprobe{x: x.Program, id: ids[i], foreign: x.Shared})
+		s.know(s.ksrc, add[i])
+		s.uprobes = append(s.uprobes, &uprobe{x: x.Program, k: add[i], foreign: x.Shared})
 		s.logf("%s at %#x in %s: a uprobe of the kernel", x.Label, x.Site.Addr(), x.Site.(*inproc.Site).Function())
+	}
+	return errs
+}
+
+// inKernel makes the program for the kernel engine of one of the process.
+func (s *Session) inKernel(x *engine.Program) (*engine.Program, error) {
+	site := x.Site.(*inproc.Site)
+	if err := site.MayUprobe(); err != nil {
+		return nil, err
+	}
+	if err := s.needKernel(); err != nil {
+		return nil, err
+	}
+	tp := trackedOf(x)
+	dw, path, at := site.File()
+	k, err := s.host.UserSite(tp.Place, dw, path, at, s.p.Pid())
+	if err != nil {
+		return nil, err
+	}
+	progs, err := s.compiling().Compile(tp, tp.Tracepoint, k)
+	if err != nil {
+		return nil, err
+	}
+	return progs[0], nil
+}
+
+// addUprobes loads and attaches programs.
+func (s *Session) addUprobes(list []*engine.Program) []error {
+	if len(list) == 0 {
+		return nil
+	}
+	errs, err := s.kern.Load(list)
+	if err == nil {
+		s.readKernel()
+		var good []*engine.Program
+		for i, x := range list {
+			if errs[i] == nil {
+				good = append(good, x)
+			}
+		}
+		var refused []error
+		refused, err = s.kern.Arm(good)
+		for i := range list {
+			if errs[i] == nil {
+				errs[i], refused = refused[0], refused[1:]
+			}
+		}
+	}
+	if err != nil {
+		for i := range errs {
+			errs[i] = err
+		}
 	}
 	return errs
 }
@@ -116,32 +151,18 @@ func (s *Session) needKernel() error {
 	if s.kern != nil {
 		return nil
 	}
-	if s.noKernel == nil {
-		s.noKernel = s.openKernel()
+	if s.noKernel != nil {
+		return s.noKernel
 	}
-	return s.noKernel
-}
-
-func (s *Session) openKernel() error {
-	eng, err := kernel.Open(s.kernelOptions())
-	if err != nil {
-		return err
+	err := s.openKernel()
+	if err == nil {
+		if err = s.kern.Reserve(); err != nil {
+			_ = s.kern.Close()
+			s.host.Close()
+			s.host, s.kern = nil, nil
+		}
 	}
-	if err := eng.Arm(nil, func() {}); err != nil {
-		eng.Close()
-		return err
-	}
-	s.kern = eng
-	s.ksrc = s.reading().Add(eng.Shared(), true, event.Decoder{})
-	return nil
-}
-
-// uprobePlaced makes sure that the kernel did put its breakpoint into the process.
-func (s *Session) uprobePlaced(x *engine.Program, id uint32) error {
-	err := x.Site.(*inproc.Site).Trapped()
-	if err != nil {
-		err = errors.Join(err, s.kern.Detach([]uint32{id}))
-	}
+	s.noKernel = err
 	return err
 }
 
@@ -163,13 +184,14 @@ func (u *uprobe) forget() {
 
 // removeUprobes detaches them: the process is another program now.
 func (s *Session) removeUprobes() {
-	var ids []uint32
+	var list []*engine.Program
 	for _, u := range s.uprobes {
-		ids = append(ids, u.id)
+		list = append(list, u.k)
+		delete(s.of, u.k.Schema)
 	}
 	s.uprobes = nil
-	if len(ids) > 0 {
-		s.trouble("removing uprobes", s.kern.Detach(ids))
+	if len(list) > 0 {
+		s.trouble("removing uprobes", s.kern.Remove(list))
 	}
 }
 
@@ -182,13 +204,20 @@ func (s *Session) dropUprobe(x *engine.Program) {
 	u := s.uprobes[i]
 	s.uprobes = slices.Delete(s.uprobes, i, i+1)
 	u.forget()
-	s.trouble("removing a uprobe", s.kern.Detach([]uint32{u.id}))
+	delete(s.of, u.k.Schema)
+	s.trouble("removing a uprobe", s.kern.Remove([]*engine.Program{u.k}))
 }
 
 // enableUprobes attaches or detaches the uprobes of a tracepoint that has some. Those that the kernel
 // does not take any more, in pages that are guarded since, are to become int3s.
 func (s *Session) enableUprobes(tp *tracked, on bool) (trapping []*engine.Program, err error) {
-	if err := s.kern.SetEnabled(tp.Tracepoint, on); err != nil {
+	var mine []*engine.Program
+	for _, u := range s.uprobes {
+		if u.x.Key == tp {
+			mine = append(mine, u.k)
+		}
+	}
+	if err := s.kern.Enable(mine, on); err != nil {
 		return nil, err
 	}
 	if !on {
@@ -202,7 +231,7 @@ func (s *Session) enableUprobes(tp *tracked, on bool) (trapping []*engine.Progra
 		switch {
 		case err == nil:
 		case u.foreign: // another tracer's breakpoint is there, or was
-			return nil, errors.Join(probe.Error(tp.Place, err), s.kern.SetEnabled(tp.Tracepoint, false))
+			return nil, errors.Join(probe.Error(tp.Place, err), s.kern.Enable(mine, false))
 		default:
 			s.dropUprobe(u.x)
 			s.mine.NoUprobe(u.x)

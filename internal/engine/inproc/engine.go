@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jalon-trace/jalon/internal/engine"
+	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/process"
 	"github.com/jalon-trace/jalon/internal/ring"
 )
@@ -161,15 +162,16 @@ func (e *Engine) Counts(x *engine.Program) (c engine.Counts) {
 	return c
 }
 
-// Sites is how many sites have had numbers, without those that became uprobes.
+// Sites implements engine.Engine: how many sites have had numbers, without those that became uprobes.
 func (e *Engine) Sites() int { return len(e.sites) - e.moved }
 
-// Tactic is how the site with a number is reached.
-func (e *Engine) Tactic(id uint32) string {
-	if int(id) < len(e.sites) {
-		return e.sites[id].tactic
+// Account implements engine.Engine.
+func (e *Engine) Account(sums []event.SiteSummary) {
+	for i := range sums {
+		if id := sums[i].Schema.SiteID; int(id) < len(e.sites) {
+			sums[i].Tactic = e.sites[id].tactic
+		}
 	}
-	return ""
 }
 
 // Slow lists, for the programs since the last call that are reached by int3 although a

@@ -2,12 +2,14 @@ package inproc
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/patch"
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/sema"
+	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
 // Site is an instruction of the process; it implements engine.Site.
@@ -19,6 +21,9 @@ type Site struct {
 
 // Addr implements engine.Site.
 func (w *Site) Addr() uint64 { return w.site.Addr + w.mod.bias }
+
+// String is the run-time address.
+func (w *Site) String() string { return fmt.Sprintf("%#x", w.Addr()) }
 
 // Function is the function around the site.
 func (w *Site) Function() string { return w.site.Func }
@@ -50,14 +55,15 @@ func (w *Site) Warning() string {
 	return indirect(w)
 }
 
-// Input implements engine.Site.
-func (w *Site) Input() (*sema.Input, error) {
+// Parts implements engine.Site.
+func (w *Site) Parts(tp *tracepoint.Tracepoint) ([]engine.Part, error) {
 	m := w.mod
 	scope, err := m.dw.ScopeForSite(w.site)
 	if err != nil {
 		return nil, err
 	}
-	return &sema.Input{
+	return []engine.Part{{Site: w, Input: &sema.Input{
+		Cond: tp.Cond, Collect: tp.Collect,
 		Scope: scope, Bias: m.bias, TLSOffset: func() (int64, error) { return w.e.tlsOffset(m) },
 		LineOf: func(vaddr uint64) (string, int) {
 			_, _, file, line, _ := m.dw.Symbolize(vaddr)
@@ -65,7 +71,7 @@ func (w *Site) Input() (*sema.Input, error) {
 		},
 		Readable: m.readable, AtEntry: w.atEntry(), Pid: w.e.p.Pid(),
 		Function: w.site.Func, File: w.site.File, Line: w.site.Line,
-	}, nil
+	}}}, nil
 }
 
 // Facts are what is known of the site when bytecode is lowered for it.

@@ -37,7 +37,7 @@ const byForce = "--force arms it all the same, at your risk: a wrong place chang
 
 // placeable is nil where a uprobe may be put at the address vaddr of a file. The error
 // is a diagnostic.
-func (e *Engine) placeable(p *probe.Place, m *dwarf.Module, vaddr uint64) error {
+func (e *Host) placeable(p *probe.Place, m *dwarf.Module, vaddr uint64) error {
 	if _, err := fileOffset(m, vaddr); err != nil {
 		return refused(p, err.Error(), "")
 	}
@@ -88,7 +88,7 @@ func (e *Engine) placeable(p *probe.Place, m *dwarf.Module, vaddr uint64) error 
 // may have data in the 128 bytes below its stack pointer (the red zone). Kernels from
 // 6.18 (ba2bfc97b462) up to the mend of it (eccf368562bb) do; which stable kernels have the
 // mend cannot be seen from outside. Where a function begins nothing is there yet.
-func (e *Engine) overwrites(c *codeAt, x dwarf.Extent, in *patch.Inst) bool {
+func (e *Host) overwrites(c *codeAt, x dwarf.Extent, in *patch.Inst) bool {
 	const nop5, endbr64 = "\x0f\x1f\x44\x00\x00", "\xf3\x0f\x1e\xfa"
 	if string(in.Bytes()) != nop5 || e.k == nil || !e.k.Features().AtLeast(6, 18) || slices.Contains(x.Starts, in.Addr) {
 		return false
@@ -100,7 +100,7 @@ func (e *Engine) overwrites(c *codeAt, x dwarf.Extent, in *patch.Inst) bool {
 }
 
 // unproven refuses what is not known to be wrong, unless the user takes it upon himself.
-func (e *Engine) unproven(p *probe.Place, msg string) error {
+func (e *Host) unproven(p *probe.Place, msg string) error {
 	if e.opt.Force {
 		e.warn(p.Text + ": " + msg + "; armed because of --force")
 		return nil
@@ -109,7 +109,7 @@ func (e *Engine) unproven(p *probe.Place, msg string) error {
 }
 
 // codeOf is the code around an address.
-func (e *Engine) codeOf(m *dwarf.Module, whole dwarf.Extent, vaddr uint64) (*codeAt, error) {
+func (e *Host) codeOf(m *dwarf.Module, whole dwarf.Extent, vaddr uint64) (*codeAt, error) {
 	key := codeKey{m, whole.Lo, whole.Hi}
 	if c := e.src.code[key]; c != nil {
 		return c, nil

@@ -22,16 +22,16 @@ type Description struct {
 	Note  string // what to know before it is armed; "" for nothing
 }
 
-// Inspect is an Engine that describes places and attaches nothing; no privilege
+// Inspect is a Host that describes places and attaches nothing; no privilege
 // is needed for what the files of the kernel let everybody read.
-func Inspect(opt Options) *Engine {
-	e := &Engine{opt: opt}
+func Inspect(opt Options) *Host {
+	e := &Host{opt: opt}
 	e.src = newSources(e)
 	return e
 }
 
 // Describe lists the sites that a place means.
-func (e *Engine) Describe(p *probe.Place) ([]Description, error) {
+func (e *Host) Describe(p *probe.Place) ([]Description, error) {
 	list, err := e.resolve(p)
 	if err != nil {
 		return nil, err
@@ -51,6 +51,13 @@ func (e *Engine) Describe(p *probe.Place) ([]Description, error) {
 	}
 	return out, nil
 }
+
+// ReadMemory reads n bytes of the kernel's memory by a program of eBPF; where a part
+// cannot be read the error wraps EFAULT.
+func (e *Host) ReadMemory(addr uint64, n int) ([]byte, error) { return e.k.ReadMemory(addr, n) }
+
+// Address is that of a symbol of the kernel.
+func (e *Host) Address(symbol string) (uint64, bool) { return e.src.address(symbol) }
 
 // Facts lists what this kernel and user allow the kernel engine, for `jalon check`.
 func Facts() ([]bpf.Fact, error) {

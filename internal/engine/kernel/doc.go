@@ -1,10 +1,16 @@
-// Package kernel is the kernel engine of a session: it finds the sites of places
-// of the kernel (and of programs, system-wide), compiles their conditions and
-// collect lists to eBPF, loads, attaches and takes them back. Its records come out
-// of rings like those of the in-process engine.
+// Package kernel is the engine that runs hit programs as eBPF in the kernel. A Host knows
+// the running kernel: it finds the sites of places of the kernel (and of programs,
+// system-wide), says what names mean there and what addresses are called. An Engine on it
+// implements package engine: it compiles programs to eBPF, loads and attaches them and
+// takes them back. Records come out of rings like those of the in-process engine.
 //
 // What it leaves in the kernel hangs on file descriptors of jalon: when jalon ends,
 // in whatever way, everything is gone.
 //
-// Import rule: see test/imports_test.go; kernel never imports process or session.
+// Files: host.go, resolve*.go, sources.go, way.go, compile.go (places, names), point.go
+// (sites and attach points), engine.go, load.go, gate.go (programs), symbol.go, usermaps.go
+// (names of addresses), describe.go and marker.go (for lists).
+//
+// Import rule: see test/imports_test.go; kernel never imports process, session or another
+// engine.
 package kernel

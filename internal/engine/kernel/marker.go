@@ -36,9 +36,9 @@ const iterator = "__traceiter_"
 
 // Markers lists all static tracepoints that tracefs has, sorted by name. Each has an
 // address of its own.
-func (e *Engine) Markers() ([]Marker, error) { return e.src.markers.get(e.listMarkers) }
+func (e *Host) Markers() ([]Marker, error) { return e.src.markers.get(e.listMarkers) }
 
-func (e *Engine) listMarkers() ([]Marker, error) {
+func (e *Host) listMarkers() ([]Marker, error) {
 	fs, err := e.src.tracefs()
 	if err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func eventNumber(fs *tracefs.FS, n tracefs.Name) (int, error) {
 }
 
 // place gives a marker its address and arguments.
-func (e *Engine) place(m *Marker, taken map[uint64]bool) {
+func (e *Host) place(m *Marker, taken map[uint64]bool) {
 	m.Addr = MarkerBase + 16*uint64(m.Number)
 	addr, ok := e.src.address(iterator + m.Name.Event)
 	if !ok || taken[addr] {
@@ -115,7 +115,7 @@ func (e *Engine) place(m *Marker, taken map[uint64]bool) {
 
 // MarkerText describes a marker in a line: its raw arguments, or the fields of its
 // record in braces, and the format that the kernel prints the record with.
-func (e *Engine) MarkerText(m *Marker) string {
+func (e *Host) MarkerText(m *Marker) string {
 	var decls []string
 	for _, p := range m.Params {
 		decls = append(decls, declare(format.TypeName(p.Type, false), p.Name))
@@ -164,7 +164,7 @@ func firstLiteral(c string) string {
 }
 
 // OwnRecord describes the record that the kernel makes of a static tracepoint.
-func (e *Engine) OwnRecord(m *Marker) (*sema.SData, error) {
+func (e *Host) OwnRecord(m *Marker) (*sema.SData, error) {
 	fs, err := e.src.tracefs()
 	if err != nil {
 		return nil, err

@@ -20,7 +20,7 @@ const firstNamespace = 0xEFFFFFFC
 
 // ownNamespace finds how programs get numbers of jalon's PID namespace; nil: the
 // kernel's helper gives them.
-func (e *Engine) ownNamespace() (*ebpf.Namespace, error) {
+func (e *Host) ownNamespace() (*ebpf.Namespace, error) {
 	var st syscall.Stat_t
 	if err := syscall.Stat("/proc/self/ns/pid", &st); err == nil && st.Ino == firstNamespace {
 		return nil, nil
@@ -54,7 +54,7 @@ func (e *Engine) ownNamespace() (*ebpf.Namespace, error) {
 }
 
 // upidSize is the size of struct upid.
-func (e *Engine) upidSize() (int, error) {
+func (e *Host) upidSize() (int, error) {
 	b, err := e.src.btf()
 	if err != nil {
 		return 0, err
@@ -67,7 +67,7 @@ func (e *Engine) upidSize() (int, error) {
 }
 
 // readNamespace reads how deep jalon's namespace is, and where it is.
-func (e *Engine) readNamespace(ns *ebpf.Namespace, size int) error {
+func (e *Host) readNamespace(ns *ebpf.Namespace, size int) error {
 	task, err := e.k.CurrentTask()
 	if err != nil {
 		return err

@@ -27,6 +27,7 @@ type candidate struct {
 	note     string // what to know before it is armed
 	// tracepoint is the name of a static tracepoint, for the functions that call it.
 	tracepoint string
+	enable     string // the static tracepoint that must be on for the site to be reached
 }
 
 // variant is a way to reach a site: where a program is attached and what names
@@ -45,7 +46,7 @@ type variant struct {
 	event *tracefs.Event
 }
 
-func (e *Engine) resolve(p *probe.Place) ([]candidate, error) {
+func (e *Host) resolve(p *probe.Place) ([]candidate, error) {
 	if p.Kind.Find == nil {
 		return nil, probe.Error(p, errors.New("the kernel engine has no such place"))
 	}
@@ -61,7 +62,7 @@ func (e *Engine) resolve(p *probe.Place) ([]candidate, error) {
 
 // finder is the engine as the descriptors of kinds use it; out is what it found.
 type finder struct {
-	e   *Engine
+	e   *Host
 	out []candidate
 }
 

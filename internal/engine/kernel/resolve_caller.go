@@ -14,67 +14,13 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/tracesite"
 	"github.com/jalon-trace/jalon/internal/lang"
-	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/sema"
-	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
 // A static tracepoint whose expressions name variables of the functions that call
 // it (gdb-kgtp paper 3.3): instead of the tracepoint a kprobe is used at each call,
 // where the code begins that runs while somebody listens. So somebody must: see
 // listener.
-
-// sitesAt compiles a tracepoint at a candidate: there, or, where it names what only the
-// functions have that call a static tracepoint, at the calls.
-func (e *Engine) sitesAt(tp *tracepoint.Tracepoint, c *candidate) ([]*site, error) {
-	w := e.way(tp, c)
-	s, why := e.compileBy(tp, c, w)
-	if why == nil {
-		return []*site{s}, nil
-	}
-	variables := areVariables(w.missing)
-	if c.tracepoint == "" || len(w.missing) == 0 || !variables && e.opt.Vmlinux == "" {
-		return nil, why
-	}
-	calls, err := e.callSites(c)
-	if err != nil {
-		if variables {
-			why = hinted(why, err.Error())
-		}
-		return nil, why
-	}
-	return e.callers(tp, c, calls, why)
-}
-
-// callers compiles a tracepoint for those of its calls that have what it names. why is
-// what the tracepoint itself has to say.
-func (e *Engine) callers(tp *tracepoint.Tracepoint, c *candidate, calls []candidate, why error) ([]*site, error) {
-	var out []*site
-	var first error
-	unknown := false // to the call that first is about
-	for i := range calls {
-		w := e.way(tp, &calls[i])
-		s, err := e.compileBy(tp, &calls[i], w)
-		if err == nil {
-			s.enable = c.tracepoint
-			out = append(out, s)
-			continue
-		}
-		if first == nil {
-			first, unknown = err, len(w.missing) > 0
-		}
-		e.logf("%s in %s: skipped: %v", c.place, calls[i].function, firstLine(err))
-	}
-	switch left := len(calls) - len(out); {
-	case len(out) == 0 && unknown:
-		return nil, hinted(why, "nor does "+functionsOf(calls)+" have it, from where the tracepoint is called")
-	case len(out) == 0:
-		return nil, hinted(first, "the place is the call of the tracepoint in "+functionsOf(calls)+", for the sake of the variables there")
-	case left > 0:
-		e.warn(fmt.Sprintf("%s: %d of %d calls of the tracepoint are left out: %s", tp.Place.Text, left, len(calls), firstLine(first)))
-	}
-	return out, nil
-}
 
 // areVariables reports whether all names are such that a function may have variables of.
 func areVariables(names []string) bool {
@@ -88,7 +34,7 @@ func areVariables(names []string) bool {
 
 // callSites are the calls of a tracepoint in the kernel's image as candidates. The
 // error says what is missing.
-func (e *Engine) callSites(c *candidate) ([]candidate, error) {
+func (e *Host) callSites(c *candidate) ([]candidate, error) {
 	const need = "variables of the functions that call the tracepoint need "
 	if e.opt.Vmlinux == "" {
 		return nil, errors.New(need + "the kernel's debug information: --vmlinux PATH")
@@ -133,7 +79,7 @@ func (e *Engine) callSites(c *candidate) ([]candidate, error) {
 }
 
 // callSite is one call of a tracepoint.
-func (e *Engine) callSite(c *candidate, img *vmlinux, s *tracesite.Site) (candidate, error) {
+func (e *Host) callSite(c *candidate, img *vmlinux, s *tracesite.Site) (candidate, error) {
 	around, err := img.m.ScopeAround(s.Branch, s.Inlined()...)
 	if err != nil {
 		return candidate{}, err
@@ -290,14 +236,14 @@ type listener struct {
 
 // listen is called before programs at calls of tracepoints are attached.
 func (e *Engine) listen(l *load) error {
-	for _, s := range l.sites {
-		if s.enable == "" || s.off {
+	for _, p := range l.programs {
+		if p.at.enable == "" || !p.on {
 			continue
 		}
-		if err := e.listenTo(s.enable); err != nil {
-			return probe.Error(s.tp.Place, fmt.Errorf("keeping the tracepoint on: %w", err))
+		if err := e.listenTo(p.at.enable); err != nil {
+			return fmt.Errorf("keeping the tracepoint on: %w", err)
 		}
-		l.listens = append(l.listens, s.enable)
+		l.listens = append(l.listens, p.at.enable)
 	}
 	return nil
 }

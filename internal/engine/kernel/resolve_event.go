@@ -15,7 +15,7 @@ import (
 
 // events finds static tracepoints with an event in tracefs: by their raw arguments,
 // and by the record that the kernel makes of them.
-func (e *Engine) events(p *probe.Place, system, event string) ([]candidate, error) {
+func (e *Host) events(p *probe.Place, system, event string) ([]candidate, error) {
 	fs, err := e.src.tracefs()
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (e *Engine) events(p *probe.Place, system, event string) ([]candidate, erro
 }
 
 // rawVariant is a tracepoint by its raw arguments, whose names and types BTF has.
-func (e *Engine) rawVariant(event string) (variant, error) {
+func (e *Host) rawVariant(event string) (variant, error) {
 	b, err := e.src.btf()
 	if err != nil {
 		return variant{}, err
@@ -66,7 +66,7 @@ func (e *Engine) rawVariant(event string) (variant, error) {
 }
 
 // recordVariant is a tracepoint by the record that the kernel makes for it.
-func (e *Engine) recordVariant(fs *tracefs.FS, n tracefs.Name) (variant, error) {
+func (e *Host) recordVariant(fs *tracefs.FS, n tracefs.Name) (variant, error) {
 	ev, err := fs.Event(n.System, n.Event)
 	if err != nil {
 		return variant{}, err
@@ -81,7 +81,7 @@ func (e *Engine) recordVariant(fs *tracefs.FS, n tracefs.Name) (variant, error) 
 }
 
 // rawTracepoints finds tracepoints that need no event in tracefs.
-func (e *Engine) rawTracepoints(p *probe.Place) ([]candidate, error) {
+func (e *Host) rawTracepoints(p *probe.Place) ([]candidate, error) {
 	b, err := e.src.btf()
 	if err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ type function struct {
 }
 
 // functions finds the functions that a place names in the symbols of the kernel.
-func (e *Engine) functions(p *probe.Place) ([]function, error) {
+func (e *Host) functions(p *probe.Place) ([]function, error) {
 	syms, err := e.src.kallsyms()
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func moduleOf(s kallsyms.Symbol) string {
 }
 
 // kprobes finds functions, instructions and lines of the kernel.
-func (e *Engine) kprobes(p *probe.Place) ([]candidate, error) {
+func (e *Host) kprobes(p *probe.Place) ([]candidate, error) {
 	if p.File != "" {
 		return e.lines(p)
 	}
@@ -116,7 +116,7 @@ func (e *Engine) kprobes(p *probe.Place) ([]candidate, error) {
 
 // functionCandidate is a candidate with one variant; place shows the one function
 // of a pattern.
-func (e *Engine) functionCandidate(p *probe.Place, kind string, f function, v variant) candidate {
+func (e *Host) functionCandidate(p *probe.Place, kind string, f function, v variant) candidate {
 	place := p.Text
 	if p.Glob() {
 		place = kind + ":" + f.Name
@@ -126,7 +126,7 @@ func (e *Engine) functionCandidate(p *probe.Place, kind string, f function, v va
 
 // entryScope knows the parameters of a function at its entry, by BTF; without BTF
 // the registers only.
-func (e *Engine) entryScope(f function) debuginfo.Scope {
+func (e *Host) entryScope(f function) debuginfo.Scope {
 	b, err := e.src.btf()
 	if err != nil {
 		b = nil
@@ -136,7 +136,7 @@ func (e *Engine) entryScope(f function) debuginfo.Scope {
 
 // instruction is any address of the kernel's code, with the local variables there
 // when its debug information is at hand.
-func (e *Engine) instruction(p *probe.Place, addr uint64) (candidate, error) {
+func (e *Host) instruction(p *probe.Place, addr uint64) (candidate, error) {
 	v := variant{
 		how: "kprobe", target: bpf.Target{Kind: bpf.Kprobe, Addr: addr}, context: ebpf.Regs,
 		scope: e.plainScope(), kin: sema.KernelInput{Context: sema.ContextRegs}, at: addr,
@@ -169,7 +169,7 @@ func (e *Engine) instruction(p *probe.Place, addr uint64) (candidate, error) {
 }
 
 // describe gives v the names at a site of the kernel's file.
-func (e *Engine) describe(v *variant, img *vmlinux, site probe.Site) error {
+func (e *Host) describe(v *variant, img *vmlinux, site probe.Site) error {
 	scope, err := img.m.ScopeForSite(site)
 	if err != nil {
 		return err
@@ -180,7 +180,7 @@ func (e *Engine) describe(v *variant, img *vmlinux, site probe.Site) error {
 }
 
 // lines finds a source line of the kernel: FILE:LINE, kprobe:FILE:LINE.
-func (e *Engine) lines(p *probe.Place) ([]candidate, error) {
+func (e *Host) lines(p *probe.Place) ([]candidate, error) {
 	if p.Path != "" || e.opt.Program != "" && e.opt.Vmlinux == "" && p.Kind.AnySource {
 		return e.uprobes(p)
 	}
@@ -196,7 +196,7 @@ func (e *Engine) lines(p *probe.Place) ([]candidate, error) {
 }
 
 // kernelSites makes a kprobe of each site of the kernel's file.
-func (e *Engine) kernelSites(p *probe.Place, img *vmlinux, sites []probe.Site) ([]candidate, error) {
+func (e *Host) kernelSites(p *probe.Place, img *vmlinux, sites []probe.Site) ([]candidate, error) {
 	syms, err := e.src.kallsyms()
 	if err != nil {
 		return nil, err
@@ -218,7 +218,7 @@ func (e *Engine) kernelSites(p *probe.Place, img *vmlinux, sites []probe.Site) (
 }
 
 // kretprobes are returns of kernel functions.
-func (e *Engine) kretprobes(p *probe.Place) ([]candidate, error) {
+func (e *Host) kretprobes(p *probe.Place) ([]candidate, error) {
 	fns, err := e.functions(p)
 	if err != nil {
 		return nil, err
@@ -238,7 +238,7 @@ func (e *Engine) kretprobes(p *probe.Place) ([]candidate, error) {
 }
 
 // typed are the entries and returns of kernel functions that BTF describes.
-func (e *Engine) typed(p *probe.Place) ([]candidate, error) {
+func (e *Host) typed(p *probe.Place) ([]candidate, error) {
 	kind := attachment(p)
 	b, err := e.src.btf()
 	if err != nil {

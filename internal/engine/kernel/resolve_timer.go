@@ -11,12 +11,12 @@ import (
 )
 
 // timer is a profile: or interval: place.
-func (e *Engine) timer(p *probe.Place) ([]candidate, error) {
+func (e *Host) timer(p *probe.Place) ([]candidate, error) {
 	return e.counting(p, bpf.Target{Kind: attachment(p), Frequency: p.Freq, Period: uint64(p.Period)})
 }
 
 // counter is a software: or hardware: place; without a count every period-th event.
-func (e *Engine) counter(p *probe.Place, period uint64) ([]candidate, error) {
+func (e *Host) counter(p *probe.Place, period uint64) ([]candidate, error) {
 	t := bpf.Target{Kind: attachment(p), Period: p.Count}
 	config, ok := t.Kind.Event(p.Event)
 	if !ok {
@@ -31,7 +31,7 @@ func (e *Engine) counter(p *probe.Place, period uint64) ([]candidate, error) {
 
 // counting is the one candidate of a place that counts: what was running then is
 // in the registers.
-func (e *Engine) counting(p *probe.Place, t bpf.Target) ([]candidate, error) {
+func (e *Host) counting(p *probe.Place, t bpf.Target) ([]candidate, error) {
 	if t.Kind.OfProcess() {
 		t.Pid = e.opt.Tgid
 	}
@@ -45,7 +45,7 @@ func (e *Engine) counting(p *probe.Place, t bpf.Target) ([]candidate, error) {
 }
 
 // plainScope knows the kernel's types and globals, and no variables.
-func (e *Engine) plainScope() debuginfo.Scope {
+func (e *Host) plainScope() debuginfo.Scope {
 	b, err := e.src.btf()
 	if err != nil {
 		b = nil

@@ -28,7 +28,7 @@ var errNoFile = errors.New("name the program or library, which all its processes
 
 // binary opens the file that a place names: a path, or a command or library by
 // its bare name.
-func (e *Engine) binary(p *probe.Place) (*dwarf.Module, string, error) {
+func (e *Host) binary(p *probe.Place) (*dwarf.Module, string, error) {
 	name := p.Path
 	if name == "" {
 		name = e.opt.Program
@@ -46,7 +46,7 @@ func (e *Engine) binary(p *probe.Place) (*dwarf.Module, string, error) {
 
 // findFile finds a program or library: where one process is traced, as that process
 // sees the files, which may be others in a container.
-func (e *Engine) findFile(name string) (string, error) {
+func (e *Host) findFile(name string) (string, error) {
 	if e.opt.File != nil {
 		if path := e.opt.File(name); path != "" {
 			return path, nil
@@ -111,7 +111,7 @@ func isELF(path string) bool {
 }
 
 // uprobes are instructions of a file.
-func (e *Engine) uprobes(p *probe.Place) ([]candidate, error) {
+func (e *Host) uprobes(p *probe.Place) ([]candidate, error) {
 	m, path, err := e.binary(p)
 	if err != nil {
 		return nil, err
@@ -142,7 +142,7 @@ func (e *Engine) uprobes(p *probe.Place) ([]candidate, error) {
 
 // userCandidates makes n candidates. Of several, those where no uprobe can be put are
 // left out with a warning.
-func (e *Engine) userCandidates(p *probe.Place, n int, one func(int) (candidate, error)) ([]candidate, error) {
+func (e *Host) userCandidates(p *probe.Place, n int, one func(int) (candidate, error)) ([]candidate, error) {
 	var out []candidate
 	var first error
 	for i := range n {
@@ -169,7 +169,7 @@ func (e *Engine) userCandidates(p *probe.Place, n int, one func(int) (candidate,
 }
 
 // imported is the library from which a program takes a function that it has not itself.
-func (e *Engine) imported(p *probe.Place, m *dwarf.Module, path string) (*dwarf.Module, string, error) {
+func (e *Host) imported(p *probe.Place, m *dwarf.Module, path string) (*dwarf.Module, string, error) {
 	f, err := openfile.OpenELF(path)
 	if err != nil {
 		return nil, "", err
@@ -200,7 +200,7 @@ func (e *Engine) imported(p *probe.Place, m *dwarf.Module, path string) (*dwarf.
 }
 
 // userCandidate is a uprobe at a site of a file.
-func (e *Engine) userCandidate(p *probe.Place, m *dwarf.Module, path string, s probe.Site, scope debuginfo.Scope) (candidate, error) {
+func (e *Host) userCandidate(p *probe.Place, m *dwarf.Module, path string, s probe.Site, scope debuginfo.Scope) (candidate, error) {
 	if err := e.placeable(p, m, s.Addr); err != nil {
 		return candidate{}, err
 	}
@@ -237,7 +237,7 @@ func (e *Engine) userCandidate(p *probe.Place, m *dwarf.Module, path string, s p
 // uprobePid is the process that the kernel is to limit a uprobe to. It finds the memory
 // by the process's first thread: where that has ended and others run on, breakpoints go
 // into every process, and the program's own filter alone passes over the others.
-func (e *Engine) uprobePid() int {
+func (e *Host) uprobePid() int {
 	if procdir.FirstEnded(e.opt.Tgid) {
 		return 0
 	}
@@ -255,7 +255,7 @@ func fileOffset(m *dwarf.Module, vaddr uint64) (uint64, error) {
 }
 
 // uretprobes are the returns of functions of a file.
-func (e *Engine) uretprobes(p *probe.Place) ([]candidate, error) {
+func (e *Host) uretprobes(p *probe.Place) ([]candidate, error) {
 	entry := *p
 	entry.Kind = probe.Entry
 	list, err := e.uprobes(&entry)
@@ -335,7 +335,7 @@ func allDead(list []*debuginfo.Variable) []*debuginfo.Variable {
 }
 
 // usdts are static markers of a file.
-func (e *Engine) usdts(p *probe.Place) ([]candidate, error) {
+func (e *Host) usdts(p *probe.Place) ([]candidate, error) {
 	m, path, err := e.binary(p)
 	if err != nil {
 		return nil, err

@@ -23,7 +23,7 @@ import (
 
 // sources are what tells of names and addresses, each opened when first asked.
 type sources struct {
-	e       *Engine
+	e       *Host
 	b       once[*btf.Kernel]
 	syms    once[*kallsyms.Table]
 	fs      once[*tracefs.FS]
@@ -54,14 +54,14 @@ func (o *once[T]) get(open func() (T, error)) (T, error) {
 	return o.v, o.err
 }
 
-func newSources(e *Engine) *sources {
+func newSources(e *Host) *sources {
 	return &sources{e: e, files: map[string]*dwarf.Module{}, elves: map[string]*elf.File{}, code: map[codeKey]*codeAt{}}
 }
 
 // Renew forgets what was read of symbols, types and static tracepoints, if modules or
 // events have come or gone since the last call; the first call only notes which there
 // are. Who lives longer than one trace calls it at the beginning and between two.
-func (e *Engine) Renew() { e.src.renew() }
+func (e *Host) Renew() { e.src.renew() }
 
 func (s *sources) renew() {
 	fs, err := s.tracefs()
@@ -220,7 +220,7 @@ func (s *sources) resolver() *printk.Resolver {
 }
 
 // KernelString is a string of the kernel that its print formats may point to.
-func (e *Engine) KernelString(addr uint64) (string, bool) {
+func (e *Host) KernelString(addr uint64) (string, bool) {
 	s := e.src
 	list, err := s.strings.get(func() (map[uint64]string, error) {
 		fs, err := s.tracefs()
@@ -237,7 +237,7 @@ func (e *Engine) KernelString(addr uint64) (string, bool) {
 }
 
 // KernelSymbol is what contains an address of the kernel.
-func (e *Engine) KernelSymbol(addr uint64) (event.KernelSymbol, bool) {
+func (e *Host) KernelSymbol(addr uint64) (event.KernelSymbol, bool) {
 	if addr < kernelHalf {
 		return event.KernelSymbol{}, false
 	}

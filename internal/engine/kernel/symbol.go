@@ -12,14 +12,14 @@ import (
 const kernelHalf = 1 << 63
 
 // Symbol names an address of the kernel: "vfs_read+0x10", "" when nothing is known.
-func (e *Engine) Symbol(addr uint64) string {
+func (e *Host) Symbol(addr uint64) string {
 	if addr < kernelHalf {
 		return ""
 	}
 	return e.kernelSymbol(addr)
 }
 
-func (e *Engine) kernelSymbol(addr uint64) string {
+func (e *Host) kernelSymbol(addr uint64) string {
 	t, err := e.src.kallsyms()
 	if err != nil {
 		return ""
@@ -55,7 +55,7 @@ func (e *Engine) Frames(ev *event.Event, v *event.Value) []format.Frame {
 			out = append(out, e.kernelFrame(pc, i > 0))
 			continue
 		}
-		out = append(out, e.user.frames(e, ev.Pid, pc, i > 0)...)
+		out = append(out, e.user.frames(e.Host, ev.Pid, pc, i > 0)...)
 	}
 	return out
 }
@@ -64,9 +64,9 @@ func (e *Engine) Frames(ev *event.Event, v *event.Value) []format.Frame {
 // of it: the address behind the breakpoint or behind the call of ftrace.
 func (e *Engine) probed(ev *event.Event, pc uint64) uint64 {
 	const longest = 16 // endbr64 and the call
-	if id := int(ev.Schema.SiteID); id < len(e.sites) {
-		for _, h := range e.sites[id].halves {
-			if at := h.v.at; at != 0 && pc-at <= longest {
+	if id := int(ev.Schema.SiteID); id < len(e.programs) {
+		for p := e.programs[id]; p != nil; p = p.first {
+			if at := p.at.v.at; at != 0 && pc-at <= longest {
 				return at
 			}
 		}
@@ -79,7 +79,7 @@ func (e *Engine) probed(ev *event.Event, pc uint64) uint64 {
 var plumbing = []string{"bpf_prog_", "bpf_trace_run", "__bpf_trace_", "__traceiter_", "perf_trace_", "trace_call_bpf", "bpf_trampoline_", "bpf_raw_tp_link"}
 
 // ours is how many frames of a kernel stack are those of tracing itself.
-func (e *Engine) ours(frames []uint64) int {
+func (e *Host) ours(frames []uint64) int {
 	n := 0
 	for i, pc := range frames[:min(len(frames), 8)] {
 		name := e.kernelSymbol(pc)
@@ -95,7 +95,7 @@ func (e *Engine) ours(frames []uint64) int {
 	return n
 }
 
-func (e *Engine) kernelFrame(pc uint64, caller bool) format.Frame {
+func (e *Host) kernelFrame(pc uint64, caller bool) format.Frame {
 	f := format.Frame{PC: pc}
 	at := pc
 	if caller {
@@ -121,7 +121,7 @@ func (e *Engine) kernelFrame(pc uint64, caller bool) format.Frame {
 	return f
 }
 
-func (u *userSymbols) frames(e *Engine, pid int, pc uint64, caller bool) []format.Frame {
+func (u *userSymbols) frames(e *Host, pid int, pc uint64, caller bool) []format.Frame {
 	f := format.Frame{PC: pc}
 	at := pc
 	if caller {

@@ -33,7 +33,7 @@ type danger struct {
 }
 
 // returnDanger looks at the function that begins at vaddr.
-func (e *Engine) returnDanger(m *dwarf.Module, vaddr uint64) danger {
+func (e *Host) returnDanger(m *dwarf.Module, vaddr uint64) danger {
 	if e.src.traits(m).isGo && e.inGo(m, vaddr) {
 		return danger{refuse: "this is Go code, which moves its stacks and finds on them the return address that the kernel has put there: the program would end with a fatal error"}
 	}
@@ -51,7 +51,7 @@ func (e *Engine) returnDanger(m *dwarf.Module, vaddr uint64) danger {
 
 // mayUnwind reports whether an exception may leave the function at vaddr or pass
 // through it: its file has to do with exceptions, and it calls something.
-func (e *Engine) mayUnwind(m *dwarf.Module, vaddr uint64) bool {
+func (e *Host) mayUnwind(m *dwarf.Module, vaddr uint64) bool {
 	t := e.src.traits(m)
 	fn, ok := m.FunctionAt(vaddr)
 	if ok && m.Unwinds(fn) {
@@ -82,7 +82,7 @@ func returnOnTop(m *dwarf.Module, vaddr uint64) bool {
 
 // inGo reports whether an address is in the code of Go, not of C linked with it; where
 // symbols do not say it is.
-func (e *Engine) inGo(m *dwarf.Module, vaddr uint64) bool {
+func (e *Host) inGo(m *dwarf.Module, vaddr uint64) bool {
 	lo, hi := m.Lookup("runtime.text"), m.Lookup("runtime.etext")
 	if len(lo) != 1 || len(hi) != 1 {
 		return true
@@ -94,7 +94,7 @@ func (e *Engine) inGo(m *dwarf.Module, vaddr uint64) bool {
 var switchers = []string{"swapcontext", "setcontext", "jump_fcontext", "ontop_fcontext", "co_switch", "coro_transfer", "_st_md_cxt_restore"}
 
 // switches is a function by which the program, or the file, switches stacks.
-func (e *Engine) switches(m *dwarf.Module) string {
+func (e *Host) switches(m *dwarf.Module) string {
 	if name := e.src.traits(m).switches; name != "" {
 		return name
 	}
@@ -164,7 +164,7 @@ func importedBy(path string) map[string]bool {
 
 // safeReturns refuses or warns of the candidates of a uretprobe: they are in
 // libraries' functions as well as in the program's.
-func (e *Engine) safeReturns(p *probe.Place, list []candidate) ([]candidate, error) {
+func (e *Host) safeReturns(p *probe.Place, list []candidate) ([]candidate, error) {
 	var out []candidate
 	var first error
 	warned := map[string]int{}
@@ -203,7 +203,7 @@ func (e *Engine) safeReturns(p *probe.Place, list []candidate) ([]candidate, err
 }
 
 // caution is a warning at arming; a description carries its text itself.
-func (e *Engine) caution(msg string) {
+func (e *Host) caution(msg string) {
 	if e.k != nil {
 		e.warn(msg)
 	}

@@ -151,11 +151,10 @@ func parseMapping(line string) (r codeRange, ok bool) {
 // learn takes from a hit of a uprobe where the site's file is mapped, when the process
 // is gone and nothing else is known of it. pc is where it was hit.
 func (e *Engine) learn(ev *event.Event, pc uint64) {
-	if e.user.of(ev.Pid) != nil || int(ev.Schema.SiteID) >= len(e.sites) {
+	if e.user.of(ev.Pid) != nil || int(ev.Schema.SiteID) >= len(e.programs) {
 		return
 	}
-	halves := e.sites[ev.Schema.SiteID].halves
-	t := &halves[len(halves)-1].v.target
+	t := &e.programs[ev.Schema.SiteID].at.v.target
 	if t.Kind != bpf.Uprobe { // at a return pc is the caller's
 		return
 	}
@@ -178,7 +177,7 @@ func (e *Engine) learn(ev *event.Event, pc uint64) {
 
 // Module is the file that a process has mapped at an address, and how far from its
 // own addresses; nil when it is not known.
-func (e *Engine) Module(ev *event.Event, addr uint64) (*dwarf.Module, uint64) {
+func (e *Host) Module(ev *event.Event, addr uint64) (*dwarf.Module, uint64) {
 	r, ok := e.user.find(ev.Pid, addr)
 	if !ok {
 		return nil, 0
@@ -192,7 +191,7 @@ func (e *Engine) Module(ev *event.Event, addr uint64) (*dwarf.Module, uint64) {
 
 // image is the file that code is mapped from, and the address in its image of one in
 // the process; nil when there is none.
-func (e *Engine) image(r codeRange, addr uint64) (*dwarf.Module, uint64) {
+func (e *Host) image(r codeRange, addr uint64) (*dwarf.Module, uint64) {
 	if r.path == "" {
 		return nil, 0
 	}
@@ -209,7 +208,7 @@ func (e *Engine) image(r codeRange, addr uint64) (*dwarf.Module, uint64) {
 
 // UserFrames names the return addresses of a process's stack, which were found by
 // unwinding it.
-func (e *Engine) UserFrames(ev *event.Event, pcs []uint64) []format.Frame {
+func (e *Host) UserFrames(ev *event.Event, pcs []uint64) []format.Frame {
 	var out []format.Frame
 	for i, pc := range pcs {
 		out = append(out, e.user.frames(e, ev.Pid, pc, i > 0)...)

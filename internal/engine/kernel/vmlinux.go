@@ -69,7 +69,7 @@ const linked = 0xffffffff81000000
 
 // Slide is how far the kernel lies from where its file says (KASLR): the file of the
 // options, or without one a file that was linked as usual.
-func (e *Engine) Slide() (uint64, error) {
+func (e *Host) Slide() (uint64, error) {
 	if e.opt.Vmlinux != "" {
 		return e.src.slide(e.opt.Vmlinux)
 	}

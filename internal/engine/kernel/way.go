@@ -25,7 +25,7 @@ type way struct {
 //
 // Where none of these has all names, the way is the one whose diagnostics help most.
 // All other candidates have one variant.
-func (e *Engine) way(tp *tracepoint.Tracepoint, c *candidate) way {
+func (e *Host) way(tp *tracepoint.Tracepoint, c *candidate) way {
 	raw, rec := c.static()
 	if raw == nil {
 		v := &c.variants[0]
@@ -54,7 +54,7 @@ func (e *Engine) way(tp *tracepoint.Tracepoint, c *candidate) way {
 }
 
 // names are those of a tracepoint's condition and collect list, as a variant knows them.
-func (e *Engine) names(tp *tracepoint.Tracepoint, c *candidate, v *variant) (cond, list sema.Names) {
+func (e *Host) names(tp *tracepoint.Tracepoint, c *candidate, v *variant) (cond, list sema.Names) {
 	in := e.input(tp, c, v, whole)
 	return in.CondNames(), in.CollectNames()
 }
