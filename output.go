@@ -1,15 +1,16 @@
 package jalon
 
 import (
+	"fmt"
 	"io"
+	"strings"
 
 	"github.com/jalon-trace/jalon/internal/drain"
-	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/format"
 	"github.com/jalon-trace/jalon/internal/session"
 )
 
-// Output takes the events of a trace: [Text], [JSON], [Discard].
+// Output takes the events of a trace: [Text], [JSON], [Discard], or any by its name: [Format].
 type Output interface {
 	sink(s *session.Session) drain.Sink
 }
@@ -37,30 +38,35 @@ const (
 var timeStyles = [...]format.TimeStyle{WallTime: format.WallTime, SinceStart: format.SinceStart, Monotonic: format.MonotoneTime}
 
 // Text writes each event as a line, as "jalon trace" does.
-func Text(w io.Writer, opt TextOptions) Output {
+func Text(w io.Writer, opt TextOptions) Output { return made("text", w, opt) }
+
+// JSON writes each event as one JSON object on a line.
+func JSON(w io.Writer) Output { return made("json", w, TextOptions{}) }
+
+// Discard takes events and shows none: the hits are counted.
+func Discard() Output { return made("none", nil, TextOptions{}) }
+
+// Formats are the names of the outputs that [Format] makes, the default first.
+func Formats() (names []string) {
+	for _, o := range format.Outputs() {
+		names = append(names, o.Name)
+	}
+	return names
+}
+
+// Format makes an output by its name, as "jalon trace -f" does.
+func Format(name string, w io.Writer, opt TextOptions) (Output, error) {
+	if format.OutputNamed(name) == nil {
+		return nil, fmt.Errorf("there is no output %q: the outputs are %s", name, strings.Join(Formats(), ", "))
+	}
+	return made(name, w, opt), nil
+}
+
+func made(name string, w io.Writer, opt TextOptions) Output {
 	return outputFunc(func(s *session.Session) drain.Sink {
-		return format.NewText(w, format.TextOptions{
-			Kernel:  s,
-			Printer: format.Printer{Symbol: s.Symbol, Elements: orDefault(opt.Elements, defaultElements)},
-			Unwind:  s.Unwind, Time: timeStyles[opt.Time], WallOffset: s.WallOffset(),
+		return format.OutputNamed(name).New(w, &format.Trace{
+			Unwind: s.Unwind, Symbol: s.Symbol, Elements: orDefault(opt.Elements, defaultElements),
+			Time: timeStyles[opt.Time], WallOffset: s.WallOffset(), Kernel: s,
 		})
 	})
 }
-
-// JSON writes each event as one JSON object on a line.
-func JSON(w io.Writer) Output {
-	return outputFunc(func(s *session.Session) drain.Sink {
-		return format.NewJSON(w, format.JSONOptions{Unwind: s.Unwind, Symbol: s.Symbol, Kernel: s})
-	})
-}
-
-// Discard takes events and shows none: the hits are counted.
-func Discard() Output {
-	return outputFunc(func(*session.Session) drain.Sink { return discard{} })
-}
-
-type discard struct{}
-
-func (discard) Event(*event.Event) error     { return nil }
-func (discard) Summary(*event.Summary) error { return nil }
-func (discard) Flush() error                 { return nil }

@@ -14,6 +14,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/jalon-trace/jalon"
+	"github.com/jalon-trace/jalon/internal/format"
 	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/sema"
@@ -93,7 +94,7 @@ func run(args []string) int {
 	c.Trace.program, c.Gate.program = program, program
 	parser, err := kong.New(&c,
 		kong.Name("jalon"), kong.Writers(stdout, stderr), kong.Description(description),
-		kong.UsageOnError(), kong.Vars{"builtins": sema.Help(), "places": probe.Help()}, kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
+		kong.UsageOnError(), helpVars(), kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
 	if err != nil {
 		panic("BUG: command line definition: " + err.Error())
 	}
@@ -146,4 +147,13 @@ func report(err error) int {
 	}
 	fmt.Fprintf(stderr, "jalon: %v\n", err)
 	return 1
+}
+
+// helpVars are the parts of the help that are made from tables.
+func helpVars() kong.Vars {
+	formats, help := format.OutputHelp()
+	return kong.Vars{
+		"builtins": sema.Help(), "places": probe.Help(),
+		"formats": formats, "format": format.Outputs()[0].Name, "formatHelp": help,
+	}
 }

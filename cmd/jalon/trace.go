@@ -32,7 +32,7 @@ type traceCmd struct {
 	Cost     bool          `help:"Kernel engine: measure the time of the hits (bpf_stats; that costs some itself)"`
 	Force    bool          `help:"Kernel engine: arm a uprobe also where it cannot be shown that an instruction begins, and a uretprobe that endangers the program"`
 	File     []string      `short:"x" name:"file" sep:"none" help:"Read tracepoints from a file as GDB's 'save tracepoints' writes it"`
-	Format   string        `short:"f" enum:"text,json,none" default:"text" help:"text, json (one object a line), none (count only)"`
+	Format   string        `short:"f" enum:"${formats}" default:"${format}" help:"How events are shown: ${formatHelp}"`
 	Output   string        `short:"o" help:"Write the events to a file instead of standard output"`
 	Time     string        `enum:"wall,start,mono" default:"wall" help:"Times in text: wall clock, seconds since the first event, CLOCK_MONOTONIC"`
 	Max      uint64        `short:"n" help:"End after so many events; the program runs on"`
@@ -76,7 +76,9 @@ func (c *traceCmd) Run() error {
 	if err != nil {
 		return err
 	}
-	opt.Output = c.output(out)
+	if opt.Output, err = c.output(out); err != nil {
+		return err
+	}
 	c.progress = newProgress()
 	if !c.Quiet {
 		opt.Progress = c.progress.step
@@ -217,15 +219,9 @@ func (c *traceCmd) open() (io.Writer, func() error, error) {
 	return f, f.Close, nil
 }
 
-func (c *traceCmd) output(w io.Writer) jalon.Output {
-	switch c.Format {
-	case "json":
-		return jalon.JSON(w)
-	case "none":
-		return jalon.Discard()
-	}
+func (c *traceCmd) output(w io.Writer) (jalon.Output, error) {
 	times := map[string]jalon.TimeStyle{"wall": jalon.WallTime, "start": jalon.SinceStart, "mono": jalon.Monotonic}
-	return jalon.Text(w, jalon.TextOptions{Time: times[c.Time], Elements: c.Elements})
+	return jalon.Format(c.Format, w, jalon.TextOptions{Time: times[c.Time], Elements: c.Elements})
 }
 
 func (c *traceCmd) warn(msg string) {

@@ -15,6 +15,10 @@ type JSONOptions struct {
 	Kernel event.KernelNames
 }
 
+var _ = addOutput(Output{Name: "json", Doc: "one object a line", order: 1, New: func(w io.Writer, t *Trace) Sink {
+	return NewJSON(w, JSONOptions{Kernel: t.Kernel, Unwind: t.Unwind, Symbol: t.Symbol})
+}})
+
 // JSON writes an event as one JSON object on one line:
 //
 //	{"time":ns,"cpu":1,"pid":4242,"tid":4243,"comm":"prog","place":"main.c:9",

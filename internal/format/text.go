@@ -36,6 +36,10 @@ type TextOptions struct {
 	Kernel event.KernelNames
 }
 
+var _ = addOutput(Output{Name: "text", Doc: "one line an event", New: func(w io.Writer, t *Trace) Sink {
+	return NewText(w, TextOptions{Kernel: t.Kernel, Printer: t.printer(), Unwind: t.Unwind, Time: t.Time, WallOffset: t.WallOffset})
+}})
+
 // Text writes an event as one line, $regs and $bt as further, indented lines.
 type Text struct {
 	output
