@@ -24,6 +24,9 @@ type Sink interface {
 	Flush() error
 }
 
+// Ender is a Sink that has something to write when the last event was shown.
+type Ender interface{ End() error }
+
 // ErrEnough ends a trace that was asked for so many events only.
 var ErrEnough = errors.New("enough events")
 
@@ -269,6 +272,11 @@ func (d *Drain) Finish(late func() bool) error {
 	})
 	if err != nil {
 		return err
+	}
+	if e, ok := d.sink.(Ender); ok {
+		if err := e.End(); err != nil {
+			return err
+		}
 	}
 	return d.sink.Flush()
 }

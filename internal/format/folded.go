@@ -1,0 +1,100 @@
+package format
+
+import (
+	"io"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/jalon-trace/jalon/internal/event"
+)
+
+var _ = addOutput(Output{
+	Name: "folded", Doc: "how often each stack of $bt and $ubt was there, for flame graphs", order: 2,
+	New: func(w io.Writer, t *Trace) Sink {
+		return &folded{output: output{w: w}, t: t, printer: t.printer(), counts: map[string]uint64{}}
+	},
+})
+
+// folded counts the stacks of events, and writes at the end one line for each, as
+// flamegraph.pl and other tools read them:
+//
+//	COMM;OUTERMOST;...;INNERMOST COUNT
+//
+// An event with stacks of the program and of the kernel is one stack, the kernel's on
+// top. One without a stack counts as its place.
+type folded struct {
+	output
+	t       *Trace
+	printer Printer
+	counts  map[string]uint64
+}
+
+// maxStacks bounds the different stacks that are kept; the others count together.
+const maxStacks = 100_000
+
+func (f *folded) Event(ev *event.Event) error {
+	names := []string{ev.Comm}
+	names = append(names, f.stack(ev, event.Stack, event.UserFrames)...)
+	names = append(names, f.stack(ev, event.KernelFrames, event.KernelFrames)...)
+	if len(names) == 1 {
+		names = append(names, ev.Schema.Place)
+	}
+	for i, n := range names {
+		names[i] = foldedName.Replace(PlainText(n))
+	}
+	key := strings.Join(names, ";")
+	if _, known := f.counts[key]; !known && len(f.counts) >= maxStacks {
+		key = "[other stacks]"
+	}
+	f.counts[key]++
+	return nil
+}
+
+// foldedName replaces what separates names and lines.
+var foldedName = strings.NewReplacer(";", ":", "\n", " ", "\t", " ")
+
+// stack gives the functions of the event's first stack of a kind, outermost first.
+func (f *folded) stack(ev *event.Event, a, b event.FieldKind) (names []string) {
+	for i := range ev.Schema.Fields {
+		v := ev.Value(i)
+		if v.Status != event.OK || v.Field.Kind != a && v.Field.Kind != b {
+			continue
+		}
+		for _, fr := range frames(f.t.Unwind, &f.printer, ev, &v) {
+			name := fr.Function
+			if name == "" {
+				name = "0x" + strconv.FormatUint(fr.PC, 16)
+			}
+			names = append(names, name)
+		}
+		slices.Reverse(names)
+		return names
+	}
+	return nil
+}
+
+// Summary writes nothing: the summary is no stack.
+func (f *folded) Summary(*event.Summary) error { return nil }
+
+// End writes the stacks, the commonest first.
+func (f *folded) End() error {
+	keys := make([]string, 0, len(f.counts))
+	for k := range f.counts {
+		keys = append(keys, k)
+	}
+	sort.Slice(keys, func(i, j int) bool {
+		if a, b := f.counts[keys[i]], f.counts[keys[j]]; a != b {
+			return a > b
+		}
+		return keys[i] < keys[j]
+	})
+	for _, k := range keys {
+		f.buf = append(strconv.AppendUint(append(append(f.buf, k...), ' '), f.counts[k], 10), '\n')
+		if err := f.room(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
