@@ -59,6 +59,7 @@ func TestParseKernel(t *testing.T) {
 		{"hardware:cache-misses:1000000", Place{Kind: Hardware, Event: "cache-misses", Count: 1000000}},
 		{"h:cycles:5", Place{Kind: Hardware, Event: "cpu-cycles", Count: 5}},
 		{"process:exec", Place{Kind: Process, Event: "exec"}},
+		{"fault:user", Place{Kind: Fault, Event: "user"}},
 		{"process:signal", Place{Kind: Process, Event: "signal"}},
 		// What only looks like a kind.
 		{"t::f", Place{Kind: Function, Func: "t::f"}},
