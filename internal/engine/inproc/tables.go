@@ -15,6 +15,7 @@ type tables struct {
 	edge   map[uint64]edge   // pc of a store to a stack that may have no room
 	clock  map[uint64]uint64 // pc of an rdtsc -> what follows it
 	trap   map[uint64]uint64 // address of an int3 of ours -> trampoline
+	uprobe map[uint64][]byte // address of a uprobe -> the program's bytes there
 	origin []copied          // displaced instructions, sorted by the address of their copies
 	code   []span            // generated code, sorted by address
 }
@@ -62,7 +63,7 @@ func (r *tableRef) get() *tables {
 func (r *tableRef) add(t *tables) {
 	old := r.get()
 	n := &tables{
-		fault: merged(old.fault, t.fault), edge: merged(old.edge, t.edge), clock: merged(old.clock, t.clock), trap: merged(old.trap, t.trap),
+		fault: merged(old.fault, t.fault), edge: merged(old.edge, t.edge), clock: merged(old.clock, t.clock), trap: merged(old.trap, t.trap), uprobe: merged(old.uprobe, t.uprobe),
 		origin: append(append([]copied(nil), old.origin...), t.origin...),
 		code:   append(append([]span(nil), old.code...), t.code...),
 	}

@@ -26,8 +26,10 @@ func (e *Engine) Fault(_ int, _ int, pc uint64) (uint64, bool) {
 
 // Trap is the process's callback OnTrap: where the int3 at an address leads.
 func (e *Engine) Trap(_ int, addr uint64) (uint64, bool) {
-	to, ok := e.tables.get().trap[addr]
-	return to, ok
+	if to, ok := e.tables.get().trap[addr]; ok {
+		return to, true
+	}
+	return addr, e.strayUprobe(addr)
 }
 
 // Back is the process's callback PCBack: what a pc in displaced code stands for.

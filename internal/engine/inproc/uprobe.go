@@ -101,9 +101,14 @@ func (e *Engine) asUprobes(list []*site) []error {
 		wanted[i] = Wanted{x.Program, e.foreign.within(x.addr, x.addr+1)}
 	}
 	errs := e.opt.Uprobes.Add(wanted)
+	t := &tables{uprobe: map[uint64][]byte{}}
+	defer func() { e.tables.add(t) }()
 	for i, x := range list {
 		if errs[i] != nil {
 			continue
+		}
+		if b, err := x.where.mod.dw.Text(x.where.site.Addr, uprobeBytes); err == nil {
+			t.uprobe[x.addr] = b
 		}
 		x.tactic = "uprobe"
 		if x.numbered { // it was to have a jump, and is no site of the process any more
@@ -171,4 +176,29 @@ func (w *Site) Trapped() error {
 func (e *Engine) NoUprobe(x *engine.Program) {
 	y := e.siteOf(x)
 	y.noUprobe, y.tactic = true, ""
+}
+
+// uprobeBytes is how many bytes of the code at a uprobe are known, to find it again.
+const uprobeBytes = 4
+
+// strayUprobe answers an int3 where a uprobe was put: the program has moved a copy of the
+// page, with the kernel's breakpoint in it, over the page, and the kernel does not know
+// it there. The program's byte is put back in the copy. Another thread may have come to
+// the same int3 before that.
+func (e *Engine) strayUprobe(addr uint64) bool {
+	own := e.tables.get().uprobe[addr]
+	b := make([]byte, len(own))
+	if len(own) < 2 || own[0] == int3 {
+		return false
+	}
+	if n, err := e.p.ReadMemory(addr, b); err != nil || n < len(b) || b[1] != own[1] {
+		return false
+	}
+	switch b[0] {
+	case own[0]:
+		return true
+	case int3:
+		return e.p.WriteMemory(addr, own[:1]) == nil
+	}
+	return false
 }

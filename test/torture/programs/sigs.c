@@ -453,6 +453,19 @@ static int gives_up(void)
 	return 97;
 }
 
+/* The default action, of the program's own accord, and then the signal. */
+static int defaults_trap(void)
+{
+	struct rlimit r = { 0, 0 };
+
+	setrlimit(RLIMIT_CORE, &r);
+	signal(SIGTRAP, SIG_DFL);
+	work(1);
+	say_steps();
+	raise(SIGTRAP);
+	return 97;
+}
+
 #ifndef NO_CONTEXTS /* musl has none */
 #define CONTEXTS { "contexts", contexts },
 static ucontext_t here, there;
@@ -587,7 +600,7 @@ int main(int argc, char **argv)
 		{ "tight-stack", tight_stack }, { "jumps-out", jumps_out }, { "jumps-off-alternate", jumps_off_alternate }, { "overflows", overflows },
 		{ "skips", skips }, { "resumes-behind", resumes_behind }, { "bus", bus }, { "timers", timers }, { "profiles", profiles }, { "takes", takes }, { "blocks-all", blocks_all }, { "resets", resets },
 		{ "dies-term", dies_term }, { "dies-kill", dies_kill }, { "dies-segv", dies_segv }, { "dies-trap", dies_trap }, { "dies-ill", dies_ill },
-		{ "dies-fpe", dies_fpe }, { "dies-rt", dies_rt }, { "dies-abrt", dies_abrt }, { "ignores", ignores }, { "ignores-trap", ignores_trap }, { "gives-up", gives_up }, CONTEXTS
+		{ "dies-fpe", dies_fpe }, { "dies-rt", dies_rt }, { "dies-abrt", dies_abrt }, { "ignores", ignores }, { "ignores-trap", ignores_trap }, { "gives-up", gives_up }, { "defaults-trap", defaults_trap }, CONTEXTS
 		{ "small-stacks", small_stacks }, { "edge", edge }, { "storm", storm }, { "cancels", cancels }, { 0 },
 	};
 
