@@ -3,74 +3,92 @@ package btf
 import (
 	"fmt"
 
+	"github.com/jalon-trace/jalon/internal/arch"
+	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 )
 
-// Where the arguments of kernel functions are: in registers and on the stack by
-// the System V ABI for x86-64 (psABI 3.2.3) at the function's first instruction,
-// and in the words that a BPF trampoline makes of them. The kernel uses no
-// floating point, so all is of the ABI's classes INTEGER and MEMORY.
+// Where the arguments of kernel functions are: in registers and on the stack by the
+// processor's calling convention (package arch) at the function's first instruction, and
+// in the words that a BPF trampoline makes of them. The kernel uses no floating point, so
+// all is integers and aggregates of them.
 
-// DWARF numbers of the registers.
-const (
-	regRAX = 0
-	regRDX = 1
-	regRSP = 7
-)
-
-// argRegs are rdi, rsi, rdx, rcx, r8, r9.
-var argRegs = [6]int{5, 4, 1, 2, 8, 9}
-
-// entryPlaces says where parameters are before the first instruction of a
-// function: the stack pointer points at the return address.
+// entryPlaces says where parameters are before the first instruction of a function.
 func entryPlaces(params []Param) []debuginfo.Location {
+	return entryPlacesOf(host.Processor, params)
+}
+
+// entryPlacesOf: on x86-64 the stack pointer points at the return address there (psABI
+// 3.2.3); on arm64 at the first argument in memory (AAPCS64 6.8.2).
+func entryPlacesOf(proc *arch.Processor, params []Param) []debuginfo.Location {
 	out := make([]debuginfo.Location, len(params))
-	regs, stack := 0, int64(8)
+	regs, stack := 0, proc.ReturnSlot
+	onStack := func(words, alignment int64) []debuginfo.Op {
+		if alignment > 8 {
+			stack = (stack-proc.ReturnSlot+15)&^15 + proc.ReturnSlot
+		}
+		at := stack
+		stack += words * 8
+		return []debuginfo.Op{{Code: debuginfo.OpReg, Arg: int64(proc.SP)}, {Code: debuginfo.OpAddConst, Arg: at}}
+	}
 	lost := "" // set when a parameter's place is not known, nor those behind it
 	for i, p := range params {
 		t := p.Type.Strip()
 		if lost == "" && !sized(t) {
 			lost = fmt.Sprintf("the type of parameter %s is not known, so its place is not", p.Name)
 		}
-		switch n := int((t.Size + 7) / 8); {
+		n := int((t.Size + 7) / 8)
+		if lost == "" && proc.AlignArgs && n == 2 && align(t, 0) > 8 {
+			regs = (regs + 1) &^ 1 // an even register
+		}
+		switch {
 		case lost != "":
 			out[i].Unavailable = lost
 		case t.Size == 0: // an empty struct takes no room in C
 			out[i].Unavailable = "it has no bytes"
 		case t.Kind == ctype.Float || t.Kind == ctype.Complex:
 			out[i].Unavailable = "floating point is not passed in registers that are recorded"
-		case n <= 2 && !inMemoryClass(t) && regs+n <= len(argRegs):
-			out[i].Pieces = registers(argRegs[regs:regs+n], t.Size)
+		case n <= 2 && !inMemoryClass(proc, t) && regs+n <= len(proc.Args):
+			out[i].Pieces = registers(proc.Args[regs:regs+n], t.Size)
 			regs += n
+		case n > 2 && proc.CopiedArgs && regs < len(proc.Args): // a pointer to a copy
+			out[i].Pieces = inMemory(debuginfo.Op{Code: debuginfo.OpReg, Arg: int64(proc.Args[regs])})
+			regs++
+		case n > 2 && proc.CopiedArgs:
+			out[i].Pieces = inMemory(append(onStack(1, 8), debuginfo.Op{Code: debuginfo.OpDeref, Arg: 8})...)
 		default:
-			if align(t, 0) > 8 {
-				stack = (stack-8+15)&^15 + 8
+			if proc.CopiedArgs {
+				regs = len(proc.Args) // no later one is in a register
 			}
-			out[i].Pieces = []debuginfo.Piece{{Kind: debuginfo.InMemory, Expr: []debuginfo.Op{
-				{Code: debuginfo.OpReg, Arg: regRSP}, {Code: debuginfo.OpAddConst, Arg: stack},
-			}}}
-			stack += int64(n) * 8
+			out[i].Pieces = inMemory(onStack(int64(n), align(t, 0))...)
 		}
 	}
 	return out
 }
 
+func inMemory(ops ...debuginfo.Op) []debuginfo.Piece {
+	return []debuginfo.Piece{{Kind: debuginfo.InMemory, Expr: ops}}
+}
+
 // registers are the pieces of a value of size bytes in whole registers.
-func registers(regs []int, size int64) []debuginfo.Piece {
+func registers(regs []arch.Reg, size int64) []debuginfo.Piece {
 	if len(regs) == 1 {
-		return []debuginfo.Piece{{Kind: debuginfo.InRegister, Reg: regs[0]}}
+		return []debuginfo.Piece{{Kind: debuginfo.InRegister, Reg: int(regs[0])}}
 	}
 	var out []debuginfo.Piece
 	for i, r := range regs {
-		out = append(out, debuginfo.Piece{Kind: debuginfo.InRegister, Reg: r, BitSize: min(64, (size-int64(i)*8)*8)})
+		out = append(out, debuginfo.Piece{Kind: debuginfo.InRegister, Reg: int(r), BitSize: min(64, (size-int64(i)*8)*8)})
 	}
 	return out
 }
 
-// returnPlace is where a function's result is when it has returned: large
-// structs are in memory whose address is in rax.
-func returnPlace(t *ctype.Type) debuginfo.Location {
+// returnPlace is where a function's result is when it has returned.
+func returnPlace(t *ctype.Type) debuginfo.Location { return returnPlaceOf(host.Processor, t) }
+
+// returnPlaceOf: large structs are in memory whose address x86-64 gives back in rax; on
+// arm64 no register is promised to have it still.
+func returnPlaceOf(proc *arch.Processor, t *ctype.Type) debuginfo.Location {
 	s := t.Strip()
 	switch {
 	case !sized(s):
@@ -79,13 +97,13 @@ func returnPlace(t *ctype.Type) debuginfo.Location {
 		return debuginfo.Location{Unavailable: "floating point is not returned in a register that is recorded"}
 	case s.Size == 0:
 		return debuginfo.Location{Unavailable: "it has no bytes"}
-	case s.Size > 16 || inMemoryClass(s):
-		return debuginfo.Location{Pieces: []debuginfo.Piece{{
-			Kind: debuginfo.InMemory,
-			Expr: []debuginfo.Op{{Code: debuginfo.OpReg, Arg: regRAX}},
-		}}}
+	case s.Size > 16 || inMemoryClass(proc, s):
+		if proc.LargeResult == arch.NoReg {
+			return debuginfo.Location{Unavailable: "it is in memory, and no register has its address after the return"}
+		}
+		return debuginfo.Location{Pieces: inMemory(debuginfo.Op{Code: debuginfo.OpReg, Arg: int64(proc.LargeResult)})}
 	}
-	return debuginfo.Location{Pieces: registers([]int{regRAX, regRDX}[:(s.Size+7)/8], s.Size)}
+	return debuginfo.Location{Pieces: registers(proc.Results[:(s.Size+7)/8], s.Size)}
 }
 
 // sized reports whether a value of the type has a known size.
@@ -98,8 +116,10 @@ func sized(t *ctype.Type) bool {
 }
 
 // inMemoryClass reports whether a struct of at most 16 bytes has members that
-// are not aligned, which puts it into memory.
-func inMemoryClass(t *ctype.Type) bool { return unaligned(t, 0, 0) }
+// are not aligned, which puts it into memory on x86-64.
+func inMemoryClass(proc *arch.Processor, t *ctype.Type) bool {
+	return !proc.CopiedArgs && unaligned(t, 0, 0)
+}
 
 func unaligned(t *ctype.Type, at int64, depth int) bool {
 	t = t.Strip()

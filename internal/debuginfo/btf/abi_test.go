@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jalon-trace/jalon/internal/arch/arm64"
+	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 )
@@ -123,7 +125,7 @@ func TestReturnABI(t *testing.T) {
 			}
 			loc, got := returnPlace(typ), []byte(nil)
 			for _, p := range loc.Pieces {
-				off := map[int]int64{regRAX: 0, regRDX: 8}[p.Reg]
+				off := map[int]int64{int(host.Processor.Results[0]): 0, int(host.Processor.Results[1]): 8}[p.Reg]
 				if p.Kind == debuginfo.InMemory {
 					off = 48 // capture's caller passed this address, and rax must be it
 					if !bytes.Equal(state[:8], state[16:24]) {
@@ -237,15 +239,15 @@ func locate(t *testing.T, state []byte, loc debuginfo.Location, size int64) []by
 		off := int64(-1)
 		switch {
 		case p.Kind == debuginfo.InRegister:
-			for i, r := range argRegs {
-				if r == p.Reg {
+			for i, r := range host.Processor.Args {
+				if int(r) == p.Reg {
 					off = int64(i) * 8
 				}
 			}
 			if n > 8 {
 				t.Fatalf("%d bytes of a register", n)
 			}
-		case p.Kind == debuginfo.InMemory && len(p.Expr) == 2 && p.Expr[0] == (debuginfo.Op{Code: debuginfo.OpReg, Arg: regRSP}) && p.Expr[1].Code == debuginfo.OpAddConst:
+		case p.Kind == debuginfo.InMemory && len(p.Expr) == 2 && p.Expr[0] == (debuginfo.Op{Code: debuginfo.OpReg, Arg: int64(host.Processor.SP)}) && p.Expr[1].Code == debuginfo.OpAddConst:
 			off = 48 + p.Expr[1].Arg
 		}
 		if off < 0 {
@@ -254,4 +256,48 @@ func locate(t *testing.T, state []byte, loc debuginfo.Location, size int64) []by
 		out = append(out, state[off:off+n]...)
 	}
 	return out
+}
+
+// TestArm64Places: AAPCS64 6.8.2 by hand: the registers x0 to x7, pairs, 128-bit integers
+// in even pairs, larger structs by pointer to a copy, and no register after the first
+// argument that was not given room in them.
+func TestArm64Places(t *testing.T) {
+	word := &ctype.Type{Kind: ctype.Int, Name: "long", Size: 8, Signed: true}
+	wide := &ctype.Type{Kind: ctype.Int, Name: "__int128", Size: 16, Signed: true}
+	aggregate := func(words int64) *ctype.Type {
+		s := &ctype.Type{Kind: ctype.Struct, Size: 8 * words}
+		var fields []ctype.Field
+		for i := range words {
+			fields = append(fields, ctype.Field{Name: "f", Type: word, BitOffset: 64 * i})
+		}
+		s.SetFields(fields)
+		return s
+	}
+	var params []Param
+	for _, typ := range []*ctype.Type{word, wide, aggregate(3), aggregate(2), word, aggregate(2), word, wide} {
+		params = append(params, Param{Name: "p", Type: typ})
+	}
+	want := []string{"r0", "r2 r3", "*r4", "r5 r6", "r7", "sp+0", "sp+16", "sp+32"}
+	for i, l := range entryPlacesOf(&arm64.Processor, params) {
+		got := ""
+		for _, p := range l.Pieces {
+			switch {
+			case p.Kind == debuginfo.InRegister:
+				got += fmt.Sprintf(" r%d", p.Reg)
+			case len(p.Expr) == 1:
+				got += fmt.Sprintf(" *r%d", p.Expr[0].Arg)
+			case p.Expr[0].Arg == int64(arm64.SP):
+				got += fmt.Sprintf(" sp+%d", p.Expr[1].Arg)
+			}
+		}
+		if got != " "+want[i] {
+			t.Errorf("parameter %d:%s, want %s", i, got, want[i])
+		}
+	}
+	if l := returnPlaceOf(&arm64.Processor, aggregate(2)); len(l.Pieces) != 2 || l.Pieces[1].Reg != 1 {
+		t.Errorf("two words are returned in %v", l)
+	}
+	if l := returnPlaceOf(&arm64.Processor, aggregate(3)); l.Unavailable == "" {
+		t.Errorf("three words are returned in %v", l)
+	}
 }
