@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -63,3 +64,10 @@ func (p *progress) wipe() {
 		p.shown = false
 	}
 }
+
+// manySites is how many sites take so much memory that it is worth a little time.
+const manySites = 5000
+
+// thrifty has garbage collected at smaller steps: what arming leaves behind is then less
+// than what the sites need themselves.
+var thrifty = sync.OnceFunc(func() { debug.SetGCPercent(70) })

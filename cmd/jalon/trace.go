@@ -80,8 +80,13 @@ func (c *traceCmd) Run() error {
 		return err
 	}
 	c.progress = newProgress()
-	if !c.Quiet {
-		opt.Progress = c.progress.step
+	opt.Progress = func(what string, done, of int) {
+		if of >= manySites {
+			thrifty()
+		}
+		if !c.Quiet {
+			c.progress.step(what, done, of)
+		}
 	}
 	end := newEnding()
 	defer end.stop()
