@@ -39,11 +39,16 @@ func fsBase(t *testing.T, tid int) uint64 {
 // threads are the first thread and the last.
 func (c *child) threads() (first, last int) {
 	c.t.Helper()
-	list, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", c.pid))
+	dir, err := os.Open(fmt.Sprintf("/proc/%d/task", c.pid))
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	last, err = strconv.Atoi(list[len(list)-1].Name())
+	defer dir.Close()
+	list, err := dir.Readdirnames(-1) // in the order of birth; numbers begin anew some time
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	last, err = strconv.Atoi(list[len(list)-1])
 	if err != nil || last == c.pid {
 		c.t.Fatalf("threads %v, %v", list, err)
 	}
