@@ -42,7 +42,10 @@ func (p *Process) event(tid int, ws unix.WaitStatus) {
 	t := p.tasks[tid]
 	if t == nil {
 		if !ws.Stopped() {
-			delete(p.early, tid)
+			if _, ok := p.early[tid]; ok {
+				delete(p.early, tid)
+				p.endUnborn(tid)
+			}
 			return
 		}
 		if t = p.adopt(tid, ws); t == nil {
@@ -86,14 +89,32 @@ func (p *Process) event(tid int, ws unix.WaitStatus) {
 // one of the process; a new process must wait for that event, which tells whether
 // it shares the memory.
 func (p *Process) adopt(tid int, ws unix.WaitStatus) *task {
+	delete(p.endedUnborn, tid) // of another one, whose creator died before it could tell
 	st, err := readStatus(tid)
 	if err == nil && (st.tgid == p.pid || p.tasks[st.tgid] != nil && st.tgid != tid) {
-		t := &task{tid: tid, tgid: st.tgid, state: starting}
+		t := &task{tid: tid, tgid: st.tgid, state: starting, adopted: true}
 		p.tasks[tid] = t
 		return t
 	}
 	p.early[tid] = ws
 	return nil
+}
+
+// endUnborn notes the end of a thread whose creator's event has not been seen yet. On a
+// busy machine the creator may come to its stop only after all of the new thread's life.
+// To take the number in then would be to wait for ever for a thread that is no more.
+func (p *Process) endUnborn(tid int) {
+	if p.endedUnborn == nil {
+		p.endedUnborn = map[int]bool{}
+	}
+	p.endedUnborn[tid] = true
+}
+
+// unborn reports whether that was noted of the thread that its creator tells of now.
+func (p *Process) unborn(tid int) bool {
+	was := p.endedUnborn[tid]
+	delete(p.endedUnborn, tid)
+	return was
 }
 
 // eventStop: PTRACE_EVENT_STOP. A thread that is resumed from a group-stop by
@@ -127,6 +148,9 @@ func (p *Process) exitStop(t *task, _ unix.Signal) {
 func (p *Process) reaped(t *task, ws unix.WaitStatus) {
 	delete(p.tasks, t.tid)
 	delete(p.masks, t.tid)
+	if t.adopted && t.creator == 0 {
+		p.endUnborn(t.tid)
+	}
 	if !p.member(t) {
 		if t.tid == t.tgid {
 			p.vforkDone(t.tgid)

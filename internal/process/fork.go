@@ -16,6 +16,9 @@ func (p *Process) born(t *task, clone bool) {
 		return // t is dying; the child shows up by itself
 	}
 	c := p.tasks[tid]
+	if c == nil && p.unborn(tid) {
+		return // all of its life was seen before
+	}
 	if c == nil {
 		c = &task{tid: tid, state: starting}
 		p.tasks[tid] = c

@@ -139,6 +139,7 @@ type Process struct {
 	requests      int64                   // to seize a thread, so far
 	seized        []int                   // threads that Attach has seized so far
 	early         map[int]unix.WaitStatus // stops of children not announced yet
+	endedUnborn   map[int]bool            // see endUnborn
 	queue         []waited                // taken from the kernel, not answered yet
 	late          []func()                // to be done when the queue is empty
 	frozen        int                     // depth of stop-the-world

@@ -54,6 +54,7 @@ type task struct {
 	last    int64    // when its last stop was answered, CLOCK_MONOTONIC
 	asBorn  bool     // with all signals blocked, as libc does it: see inheritMask
 	creator int      // the thread that created it; 0 = not known
+	adopted bool     // it was seen before its creator's event
 	hidden  hidden   // see restart.go
 	again   *siginfo // what a profiler's signal was that is sent again, see profile.go
 	child   int      // for holdVfork: the process whose exec or exit ends it
