@@ -79,21 +79,28 @@ func (d die) childrenAlike(o die, depth int, left *int) bool {
 
 // shape tells entries of one name apart in the index: those of one header agree in it.
 // It takes no look at all members, of which there are many.
-func (d die) shape() uint64 {
-	h := uint64(0)
+func (d die) shape() (h uint64) {
 	add := func(v uint64) { h = h*1_000_003 + v }
-	for _, at := range []uint16{atByteSize, atDeclLine, atConstValue} {
-		v, _ := d.num(at)
-		add(v)
-	}
-	if d.ab.tag == tagTypedef {
-		if t, ok := d.ref(atType); ok {
-			add(index.Key(t.ab.tag, t.nameBytes()))
+	d.each(func(at uint16, v val) {
+		switch at {
+		case atByteSize, atDeclLine, atConstValue:
+			add(v.N + uint64(at)<<32)
+		case atType:
+			if d.ab.tag != tagTypedef {
+				break
+			}
+			if t, ok := v.die(); ok {
+				n, _ := t.attr(atName)
+				add(index.Key(t.ab.tag, n.strBytes()))
+			}
 		}
+	})
+	if !d.ab.children {
 		return h
 	}
 	for c := range d.children() {
-		add(index.Key(c.ab.tag, c.nameBytes()))
+		n, _ := c.attr(atName)
+		add(index.Key(c.ab.tag, n.strBytes()))
 		break
 	}
 	return h
