@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/lang"
@@ -68,6 +69,12 @@ func (e *Host) placeable(p *probe.Place, m *dwarf.Module, vaddr uint64) error {
 		if vaddr > r.Lo && vaddr < r.Hi {
 			return refused(p, fmt.Sprintf("%#x lies in a restartable sequence (rseq): the kernel would send the thread back at every hit", vaddr), "")
 		}
+	}
+	if n := host.Processor.InstructionBytes; n != 0 { // the alignment is the proof
+		if vaddr%uint64(n) != 0 {
+			return refused(p, fmt.Sprintf("no instruction begins at %s: they begin at multiples of %d", named(m, vaddr), n), "")
+		}
+		return nil
 	}
 	b := c.flow.Boundary(vaddr)
 	switch b.Verdict {
