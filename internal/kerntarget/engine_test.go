@@ -431,8 +431,8 @@ func TestWholeBesideOthers(t *testing.T) {
 func TestVariables(t *testing.T) {
 	e := open(t).e
 	addr := at(t, e, "syscalls:sys_enter_getpriority")
-	const n = 7
-	vars := []experiment.Variable{{Number: 1, Name: "trace_timestamp", Builtin: true}, {Number: n, Value: 100}, {Number: 9, Value: -1}}
+	const n = 107 // beyond the predefined ones
+	vars := []experiment.Variable{{Number: 1, Name: "trace_timestamp", Builtin: true}, {Number: n, Value: 100}, {Number: 109, Value: -1}}
 	s := strace(1, addr, byRecord(t),
 		evaluate(t, fmt.Sprintf("getv %d; const8 1; add; setv %d; end", n, n)),
 		evaluate(t, fmt.Sprintf("tracev %d; tracev 1; end", n)))
@@ -461,8 +461,8 @@ func TestVariables(t *testing.T) {
 		if v, _ := e.Variable(n); v != -3 {
 			t.Errorf("variable is %d", v)
 		}
-		if v, ok := e.Variable(9); !ok || v != -1 {
-			t.Errorf("variable 9 is %d", v)
+		if v, ok := e.Variable(109); !ok || v != -1 {
+			t.Errorf("variable 109 is %d", v)
 		}
 		if now, ok := e.Variable(1); !ok || time.Since(time.UnixMicro(now)).Abs() > time.Minute {
 			t.Errorf("the time is %d", now)

@@ -86,12 +86,12 @@ func TestGuest_Kprobe(t *testing.T) {
 	const flags, orig = 17, 57
 	first := trap(1, addr, count(4321), agentexpr.Action{Kind: agentexpr.CollectRegs, Regs: append(all, orig)},
 		agentexpr.Action{Kind: agentexpr.CollectMemory, Base: rdi, Len: 64},
-		evaluate(t, "getv 2; const8 1; add; setv 2; end"))
-	second := trap(2, addr, condition(t, fmt.Sprintf("reg %d; const16 4320; swap; less_unsigned; end", rdx)), evaluate(t, "getv 2; const8 10; add; setv 2; end"))
+		evaluate(t, "getv 102; const8 1; add; setv 102; end"))
+	second := trap(2, addr, condition(t, fmt.Sprintf("reg %d; const16 4320; swap; less_unsigned; end", rdx)), evaluate(t, "getv 102; const8 10; add; setv 102; end"))
 	second.Enabled = false
 	inside := trap(3, addr, condition(t, "const8 8; ref64; end"))
 	from := time.Now()
-	start(t, e, []experiment.Variable{{Number: 2}}, first, second, inside)
+	start(t, e, []experiment.Variable{{Number: 102}}, first, second, inside)
 	reads(t, 4321, 17, 4321)
 	if err := e.Enable(second, true); err != nil {
 		t.Fatal(err)
@@ -126,7 +126,7 @@ func TestGuest_Kprobe(t *testing.T) {
 	if got[1] != 3 || got[2] != 2 || len(got) != 2 {
 		t.Errorf("hits %v", got)
 	}
-	if v, _ := e.Variable(2); v != 3+2*10 {
+	if v, _ := e.Variable(102); v != 3+2*10 {
 		t.Errorf("variable is %d", v)
 	}
 	if c := e.Counts(first); c.Hits != 3 || c.False < 2 {
