@@ -13,7 +13,7 @@ import (
 )
 
 // apart is how long the second record of a hit may come after the first.
-const apart = 100 * time.Millisecond
+const apart = 250 * time.Millisecond
 
 // drain reads the rings of a run and puts hits in the order of time.
 type drain struct {
@@ -53,11 +53,12 @@ func (d *drain) add(st *site) {
 }
 
 // poll reads every ring once. When too much waits already, the rings keep what they
-// have, and count what has no room.
-func (d *drain) poll() {
+// have, and count what has no room. all says that nothing was left in the rings.
+func (d *drain) poll() (all bool) {
 	if d.merger.Waiting() > event.MaxWaiting {
-		return
+		return false
 	}
+	all = true
 	for cpu := range d.reader.Rings() {
 		now := uint64(event.Monotonic())
 		var state ring.State
@@ -66,7 +67,9 @@ func (d *drain) poll() {
 		if state == ring.Empty {
 			d.merger.Drained(cpu, now)
 		}
+		all = all && state == ring.Empty
 	}
+	return all
 }
 
 // settle reads the rings to their end. A program that was running when it was
@@ -120,16 +123,17 @@ func (e *engine) Drain(final bool, f func(*experiment.Hit)) {
 		d.release(^uint64(0), f, e.epoch)
 		return
 	}
-	d.poll()
+	all := d.poll()
 	n, end := 0, time.Now().Add(turn)
-	_ = d.merger.Emit(func(r event.Record) error {
+	err := d.merger.Emit(func(r event.Record) error {
 		d.record(r, f, e.epoch)
 		if n++; n%64 == 0 && time.Now().After(end) {
 			return errTurn
 		}
 		return nil
 	})
-	if now := uint64(event.Monotonic()); now > uint64(event.Hold+apart) {
+	// A second record that was not read yet, or that waits for its turn, is not late.
+	if now := uint64(event.Monotonic()); all && err == nil && now > uint64(event.Hold+apart) {
 		d.release(now-uint64(event.Hold+apart), f, e.epoch)
 	}
 }
