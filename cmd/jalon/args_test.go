@@ -10,7 +10,7 @@ import (
 
 func TestFlagsFirst(t *testing.T) {
 	var c cli
-	parser, err := kong.New(&c)
+	parser, err := kong.New(&c, helpVars())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,10 @@ type Stops struct {
 // fullMark is Flag's value when the buffer is full.
 const fullMark = 1 << 32
 
+// NotBegun is Flag's value while the programs of a run are being armed, for engines that arm
+// them one after the other: hits do nothing then.
+const NotBegun = 1 << 33
+
 // NewStops prepares a run of the tracepoints of list. reserve takes a variable that is
 // none of GDB's; its value is 0. Nil: no run needs it, or there is no variable left; then
 // who drains the hits decides.

@@ -71,7 +71,11 @@ func (e *engine) Start(list []*experiment.Spec, vars []experiment.Variable) []er
 		}
 	}
 	if !failed {
+		// Of a pair the first program runs before the second is there. What it does then is no
+		// hit: it must set no variable, and not count for the end of the run.
+		e.setFlag(experiment.NotBegun)
 		bad := arm(armed)
+		e.setFlag(0)
 		for i, s := range list {
 			errs[i] = bad[e.sites[s]]
 		}
@@ -82,6 +86,13 @@ func (e *engine) Start(list []*experiment.Spec, vars []experiment.Variable) []er
 		_ = e.end()
 	}
 	return errs
+}
+
+// setFlag sets the variable by which programs end the run, where there is one.
+func (e *engine) setFlag(value uint64) {
+	if e.stops != nil {
+		e.run.Rings().SetVariable(int(e.stops.Flag), value)
+	}
 }
 
 // begin makes the memory of a run.
