@@ -269,6 +269,7 @@ func launch(cfg Config, setup func(p *Process) error) (*Process, error) {
 		runtime.LockOSThread()
 		p.tracer = unix.Gettid()
 		p.notify(true)
+		takeTurns()
 		err := setup(p)
 		hurry() // not before: a program that is started would have this priority too
 		if err != nil {
@@ -286,6 +287,25 @@ func launch(cfg Config, setup func(p *Process) error) (*Process, error) {
 		return nil, err
 	}
 	return p, nil
+}
+
+// own is the nice value that jalon was started with.
+var own = nice()
+
+func nice() int {
+	n, err := unix.Getpriority(unix.PRIO_PROCESS, 0) // the system call gives 20 - nice
+	if err != nil {
+		return 0
+	}
+	return 20 - n
+}
+
+// takeTurns gives this thread jalon's own priority: as the tracer of an earlier process it may
+// have another one, which a program that is started now would inherit.
+func takeTurns() {
+	if nice() != own {
+		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, own) // a lower priority is never refused
+	}
 }
 
 // hurry gives the tracer's thread the CPU before others, where that is permitted: the
