@@ -117,8 +117,38 @@ func OpenELF(path string) (*ELF, error) {
 // Close closes the file.
 func (e *ELF) Close() error { return e.f.Close() }
 
-// handle resolves a path to a descriptor that names the file without opening it.
+// handle resolves a path to a descriptor that names the file without opening it. A path by way
+// of a thread, /proc/PID/task/TID/REST, is the process's: where that thread has ended, another
+// one's serves.
 func handle(path string) (int, error) {
+	h, err := resolve(path)
+	m := processTask.FindStringSubmatch(path)
+	if m == nil {
+		return h, err
+	}
+	for range threadAttempts {
+		if err != unix.ENOENT && err != unix.ESRCH {
+			break
+		}
+		list, lerr := os.ReadDir(m[1])
+		if lerr != nil || len(list) == 0 {
+			break
+		}
+		for i := len(list) - 1; i >= 0 && err != nil; i-- {
+			h, err = resolve(m[1] + "/" + list[i].Name() + "/" + m[2])
+		}
+	}
+	return h, err
+}
+
+// processTask matches a path by way of a thread: the directory of threads, and what is behind
+// the thread's number.
+var processTask = regexp.MustCompile(`^(/proc/[0-9]+/task)/[0-9]+/((?:exe|root|cwd|map_files)(?:/.*)?)$`)
+
+// threadAttempts is how often the threads are listed: they come and go.
+const threadAttempts = 10
+
+func resolve(path string) (int, error) {
 	const flags = unix.O_PATH | unix.O_CLOEXEC
 	root, rest, ok := splitRoot(path)
 	if !ok {
