@@ -77,13 +77,9 @@ func (k *Kernel) follow(at uint64, steps []step) (uint64, error) {
 
 // memberOffset is a member's offset in bytes by the kernel's BTF.
 func (k *Kernel) memberOffset(name, member string) (uint64, error) {
-	spec, err := k.types()
+	s, err := k.structNamed(name)
 	if err != nil {
-		return 0, wrap("reading the kernel's BTF", err)
-	}
-	var s *btf.Struct
-	if err := spec.TypeByName(name, &s); err != nil {
-		return 0, wrap("struct "+name+" in the kernel's BTF", err)
+		return 0, err
 	}
 	for _, m := range s.Members {
 		if m.Name == member {
@@ -91,4 +87,16 @@ func (k *Kernel) memberOffset(name, member string) (uint64, error) {
 		}
 	}
 	return 0, fmt.Errorf("struct %s of this kernel has no member %s", name, member)
+}
+
+// structNamed is a struct in the kernel's BTF.
+func (k *Kernel) structNamed(name string) (s *btf.Struct, err error) {
+	spec, err := k.types()
+	if err != nil {
+		return nil, wrap("reading the kernel's BTF", err)
+	}
+	if err := spec.TypeByName(name, &s); err != nil {
+		return nil, wrap("struct "+name+" in the kernel's BTF", err)
+	}
+	return s, nil
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"unsafe"
 
-	"github.com/cilium/ebpf/btf"
 	"golang.org/x/sys/unix"
 )
 
@@ -90,13 +89,9 @@ func pfnOf(page []byte) (uint64, error) {
 
 // structSize is a struct's size in bytes by the kernel's BTF.
 func (k *Kernel) structSize(name string) (uint64, error) {
-	spec, err := k.types()
+	s, err := k.structNamed(name)
 	if err != nil {
-		return 0, wrap("reading the kernel's BTF", err)
-	}
-	var s *btf.Struct
-	if err := spec.TypeByName(name, &s); err != nil {
-		return 0, wrap("struct "+name+" in the kernel's BTF", err)
+		return 0, err
 	}
 	return uint64(s.Size), nil
 }

@@ -122,14 +122,11 @@ func (e *ELF) Close() error { return e.f.Close() }
 // one's serves.
 func handle(path string) (int, error) {
 	h, err := resolve(path)
-	m := processTask.FindStringSubmatch(path)
-	if m == nil {
+	if err != unix.ENOENT && err != unix.ESRCH {
 		return h, err
 	}
-	for range threadAttempts {
-		if err != unix.ENOENT && err != unix.ESRCH {
-			break
-		}
+	m := processTask.FindStringSubmatch(path)
+	for attempt := 0; m != nil && attempt < threadAttempts && (err == unix.ENOENT || err == unix.ESRCH); attempt++ {
 		list, lerr := os.ReadDir(m[1])
 		if lerr != nil || len(list) == 0 {
 			break
