@@ -17,12 +17,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/ring"
 )
 
-// Sink takes the events of a session, in the order of time, and its summary.
-type Sink interface {
-	Event(*event.Event) error
-	Summary(*event.Summary) error
-	Flush() error
-}
+// Sink is where events go.
+type Sink = event.Sink
 
 // Ender is a Sink that has something to write when the last event was shown.
 type Ender interface{ End() error }

@@ -10,13 +10,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/event"
 )
 
-// Sink takes the events of a trace, in order of time, and its summary at the
-// end. What it writes may stay in a buffer until Flush.
-type Sink interface {
-	Event(*event.Event) error
-	Summary(*event.Summary) error
-	Flush() error
-}
+// Sink is where events go. What it writes may stay in a buffer until Flush.
+type Sink = event.Sink
 
 // Frame is one function of a stack trace.
 type Frame struct {
