@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/diagnostics.txt")
@@ -127,16 +129,7 @@ func TestDiagnostics(t *testing.T) {
 
 // TestReference compares docs/places.md with the descriptors (go test -update writes it).
 func TestReference(t *testing.T) {
-	const page = "../../docs/places.md"
-	if *update {
-		if err := os.WriteFile(page, []byte(Reference()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(page)
-	if err != nil || string(got) != Reference() {
-		t.Errorf("%s is not current (make generate): %v", page, err)
-	}
+	testkit.Page(t, "../../docs/places.md", Reference(), *update)
 }
 
 // TestKinds holds what every descriptor must have.

@@ -1,27 +1,18 @@
 package sema
 
 import (
-	"os"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/lang"
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // TestReference compares docs/builtins.md with the table (go test -update writes it).
 func TestReference(t *testing.T) {
-	const page = "../../docs/builtins.md"
-	if *update {
-		if err := os.WriteFile(page, []byte(Reference()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(page)
-	if err != nil || string(got) != Reference() {
-		t.Errorf("%s is not current (make generate): %v", page, err)
-	}
+	testkit.Page(t, "../../docs/builtins.md", Reference(), *update)
 }
 
 // TestBuiltinRows holds what every row must have, and that what a row says of an

@@ -155,3 +155,17 @@ func Tail(s string) string {
 	}
 	return "..." + s[len(s)-limit:]
 }
+
+// Page compares a page of the documentation with the text that is made for it, or writes it.
+func Page(t *testing.T, path, text string, update bool) {
+	t.Helper()
+	if update {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(path)
+	if err != nil || string(got) != text {
+		t.Errorf("%s is not current (make generate): %v", path, err)
+	}
+}

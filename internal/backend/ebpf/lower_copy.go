@@ -222,13 +222,19 @@ func (g *gen) copyStr(in *ir.Instr) {
 		g.countedImm(in, 0, 0)
 		g.jump(done)
 		g.bind(none)
-		if f, ok := g.an.faults(in); ok {
-			g.jump(g.faultLabel(in, f))
-			return
-		}
-		g.countedImm(in, 0, ir.FlagUnreadable)
-		g.jump(done)
+		g.unreadable(in, done)
 	})
+}
+
+// unreadable ends a copy of which nothing could be read: at its fault block, or with an empty
+// slot that says so.
+func (g *gen) unreadable(in *ir.Instr, done label) {
+	if f, ok := g.an.faults(in); ok {
+		g.jump(g.faultLabel(in, f))
+		return
+	}
+	g.countedImm(in, 0, ir.FlagUnreadable)
+	g.jump(done)
 }
 
 // maxTouched bounds how many pages of a string are brought into memory.

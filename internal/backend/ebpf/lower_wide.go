@@ -37,12 +37,7 @@ func (g *gen) copyWide(in *ir.Instr) {
 		g.mov(asm.R5, asm.R0)
 		g.jump(look)
 		g.bind(none)
-		if f, ok := g.an.faults(in); ok {
-			g.jump(g.faultLabel(in, f))
-			return
-		}
-		g.countedImm(in, 0, ir.FlagUnreadable)
-		g.jump(done)
+		g.unreadable(in, done)
 	})
 	g.rare(func() {
 		g.bind(cut)
