@@ -25,7 +25,7 @@ type ending struct {
 	cancel func()
 	ch     chan os.Signal
 	trace  atomic.Pointer[jalon.Trace]
-	passed func(*jalon.Trace) // told of the first that was passed on
+	passed func(*jalon.Trace) // called for the first that was passed on
 }
 
 // newEnding takes the signals. What is ignored (nohup) stays ignored.

@@ -109,7 +109,7 @@ func (c *traceCmd) Run() error {
 	return err
 }
 
-// follow waits for the end of a trace and tells how it went.
+// follow waits for the end of a trace and prints its result.
 func (c *traceCmd) follow(t *jalon.Trace, end *ending, ctl *controller) error {
 	defer func() { _ = t.Close() }()
 	if ctl != nil {
