@@ -5,7 +5,7 @@ import (
 	"os/exec"
 	"time"
 
-	"github.com/jalon-trace/jalon/internal/agentexpr"
+	"github.com/jalon-trace/jalon/internal/gdb/agentexpr"
 )
 
 // Registers of the arguments, by GDB's number.

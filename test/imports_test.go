@@ -52,24 +52,24 @@ var allowed = map[string][]string{
 	"internal/sema":                  {"internal/ctype", "internal/debuginfo", "internal/lang", "internal/ir", "internal/event", "internal/ring"},
 	"internal/backend/amd64":         {"internal/backend/regalloc", "internal/ir", "internal/ring"},
 	"internal/backend/ebpf":          {"internal/backend/regalloc", "internal/ir", "internal/ring"},
-	"internal/agentexpr":             {"internal/ir", "internal/ring"},
-	"internal/agentexpr/axgen":       {"internal/agentexpr", "internal/ir", "internal/ir/eval", "internal/ir/irgen", "internal/ring"},
+	"internal/gdb/agentexpr":         {"internal/ir", "internal/ring"},
+	"internal/gdb/agentexpr/axgen":   {"internal/gdb/agentexpr", "internal/ir", "internal/ir/eval", "internal/ir/irgen", "internal/ring"},
 	"internal/format":                {"internal/ctype", "internal/event", "internal/printk"},
 	"internal/vmtest":                {},
-	"internal/rsp":                   {},
-	"internal/experiment":            {"internal/agentexpr", "internal/rsp"},
-	"internal/gdbstub":               {"internal/agentexpr", "internal/experiment", "internal/rsp"},
+	"internal/gdb/rsp":               {},
+	"internal/gdb/experiment":        {"internal/gdb/agentexpr", "internal/gdb/rsp"},
+	"internal/gdb/stub":              {"internal/gdb/agentexpr", "internal/gdb/experiment", "internal/gdb/rsp"},
 	"internal/probe":                 {"internal/lang", "internal/debuginfo", "internal/debuginfo/dwarf"},
 	"internal/tracepoint":            {"internal/lang", "internal/probe", "internal/sema"},
 	"internal/bpf":                   {"internal/ring"},
 	"internal/engine/kernel":         {"internal/engine", "internal/backend/ebpf", "internal/ctype", "internal/debuginfo", "internal/debuginfo/btf", "internal/debuginfo/dwarf", "internal/debuginfo/dwarf/frame", "internal/debuginfo/elf", "internal/debuginfo/kallsyms", "internal/debuginfo/tracefs", "internal/debuginfo/tracesite", "internal/debuginfo/usdt", "internal/event", "internal/format", "internal/ir", "internal/bpf", "internal/lang", "internal/patch", "internal/printk", "internal/probe", "internal/procdir", "internal/ring", "internal/sema", "internal/tracepoint"},
-	"internal/kerntarget":            {"internal/engine", "internal/agentexpr", "internal/event", "internal/experiment", "internal/gdbstub", "internal/ir", "internal/engine/kernel", "internal/printk", "internal/ring", "internal/rsp", "internal/sema"},
+	"internal/gdb/kernel":            {"internal/engine", "internal/gdb/agentexpr", "internal/event", "internal/gdb/experiment", "internal/gdb/stub", "internal/ir", "internal/engine/kernel", "internal/printk", "internal/ring", "internal/gdb/rsp", "internal/sema"},
 	"internal/drain":                 {"internal/event", "internal/ring"},
 	"internal/engine":                {"internal/tracepoint", "internal/event", "internal/ir", "internal/probe", "internal/ring", "internal/sema"},
 	"internal/engine/inproc":         {"internal/tracepoint", "internal/backend/amd64", "internal/debuginfo", "internal/debuginfo/dwarf", "internal/debuginfo/dwarf/frame", "internal/debuginfo/elf", "internal/engine", "internal/event", "internal/format", "internal/ir", "internal/patch", "internal/probe", "internal/procdir", "internal/process", "internal/ring", "internal/sema"},
 	"internal/session":               {"internal/debuginfo/dwarf", "internal/drain", "internal/engine", "internal/engine/inproc", "internal/event", "internal/format", "internal/engine/kernel", "internal/lang", "internal/probe", "internal/procdir", "internal/process", "internal/ring", "internal/sema", "internal/tracepoint"},
-	"internal/inferior":              {"internal/agentexpr", "internal/debuginfo", "internal/debuginfo/dwarf", "internal/debuginfo/elf", "internal/debuginfo/usdt", "internal/drain", "internal/engine", "internal/engine/inproc", "internal/event", "internal/experiment", "internal/gdbstub", "internal/probe", "internal/process", "internal/procdir", "internal/ring", "internal/rsp", "internal/sema", "internal/ir"},
-	"cmd/jalon":                      {"internal/engine", root, "internal/experiment", "internal/gdbstub", "internal/inferior", "internal/rsp", "internal/agentexpr", "internal/backend/amd64", "internal/backend/ebpf", "internal/ir", "internal/ring", "internal/ctype", "internal/debuginfo", "internal/debuginfo/dwarf", "internal/event", "internal/format", "internal/kerntarget", "internal/lang", "internal/patch", "internal/probe", "internal/process", "internal/session", "internal/tracepoint", "internal/engine/kernel", "internal/drain", "internal/engine/inproc", "internal/sema"},
+	"internal/gdb/process":           {"internal/gdb/agentexpr", "internal/debuginfo", "internal/debuginfo/dwarf", "internal/debuginfo/elf", "internal/debuginfo/usdt", "internal/drain", "internal/engine", "internal/engine/inproc", "internal/event", "internal/gdb/experiment", "internal/gdb/stub", "internal/probe", "internal/process", "internal/procdir", "internal/ring", "internal/gdb/rsp", "internal/sema", "internal/ir"},
+	"cmd/jalon":                      {"internal/engine", root, "internal/gdb/experiment", "internal/gdb/stub", "internal/gdb/process", "internal/gdb/rsp", "internal/gdb/agentexpr", "internal/backend/amd64", "internal/backend/ebpf", "internal/ir", "internal/ring", "internal/ctype", "internal/debuginfo", "internal/debuginfo/dwarf", "internal/event", "internal/format", "internal/gdb/kernel", "internal/lang", "internal/patch", "internal/probe", "internal/process", "internal/session", "internal/tracepoint", "internal/engine/kernel", "internal/drain", "internal/engine/inproc", "internal/sema"},
 	root:                             {"internal/ctype", "internal/drain", "internal/event", "internal/format", "internal/bpf", "internal/lang", "internal/probe", "internal/process", "internal/session", "internal/tracepoint"},
 }
 
@@ -79,9 +79,9 @@ const root = "."
 // processors may be imported by those that know more of a processor than package host
 // says of the machine's: what is made of x86-64 instructions or of GDB's descriptions.
 var processors = map[string][]string{
-	"internal/rsp":            {"internal/arch/amd64", "internal/arch/arm64"},
+	"internal/gdb/rsp":        {"internal/arch/amd64", "internal/arch/arm64"},
 	"internal/sema":           {"internal/arch/amd64"},
-	"internal/agentexpr":      {"internal/arch/amd64"},
+	"internal/gdb/agentexpr":  {"internal/arch/amd64"},
 	"internal/debuginfo/usdt": {"internal/arch/amd64"},
 	"internal/backend/amd64":  {"internal/arch/amd64"},
 	"internal/patch":          {"internal/arch/amd64"},
@@ -129,7 +129,7 @@ func TestImportRules(t *testing.T) {
 // TestNoTextAfterTheParser: what the user wrote is a tree; these packages have no use for
 // regular expressions.
 func TestNoTextAfterTheParser(t *testing.T) {
-	for _, dir := range []string{"sema", "engine/kernel", "probe", "inferior", "format", "debuginfo", "agentexpr"} {
+	for _, dir := range []string{"sema", "engine/kernel", "probe", "gdb/process", "format", "debuginfo", "gdb/agentexpr"} {
 		files, err := filepath.Glob(filepath.Join("..", "internal", dir, "*.go"))
 		if err != nil {
 			t.Fatal(err)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jalon-trace/jalon/internal/agentexpr"
+	"github.com/jalon-trace/jalon/internal/gdb/agentexpr"
 )
 
 // TestAx: the stages of the paper's condition are all there, in their order.

@@ -15,12 +15,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/jalon-trace/jalon/internal/experiment"
-	"github.com/jalon-trace/jalon/internal/gdbstub"
-	"github.com/jalon-trace/jalon/internal/inferior"
-	"github.com/jalon-trace/jalon/internal/kerntarget"
+	"github.com/jalon-trace/jalon/internal/gdb/experiment"
+	gdbkernel "github.com/jalon-trace/jalon/internal/gdb/kernel"
+	gdbprocess "github.com/jalon-trace/jalon/internal/gdb/process"
+	"github.com/jalon-trace/jalon/internal/gdb/rsp"
+	"github.com/jalon-trace/jalon/internal/gdb/stub"
 	"github.com/jalon-trace/jalon/internal/openfile"
-	"github.com/jalon-trace/jalon/internal/rsp"
 )
 
 // gdbserverCmd shows in the list of commands; its arguments are gdbserver's own and
@@ -64,7 +64,7 @@ func gdbserver(args []string) int {
 // gdbServer is one run of `jalon gdbserver`.
 type gdbServer struct {
 	args   *gdbserverArgs
-	target gdbstub.Target
+	target stub.Target
 	stdio  bool
 	log    io.Writer
 	main   mainThread
@@ -110,10 +110,10 @@ func (s *gdbServer) run() (int, error) {
 		Target: s.target.Description(), WriteFile: writeTrace,
 		Print: func(text string) { fmt.Fprint(stdout, text) }, Log: s.logf, Predefined: s.predefined(),
 	})
-	m := gdbstub.New(s.target, exp, cfg)
+	m := stub.New(s.target, exp, cfg)
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
 	defer stop()
-	status, err := gdbstub.Serve(ctx, &announced{Listener: listener, s: s}, s.target, m)
+	status, err := stub.Serve(ctx, &announced{Listener: listener, s: s}, s.target, m)
 	if ctx.Err() != nil {
 		return 1, nil // what was attached to is let go
 	}
@@ -123,9 +123,9 @@ func (s *gdbServer) run() (int, error) {
 // predefined are the trace state variables that the target has by itself.
 func (s *gdbServer) predefined() []experiment.Variable {
 	if s.args.kernel {
-		return kerntarget.Predefined()
+		return gdbkernel.Predefined()
 	}
-	return inferior.Predefined()
+	return gdbprocess.Predefined()
 }
 
 // makeTarget makes what GDB is to control.
@@ -134,7 +134,7 @@ func (s *gdbServer) makeTarget() error {
 	if a.kernel {
 		return s.makeKernel()
 	}
-	opt := inferior.Options{
+	opt := gdbprocess.Options{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Terminal: terminal(), Wrapper: a.wrapper,
 		Output: func(text string) { fmt.Fprint(stdout, text) }, OnPanic: bug, Go: s.main.run, NoOptimise: a.noOptimise,
 	}
@@ -145,7 +145,7 @@ func (s *gdbServer) makeTarget() error {
 	if a.debug {
 		opt.Log = s.logf
 	}
-	t, err := inferior.New(opt)
+	t, err := gdbprocess.New(opt)
 	if err != nil {
 		return err
 	}
@@ -155,11 +155,11 @@ func (s *gdbServer) makeTarget() error {
 
 // makeKernel makes the running kernel the target.
 func (s *gdbServer) makeKernel() error {
-	opt := kerntarget.Options{Vmlinux: s.args.vmlinux}
+	opt := gdbkernel.Options{Vmlinux: s.args.vmlinux}
 	if s.args.debug {
 		opt.Log = s.logf
 	}
-	t, err := kerntarget.Open(opt)
+	t, err := gdbkernel.Open(opt)
 	if err != nil {
 		return err
 	}
@@ -168,11 +168,11 @@ func (s *gdbServer) makeKernel() error {
 }
 
 // first starts or attaches to what the command line names.
-func (s *gdbServer) first() (gdbstub.Config, error) {
+func (s *gdbServer) first() (stub.Config, error) {
 	a := s.args
-	cfg := gdbstub.Config{
+	cfg := stub.Config{
 		Multi: a.multi, Once: a.once, Log: s.say,
-		Launch: gdbstub.LaunchOptions{Args: a.program, RandomAddresses: a.randomAddresses, ThroughShell: !a.noShell && os.Getenv("SHELL") != ""},
+		Launch: stub.LaunchOptions{Args: a.program, RandomAddresses: a.randomAddresses, ThroughShell: !a.noShell && os.Getenv("SHELL") != ""},
 	}
 	switch {
 	case a.attach != 0:
@@ -280,7 +280,7 @@ func (l *announced) refused(err error) {
 	l.s.say(text)
 }
 
-// Accept implements gdbstub.Listener.
+// Accept implements stub.Listener.
 func (l *announced) Accept() (io.ReadWriteCloser, error) {
 	if !l.s.stdio && !l.told {
 		l.Refused = l.refused

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/jalon-trace/jalon/internal/agentexpr"
-	"github.com/jalon-trace/jalon/internal/agentexpr/axgen"
+	"github.com/jalon-trace/jalon/internal/gdb/agentexpr"
+	"github.com/jalon-trace/jalon/internal/gdb/agentexpr/axgen"
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/ir/eval"
 	"github.com/jalon-trace/jalon/internal/ir/irgen"

@@ -9,8 +9,8 @@ import (
 
 	"github.com/cilium/ebpf"
 
-	"github.com/jalon-trace/jalon/internal/agentexpr"
-	"github.com/jalon-trace/jalon/internal/agentexpr/axgen"
+	"github.com/jalon-trace/jalon/internal/gdb/agentexpr"
+	"github.com/jalon-trace/jalon/internal/gdb/agentexpr/axgen"
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/ir/irgen"
 	"github.com/jalon-trace/jalon/internal/ring"

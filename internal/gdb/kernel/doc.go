@@ -1,0 +1,17 @@
+// Package kernel is the running kernel as GDB sees it through jalon gdbserver
+// --kernel: a target (package stub) that is never stopped, and an engine (package
+// experiment) whose tracepoints are programs of eBPF.
+//
+//	target.go    the target: one pseudo thread, no run control
+//	memory.go    the kernel's memory; kcore.go: as /proc/kcore has it
+//	monitor.go   GDB's monitor commands
+//	engine.go    the engine: runs, variables, counts
+//	site.go      a tracepoint: its programs, attached and detached
+//	registers.go what registers are at a static tracepoint
+//	drain.go     the rings: hits in the order of time
+//	markers.go   static tracepoint markers
+//
+// docs/gdb-kernel.md is the user's page.
+//
+// Import rule: see test/imports_test.go.
+package kernel

@@ -1,0 +1,83 @@
+package process
+
+import (
+	"github.com/jalon-trace/jalon/internal/gdb/agentexpr"
+	"github.com/jalon-trace/jalon/internal/gdb/experiment"
+)
+
+// A run whose programs set variables ends at the very hit that reaches a pass count or
+// finds the buffer full, in the process and in the tracer alike: see agentexpr.Stop.
+
+// SetRoom implements experiment.Engine.
+func (e *engine) SetRoom(bytes int64) {
+	e.room = bytes
+	if e.stops != nil {
+		e.vars.put(e.run.rings(), e.stops.Room, uint64(bytes))
+	}
+}
+
+// giveBack adds to the room what hits have taken whose records the rings had no room for.
+func (e *engine) giveBack() {
+	if e.stops == nil || e.run == nil {
+		return
+	}
+	for _, a := range e.armed {
+		if a.prog == nil || a.lay == nil || a.stop == nil {
+			continue
+		}
+		if lost := e.run.Counts(a.prog).Lost; lost > a.lost {
+			cost := uint64(a.lay.RecordSize) + uint64(a.stop.Beside)
+			e.vars.fetchAdd(e.run.rings(), e.stops.Room, (lost-a.lost)*cost)
+			a.lost = lost
+		}
+	}
+}
+
+// Ended implements experiment.Engine.
+func (e *engine) Ended() experiment.Ending {
+	if e.stops == nil {
+		return experiment.Ending{}
+	}
+	return e.stops.Ending(e.vars.at(e.run.rings(), e.stops.Flag))
+}
+
+// stopped reports whether the run is over for a thread that the tracer looks at.
+func (pr *proc) stopped(a *armed) bool {
+	return a.stop != nil && pr.t.engine.vars.at(pr.run.Load().rings(), a.stop.Flag) != 0
+}
+
+// passes takes a number for a hit that the tracer collects. ok is false for one behind
+// the last; last says that it ends the run.
+func (pr *proc) passes(a *armed) (ok, last bool) {
+	if a.stop == nil || a.stop.Pass == 0 {
+		return true, false
+	}
+	v, run := &pr.t.engine.vars, pr.run.Load().rings()
+	n := v.fetchAdd(run, a.stop.Count, 1)
+	if n+1 == a.stop.Pass {
+		v.put(run, a.stop.Flag, uint64(a.stop.Mark))
+		return true, true
+	}
+	return n < a.stop.Pass, false
+}
+
+// fits takes what a frame that the tracer has collected costs. false: there is no room
+// for it, and the run is over.
+func (pr *proc) fits(a *armed, f *agentexpr.Frame, step bool) bool {
+	if a.stop == nil {
+		return true
+	}
+	text := ""
+	if a.marker != nil {
+		text = a.static(f)
+	}
+	v, run := &pr.t.engine.vars, pr.run.Load().rings()
+	cost := experiment.Cost(f, text)
+	if int64(v.fetchAdd(run, a.stop.Room, uint64(-cost))) >= cost {
+		return true
+	}
+	if step || v.at(run, a.stop.Flag) == 0 { // the steps of the hit that ends the run are over too
+		v.put(run, a.stop.Flag, uint64(a.stop.Full))
+	}
+	return false
+}

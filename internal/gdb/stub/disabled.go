@@ -1,0 +1,41 @@
+package stub
+
+import "strings"
+
+// DisabledPackets are the names that Config.Disabled knows (--disable-packet) and what
+// they mean.
+var DisabledPackets = []struct{ Name, What string }{
+	{"vCont", "All vCont packets"},
+	{"qC", "Querying the current thread"},
+	{"qfThreadInfo", "Thread listing"},
+	{"Tthread", "Passing the thread specifier in the T stop reply packet"},
+	{"T", "All 'T' packets"},
+	{"threads", "All of vCont, qC, qfThreadInfo and Tthread"},
+}
+
+// disabled is the set of names, threads taken apart.
+func disabled(names []string) map[string]bool {
+	set := map[string]bool{}
+	for _, name := range names {
+		set[name] = true
+	}
+	if set["threads"] {
+		for _, name := range []string{"vCont", "qC", "qfThreadInfo", "Tthread"} {
+			set[name] = true
+		}
+	}
+	return set
+}
+
+// isDisabled says that a packet is to be answered as not known.
+func (m *Machine) isDisabled(payload []byte) bool {
+	switch text := string(payload); {
+	case strings.HasPrefix(text, "vCont"):
+		return m.disabled["vCont"]
+	case text == "qC":
+		return m.disabled["qC"]
+	case text == "qfThreadInfo" || text == "qsThreadInfo":
+		return m.disabled["qfThreadInfo"]
+	}
+	return false
+}

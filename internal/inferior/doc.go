@@ -1,5 +1,0 @@
-// Package inferior makes processes targets of GDB: it joins process and session to
-// what gdbstub and experiment want of a target and of an engine.
-//
-// Import rule: see test/imports_test.go.
-package inferior

@@ -1,4 +1,0 @@
-package inferior
-
-// hostXSAVE: there is no such area; processes are not traced (process.Attach says so).
-func hostXSAVE() xsaveLayout { return xsaveLayout{} }
