@@ -4,9 +4,8 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/jalon-trace/jalon/internal/bpf"
+	"github.com/jalon-trace/jalon/internal/fail"
 	"github.com/jalon-trace/jalon/internal/lang"
-	"github.com/jalon-trace/jalon/internal/process"
 )
 
 // Diagnostic is an error in what the user wrote. Its Error text shows the line, a caret below
@@ -78,13 +77,9 @@ func convert(err error) error {
 	if ds := diagnostics(err); ds != nil {
 		return ds.err()
 	}
-	var p *process.Error
-	if errors.As(err, &p) {
-		return &Error{Op: p.Op, Err: p.Err, Remedy: p.Remedy, text: err.Error()}
-	}
-	var k *bpf.Error
-	if errors.As(err, &k) {
-		return &Error{Op: k.Op, Err: k.Err, Remedy: k.Remedy, text: err.Error()}
+	var f *fail.Error
+	if errors.As(err, &f) {
+		return &Error{Op: f.Op, Err: f.Err, Remedy: f.Remedy, text: err.Error()}
 	}
 	return err
 }

@@ -8,7 +8,7 @@ import (
 	"os"
 	"sync"
 
-	"github.com/jalon-trace/jalon/internal/process"
+	"github.com/jalon-trace/jalon/internal/fail"
 	"github.com/jalon-trace/jalon/internal/session"
 )
 
@@ -90,7 +90,7 @@ func begin(target Target, opt session.Options) (*session.Session, error) {
 		return session.Watch(target.pid, opt)
 	}
 	if isChild(target.pid) {
-		return nil, &process.Error{
+		return nil, &fail.Error{
 			Op:  fmt.Sprintf("attach to process %d", target.pid),
 			Err: errors.New("it is a child of this process: a wait for its end, such as exec.Cmd's, would take the tracer's events (wait(2))"), Remedy: "start it by jalon.Command, or trace it from another process",
 		}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/fail"
 )
 
 // SoftwareEvents are the kernel's own counters, by the names of perf list and
@@ -151,7 +153,7 @@ func openThreads(attr *unix.PerfEventAttr, pid int) ([]int, error) {
 			return nil, err
 		}
 	}
-	return nil, &Error{
+	return nil, &fail.Error{
 		Op:  fmt.Sprintf("attach to the threads of process %d", pid),
 		Err: fmt.Errorf("it started threads during each of %d attempts", tries), Remedy: "leave the process out and test it in the condition ($pid == ...)",
 	}

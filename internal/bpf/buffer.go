@@ -9,6 +9,7 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
+	"github.com/jalon-trace/jalon/internal/fail"
 	"github.com/jalon-trace/jalon/internal/ring"
 )
 
@@ -30,7 +31,7 @@ func (k *Kernel) NewBuffer(name string, size uint64) (*Buffer, error) {
 	op := fmt.Sprintf("make the kernel's buffer of %d bytes", size)
 	size = (size + ring.PageSize - 1) &^ (ring.PageSize - 1)
 	if size == 0 || size > math.MaxInt32 {
-		return nil, &Error{Op: op, Err: fmt.Errorf("it must have 1 to %d bytes", math.MaxInt32), Remedy: "take a smaller buffer"}
+		return nil, &fail.Error{Op: op, Err: fmt.Errorf("it must have 1 to %d bytes", math.MaxInt32), Remedy: "take a smaller buffer"}
 	}
 	m, err := ebpf.NewMap(&ebpf.MapSpec{
 		Name: objectName(name), Type: ebpf.Array, KeySize: 4, ValueSize: uint32(size), MaxEntries: 1,
@@ -38,14 +39,14 @@ func (k *Kernel) NewBuffer(name string, size uint64) (*Buffer, error) {
 	})
 	if err != nil {
 		if errors.Is(err, unix.E2BIG) {
-			return nil, &Error{Op: op, Err: &cause{"it is larger than this kernel allows", err}, Remedy: "take a smaller buffer"}
+			return nil, &fail.Error{Op: op, Err: fail.Explain("it is larger than this kernel allows", err), Remedy: "take a smaller buffer"}
 		}
 		return nil, k.explain(err, &attempt{op: op})
 	}
 	mem, err := unix.Mmap(m.FD(), 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		_ = m.Close()
-		return nil, &Error{Op: op, Err: os.NewSyscallError("mmap", err), Remedy: "take a smaller buffer, or raise ulimit -v"}
+		return nil, &fail.Error{Op: op, Err: os.NewSyscallError("mmap", err), Remedy: "take a smaller buffer, or raise ulimit -v"}
 	}
 	return &Buffer{name: name, m: m, mem: mem}, nil
 }

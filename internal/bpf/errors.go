@@ -9,43 +9,22 @@ import (
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/fail"
 )
 
-// Error is an error of the environment: what was attempted, why it failed, and
-// what the user can do about it.
-type Error struct {
-	Op     string // "attach to kprobe:vfs_read"
-	Err    error
-	Remedy string // "" when nothing helps
-	log    []string
-}
-
-func (e *Error) Error() string {
-	if e.Remedy == "" {
-		return e.Op + ": " + e.Err.Error()
+// VerifierLog is the verifier's whole log in an error of Load, where the verifier refused;
+// else "".
+func VerifierLog(err error) string {
+	var ve *ebpf.VerifierError
+	if !errors.As(err, &ve) {
+		return ""
 	}
-	return e.Op + ": " + e.Err.Error() + "; " + e.Remedy
+	return strings.Join(ve.Log, "\n")
 }
-
-func (e *Error) Unwrap() error { return e.Err }
-
-// Verbose is the verifier's whole log, where the verifier refused; else "".
-func (e *Error) Verbose() string { return strings.Join(e.log, "\n") }
 
 // enotsupp is the kernel's own ENOTSUPP, which has no name in user space.
 const enotsupp = unix.Errno(524)
-
-// cause is an error in words that still answers errors.Is for the kernel's number.
-type cause struct {
-	text string
-	err  error
-}
-
-func (c *cause) Error() string { return c.text }
-func (c *cause) Unwrap() error { return c.err }
-
-// Denied is an error in these words for which errors.Is(err, fs.ErrPermission) holds.
-func Denied(text string) error { return &cause{text, unix.EPERM} }
 
 // attempt is what was tried when the kernel refused.
 type attempt struct {
@@ -75,21 +54,21 @@ func (r *rule) fits(k *Kernel, err error, a *attempt) bool {
 }
 
 // explain makes an Error of what the kernel said.
-func (k *Kernel) explain(err error, a *attempt) *Error {
-	var own *Error
+func (k *Kernel) explain(err error, a *attempt) *fail.Error {
+	var own *fail.Error
 	if errors.As(err, &own) {
 		return own
 	}
 	var ve *ebpf.VerifierError
 	if errors.As(err, &ve) && len(ve.Log) > 0 && !errors.Is(err, unix.EPERM) {
-		return &Error{Op: a.op, Err: &cause{"the verifier refuses " + refusal(ve.Log), err}, log: ve.Log}
+		return &fail.Error{Op: a.op, Err: fail.Explain("the verifier refuses "+refusal(ve.Log), err)}
 	}
 	for i := range rules {
 		if r := &rules[i]; r.fits(k, err, a) {
-			return &Error{Op: a.op, Err: &cause{r.words(k, a), err}, Remedy: r.remedy}
+			return &fail.Error{Op: a.op, Err: fail.Explain(r.words(k, a), err), Remedy: r.remedy}
 		}
 	}
-	return &Error{Op: a.op, Err: err}
+	return &fail.Error{Op: a.op, Err: err}
 }
 
 // say is a rule's words where they need nothing of the attempt.

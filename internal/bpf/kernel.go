@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"github.com/cilium/ebpf/btf"
+
+	"github.com/jalon-trace/jalon/internal/fail"
 )
 
 // Options of Open.
@@ -49,7 +51,7 @@ func Open(opt Options) (*Kernel, error) {
 	}
 	k.features.readHost()
 	if k.features.Major == 0 {
-		return nil, &Error{Op: "find out the kernel's version", Err: errors.New("uname and the vDSO do not tell"), Remedy: "mount /proc"}
+		return nil, &fail.Error{Op: "find out the kernel's version", Err: errors.New("uname and the vDSO do not tell"), Remedy: "mount /proc"}
 	}
 	for _, probe := range probes {
 		probe(k)

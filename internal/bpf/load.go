@@ -9,6 +9,8 @@ import (
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/fail"
 )
 
 // Program is a program to load.
@@ -46,7 +48,7 @@ const (
 )
 
 // Load has a program verified. The error of a refusal is one line; all of the
-// verifier's log is behind its Verbose.
+// verifier's log is in VerifierLog.
 func (k *Kernel) Load(p Program) (*Loaded, error) {
 	insns, err := bind(p.Insns, p.Buffers)
 	if err != nil {
@@ -143,7 +145,7 @@ func (l *Loaded) form(which int) (*ebpf.Program, error) {
 			op = "load the program for " + target.String()
 		}
 		if l.name != "" && (errors.Is(err, ebpf.ErrNotSupported) || errors.Is(err, btf.ErrNotFound)) && !errors.Is(err, unix.EPERM) {
-			err = &cause{err.Error(), errNoType}
+			err = fail.Explain(err.Error(), errNoType)
 		}
 		return nil, l.k.explain(err, &attempt{op: op, kind: l.kind, target: target, load: true})
 	}

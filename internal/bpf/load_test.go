@@ -55,8 +55,8 @@ func TestRefusals(t *testing.T) {
 			}
 			at += i + len(w)
 		}
-		if strings.Contains(e.Error(), "\n") || e.Verbose() == "" {
-			t.Errorf("%s: error %q, log %q", tc.name, e, e.Verbose())
+		if strings.Contains(e.Error(), "\n") || VerifierLog(e) == "" {
+			t.Errorf("%s: error %q, log %q", tc.name, e, VerifierLog(e))
 		}
 		t.Log(e)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
+	"github.com/jalon-trace/jalon/internal/fail"
 	"github.com/jalon-trace/jalon/test/testkit"
 )
 
@@ -329,9 +330,9 @@ func objects(t *testing.T, name string) (progs, links int) {
 }
 
 // errorOf checks that err is an *Error and returns it.
-func errorOf(t *testing.T, err error) *Error {
+func errorOf(t *testing.T, err error) *fail.Error {
 	t.Helper()
-	var e *Error
+	var e *fail.Error
 	if !errors.As(err, &e) {
 		t.Fatalf("not an *Error: %v", err)
 	}

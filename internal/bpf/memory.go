@@ -8,6 +8,8 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/fail"
 )
 
 // peeker is a program that copies kernel memory into its map when it is run by
@@ -97,7 +99,7 @@ func (k *Kernel) ReadMemory(addr uint64, n int) ([]byte, error) {
 		if err := p.run(at, size); err != nil {
 			a := attempt{op: fmt.Sprintf("read %d bytes of kernel memory at %#x", size, at)}
 			if errors.Is(err, unix.EFAULT) {
-				return nil, &Error{Op: a.op, Err: &cause{"there is no readable memory", err}}
+				return nil, &fail.Error{Op: a.op, Err: fail.Explain("there is no readable memory", err)}
 			}
 			return nil, k.explain(err, &a)
 		}

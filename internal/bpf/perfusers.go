@@ -5,6 +5,8 @@ import (
 
 	"github.com/cilium/ebpf/btf"
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/fail"
 )
 
 // PerfUsers is the number of perf events that are open on a trace event on the
@@ -30,7 +32,7 @@ func (k *Kernel) PerfUsers(group, event string) (int, error) {
 		step{"trace_event_call", "perf_refcount", 0, 4},
 	))
 	if err != nil {
-		return 0, &Error{Op: op, Err: err}
+		return 0, &fail.Error{Op: op, Err: err}
 	}
 	return int(int32(n)) - 1, nil // ours
 }

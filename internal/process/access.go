@@ -2,6 +2,8 @@ package process
 
 import (
 	"errors"
+
+	"github.com/jalon-trace/jalon/internal/fail"
 )
 
 // ReadMemory fills b from addr with the memory as the program has it: without
@@ -37,9 +39,9 @@ func (p *Process) WriteMemory(addr uint64, b []byte) error {
 
 // access names what was attempted.
 func (p *Process) access(op string, err error) error {
-	var e *Error
+	var e *fail.Error
 	if err == nil || errors.Is(err, ErrGone) || errors.As(err, &e) {
 		return err
 	}
-	return &Error{op, err, ""}
+	return &fail.Error{Op: op, Err: err}
 }

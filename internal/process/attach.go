@@ -6,6 +6,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/fail"
 )
 
 // Attach traces a running process. It runs on while Attach seizes its threads;
@@ -28,7 +30,7 @@ func Attach(pid int, cfg Config) (*Process, error) {
 		if p.space.memErr != nil {
 			err := p.space.memErr
 			p.releaseAll()
-			return &Error{fmt.Sprintf("open the memory of process %d", pid), err, ""}
+			return &fail.Error{Op: fmt.Sprintf("open the memory of process %d", pid), Err: err}
 		}
 		if err := p.meet(); err != nil {
 			p.releaseAll()
@@ -42,21 +44,21 @@ func Attach(pid int, cfg Config) (*Process, error) {
 func attachable(pid int) error {
 	op := fmt.Sprintf("attach to process %d", pid)
 	if pid == os.Getpid() {
-		return &Error{op, errors.New("that is jalon itself"), ""}
+		return &fail.Error{Op: op, Err: errors.New("that is jalon itself")}
 	}
 	st, err := readStatus(pid)
 	if err != nil {
 		return diagnoseAttach(pid, unix.ESRCH)
 	}
 	if st.tgid != pid {
-		return &Error{op, fmt.Errorf("it is a thread of process %d", st.tgid), fmt.Sprintf("use -p %d", st.tgid)}
+		return &fail.Error{Op: op, Err: fmt.Errorf("it is a thread of process %d", st.tgid), Remedy: fmt.Sprintf("use -p %d", st.tgid)}
 	}
 	if isKernelThread(pid) || st.tracer != 0 {
 		return diagnoseAttach(pid, unix.EPERM)
 	}
 	// Where the file may not be read the seize is refused too, with a reason.
 	if ok, err := is64(pid); err == nil && !ok {
-		return &Error{op, errors.New("it is not a 64-bit x86 program"), "jalon traces x86-64 programs"}
+		return &fail.Error{Op: op, Err: errors.New("it is not a 64-bit x86 program"), Remedy: "jalon traces x86-64 programs"}
 	}
 	return nil
 }
@@ -92,7 +94,7 @@ func (p *Process) seizeAll() error {
 			case p.unwanted.Load():
 				return errInExec(p.pid)
 			case p.interrupted.Load():
-				return &Error{fmt.Sprintf("attach to process %d", p.pid), errors.New("the end was asked for before all threads were traced"), ""}
+				return &fail.Error{Op: fmt.Sprintf("attach to process %d", p.pid), Err: errors.New("the end was asked for before all threads were traced")}
 			}
 			if err == nil {
 				p.tasks[got] = &task{tid: got, tgid: p.pid, state: running}
@@ -172,7 +174,7 @@ func (p *Process) meet() error {
 		_ = ptrace(unix.PTRACE_SETOPTIONS, t.tid, 0, seizeOptions) // ESRCH: dying
 		var regs Regs
 		if err := getRegs(t.tid, &regs); err == errNot64 {
-			return &Error{fmt.Sprintf("attach to process %d", p.pid), errors.New("it is not a 64-bit x86 program"), "jalon traces x86-64 programs"}
+			return &fail.Error{Op: fmt.Sprintf("attach to process %d", p.pid), Err: errors.New("it is not a 64-bit x86 program"), Remedy: "jalon traces x86-64 programs"}
 		}
 		p.tellBorn(t)
 	}

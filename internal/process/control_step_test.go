@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/fail"
 )
 
 // TestControlStepAll steps a whole small program, from before ld.so to its end.
@@ -382,7 +384,7 @@ func TestControlCatch(t *testing.T) {
 				t.Errorf("%+v %+v", s, r)
 			}
 			_, err := d.Stopped(func(s *Stopped) error { _, err := s.Syscall(unix.SYS_GETUID); return err })
-			var e *Error
+			var e *fail.Error
 			if kind == StopSyscallEntry && (!errors.As(err, &e) || e.Remedy == "") || kind == StopSyscallReturn && err != nil {
 				t.Errorf("a call injected: %v", err)
 			}

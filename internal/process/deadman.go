@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/jalon-trace/jalon/internal/fail"
 	"github.com/jalon-trace/jalon/internal/ring"
 )
 
@@ -45,12 +46,12 @@ func (p *Process) DisarmDeadman() error {
 func (p *Process) arm(word *uint32) error {
 	const op = "arm the dead man's switch"
 	if uintptr(unsafe.Pointer(word))%4 != 0 {
-		return &Error{op, errors.New("the word is not aligned"), ""}
+		return &fail.Error{Op: op, Err: errors.New("the word is not aligned")}
 	}
 	p.disarm()
 	page, err := unix.Mmap(-1, 0, pageSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
-		return &Error{op, err, ""}
+		return &fail.Error{Op: op, Err: err}
 	}
 	h := (*robustHead)(unsafe.Pointer(&page[0]))
 	head, entry := uintptr(unsafe.Pointer(h)), uintptr(unsafe.Pointer(&h.entry))
@@ -61,7 +62,7 @@ func (p *Process) arm(word *uint32) error {
 	if _, _, e := unix.RawSyscall(unix.SYS_SET_ROBUST_LIST, head, headSize, 0); e != 0 {
 		atomic.StoreUint32(word, ring.OwnerDied)
 		_ = unix.Munmap(page)
-		return &Error{op, fmt.Errorf("set_robust_list: %w", e), ""}
+		return &fail.Error{Op: op, Err: fmt.Errorf("set_robust_list: %w", e)}
 	}
 	p.deadman = deadman{page, word}
 	return nil

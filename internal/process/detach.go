@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/fail"
 )
 
 // Detach leaves the process as it was: sleeping calls go on, a group-stop stays,
@@ -78,11 +80,12 @@ func (p *Process) unparked() error {
 		p.sleep(nap)
 		p.pump()
 	}
-	return &Error{
-		fmt.Sprintf("detach from process %d", p.pid),
-		errors.New("a thread sleeps in the kernel and cannot be interrupted"),
-		"try again when its I/O is done; the end of jalon lets it go in any case",
+	return &fail.Error{
+		Op:     fmt.Sprintf("detach from process %d", p.pid),
+		Err:    errors.New("a thread sleeps in the kernel and cannot be interrupted"),
+		Remedy: "try again when its I/O is done; the end of jalon lets it go in any case",
 	}
+
 }
 
 // freeScratch takes out what injected calls use: the page of arguments, by a call, and

@@ -9,24 +9,9 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/fail"
 )
-
-// Error is an error of the environment: what was attempted, why it failed, and
-// what the user can do about it.
-type Error struct {
-	Op     string // "attach to process 4242"
-	Err    error
-	Remedy string // "" when nothing helps
-}
-
-func (e *Error) Error() string {
-	if e.Remedy == "" {
-		return e.Op + ": " + e.Err.Error()
-	}
-	return e.Op + ": " + e.Err.Error() + "; " + e.Remedy
-}
-
-func (e *Error) Unwrap() error { return e.Err }
 
 // ErrGone is the error of every request after the process has ended, was
 // detached from, or was killed while the request ran.
@@ -38,33 +23,24 @@ const capSysPtrace = 1 << 19
 func diagnoseAttach(pid int, err error) error {
 	op := fmt.Sprintf("attach to process %d", pid)
 	if gone(err) || errors.Is(err, os.ErrNotExist) {
-		return &Error{op, errors.New("there is no such process"), ""}
+		return &fail.Error{Op: op, Err: errors.New("there is no such process")}
 	}
 	st, serr := readStatus(pid)
 	if serr != nil {
 		if errors.Is(serr, os.ErrNotExist) {
-			return &Error{op, errors.New("there is no such process"), ""}
+			return &fail.Error{Op: op, Err: errors.New("there is no such process")}
 		}
-		return &Error{op, err, ""}
+		return &fail.Error{Op: op, Err: err}
 	}
 	self, _ := readStatus(os.Getpid())
 	if self == nil {
 		self = &status{}
 	}
 	if !errors.Is(err, unix.EPERM) {
-		return &Error{op, err, ""}
+		return &fail.Error{Op: op, Err: err}
 	}
-	return &Error{Op: op, Err: &cause{refusal(pid, st, self).Error(), err}, Remedy: remedy(pid, st, self)}
+	return &fail.Error{Op: op, Err: fail.Explain(refusal(pid, st, self).Error(), err), Remedy: remedy(pid, st, self)}
 }
-
-// cause is an error in words that still answers errors.Is for the kernel's number.
-type cause struct {
-	text string
-	err  error
-}
-
-func (c *cause) Error() string { return c.text }
-func (c *cause) Unwrap() error { return c.err }
 
 // refusal names the first of the kernel's checks (__ptrace_may_access,
 // yama_ptrace_access_check, ptrace_attach) that explains an EPERM.

@@ -8,6 +8,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/fail"
 )
 
 // Held is a program that was started and is held before its first instruction, and
@@ -49,7 +51,7 @@ func (h *Held) serve(path string, argv []string, attr *syscall.ProcAttr, ready c
 	runtime.LockOSThread()
 	pid, err := syscall.ForkExec(path, argv, attr)
 	if err != nil {
-		ready <- &Error{fmt.Sprintf("start %s", argv[0]), err, ""}
+		ready <- &fail.Error{Op: fmt.Sprintf("start %s", argv[0]), Err: err}
 		return
 	}
 	h.pid = pid
@@ -63,7 +65,7 @@ func (h *Held) serve(path string, argv []string, attr *syscall.ProcAttr, ready c
 	if err != nil {
 		_ = unix.Kill(pid, unix.SIGKILL)
 		_, _ = h.wait()
-		ready <- &Error{fmt.Sprintf("start %s", argv[0]), err, ""}
+		ready <- &fail.Error{Op: fmt.Sprintf("start %s", argv[0]), Err: err}
 		return
 	}
 	ready <- nil

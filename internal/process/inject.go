@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/fail"
 )
 
 // injection is a thread that was borrowed to run system calls. It stays in the
@@ -249,7 +251,7 @@ func (p *Process) pick(sp *space, only *task) (*task, error) {
 
 // noneFree says why there is no thread to borrow.
 func (p *Process) noneFree() error {
-	e := &Error{fmt.Sprintf("run a system call in process %d", p.pid), errors.New("no thread can be stopped for it"), "try again"}
+	e := &fail.Error{Op: fmt.Sprintf("run a system call in process %d", p.pid), Err: errors.New("no thread can be stopped for it"), Remedy: "try again"}
 	for _, t := range p.tasks {
 		if p.member(t) && t.state == stopped && t.hold&holdDebug != 0 {
 			e.Err = errors.New("its threads stand in the middle of system calls of their own")

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/fail"
 )
 
 // TestChildren: fork, vfork, posix_spawn, system, clone in all ways, with an int3
@@ -276,7 +278,7 @@ func TestAttachErrors(t *testing.T) {
 			t.Errorf("%d: no error", c.pid)
 			continue
 		}
-		var e *Error
+		var e *fail.Error
 		if !errors.As(err, &e) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%d: %v, want %q", c.pid, err, c.want)
 		}

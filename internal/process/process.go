@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/jalon-trace/jalon/internal/fail"
 	"github.com/jalon-trace/jalon/internal/procdir"
 )
 
@@ -244,7 +245,7 @@ func (p *Process) Kill() error {
 		return unix.Kill(p.pid, unix.SIGKILL)
 	})
 	if err != nil && !gone(err) && err != ErrGone {
-		return &Error{fmt.Sprintf("kill process %d", p.pid), err, ""}
+		return &fail.Error{Op: fmt.Sprintf("kill process %d", p.pid), Err: err}
 	}
 	<-p.done
 	return nil

@@ -3,6 +3,8 @@ package process
 import (
 	"errors"
 	"fmt"
+
+	"github.com/jalon-trace/jalon/internal/fail"
 )
 
 // RegSet is the registers of a thread.
@@ -25,7 +27,7 @@ func (p *Process) standing(tid int, f func(t *task) error) error {
 			return ErrGone
 		}
 		if t.state != stopped || t.hold&holdDebug == 0 && p.ctl.asked != tid {
-			return &Error{fmt.Sprintf("access thread %d", tid), errNotStopped, ""}
+			return &fail.Error{Op: fmt.Sprintf("access thread %d", tid), Err: errNotStopped}
 		}
 		err := f(t)
 		if gone(err) {

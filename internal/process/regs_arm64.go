@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/fail"
 )
 
 // Regs are the general registers of a thread, as PTRACE_GETREGSET gives them (struct
@@ -35,8 +37,12 @@ var plainForks = map[int64]uint64{}
 // unsupported refuses to trace: what the rest of this file stands for is not written
 // for this processor. See "Another processor" in docs/porting.md.
 func unsupported(op string) error {
-	return &Error{op, errors.New("code inside a process is patched on x86-64 only so far; this is arm64"),
-		"trace it by the kernel engine: --engine kernel"}
+	return &fail.Error{
+		Op:     op,
+		Err:    errors.New("code inside a process is patched on x86-64 only so far; this is arm64"),
+		Remedy: "trace it by the kernel engine: --engine kernel",
+	}
+
 }
 
 // The rest is never called, since no process is attached to or started: unsupported

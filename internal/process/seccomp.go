@@ -8,6 +8,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/fail"
 )
 
 // Modes in /proc/PID/status (seccomp(2)).
@@ -50,17 +52,21 @@ func (p *Process) mayInject(t *task) (rest bool, err error) {
 	if self, err := readStatus(os.Getpid()); err == nil && self.seccomp == seccompFilter && self.filters == st.filters {
 		return false, nil
 	}
-	return false, &Error{
-		fmt.Sprintf("run a system call in process %d", p.pid),
-		errors.New("it is under a seccomp filter, which could kill it for the call"),
-		"run jalon as root (CAP_SYS_ADMIN), or inside the same container",
+	return false, &fail.Error{
+		Op:     fmt.Sprintf("run a system call in process %d", p.pid),
+		Err:    errors.New("it is under a seccomp filter, which could kill it for the call"),
+		Remedy: "run jalon as root (CAP_SYS_ADMIN), or inside the same container",
 	}
+
 }
 
 // strict is the refusal for a thread under strict seccomp, whose only calls are read,
 // write, exit and rt_sigreturn: any other ends it.
 func (p *Process) strict() error {
-	return &Error{fmt.Sprintf("run a system call in process %d", p.pid), errors.New("it is in strict seccomp mode, where the kernel kills it for any call of ours"), ""}
+	return &fail.Error{
+		Op:  fmt.Sprintf("run a system call in process %d", p.pid),
+		Err: errors.New("it is in strict seccomp mode, where the kernel kills it for any call of ours"),
+	}
 }
 
 // mustRecover refuses an injection after which a thread could not go on by itself.
@@ -84,7 +90,7 @@ func (p *Process) mustRecover(t *task, stub uint64) error {
 		p.recovers[t.tid] = st.filters
 		return nil
 	}
-	return &Error{fmt.Sprintf("run a system call in process %d", p.pid), err, ""}
+	return &fail.Error{Op: fmt.Sprintf("run a system call in process %d", p.pid), Err: err}
 }
 
 // mayRecover reports whether a thread's filters allow the call by which the recovery

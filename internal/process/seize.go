@@ -9,6 +9,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/fail"
 )
 
 // attachOptions are the options of threads until all are seized: see seize.
@@ -113,9 +115,10 @@ func threadList(pid int) []int {
 
 // errInExec is the error of an attachment that the kernel keeps waiting.
 func errInExec(pid int) error {
-	return &Error{
-		fmt.Sprintf("attach to process %d", pid),
-		errors.New("a thread of it is inside execve, and the kernel lets no tracer in before that is over"),
-		"try again when the file that it executes can be read",
+	return &fail.Error{
+		Op:     fmt.Sprintf("attach to process %d", pid),
+		Err:    errors.New("a thread of it is inside execve, and the kernel lets no tracer in before that is over"),
+		Remedy: "try again when the file that it executes can be read",
 	}
+
 }

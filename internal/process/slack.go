@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/fail"
 )
 
 // Where the recovery stub of injected calls lies (escape.go): in slack, bytes of an
@@ -179,7 +181,7 @@ func (p *Process) needEscape(sp *space) error {
 	}
 	at, err := sp.takeSlack(code, escapeData, p.emptyStub(sp))
 	if errors.Is(err, errNoSlack) {
-		return &Error{fmt.Sprintf("run a system call in process %d", sp.pid), err, ""}
+		return &fail.Error{Op: fmt.Sprintf("run a system call in process %d", sp.pid), Err: err}
 	}
 	sp.escape = at
 	return err

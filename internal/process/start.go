@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/fail"
 )
 
 // StartOptions say how to start a program.
@@ -47,7 +49,7 @@ func Start(argv []string, opt StartOptions, cfg Config) (*Process, error) {
 	return launch(cfg, func(p *Process) error {
 		pid, err := opt.fork(path, argv, attr)
 		if err != nil {
-			return &Error{fmt.Sprintf("start %s", argv[0]), err, ""}
+			return &fail.Error{Op: fmt.Sprintf("start %s", argv[0]), Err: err}
 		}
 		p.pid, p.child, p.dieWithUs = pid, true, opt.DieWithUs
 		if err := p.takeChild(); err != nil {
@@ -56,7 +58,7 @@ func Start(argv []string, opt StartOptions, cfg Config) (*Process, error) {
 			if gone(err) {
 				err = errors.New("it was killed before its first instruction")
 			}
-			return &Error{fmt.Sprintf("trace %s", argv[0]), err, ""}
+			return &fail.Error{Op: fmt.Sprintf("trace %s", argv[0]), Err: err}
 		}
 		return nil
 	})
@@ -101,14 +103,14 @@ func (o *StartOptions) forkForeground(path string, argv []string, attr *syscall.
 // that has happened.
 func (o *StartOptions) prepare(argv []string) (path string, attr *syscall.ProcAttr, done func(), err error) {
 	if len(argv) == 0 {
-		return "", nil, nil, &Error{"start a program", errors.New("no program was named"), ""}
+		return "", nil, nil, &fail.Error{Op: "start a program", Err: errors.New("no program was named")}
 	}
 	if path, err = exec.LookPath(argv[0]); err != nil {
 		return "", nil, nil, notFound(argv[0], err)
 	}
 	if o.Dir != "" && !strings.Contains(argv[0], "/") {
 		if path, err = filepath.Abs(path); err != nil {
-			return "", nil, nil, &Error{fmt.Sprintf("start %s", argv[0]), err, ""}
+			return "", nil, nil, &fail.Error{Op: fmt.Sprintf("start %s", argv[0]), Err: err}
 		}
 	}
 	files, done, err := o.files()
@@ -135,7 +137,7 @@ func notFound(name string, err error) error {
 	for {
 		next := errors.Unwrap(err)
 		if next == nil {
-			return &Error{fmt.Sprintf("start %s", name), err, remedy}
+			return &fail.Error{Op: fmt.Sprintf("start %s", name), Err: err, Remedy: remedy}
 		}
 		err = next
 	}

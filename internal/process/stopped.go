@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/fail"
 )
 
 // Stopped is a process whose threads all stand still. It is valid only during the
@@ -211,7 +213,7 @@ func (s *Stopped) AllocNear(addr, size uint64) (uint64, error) {
 			return 0, s.wrap(op, err)
 		}
 	}
-	return 0, &Error{op, errors.New("no room within 2 GiB"), ""}
+	return 0, &fail.Error{Op: op, Err: errors.New("no room within 2 GiB")}
 }
 
 // Free unmaps memory of AllocNear or MapShared. No thread may be in it.
@@ -223,7 +225,7 @@ func (s *Stopped) Free(addr, size uint64) error {
 
 // wrap names what was attempted; the process's end is ErrGone whatever was.
 func (s *Stopped) wrap(op string, err error) error {
-	var e *Error
+	var e *fail.Error
 	switch {
 	case err == nil:
 		return nil
@@ -232,5 +234,5 @@ func (s *Stopped) wrap(op string, err error) error {
 	case errors.As(err, &e):
 		return err
 	}
-	return &Error{fmt.Sprintf("%s (process %d)", op, s.Pid()), err, ""}
+	return &fail.Error{Op: fmt.Sprintf("%s (process %d)", op, s.Pid()), Err: err}
 }

@@ -14,6 +14,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/fail"
 )
 
 // TestUnprivileged runs the tests that matter most as nobody, on own children.
@@ -49,7 +51,7 @@ func TestAttachForeign(t *testing.T) {
 		p.Detach()
 		t.Fatal("attached to process 1")
 	}
-	var e *Error
+	var e *fail.Error
 	if !errors.As(err, &e) || !strings.Contains(err.Error(), "belongs to root") || !strings.Contains(e.Remedy, "CAP_SYS_PTRACE") {
 		t.Error(err)
 	}
@@ -69,7 +71,7 @@ func TestSandbox(t *testing.T) {
 			}
 			return err
 		})
-		var e *Error
+		var e *fail.Error
 		if err != nil && (!errors.As(err, &e) || !strings.Contains(err.Error(), "seccomp")) {
 			t.Error(err)
 		}

@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/fail"
 )
 
 // Watched is a process that is not traced; only its end is waited for.
@@ -25,16 +27,16 @@ func Watch(pid int) (*Watched, error) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	switch {
 	case errors.Is(err, unix.ESRCH):
-		return nil, &Error{op, errors.New("there is no such process"), ""}
+		return nil, &fail.Error{Op: op, Err: errors.New("there is no such process")}
 	case errors.Is(err, unix.EINVAL):
-		return nil, &Error{op, errors.New("this is a thread, not a process"), "give the number of its process"}
+		return nil, &fail.Error{Op: op, Err: errors.New("this is a thread, not a process"), Remedy: "give the number of its process"}
 	case err != nil:
-		return nil, &Error{op, err, ""}
+		return nil, &fail.Error{Op: op, Err: err}
 	}
 	w := &Watched{pid: pid, fd: fd, done: make(chan struct{}), left: make(chan struct{})}
 	if err := unix.Pipe2(w.quit[:], unix.O_CLOEXEC); err != nil {
 		_ = unix.Close(fd)
-		return nil, &Error{op, err, ""}
+		return nil, &fail.Error{Op: op, Err: err}
 	}
 	go w.wait()
 	return w, nil

@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/fail"
 )
 
 // WatchKind is what a debug register waits for.
@@ -35,13 +37,13 @@ func (p *Process) SetWatch(slot int, kind WatchKind, addr uint64, size int) erro
 	op := fmt.Sprintf("watch %d bytes at %#x", size, addr)
 	switch {
 	case slot < 0 || slot >= watchSlots:
-		return &Error{op, fmt.Errorf("there is no debug register %d", slot), ""}
+		return &fail.Error{Op: op, Err: fmt.Errorf("there is no debug register %d", slot)}
 	case size != 1 && size != 2 && size != 4 && size != 8:
-		return &Error{op, errors.New("debug registers watch 1, 2, 4 or 8 bytes"), ""}
+		return &fail.Error{Op: op, Err: errors.New("debug registers watch 1, 2, 4 or 8 bytes")}
 	case addr%uint64(size) != 0:
-		return &Error{op, errors.New("the address is not a multiple of the size"), ""}
+		return &fail.Error{Op: op, Err: errors.New("the address is not a multiple of the size")}
 	case kind == WatchExec && size != 1:
-		return &Error{op, errors.New("the size of an instruction breakpoint is 1"), ""}
+		return &fail.Error{Op: op, Err: errors.New("the size of an instruction breakpoint is 1")}
 	}
 	return p.access(op, p.changeWatch(slot, watch{true, kind, addr, size}))
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/fail"
 )
 
 // freezeLimit is how long no thread at all may stop while some are awaited. One that
@@ -116,11 +118,12 @@ func (p *Process) stuck(waiting []*task) error {
 		list = append(list, fmt.Sprintf("%d (state %c)", t.tid, threadState(t.tid)|' '))
 	}
 	sort.Strings(list)
-	return &Error{
-		fmt.Sprintf("stop process %d", p.pid),
-		errors.New("these threads do not stop: " + strings.Join(list, ", ")),
-		"try again; a frozen cgroup must be thawed first",
+	return &fail.Error{
+		Op:     fmt.Sprintf("stop process %d", p.pid),
+		Err:    errors.New("these threads do not stop: " + strings.Join(list, ", ")),
+		Remedy: "try again; a frozen cgroup must be thawed first",
 	}
+
 }
 
 // thaw lets everybody go on.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/backend/ebpf"
 	"github.com/jalon-trace/jalon/internal/bpf"
+	"github.com/jalon-trace/jalon/internal/fail"
 )
 
 // Options say what of the kernel, and of programs, a Host is about.
@@ -69,7 +70,7 @@ var MayUprobe = sync.OnceValue(func() error {
 // Permitted says early, and in the same words for all places, what jalon lacks.
 func (e *Host) Permitted() error {
 	if p := e.k.Features().Permission; !p.OK {
-		return &bpf.Error{Op: "trace by the kernel engine", Err: bpf.Denied("no permission: " + p.Text), Remedy: p.Remedy}
+		return &fail.Error{Op: "trace by the kernel engine", Err: fail.Denied("no permission: " + p.Text), Remedy: p.Remedy}
 	}
 	if e.namespace == nil {
 		var err error

@@ -91,9 +91,8 @@ func (e *Engine) loadOne(l *load) error {
 		Sleepable: cfg.Sleeps,
 	})
 	if err != nil {
-		var refused *bpf.Error
-		if errors.As(err, &refused) && refused.Verbose() != "" {
-			e.logf("%s: the verifier's log:\n%s", p.Label, refused.Verbose())
+		if log := bpf.VerifierLog(err); log != "" {
+			e.logf("%s: the verifier's log:\n%s", p.Label, log)
 		}
 		return err
 	}

@@ -1,0 +1,39 @@
+// Package fail is the error of the environment: what the machine, the kernel or the
+// user's rights do not allow. Errors in what the user wrote are lang.Diagnostics.
+//
+// Import rule: fail imports nothing of jalon; every package may import it.
+package fail
+
+import "golang.org/x/sys/unix"
+
+// Error is what was attempted, why it failed, and what the user can do about it.
+type Error struct {
+	Op     string // "attach to process 4242"
+	Err    error
+	Remedy string // "" where nothing helps
+}
+
+func (e *Error) Error() string {
+	if e.Remedy == "" {
+		return e.Op + ": " + e.Err.Error()
+	}
+	return e.Op + ": " + e.Err.Error() + "; " + e.Remedy
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// explained is an error in other words.
+type explained struct {
+	text string
+	err  error
+}
+
+func (x *explained) Error() string { return x.text }
+func (x *explained) Unwrap() error { return x.err }
+
+// Explain gives err the text. errors.Is and errors.As still find err, such as the
+// kernel's number.
+func Explain(text string, err error) error { return &explained{text, err} }
+
+// Denied is an error with this text for which errors.Is(err, fs.ErrPermission) holds.
+func Denied(text string) error { return Explain(text, unix.EPERM) }
