@@ -108,12 +108,6 @@ func threads(own string) []string {
 // errEmpty is what a thread without memory shows.
 var errEmpty = errors.New("the process has no memory any more")
 
-// Maps reads the list of its mappings.
-func Maps(pid int) ([]byte, error) { return file(pid, "maps") }
-
-// Auxv reads its auxiliary vector.
-func Auxv(pid int) ([]byte, error) { return file(pid, "auxv") }
-
 // file reads a file that is empty when the thread has no memory.
 func file(pid int, name string) ([]byte, error) {
 	return Via(pid, func(dir string) ([]byte, error) {

@@ -151,16 +151,16 @@ func (p *Process) anyRet(addr uint64) uint64 {
 
 // findLinker fills in the addresses of ld.so's symbols.
 func (p *Process) findLinker(m *modules) bool {
-	aux, err := readAuxv(p.space.pid)
+	aux, err := procdir.Auxv(p.space.pid)
 	if err != nil {
 		return false
 	}
-	if base := aux[atBase]; base != 0 {
+	if base, _ := procdir.AuxValue(aux, procdir.AuxBase); base != 0 {
 		path, ok := p.fileAt(base)
 		return ok && p.linkerSymbols(m, path, func(f *elf.File) uint64 { return base - firstLoad(f) })
 	}
 	// No interpreter: a static program, or ld.so itself run as a program.
-	phdr := aux[atPhdr]
+	phdr, _ := procdir.AuxValue(aux, procdir.AuxPhdr)
 	return p.linkerSymbols(m, procdir.Link(p.space.pid, "exe"), func(f *elf.File) uint64 {
 		for _, ph := range f.Progs {
 			if ph.Type == elf.PT_PHDR {
@@ -171,23 +171,6 @@ func (p *Process) findLinker(m *modules) bool {
 	})
 }
 
-const (
-	atPhdr = 3
-	atBase = 7
-)
-
-func readAuxv(pid int) (map[uint64]uint64, error) {
-	b, err := procdir.Auxv(pid)
-	if err != nil {
-		return nil, err
-	}
-	aux := map[uint64]uint64{}
-	for ; len(b) >= 16; b = b[16:] {
-		aux[binary.LittleEndian.Uint64(b)] = binary.LittleEndian.Uint64(b[8:])
-	}
-	return aux, nil
-}
-
 // fileAt is the path, from here, of the file mapped at addr.
 func (p *Process) fileAt(addr uint64) (string, bool) {
 	maps, err := readMaps(p.space.pid)
@@ -195,7 +178,7 @@ func (p *Process) fileAt(addr uint64) (string, bool) {
 		return "", false
 	}
 	for _, m := range maps {
-		if addr >= m.Start && addr < m.End && m.Inode != 0 {
+		if m.Contains(addr) && m.Inode != 0 {
 			return procdir.Link(p.space.pid, "root"+m.Path), true
 		}
 	}

@@ -2,7 +2,6 @@ package inproc
 
 import (
 	"bufio"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/jalon-trace/jalon/internal/procdir"
 	"github.com/jalon-trace/jalon/internal/process"
 	"github.com/jalon-trace/jalon/internal/ring"
 )
@@ -85,13 +85,9 @@ func hasFSGSBASE() bool {
 	if err != nil {
 		return false
 	}
-	const atHWCAP2, fsgsbase = 26, 1 << 1
-	for ; len(b) >= 16; b = b[16:] {
-		if binary.LittleEndian.Uint64(b) == atHWCAP2 {
-			return binary.LittleEndian.Uint64(b[8:])&fsgsbase != 0
-		}
-	}
-	return false
+	const fsgsbase = 1 << 1
+	bits, _ := procdir.AuxValue(b, procdir.AuxHardware2)
+	return bits&fsgsbase != 0
 }
 
 // hasAVX says whether processor and kernel have the ymm registers.

@@ -1,10 +1,10 @@
 package kernel
 
 import (
-	"fmt"
 	"path/filepath"
-	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/bpf"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
@@ -106,19 +106,24 @@ func (u *userSymbols) plausible(pid int, pcs []uint64) []uint64 {
 	return pcs
 }
 
-// readMaps reads /proc/PID/maps: the mappings that are executable. nil: the process is
+// readMaps lists the mappings of a process that are executable. nil: the process is
 // gone, or has no memory any more.
 func readMaps(pid int) *mapped {
-	b, err := procdir.Maps(pid)
-	if err != nil || len(b) == 0 {
+	list, err := procdir.Maps(pid)
+	if err != nil {
 		return nil
 	}
 	m := &mapped{read: time.Now()}
-	for line := range strings.Lines(string(b)) {
-		if r, ok := parseMapping(strings.TrimSuffix(line, "\n")); ok {
-			r.path = seenFrom(pid, r.path)
-			m.ranges = append(m.ranges, r)
+	for i := range list {
+		x := &list[i]
+		if x.Prot&unix.PROT_EXEC == 0 {
+			continue
 		}
+		r := codeRange{lo: x.Start, hi: x.End, off: x.Offset}
+		if x.Inode != 0 && !x.Deleted {
+			r.path = seenFrom(pid, x.Path)
+		}
+		m.ranges = append(m.ranges, r)
 	}
 	return m
 }
@@ -131,21 +136,6 @@ func seenFrom(pid int, path string) string {
 		return path
 	}
 	return theirs
-}
-
-// parseMapping takes a line of /proc/PID/maps that is about code: "55e0-55f0 r-xp
-// 1000 fe:00 123   /path with spaces". ok is false for others.
-func parseMapping(line string) (r codeRange, ok bool) {
-	var perm, dev string
-	var inode uint64
-	n, _ := fmt.Sscanf(line, "%x-%x %s %x %s %d", &r.lo, &r.hi, &perm, &r.off, &dev, &inode)
-	if n != 6 || !strings.Contains(perm, "x") {
-		return codeRange{}, false
-	}
-	if at := strings.Index(line, " /"); at >= 0 && inode != 0 {
-		r.path = line[at+1:]
-	}
-	return r, true
 }
 
 // learn takes from a hit of a uprobe where the site's file is mapped, when the process

@@ -2,35 +2,6 @@ package kernel
 
 import "testing"
 
-func TestParseMapping(t *testing.T) {
-	for _, tt := range []struct {
-		line string
-		want codeRange
-		ok   bool
-	}{
-		{"55d0c8a00000-55d0c8a3d000 r-xp 0002f000 fe:00 1234                       /usr/bin/bash", codeRange{0x55d0c8a00000, 0x55d0c8a3d000, 0x2f000, "/usr/bin/bash"}, true},
-		{"55d0c8a00000-55d0c8a3d000 r-xp 00000000 fe:00 1234   /tmp/with space (deleted)", codeRange{0x55d0c8a00000, 0x55d0c8a3d000, 0, "/tmp/with space (deleted)"}, true},
-		{"7ffd1000-7ffd2000 r-xp 00000000 00:00 0                          [vdso]", codeRange{0x7ffd1000, 0x7ffd2000, 0, ""}, true},
-		{"7f0010000000-7f0010001000 rwxp 00000000 00:00 0 ", codeRange{0x7f0010000000, 0x7f0010001000, 0, ""}, true},
-		{"7f0010000000-7f0010001000 rw-p 00000000 00:00 0 ", codeRange{}, false},
-		{"", codeRange{}, false},
-		{"nonsense", codeRange{}, false},
-	} {
-		if got, ok := parseMapping(tt.line); got != tt.want || ok != tt.ok {
-			t.Errorf("%q: %+v, %v; want %+v, %v", tt.line, got, ok, tt.want, tt.ok)
-		}
-	}
-}
-
-func FuzzParseMapping(f *testing.F) {
-	f.Add("55d0c8a00000-55d0c8a3d000 r-xp 0002f000 fe:00 1234                       /usr/bin/bash")
-	f.Fuzz(func(t *testing.T, line string) {
-		if r, ok := parseMapping(line); ok && r.path != "" && r.path[0] != '/' {
-			t.Errorf("%q: path %q", line, r.path)
-		}
-	})
-}
-
 func FuzzBuildID(f *testing.F) {
 	f.Add([]byte("\x04\x00\x00\x00\x02\x00\x00\x00\x03\x00\x00\x00GNU\x00\xab\xcd\x00\x00"))
 	f.Fuzz(func(t *testing.T, notes []byte) {

@@ -4,24 +4,9 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"errors"
-)
 
-// Entries of the auxiliary vector (getauxval(3)).
-const (
-	atPHDR  = 3
-	atPHEnt = 4
-	atPHNum = 5
+	"github.com/jalon-trace/jalon/internal/procdir"
 )
-
-// auxValue looks an entry up in /proc/PID/auxv.
-func auxValue(auxv []byte, key uint64) (uint64, bool) {
-	for ; len(auxv) >= 16; auxv = auxv[16:] {
-		if binary.LittleEndian.Uint64(auxv) == key {
-			return binary.LittleEndian.Uint64(auxv[8:]), true
-		}
-	}
-	return 0, false
-}
 
 // program is an executable in memory: its program headers, and how far it was moved
 // from where its file says.
@@ -40,9 +25,9 @@ var errNoHeaders = errors.New("the program headers are not where the auxiliary v
 // readProgram reads the headers of the program that was executed.
 func readProgram(read memoryReader, auxv []byte) (program, error) {
 	var p program
-	at, ok1 := auxValue(auxv, atPHDR)
-	n, ok2 := auxValue(auxv, atPHNum)
-	size, ok3 := auxValue(auxv, atPHEnt)
+	at, ok1 := procdir.AuxValue(auxv, procdir.AuxPhdr)
+	n, ok2 := procdir.AuxValue(auxv, procdir.AuxPhnum)
+	size, ok3 := procdir.AuxValue(auxv, procdir.AuxPhent)
 	if !ok1 || !ok2 || !ok3 || at == 0 || n == 0 || n > maxHeaders || size != headerSize {
 		return p, errNoHeaders
 	}

@@ -1,0 +1,25 @@
+package procdir
+
+import "encoding/binary"
+
+// Entries of the auxiliary vector (getauxval(3)).
+const (
+	AuxPhdr      = 3  // the address of the program headers
+	AuxPhent     = 4  // the size of one
+	AuxPhnum     = 5  // how many there are
+	AuxBase      = 7  // where the dynamic linker is mapped; 0: there is none
+	AuxHardware2 = 26 // AT_HWCAP2, bits of what the processor can do
+)
+
+// Auxv reads its auxiliary vector.
+func Auxv(pid int) ([]byte, error) { return file(pid, "auxv") }
+
+// AuxValue looks an entry up in an auxiliary vector.
+func AuxValue(auxv []byte, key uint64) (uint64, bool) {
+	for ; len(auxv) >= 16; auxv = auxv[16:] {
+		if binary.LittleEndian.Uint64(auxv) == key {
+			return binary.LittleEndian.Uint64(auxv[8:]), true
+		}
+	}
+	return 0, false
+}
