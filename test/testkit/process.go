@@ -46,6 +46,9 @@ func StartTold(t testing.TB, cmd *exec.Cmd) *Process {
 	return p
 }
 
+// started holds the programs that have not ended.
+var started sync.Map
+
 // StartCmd is Start for a command that was prepared.
 func StartCmd(t testing.TB, cmd *exec.Cmd) *Process {
 	t.Helper()
@@ -67,8 +70,10 @@ func StartCmd(t testing.TB, cmd *exec.Cmd) *Process {
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("%v: %v", cmd.Args, err)
 	}
+	started.Store(p, nil)
 	go func() {
 		_ = cmd.Wait()
+		started.Delete(p)
 		if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 			p.Status = 128 + int(ws.Signal())
 		} else {
@@ -119,13 +124,29 @@ func (p *Process) Wait() *Process {
 	select {
 	case <-p.Ended:
 	case <-time.After(Patience):
-		state := p.StateOf()
-		p.stacks()
-		p.Kill()
-		p.T.Fatalf("%v hangs\n%s\nstdout: %s\nstderr: %s", p.Cmd.Args, state, Tail(p.Out.String()), p.Errs.String())
+		p.T.Fatal(p.hangs())
 	}
 	NoPanic(p.T, p.Cmd.Args, p.Errs.String())
 	return p
+}
+
+// hangs ends a program that hangs and returns what it was doing.
+func (p *Process) hangs() string {
+	state := p.StateOf()
+	p.stacks()
+	p.Kill()
+	return fmt.Sprintf("%v hangs\n%s\nstdout: %s\nstderr: %s", p.Cmd.Args, state, Tail(p.Out.String()), p.Errs.String())
+}
+
+// hanging is hangs of every program that still runs. Tests that run in parallel share
+// the list: when one fails, what the others run ends too.
+func hanging() string {
+	var list strings.Builder
+	started.Range(func(p, _ any) bool {
+		list.WriteString("\n" + p.(*Process).hangs())
+		return true
+	})
+	return list.String()
 }
 
 // StateOf lists what the threads of the group's processes are doing.

@@ -113,13 +113,14 @@ func Need(t testing.TB, programs ...string) {
 	}
 }
 
-// Eventually waits for a condition; what names it in the failure.
+// Eventually waits for a condition; what names it in the failure, which shows what every
+// program that still runs is doing.
 func Eventually(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(Patience)
 	for !cond() {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain: %s", what)
+			t.Fatalf("after %v not true: %s%s", Patience, what, hanging())
 		}
 		time.Sleep(time.Millisecond)
 	}
