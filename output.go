@@ -5,12 +5,19 @@ import (
 	"io"
 	"strings"
 
+	"github.com/jalon-trace/jalon/internal/bounded"
 	"github.com/jalon-trace/jalon/internal/drain"
 	"github.com/jalon-trace/jalon/internal/format"
 	"github.com/jalon-trace/jalon/internal/session"
 )
 
 // Output takes the events of a trace: [Text], [JSON], [Discard], or any by its name: [Format].
+//
+// The writer of an output is written to by a goroutine of the trace, until the trace is over. A
+// Write that blocks does not keep the trace from its work or from its end: two seconds after the
+// end was asked for, what is not written is counted (Result.Unshown) and given up. A writer with
+// SetWriteDeadline (os.File of a pipe, net.Conn) is then released; another one may still be in
+// its last Write.
 type Output interface {
 	sink(s *session.Session) drain.Sink
 }
@@ -44,7 +51,7 @@ func Text(w io.Writer, opt TextOptions) Output { return made("text", w, opt) }
 func JSON(w io.Writer) Output { return made("json", w, TextOptions{}) }
 
 // Discard takes events and shows none: the hits are counted.
-func Discard() Output { return made("none", nil, TextOptions{}) }
+func Discard() Output { return made("none", io.Discard, TextOptions{}) }
 
 // Formats are the names of the outputs that [Format] makes, the default first.
 func Formats() (names []string) {
@@ -64,9 +71,24 @@ func Format(name string, w io.Writer, opt TextOptions) (Output, error) {
 
 func made(name string, w io.Writer, opt TextOptions) Output {
 	return outputFunc(func(s *session.Session) drain.Sink {
-		return format.OutputNamed(name).New(w, &format.Trace{
+		to := bounded.New(w)
+		return waiting{to, format.OutputNamed(name).New(to, &format.Trace{
 			Unwind: s.Unwind, Symbol: s.Symbol, Elements: orDefault(opt.Elements, defaultElements),
 			Time: timeStyles[opt.Time], WallOffset: s.WallOffset(), Kernel: s,
-		})
+		})}
 	})
+}
+
+// waiting is a sink whose reader the trace does not wait for: drain.Waiter.
+type waiting struct {
+	*bounded.Writer
+	drain.Sink
+}
+
+// End implements drain.Ender.
+func (w waiting) End() error {
+	if e, ok := w.Sink.(drain.Ender); ok {
+		return e.End()
+	}
+	return nil
 }

@@ -25,6 +25,7 @@ var allowed = map[string][]string{
 	"internal/backend/regalloc": {"internal/ir"},
 
 	"internal/fail":                  {},
+	"internal/bounded":               {},
 	"internal/openfile":              {},
 	"internal/ctype":                 {},
 	"internal/lang":                  {},
@@ -55,7 +56,7 @@ var allowed = map[string][]string{
 	"internal/backend/ebpf":          {"internal/backend/regalloc", "internal/ir", "internal/ring"},
 	"internal/gdb/agentexpr":         {"internal/ir", "internal/ring"},
 	"internal/gdb/agentexpr/axgen":   {"internal/gdb/agentexpr", "internal/ir", "internal/ir/eval", "internal/ir/irgen", "internal/ring"},
-	"internal/format":                {"internal/ctype", "internal/event", "internal/printk"},
+	"internal/format":                {"internal/bounded", "internal/ctype", "internal/event", "internal/printk"},
 	"internal/vmtest":                {},
 	"internal/gdb/rsp":               {},
 	"internal/gdb/experiment":        {"internal/gdb/agentexpr", "internal/gdb/rsp"},
@@ -70,8 +71,8 @@ var allowed = map[string][]string{
 	"internal/engine/inproc":         {"internal/tracepoint", "internal/backend/amd64", "internal/debuginfo", "internal/debuginfo/dwarf", "internal/debuginfo/dwarf/frame", "internal/debuginfo/elf", "internal/engine", "internal/event", "internal/format", "internal/ir", "internal/patch", "internal/probe", "internal/procdir", "internal/process", "internal/ring", "internal/sema"},
 	"internal/session":               {"internal/debuginfo/dwarf", "internal/drain", "internal/engine", "internal/engine/inproc", "internal/event", "internal/format", "internal/engine/kernel", "internal/lang", "internal/probe", "internal/procdir", "internal/process", "internal/ring", "internal/sema", "internal/tracepoint"},
 	"internal/gdb/process":           {"internal/gdb/agentexpr", "internal/debuginfo", "internal/debuginfo/dwarf", "internal/debuginfo/elf", "internal/debuginfo/usdt", "internal/drain", "internal/engine", "internal/engine/inproc", "internal/event", "internal/gdb/experiment", "internal/gdb/stub", "internal/probe", "internal/process", "internal/procdir", "internal/ring", "internal/gdb/rsp", "internal/sema", "internal/ir"},
-	"cmd/jalon":                      {"internal/engine", root, "internal/gdb/experiment", "internal/gdb/stub", "internal/gdb/process", "internal/gdb/rsp", "internal/gdb/agentexpr", "internal/backend/amd64", "internal/backend/ebpf", "internal/ir", "internal/ring", "internal/ctype", "internal/debuginfo", "internal/debuginfo/dwarf", "internal/event", "internal/format", "internal/gdb/kernel", "internal/lang", "internal/patch", "internal/probe", "internal/process", "internal/session", "internal/tracepoint", "internal/engine/kernel", "internal/drain", "internal/engine/inproc", "internal/sema"},
-	root:                             {"internal/ctype", "internal/drain", "internal/event", "internal/format", "internal/bpf", "internal/lang", "internal/probe", "internal/process", "internal/session", "internal/tracepoint"},
+	"cmd/jalon":                      {"internal/bounded", "internal/engine", root, "internal/gdb/experiment", "internal/gdb/stub", "internal/gdb/process", "internal/gdb/rsp", "internal/gdb/agentexpr", "internal/backend/amd64", "internal/backend/ebpf", "internal/ir", "internal/ring", "internal/ctype", "internal/debuginfo", "internal/debuginfo/dwarf", "internal/event", "internal/format", "internal/gdb/kernel", "internal/lang", "internal/patch", "internal/probe", "internal/process", "internal/session", "internal/tracepoint", "internal/engine/kernel", "internal/drain", "internal/engine/inproc", "internal/sema"},
+	root:                             {"internal/bounded", "internal/ctype", "internal/drain", "internal/event", "internal/format", "internal/bpf", "internal/lang", "internal/probe", "internal/process", "internal/session", "internal/tracepoint"},
 }
 
 // root is the public package at the root of the module.

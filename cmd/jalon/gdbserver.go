@@ -108,7 +108,7 @@ func (s *gdbServer) run() (int, error) {
 	}
 	exp := experiment.New(s.target.Engine(), experiment.Options{
 		Target: s.target.Description(), WriteFile: writeTrace,
-		Print: func(text string) { fmt.Fprint(stdout, text) }, Log: s.logf, Predefined: s.predefined(),
+		Print: func(text string) { fmt.Fprint(programText(), text) }, Log: s.logf, Predefined: s.predefined(),
 	})
 	m := stub.New(s.target, exp, cfg)
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
@@ -136,7 +136,7 @@ func (s *gdbServer) makeTarget() error {
 	}
 	opt := gdbprocess.Options{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Terminal: terminal(), Wrapper: a.wrapper,
-		Output: func(text string) { fmt.Fprint(stdout, text) }, OnPanic: bug, Go: s.main.run, NoOptimise: a.noOptimise,
+		Output: func(text string) { fmt.Fprint(programText(), text) }, OnPanic: bug, Go: s.main.run, NoOptimise: a.noOptimise,
 	}
 	if s.stdio { // they are GDB's
 		opt.Stdin, opt.Stdout, opt.Terminal = nil, os.Stderr, nil

@@ -58,7 +58,7 @@ func (e usageError) Error() string { return string(e) }
 
 func main() {
 	defer noPanic()
-	os.Exit(run(os.Args[1:]))
+	exit(run(os.Args[1:]))
 }
 
 // noPanic turns a bug of ours into a message: users never see a bare Go panic.
@@ -72,7 +72,7 @@ func noPanic() {
 func bug(r any, stack []byte) {
 	text := strings.TrimPrefix(fmt.Sprint(r), "BUG: ")
 	fmt.Fprintf(stderr, "jalon: BUG: %s\njalon: this is an error in jalon; the traced program runs on. Please report it with this text:\n%s", text, trace(stack))
-	os.Exit(70)
+	exit(70)
 }
 
 // trace is a stack without the runtime's words about goroutines.

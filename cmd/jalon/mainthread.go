@@ -26,7 +26,7 @@ func (m *mainThread) serve(server func() int) int {
 	m.free.Store(true)
 	go func() {
 		defer noPanic()
-		os.Exit(server())
+		exit(server())
 	}()
 	for f := range m.tasks {
 		f()

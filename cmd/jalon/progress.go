@@ -49,7 +49,7 @@ func (p *progress) step(what string, done, of int) {
 		return
 	}
 	p.last, p.shown = now, true
-	fmt.Fprintf(os.Stderr, "\r\x1b[Kjalon: %s: %d of %d", what, done, of)
+	fmt.Fprintf(messages, "\r\x1b[Kjalon: %s: %d of %d", what, done, of)
 }
 
 // wipe takes the line away.
@@ -60,7 +60,7 @@ func (p *progress) wipe() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.shown {
-		fmt.Fprint(os.Stderr, "\r\x1b[K")
+		fmt.Fprint(messages, "\r\x1b[K")
 		p.shown = false
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon"
+	"github.com/jalon-trace/jalon/internal/bounded"
 	"github.com/jalon-trace/jalon/internal/openfile"
 )
 
@@ -215,11 +216,15 @@ func (c *traceCmd) options(tps []jalon.Tracepoint) (jalon.Options, error) {
 // open returns where the events go.
 func (c *traceCmd) open() (io.Writer, func() error, error) {
 	if c.Output == "" || c.Output == "-" {
-		return os.Stdout, func() error { return nil }, nil
+		return bounded.Reopen(os.Stdout), func() error { return nil }, nil
 	}
 	f, err := openfile.Create(c.Output)
 	if err != nil {
 		return nil, nil, err
+	}
+	if w := bounded.Reopen(f); w != f {
+		_ = f.Close()
+		f = w
 	}
 	return f, f.Close, nil
 }

@@ -23,6 +23,17 @@ type Sink = event.Sink
 // Ender is a Sink that has something to write when the last event was shown.
 type Ender interface{ End() error }
 
+// Waiter is a Sink whose reader may take nothing for a while. What it is given waits in memory.
+type Waiter interface {
+	// Full reports whether so much waits that the sink should be given no more.
+	Full() bool
+	// Wait waits until it is not full, or late says that it is late: then it is false.
+	Wait(late func() bool) bool
+	// Finish waits until the reader has everything, or late says that it is late. It returns
+	// how many events the reader did not get.
+	Finish(late func() bool) (unwritten uint64, err error)
+}
+
 // ErrEnough ends a trace that was asked for so many events only.
 var ErrEnough = errors.New("enough events")
 
@@ -44,6 +55,7 @@ type Drain struct {
 	merger  *event.Merger
 	clock   *event.Clock
 	sink    Sink
+	waiter  Waiter // the sink; nil: it never waits
 	Max     uint64 // events to show; 0 = all
 	sources []*Source
 
@@ -56,7 +68,7 @@ type Drain struct {
 	// late reports that it is time for something else; nil: it never is.
 	late  func() bool
 	asked uint8 // how often isLate was called
-	// ending: after late, what is left is counted and not shown, in unshown.
+	// ending: after late, what is left is counted in unshown and not shown.
 	ending  bool
 	unshown uint64
 	buf     []byte
@@ -80,6 +92,7 @@ func New(clock *event.Clock, sink Sink) *Drain {
 	d.merger.Slack = clock.Ticks(event.Slack)
 	d.merger.Hold = clock.Ticks(event.Hold)
 	d.merger.Limit = event.MaxWaiting
+	d.waiter, _ = sink.(Waiter)
 	return d
 }
 
@@ -174,6 +187,15 @@ func (d *Drain) Poll() (more bool, err error) {
 		return more, err
 	}
 	d.rename()
+	if d.waiter != nil && d.waiter.Full() {
+		if err := d.sink.Flush(); err != nil { // of the writer
+			return more, err
+		}
+		if d.Max > 0 && d.shown+d.merger.Records() >= d.Max {
+			return false, ErrEnough // there are enough, whenever they are read
+		}
+		return more, nil
+	}
 	end := time.Now().Add(showTurn)
 	d.late = func() bool { return time.Now().After(end) }
 	defer func() { d.late = nil }()
@@ -241,11 +263,23 @@ func (d *Drain) take(src *Source, cpu int) {
 	d.merger.Add(src.first+cpu, d.buf)
 }
 
-// Finish reads what is left when nobody writes any more. What has not been shown when
-// late says so is counted only.
+// Finish reads what is left when no code writes any more, and waits for the reader of the
+// sink. What has not been shown, or taken by the reader, when late says so is counted only.
 func (d *Drain) Finish(late func() bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	err := d.finish(late)
+	if d.waiter != nil {
+		unwritten, werr := d.waiter.Finish(late)
+		d.unshown += unwritten
+		if err == nil {
+			err = werr
+		}
+	}
+	return err
+}
+
+func (d *Drain) finish(late func() bool) error {
 	d.late, d.ending = late, true
 	if err := d.sample(); err != nil {
 		return err
@@ -383,7 +417,7 @@ func (d *Drain) show(r event.Record) error {
 		d.note(named{d.ev.Tid, d.ev.Comm})
 	}
 	switch {
-	case d.Max > 0 && d.shown >= d.Max:
+	case d.Max > 0 && d.shown+d.unshown >= d.Max:
 		return ErrEnough
 	case d.unshown > 0 || d.ending && d.isLate():
 		d.unshown++
@@ -408,10 +442,22 @@ func (d *Drain) show(r event.Record) error {
 	return nil
 }
 
-// isLate asks late at every 16th event: most are shown in less than a microsecond.
+// isLate reports at every 16th event whether no more should be shown now: most events are
+// shown in less than a microsecond. At the end it waits for the sink's reader.
 func (d *Drain) isLate() bool {
-	d.asked++
-	return d.asked%16 == 0 && d.late != nil && d.late()
+	if d.asked++; d.asked%16 != 0 {
+		return false
+	}
+	if d.late != nil && d.late() {
+		return true
+	}
+	switch {
+	case d.waiter == nil:
+		return false
+	case d.ending:
+		return !d.waiter.Wait(d.late)
+	}
+	return d.waiter.Full()
 }
 
 // Sources are the rings that are read.
@@ -420,7 +466,7 @@ func (d *Drain) Sources() []*Source { return d.sources }
 // Late is how many records came too late to be shown in the order of time.
 func (d *Drain) Late() uint64 { return d.merger.Late }
 
-// Unshown is how many events Finish has counted and not shown.
+// Unshown is how many events Finish has counted, and not shown or not written.
 func (d *Drain) Unshown() uint64 { return d.unshown }
 
 // Stats are what the reader has found in the rings.

@@ -179,6 +179,14 @@ func (m *Merger) Drained(cpu int, tsc uint64) {
 // Waiting returns the bytes of the records that were not yet given out.
 func (m *Merger) Waiting() int { return m.bytes }
 
+// Records returns how many records were not yet given out.
+func (m *Merger) Records() (n uint64) {
+	for i := range m.queues {
+		n += uint64(len(m.queues[i].entries) - m.queues[i].head)
+	}
+	return n
+}
+
 // watermark is the time up to which the order is known.
 func (m *Merger) watermark() uint64 {
 	mark := m.newest

@@ -92,7 +92,7 @@ func (f *folded) End() error {
 	})
 	for _, k := range keys {
 		f.buf = append(strconv.AppendUint(append(append(f.buf, k...), ' '), f.counts[k], 10), '\n')
-		if err := f.room(); err != nil {
+		if err := f.eventsEnd(f.counts[k]); err != nil {
 			return err
 		}
 	}

@@ -179,7 +179,7 @@ func (j *JSON) Event(ev *event.Event) error {
 	}
 	b = append(b, '}', '\n')
 	j.buf = b
-	return j.room()
+	return j.eventsEnd(1)
 }
 
 // comma separates from what stands before, if anything does.

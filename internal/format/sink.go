@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/jalon-trace/jalon/internal/arch/host"
+	"github.com/jalon-trace/jalon/internal/bounded"
 	"github.com/jalon-trace/jalon/internal/event"
 )
 
@@ -86,11 +87,18 @@ func frames(unwind Unwinder, p *Printer, ev *event.Event, v *event.Value) []Fram
 
 // output collects lines and writes them in large pieces.
 type output struct {
-	w   io.Writer
-	buf []byte
+	w    io.Writer
+	buf  []byte
+	ends []bounded.End // of events in buf
 }
 
 const outputSize = 64 << 10
+
+// eventsEnd is called when buf has all of so many events.
+func (o *output) eventsEnd(n uint64) error {
+	o.ends = append(o.ends, bounded.End{At: len(o.buf), Events: n})
+	return o.room()
+}
 
 func (o *output) room() error {
 	if len(o.buf) < outputSize {
@@ -99,13 +107,16 @@ func (o *output) room() error {
 	return o.Flush()
 }
 
-// Flush writes what is in the buffer.
-func (o *output) Flush() error {
-	if len(o.buf) == 0 {
-		return nil
+// Flush writes what is in the buffer. The error may be that of an earlier text.
+func (o *output) Flush() (err error) {
+	if w, ok := o.w.(*bounded.Writer); !ok {
+		if len(o.buf) > 0 {
+			_, err = o.w.Write(o.buf)
+		}
+	} else if err = w.Err(); err == nil {
+		err = w.WriteEvents(o.buf, o.ends)
 	}
-	_, err := o.w.Write(o.buf)
-	o.buf = o.buf[:0]
+	o.buf, o.ends = o.buf[:0], o.ends[:0]
 	if err != nil {
 		return fmt.Errorf("writing the events: %w", err)
 	}

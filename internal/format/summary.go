@@ -51,7 +51,7 @@ func SummaryText(s *event.Summary) string {
 	}{
 		{s.Torn, "record was cut short when its thread was killed", "records were cut short when their threads were killed"},
 		{s.Corrupt, "time the program overwrote a buffer; what it held is lost", "times the program overwrote a buffer; what it held is lost"},
-		{s.Unshown, "recorded event is not shown: the end was asked for, and showing takes time", "recorded events are not shown: the end was asked for, and showing takes time"},
+		{s.Unshown, "recorded event is not shown: the end was asked for, and it was not shown or read in time (-o FILE keeps all)", "recorded events are not shown: the end was asked for, and they were not shown or read in time (-o FILE keeps all)"},
 		{s.Late, "event is shown after a younger one", "events are shown after younger ones"},
 	} {
 		switch n.count {

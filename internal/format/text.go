@@ -101,7 +101,7 @@ func (t *Text) Event(ev *event.Event) error {
 		b = t.blocks(b, ev)
 	}
 	t.buf = b
-	return t.room()
+	return t.eventsEnd(1)
 }
 
 // blocks writes what does not fit on one line.

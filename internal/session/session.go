@@ -83,6 +83,7 @@ type Session struct {
 	started time.Time
 	// endAsked: the user has set an end, and it is reached.
 	endAsked bool
+	endsAt   time.Time // Options.Duration after the arming; zero: never
 	err      error
 }
 
@@ -164,6 +165,7 @@ func (s *Session) Run(ctx context.Context) (*Result, error) {
 	defer poll.Stop()
 	var over <-chan time.Time
 	if s.opt.Duration > 0 {
+		s.endsAt = time.Now().Add(s.opt.Duration)
 		over = time.After(s.opt.Duration)
 	}
 	interrupted := ctx.Done()
@@ -295,7 +297,7 @@ func (s *Session) poll() {
 		more, err := s.drain.Poll()
 		if err != nil {
 			if errors.Is(err, drain.ErrEnough) {
-				err = nil
+				s.endAsked, err = true, nil
 			}
 			s.dispatch(ev{kind: evStop, err: err}, 0)
 			return
@@ -380,7 +382,7 @@ func (s *Session) carryOut(x effect, tid int) {
 	}
 }
 
-// endLimit is how long events are still shown when the user waits for the end.
+// endLimit is how long events are still shown, and written, when the user waits for the end.
 const endLimit = 2 * time.Second
 
 // endIsLate reports, while the last events are shown, that the user waits for the end
@@ -389,7 +391,7 @@ const endLimit = 2 * time.Second
 func (s *Session) endIsLate() func() bool {
 	var since time.Time
 	return func() bool {
-		if since.IsZero() && (s.endAsked || s.interrupted() != nil) {
+		if since.IsZero() && (s.endAsked || s.interrupted() != nil || !s.endsAt.IsZero() && time.Now().After(s.endsAt)) {
 			since = time.Now()
 		}
 		return !since.IsZero() && time.Since(since) > endLimit

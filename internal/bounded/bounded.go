@@ -1,0 +1,295 @@
+// Package bounded writes to readers that may stop reading. A Writer takes text at once, and
+// a goroutine writes it on: no Write of the caller's waits for the reader. The caller asks
+// Full before it makes more text, and so bounds the memory.
+//
+// Import rule: bounded imports no package of jalon.
+package bounded
+
+import (
+	"errors"
+	"io"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Limit is how many bytes wait in a Writer before it is full.
+const Limit = 1 << 20
+
+// Writer writes in the background. Its methods are called from one goroutine, but for Write,
+// which any may call.
+type Writer struct {
+	w io.Writer
+
+	mu      sync.Mutex
+	pieces  []piece
+	writing bool // the goroutine is there
+	size    int  // of pieces, bytes
+	written uint64
+	err     error // the first of w's
+	given   bool  // the rest is given up
+	moved   chan struct{}
+}
+
+// End is an offset in a text at which so many events end.
+type End struct {
+	At     int
+	Events uint64
+}
+
+// piece is what one call gave.
+type piece struct {
+	text []byte
+	ends []End
+}
+
+// New returns a Writer to w, which it does not close.
+func New(w io.Writer) *Writer { return &Writer{w: w, moved: make(chan struct{}, 1)} }
+
+// Write implements io.Writer. The error may be that of an earlier text.
+func (w *Writer) Write(text []byte) (int, error) {
+	if err := w.WriteEvents(text, nil); err != nil {
+		return 0, err
+	}
+	return len(text), nil
+}
+
+// WriteEvents is Write of a text with events: those that are not written in the end are counted.
+func (w *Writer) WriteEvents(text []byte, ends []End) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil {
+		return w.err
+	}
+	if w.given {
+		return ErrGivenUp
+	}
+	if len(text) == 0 {
+		return nil
+	}
+	w.pieces = append(w.pieces, piece{append([]byte(nil), text...), append([]End(nil), ends...)})
+	w.size += len(text)
+	if !w.writing {
+		w.writing = true
+		go w.write()
+	}
+	return nil
+}
+
+// ErrGivenUp is the error of a Write behind Finish that gave up.
+var ErrGivenUp = errors.New("the reader does not read: the output is given up")
+
+// write writes pieces until there are none.
+func (w *Writer) write() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.pieces) > 0 && w.err == nil && !w.given {
+		text := w.pieces[0].text
+		w.mu.Unlock()
+		n, err := w.w.Write(text)
+		w.mu.Lock()
+		w.took(n, err)
+	}
+	w.writing = false
+	w.signal()
+}
+
+// took notes that n bytes of the first piece are written.
+func (w *Writer) took(n int, err error) {
+	w.written += uint64(n)
+	if len(w.pieces) == 0 { // Finish gave them up
+		w.signal()
+		return
+	}
+	p := &w.pieces[0]
+	w.size -= n
+	p.text = p.text[n:]
+	left := p.ends[:0]
+	for _, e := range p.ends {
+		if e.At > n {
+			left = append(left, End{e.At - n, e.Events})
+		}
+	}
+	p.ends = left
+	switch {
+	case err != nil && w.given: // the deadline that Finish set
+	case err != nil:
+		w.err = err
+	case len(p.text) > 0:
+		w.err = io.ErrShortWrite
+	default:
+		w.pieces = w.pieces[1:]
+	}
+	w.signal()
+}
+
+func (w *Writer) signal() {
+	select {
+	case w.moved <- struct{}{}:
+	default:
+	}
+}
+
+// Err is the first error of writing.
+func (w *Writer) Err() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err
+}
+
+// Full reports whether so much waits that no more should be made.
+func (w *Writer) Full() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.size >= Limit && w.err == nil && !w.given
+}
+
+// Empty reports whether nothing waits.
+func (w *Writer) Empty() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.pieces) == 0 && !w.writing || w.err != nil || w.given
+}
+
+// askEvery is how often a wait asks whether it is late.
+const askEvery = 10 * time.Millisecond
+
+// Wait waits while the Writer is full, and reports false when late says that it has waited
+// for long enough. late may be nil.
+func (w *Writer) Wait(late func() bool) bool { return w.await(func() bool { return !w.Full() }, late) }
+
+func (w *Writer) await(cond, late func() bool) bool {
+	for !cond() {
+		if late != nil && late() {
+			return false
+		}
+		select {
+		case <-w.moved:
+		case <-time.After(askEvery):
+		}
+	}
+	return true
+}
+
+// Finish waits until everything is written, or late says so; then the rest is given up, and
+// the number of events in it returned. No Write to w is under way any more if w has write
+// deadlines, as files of a pipe opened by Open have: otherwise the last one may still wait
+// for the reader, and its events count as not written.
+func (w *Writer) Finish(late func() bool) (unwritten uint64, err error) {
+	if !w.await(w.Empty, late) {
+		w.giveUp()
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, p := range w.pieces {
+		for _, e := range p.ends {
+			unwritten += e.Events
+		}
+	}
+	if w.err == nil && !w.given {
+		return 0, nil
+	}
+	w.pieces, w.size = nil, 0
+	return unwritten, w.err
+}
+
+// stopPatience is how long giveUp waits for a Write that has been told to end.
+const stopPatience = time.Second
+
+// giveUp ends the Write that is under way, if it can be ended.
+func (w *Writer) giveUp() {
+	w.mu.Lock()
+	w.given = true
+	w.mu.Unlock()
+	d, ok := w.w.(interface{ SetWriteDeadline(time.Time) error })
+	if !ok || d.SetWriteDeadline(time.Unix(1, 0)) != nil {
+		return
+	}
+	end := time.Now().Add(stopPatience)
+	w.await(func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return !w.writing
+	}, func() bool { return time.Now().After(end) })
+}
+
+// Patience is how long a Prompt waits for its reader.
+const Patience = 200 * time.Millisecond
+
+// Prompt writes text at once where the reader reads, as messages should, and otherwise waits
+// for Patience only: then it leaves text to a Writer, as long as that has room, and drops the
+// rest. Any goroutine may use it.
+type Prompt struct {
+	mu    sync.Mutex
+	w     *Writer
+	stuck uint64 // bytes written when the reader was seen to take nothing; 0 and !late: it reads
+	late  bool
+}
+
+// NewPrompt returns a Prompt to w.
+func NewPrompt(w io.Writer) *Prompt { return &Prompt{w: New(w)} }
+
+// Write implements io.Writer.
+func (p *Prompt) Write(text []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.w.Full() {
+		return len(text), nil
+	}
+	if n, err := p.w.Write(text); err != nil {
+		return n, err
+	}
+	if p.late && p.w.progress() == p.stuck {
+		return len(text), nil
+	}
+	p.flush(Patience)
+	return len(text), p.w.Err()
+}
+
+// Flush waits until everything is written, but not longer than the time given.
+func (p *Prompt) Flush(patience time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.flush(patience)
+}
+
+func (p *Prompt) flush(patience time.Duration) {
+	end := time.Now().Add(patience)
+	p.late = !p.w.await(p.w.Empty, func() bool { return time.Now().After(end) })
+	p.stuck = p.w.progress()
+}
+
+func (w *Writer) progress() uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.written
+}
+
+// Reopen opens a pipe or a terminal anew and without blocking, so that a Write to it can be
+// ended by a deadline, and how much of it was written is known. The open file of f, which
+// other processes share, stays as it is. Where that is not possible, or f is something else,
+// it is f itself.
+func Reopen(f *os.File) *os.File {
+	var st unix.Stat_t
+	fd := int(f.Fd())
+	if unix.Fstat(fd, &st) != nil {
+		return f
+	}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFIFO:
+	case unix.S_IFCHR:
+		if _, err := unix.IoctlGetTermios(fd, unix.TCGETS); err != nil {
+			return f
+		}
+	default:
+		return f
+	}
+	own, err := unix.Open("/proc/self/fd/"+strconv.Itoa(fd), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
+	if err != nil {
+		return f
+	}
+	return os.NewFile(uintptr(own), f.Name())
+}

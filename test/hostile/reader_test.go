@@ -1,0 +1,189 @@
+package hostile
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/test/testkit"
+)
+
+// unread is an output whose reader does not read. A test writes by one end and reads by the
+// other, when jalon has ended.
+type unread struct {
+	read, write *os.File
+	path        string // for -o; "": it is standard output
+}
+
+func unreadPipe(t *testing.T) unread {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return unread{read: r, write: w}
+}
+
+func unreadFIFO(t *testing.T) unread {
+	path := filepath.Join(t.TempDir(), "fifo")
+	if err := unix.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := os.OpenFile(path, os.O_RDONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return unread{r, f, path}
+}
+
+// unreadTerminal is one whose output is not shown.
+func unreadTerminal(t *testing.T) unread {
+	m, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.IoctlSetPointerInt(int(m.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(int(m.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return unread{read: m, write: s}
+}
+
+// lines counts what jalon has written: its end of the output is closed.
+func (u unread) lines(t *testing.T) uint64 {
+	u.write.Close()
+	_ = u.read.SetReadDeadline(time.Time{})
+	text, err := io.ReadAll(u.read)
+	if err != nil && !strings.Contains(err.Error(), "input/output error") { // a terminal's end
+		t.Fatal(err)
+	}
+	return uint64(bytes.Count(text, []byte("\n")))
+}
+
+// TestReaderStops: a reader of the output that does not read keeps jalon neither from ending
+// the trace nor from letting the program go. What was recorded is written or counted. The
+// output is read when jalon has ended: Wait fails where jalon waits for its reader.
+func TestReaderStops(t *testing.T) {
+	spin := filepath.Join(dir, "spin")
+	write(t, spin+".c", `#include <unistd.h>
+volatile int n;
+__attribute__((noinline)) int work(int i) { n += i; return n * 3 + 1; }
+int main(void) { for (int i = 0;; i++) { work(i); if (!(i & 255)) usleep(50); } }`)
+	gcc(t, "-O1", "-g", "-o", spin, spin+".c")
+	stop := func(sig syscall.Signal) func(*testkit.Process) {
+		return func(p *testkit.Process) { p.Signal(sig) }
+	}
+	for _, c := range []struct {
+		name string
+		out  func(*testing.T) unread
+		args []string
+		end  func(*testkit.Process) // nil: jalon ends by itself
+		both bool                   // standard error goes to the output, too
+	}{
+		{"time", unreadPipe, []string{"-d", "300ms"}, nil, false},
+		{"number", unreadPipe, []string{"-n", "20000"}, nil, false},
+		{"SIGTERM", unreadPipe, nil, stop(syscall.SIGTERM), false},
+		{"SIGINT", unreadPipe, nil, stop(syscall.SIGINT), false},
+		{"FIFO", unreadFIFO, []string{"-d", "300ms", "-f", "json"}, nil, false},
+		{"terminal", unreadTerminal, []string{"-d", "300ms"}, nil, false},
+		{"messages", unreadPipe, []string{"-d", "300ms", "-v"}, nil, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel() // each waits for two seconds
+			target := testkit.Start(t, spin)
+			u := c.out(t)
+			defer u.read.Close()
+			defer u.write.Close()
+			args := append([]string{"trace", "work", "-c", "i", "--summary-json", "-p", fmt.Sprint(target.Pid())}, c.args...)
+			if u.path != "" {
+				args = append(args, "-o", u.path)
+			}
+			cmd := exec.Command(jalon, args...)
+			if u.path == "" {
+				cmd.Stdout = u.write
+			}
+			if c.both {
+				cmd.Stderr = u.write
+			}
+			p := testkit.StartCmd(t, cmd)
+			if c.end != nil {
+				testkit.Eventually(t, "a full output", func() bool { return queued(t, u.read) >= 60000 })
+				c.end(p)
+			}
+			p.Wait()
+			if p.Status != 0 {
+				t.Fatalf("status %d: %s", p.Status, p.Errs.String())
+			}
+			if tracer := testkit.TracerOf(target.Pid()); tracer != 0 || !testkit.Alive(target.Pid()) {
+				t.Errorf("the program is traced by %d, alive: %v", tracer, testkit.Alive(target.Pid()))
+			}
+			got := u.lines(t)
+			if c.both {
+				return // its summary is where the events are
+			}
+			sum := testkit.TotalsOf(t, c.name, p.Errs.String())
+			want := sum.Recorded
+			if c.name == "number" {
+				want = 20000
+			}
+			if sum.Unshown == 0 || got+sum.Unshown != want {
+				t.Errorf("%d lines written, %d events not shown, %d wanted (%d recorded)", got, sum.Unshown, want, sum.Recorded)
+			}
+		})
+	}
+}
+
+// queued is how many bytes wait in a pipe.
+func queued(t *testing.T, f *os.File) int {
+	n, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCINQ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestReaderWaits: where no end was asked for, jalon waits for its reader, who gets everything.
+func TestReaderWaits(t *testing.T) {
+	prog := filepath.Join(dir, "counted")
+	write(t, prog+".c", `__attribute__((noinline)) int work(int n) { __asm__ volatile(""); return n + 1; }
+int main(void) { int n = 0; while (n < 30000) n = work(n); return 0; }`)
+	gcc(t, "-O1", "-g", "-o", prog, prog+".c")
+	u := unreadPipe(t)
+	defer u.read.Close()
+	cmd := exec.Command(jalon, "trace", "work", "-c", "n", "--summary-json", "--", prog)
+	cmd.Stdout = u.write
+	p := testkit.StartCmd(t, cmd)
+	u.write.Close()
+	testkit.Eventually(t, "a full output", func() bool { return queued(t, u.read) >= 60000 })
+	testkit.Eventually(t, "the end of the program", func() bool {
+		out, err := exec.Command("pgrep", "-P", fmt.Sprint(p.Pid())).Output()
+		return err != nil && len(out) == 0
+	})
+	lines := uint64(0)
+	for sc := bufio.NewScanner(u.read); sc.Scan(); lines++ {
+	}
+	sum := testkit.TotalsOf(t, "counted", p.Wait().Errs.String())
+	if lines != 30000 || sum.Unshown != 0 || sum.Lost != 0 {
+		t.Errorf("%d lines of 30000, %+v", lines, sum)
+	}
+}
