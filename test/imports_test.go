@@ -33,7 +33,8 @@ var allowed = map[string][]string{
 	"internal/ring":                  {},
 	"internal/patch":                 {},
 	"internal/procdir":               {},
-	"internal/process":               {"internal/patch", "internal/procdir", "internal/ring"},
+	"internal/process/sys":           {},
+	"internal/process":               {"internal/patch", "internal/procdir", "internal/process/sys", "internal/ring"},
 	"internal/ir/eval":               {"internal/ir", "internal/ring"},
 	"internal/ir/irgen":              {"internal/ir", "internal/ir/eval", "internal/ring"},
 	"internal/debuginfo":             {"internal/ctype"},
@@ -87,6 +88,7 @@ var processors = map[string][]string{
 	"internal/debuginfo/usdt": {"internal/arch/amd64"},
 	"internal/backend/amd64":  {"internal/arch/amd64"},
 	"internal/patch":          {"internal/arch/amd64"},
+	"internal/process/sys":    {"internal/arch/amd64"},
 	"internal/process":        {"internal/patch", "internal/arch/amd64"},
 }
 

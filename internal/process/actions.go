@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 // guardedMask has the bits of the guarded signals.
@@ -31,14 +33,14 @@ const actionsAge = 250 * time.Millisecond
 // last installation.
 func (p *Process) learnOnDelivery(t *task) {
 	sig := t.sig
-	own := sigbit(sig)&guardedMask != 0
+	own := sys.SigBit(sig)&guardedMask != 0
 	if sig == 0 || p.ctl != nil || p.frozen > 0 || t.hold != 0 || !p.member(t) || len(p.actions) == 0 {
 		return // without actions no code of ours is in the process
 	}
-	if !own && monotonic()-p.learned < int64(actionsAge) {
+	if !own && sys.Monotonic()-p.learned < int64(actionsAge) {
 		return
 	}
-	st, err := readStatus(t.tid)
+	st, err := sys.ReadStatus(t.tid)
 	if err == nil {
 		p.noteIgnored(st)
 	}
@@ -49,8 +51,8 @@ func (p *Process) learnOnDelivery(t *task) {
 		p.atHandler(t, sig)
 		return
 	}
-	p.learned = monotonic()
-	if mask, err := getSigmask(t.tid); err != nil || mask&guardedMask == 0 {
+	p.learned = sys.Monotonic()
+	if mask, err := sys.GetSigmask(t.tid); err != nil || mask&guardedMask == 0 {
 		return
 	}
 	for _, sig := range guarded {
@@ -60,7 +62,7 @@ func (p *Process) learnOnDelivery(t *task) {
 
 // noteIgnored reads the actions of guarded signals that the program has come to ignore.
 // (The tracer is given signals that are ignored, too.)
-func (p *Process) noteIgnored(st *status) {
+func (p *Process) noteIgnored(st *sys.Status) {
 	for _, sig := range guarded {
 		if known, seen := p.actions[sig]; seen && disposition(st, sig) == sigIgn && known.kind() != sigIgn {
 			p.actions[sig] = sigaction{handler: sigIgn}
@@ -75,16 +77,16 @@ func (p *Process) noteIgnored(st *status) {
 // program, it does so by the same signal with the default action.
 func (p *Process) atHandler(t *task, sig unix.Signal) {
 	var regs Regs
-	if getRegs(t.tid, &regs) != nil {
+	if sys.GetRegs(t.tid, &regs) != nil {
 		return // dying
 	}
 	h, ours := p.handlerOf(sig)
-	p.raisedOwn |= sigbit(sig)
+	p.raisedOwn |= sys.SigBit(sig)
 	switch {
 	case ours && regs.PC() == h.addr:
 		if sig == unix.SIGTRAP {
 			regs.SetPC(regs.PC() + trapChain)
-			_ = setRegs(t.tid, &regs) // ESRCH: dying
+			_ = sys.SetRegs(t.tid, &regs) // ESRCH: dying
 		}
 		if h.prev.kind() == sigDfl {
 			p.actions[sig] = h.prev // soon

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 // What a thread has to do alone, with all others that share the memory stopped:
@@ -77,7 +79,7 @@ func (p *Process) postpone() {
 
 func (d *standing) putOff(tid int) {
 	var regs Regs
-	if d.over != 0 && getRegs(tid, &regs) == nil {
+	if d.over != 0 && sys.GetRegs(tid, &regs) == nil {
 		d.again = again{d.over, regs.SP()}
 	}
 	d.over = 0
@@ -111,7 +113,7 @@ var errTimeout = errors.New("timeout")
 
 // runAlone lets t run by a ptrace request until its errand is done, moved says that
 // it is, or ok is false: it was interrupted in between, or is gone.
-func (p *Process) runAlone(t *task, req int, temps map[uint64]bool, moved func(*Regs) bool) (ok bool) {
+func (p *Process) runAlone(t *task, req sys.How, temps map[uint64]bool, moved func(*Regs) bool) (ok bool) {
 	d := &t.dbg
 	d.alone = &alone{temps: temps}
 	defer func() { d.alone = nil }() // after the other one
@@ -124,8 +126,8 @@ func (p *Process) runAlone(t *task, req int, temps map[uint64]bool, moved func(*
 	sig := t.sig
 	for range 100 {
 		// The trap of an earlier step can still wait.
-		d.stepping = req == unix.PTRACE_SINGLESTEP || d.stepping && pendingFault(t.tid)
-		if err := ptrace(req, t.tid, 0, uintptr(sig)); err != nil {
+		d.stepping = req == sys.ByStep || d.stepping && pendingFault(t.tid)
+		if err := sys.Resume(t.tid, req, sig); err != nil {
 			return false
 		}
 		sig, t.sig = 0, 0
@@ -140,7 +142,7 @@ func (p *Process) runAlone(t *task, req int, temps map[uint64]bool, moved func(*
 		}
 		p.event(t.tid, ws)
 		var regs Regs
-		if p.tasks[t.tid] != t || t.state != stopped || getRegs(t.tid, &regs) != nil {
+		if p.tasks[t.tid] != t || t.state != stopped || sys.GetRegs(t.tid, &regs) != nil {
 			return false
 		}
 		grouped = grouped || t.stop == stopGroup // it goes on nevertheless until it is done
@@ -172,7 +174,7 @@ func (p *Process) stepOver(t *task) {
 	addr := d.over
 	var regs Regs
 	orig, there := p.space.breaks[addr]
-	if getRegs(t.tid, &regs) != nil || regs.PC() != addr || !there || !p.ctl.user[addr] {
+	if sys.GetRegs(t.tid, &regs) != nil || regs.PC() != addr || !there || !p.ctl.user[addr] {
 		d.over = 0 // moved, or the breakpoint was removed: it goes on from where it is
 		return
 	}
@@ -189,7 +191,7 @@ func (p *Process) stepOver(t *task) {
 	case insnRep:
 		ok = p.runTo(t, addr+uint64(in.len), moved)
 	default:
-		ok = p.runAlone(t, unix.PTRACE_SINGLESTEP, nil, moved)
+		ok = p.runAlone(t, sys.ByStep, nil, moved)
 		if ok {
 			p.fixStep(t, in.kind)
 		}
@@ -212,7 +214,7 @@ func (p *Process) stepOver(t *task) {
 func (p *Process) enterCall(t *task) bool {
 	d := &t.dbg
 	d.call = true
-	ok := p.runAlone(t, unix.PTRACE_SYSCALL, nil, func(*Regs) bool { return t.stop == stopCall })
+	ok := p.runAlone(t, sys.ToCall, nil, func(*Regs) bool { return t.stop == stopCall })
 	if !ok {
 		d.call = false
 	}
@@ -225,11 +227,11 @@ func (p *Process) callDone(t *task) {
 	d := &t.dbg
 	d.call = false
 	var regs Regs
-	if getRegs(t.tid, &regs) != nil {
+	if sys.GetRegs(t.tid, &regs) != nil {
 		return
 	}
-	if restarts(&regs) {
-		d.again = again{regs.PC() - syscallLen, regs.SP()}
+	if sys.Restarts(&regs) {
+		d.again = again{regs.PC() - sys.SyscallLen, regs.SP()}
 		return
 	}
 	d.stepDone = true
@@ -242,7 +244,7 @@ func (p *Process) runTo(t *task, to uint64, moved func(*Regs) bool) bool {
 	if err != nil {
 		return false
 	}
-	return p.runAlone(t, unix.PTRACE_CONT, temps, moved)
+	return p.runAlone(t, sys.Free, temps, moved)
 }
 
 // setTemps writes int3s for the time being, where there is none of ours.
@@ -284,7 +286,7 @@ func (p *Process) clearTemps(temps map[uint64]bool) {
 func (p *Process) runOut(t *task) {
 	for range 10_000 { // more than any hit program has instructions
 		var regs Regs
-		if p.tasks[t.tid] != t || t.state != stopped || getRegs(t.tid, &regs) != nil {
+		if p.tasks[t.tid] != t || t.state != stopped || sys.GetRegs(t.tid, &regs) != nil {
 			return
 		}
 		c := p.where(regs.PC())
@@ -295,11 +297,11 @@ func (p *Process) runOut(t *task) {
 		ok := false
 		if len(c.Stops) == 0 {
 			in := p.insnAt(pc)
-			if ok = p.runAlone(t, unix.PTRACE_SINGLESTEP, nil, func(r *Regs) bool { return r.PC() != pc }); ok {
+			if ok = p.runAlone(t, sys.ByStep, nil, func(r *Regs) bool { return r.PC() != pc }); ok {
 				p.fixStep(t, in.kind)
 			}
 		} else if temps, err := p.setTemps(c.Stops); err == nil {
-			ok = p.runAlone(t, unix.PTRACE_CONT, temps, func(r *Regs) bool {
+			ok = p.runAlone(t, sys.Free, temps, func(r *Regs) bool {
 				c := p.where(r.PC())
 				return !c.In || c.Boundary
 			})

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/fail"
+	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 // Attach traces a running process. It runs on while Attach seizes its threads;
@@ -46,14 +47,14 @@ func attachable(pid int) error {
 	if pid == os.Getpid() {
 		return &fail.Error{Op: op, Err: errors.New("that is jalon itself")}
 	}
-	st, err := readStatus(pid)
+	st, err := sys.ReadStatus(pid)
 	if err != nil {
 		return diagnoseAttach(pid, unix.ESRCH)
 	}
-	if st.tgid != pid {
-		return &fail.Error{Op: op, Err: fmt.Errorf("it is a thread of process %d", st.tgid), Remedy: fmt.Sprintf("use -p %d", st.tgid)}
+	if st.TGID != pid {
+		return &fail.Error{Op: op, Err: fmt.Errorf("it is a thread of process %d", st.TGID), Remedy: fmt.Sprintf("use -p %d", st.TGID)}
 	}
-	if isKernelThread(pid) || st.tracer != 0 {
+	if sys.IsKernelThread(pid) || st.Tracer != 0 {
 		return diagnoseAttach(pid, unix.EPERM)
 	}
 	// Where the file may not be read the seize is refused too, with a reason.
@@ -78,7 +79,7 @@ func (p *Process) seizeAll() error {
 	refused := 0
 	for looks, quiet := 0, 0; quiet < 2 && looks < maxLooks; looks++ {
 		quiet++
-		tids, err := threadsOf(p.pid)
+		tids, err := sys.ThreadsOf(p.pid)
 		if err != nil {
 			return diagnoseAttach(p.pid, unix.ESRCH)
 		}
@@ -127,8 +128,8 @@ func (p *Process) passable(tid int, err error) bool {
 	if errors.Is(err, unix.ESRCH) {
 		return true
 	}
-	st, serr := readStatus(tid)
-	if serr != nil || st.state == 'Z' || st.state == 'X' {
+	st, serr := sys.ReadStatus(tid)
+	if serr != nil || st.State == 'Z' || st.State == 'X' {
 		return true
 	}
 	return p.attached(tid) && len(p.tasks) > 0
@@ -136,14 +137,14 @@ func (p *Process) passable(tid int, err error) bool {
 
 // attached: the kernel attached us to it.
 func (p *Process) attached(tid int) bool {
-	st, err := readStatus(tid)
-	return err == nil && st.tracer == p.tracer
+	st, err := sys.ReadStatus(tid)
+	return err == nil && st.Tracer == p.tracer
 }
 
 // foreign: another tracer has it.
 func (p *Process) foreign(tid int) bool {
-	st, err := readStatus(tid)
-	return err == nil && st.tracer != 0 && st.tracer != p.tracer
+	st, err := sys.ReadStatus(tid)
+	return err == nil && st.Tracer != 0 && st.Tracer != p.tracer
 }
 
 func (p *Process) anyTask() *task {
@@ -171,9 +172,9 @@ func (p *Process) meet() error {
 		if t.state != stopped || !p.member(t) {
 			continue
 		}
-		_ = ptrace(unix.PTRACE_SETOPTIONS, t.tid, 0, seizeOptions) // ESRCH: dying
+		_ = sys.SetOptions(t.tid, sys.Options) // ESRCH: dying
 		var regs Regs
-		if err := getRegs(t.tid, &regs); err == errNot64 {
+		if err := sys.GetRegs(t.tid, &regs); err == sys.ErrNot64 {
 			return &fail.Error{Op: fmt.Sprintf("attach to process %d", p.pid), Err: errors.New("it is not a 64-bit x86 program"), Remedy: "jalon traces x86-64 programs"}
 		}
 		p.tellBorn(t)
@@ -195,7 +196,7 @@ func (p *Process) takePending() {
 		if t.state != stopped || t.stop != stopTrap || t.sig != 0 {
 			continue
 		}
-		if st, err := readStatus(t.tid); err == nil && st.pending&^st.blocked != 0 && p.deliver(t) != nil {
+		if st, err := sys.ReadStatus(t.tid); err == nil && st.Pending&^st.Blocked != 0 && p.deliver(t) != nil {
 			continue // dying
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/procdir"
+	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 // controlImage forgets what run control knew of the old memory.
@@ -87,7 +88,7 @@ func (p *Process) firstStop(c *task) (unix.WaitStatus, error) {
 	if i := slices.IndexFunc(p.queue, func(w waited) bool { return w.tid == c.tid }); i >= 0 {
 		ws := p.queue[i].ws
 		if !ws.Stopped() {
-			return ws, errGone
+			return ws, sys.ErrThreadGone
 		}
 		p.queue = slices.Delete(p.queue, i, i+1)
 		return ws, nil
@@ -158,17 +159,17 @@ func (p *Process) handOver(t *task) (h handover, err error) {
 	if err := p.settle(t); err != nil {
 		return h, err
 	}
-	st, err := readStatus(t.tid)
+	st, err := sys.ReadStatus(t.tid)
 	if err != nil {
-		return h, errGone
+		return h, sys.ErrThreadGone
 	}
-	if st.seccomp != 0 {
+	if st.Seccomp != 0 {
 		return h, errors.New("it is under a seccomp filter, which could kill it for a call of ours")
 	}
-	if err := getRegs(t.tid, &h.regs); err != nil {
+	if err := sys.GetRegs(t.tid, &h.regs); err != nil {
 		return h, err
 	}
-	if h.mask, err = getSigmask(t.tid); err != nil {
+	if h.mask, err = sys.GetSigmask(t.tid); err != nil {
 		return h, err
 	}
 	sp := newSpace(t.tgid)
@@ -179,11 +180,11 @@ func (p *Process) handOver(t *task) (h handover, err error) {
 		return h, err
 	}
 	regs := h.regs
-	regs.setPause(h.stub, handoverLimit)
-	if err := setRegs(t.tid, &regs); err != nil {
+	regs.SetPause(h.stub, handoverLimit)
+	if err := sys.SetRegs(t.tid, &regs); err != nil {
 		return h, err
 	}
-	if err := setSigmask(t.tid, ^uint64(0)); err != nil { // after the registers: now the stub would run
+	if err := sys.SetSigmask(t.tid, ^uint64(0)); err != nil { // after the registers: now the stub would run
 		return h, err
 	}
 	t.sig = 0
@@ -193,7 +194,7 @@ func (p *Process) handOver(t *task) (h handover, err error) {
 
 // takeOver is the new tracer's part.
 func (p *Process) takeOver(h handover) (*task, error) {
-	if err := ptrace(unix.PTRACE_SEIZE, h.pid, 0, seizeOptions); err != nil {
+	if err := sys.Seize(h.pid, sys.Options); err != nil {
 		return nil, err
 	}
 	t := &task{tid: h.pid, tgid: h.pid, state: running}
@@ -204,7 +205,7 @@ func (p *Process) takeOver(h handover) (*task, error) {
 		return nil, err
 	}
 	t.state, t.asked, t.stop = stopped, false, stopTrap
-	if sig := unix.Signal(int(ws) >> 8 & 0xff); sig != unix.SIGTRAP {
+	if sig := sys.SignalOf(ws); sig != unix.SIGTRAP {
 		t.stop = stopGroup
 	}
 	return t, h.giveBack()
@@ -217,15 +218,15 @@ const handoverLimit = 30 * time.Second
 // giveBack gives a child that is stopped its registers and mask, and takes out the stub.
 func (h *handover) giveBack() error {
 	var regs Regs
-	if err := getRegs(h.pid, &regs); err != nil {
+	if err := sys.GetRegs(h.pid, &regs); err != nil {
 		return err
 	}
 	if regs.PC()-h.stub < escapeData {
 		// In this order: by the stub, or by the kernel, all is well in between.
-		if err := setSigmask(h.pid, h.mask); err != nil {
+		if err := sys.SetSigmask(h.pid, h.mask); err != nil {
 			return err
 		}
-		if err := setRegs(h.pid, &h.regs); err != nil {
+		if err := sys.SetRegs(h.pid, &h.regs); err != nil {
 			return err
 		}
 	}
@@ -254,7 +255,7 @@ func (p *Process) TakeChild(pid int, cfg Config) (*Process, error) {
 		h, err = p.handOver(t)
 		return err
 	})
-	if gone(err) {
+	if sys.Gone(err) {
 		return nil, ErrGone
 	} else if err != nil {
 		return nil, p.access(op, err)
@@ -277,7 +278,7 @@ func (p *Process) TakeChild(pid int, cfg Config) (*Process, error) {
 		}
 		return nil
 	})
-	if gone(err) {
+	if sys.Gone(err) {
 		return nil, ErrGone
 	}
 	return nil, p.access(op, err)
@@ -372,7 +373,7 @@ func (p *Process) tellExit(t *task) {
 	}
 	t.dbg.exited = true
 	why := Stop{Kind: StopThreadExit, TID: t.tid}
-	if msg, err := eventMessage(t.tid); err == nil {
+	if msg, err := sys.EventMessage(t.tid); err == nil {
 		if ws := unix.WaitStatus(msg); ws.Signaled() {
 			why.Signal = ws.Signal()
 		} else {
@@ -421,12 +422,12 @@ func (p *Process) Ending() bool {
 
 // dying reports whether a stopped thread was killed, which wakes it.
 func dying(tid int) bool {
-	var si siginfo
-	st, err := readStatus(tid)
-	if err != nil || st.pending&sigbit(unix.SIGKILL) != 0 {
+	var si sys.Siginfo
+	st, err := sys.ReadStatus(tid)
+	if err != nil || st.Pending&sys.SigBit(unix.SIGKILL) != 0 {
 		return true
 	}
-	return getSiginfo(tid, &si) != nil || si.code>>8 == unix.PTRACE_EVENT_EXIT
+	return sys.GetSiginfo(tid, &si) != nil || si.Code>>8 == unix.PTRACE_EVENT_EXIT
 }
 
 // program is the path of what the process runs.

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 // A thread may be forbidden to read the time stamp counter (prctl(2), PR_SET_TSC; strict
@@ -12,12 +14,12 @@ import (
 
 // readClock answers such a fault of rdtsc: the tracer's counter is the same one.
 func (p *Process) readClock(tid int, sig unix.Signal, code int32, regs *Regs) bool {
-	if sig != unix.SIGSEGV || code != siKernel || p.cfg.OnClock == nil {
+	if sig != unix.SIGSEGV || code != sys.SIKernel || p.cfg.OnClock == nil {
 		return false
 	}
 	tsc, ok := p.cfg.OnClock(tid, regs.PC())
 	if ok {
-		regs.setClock(tsc)
+		regs.SetClock(tsc)
 	}
 	return ok
 }
@@ -26,7 +28,7 @@ func (p *Process) readClock(tid int, sig unix.Signal, code int32, regs *Regs) bo
 // stamp counter: the one that runs the call which asks, and those under strict seccomp.
 func (s *Stopped) ClockForbidden() (bool, error) {
 	for _, t := range s.tasks() {
-		if st, err := readStatus(t.tid); err == nil && st.seccomp == seccompStrict {
+		if st, err := sys.ReadStatus(t.tid); err == nil && st.Seccomp == seccompStrict {
 			return true, nil
 		}
 	}

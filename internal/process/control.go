@@ -2,6 +2,8 @@ package process
 
 import (
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 // Control is what the owner of a process under run control decides. All functions
@@ -167,7 +169,7 @@ type standing struct {
 // kept is a signal that was taken from a thread, to be delivered later.
 type kept struct {
 	sig  unix.Signal
-	info siginfo
+	info sys.Siginfo
 	tell bool // it was not told yet
 }
 
@@ -233,7 +235,7 @@ func (p *Process) stand(t *task, why Stop) {
 // inside reports whether a thread is where it cannot be shown.
 func (p *Process) inside(t *task) bool {
 	var regs Regs
-	if p.ctl.Where == nil || t.fork || getRegs(t.tid, &regs) != nil {
+	if p.ctl.Where == nil || t.fork || sys.GetRegs(t.tid, &regs) != nil {
 		return false
 	}
 	c := p.where(regs.PC())

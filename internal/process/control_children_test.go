@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 var allChildren = ControlOptions{Forks: true, VForks: true, Execs: true}
@@ -80,7 +82,7 @@ func TestControlTake(t *testing.T) {
 	d.resume(Resumption{TID: s.TID})
 	c.resumeAll()
 	hit := c.expect(StopBreakpoint)
-	if r := c.regs(hit.TID).General; hit.TID != s.Child || r.PC() != target || r.callArg(0) != 5 {
+	if r := c.regs(hit.TID).General; hit.TID != s.Child || r.PC() != target || r.CallArg(0) != 5 {
 		t.Errorf("%+v %+v", hit, r)
 	}
 	c.remove(target)
@@ -99,7 +101,7 @@ func TestControlTake(t *testing.T) {
 	c = d.take(s.Child)
 	d.resume(Resumption{TID: s.TID})
 	c.resumeAll()
-	if hit = c.expect(StopBreakpoint); c.regs(hit.TID).General.callArg(0) != 6 {
+	if hit = c.expect(StopBreakpoint); c.regs(hit.TID).General.CallArg(0) != 6 {
 		t.Errorf("%+v", hit)
 	}
 	d.remove(target) // of the same memory
@@ -454,7 +456,7 @@ func TestControlAttachSignal(t *testing.T) {
 	if seen < 5 {
 		t.Errorf("a signal was seen in %d of %d attempts", seen, tries)
 	}
-	if st, err := readStatus(pid); err != nil || st.state == 'Z' {
+	if st, err := sys.ReadStatus(pid); err != nil || st.State == 'Z' {
 		t.Errorf("a signal was lost: %+v, %v", st, err)
 	}
 }

@@ -128,7 +128,7 @@ func TestControlHandler(t *testing.T) {
 	s := d.expect(StopSignal)
 	si, err := d.Siginfo(s.TID)
 	if err != nil || si[0] != byte(unix.SIGUSR1) {
-		t.Errorf("siginfo %x, %v", si, err)
+		t.Errorf("Siginfo %x, %v", si, err)
 	}
 	at := d.pc(s.TID)
 	d.resume(Resumption{TID: s.TID, Step: true, Signal: unix.SIGUSR1})
@@ -183,7 +183,7 @@ func TestControlInject(t *testing.T) {
 	before := must(d.Siginfo(s.TID))
 	gettid(d, s.TID)
 	if after := must(d.Siginfo(s.TID)); string(after) != string(before) {
-		t.Errorf("siginfo changed:\n%x\n%x", before, after)
+		t.Errorf("Siginfo changed:\n%x\n%x", before, after)
 	}
 	d.resume(Resumption{TID: s.TID, Signal: s.Signal})
 	d.expectEnd(0, "handled 1 7\n")
@@ -380,7 +380,7 @@ func TestControlCatch(t *testing.T) {
 		for _, kind := range []StopKind{StopSyscallEntry, StopSyscallReturn} {
 			s := d.expect(kind)
 			r := d.regs(s.TID).General
-			if s.Syscall != nr || r.PC() != at+2 || kind == StopSyscallReturn && nr == unix.SYS_GETPID && int(r.callResult()) != d.Pid() {
+			if s.Syscall != nr || r.PC() != at+2 || kind == StopSyscallReturn && nr == unix.SYS_GETPID && int(r.CallResult()) != d.Pid() {
 				t.Errorf("%+v %+v", s, r)
 			}
 			_, err := d.Stopped(func(s *Stopped) error { _, err := s.Syscall(unix.SYS_GETUID); return err })

@@ -82,7 +82,7 @@ func (d *debugged) shake(t *testing.T, rng *rand.Rand) (rounds int) {
 			} else if s.Kind != StopStep && s.Kind != StopHalted {
 				si, _ := d.Siginfo(s.TID)
 				r, err := d.GetGeneral(s.TID)
-				t.Fatalf("%+v, %v, siginfo %x, registers %+v\n%s", s, err, si, r, d.dump())
+				t.Fatalf("%+v, %v, Siginfo %x, registers %+v\n%s", s, err, si, r, d.dump())
 			}
 			if err := d.ResumeThreads([]Resumption{r}); err != nil && !errors.Is(err, ErrGone) {
 				t.Fatal(err)

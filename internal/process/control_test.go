@@ -236,7 +236,7 @@ func TestControlBreak(t *testing.T) {
 	for i := range 3 {
 		s := d.expect(StopBreakpoint)
 		r := d.regs(s.TID)
-		if r.General.PC() != target || s.Addr != target || int(r.General.callArg(0)) != i {
+		if r.General.PC() != target || s.Addr != target || int(r.General.CallArg(0)) != i {
 			t.Fatalf("%+v %+v", s, r.General)
 		}
 		if len(r.XSave) < 576 {
@@ -269,7 +269,7 @@ func TestControlVerdicts(t *testing.T) {
 			var d *debugged
 			d = startControl(t, Control{
 				OnBreak: func(tid int, addr uint64) BreakVerdict {
-					if r, err := d.GetGeneral(tid); err != nil || int(r.callArg(0)) != n[tid] || r.PC() != addr {
+					if r, err := d.GetGeneral(tid); err != nil || int(r.CallArg(0)) != n[tid] || r.PC() != addr {
 						t.Errorf("hit %d of %d: %+v, %v", n[tid], tid, r, err)
 					}
 					n[tid]++

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 // trampoline is generated code for the function patched: it counts, executes a copy
@@ -208,7 +210,7 @@ func TestControlWhereBreak(t *testing.T) {
 			OnStepped: func(tid int) bool {
 				steps++
 				var r Regs
-				if getRegs(tid, &r) != nil || d.Process != nil && tr.inside(d.shown(r.PC())) {
+				if sys.GetRegs(tid, &r) != nil || d.Process != nil && tr.inside(d.shown(r.PC())) {
 					bad++
 				}
 				return steps%4 != 0

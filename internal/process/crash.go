@@ -1,6 +1,10 @@
 package process
 
-import "golang.org/x/sys/unix"
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/process/sys"
+)
 
 // A signal of the program's own that meets a thread in generated code, or ends the
 // program, must look as it does without us: to a handler, to the core dump, and to
@@ -40,10 +44,8 @@ type raised struct {
 	behind uint64 // how far the pc is behind the instruction's beginning
 }
 
-const sysSeccomp = 1 // si_code of SIGSYS: a filter's answer
-
-func (p *Process) raisedBy(t *task, sig unix.Signal, si *siginfo, regs *Regs) (r raised) {
-	if si.code <= siUser {
+func (p *Process) raisedBy(t *task, sig unix.Signal, si *sys.Siginfo, regs *Regs) (r raised) {
+	if si.Code <= sys.SIUser {
 		return r
 	}
 	ends := func(code ...byte) bool {
@@ -53,15 +55,15 @@ func (p *Process) raisedBy(t *task, sig unix.Signal, si *siginfo, regs *Regs) (r
 	switch sig {
 	case unix.SIGSEGV:
 		// From the kernel itself also when it finds no stack for a handler's frame.
-		r.own, r.again = true, si.code != siKernel
+		r.own, r.again = true, si.Code != sys.SIKernel
 	case unix.SIGBUS, unix.SIGILL, unix.SIGFPE:
 		r.own, r.again = true, true
 	case unix.SIGTRAP:
-		if r.own = si.code == siKernel; r.own && ends(int3) {
+		if r.own = si.Code == sys.SIKernel; r.own && ends(int3) {
 			r.again, r.behind = true, 1
 		}
 	case unix.SIGSYS:
-		if r.own = si.code == sysSeccomp; r.own && ends(0x0f, 0x05) {
+		if r.own = si.Code == sys.SysSeccomp; r.own && ends(0x0f, 0x05) {
 			r.again, r.behind = true, 2
 		}
 	}
@@ -70,11 +72,11 @@ func (p *Process) raisedBy(t *task, sig unix.Signal, si *siginfo, regs *Regs) (r
 
 // refer asks the caller about a signal, and reports whether it holds the thread.
 func (p *Process) refer(t *task, sig unix.Signal, r raised, regs *Regs, inside bool) bool {
-	if p.cfg.OnSignal == nil || p.ctl != nil || t.fork || !p.member(t) || cores&sigbit(sig) == 0 {
+	if p.cfg.OnSignal == nil || p.ctl != nil || t.fork || !p.member(t) || cores&sys.SigBit(sig) == 0 {
 		return false
 	}
 	dies := p.dies(t, sig, r.own)
-	if st, err := readStatus(t.tid); dies && !r.again && err == nil && disposition(st, sig) == sigCaught {
+	if st, err := sys.ReadStatus(t.tid); dies && !r.again && err == nil && disposition(st, sig) == sigCaught {
 		return false // whether the handler still is ours shows in front of it, see atHandler
 	}
 	if !dies && !(inside && r.again) || !p.cfg.OnSignal(t.tid, dies) {
@@ -82,7 +84,7 @@ func (p *Process) refer(t *task, sig unix.Signal, r raised, regs *Regs, inside b
 	}
 	if r.again {
 		regs.SetPC(regs.PC() - r.behind)
-		_ = setRegs(t.tid, regs) // ESRCH: dying
+		_ = sys.SetRegs(t.tid, regs) // ESRCH: dying
 	} else {
 		t.sig = sig
 	}
@@ -93,7 +95,7 @@ func (p *Process) refer(t *task, sig unix.Signal, r raised, regs *Regs, inside b
 // dies reports whether a signal ends the program, by what is known of its action
 // without asking.
 func (p *Process) dies(t *task, sig unix.Signal, own bool) bool {
-	st, err := readStatus(t.tid)
+	st, err := sys.ReadStatus(t.tid)
 	if err != nil {
 		return false
 	}
@@ -131,12 +133,12 @@ func (s *Stopped) Dying(tid int) (dies, again, ok bool) {
 	if t.sig != 0 {
 		return true, false, true
 	}
-	var si siginfo
-	if getSiginfo(tid, &si) != nil {
+	var si sys.Siginfo
+	if sys.GetSiginfo(tid, &si) != nil {
 		return false, false, false
 	}
-	sig := unix.Signal(si.signo)
-	st, err := readStatus(tid)
+	sig := unix.Signal(si.Signo)
+	st, err := sys.ReadStatus(tid)
 	if err != nil {
 		return false, false, false
 	}
@@ -156,10 +158,10 @@ func (s *Stopped) Rewind(tid int, o Origin) error {
 	if err := s.p.endInjection(); err != nil {
 		return err
 	}
-	if err := getRegs(tid, &regs); err != nil {
+	if err := sys.GetRegs(tid, &regs); err != nil {
 		return err
 	}
 	regs.SetPC(o.PC)
 	regs.SetSP(regs.SP() + uint64(o.SP))
-	return setRegs(tid, &regs)
+	return sys.SetRegs(tid, &regs)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/arch/amd64"
 	"github.com/jalon-trace/jalon/internal/patch"
+	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 // Breakpoints mostly are at the beginning of functions, or over a jump of our own.
@@ -15,7 +16,7 @@ import (
 // emulate executes the instruction that code begins with. store writes a word to
 // memory. Without ok nothing has happened: it is not one of the few known here.
 func emulate(code []byte, r *Regs, store func(addr, v uint64) bool) (ok bool) {
-	if r.Eflags&trapFlag != 0 {
+	if r.Eflags&sys.TrapFlag != 0 {
 		return false // the program single-steps itself
 	}
 	in, err := patch.Decode(code, r.PC())
@@ -159,7 +160,7 @@ func (p *Process) emulateAt(t *task, regs *Regs, addr uint64) bool {
 	ok := emulate(code[:], &next, func(at, v uint64) bool {
 		return p.space.write(at, binary.LittleEndian.AppendUint64(nil, v)) == nil
 	})
-	if !ok || setRegs(t.tid, &next) != nil {
+	if !ok || sys.SetRegs(t.tid, &next) != nil {
 		return false
 	}
 	*regs = next

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/fail"
+	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 // ErrGone is the error of every request after the process has ended, was
@@ -22,19 +23,19 @@ const capSysPtrace = 1 << 19
 // diagnoseAttach says why PTRACE_SEIZE was refused.
 func diagnoseAttach(pid int, err error) error {
 	op := fmt.Sprintf("attach to process %d", pid)
-	if gone(err) || errors.Is(err, os.ErrNotExist) {
+	if sys.Gone(err) || errors.Is(err, os.ErrNotExist) {
 		return &fail.Error{Op: op, Err: errors.New("there is no such process")}
 	}
-	st, serr := readStatus(pid)
+	st, serr := sys.ReadStatus(pid)
 	if serr != nil {
 		if errors.Is(serr, os.ErrNotExist) {
 			return &fail.Error{Op: op, Err: errors.New("there is no such process")}
 		}
 		return &fail.Error{Op: op, Err: err}
 	}
-	self, _ := readStatus(os.Getpid())
+	self, _ := sys.ReadStatus(os.Getpid())
 	if self == nil {
-		self = &status{}
+		self = &sys.Status{}
 	}
 	if !errors.Is(err, unix.EPERM) {
 		return &fail.Error{Op: op, Err: err}
@@ -44,23 +45,23 @@ func diagnoseAttach(pid int, err error) error {
 
 // refusal names the first of the kernel's checks (__ptrace_may_access,
 // yama_ptrace_access_check, ptrace_attach) that explains an EPERM.
-func refusal(pid int, st, self *status) error {
+func refusal(pid int, st, self *sys.Status) error {
 	switch {
-	case st.tracer != 0:
+	case st.Tracer != 0:
 		// The number is that of the tracing thread.
-		by := st.tracer
-		if tr, err := readStatus(by); err == nil {
-			by = tr.tgid
+		by := st.Tracer
+		if tr, err := sys.ReadStatus(by); err == nil {
+			by = tr.TGID
 		}
-		return fmt.Errorf("it is already traced by process %d (%s)", by, commOf(by))
-	case isKernelThread(pid):
+		return fmt.Errorf("it is already traced by process %d (%s)", by, sys.CommOf(by))
+	case sys.IsKernelThread(pid):
 		return errors.New("it is a kernel thread")
-	case st.state == 'Z' || st.state == 'X':
+	case st.State == 'Z' || st.State == 'X':
 		return errors.New("it has ended and waits for its parent (zombie)")
-	case self.capEff&capSysPtrace != 0:
+	case self.CapEff&capSysPtrace != 0:
 		return errors.New("the kernel refuses although CAP_SYS_PTRACE is there (another user namespace, or a security module)")
-	case st.uid != os.Geteuid():
-		return fmt.Errorf("it belongs to %s and jalon runs as %s", userName(st.uid), userName(os.Geteuid()))
+	case st.Uid != os.Geteuid():
+		return fmt.Errorf("it belongs to %s and jalon runs as %s", userName(st.Uid), userName(os.Geteuid()))
 	case yamaScope() > 0:
 		return fmt.Errorf("kernel.yama.ptrace_scope is %d: %s", yamaScope(), yamaMeaning[min(yamaScope(), 3)])
 	default:
@@ -68,18 +69,18 @@ func refusal(pid int, st, self *status) error {
 	}
 }
 
-func remedy(pid int, st, self *status) string {
+func remedy(pid int, st, self *sys.Status) string {
 	switch {
-	case st.tracer != 0:
+	case st.Tracer != 0:
 		return "end that debugger or tracer first (a process has one tracer)"
-	case isKernelThread(pid) || st.state == 'Z' || st.state == 'X':
+	case sys.IsKernelThread(pid) || st.State == 'Z' || st.State == 'X':
 		return ""
-	case self.capEff&capSysPtrace != 0:
+	case self.CapEff&capSysPtrace != 0:
 		return "trace from inside its container, or see the kernel's audit log"
-	case st.uid != os.Geteuid():
+	case st.Uid != os.Geteuid():
 		who := "root"
-		if st.uid != 0 {
-			who = userName(st.uid) + " or as root"
+		if st.Uid != 0 {
+			who = userName(st.Uid) + " or as root"
 		}
 		return "run jalon as " + who + ", or give it CAP_SYS_PTRACE"
 	case yamaScope() == 1:

@@ -3,6 +3,8 @@ package process
 import (
 	"encoding/binary"
 	"encoding/hex"
+
+	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 // escapeCode is the recovery stub: injected system calls run at its beginning, in slack
@@ -51,8 +53,8 @@ const (
 // to restart is restarted.
 func (inj *injection) recovery() []byte {
 	r := inj.regs
-	if restarts(&r) {
-		r.uncall()
+	if sys.Restarts(&r) {
+		r.Uncall()
 	}
 	var b []byte
 	for _, v := range []uint64{r.Rax, r.Rcx, r.Rdx, r.Rsi, r.Rdi, r.R8, r.R9, r.R10, r.R11, r.Eflags, r.Rip, inj.mask} {

@@ -2,6 +2,8 @@ package process
 
 import (
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 // answerTo gives the answer to each kind of stop (the upper half of the wait
@@ -57,7 +59,7 @@ func (p *Process) event(tid int, ws unix.WaitStatus) {
 		return
 	}
 	first := t.state == starting
-	sig := unix.Signal(int(ws) >> 8 & 0xff)
+	sig := sys.SignalOf(ws)
 	t.state, t.sig, t.asked, t.stop = stopped, 0, false, stopEvent
 	p.applyPC(t)
 	if first && p.member(t) {
@@ -66,16 +68,16 @@ func (p *Process) event(tid int, ws unix.WaitStatus) {
 		p.numberBirth(t)
 	}
 	if forced := sig; !first {
-		if int(ws)>>16 != 0 {
+		if sys.EventOf(ws) != 0 {
 			forced = 0
 		}
 		p.noteMask(t, forced)
 	}
-	answerTo(int(ws)>>16)(p, t, sig)
+	answerTo(sys.EventOf(ws))(p, t, sig)
 	if first && p.controlled(t) && p.ctl.opt.Threads && t.state == stopped {
 		p.stand(t, Stop{Kind: StopCloned})
 	}
-	t.last = monotonic()
+	t.last = sys.Monotonic()
 	if p.tasks[tid] == t && t.state == stopped {
 		p.hideInterrupt(t)
 		if t.dbg.leaves {
@@ -90,9 +92,9 @@ func (p *Process) event(tid int, ws unix.WaitStatus) {
 // it shares the memory.
 func (p *Process) adopt(tid int, ws unix.WaitStatus) *task {
 	delete(p.endedUnborn, tid) // of another one, whose creator died before it could tell
-	st, err := readStatus(tid)
-	if err == nil && (st.tgid == p.pid || p.tasks[st.tgid] != nil && st.tgid != tid) {
-		t := &task{tid: tid, tgid: st.tgid, state: starting, adopted: true}
+	st, err := sys.ReadStatus(tid)
+	if err == nil && (st.TGID == p.pid || p.tasks[st.TGID] != nil && st.TGID != tid) {
+		t := &task{tid: tid, tgid: st.TGID, state: starting, adopted: true}
 		p.tasks[tid] = t
 		return t
 	}
@@ -140,7 +142,7 @@ func (p *Process) exitStop(t *task, _ unix.Signal) {
 	p.tellDied(t)
 	p.tellExit(t)
 	t.state, t.hold = exiting, 0
-	_ = ptrace(unix.PTRACE_CONT, t.tid, 0, 0) // ESRCH: it is gone already
+	_ = sys.Cont(t.tid, 0) // ESRCH: it is gone already
 	p.tellNoneRuns(t)
 }
 
@@ -220,7 +222,7 @@ func (p *Process) execStop(t *task, _ unix.Signal) {
 		return // dying
 	}
 	var regs Regs
-	if err := getRegs(t.tid, &regs); err == errNot64 {
+	if err := sys.GetRegs(t.tid, &regs); err == sys.ErrNot64 {
 		p.late = append(p.late, func() { _ = p.detach() })
 	} else if err == nil {
 		p.frozen++

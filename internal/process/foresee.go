@@ -1,6 +1,10 @@
 package process
 
-import "golang.org/x/sys/unix"
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/process/sys"
+)
 
 // moved says that foresee has dealt with the signal of a stop.
 type moved uint8
@@ -25,15 +29,15 @@ func (p *Process) foresee(tid int) {
 	if t == nil || t.fork || t.moved != notMoved || t.state == stopped || t.state == exiting {
 		return
 	}
-	var si siginfo
-	if getSiginfo(tid, &si) != nil {
+	var si sys.Siginfo
+	if sys.GetSiginfo(tid, &si) != nil {
 		return // it runs, or is in a stop that is not a signal's
 	}
 	var regs Regs
-	sig := unix.Signal(si.signo)
+	sig := unix.Signal(si.Signo)
 	switch {
-	case sig == unix.SIGTRAP && si.code == siKernel:
-		if getRegs(tid, &regs) != nil {
+	case sig == unix.SIGTRAP && si.Code == sys.SIKernel:
+		if sys.GetRegs(tid, &regs) != nil {
 			return
 		}
 		addr := regs.PC() - 1
@@ -49,18 +53,18 @@ func (p *Process) foresee(tid int) {
 				t.moved = bySite
 			}
 		}
-	case (sig == unix.SIGSEGV || sig == unix.SIGBUS) && si.code > siUser && p.cfg.OnFault != nil:
-		if getRegs(tid, &regs) != nil {
+	case (sig == unix.SIGSEGV || sig == unix.SIGBUS) && si.Code > sys.SIUser && p.cfg.OnFault != nil:
+		if sys.GetRegs(tid, &regs) != nil {
 			return
 		}
-		if p.readClock(tid, sig, si.code, &regs) {
+		if p.readClock(tid, sig, si.Code, &regs) {
 			t.moved = bySite
 		} else if pc, ok := p.cfg.OnFault(tid, int(sig), regs.PC()); ok {
 			regs.SetPC(pc)
 			t.moved = bySite
 		}
 	}
-	if t.moved != notMoved && setRegs(tid, &regs) != nil {
+	if t.moved != notMoved && sys.SetRegs(tid, &regs) != nil {
 		t.moved = notMoved // dying
 	}
 }

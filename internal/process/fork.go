@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 func (p *Process) childBorn(t *task, _ unix.Signal) { p.born(t, false) }
@@ -11,7 +13,7 @@ func (p *Process) childBorn(t *task, _ unix.Signal) { p.born(t, false) }
 // born: t has created a thread or a process; clone says what the kernel calls it. We
 // are attached to it already; it stops (PTRACE_EVENT_STOP) before its first instruction.
 func (p *Process) born(t *task, clone bool) {
-	tid, err := eventMessage(t.tid)
+	tid, err := sys.EventMessage(t.tid)
 	if err != nil || tid == 0 {
 		return // t is dying; the child shows up by itself
 	}
@@ -56,27 +58,27 @@ func (p *Process) born(t *task, clone bool) {
 // cloneFlags reads the flags of the clone, clone3, fork or vfork that t is in.
 func (p *Process) cloneFlags(t *task) (flags uint64, ok bool) {
 	var regs Regs
-	if getRegs(t.tid, &regs) != nil {
+	if sys.GetRegs(t.tid, &regs) != nil {
 		return 0, false
 	}
-	switch nr := regs.call(); nr {
+	switch nr := regs.Call(); nr {
 	case unix.SYS_CLONE:
-		return regs.callArg(0), true
+		return regs.CallArg(0), true
 	case unix.SYS_CLONE3:
 		var b [8]byte
-		if p.space.read(regs.callArg(0), b[:]) != nil {
+		if p.space.read(regs.CallArg(0), b[:]) != nil {
 			return 0, false
 		}
 		return binary.LittleEndian.Uint64(b[:]), true
 	default:
-		flags, ok = plainForks[nr]
+		flags, ok = sys.PlainForks[nr]
 		return flags, ok // false: int $0x80 in a 64-bit program
 	}
 }
 
 // guessFlags looks at what came of a clone whose arguments are not to be had.
 func guessFlags(tid, tgid int) uint64 {
-	if st, err := readStatus(tid); err == nil && st.tgid == tgid {
+	if st, err := sys.ReadStatus(tid); err == nil && st.TGID == tgid {
 		return unix.CLONE_THREAD | unix.CLONE_VM
 	}
 	return 0
@@ -131,7 +133,7 @@ func (p *Process) forget(t *task) {
 	delete(p.tasks, t.tid)
 	delete(p.masks, t.tid)
 	delete(p.recovers, t.tid)
-	_ = ptrace(unix.PTRACE_DETACH, t.tid, 0, uintptr(t.sig)) // ESRCH: it is dying
+	_ = sys.Detach(t.tid, t.sig) // ESRCH: it is dying
 }
 
 // orphans are children that shared the memory of a program that is no more (it

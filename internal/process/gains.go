@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 // The kernel ignores set-user-ID, set-group-ID and file capabilities in the exec of a
@@ -27,15 +29,15 @@ var powerless = sync.OnceValue(func() bool {
 
 // letGain lets a child go that is about to become a program with rights of its own.
 func (p *Process) letGain(t *task) {
-	info, ok := getSyscallInfo(t.tid)
-	if !ok || info.op != syscallEntry {
+	info, ok := sys.GetSyscallInfo(t.tid)
+	if !ok || info.Op != sys.SyscallEntry {
 		return
 	}
-	dir, path := int64(unix.AT_FDCWD), info.args[0]
-	switch info.nr {
+	dir, path := int64(unix.AT_FDCWD), info.Args[0]
+	switch info.Nr {
 	case unix.SYS_EXECVE:
 	case unix.SYS_EXECVEAT:
-		dir, path = int64(int32(info.args[0])), info.args[1]
+		dir, path = int64(int32(info.Args[0])), info.Args[1]
 	default:
 		return
 	}

@@ -1,12 +1,11 @@
 package process
 
 import (
-	"fmt"
-	"os"
 	"sort"
-	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 // HaltAll makes all threads stand. What happened meanwhile is returned, not told;
@@ -132,29 +131,14 @@ func (p *Process) Thread(tid int) ThreadInfo {
 	info := ThreadInfo{TID: tid, Core: -1}
 	_ = p.do(func() error { // ErrGone: it is gone
 		if t := p.tasks[tid]; t != nil && p.listed(t) {
-			info.Core, info.Stopped = lastCPU(tid), t.stands()
+			info.Core, info.Stopped = sys.LastCPU(tid), t.stands()
 			if !t.kin {
-				info.Name = commOf(tid)
+				info.Name = sys.CommOf(tid)
 			}
 		}
 		return nil
 	})
 	return info
-}
-
-// lastCPU reads field 39 of /proc/TID/stat.
-func lastCPU(tid int) int {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", tid))
-	if err != nil {
-		return -1
-	}
-	s := string(b)
-	f := strings.Fields(s[strings.LastIndexByte(s, ')')+1:])
-	const processor = 39 - 3 // the first here is field 3
-	if len(f) <= processor {
-		return -1
-	}
-	return atoi(f[processor])
 }
 
 // ResumeThreads lets threads go on. One that has something to tell which came
@@ -216,7 +200,7 @@ func (p *Process) giveSignal(t *task, sig unix.Signal) {
 	give := kept{sig: sig}
 	if k != nil && k.sig == sig {
 		give = *k
-	} else if k != nil && unix.Signal(k.info.signo) == sig {
+	} else if k != nil && unix.Signal(k.info.Signo) == sig {
 		give.info = k.info // SetSiginfo gave it for this one
 	}
 	if t.state == stopped && t.stop == stopSignal && t.sig == 0 {
@@ -229,14 +213,14 @@ func (p *Process) giveSignal(t *task, sig unix.Signal) {
 
 // deliverKept delivers a signal in a signal-delivery-stop, whichever it is of.
 func (p *Process) deliverKept(t *task, k kept) {
-	if k.info.signo != 0 {
-		_ = setSiginfo(t.tid, &k.info) // ESRCH: dying
+	if k.info.Signo != 0 {
+		_ = sys.SetSiginfo(t.tid, &k.info) // ESRCH: dying
 	}
 	t.sig = k.sig
 }
 
 // sendAgain sends a signal to a thread that cannot be given it directly. It is
-// recognised when it comes, and gets its siginfo back.
+// recognised when it comes, and gets its Siginfo back.
 func (p *Process) sendAgain(t *task, k kept) {
 	if unix.Tgkill(t.tgid, t.tid, k.sig) == nil {
 		t.dbg.made = append(t.dbg.made, k)

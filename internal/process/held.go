@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/fail"
+	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 // Held is a program that was started and is held before its first instruction, and
@@ -60,7 +61,7 @@ func (h *Held) serve(path string, argv []string, attr *syscall.ProcAttr, ready c
 		err = errors.New("it ended before its first instruction")
 	}
 	if err == nil {
-		err = ptrace(unix.PTRACE_SETOPTIONS, pid, 0, unix.PTRACE_O_EXITKILL)
+		err = sys.SetOptions(pid, unix.PTRACE_O_EXITKILL)
 	}
 	if err != nil {
 		_ = unix.Kill(pid, unix.SIGKILL)
@@ -71,7 +72,7 @@ func (h *Held) serve(path string, argv []string, attr *syscall.ProcAttr, ready c
 	ready <- nil
 	run := <-h.release
 	if run {
-		err = ptrace(unix.PTRACE_DETACH, pid, 0, 0)
+		err = sys.Detach(pid, 0)
 	}
 	if !run || err != nil { // an error: somebody killed it
 		_ = unix.Kill(pid, unix.SIGKILL)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 func awaitHeld(t *testing.T, h *Held) ExitStatus {
@@ -30,7 +32,7 @@ func TestHeld(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if st, err := readStatus(h.Pid()); err != nil || st.state != 't' {
+	if st, err := sys.ReadStatus(h.Pid()); err != nil || st.State != 't' {
 		t.Errorf("before its release: %+v, %v", st, err)
 	}
 	if !h.Status().Detached {

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/fail"
+	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 // injection is a thread that was borrowed to run system calls. It stays in the
@@ -55,29 +56,29 @@ func (p *Process) inject(t *task, sp *space, nr uint64, args ...uint64) (uint64,
 		}
 	}
 	regs := p.inj.regs
-	regs.setCall(sp.escape, nr, args...)
-	if err := setRegs(t.tid, &regs); err != nil {
+	regs.SetCall(sp.escape, nr, args...)
+	if err := sys.SetRegs(t.tid, &regs); err != nil {
 		p.dropInjection()
 		return 0, err
 	}
 	if !p.inj.masked { // after the registers: from here on the stub would run
-		if err := setSigmask(t.tid, ^sigbit(unix.SIGSYS)); err != nil {
+		if err := sys.SetSigmask(t.tid, ^sys.SigBit(unix.SIGSYS)); err != nil {
 			p.dropInjection()
 			return 0, err
 		}
 		p.inj.masked = true
 	}
 	if err := p.runCall(t); err != nil {
-		if gone(err) {
+		if sys.Gone(err) {
 			p.dropInjection()
 		}
 		return 0, err
 	}
-	if err := getRegs(t.tid, &regs); err != nil {
+	if err := sys.GetRegs(t.tid, &regs); err != nil {
 		p.dropInjection()
 		return 0, err
 	}
-	result := regs.callResult()
+	result := regs.CallResult()
 	if e := -result; e > 0 && e < 4096 {
 		return 0, unix.Errno(e)
 	}
@@ -87,7 +88,7 @@ func (p *Process) inject(t *task, sp *space, nr uint64, args ...uint64) (uint64,
 // runCall lets t run from before a syscall instruction to its exit-stop.
 func (p *Process) runCall(t *task) error {
 	for calls := 0; calls < 2; {
-		if err := ptrace(unix.PTRACE_SYSCALL, t.tid, 0, 0); err != nil {
+		if err := sys.Resume(t.tid, sys.ToCall, 0); err != nil {
 			return err
 		}
 		t.state = running
@@ -96,11 +97,11 @@ func (p *Process) runCall(t *task) error {
 			return err
 		}
 		t.state, t.stop, t.sig = stopped, stopCall, 0
-		sig := unix.Signal(int(ws) >> 8 & 0xff)
+		sig := sys.SignalOf(ws)
 		switch {
-		case sig == sysgood:
+		case sig == sys.Sysgood:
 			calls++
-		case int(ws)>>16 != 0:
+		case sys.EventOf(ws) != 0:
 			// An interrupt that was still pending, or SIGCONT's notice.
 		case sig == unix.SIGSTOP:
 			p.inj.restop = true
@@ -124,11 +125,11 @@ func (p *Process) beginInjection(t *task, sp *space) error {
 		return err
 	}
 	inj := &injection{t: t, sp: sp, rest: rest}
-	if err := getRegs(t.tid, &inj.regs); err != nil {
+	if err := sys.GetRegs(t.tid, &inj.regs); err != nil {
 		return err
 	}
 	leaveRseq(t, sp, &inj.regs)
-	mask, err := getSigmask(t.tid)
+	mask, err := sys.GetSigmask(t.tid)
 	if err != nil {
 		return err
 	}
@@ -138,7 +139,7 @@ func (p *Process) beginInjection(t *task, sp *space) error {
 	}
 	if rest {
 		if err := p.mustRecover(t, sp.escape); err != nil {
-			_ = ptrace(unix.PTRACE_SETOPTIONS, t.tid, 0, seizeOptions) // ESRCH: dying
+			_ = sys.SetOptions(t.tid, sys.Options) // ESRCH: dying
 			return err
 		}
 	}
@@ -158,7 +159,7 @@ func (p *Process) endInjection() error {
 	t := inj.t
 	p.dropInjection()
 	if inj.rest {
-		_ = ptrace(unix.PTRACE_SETOPTIONS, t.tid, 0, seizeOptions) // ESRCH: dying
+		_ = sys.SetOptions(t.tid, sys.Options) // ESRCH: dying
 	}
 	if inj.restop {
 		_ = unix.Kill(t.tgid, unix.SIGSTOP)
@@ -167,8 +168,8 @@ func (p *Process) endInjection() error {
 	// the recovery stub before its registers are back, by the kernel afterwards,
 	// which wakes it as if it had a signal.
 	for _, err := range []error{
-		setSigmask(t.tid, inj.mask), setRegs(t.tid, &inj.regs),
-		ptrace(unix.PTRACE_INTERRUPT, t.tid, 0, 0), ptrace(unix.PTRACE_CONT, t.tid, 0, 0),
+		sys.SetSigmask(t.tid, inj.mask), sys.SetRegs(t.tid, &inj.regs),
+		sys.Interrupt(t.tid), sys.Cont(t.tid, 0),
 	} {
 		if err != nil {
 			return err
@@ -192,11 +193,11 @@ func (p *Process) dropInjection() { p.inj = nil }
 // would look at the injected pc, find it outside, and let the sequence go on
 // though it was interrupted.
 func leaveRseq(t *task, sp *space, regs *Regs) {
-	conf, ok := getRseq(t.tid)
+	conf, ok := sys.GetRseq(t.tid)
 	if !ok {
 		return // before Linux 5.13, or none registered
 	}
-	start, length, abort, ok := sequenceAt(sp, conf.addr)
+	start, length, abort, ok := sequenceAt(sp, conf.Addr)
 	if !ok {
 		return
 	}
@@ -218,7 +219,7 @@ func (p *Process) pick(sp *space, only *task) (*task, error) {
 		return p.inj.t, nil
 	}
 	if t := p.tasks[p.borrowed]; t != nil && p.suitability(t) >= wellSuited {
-		if st, err := readStatus(t.tid); err == nil && st.seccomp != seccompStrict {
+		if st, err := sys.ReadStatus(t.tid); err == nil && st.Seccomp != seccompStrict {
 			return t, nil
 		}
 	}
@@ -233,14 +234,14 @@ func (p *Process) pick(sp *space, only *task) (*task, error) {
 		}
 		switch {
 		case best != nil:
-			st, err := readStatus(best.tid)
-			if err != nil || st.seccomp != seccompStrict {
+			st, err := sys.ReadStatus(best.tid)
+			if err != nil || st.Seccomp != seccompStrict {
 				p.borrowed = best.tid
 				return best, nil
 			}
 			strict[best] = true // its only calls are its own
 		case p.allDying():
-			return nil, errGone
+			return nil, sys.ErrThreadGone
 		case len(strict) > 0:
 			return nil, p.strict()
 		default:
@@ -265,7 +266,7 @@ func (p *Process) noneFree() error {
 func (p *Process) allDying() bool {
 	for _, t := range p.tasks {
 		var regs Regs
-		if p.member(t) && (t.state == parked || t.state == stopped && getRegs(t.tid, &regs) == nil) {
+		if p.member(t) && (t.state == parked || t.state == stopped && sys.GetRegs(t.tid, &regs) == nil) {
 			return false
 		}
 	}
@@ -283,10 +284,10 @@ func (p *Process) suitability(t *task) int {
 	switch t.stop {
 	case stopTrap:
 		var regs Regs
-		if getRegs(t.tid, &regs) != nil {
+		if sys.GetRegs(t.tid, &regs) != nil {
 			return 0
 		}
-		if regs.call() < 0 {
+		if regs.Call() < 0 {
 			return 5 // in the program, not in a call
 		}
 		return wellSuited

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 // startKin runs testdata/kin.c up to where the clone has called target, or stands
@@ -40,7 +42,7 @@ func (d *debugged) cloned(other StopKind) (tid int) {
 func TestKinShares(t *testing.T) {
 	d, target := startKin(t, "shares", ControlOptions{})
 	s := d.expect(StopBreakpoint)
-	if r := d.regs(s.TID).General; s.TID == d.Pid() || r.PC() != target || r.callArg(0) != 5 {
+	if r := d.regs(s.TID).General; s.TID == d.Pid() || r.PC() != target || r.CallArg(0) != 5 {
 		t.Errorf("%+v %+v", s, r)
 	}
 	d.haltAll()
@@ -134,7 +136,7 @@ func TestKinOutlives(t *testing.T) {
 		if st := d.r.wait(); st != want {
 			t.Errorf("%s: %v", mode, st)
 		}
-		if st, err := readStatus(kin); err != nil || st.tracer != 0 || st.state == 'Z' {
+		if st, err := sys.ReadStatus(kin); err != nil || st.Tracer != 0 || st.State == 'Z' {
 			t.Errorf("%s: kin %+v, %v", mode, st, err)
 		}
 	}
@@ -147,7 +149,7 @@ func TestKinKilled(t *testing.T) {
 		kin := d.cloned(StopBreakpoint)
 		if detach {
 			must(0, d.Detach())
-			if st, err := readStatus(kin); err != nil || st.tracer != 0 {
+			if st, err := sys.ReadStatus(kin); err != nil || st.Tracer != 0 {
 				t.Errorf("detached: kin %+v, %v", st, err)
 			}
 			continue

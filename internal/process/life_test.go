@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/fail"
+	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 // TestChildren: fork, vfork, posix_spawn, system, clone in all ways, with an int3
@@ -73,7 +75,7 @@ func TestChildren(t *testing.T) {
 			if st, out := r.wait(), r.out.all(); st != (ExitStatus{}) || out != "fails 0\n" {
 				t.Errorf("%v %q", st, out)
 			}
-			n := int64(atoi(v.rounds) * atoi(v.threads))
+			n := int64(number(v.rounds) * number(v.threads))
 			// vfork and clone(VM) call it in shared memory; fork, clone(0), fork+kill and
 			// the first of grandchild have copies, and its second is none of ours any more.
 			if hits.Load() != 2*n || forks.Load() != 4*n {
@@ -250,7 +252,7 @@ func TestAttachErrors(t *testing.T) {
 	busy.out.wait(t, "ready")
 	pid := busy.cmd.Process.Pid
 	tid := 0
-	for _, n := range must(threadsOf(pid)) {
+	for _, n := range must(sys.ThreadsOf(pid)) {
 		if n != pid {
 			tid = n
 		}
@@ -258,7 +260,7 @@ func TestAttachErrors(t *testing.T) {
 	traced := attach(t, pid, Config{})
 	zombie := exec.Command("/bin/true")
 	must(0, zombie.Start())
-	for threadState(zombie.Process.Pid) != 'Z' {
+	for sys.ThreadState(zombie.Process.Pid) != 'Z' {
 	}
 	defer zombie.Wait()
 	for _, c := range []struct {
@@ -333,3 +335,5 @@ func Test32(t *testing.T) {
 	must(0, unix.Kill(pid, unix.SIGKILL))
 	must(unix.Wait4(pid, nil, 0, nil))
 }
+
+func number(v string) int { n, _ := strconv.Atoi(v); return n }

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 // TestMain also is the second jalon of tests that need one to die.
@@ -276,14 +278,14 @@ func (r *run) wait() ExitStatus {
 // describe shows what the threads of a process do.
 func describe(pid int) string {
 	var b strings.Builder
-	tids, _ := threadsOf(pid)
+	tids, _ := sys.ThreadsOf(pid)
 	for _, tid := range tids {
-		st, err := readStatus(tid)
+		st, err := sys.ReadStatus(tid)
 		if err != nil {
 			continue
 		}
 		call, _ := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", tid))
-		fmt.Fprintf(&b, "%d %s state %c tracer %d %s", tid, st.name, st.state, st.tracer, call)
+		fmt.Fprintf(&b, "%d %s state %c tracer %d %s", tid, st.Name, st.State, st.Tracer, call)
 	}
 	return b.String()
 }

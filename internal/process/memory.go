@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/procdir"
+	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 // space is an address space: that of the process, or of a child with a copy.
@@ -115,7 +116,7 @@ func (s *space) writeRaw(addr uint64, b []byte) error {
 
 // poke writes by way of any thread that is stopped.
 func (s *space) poke(addr uint64, b []byte) bool {
-	tids, err := threadsOf(s.pid)
+	tids, err := sys.ThreadsOf(s.pid)
 	if err != nil {
 		return false
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/openfile"
 	"github.com/jalon-trace/jalon/internal/procdir"
+	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 // modules watches ld.so: it calls the empty function _dl_debug_state before and
@@ -79,7 +80,7 @@ func (p *Process) modulesHit(t *task, regs *Regs, addr uint64) bool {
 		return false
 	}
 	regs.SetPC(m.cont)
-	_ = setRegs(t.tid, regs) // ESRCH: dying
+	_ = sys.SetRegs(t.tid, regs) // ESRCH: dying
 	p.modulesReached(t)
 	return true
 }
@@ -88,7 +89,7 @@ func (p *Process) modulesHit(t *task, regs *Regs, addr uint64) bool {
 func (p *Process) modulesReached(t *task) {
 	p.repair(t, unix.SIGTRAP)
 	var regs Regs
-	if getRegs(t.tid, &regs) == nil {
+	if sys.GetRegs(t.tid, &regs) == nil {
 		p.noteFSIn(t, &regs)
 	}
 	if p.member(t) && p.listConsistent() && p.cfg.OnModules != nil && p.cfg.OnModules(t.tid) {

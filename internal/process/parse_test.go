@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"github.com/jalon-trace/jalon/internal/procdir"
+	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 func FuzzParse(f *testing.F) {
 	f.Add(string(must(os.ReadFile("/proc/self/maps"))))
 	f.Add(string(must(os.ReadFile("/proc/self/status"))))
 	f.Fuzz(func(t *testing.T, text string) {
-		parseStatus([]byte(text))
+		sys.ParseStatus([]byte(text))
 		maps, err := procdir.ParseMaps(text)
 		if err != nil {
 			return

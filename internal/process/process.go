@@ -13,6 +13,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/fail"
 	"github.com/jalon-trace/jalon/internal/procdir"
+	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 // Config is what the owner of a process wants to know and to decide. All
@@ -244,7 +245,7 @@ func (p *Process) Kill() error {
 		p.killKin()
 		return unix.Kill(p.pid, unix.SIGKILL)
 	})
-	if err != nil && !gone(err) && err != ErrGone {
+	if err != nil && !sys.Gone(err) && err != ErrGone {
 		return &fail.Error{Op: fmt.Sprintf("kill process %d", p.pid), Err: err}
 	}
 	<-p.done

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 // A profiler's signal shows its handler the pc, and where that is in a hit program or a
@@ -13,7 +15,7 @@ import (
 //  1. It is in the delivery-stop of the signal, which is held back. By single steps it
 //     leaves the code; faults of guarded accesses are answered as always.
 //  2. In the stop behind the last step the signal is given to it, with what the kernel
-//     had noted of it (siginfo). No instruction of the program has run.
+//     had noted of it (Siginfo). No instruction of the program has run.
 //
 // Should jalon be killed in between, the signal is lost. That is one tick of a profiler;
 // other signals are delivered where they meet the thread.
@@ -25,7 +27,7 @@ const (
 )
 
 // profileSignal delivers a profiler's signal behind generated code.
-func (p *Process) profileSignal(t *task, sig unix.Signal, si *siginfo) {
+func (p *Process) profileSignal(t *task, sig unix.Signal, si *sys.Siginfo) {
 	t.sig = sig
 	stepped := t.sentAgain(si)
 	if p.ctl == nil && p.frozen == 0 && !t.fork && p.member(t) && p.cfg.InCode != nil {
@@ -35,7 +37,7 @@ func (p *Process) profileSignal(t *task, sig unix.Signal, si *siginfo) {
 	case !stepped || p.tasks[t.tid] != t || t.state != stopped:
 	case t.stop == stopSignal && (t.sig == 0 || t.sig == sig):
 		t.sig = sig
-		_ = setSiginfo(t.tid, si) // ESRCH: dying
+		_ = sys.SetSiginfo(t.tid, si) // ESRCH: dying
 	default: // another signal, or a stop in which none can be given
 		if unix.Tgkill(t.tgid, t.tid, sig) == nil {
 			info := *si
@@ -46,10 +48,9 @@ func (p *Process) profileSignal(t *task, sig unix.Signal, si *siginfo) {
 
 // sentAgain reports whether a signal is one that was put off, and gives it what was
 // known of it.
-func (t *task) sentAgain(si *siginfo) bool {
-	const siTkill = -6
+func (t *task) sentAgain(si *sys.Siginfo) bool {
 	// si_pid is where si_addr is; it is 0 for a process of another namespace.
-	if pid := int(uint32(si.addr)); t.again == nil || si.code != siTkill || pid != os.Getpid() && pid != 0 {
+	if pid := int(uint32(si.Addr)); t.again == nil || si.Code != sys.SITkill || pid != os.Getpid() && pid != 0 {
 		return false
 	}
 	*si, t.again = *t.again, nil
@@ -62,7 +63,7 @@ func (p *Process) leaveCode(t *task, held unix.Signal) (moved bool) {
 	start := time.Now()
 	for range outSteps {
 		var regs Regs
-		if getRegs(t.tid, &regs) != nil || !p.cfg.InCode(regs.PC()) || time.Since(start) > outTime {
+		if sys.GetRegs(t.tid, &regs) != nil || !p.cfg.InCode(regs.PC()) || time.Since(start) > outTime {
 			return moved
 		}
 		kind := p.insnAt(regs.PC()).kind
@@ -76,7 +77,7 @@ func (p *Process) leaveCode(t *task, held unix.Signal) (moved bool) {
 			continue
 		}
 		moved = true
-		if ptrace(unix.PTRACE_SINGLESTEP, t.tid, 0, 0) != nil {
+		if sys.Resume(t.tid, sys.ByStep, 0) != nil {
 			return moved
 		}
 		t.state, t.sig = running, 0
@@ -106,8 +107,8 @@ func (p *Process) leaveCode(t *task, held unix.Signal) (moved bool) {
 // stepped reports whether a stop is that of our single step, which is no signal of the
 // program's.
 func (p *Process) stepped(t *task, ws unix.WaitStatus) bool {
-	var si siginfo
-	if int(ws)>>16 != 0 || !ws.Stopped() || ws.StopSignal() != unix.SIGTRAP || getSiginfo(t.tid, &si) != nil || si.code != trapTrace {
+	var si sys.Siginfo
+	if sys.EventOf(ws) != 0 || !ws.Stopped() || ws.StopSignal() != unix.SIGTRAP || sys.GetSiginfo(t.tid, &si) != nil || si.Code != sys.TrapTrace {
 		return false
 	}
 	t.state, t.stop, t.asked = stopped, stopSignal, false

@@ -1,10 +1,6 @@
 package process
 
-import (
-	"unsafe"
-
-	"golang.org/x/sys/unix"
-)
+import "github.com/jalon-trace/jalon/internal/process/sys"
 
 // Maps lists the memory of a process without stopping it.
 func Maps(pid int) ([]Mapping, error) { return readMaps(pid) }
@@ -15,19 +11,6 @@ func (p *Process) WatchesModules() bool {
 	found := false
 	_ = p.do(func() error { found = p.modules.addr != 0; return nil }) // ErrGone: it is not watched
 	return found
-}
-
-// rseqConf is struct ptrace_rseq_configuration (Linux 5.13).
-type rseqConf struct {
-	addr             uint64
-	size, sig, flags uint32
-	_                uint32
-}
-
-func getRseq(tid int) (c rseqConf, ok bool) {
-	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_GET_RSEQ_CONFIGURATION, uintptr(tid),
-		unsafe.Sizeof(c), uintptr(unsafe.Pointer(&c)), 0, 0)
-	return c, e == 0 && c.addr != 0
 }
 
 // RseqOffset is the distance of the threads' struct rseq (rseq(2)) from their
@@ -41,11 +24,11 @@ func (s *Stopped) RseqOffset() (offset int64, ok bool) {
 		if t.Parked || t.Foreign {
 			continue
 		}
-		c, has := getRseq(t.TID)
+		c, has := sys.GetRseq(t.TID)
 		if !has || t.Regs.ThreadPointer() == 0 {
 			return 0, false
 		}
-		o := int64(c.addr - t.Regs.ThreadPointer())
+		o := int64(c.Addr - t.Regs.ThreadPointer())
 		if ok && o != offset {
 			return 0, false
 		}

@@ -5,7 +5,11 @@ import (
 	"fmt"
 
 	"github.com/jalon-trace/jalon/internal/fail"
+	"github.com/jalon-trace/jalon/internal/process/sys"
 )
+
+// Regs are the general registers of a thread.
+type Regs = sys.Regs
 
 // RegSet is the registers of a thread.
 type RegSet struct {
@@ -30,7 +34,7 @@ func (p *Process) standing(tid int, f func(t *task) error) error {
 			return &fail.Error{Op: fmt.Sprintf("access thread %d", tid), Err: errNotStopped}
 		}
 		err := f(t)
-		if gone(err) {
+		if sys.Gone(err) {
 			return ErrGone
 		}
 		return p.access(fmt.Sprintf("access thread %d", tid), err)
@@ -40,7 +44,7 @@ func (p *Process) standing(tid int, f func(t *task) error) error {
 // GetGeneral reads the general registers only, which is faster.
 func (p *Process) GetGeneral(tid int) (r Regs, err error) {
 	err = p.standing(tid, func(*task) error {
-		err := getRegs(tid, &r)
+		err := sys.GetRegs(tid, &r)
 		r.SetPC(p.shown(r.PC()))
 		return err
 	})
@@ -53,12 +57,12 @@ func (p *Process) GetGeneral(tid int) (r Regs, err error) {
 func (p *Process) GetRegs(tid int) (*RegSet, error) {
 	r := &RegSet{}
 	err := p.standing(tid, func(t *task) error {
-		if err := getRegs(tid, &r.General); err != nil {
+		if err := sys.GetRegs(tid, &r.General); err != nil {
 			return err
 		}
 		r.General.SetPC(p.shown(r.General.PC()))
 		var err error
-		r.XSave, err = getXSave(tid)
+		r.XSave, err = sys.GetXSave(tid)
 		return err
 	})
 	if err != nil {
@@ -72,7 +76,7 @@ func (p *Process) GetRegs(tid int) (*RegSet, error) {
 func (p *Process) SetRegs(tid int, r *RegSet) error {
 	return p.standing(tid, func(t *task) error {
 		var old Regs
-		if err := getRegs(tid, &old); err != nil {
+		if err := sys.GetRegs(tid, &old); err != nil {
 			return err
 		}
 		next := r.General
@@ -81,12 +85,12 @@ func (p *Process) SetRegs(tid int, r *RegSet) error {
 		} else {
 			t.dbg.again, t.dbg.call = again{}, false
 		}
-		if err := setRegs(tid, &next); err != nil {
+		if err := sys.SetRegs(tid, &next); err != nil {
 			return err
 		}
 		if r.XSave == nil {
 			return nil
 		}
-		return setXSave(tid, r.XSave)
+		return sys.SetXSave(tid, r.XSave)
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 // When an instruction faults in a thread that blocks or ignores the signal, the
@@ -39,11 +41,11 @@ const (
 var guarded = []unix.Signal{unix.SIGSEGV, unix.SIGBUS, unix.SIGTRAP}
 
 // disposition is the kind of an action: default, ignored or caught.
-func disposition(st *status, sig unix.Signal) uint64 {
-	switch bit := sigbit(sig); {
-	case st.caught&bit != 0:
+func disposition(st *sys.Status, sig unix.Signal) uint64 {
+	switch bit := sys.SigBit(sig); {
+	case st.Caught&bit != 0:
 		return sigCaught
-	case st.ignored&bit != 0:
+	case st.Ignored&bit != 0:
 		return sigIgn
 	}
 	return sigDfl
@@ -61,19 +63,19 @@ func (a sigaction) kind() uint64 {
 // repair undoes what the kernel did to deliver a signal that we suppress. t is in
 // that signal's delivery-stop.
 func (p *Process) repair(t *task, sig unix.Signal) {
-	st, err := readStatus(t.tid)
+	st, err := sys.ReadStatus(t.tid)
 	if err != nil {
 		return
 	}
-	now, mask := disposition(st, sig), st.blocked
+	now, mask := disposition(st, sig), st.Blocked
 	known, seen := p.actions[sig]
 	if now != sigDfl {
 		// Nothing was reset: what we see is the program's. Or it was, and has been
 		// put back since for another thread that faulted at the same time: then
 		// this is the thread's first stop since.
-		raced := t.last < p.restored && monotonic()-p.restored < justNow
-		if raced && p.masks[t.tid]&sigbit(sig) != 0 {
-			_ = setSigmask(t.tid, mask|sigbit(sig)) // ESRCH: dying
+		raced := t.last < p.restored && sys.Monotonic()-p.restored < justNow
+		if raced && p.masks[t.tid]&sys.SigBit(sig) != 0 {
+			_ = sys.SetSigmask(t.tid, mask|sys.SigBit(sig)) // ESRCH: dying
 			return
 		}
 		p.masks[t.tid] = mask
@@ -82,7 +84,7 @@ func (p *Process) repair(t *task, sig unix.Signal) {
 		}
 		return
 	}
-	block := p.masks[t.tid]&sigbit(sig) != 0
+	block := p.masks[t.tid]&sys.SigBit(sig) != 0
 	if seen {
 		known = p.beforeReset(t, sig, known)
 	}
@@ -90,12 +92,12 @@ func (p *Process) repair(t *task, sig unix.Signal) {
 		if p.restoreAction(t, sig, known) != nil {
 			return // dying
 		}
-		p.restored = monotonic()
+		p.restored = sys.Monotonic()
 		block = block || known.kind() == sigCaught
 	}
 	if block {
-		mask |= sigbit(sig)
-		_ = setSigmask(t.tid, mask) // ESRCH: dying
+		mask |= sys.SigBit(sig)
+		_ = sys.SetSigmask(t.tid, mask) // ESRCH: dying
 	}
 	p.masks[t.tid] = mask // the injected call's stops saw it half repaired
 }
@@ -115,7 +117,7 @@ func (p *Process) beforeReset(t *task, sig unix.Signal, known sigaction) sigacti
 		return known
 	}
 	now.handler = sigIgn
-	if p.raisedOwn&sigbit(sig) != 0 {
+	if p.raisedOwn&sys.SigBit(sig) != 0 {
 		now.handler = sigDfl
 	}
 	p.actions[sig] = now
@@ -129,13 +131,13 @@ const justNow = int64(time.Second)
 // noteMask remembers a thread's mask at a stop. forced is the signal that the
 // kernel may have unblocked to raise it, 0 for none.
 func (p *Process) noteMask(t *task, forced unix.Signal) {
-	mask, err := getSigmask(t.tid)
+	mask, err := sys.GetSigmask(t.tid)
 	if err != nil || mask == allBlocked {
 		return // the latter is libc's own doing, for a moment
 	}
 	t.asBorn = false
 	if forced != 0 {
-		mask = mask&^sigbit(forced) | p.masks[t.tid]&sigbit(forced)
+		mask = mask&^sys.SigBit(forced) | p.masks[t.tid]&sys.SigBit(forced)
 	}
 	p.masks[t.tid] = mask
 }
@@ -143,7 +145,7 @@ func (p *Process) noteMask(t *task, forced unix.Signal) {
 // inheritMask is noteMask at a thread's birth: libc creates threads with all
 // signals blocked, and the thread then takes its creator's mask.
 func (p *Process) inheritMask(t *task) {
-	mask, err := getSigmask(t.tid)
+	mask, err := sys.GetSigmask(t.tid)
 	if err != nil {
 		return
 	}
@@ -244,7 +246,7 @@ func (a sigaction) encode() (b [32]byte) {
 func (p *Process) deliverOwn(t *task, sig unix.Signal) {
 	t.sig = sig
 	k := kept{sig: sig}
-	if p.controlled(t) && getSiginfo(t.tid, &k.info) == nil && !p.passes(t, &k) {
+	if p.controlled(t) && sys.GetSiginfo(t.tid, &k.info) == nil && !p.passes(t, &k) {
 		return // it is told first
 	}
 	known, seen := p.actions[sig]
@@ -262,7 +264,7 @@ const (
 )
 
 func (p *Process) deliverLate(t *task, sig unix.Signal, tries int) {
-	st, err := readStatus(t.tid)
+	st, err := sys.ReadStatus(t.tid)
 	if err != nil || disposition(st, sig) != sigDfl || tries == 0 {
 		t.hold &^= holdLate
 		p.learnOnDelivery(t)

@@ -5,22 +5,15 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-)
 
-// Results of an interrupted system call that the kernel turns into a restart, or
-// into EINTR, on the way back to the program (include/linux/errno.h).
-const (
-	erestartSys    = 512
-	erestartNoIntr = 513
-	erestartNoHand = 514 // restart unless a handler runs, then EINTR
-	erestartBlock  = 516
+	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 // neverRestarted are the calls that return EINTR whatever interrupted them
 // (signal(7), "Interruption of system calls by stop signals", and sockets with a
 // timeout). They have done nothing when they do: with data moved they return a count.
 var neverRestarted = map[int64]bool{
-	sysEpollWait: true, unix.SYS_EPOLL_PWAIT: true, unix.SYS_EPOLL_PWAIT2: true,
+	sys.SysEpollWait: true, unix.SYS_EPOLL_PWAIT: true, unix.SYS_EPOLL_PWAIT2: true,
 	unix.SYS_SEMOP: true, unix.SYS_SEMTIMEDOP: true,
 	unix.SYS_IO_GETEVENTS: true, unix.SYS_IO_PGETEVENTS: true, unix.SYS_IO_URING_ENTER: true,
 	unix.SYS_RT_SIGTIMEDWAIT: true,
@@ -45,8 +38,8 @@ func (h *hidden) resumed(tid int) {
 	if h.first == 0 {
 		return
 	}
-	if st, err := readStatus(tid); err == nil {
-		h.switches = st.switches
+	if st, err := sys.ReadStatus(tid); err == nil {
+		h.switches = st.Switches
 	}
 }
 
@@ -54,8 +47,8 @@ func (h *hidden) same(tid int, call [8]uint64) bool {
 	if h.first == 0 || h.call != call {
 		return false
 	}
-	st, err := readStatus(tid)
-	return err == nil && st.switches-h.switches <= 2
+	st, err := sys.ReadStatus(tid)
+	return err == nil && st.Switches-h.switches <= 2
 }
 
 // hideInterrupt makes our stop invisible to a call that is never restarted.
@@ -72,24 +65,24 @@ func (p *Process) hideInterrupt(t *task) {
 		return
 	}
 	var r Regs
-	if getRegs(t.tid, &r) != nil || r.callResult() != -int64(unix.EINTR) {
+	if sys.GetRegs(t.tid, &r) != nil || r.CallResult() != -int64(unix.EINTR) {
 		return
 	}
 	// The number is a call's only on the way out of that call.
-	nr := r.call()
+	nr := r.Call()
 	if nr < 0 || !neverRestarted[nr] {
 		return
 	}
-	now, limit := monotonic(), p.timeout(&r)
-	call := [8]uint64{uint64(nr), r.PC(), r.SP(), r.callArg(0), r.callArg(1), r.callArg(2), r.callArg(3), r.callArg(4)}
+	now, limit := sys.Monotonic(), p.timeout(&r)
+	call := [8]uint64{uint64(nr), r.PC(), r.SP(), r.CallArg(0), r.CallArg(1), r.CallArg(2), r.CallArg(3), r.CallArg(4)}
 	if !t.hidden.same(t.tid, call) {
 		t.hidden = hidden{call: call, first: now}
 	} else if limit >= 0 && now-t.hidden.first >= patience+4*limit {
 		t.hidden = hidden{}
 		return
 	}
-	r.setCallResult(-erestartNoHand)
-	_ = setRegs(t.tid, &r) // ESRCH: dying
+	r.SetCallResult(-sys.RestartNoHand)
+	_ = sys.SetRegs(t.tid, &r) // ESRCH: dying
 }
 
 // patience is how long a call with any timeout may be kept waiting.
@@ -100,15 +93,15 @@ const socketTimeout = int64(time.Second)
 
 // timeout is that of a call of neverRestarted in nanoseconds, -1 when it has none.
 func (p *Process) timeout(r *Regs) int64 {
-	switch r.call() {
-	case sysEpollWait, unix.SYS_EPOLL_PWAIT:
-		return max(int64(int32(r.callArg(3)))*int64(time.Millisecond), -1)
+	switch r.Call() {
+	case sys.SysEpollWait, unix.SYS_EPOLL_PWAIT:
+		return max(int64(int32(r.CallArg(3)))*int64(time.Millisecond), -1)
 	case unix.SYS_EPOLL_PWAIT2, unix.SYS_SEMTIMEDOP:
-		return p.timespec(r.callArg(3))
+		return p.timespec(r.CallArg(3))
 	case unix.SYS_RT_SIGTIMEDWAIT:
-		return p.timespec(r.callArg(2))
+		return p.timespec(r.CallArg(2))
 	case unix.SYS_IO_GETEVENTS, unix.SYS_IO_PGETEVENTS:
-		return p.timespec(r.callArg(4))
+		return p.timespec(r.CallArg(4))
 	case unix.SYS_SEMOP:
 		return -1
 	}
@@ -125,17 +118,4 @@ func (p *Process) timespec(addr uint64) int64 {
 		return -1
 	}
 	return int64(sec)*int64(time.Second) + int64(nsec)
-}
-
-// restarts reports whether the kernel will move the pc back by the length of a
-// syscall instruction when the thread goes on.
-func restarts(r *Regs) bool {
-	if r.call() < 0 {
-		return false
-	}
-	switch -r.callResult() {
-	case erestartSys, erestartNoIntr, erestartNoHand, erestartBlock:
-		return true
-	}
-	return false
 }

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/fail"
+	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 // Modes in /proc/PID/status (seccomp(2)).
@@ -25,31 +25,29 @@ const (
 	retAction = 0xffff0000
 )
 
-var errFilter = errors.New("a seccomp filter that cannot be understood")
-
 // mayInject refuses where a seccomp filter could answer a call of ours by killing
 // the program. With CAP_SYS_ADMIN filters rest during the injection (rest); then they
 // must allow what the recovery stub does without jalon (mayRecover). A
 // filter that jalon is under as well (the same container) has let jalon's own
 // calls pass.
 func (p *Process) mayInject(t *task) (rest bool, err error) {
-	st, err := readStatus(t.tid)
+	st, err := sys.ReadStatus(t.tid)
 	if err != nil {
-		return false, errGone
+		return false, sys.ErrThreadGone
 	}
-	switch st.seccomp {
+	switch st.Seccomp {
 	case 0:
 		return false, nil
 	case seccompStrict:
 		return false, p.strict()
 	}
-	const suspend = seizeOptions | unix.PTRACE_O_SUSPEND_SECCOMP
-	if err := ptrace(unix.PTRACE_SETOPTIONS, t.tid, 0, suspend); err == nil {
+	const suspend = sys.Options | unix.PTRACE_O_SUSPEND_SECCOMP
+	if err := sys.SetOptions(t.tid, suspend); err == nil {
 		return true, nil
-	} else if gone(err) {
-		return false, errGone
+	} else if sys.Gone(err) {
+		return false, sys.ErrThreadGone
 	}
-	if self, err := readStatus(os.Getpid()); err == nil && self.seccomp == seccompFilter && self.filters == st.filters {
+	if self, err := sys.ReadStatus(os.Getpid()); err == nil && self.Seccomp == seccompFilter && self.Filters == st.Filters {
 		return false, nil
 	}
 	return false, &fail.Error{
@@ -71,23 +69,23 @@ func (p *Process) strict() error {
 
 // mustRecover refuses an injection after which a thread could not go on by itself.
 func (p *Process) mustRecover(t *task, stub uint64) error {
-	st, err := readStatus(t.tid)
+	st, err := sys.ReadStatus(t.tid)
 	if err != nil {
-		return errGone
+		return sys.ErrThreadGone
 	}
-	if p.recovers[t.tid] == st.filters && st.filters > 0 {
+	if p.recovers[t.tid] == st.Filters && st.Filters > 0 {
 		return nil // looked at before; filters are only ever added
 	}
 	ok, err := mayRecover(t.tid, stub)
 	switch {
-	case gone(err):
-		return errGone
+	case sys.Gone(err):
+		return sys.ErrThreadGone
 	case err != nil:
 		err = fmt.Errorf("its seccomp filters cannot be read: %w", err)
 	case !ok:
 		err = errors.New("its seccomp filter forbids rt_sigprocmask, without which a thread would be harmed if jalon were killed")
 	default:
-		p.recovers[t.tid] = st.filters
+		p.recovers[t.tid] = st.Filters
 		return nil
 	}
 	return &fail.Error{Op: fmt.Sprintf("run a system call in process %d", p.pid), Err: err}
@@ -98,7 +96,7 @@ func (p *Process) mustRecover(t *task, stub uint64) error {
 // killed.
 func mayRecover(tid int, stub uint64) (bool, error) {
 	for n := uint64(0); ; n++ {
-		prog, err := seccompProgram(tid, n)
+		prog, err := sys.SeccompFilter(tid, n)
 		if errors.Is(err, unix.ENOENT) {
 			return true, nil
 		}
@@ -119,7 +117,7 @@ func mayRecover(tid int, stub uint64) (bool, error) {
 func callData(stub uint64, nr uint64, args ...uint64) []byte {
 	le := binary.LittleEndian
 	b := le.AppendUint32(nil, uint32(nr))
-	b = le.AppendUint32(b, auditArch)
+	b = le.AppendUint32(b, sys.AuditArch)
 	b = le.AppendUint64(b, stub+escapeCallEnd)
 	for i := range 6 {
 		v := uint64(0)
@@ -129,27 +127,6 @@ func callData(stub uint64, nr uint64, args ...uint64) []byte {
 		b = le.AppendUint64(b, v)
 	}
 	return b
-}
-
-// seccompProgram reads the nth filter of a thread; ENOENT: there are no more.
-func seccompProgram(tid int, n uint64) ([]unix.SockFilter, error) {
-	const getFilter = 0x420c // PTRACE_SECCOMP_GET_FILTER
-	size, _, e := unix.RawSyscall6(unix.SYS_PTRACE, getFilter, uintptr(tid), uintptr(n), 0, 0, 0)
-	if e != 0 {
-		return nil, e
-	}
-	if size == 0 || size > 4096 {
-		return nil, errFilter
-	}
-	prog := make([]unix.SockFilter, size)
-	got, _, e := unix.RawSyscall6(unix.SYS_PTRACE, getFilter, uintptr(tid), uintptr(n), uintptr(unsafe.Pointer(&prog[0])), 0, 0)
-	if e != 0 {
-		return nil, e
-	}
-	if got != size {
-		return nil, errFilter
-	}
-	return prog, nil
 }
 
 // filterState is the machine of classic BPF (Documentation/networking/filter.rst), as
@@ -177,7 +154,7 @@ func runFilter(prog []unix.SockFilter, data []byte) (uint32, error) {
 				return 0, err
 			}
 			if skip > len(prog) {
-				return 0, errFilter
+				return 0, sys.ErrFilter
 			}
 			pc += skip
 		default:
@@ -186,7 +163,7 @@ func runFilter(prog []unix.SockFilter, data []byte) (uint32, error) {
 			}
 		}
 	}
-	return 0, fmt.Errorf("%w: it has no end", errFilter)
+	return 0, fmt.Errorf("%w: it has no end", sys.ErrFilter)
 }
 
 func (s *filterState) operand(in *unix.SockFilter) uint32 {
@@ -211,7 +188,7 @@ func (s *filterState) jump(in *unix.SockFilter) (skip int, err error) {
 	case unix.BPF_JSET:
 		yes = s.a&b != 0
 	default:
-		return 0, errFilter
+		return 0, sys.ErrFilter
 	}
 	if yes {
 		return int(in.Jt), nil
@@ -227,7 +204,7 @@ func (s *filterState) step(in *unix.SockFilter) error {
 		return s.load(&s.x, in)
 	case unix.BPF_ST, unix.BPF_STX:
 		if in.K >= unix.BPF_MEMWORDS {
-			return errFilter
+			return sys.ErrFilter
 		}
 		s.m[in.K] = s.a
 		if in.Code&7 == unix.BPF_STX {
@@ -253,16 +230,16 @@ func (s *filterState) load(to *uint32, in *unix.SockFilter) error {
 		*to = uint32(len(s.data))
 	case unix.BPF_MEM:
 		if in.K >= unix.BPF_MEMWORDS {
-			return errFilter
+			return sys.ErrFilter
 		}
 		*to = s.m[in.K]
 	case unix.BPF_ABS:
 		if in.K%4 != 0 || in.K > uint32(len(s.data)-4) {
-			return errFilter
+			return sys.ErrFilter
 		}
 		*to = binary.LittleEndian.Uint32(s.data[in.K:])
 	default:
-		return errFilter
+		return sys.ErrFilter
 	}
 	return nil
 }
@@ -290,7 +267,7 @@ func (s *filterState) compute(in *unix.SockFilter) error {
 		s.a = -s.a
 	case unix.BPF_DIV, unix.BPF_MOD:
 		if b == 0 {
-			return errFilter
+			return sys.ErrFilter
 		}
 		if in.Code&0xf0 == unix.BPF_DIV {
 			s.a /= b
@@ -298,7 +275,7 @@ func (s *filterState) compute(in *unix.SockFilter) error {
 			s.a %= b
 		}
 	default:
-		return errFilter
+		return sys.ErrFilter
 	}
 	return nil
 }

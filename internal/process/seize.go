@@ -6,15 +6,15 @@ import (
 	"slices"
 	"sync"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/fail"
+	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 // attachOptions are the options of threads until all are seized: see seize.
-const attachOptions = seizeOptions &^ unix.PTRACE_O_TRACEEXIT
+const attachOptions = sys.Options &^ unix.PTRACE_O_TRACEEXIT
 
 // Limits of a PTRACE_SEIZE that the kernel keeps waiting.
 const (
@@ -54,7 +54,7 @@ func (p *Process) seize(tid int) (seized int, err error) {
 	p.requests++
 	p.seizing.Store(p.requests)
 	defer p.seizing.Store(0)
-	_, _, e := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(tid), 0, attachOptions, 0, 0)
+	err = sys.SeizeBlocking(tid, attachOptions)
 	close(over)
 	watch.Stop()
 	s.mu.Lock()
@@ -62,10 +62,10 @@ func (p *Process) seize(tid int) (seized int, err error) {
 	for _, t := range s.reaped {
 		delete(p.tasks, t)
 	}
-	if e != 0 {
-		return tid, e
+	if err != nil {
+		return tid, err
 	}
-	if len(s.reaped) > 0 && !slices.Contains(threadList(p.pid), tid) && p.attached(p.pid) {
+	if len(s.reaped) > 0 && !slices.Contains(sys.ThreadList(p.pid), tid) && p.attached(p.pid) {
 		tid = p.pid
 	}
 	return tid, nil
@@ -84,7 +84,7 @@ func (s *stalled) reap(known []int, over <-chan struct{}) {
 		default:
 		}
 		for _, tid := range known {
-			if ended(tid) {
+			if sys.ReapEnded(tid) {
 				s.reaped = append(s.reaped, tid)
 			}
 		}
@@ -95,22 +95,6 @@ func (s *stalled) reap(known []int, over <-chan struct{}) {
 		case <-tick.C:
 		}
 	}
-}
-
-// ended takes the end of a thread that another thread of jalon traces, and leaves its stops.
-func ended(tid int) bool {
-	var info waitInfo
-	_, _, e := unix.RawSyscall6(unix.SYS_WAITID, unix.P_PID, uintptr(tid), uintptr(unsafe.Pointer(&info)),
-		unix.WEXITED|unix.WNOHANG|waitAll, 0, 0)
-	return e == 0 && int(info.pid) == tid
-}
-
-func threadList(pid int) []int {
-	tids, err := threadsOf(pid)
-	if err != nil {
-		return nil
-	}
-	return tids
 }
 
 // errInExec is the error of an attachment that the kernel keeps waiting.

@@ -1,6 +1,10 @@
 package process
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/jalon-trace/jalon/internal/process/sys"
+)
 
 // Sequences lists the restartable sequences (rseq(2)) that threads have made known to
 // the kernel, as [start, end): they are within, or were when they last looked.
@@ -9,11 +13,11 @@ func (s *Stopped) Sequences() (list [][2]uint64) {
 		if t.state != stopped {
 			continue
 		}
-		c, ok := getRseq(t.tid)
+		c, ok := sys.GetRseq(t.tid)
 		if !ok {
 			continue
 		}
-		if start, length, _, ok := sequenceAt(s.sp, c.addr); ok && length < 1<<20 {
+		if start, length, _, ok := sequenceAt(s.sp, c.Addr); ok && length < 1<<20 {
 			list = append(list, [2]uint64{start, start + length})
 		}
 	}

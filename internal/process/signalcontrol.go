@@ -5,15 +5,9 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-)
 
-func setSiginfo(tid int, si *siginfo) error {
-	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_SETSIGINFO, uintptr(tid), 0, uintptr(unsafe.Pointer(si)), 0, 0)
-	if e != 0 {
-		return e
-	}
-	return nil
-}
+	"github.com/jalon-trace/jalon/internal/process/sys"
+)
 
 // controlSignal decides about a signal of the program (t.sig) that is about to be
 // delivered.
@@ -26,13 +20,13 @@ func setSiginfo(tid int, si *siginfo) error {
 func (p *Process) controlSignal(t *task) {
 	d := &t.dbg
 	k := kept{sig: t.sig}
-	if getSiginfo(t.tid, &k.info) != nil {
+	if sys.GetSiginfo(t.tid, &k.info) != nil {
 		return // dying
 	}
-	own := synchronous>>(uint(k.sig)-1)&1 != 0 && k.info.code > siUser
+	own := synchronous>>(uint(k.sig)-1)&1 != 0 && k.info.Code > sys.SIUser
 	again := d.takeMade(&k)
 	if again && !k.tell {
-		_ = setSiginfo(t.tid, &k.info) // ESRCH: dying
+		_ = sys.SetSiginfo(t.tid, &k.info) // ESRCH: dying
 		return
 	}
 	if d.alone != nil && !own {
@@ -42,7 +36,7 @@ func (p *Process) controlSignal(t *task) {
 		return
 	}
 	if again {
-		_ = setSiginfo(t.tid, &k.info)
+		_ = sys.SetSiginfo(t.tid, &k.info)
 	}
 	if d.alone != nil {
 		d.alone.done = true
@@ -63,18 +57,17 @@ func (p *Process) passes(t *task, k *kept) bool {
 // breakFault reports whether a signal is that of a breakpoint whose int3 could not
 // be executed: GDB has functions that it calls return to the stack.
 func (p *Process) breakFault(t *task, k *kept) bool {
-	if k.sig != unix.SIGSEGV && k.sig != unix.SIGILL || k.info.code <= siUser {
+	if k.sig != unix.SIGSEGV && k.sig != unix.SIGILL || k.info.Code <= sys.SIUser {
 		return false
 	}
 	var regs Regs
-	return getRegs(t.tid, &regs) == nil && regs.PC() == k.info.addr && p.ctl.user[regs.PC()]
+	return sys.GetRegs(t.tid, &regs) == nil && regs.PC() == k.info.Addr && p.ctl.user[regs.PC()]
 }
 
 // takeMade finds the signal among those that were sent again.
 func (d *standing) takeMade(k *kept) bool {
-	const siTkill = -6
 	// si_pid stands where si_addr does; it is 0 for who is in another namespace.
-	if pid := int(uint32(k.info.addr)); k.info.code != siTkill || pid != os.Getpid() && pid != 0 {
+	if pid := int(uint32(k.info.Addr)); k.info.Code != sys.SITkill || pid != os.Getpid() && pid != 0 {
 		return false
 	}
 	for i, m := range d.made {
@@ -82,7 +75,7 @@ func (d *standing) takeMade(k *kept) bool {
 			continue
 		}
 		d.made = append(d.made[:i], d.made[i+1:]...)
-		if m.info.signo == 0 {
+		if m.info.Signo == 0 {
 			m.info = k.info
 		}
 		*k = m
@@ -114,12 +107,12 @@ func (p *Process) lateSignals(t *task) {
 // is shown as the signal that stops threads.
 func (p *Process) Siginfo(tid int) (b []byte, err error) {
 	err = p.standing(tid, func(t *task) error {
-		si := siginfo{}
+		si := sys.Siginfo{}
 		if k := t.dbg.kept; k != nil {
 			si = k.info
 		} else if t.dbg.halted && t.stop == stopTrap {
-			si.signo = int32(unix.SIGSTOP)
-		} else if err := getSiginfo(tid, &si); err != nil {
+			si.Signo = int32(unix.SIGSTOP)
+		} else if err := sys.GetSiginfo(tid, &si); err != nil {
 			return err
 		}
 		b = append(b, (*[unsafe.Sizeof(si)]byte)(unsafe.Pointer(&si))[:]...)
@@ -132,10 +125,10 @@ func (p *Process) Siginfo(tid int) (b []byte, err error) {
 func (p *Process) SetSiginfo(tid int, b []byte) error {
 	return p.standing(tid, func(t *task) error {
 		k := t.dbg.kept
-		var si siginfo
+		var si sys.Siginfo
 		if k != nil {
 			si = k.info
-		} else if err := getSiginfo(tid, &si); err != nil {
+		} else if err := sys.GetSiginfo(tid, &si); err != nil {
 			return err
 		}
 		copy((*[unsafe.Sizeof(si)]byte)(unsafe.Pointer(&si))[:], b)
@@ -143,6 +136,6 @@ func (p *Process) SetSiginfo(tid int, b []byte) error {
 			k.info = si
 			return nil
 		}
-		return setSiginfo(tid, &si)
+		return sys.SetSiginfo(tid, &si)
 	})
 }

@@ -1,19 +1,13 @@
 package process
 
 import (
-	"unsafe"
-
 	"golang.org/x/sys/unix"
-)
 
-const (
-	siKernel = 0x80     // si_code: sent by the kernel: int3, non-canonical address, terminal
-	siUser   = 0        // si_code <= 0: sent by a program
-	sysgood  = 1<<7 | 5 // SIGTRAP with bit 7: a syscall-stop (PTRACE_O_TRACESYSGOOD)
+	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 // signalAnswer handles the signals that may be ours. All others are delivered.
-func signalAnswer(sig unix.Signal) func(p *Process, t *task, sig unix.Signal, si *siginfo) {
+func signalAnswer(sig unix.Signal) func(p *Process, t *task, sig unix.Signal, si *sys.Siginfo) {
 	switch sig {
 	case unix.SIGTRAP:
 		return (*Process).trapSignal
@@ -34,7 +28,7 @@ func signalAnswer(sig unix.Signal) func(p *Process, t *task, sig unix.Signal, si
 // signalStop: a signal is about to be delivered. t.sig stays 0 where it is
 // suppressed.
 func (p *Process) signalStop(t *task, sig unix.Signal) {
-	if sig == sysgood {
+	if sig == sys.Sysgood {
 		t.stop = stopCall
 		p.syscallStop(t)
 		return
@@ -56,8 +50,8 @@ func (p *Process) answerSignal(t *task, sig unix.Signal) {
 		t.sig = sig
 		return
 	}
-	var si siginfo
-	if err := getSiginfo(t.tid, &si); err != nil {
+	var si sys.Siginfo
+	if err := sys.GetSiginfo(t.tid, &si); err != nil {
 		return // dying
 	}
 	answer(p, t, sig, &si)
@@ -65,8 +59,8 @@ func (p *Process) answerSignal(t *task, sig unix.Signal) {
 
 // ttySignal: Ctrl-C at the terminal is sent by the kernel to all of the foreground
 // group; `kill -INT` is not.
-func (p *Process) ttySignal(t *task, sig unix.Signal, si *siginfo) {
-	if p.cfg.OnTyped != nil && si.code == siKernel && p.member(t) {
+func (p *Process) ttySignal(t *task, sig unix.Signal, si *sys.Siginfo) {
+	if p.cfg.OnTyped != nil && si.Code == sys.SIKernel && p.member(t) {
 		p.cfg.OnTyped()
 	}
 	p.coreSignal(t, sig, si)
@@ -74,7 +68,7 @@ func (p *Process) ttySignal(t *task, sig unix.Signal, si *siginfo) {
 
 // coreSignal delivers a signal that no instruction raises, and that may end the
 // program with a core.
-func (p *Process) coreSignal(t *task, sig unix.Signal, _ *siginfo) {
+func (p *Process) coreSignal(t *task, sig unix.Signal, _ *sys.Siginfo) {
 	if !p.refer(t, sig, raised{}, nil, false) {
 		t.sig = sig
 	}
@@ -82,12 +76,12 @@ func (p *Process) coreSignal(t *task, sig unix.Signal, _ *siginfo) {
 
 // trapSignal: int3 is told from `kill -TRAP`, single-steps and hardware
 // breakpoints by its si_code, and ours from the program's own by its address.
-func (p *Process) trapSignal(t *task, sig unix.Signal, si *siginfo) {
+func (p *Process) trapSignal(t *task, sig unix.Signal, si *sys.Siginfo) {
 	if p.foreseen(t, sig) || p.controlTrap(t, si) {
 		return
 	}
 	var regs Regs
-	if si.code != siKernel || t.fork || getRegs(t.tid, &regs) != nil {
+	if si.Code != sys.SIKernel || t.fork || sys.GetRegs(t.tid, &regs) != nil {
 		p.ownSignal(t, sig, si)
 		return
 	}
@@ -98,7 +92,7 @@ func (p *Process) trapSignal(t *task, sig unix.Signal, si *siginfo) {
 	if p.cfg.OnTrap != nil {
 		if pc, ok := p.cfg.OnTrap(t.tid, addr); ok {
 			regs.SetPC(pc)
-			_ = setRegs(t.tid, &regs) // ESRCH: dying
+			_ = sys.SetRegs(t.tid, &regs) // ESRCH: dying
 			p.repair(t, sig)
 			return
 		}
@@ -107,13 +101,13 @@ func (p *Process) trapSignal(t *task, sig unix.Signal, si *siginfo) {
 }
 
 // faultSignal: a fault of generated code goes on at the fault path.
-func (p *Process) faultSignal(t *task, sig unix.Signal, si *siginfo) {
+func (p *Process) faultSignal(t *task, sig unix.Signal, si *sys.Siginfo) {
 	if p.foreseen(t, sig) {
 		return
 	}
 	var regs Regs
-	if si.code > siUser && !t.fork && p.cfg.OnFault != nil && getRegs(t.tid, &regs) == nil {
-		pc, ok := regs.PC(), p.readClock(t.tid, sig, si.code, &regs)
+	if si.Code > sys.SIUser && !t.fork && p.cfg.OnFault != nil && sys.GetRegs(t.tid, &regs) == nil {
+		pc, ok := regs.PC(), p.readClock(t.tid, sig, si.Code, &regs)
 		if ok {
 			pc = regs.PC()
 		} else {
@@ -121,7 +115,7 @@ func (p *Process) faultSignal(t *task, sig unix.Signal, si *siginfo) {
 		}
 		if ok {
 			regs.SetPC(pc)
-			_ = setRegs(t.tid, &regs)
+			_ = sys.SetRegs(t.tid, &regs)
 			p.repair(t, sig)
 			return
 		}
@@ -131,9 +125,9 @@ func (p *Process) faultSignal(t *task, sig unix.Signal, si *siginfo) {
 
 // ownSignal delivers a signal of the program. One that an instruction raised in a
 // displaced copy shows the pc of the original; see crash.go.
-func (p *Process) ownSignal(t *task, sig unix.Signal, si *siginfo) {
+func (p *Process) ownSignal(t *task, sig unix.Signal, si *sys.Siginfo) {
 	var regs Regs
-	if getRegs(t.tid, &regs) != nil {
+	if sys.GetRegs(t.tid, &regs) != nil {
 		return // dying
 	}
 	r := p.raisedBy(t, sig, si, &regs)
@@ -149,13 +143,13 @@ func (p *Process) ownSignal(t *task, sig unix.Signal, si *siginfo) {
 		return
 	}
 	if displaced && !inside {
-		if si.addr == regs.PC() && sig != unix.SIGSEGV && sig != unix.SIGBUS {
-			si.addr = pc // for these si_addr is the instruction, or the one behind it
-			_, _, _ = unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_SETSIGINFO, uintptr(t.tid), 0, uintptr(unsafe.Pointer(si)), 0, 0)
+		if si.Addr == regs.PC() && sig != unix.SIGSEGV && sig != unix.SIGBUS {
+			si.Addr = pc                  // for these si_addr is the instruction, or the one behind it
+			_ = sys.SetSiginfo(t.tid, si) // ESRCH: dying
 		}
 		regs.SetPC(pc)
 		regs.SetSP(regs.SP() + uint64(o.SP))
-		_ = setRegs(t.tid, &regs)
+		_ = sys.SetRegs(t.tid, &regs)
 	}
 	p.deliverOwn(t, sig)
 }
@@ -167,10 +161,10 @@ const synchronous = 1<<(unix.SIGSEGV-1) | 1<<(unix.SIGBUS-1) | 1<<(unix.SIGILL-1
 // instruction that raised a signal: the kernel reports the interrupt first, with
 // the pc behind an int3 that may be gone when the signal comes.
 func pendingFault(tid int) bool {
-	var infos [8]siginfo
-	n := peekSiginfo(tid, 0, infos[:])
+	var infos [8]sys.Siginfo
+	n := sys.PeekSiginfo(tid, 0, infos[:])
 	for _, si := range infos[:n] {
-		if si.code > siUser && synchronous>>(uint(si.signo)-1)&1 != 0 {
+		if si.Code > sys.SIUser && synchronous>>(uint(si.Signo)-1)&1 != 0 {
 			return true
 		}
 	}
@@ -179,26 +173,12 @@ func pendingFault(tid int) bool {
 
 // pendingShared is the set of signals that wait for any thread of the process.
 func pendingShared(tid int) (set uint64) {
-	var infos [8]siginfo
-	n := peekSiginfo(tid, unix.PTRACE_PEEKSIGINFO_SHARED, infos[:])
+	var infos [8]sys.Siginfo
+	n := sys.PeekSiginfo(tid, unix.PTRACE_PEEKSIGINFO_SHARED, infos[:])
 	for _, si := range infos[:n] {
-		set |= sigbit(unix.Signal(si.signo))
+		set |= sys.SigBit(unix.Signal(si.Signo))
 	}
 	return set
-}
-
-// peekSiginfo reads a queue of pending signals: the thread's own (0) or the process's.
-func peekSiginfo(tid int, flags uint32, infos []siginfo) int {
-	arg := struct {
-		off   uint64
-		flags uint32
-		nr    int32
-	}{0, flags, int32(len(infos))}
-	n, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_PEEKSIGINFO, uintptr(tid), uintptr(unsafe.Pointer(&arg)), uintptr(unsafe.Pointer(&infos[0])), 0, 0)
-	if e != 0 {
-		return 0
-	}
-	return min(int(n), len(infos))
 }
 
 // flushFault lets a thread with such a signal go on to its delivery, which is
@@ -209,7 +189,7 @@ func (p *Process) flushFault(t *task) {
 		if t.state != stopped || t.stop != stopTrap && !grouped || t.sig != 0 || !pendingFault(t.tid) {
 			return
 		}
-		if ptrace(unix.PTRACE_CONT, t.tid, 0, 0) != nil {
+		if sys.Cont(t.tid, 0) != nil {
 			return
 		}
 		t.state = running

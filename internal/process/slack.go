@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/fail"
+	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 // Where the recovery stub of injected calls lies (escape.go): in slack, bytes of an
@@ -138,7 +139,7 @@ func (p *Process) emptyStub(sp *space) func(lo, hi uint64) bool {
 	return func(lo, hi uint64) bool {
 		for _, t := range p.tasks {
 			var regs Regs
-			if t.state != stopped || getRegs(t.tid, &regs) != nil || regs.PC()-lo < hi-lo {
+			if t.state != stopped || sys.GetRegs(t.tid, &regs) != nil || regs.PC()-lo < hi-lo {
 				return false
 			}
 			if stackLeadsTo(sp, regs.SP(), lo, hi) {

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/fail"
+	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 // StartOptions say how to start a program.
@@ -55,7 +56,7 @@ func Start(argv []string, opt StartOptions, cfg Config) (*Process, error) {
 		if err := p.takeChild(); err != nil {
 			_ = unix.Kill(pid, unix.SIGKILL)
 			p.reapChild()
-			if gone(err) {
+			if sys.Gone(err) {
 				err = errors.New("it was killed before its first instruction")
 			}
 			return &fail.Error{Op: fmt.Sprintf("trace %s", argv[0]), Err: err}
@@ -179,14 +180,14 @@ func (p *Process) takeChild() error {
 	if ws.StopSignal() != unix.SIGTRAP {
 		return fmt.Errorf("it stopped with %s instead of at its exec", signalName(ws.StopSignal()))
 	}
-	if err := ptrace(unix.PTRACE_DETACH, p.pid, 0, uintptr(unix.SIGSTOP)); err != nil {
+	if err := sys.Detach(p.pid, unix.SIGSTOP); err != nil {
 		return err
 	}
-	options := uintptr(seizeOptions)
+	options := uintptr(sys.Options)
 	if p.dieWithUs {
 		options |= unix.PTRACE_O_EXITKILL
 	}
-	if err := ptrace(unix.PTRACE_SEIZE, p.pid, 0, options); err != nil {
+	if err := sys.Seize(p.pid, options); err != nil {
 		return err
 	}
 	t := &task{tid: p.pid, tgid: p.pid, state: starting}
@@ -199,7 +200,7 @@ func (p *Process) takeChild() error {
 		if err != nil {
 			return err
 		}
-		sig, ev := unix.Signal(int(ws)>>8&0xff), int(ws)>>16
+		sig, ev := sys.SignalOf(ws), sys.EventOf(ws)
 		t.state, t.stop, t.sig = stopped, stopSignal, 0
 		switch {
 		case ev == unix.PTRACE_EVENT_STOP && sig != unix.SIGTRAP && !continued:
@@ -211,7 +212,7 @@ func (p *Process) takeChild() error {
 			t.stop = stopTrap
 		case ev == 0 && sig == unix.SIGCONT:
 			continued = true
-			if err := ptrace(unix.PTRACE_INTERRUPT, p.pid, 0, 0); err != nil {
+			if err := sys.Interrupt(p.pid); err != nil {
 				return err
 			}
 		case ev == 0:
@@ -220,13 +221,13 @@ func (p *Process) takeChild() error {
 		if continued && t.stop == stopTrap {
 			break
 		}
-		if err := ptrace(unix.PTRACE_CONT, p.pid, 0, uintptr(t.sig)); err != nil {
+		if err := sys.Cont(p.pid, t.sig); err != nil {
 			return err
 		}
 	}
 	var regs Regs
-	if err := getRegs(p.pid, &regs); err != nil {
-		if err == errNot64 {
+	if err := sys.GetRegs(p.pid, &regs); err != nil {
+		if err == sys.ErrNot64 {
 			err = errors.New("it is not a 64-bit x86 program, and jalon traces no others")
 		}
 		return err
@@ -244,14 +245,14 @@ func (p *Process) takeChild() error {
 // waitChild waits for the child's next stop.
 func (p *Process) waitChild() (ws unix.WaitStatus, err error) {
 	for {
-		if ws, ok := wait4(p.pid); ok {
+		if ws, ok := sys.Wait(p.pid); ok {
 			if !ws.Stopped() {
-				return ws, errGone
+				return ws, sys.ErrThreadGone
 			}
 			return ws, nil
 		}
-		if threadState(p.pid) == 0 {
-			return 0, errGone // its end was taken already
+		if sys.ThreadState(p.pid) == 0 {
+			return 0, sys.ErrThreadGone // its end was taken already
 		}
 		p.sleep(nap)
 	}
@@ -265,6 +266,6 @@ func (p *Process) reapChild() {
 			return
 		}
 		_ = ws
-		_ = ptrace(unix.PTRACE_CONT, p.pid, 0, 0) // it may stop once more (exit)
+		_ = sys.Cont(p.pid, 0) // it may stop once more (exit)
 	}
 }

@@ -2,6 +2,8 @@ package process
 
 import (
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 // insnKind is what matters of an instruction to be single-stepped.
@@ -37,7 +39,7 @@ func (p *Process) insnAt(addr uint64) insn {
 // beginStep notes where a step begins.
 func (p *Process) beginStep(t *task) {
 	var regs Regs
-	if getRegs(t.tid, &regs) != nil {
+	if sys.GetRegs(t.tid, &regs) != nil {
 		return // dying
 	}
 	c := p.where(regs.PC())
@@ -48,14 +50,14 @@ func (p *Process) beginStep(t *task) {
 }
 
 // request is how a thread under run control is resumed.
-func (p *Process) request(t *task) int {
+func (p *Process) request(t *task) sys.How {
 	d := &t.dbg
 	if d.gen != p.ctl.gen {
 		_ = p.setWatches(t) // ESRCH: dying
 	}
 	if d.leaves { // it stops again before it executes anything
 		t.asked = true
-		_ = ptrace(unix.PTRACE_INTERRUPT, t.tid, 0, 0) // ESRCH: dying
+		_ = sys.Interrupt(t.tid) // ESRCH: dying
 	}
 	// A step's trap can wait behind a group-stop: it is known when it comes.
 	d.stepping = d.stepping && pendingFault(t.tid)
@@ -63,18 +65,18 @@ func (p *Process) request(t *task) int {
 	if step {
 		d.insn = insnOther
 		var regs Regs
-		if getRegs(t.tid, &regs) == nil {
+		if sys.GetRegs(t.tid, &regs) == nil {
 			d.insn = p.insnAt(regs.PC()).kind
 		}
 	}
 	switch {
 	case d.call, p.ctl.opt.CatchSyscalls && p.listed(t) && (!step || d.insn == insnCall || t.stop == stopCall && d.entry):
-		return unix.PTRACE_SYSCALL
+		return sys.ToCall
 	case step:
 		d.stepping = true
-		return unix.PTRACE_SINGLESTEP
+		return sys.ByStep
 	}
-	return unix.PTRACE_CONT
+	return sys.Free
 }
 
 // stepTrap is the trap of a single step of ours.
@@ -107,10 +109,10 @@ func (p *Process) stepMade(t *task) {
 		return
 	}
 	var regs Regs
-	if getRegs(t.tid, &regs) != nil {
+	if sys.GetRegs(t.tid, &regs) != nil {
 		return
 	}
-	if restarts(&regs) {
+	if sys.Restarts(&regs) {
 		return // a stop of ours has interrupted the call: it is made again
 	}
 	c := p.where(regs.PC())

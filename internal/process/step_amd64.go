@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/jalon-trace/jalon/internal/patch"
+	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 // kinds of instructions by what a step over them must heed.
@@ -30,7 +31,7 @@ func (p *Process) fixStep(t *task, kind insnKind) {
 		return
 	}
 	var regs Regs
-	if getRegs(t.tid, &regs) != nil || regs.Eflags&trapFlag != 0 {
+	if sys.GetRegs(t.tid, &regs) != nil || regs.Eflags&sys.TrapFlag != 0 {
 		return // dying, or it is the program's own
 	}
 	switch kind {
@@ -50,15 +51,15 @@ func (p *Process) fixStep(t *task, kind insnKind) {
 		return
 	}
 	f := binary.LittleEndian.Uint16(b[:])
-	binary.LittleEndian.PutUint16(b[:], f&^trapFlag)
+	binary.LittleEndian.PutUint16(b[:], f&^sys.TrapFlag)
 	_ = p.space.write(regs.SP(), b[:]) // an error: it is dying
 }
 
 // fixR11 clears it in r11, where syscall puts the flags.
 func fixR11(tid int, regs *Regs) {
-	if regs.R11&trapFlag != 0 && regs.R11 == regs.Eflags|trapFlag {
-		regs.R11 &^= trapFlag
-		_ = setRegs(tid, regs) // ESRCH: dying
+	if regs.R11&sys.TrapFlag != 0 && regs.R11 == regs.Eflags|sys.TrapFlag {
+		regs.R11 &^= sys.TrapFlag
+		_ = sys.SetRegs(tid, regs) // ESRCH: dying
 	}
 }
 
@@ -71,10 +72,10 @@ func (p *Process) doPopf(t *task, regs *Regs) (ok bool) {
 		return false
 	}
 	flags := binary.LittleEndian.Uint64(word[:])
-	if (flags^regs.Eflags)&^(statusFlags|directionFlag) != 0 {
+	if (flags^regs.Eflags)&^(statusFlags|sys.DirectionFlag) != 0 {
 		return false
 	}
 	next := *regs
 	next.Eflags, next.Rsp, next.Rip = flags, regs.Rsp+8, regs.Rip+1
-	return setRegs(t.tid, &next) == nil
+	return sys.SetRegs(t.tid, &next) == nil
 }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/fail"
+	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 // Stopped is a process whose threads all stand still. It is valid only during the
@@ -50,14 +51,14 @@ func (s *Stopped) Threads() ([]Thread, error) {
 		s.woken(t)
 		switch t.state {
 		case stopped:
-			if err := getRegs(t.tid, &th.Regs); gone(err) {
+			if err := sys.GetRegs(t.tid, &th.Regs); sys.Gone(err) {
 				continue
 			} else if err != nil {
 				return nil, s.wrap("read registers", err)
 			}
 			s.p.noteFSIn(t, &th.Regs)
 		case parked:
-			pc, sp, ok := blockedAt(t.tid)
+			pc, sp, ok := sys.BlockedAt(t.tid)
 			if !ok {
 				return nil, s.wrap("find the pc of a sleeping thread", errors.New("/proc does not tell"))
 			}
@@ -76,7 +77,7 @@ func (s *Stopped) Threads() ([]Thread, error) {
 // way there, and /proc tells no pc of what runs.
 func (s *Stopped) woken(t *task) {
 	for start := time.Now(); t.state == parked && time.Since(start) < freezeLimit; {
-		if _, _, ok := blockedAt(t.tid); ok {
+		if _, _, ok := sys.BlockedAt(t.tid); ok {
 			return
 		}
 		s.p.sleep(nap)
@@ -123,16 +124,16 @@ func (s *Stopped) SetPC(tid int, pc uint64) error {
 		return nil
 	}
 	var regs Regs
-	if err := getRegs(tid, &regs); err != nil {
+	if err := sys.GetRegs(tid, &regs); err != nil {
 		return s.wrap("move a thread", err)
 	}
-	if restarts(&regs) {
+	if sys.Restarts(&regs) {
 		if err := s.checkRestart(pc); err != nil {
 			return err
 		}
 	}
 	regs.SetPC(pc)
-	return s.wrap("move a thread", setRegs(tid, &regs))
+	return s.wrap("move a thread", sys.SetRegs(tid, &regs))
 }
 
 // task is the one of tasks with a number; nil: there is none.
@@ -181,7 +182,7 @@ func (s *Stopped) Syscall(nr uint64, args ...uint64) (uint64, error) {
 		return 0, s.wrap("run a system call", err)
 	}
 	r, err := s.p.inject(t, s.sp, nr, args...)
-	if gone(err) {
+	if sys.Gone(err) {
 		return 0, ErrGone
 	}
 	return r, err
@@ -229,7 +230,7 @@ func (s *Stopped) wrap(op string, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case gone(err), errors.Is(err, ErrGone):
+	case sys.Gone(err), errors.Is(err, ErrGone):
 		return ErrGone
 	case errors.As(err, &e):
 		return err

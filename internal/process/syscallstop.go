@@ -1,30 +1,6 @@
 package process
 
-import (
-	"unsafe"
-
-	"golang.org/x/sys/unix"
-)
-
-// syscallInfo is the head of struct ptrace_syscall_info (Linux 5.3).
-type syscallInfo struct {
-	op   uint8
-	_    [7]byte
-	ip   uint64
-	sp   uint64
-	nr   uint64 // at entry; at exit the result
-	args [6]uint64
-}
-
-const (
-	syscallEntry = 1
-	syscallExit  = 2
-)
-
-func getSyscallInfo(tid int) (info syscallInfo, ok bool) {
-	err := ptracePtr(unix.PTRACE_GET_SYSCALL_INFO, tid, unsafe.Sizeof(info), unsafe.Pointer(&info))
-	return info, err == nil && info.op != 0
-}
+import "github.com/jalon-trace/jalon/internal/process/sys"
 
 // syscallStop is a stop at the entry to a system call or at its exit, outside of
 // injections.
@@ -36,11 +12,11 @@ func (p *Process) syscallStop(t *task) {
 		return
 	}
 	d := &t.dbg
-	info, ok := getSyscallInfo(t.tid)
+	info, ok := sys.GetSyscallInfo(t.tid)
 	if !ok {
 		return // before Linux 5.3, or dying
 	}
-	d.entry = info.op == syscallEntry
+	d.entry = info.Op == sys.SyscallEntry
 	if d.call {
 		if !d.entry {
 			p.callDone(t)
@@ -48,7 +24,7 @@ func (p *Process) syscallStop(t *task) {
 	} else if !d.entry && (d.step || d.inner) {
 		d.stepDone = true
 	}
-	p.tellCall(t, int(info.nr))
+	p.tellCall(t, int(info.Nr))
 	if d.alone == nil && d.stepDone && !p.inside(t) {
 		p.arrived(t)
 	} else if d.alone == nil && d.stepDone {
@@ -66,10 +42,10 @@ func (p *Process) tellCall(t *task, nr int) {
 	if !t.dbg.entry {
 		kind = StopSyscallReturn
 		var regs Regs
-		if getRegs(t.tid, &regs) != nil {
+		if sys.GetRegs(t.tid, &regs) != nil {
 			return
 		}
-		nr = int(regs.call())
+		nr = int(regs.Call())
 	}
 	if len(o.Syscalls) > 0 && !o.Syscalls[nr] {
 		return

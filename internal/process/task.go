@@ -2,6 +2,8 @@ package process
 
 import (
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 // taskState is what a thread does, as far as we know.
@@ -50,19 +52,19 @@ type task struct {
 	hold  holdSet
 	asked bool // PTRACE_INTERRUPT was sent and no stop was seen since
 
-	leaving bool     // OnFork has it, or had it
-	last    int64    // when its last stop was answered, CLOCK_MONOTONIC
-	asBorn  bool     // with all signals blocked, as libc does it: see inheritMask
-	creator int      // the thread that created it; 0 = not known
-	adopted bool     // it was seen before its creator's event
-	hidden  hidden   // see restart.go
-	again   *siginfo // what a profiler's signal was that is sent again, see profile.go
-	child   int      // for holdVfork: the process whose exec or exit ends it
-	newPC   uint64   // for a parked thread: to be set when it stops
-	fs      uint64   // thread pointer, last known
-	died    bool     // ThreadDied was told
-	fork    bool     // a forked child with its own memory, on its way out of our hands but for kin
-	kin     bool     // a process that is shown as a thread of this one, see kin.go
+	leaving bool         // OnFork has it, or had it
+	last    int64        // when its last stop was answered, CLOCK_MONOTONIC
+	asBorn  bool         // with all signals blocked, as libc does it: see inheritMask
+	creator int          // the thread that created it; 0 = not known
+	adopted bool         // it was seen before its creator's event
+	hidden  hidden       // see restart.go
+	again   *sys.Siginfo // what a profiler's signal was that is sent again, see profile.go
+	child   int          // for holdVfork: the process whose exec or exit ends it
+	newPC   uint64       // for a parked thread: to be set when it stops
+	fs      uint64       // thread pointer, last known
+	died    bool         // ThreadDied was told
+	fork    bool         // a forked child with its own memory, on its way out of our hands but for kin
+	kin     bool         // a process that is shown as a thread of this one, see kin.go
 	dbg     standing
 }
 
@@ -85,15 +87,15 @@ func (p *Process) resume(t *task) {
 	var err error
 	if t.stop == stopGroup {
 		// The thread stays group-stopped, and still tells us of SIGCONT.
-		err = ptrace(unix.PTRACE_LISTEN, t.tid, 0, 0)
+		err = sys.Listen(t.tid)
 	} else {
-		request := unix.PTRACE_CONT
+		request := sys.Free
 		if p.ctl != nil {
 			request = p.request(t)
 		} else if p.borrows(t) && powerless() {
-			request = unix.PTRACE_SYSCALL
+			request = sys.ToCall
 		}
-		err = ptrace(request, t.tid, 0, uintptr(t.sig))
+		err = sys.Resume(t.tid, request, t.sig)
 	}
 	_ = err // ESRCH: it is dying, and its end will be reported
 	t.state, t.sig = running, 0
@@ -107,7 +109,7 @@ func (p *Process) interrupt(t *task) {
 	}
 	t.asked = true
 	if t.state == running || t.state == parked {
-		_ = ptrace(unix.PTRACE_INTERRUPT, t.tid, 0, 0) // ESRCH: dying
+		_ = sys.Interrupt(t.tid) // ESRCH: dying
 	}
 }
 
@@ -118,7 +120,7 @@ func (p *Process) interrupt(t *task) {
 func (p *Process) settle(t *task) error {
 	for range 100 {
 		if t.state != stopped {
-			return errGone
+			return sys.ErrThreadGone
 		}
 		if t.stop == stopTrap || t.stop == stopGroup {
 			return nil
@@ -126,10 +128,10 @@ func (p *Process) settle(t *task) error {
 		if t.hold&holdVfork != 0 {
 			return errBusy
 		}
-		if err := ptrace(unix.PTRACE_INTERRUPT, t.tid, 0, 0); err != nil {
+		if err := sys.Interrupt(t.tid); err != nil {
 			return err
 		}
-		if err := ptrace(unix.PTRACE_CONT, t.tid, 0, uintptr(t.sig)); err != nil {
+		if err := sys.Cont(t.tid, t.sig); err != nil {
 			return err
 		}
 		t.state, t.sig, t.asked = running, 0, true
@@ -141,7 +143,7 @@ func (p *Process) settle(t *task) error {
 		p.event(t.tid, ws)
 		p.frozen--
 		if p.tasks[t.tid] != t {
-			return errGone
+			return sys.ErrThreadGone
 		}
 	}
 	return errBusy

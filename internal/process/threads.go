@@ -1,17 +1,10 @@
 package process
 
-import "golang.org/x/sys/unix"
-
-// monotonic is CLOCK_MONOTONIC in nanoseconds.
-func monotonic() int64 {
-	var ts unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) // fails for unknown clocks only
-	return ts.Nano()
-}
+import "github.com/jalon-trace/jalon/internal/process/sys"
 
 func (p *Process) tellBorn(t *task) {
 	var regs Regs
-	if getRegs(t.tid, &regs) == nil {
+	if sys.GetRegs(t.tid, &regs) == nil {
 		t.fs = regs.ThreadPointer()
 	}
 	p.inheritMask(t)
@@ -44,7 +37,7 @@ func (p *Process) noteFS(t *task) {
 		return
 	}
 	var regs Regs
-	if getRegs(t.tid, &regs) == nil {
+	if sys.GetRegs(t.tid, &regs) == nil {
 		p.noteFSIn(t, &regs)
 	}
 }
@@ -58,7 +51,7 @@ func (p *Process) noteFSIn(t *task, regs *Regs) {
 
 func (p *Process) tell(kind ThreadKind, t *task) {
 	if p.cfg.OnThread != nil {
-		p.cfg.OnThread(ThreadEvent{kind, t.tid, t.fs, commOf(t.tid), monotonic()})
+		p.cfg.OnThread(ThreadEvent{kind, t.tid, t.fs, sys.CommOf(t.tid), sys.Monotonic()})
 	}
 }
 
@@ -68,9 +61,9 @@ func (p *Process) applyPC(t *task) {
 		return
 	}
 	var regs Regs
-	if getRegs(t.tid, &regs) == nil {
+	if sys.GetRegs(t.tid, &regs) == nil {
 		regs.SetPC(t.newPC)
-		_ = setRegs(t.tid, &regs)
+		_ = sys.SetRegs(t.tid, &regs)
 	}
 	t.newPC = 0
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 // stopEverywhere stops the world and injects a call into every thread in turn.
@@ -21,7 +23,7 @@ func stopEverywhere(t *testing.T, p *Process) {
 				continue
 			}
 			r, err := p.inject(k, p.space, unix.SYS_GETTID)
-			if gone(err) {
+			if sys.Gone(err) {
 				continue
 			}
 			if err != nil || int(r) != k.tid {
@@ -155,8 +157,8 @@ func TestAttachBusy(t *testing.T) {
 		if st := p.Wait(); !st.Detached {
 			t.Errorf("status %v", st)
 		}
-		for _, tid := range must(threadsOf(f.cmd.Process.Pid)) {
-			if st, err := readStatus(tid); err != nil || st.tracer != 0 {
+		for _, tid := range must(sys.ThreadsOf(f.cmd.Process.Pid)) {
+			if st, err := sys.ReadStatus(tid); err != nil || st.Tracer != 0 {
 				t.Errorf("thread %d is still traced: %v", tid, err)
 			}
 		}
@@ -238,7 +240,7 @@ func TestSignalStorm(t *testing.T) {
 func stateOf(pid int, want string) byte {
 	deadline := time.Now().Add(testPatience)
 	for {
-		s := threadState(pid)
+		s := sys.ThreadState(pid)
 		if strings.IndexByte(want, s) >= 0 || time.Now().After(deadline) {
 			return s
 		}
@@ -296,7 +298,7 @@ func TestGroupStop(t *testing.T) {
 // trace shows as t), and looks that none runs.
 func waitStopped(t *testing.T, pid int) {
 	t.Helper()
-	for _, tid := range must(threadsOf(pid)) {
+	for _, tid := range must(sys.ThreadsOf(pid)) {
 		if s := stateOf(tid, "Tt"); s != 't' && s != 'T' {
 			t.Fatalf("thread %d is in state %c", tid, s)
 		}

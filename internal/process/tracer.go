@@ -4,9 +4,10 @@ import (
 	"os/signal"
 	"slices"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 // waited is a state change taken from the kernel.
@@ -73,12 +74,12 @@ func (p *Process) batch() (any bool) {
 	return any
 }
 
-// collect takes all state changes. wait4(-1) could take a child that is not
+// collect takes all state changes. Wait(-1) could take a child that is not
 // ours: a child of another thread of jalon moves to this one when that thread
 // ends. So look first, and take only what is known to be ours.
 func (p *Process) collect() {
 	for {
-		tid := peekWait(0)
+		tid := sys.PeekWait(0)
 		if tid == 0 {
 			return
 		}
@@ -87,7 +88,7 @@ func (p *Process) collect() {
 			return
 		}
 		p.foresee(tid)
-		if ws, ok := wait4(tid); ok {
+		if ws, ok := sys.Wait(tid); ok {
 			p.queue = append(p.queue, waited{tid, ws})
 		}
 	}
@@ -110,11 +111,11 @@ func (p *Process) collectKnown() {
 
 // collectOne takes the state change of one thread, if there is one.
 func (p *Process) collectOne(tid int) {
-	if peekWait(tid) == 0 {
+	if sys.PeekWait(tid) == 0 {
 		return
 	}
 	p.foresee(tid)
-	if ws, ok := wait4(tid); ok {
+	if ws, ok := sys.Wait(tid); ok {
 		p.queue = append(p.queue, waited{tid, ws})
 	}
 }
@@ -129,8 +130,8 @@ func (p *Process) ours(tid int) bool {
 	if _, ok := p.early[tid]; ok {
 		return true
 	}
-	st, err := readStatus(tid)
-	return err == nil && st.tracer != 0
+	st, err := sys.ReadStatus(tid)
+	return err == nil && st.Tracer != 0
 }
 
 // spin is how long a state change is asked for before sleeping: a running thread
@@ -143,7 +144,7 @@ const spin = 30 * time.Microsecond
 const nap = 20 * time.Millisecond
 
 // await takes the next state change of t. Others that come are queued. It must
-// not be called with a status of t in the queue. errGone: t has died.
+// not be called with a status of t in the queue. ErrThreadGone: t has died.
 func (p *Process) await(t *task) (unix.WaitStatus, error) {
 	return p.awaitUnless(t, func(byte) bool { return false })
 }
@@ -153,17 +154,17 @@ func (p *Process) await(t *task) (unix.WaitStatus, error) {
 func (p *Process) awaitUnless(t *task, late func(state byte) bool) (unix.WaitStatus, error) {
 	for {
 		for start := time.Now(); ; {
-			if peekWait(t.tid) == 0 { // foresee must see what wait4 will take
+			if sys.PeekWait(t.tid) == 0 { // foresee must see what wait4 will take
 				if time.Since(start) > spin {
 					break
 				}
 				continue
 			}
 			p.foresee(t.tid)
-			if ws, ok := wait4(t.tid); ok {
-				if ws.Exited() || ws.Signaled() || int(ws)>>16 == unix.PTRACE_EVENT_EXIT {
+			if ws, ok := sys.Wait(t.tid); ok {
+				if sys.Ends(ws) {
 					p.queue = append(p.queue, waited{t.tid, ws})
-					return ws, errGone
+					return ws, sys.ErrThreadGone
 				}
 				return ws, nil
 			}
@@ -172,15 +173,15 @@ func (p *Process) awaitUnless(t *task, late func(state byte) bool) (unix.WaitSta
 		p.collect()
 		if i := slices.IndexFunc(p.queue, func(w waited) bool { return w.tid == t.tid }); i >= 0 {
 			ws := p.queue[i].ws
-			if ws.Exited() || ws.Signaled() || int(ws)>>16 == unix.PTRACE_EVENT_EXIT {
-				return ws, errGone
+			if sys.Ends(ws) {
+				return ws, sys.ErrThreadGone
 			}
 			p.queue = slices.Delete(p.queue, i, i+1)
 			return ws, nil
 		}
-		s := threadState(t.tid)
+		s := sys.ThreadState(t.tid)
 		if s == 0 || s == 'Z' || s == 'X' {
-			return 0, errGone
+			return 0, sys.ErrThreadGone
 		}
 		if late(s) {
 			return 0, errTimeout
@@ -198,13 +199,6 @@ func (p *Process) sleep(limit time.Duration) {
 	case <-p.sigchld:
 	case <-timer.C:
 	}
-}
-
-// pause sleeps without giving the thread to other goroutines: for times that are shorter
-// than the way back.
-func pause(d time.Duration) {
-	ts := unix.NsecToTimespec(int64(d))
-	_, _, _ = unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&ts)), 0, 0) // a signal ends it early
 }
 
 // cleanup ends the tracer's part after the last thread is gone.

@@ -2,33 +2,27 @@ package process
 
 import (
 	"golang.org/x/sys/unix"
-)
 
-// Codes of a SIGTRAP (asm-generic/siginfo.h).
-const (
-	trapBrkpt  = 1 // a step over a system call; icebp
-	trapTrace  = 2 // a single step
-	trapHwbkpt = 4 // a debug register
-	trapNotify = 5 // not a signal: a handler's first instruction, reached by a step
+	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 // controlTrap handles a SIGTRAP that run control caused. handled: it is not the
 // program's, and is suppressed.
-func (p *Process) controlTrap(t *task, si *siginfo) (handled bool) {
+func (p *Process) controlTrap(t *task, si *sys.Siginfo) (handled bool) {
 	if p.ctl == nil || t.apart() {
 		return false
 	}
 	var regs Regs
-	if getRegs(t.tid, &regs) != nil {
+	if sys.GetRegs(t.tid, &regs) != nil {
 		return false // dying
 	}
-	switch si.code {
-	case siKernel:
+	switch si.Code {
+	case sys.SIKernel:
 		return p.int3Trap(t, &regs)
-	case trapNotify:
+	case sys.TrapNotify:
 		t.stop = stopEvent
 		return p.stepTrap(t, &regs)
-	case trapBrkpt, trapTrace, trapHwbkpt:
+	case sys.TrapBrkpt, sys.TrapTrace, sys.TrapHwbkpt:
 		watched := p.watchTrap(t, &regs)
 		return p.stepTrap(t, &regs) || watched
 	}
@@ -70,7 +64,7 @@ func (p *Process) int3Trap(t *task, regs *Regs) bool {
 // backTo sets the pc back to an int3 that is not the program's.
 func (p *Process) backTo(t *task, regs *Regs, addr uint64) {
 	regs.SetPC(addr)
-	_ = setRegs(t.tid, regs) // ESRCH: dying
+	_ = sys.SetRegs(t.tid, regs) // ESRCH: dying
 	p.repair(t, unix.SIGTRAP)
 }
 
@@ -104,7 +98,7 @@ func (p *Process) breakHit(t *task, regs *Regs, addr uint64) {
 	p.beginStep(t)
 	if verdict == BreakPast {
 		regs.SetPC(addr + 1)
-		_ = setRegs(t.tid, regs) // ESRCH: dying
+		_ = sys.SetRegs(t.tid, regs) // ESRCH: dying
 	}
 	if verdict == BreakPast || p.emulateAt(t, regs, addr) {
 		d.stepDone = true

@@ -7,6 +7,8 @@ import (
 	"sort"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 // TrapSite is an int3 that was patched in, and the trampoline that it stands for.
@@ -30,9 +32,9 @@ type trapHandler struct {
 // action is the signal's action with the handler. Its own signals are not blocked while
 // it runs: another signal may interrupt it, whose handler comes to a site.
 func (h *trapHandler) action() sigaction {
-	own := sigbit(unix.SIGTRAP)
+	own := sys.SigBit(unix.SIGTRAP)
 	for _, sig := range faultSignals {
-		own |= sigbit(sig)
+		own |= sys.SigBit(sig)
 	}
 	return sigaction{
 		handler:  h.addr,

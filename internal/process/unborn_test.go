@@ -6,12 +6,14 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 // TestEndedUnborn: a thread whose whole life was seen before the event of its creator is
 // not awaited when that event comes.
 func TestEndedUnborn(t *testing.T) {
-	tids, err := threadsOf(os.Getpid())
+	tids, err := sys.ThreadsOf(os.Getpid())
 	i := slices.IndexFunc(tids, func(tid int) bool { return tid != os.Getpid() })
 	if err != nil || i < 0 {
 		t.Fatalf("threads of this process: %v, %v", tids, err)

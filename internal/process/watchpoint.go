@@ -3,11 +3,11 @@ package process
 import (
 	"errors"
 	"fmt"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/fail"
+	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 // WatchKind is what a debug register waits for.
@@ -72,7 +72,7 @@ func (p *Process) changeWatch(slot int, w watch) error {
 			if t.state != stopped {
 				continue
 			}
-			if err := p.setWatches(t); err != nil && !gone(err) {
+			if err := p.setWatches(t); err != nil && !sys.Gone(err) {
 				p.ctl.watches[slot] = old
 				p.ctl.gen++
 				return err
@@ -82,35 +82,13 @@ func (p *Process) changeWatch(slot int, w watch) error {
 	})
 }
 
-const (
-	debugRegs = 848 // offsetof(struct user, u_debugreg)
-	dr6, dr7  = 6, 7
-)
-
-func pokeDebug(tid, n int, v uint64) error {
-	return ptrace(unix.PTRACE_POKEUSR, tid, debugRegs+8*uintptr(n), uintptr(v))
-}
-
-func peekDebug(tid, n int) (v uint64) {
-	_ = ptracePtr(unix.PTRACE_PEEKUSR, tid, debugRegs+8*uintptr(n), unsafe.Pointer(&v)) // ESRCH: dying
-	return v
-}
-
-func ptracePtr(req, tid int, addr uintptr, data unsafe.Pointer) error {
-	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, uintptr(req), uintptr(tid), addr, uintptr(data), 0, 0)
-	if e != 0 {
-		return e
-	}
-	return nil
-}
-
 // setWatches gives a stopped thread the watchpoints that there are now.
 func (p *Process) setWatches(t *task) error {
 	t.dbg.gen = p.ctl.gen
 	if !p.listed(t) || t.fork {
 		return nil
 	}
-	if err := pokeDebug(t.tid, dr7, 0); err != nil {
+	if err := sys.PokeDebug(t.tid, sys.DR7, 0); err != nil {
 		return err
 	}
 	control := uint64(0)
@@ -118,7 +96,7 @@ func (p *Process) setWatches(t *task) error {
 		if !w.on {
 			continue
 		}
-		if err := pokeDebug(t.tid, i, w.addr); err != nil {
+		if err := sys.PokeDebug(t.tid, i, w.addr); err != nil {
 			return err
 		}
 		control |= w.control(i)
@@ -126,7 +104,7 @@ func (p *Process) setWatches(t *task) error {
 	if control == 0 {
 		return nil
 	}
-	return pokeDebug(t.tid, dr7, control)
+	return sys.PokeDebug(t.tid, sys.DR7, control)
 }
 
 // control is the watch's part of DR7 (Intel SDM vol. 3, 18.2.4): the local enable
@@ -142,11 +120,11 @@ func (p *Process) watchTrap(t *task, regs *Regs) bool {
 	if !p.listed(t) || t.fork || p.ctl.gen == 0 {
 		return false
 	}
-	status := peekDebug(t.tid, dr6)
+	status := sys.PeekDebug(t.tid, sys.DR6)
 	if status&(1<<watchSlots-1) == 0 {
 		return false
 	}
-	_ = pokeDebug(t.tid, dr6, 0) // ESRCH: dying
+	_ = sys.PokeDebug(t.tid, sys.DR6, 0) // ESRCH: dying
 	p.repair(t, unix.SIGTRAP)
 	for i, w := range p.ctl.watches {
 		if status>>i&1 == 0 || !w.on {

@@ -7,9 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/jalon-trace/jalon/internal/fail"
+	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 // freezeLimit is how long no thread at all may stop while some are awaited. One that
@@ -78,7 +77,7 @@ func (p *Process) awaitSome(waiting []*task) {
 		return
 	}
 	each := time.Duration(len(waiting)) * time.Microsecond
-	pause(min(each, time.Millisecond))
+	sys.Pause(min(each, time.Millisecond))
 	for _, t := range waiting {
 		p.collectOne(t.tid)
 	}
@@ -102,7 +101,7 @@ func (p *Process) park(waiting []*task) {
 		if t.state != running {
 			continue
 		}
-		switch threadState(t.tid) {
+		switch sys.ThreadState(t.tid) {
 		case 'D':
 			t.state = parked
 		case 0, 'Z', 'X':
@@ -115,7 +114,7 @@ func (p *Process) park(waiting []*task) {
 func (p *Process) stuck(waiting []*task) error {
 	var list []string
 	for _, t := range waiting {
-		list = append(list, fmt.Sprintf("%d (state %c)", t.tid, threadState(t.tid)|' '))
+		list = append(list, fmt.Sprintf("%d (state %c)", t.tid, sys.ThreadState(t.tid)|' '))
 	}
 	sort.Strings(list)
 	return &fail.Error{
@@ -163,7 +162,7 @@ func (p *Process) deliverShared() {
 // deliver takes a thread of a frozen world to the delivery-stop of a signal that waits
 // for it. An error: it is dying.
 func (p *Process) deliver(t *task) error {
-	if err := ptrace(unix.PTRACE_CONT, t.tid, 0, 0); err != nil {
+	if err := sys.Cont(t.tid, 0); err != nil {
 		return err
 	}
 	t.state = running
@@ -188,7 +187,7 @@ func (p *Process) takerOfShared() (best *task) {
 				return nil
 			}
 		}
-		mask, err := getSigmask(t.tid)
+		mask, err := sys.GetSigmask(t.tid)
 		if err == nil && pending&^mask != 0 && (best == nil || t.tid == p.pid) {
 			best = t
 		}

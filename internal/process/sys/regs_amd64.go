@@ -1,4 +1,4 @@
-package process
+package sys
 
 import (
 	"time"
@@ -27,12 +27,12 @@ func (r *Regs) SetSP(sp uint64) { r.Rsp = sp }
 // ThreadPointer is the base of thread-local storage.
 func (r *Regs) ThreadPointer() uint64 { return r.Fs_base }
 
-// call is the number of the system call that the thread is in or on its way out of;
+// Call is the number of the system call that the thread is in or on its way out of;
 // negative: it is in none.
-func (r *Regs) call() int64 { return int64(r.Orig_rax) }
+func (r *Regs) Call() int64 { return int64(r.Orig_rax) }
 
-// callArg is argument n of that call.
-func (r *Regs) callArg(n int) uint64 { return *r.Word(callWords[n]) }
+// CallArg is argument n of that call.
+func (r *Regs) CallArg(n int) uint64 { return *r.Word(callWords[n]) }
 
 // callWords are where the arguments of system calls are in Regs.
 var callWords = func() (at [6]int) {
@@ -42,14 +42,15 @@ var callWords = func() (at [6]int) {
 	return at
 }()
 
-// callResult is the result of a call, negative for an error.
-func (r *Regs) callResult() int64 { return int64(r.Rax) }
+// CallResult is the result of a call, negative for an error.
+func (r *Regs) CallResult() int64 { return int64(r.Rax) }
 
-func (r *Regs) setCallResult(v int64) { r.Rax = uint64(v) }
+// SetCallResult changes the result of a call.
+func (r *Regs) SetCallResult(v int64) { r.Rax = uint64(v) }
 
-// setCall makes the thread run a system call from pc on, where a syscall instruction
+// SetCall makes the thread run a system call from pc on, where a syscall instruction
 // is. The kernel restarts no call that the thread was in: orig_rax is -1.
-func (r *Regs) setCall(pc, nr uint64, args ...uint64) {
+func (r *Regs) SetCall(pc, nr uint64, args ...uint64) {
 	r.Rip, r.Rax, r.Orig_rax = pc, nr, ^uint64(0)
 	for n, at := range callWords {
 		v := uint64(0)
@@ -58,44 +59,44 @@ func (r *Regs) setCall(pc, nr uint64, args ...uint64) {
 		}
 		*r.Word(at) = v
 	}
-	r.Eflags &^= trapFlag | directionFlag // no single-step, string direction up
+	r.Eflags &^= TrapFlag | DirectionFlag // no single-step, string direction up
 }
 
-// uncall undoes what the kernel has prepared for a call to be restarted: the thread
+// Uncall undoes what the kernel has prepared for a call to be restarted: the thread
 // runs its syscall instruction again.
-func (r *Regs) uncall() {
-	r.Rip -= syscallLen
-	if r.callResult() == -erestartBlock {
+func (r *Regs) Uncall() {
+	r.Rip -= SyscallLen
+	if r.CallResult() == -erestartBlock {
 		r.Rax = unix.SYS_RESTART_SYSCALL
 	} else {
 		r.Rax = r.Orig_rax
 	}
 }
 
-// setPause makes the thread sleep from pc on, where a syscall instruction is.
-func (r *Regs) setPause(pc uint64, d time.Duration) {
-	r.setCall(pc, unix.SYS_POLL, 0, 0, uint64(d.Milliseconds()))
+// SetPause makes the thread sleep from pc on, where a syscall instruction is.
+func (r *Regs) SetPause(pc uint64, d time.Duration) {
+	r.SetCall(pc, unix.SYS_POLL, 0, 0, uint64(d.Milliseconds()))
 }
 
-// setClock does what rdtsc at the pc would do.
-func (r *Regs) setClock(tsc uint64) {
+// SetClock does what rdtsc at the pc would do.
+func (r *Regs) SetClock(tsc uint64) {
 	r.Rax, r.Rdx, r.Rip = tsc&(1<<32-1), tsc>>32, r.Rip+rdtscLen
 }
 
-// plainForks are the calls that create a process without naming flags, by those of
+// PlainForks are the calls that create a process without naming flags, by those of
 // clone(2) that they stand for.
-var plainForks = map[int64]uint64{unix.SYS_FORK: 0, unix.SYS_VFORK: unix.CLONE_VM | unix.CLONE_VFORK}
+var PlainForks = map[int64]uint64{unix.SYS_FORK: 0, unix.SYS_VFORK: unix.CLONE_VM | unix.CLONE_VFORK}
 
 // Calls that not every processor has.
-const sysEpollWait = unix.SYS_EPOLL_WAIT
+const SysEpollWait = unix.SYS_EPOLL_WAIT
 
-// auditArch is how seccomp filters call the processor.
-const auditArch = unix.AUDIT_ARCH_X86_64
+// AuditArch is how seccomp filters call the processor.
+const AuditArch = unix.AUDIT_ARCH_X86_64
 
 const (
-	trapFlag      = 1 << 8
-	directionFlag = 1 << 10
-	syscallLen    = 2
+	TrapFlag      = 1 << 8
+	DirectionFlag = 1 << 10
+	SyscallLen    = 2
 	rdtscLen      = 2
 )
 
@@ -104,7 +105,7 @@ const ntX86Xstate = 0x202
 // xsaveLimit is more than any CPU's area needs (AMX: 11 KiB).
 const xsaveLimit = 32 << 10
 
-func getXSave(tid int) ([]byte, error) {
+func GetXSave(tid int) ([]byte, error) {
 	b := make([]byte, xsaveLimit)
 	iov := unix.Iovec{Base: &b[0], Len: uint64(len(b))}
 	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_GETREGSET, uintptr(tid), ntX86Xstate, uintptr(unsafe.Pointer(&iov)), 0, 0)
@@ -114,7 +115,7 @@ func getXSave(tid int) ([]byte, error) {
 	return b[:iov.Len:iov.Len], nil
 }
 
-func setXSave(tid int, b []byte) error {
+func SetXSave(tid int, b []byte) error {
 	if len(b) == 0 {
 		return unix.EINVAL
 	}
@@ -125,6 +126,3 @@ func setXSave(tid int, b []byte) error {
 	}
 	return nil
 }
-
-// unsupported would refuse to trace on this processor.
-func unsupported(string) error { return nil }

@@ -1,4 +1,4 @@
-package process
+package sys
 
 import (
 	"bytes"
@@ -11,22 +11,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// status is what /proc/TID/status says, as far as it is of use here.
-type status struct {
-	name     string
-	state    byte // R S D T t Z X
-	tgid     int
+// Status is what /proc/TID/status says, as far as it is of use here.
+type Status struct {
+	Name     string
+	State    byte // R S D T t Z X
+	TGID     int
 	ppid     int
-	tracer   int
-	uid      int    // effective
-	pending  uint64 // for this thread
-	blocked  uint64
-	ignored  uint64
-	caught   uint64
-	seccomp  int
-	filters  int // seccomp filters in force; -1 before Linux 5.9
-	capEff   uint64
-	switches int // voluntary context switches
+	Tracer   int
+	Uid      int    // effective
+	Pending  uint64 // for this thread
+	Blocked  uint64
+	Ignored  uint64
+	Caught   uint64
+	Seccomp  int
+	Filters  int // seccomp filters in force; -1 before Linux 5.9
+	CapEff   uint64
+	Switches int // voluntary context switches
 }
 
 // readProc reads a small file of a thread's directory in /proc. The tracer reads some for
@@ -63,16 +63,18 @@ func readProc(tid int, name string) ([]byte, error) {
 	}
 }
 
-func readStatus(tid int) (*status, error) {
+// ReadStatus reads /proc/TID/status.
+func ReadStatus(tid int) (*Status, error) {
 	b, err := readProc(tid, "status")
 	if err != nil {
 		return nil, err
 	}
-	return parseStatus(b), nil
+	return ParseStatus(b), nil
 }
 
-func parseStatus(b []byte) *status {
-	s := &status{filters: -1}
+// ParseStatus reads the text of such a file.
+func ParseStatus(b []byte) *Status {
+	s := &Status{Filters: -1}
 	for _, line := range strings.Split(string(b), "\n") {
 		key, val, ok := strings.Cut(line, ":")
 		set := statusFields[key]
@@ -84,22 +86,22 @@ func parseStatus(b []byte) *status {
 	return s
 }
 
-var statusFields = map[string]func(s *status, v string){
-	"Name":   func(s *status, v string) { s.name = v },
-	"State":  func(s *status, v string) { s.state = firstByte(v) },
-	"Tgid":   func(s *status, v string) { s.tgid = atoi(v) },
-	"PPid":   func(s *status, v string) { s.ppid = atoi(v) },
-	"Uid":    func(s *status, v string) { s.uid = secondField(v) },
-	"SigPnd": func(s *status, v string) { s.pending = hexWord(v) },
-	"SigBlk": func(s *status, v string) { s.blocked = hexWord(v) },
-	"SigIgn": func(s *status, v string) { s.ignored = hexWord(v) },
-	"SigCgt": func(s *status, v string) { s.caught = hexWord(v) },
-	"CapEff": func(s *status, v string) { s.capEff = hexWord(v) },
+var statusFields = map[string]func(s *Status, v string){
+	"Name":   func(s *Status, v string) { s.Name = v },
+	"State":  func(s *Status, v string) { s.State = firstByte(v) },
+	"Tgid":   func(s *Status, v string) { s.TGID = atoi(v) },
+	"PPid":   func(s *Status, v string) { s.ppid = atoi(v) },
+	"Uid":    func(s *Status, v string) { s.Uid = secondField(v) },
+	"SigPnd": func(s *Status, v string) { s.Pending = hexWord(v) },
+	"SigBlk": func(s *Status, v string) { s.Blocked = hexWord(v) },
+	"SigIgn": func(s *Status, v string) { s.Ignored = hexWord(v) },
+	"SigCgt": func(s *Status, v string) { s.Caught = hexWord(v) },
+	"CapEff": func(s *Status, v string) { s.CapEff = hexWord(v) },
 
-	"TracerPid":               func(s *status, v string) { s.tracer = atoi(v) },
-	"Seccomp":                 func(s *status, v string) { s.seccomp = atoi(v) },
-	"Seccomp_filters":         func(s *status, v string) { s.filters = atoi(v) },
-	"voluntary_ctxt_switches": func(s *status, v string) { s.switches = atoi(v) },
+	"TracerPid":               func(s *Status, v string) { s.Tracer = atoi(v) },
+	"Seccomp":                 func(s *Status, v string) { s.Seccomp = atoi(v) },
+	"Seccomp_filters":         func(s *Status, v string) { s.Filters = atoi(v) },
+	"voluntary_ctxt_switches": func(s *Status, v string) { s.Switches = atoi(v) },
 }
 
 func atoi(v string) int { n, _ := strconv.Atoi(v); return n }
@@ -121,10 +123,10 @@ func secondField(v string) int {
 	return atoi(f[1])
 }
 
-// threadState is the letter of the thread's stat, 0 when there is no such thread. For
+// ThreadState is the letter of the thread's stat, 0 when there is no such thread. For
 // /proc/TID/stat the kernel adds up the times of all threads of the process; for the
 // same file below task it does not.
-func threadState(tid int) byte {
+func ThreadState(tid int) byte {
 	b, err := readProc(tid, fmt.Sprintf("task/%d/stat", tid))
 	if err != nil {
 		return 0
@@ -137,8 +139,8 @@ func threadState(tid int) byte {
 	return b[i+2]
 }
 
-// isKernelThread looks at PF_KTHREAD in the flags of /proc/PID/stat.
-func isKernelThread(pid int) bool {
+// IsKernelThread looks at PF_KTHREAD in the flags of /proc/PID/stat.
+func IsKernelThread(pid int) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return false
@@ -147,9 +149,9 @@ func isKernelThread(pid int) bool {
 	return len(f) > 6 && atoi(f[6])&0x00200000 != 0
 }
 
-// blockedAt gives pc and stack pointer of a thread that sleeps in the kernel and
+// BlockedAt gives pc and stack pointer of a thread that sleeps in the kernel and
 // cannot be stopped for the moment (/proc/TID/syscall; it needs no ptrace-stop).
-func blockedAt(tid int) (pc, sp uint64, ok bool) {
+func BlockedAt(tid int) (pc, sp uint64, ok bool) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", tid))
 	if err != nil {
 		return 0, 0, false
@@ -163,7 +165,9 @@ func blockedAt(tid int) (pc, sp uint64, ok bool) {
 	return pc, sp, err1 == nil && err2 == nil
 }
 
-func threadsOf(pid int) ([]int, error) {
+// ThreadsOf lists the threads of a process, not at one moment: threads may be born and end
+// while the list is read.
+func ThreadsOf(pid int) ([]int, error) {
 	ents, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	if err != nil {
 		return nil, err
@@ -177,10 +181,35 @@ func threadsOf(pid int) ([]int, error) {
 	return tids, nil
 }
 
-func commOf(tid int) string {
+// CommOf is the name of a thread; "" where there is no such thread.
+func CommOf(tid int) string {
 	b, err := readProc(tid, "comm")
 	if err != nil {
 		return ""
 	}
 	return strings.TrimSuffix(string(b), "\n")
+}
+
+// LastCPU is the CPU that a thread ran on last (field 39 of /proc/TID/stat); -1: not known.
+func LastCPU(tid int) int {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", tid))
+	if err != nil {
+		return -1
+	}
+	s := string(b)
+	f := strings.Fields(s[strings.LastIndexByte(s, ')')+1:])
+	const processor = 39 - 3 // the first here is field 3
+	if len(f) <= processor {
+		return -1
+	}
+	return atoi(f[processor])
+}
+
+// ThreadList is ThreadsOf where a process that is gone has no threads.
+func ThreadList(pid int) []int {
+	tids, err := ThreadsOf(pid)
+	if err != nil {
+		return nil
+	}
+	return tids
 }

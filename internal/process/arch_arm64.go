@@ -1,0 +1,42 @@
+package process
+
+import (
+	"errors"
+
+	"github.com/jalon-trace/jalon/internal/fail"
+)
+
+// unsupported refuses to trace: what the rest of this file declares is not written for
+// this processor. See "Another processor" in docs/porting.md.
+func unsupported(op string) error {
+	return &fail.Error{
+		Op:     op,
+		Err:    errors.New("code inside a process is patched on x86-64 only so far; this is arm64"),
+		Remedy: "trace it by the kernel engine: --engine kernel",
+	}
+}
+
+func missing() { panic("BUG: process: in-process tracing on arm64") }
+
+func (inj *injection) recovery() []byte { missing(); return nil }
+
+func escapeBytes() []byte { missing(); return nil }
+
+func classify([]byte) insn { missing(); return insn{} }
+
+func (p *Process) fixStep(*task, insnKind) { missing() }
+
+func (p *Process) doPopf(*task, *Regs) bool { missing(); return false }
+
+func (p *Process) emulateAt(*task, *Regs, uint64) bool { missing(); return false }
+
+const (
+	trapHandlerCode = ""
+	trapChain       = 0
+	trapRestorer    = 0
+	trapData        = 0
+	escapeData      = 0
+	escapeSize      = 0
+	escapeMask      = 0
+	escapeCallEnd   = 0
+)
