@@ -15,7 +15,7 @@ import (
 const module = "github.com/jalon-trace/jalon/"
 
 // allowed lists, for every package, the packages of jalon that it may import:
-// data flows from the source text to the ring, and nobody imports to his right.
+// data flows from the source text to the ring, and no package imports one to its right.
 var allowed = map[string][]string{
 	"internal/arch":       {},
 	"internal/arch/amd64": {},
@@ -36,7 +36,8 @@ var allowed = map[string][]string{
 	"internal/process/sys":           {},
 	"internal/process":               {"internal/patch", "internal/procdir", "internal/process/sys", "internal/ring"},
 	"internal/ir/eval":               {"internal/ir", "internal/ring"},
-	"internal/ir/irgen":              {"internal/ir", "internal/ir/eval", "internal/ring"},
+	"internal/ir/x86":                {},
+	"internal/ir/irgen":              {"internal/ir", "internal/ir/eval", "internal/ir/x86", "internal/ring"},
 	"internal/debuginfo":             {"internal/ctype"},
 	"internal/debuginfo/elf":         {},
 	"internal/debuginfo/dwarf/raw":   {},
@@ -56,7 +57,7 @@ var allowed = map[string][]string{
 	"internal/backend/amd64":         {"internal/backend/regalloc", "internal/ir", "internal/ring"},
 	"internal/backend/ebpf":          {"internal/backend/regalloc", "internal/ir", "internal/ring"},
 	"internal/gdb/agentexpr":         {"internal/ir", "internal/ring"},
-	"internal/gdb/agentexpr/axgen":   {"internal/gdb/agentexpr", "internal/ir", "internal/ir/eval", "internal/ir/irgen", "internal/ring"},
+	"internal/gdb/agentexpr/axgen":   {"internal/gdb/agentexpr", "internal/ir", "internal/ir/eval", "internal/ir/irgen", "internal/ir/x86", "internal/ring"},
 	"internal/format":                {"internal/bounded", "internal/ctype", "internal/event", "internal/printk"},
 	"internal/vmtest":                {},
 	"internal/gdb/rsp":               {},
@@ -82,11 +83,16 @@ const root = "."
 // processors may be imported by those that know more of a processor than package host
 // says of the machine's: what is made of x86-64 instructions or of GDB's descriptions.
 var processors = map[string][]string{
-	"internal/gdb/rsp":        {"internal/arch/amd64", "internal/arch/arm64"},
-	"internal/sema":           {"internal/arch/amd64"},
-	"internal/gdb/agentexpr":  {"internal/arch/amd64"},
+	"internal/gdb/rsp":       {"internal/arch/amd64", "internal/arch/arm64"},
+	"internal/sema":          {"internal/arch/amd64"},
+	"internal/gdb/agentexpr": {"internal/arch/amd64"},
+
+	"internal/gdb/agentexpr/axgen": {"internal/arch/amd64"},
+
 	"internal/debuginfo/usdt": {"internal/arch/amd64"},
 	"internal/backend/amd64":  {"internal/arch/amd64"},
+	"internal/ir/x86":         {"internal/arch/amd64"},
+	"internal/ir/irgen":       {"internal/arch/amd64"},
 	"internal/patch":          {"internal/arch/amd64"},
 	"internal/process/sys":    {"internal/arch/amd64"},
 	"internal/process":        {"internal/patch", "internal/arch/amd64"},

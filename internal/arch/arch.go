@@ -27,6 +27,22 @@ type Register struct {
 	Sigcontext int // in struct sigcontext of a signal frame
 }
 
+// Wide is a register, or a part of the processor's state, that is no word: the IR stores it
+// into records (ir.PutReg) and does not compute with it. Its number is its index in
+// Processor.Wide.
+type Wide struct {
+	Name  string
+	Bytes int
+	// Widths are the numbers of bytes that can be stored, bit n for n bytes. Bit 0: it is
+	// stored as a whole.
+	Widths uint32
+	// Slot is how many bytes of the record a store of the whole may change, if they are
+	// more than Bytes.
+	Slot int
+	// Parts are the bytes that have a meaning, as offset and length; nil: all.
+	Parts [][2]int
+}
+
 // Part is a name for some bits of a register.
 type Part struct {
 	Name  string
@@ -54,6 +70,10 @@ type Processor struct {
 
 	// Registers are in GDB's order.
 	Registers []Register
+	// Computed are words that programs in a process can read and that are no registers.
+	Computed []Register
+	// Wide begins with the vector registers, in the order of their numbers.
+	Wide []Wide
 	// Parts are the names of whole and partial general registers.
 	Parts []Part
 	// Vector0 is the DWARF number of the first vector register; Vectors how many follow

@@ -236,8 +236,8 @@ var immChecks = map[Op]func(c *checker, i *Instr){
 		}
 	},
 	FReg: func(c *checker, i *Instr) {
-		if i.Imm < 0 || i.Imm > 15 {
-			c.fail("there is no xmm%d", i.Imm)
+		if i.Imm < 0 || i.Imm >= vectors() {
+			c.fail("there is no vector register %d", i.Imm)
 		}
 	},
 	Ctx: func(c *checker, i *Instr) {
@@ -270,11 +270,11 @@ var immChecks = map[Op]func(c *checker, i *Instr){
 		}
 	},
 	PutReg: func(c *checker, i *Instr) {
-		switch {
-		case PutRegName(i.Aux) == "":
+		switch r := Wide(i.Aux); {
+		case r == nil:
 			c.fail("there is no register %d", i.Aux)
-		case i.Aux == MXCSR && i.W != 4, i.Aux >= UpperYMM && i.Aux < MXCSR && i.W != 16:
-			c.fail("%s has another width", PutRegName(i.Aux))
+		case !Widths(r.Widths).Has(i.W):
+			c.fail("%s has another width", r.Name)
 		}
 	},
 }

@@ -49,8 +49,8 @@ const (
 	// Sources.
 	Const  // Imm (I64)
 	FConst // the F64 or F32 whose bits are Imm (F32: zero-extended); the class is that of Dst
-	Reg    // register Imm at the site, 64 bits: a DWARF number of this machine's processor (RegName); segment selectors in a process only
-	FReg   // low lane of xmm register Imm (0-15); the class is that of Dst
+	Reg    // register Imm at the site, 64 bits: a DWARF number of this machine's processor (RegName); those that struct pt_regs does not have in a process only
+	FReg   // low lane of vector register Imm of this machine's processor; the class is that of Dst
 	Ctx    // W 1, 2, 4, 8 bytes at offset Imm of the site's context block; extended as Load's. Never faults. Kernel engine only, as the next
 	Env    // word Imm of the hit's environment, one of the numbers Env*; the same all through a hit
 
@@ -124,8 +124,7 @@ const (
 	Reserve // room for Imm bytes (a multiple of 8) with header; when the ring is full: count CounterLost and exit. All bytes of the room read as zero
 	Put     // store the low W bytes of A at record offset Imm
 	FPut    // store A (4 or 8 bytes by class) at record offset Imm
-	PutReg  // store W bytes of register Aux at record offset Imm: W 1, 2, 4, 8 or 16 of xmm0-15 (Aux 0-15), W 16 of the upper half of ymm0-15 (from UpperYMM on), W 4 of MXCSR
-	PutX87  // store the state of the x87 at record offset Imm: bytes 0-23 and the 10 bytes of st0-7, each as FXSAVE64 lays them out; of the other bytes of its slot nothing is promised
+	PutReg  // store the first W bytes of wide register Aux of this machine's processor (arch.Wide) at record offset Imm; W 0: all of it, and nothing is promised of the bytes of its slot that are none of its parts. In a process only
 	Copy    // copy Aux bytes from address A to record offset Imm (a Fixed slot). Fault: nothing is promised of the slot
 	CopyN   // copy B bytes (unsigned), at most Aux, from A to a Counted slot at Imm (u32 length, u32 flags, bytes); more than Aux sets flag 1. Fault edge as Copy
 	CopyStr // copy the string of W-byte characters (1, 2, 4; Aux is a multiple of W) at A up to a zero (not stored) or Aux bytes (then flag 1, whatever follows) to a Counted slot at Imm. Fault edge when the first character is unreadable; a later one of which a byte is unreadable ends the string with flag 2
@@ -177,43 +176,8 @@ var (
 	RegThread = int64(host.Processor.ThreadPointer) // the thread pointer: fs_base
 )
 
-// Numbers of x86-64 only.
-const (
-	RegES     = 50
-	RegDS     = 53
-	RegFS     = 54
-	RegGS     = 55
-	RegGSBase = 59
-	// RegInUse has the bits InUseX87 and InUseAVX for those parts of the processor's
-	// state that may not be as they are initially; it is 0 elsewhere. It is there on
-	// processors with xgetbv1 (XGETBV with 1 in ecx; Intel SDM volume 1, 13.6).
-	RegInUse = 60
-	// NumRegs is one more than the largest.
-	NumRegs = 129
-)
-
-// The bits of RegInUse: the x87 (initially all of it is 0 but for the control word,
-// 0x37f), and the upper halves of ymm0-15 (initially 0).
-const (
-	InUseX87 = 1 << 0
-	InUseAVX = 1 << 2
-)
-
-// Numbers for PutReg behind xmm0-15.
-const (
-	UpperYMM = 16 // ymm0: its bits 128-255
-	MXCSR    = 32
-)
-
-// What PutX87 writes: the head (control, status, tags, opcode, pointers; Intel SDM
-// volume 1, table 10-2) and st0-7, 16 bytes apart. Its slot is larger, since FXSAVE64
-// wants 512 bytes at a multiple of 16.
-const (
-	X87Head  = 24
-	X87Stack = 32
-	X87Bytes = X87Stack + 8*16
-	X87Slot  = 512 + 16
-)
+// NumRegs is one more than the largest number for Reg of any processor.
+const NumRegs = 129
 
 // Numbers for Env.
 const (

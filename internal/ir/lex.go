@@ -116,9 +116,14 @@ func (ps *parser) blockID() (BlockID, error) {
 	return BlockID(n), err
 }
 
-func (ps *parser) xmm() (int64, error) {
-	n, err := ps.index("xmm", "an xmm register", 16)
-	return int64(n), err
+// wide reads the name of a wide register.
+func (ps *parser) wide() (int64, error) {
+	word := ps.word()
+	n, ok := WideNumber(word)
+	if !ok {
+		return 0, fmt.Errorf("unknown register %q", word)
+	}
+	return n, nil
 }
 
 func isValue(word string) bool {

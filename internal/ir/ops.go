@@ -1,12 +1,5 @@
 package ir
 
-import (
-	"strconv"
-
-	"github.com/jalon-trace/jalon/internal/arch"
-	"github.com/jalon-trace/jalon/internal/arch/host"
-)
-
 // Operand says what an operation takes as A or B.
 type Operand uint8
 
@@ -39,7 +32,7 @@ const (
 	w48            = 1<<4 | 1<<8
 	w124           = 1<<1 | 1<<2 | 1<<4
 	w1248          = w124 | 1<<8
-	w1to16         = w1248 | 1<<16
+	wWide          = noWidth | w1248 | 1<<16 // the register decides, see arch.Wide
 )
 
 // Has reports whether the width is in the set.
@@ -133,8 +126,7 @@ var Ops = [NumOps]OpInfo{
 	Reserve:    {Name: "reserve", Widths: noWidth, form: "i"},
 	Put:        {Name: "put", A: IntOperand, Widths: w1248, Record: true, form: "@a"},
 	FPut:       {Name: "fput", A: FloatOperand, Widths: noWidth, Record: true, form: "@a"},
-	PutReg:     {Name: "putreg", Widths: w1to16, Record: true, form: "@X"},
-	PutX87:     {Name: "putx87", Widths: noWidth, Record: true, form: "@"},
+	PutReg:     {Name: "putreg", Widths: wWide, Record: true, form: "@X"},
 	Copy:       {Name: "copy", A: IntOperand, Widths: noWidth, Reads: true, MayFault: true, Record: true, form: "@an"},
 	CopyN:      {Name: "copyn", A: IntOperand, B: IntOperand, Widths: noWidth, Reads: true, MayFault: true, Record: true, form: "@abn"},
 	CopyStr:    {Name: "copystr", A: IntOperand, Widths: w124, Reads: true, MayFault: true, Record: true, form: "@an"},
@@ -243,10 +235,10 @@ const (
 // Operations that write none give 0.
 func (p *Program) Slot(i *Instr) int64 {
 	switch i.Op {
-	case Put, PutReg:
+	case Put:
 		return int64(i.W)
-	case PutX87:
-		return X87Slot
+	case PutReg:
+		return wideSlot(i)
 	case FPut:
 		return p.Classes[i.A].Bytes()
 	case Copy:
@@ -261,55 +253,7 @@ func (p *Program) Slot(i *Instr) int64 {
 	return 0
 }
 
-// regNames are the registers that are words of a thread's state, by DWARF number.
-var regNames = func() map[int64]string {
-	m := map[int64]string{RegInUse: "in_use"}
-	for i := range host.Processor.Registers {
-		if r := &host.Processor.Registers[i]; r.DWARF != arch.NoReg && r.Ptrace != arch.Nowhere {
-			m[int64(r.DWARF)] = r.Name
-		}
-	}
-	return m
-}()
-
 var envNames = [NumEnv]string{
 	EnvContext: "context", EnvCPU: "cpu", EnvTask: "task", EnvPidTgid: "pid_tgid",
 	EnvUidGid: "uid_gid", EnvCgroup: "cgroup", EnvTime: "time", EnvJiffies: "jiffies",
 }
-
-var putRegNumbers = func() map[string]int64 {
-	m := map[string]int64{}
-	for n := int64(0); PutRegName(n) != ""; n++ {
-		m[PutRegName(n)] = n
-	}
-	return m
-}()
-
-var regNumbers = func() map[string]int64 {
-	m := map[string]int64{}
-	for n, s := range regNames {
-		m[s] = n
-	}
-	return m
-}()
-
-// IsSegment reports whether register n of Reg is the selector of a segment.
-func IsSegment(n int64) bool {
-	return n == RegES || n == RegDS || n == RegFS || n == RegGS
-}
-
-// PutRegName is the name of register n of PutReg in the text form; "" when there is none.
-func PutRegName(n int64) string {
-	switch {
-	case n < 0 || n > MXCSR:
-		return ""
-	case n == MXCSR:
-		return "mxcsr"
-	case n >= UpperYMM:
-		return "ymm" + strconv.FormatInt(n-UpperYMM, 10) + "h"
-	}
-	return "xmm" + strconv.FormatInt(n, 10)
-}
-
-// RegName is the name of DWARF register n in the text form; "" when Reg cannot read it.
-func RegName(n int64) string { return regNames[n] }

@@ -271,14 +271,9 @@ func (ps *parser) field(i *Instr, f rune) (err error) {
 		}
 		i.Imm = int64(n)
 	case 'm':
-		i.Imm, err = ps.xmm()
+		i.Imm, err = ps.wide()
 	case 'X':
-		word := ps.word()
-		n, ok := putRegNumbers[word]
-		if !ok {
-			err = fmt.Errorf("unknown register %q", word)
-		}
-		i.Aux = n
+		i.Aux, err = ps.wide()
 	case '@':
 		if !ps.accept("@") {
 			return ps.want("'@'")

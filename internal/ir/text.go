@@ -33,7 +33,7 @@ import (
 // OpInfo.form says which fields follow the operation, in which order:
 //
 //	a b  operand A, B          i  Imm, decimal        x  Imm as hexadecimal bits
-//	p    address A+Imm         r  Imm as register     m  Imm as xmm register
+//	p    address A+Imm         r  Imm as register     m  Imm as vector register
 //	@    @Imm, record offset   n  Aux, decimal        X  Aux as register of PutReg
 //	s    Data, quoted               e  Imm as word of the environment
 
@@ -169,12 +169,9 @@ func (i *Instr) field(f rune) string {
 		}
 		return fmt.Sprintf("env%d", i.Imm)
 	case 'm':
-		return fmt.Sprintf("xmm%d", i.Imm)
+		return wideString(i.Imm)
 	case 'X':
-		if s := PutRegName(i.Aux); s != "" {
-			return s
-		}
-		return fmt.Sprintf("xmm%d", i.Aux)
+		return wideString(i.Aux)
 	case '@':
 		return fmt.Sprintf("@%d", i.Imm)
 	case 'n':
@@ -183,6 +180,14 @@ func (i *Instr) field(f rune) string {
 		return strconv.Quote(i.Data)
 	}
 	panic("BUG: ir: unknown field " + string(f) + " in the table of operations")
+}
+
+// wideString is safe for numbers that no register has.
+func wideString(n int64) string {
+	if s := WideName(n); s != "" {
+		return s
+	}
+	return fmt.Sprintf("wide%d", n)
 }
 
 func (p *Program) floatString(i *Instr) string {

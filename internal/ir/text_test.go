@@ -66,7 +66,7 @@ b1(v16, v17:f64): ; fields
   putreg.16 @40, xmm3
   putreg.16 @40, ymm15h
   putreg.4 @40, mxcsr
-  putx87 @40
+  putreg @40, x87
   copy @56, v3, 16 fault b4
   copyn @72, v3, v0, 16 fault b4
   copystr.1 @96, v3, 32 fault b4
@@ -127,7 +127,7 @@ func TestParseErrors(t *testing.T) {
 		{"b0:\nv1 = add.0 v1, v2", `line 2: bad width in "add.0"`},
 		{"b0:\nv1 = reg eax", `line 2: unknown register "eax"`},
 		{"b0:\nv1:f16 = reg rax", `line 2: unknown class "f16"`},
-		{"b0:\nv1 = freg xmm16", `line 2: expected an xmm register before "xmm16"`},
+		{"b0:\nv1 = freg xmm16", `line 2: unknown register "xmm16"`},
 		{"b0:\nputreg.16 @24, ymm1", `line 2: unknown register "ymm1"`},
 		{"b0:\nv1:f64 = fconst 1.5", `line 2: bad bits "1.5"`},
 		{"b0:\nput.4 24, v1", `line 2: expected '@' before "24, v1"`},

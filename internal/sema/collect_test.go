@@ -156,7 +156,7 @@ func TestSpecialItems(t *testing.T) {
 			t.Errorf("%s: %+v", f[i].Name, f[i])
 		}
 	}
-	if string(r.bytes(8)) != string(m.XMM[1][:]) || typeString(f[8].Type) != "union vec128" {
+	if string(r.bytes(8)) != string(wide(m).XMM[1][:]) || typeString(f[8].Type) != "union vec128" {
 		t.Errorf("$xmm1 = % x", r.bytes(8))
 	}
 	if r.int(11) != 4243 {

@@ -18,6 +18,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/ir/eval"
+	"github.com/jalon-trace/jalon/internal/ir/x86"
 )
 
 const harness = `
@@ -149,13 +150,13 @@ func runProgram(t *testing.T, compiler, source string) []round {
 // variant 0 all are in memory; else they are spread over registers, the frame,
 // fragments and constants.
 func (w *world) locate(rd round, variant int, r *rand.Rand) *eval.Machine {
-	m := &eval.Machine{Mem: fakeMemory{}}
+	m := &eval.Machine{Mem: fakeMemory{}, Wide: &x86.State{}}
 	for i := range m.Regs {
 		m.Regs[i] = r.Uint64()
 	}
 	m.Regs[6] = 0x7ffe00001000
-	for i := range m.XMM {
-		r.Read(m.XMM[i][:])
+	for i := range wide(m).XMM {
+		r.Read(wide(m).XMM[i][:])
 	}
 	reg, xmm := 0, 0
 	for _, v := range w.vars {
@@ -197,7 +198,7 @@ func (w *world) scatter(v worldVar, addr uint64, data []byte, m *eval.Machine, r
 		return []debuginfo.Piece{inReg(n)}
 	case k <= 1 && v.t.Kind == ctype.Float && *xmm < 16:
 		*xmm++
-		copy(m.XMM[*xmm-1][:], data)
+		copy(wide(m).XMM[*xmm-1][:], data)
 		return []debuginfo.Piece{inReg(int(processor.Vector0) + *xmm - 1)}
 	case k == 1 && size <= 8:
 		return []debuginfo.Piece{{Kind: debuginfo.IsValue, Expr: ops(debuginfo.OpConst, int(num))}}

@@ -11,6 +11,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/ir/eval"
+	"github.com/jalon-trace/jalon/internal/ir/x86"
 )
 
 const (
@@ -33,6 +34,9 @@ func reqType(s *fakeScope) *ctype.Type {
 	return s.addType(req)
 }
 
+// wide is the state of m's wide registers.
+func wide(m *eval.Machine) *x86.State { return m.Wide.(*x86.State) }
+
 func sample() (*fakeScope, *eval.Machine) {
 	s := newScope()
 	req := reqType(s)
@@ -40,7 +44,7 @@ func sample() (*fakeScope, *eval.Machine) {
 	s.addType(enumOf("color", false, ctype.Enumerator{Name: "RED"}, ctype.Enumerator{Name: "GREEN", Value: 1}, ctype.Enumerator{Name: "HUGE", Value: 1 << 40}))
 	color := s.types[ctype.Enum]["color"]
 
-	m := &eval.Machine{}
+	m := &eval.Machine{Wide: &x86.State{}}
 	m.Regs[6], m.Regs[7], m.Regs[ir.RegThread], m.Regs[ir.RegFlags] = rbp, rsp, fsBase, 0x246
 	m.Regs[0], m.Regs[5], m.Regs[4] = 0x1122334455667788, heapAddr, math.MaxUint64-6
 	data, heap, stack, tls := make([]byte, 64), make([]byte, 256), make([]byte, 0x200), make([]byte, 32)
@@ -61,7 +65,7 @@ func sample() (*fakeScope, *eval.Machine) {
 	copy(stack[0x100-40:], "abc\x00xyzw")       // buf
 	put.PutUint64(stack[0x108:], 0x401234)      // return address
 	put.PutUint32(tls[4:], 99)
-	copy(m.XMM[1][:], []byte{0, 0, 0, 0, 0, 0, 0xf8, 0x3f, 0, 0, 0, 0, 0, 0, 0x04, 0x40}) // 1.5, 2.5
+	copy(wide(m).XMM[1][:], []byte{0, 0, 0, 0, 0, 0, 0xf8, 0x3f, 0, 0, 0, 0, 0, 0, 0x04, 0x40}) // 1.5, 2.5
 
 	s.add("i", ctype.IntT, onFrame(-20))
 	s.add("buf", ctype.ArrayOf(ctype.CharT, 8), onFrame(-40))

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jalon-trace/jalon/internal/arch"
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/event"
-	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/lang"
 )
 
@@ -58,9 +58,15 @@ func (c *checker) needRegisters(x *lang.Reg) {
 		c.fail(x.Span(), fmt.Sprintf("$%s: %s", x.Name, noRegistersHere), withRegisters)
 	case isXMM(r.dwarf):
 		c.fail(x.Span(), fmt.Sprintf("$%s: vector registers are not taken in the kernel", x.Name), "the integer registers are: "+some(processor.Results[0], processor.Args[0]))
-	case r.dwarf == ir.RegGSBase:
+	case !inPtRegs(r.dwarf) && r.dwarf != int(processor.ThreadPointer):
 		c.fail(x.Span(), fmt.Sprintf("$%s is not taken in the kernel", x.Name), "for per-CPU data write this_cpu(x)")
 	}
+}
+
+// inPtRegs: the kernel keeps the register in struct pt_regs.
+func inPtRegs(reg int) bool {
+	_, ok := processor.PtRegs(arch.Reg(reg))
+	return ok
 }
 
 // commonBytes are the first bytes of a tracepoint's record, which a program does not see.

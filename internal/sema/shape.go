@@ -106,7 +106,8 @@ func isXMM(reg int) bool {
 
 // isWord: a register that is one IR value.
 func isWord(reg int64) bool {
-	return ir.RegName(reg) != "" && !ir.IsSegment(reg) && reg != ir.RegInUse
+	r := processor.Register(arch.Reg(reg))
+	return r != nil && r.Ptrace != arch.Nowhere && (r.Bytes == 8 || r.DWARF == processor.Flags)
 }
 
 // window calls f for each piece that overlaps bits [lo, lo+n): off is the first

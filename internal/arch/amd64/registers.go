@@ -159,7 +159,7 @@ var flagNames = []string{
 // Processor is x86-64.
 var Processor = arch.Processor{
 	Name: "amd64", Title: "x86-64", Machine: 62, // EM_X86_64
-	Registers: registers(), Parts: parts(), Vector0: DwarfXMM0, Vectors: NumXMM,
+	Registers: registers(), Computed: computed, Wide: wide(), Parts: parts(), Vector0: DwarfXMM0, Vectors: NumXMM,
 	PC: DwarfRIP, SP: RSP.DWARF(), FP: RBP.DWARF(), Flags: DwarfFlags, ThreadPointer: DwarfFSBase,
 	Link: arch.NoReg, ReturnSlot: 8, RedZone: 128, FrameColumns: 17,
 	Saved:   dwarfs(RBX, RBP, R12, R13, R14, R15),

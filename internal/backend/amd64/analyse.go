@@ -1,6 +1,9 @@
 package amd64
 
-import "github.com/jalon-trace/jalon/internal/ir"
+import (
+	x86 "github.com/jalon-trace/jalon/internal/arch/amd64"
+	"github.com/jalon-trace/jalon/internal/ir"
+)
 
 // defSite says where a value is defined: instruction idx of a block, or -1 for a
 // parameter. block is NoBlock for values never defined in a reachable block.
@@ -117,7 +120,7 @@ func (an *analysis) scanInstr(b ir.BlockID, idx int, in *ir.Instr) {
 	case ir.FReg:
 		an.regReads.add(itemXMM + item(in.Imm))
 	case ir.PutReg:
-		if in.Aux < ir.UpperYMM {
+		if in.Aux < x86.UpperYMM {
 			an.regReads.add(itemXMM + item(in.Aux))
 		}
 	case ir.Reserve:

@@ -121,14 +121,14 @@ func checkConfig(p *ir.Program, cfg *Config) error {
 					return fmt.Errorf("layout of the shared memory: there is no variable %d among %d", in.Imm, l.VariableCount)
 				}
 			}
-			if in.Op == ir.Reg && in.Imm == ir.RegGSBase && !l.FSGSBASE {
+			if in.Op == ir.Reg && in.Imm == int64(x86.DwarfGSBase) && !l.FSGSBASE {
 				return fmt.Errorf("gs_base cannot be read on this machine (no rdgsbase)")
 			}
-			if in.Op == ir.Reg && in.Imm == ir.RegInUse && !l.XGETBV1 {
+			if in.Op == ir.Reg && in.Imm == int64(x86.InUse) && !l.XGETBV1 {
 				return fmt.Errorf("in_use cannot be read on this machine (no xgetbv1)")
 			}
-			if in.Op == ir.PutReg && in.Aux >= ir.UpperYMM && in.Aux < ir.MXCSR && !l.AVX {
-				return fmt.Errorf("%s cannot be read on this machine (no AVX)", ir.PutRegName(in.Aux))
+			if in.Op == ir.PutReg && in.Aux >= x86.UpperYMM && in.Aux < x86.MXCSR && !l.AVX {
+				return fmt.Errorf("%s cannot be read on this machine (no AVX)", ir.WideName(in.Aux))
 			}
 		}
 	}

@@ -284,7 +284,7 @@ func (tr *trial) verify(out *caseOut) error {
 	if out.InUse&tr.in.Initial != 0 {
 		return fmt.Errorf("the executor has %#x in use, not without %#x", out.InUse, tr.in.Initial)
 	}
-	tr.state.X87, tr.state.Regs[ir.RegInUse] = out.Before, out.InUse
+	tr.state.X87, tr.state.Regs[x86.InUse] = out.Before, out.InUse
 	want := eval.Run(tr.p, tr.state.Machine())
 	if out.NEdges > 0 { // nothing is done then
 		want = eval.Outcome{Vars: tr.in.Vars[:]}
@@ -380,7 +380,7 @@ func (tr *trial) verifyX87(out *caseOut) error {
 	}
 	in := &tr.in.X87
 	same := out.Before[0] == in[0] && out.Before[1] == in[1] && out.Before[4] == in[4]
-	for at := ir.X87Stack; at < ir.X87Bytes; at += 16 {
+	for at := x86.X87Stack; at < x86.X87Bytes; at += 16 {
 		same = same && bytes.Equal(out.Before[at:at+10], in[at:at+10])
 	}
 	if !same {

@@ -17,7 +17,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/jalon-trace/jalon/internal/ir"
+	"github.com/jalon-trace/jalon/internal/arch"
+	x86 "github.com/jalon-trace/jalon/internal/arch/amd64"
 	"github.com/jalon-trace/jalon/internal/ir/irgen"
 	"github.com/jalon-trace/jalon/internal/ring"
 )
@@ -57,8 +58,8 @@ type caseIn struct {
 	Selectors                   [4]uint16 // ds es fs gs
 	YMM                         [16][32]byte
 	Vars                        [irgen.Vars]uint64
-	X87                         [ir.X87Bytes]byte
-	Initial                     uint64 // bits of ir.RegInUse
+	X87                         [x86.X87Bytes]byte
+	Initial                     uint64 // bits of x86.InUse
 	NEdge                       uint64
 }
 
@@ -70,7 +71,7 @@ type caseOut struct {
 	Counters                                     [4]uint64
 	YMM                                          [16][32]byte
 	Vars                                         [irgen.Vars]uint64
-	Before, After                                [ir.X87Bytes]byte // the x87 state
+	Before, After                                [x86.X87Bytes]byte // the x87 state
 	InUse, NEdges                                uint64
 	Rec                                          [maxRec]byte
 }
@@ -214,7 +215,7 @@ var hasXGETBV1 = sync.OnceValue(func() bool {
 })
 
 // selectorNumbers has the selectors in the executor's order.
-var selectorNumbers = [4]int{ir.RegDS, ir.RegES, ir.RegFS, ir.RegGS}
+var selectorNumbers = [4]arch.Reg{x86.DwarfDS, x86.DwarfES, x86.DwarfFS, x86.DwarfGS}
 
 // fill sets the registers of case i from a state.
 func (in *caseIn) fill(s *irgen.State) {
@@ -224,7 +225,7 @@ func (in *caseIn) fill(s *irgen.State) {
 	in.Flags, in.FS, in.GS = s.Regs[49], s.Regs[58], s.Regs[59]
 	in.Base, in.Vars, in.X87 = s.Base, s.Vars, s.X87
 	if hasXGETBV1() {
-		in.Initial = (ir.InUseX87 | ir.InUseAVX) &^ s.Regs[ir.RegInUse]
+		in.Initial = (x86.InUseX87 | x86.InUseAVX) &^ s.Regs[x86.InUse]
 	}
 	for k, n := range selectorNumbers {
 		in.Selectors[k] = uint16(s.Regs[n])

@@ -1,6 +1,7 @@
 package amd64
 
 import (
+	x86 "github.com/jalon-trace/jalon/internal/arch/amd64"
 	"github.com/jalon-trace/jalon/internal/backend/regalloc"
 	"github.com/jalon-trace/jalon/internal/ir"
 )
@@ -139,7 +140,7 @@ func fixedRegs(an *analysis, in *ir.Instr) regSet {
 	case ir.Reserve:
 		return setOf(item(RAX), item(RDX))
 	case ir.Reg:
-		if in.Imm == ir.RegInUse {
+		if in.Imm == int64(x86.InUse) {
 			return setOf(item(RAX), item(RCX), item(RDX))
 		}
 	}

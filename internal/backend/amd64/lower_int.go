@@ -1,6 +1,10 @@
 package amd64
 
-import "github.com/jalon-trace/jalon/internal/ir"
+import (
+	"github.com/jalon-trace/jalon/internal/arch"
+	x86 "github.com/jalon-trace/jalon/internal/arch/amd64"
+	"github.com/jalon-trace/jalon/internal/ir"
+)
 
 func init() {
 	for op, f := range map[ir.Op]func(*gen, *ir.Instr){
@@ -33,14 +37,14 @@ func (an *analysis) readsFSBase() bool {
 
 func (g *gen) lowerBase(in *ir.Instr) {
 	d := g.dst(in.Dst)
-	if in.Imm == ir.RegInUse {
+	if in.Imm == int64(x86.InUse) {
 		g.inUse(d)
 		g.setDst(in.Dst, d)
 		return
 	}
-	if op, ok := selectors[in.Imm]; ok {
+	if op, ok := selectors[arch.Reg(in.Imm)]; ok {
 		g.m(op, 4, regOpd(d))
-	} else if in.Imm == ir.RegGSBase {
+	} else if in.Imm == int64(x86.DwarfGSBase) {
 		g.m(iRDGSBASE, 8, regOpd(d))
 	} else {
 		g.threadPointer(d)
@@ -57,14 +61,14 @@ func (g *gen) inUse(d Reg) {
 	}
 	g.movImm(RCX, 1)
 	g.a.plain(iXGETBV)
-	g.mi(iAND, 4, rmReg(RAX), ir.InUseX87|ir.InUseAVX)
+	g.mi(iAND, 4, rmReg(RAX), x86.InUseX87|x86.InUseAVX)
 	if d != RAX {
 		g.rmo(iMOV, 4, d, regOpd(RAX))
 	}
 }
 
 // selectors read the selectors of segments.
-var selectors = map[int64]insnOp{ir.RegES: iMOVES, ir.RegDS: iMOVDS, ir.RegFS: iMOVFS, ir.RegGS: iMOVGS}
+var selectors = map[arch.Reg]insnOp{x86.DwarfES: iMOVES, x86.DwarfDS: iMOVDS, x86.DwarfFS: iMOVFS, x86.DwarfGS: iMOVGS}
 
 // threadPointer reads fs_base. Without rdfsbase it is the word at fs:0, by the
 // x86-64 TLS ABI; a thread without one gives 0.

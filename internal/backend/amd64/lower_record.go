@@ -3,6 +3,7 @@ package amd64
 import (
 	"math/bits"
 
+	x86 "github.com/jalon-trace/jalon/internal/arch/amd64"
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/ring"
 )
@@ -12,7 +13,6 @@ func init() {
 	lower[ir.Put] = (*gen).lowerPut
 	lower[ir.FPut] = (*gen).lowerFPut
 	lower[ir.PutReg] = (*gen).lowerPutReg
-	lower[ir.PutX87] = (*gen).lowerPutX87
 	lower[ir.Commit] = (*gen).lowerCommit
 	lower[ir.Count] = (*gen).lowerCount
 }
@@ -203,12 +203,15 @@ func (g *gen) lowerFPut(in *ir.Instr) {
 func (g *gen) lowerPutReg(in *ir.Instr) {
 	m := at(g.rec(), int32(in.Imm))
 	switch {
-	case in.Aux == ir.MXCSR:
+	case in.Aux == x86.X87:
+		g.putX87(m)
+		return
+	case in.Aux == x86.MXCSR:
 		g.putMXCSR(m)
 		return
-	case in.Aux >= ir.UpperYMM:
+	case in.Aux >= x86.UpperYMM:
 		// Nothing that we execute changes it.
-		g.a.vextract(m, Reg(in.Aux-ir.UpperYMM))
+		g.a.vextract(m, Reg(in.Aux-x86.UpperYMM))
 		return
 	}
 	it := itemXMM + item(in.Aux)
@@ -248,24 +251,24 @@ func (g *gen) putMXCSR(m mem) {
 	g.mr(iMOV, 4, rmMem(m), r)
 }
 
-// lowerPutX87 stores at the first multiple of 16 in the slot, as fxsave64 wants it,
+// putX87 stores at the first multiple of 16 in the slot, as fxsave64 wants it,
 // and moves the bytes to the start of the slot if that is another address. The
 // bytes of the xmm registers stay behind the slot's promised part.
-func (g *gen) lowerPutX87(in *ir.Instr) {
-	rec, r, w := g.rec(), g.scratch(), g.scratch()
-	g.lea(8, r, at(rec, int32(in.Imm)+15))
+func (g *gen) putX87(slot mem) {
+	r, w := g.scratch(), g.scratch()
+	g.lea(8, r, slot.plus(15))
 	g.mi(iAND, 8, rmReg(r), -16)
 	g.m(iFXSAVE, 8, memOpd(at(r, 0)))
-	g.lea(8, w, at(rec, int32(in.Imm)))
+	g.lea(8, w, slot)
 	g.rmo(iCMP, 8, w, regOpd(r))
 	done := g.a.newLabel()
 	g.a.jcc(ccE, done)
-	for k := int32(0); k < ir.X87Bytes; k += 8 {
-		if k == ir.X87Head {
+	for k := int32(0); k < x86.X87Bytes; k += 8 {
+		if k == x86.X87Head {
 			continue // mxcsr
 		}
 		g.rmo(iMOV, 8, w, memOpd(at(r, k)))
-		g.mr(iMOV, 8, rmMem(at(rec, int32(in.Imm)+k)), w)
+		g.mr(iMOV, 8, rmMem(slot.plus(k)), w)
 	}
 	g.a.bind(done)
 }

@@ -93,8 +93,10 @@ func supported(p *ir.Program, c *Config) error {
 
 func (c *Config) supports(in *ir.Instr) error {
 	switch in.Op {
-	case ir.FReg, ir.PutReg, ir.PutX87:
-		return fmt.Errorf("register %s: the kernel's programs cannot read it", vectorName(in))
+	case ir.FReg:
+		return fmt.Errorf("register %s: the kernel's programs cannot read it", ir.WideName(in.Imm))
+	case ir.PutReg:
+		return fmt.Errorf("register %s: the kernel's programs cannot read it", ir.WideName(in.Aux))
 	case ir.Reg:
 		switch {
 		case in.Imm == ir.RegThread && c.Features.FSBase < 0:
@@ -131,17 +133,6 @@ func (c *Config) firstContext() int64 {
 		return 8
 	}
 	return 0
-}
-
-// vectorName is the name of the register that in reads.
-func vectorName(in *ir.Instr) string {
-	switch in.Op {
-	case ir.PutX87:
-		return "st0"
-	case ir.PutReg:
-		return ir.PutRegName(in.Aux)
-	}
-	return ir.PutRegName(in.Imm) // FReg: an xmm register
 }
 
 // processor is that of the kernel that loads the program.

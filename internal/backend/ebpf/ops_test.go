@@ -146,7 +146,7 @@ func TestRefusals(t *testing.T) {
 		{base, "b0:\nreserve 64\nputreg.8 @24, xmm3\ncommit\nexit", "register xmm3: the kernel's programs cannot read it"},
 		{base, "b0:\nreserve 64\nputreg.16 @24, ymm3h\ncommit\nexit", "register ymm3h: the kernel's programs cannot read it"},
 		{base, "b0:\nreserve 64\nputreg.4 @24, mxcsr\ncommit\nexit", "register mxcsr: the kernel's programs cannot read it"},
-		{base, "b0:\nreserve 560\nputx87 @24\ncommit\nexit", "register st0: the kernel's programs cannot read it"},
+		{base, "b0:\nreserve 560\nputreg @24, x87\ncommit\nexit", "register x87: the kernel's programs cannot read it"},
 		{regs, "b0:\nv0 = reg ds\nexit", "register ds: the kernel's programs cannot read it"},
 		{narrow, "b0:\nexit", "layout of the map: the counters do not fit 4096 bytes"},
 	} {

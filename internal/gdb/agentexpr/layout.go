@@ -3,6 +3,7 @@ package agentexpr
 import (
 	"encoding/binary"
 
+	"github.com/jalon-trace/jalon/internal/arch/amd64"
 	"github.com/jalon-trace/jalon/internal/ir"
 )
 
@@ -49,7 +50,7 @@ func (s *RegSlot) value(rec []byte, buf *[wordSize]byte) []byte {
 		if !there || s.Present != 0 && rec[s.Present] != 1 {
 			return x87Register(s.Num, initialX87[:], buf)
 		}
-		return x87Register(s.Num, rec[s.Offset:s.Offset+ir.X87Bytes], buf)
+		return x87Register(s.Num, rec[s.Offset:s.Offset+amd64.X87Bytes], buf)
 	}
 	if !there {
 		return initialHalf[:s.Size]

@@ -29,7 +29,7 @@ type Options struct {
 	GSBase bool
 	// AVX: there are ymm registers, too (in a process).
 	AVX bool
-	// InUse: the processor tells which parts of its state are in use (ir.RegInUse).
+	// InUse: the processor reports which parts of its state are in use (amd64.InUse).
 	InUse bool
 	// PC, when not 0, is what rip reads: behind a kprobe the saved registers hold an
 	// address that lies further on.

@@ -1,6 +1,11 @@
 package agentexpr
 
-import "github.com/jalon-trace/jalon/internal/ir"
+import (
+	"github.com/jalon-trace/jalon/internal/arch"
+	"github.com/jalon-trace/jalon/internal/arch/amd64"
+	"github.com/jalon-trace/jalon/internal/arch/host"
+	"github.com/jalon-trace/jalon/internal/ir"
+)
 
 // lowers emit the operations that Validate accepts.
 var lowers map[Op]func(l *lowerer, in *Insn)
@@ -181,12 +186,13 @@ func (l *lowerer) readable(n int) bool {
 			return l.opt.PC != 0 || l.opt.PtRegs || !l.opt.Kernel
 		case ir.RegThread:
 			return true
-		case ir.RegGSBase:
+		case int64(amd64.DwarfGSBase):
 			return l.opt.GSBase
 		}
-		return !l.opt.Kernel || l.opt.PtRegs && !ir.IsSegment(reg.ir)
+		_, inPtRegs := host.Processor.PtRegs(arch.Reg(reg.ir))
+		return !l.opt.Kernel || l.opt.PtRegs && inPtRegs
 	case regVector:
-		return !l.opt.Kernel && (l.opt.AVX || reg.ir < ir.UpperYMM || reg.ir == ir.MXCSR)
+		return !l.opt.Kernel && (l.opt.AVX || reg.ir < amd64.UpperYMM || reg.ir == amd64.MXCSR)
 	case regX87:
 		return !l.opt.Kernel
 	case regContext:

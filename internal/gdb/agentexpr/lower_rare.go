@@ -1,13 +1,14 @@
 package agentexpr
 
 import (
+	"github.com/jalon-trace/jalon/internal/arch/amd64"
 	"github.com/jalon-trace/jalon/internal/ir"
 )
 
 // The state of the x87 is by far the dearest thing to store at a hit, and it and the
 // upper halves of the ymm registers are more than half of what GDB's $regs is. Both are
 // seldom in use: mostly the processor has them as they are initially, and knows it.
-// Where it tells (ir.RegInUse), a record has them at its end, or is shorter.
+// Where it reports that (amd64.InUse), a record has them at its end, or is shorter.
 
 // rarePart is what only the longer records of a site have; the zero rarePart: there
 // is none.
@@ -28,7 +29,7 @@ func (l *lowerer) reserve(s *Site) {
 	l.x87 = l.rare.x87
 	long, short, x87 := l.b.NewBlock("in use"), l.b.NewBlock(""), l.b.NewBlock("x87 in use")
 	halves, on := l.b.NewBlock("upper halves"), l.b.NewBlock("")
-	used := l.b.Reg(ir.RegInUse)
+	used := l.b.Reg(int64(amd64.InUse))
 	l.b.BranchTo(used, ir.Edge{To: long}, ir.Edge{To: short}, true)
 	l.b.Start(short)
 	l.b.Emit(ir.Instr{Op: ir.Reserve})
@@ -36,9 +37,9 @@ func (l *lowerer) reserve(s *Site) {
 
 	l.b.Start(long)
 	l.b.Emit(ir.Instr{Op: ir.Reserve, Imm: l.rare.end})
-	l.b.Branch(l.b.Bin(ir.And, 4, used, l.b.Const(ir.InUseX87)), x87, halves)
+	l.b.Branch(l.b.Bin(ir.And, 4, used, l.b.Const(amd64.InUseX87)), x87, halves)
 	l.b.Start(x87)
-	l.b.Emit(ir.Instr{Op: ir.PutX87, Imm: int64(l.rare.x87)})
+	l.b.Emit(ir.Instr{Op: ir.PutReg, Aux: amd64.X87, Imm: int64(l.rare.x87)})
 	l.put(1, l.rare.present, l.b.Const(1))
 	l.b.Jump(halves)
 	// They are stored in any case: where they go the x87 state leaves other bytes.
@@ -73,14 +74,14 @@ func (l *lowerer) layRare(s *Site) bool {
 	r := &l.rare
 	r.present = int(r.at)
 	r.x87 = (r.present + x87Align) / x87Align * x87Align
-	next := r.x87 + ir.X87Bytes // in the rest of the x87's slot
+	next := r.x87 + amd64.X87Bytes // in the rest of the x87's slot
 	for n := range Registers {
 		if _, ok := upper[n]; ok {
 			upper[n] = next
 			next += Registers[n].Size
 		}
 	}
-	r.upper, r.end = upper, int64(max(next, r.x87+ir.X87Slot)+x87Align-1)/x87Align*x87Align
+	r.upper, r.end = upper, int64(max(next, r.x87+amd64.X87Slot)+x87Align-1)/x87Align*x87Align
 	return true
 }
 
@@ -91,5 +92,5 @@ const x87Align = 16
 
 // upperHalf reports whether n is the upper half of a ymm register.
 func upperHalf(n int) bool {
-	return n >= 0 && n < len(Registers) && Registers[n].kind == regVector && Registers[n].ir >= ir.UpperYMM && Registers[n].ir < ir.MXCSR
+	return n >= 0 && n < len(Registers) && Registers[n].kind == regVector && Registers[n].ir >= amd64.UpperYMM && Registers[n].ir < amd64.MXCSR
 }

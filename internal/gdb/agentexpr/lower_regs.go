@@ -3,6 +3,7 @@ package agentexpr
 import (
 	"encoding/binary"
 
+	"github.com/jalon-trace/jalon/internal/arch/amd64"
 	"github.com/jalon-trace/jalon/internal/ir"
 )
 
@@ -85,10 +86,10 @@ func (l *lowerer) putX87(list []int) (end int64) {
 	if l.x87 != 0 || !l.wantsX87(list) {
 		return 0
 	}
-	l.x87 = l.slot(ir.X87Slot, 8)
-	l.b.Emit(ir.Instr{Op: ir.PutX87, Imm: int64(l.x87)})
+	l.x87 = l.slot(amd64.X87Slot, 8)
+	l.b.Emit(ir.Instr{Op: ir.PutReg, Aux: amd64.X87, Imm: int64(l.x87)})
 	end = l.size
-	l.size = int64(l.x87) + ir.X87Bytes
+	l.size = int64(l.x87) + amd64.X87Bytes
 	return end
 }
 

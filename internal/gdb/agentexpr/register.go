@@ -13,7 +13,7 @@ type Register struct {
 	Size int // bytes, of the g packet
 	// How it is read at a site:
 	kind  regKind
-	ir    int64 // DWARF number (regWord), number of ir.PutReg (regVector), offset in struct pt_regs (regContext)
+	ir    int64 // DWARF number (regWord), number of a wide register (regVector), offset in struct pt_regs (regContext)
 	value int64 // regContext: what it is in a process
 }
 
@@ -22,7 +22,7 @@ type regKind uint8
 const (
 	regWord    regKind = iota // ir.Reg
 	regVector                 // ir.PutReg; no value of an expression
-	regX87                    // ir.PutX87; no value of an expression
+	regX87                    // a part of wide register x87; no value of an expression
 	regContext                // ir.Ctx in the kernel engine
 )
 

@@ -17,10 +17,8 @@ func otherRegister(name string) (regKind, int64) {
 	if strings.HasPrefix(name, "st") || slices.Contains(amd64.X87Control, name) {
 		return regX87, 0
 	}
-	for n := int64(0); n <= ir.MXCSR; n++ {
-		if ir.PutRegName(n) == name {
-			return regVector, n
-		}
+	if n, ok := ir.WideNumber(name); ok {
+		return regVector, n
 	}
 	panic("BUG: agentexpr: register " + name)
 }

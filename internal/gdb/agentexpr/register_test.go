@@ -7,10 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jalon-trace/jalon/internal/arch/amd64"
 	"github.com/jalon-trace/jalon/internal/gdb/agentexpr"
 	"github.com/jalon-trace/jalon/internal/gdb/rsp"
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/ir/eval"
+	"github.com/jalon-trace/jalon/internal/ir/x86"
 )
 
 // TestRegisters: numbers, names and sizes are those of the description that GDB gets.
@@ -50,53 +52,51 @@ func all() (list []int) {
 // TestAllRegisters: the x87 state is stored once, before what lies in the rest of
 // its slot, and what is collected behind it is not there.
 func TestAllRegisters(t *testing.T) {
-	m := &eval.Machine{}
-	for i := range m.X87 {
-		m.X87[i] = byte(i)
+	w := &x86.State{}
+	m := &eval.Machine{Wide: w}
+	for i := range w.X87 {
+		w.X87[i] = byte(i)
 	}
 	p, lay, rec := collect(t, m, agentexpr.Options{GSBase: true, AVX: true}, append(all(), 99, 113), []int{24}, []int{0, 40})
-	if !slices.Equal(lay.Missing, []int{99, 113}) || strings.Count(p.String(), "putx87") != 1 {
+	if !slices.Equal(lay.Missing, []int{99, 113}) || strings.Count(p.String(), ", x87\n") != 1 {
 		t.Errorf("missing %v\n%s", lay.Missing, p)
 	}
 	// 19 words and 6 halves of words (cs, ss and orig_rax are known), xmm and ymm, the x87
 	// state; and xmm0 once more.
-	if want := 24 + (16+1+2)*8 + (1+4+1)*4 + 33*16 + ir.X87Bytes; lay.RecordSize != want || len(rec) != want {
+	if want := 24 + (16+1+2)*8 + (1+4+1)*4 + 33*16 + amd64.X87Bytes; lay.RecordSize != want || len(rec) != want {
 		t.Errorf("a record of %d bytes, want %d", lay.RecordSize, want)
 	}
-	if f := lay.Frame(rec); len(f.Regs) != len(agentexpr.Registers)+3 || f.Regs[76].Num != 24 || string(f.Regs[76].Data) != string(m.X87[32:42]) {
+	if f := lay.Frame(rec); len(f.Regs) != len(agentexpr.Registers)+3 || f.Regs[76].Num != 24 || string(f.Regs[76].Data) != string(w.X87[32:42]) {
 		t.Errorf("%+v", f.Regs)
 	}
 	// Alone, the slot is left as large as the store needs it.
 	_, lay, rec = collect(t, m, agentexpr.Options{}, []int{24}, []int{0})
-	if want := 24 + ir.X87Slot + 8; lay.RecordSize != want || len(rec) != want {
+	if want := 24 + amd64.X87Slot + 8; lay.RecordSize != want || len(rec) != want {
 		t.Errorf("a record of %d bytes, want %d", lay.RecordSize, want)
 	}
 }
 
 // TestInUse: what is not in use is in no record, and shown as it is initially.
 func TestInUse(t *testing.T) {
-	full := &eval.Machine{RecordRoom: true}
-	for i := range full.X87 {
-		full.X87[i] = byte(i)
+	state := &x86.State{}
+	full := &eval.Machine{RecordRoom: true, Wide: state}
+	for i := range state.X87 {
+		state.X87[i] = byte(i)
 	}
-	for n := range full.YMMH {
-		full.XMM[n][1], full.YMMH[n][2] = byte(n+1), byte(n+100)
+	for n := range state.YMMH {
+		state.XMM[n][1], state.YMMH[n][2] = byte(n+1), byte(n+100)
 	}
 	list, opt := all(), agentexpr.Options{GSBase: true, AVX: true}
 	_, plain, _ := collect(t, full, opt, list, []int{24, 61})
 	opt.InUse = true
 	p, lay, _ := collect(t, full, opt, list, []int{24, 61})
 	for inUse := uint64(0); inUse < 8; inUse++ {
-		m := *full
-		m.Regs[ir.RegInUse] = inUse & (ir.InUseX87 | ir.InUseAVX)
+		m, w := *full, *state
+		m.Regs[amd64.InUse], m.Wide = inUse&(amd64.InUseX87|amd64.InUseAVX), &w
+		w.Initial(inUse)
 		size := lay.RecordSize
-		switch m.Regs[ir.RegInUse] {
-		case 0:
-			size, m.X87, m.YMMH = lay.ShortSize, [ir.X87Bytes]byte{0x7f, 3}, [16][16]byte{}
-		case ir.InUseX87:
-			m.YMMH = [16][16]byte{}
-		case ir.InUseAVX:
-			m.X87 = [ir.X87Bytes]byte{0x7f, 3}
+		if m.Regs[amd64.InUse] == 0 {
+			size = lay.ShortSize
 		}
 		rec := eval.Run(p, &m).Record
 		q, _, want := collect(t, &m, agentexpr.Options{GSBase: true, AVX: true}, list, []int{24, 61})
@@ -133,22 +133,23 @@ func TestMissing(t *testing.T) {
 
 // TestX87: what FXSAVE stores becomes GDB's registers.
 func TestX87(t *testing.T) {
-	m := &eval.Machine{}
-	for i := range m.X87[:24] {
-		m.X87[i] = byte(i + 1)
+	w := &x86.State{}
+	m := &eval.Machine{Wide: w}
+	for i := range w.X87[:24] {
+		w.X87[i] = byte(i + 1)
 	}
 	set := func(i int, exponent uint16, significand uint64) {
-		binary.LittleEndian.PutUint64(m.X87[32+16*i:], significand)
-		binary.LittleEndian.PutUint16(m.X87[32+16*i+8:], exponent)
+		binary.LittleEndian.PutUint64(w.X87[32+16*i:], significand)
+		binary.LittleEndian.PutUint16(w.X87[32+16*i+8:], exponent)
 	}
 	set(0, 0x3fff, 1<<63)                           // 1
 	set(1, 0x8000, 0)                               // -0
 	set(2, 0x7fff, 1<<63)                           // infinity
 	set(3, 0, 1)                                    // denormal
 	set(4, 0x3fff, 1)                               // unnormal
-	binary.LittleEndian.PutUint16(m.X87[2:], 6<<11) // st0 is register 6
-	m.X87[4] = 0b11000111
-	m.X87[7] = 0xff
+	binary.LittleEndian.PutUint16(w.X87[2:], 6<<11) // st0 is register 6
+	w.X87[4] = 0b11000111
+	w.X87[7] = 0xff
 	_, lay, rec := collect(t, m, agentexpr.Options{}, all()[24:40])
 	var got []string
 	for _, r := range lay.Frame(rec).Regs[8:] {

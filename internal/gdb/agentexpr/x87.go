@@ -3,7 +3,7 @@ package agentexpr
 import (
 	"encoding/binary"
 
-	"github.com/jalon-trace/jalon/internal/ir"
+	"github.com/jalon-trace/jalon/internal/arch/amd64"
 )
 
 // The tags of x87 registers.
@@ -58,12 +58,12 @@ func tagOf(st []byte) uint16 {
 
 // initialX87 is the state that the processor does not store when it is not in use
 // (Intel SDM volume 1, 13.6): all zero but for the control word.
-var initialX87 = [ir.X87Bytes]byte{0x7f, 0x03}
+var initialX87 = [amd64.X87Bytes]byte{0x7f, 0x03}
 
 // initialHalf is the upper half of a ymm register that is not in use.
 var initialHalf [16]byte
 
-// x87Field is a register's place in what ir.PutX87 stores (Intel SDM volume 1, table
+// x87Field is a register's place in wide register x87 (Intel SDM volume 1, table
 // 10-2). What is narrower than the register is its low bytes.
 type x87Field struct {
 	name      string
@@ -91,10 +91,10 @@ const (
 	wordSize = 4
 )
 
-// x87Register gives register n out of what ir.PutX87 stored; it may use buf.
+// x87Register gives register n out of what ir.PutReg stored of x87; it may use buf.
 func x87Register(n int, state []byte, buf *[wordSize]byte) []byte {
 	if n < numST+8 {
-		at := ir.X87Stack + 16*(n-numST)
+		at := amd64.X87Stack + 16*(n-numST)
 		return state[at : at+10]
 	}
 	*buf = [wordSize]byte{}
@@ -103,7 +103,7 @@ func x87Register(n int, state []byte, buf *[wordSize]byte) []byte {
 	switch n {
 	case numFTag:
 		status := binary.LittleEndian.Uint16(state[2:])
-		binary.LittleEndian.PutUint16(buf[:], FullTag(state[f.at], status, state[ir.X87Stack:ir.X87Bytes]))
+		binary.LittleEndian.PutUint16(buf[:], FullTag(state[f.at], status, state[amd64.X87Stack:amd64.X87Bytes]))
 	case numFOp:
 		binary.LittleEndian.PutUint16(buf[:], binary.LittleEndian.Uint16(buf[:])&fopMask)
 	}

@@ -17,14 +17,17 @@ type Memory interface {
 	Read(addr uint64, buf []byte) int
 }
 
+// Wide is the state of a processor's wide registers (arch.Wide).
+type Wide interface {
+	// Wide gives all bytes of wide register n, or nil: they are zero.
+	Wide(n int64) []byte
+}
+
 // Machine is the state at the site. Run does not change it.
 type Machine struct {
-	Regs  [ir.NumRegs]uint64 // by DWARF number
-	XMM   [16][16]byte
-	YMMH  [16][16]byte // the upper halves of ymm0-15
-	X87   [ir.X87Bytes]byte
-	MXCSR uint32
-	Mem   Memory // nil: nothing can be read
+	Regs [ir.NumRegs]uint64 // by DWARF number
+	Wide Wide               // nil: all are zero
+	Mem  Memory             // nil: nothing can be read
 	// Context is the context block; Mem has it too, at Env[ir.EnvContext]. Bytes
 	// behind its end read as zero.
 	Context []byte
@@ -200,8 +203,7 @@ func init() {
 		ir.Ctx:    (*run).ctx,
 		ir.Env:    func(r *run, i *ir.Instr) flow { return r.set(i, r.m.Env[i.Imm]) },
 		ir.FReg: func(r *run, i *ir.Instr) flow {
-			lane := r.m.XMM[i.Imm][:r.p.Classes[i.Dst].Bytes()]
-			return r.set(i, little(lane))
+			return r.set(i, little(r.wide(i.Imm)[:r.p.Classes[i.Dst].Bytes()]))
 		},
 
 		ir.Load:  (*run).load,
@@ -214,7 +216,6 @@ func init() {
 			return r.put(i, r.values[i.A], int(r.p.Classes[i.A].Bytes()))
 		},
 		ir.PutReg:     (*run).putreg,
-		ir.PutX87:     (*run).putx87,
 		ir.Copy:       (*run).copy,
 		ir.CopyN:      (*run).copyn,
 		ir.CopyStr:    (*run).copystr,

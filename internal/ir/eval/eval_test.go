@@ -8,7 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jalon-trace/jalon/internal/arch/amd64"
 	"github.com/jalon-trace/jalon/internal/ir"
+	"github.com/jalon-trace/jalon/internal/ir/x86"
 )
 
 // mem is readable from base on.
@@ -30,13 +32,14 @@ func (m mem) Read(addr uint64, buf []byte) int {
 // The upper half of ymm1 is 80 81 ... 8f, the x87 state 00 01 ... 9f.
 func machine() *Machine {
 	m := &Machine{Mem: mem{0x1000, []byte("hello\x00world!")}, RecordRoom: true}
+	w := &x86.State{MXCSR: 0x1f80}
+	m.Wide = w
 	m.Regs[5], m.Regs[4], m.Regs[1] = 0x1000, 0x2000, ^uint64(1)
-	for i := range m.XMM[1] {
-		m.XMM[1][i], m.YMMH[1][i] = byte(i), 0x80|byte(i)
+	for i := range w.XMM[1] {
+		w.XMM[1][i], w.YMMH[1][i] = byte(i), 0x80|byte(i)
 	}
-	m.MXCSR = 0x1f80
-	for i := range m.X87 {
-		m.X87[i] = byte(i)
+	for i := range w.X87 {
+		w.X87[i] = byte(i)
 	}
 	return m
 }
@@ -228,7 +231,7 @@ func TestVariables(t *testing.T) {
 // TestX87: head and registers are stored, and of what lies between them and behind
 // nothing is promised but what is put there later.
 func TestX87(t *testing.T) {
-	o := execute(t, "b0:\nv0 = reg ds\nreserve 560\nput.8 @72, v0\nputx87 @24\nputreg.4 @184, mxcsr\ncommit\nexit", machine())
+	o := execute(t, "b0:\nv0 = reg ds\nreserve 560\nput.8 @72, v0\nputreg @24, x87\nputreg.4 @184, mxcsr\ncommit\nexit", machine())
 	want := "0001020304050607 08090a0b0c0d0e0f 1011121314151617 ................"
 	for k := range 8 {
 		at := 32 + 16*k
@@ -246,7 +249,7 @@ func TestX87(t *testing.T) {
 	if !strings.HasPrefix(got, want) || strings.Trim(got[len(want):], " .0") != "" {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if o.Defined[24+ir.X87Bytes+4] || o.Defined[24+ir.X87Slot-1] || !o.Defined[24+ir.X87Slot] {
+	if o.Defined[24+amd64.X87Bytes+4] || o.Defined[24+amd64.X87Slot-1] || !o.Defined[24+amd64.X87Slot] {
 		t.Error("the slot has another size")
 	}
 }

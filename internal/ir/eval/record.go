@@ -39,23 +39,30 @@ func (r *run) put(i *ir.Instr, v uint64, n int) flow {
 	return next
 }
 
-func (r *run) putreg(i *ir.Instr) flow {
-	switch {
-	case i.Aux == ir.MXCSR:
-		return r.put(i, uint64(r.m.MXCSR), 4)
-	case i.Aux >= ir.UpperYMM:
-		r.store(i.Imm, r.m.YMMH[i.Aux-ir.UpperYMM][:])
-	default:
-		r.store(i.Imm, r.m.XMM[i.Aux][:i.W])
+// wide gives the bytes of a wide register.
+func (r *run) wide(n int64) []byte {
+	if r.m.Wide != nil {
+		if b := r.m.Wide.Wide(n); b != nil {
+			return b
+		}
 	}
-	return next
+	return make([]byte, ir.Wide(n).Bytes)
 }
 
-func (r *run) putx87(i *ir.Instr) flow {
+// putreg promises what has a meaning of a register that is stored as a whole.
+func (r *run) putreg(i *ir.Instr) flow {
+	b := r.wide(i.Aux)
+	if i.W != 0 {
+		r.store(i.Imm, b[:i.W])
+		return next
+	}
 	r.forget(i)
-	r.store(i.Imm, r.m.X87[:ir.X87Head])
-	for at := ir.X87Stack; at < ir.X87Bytes; at += 16 {
-		r.store(i.Imm+int64(at), r.m.X87[at:at+10])
+	reg := ir.Wide(i.Aux)
+	if reg.Parts == nil {
+		r.store(i.Imm, b)
+	}
+	for _, p := range reg.Parts {
+		r.store(i.Imm+int64(p[0]), b[p[0]:p[0]+p[1]])
 	}
 	return next
 }

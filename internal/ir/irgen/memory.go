@@ -1,6 +1,9 @@
 package irgen
 
-import "github.com/jalon-trace/jalon/internal/ir"
+import (
+	"github.com/jalon-trace/jalon/internal/arch/amd64"
+	"github.com/jalon-trace/jalon/internal/ir"
+)
 
 // redZone is how far below rsp programs read.
 const redZone = 128
@@ -149,9 +152,9 @@ func (g *gen) putReg() {
 
 // putOther puts a register that no operation computes with.
 func (g *gen) putOther() {
-	w, n := uint8(16), int64(ir.UpperYMM+g.r.Intn(16))
+	w, n := uint8(16), int64(amd64.UpperYMM+g.r.Intn(16))
 	if g.r.Intn(4) == 0 {
-		w, n = 4, ir.MXCSR
+		w, n = 4, amd64.MXCSR
 	}
 	if off, ok := g.slot(int64(w)); ok {
 		g.emit(ir.Instr{Op: ir.PutReg, W: w, Aux: n, Imm: off})
@@ -159,8 +162,8 @@ func (g *gen) putOther() {
 }
 
 func (g *gen) putX87() {
-	if off, ok := g.slot(ir.X87Slot); ok {
-		g.emit(ir.Instr{Op: ir.PutX87, Imm: off})
+	if off, ok := g.slot(amd64.X87Slot); ok {
+		g.emit(ir.Instr{Op: ir.PutReg, Aux: amd64.X87, Imm: off})
 	}
 }
 

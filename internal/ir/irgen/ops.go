@@ -3,6 +3,8 @@ package irgen
 import (
 	"math/rand"
 
+	"github.com/jalon-trace/jalon/internal/arch"
+	"github.com/jalon-trace/jalon/internal/arch/amd64"
 	"github.com/jalon-trace/jalon/internal/ir"
 )
 
@@ -137,9 +139,9 @@ func (g *gen) source() ir.Value {
 		}
 	case 2:
 		if g.opt.SegBase {
-			n = []int64{ir.RegThread, ir.RegGSBase, ir.RegInUse}[g.r.Intn(3)]
+			n = []int64{ir.RegThread, int64(amd64.DwarfGSBase), int64(amd64.InUse)}[g.r.Intn(3)]
 			if g.r.Intn(2) == 0 {
-				n = []int64{ir.RegES, ir.RegDS, ir.RegFS, ir.RegGS}[g.r.Intn(4)]
+				n = int64([]arch.Reg{amd64.DwarfES, amd64.DwarfDS, amd64.DwarfFS, amd64.DwarfGS}[g.r.Intn(4)])
 			}
 		}
 	}

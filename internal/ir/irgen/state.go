@@ -1,7 +1,7 @@
 // Package irgen makes random checked programs and random states to run them
-// in, for the tests that compare executors of package ir.
+// in, for the tests that compare executors of package ir. The registers are x86-64's.
 //
-// Import rule: irgen imports ir and eval only, and only tests import irgen.
+// Import rule: irgen imports arch/amd64, ir, eval and x86 only, and only tests import irgen.
 package irgen
 
 import (
@@ -9,8 +9,11 @@ import (
 	"math"
 	"math/rand"
 
+	"github.com/jalon-trace/jalon/internal/arch"
+	"github.com/jalon-trace/jalon/internal/arch/amd64"
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/ir/eval"
+	"github.com/jalon-trace/jalon/internal/ir/x86"
 )
 
 // The memory that programs look at is PageCount pages from Base on:
@@ -53,12 +56,9 @@ type State struct {
 	// address, as a thread pointer does. Regs[49] has the arithmetic flags at
 	// random, DF sometimes, and the two bits that are always set (0x202).
 	Regs [ir.NumRegs]uint64
-	XMM  [16][16]byte
-	YMMH [16][16]byte
-	// X87 is what an executor may change to what the processor makes of it, and MXCSR
-	// is the executor's choice.
-	X87   [ir.X87Bytes]byte
-	MXCSR uint32
+	// State has the wide registers. X87 is what an executor may change to what the
+	// processor makes of it, and MXCSR is the executor's choice.
+	x86.State
 	// Mem is the whole memory; pages that are not Readable are zero and not to be used.
 	Mem [PageCount * PageSize]byte
 	// RecordRoom is false now and then.
@@ -82,7 +82,7 @@ type State struct {
 // Machine returns the state for eval. It shares the memory.
 func (s *State) Machine() *eval.Machine {
 	return &eval.Machine{
-		Regs: s.Regs, XMM: s.XMM, YMMH: s.YMMH, X87: s.X87, MXCSR: s.MXCSR, Mem: s, RecordRoom: s.RecordRoom,
+		Regs: s.Regs, Wide: &s.State, Mem: s, RecordRoom: s.RecordRoom,
 		Context: s.Context[:], Env: s.Env, Comm: s.Comm, Given: s.Given,
 		Vars: s.Vars[:],
 	}
@@ -146,18 +146,18 @@ func (s *State) Registers(r *rand.Rand) {
 		s.Vars[n] = s.word(r)
 	}
 	for n := range s.Regs {
-		if n != ir.RegInUse && ir.RegName(int64(n)) != "" {
+		if n != int(amd64.InUse) && ir.RegName(int64(n)) != "" {
 			s.Regs[n] = s.word(r)
 		}
 	}
 	s.Regs[regRSP] = s.Base + (StackEnd-1)*PageSize + StackRoom + uint64(r.Intn((PageSize-2*StackRoom)/8))*8
 	s.Regs[ir.RegThread] = s.Base + threadPointer
-	s.Regs[ir.RegGSBase] = uint64(r.Int63n(1 << 46))
+	s.Regs[amd64.DwarfGSBase] = uint64(r.Int63n(1 << 46))
 	s.Regs[ir.RegFlags] = r.Uint64()&flagBits | 0x202
 	if r.Intn(4) == 0 {
 		s.Regs[ir.RegFlags] |= 1 << 10
 	}
-	for _, n := range []int{ir.RegES, ir.RegDS, ir.RegFS, ir.RegGS} {
+	for _, n := range []arch.Reg{amd64.DwarfES, amd64.DwarfDS, amd64.DwarfFS, amd64.DwarfGS} {
 		s.Regs[n] = selectors[r.Intn(len(selectors))]
 	}
 	for n := range s.XMM {
@@ -165,8 +165,8 @@ func (s *State) Registers(r *rand.Rand) {
 		r.Read(s.YMMH[n][:])
 	}
 	s.MXCSR = 0x1f80
-	s.x87(r)
-	s.initial(uint64(r.Intn(8)) & (ir.InUseX87 | ir.InUseAVX))
+	s.RandomX87(r)
+	s.initial(uint64(r.Intn(8)) & (amd64.InUseX87 | amd64.InUseAVX))
 	for n, off := range ptRegs {
 		binary.LittleEndian.PutUint64(s.Context[off:], s.Regs[n])
 	}
@@ -176,36 +176,10 @@ func (s *State) Registers(r *rand.Rand) {
 // segment, and the one whose limit is the number of the CPU.
 var selectors = [...]uint64{0, 0x2b, 0x7b}
 
-// initial puts what is not in use back to what it is initially.
+// initial says what is in use, and puts all else back to what it is initially.
 func (s *State) initial(inUse uint64) {
-	s.Regs[ir.RegInUse] = inUse
-	if inUse&ir.InUseX87 == 0 {
-		s.X87 = [ir.X87Bytes]byte{0x7f, 0x03}
-	}
-	if inUse&ir.InUseAVX == 0 {
-		s.YMMH = [16][16]byte{}
-	}
-}
-
-// x87 makes a state: masks and flags of exceptions, a top of the stack, values of
-// all kinds in registers of which some are empty.
-func (s *State) x87(r *rand.Rand) {
-	r.Read(s.X87[:ir.X87Head])
-	binary.LittleEndian.PutUint16(s.X87[0:], uint16(r.Intn(1<<16))&0x0f3f|0x40)
-	s.X87[5] = 0
-	for at := ir.X87Stack; at < ir.X87Bytes; at += 16 {
-		clear(s.X87[at : at+16])
-		if r.Intn(4) == 0 {
-			continue
-		}
-		r.Read(s.X87[at : at+10])
-		switch r.Intn(4) {
-		case 0:
-			s.X87[at+8], s.X87[at+9] = 0xff, s.X87[at+9]|0x7f
-		case 1:
-			s.X87[at+8], s.X87[at+9] = 0, s.X87[at+9]&0x80
-		}
-	}
+	s.Regs[amd64.InUse] = inUse
+	s.Initial(inUse)
 }
 
 const (

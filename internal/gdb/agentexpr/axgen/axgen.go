@@ -11,10 +11,12 @@ import (
 	"math/rand"
 	"slices"
 
+	"github.com/jalon-trace/jalon/internal/arch/amd64"
 	"github.com/jalon-trace/jalon/internal/gdb/agentexpr"
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/ir/eval"
 	"github.com/jalon-trace/jalon/internal/ir/irgen"
+	"github.com/jalon-trace/jalon/internal/ir/x86"
 	"github.com/jalon-trace/jalon/internal/ring"
 )
 
@@ -49,9 +51,9 @@ var limits = agentexpr.Limits{Block: 48, String: 24, Record: 7168}
 // Machine is the state s for the interpreter.
 func Machine(s *eval.Machine) *agentexpr.Machine {
 	m := &agentexpr.Machine{Mem: s.Mem, Vars: map[int]uint64{}, Limits: limits}
-	m.Register = func(n int) []byte { return register(s, n) }
+	m.Register = func(n int) []byte { return register(s.Wide.(*x86.State), n) }
 	for n, r := range agentexpr.Registers {
-		for d := int64(0); d <= ir.RegGSBase; d++ {
+		for d := int64(0); d <= int64(amd64.DwarfGSBase); d++ {
 			if r.Name == ir.RegName(d) || r.Name == "eflags" && d == ir.RegFlags {
 				m.Regs[n] = s.Regs[d]
 			}
@@ -78,7 +80,7 @@ var fields = map[string][2]int{
 }
 
 // register gives a register that is no number for expressions; nil: there is none.
-func register(s *eval.Machine, n int) []byte {
+func register(s *x86.State, n int) []byte {
 	if n >= len(agentexpr.Registers) {
 		return nil
 	}
