@@ -216,5 +216,5 @@ func (g *globbed) check(t *testing.T, argv []string, w globWay, pattern string, 
 	case got.sites == 0 || got.hits == 0:
 		t.Errorf("%s, pattern %s: %d sites, %d hits: %s", w.name, pattern, got.sites, got.hits, testkit.Tail(got.stderr))
 	}
-	results.add(r)
+	results.add(t, r)
 }

@@ -427,14 +427,14 @@ func (b *built) leadAll(t *testing.T, table, life string, combinations [][2]int)
 		r, wrong := b.lead(t, life, w, avoid, want)
 		r.table, r.name = table, b.name
 		if why := known[life]; why != "" && wrong != "" {
-			results.add(row{table: "known limits", name: life, runs: 1, harmed: 1, note: why})
+			results.add(t, row{table: "known limits", name: life, runs: 1, harmed: 1, note: why})
 			wrong = ""
 		}
 		if wrong != "" {
 			r.harmed = 1
 			t.Errorf("%s, --avoid %s: %s", w.name, avoid, wrong)
 		}
-		results.add(r)
+		results.add(t, r)
 	}
 }
 
@@ -467,7 +467,7 @@ func TestFound(t *testing.T) {
 				t.Errorf("%s, --avoid %s: %s", x.way.name, x.avoid, wrong)
 			}
 			r.table, r.name = "lives of processes", b.name
-			results.add(r)
+			results.add(t, r)
 		})
 	}
 }

@@ -52,10 +52,6 @@ func TestMain(m *testing.M) {
 		tempDir, jalonBin = dir, bin
 		status := m.Run()
 		results.all.Print(os.Stdout, fmt.Sprintf("torture (seed %d)", seed))
-		if err := results.save(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			status = 1
-		}
 		return status
 	}))
 }
@@ -96,7 +92,7 @@ func needed(t testing.TB, names ...string) bool {
 	}
 	for _, n := range names {
 		if _, err := exec.LookPath(n); err != nil {
-			results.add(row{table: "left out", name: fmt.Sprintf("%s: %v", t.Name(), err)})
+			results.add(t, row{table: "left out", name: fmt.Sprintf("%s: %v", t.Name(), err)})
 			return false
 		}
 	}

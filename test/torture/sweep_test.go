@@ -328,7 +328,7 @@ func (s *subject) round(t *testing.T, dir string, addrs []uint64, f form, want o
 	} else if got.sites == 0 && got.refused < len(addrs) {
 		t.Errorf("%s, form %s: nothing was traced: %s", s.name, f.name, testkit.Tail(got.stderr))
 	}
-	results.add(r)
+	results.add(t, r)
 }
 
 // TestEveryInstruction sweeps all subjects; in the short form two of those for it, in

@@ -1,6 +1,10 @@
 package torture
 
-import "github.com/jalon-trace/jalon/test/testkit"
+import (
+	"testing"
+
+	"github.com/jalon-trace/jalon/test/testkit"
+)
 
 // row is what came of one program, in one of the parts of the table that is printed at
 // the end.
@@ -17,16 +21,13 @@ type tally struct{ all testkit.Tally }
 
 var results tally
 
-func (c *tally) add(r row) {
-	c.all.Add(testkit.Count{Table: r.table, Name: r.name, Rounds: r.runs, Sites: r.sites, Refused: r.refused, Hits: r.hits, Harmed: r.harmed, Note: r.note})
-}
-
-// save leaves the rows for the table that `make torture` prints.
-func (c *tally) save() (err error) {
-	c.all.Each(func(r testkit.Count) {
-		if e := r.Save(); err == nil {
-			err = e
-		}
-	})
-	return err
+// add adds a row, and saves it at once for the table that `make torture` prints: a run
+// of hours that is ended early leaves what it has counted.
+func (c *tally) add(t testing.TB, r row) {
+	t.Helper()
+	count := testkit.Count{Table: r.table, Name: r.name, Rounds: r.runs, Sites: r.sites, Refused: r.refused, Hits: r.hits, Harmed: r.harmed, Note: r.note}
+	c.all.Add(count)
+	if err := count.Save(); err != nil {
+		t.Errorf("counts: %v", err)
+	}
 }
