@@ -128,6 +128,32 @@ func TestCloneStorm(t *testing.T) {
 	t.Logf("%d stops", n)
 }
 
+// TestStopsWithoutSignals: a stop does not depend on SIGCHLD, which the Go runtime hands on
+// in a thread that may have to wait for its turn.
+func TestStopsWithoutSignals(t *testing.T) {
+	f := launchFree(t, build(t, "busy"), "4")
+	f.out.wait(t, "ready")
+	p := attach(t, f.cmd.Process.Pid, Config{})
+	if err := p.do(func() error { p.notify(false); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	shortest := time.Hour
+	for i := 0; i < 50 && shortest >= nap; i++ {
+		start := time.Now()
+		stopEverywhere(t, p) // ten state changes are awaited
+		shortest = min(shortest, time.Since(start))
+	}
+	if shortest >= nap {
+		t.Errorf("the shortest of 50 stops took %v", shortest)
+	}
+	if err := p.do(func() error { p.notify(true); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Detach(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestAttachBusy attaches to a running program, works on it, detaches, attaches again.
 func TestAttachBusy(t *testing.T) {
 	f := launchFree(t, build(t, "busy"), "8")

@@ -190,15 +190,46 @@ func (p *Process) awaitUnless(t *task, late func(state byte) bool) (unix.WaitSta
 	}
 }
 
-// sleep waits for the next SIGCHLD, but not forever: a thread that goes to
+// sleep waits until a thread has a state change, but not for ever: one that goes to
 // uninterruptible sleep reports nothing.
+//
+// It asks again and again, after naps that get longer. The kernel sends SIGCHLD, too, but
+// the Go runtime hands signals on in another thread, which waits for its turn on a busy
+// machine: programs were stopped for 20 ms because of that, where the tracer's own
+// thread, which has a high priority, needs 0.1 ms.
 func (p *Process) sleep(limit time.Duration) {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	select {
-	case <-p.sigchld:
-	case <-timer.C:
+	for start := time.Now(); !p.reports(); {
+		slept := time.Since(start)
+		switch {
+		case slept >= limit:
+			return
+		case slept < longNap:
+			sys.Pause(max(shortNap, slept/4))
+		default: // others may need the CPU of this thread
+			ts := unix.NsecToTimespec(int64(min(longNap, limit-slept)))
+			_ = unix.Nanosleep(&ts, nil) // a signal ends it early
+		}
 	}
+}
+
+// The naps of sleep.
+const (
+	shortNap = 20 * time.Microsecond
+	longNap  = time.Millisecond
+)
+
+// reports tells whether a state change can be taken.
+func (p *Process) reports() bool {
+	tid := sys.PeekWait(0)
+	if tid == 0 || tid == p.pid || p.ours(tid) {
+		return tid != 0
+	}
+	for tid := range p.tasks { // a stranger stands first in the queue
+		if sys.PeekWait(tid) != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // cleanup ends the tracer's part after the last thread is gone.
