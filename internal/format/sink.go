@@ -8,6 +8,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/bounded"
+	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/event"
 )
 
@@ -15,32 +16,7 @@ import (
 type Sink = event.Sink
 
 // Frame is one function of a stack trace.
-type Frame struct {
-	PC       uint64
-	Function string // "" when unknown
-	Offset   uint64 // of PC from the function's start
-	File     string // "" when unknown
-	Line     int
-	Module   string // file of the code, "" when unknown
-	Inlined  bool   // the next frame has the same PC
-}
-
-// CodeFrames completes f, which has the address and what is known of the code there,
-// by the functions that are inlined at it, innermost first. The offset of a caller
-// was asked for the call, one byte before the address: it is told for the address.
-func CodeFrames(f Frame, caller bool, inlined []string) []Frame {
-	if caller && f.Function != "" {
-		f.Offset++
-	}
-	var out []Frame
-	for _, name := range inlined {
-		out = append(out, Frame{PC: f.PC, Function: name, File: f.File, Line: f.Line, Module: f.Module, Inlined: true})
-	}
-	if len(inlined) > 0 { // the line is that of the innermost
-		f.File, f.Line = "", 0
-	}
-	return append(out, f)
-}
+type Frame = debuginfo.Frame
 
 // Unwinder makes frames of a field, innermost first. Of kind Stack v.Data holds
 // the registers, v.Stack the copy of the stack; of kinds KernelFrames and

@@ -7,7 +7,6 @@
 package probe
 
 import (
-	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -192,26 +191,4 @@ func fileLine(s string) (string, int, bool) {
 		return "", 0, false
 	}
 	return strings.Trim(f, "'\""), n, true
-}
-
-// MatchFile reports whether a module's path is the file that the place names:
-// the same path, or the same last components (`sqlite3`, `libc.so.6`).
-func MatchFile(pattern, modulePath string) bool {
-	if pattern == "" || pattern == modulePath || pattern == "*" {
-		return true
-	}
-	if ok, _ := path.Match(pattern, modulePath); ok {
-		return true
-	}
-	if strings.HasPrefix(pattern, "/") {
-		return false
-	}
-	pattern = strings.TrimPrefix(pattern, "./")
-	if strings.HasSuffix(modulePath, "/"+pattern) {
-		return true
-	}
-	// libssl.so.3 names libssl.so.3.0.15, and libc names libc.so.6.
-	base := path.Base(modulePath)
-	rest, ok := strings.CutPrefix(base, pattern)
-	return ok && strings.Contains(base, ".so") && (rest[0] == '.' || rest[0] == '-' && strings.HasPrefix(rest[1:], "2."))
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/drain"
 	"github.com/jalon-trace/jalon/internal/engine"
-	"github.com/jalon-trace/jalon/internal/engine/inproc"
 	"github.com/jalon-trace/jalon/internal/engine/kernel"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/format"
+	"github.com/jalon-trace/jalon/internal/image"
 	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/process"
@@ -217,9 +217,9 @@ func (s *Session) kernelOptions() kernel.Options {
 	}
 	if p := s.subject(); p != nil {
 		opt.Tgid = p.Pid()
-		opt.Program = inproc.ProgramFile(opt.Tgid)
+		opt.Program = image.ProgramFile(opt.Tgid)
 		pid := opt.Tgid
-		opt.File = func(name string) string { return inproc.FileOf(pid, name) }
+		opt.File = func(name string) string { return image.Named(pid, name) }
 		if s.opt.Kernel.Anyone {
 			opt.Tgid, opt.File = 0, nil // a path is then what it is to all
 		}
@@ -290,6 +290,6 @@ func (s *Session) Unwind(ev *event.Event, v *event.Value) []format.Frame {
 		return s.kern.Frames(ev, v)
 	}
 	s.kern.Hit(ev, binary.LittleEndian.Uint64(v.Data[8*slices.Index(host.Processor.Dump, host.Processor.PC):])) // see event.Regs
-	pcs := inproc.UnwindPCs(v, func(addr uint64) (*dwarf.Module, uint64) { return s.kern.Module(ev, addr) })
+	pcs := image.Unwind(v.Data, v.Stack, func(addr uint64) (*dwarf.Module, uint64) { return s.kern.Module(ev, addr) })
 	return s.kern.UserFrames(ev, pcs)
 }

@@ -2,6 +2,7 @@ package elf
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
@@ -186,6 +187,13 @@ func (fd Finder) FindAlt(f *File) (alt *File, tried []string) {
 		}
 	}
 	return nil, tried
+}
+
+// Sum is the SHA-256 hash of the file, in hexadecimal.
+func (f *File) Sum() (sum string, err error) {
+	defer guard(f.Path, &err)()
+	b := sha256.Sum256(f.data)
+	return hex.EncodeToString(b[:]), nil
 }
 
 // Equal tells whether two files have the same content (used by tests and to

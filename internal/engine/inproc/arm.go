@@ -87,7 +87,7 @@ func (e *Engine) Gone() (gone []*engine.Program) {
 		for _, x := range p.sites {
 			gone = append(gone, x.Program)
 			e.retired = append(e.retired, x)
-			e.logf("site %d: %s is gone with %s", x.id, x.Label, p.mod.path)
+			e.logf("site %d: %s is gone with %s", x.id, x.Label, p.mod.Path)
 		}
 		e.tables.forget(p.plan.Addr)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/image"
 	"github.com/jalon-trace/jalon/internal/process"
 	"github.com/jalon-trace/jalon/internal/ring"
 )
@@ -78,7 +79,8 @@ type Engine struct {
 	calls     []span  // what the kernel's calls in the place of breakpoints lead to
 	unguarded bool    // that pages cannot be guarded was said
 
-	mods     []*module
+	space    *image.Image
+	mods     []*module // of space
 	shared   *sharedMem
 	tables   tableRef
 	code     []*region
@@ -101,10 +103,9 @@ type Engine struct {
 	ended    bool            // Stop was called
 	slow     []string        // why sites are reached by int3 and no uprobe, since Slow was called
 
-	trapping bool              // a SIGTRAP handler is installed
-	faulting bool              // a handler of memory faults is installed
-	noTSC    atomic.Bool       // a thread may not read the time stamp counter, see clock.go
-	names    map[uint64]string // symbols of addresses, see Symbol
+	trapping bool        // a SIGTRAP handler is installed
+	faulting bool        // a handler of memory faults is installed
+	noTSC    atomic.Bool // a thread may not read the time stamp counter, see clock.go
 }
 
 // New prepares an engine; Trace gives it its process.
@@ -117,7 +118,7 @@ func New(opt Options) *Engine {
 func (e *Engine) Trace(p *process.Process, before *Engine) {
 	e.p = p
 	if before != nil {
-		e.mods = before.mods
+		e.space, e.mods = before.space, before.mods
 	}
 }
 
@@ -241,7 +242,7 @@ func (e *Engine) CloseModules() {
 			_ = m.dw.Close() // it was only read
 		}
 	}
-	e.mods = nil
+	e.space, e.mods = nil, nil
 }
 
 func (e *Engine) logf(format string, args ...any) {

@@ -8,8 +8,8 @@ import (
 	"strconv"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
+	"github.com/jalon-trace/jalon/internal/image"
 	"github.com/jalon-trace/jalon/internal/patch"
-	"github.com/jalon-trace/jalon/internal/process"
 )
 
 // Inspected is a module that is looked at, not traced.
@@ -22,12 +22,12 @@ type Inspected struct {
 
 // InspectFile opens an executable or library.
 func InspectFile(path string, opt dwarf.Options) (*Inspected, error) {
-	dw, err := dwarf.Open(path, opt)
+	f, err := image.OfFile(path, usualBias, image.NewFiles(opt))
 	if err != nil {
 		return nil, err
 	}
-	m := &module{path: path, file: path, exe: true, dw: dw, tried: true, bias: usualBias(dw)}
-	return &Inspected{Path: path, Info: dw, mod: m}, nil
+	m := &module{Module: f}
+	return &Inspected{Path: path, Info: f.Info(), mod: m}, m.open()
 }
 
 // usualBias is about where the kernel and ld.so put such a file: how far a punned
@@ -45,7 +45,7 @@ func usualBias(dw *dwarf.Module) uint64 {
 // InspectProcess lists the modules of a running process that can be opened, the
 // executable first.
 func InspectProcess(pid int, opt dwarf.Options) ([]*Inspected, error) {
-	maps, err := process.Maps(pid)
+	space, err := image.OfProcess(pid, image.NewFiles(opt))
 	if err != nil {
 		remedy := ""
 		switch {
@@ -57,10 +57,10 @@ func InspectProcess(pid int, opt dwarf.Options) ([]*Inspected, error) {
 		return nil, fmt.Errorf("looking at process %d: %w%s", pid, err, remedy)
 	}
 	var out []*Inspected
-	for _, m := range modules(pid, maps) {
-		m.running = true
-		if m.open(opt) == nil {
-			out = append(out, &Inspected{Path: m.path, Bias: m.bias, Info: m.dw, mod: m})
+	for _, x := range space.Modules() {
+		m := &module{Module: x, running: true}
+		if m.open() == nil {
+			out = append(out, &Inspected{Path: m.Path, Bias: m.bias, Info: m.dw, mod: m})
 		}
 	}
 	return out, nil
@@ -125,4 +125,4 @@ func (m *module) planAt(vaddr uint64, read reader) (*patch.Plan, error) {
 }
 
 // File is the path by which jalon opens the module.
-func (in *Inspected) File() string { return in.mod.file }
+func (in *Inspected) File() string { return in.mod.File() }

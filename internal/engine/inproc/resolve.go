@@ -1,13 +1,15 @@
 package inproc
 
 import (
+	"debug/elf"
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo"
-	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/engine"
+	"github.com/jalon-trace/jalon/internal/openfile"
 	"github.com/jalon-trace/jalon/internal/probe"
 )
 
@@ -22,12 +24,12 @@ func (e *Engine) Resolve(place *probe.Place) ([]engine.Site, error) {
 	var first error
 	named := false
 	for _, m := range e.mods {
-		if !m.meant(place.Path) {
+		if !m.Meant(place.Path) {
 			continue
 		}
 		named = true
-		if err := e.open(m); err != nil {
-			if first == nil && (m.exe || place.Path != "") {
+		if err := m.open(); err != nil {
+			if first == nil && (m.Exe || place.Path != "") {
 				first = err
 			}
 			continue
@@ -59,19 +61,19 @@ func (e *Engine) Resolve(place *probe.Place) ([]engine.Site, error) {
 func (e *Engine) imported(place *probe.Place) []engine.Site {
 	uses := false
 	for _, m := range e.mods {
-		if m.meant(place.Path) {
-			uses = uses || m.imports(place.Func)
+		if m.Meant(place.Path) {
+			uses = uses || imports(m, place.Func)
 		}
 	}
 	if !uses {
 		return nil
 	}
 	for _, m := range e.mods {
-		if e.open(m) != nil {
+		if m.open() != nil {
 			continue
 		}
 		if sites, err := probe.Resolve(place, m.dw, e.interrupted); err == nil && len(sites) > 0 {
-			e.warn(fmt.Sprintf("%s: %s is not in that file, which takes it from %s", place.Text, place.Func, m.path))
+			e.warn(fmt.Sprintf("%s: %s is not in that file, which takes it from %s", place.Text, place.Func, m.Path))
 			return e.sitesIn(m, sites)
 		}
 	}
@@ -92,10 +94,10 @@ func isWrong(err error) bool {
 
 func (e *Engine) resolveAddress(p *probe.Place) ([]engine.Site, error) {
 	for _, m := range e.mods {
-		if !m.contains(p.Off) {
+		if !m.Contains(p.Off) {
 			continue
 		}
-		if err := e.open(m); err != nil {
+		if err := m.open(); err != nil {
 			return nil, probe.Error(p, err)
 		}
 		sites, err := probe.ResolveAddress(m.dw, p.Off-m.bias)
@@ -107,6 +109,13 @@ func (e *Engine) resolveAddress(p *probe.Place) ([]engine.Site, error) {
 	return nil, probe.Error(p, fmt.Errorf("address %#x is not in the code of the program or of a library", p.Off))
 }
 
-func (e *Engine) dwarfOptions() dwarf.Options {
-	return dwarf.Options{DebugDirs: e.opt.DebugDirs, Root: e.root(), Warn: func(m string) { e.logf("%s", m) }}
+// imports reports whether the file takes a function of that name from a library.
+func imports(m *module, name string) bool {
+	f, err := openfile.OpenELF(m.File())
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	syms, err := f.ImportedSymbols()
+	return err == nil && slices.ContainsFunc(syms, func(s elf.ImportedSymbol) bool { return s.Name == name })
 }

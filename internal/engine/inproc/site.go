@@ -31,11 +31,11 @@ func (w *Site) Function() string { return w.site.Func }
 // File is the site in its file: debug information, a path that leads to the file, and
 // what was found there.
 func (w *Site) File() (m *dwarf.Module, path string, at probe.Site) {
-	return w.mod.dw, w.mod.file, w.site
+	return w.mod.dw, w.mod.File(), w.site
 }
 
 // Same reports whether two sites are one instruction of one file, wherever it is mapped.
-func (w *Site) Same(v *Site) bool { return w.mod.path == v.mod.path && w.site.Addr == v.site.Addr }
+func (w *Site) Same(v *Site) bool { return w.mod.Path == v.mod.Path && w.site.Addr == v.site.Addr }
 
 // Loaded reports whether the site's file is mapped, as Refresh has seen it.
 func (w *Site) Loaded() bool {
@@ -69,7 +69,7 @@ func (w *Site) Parts(tp *tracepoint.Tracepoint) ([]engine.Part, error) {
 			_, _, file, line, _ := m.dw.Symbolize(vaddr)
 			return file, line
 		},
-		Readable: m.readable, AtEntry: w.atEntry(), Pid: w.e.p.Pid(),
+		Readable: m.Readable, AtEntry: w.atEntry(), Pid: w.e.p.Pid(),
 		Function: w.site.Func, File: w.site.File, Line: w.site.Line,
 	}}}, nil
 }
@@ -82,7 +82,7 @@ func (w *Site) Facts() engine.Facts {
 	}
 	return engine.Facts{
 		Function: w.site.Func, InFrame: f.has, GSBase: hasFSGSBASE(), AVX: hasAVX(), XGETBV1: hasXGETBV1(),
-		Readable: func(addr, n uint64) bool { return w.mod.readable(addr-w.mod.bias, n) },
+		Readable: func(addr, n uint64) bool { return w.mod.Readable(addr-w.mod.bias, n) },
 	}
 }
 
@@ -107,7 +107,7 @@ func (e *Engine) tlsOffset(m *module) (int64, error) {
 	if !ok {
 		return 0, errors.New("the module has no thread-local storage")
 	}
-	if m.exe {
+	if m.Exe {
 		if align == 0 {
 			align = 1
 		}

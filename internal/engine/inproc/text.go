@@ -77,10 +77,10 @@ const maxText = 1<<31 - 1
 // changedCode reads the pages of code that the process has copies of its own of, and
 // keeps those that differ from the file.
 func (m *module) changedCode(code []patch.Region, read reader) (out []patch.Region, err error) {
-	if m.pid == 0 {
+	if m.Pid() == 0 {
 		return nil, nil // a file
 	}
-	f, err := os.Open(procdir.Link(m.pid, "pagemap"))
+	f, err := os.Open(procdir.Link(m.Pid(), "pagemap"))
 	if err != nil {
 		return nil, fmt.Errorf("looking for changed code: %w", err)
 	}

@@ -27,7 +27,7 @@ func (e *Engine) libraryTLS(m *module) (int64, error) {
 		}
 		return binary.LittleEndian.Uint64(b[:]), nil
 	}
-	f, err := openfile.OpenELF(m.file)
+	f, err := openfile.OpenELF(m.File())
 	if err != nil {
 		return 0, err
 	}
@@ -48,7 +48,7 @@ func (e *Engine) libraryTLS(m *module) (int64, error) {
 			return int64(got - value), nil
 		}
 	}
-	return 0, fmt.Errorf("the thread-local block of %s has no offset that is the same in all threads and is told in its relocations", m.path)
+	return 0, fmt.Errorf("the thread-local block of %s has no offset that is the same in all threads and is told in its relocations", m.Path)
 }
 
 // tlsRelocations reads the dynamic relocations (Elf64_Rela) and symbols.

@@ -126,7 +126,7 @@ func foreignError(addr uint64, why error) error {
 // MayUprobe refuses sites where the kernel has no way to put a breakpoint, or would
 // put it elsewhere: it takes private mappings of a file that are not writable.
 func (w *Site) MayUprobe() error {
-	for _, m := range w.mod.maps {
+	for _, m := range w.mod.Maps {
 		if w.Addr() < m.Start || w.Addr() >= m.End {
 			continue
 		}
@@ -136,16 +136,16 @@ func (w *Site) MayUprobe() error {
 		case m.Shared || m.Prot&unix.PROT_WRITE != 0:
 			return errors.New("its code is writable, where the kernel puts no breakpoints")
 		}
-		st, err := os.Stat(w.mod.file)
+		st, err := os.Stat(w.mod.File())
 		if err != nil {
 			return err
 		}
 		if sys, ok := st.Sys().(*syscall.Stat_t); ok && sys.Ino != m.Inode {
-			return fmt.Errorf("%s is not the file that the process has mapped (was it replaced?)", w.mod.file)
+			return fmt.Errorf("%s is not the file that the process has mapped (was it replaced?)", w.mod.File())
 		}
 		return nil
 	}
-	return fmt.Errorf("no mapping of %s is at %#x", w.mod.path, w.Addr())
+	return fmt.Errorf("no mapping of %s is at %#x", w.mod.Path, w.Addr())
 }
 
 // Trapped reports an error unless the byte at the site is a breakpoint's, or that of

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/format"
 )
@@ -138,5 +139,5 @@ func (u *userSymbols) frames(e *Host, pid int, pc uint64, caller bool) []format.
 	}
 	var inlined []string
 	f.Function, f.Offset, f.File, f.Line, inlined = m.Symbolize(vaddr)
-	return format.CodeFrames(f, caller, inlined)
+	return debuginfo.CodeFrames(f, caller, inlined)
 }

@@ -1,4 +1,4 @@
-package inproc
+package image
 
 import (
 	"encoding/binary"
@@ -7,7 +7,6 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	cfi "github.com/jalon-trace/jalon/internal/debuginfo/dwarf/frame"
-	"github.com/jalon-trace/jalon/internal/event"
 )
 
 // maxFrames bounds a stack trace.
@@ -53,16 +52,19 @@ func (sn *snapshot) word(addr uint64) (uint64, bool) {
 	return binary.LittleEndian.Uint64(sn.stack[off:]), true
 }
 
-// UnwindPCs walks the recorded stack by the call frame information of the modules;
-// where that is silent the frame pointer is tried once.
-func UnwindPCs(v *event.Value, module func(uint64) (*dwarf.Module, uint64)) []uint64 {
+// Unwind walks a recorded stack by the call frame information of the modules; where that
+// is silent the frame pointer is tried once. regs are the registers in the order of
+// arch.Processor.Dump, 8 bytes each; stack is the copy of the memory from the stack
+// pointer on; module gives the file at an address and how far it lies from its own
+// addresses. The first pc is that of the registers.
+func Unwind(regs, stack []byte, module func(addr uint64) (*dwarf.Module, uint64)) []uint64 {
 	var f frame
 	for i, n := range host.Processor.Dump {
 		if n < host.Processor.FrameColumns {
-			f.reg[n], f.known[n] = binary.LittleEndian.Uint64(v.Data[8*i:]), true
+			f.reg[n], f.known[n] = binary.LittleEndian.Uint64(regs[8*i:]), true
 		}
 	}
-	sn := &snapshot{f.reg[regSP], v.Stack, module}
+	sn := &snapshot{f.reg[regSP], stack, module}
 	pcs := []uint64{f.reg[regPC]}
 	exact := true // the pc is that of an instruction to come, not behind a call
 	for len(pcs) < maxFrames {

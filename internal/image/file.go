@@ -1,35 +1,64 @@
-package inproc
+package image
 
 import (
 	"bytes"
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/debuginfo/elf"
 	"github.com/jalon-trace/jalon/internal/openfile"
-	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/procdir"
-	"github.com/jalon-trace/jalon/internal/process"
 )
 
+// File is a path by which jalon opens the module's file; "" when nothing leads to it.
+func (m *Module) File() string {
+	if !m.found {
+		m.found = true
+		m.file, m.proven = openable(m.image.pid, &m.Maps[0], m.Exe)
+	}
+	return m.file
+}
+
+// Proven reports whether File leads to the very file that is mapped, as far as the
+// kernel shows that. Otherwise Open has compared it with memory.
+func (m *Module) Proven() bool {
+	m.File()
+	return m.proven
+}
+
+// root is the process's root directory when it is another than ours.
+func (im *Image) root() string {
+	if im.pid == 0 {
+		return ""
+	}
+	theirs := procdir.Link(im.pid, "root")
+	if openfile.Same(theirs, "/") {
+		return ""
+	}
+	return theirs
+}
+
 // executable returns the test whether a mapping is one of the process's executable.
-func executable(pid int) func(*process.Mapping) bool {
+func executable(pid int) func(*procdir.Mapping) bool {
 	path, _ := procdir.Exe(pid) // not permitted: no mapping is known to be the executable's
 	path, deleted := strings.CutSuffix(path, " (deleted)")
-	return func(m *process.Mapping) bool { return m.Path == path && m.Deleted == deleted }
+	return func(m *procdir.Mapping) bool { return m.Path == path && m.Deleted == deleted }
 }
 
 // openable is a path that leads to the very file of a mapping: the plain one where it
 // does (it is still there when the process is gone), else the process's own view of it,
 // else the kernel's links to the executable and to the mapped file, which hold even when
-// the file was deleted or replaced. "" when none leads there.
-func openable(pid int, m *process.Mapping, exe bool) string {
+// the file was deleted or replaced. "" when none leads there. proven is false where that
+// it is the file of the mapping remains to be shown: see identical.
+func openable(pid int, m *procdir.Mapping, exe bool) (file string, proven bool) {
 	named := []string{m.Path, procdir.Link(pid, filepath.Join("root", m.Path))}
 	links := []string{fmt.Sprintf("/proc/%d/map_files/%x-%x", pid, m.Start, m.End)}
 	if exe {
@@ -37,7 +66,7 @@ func openable(pid int, m *process.Mapping, exe bool) string {
 	}
 	for _, path := range named {
 		if st, err := openfile.Stat(path); err == nil && isMapped(st, m) {
-			return path
+			return path, true
 		}
 	}
 	for _, link := range links {
@@ -47,33 +76,33 @@ func openable(pid int, m *process.Mapping, exe bool) string {
 		}
 		for _, path := range named { // overlayfs and btrfs show other numbers in maps
 			if x, err := openfile.Stat(path); err == nil && os.SameFile(x, st) {
-				return path
+				return path, true
 			}
 		}
-		return link
+		return link, true
 	}
 	if m.Deleted {
-		return ""
+		return "", false
 	}
-	for _, path := range named { // without the links: sameHeader compares with memory
+	for _, path := range named { // without the links
 		if _, err := openfile.Stat(path); err == nil {
-			return path
+			return path, false
 		}
 	}
-	return ""
+	return "", false
 }
 
-// FileOf is a path that leads to the file that a process means by a name: one that it
+// Named is a path that leads to the file that a process means by a name: one that it
 // has mapped, else the one that its root directory has. "" when jalon sees the same
 // files, or there is none of that name.
-func FileOf(pid int, name string) string {
-	maps, err := process.Maps(pid)
+func Named(pid int, name string) string {
+	im, err := OfProcess(pid, nil)
 	if err != nil {
 		return ""
 	}
-	for _, m := range modules(pid, maps) {
-		if m.meant(name) && m.file != "" {
-			return m.file
+	for _, m := range im.mods {
+		if m.Meant(name) && m.File() != "" {
+			return m.File()
 		}
 	}
 	if !filepath.IsAbs(name) {
@@ -86,13 +115,35 @@ func FileOf(pid int, name string) string {
 	return theirs
 }
 
-// meant reports whether a place names the module: by the path that the process sees,
+// Meant reports whether a place names the module: by the path that the process sees,
 // also through symbolic links, or by one that jalon sees.
-func (m *module) meant(name string) bool {
-	if probe.MatchFile(name, m.path) || openfile.Same(name, m.file) {
+func (m *Module) Meant(name string) bool {
+	if matchFile(name, m.Path) || openfile.Same(name, m.File()) {
 		return true
 	}
-	return filepath.IsAbs(name) && m.pid != 0 && openfile.Same(inRoot(m.pid, name), m.file)
+	return filepath.IsAbs(name) && m.image.pid != 0 && openfile.Same(inRoot(m.image.pid, name), m.File())
+}
+
+// matchFile reports whether a module's path is the file that the place names:
+// the same path, or the same last components (`sqlite3`, `libc.so.6`).
+func matchFile(pattern, modulePath string) bool {
+	if pattern == "" || pattern == modulePath || pattern == "*" {
+		return true
+	}
+	if ok, _ := path.Match(pattern, modulePath); ok {
+		return true
+	}
+	if strings.HasPrefix(pattern, "/") {
+		return false
+	}
+	pattern = strings.TrimPrefix(pattern, "./")
+	if strings.HasSuffix(modulePath, "/"+pattern) {
+		return true
+	}
+	// libssl.so.3 names libssl.so.3.0.15, and libc names libc.so.6.
+	base := path.Base(modulePath)
+	rest, ok := strings.CutPrefix(base, pattern)
+	return ok && strings.Contains(base, ".so") && (rest[0] == '.' || rest[0] == '-' && strings.HasPrefix(rest[1:], "2."))
 }
 
 // inRoot is a path that leads to what name is under a process's root directory. Its
@@ -133,7 +184,7 @@ func ProgramFile(pid int) string {
 }
 
 // isMapped reports whether a file is the one that a line of /proc/PID/maps names.
-func isMapped(st fs.FileInfo, m *process.Mapping) bool {
+func isMapped(st fs.FileInfo, m *procdir.Mapping) bool {
 	sys, ok := st.Sys().(*syscall.Stat_t)
 	return ok && m.IsFile(sys.Dev, sys.Ino)
 }
@@ -142,39 +193,47 @@ func isMapped(st fs.FileInfo, m *process.Mapping) bool {
 // headers and, where linkers put it, the build-id; no function lies there.
 const headerSize = 0x380
 
-// sameHeader makes sure that the file that was opened is the one that is mapped: a
-// package upgrade or a rebuild may have replaced it.
-func (m *module) sameHeader() error {
-	mem, err := openMem(m.pid)
+// identical makes sure that the file that was opened is the one that is mapped, or that
+// was when the list of modules was saved: a package upgrade or a rebuild may have
+// replaced it.
+func (m *Module) identical(info *dwarf.Module) error {
+	switch {
+	case m.image.pid == 0:
+		return m.asSaved(info)
+	case m.proven:
+		return nil
+	}
+	mem, err := procdir.Mem(m.image.pid, os.O_RDONLY)
 	if err != nil {
 		return nil // a permission that arming needs as well, and reports
 	}
 	defer mem.Close()
-	for _, x := range m.maps {
-		seg, ok := m.segmentAt(0)
+	for i := range m.Maps {
+		x := &m.Maps[i]
+		seg, ok := headerSegment(info)
 		if x.Offset != 0 || x.Prot&unix.PROT_WRITE != 0 || !ok {
 			continue
 		}
-		want, err := m.dw.Text(seg.Vaddr, headerSize)
+		want, err := info.Text(seg.Vaddr, headerSize)
 		if err != nil {
-			return fmt.Errorf("%s: %w", m.path, err)
+			return fmt.Errorf("%s: %w", m.Path, err)
 		}
 		got := make([]byte, len(want))
 		if _, err := mem.ReadAt(got, int64(x.Start)); err != nil {
 			return nil // the process ends
 		}
 		if !bytes.Equal(want, got) {
-			return fmt.Errorf("%s is not the file that process %d runs: it was changed or replaced meanwhile; restart the program to trace the new file", m.path, m.pid)
+			return fmt.Errorf("%s is not the file that process %d runs: it was changed or replaced meanwhile; restart the program to trace the new file", m.Path, m.image.pid)
 		}
 		return nil
 	}
 	return nil
 }
 
-// segmentAt is the segment that is loaded from an offset of the file, if it is read only.
-func (m *module) segmentAt(off uint64) (elf.Segment, bool) {
-	for _, seg := range m.dw.Segments() {
-		if seg.Offset == off && !seg.Write {
+// headerSegment is the segment that has the file's start, if it is read only.
+func headerSegment(info *dwarf.Module) (elf.Segment, bool) {
+	for _, seg := range info.Segments() {
+		if seg.Offset == 0 && !seg.Write {
 			return seg, true
 		}
 	}

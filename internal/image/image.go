@@ -1,0 +1,167 @@
+package image
+
+import (
+	"slices"
+	"sort"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
+	"github.com/jalon-trace/jalon/internal/procdir"
+)
+
+// Image is an address space. It is used from one goroutine.
+type Image struct {
+	pid   int // 0: of no process
+	files *Files
+	mods  []*Module         // the executable first, then by address
+	parts []part            // their mappings, by address
+	code  []procdir.Mapping // whatever is executable, by address
+	names map[uint64]string // of addresses, see Symbol
+}
+
+// part is a mapping of a module.
+type part struct {
+	start, end uint64
+	mod        *Module
+}
+
+// New is the image of a process before anything is known of it; see Update.
+func New(pid int, files *Files) *Image { return &Image{pid: pid, files: files} }
+
+// OfProcess is the image of a process as it is now.
+func OfProcess(pid int, files *Files) (*Image, error) {
+	maps, err := procdir.Maps(pid)
+	if err != nil {
+		return nil, err
+	}
+	im := New(pid, files)
+	im.Update(maps)
+	return im, nil
+}
+
+// Update takes the present mappings, by address. Modules that are where they were stay
+// the same Module, with what is known of them.
+func (im *Image) Update(maps []procdir.Mapping) {
+	type place struct {
+		mapped
+		start uint64
+	}
+	old := map[place]*Module{}
+	for _, m := range im.mods {
+		old[place{mappedFile(&m.Maps[0]), m.Maps[0].Start}] = m
+	}
+	im.mods = modules(im.pid, maps)
+	kept := 0
+	for i, m := range im.mods {
+		if o := old[place{mappedFile(&m.Maps[0]), m.Maps[0].Start}]; o != nil {
+			o.Maps = m.Maps
+			im.mods[i] = o
+			kept++
+		}
+		im.mods[i].image = im
+	}
+	if kept != len(old) || kept != len(im.mods) {
+		im.names = nil // other code may lie where some was named
+	}
+	im.index(maps)
+}
+
+// index sorts what lookups by address need.
+func (im *Image) index(maps []procdir.Mapping) {
+	im.parts, im.code = nil, nil
+	for _, m := range im.mods {
+		for i := range m.Maps {
+			im.parts = append(im.parts, part{m.Maps[i].Start, m.Maps[i].End, m})
+		}
+	}
+	sort.Slice(im.parts, func(i, j int) bool { return im.parts[i].start < im.parts[j].start })
+	for i := range maps {
+		if maps[i].Prot&unix.PROT_EXEC != 0 {
+			im.code = append(im.code, maps[i])
+		}
+	}
+}
+
+// modules lists the ELF files of a process by the order of their addresses, the
+// executable first.
+func modules(pid int, maps []procdir.Mapping) []*Module {
+	exe := executable(pid)
+	byFile := map[mapped]*Module{}
+	var list []*Module
+	for i := range maps {
+		x := &maps[i]
+		if x.Path == "" || x.Path[0] != '/' || strings.HasPrefix(x.Path, "/memfd:") || strings.HasPrefix(x.Path, "/dev/") {
+			continue
+		}
+		m := byFile[mappedFile(x)]
+		if m == nil {
+			m = &Module{Path: x.Path, Exe: exe(x)}
+			byFile[mappedFile(x)] = m
+			list = append(list, m)
+		}
+		m.Maps = append(m.Maps, *x)
+	}
+	list = slices.DeleteFunc(list, func(m *Module) bool { return !m.Exe && !m.hasCode() })
+	slices.SortStableFunc(list, func(a, b *Module) int { return rank(a) - rank(b) })
+	return list
+}
+
+func rank(m *Module) int {
+	if m.Exe {
+		return 0
+	}
+	return 1
+}
+
+// Pid is the process that the image is of; 0: it is of none.
+func (im *Image) Pid() int { return im.pid }
+
+// Modules lists them: the executable first, the others by address.
+func (im *Image) Modules() []*Module { return im.mods }
+
+// IsCode reports whether an address lies in an executable mapping, of whatever.
+func (im *Image) IsCode(addr uint64) bool {
+	return slices.ContainsFunc(im.code, func(x procdir.Mapping) bool { return x.Contains(addr) })
+}
+
+// Owner is the module with a mapping at an address, nil where there is none. Its file
+// need not be one that can be opened.
+func (im *Image) Owner(addr uint64) *Module {
+	i := sort.Search(len(im.parts), func(i int) bool { return im.parts[i].end > addr })
+	if i < len(im.parts) && im.parts[i].start <= addr {
+		return im.parts[i].mod
+	}
+	return nil
+}
+
+// Find is the module that an address belongs to, opened, and the address in its file's
+// terms; nil where there is none, or its file cannot be read.
+func (im *Image) Find(addr uint64) (*Module, uint64) {
+	if m := im.Owner(addr); m != nil {
+		if m.Open() == nil {
+			if vaddr, ok := m.Vaddr(addr); ok {
+				return m, vaddr
+			}
+		}
+		return nil, 0
+	}
+	// Zeroed data behind the file's last page is mapped without a name.
+	for _, m := range im.mods {
+		if m.info != nil && m.Readable(addr-m.bias, 1) {
+			return m, addr - m.bias
+		}
+	}
+	return nil, 0
+}
+
+// File is the debug information of the module at an address, and its distance there
+// from the addresses of the file; nil where there is none.
+func (im *Image) File(addr uint64) (*dwarf.Module, uint64) {
+	m, vaddr := im.Find(addr)
+	if m == nil {
+		return nil, 0
+	}
+	return m.info, addr - vaddr
+}
