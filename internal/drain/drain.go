@@ -44,9 +44,6 @@ const (
 	// showTurn is how long events are shown before something else has a turn: the user
 	// may want to end, libraries are loaded. To show a stack takes long.
 	showTurn = 50 * time.Millisecond
-	// maxBacklog is how much may wait to be shown. What comes beyond it stays in the
-	// rings, and is counted as lost when these are full.
-	maxBacklog = 64 << 20
 )
 
 // Drain reads the rings of engines, orders the records and hands them to the
@@ -91,7 +88,7 @@ func New(clock *event.Clock, sink Sink) *Drain {
 	d := &Drain{names: map[int]string{}, clock: clock, sink: sink, merger: event.NewMerger(0)}
 	d.merger.Slack = clock.Ticks(event.Slack)
 	d.merger.Hold = clock.Ticks(event.Hold)
-	d.merger.Limit = event.MaxWaiting
+	d.merger.Limit = event.MaxWaiting / 2
 	d.waiter, _ = sink.(Waiter)
 	return d
 }
@@ -175,15 +172,7 @@ func (d *Drain) DropSchema(src *Source, id uint32) {
 func (d *Drain) Poll() (more bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.sample(); err != nil {
-		return false, err
-	}
-	if d.merger.Waiting() < maxBacklog {
-		if more, err = d.readAll(); err != nil {
-			return more, err
-		}
-	}
-	if err := d.clock.Refresh(); err != nil {
+	if more, err = d.look(); err != nil {
 		return more, err
 	}
 	d.rename()
@@ -207,6 +196,20 @@ func (d *Drain) Poll() (more bool, err error) {
 	return more, d.sink.Flush()
 }
 
+// look reads every ring once, unless too much waits already: then what comes stays in the
+// rings, and is counted as lost when these are full.
+func (d *Drain) look() (more bool, err error) {
+	if err := d.sample(); err != nil {
+		return false, err
+	}
+	if d.merger.Waiting() < event.MaxWaiting {
+		if more, err = d.readAll(); err != nil {
+			return more, err
+		}
+	}
+	return more, d.clock.Refresh()
+}
+
 // readAll reads every ring once.
 func (d *Drain) readAll() (more bool, err error) {
 	for _, src := range d.sources {
@@ -218,6 +221,8 @@ func (d *Drain) readAll() (more bool, err error) {
 			}
 			if state == ring.Empty {
 				d.merger.Drained(src.first+cpu, now)
+			} else {
+				d.merger.Held(src.first+cpu, now)
 			}
 			more = more || len(d.buf) > src.mem.RingSize()/8
 		}

@@ -64,6 +64,34 @@ func (r *rings) fill(n, size int) {
 	}
 }
 
+// flood fills a ring that was read, but for room for one record, and commits the record
+// that was under way. busy: it reserves one more. It returns how many bytes it wrote.
+func (r *rings) flood(cpu, size int, busy bool) (n int) {
+	l := r.flat.Layout(0)
+	at := r.mem[l.Rings+uint64(cpu)*l.RingStride:]
+	commit := func(pos uint64) {
+		rec := at[ring.RingData+pos&(l.RingSize-1):][:size]
+		r.tsc++
+		binary.LittleEndian.PutUint64(rec[ring.RecTSC:], r.tsc)
+		binary.LittleEndian.PutUint64(rec[ring.RecThread:], ringsThread)
+		binary.LittleEndian.PutUint64(rec, uint64(size)|1<<32)
+		n += size
+	}
+	reserved := binary.LittleEndian.Uint64(at[ring.RingReserved:])
+	consumed := binary.LittleEndian.Uint64(at[ring.RingConsumed:])
+	for pos := consumed; pos < reserved; pos += uint64(size) {
+		commit(pos)
+	}
+	for ; reserved+2*uint64(size) <= consumed+l.RingSize; reserved += uint64(size) {
+		commit(reserved)
+	}
+	if busy {
+		reserved += uint64(size)
+	}
+	binary.LittleEndian.PutUint64(at[ring.RingReserved:], reserved)
+	return n
+}
+
 // TestDrainRings: all records of all rings come once, in the order of their stamps,
 // with their thread, and are counted.
 func TestDrainRings(t *testing.T) {
@@ -99,6 +127,33 @@ func TestDrainRings(t *testing.T) {
 	}
 	if r.src.recorded[0] != written || len(r.drain.names) > 1 {
 		t.Errorf("%d records of %d are counted, %d threads", r.src.recorded[0], written, len(r.drain.names))
+	}
+}
+
+// TestDrainBacklog: when so much waits for its order that reading pauses, the oldest
+// records are shown and reading goes on, also when each look at some rings found a record
+// that was not committed yet.
+func TestDrainBacklog(t *testing.T) {
+	const size = 4096
+	for busy := range 5 {
+		r := newRings(t, size)
+		shown := 0
+		r.give = func(*event.Event) { shown++ }
+		r.tsc = event.TSC()
+		for written := 0; r.drain.merger.Waiting() < event.MaxWaiting && written < 2*event.MaxWaiting; {
+			for cpu := range 4 {
+				written += r.flood(cpu, size, cpu < busy)
+			}
+			if _, err := r.drain.look(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := r.drain.Poll(); err != nil || shown == 0 {
+			t.Errorf("%d writers busy: nothing is shown of %d MiB that wait (%v)", busy, r.drain.merger.Waiting()>>20, err)
+		}
+		if w := r.drain.merger.Waiting(); w >= event.MaxWaiting {
+			t.Errorf("%d writers busy: %d MiB wait still: nothing more is read", busy, w>>20)
+		}
 	}
 }
 

@@ -14,8 +14,9 @@ const (
 	Slack = 20 * time.Millisecond
 	// Hold: records wait at most this long for a ring whose writer is stopped.
 	Hold = 500 * time.Millisecond
-	// MaxWaiting: records that wait for their order take at most this many bytes.
-	MaxWaiting = 256 << 20
+	// MaxWaiting: a reader pauses while records that wait for their order take this many
+	// bytes; Limit is half of it.
+	MaxWaiting = 64 << 20
 )
 
 // Merger puts the records of all rings in the order of their stamps.
@@ -23,10 +24,14 @@ const (
 // Inside a ring the order is nearly that of time: a writer takes its stamp, may
 // be preempted, and reserves its room later. So each ring's records are sorted
 // as they arrive, and a record is given out when every ring has been seen empty
-// at a time Slack after it. A record that comes later still is given out at
-// once and counted as late.
+// at a time Slack after it, or has given a record with a stamp Slack after it: what
+// such a ring holds still was reserved later. A record that comes later still is given
+// out at once and counted as late.
 //
-// The cycle: for each ring { now = TSC(); Drain; Add; if Empty: Drained(now) }; Emit.
+// The cycle: for each ring { now = TSC(); Drain; Add; Drained(now) or Held(now) }; Emit.
+//
+// Limit keeps the cycle going: a reader that pauses while much waits must let Emit give
+// out records below that amount, or the order of what waits would never be known.
 type Merger struct {
 	// Slack is how long, in ticks, a writer may need from its stamp to its reservation.
 	Slack uint64
@@ -48,7 +53,7 @@ type Merger struct {
 	queues  []queue
 	heap    []int // rings with records, the one with the oldest first
 	bytes   int
-	newest  uint64 // largest time given to Drained
+	newest  uint64 // largest time at which a ring was read
 	emitted uint64 // largest stamp given out
 }
 
@@ -56,7 +61,10 @@ type queue struct {
 	buf     []byte
 	entries []entry // sorted by key
 	head    int
-	clear   uint64 // the ring was seen empty at this time
+	// known: what is still to come from the ring was reserved after this time, at which
+	// it was seen empty or which a record of it has.
+	known uint64
+	last  uint64 // the youngest record that came
 }
 
 type entry struct {
@@ -79,12 +87,13 @@ func (m *Merger) Rekey(key func(ring int, stamp uint64) uint64, slack, hold uint
 	m.newest, m.emitted = 0, 0
 	for i := range m.queues {
 		q := &m.queues[i]
-		q.clear = 0
+		q.known, q.last = 0, 0
 		waiting := append([]entry(nil), q.entries[q.head:]...)
 		q.entries, q.head = q.entries[:0], 0
 		for _, e := range waiting {
 			e.key = key(i, e.stamp)
 			q.insert(e)
+			q.last = max(q.last, e.key)
 		}
 	}
 }
@@ -110,6 +119,7 @@ func (m *Merger) Add(cpu int, data []byte) {
 			key = m.Possible.To
 		}
 		q.insert(entry{key, stamp, base + off, size})
+		q.last = max(q.last, key)
 		m.bytes += size
 		off += size
 	}
@@ -170,10 +180,16 @@ func (q *queue) repack(list []entry, size int) {
 	q.buf = buf
 }
 
-// Drained tells that a ring was found Empty by a Drain that began after tsc.
-func (m *Merger) Drained(cpu int, tsc uint64) {
-	m.queues[cpu].clear = max(m.queues[cpu].clear, tsc)
-	m.newest = max(m.newest, tsc)
+// Drained reports that a ring was found Empty by a Drain that began at now.
+func (m *Merger) Drained(cpu int, now uint64) { m.know(cpu, now, now) }
+
+// Held reports that a ring was found Pending by a Drain that began at now: what it holds
+// was reserved after the records that it gave.
+func (m *Merger) Held(cpu int, now uint64) { m.know(cpu, min(m.queues[cpu].last, now), now) }
+
+func (m *Merger) know(cpu int, known, now uint64) {
+	m.queues[cpu].known = max(m.queues[cpu].known, known)
+	m.newest = max(m.newest, now)
 }
 
 // Waiting returns the bytes of the records that were not yet given out.
@@ -191,7 +207,7 @@ func (m *Merger) Records() (n uint64) {
 func (m *Merger) watermark() uint64 {
 	mark := m.newest
 	for i := range m.queues {
-		mark = min(mark, m.queues[i].clear)
+		mark = min(mark, m.queues[i].known)
 	}
 	mark -= min(mark, m.Slack)
 	if m.Hold > 0 && m.newest > m.Hold {
