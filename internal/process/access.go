@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/jalon-trace/jalon/internal/fail"
+	"github.com/jalon-trace/jalon/internal/process/memory"
 )
 
 // ReadMemory fills b from addr with the memory as the program has it: without
@@ -11,14 +12,14 @@ import (
 // nothing could. Threads may run.
 func (p *Process) ReadMemory(addr uint64, b []byte) (n int, err error) {
 	err = p.do(func() error {
-		if err = p.space.read(addr, b); err == nil {
+		if err = p.space.Read(addr, b); err == nil {
 			n = len(b)
 			return nil
 		}
 		// Page by page, as far as it goes.
 		for n < len(b) {
-			part := min(len(b)-n, int(pageSize-(addr+uint64(n))%pageSize))
-			if p.space.read(addr+uint64(n), b[n:n+part]) != nil {
+			part := min(len(b)-n, int(memory.PageSize-(addr+uint64(n))%memory.PageSize))
+			if p.space.Read(addr+uint64(n), b[n:n+part]) != nil {
 				break
 			}
 			n += part
@@ -34,7 +35,7 @@ func (p *Process) ReadMemory(addr uint64, b []byte) (n int, err error) {
 // WriteMemory stores b at addr, also in pages that the program cannot write to.
 // Breakpoints stay in place: what is below them changes.
 func (p *Process) WriteMemory(addr uint64, b []byte) error {
-	return p.do(func() error { return p.access("write memory", p.space.write(addr, b)) })
+	return p.do(func() error { return p.access("write memory", p.space.Write(addr, b)) })
 }
 
 // access names what was attempted.

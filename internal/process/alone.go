@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/jalon-trace/jalon/internal/process/memory"
 	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
@@ -173,13 +174,13 @@ func (p *Process) stepOver(t *task) {
 	d := &t.dbg
 	addr := d.over
 	var regs Regs
-	orig, there := p.space.breaks[addr]
+	orig, there := p.space.Breaks[addr]
 	if sys.GetRegs(t.tid, &regs) != nil || regs.PC() != addr || !there || !p.ctl.user[addr] {
 		d.over = 0 // moved, or the breakpoint was removed: it goes on from where it is
 		return
 	}
 	in := p.insnAt(addr)
-	if p.space.writeRaw(addr, []byte{orig}) != nil {
+	if p.space.WriteRaw(addr, []byte{orig}) != nil {
 		d.over = 0 // the memory is gone
 		return
 	}
@@ -196,8 +197,8 @@ func (p *Process) stepOver(t *task) {
 			p.fixStep(t, in.kind)
 		}
 	}
-	if p.ctl.user[addr] && p.space.mem != nil {
-		_ = p.space.writeRaw(addr, []byte{int3}) // an error: the memory is gone
+	if p.ctl.user[addr] && p.space.Err() == nil {
+		_ = p.space.WriteRaw(addr, []byte{memory.Int3}) // an error: the memory is gone
 	}
 	switch {
 	case p.tasks[t.tid] != t || t.state != stopped:
@@ -254,15 +255,15 @@ func (p *Process) setTemps(addrs []uint64) (map[uint64]bool, error) {
 		if temps[a] {
 			continue
 		}
-		if _, ours := p.space.breaks[a]; !ours {
+		if _, ours := p.space.Breaks[a]; !ours {
 			var b [1]byte
-			if err := p.space.read(a, b[:]); err != nil {
+			if err := p.space.Read(a, b[:]); err != nil {
 				return temps, err
 			}
-			if err := p.space.writeRaw(a, []byte{int3}); err != nil {
+			if err := p.space.WriteRaw(a, []byte{memory.Int3}); err != nil {
 				return temps, err
 			}
-			p.space.breaks[a] = b[0]
+			p.space.Breaks[a] = b[0]
 		} else if !p.ctl.user[a] {
 			continue // ld.so's, which is answered by itself
 		}
@@ -276,8 +277,8 @@ func (p *Process) clearTemps(temps map[uint64]bool) {
 		if p.ctl.user[a] {
 			continue
 		}
-		_ = p.space.writeRaw(a, []byte{p.space.breaks[a]}) // an error: the memory is gone
-		delete(p.space.breaks, a)
+		_ = p.space.WriteRaw(a, []byte{p.space.Breaks[a]}) // an error: the memory is gone
+		delete(p.space.Breaks, a)
 	}
 }
 

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"debug/elf"
 	"errors"
 	"fmt"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/fail"
+	"github.com/jalon-trace/jalon/internal/procdir"
 	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
@@ -28,8 +30,7 @@ func Attach(pid int, cfg Config) (*Process, error) {
 			return err
 		}
 		p.space = newSpace(p.pid)
-		if p.space.memErr != nil {
-			err := p.space.memErr
+		if err := p.space.Err(); err != nil {
 			p.releaseAll()
 			return &fail.Error{Op: fmt.Sprintf("open the memory of process %d", pid), Err: err}
 		}
@@ -223,4 +224,20 @@ func (p *Process) holdAll() {
 			t.dbg.birth = 0 // in which order they were born is not known; by number
 		}
 	}
+}
+
+// is64 reads the class of the program's ELF file: "not ours" is better said
+// before anything is touched.
+func is64(pid int) (bool, error) {
+	f, err := procdir.Via(pid, func(dir string) (*os.File, error) { return os.Open(dir + "/exe") })
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	var ident [20]byte
+	if _, err := f.ReadAt(ident[:], 0); err != nil {
+		return false, err
+	}
+	return string(ident[:4]) == elf.ELFMAG && ident[elf.EI_CLASS] == byte(elf.ELFCLASS64) &&
+		elf.Machine(uint16(ident[18])|uint16(ident[19])<<8) == elf.EM_X86_64, nil
 }

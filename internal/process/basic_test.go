@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/jalon-trace/jalon/internal/process/memory"
 	"github.com/jalon-trace/jalon/internal/ring"
 )
 
@@ -111,7 +112,7 @@ func exercise(t *testing.T, s *Stopped) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := int64(at - text); d > reach || d < -reach {
+	if d := int64(at - text); d > memory.Reach || d < -memory.Reach {
 		t.Errorf("%#x is too far from %#x", at, text)
 	}
 	want := bytes.Repeat([]byte("jalon"), 2000)

@@ -1,6 +1,10 @@
 package process
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/jalon-trace/jalon/internal/process/memory"
+)
 
 // InsertBreak puts an int3 at an address, if there is none of ours yet. Threads
 // may run: it is one byte. One that is gone is put there again: with memory that is
@@ -11,19 +15,19 @@ func (p *Process) InsertBreak(addr uint64) error {
 			if p.isInt3(addr) {
 				return nil
 			}
-			delete(p.space.breaks, addr)
+			delete(p.space.Breaks, addr)
 		}
 		p.learnOnce()
-		if _, ok := p.space.breaks[addr]; !ok {
+		if _, ok := p.space.Breaks[addr]; !ok {
 			var b [1]byte
-			err := p.space.read(addr, b[:])
+			err := p.space.Read(addr, b[:])
 			if err == nil {
-				err = p.space.writeRaw(addr, []byte{int3})
+				err = p.space.WriteRaw(addr, []byte{memory.Int3})
 			}
 			if err != nil {
 				return p.access(fmt.Sprintf("insert a breakpoint at %#x", addr), err)
 			}
-			p.space.breaks[addr] = b[0]
+			p.space.Breaks[addr] = b[0]
 		}
 		p.ctl.user[addr] = true
 		delete(p.ctl.removed, addr)
@@ -39,11 +43,11 @@ func (p *Process) RemoveBreak(addr uint64) error {
 			return nil
 		}
 		if p.modules.addr != addr { // else it stays for that
-			err := p.space.writeRaw(addr, []byte{p.space.breaks[addr]})
+			err := p.space.WriteRaw(addr, []byte{p.space.Breaks[addr]})
 			if err != nil && err != ErrGone && p.isInt3(addr) {
 				return p.access(fmt.Sprintf("remove the breakpoint at %#x", addr), err)
 			}
-			delete(p.space.breaks, addr) // where the memory is gone, so is the int3
+			delete(p.space.Breaks, addr) // where the memory is gone, so is the int3
 		}
 		delete(p.ctl.user, addr)
 		p.ctl.removed[addr] = true
@@ -87,11 +91,11 @@ func (p *Process) liftBreaks(sp *space) {
 			continue
 		}
 		var b [1]byte
-		if sp.readRaw(addr, b[:]) == nil && b[0] == int3 {
-			_ = sp.writeRaw(addr, []byte{p.space.breaks[addr]}) // an error: the memory is gone
+		if sp.ReadRaw(addr, b[:]) == nil && b[0] == memory.Int3 {
+			_ = sp.WriteRaw(addr, []byte{p.space.Breaks[addr]}) // an error: the memory is gone
 		}
 		if sp == p.space {
-			delete(sp.breaks, addr)
+			delete(sp.Breaks, addr)
 		}
 	}
 	if sp == p.space {

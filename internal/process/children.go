@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/procdir"
+	"github.com/jalon-trace/jalon/internal/process/memory"
 	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
@@ -173,10 +174,10 @@ func (p *Process) handOver(t *task) (h handover, err error) {
 		return h, err
 	}
 	sp := newSpace(t.tgid)
-	defer sp.close()
+	defer sp.Close()
 	inj := &injection{t: t, sp: sp, regs: h.regs, mask: h.mask}
 	stub := append(escapeBytes()[:escapeData], inj.recovery()...)
-	if h.stub, err = sp.takeSlack(stub, escapeData, func(lo, hi uint64) bool { return false }); err != nil {
+	if h.stub, err = sp.TakeSlack(stub, escapeData, func(lo, hi uint64) bool { return false }); err != nil {
 		return h, err
 	}
 	regs := h.regs
@@ -231,7 +232,7 @@ func (h *handover) giveBack() error {
 		}
 	}
 	sp := newSpace(h.pid)
-	defer sp.close()
+	defer sp.Close()
 	sp.escape = h.stub
 	sp.dropEscape()
 	return nil
@@ -298,7 +299,7 @@ type legacy struct {
 
 func (p *Process) legacyOf(t *task) *legacy {
 	l := &legacy{
-		space: &space{escape: p.space.escape, breaks: maps.Clone(p.space.breaks)}, user: maps.Clone(p.ctl.user),
+		space: &space{Space: &memory.Space{Breaks: maps.Clone(p.space.Breaks)}, escape: p.space.escape}, user: maps.Clone(p.ctl.user),
 		watches: p.ctl.watches,
 		modules: p.modules, trap: p.trap, faultHandlers: maps.Clone(p.faultHandlers), actions: maps.Clone(p.actions),
 	}
@@ -315,7 +316,7 @@ func (p *Process) legacyOf(t *task) *legacy {
 // inherit makes it that of a process that was just taken over.
 func (p *Process) inherit(t *task, l *legacy) {
 	p.space = newSpace(t.tgid)
-	p.space.breaks = l.space.breaks
+	p.space.Breaks = l.space.Breaks
 	if l.left == nil { // in borrowed memory the stub is the parent's tracer's
 		p.space.inheritEscape(l.space)
 	}
@@ -328,8 +329,8 @@ func (p *Process) inherit(t *task, l *legacy) {
 	} else if l.left == nil {
 		for addr := range l.user {
 			if addr != p.modules.addr {
-				_ = p.space.writeRaw(addr, []byte{p.space.breaks[addr]}) // an error: it is gone
-				delete(p.space.breaks, addr)
+				_ = p.space.WriteRaw(addr, []byte{p.space.Breaks[addr]}) // an error: it is gone
+				delete(p.space.Breaks, addr)
 			}
 		}
 	}

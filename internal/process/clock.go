@@ -40,7 +40,7 @@ func (s *Stopped) ClockForbidden() (bool, error) {
 		return false, s.wrap("ask whether the time stamp counter may be read", err)
 	}
 	var b [4]byte
-	if err := s.sp.read(scratch, b[:]); err != nil {
+	if err := s.sp.Read(scratch, b[:]); err != nil {
 		return false, s.wrap("ask whether the time stamp counter may be read", err)
 	}
 	return binary.LittleEndian.Uint32(b[:]) == unix.PR_TSC_SIGSEGV, nil

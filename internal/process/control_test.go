@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/process/memory"
 )
 
 // debugged is a program under run control; its stops come by a queue.
@@ -229,7 +231,7 @@ func TestControlBreak(t *testing.T) {
 		t.Error("no breakpoint")
 	}
 	var b [1]byte
-	if n, err := d.ReadMemory(target, b[:]); n != 1 || err != nil || b[0] == int3 {
+	if n, err := d.ReadMemory(target, b[:]); n != 1 || err != nil || b[0] == memory.Int3 {
 		t.Errorf("read %d %x %v", n, b, err)
 	}
 	d.resumeAll()

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/jalon-trace/jalon/internal/process/memory"
 	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
@@ -50,11 +51,11 @@ func rel(from, to uint64) []byte {
 func (tr *trampoline) patchIn(t *testing.T, p *Process) {
 	t.Helper()
 	stop(t, p, func(s *Stopped) error {
-		base, err := s.AllocNear(tr.site, pageSize)
+		base, err := s.AllocNear(tr.site, memory.PageSize)
 		if err != nil {
 			return err
 		}
-		data, err := s.Syscall(unix.SYS_MMAP, 0, pageSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, ^uint64(0), 0)
+		data, err := s.Syscall(unix.SYS_MMAP, 0, memory.PageSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, ^uint64(0), 0)
 		if err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package process
 import (
 	"golang.org/x/sys/unix"
 
+	"github.com/jalon-trace/jalon/internal/process/memory"
 	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
@@ -50,7 +51,7 @@ func (p *Process) raisedBy(t *task, sig unix.Signal, si *sys.Siginfo, regs *Regs
 	}
 	ends := func(code ...byte) bool {
 		b := make([]byte, len(code))
-		return p.spaceOf(t).read(regs.PC()-uint64(len(b)), b) == nil && string(b) == string(code)
+		return p.spaceOf(t).Read(regs.PC()-uint64(len(b)), b) == nil && string(b) == string(code)
 	}
 	switch sig {
 	case unix.SIGSEGV:
@@ -59,7 +60,7 @@ func (p *Process) raisedBy(t *task, sig unix.Signal, si *sys.Siginfo, regs *Regs
 	case unix.SIGBUS, unix.SIGILL, unix.SIGFPE:
 		r.own, r.again = true, true
 	case unix.SIGTRAP:
-		if r.own = si.Code == sys.SIKernel; r.own && ends(int3) {
+		if r.own = si.Code == sys.SIKernel; r.own && ends(memory.Int3) {
 			r.again, r.behind = true, 1
 		}
 	case unix.SIGSYS:

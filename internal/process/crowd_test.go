@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/process/memory"
 )
 
 // TestCrowd: what a stop of the world costs the tracer grows with the number of threads,
@@ -79,7 +81,7 @@ func TestStackEnd(t *testing.T) {
 		{0, 0, 0}, {0x1000, 0x1000, 0x2000}, {0x1fff, 0x1000, 0x2000}, {0x2000, 0, 0}, {0x3fff, 0, 0},
 		{0x4000, 0x4000, 0x7000}, {0x6008, 0x6000, 0x7000}, {0x8000, 0x8000, 0x9000}, {0x9000, 0, 0},
 	} {
-		if lo, hi := readableAround(maps, v.sp); lo != v.lo || hi != v.hi {
+		if lo, hi := memory.ReadableAround(maps, v.sp); lo != v.lo || hi != v.hi {
 			t.Errorf("%#x: %#x to %#x", v.sp, lo, hi)
 		}
 	}

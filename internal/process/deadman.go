@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/fail"
+	"github.com/jalon-trace/jalon/internal/process/memory"
 	"github.com/jalon-trace/jalon/internal/ring"
 )
 
@@ -49,7 +50,7 @@ func (p *Process) arm(word *uint32) error {
 		return &fail.Error{Op: op, Err: errors.New("the word is not aligned")}
 	}
 	p.disarm()
-	page, err := unix.Mmap(-1, 0, pageSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	page, err := unix.Mmap(-1, 0, memory.PageSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
 		return &fail.Error{Op: op, Err: err}
 	}

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/fail"
+	"github.com/jalon-trace/jalon/internal/process/memory"
 )
 
 // Detach leaves the process as it was: sleeping calls go on, a group-stop stays,
@@ -93,7 +94,7 @@ func (p *Process) unparked() error {
 func (p *Process) freeScratch(sp *space, only *task) {
 	if sp.scratch != 0 {
 		if t, err := p.pick(sp, only); err == nil {
-			if _, err := p.inject(t, sp, unix.SYS_MUNMAP, sp.scratch, pageSize); err == nil {
+			if _, err := p.inject(t, sp, unix.SYS_MUNMAP, sp.scratch, memory.PageSize); err == nil {
 				sp.scratch = 0
 			}
 		}
@@ -115,7 +116,7 @@ func (p *Process) orphansKeep() {
 func (p *Process) abandon() {
 	p.notify(false)
 	if p.space != nil {
-		p.space.close()
+		p.space.Close()
 	}
 	p.finished = true
 	close(p.done)

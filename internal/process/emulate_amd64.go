@@ -6,6 +6,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/arch/amd64"
 	"github.com/jalon-trace/jalon/internal/patch"
+	"github.com/jalon-trace/jalon/internal/process/memory"
 	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
@@ -72,7 +73,7 @@ const (
 // into: below it may be a guard page, or one that the stack is to grow by.
 func emulatePush(r *Regs, from *uint64, store func(addr, v uint64) bool) bool {
 	sp := r.Rsp - 8
-	if sp/pageSize != r.Rsp/pageSize || !store(sp, *from) {
+	if sp/memory.PageSize != r.Rsp/memory.PageSize || !store(sp, *from) {
 		return false
 	}
 	r.Rsp = sp
@@ -153,12 +154,12 @@ func (p *Process) emulateAt(t *task, regs *Regs, addr uint64) bool {
 		}
 	}
 	var code [11]byte
-	if p.space.read(addr, code[:]) != nil {
+	if p.space.Read(addr, code[:]) != nil {
 		return false
 	}
 	next := *regs
 	ok := emulate(code[:], &next, func(at, v uint64) bool {
-		return p.space.write(at, binary.LittleEndian.AppendUint64(nil, v)) == nil
+		return p.space.Write(at, binary.LittleEndian.AppendUint64(nil, v)) == nil
 	})
 	if !ok || sys.SetRegs(t.tid, &next) != nil {
 		return false

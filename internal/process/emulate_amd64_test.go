@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/process/memory"
 )
 
 // TestEmulate compares with the CPU: every instruction is executed by both, on the
@@ -16,7 +18,7 @@ func TestEmulate(t *testing.T) {
 	tid := d.Pid()
 	var page uint64
 	stop(t, d.Process, func(s *Stopped) (err error) {
-		page, err = s.AllocNear(symbol(t, prog, "target"), pageSize)
+		page, err = s.AllocNear(symbol(t, prog, "target"), memory.PageSize)
 		return err
 	})
 	var codes []string

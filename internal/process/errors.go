@@ -11,12 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/fail"
+	"github.com/jalon-trace/jalon/internal/process/memory"
 	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 // ErrGone is the error of every request after the process has ended, was
 // detached from, or was killed while the request ran.
-var ErrGone = errors.New("the process is gone")
+var ErrGone = memory.ErrGone
 
 const capSysPtrace = 1 << 19
 

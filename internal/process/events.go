@@ -248,7 +248,7 @@ func (p *Process) newImage(t *task) {
 	if p.left != nil { // the old memory lives on, and no thread of this process is in it
 		p.space.dropEscape()
 	}
-	p.space.close()
+	p.space.Close()
 	p.space = newSpace(t.tgid)
 	p.modules, p.trap = modules{}, trapHandler{}
 	clear(p.actions)

@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/process/memory"
 )
 
 // faultSignals are what a memory access raises.
@@ -76,13 +78,13 @@ func (s *Stopped) setFaultHandler(sig unix.Signal, faults map[uint64]uint64) err
 		return nil
 	}
 	blob := faultBlob(sig, next.prev, faults)
-	next.size = (uint64(len(blob)) + pageSize - 1) &^ (pageSize - 1)
+	next.size = (uint64(len(blob)) + memory.PageSize - 1) &^ (memory.PageSize - 1)
 	next.addr, err = s.Syscall(unix.SYS_MMAP, 0, next.size, unix.PROT_READ|unix.PROT_EXEC,
 		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, ^uint64(0), 0)
 	if err != nil {
 		return err
 	}
-	if err := s.sp.write(next.addr, blob); err != nil {
+	if err := s.sp.Write(next.addr, blob); err != nil {
 		return err
 	}
 	act := next.action()

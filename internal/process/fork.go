@@ -66,7 +66,7 @@ func (p *Process) cloneFlags(t *task) (flags uint64, ok bool) {
 		return regs.CallArg(0), true
 	case unix.SYS_CLONE3:
 		var b [8]byte
-		if p.space.read(regs.CallArg(0), b[:]) != nil {
+		if p.space.Read(regs.CallArg(0), b[:]) != nil {
 			return 0, false
 		}
 		return binary.LittleEndian.Uint64(b[:]), true
@@ -110,7 +110,7 @@ func (p *Process) release(t *task) {
 func (p *Process) restoreCopy(t *task) {
 	t.leaving = true
 	sp := newSpace(t.tgid)
-	defer sp.close()
+	defer sp.Close()
 	sp.inheritEscape(p.space)
 	p.modulesDisarm(sp)
 	p.liftBreaks(sp)

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/jalon-trace/jalon/internal/process/memory"
 	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
@@ -51,8 +52,8 @@ func (p *Process) letGain(t *task) {
 func (p *Process) text(addr uint64) (string, bool) {
 	var b []byte
 	for len(b) < unix.PathMax {
-		part := make([]byte, pageSize-(addr+uint64(len(b)))%pageSize)
-		if p.space.read(addr+uint64(len(b)), part) != nil {
+		part := make([]byte, memory.PageSize-(addr+uint64(len(b)))%memory.PageSize)
+		if p.space.Read(addr+uint64(len(b)), part) != nil {
 			return "", false
 		}
 		b = append(b, part...)

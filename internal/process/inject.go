@@ -143,7 +143,7 @@ func (p *Process) beginInjection(t *task, sp *space) error {
 			return err
 		}
 	}
-	if err := sp.writeRaw(sp.escape+escapeData, inj.recovery()); err != nil {
+	if err := sp.WriteRaw(sp.escape+escapeData, inj.recovery()); err != nil {
 		return err
 	}
 	p.inj = inj

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/fail"
+	"github.com/jalon-trace/jalon/internal/process/memory"
 	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
@@ -61,7 +62,7 @@ func TestChildren(t *testing.T) {
 				if err := s.WriteMem(tram, code); err != nil {
 					return err
 				}
-				return s.WriteMem(addr, []byte{int3})
+				return s.WriteMem(addr, []byte{memory.Int3})
 			})
 			must(0, r.Resume(r.Pid()))
 			for done := false; !done; {

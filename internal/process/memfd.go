@@ -77,7 +77,7 @@ func (s *Stopped) Memfd(name string) (fd int, f *os.File, err error) {
 	if err != nil {
 		return 0, nil, s.wrap(op, err)
 	}
-	if err := s.sp.write(scratch, append([]byte(name), 0)); err != nil {
+	if err := s.sp.Write(scratch, append([]byte(name), 0)); err != nil {
 		return 0, nil, s.wrap(op, err)
 	}
 	const flags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING

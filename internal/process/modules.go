@@ -9,6 +9,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/openfile"
 	"github.com/jalon-trace/jalon/internal/procdir"
+	"github.com/jalon-trace/jalon/internal/process/memory"
 	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
@@ -40,16 +41,16 @@ func (p *Process) modulesArm() {
 	}
 	var b [1]byte
 	if err == nil {
-		err = p.space.read(m.addr, b[:])
+		err = p.space.Read(m.addr, b[:])
 	}
 	if err == nil {
-		err = p.space.writeRaw(m.addr, []byte{int3})
+		err = p.space.WriteRaw(m.addr, []byte{memory.Int3})
 	}
 	if err != nil {
 		*m = modules{}
 		return
 	}
-	p.space.breaks[m.addr] = b[0]
+	p.space.Breaks[m.addr] = b[0]
 }
 
 // modulesDisarm takes the breakpoint out of an address space: the process's or
@@ -59,16 +60,16 @@ func (p *Process) modulesDisarm(sp *space) {
 	if a == 0 {
 		return
 	}
-	orig, ok := p.space.breaks[a]
+	orig, ok := p.space.Breaks[a]
 	if !ok {
 		return
 	}
 	var b [1]byte
-	if sp.read(a, b[:]) == nil && (sp == p.space || b[0] == int3) {
-		_ = sp.writeRaw(a, []byte{orig}) // an error: the memory is gone
+	if sp.Read(a, b[:]) == nil && (sp == p.space || b[0] == memory.Int3) {
+		_ = sp.WriteRaw(a, []byte{orig}) // an error: the memory is gone
 	}
 	if sp == p.space {
-		delete(sp.breaks, a)
+		delete(sp.Breaks, a)
 		p.modules = modules{}
 	}
 }
@@ -99,7 +100,7 @@ func (p *Process) modulesReached(t *task) {
 
 func (p *Process) listConsistent() bool {
 	var b [4]byte
-	if p.modules.rdebug == 0 || p.space.read(p.modules.rdebug+rState, b[:]) != nil {
+	if p.modules.rdebug == 0 || p.space.Read(p.modules.rdebug+rState, b[:]) != nil {
 		return true // not known: once too often does no harm
 	}
 	return binary.LittleEndian.Uint32(b[:]) == 0
@@ -111,7 +112,7 @@ func (p *Process) listConsistent() bool {
 // `ret`, at any other byte c3 (a real one, so that shadow stacks agree).
 func (p *Process) planContinue(m *modules) bool {
 	var b [16]byte
-	if p.space.read(m.addr, b[:]) != nil {
+	if p.space.Read(m.addr, b[:]) != nil {
 		return false
 	}
 	skip := 0
@@ -130,7 +131,7 @@ func (p *Process) planContinue(m *modules) bool {
 }
 
 func (p *Process) anyRet(addr uint64) uint64 {
-	maps, err := readMaps(p.space.pid)
+	maps, err := memory.ReadMaps(p.space.Pid)
 	if err != nil {
 		return 0
 	}
@@ -142,7 +143,7 @@ func (p *Process) anyRet(addr uint64) uint64 {
 			if part.Start >= part.End {
 				continue
 			}
-			if at, ok := p.space.find(&part, []byte{0xc3}); ok {
+			if at, ok := p.space.Find(&part, []byte{0xc3}); ok {
 				return at
 			}
 		}
@@ -152,7 +153,7 @@ func (p *Process) anyRet(addr uint64) uint64 {
 
 // findLinker fills in the addresses of ld.so's symbols.
 func (p *Process) findLinker(m *modules) bool {
-	aux, err := procdir.Auxv(p.space.pid)
+	aux, err := procdir.Auxv(p.space.Pid)
 	if err != nil {
 		return false
 	}
@@ -162,7 +163,7 @@ func (p *Process) findLinker(m *modules) bool {
 	}
 	// No interpreter: a static program, or ld.so itself run as a program.
 	phdr, _ := procdir.AuxValue(aux, procdir.AuxPhdr)
-	return p.linkerSymbols(m, procdir.Link(p.space.pid, "exe"), func(f *elf.File) uint64 {
+	return p.linkerSymbols(m, procdir.Link(p.space.Pid, "exe"), func(f *elf.File) uint64 {
 		for _, ph := range f.Progs {
 			if ph.Type == elf.PT_PHDR {
 				return phdr - ph.Vaddr
@@ -174,13 +175,13 @@ func (p *Process) findLinker(m *modules) bool {
 
 // fileAt is the path, from here, of the file mapped at addr.
 func (p *Process) fileAt(addr uint64) (string, bool) {
-	maps, err := readMaps(p.space.pid)
+	maps, err := memory.ReadMaps(p.space.Pid)
 	if err != nil {
 		return "", false
 	}
 	for _, m := range maps {
 		if m.Contains(addr) && m.Inode != 0 {
-			return procdir.Link(p.space.pid, "root"+m.Path), true
+			return procdir.Link(p.space.Pid, "root"+m.Path), true
 		}
 	}
 	return "", false
@@ -189,7 +190,7 @@ func (p *Process) fileAt(addr uint64) (string, bool) {
 func firstLoad(f *elf.File) uint64 {
 	for _, ph := range f.Progs {
 		if ph.Type == elf.PT_LOAD {
-			return ph.Vaddr &^ (pageSize - 1)
+			return ph.Vaddr &^ (memory.PageSize - 1)
 		}
 	}
 	return 0
@@ -227,7 +228,7 @@ func (p *Process) pickSymbols(m *modules, f *elf.File, syms []elf.Symbol, bias u
 			m.rdebug = bias + s.Value
 		case s.Name == "_dl_debug_addr": // musl: a pointer to it
 			var b [8]byte
-			if p.space.read(bias+s.Value, b[:]) == nil {
+			if p.space.Read(bias+s.Value, b[:]) == nil {
 				m.rdebug = binary.LittleEndian.Uint64(b[:])
 			}
 		}
@@ -247,7 +248,7 @@ func (p *Process) sameBytes(f *elf.File, vaddr, bias uint64) bool {
 		if _, err := ph.ReadAt(want, int64(vaddr-ph.Vaddr)); err != nil {
 			return false
 		}
-		return p.space.read(bias+vaddr, got) == nil && string(want) == string(got)
+		return p.space.Read(bias+vaddr, got) == nil && string(want) == string(got)
 	}
 	return false
 }

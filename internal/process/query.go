@@ -1,9 +1,15 @@
 package process
 
-import "github.com/jalon-trace/jalon/internal/process/sys"
+import (
+	"github.com/jalon-trace/jalon/internal/process/memory"
+	"github.com/jalon-trace/jalon/internal/process/sys"
+)
+
+// Mapping is one line of /proc/PID/maps.
+type Mapping = memory.Mapping
 
 // Maps lists the memory of a process without stopping it.
-func Maps(pid int) ([]Mapping, error) { return readMaps(pid) }
+func Maps(pid int) ([]Mapping, error) { return memory.ReadMaps(pid) }
 
 // WatchesModules reports whether OnModules will be called: whether the process
 // has a dynamic linker that can be watched.

@@ -191,7 +191,7 @@ func (p *Process) learnAction(t *task, sig unix.Signal) {
 			return err
 		}
 		var b [32]byte
-		if err := p.space.read(scratch, b[:]); err != nil {
+		if err := p.space.Read(scratch, b[:]); err != nil {
 			return err
 		}
 		p.actions[sig] = decodeAction(b)
@@ -217,7 +217,7 @@ func (p *Process) restoreAction(t *task, sig unix.Signal, a sigaction) error {
 func (p *Process) setAction(t *task, sig unix.Signal, a sigaction) error {
 	return p.withScratch(t, func(scratch uint64) error {
 		b := a.encode()
-		if err := p.space.write(scratch, b[:]); err != nil {
+		if err := p.space.Write(scratch, b[:]); err != nil {
 			return err
 		}
 		_, err := p.inject(t, p.space, unix.SYS_RT_SIGACTION, uint64(sig), scratch, 0, 8)

@@ -110,7 +110,7 @@ func (p *Process) timeout(r *Regs) int64 {
 
 func (p *Process) timespec(addr uint64) int64 {
 	var b [16]byte
-	if addr == 0 || p.space.read(addr, b[:]) != nil {
+	if addr == 0 || p.space.Read(addr, b[:]) != nil {
 		return -1
 	}
 	sec, nsec := binary.LittleEndian.Uint64(b[:]), binary.LittleEndian.Uint64(b[8:])

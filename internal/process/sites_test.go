@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/jalon-trace/jalon/internal/process/memory"
 	"github.com/jalon-trace/jalon/internal/ring"
 )
 
@@ -65,7 +66,7 @@ func (k *patcher) install(s *Stopped, control uint64) error {
 	if err := s.WriteMem(k.dead, append(code, site[:]...)); err != nil {
 		return err
 	}
-	return s.WriteMem(k.sym["site"], []byte{int3})
+	return s.WriteMem(k.sym["site"], []byte{memory.Int3})
 }
 
 func (k *patcher) remove(s *Stopped) error {

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/process/memory"
 )
 
 // TestSlack: the recovery stub finds room in every program, in the vdso and in files,
@@ -14,16 +16,16 @@ import (
 func TestSlack(t *testing.T) {
 	for _, flags := range [][]string{nil, {"-no-pie"}, {"-static"}, {"musl"}, {"-Wl,-z,noseparate-code"}} {
 		r := start(t, Config{}, build(t, "basic", flags...))
-		code := bytes.Repeat([]byte{int3}, escapeSize) // something else's
+		code := bytes.Repeat([]byte{memory.Int3}, escapeSize) // something else's
 		never := func(lo, hi uint64) bool { return false }
 		must(r.Stopped(func(s *Stopped) error {
 			sp := r.space
-			maps := must(readMaps(sp.pid))
+			maps := must(memory.ReadMaps(sp.Pid))
 			in := map[string]int{}
 			var taken []uint64
 			for range 1000 {
-				at, err := sp.takeSlack(code, escapeData, never)
-				if errors.Is(err, errNoSlack) {
+				at, err := sp.TakeSlack(code, escapeData, never)
+				if errors.Is(err, memory.ErrNoSlack) {
 					break
 				}
 				if err != nil {
@@ -48,7 +50,7 @@ func TestSlack(t *testing.T) {
 				t.Errorf("%v: without room: %v", flags, err)
 			}
 			for _, at := range taken {
-				if err := sp.writeRaw(at, make([]byte, len(code))); err != nil {
+				if err := sp.WriteRaw(at, make([]byte, len(code))); err != nil {
 					return err
 				}
 			}

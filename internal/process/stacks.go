@@ -2,9 +2,8 @@ package process
 
 import (
 	"encoding/binary"
-	"sort"
 
-	"golang.org/x/sys/unix"
+	"github.com/jalon-trace/jalon/internal/process/memory"
 )
 
 // stackSearched bounds, per thread, how much of the stack is searched for addresses
@@ -42,38 +41,14 @@ func (k *Stacks) WithRedZone(sp uint64) []byte { return k.between((sp-redZone)&^
 func (k *Stacks) between(lo, sp uint64) []byte {
 	from, end := lo, lo+stackSearched
 	if k.maps != nil {
-		start, stop := readableAround(k.maps, sp)
+		start, stop := memory.ReadableAround(k.maps, sp)
 		from, end = max(lo, start), min(end, stop)
 	}
 	if from >= end {
 		return nil
 	}
-	n := k.s.sp.readSome(from, k.buf[:end-from])
+	n := k.s.sp.ReadSome(from, k.buf[:end-from])
 	return k.buf[:n&^7]
-}
-
-// readableAround is what can be read without a gap from the mapping that has addr on;
-// nothing where there is none.
-func readableAround(maps []Mapping, addr uint64) (lo, hi uint64) {
-	i := sort.Search(len(maps), func(i int) bool { return maps[i].End > addr })
-	if i == len(maps) || maps[i].Start > addr {
-		return 0, 0
-	}
-	lo, hi = maps[i].Start, maps[i].End
-	for i++; i < len(maps) && maps[i].Start == hi && maps[i].Prot&unix.PROT_READ != 0; i++ {
-		hi = maps[i].End
-	}
-	return lo, hi
-}
-
-// readSome reads from addr as far as there is something, and gives the number of bytes.
-func (s *space) readSome(addr uint64, b []byte) int {
-	if s.memErr != nil {
-		return 0
-	}
-	n, _ := s.mem.ReadAt(b, int64(addr)) // an error: there is no more
-	s.hideBreaks(addr, b[:n])
-	return n
 }
 
 // mentions reports whether a word is on a stack.

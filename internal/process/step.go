@@ -3,6 +3,7 @@ package process
 import (
 	"golang.org/x/sys/unix"
 
+	"github.com/jalon-trace/jalon/internal/process/memory"
 	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
@@ -27,8 +28,8 @@ type insn struct {
 func (p *Process) insnAt(addr uint64) insn {
 	var b [15]byte
 	n := len(b)
-	for n > 0 && p.space.read(addr, b[:n]) != nil {
-		n = min(n-1, int(pageSize-addr%pageSize)) // less at the end of the mapping
+	for n > 0 && p.space.Read(addr, b[:n]) != nil {
+		n = min(n-1, int(memory.PageSize-addr%memory.PageSize)) // less at the end of the mapping
 		if n == len(b)-1 {
 			return insn{}
 		}

@@ -47,12 +47,12 @@ func (p *Process) fixStep(t *task, kind insnKind) {
 		return
 	}
 	var b [2]byte
-	if p.space.read(regs.SP(), b[:]) != nil {
+	if p.space.Read(regs.SP(), b[:]) != nil {
 		return
 	}
 	f := binary.LittleEndian.Uint16(b[:])
 	binary.LittleEndian.PutUint16(b[:], f&^sys.TrapFlag)
-	_ = p.space.write(regs.SP(), b[:]) // an error: it is dying
+	_ = p.space.Write(regs.SP(), b[:]) // an error: it is dying
 }
 
 // fixR11 clears it in r11, where syscall puts the flags.
@@ -68,7 +68,7 @@ func fixR11(tid int, regs *Regs) {
 func (p *Process) doPopf(t *task, regs *Regs) (ok bool) {
 	var code [1]byte
 	var word [8]byte
-	if p.space.read(regs.PC(), code[:]) != nil || code[0] != 0x9d || p.space.read(regs.SP(), word[:]) != nil {
+	if p.space.Read(regs.PC(), code[:]) != nil || code[0] != 0x9d || p.space.Read(regs.SP(), word[:]) != nil {
 		return false
 	}
 	flags := binary.LittleEndian.Uint64(word[:])

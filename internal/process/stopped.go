@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/fail"
+	"github.com/jalon-trace/jalon/internal/process/memory"
 	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
@@ -152,24 +153,24 @@ func (s *Stopped) task(tid int) *task {
 
 func (s *Stopped) checkRestart(pc uint64) error {
 	var b [2]byte
-	if err := s.sp.read(pc-2, b[:]); err != nil || b != [2]byte{0x0f, 0x05} {
+	if err := s.sp.Read(pc-2, b[:]); err != nil || b != [2]byte{0x0f, 0x05} {
 		return ErrRestart
 	}
 	return nil
 }
 
 // ReadMem fills b from addr, or fails as a whole.
-func (s *Stopped) ReadMem(addr uint64, b []byte) error { return s.sp.read(addr, b) }
+func (s *Stopped) ReadMem(addr uint64, b []byte) error { return s.sp.Read(addr, b) }
 
 // WriteMem stores b at addr, into code too.
 func (s *Stopped) WriteMem(addr uint64, b []byte) error {
 	s.code = true
-	return s.sp.write(addr, b)
+	return s.sp.Write(addr, b)
 }
 
 // Maps lists the memory of the process.
 func (s *Stopped) Maps() ([]Mapping, error) {
-	maps, err := readMaps(s.sp.pid)
+	maps, err := memory.ReadMaps(s.sp.Pid)
 	return maps, s.wrap("read the memory map", err)
 }
 
@@ -193,12 +194,12 @@ func (s *Stopped) Syscall(nr uint64, args ...uint64) (uint64, error) {
 // them with WriteMem.
 func (s *Stopped) AllocNear(addr, size uint64) (uint64, error) {
 	op := fmt.Sprintf("allocate %d bytes near %#x", size, addr)
-	size = (size + pageSize - 1) &^ (pageSize - 1)
+	size = (size + memory.PageSize - 1) &^ (memory.PageSize - 1)
 	maps, err := s.Maps()
 	if err != nil {
 		return 0, err
 	}
-	for i, at := range nearGaps(withHeap(maps, heapStart(s.sp.pid)), addr, size) {
+	for i, at := range memory.NearGaps(memory.WithHeap(maps, memory.HeapStart(s.sp.Pid)), addr, size) {
 		got, err := s.Syscall(unix.SYS_MMAP, at, size, unix.PROT_READ|unix.PROT_EXEC,
 			unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED_NOREPLACE, ^uint64(0), 0)
 		if err == nil && got == at {
@@ -219,7 +220,7 @@ func (s *Stopped) AllocNear(addr, size uint64) (uint64, error) {
 
 // Free unmaps memory of AllocNear or MapShared. No thread may be in it.
 func (s *Stopped) Free(addr, size uint64) error {
-	size = (size + pageSize - 1) &^ (pageSize - 1)
+	size = (size + memory.PageSize - 1) &^ (memory.PageSize - 1)
 	_, err := s.Syscall(unix.SYS_MUNMAP, addr, size)
 	return s.wrap(fmt.Sprintf("free %d bytes at %#x", size, addr), err)
 }

@@ -236,5 +236,5 @@ func (p *Process) reports() bool {
 func (p *Process) cleanup() {
 	p.notify(false)
 	p.disarm()
-	p.space.close()
+	p.space.Close()
 }

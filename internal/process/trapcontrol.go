@@ -3,6 +3,7 @@ package process
 import (
 	"golang.org/x/sys/unix"
 
+	"github.com/jalon-trace/jalon/internal/process/memory"
 	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
@@ -70,7 +71,7 @@ func (p *Process) backTo(t *task, regs *Regs, addr uint64) {
 
 func (p *Process) isInt3(addr uint64) bool {
 	var b [1]byte
-	return p.space.readRaw(addr, b[:]) == nil && b[0] == int3
+	return p.space.ReadRaw(addr, b[:]) == nil && b[0] == memory.Int3
 }
 
 // breakHit: a thread has come to a breakpoint of the owner's.

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/jalon-trace/jalon/internal/process/memory"
 	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
@@ -112,13 +113,13 @@ func (s *Stopped) setTrapHandler() error {
 	if len(sites) > 0 {
 		// A new copy each time: a thread may be in the old one's search.
 		blob := trapBlob(next.prev, sites)
-		next.size = (uint64(len(blob)) + pageSize - 1) &^ (pageSize - 1)
+		next.size = (uint64(len(blob)) + memory.PageSize - 1) &^ (memory.PageSize - 1)
 		next.addr, err = s.Syscall(unix.SYS_MMAP, 0, next.size, unix.PROT_READ|unix.PROT_EXEC,
 			unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, ^uint64(0), 0)
 		if err != nil {
 			return err
 		}
-		if err := s.sp.write(next.addr, blob); err != nil {
+		if err := s.sp.Write(next.addr, blob); err != nil {
 			return err
 		}
 		act = next.action()
@@ -193,7 +194,7 @@ func (s *Stopped) action(sig unix.Signal) (a sigaction, err error) {
 		return a, err
 	}
 	var b [32]byte
-	err = s.sp.read(scratch, b[:])
+	err = s.sp.Read(scratch, b[:])
 	return decodeAction(b), err
 }
 
@@ -203,7 +204,7 @@ func (s *Stopped) setAction(sig unix.Signal, a sigaction) error {
 		return err
 	}
 	b := a.encode()
-	if err := s.sp.write(scratch, b[:]); err != nil {
+	if err := s.sp.Write(scratch, b[:]); err != nil {
 		return err
 	}
 	_, err = s.Syscall(unix.SYS_RT_SIGACTION, uint64(sig), scratch, 0, 8)

@@ -1,19 +1,6 @@
-package process
+package memory
 
-import (
-	"bytes"
-	"encoding/binary"
-	"errors"
-	"fmt"
-	"sync"
-
-	"golang.org/x/sys/unix"
-
-	"github.com/jalon-trace/jalon/internal/fail"
-	"github.com/jalon-trace/jalon/internal/process/sys"
-)
-
-// Where the recovery stub of injected calls lies (escape.go): in slack, bytes of an
+// Where the recovery stub of injected calls lies (package inject): in slack, bytes of an
 // executable page of the program behind all that its ELF file has there. Nothing refers
 // to them: a segment's last page is mapped whole, and what is behind the segment's end
 // is what happens to follow in the file, zeros in most. The first choice is the vdso,
@@ -23,18 +10,28 @@ import (
 // and that first call needs a stub too. Bytes are stored from outside; every state of
 // them is harmless while no thread runs there.
 
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
 // slackMu makes finding slack and taking it one step: a child that borrows the memory
 // has a tracer of its own.
 var slackMu sync.Mutex
 
-var errNoSlack = errors.New("no executable page of it has room behind its code for what puts a thread's registers back")
+// ErrNoSlack is the error of TakeSlack where there is none.
+var ErrNoSlack = errors.New("no executable page of it has room behind its code for what puts a thread's registers back")
 
-// takeSlack writes b into slack and returns its address. isFree says of a place that
+// TakeSlack writes b into slack and returns its address. isFree says of a place that
 // has the same code as b, left by a jalon that was killed, that no thread is in it.
-func (s *space) takeSlack(b []byte, code int, isFree func(lo, hi uint64) bool) (uint64, error) {
+func (s *Space) TakeSlack(b []byte, code int, isFree func(lo, hi uint64) bool) (uint64, error) {
 	slackMu.Lock()
 	defer slackMu.Unlock()
-	maps, err := readMaps(s.pid)
+	maps, err := ReadMaps(s.Pid)
 	if err != nil {
 		return 0, err
 	}
@@ -50,20 +47,20 @@ func (s *space) takeSlack(b []byte, code int, isFree func(lo, hi uint64) bool) (
 				if !s.usable(at, n, b[:code], isFree) {
 					continue
 				}
-				if s.writeRaw(at, b) == nil {
+				if s.WriteRaw(at, b) == nil {
 					return at, nil
 				}
 				break // the pages of this file cannot be written
 			}
 		}
 	}
-	return 0, errNoSlack
+	return 0, ErrNoSlack
 }
 
 // usable: zeros, or a stub that was left behind.
-func (s *space) usable(at, n uint64, code []byte, isFree func(lo, hi uint64) bool) bool {
+func (s *Space) usable(at, n uint64, code []byte, isFree func(lo, hi uint64) bool) bool {
 	got := make([]byte, n)
-	if s.readRaw(at, got) != nil {
+	if s.ReadRaw(at, got) != nil {
 		return false
 	}
 	return bytes.Count(got, []byte{0}) == len(got) || bytes.HasPrefix(got, code) && isFree(at, at+n)
@@ -71,18 +68,18 @@ func (s *space) usable(at, n uint64, code []byte, isFree func(lo, hi uint64) boo
 
 // slackOf gives the bytes of an executable mapping that are behind the end of its ELF
 // segment; hi is 0 if there are none.
-func (s *space) slackOf(maps []Mapping, m *Mapping) (lo, hi uint64) {
+func (s *Space) slackOf(maps []Mapping, m *Mapping) (lo, hi uint64) {
 	const want = unix.PROT_READ | unix.PROT_EXEC
 	if m.Shared || m.Prot != want || m.Path == "[vsyscall]" {
 		return 0, 0
 	}
-	head := make([]byte, pageSize)
+	head := make([]byte, PageSize)
 	for i := range maps {
 		first := &maps[i]
 		if first.Offset != 0 || first.Path != m.Path || first.Inode != m.Inode || first.Dev != m.Dev || first.Start > m.Start {
 			continue
 		}
-		if s.readRaw(first.Start, head) != nil {
+		if s.ReadRaw(first.Start, head) != nil {
 			continue
 		}
 		if end := segmentEnd(head, m); end != 0 {
@@ -93,10 +90,10 @@ func (s *space) slackOf(maps []Mapping, m *Mapping) (lo, hi uint64) {
 }
 
 // readableEnd: the vdso's mapping may be longer than what is in it.
-func (s *space) readableEnd(lo, hi uint64) uint64 {
+func (s *Space) readableEnd(lo, hi uint64) uint64 {
 	var b [1]byte
-	for hi > lo && s.readRaw(hi-1, b[:]) != nil {
-		hi -= min(pageSize, hi-lo)
+	for hi > lo && s.ReadRaw(hi-1, b[:]) != nil {
+		hi -= min(PageSize, hi-lo)
 	}
 	return hi
 }
@@ -110,7 +107,7 @@ func segmentEnd(head []byte, m *Mapping) uint64 {
 	}
 	off, size, num := le.Uint64(head[32:]), uint64(le.Uint16(head[54:])), uint64(le.Uint16(head[56:]))
 	const headerSize, load, exec = 56, 1, 1
-	if size < headerSize || off > pageSize {
+	if size < headerSize || off > PageSize {
 		return 0
 	}
 	for i := range num {
@@ -123,7 +120,7 @@ func segmentEnd(head []byte, m *Mapping) uint64 {
 		if le.Uint32(ph) != load || le.Uint32(ph[4:])&exec == 0 || memSize > 1<<40 || fileOff > 1<<40 {
 			continue
 		}
-		if m.Offset < fileOff&^(pageSize-1) || m.Offset >= fileOff+memSize {
+		if m.Offset < fileOff&^(PageSize-1) || m.Offset >= fileOff+memSize {
 			continue
 		}
 		if end := m.Start + (fileOff + memSize - m.Offset); end > m.Start && end < m.End {
@@ -133,30 +130,13 @@ func segmentEnd(head []byte, m *Mapping) uint64 {
 	return 0
 }
 
-// emptyStub reports whether no thread runs in a part of the code or comes back to it
-// from a signal handler.
-func (p *Process) emptyStub(sp *space) func(lo, hi uint64) bool {
-	return func(lo, hi uint64) bool {
-		for _, t := range p.tasks {
-			var regs Regs
-			if t.state != stopped || sys.GetRegs(t.tid, &regs) != nil || regs.PC()-lo < hi-lo {
-				return false
-			}
-			if stackLeadsTo(sp, regs.SP(), lo, hi) {
-				return false
-			}
-		}
-		return true
-	}
-}
-
-// stackLeadsTo looks for a word between lo and hi in the stack above rsp, as far as
+// StackLeadsTo looks for a word between lo and hi in the stack above rsp, as far as
 // the frames of signal handlers plausibly reach.
-func stackLeadsTo(sp *space, rsp, lo, hi uint64) bool {
+func StackLeadsTo(sp *Space, rsp, lo, hi uint64) bool {
 	const reach = 256 << 10
 	for at := rsp &^ 7; at < rsp+reach; {
-		b := make([]byte, (at|(pageSize-1))+1-at)
-		if sp.readRaw(at, b) != nil {
+		b := make([]byte, (at|(PageSize-1))+1-at)
+		if sp.ReadRaw(at, b) != nil {
 			return false
 		}
 		for i := 0; i+8 <= len(b); i += 8 {
@@ -167,40 +147,4 @@ func stackLeadsTo(sp *space, rsp, lo, hi uint64) bool {
 		at += uint64(len(b))
 	}
 	return false
-}
-
-// needEscape makes the stub in an address space, or makes sure that it is still there:
-// a program may replace its own pages.
-func (p *Process) needEscape(sp *space) error {
-	code := escapeBytes()
-	if sp.escape != 0 {
-		got := make([]byte, escapeData)
-		if sp.readRaw(sp.escape, got) == nil && bytes.Equal(got, code[:escapeData]) {
-			return nil
-		}
-		sp.escape = 0
-	}
-	at, err := sp.takeSlack(code, escapeData, p.emptyStub(sp))
-	if errors.Is(err, errNoSlack) {
-		return &fail.Error{Op: fmt.Sprintf("run a system call in process %d", sp.pid), Err: err}
-	}
-	sp.escape = at
-	return err
-}
-
-// dropEscape takes the stub out again. No thread may be in it.
-func (s *space) dropEscape() {
-	if s.escape == 0 {
-		return
-	}
-	got, code := make([]byte, escapeData), escapeBytes()
-	if s.readRaw(s.escape, got) == nil && bytes.Equal(got, code[:escapeData]) {
-		_ = s.writeRaw(s.escape, make([]byte, len(code))) // an error: the memory is gone
-	}
-	s.escape = 0
-}
-
-// inheritEscape uses the copy of the parent's stub that a forked child has.
-func (sp *space) inheritEscape(parent *space) {
-	sp.escape = parent.escape // needEscape and dropEscape look whether it is there
 }

@@ -1,18 +1,17 @@
-package process
+package memory
 
 import (
 	"os"
 	"testing"
 
 	"github.com/jalon-trace/jalon/internal/procdir"
-	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
-func FuzzParse(f *testing.F) {
-	f.Add(string(must(os.ReadFile("/proc/self/maps"))))
-	f.Add(string(must(os.ReadFile("/proc/self/status"))))
+func FuzzGaps(f *testing.F) {
+	if b, err := os.ReadFile("/proc/self/maps"); err == nil {
+		f.Add(string(b))
+	}
 	f.Fuzz(func(t *testing.T, text string) {
-		sys.ParseStatus([]byte(text))
 		maps, err := procdir.ParseMaps(text)
 		if err != nil {
 			return
@@ -21,13 +20,13 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// checkGaps: what nearGaps gives is free, within reach, and page-aligned.
+// checkGaps: what NearGaps gives is free, within reach, and page-aligned.
 func checkGaps(t *testing.T, maps []Mapping, addr, size uint64) []uint64 {
 	t.Helper()
-	gaps := nearGaps(maps, addr, size)
+	gaps := NearGaps(maps, addr, size)
 	for _, at := range gaps {
 		lo, hi := min(at, addr), max(at+size, addr)
-		if at%pageSize != 0 || hi-lo > reach || at < lowest || at+size > highest {
+		if at%PageSize != 0 || hi-lo > Reach || at < lowest || at+size > highest {
 			t.Errorf("%#x is out of reach of %#x, or odd", at, addr)
 		}
 	}
@@ -43,14 +42,14 @@ func TestNearGaps(t *testing.T) {
 		addr, size uint64
 		want       uint64 // the first; 0 = none
 	}{
-		{"below a program at 4 MB", []Mapping{m(4*M, 5*M, "/p"), m(5*M, 6*M, "[heap]")}, 4*M + 100, pageSize, 4*M - pageSize},
+		{"below a program at 4 MB", []Mapping{m(4*M, 5*M, "/p"), m(5*M, 6*M, "[heap]")}, 4*M + 100, PageSize, 4*M - PageSize},
 		{"not behind the heap", []Mapping{m(4*M, 5*M, "/p"), m(5*M, 6*M, "[heap]")}, 5*M - 1, M, 3 * M},
 		{"behind the heap when below is too small, far enough", []Mapping{m(M, 5*M, "/p"), m(5*M, 6*M, "[heap]")}, 4 * M, M, 6*M + heapRoom},
 		{"behind a library, the nearest", []Mapping{m(1<<46, 1<<46+M, "/a"), m(1<<46+2*M, 1<<46+3*M, "/b")}, 1<<46 + 2*M + 5, M, 1<<46 + 3*M},
 		{"between libraries", []Mapping{m(1<<46, 1<<46+M, "/a"), m(1<<46+2*M, 1<<46+3*M, "/b"), m(1<<46+3*M, 1<<46+4*M, "/c")}, 1<<46 + 2*M + 5, M, 1<<46 + M},
 		{"not under the stack", []Mapping{m(1<<46, 1<<46+M, "/a"), m(1<<46+10*M, 1<<46+11*M, "[stack]")}, 1<<46 + M - 1, 9 * M, 1<<46 - 9*M},
-		{"an empty heap to come", withHeap([]Mapping{m(1<<45, 1<<45+M, "/p")}, 1<<45+2*M), 1<<45 + M - 1, M / 2, 1<<45 + M},
-		{"nothing within reach", []Mapping{m(lowest, highest, "/all")}, 1 << 40, pageSize, 0},
+		{"an empty heap to come", WithHeap([]Mapping{m(1<<45, 1<<45+M, "/p")}, 1<<45+2*M), 1<<45 + M - 1, M / 2, 1<<45 + M},
+		{"nothing within reach", []Mapping{m(lowest, highest, "/all")}, 1 << 40, PageSize, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := uint64(0)
@@ -62,30 +61,4 @@ func TestNearGaps(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestHeapGrows: memory that is taken at the start is not in brk's way.
-func TestHeapGrows(t *testing.T) {
-	for _, flags := range [][]string{{"-no-pie"}, nil, {"-static"}, {"-static-pie"}} {
-		r := start(t, Config{}, build(t, "heap", flags...))
-		stop(t, r.Process, func(s *Stopped) error {
-			for range 20 {
-				if _, err := s.AllocNear(must(entryOf(s)), 1<<20); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if out, st := r.finish(); st != (ExitStatus{}) || out != "grown\n" {
-			t.Errorf("%v: %v %q", flags, st, out)
-		}
-	}
-}
-
-// entryOf is an address in the program itself, whatever was started first.
-func entryOf(s *Stopped) (uint64, error) {
-	aux, err := procdir.Auxv(s.Pid())
-	const entry = 9 // AT_ENTRY
-	at, _ := procdir.AuxValue(aux, entry)
-	return at, err
 }

@@ -1,4 +1,4 @@
-package process
+package memory
 
 import (
 	"bytes"
@@ -11,27 +11,22 @@ import (
 	"github.com/jalon-trace/jalon/internal/procdir"
 )
 
-// Mapping is one line of /proc/PID/maps.
-type Mapping = procdir.Mapping
-
-func readMaps(pid int) ([]Mapping, error) { return procdir.Maps(pid) }
-
 // The room that stays free around what grows: a stack grows down (its limit is 8
 // MiB by default, and the kernel keeps a guard gap of 1 MiB), the heap of brk(2)
 // grows up and fails where it meets us.
 const (
 	stackRoom = 16 << 20
 	heapRoom  = 1 << 30
-	// reach is how far a rel32 branch leads, less the length of a large
+	// Reach is how far a rel32 branch leads, less the length of a large
 	// trampoline and of the instruction itself.
-	reach   = 1<<31 - 1<<20
+	Reach   = 1<<31 - 1<<20
 	lowest  = 1 << 16 // vm.mmap_min_addr by default
 	highest = 1<<47 - 1<<16
 )
 
-// heapStart is where brk(2) begins to give memory to a process; 0 when
+// HeapStart is where brk(2) begins to give memory to a process; 0 when
 // that cannot be told.
-func heapStart(pid int) uint64 {
+func HeapStart(pid int) uint64 {
 	n, _ := procdir.Via(pid, func(dir string) (uint64, error) {
 		b, err := os.ReadFile(dir + "/stat")
 		if err != nil {
@@ -48,9 +43,9 @@ func heapStart(pid int) uint64 {
 	return n
 }
 
-// withHeap adds an empty heap at start to the maps of a process that has not
+// WithHeap adds an empty heap at start to the maps of a process that has not
 // asked for memory yet: it soon will, and must find room there.
-func withHeap(maps []Mapping, start uint64) []Mapping {
+func WithHeap(maps []Mapping, start uint64) []Mapping {
 	at := 0
 	for i, m := range maps {
 		if m.Path == "[heap]" || m.Start < start && start < m.End {
@@ -66,15 +61,15 @@ func withHeap(maps []Mapping, start uint64) []Mapping {
 	return slices.Insert(slices.Clone(maps), at, Mapping{Start: start, End: start, Path: "[heap]"})
 }
 
-// nearGaps lists addresses where size bytes are free and every byte is within
+// NearGaps lists addresses where size bytes are free and every byte is within
 // reach of addr, best first: the nearest; those in the heap's way last.
-func nearGaps(maps []Mapping, addr, size uint64) []uint64 {
+func NearGaps(maps []Mapping, addr, size uint64) []uint64 {
 	lo, hi := uint64(lowest), uint64(highest)
-	if addr > reach && addr-reach > lo {
-		lo = addr - reach
+	if addr > Reach && addr-Reach > lo {
+		lo = addr - Reach
 	}
-	if addr+reach < hi {
-		hi = addr + reach
+	if addr+Reach < hi {
+		hi = addr + Reach
 	}
 	type cand struct {
 		at, dist uint64
@@ -83,12 +78,12 @@ func nearGaps(maps []Mapping, addr, size uint64) []uint64 {
 	var cands []cand
 	add := func(from, to uint64, heapBelow bool) {
 		from, to = max(from, lo), min(to, hi)
-		from = (from + pageSize - 1) &^ (pageSize - 1)
-		to &^= pageSize - 1
+		from = (from + PageSize - 1) &^ (PageSize - 1)
+		to &^= PageSize - 1
 		if from >= to || to-from < size {
 			return
 		}
-		at := min(max(addr&^(pageSize-1), from), to-size)
+		at := min(max(addr&^(PageSize-1), from), to-size)
 		cands = append(cands, cand{at, max(at, addr) - min(at, addr), heapBelow})
 	}
 	end, heap := uint64(lowest), false

@@ -1,0 +1,100 @@
+package process
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/fail"
+	"github.com/jalon-trace/jalon/internal/process/memory"
+	"github.com/jalon-trace/jalon/internal/process/sys"
+)
+
+// space is an address space with what jalon has put there to run system calls.
+type space struct {
+	*memory.Space
+	escape  uint64 // where injected calls run, 0 = not made yet; see escape.go
+	scratch uint64 // a page of ours for arguments, 0 = none
+}
+
+func newSpace(pid int) *space { return &space{Space: memory.Open(pid)} }
+
+// withScratch runs f with the address of memory for arguments. What f injects, it
+// injects into t. The page stays until Detach.
+func (p *Process) withScratch(t *task, f func(scratch uint64) error) error {
+	err := p.needScratch(t, p.space)
+	if err == nil {
+		err = f(p.space.scratch)
+	}
+	if e := p.endInjection(); err == nil {
+		err = e
+	}
+	return err
+}
+
+func (p *Process) needScratch(t *task, sp *space) error {
+	if sp.scratch != 0 {
+		return nil
+	}
+	addr, err := p.inject(t, sp, unix.SYS_MMAP, 0, memory.PageSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, ^uint64(0), 0)
+	if err != nil {
+		return fmt.Errorf("allocating a page in the process: %w", err)
+	}
+	sp.scratch = addr
+	return nil
+}
+
+// emptyStub reports whether no thread runs in a part of the code or comes back to it
+// from a signal handler.
+func (p *Process) emptyStub(sp *space) func(lo, hi uint64) bool {
+	return func(lo, hi uint64) bool {
+		for _, t := range p.tasks {
+			var regs Regs
+			if t.state != stopped || sys.GetRegs(t.tid, &regs) != nil || regs.PC()-lo < hi-lo {
+				return false
+			}
+			if memory.StackLeadsTo(sp.Space, regs.SP(), lo, hi) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// needEscape makes the stub in an address space, or makes sure that it is still there:
+// a program may replace its own pages.
+func (p *Process) needEscape(sp *space) error {
+	code := escapeBytes()
+	if sp.escape != 0 {
+		got := make([]byte, escapeData)
+		if sp.ReadRaw(sp.escape, got) == nil && bytes.Equal(got, code[:escapeData]) {
+			return nil
+		}
+		sp.escape = 0
+	}
+	at, err := sp.TakeSlack(code, escapeData, p.emptyStub(sp))
+	if errors.Is(err, memory.ErrNoSlack) {
+		return &fail.Error{Op: fmt.Sprintf("run a system call in process %d", sp.Pid), Err: err}
+	}
+	sp.escape = at
+	return err
+}
+
+// dropEscape takes the stub out again. No thread may be in it.
+func (s *space) dropEscape() {
+	if s.escape == 0 {
+		return
+	}
+	got, code := make([]byte, escapeData), escapeBytes()
+	if s.ReadRaw(s.escape, got) == nil && bytes.Equal(got, code[:escapeData]) {
+		_ = s.WriteRaw(s.escape, make([]byte, len(code))) // an error: the memory is gone
+	}
+	s.escape = 0
+}
+
+// inheritEscape uses the copy of the parent's stub that a forked child has.
+func (sp *space) inheritEscape(parent *space) {
+	sp.escape = parent.escape // needEscape and dropEscape look whether it is there
+}
