@@ -9,17 +9,18 @@ import (
 
 // config is what the tracer's goroutine asks and tells.
 func (s *Session) config() process.Config {
+	calls := s.mine.Callbacks()
 	return process.Config{
-		OnFault:   s.mine.Fault,
-		OnClock:   s.mine.Clock,
-		OnTrap:    s.mine.Trap,
-		PCBack:    s.mine.Back,
-		InCode:    s.mine.Inside,
+		OnFault:   calls.Fault,
+		OnClock:   calls.Clock,
+		OnTrap:    calls.Trap,
+		PCBack:    calls.Back,
+		InCode:    calls.Inside,
 		OnSignal:  s.onSignal,
 		OnThread:  func(e process.ThreadEvent) { inproc.Note(s.thr, e) },
 		OnModules: func(tid int) bool { s.post.put(message{ev: ev{kind: evModules}, tid: tid}); return true },
 		OnExec:    s.onExec,
-		OnFork:    s.mine.Forked,
+		OnFork:    calls.Forked,
 		OnPanic:   s.opt.OnPanic,
 		Interrupt: s.opt.Interrupt,
 		OnTyped:   func() { s.typed.seen.Add(1) },
@@ -29,7 +30,7 @@ func (s *Session) config() process.Config {
 // onSignal holds a thread whose signal needs the program's own code. It runs on the
 // tracer's goroutine.
 func (s *Session) onSignal(tid int, _ bool) bool {
-	if !s.mine.InCode() {
+	if !s.mine.Callbacks().MayClear() {
 		return false
 	}
 	s.post.put(message{ev: ev{kind: evSignal}, tid: tid})
@@ -43,7 +44,7 @@ func (s *Session) onNoClock() {
 
 // onExec holds the thread that has called exec.
 func (s *Session) onExec(tid int) bool {
-	s.mine.Forget()
+	s.mine.Callbacks().Forget()
 	s.post.put(message{ev: ev{kind: evExec}, tid: tid})
 	return true
 }

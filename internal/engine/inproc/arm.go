@@ -1,7 +1,6 @@
 package inproc
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/jalon-trace/jalon/internal/engine"
@@ -14,60 +13,81 @@ import (
 // With Options.Join nothing is chosen before Arm: a program at an address where others
 // are is put in together with them.
 func (e *Engine) Load(list []*engine.Program) (errs []error, err error) {
-	e.refused, e.plans = map[*site]error{}, nil
-	fresh := e.sitesOf(list)
+	e.sites.begin()
+	e.plans = nil
+	fresh := e.sites.ofAll(list)
 	if !e.opt.Join {
-		e.plans, err = e.plan(fresh, e.opt.Avoid)
+		e.plans, err = e.planner.plan(fresh, e.opt.Avoid)
 	}
-	return e.errorsOf(list), err
+	return e.sites.errors(list), err
 }
 
 // Arm implements engine.Engine, for the programs of the last Load.
 func (e *Engine) Arm(list []*engine.Program) (errs []error, err error) {
-	if e.ended || e.Replaced() {
+	if e.ended || e.target.replaced() {
 		return make([]error, len(list)), engine.ErrReplaced
 	}
-	e.refused = map[*site]error{}
+	e.sites.begin()
 	if e.opt.Join {
-		err = e.insert(e.sitesOf(list))
+		err = e.installer.insert(e.sites.ofAll(list))
 	} else {
 		plans := e.plans
 		e.plans = nil
-		err = e.install(nil, plans)
+		err = e.installer.install(nil, plans)
 	}
-	return e.errorsOf(list), err
+	return e.sites.errors(list), err
+}
+
+// Enable implements engine.Engine:
+//
+//  1. Disabling restores the program's own bytes, with the world stopped. No thread
+//     enters the trampolines any more; threads within leave them by themselves, and
+//     they stay where they are.
+//  2. Enabling writes the jumps again. Threads that are stopped between the instructions
+//     that a jump replaces are moved, as when the sites were made.
+//
+// A patch that also serves programs which are not in the list is left as it is, which
+// is an error.
+func (e *Engine) Enable(list []*engine.Program, on bool) error {
+	mine, err := e.patches.serving(e.sites.setOf(list))
+	if err != nil || len(mine) == 0 {
+		return err
+	}
+	return e.target.stopped(func(st *process.Stopped) error {
+		if on {
+			return jumpAgain(st, mine)
+		}
+		return putBack(st, mine)
+	})
 }
 
 // Remove implements engine.Engine.
 func (e *Engine) Remove(list []*engine.Program) error {
-	if e.Replaced() {
+	if e.target.replaced() {
 		return engine.ErrReplaced
 	}
-	out := map[*site]bool{}
-	for _, x := range list {
-		out[e.siteOf(x)] = true
-	}
+	out := e.sites.setOf(list)
 	has := func(p *placed) bool {
 		return slices.ContainsFunc(p.sites, func(y *site) bool { return out[y] })
 	}
 	var again []*site
-	for _, p := range slices.Clone(e.placed) {
+	for _, p := range slices.Clone(e.patches.list()) {
 		if !has(p) {
 			continue
 		}
-		sites, err := e.takeOut(p)
+		list, err := e.installer.takeOut(p)
 		if err != nil {
 			return err
 		}
-		for _, y := range sites {
+		for _, y := range list {
 			if out[y] {
-				e.retired = append(e.retired, y)
+				e.sites.retire(y)
 			} else {
 				again = append(again, y)
 			}
 		}
 	}
-	return e.putIn(again)
+	return e.installer.putIn(again)
 }
 
 // Gone takes programs out whose libraries the process has unloaded, as Refresh has seen
@@ -79,20 +99,20 @@ func (e *Engine) Gone() (gone []*engine.Program) {
 		there[m] = true
 	}
 	var kept []*placed
-	for _, p := range e.placed {
+	for _, p := range e.patches.list() {
 		if there[p.mod] {
 			kept = append(kept, p)
 			continue
 		}
 		for _, x := range p.sites {
 			gone = append(gone, x.Program)
-			e.retired = append(e.retired, x)
+			e.sites.retire(x)
 			e.logf("site %d: %s is gone with %s", x.id, x.Label, p.mod.Path)
 		}
 		e.tables.forget(p.plan.Addr)
 	}
-	if len(kept) < len(e.placed) {
-		e.setPlaced(kept)
+	if len(gone) > 0 {
+		e.patches.set(kept)
 	}
 	return gone
 }
@@ -102,15 +122,12 @@ func (e *Engine) Gone() (gone []*engine.Program) {
 // made again; none where what was put there still is. A program that has no patch is to
 // be made again.
 func (e *Engine) Reloaded(x *engine.Program) ([]*engine.Program, error) {
-	i := slices.IndexFunc(e.placed, func(p *placed) bool {
-		return slices.ContainsFunc(p.sites, func(y *site) bool { return y.Program == x })
-	})
-	if i < 0 {
+	p := e.patches.of(x)
+	if p == nil {
 		return []*engine.Program{x}, nil
 	}
-	p := e.placed[i]
 	there := true
-	err := e.stopped(func(st *process.Stopped) error {
+	err := e.target.stopped(func(st *process.Stopped) error {
 		for _, d := range p.edits {
 			there = there && ours(st, d.Addr, d.New)
 		}
@@ -119,11 +136,11 @@ func (e *Engine) Reloaded(x *engine.Program) ([]*engine.Program, error) {
 	if err != nil || there {
 		return nil, err
 	}
-	old, err := e.takeOut(p)
+	old, err := e.installer.takeOut(p)
 	if err != nil {
 		return nil, err
 	}
-	e.retired = append(e.retired, old...)
+	e.sites.retire(old...)
 	var list []*engine.Program
 	for _, y := range old {
 		e.logf("site %d: its code was loaded anew", y.id)
@@ -132,21 +149,9 @@ func (e *Engine) Reloaded(x *engine.Program) ([]*engine.Program, error) {
 	return list, nil
 }
 
-// putIn is insert for sites that were in place before; that one cannot be put there
-// again is an error.
-func (e *Engine) putIn(again []*site) error {
-	if len(again) == 0 {
-		return nil
-	}
-	e.refused = map[*site]error{}
-	if err := e.insert(again); err != nil {
-		return err
-	}
-	var errs []error
-	for _, y := range again {
-		if err := e.refused[y]; err != nil {
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
+// NoUprobe notes that the kernel does not take a uprobe for a program any more: when it
+// is loaded again it is reached by code in the process.
+func (e *Engine) NoUprobe(x *engine.Program) {
+	y := e.sites.of(x)
+	y.noUprobe, y.tactic = true, ""
 }

@@ -24,8 +24,8 @@ func openMem(pid int) (*os.File, error) {
 	return f, nil
 }
 
-// ownMemory is the memory of a Run's process as the program has it: breakpoints of
-// the Run's owner do not show.
+// ownMemory is the memory of a process as the program has it: breakpoints of the tracer
+// do not show.
 type ownMemory struct{ p *process.Process }
 
 // ReadAt implements io.ReaderAt.
@@ -37,54 +37,12 @@ func (m ownMemory) ReadAt(b []byte, off int64) (int, error) {
 	return n, err
 }
 
-// codeKey is what codeOf knows the code around a site by: the beginning of the part of
-// its function that the site is in. Compilers put unlikely code elsewhere (f.cold), and
-// patch wants the part with the site as the function proper.
-func codeKey(x *site) uint64 {
-	if fn, ok := x.where.mod.dw.FunctionAt(x.where.site.Addr); ok {
-		return partOf(x, fn)
-	}
-	return x.addr
-}
-
+// partOf is the beginning of the part of its function that the site is in. Compilers put
+// unlikely code elsewhere (f.cold), and patch wants the part with the site as the function
+// proper.
 func partOf(x *site, fn *dwarf.Function) uint64 {
 	main, _ := parts(fn, x.where.site.Addr)
 	return main.Lo + x.where.mod.bias
-}
-
-// codeOf is the function around a site as patch wants it: the program's own
-// bytes (relocations applied, our jumps taken out), the parts that the compiler
-// moved away, landing pads, and what must not be touched.
-func (e *Engine) codeOf(x *site, mem io.ReaderAt, known map[uint64]*patch.Code) (*patch.Code, error) {
-	m := x.where.mod
-	fn, ok := m.dw.FunctionAt(x.where.site.Addr)
-	if !ok {
-		return nil, fmt.Errorf("no function is known at %#x: its bounds are needed", x.addr)
-	}
-	key := partOf(x, fn)
-	if c := known[key]; c != nil {
-		return c, nil
-	}
-	c, err := m.functionCode(fn, x.where.site.Addr, e.reader(m, mem))
-	if err != nil {
-		return nil, err
-	}
-	known[key] = c
-	return c, nil
-}
-
-// reader reads a module's code as the program has it: without our jumps, and without
-// the breakpoints of others, which it notes.
-func (e *Engine) reader(m *module, mem io.ReaderAt) reader {
-	return func(addr uint64, n int) ([]byte, error) {
-		b := make([]byte, n)
-		if _, err := mem.ReadAt(b, int64(addr)); err != nil {
-			return nil, fmt.Errorf("reading %d bytes of code at %#x: %w", n, addr, err)
-		}
-		e.unpatched(addr, b)
-		e.takeForeign(m, addr, b)
-		return b, nil
-	}
 }
 
 // reader reads memory of a process, or of the file at the addresses it will have.
@@ -163,17 +121,4 @@ func parts(fn *dwarf.Function, vaddr uint64) (main debuginfo.Range, extra []debu
 		main = debuginfo.Range{Lo: fn.Lo, Hi: fn.Hi}
 	}
 	return main, extra
-}
-
-// unpatched puts the program's own bytes back where ours are.
-func (e *Engine) unpatched(addr uint64, b []byte) {
-	for _, p := range e.placed {
-		for _, e := range p.edits {
-			for i, old := range e.Old {
-				if off := e.Addr + uint64(i) - addr; off < uint64(len(b)) {
-					b[off] = old
-				}
-			}
-		}
-	}
 }

@@ -40,8 +40,8 @@ type covered struct {
 var errInPage = errors.New("a breakpoint is in the page")
 
 // cover lays a copy over a run of pages of a module.
-func (e *Engine) cover(st *process.Stopped, r guarded, m *module, mapped []process.Mapping) error {
-	code, err := e.coverable(st, r, m)
+func (g *pageGuard) cover(st *process.Stopped, r guarded, m *module, mapped []process.Mapping) error {
+	code, err := g.coverable(st, r, m)
 	if err != nil {
 		return err
 	}
@@ -64,24 +64,24 @@ func (e *Engine) cover(st *process.Stopped, r guarded, m *module, mapped []proce
 	if err != nil {
 		return errors.Join(err, st.Free(mem, size))
 	}
-	e.placedMu.Lock()
-	e.covers = append(e.covers, c)
-	e.placedMu.Unlock()
+	g.mu.Lock()
+	g.covers = append(g.covers, c)
+	g.mu.Unlock()
 	_, err = st.Syscall(unix.SYS_MREMAP, mem, size, size, unix.MREMAP_MAYMOVE|unix.MREMAP_FIXED, r.lo)
 	if err != nil {
 		_, back := st.Syscall(unix.SYS_MREMAP, c.kept, size, size, unix.MREMAP_MAYMOVE|unix.MREMAP_FIXED, r.lo)
-		e.placedMu.Lock()
-		e.covers = e.covers[:len(e.covers)-1]
-		e.placedMu.Unlock()
+		g.mu.Lock()
+		g.covers = g.covers[:len(g.covers)-1]
+		g.mu.Unlock()
 		return errors.Join(err, back)
 	}
 	return nil
 }
 
 // coverable reads the pages, and says why they are not to be covered.
-func (e *Engine) coverable(st *process.Stopped, r guarded, m *module) ([]byte, error) {
-	if e.opt.Breakpoints != nil {
-		return nil, errInPage // the owner's come and go
+func (g *pageGuard) coverable(st *process.Stopped, r guarded, m *module) ([]byte, error) {
+	if g.opt.Breakpoints != nil {
+		return nil, errInPage // the caller's come and go
 	}
 	code, raw := make([]byte, r.hi-r.lo), make([]byte, r.hi-r.lo)
 	if err := st.ReadMem(r.lo, code); err != nil {
@@ -106,7 +106,7 @@ func (e *Engine) coverable(st *process.Stopped, r guarded, m *module) ([]byte, e
 		}
 		page := code[at-r.lo:][:len(file)]
 		for i := range page {
-			if page[i] != file[i] && breakpointAt(file[i:], page[i:], at+uint64(i), e.calls) > 0 {
+			if page[i] != file[i] && breakpointAt(file[i:], page[i:], at+uint64(i), g.others.calls) > 0 {
 				return nil, errInPage
 			}
 		}
@@ -116,10 +116,10 @@ func (e *Engine) coverable(st *process.Stopped, r guarded, m *module) ([]byte, e
 
 // uncover moves the pages back, in the process or in a forked child. Where the program
 // has mapped something else since then, the pages that were kept are freed.
-func (e *Engine) uncover(st *process.Stopped) error {
-	e.placedMu.Lock()
-	list := e.covers
-	e.placedMu.Unlock()
+func (g *pageGuard) uncover(st *process.Stopped) error {
+	g.mu.Lock()
+	list := g.covers
+	g.mu.Unlock()
 	if len(list) == 0 {
 		return nil
 	}
@@ -148,16 +148,16 @@ func isCopy(mapped []process.Mapping, c covered) bool {
 }
 
 // withCovered is the memory map as it was without copies: their pages are of the file.
-func (e *Engine) withCovered(mapped []process.Mapping) []process.Mapping {
-	e.placedMu.Lock()
-	defer e.placedMu.Unlock()
-	if len(e.covers) == 0 {
+func (g *pageGuard) withCovered(mapped []process.Mapping) []process.Mapping {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.covers) == 0 {
 		return mapped
 	}
 	mapped = slices.DeleteFunc(slices.Clone(mapped), func(m process.Mapping) bool {
-		return slices.ContainsFunc(e.covers, func(c covered) bool { return m.Start == c.kept })
+		return slices.ContainsFunc(g.covers, func(c covered) bool { return m.Start == c.kept })
 	})
-	for _, c := range e.covers {
+	for _, c := range g.covers {
 		if !isCopy(mapped, c) {
 			continue
 		}

@@ -2,32 +2,20 @@ package inproc
 
 import (
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/jalon-trace/jalon/internal/patch"
 	"github.com/jalon-trace/jalon/internal/process"
 )
 
-// copies lists where the displaced instructions are, for the tables.
-func (p *placed) copies() (list []copied) {
-	for i, pair := range p.pcs {
-		c := copied{span: span{pair.Copy, pair.End}, Origin: process.Origin{PC: pair.Orig}}
-		if p.plan.Tactic == patch.JumpMany {
-			c.Lo, c.Hi = p.plan.Addr, p.end()
-		}
-		class := p.plan.Insts[i].Class
-		c.pushed = class == patch.Call || class == patch.CallInd
-		list = append(list, c)
-	}
-	return list
+// crashes makes the program's code its own where a signal needs it.
+type crashes struct {
+	*remover
+	cleared atomic.Bool // a signal ends the program: its code is its own again
 }
 
-// InCode reports whether a signal may need the program's own code: there is code of
-// ours, and no signal that ends the program has come before. It may be called on the
-// tracer's goroutine.
-func (e *Engine) InCode() bool { return len(e.tables.get().code) > 0 && !e.cleared.Load() }
-
-// Clear makes the program's code its own for a signal: all of it when the program
+// clear makes the program's code its own for a signal: all of it when the program
 // ends by it, else the instructions that a jump replaces, one of which the program
 // is about to see as the place of the signal. Such a jump becomes an int3:
 //
@@ -37,9 +25,9 @@ func (e *Engine) InCode() bool { return len(e.tables.get().code) > 0 && !e.clear
 //     instructions that the jump replaced included
 //
 // The pc of the held thread is still in the copy, where it faults again.
-func (e *Engine) Clear(tid int) error {
+func (c *crashes) clear(tid int) error {
 	var dies, again bool
-	err := e.stopped(func(st *process.Stopped) (err error) {
+	err := c.stopped(func(st *process.Stopped) (err error) {
 		var ok bool
 		if dies, again, ok = st.Dying(tid); !ok {
 			return nil
@@ -48,19 +36,19 @@ func (e *Engine) Clear(tid int) error {
 		if err != nil {
 			return err
 		}
-		o, displaced := e.tables.get().back(pc)
+		o, displaced := c.tables.get().back(pc)
 		switch {
 		case dies:
-			return e.clearAll(st, tid, o, displaced && again)
+			return c.clearAll(st, tid, o, displaced && again)
 		case displaced && o.Hi > o.Lo:
-			return e.trapInstead(st, o.Lo)
+			return c.trapInstead(st, o.Lo)
 		}
 		return nil
 	})
 	if err != nil || !dies {
 		return err
 	}
-	return e.lastStops(again)
+	return c.lastStops(again)
 }
 
 func pcOf(st *process.Stopped, tid int) (uint64, error) {
@@ -77,9 +65,9 @@ func pcOf(st *process.Stopped, tid int) (uint64, error) {
 }
 
 // trapInstead replaces the jump at addr by an int3.
-func (e *Engine) trapInstead(st *process.Stopped, addr uint64) error {
-	e.tables.restored(addr)
-	p := e.placedAt(addr)
+func (c *crashes) trapInstead(st *process.Stopped, addr uint64) error {
+	c.tables.restored(addr)
+	p := c.patches.at(addr)
 	if p == nil || p.plan.Tactic != patch.JumpMany {
 		return nil // it was removed: its bytes are the program's
 	}
@@ -93,34 +81,27 @@ func (e *Engine) trapInstead(st *process.Stopped, addr uint64) error {
 	if err != nil {
 		return err
 	}
-	e.placedMu.Lock()
-	p.plan, p.edits = &plan, edits
-	e.placedMu.Unlock()
-	for _, x := range p.sites {
-		x.tactic = plan.Tactic.String()
-	}
-	e.tables.add(&tables{trap: map[uint64]uint64{addr: p.at}})
-	if err := e.installTraps(st, nil); err != nil {
-		e.tables.forget(addr)
+	c.patches.replan(p, &plan, edits)
+	c.tables.add(&tables{trap: map[uint64]uint64{addr: p.at}})
+	if err := c.handlers.install(st, c.patches.list(), nil); err != nil {
+		c.tables.forget(addr)
 		return fmt.Errorf("the tracepoint at %#x ends: the program handles a signal of an instruction there, and no int3 can be put in the place of the jump: %w", addr, err)
 	}
 	if !enabled {
 		return nil
 	}
-	for _, e := range edits {
-		if err := st.WriteMem(e.Addr, e.New); err != nil {
-			return err
-		}
+	if err := p.jump(st); err != nil {
+		return err
 	}
-	e.logf("%#x: int3 in the place of the jump, since the program handles a signal of an instruction under it", addr)
+	c.logf("%#x: int3 in the place of the jump, since the program handles a signal of an instruction under it", addr)
 	return nil
 }
 
 // clearAll makes all code the program's own again: its core is that of a program
 // that was not traced. What faulted faults again, at its own place.
-func (e *Engine) clearAll(st *process.Stopped, tid int, o process.Origin, rewind bool) error {
-	e.cleared.Store(true)
-	if err := putBack(st, e.placed); err != nil {
+func (c *crashes) clearAll(st *process.Stopped, tid int, o process.Origin, rewind bool) error {
+	c.cleared.Store(true)
+	if err := putBack(st, c.patches.list()); err != nil {
 		return err
 	}
 	if rewind {
@@ -128,22 +109,22 @@ func (e *Engine) clearAll(st *process.Stopped, tid int, o process.Origin, rewind
 			return err
 		}
 	}
-	e.trouble("giving pages of code their protection back", e.unguard(st))
+	c.trouble("giving pages of code their protection back", c.guard.unguard(st))
 	return nil
 }
 
 // lastStops waits until the other threads have left our code, as detach does, and
 // then takes away the handlers of signals. One thread is held; it must not take calls
 // when it has its signal already.
-func (e *Engine) lastStops(handlers bool) error {
+func (c *crashes) lastStops(handlers bool) error {
 	for try := 0; ; try++ {
 		last := false
-		err := e.stopped(func(st *process.Stopped) error {
-			state, err := e.leave(st)
+		err := c.stopped(func(st *process.Stopped) error {
+			state, err := c.leave(st)
 			last = state == nobody || state == sleeping && try >= 1 || try >= 5
 			if handlers && err == nil && last {
-				e.trouble("giving SIGTRAP its action back", st.EndTraps())
-				e.trouble("giving SIGSEGV its action back", e.removeFaults(st))
+				c.trouble("giving SIGTRAP its action back", st.EndTraps())
+				c.trouble("giving SIGSEGV its action back", c.handlers.removeFaults(st))
 			}
 			return err
 		})

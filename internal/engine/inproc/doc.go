@@ -2,15 +2,31 @@
 // process, behind jumps that replace instructions of it. It knows nothing of a session's
 // life, of output or of GDB: see package engine for the contract.
 //
-// Files: engine.go (options, state), arm.go (load, arm, remove), install.go (the steps of
-// an installation), pun.go and uprobe.go (sites that a plain jump does not reach),
-// guard.go and cover.go (pages kept free of others' uprobes), foreign.go (others'
-// breakpoints), threads.go (threads that must be moved; taking everything back),
-// crash.go, traps.go and clock.go (signals), tables.go and tracer.go (what the tracer
-// must know when a thread faults, traps or forks in our code), change.go and where.go
-// (what a debugger asks), module.go, openable.go, resolve.go, site.go, symbol.go,
-// unwind.go and tls.go (the process's files), inspect.go and codestate.go (for `jalon
-// list` and `jalon check`).
+// An Engine is composed of parts. Each is a type with its own state, and knows only those
+// parts that it needs:
+//
+//	report     what is reported to the caller and asked of it (report.go)
+//	target     the process, as long as it runs the program that was looked at (target.go)
+//	sites      programs, their numbers, why some are not installed (sites.go)
+//	planner    chooses how sites are reached; changes nothing (plan.go, code.go, text.go)
+//	others     breakpoints of other tracers (foreign.go)
+//	uprober    sites that the kernel is to reach (uprobe.go, gostack.go)
+//	rooms      memory for code near modules, stubs of punned jumps (room.go, pun.go)
+//	buffers    memory for records, counters and variables (buffers.go, machine.go)
+//	compiler   the machine code of patches (generate.go)
+//	pageGuard  pages kept free of other tracers' uprobes (guard.go, cover.go)
+//	handlers   handlers of signals in the process, for when jalon is killed (handlers.go)
+//	patches    what is in the process: putting back, finding by address (placed.go, patches.go,
+//	           where.go)
+//	tables     what the tracer must know when a thread faults or traps in our code (tables.go)
+//	installer  the steps of an installation (install.go, moves.go)
+//	remover    the steps of taking everything back (leave.go)
+//	crashes    signals that need the program's own code (crash.go)
+//	Callbacks  what the process's tracer asks, on its own goroutine (tracer.go)
+//
+// engine.go composes them; arm.go has the verbs of the contract, change.go what a debugger
+// asks. The process's files are in module.go, openable.go, resolve.go, site.go, symbol.go,
+// unwind.go and tls.go; inspect.go and codestate.go are for `jalon list` and `jalon check`.
 //
 // Import rule: see test/imports_test.go; inproc never imports another engine.
 package inproc

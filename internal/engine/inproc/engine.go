@@ -1,9 +1,6 @@
 package inproc
 
 import (
-	"fmt"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/jalon-trace/jalon/internal/engine"
@@ -68,70 +65,75 @@ type Wanted struct {
 	Shared bool // another tracer's breakpoint is at its address
 }
 
-// Engine runs hit programs as machine code in one process. It is used from one
-// goroutine; the callbacks of the process (Fault, Trap, Clock, Back, Forked, Where,
-// Displaced, Original, Forget) from the tracer's.
+// Engine runs hit programs as machine code in one process. It composes the parts of the
+// engine behind the contract: each has its own state and knows those parts only that it
+// needs. It is used from one goroutine; see [Callbacks] for the tracer's.
 type Engine struct {
-	opt       Options
-	p         *process.Process
-	fresh     bool    // the process has run nothing of its own yet
-	foreign   foreign // breakpoints of others, as far as code was read for the plan that is made
-	calls     []span  // what the kernel's calls in the place of breakpoints lead to
-	unguarded bool    // that pages cannot be guarded was said
-
-	space    *image.Image
-	mods     []*module // of space
-	shared   *sharedMem
-	tables   tableRef
-	code     []*region
-	stubs    []*stubPage
-	sites    []*site // by number
-	known    map[*engine.Program]*site
-	plans    []*placed       // loaded, not armed
-	refused  map[*site]error // of the present Load or Arm
-	seen     seen            // what the sites' programs read
-	placed   []*placed       // the tracer's goroutine reads it too: see setPlaced
-	placedMu sync.Mutex      // guards placed, covers, guards and old
-	cleared  atomic.Bool     // a signal ends the program: its code is its own again
-	covers   []covered       //
-	guards   []guarded       // pages that other tracers' uprobes are kept out of; see guard.go
-	old      []*placed       // taken out again; threads may still be in their code
-	moved    int             // of sites: those that became uprobes later
-	retired  []*site         // of libraries that were unloaded, and removed ones
-	execs    atomic.Int32    // how often the program called exec
-	image    int32           // execs when its code was looked at
-	ended    bool            // Stop was called
-	slow     []string        // why sites are reached by int3 and no uprobe, since Slow was called
-
-	trapping bool        // a SIGTRAP handler is installed
-	faulting bool        // a handler of memory faults is installed
-	noTSC    atomic.Bool // a thread may not read the time stamp counter, see clock.go
+	report
+	target    *target
+	space     *image.Image // the process's modules
+	mods      []*module    // of space
+	sites     *sites       // what is traced
+	patches   *patches     // what is in the process
+	tables    *tableRef    // what the tracer must know of it
+	guard     *pageGuard   // pages that other tracers' uprobes are kept out of
+	others    *others      // breakpoints of others
+	rooms     *rooms       // memory for code
+	buffers   *buffers     // memory for records
+	planner   *planner
+	uprobes   *uprober
+	installer *installer
+	crashes   *crashes
+	handlers  *handlers
+	calls     *Callbacks
+	plans     []*placed // loaded, not armed
+	ended     bool      // Stop was called
 }
 
 // New prepares an engine; Trace gives it its process.
 func New(opt Options) *Engine {
-	return &Engine{opt: opt, fresh: opt.Fresh, known: map[*engine.Program]*site{}, refused: map[*site]error{}}
+	r := report{&opt}
+	t := &target{report: r, fresh: opt.Fresh}
+	e := &Engine{
+		report: r, target: t, sites: newSites(r), patches: &patches{}, tables: &tableRef{}, rooms: &rooms{}, buffers: &buffers{},
+		others: &others{t: t},
+	}
+	e.guard = &pageGuard{report: r, others: e.others}
+	e.handlers = &handlers{report: r, tables: e.tables}
+	e.uprobes = &uprober{target: t, sites: e.sites, others: e.others, tables: e.tables}
+	code := &compiler{report: r, buffers: e.buffers, handlers: e.handlers}
+	e.planner = &planner{t, e.sites, e.patches, e.buffers, e.others, e.uprobes, &code.seen}
+	e.installer = &installer{
+		target: t, sites: e.sites, planner: e.planner, uprobes: e.uprobes, rooms: e.rooms, buffers: e.buffers,
+		compiler: code, guard: e.guard, handlers: e.handlers, tables: e.tables, patches: e.patches,
+	}
+	e.crashes = &crashes{remover: &remover{t, e.patches, e.tables, e.guard, e.handlers, e.rooms, e.buffers}}
+	e.calls = &Callbacks{t, e.tables, e.patches, e.guard, e.handlers, e.buffers, e.uprobes, e.crashes}
+	return e
 }
 
 // Trace sets the process, once. What an earlier engine of the same process knows of its
 // modules is used again; before may be nil.
 func (e *Engine) Trace(p *process.Process, before *Engine) {
-	e.p = p
+	e.target.p = p
 	if before != nil {
 		e.space, e.mods = before.space, before.mods
 	}
 }
 
+// Callbacks are what the process's tracer asks.
+func (e *Engine) Callbacks() *Callbacks { return e.calls }
+
 // Started notes that the process runs code of its own from now on.
-func (e *Engine) Started() { e.fresh = false }
+func (e *Engine) Started() { e.target.fresh = false }
 
 // Refresh looks at what the process has mapped. It is called before Resolve whenever
 // that may have changed.
 func (e *Engine) Refresh() error {
-	if e.shared == nil && e.opt.Breakpoints == nil {
-		e.image = e.execs.Load()
+	if e.buffers.mem == nil && e.opt.Breakpoints == nil {
+		e.target.look()
 	}
-	maps, err := process.Maps(e.p.Pid())
+	maps, err := process.Maps(e.target.p.Pid())
 	if err != nil {
 		return err
 	}
@@ -140,100 +142,66 @@ func (e *Engine) Refresh() error {
 }
 
 // Rings implements engine.Engine.
-func (e *Engine) Rings() *ring.Shared {
-	if e.shared == nil {
-		return nil
-	}
-	return e.shared.mem
-}
+func (e *Engine) Rings() *ring.Shared { return e.buffers.mem }
 
 // Counts implements engine.Engine.
-func (e *Engine) Counts(x *engine.Program) (c engine.Counts) {
-	if e.shared == nil {
-		return c
-	}
-	for id, y := range e.sites {
-		if y.Key != x.Key {
-			continue
-		}
-		c.False += e.shared.mem.Counter(uint32(id), ring.CounterFalse)
-		c.Faults += e.shared.mem.Counter(uint32(id), ring.CounterCondFault)
-		c.Lost += e.shared.mem.Counter(uint32(id), ring.CounterLost)
-	}
-	return c
-}
+func (e *Engine) Counts(x *engine.Program) engine.Counts { return e.sites.counts(x, e.buffers.mem) }
 
 // Sites implements engine.Engine: how many sites have had numbers, without those that became uprobes.
-func (e *Engine) Sites() int { return len(e.sites) - e.moved }
+func (e *Engine) Sites() int { return len(e.sites.list) - e.sites.moved }
 
 // Account implements engine.Engine.
-func (e *Engine) Account(sums []event.SiteSummary) {
-	for i := range sums {
-		if id := sums[i].Schema.SiteID; int(id) < len(e.sites) {
-			sums[i].Tactic = e.sites[id].tactic
-		}
-	}
-}
+func (e *Engine) Account(sums []event.SiteSummary) { e.sites.account(sums) }
 
 // Slow lists, for the programs since the last call that are reached by int3 although a
 // uprobe would be faster, why they have none.
 func (e *Engine) Slow() []string {
-	list := e.slow
-	e.slow = nil
+	list := e.uprobes.slow
+	e.uprobes.slow = nil
 	return list
 }
+
+// ProtectClock installs the handler of memory faults for the hit programs that are there.
+func (e *Engine) ProtectClock() error {
+	err := e.target.stopped(func(st *process.Stopped) error { return e.handlers.installFaults(st, nil) })
+	e.trouble("protecting the program from the end of jalon", err)
+	return err
+}
+
+// Clear makes the program's code its own for a signal that a thread is held at.
+func (e *Engine) Clear(tid int) error { return e.crashes.clear(tid) }
 
 // Stop implements engine.Engine. Threads may still be in code of ours, which then stays:
 // see Lingering.
 func (e *Engine) Stop() error {
-	if e.ended || e.Replaced() {
+	if e.ended || e.target.replaced() {
 		return nil
 	}
 	e.ended = true
-	if len(e.placed) == 0 && len(e.old) == 0 && e.shared == nil {
+	if e.patches.empty() && e.buffers.mem == nil {
 		return nil
 	}
-	err := e.takeBack()
+	err := e.crashes.takeBack()
 	// Threads that return from signal handlers later, and children that were forked
 	// before and are looked at after this, still need to know what was where.
-	e.placedMu.Lock()
-	e.old, e.placed = append(e.old, e.placed...), nil
-	e.placedMu.Unlock()
+	e.patches.removeAll()
 	return err
 }
 
 // Lingering reports whether threads may be in code of the engine after Stop: its
 // callbacks are still needed.
-func (e *Engine) Lingering() bool { return e.code != nil && !e.Replaced() }
-
-// Replaced reports whether the process is another program than that which was looked at.
-func (e *Engine) Replaced() bool { return e.execs.Load() != e.image }
-
-// Forget is called when the process has called exec: nothing of the engine is in it,
-// and nothing more can be put there. It may be called on the tracer's goroutine. What
-// was recorded is still to be drained.
-func (e *Engine) Forget() {
-	e.execs.Add(1)
-	e.tables.clear()
-}
+func (e *Engine) Lingering() bool { return e.rooms.code != nil && !e.target.replaced() }
 
 // Drop forgets what was in the program that called exec.
 func (e *Engine) Drop() {
 	e.tables.clear()
-	e.setPlaced(nil)
-	e.dropGuards()
+	e.patches.set(nil)
+	e.guard.drop()
 }
 
 // Close implements engine.Engine. The modules stay open for the engine after it: see
 // CloseModules.
-func (e *Engine) Close() error {
-	if e.shared == nil {
-		return nil
-	}
-	mem := e.shared.mem
-	e.shared = nil
-	return mem.Close()
-}
+func (e *Engine) Close() error { return e.buffers.close() }
 
 // CloseModules closes the files of the process's modules where no other engine follows.
 func (e *Engine) CloseModules() {
@@ -244,29 +212,3 @@ func (e *Engine) CloseModules() {
 	}
 	e.space, e.mods = nil, nil
 }
-
-func (e *Engine) logf(format string, args ...any) {
-	if e.opt.Log != nil {
-		e.opt.Log(fmt.Sprintf(format, args...))
-	}
-}
-
-func (e *Engine) warn(msg string) {
-	if e.opt.Warn != nil {
-		e.opt.Warn(msg)
-	}
-}
-
-// step is called for item i of n of a long loop. An error ends it: the caller does not
-// want it any more. Each place that asks leaves what Stop takes back: the plans that
-// are made are not in the process yet, and a patch is in the list of those placed
-// before its first byte is written.
-func (e *Engine) step(what string, i, n int) error {
-	if e.opt.Progress == nil {
-		return nil
-	}
-	return e.opt.Progress(what, i, n)
-}
-
-// interrupted is step where there is nothing to show.
-func (e *Engine) interrupted() error { return e.step("", 0, 0) }

@@ -69,9 +69,9 @@ func drive(t *testing.T) *driven {
 		}
 	}
 	d.p, err = process.Start([]string{exe}, process.StartOptions{}, process.Config{
-		OnFault: func(tid, sig int, pc uint64) (uint64, bool) { return d.run.Load().Fault(tid, sig, pc) },
-		OnTrap:  func(tid int, addr uint64) (uint64, bool) { return d.run.Load().Trap(tid, addr) },
-		PCBack:  func(pc uint64) (process.Origin, bool) { return d.run.Load().Back(pc) },
+		OnFault: func(tid, sig int, pc uint64) (uint64, bool) { return d.run.Load().Callbacks().Fault(tid, sig, pc) },
+		OnTrap:  func(tid int, addr uint64) (uint64, bool) { return d.run.Load().Callbacks().Trap(tid, addr) },
+		PCBack:  func(pc uint64) (process.Origin, bool) { return d.run.Load().Callbacks().Back(pc) },
 		OnThread: func(e process.ThreadEvent) {
 			Note(d.threads, e)
 		},
@@ -190,22 +190,22 @@ func TestEngine(t *testing.T) {
 		t.Fatal(err)
 	}
 	copy(own, now)
-	run.Original(d.work, own)
+	run.Callbacks().Original(d.work, own)
 	if !bytes.Equal(own, d.code) || bytes.Equal(now, own) {
 		t.Errorf("code %x is shown as %x, the file has %x", now, own, d.code)
 	}
-	if w := run.Where(d.work); w.In {
+	if w := run.Callbacks().Where(d.work); w.In {
 		t.Errorf("the site itself: %+v", w)
 	}
-	for _, p := range run.placed {
-		if w := run.Where(p.at); !w.Boundary || w.Orig != d.work {
+	for _, p := range run.patches.list() {
+		if w := run.Callbacks().Where(p.at); !w.Boundary || w.Orig != d.work {
 			t.Errorf("the trampoline's start: %+v", w)
 		}
-		if w := run.Where(p.at + 1); !w.In || w.Boundary || len(w.Stops) != 1 {
+		if w := run.Callbacks().Where(p.at + 1); !w.In || w.Boundary || len(w.Stops) != 1 {
 			t.Errorf("within the hit program: %+v", w)
 		}
 		last := p.pcs[len(p.pcs)-1]
-		if w := run.Where(last.End); !w.Boundary || w.Orig != p.end() {
+		if w := run.Callbacks().Where(last.End); !w.Boundary || w.Orig != p.end() {
 			t.Errorf("the way back: %+v, want %#x", w, p.end())
 		}
 	}

@@ -3,7 +3,6 @@ package inproc
 import (
 	"bytes"
 	"encoding/binary"
-	"io"
 
 	"github.com/jalon-trace/jalon/internal/patch"
 	"github.com/jalon-trace/jalon/internal/process"
@@ -27,9 +26,16 @@ const nopCall = 5
 // foreign are the breakpoints of others that were found, and how many bytes each takes.
 type foreign map[uint64]uint64
 
-// takeForeign puts the file's bytes in the place of breakpoints of others in b, which
+// others are the breakpoints of others in a process.
+type others struct {
+	t     *target
+	calls []span  // what the kernel's calls in the place of breakpoints lead to
+	found foreign // as far as code was read for the plans that are made
+}
+
+// take puts the file's bytes in the place of breakpoints of others in b, which
 // was read from memory at addr, and notes them.
-func (e *Engine) takeForeign(m *module, addr uint64, b []byte) {
+func (o *others) take(m *module, addr uint64, b []byte) {
 	file, err := m.dw.Text(addr-m.bias, len(b))
 	if err != nil || len(file) != len(b) || bytes.Equal(file, b) {
 		return // what the file does not have cannot be compared
@@ -40,15 +46,15 @@ func (e *Engine) takeForeign(m *module, addr uint64, b []byte) {
 			continue
 		}
 		at := addr + uint64(i)
-		n := breakpointAt(file[i:], b[i:], at, e.calls)
+		n := breakpointAt(file[i:], b[i:], at, o.calls)
 		if n == 0 || m.dw.Relocated(at-m.bias) || patched >= 0 && i == patched+1 {
 			patched = i // int3s fill what is left of the instructions under a jump
 			continue
 		}
-		if own, err := e.p.ReadMemory(at, b[i:i+1]); err == nil && own == 1 && b[i] != int3 && n == 1 {
+		if own, err := o.t.p.ReadMemory(at, b[i:i+1]); err == nil && own == 1 && b[i] != int3 && n == 1 {
 			continue // a breakpoint of the tracer's own, which does not show this way
 		}
-		e.foreign[at] = uint64(n)
+		o.found[at] = uint64(n)
 		i += copy(b[i:i+n], file[i:]) - 1
 	}
 }
@@ -90,16 +96,6 @@ func (f foreign) within(lo, hi uint64) bool {
 		}
 	}
 	return false
-}
-
-// occupied reports whether a breakpoint of another lies in the bytes that a patch
-// changes or keeps.
-func (e *Engine) occupied(n *placed, mem io.ReaderAt) bool {
-	// A punned jump may borrow bytes behind the function.
-	if _, err := e.reader(n.mod, mem)(n.plan.Addr, int(n.heldEnd()-n.plan.Addr)); err != nil {
-		return true
-	}
-	return e.foreign.within(n.plan.Addr, n.heldEnd())
 }
 
 // uprobeCalls are the mappings that the kernel's calls in the place of nops lead to.

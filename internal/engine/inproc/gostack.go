@@ -58,19 +58,19 @@ func (m *module) stackFor(addr uint64, need int) error {
 
 // apartForStack takes out the plans whose code must not run for want of stack. Their
 // sites become uprobes where that is permitted, and are refused else.
-func (e *Engine) apartForStack(plans []*placed) (kept []*placed) {
+func (u *uprober) apartForStack(plans []*placed) (kept []*placed) {
 	for _, p := range plans {
 		if p.noStack == nil {
 			kept = append(kept, p)
 			continue
 		}
-		if e.opt.Avoid != 0 { // a user who forbids tactics wants no uprobes
-			e.refuseAll(p, p.noStack)
+		if u.opt.Avoid != 0 { // a user who forbids tactics wants no uprobes
+			u.sites.refuseAll(p, p.noStack)
 			continue
 		}
-		for i, err := range e.asUprobes(p.sites) {
+		for i, err := range u.asUprobes(p.sites) {
 			if err != nil {
-				e.refuse(p.sites[i], fmt.Errorf("%w; a uprobe is not possible: %w", p.noStack, err))
+				u.sites.refuse(p.sites[i], fmt.Errorf("%w; a uprobe is not possible: %w", p.noStack, err))
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sort"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -46,6 +47,16 @@ import (
 // removed: the program dies at the first hit after its end. Where neither is possible no
 // jumps are written: an int3 of ours stays what it is under a uprobe and after it.
 
+// pageGuard is the guard of a process's pages.
+type pageGuard struct {
+	report
+	others    *others
+	mu        sync.Mutex // guards what follows: a forked child is looked at on the tracer's goroutine
+	guards    []guarded
+	covers    []covered
+	unguarded bool // that pages cannot be guarded was said
+}
+
 // guarded is a run of pages that were made writable, and the mapping they are of.
 type guarded struct {
 	lo, hi uint64
@@ -54,9 +65,9 @@ type guarded struct {
 	prot   int // before
 }
 
-// guard keeps uprobes off the pages of patches, with the world stopped. It returns the
+// protect keeps uprobes off the pages of patches, with the world stopped. It returns the
 // patches in pages where that is not possible: jumps must not be written there.
-func (e *Engine) guard(st *process.Stopped, plans []*placed) (open map[*placed]bool, err error) {
+func (g *pageGuard) protect(st *process.Stopped, plans []*placed) (open map[*placed]bool, err error) {
 	if len(plans) == 0 {
 		return nil, nil
 	}
@@ -71,24 +82,24 @@ func (e *Engine) guard(st *process.Stopped, plans []*placed) (open map[*placed]b
 		case errors.Is(err, process.ErrGone):
 			return nil, err
 		case err != nil:
-			e.exposed(st, r, plans, mapped, err, open)
+			g.exposed(st, r, plans, mapped, err, open)
 			continue
 		}
-		e.placedMu.Lock()
-		e.guards = append(e.guards, r)
-		e.placedMu.Unlock()
+		g.mu.Lock()
+		g.guards = append(g.guards, r)
+		g.mu.Unlock()
 	}
 	return open, nil
 }
 
 // exposed covers pages that must not be writable, or notes the jumps that must not be
 // written into them.
-func (e *Engine) exposed(st *process.Stopped, r guarded, plans []*placed, mapped []process.Mapping, refused error, open map[*placed]bool) {
+func (g *pageGuard) exposed(st *process.Stopped, r guarded, plans []*placed, mapped []process.Mapping, refused error, open map[*placed]bool) {
 	inside := func(p *placed) bool { return p.plan.Addr < r.hi && r.lo < max(p.end(), p.heldEnd()) }
 	mod := plans[slices.IndexFunc(plans, inside)].mod
-	err := e.cover(st, r, mod, mapped)
+	err := g.cover(st, r, mod, mapped)
 	if err == nil {
-		e.logf("%d pages at %#x cannot be made writable (%v): a copy lies over them", (r.hi-r.lo)/pageSize, r.lo, refused)
+		g.logf("%d pages at %#x cannot be made writable (%v): a copy lies over them", (r.hi-r.lo)/pageSize, r.lo, refused)
 		return
 	}
 	for _, p := range plans {
@@ -96,13 +107,13 @@ func (e *Engine) exposed(st *process.Stopped, r guarded, plans []*placed, mapped
 			open[p] = true
 		}
 	}
-	if !e.unguarded {
-		e.unguarded = true
-		e.warn(fmt.Sprintf("pages of code at %#x can neither be made writable (%v) nor covered (%v): no jumps are written there, where another tracer's uprobe could meet them", r.lo, refused, err))
+	if !g.unguarded {
+		g.unguarded = true
+		g.warn(fmt.Sprintf("pages of code at %#x can neither be made writable (%v) nor covered (%v): no jumps are written there, where another tracer's uprobe could meet them", r.lo, refused, err))
 	}
 }
 
-// maxRuns bounds the calls that guard makes while the world is stopped (50 µs each
+// maxRuns bounds the calls that protect makes while the world is stopped (50 µs each
 // where traps are dear): beyond it the pages between patches are guarded, too, where
 // there are fewest of them.
 const maxRuns = 64
@@ -171,11 +182,11 @@ func takesUprobes(m *process.Mapping) bool {
 // unguard gives the pages of the process, or of a forked child, the protection back that
 // they had. The patches are out of them. What the program has mapped anew or protected
 // otherwise since then is left as it is.
-func (e *Engine) unguard(st *process.Stopped) error {
-	e.placedMu.Lock()
-	list := e.guards
-	e.placedMu.Unlock()
-	if err := e.uncover(st); err != nil {
+func (g *pageGuard) unguard(st *process.Stopped) error {
+	g.mu.Lock()
+	list := g.guards
+	g.mu.Unlock()
+	if err := g.uncover(st); err != nil {
 		return err
 	}
 	if len(list) == 0 {
@@ -194,7 +205,7 @@ func (e *Engine) unguard(st *process.Stopped) error {
 	return first
 }
 
-// spans lists what of the runs is still as guard left it: a library may be gone, and the
+// spans lists what of the runs is still as protect left it: a library may be gone, and the
 // program may have protected its pages otherwise.
 func spans(list []guarded, mapped []process.Mapping) (out []guarded) {
 	list = slices.Clone(list)
@@ -216,9 +227,9 @@ func spans(list []guarded, mapped []process.Mapping) (out []guarded) {
 	return out
 }
 
-// dropGuards forgets the pages: they are gone with their program.
-func (e *Engine) dropGuards() {
-	e.placedMu.Lock()
-	e.guards, e.covers = nil, nil
-	e.placedMu.Unlock()
+// drop forgets the pages: they are gone with their program.
+func (g *pageGuard) drop() {
+	g.mu.Lock()
+	g.guards, g.covers = nil, nil
+	g.mu.Unlock()
 }

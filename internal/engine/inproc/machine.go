@@ -13,70 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/procdir"
-	"github.com/jalon-trace/jalon/internal/process"
 	"github.com/jalon-trace/jalon/internal/ring"
 )
-
-// sharedMem is the shared memory and where the process has it.
-type sharedMem struct {
-	mem      *ring.Shared
-	g        ring.Geometry
-	base     uint64
-	rseq     int32
-	rdpid    bool
-	fsgsbase bool
-	avx      bool
-	xgetbv1  bool
-}
-
-// Defaults of Options.
-const (
-	DefaultBuffer = 4 << 20
-	minSites      = 1024
-)
-
-func (e *Engine) mapShared(st *process.Stopped) error {
-	cpus, err := possibleCPUs()
-	if err != nil {
-		return err
-	}
-	size := e.opt.BufferSize
-	if size <= 0 {
-		size = DefaultBuffer
-	}
-	g, err := ring.NewGeometry(cpus, size, max(minSites, e.opt.Sites, 2*len(e.sites)))
-	if err != nil {
-		return err
-	}
-	if forbidden, err := st.ClockForbidden(); err != nil {
-		return err
-	} else if forbidden {
-		e.foundNoTSC()
-	}
-	base, f, err := st.MapShared("jalon", g)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	mem, err := ring.Map(int(f.Fd()), g)
-	if err != nil {
-		return err
-	}
-	e.shared = &sharedMem{mem: mem, g: g, base: base, rdpid: cpuHas("rdpid"), fsgsbase: hasFSGSBASE(), avx: hasAVX(), xgetbv1: hasXGETBV1()}
-	if off, ok := st.RseqOffset(); ok && off == int64(int32(off)) {
-		e.shared.rseq = int32(off)
-	}
-	for i, v := range e.opt.Variables {
-		mem.SetVariable(i, v)
-	}
-	if err := e.p.ArmDeadman(mem.Deadman()); err != nil {
-		return err
-	}
-	if e.opt.OnRings != nil {
-		e.opt.OnRings(mem)
-	}
-	return nil
-}
 
 // hasFSGSBASE reads AT_HWCAP2: the kernel says there whether user code may use
 // rdfsbase (Linux 5.9).

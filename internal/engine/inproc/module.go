@@ -34,23 +34,23 @@ func (m *module) open() error {
 // updateModules keeps what is known of modules that are where they were.
 func (e *Engine) updateModules(maps []process.Mapping) {
 	if e.space == nil {
-		e.space = image.New(e.p.Pid(), e.newFiles())
+		e.space = image.New(e.target.p.Pid(), e.newFiles())
 	}
 	old := map[*image.Module]*module{}
 	for _, m := range e.mods {
 		old[m.Module] = m
 	}
-	e.space.Update(e.withCovered(maps))
+	e.space.Update(e.guard.withCovered(maps))
 	e.mods = nil
 	for _, im := range e.space.Modules() {
 		m := old[im]
 		if m == nil {
 			m = &module{Module: im}
 		}
-		m.running = !e.fresh
+		m.running = !e.target.fresh
 		e.mods = append(e.mods, m)
 	}
-	e.calls = uprobeCalls(maps)
+	e.others.calls = uprobeCalls(maps)
 }
 
 func (e *Engine) newFiles() *image.Files {

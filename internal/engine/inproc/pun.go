@@ -1,7 +1,6 @@
 package inproc
 
 import (
-	"encoding/binary"
 	"math"
 	"sort"
 	"strings"
@@ -97,7 +96,7 @@ func (g *gaps) page(lo, hi uint64) (uint64, bool) {
 }
 
 // placeStubs gives every punned plan its stub, or makes it again with int3.
-func (e *Engine) placeStubs(st *process.Stopped, plans []*placed) error {
+func (m *rooms) placeStubs(st *process.Stopped, plans []*placed) error {
 	var free *gaps
 	for _, p := range plans {
 		if p.plan.Tactic != patch.Pun {
@@ -110,7 +109,7 @@ func (e *Engine) placeStubs(st *process.Stopped, plans []*placed) error {
 			}
 			free = newGaps(maps)
 		}
-		if e.placeStub(st, p, free) {
+		if m.placeStub(st, p, free) {
 			continue
 		}
 		if err := p.replan(); err != nil {
@@ -120,21 +119,9 @@ func (e *Engine) placeStubs(st *process.Stopped, plans []*placed) error {
 	return nil
 }
 
-// replan falls back to int3.
-func (p *placed) replan() error {
-	if p.trapping == nil {
-		return p.noTrap
-	}
-	p.plan = p.trapping
-	for _, x := range p.sites {
-		x.tactic = p.plan.Tactic.String()
-	}
-	return nil
-}
-
-func (e *Engine) placeStub(st *process.Stopped, p *placed, free *gaps) bool {
+func (m *rooms) placeStub(st *process.Stopped, p *placed, free *gaps) bool {
 	for _, r := range p.plan.Ranges() {
-		for _, g := range e.stubs {
+		for _, g := range m.stubs {
 			if g.base+pageSize <= r.Lo || g.base >= r.Hi || !reaches(g.base, p.room) {
 				continue
 			}
@@ -144,7 +131,7 @@ func (e *Engine) placeStub(st *process.Stopped, p *placed, free *gaps) bool {
 			}
 		}
 	}
-	if len(e.stubs) >= maxStubPages {
+	if len(m.stubs) >= maxStubPages {
 		return false
 	}
 	for _, r := range p.plan.Ranges() {
@@ -162,7 +149,7 @@ func (e *Engine) placeStub(st *process.Stopped, p *placed, free *gaps) bool {
 			continue
 		}
 		g := &stubPage{base: base}
-		e.stubs = append(e.stubs, g)
+		m.stubs = append(m.stubs, g)
 		if at, ok := g.take(r.Lo, r.Hi); ok {
 			p.stub = at
 			return true
@@ -175,25 +162,4 @@ func (e *Engine) placeStub(st *process.Stopped, p *placed, free *gaps) bool {
 func reaches(page uint64, r *region) bool {
 	lo, hi := min(page, r.base), max(page+pageSize, r.base+r.size)
 	return hi-lo < math.MaxInt32
-}
-
-// stubCode is the jump from a stub to the trampoline.
-func (p *placed) stubCode() []byte {
-	return binary.LittleEndian.AppendUint32([]byte{0xe9}, uint32(p.at-(p.stub+stubLen)))
-}
-
-// entry is where the site's jump leads.
-func (p *placed) entry() uint64 {
-	if p.stub != 0 {
-		return p.stub
-	}
-	return p.at
-}
-
-// heldEnd bounds the bytes that must stay as they are for a punned jump.
-func (p *placed) heldEnd() uint64 {
-	if p.plan.Tactic == patch.Pun {
-		return p.end() - 1 + stubLen
-	}
-	return p.end()
 }

@@ -75,12 +75,12 @@ func (m *module) leadsTo(abort uint64, read reader) uint64 {
 }
 
 // apartFromLive leaves out patches that touch sequences which threads are in.
-func (e *Engine) apartFromLive(st *process.Stopped, plans []*placed) []*placed {
+func (l *sites) apartFromLive(st *process.Stopped, plans []*placed) []*placed {
 	live := st.Sequences()
 	if len(live) == 0 {
 		return plans
 	}
-	return e.keep(plans, func(p *placed) error {
+	return l.keep(plans, func(p *placed) error {
 		for _, r := range live {
 			if p.plan.Addr < r[1] && p.end() >= r[0] {
 				return fmt.Errorf("%#x lies in a restartable sequence (rseq) that a thread is in: the kernel would not abort it", p.plan.Addr)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/engine"
-	"github.com/jalon-trace/jalon/internal/patch"
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/sema"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
@@ -69,7 +68,7 @@ func (w *Site) Parts(tp *tracepoint.Tracepoint) ([]engine.Part, error) {
 			_, _, file, line, _ := m.dw.Symbolize(vaddr)
 			return file, line
 		},
-		Readable: m.Readable, AtEntry: w.atEntry(), Pid: w.e.p.Pid(),
+		Readable: m.Readable, AtEntry: w.atEntry(), Pid: w.e.target.p.Pid(),
 		Function: w.site.Func, File: w.site.File, Line: w.site.Line,
 	}}}, nil
 }
@@ -114,39 +113,4 @@ func (e *Engine) tlsOffset(m *module) (int64, error) {
 		return -int64((memsz + align - 1) / align * align), nil
 	}
 	return e.libraryTLS(m)
-}
-
-// site is a program with what the engine knows of it, before and after it is installed.
-type site struct {
-	*engine.Program
-	id     uint32
-	where  *Site
-	addr   uint64 // run-time address
-	tactic string
-	// dead and deadFlags are the registers that the program overwrites behind the site
-	// before it reads them.
-	dead      patch.RegSet
-	deadFlags bool
-	// numbered: id is the site's own. A site that is planned anew keeps it.
-	numbered bool
-	noUprobe bool // the kernel cannot put a uprobe there any more
-}
-
-// siteOf is the site of a program, made when the program is first seen.
-func (e *Engine) siteOf(x *engine.Program) *site {
-	s := e.known[x]
-	if s == nil {
-		w := x.Site.(*Site)
-		s = &site{Program: x, where: w, addr: w.Addr()}
-		e.known[x] = s
-	}
-	return s
-}
-
-func (e *Engine) sitesOf(list []*engine.Program) []*site {
-	var out []*site
-	for _, x := range list {
-		out = append(out, e.siteOf(x))
-	}
-	return out
 }

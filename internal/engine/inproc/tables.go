@@ -1,6 +1,7 @@
 package inproc
 
 import (
+	"encoding/binary"
 	"sort"
 	"sync/atomic"
 
@@ -32,6 +33,24 @@ type copied struct {
 	span
 	process.Origin
 	pushed bool // behind the first instruction of the copy the stack is one word longer
+}
+
+// join adds what of another is known.
+func (t *tables) join(u *tables) {
+	t.fault, t.trap, t.clock, t.edge = joined(t.fault, u.fault), joined(t.trap, u.trap), joined(t.clock, u.clock), joined(t.edge, u.edge)
+	t.origin = append(t.origin, u.origin...)
+	t.code = append(t.code, u.code...)
+}
+
+// joined adds the entries of b to a.
+func joined[T any](a, b map[uint64]T) map[uint64]T {
+	if a == nil {
+		a = map[uint64]T{}
+	}
+	for k, v := range b {
+		a[k] = v
+	}
+	return a
 }
 
 // back tells what a pc in a copy stands for.
@@ -114,4 +133,18 @@ func merged[T any](a, b map[uint64]T) map[uint64]T {
 func (t *tables) inCode(pc uint64) bool {
 	i := sort.Search(len(t.code), func(i int) bool { return t.code[i].hi > pc })
 	return i < len(t.code) && t.code[i].lo <= pc
+}
+
+// returnsToCode reports whether a stack holds an address in generated code.
+func (t *tables) returnsToCode(stack []byte) bool {
+	if len(t.code) == 0 {
+		return false
+	}
+	lo, hi := t.code[0].lo, t.code[len(t.code)-1].hi
+	for ; len(stack) >= 8; stack = stack[8:] {
+		if w := binary.LittleEndian.Uint64(stack); w-lo < hi-lo && t.inCode(w) {
+			return true
+		}
+	}
+	return false
 }

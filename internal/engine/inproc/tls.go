@@ -15,7 +15,7 @@ import (
 // symbol + addend + offset there, and R_X86_64_DTPMOD64 stores the number of the
 // module, whose block the thread's vector (DTV) leads to.
 func (e *Engine) libraryTLS(m *module) (int64, error) {
-	mem, err := openMem(e.p.Pid())
+	mem, err := openMem(e.target.p.Pid())
 	if err != nil {
 		return 0, err
 	}

@@ -75,14 +75,15 @@ func TestRoomFor(t *testing.T) {
 	}
 	old, gone := at(1), at(2)
 	old.numbered, gone.numbered = true, true
-	e := New(Options{})
-	e.sites, e.retired = []*site{old, gone}, []*site{gone}
+	b := &buffers{}
+	e := newSites(report{&Options{}})
+	e.list, e.retired = []*site{old, gone}, []*site{gone}
 	fresh := []*site{old, at(3), at(4), at(2)}
-	if got := e.roomFor(fresh); len(got) != len(fresh) {
+	if got := e.roomFor(fresh, b); len(got) != len(fresh) {
 		t.Errorf("%d of %d before there are buffers", len(got), len(fresh))
 	}
-	e.shared = &sharedMem{g: ring.Geometry{Sites: 3}}
-	got := e.roomFor(fresh)
+	b.mem, b.g = &ring.Shared{}, ring.Geometry{Sites: 3}
+	got := e.roomFor(fresh, b)
 	if !slices.Equal(got, []*site{fresh[0], fresh[1], fresh[3]}) || len(e.refused) != 1 || e.refused[fresh[2]] == nil {
 		t.Errorf("%d sites, left out: %+v", len(got), e.refused)
 	}

@@ -20,12 +20,21 @@ import (
 // errNoUprobes: what is asked of the kernel engine it cannot do.
 var errNoUprobes = errors.New("GDB's hit programs run in the process only")
 
+// uprober makes uprobes of sites.
+type uprober struct {
+	*target
+	sites  *sites
+	others *others
+	tables *tableRef
+	slow   []string // why sites are reached by int3 and no uprobe, since Slow was called
+}
+
 // hasten makes uprobes of the sites of plans with an int3, and returns the other plans.
 // A user who forbids tactics wants the int3.
-func (e *Engine) hasten(plans []*placed) []*placed {
+func (u *uprober) hasten(plans []*placed) []*placed {
 	var list []*site
 	for _, p := range plans {
-		if e.mayHasten(p) {
+		if u.mayHasten(p) {
 			list = append(list, p.sites...)
 		}
 	}
@@ -33,14 +42,14 @@ func (e *Engine) hasten(plans []*placed) []*placed {
 		return plans
 	}
 	refused := map[*site]error{}
-	for i, err := range e.asUprobes(list) {
+	for i, err := range u.asUprobes(list) {
 		if err != nil {
 			refused[list[i]] = err
 		}
 	}
 	var kept []*placed
 	for _, p := range plans {
-		if !e.mayHasten(p) {
+		if !u.mayHasten(p) {
 			kept = append(kept, p)
 			continue
 		}
@@ -52,9 +61,9 @@ func (e *Engine) hasten(plans []*placed) []*placed {
 			// One instruction has either: an int3 of ours, or the kernel's.
 			for _, x := range p.sites {
 				if refused[x] == nil {
-					e.opt.Uprobes.Drop(x.Program)
+					u.opt.Uprobes.Drop(x.Program)
 				}
-				e.slow = append(e.slow, engine.Plain(err))
+				u.slow = append(u.slow, engine.Plain(err))
 			}
 			kept = append(kept, p)
 		}
@@ -62,8 +71,8 @@ func (e *Engine) hasten(plans []*placed) []*placed {
 	return kept
 }
 
-func (e *Engine) mayHasten(p *placed) bool {
-	if p.plan.Tactic != patch.Trapping || e.opt.Avoid != 0 || e.opt.Uprobes == nil {
+func (u *uprober) mayHasten(p *placed) bool {
+	if p.plan.Tactic != patch.Trapping || u.opt.Avoid != 0 || u.opt.Uprobes == nil {
 		return false
 	}
 	for _, x := range p.sites {
@@ -75,21 +84,21 @@ func (e *Engine) mayHasten(p *placed) bool {
 }
 
 // share makes uprobes of sites where another tracer's breakpoint is.
-func (e *Engine) share(list []*site) {
+func (u *uprober) share(list []*site) {
 	if len(list) == 0 {
 		return
 	}
-	for i, err := range e.asUprobes(list) {
+	for i, err := range u.asUprobes(list) {
 		if err != nil {
-			e.refuse(list[i], foreignError(list[i].addr, err))
+			u.sites.refuse(list[i], foreignError(list[i].addr, err))
 		}
 	}
 }
 
 // asUprobes makes uprobes of sites. The result has an error for each site that is none,
 // and nil for those that are traced from now on: they need no patch.
-func (e *Engine) asUprobes(list []*site) []error {
-	if e.opt.Uprobes == nil {
+func (u *uprober) asUprobes(list []*site) []error {
+	if u.opt.Uprobes == nil {
 		errs := make([]error, len(list))
 		for i := range errs {
 			errs[i] = errNoUprobes
@@ -98,11 +107,11 @@ func (e *Engine) asUprobes(list []*site) []error {
 	}
 	wanted := make([]Wanted, len(list))
 	for i, x := range list {
-		wanted[i] = Wanted{x.Program, e.foreign.within(x.addr, x.addr+1)}
+		wanted[i] = Wanted{x.Program, u.others.found.within(x.addr, x.addr+1)}
 	}
-	errs := e.opt.Uprobes.Add(wanted)
+	errs := u.opt.Uprobes.Add(wanted)
 	t := &tables{uprobe: map[uint64][]byte{}}
-	defer func() { e.tables.add(t) }()
+	defer func() { u.tables.add(t) }()
 	for i, x := range list {
 		if errs[i] != nil {
 			continue
@@ -112,7 +121,7 @@ func (e *Engine) asUprobes(list []*site) []error {
 		}
 		x.tactic = "uprobe"
 		if x.numbered { // it was to have a jump, and is no site of the process any more
-			e.moved++
+			u.sites.moved++
 		}
 	}
 	return errs
@@ -152,7 +161,7 @@ func (w *Site) MayUprobe() error {
 // the call that the kernel makes of the breakpoint at a five-byte nop: the kernel passes
 // over mappings that it does not take without a word.
 func (w *Site) Trapped() error {
-	mem, err := openMem(w.e.p.Pid())
+	mem, err := openMem(w.e.target.p.Pid())
 	if err != nil {
 		return err
 	}
@@ -171,34 +180,27 @@ func (w *Site) Trapped() error {
 	return nil
 }
 
-// NoUprobe notes that the kernel does not take a uprobe for a program any more: when it
-// is loaded again it is reached by code in the process.
-func (e *Engine) NoUprobe(x *engine.Program) {
-	y := e.siteOf(x)
-	y.noUprobe, y.tactic = true, ""
-}
-
 // uprobeBytes is how many bytes of the code at a uprobe are known, to find it again.
 const uprobeBytes = 4
 
-// strayUprobe answers an int3 where a uprobe was put: the program has moved a copy of the
+// stray answers an int3 where a uprobe was put: the program has moved a copy of the
 // page, with the kernel's breakpoint in it, over the page, and the kernel does not know
 // it there. The program's byte is put back in the copy. Another thread may have come to
 // the same int3 before that.
-func (e *Engine) strayUprobe(addr uint64) bool {
-	own := e.tables.get().uprobe[addr]
+func (u *uprober) stray(addr uint64) bool {
+	own := u.tables.get().uprobe[addr]
 	b := make([]byte, len(own))
 	if len(own) < 2 || own[0] == int3 {
 		return false
 	}
-	if n, err := e.p.ReadMemory(addr, b); err != nil || n < len(b) || b[1] != own[1] {
+	if n, err := u.p.ReadMemory(addr, b); err != nil || n < len(b) || b[1] != own[1] {
 		return false
 	}
 	switch b[0] {
 	case own[0]:
 		return true
 	case int3:
-		return e.p.WriteMemory(addr, own[:1]) == nil
+		return u.p.WriteMemory(addr, own[:1]) == nil
 	}
 	return false
 }

@@ -2,16 +2,11 @@ package inproc
 
 import "github.com/jalon-trace/jalon/internal/process"
 
-// Where says what a pc in generated code means for a tracer that looks at the program:
-// see process.Code. It may be called on the tracer's goroutine.
-func (e *Engine) Where(pc uint64) process.Code {
-	tab := e.tables.get()
-	if e.Replaced() || !tab.inCode(pc) {
-		return process.Code{}
-	}
-	e.placedMu.Lock()
-	defer e.placedMu.Unlock()
-	for _, list := range [][]*placed{e.placed, e.old} {
+// where says what a pc in generated code means for a tracer that looks at the program.
+func (l *patches) where(pc uint64) process.Code {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, list := range [][]*placed{l.in, l.out} {
 		for _, p := range list {
 			if st, ok := p.codeAt(pc); ok {
 				return st
@@ -21,7 +16,7 @@ func (e *Engine) Where(pc uint64) process.Code {
 	return process.Code{In: true}
 }
 
-// codeAt is Where for the code of one patch.
+// codeAt is where for the code of one patch.
 func (p *placed) codeAt(pc uint64) (process.Code, bool) {
 	if p.stub != 0 && pc == p.stub {
 		return process.Code{In: true, Boundary: true, Orig: p.plan.Addr}, true
@@ -53,22 +48,6 @@ func (p *placed) inside(pc uint64) process.Code {
 		return process.Code{In: true, Boundary: true, Orig: p.end(), Back: true}
 	}
 	return process.Code{In: true}
-}
-
-// returns reports whether the trampoline ends with the jump back behind the
-// displaced instructions.
-func (p *placed) returns() bool {
-	return !p.plan.Insts[len(p.pcs)-1].Class.Leaves()
-}
-
-// copyOf is where the copy of the instruction at addr is.
-func (p *placed) copyOf(addr uint64) uint64 {
-	for _, pair := range p.pcs {
-		if pair.Orig == addr {
-			return pair.Copy
-		}
-	}
-	return p.pcs[0].Copy
 }
 
 // coldSite is the site that cold part i belongs to.

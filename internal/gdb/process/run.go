@@ -15,31 +15,35 @@ import (
 // longer than the experiment lasts.
 type run struct {
 	inProcess
+	callbacks
 	clock *event.Clock
 }
 
-// inProcess is an engine in a process that GDB drives: the contract, and what the
-// process's tracer asks of code that is patched.
+// inProcess is an engine in a process that GDB drives.
 type inProcess interface {
 	contract.Engine
 	// Refresh and Reloaded find out what has become of libraries.
 	Refresh() error
 	Reloaded(*contract.Program) ([]*contract.Program, error)
-	// The callbacks of the process.
+	// Uncover and Rewrite make way for changes of the program's code.
+	Uncover(addr uint64) error
+	Rewrite(addr uint64, n int, write func() error) error
+	Lingering() bool
+	CloseModules()
+}
+
+// callbacks are what the process's tracer asks of code that is patched.
+type callbacks interface {
 	Fault(tid, sig int, pc uint64) (uint64, bool)
 	Trap(tid int, addr uint64) (uint64, bool)
 	Clock(tid int, pc uint64) (uint64, bool)
 	Back(pc uint64) (process.Origin, bool)
 	Forked(*process.Stopped)
 	Forget()
-	Lingering() bool
 	// The code as GDB is to see it.
 	Where(pc uint64) process.Code
 	Displaced(addr uint64) (uint64, bool)
 	Original(addr uint64, b []byte)
-	Uncover(addr uint64) error
-	Rewrite(addr uint64, n int, write func() error) error
-	CloseModules()
 }
 
 // newRun constructs the engine of an experiment; before is the one before in the same
@@ -59,7 +63,7 @@ func (e *engine) newRun(pr *proc, before *run, clock *event.Clock, onRings func(
 		last = before.inProcess.(*inproc.Engine)
 	}
 	x.Trace(pr.p, last)
-	return &run{x, clock}
+	return &run{x, x.Callbacks(), clock}
 }
 
 func note(threads *event.Threads, t process.ThreadEvent) { inproc.Note(threads, t) }

@@ -1,0 +1,95 @@
+package inproc
+
+import (
+	"github.com/jalon-trace/jalon/internal/process"
+	"github.com/jalon-trace/jalon/internal/ring"
+)
+
+// buffers is the memory that hit programs write to: rings, counters and variables. It is
+// shared with the process.
+type buffers struct {
+	mem  *ring.Shared // nil: it is not mapped yet, or closed
+	g    ring.Geometry
+	base uint64 // where the process has it
+	cpu  processor
+}
+
+// processor is what the machine, and the kernel for the process, have.
+type processor struct {
+	rseq     int32 // offset of a thread's rseq area from its thread pointer
+	rdpid    bool
+	fsgsbase bool
+	avx      bool
+	xgetbv1  bool
+}
+
+// Defaults of Options.
+const (
+	DefaultBuffer = 4 << 20
+	minSites      = 1024
+)
+
+// mapIn maps the memory into the process, for so many sites at least, and arms the dead
+// man's switch in it.
+func (b *buffers) mapIn(st *process.Stopped, p *process.Process, opt *Options, sites int) error {
+	cpus, err := possibleCPUs()
+	if err != nil {
+		return err
+	}
+	size := opt.BufferSize
+	if size <= 0 {
+		size = DefaultBuffer
+	}
+	g, err := ring.NewGeometry(cpus, size, max(minSites, opt.Sites, 2*sites))
+	if err != nil {
+		return err
+	}
+	base, f, err := st.MapShared("jalon", g)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	mem, err := ring.Map(int(f.Fd()), g)
+	if err != nil {
+		return err
+	}
+	b.mem, b.g, b.base = mem, g, base
+	b.cpu = processor{rdpid: cpuHas("rdpid"), fsgsbase: hasFSGSBASE(), avx: hasAVX(), xgetbv1: hasXGETBV1()}
+	if off, ok := st.RseqOffset(); ok && off == int64(int32(off)) {
+		b.cpu.rseq = int32(off)
+	}
+	for i, v := range opt.Variables {
+		mem.SetVariable(i, v)
+	}
+	if err := p.ArmDeadman(mem.Deadman()); err != nil {
+		return err
+	}
+	if opt.OnRings != nil {
+		opt.OnRings(mem)
+	}
+	return nil
+}
+
+// layout is what the hit program of a site writes to.
+func (b *buffers) layout(id uint32) (l ring.Layout) {
+	l = b.g.Layout(b.base, id)
+	l.RseqCPU, l.RDPID, l.FSGSBASE, l.AVX, l.XGETBV1 = b.cpu.rseq, b.cpu.rdpid, b.cpu.fsgsbase, b.cpu.avx, b.cpu.xgetbv1
+	return l
+}
+
+// free unmaps the memory in the process. What is in it can still be read.
+func (b *buffers) free(st *process.Stopped) error {
+	if b.mem == nil {
+		return nil
+	}
+	return st.Free(b.base, b.g.MemSize())
+}
+
+func (b *buffers) close() error {
+	if b.mem == nil {
+		return nil
+	}
+	mem := b.mem
+	b.mem = nil
+	return mem.Close()
+}

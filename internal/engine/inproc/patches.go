@@ -1,0 +1,167 @@
+package inproc
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/jalon-trace/jalon/internal/engine"
+	"github.com/jalon-trace/jalon/internal/patch"
+)
+
+// patches are the patches of a process. The list is changed while the world is stopped,
+// or while the process runs and may fork; it is also read on the tracer's goroutine.
+// The slices are replaced, and only appended to in place.
+type patches struct {
+	mu  sync.Mutex // guards in and out
+	in  []*placed
+	out []*placed // taken out again; threads may still be in their code
+}
+
+// list is what is in place. It must not be changed.
+func (l *patches) list() []*placed {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.in
+}
+
+// all are the patches in place and those that were taken out.
+func (l *patches) all() []*placed {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Concat(l.in, l.out)
+}
+
+func (l *patches) set(list []*placed) {
+	l.mu.Lock()
+	l.in = list
+	l.mu.Unlock()
+}
+
+// add notes a patch before its first byte is written: takeBack takes back what is there.
+func (l *patches) add(p *placed) {
+	l.mu.Lock()
+	l.in = append(l.in, p)
+	l.mu.Unlock()
+}
+
+// remove notes that the program's own bytes are back; threads may be in the code.
+func (l *patches) remove(p *placed) {
+	l.mu.Lock()
+	l.out = append(l.out, p)
+	l.in = slices.DeleteFunc(slices.Clone(l.in), func(q *placed) bool { return q == p })
+	l.mu.Unlock()
+}
+
+// removeAll is remove for all.
+func (l *patches) removeAll() {
+	l.mu.Lock()
+	l.out, l.in = append(l.out, l.in...), nil
+	l.mu.Unlock()
+}
+
+// replan changes how a patch is reached.
+func (l *patches) replan(p *placed, plan *patch.Plan, edits []patch.Edit) {
+	l.mu.Lock()
+	p.plan, p.edits = plan, edits
+	l.mu.Unlock()
+	for _, x := range p.sites {
+		x.tactic = plan.Tactic.String()
+	}
+}
+
+// empty reports whether there never was one.
+func (l *patches) empty() bool { return len(l.in) == 0 && len(l.out) == 0 }
+
+// at is the patch that changes or keeps the byte at addr; nil: none does.
+func (l *patches) at(addr uint64) *placed {
+	for _, p := range l.list() {
+		if addr >= p.plan.Addr && addr < p.heldEnd() {
+			return p
+		}
+	}
+	return nil
+}
+
+// overlap reports whether a plan needs bytes, to change or to keep, that a patch
+// in place changes or keeps.
+func (l *patches) overlap(n *placed) bool {
+	for _, p := range l.list() {
+		if n.plan.Addr < p.heldEnd() && p.plan.Addr < n.heldEnd() {
+			return true
+		}
+	}
+	return false
+}
+
+// of is the patch of a program; nil: it has none.
+func (l *patches) of(x *engine.Program) *placed {
+	for _, p := range l.list() {
+		if slices.ContainsFunc(p.sites, func(y *site) bool { return y.Program == x }) {
+			return p
+		}
+	}
+	return nil
+}
+
+// original puts the program's own bytes into b, which was read at addr.
+func (l *patches) original(addr uint64, b []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, p := range l.in {
+		for _, d := range p.edits {
+			for i, old := range d.Old {
+				if off := d.Addr + uint64(i) - addr; off < uint64(len(b)) {
+					b[off] = old
+				}
+			}
+		}
+	}
+}
+
+// copyOf is where the copy of the instruction at addr is, behind the hit programs of its
+// sites.
+func (l *patches) copyOf(addr uint64) (pc uint64, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, p := range l.in {
+		for _, pair := range p.pcs {
+			if pair.Orig == addr {
+				return pair.Copy, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// serving lists the patches that serve the sites, and no others.
+func (l *patches) serving(wanted map[*site]bool) ([]*placed, error) {
+	var mine []*placed
+	for _, p := range l.list() {
+		n := 0
+		number := 0
+		for _, x := range p.sites {
+			if wanted[x] {
+				n++
+				number = x.Number
+			}
+		}
+		if n == 0 {
+			continue
+		}
+		if n < len(p.sites) {
+			return nil, fmt.Errorf("tracepoint %d shares its jump at %#x with another tracepoint: they are disabled together only when both end", number, p.plan.Addr)
+		}
+		mine = append(mine, p)
+	}
+	return mine, nil
+}
+
+// wayBack maps the boundaries of displaced copies to the program's own code.
+func (l *patches) wayBack() map[uint64]uint64 {
+	back := map[uint64]uint64{}
+	for _, p := range l.all() {
+		p.wayBack(back)
+	}
+	return back
+}

@@ -1,0 +1,202 @@
+package inproc
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/jalon-trace/jalon/internal/patch"
+	"github.com/jalon-trace/jalon/internal/process"
+)
+
+// placed is a plan that is carried out: one jump, its trampoline, its sites.
+type placed struct {
+	mod  *module
+	plan *patch.Plan
+	// trapping is the plan by int3, for a punned jump that finds no room for its stub.
+	trapping *patch.Plan
+	noTrap   error // why there is none
+	sites    []*site
+	room     *region
+	at       uint64 // of the trampoline
+	stub     uint64 // of the jump to it, for a punned jump; 0 = none
+	code     []byte
+	cold     []coldPart
+	pcs      []patch.PCPair
+	edits    []patch.Edit
+	tab      tables
+	// noStack says why the code must not run: it would store below a goroutine's stack.
+	noStack error
+}
+
+// coldPart is the rare part of a hit program.
+type coldPart struct {
+	site *site
+	at   uint64
+	code []byte
+}
+
+func (p *placed) end() uint64 { return p.plan.Addr + uint64(p.plan.Len) }
+
+// heldEnd bounds the bytes that must stay as they are for a punned jump.
+func (p *placed) heldEnd() uint64 {
+	if p.plan.Tactic == patch.Pun {
+		return p.end() - 1 + stubLen
+	}
+	return p.end()
+}
+
+// entry is where the site's jump leads.
+func (p *placed) entry() uint64 {
+	if p.stub != 0 {
+		return p.stub
+	}
+	return p.at
+}
+
+// stubCode is the jump from a stub to the trampoline.
+func (p *placed) stubCode() []byte {
+	return binary.LittleEndian.AppendUint32([]byte{0xe9}, uint32(p.at-(p.stub+stubLen)))
+}
+
+// returns reports whether the trampoline ends with the jump back behind the
+// displaced instructions.
+func (p *placed) returns() bool {
+	return !p.plan.Insts[len(p.pcs)-1].Class.Leaves()
+}
+
+// copyOf is where the copy of the instruction at addr is.
+func (p *placed) copyOf(addr uint64) uint64 {
+	for _, pair := range p.pcs {
+		if pair.Orig == addr {
+			return pair.Copy
+		}
+	}
+	return p.pcs[0].Copy
+}
+
+// copies lists where the displaced instructions are, for the tables.
+func (p *placed) copies() (list []copied) {
+	for i, pair := range p.pcs {
+		c := copied{span: span{pair.Copy, pair.End}, Origin: process.Origin{PC: pair.Orig}}
+		if p.plan.Tactic == patch.JumpMany {
+			c.Lo, c.Hi = p.plan.Addr, p.end()
+		}
+		class := p.plan.Insts[i].Class
+		c.pushed = class == patch.Call || class == patch.CallInd
+		list = append(list, c)
+	}
+	return list
+}
+
+// join adds a site at an instruction that the plan displaces anyway.
+func (p *placed) join(x *site) error {
+	for i := range p.plan.Insts {
+		if p.plan.Insts[i].Addr == x.addr {
+			p.sites = append(p.sites, x)
+			return nil
+		}
+	}
+	return fmt.Errorf("no instruction begins at %#x", x.addr)
+}
+
+// replan falls back to int3.
+func (p *placed) replan() error {
+	if p.trapping == nil {
+		return p.noTrap
+	}
+	p.plan = p.trapping
+	for _, x := range p.sites {
+		x.tactic = p.plan.Tactic.String()
+	}
+	return nil
+}
+
+func (p *placed) wayBack(back map[uint64]uint64) {
+	if p.stub != 0 {
+		back[p.stub] = p.plan.Addr
+	}
+	for i, pair := range p.pcs {
+		back[pair.Entry], back[pair.Copy] = pair.Orig, pair.Orig
+		if in := &p.plan.Insts[i]; in.Class == patch.Syscall {
+			back[pair.End] = in.Next()
+		}
+	}
+	if p.returns() {
+		back[p.pcs[len(p.pcs)-1].End] = p.end()
+	}
+}
+
+// ours reports whether the bytes at an edit still are those that were written: a
+// library may have been unloaded unseen, and another be there now.
+func ours(st *process.Stopped, addr uint64, written []byte) bool {
+	now := make([]byte, len(written))
+	return st.ReadMem(addr, now) == nil && bytes.Equal(now, written)
+}
+
+// putBack restores the program's own bytes.
+func putBack(st *process.Stopped, list []*placed) error {
+	for _, p := range list {
+		for _, d := range p.edits {
+			if !ours(st, d.Addr, d.New) {
+				continue
+			}
+			if err := st.WriteMem(d.Addr, d.Old); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// write writes the trampoline. Nothing leads to it yet.
+func (p *placed) write(st *process.Stopped) error {
+	if err := st.WriteMem(p.at, p.code); err != nil {
+		return err
+	}
+	if p.stub != 0 {
+		if err := st.WriteMem(p.stub, p.stubCode()); err != nil {
+			return err
+		}
+	}
+	for _, c := range p.cold {
+		if err := st.WriteMem(c.at, c.code); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// jump writes the jumps of a patch to its trampoline.
+func (p *placed) jump(st *process.Stopped) error {
+	for _, d := range p.edits {
+		if err := st.WriteMem(d.Addr, d.New); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// jumpAgain writes the jumps to trampolines that are still there.
+func jumpAgain(st *process.Stopped, list []*placed) error {
+	mv, err := threadMoves(st, list)
+	if err != nil {
+		return err
+	}
+	for _, p := range list {
+		if mv.blocked[p] {
+			return fmt.Errorf("tracepoint %d: a signal handler will return into the instructions at %#x: try again", p.sites[0].Number, p.plan.Addr)
+		}
+		for _, d := range p.edits {
+			if !ours(st, d.Addr, d.Old) {
+				return fmt.Errorf("tracepoint %d: the code at %#x has changed", p.sites[0].Number, d.Addr)
+			}
+		}
+	}
+	for _, p := range list {
+		if err := p.jump(st); err != nil {
+			return err
+		}
+	}
+	return nil
+}

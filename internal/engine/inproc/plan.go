@@ -1,0 +1,197 @@
+package inproc
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sort"
+
+	"github.com/jalon-trace/jalon/internal/patch"
+)
+
+// planner chooses how sites are reached, from the program's own bytes. It changes nothing
+// in the process, but for the uprobes that are made.
+type planner struct {
+	*target
+	sites   *sites
+	patches *patches
+	buffers *buffers
+	others  *others
+	uprobes *uprober
+	seen    *seen
+}
+
+// planning is one run of the planner.
+type planning struct {
+	*planner
+	avoid uint8
+	mem   io.ReaderAt
+	// codes are the functions around the present site and those before it. What is known
+	// of a function takes 30 times its size, so it is not kept for the sites.
+	codes  map[uint64]*patch.Code
+	plans  []*placed
+	shared []*site // where another tracer's breakpoint is
+}
+
+// maxCodes is how many functions are kept.
+const maxCodes = 8
+
+// byTrap are the options for a plan by int3.
+var byTrap = patch.Options{ABI: true, Boundary: true, Avoid: 1<<patch.Jump | 1<<patch.JumpMany | 1<<patch.Pun}
+
+// plan groups the sites: one that lies between the instructions displaced for
+// another is served by the other's trampoline.
+func (pl *planner) plan(fresh []*site, avoid uint8) ([]*placed, error) {
+	fresh = pl.sites.roomFor(fresh, pl.buffers)
+	sort.SliceStable(fresh, func(i, j int) bool { return fresh[i].addr < fresh[j].addr })
+	mem, closeMem, err := pl.memory()
+	if err != nil {
+		return nil, err
+	}
+	defer closeMem()
+	pl.others.found = foreign{}
+	run := &planning{planner: pl, avoid: avoid, mem: mem, codes: map[uint64]*patch.Code{}}
+	for i, x := range fresh {
+		if err := pl.step("choosing how to reach the sites", i, len(fresh)); err != nil {
+			return nil, err
+		}
+		if len(run.codes) > maxCodes {
+			clear(run.codes)
+		}
+		if err := run.site(x); err != nil {
+			pl.sites.refuse(x, err)
+		}
+	}
+	pl.uprobes.share(run.shared)
+	plans := pl.uprobes.hasten(run.plans)
+	for _, p := range plans {
+		for _, x := range p.sites {
+			x.tactic = p.plan.Tactic.String()
+			if x.numbered {
+				continue // planned anew
+			}
+			pl.sites.number(x)
+			pl.seen.add(x.IR)
+		}
+	}
+	return plans, nil
+}
+
+// memory is the process's memory as code is to be read from it.
+func (pl *planner) memory() (io.ReaderAt, func(), error) {
+	if pl.opt.Breakpoints != nil {
+		return ownMemory{pl.p}, func() {}, nil
+	}
+	// All int3s in the process are the program's and ours.
+	f, err := openMem(pl.p.Pid())
+	return f, func() { closeFile(f) }, err
+}
+
+func closeFile(f *os.File) { _ = f.Close() } // it was only read
+
+// site plans how a site is reached, behind those with lower addresses. The error says why
+// it is left out.
+func (run *planning) site(x *site) error {
+	if n := len(run.plans); n > 0 && x.addr < run.plans[n-1].end() {
+		if err := run.plans[n-1].join(x); err != nil {
+			return err
+		}
+		if code, err := run.codeOf(x); err == nil { // else nothing is dead
+			x.findDead(code)
+		}
+		return nil
+	}
+	if n := len(run.plans); n > 0 && x.addr < run.plans[n-1].heldEnd() {
+		// The bytes that the punned jump before borrows are to change.
+		if err := run.plans[n-1].replan(); err != nil {
+			run.sites.refuseAll(run.plans[n-1], err)
+			run.plans = run.plans[:n-1]
+		}
+	}
+	if run.patches.at(x.addr) != nil {
+		return fmt.Errorf("another tracepoint already covers %#x", x.addr)
+	}
+	code, err := run.codeOf(x)
+	if err != nil {
+		return err
+	}
+	if run.others.found.within(x.addr, x.addr+1) {
+		run.shared = append(run.shared, x)
+		return nil
+	}
+	p, err := run.choose(x, code)
+	if err != nil {
+		return err
+	}
+	x.findDead(code)
+	run.plans = append(run.plans, p)
+	return nil
+}
+
+// choose makes the plan of a site by itself.
+func (run *planning) choose(x *site, code *patch.Code) (p *placed, err error) {
+	p = &placed{mod: x.where.mod, sites: []*site{x}}
+	if p.plan, err = patch.Make(code, x.addr, patch.Options{ABI: true, Boundary: true, Pun: true, Avoid: run.avoid}); err != nil {
+		return nil, err
+	}
+	if p.plan.Tactic != patch.Trapping && (run.patches.overlap(p) || run.broken(p) || run.occupied(p)) {
+		if p.plan, err = patch.Make(code, x.addr, patch.Options{ABI: true, Boundary: true, Avoid: run.avoid | 1<<patch.Jump | 1<<patch.JumpMany}); err != nil {
+			return nil, err
+		}
+	}
+	if p.plan.Tactic == patch.Pun {
+		p.trapping, p.noTrap = patch.Make(code, x.addr, byTrap)
+	}
+	return p, nil
+}
+
+// broken reports whether a breakpoint of the caller lies in the bytes that a
+// patch changes or keeps, behind the first.
+func (run *planning) broken(n *placed) bool {
+	return run.opt.Breakpoints != nil && run.opt.Breakpoints(n.plan.Addr+1, n.heldEnd())
+}
+
+// occupied reports whether a breakpoint of another lies in the bytes that a patch
+// changes or keeps.
+func (run *planning) occupied(n *placed) bool {
+	// A punned jump may borrow bytes behind the function.
+	if _, err := run.reader(n.mod)(n.plan.Addr, int(n.heldEnd()-n.plan.Addr)); err != nil {
+		return true
+	}
+	return run.others.found.within(n.plan.Addr, n.heldEnd())
+}
+
+// codeOf is the function around a site as patch wants it: the program's own
+// bytes (relocations applied, our jumps taken out), the parts that the compiler
+// moved away, landing pads, and what must not be touched.
+func (run *planning) codeOf(x *site) (*patch.Code, error) {
+	m := x.where.mod
+	fn, ok := m.dw.FunctionAt(x.where.site.Addr)
+	if !ok {
+		return nil, fmt.Errorf("no function is known at %#x: its bounds are needed", x.addr)
+	}
+	key := partOf(x, fn)
+	if c := run.codes[key]; c != nil {
+		return c, nil
+	}
+	c, err := m.functionCode(fn, x.where.site.Addr, run.reader(m))
+	if err != nil {
+		return nil, err
+	}
+	run.codes[key] = c
+	return c, nil
+}
+
+// reader reads a module's code as the program has it: without our jumps, and without
+// the breakpoints of others, which it notes.
+func (run *planning) reader(m *module) reader {
+	return func(addr uint64, n int) ([]byte, error) {
+		b := make([]byte, n)
+		if _, err := run.mem.ReadAt(b, int64(addr)); err != nil {
+			return nil, fmt.Errorf("reading %d bytes of code at %#x: %w", n, addr, err)
+		}
+		run.patches.original(addr, b)
+		run.others.take(m, addr, b)
+		return b, nil
+	}
+}
