@@ -171,3 +171,26 @@ func TestMisrunInstructions(t *testing.T) {
 	}
 	ends(t, p)
 }
+
+// TestUnsteppedInstructions: no uprobe is put where the kernel's way to step over an
+// instruction ends the program; jalon's own code takes the place. (In a sweep of libc
+// redis-server was killed by a uprobe at the syscall of umask.)
+func TestUnsteppedInstructions(t *testing.T) {
+	path := compile(t, "gcc", "unstepped.c", "-O2")
+	for _, name := range []string{"returns_at", "loads_at", "flags_at"} {
+		place := "uprobe:" + path + ":" + name
+		tr := jalon(t, "trace", place, "--all", "-d", "1s")
+		if tr.Status == 0 || !strings.Contains(tr.Errs.String(), "cannot have a uprobe") {
+			t.Errorf("%s: status %d: %s", name, tr.Status, tr.Errs.String())
+		}
+		p := start(t, path)
+		goesOn(t, p)
+		own := begin(t, place, "-p", fmt.Sprint(p.Pid())).armed()
+		for range 3 {
+			goesOn(t, p)
+		}
+		own.stop()
+		own.check("hits", own.counts().Hits, 3)
+		ends(t, p)
+	}
+}

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"fmt"
 
+	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
+	"github.com/jalon-trace/jalon/internal/patch"
 	"github.com/jalon-trace/jalon/internal/probe"
 )
 
@@ -40,13 +42,48 @@ func misrun(code []byte) bool {
 	return opcode&0xf0 == 0x70 // conditional branches
 }
 
-// runnable refuses such instructions.
+// Other instructions it steps over in a copy, with the trap flag set; 16 bytes of code are
+// copied.
+//
+//   - A call of the kernel (syscall, sysenter, int $0x80) returns with the trap flag, and the
+//     processor runs one more instruction before the trap: the next one, in the copy. A ret
+//     or an operand relative to rip makes that a jump to nowhere: a uprobe at the syscall of
+//     glibc's umask ends every program that calls it. Until the call returns no signal is
+//     delivered, and a thread that clone makes begins in the copy.
+//   - pushf saves the flags with the trap flag. The popf that loads them ends the program.
+
+// unstepped says what is wrong with a uprobe at the first instruction of code; "" = nothing.
+func unstepped(code []byte) string {
+	in, err := patch.Decode(code, 0)
+	if err != nil {
+		return "" // refused elsewhere
+	}
+	switch in.Stepping() {
+	case patch.StepCall:
+		return "under a uprobe the kernel runs the instruction behind a system call with it, in another place"
+	case patch.StepPushes:
+		return "under a uprobe the trap flag is among the flags that are saved"
+	}
+	return ""
+}
+
+// runnable refuses instructions that the kernel does not run as they are.
 func runnable(p *probe.Place, m *dwarf.Module, vaddr uint64) error {
+	if host.Processor.InstructionBytes != 0 {
+		return nil // these are x86's
+	}
 	const longest = 15
 	code, err := m.Text(vaddr, longest)
-	if err != nil || !misrun(append(code, make([]byte, longest)...)) {
+	if err != nil {
 		return nil // what has no bytes is refused elsewhere
 	}
-	return refused(p, fmt.Sprintf("the kernel takes the vector instruction at %s for a branch (% x): a uprobe there gives wrong results in every process that runs it", named(m, vaddr), code[:min(len(code), 6)]),
-		"trace one process by jalon's own code (-p PID without --all or --engine=kernel), or the instruction behind it")
+	code = append(code, make([]byte, longest)...)
+	const hint = "trace one process by jalon's own code (-p PID without --all or --engine=kernel), or the instruction behind it"
+	if misrun(code) {
+		return refused(p, fmt.Sprintf("the kernel takes the vector instruction at %s for a branch (% x): a uprobe there gives wrong results in every process that runs it", named(m, vaddr), code[:6]), hint)
+	}
+	if why := unstepped(code); why != "" {
+		return refused(p, fmt.Sprintf("the instruction at %s (% x) cannot have a uprobe: %s, which ends programs that run it", named(m, vaddr), code[:2], why), hint)
+	}
+	return nil
 }

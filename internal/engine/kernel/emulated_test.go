@@ -40,3 +40,30 @@ func TestMisrun(t *testing.T) {
 		}
 	}
 }
+
+// TestUnstepped: instructions that the kernel cannot step over in a copy are found.
+func TestUnstepped(t *testing.T) {
+	for code, want := range map[string]bool{
+		"0f05":       true,  // syscall
+		"f30f05":     true,  // the same with a prefix
+		"0f34":       true,  // sysenter
+		"cd80":       true,  // int $0x80
+		"9c":         true,  // pushf
+		"669c":       true,  // pushfw
+		"9d":         false, // popf: the kernel sees to it
+		"0f07":       false, // sysret
+		"0f050f05":   true,
+		"9090":       false,
+		"50":         false, // push %rax
+		"b80f050000": false, // mov $0x50f,%eax
+		"c3":         false,
+	} {
+		b, err := hex.DecodeString(code)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := unstepped(append(b, make([]byte, 15)...)); (got != "") != want {
+			t.Errorf("%s: %q", code, got)
+		}
+	}
+}
