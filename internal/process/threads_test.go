@@ -138,13 +138,13 @@ func TestStopsWithoutSignals(t *testing.T) {
 		t.Fatal(err)
 	}
 	shortest := time.Hour
-	for i := 0; i < 50 && shortest >= nap; i++ {
+	for end := time.Now().Add(time.Minute); shortest >= nap && time.Now().Before(end); {
 		start := time.Now()
 		stopEverywhere(t, p) // ten state changes are awaited
 		shortest = min(shortest, time.Since(start))
 	}
 	if shortest >= nap {
-		t.Errorf("the shortest of 50 stops took %v", shortest)
+		t.Errorf("the shortest stop took %v", shortest)
 	}
 	if err := p.do(func() error { p.notify(true); return nil }); err != nil {
 		t.Fatal(err)
