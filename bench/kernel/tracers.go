@@ -234,7 +234,7 @@ func startEmpty(t bpf.Target) (tracing, error) {
 }
 
 func (r *emptyRun) attach(t bpf.Target) error {
-	k, err := bpf.Open(bpf.Options{})
+	k, err := bpf.Open()
 	if err != nil {
 		return err
 	}

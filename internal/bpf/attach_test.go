@@ -161,7 +161,7 @@ func TestDescriptors(t *testing.T) {
 	}
 	c := newCode(t, 4)
 	round := func() {
-		k, err := Open(Options{})
+		k, err := Open()
 		check(t, err)
 		b, err := k.NewBuffer("counts", 64)
 		check(t, err)

@@ -32,7 +32,7 @@ func (l *Loaded) checkInstructions(targets []Target, check func() error) (able [
 		}
 		m.add(t.Path, t.FileOffset)
 		if t.Pid != 0 && t.Pid != os.Getpid() { // the kernel asks the probe whether it wants this process
-			t.Pid = os.Getpid()
+			t.Pid, t.Cookie = os.Getpid(), 0
 			mine = append(mine, t)
 		}
 	}
@@ -43,13 +43,20 @@ func (l *Loaded) checkInstructions(targets []Target, check func() error) (able [
 		path string
 		off  uint64
 	}
+	trial, err := l.k.doingNothing()
+	if err != nil {
+		return nil, nil, m.unmap, err
+	}
 	refused := map[place]error{}
-	for _, g := range l.steps(mine) {
+	for _, g := range trial.steps(mine) {
 		if err := check(); err != nil {
 			return nil, nil, m.unmap, err
 		}
-		parts, bad := l.attachGroup(g)
-		_ = closeParts(parts)
+		parts, bad := trial.attachGroup(g)
+		// The kernel takes some 20 ms to be sure that no CPU is in the program. The
+		// others need not wait for that: these are in jalon's own mapping alone, and the
+		// program does nothing.
+		l.k.ending.Go(func() { _ = closeParts(parts) })
 		for _, f := range bad {
 			if errors.Is(f.Err, enotsupp) || errors.Is(f.Err, unix.ENOEXEC) {
 				refused[place{f.Target.Path, f.Target.FileOffset}] = f.Err
@@ -64,6 +71,20 @@ func (l *Loaded) checkInstructions(targets []Target, check func() error) (able [
 		}
 	}
 	return able, failed, m.unmap, nil
+}
+
+// doingNothing is a program for uprobes that are only tried.
+func (k *Kernel) doingNothing() (*Loaded, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.nothing == nil {
+		l, err := k.Load(Program{Name: "jalon_check", Insns: empty(), Kind: Uprobe})
+		if err != nil {
+			return nil, err
+		}
+		k.nothing = l
+	}
+	return k.nothing, nil
 }
 
 // pages are mapped pages of files.

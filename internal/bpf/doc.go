@@ -4,7 +4,7 @@
 //
 // The way of a program:
 //
-//	k, _ := bpf.Open(bpf.Options{})      // what can this kernel do: k.Features()
+//	k, _ := bpf.Open()      // what can this kernel do: k.Features()
 //	buf, _ := k.NewBuffer("ring", size)        // one shared array, buf.Memory()
 //	prog, _ := k.Load(bpf.Program{...})     // verified once
 //	link, _ := prog.Attach(bpf.Target{...}) // hits from here on

@@ -7,48 +7,31 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/cilium/ebpf/btf"
-
 	"github.com/jalon-trace/jalon/internal/fail"
 )
-
-// Options of Open.
-type Options struct {
-	// Types gives the kernel's BTF to a caller that has it read already, which takes
-	// some 10 ms; nil: it is read.
-	Types func() (*btf.Spec, error)
-}
 
 // Kernel is the running kernel, as far as this package is concerned. Its methods
 // may be called by several goroutines at once.
 type Kernel struct {
 	features Features
 
-	load    func() (*btf.Spec, error)
-	btfOnce sync.Once
-	btfSpec *btf.Spec
-	btfErr  error
-
 	typedOnce, fentryOnce sync.Once
 	typed, fentry         Fact
 
-	mu     sync.Mutex
-	peeker *peeker // made by the first ReadMemory
+	mu      sync.Mutex
+	peeker  *peeker // made by the first ReadMemory
+	nothing *Loaded // made by doingNothing
+
+	ending sync.WaitGroup // of attachments that were only tried
 }
 
-// Open finds out what the kernel can do (some 15 ms, most of them for BTF). What is missing stands in
-// Features; the error is for what leaves nothing to say.
+// Open finds out what the kernel can do (some 5 ms). Features say what is missing; the
+// error is for a kernel of which nothing is known.
 //
 // The limit on locked memory is left alone: kernels since 5.11 count eBPF's memory
 // in the control group, and older ones lack the atomic operations that buffers need.
-func Open(opt Options) (*Kernel, error) {
-	k := &Kernel{load: btf.LoadKernelSpec}
-	if opt.Types != nil {
-		k.load = func() (*btf.Spec, error) {
-			spec, err := opt.Types()
-			return spec.Copy(), err // what is decoded is not shared: it is not locked
-		}
-	}
+func Open() (*Kernel, error) {
+	k := &Kernel{}
 	k.features.readHost()
 	if k.features.Major == 0 {
 		return nil, &fail.Error{Op: "find out the kernel's version", Err: errors.New("uname and the vDSO do not tell"), Remedy: "mount /proc"}
@@ -65,14 +48,18 @@ func (k *Kernel) Features() *Features { return &k.features }
 // Close lets go of what the Kernel holds for itself. Buffers, programs and links
 // are closed by whoever made them.
 func (k *Kernel) Close() error {
+	k.ending.Wait()
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.peeker == nil {
-		return nil
+	var errs []error
+	if k.nothing != nil {
+		errs = append(errs, k.nothing.Close())
 	}
-	p := k.peeker
-	k.peeker = nil
-	return p.close()
+	if k.peeker != nil {
+		errs = append(errs, k.peeker.close())
+	}
+	k.nothing, k.peeker = nil, nil
+	return errors.Join(errs...)
 }
 
 // blacklisted says whether the kernel's list of functions that must not be

@@ -63,7 +63,7 @@ func attachAndWait() {
 	if name := os.Args[2]; name != "" {
 		n, err := strconv.Atoi(os.Args[4])
 		fail(err)
-		k, err := Open(Options{})
+		k, err := Open()
 		fail(err)
 		b, err := k.NewBuffer(name, 1<<20)
 		fail(err)
@@ -186,7 +186,7 @@ func runChild(t *testing.T, arg string) string {
 
 // unprivileged is what that child does.
 func unprivileged() {
-	k, err := Open(Options{})
+	k, err := Open()
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(0)

@@ -98,7 +98,7 @@ func require(t *testing.T, f Fact) {
 
 func openKernel(t *testing.T) *Kernel {
 	t.Helper()
-	k, err := Open(Options{})
+	k, err := Open()
 	if err != nil {
 		t.Fatal(err)
 	}

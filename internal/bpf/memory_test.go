@@ -20,7 +20,7 @@ func TestReadMemory(t *testing.T) {
 	require(t, k.Features().BTF)
 	task, err := k.currentTask()
 	check(t, err)
-	offset, err := k.memberOffset("task_struct", "tgid")
+	offset, err := memberOffset("task_struct", "tgid")
 	check(t, err)
 	tgid, err := k.readWord(task+offset, 4)
 	check(t, err)

@@ -3,9 +3,9 @@ package bpf
 import (
 	"fmt"
 
-	"github.com/cilium/ebpf/btf"
 	"golang.org/x/sys/unix"
 
+	"github.com/jalon-trace/jalon/internal/debuginfo/btf/raw"
 	"github.com/jalon-trace/jalon/internal/fail"
 )
 
@@ -62,7 +62,7 @@ func (k *Kernel) follow(at uint64, steps []step) (uint64, error) {
 	for _, s := range steps {
 		offset := s.offset
 		if s.strct != "" {
-			n, err := k.memberOffset(s.strct, s.member)
+			n, err := memberOffset(s.strct, s.member)
 			if err != nil {
 				return 0, err
 			}
@@ -78,27 +78,28 @@ func (k *Kernel) follow(at uint64, steps []step) (uint64, error) {
 }
 
 // memberOffset is a member's offset in bytes by the kernel's BTF.
-func (k *Kernel) memberOffset(name, member string) (uint64, error) {
-	s, err := k.structNamed(name)
+func memberOffset(name, member string) (uint64, error) {
+	s, err := structNamed(name)
 	if err != nil {
 		return 0, err
 	}
-	for _, m := range s.Members {
+	for _, m := range s.Members() {
 		if m.Name == member {
-			return uint64(m.Offset.Bytes()), nil
+			return uint64(m.Offset / 8), nil
 		}
 	}
 	return 0, fmt.Errorf("struct %s of this kernel has no member %s", name, member)
 }
 
 // structNamed is a struct in the kernel's BTF.
-func (k *Kernel) structNamed(name string) (s *btf.Struct, err error) {
-	spec, err := k.types()
+func structNamed(name string) (s raw.Type, err error) {
+	types, err := raw.Kernel()
 	if err != nil {
-		return nil, wrap("reading the kernel's BTF", err)
+		return s, wrap("reading the kernel's BTF", err)
 	}
-	if err := spec.TypeByName(name, &s); err != nil {
-		return nil, wrap("struct "+name+" in the kernel's BTF", err)
+	list := types.Named(name, raw.Struct)
+	if len(list) != 1 {
+		return s, fmt.Errorf("the kernel's BTF has %d structs %s", len(list), name)
 	}
-	return s, nil
+	return list[0], nil
 }

@@ -6,10 +6,11 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
-	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/features"
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo/btf/raw"
 )
 
 // Features are found by loading small programs, in the order of this table:
@@ -80,16 +81,10 @@ func tryPerfLink() error {
 }
 
 func probeBTF(k *Kernel) {
-	_, err := k.types()
+	_, err := raw.Kernel()
 	k.features.BTF = fact("BTF", err, "the kernel describes its types (BTF)",
 		"the kernel does not describe its types (no /sys/kernel/btf/vmlinux): no member by name, no fentry",
 		"a kernel built with CONFIG_DEBUG_INFO_BTF")
-}
-
-// types is the kernel's BTF, read once.
-func (k *Kernel) types() (*btf.Spec, error) {
-	k.btfOnce.Do(func() { k.btfSpec, k.btfErr = k.load() })
-	return k.btfSpec, k.btfErr
 }
 
 // Typed says whether tracepoints have typed arguments (tp_btf). It is tried at the
@@ -220,7 +215,7 @@ func cmpxchg() asm.Instructions {
 // bpf_rdonly_cast(p, 0) is read at an offset (Linux 6.17; older kernels refuse
 // the type 0).
 func probeRdonlyCast(k *Kernel) {
-	id, err := k.kfunc("bpf_rdonly_cast")
+	id, err := kfunc("bpf_rdonly_cast")
 	if err == nil {
 		err = tryRaw(asm.Instructions{
 			asm.LoadMem(asm.R1, asm.R1, 0, asm.DWord),
@@ -238,14 +233,14 @@ func probeRdonlyCast(k *Kernel) {
 }
 
 // kfunc is the BTF id of a function of the kernel.
-func (k *Kernel) kfunc(name string) (btf.TypeID, error) {
-	spec, err := k.types()
+func kfunc(name string) (raw.ID, error) {
+	types, err := raw.Kernel()
 	if err != nil {
 		return 0, err
 	}
-	var fn *btf.Func
-	if err := spec.TypeByName(name, &fn); err != nil {
-		return 0, fmt.Errorf("function %s in the kernel's BTF: %w", name, err)
+	list := types.Named(name, raw.Func)
+	if len(list) != 1 {
+		return 0, fmt.Errorf("the kernel's BTF has %d functions %s", len(list), name)
 	}
-	return spec.TypeID(fn)
+	return list[0].ID, nil
 }

@@ -24,10 +24,11 @@ func (k *Kernel) VmemmapBase() (uint64, error) {
 }
 
 func (k *Kernel) vmemmapBase() (uint64, error) {
-	size, err := k.structSize("page")
+	strct, err := structNamed("page")
 	if err != nil {
 		return 0, err
 	}
+	size := uint64(strct.Size())
 	page, err := unix.Mmap(-1, 0, os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
 		return 0, err
@@ -85,13 +86,4 @@ func pfnOf(page []byte) (uint64, error) {
 		return 0, errors.New("the numbers of pages are hidden (they need CAP_SYS_ADMIN)")
 	}
 	return pfn, nil
-}
-
-// structSize is a struct's size in bytes by the kernel's BTF.
-func (k *Kernel) structSize(name string) (uint64, error) {
-	s, err := k.structNamed(name)
-	if err != nil {
-		return 0, err
-	}
-	return uint64(s.Size), nil
 }

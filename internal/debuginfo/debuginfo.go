@@ -170,9 +170,22 @@ type NotFoundError struct {
 	Name    string
 	Nearest []string
 	Hint    string // further help, may be ""
+	// Explain fills in Nearest and Hint where that is slow: most failed lookups are
+	// followed by others and never shown. It is called once, by Why. May be nil.
+	Explain func(*NotFoundError)
+}
+
+// Why completes the error. Call it before Nearest and Hint are read.
+func (e *NotFoundError) Why() *NotFoundError {
+	if f := e.Explain; f != nil {
+		e.Explain = nil
+		f(e)
+	}
+	return e
 }
 
 func (e *NotFoundError) Error() string {
+	e.Why()
 	s := "no " + e.What + " " + quote(e.Name)
 	if e.Hint != "" {
 		s += ": " + e.Hint

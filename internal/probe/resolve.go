@@ -123,7 +123,7 @@ func DidYouMean(nearest []string, more string) string {
 // its name.
 func orInlined(err error, name string) error {
 	var nf *debuginfo.NotFoundError
-	if !errors.As(err, &nf) || !slices.Contains(nf.Nearest, name) {
+	if !errors.As(err, &nf) || !slices.Contains(nf.Why().Nearest, name) {
 		return err
 	}
 	return &debuginfo.NotFoundError{

@@ -17,6 +17,7 @@ type checker struct {
 	in       *Input
 	from     lang.Text // what the expression in work is written in
 	inCond   bool
+	brief    bool   // only whether it is right is asked, not what is wrong with it
 	cpu      *cpuOf // set while the operand of this_cpu or per_cpu is checked
 	uneval   int    // > 0 inside sizeof: nothing is evaluated, so locations do not matter
 	errs     lang.Diagnostics
@@ -71,7 +72,11 @@ func (c *checker) warn(span lang.Span, msg, hint string) {
 func (c *checker) failNotFound(span lang.Span, msg string, err error, more ...string) {
 	var nf *debuginfo.NotFoundError
 	hint := ""
+	if c.brief {
+		c.fail(span, msg, "")
+	}
 	if errors.As(err, &nf) {
+		nf.Why()
 		hint = didYouMean(nf.Nearest)
 		if hint == "" {
 			hint = didYouMean(lang.Nearest(nf.Name, more, 3))

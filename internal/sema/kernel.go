@@ -152,15 +152,19 @@ func (c *checker) failKernelName(name string, span lang.Span, err error) {
 		hint = "registers (" + some(processor.Args[:2]...) + ") and, at a function's entry, arg0 to arg5 can be used"
 	}
 	if o := c.in.Kernel.Other; o != nil {
-		if _, e := o.Lookup(name); e == nil {
+		if has(o, name) {
 			c.fail(span, fmt.Sprintf("%q is not there together with the other names used here", name),
 				join("an expression takes its names either from the record's fields or from the arguments", hint))
 		}
+	}
+	if c.brief {
+		c.fail(span, fmt.Sprintf("no variable %q%s", name, where), "")
 	}
 	var nf *debuginfo.NotFoundError
 	_, words := c.wordsHere()
 	near := lang.Nearest(name, append(append(append(c.namesInScope(), fields...), arguments...), words...), 3)
 	if errors.As(err, &nf) {
+		nf.Why()
 		near = merged(nf.Nearest, near)
 		hint = join(hint, nf.Hint)
 	}

@@ -47,7 +47,7 @@ type namer struct {
 }
 
 func newNamer(in *Input) *namer {
-	return &namer{c: &checker{in: withDefaults(in)}, seen: map[string]bool{}}
+	return &namer{c: &checker{in: withDefaults(in), brief: true}, seen: map[string]bool{}}
 }
 
 // add notes a name; check fails where it means nothing.

@@ -8,10 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	ebtf "github.com/cilium/ebpf/btf"
-
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/btf/raw"
 )
 
 // Param is a parameter of a function or tracepoint.
@@ -24,7 +23,7 @@ type Param struct {
 type Func struct {
 	Name   string
 	Module string      // "" for the kernel's own
-	ID     ebtf.TypeID // of its FUNC, in the BTF of Module
+	ID     raw.ID      // of its FUNC, in the BTF of Module
 	Type   *ctype.Type // a Func
 	Params []Param     // without the mark of further ones
 	Result *ctype.Type // Void for none
@@ -37,37 +36,36 @@ type Func struct {
 // tells which of them an address is.
 func (k *Kernel) Func(name, module string) (*Func, error) {
 	for u := range k.unitsFor(name, module) {
-		found := u.named(name, func(t ebtf.Type) bool { _, ok := t.(*ebtf.Func); return ok })
+		found := u.named(name, raw.Func)
 		if len(found) == 0 {
 			continue
 		}
-		fn := found[0].(*ebtf.Func)
-		for _, f := range found[1:] {
-			if !sameParams(fn, f.(*ebtf.Func)) {
+		for i := range found[1:] {
+			if !sameParams(&found[0], &found[i+1]) {
 				return nil, &debuginfo.NotFoundError{
 					What: "function", Name: name,
 					Hint: "there are several of that name, with different parameters; arguments can be read as $rdi, $rsi, ...",
 				}
 			}
 		}
-		return k.function(u, fn)
+		return k.function(u, found[0])
 	}
-	e := k.notFound("function", "", name, kindFunc)
+	e := k.notFound("function", "", name, raw.Func)
 	if base, suffix, ok := strings.Cut(name, "."); ok && base != "" {
-		e.Nearest = nil
+		e.Explain = nil
 		e.Hint = fmt.Sprintf("the compiler changed it (.%s), so its parameters are not where those of %s are", suffix, base)
 	}
 	return nil, e
 }
 
-func (k *Kernel) function(u *unit, fn *ebtf.Func) (*Func, error) {
-	proto, ok := fn.Type.(*ebtf.FuncProto)
-	if !ok {
-		return nil, &debuginfo.NotFoundError{What: "function", Name: fn.Name, Hint: "its type is malformed"}
+func (k *Kernel) function(u *unit, fn raw.Type) (*Func, error) {
+	proto := fn.Ref()
+	if proto.Kind != raw.FuncProto {
+		return nil, &debuginfo.NotFoundError{What: "function", Name: fn.Name(), Hint: "its type is malformed"}
 	}
-	t := k.typeOf(u, proto)
-	params, _ := parameters(proto)
-	out := &Func{Name: fn.Name, Module: u.name, ID: u.id(fn), Type: t, Result: t.Elem, unit: u}
+	t := k.typeOf(proto)
+	params, _ := parameters(&proto)
+	out := &Func{Name: fn.Name(), Module: u.name, ID: fn.ID, Type: t, Result: t.Elem, unit: u}
 	for i, p := range params {
 		out.Params = append(out.Params, Param{paramName(p.Name, i), t.Params[i]})
 	}
@@ -82,12 +80,13 @@ func paramName(name string, i int) string {
 }
 
 // sameParams compares names, and types by their identity: the kernel's BTF has each once.
-func sameParams(a, b *ebtf.Func) bool {
-	p, ok := a.Type.(*ebtf.FuncProto)
-	q, ok1 := b.Type.(*ebtf.FuncProto)
-	return ok && ok1 && p.Return == q.Return && slices.EqualFunc(p.Params, q.Params, func(x, y ebtf.FuncParam) bool {
-		return x == y
-	})
+func sameParams(a, b *raw.Type) bool {
+	p, q := a.Ref(), b.Ref()
+	if p.Kind != raw.FuncProto || q.Kind != raw.FuncProto {
+		return false
+	}
+	r, s := p.Ref(), q.Ref()
+	return r.Same(&s) && slices.Equal(p.Params(), q.Params())
 }
 
 // unitsFor yields where a function may be described, likeliest first. The symbols
@@ -124,22 +123,22 @@ func (k *Kernel) unitsFor(name, module string) iter.Seq[*unit] {
 // match a pattern of path.Match, sorted. The error is path.ErrBadPattern or says
 // why the BTF cannot be read.
 func (k *Kernel) Functions(glob string) ([]string, error) {
-	return k.list([]*unit{k.base}, "", glob, kindFunc)
+	return k.list([]*unit{k.base}, "", glob, raw.Func)
 }
 
 // list returns the names of some kinds that begin with prefix and whose rest
 // matches a pattern, without the prefix.
-func (k *Kernel) list(units []*unit, prefix, glob string, kinds ...kind) ([]string, error) {
+func (k *Kernel) list(units []*unit, prefix, glob string, kinds ...raw.Kind) ([]string, error) {
 	if _, err := path.Match(glob, ""); err != nil {
 		return nil, fmt.Errorf("pattern %q: %w", glob, err)
 	}
 	var out []string
 	for _, u := range units {
-		x, err := u.index()
+		x, err := u.open()
 		if err != nil {
 			return nil, fmt.Errorf("read the type information of %q: %w", u.name, err)
 		}
-		out = append(out, x.list(func(s string) bool {
+		out = append(out, x.List(func(s string) bool {
 			rest, ok := strings.CutPrefix(s, prefix)
 			if !ok {
 				return false

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
+	"github.com/jalon-trace/jalon/internal/debuginfo/btf/raw"
 )
 
 // FuzzParse reads raw BTF of a kernel and a module, and asks for everything in them.
@@ -45,19 +46,19 @@ func everything(k *Kernel) {
 	}
 	scope := k.newScope("", k.all()...)
 	for _, u := range k.all() {
-		x, err := u.index()
+		x, err := u.open()
 		if err != nil {
 			continue
 		}
 		for kind, btfKinds := range tagKinds {
-			for _, n := range x.list(any, btfKinds...) {
+			for _, n := range x.List(any, btfKinds...) {
 				if c, err := scope.Type(kind, n); err == nil {
 					walk(c, 1000)
 				}
 				_, _ = k.MemberOffset(n, n+"."+n)
 			}
 		}
-		for _, n := range x.list(any, kindFunc) {
+		for _, n := range x.List(any, raw.Func) {
 			for _, in := range []string{"", "m"} {
 				for _, v := range k.EntryScope(n, in).Args() {
 					walk(v.Type, 1000)
@@ -66,10 +67,15 @@ func everything(k *Kernel) {
 				_, _ = k.FexitScope(n, in)
 			}
 		}
-		for n := range x.enums {
-			scope.Enumerator(n)
+		for id := range raw.ID(x.Len() + 2) {
+			if t := x.Type(id); isEnum(&t) {
+				for _, v := range t.Values() {
+					scope.Enumerator(v.Name)
+				}
+			}
+			walk(k.typeOf(x.Type(id)), 1000)
 		}
-		for n := range x.percpu {
+		for n := range x.PerCPUs() {
 			_, _ = scope.Lookup(n)
 		}
 	}

@@ -4,7 +4,7 @@
 //
 // Type tags (user, rcu, percpu) are no part of a type here; PointerTag tells them.
 //
-// Import rule: btf imports ctype, debuginfo and debuginfo/kallsyms only.
+// Import rule: btf imports ctype, debuginfo, debuginfo/btf/raw and debuginfo/kallsyms only.
 package btf
 
 import (
@@ -12,14 +12,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 
-	ebtf "github.com/cilium/ebpf/btf"
-
 	"github.com/jalon-trace/jalon/internal/ctype"
+	"github.com/jalon-trace/jalon/internal/debuginfo/btf/raw"
 	"github.com/jalon-trace/jalon/internal/debuginfo/kallsyms"
 )
 
@@ -37,53 +37,52 @@ type Kernel struct {
 
 	// mu guards what follows. Members of types are loaded on first use, by
 	// whoever asks, and take it too.
-	mu     sync.Mutex
-	types  map[ebtf.Type]*ctype.Type
-	depth  int
-	tags   map[*ctype.Type]string
-	misses map[missKey][]string
+	mu    sync.Mutex
+	types map[key]*ctype.Type
+	depth int
+	tags  map[*ctype.Type]string
 }
+
+// key is which type of which BTF.
+type key struct {
+	in *raw.BTF
+	id raw.ID
+}
+
+func keyOf(t *raw.Type) key { return key{t.In, t.ID} }
 
 // unit is one BTF: the kernel's or a module's.
 type unit struct {
 	name string // "" for the kernel's
-	base *unit  // nil for the kernel's
-
-	spec  func() (*ebtf.Spec, error)
-	index func() (*index, error)
+	open func() (*raw.BTF, error)
 }
 
 // ErrNoBTF says that the kernel does not describe its types.
 var ErrNoBTF = errors.New("this kernel carries no type information (BTF); " +
 	"it must be built with CONFIG_DEBUG_INFO_BTF=y, as the kernels of the large distributions are since 2020")
 
-const sysDir = "/sys/kernel/btf"
-
 // Open opens the running kernel's BTF. Without it the error wraps ErrNoBTF.
 func Open() (*Kernel, error) {
-	file := filepath.Join(sysDir, "vmlinux")
-	if _, err := os.Stat(file); err != nil {
+	if _, err := os.Stat(raw.File); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("open %s: %w (and /sys must be mounted)", file, ErrNoBTF)
+			return nil, fmt.Errorf("open %s: %w (and /sys must be mounted)", raw.File, ErrNoBTF)
 		}
 		return nil, fmt.Errorf("open the kernel's type information: %w", err)
 	}
-	// The cache maps the kernel's BTF instead of reading it.
-	cache := ebtf.NewCache()
-	names, err := cache.Modules()
+	if _, err := raw.Kernel(); err != nil {
+		return nil, fmt.Errorf("read %s: %w", raw.File, err)
+	}
+	dir := filepath.Dir(raw.File)
+	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", sysDir, err)
+		return nil, fmt.Errorf("list %s: %w", dir, err)
 	}
-	base := newUnit("", nil, cache.Kernel, func() ([]byte, error) { return os.ReadFile(file) })
-	if _, err := base.spec(); err != nil {
-		return nil, fmt.Errorf("read %s: %w", file, err)
-	}
-	k := newKernel(base)
+	k := newKernel(&unit{open: raw.Kernel})
 	k.Symbols = sync.OnceValues(kallsyms.Open)
-	for _, n := range names {
-		k.modules = append(k.modules, newUnit(n, base,
-			func() (*ebtf.Spec, error) { return cache.Module(n) },
-			func() ([]byte, error) { return os.ReadFile(filepath.Join(sysDir, n)) }))
+	for _, e := range entries { // sorted
+		if name := e.Name(); name != filepath.Base(raw.File) {
+			k.addModule(name, func() ([]byte, error) { return os.ReadFile(filepath.Join(dir, name)) })
+		}
 	}
 	return k, nil
 }
@@ -91,63 +90,34 @@ func Open() (*Kernel, error) {
 // Parse makes a Kernel of raw BTF: the kernel's own, and that of modules by
 // their names. It has no Symbols.
 func Parse(vmlinux []byte, modules map[string][]byte) (*Kernel, error) {
-	base := newUnit("", nil,
-		func() (*ebtf.Spec, error) { return ebtf.LoadSpecFromReader(bytes.NewReader(vmlinux)) },
-		func() ([]byte, error) { return vmlinux, nil })
-	if _, err := base.spec(); err != nil {
+	base, err := raw.Parse(vmlinux, nil)
+	if err != nil {
 		return nil, fmt.Errorf("read BTF: %w", err)
 	}
-	k := newKernel(base)
-	for n, raw := range modules {
-		k.modules = append(k.modules, newUnit(n, base,
-			func() (*ebtf.Spec, error) {
-				spec, err := base.spec()
-				if err != nil {
-					return nil, err
-				}
-				return ebtf.LoadSplitSpecFromReader(bytes.NewReader(raw), spec)
-			},
-			func() ([]byte, error) { return raw, nil }))
+	k := newKernel(&unit{open: func() (*raw.BTF, error) { return base, nil }})
+	for _, name := range slices.Sorted(maps.Keys(modules)) {
+		k.addModule(name, func() ([]byte, error) { return modules[name], nil })
 	}
-	slices.SortFunc(k.modules, func(a, b *unit) int { return bytes.Compare([]byte(a.name), []byte(b.name)) })
 	return k, nil
 }
 
 func newKernel(base *unit) *Kernel {
-	return &Kernel{
-		base:   base,
-		types:  map[ebtf.Type]*ctype.Type{},
-		tags:   map[*ctype.Type]string{},
-		misses: map[missKey][]string{},
-	}
+	return &Kernel{base: base, types: map[key]*ctype.Type{}, tags: map[*ctype.Type]string{}}
 }
 
-func newUnit(name string, base *unit, spec func() (*ebtf.Spec, error), raw func() ([]byte, error)) *unit {
-	u := &unit{name: name, base: base}
-	u.spec = sync.OnceValues(func() (s *ebtf.Spec, err error) {
-		defer guard(&err)
-		return spec()
-	})
-	u.index = sync.OnceValues(func() (*index, error) {
-		b, err := raw()
+// addModule adds a module, whose BTF is read when it is asked for.
+func (k *Kernel) addModule(name string, read func() ([]byte, error)) {
+	k.modules = append(k.modules, &unit{name: name, open: sync.OnceValues(func() (*raw.BTF, error) {
+		base, err := k.base.open()
 		if err != nil {
 			return nil, err
 		}
-		var below *index
-		if base != nil {
-			if below, err = base.index(); err != nil {
-				return nil, err
-			}
+		b, err := read()
+		if err != nil {
+			return nil, err
 		}
-		return parseIndex(b, below)
-	})
-	return u
-}
-
-// Spec is the kernel's own BTF, for loading programs.
-func (k *Kernel) Spec() *ebtf.Spec {
-	s, _ := k.base.spec() // it was loaded when k was made
-	return s
+		return raw.Parse(b, base)
+	})})
 }
 
 // symbols is the symbol table, nil when there is none.
@@ -180,11 +150,4 @@ func (k *Kernel) module(name string) *unit {
 		return nil
 	}
 	return k.modules[i]
-}
-
-// guard turns a panic of the BTF library, which malformed BTF may cause, into an error.
-func guard(err *error) {
-	if r := recover(); r != nil {
-		*err = fmt.Errorf("malformed BTF: %v", r)
-	}
 }

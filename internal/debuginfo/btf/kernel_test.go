@@ -41,7 +41,7 @@ func TestRunningKernel(t *testing.T) {
 	}
 	_, err = k.Type(ctype.Struct, "task_strukt")
 	nf, ok := err.(*debuginfo.NotFoundError)
-	if !ok || len(nf.Nearest) == 0 || nf.Nearest[0] != "task_struct" {
+	if !ok || len(nf.Why().Nearest) == 0 || nf.Nearest[0] != "task_struct" {
 		t.Errorf("task_strukt: %#v", err)
 	}
 	s, err := k.TracepointScope("sched_switch")
@@ -181,12 +181,12 @@ func TestPerCPUSymbols(t *testing.T) {
 	if len(syms.Lookup("__per_cpu_start")) == 0 {
 		t.Skip("this kernel was built without CONFIG_KALLSYMS_ALL: its variables have no symbols")
 	}
-	x, err := k.base.index()
+	x, err := k.base.open()
 	if err != nil {
 		t.Fatal(err)
 	}
 	n := 0
-	for name := range x.percpu {
+	for name := range x.PerCPUs() {
 		list := syms.Lookup(name)
 		if len(list) != 1 || list[0].Module != "" {
 			continue

@@ -2,87 +2,30 @@ package btf
 
 import (
 	"fmt"
+	"slices"
 	"strings"
-
-	ebtf "github.com/cilium/ebpf/btf"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/btf/raw"
 )
 
-// named returns the unit's own types of that name for which want holds, in the
-// order of the BTF; none when the BTF cannot be read.
-func (u *unit) named(name string, want func(ebtf.Type) bool) (out []ebtf.Type) {
-	var err error
-	defer guard(&err)
-	spec, err := u.spec()
+// named returns the unit's own types of that name and of some kinds, in the order of the
+// BTF; none when the BTF cannot be read.
+func (u *unit) named(name string, kinds ...raw.Kind) []raw.Type {
+	x, err := u.open()
 	if err != nil {
 		return nil
 	}
-	var all []ebtf.Type
-	if strings.HasPrefix(name, "___") {
-		all = u.scan(name)
-	} else if all, err = spec.AnyTypesByName(name); err != nil {
-		return nil
-	}
-	for _, t := range all {
-		if t.TypeName() == name && want(t) {
-			out = append(out, t)
-		}
-	}
-	return out
-}
-
-// scan is for names that begin with three underscores. The library takes what
-// follows as the mark of a version of a type, and finds none of them; for names
-// that have them in the middle it gives others too.
-func (u *unit) scan(name string) (out []ebtf.Type) {
-	x, err := u.index()
-	if err != nil {
-		return nil
-	}
-	for _, id := range x.find(name) {
-		if t, err := u.byID(id); err == nil {
-			out = append(out, t)
-		}
-	}
-	return out
-}
-
-// byID returns a type of the unit.
-func (u *unit) byID(id ebtf.TypeID) (t ebtf.Type, err error) {
-	defer guard(&err)
-	spec, err := u.spec()
-	if err != nil {
-		return nil, err
-	}
-	return spec.TypeByID(id)
-}
-
-// id is the number of a type in the unit's BTF.
-func (u *unit) id(t ebtf.Type) ebtf.TypeID {
-	spec, err := u.spec()
-	if err != nil {
-		panic("BUG: btf: the id of a type of a unit that cannot be read")
-	}
-	id, err := spec.TypeID(t)
-	if err != nil {
-		panic("BUG: btf: the id of a type of another unit")
-	}
-	return id
-}
-
-type missKey struct {
-	what ctype.Kind
-	name string
+	return x.Named(name, kinds...)
 }
 
 // tagKinds are the BTF kinds that a type name of a ctype kind may be.
-var tagKinds = map[ctype.Kind][]kind{
-	ctype.Struct:  {kindStruct},
-	ctype.Union:   {kindUnion},
-	ctype.Enum:    {kindEnum, kindEnum64},
-	ctype.Typedef: {kindTypedef, kindInt, kindFloat},
+var tagKinds = map[ctype.Kind][]raw.Kind{
+	ctype.Struct:  {raw.Struct},
+	ctype.Union:   {raw.Union},
+	ctype.Enum:    {raw.Enum, raw.Enum64},
+	ctype.Typedef: {raw.Typedef, raw.Int, raw.Float},
 }
 
 var kindWords = map[ctype.Kind]string{
@@ -104,76 +47,44 @@ func (k *Kernel) typeIn(units []*unit, kind ctype.Kind, name string) (*ctype.Typ
 	}
 	for _, u := range units {
 		for _, n := range names {
-			if t := u.findType(kind, n); t != nil {
-				return k.typeOf(u, t), nil
+			if t, ok := u.findType(kind, n); ok {
+				return k.typeOf(t), nil
 			}
 		}
 	}
 	if t := builtin[names[0]]; t != nil && kind == ctype.Typedef {
 		return t, nil
 	}
-	return nil, &debuginfo.NotFoundError{What: kindWords[kind], Name: name, Nearest: k.nearestTypes(kind, name)}
+	return nil, &debuginfo.NotFoundError{What: kindWords[kind], Name: name, Explain: func(e *debuginfo.NotFoundError) {
+		e.Nearest = k.nearest("", name, tagKinds[kind]...)
+	}}
 }
 
 // findType prefers definitions to declarations.
-func (u *unit) findType(kind ctype.Kind, name string) ebtf.Type {
-	if name == "" {
-		return nil
-	}
-	var declared ebtf.Type
-	found := u.named(name, func(t ebtf.Type) bool {
-		whole, is := isKind(t, kind)
-		if is && !whole && declared == nil {
-			declared = t
+func (u *unit) findType(kind ctype.Kind, name string) (found raw.Type, ok bool) {
+	for _, t := range u.named(name, append(tagKinds[kind][:len(tagKinds[kind]):len(tagKinds[kind])], raw.Fwd)...) {
+		whole, is := isKind(&t, kind)
+		if whole {
+			return t, true
 		}
-		return whole
-	})
-	if len(found) > 0 {
-		return found[0]
+		if is && !ok {
+			found, ok = t, true
+		}
 	}
-	return declared
+	return found, ok
 }
 
 // isKind reports whether a type is of a kind in the sense of Type, and whether
 // it is a definition.
-func isKind(t ebtf.Type, kind ctype.Kind) (whole, is bool) {
-	switch t := t.(type) {
-	case *ebtf.Struct:
-		is = kind == ctype.Struct
-	case *ebtf.Union:
-		is = kind == ctype.Union
-	case *ebtf.Enum:
-		is = kind == ctype.Enum
-		return is && len(t.Values) > 0, is
-	case *ebtf.Fwd:
-		return false, kind == ctype.Struct && t.Kind == ebtf.FwdStruct || kind == ctype.Union && t.Kind == ebtf.FwdUnion
-	case *ebtf.Typedef, *ebtf.Int, *ebtf.Float:
-		is = kind == ctype.Typedef
+func isKind(t *raw.Type, kind ctype.Kind) (whole, is bool) {
+	switch {
+	case t.Kind == raw.Fwd && t.Flag:
+		return false, kind == ctype.Union
+	case t.Kind == raw.Fwd:
+		return false, kind == ctype.Struct
 	}
-	return is, is
-}
-
-// nearestTypes lists names of the kernel's types that look like name. Every word
-// of an expression is asked for as a type first, so answers are kept.
-func (k *Kernel) nearestTypes(kind ctype.Kind, name string) []string {
-	key := missKey{kind, name}
-	k.mu.Lock()
-	known, ok := k.misses[key]
-	k.mu.Unlock()
-	if ok {
-		return known
-	}
-	var near []string
-	if x, err := k.base.index(); err == nil {
-		near = debuginfo.Nearest(name, x.list(debuginfo.Like(name), tagKinds[kind]...), 5)
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if len(k.misses) > 10_000 {
-		clear(k.misses)
-	}
-	k.misses[key] = near
-	return near
+	is = slices.Contains(tagKinds[kind], t.Kind)
+	return is && (!isEnum(t) || t.Entries() > 0), is
 }
 
 // Enumerator finds a constant of the kernel's enumerations; of several of one
@@ -184,20 +95,15 @@ func (k *Kernel) Enumerator(name string) (*ctype.Type, int64, bool) {
 
 func (k *Kernel) enumeratorIn(units []*unit, name string) (*ctype.Type, int64, bool) {
 	for _, u := range units {
-		x, err := u.index()
+		x, err := u.open()
 		if err != nil {
 			continue
 		}
-		id, ok := x.enums[name]
+		t, ok := x.Enumeration(name)
 		if !ok {
 			continue
 		}
-		t, err := u.byID(id)
-		e, isEnum := t.(*ebtf.Enum)
-		if err != nil || !isEnum {
-			continue
-		}
-		c := k.typeOf(u, e)
+		c := k.typeOf(t)
 		for _, v := range c.Enumerators() {
 			if v.Name == name {
 				return c, v.Value, true
@@ -271,21 +177,26 @@ func member(t *ctype.Type, name string, depth int) (f ctype.Field, bits int64, o
 	return f, 0, false
 }
 
-// notFound makes the error for a name of the kernel: nearest is found among the
-// names of kinds that begin with prefix, in the kernel and the modules read so far.
-func (k *Kernel) notFound(what, prefix, name string, kinds ...kind) *debuginfo.NotFoundError {
-	e := &debuginfo.NotFoundError{What: what, Name: name}
-	x, err := k.base.index()
+// notFound makes the error for a name of the kernel.
+func (k *Kernel) notFound(what, prefix, name string, kinds ...raw.Kind) *debuginfo.NotFoundError {
+	return &debuginfo.NotFoundError{What: what, Name: name, Explain: func(e *debuginfo.NotFoundError) {
+		e.Nearest = k.nearest(prefix, name, kinds...)
+	}}
+}
+
+// nearest are names near to one among the kernel's names of kinds that begin with prefix,
+// which is taken off.
+func (k *Kernel) nearest(prefix, name string, kinds ...raw.Kind) []string {
+	x, err := k.base.open()
 	if err != nil {
-		return e
+		return nil
 	}
 	similar := debuginfo.Like(name)
-	list := x.list(func(s string) bool {
+	list := x.List(func(s string) bool {
 		return strings.HasPrefix(s, prefix) && similar(s[len(prefix):])
 	}, kinds...)
 	for i := range list {
 		list[i] = list[i][len(prefix):]
 	}
-	e.Nearest = debuginfo.Nearest(name, list, 5)
-	return e
+	return debuginfo.Nearest(name, list, 5)
 }

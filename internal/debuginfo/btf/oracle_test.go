@@ -13,9 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	ebtf "github.com/cilium/ebpf/btf"
-
 	"github.com/jalon-trace/jalon/internal/ctype"
+	"github.com/jalon-trace/jalon/internal/debuginfo/btf/raw"
 )
 
 // The oracle is bpftool, which reads BTF with libbpf. JALON_VMLINUX names further
@@ -24,7 +23,7 @@ import (
 func images(t *testing.T) map[string][]byte {
 	t.Helper()
 	out := map[string][]byte{}
-	for _, file := range append(strings.Split(os.Getenv("JALON_VMLINUX"), ":"), filepath.Join(sysDir, "vmlinux")) {
+	for _, file := range append(strings.Split(os.Getenv("JALON_VMLINUX"), ":"), raw.File) {
 		if file == "" {
 			continue
 		}
@@ -55,7 +54,7 @@ type dumpedMember struct {
 	attr map[string]string
 }
 
-func bpftool(t *testing.T, raw []byte) map[ebtf.TypeID]*dumped {
+func bpftool(t *testing.T, b []byte) map[raw.ID]*dumped {
 	t.Helper()
 	tool, err := exec.LookPath("bpftool")
 	if err != nil {
@@ -65,7 +64,7 @@ func bpftool(t *testing.T, raw []byte) map[ebtf.TypeID]*dumped {
 		tool = "/usr/sbin/bpftool"
 	}
 	file := filepath.Join(t.TempDir(), "btf")
-	if err := os.WriteFile(file, raw, 0o600); err != nil {
+	if err := os.WriteFile(file, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	text, err := exec.Command(tool, "btf", "dump", "file", file, "format", "raw").Output()
@@ -83,13 +82,13 @@ func bpftool(t *testing.T, raw []byte) map[ebtf.TypeID]*dumped {
 		return m
 	}
 	name := func(s string) string { return strings.TrimPrefix(s, "(anon)") }
-	out := map[ebtf.TypeID]*dumped{}
+	out := map[raw.ID]*dumped{}
 	var cur *dumped
 	for sc := bufio.NewScanner(bytes.NewReader(text)); sc.Scan(); {
 		if m := head.FindStringSubmatch(sc.Text()); m != nil {
 			cur = &dumped{kind: m[2], name: name(m[3]), attr: attrs(m[4])}
 			id, _ := strconv.Atoi(m[1])
-			out[ebtf.TypeID(id)] = cur
+			out[raw.ID(id)] = cur
 		} else if m := item.FindStringSubmatch(sc.Text()); m != nil && cur != nil {
 			cur.members = append(cur.members, dumpedMember{name(m[1]), attrs(m[2])})
 		}
@@ -118,21 +117,21 @@ func num(s string) int64 {
 
 // TestTypesOracle compares every type of the kernel, member by member.
 func TestTypesOracle(t *testing.T) {
-	for file, raw := range images(t) {
+	for file, b := range images(t) {
 		t.Run(filepath.Base(filepath.Dir(file))+"/"+filepath.Base(file), func(t *testing.T) {
-			k, err := Parse(raw, nil)
+			k, err := Parse(b, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			all := bpftool(t, raw)
+			x, err := k.base.open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			all := bpftool(t, b)
 			count := map[string]int{}
 			for id, d := range all {
 				if check := oracleChecks[d.kind]; check != nil {
-					bt, err := k.Spec().TypeByID(id)
-					if err != nil {
-						t.Fatal(err)
-					}
-					if why := check(k, all, d, k.typeOf(k.base, bt)); why != "" {
+					if why := check(k, all, d, k.typeOf(x.Type(id))); why != "" {
 						t.Errorf("[%d] %s %q: %s", id, d.kind, d.name, why)
 					}
 					count[d.kind]++
@@ -145,7 +144,7 @@ func TestTypesOracle(t *testing.T) {
 	}
 }
 
-type oracleCheck func(k *Kernel, all map[ebtf.TypeID]*dumped, d *dumped, c *ctype.Type) string
+type oracleCheck func(k *Kernel, all map[raw.ID]*dumped, d *dumped, c *ctype.Type) string
 
 var oracleChecks = map[string]oracleCheck{
 	"STRUCT": checkComposite, "UNION": checkComposite,
@@ -161,10 +160,10 @@ var kinds = map[string]ctype.Kind{
 }
 
 // refers says why c is not the type with that id, "" when it is.
-func refers(all map[ebtf.TypeID]*dumped, id string, c *ctype.Type) string {
-	d := all[ebtf.TypeID(num(id))]
+func refers(all map[raw.ID]*dumped, id string, c *ctype.Type) string {
+	d := all[raw.ID(num(id))]
 	for d != nil && d.kind == "TYPE_TAG" {
-		id, d = d.attr["type_id"], all[ebtf.TypeID(num(d.attr["type_id"]))]
+		id, d = d.attr["type_id"], all[raw.ID(num(d.attr["type_id"]))]
 	}
 	switch {
 	case num(id) == 0:
@@ -181,7 +180,7 @@ func refers(all map[ebtf.TypeID]*dumped, id string, c *ctype.Type) string {
 	return ""
 }
 
-func checkComposite(_ *Kernel, all map[ebtf.TypeID]*dumped, d *dumped, c *ctype.Type) string {
+func checkComposite(_ *Kernel, all map[raw.ID]*dumped, d *dumped, c *ctype.Type) string {
 	if c.Kind != kinds[d.kind] || c.Name != d.name || c.Size != num(d.attr["size"]) || len(c.Fields()) != len(d.members) {
 		return "the type itself differs"
 	}
@@ -197,7 +196,7 @@ func checkComposite(_ *Kernel, all map[ebtf.TypeID]*dumped, d *dumped, c *ctype.
 	return ""
 }
 
-func checkEnum(_ *Kernel, _ map[ebtf.TypeID]*dumped, d *dumped, c *ctype.Type) string {
+func checkEnum(_ *Kernel, _ map[raw.ID]*dumped, d *dumped, c *ctype.Type) string {
 	if len(d.members) == 0 {
 		return "" // a declaration
 	}
@@ -213,7 +212,7 @@ func checkEnum(_ *Kernel, _ map[ebtf.TypeID]*dumped, d *dumped, c *ctype.Type) s
 	return ""
 }
 
-func checkInt(_ *Kernel, _ map[ebtf.TypeID]*dumped, d *dumped, c *ctype.Type) string {
+func checkInt(_ *Kernel, _ map[raw.ID]*dumped, d *dumped, c *ctype.Type) string {
 	kind := ctype.Int
 	switch {
 	case d.attr["encoding"] == "BOOL":
@@ -227,21 +226,21 @@ func checkInt(_ *Kernel, _ map[ebtf.TypeID]*dumped, d *dumped, c *ctype.Type) st
 	return ""
 }
 
-func checkTypedef(_ *Kernel, all map[ebtf.TypeID]*dumped, d *dumped, c *ctype.Type) string {
+func checkTypedef(_ *Kernel, all map[raw.ID]*dumped, d *dumped, c *ctype.Type) string {
 	if c.Kind != ctype.Typedef || c.Name != d.name || c.Size != c.Elem.Size {
 		return "the type itself differs"
 	}
 	return refers(all, d.attr["type_id"], c.Elem)
 }
 
-func checkPointer(_ *Kernel, all map[ebtf.TypeID]*dumped, d *dumped, c *ctype.Type) string {
+func checkPointer(_ *Kernel, all map[raw.ID]*dumped, d *dumped, c *ctype.Type) string {
 	if c.Kind != ctype.Pointer || c.Size != 8 {
 		return "no pointer"
 	}
 	return refers(all, d.attr["type_id"], c.Elem)
 }
 
-func checkArray(_ *Kernel, all map[ebtf.TypeID]*dumped, d *dumped, c *ctype.Type) string {
+func checkArray(_ *Kernel, all map[raw.ID]*dumped, d *dumped, c *ctype.Type) string {
 	n := num(d.attr["nr_elems"])
 	if c.Kind != ctype.Array || n > 0 && (c.Count != n || c.Size != n*c.Elem.Size) || n == 0 && (c.Count != -1 || c.Size != 0) {
 		return "the array differs"
@@ -249,7 +248,7 @@ func checkArray(_ *Kernel, all map[ebtf.TypeID]*dumped, d *dumped, c *ctype.Type
 	return refers(all, d.attr["type_id"], c.Elem)
 }
 
-func checkProto(_ *Kernel, all map[ebtf.TypeID]*dumped, d *dumped, c *ctype.Type) string {
+func checkProto(_ *Kernel, all map[raw.ID]*dumped, d *dumped, c *ctype.Type) string {
 	m := d.members
 	variadic := len(m) > 0 && m[len(m)-1].name == "" && m[len(m)-1].attr["type_id"] == "0"
 	if variadic {
@@ -267,7 +266,7 @@ func checkProto(_ *Kernel, all map[ebtf.TypeID]*dumped, d *dumped, c *ctype.Type
 }
 
 // checkForward: a declaration becomes the definition, if there is one of that name.
-func checkForward(_ *Kernel, _ map[ebtf.TypeID]*dumped, d *dumped, c *ctype.Type) string {
+func checkForward(_ *Kernel, _ map[raw.ID]*dumped, d *dumped, c *ctype.Type) string {
 	kind := map[string]string{"struct": "STRUCT", "union": "UNION"}[d.attr["fwd_kind"]]
 	if c.Kind != kinds[kind] || c.Name != d.name || d.defined == 0 && !c.Incomplete || d.defined == 1 && c.Incomplete {
 		return "the declaration differs"
@@ -275,17 +274,18 @@ func checkForward(_ *Kernel, _ map[ebtf.TypeID]*dumped, d *dumped, c *ctype.Type
 	return ""
 }
 
-// oracleIndex compares the names that the index finds without the library.
-func oracleIndex(t *testing.T, k *Kernel, all map[ebtf.TypeID]*dumped) {
-	x, err := k.base.index()
+// oracleIndex compares the names that are found by passes over all types.
+func oracleIndex(t *testing.T, k *Kernel, all map[raw.ID]*dumped) {
+	x, err := k.base.open()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if x.types != len(all)+1 {
-		t.Errorf("index: %d types, bpftool has %d", x.types-1, len(all))
+	if x.Len() != len(all) {
+		t.Errorf("%d types, bpftool has %d", x.Len(), len(all))
 	}
-	want := map[kind][]string{}
-	indexed := map[string]kind{"STRUCT": kindStruct, "UNION": kindUnion, "TYPEDEF": kindTypedef, "FUNC": kindFunc}
+	want := map[raw.Kind][]string{}
+	indexed := map[string]raw.Kind{"STRUCT": raw.Struct, "UNION": raw.Union, "TYPEDEF": raw.Typedef, "FUNC": raw.Func}
+	percpu := x.PerCPUs()
 	enums := map[string]map[int64]bool{}
 	for id, d := range all {
 		if n, ok := indexed[d.kind]; ok && d.name != "" {
@@ -299,21 +299,21 @@ func oracleIndex(t *testing.T, k *Kernel, all map[ebtf.TypeID]*dumped) {
 				enums[m.name][num(m.attr["val"])] = true
 			}
 		}
-		if d.kind == "DATASEC" && d.name == percpuSection {
+		if d.kind == "DATASEC" && d.name == ".data..percpu" {
 			for _, m := range d.members {
-				v := all[ebtf.TypeID(num(m.attr["type_id"]))]
-				if p := x.percpu[v.name]; int64(p.offset) != num(m.attr["offset"]) || int64(p.id) != num(m.attr["type_id"]) {
-					t.Errorf("per-CPU variable %s (type %d): %+v", v.name, id, p)
+				v := all[raw.ID(num(m.attr["type_id"]))]
+				if got, off, ok := x.PerCPU(v.name); !ok || int64(off) != num(m.attr["offset"]) || int64(got.ID) != num(m.attr["type_id"]) || percpu[v.name] != off {
+					t.Errorf("per-CPU variable %s (type %d): %d at %#x", v.name, id, got.ID, off)
 				}
 			}
-			if len(x.percpu) != len(d.members) {
-				t.Errorf("%d per-CPU variables, bpftool has %d", len(x.percpu), len(d.members))
+			if len(percpu) != len(d.members) {
+				t.Errorf("%d per-CPU variables, bpftool has %d", len(percpu), len(d.members))
 			}
 		}
 	}
 	for n, names := range want {
 		slices.Sort(names)
-		if got := x.list(func(string) bool { return true }, n); !slices.Equal(got, slices.Compact(names)) {
+		if got := x.List(func(string) bool { return true }, n); !slices.Equal(got, slices.Compact(names)) {
 			t.Errorf("names of kind %d differ", n)
 		}
 	}
@@ -325,12 +325,12 @@ func oracleIndex(t *testing.T, k *Kernel, all map[ebtf.TypeID]*dumped) {
 }
 
 // oracleTracepoints compares names and types of raw arguments.
-func oracleTracepoints(t *testing.T, k *Kernel, all map[ebtf.TypeID]*dumped) {
+func oracleTracepoints(t *testing.T, k *Kernel, all map[raw.ID]*dumped) {
 	iter := map[string][]dumpedMember{}
 	var names []string
 	for _, d := range all {
 		if d.kind == "FUNC" && strings.HasPrefix(d.name, "__traceiter_") {
-			iter[strings.TrimPrefix(d.name, "__traceiter_")] = all[ebtf.TypeID(num(d.attr["type_id"]))].members
+			iter[strings.TrimPrefix(d.name, "__traceiter_")] = all[raw.ID(num(d.attr["type_id"]))].members
 		}
 		if d.kind == "TYPEDEF" && strings.HasPrefix(d.name, rawPrefix) {
 			names = append(names, strings.TrimPrefix(d.name, rawPrefix))

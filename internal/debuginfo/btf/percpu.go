@@ -3,28 +3,22 @@ package btf
 import (
 	"fmt"
 
-	ebtf "github.com/cilium/ebpf/btf"
-
 	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/btf/raw"
 )
 
 // perCPUVariable finds a per-CPU variable. Its location is the address to which
 // an element of the kernel's __per_cpu_offset is to be added.
 func (k *Kernel) perCPUVariable(u *unit, name string) *debuginfo.Variable {
-	x, err := u.index()
+	x, err := u.open()
 	if err != nil {
 		return nil
 	}
-	p, ok := x.percpu[name]
+	v, offset, ok := x.PerCPU(name)
 	if !ok {
 		return nil
 	}
-	t, err := u.byID(p.id)
-	v, isVar := t.(*ebtf.Var)
-	if err != nil || !isVar {
-		return nil
-	}
-	out := &debuginfo.Variable{Name: name, Type: k.typeOf(u, v.Type), Kind: debuginfo.PerCPU}
+	out := &debuginfo.Variable{Name: name, Type: k.typeOf(v.Ref()), Kind: debuginfo.PerCPU}
 	start, ok := k.perCPUStart(u, x)
 	if !ok {
 		out.Loc.Unavailable = "the kernel does not tell where its per-CPU variables begin: /proc/kallsyms has none of their addresses " +
@@ -32,7 +26,7 @@ func (k *Kernel) perCPUVariable(u *unit, name string) *debuginfo.Variable {
 		return out
 	}
 	out.Loc.Pieces = []debuginfo.Piece{{Kind: debuginfo.InMemory, Expr: []debuginfo.Op{
-		{Code: debuginfo.OpConst, Arg: int64(start + uint64(p.offset))},
+		{Code: debuginfo.OpConst, Arg: int64(start + uint64(offset))},
 	}}}
 	return out
 }
@@ -40,7 +34,7 @@ func (k *Kernel) perCPUVariable(u *unit, name string) *debuginfo.Variable {
 // perCPUStart is the address that offset 0 of a BTF's per-CPU section has. The
 // kernel's begins at 0 before Linux 6.15, and at an ordinary address since. The
 // section of a module has no symbol: its variables tell.
-func (k *Kernel) perCPUStart(u *unit, x *index) (uint64, bool) {
+func (k *Kernel) perCPUStart(u *unit, x *raw.BTF) (uint64, bool) {
 	t := k.symbols()
 	if t == nil {
 		return 0, false
@@ -54,13 +48,13 @@ func (k *Kernel) perCPUStart(u *unit, x *index) (uint64, bool) {
 	// symbols elsewhere; one is enough where there is no second.
 	votes := map[uint64]int{}
 	seen := 0
-	for name, p := range x.percpu {
+	for name, offset := range x.PerCPUs() {
 		for _, s := range t.Lookup(name) {
 			if s.Module != u.name || s.IsText() {
 				continue
 			}
 			seen++
-			start := s.Addr - uint64(p.offset)
+			start := s.Addr - uint64(offset)
 			if votes[start]++; votes[start] == 2 {
 				return start, true
 			}

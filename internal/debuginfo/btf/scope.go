@@ -138,23 +138,28 @@ func currentTask(t *ctype.Type) *debuginfo.Variable {
 	}
 }
 
-// missing is the error for a variable. Enumerators are asked for as variables
-// first, so for them nothing more is looked up.
+// missing is the error for a variable.
 func (s *scope) missing(name string) error {
 	e := &debuginfo.NotFoundError{What: "variable", Name: name, Hint: s.hint}
-	if s.k == nil {
-		return e
+	if s.k != nil {
+		e.Explain = func(e *debuginfo.NotFoundError) { s.explain(name, e) }
 	}
+	return e
+}
+
+// explain finds names that are near. Enumerators are asked for as variables first, so for
+// them nothing more is looked up.
+func (s *scope) explain(name string, e *debuginfo.NotFoundError) {
 	if _, _, ok := s.k.enumeratorIn(s.units, name); ok {
-		return e
+		return
 	}
 	var names []string
 	for n := range s.vars {
 		names = append(names, n)
 	}
 	for _, u := range s.units {
-		if x, err := u.index(); err == nil {
-			for n := range x.percpu {
+		if x, err := u.open(); err == nil {
+			for n := range x.PerCPUs() {
 				names = append(names, n)
 			}
 		}
@@ -163,7 +168,6 @@ func (s *scope) missing(name string) error {
 	if h := s.k.untyped(name); h != "" {
 		e.Hint = h
 	}
-	return e
 }
 
 // LookupIn finds function::name for the site's own function only: BTF knows

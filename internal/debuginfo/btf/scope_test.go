@@ -9,6 +9,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/btf/raw"
 	"github.com/jalon-trace/jalon/internal/debuginfo/kallsyms"
 )
 
@@ -59,16 +60,16 @@ func funcsKernel(t *testing.T) *Kernel {
 	w, _ := handmade()
 	i := w.int("long int", 8, 1, 0, 64)
 	n := w.int("unsigned int", 4, 0, 0, 32)
-	pair := w.add("pair", uint32(kindStruct), 2, 12, w.str("a"), i, 0, w.str("b"), n, 64)
-	big := w.add("big", uint32(kindStruct), 3, 24, w.str("a"), i, 0, w.str("b"), i, 64, w.str("c"), i, 128)
-	w.add("task_struct", uint32(kindStruct), 1, 8, w.str("pid"), i, 0)
+	pair := w.add("pair", uint32(raw.Struct), 2, 12, w.str("a"), i, 0, w.str("b"), n, 64)
+	big := w.add("big", uint32(raw.Struct), 3, 24, w.str("a"), i, 0, w.str("b"), i, 64, w.str("c"), i, 128)
+	w.add("task_struct", uint32(raw.Struct), 1, 8, w.str("pid"), i, 0)
 	unknown := w.add("unknown", kindFwd, 0, 0)
 	fn := func(name string, result uint32, params ...uint32) {
 		var extra []uint32
 		for j, p := range params {
 			extra = append(extra, w.str(string(rune('a'+j))), p)
 		}
-		w.add(name, uint32(kindFunc), 0, w.add("", kindProto, len(params), result, extra...))
+		w.add(name, uint32(raw.Func), 0, w.add("", kindProto, len(params), result, extra...))
 	}
 	fn("simple", i, n, pair, i)
 	fn("nothing", 0)
@@ -238,7 +239,7 @@ func TestHints(t *testing.T) {
 		if err == nil || err.Error() != want {
 			t.Errorf("%s: %v", name, err)
 		}
-		if nf := err.(*debuginfo.NotFoundError); name == "hots" && !slices.Equal(nf.Nearest, []string{"hot"}) {
+		if nf := err.(*debuginfo.NotFoundError).Why(); name == "hots" && !slices.Equal(nf.Nearest, []string{"hot"}) {
 			t.Errorf("%s: nearest %v", name, nf.Nearest)
 		}
 	}

@@ -3,14 +3,14 @@ package btf
 import (
 	"strings"
 
-	ebtf "github.com/cilium/ebpf/btf"
+	"github.com/jalon-trace/jalon/internal/debuginfo/btf/raw"
 )
 
 // Tracepoint is a static tracepoint by its raw arguments.
 type Tracepoint struct {
 	Name   string
-	Module string      // "" for the kernel's own
-	ID     ebtf.TypeID // of the typedef btf_trace_NAME, in the BTF of Module
+	Module string // "" for the kernel's own
+	ID     raw.ID // of the typedef btf_trace_NAME, in the BTF of Module
 	Params []Param
 	unit   *unit
 }
@@ -31,8 +31,8 @@ var namers = []string{"__traceiter_", "__probestub_", "__bpf_trace_", "perf_trac
 func (k *Kernel) Tracepoint(name string) (*Tracepoint, error) {
 	if name != "" {
 		for _, u := range k.all() {
-			for _, t := range u.named(rawPrefix+name, func(t ebtf.Type) bool { _, ok := t.(*ebtf.Typedef); return ok }) {
-				if tp := k.tracepoint(u, name, t.(*ebtf.Typedef)); tp != nil {
+			for _, t := range u.named(rawPrefix+name, raw.Typedef) {
+				if tp := k.tracepoint(u, name, t); tp != nil {
 					return tp, nil
 				}
 			}
@@ -42,10 +42,10 @@ func (k *Kernel) Tracepoint(name string) (*Tracepoint, error) {
 }
 
 func (k *Kernel) noTracepoint(name string) error {
-	e := k.notFound("tracepoint", rawPrefix, name, kindTypedef)
+	e := k.notFound("tracepoint", rawPrefix, name, raw.Typedef)
 	for _, raw := range []string{"sys_enter", "sys_exit"} {
 		if strings.HasPrefix(name, raw+"_") {
-			e.Nearest, e.Hint = nil, "the events of system calls have no raw arguments of their own; "+raw+" has those of all"
+			e.Explain, e.Hint = nil, "the events of system calls have no raw arguments of their own; "+raw+" has those of all"
 		}
 	}
 	return e
@@ -59,46 +59,47 @@ func (k *Kernel) all() []*unit {
 // Tracepoints lists the tracepoints with raw arguments whose names match a
 // pattern of path.Match, sorted: the kernel's and those of its modules.
 func (k *Kernel) Tracepoints(glob string) ([]string, error) {
-	names, err := k.list(k.all(), rawPrefix, glob, kindTypedef)
+	names, err := k.list(k.all(), rawPrefix, glob, raw.Typedef)
 	if err == nil && len(names) == 0 {
 		return nil, k.noTracepoint(glob)
 	}
 	return names, err
 }
 
-func (k *Kernel) tracepoint(u *unit, name string, td *ebtf.Typedef) *Tracepoint {
-	proto := probeType(td)
-	if proto == nil || len(proto.Params) == 0 {
+func (k *Kernel) tracepoint(u *unit, name string, td raw.Type) *Tracepoint {
+	proto, ok := probeType(&td)
+	if !ok || proto.Entries() == 0 {
 		return nil
 	}
-	names := probeNames(u, name, proto)
-	tp := &Tracepoint{Name: name, Module: u.name, ID: u.id(td), unit: u}
-	for i, p := range proto.Params[1:] {
+	names := probeNames(u, name, &proto)
+	tp := &Tracepoint{Name: name, Module: u.name, ID: td.ID, unit: u}
+	for i, p := range proto.Params()[1:] {
 		n := p.Name
 		if names != nil {
 			n = names[i]
 		}
-		tp.Params = append(tp.Params, Param{paramName(n, i), k.typeOf(u, p.Type)})
+		tp.Params = append(tp.Params, Param{paramName(n, i), k.typeOf(proto.In.Type(p.Type))})
 	}
 	return tp
 }
 
-func probeType(td *ebtf.Typedef) *ebtf.FuncProto {
-	if p, ok := td.Type.(*ebtf.Pointer); ok {
-		if f, ok := p.Target.(*ebtf.FuncProto); ok {
-			return f
-		}
+// probeType is the prototype of a probe, to which the typedef is a pointer.
+func probeType(td *raw.Type) (proto raw.Type, ok bool) {
+	pointer := td.Ref()
+	if pointer.Kind != raw.Ptr {
+		return proto, false
 	}
-	return nil
+	proto = pointer.Ref()
+	return proto, proto.Kind == raw.FuncProto
 }
 
 // probeNames finds the names of a tracepoint's arguments, nil when nothing has them.
-func probeNames(u *unit, name string, proto *ebtf.FuncProto) []string {
+func probeNames(u *unit, name string, proto *raw.Type) []string {
 	for _, prefix := range namers {
-		for _, t := range u.named(prefix+name, func(t ebtf.Type) bool { _, ok := t.(*ebtf.Func); return ok }) {
-			if f, ok := t.(*ebtf.Func).Type.(*ebtf.FuncProto); ok && sameArguments(f, proto) {
+		for _, fn := range u.named(prefix+name, raw.Func) {
+			if f := fn.Ref(); f.Kind == raw.FuncProto && sameArguments(&f, proto) {
 				var out []string
-				for _, p := range f.Params[1:] {
+				for _, p := range f.Params()[1:] {
 					out = append(out, p.Name)
 				}
 				return out
@@ -109,12 +110,13 @@ func probeNames(u *unit, name string, proto *ebtf.FuncProto) []string {
 }
 
 // sameArguments compares what follows the first parameter, which must have names in f.
-func sameArguments(f, proto *ebtf.FuncProto) bool {
-	if len(f.Params) != len(proto.Params) {
+func sameArguments(f, proto *raw.Type) bool {
+	if f.Entries() != proto.Entries() {
 		return false
 	}
-	for i, p := range f.Params[1:] {
-		if p.Name == "" || p.Type != proto.Params[i+1].Type {
+	want := proto.Params()
+	for i, p := range f.Params()[1:] {
+		if p.Name == "" || p.Type != want[i+1].Type {
 			return false
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/btf/raw"
 )
 
 // writer makes raw BTF by hand, for what compilers do not write (any more).
@@ -53,7 +54,7 @@ func (w *writer) add(name string, kind uint32, vlen int, size uint32, extra ...u
 }
 
 func (w *writer) int(name string, size, encoding, offset, bits uint32) uint32 {
-	return w.add(name, uint32(kindInt), 0, size, encoding<<24|offset<<16|bits)
+	return w.add(name, uint32(raw.Int), 0, size, encoding<<24|offset<<16|bits)
 }
 
 func (w *writer) bytes() []byte {
@@ -83,9 +84,9 @@ func TestOldBitFields(t *testing.T) {
 	word := w.int("unsigned int", 4, 0, 0, 32)
 	three := w.int("unsigned int", 4, 0, 0, 3)
 	late := w.int("unsigned int", 4, 0, 7, 5)
-	w.add("old", uint32(kindStruct), 4, 12,
+	w.add("old", uint32(raw.Struct), 4, 12,
 		w.str("a"), word, 0, w.str("b"), three, 32, w.str("c"), late, 32, w.str("d"), word, 64)
-	w.add("new", uint32(kindStruct)|kflag, 2, 4, w.str("a"), word, 3<<24|1, w.str("b"), word, 28<<24|4)
+	w.add("new", uint32(raw.Struct)|kflag, 2, 4, w.str("a"), word, 3<<24|1, w.str("b"), word, 28<<24|4)
 	k := w.kernel(t)
 	var got [][2]int64
 	for _, n := range []string{"old", "new"} {
@@ -106,16 +107,16 @@ func TestDeclarations(t *testing.T) {
 		pointers = append(pointers, w.add("", kindPtr, 0, w.add(n, kindFwd, 0, 0)))
 	}
 	union := w.add("", kindPtr, 0, w.add("once", kindFwd|kflag, 0, 0))
-	w.add("once", uint32(kindStruct), 1, 8, w.str("x"), i, 32)
+	w.add("once", uint32(raw.Struct), 1, 8, w.str("x"), i, 32)
 	for range 2 {
-		w.add("same", uint32(kindStruct), 1, 8, w.str("x"), i, 32)
+		w.add("same", uint32(raw.Struct), 1, 8, w.str("x"), i, 32)
 	}
-	w.add("twice", uint32(kindStruct), 1, 8, w.str("x"), i, 32)
-	w.add("twice", uint32(kindStruct), 1, 8, w.str("y"), i, 32)
-	declared := w.add("later", uint32(kindEnum), 0, 4)
-	w.add("later", uint32(kindEnum), 1, 4, w.str("ONE"), 1)
-	nobody := w.add("nobody", uint32(kindEnum), 0, 4)
-	w.add("all", uint32(kindStruct), 7, 56,
+	w.add("twice", uint32(raw.Struct), 1, 8, w.str("x"), i, 32)
+	w.add("twice", uint32(raw.Struct), 1, 8, w.str("y"), i, 32)
+	declared := w.add("later", uint32(raw.Enum), 0, 4)
+	w.add("later", uint32(raw.Enum), 1, 4, w.str("ONE"), 1)
+	nobody := w.add("nobody", uint32(raw.Enum), 0, 4)
+	w.add("all", uint32(raw.Struct), 7, 56,
 		w.str("once"), pointers[0], 0, w.str("never"), pointers[1], 64, w.str("same"), pointers[2], 128,
 		w.str("twice"), pointers[3], 192, w.str("union"), union, 256, w.str("later"), declared, 320, w.str("nobody"), nobody, 384)
 	k := w.kernel(t)
@@ -141,10 +142,10 @@ func TestDeclarations(t *testing.T) {
 func TestOldEnums(t *testing.T) {
 	build := func(marked bool) *Kernel {
 		w := newWriter(nil)
-		w.add("e", uint32(kindEnum), 2, 4, w.str("MINUS"), ^uint32(0), w.str("ONE"), 1)
-		w.add("wide", uint32(kindEnum), 1, 8, w.str("CUT"), 5)
+		w.add("e", uint32(raw.Enum), 2, 4, w.str("MINUS"), ^uint32(0), w.str("ONE"), 1)
+		w.add("wide", uint32(raw.Enum), 1, 8, w.str("CUT"), 5)
 		if marked {
-			w.add("s", uint32(kindEnum)|kflag, 1, 4, w.str("TWO"), ^uint32(1))
+			w.add("s", uint32(raw.Enum)|kflag, 1, 4, w.str("TWO"), ^uint32(1))
 		}
 		return w.kernel(t)
 	}
@@ -170,15 +171,15 @@ func TestTagsAndCycles(t *testing.T) {
 	w := newWriter(nil)
 	i := w.int("int", 4, 1, 0, 32)
 	user := w.add("", kindPtr, 0, w.add("user", kindTypeTag, 0, i))
-	w.add("user_int", uint32(kindTypedef), 0, user)
-	w.add("plain_int", uint32(kindTypedef), 0, w.add("", kindPtr, 0, i))
-	w.add("circle", uint32(kindTypedef), 0, w.next+1)
+	w.add("user_int", uint32(raw.Typedef), 0, user)
+	w.add("plain_int", uint32(raw.Typedef), 0, w.add("", kindPtr, 0, i))
+	w.add("circle", uint32(raw.Typedef), 0, w.next+1)
 	w.add("", kindConst, 0, w.next+1)
 	w.add("", kindVolatile, 0, w.next-2)
-	w.add("tags", uint32(kindTypedef), 0, w.next+1)
+	w.add("tags", uint32(raw.Typedef), 0, w.next+1)
 	w.add("x", kindTypeTag, 0, w.next+1)
 	w.add("y", kindTypeTag, 0, w.next-1)
-	w.add("huge", uint32(kindTypedef), 0, w.next+1)
+	w.add("huge", uint32(raw.Typedef), 0, w.next+1)
 	w.add("", kindArray, 0, 0, w.next+1, i, 0xffffffff)
 	w.add("", kindArray, 0, 0, w.next+1, i, 0xffffffff)
 	w.add("", kindArray, 0, 0, i, i, 0xffffffff)
@@ -206,25 +207,25 @@ func handmade() (base, module *writer) {
 	i := w.int("int", 4, 1, 0, 32)
 	void := w.add("", kindPtr, 0, 0)
 	probe := w.add("", kindProto, 3, 0, 0, void, 0, i, 0, void)
-	w.add("btf_trace_nameless", uint32(kindTypedef), 0, w.add("", kindPtr, 0, probe))
-	w.add("btf_trace_named", uint32(kindTypedef), 0, w.add("", kindPtr, 0, probe))
-	w.add("__bpf_trace_named", uint32(kindFunc), 0, w.add("", kindProto, 3, 0, w.str("__data"), void, w.str("count"), i, w.str("where"), void))
+	w.add("btf_trace_nameless", uint32(raw.Typedef), 0, w.add("", kindPtr, 0, probe))
+	w.add("btf_trace_named", uint32(raw.Typedef), 0, w.add("", kindPtr, 0, probe))
+	w.add("__bpf_trace_named", uint32(raw.Func), 0, w.add("", kindProto, 3, 0, w.str("__data"), void, w.str("count"), i, w.str("where"), void))
 	// A function of that name, but of other types, tells nothing.
-	w.add("__traceiter_named", uint32(kindFunc), 0, w.add("", kindProto, 3, 0, w.str("__data"), void, w.str("wrong"), void, w.str("where"), void))
-	w.add("twin", uint32(kindFunc), 0, w.add("", kindProto, 1, i, w.str("a"), i))
-	w.add("twin", uint32(kindFunc), 0, w.add("", kindProto, 1, i, w.str("a"), void))
-	w.add("printk", uint32(kindFunc), 0, w.add("", kindProto, 2, i, w.str("format"), void, 0, 0))
-	w.add("shared", uint32(kindStruct), 1, 4, w.str("x"), i, 0)
-	v := w.add("hot", uint32(kindVar), 0, i, 1)
-	v2 := w.add("cold", uint32(kindVar), 0, i, 0)
-	w.add(".data..percpu", uint32(kindDatasec), 2, 0x100, v, 0x40, 4, v2, 0x80, 4)
+	w.add("__traceiter_named", uint32(raw.Func), 0, w.add("", kindProto, 3, 0, w.str("__data"), void, w.str("wrong"), void, w.str("where"), void))
+	w.add("twin", uint32(raw.Func), 0, w.add("", kindProto, 1, i, w.str("a"), i))
+	w.add("twin", uint32(raw.Func), 0, w.add("", kindProto, 1, i, w.str("a"), void))
+	w.add("printk", uint32(raw.Func), 0, w.add("", kindProto, 2, i, w.str("format"), void, 0, 0))
+	w.add("shared", uint32(raw.Struct), 1, 4, w.str("x"), i, 0)
+	v := w.add("hot", uint32(raw.Var), 0, i, 1)
+	v2 := w.add("cold", uint32(raw.Var), 0, i, 0)
+	w.add(".data..percpu", uint32(raw.Datasec), 2, 0x100, v, 0x40, 4, v2, 0x80, 4)
 
 	m := newWriter(w)
 	fwd := m.add("", kindPtr, 0, m.add("shared", kindFwd, 0, 0))
-	m.add("private", uint32(kindStruct), 1, 8, m.str("s"), fwd, 0)
-	m.add("module_enum", uint32(kindEnum), 1, 4, m.str("MODULE_ONLY"), 77)
-	m.add("module_fn", uint32(kindFunc), 0, m.add("", kindProto, 1, i, m.str("s"), fwd))
-	m.add("btf_trace_of_module", uint32(kindTypedef), 0, m.add("", kindPtr, 0, m.add("", kindProto, 2, 0, 0, void, 0, fwd)))
+	m.add("private", uint32(raw.Struct), 1, 8, m.str("s"), fwd, 0)
+	m.add("module_enum", uint32(raw.Enum), 1, 4, m.str("MODULE_ONLY"), 77)
+	m.add("module_fn", uint32(raw.Func), 0, m.add("", kindProto, 1, i, m.str("s"), fwd))
+	m.add("btf_trace_of_module", uint32(raw.Typedef), 0, m.add("", kindPtr, 0, m.add("", kindProto, 2, 0, 0, void, 0, fwd)))
 	return w, m
 }
 
@@ -259,7 +260,7 @@ func TestHandmadeTracepoints(t *testing.T) {
 		t.Errorf("*na*: %v, %v", got, err)
 	}
 	_, err := k.TracepointScope("names")
-	if nf, ok := err.(*debuginfo.NotFoundError); !ok || !slices.Contains(nf.Nearest, "named") {
+	if nf, ok := err.(*debuginfo.NotFoundError); !ok || !slices.Contains(nf.Why().Nearest, "named") {
 		t.Errorf("names: %v", err)
 	}
 	_, err = k.TracepointScope("sys_enter_openat")

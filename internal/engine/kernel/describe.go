@@ -61,7 +61,7 @@ func (e *Host) Address(symbol string) (uint64, bool) { return e.src.address(symb
 
 // Facts lists what this kernel and user allow the kernel engine, for `jalon check`.
 func Facts() ([]bpf.Fact, error) {
-	k, err := bpf.Open(bpf.Options{})
+	k, err := bpf.Open()
 	if err != nil {
 		return nil, err
 	}

@@ -45,7 +45,7 @@ func Open(opt Options) (*Host, error) {
 	e := &Host{opt: opt}
 	e.src = newSources(e)
 	var err error
-	if e.k, err = bpf.Open(bpf.Options{Types: e.src.types}); err != nil {
+	if e.k, err = bpf.Open(); err != nil {
 		return nil, err
 	}
 	return e, nil

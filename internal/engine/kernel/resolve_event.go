@@ -116,7 +116,7 @@ func (e *Host) rawTracepoints(p *probe.Place) ([]candidate, error) {
 // nearTracepoint adds names like the one that is not there.
 func nearTracepoint(b *btf.Kernel, p *probe.Place, err error) error {
 	var nf *debuginfo.NotFoundError
-	if p.Glob() || !errors.As(err, &nf) || len(nf.Nearest) > 0 {
+	if p.Glob() || !errors.As(err, &nf) || len(nf.Why().Nearest) > 0 {
 		return err
 	}
 	if all, lerr := b.Tracepoints("*"); lerr == nil {

@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	ebtf "github.com/cilium/ebpf/btf"
-
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/btf"
@@ -85,15 +83,6 @@ func (s *sources) btf() (*btf.Kernel, error) {
 		}
 		return b, err
 	})
-}
-
-// types is the kernel's BTF for package kernel: it is read once for both.
-func (s *sources) types() (*ebtf.Spec, error) {
-	b, err := s.btf()
-	if err != nil {
-		return nil, err
-	}
-	return b.Spec(), nil
 }
 
 func (s *sources) kallsyms() (*kallsyms.Table, error) { return s.syms.get(kallsyms.Open) }

@@ -390,7 +390,7 @@ func TestWhole(t *testing.T) {
 func TestWholeBesideOthers(t *testing.T) {
 	e := open(t).e
 	addr := at(t, e, "raw_syscalls:sys_enter")
-	k, err := bpf.Open(bpf.Options{})
+	k, err := bpf.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
