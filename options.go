@@ -54,6 +54,9 @@ type Options struct {
 	DebugDirs   []string      // of separate debug files; nil: /usr/lib/debug
 	Pending     bool          // a place that is not found yet may come with a later library
 	Kernel      KernelOptions
+	// InProcess reaches all places in the program by code in its process: where no jump fits, by
+	// an int3, which stops the thread at each hit, in place of a uprobe of the kernel.
+	InProcess bool
 
 	// Warn gets what the user should know, Log each step, Progress how far arming is. They are
 	// called from the trace's own goroutine; each may be nil.
@@ -113,7 +116,7 @@ func (o *Options) session() (session.Options, error) {
 		BufferSize:  orDefault(o.Buffer, defaultBuffer), StringLimit: orDefault(o.StringLimit, defaultLimit),
 		RepeatLimit: orDefault(o.Elements, defaultElements), StackLimit: orDefault(o.StackLimit, defaultStack),
 		MaxEvents: o.MaxEvents, Duration: o.Duration, DebugDirs: o.DebugDirs, Pending: o.Pending,
-		NoOptimise: o.Debug.NoOptimise, Avoid: o.Debug.Avoid,
+		NoUprobes: o.InProcess, NoOptimise: o.Debug.NoOptimise, Avoid: o.Debug.Avoid,
 		Kernel: session.Kernel{
 			All: o.Kernel.Places, Anyone: o.Kernel.All, Vmlinux: o.Kernel.Vmlinux, Cost: o.Kernel.Cost, Force: o.Kernel.Force, Cgroup: o.Kernel.Cgroup,
 		},

@@ -83,6 +83,12 @@ func TestSlowSites(t *testing.T) {
 			t.Errorf("status %d: %s", r.status, r.stderr)
 		}
 	})
+	t.Run("in the process", func(t *testing.T) {
+		r := trace(t, "-v", "--engine", "process", at, "-c", "n", "--", prog, "12")
+		if r.sum.Recorded == 0 || !strings.Contains(r.stderr, warning) || !strings.Contains(r.stderr, "--engine process") || strings.Contains(r.stderr, "a uprobe of the kernel") {
+			t.Errorf("%+v: %s", r.sum, r.stderr)
+		}
+	})
 	t.Run("list", func(t *testing.T) {
 		r := jalon(t, "list", "--tactics", prog+"@slow.c")
 		if !strings.Contains(r.stdout, "uprobe, or int3 where the kernel engine cannot") {

@@ -27,7 +27,7 @@ type traceCmd struct {
 	Pid      int           `short:"p" help:"Trace a running process instead of starting one"`
 	Collect  []string      `short:"c" sep:"none" help:"What to take at each hit: expressions separated by commas; EXPR/FMT as in GDB; p@n; words and functions (docs/builtins.md): ${builtins}"`
 	All      bool          `short:"a" help:"Trace all processes, also beside a program behind -- or -p, with whose end the trace ends; places in programs are then uprobes of the kernel engine"`
-	Engine   string        `enum:"auto,process,kernel" default:"auto" help:"Where places in a program run: in the process (auto), or in the kernel by uprobes"`
+	Engine   string        `enum:"auto,process,kernel" default:"auto" help:"Where places in a program run: in the process, or by a uprobe of the kernel where no jump fits (auto); in the process only (process: an int3 where no jump fits, which stops the thread at each hit); by uprobes only (kernel)"`
 	Cgroup   string        `help:"Kernel engine: only processes of this cgroup (a directory of cgroup2, without those below it)"`
 	Vmlinux  string        `help:"Kernel engine: file with the kernel's debug information, for lines and local variables of the kernel"`
 	Cost     bool          `help:"Kernel engine: measure the time of the hits (bpf_stats; that costs some itself)"`
@@ -192,8 +192,9 @@ func (c *traceCmd) options(tps []jalon.Tracepoint) (jalon.Options, error) {
 	opt := jalon.Options{
 		Tracepoints: tps, Buffer: buffer, StringLimit: c.Strlen, Elements: c.Elements, StackLimit: c.Stack,
 		MaxEvents: c.Max, DebugDirs: c.Debug, Pending: c.Pending, Duration: c.Duration, Warn: c.warn,
-		Kernel: jalon.KernelOptions{Places: c.All || c.Engine == "kernel", All: c.All, Vmlinux: c.Vmlinux, Cost: c.Cost, Force: c.Force},
-		Debug:  jalon.Debug{NoOptimise: c.NoOpt, Avoid: c.Avoid, Started: started, OnPanic: bug},
+		Kernel:    jalon.KernelOptions{Places: c.All || c.Engine == "kernel", All: c.All, Vmlinux: c.Vmlinux, Cost: c.Cost, Force: c.Force},
+		InProcess: c.Engine == "process",
+		Debug:     jalon.Debug{NoOptimise: c.NoOpt, Avoid: c.Avoid, Started: started, OnPanic: bug},
 	}
 	if c.Cgroup != "" {
 		if opt.Kernel.Cgroup, err = cgroupID(c.Cgroup); err != nil {

@@ -33,8 +33,14 @@ func (im *Image) Symbol(addr uint64) string {
 
 // sourceName is the name in the source of a function's static variable, as GDB
 // shows it for an address where one begins: gcc calls its symbol calls.2, clang
-// work.calls or work.calls.2.
+// work.calls or work.calls.2. What becomes visible to other parts of a program that is
+// optimised when it is linked has one more suffix: table.lto_priv.0, table.llvm.1234.
 func sourceName(symbol string) string {
+	for _, suffix := range []string{".lto_priv", ".llvm."} {
+		if i := strings.LastIndex(symbol, suffix); i > 0 {
+			symbol = symbol[:i]
+		}
+	}
 	if i := strings.LastIndexByte(symbol, '.'); i > 0 && strings.Trim(symbol[i+1:], "0123456789") == "" {
 		symbol = symbol[:i]
 	}

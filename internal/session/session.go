@@ -31,6 +31,7 @@ type Options struct {
 	NoOptimise  bool     // leave the IR passes out (to look for errors in them)
 	Avoid       uint8    // tactics of package patch not to use, as bits
 	Kernel      Kernel
+	NoUprobes   bool // sites that no jump reaches get an int3, never a uprobe of the kernel
 	Pending     bool // a place that is not found yet may come with a later library
 	// Warn takes warnings, Log what is done step by step, Dump the stages of
 	// compilation; each may be nil.

@@ -70,6 +70,9 @@ func (us uprobes) Add(list []inproc.Wanted) []error {
 
 // inKernel makes the program for the kernel engine of one of the process.
 func (s *Session) inKernel(x *engine.Program) (*engine.Program, error) {
+	if s.opt.NoUprobes {
+		return nil, errNoUprobes
+	}
 	site := x.Site.(*inproc.Site)
 	if err := site.MayUprobe(); err != nil {
 		return nil, err
@@ -119,6 +122,9 @@ func (s *Session) addUprobes(list []*engine.Program) []error {
 	}
 	return errs
 }
+
+// errNoUprobes: the user wants none.
+var errNoUprobes = errors.New("only code in the process is wanted (--engine process)")
 
 // Drop implements inproc.Uprobes.
 func (us uprobes) Drop(x *engine.Program) { us.s.dropUprobe(x) }

@@ -115,7 +115,7 @@ func (g *globbed) untraced(t *testing.T, argv []string) outcome {
 // traced runs the program under tracepoints at everything.
 func (g *globbed) traced(t *testing.T, argv []string, w globWay, pattern string) attempt {
 	t.Helper()
-	args := []string{jalonBin, "trace", "-v", "-f", "none", "--engine", "process", "--summary-json"}
+	args := []string{jalonBin, "trace", "-v", "-f", "none", "--engine", "auto", "--summary-json"}
 	if g.late {
 		args = append(args, "--pending")
 	}

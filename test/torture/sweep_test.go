@@ -202,7 +202,7 @@ func (s *subject) traced(t *testing.T, dir string, addrs []uint64, f form) attem
 			return attempt{outcome: o, refused: asked}
 		}
 		placesFile(t, file, module, addrs, f)
-		wrap := []string{jalonBin, "trace", "-v", "-f", "none", "--engine", "process", "--summary-json", "-x", file}
+		wrap := []string{jalonBin, "trace", "-v", "-f", "none", "--engine", "auto", "--summary-json", "-x", file}
 		if s.late {
 			wrap = append(wrap, "--pending")
 		}
