@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
 	"os"
 	"runtime"
@@ -10,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/engine/kernel"
 )
 
@@ -141,23 +141,22 @@ func checkMemfd() verdict {
 }
 
 func checkTSC() verdict {
-	ok := cpuFlag("constant_tsc") && cpuFlag("nonstop_tsc") || cpuFlag("tsc_known_freq")
 	source := strings.TrimSpace(readFile("/sys/devices/system/clocksource/clocksource0/current_clocksource"))
 	return verdict{
-		ok, "steady time stamp counter", "kernel clock source: " + source,
+		host.X86().SteadyTSC, "steady time stamp counter", "kernel clock source: " + source,
 		"times of events may drift between CPUs; nothing else suffers",
 	}
 }
 
 func checkRDPID() verdict {
 	return verdict{
-		cpuFlag("rdpid"), "CPU number by rdpid", "",
+		host.X86().RDPID, "CPU number by rdpid", "",
 		"not needed where the rseq area is registered; otherwise a record costs some nanoseconds more",
 	}
 }
 
 func checkFSGSBASE() verdict {
-	return verdict{cpuFlag("fsgsbase"), "thread pointer by rdfsbase", "", "the thread pointer is read from memory instead"}
+	return verdict{host.X86().FSGSBASE, "thread pointer by rdfsbase", "", "the thread pointer is read from memory instead"}
 }
 
 func checkRseq() verdict {
@@ -182,22 +181,6 @@ func checkDebugDirs() verdict {
 
 func checkCompiler() verdict {
 	return verdict{true, "compiler, LLVM, kernel headers", "not needed", ""}
-}
-
-func cpuFlag(name string) bool {
-	f, err := os.Open("/proc/cpuinfo")
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	sc := bufio.NewScanner(f)
-	sc.Buffer(nil, 1<<20)
-	for sc.Scan() {
-		if flags, ok := strings.CutPrefix(sc.Text(), "flags"); ok {
-			return strings.Contains(flags+" ", " "+name+" ")
-		}
-	}
-	return false
 }
 
 func hasCap(c uint) bool {

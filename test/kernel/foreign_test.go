@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/cpu"
+
 	"github.com/jalon-trace/jalon/test/testkit"
 )
 
@@ -148,7 +150,7 @@ detach
 // TestMisrunInstructions: where the kernel would run a vector instruction as a branch no
 // uprobe is put; jalon's own code takes the place, and others by uprobe.
 func TestMisrunInstructions(t *testing.T) {
-	if b, _ := os.ReadFile("/proc/cpuinfo"); !strings.Contains(string(b), " avx ") {
+	if !cpu.X86.HasAVX {
 		skip(t, "the processor has no AVX")
 	}
 	path := compile(t, "gcc", "vector.c", "-O2")

@@ -9,8 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 	"unsafe"
@@ -19,6 +17,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/arch"
 	x86 "github.com/jalon-trace/jalon/internal/arch/amd64"
+	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/ir/irgen"
 	"github.com/jalon-trace/jalon/internal/ring"
 )
@@ -208,11 +207,8 @@ func (e *executor) run() error {
 	return e.wait()
 }
 
-// hasXGETBV1 says whether the processor tells which parts of its state are in use.
-var hasXGETBV1 = sync.OnceValue(func() bool {
-	info, err := os.ReadFile("/proc/cpuinfo")
-	return err == nil && slices.Contains(strings.Fields(string(info)), "xgetbv1")
-})
+// hasXGETBV1 reports whether the processor tells which parts of its state are in use.
+func hasXGETBV1() bool { return host.X86().XGETBV1 }
 
 // selectorNumbers has the selectors in the executor's order.
 var selectorNumbers = [4]arch.Reg{x86.DwarfDS, x86.DwarfES, x86.DwarfFS, x86.DwarfGS}

@@ -1,6 +1,7 @@
 package inproc
 
 import (
+	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/process"
 	"github.com/jalon-trace/jalon/internal/ring"
 )
@@ -54,7 +55,7 @@ func (b *buffers) mapIn(st *process.Stopped, p *process.Process, opt *Options, s
 		return err
 	}
 	b.mem, b.g, b.base = mem, g, base
-	b.cpu = processor{rdpid: cpuHas("rdpid"), fsgsbase: hasFSGSBASE(), avx: hasAVX(), xgetbv1: hasXGETBV1()}
+	b.cpu = processor{rdpid: host.X86().RDPID, fsgsbase: host.X86().FSGSBASE, avx: host.X86().AVX, xgetbv1: host.X86().XGETBV1}
 	if off, ok := st.RseqOffset(); ok && off == int64(int32(off)) {
 		b.cpu.rseq = int32(off)
 	}

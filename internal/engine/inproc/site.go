@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/probe"
@@ -80,7 +81,7 @@ func (w *Site) Facts() engine.Facts {
 		f = frameSpaceOf(scope)
 	}
 	return engine.Facts{
-		Function: w.site.Func, InFrame: f.has, GSBase: hasFSGSBASE(), AVX: hasAVX(), XGETBV1: hasXGETBV1(),
+		Function: w.site.Func, InFrame: f.has, GSBase: host.X86().FSGSBASE, AVX: host.X86().AVX, XGETBV1: host.X86().XGETBV1,
 		Readable: func(addr, n uint64) bool { return w.mod.Readable(addr-w.mod.bias, n) },
 	}
 }

@@ -63,13 +63,8 @@ type proc struct {
 
 // New makes a target without a process.
 func New(opt Options) (*Target, error) {
-	cpuinfo, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return nil, fmt.Errorf("see which registers the processor has: %w", err)
-	}
-	layout := hostXSAVE()
 	t := &Target{opt: opt, events: newEventQueue(), files: newFileTable()}
-	t.regs = newRegisterFile(rsp.TargetX86Linux(rsp.ParseCPU(string(cpuinfo))), layout)
+	t.regs = newRegisterFile(rsp.TargetX86Linux(hostCPU()), hostXSAVE())
 	t.files.writable = true // whoever may change a program's memory may change its files
 	t.engine = newEngine(t)
 	go t.pump()

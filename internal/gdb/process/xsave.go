@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/gdb/rsp"
 )
 
@@ -142,21 +143,8 @@ func (a xsaveArea) setMXCSR(l *xsaveLayout, v uint32) error {
 	return nil
 }
 
-// cpuOf says which register sets can be offered: those that cpuinfo (the contents of
-// /proc/cpuinfo) lists and the area has.
-func cpuOf(area []byte, l *xsaveLayout, cpuinfo string) rsp.CPU {
-	a := xsaveArea(area)
-	has := func(states ...int) bool {
-		for _, i := range states {
-			if a.component(l, i) == nil {
-				return false
-			}
-		}
-		return true
-	}
-	cpu := rsp.ParseCPU(cpuinfo)
-	cpu.AVX = cpu.AVX && has(xYmmHi)
-	cpu.AVX512 = cpu.AVX512 && cpu.AVX && has(xMask, xZmmHi, xHi16)
-	cpu.PKeys = cpu.PKeys && has(xPKRU)
-	return cpu
+// hostCPU says which register sets this machine has.
+func hostCPU() rsp.CPU {
+	has := host.X86()
+	return rsp.CPU{AVX: has.AVX, AVX512: has.AVX512, PKeys: has.PKeys}
 }

@@ -3,7 +3,6 @@ package rsp
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/jalon-trace/jalon/internal/arch"
 	"github.com/jalon-trace/jalon/internal/arch/amd64"
@@ -12,25 +11,6 @@ import (
 
 // CPU says which register sets the machine has beyond SSE.
 type CPU struct{ AVX, AVX512, PKeys bool }
-
-// ParseCPU reads them from the contents of /proc/cpuinfo; its flags are those that
-// the kernel lets programs use.
-func ParseCPU(cpuinfo string) CPU {
-	var cpu CPU
-	_, after, _ := strings.Cut(cpuinfo, "\nflags")
-	line, _, _ := strings.Cut(after, "\n")
-	for _, f := range strings.Fields(line) {
-		switch f {
-		case "avx":
-			cpu.AVX = true
-		case "avx512f":
-			cpu.AVX512 = true
-		case "ospke":
-			cpu.PKeys = true
-		}
-	}
-	return cpu
-}
 
 // Register is a register of the target description, in the order of g and G packets.
 type Register struct {

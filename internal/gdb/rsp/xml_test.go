@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/jalon-trace/jalon/internal/arch/host"
 )
 
 // flatten is a document as its elements, attributes in order, without white space.
@@ -53,13 +55,9 @@ func sameDocument(t *testing.T, got, want []byte) {
 }
 
 // machine is this machine's CPU.
-func machine(t *testing.T) CPU {
-	t.Helper()
-	info, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ParseCPU(string(info))
+func machine() CPU {
+	has := host.X86()
+	return CPU{AVX: has.AVX, AVX512: has.AVX512, PKeys: has.PKeys}
 }
 
 // served is a document that gdbserver served in a session: its first complete copy.
@@ -96,7 +94,7 @@ func checkDescription(t *testing.T, rec *recorder, _, _ string) {
 	if want == nil {
 		t.Fatal("gdbserver served no description")
 	}
-	target := TargetX86Linux(machine(t))
+	target := TargetX86Linux(machine())
 	sameDocument(t, target.XML(), want)
 	// The registers of a g packet are as long as ours.
 	long := 0
@@ -172,21 +170,6 @@ func TestOracleBase(t *testing.T) {
 	const gdbExpects = 560 // "Remote 'g' packet reply is too long (expected 560 bytes"
 	if base.Size != gdbExpects || string(base.XML()) != string(TargetX86Linux(CPU{}).XML()) {
 		t.Errorf("%d bytes", base.Size)
-	}
-}
-
-func TestParseCPU(t *testing.T) {
-	for _, e := range []struct {
-		info string
-		want CPU
-	}{
-		{"processor\t: 0\nflags\t\t: fpu sse avx avx2 avx512f ospke\nbugs:\nprocessor\t: 1\nflags\t\t: fpu\n", CPU{true, true, true}},
-		{"processor\t: 0\nflags\t\t: fpu sse avx2x pku\n", CPU{}},
-		{"", CPU{}},
-	} {
-		if got := ParseCPU(e.info); got != e.want {
-			t.Errorf("%q: %+v", e.info, got)
-		}
 	}
 }
 
