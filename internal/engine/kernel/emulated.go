@@ -51,6 +51,8 @@ func misrun(code []byte) bool {
 //     glibc's umask ends every program that calls it. Until the call returns no signal is
 //     delivered, and a thread that clone makes begins in the copy.
 //   - pushf saves the flags with the trap flag. The popf that loads them ends the program.
+//   - A string instruction with a count (rep stos) traps after each element, and the kernel
+//     goes back to the breakpoint: as many hits as elements.
 
 // unstepped says what is wrong with a uprobe at the first instruction of code; "" = nothing.
 func unstepped(code []byte) string {
@@ -67,8 +69,14 @@ func unstepped(code []byte) string {
 	return ""
 }
 
+// repeats reports whether the first instruction of code would have a hit an element.
+func repeats(code []byte) bool {
+	in, err := patch.Decode(code, 0)
+	return err == nil && in.Stepping() == patch.StepRepeat
+}
+
 // runnable refuses instructions that the kernel does not run as they are.
-func runnable(p *probe.Place, m *dwarf.Module, vaddr uint64) error {
+func (e *Host) runnable(p *probe.Place, m *dwarf.Module, vaddr uint64) error {
 	if host.Processor.InstructionBytes != 0 {
 		return nil // these are x86's
 	}
@@ -84,6 +92,9 @@ func runnable(p *probe.Place, m *dwarf.Module, vaddr uint64) error {
 	}
 	if why := unstepped(code); why != "" {
 		return refused(p, fmt.Sprintf("the instruction at %s (% x) cannot have a uprobe: %s, which ends programs that run it", named(m, vaddr), code[:2], why), hint)
+	}
+	if repeats(code) {
+		return e.unproven(p, fmt.Sprintf("under a uprobe the string instruction at %s (% x) has as many hits as it has elements", named(m, vaddr), code[:2]))
 	}
 	return nil
 }

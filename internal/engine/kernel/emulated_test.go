@@ -67,3 +67,27 @@ func TestUnstepped(t *testing.T) {
 		}
 	}
 }
+
+// TestRepeats: string instructions with a count are found.
+func TestRepeats(t *testing.T) {
+	for code, want := range map[string]bool{
+		"f3aa":       true,  // rep stos %al
+		"f348ab":     true,  // rep stos %rax
+		"f3a4":       true,  // rep movsb
+		"f2ae":       true,  // repne scas
+		"f3a6":       true,  // repe cmpsb
+		"aa":         false, // stos %al
+		"f3c3":       false, // rep ret
+		"f390":       false, // pause
+		"f30f1efa":   false, // endbr64
+		"f3480fbcc0": false, // tzcnt
+	} {
+		b, err := hex.DecodeString(code)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := repeats(append(b, make([]byte, 15)...)); got != want {
+			t.Errorf("%s: %t, want %t", code, got, want)
+		}
+	}
+}

@@ -204,7 +204,7 @@ func (e *Host) userCandidate(p *probe.Place, m *dwarf.Module, path string, s pro
 	if err := e.placeable(p, m, s.Addr); err != nil {
 		return candidate{}, err
 	}
-	if err := runnable(p, m, s.Addr); err != nil {
+	if err := e.runnable(p, m, s.Addr); err != nil {
 		return candidate{}, err
 	}
 	off, err := fileOffset(m, s.Addr)
