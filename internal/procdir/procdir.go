@@ -17,7 +17,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // maxRounds bounds how often a new list of threads is asked for.
@@ -74,20 +73,6 @@ func ended(dir string) bool {
 	// On its way out a thread gives its memory back before its state says so.
 	_, err = os.Readlink(dir + "/exe")
 	return errors.Is(err, fs.ErrNotExist)
-}
-
-// CPU is the one on which a stopped thread ran last.
-func CPU(pid, tid int) (int, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/stat", pid, tid))
-	if err != nil {
-		return 0, err
-	}
-	// proc_pid_stat(5): it is field 39; the state, behind the name, is field 3.
-	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
-	if len(fields) <= 36 {
-		return 0, fmt.Errorf("thread %d: its stat has %d fields behind the name", tid, len(fields))
-	}
-	return strconv.Atoi(fields[36])
 }
 
 // threads are the directories of a process's threads but the first.

@@ -23,6 +23,8 @@ type Builtin struct {
 	// of KGTP where KGTP had one. GDBNumber is GDB's number of it, which never changes.
 	GDB       string
 	GDBNumber int
+	// NoProcess says why GDB has the variable on the kernel only; "": of processes too.
+	NoProcess string
 	// Env describes the value where it is a part of a word of the hit's environment.
 	Env *EnvWord
 
@@ -81,9 +83,9 @@ func init() {
 		scalar("uid", ctype.UIntT, ir.EnvUidGid, 0, "the user of the thread").computed().gdb("current_task_uid", 6),
 		scalar("gid", ctype.UIntT, ir.EnvUidGid, 32, "the group of the thread").computed().gdb("current_task_gid", 7),
 		scalar("cgroup", ctype.ULongT, ir.EnvCgroup, 0, "the number of the thread's cgroup (version 2)").computed().gdb("current_task_cgroup", 8),
-		scalar("jiffies", ctype.ULongT, ir.EnvJiffies, 0, "ticks of the kernel's timer since a point that is its own").computed().gdb("jiffies", 10),
+		scalar("jiffies", ctype.ULongT, ir.EnvJiffies, 0, "ticks of the kernel's timer since a point that is its own").computed().gdb("jiffies", 10).kernelOnly("the kernel shows it to no process"),
 		{Name: "comm", Form: BareWord, Type: "char []", Doc: "the name of the thread", header: true, inProcess: item(header), inKernel: &lowering{value: (*checker).comm, item: header}},
-		{Name: "task", Type: "struct task_struct *", Doc: "the thread in the kernel", GDB: "current_task", GDBNumber: 9, Env: taskWord, inKernel: value((*checker).task)},
+		{Name: "task", Type: "struct task_struct *", Doc: "the thread in the kernel", GDB: "current_task", GDBNumber: 9, Env: taskWord, NoProcess: "it is an address of the kernel", inKernel: value((*checker).task)},
 		{Name: "curtask", Form: BareWord, Type: "struct task_struct *", Doc: "the same as $task", inKernel: value((*checker).task)},
 
 		{Name: "str", Form: Function, Call: "str(pointer[, limit])", Type: "char []", Doc: "the string at a pointer, of at most limit bytes", inProcess: &lowering{call: (*checker).strCall}, inKernel: &lowering{call: (*checker).strCall}},
@@ -106,7 +108,7 @@ func IsWord(name string) bool {
 // of a process.
 func GDBVariables(kernel bool) (list []*Builtin) {
 	for _, b := range builtins {
-		if b.GDB != "" && (kernel || b.inProcess != nil) {
+		if b.GDB != "" && (kernel || b.NoProcess == "") {
 			list = append(list, b)
 		}
 	}
@@ -175,6 +177,12 @@ func (b *Builtin) computed() *Builtin {
 
 func (b *Builtin) gdb(name string, number int) *Builtin {
 	b.GDB, b.GDBNumber = name, number
+	return b
+}
+
+// kernelOnly says why GDB has no such variable of processes.
+func (b *Builtin) kernelOnly(why string) *Builtin {
+	b.NoProcess = why
 	return b
 }
 

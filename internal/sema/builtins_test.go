@@ -47,6 +47,9 @@ func TestBuiltinRows(t *testing.T) {
 			checkRow(t, b, kernel)
 		}
 	}
+	if in, all := len(GDBVariables(false)), len(GDBVariables(true)); in != all-2 { // not the ticks and the task of the kernel
+		t.Errorf("GDB has %d of %d variables in a process", in, all)
+	}
 	// All scalars of the kernel engine are variables of GDB's; time is another name of nsecs.
 	for _, b := range builtins {
 		if b.Env != nil && b.GDB == "" && b.Name != "time" {

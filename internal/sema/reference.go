@@ -28,6 +28,9 @@ arg0, arg1, ... at the entry of a function.
 		gdb := ""
 		if w.GDB != "" {
 			gdb = "`$" + w.GDB + "`"
+			if w.NoProcess != "" {
+				gdb += " (kernel)"
+			}
 		}
 		written := "`" + w.Written() + "`"
 		if w.bare() {
@@ -35,11 +38,19 @@ arg0, arg1, ... at the entry of a function.
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", written, t, use(w.inProcess), use(w.inKernel), gdb, w.Doc)
 	}
+	var no []string
+	for _, w := range builtins {
+		if w.NoProcess != "" {
+			no = append(no, "`$"+w.GDB+"`: "+w.NoProcess)
+		}
+	}
 	b.WriteString(`
 *In GDB* is the trace state variable that has the value in conditions and actions of tracepoints, under
-` + "`jalon gdbserver --kernel`" + `, and those that are known in a process under ` + "`jalon gdbserver`" + `, too:
-` + "`condition 1 $current_task_tgid == 4242`" + `. KGTP's names are used where KGTP has the value:
-there, too, $current_task_pid is the number of the thread.
+` + "`jalon gdbserver`" + ` and ` + "`jalon gdbserver --kernel`" + `: ` + "`condition 1 $current_task_tgid == 4242`" + `.
+KGTP's names are used where KGTP has the value: there, too, $current_task_pid is the number of the thread.
+Those marked *kernel* are there with --kernel only (` + strings.Join(no, "; ") + `). In a process
+$current_task_tgid is known to the program at the site; all others the tracer looks up, so such a site
+stops its thread at each hit.
 `)
 	return b.String()
 }

@@ -1,7 +1,11 @@
 package gdb
 
 import (
+	"fmt"
+	"os"
 	"testing"
+
+	"github.com/jalon-trace/jalon/internal/event"
 )
 
 // The words of jalon's are trace state variables of GDB's without a definition. The
@@ -55,6 +59,31 @@ monitor trace
 		// hits, false
 		`tracepoint 2 at \w+ +30 +0`, `tracepoint 3 at \w+ +0 +30`, `tracepoint 4 at \w+ +0 +30`, `tracepoint 5 at \w+ +30 +0`,
 		`tracepoint 6 at \w+ +30 +0`, `tracepoint 7 at \w+ +3 +27`)
+}
+
+// TestWordsOfThread: what only /proc shows of a thread: its user, group and cgroup, and
+// the kernel's clock. What is the kernel's own is no variable of a process.
+func TestWordsOfThread(t *testing.T) {
+	t.Parallel()
+	prog := compile(t, "gcc", "work.c", "-O0", "-g", "-pthread")
+	s := talk(t, conversation{args: []string{prog, "10"}, script: fmt.Sprintf(`break finished
+info tvariables
+trace work if $current_task_uid == %[1]d && $current_task_gid == %[2]d && $clock > %[3]d
+actions
+collect $current_task_uid, $current_task_gid, $clock
+end
+trace work if $current_task_uid != %[1]d || $current_task_gid != %[2]d || $clock < %[3]d
+tstart
+continue
+tstop
+tfind 0
+print $current_task_uid == %[1]d && $current_task_gid == %[2]d && $clock > %[3]d
+tfind none
+monitor trace
+`, os.Getuid(), os.Getgid(), event.Monotonic())})
+	s.inOrder(`\$cpu_id`, `\$clock`, `\$current_task_uid`, `\$current_task_gid`, `\$current_task_cgroup`,
+		`\$1 = 1\n`, `tracepoint 2 at \w+ +10 +0`, `tracepoint 3 at \w+ +0 +10`)
+	s.not(`\$jiffies`, `\$current_task `)
 }
 
 // In a program with one thread the thread is the process. The condition of a

@@ -51,6 +51,7 @@ const (
 	NoFail       Fail = iota
 	BadMemory         // Addr could not be read
 	DivideByZero      // of division or remainder
+	NoValue           // a predefined variable has none here; of the interpreter only
 )
 
 // Failure is an expression that ended early: what it would have collected from
@@ -63,8 +64,11 @@ type Failure struct {
 
 // String is the failure in words.
 func (f *Failure) String() string {
-	if f.Kind == DivideByZero {
+	switch f.Kind {
+	case DivideByZero:
 		return "division by zero"
+	case NoValue:
+		return "a variable has no value here"
 	}
 	return fmt.Sprintf("unreadable address %#x", f.Addr)
 }

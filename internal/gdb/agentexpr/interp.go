@@ -20,18 +20,20 @@ type Machine struct {
 	Register func(number int) []byte
 	Mem      Memory // nil: nothing can be read
 	Vars     map[int]uint64
-	// Predefined gives the variables that are not in Vars; nil: there are none.
-	Predefined func(number int) (uint64, bool)
+	// Predefined gives the variables that are not in Vars; ok is false for one that has no
+	// value here. Nil: there are none.
+	Predefined func(number int) (v uint64, ok bool)
 	// Limits are those of what a hit collects.
 	Limits Limits
 }
 
-func (m *Machine) variable(number int) uint64 {
-	v, ok := m.Vars[number]
-	if !ok && m.Predefined != nil {
-		v, _ = m.Predefined(number)
+// variable is the value of one; false where a predefined one has none. Those that GDB has
+// not defined are 0.
+func (m *Machine) variable(number int) (v uint64, ok bool) {
+	if v, ok = m.Vars[number]; !ok && m.Predefined != nil {
+		return m.Predefined(number)
 	}
-	return v
+	return v, true
 }
 
 // Result is what interpreting an expression leaves.
@@ -203,13 +205,24 @@ var runs = map[Op]func(r *interp, in *Insn) *Failure{
 		}
 		return nil
 	},
-	OpGetv: func(r *interp, in *Insn) *Failure { r.push(r.m.variable(int(in.Arg))); return nil },
+	OpGetv: func(r *interp, in *Insn) *Failure {
+		v, ok := r.m.variable(int(in.Arg))
+		if !ok {
+			return &Failure{Kind: NoValue}
+		}
+		r.push(v)
+		return nil
+	},
 	OpSetv: func(r *interp, in *Insn) *Failure {
 		r.m.Vars[int(in.Arg)] = r.out.Stack[len(r.out.Stack)-1]
 		return nil
 	},
 	OpTracev: func(r *interp, in *Insn) *Failure {
-		r.block(in, Block{Kind: VarBlock, Var: int(in.Arg), Value: r.m.variable(int(in.Arg))})
+		v, ok := r.m.variable(int(in.Arg))
+		if !ok {
+			return &Failure{Kind: NoValue}
+		}
+		r.block(in, Block{Kind: VarBlock, Var: int(in.Arg), Value: v})
 		return nil
 	},
 	OpTrace: func(r *interp, in *Insn) *Failure {

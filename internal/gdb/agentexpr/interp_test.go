@@ -59,3 +59,24 @@ func BenchmarkInterpreter(b *testing.B) {
 		e.Run(m)
 	}
 }
+
+// TestNoValue: a predefined variable that cannot be found out is no 0.
+func TestNoValue(t *testing.T) {
+	m := &Machine{Predefined: func(number int) (uint64, bool) { return 42, number == 1 }}
+	for number, want := range map[byte]string{1: "[42]", 2: "a variable has no value here"} {
+		for _, code := range [][]byte{{0x2c, 0, number, 0x27}, {0x2e, 0, number, 0x22, 42, 0x27}} { // getv; tracev
+			e, err := Validate(code, ForAction)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := e.Run(m)
+			got := fmt.Sprint(r.Stack)
+			if r.Fail != nil {
+				got = r.Fail.String()
+			}
+			if got != want {
+				t.Errorf("variable %d by % x: %s, want %s", number, code, got, want)
+			}
+		}
+	}
+}

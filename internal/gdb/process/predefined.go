@@ -1,6 +1,7 @@
 package process
 
 import (
+	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/gdb/experiment"
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/procdir"
@@ -28,6 +29,18 @@ var sources = map[string]predefined{
 		n, err := procdir.CPU(pid, tid)
 		return uint64(n), err == nil
 	}},
+	"uid":    owner("Uid"),
+	"gid":    owner("Gid"),
+	"cgroup": {tracer: func(pid, tid int) (uint64, bool) { n, err := procdir.Cgroup(pid, tid); return n, err == nil }},
+	"nsecs":  {tracer: func(int, int) (uint64, bool) { return uint64(event.Monotonic()), true }},
+}
+
+// owner is the real user or group, as in the kernel engine.
+func owner(field string) predefined {
+	return predefined{tracer: func(pid, tid int) (uint64, bool) {
+		n, err := procdir.Status(pid, tid, field)
+		return n, err == nil
+	}}
 }
 
 var predefinedByNumber = func() map[int]*predefined {

@@ -270,7 +270,7 @@ func (pr *proc) machine(tid int) *machine {
 		if p := predefinedByNumber[number]; p != nil {
 			return p.tracer(pr.pid, tid)
 		}
-		return 0, false
+		return 0, true // GDB has not defined it
 	}
 	m.vars = maps.Clone(m.Vars)
 	m.Vars[experiment.TimestampVariable] = uint64(nowMicros())

@@ -1,0 +1,77 @@
+package procdir
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// What /proc shows of one thread.
+
+// CPU is the one on which a stopped thread ran last.
+func CPU(pid, tid int) (int, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/stat", pid, tid))
+	if err != nil {
+		return 0, err
+	}
+	// proc_pid_stat(5): it is field 39; the state, behind the name, is field 3.
+	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+	if len(fields) <= 36 {
+		return 0, fmt.Errorf("thread %d: its stat has %d fields behind the name", tid, len(fields))
+	}
+	return strconv.Atoi(fields[36])
+}
+
+// Status is the first number of a field of a thread's status (proc_pid_status(5)): of Uid
+// and Gid the real one.
+func Status(pid, tid int, field string) (uint64, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/status", pid, tid))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(b)) {
+		name, rest, _ := strings.Cut(line, ":")
+		if list := strings.Fields(rest); name == field && len(list) > 0 {
+			return strconv.ParseUint(list[0], 10, 64)
+		}
+	}
+	return 0, fmt.Errorf("thread %d: its status has no %s", tid, field)
+}
+
+// cgroupRoots are where cgroup2 is mounted, the second beside version 1.
+var cgroupRoots = []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified"}
+
+// Cgroup is the kernel's number of a thread's cgroup of version 2: its directory's inode.
+func Cgroup(pid, tid int) (uint64, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/cgroup", pid, tid))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(b)) {
+		if path, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "0::"); ok {
+			return cgroupAt(path)
+		}
+	}
+	return 0, fmt.Errorf("thread %d is in no cgroup of version 2", tid)
+}
+
+func cgroupAt(path string) (uint64, error) {
+	const cgroup2 = 0x63677270 // CGROUP2_SUPER_MAGIC
+	if strings.HasPrefix(path, "/..") {
+		return 0, errors.New("the thread's cgroup is not below jalon's cgroup namespace")
+	}
+	for _, root := range cgroupRoots {
+		dir := filepath.Join(root, path)
+		var fs syscall.Statfs_t
+		var st syscall.Stat_t
+		if syscall.Statfs(dir, &fs) == nil && fs.Type == cgroup2 && syscall.Stat(dir, &st) == nil {
+			return st.Ino, nil
+		}
+	}
+	return 0, fmt.Errorf("the directory of cgroup %s is not there", path)
+}
