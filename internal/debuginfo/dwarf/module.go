@@ -210,7 +210,7 @@ func (m *Module) SectionAt(vaddr uint64) string { return m.file.SectionAt(vaddr)
 func (m *Module) IsCode(vaddr uint64) bool { return m.file.IsCode(vaddr) }
 
 // TLS describes the module's thread-local segment.
-func (m *Module) TLS() (memsz, align uint64, ok bool) { return m.file.TLS() }
+func (m *Module) TLS() (t elf.TLS, ok bool) { return m.file.TLS() }
 
 // HasDebugInfo tells whether DWARF was found.
 func (m *Module) HasDebugInfo() bool { return m.d != nil }

@@ -75,7 +75,7 @@ func TestSymbolsAgreeWithNm(t *testing.T) {
 		if n < 3 {
 			t.Errorf("%v: only %d symbols", flags, n)
 		}
-		if _, _, ok := f.TLS(); !ok {
+		if _, ok := f.TLS(); !ok {
 			t.Error("no TLS segment")
 		}
 		if s := f.Lookup("per_thread"); len(s) != 1 || !s[0].TLS || f.IsFunc(s[0]) {
@@ -267,4 +267,28 @@ func FuzzNew(f *testing.F) {
 			e.Bytes(s.Name)
 		}
 	})
+}
+
+// TestTLSBelow: glibc's _dl_determine_tlsoffset for the first module. Linkers other than
+// GNU's may let a segment begin at an address that is not aligned as the segment is.
+func TestTLSBelow(t *testing.T) {
+	for _, tt := range []struct {
+		segment TLS
+		want    uint64
+	}{
+		{TLS{0x3d80, 0x44, 0x40}, 0x80},
+		{TLS{0x3d84, 0x44, 0x40}, 0x7c},
+		{TLS{0x3d84, 4, 4}, 4},
+		{TLS{0x3d81, 5, 0}, 5},
+		{TLS{0, 0, 16}, 0},
+	} {
+		align := max(tt.segment.Align, 1)
+		first := -tt.segment.Vaddr & (align - 1)
+		if glibc := (tt.segment.Memsz-first+align-1)/align*align + first; tt.segment.Memsz >= first && glibc != tt.want {
+			t.Errorf("BUG in the test: %+v: glibc has %#x", tt.segment, glibc)
+		}
+		if got := tt.segment.Below(); got != tt.want {
+			t.Errorf("%+v: %#x, want %#x", tt.segment, got, tt.want)
+		}
+	}
 }

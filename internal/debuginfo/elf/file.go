@@ -234,14 +234,25 @@ func (f *File) Entry() uint64 { return f.elf.Entry }
 // Segments returns the loadable segments by ascending address.
 func (f *File) Segments() []Segment { return f.segments }
 
-// TLS returns the size and alignment of the thread-local segment.
-func (f *File) TLS() (memsz, align uint64, ok bool) {
+// TLS is a file's thread-local segment (PT_TLS).
+type TLS struct{ Vaddr, Memsz, Align uint64 }
+
+// Below is how far below the thread pointer the segment's block begins where the file is
+// the program (Drepper, ELF Handling For Thread-Local Storage, variant II): its size, and
+// what makes it aligned as the segment is.
+func (t TLS) Below() uint64 {
+	mask := max(t.Align, 1) - 1
+	return t.Memsz + (-t.Vaddr-t.Memsz)&mask
+}
+
+// TLS returns the thread-local segment.
+func (f *File) TLS() (t TLS, ok bool) {
 	for _, p := range f.elf.Progs {
 		if p.Type == stdelf.PT_TLS {
-			return p.Memsz, p.Align, true
+			return TLS{p.Vaddr, p.Memsz, p.Align}, true
 		}
 	}
-	return 0, 0, false
+	return TLS{}, false
 }
 
 // Interp is the program interpreter, "" for static files and most libraries.

@@ -13,7 +13,7 @@ import (
 type Symbols interface {
 	Lookup(name string) []elf.Symbol
 	// TLS is the thread-local segment's size and alignment.
-	TLS() (memsz, align uint64, ok bool)
+	TLS() (t elf.TLS, ok bool)
 }
 
 // placer turns operands into locations.
@@ -202,13 +202,8 @@ func (p *placer) threadLocal(o *operand) ([]debuginfo.Op, error) {
 	if p.syms == nil || !p.exec {
 		return nil, fmt.Errorf("its place is relative to the thread pointer, not to this module")
 	}
-	size, align, ok := p.syms.TLS()
-	if !ok {
-		size = 0
-	} else if align > 1 {
-		size = (size + align - 1) / align * align
-	}
-	if off := o.disp.val + int64(size); ok && o.disp.val < 0 && off >= 0 {
+	segment, ok := p.syms.TLS()
+	if off := o.disp.val + int64(segment.Below()); ok && o.disp.val < 0 && off >= 0 {
 		return ops(konst(off), tls), nil
 	}
 	return nil, fmt.Errorf("its place at %%fs:%d is not in this module's thread-local data", o.disp.val)

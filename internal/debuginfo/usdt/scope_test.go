@@ -25,7 +25,9 @@ func (s table) Lookup(name string) (out []elf.Symbol) {
 	return out
 }
 
-func (s table) TLS() (uint64, uint64, bool) { return s.memsz, s.algn, s.memsz > 0 }
+func (s table) TLS() (elf.TLS, bool) {
+	return elf.TLS{Memsz: s.memsz, Align: s.algn}, s.memsz > 0
+}
 
 // fake is a scope with one static variable and a few locals.
 type fake struct {

@@ -122,8 +122,8 @@ func stops(t *testing.T, prog string, expect bool) (probes []Probe, scopes map[u
 	if err := os.WriteFile(filepath.Join(dir, "places"), b, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	tls, align, _ := f.TLS()
-	cmd := exec.Command("gdb", "-nx", "-batch", "-ex", fmt.Sprintf("set $tls = %d", (tls+max(align, 1)-1)/max(align, 1)*align), "-x", "testdata/stop.py", prog)
+	tls, _ := f.TLS()
+	cmd := exec.Command("gdb", "-nx", "-batch", "-ex", fmt.Sprintf("set $tls = %d", tls.Below()), "-x", "testdata/stop.py", prog)
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "DEBUGINFOD_URLS=", "PLACES="+filepath.Join(dir, "places"), "OUT="+filepath.Join(dir, "out"),
 		fmt.Sprintf("MAIN=%d", f.Lookup("main")[0].Value))
 	log, err := cmd.CombinedOutput()

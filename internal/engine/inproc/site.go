@@ -1,7 +1,6 @@
 package inproc
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/jalon-trace/jalon/internal/arch/host"
@@ -64,7 +63,7 @@ func (w *Site) Parts(tp *tracepoint.Tracepoint) ([]engine.Part, error) {
 	}
 	return []engine.Part{{Site: w, Input: &sema.Input{
 		Cond: tp.Cond, Collect: tp.Collect,
-		Scope: scope, Bias: m.bias, TLSOffset: func() (int64, error) { return w.e.tlsOffset(m) },
+		Scope: scope, Bias: m.bias, TLSOffset: m.TLSOffset,
 		LineOf: func(vaddr uint64) (string, int) {
 			_, _, file, line, _ := m.dw.Symbolize(vaddr)
 			return file, line
@@ -98,20 +97,4 @@ func (w *Site) atEntry() bool {
 	}
 	b, err := w.mod.dw.Text(fn.Lo, 4)
 	return err == nil && w.site.Addr == fn.Lo+4 && string(b) == "\xf3\x0f\x1e\xfa"
-}
-
-// tlsOffset is the offset of a module's thread-local block from the thread
-// pointer: fixed by the ABI for the executable (variant II of ELF TLS).
-func (e *Engine) tlsOffset(m *module) (int64, error) {
-	memsz, align, ok := m.dw.TLS()
-	if !ok {
-		return 0, errors.New("the module has no thread-local storage")
-	}
-	if m.Exe {
-		if align == 0 {
-			align = 1
-		}
-		return -int64((memsz + align - 1) / align * align), nil
-	}
-	return e.libraryTLS(m)
 }

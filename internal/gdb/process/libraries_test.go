@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/image"
 )
 
 // fakeMemory has words at addresses, and 0 in the rest of their pages.
@@ -138,15 +140,15 @@ func TestCraftedLibraries(t *testing.T) {
 
 func TestNoLibraries(t *testing.T) {
 	m, aux := crafted()
-	if _, err := Libraries(m.read, nil, ""); !errors.Is(err, errNoHeaders) {
+	if _, err := Libraries(m.read, nil, ""); !errors.Is(err, image.ErrNoHeaders) {
 		t.Error(err)
 	}
 	m.words(0x10810, 20) // no DT_DEBUG
-	if _, err := Libraries(m.read, aux, ""); !errors.Is(err, errNoLinker) {
+	if _, err := Libraries(m.read, aux, ""); !errors.Is(err, image.ErrNoLinker) {
 		t.Error(err)
 	}
 	m.words(0x10000+64+112, 4<<32|4) // no PT_DYNAMIC
-	if _, err := Libraries(m.read, aux, ""); !errors.Is(err, errNoLinker) {
+	if _, err := Libraries(m.read, aux, ""); !errors.Is(err, image.ErrNoLinker) {
 		t.Error(err)
 	}
 }
@@ -257,7 +259,7 @@ func TestLibrariesAgainstGDB(t *testing.T) {
 
 func TestStaticProgram(t *testing.T) {
 	c := running(t, compile(t, "stand.c", "-static"), nil)
-	if _, err := Libraries(c.memory(), c.auxv(), ""); !errors.Is(err, errNoLinker) {
+	if _, err := Libraries(c.memory(), c.auxv(), ""); !errors.Is(err, image.ErrNoLinker) {
 		t.Error(err)
 	}
 }

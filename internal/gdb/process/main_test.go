@@ -16,14 +16,19 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/jalon-trace/jalon/internal/image"
 	"github.com/jalon-trace/jalon/internal/process"
 )
 
-// compile builds a C program of testdata with gcc.
+// compile builds a C program of testdata, or of that of package image, with gcc.
 func compile(t *testing.T, source string, flags ...string) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), strings.TrimSuffix(filepath.Base(source), ".c"))
-	args := append([]string{"-g", "-O1", "-o", out, filepath.Join("testdata", source)}, flags...)
+	path := filepath.Join("testdata", source)
+	if _, err := os.Stat(path); err != nil {
+		path = filepath.Join("../../image/testdata", source)
+	}
+	args := append([]string{"-g", "-O1", "-o", out, path}, flags...)
 	if msg, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
 		t.Fatalf("gcc %v: %v\n%s", args, err, msg)
 	}
@@ -132,9 +137,9 @@ func (c *child) setRegs(regs process.Regs, area []byte) {
 }
 
 // memory reads the child's memory.
-func (c *child) memory() memoryReader { return processMemory(c.t, c.pid) }
+func (c *child) memory() image.Memory { return processMemory(c.t, c.pid) }
 
-func processMemory(t *testing.T, pid int) memoryReader {
+func processMemory(t *testing.T, pid int) image.Memory {
 	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/mem")
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/gdb/experiment"
 	"github.com/jalon-trace/jalon/internal/gdb/stub"
+	"github.com/jalon-trace/jalon/internal/image"
 	"github.com/jalon-trace/jalon/internal/procdir"
 )
 
@@ -91,7 +92,7 @@ func (t *Target) ThreadLocal(id stub.ThreadID, offset, linkMap uint64) (uint64, 
 	if err != nil {
 		return 0, err
 	}
-	return threadLocal(pr.pid, pr.readAll, regs.General.ThreadPointer(), offset, linkMap)
+	return image.ThreadLocal(pr.pid, pr.readAll, regs.General.ThreadPointer(), offset, linkMap)
 }
 
 // Files implements stub.Target.

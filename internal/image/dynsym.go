@@ -1,4 +1,4 @@
-package process
+package image
 
 import (
 	"debug/elf"
@@ -15,7 +15,7 @@ import (
 //	chain    a word of 32 bits for each symbol from symoffset on: its hash, the
 //	         lowest bit of the last one of a bucket set
 type symbols struct {
-	read                 memoryReader
+	read                 Memory
 	base                 uint64
 	symtab, strtab       uint64
 	buckets, chain       uint64
@@ -38,7 +38,7 @@ func relocate(v, base uint64) uint64 {
 	return v
 }
 
-func readSymbols(read memoryReader, base, dynamic uint64) (*symbols, error) {
+func readSymbols(read Memory, base, dynamic uint64) (*symbols, error) {
 	s := &symbols{read: read, base: base}
 	var hash uint64
 	err := readDynamic(read, dynamic, func(tag elf.DynTag, v uint64) bool {

@@ -1,4 +1,4 @@
-package process
+package image
 
 import (
 	"debug/elf"
@@ -21,9 +21,9 @@ var (
 )
 
 // vectorOf looks for glibc among the libraries.
-func vectorOf(read memoryReader, list []linkMap) vector {
+func vectorOf(read Memory, list []LinkMap) vector {
 	for _, lib := range list {
-		if table, err := readSymbols(read, lib.base, lib.dynamic); err == nil {
+		if table, err := readSymbols(read, lib.Base, lib.Dynamic); err == nil {
 			if _, err := table.lookup("gnu_get_libc_version"); err == nil {
 				return glibcVector
 			}
@@ -36,41 +36,68 @@ func vectorOf(read memoryReader, list []linkMap) vector {
 // library: R_X86_64_TPOFF64 is replaced by symbol + addend - distance below the
 // thread pointer, R_X86_64_DTPMOD64 by the number of the module. musl has no other
 // way to tell, nor has glibc before 2.34.
-func relocatedBlock(read memoryReader, m *linkMap, v vector, fsBase uint64) (uint64, error) {
+func relocatedBlock(read Memory, m *LinkMap, v vector, fsBase uint64) (block uint64, err error) {
+	found := false
+	err = eachRelocation(read, m, func(symtab uint64, w []uint64) bool {
+		block, found = blockOfRelocation(read, m, v, symtab, w, fsBase)
+		return found
+	})
+	if err == nil && !found {
+		err = fmt.Errorf("no relocation of %s tells where its thread-local data is", m.Name)
+	}
+	return block, err
+}
+
+// fixedByRelocation is fixedBlock of a library by its R_X86_64_TPOFF64.
+func fixedByRelocation(read Memory, m *LinkMap) (distance uint64, err error) {
+	err = eachRelocation(read, m, func(symtab uint64, w []uint64) bool {
+		if elf.R_X86_64(w[1]&0xffffffff) != elf.R_X86_64_TPOFF64 {
+			return false
+		}
+		block, found := blockOfRelocation(read, m, vector{}, symtab, w, 0)
+		distance = -block
+		return found
+	})
+	return distance, err
+}
+
+// eachRelocation calls f with the words of a library's relocations (r_offset, r_info,
+// r_addend) until f returns true.
+func eachRelocation(read Memory, m *LinkMap, f func(symtab uint64, w []uint64) bool) error {
 	var rela, size, jmprel, jmpsize, symtab uint64
-	err := readDynamic(read, m.dynamic, func(tag elf.DynTag, value uint64) bool {
+	err := readDynamic(read, m.Dynamic, func(tag elf.DynTag, value uint64) bool {
 		switch tag {
 		case elf.DT_RELA:
-			rela = relocate(value, m.base)
+			rela = relocate(value, m.Base)
 		case elf.DT_RELASZ:
 			size = value
 		case elf.DT_JMPREL:
-			jmprel = relocate(value, m.base)
+			jmprel = relocate(value, m.Base)
 		case elf.DT_PLTRELSZ:
 			jmpsize = value
 		case elf.DT_SYMTAB:
-			symtab = relocate(value, m.base)
+			symtab = relocate(value, m.Base)
 		}
 		return true
 	})
 	if err != nil {
-		return 0, err
+		return err
 	}
 	for _, t := range []struct{ at, size uint64 }{{rela, size}, {jmprel, jmpsize}} {
 		for i := range min(t.size/24, maxRelocations) {
-			w, err := read.words(t.at+24*i, 3) // r_offset, r_info, r_addend
+			w, err := read.words(t.at+24*i, 3)
 			if err != nil {
-				return 0, err
+				return err
 			}
-			if block, ok := blockOfRelocation(read, m, v, symtab, w, fsBase); ok {
-				return block, nil
+			if f(symtab, w) {
+				return nil
 			}
 		}
 	}
-	return 0, fmt.Errorf("no relocation of %s tells where its thread-local data is", m.name)
+	return nil
 }
 
-func blockOfRelocation(read memoryReader, m *linkMap, v vector, symtab uint64, w []uint64, fsBase uint64) (uint64, bool) {
+func blockOfRelocation(read Memory, m *LinkMap, v vector, symtab uint64, w []uint64, fsBase uint64) (uint64, bool) {
 	typ := elf.R_X86_64(w[1] & 0xffffffff)
 	if typ != elf.R_X86_64_TPOFF64 && typ != elf.R_X86_64_DTPMOD64 {
 		return 0, false
@@ -83,7 +110,7 @@ func blockOfRelocation(read memoryReader, m *linkMap, v vector, symtab uint64, w
 		}
 		value += sym[1]
 	}
-	stored, err := read.word(m.base + w[0])
+	stored, err := read.word(m.Base + w[0])
 	if err != nil {
 		return 0, false
 	}

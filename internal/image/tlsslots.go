@@ -1,4 +1,4 @@
-package process
+package image
 
 // The dynamic linker counts changes of the list of modules. Each element of its list
 // of modules (dtv_slotinfo) has the count at which it was last changed, and the
@@ -20,7 +20,7 @@ const maxSlotBlocks = 1024
 
 // readSlotInfo reads what libc (table) describes of the linker's data. The linker is
 // the library in list that has _rtld_global.
-func readSlotInfo(read memoryReader, list []linkMap, libc *symbols) (*slotInfo, error) {
+func readSlotInfo(read Memory, list []LinkMap, libc *symbols) (*slotInfo, error) {
 	var s slotInfo
 	var inGlobal uint64
 	for _, f := range []struct {
@@ -50,7 +50,7 @@ func readSlotInfo(read memoryReader, list []linkMap, libc *symbols) (*slotInfo, 
 	}
 	s.slotSize = uint64(size)
 	for _, lib := range list {
-		table, err := readSymbols(read, lib.base, lib.dynamic)
+		table, err := readSymbols(read, lib.Base, lib.Dynamic)
 		if err != nil {
 			continue
 		}
@@ -63,7 +63,7 @@ func readSlotInfo(read memoryReader, list []linkMap, libc *symbols) (*slotInfo, 
 }
 
 // current reports whether a vector knows of the module of that number as it is now.
-func (s *slotInfo) current(read memoryReader, dtv, modid uint64) (bool, error) {
+func (s *slotInfo) current(read Memory, dtv, modid uint64) (bool, error) {
 	known, err := read.word(dtv + s.counter)
 	if err != nil {
 		return false, err

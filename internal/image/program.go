@@ -1,4 +1,4 @@
-package process
+package image
 
 import (
 	"debug/elf"
@@ -18,20 +18,21 @@ type program struct {
 // maxHeaders bounds what is read of a damaged vector; linkers write about ten.
 const maxHeaders = 256
 
-const headerSize = 56 // Elf64_Phdr
+const programHeader = 56 // Elf64_Phdr
 
-var errNoHeaders = errors.New("the program headers are not where the auxiliary vector says")
+// ErrNoHeaders is returned where a program cannot be looked at in memory.
+var ErrNoHeaders = errors.New("the program headers are not where the auxiliary vector says")
 
 // readProgram reads the headers of the program that was executed.
-func readProgram(read memoryReader, auxv []byte) (program, error) {
+func readProgram(read Memory, auxv []byte) (program, error) {
 	var p program
 	at, ok1 := procdir.AuxValue(auxv, procdir.AuxPhdr)
 	n, ok2 := procdir.AuxValue(auxv, procdir.AuxPhnum)
 	size, ok3 := procdir.AuxValue(auxv, procdir.AuxPhent)
-	if !ok1 || !ok2 || !ok3 || at == 0 || n == 0 || n > maxHeaders || size != headerSize {
-		return p, errNoHeaders
+	if !ok1 || !ok2 || !ok3 || at == 0 || n == 0 || n > maxHeaders || size != programHeader {
+		return p, ErrNoHeaders
 	}
-	b := make([]byte, n*headerSize)
+	b := make([]byte, n*programHeader)
 	if err := read(at, b); err != nil {
 		return p, err
 	}
@@ -71,7 +72,7 @@ func (p *program) header(typ elf.ProgType) *elf.Prog64 {
 const maxDynamic = 4096
 
 // readDynamic calls f for the entries of a dynamic section until f returns false.
-func readDynamic(read memoryReader, addr uint64, f func(tag elf.DynTag, value uint64) bool) error {
+func readDynamic(read Memory, addr uint64, f func(tag elf.DynTag, value uint64) bool) error {
 	for range maxDynamic {
 		w, err := read.words(addr, 2)
 		if err != nil {

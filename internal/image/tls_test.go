@@ -1,6 +1,8 @@
-package process
+package image
 
 import (
+	"bufio"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -13,14 +15,90 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo/elf"
+	"github.com/jalon-trace/jalon/internal/procdir"
 )
+
+// child is a program that runs and has written a byte where the test wants it.
+type child struct {
+	t   *testing.T
+	pid int
+	cmd *exec.Cmd
+}
+
+func runChild(t *testing.T, path string, env []string, args ...string) *child {
+	t.Helper()
+	cmd := exec.Command(path, args...)
+	cmd.Env = append(os.Environ(), env...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	if _, err := bufio.NewReader(out).ReadByte(); err != nil {
+		t.Fatalf("the program did not come to its place: %v", err)
+	}
+	return &child{t: t, pid: cmd.Process.Pid, cmd: cmd}
+}
+
+func (c *child) memory() Memory {
+	f, err := os.Open(fmt.Sprintf("/proc/%d/mem", c.pid))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { f.Close() })
+	return func(addr uint64, b []byte) error {
+		_, err := f.ReadAt(b, int64(addr))
+		return err
+	}
+}
+
+func (c *child) auxv() []byte {
+	c.t.Helper()
+	b, err := procdir.Auxv(c.pid)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return b
+}
+
+func (c *child) linkMaps() []Namespace {
+	c.t.Helper()
+	list, err := LinkMaps(c.memory(), c.auxv())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return list
+}
+
+// symbol is the value of a symbol of a file.
+func symbol(t *testing.T, path, name string) uint64 {
+	t.Helper()
+	f, err := elf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	list := f.Lookup(name)
+	if len(list) != 1 {
+		t.Fatalf("%s has %d symbols %s", path, len(list), name)
+	}
+	return list[0].Value
+}
 
 // fsBase reads the thread pointer of a thread.
 func fsBase(t *testing.T, tid int) uint64 {
 	t.Helper()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	c := &child{t: t, pid: tid}
 	if err := unix.PtraceSeize(tid); err != nil {
 		t.Fatal(err)
 	}
@@ -31,9 +109,37 @@ func fsBase(t *testing.T, tid int) uint64 {
 	if _, err := unix.Wait4(tid, &ws, unix.WALL, nil); err != nil || !ws.Stopped() {
 		t.Fatalf("thread %d: %v, status %#x", tid, err, ws)
 	}
-	regs, _ := c.regs()
-	c.detach()
-	return regs.ThreadPointer()
+	var regs unix.PtraceRegs
+	if err := unix.PtraceGetRegs(tid, &regs); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.PtraceDetach(tid); err != nil {
+		t.Fatal(err)
+	}
+	return regs.Fs_base
+}
+
+// gdb runs commands in a GDB that reads no start files.
+func gdb(t *testing.T, pid int, commands ...string) string {
+	t.Helper()
+	args := []string{"-nx", "-batch", "-iex", "set auto-load off", "-iex", "set debuginfod enabled off", "-iex", "set print thread-events off", "-p", fmt.Sprint(pid)}
+	for _, c := range commands {
+		args = append(args, "-ex", c)
+	}
+	cmd := exec.Command("gdb", args...)
+	cmd.Env = append(os.Environ(), "LC_ALL=C", "HOME="+t.TempDir())
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("gdb: %v\n%s", err, out)
+	}
+	return string(out)
+}
+
+// plugins compiles a library under two names.
+func plugins(t *testing.T) []string {
+	t.Helper()
+	flags := []string{"-shared", "-fPIC", "-ftls-model=global-dynamic"}
+	return []string{compile(t, "plugin.c", flags...), compile(t, "plugin.c", flags...)}
 }
 
 // threads are the first thread and the last.
@@ -62,7 +168,7 @@ func (c *child) variable(name string, i int) uint64 {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	v, err := c.memory().word(p.bias + c.symbol(name) + 8*uint64(i))
+	v, err := c.memory().word(p.bias + symbol(c.t, c.cmd.Path, name) + 8*uint64(i))
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -72,36 +178,24 @@ func (c *child) variable(name string, i int) uint64 {
 // local finds a thread-local variable by its symbol, whose value is its offset.
 func (c *child) local(file, name string, linkMap uint64, tid int) (uint64, error) {
 	c.t.Helper()
-	offset := (&child{t: c.t, cmd: &exec.Cmd{Path: file}}).symbol(name)
-	return threadLocal(c.pid, c.memory(), fsBase(c.t, tid), offset, linkMap)
+	return ThreadLocal(c.pid, c.memory(), fsBase(c.t, tid), symbol(c.t, file, name), linkMap)
 }
 
 // linkMapOf finds a library in the list.
 func (c *child) linkMapOf(name string) uint64 {
 	c.t.Helper()
-	doc, err := Libraries(c.memory(), c.auxv(), "")
-	for _, l := range parseList(c.t, doc, err).Libraries {
-		if l.Name == name {
-			n, err := strconv.ParseUint(l.LinkMap, 0, 64)
-			if err != nil {
-				c.t.Fatal(err)
+	for _, ns := range c.linkMaps() {
+		for _, l := range ns.List {
+			if l.Name == name {
+				return l.Addr
 			}
-			return n
 		}
 	}
-	c.t.Fatalf("no library %s:\n%s", name, doc)
+	c.t.Fatalf("no library %s: %+v", name, c.linkMaps())
 	return 0
 }
 
-func (c *child) mainLinkMap() uint64 {
-	c.t.Helper()
-	doc, err := Libraries(c.memory(), c.auxv(), "")
-	n, err := strconv.ParseUint(parseList(c.t, doc, err).Main, 0, 64)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return n
-}
+func (c *child) mainLinkMap() uint64 { return c.linkMaps()[0].List[0].Addr }
 
 func (c *child) wantLocal(file, name string, linkMap uint64, tid int, want uint64) {
 	c.t.Helper()
@@ -114,7 +208,7 @@ func (c *child) wantLocal(file, name string, linkMap uint64, tid int, want uint6
 // Variables of the program are where the program says, in all kinds of programs.
 func TestProgramThreadLocal(t *testing.T) {
 	for _, flags := range [][]string{{"-pie"}, {"-no-pie"}} {
-		c := running(t, compile(t, "loader.c", flags...), nil)
+		c := runChild(t, compile(t, "loader.c", flags...), nil)
 		first, last := c.threads()
 		for _, lm := range []uint64{0, c.mainLinkMap()} {
 			c.wantLocal(c.cmd.Path, "main_tls", lm, first, c.variable("main_address", 0))
@@ -123,7 +217,7 @@ func TestProgramThreadLocal(t *testing.T) {
 		}
 	}
 	for _, flags := range [][]string{{"-static"}, {"-static-pie"}} {
-		c := running(t, compile(t, "stand.c", flags...), nil)
+		c := runChild(t, compile(t, "stand.c", flags...), nil)
 		c.wantLocal(c.cmd.Path, "stand_tls", 0, c.pid, c.variable("stand_address", 0))
 	}
 }
@@ -131,13 +225,13 @@ func TestProgramThreadLocal(t *testing.T) {
 // Variables of libraries that are loaded later, in two namespaces.
 func TestLibraryThreadLocal(t *testing.T) {
 	libs := plugins(t)
-	c := running(t, compile(t, "loader.c"), []string{"TOUCH=1"}, libs...)
+	c := runChild(t, compile(t, "loader.c"), []string{"TOUCH=1"}, libs...)
 	first, last := c.threads()
 	for i, lib := range libs {
 		c.wantLocal(lib, "plugin_tls", c.linkMapOf(lib), first, c.variable("plugin_addresses", i))
 	}
 	c.wantLocal(libs[0], "plugin_tls", c.linkMapOf(libs[0]), last, c.variable("thread_plugin", 0))
-	if _, err := c.local(libs[1], "plugin_tls", c.linkMapOf(libs[1]), last); !errors.Is(err, errNotAllocated) {
+	if _, err := c.local(libs[1], "plugin_tls", c.linkMapOf(libs[1]), last); !errors.Is(err, ErrNotAllocated) {
 		t.Errorf("data that the thread has not used: %v", err)
 	}
 	if _, err := c.local(libs[1], "plugin_tls", 0x1234, last); err == nil || err.Error() != "no library has its link map at 0x1234" {
@@ -152,8 +246,48 @@ func TestLinkedLibraryThreadLocal(t *testing.T) {
 	if err := os.Rename(lib, so); err != nil {
 		t.Fatal(err)
 	}
-	c := running(t, compile(t, "linked.c", "-L"+filepath.Dir(so), "-lplugin", "-Wl,-rpath,"+filepath.Dir(so)), nil)
-	c.wantLocal(so, "plugin_tls", c.linkMapOf(so), c.pid, c.variable("plugin_address_seen", 0))
+	c := runChild(t, compile(t, "linked.c", "-L"+filepath.Dir(so), "-lplugin", "-Wl,-rpath,"+filepath.Dir(so)), nil)
+	want := c.variable("plugin_address_seen", 0)
+	c.wantLocal(so, "plugin_tls", c.linkMapOf(so), c.pid, want)
+	off, err := c.module(so).TLSOffset()
+	if got := fsBase(t, c.pid) + uint64(off) + symbol(t, so, "plugin_tls"); err != nil || got != want {
+		t.Errorf("at %d from the thread pointer: %#x, %v; the program has it at %#x", off, got, err, want)
+	}
+}
+
+// module is a file of the child's image, opened.
+func (c *child) module(path string) *Module {
+	c.t.Helper()
+	im, err := OfProcess(c.pid, files(c.t))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, m := range im.Modules() {
+		if m.Path == path {
+			if err := m.Open(); err != nil {
+				c.t.Fatal(err)
+			}
+			return m
+		}
+	}
+	c.t.Fatalf("no module %s", path)
+	return nil
+}
+
+// TestFixedOffset: the program's block is at a distance that the ABI says; that of a
+// library which was loaded later is at none.
+func TestFixedOffset(t *testing.T) {
+	libs := plugins(t)
+	c := runChild(t, compile(t, "loader.c"), []string{"TOUCH=1"}, libs...)
+	off, err := c.module(c.cmd.Path).TLSOffset()
+	if got, want := fsBase(t, c.pid)+uint64(off)+symbol(t, c.cmd.Path, "main_tls"), c.variable("main_address", 0); err != nil || got != want {
+		t.Errorf("the program's variable: %#x, %v; want %#x", got, err, want)
+	}
+	for _, lib := range libs {
+		if off, err := c.module(lib).TLSOffset(); err == nil || err.Error() != "the thread-local block of "+lib+" is not at the same offset in all threads" {
+			t.Errorf("%d, %v", off, err)
+		}
+	}
 }
 
 // With musl there is nothing but the relocations.
@@ -171,7 +305,7 @@ func TestMuslThreadLocal(t *testing.T) {
 			t.Fatalf("%v\n%s", err, msg)
 		}
 	}
-	c := running(t, prog, []string{"TOUCH=1"}, lib)
+	c := runChild(t, prog, []string{"TOUCH=1"}, lib)
 	first, last := c.threads()
 	c.wantLocal(prog, "main_tls", c.mainLinkMap(), first, c.variable("main_address", 0))
 	c.wantLocal(prog, "main_tls", 0, last, c.variable("thread_address", 0))
@@ -182,9 +316,9 @@ func TestMuslThreadLocal(t *testing.T) {
 // What native GDB prints for all threads is what we find.
 func TestThreadLocalAgainstGDB(t *testing.T) {
 	lib := plugins(t)[0]
-	c := running(t, compile(t, "loader.c"), []string{"TOUCH=1"}, lib)
+	c := runChild(t, compile(t, "loader.c"), []string{"TOUCH=1"}, lib)
 	first, last := c.threads()
-	out := gdb(t, []string{"-p", fmt.Sprint(c.pid)}, "thread apply all print &main_tls", "thread apply all print &main_zero", "thread apply all print &plugin_tls")
+	out := gdb(t, c.pid, "thread apply all print &main_tls", "thread apply all print &main_zero", "thread apply all print &plugin_tls")
 	shown := regexp.MustCompile(`LWP (\d+)[^\n]*\n\$\d+ = [^\n]*(0x[0-9a-f]+)`).FindAllStringSubmatch(out, -1)
 	if len(shown) != 6 {
 		t.Fatalf("GDB prints\n%s", out)
@@ -216,10 +350,12 @@ func TestThreadLocalAgainstGDB(t *testing.T) {
 
 // FuzzThreadLocal looks for data in memory of which every page is the same.
 func FuzzThreadLocal(f *testing.F) {
-	m, aux := crafted()
-	f.Add(aux, m[0x10000], uint64(0x30000))
-	f.Add(aux, m[0x20000], uint64(0x31000))
-	f.Add(aux, m[0x30000], uint64(0))
+	aux := binary.LittleEndian.AppendUint64(nil, procdir.AuxPhdr)
+	for _, w := range []uint64{64, procdir.AuxPhent, 56, procdir.AuxPhnum, 3, 0, 0} {
+		aux = binary.LittleEndian.AppendUint64(aux, w)
+	}
+	f.Add(aux, []byte("\x06\x00\x00\x00\x04\x00\x00\x00\x40\x00\x00\x00\x00\x00\x00\x00"), uint64(0x30000))
+	f.Add(aux, []byte{2, 0, 0, 0, 0, 0, 0, 0, 0, 0x10, 0, 0, 0, 0, 0, 0}, uint64(0))
 	f.Fuzz(func(t *testing.T, auxv, page []byte, at uint64) {
 		budget := 1 << 16
 		read := func(addr uint64, b []byte) error {
@@ -233,8 +369,8 @@ func FuzzThreadLocal(f *testing.F) {
 			return nil
 		}
 		_, _ = findThreadLocal(read, auxv, 0x7000, 8, at)
-		lm := &linkMap{addr: at, dynamic: at}
-		_, _ = libraryBlock(read, []linkMap{*lm}, lm, 0x7000)
+		lm := &LinkMap{Addr: at, Dynamic: at}
+		_, _ = libraryBlock(read, []LinkMap{*lm}, lm, 0x7000)
 		_, _ = relocatedBlock(read, lm, muslVector, 0x7000)
 	})
 }
@@ -242,18 +378,14 @@ func FuzzThreadLocal(f *testing.F) {
 // Without descriptions, as with an older glibc, the relocations tell the same.
 func TestRelocatedBlock(t *testing.T) {
 	lib := plugins(t)[0]
-	c := running(t, compile(t, "loader.c"), []string{"TOUCH=1"}, lib)
+	c := runChild(t, compile(t, "loader.c"), []string{"TOUCH=1"}, lib)
 	first, last := c.threads()
 	read := c.memory()
-	debug, err := findDebug(read, c.auxv())
-	if err != nil {
-		t.Fatal(err)
-	}
-	list := readLinkMaps(read, readNamespaces(read, debug)[0].first, 0)
+	list := c.linkMaps()[0].List
 	if vectorOf(read, list) != glibcVector {
 		t.Error("glibc is not recognised")
 	}
-	m := findModule([][]linkMap{list}, c.linkMapOf(lib))
+	m := findModule(c.linkMaps(), c.linkMapOf(lib))
 	for tid, name := range map[int]string{first: "plugin_addresses", last: "thread_plugin"} {
 		base := fsBase(t, tid)
 		got, err1 := relocatedBlock(read, m, glibcVector, base)
@@ -268,10 +400,10 @@ func TestRelocatedBlock(t *testing.T) {
 // number of another.
 func TestStaleThreadLocal(t *testing.T) {
 	libs := plugins(t)
-	c := running(t, compile(t, "reload.c"), nil, libs...)
+	c := runChild(t, compile(t, "reload.c"), nil, libs...)
 	first, last := c.threads()
 	c.wantLocal(libs[1], "plugin_tls", c.linkMapOf(libs[1]), first, c.variable("plugin_addresses", 0))
-	if addr, err := c.local(libs[1], "plugin_tls", c.linkMapOf(libs[1]), last); !errors.Is(err, errNotAllocated) {
+	if addr, err := c.local(libs[1], "plugin_tls", c.linkMapOf(libs[1]), last); !errors.Is(err, ErrNotAllocated) {
 		t.Errorf("data that the thread has not used: %#x, %v", addr, err)
 	}
 }
