@@ -2,6 +2,7 @@ package image
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -203,9 +204,12 @@ func (m *Module) identical(info *dwarf.Module) error {
 	case m.proven:
 		return nil
 	}
+	unproven := func(why error) error {
+		return fmt.Errorf("%s cannot be shown to be the file that process %d runs: %w", m.Path, m.image.pid, why)
+	}
 	mem, err := procdir.Mem(m.image.pid, os.O_RDONLY)
 	if err != nil {
-		return nil // a permission that arming needs as well, and reports
+		return unproven(err)
 	}
 	defer mem.Close()
 	for i := range m.Maps {
@@ -220,14 +224,14 @@ func (m *Module) identical(info *dwarf.Module) error {
 		}
 		got := make([]byte, len(want))
 		if _, err := mem.ReadAt(got, int64(x.Start)); err != nil {
-			return nil // the process ends
+			return unproven(err)
 		}
 		if !bytes.Equal(want, got) {
 			return fmt.Errorf("%s is not the file that process %d runs: it was changed or replaced meanwhile; restart the program to trace the new file", m.Path, m.image.pid)
 		}
 		return nil
 	}
-	return nil
+	return unproven(errors.New("the start of the file is not mapped"))
 }
 
 // headerSegment is the segment that has the file's start, if it is read only.

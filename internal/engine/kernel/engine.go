@@ -218,9 +218,7 @@ func (e *Engine) Arm(list []*engine.Program) (errs []error, err error) {
 		}
 	}
 	if e.opt.Tgid != 0 { // while it is there
-		if m := e.user.look(e.opt.Tgid); m != nil {
-			m.read = time.Time{} // a program that starts has its libraries yet to come
-		}
+		e.user.Watch(e.opt.Tgid)
 	}
 	refused, err := e.attach(e.chosen(list), e.step)
 	for i, x := range list {

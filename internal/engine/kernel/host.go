@@ -8,6 +8,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/backend/ebpf"
 	"github.com/jalon-trace/jalon/internal/bpf"
 	"github.com/jalon-trace/jalon/internal/fail"
+	"github.com/jalon-trace/jalon/internal/image"
 )
 
 // Options say what of the kernel, and of programs, a Host is about.
@@ -36,7 +37,7 @@ type Host struct {
 	opt       Options
 	k         *bpf.Kernel
 	src       *sources
-	user      userSymbols
+	user      *image.Processes
 	namespace *ebpf.Namespace // of jalon, when it is not the machine's first one
 }
 
@@ -44,6 +45,7 @@ type Host struct {
 func Open(opt Options) (*Host, error) {
 	e := &Host{opt: opt}
 	e.src = newSources(e)
+	e.user = image.NewProcesses(e.src.files)
 	var err error
 	if e.k, err = bpf.Open(); err != nil {
 		return nil, err

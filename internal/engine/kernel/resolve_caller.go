@@ -215,11 +215,11 @@ func functionsOf(list []candidate) string {
 // callSites finds the calls of all tracepoints in the kernel's image.
 func (s *sources) callSites() (*tracesite.Sites, error) {
 	return s.calls.get(func() (*tracesite.Sites, error) {
-		f, err := s.elf(s.e.opt.Vmlinux)
+		f, err := s.file(s.e.opt.Vmlinux)
 		if err != nil {
 			return nil, err
 		}
-		return tracesite.Find(f)
+		return tracesite.Find(f.File())
 	})
 }
 

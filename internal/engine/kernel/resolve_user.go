@@ -340,10 +340,7 @@ func (e *Host) usdts(p *probe.Place) ([]candidate, error) {
 	if err != nil {
 		return nil, err
 	}
-	file, err := e.src.elf(path)
-	if err != nil {
-		return nil, err
-	}
+	file := m.File()
 	probes, err := usdt.Read(file)
 	if err != nil {
 		e.warn(err.Error()) // the others are there

@@ -10,11 +10,11 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/btf"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
-	"github.com/jalon-trace/jalon/internal/debuginfo/elf"
 	"github.com/jalon-trace/jalon/internal/debuginfo/kallsyms"
 	"github.com/jalon-trace/jalon/internal/debuginfo/tracefs"
 	"github.com/jalon-trace/jalon/internal/debuginfo/tracesite"
 	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/image"
 	"github.com/jalon-trace/jalon/internal/printk"
 	"github.com/jalon-trace/jalon/internal/sema"
 )
@@ -30,8 +30,7 @@ type sources struct {
 	strings once[map[uint64]string]
 	pages   once[uint64] // vmemmap_base
 	markers once[[]Marker]
-	files   map[string]*dwarf.Module
-	elves   map[string]*elf.File
+	files   *image.Files
 	code    map[codeKey]*codeAt
 	known   map[*dwarf.Module]traits
 	present [sha256.Size]byte // of modules and events, at the last renew; zero: there was none
@@ -53,7 +52,8 @@ func (o *once[T]) get(open func() (T, error)) (T, error) {
 }
 
 func newSources(e *Host) *sources {
-	return &sources{e: e, files: map[string]*dwarf.Module{}, elves: map[string]*elf.File{}, code: map[codeKey]*codeAt{}}
+	opt := dwarf.Options{DebugDirs: e.opt.DebugDirs, Warn: func(m string) { e.logf("%s", m) }}
+	return &sources{e: e, files: image.NewFiles(opt), code: map[codeKey]*codeAt{}}
 }
 
 // Renew forgets what was read of symbols, types and static tracepoints, if modules or
@@ -239,39 +239,6 @@ func (e *Host) KernelSymbol(addr uint64) (event.KernelSymbol, bool) {
 }
 
 // file opens the debug information of a program or library.
-func (s *sources) file(path string) (*dwarf.Module, error) {
-	if m := s.files[path]; m != nil {
-		return m, nil
-	}
-	m, err := dwarf.Open(path, s.dwarfOptions())
-	if err != nil {
-		return nil, err
-	}
-	s.files[path] = m
-	return m, nil
-}
+func (s *sources) file(path string) (*dwarf.Module, error) { return s.files.Open(path) }
 
-// elf opens a file for what is beside its debug information.
-func (s *sources) elf(path string) (*elf.File, error) {
-	if f := s.elves[path]; f != nil {
-		return f, nil
-	}
-	f, err := elf.Open(path)
-	if err == nil {
-		s.elves[path] = f
-	}
-	return f, err
-}
-
-func (s *sources) dwarfOptions() dwarf.Options {
-	return dwarf.Options{DebugDirs: s.e.opt.DebugDirs, Warn: func(m string) { s.e.logf("%s", m) }}
-}
-
-func (s *sources) close() {
-	for _, m := range s.files {
-		_ = m.Close()
-	}
-	for _, f := range s.elves {
-		_ = f.Close()
-	}
-}
+func (s *sources) close() { s.files.Close() }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/format"
 )
@@ -45,7 +44,7 @@ func (e *Engine) Frames(ev *event.Event, v *event.Value) []format.Frame {
 	pcs := v.Frames()
 	if len(pcs) > 0 && pcs[0] < kernelHalf {
 		e.learn(ev, pcs[0])
-		pcs = e.user.plausible(ev.Pid, pcs)
+		pcs = e.user.Plausible(ev.Pid, pcs)
 	}
 	for i := e.ours(pcs); i < len(pcs); i++ {
 		pc := pcs[i]
@@ -56,7 +55,7 @@ func (e *Engine) Frames(ev *event.Event, v *event.Value) []format.Frame {
 			out = append(out, e.kernelFrame(pc, i > 0))
 			continue
 		}
-		out = append(out, e.user.frames(e.Host, ev.Pid, pc, i > 0)...)
+		out = append(out, e.user.Frames(ev.Pid, pc, i > 0)...)
 	}
 	return out
 }
@@ -120,24 +119,4 @@ func (e *Host) kernelFrame(pc uint64, caller bool) format.Frame {
 		}
 	}
 	return f
-}
-
-func (u *userSymbols) frames(e *Host, pid int, pc uint64, caller bool) []format.Frame {
-	f := format.Frame{PC: pc}
-	at := pc
-	if caller {
-		at--
-	}
-	r, ok := u.find(pid, at)
-	if !ok {
-		return []format.Frame{f}
-	}
-	f.Module = r.path
-	m, vaddr := e.image(r, at)
-	if m == nil {
-		return []format.Frame{f}
-	}
-	var inlined []string
-	f.Function, f.Offset, f.File, f.Line, inlined = m.Symbolize(vaddr)
-	return debuginfo.CodeFrames(f, caller, inlined)
 }

@@ -44,12 +44,12 @@ func (s *sources) openVmlinux(path string) (*vmlinux, error) {
 
 // slide is how far the running kernel lies from where the file says.
 func (s *sources) slide(path string) (uint64, error) {
-	f, err := s.elf(path)
+	f, err := s.file(path)
 	if err != nil {
 		return 0, err
 	}
-	if id := runningBuildID(); id != "" && f.BuildID != "" && f.BuildID != id {
-		return 0, fmt.Errorf("%s is of another kernel: its build-id is %s, that of the running one %s", path, f.BuildID, id)
+	if id, own := runningBuildID(), f.BuildID(); id != "" && own != "" && own != id {
+		return 0, fmt.Errorf("%s is of another kernel: its build-id is %s, that of the running one %s", path, own, id)
 	}
 	const anchor = "_stext"
 	addr, ok := s.address(anchor)

@@ -1,0 +1,162 @@
+package image
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
+	"github.com/jalon-trace/jalon/internal/procdir"
+)
+
+// Processes are the images of the processes that a trace of the whole system meets. What
+// a process has mapped is looked at when it is first asked for, and again for addresses
+// that are not found. Of a process that is gone by then only the file of a site is
+// known, from where it was hit: see Learn.
+type Processes struct {
+	files *Files
+	known map[int]*observed
+}
+
+// observed is an image with the time at which the mappings were read.
+type observed struct {
+	*Image
+	read time.Time
+	part bool // only what a hit showed of it
+}
+
+// maxProcesses bounds how many processes are remembered.
+const maxProcesses = 1024
+
+// reread is how often the mappings of a process are looked at again for addresses
+// that are in none of them.
+const reread = 20 * time.Millisecond
+
+// NewProcesses knows no process yet.
+func NewProcesses(files *Files) *Processes {
+	return &Processes{files: files, known: map[int]*observed{}}
+}
+
+// Watch notes what a process has mapped while it is there. A program that starts has its
+// libraries yet to come: it is looked at again for the first address that is not found.
+func (p *Processes) Watch(pid int) {
+	if o := p.look(pid); o != nil {
+		o.read = time.Time{}
+	}
+}
+
+// of is what is known of a process, which is looked at the first time; nil: it is gone.
+func (p *Processes) of(pid int) *observed {
+	if o := p.known[pid]; o != nil {
+		return o
+	}
+	return p.look(pid)
+}
+
+// look reads what a process has mapped now. When it is gone, what is known stays.
+func (p *Processes) look(pid int) *observed {
+	maps, err := procdir.Maps(pid)
+	old := p.known[pid]
+	if err != nil {
+		if old != nil {
+			old.read = time.Now()
+		}
+		return old
+	}
+	if old == nil || old.part {
+		old = p.set(pid, &observed{Image: New(pid, p.files)})
+	}
+	old.Update(maps)
+	old.read = time.Now()
+	return old
+}
+
+func (p *Processes) set(pid int, o *observed) *observed {
+	if len(p.known) > maxProcesses {
+		clear(p.known)
+	}
+	p.known[pid] = o
+	return o
+}
+
+// at is the image of a process that has code at an address; nil: none is known.
+func (p *Processes) at(pid int, pc uint64) *observed {
+	o := p.of(pid)
+	if o == nil || o.IsCode(pc) {
+		return o
+	}
+	if time.Since(o.read) >= reread {
+		o = p.look(pid)
+	}
+	if o == nil || !o.IsCode(pc) {
+		return nil
+	}
+	return o
+}
+
+// Plausible cuts a stack of return addresses before the first that lies in no code of
+// the process: the kernel follows frame pointers, and code without them leads it astray.
+func (p *Processes) Plausible(pid int, pcs []uint64) []uint64 {
+	if o := p.of(pid); o == nil || o.part {
+		return pcs
+	}
+	for i := 1; i < len(pcs); i++ {
+		if p.at(pid, pcs[i]-1) == nil {
+			return pcs[:i]
+		}
+	}
+	return pcs
+}
+
+// Learn takes from a hit at pc, the address of the byte at an offset of a file, where the
+// file's code is mapped, when the process is gone and nothing else is known of it.
+func (p *Processes) Learn(pid int, path string, offset, pc uint64) {
+	if p.of(pid) != nil {
+		return
+	}
+	info, err := p.files.Open(path)
+	if err != nil {
+		return
+	}
+	vaddr, ok := offsetVaddr(info, offset)
+	if !ok || (pc-vaddr)&pageMask != 0 {
+		return
+	}
+	im := New(0, p.files)
+	m := &Module{Path: path, Exe: true, image: im, file: path, found: true, proven: true, tried: true, info: info, bias: pc - vaddr}
+	for _, seg := range info.Segments() {
+		if seg.Exe {
+			start := m.bias + seg.Vaddr
+			m.Maps = append(m.Maps, procdir.Mapping{Start: start, End: start + seg.Filesz, Offset: seg.Offset, Prot: unix.PROT_READ | unix.PROT_EXEC, Path: path})
+		}
+	}
+	im.mods = []*Module{m}
+	im.index(m.Maps)
+	p.set(pid, &observed{Image: im, read: time.Now(), part: true})
+}
+
+// Known reports whether something is known of a process.
+func (p *Processes) Known(pid int) bool { return p.of(pid) != nil }
+
+// Frames is Image.Frames for a process.
+func (p *Processes) Frames(pid int, pc uint64, caller bool) []debuginfo.Frame {
+	at := pc
+	if caller {
+		at--
+	}
+	o := p.at(pid, at)
+	if o == nil {
+		return []debuginfo.Frame{{PC: pc}}
+	}
+	return o.Frames(pc, caller)
+}
+
+// File is Image.File for code of a process.
+func (p *Processes) File(pid int, addr uint64) (*dwarf.Module, uint64) {
+	o := p.at(pid, addr)
+	if o == nil {
+		return nil, 0
+	}
+	return o.File(addr)
+}
