@@ -2,6 +2,7 @@ package test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -25,5 +26,22 @@ func TestLinkedThreadLocal(t *testing.T) {
 	}
 	if fmt.Sprint(got) != "[42 42 43 45 48]" {
 		t.Errorf("inlib = %v, status %d\n%s", got, r.status, tail(r.stderr))
+	}
+}
+
+// TestImportedFunction: one rule for both engines. A function that a file takes from a
+// library is meant there, also if another library has a hidden function of that name; one
+// that the file does not take is not meant.
+func TestImportedFunction(t *testing.T) {
+	prog, _, used := uses(t)
+	for _, engine := range []string{"process", "kernel"} {
+		r := trace(t, "--engine="+engine, "uprobe:"+prog+":shared_work", "-c", "arg0", "--", prog)
+		if r.sum.Hits != 5 || r.sum.Sites != 1 || !strings.Contains(r.stderr, used) {
+			t.Errorf("%s: summary %+v\n%s", engine, r.sum, tail(r.stderr))
+		}
+		// libc has it, and the program does not use it.
+		if r := jalon(t, "trace", "--engine="+engine, "uprobe:"+prog+":strfry", "--", prog); r.status == 0 || !strings.Contains(r.stderr, `no function "strfry"`) {
+			t.Errorf("%s: a function that the program does not use: status %d\n%s", engine, r.status, tail(r.stderr))
+		}
 	}
 }

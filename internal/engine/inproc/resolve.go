@@ -1,7 +1,6 @@
 package inproc
 
 import (
-	"debug/elf"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/engine"
-	"github.com/jalon-trace/jalon/internal/openfile"
 	"github.com/jalon-trace/jalon/internal/probe"
 )
 
@@ -56,25 +54,22 @@ func (e *Engine) Resolve(place *probe.Place) ([]engine.Site, error) {
 }
 
 // imported finds a function that the file named by the place does not contain but
-// uses from a library: that is what `uprobe:/usr/bin/sqlite3:sqlite3_step` means
-// where the program is linked dynamically.
+// takes from a library: that is what `uprobe:/usr/bin/sqlite3:sqlite3_step` means
+// where the program is linked dynamically. The rule is image.Provider's.
 func (e *Engine) imported(place *probe.Place) []engine.Site {
-	uses := false
 	for _, m := range e.mods {
-		if m.Meant(place.Path) {
-			uses = uses || imports(m, place.Func)
-		}
-	}
-	if !uses {
-		return nil
-	}
-	for _, m := range e.mods {
-		if m.open() != nil {
+		if !m.Meant(place.Path) {
 			continue
 		}
-		if sites, err := probe.Resolve(place, m.dw, e.interrupted); err == nil && len(sites) > 0 {
-			e.warn(fmt.Sprintf("%s: %s is not in that file, which takes it from %s", place.Text, place.Func, m.Path))
-			return e.sitesIn(m, sites)
+		provider := e.space.Provider(m.Module, place.Func)
+		i := slices.IndexFunc(e.mods, func(x *module) bool { return x.Module == provider })
+		if i < 0 || e.mods[i].open() != nil {
+			continue
+		}
+		from := e.mods[i]
+		if sites, err := probe.Resolve(place, from.dw, e.interrupted); err == nil && len(sites) > 0 {
+			e.warn(fmt.Sprintf("%s: %s is not in that file, which takes it from %s", place.Text, place.Func, from.Path))
+			return e.sitesIn(from, sites)
 		}
 	}
 	return nil
@@ -107,15 +102,4 @@ func (e *Engine) resolveAddress(p *probe.Place) ([]engine.Site, error) {
 		return []engine.Site{&Site{e, m, sites}}, nil
 	}
 	return nil, probe.Error(p, fmt.Errorf("address %#x is not in the code of the program or of a library", p.Off))
-}
-
-// imports reports whether the file takes a function of that name from a library.
-func imports(m *module, name string) bool {
-	f, err := openfile.OpenELF(m.File())
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	syms, err := f.ImportedSymbols()
-	return err == nil && slices.ContainsFunc(syms, func(s elf.ImportedSymbol) bool { return s.Name == name })
 }

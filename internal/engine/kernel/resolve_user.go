@@ -15,6 +15,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/debuginfo/usdt"
+	"github.com/jalon-trace/jalon/internal/image"
 	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/openfile"
 	"github.com/jalon-trace/jalon/internal/probe"
@@ -168,35 +169,57 @@ func (e *Host) userCandidates(p *probe.Place, n int, one func(int) (candidate, e
 	return out, nil
 }
 
-// imported is the library from which a program takes a function that it has not itself.
+// imported is the library from which a program takes a function that it has not itself:
+// see image.Provider. Where the place names no file, it is the first library of the
+// program that has the function.
 func (e *Host) imported(p *probe.Place, m *dwarf.Module, path string) (*dwarf.Module, string, error) {
-	f, err := openfile.OpenELF(path)
-	if err != nil {
-		return nil, "", err
-	}
-	defer f.Close()
-	if p.Func == "" || p.Glob() || m.Interp() == "" {
+	if p.Func == "" || p.Glob() {
 		return nil, "", fs.ErrNotExist
 	}
-	needed, err := f.ImportedLibraries()
+	var from *image.Module
+	if p.Path != "" {
+		from = e.provider(path, p.Func)
+	} else {
+		for _, lib := range e.src.files.Linked(path, e.library) {
+			if _, err := probe.Resolve(p, lib.Info(), nil); err == nil {
+				from = lib
+				break
+			}
+		}
+	}
+	if from == nil || from.Open() != nil {
+		return nil, "", fs.ErrNotExist
+	}
+	e.warn(fmt.Sprintf("%s: %s is in %s, which the program uses: its calls from all programs are meant", p.Text, p.Func, from.File()))
+	return from.Info(), from.File(), nil
+}
+
+// provider is the module from which the file at path takes a function: as the traced
+// process has it where that has its libraries, else as a new one would.
+func (e *Host) provider(path, name string) *image.Module {
+	if e.opt.Tgid != 0 {
+		if im, err := image.OfProcess(e.opt.Tgid, e.src.files); err == nil {
+			for _, m := range im.Modules() {
+				if !openfile.Same(m.File(), path) {
+					continue
+				}
+				if from := im.Provider(m, name); from != nil {
+					return from
+				}
+			}
+		}
+	}
+	return e.src.files.Provider(path, name, e.library)
+}
+
+// library is the path of a library by the name that files are linked with, "" where
+// there is none.
+func (e *Host) library(needed string) string {
+	path, err := e.findFile(needed)
 	if err != nil {
-		return nil, "", err
+		return ""
 	}
-	for _, name := range needed {
-		in, err := e.findFile(name)
-		if err != nil {
-			continue
-		}
-		lib, err := e.src.file(in)
-		if err != nil {
-			continue
-		}
-		if _, err := probe.Resolve(p, lib, nil); err == nil {
-			e.warn(fmt.Sprintf("%s: %s is in %s, which the program uses: its calls from all programs are meant", p.Text, p.Func, in))
-			return lib, in, nil
-		}
-	}
-	return nil, "", fs.ErrNotExist
+	return path
 }
 
 // userCandidate is a uprobe at a site of a file.

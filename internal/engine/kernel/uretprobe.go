@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	stdelf "debug/elf"
 	"fmt"
 	"os"
 	"strings"
@@ -9,7 +8,6 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/frame"
-	"github.com/jalon-trace/jalon/internal/openfile"
 	"github.com/jalon-trace/jalon/internal/probe"
 )
 
@@ -123,7 +121,7 @@ func (s *sources) traits(m *dwarf.Module) traits {
 		t.throws = t.throws || sec.Name == ".gcc_except_table"
 	}
 	t.isGo = m.IsGo()
-	imported := importedBy(m.Path())
+	imported, _ := m.File().Imported() // unreadable: what it has itself counts
 	for _, name := range switchers {
 		if defined := m.Lookup(name); (imported[name] || len(defined) > 0) && m.Name() != "libc.so.6" && t.switches == "" {
 			t.switches = name
@@ -137,29 +135,6 @@ func (s *sources) traits(m *dwarf.Module) traits {
 	}
 	s.known[m] = t
 	return t
-}
-
-// importedBy are the names of symbols that a file takes from others.
-func importedBy(path string) map[string]bool {
-	names := map[string]bool{}
-	f, err := openfile.OpenELF(path)
-	if err != nil {
-		return names
-	}
-	defer f.Close()
-	for _, list := range []func() ([]stdelf.Symbol, error){f.DynamicSymbols, f.Symbols} {
-		syms, err := list()
-		if err != nil {
-			continue
-		}
-		for i := range syms {
-			if s := &syms[i]; s.Section == stdelf.SHN_UNDEF {
-				name, _, _ := strings.Cut(s.Name, "@")
-				names[name] = true
-			}
-		}
-	}
-	return names
 }
 
 // safeReturns refuses or warns of the candidates of a uretprobe: they are in
