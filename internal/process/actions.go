@@ -29,7 +29,7 @@ const actionsAge = 250 * time.Millisecond
 //     blocked; that is looked at once in actionsAge only.
 //  3. A system call is injected, as at any other stop.
 //
-// Under run control the stop would have to be told: there the knowledge is that of the
+// Under run control the stop would have to be reported: there the knowledge is that of the
 // last installation.
 func (p *Process) learnOnDelivery(t *task) {
 	sig := t.sig

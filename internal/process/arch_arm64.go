@@ -20,7 +20,7 @@ func missing() { panic("BUG: process: in-process tracing on arm64") }
 
 func (inj *injection) recovery() []byte { missing(); return nil }
 
-func escapeBytes() []byte { missing(); return nil }
+func stubBytes() []byte { missing(); return nil }
 
 func classify([]byte) insn { missing(); return insn{} }
 
@@ -35,8 +35,8 @@ const (
 	trapChain       = 0
 	trapRestorer    = 0
 	trapData        = 0
-	escapeData      = 0
-	escapeSize      = 0
-	escapeMask      = 0
-	escapeCallEnd   = 0
+	stubData        = 0
+	stubSize        = 0
+	stubMask        = 0
+	stubCallEnd     = 0
 )

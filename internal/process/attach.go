@@ -24,7 +24,7 @@ func Attach(pid int, cfg Config) (*Process, error) {
 	}
 	return launch(cfg, func(p *Process) error {
 		p.pid = pid
-		hurry()
+		raisePriority()
 		if err := p.seizeAll(); err != nil {
 			p.releaseAll()
 			return err
@@ -34,7 +34,7 @@ func Attach(pid int, cfg Config) (*Process, error) {
 			p.releaseAll()
 			return &fail.Error{Op: fmt.Sprintf("open the memory of process %d", pid), Err: err}
 		}
-		if err := p.meet(); err != nil {
+		if err := p.examine(); err != nil {
 			p.releaseAll()
 			return err
 		}
@@ -157,7 +157,7 @@ func (p *Process) anyTask() *task {
 
 // meet stops the world once: to see that the threads are 64-bit ones, to learn
 // their thread pointers, and to watch ld.so.
-func (p *Process) meet() error {
+func (p *Process) examine() error {
 	if p.ctl != nil {
 		p.ctl.collect = &p.ctl.first
 		defer func() { p.ctl.collect = nil }()
@@ -178,7 +178,7 @@ func (p *Process) meet() error {
 		if err := sys.GetRegs(t.tid, &regs); err == sys.ErrNot64 {
 			return &fail.Error{Op: fmt.Sprintf("attach to process %d", p.pid), Err: errors.New("it is not a 64-bit x86 program"), Remedy: "jalon traces x86-64 programs"}
 		}
-		p.tellBorn(t)
+		p.reportBorn(t)
 	}
 	p.modulesArm()
 	p.takePending()
@@ -186,7 +186,7 @@ func (p *Process) meet() error {
 	return nil
 }
 
-// takePending has threads stand with the signals that wait for them: who attaches is
+// takePending stops threads with the signals that wait for them: a debugger that attaches is
 // to see them first, as with a debugger that attaches by a signal. (SIGSTOP, which that
 // one sends, comes behind most others; our interrupt comes before them.)
 func (p *Process) takePending() {
@@ -205,14 +205,13 @@ func (p *Process) takePending() {
 }
 
 // First are the stops that threads had at Attach: signals that waited for them. They
-// are not told by OnStop.
+// are not reported by OnStop.
 func (p *Process) First() (stops []Stop) {
 	_ = p.controlDo(func() error { stops, p.ctl.first = p.ctl.first, nil; return nil }) // ErrGone: none
 	return stops
 }
 
-// holdAll makes the threads of a process under run control stand: at an attach
-// none runs on.
+// holdAll holds the threads of a process under run control: at an attach none runs on.
 func (p *Process) holdAll() {
 	if p.ctl == nil {
 		return

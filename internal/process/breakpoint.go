@@ -35,8 +35,8 @@ func (p *Process) InsertBreak(addr uint64) error {
 	})
 }
 
-// RemoveBreak takes the int3 out again. A hit that is on its way is not told any
-// more.
+// RemoveBreak takes the int3 out again. A hit that is on its way is not reported
+// any more.
 func (p *Process) RemoveBreak(addr uint64) error {
 	return p.controlDo(func() error {
 		if !p.ctl.user[addr] {

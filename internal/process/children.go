@@ -22,9 +22,9 @@ func (p *Process) controlImage(t *task) {
 	c := p.ctl
 	clear(c.user)
 	clear(c.removed)
-	c.watches, c.gen, c.learnt, c.work = [watchSlots]watch{}, 0, false, nil
+	c.watches, c.gen, c.learnt, c.pendingExclusive = [watchSlots]watch{}, 0, false, nil
 	old := t.dbg
-	t.dbg = standing{birth: old.birth, leaves: old.leaves, step: old.step, lo: old.lo, hi: old.hi, made: old.made}
+	t.dbg = stopState{birth: old.birth, leaves: old.leaves, step: old.step, lo: old.lo, hi: old.hi, made: old.made}
 }
 
 // endControl takes everything of run control out of a frozen process that is about
@@ -33,8 +33,8 @@ func (p *Process) endControl() {
 	if p.ctl == nil {
 		return
 	}
-	p.postpone()
-	if p.left == nil {
+	p.postponeExclusive()
+	if p.leftBorrowed == nil {
 		p.liftBreaks(p.space)
 	}
 	p.ctl.watches = [watchSlots]watch{}
@@ -52,16 +52,16 @@ func (p *Process) endControl() {
 		if k := d.kept; k != nil {
 			p.giveSignal(t, k.sig)
 		}
-		*d = standing{}
+		*d = stopState{}
 	}
 	clear(p.ctl.removed)
 	p.ctl = nil
 }
 
-// controlBorn makes a thread stand that has created a process, and the child with
-// it, where the owner wants that.
+// controlBorn holds a thread that has created a process, and the child, where
+// ControlOptions ask for that.
 func (p *Process) controlBorn(t, c *task, flags uint64) {
-	if !p.controlled(t) || flags&unix.CLONE_THREAD != 0 || c.kin {
+	if !p.controlled(t) || flags&unix.CLONE_THREAD != 0 || c.cloneChild {
 		return
 	}
 	kind := StopForked
@@ -79,9 +79,9 @@ func (p *Process) controlBorn(t, c *task, flags uint64) {
 		if err != nil {
 			return // killed; its end is reported
 		}
-		p.event(c.tid, ws)
+		p.handleStop(c.tid, ws)
 	}
-	p.stand(t, Stop{Kind: kind, Child: c.tid})
+	p.stopFor(t, Stop{Kind: kind, Child: c.tid})
 }
 
 // firstStop waits for the first stop of a child, which executes nothing before it.
@@ -130,7 +130,7 @@ func (p *Process) releaseChild(t *task) {
 	p.resume(t)
 }
 
-// releaseChildren lets all of them go that nobody has taken.
+// releaseChildren lets all of them go that TakeChild has not taken.
 func (p *Process) releaseChildren() {
 	for _, t := range p.tasks {
 		if t.dbg.child && t.fork && t.state == stopped {
@@ -176,8 +176,8 @@ func (p *Process) handOver(t *task) (h handover, err error) {
 	sp := newSpace(t.tgid)
 	defer sp.Close()
 	inj := &injection{t: t, sp: sp, regs: h.regs, mask: h.mask}
-	stub := append(escapeBytes()[:escapeData], inj.recovery()...)
-	if h.stub, err = sp.TakeSlack(stub, escapeData, func(lo, hi uint64) bool { return false }); err != nil {
+	stub := append(stubBytes()[:stubData], inj.recovery()...)
+	if h.stub, err = sp.TakeSlack(stub, stubData, func(lo, hi uint64) bool { return false }); err != nil {
 		return h, err
 	}
 	regs := h.regs
@@ -222,7 +222,7 @@ func (h *handover) giveBack() error {
 	if err := sys.GetRegs(h.pid, &regs); err != nil {
 		return err
 	}
-	if regs.PC()-h.stub < escapeData {
+	if regs.PC()-h.stub < stubData {
 		// In this order: by the stub, or by the kernel, all is well in between.
 		if err := sys.SetSigmask(h.pid, h.mask); err != nil {
 			return err
@@ -233,26 +233,26 @@ func (h *handover) giveBack() error {
 	}
 	sp := newSpace(h.pid)
 	defer sp.Close()
-	sp.escape = h.stub
-	sp.dropEscape()
+	sp.stub = h.stub
+	sp.dropStub()
 	return nil
 }
 
 // TakeChild makes a child of StopForked or StopVForked a process of its own, which
-// stands. Breakpoints and watchpoints are in it as in its parent; what the owner has patched is his
-// matter. While a child borrows the memory, a breakpoint of one of the two is not
+// is stopped. Breakpoints and watchpoints are in it as in its parent; the caller restores its own
+// patches. While a child borrows the memory, a breakpoint of one of the two is not
 // known to the other, and detaching from the child leaves the memory as it is.
 func (p *Process) TakeChild(pid int, cfg Config) (*Process, error) {
 	op := fmt.Sprintf("take over process %d", pid)
 	var h handover
-	var legacy *legacy
+	var legacy *inheritance
 	var was task
 	err := p.controlDo(func() error {
 		t, err := p.heldChild(pid)
 		if err != nil {
 			return err
 		}
-		was, legacy = *t, p.legacyOf(t)
+		was, legacy = *t, p.inheritanceOf(t)
 		h, err = p.handOver(t)
 		return err
 	})
@@ -285,8 +285,8 @@ func (p *Process) TakeChild(pid int, cfg Config) (*Process, error) {
 	return nil, p.access(op, err)
 }
 
-// legacy is what a child's memory has of ours, and what is known of its signals.
-type legacy struct {
+// inheritance is what a child's memory has of ours, and what is known of its signals.
+type inheritance struct {
 	space         *space // of the parent; breaks only
 	user          map[uint64]bool
 	watches       [watchSlots]watch
@@ -297,16 +297,16 @@ type legacy struct {
 	left          func() // nil, or for a child that borrows the memory: it has left it
 }
 
-func (p *Process) legacyOf(t *task) *legacy {
-	l := &legacy{
-		space: &space{Space: &memory.Space{Breaks: maps.Clone(p.space.Breaks)}, escape: p.space.escape}, user: maps.Clone(p.ctl.user),
+func (p *Process) inheritanceOf(t *task) *inheritance {
+	l := &inheritance{
+		space: &space{Space: &memory.Space{Breaks: maps.Clone(p.space.Breaks)}, stub: p.space.stub}, user: maps.Clone(p.ctl.user),
 		watches: p.ctl.watches,
 		modules: p.modules, trap: p.trap, faultHandlers: maps.Clone(p.faultHandlers), actions: maps.Clone(p.actions),
 	}
 	if pid := t.tid; !t.fork {
 		l.left = func() {
 			go func() { // the other tracer may wait for this one
-				_ = p.do(func() error { p.vforkDone(pid); return nil }) // ErrGone: nobody waits any more
+				_ = p.do(func() error { p.vforkDone(pid); return nil }) // ErrGone: no parent waits any more
 			}()
 		}
 	}
@@ -314,14 +314,14 @@ func (p *Process) legacyOf(t *task) *legacy {
 }
 
 // inherit makes it that of a process that was just taken over.
-func (p *Process) inherit(t *task, l *legacy) {
+func (p *Process) inherit(t *task, l *inheritance) {
 	p.space = newSpace(t.tgid)
 	p.space.Breaks = l.space.Breaks
 	if l.left == nil { // in borrowed memory the stub is the parent's tracer's
-		p.space.inheritEscape(l.space)
+		p.space.inheritStub(l.space)
 	}
-	p.modules, p.trap, p.faultHandlers, p.actions, p.left = l.modules, l.trap, l.faultHandlers, l.actions, l.left
-	t.hold = holdOwner
+	p.modules, p.trap, p.faultHandlers, p.actions, p.leftBorrowed = l.modules, l.trap, l.faultHandlers, l.actions, l.left
+	t.hold = holdCaller
 	if p.ctl != nil {
 		t.hold = holdDebug
 		p.ctl.user, p.ctl.learnt = l.user, len(l.actions) > 0
@@ -339,15 +339,15 @@ func (p *Process) inherit(t *task, l *legacy) {
 		p.modulesDisarm(p.space)
 		p.frozen--
 	}
-	p.tellBorn(t)
+	p.reportBorn(t)
 }
 
 // leftMemory: a process that has borrowed another's memory has one of its own, or
 // is no more ours.
 func (p *Process) leftMemory() {
-	if f := p.left; f != nil {
-		p.left = nil
-		p.space.dropEscape() // at exit; newImage has done it before exec
+	if f := p.leftBorrowed; f != nil {
+		p.leftBorrowed = nil
+		p.space.dropStub() // at exit; newImage has done it before exec
 		f()
 	}
 }
@@ -357,7 +357,7 @@ func (p *Process) leftMemory() {
 func (p *Process) leaveBorrowed() {
 	p.endControl()
 	_ = p.endInjection() // an error: it is dying
-	p.space.dropEscape()
+	p.space.dropStub()
 	for _, t := range p.tasks {
 		if t.state == stopped {
 			p.forget(t)
@@ -367,8 +367,8 @@ func (p *Process) leaveBorrowed() {
 	p.finish(ExitStatus{Detached: true})
 }
 
-// tellExit tells that a thread ends.
-func (p *Process) tellExit(t *task) {
+// reportExit reports that a thread ends.
+func (p *Process) reportExit(t *task) {
 	if !p.controlled(t) || !p.ctl.opt.Threads || t.dbg.exited {
 		return
 	}
@@ -384,9 +384,9 @@ func (p *Process) tellExit(t *task) {
 	p.report(why)
 }
 
-// tellNoneRuns tells that the only thread that ran has ended, unless the others end
+// reportNoneRuns reports that the only thread that ran has ended, unless the others end
 // with it.
-func (p *Process) tellNoneRuns(t *task) {
+func (p *Process) reportNoneRuns(t *task) {
 	if !p.controlled(t) || p.ctl.collect != nil {
 		return
 	}

@@ -12,7 +12,7 @@ import (
 // seccomp does it too): rdtsc then raises SIGSEGV as a general protection fault. The
 // setting is a thread's own, inherited by those that it creates, and shown nowhere.
 
-// readClock answers such a fault of rdtsc: the tracer's counter is the same one.
+// readClock handles such a fault of rdtsc: the tracer's counter is the same one.
 func (p *Process) readClock(tid int, sig unix.Signal, code int32, regs *Regs) bool {
 	if sig != unix.SIGSEGV || code != sys.SIKernel || p.cfg.OnClock == nil {
 		return false

@@ -6,15 +6,15 @@ import (
 	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
-// Control is what the owner of a process under run control decides. All functions
+// Control is what the caller decides about a process under run control. All functions
 // are called on the tracer's goroutine: they must be quick and must not block.
 // Those that are nil decide nothing.
 //
 // Run control comes on top of everything else that this package does: while
-// threads are held for the owner, the world can be stopped, calls injected and
+// threads are held for the caller, the world can be stopped, calls injected and
 // code patched as ever.
 type Control struct {
-	// OnStop tells that a thread stands, is held until ResumeThreads, and why.
+	// OnStop reports that a thread is stopped, and why. It is held until ResumeThreads.
 	OnStop func(Stop)
 	// OnBreak is asked when a thread comes to a breakpoint of InsertBreak, whose
 	// address the pc is already. nil: BreakStop.
@@ -23,7 +23,7 @@ type Control struct {
 	// began; with again one more is made. Whatever else the thread does (run, or
 	// step for the user) goes on behind it.
 	OnStepped func(tid int) (again bool)
-	// Where tells what a pc in generated code stands for. nil: there is none.
+	// Where says what a pc in generated code means. nil: there is none.
 	Where func(pc uint64) Code
 }
 
@@ -32,13 +32,13 @@ type BreakVerdict uint8
 
 // The verdicts.
 const (
-	BreakStop BreakVerdict = iota // it stands, told by OnStop
+	BreakStop BreakVerdict = iota // it stops, reported by OnStop
 	BreakGo                       // it executes the instruction and goes on
 	BreakStep                     // as BreakGo, with OnStepped after it
 	BreakPast                     // the int3 below is not executed: it goes on behind it
 )
 
-// Code says what a pc in generated code stands for.
+// Code says what a pc in generated code means.
 type Code struct {
 	In       bool   // the pc is in generated code
 	Boundary bool   // it is exactly before the copy of a displaced instruction
@@ -51,7 +51,7 @@ type Code struct {
 	Stops []uint64
 }
 
-// StopKind is why a thread stands.
+// StopKind is why a thread is stopped.
 type StopKind uint8
 
 // The kinds of Stop.
@@ -62,18 +62,18 @@ const (
 	StopHardwareBreak                 // at the hardware breakpoint of Slot at Addr
 	StopWatch                         // the data at Addr, watched by Slot, were accessed
 	StopStep                          // the step, or the stepped range, is done
-	StopForked                        // Child, a copy of the process, stands too
-	StopVForked                       // Child, which shares the memory, stands too
+	StopForked                        // Child, a copy of the process, is stopped too
+	StopVForked                       // Child, which shares the memory, is stopped too
 	StopVForkDone                     // the child of a vfork has left the memory
 	StopExec                          // it is another program, Path
 	StopCloned                        // it is new
 	StopSyscallEntry                  // it is about to make system call Syscall
 	StopSyscallReturn                 // it has made system call Syscall
 	StopThreadExit                    // it ends, with Code or by Signal; it is not held
-	StopNoneRuns                      // it has ended, and all others stand; it is not held
+	StopNoneRuns                      // it has ended, and all others are stopped; it is not held
 )
 
-// Stop tells of a thread that stands.
+// Stop reports a thread that is stopped.
 type Stop struct {
 	Kind    StopKind
 	TID     int
@@ -92,12 +92,12 @@ type Resumption struct {
 	// Step: single-step. With Hi != 0 until the pc leaves [Lo, Hi).
 	Step   bool
 	Lo, Hi uint64
-	// Signal is delivered; 0: none, also not the one that the thread stands with.
+	// Signal is delivered; 0: none, also not the one that the thread is stopped with.
 	Signal unix.Signal
 }
 
 // ControlOptions say which events of a process under run control make a thread
-// stand. Without them the process handles them as one that is not.
+// stop. Without them the process handles them as one that is not.
 type ControlOptions struct {
 	Forks, VForks, Execs bool
 	Threads              bool // StopCloned and StopThreadExit
@@ -112,65 +112,65 @@ type ControlOptions struct {
 // ThreadInfo is a thread of a process.
 type ThreadInfo struct {
 	TID     int
-	Name    string // "" of kin: it is the name of another process
+	Name    string // "" of a clone child: it is the name of another process
 	Core    int    // the CPU that it ran on last; -1: not known
-	Stopped bool   // it stands: its registers can be read
+	Stopped bool   // its registers can be read
 }
 
 // control is what the tracer's goroutine knows of a process under run control.
 type control struct {
 	Control
-	opt     ControlOptions
-	user    map[uint64]bool // addresses of InsertBreak; the bytes below are in space.breaks
-	removed map[uint64]bool // where a breakpoint was: a hit may be on its way still
-	watches [watchSlots]watch
-	gen     int     // counts changes of watches
-	collect *[]Stop // HaltAll takes the stops; nil: they are told
-	first   []Stop  // those of Attach
-	births  int
-	learnt  bool    // the actions of the guarded signals were read
-	work    []*task // threads with something to do alone, see alone.go
-	asked   int     // the thread that a decision is asked for; 0: none
-	queued  bool    // work is in Process.late
+	opt              ControlOptions
+	user             map[uint64]bool // addresses of InsertBreak; the bytes below are in space.breaks
+	removed          map[uint64]bool // where a breakpoint was: a hit may be on its way still
+	watches          [watchSlots]watch
+	gen              int     // counts changes of watches
+	collect          *[]Stop // HaltAll takes the stops; nil: they are reported
+	first            []Stop  // those of Attach
+	births           int
+	learnt           bool    // the actions of the guarded signals were read
+	pendingExclusive []*task // threads that wait for their exclusive step, see exclusive.go
+	asking           int     // the thread that a decision is asked for; 0: none
+	exclusiveQueued  bool    // work is in Process.late
 }
 
-// standing is what run control knows of a thread.
-type standing struct {
+// stopState is what run control knows of a thread.
+type stopState struct {
 	birth    int
 	leaves   bool // asked to halt
 	step     bool // for the user, until the pc leaves [lo, hi)
 	lo, hi   uint64
 	inner    bool   // internal single steps, see OnStepped
 	from     uint64 // the pc, as shown, where the present step began
-	copyAt   uint64 // where in generated code the instruction at from stands; 0: in the program itself
+	copyAt   uint64 // where in generated code the copy of the instruction at from is; 0: in the program itself
 	back     bool   // at copyAt is no more than a jump to from
 	stepping bool   // resumed last by PTRACE_SINGLESTEP
 	insn     insnKind
 	stepDone bool // a step is made, and not looked at yet
 
-	why     *Stop  // to be told as soon as the thread is where it can be shown
-	pending []Stop // came while it stood already: told when it is resumed
+	why     *Stop  // to be reported as soon as the thread's pc is a user address
+	pending []Stop // came while it was stopped already: reported when it is resumed
 	kept    *kept  // the signal of StopSignal, not delivered yet
 	made    []kept // sent again, to be recognised at their delivery
-	late    []kept // came while the thread was doing something alone
+	late    []kept // came during the thread's exclusive step
 
-	over  uint64 // breakpoint to step over, alone; 0: none
-	alone *alone // what it is doing alone just now
-	again again
-	call  bool // run to the exit of the system call that it is in
-	gen   int  // of the watchpoints that it has
+	over      uint64         // breakpoint to step over, exclusively; 0: none
+	exclusive *exclusiveStep // the exclusive step that it is making; nil: none
+	again     again
+	call      bool // run to the exit of the system call that it is in
+	gen       int  // of the watchpoints that it has
 
-	halted bool // stands because it was asked to, or attached to
-	child  bool // of StopForked or StopVForked: the owner decides about it
-	exited bool // StopThreadExit was told
+	halted bool // stopped because it was asked to, or attached to
+	child  bool // of StopForked or StopVForked: the caller decides about it
+	exited bool // StopThreadExit was reported
 	entry  bool // the last syscall-stop was that of an entry
 }
 
 // kept is a signal that was taken from a thread, to be delivered later.
 type kept struct {
-	sig  unix.Signal
-	info sys.Siginfo
-	tell bool // it was not told yet
+	sig        unix.Signal
+	info       sys.Siginfo
+	unreported bool // it was not reported yet
 }
 
 // again is a breakpoint that a thread has hit without executing its instruction
@@ -188,15 +188,15 @@ func newControl(c *Control) *control {
 // nor one that borrows the memory.
 func (p *Process) controlled(t *task) bool { return p.ctl != nil && p.listed(t) }
 
-// ask lets the owner decide about a thread.
+// ask has the caller decide about a thread.
 func (c *control) ask(tid int, f func()) {
-	was := c.asked
-	c.asked = tid
+	was := c.asking
+	c.asking = tid
 	f()
-	c.asked = was
+	c.asking = was
 }
 
-// where tells about a pc.
+// where is Control.Where.
 func (p *Process) where(pc uint64) Code {
 	if p.ctl == nil || p.ctl.Where == nil {
 		return Code{}
@@ -212,9 +212,9 @@ func (p *Process) shown(pc uint64) uint64 {
 	return pc
 }
 
-// stand makes a thread stand for a reason. One that is in the midst of generated
-// code is led out first.
-func (p *Process) stand(t *task, why Stop) {
+// stopFor holds a thread for a reason. One that is in the midst of generated code is
+// led out first.
+func (p *Process) stopFor(t *task, why Stop) {
 	d := &t.dbg
 	why.TID = t.tid
 	if d.why != nil {
@@ -222,14 +222,14 @@ func (p *Process) stand(t *task, why Stop) {
 		return
 	}
 	d.why = &why
-	if d.alone != nil {
-		return // told when it is done
+	if d.exclusive != nil {
+		return // reported when it is done
 	}
 	if p.inside(t) {
-		p.toDo(t)
+		p.needExclusive(t)
 		return
 	}
-	p.tellStop(t)
+	p.reportStop(t)
 }
 
 // inside reports whether a thread is where it cannot be shown.
@@ -242,8 +242,8 @@ func (p *Process) inside(t *task) bool {
 	return c.In && !c.Boundary
 }
 
-// tellStop tells why a thread stands.
-func (p *Process) tellStop(t *task) {
+// reportStop reports why a thread is stopped.
+func (p *Process) reportStop(t *task) {
 	d := &t.dbg
 	why := *d.why
 	d.why = nil
@@ -257,7 +257,7 @@ func (p *Process) tellStop(t *task) {
 	p.report(why)
 }
 
-// report hands a stop to HaltAll, if that is under way, or to the owner.
+// report hands a stop to HaltAll, if that is under way, or to the caller.
 func (p *Process) report(s Stop) {
 	switch {
 	case p.ctl.collect != nil:
@@ -267,7 +267,7 @@ func (p *Process) report(s Stop) {
 	}
 }
 
-// SetOptions says which events make threads stand from now on.
+// SetOptions says which events stop threads from now on.
 func (p *Process) SetOptions(o ControlOptions) error {
 	return p.controlDo(func() error {
 		catch := p.ctl.opt.CatchSyscalls

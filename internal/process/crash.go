@@ -25,7 +25,7 @@ import (
 // What cannot be done twice keeps its signal: one that was sent, that a single-step
 // made, or that the kernel raised for want of a stack.
 
-// Origin is what a pc in generated code stands for.
+// Origin is the place in the program that a pc in generated code is for.
 type Origin struct {
 	PC uint64 // of the displaced instruction
 	// The program's bytes strictly between Lo and Hi are changed: nothing may come
@@ -89,7 +89,7 @@ func (p *Process) refer(t *task, sig unix.Signal, r raised, regs *Regs, inside b
 	} else {
 		t.sig = sig
 	}
-	t.hold |= holdOwner
+	t.hold |= holdCaller
 	return true
 }
 
@@ -128,7 +128,7 @@ func (p *Process) spaceOf(*task) *space { return p.space }
 // held for a signal any more.
 func (s *Stopped) Dying(tid int) (dies, again, ok bool) {
 	t := s.p.tasks[tid]
-	if t == nil || t.state != stopped || t.stop != stopSignal || t.hold&holdOwner == 0 {
+	if t == nil || t.state != stopped || t.stop != stopSignal || t.hold&holdCaller == 0 {
 		return false, false, false
 	}
 	if t.sig != 0 {

@@ -32,7 +32,7 @@ func (p *Process) detach() error {
 	}
 	p.awaitForks()
 	p.releaseChildren()
-	if p.left != nil {
+	if p.leftBorrowed != nil {
 		p.leaveBorrowed()
 		return nil
 	}
@@ -59,7 +59,7 @@ func (p *Process) awaitForks() {
 	for _, t := range p.tasks {
 		if t.fork && t.state == starting {
 			if ws, err := p.firstStop(t); err == nil {
-				p.event(t.tid, ws)
+				p.handleStop(t.tid, ws)
 			}
 		}
 	}
@@ -100,7 +100,7 @@ func (p *Process) freeScratch(sp *space, only *task) {
 		}
 	}
 	_ = p.endInjection() // an error: the thread is dying
-	sp.dropEscape()
+	sp.dropStub()
 }
 
 // orphansKeep marks children that share the memory as ordinary threads to let go:

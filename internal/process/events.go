@@ -6,11 +6,11 @@ import (
 	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
-// answerTo gives the answer to each kind of stop (the upper half of the wait
+// stopHandler gives the handler of each kind of stop (the upper half of the wait
 // status). What is not listed was not asked for (seccomp, vfork-done) and is
 // simply resumed.
 //
-//	stop                     meaning                          answer
+//	stop                     meaning                          what is done
 //	signal-delivery-stop     a signal is about to arrive      signals.go
 //	PTRACE_EVENT_STOP/TRAP   interrupted, or newly born       resume
 //	PTRACE_EVENT_STOP/other  group-stop (SIGSTOP, ^Z)         PTRACE_LISTEN: as without us
@@ -20,7 +20,7 @@ import (
 //	vfork                    child borrows the memory         trace it, parent waits for its exec or exit
 //	exec                     another program                  forget everything, OnExec
 //	exit                     the thread runs no more          never wait for its stop again
-func answerTo(event int) func(p *Process, t *task, sig unix.Signal) {
+func stopHandler(event int) func(p *Process, t *task, sig unix.Signal) {
 	switch event {
 	case 0:
 		return (*Process).signalStop
@@ -38,9 +38,9 @@ func answerTo(event int) func(p *Process, t *task, sig unix.Signal) {
 	return func(*Process, *task, unix.Signal) {}
 }
 
-// event answers one state change. Afterwards the thread runs again, unless
-// somebody holds it or the world is stopped.
-func (p *Process) event(tid int, ws unix.WaitStatus) {
+// handleStop handles one state change. Afterwards the thread runs again, unless it is
+// held or the world is stopped.
+func (p *Process) handleStop(tid int, ws unix.WaitStatus) {
 	t := p.tasks[tid]
 	if t == nil {
 		if !ws.Stopped() {
@@ -63,8 +63,8 @@ func (p *Process) event(tid int, ws unix.WaitStatus) {
 	t.state, t.sig, t.asked, t.stop = stopped, 0, false, stopEvent
 	p.applyPC(t)
 	if first && p.member(t) {
-		p.tellBorn(t)
-	} else if first && t.kin {
+		p.reportBorn(t)
+	} else if first && t.cloneChild {
 		p.numberBirth(t)
 	}
 	if forced := sig; !first {
@@ -73,9 +73,9 @@ func (p *Process) event(tid int, ws unix.WaitStatus) {
 		}
 		p.noteMask(t, forced)
 	}
-	answerTo(sys.EventOf(ws))(p, t, sig)
+	stopHandler(sys.EventOf(ws))(p, t, sig)
 	if first && p.controlled(t) && p.ctl.opt.Threads && t.state == stopped {
-		p.stand(t, Stop{Kind: StopCloned})
+		p.stopFor(t, Stop{Kind: StopCloned})
 	}
 	t.last = sys.Monotonic()
 	if p.tasks[tid] == t && t.state == stopped {
@@ -88,10 +88,10 @@ func (p *Process) event(tid int, ws unix.WaitStatus) {
 }
 
 // adopt takes in a thread whose creator's event has not been seen yet, when it is
-// one of the process; a new process must wait for that event, which tells whether
+// one of the process; a new process must wait for that event, which says whether
 // it shares the memory.
 func (p *Process) adopt(tid int, ws unix.WaitStatus) *task {
-	delete(p.endedUnborn, tid) // of another one, whose creator died before it could tell
+	delete(p.endedUnborn, tid) // of another one, whose creator died before its event
 	st, err := sys.ReadStatus(tid)
 	if err == nil && (st.TGID == p.pid || p.tasks[st.TGID] != nil && st.TGID != tid) {
 		t := &task{tid: tid, tgid: st.TGID, state: starting, adopted: true}
@@ -112,7 +112,7 @@ func (p *Process) endUnborn(tid int) {
 	p.endedUnborn[tid] = true
 }
 
-// unborn reports whether that was noted of the thread that its creator tells of now.
+// unborn reports whether that was noted of the thread that its creator's event names now.
 func (p *Process) unborn(tid int) bool {
 	was := p.endedUnborn[tid]
 	delete(p.endedUnborn, tid)
@@ -128,7 +128,7 @@ func (p *Process) eventStop(t *task, sig unix.Signal) {
 	}
 	switch {
 	case !t.fork || t.leaving || t.dbg.child:
-	case t.kin:
+	case t.cloneChild:
 		p.restoreCopy(t)
 	default:
 		p.release(t)
@@ -139,11 +139,11 @@ func (p *Process) eventStop(t *task, sig unix.Signal) {
 // last time. It goes on even while the world is stopped.
 func (p *Process) exitStop(t *task, _ unix.Signal) {
 	p.noteFS(t)
-	p.tellDied(t)
-	p.tellExit(t)
+	p.reportDied(t)
+	p.reportExit(t)
 	t.state, t.hold = exiting, 0
 	_ = sys.Cont(t.tid, 0) // ESRCH: it is gone already
-	p.tellNoneRuns(t)
+	p.reportNoneRuns(t)
 }
 
 // reaped: the thread does not exist any more.
@@ -159,7 +159,7 @@ func (p *Process) reaped(t *task, ws unix.WaitStatus) {
 		}
 		return
 	}
-	p.tellDied(t)
+	p.reportDied(t)
 	if t.tid == p.pid || !p.anyMember() {
 		// The leader's end is reported when all others are gone.
 		st := ExitStatus{Code: ws.ExitStatus(), Core: ws.CoreDump()}
@@ -202,12 +202,12 @@ func (p *Process) execStop(t *task, _ unix.Signal) {
 		// A vfork child that leaves our memory, and with it our interest.
 		p.forget(t)
 		p.vforkDone(t.tgid)
-		p.leaveKin(t)
+		p.cloneChildExecs(t)
 		return
 	}
 	for tid, o := range p.tasks {
 		if o != t && p.member(o) {
-			p.tellDied(o)
+			p.reportDied(o)
 			delete(p.tasks, tid)
 			delete(p.masks, tid)
 		}
@@ -229,24 +229,24 @@ func (p *Process) execStop(t *task, _ unix.Signal) {
 		p.modulesArm()
 		p.frozen--
 	}
-	p.tellBorn(t)
+	p.reportBorn(t)
 	if p.cfg.OnExec != nil && p.cfg.OnExec(t.tid) {
-		t.hold |= holdOwner
+		t.hold |= holdCaller
 	}
 	if p.ctl != nil && p.ctl.opt.Execs {
-		p.stand(t, Stop{Kind: StopExec, Path: p.program()})
+		p.stopFor(t, Stop{Kind: StopExec, Path: p.program()})
 	}
 	if p.ctl != nil { // settle has gone past the call's return
 		t.dbg.entry = false
-		p.tellCall(t, unix.SYS_EXECVE)
+		p.reportCall(t, unix.SYS_EXECVE)
 	}
 }
 
 // newImage forgets all that was known of the old memory.
 func (p *Process) newImage(t *task) {
 	p.dropInjection()
-	if p.left != nil { // the old memory lives on, and no thread of this process is in it
-		p.space.dropEscape()
+	if p.leftBorrowed != nil { // the old memory lives on, and no thread of this process is in it
+		p.space.dropStub()
 	}
 	p.space.Close()
 	p.space = newSpace(t.tgid)

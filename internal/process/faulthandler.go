@@ -13,7 +13,7 @@ import (
 var faultSignals = []unix.Signal{unix.SIGSEGV, unix.SIGBUS}
 
 // InstallFaultHandler makes guarded accesses survive jalon's death: faults maps the
-// pc of each to where its thread goes on. While jalon lives it answers the signals
+// pc of each to where its thread goes on. While jalon lives it handles the signals
 // itself, and after its death the dead man's switch keeps threads from coming to such
 // an access; but a thread may be between the two, or stopped with the signal on
 // its way when jalon is killed. Then this handler moves it. Everything else goes to

@@ -47,7 +47,7 @@ func (p *Process) born(t *task, clone bool) {
 	default:
 		c.tgid, c.fork = tid, true
 	}
-	p.adoptKin(t, c, flags, clone)
+	p.adoptCloneChild(t, c, flags, clone)
 	if ws, ok := p.early[tid]; ok {
 		delete(p.early, tid)
 		p.queue = append(p.queue, waited{tid, ws})
@@ -91,7 +91,7 @@ func (p *Process) vforkDone(tgid int) {
 			t.hold &^= holdVfork
 			t.child = 0
 			if p.controlled(t) && p.ctl.opt.VForks {
-				p.stand(t, Stop{Kind: StopVForkDone, Child: tgid})
+				p.stopFor(t, Stop{Kind: StopVForkDone, Child: tgid})
 			}
 			p.resume(t)
 		}
@@ -111,7 +111,7 @@ func (p *Process) restoreCopy(t *task) {
 	t.leaving = true
 	sp := newSpace(t.tgid)
 	defer sp.Close()
-	sp.inheritEscape(p.space)
+	sp.inheritStub(p.space)
 	p.modulesDisarm(sp)
 	p.liftBreaks(sp)
 	s := &Stopped{p: p, sp: sp, only: t}
@@ -137,21 +137,21 @@ func (p *Process) forget(t *task) {
 }
 
 // orphans are children that shared the memory of a program that is no more (it
-// ended, or called exec), or whose creator died before it could tell of them.
+// ended, or called exec), or whose creator died before its event was seen.
 // They have the patched code in their memory.
 func (p *Process) orphans() {
 	for tid, ws := range p.early {
 		delete(p.early, tid)
 		p.tasks[tid] = &task{tid: tid, tgid: tid, fork: true, state: starting}
-		p.event(tid, ws)
+		p.handleStop(tid, ws)
 	}
 	for _, t := range p.tasks {
 		if p.member(t) || t.state == exiting {
 			continue
 		}
-		t.fork, t.kin = true, false
+		t.fork, t.cloneChild = true, false
 		if t.state == stopped {
-			t.hold, t.dbg = 0, standing{}
+			t.hold, t.dbg = 0, stopState{}
 			if p.settle(t) == nil && p.tasks[t.tid] == t {
 				p.release(t)
 			}
@@ -159,7 +159,7 @@ func (p *Process) orphans() {
 		}
 		p.interrupt(t)
 		if ws, err := p.await(t); err == nil {
-			p.event(t.tid, ws)
+			p.handleStop(t.tid, ws)
 			if p.tasks[t.tid] == t && t.state == stopped && p.settle(t) == nil && p.tasks[t.tid] == t {
 				p.release(t)
 			}

@@ -19,7 +19,9 @@ import (
 // entry to the exec of such a file: no code of the program runs in it any more.
 
 // borrows reports whether t is a child that shares the memory until its exec.
-func (p *Process) borrows(t *task) bool { return !p.member(t) && !t.fork && !t.kin && p.ctl == nil }
+func (p *Process) borrows(t *task) bool {
+	return !p.member(t) && !t.fork && !t.cloneChild && p.ctl == nil
+}
 
 // powerless: jalon has not the capability that keeps traced programs' rights.
 var powerless = sync.OnceValue(func() bool {

@@ -8,9 +8,9 @@ import (
 	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
-// HaltAll makes all threads stand. What happened meanwhile is returned, not told;
+// HaltAll stops all threads. What happened meanwhile is returned, not reported;
 // threads that only were stopped are not mentioned. A thread that sleeps
-// uninterruptibly stops before it executes anything (ThreadList tells them).
+// uninterruptibly stops before it executes anything (Threads lists them).
 func (p *Process) HaltAll() (stops []Stop, err error) {
 	err = p.controlDo(func() error {
 		p.ctl.collect = &stops
@@ -22,7 +22,7 @@ func (p *Process) HaltAll() (stops []Stop, err error) {
 		for len(p.queue) > 0 || len(p.late) > 0 {
 			p.pump()
 		}
-		p.postpone()
+		p.postponeExclusive()
 		for _, t := range p.listedTasks() {
 			p.haltNow(t)
 		}
@@ -43,8 +43,8 @@ func (p *Process) haltNow(t *task) {
 				return
 			}
 		}
-		t.hold &^= holdAlone
-		p.arrived(t)
+		t.hold &^= holdExclusive
+		p.reportPending(t)
 	}
 	if t.hold&holdDebug == 0 {
 		t.hold |= holdDebug
@@ -53,7 +53,7 @@ func (p *Process) haltNow(t *task) {
 	}
 }
 
-// listedTasks are the threads as the owner sees them, in the order of birth.
+// listedTasks are the threads as the caller sees them, in the order of birth.
 func (p *Process) listedTasks() []*task {
 	var list []*task
 	for _, t := range p.tasks {
@@ -70,8 +70,8 @@ func (p *Process) listedTasks() []*task {
 	return list
 }
 
-// Halt asks running threads to stop. For each StopHalted is told, or what comes
-// first. Threads that stand already are left alone.
+// Halt asks running threads to stop. For each StopHalted is reported, or what
+// comes first. Threads that are stopped already stay as they are.
 func (p *Process) Halt(tids []int) error {
 	return p.controlDo(func() error {
 		for _, tid := range tids {
@@ -90,23 +90,23 @@ func (p *Process) Halt(tids []int) error {
 	})
 }
 
-// halted makes a thread stand that was asked to and has come to a stop that is
-// not worth telling by itself.
+// halted holds a thread that was asked to halt and has come to a stop that is not
+// reported by itself.
 func (p *Process) halted(t *task) {
-	if !t.dbg.leaves || t.dbg.why != nil || t.hold&(holdAlone|holdDebug) != 0 || t.sig != 0 {
+	if !t.dbg.leaves || t.dbg.why != nil || t.hold&(holdExclusive|holdDebug) != 0 || t.sig != 0 {
 		return
 	}
 	if t.stop == stopGroup && pendingFault(t.tid) {
 		p.frozen++
 		p.flushFault(t)
 		p.frozen--
-		if p.tasks[t.tid] != t || t.state != stopped || !t.dbg.leaves || t.dbg.why != nil || t.hold&holdAlone != 0 {
+		if p.tasks[t.tid] != t || t.state != stopped || !t.dbg.leaves || t.dbg.why != nil || t.hold&holdExclusive != 0 {
 			return
 		}
 	}
-	still := t.hold&(holdOwner|holdVfork) != 0 // it would not go on to such a stop
+	still := t.hold&(holdCaller|holdVfork) != 0 // it would not go on to such a stop
 	if still || (t.stop == stopTrap || t.stop == stopGroup) && !pendingFault(t.tid) {
-		p.stand(t, Stop{Kind: StopHalted})
+		p.stopFor(t, Stop{Kind: StopHalted})
 	}
 }
 
@@ -116,7 +116,7 @@ func (p *Process) Threads() (list []ThreadInfo) {
 	_ = p.do(func() error { // ErrGone: there are none
 		for _, t := range p.listedTasks() {
 			if t.state != exiting && !t.died {
-				list = append(list, ThreadInfo{TID: t.tid, Core: -1, Stopped: t.stands()})
+				list = append(list, ThreadInfo{TID: t.tid, Core: -1, Stopped: t.isStopped()})
 			}
 		}
 		return nil
@@ -124,15 +124,15 @@ func (p *Process) Threads() (list []ThreadInfo) {
 	return list
 }
 
-func (t *task) stands() bool { return t.state == stopped && t.hold&holdDebug != 0 }
+func (t *task) isStopped() bool { return t.state == stopped && t.hold&holdDebug != 0 }
 
-// Thread tells of one thread; of one that is gone there is nothing but its number.
+// Thread describes one thread; of one that is gone there is nothing but its number.
 func (p *Process) Thread(tid int) ThreadInfo {
 	info := ThreadInfo{TID: tid, Core: -1}
 	_ = p.do(func() error { // ErrGone: it is gone
 		if t := p.tasks[tid]; t != nil && p.listed(t) {
-			info.Core, info.Stopped = sys.LastCPU(tid), t.stands()
-			if !t.kin {
+			info.Core, info.Stopped = sys.LastCPU(tid), t.isStopped()
+			if !t.cloneChild {
 				info.Name = sys.CommOf(tid)
 			}
 		}
@@ -141,8 +141,8 @@ func (p *Process) Thread(tid int) ThreadInfo {
 	return info
 }
 
-// ResumeThreads lets threads go on. One that has something to tell which came
-// while it stood tells it, and stays. Threads that are gone are passed over.
+// ResumeThreads lets threads go on. A stop that came while one was stopped is
+// reported, and that thread stays. Threads that are gone are passed over.
 func (p *Process) ResumeThreads(list []Resumption) error {
 	return p.controlDo(func() error {
 		var ready []*task
@@ -162,7 +162,7 @@ func (p *Process) ResumeThreads(list []Resumption) error {
 			if d := &t.dbg; len(d.pending) > 0 {
 				why := d.pending[0]
 				d.pending = d.pending[1:]
-				p.stand(t, why)
+				p.stopFor(t, why)
 				continue
 			}
 			p.resume(t)
@@ -188,8 +188,8 @@ func (p *Process) prepare(t *task, r Resumption) {
 	p.giveSignal(t, r.Signal)
 }
 
-// giveSignal delivers a signal to a thread that goes on: the one that it stands
-// with, or another.
+// giveSignal delivers a signal to a thread that goes on: the one that it is
+// stopped with, or another.
 func (p *Process) giveSignal(t *task, sig unix.Signal) {
 	d := &t.dbg
 	k := d.kept
@@ -207,7 +207,7 @@ func (p *Process) giveSignal(t *task, sig unix.Signal) {
 		p.deliverKept(t, give)
 		return
 	}
-	give.tell = false
+	give.unreported = false
 	p.sendAgain(t, give)
 }
 

@@ -74,7 +74,7 @@ func (h *Held) serve(path string, argv []string, attr *syscall.ProcAttr, ready c
 	if run {
 		err = sys.Detach(pid, 0)
 	}
-	if !run || err != nil { // an error: somebody killed it
+	if !run || err != nil { // an error: it was killed
 		_ = unix.Kill(pid, unix.SIGKILL)
 	}
 	close(h.freed)
@@ -88,7 +88,7 @@ func (h *Held) end() {
 		ws, err := h.wait()
 		switch {
 		case err != nil:
-			h.status = ExitStatus{Detached: true} // somebody else has its status
+			h.status = ExitStatus{Detached: true} // another wait has taken its status
 			return
 		case ws.Exited():
 			h.status = ExitStatus{Code: ws.ExitStatus()}

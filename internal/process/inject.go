@@ -19,7 +19,7 @@ import (
 //  1. The thread is in PTRACE_EVENT_STOP, or in a delivery-stop whose signal is
 //     suppressed: between two instructions, on its way out of the kernel.
 //  2. Its registers and signal mask are saved, here and in the process, behind the
-//     recovery stub (escape.go: for the case that jalon is killed before it can put
+//     recovery stub (stub.go: for the case that jalon is killed before it can put
 //     them back). Nothing of the program reads there.
 //  3. pc := the syscall instruction of the stub, the call's number := -1 (Regs.setCall), so
 //     that the kernel does not restart the call that the thread was in. All signals are blocked: none is
@@ -56,7 +56,7 @@ func (p *Process) inject(t *task, sp *space, nr uint64, args ...uint64) (uint64,
 		}
 	}
 	regs := p.inj.regs
-	regs.SetCall(sp.escape, nr, args...)
+	regs.SetCall(sp.stub, nr, args...)
 	if err := sys.SetRegs(t.tid, &regs); err != nil {
 		p.dropInjection()
 		return 0, err
@@ -134,16 +134,16 @@ func (p *Process) beginInjection(t *task, sp *space) error {
 		return err
 	}
 	inj.mask = mask
-	if err := p.needEscape(sp); err != nil {
+	if err := p.needStub(sp); err != nil {
 		return err
 	}
 	if rest {
-		if err := p.mustRecover(t, sp.escape); err != nil {
+		if err := p.mustRecover(t, sp.stub); err != nil {
 			_ = sys.SetOptions(t.tid, sys.Options) // ESRCH: dying
 			return err
 		}
 	}
-	if err := sp.WriteRaw(sp.escape+escapeData, inj.recovery()); err != nil {
+	if err := sp.WriteRaw(sp.stub+stubData, inj.recovery()); err != nil {
 		return err
 	}
 	p.inj = inj
@@ -182,7 +182,7 @@ func (p *Process) endInjection() error {
 	}
 	p.frozen++
 	defer func() { p.frozen-- }()
-	p.event(t.tid, ws)
+	p.handleStop(t.tid, ws)
 	return nil
 }
 
@@ -301,7 +301,7 @@ func (p *Process) suitability(t *task) int {
 	case stopEvent:
 		return 1
 	case stopCall:
-		if p.ctl != nil && !t.dbg.entry { // stands at a call's exit
+		if p.ctl != nil && !t.dbg.entry { // it is at a call's exit
 			return 1
 		}
 	}

@@ -74,7 +74,7 @@ func (p *Process) modulesDisarm(sp *space) {
 	}
 }
 
-// modulesHit answers the breakpoint: the thread goes on as if it were not there.
+// modulesHit handles the breakpoint: the thread goes on as if it were not there.
 func (p *Process) modulesHit(t *task, regs *Regs, addr uint64) bool {
 	m := p.modules
 	if m.addr == 0 || addr != m.addr {
@@ -86,7 +86,7 @@ func (p *Process) modulesHit(t *task, regs *Regs, addr uint64) bool {
 	return true
 }
 
-// modulesReached: a thread has come to the breakpoint and stands behind it.
+// modulesReached: a thread has come to the breakpoint and is behind it.
 func (p *Process) modulesReached(t *task) {
 	p.repair(t, unix.SIGTRAP)
 	var regs Regs
@@ -94,7 +94,7 @@ func (p *Process) modulesReached(t *task) {
 		p.noteFSIn(t, &regs)
 	}
 	if p.member(t) && p.listConsistent() && p.cfg.OnModules != nil && p.cfg.OnModules(t.tid) {
-		t.hold |= holdOwner
+		t.hold |= holdCaller
 	}
 }
 

@@ -16,9 +16,9 @@ import (
 	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
-// Config is what the owner of a process wants to know and to decide. All
+// Config is what the caller wants to know and to decide. All
 // functions are called on the tracer's goroutine: they must be quick, and while
-// one runs no event of the process is answered. They may use the Process (such
+// one runs no event of the process is handled. They may use the Process (such
 // calls run in place). Nil functions are allowed.
 type Config struct {
 	// OnFault is asked at SIGSEGV and SIGBUS from a faulting access at pc. With ok
@@ -38,7 +38,7 @@ type Config struct {
 	// to show the program a pc inside changed bytes. With hold the thread waits for
 	// Resume(tid), meanwhile the caller puts those bytes back; see crash.go.
 	OnSignal func(tid int, dies bool) (hold bool)
-	// OnThread tells of threads that are born, get their thread pointer, or die.
+	// OnThread reports threads that are born, get their thread pointer, or die.
 	OnThread func(ev ThreadEvent)
 	// OnModules is called after ld.so changed its list of modules. With hold the
 	// thread (still inside dlopen or the program's startup) waits for Resume(tid),
@@ -55,7 +55,7 @@ type Config struct {
 	OnFork func(child *Stopped)
 	// OnExit is called when the last thread is gone.
 	OnExit func(st ExitStatus)
-	// OnPanic is told of a panic on the tracer's goroutine, which is a bug, with its
+	// OnPanic is called at a panic on the tracer's goroutine, which is a bug, with its
 	// stack. It must end jalon, which lets the process go; nil: the panic goes on.
 	OnPanic func(v any, stack []byte)
 	// Go runs the tracer, f, at the same time as its caller; nil: on a goroutine of
@@ -63,7 +63,7 @@ type Config struct {
 	Go func(f func())
 	// Control puts the process under run control; nil: it is traced only.
 	Control *Control
-	// OnTyped is told that a thread is given a SIGINT or SIGQUIT that was typed at the
+	// OnTyped is called when a thread is given a SIGINT or SIGQUIT that was typed at the
 	// program's terminal.
 	OnTyped func()
 	// Interrupt ends an Attach that is under way when it is closed; nil: never.
@@ -80,7 +80,7 @@ const (
 	ThreadDied                    // runs no code of the program any more
 )
 
-// ThreadEvent tells of a thread. Thread pointers are used again by later
+// ThreadEvent reports a thread. Thread pointers are used again by later
 // threads, hence the time: CLOCK_MONOTONIC in nanoseconds.
 type ThreadEvent struct {
 	Kind   ThreadKind
@@ -142,7 +142,7 @@ type Process struct {
 	seized        []int                   // threads that Attach has seized so far
 	early         map[int]unix.WaitStatus // stops of children not announced yet
 	endedUnborn   map[int]bool            // see endUnborn
-	queue         []waited                // taken from the kernel, not answered yet
+	queue         []waited                // taken from the kernel, not handled yet
 	late          []func()                // to be done when the queue is empty
 	frozen        int                     // depth of stop-the-world
 	finished      bool
@@ -160,7 +160,7 @@ type Process struct {
 	faultHandlers map[unix.Signal]trapHandler
 	ctl           *control // nil: not under run control
 	borrowed      int      // the thread that ran the last injected call: see pick
-	left          func()   // nil, or to be told when it has left the memory that it borrows
+	leftBorrowed  func()   // nil, or called when it has left the memory that it borrows
 }
 
 // Pid returns the process id.
@@ -209,7 +209,7 @@ func (p *Process) Resume(tid int) error {
 		if t == nil {
 			return ErrGone
 		}
-		t.hold &^= holdOwner
+		t.hold &^= holdCaller
 		p.resume(t)
 		return nil
 	})
@@ -242,7 +242,7 @@ func (p *Process) Stopped(f func(*Stopped) error) (pause time.Duration, err erro
 // Kill ends the process with SIGKILL and waits for its end.
 func (p *Process) Kill() error {
 	err := p.do(func() error {
-		p.killKin()
+		p.killCloneChildren()
 		return unix.Kill(p.pid, unix.SIGKILL)
 	})
 	if err != nil && !sys.Gone(err) && err != ErrGone {
@@ -271,9 +271,9 @@ func launch(cfg Config, setup func(p *Process) error) (*Process, error) {
 		runtime.LockOSThread()
 		p.tracer = unix.Gettid()
 		p.notify(true)
-		takeTurns()
+		resetPriority()
 		err := setup(p)
-		hurry() // not before: a program that is started would have this priority too
+		raisePriority() // not before: a program that is started would have this priority too
 		if err != nil {
 			p.abandon()
 			ready <- err
@@ -304,7 +304,7 @@ func nice() int {
 
 // takeTurns gives this thread jalon's own priority: as the tracer of an earlier process it may
 // have another one, which a program that is started now would inherit.
-func takeTurns() {
+func resetPriority() {
 	if nice() != own {
 		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, own) // a lower priority is never refused
 	}
@@ -312,7 +312,7 @@ func takeTurns() {
 
 // hurry gives the tracer's thread the CPU before others, where that is permitted: the
 // program's threads wait for it. What it does at a time is short.
-func hurry() {
+func raisePriority() {
 	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, -20) // of this thread; EACCES: it waits for its turn as all do
 }
 

@@ -13,7 +13,7 @@ import (
 // displaced copy the profile has an address of nowhere. The thread is led out first:
 //
 //  1. It is in the delivery-stop of the signal, which is held back. By single steps it
-//     leaves the code; faults of guarded accesses are answered as always.
+//     leaves the code; faults of guarded accesses are handled as always.
 //  2. In the stop behind the last step the signal is given to it, with what the kernel
 //     had noted of it (Siginfo). No instruction of the program has run.
 //
@@ -82,7 +82,7 @@ func (p *Process) leaveCode(t *task, held unix.Signal) (moved bool) {
 		}
 		t.state, t.sig = running, 0
 		late := time.Now()
-		ws, err := p.awaitUnless(t, func(s byte) bool { return (s == 'S' || s == 'D') && time.Since(late) > aloneLimit })
+		ws, err := p.awaitUnless(t, func(s byte) bool { return (s == 'S' || s == 'D') && time.Since(late) > exclusiveLimit })
 		if err == errTimeout { // it waits for a page
 			p.interrupt(t)
 			ws, err = p.await(t)
@@ -94,8 +94,8 @@ func (p *Process) leaveCode(t *task, held unix.Signal) (moved bool) {
 			p.fixStep(t, kind)
 			continue
 		}
-		p.frozen++ // the event is answered, the thread stays
-		p.event(t.tid, ws)
+		p.frozen++ // the event is handled, the thread stays
+		p.handleStop(t.tid, ws)
 		p.frozen--
 		if p.tasks[t.tid] != t || t.state != stopped || t.stop != stopSignal || t.sig != 0 && t.sig != held {
 			return moved

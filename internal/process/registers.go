@@ -20,17 +20,17 @@ type RegSet struct {
 	XSave []byte
 }
 
-var errNotStopped = errors.New("the thread does not stand")
+var errNotStopped = errors.New("the thread is not stopped")
 
-// standing runs f for a thread that stands, or that OnBreak or OnStepped is just
+// withStopped runs f for a thread that is stopped, or that OnBreak or OnStepped is just
 // asked about.
-func (p *Process) standing(tid int, f func(t *task) error) error {
+func (p *Process) withStopped(tid int, f func(t *task) error) error {
 	return p.controlDo(func() error {
 		t := p.tasks[tid]
 		if t == nil {
 			return ErrGone
 		}
-		if t.state != stopped || t.hold&holdDebug == 0 && p.ctl.asked != tid {
+		if t.state != stopped || t.hold&holdDebug == 0 && p.ctl.asking != tid {
 			return &fail.Error{Op: fmt.Sprintf("access thread %d", tid), Err: errNotStopped}
 		}
 		err := f(t)
@@ -43,7 +43,7 @@ func (p *Process) standing(tid int, f func(t *task) error) error {
 
 // GetGeneral reads the general registers only, which is faster.
 func (p *Process) GetGeneral(tid int) (r Regs, err error) {
-	err = p.standing(tid, func(*task) error {
+	err = p.withStopped(tid, func(*task) error {
 		err := sys.GetRegs(tid, &r)
 		r.SetPC(p.shown(r.PC()))
 		return err
@@ -51,12 +51,12 @@ func (p *Process) GetGeneral(tid int) (r Regs, err error) {
 	return r, err
 }
 
-// GetRegs reads the registers of a thread that stands, or that OnBreak or OnStepped
+// GetRegs reads the registers of a thread that is stopped, or that OnBreak or OnStepped
 // is just asked about. The pc is that of the program, also where the thread is
 // before the copy of an instruction.
 func (p *Process) GetRegs(tid int) (*RegSet, error) {
 	r := &RegSet{}
-	err := p.standing(tid, func(t *task) error {
+	err := p.withStopped(tid, func(t *task) error {
 		if err := sys.GetRegs(tid, &r.General); err != nil {
 			return err
 		}
@@ -74,7 +74,7 @@ func (p *Process) GetRegs(tid int) (*RegSet, error) {
 // SetRegs writes them; an XSave that is nil is left as it is. With the pc that
 // GetRegs has shown, the thread stays where it is.
 func (p *Process) SetRegs(tid int, r *RegSet) error {
-	return p.standing(tid, func(t *task) error {
+	return p.withStopped(tid, func(t *task) error {
 		var old Regs
 		if err := sys.GetRegs(tid, &old); err != nil {
 			return err

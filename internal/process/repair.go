@@ -11,10 +11,10 @@ import (
 
 // When an instruction faults in a thread that blocks or ignores the signal, the
 // kernel cannot deliver it, and so unblocks it and resets its action to default
-// before it tells the tracer (force_sig_info_to_task). For a fault of ours the
+// before it informs the tracer (force_sig_info_to_task). For a fault of ours the
 // program must not notice: both are put back.
 //
-// What the kernel left behind tells most of it:
+// What the kernel left behind shows most of it:
 //
 //	action now   it was                                 to do
 //	caught       caught, not blocked                    nothing
@@ -27,7 +27,7 @@ import (
 // rt_sigaction whenever code is installed, and when a fault finds an action that
 // was not known. Masks are noted at every stop, and a new thread has its
 // creator's. A program that changes from one uncaught state to another in between
-// can be told wrong; it then has the state that it had at the last look.
+// can be judged wrong; it then has the state that it had at the last look.
 type sigaction struct {
 	handler, flags, restorer, mask uint64
 }
@@ -152,7 +152,7 @@ func (p *Process) inheritMask(t *task) {
 	t.asBorn = mask&appSignals == appSignals
 	p.masks[t.tid] = mask
 	if t.asBorn && !p.takeMask(t, t.creator) {
-		p.takeMask(t, p.pid) // until its creator tells of it
+		p.takeMask(t, p.pid) // until its creator's event
 	}
 }
 
@@ -201,7 +201,7 @@ func (p *Process) learnAction(t *task, sig unix.Signal) {
 
 // restoreAction puts an action back. Setting one to "ignored" makes the kernel
 // discard such signals of all threads that are on their way, and one of them may
-// have an int3 behind it: then everybody is stopped first, and with that what is
+// have an int3 behind it: then all threads are stopped first, and with that what is
 // on its way has come to its stop.
 func (p *Process) restoreAction(t *task, sig unix.Signal, a sigaction) error {
 	if a.kind() == sigIgn {
@@ -247,7 +247,7 @@ func (p *Process) deliverOwn(t *task, sig unix.Signal) {
 	t.sig = sig
 	k := kept{sig: sig}
 	if p.controlled(t) && sys.GetSiginfo(t.tid, &k.info) == nil && !p.passes(t, &k) {
-		return // it is told first
+		return // it is reported first
 	}
 	known, seen := p.actions[sig]
 	if !seen || known.kind() == sigDfl || !p.member(t) {
@@ -281,7 +281,7 @@ func (p *Process) deliverLate(t *task, sig unix.Signal, tries int) {
 			p.deliverLate(t, sig, tries-1)
 			return
 		}
-		p.late = append(p.late, func() { // answer what came, then look again
+		p.late = append(p.late, func() { // handle what came, then look again
 			if p.tasks[t.tid] == t && t.state == stopped {
 				p.deliverLate(t, sig, tries-1)
 			}

@@ -52,7 +52,7 @@ func (h *hidden) same(tid int, call [8]uint64) bool {
 }
 
 // hideInterrupt makes our stop invisible to a call that is never restarted.
-// A tracer wakes threads that nobody else would: by its interrupts, and because
+// A tracer wakes threads that would sleep on: by its interrupts, and because
 // signals that the program ignores are delivered to the tracer first. As
 // ERESTARTNOHAND the call still returns EINTR when a handler runs, and goes on
 // waiting when none does.
@@ -88,7 +88,7 @@ func (p *Process) hideInterrupt(t *task) {
 // patience is how long a call with any timeout may be kept waiting.
 const patience = int64(time.Second)
 
-// socketTimeout stands for SO_RCVTIMEO and SO_SNDTIMEO, which cannot be seen.
+// socketTimeout is taken for SO_RCVTIMEO and SO_SNDTIMEO, which cannot be seen.
 const socketTimeout = int64(time.Second)
 
 // timeout is that of a call of neverRestarted in nanoseconds, -1 when it has none.

@@ -103,7 +103,7 @@ func mayRecover(tid int, stub uint64) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		action, err := runFilter(prog, callData(stub, unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, stub+escapeMask, 0, 8))
+		action, err := runFilter(prog, callData(stub, unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, stub+stubMask, 0, 8))
 		if err != nil {
 			return false, err
 		}
@@ -118,7 +118,7 @@ func callData(stub uint64, nr uint64, args ...uint64) []byte {
 	le := binary.LittleEndian
 	b := le.AppendUint32(nil, uint32(nr))
 	b = le.AppendUint32(b, sys.AuditArch)
-	b = le.AppendUint64(b, stub+escapeCallEnd)
+	b = le.AppendUint64(b, stub+stubCallEnd)
 	for i := range 6 {
 		v := uint64(0)
 		if i < len(args) {

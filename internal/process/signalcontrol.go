@@ -12,11 +12,11 @@ import (
 // controlSignal decides about a signal of the program (t.sig) that is about to be
 // delivered.
 //
-//	sent again by us              delivered, or told if it was not yet
-//	while the thread is alone     kept, unless the instruction itself raised it
+//	sent again by us              delivered, or reported if it was not yet
+//	during an exclusive step      kept, unless the instruction itself raised it
 //	in PassSignals                delivered, unless the thread steps or has come to a
 //	                              breakpoint where nothing can be executed
-//	else                          told
+//	else                          reported
 func (p *Process) controlSignal(t *task) {
 	d := &t.dbg
 	k := kept{sig: t.sig}
@@ -25,12 +25,12 @@ func (p *Process) controlSignal(t *task) {
 	}
 	own := synchronous>>(uint(k.sig)-1)&1 != 0 && k.info.Code > sys.SIUser
 	again := d.takeMade(&k)
-	if again && !k.tell {
+	if again && !k.unreported {
 		_ = sys.SetSiginfo(t.tid, &k.info) // ESRCH: dying
 		return
 	}
-	if d.alone != nil && !own {
-		k.tell = true
+	if d.exclusive != nil && !own {
+		k.unreported = true
 		d.late = append(d.late, k)
 		t.sig = 0
 		return
@@ -38,18 +38,18 @@ func (p *Process) controlSignal(t *task) {
 	if again {
 		_ = sys.SetSiginfo(t.tid, &k.info)
 	}
-	if d.alone != nil {
-		d.alone.done = true
+	if d.exclusive != nil {
+		d.exclusive.done = true
 	}
 	if p.passes(t, &k) {
 		return
 	}
 	t.sig = 0
 	d.kept = &k
-	p.stand(t, Stop{Kind: StopSignal, Signal: k.sig})
+	p.stopFor(t, Stop{Kind: StopSignal, Signal: k.sig})
 }
 
-// passes reports whether a signal is delivered without being told.
+// passes reports whether a signal is delivered without being reported.
 func (p *Process) passes(t *task, k *kept) bool {
 	return p.ctl.opt.PassSignals[k.sig] && !t.dbg.step && !p.breakFault(t, k)
 }
@@ -65,8 +65,8 @@ func (p *Process) breakFault(t *task, k *kept) bool {
 }
 
 // takeMade finds the signal among those that were sent again.
-func (d *standing) takeMade(k *kept) bool {
-	// si_pid stands where si_addr does; it is 0 for who is in another namespace.
+func (d *stopState) takeMade(k *kept) bool {
+	// si_pid is where si_addr is; it is 0 for a sender in another namespace.
 	if pid := int(uint32(k.info.Addr)); k.info.Code != sys.SITkill || pid != os.Getpid() && pid != 0 {
 		return false
 	}
@@ -84,7 +84,7 @@ func (d *standing) takeMade(k *kept) bool {
 	return false
 }
 
-// lateSignals gives a thread the signals that came while it was alone.
+// lateSignals gives a thread the signals that came during its exclusive step.
 func (p *Process) lateSignals(t *task) {
 	d := &t.dbg
 	list := d.late
@@ -97,16 +97,16 @@ func (p *Process) lateSignals(t *task) {
 			p.deliverKept(t, k)
 		default:
 			d.kept = &k
-			p.stand(t, Stop{Kind: StopSignal, Signal: k.sig})
+			p.stopFor(t, Stop{Kind: StopSignal, Signal: k.sig})
 		}
 	}
 }
 
-// Siginfo is the siginfo_t of the signal that a thread stands with. One that was only
-// halted has none; what the kernel tells of our interrupt (a SIGTRAP that nobody sent)
+// Siginfo is the siginfo_t of the signal that a thread is stopped with. One that was only
+// halted has none; what the kernel reports of our interrupt (a SIGTRAP without a sender)
 // is shown as the signal that stops threads.
 func (p *Process) Siginfo(tid int) (b []byte, err error) {
-	err = p.standing(tid, func(t *task) error {
+	err = p.withStopped(tid, func(t *task) error {
 		si := sys.Siginfo{}
 		if k := t.dbg.kept; k != nil {
 			si = k.info
@@ -123,7 +123,7 @@ func (p *Process) Siginfo(tid int) (b []byte, err error) {
 
 // SetSiginfo changes it. b may be shorter than a siginfo_t.
 func (p *Process) SetSiginfo(tid int, b []byte) error {
-	return p.standing(tid, func(t *task) error {
+	return p.withStopped(tid, func(t *task) error {
 		k := t.dbg.kept
 		var si sys.Siginfo
 		if k != nil {

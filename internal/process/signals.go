@@ -7,7 +7,7 @@ import (
 )
 
 // signalAnswer handles the signals that may be ours. All others are delivered.
-func signalAnswer(sig unix.Signal) func(p *Process, t *task, sig unix.Signal, si *sys.Siginfo) {
+func signalHandler(sig unix.Signal) func(p *Process, t *task, sig unix.Signal, si *sys.Siginfo) {
 	switch sig {
 	case unix.SIGTRAP:
 		return (*Process).trapSignal
@@ -34,7 +34,7 @@ func (p *Process) signalStop(t *task, sig unix.Signal) {
 		return
 	}
 	t.stop = stopSignal
-	p.answerSignal(t, sig)
+	p.handleSignal(t, sig)
 	switch {
 	case t.sig == 0:
 	case p.controlled(t):
@@ -44,8 +44,8 @@ func (p *Process) signalStop(t *task, sig unix.Signal) {
 	}
 }
 
-func (p *Process) answerSignal(t *task, sig unix.Signal) {
-	answer := signalAnswer(sig)
+func (p *Process) handleSignal(t *task, sig unix.Signal) {
+	answer := signalHandler(sig)
 	if answer == nil {
 		t.sig = sig
 		return
@@ -74,10 +74,10 @@ func (p *Process) coreSignal(t *task, sig unix.Signal, _ *sys.Siginfo) {
 	}
 }
 
-// trapSignal: int3 is told from `kill -TRAP`, single-steps and hardware
+// trapSignal: int3 is distinguished from `kill -TRAP`, single-steps and hardware
 // breakpoints by its si_code, and ours from the program's own by its address.
 func (p *Process) trapSignal(t *task, sig unix.Signal, si *sys.Siginfo) {
-	if p.foreseen(t, sig) || p.controlTrap(t, si) {
+	if p.wasRedirected(t, sig) || p.controlTrap(t, si) {
 		return
 	}
 	var regs Regs
@@ -102,7 +102,7 @@ func (p *Process) trapSignal(t *task, sig unix.Signal, si *sys.Siginfo) {
 
 // faultSignal: a fault of generated code goes on at the fault path.
 func (p *Process) faultSignal(t *task, sig unix.Signal, si *sys.Siginfo) {
-	if p.foreseen(t, sig) {
+	if p.wasRedirected(t, sig) {
 		return
 	}
 	var regs Regs
@@ -182,7 +182,7 @@ func pendingShared(tid int) (set uint64) {
 }
 
 // flushFault lets a thread with such a signal go on to its delivery, which is
-// answered as always; no instruction is executed.
+// handled as always; no instruction is executed.
 func (p *Process) flushFault(t *task) {
 	for range 4 {
 		grouped := t.stop == stopGroup && p.ctl != nil
@@ -197,7 +197,7 @@ func (p *Process) flushFault(t *task) {
 		if err != nil {
 			return
 		}
-		p.event(t.tid, ws) // the world is stopped: t stays
+		p.handleStop(t.tid, ws) // the world is stopped: t stays
 		if p.tasks[t.tid] != t {
 			return
 		}

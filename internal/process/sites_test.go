@@ -147,7 +147,7 @@ func TestMachineCode(t *testing.T) {
 		data int
 	}{
 		{"traphandler", trapBlob(sigaction{}, nil)[:trapData], trapData},
-		{"escape", escapeBytes()[:escapeData], escapeData},
+		{"recoverystub", stubBytes()[:stubData], stubData},
 	} {
 		dir := t.TempDir()
 		for _, cmd := range [][]string{

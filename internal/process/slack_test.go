@@ -16,7 +16,7 @@ import (
 func TestSlack(t *testing.T) {
 	for _, flags := range [][]string{nil, {"-no-pie"}, {"-static"}, {"musl"}, {"-Wl,-z,noseparate-code"}} {
 		r := start(t, Config{}, build(t, "basic", flags...))
-		code := bytes.Repeat([]byte{memory.Int3}, escapeSize) // something else's
+		code := bytes.Repeat([]byte{memory.Int3}, stubSize) // something else's
 		never := func(lo, hi uint64) bool { return false }
 		must(r.Stopped(func(s *Stopped) error {
 			sp := r.space
@@ -24,7 +24,7 @@ func TestSlack(t *testing.T) {
 			in := map[string]int{}
 			var taken []uint64
 			for range 1000 {
-				at, err := sp.TakeSlack(code, escapeData, never)
+				at, err := sp.TakeSlack(code, stubData, never)
 				if errors.Is(err, memory.ErrNoSlack) {
 					break
 				}
@@ -57,14 +57,14 @@ func TestSlack(t *testing.T) {
 			if pid := mustSyscall(t, s, unix.SYS_GETPID); pid != uint64(r.Pid()) {
 				t.Errorf("%v: getpid is %d", flags, pid)
 			}
-			at := sp.escape
+			at := sp.stub
 			if err := r.endInjection(); err != nil {
 				return err
 			}
-			sp.escape = 0 // as if jalon had been killed: what it left is used again
+			sp.stub = 0 // as if jalon had been killed: what it left is used again
 			mustSyscall(t, s, unix.SYS_GETPID)
-			if sp.escape != at {
-				t.Errorf("%v: the stub was at %#x, and is at %#x now", flags, at, sp.escape)
+			if sp.stub != at {
+				t.Errorf("%v: the stub was at %#x, and is at %#x now", flags, at, sp.stub)
 			}
 			return nil
 		}))

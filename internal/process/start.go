@@ -216,7 +216,7 @@ func (p *Process) takeChild() error {
 				return err
 			}
 		case ev == 0:
-			t.sig = sig // somebody else's
+			t.sig = sig // not ours
 		}
 		if continued && t.stop == stopTrap {
 			break
@@ -232,12 +232,12 @@ func (p *Process) takeChild() error {
 		}
 		return err
 	}
-	t.hold = holdOwner
+	t.hold = holdCaller
 	if p.ctl != nil {
 		t.hold = holdDebug
 	}
 	p.space = newSpace(p.pid)
-	p.tellBorn(t)
+	p.reportBorn(t)
 	p.modulesArm()
 	return nil
 }

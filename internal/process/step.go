@@ -14,7 +14,7 @@ const (
 	insnOther insnKind = iota
 	insnCall           // syscall, sysenter, int $0x80
 	insnPushf          // pushes the trap flag that we have set
-	insnPopf           // popf, iret: confuses the kernel about who has set the trap flag
+	insnPopf           // popf, iret: confuses the kernel about whose trap flag it is
 	insnRep            // a string instruction: one step is one iteration
 )
 
@@ -88,17 +88,17 @@ func (p *Process) stepTrap(t *task, regs *Regs) bool {
 	}
 	d.stepping = false
 	p.repair(t, unix.SIGTRAP)
-	if d.alone != nil {
-		d.alone.done = true
+	if d.exclusive != nil {
+		d.exclusive.done = true
 		return true
 	}
 	p.fixStep(t, d.insn)
 	d.stepDone = true
 	if p.inside(t) {
-		p.toDo(t)
+		p.needExclusive(t)
 		return true
 	}
-	p.arrived(t)
+	p.reportPending(t)
 	return true
 }
 
@@ -140,7 +140,7 @@ func (p *Process) stepMade(t *task) {
 	}
 	p.beginStep(t)
 	if d.step && !(d.from >= d.lo && d.from < d.hi) && d.why == nil {
-		p.stand(t, Stop{Kind: StopStep})
+		p.stopFor(t, Stop{Kind: StopStep})
 	}
 }
 

@@ -39,9 +39,9 @@ func (p *Process) fixStep(t *task, kind insnKind) {
 		fixR11(t.tid, &regs)
 		return
 	case insnPopf:
-		if d := &t.dbg; d.alone == nil { // signals that come now wait
-			d.alone = &alone{}
-			defer func() { d.alone = nil }()
+		if d := &t.dbg; d.exclusive == nil { // signals that come now wait
+			d.exclusive = &exclusiveStep{}
+			defer func() { d.exclusive = nil }()
 		}
 		_ = p.settle(t) // an error: it is dying
 		return

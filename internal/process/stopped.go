@@ -13,7 +13,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
-// Stopped is a process whose threads all stand still. It is valid only during the
+// Stopped is a process whose threads are all stopped. It is valid only during the
 // call that it was given to, and only on that goroutine.
 type Stopped struct {
 	p    *Process
@@ -75,7 +75,7 @@ func (s *Stopped) Threads() ([]Thread, error) {
 }
 
 // woken takes the stop of a parked thread that does not sleep any more: it is on its
-// way there, and /proc tells no pc of what runs.
+// way there, and /proc shows no pc of what runs.
 func (s *Stopped) woken(t *task) {
 	for start := time.Now(); t.state == parked && time.Since(start) < freezeLimit; {
 		if _, _, ok := sys.BlockedAt(t.tid); ok {

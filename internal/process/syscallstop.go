@@ -24,16 +24,16 @@ func (p *Process) syscallStop(t *task) {
 	} else if !d.entry && (d.step || d.inner) {
 		d.stepDone = true
 	}
-	p.tellCall(t, int(info.Nr))
-	if d.alone == nil && d.stepDone && !p.inside(t) {
-		p.arrived(t)
-	} else if d.alone == nil && d.stepDone {
-		p.toDo(t)
+	p.reportCall(t, int(info.Nr))
+	if d.exclusive == nil && d.stepDone && !p.inside(t) {
+		p.reportPending(t)
+	} else if d.exclusive == nil && d.stepDone {
+		p.needExclusive(t)
 	}
 }
 
-// tellCall makes a thread stand at a call that is to be caught.
-func (p *Process) tellCall(t *task, nr int) {
+// reportCall holds a thread at a call that is to be caught.
+func (p *Process) reportCall(t *task, nr int) {
 	o := &p.ctl.opt
 	if !o.CatchSyscalls || !p.listed(t) {
 		return
@@ -50,5 +50,5 @@ func (p *Process) tellCall(t *task, nr int) {
 	if len(o.Syscalls) > 0 && !o.Syscalls[nr] {
 		return
 	}
-	p.stand(t, Stop{Kind: kind, Syscall: nr})
+	p.stopFor(t, Stop{Kind: kind, Syscall: nr})
 }

@@ -12,7 +12,7 @@ type taskState uint8
 const (
 	starting taskState = iota // announced by its creator; its first stop is still to come
 	running                   // runs, sleeps in a system call, or is group-stopped and listens
-	stopped                   // in a ptrace-stop whose event was answered; resume lets it go
+	stopped                   // in a ptrace-stop whose event was handled; resume lets it go
 	parked                    // asked to stop while it sleeps uninterruptibly: no code of the program runs before it stops
 	exiting                   // past PTRACE_EVENT_EXIT: runs no code of the program any more
 )
@@ -33,52 +33,52 @@ const (
 type holdSet uint8
 
 const (
-	holdOwner  holdSet = 1 << iota // Start, OnExec, OnModules: until Resume
-	holdVfork                      // until its child has left the shared memory
-	holdRepair                     // while its signal's action is put back
-	holdLate                       // until pending repairs of signal actions are done
-	holdDebug                      // stands for the owner, until ResumeThreads
-	holdAlone                      // until it was alone, see alone.go
+	holdCaller    holdSet = 1 << iota // Start, OnExec, OnModules: until Resume
+	holdVfork                         // until its child has left the shared memory
+	holdRepair                        // while its signal's action is put back
+	holdLate                          // until pending repairs of signal actions are done
+	holdDebug                         // stopped for the caller, until ResumeThreads
+	holdExclusive                     // until its exclusive step is made, see exclusive.go
 )
 
 // task is one traced thread.
 type task struct {
-	moved moved // what foresee did at the stop that is to be answered
-	tid   int
-	tgid  int // p.pid, or that of a child that shares its memory
-	state taskState
-	stop  stopKind
-	sig   unix.Signal // to be delivered at the next resume
-	hold  holdSet
-	asked bool // PTRACE_INTERRUPT was sent and no stop was seen since
+	redirected redirection // what redirectBeforeWait did at the stop that is to be handled
+	tid        int
+	tgid       int // p.pid, or that of a child that shares its memory
+	state      taskState
+	stop       stopKind
+	sig        unix.Signal // to be delivered at the next resume
+	hold       holdSet
+	asked      bool // PTRACE_INTERRUPT was sent and no stop was seen since
 
-	leaving bool         // OnFork has it, or had it
-	last    int64        // when its last stop was answered, CLOCK_MONOTONIC
-	asBorn  bool         // with all signals blocked, as libc does it: see inheritMask
-	creator int          // the thread that created it; 0 = not known
-	adopted bool         // it was seen before its creator's event
-	hidden  hidden       // see restart.go
-	again   *sys.Siginfo // what a profiler's signal was that is sent again, see profile.go
-	child   int          // for holdVfork: the process whose exec or exit ends it
-	newPC   uint64       // for a parked thread: to be set when it stops
-	fs      uint64       // thread pointer, last known
-	died    bool         // ThreadDied was told
-	fork    bool         // a forked child with its own memory, on its way out of our hands but for kin
-	kin     bool         // a process that is shown as a thread of this one, see kin.go
-	dbg     standing
+	leaving    bool         // OnFork has it, or had it
+	last       int64        // when its last stop was handled, CLOCK_MONOTONIC
+	asBorn     bool         // with all signals blocked, as libc does it: see inheritMask
+	creator    int          // the thread that created it; 0 = not known
+	adopted    bool         // it was seen before its creator's event
+	hidden     hidden       // see restart.go
+	again      *sys.Siginfo // what a profiler's signal was that is sent again, see profile.go
+	child      int          // for holdVfork: the process whose exec or exit ends it
+	newPC      uint64       // for a parked thread: to be set when it stops
+	fs         uint64       // thread pointer, last known
+	died       bool         // ThreadDied was reported
+	fork       bool         // a forked child with its own memory, to be let go, unless it is a clone child
+	cloneChild bool         // a process that is shown as a thread of this one, see clonechild.go
+	dbg        stopState
 }
 
 // member reports whether t is a thread of the process itself.
 func (p *Process) member(t *task) bool { return t.tgid == p.pid }
 
-// listed reports whether the owner takes t for a thread of the process.
-func (p *Process) listed(t *task) bool { return p.member(t) || t.kin }
+// listed reports whether t is shown as a thread of the process.
+func (p *Process) listed(t *task) bool { return p.member(t) || t.cloneChild }
 
 // apart reports whether t is a forked child that only passes through our hands.
-func (t *task) apart() bool { return t.fork && !t.kin }
+func (t *task) apart() bool { return t.fork && !t.cloneChild }
 
 // resume lets a stopped thread go on in the way its stop wants, unless the world
-// is stopped or somebody holds it.
+// is stopped or it is held.
 func (p *Process) resume(t *task) {
 	if t.state != stopped || t.hold != 0 || p.frozen > 0 {
 		return
@@ -86,7 +86,7 @@ func (p *Process) resume(t *task) {
 	t.hidden.resumed(t.tid)
 	var err error
 	if t.stop == stopGroup {
-		// The thread stays group-stopped, and still tells us of SIGCONT.
+		// The thread stays group-stopped, and still reports SIGCONT.
 		err = sys.Listen(t.tid)
 	} else {
 		request := sys.Free
@@ -102,7 +102,7 @@ func (p *Process) resume(t *task) {
 }
 
 // interrupt asks a running thread to stop. Its stop may be any: what comes first
-// also answers the question.
+// will do.
 func (p *Process) interrupt(t *task) {
 	if t.asked || t.state == stopped || t.state == exiting {
 		return
@@ -139,8 +139,8 @@ func (p *Process) settle(t *task) error {
 		if err != nil {
 			return err
 		}
-		p.frozen++ // the event is answered, the thread stays
-		p.event(t.tid, ws)
+		p.frozen++ // the event is handled, the thread stays
+		p.handleStop(t.tid, ws)
 		p.frozen--
 		if p.tasks[t.tid] != t {
 			return sys.ErrThreadGone

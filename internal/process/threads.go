@@ -2,17 +2,17 @@ package process
 
 import "github.com/jalon-trace/jalon/internal/process/sys"
 
-func (p *Process) tellBorn(t *task) {
+func (p *Process) reportBorn(t *task) {
 	var regs Regs
 	if sys.GetRegs(t.tid, &regs) == nil {
 		t.fs = regs.ThreadPointer()
 	}
 	p.inheritMask(t)
 	p.numberBirth(t)
-	p.tell(ThreadBorn, t)
+	p.reportThread(ThreadBorn, t)
 }
 
-// numberBirth notes which thread of those that the owner sees it is.
+// numberBirth notes in which order the threads that the caller sees were born.
 func (p *Process) numberBirth(t *task) {
 	if p.ctl != nil {
 		p.ctl.births++
@@ -20,17 +20,17 @@ func (p *Process) numberBirth(t *task) {
 	}
 }
 
-func (p *Process) tellDied(t *task) {
+func (p *Process) reportDied(t *task) {
 	if t.died {
 		return
 	}
 	t.died = true
-	if !t.kin { // its birth was not told: it may have the thread pointer of another
-		p.tell(ThreadDied, t)
+	if !t.cloneChild { // its birth was not reported: it may have the thread pointer of another
+		p.reportThread(ThreadDied, t)
 	}
 }
 
-// noteFS tells of a thread pointer that was set since the thread was last looked
+// noteFS reports a thread pointer that was set since the thread was last looked
 // at: libc's startup does it, after the thread's birth.
 func (p *Process) noteFS(t *task) {
 	if !p.member(t) {
@@ -45,11 +45,11 @@ func (p *Process) noteFS(t *task) {
 func (p *Process) noteFSIn(t *task, regs *Regs) {
 	if p.member(t) && regs.ThreadPointer() != t.fs {
 		t.fs = regs.ThreadPointer()
-		p.tell(ThreadMoved, t)
+		p.reportThread(ThreadMoved, t)
 	}
 }
 
-func (p *Process) tell(kind ThreadKind, t *task) {
+func (p *Process) reportThread(kind ThreadKind, t *task) {
 	if p.cfg.OnThread != nil {
 		p.cfg.OnThread(ThreadEvent{kind, t.tid, t.fs, sys.CommOf(t.tid), sys.Monotonic()})
 	}

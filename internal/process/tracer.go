@@ -24,7 +24,7 @@ func (p *Process) notify(on bool) {
 	signal.Stop(p.sigchld)
 }
 
-// loop answers events and commands until the process is gone. A program that
+// loop handles events and commands until the process is gone. A program that
 // produces events without end must not keep commands waiting.
 func (p *Process) loop() {
 	for {
@@ -48,15 +48,15 @@ func (p *Process) loop() {
 	}
 }
 
-// pump answers everything that has happened and, if nobody is resumed because the
+// pump handles everything that has happened and, if no thread is resumed because the
 // world is stopped, comes to an end.
 func (p *Process) pump() {
 	for p.batch() {
 	}
 }
 
-// batch answers what has happened so far. Statuses are collected before they
-// are answered: a thread that was answered may stop again at once, and the
+// batch handles what has happened so far. Statuses are collected before they
+// are handled: a thread that was resumed may stop again at once, and the
 // kernel, which looks at its list from the start each time, would starve others.
 func (p *Process) batch() (any bool) {
 	p.collect()
@@ -64,7 +64,7 @@ func (p *Process) batch() (any bool) {
 	for len(p.queue) > 0 {
 		w := p.queue[0]
 		p.queue = p.queue[1:]
-		p.event(w.tid, w.ws)
+		p.handleStop(w.tid, w.ws)
 	}
 	late := p.late
 	p.late = nil
@@ -87,14 +87,14 @@ func (p *Process) collect() {
 			p.collectKnown()
 			return
 		}
-		p.foresee(tid)
+		p.redirectBeforeWait(tid)
 		if ws, ok := sys.Wait(tid); ok {
 			p.queue = append(p.queue, waited{tid, ws})
 		}
 	}
 }
 
-// collectKnown asks for each known thread, because a stranger stands first in the queue.
+// collectKnown asks for each known thread, because a child of another thread is first in the queue.
 func (p *Process) collectKnown() {
 	tids := make([]int, 0, len(p.tasks)+len(p.early))
 	for tid := range p.tasks {
@@ -114,7 +114,7 @@ func (p *Process) collectOne(tid int) {
 	if sys.PeekWait(tid) == 0 {
 		return
 	}
-	p.foresee(tid)
+	p.redirectBeforeWait(tid)
 	if ws, ok := sys.Wait(tid); ok {
 		p.queue = append(p.queue, waited{tid, ws})
 	}
@@ -137,7 +137,7 @@ func (p *Process) ours(tid int) bool {
 // spin is how long a state change is asked for before sleeping: a running thread
 // that is interrupted stops within some 10 µs, and a wake-up by signal takes
 // longer. Not longer, and no sched_yield: when all CPUs are busy the threads that
-// we wait for want this one, and who yields waits for a whole time slice.
+// we wait for want this one, and a thread that yields waits for a whole time slice.
 const spin = 30 * time.Microsecond
 
 // nap is the longest sleep while a thread is awaited; then /proc is looked at.
@@ -154,13 +154,13 @@ func (p *Process) await(t *task) (unix.WaitStatus, error) {
 func (p *Process) awaitUnless(t *task, late func(state byte) bool) (unix.WaitStatus, error) {
 	for {
 		for start := time.Now(); ; {
-			if sys.PeekWait(t.tid) == 0 { // foresee must see what wait4 will take
+			if sys.PeekWait(t.tid) == 0 { // redirectBeforeWait must see what Wait will take
 				if time.Since(start) > spin {
 					break
 				}
 				continue
 			}
-			p.foresee(t.tid)
+			p.redirectBeforeWait(t.tid)
 			if ws, ok := sys.Wait(t.tid); ok {
 				if sys.Ends(ws) {
 					p.queue = append(p.queue, waited{t.tid, ws})

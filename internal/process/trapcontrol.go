@@ -37,19 +37,19 @@ func (p *Process) int3Trap(t *task, regs *Regs) bool {
 	if t.fork {
 		return false // none of ours is in its memory
 	}
-	if d.alone != nil && d.alone.temps[addr] {
+	if d.exclusive != nil && d.exclusive.temps[addr] {
 		p.backTo(t, regs, addr)
-		d.alone.done = true
+		d.exclusive.done = true
 		return true
 	}
-	if d.alone != nil && d.over == addr {
-		d.alone.done = true // the byte below is an int3 itself
+	if d.exclusive != nil && d.over == addr {
+		d.exclusive.done = true // the byte below is an int3 itself
 		return false
 	}
 	if p.ctl.user[addr] {
 		p.backTo(t, regs, addr)
-		if d.alone != nil { // led out of generated code to it: it comes here again
-			d.alone.done = true
+		if d.exclusive != nil { // led out of generated code to it: it comes here again
+			d.exclusive.done = true
 			return true
 		}
 		p.breakHit(t, regs, addr)
@@ -74,7 +74,7 @@ func (p *Process) isInt3(addr uint64) bool {
 	return p.space.ReadRaw(addr, b[:]) == nil && b[0] == memory.Int3
 }
 
-// breakHit: a thread has come to a breakpoint of the owner's.
+// breakHit: a thread has come to a breakpoint of InsertBreak.
 func (p *Process) breakHit(t *task, regs *Regs, addr uint64) {
 	d := &t.dbg
 	verdict := BreakGo
@@ -90,7 +90,7 @@ func (p *Process) breakHit(t *task, regs *Regs, addr uint64) {
 		}
 	}
 	if verdict == BreakStop {
-		p.stand(t, Stop{Kind: StopBreakpoint, Addr: addr})
+		p.stopFor(t, Stop{Kind: StopBreakpoint, Addr: addr})
 		return
 	}
 	if verdict == BreakStep && !d.inner {
@@ -104,12 +104,12 @@ func (p *Process) breakHit(t *task, regs *Regs, addr uint64) {
 	if verdict == BreakPast || p.emulateAt(t, regs, addr) {
 		d.stepDone = true
 		if !d.step && !d.inner || !p.inside(t) {
-			p.arrived(t)
+			p.reportPending(t)
 			return
 		}
-		p.toDo(t)
+		p.needExclusive(t)
 		return
 	}
 	d.over = addr
-	p.toDo(t)
+	p.needExclusive(t)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
-// TrapSite is an int3 that was patched in, and the trampoline that it stands for.
+// TrapSite is an int3 that was patched in, and the trampoline that it leads to.
 type TrapSite struct{ Addr, To uint64 }
 
 const (
@@ -27,7 +27,7 @@ const (
 type trapHandler struct {
 	addr, size uint64 // memory in the process; addr is the handler
 	prev       sigaction
-	sites      []TrapSite // the owner's; jalon's own breakpoint comes on top
+	sites      []TrapSite // the caller's; jalon's own breakpoint comes on top
 }
 
 // action is the signal's action with the handler. Its own signals are not blocked while

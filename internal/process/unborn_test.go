@@ -29,8 +29,8 @@ func TestEndedUnborn(t *testing.T) {
 			}
 			p.reaped(c, 0)
 		} else {
-			p.early[tid] = 0 // the stop of a process, which waits for its creator's event
-			p.event(tid, 9)  // killed
+			p.early[tid] = 0     // the stop of a process, which waits for its creator's event
+			p.handleStop(tid, 9) // killed
 		}
 		if p.tasks[tid] != nil {
 			t.Errorf("%s: the thread is still there", seen)

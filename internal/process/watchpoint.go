@@ -56,7 +56,7 @@ func (p *Process) ClearWatch(slot int) error {
 	return p.access("clear a watchpoint", p.changeWatch(slot, watch{}))
 }
 
-// changeWatch sets a slot in all threads that stand still now, and in the others
+// changeWatch sets a slot in all threads that are stopped now, and in the others
 // when they go on (see request).
 func (p *Process) changeWatch(slot int, w watch) error {
 	return p.controlDo(func() error {
@@ -135,9 +135,9 @@ func (p *Process) watchTrap(t *task, regs *Regs) bool {
 			why.Kind = StopHardwareBreak
 		}
 		if t.dbg.why == nil {
-			p.stand(t, why)
+			p.stopFor(t, why)
 		}
-		break // one is told
+		break // one is reported
 	}
 	return true // of one that was cleared meanwhile: not the program's either
 }

@@ -19,7 +19,7 @@ const freezeLimit = 10 * time.Second
 const many = 16
 
 // freeze stops every thread that can run code in the process's memory. Until
-// thaw, events are answered but nobody is resumed. Threads that cannot stop for
+// thaw, events are handled but no thread is resumed. Threads that cannot stop for
 // the moment are parked: they sleep in the kernel, and the interrupt that is
 // pending stops them before they come back.
 //
@@ -106,7 +106,7 @@ func (p *Process) park(waiting []*task) {
 			t.state = parked
 		case 0, 'Z', 'X':
 			t.state = exiting // killed; its end will be reported, or its leader's
-			p.tellDied(t)
+			p.reportDied(t)
 		}
 	}
 }
@@ -125,7 +125,7 @@ func (p *Process) stuck(waiting []*task) error {
 
 }
 
-// thaw lets everybody go on.
+// thaw lets all threads go on.
 func (p *Process) thaw() {
 	_ = p.endInjection() // an error: that thread is dying
 	if p.frozen == 1 && !p.finished {
@@ -142,7 +142,7 @@ func (p *Process) thaw() {
 		p.resume(t)
 	}
 	if p.ctl != nil {
-		p.queueWork()
+		p.queueExclusive()
 	}
 }
 
@@ -170,7 +170,7 @@ func (p *Process) deliver(t *task) error {
 	if err != nil {
 		return err
 	}
-	p.event(t.tid, ws) // frozen, it stays there
+	p.handleStop(t.tid, ws) // frozen, it stays there
 	return nil
 }
 

@@ -4,8 +4,8 @@ import "golang.org/x/sys/unix"
 
 // A clone that is neither a thread of the process (CLONE_THREAD) nor ends with SIGCHLD
 // nor borrows its parent (CLONE_VFORK) is reported by the kernel as a clone, as threads
-// are, and debuggers take it for one. So does run control: such kin is listed, halted,
-// resumed and stepped among the threads, and its signals are told. It is a process of
+// are, and debuggers take it for one. So does run control: such a clone child is listed, halted,
+// resumed and stepped among the threads, and its signals are reported. It is a process of
 // its own still:
 //
 //   - what goes to the process (exec, exit, its signals and their actions) does not go
@@ -14,40 +14,40 @@ import "golang.org/x/sys/unix"
 //     breakpoints nor tracepoints are for it, and what is read of memory is that of the
 //     process
 //
-// Without run control nobody asks for it: it is a child like any other.
+// Without run control it is a child like any other.
 
-// cloneStop is childBorn where the kernel calls it a clone.
+// cloneStop is childBorn where the kernel reports a clone.
 func (p *Process) cloneStop(t *task, _ unix.Signal) { p.born(t, true) }
 
-// adoptKin makes kin of a child that was just born, where it is.
-func (p *Process) adoptKin(t, c *task, flags uint64, clone bool) {
+// adoptCloneChild marks a child that was just born as a clone child, where it is one.
+func (p *Process) adoptCloneChild(t, c *task, flags uint64, clone bool) {
 	switch {
 	case !p.controlled(t):
 	case flags&unix.CLONE_THREAD != 0:
-		c.kin = t.kin
+		c.cloneChild = t.cloneChild
 	case clone && flags&unix.CLONE_VFORK == 0:
-		c.kin = true
+		c.cloneChild = true
 	}
-	if c.kin && c.state != starting { // its first stop came before
+	if c.cloneChild && c.state != starting { // its first stop came before
 		p.numberBirth(c)
 	}
 }
 
-// leaveKin lets kin go that runs another program.
-func (p *Process) leaveKin(t *task) {
-	if !t.kin {
+// cloneChildExecs lets a clone child go that runs another program.
+func (p *Process) cloneChildExecs(t *task) {
+	if !t.cloneChild {
 		return
 	}
 	if p.ctl.opt.Threads {
 		p.report(Stop{Kind: StopThreadExit, TID: t.tid})
 	}
-	p.tellNoneRuns(t)
+	p.reportNoneRuns(t)
 }
 
-// killKin ends kin with the process.
-func (p *Process) killKin() {
+// killCloneChildren ends the clone children with the process.
+func (p *Process) killCloneChildren() {
 	for _, t := range p.tasks {
-		if t.kin {
+		if t.cloneChild {
 			_ = unix.Kill(t.tgid, unix.SIGKILL) // ESRCH: it has ended by itself
 		}
 	}

@@ -1,4 +1,4 @@
-# Where injected system calls run; see escape.go. The test assembles this and
+# Where injected system calls run; see stub.go. The test assembles this and
 # compares it with the bytes there.
 	.text
 	syscall				# the injected call

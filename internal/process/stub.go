@@ -15,7 +15,7 @@ import (
 // space is an address space with what jalon has put there to run system calls.
 type space struct {
 	*memory.Space
-	escape  uint64 // where injected calls run, 0 = not made yet; see escape.go
+	stub    uint64 // where injected calls run, 0 = not made yet; see stub.go
 	scratch uint64 // a page of ours for arguments, 0 = none
 }
 
@@ -65,36 +65,36 @@ func (p *Process) emptyStub(sp *space) func(lo, hi uint64) bool {
 
 // needEscape makes the stub in an address space, or makes sure that it is still there:
 // a program may replace its own pages.
-func (p *Process) needEscape(sp *space) error {
-	code := escapeBytes()
-	if sp.escape != 0 {
-		got := make([]byte, escapeData)
-		if sp.ReadRaw(sp.escape, got) == nil && bytes.Equal(got, code[:escapeData]) {
+func (p *Process) needStub(sp *space) error {
+	code := stubBytes()
+	if sp.stub != 0 {
+		got := make([]byte, stubData)
+		if sp.ReadRaw(sp.stub, got) == nil && bytes.Equal(got, code[:stubData]) {
 			return nil
 		}
-		sp.escape = 0
+		sp.stub = 0
 	}
-	at, err := sp.TakeSlack(code, escapeData, p.emptyStub(sp))
+	at, err := sp.TakeSlack(code, stubData, p.emptyStub(sp))
 	if errors.Is(err, memory.ErrNoSlack) {
 		return &fail.Error{Op: fmt.Sprintf("run a system call in process %d", sp.Pid), Err: err}
 	}
-	sp.escape = at
+	sp.stub = at
 	return err
 }
 
 // dropEscape takes the stub out again. No thread may be in it.
-func (s *space) dropEscape() {
-	if s.escape == 0 {
+func (s *space) dropStub() {
+	if s.stub == 0 {
 		return
 	}
-	got, code := make([]byte, escapeData), escapeBytes()
-	if s.ReadRaw(s.escape, got) == nil && bytes.Equal(got, code[:escapeData]) {
-		_ = s.WriteRaw(s.escape, make([]byte, len(code))) // an error: the memory is gone
+	got, code := make([]byte, stubData), stubBytes()
+	if s.ReadRaw(s.stub, got) == nil && bytes.Equal(got, code[:stubData]) {
+		_ = s.WriteRaw(s.stub, make([]byte, len(code))) // an error: the memory is gone
 	}
-	s.escape = 0
+	s.stub = 0
 }
 
 // inheritEscape uses the copy of the parent's stub that a forked child has.
-func (sp *space) inheritEscape(parent *space) {
-	sp.escape = parent.escape // needEscape and dropEscape look whether it is there
+func (sp *space) inheritStub(parent *space) {
+	sp.stub = parent.stub // needEscape and dropEscape look whether it is there
 }

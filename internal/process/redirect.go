@@ -6,16 +6,16 @@ import (
 	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
-// moved says that foresee has dealt with the signal of a stop.
-type moved uint8
+// redirection says how redirectBeforeWait has handled the signal of a stop.
+type redirection uint8
 
 const (
-	notMoved  moved = iota
-	bySite          // an int3 or a guarded access of the owner's
-	byModules       // the breakpoint in ld.so
+	notRedirected      redirection = iota
+	redirectedAtSite               // an int3 or a guarded access of the caller's
+	redirectedAtLinker             // the breakpoint in ld.so
 )
 
-// foresee moves a thread that has stopped at an int3 or a guarded access of ours,
+// redirectBeforeWait moves a thread that has stopped at an int3 or a guarded access of ours,
 // before its stop is taken from the kernel with wait. Jalon may be killed at any
 // moment, and then the kernel lets the thread go:
 //
@@ -24,9 +24,9 @@ const (
 //  2. between this and wait: the signal is delivered at the new pc; they know it too.
 //  3. between wait and the resume: wait has taken the signal, and nothing is
 //     delivered. The pc is the new one already.
-func (p *Process) foresee(tid int) {
+func (p *Process) redirectBeforeWait(tid int) {
 	t := p.tasks[tid]
-	if t == nil || t.fork || t.moved != notMoved || t.state == stopped || t.state == exiting {
+	if t == nil || t.fork || t.redirected != notRedirected || t.state == stopped || t.state == exiting {
 		return
 	}
 	var si sys.Siginfo
@@ -42,15 +42,15 @@ func (p *Process) foresee(tid int) {
 		}
 		addr := regs.PC() - 1
 		if p.ctl != nil && p.ctl.user[addr] && t.dbg.over != addr {
-			return // the owner's breakpoint comes first
+			return // the caller's breakpoint comes first
 		}
 		if p.modules.addr != 0 && addr == p.modules.addr && t.dbg.over != addr {
 			regs.SetPC(p.modules.cont)
-			t.moved = byModules
+			t.redirected = redirectedAtLinker
 		} else if p.cfg.OnTrap != nil {
 			if pc, ok := p.cfg.OnTrap(tid, addr); ok {
 				regs.SetPC(pc)
-				t.moved = bySite
+				t.redirected = redirectedAtSite
 			}
 		}
 	case (sig == unix.SIGSEGV || sig == unix.SIGBUS) && si.Code > sys.SIUser && p.cfg.OnFault != nil:
@@ -58,26 +58,26 @@ func (p *Process) foresee(tid int) {
 			return
 		}
 		if p.readClock(tid, sig, si.Code, &regs) {
-			t.moved = bySite
+			t.redirected = redirectedAtSite
 		} else if pc, ok := p.cfg.OnFault(tid, int(sig), regs.PC()); ok {
 			regs.SetPC(pc)
-			t.moved = bySite
+			t.redirected = redirectedAtSite
 		}
 	}
-	if t.moved != notMoved && sys.SetRegs(tid, &regs) != nil {
-		t.moved = notMoved // dying
+	if t.redirected != notRedirected && sys.SetRegs(tid, &regs) != nil {
+		t.redirected = notRedirected // dying
 	}
 }
 
-// foreseen reports whether the signal of the stop was dealt with by foresee.
-func (p *Process) foreseen(t *task, sig unix.Signal) bool {
-	m := t.moved
-	t.moved = notMoved
+// wasRedirected reports whether redirectBeforeWait has handled the signal of the stop.
+func (p *Process) wasRedirected(t *task, sig unix.Signal) bool {
+	m := t.redirected
+	t.redirected = notRedirected
 	switch m {
-	case byModules:
+	case redirectedAtLinker:
 		p.modulesReached(t)
-	case bySite:
+	case redirectedAtSite:
 		p.repair(t, sig)
 	}
-	return m != notMoved
+	return m != notRedirected
 }

@@ -1,4 +1,4 @@
-// kin MODE: clones that are neither threads nor forks.
+// clonechild MODE: clones that are neither threads nor forks.
 #define _GNU_SOURCE
 #include <sched.h>
 #include <signal.h>

@@ -8,14 +8,14 @@ import (
 )
 
 // escapeCode is the recovery stub: injected system calls run at its beginning, in slack
-// of an executable page (slack.go). While jalon lives, the thread stops right behind the
+// of an executable page (memory/slack.go). While jalon lives, the thread stops right behind the
 // syscall instruction and its registers are put back from outside. When jalon is killed
 // in the middle of an injection the kernel lets the thread run on: it then puts its
 // signal mask and registers back itself, from the data behind the code, and goes on
 // where it was. Registers that are not mentioned were never changed.
 //
-// No call runs without it. Source: testdata/escape.S.
-const escapeCode = "" +
+// No call runs without it. Source: testdata/recoverystub.S.
+const stubCode = "" +
 	"0f05" + // syscall
 	"b80e000000" + // mov $0xe,%eax
 	"bf02000000" + // mov $0x2,%edi
@@ -42,11 +42,11 @@ const escapeCode = "" +
 // escapeData is where the data begin: rax, rcx, rdx, rsi, rdi, r8-r11, flags,
 // rip, signal mask.
 const (
-	escapeData = 0x78
-	escapeSize = escapeData + 12*8
-	escapeMask = escapeData + 11*8
+	stubData = 0x78
+	stubSize = stubData + 12*8
+	stubMask = stubData + 11*8
 	// escapeCallEnd is where the pc is in the stub's own call.
-	escapeCallEnd = 0x1d
+	stubCallEnd = 0x1d
 )
 
 // recovery is what the thread would need to go on by itself. A call that the kernel was
@@ -63,10 +63,10 @@ func (inj *injection) recovery() []byte {
 	return b
 }
 
-func escapeBytes() []byte {
-	b, err := hex.DecodeString(escapeCode)
+func stubBytes() []byte {
+	b, err := hex.DecodeString(stubCode)
 	if err != nil {
 		panic("BUG: process: the recovery stub: " + err.Error())
 	}
-	return append(b, make([]byte, escapeSize-len(b))...)
+	return append(b, make([]byte, stubSize-len(b))...)
 }

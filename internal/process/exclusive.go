@@ -11,47 +11,47 @@ import (
 	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
-// What a thread has to do alone, with all others that share the memory stopped:
+// An exclusive step is what a thread does while all others that share the memory are stopped:
 //
 //   - step over a breakpoint: its byte is the original one meanwhile, and another
 //     thread would run past it
 //   - be led out of generated code, by int3s at the boundaries before it
 //
-// The world is stopped when all events are answered, once for all threads that
-// wait for it. While somebody else has it stopped nothing is done: then the thread
+// The world is stopped when all events are handled, once for all threads that
+// wait for it. While it is stopped for something else nothing is done: then the thread
 // waits until it goes on.
-type alone struct {
+type exclusiveStep struct {
 	temps map[uint64]bool // int3s for the time being; their bytes are in space.breaks
 	done  bool
 }
 
-// toDo holds a thread until it was alone.
-func (p *Process) toDo(t *task) {
-	t.hold |= holdAlone
-	if !slices.Contains(p.ctl.work, t) {
-		p.ctl.work = append(p.ctl.work, t)
+// needExclusive holds a thread until its exclusive step is made.
+func (p *Process) needExclusive(t *task) {
+	t.hold |= holdExclusive
+	if !slices.Contains(p.ctl.pendingExclusive, t) {
+		p.ctl.pendingExclusive = append(p.ctl.pendingExclusive, t)
 	}
-	p.queueWork()
+	p.queueExclusive()
 }
 
-// queueWork has the work done when the queue of events is empty.
-func (p *Process) queueWork() {
-	if !p.ctl.queued && p.frozen == 0 && len(p.ctl.work) > 0 {
-		p.ctl.queued = true
-		p.late = append(p.late, p.doWork)
+// queueExclusive has the exclusive steps made when the queue of events is empty.
+func (p *Process) queueExclusive() {
+	if !p.ctl.exclusiveQueued && p.frozen == 0 && len(p.ctl.pendingExclusive) > 0 {
+		p.ctl.exclusiveQueued = true
+		p.late = append(p.late, p.doExclusive)
 	}
 }
 
-func (p *Process) doWork() {
-	p.ctl.queued = false
-	if p.frozen > 0 || p.finished || len(p.ctl.work) == 0 {
+func (p *Process) doExclusive() {
+	p.ctl.exclusiveQueued = false
+	if p.frozen > 0 || p.finished || len(p.ctl.pendingExclusive) == 0 {
 		return // thaw queues it again
 	}
 	defer p.thaw()
 	_ = p.freeze() // stuck: better without than never; gone: nothing is left to do
-	for !p.finished && len(p.ctl.work) > 0 {
-		t := p.ctl.work[0]
-		p.ctl.work = p.ctl.work[1:]
+	for !p.finished && len(p.ctl.pendingExclusive) > 0 {
+		t := p.ctl.pendingExclusive[0]
+		p.ctl.pendingExclusive = p.ctl.pendingExclusive[1:]
 		if p.tasks[t.tid] != t || t.state != stopped {
 			continue
 		}
@@ -62,23 +62,23 @@ func (p *Process) doWork() {
 			p.runOut(t)
 		}
 		if p.tasks[t.tid] == t && t.state == stopped {
-			t.hold &^= holdAlone
-			p.arrived(t)
+			t.hold &^= holdExclusive
+			p.reportPending(t)
 		}
 	}
 }
 
 // postpone puts off the breakpoints to be stepped over: their threads stay before
 // them, and come to the same hit again when they go on.
-func (p *Process) postpone() {
-	for _, t := range p.ctl.work {
-		t.hold &^= holdAlone
+func (p *Process) postponeExclusive() {
+	for _, t := range p.ctl.pendingExclusive {
+		t.hold &^= holdExclusive
 		t.dbg.putOff(t.tid)
 	}
-	p.ctl.work = nil
+	p.ctl.pendingExclusive = nil
 }
 
-func (d *standing) putOff(tid int) {
+func (d *stopState) putOff(tid int) {
 	var regs Regs
 	if d.over != 0 && sys.GetRegs(tid, &regs) == nil {
 		d.again = again{d.over, regs.SP()}
@@ -86,14 +86,14 @@ func (d *standing) putOff(tid int) {
 	d.over = 0
 }
 
-// arrived looks at what a thread has to tell, where it can be shown.
-func (p *Process) arrived(t *task) {
+// reportPending reports a stopped thread's pending events once its pc is a user address.
+func (p *Process) reportPending(t *task) {
 	d := &t.dbg
 	if d.stepDone {
 		p.stepMade(t)
 	}
 	if d.why != nil {
-		p.tellStop(t)
+		p.reportStop(t)
 	}
 	if len(d.late) > 0 {
 		p.lateSignals(t)
@@ -106,18 +106,18 @@ func (p *Process) arrived(t *task) {
 // run only waits for its turn on a busy machine, and is a few instructions from its end.
 // Tests make them shorter.
 var (
-	aloneLimit = 200 * time.Millisecond
-	readyLimit = 30 * time.Second
+	exclusiveLimit = 200 * time.Millisecond
+	readyLimit     = 30 * time.Second
 )
 
 var errTimeout = errors.New("timeout")
 
-// runAlone lets t run by a ptrace request until its errand is done, moved says that
-// it is, or ok is false: it was interrupted in between, or is gone.
-func (p *Process) runAlone(t *task, req sys.How, temps map[uint64]bool, moved func(*Regs) bool) (ok bool) {
+// runExclusively lets t run until its exclusive step is made, moved says that it is,
+// or ok is false: it was interrupted in between, or is gone.
+func (p *Process) runExclusively(t *task, req sys.How, temps map[uint64]bool, moved func(*Regs) bool) (ok bool) {
 	d := &t.dbg
-	d.alone = &alone{temps: temps}
-	defer func() { d.alone = nil }() // after the other one
+	d.exclusive = &exclusiveStep{temps: temps}
+	defer func() { d.exclusive = nil }() // after the other one
 	grouped, late := false, false
 	defer func() {
 		if grouped && p.tasks[t.tid] == t && t.state == stopped {
@@ -141,16 +141,16 @@ func (p *Process) runAlone(t *task, req sys.How, temps map[uint64]bool, moved fu
 		if err != nil {
 			return false
 		}
-		p.event(t.tid, ws)
+		p.handleStop(t.tid, ws)
 		var regs Regs
 		if p.tasks[t.tid] != t || t.state != stopped || sys.GetRegs(t.tid, &regs) != nil {
 			return false
 		}
 		grouped = grouped || t.stop == stopGroup // it goes on nevertheless until it is done
 		if pendingFault(t.tid) {
-			continue // the interrupt is told before the trap, which comes first of all now
+			continue // the kernel reports the interrupt before the trap, which comes first of all now
 		}
-		if d.alone.done || moved(&regs) {
+		if d.exclusive.done || moved(&regs) {
 			return true
 		}
 		if t.stop == stopCall || late {
@@ -165,7 +165,7 @@ func (p *Process) awaitSoon(t *task) (unix.WaitStatus, error) {
 	start := time.Now()
 	return p.awaitUnless(t, func(state byte) bool {
 		took := time.Since(start)
-		return took > aloneLimit && (state == 'S' || state == 'D') || took > readyLimit
+		return took > exclusiveLimit && (state == 'S' || state == 'D') || took > readyLimit
 	})
 }
 
@@ -192,7 +192,7 @@ func (p *Process) stepOver(t *task) {
 	case insnRep:
 		ok = p.runTo(t, addr+uint64(in.len), moved)
 	default:
-		ok = p.runAlone(t, sys.ByStep, nil, moved)
+		ok = p.runExclusively(t, sys.ByStep, nil, moved)
 		if ok {
 			p.fixStep(t, in.kind)
 		}
@@ -215,7 +215,7 @@ func (p *Process) stepOver(t *task) {
 func (p *Process) enterCall(t *task) bool {
 	d := &t.dbg
 	d.call = true
-	ok := p.runAlone(t, sys.ToCall, nil, func(*Regs) bool { return t.stop == stopCall })
+	ok := p.runExclusively(t, sys.ToCall, nil, func(*Regs) bool { return t.stop == stopCall })
 	if !ok {
 		d.call = false
 	}
@@ -245,7 +245,7 @@ func (p *Process) runTo(t *task, to uint64, moved func(*Regs) bool) bool {
 	if err != nil {
 		return false
 	}
-	return p.runAlone(t, sys.Free, temps, moved)
+	return p.runExclusively(t, sys.Free, temps, moved)
 }
 
 // setTemps writes int3s for the time being, where there is none of ours.
@@ -265,7 +265,7 @@ func (p *Process) setTemps(addrs []uint64) (map[uint64]bool, error) {
 			}
 			p.space.Breaks[a] = b[0]
 		} else if !p.ctl.user[a] {
-			continue // ld.so's, which is answered by itself
+			continue // ld.so's, which is handled by itself
 		}
 		temps[a] = true
 	}
@@ -298,11 +298,11 @@ func (p *Process) runOut(t *task) {
 		ok := false
 		if len(c.Stops) == 0 {
 			in := p.insnAt(pc)
-			if ok = p.runAlone(t, sys.ByStep, nil, func(r *Regs) bool { return r.PC() != pc }); ok {
+			if ok = p.runExclusively(t, sys.ByStep, nil, func(r *Regs) bool { return r.PC() != pc }); ok {
 				p.fixStep(t, in.kind)
 			}
 		} else if temps, err := p.setTemps(c.Stops); err == nil {
-			ok = p.runAlone(t, sys.Free, temps, func(r *Regs) bool {
+			ok = p.runExclusively(t, sys.Free, temps, func(r *Regs) bool {
 				c := p.where(r.PC())
 				return !c.In || c.Boundary
 			})

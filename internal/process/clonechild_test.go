@@ -8,11 +8,11 @@ import (
 	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
-// startKin runs testdata/kin.c up to where the clone has called target, or stands
+// startCloneChild runs testdata/clonechild.c up to where the clone has called target, or stands
 // for another reason.
-func startKin(t *testing.T, mode string, o ControlOptions) (d *debugged, target uint64) {
+func startCloneChild(t *testing.T, mode string, o ControlOptions) (d *debugged, target uint64) {
 	t.Helper()
-	prog := build(t, "kin", "-no-pie")
+	prog := build(t, "clonechild", "-no-pie")
 	d = startControl(t, Control{}, prog, mode)
 	must(0, d.SetOptions(o))
 	target = symbol(t, prog, "target")
@@ -38,9 +38,9 @@ func (d *debugged) cloned(other StopKind) (tid int) {
 	return tid
 }
 
-// TestKinShares: a clone that shares the memory is a thread among the others.
-func TestKinShares(t *testing.T) {
-	d, target := startKin(t, "shares", ControlOptions{})
+// TestCloneChildShares: a clone that shares the memory is a thread among the others.
+func TestCloneChildShares(t *testing.T) {
+	d, target := startCloneChild(t, "shares", ControlOptions{})
 	s := d.expect(StopBreakpoint)
 	if r := d.regs(s.TID).General; s.TID == d.Pid() || r.PC() != target || r.CallArg(0) != 5 {
 		t.Errorf("%+v %+v", s, r)
@@ -58,10 +58,10 @@ func TestKinShares(t *testing.T) {
 	d.expectEnd(0, "7 16\n")
 }
 
-// TestKinAlone: the owner is told when kin that alone runs has ended, or has become
+// TestCloneChildAlone: the owner is told when clone child that alone runs has ended, or has become
 // another program.
-func TestKinAlone(t *testing.T) {
-	d, target := startKin(t, "shares", ControlOptions{Threads: true})
+func TestCloneChildAlone(t *testing.T) {
+	d, target := startCloneChild(t, "shares", ControlOptions{Threads: true})
 	cloned := d.expect(StopCloned)
 	d.resume(Resumption{TID: cloned.TID})
 	d.expect(StopBreakpoint)
@@ -78,7 +78,7 @@ func TestKinAlone(t *testing.T) {
 	d.expectEnd(0, "7 16\n")
 
 	// A program that was executed ends with SIGCHLD, whatever the clone was to end with.
-	d, _ = startKin(t, "execs", ControlOptions{Threads: true, PassSignals: map[unix.Signal]bool{unix.SIGCHLD: true}})
+	d, _ = startCloneChild(t, "execs", ControlOptions{Threads: true, PassSignals: map[unix.Signal]bool{unix.SIGCHLD: true}})
 	cloned = d.expect(StopCloned)
 	d.haltAll()
 	d.resume(Resumption{TID: cloned.TID})
@@ -93,11 +93,11 @@ func TestKinAlone(t *testing.T) {
 	d.expectEnd(0, "0 0\n")
 }
 
-// TestKinCopy: one that has a copy of the memory has no breakpoint there, and its
+// TestCloneChildCopy: one that has a copy of the memory has no breakpoint there, and its
 // signals are told.
-func TestKinCopy(t *testing.T) {
+func TestCloneChildCopy(t *testing.T) {
 	forks := 0
-	prog := build(t, "kin", "-no-pie")
+	prog := build(t, "clonechild", "-no-pie")
 	d := startControlWith(t, Config{OnFork: func(*Stopped) { forks++ }}, Control{}, prog, "copy")
 	must(0, d.SetOptions(allChildren)) // it is none
 	d.insert(symbol(t, prog, "target"))
@@ -115,16 +115,16 @@ func TestKinCopy(t *testing.T) {
 	d.expectEnd(0, "-10 0\n")
 }
 
-// TestKinOutlives: kin that the process leaves behind, by its end or by exec, runs on
+// TestCloneChildOutlives: clone child that the process leaves behind, by its end or by exec, runs on
 // by itself.
-func TestKinOutlives(t *testing.T) {
+func TestCloneChildOutlives(t *testing.T) {
 	for _, mode := range []string{"outlives", "replaced"} {
-		d, target := startKin(t, mode, ControlOptions{Threads: true, Execs: true})
+		d, target := startCloneChild(t, mode, ControlOptions{Threads: true, Execs: true})
 		kind, want := StopBreakpoint, ExitStatus{Code: 3}
 		if mode == "replaced" {
 			kind, want = StopExec, ExitStatus{}
 		}
-		kin := d.cloned(kind)
+		child := d.cloned(kind)
 		if mode == "replaced" {
 			if list := d.ThreadList(); len(list) != 1 || list[0].TID != d.Pid() {
 				t.Errorf("%+v", list)
@@ -136,26 +136,26 @@ func TestKinOutlives(t *testing.T) {
 		if st := d.r.wait(); st != want {
 			t.Errorf("%s: %v", mode, st)
 		}
-		if st, err := sys.ReadStatus(kin); err != nil || st.Tracer != 0 || st.State == 'Z' {
+		if st, err := sys.ReadStatus(child); err != nil || st.Tracer != 0 || st.State == 'Z' {
 			t.Errorf("%s: kin %+v, %v", mode, st, err)
 		}
 	}
 }
 
-// TestKinKilled: Kill ends kin too, Detach lets it go.
-func TestKinKilled(t *testing.T) {
+// TestCloneChildKilled: Kill ends clone child too, Detach lets it go.
+func TestCloneChildKilled(t *testing.T) {
 	for _, detach := range []bool{false, true} {
-		d, _ := startKin(t, "outlives", ControlOptions{Threads: true})
-		kin := d.cloned(StopBreakpoint)
+		d, _ := startCloneChild(t, "outlives", ControlOptions{Threads: true})
+		child := d.cloned(StopBreakpoint)
 		if detach {
 			must(0, d.Detach())
-			if st, err := sys.ReadStatus(kin); err != nil || st.Tracer != 0 {
+			if st, err := sys.ReadStatus(child); err != nil || st.Tracer != 0 {
 				t.Errorf("detached: kin %+v, %v", st, err)
 			}
 			continue
 		}
 		must(0, d.Kill())
-		if s := stateOf(kin, "ZX\x00"); s != 0 && s != 'Z' && s != 'X' {
+		if s := stateOf(child, "ZX\x00"); s != 0 && s != 'Z' && s != 'X' {
 			t.Errorf("killed: kin is in state %c", s)
 		}
 	}
