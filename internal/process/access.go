@@ -25,7 +25,7 @@ func (p *Process) ReadMemory(addr uint64, b []byte) (n int, err error) {
 			n += part
 		}
 		if n == 0 && len(b) > 0 {
-			return p.access("read memory", err)
+			return access("read memory", err)
 		}
 		return nil
 	})
@@ -35,11 +35,11 @@ func (p *Process) ReadMemory(addr uint64, b []byte) (n int, err error) {
 // WriteMemory stores b at addr, also in pages that the program cannot write to.
 // Breakpoints stay in place: what is below them changes.
 func (p *Process) WriteMemory(addr uint64, b []byte) error {
-	return p.do(func() error { return p.access("write memory", p.space.Write(addr, b)) })
+	return p.do(func() error { return access("write memory", p.space.Write(addr, b)) })
 }
 
 // access names what was attempted.
-func (p *Process) access(op string, err error) error {
+func access(op string, err error) error {
 	var e *fail.Error
 	if err == nil || errors.Is(err, ErrGone) || errors.As(err, &e) {
 		return err

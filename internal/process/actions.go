@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/process/sys"
+	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
 // guardedMask has the bits of the guarded signals.
@@ -31,20 +32,20 @@ const actionsAge = 250 * time.Millisecond
 //
 // Under run control the stop would have to be reported: there the knowledge is that of the
 // last installation.
-func (p *Process) learnOnDelivery(t *task) {
-	sig := t.sig
+func (p *dispositions) learnOnDelivery(t *task) {
+	sig := t.Sig
 	own := sys.SigBit(sig)&guardedMask != 0
-	if sig == 0 || p.ctl != nil || p.frozen > 0 || t.hold != 0 || !p.member(t) || len(p.actions) == 0 {
+	if sig == 0 || p.ctl != nil || p.threads.Frozen > 0 || t.Hold != 0 || !p.threads.Member(t) || len(p.actions) == 0 {
 		return // without actions no code of ours is in the process
 	}
 	if !own && sys.Monotonic()-p.learned < int64(actionsAge) {
 		return
 	}
-	st, err := sys.ReadStatus(t.tid)
+	st, err := sys.ReadStatus(t.TID)
 	if err == nil {
 		p.noteIgnored(st)
 	}
-	if err != nil || disposition(st, sig) != sigCaught || p.settle(t) != nil || t.stop != stopTrap {
+	if err != nil || disposition(st, sig) != sigCaught || p.world.settle(t) != nil || t.Stop != threads.StopTrap {
 		return
 	}
 	if own {
@@ -52,7 +53,7 @@ func (p *Process) learnOnDelivery(t *task) {
 		return
 	}
 	p.learned = sys.Monotonic()
-	if mask, err := sys.GetSigmask(t.tid); err != nil || mask&guardedMask == 0 {
+	if mask, err := sys.GetSigmask(t.TID); err != nil || mask&guardedMask == 0 {
 		return
 	}
 	for _, sig := range guarded {
@@ -62,7 +63,7 @@ func (p *Process) learnOnDelivery(t *task) {
 
 // noteIgnored reads the actions of guarded signals that the program has come to ignore.
 // (The tracer is given signals that are ignored, too.)
-func (p *Process) noteIgnored(st *sys.Status) {
+func (p *dispositions) noteIgnored(st *sys.Status) {
 	for _, sig := range guarded {
 		if known, seen := p.actions[sig]; seen && disposition(st, sig) == sigIgn && known.kind() != sigIgn {
 			p.actions[sig] = sigaction{handler: sigIgn}
@@ -75,18 +76,18 @@ func (p *Process) noteIgnored(st *sys.Status) {
 // take the program's int3 at a site for the int3 of the site, and lead the thread to its
 // copy for ever: it begins at the part that passes the signal on. Where that ends the
 // program, it does so by the same signal with the default action.
-func (p *Process) atHandler(t *task, sig unix.Signal) {
+func (p *dispositions) atHandler(t *task, sig unix.Signal) {
 	var regs Regs
-	if sys.GetRegs(t.tid, &regs) != nil {
+	if sys.GetRegs(t.TID, &regs) != nil {
 		return // dying
 	}
-	h, ours := p.handlerOf(sig)
+	h, ours := p.signals.handlerOf(sig)
 	p.raisedOwn |= sys.SigBit(sig)
 	switch {
 	case ours && regs.PC() == h.addr:
 		if sig == unix.SIGTRAP {
 			regs.SetPC(regs.PC() + trapChain)
-			_ = sys.SetRegs(t.tid, &regs) // ESRCH: dying
+			_ = sys.SetRegs(t.TID, &regs) // ESRCH: dying
 		}
 		if h.prev.kind() == sigDfl {
 			p.actions[sig] = h.prev // soon

@@ -24,11 +24,11 @@ func stubBytes() []byte { missing(); return nil }
 
 func classify([]byte) insn { missing(); return insn{} }
 
-func (p *Process) fixStep(*task, insnKind) { missing() }
+func (p *stepper) fixStep(*task, insnKind) { missing() }
 
-func (p *Process) doPopf(*task, *Regs) bool { missing(); return false }
+func (p *stepper) doPopf(*task, *Regs) bool { missing(); return false }
 
-func (p *Process) emulateAt(*task, *Regs, uint64) bool { missing(); return false }
+func (p *breakpoints) emulateAt(*task, *Regs, uint64) bool { missing(); return false }
 
 const (
 	trapHandlerCode = ""

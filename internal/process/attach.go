@@ -11,6 +11,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/fail"
 	"github.com/jalon-trace/jalon/internal/procdir"
 	"github.com/jalon-trace/jalon/internal/process/sys"
+	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
 // Attach traces a running process. It runs on while Attach seizes its threads;
@@ -23,19 +24,19 @@ func Attach(pid int, cfg Config) (*Process, error) {
 		return nil, err
 	}
 	return launch(cfg, func(p *Process) error {
-		p.pid = pid
+		p.setPid(pid)
 		raisePriority()
-		if err := p.seizeAll(); err != nil {
-			p.releaseAll()
+		if err := p.attacher.seizeAll(); err != nil {
+			p.detacher.releaseAll()
 			return err
 		}
 		p.space = newSpace(p.pid)
 		if err := p.space.Err(); err != nil {
-			p.releaseAll()
+			p.detacher.releaseAll()
 			return &fail.Error{Op: fmt.Sprintf("open the memory of process %d", pid), Err: err}
 		}
-		if err := p.examine(); err != nil {
-			p.releaseAll()
+		if err := p.attacher.examine(); err != nil {
+			p.detacher.releaseAll()
 			return err
 		}
 		return nil
@@ -76,7 +77,7 @@ const maxRefused = 20
 // the kernel; others can be born meanwhile, so look until there is nothing new,
 // twice: the list is not read at one moment. A thread that has ended may have
 // created another.
-func (p *Process) seizeAll() error {
+func (p *attacher) seizeAll() error {
 	refused := 0
 	for looks, quiet := 0, 0; quiet < 2 && looks < maxLooks; looks++ {
 		quiet++
@@ -84,11 +85,11 @@ func (p *Process) seizeAll() error {
 		if err != nil {
 			return diagnoseAttach(p.pid, unix.ESRCH)
 		}
-		if p.tasks[p.pid] != nil && !p.attached(p.pid) {
-			delete(p.tasks, p.pid) // an exec by a thread that was not seized: it has this id now
+		if p.threads.Get(p.pid) != nil && !p.attached(p.pid) {
+			p.threads.Remove(p.pid) // an exec by a thread that was not seized: it has this id now
 		}
 		for _, tid := range tids {
-			if p.tasks[tid] != nil {
+			if p.threads.Get(tid) != nil {
 				continue
 			}
 			got, err := p.seize(tid)
@@ -99,7 +100,7 @@ func (p *Process) seizeAll() error {
 				return &fail.Error{Op: fmt.Sprintf("attach to process %d", p.pid), Err: errors.New("the end was asked for before all threads were traced")}
 			}
 			if err == nil {
-				p.tasks[got] = &task{tid: got, tgid: p.pid, state: running}
+				p.threads.Add(threads.Thread{TID: got, TGID: p.pid, State: threads.Running})
 				p.seized = append(p.seized, got)
 				quiet = 0
 				continue
@@ -117,7 +118,7 @@ func (p *Process) seizeAll() error {
 			}
 		}
 	}
-	if len(p.tasks) == 0 {
+	if p.threads.Len() == 0 {
 		return diagnoseAttach(p.pid, unix.EPERM)
 	}
 	return nil
@@ -125,7 +126,7 @@ func (p *Process) seizeAll() error {
 
 // passable: a thread that has just ended, a leader that waits as a zombie for its
 // threads, or one that the kernel attached already as the child of a seized one.
-func (p *Process) passable(tid int, err error) bool {
+func (p *attacher) passable(tid int, err error) bool {
 	if errors.Is(err, unix.ESRCH) {
 		return true
 	}
@@ -133,23 +134,23 @@ func (p *Process) passable(tid int, err error) bool {
 	if serr != nil || st.State == 'Z' || st.State == 'X' {
 		return true
 	}
-	return p.attached(tid) && len(p.tasks) > 0
+	return p.attached(tid) && p.threads.Len() > 0
 }
 
 // attached: the kernel attached us to it.
-func (p *Process) attached(tid int) bool {
+func (p *attacher) attached(tid int) bool {
 	st, err := sys.ReadStatus(tid)
-	return err == nil && st.Tracer == p.tracer
+	return err == nil && st.Tracer == p.tid
 }
 
 // foreign: another tracer has it.
-func (p *Process) foreign(tid int) bool {
+func (p *attacher) foreign(tid int) bool {
 	st, err := sys.ReadStatus(tid)
-	return err == nil && st.Tracer != 0 && st.Tracer != p.tracer
+	return err == nil && st.Tracer != 0 && st.Tracer != p.tid
 }
 
-func (p *Process) anyTask() *task {
-	for _, t := range p.tasks {
+func (p *attacher) anyTask() *task {
+	for _, t := range p.threads.All() {
 		return t
 	}
 	panic("BUG: process: no task after a successful seize")
@@ -157,30 +158,30 @@ func (p *Process) anyTask() *task {
 
 // meet stops the world once: to see that the threads are 64-bit ones, to learn
 // their thread pointers, and to watch ld.so.
-func (p *Process) examine() error {
+func (p *attacher) examine() error {
 	if p.ctl != nil {
 		p.ctl.collect = &p.ctl.first
 		defer func() { p.ctl.collect = nil }()
 	}
-	defer p.thaw()
-	if err := p.freeze(); err != nil {
+	defer p.world.thaw()
+	if err := p.world.freeze(); err != nil {
 		if err == ErrGone {
 			return diagnoseAttach(p.pid, unix.ESRCH)
 		}
 		return err
 	}
-	for _, t := range p.tasks {
-		if t.state != stopped || !p.member(t) {
+	for _, t := range p.threads.All() {
+		if t.State != threads.Stopped || !p.threads.Member(t) {
 			continue
 		}
-		_ = sys.SetOptions(t.tid, sys.Options) // ESRCH: dying
+		_ = sys.SetOptions(t.TID, sys.Options) // ESRCH: dying
 		var regs Regs
-		if err := sys.GetRegs(t.tid, &regs); err == sys.ErrNot64 {
+		if err := sys.GetRegs(t.TID, &regs); err == sys.ErrNot64 {
 			return &fail.Error{Op: fmt.Sprintf("attach to process %d", p.pid), Err: errors.New("it is not a 64-bit x86 program"), Remedy: "jalon traces x86-64 programs"}
 		}
-		p.reportBorn(t)
+		p.driver.reportBorn(t)
 	}
-	p.modulesArm()
+	p.linker.modulesArm()
 	p.takePending()
 	p.holdAll()
 	return nil
@@ -189,19 +190,19 @@ func (p *Process) examine() error {
 // takePending stops threads with the signals that wait for them: a debugger that attaches is
 // to see them first, as with a debugger that attaches by a signal. (SIGSTOP, which that
 // one sends, comes behind most others; our interrupt comes before them.)
-func (p *Process) takePending() {
+func (p *attacher) takePending() {
 	if p.ctl == nil {
 		return
 	}
-	for _, t := range p.listedTasks() {
-		if t.state != stopped || t.stop != stopTrap || t.sig != 0 {
+	for _, t := range p.debugger.listedTasks() {
+		if t.State != threads.Stopped || t.Stop != threads.StopTrap || t.Sig != 0 {
 			continue
 		}
-		if st, err := sys.ReadStatus(t.tid); err == nil && st.Pending&^st.Blocked != 0 && p.deliver(t) != nil {
+		if st, err := sys.ReadStatus(t.TID); err == nil && st.Pending&^st.Blocked != 0 && p.world.deliver(t) != nil {
 			continue // dying
 		}
 	}
-	p.deliverShared()
+	p.world.deliverShared()
 }
 
 // First are the stops that threads had at Attach: signals that waited for them. They
@@ -212,14 +213,14 @@ func (p *Process) First() (stops []Stop) {
 }
 
 // holdAll holds the threads of a process under run control: at an attach none runs on.
-func (p *Process) holdAll() {
+func (p *attacher) holdAll() {
 	if p.ctl == nil {
 		return
 	}
-	for _, t := range p.listedTasks() {
-		if t.state == stopped || t.state == parked {
-			t.dbg.halted = t.hold&holdDebug == 0
-			t.hold |= holdDebug
+	for _, t := range p.debugger.listedTasks() {
+		if t.State == threads.Stopped || t.State == threads.Parked {
+			t.dbg.halted = t.Hold&threads.HoldDebug == 0
+			t.Hold |= threads.HoldDebug
 			t.dbg.birth = 0 // in which order they were born is not known; by number
 		}
 	}

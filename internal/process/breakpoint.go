@@ -12,12 +12,12 @@ import (
 func (p *Process) InsertBreak(addr uint64) error {
 	return p.controlDo(func() error {
 		if p.ctl.user[addr] {
-			if p.isInt3(addr) {
+			if p.breakpoints.isInt3(addr) {
 				return nil
 			}
 			delete(p.space.Breaks, addr)
 		}
-		p.learnOnce()
+		p.breakpoints.learnOnce()
 		if _, ok := p.space.Breaks[addr]; !ok {
 			var b [1]byte
 			err := p.space.Read(addr, b[:])
@@ -25,7 +25,7 @@ func (p *Process) InsertBreak(addr uint64) error {
 				err = p.space.WriteRaw(addr, []byte{memory.Int3})
 			}
 			if err != nil {
-				return p.access(fmt.Sprintf("insert a breakpoint at %#x", addr), err)
+				return access(fmt.Sprintf("insert a breakpoint at %#x", addr), err)
 			}
 			p.space.Breaks[addr] = b[0]
 		}
@@ -42,16 +42,16 @@ func (p *Process) RemoveBreak(addr uint64) error {
 		if !p.ctl.user[addr] {
 			return nil
 		}
-		if p.modules.addr != addr { // else it stays for that
+		if p.linker.modules.addr != addr { // else it stays for that
 			err := p.space.WriteRaw(addr, []byte{p.space.Breaks[addr]})
-			if err != nil && err != ErrGone && p.isInt3(addr) {
-				return p.access(fmt.Sprintf("remove the breakpoint at %#x", addr), err)
+			if err != nil && err != ErrGone && p.breakpoints.isInt3(addr) {
+				return access(fmt.Sprintf("remove the breakpoint at %#x", addr), err)
 			}
 			delete(p.space.Breaks, addr) // where the memory is gone, so is the int3
 		}
 		delete(p.ctl.user, addr)
 		p.ctl.removed[addr] = true
-		for _, t := range p.tasks {
+		for _, t := range p.threads.All() {
 			if t.dbg.again.addr == addr {
 				t.dbg.again = again{}
 			}
@@ -69,25 +69,25 @@ func (p *Process) HasBreak(addr uint64) (has bool) {
 // learnOnce reads the actions of the signals that breakpoints and steps raise,
 // before the first of them: a thread that blocks or ignores SIGTRAP loses its
 // action to it (repair.go).
-func (p *Process) learnOnce() {
+func (p *breakpoints) learnOnce() {
 	if p.ctl.learnt {
 		return
 	}
 	p.ctl.learnt = true
-	defer p.thaw()
-	if p.freeze() == nil {
-		p.learnActions()
+	defer p.world.thaw()
+	if p.world.freeze() == nil {
+		p.dispositions.learnActions()
 	}
 }
 
 // liftBreaks takes the breakpoints out of an address space: the process's, or a
 // copy of it.
-func (p *Process) liftBreaks(sp *space) {
+func (p *breakpoints) liftBreaks(sp *space) {
 	if p.ctl == nil {
 		return
 	}
 	for addr := range p.ctl.user {
-		if p.modules.addr == addr {
+		if p.linker.modules.addr == addr {
 			continue
 		}
 		var b [1]byte

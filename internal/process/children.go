@@ -12,39 +12,41 @@ import (
 	"github.com/jalon-trace/jalon/internal/procdir"
 	"github.com/jalon-trace/jalon/internal/process/memory"
 	"github.com/jalon-trace/jalon/internal/process/sys"
+	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
 // controlImage forgets what run control knew of the old memory.
-func (p *Process) controlImage(t *task) {
+func (p *debugger) controlImage(t *task) {
 	if p.ctl == nil {
 		return
 	}
 	c := p.ctl
 	clear(c.user)
 	clear(c.removed)
-	c.watches, c.gen, c.learnt, c.pendingExclusive = [watchSlots]watch{}, 0, false, nil
+	c.watches, c.gen, c.learnt = [watchSlots]watch{}, 0, false
+	p.threads.PostponeExclusive()
 	old := t.dbg
 	t.dbg = stopState{birth: old.birth, leaves: old.leaves, step: old.step, lo: old.lo, hi: old.hi, made: old.made}
 }
 
 // endControl takes everything of run control out of a frozen process that is about
 // to be let go. Signals that were kept are delivered.
-func (p *Process) endControl() {
+func (p *debugger) endControl() {
 	if p.ctl == nil {
 		return
 	}
-	p.postponeExclusive()
-	if p.leftBorrowed == nil {
-		p.liftBreaks(p.space)
+	p.exclusive.postponeExclusive()
+	if p.handovers.leftBorrowed == nil {
+		p.breakpoints.liftBreaks(p.space)
 	}
 	p.ctl.watches = [watchSlots]watch{}
 	for _, t := range p.listedTasks() {
 		d := &t.dbg
-		if t.state != stopped {
+		if t.State != threads.Stopped {
 			continue
 		}
 		if d.gen != 0 {
-			_ = p.setWatches(t) // ESRCH: dying
+			_ = p.breakpoints.setWatches(t) // ESRCH: dying
 		}
 		for _, k := range d.late {
 			p.sendAgain(t, k)
@@ -60,8 +62,8 @@ func (p *Process) endControl() {
 
 // controlBorn holds a thread that has created a process, and the child, where
 // ControlOptions ask for that.
-func (p *Process) controlBorn(t, c *task, flags uint64) {
-	if !p.controlled(t) || flags&unix.CLONE_THREAD != 0 || c.cloneChild {
+func (p *children) controlBorn(t, c *task, flags uint64) {
+	if !p.debugger.controlled(t) || flags&unix.CLONE_THREAD != 0 || c.CloneChild {
 		return
 	}
 	kind := StopForked
@@ -72,21 +74,21 @@ func (p *Process) controlBorn(t, c *task, flags uint64) {
 	default:
 		return
 	}
-	c.dbg.child = true
-	c.hold |= holdDebug
-	if c.state == starting {
-		ws, err := p.firstStop(c)
+	c.Offered = true
+	c.Hold |= threads.HoldDebug
+	if c.State == threads.Starting {
+		ws, err := p.waits.firstStop(c)
 		if err != nil {
 			return // killed; its end is reported
 		}
-		p.handleStop(c.tid, ws)
+		p.driver.handleStop(c.TID, ws)
 	}
-	p.stopFor(t, Stop{Kind: kind, Child: c.tid})
+	p.debugger.stopFor(t, Stop{Kind: kind, Child: c.TID})
 }
 
 // firstStop waits for the first stop of a child, which executes nothing before it.
-func (p *Process) firstStop(c *task) (unix.WaitStatus, error) {
-	if i := slices.IndexFunc(p.queue, func(w waited) bool { return w.tid == c.tid }); i >= 0 {
+func (p *waiter) firstStop(c *task) (unix.WaitStatus, error) {
+	if i := slices.IndexFunc(p.queue, func(w waited) bool { return w.tid == c.TID }); i >= 0 {
 		ws := p.queue[i].ws
 		if !ws.Stopped() {
 			return ws, sys.ErrThreadGone
@@ -98,9 +100,9 @@ func (p *Process) firstStop(c *task) (unix.WaitStatus, error) {
 }
 
 // heldChild finds a child of StopForked or StopVForked.
-func (p *Process) heldChild(pid int) (*task, error) {
-	t := p.tasks[pid]
-	if t == nil || !t.dbg.child || t.state != stopped {
+func (p *children) heldChild(pid int) (*task, error) {
+	t := p.threads.Get(pid)
+	if t == nil || !t.Offered || t.State != threads.Stopped {
 		return nil, ErrGone
 	}
 	return t, nil
@@ -111,29 +113,29 @@ func (p *Process) heldChild(pid int) (*task, error) {
 // borrows the memory is traced until it leaves it.
 func (p *Process) ReleaseChild(pid int) error {
 	return p.controlDo(func() error {
-		t, err := p.heldChild(pid)
+		t, err := p.children.heldChild(pid)
 		if err != nil {
 			return err
 		}
-		p.releaseChild(t)
+		p.children.releaseChild(t)
 		return nil
 	})
 }
 
-func (p *Process) releaseChild(t *task) {
-	t.dbg.child = false
-	t.hold &^= holdDebug
-	if t.fork {
+func (p *children) releaseChild(t *task) {
+	t.Offered = false
+	t.Hold &^= threads.HoldDebug
+	if t.Copy {
 		p.release(t)
 		return
 	}
-	p.resume(t)
+	p.world.resume(t)
 }
 
 // releaseChildren lets all of them go that TakeChild has not taken.
-func (p *Process) releaseChildren() {
-	for _, t := range p.tasks {
-		if t.dbg.child && t.fork && t.state == stopped {
+func (p *children) releaseChildren() {
+	for _, t := range p.threads.All() {
+		if t.Offered && t.Copy && t.State == threads.Stopped {
 			p.releaseChild(t)
 		}
 	}
@@ -155,25 +157,25 @@ type handover struct {
 }
 
 // handOver lets the child go into pause.
-func (p *Process) handOver(t *task) (h handover, err error) {
-	h.pid = t.tid
-	if err := p.settle(t); err != nil {
+func (p *handovers) handOver(t *task) (h handover, err error) {
+	h.pid = t.TID
+	if err := p.world.settle(t); err != nil {
 		return h, err
 	}
-	st, err := sys.ReadStatus(t.tid)
+	st, err := sys.ReadStatus(t.TID)
 	if err != nil {
 		return h, sys.ErrThreadGone
 	}
 	if st.Seccomp != 0 {
 		return h, errors.New("it is under a seccomp filter, which could kill it for a call of ours")
 	}
-	if err := sys.GetRegs(t.tid, &h.regs); err != nil {
+	if err := sys.GetRegs(t.TID, &h.regs); err != nil {
 		return h, err
 	}
-	if h.mask, err = sys.GetSigmask(t.tid); err != nil {
+	if h.mask, err = sys.GetSigmask(t.TID); err != nil {
 		return h, err
 	}
-	sp := newSpace(t.tgid)
+	sp := newSpace(t.TGID)
 	defer sp.Close()
 	inj := &injection{t: t, sp: sp, regs: h.regs, mask: h.mask}
 	stub := append(stubBytes()[:stubData], inj.recovery()...)
@@ -182,32 +184,31 @@ func (p *Process) handOver(t *task) (h handover, err error) {
 	}
 	regs := h.regs
 	regs.SetPause(h.stub, handoverLimit)
-	if err := sys.SetRegs(t.tid, &regs); err != nil {
+	if err := sys.SetRegs(t.TID, &regs); err != nil {
 		return h, err
 	}
-	if err := sys.SetSigmask(t.tid, ^uint64(0)); err != nil { // after the registers: now the stub would run
+	if err := sys.SetSigmask(t.TID, ^uint64(0)); err != nil { // after the registers: now the stub would run
 		return h, err
 	}
-	t.sig = 0
-	p.forget(t)
+	t.Sig = 0
+	p.children.forget(t)
 	return h, nil
 }
 
 // takeOver is the new tracer's part.
-func (p *Process) takeOver(h handover) (*task, error) {
+func (p *handovers) takeOver(h handover) (*task, error) {
 	if err := sys.Seize(h.pid, sys.Options); err != nil {
 		return nil, err
 	}
-	t := &task{tid: h.pid, tgid: h.pid, state: running}
-	p.tasks[h.pid] = t
-	p.interrupt(t)
-	ws, err := p.await(t)
+	t := p.threads.Add(threads.Thread{TID: h.pid, TGID: h.pid, State: threads.Running})
+	p.world.interrupt(t)
+	ws, err := p.waits.await(t)
 	if err != nil {
 		return nil, err
 	}
-	t.state, t.asked, t.stop = stopped, false, stopTrap
+	t.State, t.Asked, t.Stop = threads.Stopped, false, threads.StopTrap
 	if sig := sys.SignalOf(ws); sig != unix.SIGTRAP {
-		t.stop = stopGroup
+		t.Stop = threads.StopGroup
 	}
 	return t, h.giveBack()
 }
@@ -248,41 +249,41 @@ func (p *Process) TakeChild(pid int, cfg Config) (*Process, error) {
 	var legacy *inheritance
 	var was task
 	err := p.controlDo(func() error {
-		t, err := p.heldChild(pid)
+		t, err := p.children.heldChild(pid)
 		if err != nil {
 			return err
 		}
-		was, legacy = *t, p.inheritanceOf(t)
-		h, err = p.handOver(t)
+		was, legacy = *t, p.handovers.inheritanceOf(t)
+		h, err = p.handovers.handOver(t)
 		return err
 	})
 	if sys.Gone(err) {
 		return nil, ErrGone
 	} else if err != nil {
-		return nil, p.access(op, err)
+		return nil, access(op, err)
 	}
 	child, err := launch(cfg, func(c *Process) error {
-		c.pid = pid
-		t, err := c.takeOver(h)
+		c.setPid(pid)
+		t, err := c.handovers.takeOver(h)
 		if err != nil {
 			return err
 		}
-		c.inherit(t, legacy)
+		c.handovers.inherit(t, legacy)
 		return nil
 	})
 	if err == nil {
 		return child, nil
 	}
 	_ = p.do(func() error { // it stays with us
-		if t, err := p.takeOver(h); err == nil {
-			t.tgid, t.fork, t.hold, t.dbg = was.tgid, was.fork, was.hold, was.dbg
+		if t, err := p.handovers.takeOver(h); err == nil {
+			t.TGID, t.Copy, t.Hold, t.dbg = was.TGID, was.Copy, was.Hold, was.dbg
 		}
 		return nil
 	})
 	if sys.Gone(err) {
 		return nil, ErrGone
 	}
-	return nil, p.access(op, err)
+	return nil, access(op, err)
 }
 
 // inheritance is what a child's memory has of ours, and what is known of its signals.
@@ -297,16 +298,16 @@ type inheritance struct {
 	left          func() // nil, or for a child that borrows the memory: it has left it
 }
 
-func (p *Process) inheritanceOf(t *task) *inheritance {
+func (p *handovers) inheritanceOf(t *task) *inheritance {
 	l := &inheritance{
 		space: &space{Space: &memory.Space{Breaks: maps.Clone(p.space.Breaks)}, stub: p.space.stub}, user: maps.Clone(p.ctl.user),
 		watches: p.ctl.watches,
-		modules: p.modules, trap: p.trap, faultHandlers: maps.Clone(p.faultHandlers), actions: maps.Clone(p.actions),
+		modules: p.linker.modules, trap: p.dispositions.trap, faultHandlers: maps.Clone(p.dispositions.faultHandlers), actions: maps.Clone(p.dispositions.actions),
 	}
-	if pid := t.tid; !t.fork {
+	if pid := t.TID; !t.Copy {
 		l.left = func() {
 			go func() { // the other tracer may wait for this one
-				_ = p.do(func() error { p.vforkDone(pid); return nil }) // ErrGone: no parent waits any more
+				_ = p.do(func() error { p.children.leavesMemory(pid); return nil }) // ErrGone: no parent waits any more
 			}()
 		}
 	}
@@ -314,37 +315,37 @@ func (p *Process) inheritanceOf(t *task) *inheritance {
 }
 
 // inherit makes it that of a process that was just taken over.
-func (p *Process) inherit(t *task, l *inheritance) {
-	p.space = newSpace(t.tgid)
+func (p *handovers) inherit(t *task, l *inheritance) {
+	p.space = newSpace(t.TGID)
 	p.space.Breaks = l.space.Breaks
 	if l.left == nil { // in borrowed memory the stub is the parent's tracer's
 		p.space.inheritStub(l.space)
 	}
-	p.modules, p.trap, p.faultHandlers, p.actions, p.leftBorrowed = l.modules, l.trap, l.faultHandlers, l.actions, l.left
-	t.hold = holdCaller
+	p.linker.modules, p.dispositions.trap, p.dispositions.faultHandlers, p.dispositions.actions, p.leftBorrowed = l.modules, l.trap, l.faultHandlers, l.actions, l.left
+	t.Hold = threads.HoldCaller
 	if p.ctl != nil {
-		t.hold = holdDebug
+		t.Hold = threads.HoldDebug
 		p.ctl.user, p.ctl.learnt = l.user, len(l.actions) > 0
 		p.ctl.watches, p.ctl.gen = l.watches, 1 // the kernel has not given them to it
 	} else if l.left == nil {
 		for addr := range l.user {
-			if addr != p.modules.addr {
+			if addr != p.linker.modules.addr {
 				_ = p.space.WriteRaw(addr, []byte{p.space.Breaks[addr]}) // an error: it is gone
 				delete(p.space.Breaks, addr)
 			}
 		}
 	}
 	if p.cfg.OnModules == nil && l.left == nil {
-		p.frozen++
-		p.modulesDisarm(p.space)
-		p.frozen--
+		p.threads.Frozen++
+		p.linker.modulesDisarm(p.space)
+		p.threads.Frozen--
 	}
-	p.reportBorn(t)
+	p.driver.reportBorn(t)
 }
 
 // leftMemory: a process that has borrowed another's memory has one of its own, or
 // is no more ours.
-func (p *Process) leftMemory() {
+func (p *handovers) leftMemory() {
 	if f := p.leftBorrowed; f != nil {
 		p.leftBorrowed = nil
 		p.space.dropStub() // at exit; newImage has done it before exec
@@ -354,27 +355,27 @@ func (p *Process) leftMemory() {
 
 // leaveBorrowed lets a frozen process go that borrows its memory: what is in there
 // is its parent's.
-func (p *Process) leaveBorrowed() {
-	p.endControl()
-	_ = p.endInjection() // an error: it is dying
+func (p *detacher) leaveBorrowed() {
+	p.debugger.endControl()
+	_ = p.injector.endInjection() // an error: it is dying
 	p.space.dropStub()
-	for _, t := range p.tasks {
-		if t.state == stopped {
-			p.forget(t)
+	for _, t := range p.threads.All() {
+		if t.State == threads.Stopped {
+			p.children.forget(t)
 		}
 	}
-	p.frozen--
-	p.finish(ExitStatus{Detached: true})
+	p.threads.Frozen--
+	p.driver.finish(ExitStatus{Detached: true})
 }
 
 // reportExit reports that a thread ends.
-func (p *Process) reportExit(t *task) {
+func (p *debugger) reportExit(t *task) {
 	if !p.controlled(t) || !p.ctl.opt.Threads || t.dbg.exited {
 		return
 	}
 	t.dbg.exited = true
-	why := Stop{Kind: StopThreadExit, TID: t.tid}
-	if msg, err := sys.EventMessage(t.tid); err == nil {
+	why := Stop{Kind: StopThreadExit, TID: t.TID}
+	if msg, err := sys.EventMessage(t.TID); err == nil {
 		if ws := unix.WaitStatus(msg); ws.Signaled() {
 			why.Signal = ws.Signal()
 		} else {
@@ -386,22 +387,22 @@ func (p *Process) reportExit(t *task) {
 
 // reportNoneRuns reports that the only thread that ran has ended, unless the others end
 // with it.
-func (p *Process) reportNoneRuns(t *task) {
+func (p *debugger) reportNoneRuns(t *task) {
 	if !p.controlled(t) || p.ctl.collect != nil {
 		return
 	}
 	var other *task
-	for _, o := range p.tasks {
-		if o == t || o.state == exiting || o.died || !p.listed(o) {
+	for _, o := range p.threads.All() {
+		if o == t || o.State == threads.Exiting || o.Died || !p.threads.Listed(o) {
 			continue
 		}
-		if o.hold&holdDebug == 0 {
+		if o.Hold&threads.HoldDebug == 0 {
 			return
 		}
 		other = o
 	}
-	if other != nil && !dying(other.tid) {
-		p.report(Stop{Kind: StopNoneRuns, TID: t.tid})
+	if other != nil && !dying(other.TID) {
+		p.report(Stop{Kind: StopNoneRuns, TID: t.TID})
 	}
 }
 
@@ -410,8 +411,8 @@ func (p *Process) reportNoneRuns(t *task) {
 func (p *Process) Ending() bool {
 	runs := false
 	_ = p.controlDo(func() error { // ErrGone: it has ended
-		for _, t := range p.tasks {
-			if p.listed(t) && t.state != exiting && !t.died && !dying(t.tid) {
+		for _, t := range p.threads.All() {
+			if p.threads.Listed(t) && t.State != threads.Exiting && !t.Died && !dying(t.TID) {
 				runs = true
 				break
 			}
@@ -432,7 +433,7 @@ func dying(tid int) bool {
 }
 
 // program is the path of what the process runs.
-func (p *Process) program() string {
+func (p *debugger) program() string {
 	path, err := procdir.Exe(p.pid)
 	if err != nil {
 		return ""

@@ -13,7 +13,7 @@ import (
 // setting is a thread's own, inherited by those that it creates, and shown nowhere.
 
 // readClock handles such a fault of rdtsc: the tracer's counter is the same one.
-func (p *Process) readClock(tid int, sig unix.Signal, code int32, regs *Regs) bool {
+func (p *signals) readClock(tid int, sig unix.Signal, code int32, regs *Regs) bool {
 	if sig != unix.SIGSEGV || code != sys.SIKernel || p.cfg.OnClock == nil {
 		return false
 	}
@@ -28,7 +28,7 @@ func (p *Process) readClock(tid int, sig unix.Signal, code int32, regs *Regs) bo
 // stamp counter: the one that runs the call which asks, and those under strict seccomp.
 func (s *Stopped) ClockForbidden() (bool, error) {
 	for _, t := range s.tasks() {
-		if st, err := sys.ReadStatus(t.tid); err == nil && st.Seccomp == seccompStrict {
+		if st, err := sys.ReadStatus(t.TID); err == nil && st.Seccomp == seccompStrict {
 			return true, nil
 		}
 	}

@@ -16,39 +16,22 @@ import "golang.org/x/sys/unix"
 //
 // Without run control it is a child like any other.
 
-// cloneStop is childBorn where the kernel reports a clone.
-func (p *Process) cloneStop(t *task, _ unix.Signal) { p.born(t, true) }
-
-// adoptCloneChild marks a child that was just born as a clone child, where it is one.
-func (p *Process) adoptCloneChild(t, c *task, flags uint64, clone bool) {
-	switch {
-	case !p.controlled(t):
-	case flags&unix.CLONE_THREAD != 0:
-		c.cloneChild = t.cloneChild
-	case clone && flags&unix.CLONE_VFORK == 0:
-		c.cloneChild = true
-	}
-	if c.cloneChild && c.state != starting { // its first stop came before
-		p.numberBirth(c)
-	}
-}
-
 // cloneChildExecs lets a clone child go that runs another program.
-func (p *Process) cloneChildExecs(t *task) {
-	if !t.cloneChild {
+func (p *children) cloneChildExecs(t *task) {
+	if !t.CloneChild {
 		return
 	}
 	if p.ctl.opt.Threads {
-		p.report(Stop{Kind: StopThreadExit, TID: t.tid})
+		p.debugger.report(Stop{Kind: StopThreadExit, TID: t.TID})
 	}
-	p.reportNoneRuns(t)
+	p.debugger.reportNoneRuns(t)
 }
 
 // killCloneChildren ends the clone children with the process.
-func (p *Process) killCloneChildren() {
-	for _, t := range p.tasks {
-		if t.cloneChild {
-			_ = unix.Kill(t.tgid, unix.SIGKILL) // ESRCH: it has ended by itself
+func (p *children) killCloneChildren() {
+	for _, t := range p.threads.All() {
+		if t.CloneChild {
+			_ = unix.Kill(t.TGID, unix.SIGKILL) // ESRCH: it has ended by itself
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/process/sys"
+	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
 // Control is what the caller decides about a process under run control. All functions
@@ -120,18 +121,17 @@ type ThreadInfo struct {
 // control is what the tracer's goroutine knows of a process under run control.
 type control struct {
 	Control
-	opt              ControlOptions
-	user             map[uint64]bool // addresses of InsertBreak; the bytes below are in space.breaks
-	removed          map[uint64]bool // where a breakpoint was: a hit may be on its way still
-	watches          [watchSlots]watch
-	gen              int     // counts changes of watches
-	collect          *[]Stop // HaltAll takes the stops; nil: they are reported
-	first            []Stop  // those of Attach
-	births           int
-	learnt           bool    // the actions of the guarded signals were read
-	pendingExclusive []*task // threads that wait for their exclusive step, see exclusive.go
-	asking           int     // the thread that a decision is asked for; 0: none
-	exclusiveQueued  bool    // work is in Process.late
+	opt             ControlOptions
+	user            map[uint64]bool // addresses of InsertBreak; the bytes below are in space.breaks
+	removed         map[uint64]bool // where a breakpoint was: a hit may be on its way still
+	watches         [watchSlots]watch
+	gen             int     // counts changes of watches
+	collect         *[]Stop // HaltAll takes the stops; nil: they are reported
+	first           []Stop  // those of Attach
+	births          int
+	learnt          bool // the actions of the guarded signals were read
+	asking          int  // the thread that a decision is asked for; 0: none
+	exclusiveQueued bool // work is in Process.late
 }
 
 // stopState is what run control knows of a thread.
@@ -161,7 +161,6 @@ type stopState struct {
 	gen       int  // of the watchpoints that it has
 
 	halted bool // stopped because it was asked to, or attached to
-	child  bool // of StopForked or StopVForked: the caller decides about it
 	exited bool // StopThreadExit was reported
 	entry  bool // the last syscall-stop was that of an entry
 }
@@ -186,7 +185,7 @@ func newControl(c *Control) *control {
 
 // controlled reports whether t is under run control: not a child on its way out,
 // nor one that borrows the memory.
-func (p *Process) controlled(t *task) bool { return p.ctl != nil && p.listed(t) }
+func (p *debugger) controlled(t *task) bool { return p.ctl != nil && p.threads.Listed(t) }
 
 // ask has the caller decide about a thread.
 func (c *control) ask(tid int, f func()) {
@@ -197,7 +196,7 @@ func (c *control) ask(tid int, f func()) {
 }
 
 // where is Control.Where.
-func (p *Process) where(pc uint64) Code {
+func (p *debugger) where(pc uint64) Code {
 	if p.ctl == nil || p.ctl.Where == nil {
 		return Code{}
 	}
@@ -205,7 +204,7 @@ func (p *Process) where(pc uint64) Code {
 }
 
 // shown is the pc as the program has it.
-func (p *Process) shown(pc uint64) uint64 {
+func (p *debugger) shown(pc uint64) uint64 {
 	if c := p.where(pc); c.In && c.Boundary {
 		return c.Orig
 	}
@@ -214,9 +213,9 @@ func (p *Process) shown(pc uint64) uint64 {
 
 // stopFor holds a thread for a reason. One that is in the midst of generated code is
 // led out first.
-func (p *Process) stopFor(t *task, why Stop) {
+func (p *debugger) stopFor(t *task, why Stop) {
 	d := &t.dbg
-	why.TID = t.tid
+	why.TID = t.TID
 	if d.why != nil {
 		d.pending = append(d.pending, why)
 		return
@@ -226,16 +225,16 @@ func (p *Process) stopFor(t *task, why Stop) {
 		return // reported when it is done
 	}
 	if p.inside(t) {
-		p.needExclusive(t)
+		p.exclusive.needExclusive(t)
 		return
 	}
 	p.reportStop(t)
 }
 
 // inside reports whether a thread is where it cannot be shown.
-func (p *Process) inside(t *task) bool {
+func (p *debugger) inside(t *task) bool {
 	var regs Regs
-	if p.ctl.Where == nil || t.fork || sys.GetRegs(t.tid, &regs) != nil {
+	if p.ctl.Where == nil || t.Copy || sys.GetRegs(t.TID, &regs) != nil {
 		return false
 	}
 	c := p.where(regs.PC())
@@ -243,22 +242,22 @@ func (p *Process) inside(t *task) bool {
 }
 
 // reportStop reports why a thread is stopped.
-func (p *Process) reportStop(t *task) {
+func (p *debugger) reportStop(t *task) {
 	d := &t.dbg
 	why := *d.why
 	d.why = nil
-	if t.hold&holdDebug != 0 {
+	if t.Hold&threads.HoldDebug != 0 {
 		d.pending = append(d.pending, why)
 		return
 	}
-	t.hold |= holdDebug
+	t.Hold |= threads.HoldDebug
 	d.step, d.leaves, d.halted = false, false, why.Kind == StopHalted
-	p.noteFS(t)
+	p.driver.noteFS(t)
 	p.report(why)
 }
 
 // report hands a stop to HaltAll, if that is under way, or to the caller.
-func (p *Process) report(s Stop) {
+func (p *debugger) report(s Stop) {
 	switch {
 	case p.ctl.collect != nil:
 		*p.ctl.collect = append(*p.ctl.collect, s)
@@ -273,7 +272,7 @@ func (p *Process) SetOptions(o ControlOptions) error {
 		catch := p.ctl.opt.CatchSyscalls
 		p.ctl.opt = o
 		if o.CatchSyscalls != catch {
-			return p.touchAll()
+			return p.world.touchAll()
 		}
 		return nil
 	})
@@ -281,13 +280,13 @@ func (p *Process) SetOptions(o ControlOptions) error {
 
 // touchAll makes every running thread stop and go on, so that what resume does
 // takes effect.
-func (p *Process) touchAll() error {
+func (p *world) touchAll() error {
 	defer p.thaw()
 	return p.freeze()
 }
 
 // controlDo is do for what needs run control.
-func (p *Process) controlDo(f func() error) error {
+func (p *tracer) controlDo(f func() error) error {
 	return p.do(func() error {
 		if p.ctl == nil {
 			panic("BUG: process: run control of a process without Config.Control")

@@ -106,7 +106,7 @@ func TestControlTake(t *testing.T) {
 	}
 	d.remove(target) // of the same memory
 	must(0, c.InsertBreak(target))
-	if !c.isInt3(target) {
+	if !c.breakpoints.isInt3(target) {
 		t.Error("the breakpoint of the child went with the parent's")
 	}
 	must(0, d.InsertBreak(target))

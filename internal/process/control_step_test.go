@@ -162,7 +162,7 @@ func TestControlInject(t *testing.T) {
 		t.Helper()
 		before := d.regs(tid)
 		stop(t, d.Process, func(s *Stopped) error {
-			if r, err := d.inject(d.tasks[tid], d.space, unix.SYS_GETTID); err != nil || int(r) != tid {
+			if r, err := d.injector.inject(d.threads.Get(tid), d.space, unix.SYS_GETTID); err != nil || int(r) != tid {
 				t.Errorf("gettid: %d, %v", r, err)
 			}
 			return nil
@@ -246,7 +246,7 @@ func TestControlLinker(t *testing.T) {
 		d := startControlWith(t, Config{OnModules: func(int) bool { loads++; return false }},
 			Control{OnBreak: func(int, uint64) BreakVerdict { asked++; return verdict }}, prog, lib, "5")
 		at := uint64(0)
-		must(0, d.do(func() error { at = d.modules.addr; return nil }))
+		must(0, d.do(func() error { at = d.linker.modules.addr; return nil }))
 		if at == 0 {
 			t.Fatal("ld.so is not watched")
 		}

@@ -98,8 +98,8 @@ func (d *debugged) nextOrEnd() (s Stop, ok bool) {
 // dump shows what the tracer knows of the threads.
 func (d *debugged) dump() (s string) {
 	_ = d.do(func() error {
-		s = fmt.Sprintf("frozen %d, %d queued, %d late, %d to do\n", d.frozen, len(d.queue), len(d.late), len(d.ctl.pendingExclusive))
-		for _, t := range d.tasks {
+		s = fmt.Sprintf("frozen %d, %d queued, %d late, %d to do\n", d.threads.Frozen, len(d.waits.queue), len(d.waits.late), d.threads.Waiting())
+		for _, t := range d.threads.All() {
 			s += fmt.Sprintf("%+v\n", *t)
 			if k := t.dbg.kept; k != nil {
 				s += fmt.Sprintf("kept: %+v\n", k.info)

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// debugger is one that lets everything go on as it was: what it debugs must notice
+// debugTest is one that lets everything go on as it was: what it debugs must notice
 // nothing.
-type debugger struct {
+type debugTest struct {
 	t     *testing.T
 	opt   ControlOptions
 	step  bool // single-step after each stop
@@ -23,7 +23,7 @@ type debugger struct {
 }
 
 // note takes a stop from the tracer.
-func (g *debugger) note(q *stopQueue) func(Stop) {
+func (g *debugTest) note(q *stopQueue) func(Stop) {
 	return func(s Stop) {
 		if s.Kind != StopThreadExit {
 			g.told.Store(s.TID, true)
@@ -33,7 +33,7 @@ func (g *debugger) note(q *stopQueue) func(Stop) {
 }
 
 // serve answers the stops of a process until its end.
-func (g *debugger) serve(p *Process, q *stopQueue) {
+func (g *debugTest) serve(p *Process, q *stopQueue) {
 	defer g.wg.Done()
 	for {
 		select {
@@ -60,7 +60,7 @@ func (g *debugger) serve(p *Process, q *stopQueue) {
 }
 
 // child takes every other child, and lets the rest go.
-func (g *debugger) child(p *Process, pid int) {
+func (g *debugTest) child(p *Process, pid int) {
 	if g.taken.Add(1)%2 == 0 {
 		if err := p.ReleaseChild(pid); err != nil && err != ErrGone {
 			g.t.Error(err)
@@ -103,7 +103,7 @@ func TestControlTransparent(t *testing.T) {
 		for _, how := range c.how {
 			t.Run(fmt.Sprint(c.prog, c.args, string(how)), func(t *testing.T) {
 				prog := build(t, c.prog, "-no-pie")
-				g := &debugger{t: t, step: how == 's'}
+				g := &debugTest{t: t, step: how == 's'}
 				g.opt = ControlOptions{Forks: true, VForks: true, Execs: true, Threads: true, CatchSyscalls: how == 'c'}
 				q := newStopQueue()
 				d := startControl(t, Control{OnStop: g.note(q)}, append([]string{prog}, strings.Fields(c.args)...)...)
@@ -129,7 +129,7 @@ func TestControlTransparent(t *testing.T) {
 
 // halt halts all threads and lets those go on that have nothing to tell. It
 // reports whether the program goes on.
-func (g *debugger) halt(p *Process, q *stopQueue) bool {
+func (g *debugTest) halt(p *Process, q *stopQueue) bool {
 	g.mu.Lock()
 	stops, err := p.HaltAll()
 	for _, s := range stops {

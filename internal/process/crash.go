@@ -5,6 +5,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/process/memory"
 	"github.com/jalon-trace/jalon/internal/process/sys"
+	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
 // A signal of the program's own that meets a thread in generated code, or ends the
@@ -45,7 +46,7 @@ type raised struct {
 	behind uint64 // how far the pc is behind the instruction's beginning
 }
 
-func (p *Process) raisedBy(t *task, sig unix.Signal, si *sys.Siginfo, regs *Regs) (r raised) {
+func (p *signals) raisedBy(t *task, sig unix.Signal, si *sys.Siginfo, regs *Regs) (r raised) {
 	if si.Code <= sys.SIUser {
 		return r
 	}
@@ -72,35 +73,35 @@ func (p *Process) raisedBy(t *task, sig unix.Signal, si *sys.Siginfo, regs *Regs
 }
 
 // refer asks the caller about a signal, and reports whether it holds the thread.
-func (p *Process) refer(t *task, sig unix.Signal, r raised, regs *Regs, inside bool) bool {
-	if p.cfg.OnSignal == nil || p.ctl != nil || t.fork || !p.member(t) || cores&sys.SigBit(sig) == 0 {
+func (p *signals) refer(t *task, sig unix.Signal, r raised, regs *Regs, inside bool) bool {
+	if p.cfg.OnSignal == nil || p.ctl != nil || t.Copy || !p.threads.Member(t) || cores&sys.SigBit(sig) == 0 {
 		return false
 	}
 	dies := p.dies(t, sig, r.own)
-	if st, err := sys.ReadStatus(t.tid); dies && !r.again && err == nil && disposition(st, sig) == sigCaught {
+	if st, err := sys.ReadStatus(t.TID); dies && !r.again && err == nil && disposition(st, sig) == sigCaught {
 		return false // whether the handler still is ours shows in front of it, see atHandler
 	}
-	if !dies && !(inside && r.again) || !p.cfg.OnSignal(t.tid, dies) {
+	if !dies && !(inside && r.again) || !p.cfg.OnSignal(t.TID, dies) {
 		return false
 	}
 	if r.again {
 		regs.SetPC(regs.PC() - r.behind)
-		_ = sys.SetRegs(t.tid, regs) // ESRCH: dying
+		_ = sys.SetRegs(t.TID, regs) // ESRCH: dying
 	} else {
-		t.sig = sig
+		t.Sig = sig
 	}
-	t.hold |= holdCaller
+	t.Hold |= threads.HoldCaller
 	return true
 }
 
 // dies reports whether a signal ends the program, by what is known of its action
 // without asking.
-func (p *Process) dies(t *task, sig unix.Signal, own bool) bool {
-	st, err := sys.ReadStatus(t.tid)
+func (p *signals) dies(t *task, sig unix.Signal, own bool) bool {
+	st, err := sys.ReadStatus(t.TID)
 	if err != nil {
 		return false
 	}
-	known, seen := p.actions[sig]
+	known, seen := p.dispositions.actions[sig]
 	switch now := disposition(st, sig); {
 	case now == sigDfl:
 		return !seen || known.kind() == sigDfl // else reset for a fault of ours, see repair.go
@@ -112,26 +113,26 @@ func (p *Process) dies(t *task, sig unix.Signal, own bool) bool {
 }
 
 // handlerOf is the handler of ours for a signal.
-func (p *Process) handlerOf(sig unix.Signal) (trapHandler, bool) {
-	h := p.faultHandlers[sig]
+func (p *signals) handlerOf(sig unix.Signal) (trapHandler, bool) {
+	h := p.dispositions.faultHandlers[sig]
 	if sig == unix.SIGTRAP {
-		h = p.trap
+		h = p.dispositions.trap
 	}
 	return h, h.addr != 0
 }
 
 // spaceOf is the memory that a thread runs in.
-func (p *Process) spaceOf(*task) *space { return p.space }
+func (p *signals) spaceOf(*task) *space { return p.space }
 
 // Dying reports whether the signal of a thread that OnSignal has held ends the
 // program, and whether it will be raised again. ok is false when the thread is not
 // held for a signal any more.
 func (s *Stopped) Dying(tid int) (dies, again, ok bool) {
-	t := s.p.tasks[tid]
-	if t == nil || t.state != stopped || t.stop != stopSignal || t.hold&holdCaller == 0 {
+	t := s.p.threads.Get(tid)
+	if t == nil || t.State != threads.Stopped || t.Stop != threads.StopSignal || t.Hold&threads.HoldCaller == 0 {
 		return false, false, false
 	}
-	if t.sig != 0 {
+	if t.Sig != 0 {
 		return true, false, true
 	}
 	var si sys.Siginfo
@@ -148,15 +149,15 @@ func (s *Stopped) Dying(tid int) (dies, again, ok bool) {
 		if err != nil {
 			return false, false, false
 		}
-		s.p.actions[sig] = cur
+		s.p.dispositions.actions[sig] = cur
 	}
-	return s.p.dies(t, sig, true), true, true
+	return s.p.signals.dies(t, sig, true), true, true
 }
 
 // Rewind moves a thread that OnSignal has held back to the instruction that faulted.
 func (s *Stopped) Rewind(tid int, o Origin) error {
 	var regs Regs
-	if err := s.p.endInjection(); err != nil {
+	if err := s.p.injector.endInjection(); err != nil {
 		return err
 	}
 	if err := sys.GetRegs(tid, &regs); err != nil {

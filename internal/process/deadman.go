@@ -35,21 +35,21 @@ type robustHead struct {
 // mapping must stay until DisarmDeadman or the end of the process. A second call
 // moves the switch to the new word and lets the old one fall.
 func (p *Process) ArmDeadman(word *uint32) error {
-	return p.do(func() error { return p.arm(word) })
+	return p.do(func() error { return p.deadman.arm(word, p.tid) })
 }
 
 // DisarmDeadman sets the word as jalon's death would, and forgets it: the code at
 // the sites falls through from now on, and the word's memory may go.
 func (p *Process) DisarmDeadman() error {
-	return p.do(func() error { p.disarm(); return nil })
+	return p.do(func() error { p.deadman.disarm(); return nil })
 }
 
-func (p *Process) arm(word *uint32) error {
+func (d *deadman) arm(word *uint32, tracer int) error {
 	const op = "arm the dead man's switch"
 	if uintptr(unsafe.Pointer(word))%4 != 0 {
 		return &fail.Error{Op: op, Err: errors.New("the word is not aligned")}
 	}
-	p.disarm()
+	d.disarm()
 	page, err := unix.Mmap(-1, 0, memory.PageSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
 		return &fail.Error{Op: op, Err: err}
@@ -58,24 +58,23 @@ func (p *Process) arm(word *uint32) error {
 	head, entry := uintptr(unsafe.Pointer(h)), uintptr(unsafe.Pointer(&h.entry))
 	h.next, h.entry = entry, head
 	h.offset = int64(uintptr(unsafe.Pointer(word))) - int64(entry)
-	atomic.StoreUint32(word, uint32(p.tracer))
+	atomic.StoreUint32(word, uint32(tracer))
 	const headSize = 24
 	if _, _, e := unix.RawSyscall(unix.SYS_SET_ROBUST_LIST, head, headSize, 0); e != 0 {
 		atomic.StoreUint32(word, ring.OwnerDied)
 		_ = unix.Munmap(page)
 		return &fail.Error{Op: op, Err: fmt.Errorf("set_robust_list: %w", e)}
 	}
-	p.deadman = deadman{page, word}
+	*d = deadman{page, word}
 	return nil
 }
 
-func (p *Process) disarm() {
-	d := p.deadman
+func (d *deadman) disarm() {
 	if d.word == nil {
 		return
 	}
-	p.deadman = deadman{}
 	atomic.StoreUint32(d.word, ring.OwnerDied)
 	_, _, _ = unix.RawSyscall(unix.SYS_SET_ROBUST_LIST, 0, 24, 0) // fails for a wrong size only
 	_ = unix.Munmap(d.list)
+	*d = deadman{}
 }

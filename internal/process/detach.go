@@ -8,12 +8,13 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/fail"
 	"github.com/jalon-trace/jalon/internal/process/memory"
+	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
 // Detach leaves the process as it was: sleeping calls go on, a group-stop stays,
 // signals that were under way arrive. Sites must have been removed before.
 func (p *Process) Detach() error {
-	err := p.do(p.detach)
+	err := p.do(p.detacher.detach)
 	if err != nil {
 		return err
 	}
@@ -21,45 +22,45 @@ func (p *Process) Detach() error {
 	return nil
 }
 
-func (p *Process) detach() error {
-	if err := p.freeze(); err != nil {
-		p.thaw()
+func (p *detacher) detach() error {
+	if err := p.world.freeze(); err != nil {
+		p.world.thaw()
 		return err
 	}
 	if err := p.unparked(); err != nil {
-		p.thaw()
+		p.world.thaw()
 		return err
 	}
 	p.awaitForks()
-	p.releaseChildren()
-	if p.leftBorrowed != nil {
+	p.children.releaseChildren()
+	if p.handovers.leftBorrowed != nil {
 		p.leaveBorrowed()
 		return nil
 	}
-	p.modulesDisarm(p.space)
-	p.endControl()
-	p.trap.sites = nil
-	_ = (&Stopped{p: p, sp: p.space}).setTrapHandler() // an error: it is dying
-	p.freeScratch(p.space, nil)
+	p.linker.modulesDisarm(p.space)
+	p.debugger.endControl()
+	p.dispositions.trap.sites = nil
+	_ = (&Stopped{p: p.tracer, sp: p.space}).setTrapHandler() // an error: it is dying
+	p.injector.freeScratch(p.space, nil)
 	p.orphansKeep()
-	_ = p.endInjection()
-	for _, t := range p.tasks {
-		if t.state == stopped {
-			p.forget(t)
+	_ = p.injector.endInjection()
+	for _, t := range p.threads.All() {
+		if t.State == threads.Stopped {
+			p.children.forget(t)
 		}
 	}
-	p.frozen--
-	p.finish(ExitStatus{Detached: true})
+	p.threads.Frozen--
+	p.driver.finish(ExitStatus{Detached: true})
 	return nil
 }
 
 // awaitForks lets children with a copy of the memory go that were just born: their
 // copies hold what is about to be forgotten.
-func (p *Process) awaitForks() {
-	for _, t := range p.tasks {
-		if t.fork && t.state == starting {
-			if ws, err := p.firstStop(t); err == nil {
-				p.handleStop(t.tid, ws)
+func (p *detacher) awaitForks() {
+	for _, t := range p.threads.All() {
+		if t.Copy && t.State == threads.Starting {
+			if ws, err := p.waits.firstStop(t); err == nil {
+				p.driver.handleStop(t.TID, ws)
 			}
 		}
 	}
@@ -67,19 +68,19 @@ func (p *Process) awaitForks() {
 
 // unparked waits for threads that sleep uninterruptibly: a thread can only be let
 // go while it is stopped.
-func (p *Process) unparked() error {
+func (p *detacher) unparked() error {
 	for range 50 {
 		n := 0
-		for _, t := range p.tasks {
-			if t.state == parked {
+		for _, t := range p.threads.All() {
+			if t.State == threads.Parked {
 				n++
 			}
 		}
 		if n == 0 {
 			return nil
 		}
-		p.sleep(nap)
-		p.pump()
+		p.waits.sleep(nap)
+		p.waits.pump()
 	}
 	return &fail.Error{
 		Op:     fmt.Sprintf("detach from process %d", p.pid),
@@ -91,7 +92,7 @@ func (p *Process) unparked() error {
 
 // freeScratch takes out what injected calls use: the page of arguments, by a call, and
 // the stub that they run in, when no thread is in it any more.
-func (p *Process) freeScratch(sp *space, only *task) {
+func (p *injector) freeScratch(sp *space, only *task) {
 	if sp.scratch != 0 {
 		if t, err := p.pick(sp, only); err == nil {
 			if _, err := p.inject(t, sp, unix.SYS_MUNMAP, sp.scratch, memory.PageSize); err == nil {
@@ -105,35 +106,34 @@ func (p *Process) freeScratch(sp *space, only *task) {
 
 // orphansKeep marks children that share the memory as ordinary threads to let go:
 // the code is the original again, nothing need be restored for them.
-func (p *Process) orphansKeep() {
-	for tid := range p.early {
-		delete(p.early, tid)
-		p.forget(&task{tid: tid})
+func (p *detacher) orphansKeep() {
+	for _, tid := range p.threads.DropEarly() {
+		p.children.letGo(&task{Thread: threads.Thread{TID: tid}})
 	}
 }
 
 // abandon undoes a launch that failed.
-func (p *Process) abandon() {
-	p.notify(false)
+func (p *tracer) abandon() {
+	p.waits.notify(false)
 	if p.space != nil {
 		p.space.Close()
 	}
-	p.finished = true
+	p.threads.Finished = true
 	close(p.done)
 }
 
 // releaseAll lets go of all that was seized before an error.
-func (p *Process) releaseAll() {
-	if p.frozen == 0 {
-		if err := p.freeze(); err != nil {
-			p.frozen--
+func (p *detacher) releaseAll() {
+	if p.threads.Frozen == 0 {
+		if err := p.world.freeze(); err != nil {
+			p.threads.Frozen--
 			return // it ended, or its threads go when this one does
 		}
-		p.frozen--
+		p.threads.Frozen--
 	}
-	for _, t := range p.tasks {
-		if t.state == stopped {
-			p.forget(t)
+	for _, t := range p.threads.All() {
+		if t.State == threads.Stopped {
+			p.children.forget(t)
 		}
 	}
 }

@@ -147,7 +147,7 @@ var gprWords = func() (at [amd64.NumGPR]int) {
 }()
 
 // emulateAt executes the instruction below a breakpoint for a thread there.
-func (p *Process) emulateAt(t *task, regs *Regs, addr uint64) bool {
+func (p *breakpoints) emulateAt(t *task, regs *Regs, addr uint64) bool {
 	for _, w := range p.ctl.watches {
 		if w.on {
 			return false // the CPU must see what is accessed
@@ -161,7 +161,7 @@ func (p *Process) emulateAt(t *task, regs *Regs, addr uint64) bool {
 	ok := emulate(code[:], &next, func(at, v uint64) bool {
 		return p.space.Write(at, binary.LittleEndian.AppendUint64(nil, v)) == nil
 	})
-	if !ok || sys.SetRegs(t.tid, &next) != nil {
+	if !ok || sys.SetRegs(t.TID, &next) != nil {
 		return false
 	}
 	*regs = next

@@ -4,256 +4,191 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/process/sys"
+	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
-// stopHandler gives the handler of each kind of stop (the upper half of the wait
-// status). What is not listed was not asked for (seccomp, vfork-done) and is
-// simply resumed.
-//
-//	stop                     meaning                          what is done
-//	signal-delivery-stop     a signal is about to arrive      signals.go
-//	PTRACE_EVENT_STOP/TRAP   interrupted, or newly born       resume
-//	PTRACE_EVENT_STOP/other  group-stop (SIGSTOP, ^Z)         PTRACE_LISTEN: as without us
-//	clone                    a thread, or a process that      trace it
-//	                         shares the memory
-//	fork                     a copy of the process            restore its bytes, let it go
-//	vfork                    child borrows the memory         trace it, parent waits for its exec or exit
-//	exec                     another program                  forget everything, OnExec
-//	exit                     the thread runs no more          never wait for its stop again
-func stopHandler(event int) func(p *Process, t *task, sig unix.Signal) {
-	switch event {
-	case 0:
-		return (*Process).signalStop
-	case unix.PTRACE_EVENT_STOP:
-		return (*Process).eventStop
-	case unix.PTRACE_EVENT_CLONE:
-		return (*Process).cloneStop
-	case unix.PTRACE_EVENT_FORK, unix.PTRACE_EVENT_VFORK:
-		return (*Process).childBorn
-	case unix.PTRACE_EVENT_EXEC:
-		return (*Process).execStop
-	case unix.PTRACE_EVENT_EXIT:
-		return (*Process).exitStop
-	}
-	return func(*Process, *task, unix.Signal) {}
-}
+// effect is what the table of threads wants done.
+type effect = threads.Effect[*task]
 
 // handleStop handles one state change. Afterwards the thread runs again, unless it is
-// held or the world is stopped.
-func (p *Process) handleStop(tid int, ws unix.WaitStatus) {
-	t := p.tasks[tid]
-	if t == nil {
-		if !ws.Stopped() {
-			if _, ok := p.early[tid]; ok {
-				delete(p.early, tid)
-				p.endUnborn(tid)
-			}
-			return
-		}
-		if t = p.adopt(tid, ws); t == nil {
-			return
+// held or the world is stopped. What can happen to a thread, and what is to be done about
+// it, is package threads' to say.
+func (p *driver) handleStop(tid int, ws unix.WaitStatus) { p.handleReport(threads.Parse(tid, ws)) }
+
+func (p *driver) handleReport(r threads.Report) {
+	if p.threads.Asks(r) {
+		if st, err := sys.ReadStatus(r.TID); err == nil {
+			r.TGID = st.TGID
 		}
 	}
-	if ws.Exited() || ws.Signaled() {
-		p.reaped(t, ws)
+	t, do := p.threads.Report(r)
+	p.execute(do)
+	if t == nil || r.Kind == threads.Ended {
 		return
-	}
-	first := t.state == starting
-	sig := sys.SignalOf(ws)
-	t.state, t.sig, t.asked, t.stop = stopped, 0, false, stopEvent
-	p.applyPC(t)
-	if first && p.member(t) {
-		p.reportBorn(t)
-	} else if first && t.cloneChild {
-		p.numberBirth(t)
-	}
-	if forced := sig; !first {
-		if sys.EventOf(ws) != 0 {
-			forced = 0
-		}
-		p.noteMask(t, forced)
-	}
-	stopHandler(sys.EventOf(ws))(p, t, sig)
-	if first && p.controlled(t) && p.ctl.opt.Threads && t.state == stopped {
-		p.stopFor(t, Stop{Kind: StopCloned})
 	}
 	t.last = sys.Monotonic()
-	if p.tasks[tid] == t && t.state == stopped {
+	p.execute(p.threads.Handled(t))
+}
+
+// execute does what the table wants done, in order.
+func (p *driver) execute(do []effect) {
+	for _, e := range do {
+		if !p.executeStop(e) {
+			p.executeLife(e)
+		}
+	}
+}
+
+// executeStop does what belongs to a stop of a thread.
+func (p *driver) executeStop(e effect) bool {
+	switch t := e.T; e.Op {
+	case threads.ApplyPC:
+		p.applyPC(t)
+	case threads.NoteMask:
+		p.dispositions.noteMask(t, e.Signal)
+	case threads.HandleSignal:
+		p.signals.signalStop(t, e.Signal)
+	case threads.HandleCall:
+		p.debugger.syscallStop(t)
+	case threads.FindChild:
+		p.children.findChild(t, e.Clone)
+	case threads.RestoreCopy:
+		p.children.restoreCopy(t)
+	case threads.ReleaseCopy:
+		p.children.release(t)
+	case threads.HandleExec:
+		p.handleExec(t)
+	case threads.HideInterrupt:
 		p.hideInterrupt(t)
 		if t.dbg.leaves {
-			p.halted(t)
+			p.debugger.halted(t)
 		}
-		p.resume(t)
-	}
-}
-
-// adopt takes in a thread whose creator's event has not been seen yet, when it is
-// one of the process; a new process must wait for that event, which says whether
-// it shares the memory.
-func (p *Process) adopt(tid int, ws unix.WaitStatus) *task {
-	delete(p.endedUnborn, tid) // of another one, whose creator died before its event
-	st, err := sys.ReadStatus(tid)
-	if err == nil && (st.TGID == p.pid || p.tasks[st.TGID] != nil && st.TGID != tid) {
-		t := &task{tid: tid, tgid: st.TGID, state: starting, adopted: true}
-		p.tasks[tid] = t
-		return t
-	}
-	p.early[tid] = ws
-	return nil
-}
-
-// endUnborn notes the end of a thread whose creator's event has not been seen yet. On a
-// busy machine the creator may come to its stop only after all of the new thread's life.
-// To take the number in then would be to wait for ever for a thread that is no more.
-func (p *Process) endUnborn(tid int) {
-	if p.endedUnborn == nil {
-		p.endedUnborn = map[int]bool{}
-	}
-	p.endedUnborn[tid] = true
-}
-
-// unborn reports whether that was noted of the thread that its creator's event names now.
-func (p *Process) unborn(tid int) bool {
-	was := p.endedUnborn[tid]
-	delete(p.endedUnborn, tid)
-	return was
-}
-
-// eventStop: PTRACE_EVENT_STOP. A thread that is resumed from a group-stop by
-// SIGCONT comes here too, with SIGTRAP.
-func (p *Process) eventStop(t *task, sig unix.Signal) {
-	t.stop = stopTrap
-	if sig != unix.SIGTRAP {
-		t.stop = stopGroup
-	}
-	switch {
-	case !t.fork || t.leaving || t.dbg.child:
-	case t.cloneChild:
-		p.restoreCopy(t)
+	case threads.Resume:
+		p.world.resume(t)
 	default:
-		p.release(t)
+		return false
+	}
+	return true
+}
+
+// executeLife does what belongs to the birth and the end of threads.
+func (p *driver) executeLife(e effect) {
+	switch t := e.T; e.Op {
+	case threads.ReportBorn:
+		p.reportBorn(t)
+	case threads.NumberBirth:
+		p.numberBirth(t)
+	case threads.TakeMask:
+		if t.asBorn {
+			p.dispositions.takeMask(t, e.Number)
+		}
+	case threads.Requeue:
+		p.waits.again(e.Report.TID, e.Report.Status)
+	case threads.ReportCloned:
+		if p.debugger.controlled(t) && p.ctl.opt.Threads {
+			p.debugger.stopFor(t, Stop{Kind: StopCloned})
+		}
+	case threads.VforkDone:
+		if p.debugger.controlled(t) && p.ctl.opt.VForks {
+			p.debugger.stopFor(t, Stop{Kind: StopVForkDone, Child: e.Number})
+		}
+	case threads.Forget:
+		p.children.letGo(t)
+	case threads.CloneChildExecs:
+		p.children.cloneChildExecs(t)
+	case threads.NoteFS:
+		p.noteFS(t)
+	case threads.ReportDied:
+		p.reportDied(t)
+	case threads.ReportExit:
+		p.debugger.reportExit(t)
+	case threads.LetExit:
+		_ = sys.Cont(t.TID, 0) // ESRCH: it is gone already
+	case threads.ReportNoneRuns:
+		p.debugger.reportNoneRuns(t)
+	case threads.Reaped:
+		delete(p.dispositions.masks, t.TID)
+	case threads.Finish:
+		p.finish(exitStatus(e.Status))
 	}
 }
 
-// exitStop: the thread is on its way out; registers and memory can be read for the
-// last time. It goes on even while the world is stopped.
-func (p *Process) exitStop(t *task, _ unix.Signal) {
-	p.noteFS(t)
-	p.reportDied(t)
-	p.reportExit(t)
-	t.state, t.hold = exiting, 0
-	_ = sys.Cont(t.tid, 0) // ESRCH: it is gone already
-	p.reportNoneRuns(t)
-}
-
-// reaped: the thread does not exist any more.
-func (p *Process) reaped(t *task, ws unix.WaitStatus) {
-	delete(p.tasks, t.tid)
-	delete(p.masks, t.tid)
-	if t.adopted && t.creator == 0 {
-		p.endUnborn(t.tid)
+func exitStatus(ws unix.WaitStatus) ExitStatus {
+	if ws.Signaled() {
+		return ExitStatus{Signal: ws.Signal(), Core: ws.CoreDump()}
 	}
-	if !p.member(t) {
-		if t.tid == t.tgid {
-			p.vforkDone(t.tgid)
-		}
-		return
-	}
-	p.reportDied(t)
-	if t.tid == p.pid || !p.anyMember() {
-		// The leader's end is reported when all others are gone.
-		st := ExitStatus{Code: ws.ExitStatus(), Core: ws.CoreDump()}
-		if ws.Signaled() {
-			st.Code, st.Signal = 0, ws.Signal()
-		}
-		p.finish(st)
-	}
-}
-
-func (p *Process) anyMember() bool {
-	for _, t := range p.tasks {
-		if p.member(t) {
-			return true
-		}
-	}
-	return false
+	return ExitStatus{Code: ws.ExitStatus()}
 }
 
 // finish is the end of the process. Children that borrowed its memory own it now.
-func (p *Process) finish(st ExitStatus) {
-	if p.finished {
+func (p *driver) finish(st ExitStatus) {
+	if p.threads.Finished {
 		return
 	}
-	p.finished = true
+	p.threads.Finished = true
 	p.mu.Lock()
 	p.status = st
 	p.mu.Unlock()
-	p.leftMemory()
-	p.orphans()
+	p.handovers.leftMemory()
+	p.children.orphans()
 	if p.cfg.OnExit != nil {
 		p.cfg.OnExit(st)
 	}
 }
 
-// execStop: the thread, now the only one, is another program. Its id is that of
-// the process, whatever it was before.
-func (p *Process) execStop(t *task, _ unix.Signal) {
-	if t.tgid != p.pid {
-		// A vfork child that leaves our memory, and with it our interest.
-		p.forget(t)
-		p.vforkDone(t.tgid)
-		p.cloneChildExecs(t)
-		return
-	}
-	for tid, o := range p.tasks {
-		if o != t && p.member(o) {
-			p.reportDied(o)
-			delete(p.tasks, tid)
-			delete(p.masks, tid)
-		}
-	}
-	if t.died { // the old leader, whose id the caller of exec took over
-		t.died = false
-	}
-	t.hold, t.child, t.newPC, t.fs = 0, 0, 0, 0
-	p.orphans()
+// handleExec: the thread, now the only one, is another program.
+func (p *driver) handleExec(t *task) {
+	t.newPC, t.fs = 0, 0
+	p.threads.Expect(p.unannounced(t))
+	p.children.orphans()
 	p.newImage(t)
-	if err := p.settle(t); err != nil {
+	if err := p.world.settle(t); err != nil {
 		return // dying
 	}
 	var regs Regs
-	if err := sys.GetRegs(t.tid, &regs); err == sys.ErrNot64 {
-		p.late = append(p.late, func() { _ = p.detach() })
+	if err := sys.GetRegs(t.TID, &regs); err == sys.ErrNot64 {
+		p.waits.later(func() { _ = p.detacher.detach() })
 	} else if err == nil {
-		p.frozen++
-		p.modulesArm()
-		p.frozen--
+		p.threads.Frozen++
+		p.linker.modulesArm()
+		p.threads.Frozen--
 	}
 	p.reportBorn(t)
-	if p.cfg.OnExec != nil && p.cfg.OnExec(t.tid) {
-		t.hold |= holdCaller
+	if p.cfg.OnExec != nil && p.cfg.OnExec(t.TID) {
+		t.Hold |= threads.HoldCaller
 	}
 	if p.ctl != nil && p.ctl.opt.Execs {
-		p.stopFor(t, Stop{Kind: StopExec, Path: p.program()})
+		p.debugger.stopFor(t, Stop{Kind: StopExec, Path: p.debugger.program()})
 	}
 	if p.ctl != nil { // settle has gone past the call's return
 		t.dbg.entry = false
-		p.reportCall(t, unix.SYS_EXECVE)
+		p.debugger.reportCall(t, unix.SYS_EXECVE)
 	}
 }
 
+// unannounced are the children of threads that the exec has killed before their events were
+// seen. All that t's process has are of the old program.
+func (p *driver) unannounced(t *task) (pids []int) {
+	for _, pid := range sys.Children(t.TID) {
+		if !p.threads.Knows(pid) && p.attacher.attached(pid) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
 // newImage forgets all that was known of the old memory.
-func (p *Process) newImage(t *task) {
-	p.dropInjection()
-	if p.leftBorrowed != nil { // the old memory lives on, and no thread of this process is in it
+func (p *driver) newImage(t *task) {
+	p.injector.dropInjection()
+	if p.handovers.leftBorrowed != nil { // the old memory lives on, and no thread of this process is in it
 		p.space.dropStub()
 	}
 	p.space.Close()
-	p.space = newSpace(t.tgid)
-	p.modules, p.trap = modules{}, trapHandler{}
-	clear(p.actions)
-	clear(p.masks)
-	clear(p.faultHandlers)
-	p.controlImage(t)
-	p.leftMemory()
+	p.space = newSpace(t.TGID)
+	p.linker.modules, p.dispositions.trap = modules{}, trapHandler{}
+	clear(p.dispositions.actions)
+	clear(p.dispositions.masks)
+	clear(p.dispositions.faultHandlers)
+	p.debugger.controlImage(t)
+	p.handovers.leftMemory()
 }

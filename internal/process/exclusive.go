@@ -2,13 +2,13 @@ package process
 
 import (
 	"errors"
-	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/process/memory"
 	"github.com/jalon-trace/jalon/internal/process/sys"
+	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
 // An exclusive step is what a thread does while all others that share the memory are stopped:
@@ -26,56 +26,50 @@ type exclusiveStep struct {
 }
 
 // needExclusive holds a thread until its exclusive step is made.
-func (p *Process) needExclusive(t *task) {
-	t.hold |= holdExclusive
-	if !slices.Contains(p.ctl.pendingExclusive, t) {
-		p.ctl.pendingExclusive = append(p.ctl.pendingExclusive, t)
-	}
+func (p *exclusive) needExclusive(t *task) {
+	p.threads.NeedExclusive(t)
 	p.queueExclusive()
 }
 
 // queueExclusive has the exclusive steps made when the queue of events is empty.
-func (p *Process) queueExclusive() {
-	if !p.ctl.exclusiveQueued && p.frozen == 0 && len(p.ctl.pendingExclusive) > 0 {
+func (p *exclusive) queueExclusive() {
+	if !p.ctl.exclusiveQueued && p.threads.ExclusiveDue() {
 		p.ctl.exclusiveQueued = true
-		p.late = append(p.late, p.doExclusive)
+		p.waits.later(p.doExclusive)
 	}
 }
 
-func (p *Process) doExclusive() {
+func (p *exclusive) doExclusive() {
 	p.ctl.exclusiveQueued = false
-	if p.frozen > 0 || p.finished || len(p.ctl.pendingExclusive) == 0 {
+	if !p.threads.ExclusiveDue() {
 		return // thaw queues it again
 	}
-	defer p.thaw()
-	_ = p.freeze() // stuck: better without than never; gone: nothing is left to do
-	for !p.finished && len(p.ctl.pendingExclusive) > 0 {
-		t := p.ctl.pendingExclusive[0]
-		p.ctl.pendingExclusive = p.ctl.pendingExclusive[1:]
-		if p.tasks[t.tid] != t || t.state != stopped {
-			continue
+	defer p.world.thaw()
+	_ = p.world.freeze() // stuck: better without than never; gone: nothing is left to do
+	for {
+		t, ok := p.threads.NextExclusive()
+		if !ok {
+			return
 		}
 		if t.dbg.over != 0 {
 			p.stepOver(t)
 		}
-		if p.tasks[t.tid] == t && t.state == stopped && p.inside(t) {
+		if p.threads.Has(t) && t.State == threads.Stopped && p.debugger.inside(t) {
 			p.runOut(t)
 		}
-		if p.tasks[t.tid] == t && t.state == stopped {
-			t.hold &^= holdExclusive
-			p.reportPending(t)
+		if p.threads.Has(t) && t.State == threads.Stopped {
+			t.Hold &^= threads.HoldExclusive
+			p.debugger.reportPending(t)
 		}
 	}
 }
 
-// postpone puts off the breakpoints to be stepped over: their threads stay before
+// postponeExclusive puts off the breakpoints to be stepped over: their threads stay before
 // them, and come to the same hit again when they go on.
-func (p *Process) postponeExclusive() {
-	for _, t := range p.ctl.pendingExclusive {
-		t.hold &^= holdExclusive
-		t.dbg.putOff(t.tid)
+func (p *exclusive) postponeExclusive() {
+	for _, t := range p.threads.PostponeExclusive() {
+		t.dbg.putOff(t.TID)
 	}
-	p.ctl.pendingExclusive = nil
 }
 
 func (d *stopState) putOff(tid int) {
@@ -87,10 +81,10 @@ func (d *stopState) putOff(tid int) {
 }
 
 // reportPending reports a stopped thread's pending events once its pc is a user address.
-func (p *Process) reportPending(t *task) {
+func (p *debugger) reportPending(t *task) {
 	d := &t.dbg
 	if d.stepDone {
-		p.stepMade(t)
+		p.stepper.stepMade(t)
 	}
 	if d.why != nil {
 		p.reportStop(t)
@@ -114,46 +108,46 @@ var errTimeout = errors.New("timeout")
 
 // runExclusively lets t run until its exclusive step is made, moved says that it is,
 // or ok is false: it was interrupted in between, or is gone.
-func (p *Process) runExclusively(t *task, req sys.How, temps map[uint64]bool, moved func(*Regs) bool) (ok bool) {
+func (p *exclusive) runExclusively(t *task, req sys.How, temps map[uint64]bool, moved func(*Regs) bool) (ok bool) {
 	d := &t.dbg
 	d.exclusive = &exclusiveStep{temps: temps}
 	defer func() { d.exclusive = nil }() // after the other one
 	grouped, late := false, false
 	defer func() {
-		if grouped && p.tasks[t.tid] == t && t.state == stopped {
-			_ = p.settle(t) // back to the group-stop; an error: it is dying
+		if grouped && p.threads.Has(t) && t.State == threads.Stopped {
+			_ = p.world.settle(t) // back to the group-stop; an error: it is dying
 		}
 	}()
-	sig := t.sig
+	sig := t.Sig
 	for range 100 {
 		// The trap of an earlier step can still wait.
-		d.stepping = req == sys.ByStep || d.stepping && pendingFault(t.tid)
-		if err := sys.Resume(t.tid, req, sig); err != nil {
+		d.stepping = req == sys.ByStep || d.stepping && pendingFault(t.TID)
+		if err := sys.Resume(t.TID, req, sig); err != nil {
 			return false
 		}
-		sig, t.sig = 0, 0
-		t.state = running
+		sig, t.Sig = 0, 0
+		t.State = threads.Running
 		ws, err := p.awaitSoon(t)
 		if late = err == errTimeout; late {
-			p.interrupt(t)
-			ws, err = p.await(t)
+			p.world.interrupt(t)
+			ws, err = p.waits.await(t)
 		}
 		if err != nil {
 			return false
 		}
-		p.handleStop(t.tid, ws)
+		p.driver.handleStop(t.TID, ws)
 		var regs Regs
-		if p.tasks[t.tid] != t || t.state != stopped || sys.GetRegs(t.tid, &regs) != nil {
+		if !p.threads.Has(t) || t.State != threads.Stopped || sys.GetRegs(t.TID, &regs) != nil {
 			return false
 		}
-		grouped = grouped || t.stop == stopGroup // it goes on nevertheless until it is done
-		if pendingFault(t.tid) {
+		grouped = grouped || t.Stop == threads.StopGroup // it goes on nevertheless until it is done
+		if pendingFault(t.TID) {
 			continue // the kernel reports the interrupt before the trap, which comes first of all now
 		}
 		if d.exclusive.done || moved(&regs) {
 			return true
 		}
-		if t.stop == stopCall || late {
+		if t.Stop == threads.StopCall || late {
 			return false
 		}
 	}
@@ -161,25 +155,25 @@ func (p *Process) runExclusively(t *task, req sys.How, temps map[uint64]bool, mo
 }
 
 // awaitSoon is await; errTimeout: the thread is not at its end in time.
-func (p *Process) awaitSoon(t *task) (unix.WaitStatus, error) {
+func (p *exclusive) awaitSoon(t *task) (unix.WaitStatus, error) {
 	start := time.Now()
-	return p.awaitUnless(t, func(state byte) bool {
+	return p.waits.awaitUnless(t, func(state byte) bool {
 		took := time.Since(start)
 		return took > exclusiveLimit && (state == 'S' || state == 'D') || took > readyLimit
 	})
 }
 
 // stepOver executes the instruction under a breakpoint.
-func (p *Process) stepOver(t *task) {
+func (p *exclusive) stepOver(t *task) {
 	d := &t.dbg
 	addr := d.over
 	var regs Regs
 	orig, there := p.space.Breaks[addr]
-	if sys.GetRegs(t.tid, &regs) != nil || regs.PC() != addr || !there || !p.ctl.user[addr] {
+	if sys.GetRegs(t.TID, &regs) != nil || regs.PC() != addr || !there || !p.ctl.user[addr] {
 		d.over = 0 // moved, or the breakpoint was removed: it goes on from where it is
 		return
 	}
-	in := p.insnAt(addr)
+	in := p.stepper.insnAt(addr)
 	if p.space.WriteRaw(addr, []byte{orig}) != nil {
 		d.over = 0 // the memory is gone
 		return
@@ -194,17 +188,17 @@ func (p *Process) stepOver(t *task) {
 	default:
 		ok = p.runExclusively(t, sys.ByStep, nil, moved)
 		if ok {
-			p.fixStep(t, in.kind)
+			p.stepper.fixStep(t, in.kind)
 		}
 	}
 	if p.ctl.user[addr] && p.space.Err() == nil {
 		_ = p.space.WriteRaw(addr, []byte{memory.Int3}) // an error: the memory is gone
 	}
 	switch {
-	case p.tasks[t.tid] != t || t.state != stopped:
+	case !p.threads.Has(t) || t.State != threads.Stopped:
 	case !ok:
-		d.putOff(t.tid)
-	case in.kind != insnCall && d.kept == nil && t.sig == 0:
+		d.putOff(t.TID)
+	case in.kind != insnCall && d.kept == nil && t.Sig == 0:
 		d.stepDone = true
 	}
 	d.over = 0
@@ -212,10 +206,10 @@ func (p *Process) stepOver(t *task) {
 
 // enterCall takes a thread into the system call under a breakpoint; the call may
 // sleep, and the others go on before it returns.
-func (p *Process) enterCall(t *task) bool {
+func (p *exclusive) enterCall(t *task) bool {
 	d := &t.dbg
 	d.call = true
-	ok := p.runExclusively(t, sys.ToCall, nil, func(*Regs) bool { return t.stop == stopCall })
+	ok := p.runExclusively(t, sys.ToCall, nil, func(*Regs) bool { return t.Stop == threads.StopCall })
 	if !ok {
 		d.call = false
 	}
@@ -224,11 +218,11 @@ func (p *Process) enterCall(t *task) bool {
 
 // callDone is the exit from such a call. One that the kernel is about to restart
 // comes to the breakpoint again.
-func (p *Process) callDone(t *task) {
+func (p *exclusive) callDone(t *task) {
 	d := &t.dbg
 	d.call = false
 	var regs Regs
-	if sys.GetRegs(t.tid, &regs) != nil {
+	if sys.GetRegs(t.TID, &regs) != nil {
 		return
 	}
 	if sys.Restarts(&regs) {
@@ -239,7 +233,7 @@ func (p *Process) callDone(t *task) {
 }
 
 // runTo runs a thread to a place by an int3 there.
-func (p *Process) runTo(t *task, to uint64, moved func(*Regs) bool) bool {
+func (p *exclusive) runTo(t *task, to uint64, moved func(*Regs) bool) bool {
 	temps, err := p.setTemps([]uint64{to})
 	defer p.clearTemps(temps)
 	if err != nil {
@@ -249,7 +243,7 @@ func (p *Process) runTo(t *task, to uint64, moved func(*Regs) bool) bool {
 }
 
 // setTemps writes int3s for the time being, where there is none of ours.
-func (p *Process) setTemps(addrs []uint64) (map[uint64]bool, error) {
+func (p *exclusive) setTemps(addrs []uint64) (map[uint64]bool, error) {
 	temps := map[uint64]bool{}
 	for _, a := range addrs {
 		if temps[a] {
@@ -272,7 +266,7 @@ func (p *Process) setTemps(addrs []uint64) (map[uint64]bool, error) {
 	return temps, nil
 }
 
-func (p *Process) clearTemps(temps map[uint64]bool) {
+func (p *exclusive) clearTemps(temps map[uint64]bool) {
 	for a := range temps {
 		if p.ctl.user[a] {
 			continue
@@ -284,33 +278,33 @@ func (p *Process) clearTemps(temps map[uint64]bool) {
 
 // runOut leads a thread out of generated code, or to a boundary. When that does
 // not work in time (it sleeps there) it stays where it is.
-func (p *Process) runOut(t *task) {
+func (p *exclusive) runOut(t *task) {
 	for range 10_000 { // more than any hit program has instructions
 		var regs Regs
-		if p.tasks[t.tid] != t || t.state != stopped || sys.GetRegs(t.tid, &regs) != nil {
+		if !p.threads.Has(t) || t.State != threads.Stopped || sys.GetRegs(t.TID, &regs) != nil {
 			return
 		}
-		c := p.where(regs.PC())
+		c := p.debugger.where(regs.PC())
 		if !c.In || c.Boundary {
 			return
 		}
 		pc := regs.PC()
 		ok := false
 		if len(c.Stops) == 0 {
-			in := p.insnAt(pc)
+			in := p.stepper.insnAt(pc)
 			if ok = p.runExclusively(t, sys.ByStep, nil, func(r *Regs) bool { return r.PC() != pc }); ok {
-				p.fixStep(t, in.kind)
+				p.stepper.fixStep(t, in.kind)
 			}
 		} else if temps, err := p.setTemps(c.Stops); err == nil {
 			ok = p.runExclusively(t, sys.Free, temps, func(r *Regs) bool {
-				c := p.where(r.PC())
+				c := p.debugger.where(r.PC())
 				return !c.In || c.Boundary
 			})
 			p.clearTemps(temps)
 		} else {
 			p.clearTemps(temps)
 		}
-		if !ok || t.dbg.kept != nil || t.sig != 0 {
+		if !ok || t.dbg.kept != nil || t.Sig != 0 {
 			return
 		}
 	}

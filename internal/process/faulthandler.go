@@ -38,7 +38,7 @@ func (s *Stopped) InstallFaultHandler(faults map[uint64]uint64) error {
 func (s *Stopped) RemoveFaultHandler() error {
 	const op = "remove the handler of memory faults"
 	for _, sig := range faultSignals {
-		h := s.p.faultHandlers[sig]
+		h := s.p.dispositions.faultHandlers[sig]
 		if h.addr == 0 {
 			continue
 		}
@@ -47,14 +47,14 @@ func (s *Stopped) RemoveFaultHandler() error {
 			return s.wrap(op, err)
 		}
 		if cur.handler != h.addr {
-			delete(s.p.faultHandlers, sig)
+			delete(s.p.dispositions.faultHandlers, sig)
 			continue // the program's own may lead to ours: its pages stay
 		}
 		if err := s.setAction(sig, h.prev); err != nil {
 			return s.wrap(op, err)
 		}
-		s.p.actions[sig] = h.prev
-		delete(s.p.faultHandlers, sig)
+		s.p.dispositions.actions[sig] = h.prev
+		delete(s.p.dispositions.faultHandlers, sig)
 		if err := s.freeHandler(h); err != nil {
 			return s.wrap(op, err)
 		}
@@ -67,7 +67,7 @@ func (s *Stopped) setFaultHandler(sig unix.Signal, faults map[uint64]uint64) err
 	if err != nil {
 		return err
 	}
-	old := s.p.faultHandlers[sig]
+	old := s.p.dispositions.faultHandlers[sig]
 	next := trapHandler{prev: cur}
 	if old.addr != 0 && cur.handler == old.addr {
 		next.prev = old.prev
@@ -91,8 +91,8 @@ func (s *Stopped) setFaultHandler(sig unix.Signal, faults map[uint64]uint64) err
 	if err := s.setAction(sig, act); err != nil {
 		return err
 	}
-	s.p.actions[sig] = act
-	s.p.faultHandlers[sig] = next
+	s.p.dispositions.actions[sig] = act
+	s.p.dispositions.faultHandlers[sig] = next
 	return s.freeHandler(old)
 }
 

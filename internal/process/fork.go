@@ -6,59 +6,33 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/process/sys"
+	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
-func (p *Process) childBorn(t *task, _ unix.Signal) { p.born(t, false) }
-
-// born: t has created a thread or a process; clone says what the kernel calls it. We
-// are attached to it already; it stops (PTRACE_EVENT_STOP) before its first instruction.
-func (p *Process) born(t *task, clone bool) {
-	tid, err := sys.EventMessage(t.tid)
+// findChild: t has created a thread or a process; clone says that the kernel reports a
+// clone. We are attached to it already; it stops (PTRACE_EVENT_STOP) before its first
+// instruction.
+func (p *children) findChild(t *task, clone bool) {
+	tid, err := sys.EventMessage(t.TID)
 	if err != nil || tid == 0 {
 		return // t is dying; the child shows up by itself
 	}
-	c := p.tasks[tid]
-	if c == nil && p.unborn(tid) {
-		return // all of its life was seen before
-	}
-	if c == nil {
-		c = &task{tid: tid, state: starting}
-		p.tasks[tid] = c
-	}
-	c.creator = t.tid
-	if c.asBorn {
-		p.takeMask(c, t.tid)
-	}
 	flags, known := p.cloneFlags(t)
 	if !known {
-		flags = guessFlags(tid, t.tgid)
+		flags = guessFlags(tid, t.TGID)
 	}
-	switch {
-	case flags&unix.CLONE_THREAD != 0:
-		c.tgid = t.tgid
-	case flags&unix.CLONE_VM != 0:
-		c.tgid = tid
-		if flags&unix.CLONE_VFORK != 0 {
-			// The kernel makes the parent wait in a way that cannot be stopped.
-			// Held here instead, it can be.
-			t.hold |= holdVfork
-			t.child = tid
-		}
-	default:
-		c.tgid, c.fork = tid, true
+	c, do, ok := p.threads.Birth(t, tid, flags, clone, p.debugger.controlled(t))
+	if !ok {
+		return
 	}
-	p.adoptCloneChild(t, c, flags, clone)
-	if ws, ok := p.early[tid]; ok {
-		delete(p.early, tid)
-		p.queue = append(p.queue, waited{tid, ws})
-	}
+	p.driver.execute(do)
 	p.controlBorn(t, c, flags)
 }
 
 // cloneFlags reads the flags of the clone, clone3, fork or vfork that t is in.
-func (p *Process) cloneFlags(t *task) (flags uint64, ok bool) {
+func (p *children) cloneFlags(t *task) (flags uint64, ok bool) {
 	var regs Regs
-	if sys.GetRegs(t.tid, &regs) != nil {
+	if sys.GetRegs(t.TID, &regs) != nil {
 		return 0, false
 	}
 	switch nr := regs.Call(); nr {
@@ -84,85 +58,74 @@ func guessFlags(tid, tgid int) uint64 {
 	return 0
 }
 
-// vforkDone lets parents go on whose child has left the shared memory.
-func (p *Process) vforkDone(tgid int) {
-	for _, t := range p.tasks {
-		if t.hold&holdVfork != 0 && t.child == tgid {
-			t.hold &^= holdVfork
-			t.child = 0
-			if p.controlled(t) && p.ctl.opt.VForks {
-				p.stopFor(t, Stop{Kind: StopVForkDone, Child: tgid})
-			}
-			p.resume(t)
-		}
-	}
-}
+// leavesMemory lets parents go on whose child, a process, has left the shared memory.
+func (p *children) leavesMemory(tgid int) { p.driver.execute(p.threads.LeavesMemory(tgid)) }
 
 // release lets a stopped child go that owns its copy of the memory.
-func (p *Process) release(t *task) {
+func (p *children) release(t *task) {
 	p.restoreCopy(t)
-	if p.tasks[t.tid] == t && t.state == stopped {
+	if p.threads.Has(t) && t.State == threads.Stopped {
 		p.forget(t)
 	}
 }
 
 // restoreCopy takes what is ours out of such a copy, and hands the child to OnFork.
-func (p *Process) restoreCopy(t *task) {
-	t.leaving = true
-	sp := newSpace(t.tgid)
+func (p *children) restoreCopy(t *task) {
+	t.Leaving = true
+	sp := newSpace(t.TGID)
 	defer sp.Close()
 	sp.inheritStub(p.space)
-	p.modulesDisarm(sp)
-	p.liftBreaks(sp)
-	s := &Stopped{p: p, sp: sp, only: t}
-	p.frozen++
+	p.linker.modulesDisarm(sp)
+	p.breakpoints.liftBreaks(sp)
+	s := &Stopped{p: p.tracer, sp: sp, only: t}
+	p.threads.Frozen++
 	if p.cfg.OnFork != nil {
 		p.cfg.OnFork(s)
 	}
-	if p.tasks[t.tid] == t {
+	if p.threads.Has(t) {
 		_ = s.RemoveTrapHandler() // errors here and below: the child is gone
-		p.freeScratch(sp, t)
+		p.injector.freeScratch(sp, t)
 	}
-	_ = p.endInjection()
-	p.frozen--
+	_ = p.injector.endInjection()
+	p.threads.Frozen--
 	s.sp = nil
 }
 
 // forget lets a stopped thread go for good.
-func (p *Process) forget(t *task) {
-	delete(p.tasks, t.tid)
-	delete(p.masks, t.tid)
-	delete(p.recovers, t.tid)
-	_ = sys.Detach(t.tid, t.sig) // ESRCH: it is dying
+func (p *children) forget(t *task) {
+	p.threads.Remove(t.TID)
+	p.letGo(t)
+}
+
+func (p *children) letGo(t *task) {
+	delete(p.dispositions.masks, t.TID)
+	delete(p.injector.recovers, t.TID)
+	_ = sys.Detach(t.TID, t.Sig) // ESRCH: it is dying
 }
 
 // orphans are children that shared the memory of a program that is no more (it
 // ended, or called exec), or whose creator died before its event was seen.
 // They have the patched code in their memory.
-func (p *Process) orphans() {
-	for tid, ws := range p.early {
-		delete(p.early, tid)
-		p.tasks[tid] = &task{tid: tid, tgid: tid, fork: true, state: starting}
-		p.handleStop(tid, ws)
+func (p *children) orphans() {
+	for _, r := range p.threads.Early() {
+		p.driver.handleReport(r)
 	}
-	for _, t := range p.tasks {
-		if p.member(t) || t.state == exiting {
+	for _, t := range p.threads.Orphans() {
+		switch {
+		case !p.threads.Has(t) || t.State == threads.Exiting:
 			continue
-		}
-		t.fork, t.cloneChild = true, false
-		if t.state == stopped {
-			t.hold, t.dbg = 0, stopState{}
-			if p.settle(t) == nil && p.tasks[t.tid] == t {
-				p.release(t)
+		case t.State == threads.Stopped:
+			t.dbg = stopState{}
+		default:
+			p.world.interrupt(t)
+			ws, err := p.waits.await(t)
+			if err != nil {
+				continue
 			}
-			continue
+			p.driver.handleStop(t.TID, ws)
 		}
-		p.interrupt(t)
-		if ws, err := p.await(t); err == nil {
-			p.handleStop(t.tid, ws)
-			if p.tasks[t.tid] == t && t.state == stopped && p.settle(t) == nil && p.tasks[t.tid] == t {
-				p.release(t)
-			}
+		if p.threads.Has(t) && t.State == threads.Stopped && p.world.settle(t) == nil && p.threads.Has(t) {
+			p.release(t)
 		}
 	}
 }

@@ -19,8 +19,8 @@ import (
 // entry to the exec of such a file: no code of the program runs in it any more.
 
 // borrows reports whether t is a child that shares the memory until its exec.
-func (p *Process) borrows(t *task) bool {
-	return !p.member(t) && !t.fork && !t.cloneChild && p.ctl == nil
+func (p *children) borrows(t *task) bool {
+	return !p.threads.Member(t) && !t.Copy && !t.CloneChild && p.ctl == nil
 }
 
 // powerless: jalon has not the capability that keeps traced programs' rights.
@@ -31,8 +31,8 @@ var powerless = sync.OnceValue(func() bool {
 })
 
 // letGain lets a child go that is about to become a program with rights of its own.
-func (p *Process) letGain(t *task) {
-	info, ok := sys.GetSyscallInfo(t.tid)
+func (p *children) letGain(t *task) {
+	info, ok := sys.GetSyscallInfo(t.TID)
 	if !ok || info.Op != sys.SyscallEntry {
 		return
 	}
@@ -44,14 +44,14 @@ func (p *Process) letGain(t *task) {
 	default:
 		return
 	}
-	if name, ok := p.text(path); ok && gains(t.tid, dir, name) {
+	if name, ok := p.text(path); ok && gains(t.TID, dir, name) {
 		p.forget(t)
-		p.vforkDone(t.tgid)
+		p.leavesMemory(t.TGID)
 	}
 }
 
 // text reads a path of the program's.
-func (p *Process) text(addr uint64) (string, bool) {
+func (p *children) text(addr uint64) (string, bool) {
 	var b []byte
 	for len(b) < unix.PathMax {
 		part := make([]byte, memory.PageSize-(addr+uint64(len(b)))%memory.PageSize)

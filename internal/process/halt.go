@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/process/sys"
+	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
 // HaltAll stops all threads. What happened meanwhile is returned, not reported;
@@ -15,16 +16,16 @@ func (p *Process) HaltAll() (stops []Stop, err error) {
 	err = p.controlDo(func() error {
 		p.ctl.collect = &stops
 		defer func() { p.ctl.collect = nil }()
-		defer p.thaw()
-		if err := p.freeze(); err != nil {
+		defer p.world.thaw()
+		if err := p.world.freeze(); err != nil {
 			return err
 		}
-		for len(p.queue) > 0 || len(p.late) > 0 {
-			p.pump()
+		for len(p.waits.queue) > 0 || len(p.waits.late) > 0 {
+			p.waits.pump()
 		}
-		p.postponeExclusive()
-		for _, t := range p.listedTasks() {
-			p.haltNow(t)
+		p.exclusive.postponeExclusive()
+		for _, t := range p.debugger.listedTasks() {
+			p.debugger.haltNow(t)
 		}
 		return nil
 	})
@@ -32,32 +33,32 @@ func (p *Process) HaltAll() (stops []Stop, err error) {
 }
 
 // haltNow holds a thread of a frozen world.
-func (p *Process) haltNow(t *task) {
-	if t.state != stopped && t.state != parked || t.hold&holdDebug != 0 {
+func (p *debugger) haltNow(t *task) {
+	if t.State != threads.Stopped && t.State != threads.Parked || t.Hold&threads.HoldDebug != 0 {
 		return
 	}
-	if t.state == stopped {
+	if t.State == threads.Stopped {
 		if p.inside(t) {
-			p.runOut(t)
-			if p.tasks[t.tid] != t || t.state != stopped {
+			p.exclusive.runOut(t)
+			if !p.threads.Has(t) || t.State != threads.Stopped {
 				return
 			}
 		}
-		t.hold &^= holdExclusive
+		t.Hold &^= threads.HoldExclusive
 		p.reportPending(t)
 	}
-	if t.hold&holdDebug == 0 {
-		t.hold |= holdDebug
+	if t.Hold&threads.HoldDebug == 0 {
+		t.Hold |= threads.HoldDebug
 		t.dbg.step, t.dbg.leaves, t.dbg.halted = false, false, true
-		p.noteFS(t)
+		p.driver.noteFS(t)
 	}
 }
 
 // listedTasks are the threads as the caller sees them, in the order of birth.
-func (p *Process) listedTasks() []*task {
+func (p *debugger) listedTasks() []*task {
 	var list []*task
-	for _, t := range p.tasks {
-		if p.listed(t) {
+	for _, t := range p.threads.All() {
+		if p.threads.Listed(t) {
 			list = append(list, t)
 		}
 	}
@@ -65,7 +66,7 @@ func (p *Process) listedTasks() []*task {
 		if a, b := list[i].dbg.birth, list[j].dbg.birth; a != b {
 			return a < b
 		}
-		return list[i].tid < list[j].tid
+		return list[i].TID < list[j].TID
 	})
 	return list
 }
@@ -75,16 +76,16 @@ func (p *Process) listedTasks() []*task {
 func (p *Process) Halt(tids []int) error {
 	return p.controlDo(func() error {
 		for _, tid := range tids {
-			t := p.tasks[tid]
-			if t == nil || !p.listed(t) || t.hold&holdDebug != 0 || t.state == exiting {
+			t := p.threads.Get(tid)
+			if t == nil || !p.threads.Listed(t) || t.Hold&threads.HoldDebug != 0 || t.State == threads.Exiting {
 				continue
 			}
 			t.dbg.leaves = true
-			if t.state == stopped { // held for another reason
-				p.halted(t)
+			if t.State == threads.Stopped { // held for another reason
+				p.debugger.halted(t)
 				continue
 			}
-			p.interrupt(t)
+			p.world.interrupt(t)
 		}
 		return nil
 	})
@@ -92,20 +93,20 @@ func (p *Process) Halt(tids []int) error {
 
 // halted holds a thread that was asked to halt and has come to a stop that is not
 // reported by itself.
-func (p *Process) halted(t *task) {
-	if !t.dbg.leaves || t.dbg.why != nil || t.hold&(holdExclusive|holdDebug) != 0 || t.sig != 0 {
+func (p *debugger) halted(t *task) {
+	if !t.dbg.leaves || t.dbg.why != nil || t.Hold&(threads.HoldExclusive|threads.HoldDebug) != 0 || t.Sig != 0 {
 		return
 	}
-	if t.stop == stopGroup && pendingFault(t.tid) {
-		p.frozen++
-		p.flushFault(t)
-		p.frozen--
-		if p.tasks[t.tid] != t || t.state != stopped || !t.dbg.leaves || t.dbg.why != nil || t.hold&holdExclusive != 0 {
+	if t.Stop == threads.StopGroup && pendingFault(t.TID) {
+		p.threads.Frozen++
+		p.world.flushFault(t)
+		p.threads.Frozen--
+		if !p.threads.Has(t) || t.State != threads.Stopped || !t.dbg.leaves || t.dbg.why != nil || t.Hold&threads.HoldExclusive != 0 {
 			return
 		}
 	}
-	still := t.hold&(holdCaller|holdVfork) != 0 // it would not go on to such a stop
-	if still || (t.stop == stopTrap || t.stop == stopGroup) && !pendingFault(t.tid) {
+	still := t.Hold&(threads.HoldCaller|threads.HoldVfork) != 0 // it would not go on to such a stop
+	if still || (t.Stop == threads.StopTrap || t.Stop == threads.StopGroup) && !pendingFault(t.TID) {
 		p.stopFor(t, Stop{Kind: StopHalted})
 	}
 }
@@ -114,9 +115,9 @@ func (p *Process) halted(t *task) {
 // are read from /proc.
 func (p *Process) Threads() (list []ThreadInfo) {
 	_ = p.do(func() error { // ErrGone: there are none
-		for _, t := range p.listedTasks() {
-			if t.state != exiting && !t.died {
-				list = append(list, ThreadInfo{TID: t.tid, Core: -1, Stopped: t.isStopped()})
+		for _, t := range p.debugger.listedTasks() {
+			if t.State != threads.Exiting && !t.Died {
+				list = append(list, ThreadInfo{TID: t.TID, Core: -1, Stopped: t.IsStopped()})
 			}
 		}
 		return nil
@@ -124,15 +125,15 @@ func (p *Process) Threads() (list []ThreadInfo) {
 	return list
 }
 
-func (t *task) isStopped() bool { return t.state == stopped && t.hold&holdDebug != 0 }
+func (t *task) IsStopped() bool { return t.State == threads.Stopped && t.Hold&threads.HoldDebug != 0 }
 
 // Thread describes one thread; of one that is gone there is nothing but its number.
 func (p *Process) Thread(tid int) ThreadInfo {
 	info := ThreadInfo{TID: tid, Core: -1}
 	_ = p.do(func() error { // ErrGone: it is gone
-		if t := p.tasks[tid]; t != nil && p.listed(t) {
-			info.Core, info.Stopped = sys.LastCPU(tid), t.isStopped()
-			if !t.cloneChild {
+		if t := p.threads.Get(tid); t != nil && p.threads.Listed(t) {
+			info.Core, info.Stopped = sys.LastCPU(tid), t.IsStopped()
+			if !t.CloneChild {
 				info.Name = sys.CommOf(tid)
 			}
 		}
@@ -147,36 +148,36 @@ func (p *Process) ResumeThreads(list []Resumption) error {
 	return p.controlDo(func() error {
 		var ready []*task
 		for _, r := range list {
-			t := p.tasks[r.TID]
-			if t == nil || !p.listed(t) || t.hold&holdDebug == 0 {
+			t := p.threads.Get(r.TID)
+			if t == nil || !p.threads.Listed(t) || t.Hold&threads.HoldDebug == 0 {
 				continue
 			}
-			p.prepare(t, r)
+			p.debugger.prepare(t, r)
 			ready = append(ready, t)
 		}
 		for _, t := range ready {
-			if p.tasks[t.tid] != t {
+			if !p.threads.Has(t) {
 				continue
 			}
-			t.hold &^= holdDebug
+			t.Hold &^= threads.HoldDebug
 			if d := &t.dbg; len(d.pending) > 0 {
 				why := d.pending[0]
 				d.pending = d.pending[1:]
-				p.stopFor(t, why)
+				p.debugger.stopFor(t, why)
 				continue
 			}
-			p.resume(t)
+			p.world.resume(t)
 		}
 		return nil
 	})
 }
 
 // prepare sets what a thread is to do when it goes on.
-func (p *Process) prepare(t *task, r Resumption) {
+func (p *debugger) prepare(t *task, r Resumption) {
 	d := &t.dbg
 	d.step, d.lo, d.hi, d.leaves, d.halted = r.Step, r.Lo, r.Hi, false, false
 	if d.step || d.inner {
-		p.beginStep(t)
+		p.stepper.beginStep(t)
 	}
 	if len(d.pending) > 0 { // it stays: the signal too
 		if r.Signal != 0 {
@@ -190,7 +191,7 @@ func (p *Process) prepare(t *task, r Resumption) {
 
 // giveSignal delivers a signal to a thread that goes on: the one that it is
 // stopped with, or another.
-func (p *Process) giveSignal(t *task, sig unix.Signal) {
+func (p *debugger) giveSignal(t *task, sig unix.Signal) {
 	d := &t.dbg
 	k := d.kept
 	d.kept = nil
@@ -203,7 +204,7 @@ func (p *Process) giveSignal(t *task, sig unix.Signal) {
 	} else if k != nil && unix.Signal(k.info.Signo) == sig {
 		give.info = k.info // SetSiginfo gave it for this one
 	}
-	if t.state == stopped && t.stop == stopSignal && t.sig == 0 {
+	if t.State == threads.Stopped && t.Stop == threads.StopSignal && t.Sig == 0 {
 		p.deliverKept(t, give)
 		return
 	}
@@ -212,17 +213,17 @@ func (p *Process) giveSignal(t *task, sig unix.Signal) {
 }
 
 // deliverKept delivers a signal in a signal-delivery-stop, whichever it is of.
-func (p *Process) deliverKept(t *task, k kept) {
+func (p *debugger) deliverKept(t *task, k kept) {
 	if k.info.Signo != 0 {
-		_ = sys.SetSiginfo(t.tid, &k.info) // ESRCH: dying
+		_ = sys.SetSiginfo(t.TID, &k.info) // ESRCH: dying
 	}
-	t.sig = k.sig
+	t.Sig = k.sig
 }
 
 // sendAgain sends a signal to a thread that cannot be given it directly. It is
 // recognised when it comes, and gets its Siginfo back.
-func (p *Process) sendAgain(t *task, k kept) {
-	if unix.Tgkill(t.tgid, t.tid, k.sig) == nil {
+func (p *debugger) sendAgain(t *task, k kept) {
+	if unix.Tgkill(t.TGID, t.TID, k.sig) == nil {
 		t.dbg.made = append(t.dbg.made, k)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/fail"
 	"github.com/jalon-trace/jalon/internal/process/sys"
+	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
 // injection is a thread that was borrowed to run system calls. It stays in the
@@ -44,7 +45,7 @@ var errBusy = errors.New("the thread cannot run a system call now")
 
 // inject runs a system call in t, which must be stopped. A negative result is
 // returned as unix.Errno.
-func (p *Process) inject(t *task, sp *space, nr uint64, args ...uint64) (uint64, error) {
+func (p *injector) inject(t *task, sp *space, nr uint64, args ...uint64) (uint64, error) {
 	if p.inj != nil && p.inj.t != t {
 		if err := p.endInjection(); err != nil {
 			return 0, err
@@ -57,12 +58,12 @@ func (p *Process) inject(t *task, sp *space, nr uint64, args ...uint64) (uint64,
 	}
 	regs := p.inj.regs
 	regs.SetCall(sp.stub, nr, args...)
-	if err := sys.SetRegs(t.tid, &regs); err != nil {
+	if err := sys.SetRegs(t.TID, &regs); err != nil {
 		p.dropInjection()
 		return 0, err
 	}
 	if !p.inj.masked { // after the registers: from here on the stub would run
-		if err := sys.SetSigmask(t.tid, ^sys.SigBit(unix.SIGSYS)); err != nil {
+		if err := sys.SetSigmask(t.TID, ^sys.SigBit(unix.SIGSYS)); err != nil {
 			p.dropInjection()
 			return 0, err
 		}
@@ -74,7 +75,7 @@ func (p *Process) inject(t *task, sp *space, nr uint64, args ...uint64) (uint64,
 		}
 		return 0, err
 	}
-	if err := sys.GetRegs(t.tid, &regs); err != nil {
+	if err := sys.GetRegs(t.TID, &regs); err != nil {
 		p.dropInjection()
 		return 0, err
 	}
@@ -86,17 +87,17 @@ func (p *Process) inject(t *task, sp *space, nr uint64, args ...uint64) (uint64,
 }
 
 // runCall lets t run from before a syscall instruction to its exit-stop.
-func (p *Process) runCall(t *task) error {
+func (p *injector) runCall(t *task) error {
 	for calls := 0; calls < 2; {
-		if err := sys.Resume(t.tid, sys.ToCall, 0); err != nil {
+		if err := sys.Resume(t.TID, sys.ToCall, 0); err != nil {
 			return err
 		}
-		t.state = running
-		ws, err := p.await(t)
+		t.State = threads.Running
+		ws, err := p.waits.await(t)
 		if err != nil {
 			return err
 		}
-		t.state, t.stop, t.sig = stopped, stopCall, 0
+		t.State, t.Stop, t.Sig = threads.Stopped, threads.StopCall, 0
 		sig := sys.SignalOf(ws)
 		switch {
 		case sig == sys.Sysgood:
@@ -114,9 +115,9 @@ func (p *Process) runCall(t *task) error {
 	return nil
 }
 
-func (p *Process) beginInjection(t *task, sp *space) error {
-	if !(t.state == stopped && (t.stop == stopSignal && t.sig == 0 || t.stop == stopTrap || t.stop == stopGroup)) {
-		if err := p.settle(t); err != nil {
+func (p *injector) beginInjection(t *task, sp *space) error {
+	if !(t.State == threads.Stopped && (t.Stop == threads.StopSignal && t.Sig == 0 || t.Stop == threads.StopTrap || t.Stop == threads.StopGroup)) {
+		if err := p.world.settle(t); err != nil {
 			return err
 		}
 	}
@@ -125,11 +126,11 @@ func (p *Process) beginInjection(t *task, sp *space) error {
 		return err
 	}
 	inj := &injection{t: t, sp: sp, rest: rest}
-	if err := sys.GetRegs(t.tid, &inj.regs); err != nil {
+	if err := sys.GetRegs(t.TID, &inj.regs); err != nil {
 		return err
 	}
 	leaveRseq(t, sp, &inj.regs)
-	mask, err := sys.GetSigmask(t.tid)
+	mask, err := sys.GetSigmask(t.TID)
 	if err != nil {
 		return err
 	}
@@ -139,7 +140,7 @@ func (p *Process) beginInjection(t *task, sp *space) error {
 	}
 	if rest {
 		if err := p.mustRecover(t, sp.stub); err != nil {
-			_ = sys.SetOptions(t.tid, sys.Options) // ESRCH: dying
+			_ = sys.SetOptions(t.TID, sys.Options) // ESRCH: dying
 			return err
 		}
 	}
@@ -151,7 +152,7 @@ func (p *Process) beginInjection(t *task, sp *space) error {
 }
 
 // endInjection gives the borrowed thread back.
-func (p *Process) endInjection() error {
+func (p *injector) endInjection() error {
 	inj := p.inj
 	if inj == nil {
 		return nil
@@ -159,41 +160,41 @@ func (p *Process) endInjection() error {
 	t := inj.t
 	p.dropInjection()
 	if inj.rest {
-		_ = sys.SetOptions(t.tid, sys.Options) // ESRCH: dying
+		_ = sys.SetOptions(t.TID, sys.Options) // ESRCH: dying
 	}
 	if inj.restop {
-		_ = unix.Kill(t.tgid, unix.SIGSTOP)
+		_ = unix.Kill(t.TGID, unix.SIGSTOP)
 	}
 	// In this order a thread whose jalon is killed in between comes out right: by
 	// the recovery stub before its registers are back, by the kernel afterwards,
 	// which wakes it as if it had a signal.
 	for _, err := range []error{
-		sys.SetSigmask(t.tid, inj.mask), sys.SetRegs(t.tid, &inj.regs),
-		sys.Interrupt(t.tid), sys.Cont(t.tid, 0),
+		sys.SetSigmask(t.TID, inj.mask), sys.SetRegs(t.TID, &inj.regs),
+		sys.Interrupt(t.TID), sys.Cont(t.TID, 0),
 	} {
 		if err != nil {
 			return err
 		}
 	}
-	t.state, t.asked = running, true
-	ws, err := p.await(t)
+	t.State, t.Asked = threads.Running, true
+	ws, err := p.waits.await(t)
 	if err != nil {
 		return err
 	}
-	p.frozen++
-	defer func() { p.frozen-- }()
-	p.handleStop(t.tid, ws)
+	p.threads.Frozen++
+	defer func() { p.threads.Frozen-- }()
+	p.driver.handleStop(t.TID, ws)
 	return nil
 }
 
-func (p *Process) dropInjection() { p.inj = nil }
+func (p *injector) dropInjection() { p.inj = nil }
 
 // leaveRseq does what the kernel does for a thread that was stopped inside a
 // restartable sequence (rseq(2)): sends it to the abort handler. Else the kernel
 // would look at the injected pc, find it outside, and let the sequence go on
 // though it was interrupted.
 func leaveRseq(t *task, sp *space, regs *Regs) {
-	conf, ok := sys.GetRseq(t.tid)
+	conf, ok := sys.GetRseq(t.TID)
 	if !ok {
 		return // before Linux 5.13, or none registered
 	}
@@ -211,15 +212,15 @@ func leaveRseq(t *task, sp *space, regs *Regs) {
 
 // pick chooses the thread that an injected call disturbs least, of the process
 // or, for a child on its way out, the only one.
-func (p *Process) pick(sp *space, only *task) (*task, error) {
+func (p *injector) pick(sp *space, only *task) (*task, error) {
 	if only != nil {
 		return only, nil
 	}
 	if p.inj != nil && p.inj.sp == sp {
 		return p.inj.t, nil
 	}
-	if t := p.tasks[p.borrowed]; t != nil && p.suitability(t) >= wellSuited {
-		if st, err := sys.ReadStatus(t.tid); err == nil && st.Seccomp != seccompStrict {
+	if t := p.threads.Get(p.borrowed); t != nil && p.suitability(t) >= wellSuited {
+		if st, err := sys.ReadStatus(t.TID); err == nil && st.Seccomp != seccompStrict {
 			return t, nil
 		}
 	}
@@ -227,16 +228,16 @@ func (p *Process) pick(sp *space, only *task) (*task, error) {
 	for {
 		var best *task
 		rank := 0
-		for _, t := range p.tasks {
-			if r := p.suitability(t); !strict[t] && (r > rank || r == rank && best != nil && t.tid < best.tid) {
+		for _, t := range p.threads.All() {
+			if r := p.suitability(t); !strict[t] && (r > rank || r == rank && best != nil && t.TID < best.TID) {
 				best, rank = t, r
 			}
 		}
 		switch {
 		case best != nil:
-			st, err := sys.ReadStatus(best.tid)
+			st, err := sys.ReadStatus(best.TID)
 			if err != nil || st.Seccomp != seccompStrict {
-				p.borrowed = best.tid
+				p.borrowed = best.TID
 				return best, nil
 			}
 			strict[best] = true // its only calls are its own
@@ -251,10 +252,10 @@ func (p *Process) pick(sp *space, only *task) (*task, error) {
 }
 
 // noneFree says why there is no thread to borrow.
-func (p *Process) noneFree() error {
+func (p *injector) noneFree() error {
 	e := &fail.Error{Op: fmt.Sprintf("run a system call in process %d", p.pid), Err: errors.New("no thread can be stopped for it"), Remedy: "try again"}
-	for _, t := range p.tasks {
-		if p.member(t) && t.state == stopped && t.hold&holdDebug != 0 {
+	for _, t := range p.threads.All() {
+		if p.threads.Member(t) && t.State == threads.Stopped && t.Hold&threads.HoldDebug != 0 {
 			e.Err = errors.New("its threads stand in the middle of system calls of their own")
 			e.Remedy = "let one of them go on to its return"
 		}
@@ -263,10 +264,10 @@ func (p *Process) noneFree() error {
 }
 
 // allDying: after SIGKILL stopped threads are no longer to be spoken to.
-func (p *Process) allDying() bool {
-	for _, t := range p.tasks {
+func (p *injector) allDying() bool {
+	for _, t := range p.threads.All() {
 		var regs Regs
-		if p.member(t) && (t.state == parked || t.state == stopped && sys.GetRegs(t.tid, &regs) == nil) {
+		if p.threads.Member(t) && (t.State == threads.Parked || t.State == threads.Stopped && sys.GetRegs(t.TID, &regs) == nil) {
 			return false
 		}
 	}
@@ -277,30 +278,30 @@ func (p *Process) allDying() bool {
 const wellSuited = 4
 
 // suitability: 0 is never; higher is better.
-func (p *Process) suitability(t *task) int {
-	if !p.member(t) || t.state != stopped || t.hold&holdVfork != 0 {
+func (p *injector) suitability(t *task) int {
+	if !p.threads.Member(t) || t.State != threads.Stopped || t.Hold&threads.HoldVfork != 0 {
 		return 0
 	}
-	switch t.stop {
-	case stopTrap:
+	switch t.Stop {
+	case threads.StopTrap:
 		var regs Regs
-		if sys.GetRegs(t.tid, &regs) != nil {
+		if sys.GetRegs(t.TID, &regs) != nil {
 			return 0
 		}
 		if regs.Call() < 0 {
 			return 5 // in the program, not in a call
 		}
 		return wellSuited
-	case stopGroup:
+	case threads.StopGroup:
 		return 3
-	case stopSignal:
-		if t.sig == 0 {
+	case threads.StopSignal:
+		if t.Sig == 0 {
 			return 5
 		}
 		return 2 // its signal is delivered first
-	case stopEvent:
+	case threads.StopEvent:
 		return 1
-	case stopCall:
+	case threads.StopCall:
 		if p.ctl != nil && !t.dbg.entry { // it is at a call's exit
 			return 1
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/procdir"
 	"github.com/jalon-trace/jalon/internal/process/memory"
 	"github.com/jalon-trace/jalon/internal/process/sys"
+	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
 // modules watches ld.so: it calls the empty function _dl_debug_state before and
@@ -28,15 +29,15 @@ const rState = 24 // offsetof(struct r_debug, r_state); 0 = RT_CONSISTENT
 // jalon dies. That it cannot be had (static program, stripped or foreign ld.so, a
 // sandbox) means that later modules are not noticed, no more. All threads are
 // stopped.
-func (p *Process) modulesArm() {
+func (p *linker) modulesArm() {
 	m := &p.modules
 	if p.cfg.OnModules == nil || !p.findLinker(m) || !p.planContinue(m) {
 		*m = modules{}
 		return
 	}
-	s := &Stopped{p: p, sp: p.space}
+	s := &Stopped{p: p.tracer, sp: p.space}
 	err := s.setTrapHandler()
-	if e := p.endInjection(); err == nil {
+	if e := p.injector.endInjection(); err == nil {
 		err = e
 	}
 	var b [1]byte
@@ -55,7 +56,7 @@ func (p *Process) modulesArm() {
 
 // modulesDisarm takes the breakpoint out of an address space: the process's or
 // that of a child which has a copy.
-func (p *Process) modulesDisarm(sp *space) {
+func (p *linker) modulesDisarm(sp *space) {
 	a := p.modules.addr
 	if a == 0 {
 		return
@@ -75,30 +76,30 @@ func (p *Process) modulesDisarm(sp *space) {
 }
 
 // modulesHit handles the breakpoint: the thread goes on as if it were not there.
-func (p *Process) modulesHit(t *task, regs *Regs, addr uint64) bool {
+func (p *linker) modulesHit(t *task, regs *Regs, addr uint64) bool {
 	m := p.modules
 	if m.addr == 0 || addr != m.addr {
 		return false
 	}
 	regs.SetPC(m.cont)
-	_ = sys.SetRegs(t.tid, regs) // ESRCH: dying
+	_ = sys.SetRegs(t.TID, regs) // ESRCH: dying
 	p.modulesReached(t)
 	return true
 }
 
 // modulesReached: a thread has come to the breakpoint and is behind it.
-func (p *Process) modulesReached(t *task) {
-	p.repair(t, unix.SIGTRAP)
+func (p *linker) modulesReached(t *task) {
+	p.dispositions.repair(t, unix.SIGTRAP)
 	var regs Regs
-	if sys.GetRegs(t.tid, &regs) == nil {
-		p.noteFSIn(t, &regs)
+	if sys.GetRegs(t.TID, &regs) == nil {
+		p.driver.noteFSIn(t, &regs)
 	}
-	if p.member(t) && p.listConsistent() && p.cfg.OnModules != nil && p.cfg.OnModules(t.tid) {
-		t.hold |= holdCaller
+	if p.threads.Member(t) && p.listConsistent() && p.cfg.OnModules != nil && p.cfg.OnModules(t.TID) {
+		t.Hold |= threads.HoldCaller
 	}
 }
 
-func (p *Process) listConsistent() bool {
+func (p *linker) listConsistent() bool {
 	var b [4]byte
 	if p.modules.rdebug == 0 || p.space.Read(p.modules.rdebug+rState, b[:]) != nil {
 		return true // not known: once too often does no harm
@@ -110,7 +111,7 @@ func (p *Process) listConsistent() bool {
 // breakpoint, which other threads may hit meanwhile: the function is `ret`, with
 // endbr64 or nops before it. A thread at the endbr64 goes on behind it; at a bare
 // `ret`, at any other byte c3 (a real one, so that shadow stacks agree).
-func (p *Process) planContinue(m *modules) bool {
+func (p *linker) planContinue(m *modules) bool {
 	var b [16]byte
 	if p.space.Read(m.addr, b[:]) != nil {
 		return false
@@ -130,7 +131,7 @@ func (p *Process) planContinue(m *modules) bool {
 	return m.cont != 0
 }
 
-func (p *Process) anyRet(addr uint64) uint64 {
+func (p *linker) anyRet(addr uint64) uint64 {
 	maps, err := memory.ReadMaps(p.space.Pid)
 	if err != nil {
 		return 0
@@ -152,7 +153,7 @@ func (p *Process) anyRet(addr uint64) uint64 {
 }
 
 // findLinker fills in the addresses of ld.so's symbols.
-func (p *Process) findLinker(m *modules) bool {
+func (p *linker) findLinker(m *modules) bool {
 	aux, err := procdir.Auxv(p.space.Pid)
 	if err != nil {
 		return false
@@ -174,7 +175,7 @@ func (p *Process) findLinker(m *modules) bool {
 }
 
 // fileAt is the path, from here, of the file mapped at addr.
-func (p *Process) fileAt(addr uint64) (string, bool) {
+func (p *linker) fileAt(addr uint64) (string, bool) {
 	maps, err := memory.ReadMaps(p.space.Pid)
 	if err != nil {
 		return "", false
@@ -200,7 +201,7 @@ func firstLoad(f *elf.File) uint64 {
 // what is needed in .dynsym.
 const symtabLimit = 4 << 20
 
-func (p *Process) linkerSymbols(m *modules, path string, bias func(*elf.File) uint64) bool {
+func (p *linker) linkerSymbols(m *modules, path string, bias func(*elf.File) uint64) bool {
 	opened, err := openfile.OpenELF(path)
 	if err != nil {
 		return false
@@ -216,7 +217,7 @@ func (p *Process) linkerSymbols(m *modules, path string, bias func(*elf.File) ui
 	return found
 }
 
-func (p *Process) pickSymbols(m *modules, f *elf.File, syms []elf.Symbol, bias uint64) bool {
+func (p *linker) pickSymbols(m *modules, f *elf.File, syms []elf.Symbol, bias uint64) bool {
 	for _, s := range syms {
 		switch {
 		case s.Value == 0 || s.Section == elf.SHN_UNDEF:
@@ -238,7 +239,7 @@ func (p *Process) pickSymbols(m *modules, f *elf.File, syms []elf.Symbol, bias u
 
 // sameBytes makes sure that the file is the one that is mapped: a package upgrade
 // may have replaced it.
-func (p *Process) sameBytes(f *elf.File, vaddr, bias uint64) bool {
+func (p *linker) sameBytes(f *elf.File, vaddr, bias uint64) bool {
 	for _, ph := range f.Progs {
 		if ph.Type != elf.PT_LOAD || ph.Flags&elf.PF_X == 0 || vaddr < ph.Vaddr || vaddr >= ph.Vaddr+ph.Filesz {
 			continue

@@ -2,11 +2,8 @@ package process
 
 import (
 	"fmt"
-	"os"
 	"runtime"
 	"runtime/debug"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -14,6 +11,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/fail"
 	"github.com/jalon-trace/jalon/internal/procdir"
 	"github.com/jalon-trace/jalon/internal/process/sys"
+	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
 // Config is what the caller wants to know and to decide. All
@@ -117,57 +115,15 @@ func signalName(sig unix.Signal) string {
 
 // Process is a traced process. Its methods may be called from any goroutine;
 // they are served one after the other by the tracer's goroutine.
-type Process struct {
-	cfg   Config
-	pid   int
-	child bool // started by us, not attached to
-	// dieWithUs: the kernel kills it when our thread ends.
-	dieWithUs bool
-	done      chan struct{}
-	cmds      chan func()
-	sigchld   chan os.Signal
+type Process struct{ *tracer }
 
-	mu     sync.Mutex
-	status ExitStatus
-
-	seizing  atomic.Int64 // the number of the request to seize a thread that is under way, or 0
-	unwanted atomic.Bool  // Attach has returned: let go
-	// interrupted: the user has asked for the end of an attachment that is under way.
-	interrupted atomic.Bool
-
-	// What follows belongs to the tracer's goroutine.
-	tracer        int // its thread id
-	tasks         map[int]*task
-	requests      int64                   // to seize a thread, so far
-	seized        []int                   // threads that Attach has seized so far
-	early         map[int]unix.WaitStatus // stops of children not announced yet
-	endedUnborn   map[int]bool            // see endUnborn
-	queue         []waited                // taken from the kernel, not handled yet
-	late          []func()                // to be done when the queue is empty
-	frozen        int                     // depth of stop-the-world
-	finished      bool
-	space         *space // of the process itself
-	inj           *injection
-	deadman       deadman
-	actions       map[unix.Signal]sigaction // last known, see repair.go
-	masks         map[int]uint64            // blocked signals of threads, last known
-	recovers      map[int]int               // threads whose seccomp filters allow recovery: how many there are
-	restored      int64                     // when an action was last put back, CLOCK_MONOTONIC
-	raisedOwn     uint64                    // guarded signals of the program's own that were delivered to handlers of its own
-	learned       int64                     // when actions were last read at a handler, CLOCK_MONOTONIC
-	modules       modules
-	trap          trapHandler
-	faultHandlers map[unix.Signal]trapHandler
-	ctl           *control // nil: not under run control
-	borrowed      int      // the thread that ran the last injected call: see pick
-	leftBorrowed  func()   // nil, or called when it has left the memory that it borrows
-}
+func (p *tracer) setPid(pid int) { p.pid, p.threads.PID = pid, pid }
 
 // Pid returns the process id.
 func (p *Process) Pid() int { return p.pid }
 
 // Started reports whether jalon started the process (else it attached).
-func (p *Process) Started() bool { return p.child }
+func (p *Process) Started() bool { return p.starter.child }
 
 // Ended reports whether the process runs no code any more; Done may be closed later.
 func (p *Process) Ended() bool { return procdir.Ended(p.pid) }
@@ -184,9 +140,9 @@ func (p *Process) Wait() ExitStatus {
 }
 
 // do runs f on the tracer's goroutine; on it already, in place.
-func (p *Process) do(f func() error) error {
-	if unix.Gettid() == p.tracer {
-		if p.finished {
+func (p *tracer) do(f func() error) error {
+	if unix.Gettid() == p.tid {
+		if p.threads.Finished {
 			return ErrGone
 		}
 		return f()
@@ -205,12 +161,12 @@ func (p *Process) do(f func() error) error {
 // Resume lets a thread go on that OnModules, OnExec or Start holds.
 func (p *Process) Resume(tid int) error {
 	return p.do(func() error {
-		t := p.tasks[tid]
+		t := p.threads.Get(tid)
 		if t == nil {
 			return ErrGone
 		}
-		t.hold &^= holdCaller
-		p.resume(t)
+		t.Hold &^= threads.HoldCaller
+		p.world.resume(t)
 		return nil
 	})
 }
@@ -221,17 +177,17 @@ func (p *Process) Stopped(f func(*Stopped) error) (pause time.Duration, err erro
 	err = p.do(func() error {
 		start := time.Now()
 		defer func() { pause = time.Since(start) }()
-		defer p.thaw()
-		if err := p.freeze(); err != nil {
+		defer p.world.thaw()
+		if err := p.world.freeze(); err != nil {
 			return err
 		}
-		s := &Stopped{p: p, sp: p.space}
+		s := &Stopped{p: p.tracer, sp: p.space}
 		defer func() { s.sp = nil }()
 		err := f(s)
 		if s.code && (p.cfg.OnFault != nil || p.cfg.OnTrap != nil) {
-			p.learnActions()
+			p.dispositions.learnActions()
 		}
-		if e := p.endInjection(); err == nil && e != nil {
+		if e := p.injector.endInjection(); err == nil && e != nil {
 			err = s.wrap("give a thread back", e)
 		}
 		return err
@@ -242,7 +198,7 @@ func (p *Process) Stopped(f func(*Stopped) error) (pause time.Duration, err erro
 // Kill ends the process with SIGKILL and waits for its end.
 func (p *Process) Kill() error {
 	err := p.do(func() error {
-		p.killCloneChildren()
+		p.children.killCloneChildren()
 		return unix.Kill(p.pid, unix.SIGKILL)
 	})
 	if err != nil && !sys.Gone(err) && err != ErrGone {
@@ -256,11 +212,7 @@ func (p *Process) Kill() error {
 // process is gone. The goroutine keeps its thread for itself and takes it along
 // when it ends: nothing of ptrace, wait or the robust list stays behind.
 func launch(cfg Config, setup func(p *Process) error) (*Process, error) {
-	p := &Process{
-		cfg: cfg, ctl: newControl(cfg.Control), done: make(chan struct{}), cmds: make(chan func()), sigchld: make(chan os.Signal, 1),
-		tasks: map[int]*task{}, early: map[int]unix.WaitStatus{},
-		actions: map[unix.Signal]sigaction{}, masks: map[int]uint64{}, recovers: map[int]int{}, faultHandlers: map[unix.Signal]trapHandler{},
-	}
+	p := &Process{newTracer(cfg)}
 	ready := make(chan error, 1)
 	start := cfg.Go
 	if start == nil {
@@ -269,8 +221,8 @@ func launch(cfg Config, setup func(p *Process) error) (*Process, error) {
 	start(func() {
 		defer p.panicked()
 		runtime.LockOSThread()
-		p.tracer = unix.Gettid()
-		p.notify(true)
+		p.tid = unix.Gettid()
+		p.waits.notify(true)
 		resetPriority()
 		err := setup(p)
 		raisePriority() // not before: a program that is started would have this priority too
@@ -325,26 +277,26 @@ func (p *Process) awaitReady(ready <-chan error) error {
 	look := time.NewTicker(stopGrace / 4)
 	defer look.Stop()
 	interrupt, patience := p.cfg.Interrupt, attachLimit
-	request, since := p.seizing.Load(), time.Now()
+	request, since := p.attacher.seizing.Load(), time.Now()
 	for {
 		select {
 		case err := <-ready:
 			return err
 		case <-interrupt:
 			interrupt, patience = nil, stopGrace
-			p.interrupted.Store(true)
+			p.attacher.interrupted.Store(true)
 		case <-look.C:
 		}
-		if now := p.seizing.Load(); now != request {
+		if now := p.attacher.seizing.Load(); now != request {
 			request, since = now, time.Now()
 		} else if now != 0 && time.Since(since) > patience {
-			p.unwanted.Store(true)
+			p.attacher.unwanted.Store(true)
 			return errInExec(p.pid)
 		}
 	}
 }
 
-func (p *Process) panicked() {
+func (p *tracer) panicked() {
 	if p.cfg.OnPanic == nil {
 		return
 	}

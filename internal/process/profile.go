@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/process/sys"
+	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
 // A profiler's signal shows its handler the pc, and where that is in a hit program or a
@@ -27,19 +28,19 @@ const (
 )
 
 // profileSignal delivers a profiler's signal behind generated code.
-func (p *Process) profileSignal(t *task, sig unix.Signal, si *sys.Siginfo) {
-	t.sig = sig
+func (p *signals) profileSignal(t *task, sig unix.Signal, si *sys.Siginfo) {
+	t.Sig = sig
 	stepped := t.sentAgain(si)
-	if p.ctl == nil && p.frozen == 0 && !t.fork && p.member(t) && p.cfg.InCode != nil {
+	if p.ctl == nil && p.threads.Frozen == 0 && !t.Copy && p.threads.Member(t) && p.cfg.InCode != nil {
 		stepped = p.leaveCode(t, sig) || stepped
 	}
 	switch {
-	case !stepped || p.tasks[t.tid] != t || t.state != stopped:
-	case t.stop == stopSignal && (t.sig == 0 || t.sig == sig):
-		t.sig = sig
-		_ = sys.SetSiginfo(t.tid, si) // ESRCH: dying
+	case !stepped || !p.threads.Has(t) || t.State != threads.Stopped:
+	case t.Stop == threads.StopSignal && (t.Sig == 0 || t.Sig == sig):
+		t.Sig = sig
+		_ = sys.SetSiginfo(t.TID, si) // ESRCH: dying
 	default: // another signal, or a stop in which none can be given
-		if unix.Tgkill(t.tgid, t.tid, sig) == nil {
+		if unix.Tgkill(t.TGID, t.TID, sig) == nil {
 			info := *si
 			t.again = &info
 		}
@@ -59,45 +60,45 @@ func (t *task) sentAgain(si *sys.Siginfo) bool {
 
 // leaveCode leads a thread out of generated code, as far as that goes; moved: it has run.
 // More signals of the kind that is held back become one with it, as pending ones do.
-func (p *Process) leaveCode(t *task, held unix.Signal) (moved bool) {
+func (p *signals) leaveCode(t *task, held unix.Signal) (moved bool) {
 	start := time.Now()
 	for range outSteps {
 		var regs Regs
-		if sys.GetRegs(t.tid, &regs) != nil || !p.cfg.InCode(regs.PC()) || time.Since(start) > outTime {
+		if sys.GetRegs(t.TID, &regs) != nil || !p.cfg.InCode(regs.PC()) || time.Since(start) > outTime {
 			return moved
 		}
-		kind := p.insnAt(regs.PC()).kind
+		kind := p.stepper.insnAt(regs.PC()).kind
 		if kind == insnCall { // it may sleep
 			return moved
 		}
 		if kind == insnPopf { // a step would confuse the kernel
-			if !p.doPopf(t, &regs) {
+			if !p.stepper.doPopf(t, &regs) {
 				return moved
 			}
 			continue
 		}
 		moved = true
-		if sys.Resume(t.tid, sys.ByStep, 0) != nil {
+		if sys.Resume(t.TID, sys.ByStep, 0) != nil {
 			return moved
 		}
-		t.state, t.sig = running, 0
+		t.State, t.Sig = threads.Running, 0
 		late := time.Now()
-		ws, err := p.awaitUnless(t, func(s byte) bool { return (s == 'S' || s == 'D') && time.Since(late) > exclusiveLimit })
+		ws, err := p.waits.awaitUnless(t, func(s byte) bool { return (s == 'S' || s == 'D') && time.Since(late) > exclusiveLimit })
 		if err == errTimeout { // it waits for a page
-			p.interrupt(t)
-			ws, err = p.await(t)
+			p.world.interrupt(t)
+			ws, err = p.waits.await(t)
 		}
 		if err != nil {
 			return moved
 		}
 		if p.stepped(t, ws) {
-			p.fixStep(t, kind)
+			p.stepper.fixStep(t, kind)
 			continue
 		}
-		p.frozen++ // the event is handled, the thread stays
-		p.handleStop(t.tid, ws)
-		p.frozen--
-		if p.tasks[t.tid] != t || t.state != stopped || t.stop != stopSignal || t.sig != 0 && t.sig != held {
+		p.threads.Frozen++ // the event is handled, the thread stays
+		p.driver.handleStop(t.TID, ws)
+		p.threads.Frozen--
+		if !p.threads.Has(t) || t.State != threads.Stopped || t.Stop != threads.StopSignal || t.Sig != 0 && t.Sig != held {
 			return moved
 		}
 	}
@@ -106,11 +107,11 @@ func (p *Process) leaveCode(t *task, held unix.Signal) (moved bool) {
 
 // stepped reports whether a stop is that of our single step, which is no signal of the
 // program's.
-func (p *Process) stepped(t *task, ws unix.WaitStatus) bool {
+func (p *signals) stepped(t *task, ws unix.WaitStatus) bool {
 	var si sys.Siginfo
-	if sys.EventOf(ws) != 0 || !ws.Stopped() || ws.StopSignal() != unix.SIGTRAP || sys.GetSiginfo(t.tid, &si) != nil || si.Code != sys.TrapTrace {
+	if sys.EventOf(ws) != 0 || !ws.Stopped() || ws.StopSignal() != unix.SIGTRAP || sys.GetSiginfo(t.TID, &si) != nil || si.Code != sys.TrapTrace {
 		return false
 	}
-	t.state, t.stop, t.asked = stopped, stopSignal, false
+	t.State, t.Stop, t.Asked = threads.Stopped, threads.StopSignal, false
 	return true
 }

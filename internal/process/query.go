@@ -15,7 +15,7 @@ func Maps(pid int) ([]Mapping, error) { return memory.ReadMaps(pid) }
 // has a dynamic linker that can be watched.
 func (p *Process) WatchesModules() bool {
 	found := false
-	_ = p.do(func() error { found = p.modules.addr != 0; return nil }) // ErrGone: it is not watched
+	_ = p.do(func() error { found = p.linker.modules.addr != 0; return nil }) // ErrGone: it is not watched
 	return found
 }
 

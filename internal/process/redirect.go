@@ -4,6 +4,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/process/sys"
+	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
 // redirection says how redirectBeforeWait has handled the signal of a stop.
@@ -24,9 +25,9 @@ const (
 //  2. between this and wait: the signal is delivered at the new pc; they know it too.
 //  3. between wait and the resume: wait has taken the signal, and nothing is
 //     delivered. The pc is the new one already.
-func (p *Process) redirectBeforeWait(tid int) {
-	t := p.tasks[tid]
-	if t == nil || t.fork || t.redirected != notRedirected || t.state == stopped || t.state == exiting {
+func (p *signals) redirectBeforeWait(tid int) {
+	t := p.threads.Get(tid)
+	if t == nil || t.Copy || t.redirected != notRedirected || t.State == threads.Stopped || t.State == threads.Exiting {
 		return
 	}
 	var si sys.Siginfo
@@ -44,8 +45,8 @@ func (p *Process) redirectBeforeWait(tid int) {
 		if p.ctl != nil && p.ctl.user[addr] && t.dbg.over != addr {
 			return // the caller's breakpoint comes first
 		}
-		if p.modules.addr != 0 && addr == p.modules.addr && t.dbg.over != addr {
-			regs.SetPC(p.modules.cont)
+		if p.linker.modules.addr != 0 && addr == p.linker.modules.addr && t.dbg.over != addr {
+			regs.SetPC(p.linker.modules.cont)
 			t.redirected = redirectedAtLinker
 		} else if p.cfg.OnTrap != nil {
 			if pc, ok := p.cfg.OnTrap(tid, addr); ok {
@@ -70,14 +71,14 @@ func (p *Process) redirectBeforeWait(tid int) {
 }
 
 // wasRedirected reports whether redirectBeforeWait has handled the signal of the stop.
-func (p *Process) wasRedirected(t *task, sig unix.Signal) bool {
+func (p *signals) wasRedirected(t *task, sig unix.Signal) bool {
 	m := t.redirected
 	t.redirected = notRedirected
 	switch m {
 	case redirectedAtLinker:
-		p.modulesReached(t)
+		p.linker.modulesReached(t)
 	case redirectedAtSite:
-		p.repair(t, sig)
+		p.dispositions.repair(t, sig)
 	}
 	return m != notRedirected
 }

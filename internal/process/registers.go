@@ -6,6 +6,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/fail"
 	"github.com/jalon-trace/jalon/internal/process/sys"
+	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
 // Regs are the general registers of a thread.
@@ -26,18 +27,18 @@ var errNotStopped = errors.New("the thread is not stopped")
 // asked about.
 func (p *Process) withStopped(tid int, f func(t *task) error) error {
 	return p.controlDo(func() error {
-		t := p.tasks[tid]
+		t := p.threads.Get(tid)
 		if t == nil {
 			return ErrGone
 		}
-		if t.state != stopped || t.hold&holdDebug == 0 && p.ctl.asking != tid {
+		if t.State != threads.Stopped || t.Hold&threads.HoldDebug == 0 && p.ctl.asking != tid {
 			return &fail.Error{Op: fmt.Sprintf("access thread %d", tid), Err: errNotStopped}
 		}
 		err := f(t)
 		if sys.Gone(err) {
 			return ErrGone
 		}
-		return p.access(fmt.Sprintf("access thread %d", tid), err)
+		return access(fmt.Sprintf("access thread %d", tid), err)
 	})
 }
 
@@ -45,7 +46,7 @@ func (p *Process) withStopped(tid int, f func(t *task) error) error {
 func (p *Process) GetGeneral(tid int) (r Regs, err error) {
 	err = p.withStopped(tid, func(*task) error {
 		err := sys.GetRegs(tid, &r)
-		r.SetPC(p.shown(r.PC()))
+		r.SetPC(p.debugger.shown(r.PC()))
 		return err
 	})
 	return r, err
@@ -60,7 +61,7 @@ func (p *Process) GetRegs(tid int) (*RegSet, error) {
 		if err := sys.GetRegs(tid, &r.General); err != nil {
 			return err
 		}
-		r.General.SetPC(p.shown(r.General.PC()))
+		r.General.SetPC(p.debugger.shown(r.General.PC()))
 		var err error
 		r.XSave, err = sys.GetXSave(tid)
 		return err
@@ -80,7 +81,7 @@ func (p *Process) SetRegs(tid int, r *RegSet) error {
 			return err
 		}
 		next := r.General
-		if next.PC() == p.shown(old.PC()) {
+		if next.PC() == p.debugger.shown(old.PC()) {
 			next.SetPC(old.PC())
 		} else {
 			t.dbg.again, t.dbg.call = again{}, false

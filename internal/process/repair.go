@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/process/sys"
+	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
 // When an instruction faults in a thread that blocks or ignores the signal, the
@@ -62,8 +63,8 @@ func (a sigaction) kind() uint64 {
 
 // repair undoes what the kernel did to deliver a signal that we suppress. t is in
 // that signal's delivery-stop.
-func (p *Process) repair(t *task, sig unix.Signal) {
-	st, err := sys.ReadStatus(t.tid)
+func (p *dispositions) repair(t *task, sig unix.Signal) {
+	st, err := sys.ReadStatus(t.TID)
 	if err != nil {
 		return
 	}
@@ -74,17 +75,17 @@ func (p *Process) repair(t *task, sig unix.Signal) {
 		// put back since for another thread that faulted at the same time: then
 		// this is the thread's first stop since.
 		raced := t.last < p.restored && sys.Monotonic()-p.restored < justNow
-		if raced && p.masks[t.tid]&sys.SigBit(sig) != 0 {
-			_ = sys.SetSigmask(t.tid, mask|sys.SigBit(sig)) // ESRCH: dying
+		if raced && p.masks[t.TID]&sys.SigBit(sig) != 0 {
+			_ = sys.SetSigmask(t.TID, mask|sys.SigBit(sig)) // ESRCH: dying
 			return
 		}
-		p.masks[t.tid] = mask
-		if (!seen || known.kind() != now) && p.member(t) {
+		p.masks[t.TID] = mask
+		if (!seen || known.kind() != now) && p.threads.Member(t) {
 			p.learnAction(t, sig)
 		}
 		return
 	}
-	block := p.masks[t.tid]&sys.SigBit(sig) != 0
+	block := p.masks[t.TID]&sys.SigBit(sig) != 0
 	if seen {
 		known = p.beforeReset(t, sig, known)
 	}
@@ -97,9 +98,9 @@ func (p *Process) repair(t *task, sig unix.Signal) {
 	}
 	if block {
 		mask |= sys.SigBit(sig)
-		_ = sys.SetSigmask(t.tid, mask) // ESRCH: dying
+		_ = sys.SetSigmask(t.TID, mask) // ESRCH: dying
 	}
-	p.masks[t.tid] = mask // the injected call's stops saw it half repaired
+	p.masks[t.TID] = mask // the injected call's stops saw it half repaired
 }
 
 // beforeReset is the action that a signal had before the kernel reset it. The kernel
@@ -108,7 +109,7 @@ func (p *Process) repair(t *task, sig unix.Signal) {
 // handler is lost. It was the default action after a signal of the program's own (a
 // handler sets that and raises the signal again); else it is taken for "ignored", which
 // cannot kill the program.
-func (p *Process) beforeReset(t *task, sig unix.Signal, known sigaction) sigaction {
+func (p *dispositions) beforeReset(t *task, sig unix.Signal, known sigaction) sigaction {
 	p.learnAction(t, sig)
 	now, ok := p.actions[sig]
 	p.actions[sig] = known
@@ -130,37 +131,37 @@ const justNow = int64(time.Second)
 
 // noteMask remembers a thread's mask at a stop. forced is the signal that the
 // kernel may have unblocked to raise it, 0 for none.
-func (p *Process) noteMask(t *task, forced unix.Signal) {
-	mask, err := sys.GetSigmask(t.tid)
+func (p *dispositions) noteMask(t *task, forced unix.Signal) {
+	mask, err := sys.GetSigmask(t.TID)
 	if err != nil || mask == allBlocked {
 		return // the latter is libc's own doing, for a moment
 	}
 	t.asBorn = false
 	if forced != 0 {
-		mask = mask&^sys.SigBit(forced) | p.masks[t.tid]&sys.SigBit(forced)
+		mask = mask&^sys.SigBit(forced) | p.masks[t.TID]&sys.SigBit(forced)
 	}
-	p.masks[t.tid] = mask
+	p.masks[t.TID] = mask
 }
 
 // inheritMask is noteMask at a thread's birth: libc creates threads with all
 // signals blocked, and the thread then takes its creator's mask.
-func (p *Process) inheritMask(t *task) {
-	mask, err := sys.GetSigmask(t.tid)
+func (p *dispositions) inheritMask(t *task) {
+	mask, err := sys.GetSigmask(t.TID)
 	if err != nil {
 		return
 	}
 	t.asBorn = mask&appSignals == appSignals
-	p.masks[t.tid] = mask
-	if t.asBorn && !p.takeMask(t, t.creator) {
+	p.masks[t.TID] = mask
+	if t.asBorn && !p.takeMask(t, t.Creator) {
 		p.takeMask(t, p.pid) // until its creator's event
 	}
 }
 
 // takeMask gives t the mask that another thread is known to have.
-func (p *Process) takeMask(t *task, from int) bool {
+func (p *dispositions) takeMask(t *task, from int) bool {
 	mask, ok := p.masks[from]
-	if ok && from != t.tid {
-		p.masks[t.tid] = mask
+	if ok && from != t.TID {
+		p.masks[t.TID] = mask
 	}
 	return ok
 }
@@ -173,20 +174,20 @@ const (
 )
 
 // learnActions reads the actions of the guarded signals. The world is stopped.
-func (p *Process) learnActions() {
-	t, err := p.pick(p.space, nil)
+func (p *dispositions) learnActions() {
+	t, err := p.injector.pick(p.space, nil)
 	if err != nil {
 		return // seccomp, or dying: the next fault tries again
 	}
 	for _, sig := range guarded {
 		p.learnAction(t, sig)
 	}
-	_ = p.endInjection()
+	_ = p.injector.endInjection()
 }
 
-func (p *Process) learnAction(t *task, sig unix.Signal) {
-	_ = p.withScratch(t, func(scratch uint64) error {
-		_, err := p.inject(t, p.space, unix.SYS_RT_SIGACTION, uint64(sig), 0, scratch, 8)
+func (p *dispositions) learnAction(t *task, sig unix.Signal) {
+	_ = p.injector.withScratch(t, func(scratch uint64) error {
+		_, err := p.injector.inject(t, p.space, unix.SYS_RT_SIGACTION, uint64(sig), 0, scratch, 8)
 		if err != nil {
 			return err
 		}
@@ -203,24 +204,24 @@ func (p *Process) learnAction(t *task, sig unix.Signal) {
 // discard such signals of all threads that are on their way, and one of them may
 // have an int3 behind it: then all threads are stopped first, and with that what is
 // on its way has come to its stop.
-func (p *Process) restoreAction(t *task, sig unix.Signal, a sigaction) error {
+func (p *dispositions) restoreAction(t *task, sig unix.Signal, a sigaction) error {
 	if a.kind() == sigIgn {
-		t.hold |= holdRepair // the others go on before we are done with t
-		defer func() { p.thaw(); t.hold &^= holdRepair }()
-		if err := p.freeze(); err != nil {
+		t.Hold |= threads.HoldRepair // the others go on before we are done with t
+		defer func() { p.world.thaw(); t.Hold &^= threads.HoldRepair }()
+		if err := p.world.freeze(); err != nil {
 			return err
 		}
 	}
 	return p.setAction(t, sig, a)
 }
 
-func (p *Process) setAction(t *task, sig unix.Signal, a sigaction) error {
-	return p.withScratch(t, func(scratch uint64) error {
+func (p *dispositions) setAction(t *task, sig unix.Signal, a sigaction) error {
+	return p.injector.withScratch(t, func(scratch uint64) error {
 		b := a.encode()
 		if err := p.space.Write(scratch, b[:]); err != nil {
 			return err
 		}
-		_, err := p.inject(t, p.space, unix.SYS_RT_SIGACTION, uint64(sig), scratch, 0, 8)
+		_, err := p.injector.inject(t, p.space, unix.SYS_RT_SIGACTION, uint64(sig), scratch, 0, 8)
 		return err
 	})
 }
@@ -243,14 +244,14 @@ func (a sigaction) encode() (b [32]byte) {
 // fault of ours may have reset the action a moment ago (it belongs to the whole
 // process), and this thread would die by our doing: when it looks like that, the
 // pending faults are repaired first.
-func (p *Process) deliverOwn(t *task, sig unix.Signal) {
-	t.sig = sig
+func (p *dispositions) deliverOwn(t *task, sig unix.Signal) {
+	t.Sig = sig
 	k := kept{sig: sig}
-	if p.controlled(t) && sys.GetSiginfo(t.tid, &k.info) == nil && !p.passes(t, &k) {
+	if p.debugger.controlled(t) && sys.GetSiginfo(t.TID, &k.info) == nil && !p.debugger.passes(t, &k) {
 		return // it is reported first
 	}
 	known, seen := p.actions[sig]
-	if !seen || known.kind() == sigDfl || !p.member(t) {
+	if !seen || known.kind() == sigDfl || !p.threads.Member(t) {
 		return
 	}
 	p.deliverLate(t, sig, lateTries)
@@ -263,26 +264,26 @@ const (
 	soon      = 200 * time.Microsecond
 )
 
-func (p *Process) deliverLate(t *task, sig unix.Signal, tries int) {
-	st, err := sys.ReadStatus(t.tid)
+func (p *dispositions) deliverLate(t *task, sig unix.Signal, tries int) {
+	st, err := sys.ReadStatus(t.TID)
 	if err != nil || disposition(st, sig) != sigDfl || tries == 0 {
-		t.hold &^= holdLate
+		t.Hold &^= threads.HoldLate
 		p.learnOnDelivery(t)
-		p.resume(t)
+		p.world.resume(t)
 		return
 	}
-	t.hold |= holdLate
-	p.late = append(p.late, func() {
-		if p.tasks[t.tid] != t || t.state != stopped {
+	t.Hold |= threads.HoldLate
+	p.waits.later(func() {
+		if !p.threads.Has(t) || t.State != threads.Stopped {
 			return
 		}
-		p.sleep(soon)
-		if p.collect(); len(p.queue) == 0 {
+		p.waits.sleep(soon)
+		if p.waits.collect(); len(p.waits.queue) == 0 {
 			p.deliverLate(t, sig, tries-1)
 			return
 		}
-		p.late = append(p.late, func() { // handle what came, then look again
-			if p.tasks[t.tid] == t && t.state == stopped {
+		p.waits.later(func() { // handle what came, then look again
+			if p.threads.Has(t) && t.State == threads.Stopped {
 				p.deliverLate(t, sig, tries-1)
 			}
 		})

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/process/sys"
+	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
 // neverRestarted are the calls that return EINTR whatever interrupted them
@@ -60,12 +61,12 @@ func (h *hidden) same(tid int, call [8]uint64) bool {
 // Its timeout starts again then. So that a steady rain of signals cannot keep a
 // call waiting for ever, it gets its EINTR when that has gone on for much longer
 // than the timeout.
-func (p *Process) hideInterrupt(t *task) {
-	if t.stop != stopTrap && t.stop != stopSignal {
+func (p *driver) hideInterrupt(t *task) {
+	if t.Stop != threads.StopTrap && t.Stop != threads.StopSignal {
 		return
 	}
 	var r Regs
-	if sys.GetRegs(t.tid, &r) != nil || r.CallResult() != -int64(unix.EINTR) {
+	if sys.GetRegs(t.TID, &r) != nil || r.CallResult() != -int64(unix.EINTR) {
 		return
 	}
 	// The number is a call's only on the way out of that call.
@@ -75,14 +76,14 @@ func (p *Process) hideInterrupt(t *task) {
 	}
 	now, limit := sys.Monotonic(), p.timeout(&r)
 	call := [8]uint64{uint64(nr), r.PC(), r.SP(), r.CallArg(0), r.CallArg(1), r.CallArg(2), r.CallArg(3), r.CallArg(4)}
-	if !t.hidden.same(t.tid, call) {
+	if !t.hidden.same(t.TID, call) {
 		t.hidden = hidden{call: call, first: now}
 	} else if limit >= 0 && now-t.hidden.first >= patience+4*limit {
 		t.hidden = hidden{}
 		return
 	}
 	r.SetCallResult(-sys.RestartNoHand)
-	_ = sys.SetRegs(t.tid, &r) // ESRCH: dying
+	_ = sys.SetRegs(t.TID, &r) // ESRCH: dying
 }
 
 // patience is how long a call with any timeout may be kept waiting.
@@ -92,7 +93,7 @@ const patience = int64(time.Second)
 const socketTimeout = int64(time.Second)
 
 // timeout is that of a call of neverRestarted in nanoseconds, -1 when it has none.
-func (p *Process) timeout(r *Regs) int64 {
+func (p *driver) timeout(r *Regs) int64 {
 	switch r.Call() {
 	case sys.SysEpollWait, unix.SYS_EPOLL_PWAIT:
 		return max(int64(int32(r.CallArg(3)))*int64(time.Millisecond), -1)
@@ -108,7 +109,7 @@ func (p *Process) timeout(r *Regs) int64 {
 	return socketTimeout
 }
 
-func (p *Process) timespec(addr uint64) int64 {
+func (p *driver) timespec(addr uint64) int64 {
 	var b [16]byte
 	if addr == 0 || p.space.Read(addr, b[:]) != nil {
 		return -1

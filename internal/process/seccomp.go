@@ -30,8 +30,8 @@ const (
 // must allow what the recovery stub does without jalon (mayRecover). A
 // filter that jalon is under as well (the same container) has let jalon's own
 // calls pass.
-func (p *Process) mayInject(t *task) (rest bool, err error) {
-	st, err := sys.ReadStatus(t.tid)
+func (p *injector) mayInject(t *task) (rest bool, err error) {
+	st, err := sys.ReadStatus(t.TID)
 	if err != nil {
 		return false, sys.ErrThreadGone
 	}
@@ -42,7 +42,7 @@ func (p *Process) mayInject(t *task) (rest bool, err error) {
 		return false, p.strict()
 	}
 	const suspend = sys.Options | unix.PTRACE_O_SUSPEND_SECCOMP
-	if err := sys.SetOptions(t.tid, suspend); err == nil {
+	if err := sys.SetOptions(t.TID, suspend); err == nil {
 		return true, nil
 	} else if sys.Gone(err) {
 		return false, sys.ErrThreadGone
@@ -60,7 +60,7 @@ func (p *Process) mayInject(t *task) (rest bool, err error) {
 
 // strict is the refusal for a thread under strict seccomp, whose only calls are read,
 // write, exit and rt_sigreturn: any other ends it.
-func (p *Process) strict() error {
+func (p *injector) strict() error {
 	return &fail.Error{
 		Op:  fmt.Sprintf("run a system call in process %d", p.pid),
 		Err: errors.New("it is in strict seccomp mode, where the kernel kills it for any call of ours"),
@@ -68,15 +68,15 @@ func (p *Process) strict() error {
 }
 
 // mustRecover refuses an injection after which a thread could not go on by itself.
-func (p *Process) mustRecover(t *task, stub uint64) error {
-	st, err := sys.ReadStatus(t.tid)
+func (p *injector) mustRecover(t *task, stub uint64) error {
+	st, err := sys.ReadStatus(t.TID)
 	if err != nil {
 		return sys.ErrThreadGone
 	}
-	if p.recovers[t.tid] == st.Filters && st.Filters > 0 {
+	if p.recovers[t.TID] == st.Filters && st.Filters > 0 {
 		return nil // looked at before; filters are only ever added
 	}
-	ok, err := mayRecover(t.tid, stub)
+	ok, err := mayRecover(t.TID, stub)
 	switch {
 	case sys.Gone(err):
 		return sys.ErrThreadGone
@@ -85,7 +85,7 @@ func (p *Process) mustRecover(t *task, stub uint64) error {
 	case !ok:
 		err = errors.New("its seccomp filter forbids rt_sigprocmask, without which a thread would be harmed if jalon were killed")
 	default:
-		p.recovers[t.tid] = st.Filters
+		p.recovers[t.TID] = st.Filters
 		return nil
 	}
 	return &fail.Error{Op: fmt.Sprintf("run a system call in process %d", p.pid), Err: err}

@@ -46,7 +46,7 @@ type stalled struct {
 //
 // execve can also wait for something else, such as a file system; that ends with launch's
 // limits.
-func (p *Process) seize(tid int) (seized int, err error) {
+func (p *attacher) seize(tid int) (seized int, err error) {
 	var s stalled
 	known := p.seized // appended to only: these elements stay
 	over := make(chan struct{})
@@ -60,7 +60,7 @@ func (p *Process) seize(tid int) (seized int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range s.reaped {
-		delete(p.tasks, t)
+		p.threads.Remove(t)
 	}
 	if err != nil {
 		return tid, err

@@ -4,16 +4,17 @@ import (
 	"encoding/binary"
 
 	"github.com/jalon-trace/jalon/internal/process/sys"
+	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
 // Sequences lists the restartable sequences (rseq(2)) that threads have made known to
 // the kernel, as [start, end): they are within, or were when they last looked.
 func (s *Stopped) Sequences() (list [][2]uint64) {
 	for _, t := range s.tasks() {
-		if t.state != stopped {
+		if t.State != threads.Stopped {
 			continue
 		}
-		c, ok := sys.GetRseq(t.tid)
+		c, ok := sys.GetRseq(t.TID)
 		if !ok {
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/process/sys"
+	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
 // controlSignal decides about a signal of the program (t.sig) that is about to be
@@ -17,26 +18,26 @@ import (
 //	in PassSignals                delivered, unless the thread steps or has come to a
 //	                              breakpoint where nothing can be executed
 //	else                          reported
-func (p *Process) controlSignal(t *task) {
+func (p *debugger) controlSignal(t *task) {
 	d := &t.dbg
-	k := kept{sig: t.sig}
-	if sys.GetSiginfo(t.tid, &k.info) != nil {
+	k := kept{sig: t.Sig}
+	if sys.GetSiginfo(t.TID, &k.info) != nil {
 		return // dying
 	}
 	own := synchronous>>(uint(k.sig)-1)&1 != 0 && k.info.Code > sys.SIUser
 	again := d.takeMade(&k)
 	if again && !k.unreported {
-		_ = sys.SetSiginfo(t.tid, &k.info) // ESRCH: dying
+		_ = sys.SetSiginfo(t.TID, &k.info) // ESRCH: dying
 		return
 	}
 	if d.exclusive != nil && !own {
 		k.unreported = true
 		d.late = append(d.late, k)
-		t.sig = 0
+		t.Sig = 0
 		return
 	}
 	if again {
-		_ = sys.SetSiginfo(t.tid, &k.info)
+		_ = sys.SetSiginfo(t.TID, &k.info)
 	}
 	if d.exclusive != nil {
 		d.exclusive.done = true
@@ -44,24 +45,24 @@ func (p *Process) controlSignal(t *task) {
 	if p.passes(t, &k) {
 		return
 	}
-	t.sig = 0
+	t.Sig = 0
 	d.kept = &k
 	p.stopFor(t, Stop{Kind: StopSignal, Signal: k.sig})
 }
 
 // passes reports whether a signal is delivered without being reported.
-func (p *Process) passes(t *task, k *kept) bool {
+func (p *debugger) passes(t *task, k *kept) bool {
 	return p.ctl.opt.PassSignals[k.sig] && !t.dbg.step && !p.breakFault(t, k)
 }
 
 // breakFault reports whether a signal is that of a breakpoint whose int3 could not
 // be executed: GDB has functions that it calls return to the stack.
-func (p *Process) breakFault(t *task, k *kept) bool {
+func (p *debugger) breakFault(t *task, k *kept) bool {
 	if k.sig != unix.SIGSEGV && k.sig != unix.SIGILL || k.info.Code <= sys.SIUser {
 		return false
 	}
 	var regs Regs
-	return sys.GetRegs(t.tid, &regs) == nil && regs.PC() == k.info.Addr && p.ctl.user[regs.PC()]
+	return sys.GetRegs(t.TID, &regs) == nil && regs.PC() == k.info.Addr && p.ctl.user[regs.PC()]
 }
 
 // takeMade finds the signal among those that were sent again.
@@ -85,13 +86,13 @@ func (d *stopState) takeMade(k *kept) bool {
 }
 
 // lateSignals gives a thread the signals that came during its exclusive step.
-func (p *Process) lateSignals(t *task) {
+func (p *debugger) lateSignals(t *task) {
 	d := &t.dbg
 	list := d.late
 	d.late = nil
 	for _, k := range list {
 		switch {
-		case t.hold&holdDebug != 0 || t.sig != 0 || t.stop != stopSignal:
+		case t.Hold&threads.HoldDebug != 0 || t.Sig != 0 || t.Stop != threads.StopSignal:
 			p.sendAgain(t, k)
 		case p.passes(t, &k):
 			p.deliverKept(t, k)
@@ -110,7 +111,7 @@ func (p *Process) Siginfo(tid int) (b []byte, err error) {
 		si := sys.Siginfo{}
 		if k := t.dbg.kept; k != nil {
 			si = k.info
-		} else if t.dbg.halted && t.stop == stopTrap {
+		} else if t.dbg.halted && t.Stop == threads.StopTrap {
 			si.Signo = int32(unix.SIGSTOP)
 		} else if err := sys.GetSiginfo(tid, &si); err != nil {
 			return err

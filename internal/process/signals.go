@@ -4,63 +4,58 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/process/sys"
+	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
 // signalAnswer handles the signals that may be ours. All others are delivered.
-func signalHandler(sig unix.Signal) func(p *Process, t *task, sig unix.Signal, si *sys.Siginfo) {
+func signalHandler(sig unix.Signal) func(p *signals, t *task, sig unix.Signal, si *sys.Siginfo) {
 	switch sig {
 	case unix.SIGTRAP:
-		return (*Process).trapSignal
+		return (*signals).trapSignal
 	case unix.SIGSEGV, unix.SIGBUS:
-		return (*Process).faultSignal
+		return (*signals).faultSignal
 	case unix.SIGILL, unix.SIGFPE, unix.SIGSYS:
-		return (*Process).ownSignal
+		return (*signals).ownSignal
 	case unix.SIGABRT, unix.SIGXCPU, unix.SIGXFSZ:
-		return (*Process).coreSignal
+		return (*signals).coreSignal
 	case unix.SIGINT, unix.SIGQUIT:
-		return (*Process).ttySignal
+		return (*signals).ttySignal
 	case unix.SIGPROF, unix.SIGVTALRM:
-		return (*Process).profileSignal
+		return (*signals).profileSignal
 	}
 	return nil
 }
 
 // signalStop: a signal is about to be delivered. t.sig stays 0 where it is
 // suppressed.
-func (p *Process) signalStop(t *task, sig unix.Signal) {
-	if sig == sys.Sysgood {
-		t.stop = stopCall
-		p.syscallStop(t)
-		return
-	}
-	t.stop = stopSignal
+func (p *signals) signalStop(t *task, sig unix.Signal) {
 	p.handleSignal(t, sig)
 	switch {
-	case t.sig == 0:
-	case p.controlled(t):
-		p.controlSignal(t)
+	case t.Sig == 0:
+	case p.debugger.controlled(t):
+		p.debugger.controlSignal(t)
 	default:
-		p.learnOnDelivery(t)
+		p.dispositions.learnOnDelivery(t)
 	}
 }
 
-func (p *Process) handleSignal(t *task, sig unix.Signal) {
-	answer := signalHandler(sig)
-	if answer == nil {
-		t.sig = sig
+func (p *signals) handleSignal(t *task, sig unix.Signal) {
+	handle := signalHandler(sig)
+	if handle == nil {
+		t.Sig = sig
 		return
 	}
 	var si sys.Siginfo
-	if err := sys.GetSiginfo(t.tid, &si); err != nil {
+	if err := sys.GetSiginfo(t.TID, &si); err != nil {
 		return // dying
 	}
-	answer(p, t, sig, &si)
+	handle(p, t, sig, &si)
 }
 
 // ttySignal: Ctrl-C at the terminal is sent by the kernel to all of the foreground
 // group; `kill -INT` is not.
-func (p *Process) ttySignal(t *task, sig unix.Signal, si *sys.Siginfo) {
-	if p.cfg.OnTyped != nil && si.Code == sys.SIKernel && p.member(t) {
+func (p *signals) ttySignal(t *task, sig unix.Signal, si *sys.Siginfo) {
+	if p.cfg.OnTyped != nil && si.Code == sys.SIKernel && p.threads.Member(t) {
 		p.cfg.OnTyped()
 	}
 	p.coreSignal(t, sig, si)
@@ -68,32 +63,32 @@ func (p *Process) ttySignal(t *task, sig unix.Signal, si *sys.Siginfo) {
 
 // coreSignal delivers a signal that no instruction raises, and that may end the
 // program with a core.
-func (p *Process) coreSignal(t *task, sig unix.Signal, _ *sys.Siginfo) {
+func (p *signals) coreSignal(t *task, sig unix.Signal, _ *sys.Siginfo) {
 	if !p.refer(t, sig, raised{}, nil, false) {
-		t.sig = sig
+		t.Sig = sig
 	}
 }
 
 // trapSignal: int3 is distinguished from `kill -TRAP`, single-steps and hardware
 // breakpoints by its si_code, and ours from the program's own by its address.
-func (p *Process) trapSignal(t *task, sig unix.Signal, si *sys.Siginfo) {
-	if p.wasRedirected(t, sig) || p.controlTrap(t, si) {
+func (p *signals) trapSignal(t *task, sig unix.Signal, si *sys.Siginfo) {
+	if p.wasRedirected(t, sig) || p.breakpoints.controlTrap(t, si) {
 		return
 	}
 	var regs Regs
-	if si.Code != sys.SIKernel || t.fork || sys.GetRegs(t.tid, &regs) != nil {
+	if si.Code != sys.SIKernel || t.Copy || sys.GetRegs(t.TID, &regs) != nil {
 		p.ownSignal(t, sig, si)
 		return
 	}
 	addr := regs.PC() - 1
-	if p.modulesHit(t, &regs, addr) {
+	if p.linker.modulesHit(t, &regs, addr) {
 		return
 	}
 	if p.cfg.OnTrap != nil {
-		if pc, ok := p.cfg.OnTrap(t.tid, addr); ok {
+		if pc, ok := p.cfg.OnTrap(t.TID, addr); ok {
 			regs.SetPC(pc)
-			_ = sys.SetRegs(t.tid, &regs) // ESRCH: dying
-			p.repair(t, sig)
+			_ = sys.SetRegs(t.TID, &regs) // ESRCH: dying
+			p.dispositions.repair(t, sig)
 			return
 		}
 	}
@@ -101,22 +96,22 @@ func (p *Process) trapSignal(t *task, sig unix.Signal, si *sys.Siginfo) {
 }
 
 // faultSignal: a fault of generated code goes on at the fault path.
-func (p *Process) faultSignal(t *task, sig unix.Signal, si *sys.Siginfo) {
+func (p *signals) faultSignal(t *task, sig unix.Signal, si *sys.Siginfo) {
 	if p.wasRedirected(t, sig) {
 		return
 	}
 	var regs Regs
-	if si.Code > sys.SIUser && !t.fork && p.cfg.OnFault != nil && sys.GetRegs(t.tid, &regs) == nil {
-		pc, ok := regs.PC(), p.readClock(t.tid, sig, si.Code, &regs)
+	if si.Code > sys.SIUser && !t.Copy && p.cfg.OnFault != nil && sys.GetRegs(t.TID, &regs) == nil {
+		pc, ok := regs.PC(), p.readClock(t.TID, sig, si.Code, &regs)
 		if ok {
 			pc = regs.PC()
 		} else {
-			pc, ok = p.cfg.OnFault(t.tid, int(sig), regs.PC())
+			pc, ok = p.cfg.OnFault(t.TID, int(sig), regs.PC())
 		}
 		if ok {
 			regs.SetPC(pc)
-			_ = sys.SetRegs(t.tid, &regs)
-			p.repair(t, sig)
+			_ = sys.SetRegs(t.TID, &regs)
+			p.dispositions.repair(t, sig)
 			return
 		}
 	}
@@ -125,9 +120,9 @@ func (p *Process) faultSignal(t *task, sig unix.Signal, si *sys.Siginfo) {
 
 // ownSignal delivers a signal of the program. One that an instruction raised in a
 // displaced copy shows the pc of the original; see crash.go.
-func (p *Process) ownSignal(t *task, sig unix.Signal, si *sys.Siginfo) {
+func (p *signals) ownSignal(t *task, sig unix.Signal, si *sys.Siginfo) {
 	var regs Regs
-	if sys.GetRegs(t.tid, &regs) != nil {
+	if sys.GetRegs(t.TID, &regs) != nil {
 		return // dying
 	}
 	r := p.raisedBy(t, sig, si, &regs)
@@ -145,13 +140,13 @@ func (p *Process) ownSignal(t *task, sig unix.Signal, si *sys.Siginfo) {
 	if displaced && !inside {
 		if si.Addr == regs.PC() && sig != unix.SIGSEGV && sig != unix.SIGBUS {
 			si.Addr = pc                  // for these si_addr is the instruction, or the one behind it
-			_ = sys.SetSiginfo(t.tid, si) // ESRCH: dying
+			_ = sys.SetSiginfo(t.TID, si) // ESRCH: dying
 		}
 		regs.SetPC(pc)
 		regs.SetSP(regs.SP() + uint64(o.SP))
-		_ = sys.SetRegs(t.tid, &regs)
+		_ = sys.SetRegs(t.TID, &regs)
 	}
-	p.deliverOwn(t, sig)
+	p.dispositions.deliverOwn(t, sig)
 }
 
 // synchronous are the signals that instructions raise.
@@ -183,22 +178,22 @@ func pendingShared(tid int) (set uint64) {
 
 // flushFault lets a thread with such a signal go on to its delivery, which is
 // handled as always; no instruction is executed.
-func (p *Process) flushFault(t *task) {
+func (p *world) flushFault(t *task) {
 	for range 4 {
-		grouped := t.stop == stopGroup && p.ctl != nil
-		if t.state != stopped || t.stop != stopTrap && !grouped || t.sig != 0 || !pendingFault(t.tid) {
+		grouped := t.Stop == threads.StopGroup && p.ctl != nil
+		if t.State != threads.Stopped || t.Stop != threads.StopTrap && !grouped || t.Sig != 0 || !pendingFault(t.TID) {
 			return
 		}
-		if sys.Cont(t.tid, 0) != nil {
+		if sys.Cont(t.TID, 0) != nil {
 			return
 		}
-		t.state = running
-		ws, err := p.await(t)
+		t.State = threads.Running
+		ws, err := p.waits.await(t)
 		if err != nil {
 			return
 		}
-		p.handleStop(t.tid, ws) // the world is stopped: t stays
-		if p.tasks[t.tid] != t {
+		p.driver.handleStop(t.TID, ws) // the world is stopped: t stays
+		if !p.threads.Has(t) {
 			return
 		}
 		if grouped && p.settle(t) != nil { // back to the group-stop

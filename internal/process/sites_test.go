@@ -200,7 +200,7 @@ func orphan() {
 		}
 		return s.InstallTrapHandler(sites)
 	}))
-	fmt.Printf("armed %d %d\n", control, p.tracer)
+	fmt.Printf("armed %d %d\n", control, p.tid)
 	os.Stdin.Read(make([]byte, 1))
 	if os.Getenv("PROCESS_TEST_LEAVE") != "" { // leave politely
 		must(p.Stopped(func(s *Stopped) error {
@@ -301,10 +301,10 @@ func TestDeadWatcher(t *testing.T) {
 	}
 }
 
-func init() { roles["injector"] = injector }
+func init() { roles["injector"] = injectForever }
 
-// injector is a jalon that runs system calls in every thread without end.
-func injector() {
+// injectForever is a jalon that runs system calls in every thread without end.
+func injectForever() {
 	var pid int
 	fmt.Sscan(os.Getenv("PROCESS_TEST_PID"), &pid)
 	p, err := Attach(pid, Config{})
@@ -314,7 +314,7 @@ func injector() {
 	stopAll := func() {
 		must(p.Stopped(func(s *Stopped) error {
 			for _, k := range s.tasks() {
-				if _, err := p.inject(k, p.space, unix.SYS_GETTID); err != nil {
+				if _, err := p.injector.inject(k, p.space, unix.SYS_GETTID); err != nil {
 					return err
 				}
 			}

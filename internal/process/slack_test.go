@@ -58,7 +58,7 @@ func TestSlack(t *testing.T) {
 				t.Errorf("%v: getpid is %d", flags, pid)
 			}
 			at := sp.stub
-			if err := r.endInjection(); err != nil {
+			if err := r.injector.endInjection(); err != nil {
 				return err
 			}
 			sp.stub = 0 // as if jalon had been killed: what it left is used again

@@ -14,6 +14,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/fail"
 	"github.com/jalon-trace/jalon/internal/process/sys"
+	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
 // StartOptions say how to start a program.
@@ -52,10 +53,11 @@ func Start(argv []string, opt StartOptions, cfg Config) (*Process, error) {
 		if err != nil {
 			return &fail.Error{Op: fmt.Sprintf("start %s", argv[0]), Err: err}
 		}
-		p.pid, p.child, p.dieWithUs = pid, true, opt.DieWithUs
-		if err := p.takeChild(); err != nil {
+		p.setPid(pid)
+		p.starter.child, p.starter.dieWithUs = true, opt.DieWithUs
+		if err := p.starter.takeChild(); err != nil {
 			_ = unix.Kill(pid, unix.SIGKILL)
-			p.reapChild()
+			p.starter.reapChild()
 			if sys.Gone(err) {
 				err = errors.New("it was killed before its first instruction")
 			}
@@ -172,7 +174,7 @@ func (o *StartOptions) files() (fds []uintptr, done func(), err error) {
 //  2. Detach with SIGSTOP: it goes into group-stop without executing anything.
 //  3. Seize it. It reports the group-stop.
 //  4. SIGCONT ends the group-stop; the signal itself is suppressed.
-func (p *Process) takeChild() error {
+func (p *starter) takeChild() error {
 	ws, err := p.waitChild()
 	if err != nil {
 		return err
@@ -190,38 +192,37 @@ func (p *Process) takeChild() error {
 	if err := sys.Seize(p.pid, options); err != nil {
 		return err
 	}
-	t := &task{tid: p.pid, tgid: p.pid, state: starting}
-	p.tasks[p.pid] = t
-	p.frozen++
-	defer func() { p.frozen-- }()
+	t := p.threads.Add(threads.Thread{TID: p.pid, TGID: p.pid, State: threads.Starting})
+	p.threads.Frozen++
+	defer func() { p.threads.Frozen-- }()
 	continued := false
-	for !continued || t.stop != stopTrap {
+	for !continued || t.Stop != threads.StopTrap {
 		ws, err := p.waitChild()
 		if err != nil {
 			return err
 		}
 		sig, ev := sys.SignalOf(ws), sys.EventOf(ws)
-		t.state, t.stop, t.sig = stopped, stopSignal, 0
+		t.State, t.Stop, t.Sig = threads.Stopped, threads.StopSignal, 0
 		switch {
 		case ev == unix.PTRACE_EVENT_STOP && sig != unix.SIGTRAP && !continued:
-			t.stop = stopGroup
+			t.Stop = threads.StopGroup
 			if err := unix.Kill(p.pid, unix.SIGCONT); err != nil {
 				return err
 			}
 		case ev == unix.PTRACE_EVENT_STOP:
-			t.stop = stopTrap
+			t.Stop = threads.StopTrap
 		case ev == 0 && sig == unix.SIGCONT:
 			continued = true
 			if err := sys.Interrupt(p.pid); err != nil {
 				return err
 			}
 		case ev == 0:
-			t.sig = sig // not ours
+			t.Sig = sig // not ours
 		}
-		if continued && t.stop == stopTrap {
+		if continued && t.Stop == threads.StopTrap {
 			break
 		}
-		if err := sys.Cont(p.pid, t.sig); err != nil {
+		if err := sys.Cont(p.pid, t.Sig); err != nil {
 			return err
 		}
 	}
@@ -232,18 +233,18 @@ func (p *Process) takeChild() error {
 		}
 		return err
 	}
-	t.hold = holdCaller
+	t.Hold = threads.HoldCaller
 	if p.ctl != nil {
-		t.hold = holdDebug
+		t.Hold = threads.HoldDebug
 	}
 	p.space = newSpace(p.pid)
-	p.reportBorn(t)
-	p.modulesArm()
+	p.driver.reportBorn(t)
+	p.linker.modulesArm()
 	return nil
 }
 
 // waitChild waits for the child's next stop.
-func (p *Process) waitChild() (ws unix.WaitStatus, err error) {
+func (p *starter) waitChild() (ws unix.WaitStatus, err error) {
 	for {
 		if ws, ok := sys.Wait(p.pid); ok {
 			if !ws.Stopped() {
@@ -254,12 +255,12 @@ func (p *Process) waitChild() (ws unix.WaitStatus, err error) {
 		if sys.ThreadState(p.pid) == 0 {
 			return 0, sys.ErrThreadGone // its end was taken already
 		}
-		p.sleep(nap)
+		p.waits.sleep(nap)
 	}
 }
 
 // reapChild takes the end of a killed child.
-func (p *Process) reapChild() {
+func (p *starter) reapChild() {
 	for {
 		ws, err := p.waitChild()
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/process/memory"
 	"github.com/jalon-trace/jalon/internal/process/sys"
+	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
 // insnKind is what matters of an instruction to be single-stepped.
@@ -25,7 +26,7 @@ type insn struct {
 }
 
 // insnAt looks at the instruction at an address.
-func (p *Process) insnAt(addr uint64) insn {
+func (p *stepper) insnAt(addr uint64) insn {
 	var b [15]byte
 	n := len(b)
 	for n > 0 && p.space.Read(addr, b[:n]) != nil {
@@ -38,12 +39,12 @@ func (p *Process) insnAt(addr uint64) insn {
 }
 
 // beginStep notes where a step begins.
-func (p *Process) beginStep(t *task) {
+func (p *stepper) beginStep(t *task) {
 	var regs Regs
-	if sys.GetRegs(t.tid, &regs) != nil {
+	if sys.GetRegs(t.TID, &regs) != nil {
 		return // dying
 	}
-	c := p.where(regs.PC())
+	c := p.debugger.where(regs.PC())
 	t.dbg.from, t.dbg.copyAt, t.dbg.back, t.dbg.stepDone = regs.PC(), 0, false, false
 	if c.In && c.Boundary {
 		t.dbg.from, t.dbg.copyAt, t.dbg.back = c.Orig, regs.PC(), c.Back
@@ -51,27 +52,27 @@ func (p *Process) beginStep(t *task) {
 }
 
 // request is how a thread under run control is resumed.
-func (p *Process) request(t *task) sys.How {
+func (p *stepper) request(t *task) sys.How {
 	d := &t.dbg
 	if d.gen != p.ctl.gen {
-		_ = p.setWatches(t) // ESRCH: dying
+		_ = p.breakpoints.setWatches(t) // ESRCH: dying
 	}
 	if d.leaves { // it stops again before it executes anything
-		t.asked = true
-		_ = sys.Interrupt(t.tid) // ESRCH: dying
+		t.Asked = true
+		_ = sys.Interrupt(t.TID) // ESRCH: dying
 	}
 	// A step's trap can wait behind a group-stop: it is known when it comes.
-	d.stepping = d.stepping && pendingFault(t.tid)
-	step := (d.step || d.inner) && p.listed(t)
+	d.stepping = d.stepping && pendingFault(t.TID)
+	step := (d.step || d.inner) && p.threads.Listed(t)
 	if step {
 		d.insn = insnOther
 		var regs Regs
-		if sys.GetRegs(t.tid, &regs) == nil {
+		if sys.GetRegs(t.TID, &regs) == nil {
 			d.insn = p.insnAt(regs.PC()).kind
 		}
 	}
 	switch {
-	case d.call, p.ctl.opt.CatchSyscalls && p.listed(t) && (!step || d.insn == insnCall || t.stop == stopCall && d.entry):
+	case d.call, p.ctl.opt.CatchSyscalls && p.threads.Listed(t) && (!step || d.insn == insnCall || t.Stop == threads.StopCall && d.entry):
 		return sys.ToCall
 	case step:
 		d.stepping = true
@@ -81,42 +82,42 @@ func (p *Process) request(t *task) sys.How {
 }
 
 // stepTrap is the trap of a single step of ours.
-func (p *Process) stepTrap(t *task, regs *Regs) bool {
+func (p *stepper) stepTrap(t *task, regs *Regs) bool {
 	d := &t.dbg
 	if !d.stepping {
 		return false // the program has set the trap flag itself
 	}
 	d.stepping = false
-	p.repair(t, unix.SIGTRAP)
+	p.dispositions.repair(t, unix.SIGTRAP)
 	if d.exclusive != nil {
 		d.exclusive.done = true
 		return true
 	}
 	p.fixStep(t, d.insn)
 	d.stepDone = true
-	if p.inside(t) {
-		p.needExclusive(t)
+	if p.debugger.inside(t) {
+		p.exclusive.needExclusive(t)
 		return true
 	}
-	p.reportPending(t)
+	p.debugger.reportPending(t)
 	return true
 }
 
 // stepMade decides what comes after a step: one more, or its end.
-func (p *Process) stepMade(t *task) {
+func (p *stepper) stepMade(t *task) {
 	d := &t.dbg
 	d.stepDone = false
 	if !d.step && !d.inner || d.kept != nil {
 		return
 	}
 	var regs Regs
-	if sys.GetRegs(t.tid, &regs) != nil {
+	if sys.GetRegs(t.TID, &regs) != nil {
 		return
 	}
 	if sys.Restarts(&regs) {
 		return // a stop of ours has interrupted the call: it is made again
 	}
-	c := p.where(regs.PC())
+	c := p.debugger.where(regs.PC())
 	if c.In && !c.Boundary {
 		return // it was not led out in time: it goes on by steps, and is led out at the next
 	}
@@ -134,13 +135,13 @@ func (p *Process) stepMade(t *task) {
 		return
 	}
 	if d.inner && p.ctl.OnStepped != nil {
-		p.ctl.ask(t.tid, func() { d.inner = p.ctl.OnStepped(t.tid) })
+		p.ctl.ask(t.TID, func() { d.inner = p.ctl.OnStepped(t.TID) })
 	} else {
 		d.inner = false
 	}
 	p.beginStep(t)
 	if d.step && !(d.from >= d.lo && d.from < d.hi) && d.why == nil {
-		p.stopFor(t, Stop{Kind: StopStep})
+		p.debugger.stopFor(t, Stop{Kind: StopStep})
 	}
 }
 
@@ -148,13 +149,13 @@ func (p *Process) stepMade(t *task) {
 // or adds to them: OnStepped is asked after each.
 func (p *Process) StepInternally(tid int) error {
 	return p.controlDo(func() error {
-		t := p.tasks[tid]
+		t := p.threads.Get(tid)
 		if t == nil {
 			return ErrGone
 		}
 		t.dbg.inner = true
-		if t.state == stopped {
-			p.beginStep(t)
+		if t.State == threads.Stopped {
+			p.stepper.beginStep(t)
 		}
 		return nil
 	})

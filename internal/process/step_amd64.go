@@ -26,24 +26,24 @@ func classify(b []byte) insn {
 // Before popf the kernel forgets that the flag is ours (enable_single_step), and at
 // the next single step it would take it for the program's: it stays for ever. It
 // clears the state in between when the thread is resumed without a step.
-func (p *Process) fixStep(t *task, kind insnKind) {
+func (p *stepper) fixStep(t *task, kind insnKind) {
 	if kind == insnOther || kind == insnRep {
 		return
 	}
 	var regs Regs
-	if sys.GetRegs(t.tid, &regs) != nil || regs.Eflags&sys.TrapFlag != 0 {
+	if sys.GetRegs(t.TID, &regs) != nil || regs.Eflags&sys.TrapFlag != 0 {
 		return // dying, or it is the program's own
 	}
 	switch kind {
 	case insnCall:
-		fixR11(t.tid, &regs)
+		fixR11(t.TID, &regs)
 		return
 	case insnPopf:
 		if d := &t.dbg; d.exclusive == nil { // signals that come now wait
 			d.exclusive = &exclusiveStep{}
 			defer func() { d.exclusive = nil }()
 		}
-		_ = p.settle(t) // an error: it is dying
+		_ = p.world.settle(t) // an error: it is dying
 		return
 	}
 	var b [2]byte
@@ -65,7 +65,7 @@ func fixR11(tid int, regs *Regs) {
 
 // doPopf executes the popf behind a hit program, which gives back what its pushf stored.
 // ok is false for one that the program may have its own reasons for.
-func (p *Process) doPopf(t *task, regs *Regs) (ok bool) {
+func (p *stepper) doPopf(t *task, regs *Regs) (ok bool) {
 	var code [1]byte
 	var word [8]byte
 	if p.space.Read(regs.PC(), code[:]) != nil || code[0] != 0x9d || p.space.Read(regs.SP(), word[:]) != nil {
@@ -77,5 +77,5 @@ func (p *Process) doPopf(t *task, regs *Regs) (ok bool) {
 	}
 	next := *regs
 	next.Eflags, next.Rsp, next.Rip = flags, regs.Rsp+8, regs.Rip+1
-	return sys.SetRegs(t.tid, &next) == nil
+	return sys.SetRegs(t.TID, &next) == nil
 }

@@ -11,12 +11,13 @@ import (
 	"github.com/jalon-trace/jalon/internal/fail"
 	"github.com/jalon-trace/jalon/internal/process/memory"
 	"github.com/jalon-trace/jalon/internal/process/sys"
+	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
 // Stopped is a process whose threads are all stopped. It is valid only during the
 // call that it was given to, and only on that goroutine.
 type Stopped struct {
-	p    *Process
+	p    *tracer
 	sp   *space
 	only *task // a forked child: it has one thread
 	code bool  // memory was written: sites were installed or removed
@@ -36,30 +37,30 @@ type Thread struct {
 // Pid is the process; in OnFork the child.
 func (s *Stopped) Pid() int {
 	if s.only != nil {
-		return s.only.tgid
+		return s.only.TGID
 	}
 	return s.p.pid
 }
 
 // Threads lists all threads that can run code in the memory, by thread id.
 func (s *Stopped) Threads() ([]Thread, error) {
-	if err := s.p.endInjection(); err != nil {
+	if err := s.p.injector.endInjection(); err != nil {
 		return nil, s.wrap("read registers", err)
 	}
 	var out []Thread
 	for _, t := range s.tasks() {
-		th := Thread{TID: t.tid, Foreign: !s.p.member(t) && s.only == nil}
+		th := Thread{TID: t.TID, Foreign: !s.p.threads.Member(t) && s.only == nil}
 		s.woken(t)
-		switch t.state {
-		case stopped:
-			if err := sys.GetRegs(t.tid, &th.Regs); sys.Gone(err) {
+		switch t.State {
+		case threads.Stopped:
+			if err := sys.GetRegs(t.TID, &th.Regs); sys.Gone(err) {
 				continue
 			} else if err != nil {
 				return nil, s.wrap("read registers", err)
 			}
-			s.p.noteFSIn(t, &th.Regs)
-		case parked:
-			pc, sp, ok := sys.BlockedAt(t.tid)
+			s.p.driver.noteFSIn(t, &th.Regs)
+		case threads.Parked:
+			pc, sp, ok := sys.BlockedAt(t.TID)
 			if !ok {
 				return nil, s.wrap("find the pc of a sleeping thread", errors.New("/proc does not tell"))
 			}
@@ -77,14 +78,14 @@ func (s *Stopped) Threads() ([]Thread, error) {
 // woken takes the stop of a parked thread that does not sleep any more: it is on its
 // way there, and /proc shows no pc of what runs.
 func (s *Stopped) woken(t *task) {
-	for start := time.Now(); t.state == parked && time.Since(start) < freezeLimit; {
-		if _, _, ok := sys.BlockedAt(t.tid); ok {
+	for start := time.Now(); t.State == threads.Parked && time.Since(start) < freezeLimit; {
+		if _, _, ok := sys.BlockedAt(t.TID); ok {
 			return
 		}
-		s.p.sleep(nap)
-		s.p.pump()
-		if s.p.tasks[t.tid] != t {
-			t.state = exiting
+		s.p.waits.sleep(nap)
+		s.p.waits.pump()
+		if !s.p.threads.Has(t) {
+			t.State = threads.Exiting
 		}
 	}
 }
@@ -94,12 +95,12 @@ func (s *Stopped) tasks() []*task {
 		return []*task{s.only}
 	}
 	var list []*task
-	for _, t := range s.p.tasks {
-		if !t.fork {
+	for _, t := range s.p.threads.All() {
+		if !t.Copy {
 			list = append(list, t)
 		}
 	}
-	sort.Slice(list, func(i, j int) bool { return list[i].tid < list[j].tid })
+	sort.Slice(list, func(i, j int) bool { return list[i].TID < list[j].TID })
 	return list
 }
 
@@ -110,14 +111,14 @@ var ErrRestart = errors.New("the thread is in a system call that the kernel rest
 // thread sleeps in, it subtracts two from the pc: the new pc must have a syscall
 // instruction before it as the old one had, else ErrRestart.
 func (s *Stopped) SetPC(tid int, pc uint64) error {
-	if err := s.p.endInjection(); err != nil {
+	if err := s.p.injector.endInjection(); err != nil {
 		return s.wrap("move a thread", err)
 	}
 	t := s.task(tid)
 	if t == nil {
 		return ErrGone
 	}
-	if t.state == parked {
+	if t.State == threads.Parked {
 		if err := s.checkRestart(pc); err != nil {
 			return err
 		}
@@ -140,12 +141,12 @@ func (s *Stopped) SetPC(tid int, pc uint64) error {
 // task is the one of tasks with a number; nil: there is none.
 func (s *Stopped) task(tid int) *task {
 	if s.only != nil {
-		if s.only.tid == tid {
+		if s.only.TID == tid {
 			return s.only
 		}
 		return nil
 	}
-	if t := s.p.tasks[tid]; t != nil && !t.fork {
+	if t := s.p.threads.Get(tid); t != nil && !t.Copy {
 		return t
 	}
 	return nil
@@ -178,11 +179,11 @@ func (s *Stopped) Maps() ([]Mapping, error) {
 // least. Errors of the call are unix.Errno. It must not be one that creates or
 // ends threads, or sleeps.
 func (s *Stopped) Syscall(nr uint64, args ...uint64) (uint64, error) {
-	t, err := s.p.pick(s.sp, s.only)
+	t, err := s.p.injector.pick(s.sp, s.only)
 	if err != nil {
 		return 0, s.wrap("run a system call", err)
 	}
-	r, err := s.p.inject(t, s.sp, nr, args...)
+	r, err := s.p.injector.inject(t, s.sp, nr, args...)
 	if sys.Gone(err) {
 		return 0, ErrGone
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/fail"
 	"github.com/jalon-trace/jalon/internal/process/memory"
 	"github.com/jalon-trace/jalon/internal/process/sys"
+	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
 // space is an address space with what jalon has put there to run system calls.
@@ -23,7 +24,7 @@ func newSpace(pid int) *space { return &space{Space: memory.Open(pid)} }
 
 // withScratch runs f with the address of memory for arguments. What f injects, it
 // injects into t. The page stays until Detach.
-func (p *Process) withScratch(t *task, f func(scratch uint64) error) error {
+func (p *injector) withScratch(t *task, f func(scratch uint64) error) error {
 	err := p.needScratch(t, p.space)
 	if err == nil {
 		err = f(p.space.scratch)
@@ -34,7 +35,7 @@ func (p *Process) withScratch(t *task, f func(scratch uint64) error) error {
 	return err
 }
 
-func (p *Process) needScratch(t *task, sp *space) error {
+func (p *injector) needScratch(t *task, sp *space) error {
 	if sp.scratch != 0 {
 		return nil
 	}
@@ -48,11 +49,11 @@ func (p *Process) needScratch(t *task, sp *space) error {
 
 // emptyStub reports whether no thread runs in a part of the code or comes back to it
 // from a signal handler.
-func (p *Process) emptyStub(sp *space) func(lo, hi uint64) bool {
+func (p *injector) emptyStub(sp *space) func(lo, hi uint64) bool {
 	return func(lo, hi uint64) bool {
-		for _, t := range p.tasks {
+		for _, t := range p.threads.All() {
 			var regs Regs
-			if t.state != stopped || sys.GetRegs(t.tid, &regs) != nil || regs.PC()-lo < hi-lo {
+			if t.State != threads.Stopped || sys.GetRegs(t.TID, &regs) != nil || regs.PC()-lo < hi-lo {
 				return false
 			}
 			if memory.StackLeadsTo(sp.Space, regs.SP(), lo, hi) {
@@ -65,7 +66,7 @@ func (p *Process) emptyStub(sp *space) func(lo, hi uint64) bool {
 
 // needEscape makes the stub in an address space, or makes sure that it is still there:
 // a program may replace its own pages.
-func (p *Process) needStub(sp *space) error {
+func (p *injector) needStub(sp *space) error {
 	code := stubBytes()
 	if sp.stub != 0 {
 		got := make([]byte, stubData)

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/process/sys"
+	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
 // stopEverywhere stops the world and injects a call into every thread in turn.
@@ -19,15 +20,15 @@ func stopEverywhere(t *testing.T, p *Process) {
 	t.Helper()
 	_, err := p.Stopped(func(s *Stopped) error {
 		for _, k := range s.tasks() {
-			if k.state != stopped || !p.member(k) || k.hold&holdVfork != 0 {
+			if k.State != threads.Stopped || !p.threads.Member(k) || k.Hold&threads.HoldVfork != 0 {
 				continue
 			}
-			r, err := p.inject(k, p.space, unix.SYS_GETTID)
+			r, err := p.injector.inject(k, p.space, unix.SYS_GETTID)
 			if sys.Gone(err) {
 				continue
 			}
-			if err != nil || int(r) != k.tid {
-				return fmt.Errorf("gettid in %d: %d, %v", k.tid, r, err)
+			if err != nil || int(r) != k.TID {
+				return fmt.Errorf("gettid in %d: %d, %v", k.TID, r, err)
 			}
 		}
 		return nil
@@ -134,7 +135,7 @@ func TestStopsWithoutSignals(t *testing.T) {
 	f := launchFree(t, build(t, "busy"), "4")
 	f.out.wait(t, "ready")
 	p := attach(t, f.cmd.Process.Pid, Config{})
-	if err := p.do(func() error { p.notify(false); return nil }); err != nil {
+	if err := p.do(func() error { p.waits.notify(false); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	shortest := time.Hour
@@ -146,7 +147,7 @@ func TestStopsWithoutSignals(t *testing.T) {
 	if shortest >= nap {
 		t.Errorf("the shortest stop took %v", shortest)
 	}
-	if err := p.do(func() error { p.notify(true); return nil }); err != nil {
+	if err := p.do(func() error { p.waits.notify(true); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.Detach(); err != nil {

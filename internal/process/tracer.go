@@ -16,7 +16,7 @@ type waited struct {
 	ws  unix.WaitStatus
 }
 
-func (p *Process) notify(on bool) {
+func (p *waiter) notify(on bool) {
 	if on {
 		signal.Notify(p.sigchld, unix.SIGCHLD)
 		return
@@ -26,10 +26,10 @@ func (p *Process) notify(on bool) {
 
 // loop handles events and commands until the process is gone. A program that
 // produces events without end must not keep commands waiting.
-func (p *Process) loop() {
+func (p *tracer) loop() {
 	for {
-		more := p.batch()
-		if p.finished {
+		more := p.waits.batch()
+		if p.threads.Finished {
 			return
 		}
 		if more {
@@ -41,7 +41,7 @@ func (p *Process) loop() {
 			continue
 		}
 		select {
-		case <-p.sigchld:
+		case <-p.waits.sigchld:
 		case f := <-p.cmds:
 			f()
 		}
@@ -50,7 +50,7 @@ func (p *Process) loop() {
 
 // pump handles everything that has happened and, if no thread is resumed because the
 // world is stopped, comes to an end.
-func (p *Process) pump() {
+func (p *waiter) pump() {
 	for p.batch() {
 	}
 }
@@ -58,13 +58,13 @@ func (p *Process) pump() {
 // batch handles what has happened so far. Statuses are collected before they
 // are handled: a thread that was resumed may stop again at once, and the
 // kernel, which looks at its list from the start each time, would starve others.
-func (p *Process) batch() (any bool) {
+func (p *waiter) batch() (any bool) {
 	p.collect()
 	any = len(p.queue) > 0 || len(p.late) > 0
 	for len(p.queue) > 0 {
 		w := p.queue[0]
 		p.queue = p.queue[1:]
-		p.handleStop(w.tid, w.ws)
+		p.driver.handleStop(w.tid, w.ws)
 	}
 	late := p.late
 	p.late = nil
@@ -77,7 +77,7 @@ func (p *Process) batch() (any bool) {
 // collect takes all state changes. Wait(-1) could take a child that is not
 // ours: a child of another thread of jalon moves to this one when that thread
 // ends. So look first, and take only what is known to be ours.
-func (p *Process) collect() {
+func (p *waiter) collect() {
 	for {
 		tid := sys.PeekWait(0)
 		if tid == 0 {
@@ -87,7 +87,7 @@ func (p *Process) collect() {
 			p.collectKnown()
 			return
 		}
-		p.redirectBeforeWait(tid)
+		p.signals.redirectBeforeWait(tid)
 		if ws, ok := sys.Wait(tid); ok {
 			p.queue = append(p.queue, waited{tid, ws})
 		}
@@ -95,26 +95,18 @@ func (p *Process) collect() {
 }
 
 // collectKnown asks for each known thread, because a child of another thread is first in the queue.
-func (p *Process) collectKnown() {
-	tids := make([]int, 0, len(p.tasks)+len(p.early))
-	for tid := range p.tasks {
-		tids = append(tids, tid)
-	}
-	for tid := range p.early {
-		tids = append(tids, tid)
-	}
-	slices.Sort(tids)
-	for _, tid := range tids {
+func (p *waiter) collectKnown() {
+	for _, tid := range p.threads.Numbers() {
 		p.collectOne(tid)
 	}
 }
 
 // collectOne takes the state change of one thread, if there is one.
-func (p *Process) collectOne(tid int) {
+func (p *waiter) collectOne(tid int) {
 	if sys.PeekWait(tid) == 0 {
 		return
 	}
-	p.redirectBeforeWait(tid)
+	p.signals.redirectBeforeWait(tid)
 	if ws, ok := sys.Wait(tid); ok {
 		p.queue = append(p.queue, waited{tid, ws})
 	}
@@ -123,11 +115,8 @@ func (p *Process) collectOne(tid int) {
 // ours reports whether a thread is traced by this goroutine's thread: known, or a
 // new one whose creator's event is still to come. The wait was limited to this
 // thread's own (waitOwn), so a tracee found there is this thread's.
-func (p *Process) ours(tid int) bool {
-	if p.tasks[tid] != nil {
-		return true
-	}
-	if _, ok := p.early[tid]; ok {
+func (p *waiter) ours(tid int) bool {
+	if p.threads.Knows(tid) {
 		return true
 	}
 	st, err := sys.ReadStatus(tid)
@@ -145,25 +134,25 @@ const nap = 20 * time.Millisecond
 
 // await takes the next state change of t. Others that come are queued. It must
 // not be called with a status of t in the queue. ErrThreadGone: t has died.
-func (p *Process) await(t *task) (unix.WaitStatus, error) {
+func (p *waiter) await(t *task) (unix.WaitStatus, error) {
 	return p.awaitUnless(t, func(byte) bool { return false })
 }
 
 // awaitUnless is await that gives errTimeout when late says so; it is asked again and
 // again, with the state of the thread (proc(5)).
-func (p *Process) awaitUnless(t *task, late func(state byte) bool) (unix.WaitStatus, error) {
+func (p *waiter) awaitUnless(t *task, late func(state byte) bool) (unix.WaitStatus, error) {
 	for {
 		for start := time.Now(); ; {
-			if sys.PeekWait(t.tid) == 0 { // redirectBeforeWait must see what Wait will take
+			if sys.PeekWait(t.TID) == 0 { // redirectBeforeWait must see what Wait will take
 				if time.Since(start) > spin {
 					break
 				}
 				continue
 			}
-			p.redirectBeforeWait(t.tid)
-			if ws, ok := sys.Wait(t.tid); ok {
+			p.signals.redirectBeforeWait(t.TID)
+			if ws, ok := sys.Wait(t.TID); ok {
 				if sys.Ends(ws) {
-					p.queue = append(p.queue, waited{t.tid, ws})
+					p.queue = append(p.queue, waited{t.TID, ws})
 					return ws, sys.ErrThreadGone
 				}
 				return ws, nil
@@ -171,7 +160,7 @@ func (p *Process) awaitUnless(t *task, late func(state byte) bool) (unix.WaitSta
 		}
 		// A dying leader reports only after all other threads were reaped.
 		p.collect()
-		if i := slices.IndexFunc(p.queue, func(w waited) bool { return w.tid == t.tid }); i >= 0 {
+		if i := slices.IndexFunc(p.queue, func(w waited) bool { return w.tid == t.TID }); i >= 0 {
 			ws := p.queue[i].ws
 			if sys.Ends(ws) {
 				return ws, sys.ErrThreadGone
@@ -179,7 +168,7 @@ func (p *Process) awaitUnless(t *task, late func(state byte) bool) (unix.WaitSta
 			p.queue = slices.Delete(p.queue, i, i+1)
 			return ws, nil
 		}
-		s := sys.ThreadState(t.tid)
+		s := sys.ThreadState(t.TID)
 		if s == 0 || s == 'Z' || s == 'X' {
 			return 0, sys.ErrThreadGone
 		}
@@ -197,7 +186,7 @@ func (p *Process) awaitUnless(t *task, late func(state byte) bool) (unix.WaitSta
 // the Go runtime hands signals on in another thread, which waits for its turn on a busy
 // machine: programs were stopped for 20 ms because of that, where the tracer's own
 // thread, which has a high priority, needs 0.1 ms.
-func (p *Process) sleep(limit time.Duration) {
+func (p *waiter) sleep(limit time.Duration) {
 	for start := time.Now(); !p.reports(); {
 		slept := time.Since(start)
 		switch {
@@ -218,13 +207,13 @@ const (
 	longNap  = time.Millisecond
 )
 
-// reports tells whether a state change can be taken.
-func (p *Process) reports() bool {
+// reports says whether a state change can be taken.
+func (p *waiter) reports() bool {
 	tid := sys.PeekWait(0)
 	if tid == 0 || tid == p.pid || p.ours(tid) {
 		return tid != 0
 	}
-	for tid := range p.tasks { // a stranger stands first in the queue
+	for tid := range p.threads.All() { // a child of another thread is first in the queue
 		if sys.PeekWait(tid) != 0 {
 			return true
 		}
@@ -233,8 +222,14 @@ func (p *Process) reports() bool {
 }
 
 // cleanup ends the tracer's part after the last thread is gone.
-func (p *Process) cleanup() {
-	p.notify(false)
-	p.disarm()
+func (p *tracer) cleanup() {
+	p.waits.notify(false)
+	p.deadman.disarm()
 	p.space.Close()
 }
+
+// later has f done when the queue is empty.
+func (p *waiter) later(f func()) { p.late = append(p.late, f) }
+
+// again puts a report into the queue that was taken before its time.
+func (p *waiter) again(tid int, ws unix.WaitStatus) { p.queue = append(p.queue, waited{tid, ws}) }

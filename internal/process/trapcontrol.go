@@ -5,36 +5,37 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/process/memory"
 	"github.com/jalon-trace/jalon/internal/process/sys"
+	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
 // controlTrap handles a SIGTRAP that run control caused. handled: it is not the
 // program's, and is suppressed.
-func (p *Process) controlTrap(t *task, si *sys.Siginfo) (handled bool) {
-	if p.ctl == nil || t.apart() {
+func (p *breakpoints) controlTrap(t *task, si *sys.Siginfo) (handled bool) {
+	if p.ctl == nil || t.Apart() {
 		return false
 	}
 	var regs Regs
-	if sys.GetRegs(t.tid, &regs) != nil {
+	if sys.GetRegs(t.TID, &regs) != nil {
 		return false // dying
 	}
 	switch si.Code {
 	case sys.SIKernel:
 		return p.int3Trap(t, &regs)
 	case sys.TrapNotify:
-		t.stop = stopEvent
-		return p.stepTrap(t, &regs)
+		t.Stop = threads.StopEvent
+		return p.stepper.stepTrap(t, &regs)
 	case sys.TrapBrkpt, sys.TrapTrace, sys.TrapHwbkpt:
 		watched := p.watchTrap(t, &regs)
-		return p.stepTrap(t, &regs) || watched
+		return p.stepper.stepTrap(t, &regs) || watched
 	}
 	return false
 }
 
 // int3Trap handles an int3 that was executed.
-func (p *Process) int3Trap(t *task, regs *Regs) bool {
+func (p *breakpoints) int3Trap(t *task, regs *Regs) bool {
 	addr := regs.PC() - 1
 	d := &t.dbg
-	if t.fork {
+	if t.Copy {
 		return false // none of ours is in its memory
 	}
 	if d.exclusive != nil && d.exclusive.temps[addr] {
@@ -63,53 +64,53 @@ func (p *Process) int3Trap(t *task, regs *Regs) bool {
 }
 
 // backTo sets the pc back to an int3 that is not the program's.
-func (p *Process) backTo(t *task, regs *Regs, addr uint64) {
+func (p *breakpoints) backTo(t *task, regs *Regs, addr uint64) {
 	regs.SetPC(addr)
-	_ = sys.SetRegs(t.tid, regs) // ESRCH: dying
-	p.repair(t, unix.SIGTRAP)
+	_ = sys.SetRegs(t.TID, regs) // ESRCH: dying
+	p.dispositions.repair(t, unix.SIGTRAP)
 }
 
-func (p *Process) isInt3(addr uint64) bool {
+func (p *breakpoints) isInt3(addr uint64) bool {
 	var b [1]byte
 	return p.space.ReadRaw(addr, b[:]) == nil && b[0] == memory.Int3
 }
 
 // breakHit: a thread has come to a breakpoint of InsertBreak.
-func (p *Process) breakHit(t *task, regs *Regs, addr uint64) {
+func (p *breakpoints) breakHit(t *task, regs *Regs, addr uint64) {
 	d := &t.dbg
 	verdict := BreakGo
-	if !p.listed(t) || d.again == (again{addr, regs.SP()}) {
+	if !p.threads.Listed(t) || d.again == (again{addr, regs.SP()}) {
 		d.again = again{}
 	} else {
-		if p.modules.addr == addr {
-			p.modulesReached(t)
+		if p.linker.modules.addr == addr {
+			p.linker.modulesReached(t)
 		}
 		verdict = BreakStop
 		if p.ctl.OnBreak != nil {
-			p.ctl.ask(t.tid, func() { verdict = p.ctl.OnBreak(t.tid, addr) })
+			p.ctl.ask(t.TID, func() { verdict = p.ctl.OnBreak(t.TID, addr) })
 		}
 	}
 	if verdict == BreakStop {
-		p.stopFor(t, Stop{Kind: StopBreakpoint, Addr: addr})
+		p.debugger.stopFor(t, Stop{Kind: StopBreakpoint, Addr: addr})
 		return
 	}
 	if verdict == BreakStep && !d.inner {
 		d.inner = true
 	}
-	p.beginStep(t)
+	p.stepper.beginStep(t)
 	if verdict == BreakPast {
 		regs.SetPC(addr + 1)
-		_ = sys.SetRegs(t.tid, regs) // ESRCH: dying
+		_ = sys.SetRegs(t.TID, regs) // ESRCH: dying
 	}
 	if verdict == BreakPast || p.emulateAt(t, regs, addr) {
 		d.stepDone = true
-		if !d.step && !d.inner || !p.inside(t) {
-			p.reportPending(t)
+		if !d.step && !d.inner || !p.debugger.inside(t) {
+			p.debugger.reportPending(t)
 			return
 		}
-		p.needExclusive(t)
+		p.exclusive.needExclusive(t)
 		return
 	}
 	d.over = addr
-	p.needExclusive(t)
+	p.exclusive.needExclusive(t)
 }

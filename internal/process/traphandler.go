@@ -57,7 +57,7 @@ func (s *Stopped) InstallTrapHandler(sites []TrapSite) error {
 	if s.only != nil {
 		return s.wrap(op, errors.New("not in a forked child"))
 	}
-	s.p.trap.sites = append([]TrapSite(nil), sites...)
+	s.p.dispositions.trap.sites = append([]TrapSite(nil), sites...)
 	return s.wrap(op, s.setTrapHandler())
 }
 
@@ -67,7 +67,7 @@ func (s *Stopped) InstallTrapHandler(sites []TrapSite) error {
 // ignored signal, which exec would keep, is put back.
 func (s *Stopped) RemoveTrapHandler() error {
 	const op = "remove the SIGTRAP handler"
-	h := &s.p.trap
+	h := &s.p.dispositions.trap
 	if s.only != nil {
 		if h.addr == 0 || h.prev.kind() != sigIgn {
 			return nil
@@ -85,16 +85,16 @@ func (s *Stopped) RemoveTrapHandler() error {
 // EndTraps takes out all int3s that jalon's own needs put in, beside the sites, and
 // the handler: loading of libraries is not watched any more.
 func (s *Stopped) EndTraps() error {
-	s.p.modulesDisarm(s.sp)
-	s.p.trap.sites = nil
+	s.p.linker.modulesDisarm(s.sp)
+	s.p.dispositions.trap.sites = nil
 	return s.wrap("remove the SIGTRAP handler", s.setTrapHandler())
 }
 
 // setTrapHandler makes the handler fit the sites and the breakpoint in ld.so.
 func (s *Stopped) setTrapHandler() error {
-	h := &s.p.trap
+	h := &s.p.dispositions.trap
 	sites := append([]TrapSite(nil), h.sites...)
-	if m := s.p.modules; m.addr != 0 {
+	if m := s.p.linker.modules; m.addr != 0 {
 		sites = append(sites, TrapSite{m.addr, m.cont})
 	}
 	if len(sites) == 0 && h.addr == 0 {
@@ -128,7 +128,7 @@ func (s *Stopped) setTrapHandler() error {
 		if err := s.setAction(unix.SIGTRAP, act); err != nil {
 			return err
 		}
-		s.p.actions[unix.SIGTRAP] = act
+		s.p.dispositions.actions[unix.SIGTRAP] = act
 	}
 	*h = next
 	return s.freeHandler(old)
@@ -213,10 +213,10 @@ func (s *Stopped) setAction(sig unix.Signal, a sigaction) error {
 
 // scratch is a page of the process for arguments.
 func (s *Stopped) scratch() (uint64, error) {
-	t, err := s.p.pick(s.sp, s.only)
+	t, err := s.p.injector.pick(s.sp, s.only)
 	if err != nil {
 		return 0, err
 	}
-	err = s.p.needScratch(t, s.sp)
+	err = s.p.injector.needScratch(t, s.sp)
 	return s.sp.scratch, err
 }

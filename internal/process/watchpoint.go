@@ -8,6 +8,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/fail"
 	"github.com/jalon-trace/jalon/internal/process/sys"
+	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
 // WatchKind is what a debug register waits for.
@@ -45,7 +46,7 @@ func (p *Process) SetWatch(slot int, kind WatchKind, addr uint64, size int) erro
 	case kind == WatchExec && size != 1:
 		return &fail.Error{Op: op, Err: errors.New("the size of an instruction breakpoint is 1")}
 	}
-	return p.access(op, p.changeWatch(slot, watch{true, kind, addr, size}))
+	return access(op, p.breakpoints.changeWatch(slot, watch{true, kind, addr, size}))
 }
 
 // ClearWatch gives a debug register back.
@@ -53,23 +54,23 @@ func (p *Process) ClearWatch(slot int) error {
 	if slot < 0 || slot >= watchSlots {
 		return nil
 	}
-	return p.access("clear a watchpoint", p.changeWatch(slot, watch{}))
+	return access("clear a watchpoint", p.breakpoints.changeWatch(slot, watch{}))
 }
 
 // changeWatch sets a slot in all threads that are stopped now, and in the others
 // when they go on (see request).
-func (p *Process) changeWatch(slot int, w watch) error {
+func (p *breakpoints) changeWatch(slot int, w watch) error {
 	return p.controlDo(func() error {
-		defer p.thaw()
-		if err := p.freeze(); err != nil {
+		defer p.world.thaw()
+		if err := p.world.freeze(); err != nil {
 			return err
 		}
 		p.learnOnce()
 		old := p.ctl.watches[slot]
 		p.ctl.watches[slot] = w
 		p.ctl.gen++
-		for _, t := range p.listedTasks() {
-			if t.state != stopped {
+		for _, t := range p.debugger.listedTasks() {
+			if t.State != threads.Stopped {
 				continue
 			}
 			if err := p.setWatches(t); err != nil && !sys.Gone(err) {
@@ -83,12 +84,12 @@ func (p *Process) changeWatch(slot int, w watch) error {
 }
 
 // setWatches gives a stopped thread the watchpoints that there are now.
-func (p *Process) setWatches(t *task) error {
+func (p *breakpoints) setWatches(t *task) error {
 	t.dbg.gen = p.ctl.gen
-	if !p.listed(t) || t.fork {
+	if !p.threads.Listed(t) || t.Copy {
 		return nil
 	}
-	if err := sys.PokeDebug(t.tid, sys.DR7, 0); err != nil {
+	if err := sys.PokeDebug(t.TID, sys.DR7, 0); err != nil {
 		return err
 	}
 	control := uint64(0)
@@ -96,7 +97,7 @@ func (p *Process) setWatches(t *task) error {
 		if !w.on {
 			continue
 		}
-		if err := sys.PokeDebug(t.tid, i, w.addr); err != nil {
+		if err := sys.PokeDebug(t.TID, i, w.addr); err != nil {
 			return err
 		}
 		control |= w.control(i)
@@ -104,7 +105,7 @@ func (p *Process) setWatches(t *task) error {
 	if control == 0 {
 		return nil
 	}
-	return sys.PokeDebug(t.tid, sys.DR7, control)
+	return sys.PokeDebug(t.TID, sys.DR7, control)
 }
 
 // control is the watch's part of DR7 (Intel SDM vol. 3, 18.2.4): the local enable
@@ -116,16 +117,16 @@ func (w watch) control(slot int) uint64 {
 }
 
 // watchTrap handles the debug registers that have triggered.
-func (p *Process) watchTrap(t *task, regs *Regs) bool {
-	if !p.listed(t) || t.fork || p.ctl.gen == 0 {
+func (p *breakpoints) watchTrap(t *task, regs *Regs) bool {
+	if !p.threads.Listed(t) || t.Copy || p.ctl.gen == 0 {
 		return false
 	}
-	status := sys.PeekDebug(t.tid, sys.DR6)
+	status := sys.PeekDebug(t.TID, sys.DR6)
 	if status&(1<<watchSlots-1) == 0 {
 		return false
 	}
-	_ = sys.PokeDebug(t.tid, sys.DR6, 0) // ESRCH: dying
-	p.repair(t, unix.SIGTRAP)
+	_ = sys.PokeDebug(t.TID, sys.DR6, 0) // ESRCH: dying
+	p.dispositions.repair(t, unix.SIGTRAP)
 	for i, w := range p.ctl.watches {
 		if status>>i&1 == 0 || !w.on {
 			continue
@@ -135,7 +136,7 @@ func (p *Process) watchTrap(t *task, regs *Regs) bool {
 			why.Kind = StopHardwareBreak
 		}
 		if t.dbg.why == nil {
-			p.stopFor(t, why)
+			p.debugger.stopFor(t, why)
 		}
 		break // one is reported
 	}

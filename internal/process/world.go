@@ -9,6 +9,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/fail"
 	"github.com/jalon-trace/jalon/internal/process/sys"
+	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
 // freezeLimit is how long no thread at all may stop while some are awaited. One that
@@ -30,13 +31,13 @@ const many = 16
 //   - as long as there are many, each of those is asked for by its number, and between two
 //     rounds some time is left for others to stop;
 //   - why threads do not stop is looked up in /proc only when for a nap none has.
-func (p *Process) freeze() error {
-	p.frozen++
+func (p *world) freeze() error {
+	p.threads.Frozen++
 	start := time.Now()
 	progress, looked, before := start, start, 0
 	for {
-		p.pump()
-		if p.finished {
+		p.waits.pump()
+		if p.threads.Finished {
 			return ErrGone
 		}
 		waiting := p.interruptAll()
@@ -59,62 +60,50 @@ func (p *Process) freeze() error {
 		}
 		p.awaitSome(waiting)
 	}
-	for _, t := range p.tasks {
+	for _, t := range p.threads.All() {
 		p.flushFault(t)
 	}
-	for _, t := range p.tasks {
-		if p.member(t) && t.state != exiting {
-			return nil
-		}
+	if !p.threads.Lives() {
+		return ErrGone // all are on their way out
 	}
-	return ErrGone // all are on their way out
+	return nil
 }
 
 // awaitSome waits until some of the threads may have stopped.
-func (p *Process) awaitSome(waiting []*task) {
+func (p *world) awaitSome(waiting []*task) {
 	if len(waiting) < many {
-		p.sleep(nap)
+		p.waits.sleep(nap)
 		return
 	}
 	each := time.Duration(len(waiting)) * time.Microsecond
 	sys.Pause(min(each, time.Millisecond))
 	for _, t := range waiting {
-		p.collectOne(t.tid)
+		p.waits.collectOne(t.TID)
 	}
 }
 
 // interruptAll asks all that run to stop, and returns those that have not yet.
-func (p *Process) interruptAll() (waiting []*task) {
-	for _, t := range p.tasks {
-		if t.apart() || t.state != running && t.state != starting {
-			continue
-		}
+func (p *world) interruptAll() []*task {
+	waiting := p.threads.Awaited()
+	for _, t := range waiting {
 		p.interrupt(t)
-		waiting = append(waiting, t)
 	}
 	return waiting
 }
 
 // park looks why threads do not stop.
-func (p *Process) park(waiting []*task) {
+func (p *world) park(waiting []*task) {
 	for _, t := range waiting {
-		if t.state != running {
-			continue
-		}
-		switch sys.ThreadState(t.tid) {
-		case 'D':
-			t.state = parked
-		case 0, 'Z', 'X':
-			t.state = exiting // killed; its end will be reported, or its leader's
-			p.reportDied(t)
+		if t.State == threads.Running {
+			p.driver.execute(p.threads.Sleeps(t, sys.ThreadState(t.TID)))
 		}
 	}
 }
 
-func (p *Process) stuck(waiting []*task) error {
+func (p *world) stuck(waiting []*task) error {
 	var list []string
 	for _, t := range waiting {
-		list = append(list, fmt.Sprintf("%d (state %c)", t.tid, sys.ThreadState(t.tid)|' '))
+		list = append(list, fmt.Sprintf("%d (state %c)", t.TID, sys.ThreadState(t.TID)|' '))
 	}
 	sort.Strings(list)
 	return &fail.Error{
@@ -126,23 +115,19 @@ func (p *Process) stuck(waiting []*task) error {
 }
 
 // thaw lets all threads go on.
-func (p *Process) thaw() {
-	_ = p.endInjection() // an error: that thread is dying
-	if p.frozen == 1 && !p.finished {
+func (p *world) thaw() {
+	_ = p.injector.endInjection() // an error: that thread is dying
+	if p.threads.Frozen == 1 && !p.threads.Finished {
 		p.deliverShared()
 	}
-	p.frozen--
-	if p.frozen > 0 || p.finished {
+	if !p.threads.Thaw() {
 		return
 	}
-	for _, t := range p.tasks {
-		if t.state == parked {
-			t.state = running
-		}
+	for _, t := range p.threads.All() {
 		p.resume(t)
 	}
 	if p.ctl != nil {
-		p.queueExclusive()
+		p.exclusive.queueExclusive()
 	}
 }
 
@@ -150,7 +135,7 @@ func (p *Process) thaw() {
 // stopped to one thread each. Resumed all at once, every thread would look for
 // them, and calls that are never restarted would return EINTR in threads that
 // then find nothing.
-func (p *Process) deliverShared() {
+func (p *world) deliverShared() {
 	for range 64 {
 		t := p.takerOfShared()
 		if t == nil || p.deliver(t) != nil {
@@ -161,34 +146,34 @@ func (p *Process) deliverShared() {
 
 // deliver takes a thread of a frozen world to the delivery-stop of a signal that waits
 // for it. An error: it is dying.
-func (p *Process) deliver(t *task) error {
-	if err := sys.Cont(t.tid, 0); err != nil {
+func (p *world) deliver(t *task) error {
+	if err := sys.Cont(t.TID, 0); err != nil {
 		return err
 	}
-	t.state = running
-	ws, err := p.await(t)
+	t.State = threads.Running
+	ws, err := p.waits.await(t)
 	if err != nil {
 		return err
 	}
-	p.handleStop(t.tid, ws) // frozen, it stays there
+	p.driver.handleStop(t.TID, ws) // frozen, it stays there
 	return nil
 }
 
 // takerOfShared finds a thread that the kernel could give a pending signal of the
 // process to, as the kernel does: the leader if it will have it.
-func (p *Process) takerOfShared() (best *task) {
+func (p *world) takerOfShared() (best *task) {
 	var pending uint64
-	for _, t := range p.tasks {
-		if !p.member(t) || t.state != stopped || t.stop != stopTrap || t.hold != 0 {
+	for _, t := range p.threads.All() {
+		if !p.threads.Member(t) || t.State != threads.Stopped || t.Stop != threads.StopTrap || t.Hold != 0 {
 			continue
 		}
 		if pending == 0 {
-			if pending = pendingShared(t.tid); pending == 0 {
+			if pending = pendingShared(t.TID); pending == 0 {
 				return nil
 			}
 		}
-		mask, err := sys.GetSigmask(t.tid)
-		if err == nil && pending&^mask != 0 && (best == nil || t.tid == p.pid) {
+		mask, err := sys.GetSigmask(t.TID)
+		if err == nil && pending&^mask != 0 && (best == nil || t.TID == p.pid) {
 			best = t
 		}
 	}

@@ -190,6 +190,20 @@ func CommOf(tid int) string {
 	return strings.TrimSuffix(string(b), "\n")
 }
 
+// Children are the children of a thread's process whose parent that thread is (a kernel with
+// CONFIG_PROC_CHILDREN; else none). When a thread ends, another one of its process becomes
+// the parent.
+func Children(tid int) (pids []int) {
+	b, err := readProc(tid, fmt.Sprintf("task/%d/children", tid))
+	if err != nil {
+		return nil
+	}
+	for _, f := range strings.Fields(string(b)) {
+		pids = append(pids, atoi(f))
+	}
+	return pids
+}
+
 // LastCPU is the CPU that a thread ran on last (field 39 of /proc/TID/stat); -1: not known.
 func LastCPU(tid int) int {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", tid))

@@ -1,0 +1,152 @@
+package process
+
+import (
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/process/threads"
+)
+
+// tracer is what the tracer's goroutine has: what its parts share, and the parts. Each part
+// has state of its own, which it alone changes, and asks the others by their methods. All of
+// it but what is marked belongs to that goroutine.
+type tracer struct {
+	cfg  Config
+	pid  int
+	tid  int // the tracer's thread
+	done chan struct{}
+	cmds chan func() // from other goroutines
+
+	mu     sync.Mutex
+	status ExitStatus // under mu
+
+	threads *threads.Table[*task]
+	space   *space // of the process itself
+	deadman deadman
+	ctl     *control // what is known of run control; nil: not under run control
+
+	waits        waiter
+	world        world
+	driver       driver
+	injector     injector
+	signals      signals
+	dispositions dispositions
+	linker       linker
+	children     children
+	handovers    handovers
+	starter      starter
+	attacher     attacher
+	detacher     detacher
+	debugger     debugger
+	stepper      stepper
+	exclusive    exclusive
+	breakpoints  breakpoints
+}
+
+// waiter takes reports from the kernel, in an order that starves no thread.
+type waiter struct {
+	*tracer
+	sigchld chan os.Signal
+	queue   []waited // taken from the kernel, not handled yet
+	late    []func() // to be done when the queue is empty
+}
+
+// world stops all threads, and lets threads go on.
+type world struct{ *tracer }
+
+// driver executes what the table of threads wants done.
+type driver struct{ *tracer }
+
+// injector runs system calls in the process.
+type injector struct {
+	*tracer
+	inj      *injection
+	borrowed int         // the thread that ran the last injected call: see pick
+	recovers map[int]int // threads whose seccomp filters allow recovery: how many there are
+}
+
+// signals decides about signals that are about to be delivered: which are of generated code,
+// and which are the program's.
+type signals struct{ *tracer }
+
+// dispositions keeps the actions and masks of the signals that generated code raises as the
+// program has them, and the handlers that keep its code harmless when jalon dies.
+type dispositions struct {
+	*tracer
+	actions       map[unix.Signal]sigaction // last known, see repair.go
+	masks         map[int]uint64            // blocked signals of threads, last known
+	restored      int64                     // when an action was last put back, CLOCK_MONOTONIC
+	raisedOwn     uint64                    // guarded signals of the program's own that were delivered to handlers of its own
+	learned       int64                     // when actions were last read at a handler, CLOCK_MONOTONIC
+	trap          trapHandler
+	faultHandlers map[unix.Signal]trapHandler
+}
+
+// linker watches ld.so for modules that come and go.
+type linker struct {
+	*tracer
+	modules modules
+}
+
+// children handles what the process creates.
+type children struct{ *tracer }
+
+// handovers gives a child to a tracer of its own.
+type handovers struct {
+	*tracer
+	leftBorrowed func() // nil, or called when it has left the memory that it borrows
+}
+
+// starter starts programs.
+type starter struct {
+	*tracer
+	child bool // started by us, not attached to
+	// dieWithUs: the kernel kills it when our thread ends.
+	dieWithUs bool
+}
+
+// attacher attaches to running processes.
+type attacher struct {
+	*tracer
+	seizing  atomic.Int64 // the number of the request to seize a thread that is under way, or 0; any goroutine
+	unwanted atomic.Bool  // Attach has returned: let go; any goroutine
+	// interrupted: the user has asked for the end of an attachment that is under way; any goroutine.
+	interrupted atomic.Bool
+	requests    int64 // to seize a thread, so far
+	seized      []int // threads that Attach has seized so far
+}
+
+// detacher lets go of the process as it was.
+type detacher struct{ *tracer }
+
+// debugger is run control: which stops are reported, when, and with which signals threads
+// go on.
+type debugger struct{ *tracer }
+
+// stepper makes single steps.
+type stepper struct{ *tracer }
+
+// exclusive makes exclusive steps.
+type exclusive struct{ *tracer }
+
+// breakpoints handles the traps of a debugger's breakpoints and watchpoints.
+type breakpoints struct{ *tracer }
+
+func newTracer(cfg Config) *tracer {
+	t := &tracer{
+		cfg: cfg, ctl: newControl(cfg.Control), done: make(chan struct{}), cmds: make(chan func()),
+		threads: threads.NewTable(newTask),
+	}
+	t.waits = waiter{tracer: t, sigchld: make(chan os.Signal, 1)}
+	t.injector = injector{tracer: t, recovers: map[int]int{}}
+	t.dispositions = dispositions{
+		tracer: t, actions: map[unix.Signal]sigaction{}, masks: map[int]uint64{}, faultHandlers: map[unix.Signal]trapHandler{},
+	}
+	t.attacher.tracer, t.starter.tracer, t.linker.tracer, t.handovers.tracer = t, t, t, t
+	t.world, t.driver, t.signals, t.children, t.detacher = world{t}, driver{t}, signals{t}, children{t}, detacher{t}
+	t.debugger, t.stepper, t.exclusive, t.breakpoints = debugger{t}, stepper{t}, exclusive{t}, breakpoints{t}
+	return t
+}
