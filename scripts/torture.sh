@@ -1,7 +1,11 @@
 #!/usr/bin/env bash
 # Long runs that try to harm programs, one after the other, also when one fails; at the end
 # one table of what they did. Each count can be set: JALON_KILLS (5000), JALON_TARGET_KILLS
-# (1000), JALON_TORTURE_ROUNDS (0: all).
+# (1000), JALON_TORTURE_ROUNDS (0: all), JALON_TORTURE_WAY (all). JALON_TORTURE_RUN limits the
+# first piece to some tests, as `go test -run` does. Minutes, to see that all of it works:
+#
+#	JALON_TORTURE_RUN='(Lives|EveryInstruction)/(signals|lua)$' JALON_TORTURE_ROUNDS=1 \
+#	JALON_TORTURE_WAY='launched, false' JALON_KILLS=50 JALON_TARGET_KILLS=20 make torture
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,7 +20,7 @@ piece() { # NAME, then the tests' flags
 }
 
 # Programs that nobody wrote for jalon, and lives of all kinds: output and end as untraced.
-JALON_TORTURE=1 piece "programs and lives" -timeout 12h ./test/torture
+JALON_TORTURE=1 piece "programs and lives" -timeout 12h ${JALON_TORTURE_RUN:+-run "$JALON_TORTURE_RUN"} ./test/torture
 # Other tracers' uprobes before and after, at the same places.
 JALON_FULL=1 piece "beside other tracers" -timeout 60m -run 'Foreign|LaterUprobe|UprobeOrders|ForkedGuard|Sealed|WhileGuarded' ./test/kernel
 # Threads that come and go.
