@@ -34,11 +34,11 @@ func TestOracleReal(t *testing.T) {
 		t.Run(filepath.Base(args[0]), func(t *testing.T) {
 			start := time.Now()
 			s := subjectOf(t, args[0], filepath.Base(args[0]))
-			s.args = args[1:]
+			s.args, s.real = args[1:], true
 			points := s.points(s.seldomHit(s.randomAddresses(rand.New(rand.NewSource(seed)), number)))
 			theirs := s.gdb(points, hitsLooked)
 			ours := s.jalonValues(points)
-			c := &comparison{s: s, real: true}
+			c := &comparison{s: s}
 			c.run(points, theirs, ours)
 			t.Logf("%d addresses, %d stops, %s; %v", len(points), len(theirs), c.tally(), time.Since(start).Round(time.Millisecond))
 		})
@@ -95,7 +95,7 @@ func (s *subject) randomAddresses(r *rand.Rand, number int) []uint64 {
 		code, err := s.mod.Text(a, 1)
 		// See addresses.
 		if _, known := s.mod.FunctionAt(a); known && err == nil && code[0] != 0xc4 && code[0] != 0xc5 {
-			if _, err := s.mod.ScopeAt(a); err == nil {
+			if sc, err := s.mod.ScopeAt(a); err == nil && sc.HasDebugInfo() {
 				out = append(out, a+s.bias)
 			}
 		}

@@ -57,6 +57,8 @@ type subject struct {
 	args   []string
 	bias   uint64
 	mod    *dwarf.Module
+	// real: the program was not written for these tests, see TestOracleReal.
+	real bool
 }
 
 func newSubject(t *testing.T, src, flags string) *subject {

@@ -123,7 +123,7 @@ var tactics = []string{"0", "3", "7"} // what --avoid forbids: nothing, plain ju
 // known are lives that tracing is known to change, and why. They are led all the same
 // and counted in a table of their own.
 var known = map[string]string{
-	"defaults-trap":     "SIGTRAP is set to its default action after arming: after an int3 of ours it is taken for ignored",
+	"defaults-trap":     "SIGTRAP is set to its default action after arming: after an int3 of ours it is taken for ignored (RATIONALE.md says why it cannot be known)",
 	"debugs-breakpoint": "a site became a uprobe: the kernel takes a debugger's int3 at it, in any process that has had uprobes, for its own (--engine process makes none)",
 }
 
