@@ -15,9 +15,9 @@ import (
 
 // comparison compares the two traces of a build.
 type comparison struct {
-	s      *subject
-	counts map[string]int
-	hits   map[uint64]int
+	s        *subject
+	counts   map[string]int
+	hits     map[uint64]int
 	suspects []suspect
 }
 

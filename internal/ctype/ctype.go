@@ -52,6 +52,8 @@ type Type struct {
 	// Decayed says that a Pointer stands for an array without elements of its own (a
 	// flexible member), so that it is shown without its type.
 	Decayed bool
+	// Tagless says that a Struct, Union or Enum is named without the keyword, as in C++.
+	Tagless bool
 	Params  []*Type
 	// Variadic says that a Func takes further arguments.
 	Variadic bool

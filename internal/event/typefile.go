@@ -22,6 +22,7 @@ type typeJSON struct {
 	Lower      int64         `json:"lower,omitempty"`
 	Fortran    bool          `json:"fortran,omitempty"`
 	Decayed    bool          `json:"decayed,omitempty"`
+	Tagless    bool          `json:"tagless,omitempty"`
 	Params     []int         `json:"params,omitempty"`
 	Variadic   bool          `json:"variadic,omitempty"`
 	Incomplete bool          `json:"incomplete,omitempty"`
@@ -122,7 +123,7 @@ func (x *typeTable) row(t *ctype.Type) (typeJSON, error) {
 	kind, err := typeKinds.of(int(t.Kind))
 	r := typeJSON{
 		Kind: kind, Name: text(t.Name), Size: t.Size, Signed: t.Signed, Count: t.Count, Vector: t.Vector, Lower: t.Lower,
-		Fortran: t.Fortran, Decayed: t.Decayed, Variadic: t.Variadic, Incomplete: t.Incomplete,
+		Fortran: t.Fortran, Decayed: t.Decayed, Tagless: t.Tagless, Variadic: t.Variadic, Incomplete: t.Incomplete,
 	}
 	full := x.full[t]
 	r.Elem = x.add(t.Elem, full && t.Kind != ctype.Pointer && t.Kind != ctype.Func)
@@ -204,7 +205,7 @@ func (r typeReader) fill(t *ctype.Type, x *typeJSON) error {
 	}
 	t.Kind, t.Name, t.Size, t.Signed, t.Count = ctype.Kind(kind), string(x.Name), x.Size, x.Signed, x.Count
 	t.Vector, t.Lower, t.Fortran, t.Decayed = x.Vector, x.Lower, x.Fortran, x.Decayed
-	t.Variadic, t.Incomplete = x.Variadic, x.Incomplete
+	t.Variadic, t.Incomplete, t.Tagless = x.Variadic, x.Incomplete, x.Tagless
 	if t.Elem, err = r.get(x.Elem); err != nil {
 		return err
 	}

@@ -124,11 +124,11 @@ func baseName(t *ctype.Type, cpp bool) string {
 	name := t.Name
 	switch t.Kind {
 	case ctype.Struct:
-		return tagged("struct", name, cpp)
+		return tagged("struct", name, cpp || t.Tagless)
 	case ctype.Union:
-		return tagged("union", name, cpp)
+		return tagged("union", name, cpp || t.Tagless)
 	case ctype.Enum:
-		return tagged("enum", name, cpp)
+		return tagged("enum", name, cpp || t.Tagless)
 	case ctype.Void:
 		return "void"
 	}

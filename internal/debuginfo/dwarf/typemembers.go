@@ -16,6 +16,7 @@ func makeStruct(m *Module, d die, t *ctype.Type) {
 	if t.Name == "" {
 		t.Name = def.typeName()
 	}
+	t.Tagless = def.u.isCxx()
 	if d.ab.tag == tagUnionType {
 		t.Kind = ctype.Union
 	}
@@ -277,6 +278,7 @@ func (d die) memberOffset() (int64, bool) {
 func makeEnum(m *Module, d die, t *ctype.Type) {
 	def := m.definition(d)
 	t.Kind, t.Name, t.Size = ctype.Enum, d.typeName(), def.size()
+	t.Tagless = def.u.isCxx()
 	if t.Name == "" {
 		t.Name = def.typeName()
 	}
@@ -306,18 +308,32 @@ func (d die) negativeEnum() bool {
 	return false
 }
 
+// enumeratorScope is what stands before the names of an enumeration's values in C++: its
+// scopes, and its own name where its values are in a scope of their own (enum class).
+func (d die) enumeratorScope() string {
+	if !d.u.isCxx() {
+		return ""
+	}
+	scopes := d.parents()
+	if d.flag(atEnumClass) {
+		scopes = append(scopes, d.name())
+	}
+	return strings.Join(append(scopes, ""), "::")
+}
+
 func (m *Module) loadEnum(d die, t *ctype.Type) {
 	defer m.guard(nil)()
 	if m.closed {
 		return
 	}
 	var out []ctype.Enumerator
+	scope := d.enumeratorScope()
 	for c := range d.children() {
 		if c.ab.tag != tagEnumerator {
 			continue
 		}
 		v, _ := c.attr(atConstValue)
-		out = append(out, ctype.Enumerator{Name: c.name(), Value: v.Int()})
+		out = append(out, ctype.Enumerator{Name: scope + c.name(), Value: v.Int()})
 		if len(out) > 1_000_000 {
 			break
 		}

@@ -1,0 +1,46 @@
+// Types of C++ in values: names without tags, enumerators with their scopes. See TestCxxTypes.
+#include <cstdio>
+
+namespace ns {
+enum Colour { RED, GREEN = 5 };
+enum class Deep : short { LOW = 1, HIGH };
+namespace {
+enum Hidden { H1 = 3 };
+}
+enum Flags { FA = 1, FB = 2, FC = 4 };
+struct Base {
+	enum Kind { KA = 2, KB = 7 };
+	Kind k;
+};
+template <class T> struct Box : Base {
+	T v;
+	Box *next;
+	union U {
+		int i;
+		float f;
+	} u;
+};
+}
+enum Plain { P0, P1 };
+struct Top {
+	int x;
+	ns::Box<int> *b;
+	Plain (*fn)(ns::Colour, Top &);
+};
+
+__attribute__((noinline)) int work(Top *t, ns::Colour c, ns::Deep d, const ns::Box<int> &r, Plain p, ns::Hidden h, ns::Flags f, ns::Base::Kind k, ns::Box<int>::U *u)
+{
+	asm volatile("" ::: "memory");
+	return t->x + c + (int)d + r.v + p + h + f + k + u->i; // stop here
+}
+
+int main()
+{
+	ns::Box<int> b;
+	b.v = 3;
+	b.next = &b;
+	b.k = ns::Base::KB;
+	b.u.i = 5;
+	Top t = { 1, &b, nullptr };
+	printf("%d\n", work(&t, ns::GREEN, ns::Deep::HIGH, b, P1, ns::H1, (ns::Flags)5, ns::Base::KB, &b.u));
+}
