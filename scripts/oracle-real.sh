@@ -20,7 +20,8 @@ zlib="$(ls zlib-1*/*.c) $(ls zlib-1*/test/minigzip.c)"
 zflags="-D_LARGEFILE64_SOURCE -DHAVE_UNISTD_H -I$(echo zlib-1*)"
 ninja=$(ls ninja-1*/src/*.cc | grep -v -e test -e perf -e win32 -e browse -e minidump -e msvc -e includes_normalize -e hash_collision -e "\.in\.cc")
 
-# split CC FLAGS PROGRAM LIBS FILE...: with split debug information in one .dwp
+# split CC FLAGS PROGRAM LIBS FILE...: with split debug information in one .dwp; in DWARF 4, as
+# GDB 13.1 crashes on location lists of DWARF 5 in such files
 split() {
 	local cc=$1 flags=$2 out=bin/$3 libs=$4 f
 	shift 4
@@ -31,13 +32,13 @@ split() {
 	rm -rf o
 }
 gcc -O3 -g -flto -w -DLUA_USE_POSIX -o bin/lua-gcc-O3-lto $lua -lm
-split clang "-O2 -gdwarf-5 -DLUA_USE_POSIX" lua-clang-O2-dwp -lm $lua
+split clang "-O2 -gdwarf-4 -DLUA_USE_POSIX" lua-clang-O2-dwp -lm $lua
 gcc -O2 -g -w -o bin/bzip2-gcc-O2-dwz $bzip2
 dwz bin/bzip2-gcc-O2-dwz
 clang -O3 -g -flto -w -o bin/bzip2-clang-O3-lto $bzip2
 split gcc "-O3 -gdwarf-4 $zflags" minigzip-gcc-O3-dwp "" $zlib
 clang -O3 -g -w $zflags -o bin/minigzip-clang-O3 $zlib
-split clang++ "-O2 -gdwarf-5" ninja-clang-O2-dwp -lpthread $ninja
+split clang++ "-O2 -gdwarf-4" ninja-clang-O2-dwp -lpthread $ninja
 g++ -O2 -g -flto -w -o bin/ninja-gcc-O2-lto $ninja -lpthread
 
 cat > s.lua <<'L'

@@ -12,7 +12,7 @@ out = open(job["out"], "w")
 # GDB is not to call functions of the program. It would do so to give an array that is in
 # registers an address (malloc), and the call fails on processors with AMX (GDB 13 writes
 # less than the whole XSAVE area), which leaves its breakpoint on the stack behind.
-for setting in ("may-call-functions off", "confirm off", "pagination off", "width 0", "height 0", "debuginfod enabled off", "breakpoint pending off",
+for setting in ("auto-load python-scripts off", "may-call-functions off", "confirm off", "pagination off", "width 0", "height 0", "debuginfod enabled off", "breakpoint pending off",
                 "startup-with-shell on", "exec-wrapper env -i", "print elements 200", "print frame-info short-location"):
     gdb.execute("set " + setting)
 gdb.execute("file " + job["prog"])
