@@ -95,7 +95,7 @@ func (e *Engine) Remove(list []*engine.Program) error {
 // theirs. The thread that changed the list of libraries waits meanwhile.
 func (e *Engine) Gone() (gone []*engine.Program) {
 	there := map[*module]bool{}
-	for _, m := range e.mods {
+	for _, m := range e.mods.list {
 		there[m] = true
 	}
 	var kept []*placed

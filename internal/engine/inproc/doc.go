@@ -7,6 +7,7 @@
 //
 //	report     what is reported to the caller and asked of it (report.go)
 //	target     the process, as long as it runs the program that was looked at (target.go)
+//	modules    the files of the process, and places in them (module.go, resolve.go)
 //	sites      programs, their numbers, why some are not installed (sites.go)
 //	planner    chooses how sites are reached; changes nothing (plan.go, code.go, text.go)
 //	others     breakpoints of other tracers (foreign.go)
@@ -25,8 +26,8 @@
 //	Callbacks  what the process's tracer asks, on its own goroutine (tracer.go)
 //
 // engine.go composes them; arm.go has the verbs of the contract, change.go what a debugger
-// asks. The process's files are in module.go, openable.go, resolve.go, site.go, symbol.go,
-// unwind.go and tls.go; inspect.go and codestate.go are for `jalon list` and `jalon check`.
+// asks. site.go is a site before it is compiled; inspect.go and codestate.go are for
+// `jalon list` and `jalon check`.
 //
 // Import rule: see test/imports_test.go; inproc never imports another engine.
 package inproc

@@ -5,7 +5,6 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/event"
-	"github.com/jalon-trace/jalon/internal/image"
 	"github.com/jalon-trace/jalon/internal/process"
 	"github.com/jalon-trace/jalon/internal/ring"
 )
@@ -71,15 +70,14 @@ type Wanted struct {
 type Engine struct {
 	report
 	target    *target
-	space     *image.Image // the process's modules
-	mods      []*module    // of space
-	sites     *sites       // what is traced
-	patches   *patches     // what is in the process
-	tables    *tableRef    // what the tracer must know of it
-	guard     *pageGuard   // pages that other tracers' uprobes are kept out of
-	others    *others      // breakpoints of others
-	rooms     *rooms       // memory for code
-	buffers   *buffers     // memory for records
+	mods      *modules   // the process's files
+	sites     *sites     // what is traced
+	patches   *patches   // what is in the process
+	tables    *tableRef  // what the tracer must know of it
+	guard     *pageGuard // pages that other tracers' uprobes are kept out of
+	others    *others    // breakpoints of others
+	rooms     *rooms     // memory for code
+	buffers   *buffers   // memory for records
 	planner   *planner
 	uprobes   *uprober
 	installer *installer
@@ -96,7 +94,7 @@ func New(opt Options) *Engine {
 	t := &target{report: r, fresh: opt.Fresh}
 	e := &Engine{
 		report: r, target: t, sites: newSites(r), patches: &patches{}, tables: &tableRef{}, rooms: &rooms{}, buffers: &buffers{},
-		others: &others{t: t},
+		mods: &modules{target: t}, others: &others{t: t},
 	}
 	e.guard = &pageGuard{report: r, others: e.others}
 	e.handlers = &handlers{report: r, tables: e.tables}
@@ -117,7 +115,7 @@ func New(opt Options) *Engine {
 func (e *Engine) Trace(p *process.Process, before *Engine) {
 	e.target.p = p
 	if before != nil {
-		e.space, e.mods = before.space, before.mods
+		e.mods.space, e.mods.list = before.mods.space, before.mods.list
 	}
 }
 
@@ -137,7 +135,8 @@ func (e *Engine) Refresh() error {
 	if err != nil {
 		return err
 	}
-	e.updateModules(maps)
+	e.mods.update(e.guard.withCovered(maps))
+	e.others.calls = uprobeCalls(maps)
 	return nil
 }
 
@@ -204,11 +203,4 @@ func (e *Engine) Drop() {
 func (e *Engine) Close() error { return e.buffers.close() }
 
 // CloseModules closes the files of the process's modules where no other engine follows.
-func (e *Engine) CloseModules() {
-	for _, m := range e.mods {
-		if m.dw != nil {
-			_ = m.dw.Close() // it was only read
-		}
-	}
-	e.space, e.mods = nil, nil
-}
+func (e *Engine) CloseModules() { e.mods.close() }

@@ -31,30 +31,47 @@ func (m *module) open() error {
 	return err
 }
 
-// updateModules keeps what is known of modules that are where they were.
-func (e *Engine) updateModules(maps []process.Mapping) {
-	if e.space == nil {
-		e.space = image.New(e.target.p.Pid(), e.newFiles())
+// modules are those of a process.
+type modules struct {
+	*target
+	space *image.Image // nil: the process was not looked at yet
+	list  []*module    // of space
+}
+
+// update looks at what the process has mapped, and keeps what is known of modules that
+// are where they were.
+func (l *modules) update(maps []process.Mapping) {
+	if l.space == nil {
+		l.space = image.New(l.p.Pid(), l.newFiles())
 	}
 	old := map[*image.Module]*module{}
-	for _, m := range e.mods {
+	for _, m := range l.list {
 		old[m.Module] = m
 	}
-	e.space.Update(e.guard.withCovered(maps))
-	e.mods = nil
-	for _, im := range e.space.Modules() {
+	l.space.Update(maps)
+	l.list = nil
+	for _, im := range l.space.Modules() {
 		m := old[im]
 		if m == nil {
 			m = &module{Module: im}
 		}
-		m.running = !e.target.fresh
-		e.mods = append(e.mods, m)
+		m.running = !l.fresh
+		l.list = append(l.list, m)
 	}
-	e.others.calls = uprobeCalls(maps)
 }
 
-func (e *Engine) newFiles() *image.Files {
-	return image.NewFiles(dwarf.Options{DebugDirs: e.opt.DebugDirs, Warn: func(m string) { e.logf("%s", m) }})
+func (l *modules) newFiles() *image.Files {
+	return image.NewFiles(dwarf.Options{DebugDirs: l.opt.DebugDirs, Warn: func(m string) { l.logf("%s", m) }})
+}
+
+// close closes the files.
+func (l *modules) close() {
+	for _, m := range l.list {
+		if m.dw != nil {
+			_ = m.dw.Close() // it was only read
+		}
+	}
+	l.space, l.list = nil, nil
 }
 
 // indirect is the warning for a site in the resolver of an indirect function.
@@ -65,19 +82,19 @@ func indirect(w *Site) string {
 // Symbol names a run-time address in code or data: "main", "main+4", "" when nothing is
 // known.
 func (e *Engine) Symbol(addr uint64) string {
-	if e.space == nil {
+	if e.mods.space == nil {
 		return ""
 	}
-	return e.space.Symbol(addr)
+	return e.mods.space.Symbol(addr)
 }
 
 // Unwind gives the frames of a $bt field.
 func (e *Engine) Unwind(v *event.Value) (out []format.Frame) {
-	if e.space == nil {
+	if e.mods.space == nil {
 		return nil
 	}
-	for i, pc := range image.Unwind(v.Data, v.Stack, e.space.File) {
-		out = append(out, e.space.Frames(pc, i > 0)...)
+	for i, pc := range image.Unwind(v.Data, v.Stack, e.mods.space.File) {
+		out = append(out, e.mods.space.Frames(pc, i > 0)...)
 	}
 	return out
 }

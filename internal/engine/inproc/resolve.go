@@ -12,16 +12,25 @@ import (
 )
 
 // Resolve implements engine.Engine: it finds the addresses of a place in the modules
-// that Refresh has seen. A bare name or line is
-// looked for in the executable first and in libraries only if it is not there.
-// The error is a diagnostic.
-func (e *Engine) Resolve(place *probe.Place) ([]engine.Site, error) {
+// that Refresh has seen. The error is a diagnostic.
+func (e *Engine) Resolve(place *probe.Place) (out []engine.Site, err error) {
+	find := e.mods.resolve
 	if place.Kind.RunTime {
-		return e.resolveAddress(place)
+		find = e.mods.resolveAddress
 	}
+	m, list, err := find(place)
+	for _, x := range list {
+		out = append(out, &Site{e, m, x})
+	}
+	return out, err
+}
+
+// resolve looks for a bare name or line in the executable first, and in libraries only if
+// it is not there.
+func (l *modules) resolve(place *probe.Place) (*module, []probe.Site, error) {
 	var first error
 	named := false
-	for _, m := range e.mods {
+	for _, m := range l.list {
 		if !m.Meant(place.Path) {
 			continue
 		}
@@ -32,7 +41,7 @@ func (e *Engine) Resolve(place *probe.Place) ([]engine.Site, error) {
 			}
 			continue
 		}
-		sites, err := probe.Resolve(place, m.dw, e.interrupted)
+		sites, err := probe.Resolve(place, m.dw, l.interrupted)
 		if err != nil {
 			if first == nil || isWrong(first) && !isWrong(err) {
 				first = err
@@ -40,46 +49,39 @@ func (e *Engine) Resolve(place *probe.Place) ([]engine.Site, error) {
 			continue
 		}
 		sort.Slice(sites, func(i, j int) bool { return sites[i].Addr < sites[j].Addr })
-		return e.sitesIn(m, sites), nil
+		return m, sites, nil
 	}
 	if place.Path != "" && named && place.Kind.Importing {
-		if out := e.imported(place); out != nil {
-			return out, nil
+		if m, sites := l.imported(place); m != nil {
+			return m, sites, nil
 		}
 	}
 	if !named {
 		first = fmt.Errorf("the process has no code of %s mapped", place.Path)
 	}
-	return nil, probe.Error(place, first)
+	return nil, nil, probe.Error(place, first)
 }
 
 // imported finds a function that the file named by the place does not contain but
 // takes from a library: that is what `uprobe:/usr/bin/sqlite3:sqlite3_step` means
 // where the program is linked dynamically. The rule is image.Provider's.
-func (e *Engine) imported(place *probe.Place) []engine.Site {
-	for _, m := range e.mods {
+func (l *modules) imported(place *probe.Place) (*module, []probe.Site) {
+	for _, m := range l.list {
 		if !m.Meant(place.Path) {
 			continue
 		}
-		provider := e.space.Provider(m.Module, place.Func)
-		i := slices.IndexFunc(e.mods, func(x *module) bool { return x.Module == provider })
-		if i < 0 || e.mods[i].open() != nil {
+		provider := l.space.Provider(m.Module, place.Func)
+		i := slices.IndexFunc(l.list, func(x *module) bool { return x.Module == provider })
+		if i < 0 || l.list[i].open() != nil {
 			continue
 		}
-		from := e.mods[i]
-		if sites, err := probe.Resolve(place, from.dw, e.interrupted); err == nil && len(sites) > 0 {
-			e.warn(fmt.Sprintf("%s: %s is not in that file, which takes it from %s", place.Text, place.Func, from.Path))
-			return e.sitesIn(from, sites)
+		from := l.list[i]
+		if sites, err := probe.Resolve(place, from.dw, l.interrupted); err == nil && len(sites) > 0 {
+			l.warn(fmt.Sprintf("%s: %s is not in that file, which takes it from %s", place.Text, place.Func, from.Path))
+			return from, sites
 		}
 	}
-	return nil
-}
-
-func (e *Engine) sitesIn(m *module, list []probe.Site) (out []engine.Site) {
-	for _, x := range list {
-		out = append(out, &Site{e, m, x})
-	}
-	return out
+	return nil, nil
 }
 
 func isWrong(err error) bool {
@@ -87,19 +89,20 @@ func isWrong(err error) bool {
 	return errors.As(err, &nf)
 }
 
-func (e *Engine) resolveAddress(p *probe.Place) ([]engine.Site, error) {
-	for _, m := range e.mods {
+// resolveAddress finds a run-time address.
+func (l *modules) resolveAddress(p *probe.Place) (*module, []probe.Site, error) {
+	for _, m := range l.list {
 		if !m.Contains(p.Off) {
 			continue
 		}
 		if err := m.open(); err != nil {
-			return nil, probe.Error(p, err)
+			return nil, nil, probe.Error(p, err)
 		}
-		sites, err := probe.ResolveAddress(m.dw, p.Off-m.bias)
+		site, err := probe.ResolveAddress(m.dw, p.Off-m.bias)
 		if err != nil {
-			return nil, probe.Error(p, err)
+			return nil, nil, probe.Error(p, err)
 		}
-		return []engine.Site{&Site{e, m, sites}}, nil
+		return m, []probe.Site{site}, nil
 	}
-	return nil, probe.Error(p, fmt.Errorf("address %#x is not in the code of the program or of a library", p.Off))
+	return nil, nil, probe.Error(p, fmt.Errorf("address %#x is not in the code of the program or of a library", p.Off))
 }

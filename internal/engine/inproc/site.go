@@ -38,7 +38,7 @@ func (w *Site) Same(v *Site) bool { return w.mod.Path == v.mod.Path && w.site.Ad
 
 // Loaded reports whether the site's file is mapped, as Refresh has seen it.
 func (w *Site) Loaded() bool {
-	for _, m := range w.e.mods {
+	for _, m := range w.e.mods.list {
 		if m == w.mod {
 			return true
 		}
