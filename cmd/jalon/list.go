@@ -11,8 +11,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/engine/inproc"
+	"github.com/jalon-trace/jalon/internal/engine/uprobes"
 	"github.com/jalon-trace/jalon/internal/format"
-	"github.com/jalon-trace/jalon/internal/session"
 )
 
 type listCmd struct {
@@ -145,7 +145,7 @@ func (c *listCmd) tactic(w io.Writer, in *inproc.Inspected, vaddr uint64) {
 		return
 	}
 	if t == inproc.Int3 {
-		t = session.SlowTactic()
+		t = uprobes.Tactic()
 	}
 	fmt.Fprintf(w, "      %#x: %s", vaddr+in.Bias, t)
 	if len(refused) > 0 {

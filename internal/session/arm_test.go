@@ -17,11 +17,11 @@ func TestLeftOut(t *testing.T) {
 	}
 	tps := track(list)
 	var warned []string
-	s := &Session{tps: tps, opt: Options{Warn: func(m string) { warned = append(warned, m) }}}
+	s := &inProcess{tps: tps, resolver: &resolver{&report{opt: &Options{Warn: func(m string) { warned = append(warned, m) }}}}}
 	progs := []*engine.Program{{Key: tps[0]}, {Key: tps[0]}, {Key: tps[1]}}
-	left := map[*tracked]*tracepoint.LeftOut{}
+	left := leftOut{}
 	bad := errors.New("too far")
-	good := s.sortOut(progs, []error{nil, bad, bad}, left)
+	good := left.sortOut(progs, []error{nil, bad, bad})
 	if len(good) != 1 || good[0] != progs[0] {
 		t.Fatalf("kept %d", len(good))
 	}
@@ -35,7 +35,7 @@ func TestLeftOut(t *testing.T) {
 	if len(warned) != 1 || warned[0] != "f: 1 of 2 addresses are left out: too far" {
 		t.Errorf("warned %q", warned)
 	}
-	s.state.phase = running
+	s.armed = true
 	if err := s.unresolvable(good, left); err != nil {
 		t.Errorf("a later arming goes on: %v", err)
 	}

@@ -2,10 +2,20 @@
 // hit programs, engines run them, events are drained and printed, and everything is
 // taken back at the end.
 //
-// Files: session.go (the life), control.go (its rules, a state machine), arm.go (places
-// -> programs -> the in-process engine), compile.go (one site -> one program), kernel.go
-// (the kernel engine), uprobe.go (sites that change the engine), tracer.go (what the
-// process's tracer asks), request.go (what other goroutines ask), result.go.
+// A Session is composed of parts:
+//
+//	subject    the process that the session is about (subject.go)
+//	inProcess  places -> programs -> the engine in the process (inprocess.go)
+//	inKernel   places -> programs -> the kernel engine (inkernel.go)
+//	resolver   one tracepoint -> its sites -> their programs, for both (resolve.go)
+//	records    what the programs record, and what it is of (records.go)
+//	names      the names of addresses in events (names.go)
+//	state      the rules of the life, a pure state machine (control.go)
+//	post       what other goroutines report and ask (post.go, request.go)
+//	report     warnings, the log, and whether the user has ended the session (report.go)
+//
+// session.go carries out what the rules say. engines.go constructs the engines; no other
+// file names one.
 //
 // Import rule: session may import every package below it; cmd imports session.
 package session

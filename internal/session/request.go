@@ -22,13 +22,13 @@ type request struct {
 var errNotRunning = errors.New("the session is not running: its tracepoints are not armed yet, or not any more")
 
 // ask has f carried out by the session's goroutine while the session runs.
-func (s *Session) ask(ctx context.Context, f func() error) error {
+func (p *post) ask(ctx context.Context, f func() error) error {
 	r := &request{f, make(chan error, 1)}
-	s.post.put(message{ev: ev{kind: evRequest}, req: r})
+	p.put(message{ev: ev{kind: evRequest}, req: r})
 	select {
 	case err := <-r.answer:
 		return err
-	case <-s.ended:
+	case <-p.ended:
 		return errNotRunning
 	case <-ctx.Done():
 		return ctx.Err()
@@ -38,7 +38,7 @@ func (s *Session) ask(ctx context.Context, f func() error) error {
 // Look has f read what belongs to the session's goroutine, such as symbols, while Run runs. It
 // may be called by any goroutine.
 func (s *Session) Look(ctx context.Context, f func()) error {
-	return s.ask(ctx, func() error { f(); return nil })
+	return s.post.ask(ctx, func() error { f(); return nil })
 }
 
 // SiteStatus is what happened at a site so far.
@@ -52,7 +52,7 @@ type SiteStatus struct {
 // while Run runs.
 func (s *Session) Status(ctx context.Context) ([]SiteStatus, error) {
 	var out []SiteStatus
-	err := s.ask(ctx, func() error {
+	err := s.post.ask(ctx, func() error {
 		s.poll()
 		out = s.status()
 		return nil
@@ -64,16 +64,14 @@ func (s *Session) Status(ctx context.Context) ([]SiteStatus, error) {
 func (s *Session) status() []SiteStatus {
 	var out []SiteStatus
 	has := map[*tracepoint.Tracepoint]bool{}
-	if s.drain != nil {
-		for _, src := range s.drain.Sources() {
-			for _, sum := range s.count(src) {
-				tp := s.of[sum.Schema]
-				if tp == nil {
-					continue // of a library that is gone
-				}
-				has[tp] = true
-				out = append(out, SiteStatus{tp.Number, !tp.Disabled, sum})
+	for _, src := range s.records.sources() {
+		for _, sum := range s.count(src) {
+			tp := s.records.of[sum.Schema]
+			if tp == nil {
+				continue // of a library that is gone
 			}
+			has[tp] = true
+			out = append(out, SiteStatus{tp.Number, !tp.Disabled, sum})
 		}
 	}
 	for _, tp := range s.opt.Tracepoints {
@@ -87,28 +85,31 @@ func (s *Session) status() []SiteStatus {
 // SetEnabled enables or disables a tracepoint, by its number. It may be called by
 // any goroutine while Run runs.
 func (s *Session) SetEnabled(ctx context.Context, number int, on bool) error {
-	return s.ask(ctx, func() error {
-		for _, tp := range s.ktps {
+	return s.post.ask(ctx, func() error {
+		for _, tp := range s.kern.tps {
 			if tp.Number == number {
-				return s.enableInKernel(tp, on)
+				return s.enable(tp, on, s.kern.enable)
 			}
 		}
-		for _, tp := range s.tps {
+		for _, tp := range s.mine.tps {
 			if tp.Number == number {
-				return s.enableInProcess(tp, on)
+				return s.enable(tp, on, s.enableInProcess)
 			}
 		}
 		return fmt.Errorf("there is no tracepoint %d: they are 1 to %d", number, len(s.opt.Tracepoints))
 	})
 }
 
-func (s *Session) enableInKernel(tp *tracked, on bool) error {
+func (s *Session) enable(tp *tracked, on bool, do func(*tracked, bool) error) error {
 	if tp.Disabled == !on {
 		return nil
 	}
-	if err := s.kern.Enable(tp.programs, on); err != nil {
-		return err
+	return do(tp, on)
+}
+
+func (s *Session) enableInProcess(tp *tracked, on bool) error {
+	if s.subject.p == nil || s.state.replaced {
+		return fmt.Errorf("tracepoint %d: the program that it was in is gone", tp.Number)
 	}
-	tp.Disabled = !on
-	return nil
+	return s.mine.enable(tp, on)
 }

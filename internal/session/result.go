@@ -17,39 +17,22 @@ type Result struct {
 }
 
 func (s *Session) result() *Result {
-	r := &Result{Sites: s.mine.Sites(), Armed: s.armed}
-	if s.kern != nil {
-		r.Sites += s.kern.Sites()
+	r := &Result{Sites: s.mine.eng.Sites(), Armed: s.armed}
+	if s.kern.eng != nil {
+		r.Sites += s.kern.eng.Sites()
 	}
 	sum := &r.Summary
 	sum.Duration = time.Since(s.started)
-	r.Status.Detached = true // or our end will do it
-	if s.p != nil {
-		select {
-		case <-s.p.Done():
-			r.Status = s.p.Wait()
-		default:
-		}
-		sum.Outcome = r.Status.String()
-	}
-	if s.watched != nil && s.watched.Ended() {
-		sum.Outcome = "the process has ended"
-	}
-	if s.held != nil {
-		r.Status = s.held.Status()
-		sum.Outcome = r.Status.String()
-	}
+	r.Status, sum.Outcome = s.subject.outcome()
 	sum.Pauses = len(s.pauses)
 	for _, p := range s.pauses {
 		sum.Pause += p
 		sum.LongestPause = max(sum.LongestPause, p)
 	}
-	if s.drain == nil {
-		return r
+	if d := s.records.drain; d != nil {
+		sum.Late, sum.Unshown = d.Late(), d.Unshown()
 	}
-	sum.Late = s.drain.Late()
-	sum.Unshown = s.drain.Unshown()
-	for _, src := range s.drain.Sources() {
+	for _, src := range s.records.sources() {
 		st := src.Stats()
 		sum.Torn += st.Torn
 		sum.Corrupt += st.Corrupt
@@ -61,6 +44,10 @@ func (s *Session) result() *Result {
 // count reads the counters of an engine's sites.
 func (s *Session) count(src *drain.Source) []event.SiteSummary {
 	sites := src.Sites()
-	s.engineOf(src).Account(sites)
+	if src.Kernel {
+		s.kern.eng.Account(sites)
+	} else {
+		s.mine.eng.Account(sites)
+	}
 	return sites
 }

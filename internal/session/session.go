@@ -3,18 +3,13 @@ package session
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"time"
 
 	"github.com/jalon-trace/jalon/internal/drain"
-	"github.com/jalon-trace/jalon/internal/engine"
-	"github.com/jalon-trace/jalon/internal/engine/inproc"
-	"github.com/jalon-trace/jalon/internal/engine/kernel"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/procdir"
 	"github.com/jalon-trace/jalon/internal/process"
-	"github.com/jalon-trace/jalon/internal/ring"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
@@ -36,7 +31,7 @@ type Options struct {
 	// Warn takes warnings, Log what is done step by step, Dump the stages of
 	// compilation; each may be nil.
 	Warn, Log func(string)
-	Dump      inproc.Dumper
+	Dump      Dumper
 	// Progress is told how far arming is; nil is allowed.
 	Progress func(what string, done, of int)
 	// OnArmed is called when the first arming is over, with the error that ends the session
@@ -51,34 +46,33 @@ type Options struct {
 	Duration time.Duration
 }
 
-// Session traces one process, or the kernel, or both. It is used from one goroutine.
-type Session struct {
-	opt      Options
-	tps      []*tracked       // in the process
-	ktps     []*tracked       // of the kernel engine
-	host     *kernel.Host     // the kernel; nil: not used
-	kern     *kernel.Engine   // nil: not used
-	ksrc     *drain.Source    // its rings
-	mine     *inproc.Engine   // of the process
-	noKernel error            // why the kernel engine cannot be used for sites of the process
-	uprobes  []*uprobe        // sites of the process that the kernel engine serves
-	p        *process.Process // nil: no process is traced, the kernel is
-	held     *process.Held    // the program that was started, when only the kernel engine traces it
-	watched  *process.Watched // the process whose hits the kernel engine is to show; nil: all
-	launched bool
-	state    state
-	post     queue
-	asked    *request      // what effAnswer and effRefuse are about
-	ended    chan struct{} // closed when Run is over
+// Kernel says how a session uses the kernel engine. Places of the kernel are
+// always its own; with All places in programs are, too.
+type Kernel struct {
+	All     bool   // places in programs are meant for all processes (or for one, by uprobes)
+	Anyone  bool   // hits of all processes are shown, also where one is named or started
+	Cgroup  uint64 // only in this cgroup
+	Vmlinux string // debug information of the kernel; FILE:LINE is then a line of it where no process is traced
+	Cost    bool   // measure the time of hits
+	Force   bool   // as in kernel.Options
+}
 
-	clock *event.Clock
-	thr   *event.Threads
-	drain *drain.Drain
-	user  *drain.Source                            // the process's rings
-	of    map[*event.Schema]*tracepoint.Tracepoint // what records are of
+// Session traces one process, or the kernel, or both. It is used from one goroutine, but
+// for the methods that say otherwise.
+type Session struct {
+	*report
+	*names
+	opt      Options
+	subject  subject
+	launched bool
+	mine     *inProcess
+	kern     *inKernel
+	records  *records
+	state    state
+	post     *post
+	asked    *request // what effAnswer and effRefuse are about
 
 	typed   typed
-	ctx     context.Context // of Session.Run; nil: nothing interrupts
 	pauses  []time.Duration
 	armed   time.Duration
 	started time.Time
@@ -93,75 +87,123 @@ type IO struct{ In, Out, Err *os.File }
 
 // Launch starts a program and holds it at its first instruction.
 func Launch(argv []string, std IO, opt Options) (*Session, error) {
-	s, err := newSession(opt, true)
+	s, cfg, trace, err := newSession(opt, true)
 	if err != nil {
 		return nil, err
 	}
 	streams := process.StartOptions{Stdin: std.In, Stdout: std.Out, Stderr: std.Err}
 	if s.kernelOnly() {
-		s.held, err = process.StartHeld(argv, streams)
-	} else {
-		s.p, err = process.Start(argv, streams, s.config())
+		s.subject.held, err = process.StartHeld(argv, streams)
+		if err != nil {
+			return nil, err
+		}
+		return s, nil
 	}
+	p, err := process.Start(argv, streams, cfg)
 	if err != nil {
 		return nil, err
 	}
-	if s.p != nil {
-		s.mine.Trace(s.p, nil)
-	}
+	s.trace(p, trace)
 	return s, nil
 }
 
 // Attach traces a running process.
 func Attach(pid int, opt Options) (*Session, error) {
-	s, err := newSession(opt, false)
+	s, cfg, trace, err := newSession(opt, false)
 	if err != nil {
 		return nil, err
 	}
-	s.p, err = process.Attach(pid, s.config())
+	p, err := process.Attach(pid, cfg)
 	if err != nil {
 		return nil, err
 	}
-	s.mine.Trace(s.p, nil)
+	s.trace(p, trace)
 	return s, nil
 }
 
-func newSession(opt Options, launched bool) (*Session, error) {
-	if err := procdir.Own(); err != nil {
+// Watch traces by the kernel engine alone: all processes, or the one with the
+// number pid when that is not 0, which is neither stopped nor otherwise touched. The
+// session ends with that process.
+func Watch(pid int, opt Options) (*Session, error) {
+	opt.Kernel.All = true
+	s, _, _, err := newSession(opt, false)
+	if err != nil || pid == 0 {
+		return s, err
+	}
+	if s.subject.watched, err = process.Watch(pid); err != nil {
 		return nil, err
+	}
+	return s, nil
+}
+
+// trace notes the process that is traced.
+func (s *Session) trace(p *process.Process, trace func(*process.Process)) {
+	s.subject.p, s.mine.p = p, p
+	trace(p)
+}
+
+func newSession(opt Options, launched bool) (*Session, process.Config, func(*process.Process), error) {
+	if err := procdir.Own(); err != nil {
+		return nil, process.Config{}, nil, err
 	}
 	clock, err := event.NewClock()
 	if err != nil {
-		return nil, err
+		return nil, process.Config{}, nil, err
 	}
 	mine, kernel := split(&opt)
-	s := &Session{opt: opt, tps: track(mine), ktps: track(kernel), clock: clock, thr: event.NewThreads(), started: time.Now(), launched: launched, of: map[*event.Schema]*tracepoint.Tracepoint{}}
+	s := &Session{opt: opt, started: time.Now(), launched: launched, post: newPost()}
 	if s.opt.Started.IsZero() {
 		s.opt.Started = s.started
 	}
-	s.mine = inproc.New(s.engineOptions())
-	s.post.ready = make(chan struct{}, 1)
-	s.ended = make(chan struct{})
-	return s, nil
+	s.report = &report{opt: &s.opt}
+	s.records = &records{
+		clock: clock, threads: event.NewThreads(), max: opt.MaxEvents, of: map[*event.Schema]*tracepoint.Tracepoint{},
+		begin: func() drain.Sink { return opt.NewSink(s) },
+	}
+	r := &resolver{s.report}
+	s.mine = &inProcess{resolver: r, tps: track(mine), records: s.records, settle: s.poll}
+	s.kern = &inKernel{resolver: r, tps: track(kernel), records: s.records}
+	s.names = &names{clock, s.mine, s.kern}
+	cfg, trace := s.makeEngines()
+	return s, cfg, trace, nil
 }
+
+// OnlyKernel reports whether all places are the kernel engine's.
+func (o *Options) OnlyKernel() bool {
+	mine, _ := split(o)
+	return len(mine) == 0
+}
+
+// split gives the tracepoints of the process and those of the kernel engine.
+func split(opt *Options) (process, kernel []*tracepoint.Tracepoint) {
+	for _, tp := range opt.Tracepoints {
+		if inKernelPlace(tp.Place, &opt.Kernel) {
+			kernel = append(kernel, tp)
+		} else {
+			process = append(process, tp)
+		}
+	}
+	return process, kernel
+}
+
+// kernelOnly reports whether the in-process engine has nothing to do: then no
+// process is traced by ptrace.
+func (s *Session) kernelOnly() bool { return len(s.mine.tps) == 0 && len(s.kern.tps) > 0 }
 
 // Run arms the tracepoints, traces until the program ends or ctx is done, takes
 // everything back and gives the summary. The error is the user's diagnostics or
 // what the environment refused; the result is valid in any case.
 func (s *Session) Run(ctx context.Context) (*Result, error) {
-	defer close(s.ended)
+	defer close(s.post.ended)
 	s.ctx = ctx
 	defer s.armingOver(nil)
-	s.state = state{launched: s.launched, kernel: len(s.ktps) > 0}
+	s.state = state{launched: s.launched, kernel: len(s.kern.tps) > 0}
 	if s.kernelOnly() {
 		s.beginKernel(ctx)
 	} else {
 		s.begin(ctx)
 	}
-	var gone <-chan struct{} // the end of the process
-	if p := s.subject(); p != nil {
-		gone = p.Done()
-	}
+	gone := s.subject.done()
 	poll := time.NewTicker(pollEvery)
 	defer poll.Stop()
 	var over <-chan time.Time
@@ -207,19 +249,19 @@ func (s *Session) Run(ctx context.Context) (*Result, error) {
 func (s *Session) begin(ctx context.Context) {
 	held := 0
 	if s.launched {
-		held = s.p.Pid()
-		if s.p.WatchesModules() && inproc.HasLinker(held) {
-			_ = s.p.Resume(held) // it may be gone already; then Done says so
+		held = s.subject.p.Pid()
+		if s.subject.p.WatchesModules() && hasLinker(held) {
+			s.subject.resume(held)
 			held = s.awaitModules(ctx)
 		}
 	}
 	if s.endedEarly(held) { // what of the program is there does not matter
 		return
 	}
-	err := s.armKernel()
+	err := s.kern.arm()
 	pending := 0
 	if err == nil {
-		pending, err = s.arm()
+		pending, err = s.mine.arm()
 	}
 	if s.endedEarly(held) {
 		return
@@ -231,9 +273,33 @@ func (s *Session) begin(ctx context.Context) {
 	s.dispatch(ev{kind: evArmed, pending: pending, err: err}, held)
 }
 
+// beginKernel arms a session of the kernel engine alone.
+func (s *Session) beginKernel(ctx context.Context) {
+	if ctx.Err() != nil {
+		s.dispatch(ev{kind: evStop}, 0)
+		return
+	}
+	err := s.kern.arm()
+	if s.endedEarly(0) {
+		return
+	}
+	s.setArmed(err)
+	s.dispatch(ev{kind: evArmed, err: err}, 0)
+}
+
+// endedEarly ends a session that the user has ended before it was armed. held waits.
+func (s *Session) endedEarly(held int) bool {
+	if s.interrupted() == nil {
+		return false
+	}
+	s.warn("ended before the tracepoints were in place")
+	s.dispatch(ev{kind: evStop}, held)
+	return true
+}
+
 func (s *Session) setArmed(err error) {
 	s.armed = time.Since(s.opt.Started)
-	s.mine.Started()
+	s.mine.eng.Started()
 	s.typed.armed.Store(true)
 	s.armingOver(err)
 }
@@ -242,21 +308,6 @@ func (s *Session) armingOver(err error) {
 	if s.opt.OnArmed != nil {
 		s.opt.OnArmed(err)
 	}
-}
-
-// reading is the drain, made with its sink when there first is something to read.
-func (s *Session) reading() *drain.Drain {
-	if s.drain == nil {
-		s.drain = drain.New(s.clock, s.opt.NewSink(s))
-		s.drain.Max = s.opt.MaxEvents
-	}
-	return s.drain
-}
-
-// isEnd reports whether an error is no more than the end of what is traced, or of the
-// session.
-func isEnd(err error) bool {
-	return errors.Is(err, process.ErrGone) || errors.Is(err, engine.ErrReplaced) || errors.Is(err, errInterrupted)
 }
 
 // awaitModules returns the thread that ld.so's breakpoint holds, 0 when the
@@ -273,7 +324,7 @@ func (s *Session) awaitModules(ctx context.Context) int {
 					return m.tid
 				}
 			}
-		case <-s.p.Done():
+		case <-s.subject.done():
 			return 0
 		case <-ctx.Done():
 			return 0
@@ -285,27 +336,16 @@ func (s *Session) awaitModules(ctx context.Context) int {
 // run behind the writers, often enough that output feels immediate.
 const pollEvery = 4 * time.Millisecond
 
-// pollLimit is how long rings that fill as fast as they are read keep the session from
-// everything else.
-const pollLimit = 50 * time.Millisecond
-
 func (s *Session) poll() {
-	if s.drain == nil || s.state.phase != running {
+	if s.state.phase != running {
 		return
 	}
-	// A short while at most: the program's other events and the user's wish to end wait.
-	for start := time.Now(); time.Since(start) < pollLimit; {
-		more, err := s.drain.Poll()
-		if err != nil {
-			if errors.Is(err, drain.ErrEnough) {
-				s.endAsked, err = true, nil
-			}
-			s.dispatch(ev{kind: evStop, err: err}, 0)
-			return
-		}
-		if !more {
-			return
-		}
+	enough, err := s.records.poll()
+	if enough {
+		s.endAsked = true
+	}
+	if enough || err != nil {
+		s.dispatch(ev{kind: evStop, err: err}, 0)
 	}
 }
 
@@ -316,70 +356,57 @@ func (s *Session) dispatch(e ev, tid int) {
 	for _, x := range effs {
 		s.carryOut(x, tid)
 	}
-	if tid != 0 {
-		_ = s.p.Resume(tid) // it may be gone, or let go already
-	}
+	s.subject.resume(tid)
 }
 
 func (s *Session) carryOut(x effect, tid int) {
 	switch x {
 	case effResume:
 		s.logf("armed after %v", s.armed)
-		if s.held != nil {
-			s.held.Release()
-		} // else dispatch does it for whoever waits
+		s.subject.release() // else dispatch does it for the thread that waits
 	case effRearm:
-		pending, err := s.arm()
+		pending, err := s.mine.arm()
 		if err != nil && !isEnd(err) {
 			s.warn(err.Error()) // one bad place in a new library does not end a session
 		}
 		s.dispatch(ev{kind: evRearmed, pending: pending}, 0)
 	case effKill:
-		if s.held != nil {
-			s.held.Kill()
-			return
-		}
-		_ = s.p.Kill()
+		s.subject.kill()
 	case effDetach:
-		s.disarmKernel()
-		if s.held != nil {
-			s.held.Release()
-		}
-		if s.p == nil {
-			s.dispatch(ev{kind: evDetached}, 0)
-			return
-		}
-		if err := s.detach(); errors.Is(err, process.ErrGone) {
-			s.awaitEnd()
-		} else if err != nil && s.err == nil {
-			s.err = err
+		s.kern.disarm()
+		s.subject.release()
+		if s.subject.p != nil {
+			s.detach()
 		}
 		s.dispatch(ev{kind: evDetached}, 0)
 	case effForget:
-		s.mine.Drop()
-		s.removeUprobes()
-		if len(s.tps) > 0 {
-			s.warn("the program has called exec: the tracepoints were in the old one; tracing of it ends")
-		}
+		s.mine.replaced()
 	case effRelease:
-		_ = s.p.Detach()
+		_ = s.subject.p.Detach()
 	case effDrain:
-		s.disarmKernel()
-		if s.drain != nil {
-			if err := s.drain.Finish(s.endIsLate()); err != nil && s.err == nil {
-				s.err = err
-			}
+		s.kern.disarm()
+		if err := s.records.finish(s.endIsLate()); err != nil && s.err == nil {
+			s.err = err
 		}
 		s.dispatch(ev{kind: evDrained}, 0)
 	case effFinish:
 	case effClear:
-		if err := s.mine.Clear(tid); err != nil && !isEnd(err) {
+		if err := s.mine.eng.Clear(tid); err != nil && !isEnd(err) {
 			s.warn(err.Error())
 		}
 	case effAnswer:
 		s.asked.answer <- s.asked.do()
 	case effRefuse:
 		s.asked.answer <- errNotRunning
+	}
+}
+
+// detach takes the tracepoints out of the process and lets it go.
+func (s *Session) detach() {
+	if err := s.mine.detach(s.state.replaced); errors.Is(err, process.ErrGone) {
+		s.subject.awaitEnd()
+	} else if err != nil && s.err == nil {
+		s.err = err
 	}
 }
 
@@ -399,89 +426,10 @@ func (s *Session) endIsLate() func() bool {
 	}
 }
 
-// awaitEnd waits until a process on its way out is gone and its status is known: a
-// core may be written meanwhile, but not for ever.
-func (s *Session) awaitEnd() {
-	select {
-	case <-s.p.Done():
-	case <-time.After(10 * time.Second):
-	}
-}
-
-func (s *Session) logf(format string, args ...any) {
-	if s.opt.Log != nil {
-		s.opt.Log(fmt.Sprintf(format, args...))
-	}
-}
-
-func (s *Session) warn(msg string) {
-	if s.opt.Warn != nil {
-		s.opt.Warn(msg)
-	}
-}
-
 // Close frees what the session holds of the machine.
 func (s *Session) Close() {
-	if s.kern != nil {
-		_ = s.kern.Close()
-		s.host.Close()
-	}
-	if s.watched != nil {
-		s.watched.Close()
-	}
-	s.mine.CloseModules()
-	_ = s.mine.Close()
-}
-
-// patternSites is the room for sites where a pattern may match functions of libraries
-// that come later: those of a large one. It takes 2 MiB a CPU, of which only what is used
-// is ever allocated.
-const patternSites = 1 << 16
-
-// laterSites is how many sites there may be in the end; 0: some more than at first.
-func (s *Session) laterSites() int {
-	for _, tp := range s.opt.Tracepoints {
-		if s.opt.Pending && tp.Place.Glob() {
-			return patternSites
-		}
-	}
-	return 0
-}
-
-// engineOptions are those of the in-process engine.
-func (s *Session) engineOptions() inproc.Options {
-	return inproc.Options{
-		BufferSize: s.opt.BufferSize, DebugDirs: s.opt.DebugDirs, Avoid: s.opt.Avoid, Fresh: s.launched, Sites: s.laterSites(),
-		Uprobes: uprobes{s}, Dump: s.opt.Dump, Log: s.opt.Log, Warn: s.opt.Warn, Progress: s.step,
-		OnRings: func(mem *ring.Shared) {
-			pid := s.p.Pid()
-			s.user = s.reading().Add(mem, false, event.Decoder{Threads: s.thr, Pid: pid, Comm: drain.Comm(pid, pid)})
-		},
-		OnPause: func(d time.Duration) {
-			if !s.launched || s.state.phase == running {
-				s.pauses = append(s.pauses, d)
-			}
-		},
-		OnNoClock: s.onNoClock,
-	}
-}
-
-// detach takes everything back and lets the process go.
-func (s *Session) detach() error {
-	if !s.state.replaced {
-		if err := s.mine.Stop(); err != nil && !errors.Is(err, engine.ErrReplaced) {
-			return err
-		}
-	}
-	// The tables are needed until the end: threads may be left in the engine's code.
-	defer s.mine.Drop()
-	return s.p.Detach()
-}
-
-// trouble reports what went wrong when the program's own code is back already: what is
-// left does no harm.
-func (s *Session) trouble(what string, err error) {
-	if err != nil && !errors.Is(err, process.ErrGone) {
-		s.warn(fmt.Sprintf("%s: %v", what, err))
-	}
+	s.kern.close()
+	s.subject.close()
+	s.mine.eng.CloseModules()
+	_ = s.mine.eng.Close()
 }

@@ -30,7 +30,7 @@ func (s *Session) PassedOn() bool {
 	if !s.launched || !s.typed.armed.Load() {
 		return false
 	}
-	if s.held != nil { // its signals are not seen
+	if s.subject.held != nil { // its signals are not seen
 		return inForeground()
 	}
 	for start := time.Now(); ; time.Sleep(time.Millisecond) { // until the tracer has seen it
@@ -56,24 +56,13 @@ func inForeground() bool {
 }
 
 // Ended is closed when Run is over.
-func (s *Session) Ended() <-chan struct{} { return s.ended }
+func (s *Session) Ended() <-chan struct{} { return s.post.ended }
 
 // RunsOn gives the pid of the program that the session has started, if it is still
 // there when Run is over.
 func (s *Session) RunsOn() (pid int, ok bool) {
-	p := s.subject()
-	if !s.launched || p == nil {
+	if !s.launched || s.subject.life() == nil {
 		return 0, false
 	}
-	for start := time.Now(); ; time.Sleep(time.Millisecond) {
-		var si unix.Siginfo
-		err := unix.Waitid(unix.P_PID, p.Pid(), &si, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
-		if err != nil || si.Signo != 0 {
-			return 0, false // it has ended
-		}
-		if s.ctx.Err() == nil || time.Since(start) > typedLimit {
-			return p.Pid(), true
-		}
-		// A signal has ended the session; typed, it may have ended the program as well.
-	}
+	return s.subject.runsOn(s.ctx.Err() != nil)
 }

@@ -1,0 +1,267 @@
+// Package uprobes are sites of a traced process that the kernel engine serves in the place
+// of the in-process engine: those that the latter cannot reach (another tracer's breakpoint
+// is there), or only slowly. Each becomes a uprobe, for this process only. Its records come
+// with the kernel engine's.
+//
+// Import rule: uprobes is where the two engines meet; both are below it.
+package uprobes
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/jalon-trace/jalon/internal/engine"
+	"github.com/jalon-trace/jalon/internal/engine/inproc"
+	"github.com/jalon-trace/jalon/internal/engine/kernel"
+	"github.com/jalon-trace/jalon/internal/probe"
+	"github.com/jalon-trace/jalon/internal/tracepoint"
+)
+
+// Spare is how many sites of a process can become uprobes.
+const Spare = 4096
+
+// Config says where uprobes come from and what they are for.
+type Config struct {
+	// Kernel is the kernel engine, which is opened when it is first asked for.
+	Kernel func() (*kernel.Host, *kernel.Engine, error)
+	// None says why there are to be no uprobes; nil: there may be.
+	None error
+	// Pid is the process's number.
+	Pid func() int
+	// Tracepoint is what a program of the process was made for.
+	Tracepoint func(*engine.Program) *tracepoint.Tracepoint
+	Compiling  func() *engine.Compiling
+	// Slow is the engine whose sites they are.
+	Slow func() *inproc.Engine
+	// Loaded is called when the kernel engine has rings, before the first hit.
+	Loaded func()
+	// Added is called when a program runs in the kernel in the place of x, and Removed
+	// when it does not any more.
+	Added   func(k *engine.Program)
+	Removed func(x, k *engine.Program)
+	// Gone is called when x has no code in the process any more.
+	Gone func(x *engine.Program)
+	Logf func(format string, args ...any)
+	// Trouble takes errors when something is taken back.
+	Trouble func(what string, err error)
+}
+
+// Set is the uprobes of a process. It implements inproc.Uprobes.
+type Set struct {
+	Config
+	host *kernel.Host
+	kern *kernel.Engine
+	list []*uprobe
+}
+
+// uprobe is such a site.
+type uprobe struct {
+	x *engine.Program
+	k *engine.Program // of the kernel engine
+	// absent: its library is unloaded. The kernel puts the breakpoint there again when
+	// the file is mapped again.
+	absent bool
+	// foreign: another tracer's breakpoint is at its address.
+	foreign bool
+}
+
+func (u *uprobe) site() *inproc.Site { return u.x.Site.(*inproc.Site) }
+
+// New prepares a set without uprobes.
+func New(c Config) *Set { return &Set{Config: c} }
+
+// Add implements inproc.Uprobes: it makes uprobes, in this process only. The process
+// may run or be stopped.
+func (s *Set) Add(list []inproc.Wanted) []error {
+	errs := make([]error, len(list))
+	var add []*engine.Program
+	var at []int
+	for i, x := range list {
+		if u := s.before(x.Program); u != nil { // its library was loaded anew
+			u.absent, u.x = false, x.Program
+			continue
+		}
+		var k *engine.Program
+		if k, errs[i] = s.inKernel(x.Program); errs[i] == nil {
+			add, at = append(add, k), append(at, i)
+		}
+	}
+	for i, err := range s.attach(add) {
+		x := list[at[i]]
+		if err == nil {
+			if err = x.Site.(*inproc.Site).Trapped(); err != nil {
+				err = errors.Join(err, s.kern.Remove(add[i:i+1]))
+			}
+		}
+		if err != nil {
+			errs[at[i]] = err
+			continue
+		}
+		s.Added(add[i])
+		s.list = append(s.list, &uprobe{x: x.Program, k: add[i], foreign: x.Shared})
+		s.Logf("%s at %#x in %s: a uprobe of the kernel", x.Label, x.Site.Addr(), x.Site.(*inproc.Site).Function())
+	}
+	return errs
+}
+
+// inKernel makes the program for the kernel engine of one of the process.
+func (s *Set) inKernel(x *engine.Program) (*engine.Program, error) {
+	if s.None != nil {
+		return nil, s.None
+	}
+	site := x.Site.(*inproc.Site)
+	if err := site.MayUprobe(); err != nil {
+		return nil, err
+	}
+	if s.kern == nil {
+		host, kern, err := s.Kernel()
+		if err != nil {
+			return nil, err
+		}
+		s.host, s.kern = host, kern
+	}
+	tp := s.Tracepoint(x)
+	dw, path, at := site.File()
+	k, err := s.host.UserSite(tp.Place, dw, path, at, s.Pid())
+	if err != nil {
+		return nil, err
+	}
+	progs, err := s.Compiling().Compile(x.Key, tp, k)
+	if err != nil {
+		return nil, err
+	}
+	return progs[0], nil
+}
+
+// attach loads and attaches programs.
+func (s *Set) attach(list []*engine.Program) []error {
+	if len(list) == 0 {
+		return nil
+	}
+	errs, err := s.kern.Load(list)
+	if err == nil {
+		s.Loaded()
+		var good []*engine.Program
+		for i, x := range list {
+			if errs[i] == nil {
+				good = append(good, x)
+			}
+		}
+		var refused []error
+		refused, err = s.kern.Arm(good)
+		for i := range list {
+			if errs[i] == nil {
+				errs[i], refused = refused[0], refused[1:]
+			}
+		}
+	}
+	if err != nil {
+		for i := range errs {
+			errs[i] = err
+		}
+	}
+	return errs
+}
+
+// before is the uprobe that a site has from before its library was unloaded.
+func (s *Set) before(x *engine.Program) *uprobe {
+	site := x.Site.(*inproc.Site)
+	for _, u := range s.list {
+		if u.absent && u.x.Key == x.Key && u.site().Same(site) && site.Trapped() == nil {
+			return u
+		}
+	}
+	return nil
+}
+
+// Serving are the programs of the process that run in the kernel.
+func (s *Set) Serving() map[*engine.Program]bool {
+	set := map[*engine.Program]bool{}
+	for _, u := range s.list {
+		if !u.absent {
+			set[u.x] = true
+		}
+	}
+	return set
+}
+
+// Refresh notes whose libraries are gone.
+func (s *Set) Refresh() {
+	for _, u := range s.list {
+		if !u.absent && !u.site().Loaded() {
+			u.absent = true
+			s.Gone(u.x)
+		}
+	}
+}
+
+// Remove detaches all: the process is another program now.
+func (s *Set) Remove() {
+	var list []*engine.Program
+	for _, u := range s.list {
+		list = append(list, u.k)
+		s.Removed(u.x, u.k)
+	}
+	s.list = nil
+	if len(list) > 0 {
+		s.Trouble("removing uprobes", s.kern.Remove(list))
+	}
+}
+
+// Drop implements inproc.Uprobes: it takes back the one that a site was just given.
+func (s *Set) Drop(x *engine.Program) {
+	i := slices.IndexFunc(s.list, func(u *uprobe) bool { return u.x == x })
+	if i < 0 {
+		return
+	}
+	u := s.list[i]
+	s.list = slices.Delete(s.list, i, i+1)
+	s.Gone(u.x)
+	s.Removed(u.x, u.k)
+	s.Trouble("removing a uprobe", s.kern.Remove([]*engine.Program{u.k}))
+}
+
+// Enable attaches or detaches the uprobes of a tracepoint, by the key of its programs. Those that the
+// kernel does not take any more, in pages that are guarded since, are to become int3s.
+func (s *Set) Enable(key any, on bool) (trapping []*engine.Program, err error) {
+	var mine []*engine.Program
+	for _, u := range s.list {
+		if u.x.Key == key {
+			mine = append(mine, u.k)
+		}
+	}
+	if len(mine) == 0 {
+		return nil, nil
+	}
+	if err := s.kern.Enable(mine, on); err != nil {
+		return nil, err
+	}
+	if !on {
+		return nil, nil
+	}
+	for _, u := range slices.Clone(s.list) {
+		if u.x.Key != key || u.absent {
+			continue
+		}
+		err := u.site().Trapped()
+		switch {
+		case err == nil:
+		case u.foreign: // another tracer's breakpoint is there, or was
+			return nil, errors.Join(probe.Error(s.Tracepoint(u.x).Place, err), s.kern.Enable(mine, false))
+		default:
+			s.Drop(u.x)
+			s.Slow().NoUprobe(u.x)
+			trapping = append(trapping, u.x)
+		}
+	}
+	return trapping, nil
+}
+
+// Tactic is how a site that no jump reaches is reached: by a uprobe where this user
+// may have them and the kernel engine can do what is asked there.
+func Tactic() string {
+	if kernel.MayUprobe() == nil {
+		return "uprobe, or int3 where the kernel engine cannot do what is asked"
+	}
+	return "int3 (uprobes are not permitted)"
+}

@@ -1,0 +1,158 @@
+package session
+
+import (
+	"errors"
+	"time"
+
+	"github.com/jalon-trace/jalon/internal/drain"
+	"github.com/jalon-trace/jalon/internal/engine"
+	"github.com/jalon-trace/jalon/internal/engine/inproc"
+	"github.com/jalon-trace/jalon/internal/engine/kernel"
+	"github.com/jalon-trace/jalon/internal/engine/uprobes"
+	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/image"
+	"github.com/jalon-trace/jalon/internal/process"
+	"github.com/jalon-trace/jalon/internal/ring"
+	"github.com/jalon-trace/jalon/internal/tracepoint"
+)
+
+// This file constructs the engines; no other file of the package names one.
+
+// Dumper shows the stages of code generation of a program.
+type Dumper = inproc.Dumper
+
+// openedKernel is a kernel engine with what it was opened on.
+type openedKernel struct {
+	*kernel.Engine
+	host *kernel.Host
+}
+
+// Close closes both.
+func (k *openedKernel) Close() error {
+	err := k.Engine.Close()
+	k.host.Close()
+	return err
+}
+
+// makeEngines constructs the in-process engine, and what opens the kernel engine when it
+// is needed. trace sets the process.
+func (s *Session) makeEngines() (cfg process.Config, trace func(*process.Process)) {
+	var eng *inproc.Engine
+	s.kern.open = s.openKernel
+	s.mine.uprobes = uprobes.New(uprobes.Config{
+		Kernel: s.neededKernel, None: s.noUprobes(), Pid: func() int { return s.mine.p.Pid() }, Slow: func() *inproc.Engine { return eng },
+		Tracepoint: func(x *engine.Program) *tracepoint.Tracepoint { return trackedOf(x).Tracepoint }, Compiling: s.mine.compiling,
+		Loaded: s.kern.read, Added: func(k *engine.Program) { s.records.know(s.kern.src, k) },
+		Removed: func(_, k *engine.Program) { s.records.forget(k) }, Gone: forget,
+		Logf: s.logf, Trouble: s.trouble,
+	})
+	eng = inproc.New(inproc.Options{
+		BufferSize: s.opt.BufferSize, DebugDirs: s.opt.DebugDirs, Avoid: s.opt.Avoid, Fresh: s.launched, Sites: s.laterSites(),
+		Uprobes: s.mine.uprobes, Dump: s.opt.Dump, Log: s.opt.Log, Warn: s.opt.Warn, Progress: s.step,
+		OnRings: func(mem *ring.Shared) {
+			pid := s.mine.p.Pid()
+			s.mine.src = s.records.add(mem, false, event.Decoder{Threads: s.records.threads, Pid: pid, Comm: drain.Comm(pid, pid)})
+		},
+		OnPause: func(d time.Duration) {
+			if !s.launched || s.state.phase == running {
+				s.pauses = append(s.pauses, d)
+			}
+		},
+		OnNoClock: func() { s.post.do(eng.ProtectClock) },
+	})
+	s.mine.eng = eng
+	calls := eng.Callbacks()
+	cfg = process.Config{
+		OnFault: calls.Fault,
+		OnClock: calls.Clock,
+		OnTrap:  calls.Trap,
+		PCBack:  calls.Back,
+		InCode:  calls.Inside,
+		// A thread is held whose signal needs the program's own code.
+		OnSignal: func(tid int, _ bool) bool { return calls.MayClear() && s.post.event(evSignal, tid) },
+		OnThread: func(e process.ThreadEvent) { inproc.Note(s.records.threads, e) },
+		OnModules: func(tid int) bool {
+			return s.post.event(evModules, tid)
+		},
+		OnExec:    func(tid int) bool { calls.Forget(); return s.post.event(evExec, tid) },
+		OnFork:    calls.Forked,
+		OnPanic:   s.opt.OnPanic,
+		Interrupt: s.opt.Interrupt,
+		OnTyped:   func() { s.typed.seen.Add(1) },
+	}
+	return cfg, func(p *process.Process) { eng.Trace(p, nil) }
+}
+
+// openKernel opens the kernel engine.
+func (s *Session) openKernel() (kernelEngine, error) {
+	host, err := kernel.Open(s.kernelOptions())
+	if err != nil {
+		return nil, err
+	}
+	if err := host.Permitted(); err != nil {
+		host.Close()
+		return nil, err
+	}
+	opt := kernel.EngineOptions{BufferSize: s.opt.BufferSize, Cost: s.opt.Kernel.Cost, IR: s.opt.Dump.IR, Code: s.opt.Dump.Code}
+	if s.mine.p != nil {
+		opt.Room = uprobes.Spare
+	}
+	return &openedKernel{host.NewEngine(opt), host}, nil
+}
+
+// neededKernel is the kernel engine for sites of the process.
+func (s *Session) neededKernel() (*kernel.Host, *kernel.Engine, error) {
+	if err := s.kern.need(); err != nil {
+		return nil, nil, err
+	}
+	k := s.kern.eng.(*openedKernel) // s.kern.open has made it
+	return k.host, k.Engine, nil
+}
+
+// errNoUprobes: the user wants none.
+var errNoUprobes = errors.New("only code in the process is wanted (--engine process)")
+
+// noUprobes says why sites of the process are to be no uprobes.
+func (s *Session) noUprobes() error {
+	if s.opt.NoUprobes {
+		return errNoUprobes
+	}
+	return nil
+}
+
+// kernelOptions are those of the session's kernel engine.
+func (s *Session) kernelOptions() kernel.Options {
+	opt := kernel.Options{
+		Cgroup: s.opt.Kernel.Cgroup, Vmlinux: s.opt.Kernel.Vmlinux, Force: s.opt.Kernel.Force,
+		DebugDirs: s.opt.DebugDirs, Warn: s.opt.Warn, Log: s.opt.Log,
+		Progress: s.step,
+	}
+	if p := s.subject.life(); p != nil {
+		opt.Tgid = p.Pid()
+		opt.Program = image.ProgramFile(opt.Tgid)
+		pid := opt.Tgid
+		opt.File = func(name string) string { return image.Named(pid, name) }
+		if s.opt.Kernel.Anyone {
+			opt.Tgid, opt.File = 0, nil // a path is then what it is to all
+		}
+	}
+	return opt
+}
+
+// hasLinker reports whether a program at its first instruction has ld.so beside it.
+func hasLinker(pid int) bool { return inproc.HasLinker(pid) }
+
+// patternSites is the room for sites where a pattern may match functions of libraries
+// that come later: those of a large one. It takes 2 MiB a CPU, of which only what is used
+// is ever allocated.
+const patternSites = 1 << 16
+
+// laterSites is how many sites there may be in the end; 0: some more than at first.
+func (s *Session) laterSites() int {
+	for _, tp := range s.opt.Tracepoints {
+		if s.opt.Pending && tp.Place.Glob() {
+			return patternSites
+		}
+	}
+	return 0
+}

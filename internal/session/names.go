@@ -1,0 +1,49 @@
+package session
+
+import (
+	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/format"
+)
+
+// names are the names of what a session's events have addresses of.
+type names struct {
+	clock *event.Clock
+	mine  *inProcess
+	kern  *inKernel
+}
+
+// WallOffset turns CLOCK_MONOTONIC into the wall clock, nanoseconds.
+func (n *names) WallOffset() int64 { return n.clock.WallOffset() }
+
+// Symbol names a run-time address in code or data: "main", "main+4", "" when
+// nothing is known.
+func (n *names) Symbol(addr uint64) string {
+	if n.kern.eng != nil && addr>>63 != 0 {
+		return n.kern.eng.Symbol(addr)
+	}
+	return n.mine.eng.Symbol(addr)
+}
+
+// KernelSymbol implements event.KernelNames.
+func (n *names) KernelSymbol(addr uint64) (event.KernelSymbol, bool) {
+	if n.kern.eng == nil {
+		return event.KernelSymbol{}, false
+	}
+	return n.kern.eng.KernelSymbol(addr)
+}
+
+// KernelString implements event.KernelNames.
+func (n *names) KernelString(addr uint64) (string, bool) {
+	if n.kern.eng == nil {
+		return "", false
+	}
+	return n.kern.eng.KernelString(addr)
+}
+
+// Unwind gives the frames of a stack.
+func (n *names) Unwind(ev *event.Event, v *event.Value) []format.Frame {
+	if ev.Schema.Kernel {
+		return n.kern.eng.Unwind(ev, v)
+	}
+	return n.mine.eng.Unwind(v)
+}
