@@ -21,6 +21,11 @@ type Trace struct {
 	result *Result
 	err    error
 
+	launched bool // the program was started
+	untraced bool // it is not traced by ptrace: only the kernel engine is used
+	typed    typed
+	stopped  func() bool // the trace was ended from outside
+
 	mu     sync.Mutex // guards what is looked up in s after its end
 	closed bool
 }
@@ -36,7 +41,10 @@ func Start(ctx context.Context, target Target, opt Options) (*Trace, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	t := &Trace{cancel: cancel, done: make(chan struct{})}
+	t := &Trace{
+		cancel: cancel, done: make(chan struct{}), launched: len(target.argv) > 0, untraced: sopt.OnlyKernel(),
+		stopped: func() bool { return ctx.Err() != nil },
+	}
 	output := opt.Output
 	if output == nil {
 		t.queue = newQueue(orDefault(opt.Queue, defaultQueue))
@@ -45,7 +53,9 @@ func Start(ctx context.Context, target Target, opt Options) (*Trace, error) {
 	sopt.NewSink = output.sink
 	sopt.Interrupt = ctx.Done()
 	armed := make(chan error, 2)
+	sopt.OnTyped = func() { t.typed.seen.Add(1) }
 	sopt.OnArmed = func(err error) {
+		t.typed.armed.Store(true)
 		select {
 		case armed <- err:
 		default: // the one at the end of a trace that was armed
@@ -157,14 +167,6 @@ func (t *Trace) Counts(ctx context.Context) ([]Count, error) {
 	}
 	return out, nil
 }
-
-// Running gives the program that the trace has started if it is there: after the end of the
-// trace it runs on by itself.
-func (t *Trace) Running() (pid int, ok bool) { return t.s.RunsOn() }
-
-// PassedOn reports whether a signal that this process was just sent was typed at the terminal
-// and has reached the program of [Command] too: then the program decides what becomes of it.
-func (t *Trace) PassedOn() bool { return t.s.PassedOn() }
 
 // lookUp carries f out where the session's tables may be read: on its goroutine while it
 // runs, on this one afterwards. After Close it does nothing.

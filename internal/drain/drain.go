@@ -210,6 +210,25 @@ func (d *Drain) look() (more bool, err error) {
 	return more, d.clock.Refresh()
 }
 
+// pollLimit is how long rings that fill as fast as they are read keep the caller of PollAll
+// from everything else.
+const pollLimit = 50 * time.Millisecond
+
+// PollAll is Poll until there is nothing more, for a short while at most: the program's other
+// events and the user's wish to end wait. enough: all that was asked for is shown.
+func (d *Drain) PollAll() (enough bool, err error) {
+	for start := time.Now(); time.Since(start) < pollLimit; {
+		more, err := d.Poll()
+		if errors.Is(err, ErrEnough) {
+			return true, nil
+		}
+		if err != nil || !more {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
 // readAll reads every ring once.
 func (d *Drain) readAll() (more bool, err error) {
 	for _, src := range d.sources {

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"fmt"
+
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/sema"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
@@ -26,7 +28,56 @@ type Compiling struct {
 	RepeatLimit int
 	StackLimit  int
 	NoOptimise  bool
-	Warn        func(string) // may be nil
+	// Warn takes warnings, Log what is left out; each may be nil.
+	Warn, Log func(string)
+	// Progress is called in long loops and may end them by an error; nil is allowed.
+	Progress func(what string, done, of int) error
+}
+
+func (c *Compiling) warn(msg string) {
+	if c.Warn != nil {
+		c.Warn(msg)
+	}
+}
+
+// All resolves a tracepoint's place by an engine and compiles it for all sites. found is
+// false for a place that is not found, and why. When a place has several addresses, those
+// where the expressions mean nothing are left out with a warning; the error is that none
+// is left.
+func (c *Compiling) All(e Engine, key any, tp *tracepoint.Tracepoint) (list []*Program, found bool, err error) {
+	at, err := e.Resolve(tp.Place)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, w := range at {
+		if text := w.Warning(); text != "" {
+			c.warn(tp.Place.Text + ": " + text)
+		}
+	}
+	var left tracepoint.LeftOut
+	for i, w := range at {
+		if c.Progress != nil {
+			if err := c.Progress("compiling", i, len(at)); err != nil {
+				return nil, true, err
+			}
+		}
+		progs, err := c.Compile(key, tp, w)
+		if err != nil {
+			left.Add(err)
+			if c.Log != nil {
+				c.Log(fmt.Sprintf("%s at %s: left out: %v", tp.Place.Text, w, err))
+			}
+			continue
+		}
+		list = append(list, progs...)
+	}
+	if len(list) == 0 {
+		return nil, true, left.First
+	}
+	if left.N > 0 {
+		c.warn(tp.Place.Text + ": " + left.Text(len(at)))
+	}
+	return list, true, nil
 }
 
 // Compile makes the programs of a tracepoint at a site: one, unless the site is replaced
@@ -65,9 +116,7 @@ func (c *Compiling) Join(key any, tp *tracepoint.Tracepoint, parts []Part) (*Pro
 		}
 		Finish(out.Program, in.Place, !c.NoOptimise)
 		for _, w := range out.Warnings {
-			if c.Warn != nil {
-				c.Warn(w.Render("warning"))
-			}
+			c.warn(w.Render("warning"))
 		}
 		p := &Program{Key: key, Number: tp.Number, Label: in.Place, Site: part.Site, IR: out.Program, First: last}
 		if !part.Decides {

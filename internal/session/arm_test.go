@@ -17,7 +17,7 @@ func TestLeftOut(t *testing.T) {
 	}
 	tps := track(list)
 	var warned []string
-	s := &inProcess{tps: tps, resolver: &resolver{&report{opt: &Options{Warn: func(m string) { warned = append(warned, m) }}}}}
+	s := &inProcess{tps: tps, report: &report{opt: &Options{Warn: func(m string) { warned = append(warned, m) }}}}
 	progs := []*engine.Program{{Key: tps[0]}, {Key: tps[0]}, {Key: tps[1]}}
 	left := leftOut{}
 	bad := errors.New("too far")

@@ -7,7 +7,6 @@
 //	subject    the process that the session is about (subject.go)
 //	inProcess  places -> programs -> the engine in the process (inprocess.go)
 //	inKernel   places -> programs -> the kernel engine (inkernel.go)
-//	resolver   one tracepoint -> its sites -> their programs, for both (resolve.go)
 //	records    what the programs record, and what it is of (records.go)
 //	names      the names of addresses in events (names.go)
 //	state      the rules of the life, a pure state machine (control.go)

@@ -78,7 +78,7 @@ func (s *Session) makeEngines() (cfg process.Config, trace func(*process.Process
 		OnFork:    calls.Forked,
 		OnPanic:   s.opt.OnPanic,
 		Interrupt: s.opt.Interrupt,
-		OnTyped:   func() { s.typed.seen.Add(1) },
+		OnTyped:   s.opt.OnTyped,
 	}
 	return cfg, func(p *process.Process) { eng.Trace(p, nil) }
 }

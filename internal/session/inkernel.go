@@ -25,7 +25,7 @@ type kernelEngine interface {
 
 // inKernel is a session's part in the kernel: places -> programs -> the kernel engine.
 type inKernel struct {
-	*resolver
+	*report
 	eng     kernelEngine // nil: not used
 	open    func() (kernelEngine, error)
 	refused error // why it cannot be used for sites of the process
@@ -46,7 +46,7 @@ func (a *inKernel) arm() (err error) {
 	var bad lang.Diagnostics
 	var list, on []*engine.Program
 	for _, tp := range a.tps {
-		progs, _, err := a.programsOf(a.eng, tp)
+		progs, _, err := a.compiling().All(a.eng, tp, tp.Tracepoint)
 		if stop := a.interrupted(); stop != nil {
 			return stop
 		}

@@ -2,7 +2,6 @@ package session
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -26,7 +25,7 @@ type processEngine interface {
 	Started()                // the program runs code of its own
 	Clear(tid int) error     // give the program its code back for a thread's signal
 	Drop()                   // the code is gone with the program
-	Slow() []string          // why programs are slow, since the last call
+	Slow(all int) string     // a warning of programs that are slow, since the last call
 	Symbol(uint64) string    // the name of an address
 	Unwind(*event.Value) []format.Frame
 	CloseModules()
@@ -35,7 +34,7 @@ type processEngine interface {
 // inProcess is a session's part in the process: places -> programs -> the engine, and the
 // programs that the kernel serves there.
 type inProcess struct {
-	*resolver
+	*report
 	eng     processEngine
 	p       *process.Process
 	tps     []*tracked
@@ -75,7 +74,7 @@ func (a *inProcess) armAll() (pending int, err error) {
 		if len(tp.programs) > 0 || tp.Disabled || tp.refused {
 			continue
 		}
-		list, found, perr := a.programsOf(a.eng, tp)
+		list, found, perr := a.compiling().All(a.eng, tp, tp.Tracepoint)
 		if err := a.interrupted(); err != nil {
 			return pending, err
 		}
@@ -176,24 +175,15 @@ func (a *inProcess) reportLeftOut(left leftOut) error {
 	return bad.Err()
 }
 
-// stopCost is what is said of a hit at an int3: measured on metal, and where traps are
-// dear (virtual machines).
-const stopCost = "5 to 80 microseconds"
-
 // warnSlow reports the sites that are reached by int3 since it was last called.
 func (a *inProcess) warnSlow() {
-	var l tracepoint.LeftOut
-	for _, why := range a.eng.Slow() {
-		l.AddText(why)
-	}
-	if l.N == 0 {
-		return
-	}
 	all := 0
 	for _, tp := range a.tps {
 		all += len(tp.programs)
 	}
-	a.warn(fmt.Sprintf("%d of %d addresses are reached by an int3, which stops the thread for %s at each hit; the kernel's uprobes are faster, but %s", l.N, all, stopCost, l.Reasons()))
+	if text := a.eng.Slow(all); text != "" {
+		a.warn(text)
+	}
 }
 
 // forgetGone drops the programs in libraries that the process has unloaded. Their

@@ -1,9 +1,6 @@
 package session
 
 import (
-	"errors"
-	"time"
-
 	"github.com/jalon-trace/jalon/internal/drain"
 	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/event"
@@ -49,26 +46,13 @@ func (r *records) sources() []*drain.Source {
 	return r.drain.Sources()
 }
 
-// pollLimit is how long rings that fill as fast as they are read keep the session from
-// everything else.
-const pollLimit = 50 * time.Millisecond
-
-// poll reads and shows what is there, for a short while at most: the program's other
-// events and the user's wish to end wait. enough: all that was asked for is shown.
+// poll reads and shows what is there, for a short while at most. enough: all that was
+// asked for is shown.
 func (r *records) poll() (enough bool, err error) {
 	if r.drain == nil {
 		return false, nil
 	}
-	for start := time.Now(); time.Since(start) < pollLimit; {
-		more, err := r.drain.Poll()
-		if errors.Is(err, drain.ErrEnough) {
-			return true, nil
-		}
-		if err != nil || !more {
-			return false, err
-		}
-	}
-	return false, nil
+	return r.drain.PollAll()
 }
 
 // finish reads and shows what is left, until late.

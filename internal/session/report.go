@@ -57,6 +57,14 @@ func (r *report) step(what string, i, n int) error {
 	return r.interrupted()
 }
 
+// compiling is how tracepoints are compiled.
+func (r *report) compiling() *engine.Compiling {
+	return &engine.Compiling{
+		StringLimit: r.opt.StringLimit, RepeatLimit: r.opt.RepeatLimit, StackLimit: r.opt.StackLimit,
+		NoOptimise: r.opt.NoOptimise, Warn: r.opt.Warn, Log: r.opt.Log, Progress: r.step,
+	}
+}
+
 // isEnd reports whether an error is no more than the end of what is traced, or of the
 // session.
 func isEnd(err error) bool {

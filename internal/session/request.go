@@ -41,6 +41,14 @@ func (s *Session) Look(ctx context.Context, f func()) error {
 	return s.post.ask(ctx, func() error { f(); return nil })
 }
 
+// Pid is the process that the session is about; 0: all.
+func (s *Session) Pid() int {
+	if p := s.subject.life(); p != nil {
+		return p.Pid()
+	}
+	return 0
+}
+
 // SiteStatus is what happened at a site so far.
 type SiteStatus struct {
 	Tracepoint int // its number

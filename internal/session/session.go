@@ -37,6 +37,9 @@ type Options struct {
 	// OnArmed is called when the first arming is over, with the error that ends the session
 	// if there is one, and once more at the end of Run; nil is allowed.
 	OnArmed func(error)
+	// OnTyped is called on the tracer's goroutine when a signal comes to the program from its
+	// terminal; nil is allowed.
+	OnTyped func()
 	// OnPanic is told of a panic on a goroutine of ours and must end jalon.
 	OnPanic func(v any, stack []byte)
 	Started time.Time // of jalon itself, for Result.Armed
@@ -72,7 +75,6 @@ type Session struct {
 	post     *post
 	asked    *request // what effAnswer and effRefuse are about
 
-	typed   typed
 	pauses  []time.Duration
 	armed   time.Duration
 	started time.Time
@@ -160,9 +162,8 @@ func newSession(opt Options, launched bool) (*Session, process.Config, func(*pro
 		clock: clock, threads: event.NewThreads(), max: opt.MaxEvents, of: map[*event.Schema]*tracepoint.Tracepoint{},
 		begin: func() drain.Sink { return opt.NewSink(s) },
 	}
-	r := &resolver{s.report}
-	s.mine = &inProcess{resolver: r, tps: track(mine), records: s.records, settle: s.poll}
-	s.kern = &inKernel{resolver: r, tps: track(kernel), records: s.records}
+	s.mine = &inProcess{report: s.report, tps: track(mine), records: s.records, settle: s.poll}
+	s.kern = &inKernel{report: s.report, tps: track(kernel), records: s.records}
 	s.names = &names{clock, s.mine, s.kern}
 	cfg, trace := s.makeEngines()
 	return s, cfg, trace, nil
@@ -300,7 +301,6 @@ func (s *Session) endedEarly(held int) bool {
 func (s *Session) setArmed(err error) {
 	s.armed = time.Since(s.opt.Started)
 	s.mine.eng.Started()
-	s.typed.armed.Store(true)
 	s.armingOver(err)
 }
 

@@ -3,8 +3,6 @@ package session
 import (
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/jalon-trace/jalon/internal/process"
 )
 
@@ -94,23 +92,6 @@ func (x *subject) outcome() (status process.ExitStatus, text string) {
 		text = "the process has ended"
 	}
 	return status, text
-}
-
-// runsOn gives the pid of a program that the session has started, if it is still there
-// when Run is over. interrupted: a signal has ended the session; typed, it may have ended
-// the program as well.
-func (x *subject) runsOn(interrupted bool) (pid int, ok bool) {
-	p := x.life()
-	for start := time.Now(); ; time.Sleep(time.Millisecond) {
-		var si unix.Siginfo
-		err := unix.Waitid(unix.P_PID, p.Pid(), &si, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
-		if err != nil || si.Signo != 0 {
-			return 0, false // it has ended
-		}
-		if !interrupted || time.Since(start) > typedLimit {
-			return p.Pid(), true
-		}
-	}
 }
 
 func (x *subject) close() {

@@ -152,13 +152,10 @@ func (e *Engine) Sites() int { return len(e.sites.list) - e.sites.moved }
 // Account implements engine.Engine.
 func (e *Engine) Account(sums []event.SiteSummary) { e.sites.account(sums) }
 
-// Slow lists, for the programs since the last call that are reached by int3 although a
-// uprobe would be faster, why they have none.
-func (e *Engine) Slow() []string {
-	list := e.uprobes.slow
-	e.uprobes.slow = nil
-	return list
-}
+// Slow is a warning of the programs since the last call that are reached by int3 although a
+// uprobe would be faster, with why they have none; "" where there are none. all is how many
+// programs there are.
+func (e *Engine) Slow(all int) string { return e.uprobes.warning(all) }
 
 // ProtectClock installs the handler of memory faults for the hit programs that are there.
 func (e *Engine) ProtectClock() error {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/patch"
+	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
 // An int3 of ours costs a stop of the thread at each hit, and two switches to jalon and
@@ -81,6 +82,23 @@ func (u *uprober) mayHasten(p *placed) bool {
 		}
 	}
 	return true
+}
+
+// stopCost is what is said of a hit at an int3: measured on metal, and where traps are
+// dear (virtual machines).
+const stopCost = "5 to 80 microseconds"
+
+// warning is what Slow gives.
+func (u *uprober) warning(all int) string {
+	var l tracepoint.LeftOut
+	for _, why := range u.slow {
+		l.AddText(why)
+	}
+	u.slow = nil
+	if l.N == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d addresses are reached by an int3, which stops the thread for %s at each hit; the kernel's uprobes are faster, but %s", l.N, all, stopCost, l.Reasons())
 }
 
 // share makes uprobes of sites where another tracer's breakpoint is.
