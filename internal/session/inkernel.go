@@ -3,10 +3,10 @@ package session
 import (
 	"slices"
 
+	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/drain"
 	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/event"
-	"github.com/jalon-trace/jalon/internal/format"
 	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
@@ -18,7 +18,7 @@ type kernelEngine interface {
 	engine.Engine
 	event.KernelNames
 	Symbol(uint64) string
-	Unwind(*event.Event, *event.Value) []format.Frame
+	Unwind(*event.Event, *event.Value) []debuginfo.Frame
 	// Reserve makes ready for programs of which nothing is known yet.
 	Reserve() error
 }

@@ -5,11 +5,11 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/drain"
 	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/engine/uprobes"
 	"github.com/jalon-trace/jalon/internal/event"
-	"github.com/jalon-trace/jalon/internal/format"
 	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/process"
@@ -27,7 +27,7 @@ type processEngine interface {
 	Drop()                   // the code is gone with the program
 	Slow(all int) string     // a warning of programs that are slow, since the last call
 	Symbol(uint64) string    // the name of an address
-	Unwind(*event.Value) []format.Frame
+	Unwind(*event.Value) []debuginfo.Frame
 	CloseModules()
 }
 

@@ -1,8 +1,8 @@
 package session
 
 import (
+	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/event"
-	"github.com/jalon-trace/jalon/internal/format"
 )
 
 // names are the names of what a session's events have addresses of.
@@ -41,7 +41,7 @@ func (n *names) KernelString(addr uint64) (string, bool) {
 }
 
 // Unwind gives the frames of a stack.
-func (n *names) Unwind(ev *event.Event, v *event.Value) []format.Frame {
+func (n *names) Unwind(ev *event.Event, v *event.Value) []debuginfo.Frame {
 	if ev.Schema.Kernel {
 		return n.kern.eng.Unwind(ev, v)
 	}

@@ -3,9 +3,9 @@ package inproc
 import (
 	"fmt"
 
+	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/event"
-	"github.com/jalon-trace/jalon/internal/format"
 	"github.com/jalon-trace/jalon/internal/image"
 	"github.com/jalon-trace/jalon/internal/patch"
 	"github.com/jalon-trace/jalon/internal/process"
@@ -89,7 +89,7 @@ func (e *Engine) Symbol(addr uint64) string {
 }
 
 // Unwind gives the frames of a $bt field.
-func (e *Engine) Unwind(v *event.Value) (out []format.Frame) {
+func (e *Engine) Unwind(v *event.Value) (out []debuginfo.Frame) {
 	if e.mods.space == nil {
 		return nil
 	}
