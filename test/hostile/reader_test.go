@@ -127,7 +127,7 @@ int main(void) { for (int i = 0;; i++) { work(i); if (!(i & 255)) usleep(50); } 
 			}
 			p := testkit.StartCmd(t, cmd)
 			if c.end != nil {
-				testkit.Eventually(t, "a full output", func() bool { return queued(t, u.read) >= 60000 })
+				testkit.Eventually(t, "a full output", func() bool { return u.full(t) })
 				c.end(p)
 			}
 			p.Wait()
@@ -153,13 +153,14 @@ int main(void) { for (int i = 0;; i++) { work(i); if (!(i & 255)) usleep(50); } 
 	}
 }
 
-// queued is how many bytes wait in a pipe.
-func queued(t *testing.T, f *os.File) int {
-	n, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCINQ)
-	if err != nil {
+// full reports that the output takes nothing more. (How many bytes a full pipe holds
+// depends on how they were written.)
+func (u unread) full(t *testing.T) bool {
+	ready := []unix.PollFd{{Fd: int32(u.write.Fd()), Events: unix.POLLOUT}}
+	if _, err := unix.Poll(ready, 0); err != nil && err != unix.EINTR {
 		t.Fatal(err)
 	}
-	return n
+	return ready[0].Revents&unix.POLLOUT == 0
 }
 
 // TestReaderWaits: where no end was asked for, jalon waits for its reader, who gets everything.
@@ -173,8 +174,8 @@ int main(void) { int n = 0; while (n < 30000) n = work(n); return 0; }`)
 	cmd := exec.Command(jalon, "trace", "work", "-c", "n", "--summary-json", "--", prog)
 	cmd.Stdout = u.write
 	p := testkit.StartCmd(t, cmd)
+	testkit.Eventually(t, "a full output", func() bool { return u.full(t) })
 	u.write.Close()
-	testkit.Eventually(t, "a full output", func() bool { return queued(t, u.read) >= 60000 })
 	testkit.Eventually(t, "the end of the program", func() bool {
 		out, err := exec.Command("pgrep", "-P", fmt.Sprint(p.Pid())).Output()
 		return err != nil && len(out) == 0
