@@ -42,7 +42,10 @@ type Options struct {
 	Epoch int64
 	// Var gives the variable of GDB's number. Nil: there are none.
 	Var func(number int) (Variable, bool)
-	// Stop ends the trace at the site. Nil: who reads the records does.
+	// Begun is the index of a variable: while it is 0 a hit does nothing and is not
+	// counted. Nil: hits count from the first on.
+	Begun *int64
+	// Stop ends the trace at the site. Nil: the reader of the records does.
 	Stop *Stop
 	// Trusted says that size bytes at base + off can be read without a guard: base
 	// is a DWARF register number, or -1 for none. Nil: nothing is.
@@ -88,6 +91,9 @@ func lower(s *Site, opt *Options, rareAt, size int64) (p *ir.Program, lay *Layou
 			panic(r)
 		}
 	}()
+	if opt.Begun != nil {
+		l.onceBegun(*opt.Begun)
+	}
 	if opt.Stop != nil {
 		l.unlessStopped(opt.Stop)
 	}

@@ -44,6 +44,15 @@ func (l *lowerer) unlessStopped(s *Stop) {
 	l.b.Start(on)
 }
 
+// onceBegun ends the hit while a variable is 0.
+func (l *lowerer) onceBegun(index int64) {
+	early, on := l.b.NewBlock("not begun"), l.b.NewBlock("")
+	l.b.Branch(l.b.Def(ir.I64, ir.Instr{Op: ir.GetVar, Imm: index}), on, early)
+	l.b.Start(early)
+	l.b.Exit()
+	l.b.Start(on)
+}
+
 // pass emits steps 2 and 3.
 func (l *lowerer) pass(s *Stop) {
 	if s.Pass == 0 {

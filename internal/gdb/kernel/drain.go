@@ -149,10 +149,6 @@ func (d *drain) record(r event.Record, f func(*experiment.Hit), epoch int64) {
 	if st == nil || len(r.Data) < st.layout.RecordSize {
 		return // damage
 	}
-	if st.early(r.TSC) {
-		st.dropped++
-		return
-	}
 	w := &waiting{st: st, time: r.TSC, cpu: r.CPU, thread: r.Thread(), record: r.Data}
 	if data := counted(r.Data, st.static); st.own != nil && len(data) == tokenSize {
 		w.token = binary.LittleEndian.Uint64(data)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/jalon-trace/jalon/internal/gdb/agentexpr"
 	"github.com/jalon-trace/jalon/internal/gdb/experiment"
 )
@@ -62,5 +64,52 @@ func TestEnding(t *testing.T) {
 				t.Errorf("the run ended by %+v", end)
 			}
 		})
+	}
+}
+
+// TestAddedPair: a tracepoint with two programs that is added while hits come does nothing
+// before both are there: it sets no variable and counts for no pass count without a frame.
+func TestAddedPair(t *testing.T) {
+	e := open(t).e
+	addr := at(t, e, "raw_syscalls:sys_enter")
+	const n = 1007
+	count := evaluate(t, fmt.Sprintf("getv %d; const8 1; add; setv %d; end", n, n))
+	stop, done := make(chan bool), make(chan bool)
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				call(1)
+				_ = unix.Nanosleep(&unix.Timespec{Nsec: 50_000}, nil)
+			}
+		}
+	}()
+	start(t, e, []experiment.Variable{{Number: n, Value: 0}})
+	s := strace(1, addr, byArguments(t), static, argsRegs, count)
+	await(t, func() error { return e.Add(s) })
+	call(3)
+	if err := e.Enable(s, false); err != nil {
+		t.Fatal(err)
+	}
+	await(t, func() error { return e.Enable(s, true) })
+	call(3)
+	if err := e.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	close(stop)
+	<-done
+	v, _ := e.Variable(n)
+	list, c := drainAll(e, true), e.Counts(s)
+	if v < 6 || v != int64(len(list)) || c.Hits < uint64(v) || c.Hits > uint64(v)+c.Lost {
+		t.Errorf("the variable is %d, %d frames, counts %+v", v, len(list), c)
+	}
+	for i, h := range list {
+		if h.Static == "" && c.Lost == 0 && e.sites[s].missed() == 0 {
+			t.Errorf("hit %d of %d has no record of the tracepoint's own", i, len(list))
+			break
+		}
 	}
 }

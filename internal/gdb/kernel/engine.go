@@ -214,7 +214,7 @@ func (e *engine) Counts(s *experiment.Spec) experiment.Counts {
 	e.drain.poll()
 	n := e.run.Counts(st.main)
 	c := experiment.Counts{False: n.False, Faults: n.Faults, Lost: n.Lost}
-	c.Hits = st.recorded - st.dropped + c.Lost - min(c.Lost, st.halfLost)
+	c.Hits = st.recorded + c.Lost - min(c.Lost, st.halfLost)
 	return c
 }
 
@@ -312,7 +312,7 @@ func (e *engine) giveBack() {
 	}
 	for _, st := range e.order {
 		stop := e.stops.Of(st.spec)
-		lost := e.run.Rings().Counter(st.main.Schema.SiteID, ring.CounterLost) + st.dropped
+		lost := e.run.Rings().Counter(st.main.Schema.SiteID, ring.CounterLost)
 		if stop == nil || lost <= st.unpaid {
 			continue
 		}

@@ -39,23 +39,9 @@ type site struct {
 	unpaid   uint64 // hits whose room in the buffer has been given back
 	recorded uint64 // records of main that came out of the rings
 	halfLost uint64 // those of own that did not come
-	// half are the times when main was attached and own was not yet: what main
-	// recorded then is no hit, and is counted in dropped.
-	half    []span
-	dropped uint64
-}
-
-// span is a piece of time, CLOCK_MONOTONIC in ns.
-type span struct{ from, to uint64 }
-
-// early reports whether main was alone at a time.
-func (st *site) early(at uint64) bool {
-	for _, h := range st.half {
-		if h.from <= at && at <= h.to {
-			return true
-		}
-	}
-	return false
+	// begun is the variable without which main does nothing, of a pair: it is set when
+	// both programs are attached.
+	begun int64
 }
 
 // make loads what a tracepoint needs.
@@ -118,6 +104,10 @@ func (st *site) atMarker(m *kernel.Marker) error {
 
 // pair makes the two programs.
 func (st *site) pair(args registers, sd *sema.SData) error {
+	var ok bool
+	if st.begun, ok = st.e.reserve(); !ok {
+		return fmt.Errorf("the %d variables of a trace run are in use", ring.MaxVariables)
+	}
 	// The slot has room for the marker's own record, which the second program brings.
 	var in *ir.Builder
 	opt := agentexpr.Options{Registers: args, StaticSize: ownSize(sd), Static: func(b *ir.Builder, at int64) {
@@ -129,6 +119,7 @@ func (st *site) pair(args registers, sd *sema.SData) error {
 			b.Emit(ir.Instr{Op: ir.Give, A: token})
 		}
 	}}
+	opt.Begun = &st.begun
 	if err := st.load(st.marker.Arguments(), opt); err != nil {
 		return err
 	}
@@ -183,7 +174,9 @@ func (st *site) armed(x *contract.Program) bool { return st.e.run.Armed(x) }
 
 // arm lets hits come. A program that decides must be called before the one that
 // waits for its word, and the kernel calls all of perf's programs from the place
-// where the first of them came: so all that decide are attached before any of those.
+// where the first of them came: so all that decide are attached before any of those. They do
+// nothing until the other one is there: such a hit would be half of one, but would set
+// variables and count for the end of the run.
 func arm(list []*site) map[*site]error {
 	bad := map[*site]error{}
 	for _, st := range list {
@@ -198,11 +191,11 @@ func arm(list []*site) map[*site]error {
 		if bad[st] != nil {
 			continue
 		}
-		err := st.attach(st.last())
-		if err != nil {
+		if err := st.attach(st.last()); err != nil {
 			bad[st] = errors.Join(err, st.detach())
+		} else if st.own != nil {
+			st.begin(1)
 		}
-		st.ordered()
 	}
 	return bad
 }
@@ -223,16 +216,15 @@ const (
 // attachFirst attaches the program that decides, while perf has no program at the tracepoint:
 //
 //  1. No perf event is open on it.
-//  2. The program is attached.
+//  2. The program is attached. It does nothing yet.
 //  3. Again no perf event is open: whichever comes now comes behind the program. One that was
 //     opened between 1 and 2 would be called before it for as long as it is open, and ours with
-//     it, so then the program is taken back, and all begins again. What it recorded meanwhile is
-//     no hit.
+//     it, so then the program is taken back, and all begins again.
 func (st *site) attachFirst() error {
+	st.begin(0)
 	var err error
 	for range attachAttempts {
 		if err = st.exclusive(); err == nil {
-			st.half = append(st.half, span{from: uint64(event.Monotonic()), to: ^uint64(0)})
 			if err = st.attach(st.main); err == nil {
 				err = st.exclusive()
 			}
@@ -240,7 +232,6 @@ func (st *site) attachFirst() error {
 				return nil
 			}
 			err = errors.Join(err, st.detach())
-			st.ordered()
 		}
 		var open *errOpenByPerf
 		if !errors.As(err, &open) {
@@ -251,12 +242,8 @@ func (st *site) attachFirst() error {
 	return err
 }
 
-// ordered ends the time in which the first program runs without the second.
-func (st *site) ordered() {
-	if n := len(st.half); n > 0 {
-		st.half[n-1].to = min(st.half[n-1].to, uint64(event.Monotonic()))
-	}
-}
+// begin sets whether the first program of a pair does something.
+func (st *site) begin(value uint64) { st.e.run.Rings().SetVariable(int(st.begun), value) }
 
 // exclusive checks that no other program would be called before ours.
 func (st *site) exclusive() error {
