@@ -279,7 +279,7 @@ const wellSuited = 4
 
 // suitability: 0 is never; higher is better.
 func (p *injector) suitability(t *task) int {
-	if !p.threads.Member(t) || t.State != threads.Stopped || t.Hold&threads.HoldVfork != 0 {
+	if !p.threads.Member(t) || t.State != threads.Stopped || t.Hold&threads.HoldVfork != 0 || t.VforkCopy {
 		return 0
 	}
 	switch t.Stop {

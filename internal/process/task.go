@@ -65,7 +65,7 @@ func (p *world) settle(t *task) error {
 		if t.Stop == threads.StopTrap || t.Stop == threads.StopGroup {
 			return nil
 		}
-		if t.Hold&threads.HoldVfork != 0 {
+		if t.Hold&threads.HoldVfork != 0 || t.VforkCopy { // it would sleep in the kernel
 			return errBusy
 		}
 		if err := sys.Interrupt(t.TID); err != nil {

@@ -129,6 +129,51 @@ func TestCloneStorm(t *testing.T) {
 	t.Logf("%d stops", n)
 }
 
+// TestVforkCopies: a process is stopped, and runs calls, while it creates children that it
+// waits for in the kernel. (An injected call waited for the child, and the child for it.)
+func TestVforkCopies(t *testing.T) {
+	const rounds = 100
+	r := start(t, Config{}, build(t, "vforkcopy"), fmt.Sprint(rounds))
+	if err := r.Resume(r.Pid()); err != nil {
+		t.Fatal(err)
+	}
+	stops, calls := 0, 0
+	over := make(chan error, 1)
+	go func() {
+		for {
+			_, err := r.Stopped(func(s *Stopped) error {
+				stops++
+				if _, err := s.Syscall(unix.SYS_GETPID); err == nil {
+					calls++
+				} else if sys.Gone(err) || errors.Is(err, ErrGone) {
+					return ErrGone
+				} // else its only thread waits for a child
+				return nil
+			})
+			if err != nil {
+				over <- err
+				return
+			}
+		}
+	}()
+	select {
+	case err := <-over:
+		if !errors.Is(err, ErrGone) {
+			t.Error(err)
+		}
+	case <-time.After(testPatience):
+		t.Fatal("a stop hangs")
+	}
+	st := r.wait()
+	if out := r.out.all(); st != (ExitStatus{}) || out != fmt.Sprintf("%d\n", rounds) {
+		t.Errorf("%v %q", st, out)
+	}
+	if calls == 0 {
+		t.Errorf("no call in %d stops", stops)
+	}
+	t.Logf("%d stops, %d calls", stops, calls)
+}
+
 // TestStopsWithoutSignals: a stop does not depend on SIGCHLD, which the Go runtime hands on
 // in a thread that may have to wait for its turn.
 func TestStopsWithoutSignals(t *testing.T) {

@@ -41,7 +41,7 @@ func (p *world) freeze() error {
 			return ErrGone
 		}
 		waiting := p.interruptAll()
-		if len(waiting) == 0 {
+		if len(waiting) == 0 && !p.passVforks() {
 			break
 		}
 		now := time.Now()
@@ -67,6 +67,25 @@ func (p *world) freeze() error {
 		return ErrGone // all are on their way out
 	}
 	return nil
+}
+
+// passVforks lets threads go on that are stopped in a vfork whose child has its own memory
+// (CLONE_VFORK without CLONE_VM), and reports whether there were any. The child is let go
+// even while the world is stopped. If it ends soon the thread stops where a call can be
+// injected, else it is parked. An injected call, in contrast, would have to wait for the
+// child, and the child for its first stop to be handled: a deadlock. Under run control the
+// stop is shown, so the thread stays there.
+func (p *world) passVforks() (any bool) {
+	for _, t := range p.threads.All() {
+		if !t.VforkCopy || t.State != threads.Stopped || t.Hold != 0 || p.ctl != nil {
+			continue
+		}
+		t.VforkCopy = false
+		if sys.Interrupt(t.TID) == nil && sys.Cont(t.TID, 0) == nil { // else it is dying
+			t.State, t.Sig, t.Asked, any = threads.Running, 0, true, true
+		}
+	}
+	return any
 }
 
 // awaitSome waits until some of the threads may have stopped.

@@ -81,6 +81,7 @@ func (tb *Table[T]) Report(r Report) (t T, do []Effect[T]) {
 	th := t.Core()
 	first := th.State == Starting
 	th.First, th.State, th.Sig, th.Asked, th.Stop = first, Stopped, 0, false, stops[r.Kind]
+	th.VforkCopy = false
 	add := func(op Op) { do = append(do, Effect[T]{Op: op, T: t, Signal: r.Signal}) }
 	add(ApplyPC)
 	switch {
@@ -195,6 +196,7 @@ func (tb *Table[T]) Birth(t T, tid int, flags uint64, clone, asThread bool) (c T
 		}
 	default:
 		child.TGID, child.Copy = tid, true
+		parent.VforkCopy = flags&unix.CLONE_VFORK != 0
 	}
 	switch {
 	case !asThread:

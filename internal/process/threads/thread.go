@@ -58,6 +58,7 @@ type Thread struct {
 	Creator    int  // the thread that created it; 0 = not known
 	Adopted    bool // it was seen before its creator's event
 	VforkChild int  // for HoldVfork: the process whose exec or exit ends it
+	VforkCopy  bool // it is in a vfork whose child has its own memory: behind this stop it sleeps until the child's exec or exit
 	Died       bool // its death was reported
 	Copy       bool // a forked child with its own memory, to be let go, unless it is a clone child
 	CloneChild bool // a process that is shown as a thread of this one
