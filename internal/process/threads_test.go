@@ -162,6 +162,7 @@ func TestVforkCopies(t *testing.T) {
 			t.Error(err)
 		}
 	case <-time.After(testPatience):
+		_ = unix.Kill(r.Pid(), unix.SIGKILL) // Process.Kill would wait for the stop
 		t.Fatal("a stop hangs")
 	}
 	st := r.wait()
