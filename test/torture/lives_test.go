@@ -425,14 +425,27 @@ func all(t *testing.T, table string, list []lifeProgram) {
 	}
 }
 
+// counted is lead, and counts a life that ends the test, because it hangs, as harmed.
+func (b *built) counted(t *testing.T, table, life string, w way, avoid string, want ending) (r row, wrong string) {
+	t.Helper()
+	over := false
+	defer func() {
+		if !over {
+			results.add(t, row{table: table, name: b.name, runs: 1, harmed: 1})
+		}
+	}()
+	r, wrong = b.lead(t, life, w, avoid, want)
+	r.table, r.name, over = table, b.name, true
+	return r, wrong
+}
+
 // leadAll leads a life in several combinations of ways and tactics.
 func (b *built) leadAll(t *testing.T, table, life string, combinations [][2]int) {
 	want := b.untraced(t, life)
 	for _, c := range combinations {
 		w, avoid := ways[c[0]], tactics[c[1]]
 		t.Logf("%s, --avoid %s", w.name, avoid)
-		r, wrong := b.lead(t, life, w, avoid, want)
-		r.table, r.name = table, b.name
+		r, wrong := b.counted(t, table, life, w, avoid, want)
 		if why := known[life]; why != "" && wrong != "" && (life != "debugs-breakpoint" || !w.process) {
 			results.add(t, row{table: "known limits", name: life, runs: 1, harmed: 1, note: why})
 			wrong = ""
