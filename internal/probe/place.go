@@ -132,7 +132,7 @@ func (p *parser) linespec(t string) (*Place, error) {
 	if err != nil {
 		return nil, err
 	}
-	if name == "" || strings.ContainsAny(name, " \t;{}") && !strings.Contains(name, "operator") && !strings.Contains(name, "(") {
+	if name == "" || strings.ContainsAny(name, " \t;{}") && !strings.Contains(name, "operator") && !strings.ContainsAny(name, "(<") {
 		return nil, p.fail("this is not a place", "write file.c:line, a function, function+offset, *ADDRESS or uprobe:PATH:FUNCTION")
 	}
 	kind := Function

@@ -126,11 +126,40 @@ func (m *Module) demangledSymbols(name string) (out []elf.Symbol) {
 		if !strings.Contains(s.Name, last) { // mangled names hold identifiers as they are
 			continue
 		}
-		if d := m.demangle(s.Name); d != s.Name && (d == name || strings.HasPrefix(d, name+"(") || strings.HasPrefix(d, name+"[abi:")) {
+		if d := m.demangle(s.Name); d != s.Name && (isNamed(d, name) || isNamed(withoutResult(d), name)) {
 			out = append(out, s)
 		}
 	}
 	return out
+}
+
+// isNamed reports whether a demangled name is that name, with or without parameters.
+func isNamed(demangled, name string) bool {
+	rest, ok := strings.CutPrefix(demangled, name)
+	return ok && (rest == "" || rest[0] == '(' || strings.HasPrefix(rest, "[abi:"))
+}
+
+// withoutResult removes the type of the result, which stands before the names of the
+// instances of function templates: "long ns::big<long>(long, long)".
+func withoutResult(demangled string) string {
+	depth := 0
+	for i := range len(demangled) {
+		switch demangled[i] {
+		case '<':
+			depth++
+		case '>':
+			depth--
+		case '(':
+			if depth == 0 {
+				return demangled
+			}
+		case ' ':
+			if depth == 0 {
+				return demangled[i+1:]
+			}
+		}
+	}
+	return demangled
 }
 
 // SitesOf returns the sites of one function that Functions listed, as GlobSites has

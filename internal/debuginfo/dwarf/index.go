@@ -55,7 +55,7 @@ func (x *unitIndex) find(name string, want func(tag uint16) bool, visit func(e d
 			continue
 		}
 		n := d.nameBytes()
-		if string(n) != name && !(len(bare) == len(name) && string(index.Bare(n)) == name) {
+		if string(n) != name && !sameName(string(n), name) && !(len(bare) == len(name) && string(index.Bare(n)) == name) {
 			continue
 		}
 		if !visit(d) {

@@ -158,7 +158,7 @@ func (d die) inScopes(want []string) bool {
 	}
 	have = have[len(have)-len(want):]
 	for i := range want {
-		if have[i] != want[i] && string(index.Bare([]byte(have[i]))) != want[i] {
+		if !sameName(have[i], want[i]) && string(index.Bare([]byte(have[i]))) != want[i] {
 			return false
 		}
 	}
