@@ -17,7 +17,7 @@ func TestCxxTypes(t *testing.T) {
 	}
 	before, _, _ := strings.Cut(string(src), "// stop here")
 	place := fmt.Sprintf("cxxtypes.cc:%d", 1+strings.Count(before, "\n"))
-	exprs := []string{"t", "*t", "t->b", "*t->b", "t->fn", "c", "d", "r.next", "r.u", "p", "h", "f", "k", "u", "*u"}
+	exprs := []string{"t", "*t", "t->b", "*t->b", "t->fn", "c", "d", "r.next", "r.u", "p", "h", "f", "k", "u", "*u", "o", "*o"}
 	number := regexp.MustCompile(`0x[0-9a-f]+`)
 	for _, cc := range []string{"g++", "clang++"} {
 		prog := compile(t, cc, "cxxtypes.cc", "-g", "-O0")

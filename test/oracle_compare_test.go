@@ -145,7 +145,13 @@ func (c *comparison) sourceNames(p *point, g *gdbStop) {
 		ours[v.Name] = true
 	}
 	g.Locals = slices.DeleteFunc(g.Locals, func(n named) bool {
-		return !ours[n.name] && (n.a.V == nil || *n.a.V == "<optimized out>")
+		return !ours[n.name] && (n.a.V == nil || *n.a.V == "<optimized out>" || strings.HasSuffix(*n.a.V, n.name)) // or an enumerator
+	})
+	seen := map[string]bool{}
+	g.Args = slices.DeleteFunc(g.Args, func(n named) bool { // destructors have this twice
+		twice := seen[n.name]
+		seen[n.name] = true
+		return twice
 	})
 }
 
@@ -235,6 +241,7 @@ var known = []struct{ part, why string }{
 	{"register 33", "x87 registers"},
 	{"computed in floating point", "locations computed in floating point"},
 	{"typed arithmetic", "locations computed in types of their own"},
+	{"mixes types", "locations computed in types of their own"},
 }
 
 func weaker(reason string) string {
@@ -368,7 +375,11 @@ func (c *comparison) value(p *point, ask, got, want string) {
 		c.counts["known: a comparison is an int in C"]++
 	case c.s.real && pointerType.ReplaceAllString(got, "") == pointerType.ReplaceAllString(want, "") && pointerType.MatchString(want):
 		c.counts["known: GDB's name of a pointer's type after arithmetic"]++
-	case c.s.real && strings.HasSuffix(want, "which isn't an lvalue."), c.s.real && want == "<optimized out>" && !strings.HasPrefix(got, "<"):
+	case c.s.real && (strings.Contains(want, "static ") || strings.Contains(want, "may-call-functions") || strings.Contains(want, "can't find linker symbol")):
+		c.counts["GDB shows more or less: static members, calls, warnings"]++
+	case c.s.real && strings.Contains(got, "is incomplete") && want == "<incomplete type>":
+		c.counts["both refuse"]++
+	case c.s.real && (strings.HasSuffix(want, "which isn't an lvalue.") || strings.HasSuffix(want, "value has been optimized out")) && !strings.HasPrefix(got, "<"), c.s.real && want == "<optimized out>" && !strings.HasPrefix(got, "<"):
 		c.counts["constants that GDB does not show"]++
 	case openBounds(got) == openBounds(want):
 		c.counts["known: bounds that are computed at run time"]++

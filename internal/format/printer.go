@@ -249,7 +249,7 @@ func (p *Printer) structure(b []byte, s *ctype.Type, it item, f Fmt) []byte {
 		return append(b, "{<No data fields>}"...)
 	}
 	b = append(b, '{')
-	first := true
+	first, own := true, false
 	for i := range fields {
 		m := &fields[i]
 		if m.BitSize > 0 && m.Name == "" {
@@ -258,7 +258,7 @@ func (p *Printer) structure(b []byte, s *ctype.Type, it item, f Fmt) []byte {
 		if !first {
 			b = append(b, ", "...)
 		}
-		first = false
+		first, own = false, own || !m.Base
 		switch {
 		case m.Base:
 			b = append(b, '<')
@@ -276,6 +276,9 @@ func (p *Printer) structure(b []byte, s *ctype.Type, it item, f Fmt) []byte {
 	}
 	if v := s.Variants(); v != nil {
 		b = p.variant(append(b, ", "...), v, it, f)
+	}
+	if !first && !own { // base classes only
+		b = append(b, ", <No data fields>"...)
 	}
 	return append(b, '}')
 }

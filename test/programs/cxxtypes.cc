@@ -22,16 +22,17 @@ template <class T> struct Box : Base {
 };
 }
 enum Plain { P0, P1 };
+struct Only : ns::Base { }; // nothing of its own
 struct Top {
 	int x;
 	ns::Box<int> *b;
 	Plain (*fn)(ns::Colour, Top &);
 };
 
-__attribute__((noinline)) int work(Top *t, ns::Colour c, ns::Deep d, const ns::Box<int> &r, Plain p, ns::Hidden h, ns::Flags f, ns::Base::Kind k, ns::Box<int>::U *u)
+__attribute__((noinline)) int work(Top *t, ns::Colour c, ns::Deep d, const ns::Box<int> &r, Plain p, ns::Hidden h, ns::Flags f, ns::Base::Kind k, ns::Box<int>::U *u, const Only *o)
 {
 	asm volatile("" ::: "memory");
-	return t->x + c + (int)d + r.v + p + h + f + k + u->i; // stop here
+	return t->x + c + (int)d + r.v + p + h + f + k + u->i + o->k; // stop here
 }
 
 int main()
@@ -41,6 +42,8 @@ int main()
 	b.next = &b;
 	b.k = ns::Base::KB;
 	b.u.i = 5;
+	Only o;
+	o.k = ns::Base::KA;
 	Top t = { 1, &b, nullptr };
-	printf("%d\n", work(&t, ns::GREEN, ns::Deep::HIGH, b, P1, ns::H1, (ns::Flags)5, ns::Base::KB, &b.u));
+	printf("%d\n", work(&t, ns::GREEN, ns::Deep::HIGH, b, P1, ns::H1, (ns::Flags)5, ns::Base::KB, &b.u, &o));
 }
