@@ -38,7 +38,7 @@ const byForce = "--force arms it all the same, at your risk: a wrong place chang
 
 // placeable is nil where a uprobe may be put at the address vaddr of a file. The error
 // is a diagnostic.
-func (e *Host) placeable(p *probe.Place, m *dwarf.Module, vaddr uint64) error {
+func (e *programs) placeable(p *probe.Place, m *dwarf.Module, vaddr uint64) error {
 	if _, err := fileOffset(m, vaddr); err != nil {
 		return refused(p, err.Error(), "")
 	}
@@ -61,7 +61,7 @@ func (e *Host) placeable(p *probe.Place, m *dwarf.Module, vaddr uint64) error {
 	if x.Hi == 0 {
 		return e.unproven(p, fmt.Sprintf("%#x belongs to no function that symbols, debug information or call frame information know: where its instructions begin cannot be shown", vaddr))
 	}
-	c, err := e.codeOf(m, x, vaddr)
+	c, err := e.files.codeOf(m, x, vaddr)
 	if err != nil {
 		return e.unproven(p, err.Error())
 	}
@@ -95,7 +95,7 @@ func (e *Host) placeable(p *probe.Place, m *dwarf.Module, vaddr uint64) error {
 // may have data in the 128 bytes below its stack pointer (the red zone). Kernels from
 // 6.18 (ba2bfc97b462) up to the mend of it (eccf368562bb) do; which stable kernels have the
 // mend cannot be seen from outside. Where a function begins nothing is there yet.
-func (e *Host) overwrites(c *codeAt, x dwarf.Extent, in *patch.Inst) bool {
+func (e *programs) overwrites(c *codeAt, x dwarf.Extent, in *patch.Inst) bool {
 	const nop5, endbr64 = "\x0f\x1f\x44\x00\x00", "\xf3\x0f\x1e\xfa"
 	if string(in.Bytes()) != nop5 || e.k == nil || !e.k.Features().AtLeast(6, 18) || slices.Contains(x.Starts, in.Addr) {
 		return false
@@ -107,48 +107,12 @@ func (e *Host) overwrites(c *codeAt, x dwarf.Extent, in *patch.Inst) bool {
 }
 
 // unproven refuses what is not known to be wrong, unless the user takes it upon himself.
-func (e *Host) unproven(p *probe.Place, msg string) error {
+func (e *programs) unproven(p *probe.Place, msg string) error {
 	if e.opt.Force {
 		e.warn(p.Text + ": " + msg + "; armed because of --force")
 		return nil
 	}
 	return refused(p, msg, byForce)
-}
-
-// codeOf is the code around an address.
-func (e *Host) codeOf(m *dwarf.Module, whole dwarf.Extent, vaddr uint64) (*codeAt, error) {
-	key := codeKey{m, whole.Lo, whole.Hi}
-	if c := e.src.code[key]; c != nil {
-		return c, nil
-	}
-	if whole.Hi-whole.Lo > maxCode {
-		return nil, fmt.Errorf("the function at %#x is larger than %d MiB: where its instructions begin is not looked at", whole.Lo, maxCode>>20)
-	}
-	read := func(addr uint64, n int) ([]byte, error) {
-		b, err := m.Text(addr, n)
-		if err == nil && len(b) < n {
-			err = fmt.Errorf("the file ends within %#x", addr)
-		}
-		return b, err
-	}
-	b, err := read(whole.Lo, int(whole.Hi-whole.Lo))
-	if err != nil {
-		return nil, fmt.Errorf("reading the code at %#x: %w", whole.Lo, err)
-	}
-	c := &codeAt{Code: &patch.Code{Lo: whole.Lo, Hi: whole.Hi, Bytes: b, Entries: whole.Starts, ReadMem: read}}
-	if fn, ok := m.FunctionAt(vaddr); ok {
-		c.LandingPads, _ = m.LandingPads(fn) // a damaged table: what it leads to is not known to be code
-	}
-	c.flow = c.Flow(m.Rows(vaddr, whole.Lo, whole.Hi))
-	c.rseq, _ = m.RseqRanges()
-	e.src.code[key] = c
-	return c, nil
-}
-
-// codeKey is a range of a file's code.
-type codeKey struct {
-	m      *dwarf.Module
-	lo, hi uint64
 }
 
 // named is an address with the function that it is in.

@@ -77,7 +77,7 @@ func TestBoundaryObjdump(t *testing.T) {
 			p := &probe.Place{Text: path}
 			var taken, wrong, left int
 			for a := lo; a <= hi; a++ {
-				err := e.placeable(p, m, a)
+				err := e.programs.placeable(p, m, a)
 				switch {
 				case err == nil && begins[a]:
 					taken++

@@ -52,10 +52,10 @@ func (e *Host) input(tp *tracepoint.Tracepoint, c *candidate, v *variant, r role
 	kin := v.kin
 	kin.Other = c.other(v)
 	if kin.User {
-		kin.Task = e.src.task()
+		kin.Task = e.facts.task()
 	}
 	kin.Tgid, kin.Cgroup = e.opt.Tgid, e.opt.Cgroup
-	kin.Symbol, kin.PerCPU, kin.PC = e.src.address, e.src.perCPU, v.at
+	kin.Symbol, kin.PerCPU, kin.PC = e.facts.address, e.facts.perCPU, v.at
 	if e.opt.Tgid == 0 && e.opt.Cgroup == 0 {
 		kin.Self = os.Getpid()
 	}

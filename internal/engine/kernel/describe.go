@@ -24,11 +24,7 @@ type Description struct {
 
 // Inspect is a Host that describes places and attaches nothing; no privilege
 // is needed for what the files of the kernel let everybody read.
-func Inspect(opt Options) *Host {
-	e := &Host{opt: opt}
-	e.src = newSources(e)
-	return e
-}
+func Inspect(opt Options) *Host { return newHost(&base{opt: opt}) }
 
 // Describe lists the sites that a place means.
 func (e *Host) Describe(p *probe.Place) ([]Description, error) {
@@ -57,7 +53,7 @@ func (e *Host) Describe(p *probe.Place) ([]Description, error) {
 func (e *Host) ReadMemory(addr uint64, n int) ([]byte, error) { return e.k.ReadMemory(addr, n) }
 
 // Address is that of a symbol of the kernel.
-func (e *Host) Address(symbol string) (uint64, bool) { return e.src.address(symbol) }
+func (e *Host) Address(symbol string) (uint64, bool) { return e.facts.address(symbol) }
 
 // Facts lists what this kernel and user allow the kernel engine, for `jalon check`.
 func Facts() ([]bpf.Fact, error) {

@@ -76,7 +76,7 @@ func repeats(code []byte) bool {
 }
 
 // runnable refuses instructions that the kernel does not run as they are.
-func (e *Host) runnable(p *probe.Place, m *dwarf.Module, vaddr uint64) error {
+func (e *programs) runnable(p *probe.Place, m *dwarf.Module, vaddr uint64) error {
 	if host.Processor.InstructionBytes != 0 {
 		return nil // these are x86's
 	}

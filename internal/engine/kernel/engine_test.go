@@ -29,7 +29,7 @@ func TestSideBySide(t *testing.T) {
 
 // TestSitesTakenBack: sites that were taken back are not counted.
 func TestSitesTakenBack(t *testing.T) {
-	e := (&Host{}).NewEngine(EngineOptions{})
+	e := newHost(&base{}).NewEngine(EngineOptions{})
 	var list []*engine.Program
 	for range 5 {
 		x := &engine.Program{}

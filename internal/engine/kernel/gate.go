@@ -69,7 +69,7 @@ func (e *Engine) gateOne(p *program) error {
 		l := &load{programs: []*program{p.first}}
 		p.first.load, p.first.on = l, true
 		e.loads = append(e.loads, l)
-		if err := e.loadOne(l); err != nil {
+		if err := e.loader.loadOne(l); err != nil {
 			return err
 		}
 		if refused, _ := e.attachOne(l, nil); refused != nil {
@@ -81,11 +81,11 @@ func (e *Engine) gateOne(p *program) error {
 			return errors.New("a condition on raw arguments must be there before perf opens the event: start the gate first")
 		}
 	}
-	insns, err := e.code(p, e.config(p))
+	insns, err := e.loader.code(p, e.loader.config(p))
 	if err != nil {
 		return err
 	}
-	g, err := e.k.Gate(target.Group, target.Name, insns, e.mem.buffer)
+	g, err := e.k.Gate(target.Group, target.Name, insns, e.loader.mem.buffer)
 	if err != nil {
 		return err
 	}
@@ -99,5 +99,5 @@ func (e *Engine) Kept() []event.SiteSummary {
 	for i, p := range e.programs {
 		schemas[i] = p.Schema
 	}
-	return event.NewCounters(e.mem.shared).Sites(schemas, nil)
+	return event.NewCounters(e.loader.mem.shared).Sites(schemas, nil)
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/jalon-trace/jalon/internal/backend/ebpf"
 	"github.com/jalon-trace/jalon/internal/bpf"
 	"github.com/jalon-trace/jalon/internal/fail"
 	"github.com/jalon-trace/jalon/internal/image"
@@ -30,28 +29,65 @@ type Options struct {
 	Warn, Log func(string)
 }
 
+// base is what all parts of a Host share.
+type base struct {
+	opt Options
+	k   *bpf.Kernel // nil: places are described only
+}
+
 // Host is what is known of the running kernel and of the programs on it: which sites a
 // place means, what names mean there, what addresses are called. Engines run programs
-// on it. It is used from one goroutine.
+// on it. It is used from one goroutine. Its parts have what they have read; nothing is
+// read before it is asked for.
 type Host struct {
-	opt       Options
-	k         *bpf.Kernel
-	src       *sources
-	user      *image.Processes
-	namespace *ebpf.Namespace // of jalon, when it is not the machine's first one
+	*base
+	*markers
+	*symbols
+	facts *facts
+	files *files
+	image *kernelFile
+	pids  *pids
+
+	// These find the sites of kinds of places.
+	events    *events
+	functions *functions
+	calls     *calls
+	timers    *timers
+	programs  *programs
 }
 
 // Open looks at what this kernel and user allow.
 func Open(opt Options) (*Host, error) {
-	e := &Host{opt: opt}
-	e.src = newSources(e)
-	e.user = image.NewProcesses(e.src.files)
-	var err error
-	if e.k, err = bpf.Open(); err != nil {
+	k, err := bpf.Open()
+	if err != nil {
 		return nil, err
 	}
-	return e, nil
+	return newHost(&base{opt, k}), nil
 }
+
+func newHost(b *base) *Host {
+	f, x := &facts{base: b}, newFiles(b)
+	img := &kernelFile{base: b, facts: f, files: x}
+	progs := &programs{base: b, files: x}
+	return &Host{
+		base: b, facts: f, files: x, image: img, pids: &pids{base: b, facts: f},
+		markers: &markers{base: b, facts: f}, symbols: &symbols{base: b, facts: f, files: x, image: img, user: image.NewProcesses(x.all)},
+		events: &events{b, f}, functions: &functions{b, f, img, progs}, calls: &calls{b, f, img}, timers: &timers{b, f}, programs: progs,
+	}
+}
+
+// Renew forgets what was read of symbols, types and static tracepoints, if modules or
+// events have come or gone since the last call; the first call only notes which there
+// are. Call it at the beginning and between traces if the Host outlives one trace.
+func (e *Host) Renew() {
+	if e.facts.renew() {
+		e.symbols.strings, e.markers.list = once[map[uint64]string]{}, once[[]Marker]{}
+	}
+}
+
+// Slide is how far the kernel lies from where its file says (KASLR): the file of the
+// options, or without one a file that was linked as usual.
+func (e *Host) Slide() (uint64, error) { return e.image.slide() }
 
 // MayUprobe is nil where this kernel lets this user have uprobes of the kernel engine.
 var MayUprobe = sync.OnceValue(func() error {
@@ -74,39 +110,40 @@ func (e *Host) Permitted() error {
 	if p := e.k.Features().Permission; !p.OK {
 		return &fail.Error{Op: "trace by the kernel engine", Err: fail.Denied("no permission: " + p.Text), Remedy: p.Remedy}
 	}
-	if e.namespace == nil {
-		var err error
-		if e.namespace, err = e.ownNamespace(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return e.pids.find()
 }
 
 // Close frees what the host holds. Its engines are closed before.
 func (e *Host) Close() {
-	e.src.close()
+	e.files.close()
 	if e.k != nil {
 		_ = e.k.Close()
 	}
 }
 
 // step reports what is done, and whether to go on.
-func (e *Host) step(what string, done, of int) error {
+func (e *base) step(what string, done, of int) error {
 	if e.opt.Progress == nil {
 		return nil
 	}
 	return e.opt.Progress(what, done, of)
 }
 
-func (e *Host) logf(format string, args ...any) {
+func (e *base) logf(format string, args ...any) {
 	if e.opt.Log != nil {
 		e.opt.Log(fmt.Sprintf(format, args...))
 	}
 }
 
-func (e *Host) warn(msg string) {
+func (e *base) warn(msg string) {
 	if e.opt.Warn != nil {
 		e.opt.Warn(msg)
+	}
+}
+
+// caution is a warning at arming; a description carries its text itself.
+func (e *base) caution(msg string) {
+	if e.k != nil {
+		e.warn(msg)
 	}
 }

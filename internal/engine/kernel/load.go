@@ -31,9 +31,18 @@ type memory struct {
 	flat   ring.Flat
 }
 
+// loader makes eBPF of programs and has the kernel verify it.
+type loader struct {
+	*base
+	facts *facts
+	pids  *pids
+	run   *EngineOptions
+	mem   memory
+}
+
 // newMemory makes a buffer with a ring of size bytes for each CPU, for records of
 // largest bytes and the counters of so many sites.
-func (e *Host) newMemory(size, largest, sites int) (m memory, err error) {
+func (e *loader) newMemory(size, largest, sites int) (m memory, err error) {
 	cpus, err := ring.PossibleCPUs()
 	if err != nil {
 		return m, fmt.Errorf("counting the CPUs: %w", err)
@@ -76,7 +85,7 @@ func usesTask(p *ir.Program) bool {
 	return false
 }
 
-func (e *Engine) loadOne(l *load) error {
+func (e *loader) loadOne(l *load) error {
 	p := l.programs[0]
 	l.shared = len(l.programs) > 1
 	cfg := e.config(p)
@@ -101,7 +110,7 @@ func (e *Engine) loadOne(l *load) error {
 }
 
 // code makes the instructions of a program, and shows them where that is wanted.
-func (e *Engine) code(p *program, cfg ebpf.Config) (asm.Instructions, error) {
+func (e *loader) code(p *program, cfg ebpf.Config) (asm.Instructions, error) {
 	insns, err := ebpf.Compile(p.IR, cfg)
 	if err == nil && e.run.Code != nil {
 		e.run.Code(p.Label, ebpf.Listing(insns))
@@ -110,7 +119,7 @@ func (e *Engine) code(p *program, cfg ebpf.Config) (asm.Instructions, error) {
 }
 
 // config is what the code generator has to know of a program.
-func (e *Engine) config(p *program) ebpf.Config {
+func (e *loader) config(p *program) ebpf.Config {
 	v, flat := p.at.v, &e.mem.flat
 	layout := flat.Layout(p.id)
 	if p.first != nil { // a pair counts as one
@@ -138,12 +147,12 @@ func readsMemory(p *ir.Program) bool {
 }
 
 // features translates what the kernel can do for the code generator.
-func (e *Host) features() ebpf.Features {
+func (e *loader) features() ebpf.Features {
 	f := e.k.Features()
 	return ebpf.Features{
 		RdonlyCast: f.RdonlyCastID, V4: f.V4.OK,
-		FSBase:   e.src.offset("task_struct", "thread.fsbase"),
-		TaskComm: e.src.offset("task_struct", "comm"), Namespace: e.namespace,
+		FSBase:   e.facts.offset("task_struct", "thread.fsbase"),
+		TaskComm: e.facts.offset("task_struct", "comm"), Namespace: e.pids.namespace,
 	}
 }
 
@@ -154,7 +163,7 @@ func (e *Host) explain(t *bpf.Target, err error) error {
 	if function == "" || why == "" {
 		return err
 	}
-	if may := e.src.traceable(); may == nil || may[function] || may[t.Symbol] {
+	if may := e.facts.traceable(); may == nil || may[function] || may[t.Symbol] {
 		return err
 	}
 	return fmt.Errorf("%w; %s is no function that ftrace traces (it is marked notrace, or was needed at start-up only), and %s", err, function, why)

@@ -34,12 +34,19 @@ const MarkerBase = 1 << 63
 // iterator is the beginning of the names of the functions that call probes.
 const iterator = "__traceiter_"
 
+// markers are the static tracepoints of the kernel.
+type markers struct {
+	*base
+	facts *facts
+	list  once[[]Marker]
+}
+
 // Markers lists all static tracepoints that tracefs has, sorted by name. Each has an
 // address of its own.
-func (e *Host) Markers() ([]Marker, error) { return e.src.markers.get(e.listMarkers) }
+func (e *markers) Markers() ([]Marker, error) { return e.list.get(e.listMarkers) }
 
-func (e *Host) listMarkers() ([]Marker, error) {
-	fs, err := e.src.tracefs()
+func (e *markers) listMarkers() ([]Marker, error) {
+	fs, err := e.facts.tracefs()
 	if err != nil {
 		return nil, err
 	}
@@ -92,13 +99,13 @@ func eventNumber(fs *tracefs.FS, n tracefs.Name) (int, error) {
 }
 
 // place gives a marker its address and arguments.
-func (e *Host) place(m *Marker, taken map[uint64]bool) {
+func (e *markers) place(m *Marker, taken map[uint64]bool) {
 	m.Addr = MarkerBase + 16*uint64(m.Number)
-	addr, ok := e.src.address(iterator + m.Name.Event)
+	addr, ok := e.facts.address(iterator + m.Name.Event)
 	if !ok || taken[addr] {
 		return
 	}
-	b, err := e.src.btf()
+	b, err := e.facts.btf()
 	if err != nil {
 		return
 	}
@@ -115,13 +122,13 @@ func (e *Host) place(m *Marker, taken map[uint64]bool) {
 
 // MarkerText describes a marker in a line: its raw arguments, or the fields of its
 // record in braces, and the format that the kernel prints the record with.
-func (e *Host) MarkerText(m *Marker) string {
+func (e *markers) MarkerText(m *Marker) string {
 	var decls []string
 	for _, p := range m.Params {
 		decls = append(decls, declare(format.TypeName(p.Type, false), p.Name))
 	}
 	text := "(" + strings.Join(decls, ", ") + ")"
-	fs, err := e.src.tracefs()
+	fs, err := e.facts.tracefs()
 	if err != nil {
 		return text
 	}
@@ -164,8 +171,8 @@ func firstLiteral(c string) string {
 }
 
 // OwnRecord describes the record that the kernel makes of a static tracepoint.
-func (e *Host) OwnRecord(m *Marker) (*sema.SData, error) {
-	fs, err := e.src.tracefs()
+func (e *markers) OwnRecord(m *Marker) (*sema.SData, error) {
+	fs, err := e.facts.tracefs()
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +180,7 @@ func (e *Host) OwnRecord(m *Marker) (*sema.SData, error) {
 	if err != nil {
 		return nil, err
 	}
-	own := e.src.sdata(ev)
+	own := e.facts.sdata(ev)
 	own.Text.TickCount = false // GDB shows the bytes
 	return own, nil
 }

@@ -15,12 +15,26 @@ import (
 // process of a namespace below has a number there too; one outside has none, and shows
 // as 0, as in the kernel's own interfaces.
 
+// pids is what programs must know of jalon's namespace.
+type pids struct {
+	*base
+	facts     *facts
+	namespace *ebpf.Namespace // nil: it is the machine's first one, or find was not called
+}
+
 // firstNamespace is the inode of the machine's first PID namespace (PROC_PID_INIT_INO).
 const firstNamespace = 0xEFFFFFFC
 
-// ownNamespace finds how programs get numbers of jalon's PID namespace; nil: the
-// kernel's helper gives them.
-func (e *Host) ownNamespace() (*ebpf.Namespace, error) {
+// find finds how programs get numbers of jalon's PID namespace.
+func (e *pids) find() (err error) {
+	if e.namespace == nil {
+		e.namespace, err = e.ownNamespace()
+	}
+	return err
+}
+
+// ownNamespace is nil where the kernel's helper gives the numbers.
+func (e *pids) ownNamespace() (*ebpf.Namespace, error) {
 	var st syscall.Stat_t
 	if err := syscall.Stat("/proc/self/ns/pid", &st); err == nil && st.Ino == firstNamespace {
 		return nil, nil
@@ -34,7 +48,7 @@ func (e *Host) ownNamespace() (*ebpf.Namespace, error) {
 		{&ns.Pids, "signal_struct", "pids"}, {&ns.Level, "pid", "level"}, {&ns.Numbers, "pid", "numbers"},
 		{&ns.Nr, "upid", "nr"}, {&ns.Ns, "upid", "ns"},
 	} {
-		if *m.to = e.src.offset(m.tag, m.member); *m.to < 0 {
+		if *m.to = e.facts.offset(m.tag, m.member); *m.to < 0 {
 			return nil, fmt.Errorf("jalon runs in a PID namespace, and the kernel does not describe how to number processes in it (BTF has no %s.%s); run jalon outside the container", m.tag, m.member)
 		}
 	}
@@ -54,8 +68,8 @@ func (e *Host) ownNamespace() (*ebpf.Namespace, error) {
 }
 
 // upidSize is the size of struct upid.
-func (e *Host) upidSize() (int, error) {
-	b, err := e.src.btf()
+func (e *pids) upidSize() (int, error) {
+	b, err := e.facts.btf()
 	if err != nil {
 		return 0, err
 	}
@@ -67,7 +81,7 @@ func (e *Host) upidSize() (int, error) {
 }
 
 // readNamespace reads how deep jalon's namespace is, and where it is.
-func (e *Host) readNamespace(ns *ebpf.Namespace, size int) error {
+func (e *pids) readNamespace(ns *ebpf.Namespace, size int) error {
 	task, err := e.k.CurrentTask()
 	if err != nil {
 		return err

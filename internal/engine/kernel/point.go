@@ -77,7 +77,7 @@ func (e *Host) UserSite(p *probe.Place, m *dwarf.Module, path string, at probe.S
 	if err != nil {
 		return nil, err
 	}
-	c, err := e.userCandidate(p, m, path, at, scope)
+	c, err := e.programs.userCandidate(p, m, path, at, scope)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (s *Site) Instead(tp *tracepoint.Tracepoint, why error, compile func(engine
 	if s.tracepoint == "" || len(missing) == 0 || !variables && s.h.opt.Vmlinux == "" {
 		return nil, why
 	}
-	calls, err := s.h.callSites(&s.candidate)
+	calls, err := s.h.calls.of(&s.candidate)
 	if err != nil {
 		if variables {
 			why = hinted(why, err.Error())

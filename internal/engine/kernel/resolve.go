@@ -72,20 +72,47 @@ func (f *finder) found(list []candidate, err error) error {
 }
 
 func (f *finder) Events(p *probe.Place, system, event string) error {
-	return f.found(f.e.events(p, system, event))
+	return f.found(f.e.events.named(p, system, event))
 }
-func (f *finder) RawTracepoints(p *probe.Place) error { return f.found(f.e.rawTracepoints(p)) }
-func (f *finder) Probes(p *probe.Place) error         { return f.found(f.e.kprobes(p)) }
-func (f *finder) ReturnProbes(p *probe.Place) error   { return f.found(f.e.kretprobes(p)) }
-func (f *finder) TypedFunctions(p *probe.Place) error { return f.found(f.e.typed(p)) }
-func (f *finder) Lines(p *probe.Place) error          { return f.found(f.e.lines(p)) }
-func (f *finder) Instructions(p *probe.Place) error   { return f.found(f.e.uprobes(p)) }
-func (f *finder) Returns(p *probe.Place) error        { return f.found(f.e.uretprobes(p)) }
-func (f *finder) Markers(p *probe.Place) error        { return f.found(f.e.usdts(p)) }
-func (f *finder) Timer(p *probe.Place) error          { return f.found(f.e.timer(p)) }
+func (f *finder) RawTracepoints(p *probe.Place) error { return f.found(f.e.events.rawTracepoints(p)) }
+func (f *finder) Probes(p *probe.Place) error         { return f.found(f.e.functions.kprobes(p)) }
+func (f *finder) ReturnProbes(p *probe.Place) error   { return f.found(f.e.functions.kretprobes(p)) }
+func (f *finder) TypedFunctions(p *probe.Place) error { return f.found(f.e.functions.typed(p)) }
+func (f *finder) Lines(p *probe.Place) error          { return f.found(f.e.functions.lines(p)) }
+func (f *finder) Instructions(p *probe.Place) error   { return f.found(f.e.programs.uprobes(p)) }
+func (f *finder) Returns(p *probe.Place) error        { return f.found(f.e.programs.uretprobes(p)) }
+func (f *finder) Markers(p *probe.Place) error        { return f.found(f.e.programs.usdts(p)) }
+func (f *finder) Timer(p *probe.Place) error          { return f.found(f.e.timers.timer(p)) }
 func (f *finder) Counter(p *probe.Place, period uint64) error {
-	return f.found(f.e.counter(p, period))
+	return f.found(f.e.timers.counter(p, period))
 }
+
+// The parts of a Host that find sites.
+type (
+	events struct {
+		*base
+		facts *facts
+	}
+	functions struct {
+		*base
+		facts    *facts
+		image    *kernelFile
+		programs *programs
+	}
+	calls struct {
+		*base
+		facts *facts
+		image *kernelFile
+	}
+	timers struct {
+		*base
+		facts *facts
+	}
+	programs struct {
+		*base
+		files *files
+	}
+)
 
 // attachment is how places of a kind with one kind of attachment are attached.
 func attachment(p *probe.Place) bpf.Kind {

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cilium/ebpf/asm"
-
 	"github.com/jalon-trace/jalon/internal/backend/ebpf"
 	"github.com/jalon-trace/jalon/internal/bpf"
 	"github.com/jalon-trace/jalon/internal/ctype"
@@ -34,7 +32,7 @@ func areVariables(names []string) bool {
 
 // callSites are the calls of a tracepoint in the kernel's image as candidates. The
 // error says what is missing.
-func (e *Host) callSites(c *candidate) ([]candidate, error) {
+func (e *calls) of(c *candidate) ([]candidate, error) {
 	const need = "variables of the functions that call the tracepoint need "
 	if e.opt.Vmlinux == "" {
 		return nil, errors.New(need + "the kernel's debug information: --vmlinux PATH")
@@ -44,11 +42,11 @@ func (e *Host) callSites(c *candidate) ([]candidate, error) {
 			return nil, fmt.Errorf("%skprobes: %s", need, f.Text)
 		}
 	}
-	img, err := e.src.vmlinux()
+	img, err := e.image.vmlinux()
 	if err != nil {
 		return nil, fmt.Errorf("%sits debug information: %w", need, err)
 	}
-	all, err := e.src.callSites()
+	all, err := e.image.calls()
 	if err != nil {
 		return nil, fmt.Errorf("%sthe places of its calls: %w", need, err)
 	}
@@ -79,7 +77,7 @@ func (e *Host) callSites(c *candidate) ([]candidate, error) {
 }
 
 // callSite is one call of a tracepoint.
-func (e *Host) callSite(c *candidate, img *vmlinux, s *tracesite.Site) (candidate, error) {
+func (e *calls) callSite(c *candidate, img *vmlinux, s *tracesite.Site) (candidate, error) {
 	around, err := img.m.ScopeAround(s.Branch, s.Inlined()...)
 	if err != nil {
 		return candidate{}, err
@@ -88,7 +86,7 @@ func (e *Host) callSite(c *candidate, img *vmlinux, s *tracesite.Site) (candidat
 	if err != nil {
 		return candidate{}, err
 	}
-	syms, err := e.src.kallsyms()
+	syms, err := e.facts.kallsyms()
 	if err != nil {
 		return candidate{}, err
 	}
@@ -210,78 +208,4 @@ func functionsOf(list []candidate) string {
 		return strings.Join(names[:most], ", ") + " and others"
 	}
 	return strings.Join(names, ", ")
-}
-
-// callSites finds the calls of all tracepoints in the kernel's image.
-func (s *sources) callSites() (*tracesite.Sites, error) {
-	return s.calls.get(func() (*tracesite.Sites, error) {
-		f, err := s.file(s.e.opt.Vmlinux)
-		if err != nil {
-			return nil, err
-		}
-		return tracesite.Find(f.File())
-	})
-}
-
-// nothing is a program that does nothing.
-var nothing = asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()}
-
-// listener keeps a tracepoint on: a program of its own that does nothing. The code
-// of the calls is only reached while somebody listens.
-type listener struct {
-	prog *bpf.Loaded
-	link *bpf.Link
-	used int // by so many attached programs
-}
-
-// listen is called before programs at calls of tracepoints are attached.
-func (e *Engine) listen(l *load) error {
-	for _, p := range l.programs {
-		if p.at.enable == "" || !p.on {
-			continue
-		}
-		if err := e.listenTo(p.at.enable); err != nil {
-			return fmt.Errorf("keeping the tracepoint on: %w", err)
-		}
-		l.listens = append(l.listens, p.at.enable)
-	}
-	return nil
-}
-
-func (e *Engine) listenTo(event string) error {
-	on := e.listeners[event]
-	if on == nil {
-		target := bpf.Target{Kind: bpf.RawTracepoint, Name: event}
-		prog, err := e.k.Load(bpf.Program{Name: "jalon_on", Insns: nothing, Kind: target.Kind, Target: target})
-		if err != nil {
-			return err
-		}
-		on = &listener{prog: prog}
-		if e.listeners == nil {
-			e.listeners = map[string]*listener{}
-		}
-		e.listeners[event] = on
-	}
-	if on.used == 0 {
-		link, err := on.prog.Attach(bpf.Target{Kind: bpf.RawTracepoint, Name: event})
-		if err != nil {
-			return err
-		}
-		on.link = link
-	}
-	on.used++
-	return nil
-}
-
-// unlisten is called when the programs of a load were detached.
-func (e *Engine) unlisten(l *load) {
-	for _, event := range l.listens {
-		if on := e.listeners[event]; on != nil {
-			if on.used--; on.used == 0 {
-				_ = on.link.Close()
-				on.link = nil
-			}
-		}
-	}
-	l.listens = nil
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/jalon-trace/jalon/internal/sema"
 )
 
-// events finds static tracepoints with an event in tracefs: by their raw arguments,
+// named finds static tracepoints with an event in tracefs: by their raw arguments,
 // and by the record that the kernel makes of them.
-func (e *Host) events(p *probe.Place, system, event string) ([]candidate, error) {
-	fs, err := e.src.tracefs()
+func (e *events) named(p *probe.Place, system, event string) ([]candidate, error) {
+	fs, err := e.facts.tracefs()
 	if err != nil {
 		return nil, err
 	}
@@ -50,8 +50,8 @@ func (e *Host) events(p *probe.Place, system, event string) ([]candidate, error)
 }
 
 // rawVariant is a tracepoint by its raw arguments, whose names and types BTF has.
-func (e *Host) rawVariant(event string) (variant, error) {
-	b, err := e.src.btf()
+func (e *events) rawVariant(event string) (variant, error) {
+	b, err := e.facts.btf()
 	if err != nil {
 		return variant{}, err
 	}
@@ -66,23 +66,23 @@ func (e *Host) rawVariant(event string) (variant, error) {
 }
 
 // recordVariant is a tracepoint by the record that the kernel makes for it.
-func (e *Host) recordVariant(fs *tracefs.FS, n tracefs.Name) (variant, error) {
+func (e *events) recordVariant(fs *tracefs.FS, n tracefs.Name) (variant, error) {
 	ev, err := fs.Event(n.System, n.Event)
 	if err != nil {
 		return variant{}, err
 	}
-	scope := e.src.recordScope(ev)
+	scope := e.facts.recordScope(ev)
 	return variant{
 		how: "tracepoint", target: bpf.Target{Kind: bpf.Tracepoint, Group: n.System, Name: n.Event},
 		context: ebpf.Record, scope: scope,
-		kin:   sema.KernelInput{Context: sema.ContextRecord, SData: e.src.sdata(ev)},
+		kin:   sema.KernelInput{Context: sema.ContextRecord, SData: e.facts.sdata(ev)},
 		event: ev,
 	}, nil
 }
 
 // rawTracepoints finds tracepoints that need no event in tracefs.
-func (e *Host) rawTracepoints(p *probe.Place) ([]candidate, error) {
-	b, err := e.src.btf()
+func (e *events) rawTracepoints(p *probe.Place) ([]candidate, error) {
+	b, err := e.facts.btf()
 	if err != nil {
 		return nil, err
 	}

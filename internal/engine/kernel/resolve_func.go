@@ -17,8 +17,8 @@ type function struct {
 }
 
 // functions finds the functions that a place names in the symbols of the kernel.
-func (e *Host) functions(p *probe.Place) ([]function, error) {
-	syms, err := e.src.kallsyms()
+func (e *functions) functions(p *probe.Place) ([]function, error) {
+	syms, err := e.facts.kallsyms()
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func (e *Host) functions(p *probe.Place) ([]function, error) {
 		if err != nil {
 			return nil, err
 		}
-		may := e.src.traceable()
+		may := e.facts.traceable()
 		for _, s := range list {
 			if may == nil || may[s.Name] {
 				add(s)
@@ -74,7 +74,7 @@ func moduleOf(s kallsyms.Symbol) string {
 }
 
 // kprobes finds functions, instructions and lines of the kernel.
-func (e *Host) kprobes(p *probe.Place) ([]candidate, error) {
+func (e *functions) kprobes(p *probe.Place) ([]candidate, error) {
 	if p.File != "" {
 		return e.lines(p)
 	}
@@ -105,7 +105,7 @@ func (e *Host) kprobes(p *probe.Place) ([]candidate, error) {
 			out = append(out, c)
 			continue
 		}
-		scope := e.entryScope(f)
+		scope := e.facts.entryScope(f)
 		out = append(out, e.functionCandidate(p, "kprobe", f, variant{
 			how: "kprobe", target: bpf.Target{Kind: bpf.Kprobe, Symbol: f.Name, Module: f.Module},
 			context: ebpf.Regs, scope: scope, kin: sema.KernelInput{Context: sema.ContextRegs}, atEntry: true, at: f.Addr,
@@ -116,7 +116,7 @@ func (e *Host) kprobes(p *probe.Place) ([]candidate, error) {
 
 // functionCandidate is a candidate with one variant; place shows the one function
 // of a pattern.
-func (e *Host) functionCandidate(p *probe.Place, kind string, f function, v variant) candidate {
+func (e *functions) functionCandidate(p *probe.Place, kind string, f function, v variant) candidate {
 	place := p.Text
 	if p.Glob() {
 		place = kind + ":" + f.Name
@@ -124,31 +124,21 @@ func (e *Host) functionCandidate(p *probe.Place, kind string, f function, v vari
 	return candidate{place: place, function: f.Name, variants: []variant{v}}
 }
 
-// entryScope knows the parameters of a function at its entry, by BTF; without BTF
-// the registers only.
-func (e *Host) entryScope(f function) debuginfo.Scope {
-	b, err := e.src.btf()
-	if err != nil {
-		b = nil
-	}
-	return b.EntryScope(f.Name, f.Module)
-}
-
 // instruction is any address of the kernel's code, with the local variables there
 // when its debug information is at hand.
-func (e *Host) instruction(p *probe.Place, addr uint64) (candidate, error) {
+func (e *functions) instruction(p *probe.Place, addr uint64) (candidate, error) {
 	v := variant{
 		how: "kprobe", target: bpf.Target{Kind: bpf.Kprobe, Addr: addr}, context: ebpf.Regs,
-		scope: e.plainScope(), kin: sema.KernelInput{Context: sema.ContextRegs}, at: addr,
+		scope: e.facts.plainScope(), kin: sema.KernelInput{Context: sema.ContextRegs}, at: addr,
 	}
-	c := candidate{place: p.Text, function: e.kernelSymbol(addr)}
-	syms, err := e.src.kallsyms()
+	c := candidate{place: p.Text, function: e.facts.symbolAt(addr)}
+	syms, err := e.facts.kallsyms()
 	if err != nil {
 		return c, err
 	}
 	v.target = placed(v.target, syms, addr)
 	if e.opt.Vmlinux != "" && v.target.Module == "" {
-		img, err := e.src.vmlinux()
+		img, err := e.image.vmlinux()
 		if err != nil {
 			return c, err
 		}
@@ -169,7 +159,7 @@ func (e *Host) instruction(p *probe.Place, addr uint64) (candidate, error) {
 }
 
 // describe gives v the names at a site of the kernel's file.
-func (e *Host) describe(v *variant, img *vmlinux, site probe.Site) error {
+func (e *functions) describe(v *variant, img *vmlinux, site probe.Site) error {
 	scope, err := img.m.ScopeForSite(site)
 	if err != nil {
 		return err
@@ -180,11 +170,11 @@ func (e *Host) describe(v *variant, img *vmlinux, site probe.Site) error {
 }
 
 // lines finds a source line of the kernel: FILE:LINE, kprobe:FILE:LINE.
-func (e *Host) lines(p *probe.Place) ([]candidate, error) {
+func (e *functions) lines(p *probe.Place) ([]candidate, error) {
 	if p.Path != "" || e.opt.Program != "" && e.opt.Vmlinux == "" && p.Kind.AnySource {
-		return e.uprobes(p)
+		return e.programs.uprobes(p)
 	}
-	img, err := e.src.vmlinux()
+	img, err := e.image.vmlinux()
 	if err != nil {
 		return nil, err
 	}
@@ -196,8 +186,8 @@ func (e *Host) lines(p *probe.Place) ([]candidate, error) {
 }
 
 // kernelSites makes a kprobe of each site of the kernel's file.
-func (e *Host) kernelSites(p *probe.Place, img *vmlinux, sites []probe.Site) ([]candidate, error) {
-	syms, err := e.src.kallsyms()
+func (e *functions) kernelSites(p *probe.Place, img *vmlinux, sites []probe.Site) ([]candidate, error) {
+	syms, err := e.facts.kallsyms()
 	if err != nil {
 		return nil, err
 	}
@@ -218,12 +208,12 @@ func (e *Host) kernelSites(p *probe.Place, img *vmlinux, sites []probe.Site) ([]
 }
 
 // kretprobes are returns of kernel functions.
-func (e *Host) kretprobes(p *probe.Place) ([]candidate, error) {
+func (e *functions) kretprobes(p *probe.Place) ([]candidate, error) {
 	fns, err := e.functions(p)
 	if err != nil {
 		return nil, err
 	}
-	b, err := e.src.btf()
+	b, err := e.facts.btf()
 	if err != nil {
 		b = nil
 	}
@@ -238,9 +228,9 @@ func (e *Host) kretprobes(p *probe.Place) ([]candidate, error) {
 }
 
 // typed are the entries and returns of kernel functions that BTF describes.
-func (e *Host) typed(p *probe.Place) ([]candidate, error) {
+func (e *functions) typed(p *probe.Place) ([]candidate, error) {
 	kind := attachment(p)
-	b, err := e.src.btf()
+	b, err := e.facts.btf()
 	if err != nil {
 		return nil, err
 	}

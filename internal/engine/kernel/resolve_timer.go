@@ -5,18 +5,17 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/backend/ebpf"
 	"github.com/jalon-trace/jalon/internal/bpf"
-	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/sema"
 )
 
 // timer is a profile: or interval: place.
-func (e *Host) timer(p *probe.Place) ([]candidate, error) {
+func (e *timers) timer(p *probe.Place) ([]candidate, error) {
 	return e.counting(p, bpf.Target{Kind: attachment(p), Frequency: p.Freq, Period: uint64(p.Period)})
 }
 
 // counter is a software: or hardware: place; without a count every period-th event.
-func (e *Host) counter(p *probe.Place, period uint64) ([]candidate, error) {
+func (e *timers) counter(p *probe.Place, period uint64) ([]candidate, error) {
 	t := bpf.Target{Kind: attachment(p), Period: p.Count}
 	config, ok := t.Kind.Event(p.Event)
 	if !ok {
@@ -31,24 +30,15 @@ func (e *Host) counter(p *probe.Place, period uint64) ([]candidate, error) {
 
 // counting is the one candidate of a place that counts: what was running then is
 // in the registers.
-func (e *Host) counting(p *probe.Place, t bpf.Target) ([]candidate, error) {
+func (e *timers) counting(p *probe.Place, t bpf.Target) ([]candidate, error) {
 	if t.Kind.OfProcess() {
 		t.Pid = e.opt.Tgid
 	}
 	return []candidate{{
 		place: p.Text, function: t.String(),
 		variants: []variant{{
-			how: t.Kind.String(), target: t, context: ebpf.Regs, scope: e.plainScope(),
+			how: t.Kind.String(), target: t, context: ebpf.Regs, scope: e.facts.plainScope(),
 			kin: sema.KernelInput{Context: sema.ContextRegs},
 		}},
 	}}, nil
-}
-
-// plainScope knows the kernel's types and globals, and no variables.
-func (e *Host) plainScope() debuginfo.Scope {
-	b, err := e.src.btf()
-	if err != nil {
-		b = nil
-	}
-	return b.GlobalScope()
 }

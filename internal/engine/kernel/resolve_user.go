@@ -3,10 +3,7 @@ package kernel
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os/exec"
-	"path/filepath"
 	"strings"
 
 	"github.com/jalon-trace/jalon/internal/backend/ebpf"
@@ -27,93 +24,9 @@ import (
 
 var errNoFile = errors.New("name the program or library, which all its processes have in common: uprobe:PATH:FUNCTION or uprobe:PATH@FILE:LINE")
 
-// binary opens the file that a place names: a path, or a command or library by
-// its bare name.
-func (e *Host) binary(p *probe.Place) (*dwarf.Module, string, error) {
-	name := p.Path
-	if name == "" {
-		name = e.opt.Program
-	}
-	if name == "" {
-		return nil, "", errNoFile
-	}
-	path, err := e.findFile(name)
-	if err != nil {
-		return nil, "", err
-	}
-	m, err := e.src.file(path)
-	return m, path, err
-}
-
-// findFile finds a program or library: where one process is traced, as that process
-// sees the files, which may be others in a container.
-func (e *Host) findFile(name string) (string, error) {
-	if e.opt.File != nil {
-		if path := e.opt.File(name); path != "" {
-			return path, nil
-		}
-	}
-	return findBinary(name)
-}
-
-// libraryDirs are where the dynamic linker looks on Debian and elsewhere.
-var libraryDirs = []string{"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib"}
-
-// findBinary finds a program in PATH, or a library (libc, libc.so.6) where the
-// dynamic linker does. Symbolic links are followed: the kernel probes files.
-func findBinary(name string) (string, error) {
-	path := name
-	if !strings.Contains(name, "/") {
-		found, err := exec.LookPath(name)
-		if err != nil {
-			found = findLibrary(name)
-		}
-		if found == "" {
-			return "", fmt.Errorf("no program %s in PATH and no library of that name; write its path", name)
-		}
-		path = found
-	}
-	if strings.HasPrefix(path, "/proc/") { // a link that leads where no path does
-		return path, nil
-	}
-	path, err := filepath.EvalSymlinks(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("there is no file %s", name)
-	}
-	if err != nil {
-		return "", err
-	}
-	return filepath.Abs(path)
-}
-
-func findLibrary(name string) string {
-	for _, dir := range libraryDirs {
-		for _, pattern := range []string{name, name + ".so", name + ".so.*"} {
-			list, _ := filepath.Glob(filepath.Join(dir, pattern))
-			for _, f := range list {
-				if isELF(f) { // libc.so is a text for the linker
-					return f
-				}
-			}
-		}
-	}
-	return ""
-}
-
-func isELF(path string) bool {
-	f, err := openfile.Regular(path)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	var magic [4]byte
-	_, err = io.ReadFull(f, magic[:])
-	return err == nil && string(magic[:]) == "\x7fELF"
-}
-
 // uprobes are instructions of a file.
-func (e *Host) uprobes(p *probe.Place) ([]candidate, error) {
-	m, path, err := e.binary(p)
+func (e *programs) uprobes(p *probe.Place) ([]candidate, error) {
+	m, path, err := e.files.binary(p)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +56,7 @@ func (e *Host) uprobes(p *probe.Place) ([]candidate, error) {
 
 // userCandidates makes n candidates. Of several, those where no uprobe can be put are
 // left out with a warning.
-func (e *Host) userCandidates(p *probe.Place, n int, one func(int) (candidate, error)) ([]candidate, error) {
+func (e *programs) userCandidates(p *probe.Place, n int, one func(int) (candidate, error)) ([]candidate, error) {
 	var out []candidate
 	var first error
 	for i := range n {
@@ -172,7 +85,7 @@ func (e *Host) userCandidates(p *probe.Place, n int, one func(int) (candidate, e
 // imported is the library from which a program takes a function that it has not itself:
 // see image.Provider. Where the place names no file, it is the first library of the
 // program that has the function.
-func (e *Host) imported(p *probe.Place, m *dwarf.Module, path string) (*dwarf.Module, string, error) {
+func (e *programs) imported(p *probe.Place, m *dwarf.Module, path string) (*dwarf.Module, string, error) {
 	if p.Func == "" || p.Glob() {
 		return nil, "", fs.ErrNotExist
 	}
@@ -180,7 +93,7 @@ func (e *Host) imported(p *probe.Place, m *dwarf.Module, path string) (*dwarf.Mo
 	if p.Path != "" {
 		from = e.provider(path, p.Func)
 	} else {
-		for _, lib := range e.src.files.Linked(path, e.library) {
+		for _, lib := range e.files.all.Linked(path, e.files.library) {
 			if _, err := probe.Resolve(p, lib.Info(), nil); err == nil {
 				from = lib
 				break
@@ -196,9 +109,9 @@ func (e *Host) imported(p *probe.Place, m *dwarf.Module, path string) (*dwarf.Mo
 
 // provider is the module from which the file at path takes a function: as the traced
 // process has it where that has its libraries, else as a new one would.
-func (e *Host) provider(path, name string) *image.Module {
+func (e *programs) provider(path, name string) *image.Module {
 	if e.opt.Tgid != 0 {
-		if im, err := image.OfProcess(e.opt.Tgid, e.src.files); err == nil {
+		if im, err := image.OfProcess(e.opt.Tgid, e.files.all); err == nil {
 			for _, m := range im.Modules() {
 				if !openfile.Same(m.File(), path) {
 					continue
@@ -209,21 +122,11 @@ func (e *Host) provider(path, name string) *image.Module {
 			}
 		}
 	}
-	return e.src.files.Provider(path, name, e.library)
-}
-
-// library is the path of a library by the name that files are linked with, "" where
-// there is none.
-func (e *Host) library(needed string) string {
-	path, err := e.findFile(needed)
-	if err != nil {
-		return ""
-	}
-	return path
+	return e.files.all.Provider(path, name, e.files.library)
 }
 
 // userCandidate is a uprobe at a site of a file.
-func (e *Host) userCandidate(p *probe.Place, m *dwarf.Module, path string, s probe.Site, scope debuginfo.Scope) (candidate, error) {
+func (e *programs) userCandidate(p *probe.Place, m *dwarf.Module, path string, s probe.Site, scope debuginfo.Scope) (candidate, error) {
 	if err := e.placeable(p, m, s.Addr); err != nil {
 		return candidate{}, err
 	}
@@ -260,7 +163,7 @@ func (e *Host) userCandidate(p *probe.Place, m *dwarf.Module, path string, s pro
 // uprobePid is the process that the kernel is to limit a uprobe to. It finds the memory
 // by the process's first thread: where that has ended and others run on, breakpoints go
 // into every process, and the program's own filter alone passes over the others.
-func (e *Host) uprobePid() int {
+func (e *programs) uprobePid() int {
 	if procdir.FirstEnded(e.opt.Tgid) {
 		return 0
 	}
@@ -278,7 +181,7 @@ func fileOffset(m *dwarf.Module, vaddr uint64) (uint64, error) {
 }
 
 // uretprobes are the returns of functions of a file.
-func (e *Host) uretprobes(p *probe.Place) ([]candidate, error) {
+func (e *programs) uretprobes(p *probe.Place) ([]candidate, error) {
 	entry := *p
 	entry.Kind = probe.Entry
 	list, err := e.uprobes(&entry)
@@ -358,8 +261,8 @@ func allDead(list []*debuginfo.Variable) []*debuginfo.Variable {
 }
 
 // usdts are static markers of a file.
-func (e *Host) usdts(p *probe.Place) ([]candidate, error) {
-	m, path, err := e.binary(p)
+func (e *programs) usdts(p *probe.Place) ([]candidate, error) {
+	m, path, err := e.files.binary(p)
 	if err != nil {
 		return nil, err
 	}

@@ -1,8 +1,9 @@
 package kernel
 
 import (
-	"fmt"
 	"strings"
+
+	"github.com/jalon-trace/jalon/internal/image"
 
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/format"
@@ -11,31 +12,22 @@ import (
 // kernelHalf is where the kernel's addresses begin on x86-64.
 const kernelHalf = 1 << 63
 
+// symbols name addresses of the kernel and of processes.
+type symbols struct {
+	*base
+	facts   *facts
+	files   *files
+	image   *kernelFile
+	strings once[map[uint64]string]
+	user    *image.Processes
+}
+
 // Symbol names an address of the kernel: "vfs_read+0x10", "" when nothing is known.
-func (e *Host) Symbol(addr uint64) string {
+func (e *symbols) Symbol(addr uint64) string {
 	if addr < kernelHalf {
 		return ""
 	}
-	return e.kernelSymbol(addr)
-}
-
-func (e *Host) kernelSymbol(addr uint64) string {
-	t, err := e.src.kallsyms()
-	if err != nil {
-		return ""
-	}
-	s, ok := t.At(addr)
-	if !ok {
-		return ""
-	}
-	name := s.Name
-	if s.Offset != 0 {
-		name += fmt.Sprintf("+%#x", s.Offset)
-	}
-	if s.Module != "" {
-		name += " [" + s.Module + "]"
-	}
-	return name
+	return e.facts.symbolAt(addr)
 }
 
 // Frames names the return addresses of a stack of the kernel or of a program.
@@ -79,10 +71,10 @@ func (e *Engine) probed(ev *event.Event, pc uint64) uint64 {
 var plumbing = []string{"bpf_prog_", "bpf_trace_run", "__bpf_trace_", "__traceiter_", "perf_trace_", "trace_call_bpf", "bpf_trampoline_", "bpf_raw_tp_link"}
 
 // ours is how many frames of a kernel stack are those of tracing itself.
-func (e *Host) ours(frames []uint64) int {
+func (e *symbols) ours(frames []uint64) int {
 	n := 0
 	for i, pc := range frames[:min(len(frames), 8)] {
-		name := e.kernelSymbol(pc)
+		name := e.facts.symbolAt(pc)
 		tracing := name == "" // a program or trampoline that is newer than the list of symbols
 		for _, p := range plumbing {
 			tracing = tracing || strings.HasPrefix(name, p)
@@ -95,13 +87,13 @@ func (e *Host) ours(frames []uint64) int {
 	return n
 }
 
-func (e *Host) kernelFrame(pc uint64, caller bool) format.Frame {
+func (e *symbols) kernelFrame(pc uint64, caller bool) format.Frame {
 	f := format.Frame{PC: pc}
 	at := pc
 	if caller {
 		at--
 	}
-	t, err := e.src.kallsyms()
+	t, err := e.facts.kallsyms()
 	if err != nil {
 		return f
 	}
@@ -114,9 +106,38 @@ func (e *Host) kernelFrame(pc uint64, caller bool) format.Frame {
 		f.Offset++
 	}
 	if e.opt.Vmlinux != "" {
-		if img, err := e.src.vmlinux(); err == nil && s.Module == "" {
+		if img, err := e.image.vmlinux(); err == nil && s.Module == "" {
 			_, _, f.File, f.Line, _ = img.m.Symbolize(at - img.slide)
 		}
 	}
 	return f
+}
+
+// KernelString is a string of the kernel that its print formats may point to.
+func (e *symbols) KernelString(addr uint64) (string, bool) {
+	list, err := e.strings.get(func() (map[uint64]string, error) {
+		fs, err := e.facts.tracefs()
+		if err != nil {
+			return nil, err
+		}
+		return fs.Strings()
+	})
+	if err != nil {
+		return "", false
+	}
+	text, ok := list[addr]
+	return text, ok
+}
+
+// KernelSymbol is what contains an address of the kernel.
+func (e *symbols) KernelSymbol(addr uint64) (event.KernelSymbol, bool) {
+	if addr < kernelHalf {
+		return event.KernelSymbol{}, false
+	}
+	t, err := e.facts.kallsyms()
+	if err != nil {
+		return event.KernelSymbol{}, false
+	}
+	at, ok := t.At(addr)
+	return event.KernelSymbol{Name: at.Name, Offset: at.Offset, Size: at.Size, Module: at.Module}, ok
 }

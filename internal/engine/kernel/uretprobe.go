@@ -31,8 +31,8 @@ type danger struct {
 }
 
 // returnDanger looks at the function that begins at vaddr.
-func (e *Host) returnDanger(m *dwarf.Module, vaddr uint64) danger {
-	if e.src.traits(m).isGo && e.inGo(m, vaddr) {
+func (e *programs) returnDanger(m *dwarf.Module, vaddr uint64) danger {
+	if e.files.traits(m).isGo && e.inGo(m, vaddr) {
 		return danger{refuse: "this is Go code, which moves its stacks and finds on them the return address that the kernel has put there: the program would end with a fatal error"}
 	}
 	if !returnOnTop(m, vaddr) {
@@ -49,8 +49,8 @@ func (e *Host) returnDanger(m *dwarf.Module, vaddr uint64) danger {
 
 // mayUnwind reports whether an exception may leave the function at vaddr or pass
 // through it: its file has to do with exceptions, and it calls something.
-func (e *Host) mayUnwind(m *dwarf.Module, vaddr uint64) bool {
-	t := e.src.traits(m)
+func (e *programs) mayUnwind(m *dwarf.Module, vaddr uint64) bool {
+	t := e.files.traits(m)
 	fn, ok := m.FunctionAt(vaddr)
 	if ok && m.Unwinds(fn) {
 		return true
@@ -59,7 +59,7 @@ func (e *Host) mayUnwind(m *dwarf.Module, vaddr uint64) bool {
 		return false
 	}
 	x := m.Extent(vaddr)
-	c, err := e.codeOf(m, x, vaddr)
+	c, err := e.files.codeOf(m, x, vaddr)
 	return err != nil || c.Calls()
 }
 
@@ -80,7 +80,7 @@ func returnOnTop(m *dwarf.Module, vaddr uint64) bool {
 
 // inGo reports whether an address is in the code of Go, not of C linked with it; where
 // symbols do not say it is.
-func (e *Host) inGo(m *dwarf.Module, vaddr uint64) bool {
+func (e *programs) inGo(m *dwarf.Module, vaddr uint64) bool {
 	lo, hi := m.Lookup("runtime.text"), m.Lookup("runtime.etext")
 	if len(lo) != 1 || len(hi) != 1 {
 		return true
@@ -92,54 +92,23 @@ func (e *Host) inGo(m *dwarf.Module, vaddr uint64) bool {
 var switchers = []string{"swapcontext", "setcontext", "jump_fcontext", "ontop_fcontext", "co_switch", "coro_transfer", "_st_md_cxt_restore"}
 
 // switches is a function by which the program, or the file, switches stacks.
-func (e *Host) switches(m *dwarf.Module) string {
-	if name := e.src.traits(m).switches; name != "" {
+func (e *programs) switches(m *dwarf.Module) string {
+	if name := e.files.traits(m).switches; name != "" {
 		return name
 	}
 	if e.opt.Program == "" || e.opt.Program == m.Path() {
 		return ""
 	}
-	p, err := e.src.file(e.opt.Program)
+	p, err := e.files.file(e.opt.Program)
 	if err != nil {
 		return ""
 	}
-	return e.src.traits(p).switches
-}
-
-// traits are what a file has to do with that a uretprobe disturbs.
-type traits struct {
-	isGo, throws bool
-	switches     string
-}
-
-func (s *sources) traits(m *dwarf.Module) traits {
-	if t, ok := s.known[m]; ok {
-		return t
-	}
-	var t traits
-	for _, sec := range m.Sections() {
-		t.throws = t.throws || sec.Name == ".gcc_except_table"
-	}
-	t.isGo = m.IsGo()
-	imported, _ := m.File().Imported() // unreadable: what it has itself counts
-	for _, name := range switchers {
-		if defined := m.Lookup(name); (imported[name] || len(defined) > 0) && m.Name() != "libc.so.6" && t.switches == "" {
-			t.switches = name
-		}
-	}
-	for _, name := range []string{"__cxa_throw", "_Unwind_RaiseException", "_Unwind_Resume", "__gxx_personality_v0", "rust_eh_personality"} {
-		t.throws = t.throws || imported[name] || len(m.Lookup(name)) > 0
-	}
-	if s.known == nil {
-		s.known = map[*dwarf.Module]traits{}
-	}
-	s.known[m] = t
-	return t
+	return e.files.traits(p).switches
 }
 
 // safeReturns refuses or warns of the candidates of a uretprobe: they are in
 // libraries' functions as well as in the program's.
-func (e *Host) safeReturns(p *probe.Place, list []candidate) ([]candidate, error) {
+func (e *programs) safeReturns(p *probe.Place, list []candidate) ([]candidate, error) {
 	var out []candidate
 	var first error
 	warned := map[string]int{}
@@ -175,13 +144,6 @@ func (e *Host) safeReturns(p *probe.Place, list []candidate) ([]candidate, error
 		e.caution(p.Text + ": " + text)
 	}
 	return out, nil
-}
-
-// caution is a warning at arming; a description carries its text itself.
-func (e *Host) caution(msg string) {
-	if e.k != nil {
-		e.warn(msg)
-	}
 }
 
 // shadowStack reports whether a process has a shadow stack, in which the kernel changes

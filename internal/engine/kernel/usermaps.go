@@ -21,13 +21,13 @@ func (e *Engine) learn(ev *event.Event, pc uint64) {
 
 // Module is the file that a process has mapped at an address, and how far from its
 // own addresses; nil when it is not known.
-func (e *Host) Module(ev *event.Event, addr uint64) (*dwarf.Module, uint64) {
+func (e *symbols) Module(ev *event.Event, addr uint64) (*dwarf.Module, uint64) {
 	return e.user.File(ev.Pid, addr)
 }
 
 // UserFrames names the return addresses of a process's stack, which were found by
 // unwinding it.
-func (e *Host) UserFrames(ev *event.Event, pcs []uint64) (out []format.Frame) {
+func (e *symbols) UserFrames(ev *event.Event, pcs []uint64) (out []format.Frame) {
 	for i, pc := range pcs {
 		out = append(out, e.user.Frames(ev.Pid, pc, i > 0)...)
 	}

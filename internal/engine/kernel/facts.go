@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,30 +10,19 @@ import (
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/btf"
-	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/debuginfo/kallsyms"
 	"github.com/jalon-trace/jalon/internal/debuginfo/tracefs"
-	"github.com/jalon-trace/jalon/internal/debuginfo/tracesite"
-	"github.com/jalon-trace/jalon/internal/event"
-	"github.com/jalon-trace/jalon/internal/image"
 	"github.com/jalon-trace/jalon/internal/printk"
 	"github.com/jalon-trace/jalon/internal/sema"
 )
 
-// sources are what tells of names and addresses, each opened when first asked.
-type sources struct {
-	e       *Host
-	b       once[*btf.Kernel]
+// facts are what the kernel says of itself, each read when it is first asked for.
+type facts struct {
+	*base
+	types   once[*btf.Kernel]
 	syms    once[*kallsyms.Table]
 	fs      once[*tracefs.FS]
-	image   once[*vmlinux]
-	calls   once[*tracesite.Sites]
-	strings once[map[uint64]string]
-	pages   once[uint64] // vmemmap_base
-	markers once[[]Marker]
-	files   *image.Files
-	code    map[codeKey]*codeAt
-	known   map[*dwarf.Module]traits
+	pages   once[uint64]      // vmemmap_base
 	present [sha256.Size]byte // of modules and events, at the last renew; zero: there was none
 }
 
@@ -51,32 +41,24 @@ func (o *once[T]) get(open func() (T, error)) (T, error) {
 	return o.v, o.err
 }
 
-func newSources(e *Host) *sources {
-	opt := dwarf.Options{DebugDirs: e.opt.DebugDirs, Warn: func(m string) { e.logf("%s", m) }}
-	return &sources{e: e, files: image.NewFiles(opt), code: map[codeKey]*codeAt{}}
-}
-
-// Renew forgets what was read of symbols, types and static tracepoints, if modules or
-// events have come or gone since the last call; the first call only notes which there
-// are. Who lives longer than one trace calls it at the beginning and between two.
-func (e *Host) Renew() { e.src.renew() }
-
-func (s *sources) renew() {
+// renew forgets what was read, if modules or events have come or gone since the last call,
+// and reports whether it did. The first call only notes which there are.
+func (s *facts) renew() bool {
 	fs, err := s.tracefs()
 	if err != nil {
-		return
+		return false
 	}
 	before := s.present
 	s.present = present(fs)
 	if s.present == before || before == [sha256.Size]byte{} {
-		return
+		return false
 	}
-	s.b, s.syms, s.fs = once[*btf.Kernel]{}, once[*kallsyms.Table]{}, once[*tracefs.FS]{}
-	s.strings, s.markers = once[map[uint64]string]{}, once[[]Marker]{}
+	s.types, s.syms, s.fs = once[*btf.Kernel]{}, once[*kallsyms.Table]{}, once[*tracefs.FS]{}
+	return true
 }
 
-func (s *sources) btf() (*btf.Kernel, error) {
-	return s.b.get(func() (*btf.Kernel, error) {
+func (s *facts) btf() (*btf.Kernel, error) {
+	return s.types.get(func() (*btf.Kernel, error) {
 		b, err := btf.Open()
 		if err == nil {
 			b.Symbols = s.kallsyms // read once for all
@@ -85,9 +67,9 @@ func (s *sources) btf() (*btf.Kernel, error) {
 	})
 }
 
-func (s *sources) kallsyms() (*kallsyms.Table, error) { return s.syms.get(kallsyms.Open) }
+func (s *facts) kallsyms() (*kallsyms.Table, error) { return s.syms.get(kallsyms.Open) }
 
-func (s *sources) tracefs() (*tracefs.FS, error) {
+func (s *facts) tracefs() (*tracefs.FS, error) {
 	return s.fs.get(func() (*tracefs.FS, error) {
 		fs, err := tracefs.Open()
 		if err != nil {
@@ -101,7 +83,7 @@ func (s *sources) tracefs() (*tracefs.FS, error) {
 }
 
 // address is the address of a kernel symbol.
-func (s *sources) address(name string) (uint64, bool) {
+func (s *facts) address(name string) (uint64, bool) {
 	t, err := s.kallsyms()
 	if err != nil {
 		return 0, false
@@ -109,7 +91,7 @@ func (s *sources) address(name string) (uint64, bool) {
 	return t.Addr(name)
 }
 
-// present tells one state of modules and events from another.
+// present differs for different states of modules and events.
 func present(fs *tracefs.FS) [sha256.Size]byte {
 	h := sha256.New()
 	for _, file := range []string{"/proc/modules", filepath.Join(fs.Root(), "available_events")} {
@@ -120,7 +102,7 @@ func present(fs *tracefs.FS) [sha256.Size]byte {
 }
 
 // task is struct task_struct, nil when there is no BTF.
-func (s *sources) task() *ctype.Type {
+func (s *facts) task() *ctype.Type {
 	b, err := s.btf()
 	if err != nil {
 		return nil
@@ -134,7 +116,7 @@ func (s *sources) task() *ctype.Type {
 
 // traceable are the functions that ftrace can take. Of others the kernel refuses a
 // probe at the entry, one by one and with a line in its log each. nil: not known.
-func (s *sources) traceable() map[string]bool {
+func (s *facts) traceable() map[string]bool {
 	fs, err := s.tracefs()
 	if err != nil {
 		return nil
@@ -152,13 +134,13 @@ func (s *sources) traceable() map[string]bool {
 }
 
 // perCPU is the address of the array of the CPUs' bases; 0 when it is not known.
-func (s *sources) perCPU() uint64 {
+func (s *facts) perCPU() uint64 {
 	addr, _ := s.address("__per_cpu_offset")
 	return addr
 }
 
 // offset is that of a member in a struct of the kernel; -1 when it is not known.
-func (s *sources) offset(tag, member string) int32 {
+func (s *facts) offset(tag, member string) int32 {
 	b, err := s.btf()
 	if err != nil {
 		return -1
@@ -171,7 +153,7 @@ func (s *sources) offset(tag, member string) int32 {
 }
 
 // recordScope is what names mean in the record of an event.
-func (s *sources) recordScope(ev *tracefs.Event) debuginfo.Scope {
+func (s *facts) recordScope(ev *tracefs.Event) debuginfo.Scope {
 	b, err := s.btf()
 	if err != nil {
 		b = nil // the fields need none
@@ -180,7 +162,7 @@ func (s *sources) recordScope(ev *tracefs.Event) debuginfo.Scope {
 }
 
 // sdata describes an event's own record for $_sdata and its text.
-func (s *sources) sdata(ev *tracefs.Event) *sema.SData {
+func (s *facts) sdata(ev *tracefs.Event) *sema.SData {
 	d := &sema.SData{Type: ev.Record(), Fixed: int(ev.Record().Size)}
 	for i := range ev.Fields {
 		f := &ev.Fields[i]
@@ -193,7 +175,7 @@ func (s *sources) sdata(ev *tracefs.Event) *sema.SData {
 }
 
 // resolver finds what print formats ask for beside the record.
-func (s *sources) resolver() *printk.Resolver {
+func (s *facts) resolver() *printk.Resolver {
 	r := &printk.Resolver{}
 	if fs, err := s.tracefs(); err == nil {
 		r.HZ, _ = fs.HZ()
@@ -202,43 +184,26 @@ func (s *sources) resolver() *printk.Resolver {
 		r.Type = b.Named
 		r.Enumerator = b.EnumValue
 	}
-	if s.e.k != nil {
+	if s.k != nil {
 		r.Variable = s.variable
 	}
 	return r
 }
 
-// KernelString is a string of the kernel that its print formats may point to.
-func (e *Host) KernelString(addr uint64) (string, bool) {
-	s := e.src
-	list, err := s.strings.get(func() (map[uint64]string, error) {
-		fs, err := s.tracefs()
-		if err != nil {
-			return nil, err
-		}
-		return fs.Strings()
-	})
+// variable is the value of a variable of the kernel that print formats name. Many
+// kernels have no symbol for the one that is named most.
+func (s *facts) variable(name string) (uint64, bool) {
+	if name == "vmemmap_base" {
+		base, err := s.pages.get(s.k.VmemmapBase)
+		return base, err == nil
+	}
+	addr, ok := s.address(name)
+	if !ok {
+		return 0, false
+	}
+	b, err := s.k.ReadMemory(addr, 8)
 	if err != nil {
-		return "", false
+		return 0, false
 	}
-	text, ok := list[addr]
-	return text, ok
+	return binary.LittleEndian.Uint64(b), true
 }
-
-// KernelSymbol is what contains an address of the kernel.
-func (e *Host) KernelSymbol(addr uint64) (event.KernelSymbol, bool) {
-	if addr < kernelHalf {
-		return event.KernelSymbol{}, false
-	}
-	t, err := e.src.kallsyms()
-	if err != nil {
-		return event.KernelSymbol{}, false
-	}
-	at, ok := t.At(addr)
-	return event.KernelSymbol{Name: at.Name, Offset: at.Offset, Size: at.Size, Module: at.Module}, ok
-}
-
-// file opens the debug information of a program or library.
-func (s *sources) file(path string) (*dwarf.Module, error) { return s.files.Open(path) }
-
-func (s *sources) close() { s.files.Close() }
