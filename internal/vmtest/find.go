@@ -69,7 +69,7 @@ func testArgs(cfg Config) []string {
 	return append(args, cfg.Args...)
 }
 
-func (cfg Config) timeout() time.Duration { return orDuration(cfg.Timeout, 5*time.Minute) }
+func (cfg Config) timeout() time.Duration { return orDuration(cfg.Timeout, 15*time.Minute) }
 
 func orDuration(d, other time.Duration) time.Duration {
 	if d == 0 {

@@ -22,7 +22,7 @@ import (
 
 // bootLimit is how long a guest may take until init answers; some seconds suffice
 // on an idle machine.
-const bootLimit = 3 * time.Minute
+const bootLimit = 6 * time.Minute
 
 // commandLine is the kernel's. Few messages go over the slow console, but warnings
 // do; an oops ends the guest, as its tests prove nothing any more. Mitigations cost
@@ -141,13 +141,13 @@ func (m *machine) watch(ctx context.Context, cfg Config) *Report {
 				end.Reset(cfg.timeout() + orDuration(cfg.grace, 30*time.Second))
 			}
 			if r.hello != nil {
-				silence.Reset(orDuration(cfg.Silence, time.Minute))
+				silence.Reset(orDuration(cfg.Silence, 3*time.Minute))
 			}
 		case <-silence.C:
 			if r.hello == nil {
 				stop("the guest did not boot in %v", bootLimit)
 			} else {
-				stop("the guest hangs: no sign of life for %v", orDuration(cfg.Silence, time.Minute))
+				stop("the guest hangs: no sign of life for %v", orDuration(cfg.Silence, 3*time.Minute))
 			}
 		case <-end.C:
 			stop("the tests do not end: %v over and the test binary's own limit did not stop them", cfg.timeout())

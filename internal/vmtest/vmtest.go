@@ -37,8 +37,8 @@ type Config struct {
 	Env     []string        // further environment, NAME=value
 	Memory  int             // MiB; 0: 512 and what the files need
 	Line    string          // path of a unix socket on the host that is the guest's /dev/ttyS2; "": none
-	Timeout time.Duration   // for all tests together (-test.timeout in the guest); 0: 5 minutes
-	Silence time.Duration   // how long the booted guest may give no sign of life; 0: 1 minute
+	Timeout time.Duration   // for all tests together (-test.timeout in the guest); 0: 15 minutes
+	Silence time.Duration   // how long the booted guest may give no sign of life; 0: 3 minutes
 
 	grace time.Duration // from the end of Timeout until the guest is ended from outside; 0: 30 s
 }
