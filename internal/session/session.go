@@ -75,11 +75,10 @@ type Session struct {
 	post     *post
 	asked    *request // what effAnswer and effRefuse are about
 
-	pauses  []time.Duration
-	armed   time.Duration
-	started time.Time
-	// endAsked: the user has set an end, and it is reached.
-	endAsked bool
+	pauses   []time.Duration
+	armed    time.Duration
+	started  time.Time
+	endAsked bool      // the session's time is over
 	endsAt   time.Time // Options.Duration after the arming; zero: never
 	err      error
 }
@@ -341,9 +340,6 @@ func (s *Session) poll() {
 		return
 	}
 	enough, err := s.records.poll()
-	if enough {
-		s.endAsked = true
-	}
 	if enough || err != nil {
 		s.dispatch(ev{kind: evStop, err: err}, 0)
 	}
@@ -414,8 +410,8 @@ func (s *Session) detach() {
 const endLimit = 2 * time.Second
 
 // endIsLate reports, while the last events are shown, that the user waits for the end
-// for too long. The output of a program that has ended by itself is not cut off, unless
-// the user says so then.
+// for too long. The output of a program that has ended by itself, and that of so many
+// events as the user wants, is not cut off, unless the user ends the session then.
 func (s *Session) endIsLate() func() bool {
 	var since time.Time
 	return func() bool {
