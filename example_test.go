@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"syscall"
 
 	"github.com/jalon-trace/jalon"
 )
@@ -34,6 +35,42 @@ func ExampleStart() {
 	// 8 hello GREEN
 	// 9 hello GREEN
 	// 10 hits, 2 recorded, exited with status 3
+}
+
+// A running trace gets another tracepoint, and the first is taken back.
+func ExampleTrace_Add() {
+	ctx := context.Background()
+	trace, err := jalon.Start(ctx, jalon.Command(program, "1000").Streams(nil, nil, nil), jalon.Options{ // it runs until it is killed
+		Tracepoints: []jalon.Tracepoint{{Place: "work", Collect: []string{"n"}}},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer trace.Close()
+	number, err := trace.Add(ctx, jalon.Tracepoint{Place: "work", Condition: "item->number < 0", Collect: []string{"item->number"}})
+	if err == nil {
+		err = trace.Remove(ctx, 1)
+	}
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for ev := range trace.Events() {
+		if v, ok := ev.Lookup("item->number"); ok {
+			fmt.Println("tracepoint", number, "found", v)
+			break
+		}
+	}
+	trace.Stop()
+	if _, err := trace.Wait(); err != nil {
+		fmt.Println(err)
+	}
+	if pid, ok := trace.Running(); ok {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	// Output:
+	// tracepoint 2 found -7
 }
 
 // An error in an expression is a diagnostic: it has the position and often a hint.

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -161,6 +162,191 @@ func TestAttach(t *testing.T) {
 	if testkit.TracerOf(pid) != 0 || !testkit.Alive(pid) {
 		t.Error("the program is not as before")
 	}
+}
+
+// next waits for an event whose first field has the name, and gives its value. Others are passed over.
+func next(t *testing.T, tr *jalon.Trace, field string) jalon.Value {
+	t.Helper()
+	for ev := range tr.Events() {
+		if ev.Schema.Fields[0].Name == field {
+			return ev.Value(0)
+		}
+	}
+	t.Fatalf("the trace is over before an event with %s", field)
+	return jalon.Value{}
+}
+
+// TestAddRemove: tracepoints of a running trace come and go; numbers are never used again, and
+// an error leaves the trace as it was.
+func TestAddRemove(t *testing.T) {
+	pid := endless(t, "100")
+	tr := start(t, jalon.Attach(pid), one("work", "", "n"))
+	add := func(tp jalon.Tracepoint, want int) {
+		t.Helper()
+		n, err := tr.Add(t.Context(), tp)
+		if err != nil || n != want {
+			t.Fatalf("%+v: tracepoint %d, want %d: %v", tp, n, want, err)
+		}
+	}
+	numbers := func() (list []int) {
+		t.Helper()
+		counts, err := tr.Counts(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range counts {
+			list = append(list, counts[i].Tracepoint)
+		}
+		slices.Sort(list)
+		return list
+	}
+	next(t, tr, "n")
+	add(jalon.Tracepoint{Place: "work", Condition: "item->number == -7", Collect: []string{"item->number"}}, 2)
+	if v, _ := next(t, tr, "item->number").Int64(); v != -7 {
+		t.Errorf("number %d", v)
+	}
+	next(t, tr, "n")
+
+	// Each of two at one address is enabled and disabled by itself.
+	enable := func(n int, on bool) {
+		t.Helper()
+		if err := tr.SetEnabled(t.Context(), n, on); err != nil {
+			t.Fatal(err)
+		}
+	}
+	recorded := func(n int) uint64 {
+		t.Helper()
+		counts, err := tr.Counts(t.Context())
+		for i := range counts {
+			if counts[i].Tracepoint == n {
+				return counts[i].Recorded
+			}
+		}
+		t.Fatalf("no tracepoint %d: %v", n, err)
+		return 0
+	}
+	enable(1, false)
+	was := recorded(1)
+	next(t, tr, "item->number")
+	enable(2, false)
+	enable(1, true)
+	testkit.Eventually(t, "hits of the first", func() bool { return recorded(1) > was })
+	enable(1, false)
+	enable(2, true)
+	after := func(field string, then time.Time) { // events come in the order of time
+		t.Helper()
+		for ev := range tr.Events() {
+			if ev.Schema.Fields[0].Name == field && ev.Time.After(then) {
+				return
+			}
+		}
+	}
+	after("item->number", time.Now())
+	first := recorded(1)
+	after("item->number", time.Now())
+	if n := recorded(1); n != first {
+		t.Errorf("a disabled tracepoint recorded %d hits", n-first)
+	}
+	enable(1, true)
+	testkit.Eventually(t, "hits of both", func() bool { return recorded(1) > first })
+
+	// What cannot be added.
+	var d *jalon.Diagnostic
+	for _, tp := range []jalon.Tracepoint{
+		{Place: "work", Condition: "item->nmae"}, {Place: "nosuchfunction"}, {Place: "work", Condition: "n >"},
+		{Place: "syscall:nosuchcall"}, {Place: "work", Collect: []string{"nothing"}},
+	} {
+		if n, err := tr.Add(t.Context(), tp); !errors.As(err, &d) {
+			t.Errorf("%+v: tracepoint %d, %v", tp, n, err)
+		}
+	}
+	if got := numbers(); !slices.Equal(got, []int{1, 2}) {
+		t.Errorf("tracepoints %v", got)
+	}
+
+	// The first goes; the second stays at the same address.
+	if err := tr.Remove(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := tr.SetEnabled(t.Context(), 1, true); err == nil || !strings.Contains(err.Error(), "no tracepoint 1") {
+		t.Errorf("%v", err)
+	}
+	if err := tr.Remove(t.Context(), 1); err == nil {
+		t.Error("removed twice")
+	}
+	next(t, tr, "item->number")
+	add(jalon.Tracepoint{Place: "work", Collect: []string{"item->tag"}, Disabled: true}, 3)
+	if got := numbers(); !slices.Equal(got, []int{2, 3}) {
+		t.Errorf("tracepoints %v", got)
+	}
+	if err := tr.SetEnabled(t.Context(), 3, true); err != nil {
+		t.Fatal(err)
+	}
+	if s, _ := next(t, tr, "item->tag").Text(); s != "tag" {
+		t.Errorf("tag %q", s)
+	}
+	for _, n := range []int{2, 3} {
+		if err := tr.Remove(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(jalon.Tracepoint{Place: "work", Collect: []string{"item->colour"}}, 4)
+	if s := next(t, tr, "item->colour").String(); s != "GREEN" {
+		t.Errorf("colour %s", s)
+	}
+	tr.Stop()
+	res, err := tr.Wait()
+	if err != nil || len(res.Sites) != 4 {
+		t.Errorf("%d sites, %v", len(res.Sites), err)
+	}
+	for i := range res.Sites {
+		if res.Sites[i].Recorded == 0 {
+			t.Errorf("%+v", res.Sites[i])
+		}
+	}
+	if testkit.TracerOf(pid) != 0 || !testkit.Alive(pid) {
+		t.Error("the program is not as before")
+	}
+}
+
+// TestAddKernel: places of the kernel are added to a trace of a process, and to one of the
+// kernel alone, which takes no place in a process.
+func TestAddKernel(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("it needs root")
+	}
+	pid := endless(t, "1000")
+	sleeps := jalon.Tracepoint{Place: "syscall:clock_nanosleep", Collect: []string{"$comm"}}
+	for _, c := range []struct {
+		place  string
+		fields []string
+	}{{"work", []string{"n", "$comm"}}, {"syscall:clock_nanosleep", []string{"pid", "$comm"}}} {
+		tr := start(t, jalon.Attach(pid), one(c.place, "", c.fields[0]))
+		next(t, tr, c.fields[0])
+		n, err := tr.Add(t.Context(), sleeps)
+		if err != nil || n != 2 {
+			t.Fatalf("%s: tracepoint %d, %v", c.place, n, err)
+		}
+		if s, _ := next(t, tr, "$comm").Text(); s != "work" {
+			t.Errorf("comm %q", s)
+		}
+		if err := tr.Remove(t.Context(), 2); err != nil {
+			t.Fatal(err)
+		}
+		next(t, tr, c.fields[0])
+		if n, err = tr.Add(t.Context(), sleeps); err != nil || n != 3 {
+			t.Fatalf("%s: tracepoint %d, %v", c.place, n, err)
+		}
+		next(t, tr, "$comm")
+		if err := tr.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	tr := start(t, jalon.System(), one("syscall:clock_nanosleep", fmt.Sprintf("$pid == %d", pid), "$comm"))
+	if n, err := tr.Add(t.Context(), jalon.Tracepoint{Place: "work"}); err == nil {
+		t.Errorf("tracepoint %d at a function of no process", n)
+	}
+	next(t, tr, "$comm")
 }
 
 // TestQueue: events that nobody reads take bounded memory, keep the program from nothing, and

@@ -104,9 +104,6 @@ func (q *queueSink) Event(e *event.Event) error {
 	return nil
 }
 
-// Summary implements drain.Sink.
-func (q *queueSink) Summary(*event.Summary) error { return nil }
-
 // Flush implements drain.Sink.
 func (q *queueSink) Flush() error { return nil }
 

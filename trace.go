@@ -147,9 +147,27 @@ func (t *Trace) Close() error {
 }
 
 // SetEnabled enables or disables a tracepoint while the trace runs, by its number: its place
-// in Options.Tracepoints, from 1.
+// in Options.Tracepoints, from 1, or what Add gave.
 func (t *Trace) SetEnabled(ctx context.Context, tracepoint int, on bool) error {
 	return convert(t.s.SetEnabled(ctx, tracepoint, on))
+}
+
+// Add arms one more tracepoint while the trace runs and gives its number: one more than the
+// largest so far. When Add returns without an error, its hits are being recorded. After an error
+// the trace is as it was.
+func (t *Trace) Add(ctx context.Context, tp Tracepoint) (tracepoint int, err error) {
+	tps, err := parse([]Tracepoint{tp})
+	if err != nil {
+		return 0, err
+	}
+	n, err := t.s.Add(ctx, tps[0])
+	return n, convert(err)
+}
+
+// Remove takes a tracepoint back while the trace runs, by its number, which is not used again.
+// Its counts stay in the Result.
+func (t *Trace) Remove(ctx context.Context, tracepoint int) error {
+	return convert(t.s.Remove(ctx, tracepoint))
 }
 
 // Counts are the counters of all sites so far. After the end of the trace they are an error:

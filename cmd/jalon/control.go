@@ -18,18 +18,22 @@ import (
 // controlCmd speaks to a running `jalon trace --control PATH`.
 type controlCmd struct {
 	Socket string   `arg:"" help:"The socket that jalon trace --control made"`
-	Do     []string `arg:"" help:"enable N, disable N (the number of a tracepoint: 1 is the first place of the command line), status"`
+	Do     []string `arg:"" help:"enable N, disable N, remove N (the number of a tracepoint: 1 is the first place of the command line), add 'PLACE if COND' [LIST]..., status"`
 	JSON   bool     `help:"Print the answer as JSON"`
 }
 
 // question and answer are the lines on the socket, one JSON object each.
 type question struct {
-	Do     string `json:"do"` // enable, disable, status
+	Do     string `json:"do"` // enable, disable, remove, add, status
 	Number int    `json:"number,omitempty"`
+	// Of add: the place with its condition, and what to collect.
+	Place   string   `json:"place,omitempty"`
+	Collect []string `json:"collect,omitempty"`
 }
 
 type answer struct {
 	Error string       `json:"error,omitempty"`
+	Added int          `json:"added,omitempty"` // the number of the new tracepoint
 	Sites []siteAnswer `json:"sites,omitempty"`
 }
 
@@ -72,8 +76,11 @@ func (c *controlCmd) Run() error {
 		fmt.Fprintln(stderr, "jalon: "+a.Error)
 		return exitError{1}
 	}
-	if q.Do == "status" {
+	switch q.Do {
+	case "status":
 		_, err = io.WriteString(stdout, statusTable(a.Sites))
+	case "add":
+		_, err = fmt.Fprintf(stdout, "tracepoint %d\n", a.Added)
 	}
 	return err
 }
@@ -82,14 +89,16 @@ func (c *controlCmd) question() (question, error) {
 	switch {
 	case len(c.Do) == 1 && c.Do[0] == "status":
 		return question{Do: "status"}, nil
-	case len(c.Do) == 2 && (c.Do[0] == "enable" || c.Do[0] == "disable"):
+	case len(c.Do) >= 2 && c.Do[0] == "add":
+		return question{Do: "add", Place: c.Do[1], Collect: c.Do[2:]}, nil
+	case len(c.Do) == 2 && (c.Do[0] == "enable" || c.Do[0] == "disable" || c.Do[0] == "remove"):
 		n, err := strconv.Atoi(c.Do[1])
 		if err != nil || n < 1 {
 			return question{}, usageError(fmt.Sprintf("%q is not the number of a tracepoint", c.Do[1]))
 		}
-		return question{c.Do[0], n}, nil
+		return question{Do: c.Do[0], Number: n}, nil
 	}
-	return question{}, usageError(fmt.Sprintf("%q: ask for enable N, disable N or status", strings.Join(c.Do, " ")))
+	return question{}, usageError(fmt.Sprintf("%q: ask for enable N, disable N, remove N, add PLACE or status", strings.Join(c.Do, " ")))
 }
 
 func (c *controlCmd) ask(q question) (*answer, error) {

@@ -48,7 +48,7 @@ func (c *controller) close() {
 }
 
 // maxQuestion bounds a line of a client's.
-const maxQuestion = 4096
+const maxQuestion = 1 << 16
 
 // talk answers one client's questions.
 func (c *controller) talk(conn *net.UnixConn) {
@@ -63,6 +63,15 @@ func (c *controller) talk(conn *net.UnixConn) {
 	}
 }
 
+// add arms one more tracepoint and gives its number.
+func (c *controller) add(ctx context.Context, q question) (int, error) {
+	tps, err := jalon.Parse([]string{q.Place}, q.Collect)
+	if err != nil {
+		return 0, err
+	}
+	return c.trace.Add(ctx, tps[0])
+}
+
 func (c *controller) reply(line []byte) answer {
 	var q question
 	if err := json.Unmarshal(line, &q); err != nil {
@@ -75,10 +84,18 @@ func (c *controller) reply(line []byte) answer {
 	switch q.Do {
 	case "status":
 		list, err = c.trace.Counts(ctx)
+	case "add":
+		n, err := c.add(ctx, q)
+		if err != nil {
+			return answer{Error: err.Error()}
+		}
+		return answer{Added: n}
+	case "remove":
+		err = c.trace.Remove(ctx, q.Number)
 	case "enable", "disable":
 		err = c.trace.SetEnabled(ctx, q.Number, q.Do == "enable")
 	default:
-		err = fmt.Errorf("%q: ask for enable N, disable N or status", q.Do)
+		err = fmt.Errorf("%q: ask for enable N, disable N, remove N, add or status", q.Do)
 	}
 	if err != nil {
 		return answer{Error: err.Error()}

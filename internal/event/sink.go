@@ -1,8 +1,7 @@
 package event
 
-// Sink takes the events of a trace, in the order of time, and its summary at the end.
+// Sink takes the events of a trace, in the order of time.
 type Sink interface {
 	Event(*Event) error
-	Summary(*Summary) error
 	Flush() error
 }

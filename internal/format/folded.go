@@ -75,9 +75,6 @@ func (f *folded) stack(ev *event.Event, a, b event.FieldKind) (names []string) {
 	return nil
 }
 
-// Summary writes nothing: the summary is no stack.
-func (f *folded) Summary(*event.Summary) error { return nil }
-
 // End writes the stacks, the commonest first.
 func (f *folded) End() error {
 	keys := make([]string, 0, len(f.counts))

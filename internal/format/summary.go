@@ -10,13 +10,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/event"
 )
 
-// Summary writes a table of the sites and what the traced program saw of jalon.
-func (t *Text) Summary(s *event.Summary) error {
-	t.buf = append(t.buf, SummaryText(s)...)
-	return t.room()
-}
-
-// SummaryText is the summary as Text writes it.
+// SummaryText is a table of the sites, and what the traced program saw of jalon.
 func SummaryText(s *event.Summary) string {
 	num := func(n uint64) string { return strconv.FormatUint(n, 10) }
 	shown := busiest(s.Sites)
@@ -222,47 +216,4 @@ func table(rows [][]string) []byte {
 		b = endLine(b, start)
 	}
 	return b
-}
-
-// Summary writes a last line {"summary":{"sites":[{"place":..,"function":..,
-// "pc":"0x..","hits":..,"recorded":..,"false":..,"faults":..,"lost":..}],
-// "torn":..,"corrupt":..,"late":..,"pauses":..,"pause_ns":..,
-// "longest_pause_ns":..,"duration_ns":..,"outcome":".."}}.
-func (j *JSON) Summary(s *event.Summary) error {
-	b := append(j.buf, `{"summary":{"sites":[`...)
-	num := func(key string, n uint64) {
-		b = append(comma(b), '"')
-		b = append(append(b, key...), '"', ':')
-		b = strconv.AppendUint(b, n, 10)
-	}
-	for i := range s.Sites {
-		site := &s.Sites[i]
-		b = appendString(append(comma(b), `{"place":`...), site.Schema.Place)
-		b = appendString(append(b, `,"function":`...), site.Schema.Function)
-		b = jsonPointer(append(b, `,"pc":`...), site.Schema.PC)
-		if site.Tactic != "" {
-			b = appendString(append(b, `,"tactic":`...), site.Tactic)
-		}
-		num("hits", site.Hits())
-		num("recorded", site.Recorded)
-		num("false", site.False)
-		num("faults", site.Faults)
-		num("lost", site.Lost)
-		if site.Overwritten {
-			b = append(b, `,"overwritten":true`...)
-		}
-		b = append(b, '}')
-	}
-	b = append(b, ']')
-	num("torn", s.Torn)
-	num("unshown", s.Unshown)
-	num("corrupt", s.Corrupt)
-	num("late", s.Late)
-	num("pauses", uint64(s.Pauses))
-	num("pause_ns", uint64(s.Pause))
-	num("longest_pause_ns", uint64(s.LongestPause))
-	num("duration_ns", uint64(s.Duration))
-	b = appendString(append(b, `,"outcome":`...), s.Outcome)
-	j.buf = append(b, '}', '}', '\n')
-	return j.room()
 }

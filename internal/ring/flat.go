@@ -38,6 +38,10 @@ func NewFlat(cpus, ringSize, maxRecord, sites int, limit uint64) (Flat, error) {
 	return f, nil
 }
 
+// Fill gives counters to as many sites as there is room for in the pages of those that have
+// some: it takes no more memory.
+func (f *Flat) Fill() { f.Sites = int(f.CounterStride() / (CountersPerSite * 8)) }
+
 func (f Flat) sites() int    { return f.Sites }
 func (f Flat) size() uint64  { return uint64(f.RingSize) }
 func (f Flat) spare() uint64 { return uint64(f.Slack) }

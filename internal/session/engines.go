@@ -83,6 +83,9 @@ func (s *Session) makeEngines() (cfg process.Config, trace func(*process.Process
 	return cfg, func(p *process.Process) { eng.Trace(p, nil) }
 }
 
+// laterPrograms is how many sites of the kernel can be added to a running session.
+const laterPrograms = 1024
+
 // openKernel opens the kernel engine.
 func (s *Session) openKernel() (kernelEngine, error) {
 	host, err := kernel.Open(s.kernelOptions())
@@ -94,7 +97,7 @@ func (s *Session) openKernel() (kernelEngine, error) {
 		return nil, err
 	}
 	opt := kernel.EngineOptions{BufferSize: s.opt.BufferSize, Cost: s.opt.Kernel.Cost, IR: s.opt.Dump.IR, Code: s.opt.Dump.Code}
-	if s.mine.p != nil {
+	if opt.Later = laterPrograms; s.mine.p != nil {
 		opt.Room = uprobes.Spare
 	}
 	return &openedKernel{host.NewEngine(opt), host}, nil

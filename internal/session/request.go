@@ -76,7 +76,7 @@ func (s *Session) status() []SiteStatus {
 		for _, sum := range s.count(src) {
 			tp := s.records.of[sum.Schema]
 			if tp == nil {
-				continue // of a library that is gone
+				continue // of a library that is gone, or of a tracepoint that was removed
 			}
 			has[tp] = true
 			out = append(out, SiteStatus{tp.Number, !tp.Disabled, sum})
@@ -94,17 +94,14 @@ func (s *Session) status() []SiteStatus {
 // any goroutine while Run runs.
 func (s *Session) SetEnabled(ctx context.Context, number int, on bool) error {
 	return s.post.ask(ctx, func() error {
-		for _, tp := range s.kern.tps {
-			if tp.Number == number {
-				return s.enable(tp, on, s.kern.enable)
-			}
+		switch tp, kernel := s.tracked(number); {
+		case tp == nil:
+			return s.noTracepoint(number)
+		case kernel:
+			return s.enable(tp, on, s.kern.enable)
+		default:
+			return s.enable(tp, on, s.enableInProcess)
 		}
-		for _, tp := range s.mine.tps {
-			if tp.Number == number {
-				return s.enable(tp, on, s.enableInProcess)
-			}
-		}
-		return fmt.Errorf("there is no tracepoint %d: they are 1 to %d", number, len(s.opt.Tracepoints))
 	})
 }
 

@@ -74,6 +74,7 @@ type Session struct {
 	state    state
 	post     *post
 	asked    *request // what effAnswer and effRefuse are about
+	numbers  int      // the largest number that a tracepoint has had
 
 	pauses   []time.Duration
 	armed    time.Duration

@@ -3,6 +3,7 @@ package kernel
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -173,5 +174,74 @@ func TestControlStatus(t *testing.T) {
 	left.Close()
 	if tr := run(t, "syscall:getpriority", "--control", socket, "--", things(t), "names"); tr.Status != 0 || tr.counts().Hits != 10 {
 		t.Errorf("%s", tr.Errs.String())
+	}
+}
+
+// TestControlAdd: tracepoints of both engines, at addresses of others too, come to a running
+// trace and are taken back; each counts the rounds that it was there for.
+func TestControlAdd(t *testing.T) {
+	for _, tt := range []struct {
+		name, first string
+		add         []string
+	}{
+		{"kernel", "syscall:getpriority", []string{"rawtracepoint:sys_enter if (id == 140)", "syscall:getpriority"}},
+		{"in-process", "turn", []string{"step", "turn", "syscall:getpriority"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			socket := filepath.Join(t.TempDir(), "control")
+			child := start(t, compile(t, "gcc", "rounds.c", "-g", "-O2")).AwaitOut("ready 0\n")
+			tr := begin(t, tt.first, "-c", "$tid", "-p", fmt.Sprint(child.Pid()), "--control", socket).armed()
+			rounds := 0
+			round := func() {
+				t.Helper()
+				rounds++
+				child.Tell("10")
+				child.AwaitOut(fmt.Sprintf("ready %d\n", rounds))
+			}
+			want := map[int]uint64{}
+			check := func() {
+				t.Helper()
+				var got map[int]uint64
+				same := func() bool { // records count when they are shown, some milliseconds later
+					got = map[int]uint64{}
+					for _, s := range status(t, socket) {
+						got[s.Tracepoint] += s.Recorded
+					}
+					return maps.Equal(got, want)
+				}
+				for end := time.Now().Add(patience); !same(); {
+					if time.Now().After(end) {
+						t.Fatalf("recorded %v, want %v", got, want)
+					}
+				}
+			}
+			round()
+			want[1] = 10
+			for i, place := range tt.add {
+				p := jalon(t, "control", socket, "add", place, "$tid, $comm")
+				if number := fmt.Sprintf("tracepoint %d\n", i+2); p.Status != 0 || p.Out.String() != number {
+					t.Fatalf("add %s: %q %s", place, p.Out.String(), p.Errs.String())
+				}
+				want[i+2] = 0
+				round()
+				for n := range want {
+					want[n] += 10
+				}
+			}
+			check()
+			if p := jalon(t, "control", socket, "add", tt.first+" if (nosuch > 0)"); p.Status != 1 || !strings.Contains(p.Errs.String(), "nosuch") {
+				t.Errorf("status %d: %s", p.Status, p.Errs.String())
+			}
+			for n := 1; n <= len(tt.add); n++ {
+				control(t, socket, "remove", fmt.Sprint(n))
+				delete(want, n)
+				round()
+				for n := range want {
+					want[n] += 10
+				}
+				check()
+			}
+			tr.stop()
+		})
 	}
 }

@@ -54,8 +54,7 @@ func (v *traveller) Event(ev *event.Event) error {
 	return nil
 }
 
-func (v *traveller) Summary(*event.Summary) error { return nil }
-func (v *traveller) Flush() error                 { return nil }
+func (v *traveller) Flush() error { return nil }
 
 // arrived decodes what was encoded and compares. It returns the size of the file.
 func (v *traveller) arrived() int {

@@ -1,6 +1,7 @@
 package inproc
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/jalon-trace/jalon/internal/engine"
@@ -10,13 +11,14 @@ import (
 // Load implements engine.Engine: it chooses how each site is reached. The process runs
 // and is not changed, but for the programs that Options.Uprobes takes.
 //
-// With Options.Join nothing is chosen before Arm: a program at an address where others
-// are is put in together with them.
+// A program at an address that a patch in place covers is put in together with what is
+// there, and nothing is chosen for it before Arm; with Options.Join that holds for all.
 func (e *Engine) Load(list []*engine.Program) (errs []error, err error) {
 	e.sites.begin()
-	e.plans = nil
+	e.plans, e.covered = nil, nil
 	fresh := e.sites.ofAll(list)
 	if !e.opt.Join {
+		fresh, e.covered = e.patches.apart(fresh)
 		e.plans, err = e.planner.plan(fresh, e.opt.Avoid)
 	}
 	return e.sites.errors(list), err
@@ -28,12 +30,17 @@ func (e *Engine) Arm(list []*engine.Program) (errs []error, err error) {
 		return make([]error, len(list)), engine.ErrReplaced
 	}
 	e.sites.begin()
+	for x := range e.sites.setOf(list) {
+		x.off, x.parted = false, false
+	}
 	if e.opt.Join {
 		err = e.installer.insert(e.sites.ofAll(list))
 	} else {
-		plans := e.plans
-		e.plans = nil
-		err = e.installer.install(nil, plans)
+		plans, covered := e.plans, e.covered
+		e.plans, e.covered = nil, nil
+		if err = e.installer.install(nil, plans); err == nil && len(covered) > 0 {
+			err = e.installer.insert(covered)
+		}
 	}
 	return e.sites.errors(list), err
 }
@@ -46,19 +53,39 @@ func (e *Engine) Arm(list []*engine.Program) (errs []error, err error) {
 //  2. Enabling writes the jumps again. Threads that are stopped between the instructions
 //     that a jump replaces are moved, as when the sites were made.
 //
-// A patch that also serves programs which are not in the list is left as it is, which
-// is an error.
+// A patch that also serves programs which are not in the list is taken out and made anew
+// for those that are enabled; a program without a patch is put in again.
 func (e *Engine) Enable(list []*engine.Program, on bool) error {
-	mine, err := e.patches.serving(e.sites.setOf(list))
-	if err != nil || len(mine) == 0 {
-		return err
-	}
-	return e.target.stopped(func(st *process.Stopped) error {
-		if on {
-			return jumpAgain(st, mine)
+	wanted := e.sites.setOf(list)
+	whole, shared := e.patches.serving(wanted)
+	if len(whole) > 0 {
+		if err := e.target.stopped(func(st *process.Stopped) error {
+			if on {
+				return jumpAgain(st, whole)
+			}
+			return putBack(st, whole)
+		}); err != nil {
+			return err
 		}
-		return putBack(st, mine)
-	})
+	}
+	var again []*site
+	for x := range wanted {
+		if on && x.parted {
+			if !x.where.Loaded() {
+				return fmt.Errorf("tracepoint %d: %s is not loaded any more", x.Number, x.where.mod.Path)
+			}
+			again = append(again, x)
+		}
+		x.off = !on
+	}
+	for _, p := range shared {
+		old, err := e.installer.takeOut(p)
+		if err != nil {
+			return err
+		}
+		again = append(again, old...)
+	}
+	return e.installer.putIn(again)
 }
 
 // Remove implements engine.Engine.
@@ -70,22 +97,27 @@ func (e *Engine) Remove(list []*engine.Program) error {
 	has := func(p *placed) bool {
 		return slices.ContainsFunc(p.sites, func(y *site) bool { return out[y] })
 	}
+	for x := range out {
+		if x.parted {
+			x.parted = false
+			e.sites.retire(x)
+		}
+	}
 	var again []*site
 	for _, p := range slices.Clone(e.patches.list()) {
 		if !has(p) {
 			continue
 		}
-		list, err := e.installer.takeOut(p)
+		on, err := e.installer.takeOut(p)
 		if err != nil {
 			return err
 		}
-		for _, y := range list {
+		for _, y := range p.sites {
 			if out[y] {
 				e.sites.retire(y)
-			} else {
-				again = append(again, y)
 			}
 		}
+		again = append(again, slices.DeleteFunc(on, func(y *site) bool { return out[y] })...)
 	}
 	return e.installer.putIn(again)
 }
@@ -136,13 +168,12 @@ func (e *Engine) Reloaded(x *engine.Program) ([]*engine.Program, error) {
 	if err != nil || there {
 		return nil, err
 	}
-	old, err := e.installer.takeOut(p)
-	if err != nil {
+	if _, err := e.installer.takeOut(p); err != nil {
 		return nil, err
 	}
-	e.sites.retire(old...)
+	e.sites.retire(p.sites...)
 	var list []*engine.Program
-	for _, y := range old {
+	for _, y := range p.sites {
 		e.logf("site %d: its code was loaded anew", y.id)
 		list = append(list, y.Program)
 	}

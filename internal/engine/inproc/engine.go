@@ -17,8 +17,7 @@ type Options struct {
 	Avoid      uint8    // tactics of package patch not to use, as bits
 	// Fresh: the process has run nothing but the dynamic linker; see Started.
 	Fresh bool
-	// Join: a program at an address that a patch in place covers is put in together
-	// with what is there; the patch is made anew. Without it Load refuses the program.
+	// Join: Load chooses nothing; Arm does, when breakpoints of the caller are as they will be.
 	Join bool
 	// Sites is how many sites there may be, those of libraries that are loaded later
 	// included; 0 = a default.
@@ -85,6 +84,7 @@ type Engine struct {
 	handlers  *handlers
 	calls     *Callbacks
 	plans     []*placed // loaded, not armed
+	covered   []*site   // likewise, at addresses that patches in place cover
 	ended     bool      // Stop was called
 }
 

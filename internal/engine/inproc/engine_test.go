@@ -237,5 +237,4 @@ func TestEngine(t *testing.T) {
 type sinkFunc func(*event.Event)
 
 func (f sinkFunc) Event(ev *event.Event) error { f(ev); return nil }
-func (sinkFunc) Summary(*event.Summary) error  { return nil }
 func (sinkFunc) Flush() error                  { return nil }

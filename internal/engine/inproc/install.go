@@ -189,24 +189,35 @@ func (in *installer) jump(st *process.Stopped, plans []*placed) (kept []*placed,
 }
 
 // insert installs sites. One at an address that a patch in place covers is made
-// together with what is there.
+// together with what is there; that what was there cannot be put in again is an error.
 func (in *installer) insert(fresh []*site) error {
+	var was []*site
 	for _, x := range fresh {
+		x.parted = false
 		if p := in.patches.at(x.addr); p != nil {
 			old, err := in.takeOut(p)
 			if err != nil {
 				return err
 			}
-			fresh = append(fresh, old...)
+			fresh, was = append(fresh, old...), append(was, old...)
 		}
 	}
 	// Those at one address collect in the order of their numbers.
 	slices.SortStableFunc(fresh, func(a, b *site) int { return a.Number - b.Number })
-	return in.install(fresh, nil)
+	if err := in.install(fresh, nil); err != nil {
+		return err
+	}
+	var errs []error
+	for _, y := range was {
+		if err := in.sites.refused[y]; err != nil {
+			errs = append(errs, fmt.Errorf("tracepoint %d, which was at the same address, is not armed any more: %w", y.Number, err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
-// takeOut gives the program its own bytes back at a patch and returns its sites.
-// Threads that are in its trampoline leave it by themselves; its code stays.
+// takeOut gives the program its own bytes back at a patch and returns its sites that are
+// enabled. Threads that are in its trampoline leave it by themselves; its code stays.
 func (in *installer) takeOut(p *placed) ([]*site, error) {
 	if err := in.stopped(func(st *process.Stopped) error { return putBack(st, []*placed{p}) }); err != nil {
 		return nil, err
@@ -215,7 +226,13 @@ func (in *installer) takeOut(p *placed) ([]*site, error) {
 		in.tables.forget(p.plan.Addr)
 	}
 	in.patches.remove(p)
-	return p.sites, nil
+	var on []*site
+	for _, x := range p.sites {
+		if x.parted = x.off; !x.off {
+			on = append(on, x)
+		}
+	}
+	return on, nil
 }
 
 // putIn is insert for sites that were in place before; that one cannot be put there

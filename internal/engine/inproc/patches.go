@@ -1,7 +1,6 @@
 package inproc
 
 import (
-	"fmt"
 	"slices"
 	"sync"
 
@@ -134,27 +133,36 @@ func (l *patches) copyOf(addr uint64) (pc uint64, ok bool) {
 	return 0, false
 }
 
-// serving lists the patches that serve the sites, and no others.
-func (l *patches) serving(wanted map[*site]bool) ([]*placed, error) {
-	var mine []*placed
+// serving lists the patches that serve the sites and no others, and those that serve others too.
+func (l *patches) serving(wanted map[*site]bool) (whole, shared []*placed) {
 	for _, p := range l.list() {
 		n := 0
-		number := 0
 		for _, x := range p.sites {
 			if wanted[x] {
 				n++
-				number = x.Number
 			}
 		}
-		if n == 0 {
-			continue
+		switch n {
+		case 0:
+		case len(p.sites):
+			whole = append(whole, p)
+		default:
+			shared = append(shared, p)
 		}
-		if n < len(p.sites) {
-			return nil, fmt.Errorf("tracepoint %d shares its jump at %#x with another tracepoint: they are disabled together only when both end", number, p.plan.Addr)
-		}
-		mine = append(mine, p)
 	}
-	return mine, nil
+	return whole, shared
+}
+
+// apart separates sites from those that patches in place cover.
+func (l *patches) apart(list []*site) (free, covered []*site) {
+	for _, x := range list {
+		if l.at(x.addr) != nil {
+			covered = append(covered, x)
+		} else {
+			free = append(free, x)
+		}
+	}
+	return free, covered
 }
 
 // wayBack maps the boundaries of displaced copies to the program's own code.

@@ -24,6 +24,8 @@ type site struct {
 	// numbered: id is the site's own. A site that is planned anew keeps it.
 	numbered bool
 	noUprobe bool // the kernel cannot put a uprobe there any more
+	off      bool // it is disabled
+	parted   bool // it is disabled, and its patch was made anew for others
 }
 
 // findDead looks which registers a hit program may use at the site without saving them.

@@ -16,10 +16,13 @@ import (
 
 // EngineOptions say how an engine runs programs; zero means the default.
 type EngineOptions struct {
-	BufferSize int  // bytes of ring a CPU
-	Room       int  // programs, beside those of the first Load
-	Record     int  // bytes of the largest record of those
-	Cost       bool // measure the time of each hit (bpf_stats; it costs some)
+	BufferSize int // bytes of ring a CPU
+	Room       int // programs, beside those of the first Load
+	Record     int // bytes of the largest record of those
+	// Later is how many more programs may come where memory is no matter (Linux 6.10).
+	// Older kernels have room for as many as fit beside the others.
+	Later int
+	Cost  bool // measure the time of each hit (bpf_stats; it costs some)
 	// Ordered: the caller makes sure that no program of others is called between the
 	// two of a pair. Otherwise Arm refuses pairs where it could be.
 	Ordered bool
@@ -97,7 +100,12 @@ func (e *Engine) reserve(list []*engine.Program) error {
 			largest = max(largest, x.Schema.RecordSize)
 		}
 	}
-	m, err := e.loader.newMemory(e.run.BufferSize, largest, len(list)+e.run.Room)
+	needed := need{largest, len(list) + e.run.Room}
+	wished := needed
+	if e.run.Later > 0 {
+		wished = need{max(largest, roomRecord), needed.sites + e.run.Later}
+	}
+	m, err := e.loader.newMemory(e.run.BufferSize, needed, wished)
 	if err == nil {
 		e.loader.mem = m
 	}

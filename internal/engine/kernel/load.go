@@ -40,9 +40,13 @@ type loader struct {
 	mem   memory
 }
 
-// newMemory makes a buffer with a ring of size bytes for each CPU, for records of
-// largest bytes and the counters of so many sites.
-func (e *loader) newMemory(size, largest, sites int) (m memory, err error) {
+// need is what a buffer is made for: the size of the largest record, and how many sites
+// have counters.
+type need struct{ largest, sites int }
+
+// newMemory makes a buffer with a ring of size bytes for each CPU, for what is wished, or,
+// where an array's value is limited, for what is needed.
+func (e *loader) newMemory(size int, needed, wished need) (m memory, err error) {
 	cpus, err := ring.PossibleCPUs()
 	if err != nil {
 		return m, fmt.Errorf("counting the CPUs: %w", err)
@@ -50,10 +54,14 @@ func (e *loader) newMemory(size, largest, sites int) (m memory, err error) {
 	if size <= 0 {
 		size = defaultBuffer
 	}
-	for _, limit := range []uint64{ring.MaxFlat, oldLimit} {
-		if m.flat, err = ring.NewFlat(cpus, size, largest, sites, limit); err != nil {
+	for _, try := range []struct {
+		need
+		limit uint64
+	}{{wished, ring.MaxFlat}, {needed, oldLimit}} {
+		if m.flat, err = ring.NewFlat(cpus, size, try.largest, try.sites, try.limit); err != nil {
 			return m, err
 		}
+		m.flat.Fill()
 		if m.buffer, err = e.k.NewBuffer(bufferName, m.flat.Size()); err == nil || !errors.Is(err, unix.E2BIG) {
 			break
 		}

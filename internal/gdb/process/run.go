@@ -139,9 +139,6 @@ func (r *records) Event(ev *event.Event) error {
 	return nil
 }
 
-// Summary implements drain.Sink; there is none.
-func (r *records) Summary(*event.Summary) error { return nil }
-
 // Flush implements drain.Sink.
 func (r *records) Flush() error { return nil }
 
