@@ -82,7 +82,8 @@ var packages = []struct{ path, imports string }{
 	{"process/sys", "arch/amd64"},
 	{"process/memory", "procdir process/sys"},
 	{"process/threads", ""},
-	{"process", "arch/amd64 patch procdir process/memory process/sys process/threads ring"},
+	{"process/inject", "process/memory process/sys process/threads"},
+	{"process", "arch/amd64 patch procdir process/inject process/memory process/sys process/threads ring"},
 	{"bpf", "debuginfo/btf/raw ring"},
 	{"vmtest", ""},
 

@@ -18,10 +18,6 @@ func unsupported(op string) error {
 
 func missing() { panic("BUG: process: in-process tracing on arm64") }
 
-func (inj *injection) recovery() []byte { missing(); return nil }
-
-func stubBytes() []byte { missing(); return nil }
-
 func classify([]byte) insn { missing(); return insn{} }
 
 func (p *stepper) fixStep(*task, insnKind) { missing() }
@@ -35,8 +31,4 @@ const (
 	trapChain       = 0
 	trapRestorer    = 0
 	trapData        = 0
-	stubData        = 0
-	stubSize        = 0
-	stubMask        = 0
-	stubCallEnd     = 0
 )

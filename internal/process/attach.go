@@ -10,6 +10,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/fail"
 	"github.com/jalon-trace/jalon/internal/procdir"
+	"github.com/jalon-trace/jalon/internal/process/inject"
 	"github.com/jalon-trace/jalon/internal/process/sys"
 	"github.com/jalon-trace/jalon/internal/process/threads"
 )
@@ -30,7 +31,7 @@ func Attach(pid int, cfg Config) (*Process, error) {
 			p.detacher.releaseAll()
 			return err
 		}
-		p.space = newSpace(p.pid)
+		p.space = inject.Open(p.pid)
 		if err := p.space.Err(); err != nil {
 			p.detacher.releaseAll()
 			return &fail.Error{Op: fmt.Sprintf("open the memory of process %d", pid), Err: err}

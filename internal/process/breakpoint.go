@@ -3,6 +3,7 @@ package process
 import (
 	"fmt"
 
+	"github.com/jalon-trace/jalon/internal/process/inject"
 	"github.com/jalon-trace/jalon/internal/process/memory"
 )
 
@@ -82,7 +83,7 @@ func (p *breakpoints) learnOnce() {
 
 // liftBreaks takes the breakpoints out of an address space: the process's, or a
 // copy of it.
-func (p *breakpoints) liftBreaks(sp *space) {
+func (p *breakpoints) liftBreaks(sp *inject.Workspace) {
 	if p.ctl == nil {
 		return
 	}

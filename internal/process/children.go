@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/procdir"
+	"github.com/jalon-trace/jalon/internal/process/inject"
 	"github.com/jalon-trace/jalon/internal/process/memory"
 	"github.com/jalon-trace/jalon/internal/process/sys"
 	"github.com/jalon-trace/jalon/internal/process/threads"
@@ -175,11 +176,10 @@ func (p *handovers) handOver(t *task) (h handover, err error) {
 	if h.mask, err = sys.GetSigmask(t.TID); err != nil {
 		return h, err
 	}
-	sp := newSpace(t.TGID)
+	sp := inject.Open(t.TGID)
 	defer sp.Close()
-	inj := &injection{t: t, sp: sp, regs: h.regs, mask: h.mask}
-	stub := append(stubBytes()[:stubData], inj.recovery()...)
-	if h.stub, err = sp.TakeSlack(stub, stubData, func(lo, hi uint64) bool { return false }); err != nil {
+	stub := append(inject.Stub()[:inject.StubData], inject.Recovery(h.regs, h.mask)...)
+	if h.stub, err = sp.TakeSlack(stub, inject.StubData, func(lo, hi uint64) bool { return false }); err != nil {
 		return h, err
 	}
 	regs := h.regs
@@ -223,7 +223,7 @@ func (h *handover) giveBack() error {
 	if err := sys.GetRegs(h.pid, &regs); err != nil {
 		return err
 	}
-	if regs.PC()-h.stub < stubData {
+	if regs.PC()-h.stub < inject.StubData {
 		// In this order: by the stub, or by the kernel, all is well in between.
 		if err := sys.SetSigmask(h.pid, h.mask); err != nil {
 			return err
@@ -232,10 +232,10 @@ func (h *handover) giveBack() error {
 			return err
 		}
 	}
-	sp := newSpace(h.pid)
+	sp := inject.Open(h.pid)
 	defer sp.Close()
-	sp.stub = h.stub
-	sp.dropStub()
+	sp.Stub = h.stub
+	sp.DropStub()
 	return nil
 }
 
@@ -288,7 +288,7 @@ func (p *Process) TakeChild(pid int, cfg Config) (*Process, error) {
 
 // inheritance is what a child's memory has of ours, and what is known of its signals.
 type inheritance struct {
-	space         *space // of the parent; breaks only
+	space         *inject.Workspace // of the parent; breaks only
 	user          map[uint64]bool
 	watches       [watchSlots]watch
 	modules       modules
@@ -300,7 +300,7 @@ type inheritance struct {
 
 func (p *handovers) inheritanceOf(t *task) *inheritance {
 	l := &inheritance{
-		space: &space{Space: &memory.Space{Breaks: maps.Clone(p.space.Breaks)}, stub: p.space.stub}, user: maps.Clone(p.ctl.user),
+		space: &inject.Workspace{Space: &memory.Space{Breaks: maps.Clone(p.space.Breaks)}, Stub: p.space.Stub}, user: maps.Clone(p.ctl.user),
 		watches: p.ctl.watches,
 		modules: p.linker.modules, trap: p.dispositions.trap, faultHandlers: maps.Clone(p.dispositions.faultHandlers), actions: maps.Clone(p.dispositions.actions),
 	}
@@ -316,10 +316,10 @@ func (p *handovers) inheritanceOf(t *task) *inheritance {
 
 // inherit makes it that of a process that was just taken over.
 func (p *handovers) inherit(t *task, l *inheritance) {
-	p.space = newSpace(t.TGID)
+	p.space = inject.Open(t.TGID)
 	p.space.Breaks = l.space.Breaks
 	if l.left == nil { // in borrowed memory the stub is the parent's tracer's
-		p.space.inheritStub(l.space)
+		p.space.InheritStub(l.space)
 	}
 	p.linker.modules, p.dispositions.trap, p.dispositions.faultHandlers, p.dispositions.actions, p.leftBorrowed = l.modules, l.trap, l.faultHandlers, l.actions, l.left
 	t.Hold = threads.HoldCaller
@@ -348,7 +348,7 @@ func (p *handovers) inherit(t *task, l *inheritance) {
 func (p *handovers) leftMemory() {
 	if f := p.leftBorrowed; f != nil {
 		p.leftBorrowed = nil
-		p.space.dropStub() // at exit; newImage has done it before exec
+		p.space.DropStub() // at exit; newImage has done it before exec
 		f()
 	}
 }
@@ -357,8 +357,8 @@ func (p *handovers) leftMemory() {
 // is its parent's.
 func (p *detacher) leaveBorrowed() {
 	p.debugger.endControl()
-	_ = p.injector.endInjection() // an error: it is dying
-	p.space.dropStub()
+	_ = p.injector.End() // an error: it is dying
+	p.space.DropStub()
 	for _, t := range p.threads.All() {
 		if t.State == threads.Stopped {
 			p.children.forget(t)

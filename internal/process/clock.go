@@ -5,6 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/jalon-trace/jalon/internal/process/inject"
 	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
@@ -28,7 +29,7 @@ func (p *signals) readClock(tid int, sig unix.Signal, code int32, regs *Regs) bo
 // stamp counter: the one that runs the call which asks, and those under strict seccomp.
 func (s *Stopped) ClockForbidden() (bool, error) {
 	for _, t := range s.tasks() {
-		if st, err := sys.ReadStatus(t.TID); err == nil && st.Seccomp == seccompStrict {
+		if st, err := sys.ReadStatus(t.TID); err == nil && st.Seccomp == inject.SeccompStrict {
 			return true, nil
 		}
 	}

@@ -162,7 +162,7 @@ func TestControlInject(t *testing.T) {
 		t.Helper()
 		before := d.regs(tid)
 		stop(t, d.Process, func(s *Stopped) error {
-			if r, err := d.injector.inject(d.threads.Get(tid), d.space, unix.SYS_GETTID); err != nil || int(r) != tid {
+			if r, err := d.injector.Run(d.threads.Get(tid), d.space, unix.SYS_GETTID); err != nil || int(r) != tid {
 				t.Errorf("gettid: %d, %v", r, err)
 			}
 			return nil

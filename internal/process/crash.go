@@ -3,6 +3,7 @@ package process
 import (
 	"golang.org/x/sys/unix"
 
+	"github.com/jalon-trace/jalon/internal/process/inject"
 	"github.com/jalon-trace/jalon/internal/process/memory"
 	"github.com/jalon-trace/jalon/internal/process/sys"
 	"github.com/jalon-trace/jalon/internal/process/threads"
@@ -122,7 +123,7 @@ func (p *signals) handlerOf(sig unix.Signal) (trapHandler, bool) {
 }
 
 // spaceOf is the memory that a thread runs in.
-func (p *signals) spaceOf(*task) *space { return p.space }
+func (p *signals) spaceOf(*task) *inject.Workspace { return p.space }
 
 // Dying reports whether the signal of a thread that OnSignal has held ends the
 // program, and whether it will be raised again. ok is false when the thread is not
@@ -157,7 +158,7 @@ func (s *Stopped) Dying(tid int) (dies, again, ok bool) {
 // Rewind moves a thread that OnSignal has held back to the instruction that faulted.
 func (s *Stopped) Rewind(tid int, o Origin) error {
 	var regs Regs
-	if err := s.p.injector.endInjection(); err != nil {
+	if err := s.p.injector.End(); err != nil {
 		return err
 	}
 	if err := sys.GetRegs(tid, &regs); err != nil {

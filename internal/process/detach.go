@@ -4,10 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/jalon-trace/jalon/internal/fail"
-	"github.com/jalon-trace/jalon/internal/process/memory"
 	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
@@ -41,9 +38,9 @@ func (p *detacher) detach() error {
 	p.debugger.endControl()
 	p.dispositions.trap.sites = nil
 	_ = (&Stopped{p: p.tracer, sp: p.space}).setTrapHandler() // an error: it is dying
-	p.injector.freeScratch(p.space, nil)
+	p.injector.FreeScratch(p.space, nil)
 	p.orphansKeep()
-	_ = p.injector.endInjection()
+	_ = p.injector.End()
 	for _, t := range p.threads.All() {
 		if t.State == threads.Stopped {
 			p.children.forget(t)
@@ -88,20 +85,6 @@ func (p *detacher) unparked() error {
 		Remedy: "try again when its I/O is done; the end of jalon lets it go in any case",
 	}
 
-}
-
-// freeScratch takes out what injected calls use: the page of arguments, by a call, and
-// the stub that they run in, when no thread is in it any more.
-func (p *injector) freeScratch(sp *space, only *task) {
-	if sp.scratch != 0 {
-		if t, err := p.pick(sp, only); err == nil {
-			if _, err := p.inject(t, sp, unix.SYS_MUNMAP, sp.scratch, memory.PageSize); err == nil {
-				sp.scratch = 0
-			}
-		}
-	}
-	_ = p.endInjection() // an error: the thread is dying
-	sp.dropStub()
 }
 
 // orphansKeep marks children that share the memory as ordinary threads to let go:

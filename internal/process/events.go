@@ -3,6 +3,7 @@ package process
 import (
 	"golang.org/x/sys/unix"
 
+	"github.com/jalon-trace/jalon/internal/process/inject"
 	"github.com/jalon-trace/jalon/internal/process/sys"
 	"github.com/jalon-trace/jalon/internal/process/threads"
 )
@@ -179,12 +180,12 @@ func (p *driver) unannounced(t *task) (pids []int) {
 
 // newImage forgets all that was known of the old memory.
 func (p *driver) newImage(t *task) {
-	p.injector.dropInjection()
+	p.injector.Drop()
 	if p.handovers.leftBorrowed != nil { // the old memory lives on, and no thread of this process is in it
-		p.space.dropStub()
+		p.space.DropStub()
 	}
 	p.space.Close()
-	p.space = newSpace(t.TGID)
+	p.space = inject.Open(t.TGID)
 	p.linker.modules, p.dispositions.trap = modules{}, trapHandler{}
 	clear(p.dispositions.actions)
 	clear(p.dispositions.masks)

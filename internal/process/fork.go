@@ -5,6 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/jalon-trace/jalon/internal/process/inject"
 	"github.com/jalon-trace/jalon/internal/process/sys"
 	"github.com/jalon-trace/jalon/internal/process/threads"
 )
@@ -72,9 +73,9 @@ func (p *children) release(t *task) {
 // restoreCopy takes what is ours out of such a copy, and hands the child to OnFork.
 func (p *children) restoreCopy(t *task) {
 	t.Leaving = true
-	sp := newSpace(t.TGID)
+	sp := inject.Open(t.TGID)
 	defer sp.Close()
-	sp.inheritStub(p.space)
+	sp.InheritStub(p.space)
 	p.linker.modulesDisarm(sp)
 	p.breakpoints.liftBreaks(sp)
 	s := &Stopped{p: p.tracer, sp: sp, only: t}
@@ -84,9 +85,9 @@ func (p *children) restoreCopy(t *task) {
 	}
 	if p.threads.Has(t) {
 		_ = s.RemoveTrapHandler() // errors here and below: the child is gone
-		p.injector.freeScratch(sp, t)
+		p.injector.FreeScratch(sp, t)
 	}
-	_ = p.injector.endInjection()
+	_ = p.injector.End()
 	p.threads.Frozen--
 	s.sp = nil
 }
@@ -99,7 +100,7 @@ func (p *children) forget(t *task) {
 
 func (p *children) letGo(t *task) {
 	delete(p.dispositions.masks, t.TID)
-	delete(p.injector.recovers, t.TID)
+	p.injector.Forget(t.TID)
 	_ = sys.Detach(t.TID, t.Sig) // ESRCH: it is dying
 }
 

@@ -88,7 +88,7 @@ func (s *Stopped) Memfd(name string) (fd int, f *os.File, err error) {
 	if err != nil {
 		return 0, nil, s.wrap(op, err)
 	}
-	f, err = takeMemfd(s.Pid(), s.p.injector.inj.t.TID, int(r))
+	f, err = takeMemfd(s.Pid(), s.p.injector.Borrowed(), int(r))
 	if err != nil {
 		_, _ = s.Syscall(unix.SYS_CLOSE, r)
 		return 0, nil, s.wrap("take a copy of the shared memory's descriptor", err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/openfile"
 	"github.com/jalon-trace/jalon/internal/procdir"
+	"github.com/jalon-trace/jalon/internal/process/inject"
 	"github.com/jalon-trace/jalon/internal/process/memory"
 	"github.com/jalon-trace/jalon/internal/process/sys"
 	"github.com/jalon-trace/jalon/internal/process/threads"
@@ -37,7 +38,7 @@ func (p *linker) modulesArm() {
 	}
 	s := &Stopped{p: p.tracer, sp: p.space}
 	err := s.setTrapHandler()
-	if e := p.injector.endInjection(); err == nil {
+	if e := p.injector.End(); err == nil {
 		err = e
 	}
 	var b [1]byte
@@ -56,7 +57,7 @@ func (p *linker) modulesArm() {
 
 // modulesDisarm takes the breakpoint out of an address space: the process's or
 // that of a child which has a copy.
-func (p *linker) modulesDisarm(sp *space) {
+func (p *linker) modulesDisarm(sp *inject.Workspace) {
 	a := p.modules.addr
 	if a == 0 {
 		return

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/jalon-trace/jalon/internal/process/inject"
 	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
@@ -24,14 +25,14 @@ type tracer struct {
 	status ExitStatus // under mu
 
 	threads *threads.Table[*task]
-	space   *space // of the process itself
+	space   *inject.Workspace // of the process itself
 	deadman deadman
 	ctl     *control // what is known of run control; nil: not under run control
 
 	waits        waiter
 	world        world
 	driver       driver
-	injector     injector
+	injector     *inject.Injector[*task] // runs system calls in the process
 	signals      signals
 	dispositions dispositions
 	linker       linker
@@ -60,13 +61,20 @@ type world struct{ *tracer }
 // driver executes what the table of threads wants done.
 type driver struct{ *tracer }
 
-// injector runs system calls in the process.
-type injector struct {
-	*tracer
-	inj      *injection
-	borrowed int         // the thread that ran the last injected call: see pick
-	recovers map[int]int // threads whose seccomp filters allow recovery: how many there are
-}
+// host is what package inject needs of the tracer.
+type host struct{ *tracer }
+
+// Await implements inject.Host.
+func (h host) Await(t *task) (unix.WaitStatus, error) { return h.waits.await(t) }
+
+// Settle implements inject.Host.
+func (h host) Settle(t *task) error { return h.world.settle(t) }
+
+// Handle implements inject.Host.
+func (h host) Handle(t *task, ws unix.WaitStatus) { h.driver.handleStop(t.TID, ws) }
+
+// AtCallExit implements inject.Host: outside of an injection, syscall-stops are run control's.
+func (h host) AtCallExit(t *task) bool { return h.ctl != nil && !t.dbg.entry }
 
 // signals decides about signals that are about to be delivered: which are of generated code,
 // and which are the program's.
@@ -141,7 +149,7 @@ func newTracer(cfg Config) *tracer {
 		threads: threads.NewTable(newTask),
 	}
 	t.waits = waiter{tracer: t, sigchld: make(chan os.Signal, 1)}
-	t.injector = injector{tracer: t, recovers: map[int]int{}}
+	t.injector = inject.New(host{t}, t.threads)
 	t.dispositions = dispositions{
 		tracer: t, actions: map[unix.Signal]sigaction{}, masks: map[int]uint64{}, faultHandlers: map[unix.Signal]trapHandler{},
 	}

@@ -101,16 +101,9 @@ func (s ExitStatus) String() string {
 	case s.Detached:
 		return "detached"
 	case s.Signal != 0:
-		return "killed by " + signalName(s.Signal)
+		return "killed by " + sys.SignalName(s.Signal)
 	}
 	return fmt.Sprintf("exited with status %d", s.Code)
-}
-
-func signalName(sig unix.Signal) string {
-	if name := unix.SignalName(sig); name != "" {
-		return name
-	}
-	return fmt.Sprintf("signal %d", int(sig)) // real-time signals have none
 }
 
 // Process is a traced process. Its methods may be called from any goroutine;
@@ -187,7 +180,7 @@ func (p *Process) Stopped(f func(*Stopped) error) (pause time.Duration, err erro
 		if s.code && (p.cfg.OnFault != nil || p.cfg.OnTrap != nil) {
 			p.dispositions.learnActions()
 		}
-		if e := p.injector.endInjection(); err == nil && e != nil {
+		if e := p.injector.End(); err == nil && e != nil {
 			err = s.wrap("give a thread back", e)
 		}
 		return err

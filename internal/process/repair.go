@@ -175,19 +175,19 @@ const (
 
 // learnActions reads the actions of the guarded signals. The world is stopped.
 func (p *dispositions) learnActions() {
-	t, err := p.injector.pick(p.space, nil)
+	t, err := p.injector.Pick(p.space, nil)
 	if err != nil {
 		return // seccomp, or dying: the next fault tries again
 	}
 	for _, sig := range guarded {
 		p.learnAction(t, sig)
 	}
-	_ = p.injector.endInjection()
+	_ = p.injector.End()
 }
 
 func (p *dispositions) learnAction(t *task, sig unix.Signal) {
-	_ = p.injector.withScratch(t, func(scratch uint64) error {
-		_, err := p.injector.inject(t, p.space, unix.SYS_RT_SIGACTION, uint64(sig), 0, scratch, 8)
+	_ = p.injector.WithScratch(t, p.space, func(scratch uint64) error {
+		_, err := p.injector.Run(t, p.space, unix.SYS_RT_SIGACTION, uint64(sig), 0, scratch, 8)
 		if err != nil {
 			return err
 		}
@@ -216,12 +216,12 @@ func (p *dispositions) restoreAction(t *task, sig unix.Signal, a sigaction) erro
 }
 
 func (p *dispositions) setAction(t *task, sig unix.Signal, a sigaction) error {
-	return p.injector.withScratch(t, func(scratch uint64) error {
+	return p.injector.WithScratch(t, p.space, func(scratch uint64) error {
 		b := a.encode()
 		if err := p.space.Write(scratch, b[:]); err != nil {
 			return err
 		}
-		_, err := p.injector.inject(t, p.space, unix.SYS_RT_SIGACTION, uint64(sig), scratch, 0, 8)
+		_, err := p.injector.Run(t, p.space, unix.SYS_RT_SIGACTION, uint64(sig), scratch, 0, 8)
 		return err
 	})
 }

@@ -1,8 +1,7 @@
 package process
 
 import (
-	"encoding/binary"
-
+	"github.com/jalon-trace/jalon/internal/process/inject"
 	"github.com/jalon-trace/jalon/internal/process/sys"
 	"github.com/jalon-trace/jalon/internal/process/threads"
 )
@@ -18,25 +17,9 @@ func (s *Stopped) Sequences() (list [][2]uint64) {
 		if !ok {
 			continue
 		}
-		if start, length, _, ok := sequenceAt(s.sp, c.Addr); ok && length < 1<<20 {
+		if start, length, _, ok := inject.SequenceAt(s.sp.Space, c.Addr); ok && length < 1<<20 {
 			list = append(list, [2]uint64{start, start + length})
 		}
 	}
 	return list
-}
-
-// sequenceAt reads the sequence of a thread whose struct rseq lies at addr.
-func sequenceAt(sp *space, addr uint64) (start, length, abort uint64, ok bool) {
-	const csOffset = 8 // struct rseq: u32 cpu_id_start, cpu_id; u64 rseq_cs
-	var b [8]byte
-	if sp.Read(addr+csOffset, b[:]) != nil {
-		return 0, 0, 0, false
-	}
-	cs := binary.LittleEndian.Uint64(b[:])
-	var d [32]byte // struct rseq_cs: u32 version, flags; u64 start, length, abort
-	if cs == 0 || sp.Read(cs, d[:]) != nil {
-		return 0, 0, 0, false
-	}
-	word := func(i int) uint64 { return binary.LittleEndian.Uint64(d[i:]) }
-	return word(8), word(16), word(24), true
 }

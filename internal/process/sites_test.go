@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/jalon-trace/jalon/internal/process/inject"
 	"github.com/jalon-trace/jalon/internal/process/memory"
 	"github.com/jalon-trace/jalon/internal/ring"
 )
@@ -146,12 +147,12 @@ func TestMachineCode(t *testing.T) {
 		got  []byte
 		data int
 	}{
-		{"traphandler", trapBlob(sigaction{}, nil)[:trapData], trapData},
-		{"recoverystub", stubBytes()[:stubData], stubData},
+		{"testdata/traphandler.S", trapBlob(sigaction{}, nil)[:trapData], trapData},
+		{"inject/testdata/recoverystub.S", inject.Stub()[:inject.StubData], inject.StubData},
 	} {
 		dir := t.TempDir()
 		for _, cmd := range [][]string{
-			{"as", "-o", dir + "/h.o", "testdata/" + c.name + ".S"},
+			{"as", "-o", dir + "/h.o", c.name},
 			{"objcopy", "-O", "binary", "-j", ".text", dir + "/h.o", dir + "/h"},
 		} {
 			if out, err := exec.Command(cmd[0], cmd[1:]...).CombinedOutput(); err != nil {
@@ -314,7 +315,7 @@ func injectForever() {
 	stopAll := func() {
 		must(p.Stopped(func(s *Stopped) error {
 			for _, k := range s.tasks() {
-				if _, err := p.injector.inject(k, p.space, unix.SYS_GETTID); err != nil {
+				if _, err := p.injector.Run(k, p.space, unix.SYS_GETTID); err != nil {
 					return err
 				}
 			}

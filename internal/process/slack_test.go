@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/jalon-trace/jalon/internal/process/inject"
 	"github.com/jalon-trace/jalon/internal/process/memory"
 )
 
@@ -16,7 +17,7 @@ import (
 func TestSlack(t *testing.T) {
 	for _, flags := range [][]string{nil, {"-no-pie"}, {"-static"}, {"musl"}, {"-Wl,-z,noseparate-code"}} {
 		r := start(t, Config{}, build(t, "basic", flags...))
-		code := bytes.Repeat([]byte{memory.Int3}, stubSize) // something else's
+		code := bytes.Repeat([]byte{memory.Int3}, inject.StubSize) // something else's
 		never := func(lo, hi uint64) bool { return false }
 		must(r.Stopped(func(s *Stopped) error {
 			sp := r.space
@@ -24,7 +25,7 @@ func TestSlack(t *testing.T) {
 			in := map[string]int{}
 			var taken []uint64
 			for range 1000 {
-				at, err := sp.TakeSlack(code, stubData, never)
+				at, err := sp.TakeSlack(code, inject.StubData, never)
 				if errors.Is(err, memory.ErrNoSlack) {
 					break
 				}
@@ -57,14 +58,14 @@ func TestSlack(t *testing.T) {
 			if pid := mustSyscall(t, s, unix.SYS_GETPID); pid != uint64(r.Pid()) {
 				t.Errorf("%v: getpid is %d", flags, pid)
 			}
-			at := sp.stub
-			if err := r.injector.endInjection(); err != nil {
+			at := sp.Stub
+			if err := r.injector.End(); err != nil {
 				return err
 			}
-			sp.stub = 0 // as if jalon had been killed: what it left is used again
+			sp.Stub = 0 // as if jalon had been killed: what it left is used again
 			mustSyscall(t, s, unix.SYS_GETPID)
-			if sp.stub != at {
-				t.Errorf("%v: the stub was at %#x, and is at %#x now", flags, at, sp.stub)
+			if sp.Stub != at {
+				t.Errorf("%v: the stub was at %#x, and is at %#x now", flags, at, sp.Stub)
 			}
 			return nil
 		}))

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/fail"
+	"github.com/jalon-trace/jalon/internal/process/inject"
 	"github.com/jalon-trace/jalon/internal/process/sys"
 	"github.com/jalon-trace/jalon/internal/process/threads"
 )
@@ -180,7 +181,7 @@ func (p *starter) takeChild() error {
 		return err
 	}
 	if ws.StopSignal() != unix.SIGTRAP {
-		return fmt.Errorf("it stopped with %s instead of at its exec", signalName(ws.StopSignal()))
+		return fmt.Errorf("it stopped with %s instead of at its exec", sys.SignalName(ws.StopSignal()))
 	}
 	if err := sys.Detach(p.pid, unix.SIGSTOP); err != nil {
 		return err
@@ -237,7 +238,7 @@ func (p *starter) takeChild() error {
 	if p.ctl != nil {
 		t.Hold = threads.HoldDebug
 	}
-	p.space = newSpace(p.pid)
+	p.space = inject.Open(p.pid)
 	p.driver.reportBorn(t)
 	p.linker.modulesArm()
 	return nil

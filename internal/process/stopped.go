@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/fail"
+	"github.com/jalon-trace/jalon/internal/process/inject"
 	"github.com/jalon-trace/jalon/internal/process/memory"
 	"github.com/jalon-trace/jalon/internal/process/sys"
 	"github.com/jalon-trace/jalon/internal/process/threads"
@@ -18,7 +19,7 @@ import (
 // call that it was given to, and only on that goroutine.
 type Stopped struct {
 	p    *tracer
-	sp   *space
+	sp   *inject.Workspace
 	only *task // a forked child: it has one thread
 	code bool  // memory was written: sites were installed or removed
 }
@@ -44,7 +45,7 @@ func (s *Stopped) Pid() int {
 
 // Threads lists all threads that can run code in the memory, by thread id.
 func (s *Stopped) Threads() ([]Thread, error) {
-	if err := s.p.injector.endInjection(); err != nil {
+	if err := s.p.injector.End(); err != nil {
 		return nil, s.wrap("read registers", err)
 	}
 	var out []Thread
@@ -111,7 +112,7 @@ var ErrRestart = errors.New("the thread is in a system call that the kernel rest
 // thread sleeps in, it subtracts two from the pc: the new pc must have a syscall
 // instruction before it as the old one had, else ErrRestart.
 func (s *Stopped) SetPC(tid int, pc uint64) error {
-	if err := s.p.injector.endInjection(); err != nil {
+	if err := s.p.injector.End(); err != nil {
 		return s.wrap("move a thread", err)
 	}
 	t := s.task(tid)
@@ -179,11 +180,11 @@ func (s *Stopped) Maps() ([]Mapping, error) {
 // least. Errors of the call are unix.Errno. It must not be one that creates or
 // ends threads, or sleeps.
 func (s *Stopped) Syscall(nr uint64, args ...uint64) (uint64, error) {
-	t, err := s.p.injector.pick(s.sp, s.only)
+	t, err := s.p.injector.Pick(s.sp, s.only)
 	if err != nil {
 		return 0, s.wrap("run a system call", err)
 	}
-	r, err := s.p.injector.inject(t, s.sp, nr, args...)
+	r, err := s.p.injector.Run(t, s.sp, nr, args...)
 	if sys.Gone(err) {
 		return 0, ErrGone
 	}

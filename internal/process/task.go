@@ -1,6 +1,8 @@
 package process
 
 import (
+	"errors"
+
 	"github.com/jalon-trace/jalon/internal/process/sys"
 	"github.com/jalon-trace/jalon/internal/process/threads"
 )
@@ -18,6 +20,8 @@ type task struct {
 	fs         uint64       // thread pointer, last known
 	dbg        stopState
 }
+
+var errBusy = errors.New("the thread cannot run a system call now")
 
 func newTask() *task { return &task{} }
 

@@ -23,7 +23,7 @@ func stopEverywhere(t *testing.T, p *Process) {
 			if k.State != threads.Stopped || !p.threads.Member(k) || k.Hold&threads.HoldVfork != 0 {
 				continue
 			}
-			r, err := p.injector.inject(k, p.space, unix.SYS_GETTID)
+			r, err := p.injector.Run(k, p.space, unix.SYS_GETTID)
 			if sys.Gone(err) {
 				continue
 			}

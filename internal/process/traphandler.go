@@ -213,10 +213,10 @@ func (s *Stopped) setAction(sig unix.Signal, a sigaction) error {
 
 // scratch is a page of the process for arguments.
 func (s *Stopped) scratch() (uint64, error) {
-	t, err := s.p.injector.pick(s.sp, s.only)
+	t, err := s.p.injector.Pick(s.sp, s.only)
 	if err != nil {
 		return 0, err
 	}
-	err = s.p.injector.needScratch(t, s.sp)
-	return s.sp.scratch, err
+	err = s.p.injector.NeedScratch(t, s.sp)
+	return s.sp.Scratch, err
 }

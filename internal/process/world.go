@@ -135,7 +135,7 @@ func (p *world) stuck(waiting []*task) error {
 
 // thaw lets all threads go on.
 func (p *world) thaw() {
-	_ = p.injector.endInjection() // an error: that thread is dying
+	_ = p.injector.End() // an error: that thread is dying
 	if p.threads.Frozen == 1 && !p.threads.Finished {
 		p.deliverShared()
 	}

@@ -1,6 +1,7 @@
 package sys
 
 import (
+	"fmt"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -57,3 +58,11 @@ func PeekSiginfo(tid int, flags uint32, infos []Siginfo) (n int) {
 
 // SigBit is a signal in a mask.
 func SigBit(sig unix.Signal) uint64 { return 1 << (uint(sig) - 1) }
+
+// SignalName is the name of a signal.
+func SignalName(sig unix.Signal) string {
+	if name := unix.SignalName(sig); name != "" {
+		return name
+	}
+	return fmt.Sprintf("signal %d", int(sig)) // real-time signals have none
+}

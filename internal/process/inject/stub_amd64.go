@@ -1,4 +1,4 @@
-package process
+package inject
 
 import (
 	"encoding/binary"
@@ -42,31 +42,32 @@ const stubCode = "" +
 // escapeData is where the data begin: rax, rcx, rdx, rsi, rdi, r8-r11, flags,
 // rip, signal mask.
 const (
-	stubData = 0x78
-	stubSize = stubData + 12*8
-	stubMask = stubData + 11*8
+	StubData = 0x78
+	StubSize = StubData + 12*8
+	stubMask = StubData + 11*8
 	// escapeCallEnd is where the pc is in the stub's own call.
 	stubCallEnd = 0x1d
 )
 
-// recovery is what the thread would need to go on by itself. A call that the kernel was
-// to restart is restarted.
-func (inj *injection) recovery() []byte {
-	r := inj.regs
+// Recovery is what a thread with some registers and signal mask would need to go on by
+// itself: it belongs behind the code, at StubData. A call that the kernel was to restart is
+// restarted.
+func Recovery(r sys.Regs, mask uint64) []byte {
 	if sys.Restarts(&r) {
 		r.Uncall()
 	}
 	var b []byte
-	for _, v := range []uint64{r.Rax, r.Rcx, r.Rdx, r.Rsi, r.Rdi, r.R8, r.R9, r.R10, r.R11, r.Eflags, r.Rip, inj.mask} {
+	for _, v := range []uint64{r.Rax, r.Rcx, r.Rdx, r.Rsi, r.Rdi, r.R8, r.R9, r.R10, r.R11, r.Eflags, r.Rip, mask} {
 		b = binary.LittleEndian.AppendUint64(b, v)
 	}
 	return b
 }
 
-func stubBytes() []byte {
+// Stub is the recovery stub, with room for its data.
+func Stub() []byte {
 	b, err := hex.DecodeString(stubCode)
 	if err != nil {
-		panic("BUG: process: the recovery stub: " + err.Error())
+		panic("BUG: inject: the recovery stub: " + err.Error())
 	}
-	return append(b, make([]byte, stubSize-len(b))...)
+	return append(b, make([]byte, StubSize-len(b))...)
 }

@@ -1,4 +1,4 @@
-package process
+package inject
 
 import (
 	"encoding/binary"

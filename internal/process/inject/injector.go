@@ -1,0 +1,348 @@
+package inject
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/fail"
+	"github.com/jalon-trace/jalon/internal/process/memory"
+	"github.com/jalon-trace/jalon/internal/process/sys"
+	"github.com/jalon-trace/jalon/internal/process/threads"
+)
+
+// Host is what an injector needs of the tracer.
+type Host[T threads.Entry] interface {
+	// Await takes the next report of a thread that runs. An error: it is gone.
+	Await(t T) (unix.WaitStatus, error)
+	// Settle takes a stopped thread to PTRACE_EVENT_STOP, without an instruction executed.
+	Settle(t T) error
+	// Handle handles a stop that Await gave; the thread stays stopped.
+	Handle(t T, ws unix.WaitStatus)
+	// AtCallExit reports whether a thread in a syscall-stop is at the exit of the call.
+	AtCallExit(t T) bool
+}
+
+// Injector runs system calls in threads of a table.
+type Injector[T threads.Entry] struct {
+	host     Host[T]
+	threads  *threads.Table[T]
+	inj      *injection[T]
+	borrowed int         // the thread that ran the last call: see Pick
+	recovers map[int]int // threads whose seccomp filters allow recovery: how many there are
+}
+
+// New makes an injector.
+func New[T threads.Entry](host Host[T], table *threads.Table[T]) *Injector[T] {
+	return &Injector[T]{host: host, threads: table, recovers: map[int]int{}}
+}
+
+// Borrowed is the thread that runs calls now; 0: none.
+func (in *Injector[T]) Borrowed() int {
+	if in.inj == nil {
+		return 0
+	}
+	return in.inj.t.Core().TID
+}
+
+// Forget forgets what is known of a thread that is let go.
+func (in *Injector[T]) Forget(tid int) { delete(in.recovers, tid) }
+
+// injection is a thread that was borrowed to run system calls. It stays in the
+// syscall-stop between calls; End gives everything back. One is open
+// only while the world is stopped, or within one function of the caller.
+//
+// How a call runs, and why the program does not notice:
+//
+//  1. The thread is in PTRACE_EVENT_STOP, or in a delivery-stop whose signal is
+//     suppressed: between two instructions, on its way out of the kernel.
+//  2. Its registers and signal mask are saved, here and in the process, behind the
+//     recovery stub (stub_amd64.go: for the case that jalon is killed before it can put
+//     them back). Nothing of the program reads there.
+//  3. pc := the syscall instruction of the stub, the call's number := -1 (sys.Regs.setCall), so
+//     that the kernel does not restart the call that the thread was in. All signals are blocked: none is
+//     taken from the queue meanwhile. (SIGSYS stays open: a sandbox's answer.)
+//  4. PTRACE_SYSCALL twice: entry-stop, exit-stop. The call has its result.
+//  5. The saved registers are put back, the call's number and -ERESTART* too. The kernel
+//     looks at these only when it has a signal to look at. PTRACE_INTERRUPT and
+//     PTRACE_CONT make one: the thread stops in PTRACE_EVENT_STOP again, where it
+//     was, and restarts its call when it is resumed. The restart block of a
+//     sleep is not touched by the calls that are injected here.
+type injection[T threads.Entry] struct {
+	t      T
+	sp     *Workspace
+	regs   sys.Regs
+	mask   uint64
+	masked bool // all signals are blocked
+	rest   bool // its seccomp filters rest meanwhile
+	restop bool // a SIGSTOP came meanwhile: it cannot be blocked, and is sent again
+}
+
+// Run runs a system call in t, which must be stopped. A negative result is
+// returned as unix.Errno.
+func (in *Injector[T]) Run(t T, sp *Workspace, nr uint64, args ...uint64) (uint64, error) {
+	if in.inj != nil && in.inj.t != t {
+		if err := in.End(); err != nil {
+			return 0, err
+		}
+	}
+	if in.inj == nil {
+		if err := in.begin(t, sp); err != nil {
+			return 0, err
+		}
+	}
+	regs := in.inj.regs
+	regs.SetCall(sp.Stub, nr, args...)
+	if err := sys.SetRegs(t.Core().TID, &regs); err != nil {
+		in.Drop()
+		return 0, err
+	}
+	if !in.inj.masked { // after the registers: from here on the stub would run
+		if err := sys.SetSigmask(t.Core().TID, ^sys.SigBit(unix.SIGSYS)); err != nil {
+			in.Drop()
+			return 0, err
+		}
+		in.inj.masked = true
+	}
+	if err := in.runCall(t); err != nil {
+		if sys.Gone(err) {
+			in.Drop()
+		}
+		return 0, err
+	}
+	if err := sys.GetRegs(t.Core().TID, &regs); err != nil {
+		in.Drop()
+		return 0, err
+	}
+	result := regs.CallResult()
+	if e := -result; e > 0 && e < 4096 {
+		return 0, unix.Errno(e)
+	}
+	return uint64(result), nil
+}
+
+// runCall lets t run from before a syscall instruction to its exit-stop.
+func (in *Injector[T]) runCall(t T) error {
+	for calls := 0; calls < 2; {
+		if err := sys.Resume(t.Core().TID, sys.ToCall, 0); err != nil {
+			return err
+		}
+		t.Core().State = threads.Running
+		ws, err := in.host.Await(t)
+		if err != nil {
+			return err
+		}
+		t.Core().State, t.Core().Stop, t.Core().Sig = threads.Stopped, threads.StopCall, 0
+		sig := sys.SignalOf(ws)
+		switch {
+		case sig == sys.Sysgood:
+			calls++
+		case sys.EventOf(ws) != 0:
+			// An interrupt that was still pending, or SIGCONT's notice.
+		case sig == unix.SIGSTOP:
+			in.inj.restop = true
+		case sig == unix.SIGSYS:
+			return unix.ENOSYS // a seccomp filter, or syscall user dispatch
+		default:
+			return fmt.Errorf("an injected system call ended in %s", sys.SignalName(sig))
+		}
+	}
+	return nil
+}
+
+func (in *Injector[T]) begin(t T, sp *Workspace) error {
+	if !(t.Core().State == threads.Stopped && (t.Core().Stop == threads.StopSignal && t.Core().Sig == 0 || t.Core().Stop == threads.StopTrap || t.Core().Stop == threads.StopGroup)) {
+		if err := in.host.Settle(t); err != nil {
+			return err
+		}
+	}
+	rest, err := in.mayInject(t)
+	if err != nil {
+		return err
+	}
+	inj := &injection[T]{t: t, sp: sp, rest: rest}
+	if err := sys.GetRegs(t.Core().TID, &inj.regs); err != nil {
+		return err
+	}
+	leaveRseq(t.Core().TID, sp.Space, &inj.regs)
+	mask, err := sys.GetSigmask(t.Core().TID)
+	if err != nil {
+		return err
+	}
+	inj.mask = mask
+	if err := in.needStub(sp); err != nil {
+		return err
+	}
+	if rest {
+		if err := in.mustRecover(t, sp.Stub); err != nil {
+			_ = sys.SetOptions(t.Core().TID, sys.Options) // ESRCH: dying
+			return err
+		}
+	}
+	if err := sp.WriteRaw(sp.Stub+StubData, Recovery(inj.regs, inj.mask)); err != nil {
+		return err
+	}
+	in.inj = inj
+	return nil
+}
+
+// End gives the borrowed thread back.
+func (in *Injector[T]) End() error {
+	inj := in.inj
+	if inj == nil {
+		return nil
+	}
+	t := inj.t
+	in.Drop()
+	if inj.rest {
+		_ = sys.SetOptions(t.Core().TID, sys.Options) // ESRCH: dying
+	}
+	if inj.restop {
+		_ = unix.Kill(t.Core().TGID, unix.SIGSTOP)
+	}
+	// In this order a thread whose jalon is killed in between comes out right: by
+	// the recovery stub before its registers are back, by the kernel afterwards,
+	// which wakes it as if it had a signal.
+	for _, err := range []error{
+		sys.SetSigmask(t.Core().TID, inj.mask), sys.SetRegs(t.Core().TID, &inj.regs),
+		sys.Interrupt(t.Core().TID), sys.Cont(t.Core().TID, 0),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	t.Core().State, t.Core().Asked = threads.Running, true
+	ws, err := in.host.Await(t)
+	if err != nil {
+		return err
+	}
+	in.threads.Frozen++
+	defer func() { in.threads.Frozen-- }()
+	in.host.Handle(t, ws)
+	return nil
+}
+
+// Drop forgets the borrowed thread: it is gone, with its memory.
+func (in *Injector[T]) Drop() { in.inj = nil }
+
+// leaveRseq does what the kernel does for a thread that was stopped inside a
+// restartable sequence (rseq(2)): sends it to the abort handler. Else the kernel
+// would look at the injected pc, find it outside, and let the sequence go on
+// though it was interrupted.
+func leaveRseq(tid int, sp *memory.Space, regs *sys.Regs) {
+	conf, ok := sys.GetRseq(tid)
+	if !ok {
+		return // before Linux 5.13, or none registered
+	}
+	start, length, abort, ok := SequenceAt(sp, conf.Addr)
+	if !ok {
+		return
+	}
+	if regs.PC()-start >= length {
+		return
+	}
+	// The pointer to the sequence stays: the kernel clears it when it finds the thread
+	// outside. Cleared here it would not abort the sequence if jalon were killed now.
+	regs.SetPC(abort)
+}
+
+// Pick chooses the thread that an injected call disturbs least, of the process
+// or, for a child on its way out, the only one.
+func (in *Injector[T]) Pick(sp *Workspace, only T) (T, error) {
+	var none T
+	if only != none {
+		return only, nil
+	}
+	if in.inj != nil && in.inj.sp == sp {
+		return in.inj.t, nil
+	}
+	if t := in.threads.Get(in.borrowed); t != none && in.suitability(t) >= wellSuited {
+		if st, err := sys.ReadStatus(t.Core().TID); err == nil && st.Seccomp != SeccompStrict {
+			return t, nil
+		}
+	}
+	strict := map[T]bool{}
+	for {
+		var best T
+		rank := 0
+		for _, t := range in.threads.All() {
+			if r := in.suitability(t); !strict[t] && (r > rank || r == rank && best != none && t.Core().TID < best.Core().TID) {
+				best, rank = t, r
+			}
+		}
+		switch {
+		case best != none:
+			st, err := sys.ReadStatus(best.Core().TID)
+			if err != nil || st.Seccomp != SeccompStrict {
+				in.borrowed = best.Core().TID
+				return best, nil
+			}
+			strict[best] = true // its only calls are its own
+		case in.allDying():
+			return none, sys.ErrThreadGone
+		case len(strict) > 0:
+			return none, in.strict()
+		default:
+			return none, in.noneFree()
+		}
+	}
+}
+
+// noneFree says why there is no thread to borrow.
+func (in *Injector[T]) noneFree() error {
+	e := &fail.Error{Op: fmt.Sprintf("run a system call in process %d", in.threads.PID), Err: errors.New("no thread can be stopped for it"), Remedy: "try again"}
+	for _, t := range in.threads.All() {
+		if in.threads.Member(t) && t.Core().State == threads.Stopped && t.Core().Hold&threads.HoldDebug != 0 {
+			e.Err = errors.New("its threads stand in the middle of system calls of their own")
+			e.Remedy = "let one of them go on to its return"
+		}
+	}
+	return e
+}
+
+// allDying: after SIGKILL stopped threads are no longer to be spoken to.
+func (in *Injector[T]) allDying() bool {
+	for _, t := range in.threads.All() {
+		var regs sys.Regs
+		if in.threads.Member(t) && (t.Core().State == threads.Parked || t.Core().State == threads.Stopped && sys.GetRegs(t.Core().TID, &regs) == nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// wellSuited is the suitability from which on no better thread is looked for.
+const wellSuited = 4
+
+// suitability: 0 is never; higher is better.
+func (in *Injector[T]) suitability(t T) int {
+	if !in.threads.Member(t) || t.Core().State != threads.Stopped || t.Core().Hold&threads.HoldVfork != 0 || t.Core().VforkCopy {
+		return 0
+	}
+	switch t.Core().Stop {
+	case threads.StopTrap:
+		var regs sys.Regs
+		if sys.GetRegs(t.Core().TID, &regs) != nil {
+			return 0
+		}
+		if regs.Call() < 0 {
+			return 5 // in the program, not in a call
+		}
+		return wellSuited
+	case threads.StopGroup:
+		return 3
+	case threads.StopSignal:
+		if t.Core().Sig == 0 {
+			return 5
+		}
+		return 2 // its signal is delivered first
+	case threads.StopEvent:
+		return 1
+	case threads.StopCall:
+		if in.host.AtCallExit(t) { // it is at a call's exit
+			return 1
+		}
+	}
+	return 0
+}
