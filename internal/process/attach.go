@@ -157,7 +157,7 @@ func (p *attacher) anyTask() *task {
 	panic("BUG: process: no task after a successful seize")
 }
 
-// meet stops the world once: to see that the threads are 64-bit ones, to learn
+// examine stops the world once: to see that the threads are 64-bit ones, to learn
 // their thread pointers, and to watch ld.so.
 func (p *attacher) examine() error {
 	if p.ctl != nil {

@@ -6,24 +6,42 @@
 // it so) and handles every event; callers hand it functions. What can happen to a
 // thread and what is done about it is in the table of threads.Kind.
 //
-// Packages below: sys (the system calls of tracing, without decisions), memory (the memory
-// of a process from outside), threads (the pure state machine of threads and their stops:
-// what a report of wait(2) changes, and what is to be done about it).
+// Packages below it:
 //
-// Files: process.go (the public face), start.go, attach.go, detach.go, tracer.go
-// (the loop), events.go (executes the effects of package threads), signals.go, fork.go,
-// world.go and stopped.go (stop the world and what one can do then), redirect.go (a thread is
-// moved before its stop is taken), inject.go (system calls in the process), stub.go,
-// recoverystub_amd64.go (what they run from), seccomp.go, clock.go (what a program forbids
-// itself), restart.go (calls that a stop interrupts), repair.go (signals that the program
-// blocks), modules.go (dlopen), deadman.go and traphandler.go (when jalon dies).
+//	sys      the system calls of tracing, without decisions
+//	memory   the memory of a process from outside
+//	threads  the pure state machine of threads and their stops: what a report of wait(2)
+//	         changes, and what is to be done about it
+//	inject   system calls in a thread of the process
+//
+// Process is the public face; a tracer (parts.go) has the parts that do the work:
+//
+//	waiter        tracer.go                     takes reports from the kernel
+//	driver        events.go, threads.go,        executes the effects of package threads
+//	              restart.go
+//	world         world.go, task.go             stops all threads, lets threads go on
+//	signals       signals.go, redirect.go,      which signals are of generated code, and which
+//	              crash.go, profile.go,         the program's
+//	              clock.go
+//	dispositions  repair.go, actions.go         actions and masks of signals as the program has them
+//	linker        modules.go                    modules that come and go
+//	children      fork.go, clonechild.go,       what the process creates
+//	              children.go, gains.go
+//	handovers     handover.go                   a child gets a tracer of its own
+//	starter, attacher, detacher                 start.go; attach.go, seize.go; detach.go
+//
+// Stopped (stopped.go, traphandler.go, faulthandler.go, memfd.go, stacks.go) is what can be
+// done while the world is stopped; deadman.go and the handlers are for when jalon dies.
 //
 // A process can be under run control (Config.Control): a debugger's stops, steps,
-// breakpoints and watchpoints come on top of all that. Files: control.go (what a
-// debugger sees), halt.go (halt and resume), signalcontrol.go, trapcontrol.go,
-// syscallstop.go (its handlers of events), exclusive.go (what a thread does while the
-// others are stopped: steps over breakpoints, the way out of generated code), emulate_amd64.go,
-// step.go, breakpoint.go, watchpoint.go, registers.go, access.go, children.go.
+// breakpoints and watchpoints come on top of all that.
+//
+//	debugger      control.go, halt.go,          which stops are reported, and when
+//	              signalcontrol.go, syscallstop.go
+//	stepper       step.go, step_amd64.go        single steps
+//	exclusive     exclusive.go                  what a thread does while the others are stopped:
+//	                                            steps over breakpoints, the way out of generated code
+//	breakpoints   trapcontrol.go, breakpoint.go, watchpoint.go, emulate_amd64.go
 //
 // Import rule: process imports its packages below, patch, procdir and ring.
 package process

@@ -96,7 +96,7 @@ func remedy(pid int, st, self *sys.Status) string {
 var yamaMeaning = [...]string{
 	1: "only descendants may be traced",
 	2: "only with CAP_SYS_PTRACE",
-	3: "nobody may trace",
+	3: "no process may trace",
 }
 
 // yamaScope is -1 where the kernel has no Yama.

@@ -247,7 +247,7 @@ func nice() int {
 	return 20 - n
 }
 
-// takeTurns gives this thread jalon's own priority: as the tracer of an earlier process it may
+// resetPriority gives this thread jalon's own priority: as the tracer of an earlier process it may
 // have another one, which a program that is started now would inherit.
 func resetPriority() {
 	if nice() != own {
@@ -255,7 +255,7 @@ func resetPriority() {
 	}
 }
 
-// hurry gives the tracer's thread the CPU before others, where that is permitted: the
+// raisePriority gives the tracer's thread the CPU before others, where that is permitted: the
 // program's threads wait for it. What it does at a time is short.
 func raisePriority() {
 	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, -20) // of this thread; EACCES: it waits for its turn as all do

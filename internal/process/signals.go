@@ -7,7 +7,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
-// signalAnswer handles the signals that may be ours. All others are delivered.
+// signalHandler gives the handler of the signals that may be ours. All others are delivered.
 func signalHandler(sig unix.Signal) func(p *signals, t *task, sig unix.Signal, si *sys.Siginfo) {
 	switch sig {
 	case unix.SIGTRAP:

@@ -63,7 +63,7 @@ func (s *Stopped) Threads() ([]Thread, error) {
 		case threads.Parked:
 			pc, sp, ok := sys.BlockedAt(t.TID)
 			if !ok {
-				return nil, s.wrap("find the pc of a sleeping thread", errors.New("/proc does not tell"))
+				return nil, s.wrap("find the pc of a sleeping thread", errors.New("/proc does not show it"))
 			}
 			th.Parked = true
 			th.Regs.SetPC(pc)

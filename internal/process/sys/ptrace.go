@@ -71,7 +71,7 @@ func Seize(tid int, options uintptr) error {
 }
 
 // SeizeBlocking is Seize for threads of any process: the kernel has the request wait while
-// a thread of the process is inside execve (cred_guard_mutex). Go's scheduler is told.
+// a thread of the process is inside execve (cred_guard_mutex). Go's scheduler knows of it.
 func SeizeBlocking(tid int, options uintptr) error {
 	_, _, e := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(tid), 0, options, 0, 0)
 	if e != 0 {

@@ -63,7 +63,7 @@ const (
 	SyscallExit  = 2
 )
 
-// GetSyscallInfo tells of the syscall-stop that a thread is in; ok is false in another
+// GetSyscallInfo describes the syscall-stop that a thread is in; ok is false in another
 // stop, and before Linux 5.3.
 func GetSyscallInfo(tid int) (info SyscallInfo, ok bool) {
 	err := ptracePtr(unix.PTRACE_GET_SYSCALL_INFO, tid, unsafe.Sizeof(info), unsafe.Pointer(&info))
