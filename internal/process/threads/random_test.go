@@ -2,189 +2,17 @@ package threads
 
 import (
 	"flag"
-	"fmt"
-	"math/rand"
 	"os"
 	"slices"
 	"sort"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 var seedFlag = flag.Int64("threads.seed", 0, "seed of TestRandom; 0: the time")
 
-// kthread is a thread as the kernel has it.
-type kthread struct {
-	tid, tgid int
-	runs      bool
-	report    *Report // what wait(2) would give
-	taken     bool    // wait gave its stop, and it was not resumed since
-	dead      bool
-	detached  bool
-	ppid      int
-	made      *kthread // the child of its clone, for the driver to ask about
-	flags     uint64   // of that clone
-	vforks    bool     // shares its parent's memory, which waits
-	execs     bool     // inside exec, waits until the tracer has reaped the others
-	born      int
-	died      int
-}
-
-// world is a model of the kernel and the driver of a table, as package process is.
-type world struct {
-	t     *testing.T
-	r     *rand.Rand
-	tb    *Table[*Thread]
-	k     map[int]*kthread
-	next  int
-	queue []Report
-	log   []string
-	ends  int
-	debug bool // shows clone children as threads
-	// unclaimed are children whose creator, a thread of another process, was killed before its
-	// event: whether they share the memory is not known, and they wait for the process's end.
-	unclaimed map[int]bool
-}
-
-func newWorld(t *testing.T, seed int64) *world {
-	w := &world{t: t, r: rand.New(rand.NewSource(seed)), k: map[int]*kthread{}, next: 100, unclaimed: map[int]bool{}}
-	w.tb = NewTable(func() *Thread { return &Thread{} })
-	w.tb.PID, w.debug = 100, w.r.Intn(2) == 0
-	w.k[100] = &kthread{tid: 100, tgid: 100, runs: true, born: 1}
-	w.tb.Add(Thread{TID: 100, TGID: 100, State: Running})
-	return w
-}
-
-func (w *world) note(format string, a ...any) { w.log = append(w.log, fmt.Sprintf(format, a...)) }
-
-func (w *world) fail(format string, a ...any) {
-	w.t.Helper()
-	for _, l := range w.log[max(0, len(w.log)-60):] {
-		w.t.Log(l)
-	}
-	w.t.Fatalf(format, a...)
-}
-
-// living are the kernel's threads that are traced, in order.
-func (w *world) living(want func(*kthread) bool) (list []*kthread) {
-	for _, k := range w.k {
-		if !k.dead && !k.detached && want(k) {
-			list = append(list, k)
-		}
-	}
-	sort.Slice(list, func(i, j int) bool { return list[i].tid < list[j].tid })
-	return list
-}
-
-func (w *world) pick(list []*kthread) *kthread {
-	if len(list) == 0 {
-		return nil
-	}
-	return list[w.r.Intn(len(list))]
-}
-
-// stop makes a running thread come to a stop.
-func (k *kthread) stop(kind Kind, sig unix.Signal) {
-	k.runs, k.report = false, &Report{TID: k.tid, Kind: kind, Signal: sig}
-}
-
-func (k *kthread) ends() { k.runs, k.taken, k.report = false, false, &Report{TID: k.tid, Kind: Ended} }
-
-// wait gives the report of a thread.
-func (w *world) wait(k *kthread) Report {
-	r := *k.report
-	k.report = nil
-	if r.Kind == Ended {
-		k.dead = true
-		w.abandon(k)
-		delete(w.k, k.tid)
-		w.finishExec()
-	} else {
-		k.taken = true
-	}
-	return r
-}
-
-// abandon: a creator has died before its event.
-func (w *world) abandon(k *kthread) {
-	if k.made != nil && k.tgid != w.tb.PID {
-		w.unclaimed[k.made.tid] = true
-	}
-}
-
-// children are what /proc/PID/task/PID/children lists.
-func (w *world) children() (tids []int) {
-	for _, k := range w.living(func(k *kthread) bool { return k.ppid == w.tb.PID && k.tid == k.tgid }) {
-		tids = append(tids, k.tid)
-	}
-	return tids
-}
-
-// finishExec: de_thread waits until all others were reaped.
-func (w *world) finishExec() {
-	for _, k := range w.living(func(k *kthread) bool { return k.execs }) {
-		if len(w.living(func(o *kthread) bool { return o.tgid == k.tgid && o != k && o.tid != k.tgid })) > 0 {
-			continue
-		}
-		delete(w.k, k.tid)
-		if old := w.k[k.tgid]; old != nil && old != k {
-			k.born, k.died = old.born, 0
-		}
-		k.tid, k.execs, k.vforks = k.tgid, false, false
-		w.k[k.tid] = k
-		k.stop(ExecStop, 0)
-	}
-}
-
-// act is something that the program does.
-func (w *world) act() {
-	k := w.pick(w.living(func(k *kthread) bool { return k.runs && !k.execs }))
-	if k == nil {
-		return
-	}
-	switch n := w.r.Intn(20); {
-	case n < 4:
-		k.stop(SignalStop, unix.SIGUSR1)
-	case n < 5:
-		k.stop(GroupStop, unix.SIGSTOP)
-	case n < 6:
-		k.stop(CallStop, 0)
-	case n < 15:
-		w.next++
-		flags := []uint64{unix.CLONE_VM | unix.CLONE_THREAD, unix.CLONE_VM | unix.CLONE_THREAD, 0, unix.CLONE_VM | unix.CLONE_VFORK, unix.CLONE_VM}[w.r.Intn(5)]
-		kind := ForkStop
-		if flags == unix.CLONE_VM || flags&unix.CLONE_THREAD != 0 || w.r.Intn(4) == 0 {
-			kind = CloneStop
-		}
-		c := &kthread{tid: w.next, tgid: w.next, ppid: k.tgid, vforks: flags&unix.CLONE_VFORK != 0}
-		if flags&unix.CLONE_THREAD != 0 {
-			c.tgid = k.tgid
-		}
-		w.k[c.tid] = c
-		c.stop(TrapStop, 0)
-		k.made, k.flags = c, flags
-		k.stop(kind, 0)
-	case n < 17:
-		k.stop(ExitStop, 0)
-	case n < 18 && w.r.Intn(3) == 0:
-		k.execs, k.runs = true, false
-		for _, o := range w.living(func(o *kthread) bool { return o.tgid == k.tgid && o != k }) {
-			if o.tid == k.tgid {
-				o.runs, o.taken, o.report, o.dead = false, false, nil, true
-				w.abandon(o)
-				continue
-			}
-			o.ends()
-		}
-		w.finishExec()
-	}
-	w.note("%d does something: %+v", k.tid, k.report)
-}
-
 // take has the driver take a report of the kernel, in whatever order.
-func (w *world) take() bool {
+func (w *model) take() bool {
 	k := w.pick(w.living(func(k *kthread) bool { return k.report != nil && !w.leaderWaits(k) }))
 	if k == nil {
 		return false
@@ -193,12 +21,7 @@ func (w *world) take() bool {
 	return true
 }
 
-// leaderWaits: the end of a leader is reported when all its threads are gone.
-func (w *world) leaderWaits(k *kthread) bool {
-	return k.report.Kind == Ended && k.tid == k.tgid && len(w.living(func(o *kthread) bool { return o.tgid == k.tgid && o != k })) > 0
-}
-
-func (w *world) handle(r Report) {
+func (w *model) handle(r Report) {
 	if w.tb.Asks(r) {
 		if k := w.k[r.TID]; k != nil {
 			r.TGID = k.tgid
@@ -213,7 +36,7 @@ func (w *world) handle(r Report) {
 	w.check()
 }
 
-func (w *world) execute(do []Effect[*Thread]) {
+func (w *model) execute(do []Effect[*Thread]) {
 	for i, e := range do {
 		w.note("  effect %d of %d, %v", e.Op, e.T.TID, e.T.State)
 		if last := i == len(do)-1; !last && (e.Op >= HandleSignal && e.Op <= HandleExec) {
@@ -223,7 +46,7 @@ func (w *world) execute(do []Effect[*Thread]) {
 	}
 }
 
-func (w *world) one(e Effect[*Thread]) {
+func (w *model) one(e Effect[*Thread]) {
 	t, k := e.T, w.k[e.T.TID]
 	switch e.Op {
 	case ReportBorn, NumberBirth:
@@ -276,7 +99,7 @@ func (w *world) one(e Effect[*Thread]) {
 	}
 }
 
-func (w *world) resume(t *Thread) {
+func (w *model) resume(t *Thread) {
 	if !w.tb.MayResume(t) {
 		return
 	}
@@ -284,21 +107,29 @@ func (w *world) resume(t *Thread) {
 		w.fail("%d is resumed: %+v", t.TID, t)
 	}
 	if k := w.k[t.TID]; k != nil && k.taken { // else it was killed
+		for _, c := range w.k {
+			if c.vforks && c.creator == k && !c.detached {
+				w.fail("%d is resumed while %d borrows its memory", k.tid, c.tid)
+			}
+		}
 		k.taken, k.runs = false, t.Stop != StopGroup || w.r.Intn(2) == 0
-		if !k.runs { // listens, until SIGCONT
+		if k.interrupted {
+			k.interrupted = false
+			k.stop(TrapStop, 0)
+		} else if !k.runs { // listens, until SIGCONT
 			k.report = &Report{TID: k.tid, Kind: TrapStop}
 		}
 	}
 	w.tb.Resumed(t)
 }
 
-func (w *world) release(t *Thread) {
+func (w *model) release(t *Thread) {
 	t.Leaving = true
 	w.tb.Remove(t.TID)
 	w.detach(t)
 }
 
-func (w *world) detach(t *Thread) {
+func (w *model) detach(t *Thread) {
 	if k := w.k[t.TID]; k != nil {
 		if !k.taken && k.report == nil {
 			w.fail("%d is detached from while it runs", t.TID)
@@ -307,7 +138,7 @@ func (w *world) detach(t *Thread) {
 	}
 }
 
-func (w *world) orphans() {
+func (w *model) orphans() {
 	for _, r := range w.tb.Early() {
 		w.handle(r)
 	}
@@ -316,13 +147,12 @@ func (w *world) orphans() {
 			continue
 		}
 		if t.State != Stopped {
-			w.tb.Interrupt(t)
 			k := w.k[t.TID]
+			if w.tb.Interrupt(t) && k != nil {
+				k.interrupt()
+			}
 			if k == nil {
 				continue
-			}
-			if k.runs {
-				k.stop(TrapStop, 0)
 			}
 			if k.report == nil {
 				continue // inside exec, or queued already
@@ -336,7 +166,7 @@ func (w *world) orphans() {
 }
 
 // freeze stops the world as package process does.
-func (w *world) freeze() {
+func (w *model) freeze() {
 	w.tb.Frozen++
 	for range 10_000 {
 		waiting := w.tb.Awaited()
@@ -346,8 +176,8 @@ func (w *world) freeze() {
 		sort.Slice(waiting, func(i, j int) bool { return waiting[i].TID < waiting[j].TID })
 		for _, t := range waiting {
 			k := w.k[t.TID]
-			if w.tb.Interrupt(t) && k != nil && k.runs && !k.execs {
-				k.stop(TrapStop, 0)
+			if w.tb.Interrupt(t) && k != nil {
+				k.interrupt()
 			}
 			if k == nil || k.dead || k.execs {
 				w.execute(w.tb.Sleeps(t, "DZ"[b2i(k == nil || k.dead)]))
@@ -371,7 +201,7 @@ func b2i(b bool) int {
 	return 0
 }
 
-func (w *world) queued(tid int) bool {
+func (w *model) queued(tid int) bool {
 	for _, r := range w.queue {
 		if r.TID == tid {
 			return true
@@ -380,7 +210,7 @@ func (w *world) queued(tid int) bool {
 	return false
 }
 
-func (w *world) thaw() {
+func (w *model) thaw() {
 	if !w.tb.Thaw() {
 		return
 	}
@@ -390,7 +220,7 @@ func (w *world) thaw() {
 	w.exclusive()
 }
 
-func (w *world) sorted() (list []*Thread) {
+func (w *model) sorted() (list []*Thread) {
 	for _, t := range w.tb.All() {
 		list = append(list, t)
 	}
@@ -399,7 +229,7 @@ func (w *world) sorted() (list []*Thread) {
 }
 
 // exclusive makes the exclusive steps that are due.
-func (w *world) exclusive() {
+func (w *model) exclusive() {
 	if !w.tb.ExclusiveDue() {
 		return
 	}
@@ -419,7 +249,7 @@ func (w *world) exclusive() {
 	w.thaw()
 }
 
-func (w *world) drain() bool {
+func (w *model) drain() bool {
 	if len(w.queue) == 0 {
 		return false
 	}
@@ -430,7 +260,7 @@ func (w *world) drain() bool {
 }
 
 // check is what holds after each report.
-func (w *world) check() {
+func (w *model) check() {
 	w.t.Helper()
 	for tid, t := range w.tb.All() {
 		k := w.k[tid]
@@ -453,7 +283,7 @@ func (w *world) check() {
 }
 
 // settle takes everything that there is, and looks whether threads are forgotten.
-func (w *world) settle() {
+func (w *model) settle() {
 	for w.drain() || w.take() {
 	}
 	w.exclusive()
@@ -486,7 +316,7 @@ func (w *world) settle() {
 	}
 }
 
-func (w *world) step() {
+func (w *model) step() {
 	switch n := w.r.Intn(12); {
 	case n < 5:
 		w.act()
@@ -505,6 +335,11 @@ func (w *world) step() {
 	case n < 11:
 		w.freeze()
 		w.check()
+		w.freeze() // as an injected call in a stopped world does
+		w.thaw()
+		if late := w.tb.Awaited(); len(late) > 0 && !w.tb.Finished {
+			w.fail("%d runs in a stopped world", late[0].TID)
+		}
 		w.thaw()
 	default:
 		w.settle()
@@ -513,7 +348,7 @@ func (w *world) step() {
 
 // life is one process from its first instruction to its end; it gives what happened.
 func life(t *testing.T, seed int64) []string {
-	w := newWorld(t, seed)
+	w := newModel(t, seed)
 	for range 30 + w.r.Intn(200) {
 		w.step()
 		if w.tb.Finished {
