@@ -150,13 +150,6 @@ func (p *attacher) foreign(tid int) bool {
 	return err == nil && st.Tracer != 0 && st.Tracer != p.tid
 }
 
-func (p *attacher) anyTask() *task {
-	for _, t := range p.threads.All() {
-		return t
-	}
-	panic("BUG: process: no task after a successful seize")
-}
-
 // examine stops the world once: to see that the threads are 64-bit ones, to learn
 // their thread pointers, and to watch ld.so.
 func (p *attacher) examine() error {

@@ -16,7 +16,6 @@ type Status struct {
 	Name     string
 	State    byte // R S D T t Z X
 	TGID     int
-	ppid     int
 	Tracer   int
 	Uid      int    // effective
 	Pending  uint64 // for this thread
@@ -90,7 +89,6 @@ var statusFields = map[string]func(s *Status, v string){
 	"Name":   func(s *Status, v string) { s.Name = v },
 	"State":  func(s *Status, v string) { s.State = firstByte(v) },
 	"Tgid":   func(s *Status, v string) { s.TGID = atoi(v) },
-	"PPid":   func(s *Status, v string) { s.ppid = atoi(v) },
 	"Uid":    func(s *Status, v string) { s.Uid = secondField(v) },
 	"SigPnd": func(s *Status, v string) { s.Pending = hexWord(v) },
 	"SigBlk": func(s *Status, v string) { s.Blocked = hexWord(v) },

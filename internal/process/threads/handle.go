@@ -71,6 +71,13 @@ func (tb *Table[T]) Report(r Report) (t T, do []Effect[T]) {
 			}
 			return none, nil
 		}
+		if r.Kind == ExecStop && r.TGID != tb.PID {
+			// A thread of a process that was let go has become its leader by exec before it
+			// could be let go itself. Nothing of ours is in the new program.
+			t = tb.Add(Thread{TID: r.TID, TGID: r.TGID, State: Stopped})
+			delete(tb.list, r.TID)
+			return none, []Effect[T]{{Op: Forget, T: t}}
+		}
 		if t = tb.adopt(r); t == none {
 			return none, nil
 		}
@@ -82,6 +89,7 @@ func (tb *Table[T]) Report(r Report) (t T, do []Effect[T]) {
 	first := th.State == Starting
 	th.First, th.State, th.Sig, th.Asked, th.Stop = first, Stopped, 0, false, stops[r.Kind]
 	th.VforkCopy = false
+	do = make([]Effect[T], 0, 4)
 	add := func(op Op) { do = append(do, Effect[T]{Op: op, T: t, Signal: r.Signal}) }
 	add(ApplyPC)
 	switch {
@@ -181,14 +189,15 @@ func (tb *Table[T]) Birth(t T, tid int, flags uint64, clone, asThread bool) (c T
 		c = tb.Add(Thread{TID: tid, State: Starting})
 	}
 	parent, child := t.Core(), c.Core()
+	leaves := parent.Apart() // what it shares its memory with is let go as it is
 	child.Creator = parent.TID
 	do = append(do, Effect[T]{Op: TakeMask, T: c, Number: parent.TID})
 	switch {
 	case flags&unix.CLONE_THREAD != 0:
-		child.TGID = parent.TGID
+		child.TGID, child.Copy = parent.TGID, leaves
 	case flags&unix.CLONE_VM != 0:
-		child.TGID = tid
-		if flags&unix.CLONE_VFORK != 0 {
+		child.TGID, child.Copy = tid, leaves
+		if flags&unix.CLONE_VFORK != 0 && !leaves {
 			// The kernel makes the parent wait in a way that cannot be stopped.
 			// Held here instead, it can be.
 			parent.Hold |= HoldVfork

@@ -57,7 +57,7 @@ func (w *model) note(format string, a ...any) { w.log = append(w.log, fmt.Sprint
 
 func (w *model) fail(format string, a ...any) {
 	w.t.Helper()
-	for _, l := range w.log[max(0, len(w.log)-6000):] {
+	for _, l := range w.log[max(0, len(w.log)-60):] {
 		w.t.Log(l)
 	}
 	w.t.Fatalf(format, a...)

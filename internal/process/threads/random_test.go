@@ -108,7 +108,7 @@ func (w *model) resume(t *Thread) {
 	}
 	if k := w.k[t.TID]; k != nil && k.taken { // else it was killed
 		for _, c := range w.k {
-			if c.vforks && c.creator == k && !c.detached {
+			if c.vforks && c.creator == k && !c.detached && !t.Apart() {
 				w.fail("%d is resumed while %d borrows its memory", k.tid, c.tid)
 			}
 		}
@@ -131,7 +131,7 @@ func (w *model) release(t *Thread) {
 
 func (w *model) detach(t *Thread) {
 	if k := w.k[t.TID]; k != nil {
-		if !k.taken && k.report == nil {
+		if !k.taken && k.report == nil && !k.dead {
 			w.fail("%d is detached from while it runs", t.TID)
 		}
 		k.detached = true
