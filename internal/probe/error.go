@@ -7,8 +7,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/lang"
 )
 
-// Error makes of err a diagnostic that points at the place; one or several
-// diagnostics stay what they are.
+// Error turns err into a diagnostic that points at the place. It returns diagnostics unchanged.
 func Error(p *Place, err error) error {
 	if err == nil {
 		err = errors.New("not found")

@@ -5,39 +5,38 @@ import (
 	"strings"
 )
 
-// Kind is a kind of place. Each has a file of its own, kind_*.go, with the one
-// descriptor that parsing, both engines, help and documentation are made from.
+// Kind describes a kind of place. Each kind has its own file, kind_*.go, with one descriptor. Parsing, both
+// engines, help and documentation use only the descriptor.
 type Kind struct {
-	// Words are what a place of this kind begins with, before a colon; bpftrace's short
-	// ones among them. None: it is known by its form.
+	// Words are the words before the first colon, including bpftrace's short ones. A kind without words is
+	// recognised by its form.
 	Words []string
-	// Form is how it is written, Where what it means, Names what an expression can
-	// name there.
+	// Form is the notation, Where the meaning, and Names the names that expressions can use.
 	Form, Where, Names string
 
-	// Kernel: it needs the kernel engine whatever else is asked for.
+	// Kernel means that the kind always needs the kernel engine.
 	Kernel bool
-	// Attach is the kind of attachment of the kernel engine, by its name in package
-	// bpf; "" where Find decides.
+	// Attach is the kernel engine's kind of attachment, by its name in package bpf; "" if Find chooses it.
 	Attach string
-	// Find has a Finder find its sites for the kernel engine. Nil: that has no such place.
+	// Find finds the sites for the kernel engine by methods of the Finder. Nil: the kernel engine does not
+	// support the kind.
 	Find func(Finder, *Place) error
-	// Sites finds its addresses in a program's file. Nil: it has none.
+	// Sites finds the addresses in a program's file. Nil: the in-process engine does not support the kind.
 	Sites func(p *Place, m Module, check func() error) ([]Site, error)
 
-	RunTime   bool // Off is an address at run time, of whichever module is there
-	Importing bool // the function may be one that the file takes from a library
-	AnySource bool // without a file it may be a line of the kernel's source
-	Gate      bool // hits can be kept from perf's users of the event
+	RunTime   bool // Off is a run-time address, in any module
+	Importing bool // the function may be imported from a library
+	AnySource bool // a place without a file may be a line of the kernel's source
+	Gate      bool // jalon gate can hide hits from perf
 
-	parse  func(*parser, *Place, part) error // behind "WORD:"
-	events map[string]string                 // names and aliases that Event may have
+	parse  func(*parser, *Place, part) error // parses the text after "WORD:"
+	events map[string]string                 // names and aliases allowed for Event
 }
 
-// Finder finds sites of the kernel engine: one method for each thing to look for.
+// Finder finds sites for the kernel engine. It has one method for each kind of search.
 type Finder interface {
 	Events(p *Place, system, event string) error // static tracepoints with an event in tracefs
-	RawTracepoints(p *Place) error               // static tracepoints by their arguments
+	RawTracepoints(p *Place) error               // static tracepoints, by their raw arguments
 	Probes(p *Place) error                       // instructions of the kernel
 	ReturnProbes(p *Place) error                 // returns of kernel functions
 	TypedFunctions(p *Place) error               // entries and returns of kernel functions that BTF describes
@@ -46,7 +45,7 @@ type Finder interface {
 	Returns(p *Place) error                      // returns of functions of a file
 	Markers(p *Place) error                      // USDT markers of a file
 	Timer(p *Place) error
-	Counter(p *Place, period uint64) error // period: where the place names none
+	Counter(p *Place, period uint64) error // period is the default
 }
 
 var (
@@ -63,7 +62,7 @@ func kind(k Kind) *Kind {
 	return &k
 }
 
-// Kinds are all kinds of places: those of programs first, then by their words.
+// Kinds returns all kinds of places: first those of programs, then the others sorted by form.
 func Kinds() []*Kind {
 	list := append([]*Kind(nil), kinds...)
 	sort.Slice(list, func(i, j int) bool {
@@ -76,12 +75,12 @@ func Kinds() []*Kind {
 	return list
 }
 
-// Reference is docs/places.md.
+// Reference returns the text of docs/places.md.
 func Reference() string {
 	var b strings.Builder
 	b.WriteString(`# Kinds of places
 
-Made from the descriptors in internal/probe/kind_*.go by ` + "`make generate`" + `; a test compares them.
+Generated from the descriptors in internal/probe/kind_*.go by ` + "`make generate`" + `; a test compares them.
 ` + "`jalon list --kinds`" + ` prints the same.
 
 | place | what it means | names that an expression can use |
@@ -101,7 +100,7 @@ Made from the descriptors in internal/probe/kind_*.go by ` + "`make generate`" +
 	return b.String()
 }
 
-// Help lists the forms of all kinds, for the help of a command.
+// Help lists the forms of all kinds, for --help.
 func Help() string {
 	var forms []string
 	for _, k := range Kinds() {

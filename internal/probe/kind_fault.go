@@ -1,6 +1,6 @@
 package probe
 
-// Fault is fault:user or fault:kernel: page faults, by where the instruction is.
+// Fault is fault:user or fault:kernel: page faults of programs or of the kernel.
 var Fault = kind(Kind{
 	Words: []string{"fault"}, Form: "fault:user or fault:kernel",
 	Where: "a page fault at an instruction of a program, or of the kernel", Names: "`address`, `regs`, `error_code`, and the fields `args->address`, `args->ip`, `args->error_code`",

@@ -4,13 +4,13 @@ package probe
 // entry instruction.
 var (
 	Function = kind(Kind{
-		Form: "[FILE:]FUNC", Where: "a function of a program after its prologue, as GDB's `break`; each inlined copy",
+		Form: "[FILE:]FUNC", Where: "a function of a program, after the prologue as for GDB's `break`; every inlined copy",
 		Names: "parameters, local variables, globals, registers",
 		Find:  Finder.Instructions, Sites: afterPrologue,
 	})
 	Offset = kind(Kind{
 		Form: "[FILE:]FUNC+OFF", Where: "an instruction of a function, OFF bytes from its entry",
-		Names: "the local variables there, globals, registers; with +0 `arg0` to `arg5`",
+		Names: "local variables, globals, registers; with +0 also `arg0` to `arg5`",
 		Find:  Finder.Instructions, Sites: fromEntry,
 	})
 )

@@ -20,7 +20,7 @@ func (p *parser) kprobe(pl *Place, rest part) error {
 	}
 	if len(list) == 1 && strings.HasPrefix(rest.s, "0x") {
 		if pl.Off, err = strconv.ParseUint(rest.s, 0, 64); err != nil {
-			return p.failAt(rest, "malformed address", "an address of the kernel is written kprobe:0xffffffff81000000")
+			return p.failAt(rest, "malformed address", "write a kernel address as kprobe:0xffffffff81000000")
 		}
 		return nil
 	}
@@ -42,7 +42,7 @@ func (p *parser) kprobe(pl *Place, rest part) error {
 			return p.failAt(off, "malformed offset "+strconv.Quote(off.s), "an offset is a number of bytes: FUNCTION+0x1c")
 		}
 		if isGlob(head.s) {
-			return p.failAt(head, "an offset has no meaning in functions of a pattern", "name one function")
+			return p.failAt(head, "an offset cannot be used with a pattern", "name one function")
 		}
 		list[len(list)-1] = head
 	}

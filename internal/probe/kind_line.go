@@ -1,9 +1,9 @@
 package probe
 
-// Line is FILE:LINE, of uprobe:PATH@FILE:LINE too.
+// Line is FILE:LINE, also in uprobe:PATH@FILE:LINE.
 var Line = kind(Kind{
 	Form: "FILE:LINE", Where: "each address at which GDB would stop for a source line; with `--vmlinux PATH` a line of the kernel",
-	Names: "the local variables there, globals, registers", AnySource: true,
+	Names: "local variables, globals, registers", AnySource: true,
 	Find: Finder.Lines,
 	Sites: func(p *Place, m Module, _ func() error) ([]Site, error) {
 		return m.LineSites(p.File, p.Line)

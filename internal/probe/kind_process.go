@@ -1,9 +1,9 @@
 package probe
 
-// Process is process:EVENT: what happens to processes.
+// Process is process:EVENT: exec, fork, exit and signals.
 var Process = kind(Kind{
 	Words: []string{"process"}, Form: "process:exec, process:fork, process:exit or process:signal",
-	Where: "the life of processes", Names: "the fields and arguments of the tracepoint behind it",
+	Where: "exec, fork, exit or signal of a process", Names: "the fields and arguments of the underlying tracepoint",
 	Kernel: true, parse: (*parser).process,
 	Find: func(f Finder, p *Place) error {
 		at := processEvents[p.Event]
@@ -11,7 +11,7 @@ var Process = kind(Kind{
 	},
 })
 
-// processEvents are the tracepoints behind process:.
+// processEvents are the tracepoints for process:.
 var processEvents = map[string][2]string{
 	"exec":   {"sched", "sched_process_exec"},
 	"fork":   {"sched", "sched_process_fork"},

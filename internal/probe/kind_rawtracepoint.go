@@ -3,7 +3,7 @@ package probe
 // RawTracepoint is rawtracepoint:[MODULE:]EVENT.
 var RawTracepoint = kind(Kind{
 	Words: []string{"rawtracepoint", "rt"}, Form: "rawtracepoint:[MODULE:]EVENT",
-	Where: "any static tracepoint", Names: "its raw arguments and all they point to",
+	Where: "any static tracepoint", Names: "its raw arguments and what they point to",
 	Kernel: true, Attach: "rawtracepoint", parse: (*parser).rawTracepoint, Find: Finder.RawTracepoints,
 })
 

@@ -4,7 +4,7 @@ package probe
 // PERF_COUNT_SW_*) and aliases.
 var Software = kind(Kind{
 	Words: []string{"software", "s"}, Form: "software:EVENT[:COUNT]",
-	Where: "each COUNT-th event that the kernel counts: page-faults, context-switches, ...", Names: "registers of what was interrupted",
+	Where: "each COUNT-th event that the kernel counts: page-faults, context-switches, ...", Names: "the interrupted code's registers",
 	Kernel: true, Attach: "software", parse: (*parser).counter,
 	events: aliases("cpu-clock cpu", "task-clock", "page-faults faults", "context-switches cs",
 		"cpu-migrations migrations", "minor-faults", "major-faults", "alignment-faults", "emulation-faults",

@@ -2,11 +2,10 @@ package probe
 
 import "fmt"
 
-// Syscall is syscall:NAME[:exit]: the events of system calls, which have no raw
-// arguments of their own.
+// Syscall is syscall:NAME[:exit]: the events of system calls, which have no raw arguments.
 var Syscall = kind(Kind{
 	Words: []string{"syscall"}, Form: "syscall:NAME or syscall:NAME:exit",
-	Where: "a system call, or its end", Names: "the fields of its events (`args->x`)",
+	Where: "the start or the end of a system call", Names: "the fields of its events (`args->x`)",
 	Kernel: true, Attach: "tracepoint", parse: (*parser).syscall,
 	Find: func(f Finder, p *Place) error {
 		side := "sys_enter_"

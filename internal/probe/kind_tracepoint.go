@@ -4,7 +4,7 @@ package probe
 var Tracepoint = kind(Kind{
 	Words: []string{"tracepoint", "t"}, Form: "tracepoint:SUBSYSTEM:EVENT",
 	Where:  "a static tracepoint with an event in tracefs",
-	Names:  "the fields of its record (`args->x`), its raw arguments (`x`) and all they point to",
+	Names:  "the fields of its record (`args->x`), its raw arguments (`x`), and what these point to",
 	Kernel: true, Gate: true, parse: (*parser).tracepoint,
 	Find: func(f Finder, p *Place) error { return f.Events(p, p.System, p.Event) },
 })

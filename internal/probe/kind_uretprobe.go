@@ -13,7 +13,7 @@ var Uretprobe = kind(Kind{
 func (p *parser) uretprobe(pl *Place, rest part) error {
 	file, fn, ok := cutPath(rest.s)
 	if !ok || file == "" || fn == "" {
-		return p.fail("a uretprobe place names a file and a function", p.form)
+		return p.fail("a uretprobe place needs a file and a function", p.form)
 	}
 	at := part{fn, rest.lo + len(file) + 1}
 	name, off, err := p.offset(fn)
@@ -21,9 +21,9 @@ func (p *parser) uretprobe(pl *Place, rest part) error {
 	case err != nil:
 		return err
 	case off != 0 || name != fn:
-		return p.failAt(at, "a function's return has no offset", "uprobe:PATH:FUNC+OFF is any instruction of a function")
+		return p.failAt(at, "a uretprobe place has no offset", "uprobe:PATH:FUNC+OFF is any instruction of a function")
 	case strings.HasPrefix(fn, "0x"):
-		return p.failAt(at, "a function is needed: the return of an address is not known", "")
+		return p.failAt(at, "a uretprobe place needs a function, not an address", "")
 	}
 	pl.Path, pl.Func = file, fn
 	return nil

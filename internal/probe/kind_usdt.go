@@ -5,7 +5,7 @@ import "strings"
 // USDT is usdt:PATH[:PROVIDER]:NAME; the provider is System.
 var USDT = kind(Kind{
 	Words: []string{"usdt", "U"}, Form: "usdt:PATH:NAME or usdt:PATH:PROVIDER:NAME",
-	Where: "a static marker of a file (<sys/sdt.h>), in every process", Names: "`arg0`, `arg1`, ..., and the local variables there",
+	Where: "a static marker of a file (<sys/sdt.h>), in every process", Names: "`arg0`, `arg1`, ..., and local variables",
 	Kernel: true, Attach: "uprobe", parse: (*parser).usdt, Find: Finder.Markers,
 })
 
@@ -14,7 +14,7 @@ func (p *parser) usdt(pl *Place, rest part) (err error) {
 	list := rest.split()
 	n := len(list)
 	if n < 2 || list[0].s == "" || list[n-1].s == "" {
-		return p.fail("a usdt place names a file and a marker", p.form)
+		return p.fail("a usdt place needs a file and a marker", p.form)
 	}
 	if pl.Event, err = p.name(list[n-1], "the marker"); err != nil {
 		return err

@@ -17,7 +17,7 @@ type part struct {
 
 func (t part) span() lang.Span { return lang.Span{Lo: t.lo, Hi: t.lo + len(t.s)} }
 
-// cut is the text before and behind byte i, which is left out.
+// cut returns the text before and after byte i.
 func (t part) cut(i int) (part, part) {
 	return part{t.s[:i], t.lo}, part{t.s[i+1:], t.lo + i + 1}
 }
@@ -45,7 +45,7 @@ func (p *parser) kind(k *Kind, rest part) (*Place, error) {
 	return place, nil
 }
 
-// failAt points at one part. Without a hint of its own it says how the kind is written.
+// failAt points at one part. The default hint is the kind's notation.
 func (p *parser) failAt(t part, msg, hint string) error {
 	if hint == "" {
 		hint = p.form
@@ -104,7 +104,7 @@ func (p *parser) number(t part, what string) (uint64, error) {
 	return n, nil
 }
 
-// oneOf finds t in a table of names; what is nearest goes into the hint.
+// oneOf looks up t in a table of names. The hint has the nearest name.
 func (p *parser) oneOf(t part, what string, names map[string]string) (string, error) {
 	if n, ok := names[t.s]; ok {
 		return n, nil
@@ -119,13 +119,13 @@ func (p *parser) oneOf(t part, what string, names map[string]string) (string, er
 	sort.Strings(known)
 	hint := lang.DidYouMean(lang.Nearest(t.s, all, 2))
 	if hint == "" {
-		hint = "they are " + strings.Join(known, ", ")
+		hint = "known: " + strings.Join(known, ", ")
 	}
 	return "", p.failAt(t, fmt.Sprintf("there is no %s %s", what, strconv.Quote(t.s)), hint)
 }
 
-// misspelled refuses KIND: where KIND is nearly a kind of place. Names of files
-// with a dot or a slash are none, and short ones are too near to everything.
+// misspelled reports an error for a misspelled kind of place. It ignores names with a dot or a slash, which are
+// files, and short names, which resemble too much.
 func (p *parser) misspelled(kind string, lead int) error {
 	if len(kind) < 4 || strings.ContainsAny(kind, "./'\" *+<>()") {
 		return nil

@@ -4,7 +4,7 @@ import "strings"
 
 func isDecimal(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// kernelFunction is [MODULE:]FUNC, for what has no offset.
+// kernelFunction parses [MODULE:]FUNC, without an offset.
 func (p *parser) kernelFunction(pl *Place, rest part) error {
 	list, err := p.parts(rest, 1, 2)
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// units are the units of profile: and interval:; 0 stands for times a second.
+// units are the units of profile: and interval:; 0 means times per second.
 var units = map[string]time.Duration{"hz": 0, "s": time.Second, "ms": time.Millisecond, "us": time.Microsecond}
 
-// timer is N (Hz), UNIT:N, or a number with its unit behind: 99hz, 10ms.
+// timer parses N (Hz), UNIT:N, or a number followed by its unit: 99hz, 10ms.
 func (p *parser) timer(pl *Place, rest part) error {
 	list, err := p.parts(rest, 1, 2)
 	if err != nil {
@@ -54,7 +54,7 @@ func aliases(lines ...string) map[string]string {
 	return m
 }
 
-// counter is EVENT[:COUNT].
+// counter parses EVENT[:COUNT].
 func (p *parser) counter(pl *Place, rest part) error {
 	list, err := p.parts(rest, 1, 2)
 	if err != nil {

@@ -1,7 +1,6 @@
-// Package probe turns what the user writes as a place into sites: `main.c:9`,
-// `handle`, `handle+12`, `*0x401136`, `uprobe:/usr/bin/bash:readline`, globs; and
-// the places of the kernel engine, `tracepoint:sched:sched_switch`, which are
-// parsed here and found elsewhere.
+// Package probe parses places and resolves those of programs to sites: `main.c:9`, `handle`, `handle+12`,
+// `*0x401136`, `uprobe:/usr/bin/bash:readline`, globs. Places of the kernel engine
+// (`tracepoint:sched:sched_switch`) are parsed here and resolved by that engine.
 //
 // Import rule: probe imports lang (diagnostics) and debuginfo, never process or session.
 package probe
@@ -14,11 +13,11 @@ import (
 	"github.com/jalon-trace/jalon/internal/lang"
 )
 
-// Place is a parsed place. Fields that its kind does not have are zero.
+// Place is a parsed place. Fields that its kind does not use are zero.
 type Place struct {
 	Text string
 	Kind *Kind
-	Path string // uprobe, uretprobe, usdt: the file that holds the code; "" = any module of the process
+	Path string // uprobe, uretprobe, usdt: the file with the code; "" = any module of the process
 	File string // source file of Line, of [FILE:]FUNC or of kprobe:FILE:LINE
 	Line int
 	Func string // function name or glob
@@ -26,13 +25,12 @@ type Place struct {
 
 	Module string // kernel module of a function or raw tracepoint; "" = any
 	System string // subsystem of a tracepoint, provider of a USDT marker ("" = any); may be a glob
-	// Event is the name, without aliases, of what is no function: a tracepoint or
-	// marker (may be a glob), system call (may be a glob), software, hardware or
-	// process event.
+	// Event is the name of an event, with aliases resolved: a tracepoint, marker or system call (may be globs),
+	// or a software, hardware or process event.
 	Event string
 	Exit  bool // syscall:NAME:exit
 
-	Freq   uint64        // Profile, Interval: times a second; 0: Period says it
+	Freq   uint64        // Profile, Interval: times per second; if 0, Period is set
 	Period time.Duration // Profile, Interval
 	Count  uint64        // Software, Hardware: every Count-th event; 0: not given
 }
@@ -44,8 +42,7 @@ func (p *Place) Glob() bool {
 
 func isGlob(name string) bool { return strings.ContainsAny(name, "*?[") }
 
-// InKernel reports whether the place needs the kernel engine whatever else is
-// asked for.
+// InKernel reports whether the place always needs the kernel engine.
 func (p *Place) InKernel() bool { return p.Kind.Kernel }
 
 // Parse reads a place. The error is a *lang.Diagnostic.
@@ -55,7 +52,7 @@ func Parse(text string) (*Place, error) {
 	p := &parser{text: text, span: lang.Span{Lo: lead, Hi: lead + len(t)}}
 	switch {
 	case t == "":
-		return nil, p.fail("a place is missing", "write file.c:line, a function, *ADDRESS or uprobe:PATH:FUNCTION")
+		return nil, p.fail("a place is missing", "write FILE:LINE, a function, *ADDRESS or uprobe:PATH:FUNCTION")
 	case t[0] == '*' && len(t) > 1 && (t[1] >= '0' && t[1] <= '9'):
 		return p.address(t)
 	}
@@ -76,7 +73,7 @@ func Parse(text string) (*Place, error) {
 type parser struct {
 	text string
 	span lang.Span
-	form string // how the kind of place is written
+	form string // the notation of the kind, for hints
 }
 
 func (p *parser) fail(msg, hint string) error {
@@ -86,7 +83,7 @@ func (p *parser) fail(msg, hint string) error {
 func (p *parser) address(t string) (*Place, error) {
 	a, err := strconv.ParseUint(strings.TrimSpace(t[1:]), 0, 64)
 	if err != nil {
-		return nil, p.fail("malformed address", "an address is written *0x401136")
+		return nil, p.fail("malformed address", "write an address as *0x401136")
 	}
 	return &Place{Text: t, Kind: Address, Off: a}, nil
 }
@@ -97,13 +94,13 @@ func (p *parser) uprobe(rest string) (*Place, error) {
 	if file, spec, ok := cutLast(rest, "@"); ok {
 		f, l, ok := fileLine(spec)
 		if !ok {
-			return nil, p.fail("after @ a source line is expected", "uprobe:PATH@file.c:12")
+			return nil, p.fail("expected a source line after @", "uprobe:PATH@file.c:12")
 		}
 		return &Place{Text: text, Kind: Line, Path: file, File: f, Line: l}, nil
 	}
 	file, fn, ok := cutPath(rest)
 	if !ok || file == "" || fn == "" {
-		return nil, p.fail("a uprobe place names a file and a function", "uprobe:PATH:FUNCTION[+OFFSET] or uprobe:PATH@file.c:12")
+		return nil, p.fail("a uprobe place needs a file and a function", "uprobe:PATH:FUNCTION[+OFFSET] or uprobe:PATH@file.c:12")
 	}
 	if a, err := strconv.ParseUint(fn, 0, 64); err == nil {
 		return &Place{Text: text, Kind: FileOff, Path: file, Off: a}, nil
@@ -156,7 +153,7 @@ func (p *parser) offset(s string) (string, uint64, error) {
 	return strings.TrimSpace(s[:i]), off, nil
 }
 
-// cutLast cuts at the last sep.
+// cutLast cuts s at the last sep.
 func cutLast(s, sep string) (string, string, bool) {
 	i := strings.LastIndex(s, sep)
 	if i < 0 {
@@ -165,7 +162,7 @@ func cutLast(s, sep string) (string, string, bool) {
 	return s[:i], s[i+len(sep):], true
 }
 
-// cutPath cuts at the last single colon, so that names with :: stay whole.
+// cutPath cuts s at the last single colon, so names with :: are not cut.
 func cutPath(s string) (string, string, bool) {
 	for i := len(s) - 1; i >= 0; i-- {
 		if s[i] != ':' {

@@ -11,10 +11,10 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 )
 
-// Site is one address that a place means; Addr is a vaddr of the module.
+// Site is one address of a place; Addr is a vaddr of the module.
 type Site = dwarf.Site
 
-// Module is what a place is resolved against.
+// Module is the module in which a place is resolved.
 type Module interface {
 	FuncSites(name string) ([]dwarf.Site, error)
 	FuncEntry(name string) ([]dwarf.Site, error)
@@ -26,11 +26,9 @@ type Module interface {
 	IsCode(vaddr uint64) bool
 }
 
-// Resolve finds the addresses of a place in one module. That there are none is a
-// *debuginfo.NotFoundError.
-//
-// check is called now and then when there is much to do; its error ends it. Nil is
-// allowed.
+// Resolve finds the addresses of a place in one module. If there are none, the error is a
+// *debuginfo.NotFoundError. Resolve calls check from time to time during long work, and returns
+// its error. check may be nil.
 func Resolve(p *Place, m Module, check func() error) ([]Site, error) {
 	if p.Kind.Sites == nil {
 		return nil, fmt.Errorf("BUG: %s is no place of a module", p.Text)
@@ -38,8 +36,8 @@ func Resolve(p *Place, m Module, check func() error) ([]Site, error) {
 	return p.Kind.Sites(p, m, check)
 }
 
-// functions gives the sites in the functions that the place's name or glob means; find
-// gives those of one function, of which entry says whether they are entries.
+// functions returns the sites in all functions that match the place's name or glob. find returns the sites of
+// one function; entry means that they are entries.
 func (p *Place) functions(m Module, find func(string) ([]dwarf.Site, error), entry bool, check func() error) ([]Site, error) {
 	sites, err := p.found(m, find, entry, check)
 	if err != nil {
@@ -86,7 +84,7 @@ func (p *Place) found(m Module, find func(string) ([]dwarf.Site, error), entry b
 	return sites, nil
 }
 
-// ResolveAddress makes a site of an address of the module.
+// ResolveAddress returns the site of an address in the module.
 func ResolveAddress(m Module, vaddr uint64) (Site, error) { return at(m, vaddr) }
 
 func at(m Module, vaddr uint64) (Site, error) {
@@ -100,13 +98,13 @@ func at(m Module, vaddr uint64) (Site, error) {
 	return Site{Addr: vaddr, Func: fn, File: file, Line: line}, nil
 }
 
-// sameSource reports whether a file as the user names it is the file of debug
-// information: the same last components.
+// sameSource reports whether the user's file name means the file in the debug information: the last components
+// are equal.
 func sameSource(want, have string) bool {
 	return have == want || strings.HasSuffix(have, "/"+strings.TrimPrefix(want, "./")) || filepath.Base(have) == want
 }
 
-// DidYouMean is a hint made of near names and further help.
+// DidYouMean returns a hint with similar names and further help.
 func DidYouMean(nearest []string, more string) string {
 	q := make([]string, len(nearest))
 	for i, n := range nearest {
@@ -119,8 +117,8 @@ func DidYouMean(nearest []string, more string) string {
 	return hint
 }
 
-// orInlined says of a function without an entry what it is: the debug information has
-// its name.
+// orInlined improves the error for a function without an entry whose name is in the debug information: it was
+// inlined.
 func orInlined(err error, name string) error {
 	var nf *debuginfo.NotFoundError
 	if !errors.As(err, &nf) || !slices.Contains(nf.Why().Nearest, name) {
@@ -128,6 +126,6 @@ func orInlined(err error, name string) error {
 	}
 	return &debuginfo.NotFoundError{
 		What: "entry of function", Name: name,
-		Hint: "it is inlined wherever it is called: name the place without uprobe:, which means each of these copies",
+		Hint: "all calls are inlined; without uprobe: the place means every inlined copy",
 	}
 }

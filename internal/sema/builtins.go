@@ -10,17 +10,16 @@ import (
 	"github.com/jalon-trace/jalon/internal/lang"
 )
 
-// Builtin is a word or function of jalon's own. A row of the table below is all there
-// is of it: hints of diagnostics, `jalon --help`, docs/builtins.md and the predefined
-// trace state variables of GDB are made from the rows.
+// Builtin is a word or function that jalon defines. Each is one row of the table below. Hints of diagnostics,
+// `jalon --help`, docs/builtins.md and the predefined trace state variables of GDB are generated from the rows.
 type Builtin struct {
 	Name string
 	Form Form
-	Type string // of its value in words; "" for an item
+	Type string // the type of its value, as text; "" for an item
 	Call string // how a Function is called
 	Doc  string
-	// GDB is the name of the trace state variable that has its value, "" for none: that
-	// of KGTP where KGTP had one. GDBNumber is GDB's number of it, which never changes.
+	// GDB is the name of the trace state variable with this value (KGTP's name if KGTP had it), "" for none.
+	// GDBNumber is the variable's number, which never changes.
 	GDB       string
 	GDBNumber int
 	// NoProcess says why GDB has the variable on the kernel only; "": of processes too.
@@ -29,7 +28,7 @@ type Builtin struct {
 	Env *EnvWord
 
 	inProcess, inKernel *lowering // nil: the engine does not have it
-	header              bool      // collected by its bare name it is in every record already
+	header              bool      // every record contains it already
 }
 
 // Form is how a builtin is written.
@@ -38,7 +37,7 @@ type Form uint8
 // The forms.
 const (
 	Word     Form = iota // $name
-	BareWord             // $name, and in the kernel engine name where no variable is named so
+	BareWord             // $name; in the kernel engine also name, unless a variable has that name
 	Function             // name(...)
 )
 
@@ -48,7 +47,7 @@ type EnvWord struct {
 	Type          *ctype.Type
 }
 
-// lowering is what an engine makes of a builtin; what is nil cannot be written there.
+// lowering is how an engine compiles a builtin; a nil function means that the form is not allowed.
 type lowering struct {
 	value func(*checker, lang.Span) expr       // in an expression
 	item  func(*checker, lang.Collect) []*plan // as an item of its own
@@ -56,8 +55,8 @@ type lowering struct {
 	where func(*checker) bool                  // nil: at all places
 }
 
-// builtins are all of them, in the order of the reference page. The table refers to
-// functions that refer to the table, so it is made at init.
+// builtins has all of them, in the order of the reference page. The table refers to functions that refer to the
+// table, so init fills it.
 var (
 	builtins      []*Builtin
 	builtinByName = map[string]*Builtin{}
@@ -65,13 +64,13 @@ var (
 
 func init() {
 	builtins = []*Builtin{
-		{Name: "args", Doc: "the arguments of the function, each as a value of its own", inProcess: item(argsGroup), inKernel: item(argsGroup)},
-		{Name: "locals", Doc: "the local variables that have a value there", inProcess: item(localsGroup), inKernel: item(localsGroup)},
+		{Name: "args", Doc: "the function's arguments, one value each", inProcess: item(argsGroup), inKernel: item(argsGroup)},
+		{Name: "locals", Doc: "the local variables that have a value at the place", inProcess: item(localsGroup), inKernel: item(localsGroup)},
 		{Name: "regs", Doc: "the integer registers", inProcess: item(whole(event.Regs, asRegs)), inKernel: item((*checker).regsItem)},
-		{Name: "bt", Doc: "the stack: of the program, or at places of the kernel the kernel's", inProcess: item(whole(event.Stack, asStack)), inKernel: item((*checker).stackItem)},
-		{Name: "ubt", Doc: "the stack of the program, at places of the kernel", inKernel: item(whole(event.UserFrames, asFrames))},
+		{Name: "bt", Doc: "the program's stack; at places in the kernel the kernel's stack", inProcess: item(whole(event.Stack, asStack)), inKernel: item((*checker).stackItem)},
+		{Name: "ubt", Doc: "the program's stack, at places in the kernel", inKernel: item(whole(event.UserFrames, asFrames))},
 		{Name: "ret", Type: "code pointer", Doc: "the address to which the function returns", inProcess: value((*checker).returnAddress), inKernel: value((*checker).returnAddress)},
-		{Name: "retval", Form: BareWord, Type: "as the function's", Doc: "what the function returns, at places that are a return", inKernel: &lowering{value: (*checker).returned, where: atReturn}},
+		{Name: "retval", Form: BareWord, Type: "as the function's", Doc: "the return value, at places that are returns", inKernel: &lowering{value: (*checker).returned, where: atReturn}},
 		{Name: "_sdata", Doc: "a static tracepoint's own record, as the kernel would print it", inKernel: item((*checker).sdata)},
 		{Name: "sdata", Doc: "the same as $_sdata", inKernel: item((*checker).sdata)},
 
@@ -83,29 +82,28 @@ func init() {
 		scalar("uid", ctype.UIntT, ir.EnvUidGid, 0, "the user of the thread").computed().gdb("current_task_uid", 6),
 		scalar("gid", ctype.UIntT, ir.EnvUidGid, 32, "the group of the thread").computed().gdb("current_task_gid", 7),
 		scalar("cgroup", ctype.ULongT, ir.EnvCgroup, 0, "the number of the thread's cgroup (version 2)").computed().gdb("current_task_cgroup", 8),
-		scalar("jiffies", ctype.ULongT, ir.EnvJiffies, 0, "ticks of the kernel's timer since a point that is its own").computed().gdb("jiffies", 10).kernelOnly("the kernel shows it to no process"),
+		scalar("jiffies", ctype.ULongT, ir.EnvJiffies, 0, "ticks of the kernel's timer, counted from a starting point that the kernel chooses").computed().gdb("jiffies", 10).kernelOnly("the kernel does not show it to processes"),
 		{Name: "comm", Form: BareWord, Type: "char []", Doc: "the name of the thread", header: true, inProcess: item(header), inKernel: &lowering{value: (*checker).comm, item: header}},
-		{Name: "task", Type: "struct task_struct *", Doc: "the thread in the kernel", GDB: "current_task", GDBNumber: 9, Env: taskWord, NoProcess: "it is an address of the kernel", inKernel: value((*checker).task)},
+		{Name: "task", Type: "struct task_struct *", Doc: "the kernel's structure of the thread", GDB: "current_task", GDBNumber: 9, Env: taskWord, NoProcess: "it is a kernel address", inKernel: value((*checker).task)},
 		{Name: "curtask", Form: BareWord, Type: "struct task_struct *", Doc: "the same as $task", inKernel: value((*checker).task)},
 
-		{Name: "str", Form: Function, Call: "str(pointer[, limit])", Type: "char []", Doc: "the string at a pointer, of at most limit bytes", inProcess: &lowering{call: (*checker).strCall}, inKernel: &lowering{call: (*checker).strCall}},
-		{Name: "this_cpu", Form: Function, Call: "this_cpu(x)", Type: "as x", Doc: "the per-CPU variable x of the CPU of the hit", inKernel: &lowering{call: (*checker).thisCPU}},
+		{Name: "str", Form: Function, Call: "str(pointer[, limit])", Type: "char []", Doc: "the string at a pointer, at most limit bytes of it", inProcess: &lowering{call: (*checker).strCall}, inKernel: &lowering{call: (*checker).strCall}},
+		{Name: "this_cpu", Form: Function, Call: "this_cpu(x)", Type: "as x", Doc: "the per-CPU variable x of the hit's CPU", inKernel: &lowering{call: (*checker).thisCPU}},
 		{Name: "per_cpu", Form: Function, Call: "per_cpu(x, n)", Type: "as x", Doc: "the per-CPU variable x of CPU n", inKernel: &lowering{call: (*checker).perCPU}},
-		{Name: "kaddr", Form: Function, Call: `kaddr("symbol")`, Type: "unsigned long", Doc: "the address of a symbol of the kernel", inKernel: &lowering{call: (*checker).kaddr}},
+		{Name: "kaddr", Form: Function, Call: `kaddr("symbol")`, Type: "unsigned long", Doc: "the address of a kernel symbol", inKernel: &lowering{call: (*checker).kaddr}},
 	}
 	for _, b := range builtins {
 		builtinByName[b.Name] = b
 	}
 }
 
-// IsWord reports whether $name is a word of jalon's.
+// IsWord reports whether $name is one of jalon's words.
 func IsWord(name string) bool {
 	b := dollarWord(name)
 	return b != nil && b.Form != Function
 }
 
-// GDBVariables are the builtins that GDB has as trace state variables, of the kernel or
-// of a process.
+// GDBVariables returns the builtins that are trace state variables in GDB, for the kernel or for a process.
 func GDBVariables(kernel bool) (list []*Builtin) {
 	for _, b := range builtins {
 		if b.GDB != "" && (kernel || b.NoProcess == "") {
@@ -127,7 +125,7 @@ func (w *EnvWord) Read(b *ir.Builder) ir.Value {
 	return v
 }
 
-// Written is how it is written everywhere.
+// Written is the form that is valid at all places.
 func (b *Builtin) Written() string {
 	if b.Form == Function {
 		return b.Call
@@ -135,14 +133,14 @@ func (b *Builtin) Written() string {
 	return "$" + b.Name
 }
 
-// ItemOnly says that it is an item of a collect list and no part of an expression.
+// ItemOnly reports that it can only be an item of a collect list, not part of an expression.
 func (b *Builtin) ItemOnly() bool {
 	return b.Form != Function && (b.inKernel == nil || b.inKernel.value == nil) && (b.inProcess == nil || b.inProcess.value == nil)
 }
 
 var taskWord = &EnvWord{Number: ir.EnvTask, Type: voidPtrT}
 
-// scalar is a word that is a part of the environment in the kernel engine.
+// scalar makes a word that is part of the environment in the kernel engine.
 func scalar(name string, t *ctype.Type, number, shift int64, doc string) *Builtin {
 	w := &EnvWord{number, shift, t}
 	return &Builtin{
@@ -151,25 +149,25 @@ func scalar(name string, t *ctype.Type, number, shift int64, doc string) *Builti
 	}
 }
 
-// process is what the in-process engine makes of it.
+// process sets the lowering for the in-process engine.
 func (b *Builtin) process(v func(*checker, lang.Span) expr, i func(*checker, lang.Collect) []*plan) *Builtin {
 	b.inProcess = &lowering{value: v, item: i}
 	return b
 }
 
-// items: $name by itself is an item of the record's head.
+// items sets the lowering of $name as an item of its own, in the kernel engine.
 func (b *Builtin) items(i func(*checker, lang.Collect) []*plan) *Builtin {
 	b.inKernel.item = i
 	return b
 }
 
-// dollar: it is not known by its bare name.
+// dollar means that the word needs its dollar.
 func (b *Builtin) dollar() *Builtin {
 	b.Form = Word
 	return b
 }
 
-// computed: no record has it unless it is collected.
+// computed means that records do not contain it by default.
 func (b *Builtin) computed() *Builtin {
 	b.header = false
 	return b
@@ -189,7 +187,7 @@ func (b *Builtin) kernelOnly(why string) *Builtin {
 func item(f func(*checker, lang.Collect) []*plan) *lowering { return &lowering{item: f} }
 func value(f func(*checker, lang.Span) expr) *lowering      { return &lowering{value: f} }
 
-// here is what the engine of the place makes of it, nil for nothing.
+// here returns the lowering for the place's engine, or nil.
 func (b *Builtin) here(c *checker) *lowering {
 	switch {
 	case b == nil:
@@ -200,10 +198,10 @@ func (b *Builtin) here(c *checker) *lowering {
 	return b.inProcess
 }
 
-// bare says whether name alone means b in the kernel engine.
+// bare reports whether the name without a dollar means b in the kernel engine.
 func (b *Builtin) bare() bool { return b != nil && b.Form == BareWord && b.inKernel != nil }
 
-// wordsHere are the names of the words, without the dollar.
+// wordsHere returns the names of the words, without the dollar.
 func (c *checker) wordsHere() (all, bare []string) {
 	for _, b := range builtins {
 		if b.Form == Function || b.here(c) == nil {
@@ -217,7 +215,7 @@ func (c *checker) wordsHere() (all, bare []string) {
 	return all, bare
 }
 
-// callable says in a hint which functions there are.
+// callable is a hint that lists the functions.
 func (c *checker) callable() string {
 	var calls []string
 	for _, b := range builtins {
@@ -232,7 +230,7 @@ func (c *checker) callable() string {
 	return strings.Join(calls[:last], ", ") + " and " + calls[last] + " can be called"
 }
 
-// dollarWord is the word that $name means: by its name, or by GDB's.
+// dollarWord returns the word for $name, which may be its own name or GDB's.
 func dollarWord(name string) *Builtin {
 	if b := builtinByName[name]; b != nil {
 		return b
@@ -245,7 +243,7 @@ func dollarWord(name string) *Builtin {
 	return nil
 }
 
-// word is $name in an expression where it is a word of jalon's; nil for none.
+// word compiles $name in an expression if it is one of jalon's words; otherwise it returns nil.
 func (c *checker) word(x *lang.Reg) expr {
 	b := dollarWord(x.Name)
 	if b == nil || b.Form == Function {
@@ -253,7 +251,7 @@ func (c *checker) word(x *lang.Reg) expr {
 	}
 	how := b.here(c)
 	switch {
-	case how == nil && b.Name == "retval": // functions of programs have one, too
+	case how == nil && b.Name == "retval": // variables of programs can have this name
 		c.failName("retval", x.Span(), nil)
 	case how == nil:
 		c.kernelOnly("$"+x.Name, x.Span())
@@ -262,12 +260,12 @@ func (c *checker) word(x *lang.Reg) expr {
 	case c.inCond:
 		c.fail(x.Span(), fmt.Sprintf("$%s cannot be used in a condition", x.Name), "it can be collected")
 	}
-	c.fail(x.Span(), fmt.Sprintf("$%s is an item of its own, not a part of an expression", x.Name),
+	c.fail(x.Span(), fmt.Sprintf("$%s can only be collected as an item, not used in an expression", x.Name),
 		fmt.Sprintf("collect it beside the expression: ..., $%s", x.Name))
 	return nil
 }
 
-// bareWord is the word that a name without a dollar means, or nil.
+// bareWord returns the word for a name without a dollar, or nil.
 func (c *checker) bareWord(name string) *Builtin {
 	b := builtinByName[name]
 	if c.in.Kernel == nil || !b.bare() || c.otherHas(name) || b.inKernel.where != nil && !b.inKernel.where(c) {
@@ -276,7 +274,7 @@ func (c *checker) bareWord(name string) *Builtin {
 	return b
 }
 
-// itemWord is what makes the plans of item $name, or nil.
+// itemWord returns the function that plans item $name, or nil.
 func (c *checker) itemWord(name string) func(*checker, lang.Collect) []*plan {
 	if how := dollarWord(name).here(c); how != nil {
 		return how.item
@@ -284,7 +282,7 @@ func (c *checker) itemWord(name string) func(*checker, lang.Collect) []*plan {
 	return nil
 }
 
-// bareItem is an item that is a bare word whose value is in the record's head; nil for all others.
+// bareItem plans an item that is a bare word with its value in the record's head; nil for other items.
 func (c *checker) bareItem(it lang.Collect) []*plan {
 	x, ok := it.X.(*lang.Ident)
 	if !ok || it.Format.Letter != 0 {

@@ -10,12 +10,12 @@ func Reference() string {
 	var b strings.Builder
 	b.WriteString(`# Words and functions
 
-Made from the table in internal/sema/builtins.go by ` + "`make generate`" + `; a test compares them.
+Generated from the table in internal/sema/builtins.go by ` + "`make generate`" + `; a test compares them.
 
-Words are written with a dollar; in the kernel engine some are known without it, where nothing of the
-place has that name. An *item* stands by itself in a collect list; all others can be part of an expression.
-Beside these there are the registers ($rax, $eax, $al, ..., $rip, $eflags, $xmm0, as in GDB), and
-arg0, arg1, ... at the entry of a function.
+Words are written with a dollar. In the kernel engine some can be written without it, unless the place has
+something of that name. An *item* must be an item of its own in a collect list; the others can be part of
+an expression. In addition there are the registers ($rax, $eax, $al, ..., $rip, $eflags, $xmm0, as in GDB),
+and arg0, arg1, ... at the entry of a function.
 
 | written | value | in a process | in the kernel | in GDB | what it is |
 |---|---|---|---|---|---|
@@ -47,15 +47,15 @@ arg0, arg1, ... at the entry of a function.
 	b.WriteString(`
 *In GDB* is the trace state variable that has the value in conditions and actions of tracepoints, under
 ` + "`jalon gdbserver`" + ` and ` + "`jalon gdbserver --kernel`" + `: ` + "`condition 1 $current_task_tgid == 4242`" + `.
-KGTP's names are used where KGTP has the value: there, too, $current_task_pid is the number of the thread.
-Those marked *kernel* are there with --kernel only (` + strings.Join(no, "; ") + `). In a process
-$current_task_tgid is known to the program at the site; all others the tracer looks up, so such a site
+The names are KGTP's, if KGTP has the value; as there, $current_task_pid is the number of the thread.
+Those marked *kernel* exist only with --kernel (` + strings.Join(no, "; ") + `). In a process only
+$current_task_tgid is known to the program at the site. The tracer looks up the others, so such a site
 stops its thread at each hit.
 `)
 	return b.String()
 }
 
-// use says how an engine knows a builtin.
+// use returns the table's cell for an engine.
 func use(l *lowering) string {
 	switch {
 	case l == nil:
