@@ -39,7 +39,7 @@ func System() Target { return Target{} }
 type Options struct {
 	Tracepoints []Tracepoint
 
-	// Output, if not nil, gets the events in place of Events: see [Text], [JSON], [Discard].
+	// Output, if not nil, gets the events instead of Events: see [Text], [JSON], [Discard].
 	Output Output
 	// Queue bounds the memory of events that wait for Events, bytes; 0: 64 MiB. Those that do
 	// not fit are counted in Result.Dropped.

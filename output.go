@@ -13,11 +13,10 @@ import (
 
 // Output takes the events of a trace: [Text], [JSON], [Discard], or any by its name: [Format].
 //
-// The writer of an output is written to by a goroutine of the trace, until the trace is over. A
-// Write that blocks does not keep the trace from its work or from its end: two seconds after the
-// end was asked for, what is not written is counted (Result.Unshown) and given up. A writer with
-// SetWriteDeadline (os.File of a pipe, net.Conn) is then released; another one may still be in
-// its last Write.
+// The writer of an output is written to by a goroutine of the trace, until the trace is over. A Write that
+// blocks does not delay the trace or its end: two seconds after the requested end, unwritten events are counted
+// (Result.Unshown) and dropped. A writer with SetWriteDeadline (os.File of a pipe, net.Conn) is then released;
+// another one may still be in its last Write.
 type Output interface {
 	sink(s *session.Session) drain.Sink
 }

@@ -107,8 +107,8 @@ func (q *queueSink) Event(e *event.Event) error {
 // Flush implements drain.Sink.
 func (q *queueSink) Flush() error { return nil }
 
-// load completes the types of a schema: members are read from debug information when they are
-// first asked for, and that is the session's goroutine's.
+// load completes the types of a schema. Members are read from debug information on first access, which must be
+// on the session's goroutine.
 func load(s *event.Schema) {
 	seen := map[*ctype.Type]bool{}
 	var walk func(t *ctype.Type, depth int)

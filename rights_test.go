@@ -16,8 +16,8 @@ import (
 
 const withoutRights = "JALON_TEST_WITHOUT_RIGHTS"
 
-// TestWithoutRights: as a user who may not, errors say so and what is needed. The test runs a
-// copy of itself as user nobody.
+// TestWithoutRights: without permissions, errors say what is missing. The test runs a copy of itself as user
+// nobody.
 func TestWithoutRights(t *testing.T) {
 	if pid := os.Getenv(withoutRights); pid != "" {
 		refused(t, pid)

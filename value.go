@@ -165,7 +165,7 @@ func (f Frame) String() string {
 	return s
 }
 
-// Frames is the stack trace of $bt and the like, innermost first.
+// Frames is the stack trace of $bt or $ubt, innermost first.
 func (v Value) Frames() (out []Frame) {
 	if v.e == nil || v.v.Status != event.OK || !isTrace(v.v.Field) {
 		return nil

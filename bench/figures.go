@@ -170,7 +170,7 @@ func manyFunctions() string {
 	return s.String()
 }
 
-// pauses measures how long a running program stands still when sites are put in.
+// pauses measures how long a running program is stopped when sites are installed.
 func (b *bench) pauses(dir, only string) error {
 	if !strings.Contains("pause", only) {
 		return nil

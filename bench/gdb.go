@@ -54,7 +54,7 @@ var (
 	sdataBoth  = gdbCase{title: "condition + data", cond: trueCond, actions: "collect $_sdata", frames: true}
 )
 
-// gdbServing is how a server is run and asked.
+// gdbServing describes how to run and query a server.
 type gdbServing struct {
 	server  []string // the words between "target remote |" and the program
 	command string   // trace *test_function, ...
@@ -113,8 +113,7 @@ kill
 	return ns[s.skip:], s.complete(c, string(out))
 }
 
-// complete makes sure that what was measured is what was asked for: every hit seen,
-// and as many frames made as there must be.
+// complete checks the measurement: every hit is counted, and the number of frames is right.
 func (s *gdbServing) complete(c *gdbCase, out string) error {
 	frames, ok := created(out)
 	want := uint64(0)

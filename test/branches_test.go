@@ -5,9 +5,8 @@ import (
 	"testing"
 )
 
-// Functions that are entered in the middle from elsewhere, with debug information
-// (which does not tell) and without: no jump may lie there. Where nothing enters,
-// the jump is not refused.
+// Functions that are entered in the middle from elsewhere, with debug information (which does not show it) and
+// without: no jump may lie there. If nothing enters, the jump is not refused.
 func TestEnteredInTheMiddle(t *testing.T) {
 	names := []string{"near", "after", "far", "cond", "label", "pointer", "table", "written"}
 	for _, flags := range [][]string{{"-g"}, {"-g", "-no-pie", "-fno-pie"}, {"-g", "-Wl,-z,pack-relative-relocs"}, {}, {"-no-pie", "-fno-pie"}} {

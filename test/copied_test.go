@@ -15,7 +15,7 @@ func TestCopiedCode(t *testing.T) {
 			t.Errorf("--avoid %s: %+v", avoid, r.sum)
 		}
 		if !strings.Contains(r.stderr, "3 of ") || !strings.Contains(r.stderr, "the program copies this function: V8 runs a copy") {
-			t.Errorf("--avoid %s: what is left out is not said: %s", avoid, tail(r.stderr))
+			t.Errorf("--avoid %s: the skipped addresses are not reported: %s", avoid, tail(r.stderr))
 		}
 	}
 	for _, place := range []string{"uprobe:" + prog + ":Builtins_Half", "uprobe:" + prog + ":label_in_blob"} {

@@ -115,7 +115,7 @@ func TestKilledInFaults(t *testing.T) {
 		case <-time.After(after):
 		case <-x.Ended:
 		}
-		if strings.Contains(j.Errs.String(), "in the place of the jump") {
+		if strings.Contains(j.Errs.String(), "instead of the jump") {
 			hits++
 		}
 		if !ended(j) {

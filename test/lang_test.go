@@ -113,11 +113,11 @@ func TestFortran(t *testing.T) {
 			{"modv", "45"},
 		})
 		refusedOther(t, prog, at, []valueOf{
-			{"marr[4]", "is named with parentheses"},
+			{"marr[4]", "is written with parentheses"},
 			{"marr(6)", "outside of 3:5"},
 			{"marr(2)", "outside of 3:5"},
 			{"grid(2)", "has 2 dimensions"},
-			{"a", "is not known here"},
+			{"a", "is unknown here"},
 			{"alloc", "found through a descriptor"},
 			{"alloc(2)", "found through a descriptor"},
 			{"work(1)", "cannot be called"},

@@ -17,7 +17,7 @@ var (
 	tempDir  string // readable by every user; removed at the end
 )
 
-// full asks for the heavier repetitions.
+// full enables the heavier repetitions.
 var full = os.Getenv("JALON_FULL") != ""
 
 func TestMain(m *testing.M) {

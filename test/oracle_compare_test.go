@@ -234,8 +234,8 @@ var known = []struct{ part, why string }{
 	{"DW_OP_GNU_parameter_ref", "entry values"},
 	{"describes only the value that it is changed to", "parameters that clang changes at once"},
 	{"long double", "no arithmetic with long double"},
-	{"takes no more than 4096 of one variable", "limit of $locals"},
-	{"is not known here", "bounds that are computed at run time"},
+	{"collects at most 4096 of one variable", "limit of $locals"},
+	{"is unknown here", "bounds that are computed at run time"},
 	{"DW_OP_implicit_pointer", "implicit pointers"},
 	{"already released", "released frames"},
 	{"register 33", "x87 registers"},
@@ -263,9 +263,8 @@ var (
 	// What GDB, which still has the process, prints behind the char pointers
 	// inside of aggregates.
 	insideStrings = regexp.MustCompile(`(0x[0-9a-f]+)( <[^>]*>)? ("(?:[^"\\]|\\.)*"(\.\.\.)?|<error: [^>]*>)`)
-	// Names in libraries: which of several names of a function, or of those in
-	// separate debug files, is no matter here.
-	// Symbols of static objects: GDB takes part of the linker's suffix for the name.
+	// Names in libraries: any of several names of a function, also in separate debug files, is accepted.
+	// Symbols of static objects: GDB takes part of the linker's suffix as part of the name.
 	privateNames = regexp.MustCompile(`\.lto_priv(\.\d+)?\b`)
 	libraryNames = regexp.MustCompile(`(0x7ffff7[0-9a-f]{6}) <[^>]*>`)
 	unreadable   = regexp.MustCompile(`<error: Cannot access memory at address (0x[0-9a-f]+)>`)
@@ -334,7 +333,7 @@ func reordered(got, want string) bool {
 	return ok && ok2 && h == h2 && v == v2 && slices.Equal(a, b)
 }
 
-// value compares what both print for the expression ask (name without its format).
+// value compares both outputs for the expression ask (name without its format).
 func (c *comparison) value(p *point, ask, got, want string) {
 	_, letter := cutFormat(ask)
 	if c.s.real {
@@ -461,7 +460,7 @@ type suspect struct {
 	want string
 }
 
-// bad notes a difference. ask is empty when it is not about a value.
+// bad records a difference. ask is empty if it does not concern a value.
 func (c *comparison) bad(p *point, kind, ask, what, got, want string) {
 	text := fmt.Sprintf("%s: %#x (%s): %s:\n  jalon %s\n  gdb   %s", kind, p.addr, c.where(p.addr), what, around(got, got, want), around(want, got, want))
 	c.suspects = append(c.suspects, suspect{p, c.hits[p.addr], ask, kind, text, want})

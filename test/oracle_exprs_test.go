@@ -11,8 +11,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/sema"
 )
 
-// fixedExprs are asked at the stops in a function; those under "" at every
-// eighth stop wherever it is. /FMT stands behind, as in a collect list.
+// fixedExprs are evaluated at the stops in a function; those under "" at every eighth stop anywhere. /FMT
+// follows the expression, as in a collect list.
 var fixedExprs = map[string][]string{
 	"": {
 		"global_int", "global_bytes", "global_double", "global_float", "global_string", "global_array", "points", "global_ld",
@@ -124,7 +124,7 @@ func derived(v *debuginfo.Variable) []string {
 	return nil
 }
 
-// point is one address with what is asked there.
+// point is one address with the expressions to evaluate there.
 type point struct {
 	addr         uint64
 	fn           string
@@ -133,8 +133,7 @@ type point struct {
 	gone         map[string]string // expressions that jalon does not compile here, and why
 }
 
-// points decides what to ask at each address, and finds out which expressions
-// jalon refuses there.
+// points selects the expressions for each address, and finds out which of them jalon refuses there.
 func (s *subject) points(addrs []uint64) map[uint64]*point {
 	out := map[uint64]*point{}
 	for i, a := range addrs {

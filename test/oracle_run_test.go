@@ -150,7 +150,7 @@ type hit struct {
 	rest  string // the line from "$rip=" on
 }
 
-// asked is what jalon collects at a point.
+// asked is the list that jalon collects at a point.
 func (p *point) asked() []string {
 	list := []string{"$rip/x", "$args", "$locals"}
 	for _, x := range p.exprs {
@@ -214,7 +214,7 @@ func (s *subject) jalon(tracepoints string) []hit {
 	if plain := s.plainRun(); stdout.String() != plain {
 		s.t.Errorf("the program printed %q under jalon, %q alone", stdout.String(), plain)
 	}
-	if strings.Contains(stderr.String(), "left out") {
+	if strings.Contains(stderr.String(), "are skipped") {
 		s.t.Errorf("jalon: %s", head(stderr.String(), 2000))
 	}
 	var sum struct{ Lost, Torn uint64 }
@@ -272,8 +272,7 @@ func (s *subject) readHits(name string) (hits []hit) {
 	return hits
 }
 
-// values splits the line of an event. want are the texts that GDB has: they
-// settle where a value ends.
+// values splits the line of an event. want has GDB's texts, which determine where a value ends.
 func (h *hit) values(names, want []string) ([]string, error) {
 	rest := " " + h.rest
 	var out []string

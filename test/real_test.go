@@ -319,7 +319,7 @@ func TestRedisLaunched(t *testing.T) {
 	r, socket := redis(t, jalonArgs("trace", "-f", "json", "-o", file, "--buffer", "32M", "--summary-json",
 		"uprobe:/usr/bin/redis-server:call if (arg0 != 0)", "-c", "arg0, arg1", "--")...)
 	benchmark(t, socket)
-	n := commands(t, socket) // the command that asks is not counted yet
+	n := commands(t, socket) // the querying command is not counted yet
 	run(t, "redis-cli", "-s", socket, "shutdown", "nosave")
 	res := r.wait()
 	sum := summaryOf(t, res)

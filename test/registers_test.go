@@ -44,7 +44,7 @@ func registersOf(t *testing.T, program string, more []string, commands ...string
 	return regs
 }
 
-// compareRegisters wants all registers of b in a, but those that missing matches.
+// compareRegisters requires all registers of b in a, except those that missing matches.
 func compareRegisters(t *testing.T, a, b map[string]string, missing string) {
 	t.Helper()
 	gone := regexp.MustCompile(missing)

@@ -88,8 +88,8 @@ func TestSignals(t *testing.T) {
 				want := run(t, prog, mode, calls)
 				r := trace(t, append(append([]string{"--avoid", tac.bits}, places...), "--", prog, mode, calls)...)
 				if mode == "block" {
-					// The masks were set after arming, and nothing told jalon of it.
-					// Whether SIGSEGV is still blocked after our faults is a known limit.
+					// The masks were set after arming, without an event for jalon. Whether SIGSEGV is still
+					// blocked after jalon's faults is a known limit.
 					r.stdout, _, _ = strings.Cut(r.stdout, " blocked")
 					want.stdout, _, _ = strings.Cut(want.stdout, " blocked")
 				}
@@ -129,7 +129,7 @@ func TestSignalsAttached(t *testing.T) {
 				_ = w.Close()
 				got := x.wait()
 				r := j.wait()
-				// Sites with int3 need a SIGTRAP handler of jalon's; the program sees it when it asks.
+				// Sites with int3 need jalon's SIGTRAP handler, which the program sees if it reads the action.
 				got.stdout, _, _ = strings.Cut(got.stdout, " own")
 				want.stdout, _, _ = strings.Cut(want.stdout, " own")
 				equal(t, "output", got.stdout, want.stdout)

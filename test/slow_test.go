@@ -24,8 +24,8 @@ func slowSite(t *testing.T, prog string) string {
 	return "*0x" + string(m[1])
 }
 
-// TestSlowSites: a place that no jump reaches is reached by the kernel's uprobe, with
-// the events that an int3 of ours gives; where that is not possible the user is told.
+// TestSlowSites: a place where no jump fits gets a kernel uprobe, with the same events as an int3; if that is
+// not possible, jalon reports it.
 func TestSlowSites(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("uprobes need root")
@@ -91,7 +91,7 @@ func TestSlowSites(t *testing.T) {
 	})
 	t.Run("list", func(t *testing.T) {
 		r := jalon(t, "list", "--tactics", prog+"@slow.c")
-		if !strings.Contains(r.stdout, "uprobe, or int3 where the kernel engine cannot") {
+		if !strings.Contains(r.stdout, "uprobe, or int3 if the kernel engine does not") {
 			t.Errorf("list --tactics: %s%s", r.stdout, r.stderr)
 		}
 	})

@@ -111,7 +111,7 @@ func TestTerminal(t *testing.T) {
 		t.Parallel()
 		x := begin(t, "ignore")
 		x.press()
-		x.until("goes on, and is traced; Ctrl-C again ends the tracing")
+		x.until("continues and is traced; press Ctrl-C again to end the tracing")
 		x.press()
 		x.leftRunning()
 	})

@@ -97,7 +97,7 @@ func TestThreadsSmallBuffer(t *testing.T) {
 		t.Errorf("%d events, %d recorded", len(r.events), r.sum.Recorded)
 	}
 	inOrder(t, r.events, 0)
-	// At full speed and nobody reading on: the count still is exact.
+	// At full speed, and without further reading, the count is still exact.
 	n := trace(t, "--buffer", "64k", "-f", "none", "work", "-c", "i, job->id", "--", prog, fmt.Sprint(threadCount), fmt.Sprint(threadCalls))
 	if n.sum.Recorded+n.sum.Lost != threadCount*threadCalls {
 		t.Errorf("recorded %d + lost %d, want %d", n.sum.Recorded, n.sum.Lost, threadCount*threadCalls)

@@ -12,8 +12,7 @@ import (
 	"testing"
 )
 
-// nobody is a command that runs as an unprivileged user without capabilities, in
-// a directory of his own.
+// nobody is a command that runs as an unprivileged user without capabilities, in its own directory.
 func nobody(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	if os.Getuid() != 0 {

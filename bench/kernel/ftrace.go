@@ -11,9 +11,8 @@ import (
 
 const tracefs = "/sys/kernel/tracing"
 
-// instance is ftrace's own recording in an instance of the benchmark: binary
-// records in ring buffers of 4 MiB a CPU, which nobody reads meanwhile. That is
-// the least that it can cost.
+// instance is ftrace's own recording in the benchmark's instance: binary records in ring buffers of 4 MiB per
+// CPU, without a reader. That is the least that it can cost.
 type instance struct {
 	dir    string
 	cpu    int
@@ -21,7 +20,7 @@ type instance struct {
 	probe  string
 }
 
-// instanceName is the instance's, and the group of its probes: nobody else's.
+// instanceName is the unique name of the instance and of the group of its probes.
 var instanceName = fmt.Sprintf("jalon_bench_%d", os.Getpid())
 
 // startFtrace records an event; probe, if not empty, defines it first in the file

@@ -12,9 +12,8 @@ import (
 	"time"
 )
 
-// Table 7: the condition of one tracer in front of the recording of another. The
-// paper's are KGTP's condition and LTTng's ring buffer; here jalon's gate stands
-// before perf record.
+// Table 7: one tracer's condition before another's recording. In the paper these are KGTP's condition and
+// LTTng's ring buffer; here they are jalon's gate and perf record.
 
 const gateEvent = "syscalls:sys_enter_getpriority"
 

@@ -6,7 +6,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/bpf"
 )
 
-// place is what each tracer is told of one kind of place.
+// place has each tracer's notation for one kind of place.
 type place struct {
 	group
 	target func() (bpf.Target, error) // of the empty program
@@ -35,8 +35,7 @@ func (b *bench) cases() []*testCase {
 	return out
 }
 
-// casesOf makes a place's cases, in the order in which they are measured: those
-// that are compared stand side by side.
+// casesOf makes a place's cases in the order of measurement: compared cases are next to each other.
 func (b *bench) casesOf(p *place) []*testCase {
 	var out []*testCase
 	add := func(tracer string, w what, start func() (tracing, error)) {

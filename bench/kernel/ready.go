@@ -40,7 +40,7 @@ func hasProgram(name *regexp.Regexp) func(pid int) bool {
 	}
 }
 
-// anyFD says whether a process has a file descriptor for which is holds.
+// anyFD reports whether a process has a file descriptor for which is holds.
 func anyFD(pid int, is func(fd int) bool) bool {
 	list, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
 	if err != nil {
@@ -92,7 +92,7 @@ func hasAttached(pid int) bool {
 	})
 }
 
-// symbolOffset is where a symbol's code stands in a file.
+// symbolOffset is the offset of a symbol's code in a file.
 func symbolOffset(path, symbol string) (uint64, error) {
 	f, err := elf.Open(path)
 	if err != nil {

@@ -264,7 +264,7 @@ func (r *emptyRun) close() error {
 
 func (r *emptyRun) stop() (seen, error) { return seen{-1, -1, -1}, r.close() }
 
-// fileOffset is where a symbol's code stands in the workload's file.
+// fileOffset is the offset of a symbol's code in the workload's file.
 func (b *bench) fileOffset(symbol string) (uint64, error) {
 	return symbolOffset(b.loopPath, symbol)
 }

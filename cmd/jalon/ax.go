@@ -18,11 +18,11 @@ import (
 
 // axCmd shows what becomes of an agent expression.
 type axCmd struct {
-	Input  string `arg:"" help:"The bytecode in hexadecimal, as in the packets of GDB; with -e the program that the expression is about"`
+	Input  string `arg:"" help:"The bytecode in hexadecimal, as in GDB's packets; with -e the program of the expression"`
 	Expr   string `short:"e" name:"expr" placeholder:"EXPR" help:"Let gdb make the bytecode of this C expression"`
 	At     string `placeholder:"PLACE" help:"With -e: where the names mean what they mean: a line (main.c:9) or function; main by default"`
-	Action bool   `help:"The expression is an action, for what it collects, and no condition"`
-	Value  bool   `help:"With --action: collect the value, too"`
+	Action bool   `help:"Compile the expression as an action that collects, not as a condition"`
+	Value  bool   `help:"With --action: also collect the value"`
 }
 
 // Run prints bytecode, IR before and after each pass, and code.
@@ -52,12 +52,12 @@ func (c *axCmd) code() ([]byte, error) {
 	}
 	code, err := hex.DecodeString(strings.Join(strings.Fields(c.Input), ""))
 	if err != nil {
-		return nil, usageError(fmt.Sprintf("%q is no bytecode in hexadecimal: %v", c.Input, err))
+		return nil, usageError(fmt.Sprintf("%q is not bytecode in hexadecimal: %v", c.Input, err))
 	}
 	return code, nil
 }
 
-// compile asks gdb.
+// compile compiles by gdb.
 func (c *axCmd) compile() ([]byte, error) {
 	command := "maint agent-eval "
 	if c.Action {

@@ -34,7 +34,7 @@ func TestAxErrors(t *testing.T) {
 		cmd  axCmd
 		want string
 	}{
-		{axCmd{Input: "xyz"}, "no bytecode in hexadecimal"},
+		{axCmd{Input: "xyz"}, "not bytecode in hexadecimal"},
 		{axCmd{Input: "27", At: "main"}, "--at says where the names of -e EXPR are"},
 		{axCmd{Input: "27"}, "byte 0: the condition ends without a value"},
 		{axCmd{Input: "/nonexistent", Expr: "1"}, "gdb: "},

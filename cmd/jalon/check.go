@@ -14,7 +14,7 @@ import (
 )
 
 type checkCmd struct {
-	Pid int `short:"p" help:"Look at a running process too: what stands in the way, and what other tracers and jalon have done to its code"`
+	Pid int `short:"p" help:"Also check a running process: obstacles to tracing, and changes to its code by other tracers and by jalon"`
 }
 
 // verdict is the answer to one question about this machine and user.
@@ -36,8 +36,8 @@ func (v *verdict) print() {
 	}
 }
 
-// Run asks every question and prints a line each; the exit status is 1 when
-// the main job (tracing one's own programs) is not possible.
+// Run makes every check and prints a line for each. The exit status is 1 if the main job (tracing one's own
+// programs) is not possible.
 func (c checkCmd) Run() error {
 	checks := []struct {
 		vital bool

@@ -29,7 +29,7 @@ func checkProcess(pid int) error {
 		return fmt.Errorf("there is no process %d", pid)
 	}
 	if err != nil {
-		return fmt.Errorf("looking at process %d: %w", pid, err)
+		return fmt.Errorf("reading process %d: %w", pid, err)
 	}
 	fmt.Printf("\nprocess %d (%q):\n", pid, strings.TrimSpace(string(name)))
 	for _, ask := range processChecks {

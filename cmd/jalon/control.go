@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// controlCmd speaks to a running `jalon trace --control PATH`.
+// controlCmd connects to a running `jalon trace --control PATH`.
 type controlCmd struct {
 	Socket string   `arg:"" help:"The socket that jalon trace --control made"`
 	Do     []string `arg:"" help:"enable N, disable N, remove N (the number of a tracepoint: 1 is the first place of the command line), add 'PLACE if COND' [LIST]..., status"`
@@ -59,7 +59,7 @@ const controlPatience = 30 * time.Second
 // be what listens at a socket.
 const maxAnswer = 64 << 20
 
-// Run asks and prints the answer.
+// Run sends the request and prints the reply.
 func (c *controlCmd) Run() error {
 	q, err := c.question()
 	if err != nil {
@@ -107,7 +107,7 @@ func (c *controlCmd) ask(q question) (*answer, error) {
 	case errors.Is(err, unix.ENOENT):
 		return nil, fmt.Errorf("there is no socket %s: start jalon trace with --control %s", c.Socket, c.Socket)
 	case errors.Is(err, unix.ECONNREFUSED), errors.Is(err, unix.ENOTSOCK):
-		return nil, fmt.Errorf("no jalon trace listens at %s", c.Socket)
+		return nil, fmt.Errorf("no jalon trace listens on %s", c.Socket)
 	case errors.Is(err, unix.EACCES):
 		return nil, fmt.Errorf("%s belongs to another user", c.Socket)
 	case err != nil:
@@ -122,14 +122,14 @@ func (c *controlCmd) ask(q question) (*answer, error) {
 	}
 	line, err := bufio.NewReader(io.LimitReader(conn, maxAnswer)).ReadBytes('\n')
 	if len(line) == maxAnswer {
-		return nil, fmt.Errorf("the answer of %s is longer than %d MiB: that is no jalon trace", c.Socket, maxAnswer>>20)
+		return nil, fmt.Errorf("the reply of %s is longer than %d MiB: it is not from jalon trace", c.Socket, maxAnswer>>20)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s gives no answer: the trace has ended", c.Socket)
+		return nil, fmt.Errorf("no reply from %s: the trace has ended", c.Socket)
 	}
 	a := &answer{}
 	if err := json.Unmarshal(line, a); err != nil {
-		return nil, fmt.Errorf("the answer of %s is not understood: %w", c.Socket, err)
+		return nil, fmt.Errorf("cannot parse the reply of %s: %w", c.Socket, err)
 	}
 	return a, nil
 }

@@ -75,7 +75,7 @@ func (c *controller) add(ctx context.Context, q question) (int, error) {
 func (c *controller) reply(line []byte) answer {
 	var q question
 	if err := json.Unmarshal(line, &q); err != nil {
-		return answer{Error: "the question is not understood: " + err.Error()}
+		return answer{Error: "cannot parse the request: " + err.Error()}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), controlPatience)
 	defer cancel()

@@ -15,9 +15,9 @@ import (
 
 // gateCmd puts conditions before the perf users of an event.
 type gateCmd struct {
-	Events   []string      `arg:"" name:"event" help:"SYSTEM:EVENT if COND: perf (perf record, perf_event_open) sees only the hits of the event for which the condition holds, while the gate stands. It stands before all perf users of the event on the machine; ftrace's own buffers are not concerned"`
-	Duration time.Duration `short:"d" help:"End after so long (10s, 500ms)"`
-	Verbose  bool          `short:"v" help:"Say what is done"`
+	Events   []string      `arg:"" name:"event" help:"SYSTEM:EVENT if COND: perf (perf record, perf_event_open) sees only the hits of the event for which the condition holds, while the gate runs. It affects all perf users of the event on the machine, but not ftrace's own buffers"`
+	Duration time.Duration `short:"d" help:"End after this time (10s, 500ms)"`
+	Verbose  bool          `short:"v" help:"Report the steps"`
 
 	program []string
 }
@@ -61,7 +61,7 @@ func (c *gateCmd) Run() error {
 			return err
 		}
 	}
-	fmt.Fprintln(stderr, "jalon: the gates stand; Ctrl-C takes them away")
+	fmt.Fprintln(stderr, "jalon: the gates are active; Ctrl-C removes them")
 	err = c.wait(ctx)
 	for _, e := range engines {
 		for _, s := range e.Kept() {

@@ -229,7 +229,7 @@ func (s *gdbServer) ownTerminal() (restore func()) {
 	return func() { _ = unix.IoctlSetPointerInt(int(tty.Fd()), unix.TIOCSPGRP, unix.Getpgrp()) }
 }
 
-// say tells the user of the server something, in gdbserver's words where it has some.
+// say prints a message for the user of the server, in gdbserver's words if it has the same message.
 func (s *gdbServer) say(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -256,7 +256,7 @@ func listenForGDB(comm string) (*rsp.Listener, error) {
 	return l, err
 }
 
-// announced is a listener that says where it listens, and who has come.
+// announced is a listener that prints its address and the address of each client.
 type announced struct {
 	*rsp.Listener
 	s    *gdbServer

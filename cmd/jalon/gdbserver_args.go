@@ -20,7 +20,7 @@ type gdbserverArgs struct {
 	wrapper         []string
 	randomAddresses bool
 	noShell         bool
-	disabled        []string // packets that GDB is told nothing of
+	disabled        []string // packets that are not announced to GDB
 	debug           bool     // what is done, step by step
 	remoteDebug     bool     // the packets
 	debugFile       string
@@ -69,7 +69,7 @@ func parseGdbserver(args []string) (*gdbserverArgs, error) {
 		name, value, has := strings.Cut(word, "=")
 		switch {
 		case word == "--":
-			return a, usageError("gdbserver: -- stands behind --wrapper only")
+			return a, usageError("gdbserver: -- is only allowed after --wrapper")
 		case word == "--attach":
 			attach = true
 		case word == "--wrapper":
@@ -114,7 +114,7 @@ func (a *gdbserverArgs) operands(args []string, attach bool) error {
 		}
 		pid, err := strconv.Atoi(args[0])
 		if err != nil || pid <= 0 {
-			return usageError(fmt.Sprintf("gdbserver: %q is no process number", args[0]))
+			return usageError(fmt.Sprintf("gdbserver: %q is not a process number", args[0]))
 		}
 		a.attach = pid
 	case len(args) == 0 && !a.multi:

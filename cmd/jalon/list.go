@@ -19,9 +19,9 @@ type listCmd struct {
 	Args    []string `arg:"" optional:"" name:"what" help:"FILE, FILE@SOURCE (the lines of a source file), and function patterns ('handle*'); or places of the kernel: 'tracepoint:sched:*', 'kprobe:vfs_*', usdt:FILE:*"`
 	Verbose bool     `short:"v" help:"Places of the kernel: fields, types, raw arguments, the print format"`
 	Vmlinux string   `help:"Places of the kernel: file with the kernel's debug information"`
-	Pid     int      `short:"p" help:"List what is mapped into a running process"`
-	Kinds   bool     `help:"List the kinds of places: how they are written, what they mean, what expressions can name there"`
-	Tactics bool     `help:"Say by which tactic each site would be reached, and why no better one is possible"`
+	Pid     int      `short:"p" help:"List the files mapped into a running process"`
+	Kinds   bool     `help:"List the kinds of places: notation, meaning, and names for expressions"`
+	Tactics bool     `help:"Show the tactic for each site, and why no better one is possible"`
 	Debug   []string `name:"debug-dir" sep:"none" help:"Directories of separate debug files (default /usr/lib/debug)"`
 }
 
@@ -171,7 +171,7 @@ func (c *listCmd) source(w io.Writer, in *inproc.Inspected, source string) error
 	}
 	for i, line := range lines {
 		if i == maxListed {
-			return fmt.Errorf("%s has %d lines with code; the first %d are shown: name one as %s:LINE", source, len(lines), maxListed, filepath.Base(source))
+			return fmt.Errorf("%s has %d lines with code; the first %d are shown: select one by %s:LINE", source, len(lines), maxListed, filepath.Base(source))
 		}
 		sites, err := in.Info.LineSites(source, line)
 		if err != nil {

@@ -30,9 +30,9 @@ type cli struct {
 	List      listCmd      `cmd:"" help:"List functions, lines that can be probed, variables in scope"`
 	Gdbserver gdbserverCmd `cmd:"" help:"Serve GDB: trace and debug a program, or trace the kernel, over the remote protocol"`
 	Gate      gateCmd      `cmd:"" help:"Let perf see only the hits of an event for which a condition holds"`
-	Control   controlCmd   `cmd:"" help:"Ask a running jalon trace --control PATH for its counters; enable and disable tracepoints"`
-	Check     checkCmd     `cmd:"" help:"Say what this machine and user may do, and the remedy for the rest"`
-	Ax        axCmd        `cmd:"" help:"Show what becomes of a GDB agent expression: bytecode, IR by pass, code"`
+	Control   controlCmd   `cmd:"" help:"Print the counters of a running jalon trace --control PATH; enable and disable its tracepoints"`
+	Check     checkCmd     `cmd:"" help:"Check what this machine and user may do, and show remedies"`
+	Ax        axCmd        `cmd:"" help:"Show how a GDB agent expression is compiled: bytecode, IR by pass, code"`
 	Version   versionCmd   `cmd:"" help:"Print the version"`
 }
 

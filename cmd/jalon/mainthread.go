@@ -32,7 +32,7 @@ func (m *mainThread) serve(server func() int) int {
 		f()
 		m.free.Store(true)
 	}
-	panic("BUG: nobody closes the channel")
+	panic("BUG: the channel was closed")
 }
 
 // run runs a tracer: on the main thread if no other is there.

@@ -14,7 +14,7 @@ import (
 	"github.com/jalon-trace/jalon"
 )
 
-// ending decides what a signal that asks jalon to end means.
+// ending decides the effect of a signal that ends jalon.
 //
 //   - SIGINT and SIGQUIT typed at the terminal are the program's, when jalon has started
 //     it: it gets them too, and is traced to its end. The second one ends the tracing.
@@ -71,15 +71,13 @@ func (e *ending) stop() {
 	e.cancel()
 }
 
-// untilSignal gives a context that ends with the first signal that asks jalon to
-// end; the second ends jalon itself.
+// untilSignal returns a context that ends at the first signal that ends jalon; the second ends jalon itself.
 func untilSignal() (context.Context, func()) {
 	e := newEnding()
 	return e.ctx, e.stop
 }
 
-// goesOnAfter is how long a program may take to end after Ctrl-C before the user is
-// told how to go on.
+// goesOnAfter is how long jalon waits for a program to end after Ctrl-C before it prints how to continue.
 const goesOnAfter = time.Second
 
 // remind says how to leave a program that does not end.
@@ -90,7 +88,7 @@ func (c *traceCmd) remind(t *jalon.Trace) {
 	case <-time.After(goesOnAfter):
 	}
 	if pid, ok := t.Running(); ok {
-		c.warn(fmt.Sprintf("%s goes on, and is traced; Ctrl-C again ends the tracing", c.programName(pid)))
+		c.warn(fmt.Sprintf("%s continues and is traced; press Ctrl-C again to end the tracing", c.programName(pid)))
 	}
 }
 

@@ -25,33 +25,33 @@ var started = time.Now()
 type traceCmd struct {
 	Places   []string      `arg:"" optional:"" name:"place" help:"PLACE [if COND], each one argument: 'main.c:9 if (i > 3)'; names may be globs; 'jalon list --kinds' explains the places: ${places}"`
 	Pid      int           `short:"p" help:"Trace a running process instead of starting one"`
-	Collect  []string      `short:"c" sep:"none" help:"What to take at each hit: expressions separated by commas; EXPR/FMT as in GDB; p@n; words and functions (docs/builtins.md): ${builtins}"`
-	All      bool          `short:"a" help:"Trace all processes, also beside a program behind -- or -p, with whose end the trace ends; places in programs are then uprobes of the kernel engine"`
+	Collect  []string      `short:"c" sep:"none" help:"What to collect at each hit: expressions separated by commas; EXPR/FMT as in GDB; p@n; words and functions (docs/builtins.md): ${builtins}"`
+	All      bool          `short:"a" help:"Trace all processes; places in programs become uprobes of the kernel engine. With -- or -p the trace ends when that program ends"`
 	Engine   string        `enum:"auto,process,kernel" default:"auto" help:"Where places in a program run: in the process, or by a uprobe of the kernel where no jump fits (auto); in the process only (process: an int3 where no jump fits, which stops the thread at each hit); by uprobes only (kernel)"`
 	Cgroup   string        `help:"Kernel engine: only processes of this cgroup (a directory of cgroup2, without those below it)"`
 	Vmlinux  string        `help:"Kernel engine: file with the kernel's debug information, for lines and local variables of the kernel"`
-	Cost     bool          `help:"Kernel engine: measure the time of the hits (bpf_stats; that costs some itself)"`
-	Force    bool          `help:"Kernel engine: arm a uprobe also where it cannot be shown that an instruction begins, and a uretprobe that endangers the program"`
+	Cost     bool          `help:"Kernel engine: measure the time of the hits (by bpf_stats, which takes some time itself)"`
+	Force    bool          `help:"Kernel engine: also arm a uprobe at an address that is not proved to be the start of an instruction, and a uretprobe that endangers the program"`
 	File     []string      `short:"x" name:"file" sep:"none" help:"Read tracepoints from a file as GDB's 'save tracepoints' writes it"`
-	Format   string        `short:"f" enum:"${formats}" default:"${format}" help:"How events are shown: ${formatHelp}"`
+	Format   string        `short:"f" enum:"${formats}" default:"${format}" help:"Output format: ${formatHelp}"`
 	Output   string        `short:"o" help:"Write the events to a file instead of standard output"`
 	Time     string        `enum:"wall,start,mono" default:"wall" help:"Times in text: wall clock, seconds since the first event, CLOCK_MONOTONIC"`
-	Max      uint64        `short:"n" help:"End after so many events; the program runs on"`
-	Duration time.Duration `short:"d" help:"End after so long (10s, 500ms); the program runs on"`
-	Strlen   int           `default:"200" help:"Bytes taken of a string"`
-	Elements int           `default:"200" help:"Elements taken of p@n when n is known at the hit only; elements printed of arrays"`
-	Stack    int           `default:"8192" help:"Bytes of stack taken for $bt"`
+	Max      uint64        `short:"n" help:"End after this number of events; the program continues"`
+	Duration time.Duration `short:"d" help:"End after this time (10s, 500ms); the program continues"`
+	Strlen   int           `default:"200" help:"Maximum bytes of a string"`
+	Elements int           `default:"200" help:"Maximum elements of p@n if n is known only at the hit; maximum elements of an array to print"`
+	Stack    int           `default:"8192" help:"Bytes of stack copied for $bt"`
 	Buffer   string        `default:"4M" help:"Ring buffer of each CPU (k, M, G)"`
-	Pending  bool          `help:"A place that is not found yet may come with a library loaded later"`
+	Pending  bool          `help:"Accept a place that is not found yet; it may be in a library loaded later"`
 	Debug    []string      `name:"debug-dir" sep:"none" help:"Directories of separate debug files (default /usr/lib/debug)"`
-	Control  string        `placeholder:"PATH" help:"Make a socket at PATH for jalon control: status, enable N, disable N while the trace runs"`
+	Control  string        `placeholder:"PATH" help:"Create a socket at PATH for jalon control: status, enable N, disable N while the trace runs"`
 	Quiet    bool          `short:"q" help:"No summary, no warnings"`
-	Verbose  bool          `short:"v" help:"Say what is done"`
+	Verbose  bool          `short:"v" help:"Report the steps"`
 	JSONSum  bool          `name:"summary-json" help:"Summary as one line of JSON on standard error"`
 	DumpIR   bool          `name:"dump-ir" help:"Show the hit programs"`
-	DumpCode bool          `name:"dump-code" help:"Show the machine code made of them"`
-	NoOpt    bool          `name:"no-optimise" hidden:"" help:"Leave out the optimiser"`
-	Avoid    uint8         `hidden:"" help:"Tactics not to use, as bits"`
+	DumpCode bool          `name:"dump-code" help:"Show their machine code"`
+	NoOpt    bool          `name:"no-optimise" hidden:"" help:"Do not run the optimiser"`
+	Avoid    uint8         `hidden:"" help:"Tactics to avoid, as bits"`
 
 	program  []string
 	progress *progress
@@ -131,7 +131,7 @@ func (c *traceCmd) follow(t *jalon.Trace, end *ending, ctl *controller) error {
 // noProcess reports whether everything is traced, not one process.
 func (c *traceCmd) noProcess() bool { return len(c.program) == 0 && c.Pid == 0 }
 
-// ask refuses places in programs when no program is named.
+// ask refuses places in programs if no program is given.
 func (c *traceCmd) ask(tps []jalon.Tracepoint) error {
 	if !c.noProcess() || c.All || c.Engine == "kernel" {
 		return nil
@@ -148,7 +148,7 @@ func (c *traceCmd) ask(tps []jalon.Tracepoint) error {
 		if where == jalon.InSource {
 			also = "; for a line of the kernel, the file with its debug information: --vmlinux PATH"
 		}
-		return usageError(fmt.Sprintf("%s is a place in a program: name one to start after --, a process with -p PID, or --all for every process%s", tps[i].Place, also))
+		return usageError(fmt.Sprintf("%s is a place in a program: add -- PROGRAM, -p PID, or --all for every process%s", tps[i].Place, also))
 	}
 	return nil
 }
@@ -303,7 +303,7 @@ func cgroupID(dir string) (uint64, error) {
 	}
 	var fs unix.Statfs_t
 	if err := unix.Statfs(dir, &fs); err != nil || fs.Type != unix.CGROUP2_SUPER_MAGIC {
-		return 0, fmt.Errorf("--cgroup %s: this is no directory of cgroup2 (mount -t cgroup2 shows where it is mounted)", dir)
+		return 0, fmt.Errorf("--cgroup %s: not a directory of cgroup2 (mount -t cgroup2 shows where it is mounted)", dir)
 	}
 	return st.Ino, nil
 }

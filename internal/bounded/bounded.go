@@ -1,6 +1,6 @@
-// Package bounded writes to readers that may stop reading. A Writer takes text at once, and
-// a goroutine writes it on: no Write of the caller's waits for the reader. The caller asks
-// Full before it makes more text, and so bounds the memory.
+// Package bounded writes to readers that may stop reading. A Writer accepts text at once, and a goroutine
+// writes it, so the caller's Write never waits for the reader. The caller checks Full before it produces more
+// text, which limits the memory.
 //
 // Import rule: bounded imports no package of jalon.
 package bounded
@@ -154,7 +154,7 @@ func (w *Writer) Empty() bool {
 	return len(w.pieces) == 0 && !w.writing || w.err != nil || w.given
 }
 
-// askEvery is how often a wait asks whether it is late.
+// askEvery is the interval at which a wait checks whether it is late.
 const askEvery = 10 * time.Millisecond
 
 // Wait waits while the Writer is full, and reports false when late says that it has waited
@@ -196,7 +196,7 @@ func (w *Writer) Finish(late func() bool) (unwritten uint64, err error) {
 	return unwritten, w.err
 }
 
-// stopPatience is how long giveUp waits for a Write that has been told to end.
+// stopPatience is how long giveUp waits for a Write that has been asked to end.
 const stopPatience = time.Second
 
 // giveUp ends the Write that is under way, if it can be ended.

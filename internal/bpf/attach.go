@@ -30,9 +30,8 @@ func (p part) close() error {
 	return err
 }
 
-// closing is how many parts are closed at the same time. Each close of a trace
-// event waits until no CPU can be in its program any more (tens of milliseconds);
-// those who wait together wait once.
+// closing is the number of parts that are closed concurrently. Each close of a trace event waits until no CPU
+// can be in its program any more (tens of milliseconds). Concurrent closes share this wait.
 const closing = 256
 
 func closeParts(parts []part) error {
@@ -74,9 +73,8 @@ func linkOf(fd, event int) (part, error) {
 	return part{link: l, event: event}, nil
 }
 
-// Link is a program at its places. Closing it ends the hits; the program can be
-// attached again. It must be kept: what nobody refers to any more is detached by
-// the garbage collector.
+// Link is a program attached to its places. Closing it ends the hits; the program can be attached again. Keep a
+// reference: the garbage collector detaches an unreferenced Link.
 type Link struct {
 	mu     sync.Mutex
 	parts  []part
@@ -281,7 +279,7 @@ func (l *Loaded) attachMany(prog *ebpf.Program, targets []Target) ([]part, []Fai
 	return append(parts, parts2...), append(failed, failed2...)
 }
 
-// ofOnePlace says whether an error may come from a single place of many.
+// ofOnePlace reports whether an error may come from a single place of many.
 func ofOnePlace(err error) bool {
 	return slices.ContainsFunc(placeErrors, func(e error) bool { return errors.Is(err, e) })
 }

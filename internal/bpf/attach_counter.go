@@ -128,10 +128,9 @@ func closeAll(fds []int) {
 // processes (Linux 5.13).
 const perfBitInheritThread = 1 << 35
 
-// openThreads opens the event for every thread of a process; threads that these
-// start later inherit it. A thread that starts while this goes on either inherits
-// it too or not, and nobody can tell: when there is a new one in the end, all is
-// done again.
+// openThreads opens the event for every thread of a process; threads that they start later inherit it. For a
+// thread that starts in the meantime it is unknown whether it inherits the event. So if there is a new thread
+// at the end, openThreads starts again.
 func openThreads(attr *unix.PerfEventAttr, pid int) ([]int, error) {
 	const tries = 100
 	attr.Bits |= unix.PerfBitInherit | perfBitInheritThread

@@ -40,7 +40,7 @@ func TestTracedTracepoint(t *testing.T) {
 	want(t, b, 0, 1000)
 }
 
-// TestCookies attaches one program to two tracepoints; the cookie tells which.
+// TestCookies attaches one program to two tracepoints, which the cookie distinguishes.
 func TestCookies(t *testing.T) {
 	k := openKernel(t)
 	b := newBuffer(t, k, 64)
@@ -188,8 +188,8 @@ func TestDescriptors(t *testing.T) {
 	}
 }
 
-// oneOfEach are places that every machine has. An empty Tracepoint program would
-// keep hits from others, so it stands on an event of a system call of ours.
+// oneOfEach are places that exist on every machine. An empty Tracepoint program would hide hits from other perf
+// users, so it is on an event of a system call that only this test makes.
 func oneOfEach(c *code) []Target {
 	return []Target{
 		{Kind: RawTracepoint, Name: "sys_enter"},

@@ -31,7 +31,7 @@ func (l *Loaded) checkInstructions(targets []Target, check func() error) (able [
 			continue
 		}
 		m.add(t.Path, t.FileOffset)
-		if t.Pid != 0 && t.Pid != os.Getpid() { // the kernel asks the probe whether it wants this process
+		if t.Pid != 0 && t.Pid != os.Getpid() { // the kernel filters by process
 			t.Pid, t.Cookie = os.Getpid(), 0
 			mine = append(mine, t)
 		}
@@ -117,7 +117,7 @@ func (m pages) unmap() {
 	}
 }
 
-// canMulti says whether a place can be attached together with others, n in all.
+// canMulti reports whether a place can be attached together with others, n in all.
 func (k *Kernel) canMulti(t *Target, n int) bool {
 	switch t.Kind {
 	case Uprobe, Uretprobe:
@@ -142,7 +142,7 @@ func attachUprobes(_ *Kernel, prog *ebpf.Program, targets []Target) (part, error
 	}
 	for i := range targets {
 		if targets[i].FileOffset == 0 {
-			// The library would look for a symbol. The file's header stands there.
+			// The library would look for a symbol. The file's header is at this address.
 			return part{}, unix.EINVAL
 		}
 		opts.Addresses[i], opts.Cookies[i] = targets[i].FileOffset, targets[i].Cookie

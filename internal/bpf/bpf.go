@@ -15,7 +15,7 @@ type attrRawTracepoint struct {
 	name   *byte
 	progFD uint32
 	_      uint32
-	cookie uint64 // Linux 6.10; older kernels want it to be zero
+	cookie uint64 // Linux 6.10; older kernels require zero
 }
 
 // attrLinkPerf is union bpf_attr's link_create for a perf event.

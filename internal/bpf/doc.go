@@ -22,16 +22,13 @@
 //
 // # The value that a program returns
 //
-// A trace event (tracepoint:GROUP:NAME) is shared by all its perf users, and the
-// kernel hands a hit to them only when every program on the event returns an odd
-// number (it combines the values bit by bit with 1). A Tracepoint program must
-// return 1, or it takes hits from others; see Gate, which does so on purpose.
-// Probes of kprobe, uprobe and the counters are made for one descriptor, so nobody
-// else is concerned; there 0 spares the kernel the rest of perf's work. The verifier
-// wants 0 of fentry and fexit. The value of raw and typed tracepoints has no
-// meaning. Kind.Return has it all in numbers.
-//
-// # Whom a program sees
+// A trace event (tracepoint:GROUP:NAME) is shared by all its perf users, and the kernel hands a hit to them
+// only when every program on the event returns an odd number (it combines the values bit by bit with 1). A
+// Tracepoint program must return 1, or it takes hits from others; see Gate, which does so on purpose. Probes of
+// kprobe, uprobe and the counters belong to one descriptor, so the value affects no other user; 0 saves the
+// rest of perf's work. The verifier requires 0 for fentry and fexit. The value of raw and typed tracepoints is
+// ignored. Kind.Return has the values.
+// # Which processes a program is called for
 //
 // Only uprobes and the kinds of perf (profile, software, hardware) can be
 // narrowed to a process. Tracepoints and kernel functions fire for the whole

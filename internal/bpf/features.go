@@ -15,9 +15,8 @@ type Fact struct {
 	Remedy string // when not OK; "" when nothing helps
 }
 
-// Features are what this kernel and this process can do. Each Fact was found by
-// trying, not by the version. What takes long to try is found when it is asked
-// for: Kernel.Typed and Kernel.Fentry.
+// Features describes what this kernel and this process can do. Each Fact was found by an attempt, not by the
+// version. Two attempts take long and are made on request: Kernel.Typed and Kernel.Fentry.
 type Features struct {
 	Major, Minor, Patch int    // of the kernel
 	Lockdown            string // "none", "integrity", "confidentiality"; "" not known
@@ -45,8 +44,8 @@ type Features struct {
 	RdonlyCastID int32 // BTF id of the kfunc, 0 when RdonlyCast is not OK
 }
 
-// Facts lists what the kernel can do in the order in which it is told. To a process
-// that may load no program the kernel does not show what programs could do.
+// Facts lists the features in the order for display. If the process may not load programs, features of programs
+// are unknown.
 func (k *Kernel) Facts() []Fact {
 	f := &k.features
 	if !f.Load.OK {
@@ -67,11 +66,10 @@ func (f *Features) AtLeast(major, minor int) bool {
 	return f.Major > major || f.Major == major && f.Minor >= minor
 }
 
-// HasCap says whether the process has a capability, given by its number.
+// HasCap reports whether the process has a capability, given by its number.
 func (f *Features) HasCap(n int) bool { return f.Caps&(1<<n) != 0 }
 
-// missingCaps names what tracing needs and the process lacks; "" when nothing.
-// CAP_SYS_ADMIN stands for both, as before Linux 5.8.
+// missingCaps returns the missing capabilities, or "". CAP_SYS_ADMIN includes both, as before Linux 5.8.
 func (f *Features) missingCaps() string {
 	if f.HasCap(capSysAdmin) {
 		return ""

@@ -120,7 +120,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestUnprivileged drops the capabilities in a child and asks for everything.
+// TestUnprivileged drops the capabilities in a child and tries everything.
 func TestUnprivileged(t *testing.T) {
 	out := runChild(t, "-unprivileged")
 	for _, want := range []string{

@@ -6,12 +6,9 @@ import (
 	"github.com/cilium/ebpf/asm"
 )
 
-// Gate decides for others which hits of a trace event they see.
-//
-// A program on a trace event runs before perf does, on every CPU and for every
-// process, and where it returns 0 (any even number: the kernel combines the values
-// of all programs with 1, bit by bit) perf is told nothing. So while a gate is
-// there it decides for:
+// Gate decides which hits of a trace event perf users receive. A program on a trace event runs before perf, on
+// every CPU and for every process. If it returns 0 (or any even number: the kernel combines the values of all
+// programs with 1, bit by bit), perf gets no hit. So a gate decides for:
 //
 //   - every perf event on this trace event, of any process and any user, opened
 //     before the gate or after it: perf record, perf stat (which counts only what

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// oddOnly lets this process's calls with an odd first argument pass and nobody
-// else's. The record of sys_enter_getpgid: 8 bytes, the number, the argument.
+// oddOnly passes only this process's calls with an odd first argument. The record of sys_enter_getpgid: 8
+// bytes, the number, the argument.
 func oddOnly() asm.Instructions {
 	return join(mine(), asm.Instructions{
 		asm.LoadMem(asm.R0, asm.R6, 16, asm.DWord),

@@ -110,7 +110,7 @@ func mountedTracefs() string {
 }
 
 // eventSource is the number of a perf event source ("kprobe"), which the kernel
-// gives at boot; ok says whether it exists (Linux 4.17 for kprobe and uprobe).
+// gives at boot; ok reports whether it exists (Linux 4.17 for kprobe and uprobe).
 func eventSource(name string) (typ uint32, ok bool) {
 	n, err := strconv.ParseUint(readTrim("/sys/bus/event_source/devices/"+name+"/type"), 10, 32)
 	return uint32(n), err == nil

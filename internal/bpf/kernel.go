@@ -25,16 +25,14 @@ type Kernel struct {
 	ending sync.WaitGroup // of attachments that were only tried
 }
 
-// Open finds out what the kernel can do (some 5 ms). Features say what is missing; the
-// error is for a kernel of which nothing is known.
-//
-// The limit on locked memory is left alone: kernels since 5.11 count eBPF's memory
-// in the control group, and older ones lack the atomic operations that buffers need.
+// Open finds out what the kernel can do (some 5 ms). Features say what is missing; the error is for a kernel of
+// which nothing is known. Open does not change the limit on locked memory: since 5.11 eBPF's memory is charged
+// to the control group, and older kernels lack the atomic operations that buffers need.
 func Open() (*Kernel, error) {
 	k := &Kernel{}
 	k.features.readHost()
 	if k.features.Major == 0 {
-		return nil, &fail.Error{Op: "find out the kernel's version", Err: errors.New("uname and the vDSO do not tell"), Remedy: "mount /proc"}
+		return nil, &fail.Error{Op: "find out the kernel's version", Err: errors.New("neither uname nor the vDSO has it"), Remedy: "mount /proc"}
 	}
 	for _, probe := range probes {
 		probe(k)
@@ -62,7 +60,7 @@ func (k *Kernel) Close() error {
 	return errors.Join(errs...)
 }
 
-// blacklisted says whether the kernel's list of functions that must not be
+// blacklisted reports whether the kernel's list of functions that must not be
 // probed has this one. The list is in debugfs; false when it cannot be read.
 func (k *Kernel) blacklisted(symbol string) bool {
 	if symbol == "" {

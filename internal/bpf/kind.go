@@ -44,7 +44,7 @@ type Target struct {
 	Symbol string // kernel function
 	Module string // its module; "" for the kernel itself or wherever the symbol is
 	Offset uint64 // bytes from the symbol
-	Addr   uint64 // address in the kernel, in the place of the symbol
+	Addr   uint64 // address in the kernel, instead of the symbol
 
 	Path         string // executable or library
 	FileOffset   uint64 // of the instruction in the file, not its address
@@ -70,7 +70,7 @@ type kindInfo struct {
 	one func(*Kernel, *ebpf.Program, *Target) ([]part, error)
 	// many attaches to places of one group in one call, all or none.
 	many func(*Kernel, *ebpf.Program, []Target) (part, error)
-	// returns is what a program must return so that nobody else is harmed.
+	// returns is the value that a program must return to not affect other users.
 	returns int32
 	// pid says that Target.Pid is honoured.
 	pid bool
@@ -194,7 +194,7 @@ func (t *Target) function() string {
 	return s
 }
 
-// symbol is the symbol as the kernel wants it, with its module.
+// symbol returns the symbol in the kernel's form, with its module.
 func (t *Target) symbol() string {
 	if t.Module == "" || t.Module == "vmlinux" {
 		return t.Symbol

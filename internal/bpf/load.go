@@ -37,8 +37,8 @@ type Loaded struct {
 	spec ebpf.ProgramSpec
 
 	mu sync.Mutex
-	// forms are the program as loaded for attaching one by one and for attaching
-	// many at once: the kernel wants to know at load. Most programs need only one.
+	// forms are the program loaded for single and for multiple attachment, which the kernel must know at load.
+	// Most programs need only one form.
 	forms [2]*ebpf.Program
 }
 
@@ -72,7 +72,7 @@ func (k *Kernel) Load(p Program) (*Loaded, error) {
 	return l, nil
 }
 
-// bound says whether programs of the kind belong to one place from load on.
+// bound reports whether programs of the kind belong to one place from load on.
 func (kd Kind) bound() bool { return kd == TracedTracepoint || kd == Fentry || kd == Fexit }
 
 // bound is the name that such a program is typed by. The library looks for it
@@ -84,14 +84,14 @@ func (t *Target) bound() string {
 	return t.Symbol
 }
 
-// bind puts the buffers in the place of their names, in a copy.
+// bind replaces the names of buffers by the buffers, in a copy.
 func bind(insns asm.Instructions, buffers []*Buffer) (asm.Instructions, error) {
 	out := make(asm.Instructions, len(insns))
 	copy(out, insns)
 	for i := range out {
 		ins := &out[i]
-		// Notes for listings would become line information, which the kernel
-		// then wants for the first instruction, and complete.
+		// Notes for listings would become line information, which the kernel requires to be complete and to
+		// begin at the first instruction.
 		*ins = ins.WithSource(nil)
 		if !ins.IsLoadFromMap() || ins.Reference() == "" {
 			continue
@@ -118,7 +118,7 @@ func named(buffers []*Buffer, name string) *Buffer {
 	return nil
 }
 
-// firstForm is the form that Attach will most likely want.
+// firstForm is the form that Attach will most likely need.
 func (l *Loaded) firstForm() int {
 	if (l.kind == Uprobe || l.kind == Uretprobe) && l.k.features.UprobeMulti.OK {
 		return formMulti

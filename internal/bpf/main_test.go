@@ -271,7 +271,7 @@ func (c *code) write(t *testing.T, i int, b ...byte) {
 	check(t, f.Close())
 }
 
-// first is the first byte of function i, as it stands in memory.
+// first is the first byte of function i in memory.
 func (c *code) first(i int) byte { return c.text[i*functionSize] }
 
 // call runs function i. It takes no arguments, needs 8 bytes of stack and keeps

@@ -22,7 +22,7 @@ type peeker struct {
 
 const (
 	peekMost = 4096     // bytes of one run, at the start of the buffer
-	peekTask = peekMost // where the address of the running thread's task_struct stands
+	peekTask = peekMost // holds the address of the running thread's task_struct
 )
 
 // peekInsns: r1 points to two words, address and length.

@@ -13,8 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestReadMemory reads this process's task_struct: its number and its name stand
-// there.
+// TestReadMemory reads the number and name in this process's task_struct.
 func TestReadMemory(t *testing.T) {
 	k := openKernel(t)
 	require(t, k.Features().BTF)
@@ -91,7 +90,7 @@ func TestPerfUsers(t *testing.T) {
 		}
 	}
 	_, err := k.PerfUsers("sched", "no_such")
-	wantError(t, err, "look who uses tracepoint:sched:no_such: there is no trace event sched:no_such; see jalon list; if it belongs to a module, load the module first")
+	wantError(t, err, "find the users of tracepoint:sched:no_such: there is no trace event sched:no_such; see jalon list; if it belongs to a module, load the module first")
 }
 
 // TestVmemmapBase: page after page leads to the same array.

@@ -9,15 +9,12 @@ import (
 	"github.com/jalon-trace/jalon/internal/fail"
 )
 
-// PerfUsers is the number of perf events that are open on a trace event on the
-// whole machine: those of perf record, of other tracers' programs and of this
-// process's Tracepoint programs.
-//
-// The kernel counts them in struct trace_event_call, whose address it does not
-// tell (many kernels have no data symbols in /proc/kallsyms). But a perf event of
-// our own leads there: task, open files, the event, its trace event.
+// PerfUsers returns the number of open perf events for a trace event on the whole machine: those of perf
+// record, of other tracers' programs and of this process's Tracepoint programs. The kernel counts them in
+// struct trace_event_call, and does not publish its address (many kernels have no data symbols in
+// /proc/kallsyms). A perf event of this process leads to it: task, open files, the event, its trace event.
 func (k *Kernel) PerfUsers(group, event string) (int, error) {
-	op := fmt.Sprintf("look who uses tracepoint:%s:%s", group, event)
+	op := fmt.Sprintf("find the users of tracepoint:%s:%s", group, event)
 	fd, err := k.openTraceEvent(group, event)
 	if err != nil {
 		return 0, k.explain(err, &attempt{op: op, kind: Tracepoint, target: &Target{Group: group, Name: event}})

@@ -87,7 +87,7 @@ func probeBTF(k *Kernel) {
 		"a kernel built with CONFIG_DEBUG_INFO_BTF")
 }
 
-// Typed says whether tracepoints have typed arguments (tp_btf). It is tried at the
+// Typed reports whether tracepoints have typed arguments (tp_btf). It is tried at the
 // first call, which takes some 20 ms: the library reads the kernel's types again
 // for each program that is typed by them.
 func (k *Kernel) Typed() Fact {
@@ -99,7 +99,7 @@ func (k *Kernel) Typed() Fact {
 	return k.typed
 }
 
-// Fentry says whether fentry and fexit can be attached. It is tried at the first
+// Fentry reports whether fentry and fexit can be attached. It is tried at the first
 // call (some 15 ms), with a function that the kernel has for tests and never calls
 // on its own: some kernels load such programs and refuse to attach them.
 func (k *Kernel) Fentry() Fact {

@@ -58,9 +58,8 @@ func (k *Kernel) EnableStats() (io.Closer, error) {
 	return c, nil
 }
 
-// Missed is how many hits the places themselves lost before any program ran, as
-// kprobes do that are hit within another probe. ok is false where the kernel
-// does not tell (it does for kprobes since Linux 6.7).
+// Missed returns the number of hits that were lost before any program ran, for example of kprobes hit within
+// another probe. ok is false if the kernel does not count them (for kprobes it does since Linux 6.7).
 func (l *Link) Missed() (n uint64, ok bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

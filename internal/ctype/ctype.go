@@ -1,6 +1,6 @@
-// Package ctype models C types as debug information describes them: sizes,
-// member offsets, bit-fields, enumerators. DWARF and BTF both produce it; sema
-// computes with it and format prints with it. It knows neither files nor bytes.
+// Package ctype models C types as debug information describes them: sizes, member offsets, bit-fields,
+// enumerators. The readers of DWARF and BTF produce types; sema and format use them. The package reads neither
+// files nor memory.
 //
 // Import rule: ctype imports nothing of jalon.
 package ctype
@@ -34,9 +34,8 @@ const (
 	Atomic
 )
 
-// Type is one C type. Chains (Typedef, Pointer, ...) are complete when made;
-// the members of structs and unions and the values of enums may be loaded on
-// first use, so reach them through Fields and Enumerators only.
+// Type is one C type. Chains (Typedef, Pointer, ...) are complete when made. The members of structs and unions
+// and the values of enums may be loaded on first use, so access them only through Fields and Enumerators.
 type Type struct {
 	Kind   Kind
 	Name   string // base type, typedef, or tag without "struct "; "" when anonymous
@@ -46,21 +45,21 @@ type Type struct {
 	Count  int64  // Array: elements; -1 when unknown (int a[], flexible array members)
 	Vector bool   // Array: a SIMD vector (DW_AT_GNU_vector)
 	Lower  int64  // Array: the index of the first element, 0 in C
-	// Fortran says that elements of an Array are named a(i, j), the first index for
-	// the innermost dimension.
+	// Fortran means that elements of an Array are written a(i, j), with the first index for the innermost
+	// dimension.
 	Fortran bool
-	// Decayed says that a Pointer stands for an array without elements of its own (a
-	// flexible member), so that it is shown without its type.
+	// Decayed means that a Pointer represents an array of unknown length (a flexible member) and is shown
+	// without its type.
 	Decayed bool
 	// Tagless says that a Struct, Union or Enum is named without the keyword, as in C++.
 	Tagless bool
 	Params  []*Type
-	// Variadic says that a Func takes further arguments.
+	// Variadic means that a Func takes further arguments.
 	Variadic bool
 	// Incomplete marks a declaration whose definition was not found.
 	Incomplete bool
-	// Class is set for the classes of languages with inheritance. It is equal for
-	// two types exactly if they are the same class, whichever unit describes it.
+	// Class is set for classes in languages with inheritance. Two types have the same value exactly if they are
+	// the same class, even if described by different units.
 	Class any
 	Ref   any // for the package that made the type
 
@@ -79,14 +78,14 @@ type Field struct {
 	BitOffset int64 // from the start of the struct, little-endian bit numbering
 	BitSize   int64 // bits of a bit-field; 0 for an ordinary member
 	Base      bool  // C++: a base class sub-object
-	// Virtual: a virtual base, which has no fixed place. Its distance from the
-	// start of the object is the word at byte VtableOffset from where the first
-	// word of the object points (Itanium C++ ABI 2.5.2); 0: not known. BitOffset means nothing.
+	// Virtual marks a virtual base, which has no fixed offset. The first word of the object points to a table;
+	// the word at VtableOffset bytes from there is the base's offset (Itanium C++ ABI 2.5.2). VtableOffset 0
+	// means unknown. BitOffset is not used.
 	Virtual      bool
 	VtableOffset int64
 }
 
-// NameKind is what sort of thing a Name is.
+// NameKind is the kind of a Name.
 type NameKind uint8
 
 // The kinds of names that a class has besides its data members.
@@ -95,10 +94,10 @@ const (
 	Function
 	NestedType
 	Constant // an enumerator of an unscoped enumeration, a template's value argument
-	Using    // a using-declaration: Of is the class that it takes the name from
+	Using    // a using-declaration; Of is the class from which it takes the name
 )
 
-// Name is a name declared in a class that is no data member of it.
+// Name is a name declared in a class that is not a data member.
 type Name struct {
 	Name string
 	Kind NameKind
@@ -112,17 +111,17 @@ type Enumerator struct {
 	Value int64
 }
 
-// Lazy arranges that complete is called once, before the members of t are
-// first looked at. complete calls SetFields or SetEnumerators.
+// Lazy registers complete, which is called once before the first access to the members of t. complete calls
+// SetFields or SetEnumerators.
 func (t *Type) Lazy(complete func(*Type)) { t.complete = complete }
 
-// SetFields gives a struct or union its members.
+// SetFields sets the members of a struct or union.
 func (t *Type) SetFields(f []Field) { t.fields = f }
 
-// SetNames gives a class the names that are no data members.
+// SetNames sets the names in a class that are not data members.
 func (t *Type) SetNames(n []Name) { t.names = n }
 
-// SetEnumerators gives an enum its values.
+// SetEnumerators sets the values of an enum.
 func (t *Type) SetEnumerators(e []Enumerator) { t.enums = e }
 
 func (t *Type) load() {
@@ -136,14 +135,14 @@ func (t *Type) load() {
 // Fields returns the members of a struct or union in declaration order.
 func (t *Type) Fields() []Field { t.load(); return t.fields }
 
-// Names returns the names of a class that are no data members.
+// Names returns the names in a class that are not data members.
 func (t *Type) Names() []Name { t.load(); return t.names }
 
 // Enumerators returns the values of an enum in declaration order.
 func (t *Type) Enumerators() []Enumerator { t.load(); return t.enums }
 
-// Strip removes typedefs and qualifiers: the type that values have.
-// A cyclic or over-long chain (malformed debug info) gives an Invalid type.
+// Strip removes typedefs and qualifiers. A cyclic or too long chain (malformed debug information) gives an
+// Invalid type.
 func (t *Type) Strip() *Type {
 	for n := 0; t != nil && n < 256; n++ {
 		switch t.Kind {

@@ -2,35 +2,35 @@ package ctype
 
 // Look-up of a member's name in a class and its bases: C++ [class.member.lookup].
 
-// Found is what a name means as a member of a class.
+// Found is the meaning of a name as a member of a class.
 type Found struct {
-	// Path leads from the class to the member: base classes, anonymous structs
-	// and unions, and, where Name is nil, the data member itself.
+	// Path leads from the class to the member: base classes, anonymous structs and unions, and, if Name is nil,
+	// the data member itself.
 	Path []Field
-	Name *Name // what is no data member
+	Name *Name // set if it is not a data member
 	In   *Type // the class that declares it
 }
 
-// Result says how a look-up ended.
+// Result is the result of a look-up.
 type Result uint8
 
 // The results.
 const (
 	Absent Result = iota
 	Single
-	// Ambiguous: the declarations of several classes are meant, or a data member
-	// of several sub-objects of one class.
+	// Ambiguous: the name matches declarations of several classes, or a data member of several sub-objects of
+	// one class.
 	Ambiguous
 )
 
-// maxNesting bounds the depth of anonymous members and base classes, maxWork the
-// steps of one look-up. Where they do not suffice the result is Ambiguous.
+// maxNesting limits the depth of anonymous members and base classes, maxWork the steps of one look-up. If a
+// limit is exceeded, the result is Ambiguous.
 const (
 	maxNesting = 32
 	maxWork    = 1 << 20
 )
 
-// Loader gives the members of a class. The zero Loader takes those of the type.
+// Loader returns the members of a class. The zero Loader returns those of the type.
 type Loader func(*Type) ([]Field, []Name)
 
 func (l Loader) of(t *Type) ([]Field, []Name) {
@@ -40,9 +40,8 @@ func (l Loader) of(t *Type) ([]Field, []Name) {
 	return t.Fields(), t.Names()
 }
 
-// Member looks name up in class (or C struct) t. With types, names of objects and
-// functions do not count. Of several results Found is the first; others are the
-// classes that they are in.
+// Member looks up name in class (or C struct) t. With types, names of objects and functions are ignored. If
+// there are several results, Found is the first, and others are the classes of the rest.
 func (t *Type) Member(name string, types bool, load Loader) (Found, Result, []*Type) {
 	if t = t.Strip(); name == "" || t.Kind != Struct && t.Kind != Union {
 		return Found{}, Absent, nil
@@ -103,8 +102,8 @@ func SameClass(a, b *Type) bool {
 	return a == b || a.Class != nil && a.Class == b.Class
 }
 
-// subobject is a class within the class looked in. Two with equal keys are one
-// and the same: a virtual base is shared.
+// subobject is a class within the searched class. Two with equal keys are identical, because a virtual base is
+// shared.
 type subobject struct {
 	class *Type
 	path  []Field
@@ -116,7 +115,7 @@ type search struct {
 	types bool
 	load  Loader
 	work  int
-	over  bool // the limits did not suffice
+	over  bool // a limit was exceeded
 }
 
 // exhausted counts a step.
@@ -126,8 +125,8 @@ func (s *search) exhausted(depth int) bool {
 	return s.over
 }
 
-// set is S(f,C) of the standard: a declaration set, as the class that has it, and
-// the sub-objects in which it was found.
+// set is S(f,C) of the standard: a declaration set, represented by its class, and the sub-objects in which it
+// was found.
 type set struct {
 	subs      []subobject
 	ambiguous bool
@@ -147,7 +146,8 @@ func (s *search) lookup(o subobject, depth int) set {
 	return all
 }
 
-// merge is paragraph 6: what every sub-object of one set is a base of is hidden.
+// merge implements paragraph 6: a set is hidden if each of its sub-objects is a base of a sub-object of the
+// other set.
 func (s *search) merge(a, b set) set {
 	switch {
 	case len(b.subs) == 0 || len(a.subs) > 0 && s.allBasesOf(b.subs, a.subs):
@@ -174,7 +174,7 @@ func has(list []subobject, key string) bool {
 	return false
 }
 
-// allBasesOf: each of these is a base class sub-object of, or the same as, one of those.
+// allBasesOf reports whether each of these is one of those, or a base class sub-object of one.
 func (s *search) allBasesOf(these, those []subobject) bool {
 	for _, o := range these {
 		ok := false
@@ -225,11 +225,11 @@ func (s *search) bases(o subobject) (out []subobject) {
 	return out
 }
 
-// className tells virtual bases of one class apart from each other; two of equal
-// name without linkage cannot be bases of one class but through templates.
+// className distinguishes the virtual bases of a class. Two classes of equal name without linkage can be bases
+// of one class only through templates.
 func className(t *Type) string { return t.Name }
 
-// declares finds the name among what class t itself declares.
+// declares finds the name among the declarations of class t itself.
 func (s *search) declares(t *Type) (Found, bool) {
 	fields, names := s.load.of(t)
 	if !s.types {

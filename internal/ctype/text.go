@@ -1,12 +1,12 @@
 package ctype
 
-// Text says how characters of a type are stored and written.
+// Text describes how characters of a type are stored and written.
 type Text struct {
 	Width  int    // bytes of a unit; 0: not characters
 	Prefix string // of literals: "L", "u", "U" or ""
 }
 
-// wideNames are the types that C has as typedefs of integers.
+// wideNames are the character types that are typedefs of integers in C.
 var wideNames = map[string]Text{
 	"wchar_t":  {4, "L"},
 	"char16_t": {2, "u"},
@@ -19,8 +19,8 @@ const maxChain = 128
 // IsWideName reports whether a type has the name of a wide character.
 func IsWideName(name string) bool { return wideNames[name].Width > 0 }
 
-// TextOf finds whether GDB shows arrays of t as strings: characters and any integers
-// of one byte, and wchar_t, char16_t, char32_t by their names.
+// TextOf reports whether and how GDB shows arrays of t as strings. It does for characters, one-byte integers,
+// and wchar_t, char16_t, char32_t by name.
 func TextOf(t *Type) Text {
 	for n := 0; t != nil && n < maxChain; n++ {
 		switch t.Kind {
@@ -48,9 +48,9 @@ func TextOf(t *Type) Text {
 	return Text{}
 }
 
-// StringWidth is the size of the characters when a pointer to t points to a string
-// that ends with a zero, else 0: char in all its forms, and wide characters. Rust's
-// char (a base type of that name with 4 bytes) makes no such strings.
+// StringWidth is the size of the characters if a pointer to t points to a zero-terminated string, otherwise 0.
+// These are all char types and wide characters. Rust's char (a base type of that name with 4 bytes) is not used
+// in such strings.
 func StringWidth(t *Type) int64 {
 	s := t.Strip()
 	switch {

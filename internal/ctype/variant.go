@@ -1,10 +1,9 @@
 package ctype
 
-// Variants are the alternatives of a record of which a value has one: an enum of
-// Rust whose variants hold data, a variant record of Pascal or Ada. Like a record's
-// members they are loaded on first use.
+// Variants are the alternatives of a record; a value has one of them. Examples are a Rust enum with data and a
+// variant record of Pascal or Ada. Like a record's members they are loaded on first use.
 type Variants struct {
-	// Discr is the member whose value selects the variant, nil when there is but one.
+	// Discr is the member whose value selects the variant; nil if there is only one.
 	Discr *Field
 	List  []Variant
 }
@@ -13,20 +12,19 @@ type Variants struct {
 type Variant struct {
 	Field
 	Values  []Span // of the discriminant
-	Default bool   // holds for all values that no other variant has
+	Default bool   // used for all values that no other variant has
 }
 
-// Span is the values from Lo to Hi, both included, as unsigned numbers of the
-// discriminant's size.
+// Span is the range of values from Lo to Hi, inclusive, as unsigned numbers of the discriminant's size.
 type Span struct{ Lo, Hi uint64 }
 
-// SetVariants gives a record its alternatives.
+// SetVariants sets the alternatives of a record.
 func (t *Type) SetVariants(v *Variants) { t.variants = v }
 
-// Variants returns the alternatives of a record, nil when it has none.
+// Variants returns the alternatives of a record, or nil.
 func (t *Type) Variants() *Variants { t.load(); return t.variants }
 
-// Select finds the variant of a value of the discriminant, nil when none has it.
+// Select returns the variant for a value of the discriminant, or nil.
 func (v *Variants) Select(discr uint64) *Variant {
 	var other *Variant
 	for i := range v.List {

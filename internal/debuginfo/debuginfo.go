@@ -10,7 +10,7 @@ package debuginfo
 
 import "github.com/jalon-trace/jalon/internal/ctype"
 
-// VarKind tells what sort of object a Variable is.
+// VarKind is the kind of a Variable.
 type VarKind uint8
 
 // The sorts of variable.
@@ -19,8 +19,8 @@ const (
 	Param          // a formal parameter
 	Static         // file-static or function-static
 	Global         // external linkage
-	// PerCPU: one object for each CPU (the kernel's). The location is that of
-	// the object's offset from a CPU's base, so it is nobody's address.
+	// PerCPU: one object for each CPU (in the kernel). The location is the object's offset from a CPU's base,
+	// not an address.
 	PerCPU
 )
 

@@ -11,9 +11,9 @@ type Frame struct {
 	Inlined  bool   // the next frame has the same PC
 }
 
-// CodeFrames completes f, which has the address and what is known of the code there,
-// by the functions that are inlined at it, innermost first. The offset of a caller
-// was asked for the call, one byte before the address: it is told for the address.
+// CodeFrames returns f, which has the address and its code, and the functions inlined at it, innermost first.
+// The offset of a caller was looked up for the call, one byte before the address; it is converted to that of
+// the address.
 func CodeFrames(f Frame, caller bool, inlined []string) []Frame {
 	if caller && f.Function != "" {
 		f.Offset++

@@ -34,15 +34,15 @@ type Waiter interface {
 	Finish(late func() bool) (unwritten uint64, err error)
 }
 
-// ErrEnough ends a trace that was asked for so many events only.
+// ErrEnough ends a trace after the requested number of events.
 var ErrEnough = errors.New("enough events")
 
 // errTurn: events are to be shown still, and something else comes first.
 var errTurn = errors.New("the turn is over")
 
 const (
-	// showTurn is how long events are shown before something else has a turn: the user
-	// may want to end, libraries are loaded. To show a stack takes long.
+	// showTurn is the time for showing events before other work is done: the user may end the trace, or the
+	// program may load libraries. Showing a stack takes long.
 	showTurn = 50 * time.Millisecond
 )
 
@@ -64,7 +64,7 @@ type Drain struct {
 	shown uint64
 	// late reports that it is time for something else; nil: it never is.
 	late  func() bool
-	asked uint8 // how often isLate was called
+	asked uint8 // number of calls of isLate
 	// ending: after late, what is left is counted in unshown and not shown.
 	ending  bool
 	unshown uint64
@@ -335,7 +335,7 @@ func (d *Drain) finish(late func() bool) error {
 	return d.sink.Flush()
 }
 
-// Settle reads and shows everything that is there. Nobody writes meanwhile.
+// Settle reads and shows all remaining records. There must be no writers.
 func (d *Drain) Settle() error {
 	for more := true; more; {
 		var err error
@@ -351,8 +351,7 @@ func (d *Drain) Settle() error {
 	return d.sink.Flush()
 }
 
-// sample refreshes the clock where Add converts stamps: before the first of them,
-// because a time once told stays.
+// sample refreshes the clock before Add converts the first stamp, because a converted time is final.
 func (d *Drain) sample() error {
 	if d.merger.Key == nil {
 		return nil
@@ -374,8 +373,8 @@ func (src *Source) settle(cpu int, dst []byte) []byte {
 	}
 }
 
-// namesEvery is how often the names of threads are looked at: they name themselves
-// some time after their birth (pthread_setname_np), and nobody tells a tracer.
+// namesEvery is the interval at which the names of threads are read: threads name themselves some time after
+// their birth (pthread_setname_np), and a tracer gets no event for it.
 const namesEvery = 250 * time.Millisecond
 
 func (d *Drain) rename() {

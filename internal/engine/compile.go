@@ -54,7 +54,7 @@ func (c *Compiling) All(e Engine, key any, tp *tracepoint.Tracepoint) (list []*P
 			c.warn(tp.Place.Text + ": " + text)
 		}
 	}
-	var left tracepoint.LeftOut
+	var left tracepoint.Skipped
 	for i, w := range at {
 		if c.Progress != nil {
 			if err := c.Progress("compiling", i, len(at)); err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestClockSegments: who keeps segments is told the same times.
+// TestClockSegments: conversion through cached segments gives the same times.
 func TestClockSegments(t *testing.T) {
 	const seed = 5
 	rnd := rand.New(rand.NewPCG(seed, seed))
@@ -42,7 +42,7 @@ func TestClockSegments(t *testing.T) {
 	}
 }
 
-// TestLookups: kept answers are those of Lookup, whatever is told meanwhile.
+// TestLookups: cached results equal those of Lookup, whatever is reported meanwhile.
 func TestLookups(t *testing.T) {
 	const seed = 6
 	rnd := rand.New(rand.NewPCG(seed, seed))

@@ -13,18 +13,17 @@ import (
 // TSC reads the processor's time stamp counter: rdtsc, or cntvct_el0 of arm64.
 func TSC() uint64
 
-// Clock converts time stamps (TSC ticks) to CLOCK_MONOTONIC nanoseconds. Between
-// two samples it interpolates, so it follows the kernel's own correction of the
-// clock; beyond the last it goes on with the latest rate. It is monotone:
-// a larger stamp never gives a smaller time, whenever it is asked.
+// Clock converts time stamps (TSC ticks) to CLOCK_MONOTONIC nanoseconds. It interpolates between two samples,
+// and so follows the kernel's correction of the clock. After the last sample it extrapolates with the latest
+// rate. It is monotone: a larger stamp never gives a smaller time, whenever the two are converted.
 //
 // Refresh it before records are converted; then their stamps lie between samples.
 // It needs a TSC that runs at one rate on all CPUs (constant_tsc, nonstop_tsc).
 type Clock struct {
 	mu    sync.Mutex
 	nodes []node
-	// The furthest stamp beyond the last node that was converted, and its time:
-	// later nodes must not contradict it.
+	// The largest stamp after the last node that was converted, and its time. Later nodes must be consistent
+	// with it.
 	told   uint64
 	toldNS int64
 	wall   int64 // CLOCK_REALTIME - CLOCK_MONOTONIC at the start, ns
@@ -40,14 +39,14 @@ type node struct {
 }
 
 const (
-	// minSpan is the least distance of two samples that a rate is computed
-	// from: 50 ns of uncertainty in 1 ms are 50 ppm, corrected by later samples.
+	// minSpan is the minimum distance of two samples from which a rate is computed. 50 ns of uncertainty in 1
+	// ms are 50 ppm, corrected by later samples.
 	minSpan = time.Millisecond
-	// maxNodes bounds the memory; older stamps use the oldest segment.
+	// maxNodes limits the memory. Older stamps use the oldest segment.
 	maxNodes = 1 << 14
 )
 
-// NewClock takes the first samples; this takes some two milliseconds.
+// NewClock takes the first samples, in about two milliseconds.
 func NewClock() (*Clock, error) {
 	c, err := newClock(readClocks, TSC)
 	if err != nil {
@@ -127,16 +126,15 @@ func (c *Clock) Refresh() error {
 		return nil
 	}
 	if c.told >= tsc {
-		return nil // times beyond this sample have been given out
+		return nil // times after this sample have already been returned
 	}
 	from := last
 	if c.told > last.tsc {
-		// What was told stays true: the function goes through it.
+		// The function must go through the last returned point.
 		c.nodes = append(c.nodes, node{c.told, c.toldNS, last.rate})
 		from = &c.nodes[len(c.nodes)-1]
 	}
-	// The rate onwards is that of the samples, not of the segment, which may
-	// be short and make up for an error.
+	// Continue with the rate of the samples, not of the segment, which may be short and correct an error.
 	rate := float64(ns-last.ns) / float64(tsc-last.tsc)
 	ns = max(ns, from.ns)
 	from.rate = float64(ns-from.ns) / float64(tsc-from.tsc)
@@ -155,13 +153,13 @@ func (c *Clock) Mono(tsc uint64) int64 {
 	n := len(c.nodes)
 	if last := &c.nodes[n-1]; tsc > last.tsc {
 		ns := saturate(last.ns, float64(tsc-last.tsc)*last.rate)
-		// Only a damaged record has a stamp of the future; it binds nobody.
+		// Only a damaged record has a future stamp. It does not constrain later nodes.
 		if tsc > c.told && tsc <= c.now() {
 			c.told, c.toldNS = tsc, ns
 		}
 		return ns
 	}
-	// Most stamps lie in one of the last segments.
+	// Most stamps are in one of the last segments.
 	i := n - 2
 	for back := 0; i > 0 && c.nodes[i].tsc > tsc; i-- {
 		if back++; back == 8 {
@@ -177,14 +175,14 @@ func (c *Clock) Mono(tsc uint64) int64 {
 	return min(saturate(a.ns, float64(tsc-a.tsc)*a.rate), b.ns)
 }
 
-// segment is a part of a Clock's function, between two samples: it stays as it is.
+// segment is the part of a Clock's function between two samples. It does not change.
 type segment struct {
 	from, to uint64 // stamps in [from, to)
 	ns, end  int64
 	rate     float64
 }
 
-// mono is Mono for a reader that keeps the segment of the last stamp.
+// mono is Mono for a reader that caches the segment of the last stamp.
 func (c *Clock) mono(s *segment, tsc uint64) int64 {
 	if tsc < s.from || tsc >= s.to {
 		*s = c.segment(tsc)
@@ -207,7 +205,7 @@ func (c *Clock) segment(tsc uint64) segment {
 	return segment{a.tsc, b.tsc, a.ns, b.ns, a.rate}
 }
 
-// saturate adds, for stamps that a damaged record may hold too.
+// saturate adds with saturation, because stamps may come from a damaged record.
 func saturate(ns int64, delta float64) int64 {
 	sum := float64(ns) + delta
 	if sum >= math.MaxInt64 || sum <= math.MinInt64 {
@@ -223,9 +221,9 @@ func (c *Clock) Ticks(d time.Duration) uint64 {
 	return uint64(float64(d) / c.nodes[len(c.nodes)-1].rate)
 }
 
-// Wall converts CLOCK_MONOTONIC nanoseconds to the wall clock as it was set when
-// the Clock was made: a clock set during the trace does not tear the trace apart.
+// Wall converts CLOCK_MONOTONIC nanoseconds to wall clock time, by the offset at the time when the Clock was
+// made. Setting the clock during the trace has no effect.
 func (c *Clock) Wall(mono int64) time.Time { return time.Unix(0, mono+c.wall) }
 
-// WallOffset is what Wall adds, in nanoseconds.
+// WallOffset returns the offset added by Wall, in nanoseconds.
 func (c *Clock) WallOffset() int64 { return c.wall }

@@ -31,9 +31,8 @@ func (f *fakeTime) clock(t testing.TB) *Clock {
 	return c
 }
 
-// TestClockDrift: stamps between samples are exact though the rate changes by
-// 500 ppm, the most that the kernel does; answers are monotone in the stamps,
-// whether asked before or after the samples around them.
+// TestClockDrift: stamps between samples are exact although the rate changes by 500 ppm, the kernel's maximum.
+// Times are monotone in the stamps, whether converted before or after the next sample.
 func TestClockDrift(t *testing.T) {
 	for seed := range uint64(50) {
 		rnd := rand.New(rand.NewPCG(seed, 0))
@@ -49,7 +48,7 @@ func TestClockDrift(t *testing.T) {
 			var asked []told
 			for range rnd.IntN(5) {
 				f.pass(rnd.Uint64N(5e6))
-				if rnd.IntN(3) == 0 { // asked before the sample behind it
+				if rnd.IntN(3) == 0 { // converted before the next sample
 					ns := c.Mono(f.tsc)
 					if diff := ns - int64(f.ns); diff < -100e3 || diff > 100e3 {
 						t.Fatalf("seed %d: extrapolated %d ns off", seed, diff)
@@ -80,7 +79,7 @@ func TestClockDrift(t *testing.T) {
 			keys := make([]told, 0, len(all))
 			for tsc, ns := range byTSC {
 				if pass == 1 {
-					ns = c.Mono(tsc) // asked again
+					ns = c.Mono(tsc) // converted again
 				}
 				keys = append(keys, told{tsc, ns})
 			}

@@ -6,19 +6,18 @@ import (
 	"github.com/jalon-trace/jalon/internal/ring"
 )
 
-// maxRate is more hits than a CPU can have in a nanosecond.
+// maxRate is an upper limit of hits per nanosecond on a CPU.
 const maxRate = 5
 
-// Counters reads the counters of sites. They lie in memory that a traced program can
-// write to. A counter that falls, or that is larger than what could be reached since
-// the counters were made, was overwritten.
+// Counters reads the counters of sites, which are in memory that a traced program can write. If a counter
+// falls, or rises faster than possible, it was overwritten.
 type Counters struct {
 	mem   *ring.Shared
 	since time.Time
 	sites []siteCounts // by site id
 }
 
-// siteCounts is what was read of a site's counters so far.
+// siteCounts has the last values of a site's counters.
 type siteCounts struct {
 	values      [counterKinds]uint64
 	overwritten bool
@@ -27,12 +26,12 @@ type siteCounts struct {
 // The counters of a site: CounterFalse, CounterCondFault, CounterLost.
 const counterKinds = 3
 
-// NewCounters starts to watch the counters of mem, which are zero.
+// NewCounters starts reading the counters of mem, which are zero.
 func NewCounters(mem *ring.Shared) *Counters {
 	return &Counters{mem: mem, since: time.Now(), sites: make([]siteCounts, mem.Sites())}
 }
 
-// Sample reads the counters of the sites of schemas (by site id; nil ones are left out).
+// Sample reads the counters of the sites of schemas (by site id; nil entries are skipped).
 func (c *Counters) Sample(schemas []*Schema) {
 	perCPU := uint64(time.Since(c.since)+time.Second) * maxRate
 	for id, schema := range schemas {
@@ -51,8 +50,7 @@ func (c *Counters) Sample(schemas []*Schema) {
 	}
 }
 
-// Sites are the counts of the sites of schemas; recorded holds the numbers of records
-// read, by site id.
+// Sites returns the counts of the sites of schemas; recorded has the numbers of records read, by site id.
 func (c *Counters) Sites(schemas []*Schema, recorded []uint64) []SiteSummary {
 	c.Sample(schemas)
 	var out []SiteSummary
@@ -73,11 +71,11 @@ func (c *Counters) Sites(schemas []*Schema, recorded []uint64) []SiteSummary {
 	return out
 }
 
-// StampSlack is how far the time stamp counters of CPUs may differ.
+// StampSlack is the maximum difference between the time stamp counters of CPUs.
 const StampSlack = time.Millisecond
 
-// Span bounds stamps; the zero value bounds nothing.
+// Span is a range of valid stamps. The zero value means no limit.
 type Span struct{ From, To uint64 }
 
-// Holds reports whether a stamp lies in the span.
+// Holds reports whether a stamp is in the span.
 func (s Span) Holds(stamp uint64) bool { return s.To == 0 || s.From <= stamp && stamp <= s.To }

@@ -9,11 +9,11 @@ import (
 	"github.com/jalon-trace/jalon/internal/ring"
 )
 
-// Record is a record as it came out of a ring.
+// Record is a record from a ring.
 type Record struct {
 	CPU  int
 	TSC  uint64
-	Data []byte // with its header; valid until the callback that got it returns
+	Data []byte // including its header; valid until the callback that received it returns
 }
 
 // Site returns the site that wrote the record.
@@ -22,32 +22,31 @@ func (r Record) Site() uint32 { return binary.LittleEndian.Uint32(r.Data[ring.Re
 // Thread returns the thread pointer of the thread that wrote the record.
 func (r Record) Thread() uint64 { return binary.LittleEndian.Uint64(r.Data[ring.RecThread:]) }
 
-// Event is a decoded record. Like Raw it is valid until the callback that got it
-// returns; it is used again for the next.
+// Event is a decoded record. Like Raw it is valid until the callback that received it returns; then it is
+// reused.
 type Event struct {
 	TimeNS int64  // CLOCK_MONOTONIC
-	TSC    uint64 // the stamp that TimeNS was made from
+	TSC    uint64 // the stamp from which TimeNS was computed
 	CPU    int
 	Pid    int
-	Tid    int // 0 when the thread is not known
+	Tid    int // 0 if the thread is unknown
 	Comm   string
 	Thread uint64 // thread pointer
 	Schema *Schema
 	Raw    []byte
-	// Overwritten: the record's stamp is one that no hit can have had; the traced
-	// program has written to the record, or made it. TimeNS is when it was read.
+	// Overwritten means that no hit can have had the record's stamp: the traced program has changed or forged
+	// the record. TimeNS is the time at which it was read.
 	Overwritten bool
 }
 
-// Decoder makes events of records. Its fields are set before use; Schemas may
-// grow between calls.
+// Decoder decodes records to events. Its fields are set before use; Schemas may grow between calls.
 type Decoder struct {
 	Clock   *Clock
 	Threads *Threads
 	Pid     int
-	Comm    string    // for threads that are not known
-	Schemas []*Schema // by site id; nil where a site is unknown
-	// Possible bounds the stamps of the records of the in-process engine.
+	Comm    string    // for unknown threads
+	Schemas []*Schema // by site id; nil for an unknown site
+	// Possible is the range of valid stamps in records of the in-process engine.
 	Possible Span
 
 	comm    string // of the last record of the kernel engine
@@ -55,7 +54,7 @@ type Decoder struct {
 	segment segment
 }
 
-// Decode fills ev. The error says that the record and its schema do not fit.
+// Decode fills ev. It returns an error if the record does not match its schema.
 func (d *Decoder) Decode(r Record, ev *Event) error {
 	site := r.Site()
 	if uint64(site) >= uint64(len(d.Schemas)) || d.Schemas[site] == nil {
@@ -85,7 +84,7 @@ func (d *Decoder) Decode(r Record, ev *Event) error {
 	return nil
 }
 
-// kernel takes what records of the kernel engine say of themselves.
+// kernel decodes the header of a record of the kernel engine.
 func (d *Decoder) kernel(ev *Event) {
 	ev.TimeNS = int64(ev.TSC)
 	ev.Pid, ev.Tid = int(ev.Thread>>32), int(uint32(ev.Thread))
@@ -96,7 +95,7 @@ func (d *Decoder) kernel(ev *Event) {
 	if n := bytes.IndexByte(name, 0); n >= 0 {
 		name = name[:n]
 	}
-	if string(name) != d.comm { // most records are of the thread before
+	if string(name) != d.comm { // most records are from the same thread as the previous one
 		d.comm = string(name)
 	}
 	ev.Comm = d.comm
@@ -105,16 +104,16 @@ func (d *Decoder) kernel(ev *Event) {
 // commSize is the size of a thread's name in a record.
 const commSize = 16
 
-// Value is what an event has for a field, or why it has nothing.
+// Value is the value of a field in an event, or the reason why there is none.
 type Value struct {
 	Field     *Field
 	Status    Status // never Truncated: see below
 	Addr      uint64 // Unreadable: the address; OK: that of the value where the field has it, else 0
 	Data      []byte // OK: the value's bytes; Regs and Stack: the words of the registers; frames: u64 addresses; SData: the record
-	Truncated bool   // OK, but there was more of it than its slot holds
-	// Str is what a char* points to, when the field has a slot for it.
+	Truncated bool   // OK, but longer than its slot
+	// Str is the string at a char*, if the field has a slot for it.
 	Str *String
-	// Stack is the copy of the stack from the stack pointer up (kind Stack).
+	// Stack is the copy of the stack from the stack pointer upwards (kind Stack).
 	Stack []byte
 }
 
@@ -128,7 +127,7 @@ func (v *Value) Frames() []uint64 {
 	return list
 }
 
-// String is the string beside a char* value.
+// String is the string of a char* value.
 type String struct {
 	Status    Status
 	Addr      uint64
@@ -145,8 +144,8 @@ const (
 // regsSize is the size of Regs.
 var regsSize = 8 * len(host.Processor.Dump)
 
-// Value returns field i of the event. A slot that does not fit into the record
-// (a schema that is not this record's) reads as Unsupported.
+// Value returns field i of the event. If a slot is outside the record (with the schema of another record), the
+// status is Unsupported.
 func (e *Event) Value(i int) Value {
 	f := &e.Schema.Fields[i]
 	v := Value{Field: f, Status: f.Static}
@@ -160,8 +159,7 @@ func (e *Event) Value(i int) Value {
 	}
 	v.Status, v.Truncated = e.status(f.StatusOffset)
 	if v.Status != OK {
-		// The slot of a value that can fail has room for an address, however
-		// small the value is.
+		// The slot of a value that can fail always has room for an address.
 		if at, ok := e.slot(f.Offset, 8); ok && v.Status == Unreadable {
 			v.Addr = binary.LittleEndian.Uint64(at)
 		}
@@ -230,7 +228,7 @@ func (e *Event) status(off int) (Status, bool) {
 	return OK, true
 }
 
-// count reads a Counted slot. The target can write the length, so it is checked.
+// count reads a Counted slot. It checks the length, because the traced program can write it.
 func (v *Value) count(slot []byte) {
 	if len(slot) < 8 {
 		v.Status = Unsupported
@@ -243,8 +241,7 @@ func (v *Value) count(slot []byte) {
 	v.Truncated = v.Truncated || flags&(flagTruncated|flagCut) != 0
 }
 
-// Explain says in words why there is no value ("unreadable address 0x10"); it
-// is "" for OK.
+// Explain returns the reason why there is no value ("unreadable address 0x10"), or "" for OK.
 func Explain(s Status, addr uint64, reason string) string {
 	switch s {
 	case OK:
@@ -270,5 +267,5 @@ func orElse(s, other string) string {
 	return other
 }
 
-// Explain says why v has no value; "" when it has one.
+// Explain returns the reason why v has no value, or "".
 func (v *Value) Explain() string { return Explain(v.Status, v.Addr, v.Field.Reason) }

@@ -1,5 +1,5 @@
-// Package event describes what comes back from a site: the schema of its
-// records (which bytes are which expression), and decoded events.
+// Package event describes the records of a site by a schema (the expression for each range of bytes), and
+// decodes records to events.
 //
 // A bit-field is recorded as its extracted value in the bytes of its type.
 //
@@ -8,21 +8,21 @@ package event
 
 import "github.com/jalon-trace/jalon/internal/ctype"
 
-// Status says whether a field has its value, and if not, why.
+// Status is OK if a field has its value; otherwise it is the reason.
 type Status uint8
 
 // The states of a field.
 const (
 	OK           Status = iota
-	Unreadable          // a guarded read failed; Addr says where
+	Unreadable          // a guarded read of Addr failed
 	DivideByZero        // integer division or remainder by zero
-	OptimisedOut        // known when the site was compiled: debug info gives no location
+	OptimisedOut        // known at compile time: debug information gives no location
 	Truncated           // the value is longer than its slot
-	Unsupported         // known when the site was compiled; Reason says what
+	Unsupported         // known at compile time; Reason has the cause
 	BadBounds           // a repeat count (p@n) that is negative or too large
 )
 
-// FieldKind says how the bytes of a slot are laid out.
+// FieldKind is the layout of a slot.
 type FieldKind uint8
 
 // The slot layouts.
@@ -40,10 +40,9 @@ const (
 	// KernelFrames and UserFrames: as Counted, return addresses (u64), innermost first.
 	KernelFrames
 	UserFrames
-	// SData: as Counted, a static tracepoint's own record as the kernel made it,
-	// from its first byte on ($_sdata); of the first 8 bytes (common_*) only
-	// common_pid is filled in, the others are zero. Text is how the kernel would
-	// print it; Type is the struct of its fields.
+	// SData: as Counted, a static tracepoint's own record ($_sdata), from its first byte. Of the first 8 bytes
+	// (common_*) only common_pid is set; the others are zero. Text is the kernel's print format; Type is the
+	// struct of its fields.
 	SData
 )
 
@@ -54,20 +53,18 @@ type Field struct {
 	Kind   FieldKind
 	Offset int // of the slot in the record, bytes
 	Size   int // of the slot, bytes
-	// StatusOffset is the offset of the status byte in the record; -1 when the
-	// field cannot fail. A failed field's slot starts with the fault address
-	// (8 bytes) when Status is Unreadable.
+	// StatusOffset is the offset of the status byte in the record; -1 if the field cannot fail. If Status is
+	// Unreadable, the slot starts with the fault address (8 bytes).
 	StatusOffset int
-	// Static is the field's state when it never has a value here; Reason says why in words.
+	// Static is the field's status if it never has a value at this site; Reason is the reason as text.
 	Static Status
 	Reason string
-	// Show is how the value is printed. The layout does not depend on it.
+	// Show is the print format of the value. It does not affect the layout.
 	Show Show
-	// Group is "$args", "$locals" when the field is part of such an expansion, else "".
+	// Group is "$args" or "$locals" if the field is part of such an expansion, otherwise "".
 	Group string
-	// StrOffset, StrSize and StrStatusOffset describe, when StrSize > 0, a second,
-	// Counted slot with the string that a char* value points to. StrStatusOffset
-	// is -1 when it cannot fail.
+	// If StrSize > 0, StrOffset, StrSize and StrStatusOffset describe a second, Counted slot with the string at
+	// a char* value. StrStatusOffset is -1 if it cannot fail.
 	StrOffset, StrSize, StrStatusOffset int
 	// AddrOffset, when not 0, is where the 8 bytes of the value's address are: arrays
 	// without elements of their own, in a struct, are shown by theirs.

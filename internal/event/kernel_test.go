@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestDecodeKernel: records of the kernel engine tell time, process and thread themselves.
+// TestDecodeKernel: records of the kernel engine contain time, process and thread.
 func TestDecodeKernel(t *testing.T) {
 	record := func(comm string) []byte {
 		raw := rawRecord(nil, 0, 123456789, 4242<<32|4243, 0)
@@ -23,7 +23,7 @@ func TestDecodeKernel(t *testing.T) {
 		{Name: "outside", Kind: SData, Offset: 72, Size: 17, StatusOffset: -1},
 		{Name: "small", Kind: KernelFrames, Offset: 72, Size: 7, StatusOffset: -1},
 	}}
-	// What is known of the traced process does not matter to them.
+	// Information about the traced process does not affect them.
 	th := NewThreads()
 	th.Born(1, 4242<<32|4243, "wrong", 0)
 	d := &Decoder{Clock: &Clock{}, Threads: th, Pid: 11, Comm: "prog", Schemas: []*Schema{s}}

@@ -50,7 +50,7 @@ type Remember struct {
 	Kernel KernelNames              // may be nil
 }
 
-// Symbol asks From.
+// Symbol calls From.
 func (r *Remember) Symbol(addr uint64) string {
 	if r.From == nil {
 		return ""
@@ -62,7 +62,7 @@ func (r *Remember) Symbol(addr uint64) string {
 	return s
 }
 
-// KernelSymbol asks Kernel.
+// KernelSymbol calls Kernel.
 func (r *Remember) KernelSymbol(addr uint64) (s KernelSymbol, ok bool) {
 	if r.Kernel == nil {
 		return s, false
@@ -73,7 +73,7 @@ func (r *Remember) KernelSymbol(addr uint64) (s KernelSymbol, ok bool) {
 	return s, ok
 }
 
-// KernelString asks Kernel.
+// KernelString calls Kernel.
 func (r *Remember) KernelString(addr uint64) (s string, ok bool) {
 	if r.Kernel == nil {
 		return "", false

@@ -5,7 +5,7 @@ import "time"
 // SiteSummary is what happened at one site.
 type SiteSummary struct {
 	Schema   *Schema
-	Tactic   string // how the site was reached, "" when not told
+	Tactic   string // how the site is reached; "" if unknown
 	Recorded uint64 // records read
 	False    uint64 // the condition was false
 	Faults   uint64 // the condition could not be evaluated and was taken as false
@@ -37,7 +37,7 @@ type Summary struct {
 	Pauses       int           // in so many stops
 	LongestPause time.Duration
 	Duration     time.Duration // of the trace
-	// Outcome says how it ended: "exited with status 0", "killed by SIGKILL",
-	// "detached"; "" when not told.
+	// Outcome is the end of the program or trace: "exited with status 0", "killed by SIGKILL", "detached"; ""
+	// if unknown.
 	Outcome string
 }

@@ -8,16 +8,14 @@ import (
 	"sync/atomic"
 )
 
-// Threads tells which thread a record is from. Records carry the thread
-// pointer (fs base), which the C library gives to another thread when its owner
-// has died, so the time decides between the owners.
+// Threads finds the thread of a record. Records contain the thread pointer (fs base). The C library reuses the
+// thread pointer of a thread that has ended, so the time of the record decides between threads.
 type Threads struct {
 	mu    sync.RWMutex
 	byTP  map[uint64][]owner // in order of from
 	byTid map[int]uint64     // the thread pointer of each living thread
-	// Resolve, when not nil, is asked for a thread pointer that nobody told of
-	// (the first thread sets its own after it was born). It is asked once for
-	// each; it must not call back.
+	// Resolve, if not nil, is called once for each thread pointer that was not reported (the first thread sets
+	// its own after its birth). It must not call back.
 	Resolve func(tp uint64) (tid int, comm string, ok bool)
 	asked   map[uint64]bool
 	changes atomic.Uint64 // of what Lookup says
@@ -41,9 +39,9 @@ func NewThreads() *Threads {
 	return &Threads{byTP: map[uint64][]owner{}, byTid: map[int]uint64{}, asked: map[uint64]bool{}}
 }
 
-// Born tells that from tsc on the thread pointer belongs to the thread: at its
-// birth, when jalon attaches (tsc 0: it always did), or when it gets another
-// thread pointer. Telling again with another comm renames it from tsc on.
+// Born reports that the thread has this thread pointer from tsc on: at its birth, when jalon attaches (tsc 0:
+// it always had it), or when its thread pointer changes. A further call with another comm renames the thread
+// from tsc on.
 func (t *Threads) Born(tid int, tp uint64, comm string, tsc uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -69,7 +67,7 @@ func (t *Threads) born(tid int, tp uint64, comm string, tsc uint64) {
 	t.byTP[tp] = owners
 }
 
-// Renamed tells a new comm (prctl PR_SET_NAME). Unknown threads are ignored.
+// Renamed reports a new comm (prctl PR_SET_NAME). Unknown threads are ignored.
 func (t *Threads) Renamed(tid int, comm string, tsc uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -78,7 +76,7 @@ func (t *Threads) Renamed(tid int, comm string, tsc uint64) {
 	}
 }
 
-// Died tells that the thread ended. Unknown threads are ignored.
+// Died reports that the thread ended. Unknown threads are ignored.
 func (t *Threads) Died(tid int, tsc uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -118,7 +116,7 @@ func (t *Threads) Lookup(tp, tsc uint64) (Thread, bool) {
 		return Thread{}, false
 	}
 	if _, known := t.byTid[tid]; known {
-		t.born(tid, tp, comm, tsc) // it had another thread pointer, or none yet, when it was told
+		t.born(tid, tp, comm, tsc) // when it was reported it had another thread pointer, or none yet
 	} else {
 		t.born(tid, tp, comm, 0)
 	}
@@ -142,7 +140,7 @@ func (t *Threads) find(tp, tsc uint64) (Thread, bool) {
 	return owners[i].Thread, true
 }
 
-// lookups are answers of Lookup that are asked for again and again, for one reader.
+// lookups caches results of Lookup for one reader.
 type lookups struct {
 	changes uint64
 	list    [1 << lookupBits]lookup

@@ -124,7 +124,7 @@ func (p *program) convert(dt dwarf.Type) *ctype.Type {
 	case *dwarf.TypedefType:
 		t.Kind, t.Elem = ctype.Typedef, p.convert(dt.Type)
 		if a := t.Strip(); a.Kind == ctype.Array && len(t.Name) > 3 && t.Name[0] == 'v' && t.Name[1] >= '0' && t.Name[1] <= '9' {
-			a.Vector = true // std does not tell DW_AT_GNU_vector
+			a.Vector = true // std does not read DW_AT_GNU_vector
 		}
 	case *dwarf.QualType:
 		t.Kind, t.Elem = map[string]ctype.Kind{"const": ctype.Const, "volatile": ctype.Volatile, "restrict": ctype.Restrict}[dt.Qual], p.convert(dt.Type)

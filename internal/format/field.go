@@ -7,8 +7,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/event"
 )
 
-// appendField prints a field's value, or why it has none, on one line. Text prints
-// kernelTexts itself.
+// appendField prints a field's value, or the reason why it has none, on one line. Text prints kernelTexts
+// itself.
 func (p *Printer) appendField(b []byte, ev *event.Event, v *event.Value) []byte {
 	f := v.Field
 	if ev.Schema.TextArrays && !p.NullStop {
@@ -45,8 +45,8 @@ func (p *Printer) appendField(b []byte, ev *event.Event, v *event.Value) []byte 
 	return p.str(b, stringChars(f.Type), v.Str.Data, stringEnd(v.Str.Truncated))
 }
 
-// appendStatus prints <unreadable address 0x10>. What is optimised out has many
-// reasons; the short word serves here.
+// appendStatus prints <unreadable address 0x10>. For optimised-out values it prints only "optimised out", not
+// the detailed reason.
 func appendStatus(b []byte, s event.Status, addr uint64, reason string) []byte {
 	b = append(b, '<')
 	if s == event.OptimisedOut {
@@ -76,8 +76,7 @@ func stringChars(t *ctype.Type) charset {
 	return charset{width: 1}
 }
 
-// countedElem tells what a Counted slot holds: the elements of an array (p@n),
-// or, when nil, a string.
+// countedElem returns the element type of an array in a Counted slot (p@n), or nil for a string.
 func countedElem(f *event.Field) *ctype.Type {
 	if f.Type == nil {
 		return nil
@@ -121,13 +120,13 @@ func (p *Printer) appendCounted(b []byte, v *event.Value, letter Fmt) []byte {
 	return b
 }
 
-// valueItem is a value with its address, if the event has that.
+// valueItem returns a value with its address, if the event has one.
 func valueItem(v *event.Value) item {
 	return item{data: v.Data, addr: v.Addr, placed: v.Addr != 0}
 }
 
-// headerValue is a value of the record itself: a number, or a string for $comm.
-// Places of the kernel engine know these words without the dollar, too.
+// headerValue returns a value from the record's header: a number, or a string for $comm. At places of the
+// kernel engine these words are also valid without the dollar.
 func headerValue(ev *event.Event, name string) (n int64, s string, isString bool) {
 	switch strings.TrimPrefix(name, "$") {
 	case "cpu":

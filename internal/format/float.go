@@ -65,8 +65,8 @@ type floatValue struct {
 	man   *big.Int
 	exp   int
 	form  floatFormat
-	// invalid: the x87's explicit leading bit contradicts the exponent; since the
-	// 80387 such bytes are no number.
+	// invalid: the x87's explicit leading bit contradicts the exponent; since the 80387 such bytes are not a
+	// number.
 	invalid bool
 }
 
@@ -119,7 +119,7 @@ func (v floatValue) big() *big.Float {
 	return f
 }
 
-// appendFloat prints as C's %g with the digits that tell all values apart.
+// appendFloat prints like C's %g, with enough digits to distinguish all values.
 func appendFloat(b []byte, s *ctype.Type, data []byte) []byte {
 	switch len(data) {
 	case 4:

@@ -11,7 +11,7 @@ import (
 )
 
 var _ = addOutput(Output{
-	Name: "folded", Doc: "how often each stack of $bt and $ubt was there, for flame graphs", order: 2,
+	Name: "folded", Doc: "the number of events with each stack ($bt, $ubt), for flame graphs", order: 2,
 	New: func(w io.Writer, t *Trace) Sink {
 		return &folded{output: output{w: w}, t: t, printer: t.printer(), counts: map[string]uint64{}}
 	},
@@ -22,8 +22,8 @@ var _ = addOutput(Output{
 //
 //	COMM;OUTERMOST;...;INNERMOST COUNT
 //
-// An event with stacks of the program and of the kernel is one stack, the kernel's on
-// top. One without a stack counts as its place.
+// If an event has stacks of the program and of the kernel, they are joined, with the kernel's on top. An event
+// without a stack is counted by its place.
 type folded struct {
 	output
 	t       *Trace
@@ -31,7 +31,7 @@ type folded struct {
 	counts  map[string]uint64
 }
 
-// maxStacks bounds the different stacks that are kept; the others count together.
+// maxStacks limits the number of different stacks; further ones are counted together.
 const maxStacks = 100_000
 
 func (f *folded) Event(ev *event.Event) error {
@@ -52,10 +52,10 @@ func (f *folded) Event(ev *event.Event) error {
 	return nil
 }
 
-// foldedName replaces what separates names and lines.
+// foldedName replaces the separators of names and lines.
 var foldedName = strings.NewReplacer(";", ":", "\n", " ", "\t", " ")
 
-// stack gives the functions of the event's first stack of a kind, outermost first.
+// stack returns the functions of the event's first stack of a kind, outermost first.
 func (f *folded) stack(ev *event.Event, a, b event.FieldKind) (names []string) {
 	for i := range ev.Schema.Fields {
 		v := ev.Value(i)

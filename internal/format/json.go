@@ -10,12 +10,12 @@ import (
 // JSONOptions says how JSON shows events. The zero value is ready for use.
 type JSONOptions struct {
 	Unwind Unwinder                 // frames for $bt; nil shows the innermost only, or addresses where the kernel gave them
-	Symbol func(addr uint64) string // names of the frames that are shown without Unwind; may be nil
+	Symbol func(addr uint64) string // names of frames shown without Unwind; may be nil
 	// Kernel names the kernel's addresses in texts of $_sdata; may be nil.
 	Kernel event.KernelNames
 }
 
-var _ = addOutput(Output{Name: "json", Doc: "one object a line", order: 1, New: func(w io.Writer, t *Trace) Sink {
+var _ = addOutput(Output{Name: "json", Doc: "one object per line", order: 1, New: func(w io.Writer, t *Trace) Sink {
 	return NewJSON(w, JSONOptions{Kernel: t.Kernel, Unwind: t.Unwind, Symbol: t.Symbol})
 }})
 
@@ -64,7 +64,7 @@ type JSON struct {
 	last   *event.Schema
 	plan   *jsonPlan
 	errors []byte
-	value  event.Value // here so that it need not be allocated for each field
+	value  event.Value // here to avoid an allocation for each field
 }
 
 // NewJSON returns a JSON that writes to w.
@@ -72,7 +72,7 @@ func NewJSON(w io.Writer, o JSONOptions) *JSON {
 	return &JSON{output: output{w: w}, o: o, texts: kernelTexts{names: o.Kernel}, plans: map[*event.Schema]*jsonPlan{}}
 }
 
-// jsonPlan is what is the same in all events of a schema.
+// jsonPlan is the part that is the same in all events of a schema.
 type jsonPlan struct {
 	where []byte // ,"place":...,"values":{
 	keys  []jsonKey
@@ -182,7 +182,7 @@ func (j *JSON) Event(ev *event.Event) error {
 	return j.eventsEnd(1)
 }
 
-// comma separates from what stands before, if anything does.
+// comma writes a separator if there is text before it.
 func comma(b []byte) []byte {
 	switch b[len(b)-1] {
 	case '{', '[':
@@ -199,7 +199,7 @@ func (j *JSON) fail(k *jsonKey, why string) {
 	j.errors = appendString(j.errors, why)
 }
 
-// field writes a value that is there.
+// field writes an available value.
 func (j *JSON) field(b []byte, ev *event.Event, v *event.Value, k *jsonKey) []byte {
 	f := v.Field
 	switch f.Kind {

@@ -9,7 +9,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/ctype"
 )
 
-// appendJSON writes a value; see JSON for what becomes what. asText is /s.
+// appendJSON writes a value; the doc comment of JSON has the mapping. asText is /s.
 func appendJSON(b []byte, t *ctype.Type, it item, asText bool, up *nest) []byte {
 	s, data := t.Strip(), it.data
 	switch s.Kind {
@@ -61,7 +61,7 @@ func jsonAggregate(b []byte, s *ctype.Type, it item, asText bool, up *nest) []by
 	}
 	size := s.Elem.Strip().Size
 	switch {
-	case s.Count <= 0 && it.placed: // as the pointer that it decays to
+	case s.Count <= 0 && it.placed: // written as the pointer that it decays to
 		return jsonPointer(b, it.addr)
 	case s.Count < 0:
 		return append(b, "null"...)
@@ -72,8 +72,7 @@ func jsonAggregate(b []byte, s *ctype.Type, it item, asText bool, up *nest) []by
 	return jsonArray(b, s.Elem, it, n, size, asText && !s.Vector, &in)
 }
 
-// jsonMembers writes the members of a struct; those of anonymous members are
-// written beside the others, as C names them.
+// jsonMembers writes the members of a struct. Members of anonymous members are on the same level, as in C.
 func jsonMembers(b []byte, s *ctype.Type, it item, asText bool, up *nest) []byte {
 	fields := s.Fields()
 	for i := range fields {
@@ -83,7 +82,7 @@ func jsonMembers(b []byte, s *ctype.Type, it item, asText bool, up *nest) []byte
 }
 
 func jsonMember(b []byte, m *ctype.Field, it item, asText bool, up *nest) []byte {
-	if m.Virtual { // only the program's memory says where it is
+	if m.Virtual { // its offset is only in the program's memory
 		return append(append(appendString(comma(b), m.Type.Strip().Name), ':'), "null"...)
 	}
 	it = member(it, m)
@@ -124,9 +123,8 @@ func jsonArray(b []byte, elem *ctype.Type, it item, n, size int64, asText bool, 
 	return append(b, ']')
 }
 
-// jsonText tells whether arrays of a type are text: char (not signed char or
-// unsigned char, which mean bytes) and wide characters; with /s all that GDB
-// shows as text.
+// jsonText reports whether arrays of a type are text: char (not signed char or unsigned char, which mean bytes)
+// and wide characters; with /s all types that GDB shows as text.
 func jsonText(elem *ctype.Type, asText bool) charset {
 	c := textual(elem, 0)
 	if s := elem.Strip(); c.width == 1 && !asText && s.Name != "char" {
@@ -160,7 +158,7 @@ func jsonEnum(b []byte, s *ctype.Type, data []byte) []byte {
 	return appendString(b[:start], name)
 }
 
-// containsUnknown looks for the "unknown: 0x8" of appendEnum: no name has a colon and a space.
+// containsUnknown looks for the "unknown: 0x8" of appendEnum. No name contains a colon and a space.
 func containsUnknown(text []byte) bool {
 	for i := 0; i+1 < len(text); i++ {
 		if text[i] == ':' && text[i+1] == ' ' {
@@ -197,9 +195,8 @@ func jsonFloat(b []byte, s *ctype.Type, data []byte) []byte {
 	return new(big.Float).SetPrec(prec).Set(v.big()).Append(b, 'g', -1)
 }
 
-// appendChars writes characters of any width as a JSON string. Units that are
-// no characters are kept: bytes as \udcBB, halves of surrogate pairs as they
-// are, other numbers as \x{...}.
+// appendChars writes characters of any width as a JSON string. Invalid units are kept: bytes as \udcBB, halves
+// of surrogate pairs unchanged, other numbers as \x{...}.
 func appendChars(b []byte, c charset, data []byte) []byte {
 	if c.width == 1 {
 		return appendString(b, data)
@@ -250,7 +247,7 @@ func appendASCII(b []byte, c byte) []byte {
 	return appendEscape(b, uint16(c))
 }
 
-// appendString writes a JSON string; a byte B outside of valid UTF-8 becomes \udcBB.
+// appendString writes a JSON string. A byte B that is not valid UTF-8 becomes \udcBB.
 func appendString[S string | []byte](b []byte, s S) []byte {
 	b = append(b, '"')
 	start := 0

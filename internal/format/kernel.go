@@ -9,12 +9,12 @@ import (
 	"github.com/jalon-trace/jalon/internal/printk"
 )
 
-// What records of the kernel engine have: frames that the kernel unwound, and a
-// static tracepoint's own record.
+// Values that only records of the kernel engine have: frames unwound by the kernel, and a static tracepoint's
+// own record.
 
 func isFrames(k event.FieldKind) bool { return k == event.KernelFrames || k == event.UserFrames }
 
-// severalFrames: the frames of an event need headings.
+// severalFrames reports that the frames of an event need headings.
 func severalFrames(s *event.Schema) bool {
 	n := 0
 	for i := range s.Fields {
@@ -25,7 +25,7 @@ func severalFrames(s *event.Schema) bool {
 	return n > 1
 }
 
-// addresses are frames of which only the addresses are known, and their names.
+// addresses are frames with only their addresses and names.
 func addresses(p *Printer, v *event.Value) []Frame {
 	pcs := v.Frames()
 	list := make([]Frame, 0, len(pcs))
@@ -46,8 +46,7 @@ type kernelTexts struct {
 	scratch []byte
 }
 
-// text is the text that the kernel would print of a record. It is valid until the
-// next call.
+// text returns the text that the kernel would print for a record. It is valid until the next call.
 func (k *kernelTexts) text(ev *event.Event, v *event.Value) []byte {
 	t := v.Field.Text
 	if t == nil {
@@ -65,7 +64,7 @@ func (k *kernelTexts) text(ev *event.Event, v *event.Value) []byte {
 	return bytes.TrimRight(k.scratch, "\n")
 }
 
-// append appends the text, with an ellipsis where the record was cut.
+// append appends the text, with an ellipsis if the record was truncated.
 func (k *kernelTexts) append(b []byte, ev *event.Event, v *event.Value) []byte {
 	b = append(b, k.text(ev, v)...)
 	if v.Truncated {
@@ -104,8 +103,8 @@ func (j *JSON) jsonSData(b []byte, ev *event.Event, v *event.Value) []byte {
 	return append(appendString(b, string(j.texts.text(ev, v))), '}')
 }
 
-// recordText is the text in a field of characters. What stands behind its end was
-// left there by other records: the kernel does not clear it.
+// recordText returns the text in a field of characters. The bytes after its end are left over from other
+// records, because the kernel does not clear them.
 func recordText(f *ctype.Field, record []byte) (string, bool) {
 	t := f.Type.Strip()
 	if t.Kind != ctype.Array || t.Elem == nil || f.BitOffset%8 != 0 {

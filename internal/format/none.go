@@ -8,7 +8,7 @@ import (
 
 var _ = addOutput(Output{Name: "none", Doc: "hits are counted only", order: 9, New: func(io.Writer, *Trace) Sink { return none{} }})
 
-// none takes events and shows none.
+// none ignores events.
 type none struct{}
 
 func (none) Event(*event.Event) error { return nil }

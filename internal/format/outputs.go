@@ -7,26 +7,25 @@ import (
 	"github.com/jalon-trace/jalon/internal/event"
 )
 
-// Output is a way of showing events. Each has a file of its own that registers it by
-// one call of addOutput; `jalon trace -f`, its help and the public package know the
-// outputs from here.
+// Output is a way to show events. Each is in its own file, which registers it by one call of addOutput.
+// `jalon trace -f`, its help and the public package use this list.
 type Output struct {
 	Name string
-	Doc  string // what it writes, in a few words
+	Doc  string // a short description
 	New  func(w io.Writer, t *Trace) Sink
 
 	order int // in the help; the first is the default
 }
 
-// Trace is what an output may ask of the trace that it shows.
+// Trace is the information about a trace that an output may use.
 type Trace struct {
 	Unwind   Unwinder                 // frames for $bt; nil shows the innermost only, or addresses where the kernel gave them
 	Symbol   func(addr uint64) string // names of addresses; may be nil
-	Elements int                      // how many of an array are shown
+	Elements int                      // maximum number of array elements to show
 	Time     TimeStyle
 	// WallOffset is added to CLOCK_MONOTONIC nanoseconds for the wall clock.
 	WallOffset int64
-	Kernel     event.KernelNames // names the kernel's addresses in texts of $_sdata; may be nil
+	Kernel     event.KernelNames // names for kernel addresses in $_sdata; may be nil
 }
 
 func (t *Trace) printer() Printer { return Printer{Symbol: t.Symbol, Elements: t.Elements} }
@@ -38,7 +37,7 @@ func addOutput(o Output) *Output {
 	return &o
 }
 
-// Outputs are all of them, the default first.
+// Outputs returns all outputs, the default first.
 func Outputs() []*Output {
 	list := append([]*Output(nil), outputs...)
 	sort.Slice(list, func(i, j int) bool {
@@ -50,7 +49,7 @@ func Outputs() []*Output {
 	return list
 }
 
-// OutputNamed is the output of a name, nil for none.
+// OutputNamed returns the output with a name, or nil.
 func OutputNamed(name string) *Output {
 	for _, o := range outputs {
 		if o.Name == name {
@@ -60,7 +59,7 @@ func OutputNamed(name string) *Output {
 	return nil
 }
 
-// OutputHelp says in one line which outputs there are.
+// OutputHelp lists the outputs in one line.
 func OutputHelp() (names, help string) {
 	for i, o := range Outputs() {
 		if i > 0 {

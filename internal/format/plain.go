@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// Plain returns a writer for text that people read, on a terminal too. Names and paths
-// come from traced programs and their files, which may be hostile: control characters
-// (escape sequences of terminals), characters that change the direction of text, and
-// bytes that are not UTF-8 are written as \xNN or \u{NNNN}. Newlines and tabs stay.
+// Plain returns a writer for text that may be shown on a terminal. Names and paths come from traced programs
+// and their files, which may be hostile. So control characters (escape sequences of terminals), characters that
+// change the direction of text, and bytes that are not UTF-8 are written as \xNN or \u{NNNN}. Newlines and tabs
+// are kept.
 func Plain(w io.Writer) io.Writer { return &plainWriter{w: w} }
 
 // PlainText is a string as Plain writes it.
@@ -23,7 +23,7 @@ func PlainText(s string) string {
 
 type plainWriter struct {
 	w   io.Writer
-	cut []byte // the beginning of a character whose end comes with the next Write
+	cut []byte // the beginning of a character that the next Write completes
 	buf []byte
 }
 
@@ -45,7 +45,7 @@ func (p *plainWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// cutTail is how many bytes at the end of b begin a character that is not complete.
+// cutTail returns the number of bytes at the end of b that begin an incomplete character.
 func cutTail(b []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
 		if c := b[len(b)-n]; utf8.RuneStart(c) {
@@ -58,14 +58,13 @@ func cutTail(b []byte) int {
 	return 0
 }
 
-// plainPrefix is the length of the part of b that surely needs no change, all of it for
-// printable ASCII.
+// plainPrefix returns the length of a prefix of b that needs no change; for printable ASCII it is all of b.
 func plainPrefix(b []byte) int {
 	const high, low = 0x8080808080808080, 0x2020202020202020
 	for i := 0; ; {
 		for ; i+8 <= len(b); i += 8 {
-			// A byte below 0x20 borrows into its high bit when 0x20 is subtracted; so
-			// may the byte above it, which only makes the slower look below necessary.
+			// Subtracting 0x20 sets the high bit of a byte below 0x20, by borrowing. It may also do so for the
+			// next byte, which only leads to the slower test below.
 			x := binary.LittleEndian.Uint64(b[i:])
 			if (x|(x-low))&high != 0 || hasDEL(x) {
 				break
@@ -107,9 +106,9 @@ func appendPlain(dst, b []byte) []byte {
 	return dst
 }
 
-// steers reports characters beyond ASCII that act on a terminal or are not seen and
-// change how others are shown: C1 controls, marks and overrides of the direction of
-// text, separators of lines and paragraphs. All are below 0x10000.
+// steers reports characters beyond ASCII that control a terminal, or are invisible and change the display of
+// others: C1 controls, direction marks and overrides, separators of lines and paragraphs. All are below
+// 0x10000.
 func steers(r rune) bool {
 	return r >= 0x80 && r < 0xa0 || r == 0x200e || r == 0x200f || r == 0x061c || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }

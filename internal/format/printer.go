@@ -16,20 +16,19 @@ type Fmt byte
 
 // Printer prints values as GDB 13 does with its default settings. The zero value is ready for use.
 type Printer struct {
-	// Symbol names an address ("handler", "table+8"), "" when it has no name.
-	// The name stands behind pointers, in angle brackets. May be nil.
+	// Symbol returns the name of an address ("handler", "table+8"), or "". The name is printed after pointers,
+	// in angle brackets. May be nil.
 	Symbol func(addr uint64) string
-	// Memory reads up to n bytes of the program's memory, fewer at the end of
-	// what is readable: the strings that pointers inside of aggregates point to.
-	// Nil, the usual case, shows such pointers without strings: the memory has
-	// changed since the hit.
+	// Memory reads up to n bytes of the program's memory, fewer at the end of readable memory, for strings at
+	// pointers inside aggregates. It is usually nil, because memory has changed since the hit; then such
+	// pointers are shown without strings.
 	Memory func(addr uint64, n int) []byte
 	// Elements limits arrays and strings (set print elements), Repeats is the
 	// threshold for <repeats N times> (set print repeats); 0 means 200 and 10.
 	Elements, Repeats int
 	// ASCII shows characters beyond ASCII as octal escapes, as GDB does in the C locale.
 	ASCII bool
-	// CPlusPlus leaves out "struct", "union" and "enum" before tags.
+	// CPlusPlus omits "struct", "union" and "enum" before tags.
 	CPlusPlus bool
 	// NullStop ends arrays of characters at their first NUL (set print null-stop).
 	NullStop bool
@@ -40,19 +39,18 @@ func (p *Printer) Value(t *ctype.Type, data []byte, f Fmt) string {
 	return string(p.Append(nil, t, data, f))
 }
 
-// Append appends the text of a value of type t to b. Where data is shorter than
-// the type, "<unavailable>" stands for what is missing.
+// Append appends the text of a value of type t to b. If data is shorter than the type, missing parts are
+// "<unavailable>".
 func (p *Printer) Append(b []byte, t *ctype.Type, data []byte, f Fmt) []byte {
 	return p.top(b, t, item{data: data}, f)
 }
 
-// AppendAt is Append for a value whose address is known: GDB shows arrays
-// without length by their address.
+// AppendAt is Append for a value with a known address. GDB shows arrays of unknown length by their address.
 func (p *Printer) AppendAt(b []byte, t *ctype.Type, data []byte, f Fmt, addr uint64) []byte {
 	return p.top(b, t, item{data: data, addr: addr, placed: true}, f)
 }
 
-// item is the bytes of a value inside the one that is printed.
+// item is a part of the printed value.
 type item struct {
 	data   []byte
 	addr   uint64
@@ -60,7 +58,7 @@ type item struct {
 	up     *nest
 }
 
-// part is the sub-object of n bytes at off.
+// part returns the sub-object of n bytes at off.
 func (it item) part(off, n int64) item {
 	if have := int64(len(it.data)); off < 0 || n < 0 || off > have {
 		it.data = nil
@@ -71,16 +69,15 @@ func (it item) part(off, n int64) item {
 	return it
 }
 
-// nest is the chain of types around a value. A type inside of itself, which only
-// malformed debug information has, ends the chain, and the number of aggregates
-// inside of one value is bounded: otherwise a few bytes of such information could
-// ask for endless output.
+// nest is the chain of types around a value. In malformed debug information a type may contain itself; this
+// ends the chain. The number of aggregates inside one value is limited too. Otherwise a few bytes of such
+// information could cause endless output.
 type nest struct {
 	typ   *ctype.Type
 	up    *nest
 	root  *nest // the outermost, nil in itself
 	depth int
-	left  int // in the root: how many more aggregates it may hold
+	left  int // in the root: the number of further aggregates allowed
 }
 
 const (
@@ -131,11 +128,11 @@ func (p *Printer) top(b []byte, t *ctype.Type, it item, f Fmt) []byte {
 	return b
 }
 
-// maxTarget bounds what is read behind a reference.
+// maxTarget limits the bytes read through a reference.
 const maxTarget = 64 << 10
 
-// plainCharPointer reports whether GDB shows a pointer without its type: one to
-// char or a wide character, qualified or not, but no typedef of it or of char.
+// plainCharPointer reports whether GDB shows a pointer without its type: a pointer to char or a wide character,
+// qualified or not, but not a typedef.
 func plainCharPointer(t *ctype.Type) bool {
 	t = unqualified(t)
 	if t == nil || t.Kind != ctype.Pointer || t.Elem == nil {
@@ -147,7 +144,7 @@ func plainCharPointer(t *ctype.Type) bool {
 	return ctype.IsWideName(t.Name) || t.Kind == ctype.Char && t.Name == "char"
 }
 
-// unqualified removes qualifiers but no typedefs.
+// unqualified removes qualifiers but not typedefs.
 func unqualified(t *ctype.Type) *ctype.Type {
 	for n := 0; t != nil && n < maxDepth; n++ {
 		switch t.Kind {
@@ -264,7 +261,7 @@ func (p *Printer) structure(b []byte, s *ctype.Type, it item, f Fmt) []byte {
 			b = append(b, '<')
 			b = append(b, m.Type.Strip().Name...)
 			b = append(b, "> = "...)
-			if m.Virtual { // only the program's memory says where it is
+			if m.Virtual { // its offset is only in the program's memory
 				b = append(b, "<unavailable>"...)
 				continue
 			}
@@ -283,8 +280,7 @@ func (p *Printer) structure(b []byte, s *ctype.Type, it item, f Fmt) []byte {
 	return append(b, '}')
 }
 
-// member is the value of a member; a bit-field's bits are brought into the
-// bytes of its type.
+// member returns the value of a member. A bit-field is converted to the bytes of its type.
 func member(it item, m *ctype.Field) item {
 	size := m.Type.Strip().Size
 	if m.BitSize == 0 {
@@ -357,8 +353,8 @@ func vectorFmt(elem *ctype.Type) Fmt {
 	return 'u'
 }
 
-// unbounded prints an array without known length: by its address, as the
-// pointer that it decays to. A value in a register has none.
+// unbounded prints an array of unknown length as its address, like the pointer that it decays to. A value in a
+// register has no address.
 func (p *Printer) unbounded(b []byte, s *ctype.Type, it item, f Fmt) []byte {
 	if !it.placed {
 		return append(b, "<unavailable>"...)

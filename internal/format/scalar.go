@@ -61,8 +61,7 @@ func appendBase(b, data []byte, base int) []byte {
 	return strconv.AppendUint(b, word(data), base)
 }
 
-// scalar prints under a format letter. s is stripped and the data has its size.
-// An unknown letter is as none.
+// scalar prints with a format letter. s is stripped and the data has its size. An unknown letter is ignored.
 func (p *Printer) scalar(b []byte, s *ctype.Type, it item, f Fmt) []byte {
 	data := it.data[:min(int64(len(it.data)), s.Size)]
 	switch f {
@@ -114,8 +113,7 @@ func (p *Printer) asChar(b []byte, s *ctype.Type, data []byte) []byte {
 	return p.character(b, charset{width: 1}, low)
 }
 
-// toInteger is the value as an integer; floating values are truncated, and
-// those out of range (NaN too) give the nearest end.
+// toInteger converts the value to an integer. Floating values are truncated and saturated.
 func toInteger(s *ctype.Type, data []byte) int64 {
 	switch {
 	case s.Kind != ctype.Float && s.Signed:
@@ -148,8 +146,7 @@ func appendAsFloat(b []byte, s *ctype.Type, data []byte) []byte {
 	return appendFloat(b, s, data)
 }
 
-// appendEnum prints the name of an enumerator, or (A | B) when all enumerators
-// are single bits, or the number.
+// appendEnum prints the name of an enumerator, or (A | B) if all enumerators are single bits, or the number.
 func appendEnum(b []byte, s *ctype.Type, data []byte) []byte {
 	v := signedWord(data)
 	if !s.Signed {
@@ -201,8 +198,7 @@ func (p *Printer) address(b []byte, addr uint64) []byte {
 	return b
 }
 
-// pointer prints an address, with the string where it points to characters and
-// the memory can be read.
+// pointer prints an address, and the string if it points to characters in readable memory.
 func (p *Printer) pointer(b []byte, s *ctype.Type, it item) []byte {
 	addr := word(it.data)
 	b = p.address(b, addr)

@@ -138,11 +138,11 @@ type ending uint8
 
 const (
 	endOfArray  ending = iota // an array's bytes: a last NUL is not shown
-	endOfString               // all there is, without its NUL
-	cutOff                    // there was more: dots follow
+	endOfString               // the whole string, without its NUL
+	cutOff                    // truncated: dots follow
 )
 
-// untilNUL is data before its first character that is zero.
+// untilNUL returns data before its first zero character.
 func untilNUL(data []byte, width int) []byte {
 	for at := 0; at+width <= len(data); at += width {
 		if isZero(data[at : at+width]) {
@@ -231,7 +231,7 @@ func appendDots(b []byte, end ending) []byte {
 	return b
 }
 
-// pointed reads the string that an address points to and prints it behind it.
+// pointed reads the string at an address and prints it.
 func (p *Printer) pointed(b []byte, c charset, addr uint64) []byte {
 	if p.Memory == nil || addr == 0 {
 		return b

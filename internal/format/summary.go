@@ -37,7 +37,7 @@ func SummaryText(s *event.Summary) string {
 		}
 	}
 	if overwritten > 0 {
-		b = append(b, fmt.Sprintf("?: the counters of %d of the places were overwritten by the program\n", overwritten)...)
+		b = append(b, fmt.Sprintf("?: the program has overwritten the counters of %d of the places\n", overwritten)...)
 	}
 	for _, n := range []struct {
 		count     uint64
@@ -45,7 +45,7 @@ func SummaryText(s *event.Summary) string {
 	}{
 		{s.Torn, "record was cut short when its thread was killed", "records were cut short when their threads were killed"},
 		{s.Corrupt, "time the program overwrote a buffer; what it held is lost", "times the program overwrote a buffer; what it held is lost"},
-		{s.Unshown, "recorded event is not shown: the end was asked for, and it was not shown or read in time (-o FILE keeps all)", "recorded events are not shown: the end was asked for, and they were not shown or read in time (-o FILE keeps all)"},
+		{s.Unshown, "recorded event is not shown: it was not shown or read in time before the requested end (-o FILE keeps all)", "recorded events are not shown: they were not shown or read in time before the requested end (-o FILE keeps all)"},
 		{s.Late, "event is shown after a younger one", "events are shown after younger ones"},
 	} {
 		switch n.count {
@@ -63,7 +63,7 @@ func SummaryText(s *event.Summary) string {
 	return string(b)
 }
 
-// column is a figure of a site. One that seldom is shown only where it is not zero.
+// column is a figure of a site. Some columns are shown only if they are not zero.
 type column struct {
 	name   string
 	text   func(*event.SiteSummary) string
@@ -114,7 +114,7 @@ func columns(sites []event.SiteSummary) []column {
 	return out
 }
 
-// maxRows bounds the table: a glob can mean thousands of sites.
+// maxRows limits the table, because a glob can match thousands of sites.
 const maxRows = 40
 
 // busiest lists the sites to show, in their order: all, or those with most hits.
@@ -132,7 +132,7 @@ func busiest(sites []event.SiteSummary) []int {
 	return order
 }
 
-// siteName tells sites of one place apart, by function or else by address.
+// siteName distinguishes the sites of one place, by function or by address.
 func siteName(sites []event.SiteSummary, i int) string {
 	me := sites[i].Schema
 	same, sameFunc := 0, 0

@@ -12,7 +12,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/event"
 )
 
-// TimeStyle says how Text shows the time of an event.
+// TimeStyle is the way in which Text shows the time of an event.
 type TimeStyle uint8
 
 // The styles.
@@ -22,7 +22,7 @@ const (
 	MonotoneTime                  // seconds of CLOCK_MONOTONIC
 )
 
-// TextOptions says how Text shows events. The zero value is ready for use.
+// TextOptions are the options of Text. The zero value is ready for use.
 type TextOptions struct {
 	Printer Printer
 	Unwind  Unwinder // frames for $bt; nil shows the innermost only, or addresses where the kernel gave them
@@ -36,7 +36,7 @@ type TextOptions struct {
 	Kernel event.KernelNames
 }
 
-var _ = addOutput(Output{Name: "text", Doc: "one line an event", New: func(w io.Writer, t *Trace) Sink {
+var _ = addOutput(Output{Name: "text", Doc: "one line per event", New: func(w io.Writer, t *Trace) Sink {
 	return NewText(w, TextOptions{Kernel: t.Kernel, Printer: t.printer(), Unwind: t.Unwind, Time: t.Time, WallOffset: t.WallOffset})
 }})
 
@@ -56,7 +56,7 @@ func NewText(w io.Writer, o TextOptions) *Text {
 	return &Text{output: output{w: w}, o: o, texts: kernelTexts{names: o.Kernel}, commWidth: 12, placeWidth: 8, second: -1}
 }
 
-// maxColumn bounds what one long name can do to all lines.
+// maxColumn limits the effect of one long name on all lines.
 const maxColumn = 40
 
 // Event writes the lines of an event.
@@ -104,7 +104,7 @@ func (t *Text) Event(ev *event.Event) error {
 	return t.eventsEnd(1)
 }
 
-// blocks writes what does not fit on one line.
+// blocks writes the values that do not fit on one line.
 func (t *Text) blocks(b []byte, ev *event.Event) []byte {
 	several := severalFrames(ev.Schema)
 	for i := range ev.Schema.Fields {
@@ -129,8 +129,8 @@ func (t *Text) blocks(b []byte, ev *event.Event) []byte {
 	return b
 }
 
-// endLine ends a line and makes it safe for a terminal (see Plain): names come out of
-// files and programs that may hold control characters. Newlines and tabs do not stay.
+// endLine ends a line and makes it safe for a terminal (see Plain), because names from files and programs may
+// contain control characters. It also replaces newlines and tabs.
 func endLine(b []byte, start int) []byte {
 	for n := len(b); n > start && b[n-1] == ' '; n-- {
 		b = b[:n-1]
@@ -143,10 +143,10 @@ func endLine(b []byte, start int) []byte {
 	return append(b, '\n')
 }
 
-// oneLine shows what would break a line into two or into columns.
+// oneLine escapes characters that would break a line or a column.
 var oneLine = strings.NewReplacer("\n", `\x0a`, "\t", `\x09`)
 
-// pad fills up a column, which becomes as wide as its widest entry so far.
+// pad pads a column to the width of its widest entry so far.
 func pad(b []byte, from int, width *int) []byte {
 	n := len(b) - from
 	if n > *width {
@@ -229,7 +229,7 @@ func hex16(b []byte, v uint64) []byte {
 	return b
 }
 
-// registers writes four registers a line, then the pc and the flags.
+// registers writes four registers per line, then the pc and the flags.
 func (t *Text) registers(b []byte, data []byte) []byte {
 	for i := range regPC {
 		switch {

@@ -43,7 +43,7 @@ func typeName(t *ctype.Type, inner string, cpp bool, up *nest) string {
 	return join(baseName(t, cpp), inner)
 }
 
-// group puts a declarator that begins with a star into parentheses.
+// group adds parentheses to a declarator that begins with a star.
 func group(inner string) string {
 	if strings.HasPrefix(inner, "*") || strings.HasPrefix(inner, "&") {
 		return "(" + inner + ")"
@@ -82,8 +82,7 @@ func paramList(t *ctype.Type, cpp bool, up *nest) string {
 	return "(" + strings.Join(list, ", ") + ")"
 }
 
-// qualifiedName collects the qualifiers of one level: before a base type, behind
-// a pointer's star.
+// qualifiedName adds the qualifiers of one level: before a base type, after a pointer's star.
 func qualifiedName(t *ctype.Type, inner string, cpp bool, up *nest) string {
 	has := map[ctype.Kind]bool{}
 	for n := 0; n < maxDepth && t != nil; n++ {

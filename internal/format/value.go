@@ -2,8 +2,8 @@ package format
 
 import "github.com/jalon-trace/jalon/internal/event"
 
-// AppendField prints a field's value, or why it has none, on one line; registers and stack
-// traces are not among them.
+// AppendField prints a field's value, or the reason why it has none, on one line. It does not print registers
+// and stack traces.
 func (p *Printer) AppendField(b []byte, ev *event.Event, v *event.Value) []byte {
 	return p.appendField(b, ev, v)
 }

@@ -2,8 +2,8 @@ package format
 
 import "github.com/jalon-trace/jalon/internal/ctype"
 
-// selected finds the variant that a record's bytes hold, nil when its discriminant
-// is not there or has a value of none.
+// selected returns the variant of a record's bytes, or nil if the discriminant is missing or matches no
+// variant.
 func selected(v *ctype.Variants, it item) *ctype.Variant {
 	if v.Discr == nil {
 		return &v.List[0]

@@ -14,7 +14,7 @@ type Files struct {
 	open map[content]*dwarf.Module
 }
 
-// content tells a file from others, and from itself before it was overwritten.
+// content identifies the content of a file, and so detects that the file was overwritten.
 type content struct {
 	dev, ino      uint64
 	size          int64

@@ -106,8 +106,8 @@ func truth(b bool) uint64 {
 	return 0
 }
 
-// sdiv divides as C does, towards zero, with x/0 = 0, x%0 = x. Go wraps MIN/-1
-// to MIN and gives MIN%-1 = 0 as the IR wants.
+// sdiv divides as in C, towards zero, with x/0 = 0, x%0 = x. As the IR requires, Go wraps MIN/-1 to MIN, and
+// MIN%-1 is 0.
 func sdiv(w uint8, a, b uint64) (q, r uint64) {
 	x, y := signed(w, a), signed(w, b)
 	if y == 0 {

@@ -55,9 +55,8 @@ func (b *Builder) newValue(c Class) Value {
 // Class returns the class of v.
 func (b *Builder) Class(v Value) Class { return b.p.Classes[v] }
 
-// Emit appends i. Fields that the operation does not have (Dst, A, B, Fault)
-// are set to None and NoBlock, whatever i says. An operation that may fault and
-// shall not needs an explicit NoBlock.
+// Emit appends i. It sets fields that the operation does not have (Dst, A, B, Fault) to None and NoBlock. If an
+// operation that can fault must have no fault edge, set NoBlock explicitly.
 func (b *Builder) Emit(i Instr) {
 	if b.cur == nil {
 		panic("BUG: ir: emit after the terminator")

@@ -21,7 +21,7 @@ func (ps *parser) end() bool {
 // finish holds that nothing follows on the line.
 func (ps *parser) finish(err error) error {
 	if err == nil && !ps.end() {
-		return fmt.Errorf("what shall %q mean here?", ps.line)
+		return fmt.Errorf("unexpected %q", ps.line)
 	}
 	return err
 }

@@ -16,7 +16,7 @@ type Pass struct {
 // simpler work to the next.
 var Passes = []Pass{
 	{"fold", foldPass},               // constants, algebra
-	{"demand", demandPass},           // 4 bytes where nobody looks at 8
+	{"demand", demandPass},           // 4 bytes if only these are used
 	{"narrow", narrowPass},           // extensions that say nothing new
 	{"address", addressPass},         // constant offsets into the loads
 	{"cse", csePass},                 // what was computed or loaded before
@@ -25,7 +25,7 @@ var Passes = []Pass{
 	{"unreachable", unreachablePass}, // blocks nothing leads to
 	{"params", paramsPass},           // parameters that are always the same
 	{"merge", mergePass},             // a block with its only successor
-	{"dce", dcePass},                 // results nobody uses
+	{"dce", dcePass},                 // unused results
 	{"compact", compactPass},         // values numbered without holes
 }
 

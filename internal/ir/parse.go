@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Bounds on what Parse accepts, so that a short text cannot ask for much memory.
+// Limits for Parse, so that a short text cannot require much memory.
 const (
 	maxParseValue = 1 << 20
 	maxParseBlock = 1 << 20
@@ -90,7 +90,7 @@ func (ps *parser) label() error {
 	case ps.open:
 		return fmt.Errorf("block b%d begins before the one above has ended", id)
 	case int(id) != len(ps.p.Blocks):
-		return fmt.Errorf("block b%d stands where b%d belongs", id, len(ps.p.Blocks))
+		return fmt.Errorf("found block b%d, expected b%d", id, len(ps.p.Blocks))
 	}
 	b := &Block{}
 	if ps.accept("(") {

@@ -1,8 +1,8 @@
 package ir
 
-// dcePass removes what computes a result that nobody uses: pure operations,
-// reads of variables, and reads of memory without a fault edge. A read with one stays, for whether it
-// faults can be seen. Parameters go with the arguments passed to them.
+// dcePass removes operations with unused results: pure operations, reads of variables, and reads of memory
+// without a fault edge. A read with a fault edge is kept, because its fault has an effect. Unused parameters
+// are removed together with their arguments.
 //
 // One walk backwards is enough: uses come after definitions in block order.
 func dcePass(p *Program) bool {

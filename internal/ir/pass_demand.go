@@ -1,8 +1,7 @@
 package ir
 
-// demandPass computes in 4 bytes what nobody looks at more of. (The low bytes of a
-// sum, a product and the like depend on the low bytes of the operands only.)
-// Extensions before and between then say nothing, and narrow takes them away.
+// demandPass computes in 4 bytes if only these are used. (The low bytes of a sum or product depend only on the
+// low bytes of the operands.) Extensions before and between are then redundant, and narrow removes them.
 func demandPass(p *Program) bool {
 	need := demands(p)
 	rw := newRewriter(p)
@@ -35,8 +34,8 @@ func lowOnly(op Op) bool {
 	return false
 }
 
-// demands is how many low bytes of each value somebody looks at, going
-// backwards: uses come after definitions in block order.
+// demands returns the number of low bytes of each value that are used. It goes backwards, because uses come
+// after definitions in block order.
 func demands(p *Program) []uint8 {
 	need := make([]uint8, len(p.Classes))
 	want := func(v Value, n uint8) {

@@ -85,7 +85,7 @@ func (f *folder) bits(v Value) (uint64, bool) {
 	return uint64(d.Imm), d.Op == Const || d.Op == FConst
 }
 
-// become lets v stand for the result of i. v must have the bits of that result.
+// become replaces the result of i by v, which must have the same bits.
 func (f *folder) become(i *Instr, v Value) bool {
 	f.replace(i.Dst, v)
 	i.Op = Invalid

@@ -1,7 +1,7 @@
 package ir
 
-// narrowPass removes extensions: those that say nothing new of a value whose
-// size is known, and those whose high bytes nobody looks at.
+// narrowPass removes extensions that do not change a value of known size, and extensions whose high bytes are
+// not used.
 func narrowPass(p *Program) bool {
 	n := &narrower{folder: folder{newRewriter(p)}, uses: countUses(p)}
 	return n.run(n.instr, nil)
@@ -46,7 +46,7 @@ func (n *narrower) instr(i Instr) {
 	n.keep(i)
 }
 
-// drop lets A stand for the result of i; the uses of the result are A's now.
+// drop replaces the result of i by A.
 func (n *narrower) drop(i Instr) {
 	n.uses[i.A] += n.uses[i.Dst] - 1
 	n.replace(i.Dst, i.A)

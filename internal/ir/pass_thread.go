@@ -36,8 +36,8 @@ func constants(p *Program) map[Value]int64 {
 	return m
 }
 
-// escapes tells of each block whether its parameters are used outside of it.
-// If so the block must stay on every way there.
+// escapes reports for each block whether its parameters are used outside it. If so, the block must stay on
+// every path to these uses.
 func escapes(p *Program) []bool {
 	home := make([]int, len(p.Classes))
 	for id, b := range p.Blocks {
@@ -134,7 +134,7 @@ func (th *threader) edge(e *Edge, cond Value, truth bool) bool {
 	return true
 }
 
-// through is what value v of block b is for one who came by edge in.
+// through returns value v of block b for control that entered by edge in.
 func through(b *Block, in *Edge, v Value) Value {
 	for k, param := range b.Params {
 		if param == v {

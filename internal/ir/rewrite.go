@@ -1,8 +1,7 @@
 package ir
 
-// rewriter walks a program in block order for passes that look at one
-// instruction at a time. Definitions stand before uses in that order, so
-// a value replaced once is replaced everywhere.
+// rewriter walks a program in block order for passes that process one instruction at a time. In that order
+// definitions precede uses, so a value replaced once is replaced everywhere.
 type rewriter struct {
 	p     *Program
 	subst []Value // by value: what takes its place; itself when nothing does
@@ -10,7 +9,7 @@ type rewriter struct {
 	facts []fact  // by value; exact at every definition passed
 	out   []Instr // the new instructions of the present block
 	block BlockID
-	// scope is kept up when the pass asks for it.
+	// scope is maintained if the pass requests it.
 	scope   *scope
 	changed bool
 }
@@ -89,7 +88,7 @@ func (rw *rewriter) keep(i Instr) {
 	}
 }
 
-// replace lets v stand for dst from now on; the definition of dst is dropped.
+// replace replaces dst by v in later instructions and drops the definition of dst.
 func (rw *rewriter) replace(dst, v Value) {
 	rw.subst[dst] = v
 	rw.changed = true

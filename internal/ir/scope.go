@@ -14,7 +14,7 @@ func (s bitset) intersect(t bitset) {
 	}
 }
 
-// clone never gives nil, not of an empty set either: scope.in tells them apart.
+// clone never returns nil, even for an empty set, because scope.in distinguishes the two.
 func (s bitset) clone() bitset { return append(make(bitset, 0, len(s)), s...) }
 
 // scope answers, while a program is walked in block order, which values are

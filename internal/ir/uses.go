@@ -28,7 +28,7 @@ func (b *Block) operands(f func(v Value)) {
 	})
 }
 
-// applySubst puts subst[v] in the place of each v.
+// applySubst replaces each v by subst[v].
 func applySubst(p *Program, subst []Value) {
 	at := func(v *Value) {
 		if *v != None {

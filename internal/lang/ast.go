@@ -1,6 +1,5 @@
-// Package lang turns source text into a syntax tree: C expressions as GDB users
-// write them, collect lists, GDB's tracepoint definition files. It knows no
-// types and no programs; its diagnostics point into the text.
+// Package lang parses source text to syntax trees: C expressions as GDB users write them, collect lists, and
+// GDB's tracepoint definition files. It uses no type information. Its diagnostics point into the text.
 //
 // Import rule: lang imports nothing of jalon.
 package lang
@@ -8,7 +7,7 @@ package lang
 // Span is a half-open interval of byte offsets in the source text.
 type Span struct{ Lo, Hi int }
 
-// Expr is an expression. Every node knows the text it came from.
+// Expr is an expression. Every node has the span of its text.
 type Expr interface {
 	Span() Span
 	expr()
@@ -18,8 +17,8 @@ type Expr interface {
 
 type node struct {
 	span  Span
-	depth int  // of the tree below and with this node; the parser limits it
-	open  bool // there is something for Decide in the tree
+	depth int  // of the tree including this node; the parser limits it
+	open  bool // the tree has a node that Decide must replace
 }
 
 func (n node) Span() Span   { return n.span }
@@ -29,7 +28,7 @@ func (node) expr()          {}
 
 // The expression nodes.
 type (
-	// Ident is a bare name: variable, enumerator, true/false/NULL are left to sema.
+	// Ident is a bare name: a variable, an enumerator, or true, false or NULL; sema decides.
 	Ident struct {
 		node
 		Name string
@@ -46,8 +45,8 @@ type (
 		node
 		Name string // without the dollar
 	}
-	// IntLit is an integer constant; Unsigned and Long come from its suffix,
-	// Decimal matters to the type that C gives it (C17 6.4.4.1).
+	// IntLit is an integer constant. Unsigned and Long come from its suffix; its type also depends on Decimal
+	// (C17 6.4.4.1).
 	IntLit struct {
 		node
 		Value    uint64
@@ -55,9 +54,8 @@ type (
 		Long     int // 0, 1 (l), 2 (ll)
 		Decimal  bool
 	}
-	// FloatLit is a floating constant; Float says that it had the suffix f
-	// (Value is then rounded to float), Long that it had the suffix l (Value is
-	// only as exact as a double).
+	// FloatLit is a floating constant. Float means suffix f (Value is rounded to float), Long suffix l (Value
+	// has only the precision of a double).
 	FloatLit struct {
 		node
 		Value float64
@@ -92,9 +90,9 @@ type (
 		node
 		C, T, F Expr
 	}
-	// Cast is (Type)X, or C++'s static_cast<Type>(X) and the like, whose word is Op.
-	// Bare says that (Type) is a cast only because an operand follows it: what is in
-	// the parentheses could be an object by its form.
+	// Cast is (Type)X, or a C++ cast such as static_cast<Type>(X), with its keyword in Op. Bare means that
+	// (Type) is a cast only because an operand follows; by its form the content of the parentheses could also
+	// be an object.
 	Cast struct {
 		node
 		Op   string
@@ -126,13 +124,13 @@ type (
 		node
 		X, N Expr
 	}
-	// Call is a function call: jalon's own functions (str(p), ...) or one that sema refuses.
+	// Call is a call of one of jalon's functions (str(p), ...); sema refuses all others.
 	Call struct {
 		node
 		Fn   Expr
 		Args []Expr
 	}
-	// Assign is any assignment, ++ or --: parsed so that sema can refuse it well.
+	// Assign is any assignment, ++ or --. It is parsed only so that sema can report a good error.
 	Assign struct {
 		node
 		Op   string
@@ -140,20 +138,18 @@ type (
 	}
 )
 
-// What C leaves open until types are known. Decide replaces these nodes; nothing of
-// them is left in the tree that it returns.
+// Nodes for syntax that is ambiguous until types are known. The tree that Decide returns contains none of them.
 type (
-	// Maybe is (X), or the beginning of a cast (Type)... of what follows. It stands
-	// where an operand of an Open begins, or as the only argument of such a call.
+	// Maybe is (X), or the beginning of a cast (Type)... of the next operand. It occurs at the beginning of an
+	// operand of an Open, or as the only argument of such a call.
 	Maybe struct {
 		node
 		X    Expr
 		Type *TypeName
 	}
 
-	// Open is a row of operands with operators between them, of which some operand
-	// begins with a Maybe. In (a)-b*c, (a)(b)->c and (a)*b the structure of the row
-	// depends on whether a is a type.
+	// Open is a sequence of operands and operators in which at least one operand begins with a Maybe. In
+	// (a)-b*c, (a)(b)->c and (a)*b the structure depends on whether a is a type.
 	Open struct {
 		node
 		row []operand
@@ -166,7 +162,7 @@ type TypeName struct {
 	Pos  Span
 	Tag  string // "struct", "union", "enum" or ""
 	Name string // tag, typedef name, or normalised base type ("unsigned long", "char", "_Bool", "double", "void")
-	// Derive lists what the declarator makes of it, innermost first.
+	// Derive lists the derivations of the declarator, innermost first.
 	Derive []Derivation
 }
 
@@ -189,8 +185,8 @@ type Format struct {
 	Size   byte
 }
 
-// Collect is one item of a collect list: an expression with its format and the
-// text it was written as (the key of the value in the output).
+// Collect is one item of a collect list: an expression, its format, and its source text (the key of the value
+// in the output).
 type Collect struct {
 	X      Expr
 	Format Format
@@ -199,7 +195,7 @@ type Collect struct {
 	From   Text // the list
 }
 
-// Spec is a whole tracepoint as the command line or a file gives it: PLACE [if COND].
+// Spec is a complete tracepoint from the command line or a file: PLACE [if COND].
 type Spec struct {
 	Place     string
 	PlaceSpan Span

@@ -6,22 +6,19 @@ import (
 	"strings"
 )
 
-// ParseCollect parses a list of expressions separated by commas. The error is a
-// *Diagnostic or Diagnostics (one for each bad item) with the Source "collect".
-//
-// An item may have one format, GDB's /FMT, before or behind the expression:
+// ParseCollect parses a list of expressions separated by commas. The error is a *Diagnostic or
+// Diagnostics (one for each bad item) with the Source "collect". An item may have one format,
+// GDB's /FMT, before or after the expression:
 //
 //	/x flags      flags/x      req->path/s      buf/16xb
 //
-// A format behind is [count]letter[size], written without a blank after the
-// slash, as the last thing of the item. So a division by a variable that is
-// named like a format is written with a blank or parentheses: total / s,
-// total/(s). Two forms that GDB's print has no use for stay divisions: a size
-// alone (a/b, a/w) and /i alone (sum/i). What is a constant of C stays one:
-// n/10u divides.
+// A format after the expression is [count]letter[size], without a blank after the slash, at the end of the
+// item. To divide by a variable named like a format, write a blank or parentheses: total / s, total/(s). Two
+// forms that are useless in GDB's print remain divisions: only a size (a/b, a/w) and only /i (sum/i). A C
+// constant remains a constant: n/10u divides.
 func ParseCollect(src string) ([]Collect, error) { return TextOf("collect", src).ParseCollect() }
 
-// ParseCollect is the function of that name for a piece of a larger text.
+// ParseCollect parses a collect list that is part of a larger text; see the function ParseCollect.
 func (t Text) ParseCollect() ([]Collect, error) {
 	var items []Collect
 	var bad Diagnostics
@@ -51,7 +48,7 @@ func (t Text) item(item Span) (Collect, error) {
 	s := trim(src, Span{lo, item.Hi})
 	if behind, hi, ok := trailingFormat(src, s); ok {
 		if f != (Format{}) {
-			return Collect{}, t.At(Span{hi, s.Hi}, "this item has two formats", "write one, before or behind the expression")
+			return Collect{}, t.At(Span{hi, s.Hi}, "this item has two formats", "write one, before or after the expression")
 		}
 		f = behind
 		s = trim(src, Span{s.Lo, hi})
@@ -68,7 +65,7 @@ const (
 	sizeLetters   = "bhwg"
 )
 
-// scanFormat reads [count][letter][size]; n is how much of s that is.
+// scanFormat reads [count][letter][size]; n is its length in s.
 func scanFormat(s string) (f Format, n int) {
 	for n < len(s) && isDigit(s[n]) {
 		n++
@@ -107,7 +104,7 @@ func (t Text) leadingFormat(s Span) (lo int, f Format, err error) {
 	}
 	f, n := scanFormat(word[:end])
 	if n != end || n == 0 {
-		return 0, f, t.At(Span{s.Lo, s.Lo + 1 + end}, fmt.Sprintf("%q is no format", src[s.Lo:s.Lo+1+end]),
+		return 0, f, t.At(Span{s.Lo, s.Lo + 1 + end}, fmt.Sprintf("%q is not a format", src[s.Lo:s.Lo+1+end]),
 			"a format is a slash, a count, one of x d u o t c a f s z i and a size b h w g: /x, /s, /16xb")
 	}
 	return s.Lo + 1 + n, f, nil
@@ -127,14 +124,14 @@ func trailingFormat(src string, s Span) (f Format, hi int, ok bool) {
 	return f, s.Lo + slash, true
 }
 
-// isIntConstant says whether all of a word is a C constant, such as 10u.
+// isIntConstant reports whether a whole word is a C constant, such as 10u.
 func isIntConstant(word string) bool {
 	l := &lexer{src: word, end: len(word)}
 	return isDigit(word[0]) && l.number().kind == tokLit
 }
 
-// splitList cuts a list at the commas outside brackets, quotes and comments;
-// blanks around the items are left out. There is always at least one item.
+// splitList splits a list at the commas outside brackets, quotes and comments, and trims blanks. It returns at
+// least one item.
 func splitList(src string) []Span {
 	var items []Span
 	depth, lo := 0, 0
@@ -160,7 +157,7 @@ func splitList(src string) []Span {
 	return append(items, trim(src, Span{lo, len(src)}))
 }
 
-// trim leaves out the blanks and continued lines at both ends.
+// trim removes blanks and continued lines at both ends.
 func trim(src string, s Span) Span {
 	for n := spaceLen(src[s.Lo:s.Hi]); n > 0; n = spaceLen(src[s.Lo:s.Hi]) {
 		s.Lo += n

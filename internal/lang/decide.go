@@ -1,9 +1,8 @@
 package lang
 
-// Decide gives x the structure that depends on which names are types: casts or
-// parentheses, sizeof of a type or an object. x itself stays as it is, for other
-// places where its names mean something else. The diagnostic, nil where there is
-// none, has no text.
+// Decide returns x with its ambiguities resolved by the names that are types: casts or parentheses, sizeof of a
+// type or an object. It does not change x, because names may have another meaning at another place. The
+// diagnostic, or nil, has no text.
 func Decide(x Expr, isType func(name string) bool) (Expr, *Diagnostic) {
 	d := &decider{types: isType, known: map[string]bool{}}
 	x = d.expr(x)
@@ -15,7 +14,7 @@ func Decide(x Expr, isType func(name string) bool) (Expr, *Diagnostic) {
 
 type decider struct {
 	types func(string) bool
-	known map[string]bool // what types said: it may search debug information
+	known map[string]bool // results of types, which may search debug information
 	bad   *Diagnostic     // the first
 }
 
@@ -34,7 +33,7 @@ func (d *decider) fail(s Span, msg string) {
 	}
 }
 
-// expr decides what is open in x.
+// expr resolves the ambiguities in x.
 func (d *decider) expr(x Expr) Expr {
 	if x == nil || !x.isOpen() {
 		return x
@@ -56,8 +55,8 @@ func (d *decider) expr(x Expr) Expr {
 	return withOperands(x, x.Span(), d.expr)
 }
 
-// row decides its operands from left to right. A cast takes an operator and operand
-// from the row, which are then its operand.
+// row decides the operands of a sequence from left to right. A cast takes an operator and an operand from the
+// sequence as its own operand.
 func (d *decider) row(o *Open) Expr {
 	r := &rowReader{d: d, row: o.row}
 	var row []operand
@@ -81,10 +80,10 @@ type rowReader struct {
 	d   *decider
 	row []operand
 	at  int // the next operand
-	end int // where the text of the current one ends
+	end int // end of the current operand's text
 }
 
-// operand decides one operand of the row, as it is or as a part of it.
+// operand decides one operand of the sequence, or a part of an operand.
 func (r *rowReader) operand(x Expr) Expr {
 	m := maybeIn(x)
 	if m == nil {
@@ -117,7 +116,7 @@ func (r *rowReader) parenthesis(m *Maybe) Expr {
 	return &Cast{node: nodeOf(Span{m.span.Lo, r.end}, u), Type: m.Type, X: u}
 }
 
-// called reports whether x, an operand with suffixes, begins with a call of m.
+// called reports whether the operand x begins with a call of m.
 func called(x Expr, m *Maybe) bool {
 	for x != nil {
 		if c, ok := x.(*Call); ok && c.Fn == Expr(m) {
@@ -128,8 +127,8 @@ func called(x Expr, m *Maybe) bool {
 	return false
 }
 
-// withoutCall is what a cast (m) converts: x with the arguments of the call of m as
-// an expression in parentheses.
+// withoutCall returns the operand of a cast (m): x, with the arguments of the call of m as an expression in
+// parentheses.
 func (r *rowReader) withoutCall(x Expr, m *Maybe) Expr {
 	c, ok := x.(*Call)
 	if !ok || c.Fn != Expr(m) {
@@ -154,7 +153,7 @@ func (r *rowReader) withoutCall(x Expr, m *Maybe) Expr {
 	return y
 }
 
-// withOperands is a copy of x at s with f of its operands.
+// withOperands returns a copy of x at s, with f applied to its operands.
 func withOperands(x Expr, s Span, f func(Expr) Expr) Expr {
 	of := func(y Expr) Expr {
 		if y == nil {
@@ -199,5 +198,5 @@ func withOperands(x Expr, s Span, f func(Expr) Expr) Expr {
 		}
 		return &Call{nodeOf(s, all...), fn, args}
 	}
-	return x // no operands, or an Open or Maybe, which nothing changes as a whole
+	return x // no operands, or an Open or Maybe, which are never changed as a whole
 }

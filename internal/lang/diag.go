@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Diagnostic is an error of the user's: what is wrong, where in which text, and
-// what to do about it. Its Error text shows the line and a caret below it.
+// Diagnostic is a user error: the problem, its position in a text, and a hint. Its Error text shows the line
+// with a caret below it.
 type Diagnostic struct {
 	Source string // "condition", "collect", a file name, ...
 	Text   string // the whole text that Span points into; may have several lines
@@ -25,7 +25,7 @@ func At(source, text string, s Span, msg, hint string) *Diagnostic {
 // Error renders the diagnostic, without a newline at its end.
 func (d *Diagnostic) Error() string { return d.Render("error") }
 
-// Render is Error with another word in the place of "error", such as "warning".
+// Render is Error with another word instead of "error", such as "warning".
 func (d *Diagnostic) Render(label string) string {
 	var b strings.Builder
 	b.WriteString(label + ": " + visible(d.Msg))
@@ -48,7 +48,7 @@ func (d *Diagnostic) Render(label string) string {
 	return b.String()
 }
 
-// Diagnostics is several diagnostics of one input, in the order of the text.
+// Diagnostics is a list of diagnostics for one input, in the order of the text.
 type Diagnostics []*Diagnostic
 
 // Error renders all of them, a blank line between.
@@ -69,7 +69,7 @@ func (ds Diagnostics) Unwrap() []error {
 	return all
 }
 
-// Err is nil, the only diagnostic, or all of them.
+// Err returns nil, the only diagnostic, or the list.
 func (ds Diagnostics) Err() error {
 	switch len(ds) {
 	case 0:
@@ -80,29 +80,28 @@ func (ds Diagnostics) Err() error {
 	return ds
 }
 
-// maxDiagnostics of one text are enough: the rest are mostly echoes.
+// maxDiagnostics limits the diagnostics for one text: later ones are mostly consequences of earlier ones.
 const maxDiagnostics = 30
 
-// add appends d; behind maxDiagnostics only the notice that there are more.
+// add appends d. After maxDiagnostics it appends only a notice that there are more.
 func (ds Diagnostics) add(d *Diagnostic) Diagnostics {
 	switch n := len(ds); {
 	case n < maxDiagnostics:
 		return append(ds, d)
 	case n == maxDiagnostics:
-		return append(ds, At(d.Source, d.Text, d.Span, "too many errors; those from here on are not shown", ""))
+		return append(ds, At(d.Source, d.Text, d.Span, "too many errors; the remaining ones are not shown", ""))
 	}
 	return ds
 }
 
-// Named returns err with the Source of its diagnostics replaced: the parser
-// does not know whether it reads a condition or something else.
+// Named returns err with the Source of its diagnostics replaced, because the parser does not know whether it
+// parses a condition or something else.
 func Named(err error, source string) error {
 	return mapDiagnostics(err, func(d *Diagnostic) { d.Source = source })
 }
 
-// Within returns err with its diagnostics moved into a larger text, of which
-// the text that they are about is the part that starts at offset. A diagnostic
-// whose text is not found there stays as it is.
+// Within returns err with its diagnostics moved to a larger text. The diagnostics' text is the part of the
+// larger text that starts at offset. If a diagnostic's text is not found there, the diagnostic is unchanged.
 func Within(err error, source, text string, offset int) error {
 	return mapDiagnostics(err, func(d *Diagnostic) {
 		if offset < 0 || offset > len(text) || !strings.HasPrefix(text[offset:], d.Text) {
@@ -131,7 +130,7 @@ func mapDiagnostics(err error, change func(*Diagnostic)) error {
 	return err
 }
 
-// excerpt is one line of the text as it is shown, and where the caret goes.
+// excerpt is one displayed line of the text, with the position of the caret.
 type excerpt struct {
 	line, column int // from 1; the column counts characters
 	shown        string
@@ -141,7 +140,7 @@ type excerpt struct {
 
 const (
 	tabWidth   = 8
-	maxColumns = 160 // longer lines are shown around the caret only
+	maxColumns = 160 // of longer lines only the part around the caret is shown
 	ellipsis   = "..."
 )
 
@@ -170,7 +169,7 @@ func excerptOf(text string, s Span) excerpt {
 	return e
 }
 
-// clip cuts what does not fit into maxColumns, far from the caret first.
+// clip cuts the line to maxColumns, first at the end farther from the caret.
 func clip(before, marked, after string) (string, string, string) {
 	if columns(before)+columns(marked)+columns(after) <= maxColumns {
 		return before, marked, after

@@ -104,7 +104,7 @@ func TestWithin(t *testing.T) {
    |
  2 |   condition $bpnum a b
    |                      ^
-   = hint: declarations are no expressions`
+   = hint: a declaration is not an expression`
 	if got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
 	}

@@ -16,7 +16,7 @@ const (
 	tokLit             // lit is the literal
 	tokScope           // a quoted name before "::"; text is what the quotes hold
 	tokOp              // text is the operator or bracket
-	tokError           // err says what is wrong with the text here
+	tokError           // err describes the problem in the text here
 )
 
 type token struct {
@@ -27,7 +27,7 @@ type token struct {
 	err  *Diagnostic
 }
 
-// operators are tried in this order: a longer one stands before its prefixes.
+// operators are tried in this order: a longer one precedes its prefixes.
 var operators = []string{
 	"<<=", ">>=", "...",
 	"->", "++", "--", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "::",
@@ -36,7 +36,7 @@ var operators = []string{
 	",", ".", "(", ")", "[", "]", "{", "}", "@", ";",
 }
 
-// lexer cuts the part of src before end into tokens.
+// lexer splits the part of src before end into tokens.
 type lexer struct {
 	source string // for diagnostics
 	src    string
@@ -58,7 +58,7 @@ func (l *lexer) tokens() []token {
 
 func (l *lexer) rest() string { return l.src[l.pos:l.end] }
 
-// peek is the byte at distance n, 0 past the end.
+// peek returns the byte at distance n, or 0 after the end.
 func (l *lexer) peek(n int) byte {
 	if l.pos+n < l.end {
 		return l.src[l.pos+n]
@@ -93,7 +93,7 @@ func (l *lexer) next() token {
 		l.pos += n
 		name := l.src[lo:l.pos]
 		if (l.peek(0) == '\'' || l.peek(0) == '"') && isWidePrefix(name) {
-			return l.errorAt(lo, l.pos+1, "strings and characters of a program are bytes to jalon: leave the "+name+" out",
+			return l.errorAt(lo, l.pos+1, "jalon treats a program's strings and characters as bytes: omit the "+name+" out",
 				"wide and prefixed literals (%s%c) are not supported", name, l.peek(0))
 		}
 		return token{kind: tokIdent, span: Span{lo, l.pos}, text: name}
@@ -106,19 +106,19 @@ func (l *lexer) next() token {
 	}
 	r, n := utf8.DecodeRuneInString(l.rest())
 	if r == utf8.RuneError && n == 1 {
-		return l.errorAt(lo, lo+1, "text is UTF-8 here", "the byte 0x%02x is no character", c)
+		return l.errorAt(lo, lo+1, "the text must be UTF-8", "the byte 0x%02x is not a character", c)
 	}
 	return l.errorAt(lo, lo+n, "", "the character %q has no meaning in an expression", r)
 }
 
-// skipBlanks passes blanks, continued lines and C comments. It fails with an
-// error token at a comment without an end.
+// skipBlanks skips blanks, continued lines and C comments. It returns an error token for an unterminated
+// comment.
 func (l *lexer) skipBlanks() (token, bool) {
 	for l.pos < l.end {
 		n := blankLen(l.rest())
 		if n < 0 {
-			return l.errorAt(l.pos, l.pos+2, `to divide by what a pointer points to, write "/ *"`,
-				"this comment has no end"), false
+			return l.errorAt(l.pos, l.pos+2, `to divide by *p, write "/ *p"`,
+				"unterminated comment"), false
 		}
 		if n == 0 {
 			break
@@ -128,8 +128,8 @@ func (l *lexer) skipBlanks() (token, bool) {
 	return token{}, true
 }
 
-// blankLen is the length of the blank, continued line or comment that s starts
-// with; -1 for a comment without an end.
+// blankLen returns the length of the blank, continued line or comment at the start of s; -1 for an unterminated
+// comment.
 func blankLen(s string) int {
 	if strings.HasPrefix(s, "/*") {
 		if n := strings.Index(s[2:], "*/"); n >= 0 {
@@ -140,7 +140,7 @@ func blankLen(s string) int {
 	return spaceLen(s)
 }
 
-// spaceLen is blankLen where there are no comments, as in places: /usr/*/lib.
+// spaceLen is blankLen without comments, for places: /usr/*/lib.
 func spaceLen(s string) int {
 	switch {
 	case s == "":
@@ -168,13 +168,13 @@ func (l *lexer) register() token {
 	name := l.src[lo+1 : l.pos]
 	if name == "" || isDigit(name[0]) || name[0] == '$' {
 		return l.errorAt(lo, l.pos, "a name follows the dollar: $rip, $args, $locals, $regs, ...",
-			"%q means GDB's value history, which jalon has not", "$"+name)
+			"%q is GDB's value history, which jalon does not support", "$"+name)
 	}
 	return token{kind: tokReg, span: Span{lo, l.pos}, text: name}
 }
 
-// identLen is the length of the C identifier that s starts with. As in GNU C
-// a dollar may stand inside; letters of any script may be used.
+// identLen returns the length of the C identifier at the start of s. As in GNU C it may contain dollars;
+// letters of any script are allowed.
 func identLen(s string) int {
 	for i, r := range s {
 		if isIdentRune(r) && (i > 0 || r != '$' && !unicode.IsDigit(r)) {

@@ -33,7 +33,7 @@ func (l *lexer) number() token {
 	return l.integer(lo, base, digits)
 }
 
-// identPartLen is the length of one more character of a preprocessing number.
+// identPartLen returns the length of the next character of a preprocessing number.
 func identPartLen(s string) int {
 	if s[0] == '.' {
 		return 1
@@ -86,15 +86,15 @@ func (l *lexer) integer(lo, base int, digits string) token {
 		if base == 8 {
 			hint = "a leading 0 makes a constant octal"
 		}
-		return l.errorAt(start+n, start+n+1, hint, "the digit %c does not belong in %s constant", suffix[0], baseNames[base])
+		return l.errorAt(start+n, start+n+1, hint, "the digit %c is not allowed in %s constant", suffix[0], baseNames[base])
 	}
 	unsigned, long, ok := integerSuffix(suffix)
 	if !ok {
 		hint := "integers may end in u, l, ul, ll, ull"
 		if suffix == "f" || suffix == "F" {
-			hint = fmt.Sprintf("a float is written %s.0f", digits[:n])
+			hint = fmt.Sprintf("write %s.0f for a float", digits[:n])
 		}
-		return l.errorAt(start+n, l.pos, hint, "%q is no suffix of an integer", suffix)
+		return l.errorAt(start+n, l.pos, hint, "%q is not an integer suffix", suffix)
 	}
 	s := Span{lo, l.pos}
 	if overflow {
@@ -148,13 +148,13 @@ func (l *lexer) float(lo int, text string, hex bool) token {
 	if lit.Float {
 		bits = 32
 	}
-	// ParseFloat also takes names, which cannot come here, and underscores.
+	// ParseFloat also accepts names, which cannot occur here, and underscores.
 	v, err := strconv.ParseFloat(digits, bits)
 	if err != nil && math.IsInf(v, 0) {
 		return l.errorAt(lo, l.pos, "", "the constant %s is too large for its type", text)
 	}
 	if err != nil || strings.ContainsRune(digits, '_') {
-		return l.errorAt(lo, l.pos, "", "%q is no number", text)
+		return l.errorAt(lo, l.pos, "", "%q is not a number", text)
 	}
 	lit.Value = v
 	return token{kind: tokLit, span: s, lit: lit}

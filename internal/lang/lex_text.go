@@ -5,13 +5,12 @@ import (
 	"unicode/utf8"
 )
 
-// quoted reads what a single quote starts: a character constant, or the name of
-// a file or function when "::" follows.
+// quoted reads a character constant, or, if "::" follows, a quoted name of a file or function.
 func (l *lexer) quoted() token {
 	lo := l.pos
 	close := closingQuote(l.src[lo:l.end])
 	if close < 0 {
-		return l.errorAt(lo, lo+1, "", "this quote is not closed")
+		return l.errorAt(lo, lo+1, "", "unterminated quote")
 	}
 	inside := l.src[lo+1 : lo+close]
 	l.pos = lo + close + 1
@@ -30,9 +29,9 @@ func (l *lexer) quoted() token {
 		return *bad
 	}
 	if len(bytes) != 1 {
-		hint := `a file or function in quotes is followed by "::", a string stands in double quotes`
+		hint := `put "::" after a quoted file or function; use double quotes for a string`
 		if utf8.RuneCountInString(inside) == 1 {
-			hint = "characters of a program are bytes; compare a string, or write the bytes as numbers"
+			hint = "characters are bytes; compare a string, or write the bytes as numbers"
 		}
 		return l.errorAt(lo, l.pos, hint, "%s is not one byte", l.src[lo:l.pos])
 	}
@@ -40,14 +39,13 @@ func (l *lexer) quoted() token {
 	return token{kind: tokLit, span: s, lit: lit}
 }
 
-// packageName says whether quoted text is the name of a variable of a package of Go,
-// 'example.com/prog/sub.Count'.
+// packageName reports whether quoted text is the name of a Go package variable, 'example.com/prog/sub.Count'.
 func packageName(s string) bool {
 	dot := strings.LastIndexByte(s, '.')
 	return dot > 0 && dot < len(s)-1 && !strings.ContainsAny(s, "\\ '\"") && strings.LastIndexByte(s, '/') < dot
 }
 
-// scopeFollows says whether the next thing is "::", blanks aside.
+// scopeFollows reports whether "::" follows, after optional blanks.
 func (l *lexer) scopeFollows() bool {
 	ahead := *l
 	if _, ok := ahead.skipBlanks(); !ok {
@@ -56,7 +54,7 @@ func (l *lexer) scopeFollows() bool {
 	return strings.HasPrefix(ahead.rest(), "::")
 }
 
-// strings reads a string literal and those that follow it directly.
+// strings reads a string literal and the literals directly after it.
 func (l *lexer) strings() token {
 	var value []byte
 	s := Span{l.pos, l.pos}
@@ -64,7 +62,7 @@ func (l *lexer) strings() token {
 		lo := l.pos
 		close := closingQuote(l.src[lo:l.end])
 		if close < 0 {
-			return l.errorAt(lo, lo+1, "", "this string is not closed")
+			return l.errorAt(lo, lo+1, "", "unterminated string")
 		}
 		bytes, bad := l.unescape(lo+1, lo+close)
 		if bad != nil {
@@ -84,8 +82,7 @@ func (l *lexer) strings() token {
 	return token{kind: tokLit, span: s, lit: lit}
 }
 
-// closingQuote is the index of the quote that closes the one s starts with; -1
-// when the line ends first.
+// closingQuote returns the index of the quote that closes the one at the start of s; -1 if the line ends first.
 func closingQuote(s string) int {
 	for i := 1; i < len(s) && s[i] != '\n'; i++ {
 		switch s[i] {
@@ -107,7 +104,7 @@ var simpleEscapes = map[byte]byte{
 	'\\': '\\', '\'': '\'', '"': '"', '?': '?',
 }
 
-// unescape gives the bytes that src[lo:hi], the inside of quotes, stands for.
+// unescape returns the bytes of src[lo:hi], the text inside quotes.
 func (l *lexer) unescape(lo, hi int) ([]byte, *token) {
 	var out []byte
 	for i := lo; i < hi; {
@@ -137,7 +134,7 @@ func (l *lexer) escape(lo, hi int) (bytes []byte, n int, bad *token) {
 	if !ok {
 		_, size := utf8.DecodeRuneInString(l.src[lo+1 : hi])
 		end := lo + 1 + size
-		t := l.errorAt(lo, end, `a backslash itself is written "\\"`, "%s is no escape sequence of C", l.src[lo:end])
+		t := l.errorAt(lo, end, `write "\\" for a backslash`, "%s is not a C escape sequence", l.src[lo:end])
 		return nil, 0, &t
 	}
 	digits := lo + e.skip
@@ -157,7 +154,7 @@ func (l *lexer) escape(lo, hi int) (bytes []byte, n int, bad *token) {
 	return nil, 0, &t
 }
 
-// numericEscape says how an escape sequence with a number is written.
+// numericEscape describes the syntax of an escape sequence with a number.
 type numericEscape struct {
 	skip        int // bytes before the digits
 	base        int
@@ -170,12 +167,12 @@ type numericEscape struct {
 // numericEscapes by the character after the backslash.
 var numericEscapes = func() map[byte]numericEscape {
 	m := map[byte]numericEscape{
-		'x': {skip: 2, base: 16, least: 1, most: 1 << 20, max: 0xff, rule: `one byte goes up to \xff; as in C all hexadecimal digits that follow belong to it`},
+		'x': {skip: 2, base: 16, least: 1, most: 1 << 20, max: 0xff, rule: `the largest byte is \xff; as in C, all following hexadecimal digits belong to the sequence`},
 		'u': {skip: 2, base: 16, least: 4, most: 4, max: utf8.MaxRune, unicode: true, rule: `\u takes the 4 digits of a Unicode character`},
 		'U': {skip: 2, base: 16, least: 8, most: 8, max: utf8.MaxRune, unicode: true, rule: `\U takes the 8 digits of a Unicode character`},
 	}
 	for c := byte('0'); c <= '7'; c++ {
-		m[c] = numericEscape{skip: 1, base: 8, least: 1, most: 3, max: 0xff, rule: `one byte goes up to \377`}
+		m[c] = numericEscape{skip: 1, base: 8, least: 1, most: 3, max: 0xff, rule: `the largest byte is \377`}
 	}
 	return m
 }()

@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// Nearest returns up to max of the candidates that name may be a misspelling
-// of, best first: few edits (a swap of neighbours counts as one), or another
-// spelling in upper and lower case. Equally near ones are in alphabetical order.
+// Nearest returns up to max candidates of which name may be a misspelling, best first. The measure is the
+// number of edits (a swap of neighbours counts as one); differences in case are free. Equally good candidates
+// are in alphabetical order.
 func Nearest(name string, candidates []string, max int) []string {
 	type near struct {
 		name string
@@ -29,7 +29,7 @@ func Nearest(name string, candidates []string, max int) []string {
 		if strings.ToLower(c) == folded {
 			d = 0
 		}
-		// All of a one-letter name changed is no misspelling.
+		// A one-letter name with its letter changed is not a misspelling.
 		if d <= limit && (d < utf8.RuneCountInString(name) || utf8.RuneCountInString(c) > d) {
 			found = append(found, near{c, d})
 		}
@@ -50,7 +50,7 @@ func Nearest(name string, candidates []string, max int) []string {
 	return out
 }
 
-// DidYouMean words the names that Nearest gave as a hint; "" for none.
+// DidYouMean returns a hint with the names from Nearest; "" for none.
 func DidYouMean(names []string) string {
 	if len(names) == 0 {
 		return ""

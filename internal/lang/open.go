@@ -1,19 +1,19 @@
 package lang
 
-// reading is what a parenthesis at an operand's place may be.
+// reading is what a parenthesis at the start of an operand may mean.
 type reading struct {
 	is     kindOfParens
-	ty     *TypeName // its content as a type; nil when it is none
+	ty     *TypeName // its content as a type; nil if it is not a type
 	object bool      // its content can be an expression
-	end    int       // the token behind it
+	end    int       // the token after it
 }
 
 type kindOfParens uint8
 
 const (
-	anOperand kindOfParens = iota // (x), or the parser finds out what is wrong
-	aCast                         // (type) of what follows
-	undecided                     // one of both: types decide
+	anOperand kindOfParens = iota // (x), or an error that the parser will report
+	aCast                         // (type) before its operand
+	undecided                     // one of the two: types decide
 )
 
 // reading finds out what the parenthesis at the current token may be, by syntax
@@ -46,7 +46,7 @@ func (p *parser) reading() reading {
 	return r
 }
 
-// readingBefore decides by the token behind a parenthesis with a possible type.
+// readingBefore decides by the token after a parenthesis with a possible type.
 func (p *parser) readingBefore(object bool) kindOfParens {
 	t := p.tok()
 	switch {
@@ -58,9 +58,9 @@ func (p *parser) readingBefore(object bool) kindOfParens {
 		}
 	case t.oneOf("+ - * &"):
 		return undecided
-	case t.is("("): // a call, or casts one behind the other
+	case t.is("("): // a call, or consecutive casts
 		if p.enter() != nil {
-			return anOperand // too deep: the parser says so
+			return anOperand // too deep: the parser reports it
 		}
 		defer p.leave()
 		if p.reading().is == aCast {
@@ -92,8 +92,8 @@ func newMaybe(s Span, x Expr, ty *TypeName) *Maybe {
 	return &Maybe{node: node{span: s, depth: x.height(), open: true}, X: x, Type: ty}
 }
 
-// open makes the node of a row that cannot be grouped yet. It is as high as its
-// highest operand: Decide counts again.
+// open makes the node for a sequence that cannot be grouped yet. Its height is that of its highest operand;
+// Decide counts again.
 func (p *parser) open(row []operand) (Expr, error) {
 	n := node{span: Span{row[0].outer.Lo, p.ahead(-1).span.Hi}, open: true}
 	for _, o := range row {
@@ -105,9 +105,9 @@ func (p *parser) open(row []operand) (Expr, error) {
 	return &Open{node: n, row: row}, p.checkHeight(n)
 }
 
-// inner is the operand of x whose text begins or ends the text of x together with
-// it, where a Maybe can be that concerns more than x: behind prefix operators and
-// casts, before suffixes. suffix says that what follows belongs to x in any case.
+// inner returns the operand at the beginning or end of x's text: after prefix operators and casts, or before
+// suffixes. A Maybe there can affect more than x. suffix means that the following text belongs to x in any
+// case.
 func inner(x Expr) (y Expr, suffix bool) {
 	switch x := x.(type) {
 	case *Unary:
@@ -134,8 +134,7 @@ func inner(x Expr) (y Expr, suffix bool) {
 	return nil, false
 }
 
-// maybeIn is the Maybe with which an operand begins, behind its prefix operators; nil
-// for none.
+// maybeIn returns the Maybe at the beginning of an operand, after its prefix operators; nil if there is none.
 func maybeIn(x Expr) *Maybe {
 	for x != nil && x.isOpen() {
 		if m, ok := x.(*Maybe); ok {
@@ -146,8 +145,7 @@ func maybeIn(x Expr) *Maybe {
 	return nil
 }
 
-// endsInMaybe says whether x is one or several parentheses behind each other that may
-// all be types, so far: (a), (a)(b), (a)(b)(c).
+// endsInMaybe reports whether x consists only of parentheses that may all be types: (a), (a)(b), (a)(b)(c).
 func endsInMaybe(x Expr) bool {
 	if c, ok := x.(*Call); ok && len(c.Args) == 1 {
 		x = c.Args[0]

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Limits that keep malicious or broken input from exhausting the stack here
-// and in whoever walks the tree.
+// These limits prevent malicious or broken input from exhausting the stack, here and in code that walks the
+// tree.
 const (
 	maxSource = 64 << 10 // bytes of an expression
 	maxHeight = 500      // of the tree
-	// maxNesting bounds the recursion of the parser. An expression within
-	// maxHeight, printed with all its parentheses, stays within it.
+	// maxNesting limits the recursion of the parser. An expression within maxHeight, printed with all its
+	// parentheses, does not exceed it.
 	maxNesting = 4 * maxHeight
 )
 
@@ -43,17 +43,17 @@ type parser struct {
 	i       int
 	nesting int // of expressions, see maxNesting
 	inTypes int // nesting of types, see maxTypeNesting
-	// inParams is how many parameter lists are open: names can follow types there.
+	// inParams counts open parameter lists, in which names can follow types.
 	inParams int
-	parens   map[int]reading // what parentheses may be, by their tokens
+	parens   map[int]reading // possible meanings of parentheses, by token
 }
 
 func (p *parser) tok() token { return p.toks[p.i] }
 
-// ahead is the token n places further, the last one when there are no more.
+// ahead returns the token n places ahead, or the last token.
 func (p *parser) ahead(n int) token { return p.toks[max(0, min(p.i+n, len(p.toks)-1))] }
 
-// advance returns the current token and goes to the next.
+// advance returns the current token and moves to the next.
 func (p *parser) advance() token {
 	t := p.toks[p.i]
 	if p.i < len(p.toks)-1 {
@@ -77,7 +77,7 @@ func (p *parser) accept(op string) bool {
 	return false
 }
 
-// closing expects the bracket that closes open.
+// closing consumes the bracket that closes open.
 func (p *parser) closing(op string, open token) error {
 	if p.accept(op) {
 		return nil
@@ -88,7 +88,7 @@ func (p *parser) closing(op string, open token) error {
 	return p.closingType(op, open)
 }
 
-// closingType is closing behind a type, where only the bracket can follow.
+// closingType is closing after a type, where only the bracket can follow.
 func (p *parser) closingType(op string, open token) error {
 	switch t := p.tok(); {
 	case t.is(op):
@@ -107,7 +107,7 @@ func (p *parser) errorAt(s Span, hint, format string, args ...any) error {
 	return At(p.source, p.src, s, fmt.Sprintf(format, args...), hint)
 }
 
-// describe names a token in a message.
+// describe returns the text for a token in a message.
 func (p *parser) describe(t token) string {
 	return strconv.Quote(p.src[t.span.Lo:t.span.Hi])
 }
@@ -122,9 +122,8 @@ func (p *parser) enter() error {
 
 func (p *parser) leave() { p.nesting-- }
 
-// node makes the common part of an expression with these operands, whose text
-// goes from lo to the last token read. (The spans of the operands would not do:
-// they leave out the parentheses around them.)
+// node makes the common part of an expression with these operands, with the text from lo to the last token
+// read. (The operands' spans are not sufficient, because they do not include parentheses.)
 func (p *parser) node(lo int, operands ...Expr) (node, error) {
 	n := nodeOf(Span{lo, p.ahead(-1).span.Hi}, operands...)
 	return n, p.checkHeight(n)
@@ -149,7 +148,7 @@ func nodeOf(s Span, operands ...Expr) node {
 	return n
 }
 
-// tooHigh is a diagnostic without its text where the tree has too many levels.
+// tooHigh returns a diagnostic without text if the tree has too many levels.
 func (n node) tooHigh() *Diagnostic {
 	if n.depth <= maxHeight {
 		return nil
@@ -157,7 +156,7 @@ func (n node) tooHigh() *Diagnostic {
 	return &Diagnostic{Span: n.span, Msg: tooHighMsg}
 }
 
-var tooHighMsg = fmt.Sprintf("the expression has more than %d operations inside one another", maxHeight)
+var tooHighMsg = fmt.Sprintf("the expression has more than %d nested operations", maxHeight)
 
 // unexpectedOperand is the error for a token where an operand should start.
 func (p *parser) unexpectedOperand() error {
@@ -185,19 +184,19 @@ func (p *parser) unexpectedAfter() error {
 	case t.kind == tokError:
 		return t.err
 	case t.is(")") || t.is("]") || t.is("}"):
-		return p.errorAt(t.span, "", "%s closes nothing", p.describe(t))
+		return p.errorAt(t.span, "", "unmatched %s", p.describe(t))
 	case t.is(":"):
-		return p.errorAt(t.span, `"a ? b : c" chooses, "'file.c'::x" names a variable of a file`, "%s without a %q before it", p.describe(t), "?")
+		return p.errorAt(t.span, `write "a ? b : c" to choose, "'file.c'::x" for a variable of a file`, "%s without a %q before it", p.describe(t), "?")
 	case t.kind == tokOp:
-		return p.errorAt(t.span, "", "%s cannot stand here", p.describe(t))
+		return p.errorAt(t.span, "", "%s is not allowed here", p.describe(t))
 	case t.word("and") || t.word("or"):
-		hint = `C writes "&&" and "||"`
+		hint = `use "&&" and "||"`
 	case prev.word("not"):
-		hint = `C writes "!"`
+		hint = `use "!"`
 	case prev.kind == tokIdent && t.kind == tokIdent && baseWords[t.text] && p.ahead(-2).is("("):
 		return p.errorAt(t.span, "", "%q cannot be added to the type %q", t.text, prev.text)
 	case prev.kind == tokIdent && t.kind == tokIdent && p.i == 1:
-		hint = "declarations are no expressions"
+		hint = "a declaration is not an expression"
 	}
 	return p.errorAt(t.span, hint, "an operator is missing before %s", p.describe(t))
 }

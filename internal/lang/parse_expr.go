@@ -1,7 +1,7 @@
 package lang
 
-// Precedences of binary operators (C17 6.5), loosest first. GDB's @ stands
-// between the shifts and the sums: arr[0]@n+1 has n+1 elements.
+// Precedences of binary operators (C17 6.5), loosest first. GDB's @ is between shifts and sums: arr[0]@n+1 has
+// n+1 elements.
 const (
 	precComma = iota + 1
 	precAssign
@@ -38,16 +38,16 @@ var binaryPrec = map[string]int{
 	"*": precProduct, "/": precProduct, "%": precProduct,
 }
 
-// operand is one of a row, with the operator before it.
+// operand is an operand in a sequence, with the operator before it.
 type operand struct {
 	x     Expr
-	outer Span // with the parentheses around it
+	outer Span // including parentheses
 	op    token
 	mid   Expr // between "?" and ":"
 }
 
-// expr parses an expression of operators that bind at least as tightly as least:
-// first as a row, which is then grouped, or left as an Open until types are known.
+// expr parses an expression of operators that bind at least as tightly as least. It first reads a sequence, and
+// then groups it, or leaves it as an Open until types are known.
 func (p *parser) expr(least int) (Expr, error) {
 	var row []operand
 	var next operand
@@ -83,10 +83,10 @@ func (p *parser) expr(least int) (Expr, error) {
 	return x, nil
 }
 
-// middle parses what is between the "?" and ":" of c ? t : f, both included.
+// middle parses the "?", the ":" and the expression between them in c ? t : f.
 func (p *parser) middle(question token) (Expr, error) {
 	if p.tok().is(":") {
-		return nil, p.errorAt(p.tok().span, `GNU's "a ?: b" is written "a ? a : b"`, "an operand is missing before \":\"")
+		return nil, p.errorAt(p.tok().span, `write "a ? a : b" for GNU's "a ?: b"`, "an operand is missing before \":\"")
 	}
 	if err := p.enter(); err != nil {
 		return nil, err
@@ -105,21 +105,20 @@ func (p *parser) middle(question token) (Expr, error) {
 	return t, nil
 }
 
-// group makes the tree of a row by the precedences of its operators. The
-// diagnostic has no text.
+// group makes the tree of a sequence by the precedences of its operators. The diagnostic has no text.
 func group(row []operand) (Expr, Span, *Diagnostic) {
 	g := &grouper{row: row[1:]}
 	x, outer := g.tree(row[0].x, row[0].outer, precComma)
 	return x, outer, g.bad
 }
 
-// grouper climbs precedences along what is left of a row.
+// grouper does precedence climbing on the rest of a sequence.
 type grouper struct {
 	row []operand
 	bad *Diagnostic
 }
 
-// tree adds to x what follows it with operators that bind at least as tightly as least.
+// tree extends x by the following operands whose operators bind at least as tightly as least.
 func (g *grouper) tree(x Expr, outer Span, least int) (Expr, Span) {
 	for len(g.row) > 0 && g.bad == nil {
 		next := g.row[0]
@@ -219,10 +218,10 @@ func (p *parser) cast() (Expr, error) {
 	return &Cast{node: n, Type: ty, X: x, Bare: bare && len(ty.Derive) == 0}, err
 }
 
-// castWords are C++'s casts. None of them looks at the object.
+// castWords are C++'s casts. None of them reads the object at run time.
 var castWords = map[string]bool{"static_cast": true, "reinterpret_cast": true, "const_cast": true}
 
-// namedCast parses static_cast<type>(x) and the like.
+// namedCast parses static_cast<type>(x) and the other C++ casts.
 func (p *parser) namedCast() (Expr, error) {
 	word := p.advance()
 	open := p.advance()
@@ -279,8 +278,8 @@ func (p *parser) objectAt() (Expr, error) {
 	return &Unary{node: n, Op: "*", X: ptr}, err
 }
 
-// sizeof parses sizeof x and sizeof(type). A type in parentheses is all of its
-// operand: sizeof (T)-1 is a difference.
+// sizeof parses sizeof x and sizeof(type). A type in parentheses is the whole operand: sizeof (T)-1 is a
+// difference.
 func (p *parser) sizeof() (Expr, error) {
 	word := p.advance()
 	var ty *TypeName
@@ -304,7 +303,7 @@ func (p *parser) sizeof() (Expr, error) {
 			return nil, err
 		}
 		if p.i != r.end {
-			ty = nil // more than what is in the parentheses
+			ty = nil // the operand continues after the parentheses
 		}
 		return p.sizeofNode(word, x, ty)
 	}

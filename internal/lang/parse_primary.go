@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// postfix parses a primary expression and what follows it: [i] .m ->m (args) ++ --.
+// postfix parses a primary expression and its suffixes: [i] .m ->m (args) ++ --.
 func (p *parser) postfix() (Expr, error) {
 	lo := p.tok().span.Lo
 	x, err := p.primary()
@@ -15,7 +15,7 @@ func (p *parser) postfix() (Expr, error) {
 	return p.suffixed(lo, x)
 }
 
-// suffixed parses what follows the primary expression x, which begins at lo.
+// suffixed parses the suffixes of the primary expression x, which begins at lo.
 func (p *parser) suffixed(lo int, x Expr) (Expr, error) {
 	var err error
 	for err == nil {
@@ -136,7 +136,7 @@ func (p *parser) notExpression() error {
 		if p.isTag(0) && p.ahead(1).kind == tokIdent {
 			name, count = name+" "+p.ahead(1).text, 2
 		}
-		return p.errorAt(Span{t.span.Lo, p.ahead(count - 1).span.Hi}, TypeHint(name), "%q is a type, and a value is needed here", name)
+		return p.errorAt(Span{t.span.Lo, p.ahead(count - 1).span.Hi}, TypeHint(name), "%q is a type; expected a value", name)
 	}
 	if r, ok := refusedWords[t.text]; ok && p.ahead(1).is(r.before) {
 		return p.errorAt(t.span, r.hint, "%q is not supported", t.text)
@@ -144,17 +144,17 @@ func (p *parser) notExpression() error {
 	return nil
 }
 
-// TypeHint says how the name of a type is used in an expression.
+// TypeHint is a hint on the use of a type name in an expression.
 func TypeHint(name string) string {
-	return fmt.Sprintf("a cast is written (%s)x, the size of the type sizeof(%s)", name, name)
+	return fmt.Sprintf("write (%s)x for a cast, sizeof(%s) for the size", name, name)
 }
 
-// refusedWords are operators of C and C++ that jalon has not, when the token
-// before follows (otherwise they are names: new and typeof are fine in C).
+// refusedWords are operators of C and C++ that jalon does not support. Each is an operator only if the given
+// token follows; otherwise it is a name (new and typeof are valid names in C).
 var refusedWords = map[string]struct{ before, hint string }{
 	"_Alignof": {"(", ""}, "__alignof__": {"(", ""}, "alignof": {"(", ""},
 	"__typeof__": {"(", ""}, "typeof": {"(", ""}, "decltype": {"(", ""}, "_Generic": {"(", ""},
-	"dynamic_cast": {"<", "static_cast<T>(x) and (T)x convert without looking at the object"},
+	"dynamic_cast": {"<", "static_cast<T>(x) and (T)x convert without a run-time check"},
 }
 
 // name parses x, f::x, ns::f::x, ::x and 'file.c'::x.
@@ -194,8 +194,8 @@ func (p *parser) name() (Expr, error) {
 	return x, nil
 }
 
-// nameWithArgs reads one name of a path, with template arguments where "::" follows
-// them. a<b>::c is a path also where it could be a comparison with a comparison.
+// nameWithArgs reads one name of a path, with template arguments if "::" follows them. a<b>::c is always a
+// path, although it could also be two comparisons.
 func (p *parser) nameWithArgs() string {
 	name := p.advance().text
 	if args, n := p.templateArgs(0); n > 0 && p.ahead(n).is("::") {

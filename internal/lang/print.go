@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// String prints an expression with a pair of parentheses around every operation,
-// so that its structure shows. Parsing the result gives the same tree.
+// String prints an expression with parentheses around every operation, which shows its structure. Parsing the
+// result gives the same tree.
 func String(e Expr) string {
 	var b strings.Builder
 	printExpr(&b, e)
@@ -101,7 +101,7 @@ func printExpr(b *strings.Builder, e Expr) {
 	}
 }
 
-// printAll prints strings as they are and expressions as expressions.
+// printAll prints strings unchanged, and expressions by print.
 func printAll(b *strings.Builder, parts ...any) {
 	for _, p := range parts {
 		switch p := p.(type) {
@@ -113,8 +113,8 @@ func printAll(b *strings.Builder, parts ...any) {
 	}
 }
 
-// printOperand prints what a postfix operator follows; a number before a dot
-// would swallow it.
+// printOperand prints the operand of a postfix operator. A number needs parentheses, or the dot would be part
+// of it.
 func printOperand(b *strings.Builder, e Expr) {
 	switch e.(type) {
 	case *IntLit, *FloatLit:
@@ -163,8 +163,7 @@ func printString(b *strings.Builder, s string) {
 	b.WriteByte('"')
 }
 
-// escapeByte writes one byte inside quotes; numbers as three octal digits,
-// which end by themselves.
+// escapeByte writes one byte inside quotes. Numbers have three octal digits, so they need no terminator.
 func escapeByte(c, quote byte) string {
 	switch {
 	case c == quote || c == '\\':
@@ -179,7 +178,7 @@ func escapeByte(c, quote byte) string {
 	return string(rune(c))
 }
 
-// quoteScope puts quotes around a scope that is not made of names and "::".
+// quoteScope puts quotes around a scope that does not consist of names and "::".
 func quoteScope(scope string) string {
 	if scope == "" {
 		return ""

@@ -5,16 +5,15 @@ import (
 	"strings"
 )
 
-// ParseSpec cuts "PLACE [if COND]" in two. The place is any text up to the word
-// "if" outside quotes and brackets; "if(" without a blank between is accepted.
-// GDB's explicit places (-source F -line N, -function f) come out in the short
-// form, F:N or f; PlaceSpan is the text as written. The condition is not parsed.
-// The error is a *Diagnostic with the Source "place".
+// ParseSpec splits "PLACE [if COND]". The place is any text up to the word "if" outside quotes and brackets;
+// "if(" without a blank is accepted. GDB's explicit places (-source F -line N, -function f) are converted to
+// the short form, F:N or f; PlaceSpan is the span of the original text. The condition is not parsed. The error
+// is a *Diagnostic with the Source "place".
 func ParseSpec(src string) (Spec, error) {
 	return parseSpec("place", src, Span{0, len(src)})
 }
 
-// parseSpec does the same for a part of a text.
+// parseSpec is ParseSpec for a part of a text.
 func parseSpec(source, src string, s Span) (Spec, error) {
 	s = trim(src, s)
 	place := s
@@ -36,7 +35,7 @@ func parseSpec(source, src string, s Span) (Spec, error) {
 			at.Hi += 2
 		}
 		return Spec{}, At(source, src, at, "the place is missing",
-			"a place is main.c:9, a function, function+4, *0x401136, uprobe:PATH:function, ...")
+			"write main.c:9, a function, function+4, *0x401136, uprobe:PATH:function, ...")
 	}
 	if err := refuseThread(source, src, place); err != nil {
 		return Spec{}, err
@@ -44,8 +43,8 @@ func parseSpec(source, src string, s Span) (Spec, error) {
 	return explicitPlace(source, src, spec)
 }
 
-// findIf is the offset of the word "if" that starts the condition, -1 for none.
-// Brackets that do not match, as file names may have them, do not count.
+// findIf returns the offset of the word "if" that starts the condition, or -1. Unmatched brackets, which file
+// names may contain, are ignored.
 func findIf(s string) int {
 	at, balanced := scanIf(s, true)
 	if at < 0 && !balanced {
@@ -71,7 +70,7 @@ func scanIf(s string, brackets bool) (at int, balanced bool) {
 		case depth == 0 && strings.HasPrefix(s[i:], "if") && (i == 0 || isBlank(s[i-1]) || s[i-1] == ')') && ifEnds(s[i+2:]):
 			return i, true
 		}
-		// A quote inside a word is a letter of it: it's.c
+		// a quote inside a word is part of the word: it's.c
 		wordStart = isBlank(c) || strings.IndexByte(":(,=*&", c) >= 0
 		i++
 	}
@@ -80,21 +79,21 @@ func scanIf(s string, brackets bool) (at int, balanced bool) {
 
 func ifEnds(s string) bool { return s == "" || s[0] == '(' || spaceLen(s) > 0 }
 
-// refuseThread refuses GDB's "thread N" and "task N" behind a place: their
-// numbers mean nothing outside a GDB session.
+// refuseThread rejects GDB's "thread N" and "task N" after a place: the numbers are valid only in a GDB
+// session.
 func refuseThread(source, src string, place Span) error {
 	words := wordsOf(src, place)
 	for i := 1; i+1 < len(words); i++ {
 		w := src[words[i].Lo:words[i].Hi]
 		if w == "thread" || w == "task" {
 			s := Span{words[i].Lo, words[i+1].Hi}
-			return At(source, src, s, fmt.Sprintf("GDB's %q is not supported: its thread numbers mean nothing here", w+" N"), "leave it out; every event tells its thread")
+			return At(source, src, s, fmt.Sprintf("GDB's %q is not supported: its thread numbers are valid only in GDB", w+" N"), "remove it; every event shows its thread")
 		}
 	}
 	return nil
 }
 
-// wordsOf cuts a text at its blanks, quoted parts left whole.
+// wordsOf splits a text at blanks outside quotes.
 func wordsOf(src string, s Span) []Span {
 	var words []Span
 	for i := s.Lo; i < s.Hi; {
@@ -120,7 +119,7 @@ func wordsOf(src string, s Span) []Span {
 func explicitPlace(source, src string, spec Spec) (Spec, error) {
 	words := wordsOf(src, spec.PlaceSpan)
 	first := src[words[0].Lo:words[0].Hi]
-	// Static markers and probes are places of their own kinds, not for us to read.
+	// Static markers and probes are other kinds of places and are not parsed here.
 	if first[0] != '-' || first == "-m" || strings.HasPrefix(first, "-probe") {
 		return spec, nil
 	}
@@ -130,7 +129,7 @@ func explicitPlace(source, src string, spec Spec) (Spec, error) {
 		option := explicitOption(w)
 		if option == "" {
 			return Spec{}, At(source, src, words[i], fmt.Sprintf("the option %q of a place is not supported", w),
-				"of GDB's explicit places -source, -line and -function are known")
+				"of GDB's explicit places, -source, -line and -function are supported")
 		}
 		if i+1 == len(words) {
 			return Spec{}, At(source, src, words[i], fmt.Sprintf("a value must follow %s", w), "")
@@ -143,11 +142,11 @@ func explicitPlace(source, src string, spec Spec) (Spec, error) {
 	parts := given["-function"]
 	switch line := given["-line"]; {
 	case line != "" && parts != "":
-		return Spec{}, At(source, src, spec.PlaceSpan, "a place is either a line or a function, not a line of a function", "write -source FILE -line LINE")
+		return Spec{}, At(source, src, spec.PlaceSpan, "a place is either a line or a function, not both", "write -source FILE -line LINE")
 	case line != "":
 		parts = line
 	case parts == "":
-		return Spec{}, At(source, src, spec.PlaceSpan, "a file alone is no place", "add -line or -function")
+		return Spec{}, At(source, src, spec.PlaceSpan, "a file is not a place", "add -line or -function")
 	}
 	if file := given["-source"]; file != "" {
 		parts = file + ":" + parts
@@ -156,7 +155,7 @@ func explicitPlace(source, src string, spec Spec) (Spec, error) {
 	return spec, nil
 }
 
-// explicitOption completes an option that GDB lets users shorten.
+// explicitOption completes an abbreviated option, as GDB does.
 func explicitOption(w string) string {
 	for _, option := range []string{"-source", "-line", "-function"} {
 		if len(w) > 1 && strings.HasPrefix(option, w) {

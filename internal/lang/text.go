@@ -1,20 +1,20 @@
 package lang
 
-// Text is a piece of what the user wrote. Diagnostics about it show it within the
-// whole it came from, and spans of its tree are offsets in that whole.
+// Text is a part of the user's input. Diagnostics show it within the whole input, and spans of its tree are
+// offsets in the whole.
 type Text struct {
 	Source string // what Whole is: "condition", "collect", a file's name, ...
 	Whole  string
-	Span   Span // the piece
+	Span   Span // the part
 }
 
-// TextOf is a text that is whole by itself.
+// TextOf returns a Text that is the whole input.
 func TextOf(source, text string) Text { return Text{source, text, Span{0, len(text)}} }
 
-// String is the piece.
+// String returns the part.
 func (t Text) String() string { return t.Whole[t.Span.Lo:t.Span.Hi] }
 
-// At makes a Diagnostic about a part of the whole.
+// At makes a Diagnostic for a part of the whole.
 func (t Text) At(s Span, msg, hint string) *Diagnostic { return At(t.Source, t.Whole, s, msg, hint) }
 
 // Condition is a C expression that decides whether a hit is recorded.
@@ -32,7 +32,6 @@ func ParseCondition(t Text) (*Condition, error) {
 	return &Condition{x, t}, nil
 }
 
-// ParseExpr parses a C expression as GDB users write it. What C leaves open until
-// types are known is an Open, Maybe or Sizeof in the tree: see Decide. The error
-// is a *Diagnostic whose Source is "expression" (see Named).
+// ParseExpr parses a C expression as GDB users write it. Syntax that is ambiguous until types are known becomes
+// an Open, Maybe or Sizeof: see Decide. The error is a *Diagnostic whose Source is "expression" (see Named).
 func ParseExpr(src string) (Expr, error) { return parsePart(TextOf("expression", src), precComma) }

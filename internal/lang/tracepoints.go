@@ -5,18 +5,17 @@ import (
 	"strings"
 )
 
-// File is what a file of GDB commands such as "save tracepoints" writes says.
+// File is the content of a file of GDB commands, for example from "save tracepoints".
 type File struct {
 	Tracepoints []Tracepoint
 	// Variables are the trace state variables (tvariable).
 	Variables []TraceVariable
-	// Default is the default-collect list, nil when there is none; it is
-	// already the first action of each tracepoint.
+	// Default is the default-collect list, or nil. It is already the first action of each tracepoint.
 	Default *Action
 }
 
-// Tracepoint is one trace, ftrace or strace command and the commands about it.
-// Its spans point into the text of the whole file.
+// Tracepoint is one trace, ftrace or strace command and the commands that modify it. Its spans point into the
+// text of the whole file.
 type Tracepoint struct {
 	Spec
 	Kind     string // "trace", "ftrace" or "strace"
@@ -24,7 +23,7 @@ type Tracepoint struct {
 	Line     int    // of the command, from 1
 	Actions  []Action
 	Pass     int // passcount: the trace ends at this hit; 0 for never
-	Ignore   int // hits to leave out at the start
+	Ignore   int // number of hits to skip at the start
 	Disabled bool
 }
 
@@ -34,20 +33,19 @@ type ActionKind uint8
 // The kinds of action.
 const (
 	ActCollect ActionKind = iota // Text is a collect list
-	ActEval                      // teval: Text is a list of expressions, evaluated and forgotten
-	ActStep                      // while-stepping: Body is done at each of Steps instructions
+	ActEval                      // teval: Text is a list of expressions, evaluated without a result
+	ActStep                      // while-stepping: Body runs after each of Steps instructions
 )
 
-// Action is one line of an actions list. Text is to be parsed with ParseCollect
-// when the types at the place are known; Within moves what that says is wrong
-// into the file: lang.Within(err, name, src, a.Span.Lo).
+// Action is one line of an actions list. Parse Text with ParseCollect; then move its diagnostics into the file:
+// lang.Within(err, name, src, a.Span.Lo).
 type Action struct {
 	Kind ActionKind
 	Text string
 	Span Span // of Text; of the command when Text is empty
 	Line int
-	// Strings says that char pointers stand for their strings (collect/s), of
-	// which at most StringLimit bytes are taken (collect/s80; 0 for no limit given).
+	// Strings means that char pointers collect their strings (collect/s), at most StringLimit bytes of each
+	// (collect/s80; 0 if no limit is given).
 	Strings     bool
 	StringLimit int
 	// Default marks the list of default-collect.
@@ -78,7 +76,7 @@ func ParseTracepoints(name, src string) ([]Tracepoint, error) {
 	return f.Tracepoints, nil
 }
 
-// ParseFile is ParseTracepoints with all that the file defines.
+// ParseFile is like ParseTracepoints but returns everything that the file defines.
 func ParseFile(name, src string) (*File, error) {
 	r := &fileReader{name: name, src: src, file: &File{}}
 	for r.nextLine() {
@@ -96,12 +94,12 @@ func ParseFile(name, src string) (*File, error) {
 	return r.file, nil
 }
 
-// fileReader goes through a file line by line.
+// fileReader reads a file line by line.
 type fileReader struct {
 	name, src string
 	pos       int // of the next line
-	next      int // its number, from 1, less one
-	// The current line: its number and what is not read of it yet.
+	next      int // its number, counted from 0
+	// The current line: its number and its unread part.
 	num  int
 	line Span
 	word Span // the command word
@@ -110,8 +108,8 @@ type fileReader struct {
 	bad  Diagnostics
 }
 
-// nextLine goes to the next line that holds a command. A backslash at the end
-// continues a line; "#" at the start makes it a comment.
+// nextLine advances to the next line with a command. A backslash at the end continues a line;
+// "#" at the start makes it a comment.
 func (r *fileReader) nextLine() bool {
 	for r.pos < len(r.src) && len(r.bad) <= maxDiagnostics {
 		lo, num := r.pos, r.next+1
@@ -139,7 +137,7 @@ func (r *fileReader) nextLine() bool {
 	return false
 }
 
-// rest is the part of the line that is not read yet.
+// rest returns the unread part of the line.
 func (r *fileReader) rest() string { return r.src[r.line.Lo:r.line.Hi] }
 
 // take reads n bytes of the line and the blanks after them.
@@ -169,10 +167,10 @@ func (r *fileReader) fail(s Span, hint, format string, args ...any) {
 
 func (r *fileReader) add(d *Diagnostic) { r.bad = r.bad.add(d) }
 
-// nothingMore refuses what is left of the line.
+// nothingMore reports an error if the line has unread text.
 func (r *fileReader) nothingMore() {
 	if r.rest() != "" {
-		r.fail(r.line, "", "nothing more can stand here")
+		r.fail(r.line, "", "unexpected text")
 	}
 }
 
@@ -181,20 +179,20 @@ func (r *fileReader) command() {
 	name := r.commandWord()
 	do := findCommand(name)
 	if do == nil {
-		hint := "this file may hold what GDB's \"save tracepoints\" writes: trace, condition, actions, passcount, disable, tvariable, ..."
+		hint := "allowed are the commands that GDB's \"save tracepoints\" writes: trace, condition, actions, passcount, disable, tvariable, ..."
 		if actionNamed(name) != "" {
 			hint = "it belongs between \"actions\" and \"end\""
 		} else if near := Nearest(name, commandNames(), 1); near != nil {
 			hint = DidYouMean(near)
 		}
-		r.fail(r.word, hint, "the command %q is not known here", name)
+		r.fail(r.word, hint, "unknown command %q", name)
 		return
 	}
 	do(r)
 }
 
-// commandWord reads the name of a command: letters and dashes, for a slash or
-// a digit may follow directly.
+// commandWord reads the name of a command: letters and dashes only, because a slash or a digit may follow
+// directly.
 func (r *fileReader) commandWord() string {
 	text := r.rest()
 	n := 0
@@ -210,7 +208,7 @@ func (r *fileReader) commandWord() string {
 	return r.src[r.word.Lo:r.word.Hi]
 }
 
-// gdbCommand is a command with the shortest form that GDB takes for it.
+// gdbCommand is a command with its shortest abbreviation in GDB.
 type gdbCommand struct {
 	name  string
 	short int // least number of letters
@@ -234,11 +232,11 @@ func commandNames() []string {
 	return names
 }
 
-// last is the tracepoint that $bpnum means; nil, with a diagnostic at s, before the first.
+// last returns the tracepoint of $bpnum. If there is none yet, it reports a diagnostic at s and returns nil.
 func (r *fileReader) last(s Span) *Tracepoint {
 	if n := len(r.file.Tracepoints); n > 0 {
 		return &r.file.Tracepoints[n-1]
 	}
-	r.fail(s, "a trace, ftrace or strace command must come first", "there is no tracepoint yet that this could be about")
+	r.fail(s, "a trace, ftrace or strace command must come first", "there is no tracepoint before this line")
 	return nil
 }

@@ -21,8 +21,8 @@ func (r *fileReader) actions() {
 	}
 }
 
-// actionList reads the lines of a list up to and with its "end"; stepping says
-// that it is the body of while-stepping.
+// actionList reads the lines of a list, including its "end"; stepping means that it is the body of
+// while-stepping.
 func (r *fileReader) actionList(start Span, stepping bool) []Action {
 	var list []Action
 	for r.nextLine() {
@@ -43,12 +43,12 @@ func (r *fileReader) actionList(start Span, stepping bool) []Action {
 			r.unknownAction(name)
 		}
 	}
-	r.fail(start, `the list goes up to a line with the word "end"`, "this list has no end")
+	r.fail(start, `the list must end with a line "end"`, "unterminated list")
 	return list
 }
 
-// actionWords are the words of an action list, the least number of letters
-// that GDB takes for each, and what they mean.
+// actionWords are the words of an action list, with the length of GDB's shortest abbreviation, and their
+// meaning.
 var actionWords = []struct {
 	word  string
 	short int
@@ -62,7 +62,7 @@ var actionWords = []struct {
 	{"end", 3, "end"},
 }
 
-// actionNamed is what a word means in an action list, "" when nothing.
+// actionNamed returns the meaning of a word in an action list, or "".
 func actionNamed(word string) string {
 	for _, a := range actionWords {
 		if len(word) >= a.short && strings.HasPrefix(a.word, word) {
@@ -77,14 +77,14 @@ func (r *fileReader) unknownAction(name string) {
 	for _, a := range actionWords {
 		words = append(words, a.word)
 	}
-	hint := "actions are collect, teval and while-stepping; the list goes up to \"end\""
+	hint := "actions are collect, teval and while-stepping; the list must end with \"end\""
 	if near := Nearest(name, words, 1); near != nil {
 		hint = DidYouMean(near)
 	}
-	r.fail(r.word, hint, "%q is no action of a tracepoint", name)
+	r.fail(r.word, hint, "%q is not an action of a tracepoint", name)
 }
 
-// listFollows checks that there is something after collect or teval.
+// listFollows checks that there is text after collect or teval.
 func (r *fileReader) listFollows() bool {
 	if r.rest() == "" {
 		r.fail(r.word, "", "an expression must follow %s", r.src[r.word.Lo:r.word.Hi])
@@ -105,7 +105,7 @@ func (r *fileReader) collect(list []Action) []Action {
 			a.StringLimit = int(n)
 		}
 		if !isString {
-			r.fail(s, "collect/s takes strings, collect/s80 at most 80 bytes of them", "%q is no way to collect", word)
+			r.fail(s, "collect/s collects strings, collect/s80 at most 80 bytes of each", "%q is not a modifier of collect", word)
 			return list
 		}
 		a.Strings = true
@@ -133,7 +133,7 @@ func (r *fileReader) steps(list []Action, nested bool) []Action {
 		r.nothingMore()
 	}
 	if nested {
-		r.fail(start, "", "while-stepping cannot stand inside while-stepping")
+		r.fail(start, "", "while-stepping cannot be nested")
 		r.skipList()
 		return list
 	}
@@ -141,7 +141,7 @@ func (r *fileReader) steps(list []Action, nested bool) []Action {
 	return append(list, a)
 }
 
-// skipList passes a nested list that has been refused, and those inside it.
+// skipList skips a rejected nested list, and the lists inside it.
 func (r *fileReader) skipList() {
 	for depth := 1; depth > 0 && r.nextLine(); {
 		switch actionNamed(r.commandWord()) {

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// topCommands are the commands outside of action lists. An earlier one wins an
-// abbreviation that two share, as "tp" does.
+// topCommands are the commands outside action lists. If two share an abbreviation (such as "tp"), it means the
+// earlier one.
 var topCommands []gdbCommand
 
-func init() { // a variable would refer to itself through the command table
+func init() { // as a variable it would refer to itself through the command table
 	trace := func(kind string) func(*fileReader) {
 		return func(r *fileReader) { r.trace(kind) }
 	}
@@ -32,11 +32,10 @@ func init() { // a variable would refer to itself through the command table
 
 func (r *fileReader) trace(kind string) {
 	t := Tracepoint{Kind: kind, Line: r.num, Span: Span{r.word.Lo, r.line.Hi}}
-	// The tracepoint is there even when its place is bad, so that the commands
-	// about it find it: the file is refused anyway.
+	// Add the tracepoint even if its place is bad, so that later commands find it. The file is rejected anyway.
 	defer func() { r.file.Tracepoints = append(r.file.Tracepoints, t) }()
 	if r.rest() == "" {
-		r.fail(r.word, "GDB's form without a place needs a stopped program", "a place must follow %q", r.src[r.word.Lo:r.word.Hi])
+		r.fail(r.word, "without a place GDB would use the stopped program's pc", "a place must follow %q", r.src[r.word.Lo:r.word.Hi])
 		return
 	}
 	spec, err := parseSpec(r.name, r.src, r.line)
@@ -47,7 +46,7 @@ func (r *fileReader) trace(kind string) {
 	t.Spec = spec
 }
 
-// about reads the tracepoint a command is about: $bpnum or a number.
+// about reads the tracepoint of a command: $bpnum or a number.
 func (r *fileReader) about() *Tracepoint {
 	word, s := r.takeWord()
 	if word == "" {
@@ -66,17 +65,17 @@ func (r *fileReader) find(word string, s Span) *Tracepoint {
 		return nil
 	}
 	if n == 0 || n > len(r.file.Tracepoints) {
-		r.fail(s, "the tracepoints of a file are counted from 1; $bpnum is the last one", "there is no tracepoint %d before this line", n)
+		r.fail(s, "tracepoints in a file are numbered from 1; $bpnum is the last one", "there is no tracepoint %d before this line", n)
 		return nil
 	}
 	return &r.file.Tracepoints[n-1]
 }
 
-// number reads a count; GDB takes expressions there but writes numbers.
+// number reads a count. GDB would accept an expression, but writes numbers.
 func (r *fileReader) number(word string, s Span) (int, bool) {
 	n, err := strconv.ParseInt(word, 0, 32)
 	if err != nil || n < 0 {
-		r.fail(s, "", "%q is no number that can stand here", word)
+		r.fail(s, "", "%q is not a valid number here", word)
 		return 0, false
 	}
 	return int(n), true
@@ -90,7 +89,7 @@ func (r *fileReader) condition() {
 	if word := strings.HasPrefix(r.rest(), "-force-condition"); word {
 		r.take(len("-force-condition"))
 	}
-	// Without an expression GDB takes the condition away.
+	// Without an expression GDB removes the condition.
 	t.CondSpan = r.line
 	t.CondText = r.rest()
 }
@@ -177,7 +176,7 @@ func (r *fileReader) tvariable() {
 		r.nothingMore()
 	}
 	for i := range r.file.Variables {
-		if r.file.Variables[i].Name == v.Name { // GDB takes the last definition
+		if r.file.Variables[i].Name == v.Name { // the last definition is valid, as in GDB
 			r.file.Variables[i] = v
 			return
 		}
@@ -185,11 +184,11 @@ func (r *fileReader) tvariable() {
 	r.file.Variables = append(r.file.Variables, v)
 }
 
-// set reads "set default-collect LIST"; other settings of GDB have no meaning here.
+// set reads "set default-collect LIST" and rejects other settings.
 func (r *fileReader) set() {
 	what, s := r.takeWord()
 	if what != "default-collect" {
-		r.fail(s, "of GDB's settings only default-collect has a meaning here", "the setting %q is not known", what)
+		r.fail(s, "the only supported setting is default-collect", "unknown setting %q", what)
 		return
 	}
 	r.file.Default = nil

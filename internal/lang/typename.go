@@ -13,7 +13,7 @@ const (
 
 var tagWords = map[string]bool{"struct": true, "union": true, "enum": true, "class": true}
 
-// qualifiers are read and forgotten: they do not change a value.
+// qualifiers are ignored because they do not change a value.
 var qualifiers = map[string]bool{
 	"const": true, "volatile": true, "restrict": true, "_Atomic": true,
 	"__const": true, "__volatile": true, "__restrict": true,
@@ -25,8 +25,8 @@ var baseWords = map[string]bool{
 	"float": true, "double": true, "_Bool": true, "bool": true, "_Complex": true, "__int128": true,
 }
 
-// baseTypes gives the normalised name of each set of base words, written in
-// alphabetical order (C17 6.7.2 paragraph 2).
+// baseTypes has the normalised name of each set of base words; the words are in alphabetical order (C17 6.7.2
+// paragraph 2).
 var baseTypes = map[string]string{
 	"void": "void", "_Bool": "_Bool", "bool": "_Bool",
 	"char": "char", "char signed": "signed char", "char unsigned": "unsigned char",
@@ -45,27 +45,27 @@ var baseTypes = map[string]string{
 	"_Complex double long": "_Complex long double",
 }
 
-// surelyType says whether the token n places ahead can only begin a type name.
+// surelyType reports whether the token n places ahead can only begin a type name.
 func (p *parser) surelyType(n int) bool {
 	t := p.ahead(n)
 	return p.isTag(n) || t.kind == tokIdent && (qualifiers[t.text] || baseWords[t.text])
 }
 
-// typeStarts says whether the token n places ahead can begin a type name.
+// typeStarts reports whether the token n places ahead can begin a type name.
 func (p *parser) typeStarts(n int) bool {
 	_, count := p.typePath(n)
 	return count > 0 || p.surelyType(n)
 }
 
-// isTag says whether the token n places ahead is struct, union or enum; class
-// only before a name, for C has variables of that name.
+// isTag reports whether the token n places ahead is struct, union or enum, or class before a name. (A C
+// variable may be named class.)
 func (p *parser) isTag(n int) bool {
 	t := p.ahead(n)
 	return t.kind == tokIdent && tagWords[t.text] && (t.text != "class" || p.ahead(n+1).kind == tokIdent)
 }
 
-// typePath reads what can be the name of a typedef or class, possibly with "::" and
-// template arguments, n tokens ahead; count is its number of tokens, 0 for none.
+// typePath reads a possible name of a typedef or class n tokens ahead, with optional "::" and template
+// arguments; count is its number of tokens, or 0.
 func (p *parser) typePath(n int) (name string, count int) {
 	name, count = p.path(n)
 	if count == 0 || p.ahead(n+count).is("::") || p.surelyType(n) || p.isOperator(n) {
@@ -77,15 +77,14 @@ func (p *parser) typePath(n int) (name string, count int) {
 	return name, count
 }
 
-// isOperator says whether the word n tokens ahead is one that is written like a function.
+// isOperator reports whether the word n tokens ahead is an operator with the syntax of a function.
 func (p *parser) isOperator(n int) bool {
 	t := p.ahead(n)
 	r, refused := refusedWords[t.text]
 	return t.word("sizeof") || castWords[t.text] || refused && p.ahead(n+1).is(r.before)
 }
 
-// path reads names with "::" between them, n tokens ahead. Template arguments belong
-// to it where "::" follows them.
+// path reads names with "::" between them, n tokens ahead, including template arguments if "::" follows them.
 func (p *parser) path(n int) (name string, count int) {
 	at := n
 	if p.ahead(at).is("::") {
@@ -108,8 +107,8 @@ func (p *parser) path(n int) (name string, count int) {
 	return "", 0
 }
 
-// templateArgs reads <...> n tokens ahead as text; count is 0 when the brackets do
-// not match or hold what no template argument does.
+// templateArgs reads <...> n tokens ahead as text. count is 0 if the brackets do not match or the content
+// cannot be template arguments.
 func (p *parser) templateArgs(n int) (text string, count int) {
 	open := p.ahead(n)
 	if !open.is("<") {
@@ -129,7 +128,7 @@ func (p *parser) templateArgs(n int) (text string, count int) {
 			round++
 		case t.oneOf(") ]"):
 			round--
-		case t.is("&&") && !p.ahead(at+1).oneOf("> >> ,"): // not a reference, but the operator
+		case t.is("&&") && !p.ahead(at+1).oneOf("> >> ,"): // the operator, not a reference
 			return "", 0
 		case t.kind == tokIdent, t.kind == tokLit, t.oneOf(":: , * & && - ..."):
 		default:
@@ -159,8 +158,7 @@ func (p *parser) typeName() (*TypeName, error) {
 	return ty, p.checkDerivations(ty)
 }
 
-// specifiers reads base words in any order, a tag, or a typedef name, with
-// qualifiers anywhere between.
+// specifiers reads base words in any order, a tag, or a typedef name, with qualifiers anywhere.
 func (p *parser) specifiers(ty *TypeName) error {
 	var words []string
 	for {
@@ -183,7 +181,7 @@ func (p *parser) specifiers(ty *TypeName) error {
 		case path > 0 && !named:
 			ty.Name, _ = p.typePath(0)
 			p.i += path
-		case path > 0 && len(words) > 0 && p.inParams == 0: // where it is no parameter's name
+		case path > 0 && len(words) > 0 && p.inParams == 0: // it is not a parameter's name
 			return p.errorAt(t.span, "", "%q cannot be added to the type %q", t.text, strings.Join(words, " "))
 		default:
 			return p.baseType(ty, words)
@@ -195,7 +193,7 @@ func (p *parser) tag(ty *TypeName) error {
 	word := p.advance()
 	ty.Tag = word.text
 	if ty.Tag == "class" {
-		ty.Tag = "struct" // C++ makes no difference between them, nor does debug info users' casts
+		ty.Tag = "struct" // class and struct are equivalent
 	}
 	name, count := p.path(0)
 	if count == 0 {
@@ -203,18 +201,18 @@ func (p *parser) tag(ty *TypeName) error {
 		if t.kind == tokError {
 			return t.err
 		}
-		return p.errorAt(t.span, "", "the name of a %s must follow here", word.text)
+		return p.errorAt(t.span, "", "expected the name of a %s", word.text)
 	}
 	ty.Name = name
 	p.i += count
 	if p.tok().is("::") {
 		p.advance()
-		return p.errorAt(p.tok().span, "", "the name of a %s must follow here", word.text)
+		return p.errorAt(p.tok().span, "", "expected the name of a %s", word.text)
 	}
 	return nil
 }
 
-// baseType completes ty when its specifiers have ended.
+// baseType completes ty after its specifiers.
 func (p *parser) baseType(ty *TypeName, words []string) error {
 	if ty.Name != "" {
 		return nil
@@ -235,7 +233,7 @@ func (p *parser) baseType(ty *TypeName, words []string) error {
 	return nil
 }
 
-// declarator reads an abstract declarator: what it makes of the type, innermost first.
+// declarator reads an abstract declarator and returns its derivations, innermost first.
 func (p *parser) declarator() ([]Derivation, error) {
 	if p.inTypes++; p.inTypes > maxTypeNesting {
 		return nil, p.errorAt(p.tok().span, "", "the type is nested more than %d levels deep here", maxTypeNesting)
@@ -252,7 +250,7 @@ func (p *parser) declarator() ([]Derivation, error) {
 			p.advance()
 			continue
 		case t.oneOf("& &&"):
-			return nil, p.errorAt(t.span, "write *(T *)&x for (T &)x", "reference types are not supported in expressions")
+			return nil, p.errorAt(t.span, "write *(T *)&x instead of (T &)x", "reference types are not supported in expressions")
 		}
 		break
 	}
@@ -308,13 +306,13 @@ func (p *parser) bound() (Derivation, error) {
 	}
 	n, ok := t.lit.(*IntLit)
 	if !ok || n.Value > math.MaxInt64 {
-		return Derivation{}, p.errorAt(t.span, "GDB's x@n takes a number that is computed", "the bound of an array type must be a constant")
+		return Derivation{}, p.errorAt(t.span, "for a computed number of elements use GDB's x@n", "the bound of an array type must be a constant")
 	}
 	p.advance()
 	return Derivation{Array: int64(n.Value)}, p.closingType("]", open)
 }
 
-// params reads a parameter list. Names of parameters are allowed and forgotten.
+// params reads a parameter list. It ignores the names of parameters.
 func (p *parser) params() (Derivation, error) {
 	d := Derivation{Func: true}
 	open := p.advance()
@@ -332,7 +330,7 @@ func (p *parser) params() (Derivation, error) {
 			if p.tok().kind == tokError {
 				return d, p.tok().err
 			}
-			return d, p.errorAt(p.tok().span, "", "the type of a parameter must stand here")
+			return d, p.errorAt(p.tok().span, "", "expected the type of a parameter")
 		}
 		ty, err := p.typeName()
 		if err != nil {
@@ -354,11 +352,10 @@ func (p *parser) params() (Derivation, error) {
 
 func (ty *TypeName) isVoid() bool { return ty.Tag == "" && ty.Name == "void" && len(ty.Derive) == 0 }
 
-// checkDerivations refuses what C has not: arrays of functions and functions
-// that return functions or arrays.
+// checkDerivations rejects arrays of functions and functions that return functions or arrays, as C does.
 func (p *parser) checkDerivations(ty *TypeName) error {
 	if len(ty.Derive) > maxDerivations {
-		return p.errorAt(ty.Pos, "", "the type has more than %d pointers, arrays and functions inside one another", maxDerivations)
+		return p.errorAt(ty.Pos, "", "the type has more than %d nested pointers, arrays and functions", maxDerivations)
 	}
 	for i := 1; i < len(ty.Derive); i++ {
 		of, by := ty.Derive[i-1], ty.Derive[i]

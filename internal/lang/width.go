@@ -5,9 +5,9 @@ import (
 	"unicode"
 )
 
-// expand makes a piece of a line fit to print: tabs become blanks up to the
-// next stop (the piece starts at the given column), control characters and
-// broken UTF-8 a replacement character, so that a text cannot command the terminal.
+// expand makes a part of a line printable. Tabs become blanks up to the next stop (the part starts at the given
+// column). Control characters and invalid UTF-8 become a replacement character, so a text cannot control the
+// terminal.
 func expand(s string, column int) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -26,7 +26,7 @@ func expand(s string, column int) string {
 	return b.String()
 }
 
-// visible does to messages and hints what expand does to the line; newlines stay.
+// visible is expand for messages and hints; it keeps newlines.
 func visible(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && unsafeToPrint(r) {
@@ -36,8 +36,8 @@ func visible(s string) string {
 	}, s)
 }
 
-// unsafeToPrint says that a character would act on the terminal rather than
-// appear: control characters and the marks that reverse the direction of text.
+// unsafeToPrint reports whether a character would affect the terminal instead of being shown: control
+// characters and direction marks.
 func unsafeToPrint(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
 }
@@ -50,8 +50,8 @@ func columns(s string) int {
 	return n
 }
 
-// runeColumns is the number of terminal columns that a character takes:
-// 0 for combining marks, 2 for East Asian wide characters and emoji.
+// runeColumns returns the number of terminal columns of a character: 0 for combining marks, 2 for East Asian
+// wide characters and emoji.
 func runeColumns(r rune) int {
 	switch {
 	case r < 0x300:

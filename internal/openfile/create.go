@@ -11,16 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrForeign is the cause of an error of Create for what another user put in the way.
-var ErrForeign = errors.New("what is there belongs to another user, and other users can write to the directory; name a file in a directory of your own")
+// ErrForeign is the cause of Create's error if another user has placed a file or link there.
+var ErrForeign = errors.New("a file of another user is there, and other users can write to the directory; use a directory of your own")
 
-// maxLinks bounds the symbolic links that Create follows.
+// maxLinks limits the symbolic links that Create follows.
 const maxLinks = 16
 
-// Create opens a file for writing, as os.Create does, with mode 0600 if it is new. It
-// does not write where another user led it: a symbolic link is followed, and a file that
-// exists is used, only if it belongs to this user or to root, or lies in a directory that
-// no other user can write to.
+// Create opens a file for writing like os.Create, with mode 0600 if it is new. Another user cannot redirect it:
+// Create follows a symbolic link or uses an existing file only if it belongs to this user or root, or is in a
+// directory that no other user can write to.
 //
 //  1. The directory is opened; what follows is relative to that descriptor.
 //  2. A name that is free is created by O_EXCL, which follows no link.
@@ -73,7 +72,7 @@ func create(path string, links int) (*os.File, error) {
 	return replace(dir, h, path, links)
 }
 
-// replace opens the file that is at path already: h is its handle, dir its open directory.
+// replace opens the existing file at path: h is its handle, dir its open directory.
 func replace(dir, h int, path string, links int) (*os.File, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(h, &st); err != nil {
@@ -114,7 +113,7 @@ func readlink(h int) (string, error) {
 	return string(b[:max(n, 0)]), err
 }
 
-// trusted reports whether no other user can have put a file of that status into dir.
+// trusted reports whether no other user can have placed a file with this status in dir.
 func trusted(dir int, st *unix.Stat_t) error {
 	var d unix.Stat_t
 	if err := unix.Fstat(dir, &d); err != nil {

@@ -1,6 +1,6 @@
-// Package openfile opens files that another user may have named or placed: programs,
-// libraries, debug files, sources of a traced process. jalon often runs as root, so a
-// name chosen by a program must lead to nothing but the content of a regular file.
+// Package openfile opens files that another user may have named or placed: programs, libraries, debug files and
+// sources of a traced process. jalon often runs as root, so for a name chosen by a program it must open only
+// regular files.
 //
 // Import rule: openfile imports nothing of jalon.
 package openfile
@@ -51,7 +51,7 @@ func Regular(path string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-// Read is the content of a regular file of at most limit bytes.
+// Read returns the content of a regular file of at most limit bytes.
 func Read(path string, limit int64) ([]byte, error) {
 	f, err := Regular(path)
 	if err != nil {
@@ -63,7 +63,7 @@ func Read(path string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	if st.Size() > limit {
-		return nil, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("%d bytes are more than the limit of %d", st.Size(), limit)}
+		return nil, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("%d bytes exceed the limit of %d", st.Size(), limit)}
 	}
 	b := make([]byte, st.Size())
 	n, err := f.ReadAt(b, 0)
@@ -73,7 +73,7 @@ func Read(path string, limit int64) ([]byte, error) {
 	return b[:n], err
 }
 
-// Stat describes what a path leads to, resolved as Regular resolves it. Nothing is opened.
+// Stat returns the status of a path's file, resolved like Regular, without opening it.
 func Stat(path string) (fs.FileInfo, error) {
 	h, err := handle(path)
 	if err != nil {
@@ -94,7 +94,7 @@ func Same(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// ELF is an ELF file read from a descriptor of its own.
+// ELF is an ELF file with its own descriptor.
 type ELF struct {
 	*elf.File
 	f *os.File
@@ -117,9 +117,8 @@ func OpenELF(path string) (*ELF, error) {
 // Close closes the file.
 func (e *ELF) Close() error { return e.f.Close() }
 
-// handle resolves a path to a descriptor that names the file without opening it. A path by way
-// of a thread, /proc/PID/task/TID/REST, is the process's: where that thread has ended, another
-// one's serves.
+// handle resolves a path to a descriptor that identifies the file without opening it (O_PATH). In a path
+// through a thread, /proc/PID/task/TID/REST, another thread of the process is used if that thread has ended.
 func handle(path string) (int, error) {
 	h, err := resolve(path)
 	if err != unix.ENOENT && err != unix.ESRCH {
@@ -138,11 +137,11 @@ func handle(path string) (int, error) {
 	return h, err
 }
 
-// processTask matches a path by way of a thread: the directory of threads, and what is behind
-// the thread's number.
+// processTask matches a path through a thread: the directory of threads, and the rest after the thread's
+// number.
 var processTask = regexp.MustCompile(`^(/proc/[0-9]+/task)/[0-9]+/((?:exe|root|cwd|map_files)(?:/.*)?)$`)
 
-// threadAttempts is how often the threads are listed: they come and go.
+// threadAttempts limits how often the threads are listed, because they start and end.
 const threadAttempts = 10
 
 func resolve(path string) (int, error) {
@@ -160,7 +159,7 @@ func resolve(path string) (int, error) {
 	return retry(func() (int, error) { return unix.Openat2(dir, rest, &how) })
 }
 
-// processRoot matches the root directory of a process, or of a thread, and a path below.
+// processRoot matches the root directory of a process or thread, and a path below it.
 var processRoot = regexp.MustCompile(`^(/proc/[0-9]+(?:/task/[0-9]+)?/root)/+(.+)$`)
 
 // splitRoot splits "/proc/PID/root/REST" into the root directory and REST.
@@ -172,8 +171,8 @@ func splitRoot(path string) (root, rest string, ok bool) {
 	return m[1], m[2], true
 }
 
-// retry repeats a call that a signal interrupted, or that lost a race with a rename
-// (EAGAIN of openat2). Another process may rename for ever: attempts are bounded.
+// retry repeats a call that was interrupted by a signal or lost a race with a rename (EAGAIN of openat2).
+// Another process may rename forever, so the number of attempts is limited.
 func retry(call func() (int, error)) (n int, err error) {
 	for range 100 {
 		n, err = call()

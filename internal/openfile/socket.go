@@ -11,14 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrInUse is the cause of an error of ListenUnix where another program listens.
-var ErrInUse = errors.New("another program listens there")
+// ErrInUse is the cause of ListenUnix's error if another program listens on the socket.
+var ErrInUse = errors.New("another program listens on it")
 
-// ListenUnix makes a unix socket that only its owner may connect to. A socket that a program
-// left behind is replaced, and nothing else. Closing the listener removes the socket.
-//
-// The mode is set before the socket gets its name: at no moment can others connect, and the
-// process's umask stays as it is.
+// ListenUnix makes a unix socket to which only its owner may connect. It replaces only a socket on which no
+// program listens any more. Closing the listener removes the socket. The mode is set before the socket gets its
+// name, so other users can never connect, and the process's umask is not changed.
 func ListenUnix(path string) (*net.UnixListener, error) {
 	if err := removeStale(path); err != nil {
 		return nil, err
@@ -44,7 +42,7 @@ func removeStale(path string) error {
 	case err != nil:
 		return err
 	case st.Mode()&os.ModeSocket == 0:
-		return errors.New("there is a file of that name, which is no socket; choose another name")
+		return errors.New("a file of that name exists and is not a socket; choose another name")
 	}
 	c, err := net.Dial("unix", path)
 	if err == nil {
@@ -55,7 +53,7 @@ func removeStale(path string) error {
 		return err
 	}
 	if err := os.Remove(path); err != nil {
-		return fmt.Errorf("removing the socket that a program left there: %w", err)
+		return fmt.Errorf("removing a socket that is no longer used: %w", err)
 	}
 	return nil
 }

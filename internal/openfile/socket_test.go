@@ -41,7 +41,7 @@ func TestListenUnix(t *testing.T) {
 	if err := os.WriteFile(file, []byte("kept"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ListenUnix(file); err == nil || !strings.Contains(err.Error(), "no socket") {
+	if _, err := ListenUnix(file); err == nil || !strings.Contains(err.Error(), "not a socket") {
 		t.Errorf("at a file: %v", err)
 	}
 	if err := os.Symlink(filepath.Join(dir, "elsewhere"), filepath.Join(dir, "link")); err != nil {

@@ -100,7 +100,7 @@ func (f *Flow) mark(in *Inst) {
 	}
 }
 
-// Boundary says whether an instruction begins at addr.
+// Boundary reports whether an instruction begins at addr.
 func (f *Flow) Boundary(addr uint64) Boundary {
 	if addr < f.lo || addr-f.lo >= uint64(len(f.at)) {
 		return Boundary{Verdict: Unproven, Why: "the address is outside the function"}
@@ -113,8 +113,8 @@ func (f *Flow) Boundary(addr uint64) Boundary {
 	case flowInside:
 		return Boundary{Inside, holder, "the address is inside " + inWords(&holder)}
 	case flowBegins | flowInside:
-		// Such as a branch over a lock prefix: a breakpoint behind the prefix would be
-		// an invalid instruction to those who come through the prefix.
+		// For example a branch over a lock prefix: a breakpoint after the prefix would be an invalid
+		// instruction for control that comes through the prefix.
 		return Boundary{Unproven, holder, "the code can be read in two ways: the address is also inside " + inWords(&holder)}
 	}
 	return Boundary{Verdict: Unproven, Why: "no control flow that is understood leads there: it may be data or padding"}

@@ -64,7 +64,7 @@ type Code struct {
 	farKnown bool
 }
 
-// analysis is what a linear sweep of a function tells.
+// analysis is the result of a linear sweep of a function.
 type analysis struct {
 	insts   []Inst
 	index   []int32  // by offset from Lo: index into insts, or -1

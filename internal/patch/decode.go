@@ -177,8 +177,8 @@ func (d *decoder) threeDNow() (opSpace, string) {
 	return space3DNow, ""
 }
 
-// form3DNow is the only form of AMD's 3DNow instructions: mmx registers, a
-// memory operand, and an opcode in the place of an immediate.
+// form3DNow is the only form of AMD's 3DNow instructions: mmx registers, a memory operand, and an opcode
+// instead of an immediate.
 var form3DNow = form{modrm: true, ops: []operand{{kind: 'W', acc: accRead}, {kind: 'I', size: 'b', acc: accRead}}}
 
 var suffixes3DNow = map[byte]bool{

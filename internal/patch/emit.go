@@ -13,15 +13,12 @@ type PCPair struct {
 	End   uint64 // the end of the copy: a pc in [Copy, End) is shown to the program as Orig
 }
 
-// Emit gives the part of the trampoline after the jump from the site: for every
-// displaced instruction the code that insert returns for its address (the hit
-// programs of the sites there; nil for none), then the instruction, relocated;
-// at the end a jump back behind the displaced bytes. at is where the code will
-// lie. pcs has an entry for each displaced instruction.
-//
-// insert is told where its code will begin; its error is passed on. The code must
-// fall through at its end. Other errors are *FarError: the trampoline must be
-// nearer to what an instruction refers to.
+// Emit gives the part of the trampoline after the jump from the site: for every displaced instruction the code
+// that insert returns for its address (the hit programs of the sites there; nil for none), then the
+// instruction, relocated; at the end a jump back behind the displaced bytes. at is where the code will lie. pcs
+// has an entry for each displaced instruction. insert gets the address at which its code will begin; its error
+// is returned. The code must fall through at its end. Other errors are *FarError: the trampoline must be nearer
+// to the address that an instruction refers to.
 func (p *Plan) Emit(at uint64, insert func(addr, at uint64) ([]byte, error)) (code []byte, pcs []PCPair, err error) {
 	e := emitter{base: at}
 	for i := range p.Insts {
@@ -137,12 +134,10 @@ func (e *emitter) loop(in *Inst) {
 	e.skipped(in.Target)
 }
 
-// returnTo writes a push of the program's own return address, so that the
-// callee, stack traces and exceptions see nothing new. It is written as a call, and
-// the address replaced, because the processor predicts returns by pairing them with
-// calls: the return of this one call is mispredicted, those of the callers are not.
-// Neither flags nor registers are used. (A shadow stack would object; Linux has
-// them off for programs that did not ask.)
+// returnTo writes a push of the program's own return address, so that the callee, stack traces and exceptions
+// see nothing new. It is written as a call, and the address replaced, because the processor predicts returns by
+// pairing them with calls: the return of this one call is mispredicted, those of the callers are not. Neither
+// flags nor registers are used. (This would fail with a shadow stack, which Linux enables only on request.)
 //
 //	call 1f; int3
 //	1: movl $lo, (%rsp); movl $hi, 4(%rsp)
@@ -199,7 +194,7 @@ func (in *Inst) withDigit(digit byte) []byte {
 	return b
 }
 
-// Reach says whether a trampoline of n bytes at at can be used: the site can
+// Reach reports whether a trampoline of n bytes at at can be used: the site can
 // jump to it and everything its displaced instructions refer to can be reached.
 func (p *Plan) Reach(at uint64, n int) bool {
 	if at > math.MaxUint64-uint64(n) {

@@ -37,7 +37,7 @@ type goFunc struct {
 	moves  bool // it sets the stack pointer: what it calls is called on a system stack
 	check  int  // index of the morestack function that it calls; -1: it has no check
 	max    int64
-	asked  int64 // assembler: the frame, or 8 bytes more; it may push besides
+	asked  int64 // assembler: the frame, or 8 bytes more; it may also push
 	entry  int64 // guaranteed when it is entered
 	calls  []goCall
 	ind    []uint64 // pcs of indirect calls and jumps

@@ -154,7 +154,7 @@ func TestGoStackAgainstLinker(t *testing.T) {
 		switch {
 		case !known:
 			t.Errorf("%s at %#x is not in the table", name, addr)
-		case got > want+24: // to the linker a jump to another function is a call
+		case got > want+24: // the linker treats a jump to another function as a call
 			t.Errorf("%s: %d bytes, by the linker %d", name, got, want)
 		case got >= want:
 			same++
@@ -171,7 +171,7 @@ func TestGoStackAgainstLinker(t *testing.T) {
 	t.Logf("%d functions as the linker finds, %d less; %d bytes at indirect calls", same, less, g.indirect)
 }
 
-// TestGoStackBody: behind its check a function has what the check has asked for.
+// TestGoStackBody: after its check a function has the room that the check requires.
 func TestGoStackBody(t *testing.T) {
 	bin, _ := goFile(t)
 	g, names := goStackOf(t, bin)

@@ -3,7 +3,7 @@ package patch
 // Budget of DeadAt: instructions looked at on all paths together.
 const liveBudget = 64
 
-// flagsBit stands beside the registers in a set of pending questions.
+// flagsBit represents the flags in a set of pending registers.
 const flagsBit = 1 << 16
 
 // DeadAt returns the general registers, and whether the arithmetic flags, that

@@ -203,7 +203,7 @@ func (m *maker) following(addr uint64, ended bool) (Inst, string) {
 	return next, ""
 }
 
-// entered says whether control may arrive, from elsewhere than the instruction
+// entered reports whether control may arrive, from elsewhere than the instruction
 // before, strictly inside the stretch of insts.
 //
 // What lies inside one instruction is no place to arrive at, unless the instruction

@@ -154,9 +154,8 @@ func checkRegisters(l line, in *Inst) error {
 	return nil
 }
 
-// mayOmit matches lines whose mnemonic alone does not tell the implicit
-// registers: imul has forms with one, two and three operands, mul and div of 8
-// bits leave rdx alone.
+// mayOmit matches lines whose implicit registers do not follow from the mnemonic: imul has forms with one, two
+// and three operands; mul and div of 8 bits do not use rdx.
 var mayOmit = regexp.MustCompile(`\b(i?mul|i?div)[bwlq]?\b`)
 
 // zero reports nops, which name registers and do not use them.

@@ -43,8 +43,8 @@ type Text struct {
 	unread bool // Data could not be read
 	tabled bool // tables is made
 	tables []uint64
-	asked  int                   // functions searched for without the index
-	index  *fieldIndex           // made when many functions are asked for
+	asked  int                   // number of functions searched without the index
+	index  *fieldIndex           // built after many searches
 	swept  map[uint64]*neighbour // by address of the function
 }
 

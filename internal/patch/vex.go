@@ -16,7 +16,7 @@ var (
 func (d *decoder) readVex(c byte) (opSpace, string) {
 	p := &d.pfx
 	if p.opsize || p.rep != 0 || p.lock || p.rex {
-		return 0, "a prefix that may not stand before VEX"
+		return 0, "a prefix that is not allowed before VEX"
 	}
 	n := map[byte]int{0xc5: 1, 0xc4: 2, 0x8f: 2, 0x62: 3}[c]
 	if d.pos+n >= len(d.code) {

@@ -1,19 +1,15 @@
-// Package printk prints a static tracepoint's record as the kernel prints it.
-//
-// The kernel publishes, with each event, the C source of its text: a format
-// string and the expressions of its arguments (`print fmt`). Parse makes a tree
-// of it; Render evaluates the tree on a record's bytes with C's integer
-// arithmetic and formats the values as the kernel's vsprintf does.
+// Package printk formats a static tracepoint's record as the kernel does. For each event the kernel publishes C
+// source: a format string and expressions for its arguments (`print fmt`). Parse parses it. Render evaluates
+// the tree on a record's bytes with C's integer arithmetic and formats the values like the kernel's vsprintf.
 //
 //	t := printk.Describe(ev, resolver)    // where the kernel is that was traced
 //	p := printk.NewPrinter(t, names)      // there or on another machine
 //	text = p.Line(text[:0], record, time)
 //
-// What a record does not hold is asked of a Resolver: enumerators, types and
-// addresses of symbols. Describe puts the answers into an event.KernelText, which is
-// data; only names of addresses are asked for when a record is printed. A value that
-// is not known is replaced by the reason in parentheses: "age=(jiffies is not
-// recorded)". Printing never fails and never panics, whatever the record.
+// A Resolver supplies information that is not in a record: enumerators, types and addresses of symbols.
+// Describe stores it in an event.KernelText, which is plain data. When a record is printed, only names of
+// addresses are resolved. An unknown value is replaced by the reason in parentheses: "age=(jiffies is not
+// recorded)". Printing never fails and never panics, whatever the record contains.
 //
 // # Where the text differs from the kernel's
 //

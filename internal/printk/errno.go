@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kernelErrors are the error numbers that programs never see (include/linux/errno.h).
+// kernelErrors are error numbers that are used only in the kernel (include/linux/errno.h).
 var kernelErrors = map[int64]string{
 	512: "ERESTARTSYS", 513: "ERESTARTNOINTR", 514: "ERESTARTNOHAND", 515: "ENOIOCTLCMD",
 	516: "ERESTART_RESTARTBLOCK", 517: "EPROBE_DEFER", 518: "EOPENSTALE", 519: "ENOPARAM",
@@ -14,7 +14,7 @@ var kernelErrors = map[int64]string{
 	526: "ESERVERFAULT", 527: "EBADTYPE", 528: "EJUKEBOX", 529: "EIOCBQUEUED", 530: "ERECALLCONFLICT",
 }
 
-// errorName is the name of an error number, "" when it has none.
+// errorName returns the name of an error number, or "".
 func errorName(n int64) string {
 	if name := kernelErrors[n]; name != "" {
 		return name

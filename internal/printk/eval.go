@@ -7,10 +7,10 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/tracefs"
 )
 
-// env is what one evaluation reads and makes.
+// env is the input and output of one evaluation.
 type env struct {
 	rec    block
-	seq    block // the texts that helpers have made, each with a NUL behind it
+	seq    block // texts made by helpers, each with a NUL at its end
 	locals []value
 	r      *Resolver
 }
@@ -18,11 +18,11 @@ type env struct {
 // node is an expression.
 type node interface {
 	eval(e *env) value
-	// fixed says that the value is the same for every record.
+	// fixed reports that the value is the same for every record.
 	fixed() bool
 }
 
-// assignable is an expression that can stand before "=".
+// assignable is an expression that can be assigned to.
 type assignable interface{ assign(e *env, v value) value }
 
 type lit struct{ v value }
@@ -39,7 +39,7 @@ func stringLiteral(s string) node {
 func (n *lit) eval(*env) value { return n.v }
 func (n *lit) fixed() bool     { return true }
 
-// fold evaluates n now when its operands are literals.
+// fold evaluates n now if its operands are literals.
 func fold(n node, operands ...node) node {
 	for _, o := range operands {
 		if _, ok := o.(*lit); !ok {
@@ -49,7 +49,7 @@ func fold(n node, operands ...node) node {
 	return literal(n.eval(&env{}))
 }
 
-// recordNode is REC, which only its fields give a value.
+// recordNode is REC; only its fields have values.
 type recordNode struct{}
 
 func (recordNode) eval(*env) value { return failed("the whole record") }
@@ -61,8 +61,7 @@ type fieldNode struct {
 	off int
 }
 
-// newField gives the field the type that it has in the kernel's struct: there
-// the arguments of system calls are words, whatever the call takes.
+// newField gives the field its type in the kernel's struct, where arguments of system calls are always words.
 func newField(f *tracefs.Field) node {
 	t := f.Type.Strip()
 	if t.IsInteger() && t.Kind != ctype.Bool && integers[f.Size][0] != nil {
@@ -89,7 +88,7 @@ type boundConstant struct {
 }
 
 func (n *constant) eval(e *env) value {
-	if n.name == jiffies { // another one for each record
+	if n.name == jiffies { // it differs between records
 		if x, ok := e.r.jiffies(e.rec.b); ok {
 			return integer(ctype.ULongT, x)
 		}
@@ -113,7 +112,7 @@ func (n *constant) fixed() bool { return n.name != jiffies }
 // jiffies is the one variable of the kernel in print formats that changes.
 const jiffies = "jiffies"
 
-// enumeratorType is int for what fits in it, as in C.
+// enumeratorType is int if the value fits, as in C.
 func enumeratorType(x int64) *ctype.Type {
 	switch {
 	case x == int64(int32(x)):
@@ -184,7 +183,7 @@ func (n *ternary) eval(e *env) value {
 	if !v.isInt() {
 		return v
 	}
-	// Both branches together say what type the value has.
+	// The types of both branches determine the type of the value.
 	switch {
 	case is:
 		return v.as(n.no.eval(e))
@@ -194,7 +193,7 @@ func (n *ternary) eval(e *env) value {
 	return v.as(n.yes.eval(e))
 }
 
-// as is v in the type that it has beside another branch's value.
+// as converts v to the common type with another branch's value.
 func (v value) as(other value) value {
 	if other.isInt() {
 		return convert(v, common(v.typ, other.typ))
@@ -221,7 +220,7 @@ func (n *cast) eval(e *env) value {
 
 func (n *cast) fixed() bool { return n.of.fixed() }
 
-// sizeof is of a type or, when that is nil, of an expression.
+// sizeof is the size of a type or, if typ is nil, of an expression.
 type sizeof struct {
 	typ *typeName
 	of  node
@@ -257,7 +256,7 @@ func (n *index) eval(e *env) value {
 	case by.fail != "":
 		return by
 	case !by.isInt():
-		return failed("an index that is no integer")
+		return failed("an index that is not an integer")
 	case of.list != nil:
 		if by.n >= uint64(len(of.list)) {
 			return failed("index %d of %d", int64(by.n), len(of.list))
@@ -269,7 +268,7 @@ func (n *index) eval(e *env) value {
 	case p.fail != "":
 		return p
 	case !isPointer(p):
-		return failed("an index into what is no array")
+		return failed("an index into something other than an array")
 	case p.blk == nil:
 		return failed("memory at %#x", p.n)
 	}
@@ -304,8 +303,7 @@ func (n *member) place(e *env) (b *block, off int, f *ctype.Field, no value) {
 	return v.blk, v.off + off, f, value{}
 }
 
-// findMember looks in t and in its unnamed members; off is where the struct is
-// that f counts from.
+// findMember searches t and its unnamed members; off is the offset of the struct that contains f.
 func findMember(t *ctype.Type, name string, depth int) (off int, f *ctype.Field) {
 	if t.Kind != ctype.Struct && t.Kind != ctype.Union || depth == 0 {
 		return 0, nil
@@ -338,7 +336,7 @@ func (n *member) eval(e *env) value {
 
 func (n *member) fixed() bool { return false }
 
-// address is &of, of what is in the record.
+// address is &of, for objects in the record.
 type address struct{ of node }
 
 func (n *address) eval(e *env) value {

@@ -19,12 +19,12 @@ func (n *statements) eval(e *env) value {
 
 func (n *statements) fixed() bool { return false }
 
-// maxLocal bounds the size of a local variable.
+// maxLocal limits the size of a local variable.
 const maxLocal = 1 << 12
 
-// declare makes a local variable.
+// declare creates a local variable.
 type declare struct {
-	typ   *typeName // nil: the initial value's
+	typ   *typeName // nil: the type of the initial value
 	array bool
 	init  node
 	slot  int

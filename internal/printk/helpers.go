@@ -8,17 +8,16 @@ import (
 	"github.com/jalon-trace/jalon/internal/ctype"
 )
 
-// helper is one of the functions that print formats call. Its number of
-// arguments has been checked.
+// helper implements a function that print formats call. The number of arguments has been checked.
 type helper struct {
 	min, max int // arguments; max -1: any number
 	eval     func(c *call, e *env) value
 }
 
-// same is a function whose value is its first argument.
+// same is a function that returns its first argument.
 var same = helper{1, 2, func(c *call, e *env) value { return c.args[0].eval(e) }}
 
-// helpers are the functions by name, those of dynamic arrays apart.
+// helpers are the functions by name, except those for dynamic arrays.
 var helpers map[string]helper
 
 func init() {
@@ -52,7 +51,7 @@ func init() {
 			helpers[n] = swapper(size)
 		}
 	}
-	// Page table entries are numbers in structs of their own.
+	// Page table entries are numbers wrapped in structs.
 	for _, level := range []string{"pgd", "p4d", "pud", "pmd", "pte"} {
 		helpers[level+"_val"], helpers["native_make_"+level] = same, same
 	}
@@ -60,7 +59,7 @@ func init() {
 	helpers["ntohl"], helpers["htonl"] = swapper(4), swapper(4)
 }
 
-// call is a call of a function by name. One that is not known has no value.
+// call is a call of a function by name. A call of an unknown function has no value.
 type call struct {
 	name  string
 	fn    helper
@@ -88,7 +87,7 @@ func newCall(c *call) (node, error) {
 
 func (c *call) eval(e *env) value {
 	if c.fn.eval == nil {
-		return failed("%s() is a function of the kernel's", c.name)
+		return failed("%s() is a kernel function", c.name)
 	}
 	if len(e.seq.b) > maxText {
 		return failed("the text is too long")
@@ -98,12 +97,12 @@ func (c *call) eval(e *env) value {
 
 func (c *call) fixed() bool { return false }
 
-// here is a pointer to where the next text will begin.
+// here returns a pointer to the beginning of the next text.
 func (e *env) here() value {
 	return value{typ: pointerTo(ctype.UCharT), blk: &e.seq, off: len(e.seq.b)}
 }
 
-// made ends a text that begins at start and gives the pointer to it.
+// made terminates the text that begins at start and returns a pointer to it.
 func (e *env) made(start value) value {
 	e.seq.b = append(e.seq.b, 0)
 	return start
@@ -116,13 +115,13 @@ type entry struct {
 	fail string
 }
 
-// table is a table of __print_flags or __print_symbolic as a resolver's names made it.
+// table is a table of __print_flags or __print_symbolic, with names from one resolver.
 type table struct {
 	by      *Resolver
 	entries []entry
 }
 
-// entries evaluates the table once for each resolver: its lines are constants.
+// entries evaluates the table once for each resolver, because its lines are constants.
 func (c *call) entries(e *env, args []node) []entry {
 	if t := c.table.Load(); t != nil && t.by == e.r {
 		return t.entries
@@ -217,14 +216,14 @@ func printSymbolic(c *call, e *env) value {
 	return e.made(out)
 }
 
-// traceSeqPrintf adds to the text being made, without an end.
+// traceSeqPrintf appends to the current text without terminating it.
 func traceSeqPrintf(c *call, e *env) value {
 	text := appendTemplate(nil, c.tmpl, c.args[2:], e)
 	e.seq.b = append(e.seq.b, text...)
 	return value{typ: ctype.VoidT}
 }
 
-// memoryErrors are the kinds of event that the kernel's mc_event_error_type() names.
+// memoryErrors are the names that the kernel's mc_event_error_type() returns.
 var memoryErrors = []string{"Corrected", "Uncorrected", "Deferred", "Fatal"}
 
 func memoryError(c *call, e *env) value {
@@ -240,7 +239,7 @@ func memoryError(c *call, e *env) value {
 	return e.made(out)
 }
 
-// fromJiffies is jiffies_to_msecs and the like, for the kernel's HZ.
+// fromJiffies implements jiffies_to_msecs and similar functions for the kernel's HZ.
 func fromJiffies(c *call, e *env, unit uint64) value {
 	v := c.args[0].eval(e)
 	switch {
@@ -258,7 +257,7 @@ func fromJiffies(c *call, e *env, unit uint64) value {
 func overInt(c *call, e *env, f func(uint64) uint64, t *ctype.Type) value {
 	v := c.args[0].eval(e)
 	if v.fail == "" && !v.isInt() {
-		return failed("%s() of what is no integer", c.name)
+		return failed("%s() of a value that is not an integer", c.name)
 	}
 	if v.fail != "" {
 		return v

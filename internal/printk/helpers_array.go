@@ -8,11 +8,10 @@ import (
 	"github.com/jalon-trace/jalon/internal/ctype"
 )
 
-// arrayHelper makes a value of a dynamic array's bytes; off is where they are in
-// the record and size how many.
+// arrayHelper computes a value from a dynamic array's bytes, which are size bytes at off in the record.
 type arrayHelper func(c *arrayCall, e *env, off, size int) value
 
-// arrayHelpers are the functions that are given a dynamic array by its name.
+// arrayHelpers are the functions that take the name of a dynamic array.
 var arrayHelpers map[string]arrayHelper
 
 func init() {
@@ -30,7 +29,7 @@ func init() {
 	arrayHelpers["__print_dynamic_array"] = printDynamicArray
 }
 
-// arrayCall is a helper on the dynamic array whose word is at off.
+// arrayCall is a helper applied to the dynamic array whose word is at off.
 type arrayCall struct {
 	fn   arrayHelper
 	off  int
@@ -88,7 +87,7 @@ func printDynamicArray(n *arrayCall, e *env, off, size int) value {
 	return arrayText(e, arrayPointer(n, e, off, size), uint64(size)/el.n, el.n)
 }
 
-// bytesAt are size bytes that p points to.
+// bytesAt returns size bytes at p.
 func bytesAt(p value, size uint64) ([]byte, value) {
 	switch p = decay(p); {
 	case p.fail != "":
@@ -101,7 +100,7 @@ func bytesAt(p value, size uint64) ([]byte, value) {
 	return p.blk.b[p.off : p.off+int(size)], value{}
 }
 
-// evalArgs evaluates a call's arguments; no is the first that has no value.
+// evalArgs evaluates a call's arguments; no is the first one without a value.
 func evalArgs(c *call, e *env) (out []value, no value) {
 	for _, a := range c.args {
 		v := decay(a.eval(e))

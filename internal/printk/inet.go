@@ -37,8 +37,7 @@ func appendAddress(dst []byte, ext string, s spec, v value, e *env) []byte {
 	return appendPlain(dst, ext, s, v, e)
 }
 
-// ip4 prints four numbers with dots; i pads them to three digits. order may be
-// h or l for a little-endian address.
+// ip4 prints four numbers with dots; i pads them to three digits. order is h or l for a little-endian address.
 func ip4(dst, b []byte, zeros bool, order string) []byte {
 	little := strings.HasPrefix(order, "h") || strings.HasPrefix(order, "l")
 	for i := range 4 {
@@ -169,7 +168,7 @@ func sockaddr6(b []byte, opts string, plain bool) []byte {
 		text = strconv.AppendUint(text, uint64(binary.BigEndian.Uint16(b[2:])), 10)
 	}
 	if flow {
-		// The label and the class; the highest four bits are not of them.
+		// The label and the class, without the highest four bits.
 		text = append(text, '/')
 		text = strconv.AppendUint(text, uint64(binary.BigEndian.Uint32(b[4:])&0x0fffffff), 10)
 	}

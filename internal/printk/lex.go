@@ -8,7 +8,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/ctype"
 )
 
-// maxTokens bounds the size of a format; the kernel's largest has 2,000.
+// maxTokens limits the size of a format. The kernel's largest has 2,000.
 const maxTokens = 1 << 16
 
 type tokenKind uint8
@@ -66,7 +66,7 @@ func skipSpace(s string, i int) int {
 	return i
 }
 
-// next reads the token at the start of s and says how long it is.
+// next reads the token at the start of s and returns its length.
 func next(s string) (token, int, error) {
 	c := s[0]
 	switch {
@@ -99,21 +99,21 @@ func wordLen(s string) int {
 	return n
 }
 
-// numeral reads an integer constant and gives it the type that C gives it.
+// numeral reads an integer constant and determines its type as in C.
 func numeral(s string) (token, int, error) {
 	n := wordLen(s)
 	digits := strings.TrimRight(s[:n], "uUlL")
 	suffix := strings.ToLower(s[len(digits):n])
 	val, err := strconv.ParseUint(digits, 0, 64)
 	if err != nil || strings.Contains(digits, "_") {
-		return token{}, 0, fmt.Errorf("%q is no number", s[:n])
+		return token{}, 0, fmt.Errorf("%q is not a number", s[:n])
 	}
 	unsigned := strings.Contains(suffix, "u")
 	size := int64(4)
 	if strings.Contains(suffix, "l") || val > 1<<32-1 {
 		size = 8
 	}
-	// A decimal constant without u is signed; others take the first type that holds them.
+	// A decimal constant without u is signed; others have the first type that is large enough.
 	if top := uint64(1) << (size*8 - 1); val >= top && !unsigned {
 		switch {
 		case digits[0] == '0' || size == 8:
@@ -131,7 +131,7 @@ var escapes = map[byte]byte{
 	'\\': '\\', '"': '"', '\'': '\'', '?': '?',
 }
 
-// quoted reads a string literal, which may hold line ends, or a character constant.
+// quoted reads a string literal, which may contain newlines, or a character constant.
 func quoted(s string) (token, int, error) {
 	var b []byte
 	for i := 1; i < len(s); {
@@ -153,10 +153,10 @@ func quoted(s string) (token, int, error) {
 			i++
 		}
 	}
-	return token{}, 0, fmt.Errorf("%c without its end", s[0])
+	return token{}, 0, fmt.Errorf("unterminated %c", s[0])
 }
 
-// escape reads what follows a backslash: a letter, \xHH or up to three octal digits.
+// escape reads an escape sequence after its backslash: a letter, \xHH or up to three octal digits.
 func escape(s string) (byte, int) {
 	if e, ok := escapes[s[0]]; ok {
 		return e, 1

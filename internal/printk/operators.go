@@ -2,7 +2,7 @@ package printk
 
 import "github.com/jalon-trace/jalon/internal/ctype"
 
-// promote applies C's integer promotions: what is narrower than int becomes int.
+// promote applies C's integer promotions: narrower types become int.
 func promote(t *ctype.Type) *ctype.Type {
 	if t.Size < 4 {
 		return ctype.IntT
@@ -10,7 +10,7 @@ func promote(t *ctype.Type) *ctype.Type {
 	return intType(t.Size, t.Signed && t.Kind != ctype.Bool)
 }
 
-// common is the type that arithmetic on a and b is done in.
+// common returns the common type for arithmetic on a and b.
 func common(a, b *ctype.Type) *ctype.Type {
 	a, b = promote(a), promote(b)
 	switch {
@@ -22,7 +22,7 @@ func common(a, b *ctype.Type) *ctype.Type {
 	return intType(a.Size, a.Signed && b.Signed)
 }
 
-// binaryOps compute on operands already converted to the type t that C computes in.
+// binaryOps compute on operands that are already converted to the common type t.
 var binaryOps = map[string]func(a, b uint64, t *ctype.Type) (uint64, bool){
 	"+": func(a, b uint64, _ *ctype.Type) (uint64, bool) { return a + b, true },
 	"-": func(a, b uint64, _ *ctype.Type) (uint64, bool) { return a - b, true },
@@ -54,7 +54,7 @@ func remainder(a, b uint64, t *ctype.Type) (uint64, bool) {
 	return a % b, true
 }
 
-// comparisons take whether a < b and whether a == b.
+// comparisons compute their result from a < b and a == b.
 var comparisons = map[string]func(less, equal bool) bool{
 	"<":  func(less, _ bool) bool { return less },
 	"<=": func(less, equal bool) bool { return less || equal },
@@ -64,7 +64,7 @@ var comparisons = map[string]func(less, equal bool) bool{
 	"!=": func(_, equal bool) bool { return !equal },
 }
 
-// binaryOp is a OP b, without && and ||, which do not always evaluate b.
+// binaryOp is a OP b. It does not include && and ||, which do not always evaluate b.
 func binaryOp(op string, a, b value) value {
 	a, b = decay(a), decay(b)
 	switch {
@@ -75,7 +75,7 @@ func binaryOp(op string, a, b value) value {
 	case isPointer(a) || isPointer(b):
 		return pointerOp(op, a, b)
 	case !a.isInt() || !b.isInt():
-		return failed("%s on what is no integer", op)
+		return failed("%s on a value that is not an integer", op)
 	}
 	if op == "<<" || op == ">>" {
 		return shift(op, a, b)
@@ -96,7 +96,7 @@ func binaryOp(op string, a, b value) value {
 	return integer(t, n)
 }
 
-// shift is of the left operand's type. The processor takes the count modulo the width.
+// shift has the left operand's type. As on the processor, the count is taken modulo the width.
 func shift(op string, a, b value) value {
 	t := promote(a.typ)
 	count := b.n & uint64(t.Size*8-1)
@@ -121,7 +121,7 @@ func pointerOp(op string, a, b value) value {
 		case a.blk == b.blk && a.blk != nil:
 			return boolean(compare(a.off < b.off, a.off == b.off))
 		case a.blk != nil || b.blk != nil:
-			// Recorded data is somewhere in the kernel's memory, and not at 0.
+			// Recorded data is at an unknown kernel address, which is not 0.
 			return boolean(compare(b.blk != nil, false))
 		}
 		return boolean(compare(a.n < b.n, a.n == b.n))
@@ -148,8 +148,7 @@ func pointerOp(op string, a, b value) value {
 	return failed("%s on pointers", op)
 }
 
-// elemSize is the size of what a pointer points to; void counts as a byte, as
-// in the kernel's dialect of C. 0 is unknown.
+// elemSize returns the size of a pointer's target, 0 if unknown. void has size 1, as in GNU C.
 func elemSize(p *ctype.Type) int64 {
 	e := p.Elem.Strip()
 	if e.Kind == ctype.Void || e.Kind == ctype.Func {
@@ -186,7 +185,7 @@ func unary(op string, a value) value {
 		return boolean(!is)
 	}
 	if !a.isInt() {
-		return failed("%s on what is no integer", op)
+		return failed("%s on a value that is not an integer", op)
 	}
 	t := promote(a.typ)
 	n := extend(a.n, t)

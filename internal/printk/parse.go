@@ -9,7 +9,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/tracefs"
 )
 
-// maxDepth bounds how deep expressions nest; the kernel's go to 20.
+// maxDepth limits the nesting of expressions. In the kernel the maximum is 20.
 const maxDepth = 256
 
 // parser reads C's expressions by precedence.
@@ -18,12 +18,12 @@ type parser struct {
 	i      int
 	depth  int
 	fields []tracefs.Field
-	// locals are the variables of the statement expressions around this place.
+	// locals are the variables of the enclosing statement expressions.
 	locals []string
 }
 
-// Parse reads a print format whose arguments speak of the given fields (of
-// tracefs.Event: PrintFmt and Fields). The error says where it is not understood.
+// Parse parses a print format whose arguments use the given fields (tracefs.Event's PrintFmt and Fields). The
+// error has the position.
 func Parse(printFmt string, fields []tracefs.Field) (*Format, error) {
 	toks, err := lex(printFmt)
 	if err != nil {
@@ -104,7 +104,7 @@ func (p *parser) assign() (node, error) {
 	}
 	to, ok := n.(assignable)
 	if !ok {
-		return nil, errors.New("what stands before = cannot be assigned to")
+		return nil, errors.New("cannot assign to this expression")
 	}
 	from, err := p.assign()
 	return &assignment{to: to, from: from}, err
@@ -215,8 +215,7 @@ func (p *parser) castTo(t *typeName, err error) (node, error) {
 	return fold(&cast{t, n}, n), nil
 }
 
-// sizeof is of a type or of an expression, which is not evaluated in C; here it
-// is, for its type.
+// sizeof parses sizeof of a type or an expression. Unlike C, the expression is evaluated, to get its type.
 func (p *parser) sizeof() (node, error) {
 	p.i++
 	if t, ok, err := p.parenType(true); ok || err != nil {
@@ -241,7 +240,7 @@ func (p *parser) postfix() (node, error) {
 			p.i++
 			name := p.peek()
 			if name.kind != tokIdent {
-				return nil, errors.New("no name of a member")
+				return nil, errors.New("expected the name of a member")
 			}
 			p.i++
 			if _, rec := n.(recordNode); rec {
@@ -270,7 +269,7 @@ func (p *parser) primary() (node, error) {
 		return p.name(t.text)
 	}
 	if !p.accept("(") {
-		return nil, fmt.Errorf("an expression expected, not %q", t.text)
+		return nil, fmt.Errorf("expected an expression, not %q", t.text)
 	}
 	var n node
 	var err error
@@ -285,8 +284,7 @@ func (p *parser) primary() (node, error) {
 	return n, err
 }
 
-// name is REC, a function's call, a local variable, or a name that the resolver
-// may know.
+// name parses REC, a function call, a local variable, or a name for the resolver.
 func (p *parser) name(name string) (node, error) {
 	if p.is("(") {
 		p.i++
@@ -314,7 +312,7 @@ func (p *parser) name(name string) (node, error) {
 // field is a field of the record.
 func (p *parser) field(name string) (node, error) {
 	for _, mark := range []string{"__data_loc_", "__rel_loc_"} {
-		// The struct's member is so called; the format lists the array's name.
+		// This is the name of the struct's member; the format file has the array's name.
 		if rest, ok := strings.CutPrefix(name, mark); ok {
 			if f := p.find(rest); f != nil {
 				return &fieldNode{typ: ctype.UIntT, off: int(f.Offset)}, nil

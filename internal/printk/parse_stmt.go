@@ -7,11 +7,11 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/tracefs"
 )
 
-// statements is the inside of gcc's ({ ... }) up to and with the brace:
-// declarations and expressions, of which the last is the value.
+// statements parses the inside of gcc's ({ ... }), including the closing brace: declarations and expressions.
+// The last expression is the value.
 func (p *parser) statements() (node, error) {
 	outer := len(p.locals)
-	// Variables keep their slots; only the names end with the braces.
+	// Variables keep their slots; only the names go out of scope.
 	defer func() {
 		for i := outer; i < len(p.locals); i++ {
 			p.locals[i] = ""
@@ -44,8 +44,7 @@ func (p *parser) statements() (node, error) {
 	return s, nil
 }
 
-// startsDecl says that a declaration begins here: a type's word, or a name that
-// another name follows.
+// startsDecl reports whether a declaration begins here: with a word of a type, or with two names.
 func (p *parser) startsDecl() bool {
 	t := p.peek()
 	if t.kind != tokIdent {
@@ -58,7 +57,7 @@ func (p *parser) startsDecl() bool {
 	return next.kind == tokIdent || tracefs.NamedType(t.text) != nil && next.kind == tokPunct && next.text == "*"
 }
 
-// deduced are the words for a type that is the initial value's.
+// deduced are the words for the type of the initial value.
 var deduced = map[string]bool{"__auto_type": true, "typeof": true, "__typeof__": true, "__typeof": true}
 
 // declaration reads one variable of a statement expression.
@@ -75,7 +74,7 @@ func (p *parser) declaration(s *statements) error {
 	}
 	name := p.peek()
 	if name.kind != tokIdent {
-		return errors.New("no name of a variable")
+		return errors.New("expected the name of a variable")
 	}
 	p.i++
 	d := &declare{typ: t}
@@ -95,14 +94,14 @@ func (p *parser) declaration(s *statements) error {
 	} else if t == nil {
 		return errors.New("a variable without type and value")
 	}
-	// The locals' indices are the slots; the initial value may have had its own.
+	// The locals' indices are the slots; the initial value may have declared some too.
 	d.slot = len(p.locals)
 	p.locals = append(p.locals, name.text)
 	s.list = append(s.list, d)
 	return nil
 }
 
-// skipTypeof passes typeof(...) over.
+// skipTypeof skips typeof(...).
 func (p *parser) skipTypeof() error {
 	p.i++
 	if !p.accept("(") {
@@ -146,8 +145,8 @@ func (p *parser) initializer() (node, error) {
 	return l, nil
 }
 
-// call reads a call's arguments, the parenthesis being open. A function that is
-// given a dynamic array by name takes its word's place.
+// call parses a call's arguments after the opening parenthesis. For a function of a dynamic array, the name is
+// replaced by the offset of the array's word.
 func (p *parser) call(name string) (node, error) {
 	if h, ok := arrayHelpers[name]; ok {
 		return p.arrayCall(name, h)
@@ -174,7 +173,7 @@ func (p *parser) arrayCall(name string, h arrayHelper) (node, error) {
 	}
 	f := p.find(word.text)
 	if f == nil {
-		return nil, errors.New(name + "() of what is no field: " + word.text)
+		return nil, errors.New(name + "() of something other than a field: " + word.text)
 	}
 	p.i++
 	elem, rel, ok := ctype.Dynamic(f.Type)

@@ -9,8 +9,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/tracefs"
 )
 
-// typeName is a type as the format writes it. A name that needs no type
-// information is fixed; others are asked of the resolver when first used.
+// typeName is a type in the format. A name that needs no type information is resolved at once; others by the
+// resolver on first use.
 type typeName struct {
 	name  string // without qualifiers: "struct page", "gfp_t"
 	stars int
@@ -18,13 +18,13 @@ type typeName struct {
 	bound atomic.Pointer[boundType]
 }
 
-// boundType is what a resolver said of a name.
+// boundType is a resolver's result for a name.
 type boundType struct {
 	by  *Resolver
 	typ *ctype.Type
 }
 
-// typ is the type, nil when nobody knows it.
+// typ returns the type, or nil if it is unknown.
 func (t *typeName) typ(r *Resolver) *ctype.Type {
 	if t.fixed != nil {
 		return t.fixed
@@ -34,7 +34,7 @@ func (t *typeName) typ(r *Resolver) *ctype.Type {
 	}
 	base := r.typ(t.name)
 	if base == nil && t.stars > 0 {
-		// What a pointer points to matters only to arithmetic.
+		// A pointer's target type matters only for arithmetic.
 		base = &ctype.Type{Kind: ctype.Struct, Name: strings.TrimPrefix(t.name, "struct "), Incomplete: true}
 	}
 	if base != nil {
@@ -51,7 +51,7 @@ func pointers(t *ctype.Type, stars int) *ctype.Type {
 	return t
 }
 
-// typeWords begin a type and nothing else.
+// typeWords can only begin a type.
 var typeWords = map[string]bool{
 	"unsigned": true, "signed": true, "char": true, "short": true, "int": true, "long": true,
 	"void": true, "_Bool": true, "bool": true, "struct": true, "union": true, "enum": true,
@@ -59,13 +59,13 @@ var typeWords = map[string]bool{
 	"__user": true, "__rcu": true, "__percpu": true, "__force": true, "__iomem": true, "__bitwise": true,
 }
 
-// silent are the words of a type that say nothing about a value.
+// silent are the words of a type that do not affect a value.
 var silent = map[string]bool{
 	"const": true, "volatile": true, "static": true, "register": true, "restrict": true,
 	"__user": true, "__rcu": true, "__percpu": true, "__force": true, "__iomem": true, "__bitwise": true,
 }
 
-// typeSpec reads the words and stars of a type. It has been decided that there is one.
+// typeSpec parses the words and stars of a type. The caller knows that there is one.
 func (p *parser) typeSpec() (*typeName, error) {
 	var words []string
 	for p.peek().kind == tokIdent {
@@ -93,7 +93,7 @@ var tags = map[string]bool{"struct": true, "union": true, "enum": true}
 
 func (p *parser) stars(words []string) (*typeName, error) {
 	if len(words) == 0 {
-		return nil, errors.New("a type expected")
+		return nil, errors.New("expected a type")
 	}
 	t := &typeName{name: strings.Join(words, " ")}
 	for {
@@ -113,7 +113,7 @@ func (p *parser) stars(words []string) (*typeName, error) {
 	}
 }
 
-// typeOfField knows a typedef from a field that is declared with it.
+// typeOfField finds a typedef by a field that is declared with it.
 func (p *parser) typeOfField(name string) *ctype.Type {
 	for i := range p.fields {
 		f := &p.fields[i]
@@ -124,12 +124,11 @@ func (p *parser) typeOfField(name string) *ctype.Type {
 	return nil
 }
 
-// cast reads "(TYPE)" when that is what stands here.
+// cast parses "(TYPE)" if there is one here.
 func (p *parser) cast() (*typeName, bool, error) { return p.parenType(false) }
 
-// parenType reads "(TYPE)". Of a single unknown name in parentheses the next
-// token decides: before an operand it must be a type. sole says that there is
-// no operand (sizeof).
+// parenType parses "(TYPE)". For a single unknown name in parentheses the next token decides: before an operand
+// it must be a type. sole means that there is no operand (sizeof).
 func (p *parser) parenType(sole bool) (*typeName, bool, error) {
 	if !p.is("(") || p.toks[p.i+1].kind != tokIdent {
 		return nil, false, nil
@@ -148,7 +147,7 @@ func (p *parser) parenType(sole bool) (*typeName, bool, error) {
 	return t, true, p.expect(")")
 }
 
-// isTypedef decides what the name at p.i, after "(", is.
+// isTypedef reports whether the name at p.i, after "(", is a type.
 func (p *parser) isTypedef(name string, sole bool) bool {
 	for _, l := range p.locals {
 		if l == name {

@@ -7,11 +7,11 @@ import (
 	"github.com/jalon-trace/jalon/internal/ctype"
 )
 
-// extension prints a pointer as the letters after %p say. ext has them all.
+// extension formats a pointer by the letters after %p, which are in ext.
 type extension func(dst []byte, ext string, s spec, v value, e *env) []byte
 
-// extensions are those of Documentation/core-api/printk-formats.rst by their
-// first letter. What they print lies in the record, or is an address.
+// extensions are those of Documentation/core-api/printk-formats.rst, by their first letter, that print data in
+// the record or an address.
 var extensions map[byte]extension
 
 func init() {
@@ -28,8 +28,8 @@ func init() {
 	}
 }
 
-// elsewhere are the extensions for objects that the kernel has in its memory,
-// which no record holds: what they print.
+// elsewhere are the extensions for objects in the kernel's memory, which are not in the record, with the kind
+// of the object.
 var elsewhere = map[byte]string{
 	'd': "dentry", 'D': "file", 'g': "block device", 'V': "va_format", 'r': "resource", 'R': "resource",
 	'C': "clock", 'N': "net_device features", 'G': "flags", 'O': "device tree node",
@@ -100,8 +100,7 @@ func appendErrorName(dst []byte, ext string, s spec, v value, e *env) []byte {
 	return appendPlain(dst, ext, s, v, e)
 }
 
-// pointee are the size bytes that v points to. When there are none, text is what
-// stands in their place.
+// pointee returns the size bytes at v. If there are none, text is the replacement.
 func pointee(v value, size int) (b []byte, text string) {
 	if v.blk == nil {
 		if t := complaint(v.n); t != "" {
@@ -178,8 +177,8 @@ func appendUUID(dst []byte, ext string, s spec, v value, _ *env) []byte {
 	return pad(dst, s, text)
 }
 
-// appendBytes is %*ph: as many bytes as the width says, at most 64, with spaces
-// between them; C colons, D dashes, N nothing.
+// appendBytes is %*ph: the number of bytes given by the width, at most 64, separated by spaces; C means colons,
+// D dashes, N no separator.
 func appendBytes(dst []byte, ext string, s spec, v value, _ *env) []byte {
 	if s.width == 0 {
 		return dst
@@ -212,7 +211,7 @@ func appendBytes(dst []byte, ext string, s spec, v value, _ *env) []byte {
 	return dst
 }
 
-// appendBits is %*pb and %*pbl: a bitmap of as many bits as the width says.
+// appendBits is %*pb and %*pbl: a bitmap with the number of bits given by the width.
 func appendBits(dst []byte, ext string, s spec, v value, _ *env) []byte {
 	bits := max(s.width, 0)
 	b, why := pointee(v, (bits+7)/8)
@@ -225,7 +224,7 @@ func appendBits(dst []byte, ext string, s spec, v value, _ *env) []byte {
 	return appendBitmap(dst, b, bits)
 }
 
-// bit says whether bit i of b is set.
+// bit reports whether bit i of b is set.
 func bit(b []byte, i int) bool { return b[i/8]>>(i%8)&1 != 0 }
 
 // appendBitmap prints words of 32 bits in hexadecimal, the highest first.
@@ -270,8 +269,7 @@ func appendBitList(dst, b []byte, bits int) []byte {
 	return dst
 }
 
-// appendPhysical is %pa and %pad: the address that the argument points to, which
-// is printed with 0x and all its digits.
+// appendPhysical is %pa and %pad: the address stored at the argument, with 0x and all digits.
 func appendPhysical(dst []byte, _ string, _ spec, v value, _ *env) []byte {
 	b, why := pointee(v, 8)
 	if b == nil {

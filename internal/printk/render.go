@@ -7,12 +7,11 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/tracefs"
 )
 
-// Format is the text of one event, ready to be rendered. It may be used from
-// several goroutines.
+// Format is the parsed print format of one event. It may be used from several goroutines.
 type Format struct {
 	tmpl []directive
 	args []node
-	// name is what a line begins with: "sched_switch: ".
+	// name is the beginning of a line: "sched_switch: ".
 	name string
 	// call is set for the events of system calls, which the kernel prints
 	// without their print format.
@@ -21,9 +20,8 @@ type Format struct {
 
 var envs = sync.Pool{New: func() any { return &env{} }}
 
-// Render appends the text of a record, without the event's name and without a
-// line end, to dst. record begins with the common fields (8 bytes, which may be
-// zero); the bytes are little-endian. r may be nil.
+// Render appends the text of a record to dst, without the event's name and without a newline. record begins
+// with the common fields (8 bytes, which may be zero); the bytes are little-endian. r may be nil.
 func (f *Format) Render(dst, record []byte, r *Resolver) []byte {
 	if f.call != nil {
 		return f.call.render(dst, record)
@@ -39,8 +37,8 @@ func (f *Format) Render(dst, record []byte, r *Resolver) []byte {
 	return dst
 }
 
-// Line appends the text as a line of the kernel's `trace` file has it behind the
-// time: "sched_switch: prev_comm=...", or "sys_openat(dfd: ...)".
+// Line appends the text as in the kernel's `trace` file after the time: "sched_switch: prev_comm=...", or
+// "sys_openat(dfd: ...)".
 func (f *Format) Line(dst, record []byte, r *Resolver) []byte {
 	return f.Render(append(dst, f.name...), record, r)
 }
@@ -94,7 +92,7 @@ func (t *syscallText) render(dst, record []byte) []byte {
 	return append(dst, ')')
 }
 
-// appendWord prints a word in hexadecimal, with 0x when it is at least plain.
+// appendWord prints a word in hexadecimal, with 0x if it is at least plain.
 func appendWord(dst, record []byte, off int, plain uint64) []byte {
 	n, ok := load(record, off, 8)
 	if !ok {
@@ -106,8 +104,7 @@ func appendWord(dst, record []byte, off int, plain uint64) []byte {
 	return strconv.AppendUint(dst, n, 16)
 }
 
-// Functions lists the functions that the format calls and that have no value
-// here, because they are the kernel's own.
+// Functions lists the kernel functions that the format calls and that therefore have no value here.
 func (f *Format) Functions() []string {
 	var out []string
 	seen := map[string]bool{}
@@ -122,7 +119,7 @@ func (f *Format) Functions() []string {
 	return out
 }
 
-// Names lists the enumerators and variables that the format asks a resolver for.
+// Names lists the enumerators and variables that the format needs from a resolver.
 func (f *Format) Names() []string {
 	var out []string
 	seen := map[string]bool{}
@@ -137,7 +134,7 @@ func (f *Format) Names() []string {
 	return out
 }
 
-// walk visits n and what is in it.
+// walk visits n and its descendants.
 func walk(n node, visit func(node)) {
 	if n == nil {
 		return

@@ -5,17 +5,15 @@ import (
 	"github.com/jalon-trace/jalon/internal/event"
 )
 
-// Resolver says what a record does not. Any of the functions may be nil, and so
-// may the Resolver. They must give the same answers for as long as it is in
-// use, because formats keep what they were told of names; they may be called
-// from several goroutines.
+// Resolver supplies information that is not in a record. The Resolver and each of its functions may be nil. The
+// functions must always return the same results, because formats cache them; they may be called from several
+// goroutines.
 type Resolver struct {
 	// Enumerator finds an enumeration constant's value.
 	Enumerator func(name string) (int64, bool)
-	// Type finds a type by the name that C writes for it ("struct page",
-	// "gfp_t"); nil when there is none.
+	// Type finds a type by its C name ("struct page", "gfp_t"), or returns nil.
 	Type func(name string) *ctype.Type
-	// Symbol finds what contains a kernel address.
+	// Symbol finds the symbol that contains a kernel address.
 	Symbol func(addr uint64) (Symbol, bool)
 	// String finds the string at a kernel address.
 	String func(addr uint64) (string, bool)
@@ -23,11 +21,11 @@ type Resolver struct {
 	Variable func(name string) (uint64, bool)
 	// Jiffies finds the kernel's tick count at the time of a record.
 	Jiffies func(record []byte) (uint64, bool)
-	// HZ is the kernel's jiffies in a second, 0 when unknown.
+	// HZ is the kernel's number of jiffies per second, 0 if unknown.
 	HZ uint64
 }
 
-// Symbol is the function or object that an address is in.
+// Symbol is the function or object that contains an address.
 type Symbol = event.KernelSymbol
 
 func (r *Resolver) enumerator(name string) (int64, bool) {

@@ -2,10 +2,10 @@ package printk
 
 import "strings"
 
-// maxWidth bounds field width and precision: longer than any line of the kernel's.
+// maxWidth limits field width and precision; it is longer than any line of the kernel.
 const maxWidth = 1 << 13
 
-// spec is how a value is formatted: what stands between % and the letter.
+// spec is the format of a value: the part between % and the letter.
 type spec struct {
 	left, plus, space, alt, zero bool
 	width                        int // -1: none
@@ -13,14 +13,14 @@ type spec struct {
 	upper                        bool
 }
 
-// directive is a piece of a format string: text, or a conversion.
+// directive is a part of a format string: text or a conversion.
 type directive struct {
-	text string // printed as it is, when conv is 0
+	text string // printed unchanged if conv is 0
 	conv byte   // the letter: d i u x X o c s p %
 	size int    // bytes of an integer argument
 	ext  string // the letters after %p
 	spec
-	starWidth, starPrec bool // taken from arguments
+	starWidth, starPrec bool // given by arguments
 }
 
 // sizes are the length modifiers and their bytes.
@@ -29,8 +29,8 @@ var sizes = []struct {
 	size int
 }{{"hh", 1}, {"h", 2}, {"ll", 8}, {"l", 8}, {"L", 8}, {"z", 8}, {"Z", 8}, {"t", 8}, {"", 4}}
 
-// parseTemplate splits a format string. What the kernel's vsprintf does not
-// know is printed as it stands.
+// parseTemplate splits a format string. Conversions that the kernel's vsprintf does not know are printed
+// unchanged.
 func parseTemplate(s string) []directive {
 	var out []directive
 	text := func(t string) {
@@ -63,8 +63,8 @@ func parseTemplate(s string) []directive {
 	}
 }
 
-// parseDirective reads the conversion that begins with the % at s[0]; n is its
-// length. conv is 0 when it is none.
+// parseDirective parses the conversion that begins with the % at s[0]; n is its length. conv is 0 if it is not
+// a conversion.
 func parseDirective(s string) (d directive, n int) {
 	d.width, d.prec = -1, -1
 	i := 1
@@ -105,7 +105,7 @@ func parseDirective(s string) (d directive, n int) {
 		d.conv, d.upper = 'x', true
 	case 'p':
 		d.conv = c
-		// The kernel passes over all letters and digits behind %p.
+		// The kernel skips all letters and digits after %p.
 		start := i
 		for i < len(s) && isWord(s[i]) && s[i] != '_' {
 			i++

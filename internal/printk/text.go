@@ -9,8 +9,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/event"
 )
 
-// Describe makes the data by which the records of an event are printed, on any
-// machine. Names and types are asked of r now; r may be nil.
+// Describe returns the data for printing an event's records on any machine. It resolves names and types by r
+// now; r may be nil.
 func Describe(ev *tracefs.Event, r *Resolver) *event.KernelText {
 	t := &event.KernelText{Event: ev.Name, Format: ev.PrintFmt}
 	if r != nil {
@@ -28,7 +28,7 @@ func Describe(ev *tracefs.Event, r *Resolver) *event.KernelText {
 	}
 	f, err := Parse(ev.PrintFmt, ev.Fields)
 	if err != nil {
-		return t // the printer says why
+		return t // the printer reports the reason
 	}
 	names := f.Names()
 	t.TickCount = slices.Contains(names, jiffies)
@@ -47,7 +47,7 @@ func Describe(ev *tracefs.Event, r *Resolver) *event.KernelText {
 	return t
 }
 
-// TypeNames lists the types that the format asks a resolver for.
+// TypeNames lists the types that the format needs from a resolver.
 func (f *Format) TypeNames() []string {
 	var out []string
 	for _, a := range f.args {
@@ -69,15 +69,15 @@ func (f *Format) TypeNames() []string {
 	return out
 }
 
-// Printer prints the records of one event by its data. It is used from one goroutine.
+// Printer prints the records of one event from its data. It must be used from one goroutine.
 type Printer struct {
 	f      *Format
 	r      Resolver
-	refuse string // the text where the format is not understood
+	refuse string // the text to print if the format cannot be parsed
 	time   int64  // of the record that is printed
 }
 
-// NewPrinter parses the format of t. names knows addresses of the kernel; nil: none.
+// NewPrinter parses the format of t. names resolves kernel addresses; it may be nil.
 func NewPrinter(t *event.KernelText, names event.KernelNames) *Printer {
 	p := &Printer{}
 	p.r.HZ = t.HZ
@@ -118,7 +118,7 @@ func NewPrinter(t *event.KernelText, names event.KernelNames) *Printer {
 	}
 	f, err := Parse(t.Format, fields)
 	if err != nil {
-		p.refuse = fmt.Sprintf("<the print format is not understood: %v>", err)
+		p.refuse = fmt.Sprintf("<cannot parse the print format: %v>", err)
 		return p
 	}
 	f.name = t.Event + ": "
@@ -126,8 +126,8 @@ func NewPrinter(t *event.KernelText, names event.KernelNames) *Printer {
 	return p
 }
 
-// Line appends the text of a record, as a line of the kernel's `trace` file has it
-// behind the time. time is the record's, CLOCK_MONOTONIC in nanoseconds.
+// Line appends the text of a record as in the kernel's `trace` file after the time. time is the record's,
+// CLOCK_MONOTONIC in nanoseconds.
 func (p *Printer) Line(dst, record []byte, time int64) []byte {
 	if p.f == nil {
 		return append(dst, p.refuse...)
@@ -136,9 +136,8 @@ func (p *Printer) Line(dst, record []byte, time int64) []byte {
 	return p.f.Line(dst, record, &p.r)
 }
 
-// tickCount is the kernel's tick count at the time of a record, of which the record has
-// the low 32 bits. The others follow from the time since the machine was started: the
-// low 32 bits are first all zero 300 seconds after that.
+// tickCount returns the kernel's tick count at the time of a record. The record has its low 32 bits. The high
+// bits are computed from the uptime: the low 32 bits first become zero 300 seconds after the start.
 func tickCount(record []byte, time int64, hz uint64) (uint64, bool) {
 	low, ok := load(record, 0, 4)
 	if !ok || hz == 0 || time <= 0 {

@@ -9,11 +9,11 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/tracefs"
 )
 
-// block is memory that values point into: the record, a literal, a local
-// variable, the text that the helpers have made so far. Its bytes may move.
+// block is memory that values point into: the record, a literal, a local variable, or the text made by helpers
+// so far. Its bytes may move.
 type block struct {
 	b []byte
-	// own says that it is a local variable's, which the text may assign to.
+	// own means that it belongs to a local variable, to which the format may assign.
 	own bool
 }
 
@@ -33,7 +33,7 @@ type value struct {
 	fail string
 }
 
-// failed is no value, for the reason given.
+// failed returns a value that is missing for the given reason.
 func failed(format string, args ...any) value { return value{fail: fmt.Sprintf(format, args...)} }
 
 const beyond = "beyond the record"
@@ -60,7 +60,7 @@ func boolean(b bool) value {
 	return value{typ: ctype.IntT}
 }
 
-// extend takes the low bytes of n as a value of type t.
+// extend converts the low bytes of n to a value of type t.
 func extend(n uint64, t *ctype.Type) uint64 {
 	if t.Kind == ctype.Bool {
 		if n != 0 {
@@ -85,8 +85,7 @@ func extend(n uint64, t *ctype.Type) uint64 {
 	return n
 }
 
-// at is the object of type t at off in b: a scalar is read, an array or struct
-// stays where it is.
+// at returns the object of type t at off in b. It reads a scalar; an array or struct refers to b.
 func at(b *block, off int, t *ctype.Type) value {
 	t = t.Strip()
 	switch t.Kind {
@@ -166,7 +165,7 @@ func (v *value) isInt() bool {
 	return v.fail == "" && v.blk == nil && v.list == nil && v.typ.IsInteger()
 }
 
-// truth is v as a condition. ok is false when it has no value.
+// truth returns v as a condition; ok is false if v has no value.
 func (v *value) truth() (is, ok bool) {
 	switch {
 	case v.fail != "":
@@ -199,7 +198,7 @@ func convert(v value, t *ctype.Type) value {
 	return integer(t, v.n)
 }
 
-// typeText names a type in a reason.
+// typeText returns a type's name for use in a reason.
 func typeText(t *ctype.Type) string {
 	switch t.Kind {
 	case ctype.Struct:

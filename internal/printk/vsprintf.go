@@ -6,8 +6,7 @@ import (
 	"strconv"
 )
 
-// maxText bounds the text of a record, and what the helpers make for it. The
-// kernel's own bound is 8 KiB.
+// maxText limits the text of a record, including the text made by helpers. The kernel's limit is 8 KiB.
 const maxText = 1 << 16
 
 // appendTemplate formats the arguments as vsprintf() does.
@@ -72,7 +71,7 @@ func appendValue(dst []byte, d *directive, s spec, v value, e *env) []byte {
 	return appendNumber(dst, s, extend(v.n, intType(int64(d.size), signed)), base, signed)
 }
 
-// reason stands in place of a value.
+// reason returns the text that replaces a missing value.
 func reason(dst []byte, why string) []byte {
 	dst = append(dst, '(')
 	dst = append(dst, why...)
@@ -84,8 +83,8 @@ const (
 	upperDigits = "0123456789ABCDEF"
 )
 
-// appendNumber is number() of lib/vsprintf.c. Unlike C's printf it pads with
-// zeros also when a precision is given, and writes 0x before a zero too.
+// appendNumber is number() of lib/vsprintf.c. Unlike C's printf it also pads with zeros if a precision is
+// given, and also writes 0x before a zero.
 func appendNumber(dst []byte, s spec, n, base uint64, signed bool) []byte {
 	width, sign := s.width, byte(0)
 	if signed {
@@ -158,8 +157,7 @@ func pad(dst []byte, s spec, text []byte) []byte {
 	return dst
 }
 
-// complaint is what the kernel prints for a pointer that it does not follow;
-// "" for others.
+// complaint returns the kernel's text for a pointer that it does not follow; "" for others.
 func complaint(addr uint64) string {
 	const page = 4096
 	switch {
@@ -187,7 +185,7 @@ func appendString(dst []byte, s spec, v value, e *env) []byte {
 	return reason(dst, fmt.Sprintf("string at %#x", v.n))
 }
 
-// cString are the bytes that v points to, up to a NUL or the end of what we have.
+// cString returns the bytes at v up to a NUL or the end of the block.
 func cString(v value) []byte {
 	b := v.blk.b[min(v.off, len(v.blk.b)):]
 	if i := bytes.IndexByte(b, 0); i >= 0 {

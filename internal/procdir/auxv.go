@@ -6,15 +6,15 @@ import "encoding/binary"
 const (
 	AuxPhdr      = 3  // the address of the program headers
 	AuxPhent     = 4  // the size of one
-	AuxPhnum     = 5  // how many there are
-	AuxBase      = 7  // where the dynamic linker is mapped; 0: there is none
-	AuxHardware2 = 26 // AT_HWCAP2, bits of what the processor can do
+	AuxPhnum     = 5  // the number of program headers
+	AuxBase      = 7  // the address of the dynamic linker; 0 if there is none
+	AuxHardware2 = 26 // AT_HWCAP2, features of the processor
 )
 
-// Auxv reads its auxiliary vector.
+// Auxv reads a process's auxiliary vector.
 func Auxv(pid int) ([]byte, error) { return file(pid, "auxv") }
 
-// AuxValue looks an entry up in an auxiliary vector.
+// AuxValue looks up an entry in an auxiliary vector.
 func AuxValue(auxv []byte, key uint64) (uint64, bool) {
 	for ; len(auxv) >= 16; auxv = auxv[16:] {
 		if binary.LittleEndian.Uint64(auxv) == key {

@@ -49,7 +49,7 @@ func ParseMaps(text string) ([]Mapping, error) {
 		}
 		m, ok := ParseMapsLine(line)
 		if !ok {
-			return nil, fmt.Errorf("a line of /proc/PID/maps that is not understood: %q", line)
+			return nil, fmt.Errorf("cannot parse a line of /proc/PID/maps: %q", line)
 		}
 		out = append(out, m)
 	}

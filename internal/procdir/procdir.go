@@ -1,9 +1,7 @@
-// Package procdir reads of a process what all its threads share, in /proc.
-//
-// /proc/PID is the directory of the process's first thread. When that thread has
-// ended and others run on (pthread_exit in main), it has no memory, no files and no
-// root directory any more; the other threads' directories still show them. A thread
-// can end between any two reads, so nothing here depends on one.
+// Package procdir reads from /proc what all threads of a process share. /proc/PID is the directory of the
+// process's first thread. If that thread has ended and others continue (pthread_exit in main), the directory
+// has no memory, files and root directory any more. The other threads' directories still have them. A thread
+// can end between any two reads, so no function here depends on a particular thread.
 //
 // Import rule: procdir imports nothing of jalon.
 package procdir
@@ -19,12 +17,11 @@ import (
 	"strconv"
 )
 
-// maxRounds bounds how often a new list of threads is asked for.
+// maxRounds limits how often the list of threads is read again.
 const maxRounds = 1000
 
-// Via calls read with directories of /proc that show a process until it succeeds: its
-// own, and when the first thread has ended, those of the threads that run. The error is
-// that of the first thread.
+// Via calls read with directories of /proc for the process until one call succeeds: first the process's own,
+// then, if the first thread has ended, those of running threads. The error is that of the first thread.
 func Via[T any](pid int, read func(dir string) (T, error)) (T, error) {
 	own := fmt.Sprintf("/proc/%d", pid)
 	v, err := read(own)
@@ -35,7 +32,7 @@ func Via[T any](pid int, read func(dir string) (T, error)) (T, error) {
 	for range maxRounds {
 		list := threads(own)
 		if slices.Equal(list, before) {
-			break // none of these shows it, and there are no others
+			break // no directory works, and there are no others
 		}
 		for _, dir := range list {
 			if v, e := read(dir); e == nil {
@@ -47,10 +44,10 @@ func Via[T any](pid int, read func(dir string) (T, error)) (T, error) {
 	return v, err
 }
 
-// FirstEnded reports whether a process's first thread has ended; others may run on.
+// FirstEnded reports whether a process's first thread has ended; others may continue.
 func FirstEnded(pid int) bool { return pid != 0 && ended(fmt.Sprintf("/proc/%d", pid)) }
 
-// Ended reports whether all threads of a process have ended, or are on their way out.
+// Ended reports whether all threads of a process have ended or are exiting.
 func Ended(pid int) bool {
 	own := fmt.Sprintf("/proc/%d", pid)
 	if !ended(own) {
@@ -59,7 +56,7 @@ func Ended(pid int) bool {
 	return !slices.ContainsFunc(threads(own), func(dir string) bool { return !ended(dir) })
 }
 
-// ended reports whether the thread of a directory runs no code any more.
+// ended reports whether the directory's thread has ended or is exiting.
 func ended(dir string) bool {
 	b, err := os.ReadFile(dir + "/stat")
 	if err != nil {
@@ -70,7 +67,7 @@ func ended(dir string) bool {
 	if i < 0 || i+2 >= len(b) || b[i+2] == 'Z' || b[i+2] == 'X' {
 		return true
 	}
-	// On its way out a thread gives its memory back before its state says so.
+	// An exiting thread releases its memory before its state changes.
 	_, err = os.Readlink(dir + "/exe")
 	return errors.Is(err, fs.ErrNotExist)
 }
@@ -90,10 +87,10 @@ func threads(own string) []string {
 	return list
 }
 
-// errEmpty is what a thread without memory shows.
+// errEmpty is the error for a thread without memory.
 var errEmpty = errors.New("the process has no memory any more")
 
-// file reads a file that is empty when the thread has no memory.
+// file reads a file that is empty if the thread has no memory.
 func file(pid int, name string) ([]byte, error) {
 	return Via(pid, func(dir string) ([]byte, error) {
 		b, err := os.ReadFile(dir + "/" + name)
@@ -104,15 +101,14 @@ func file(pid int, name string) ([]byte, error) {
 	})
 }
 
-// Mem opens its memory. The file stays bound to that memory, whatever becomes of the
-// thread.
+// Mem opens a process's memory. The file remains valid after the thread has ended.
 func Mem(pid int, flags int) (*os.File, error) {
 	return Via(pid, func(dir string) (*os.File, error) {
 		f, err := os.OpenFile(dir+"/mem", flags, 0)
 		if err != nil {
 			return nil, err
 		}
-		// A thread that has given its memory back may be opened, and nothing can be read.
+		// The file of a thread without memory can be opened, but not read.
 		if b, err := os.ReadFile(dir + "/maps"); err != nil || len(b) == 0 {
 			_ = f.Close()
 			return nil, errors.Join(err, errEmpty)
@@ -121,13 +117,13 @@ func Mem(pid int, flags int) (*os.File, error) {
 	})
 }
 
-// Exe is the path of its program as the kernel shows it.
+// Exe returns the path of the process's program as the kernel shows it.
 func Exe(pid int) (string, error) {
 	return Via(pid, func(dir string) (string, error) { return os.Readlink(dir + "/exe") })
 }
 
-// Link is a path by which one of its links or files ("exe", "root", "root/etc/passwd",
-// "fd/3") can be opened now: that of a thread that has it.
+// Link returns a path by which one of the process's links or files ("exe", "root", "root/etc/passwd", "fd/3")
+// can be opened now, through a thread that has it.
 func Link(pid int, name string) string {
 	path, err := Via(pid, func(dir string) (string, error) {
 		path := dir + "/" + name

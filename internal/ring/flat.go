@@ -20,8 +20,8 @@ type Flat struct {
 // value (BPF_MAX_VAR_OFF).
 const MaxFlat = 1<<29 - 1<<20
 
-// NewFlat rounds up as NewGeometry does, and halves the rings until all of them
-// fit into limit bytes, at most MaxFlat.
+// NewFlat rounds up like NewGeometry, and halves the ring size until everything fits into limit bytes, at most
+// MaxFlat.
 func NewFlat(cpus, ringSize, maxRecord, sites int, limit uint64) (Flat, error) {
 	g, err := NewGeometry(cpus, ringSize, sites)
 	if err != nil {
@@ -49,7 +49,7 @@ func (f Flat) spare() uint64 { return uint64(f.Slack) }
 // Rings is the number of rings: CPUs rounded up to a power of two.
 func (f Flat) Rings() int { return int(ceilPow2(uint64(f.CPUs))) }
 
-// CounterStride is the distance of two CPUs' counters.
+// CounterStride is the distance between two CPUs' counters.
 func (f Flat) CounterStride() uint64 {
 	return ceilPow2(max(PageSize, uint64(f.Sites)*CountersPerSite*8))
 }
@@ -59,7 +59,7 @@ func (f Flat) CounterOffset(cpu int, site uint32, counter int) uint64 {
 	return uint64(cpu)*f.CounterStride() + (uint64(site)*CountersPerSite+uint64(counter))*8
 }
 
-// RingStride is the distance of two rings.
+// RingStride is the distance between two rings.
 func (f Flat) RingStride() uint64 { return PageSize + uint64(f.RingSize) + uint64(f.Slack) }
 
 // RingOffset is the offset of a ring's header page.
@@ -72,8 +72,7 @@ func (f Flat) variables() uint64 { return f.RingOffset(f.Rings()) }
 // Size is the size of the memory in bytes, a multiple of PageSize.
 func (f Flat) Size() uint64 { return f.variables() + PageSize }
 
-// Layout gives the code generator offsets from the start of the memory in the
-// place of addresses.
+// Layout gives the code generator offsets from the start of the memory instead of addresses.
 func (f Flat) Layout(site uint32) Layout {
 	return Layout{
 		Counters:      f.CounterOffset(0, site, 0),
@@ -88,10 +87,10 @@ func (f Flat) Layout(site uint32) Layout {
 	}
 }
 
-// Wrap makes a Shared of memory that is mapped already; closing is the caller's.
+// Wrap makes a Shared of memory that is already mapped. The caller unmaps it.
 func (f Flat) Wrap(mem []byte) (*Shared, error) {
 	if uint64(len(mem)) < f.Size() {
-		return nil, fmt.Errorf("ring: %d bytes of memory where %d are needed", len(mem), f.Size())
+		return nil, fmt.Errorf("ring: the memory has %d bytes and needs %d", len(mem), f.Size())
 	}
 	return &Shared{g: f, mem: mem, foreign: true}, nil
 }

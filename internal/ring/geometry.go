@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Geometry says how large the shared memory is. All offsets follow from it, so
-// jalon and the traced process agree when they agree on these three numbers.
+// Geometry determines the size of the shared memory and all offsets in it: jalon and the traced process need
+// only these three numbers.
 //
 // In the file (memfd):
 //
@@ -70,7 +70,7 @@ func (g Geometry) sites() int    { return g.Sites }
 func (g Geometry) size() uint64  { return uint64(g.RingSize) }
 func (g Geometry) spare() uint64 { return 0 }
 
-// CounterStride is the distance of two CPUs' counters, in the file and in memory.
+// CounterStride is the distance between two CPUs' counters, in the file and in memory.
 func (g Geometry) CounterStride() uint64 {
 	return ceilPow2(max(PageSize, uint64(g.Sites)*CountersPerSite*8))
 }
@@ -83,7 +83,7 @@ func (g Geometry) CounterOffset(cpu int, site uint32, counter int) uint64 {
 // ringsOffset is where the first ring starts, in the file and in memory.
 func (g Geometry) ringsOffset() uint64 { return PageSize + uint64(g.Rings())*g.CounterStride() }
 
-// RingStride is the distance of two rings in memory.
+// RingStride is the distance between two rings in memory.
 func (g Geometry) RingStride() uint64 { return ceilPow2(PageSize + 2*uint64(g.RingSize)) }
 
 // RingOffset is the offset of a ring's header page in memory.
@@ -109,7 +109,7 @@ type Mapping struct {
 	Len  uint64
 }
 
-// Maps lists the mappings to make. Control page and counters are the first.
+// Maps lists the mappings to make. The first has the control page and the counters.
 func (g Geometry) Maps() []Mapping {
 	size := uint64(g.RingSize)
 	maps := []Mapping{{0, 0, g.ringsOffset()}}
@@ -122,9 +122,8 @@ func (g Geometry) Maps() []Mapping {
 	return maps
 }
 
-// Layout fills in what the code generator needs for a site when the shared
-// memory is mapped at base in the traced process. The features of the machine
-// (RseqCPU, RDPID, FSGSBASE) are left to the caller.
+// Layout returns the addresses for a site's code if the shared memory is mapped at base in the traced process.
+// The caller sets the features of the machine (RseqCPU, RDPID, FSGSBASE).
 func (g Geometry) Layout(base uint64, site uint32) Layout {
 	return Layout{
 		Control:       base,
@@ -142,8 +141,8 @@ func (g Geometry) Layout(base uint64, site uint32) Layout {
 
 func (g Geometry) variables() uint64 { return ControlVariables }
 
-// PossibleCPUs is the number of CPUs that the kernel may ever have. An error of
-// reading its list is an *fs.PathError.
+// PossibleCPUs returns the maximum number of CPUs that the kernel may ever have. If its list cannot be read,
+// the error is an *fs.PathError.
 func PossibleCPUs() (int, error) {
 	b, err := os.ReadFile("/sys/devices/system/cpu/possible")
 	if err != nil {
@@ -152,8 +151,7 @@ func PossibleCPUs() (int, error) {
 	return ParsePossible(string(b))
 }
 
-// ParsePossible reads the text of /sys/devices/system/cpu/possible ("0-3,8")
-// and returns the number of CPUs that numbers up to the highest need.
+// ParsePossible parses /sys/devices/system/cpu/possible ("0-3,8") and returns the highest number plus one.
 func ParsePossible(list string) (int, error) {
 	n := 0
 	for _, part := range strings.Split(strings.TrimSpace(list), ",") {
@@ -162,7 +160,7 @@ func ParsePossible(list string) (int, error) {
 		}
 		last, err := strconv.Atoi(part)
 		if err != nil || last < 0 || last >= maxCPUs {
-			return 0, fmt.Errorf("list of CPUs %q: not understood", list)
+			return 0, fmt.Errorf("cannot parse the list of CPUs %q", list)
 		}
 		n = max(n, last+1)
 	}

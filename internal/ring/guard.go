@@ -6,10 +6,9 @@ import (
 	"unsafe"
 )
 
-// Guard turns a fault in the shared memory into an error, which ends its reading and not
-// jalon. The memory is sealed, so no process can cut it off; a fault is left where the
-// kernel cannot provide a page (memory that failed, a limit of a cgroup). Other panics
-// go on. Use: defer s.Guard(&err)().
+// Guard converts a fault in the shared memory to an error, so only the reading ends, and not jalon. The memory
+// is sealed, so no process can truncate it, but the kernel may be unable to provide a page (failed memory, a
+// cgroup's limit). Other panics continue. Use: defer s.Guard(&err)().
 func (s *Shared) Guard(err *error) func() {
 	old := debug.SetPanicOnFault(true)
 	return func() {
@@ -19,14 +18,14 @@ func (s *Shared) Guard(err *error) func() {
 			return
 		}
 		if f, ok := r.(interface{ Addr() uintptr }); ok && s.holds(f.Addr()) {
-			*err = fmt.Errorf("the memory shared with the traced program cannot be read any more: %v", r)
+			*err = fmt.Errorf("reading the memory shared with the traced program: %v", r)
 			return
 		}
 		panic(r)
 	}
 }
 
-// holds reports whether an address lies in the memory.
+// holds reports whether an address is in the memory.
 func (s *Shared) holds(addr uintptr) bool {
 	if len(s.mem) == 0 {
 		return false

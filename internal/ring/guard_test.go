@@ -38,7 +38,7 @@ func TestGuard(t *testing.T) {
 	if err := unix.Ftruncate(fd, 0); err != nil {
 		t.Fatal(err)
 	}
-	if err := drain(); err == nil || !strings.Contains(err.Error(), "cannot be read any more") {
+	if err := drain(); err == nil || !strings.Contains(err.Error(), "reading the memory shared with the traced program") {
 		t.Errorf("a fault gives %v", err)
 	}
 	defer func() {

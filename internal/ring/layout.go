@@ -1,6 +1,5 @@
-// Package ring is the memory shared by the code at the sites and the reader: a
-// control page, counters, and per-CPU ring buffers. This file is the contract:
-// the backend generates code against it and the reader decodes it.
+// Package ring defines the memory shared by the code at the sites and the reader: a control page, counters, and
+// per-CPU ring buffers. This file defines the layout and protocol for the generated code and the reader.
 //
 // Import rule: ring imports nothing of jalon.
 package ring
@@ -64,13 +63,12 @@ const (
 // Counters of one site on one CPU (u64 each).
 const (
 	CounterFalse     = 0 // condition was false
-	CounterCondFault = 1 // condition could not be evaluated: taken as false
+	CounterCondFault = 1 // condition could not be evaluated and counts as false
 	CounterLost      = 2 // the ring was full
 	CountersPerSite  = 4 // a power of two
 )
 
-// Layout gives the addresses of the shared memory in the traced process, for
-// the code generator.
+// Layout has the addresses of the shared memory in the traced process, for the code generator.
 type Layout struct {
 	Control       uint64 // address of the control page
 	Counters      uint64 // address of CPU 0's counters of this site
@@ -78,15 +76,14 @@ type Layout struct {
 	Rings         uint64 // address of CPU 0's ring
 	RingStride    uint64 // bytes from one CPU's ring to the next's; a power of two
 	RingSize      uint64 // bytes of data of a ring; a power of two
-	// Variables is the address of the session's variables (u64 each), of which
-	// there are VariableCount. They are shared by all sites and CPUs.
+	// Variables is the address of the session's VariableCount variables (u64 each), which all sites and CPUs
+	// share.
 	Variables     uint64
 	VariableCount uint32
 	SiteID        uint32
-	// CPUMask is the number of rings minus one, a power of two minus one. The
-	// code takes its CPU number and this mask, so that no number, however odd,
-	// leads outside the shared memory (every ring is safe for any writer; the
-	// right one is only faster).
+	// CPUMask is the number of rings minus one, a power of two minus one. The code masks its CPU number, so
+	// even a wrong number cannot lead outside the shared memory. Every ring is safe for any writer; the right
+	// one is only faster.
 	CPUMask uint32
 	// RseqCPU, when not 0, is the offset from the fs base of the thread's struct
 	// rseq, whose first u32 is cpu_id_start (rseq(2), Linux 4.18; glibc registers
@@ -97,5 +94,5 @@ type Layout struct {
 	RDPID    bool // without RseqCPU: rdpid gives the CPU number in its low 12 bits; else lsl with selector 0x7b
 	FSGSBASE bool // rdfsbase/rdgsbase may be used in user mode (AT_HWCAP2 bit 1)
 	AVX      bool // there are ymm registers (of the processor and the kernel)
-	XGETBV1  bool // xgetbv with 1 in ecx tells which parts of the state are in use
+	XGETBV1  bool // xgetbv with 1 in ecx reports which parts of the state are in use
 }

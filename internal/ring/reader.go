@@ -6,29 +6,27 @@ import (
 	"unsafe"
 )
 
-// State says what Drain left behind in a ring.
+// State is the state of a ring after Drain.
 type State uint8
 
 // The states of a ring after Drain.
 const (
-	// Empty: everything that was reserved when the call began is consumed, so
-	// what comes later was reserved later.
+	// Empty: all room that was reserved when the call began is consumed. Later records were reserved later.
 	Empty State = iota
-	// Pending: a writer has reserved room and not committed yet.
+	// Pending: a writer has reserved room and has not committed its record yet.
 	Pending
 )
 
-// Stats counts what a Reader met.
+// Stats counts problems found by a Reader.
 type Stats struct {
 	Records uint64
 	Bytes   uint64
 	Torn    uint64 // records whose writer died before the commit (Recover)
-	Corrupt uint64 // times that something else wrote into the ring and its content was dropped
+	Corrupt uint64 // number of times that the program wrote into the ring and its content was dropped
 }
 
-// Reader consumes the rings. Different CPUs may be drained from different
-// goroutines; one CPU from one at a time. The traced program can write anything
-// into the shared memory: nothing read from it is believed without a check.
+// Reader consumes the rings. Different goroutines may drain different CPUs, but only one at a time may drain a
+// CPU. The traced program can write anything into the shared memory, so every value read from it is checked.
 type Reader struct {
 	sites uint64
 	sizes []uint32 // by site; 0 = not known
@@ -36,7 +34,7 @@ type Reader struct {
 	rings []ringReader
 }
 
-// ringReader keeps its own position: the shared one is for the writers only.
+// ringReader keeps its own position. The shared one is only for the writers.
 type ringReader struct {
 	data     unsafe.Pointer // size bytes, and then their mirror or the spare room
 	size     uint64
@@ -71,18 +69,18 @@ func NewReader(s *Shared) *Reader {
 	return r
 }
 
-// SetSize tells the size of a site's records (Schema.RecordSize), so that a
-// header with another size is known to be damaged. Call it before the site is armed.
+// SetSize sets the size of a site's records (Schema.RecordSize). A header with another size is damaged. Call it
+// before the site is armed.
 func (r *Reader) SetSize(site uint32, size int) { r.sizes[site] = uint32(size) }
 
-// SetShort tells another size that records of the site may have (Schema.ShortSize); 0:
-// none. Call it with SetSize.
+// SetShort sets a second size that records of the site may have (Schema.ShortSize); 0 means none. Call it
+// together with SetSize.
 func (r *Reader) SetShort(site uint32, size int) { r.short[site] = uint32(size) }
 
 // Rings returns the number of rings; CPU numbers run below it.
 func (r *Reader) Rings() int { return len(r.rings) }
 
-// Stats sums over all rings. It must not run beside Drain.
+// Stats returns the sum over all rings. It must not run concurrently with Drain.
 func (r *Reader) Stats() Stats {
 	var sum Stats
 	for i := range r.rings {
@@ -95,10 +93,9 @@ func (r *Reader) Stats() Stats {
 	return sum
 }
 
-// Drain appends the committed records of a CPU's ring to dst, one behind the
-// other as they are in the ring, and frees their room. It reads no further than
-// what was reserved when it came and publishes its progress once: chasing the
-// writers would cost them a cache miss for every record.
+// Drain appends the committed records of a CPU's ring to dst, in the order of the ring, and frees their room.
+// It reads only room that was reserved when it began, and publishes its progress once. Following the writers
+// more closely would cost them a cache miss for every record.
 func (r *Reader) Drain(cpu int, dst []byte) ([]byte, State) {
 	rr := &r.rings[cpu]
 	reserved := atomic.LoadUint64(rr.reserved)
@@ -110,7 +107,7 @@ func (r *Reader) Drain(cpu int, dst []byte) ([]byte, State) {
 		run := r.committed(rr, limit)
 		if run.n > 0 {
 			dst = rr.take(run, dst)
-		} else if atomic.LoadUint64(rr.consumed) != rr.pos { // something else wrote it
+		} else if atomic.LoadUint64(rr.consumed) != rr.pos { // the program overwrote it
 			rr.advance(0)
 		}
 		limit -= run.n
@@ -143,8 +140,8 @@ type run struct {
 	n       uint64 // bytes
 	last    uint64 // offset of its last record
 	records uint64
-	damaged bool // it ends in something no writer wrote
-	wrapped bool // it ends at the end of the data: what follows is at its start
+	damaged bool // it ends in bytes that no writer can have written
+	wrapped bool // it ends at the end of the data and continues at the start
 }
 
 // committed measures the run of committed records at the reader's position.
@@ -172,8 +169,7 @@ func (r *Reader) committed(rr *ringReader, limit uint64) (run run) {
 	return run
 }
 
-// recordSize checks a header word and returns the record's size, 0 when no
-// writer can have written it.
+// recordSize checks a header word and returns the record's size, or 0 if no writer can have written it.
 func (r *Reader) recordSize(word, limit uint64) uint64 {
 	size, site := word&0xffffffff, word>>32-1
 	if site >= r.sites {
@@ -192,16 +188,15 @@ func (r *Reader) recordSize(word, limit uint64) uint64 {
 	return size
 }
 
-// advance gives n bytes, zeroed before, back to the writers. x86 keeps the order
-// of the stores, so who sees the new position sees the zeros.
+// advance returns n zeroed bytes to the writers. x86 keeps the order of stores, so a writer that reads the new
+// position also reads the zeros.
 func (rr *ringReader) advance(n uint64) {
 	rr.pos += n
 	atomic.StoreUint64(rr.consumed, rr.pos)
 }
 
-// resync empties a ring that something other than its writers has written to
-// and starts afresh at the writers' position. Writers that are under way may
-// leave damage behind once more; then it happens again.
+// resync empties a ring that the program has overwritten and continues at the writers' position. Writers in
+// progress may damage the ring once more; then it is emptied again.
 func (rr *ringReader) resync() State {
 	rr.stats.Corrupt++
 	clear(unsafe.Slice((*byte)(rr.data), rr.size+rr.spare))

@@ -5,9 +5,8 @@ import (
 	"unsafe"
 )
 
-// Recover drains what is left in a ring when no writer lives any more: records
-// behind a hole, which a writer left that died between its reservation and its
-// commit, are found, and the holes are counted as torn.
+// Recover drains the rest of a ring after all writers have died. A writer that dies between reservation and
+// commit leaves a hole. Recover finds the records after holes, and counts the holes as torn.
 func (r *Reader) Recover(cpu int, dst []byte) []byte {
 	rr := &r.rings[cpu]
 	for {
@@ -23,7 +22,7 @@ func (r *Reader) Recover(cpu int, dst []byte) []byte {
 	}
 }
 
-// skipHole moves behind the hole at the reader's position.
+// skipHole moves past the hole at the reader's position.
 func (r *Reader) skipHole(rr *ringReader) {
 	limit := atomic.LoadUint64(rr.reserved) - rr.pos
 	if limit == 0 || limit > rr.size {
@@ -39,15 +38,14 @@ func (r *Reader) skipHole(rr *ringReader) {
 	rr.advance(n)
 }
 
-// holeBySizes finds the end of a hole by what it can consist of: whole records
-// of the known sizes, each with a zero first word. It returns the length and the
-// least number of records in it, or 0 when sizes are unknown or nothing fits.
+// holeBySizes finds the end of a hole, which must consist of whole records of the known sizes, each with a zero
+// first word. It returns the length and the minimum number of records, or 0 if sizes are unknown or do not fit.
 func (r *Reader) holeBySizes(rr *ringReader, limit uint64) (n, torn uint64) {
 	sizes := r.distinctSizes()
 	if len(sizes) == 0 {
 		return 0, 0
 	}
-	// records[i] is the least number of records that fill i*8 bytes, plus one; 0: none do.
+	// records[i] is the minimum number of records that fill i*8 bytes, plus one; 0 means impossible.
 	records := make([]uint32, limit/8+1)
 	records[0] = 1
 	for off := uint64(0); off < limit; off += 8 {
@@ -83,13 +81,12 @@ func (r *Reader) holeByScan(rr *ringReader, limit uint64) uint64 {
 	return limit
 }
 
-// maxDelay bounds, in TSC ticks, how much older than its predecessor in the
-// ring a record can be: its writer was preempted between stamp and reservation.
+// maxDelay is the maximum time, in TSC ticks, by which a record can be older than its predecessor in the ring,
+// because its writer was preempted between stamp and reservation.
 const maxDelay = 1 << 38
 
-// chained reports whether a record at off has a possible time and is followed by
-// the end, by another header or by a hole: field data that looks like one header
-// rarely points at another.
+// chained reports whether a record at off has a possible time and is followed by the end, another header or a
+// hole. Field data may look like a header, but rarely leads to another one.
 func (r *Reader) chained(rr *ringReader, off, limit uint64) bool {
 	size := r.recordSize(rr.wordAt(off), limit-off)
 	if size == 0 {
@@ -109,7 +106,7 @@ func (rr *ringReader) wordAt(off uint64) uint64 {
 	return atomic.LoadUint64((*uint64)(unsafe.Add(rr.data, rr.pos&(rr.size-1)+off)))
 }
 
-// distinctSizes lists the record sizes, nil when a site's size is not known.
+// distinctSizes lists the record sizes, or returns nil if a site's size is unknown.
 func (r *Reader) distinctSizes() []uint64 {
 	var sizes []uint64
 	seen := map[uint32]bool{}

@@ -110,7 +110,7 @@ func TestMapErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Close(fd)
-	if _, err := Map(fd, g); err == nil || !strings.Contains(err.Error(), "0 bytes where") {
+	if _, err := Map(fd, g); err == nil || !strings.Contains(err.Error(), "0 bytes and needs") {
 		t.Errorf("a file that is too short: %v", err)
 	}
 	if err := Prepare(fd, g); err != nil {

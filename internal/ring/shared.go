@@ -13,52 +13,50 @@ import (
 type Shared struct {
 	g       shape
 	mem     []byte
-	foreign bool // who mapped mem unmaps it
+	foreign bool // mem is unmapped by the code that mapped it
 }
 
-// shape is where things are in the memory: a Geometry or a Flat.
+// shape has the offsets in the memory: a Geometry or a Flat.
 type shape interface {
 	Rings() int
 	sites() int
 	size() uint64  // of a ring's data
-	spare() uint64 // bytes behind a ring's data where a record may go on; 0: the data is mirrored there
+	spare() uint64 // bytes after a ring's data where a record may continue; 0 if the data is mirrored there
 	RingOffset(cpu int) uint64
 	CounterOffset(cpu int, site uint32, counter int) uint64
 	variables() uint64 // offset of the first variable
 }
 
-// Prepare gives the memfd (made with MFD_ALLOW_SEALING) its size and seals it: a traced
-// program that finds the descriptor cannot shrink the file and so make jalon fault. A
-// seal that is refused is an error.
+// Prepare sets the size of the memfd (made with MFD_ALLOW_SEALING) and seals it, so a traced program cannot
+// shrink the file and make jalon fault. It fails if the seal is refused.
 func Prepare(fd int, g Geometry) error {
 	if err := g.check(); err != nil {
 		return err
 	}
 	if err := unix.Ftruncate(fd, int64(g.FileSize())); err != nil {
-		return fmt.Errorf("giving the shared memory its size of %d bytes: %w", g.FileSize(), err)
+		return fmt.Errorf("setting the size of the shared memory to %d bytes: %w", g.FileSize(), err)
 	}
 	seals := unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
 	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
 		return fmt.Errorf("sealing the shared memory: %w", err)
 	}
-	// The size counts only now: before, the program could change it.
+	// Check the size only now: before the seal the program could change it.
 	return checkSize(fd, g)
 }
 
-// checkSize reports a file that is shorter than g says.
+// checkSize returns an error if the file is shorter than g requires.
 func checkSize(fd int, g Geometry) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		return fmt.Errorf("looking at the shared memory: %w", err)
+		return fmt.Errorf("reading the size of the shared memory: %w", err)
 	}
 	if st.Size < 0 || uint64(st.Size) < g.FileSize() {
-		return fmt.Errorf("the shared memory has %d bytes where %d are needed", st.Size, g.FileSize())
+		return fmt.Errorf("the shared memory has %d bytes and needs %d", st.Size, g.FileSize())
 	}
 	return nil
 }
 
-// Map maps the file in jalon, mirrored rings included. The descriptor may be
-// closed afterwards.
+// Map maps the file in jalon, including the mirrored rings. The descriptor may be closed afterwards.
 func Map(fd int, g Geometry) (*Shared, error) {
 	if err := g.check(); err != nil {
 		return nil, err
@@ -97,8 +95,7 @@ func (s *Shared) Close() error {
 	return nil
 }
 
-// Rings is the number of rings, Sites that of sites with counters, RingSize the
-// bytes of data of a ring.
+// Rings is the number of rings, Sites the number of sites with counters, RingSize the bytes of data of a ring.
 func (s *Shared) Rings() int    { return s.g.Rings() }
 func (s *Shared) Sites() int    { return s.g.sites() }
 func (s *Shared) RingSize() int { return int(s.g.size()) }
@@ -110,13 +107,13 @@ func (s *Shared) Deadman() *uint32 {
 	return (*uint32)(unsafe.Pointer(&s.mem[ControlDeadman]))
 }
 
-// Counter sums a counter of a site over all CPUs. Sites without counters give 0.
+// Counter returns the sum of a site's counter over all CPUs, or 0 for a site without counters.
 func (s *Shared) Counter(site uint32, counter int) uint64 {
 	sum, _ := s.Counters(site, counter)
 	return sum
 }
 
-// Counters is Counter with the largest part that a CPU has in the sum.
+// Counters is Counter and also returns the largest value of one CPU.
 func (s *Shared) Counters(site uint32, counter int) (sum, largest uint64) {
 	if uint64(site) >= uint64(s.g.sites()) || counter < 0 || counter >= CountersPerSite {
 		return 0, 0
@@ -143,13 +140,13 @@ func (s *Shared) Variable(index int) uint64 { return atomic.LoadUint64(s.variabl
 // SetVariable sets it.
 func (s *Shared) SetVariable(index int, value uint64) { atomic.StoreUint64(s.variable(index), value) }
 
-// FetchAddVariable adds to a variable and gives what it was before (ir.FetchAddVar).
+// FetchAddVariable adds to a variable and returns its previous value (ir.FetchAddVar).
 func (s *Shared) FetchAddVariable(index int, n uint64) uint64 {
 	return atomic.AddUint64(s.variable(index), n) - n
 }
 
-// ChangeVariable turns was into now. Where hit programs have changed it since it was
-// read, the difference is added: of two counts none is lost.
+// ChangeVariable changes a variable from was to now. If hit programs have changed it since it was read, the
+// difference is added, so no count is lost.
 func (s *Shared) ChangeVariable(index int, was, now uint64) {
 	if v := s.variable(index); !atomic.CompareAndSwapUint64(v, was, now) {
 		atomic.AddUint64(v, now-was)
@@ -163,10 +160,10 @@ func (s *Shared) variable(index int) *uint64 {
 	return s.word(s.g.variables() + 8*uint64(index))
 }
 
-// Used returns how many bytes of a ring wait for the reader, committed or not.
+// Used returns the number of reserved bytes in a ring that the reader has not consumed, committed or not.
 func (s *Shared) Used(cpu int) uint64 {
 	ring := s.g.RingOffset(cpu)
-	// consumed first: the other order could see it pass an old reserved.
+	// Read consumed first. In the other order it could be larger than an old value of reserved.
 	consumed := atomic.LoadUint64(s.word(ring + RingConsumed))
 	used := atomic.LoadUint64(s.word(ring+RingReserved)) - consumed
 	if used > math.MaxInt64 {

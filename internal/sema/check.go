@@ -19,7 +19,7 @@ type checker struct {
 	inCond   bool
 	brief    bool   // only whether it is right is asked, not what is wrong with it
 	cpu      *cpuOf // set while the operand of this_cpu or per_cpu is checked
-	uneval   int    // > 0 inside sizeof: nothing is evaluated, so locations do not matter
+	uneval   int    // > 0 inside sizeof: nothing is evaluated, so locations are not needed
 	errs     lang.Diagnostics
 	warnings []*lang.Diagnostic
 }
@@ -190,7 +190,7 @@ func (c *checker) rvalue(e expr) expr {
 			"for the pointer itself leave str() out")
 	}
 	if r, ok := e.(*repeat); ok && r.n != nil {
-		c.fail(e.Span(), "an array whose length is known at the hit only can be collected, not computed with", "")
+		c.fail(e.Span(), "an array whose length is known only at the hit can be collected, but not used in arithmetic", "")
 	}
 	if !isLvalue(e) {
 		return e
@@ -236,7 +236,7 @@ func (c *checker) failOperand(e expr, msg string) {
 	switch {
 	case s.Kind == ctype.Float && s.Size != 4 && s.Size != 8, s.Kind == ctype.Complex,
 		s.Kind == ctype.Array && s.Vector, s.IsInteger() && s.Size > 8:
-		hint = "values of this type can be collected, not computed with"
+		hint = "values of this type can be collected, but not used in arithmetic"
 	case isRecord(t):
 		if f := exampleMember(s); f != "" {
 			hint = "name a member, as in ." + f

@@ -22,15 +22,14 @@ func (c *checker) along(e expr, path []ctype.Field, span lang.Span) expr {
 	return e
 }
 
-// virtualBase is base class f of object e, whose distance from the start of the
-// object stands in the table that its first word points to.
+// virtualBase is base class f of object e. Its offset is in the table to which the object's first word points.
 func (c *checker) virtualBase(e expr, f ctype.Field, span lang.Span) expr {
 	return &deref{typed{f.Type, span}, c.virtualBasePointer(c.address(e, e.Type()), f, span)}
 }
 
 func (c *checker) virtualBasePointer(p expr, f ctype.Field, span lang.Span) expr {
 	if f.VtableOffset >= 0 {
-		c.fail(span, fmt.Sprintf("where the virtual base %s is, the debug information gives in a way that is not known", tagged(f.Type.Strip())), "")
+		c.fail(span, fmt.Sprintf("the debug information gives the offset of the virtual base %s in an unknown form", tagged(f.Type.Strip())), "")
 	}
 	bytes := &conv{typed{ctype.PointerTo(ctype.CharT), span}, p}
 	table := c.loadAt(bytes, ctype.PointerTo(ctype.CharT), 0, span)
@@ -69,7 +68,7 @@ func (c *checker) objectOf(class *ctype.Type, name string, span lang.Span) expr 
 		null := &intConst{typed: typed{ctype.PointerTo(class), span}}
 		return &deref{typed{class, span}, null}
 	}
-	c.fail(span, fmt.Sprintf("%q is a member of %s, and there is no object of it here", name, tagged(class)),
+	c.fail(span, fmt.Sprintf("%q is a member of %s, but there is no object of this class here", name, tagged(class)),
 		"write p->"+name+" with a pointer to one")
 	return nil
 }
@@ -157,7 +156,7 @@ func (c *checker) pointerTo(p expr, t *ctype.Type, down bool, span lang.Span) ex
 	path, res := to.Base(from, nil)
 	if res == ctype.Absent {
 		if from.Incomplete || to.Incomplete {
-			c.fail(span, fmt.Sprintf("whether %s and %s are related is not known: one is incomplete in the debug information", tagged(from), tagged(to)),
+			c.fail(span, fmt.Sprintf("it is unknown whether %s and %s are related: one is incomplete in the debug information", tagged(from), tagged(to)),
 				"cast to void * first to take the pointer as it is")
 		}
 		return nil

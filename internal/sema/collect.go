@@ -126,7 +126,7 @@ func (c *checker) group(it lang.Collect, vars []*debuginfo.Variable) []*plan {
 	for _, v := range vars {
 		p := c.groupField(v, it)
 		if size := p.bytes(c); total+size > groupLimit {
-			p.unsupported(fmt.Sprintf("%s takes no more than %d bytes in all; collect %s by name", it.Text, groupLimit, v.Name))
+			p.unsupported(fmt.Sprintf("%s collects at most %d bytes in all; collect %s by name", it.Text, groupLimit, v.Name))
 		} else {
 			total += size
 		}
@@ -141,7 +141,7 @@ func (c *checker) groupField(v *debuginfo.Variable, it lang.Collect) *plan {
 	b := c.try(func() {
 		p = c.field(c.variable(v, it.Span), it.Format)
 		if size := p.Type.Strip().Size; p.mode == asBytes && size > int64(c.in.AggregateLimit) {
-			p.unsupported(fmt.Sprintf("%d bytes: %s takes no more than %d of one variable; collect %s by name",
+			p.unsupported(fmt.Sprintf("%d bytes: %s collects at most %d of one variable; collect %s by name",
 				size, it.Text, c.in.AggregateLimit, v.Name))
 		}
 	})

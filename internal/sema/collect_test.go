@@ -188,9 +188,9 @@ func TestGroups(t *testing.T) {
 	want := []string{
 		"p $args", "- gone $args optimised out", "count ", "i $locals", "buf $locals", "text $locals",
 		"- entry $locals its location needs the caller's registers (DW_OP_entry_value)",
-		"big $locals 400 bytes: $locals takes no more than 100 of one variable; collect big by name",
-		"vla $locals the size of int [] is not known here",
-		"untyped $locals the debug information gives \"untyped\" no type", "bad $locals",
+		"big $locals 400 bytes: $locals collects at most 100 of one variable; collect big by name",
+		"vla $locals the size of int [] is unknown here",
+		"untyped $locals the debug information has no type for \"untyped\"", "bad $locals",
 	}
 	for i := range max(len(got), len(want)) {
 		if i >= len(got) || i >= len(want) || strings.TrimSpace(got[i]) != strings.TrimSpace(want[i]) {

@@ -13,8 +13,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata/diagnostics.txt")
 
-// diagnosed are the conditions ("if ...") and collect lists whose diagnostics
-// stand in testdata/diagnostics.txt.
+// diagnosed are the conditions ("if ...") and collect lists whose diagnostics are in testdata/diagnostics.txt.
 var diagnosed = []string{
 	// Names.
 	"if conut > 3", "if i + zzz", "if 'main.c'::foo == 1", "if ::i == 1", "if (struct rek *)0", "p->lenn", "if sizeof(struct nope)", "if sizeof(union req)", "(enum req)1",

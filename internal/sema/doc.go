@@ -1,6 +1,6 @@
-// Package sema gives names and types to syntax trees and turns them into hit
-// programs: lang's expressions + a debuginfo.Scope -> typed tree -> ir.Program,
-// with the event.Schema that tells the reader which bytes are which expression.
+// Package sema gives names and types to syntax trees and turns them into hit programs: lang's
+// expressions + a debuginfo.Scope -> typed tree -> ir.Program, with the event.Schema by which
+// the reader decodes records.
 //
 // Two phases, in this order, for each expression:
 //

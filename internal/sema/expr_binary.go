@@ -55,7 +55,7 @@ func (c *checker) operands(x *lang.Binary, a, b expr) {
 			c.failOperand(e, "an operand of "+x.Op+" cannot be %s")
 		}
 	}
-	c.fail(x.Span(), fmt.Sprintf("%s does not take %s and %s", x.Op, typeString(a.Type()), typeString(b.Type())), "")
+	c.fail(x.Span(), fmt.Sprintf("%s cannot be applied to %s and %s", x.Op, typeString(a.Type()), typeString(b.Type())), "")
 }
 
 // arithmetic is * and / on numbers, and + - when both operands are.
@@ -116,7 +116,7 @@ func (c *checker) pointerAdd(x lang.Expr, p, i expr, minus bool) expr {
 func (c *checker) pointerDifference(x *lang.Binary, a, b expr) expr {
 	size := c.elemSize(a.Span(), elemOf(a.Type()))
 	if other := c.elemSize(b.Span(), elemOf(b.Type())); other != size {
-		c.fail(x.Span(), fmt.Sprintf("the difference of %s and %s has no meaning: their elements differ in size",
+		c.fail(x.Span(), fmt.Sprintf("%s and %s cannot be subtracted: their elements differ in size",
 			typeString(a.Type()), typeString(b.Type())), "cast both to char * for the distance in bytes")
 	}
 	if size == 0 {

@@ -10,7 +10,7 @@ import (
 
 // assign refuses every assignment: a tracepoint observes.
 func (c *checker) assign(x *lang.Assign) expr {
-	hint := "a tracepoint only looks at the program"
+	hint := "a tracepoint cannot change the program"
 	if x.Op == "=" {
 		hint = "for a comparison write =="
 	}
@@ -48,7 +48,7 @@ func (c *checker) call(x *lang.Call) expr {
 // strCall is str(pointer[, limit]).
 func (c *checker) strCall(x *lang.Call) expr {
 	if len(x.Args) < 1 || len(x.Args) > 2 {
-		c.fail(x.Span(), "str takes a pointer and, if you like, a limit in characters", "str(p) or str(p, 64)")
+		c.fail(x.Span(), "str needs a pointer and an optional limit in characters", "str(p) or str(p, 64)")
 	}
 	return c.str(x)
 }
@@ -69,7 +69,7 @@ func (c *checker) str(x *lang.Call) expr {
 		n := c.value(x.Args[1])
 		v, ok := constInt(n)
 		if !ok || !isInt(n.Type()) {
-			c.fail(n.Span(), "the limit of str must be a constant", "for a length known at the hit only, collect *p@n")
+			c.fail(n.Span(), "the limit of str must be a constant", "for a length known only at the hit, collect *p@n")
 		}
 		if v < 0 || v > maxString {
 			c.fail(n.Span(), fmt.Sprintf("the limit of str must be from 0 to %d", maxString), "")
@@ -97,7 +97,7 @@ func (c *checker) textComparison(x *lang.Binary, a, b expr) expr {
 
 func (c *checker) textEqual(a expr, lit *strLit, span lang.Span) expr {
 	if strings.IndexByte(lit.v, 0) >= 0 {
-		c.fail(lit.span, "text that is compared cannot contain \\0: strings of the program end there", "")
+		c.fail(lit.span, "a text for comparison cannot contain \\0, because strings of the program end there", "")
 	}
 	if t, ok := a.(*text); ok {
 		if ctype.StringWidth(elemOf(t.p.Type())) > 1 {
@@ -165,7 +165,7 @@ func (c *checker) repeat(x *lang.Repeat) expr {
 		return &repeat{typed: typed{ctype.ArrayOf(e.Type(), -1), x.Span()}, x: e, n: n}
 	}
 	if v < 1 || v > MaxRecordSize {
-		c.fail(n.Span(), fmt.Sprintf("%d is no number of repetitions", v), fmt.Sprintf("it must be from 1 to %d", MaxRecordSize))
+		c.fail(n.Span(), fmt.Sprintf("%d is not a valid number of repetitions", v), fmt.Sprintf("it must be from 1 to %d", MaxRecordSize))
 	}
 	return &repeat{typed: typed{ctype.ArrayOf(e.Type(), v), x.Span()}, x: e, count: v}
 }

@@ -12,7 +12,7 @@ import (
 func (c *checker) cast(x *lang.Cast) expr {
 	if x.Bare && !c.in.isType(x.Type.Name) {
 		c.fail(x.X.Span(), fmt.Sprintf("an operator is missing before %q", c.textOf(x.X.Span())),
-			fmt.Sprintf("%q is no type of this program; if it is a tag, write %q", x.Type.Name, "struct "+x.Type.Name))
+			fmt.Sprintf("the program has no type %q; for a tag write %q", x.Type.Name, "struct "+x.Type.Name))
 	}
 	t := c.typeOf(x.Type)
 	e := c.expr(x.X)

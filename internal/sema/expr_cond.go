@@ -41,7 +41,7 @@ func (c *checker) commonType(x *lang.Cond, a, b expr) *ctype.Type {
 		ta.Strip().Name == tb.Strip().Name && ta.Strip().Name != "" && ta.Strip().Size == tb.Strip().Size:
 		return ta
 	}
-	c.fail(x.Span(), fmt.Sprintf("the two results of ?: do not fit together: %s and %s", typeString(ta), typeString(tb)), "")
+	c.fail(x.Span(), fmt.Sprintf("the two results of ?: have incompatible types: %s and %s", typeString(ta), typeString(tb)), "")
 	return nil
 }
 

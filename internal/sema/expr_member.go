@@ -54,8 +54,8 @@ func (c *checker) pointeeRecord(p expr, x *lang.Member) expr {
 	return c.pointee(p, x.X.Span())
 }
 
-// memberOf is member name of object e; namePos is where the name stands. The name
-// may be qualified: Base::m.
+// memberOf returns member name of object e; namePos is the position of the name. The name may be qualified:
+// Base::m.
 func (c *checker) memberOf(e expr, name string, namePos, span lang.Span) expr {
 	s := e.Type().Strip()
 	m, err := debuginfo.Member(c.in.Scope, s, name)
@@ -75,7 +75,7 @@ func (c *checker) failMember(e expr, s *ctype.Type, name string, namePos lang.Sp
 	}
 	hint := didYouMean(lang.Nearest(name, memberNames(s, 0), 3))
 	if s.Variants() != nil {
-		hint = "which of its variants it holds is known at the hit: it is shown as a whole"
+		hint = "its variant is known only at the hit; collect the whole value"
 	}
 	if v, ok := e.(*varRef); ok && hint == "" && v.name == "args" && c.in.Kernel != nil {
 		hint = c.whatArgsHas(s)
@@ -132,7 +132,7 @@ func (c *checker) index(x *lang.Index) expr {
 		a, b = b, a
 	}
 	if isArray(a.Type()) && a.Type().Strip().Fortran {
-		c.fail(x.Span(), "an element of an array of Fortran is named with parentheses",
+		c.fail(x.Span(), "an element of a Fortran array is written with parentheses",
 			"a(i) or a(i, j), with the program's own bounds")
 	}
 	return c.elementOf(x, a, b)

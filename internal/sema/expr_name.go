@@ -58,7 +58,7 @@ func (c *checker) entity(e *debuginfo.Entity, name string, span lang.Span) expr 
 }
 
 func (c *checker) failTypeAsValue(name string, span lang.Span) {
-	d := c.from.At(span, fmt.Sprintf("%q is a type, and a value is needed here", name), lang.TypeHint(name))
+	d := c.from.At(span, fmt.Sprintf("%q is a type; expected a value", name), lang.TypeHint(name))
 	panic(&bail{d: d})
 }
 
@@ -101,7 +101,7 @@ func (c *checker) failName(name string, span lang.Span, err error) {
 	case c.in.Kernel != nil:
 		c.failKernelName(name, span, err)
 	case name == "retval":
-		c.fail(span, "the return value is not there yet when the site is reached",
+		c.fail(span, "the return value is not available yet at this site",
 			"put the tracepoint on the line after the call, or collect $rax at the function's return")
 	case !c.in.Scope.HasDebugInfo():
 		c.fail(span, fmt.Sprintf("no variable %q here: there is no debug information", name),
@@ -127,7 +127,7 @@ func (c *checker) namesInScope() []string {
 // variable is an lvalue for v. C++ references read as their targets.
 func (c *checker) variable(v *debuginfo.Variable, span lang.Span) expr {
 	if v.Type == nil {
-		c.fail(span, fmt.Sprintf("the debug information gives %q no type", v.Name), "")
+		c.fail(span, fmt.Sprintf("the debug information has no type for %q", v.Name), "")
 	}
 	ref := &varRef{typed: typed{v.Type, span}, name: v.Name, loc: v.Loc}
 	if v.Count != nil {
@@ -249,14 +249,14 @@ func (c *checker) argument(n int, span lang.Span) expr {
 	}
 	if n >= len(processor.Args) {
 		c.fail(span, fmt.Sprintf("only arg0 to arg%d are passed in registers", len(processor.Args)-1),
-			fmt.Sprintf("at the entry of a function, argument %d may be *(long*)($%s+%d)", n, processor.Register(processor.SP).Name, processor.ReturnSlot+8*int64(n-len(processor.Args))))
+			fmt.Sprintf("at a function's entry, argument %d may be *(long*)($%s+%d)", n, processor.Register(processor.SP).Name, processor.ReturnSlot+8*int64(n-len(processor.Args))))
 	}
 	if !c.in.AtEntry && c.uneval == 0 {
 		entry := "uprobe:PATH:FUNCTION"
 		if k := c.in.Kernel; k != nil && !k.User {
 			entry = "kprobe:FUNCTION"
 		}
-		c.fail(span, fmt.Sprintf("arg%d is known at the first instruction of a function only", n),
+		c.fail(span, fmt.Sprintf("arg%d is known only at the first instruction of a function", n),
 			"use the argument's name, or put the tracepoint at the entry: "+entry)
 	}
 	return regRef(fmt.Sprintf("arg%d", n), ctype.ULongT, int(processor.Args[n]), 0, span)

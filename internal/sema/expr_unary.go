@@ -42,7 +42,7 @@ func convertAt(e expr, span lang.Span) expr { return &conv{typed{e.Type(), span}
 func (c *checker) addressOf(x *lang.Unary) expr {
 	e := c.expr(x.X)
 	if _, ok := e.(*strLit); ok || !isLvalue(e) {
-		c.fail(e.Span(), "& needs something that has an address", "")
+		c.fail(e.Span(), "& needs an object in memory", "")
 	}
 	a := c.address(e, e.Type()).(*addrOf)
 	a.span = x.Span()
@@ -66,7 +66,7 @@ func (c *checker) star(x *lang.Unary) expr {
 func (c *checker) pointee(e expr, span lang.Span) expr {
 	elem := elemOf(e.Type())
 	if isVoid(elem) {
-		c.fail(span, fmt.Sprintf("%s does not say what it points to", typeString(e.Type())),
+		c.fail(span, fmt.Sprintf("the target type of %s is unknown", typeString(e.Type())),
 			"cast it to a pointer to the right type: *(struct s *)p")
 	}
 	switch a := e.(type) {

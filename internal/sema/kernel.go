@@ -29,8 +29,8 @@ func (c *checker) noRegisters() string {
 	return ""
 }
 
-// userReturn: the site is the return of a user's function whose image was moved:
-// the instruction pointer is the caller's, and does not tell where the image is.
+// userReturn means that the site is the return of a user function in a relocated image. The instruction pointer
+// is the caller's, so the load bias cannot be computed from it.
 func (c *checker) userReturn() bool {
 	k := c.in.Kernel
 	return k != nil && k.User && k.Return && !k.Fixed
@@ -45,7 +45,7 @@ func (c *checker) needRegister(e expr, v *varRef, reg int) {
 		c.failUnavailable(e, v, why)
 	}
 	if isXMM(reg) {
-		c.failUnavailable(e, v, "it is in a vector register, and these are not taken in the kernel")
+		c.failUnavailable(e, v, "it is in a vector register, which is not available in the kernel")
 	}
 }
 
@@ -57,9 +57,9 @@ func (c *checker) needRegisters(x *lang.Reg) {
 	case c.in.Kernel.Context != ContextRegs:
 		c.fail(x.Span(), fmt.Sprintf("$%s: %s", x.Name, noRegistersHere), withRegisters)
 	case isXMM(r.dwarf):
-		c.fail(x.Span(), fmt.Sprintf("$%s: vector registers are not taken in the kernel", x.Name), "the integer registers are: "+some(processor.Results[0], processor.Args[0]))
+		c.fail(x.Span(), fmt.Sprintf("$%s: vector registers are not available in the kernel", x.Name), "the integer registers are: "+some(processor.Results[0], processor.Args[0]))
 	case !inPtRegs(r.dwarf) && r.dwarf != int(processor.ThreadPointer):
-		c.fail(x.Span(), fmt.Sprintf("$%s is not taken in the kernel", x.Name), "for per-CPU data write this_cpu(x)")
+		c.fail(x.Span(), fmt.Sprintf("$%s is not available in the kernel", x.Name), "for per-CPU data write this_cpu(x)")
 	}
 }
 
@@ -81,14 +81,14 @@ func (c *checker) needContext(e expr, v *varRef, off, bits int64) {
 	case k.Context == ContextNone:
 		c.failUnavailable(e, v, "this kind of place has no arguments")
 	case k.Context == ContextRecord && off*8+bits <= commonBytes*8:
-		c.failUnavailable(e, v, "a program does not see the first 8 bytes of a record; $tid and $cpu tell the same")
+		c.failUnavailable(e, v, "eBPF programs cannot read the first 8 bytes of a record; use $tid and $cpu")
 	}
 }
 
 // noFloat refuses to compute with floating-point numbers.
 func (c *checker) noFloat(span lang.Span) {
 	if c.in.Kernel != nil && c.uneval == 0 {
-		c.fail(span, "the kernel does not compute with floating-point numbers", "they can be collected as they are")
+		c.fail(span, "floating-point numbers cannot be used in arithmetic in the kernel", "they can be collected")
 	}
 }
 
@@ -110,7 +110,7 @@ func (c *checker) kernelArgument(n int, span lang.Span) expr {
 		return nil
 	case ContextArgs:
 		if n >= maxArgs {
-			c.fail(span, fmt.Sprintf("only arg0 to arg%d are there", maxArgs-1), "")
+			c.fail(span, fmt.Sprintf("only arg0 to arg%d exist", maxArgs-1), "")
 		}
 		p := debuginfo.Piece{Kind: debuginfo.InContext, Ctx: int64(n) * 8}
 		return &varRef{typed{ctype.ULongT, span}, name, debuginfo.Location{Pieces: []debuginfo.Piece{p}}, nil}
@@ -131,7 +131,7 @@ func (c *checker) returned(span lang.Span) expr {
 	case !k.Return:
 		c.failName("retval", span, nil)
 	case k.Context != ContextRegs:
-		c.fail(span, "the return value is not there: the type of the function is not known", "kretprobe: gives it without")
+		c.fail(span, "the return value is not available: the type of the function is unknown", "kretprobe: has it without the type")
 	}
 	return regRef(processor.Register(processor.Results[0]).Name, ctype.ULongT, int(processor.Results[0]), 0, span)
 }
@@ -153,7 +153,7 @@ func (c *checker) failKernelName(name string, span lang.Span, err error) {
 	}
 	if o := c.in.Kernel.Other; o != nil {
 		if has(o, name) {
-			c.fail(span, fmt.Sprintf("%q is not there together with the other names used here", name),
+			c.fail(span, fmt.Sprintf("%q cannot be used together with the other names here", name),
 				join("an expression takes its names either from the record's fields or from the arguments", hint))
 		}
 	}
@@ -207,7 +207,7 @@ func namesOf(s debuginfo.Scope) (names []string) {
 	return names
 }
 
-// whatArgsHas says in a hint what can stand behind args->.
+// whatArgsHas returns a hint with the names allowed after args->.
 func (c *checker) whatArgsHas(s *ctype.Type) string {
 	what := "the arguments are "
 	if c.in.Kernel.Context == ContextRecord {
@@ -229,8 +229,8 @@ func listed(what string, names []string) string {
 	return what + strings.Join(names, ", ") + more
 }
 
-// dynamicArray is the array that e's word in the record tells of; nil when e is
-// no such word. Outside of the record the word means nothing.
+// dynamicArray returns the array described by e's word in the record, or nil if e is not such a word. Outside
+// the record the word has no meaning.
 func (c *checker) dynamicArray(e expr) expr {
 	elem, rel, ok := ctype.Dynamic(e.Type())
 	if !ok || c.in.Kernel == nil || !isLvalue(e) {

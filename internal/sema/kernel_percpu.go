@@ -18,7 +18,7 @@ type cpuOf struct {
 func (c *checker) thisCPU(x *lang.Call) expr {
 	c.kernelOnly("this_cpu", x.Span())
 	if len(x.Args) != 1 {
-		c.fail(x.Span(), "this_cpu takes a per-CPU variable", "this_cpu(x)")
+		c.fail(x.Span(), "this_cpu needs a per-CPU variable", "this_cpu(x)")
 	}
 	return c.cpuOperand(x, &cpuOf{})
 }
@@ -26,7 +26,7 @@ func (c *checker) thisCPU(x *lang.Call) expr {
 func (c *checker) perCPU(x *lang.Call) expr {
 	c.kernelOnly("per_cpu", x.Span())
 	if len(x.Args) != 2 {
-		c.fail(x.Span(), "per_cpu takes a per-CPU variable and the number of a CPU", "per_cpu(x, 0)")
+		c.fail(x.Span(), "per_cpu needs a per-CPU variable and the number of a CPU", "per_cpu(x, 0)")
 	}
 	n := c.value(x.Args[1])
 	if !isInt(n.Type()) {
@@ -42,7 +42,7 @@ func (c *checker) cpuOperand(x *lang.Call, on *cpuOf) expr {
 	e := c.expr(x.Args[0])
 	c.cpu = before
 	if !on.used || !isLvalue(e) {
-		c.fail(x.Args[0].Span(), "this is no per-CPU variable", "variables of the whole kernel are named as they are")
+		c.fail(x.Args[0].Span(), "this is not a per-CPU variable", "write other kernel variables without it")
 	}
 	return e
 }
@@ -57,9 +57,9 @@ func (c *checker) onCPU(v *varRef) expr {
 		return v
 	case c.cpu == nil:
 		c.fail(v.span, fmt.Sprintf("%q is a per-CPU variable: every CPU has its own", v.name),
-			fmt.Sprintf("this_cpu(%s) is that of the CPU of the hit, per_cpu(%s, n) that of CPU n", v.name, v.name))
+			fmt.Sprintf("write this_cpu(%s) for the CPU of the hit, per_cpu(%s, n) for CPU n", v.name, v.name))
 	case c.in.Kernel == nil || c.in.Kernel.PerCPU == nil || c.in.Kernel.PerCPU() == 0:
-		c.fail(v.span, "where the per-CPU data of this kernel are is not known", "root can read the address of __per_cpu_offset in /proc/kallsyms")
+		c.fail(v.span, "the address of this kernel's per-CPU data is unknown", "root can read the address of __per_cpu_offset in /proc/kallsyms")
 	case v.loc.Unavailable != "" || len(v.loc.Pieces) != 1 || v.loc.Pieces[0].Kind != debuginfo.InMemory:
 		c.failUnavailable(v, v, v.loc.Unavailable)
 	}
@@ -94,10 +94,10 @@ func (c *checker) kaddr(x *lang.Call) expr {
 		lit, _ = x.Args[0].(*lang.StringLit)
 	}
 	if lit == nil {
-		c.fail(x.Span(), "kaddr takes the name of a symbol", `kaddr("jiffies")`)
+		c.fail(x.Span(), "kaddr needs the name of a symbol", `kaddr("jiffies")`)
 	}
 	if c.in.Kernel.Symbol == nil {
-		c.fail(x.Span(), "the symbols of the kernel are not known", "root can read them in /proc/kallsyms")
+		c.fail(x.Span(), "the kernel's symbols are unknown", "root can read them in /proc/kallsyms")
 	}
 	addr, ok := c.in.Kernel.Symbol(lit.Value)
 	if !ok {

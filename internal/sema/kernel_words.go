@@ -56,7 +56,7 @@ func (c *checker) comm(span lang.Span) expr {
 			return c.memberOf(c.pointee(p, span), "comm", span, span)
 		}
 	}
-	c.fail(span, "the name of the thread can only be collected here: struct task_struct is not known", "a kernel with BTF (/sys/kernel/btf/vmlinux) tells it")
+	c.fail(span, "the name of the thread can only be collected here: struct task_struct is unknown", "a kernel with BTF (/sys/kernel/btf/vmlinux) describes it")
 	return nil
 }
 

@@ -128,7 +128,7 @@ func (c *checker) invalidOp(op debuginfo.Op, depth int) string {
 	switch op.Code {
 	case debuginfo.OpReg:
 		if !isWord(op.Arg) {
-			return fmt.Sprintf("its location needs register %d, which is not taken", op.Arg)
+			return fmt.Sprintf("its location needs register %d, which is not available", op.Arg)
 		}
 		return c.noRegisters()
 	case debuginfo.OpEnv:
@@ -239,7 +239,7 @@ func (m *locator) step(i int, op debuginfo.Op) {
 	case debuginfo.OpReg:
 		m.push(sym{v: l.reg(op.Arg), trust: l.frameReg(op.Arg)})
 	case debuginfo.OpTLS:
-		off, _ := l.in.TLSOffset() // asked before by invalidOp
+		off, _ := l.in.TLSOffset() // checked before by invalidOp
 		s := m.pop()
 		v := b.Bin(ir.Add, 8, l.word(sym{v: s.v, off: s.off}), l.reg(ir.RegThread))
 		m.push(sym{v: v, off: off})
@@ -272,7 +272,7 @@ func (m *locator) step(i int, op debuginfo.Op) {
 	}
 }
 
-// label is the block of a jump target; all who jump there have the same depth.
+// label is the block of a jump target; all jumps to it have the same stack depth.
 func (m *locator) label(i int) ir.BlockID {
 	blk, ok := m.labels[i]
 	if !ok {

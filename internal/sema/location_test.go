@@ -266,10 +266,10 @@ func TestFragments(t *testing.T) {
 		{"inxmm.b", 0, ""},
 		{"bits", 0x778 | canonical(0xffff0<<12, ctype.IntT), ""},
 		{"nothing", 0, "variable \"nothing\" is optimised out here"},
-		{"st0", 0, "variable \"st0\" has no value here: it is in register 33, which is not taken"},
+		{"st0", 0, "variable \"st0\" has no value here: it is in register 33, which is not available"},
 		{"two == two", 0, "an operand of == cannot be struct pair"},
 		{"&two.b", 0, "\"two\" is not in memory here: it has no address"},
-		{"inxmm.c == 0", 0, "only the low 8 bytes of a vector register can be computed with"},
+		{"inxmm.c == 0", 0, "only the low 8 bytes of a vector register can be used in arithmetic"},
 	} {
 		if tt.expr == "two" {
 			s.vars["two"].Loc.Pieces[3] = debuginfo.Piece{Kind: debuginfo.IsBytes, Bytes: make([]byte, 8), BitSize: 64}

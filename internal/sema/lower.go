@@ -81,8 +81,8 @@ func frameBase(cfa []debuginfo.Op) int64 {
 	return cfa[0].Arg
 }
 
-// frameReg tells whether addresses counted from DWARF register n are stack
-// slots: always for the stack pointer, for another when the CFA rule says so.
+// frameReg reports whether addresses relative to DWARF register n are stack slots: always for the stack
+// pointer, for another register if the CFA rule uses it.
 func (l *lowerer) frameReg(n int64) trust {
 	if l.in.Kernel != nil { // whose stack it is, and whether it is paged in, is not known
 		return noTrust

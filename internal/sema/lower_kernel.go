@@ -45,8 +45,8 @@ func (l *lowerer) filters() {
 	}
 }
 
-// leaveSelf ends the hits of process tgid. It comes behind the condition, which is
-// false more often than not and costs less than to ask who hits.
+// leaveSelf skips hits of process tgid. It comes after the condition, which is usually false and costs less
+// than reading the process number.
 func (l *lowerer) leaveSelf(tgid int) {
 	who := l.b.Bin(ir.Shr, 8, l.env(ir.EnvPidTgid), l.b.Const(32))
 	l.leaveUnless(l.b.Bin(ir.Ne, 8, who, l.b.Const(int64(tgid))))
@@ -134,8 +134,8 @@ func (l *lowerer) ctxBits(lo, hi, first, n int64) ir.Value {
 	return v
 }
 
-// hideContext zeroes what of n bytes at off of the record a program does not
-// see: something else stands in their place.
+// hideContext zeroes those of n bytes at off of the record that a program cannot read: its context has other
+// data there.
 func (l *lowerer) hideContext(imm, off, n int64) {
 	if l.in.Kernel.Context == ContextRecord && off < commonBytes {
 		l.putBytes(l.b.Const(0), min(n, commonBytes-off), imm)
@@ -270,7 +270,7 @@ func (sd *SData) Copy(b *ir.Builder, at, size int64, lost ir.BlockID) {
 	put(env(ir.EnvPidTgid), at+countedHeader+4)
 }
 
-// relAt says whether the dynamic array whose word is at byte off counts from there.
+// relAt reports whether the dynamic array whose word is at byte off counts from there.
 func relAt(t *ctype.Type, off int64) bool {
 	if t == nil || !isRecord(t) {
 		return false

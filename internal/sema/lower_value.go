@@ -9,10 +9,9 @@ import (
 	"github.com/jalon-trace/jalon/internal/ir"
 )
 
-// How C values stand in IR values: floats in their class; integers narrower
-// than 4 bytes extended to 64 bits as their type says; integers of 4 bytes with
-// unspecified high halves (operations on them have width 4); pointers and
-// integers of 8 bytes whole.
+// Representation of C values in IR values: floats in their class; integers narrower than 4
+// bytes extended to 64 bits as their type says; integers of 4 bytes with unspecified high
+// halves (operations on them have width 4); pointers and integers of 8 bytes whole.
 
 // value makes the code for scalar value e.
 func (l *lowerer) value(e expr) ir.Value {

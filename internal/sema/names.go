@@ -67,7 +67,7 @@ func (n *namer) leaf(name string, x lang.Expr) { n.add(name, func() { n.c.expr(x
 
 // expr notes the names in an expression whose structure is not decided yet.
 func (n *namer) expr(x lang.Expr) {
-	_ = n.c.try(func() { x = n.c.decide(x) }) // what is wrong with it is no matter of names
+	_ = n.c.try(func() { x = n.c.decide(x) }) // other errors are reported later
 	n.walk(x)
 }
 

@@ -107,7 +107,7 @@ func (c *checker) reg(x *lang.Reg) expr {
 	words, _ := c.wordsHere()
 	hint := didYouMean(dollar(lang.Nearest(x.Name, append(registerNames(), words...), 3)))
 	if hint == "" {
-		hint = "convenience variables of GDB are not known at the site"
+		hint = "GDB's convenience variables are not available at the site"
 	}
 	c.fail(x.Span(), fmt.Sprintf("no register or word \"$%s\"", x.Name), hint)
 	return nil
@@ -147,10 +147,10 @@ func (c *checker) returnAddress(span lang.Span) expr {
 		cfa = []debuginfo.Op{{Code: debuginfo.OpReg, Arg: int64(processor.SP)}, {Code: debuginfo.OpAddConst, Arg: processor.ReturnSlot}}
 	}
 	if processor.Link != arch.NoReg && c.uneval == 0 {
-		c.fail(span, "the return address is known at the first instruction of a function only", "")
+		c.fail(span, "the return address is known only at the first instruction of a function", "")
 	}
 	if cfa == nil {
-		c.fail(span, "the return address is not known here: there is no call frame information for this address", "")
+		c.fail(span, "the return address is unknown: there is no call frame information for this address", "")
 	}
 	ops := append(append([]debuginfo.Op(nil), cfa...), debuginfo.Op{Code: debuginfo.OpAddConst, Arg: -processor.ReturnSlot})
 	p := debuginfo.Piece{Kind: debuginfo.InMemory, BitSize: 64, Expr: ops}
@@ -159,7 +159,7 @@ func (c *checker) returnAddress(span lang.Span) expr {
 
 func (c *checker) pid(span lang.Span) expr {
 	if c.in.Pid == 0 {
-		c.fail(span, "the process is not known when the expression is compiled", "collect $pid as an item of its own")
+		c.fail(span, "the process is unknown when the expression is compiled", "collect $pid as an item")
 	}
 	return &intConst{typed: typed{ctype.IntT, span}, v: int64(c.in.Pid)}
 }

@@ -21,7 +21,7 @@ type Input struct {
 	// TLSOffset gives the offset of the module's TLS block from the thread
 	// pointer. Its error text is shown to the user. Nil: not known.
 	TLSOffset func() (int64, error)
-	// Readable says whether size bytes at a vaddr lie in the module's loaded
+	// Readable reports whether size bytes at a vaddr lie in the module's loaded
 	// segments, so that static data there is read without a guard. Nil: what
 	// the debug information says is believed.
 	Readable func(vaddr, size uint64) bool
@@ -118,9 +118,9 @@ type KernelInput struct {
 type SData struct {
 	Type  *ctype.Type // the struct of its fields
 	Fixed int         // bytes of the record without dynamic arrays
-	// Dynamic lists the offsets of the words (ctype.Dynamic: length << 16 | offset)
-	// that tell where the dynamic arrays are; the record ends where the last one
-	// does. Those that Type says are __rel_loc count from behind the word.
+	// Dynamic lists the offsets of the words (ctype.Dynamic: length << 16 | offset) that describe the dynamic
+	// arrays. The record ends at the end of the last array. For __rel_loc types the offset counts from the end
+	// of the word.
 	Dynamic []int64
 	// Text is how the kernel prints the record. With Text.TickCount the record's first
 	// bytes are the kernel's tick count at the hit.
@@ -192,7 +192,7 @@ func (c *checker) decide(x lang.Expr) lang.Expr {
 	return x
 }
 
-// isType says whether a name is a type at the place. A variable hides a type of the
+// isType reports whether a name is a type at the place. A variable hides a type of the
 // same name, as in C. In the kernel the words pid, cpu, comm, ... hide types of the
 // same names (struct pid), and so do the variables of the place's other set of names.
 func (in *Input) isType(name string) bool {

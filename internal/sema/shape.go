@@ -140,7 +140,7 @@ func (c *checker) need(e expr) {
 	c.available(e, func(s shape) {
 		window(s.pieces, s.lo, bitsOf(e), func(p debuginfo.Piece, off, _, n int64) {
 			if p.Kind == debuginfo.InRegister && isXMM(p.Reg) && p.BitOffset+off+n > 64 {
-				c.fail(e.Span(), "only the low 8 bytes of a vector register can be computed with",
+				c.fail(e.Span(), "only the low 8 bytes of a vector register can be used in arithmetic",
 					"the others can be collected by themselves")
 			}
 		})
@@ -206,7 +206,7 @@ func (c *checker) available(e expr, more func(shape)) {
 			c.failUnavailable(e, v, "")
 		case debuginfo.InRegister:
 			if !isWord(int64(p.Reg)) && !isXMM(p.Reg) {
-				c.failUnavailable(e, v, fmt.Sprintf("it is in register %d, which is not taken", p.Reg))
+				c.failUnavailable(e, v, fmt.Sprintf("it is in register %d, which is not available", p.Reg))
 			}
 			c.needRegister(e, v, p.Reg)
 		case debuginfo.InContext:
@@ -298,7 +298,7 @@ func (c *checker) needAddress(e expr) {
 	c.available(e, func(s shape) {
 		hint := ""
 		if isArray(e.Type()) {
-			hint = "a constant index can be used: [0]"
+			hint = "use a constant index: [0]"
 		}
 		if strings.HasPrefix(s.ref.name, "$") {
 			c.fail(e.Span(), fmt.Sprintf("%s is a register: it has no address", s.ref.name), hint)

@@ -33,7 +33,7 @@ var baseTypes = map[string]*ctype.Type{
 	"__int128":             int128T, "unsigned __int128": uint128T,
 }
 
-// stdTypes stand in for the usual typedefs where the program has none of that name.
+// stdTypes replace the usual typedefs if the program does not have them.
 var stdTypes = map[string]*ctype.Type{
 	"int8_t": ctype.SCharT, "uint8_t": ctype.UCharT, "int16_t": ctype.ShortT, "uint16_t": ctype.UShortT,
 	"int32_t": ctype.IntT, "uint32_t": ctype.UIntT, "int64_t": ctype.LongT, "uint64_t": ctype.ULongT,
@@ -111,7 +111,7 @@ func (c *checker) specifiedType(tn *lang.TypeName) *ctype.Type {
 	c.failMeaning(err, tn.Pos)
 	for _, tag := range []string{"struct", "union", "enum"} {
 		if _, e := c.in.Scope.Type(tagKinds[tag], tn.Name); e == nil {
-			c.fail(tn.Pos, fmt.Sprintf("%q is no %s", tn.Name, tn.Tag), fmt.Sprintf("write %s %s", tag, tn.Name))
+			c.fail(tn.Pos, fmt.Sprintf("%q is not a %s", tn.Name, tn.Tag), fmt.Sprintf("write %s %s", tag, tn.Name))
 		}
 	}
 	c.failNotFound(tn.Pos, fmt.Sprintf("no type \"%s %s\" in the program", tn.Tag, tn.Name), err)
@@ -259,7 +259,7 @@ func (c *checker) failSize(span lang.Span, t *ctype.Type) {
 	case isRecord(s) || s.Kind == ctype.Enum:
 		hint := "cast to a type that is, or use a library built with -g"
 		if k := c.in.Kernel; k != nil && (!k.User || s.Name == "task_struct") {
-			hint = "a kernel with BTF (/sys/kernel/btf/vmlinux) tells it"
+			hint = "a kernel with BTF (/sys/kernel/btf/vmlinux) describes it"
 		}
 		c.fail(span, fmt.Sprintf("%s is incomplete: its definition is not in the debug information", typeString(t)), hint)
 	case s.Kind == ctype.Array:
@@ -267,7 +267,7 @@ func (c *checker) failSize(span lang.Span, t *ctype.Type) {
 		if s.Fortran {
 			hint = fmt.Sprintf("name the number of elements: x(%d)@n", s.Lower)
 		}
-		c.fail(span, fmt.Sprintf("the size of %s is not known here", typeString(t)), hint)
+		c.fail(span, fmt.Sprintf("the size of %s is unknown here", typeString(t)), hint)
 	}
 	c.fail(span, fmt.Sprintf("%s has no size", typeString(t)), "")
 }
@@ -277,9 +277,9 @@ func (c *checker) failSize(span lang.Span, t *ctype.Type) {
 // type is named by the reason where that is known.
 func (c *checker) failType(e expr) {
 	if name := e.Type().Strip().Name; strings.HasPrefix(name, "an array ") {
-		c.fail(e.Span(), "this is "+name, "jalon does not read these; a pointer to the elements can be indexed")
+		c.fail(e.Span(), "this is "+name, "jalon does not support these; a pointer to the elements can be indexed")
 	}
-	c.fail(e.Span(), "the debug information gives this no type", "")
+	c.fail(e.Span(), "the debug information has no type for this", "")
 }
 
 func typeString(t *ctype.Type) string { return declare(t, "", 0) }

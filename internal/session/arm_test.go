@@ -29,10 +29,10 @@ func TestLeftOut(t *testing.T) {
 		t.Errorf("unresolvable: %v", err)
 	}
 	tps[0].programs = good
-	if err := s.reportLeftOut(left); err == nil || strings.Contains(err.Error(), "| f") || tps[0].refused || !tps[1].refused {
+	if err := s.reportSkipped(left); err == nil || strings.Contains(err.Error(), "| f") || tps[0].refused || !tps[1].refused {
 		t.Errorf("reported: %v", err)
 	}
-	if len(warned) != 1 || warned[0] != "f: 1 of 2 addresses are left out: too far" {
+	if len(warned) != 1 || warned[0] != "f: 1 of 2 addresses are skipped: too far" {
 		t.Errorf("warned %q", warned)
 	}
 	s.armed = true

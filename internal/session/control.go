@@ -4,7 +4,7 @@ package session
 // and gives the next state and the effects to carry out. It does no I/O, so its
 // rules are tested with random sequences of events.
 
-// phase is where a session stands in its life.
+// phase is a phase in the life of a session.
 type phase uint8
 
 const (
@@ -42,7 +42,7 @@ const (
 	evDetached               // effect detach finished
 	evDrained                // effect drain finished
 	evSignal                 // a signal waits until the program's code is its own again
-	evRequest                // somebody asks something of the session
+	evRequest                // a request from another goroutine
 )
 
 type ev struct {
@@ -65,7 +65,7 @@ const (
 	effDrain                 // read what is left in the rings (evDrained)
 	effFinish                // summary, end
 	effClear                 // put the bytes back that the signal's thread needs
-	effAnswer                // do what is asked
+	effAnswer                // carry out the request
 	effRefuse                // say that the session is not running
 )
 
@@ -122,9 +122,8 @@ func handle(s state, e ev) (state, []effect) {
 	return s, nil
 }
 
-// armed: the first sites are in, or something is wrong with what was asked for.
-// Then what we started has done nothing yet and is ended; what we attached to is
-// let go.
+// armed: the first sites are armed, or the request was wrong. In the latter case a program that jalon started
+// has not run yet and is ended; an attached one is released.
 func armed(s state, e ev) (state, []effect) {
 	if s.phase != starting {
 		return s, nil

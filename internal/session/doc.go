@@ -1,6 +1,5 @@
-// Package session is the life of a tracing session: places become sites, sites become
-// hit programs, engines run them, events are drained and printed, and everything is
-// taken back at the end.
+// Package session implements the life of a tracing session: it resolves places to sites, compiles sites to hit
+// programs, runs them in engines, drains and prints events, and removes everything at the end.
 //
 // A Session is composed of parts:
 //

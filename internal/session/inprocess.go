@@ -137,7 +137,7 @@ func (a *inProcess) install(fresh []*engine.Program) error {
 		tp := trackedOf(x)
 		tp.programs = append(tp.programs, x)
 	}
-	return a.reportLeftOut(left)
+	return a.reportSkipped(left)
 }
 
 // unresolvable gives the error of a first arming before anything is done to the
@@ -159,8 +159,8 @@ func (a *inProcess) unresolvable(good []*engine.Program, left leftOut) error {
 	return bad.Err()
 }
 
-// reportLeftOut reports what was left out of an installation.
-func (a *inProcess) reportLeftOut(left leftOut) error {
+// reportSkipped reports the skipped addresses of an installation.
+func (a *inProcess) reportSkipped(left leftOut) error {
 	var bad lang.Diagnostics
 	for _, tp := range a.tps {
 		switch l := left[tp]; {

@@ -9,8 +9,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
-// What other goroutines may ask of a running session. They post an event; the
-// session's goroutine carries it out between its own.
+// Requests of other goroutines to a running session. They post an event; the session's goroutine carries it out
+// between its own events.
 
 // request is a question to a running session.
 type request struct {
@@ -56,8 +56,7 @@ type SiteStatus struct {
 	event.SiteSummary
 }
 
-// Status tells the counters of all sites so far. It may be called by any goroutine
-// while Run runs.
+// Status returns the current counters of all sites. It may be called by any goroutine while Run runs.
 func (s *Session) Status(ctx context.Context) ([]SiteStatus, error) {
 	var out []SiteStatus
 	err := s.post.ask(ctx, func() error {
@@ -68,7 +67,7 @@ func (s *Session) Status(ctx context.Context) ([]SiteStatus, error) {
 	return out, err
 }
 
-// status lists the sites by tracepoint, and tracepoints without one as they stand.
+// status lists the sites by tracepoint, and the state of tracepoints without sites.
 func (s *Session) status() []SiteStatus {
 	var out []SiteStatus
 	has := map[*tracepoint.Tracepoint]bool{}

@@ -8,7 +8,7 @@ import (
 )
 
 // leftOut are the addresses of tracepoints that cannot be traced.
-type leftOut map[*tracked]*tracepoint.LeftOut
+type leftOut map[*tracked]*tracepoint.Skipped
 
 // sortOut notes what cannot be traced and returns the other programs.
 func (left leftOut) sortOut(list []*engine.Program, errs []error) (good []*engine.Program) {
@@ -19,7 +19,7 @@ func (left leftOut) sortOut(list []*engine.Program, errs []error) (good []*engin
 		}
 		tp := trackedOf(x)
 		if left[tp] == nil {
-			left[tp] = &tracepoint.LeftOut{}
+			left[tp] = &tracepoint.Skipped{}
 		}
 		left[tp].Add(probe.Error(tp.Place, errs[i]))
 	}

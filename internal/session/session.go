@@ -256,7 +256,7 @@ func (s *Session) begin(ctx context.Context) {
 			held = s.awaitModules(ctx)
 		}
 	}
-	if s.endedEarly(held) { // what of the program is there does not matter
+	if s.endedEarly(held) { // the state of the program does not matter
 		return
 	}
 	err := s.kern.arm()
@@ -346,7 +346,7 @@ func (s *Session) poll() {
 	}
 }
 
-// dispatch asks the rules and carries out the effects. tid waits for the answer.
+// dispatch applies the rules and carries out the effects. tid waits until it is done.
 func (s *Session) dispatch(e ev, tid int) {
 	var effs []effect
 	s.state, effs = handle(s.state, e)

@@ -1,6 +1,5 @@
-// Package tracepoint is what the user asked for: places with conditions and collect
-// lists, from the command line or from a file of GDB's, as trees that know the texts
-// that diagnostics about them point into.
+// Package tracepoint represents the user's request: places with conditions and collect lists, from the command
+// line or a file of GDB's. It keeps syntax trees together with the texts for diagnostics.
 //
 // Import rule: tracepoint imports lang, probe and sema only.
 package tracepoint
@@ -14,18 +13,18 @@ import (
 	"github.com/jalon-trace/jalon/internal/sema"
 )
 
-// Tracepoint is one tracepoint as the user gave it. Sites come and go with the
-// modules of a process; the tracepoint stays.
+// Tracepoint is one tracepoint of the user. Its sites change when a process loads or unloads modules; the
+// tracepoint does not.
 type Tracepoint struct {
 	Number   int
 	Place    *probe.Place
 	Cond     *lang.Condition // nil: every hit
-	Collect  []lang.Collect  // of all collect lists, since a record has one list of fields
+	Collect  []lang.Collect  // of all collect lists, because a record has one list of fields
 	Pass     int             // the trace ends at this hit; 0 = never
 	Disabled bool
 }
 
-// FromArgs reads the places of the command line; all share the collect lists.
+// FromArgs parses the places of the command line; all share the collect lists.
 func FromArgs(places, collect []string) ([]*Tracepoint, error) {
 	var tps []*Tracepoint
 	var bad lang.Diagnostics
@@ -79,8 +78,7 @@ func Append(list lang.Diagnostics, err error) lang.Diagnostics {
 	return append(list, &lang.Diagnostic{Msg: err.Error()})
 }
 
-// FromFile reads a file as GDB's `save tracepoints` writes it. Warnings say what
-// of it has no effect here.
+// FromFile reads a file written by GDB's `save tracepoints`. It returns warnings about commands without effect.
 func FromFile(name string) (tps []*Tracepoint, warnings []string, err error) {
 	b, err := os.ReadFile(name)
 	if err != nil {
@@ -104,10 +102,10 @@ func FromFile(name string) (tps []*Tracepoint, warnings []string, err error) {
 		warnings = append(warnings, unsupported(name, t)...)
 	}
 	for _, v := range file.Variables {
-		if sema.IsWord(v.Name) { // GDB saves also what jalon has predefined
+		if sema.IsWord(v.Name) { // GDB also saves jalon's predefined variables
 			continue
 		}
-		warnings = append(warnings, fmt.Sprintf("%s:%d: trace state variable $%s is not kept", name, v.Line, v.Name))
+		warnings = append(warnings, fmt.Sprintf("%s:%d: trace state variable $%s is ignored", name, v.Line, v.Name))
 	}
 	return tps, warnings, bad.Err()
 }
@@ -137,14 +135,14 @@ func fromTracepoint(name, src string, t *lang.Tracepoint) (*Tracepoint, error) {
 	return tp, bad.Err()
 }
 
-// unsupported lists what a tracepoint of a file asks for and does not get.
+// unsupported lists the unsupported features that a tracepoint in a file uses.
 func unsupported(name string, t *lang.Tracepoint) (out []string) {
 	say := func(line int, what string) { out = append(out, fmt.Sprintf("%s:%d: %s", name, line, what)) }
 	if t.Ignore > 0 {
 		say(t.Line, "ignore counts have no effect")
 	}
 	if t.Kind == "strace" {
-		say(t.Line, "a static tracepoint is traced as a place of that name")
+		say(t.Line, "a static tracepoint is treated as a place of that name")
 	}
 	for _, a := range t.Actions {
 		switch a.Kind {

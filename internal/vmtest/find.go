@@ -78,7 +78,7 @@ func orDuration(d, other time.Duration) time.Duration {
 	return d
 }
 
-// listTests asks the test binary which top-level tests a guest will run.
+// listTests lists the top-level tests that a guest will run.
 func listTests(ctx context.Context, cfg Config) ([]string, error) {
 	top, _, _ := strings.Cut(cfg.Run, "/")
 	skip, err := regexp.Compile(cfg.Skip)

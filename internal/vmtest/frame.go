@@ -32,13 +32,13 @@ const (
 	maxFrame    = 1 << 20 // a longer payload is not written, so not believed
 )
 
-// hello tells what was booted.
+// hello describes the booted guest.
 type hello struct {
 	Release string  // uname -r
 	Uptime  float64 // seconds from the kernel's start until init was ready
 }
 
-// ending tells how the test binary ended.
+// ending is the exit of the test binary.
 type ending struct {
 	Status  int    // exit status, -1 if a signal ended it
 	Signal  string // the signal's name, "" if none

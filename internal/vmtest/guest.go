@@ -34,8 +34,7 @@ const resultLine = "/dev/ttyS1"
 // process that it left behind keeps its standard output open.
 const drainTime = time.Second
 
-// initMain is PID 1. Whatever goes wrong is told on the console, too, since the
-// result line may be what is wrong.
+// initMain is PID 1. It also prints errors on the console, because the result line may be broken.
 func initMain() {
 	problem := mountAll()
 	line, err := openLine()
@@ -146,9 +145,8 @@ func beat(out *frameWriter) {
 	}
 }
 
-// runTests starts the test binary, passes its output on and waits for its end. It
-// is a new process because the one that runs now was started without /proc and
-// the others: libraries have looked for them in vain already.
+// runTests starts the test binary, forwards its output and waits for its end. It is a new process, because this
+// one was started without /proc and the other file systems, and libraries have already tried to use them.
 func runTests(out *frameWriter) (ending, error) {
 	end := ending{Status: -1}
 	var todo plan
@@ -204,11 +202,10 @@ func reap(pid int) syscall.WaitStatus {
 	}
 }
 
-// passOn sends what it reads until all writers are gone. When a test brings the
-// machine down, what it printed before must be out already, or nobody learns which
-// test it was. So the thread that passes output on has a real-time priority: there
-// is one processor, and the test binary does not come out of its write before this
-// thread and the line's interrupts have done their work.
+// passOn forwards output until all writers are closed. If a test crashes the machine, its earlier output must
+// already be sent, or the test could not be identified. So this thread has a real-time priority: there is one
+// processor, and the test binary does not return from its write before this thread and the line's interrupts
+// have finished.
 func passOn(r *os.File, out *frameWriter) error {
 	runtime.LockOSThread()
 	attr := unix.SchedAttr{

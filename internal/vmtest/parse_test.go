@@ -91,7 +91,7 @@ func TestJudge(t *testing.T) {
 	for _, c := range []struct {
 		name, raw, console string
 		end                *ending
-		want               string // a piece of the problem, "" if there is none
+		want               string // a part of the problem, "" if there is none
 	}{
 		{"good", pass, "", &ending{}, ""},
 		{"failed", fail, "", &ending{Status: 1}, ""},
@@ -105,7 +105,7 @@ func TestJudge(t *testing.T) {
 		{"soft lockup", pass, "[2] watchdog: BUG: soft lockup - CPU#0\n", &ending{}, ""},
 	} {
 		r := Report{raw: []byte(c.raw), hello: &hello{}, ending: c.end, Console: c.console}
-		r.judge([]string{"A"})
+		r.check([]string{"A"})
 		got := strings.Join(r.Problems, "; ")
 		if (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s: problems %q, want %q", c.name, got, c.want)
@@ -160,7 +160,7 @@ func archiveNames(t *testing.T, b []byte) string {
 	return strings.Join(names, " ")
 }
 
-// No kernel and no network is told in words, with what to do.
+// A missing kernel and a missing network give an error with the remedy.
 func TestNoKernel(t *testing.T) {
 	bin := t.TempDir()
 	// An apt that knows no package, as without lists and without network.
@@ -204,7 +204,7 @@ func FuzzFrames(f *testing.F) {
 			}
 			_ = r.take(frame{kind: kind, payload: payload}, 0)
 		}
-		r.judge([]string{"A"})
+		r.check([]string{"A"})
 		if r.ending == nil && len(r.Problems) == 0 {
 			t.Error("no end and no problem")
 		}

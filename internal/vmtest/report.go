@@ -28,8 +28,8 @@ func (r *Report) problem(format string, args ...any) {
 	r.Problems = append(r.Problems, fmt.Sprintf(format, args...))
 }
 
-// judge compares what the guest said with itself and with the tests that were to run.
-func (r *Report) judge(expected []string) {
+// check compares the guest's output with itself and with the expected tests.
+func (r *Report) check(expected []string) {
 	r.Tests, r.Output = parseTests(r.raw)
 	if r.hello != nil {
 		r.Release = r.hello.Release
@@ -44,16 +44,16 @@ func (r *Report) judge(expected []string) {
 	case r.ending.Problem != "":
 		r.problem("the guest's init: %s", r.ending.Problem)
 	default:
-		r.judgeEnding()
+		r.checkEnding()
 		if crash != "" {
 			r.problem("the guest's kernel complained: %s", crash)
 		}
 	}
-	r.judgeMissing(expected)
+	r.checkMissing(expected)
 }
 
-// judgeEnding checks that the exit status agrees with the tests' results.
-func (r *Report) judgeEnding() {
+// checkEnding checks that the exit status agrees with the tests' results.
+func (r *Report) checkEnding() {
 	failed, unfinished := 0, 0
 	for _, t := range r.Tests {
 		switch t.Status {
@@ -76,7 +76,7 @@ func (r *Report) judgeEnding() {
 	}
 }
 
-func (r *Report) judgeMissing(expected []string) {
+func (r *Report) checkMissing(expected []string) {
 	seen := map[string]bool{}
 	for _, t := range r.Tests {
 		seen[t.Name] = true
@@ -92,15 +92,14 @@ func (r *Report) judgeMissing(expected []string) {
 	}
 }
 
-// kernelComplaints are the beginnings of what a kernel prints when it breaks. A
-// soft lockup or an RCU stall is not among them: on a busy host the emulated
-// processor stands still now and then.
+// kernelComplaints are the beginnings of a crashing kernel's messages. Soft lockups and RCU stalls are not
+// included: on a busy host the emulated processor sometimes pauses.
 var kernelComplaints = []string{
 	"Kernel panic", "Oops:", "BUG: unable", "BUG: kernel", "kernel BUG at", "BUG: KASAN", "BUG: sleeping", "BUG: scheduling",
 	"general protection fault", "WARNING: CPU", "WARNING: possible",
 }
 
-// kernelComplaint returns the first line of the console that tells of a broken kernel.
+// kernelComplaint returns the first line of the console that shows a broken kernel.
 func kernelComplaint(console string) string {
 	for line := range strings.Lines(console) {
 		for _, what := range kernelComplaints {
@@ -128,7 +127,7 @@ func lastLines(s string, n int) string {
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
-// report tells t what came of the guest.
+// report reports the guest's result to t.
 func report(t *testing.T, r *Report) {
 	t.Helper()
 	for _, n := range tree(r.Tests) {

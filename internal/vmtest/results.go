@@ -25,8 +25,8 @@ type Test struct {
 	Output  string // what it logged and printed; a skip's reason is in it
 }
 
-// marker begins the lines by which a test binary run with -test.v=test2json tells
-// which test the following lines belong to (source of cmd/internal/test2json).
+// marker begins the lines in which a test binary run with -test.v=test2json names the test of the following
+// lines (source of cmd/internal/test2json).
 const marker = 0x16
 
 // parseTests takes the output of a test binary apart. rest is what belongs to no
@@ -88,7 +88,7 @@ func (p *parser) test(name string) *Test {
 	return t
 }
 
-// control treats a marked line; it says whether it understood it.
+// control treats a marked line; it reports whether it understood it.
 func (p *parser) control(line string) bool {
 	for _, what := range []string{"=== RUN", "=== PAUSE", "=== CONT", "=== NAME"} {
 		if name, ok := strings.CutPrefix(line, what); ok {

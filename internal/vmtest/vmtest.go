@@ -80,7 +80,7 @@ func Main(m interface{ Run() int }) {
 	os.Exit(m.Run())
 }
 
-// Guest says whether this process is a test binary inside a guest.
+// Guest reports whether this process is a test binary inside a guest.
 func Guest() bool { return os.Getenv(guestVar) == asTest }
 
 // Run boots a guest, runs the tests of cfg in it and reports each of them as a
@@ -129,7 +129,7 @@ func Boot(ctx context.Context, cfg Config) (*Report, error) {
 		return nil, err
 	}
 	r := m.watch(ctx, cfg)
-	r.judge(expected)
+	r.check(expected)
 	return r, nil
 }
 

@@ -282,7 +282,7 @@ continue -a
 	}
 }
 
-// ^C stops the program, which goes on when it is told to.
+// ^C stops the program, which continues on command.
 func TestInterrupt(t *testing.T) {
 	for _, nonStop := range []string{"off", "on"} {
 		t.Run("non-stop "+nonStop, func(t *testing.T) {
@@ -470,7 +470,7 @@ continue
 		`Collected 10 trace frames`, `already hit 10 times`, `\$2 = 9\n`, `exited normally`)
 }
 
-// What the server says when it cannot do what it is asked for.
+// The server's errors for unsupported requests.
 func TestServerErrors(t *testing.T) {
 	t.Parallel()
 	place := newPlace()

@@ -20,7 +20,7 @@ type conversation struct {
 	script string
 	// file is what GDB reads symbols from; "": the program of args.
 	file string
-	// pipe: GDB starts the server itself and speaks through its standard input.
+	// pipe: GDB starts the server itself and uses its standard input.
 	pipe bool
 	// extended: GDB comes as `target extended-remote`.
 	extended bool
@@ -186,7 +186,7 @@ func (s *said) inOrder(want ...string) {
 	testkit.InOrder(s.t, s.text, want...)
 }
 
-// not tells of what must not be printed.
+// not lists text that must not be printed.
 func (s *said) not(patterns ...string) {
 	s.t.Helper()
 	for _, w := range patterns {

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// killOutside kills the program that stands, and waits until it is gone: what somebody
-// else does.
+// killOutside kills the stopped program from outside and waits until it has ended.
 const killOutside = `python
 import os, signal, time
 def state(pid):
@@ -20,8 +19,8 @@ end
 echo it is dead\n
 `
 
-// TestKilledOutside: a program that is killed by somebody else while it stands is shown
-// as it stood until it is resumed; then GDB is told of its end, as gdbserver does it.
+// TestKilledOutside: a stopped program that is killed from outside is shown in its stop state until it is
+// resumed; then its end is reported to GDB, as gdbserver does.
 func TestKilledOutside(t *testing.T) {
 	prog := compile(t, "gcc", "work.c", "-g", "-O0", "-pthread")
 	const over = "Program terminated with signal SIGKILL, Killed\\.\nThe program no longer exists\\."

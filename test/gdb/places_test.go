@@ -243,8 +243,8 @@ info tracepoints
 	s.inOrder(`n = 7`, `x = 7, y = 14`, `name.*three`)
 }
 
-// GDB leaves while a trace runs and comes back: the program ran on, and the server
-// tells what runs.
+// GDB disconnects during a trace and connects again: the program has continued, and the server reports the
+// state of the trace.
 func TestDisconnectedTracing(t *testing.T) {
 	for _, leave := range []string{"detach", "kill"} {
 		t.Run(leave, func(t *testing.T) {

@@ -14,9 +14,8 @@ import (
 	"time"
 )
 
-// The server is killed while it has a process attached and traces it: the process
-// runs on and does what it did. (GDB's own breakpoints are taken out whenever GDB is
-// told of a stop.)
+// The server is killed while it traces an attached process: the process continues correctly. (GDB removes its
+// own breakpoints at every reported stop.)
 func TestServerKilled(t *testing.T) {
 	for _, stopped := range []bool{false, true} {
 		t.Run(fmt.Sprintf("stopped %v", stopped), func(t *testing.T) {
@@ -56,7 +55,7 @@ tstart
 	}
 }
 
-// newPipe is a pipe in the file system that nobody writes to: reading it waits.
+// newPipe makes a named pipe without a writer, so reading it blocks.
 func newPipe(t testing.TB) string {
 	t.Helper()
 	name := t.TempDir() + "/pipe"
@@ -66,7 +65,7 @@ func newPipe(t testing.TB) string {
 	return name
 }
 
-// rawClient is a connection that speaks no GDB.
+// rawClient is a raw connection without GDB.
 type rawClient struct {
 	net.Conn
 	t testing.TB
@@ -90,8 +89,7 @@ func frame(payload string) string {
 	return fmt.Sprintf("$%s#%02x", payload, sum)
 }
 
-// ask sends a packet and waits for something that looks like an answer with want in
-// it.
+// ask sends a packet and waits for a reply that contains want.
 func (c *rawClient) ask(payload, want string) string {
 	c.t.Helper()
 	if _, err := io.WriteString(c, frame(payload)); err != nil {
@@ -180,7 +178,7 @@ func TestGarbage(t *testing.T) {
 				continue
 			}
 			if _, err := io.WriteString(c, text); err != nil {
-				break // the server may give up a client that speaks like that
+				break // the server may drop a client that sends invalid data
 			}
 		}
 		if round%4 == 0 { // one that never ends
@@ -229,8 +227,8 @@ func (e endless) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// A connection that drops while the program runs and is traced: the server takes
-// the next one, and the trace has ended as GDB was told it would.
+// A connection drops during a trace: the server accepts the next one, and the trace has ended as announced to
+// GDB.
 func TestDropped(t *testing.T) {
 	t.Parallel()
 	prog := compile(t, "gcc", "steady.c", "-g", "-O1")

@@ -35,7 +35,7 @@ func TestEndlessAnswer(t *testing.T) {
 	p := testkit.Start(t, jalon, "control", path, "status").Wait()
 	used := p.Cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10
 	t.Logf("%d MiB: %s", used>>20, p.Errs.String())
-	if p.Status != 1 || !strings.Contains(p.Errs.String(), "is no jalon trace") || used > mostMemory {
+	if p.Status != 1 || !strings.Contains(p.Errs.String(), "is not from jalon trace") || used > mostMemory {
 		t.Errorf("status %d, %d MiB: %s", p.Status, used>>20, p.Errs.String())
 	}
 }

@@ -10,7 +10,7 @@ import (
 // nobody is a user without privileges.
 const nobody = 65534
 
-// TestErrors: what the user is told: what is wrong, where, and what to do.
+// TestErrors: errors contain the cause, the position and the remedy.
 func TestErrors(t *testing.T) {
 	bin := things(t)
 	tests := []struct {
@@ -29,7 +29,7 @@ func TestErrors(t *testing.T) {
 		{"no member by args", []string{"syscall:openat if (args->flag)"}, 2, []string{`has no member "flag"`, "flags"}},
 		{"no such marker", []string{"usdt:" + bin + ":a:b", "--all"}, 2, []string{"no static marker", "section .note.stapsdt"}},
 		{"no such function", []string{"uprobe:" + bin + ":nams", "--all"}, 2, []string{`no function "nams"`, `did you mean "names"`}},
-		{"an inlined function", []string{"uprobe:" + bin + ":hammered", "--all"}, 2, []string{"it is inlined wherever it is called", "without uprobe:"}},
+		{"an inlined function", []string{"uprobe:" + bin + ":hammered", "--all"}, 2, []string{"all calls are inlined", "without uprobe:"}},
 		{"no such raw tracepoint", []string{"rawtracepoint:sched_swich"}, 2, []string{`did you mean "sched_switch"`}},
 		{"no such file", []string{"uprobe:/nonexistent/prog:main", "--all"}, 2, []string{"there is no file /nonexistent/prog"}},
 		{"no such command", []string{"uprobe:nonexistent-command:main", "--all"}, 2, []string{"no program nonexistent-command in PATH"}},
@@ -40,7 +40,7 @@ func TestErrors(t *testing.T) {
 		{"too large a record", []string{"rawtracepoint:sched_switch", "-c", "*prev@1000"}, 2, []string{"a record holds 65536 at most", "collect a part of it"}},
 		{"too many repetitions", []string{"rawtracepoint:sched_switch", "-c", "prev->comm@100000"}, 2, []string{"from 1 to 65536"}},
 		{"no cgroup", []string{"syscall:openat", "--cgroup", "/nonexistent"}, 1, []string{"no such file or directory", "/proc/PID/cgroup"}},
-		{"a directory that is no cgroup", []string{"syscall:openat", "--cgroup", "/etc"}, 1, []string{"no directory of cgroup2"}},
+		{"a directory that is no cgroup", []string{"syscall:openat", "--cgroup", "/etc"}, 1, []string{"not a directory of cgroup2"}},
 		{"float", []string{"uprobe:" + bin + ":hammer_one if ((long)n > 1.5)", "--all"}, 2, []string{"float"}},
 		{"after the return", []string{"uretprobe:" + bin + ":hammer_one", "-c", "n", "--all"}, 2, []string{"the function has returned, and its frame is gone"}},
 		{"a condition that assigns", []string{"syscall:openat if (args->flags = 1)"}, 2, []string{"^"}},
@@ -79,7 +79,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestUnprivileged: a user without capabilities is told so, the same for all places.
+// TestUnprivileged: a user without capabilities gets the same error for all places.
 func TestUnprivileged(t *testing.T) {
 	as := func(args ...string) *process {
 		cmd := exec.Command(jalonBin, args...)

@@ -103,8 +103,8 @@ func TestForeignExact(t *testing.T) {
 	}
 }
 
-// TestForeignUnderGDB: GDB is told that another tracer's breakpoint is at an address,
-// in the place of breakpoints and tracepoints that would have no hits.
+// TestForeignUnderGDB: GDB gets an error if another tracer's breakpoint is at an address, because breakpoints
+// and tracepoints there would have no hits.
 func TestForeignUnderGDB(t *testing.T) {
 	gdb := tool(t, "gdb")
 	p, path := checked(t, 2)

@@ -32,8 +32,7 @@ func perfRecord(t *testing.T, perf, event, deed string) []string {
 	return got
 }
 
-// TestGate: perf sees the hits for which the condition holds, those and no others,
-// while the gate stands.
+// TestGate: while the gate runs, perf gets exactly the hits for which the condition is true.
 func TestGate(t *testing.T) {
 	perf := tool(t, "perf")
 	all := strings.Fields("0 1 2 3 4 5 6 7 8 9")
@@ -52,7 +51,7 @@ func TestGate(t *testing.T) {
 	} {
 		last := tt.cond == "comm[4] == 50"
 		t.Run(tt.event+" "+tt.cond, func(t *testing.T) {
-			gate := start(t, jalonBin, "gate", tt.event+" if ("+tt.cond+")").AwaitErr("the gates stand")
+			gate := start(t, jalonBin, "gate", tt.event+" if ("+tt.cond+")").AwaitErr("the gates are active")
 			if got := perfRecord(t, perf, tt.event, tt.deed); !slices.Equal(got, tt.want) {
 				t.Errorf("perf saw %v, want %v", got, tt.want)
 			}
@@ -71,7 +70,7 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// TestGateProgram: the gate stands as long as the program behind "--" runs.
+// TestGateProgram: the gate is active as long as the program after "--" runs.
 func TestGateProgram(t *testing.T) {
 	perf := tool(t, "perf")
 	file := filepath.Join(t.TempDir(), "perf.data")
@@ -96,8 +95,8 @@ func TestGateProgram(t *testing.T) {
 	}
 }
 
-// TestPair: a condition on raw arguments that selects the tracepoint's own record.
-// The two programs work only when no other perf user stands between them.
+// TestPair: a condition on raw arguments that selects the tracepoint's own record. The two programs work only
+// if no other perf user is between them.
 func TestPair(t *testing.T) {
 	perf := tool(t, "perf")
 	const place = "tracepoint:task:task_rename if (task->comm[4] == 51 || task->comm[4] == 55)"
@@ -127,7 +126,7 @@ func TestPair(t *testing.T) {
 
 	// One that was there before: refused, in words.
 	p := jalon(t, "trace", place, "-d", "100ms")
-	if p.Status != 2 || !strings.Contains(p.Errs.String(), "another program has this event open by perf") || !strings.Contains(p.Errs.String(), "collect expressions of the arguments in place of $_sdata") {
+	if p.Status != 2 || !strings.Contains(p.Errs.String(), "another program has this event open through perf") || !strings.Contains(p.Errs.String(), "collect expressions of the arguments instead of $_sdata") {
 		t.Errorf("status %d: %s", p.Status, p.Errs.String())
 	}
 	p = jalon(t, "gate", "task:task_rename if (task->pid == 1)", "-d", "100ms")

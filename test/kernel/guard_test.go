@@ -104,9 +104,9 @@ func places(path string, functions []string) (list []string) {
 	return list
 }
 
-// TestLaterUprobe: uprobes of another tracer come to a program that is traced, at the
-// bytes of the jumps, behind them, at other functions of the page; and go again, while
-// it is traced. The program computes what it must, and jalon counts every hit.
+// TestLaterUprobe: another tracer adds and removes uprobes in a traced program: at the bytes of the jumps,
+// after them, and at other functions of the page. The program computes the right results, and jalon counts
+// every hit.
 func TestLaterUprobe(t *testing.T) {
 	for _, prog := range selfChecking {
 		path := compile(t, "gcc", prog.src, "-g", "-O2", "-pthread", "-DCOPY="+t.Name())

@@ -32,7 +32,7 @@ func TestUprobeValues(t *testing.T) {
 				if collect == "" {
 					collect = "n, p.x, p, label"
 				}
-				// The counter tells the iterations apart; wild ones fault.
+				// The counter distinguishes the iterations; bad pointers fault.
 				cond := " if (depth % 3 != 1)"
 				var got [2][]event
 				for i, engine := range []string{"process", "kernel"} {

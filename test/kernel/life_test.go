@@ -85,7 +85,7 @@ func TestEnds(t *testing.T) {
 		}
 	})
 	t.Run("debugged", func(t *testing.T) {
-		// A process that somebody traces by ptrace can be looked at all the same.
+		// A process that another tracer traces by ptrace can still be checked.
 		strace := tool(t, "strace")
 		p := start(t, strace, "-f", "-qq", "-e", "trace=getpriority", "-o", filepath.Join(t.TempDir(), "strace"), things(t), "ready", "wait", "names", "ready").AwaitOut("ready\n")
 		b, err := exec.Command("pgrep", "-P", fmt.Sprint(p.Pid())).Output()

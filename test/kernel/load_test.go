@@ -71,7 +71,7 @@ func TestHammer(t *testing.T) {
 	}
 }
 
-// TestCost: what a hit costs is told when asked for, and sane.
+// TestCost: --cost reports a plausible cost of a hit.
 func TestCost(t *testing.T) {
 	p := jalon(t, "trace", "syscall:getpriority if (who == 7)", "--cost", "-f", "none", "--", things(t), "hammer", "2000")
 	var row []string

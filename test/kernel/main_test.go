@@ -106,7 +106,7 @@ func things(t testing.TB) string {
 	return compile(t, "gcc", "things.c", "-g", "-O1", "-Wall", "-pthread")
 }
 
-// process is a program that a test has started; the test tells it what to do.
+// process is a program started and controlled by a test.
 type process = testkit.Process
 
 // start starts a program in a process group of its own.

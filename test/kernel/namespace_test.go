@@ -148,7 +148,7 @@ func TestForeignProc(t *testing.T) {
 		tr := beginCmd(t, func(c *exec.Cmd) {
 			c.Path, c.Args = "/usr/bin/unshare", append([]string{"unshare", "-pf"}, c.Args...)
 		}, "uprobe:"+lib+":work", "--engine="+engine, "--", prog, lib, "1").wait()
-		if text := tr.Errs.String(); tr.Status == 0 || !strings.Contains(text, "/proc is that of another PID namespace") || tr.Out.String() != "" {
+		if text := tr.Errs.String(); tr.Status == 0 || !strings.Contains(text, "/proc belongs to another PID namespace") || tr.Out.String() != "" {
 			t.Errorf("status %d, output %q:\n%s", tr.Status, tr.Out.String(), text)
 		}
 	}

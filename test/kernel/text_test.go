@@ -53,8 +53,8 @@ func (in *instance) enable(event string, tid int) {
 	in.write(dir+"/enable", "1")
 }
 
-// linePrefix is what stands before an event: the thread, the CPU, flags, the time.
-// The third flag is the context.
+// linePrefix matches the text before an event: the thread, the CPU, flags, the time. The third flag is the
+// context.
 var linePrefix = regexp.MustCompile(`^.{16,}?-\d+ +\[\d+\] \S\S(\S)\S* +\d+\.\d+: `)
 
 // lines lists what was recorded.

@@ -67,7 +67,7 @@ var valueCases = []valueCase{
 			return nil
 		},
 	},
-	// Wild pointers: of programs, of the kernel, of nobody; in a condition they count.
+	// Bad pointers: user addresses, kernel addresses and others; in a condition they are counted.
 	{
 		cond: "which == 3 ? *(int *)who : which > 7", collect: "which, *(int *)who, *(long *)0xffff800000000000, *(char *)-1", hits: []int{8, 9}, faults: 1,
 		want: func(i int) map[string]string { return map[string]string{"which": fmt.Sprint(i)} },
@@ -104,7 +104,7 @@ func TestValues(t *testing.T) {
 			events := tr.events()
 			var got []int
 			for _, e := range events {
-				// The order is that of the calls; the thread's name tells which it was.
+				// The order is that of the calls; the thread's name identifies each.
 				var i int
 				if _, err := fmt.Sscanf(e.Comm, "name%d", &i); err != nil {
 					t.Fatalf("%+v", e)
@@ -205,7 +205,7 @@ func TestRaw(t *testing.T) {
 	}
 	// Both in one expression are refused, in words that say why.
 	p := jalon(t, "trace", `tracepoint:task:task_rename if (args->oom_score_adj == 0 && task->pid > 0)`, "-n", "1")
-	if !strings.Contains(p.Errs.String(), `"task" is not there together with the other names used here`) {
+	if !strings.Contains(p.Errs.String(), `"task" cannot be used together with the other names here`) {
 		t.Errorf("%s", p.Errs.String())
 	}
 	tr = run(t, "tracepoint:raw_syscalls:sys_enter if (args->id == 140)", "-c", "args->args, args->args[1], args->id", "--", things(t), "names")

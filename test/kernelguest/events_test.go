@@ -59,8 +59,7 @@ func line(t *testing.T, text string) string {
 	return fmt.Sprint(1 + strings.Count(before, "\n"))
 }
 
-// A condition on raw arguments and what they point to selects the kernel's own
-// record; both tell of the same hit.
+// A condition on raw arguments and their targets selects the kernel's own record; both describe the same hit.
 func TestGuest_RawArguments(t *testing.T) {
 	const list = "prev->pid, next->pid, prev->comm, next->comm"
 	o := trace(t, script(t,

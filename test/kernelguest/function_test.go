@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// sizes are what `calls reads` asks vfs_read for, one after the other.
+// sizes are the sizes that `calls reads` passes to vfs_read, in order.
 var sizes = []int64{100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 4096, 4097, 5000, 60000}
 
 // returns are what vfs_read gives `calls errors`: three times EBADF, EISDIR,
@@ -61,8 +61,8 @@ func text(t *testing.T, addr uint64, n int) []byte {
 	return nil
 }
 
-// behindEntry is the offset of the instruction behind the nop of ftrace, with
-// which functions begin, and endbr64 where it stands before.
+// behindEntry is the offset of the instruction after ftrace's nop at the beginning of functions, and after
+// endbr64 if there is one.
 func behindEntry(t *testing.T, addr uint64) int {
 	t.Helper()
 	const nop5, endbr, sealed = "\x0f\x1f\x44\x00\x00", "\xf3\x0f\x1e\xfa", "\x66\x0f\x1f\x00"

@@ -116,7 +116,7 @@ func start(t *testing.T, args ...string) tracer {
 	return tracer{p}
 }
 
-// stop asks jalon to end and returns all that it showed.
+// stop ends jalon and returns its whole output.
 func (tr tracer) stop() *outcome {
 	tr.T.Helper()
 	tr.Signal(syscall.SIGINT)
@@ -149,7 +149,7 @@ func (w *worker) once() byte {
 	return w.Out.String()[w.turns-1]
 }
 
-// kernelIs says whether the guest's kernel is of that series.
+// kernelIs reports whether the guest's kernel is of that series.
 func kernelIs(t *testing.T, series string) bool {
 	t.Helper()
 	b, err := os.ReadFile("/proc/sys/kernel/osrelease")

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Places in a program for all its processes, with its local variables; and its
-// static markers, whose semaphore tells the program that somebody listens.
+// Places in a program for all its processes, with its local variables; and its static markers, whose semaphores
+// show the program that they are in use.
 func TestGuest_Uprobes(t *testing.T) {
 	entry, ret, marker := "uprobe:"+calls+":work", "uretprobe:"+calls+":work", "usdt:"+calls+":demo:marked"
 	first, second, marks := work(t, "works", "5"), work(t, "works", "5"), work(t, "markers", "4")

@@ -48,8 +48,8 @@ func TestVmlinux(t *testing.T) {
 
 const debug = "--vmlinux=" + vmlinux
 
-// A line of the kernel with its local variables: the values are what the program
-// was told by its read calls. The kernel is not where its file says (KASLR).
+// A line of the kernel with its local variables: the values equal the results of the program's read calls. The
+// kernel is relocated (KASLR).
 func TestGuest_VmlinuxLine(t *testing.T) {
 	at := os.Getenv(lineVar)
 	// Reads of a file that is not open for reading end before this line.

@@ -34,7 +34,7 @@ func Start(t testing.TB, args ...string) *Process {
 	return StartCmd(t, exec.Command(args[0], args[1:]...))
 }
 
-// StartTold starts a program that the test tells what to do by its standard input.
+// StartTold starts a program that the test controls through its standard input.
 func StartTold(t testing.TB, cmd *exec.Cmd) *Process {
 	t.Helper()
 	in, err := cmd.StdinPipe()
@@ -231,7 +231,7 @@ func NoPanic(t testing.TB, args []string, stderr string) {
 	}
 }
 
-// Output collects what a program writes and tells those who wait for a text in it.
+// Output collects a program's output and notifies waiters for a text in it.
 type Output struct {
 	mu      sync.Mutex
 	b       bytes.Buffer

@@ -126,7 +126,7 @@ func Eventually(t testing.TB, what string, cond func() bool) {
 	}
 }
 
-// Alive tells whether a process exists and is not a zombie.
+// Alive reports whether a process exists and is not a zombie.
 func Alive(pid int) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -138,7 +138,7 @@ func (g *globbed) traced(t *testing.T, argv []string, w globWay, pattern string)
 	return a
 }
 
-var leftOut = regexp.MustCompile(`(\d+) of \d+ addresses are left out`)
+var leftOut = regexp.MustCompile(`(\d+) of \d+ addresses are skipped`)
 
 func (g *globbed) launched(t *testing.T, argv, args []string, a *attempt) {
 	t.Helper()

@@ -475,7 +475,7 @@ func TestFound(t *testing.T) {
 		{"gives-up", launchedFalse, "7"},
 		{"profiles", launchedFalse, "0"},        // of 500 ticks 437 were in hit programs
 		{"resumes-behind", launchedEvery, "0"},  // a handler goes on behind the first of the instructions under a jump
-		{"dies-trap", launchedEvery, "3"},       // int3 in the place of an int3, and no handler
+		{"dies-trap", launchedEvery, "3"},       // jalon's int3 over the program's int3, without a handler
 		{"moves-copy-over", launchedEvery, "0"}, // a copy of a page has the kernel's breakpoint of a uprobe
 		{"debugs-breakpoint", inProcess, "0"},   // a debugger's int3 at a place that would be a uprobe
 	} {

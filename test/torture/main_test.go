@@ -1,6 +1,6 @@
-// Package torture traces programs that nobody wrote for jalon, and small ones that live
-// every kind of life a process can have, and compares each run with an untraced one:
-// the same output, the same end, exact counts where they are known.
+// Package torture traces programs of the distribution, and small programs for every kind of process life cycle.
+// It compares each run with an untraced one: the same output, the same end, and exact counts where they are
+// known.
 //
 //   - TestEveryInstruction sweeps programs and libraries (libc, libcrypto, libsqlite3,
 //     python, lua, redis-server, git, cc1 ...): tracepoints at thousands of instructions a

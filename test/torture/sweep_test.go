@@ -101,7 +101,7 @@ func slowAfter() time.Duration {
 	return 2 * time.Second
 }
 
-// run runs the commands; wrap, if any, is what stands before each.
+// run runs the commands; wrap, if any, is put before each.
 func (s *subject) run(t *testing.T, dir string, wrap []string) (o outcome, stderr string) {
 	t.Helper()
 	for _, argv := range s.commands {
@@ -294,7 +294,7 @@ func (s *subject) sweep(t *testing.T, list []form) {
 	}
 }
 
-// untraced is what the subject does when nobody looks: the same each time.
+// untraced is the result of the subject without tracing: the same each time.
 func (s *subject) untraced(t *testing.T, dir string) outcome {
 	t.Helper()
 	want, stderr := s.run(t, dir, nil)

@@ -6,7 +6,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/ir"
 )
 
-// TestClocks: every rdtsc is told, and guarded where threads may not execute it.
+// TestClocks: every rdtsc is reported, and guarded if threads may not execute it.
 func TestClocks(t *testing.T) {
 	for _, c := range []struct {
 		text   string

@@ -372,8 +372,8 @@ func (tr *trial) verifyRegisters(out *caseOut) error {
 	return nil
 }
 
-// verifyX87 compares the x87 state with that before the code, and that with what was
-// asked for but for the pointers, which not all processors keep.
+// verifyX87 compares the x87 state with that before the code, and that with the requested state, except for the
+// pointers, which not all processors keep.
 func (tr *trial) verifyX87(out *caseOut) error {
 	if out.After != out.Before {
 		return fmt.Errorf("the x87 state is %x, was %x", out.After, out.Before)

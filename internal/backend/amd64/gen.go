@@ -226,8 +226,8 @@ func (g *gen) emitInstr(in *ir.Instr) {
 // lower is the table of operations; each family registers its own.
 var lower [ir.NumOps]func(*gen, *ir.Instr)
 
-// exit leaves the hit with everything that is saved here given back. At most
-// one copy of each restore sequence stands in the cold section.
+// exit leaves the hit and restores everything saved here. The cold section has at most one copy of each restore
+// sequence.
 func (g *gen) exit() {
 	s := g.plan.out[g.cur]
 	if g.a.sec == secCold {

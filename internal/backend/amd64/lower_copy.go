@@ -160,9 +160,8 @@ func (g *gen) lowerCopyN(in *ir.Instr) {
 	g.copyLoop(src, dst.plus(slotBytes), i, n, fix)
 }
 
-// lowerCopyMax copies by blocks. When one cannot be read, memory ends at the
-// next page border or here: the bytes up to the border are copied, and no more
-// is asked for.
+// lowerCopyMax copies by blocks. If a block cannot be read, memory ends at the next page boundary or here: it
+// copies the bytes up to the boundary and no more.
 func (g *gen) lowerCopyMax(in *ir.Instr) {
 	src, dst := g.pointer(in.A, 0, in.Aux), at(g.rec(), int32(in.Imm))
 	n, i := g.scratch(), g.scratch()

@@ -251,9 +251,8 @@ func (g *gen) putMXCSR(m mem) {
 	g.mr(iMOV, 4, rmMem(m), r)
 }
 
-// putX87 stores at the first multiple of 16 in the slot, as fxsave64 wants it,
-// and moves the bytes to the start of the slot if that is another address. The
-// bytes of the xmm registers stay behind the slot's promised part.
+// putX87 stores at the first multiple of 16 in the slot, as fxsave64 requires, and moves the bytes to the start
+// of the slot if that is another address. The bytes of the xmm registers stay after the slot's used part.
 func (g *gen) putX87(slot mem) {
 	r, w := g.scratch(), g.scratch()
 	g.lea(8, r, slot.plus(15))

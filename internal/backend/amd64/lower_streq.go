@@ -8,8 +8,8 @@ import (
 
 func init() { lower[ir.StrEq] = (*gen).lowerStrEq }
 
-// lowerStrEq compares by words. When a word cannot be read it starts again by
-// bytes, so that nothing behind the first difference is asked for.
+// lowerStrEq compares by words. If a word cannot be read, it starts again by bytes, so it reads nothing after
+// the first difference.
 func (g *gen) lowerStrEq(in *ir.Instr) {
 	want := append([]byte(in.Data), 0)
 	n := int64(len(want))
@@ -63,7 +63,7 @@ func (g *gen) compareWords(m mem, want []byte, no, slow label) {
 	}
 }
 
-// compareBytes falls through when the bytes at m are want, which stands in the code.
+// compareBytes falls through if the bytes at m equal want, which is embedded in the code.
 func (g *gen) compareBytes(m mem, want []byte, t [3]Reg, no, fault label) {
 	i, c, u := t[0], t[1], t[2]
 	text := g.a.newLabel()

@@ -189,7 +189,7 @@ func (g *gen) move(r Reg, w uint8, o opd) {
 	}
 }
 
-// moveAny loads an operand into r where the upper half does not matter.
+// moveAny loads an operand into r if the upper half is irrelevant.
 func (g *gen) moveAny(r Reg, w uint8, o opd) {
 	if o.isReg(r) {
 		return

@@ -52,9 +52,8 @@ func (g *gen) chooseOrder() {
 	}
 }
 
-// splitRecord moves the blocks of the record to the cold section, so that a false
-// condition runs straight through. A record takes the time of rdtsc; one jump
-// more does not matter to it.
+// splitRecord moves the blocks of the record to the cold section, so a false condition runs straight through. A
+// record takes the time of rdtsc, which hides one more jump.
 func (g *gen) splitRecord(hot, cold []ir.BlockID, tail ir.BlockID) (h, c []ir.BlockID) {
 	recording := make([]bool, len(g.place))
 	for b, blk := range g.an.p.Blocks {

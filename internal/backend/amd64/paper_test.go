@@ -51,7 +51,7 @@ func TestPaperExample(t *testing.T) {
 	}
 }
 
-// untilHit counts what stands before the part for hits.
+// untilHit counts the instructions before the part for hits.
 func untilHit(listing []string) (instructions, bytes int) {
 	for _, l := range listing {
 		if l == "; hit" {

@@ -6,13 +6,11 @@ import (
 	"github.com/jalon-trace/jalon/internal/ir"
 )
 
-// reloadAfterReserve has what the condition read from the stack frame of the site read
-// again behind Reserve, where the record wants it too. Kept over Reserve it would need a
-// register that Reserve leaves alone, and such a register must be saved, and restored,
-// where the condition is false as well; reading it once more costs less, and only hits.
-//
-// Only frames are read twice: other memory may be written by other threads in between,
-// and a record would contradict its own condition.
+// reloadAfterReserve makes the record read values of the stack frame again after Reserve, if the condition has
+// read them already. Keeping such a value needs a register that Reserve preserves, and this register must be
+// saved and restored even if the condition is false. Reading again costs less, and only at hits. Only the stack
+// frame is read twice. Other threads may write other memory in between, and the record would contradict its
+// condition.
 func reloadAfterReserve(p *ir.Program) *ir.Program {
 	at, n, ok := onlyReserve(p)
 	if !ok {
@@ -48,8 +46,7 @@ func reloadAfterReserve(p *ir.Program) *ir.Program {
 	return r.out
 }
 
-// keepWanted drops from early the reads that nothing before Reserve wants: they cost
-// nothing more where they are.
+// keepWanted removes from early the reads that nothing before Reserve uses: they are not kept over Reserve.
 func keepWanted(p *ir.Program, at ir.BlockID, n int, behind []bool, early map[ir.Value]ir.Instr) {
 	wanted := map[ir.Value]bool{}
 	for id, b := range p.Blocks {
@@ -140,15 +137,15 @@ func blocksBehind(p *ir.Program, at ir.BlockID, n int) []bool {
 	return reached
 }
 
-// reloader rewrites what stands behind Reserve.
+// reloader rewrites the instructions after Reserve.
 type reloader struct {
 	early map[ir.Value]ir.Instr
-	again map[ir.Value]ir.Value // of early ones: what stands for them behind Reserve
+	again map[ir.Value]ir.Value // replacements of early values after Reserve
 	loads []ir.Instr            // that define these
 	out   *ir.Program
 }
 
-// use gives what stands for v behind Reserve.
+// use returns the replacement for v after Reserve.
 func (r *reloader) use(v ir.Value) ir.Value {
 	in, ok := r.early[v]
 	if !ok || in.Op == ir.Reg { // registers are there all the time

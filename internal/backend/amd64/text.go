@@ -70,7 +70,7 @@ func (w *writer) rm(o rmOp, width uint8, xmm bool) string {
 	return regText(o.r, width)
 }
 
-// suffix is the width letter where no register operand tells the width.
+// suffix is the width letter if no register operand determines the width.
 func suffix(width uint8) string {
 	return map[uint8]string{1: "b", 2: "w", 4: "l", 8: "q"}[width]
 }

@@ -148,7 +148,7 @@ func (an *analysis) emitted(in *ir.Instr) bool {
 	return an.uses[in.Dst] > 0 && !an.known[in.Dst] && !an.fused[in.Dst]
 }
 
-// countUses goes backwards: what nobody uses uses nothing.
+// countUses goes backwards, so operands of unused values are not counted.
 func (an *analysis) countUses() {
 	for id := len(an.p.Blocks) - 1; id >= 0; id-- {
 		if !an.reach[id] {

@@ -10,7 +10,7 @@ import (
 // label is a place in the code that jumps lead to.
 type label int
 
-// section says where code goes: the rare paths stand behind all others.
+// section is the section for code: rare paths come after all others.
 type section uint8
 
 const (

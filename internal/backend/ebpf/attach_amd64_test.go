@@ -55,8 +55,8 @@ func (m *machine) records() (recs [][]byte) {
 	return recs
 }
 
-// TestUprobe: one program at two places, told apart by the cookie; registers,
-// the thread pointer, the user's stack and the thread's name are right.
+// TestUprobe: one program at two places, distinguished by the cookie; registers, the thread pointer, the user's
+// stack and the thread's name are right.
 func TestUprobe(t *testing.T) {
 	m := newMachine(t)
 	cfg := m.config()

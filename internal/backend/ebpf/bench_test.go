@@ -50,7 +50,7 @@ func looped(body asm.Instructions) asm.Instructions {
 		asm.StoreMem(asm.R6, 64, asm.R0, asm.DWord),
 		asm.Mov.Imm(asm.R0, 0),
 		asm.Return())
-	empty := asm.Instructions{ // nobody reads: the ring is empty again
+	empty := asm.Instructions{ // there is no reader: the ring is empty again
 		asm.LoadMapValue(asm.R2, 0, uint32(benchRing)).WithReference(mapName),
 		asm.LoadMem(asm.R3, asm.R2, ring.RingReserved, asm.DWord),
 		asm.StoreMem(asm.R2, ring.RingConsumed, asm.R3, asm.DWord),
@@ -125,7 +125,7 @@ func (m *machine) numbers(text string) string {
 		switch f.Name {
 		case "pid", "comm":
 			text = strings.ReplaceAll(text, strings.ToUpper(f.Name), fmt.Sprint(f.Offset.Bytes()))
-		case "ptracer_cred": // 0 in a thread that nobody traces
+		case "ptracer_cred": // 0 in a thread that is not traced
 			text = strings.ReplaceAll(text, "ZERO", fmt.Sprint(f.Offset.Bytes()))
 		}
 	}

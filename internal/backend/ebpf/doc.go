@@ -56,7 +56,7 @@ const (
 // Space says whose addresses the program's loads are given.
 type Space uint8
 
-// The spaces. On x86-64 the sign of an address tells whose it is.
+// The spaces. On x86-64 the sign of an address distinguishes kernel and user addresses.
 const (
 	// Kernel: the kernel's; an address of the lower half is the current process's,
 	// but for the first page, where null pointers lead: that is unreadable.

@@ -57,7 +57,7 @@ func (an *analysis) dominators() []ir.BlockID {
 	return dom
 }
 
-// meet is the nearest block that dominates a and b; NoBlock stands for any.
+// meet returns the nearest block that dominates a and b; NoBlock means any block.
 func meet(dom []ir.BlockID, a, b ir.BlockID) ir.BlockID {
 	if a == ir.NoBlock {
 		return b

@@ -32,8 +32,7 @@ func timeOnce(an *analysis) *ir.Program {
 	return q
 }
 
-// renamed copies p without the definitions of the values in same, with what
-// they stand for in their place.
+// renamed copies p without the definitions of the values in same, and replaces these values.
 func renamed(p *ir.Program, same map[ir.Value]ir.Value) *ir.Program {
 	to := func(v ir.Value) ir.Value {
 		if w, ok := same[v]; ok {

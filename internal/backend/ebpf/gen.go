@@ -172,12 +172,11 @@ func (g *gen) addImm(d asm.Register, k int64, tmp asm.Register) {
 	}
 }
 
-// sum makes d = v + k, where d is not v's own register; a large k needs tmp when
-// v lies on the stack. To the verifiers of newer kernels registers are linked when
-// one is made from the other by a copy and an added constant: comparing one tells
-// about the other. What that of Linux 6.12 derives of their low halves is wrong,
-// and later ones get lost in all the different things that they then know of an
-// address. So the copy is added to the constant, and not the other way round.
+// sum makes d = v + k, where d is not v's own register; a large k needs tmp when v lies on the stack. To the
+// verifiers of newer kernels registers are linked when one is made from the other by a copy and an added
+// constant: comparing one gives information about the other. The verifier of Linux 6.12 derives wrong facts
+// about their low halves, and later verifiers must track too many states of an address. So the copy is added to
+// the constant, and not the other way round.
 func (g *gen) sum(d asm.Register, v ir.Value, k int64, tmp asm.Register) {
 	if at := g.at(v); at.kind == locReg {
 		g.movImm(d, k)

@@ -7,9 +7,8 @@ import (
 	"github.com/cilium/ebpf/asm"
 )
 
-// Listing returns the instructions as text: position in units of 8 bytes,
-// instruction, target of a jump; the notes of blocks and the operations of the
-// program stand before what is made of them.
+// Listing returns the instructions as text: position in units of 8 bytes, instruction, target of a jump. Notes
+// of blocks and operations of the program precede their instructions.
 func Listing(insns asm.Instructions) string {
 	var b strings.Builder
 	for it := insns.Iterate(); it.Next(); {

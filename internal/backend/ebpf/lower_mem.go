@@ -8,10 +8,9 @@ import (
 	"github.com/jalon-trace/jalon/internal/ir"
 )
 
-// A load of kernel memory where the kernel lets a program read any address
-// (Features.RdonlyCast): the instruction gives 0 when it cannot read, or when the
-// address is not the kernel's. So a value that is not 0 is right, and 0 is
-// looked at again out of line, by a helper that tells a fault from a zero.
+// A load of kernel memory where the kernel lets a program read any address (Features.RdonlyCast): the
+// instruction gives 0 when it cannot read, or when the address is not the kernel's. So a nonzero value is
+// right, and a 0 is read again out of line by a helper that distinguishes a fault from a zero.
 func (g *gen) loadMemory(in *ir.Instr) {
 	if !g.an.direct() {
 		g.loadByHelper(in)
@@ -81,9 +80,9 @@ func (g *gen) mustBeReadable(in *ir.Instr) bool {
 	return ok && in.Fault == ir.NoBlock && int64(k)+in.Imm < 0
 }
 
-// lookAgain finds out, out of line, what a zero in d means. Most are told
-// without a call: null pointers are faults, and a word that is not zero in
-// the same 64 bytes shows that the memory is there. Else a helper reads again.
+// lookAgain determines, out of line, whether a zero in d is a fault. Most cases need no call: null pointers are
+// faults, and a nonzero word in the same 64 bytes shows that the memory is readable. Otherwise a helper reads
+// again.
 func (g *gen) lookAgain(in *ir.Instr, d asm.Register, slow, back label) {
 	g.bind(slow)
 	f, guarded := g.an.faults(in)

@@ -29,8 +29,8 @@ func (g *gen) cpuOffset(stride uint64) bool {
 	return true
 }
 
-// site leaves the number of the site, taken from the cookie, in r0. A number out
-// of range, which nobody gives, becomes 0, for the verifier.
+// site puts the number of the site, from the cookie, into r0. An out-of-range number, which does not occur,
+// becomes 0 for the verifier.
 func (g *gen) site() {
 	g.load(asm.R1, g.an.context())
 	g.call(asm.FnGetAttachCookie)

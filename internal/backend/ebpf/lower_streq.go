@@ -110,7 +110,7 @@ func (g *gen) piece(in *ir.Instr, off int64, text string, differ label) {
 	g.bind(equal)
 	g.rare(func() {
 		g.bind(short)
-		fault := differ // without a fault edge the result does not matter
+		fault := differ // without a fault edge the result is irrelevant
 		if f, ok := g.an.faults(in); ok {
 			fault = g.faultLabel(in, f)
 		}

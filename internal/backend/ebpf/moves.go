@@ -8,8 +8,8 @@ type move struct {
 	number   uint64
 }
 
-// moves does parallel copies: first those whose target nobody reads any more; a
-// ring of copies is opened by way of the scratch register; numbers last.
+// moves does parallel copies: first those whose target is not read any more; a cycle of copies is broken
+// through the scratch register; constants last.
 func (g *gen) moves(ms []move) {
 	var pending, numbers []move
 	for _, m := range ms {

@@ -182,7 +182,7 @@ func TestNullIsUnreadable(t *testing.T) {
 	}
 }
 
-// TestTimeOnce: the time is the same wherever a program asks for it.
+// TestTimeOnce: the time is the same at each use in a program.
 func TestTimeOnce(t *testing.T) {
 	m := newMachine(t)
 	p := m.program(`b0:

@@ -173,7 +173,7 @@ func contextPlaces(params []Param) []debuginfo.Location {
 			word = -1
 		}
 		if word < 0 {
-			out[i].Unavailable = "the kernel does not tell its type, so its place is not known"
+			out[i].Unavailable = "BTF does not have its type, so its place is unknown"
 			continue
 		}
 		out[i] = inContext(word)

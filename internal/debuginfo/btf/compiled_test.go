@@ -150,8 +150,8 @@ func (c *comparer) compare(at string, a, b *ctype.Type) {
 	}
 }
 
-// flat evens out what BTF does not tell: int a[0] from int a[], and, as pahole
-// writes it, int a[2][3] from int a[6].
+// flat removes differences that BTF does not represent: int a[0] and int a[], and, as pahole writes it, int
+// a[2][3] and int a[6].
 func flat(t *ctype.Type) *ctype.Type {
 	if t.Kind != ctype.Array {
 		return t

@@ -112,7 +112,7 @@ func fillInt(t *raw.Type, c *ctype.Type) {
 	case encoding&encChar != 0:
 		c.Kind = ctype.Char
 	case c.Name == "float" || c.Name == "double" || c.Name == "long double":
-		c.Kind = ctype.Float // as pahole writes it when not asked for floats
+		c.Kind = ctype.Float // as pahole writes it without the option for floats
 	case c.Size == 1 && (c.Name == "char" || c.Name == "signed char" || c.Name == "unsigned char"):
 		c.Kind = ctype.Char
 	}

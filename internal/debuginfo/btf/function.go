@@ -15,7 +15,7 @@ import (
 
 // Param is a parameter of a function or tracepoint.
 type Param struct {
-	Name string // "arg0", ... when nothing tells the name
+	Name string // "arg0", ... if the name is unknown
 	Type *ctype.Type
 }
 
@@ -30,10 +30,9 @@ type Func struct {
 	unit   *unit
 }
 
-// Func finds a function by its name; module "" means the kernel, then whichever
-// module has it. The error is a *debuginfo.NotFoundError; it is one too when
-// several functions of that name have different parameters, because nothing
-// tells which of them an address is.
+// Func finds a function by its name; module "" means the kernel, then any module. The error is a
+// *debuginfo.NotFoundError, also if several functions of that name have different parameters, because BTF does
+// not relate them to addresses.
 func (k *Kernel) Func(name, module string) (*Func, error) {
 	for u := range k.unitsFor(name, module) {
 		found := u.named(name, raw.Func)
@@ -89,8 +88,8 @@ func sameParams(a, b *raw.Type) bool {
 	return r.Same(&s) && slices.Equal(p.Params(), q.Params())
 }
 
-// unitsFor yields where a function may be described, likeliest first. The symbols
-// tell the module; without them every module is looked into.
+// unitsFor yields the units that may describe a function, the likeliest first. The symbols have the module;
+// without them every module is searched.
 func (k *Kernel) unitsFor(name, module string) iter.Seq[*unit] {
 	return func(yield func(*unit) bool) {
 		if module != "" && module != "vmlinux" {

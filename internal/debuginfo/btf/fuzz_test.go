@@ -7,7 +7,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/btf/raw"
 )
 
-// FuzzParse reads raw BTF of a kernel and a module, and asks for everything in them.
+// FuzzParse reads raw BTF of a kernel and a module, and everything in them.
 func FuzzParse(f *testing.F) {
 	w, m := handmade()
 	f.Add(w.bytes(), m.bytes())

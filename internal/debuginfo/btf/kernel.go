@@ -1,8 +1,6 @@
-// Package btf says what names mean in the kernel: types, functions, tracepoints
-// and per-CPU variables, from the BPF Type Format (BTF) that the kernel carries
-// with it, and where a BPF program finds the arguments at each kind of site.
-//
-// Type tags (user, rcu, percpu) are no part of a type here; PointerTag tells them.
+// Package btf resolves names in the kernel: types, functions, tracepoints and per-CPU variables, from the
+// kernel's own BPF Type Format (BTF) data. It also returns the locations of arguments for a BPF program at each
+// kind of site. Type tags (user, rcu, percpu) are not part of a type here; PointerTag returns them.
 //
 // Import rule: btf imports ctype, debuginfo, debuginfo/btf/raw and debuginfo/kallsyms only.
 package btf
@@ -26,17 +24,15 @@ import (
 // Kernel is the BTF of a kernel and its modules. Modules are read when a name
 // is not in the kernel's own. It may be used by several goroutines.
 type Kernel struct {
-	// Symbols gives the kernel's symbol table. It is asked when an address is
-	// needed (per-CPU variables, functions as values) or a function's module.
-	// Open sets it to one that reads /proc/kallsyms once; it may be replaced
-	// before the first use. Nil: nothing has an address.
+	// Symbols returns the kernel's symbol table. It is called when an address is needed (per-CPU variables,
+	// functions as values) or a function's module. Open sets it to a function that reads /proc/kallsyms once;
+	// it may be replaced before the first use. Nil means no addresses.
 	Symbols func() (*kallsyms.Table, error)
 
 	base    *unit
 	modules []*unit // sorted by name
 
-	// mu guards what follows. Members of types are loaded on first use, by
-	// whoever asks, and take it too.
+	// mu guards the fields below. Members of types are loaded on first use, by any goroutine, with mu locked.
 	mu    sync.Mutex
 	types map[key]*ctype.Type
 	depth int

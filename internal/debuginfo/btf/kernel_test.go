@@ -109,7 +109,7 @@ func TestNoBTF(t *testing.T) {
 	}
 }
 
-// TestEveryFunction asks for every function of the kernel at its entry and return.
+// TestEveryFunction makes the scope of every kernel function at its entry and return.
 func TestEveryFunction(t *testing.T) {
 	k := open(t)
 	names, err := k.Functions("*")
@@ -140,8 +140,7 @@ func TestEveryFunction(t *testing.T) {
 	}
 }
 
-// TestConcurrent asks for the same types from several goroutines, which load
-// their members while others convert types.
+// TestConcurrent uses the same types from several goroutines, which load members while others convert types.
 func TestConcurrent(t *testing.T) {
 	k := open(t)
 	var wg sync.WaitGroup

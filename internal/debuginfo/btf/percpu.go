@@ -21,7 +21,7 @@ func (k *Kernel) perCPUVariable(u *unit, name string) *debuginfo.Variable {
 	out := &debuginfo.Variable{Name: name, Type: k.typeOf(v.Ref()), Kind: debuginfo.PerCPU}
 	start, ok := k.perCPUStart(u, x)
 	if !ok {
-		out.Loc.Unavailable = "the kernel does not tell where its per-CPU variables begin: /proc/kallsyms has none of their addresses " +
+		out.Loc.Unavailable = "the start of per-CPU variables is unknown: /proc/kallsyms has none of their addresses " +
 			"(the kernel needs CONFIG_KALLSYMS_ALL, and root must read it)"
 		return out
 	}
@@ -31,9 +31,9 @@ func (k *Kernel) perCPUVariable(u *unit, name string) *debuginfo.Variable {
 	return out
 }
 
-// perCPUStart is the address that offset 0 of a BTF's per-CPU section has. The
-// kernel's begins at 0 before Linux 6.15, and at an ordinary address since. The
-// section of a module has no symbol: its variables tell.
+// perCPUStart returns the address of offset 0 of a BTF's per-CPU section. The kernel's section begins at 0
+// before Linux 6.15, and at an ordinary address since. A module's section has no symbol, so its address is
+// computed from its variables.
 func (k *Kernel) perCPUStart(u *unit, x *raw.BTF) (uint64, bool) {
 	t := k.symbols()
 	if t == nil {
@@ -76,7 +76,7 @@ func (k *Kernel) untyped(name string) string {
 	list := t.Lookup(name)
 	for _, s := range list {
 		if !s.IsText() {
-			return fmt.Sprintf("the kernel has such a symbol but does not tell its type: *(TYPE*)kaddr(%q) reads it", name)
+			return fmt.Sprintf("the kernel has such a symbol, but its type is unknown; write *(TYPE*)kaddr(%q)", name)
 		}
 	}
 	if len(list) > 0 {

@@ -105,7 +105,7 @@ func (s *scope) Lookup(name string) (*debuginfo.Variable, error) {
 	return nil, s.missing(name)
 }
 
-// Has is Lookup for who does not need to know why: that takes its time.
+// Has reports whether Lookup would succeed. It is faster, because explaining a failure takes long.
 func (s *scope) Has(name string) bool { return s.variable(name) != nil }
 
 func (s *scope) variable(name string) *debuginfo.Variable {

@@ -207,7 +207,7 @@ func TestWithoutBTF(t *testing.T) {
 }
 
 func TestPerCPU(t *testing.T) {
-	const notTold = "!the kernel does not tell where its per-CPU variables begin"
+	const notTold = "!the start of per-CPU variables is unknown"
 	for _, c := range []struct{ why, symbols, want string }{
 		{"zero-based", "0000000000000000 A __per_cpu_start\nffffffff81000000 T _stext\n", "[0x40]"},
 		{"not zero-based", "ffffffff83000000 D __per_cpu_start\n", "[-0x7cffffc0]"},
@@ -231,7 +231,7 @@ func TestHints(t *testing.T) {
 	k.Symbols = symbols(t, "ffffffff81000000 T printk\nffffffff82000000 D jiffies\n")
 	s := k.GlobalScope()
 	for name, want := range map[string]string{
-		"jiffies": `no variable "jiffies": the kernel has such a symbol but does not tell its type: *(TYPE*)kaddr("jiffies") reads it`,
+		"jiffies": `no variable "jiffies": the kernel has such a symbol, but its type is unknown; write *(TYPE*)kaddr("jiffies")`,
 		"printk":  `no variable "printk": it is a function of the kernel: kaddr("printk") is its address`,
 		"hots":    `no variable "hots"`,
 	} {

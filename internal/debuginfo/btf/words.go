@@ -60,7 +60,7 @@ func spellings(name string) []string {
 }
 
 // builtin are C's own types, for BTF that does not mention them. The kernel's
-// BTF says whether char is signed; it always mentions char.
+// BTF reports whether char is signed; it always mentions char.
 var builtin = map[string]*ctype.Type{
 	"void": ctype.VoidT, "_Bool": ctype.BoolT, "bool": ctype.BoolT,
 	"char": ctype.CharT, "signed char": ctype.SCharT, "unsigned char": ctype.UCharT,

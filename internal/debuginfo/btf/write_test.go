@@ -210,7 +210,7 @@ func handmade() (base, module *writer) {
 	w.add("btf_trace_nameless", uint32(raw.Typedef), 0, w.add("", kindPtr, 0, probe))
 	w.add("btf_trace_named", uint32(raw.Typedef), 0, w.add("", kindPtr, 0, probe))
 	w.add("__bpf_trace_named", uint32(raw.Func), 0, w.add("", kindProto, 3, 0, w.str("__data"), void, w.str("count"), i, w.str("where"), void))
-	// A function of that name, but of other types, tells nothing.
+	// A function of that name with other types cannot be used.
 	w.add("__traceiter_named", uint32(raw.Func), 0, w.add("", kindProto, 3, 0, w.str("__data"), void, w.str("wrong"), void, w.str("where"), void))
 	w.add("twin", uint32(raw.Func), 0, w.add("", kindProto, 1, i, w.str("a"), i))
 	w.add("twin", uint32(raw.Func), 0, w.add("", kindProto, 1, i, w.str("a"), void))

@@ -5,7 +5,7 @@ import "github.com/jalon-trace/jalon/internal/debuginfo/dwarf/raw"
 // attrSpec is one attribute of an abbreviation.
 type attrSpec struct {
 	at, form uint16
-	pos      int32 // offset from the first attribute, -1 when the data tells
+	pos      int32 // offset from the first attribute, -1 if it depends on the data
 	implicit int64
 }
 
@@ -14,7 +14,7 @@ type abbrev struct {
 	tag      uint16
 	children bool
 	sibling  bool // has DW_AT_sibling
-	fixed    int  // bytes of all attributes together, -1 when the data tells
+	fixed    int  // bytes of all attributes together, -1 if it depends on the data
 	attrs    []attrSpec
 }
 

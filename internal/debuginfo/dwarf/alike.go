@@ -77,8 +77,8 @@ func (d die) childrenAlike(o die, depth int, left *int) bool {
 	return len(theirs) == 0
 }
 
-// shape tells entries of one name apart in the index: those of one header agree in it.
-// It takes no look at all members, of which there are many.
+// shape distinguishes entries of one name in the index: those from one header have the same shape. It does not
+// read the members, because there are many.
 func (d die) shape() (h uint64) {
 	add := func(v uint64) { h = h*1_000_003 + v }
 	d.each(func(at uint16, v val) {

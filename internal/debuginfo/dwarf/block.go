@@ -98,7 +98,7 @@ func (d die) tracking() int {
 	return 0
 }
 
-// isParam tells whether a variable is a parameter, in the source at least.
+// isParam reports whether a variable is a parameter, in the source at least.
 func (d die) isParam() bool {
 	for n := 0; n < 4; n++ {
 		if d.ab.tag == tagFormalParameter {
@@ -120,8 +120,8 @@ type dieKey struct {
 
 func (d die) key() dieKey { return dieKey{d.u, d.off} }
 
-// inherit adds, to a block that stands for an abstract one, the names that only
-// the abstract one declares (optimised out here), in the abstract order.
+// inherit adds to a concrete block the names that only its abstract origin declares (optimised out here), in
+// the order of the origin.
 func (b *block) inherit(depth int) {
 	if depth > maxBlockDepth {
 		return
@@ -182,8 +182,7 @@ func (b *block) inherit(depth int) {
 	}
 }
 
-// byOrigin maps the abstract variables to the concrete entries that stand for
-// them; rest are the entries that stand for none.
+// byOrigin maps abstract variables to their concrete entries; rest are the entries without an abstract origin.
 func (b *block) byOrigin() (own map[dieKey]die, rest []die) {
 	own = map[dieKey]die{}
 	for _, e := range b.vars {
@@ -200,7 +199,7 @@ func (b *block) byOrigin() (own map[dieKey]die, rest []die) {
 	return own, rest
 }
 
-// coveredBlocks are the abstract blocks that concrete blocks below b stand for.
+// coveredBlocks are the abstract origins of the concrete blocks below b.
 func (b *block) coveredBlocks() map[dieKey]bool {
 	m := map[dieKey]bool{}
 	var mark func(b *block, depth int)

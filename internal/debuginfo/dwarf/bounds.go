@@ -5,10 +5,9 @@ import (
 	"slices"
 )
 
-// CodeBounds gives the bounds of the function whose machine code holds vaddr, as
-// call frame information or a symbol with a size has them; debug information, which
-// says less of hand-written code, is not asked. Between functions known is false and
-// the bounds are those of the gap.
+// CodeBounds returns the bounds of the function whose machine code contains vaddr, from call frame information
+// or a symbol with a size. It does not use debug information, which is less reliable for hand-written code.
+// Between functions known is false and the bounds are those of the gap.
 func (m *Module) CodeBounds(vaddr uint64) (lo, hi uint64, known bool) {
 	defer m.guard(nil)()
 	frames := m.frames()

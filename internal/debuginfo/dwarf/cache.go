@@ -54,11 +54,10 @@ func (m *Module) cacheLimit() int64 {
 	return index.Limit
 }
 
-// indexKey identifies what an index was made from: build-ids, and the sizes and
-// samples of the sections, which differ where a tool has rewritten the debug
-// information under the same build-id. Another user can make a file that agrees in all
-// of these and differs in between. Its index must not be taken for this file's, so the key
-// has the users who may have written the files.
+// indexKey identifies the input of an index: build-ids, and the sizes and samples of the sections, which differ
+// if a tool has rewritten the debug information under the same build-id. Another user can forge a file that
+// agrees in all of these. Its index must not be used for this file, so the key includes the users that may have
+// written the files.
 func (m *Module) indexKey() (key [index.KeySize]byte) {
 	h := sha256.New()
 	fmt.Fprintln(h, m.file.BuildID)

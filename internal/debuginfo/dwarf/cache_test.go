@@ -138,8 +138,7 @@ func TestNoCacheFile(t *testing.T) {
 	}
 }
 
-// TestDamagedCache: whatever is in the place of an index file, the answers are
-// right and a good file is there afterwards.
+// TestDamagedCache: with any content of an index file the results are right, and the file is valid afterwards.
 func TestDamagedCache(t *testing.T) {
 	prog, dir := build(t, variants[0], "prog.c", "other.c"), t.TempDir()
 	m := withCache(t, prog, dir)

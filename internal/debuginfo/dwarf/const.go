@@ -124,7 +124,7 @@ const (
 	utSplitType    = 6
 )
 
-// Languages that matter to a decision.
+// Languages that affect a decision.
 const (
 	langC89       = 0x01
 	langGo        = 0x16

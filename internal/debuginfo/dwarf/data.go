@@ -155,7 +155,7 @@ type val struct {
 	u *unit
 }
 
-// isSecOffset tells whether the value is an offset of (or index to) a list in
+// isSecOffset reports whether the value is an offset of (or index to) a list in
 // another section. data4 and data8 are that in DWARF 2 and 3.
 func (v val) isSecOffset() bool {
 	switch v.Form {

@@ -260,7 +260,7 @@ func (d die) after() int {
 
 // walk visits the entries below d in file order with one position that only
 // moves forward, so that damaged sibling links cannot make it long. depth is 1
-// for d's children. fn tells whether to go into the entry's children.
+// for d's children. fn reports whether to go into the entry's children.
 func (d die) walk(fn func(e die, depth int) bool) {
 	pos := d.firstChild()
 	if pos <= 0 {

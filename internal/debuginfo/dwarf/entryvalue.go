@@ -170,7 +170,7 @@ func (s *scope) callable() bool {
 	return false
 }
 
-// The classes of arguments that are told apart.
+// The distinguished classes of arguments.
 const (
 	notScalar = iota
 	inGeneral // a general register

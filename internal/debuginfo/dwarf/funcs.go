@@ -83,8 +83,7 @@ func (m *Module) FunctionAt(vaddr uint64) (f *Function, ok bool) {
 	return nil, false
 }
 
-// demangle is demangled with a memory: a symbol is asked for several times when many
-// functions are traced.
+// demangle is demangled with a cache, because a symbol is needed several times when many functions are traced.
 func (m *Module) demangle(name string) string {
 	if !strings.HasPrefix(name, "_") {
 		return name

@@ -25,7 +25,7 @@ func (f *fn) end() (hi uint64) {
 	return hi
 }
 
-// inlinedCopy is a DW_TAG_inlined_subroutine and the function it stands in.
+// inlinedCopy is a DW_TAG_inlined_subroutine and the function that contains it.
 type inlinedCopy struct {
 	d      die
 	origin uint64 // section offset of the abstract entry, ^0 when unknown
@@ -114,8 +114,8 @@ func originOf(e die) (off uint64, alt bool) {
 	return ^uint64(0), false
 }
 
-// inlinesOthers tells whether inlined copies of this unit may stand for
-// functions of other units (link-time optimisation, dwz).
+// inlinesOthers reports whether inlined copies in this unit may be of functions of other units (link-time
+// optimisation, dwz).
 func (u *unit) inlinesOthers() bool {
 	for _, a := range u.abbrevTable().dense {
 		if a.tag == tagInlinedSubroutine {
@@ -133,7 +133,7 @@ func (u *unit) inlinesOthers() bool {
 	return false
 }
 
-// hasLocList tells whether the entry's own location is a list.
+// hasLocList reports whether the entry's own location is a list.
 func hasLocList(e die) bool {
 	switch e.ab.form(atLocation) {
 	case raw.FormSecOffset, raw.FormLoclistx:

@@ -54,7 +54,7 @@ type globWork struct {
 	err    error // of check
 }
 
-// stopped asks check now and then.
+// stopped calls check periodically.
 func (w *globWork) stopped() bool {
 	if w.n++; w.n%256 == 0 && w.err == nil && w.check != nil {
 		w.err = w.check()

@@ -6,8 +6,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 )
 
-// isGo tells whether the unit was written in Go, where a package's variables are
-// called by the path of the package: "main.count", "example.com/prog/sub.Count".
+// isGo reports whether the unit was written in Go, where a package's variables have the package's path in their
+// name: "main.count", "example.com/prog/sub.Count".
 func (u *unit) isGo() bool { return u.head().lang == langGo }
 
 // goName finds the full name of a package's variable that is meant by x in one of

@@ -23,7 +23,7 @@ type unitIndex struct {
 // unit: in the whole program there may be none but the linker's symbol.
 const tagDeclared = 0xff34
 
-// die is the entry that e stands for.
+// die returns the entry for e.
 func (x *unitIndex) die(e index.Name) (die, bool) {
 	if uint64(e.Unit) >= uint64(len(x.units)) {
 		return die{}, false
@@ -107,8 +107,7 @@ func (x *unitIndex) withSource(file string) (out []*unit) {
 	return out
 }
 
-// inlineOthers lists the units whose inlined copies may stand for functions of
-// other units.
+// inlineOthers lists the units whose inlined copies may be of functions of other units.
 func (x *unitIndex) inlineOthers() (out []*unit) {
 	for id := range x.main {
 		if x.Flags.At(id)&unitInlinesOthers != 0 {
@@ -118,7 +117,7 @@ func (x *unitIndex) inlineOthers() (out []*unit) {
 	return out
 }
 
-// hasCode tells whether a unit of the module can have lines and functions.
+// hasCode reports whether a unit of the module can have lines and functions.
 func (x *unitIndex) hasCode(id int) bool { return x.Flags.At(id)&unitHasCode != 0 }
 
 // The flags of a unit.

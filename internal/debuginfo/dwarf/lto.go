@@ -42,8 +42,7 @@ func (d die) sourceUnit() *unit {
 	return u
 }
 
-// bare tells whether the unit has no code: in a program that was optimised when
-// it was linked, the code is in another unit.
+// bare reports whether the unit has no code: with link-time optimisation the code is in another unit.
 func (u *unit) bare() bool {
 	root, ok := u.rootDie()
 	return ok && root.ab.tag == tagCompileUnit && !root.ab.has(atLowPC) && !root.ab.has(atRanges)

@@ -68,7 +68,7 @@ type Module struct {
 	inCodeOnce sync.Once
 	inCode     []elf.Symbol // objects in sections with code
 
-	plain  map[string]string // demangled names of symbols that were asked for
+	plain  map[string]string // cache of demangled names
 	splits map[string]*splitFile
 	warned map[string]bool
 	warnMu sync.Mutex
@@ -164,7 +164,7 @@ func (m *Module) warn(msg string) {
 	}
 }
 
-// ModuleType tells executables from position-independent ones.
+// ModuleType distinguishes fixed-address from position-independent modules.
 type ModuleType uint8
 
 // The module types.
@@ -182,7 +182,7 @@ func (m *Module) Name() string { return filepath.Base(m.path) }
 // BuildID is the build-id note in hexadecimal, "" when there is none.
 func (m *Module) BuildID() string { return m.file.BuildID }
 
-// Type tells whether the module has a load bias.
+// Type reports whether the module has a load bias.
 func (m *Module) Type() ModuleType {
 	if m.file.PIE {
 		return Dyn
@@ -206,13 +206,13 @@ func (m *Module) Sections() []elf.Section { return m.file.Sections() }
 // SectionAt names the section in memory that holds vaddr, "" for none.
 func (m *Module) SectionAt(vaddr uint64) string { return m.file.SectionAt(vaddr) }
 
-// IsCode tells whether vaddr lies in executable content.
+// IsCode reports whether vaddr lies in executable content.
 func (m *Module) IsCode(vaddr uint64) bool { return m.file.IsCode(vaddr) }
 
 // TLS describes the module's thread-local segment.
 func (m *Module) TLS() (t elf.TLS, ok bool) { return m.file.TLS() }
 
-// HasDebugInfo tells whether DWARF was found.
+// HasDebugInfo reports whether DWARF was found.
 func (m *Module) HasDebugInfo() bool { return m.d != nil }
 
 // DebugInfoFrom is the file that holds the DWARF.

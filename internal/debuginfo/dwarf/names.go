@@ -144,7 +144,7 @@ func splitName(s string) []string {
 	return append(out, s[from:])
 }
 
-// inScopes tells whether the entry's scopes end in the wanted ones.
+// inScopes reports whether the entry's scopes end in the wanted ones.
 func (d die) inScopes(want []string) bool {
 	if len(want) > 0 && want[0] == "" { // ::f
 		want = want[1:]

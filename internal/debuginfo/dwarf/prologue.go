@@ -10,7 +10,7 @@ import (
 // GDB 13's rules for the end of a function's prologue on amd64. Places named by
 // function or line use them, so that both tools stop at the same addresses.
 
-// locationsValid tells whether GDB trusts variable locations from the first
+// locationsValid reports whether GDB trusts variable locations from the first
 // instruction on and skips no prologue: GCC with location lists in the unit.
 func (u *unit) locationsValid() bool {
 	return u.whole().head().gcc >= 5 && u.functions().hasLists
@@ -36,8 +36,7 @@ func (m *Module) funcStart(addr uint64) line.Place {
 	return m.skipPrologue(s)
 }
 
-// skipPrologue moves s behind the prologue of its function unless it is already
-// there.
+// skipPrologue moves s after the prologue of its function unless it is already there.
 func (m *Module) skipPrologue(s line.Place) line.Place {
 	u, f := m.unitFor(s.PC), (*fn)(nil)
 	if u != nil {
@@ -195,7 +194,7 @@ func (m *Module) prologueByLines(start uint64) uint64 {
 	return p.PC
 }
 
-// twoLinesAt tells whether the entry after the first line entry at pc is also at start.
+// twoLinesAt reports whether the entry after the first line entry at pc is also at start.
 func twoLinesAt(e []line.Entry, pc, start uint64) bool {
 	i := sort.Search(len(e), func(i int) bool { return e[i].PC >= pc })
 	for i < len(e) && e[i].PC == pc && e[i].Line == 0 {

@@ -23,7 +23,7 @@ type meaning struct {
 	why   string // it has no value here
 }
 
-// want says which names count.
+// want selects the names to consider.
 type want uint8
 
 const (

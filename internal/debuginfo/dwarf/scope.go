@@ -84,7 +84,7 @@ func (b *block) callSite() (file string, line int) {
 	return b.d.u.fileName(callFile.N), int(min(callLine.N, 1<<31-1))
 }
 
-// calledFrom tells whether an inlined copy's call is at that line.
+// calledFrom reports whether an inlined copy's call is at that line.
 func (b *block) calledFrom(file string, line int) bool {
 	f, n := b.callSite()
 	return n == line && f == file
@@ -222,7 +222,7 @@ func (d die) located() bool {
 	return a || b
 }
 
-// fixed tells whether a variable has one address for the whole run.
+// fixed reports whether a variable has one address for the whole run.
 func (d die) fixed() bool {
 	v, ok := d.deep(atLocation)
 	if !ok || !v.IsBlock() || len(v.B) == 0 {
@@ -414,7 +414,7 @@ func (s *scope) notFound(what, name string, candidates []string) error {
 	case s.u == nil:
 		e.Hint = fmt.Sprintf("there is no debug information for address %#x", s.pc)
 	case what == "variable" && s.untyped(name):
-		e.Hint = "the program has a symbol of that name, but no debug information tells its type"
+		e.Hint = "the program has a symbol of that name, but no debug information for its type"
 	}
 	return e
 }

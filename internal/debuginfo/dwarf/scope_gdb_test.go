@@ -348,7 +348,7 @@ func compareStop(t *testing.T, m *Module, s *stop, tally map[string]int) {
 	}
 }
 
-// twice tells whether the concrete function has two entries for one variable.
+// twice reports whether the concrete function has two entries for one variable.
 func (s *scope) twice(name string) bool {
 	n := 0
 	if s.b != nil {

@@ -18,7 +18,7 @@ var (
 	bpLoc  = regexp.MustCompile(`^(\d+)\.\d+\s+y\s+(0x[0-9a-f]+)`)
 )
 
-// gdbBreaks asks GDB for the addresses of each place; none where it refuses.
+// gdbBreaks returns GDB's addresses for each place; none if GDB refuses it.
 func gdbBreaks(t testing.TB, prog string, places []string) map[string][]uint64 {
 	t.Helper()
 	var cmds []string

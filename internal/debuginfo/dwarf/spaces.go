@@ -286,7 +286,7 @@ func within(space []string, have []*scopeSpan, reach reach) bool {
 	return part && within(space, have[1:], reach)
 }
 
-// qualified looks up a::b, ::x and the like.
+// qualified looks up qualified names such as a::b and ::x.
 func (r *search) qualified(parts []string) ([]meaning, error) {
 	q := &search{s: r.s, want: scopesOnly}
 	if parts[0] == "" {

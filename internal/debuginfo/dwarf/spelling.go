@@ -4,9 +4,9 @@ import "strings"
 
 // Template arguments: compilers, GDB and people spell them in several ways.
 
-// sameName reports whether a name of the debug information is the one asked for.
-// Template arguments are compared without blanks and suffixes of numbers; the
-// default arguments of the standard library's templates may be left out.
+// sameName reports whether a name in the debug information is the requested one. Template arguments are
+// compared without blanks and suffixes of numbers; default arguments of the standard library's templates may be
+// omitted.
 func sameName(have, asked string) bool {
 	if have == asked {
 		return true

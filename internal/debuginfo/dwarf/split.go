@@ -14,8 +14,7 @@ type splitFile struct {
 	d    *data
 }
 
-// openSplit finds the unit that a skeleton unit stands for: in MODULE.dwp or in
-// the .dwo file it names.
+// openSplit finds the unit of a skeleton unit: in MODULE.dwp or in its .dwo file.
 func (m *Module) openSplit(skel *unit) *unit {
 	h := skel.head()
 	path := h.dwoName

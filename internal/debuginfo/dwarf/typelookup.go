@@ -143,8 +143,8 @@ func (s *scope) typeNames(kind ctype.Kind) []string {
 	if s.u == nil {
 		return nil
 	}
-	// Every word of an expression is asked for as a type first: at thousands of
-	// sites the search would be most of the work.
+	// Every word of an expression is first looked up as a type: at thousands of sites the search would be most
+	// of the work.
 	if known, ok := s.u.typeWords.Load(kind); ok {
 		return known.([]string)
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/raw"
 )
 
-// makeStruct makes a struct, class or union. Members are read when first asked
-// for. A declaration is replaced by a definition of that name elsewhere.
+// makeStruct makes a struct, class or union. Members are read on first access. A declaration is replaced by a
+// definition of that name elsewhere.
 func makeStruct(m *Module, d die, t *ctype.Type) {
 	def := m.definition(d)
 	t.Kind, t.Name, t.Size = ctype.Struct, d.typeName(), def.size()

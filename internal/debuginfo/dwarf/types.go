@@ -164,7 +164,7 @@ func makeFunc(m *Module, d die, t *ctype.Type) {
 	}
 }
 
-// typeName is the name of a tag or typedef, with its scopes in C++ and the like.
+// typeName is the name of a tag or typedef, with its scopes in C++ and similar languages.
 func (d die) typeName() string {
 	n := d.name()
 	if n == "" || d.u.isC() {

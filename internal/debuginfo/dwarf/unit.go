@@ -237,7 +237,7 @@ func producerOf(p string) (gcc int, llvm bool) {
 	return gcc, false
 }
 
-// isC tells whether the unit is C: names have no scopes there.
+// isC reports whether the unit is C: names have no scopes there.
 func (u *unit) isC() bool {
 	switch u.head().lang {
 	case langC89, langC, langC99, langC11, langC17, langC23, langAssembler:

@@ -88,7 +88,7 @@ func (s *scope) env(u *unit) *loc.Env {
 	}
 }
 
-// atEntry tells whether pc is the first instruction of the concrete function.
+// atEntry reports whether pc is the first instruction of the concrete function.
 func (s *scope) atEntry() bool { return s.f != nil && s.pc == s.f.entry() }
 
 // frameBase computes DW_AT_frame_base of the concrete function as an expression.

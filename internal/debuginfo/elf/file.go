@@ -28,8 +28,8 @@ type File struct {
 	Path    string
 	BuildID string // hexadecimal, "" when there is none
 	PIE     bool   // ET_DYN: a position-independent executable or a library
-	// Writers names the users who may have written the file: equal for files that the
-	// same users may write to.
+	// Writers identifies the users that may have written the file: it is equal for files that the same users
+	// may write.
 	Writers string
 	stat    unix.Stat_t // owner and permissions; zero if it was not opened by a path
 
@@ -217,8 +217,7 @@ func (f *File) Close() error {
 	return unix.Munmap(f.data)
 }
 
-// Release tells the kernel that the pages read so far are not needed for now.
-// They come back from the file when they are read again.
+// Release lets the kernel drop the pages read so far. They are read from the file again when needed.
 func (f *File) Release() {
 	if f.mapped {
 		_ = unix.Madvise(f.data, unix.MADV_DONTNEED) // advice: it only costs memory when refused
@@ -287,8 +286,8 @@ func (f *File) ReadVaddr(vaddr uint64, n int) []byte {
 	return nil
 }
 
-// IsCode tells whether vaddr lies in executable content: an executable section
-// if the file has section headers, else an executable segment.
+// IsCode reports whether vaddr is in executable content: in an executable section if the file has section
+// headers, otherwise in an executable segment.
 func (f *File) IsCode(vaddr uint64) bool {
 	found := false
 	for _, s := range f.elf.Sections {

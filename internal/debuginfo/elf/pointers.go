@@ -27,8 +27,8 @@ func (f *File) CodePointers() ([]uint64, error) {
 	return slices.Compact(out), nil
 }
 
-// ReadLoaded is ReadVaddr with the words as the dynamic linker makes them at a load
-// bias, as far as the file tells. The slice is a copy.
+// ReadLoaded is ReadVaddr with words relocated for a load bias, as far as this follows from the file. The slice
+// is a copy.
 func (f *File) ReadLoaded(vaddr uint64, n int, bias uint64) ([]byte, error) {
 	words, err := f.relocated()
 	if err != nil {

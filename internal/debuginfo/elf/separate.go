@@ -46,7 +46,7 @@ func (f *File) AltLink() (name, buildID string, ok bool) {
 	return "", "", false
 }
 
-// HasDWARF tells whether the file itself has .debug_info.
+// HasDWARF reports whether the file itself has .debug_info.
 func (f *File) HasDWARF() bool {
 	for _, n := range []string{".debug_info", ".zdebug_info"} {
 		if s := f.sections[n]; s != nil && s.Size > 0 && !describe(s).NoBits {
@@ -196,6 +196,5 @@ func (f *File) Sum() (sum string, err error) {
 	return hex.EncodeToString(b[:]), nil
 }
 
-// Equal tells whether two files have the same content (used by tests and to
-// recognise a copied library).
+// Equal reports whether two files have the same content (used by tests and to recognise a copied library).
 func (f *File) Equal(g *File) bool { return bytes.Equal(f.data, g.data) }

@@ -129,7 +129,7 @@ func (t *symtab) symbol(r *rawSym) Symbol {
 	}
 }
 
-// HasSymtab tells whether the full symbol table is there (not stripped).
+// HasSymtab reports whether the full symbol table exists (the file is not stripped).
 func (f *File) HasSymtab() bool {
 	for _, s := range f.elf.Sections {
 		if s.Type == stdelf.SHT_SYMTAB {
@@ -186,8 +186,8 @@ func (f *File) Objects(fn func(Symbol)) {
 	}
 }
 
-// IsFunc tells whether the symbol names code: a function, or an untyped symbol
-// in an executable section (hand-written assembly).
+// IsFunc reports whether the symbol is code: a function, or an untyped symbol in an executable section
+// (hand-written assembly).
 func (f *File) IsFunc(s Symbol) bool {
 	return s.Func || f.codeLabel(s.TLS || s.Object, s.Section)
 }

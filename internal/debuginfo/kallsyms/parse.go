@@ -11,12 +11,11 @@ import (
 	"slices"
 )
 
-// ErrRestricted says that the kernel shows its symbols without their addresses.
+// ErrRestricted means that the kernel hides the addresses of its symbols.
 var ErrRestricted = errors.New("the kernel hides the addresses of its symbols; " +
 	"run as root (or with CAP_SYSLOG), and with sysctl kernel.kptr_restrict at 0 or 1")
 
-// Open reads the running kernel's table. Without addresses the error wraps
-// ErrRestricted.
+// Open reads the running kernel's table. If it has no addresses, the error wraps ErrRestricted.
 func Open() (*Table, error) {
 	const file = "/proc/kallsyms"
 	f, err := os.Open(file)
@@ -34,18 +33,17 @@ func Open() (*Table, error) {
 	return t, nil
 }
 
-// maxNames bounds the table: the names of one kernel take some 3 to 8 MB.
+// maxNames limits the table. The names of a kernel take about 3 to 8 MB.
 const maxNames = 256 << 20
 
-// A distribution's kernel has so many symbols, and names of so many bytes; what
-// is not used of the room costs nothing.
+// The usual numbers for a distribution's kernel. Unused capacity costs nothing.
 const (
 	usual      = 256 << 10
 	usualNames = 8 << 20
 )
 
-// Parse reads a table: lines "address type name" or "address type name [module]",
-// separated by blanks and tabs. A table whose addresses are all zero is ErrRestricted.
+// Parse reads a table: lines "address type name" or "address type name [module]", separated by blanks and tabs.
+// If all addresses are zero, the error is ErrRestricted.
 func Parse(r io.Reader) (*Table, error) {
 	p := parser{t: &Table{modules: []string{""}}, names: make([]byte, 0, usualNames)}
 	p.t.ends, p.t.addrs = make([]uint32, 0, usual), make([]uint64, 0, usual)
@@ -171,8 +169,7 @@ func (p *parser) finish() *Table {
 
 func blank(c byte) bool { return c == ' ' || c == '\t' }
 
-// hex reads up to 16 hexadecimal digits and says how many there were, 0 for
-// more than 16.
+// hex reads up to 16 hexadecimal digits and returns their number, or 0 if there are more than 16.
 func hex(b []byte) (v uint64, n int) {
 	for n < len(b) {
 		d := b[n]

@@ -1,7 +1,5 @@
-// Package kallsyms reads the kernel's own symbol table, /proc/kallsyms.
-//
-// Parse is pure; Open reads the running kernel's. A Table does not change
-// after it was made and may be used by several goroutines.
+// Package kallsyms reads the kernel's own symbol table, /proc/kallsyms. Parse is a pure function; Open reads
+// the running kernel's table. A Table is immutable and may be used by several goroutines.
 //
 // Import rule: kallsyms imports debuginfo only.
 package kallsyms
@@ -19,7 +17,7 @@ import (
 type Symbol struct {
 	Name   string
 	Addr   uint64
-	Type   byte   // as nm prints it: t T w W code, others data; lower case: local
+	Type   byte   // as in nm: t T w W code, others data; lower case: local
 	Module string // "" for the kernel itself
 }
 
@@ -33,27 +31,26 @@ func (s Symbol) IsText() bool {
 	return false
 }
 
-// Location is what an address means.
+// Location is the symbol for an address.
 type Location struct {
 	Symbol
 	Offset uint64 // of the address from Symbol.Addr
-	// Size is the distance to the next symbol, 0 when the table does not tell
-	// (the last symbol of the kernel or of a module).
+	// Size is the distance to the next symbol, or 0 if unknown (the last symbol of the kernel or of a module).
 	Size uint64
 }
 
 // Table is a symbol table. Symbols are numbered in the order of the file.
 type Table struct {
-	names   string   // all names, one behind the other
-	ends    []uint32 // where the name of each symbol ends in names
+	names   string   // all names, concatenated
+	ends    []uint32 // the end of each symbol's name in names
 	addrs   []uint64
 	types   []byte
 	module  []uint16 // index into modules
 	modules []string // modules[0] is ""
 
 	order []uint32 // symbols by address; nil: the file is in that order
-	heads []uint32 // hash of a name -> number+1 of the last symbol that has it
-	next  []uint32 // the same for the one before
+	heads []uint32 // hash of a name -> number+1 of the last symbol with that hash
+	next  []uint32 // number+1 of the previous symbol with the same hash
 }
 
 // Len is the number of symbols.
@@ -72,8 +69,8 @@ func (t *Table) name(i int) string {
 	return t.names[start:t.ends[i]]
 }
 
-// Lookup returns the symbols of that name in the order of the file. Static
-// functions of different files and modules may share one.
+// Lookup returns the symbols of that name in the order of the file. Static functions of different files and
+// modules may have the same name.
 func (t *Table) Lookup(name string) []Symbol {
 	if len(t.heads) == 0 {
 		return nil
@@ -88,9 +85,8 @@ func (t *Table) Lookup(name string) []Symbol {
 	return out
 }
 
-// Addr returns the address of the kernel's symbol of that name, a module's when
-// the kernel itself has none. It fails when the name is missing or has several
-// addresses there.
+// Addr returns the address of the kernel's symbol of that name, or if the kernel itself has none, a module's.
+// It fails if there is no such symbol or there are several.
 func (t *Table) Addr(name string) (uint64, bool) {
 	var found []Symbol
 	all := t.Lookup(name)
@@ -113,17 +109,16 @@ func (t *Table) Addr(name string) (uint64, bool) {
 	return found[0].Addr, true
 }
 
-// kernelHalf is where the kernel's addresses begin. What lies below in the
-// table are numbers: offsets of per-CPU variables, sizes.
+// kernelHalf is the start of the kernel's addresses. Lower values in the table are numbers: offsets of per-CPU
+// variables, sizes.
 const kernelHalf = 1 << 63
 
-// page bounds what the last symbol before a gap of unknown length takes.
+// page limits the assumed size of the last symbol before a gap of unknown length.
 const page = 4096
 
-// At says in which symbol an address lies. Of several symbols at one address
-// it takes the first, as the kernel does in its own messages. Behind the last
-// symbol of the kernel or a module only the rest of that symbol's page counts
-// as part of it.
+// At returns the symbol that contains an address. Of several symbols at one address it returns the first, as
+// the kernel does in its own messages. The last symbol of the kernel or a module extends only to the end of its
+// page.
 func (t *Table) At(addr uint64) (Location, bool) {
 	n := sort.Search(len(t.addrs), func(i int) bool { return t.addrs[t.at(i)] > addr })
 	if n == 0 || addr < kernelHalf {
@@ -145,7 +140,7 @@ func (t *Table) At(addr uint64) (Location, bool) {
 	return loc, addr/page == loc.Addr/page
 }
 
-// at is the number of the i-th symbol by address.
+// at returns the number of the i-th symbol by address.
 func (t *Table) at(i int) int {
 	if t.order == nil {
 		return i
@@ -153,9 +148,8 @@ func (t *Table) at(i int) int {
 	return int(t.order[i])
 }
 
-// Functions lists the code symbols whose names match a pattern of path.Match
-// (* ? [a-z]), sorted by name. The marks that the compiler puts before functions
-// (__pfx_, __cfi_) are not functions. The error is path.ErrBadPattern.
+// Functions lists the code symbols that match a pattern of path.Match (* ? [a-z]), sorted by name. It omits the
+// compiler's labels before functions (__pfx_, __cfi_). The error is path.ErrBadPattern.
 func (t *Table) Functions(glob string) ([]Symbol, error) {
 	if _, err := path.Match(glob, ""); err != nil {
 		return nil, err
@@ -177,8 +171,7 @@ func (t *Table) Functions(glob string) ([]Symbol, error) {
 	return out, nil
 }
 
-// NotFound is the error for the name of a function that the table has not, with
-// the names of functions that are near.
+// NotFound returns the error for a function that is not in the table, with similar names.
 func (t *Table) NotFound(name string) *debuginfo.NotFoundError {
 	e := &debuginfo.NotFoundError{What: "function", Name: name}
 	if len(t.Lookup(name)) > 0 {

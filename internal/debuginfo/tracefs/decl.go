@@ -18,7 +18,7 @@ import (
 func (f *Field) declare(types func(string) *ctype.Type) error {
 	words, dims := splitDecl(f.Decl)
 	if len(words) == 0 {
-		return fmt.Errorf("field %q declares nothing", clip(f.Decl))
+		return fmt.Errorf("field %q has no declaration", clip(f.Decl))
 	}
 	mark := ""
 	if words[0] == dataLoc || words[0] == relLoc {
@@ -43,7 +43,7 @@ func (f *Field) declare(types func(string) *ctype.Type) error {
 	return nil
 }
 
-// declareFunc handles a pointer to a function; what it points to is left out.
+// declareFunc handles a pointer to a function, without the function's type.
 func (f *Field) declareFunc() error {
 	_, rest, _ := strings.Cut(f.Decl, "(*")
 	name, _, _ := strings.Cut(rest, ")")
@@ -55,8 +55,8 @@ func (f *Field) declareFunc() error {
 	return nil
 }
 
-// array is T[a][b]. The outermost dimension is taken from the size, which is
-// right where the text has the name of a constant.
+// array makes T[a][b]. The outermost dimension is computed from the size, because the text may have the name of
+// a constant.
 func (f *Field) array(words, dims []string, types func(string) *ctype.Type) *ctype.Type {
 	inner := int64(1)
 	counts := make([]int64, len(dims))
@@ -68,7 +68,7 @@ func (f *Field) array(words, dims []string, types func(string) *ctype.Type) *cty
 		counts[i] = n
 		inner *= n
 	}
-	// An element of unknown size gets it from the number of elements.
+	// If the element's size is unknown, compute it from the number of elements.
 	var guess int64
 	if n, err := strconv.ParseInt(dims[0], 0, 32); err == nil && n > 0 && f.Size%n == 0 {
 		guess = f.Size / n / inner
@@ -90,15 +90,15 @@ func (f *Field) array(words, dims []string, types func(string) *ctype.Type) *cty
 	}
 }
 
-// fit makes t as wide as its place. A wider place keeps the declared integer,
-// whose bytes are the low ones; what does not fit at all is known by size and sign.
+// fit adapts t to the field's size. In a wider field the declared integer has the low bytes. If t does not fit,
+// the type is determined by size and sign.
 func fit(t *ctype.Type, size int64, signed bool) *ctype.Type {
 	have := sizeOf(t)
 	switch {
 	case have == size, t.IsInteger() && have > 0 && have < size:
 		return t
 	case t.Strip().Kind == ctype.Enum && (size == 1 || size == 2 || size == 4):
-		// An enum in less room than gcc gives it by default.
+		// An enum smaller than gcc's default.
 		e := t.Strip()
 		small := &ctype.Type{Kind: ctype.Enum, Name: e.Name, Size: size, Signed: signed}
 		small.Lazy(func(s *ctype.Type) { s.SetEnumerators(e.Enumerators()) })
@@ -107,8 +107,7 @@ func fit(t *ctype.Type, size int64, signed bool) *ctype.Type {
 	return bySize("", size, signed)
 }
 
-// bySize is what is known of a type of which only size and sign are: an integer
-// where there is one of the size, else bytes.
+// bySize returns a type by size and sign: an integer if there is one of that size, otherwise bytes.
 func bySize(name string, size int64, signed bool) *ctype.Type {
 	t := map[int64][2]*ctype.Type{
 		1: {ctype.UCharT, ctype.SCharT},
@@ -129,7 +128,7 @@ func bySize(name string, size int64, signed bool) *ctype.Type {
 	return &ctype.Type{Kind: ctype.Typedef, Name: name, Size: under.Size, Elem: under}
 }
 
-// sizeOf is the size of a value of type t, through typedefs that do not say it.
+// sizeOf returns the size of a value of type t, also if a typedef has no size.
 func sizeOf(t *ctype.Type) int64 {
 	if t.Size > 0 {
 		return t.Size
@@ -137,8 +136,8 @@ func sizeOf(t *ctype.Type) int64 {
 	return t.Strip().Size
 }
 
-// splitDecl takes a declaration apart: identifiers and stars, and what stands in
-// brackets. The brackets may follow the type ("char[] name") or the name.
+// splitDecl splits a declaration: identifiers and stars, and the content of brackets. The brackets may follow
+// the type ("char[] name") or the name.
 func splitDecl(s string) (words, dims []string) {
 	for i := 0; i < len(s); {
 		c := s[i]

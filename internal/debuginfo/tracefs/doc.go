@@ -1,8 +1,6 @@
-// Package tracefs reads what the kernel says of its static tracepoints: which
-// there are, and of each one the layout of its records (the `format` file).
-//
-// A format file is read when its event is asked for, one file for one event:
-// listing 2,300 events opens directories only.
+// Package tracefs reads the kernel's list of static tracepoints and the layout of their records (the `format`
+// files). A format file is read only when its event is requested. Listing 2,300 events opens only
+// directories.
 //
 //	fs, err := tracefs.Open()
 //	ev, err := fs.Event("sched", "sched_switch")
@@ -18,7 +16,7 @@
 //
 //	Typedef "__data_loc" or "__rel_loc", Size 4 -> Array of T, Count -1
 //
-// ctype.Dynamic recognises it. Strip takes the typedef off, so ask before stripping.
+// ctype.Dynamic recognises it. Strip removes the typedef, so call Dynamic first.
 //
 // Import rule: tracefs imports ctype, debuginfo and lang only.
 package tracefs

@@ -11,14 +11,14 @@ import (
 // attached to a tracepoint cannot read them.
 const commonSize = 8
 
-// Event is one static tracepoint as its format file describes it.
+// Event is one static tracepoint, from its format file.
 type Event struct {
 	System, Name string
-	ID           int // the number in common_type; what perf_event_open takes
+	ID           int // the number in common_type, and for perf_event_open
 	// Fields are all the fields, the common ones first, in the order of the file.
 	Fields []Field
-	// PrintFmt is the rest of the line `print fmt:`: the format string with its
-	// arguments as C wrote them. It may go on over several lines.
+	// PrintFmt is the rest of the line `print fmt:`: the format string with its arguments in C. It may span
+	// several lines.
 	PrintFmt string
 
 	once   sync.Once
@@ -28,21 +28,20 @@ type Event struct {
 // Field is one field of a record.
 type Field struct {
 	Name string
-	// Decl is the declaration as the kernel wrote it: "char comm[16]".
+	// Decl is the kernel's declaration: "char comm[16]".
 	Decl string
-	// Type is what the declaration says. Where a declared integer is narrower
-	// than its place (the arguments of system calls) it is the declared type, which
-	// has the low bytes.
+	// Type is the declared type. If a declared integer is narrower than the field (arguments of system calls),
+	// the value is in the low bytes.
 	Type   *ctype.Type
 	Offset int64 // from the record's first byte
 	Size   int64 // bytes; 0 for a flexible array at the record's end
 	Signed bool
 }
 
-// Common says that every event has this field.
+// Common means that every event has this field.
 func (f *Field) Common() bool { return f.Offset+f.Size <= commonSize && f.Size > 0 }
 
-// Field finds a field by its name, nil when there is none.
+// Field finds a field by name, or returns nil.
 func (e *Event) Field(name string) *Field {
 	for i := range e.Fields {
 		if e.Fields[i].Name == name {
@@ -52,9 +51,8 @@ func (e *Event) Field(name string) *Field {
 	return nil
 }
 
-// Record is the struct of the event's own fields (without the common ones) at
-// their offsets from the record's first byte: the type of *args. Its tag is the
-// kernel's name for it.
+// Record returns the type of *args: the struct of the event's own fields (without the common ones), with
+// offsets from the record's first byte. Its tag is the kernel's name.
 func (e *Event) Record() *ctype.Type {
 	e.once.Do(func() {
 		t := &ctype.Type{Kind: ctype.Struct, Name: "trace_event_raw_" + e.Name}

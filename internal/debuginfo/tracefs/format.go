@@ -9,21 +9,21 @@ import (
 	"github.com/jalon-trace/jalon/internal/ctype"
 )
 
-// The bounds of what a format file may say: a record fits in a page of the ring
-// buffer, and offsets of dynamic arrays have 16 bits.
+// Limits for format files: a record fits in a page of the ring buffer, and offsets of dynamic arrays have 16
+// bits.
 const (
 	maxOffset = 1 << 16
 	maxFields = 1 << 12
 )
 
-// ParseFormat reads the text of a `format` file. types may be nil; see FS.Types.
-// The event's System is left to the caller: the file does not say it.
+// ParseFormat parses the text of a `format` file. types may be nil; see FS.Types. The caller sets System, which
+// is not in the file.
 func ParseFormat(text []byte, types func(name string) *ctype.Type) (*Event, error) {
 	head, print, found := strings.Cut(string(text), "\nprint fmt:")
 	if !found {
 		return nil, errors.New("no line \"print fmt:\"")
 	}
-	// The string may hold line ends, so the format goes on to the end of the file.
+	// The string may contain newlines, so the format extends to the end of the file.
 	ev := &Event{ID: -1, PrintFmt: strings.TrimSpace(print)}
 	for i, line := range strings.Split(head, "\n") {
 		if err := ev.line(line, types); err != nil {
@@ -39,7 +39,7 @@ func ParseFormat(text []byte, types func(name string) *ctype.Type) (*Event, erro
 	return ev, nil
 }
 
-// line takes in one line above the print format.
+// line parses one line before the print format.
 func (e *Event) line(line string, types func(string) *ctype.Type) error {
 	key, value, ok := strings.Cut(strings.TrimSpace(line), ":")
 	value = strings.TrimSpace(value)
@@ -53,7 +53,7 @@ func (e *Event) line(line string, types func(string) *ctype.Type) error {
 	case key == "ID":
 		id, err := strconv.ParseUint(value, 10, 31)
 		if err != nil {
-			return fmt.Errorf("ID %q is no number", clip(value))
+			return fmt.Errorf("ID %q is not a number", clip(value))
 		}
 		e.ID = int(id)
 	case key == "field":
@@ -66,7 +66,7 @@ func (e *Event) line(line string, types func(string) *ctype.Type) error {
 		}
 		e.Fields = append(e.Fields, f)
 	}
-	// "format:" heads the fields. Keys of later kernels are not ours.
+	// "format:" precedes the fields. Ignore keys of later kernels.
 	return nil
 }
 
@@ -81,7 +81,7 @@ func parseField(s string, types func(string) *ctype.Type) (Field, error) {
 		}
 		n, err := strconv.ParseUint(strings.TrimSpace(value), 10, 31)
 		if err != nil {
-			return f, fmt.Errorf("field %q: %s is %q, which is no number", clip(f.Decl), clip(key), clip(value))
+			return f, fmt.Errorf("field %q: %s is %q, not a number", clip(f.Decl), clip(key), clip(value))
 		}
 		switch key {
 		case "offset":

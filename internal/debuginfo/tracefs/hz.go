@@ -5,11 +5,11 @@ import (
 	"strconv"
 )
 
-// An age in jiffies is printed in seconds: the compiled-in HZ stands in the text.
+// An age in jiffies is printed in seconds, so the text contains the compiled-in HZ.
 var perSecond = regexp.MustCompile(`\(jiffies - REC->dirtied_when\) / (\d+)\b`)
 
-// HZ is how many jiffies the kernel counts in a second, as the format of
-// writeback:writeback_single_inode tells it. ok is false when it does not.
+// HZ returns the number of jiffies per second, from the format of writeback:writeback_single_inode; ok is false
+// if it is not there.
 func (f *FS) HZ() (hz uint64, ok bool) {
 	ev, err := f.Event("writeback", "writeback_single_inode")
 	if err != nil {

@@ -19,9 +19,8 @@ type Name struct{ System, Event string }
 
 func (n Name) String() string { return n.System + ":" + n.Event }
 
-// Systems lists the groups of events ("sched", "syscalls", ...) in alphabetical
-// order, without "ftrace": the records of the kernel's own tracers, which have
-// formats but cannot be attached to.
+// Systems lists the groups of events ("sched", "syscalls", ...) in alphabetical order. It omits "ftrace", the
+// records of the kernel's own tracers, which have formats but cannot be attached to.
 func (f *FS) Systems() ([]string, error) {
 	dirs, err := directories(filepath.Join(f.root, "events"))
 	return slices.DeleteFunc(dirs, func(s string) bool { return s == "ftrace" }), err
@@ -36,7 +35,7 @@ func (f *FS) Events(system string) ([]string, error) {
 	return directories(filepath.Join(f.root, "events", system))
 }
 
-// directories lists the directories in dir; beside them are control files.
+// directories lists the directories in dir, which also contains control files.
 func directories(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -55,9 +54,8 @@ func directories(dir string) ([]string, error) {
 	return out, nil
 }
 
-// Match lists the events that the two patterns name, in alphabetical order. The
-// patterns are those of the shell: * ? [a-z]. When nothing matches the error is
-// a *debuginfo.NotFoundError with the nearest names.
+// Match lists the events that match the two shell patterns (* ? [a-z]), in alphabetical order. If there are
+// none, the error is a *debuginfo.NotFoundError with the nearest names.
 func (f *FS) Match(system, event string) ([]Name, error) {
 	systems, err := f.Systems()
 	if err != nil {
@@ -84,11 +82,11 @@ func (f *FS) Match(system, event string) ([]Name, error) {
 	return out, nil
 }
 
-// nearestCount is how many other names a miss offers.
+// nearestCount is the number of similar names in the error for a missing name.
 const nearestCount = 3
 
-// missing is the error for an event that is not there: the same event elsewhere,
-// else misspellings of it in its system, else of the system.
+// missing returns the error for a missing event. It suggests the same event in another system, otherwise
+// similar events in its system, otherwise similar systems.
 func (f *FS) missing(system, event string) error {
 	nf := &debuginfo.NotFoundError{What: "tracepoint", Name: system + ":" + event}
 	if strings.ContainsAny(system+event, "*?[") {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Strings reads printk_formats: the strings of the kernel that records hold the
-// address of (rcu_utilization's "Start context switch"), by address.
+// Strings reads printk_formats: kernel strings whose addresses occur in records (rcu_utilization's "Start
+// context switch"), by address.
 func (f *FS) Strings() (map[uint64]string, error) {
 	text, err := os.ReadFile(filepath.Join(f.root, "printk_formats"))
 	if err != nil {
@@ -18,7 +18,7 @@ func (f *FS) Strings() (map[uint64]string, error) {
 	return parseStrings(string(text)), nil
 }
 
-// parseStrings reads lines `0xADDRESS : "text"`; others say nothing.
+// parseStrings reads lines `0xADDRESS : "text"` and ignores others.
 func parseStrings(text string) map[uint64]string {
 	out := map[uint64]string{}
 	for _, line := range strings.Split(text, "\n") {
@@ -32,8 +32,7 @@ func parseStrings(text string) map[uint64]string {
 	return out
 }
 
-// unescape undoes what the kernel writes for bytes that would break the line:
-// \n \t \\ and \".
+// unescape replaces the kernel's escape sequences: \n \t \\ and \".
 func unescape(s string) string {
 	return strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\\`, `\`, `\"`, `"`).Replace(s)
 }

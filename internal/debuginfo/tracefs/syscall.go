@@ -15,8 +15,8 @@ const (
 	syscallNumber = "__syscall_nr"
 )
 
-// renamed are the system calls of x86-64 whose function in the kernel, which the
-// events are named for, has another name than the call in the manual.
+// renamed are the x86-64 system calls whose kernel function, and therefore event, has another name than the
+// call in the manual.
 var renamed = map[string]string{
 	"stat": "newstat", "fstat": "newfstat", "lstat": "newlstat", "fstatat": "newfstatat",
 	"uname": "newuname", "sendfile": "sendfile64", "umount2": "umount",
@@ -24,7 +24,7 @@ var renamed = map[string]string{
 
 // Syscall is one system call: the events at its entry and exit.
 type Syscall struct {
-	Name        string // as the events have it: "openat", "newfstatat"
+	Name        string // as in the events: "openat", "newfstatat"
 	Enter, Exit *Event
 	// Args are the arguments: fields of Enter, one word each.
 	Args []Field
@@ -45,9 +45,8 @@ func (f *FS) Syscalls() ([]string, error) {
 	return out, nil
 }
 
-// Syscall reads the events of one system call, whose name may be the manual's
-// ("stat") or the kernel's ("newstat"). The error is a *debuginfo.NotFoundError
-// when there is none.
+// Syscall reads the events of one system call by the manual's name ("stat") or the kernel's ("newstat"). If
+// there is none, the error is a *debuginfo.NotFoundError.
 func (f *FS) Syscall(name string) (*Syscall, error) {
 	all, err := f.Syscalls()
 	if err != nil {
@@ -74,8 +73,7 @@ func (f *FS) Syscall(name string) (*Syscall, error) {
 	return s, nil
 }
 
-// SyscallArgs are the fields that hold a system call's arguments, nil for events
-// that are not its entry.
+// SyscallArgs returns the fields with the arguments if the event is a system call's entry, otherwise nil.
 func (e *Event) SyscallArgs() []Field {
 	if _, enter := e.SyscallName(); !enter {
 		return nil
@@ -89,8 +87,7 @@ func (e *Event) SyscallArgs() []Field {
 	return out
 }
 
-// SyscallName is the name of the system call ("openat") whose entry or exit the
-// event is, "" for other events.
+// SyscallName returns the system call ("openat") if the event is its entry or exit, otherwise "".
 func (e *Event) SyscallName() (name string, enter bool) {
 	if e.System != syscallSystem {
 		return "", false

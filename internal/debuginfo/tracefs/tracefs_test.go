@@ -219,10 +219,10 @@ func TestBadFormats(t *testing.T) {
 		{"\nprint fmt:", "\n", "no line \"print fmt:\""},
 		{"name: e", "", "no line \"name:\""},
 		{"ID: 7", "", "no line \"ID:\""},
-		{"ID: 7", "ID: x", "no number"},
+		{"ID: 7", "ID: x", "not a number"},
 		{"int a", "int", "no type and name"},
-		{"int a", "", "declares nothing"},
-		{"offset:8", "offset:-8", "no number"},
+		{"int a", "", "has no declaration"},
+		{"offset:8", "offset:-8", "not a number"},
 		{"offset:8", "offset:9999999", "no offset and size below"},
 		{"format:", "rubbish", "no colon"},
 	} {

@@ -7,8 +7,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/ctype"
 )
 
-// The kernel is compiled with -funsigned-char since Linux 6.2; before, its
-// formats say of a plain char that it is signed.
+// Since Linux 6.2 the kernel is compiled with -funsigned-char; in earlier kernels' formats plain char is
+// signed.
 var kernelChar = &ctype.Type{Kind: ctype.Char, Name: "char", Size: 1}
 
 // baseTypes are C's integers by their words in alphabetical order.
@@ -25,8 +25,7 @@ var baseTypes = map[string]*ctype.Type{
 	"void": ctype.VoidT, "_Bool": ctype.BoolT,
 }
 
-// wellKnown are the kernel's typedefs of the same meaning on every x86-64
-// kernel, so that no type information is needed for them.
+// wellKnown are typedefs that are the same in every x86-64 kernel and therefore need no type information.
 var wellKnown = func() map[string]*ctype.Type {
 	m := map[string]*ctype.Type{}
 	for under, names := range map[*ctype.Type]string{
@@ -46,14 +45,13 @@ var wellKnown = func() map[string]*ctype.Type {
 			m[n] = &ctype.Type{Kind: ctype.Typedef, Name: n, Size: under.Size, Elem: under}
 		}
 	}
-	// A mask of as many words as the machine's processors need.
+	// A mask with as many words as needed for the machine's processors.
 	m["cpumask_t"] = &ctype.Type{Kind: ctype.Typedef, Name: "cpumask_t", Size: 8, Elem: ctype.ULongT}
 	return m
 }()
 
-// NamedType is a type that needs no type information: C's integers ("unsigned
-// long", words in any order) and the kernel's usual typedefs ("u64", "gfp_t").
-// nil for others.
+// NamedType returns a type that needs no type information: C's integers ("unsigned long", words in any order)
+// and the kernel's usual typedefs ("u64", "gfp_t"); nil for others.
 func NamedType(name string) *ctype.Type {
 	if t := wellKnown[name]; t != nil {
 		return t
@@ -63,7 +61,7 @@ func NamedType(name string) *ctype.Type {
 	return baseTypes[strings.Join(words, " ")]
 }
 
-// qualifiers say nothing about a value read from a record.
+// qualifiers do not affect a value read from a record.
 var qualifiers = map[string]bool{
 	"const": true, "volatile": true, "restrict": true, "__user": true, "__rcu": true,
 	"__percpu": true, "__iomem": true, "__seg_gs": true, "__seg_fs": true,
@@ -71,8 +69,8 @@ var qualifiers = map[string]bool{
 
 var tagKinds = map[string]ctype.Kind{"struct": ctype.Struct, "union": ctype.Union, "enum": ctype.Enum}
 
-// typeOf is the type that the words of a declaration name. size and signed say
-// what a name that nobody knows stands for; size 0 leaves it unknown.
+// typeOf returns the type named by the words of a declaration. An unknown name gets a type by size and sign;
+// with size 0 it remains unknown.
 func typeOf(words []string, size int64, signed bool, types func(string) *ctype.Type) *ctype.Type {
 	stars := 0
 	var base []string

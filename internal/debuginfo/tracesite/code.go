@@ -6,8 +6,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/patch"
 )
 
-// maxWalk bounds the instructions looked at from one branch on. The longest
-// branch evaluates a condition and saves a few registers.
+// maxWalk limits the instructions decoded from one branch. The longest branch evaluates a condition and saves a
+// few registers.
 const maxWalk = 120
 
 // decode reads the instruction at vaddr.
@@ -19,9 +19,8 @@ func (k *kernel) decode(vaddr uint64) (patch.Inst, bool) {
 	return in, err == nil
 }
 
-// callFrom follows the code from a branch's beginning to the nearest call of the
-// event's listeners, 0 when there is none. Paths are followed in the order of
-// their length.
+// callFrom follows the code from a branch's beginning and returns the nearest call of the event's listeners, or
+// 0. It follows paths in the order of their length.
 func (k *kernel) callFrom(from uint64, event string) uint64 {
 	queue, seen := []uint64{from}, map[uint64]bool{}
 	for n := 0; len(queue) > 0 && n < maxWalk; n++ {
@@ -35,7 +34,7 @@ func (k *kernel) callFrom(from uint64, event string) uint64 {
 		if !ok {
 			continue
 		}
-		if k.nops[at] { // another static branch: what is behind it is not this one's
+		if k.nops[at] { // another static branch: the code after it does not belong to this one
 			queue = append(queue, in.Next())
 			continue
 		}
@@ -85,9 +84,8 @@ func (k *kernel) fromCode() []Site {
 	return out
 }
 
-// around makes the site of a call: its function is decoded from the start, and
-// the branch begins where control cannot come from the instruction before. Which
-// nop leads there the code does not say.
+// around makes the site of a call. It decodes the function from its start; the branch begins where control
+// cannot come from the previous instruction. The code does not show which nop leads there.
 func (k *kernel) around(call uint64, event string) (Site, bool) {
 	fn, end, ok := k.f.FuncAt(call)
 	if !ok || fn.Value > call || end-fn.Value > 1<<20 {
@@ -104,7 +102,7 @@ func (k *kernel) around(call uint64, event string) (Site, bool) {
 			return Site{}, false
 		}
 		exact = exact || at == call
-		// An int3 behind a return or jump is padding against speculation.
+		// An int3 after a return or jump is padding against speculation.
 		if ended = in.Class.Ends() || ended && in.Class == patch.Int3; ended && at < call {
 			s.Branch = in.Next()
 		}

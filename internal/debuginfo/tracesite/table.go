@@ -15,15 +15,15 @@ const (
 	// entrySize is that of struct jump_entry { s32 code, target; long key; }, all
 	// three relative to the member's own address.
 	entrySize = 16
-	// keyFlags are bits of the key's word that are no address: the branch's
-	// default, and whether it is in code of start-up.
+	// keyFlags are the bits of the key's word that do not belong to the address: the branch's default, and
+	// whether it is in start-up code.
 	keyFlags = 3
 	maxTable = 64 << 20
 )
 
 func word(b []byte) uint64 { return binary.LittleEndian.Uint64(b) }
 
-// table is the jump table's content; nil when the image has none.
+// table is the jump table's content; nil if the image has none.
 func (k *kernel) table() []byte {
 	if s, ok := k.f.Section(tableSection); ok && s.Alloc && s.Vaddr != 0 {
 		k.start, k.stop = s.Vaddr, s.Vaddr+s.Size
@@ -53,7 +53,7 @@ func (k *kernel) entries(b []byte) []entry {
 	return out
 }
 
-// fromTable lists the branches whose keys are tracepoints'.
+// fromTable lists the branches with keys in tracepoints.
 func (k *kernel) fromTable(b []byte) []Site {
 	all := k.entries(b)
 	for _, e := range all {
@@ -68,7 +68,7 @@ func (k *kernel) fromTable(b []byte) []Site {
 		s := Site{Event: name, Nop: e.code, Branch: e.target}
 		in, err := patch.Decode(k.f.ReadVaddr(e.code, 15), e.code)
 		if err != nil || in.Len != 2 && in.Len != 5 || in.Class != patch.Nop && in.Class != patch.Jmp {
-			continue // not what the kernel would accept there either
+			continue // the kernel would not accept it either
 		}
 		s.NopLen = in.Len
 		if in.Class == patch.Jmp { // the default is the enabled branch

@@ -1,16 +1,11 @@
-// Package tracesite finds the places in a kernel's code that call a static
-// tracepoint, so that a probe there sees the variables of the function around.
-//
-// trace_EVENT() compiles to a static branch: a nop in the function, which the
-// kernel turns into a jump while somebody listens, and out of line the code that
-// calls the listeners. The kernel's __jump_table lists all such branches: the
-// nop, the jump's target and the key that switches it, which for a tracepoint is
-// a member of its struct tracepoint (symbol __tracepoint_EVENT). A probe belongs
-// at the target, not at the nop, which the kernel rewrites: there it is hit when
-// the event is about to be recorded, and the registers are still the function's.
-//
-// Without that table (an image whose sections are gone) the same places are
-// found by disassembly around calls of the listeners.
+// Package tracesite finds the places in a kernel's code that call a static tracepoint. A probe there can read
+// the variables of the calling function. trace_EVENT() compiles to a static branch: a nop in the function,
+// which the kernel turns into a jump while the event has listeners, and out-of-line code that calls the
+// listeners. The kernel's __jump_table lists all such branches: the nop, the jump's target, and the key that
+// enables it. For a tracepoint the key is a member of its struct tracepoint (symbol __tracepoint_EVENT). A
+// probe must be at the target and not at the nop, which the kernel rewrites. It is then hit just before the
+// event is recorded, while the registers still have the function's values. Without that table (in an image
+// without sections) the same places are found by disassembly around calls of the listeners.
 //
 // Import rule: tracesite imports debuginfo/elf and patch only.
 package tracesite
@@ -28,36 +23,32 @@ import (
 	"github.com/jalon-trace/jalon/internal/patch"
 )
 
-// Site is one call of a tracepoint in the kernel's code. Addresses are link-time
-// vaddrs: where the kernel was loaded elsewhere (KASLR) the offset is the
-// caller's business.
+// Site is one call of a tracepoint in the kernel's code. Addresses are link-time vaddrs; the caller adds the
+// KASLR offset.
 type Site struct {
 	Event string // the tracepoint's name, without its system: "sched_switch"
-	// Nop is the static branch, NopLen its length, 2 or 5. Both are 0 when the
-	// site was found by disassembly.
+	// Nop is the static branch, NopLen its length, 2 or 5. Both are 0 if the site was found by disassembly.
 	Nop    uint64
 	NopLen int
-	// Branch is where the enabled branch begins: the place for a probe. What it
-	// decides before it calls the listeners (TP_CONDITION) is still to come.
+	// Branch is the start of the enabled branch: the place for a probe. A TP_CONDITION is evaluated after it,
+	// before the listeners are called.
 	Branch uint64
-	// Call is the call of the listeners in the branch; the kernel rewrites that
-	// too and takes no probe there. 0 when the branch does not lead to one: it is
-	// a trace_EVENT_enabled() test, behind which the event may or may not follow,
-	// perhaps in another function.
+	// Call is the call of the listeners in the branch; the kernel rewrites that too and allows no probe there.
+	// It is 0 if the branch leads to no call. Then it is a trace_EVENT_enabled() test; the event may or may not
+	// follow, perhaps in another function.
 	Call uint64
-	// Function is the symbol that holds the call, as the compiler cut it: the
-	// branch itself may be in Function.cold.
+	// Function is the symbol that contains the call. The branch itself may be in Function.cold.
 	Function string
 	Entry    uint64 // of Function
-	// NoProbe says why the kernel refuses a probe at Branch, "" when it does not.
+	// NoProbe is the reason why the kernel refuses a probe at Branch, or "".
 	NoProbe string
 }
 
-// Enabled tells a test of whether the event is enabled from a call of it.
+// Enabled distinguishes a test whether the event is enabled from a call.
 func (s Site) Enabled() bool { return s.Call == 0 }
 
-// Inlined names the inline functions whose copies hold the branch's code: behind
-// them is the function that calls the tracepoint (dwarf.Module.ScopeAround).
+// Inlined has the inline functions that contain the branch's code. The function around them calls the
+// tracepoint (dwarf.Module.ScopeAround).
 func (s Site) Inlined() []string {
 	return []string{"trace_" + s.Event, "trace_" + s.Event + "_rcuidle"}
 }
@@ -65,12 +56,12 @@ func (s Site) Inlined() []string {
 // Sites are all call sites of an image, by event and address.
 type Sites struct {
 	List []Site
-	// ByCode says that the image has no jump table and disassembly found them.
+	// ByCode means that the image has no jump table and the sites were found by disassembly.
 	ByCode bool
 }
 
-// Of returns the sites that call the event, one for each Branch: several nops may
-// lead to the same code. Tests of trace_EVENT_enabled() are left out.
+// Of returns the sites that call the event, one for each Branch, because several nops may lead to the same
+// code. It omits trace_EVENT_enabled() tests.
 func (s *Sites) Of(event string) []Site {
 	i := sort.Search(len(s.List), func(i int) bool { return s.List[i].Event >= event })
 	var out []Site
@@ -82,8 +73,8 @@ func (s *Sites) Of(event string) []Site {
 	return out
 }
 
-// ErrNoTracepoints says that the image has no symbols of tracepoints.
-var ErrNoTracepoints = errors.New("it has no symbols __tracepoint_*: not a kernel image, or a stripped one")
+// ErrNoTracepoints means that the image has no symbols of tracepoints.
+var ErrNoTracepoints = errors.New("no symbols __tracepoint_*: not a kernel image, or stripped")
 
 // Find lists the call sites of every tracepoint in a kernel image.
 func Find(f *elf.File) (sites *Sites, err error) {
@@ -132,18 +123,18 @@ type event struct {
 	lo, hi uint64
 }
 
-// kernel is what the symbols of an image say.
+// kernel is the information from an image's symbols.
 type kernel struct {
 	f         *elf.File
 	events    []event           // by lo
 	listeners map[uint64]string // functions that call the listeners -> event
 	start     uint64            // of the jump table
 	stop      uint64
-	nops      map[uint64]bool // all static branches, of whatever key
+	nops      map[uint64]bool // all static branches, with any key
 	never     []noProbe
 }
 
-// noProbe is a range of code that the kernel does not let be probed.
+// noProbe is a range of code where the kernel allows no probes.
 type noProbe struct {
 	lo, hi uint64
 	why    string
@@ -161,8 +152,8 @@ var barriers = []struct{ start, end, why string }{
 	{"__noinstr_text_start", "__noinstr_text_end", "it is in code that must not be instrumented (noinstr)"},
 	{"__kprobes_text_start", "__kprobes_text_end", "it is in the code of kprobes themselves"},
 	{"__entry_text_start", "__entry_text_end", "it is in the entry code"},
-	{"__init_begin", "__init_end", "its code is discarded when the kernel has started"},
-	{"_sinittext", "_einittext", "its code is discarded when the kernel has started"},
+	{"__init_begin", "__init_end", "its code is discarded after the kernel has started"},
+	{"_sinittext", "_einittext", "its code is discarded after the kernel has started"},
 }
 
 func newKernel(f *elf.File) *kernel {
@@ -214,7 +205,7 @@ func (k *kernel) blacklist(lo, hi uint64) {
 		}
 		fn := word(b)
 		if s, end, ok := k.f.FuncAt(fn); ok && s.Value == fn {
-			k.never = append(k.never, noProbe{fn, end, "its function is not to be probed (NOKPROBE_SYMBOL)"})
+			k.never = append(k.never, noProbe{fn, end, "its function must not be probed (NOKPROBE_SYMBOL)"})
 		}
 	}
 }
@@ -228,7 +219,7 @@ func (k *kernel) eventAt(vaddr uint64) (string, bool) {
 	return "", false
 }
 
-// finish fills in what the code around a site says.
+// finish sets the fields that depend on the code around a site.
 func (k *kernel) finish(s *Site) {
 	at := s.Nop
 	if at == 0 {

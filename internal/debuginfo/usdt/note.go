@@ -1,6 +1,5 @@
-// Package usdt reads the statically defined probes (USDT, SystemTap's
-// <sys/sdt.h>) of an ELF file out of its .note.stapsdt section: where they are,
-// which counter switches them on, and where their arguments are.
+// Package usdt reads the statically defined probes (USDT, SystemTap's <sys/sdt.h>) of an ELF file from its
+// .note.stapsdt section: their addresses, the counters that enable them, and the locations of their arguments.
 //
 // A probe is a nop in the code and a note: three addresses (the nop, the link
 // address of section .stapsdt.base, a 16-bit counter called semaphore or 0) and
@@ -25,16 +24,14 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/elf"
 )
 
-// Probe is one place in the code that a probe was compiled into. Several may
-// have the same provider and name.
+// Probe is one place in the code with a compiled probe. Several may have the same provider and name.
 type Probe struct {
 	Provider, Name string
-	// PC is the vaddr of the probe's nop, and Offset where that is in the file.
+	// PC is the vaddr of the probe's nop, and Offset its offset in the file.
 	PC, Offset uint64
-	// Semaphore is the vaddr of the 16-bit counter that the program looks at
-	// before it prepares the probe's arguments; it must be raised while the probe
-	// is in use. SemOffset is where it is in the file (ref_ctr_offset of a uprobe).
-	// Both are 0 when the probe has none.
+	// Semaphore is the vaddr of the 16-bit counter that the program tests before it prepares the probe's
+	// arguments. It must be raised while the probe is in use. SemOffset is its offset in the file
+	// (ref_ctr_offset of a uprobe). Both are 0 if the probe has none.
 	Semaphore, SemOffset uint64
 	// ArgText is the note's third string; Args are the operands in it.
 	ArgText string
@@ -51,9 +48,8 @@ const (
 	maxArgText = 1 << 16
 )
 
-// Read lists the probes of a file by ascending PC. A file without probes gives
-// none and no error. A damaged note is left out and counted in the error, beside
-// which the other probes are still returned.
+// Read lists the probes of a file by ascending PC. For a file without probes it returns an empty list and no
+// error. Damaged notes are skipped; the error gives their number, and the other probes are still returned.
 func Read(f *elf.File) (probes []Probe, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -92,7 +88,7 @@ func Match(probes []Probe, provider, name string) []Probe {
 	return out
 }
 
-// globMatch is path.Match, whose * stops at a slash: names of probes have none.
+// globMatch is path.Match. Its * does not match a slash, but names of probes contain none.
 func globMatch(pattern, s string) bool {
 	if pattern == "" {
 		return true
@@ -103,7 +99,7 @@ func globMatch(pattern, s string) bool {
 
 type reader struct {
 	f    *elf.File
-	base uint64 // of .stapsdt.base, 0 when there is none
+	base uint64 // of .stapsdt.base, or 0
 	out  []Probe
 	bad  int
 	why  string
@@ -153,8 +149,7 @@ func (r *reader) note(off uint64, d []byte) {
 		r.damaged("the strings of the note at offset %d", off)
 		return
 	}
-	// Prelink moves the code but not what the notes say; how far, the moved
-	// section tells.
+	// Prelink moves the code without updating the notes. The section's address shows the distance.
 	if r.base != 0 && base != 0 {
 		p.PC += r.base - base
 		if p.Semaphore != 0 {
@@ -175,7 +170,7 @@ func (r *reader) note(off uint64, d []byte) {
 	r.out = append(r.out, p)
 }
 
-// cut takes a string that a zero byte ends.
+// cut removes a zero-terminated string from the front.
 func cut(b []byte) (s string, rest []byte, ok bool) {
 	i := bytes.IndexByte(b, 0)
 	if i < 0 {
@@ -184,7 +179,7 @@ func cut(b []byte) (s string, rest []byte, ok bool) {
 	return string(b[:i]), b[i+1:], true
 }
 
-// fileOffset finds where the file holds the byte of a vaddr.
+// fileOffset returns the file offset of a vaddr.
 func fileOffset(f *elf.File, vaddr uint64) (uint64, bool) {
 	for _, s := range f.Segments() {
 		if vaddr >= s.Vaddr && vaddr-s.Vaddr < s.Filesz {

@@ -41,7 +41,7 @@ func (p *parser) blanks() {
 	}
 }
 
-// while takes the bytes that are wanted.
+// while consumes bytes as long as they satisfy the condition.
 func (p *parser) while(want func(c byte) bool) string {
 	from := p.i
 	for p.i < len(p.s) && want(p.s[p.i]) {
@@ -55,13 +55,13 @@ func alnum(c byte) bool { return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20
 // symbolByte: bytes above 127 are UTF-8, which identifiers may have.
 func symbolByte(c byte) bool { return alnum(c) || c == '_' || c == '.' || c == '$' || c >= 0x80 }
 
-// regName takes "%name".
+// regName reads "%name".
 func (p *parser) regName() string {
 	p.take('%')
 	return strings.ToLower(p.while(alnum))
 }
 
-// maxNesting bounds parentheses in expressions.
+// maxNesting limits nested parentheses in expressions.
 const maxNesting = 32
 
 // expr reads a sum of products.
@@ -114,7 +114,7 @@ func (p *parser) product(depth int) (number, error) {
 // primary reads a literal, a symbol, a parenthesis, or one with a sign.
 func (p *parser) primary(depth int) (number, error) {
 	if depth > maxNesting {
-		return number{}, fmt.Errorf("parentheses are nested too deep")
+		return number{}, fmt.Errorf("parentheses are nested too deeply")
 	}
 	p.blanks()
 	switch c := p.peek(); {
@@ -122,7 +122,7 @@ func (p *parser) primary(depth int) (number, error) {
 		p.i++
 		n, err := p.expr(depth + 1)
 		if p.blanks(); err == nil && !p.take(')') {
-			err = fmt.Errorf("a parenthesis is not closed")
+			err = fmt.Errorf("unclosed parenthesis")
 		}
 		return n, err
 	case c == '-' || c == '~' || c == '+':
@@ -137,16 +137,16 @@ func (p *parser) primary(depth int) (number, error) {
 			n.rel = strings.ToLower(p.while(alnum))
 		}
 		return n, nil
-	case c == '"': // names that are no identifiers are quoted
+	case c == '"': // names that are not identifiers are quoted
 		if name, rest, ok := strings.Cut(p.s[p.i+1:], `"`); ok && name != "" {
 			p.i = len(p.s) - len(rest)
 			return number{sym: name}, nil
 		}
 	}
 	if p.i == len(p.s) {
-		return number{}, fmt.Errorf("it ends too early")
+		return number{}, fmt.Errorf("unexpected end")
 	}
-	return number{}, fmt.Errorf("%q is no number", p.s[p.i:])
+	return number{}, fmt.Errorf("%q is not a number", p.s[p.i:])
 }
 
 // signed applies a prefix operator.
@@ -167,11 +167,11 @@ func (n number) signed(op byte, err error) (number, error) {
 func (p *parser) literal() (number, error) {
 	t := p.while(alnum)
 	if strings.HasPrefix(t, "0o") || strings.HasPrefix(t, "0O") {
-		return number{}, fmt.Errorf("%q is no number", t)
+		return number{}, fmt.Errorf("%q is not a number", t)
 	}
 	v, err := strconv.ParseUint(t, 0, 64)
 	if err != nil {
-		return number{}, fmt.Errorf("%q is no number", t)
+		return number{}, fmt.Errorf("%q is not a number", t)
 	}
 	return number{val: int64(v)}, nil
 }

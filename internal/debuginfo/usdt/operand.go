@@ -15,18 +15,18 @@ type Arg struct {
 	Float  bool
 	Type   *ctype.Type
 	op     operand
-	// Err says why the operand is not understood; the argument then has no value.
+	// Err is the reason if the operand cannot be parsed. The argument then has no value.
 	Err error
 }
 
-// opKind is the sort of an operand.
+// opKind is the kind of an operand.
 type opKind uint8
 
 const (
 	opReg   opKind = iota // %eax
 	opImm                 // $5, $symbol+8
 	opMem                 // disp(base,index,scale), symbol(%rip), a bare address
-	opEmpty               // not understood
+	opEmpty               // not parsed
 )
 
 // operand is one assembler operand in AT&T syntax.
@@ -35,19 +35,19 @@ type operand struct {
 	reg         register // opReg
 	seg         string   // opMem: "fs", "gs", "" for none
 	disp        number   // opMem, opImm
-	base, index register // opMem: num is regNone when absent
+	base, index register // opMem: num is regNone if absent
 	scale       int64
 }
 
-// ParseArgs splits the argument string of a note. An argument that is not
-// understood keeps its place: its Err says what is wrong.
+// ParseArgs splits the argument string of a note. If an argument cannot be parsed, its Err has the reason and
+// it keeps its number.
 func ParseArgs(text string) []Arg {
 	var out []Arg
 	for _, t := range splitArgs(text) {
 		a := Arg{Text: t}
 		if err := a.parse(); err != nil {
 			a.op = operand{kind: opEmpty}
-			a.Err = fmt.Errorf("its operand %q is not understood: %w", t, err)
+			a.Err = fmt.Errorf("cannot parse its operand %q: %w", t, err)
 			if a.Type == nil {
 				a.Size, a.Type = 8, sized(8, false)
 			}
@@ -57,7 +57,7 @@ func ParseArgs(text string) []Arg {
 	return out
 }
 
-// splitArgs cuts at blanks outside parentheses.
+// splitArgs splits at blanks outside parentheses.
 func splitArgs(text string) []string {
 	var out []string
 	depth, from := 0, -1
@@ -105,7 +105,7 @@ func (a *Arg) parse() error {
 	return a.fits()
 }
 
-// sizeText tells a size from the start of an operand such as "x@tpoff".
+// sizeText distinguishes a size from the start of an operand such as "x@tpoff".
 func sizeText(s string) bool {
 	s = strings.TrimSuffix(strings.TrimPrefix(s, "-"), "f")
 	return s != "" && strings.Trim(s, "0123456789") == ""
@@ -117,7 +117,7 @@ func (a *Arg) size(s string) error {
 	n := 0
 	for _, c := range s {
 		if n = n*10 + int(c-'0'); n > 1<<20 {
-			return fmt.Errorf("the size is unreasonable")
+			return fmt.Errorf("invalid size")
 		}
 	}
 	if n == 0 {
@@ -127,7 +127,7 @@ func (a *Arg) size(s string) error {
 	return nil
 }
 
-// fits refuses what no register and no word can hold.
+// fits rejects sizes that neither a register nor a word has.
 func (a *Arg) fits() error {
 	limit := 8
 	switch {
@@ -142,8 +142,7 @@ func (a *Arg) fits() error {
 	return nil
 }
 
-// ctype is the type that size and sign stand for: <stdint.h>'s integers, the
-// floating types, bytes for structs.
+// ctype returns the type for a size and sign: <stdint.h>'s integers, the floating types, bytes for structs.
 func (a *Arg) ctype() *ctype.Type {
 	if a.Float {
 		switch a.Size {
@@ -198,7 +197,7 @@ func parseOperand(s string) (operand, error) {
 		return operand{kind: opEmpty}, err
 	}
 	if p.blanks(); p.i != len(p.s) {
-		return operand{kind: opEmpty}, fmt.Errorf("%q is left over", p.s[p.i:])
+		return operand{kind: opEmpty}, fmt.Errorf("unexpected %q", p.s[p.i:])
 	}
 	return op, nil
 }
@@ -213,7 +212,7 @@ func (p *parser) regOrSegment(op *operand) error {
 			op.seg = name
 		case "cs", "ds", "es", "ss": // flat in 64-bit code
 		default:
-			return fmt.Errorf("%q is no segment", p.s[from:p.i])
+			return fmt.Errorf("%q is not a segment", p.s[from:p.i])
 		}
 		return p.memory(op)
 	}
@@ -225,7 +224,7 @@ func (p *parser) regOrSegment(op *operand) error {
 	return nil
 }
 
-// memory reads "disp(base,index,scale)"; every part may be missing, but not all.
+// memory reads "disp(base,index,scale)". Each part is optional, but one must be present.
 func (p *parser) memory(op *operand) (err error) {
 	op.kind = opMem
 	if !p.atAddress() {
@@ -248,15 +247,15 @@ func (p *parser) memory(op *operand) (err error) {
 		}
 	}
 	if p.blanks(); !p.take(')') {
-		return fmt.Errorf("a parenthesis is not closed")
+		return fmt.Errorf("unclosed parenthesis")
 	}
 	if op.base.num == regNone && op.index.num == regNone {
-		return fmt.Errorf("there is no register in the parentheses")
+		return fmt.Errorf("no register in the parentheses")
 	}
 	return nil
 }
 
-// indexed reads "index[,scale]" behind the first comma.
+// indexed reads "index[,scale]" after the first comma.
 func (p *parser) indexed(op *operand) (err error) {
 	if p.blanks(); p.peek() == '%' {
 		if op.index, err = p.addrReg(false); err != nil {
@@ -292,7 +291,7 @@ func (p *parser) addrReg(base bool) (register, error) {
 	return r, nil
 }
 
-// atAddress tells whether the next parenthesis holds registers, not a number.
+// atAddress reports whether the next parenthesis contains registers and not a number.
 func (p *parser) atAddress() bool {
 	p.blanks()
 	if p.peek() != '(' {

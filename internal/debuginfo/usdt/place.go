@@ -8,21 +8,20 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/elf"
 )
 
-// Symbols finds what the names in operands stand for. *elf.File is one, and so
-// is dwarf.Module, which also knows the separate debug file's symbols.
+// Symbols looks up symbols used in operands. *elf.File implements it, and so does dwarf.Module, which also has
+// the symbols of the separate debug file.
 type Symbols interface {
 	Lookup(name string) []elf.Symbol
 	// TLS is the thread-local segment's size and alignment.
 	TLS() (t elf.TLS, ok bool)
 }
 
-// placer turns operands into locations.
+// placer converts operands to locations.
 type placer struct {
 	pc   uint64
 	syms Symbols
 	exec bool // the module is the executable: its TLS block is next to the thread pointer
-	// among chooses between several symbols of one name, which the notes cannot
-	// tell apart.
+	// among chooses between several symbols of one name, which the notes do not distinguish.
 	among func(name string, of []elf.Symbol) (elf.Symbol, bool)
 }
 
@@ -38,7 +37,7 @@ func plus(list []debuginfo.Op, n int64) []debuginfo.Op {
 	return append(list, debuginfo.Op{Code: debuginfo.OpAddConst, Arg: n})
 }
 
-// location says where an argument's value is.
+// location returns the location of an argument's value.
 func (p *placer) location(a *Arg) debuginfo.Location {
 	piece, err := p.piece(a)
 	if err != nil {
@@ -65,7 +64,7 @@ func (p *placer) piece(a *Arg) (debuginfo.Piece, error) {
 	if a.op.disp.rel == "gotpcrel" {
 		// A slot of the global offset table holds the symbol's address.
 		if a.op.base.num != regIP || a.op.disp.val != 0 {
-			return debuginfo.Piece{}, fmt.Errorf("its operand %q is not understood: an offset from a slot of the global offset table", a.Text)
+			return debuginfo.Piece{}, fmt.Errorf("its operand %q is not supported: an offset from a slot of the global offset table", a.Text)
 		}
 		at, err := p.symbol(number{sym: a.op.disp.sym})
 		return debuginfo.Piece{Kind: debuginfo.IsValue, Expr: at}, err
@@ -74,8 +73,8 @@ func (p *placer) piece(a *Arg) (debuginfo.Piece, error) {
 	return debuginfo.Piece{Kind: debuginfo.InMemory, Expr: at}, err
 }
 
-// register: the size before the "@" counts, not the register's name, which may
-// be a shorter or longer alias (<sys/sdt.h>, note on GDB PR24541).
+// register uses the size before the "@". The register's name may be a shorter or longer alias (<sys/sdt.h>,
+// note on GDB PR24541).
 func (p *placer) register(a *Arg) debuginfo.Piece {
 	r := a.op.reg
 	switch {
@@ -111,7 +110,7 @@ func (p *placer) address(o *operand) ([]debuginfo.Op, error) {
 		}
 		list, disp = at, 0
 	case o.base.num == regIP:
-		// As the assembler's "." would: counted from the probe itself.
+		// Relative to the probe itself, as the assembler's ".".
 		return ops(addrOp(int64(p.pc) + disp)), nil
 	}
 	if o.base.num >= 0 {
@@ -138,17 +137,17 @@ func join(a, b []debuginfo.Op) []debuginfo.Op {
 	return append(slices.Clone(a), append(b, debuginfo.Op{Code: debuginfo.OpAdd})...)
 }
 
-// symbol is the address of symbol+n, or what its relocation operator makes of it.
+// symbol returns the address of symbol+n, or the value of its relocation operator.
 func (p *placer) symbol(n number) ([]debuginfo.Op, error) {
 	s, err := p.find(n.sym)
 	if err != nil {
 		return nil, err
 	}
 	switch {
-	case n.rel == "dtpoff" && s.TLS: // from the start of the module's block, which the base register holds
+	case n.rel == "dtpoff" && s.TLS: // from the start of the module's block, whose address is in the base register
 		return ops(konst(int64(s.Value) + n.val)), nil
 	case n.rel != "" || s.TLS:
-		return nil, fmt.Errorf("its place %s@%s is only known to the linker", n.sym, n.rel)
+		return nil, fmt.Errorf("its place %s@%s is known only to the linker", n.sym, n.rel)
 	}
 	return ops(addrOp(int64(s.Value) + n.val)), nil
 }
@@ -169,7 +168,7 @@ func (p *placer) find(name string) (elf.Symbol, error) {
 			return s, nil
 		}
 	}
-	// A global symbol is the one that other files see; a static one is not.
+	// Prefer the global symbol: other files refer to it.
 	var global []elf.Symbol
 	for _, s := range list {
 		if !s.Local {
@@ -179,11 +178,11 @@ func (p *placer) find(name string) (elf.Symbol, error) {
 	if len(global) == 1 {
 		return global[0], nil
 	}
-	return elf.Symbol{}, fmt.Errorf("there are %d symbols %s, and nothing tells which one is meant", len(list), name)
+	return elf.Symbol{}, fmt.Errorf("ambiguous: there are %d symbols %s", len(list), name)
 }
 
-// threadLocal handles %fs:symbol@tpoff and %fs:number: places relative to the
-// thread pointer (System V TLS variant II: the executable's block ends there).
+// threadLocal handles %fs:symbol@tpoff and %fs:number, which are relative to the thread pointer (System V TLS
+// variant II: the executable's block ends there).
 func (p *placer) threadLocal(o *operand) ([]debuginfo.Op, error) {
 	if o.seg != "fs" || o.base.num != regNone || o.index.num != regNone {
 		return nil, fmt.Errorf("its place is relative to segment %%%s and registers", o.seg)

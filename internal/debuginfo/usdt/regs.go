@@ -6,7 +6,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 )
 
-// register is what a register's name in an operand stands for.
+// register describes a register's name in an operand.
 type register struct {
 	num   int  // DWARF number, as in debuginfo.Piece; regIP for the instruction pointer
 	bits  int  // width of the name: 8, 16, 32, 64, 128 and more
@@ -19,7 +19,7 @@ const (
 	regNone = -2
 )
 
-// registers are the names of registers as assemblers spell them, without "%".
+// registers has the assembler's names of registers, without "%".
 var registers = makeRegisters()
 
 func makeRegisters() map[string]register {
@@ -39,7 +39,7 @@ func (r register) vector() bool {
 	return ok
 }
 
-// push is the operation that puts an address register on the stack.
+// push returns the operation that pushes an address register.
 func (r register) push() []debuginfo.Op {
 	ops := []debuginfo.Op{{Code: debuginfo.OpReg, Arg: int64(r.num)}}
 	if r.bits == 32 {

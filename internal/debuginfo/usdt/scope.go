@@ -9,18 +9,16 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/elf"
 )
 
-// scope is debuginfo.Scope at a probe: its arguments above what debug
-// information knows there.
+// scope is the debuginfo.Scope of a probe: the probe's arguments, then the names from debug information.
 type scope struct {
 	p     *Probe
 	args  []*debuginfo.Variable
 	under debuginfo.Scope // nil without debug information
 }
 
-// NewScope says what names mean at p: arg0, arg1, ... are the probe's arguments,
-// every other name is that of the scope underneath, which describes p.PC and may
-// be nil. executable tells the program itself from libraries (its thread-local
-// data are addressed differently).
+// NewScope returns the scope of p: arg0, arg1, ... are the probe's arguments; all other names are looked up in
+// the scope under, which describes p.PC and may be nil. executable is true for the program itself and false for
+// libraries, because thread-local data are addressed differently.
 //
 // Args lists the probe's arguments; Locals lists the parameters and locals of
 // the function around it.
@@ -39,8 +37,8 @@ func NewScope(p *Probe, syms Symbols, executable bool, under debuginfo.Scope) de
 	return s
 }
 
-// among asks debug information which of several static variables of one name the
-// probe's function sees. Symbols of function statics have a number: "n.1234".
+// among uses debug information to choose, of several static variables of one name, the one visible in the
+// probe's function. Symbols of function statics have a number: "n.1234".
 func (s *scope) among(name string, of []elf.Symbol) (elf.Symbol, bool) {
 	bare, _, _ := strings.Cut(name, ".")
 	v, err := s.under.Lookup(bare)
@@ -98,8 +96,7 @@ func (s *scope) Lookup(name string) (*debuginfo.Variable, error) {
 	return nil, &debuginfo.NotFoundError{What: "variable", Name: name, Nearest: s.names(), Hint: s.hint()}
 }
 
-// Resolve finds an argument, or what the name means in the program by the rules of its
-// language.
+// Resolve finds an argument, or resolves the name by the rules of the program's language.
 func (s *scope) Resolve(name string, types bool) (*debuginfo.Entity, error) {
 	if s.under == nil || !types && s.Word(name) {
 		return debuginfo.Resolve(plain{s}, name, types)
@@ -141,7 +138,7 @@ func (s *scope) names() (out []string) {
 	return out
 }
 
-// hint says which arguments there are.
+// hint lists the arguments.
 func (s *scope) hint() string {
 	probe := "the probe " + s.p.Provider + ":" + s.p.Name
 	switch len(s.args) {
@@ -153,7 +150,7 @@ func (s *scope) hint() string {
 	return probe + " has the arguments arg0 to " + s.args[len(s.args)-1].Name
 }
 
-// LookupIn is the affair of debug information.
+// LookupIn uses only debug information.
 func (s *scope) LookupIn(where, name string) (*debuginfo.Variable, error) {
 	if s.under == nil {
 		return nil, &debuginfo.NotFoundError{What: "variable", Name: where + "::" + name, Hint: "there is no debug information"}
@@ -181,8 +178,7 @@ func (s *scope) Locals() []*debuginfo.Variable {
 	return append(append([]*debuginfo.Variable(nil), s.under.Args()...), s.under.Locals()...)
 }
 
-// Type finds the program's types and, without debug information, the types that
-// arguments have.
+// Type finds the program's types, or without debug information the types of arguments.
 func (s *scope) Type(kind ctype.Kind, name string) (*ctype.Type, error) {
 	if s.under != nil {
 		t, err := s.under.Type(kind, name)
@@ -200,7 +196,7 @@ func (s *scope) Type(kind ctype.Kind, name string) (*ctype.Type, error) {
 	return nil, &debuginfo.NotFoundError{What: "type", Name: name, Hint: "there is no debug information"}
 }
 
-// basic knows the types that need no debug information.
+// basic returns types that need no debug information.
 func basic(kind ctype.Kind, name string) *ctype.Type {
 	if kind != ctype.Typedef {
 		return nil
@@ -213,8 +209,7 @@ func basic(kind ctype.Kind, name string) *ctype.Type {
 	return words[name]
 }
 
-// words are C's own types by the spellings that GCC gives them and the usual
-// ones.
+// words are C's basic types by GCC's spelling and the usual spellings.
 var words = map[string]*ctype.Type{
 	"void": ctype.VoidT, "_Bool": ctype.BoolT, "bool": ctype.BoolT, "char": ctype.CharT,
 	"signed char": ctype.SCharT, "unsigned char": ctype.UCharT,
@@ -226,7 +221,7 @@ var words = map[string]*ctype.Type{
 	"float": ctype.FloatT, "double": ctype.DoubleT, "size_t": ctype.ULongT, "ssize_t": ctype.LongT,
 }
 
-// Enumerator is the affair of debug information.
+// Enumerator uses only debug information.
 func (s *scope) Enumerator(name string) (*ctype.Type, int64, bool) {
 	if s.under == nil {
 		return nil, 0, false

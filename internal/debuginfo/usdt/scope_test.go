@@ -155,10 +155,10 @@ func TestRegisters(t *testing.T) {
 // TestUnavailable lists operands without a value; the others keep their numbers.
 func TestUnavailable(t *testing.T) {
 	for text, why := range map[string]string{
-		"8@%foo": "unknown register", "8@(%rax": "not closed", "8@(%al)": "cannot be part", "8@(%rax,%rsp)": "cannot be part",
+		"8@%foo": "unknown register", "8@(%rax": "unclosed", "8@(%al)": "cannot be part", "8@(%rax,%rsp)": "cannot be part",
 		"8@(%rax,%rbx,3)": "scale is 3", "8@(%rip,%rax)": "no index", "8@(,,2)": "no register", "0@%rax": "size is zero",
-		"16@%rax": "do not fit", "32@%xmm1": "do not fit", "8@": "too early", "8@$": "too early", "8@$a-b": "symbols", "8@a*2(%rip)": "product",
-		"8@5(%rax)junk": "left over", "8@$09": "no number", "8@-one(%rip)": "sign", "8@%ax:5": "no segment",
+		"16@%rax": "do not fit", "32@%xmm1": "do not fit", "8@": "unexpected end", "8@$": "unexpected end", "8@$a-b": "symbols", "8@a*2(%rip)": "product",
+		"8@5(%rax)junk": `unexpected "junk"`, "8@$09": "not a number", "8@-one(%rip)": "sign", "8@%ax:5": "not a segment",
 		"8@missing(%rip)": "no such symbol", "8@twice(%rip)": "2 symbols", "8@mine(%rip)": "linker", "4@%fs:one@tpoff": "not thread-local",
 		"8@%gs:8": "segment %gs", "8@%fs:40": "not in this module", "8@one@PLT(%rip)": "linker", "8@one@gotpcrel+8(%rip)": "offset",
 		"8@" + strings.Repeat("(", 100) + "1": "too deep",

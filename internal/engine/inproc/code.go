@@ -37,9 +37,8 @@ func (m ownMemory) ReadAt(b []byte, off int64) (int, error) {
 	return n, err
 }
 
-// partOf is the beginning of the part of its function that the site is in. Compilers put
-// unlikely code elsewhere (f.cold), and patch wants the part with the site as the function
-// proper.
+// partOf returns the beginning of the part of the function that contains the site. Compilers put unlikely code
+// elsewhere (f.cold), and patch needs the part with the site as the function proper.
 func partOf(x *site, fn *dwarf.Function) uint64 {
 	main, _ := parts(fn, x.where.site.Addr)
 	return main.Lo + x.where.mod.bias
@@ -48,7 +47,7 @@ func partOf(x *site, fn *dwarf.Function) uint64 {
 // reader reads memory of a process, or of the file at the addresses it will have.
 type reader func(addr uint64, n int) ([]byte, error)
 
-// functionCode reads a function and all that patch wants to know of it.
+// functionCode reads a function and all the data about it that patch needs.
 func (m *module) functionCode(fn *dwarf.Function, vaddr uint64, read reader) (*patch.Code, error) {
 	main, extra := parts(fn, vaddr)
 	if main.Hi-main.Lo > maxFunction {
@@ -77,7 +76,7 @@ func (m *module) functionCode(fn *dwarf.Function, vaddr uint64, read reader) (*p
 	}
 	pads, err := m.landingPads(fn)
 	if err != nil {
-		return nil, fmt.Errorf("where exceptions land in %s cannot be told, so no jump can be placed: %w", fn.Name, err)
+		return nil, fmt.Errorf("the landing pads of %s are unknown, so no jump can be placed: %w", fn.Name, err)
 	}
 	for _, pad := range pads {
 		c.LandingPads = append(c.LandingPads, pad+m.bias)

@@ -85,7 +85,7 @@ func (c *crashes) trapInstead(st *process.Stopped, addr uint64) error {
 	c.tables.add(&tables{trap: map[uint64]uint64{addr: p.at}})
 	if err := c.handlers.install(st, c.patches.list(), nil); err != nil {
 		c.tables.forget(addr)
-		return fmt.Errorf("the tracepoint at %#x ends: the program handles a signal of an instruction there, and no int3 can be put in the place of the jump: %w", addr, err)
+		return fmt.Errorf("the tracepoint at %#x ends: the program handles a signal of an instruction there, and the jump cannot be replaced by an int3: %w", addr, err)
 	}
 	if !enabled {
 		return nil
@@ -93,7 +93,7 @@ func (c *crashes) trapInstead(st *process.Stopped, addr uint64) error {
 	if err := p.jump(st); err != nil {
 		return err
 	}
-	c.logf("%#x: int3 in the place of the jump, since the program handles a signal of an instruction under it", addr)
+	c.logf("%#x: int3 instead of the jump, because the program handles a signal of an instruction under it", addr)
 	return nil
 }
 

@@ -119,7 +119,7 @@ func (e *Engine) Trace(p *process.Process, before *Engine) {
 	}
 }
 
-// Callbacks are what the process's tracer asks.
+// Callbacks are called by the process's tracer.
 func (e *Engine) Callbacks() *Callbacks { return e.calls }
 
 // Started notes that the process runs code of its own from now on.

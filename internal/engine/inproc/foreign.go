@@ -29,12 +29,12 @@ type foreign map[uint64]uint64
 // others are the breakpoints of others in a process.
 type others struct {
 	t     *target
-	calls []span  // what the kernel's calls in the place of breakpoints lead to
+	calls []span  // targets of the calls that the kernel uses instead of breakpoints
 	found foreign // as far as code was read for the plans that are made
 }
 
-// take puts the file's bytes in the place of breakpoints of others in b, which
-// was read from memory at addr, and notes them.
+// take replaces other tracers' breakpoints in b, which was read from memory at addr, by the file's bytes, and
+// records them.
 func (o *others) take(m *module, addr uint64, b []byte) {
 	file, err := m.dw.Text(addr-m.bias, len(b))
 	if err != nil || len(file) != len(b) || bytes.Equal(file, b) {
@@ -98,7 +98,7 @@ func (f foreign) within(lo, hi uint64) bool {
 	return false
 }
 
-// uprobeCalls are the mappings that the kernel's calls in the place of nops lead to.
+// uprobeCalls are the mappings to which the kernel's calls instead of nops lead.
 func uprobeCalls(maps []process.Mapping) (list []span) {
 	for _, m := range maps {
 		if m.Path == "[uprobes-trampoline]" {

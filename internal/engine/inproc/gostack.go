@@ -45,7 +45,7 @@ func (m *module) stackFor(addr uint64, need int) error {
 	}
 	g, err := m.goStack()
 	if err != nil {
-		return fmt.Errorf("how much stack goroutines have at %#x cannot be told: %w", addr, err)
+		return fmt.Errorf("the free stack of goroutines at %#x is unknown: %w", addr, err)
 	}
 	if g == nil {
 		return nil
@@ -56,15 +56,15 @@ func (m *module) stackFor(addr uint64, need int) error {
 	return nil
 }
 
-// apartForStack takes out the plans whose code must not run for want of stack. Their
-// sites become uprobes where that is permitted, and are refused else.
+// apartForStack removes the plans whose code would need too much stack. Their sites become uprobes if
+// permitted, and are refused otherwise.
 func (u *uprober) apartForStack(plans []*placed) (kept []*placed) {
 	for _, p := range plans {
 		if p.noStack == nil {
 			kept = append(kept, p)
 			continue
 		}
-		if u.opt.Avoid != 0 { // a user who forbids tactics wants no uprobes
+		if u.opt.Avoid != 0 { // no uprobes if the user forbids tactics
 			u.sites.refuseAll(p, p.noStack)
 			continue
 		}

@@ -37,9 +37,9 @@ import (
 //  5. The pages get their protection back. What the kernel puts there now, it puts into
 //     the program's own code.
 //
-// Killed anywhere in between, jalon leaves patches in pages that are guarded, or guarded
-// pages without patches: both are harmless. A uprobe that was in the page before stays,
-// works, and can be removed at any time, since removal does not ask for the protection.
+// Killed anywhere in between, jalon leaves patches in pages that are guarded, or guarded pages without patches:
+// both are harmless. A uprobe that was in the page before stays, works, and can be removed at any time, because
+// removal does not depend on the protection.
 //
 // The other way, an anonymous copy of the page moved over it (cover.go), is for where the
 // first is refused: it needs no writable code, but hides the file from whatever names

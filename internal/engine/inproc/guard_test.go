@@ -63,8 +63,8 @@ func TestGuardRunsBounded(t *testing.T) {
 
 func patchedSpan(runs []guarded) uint64 { return runs[len(runs)-1].hi }
 
-// TestUnguardSpans: what is given back is what guard changed and nobody else since:
-// mappings split and merge, libraries go, programs protect pages themselves.
+// TestUnguardSpans: protection is restored only where guard changed it and it has not changed since: mappings
+// split and merge, libraries are unloaded, programs protect pages themselves.
 func TestUnguardSpans(t *testing.T) {
 	list := []guarded{
 		{0x11000, 0x12000, 0x11000, 7, rx}, {0x10000, 0x11000, 0x10000, 7, rx}, // merged by the kernel

@@ -86,7 +86,7 @@ func (in *Inspected) Tactic(vaddr uint64) (tactic string, refused []string, err 
 	return p.Tactic.String(), refused, nil
 }
 
-// shown is a reason with the addresses of the file in the place of assumed ones.
+// shown returns a reason with the file's addresses instead of assumed ones.
 func (in *Inspected) shown(why string) string {
 	if in.Bias == in.mod.bias {
 		return why

@@ -89,8 +89,7 @@ func (pl *planner) memory() (io.ReaderAt, func(), error) {
 
 func closeFile(f *os.File) { _ = f.Close() } // it was only read
 
-// site plans how a site is reached, behind those with lower addresses. The error says why
-// it is left out.
+// site plans how to reach a site, after those with lower addresses. The error is the reason for skipping it.
 func (run *planning) site(x *site) error {
 	if n := len(run.plans); n > 0 && x.addr < run.plans[n-1].end() {
 		if err := run.plans[n-1].join(x); err != nil {
@@ -161,9 +160,8 @@ func (run *planning) occupied(n *placed) bool {
 	return run.others.found.within(n.plan.Addr, n.heldEnd())
 }
 
-// codeOf is the function around a site as patch wants it: the program's own
-// bytes (relocations applied, our jumps taken out), the parts that the compiler
-// moved away, landing pads, and what must not be touched.
+// codeOf returns the function around a site for patch: the program's own bytes (with relocations, without
+// jalon's jumps), the parts that the compiler moved away, landing pads, and ranges that must not be changed.
 func (run *planning) codeOf(x *site) (*patch.Code, error) {
 	m := x.where.mod
 	fn, ok := m.dw.FunctionAt(x.where.site.Addr)

@@ -21,9 +21,8 @@ import (
 const (
 	stubLen  = 5
 	pageSize = 4096
-	// maxStubPages bounds the pages that are mapped for stubs: each is a mapping of
-	// the process, of which it may have 65530 by default, and a call injected while
-	// it stands still.
+	// maxStubPages limits the pages mapped for stubs. Each is a mapping, of which a process may have 65530 by
+	// default, and takes an injected call while the process is stopped.
 	maxStubPages = 512
 )
 

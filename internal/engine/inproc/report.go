@@ -7,7 +7,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/process"
 )
 
-// report is what the parts of an engine report to the caller, and ask of it.
+// report has the callbacks from the parts of an engine to its caller.
 type report struct{ opt *Options }
 
 func (r report) logf(format string, args ...any) {
@@ -30,10 +30,9 @@ func (r report) trouble(what string, err error) {
 	}
 }
 
-// step is called for item i of n of a long loop. An error ends it: the caller does not
-// want it any more. Each place that asks leaves what Stop takes back: the plans that
-// are made are not in the process yet, and a patch is in the list of those placed
-// before its first byte is written.
+// step is called for item i of n of a long loop. If it returns an error, the caller has cancelled the work.
+// Every place that calls it leaves a state that Stop can undo: plans are not in the process yet, and a patch is
+// in the list of placed patches before its first byte is written.
 func (r report) step(what string, i, n int) error {
 	if r.opt.Progress == nil {
 		return nil

@@ -128,7 +128,7 @@ func (l *sites) begin() { l.refused = map[*site]error{} }
 // refuse notes why a site is not installed.
 func (l *sites) refuse(x *site, err error) {
 	l.refused[x] = err
-	l.logf("%s at %#x: left out: %v", x.Label, x.addr, err)
+	l.logf("%s at %#x: skipped: %v", x.Label, x.addr, err)
 }
 
 func (l *sites) refuseAll(p *placed, err error) {
@@ -150,7 +150,7 @@ func (l *sites) errors(list []*engine.Program) []error {
 func (l *sites) keep(plans []*placed, f func(*placed) error) (kept []*placed) {
 	for i, p := range plans {
 		if l.step("generating code", i, len(plans)) != nil {
-			return kept // the caller asks, too
+			return kept // the caller checks too
 		}
 		if err := f(p); err != nil {
 			l.refuseAll(p, err)

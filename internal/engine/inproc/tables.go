@@ -8,9 +8,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/process"
 )
 
-// tables tell the tracer what a stop at an address of ours means. They are read
-// on the tracer's goroutine while sites are installed from others, so they are
-// immutable and swapped whole.
+// tables describe the addresses of jalon's code for the tracer. They are read on the tracer's goroutine while
+// other goroutines install sites, so they are immutable and replaced as a whole.
 type tables struct {
 	fault  map[uint64]uint64 // pc of a guarded access -> its fixup
 	edge   map[uint64]edge   // pc of a store to a stack that may have no room
@@ -28,7 +27,7 @@ type edge struct {
 	site uint32
 }
 
-// copied is where the copy of a displaced instruction is, and what it stands for.
+// copied is the address of a displaced instruction's copy, and of the instruction.
 type copied struct {
 	span
 	process.Origin
@@ -53,7 +52,7 @@ func joined[T any](a, b map[uint64]T) map[uint64]T {
 	return a
 }
 
-// back tells what a pc in a copy stands for.
+// back returns the program's address for a pc in a copy.
 func (t *tables) back(pc uint64) (o process.Origin, ok bool) {
 	i := sort.Search(len(t.origin), func(i int) bool { return t.origin[i].hi > pc })
 	if i == len(t.origin) || t.origin[i].lo > pc {

@@ -6,9 +6,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/ring"
 )
 
-// Callbacks are what the tracer of the process asks an engine. They are called on the
-// tracer's goroutine, at any time; all other methods of an engine on the goroutine that
-// uses it.
+// Callbacks are the methods that the process's tracer calls, on its own goroutine and at any time. All other
+// methods of an engine are called on the goroutine that uses the engine.
 type Callbacks struct {
 	*target
 	tables   *tableRef
@@ -53,7 +52,7 @@ func (c *Callbacks) Clock(_ int, pc uint64) (uint64, bool) {
 	return event.TSC(), true
 }
 
-// Back is the process's callback PCBack: what a pc in displaced code stands for.
+// Back is the process's callback PCBack: it returns the program's address for a pc in displaced code.
 func (c *Callbacks) Back(pc uint64) (process.Origin, bool) { return c.tables.get().back(pc) }
 
 // Inside is the process's callback InCode: the pc is in code of the engine.

@@ -18,7 +18,7 @@ import (
 // becomes a uprobe where Options.Uprobes takes it. So does a site where another tracer's
 // breakpoint is: one more consumer of the kernel's breakpoint at that instruction.
 
-// errNoUprobes: what is asked of the kernel engine it cannot do.
+// errNoUprobes: the kernel engine does not support the request.
 var errNoUprobes = errors.New("GDB's hit programs run in the process only")
 
 // uprober makes uprobes of sites.
@@ -30,8 +30,8 @@ type uprober struct {
 	slow   []string // why sites are reached by int3 and no uprobe, since Slow was called
 }
 
-// hasten makes uprobes of the sites of plans with an int3, and returns the other plans.
-// A user who forbids tactics wants the int3.
+// hasten replaces int3 plans by uprobes and returns the other plans. If the user forbids tactics, it keeps the
+// int3.
 func (u *uprober) hasten(plans []*placed) []*placed {
 	var list []*site
 	for _, p := range plans {
@@ -90,7 +90,7 @@ const stopCost = "5 to 80 microseconds"
 
 // warning is what Slow gives.
 func (u *uprober) warning(all int) string {
-	var l tracepoint.LeftOut
+	var l tracepoint.Skipped
 	for _, why := range u.slow {
 		l.AddText(why)
 	}

@@ -12,11 +12,10 @@ import (
 	"github.com/jalon-trace/jalon/internal/probe"
 )
 
-// The kernel writes the breakpoint of a uprobe into every process that maps the file,
-// wherever it is told to. Inside an instruction the breakpoint makes another
-// instruction of it, in data it changes the data. So each address, however it was
-// found (by the user, a line table, a symbol, a note), must be shown to be the first
-// byte of an instruction before anything is attached.
+// The kernel writes the breakpoint of a uprobe at any given address, in every process that maps the file.
+// Inside an instruction this creates another instruction; in data it changes the data. So each address, however
+// it was found (by the user, a line table, a symbol, a note), must be proved to be the first byte of an
+// instruction before a uprobe is attached.
 
 // maxCode bounds the function that is analysed as a whole.
 const maxCode = 4 << 20

@@ -54,9 +54,8 @@ func byteAt(m *dwarf.Module, a uint64) byte {
 	return b[0]
 }
 
-// TestBoundaryObjdump asks of every byte of programs and libraries whether a uprobe may
-// be put there: never where objdump sees no instruction begin, and nearly everywhere
-// where it does.
+// TestBoundaryObjdump checks every byte of programs and libraries: uprobes are never allowed where, according
+// to objdump, no instruction begins, and nearly always where one does.
 func TestBoundaryObjdump(t *testing.T) {
 	files := []string{"/usr/bin/env", "/usr/bin/sort"}
 	if os.Getenv("JALON_FULL") != "" {

@@ -10,17 +10,15 @@ import (
 	"github.com/jalon-trace/jalon/internal/probe"
 )
 
-// The kernel does not run the instruction under a uprobe where it lies. Branches and nops
-// it emulates, and it tells them by their opcode alone (branch_setup_xol_ops in
-// arch/x86/kernel/uprobes.c, seen on Linux 6.18): an AVX or AVX-512 instruction with the
-// same opcode byte in its own map is emulated as the branch. vpcmpeqb (c5 f1 74) is run as
-// je, vpbroadcastb %esi,%zmm16 (62 e2 7d 48 7a) as jp, vzeroupper (c5 f8 77) as ja: wrong
-// results, or the end of every program that comes by. glibc's memset for AVX-512 begins
-// with one.
+// The kernel does not run the instruction under a uprobe in place. It emulates branches and nops, and
+// recognises them only by their opcode (branch_setup_xol_ops in arch/x86/kernel/uprobes.c, seen on Linux 6.18):
+// an AVX or AVX-512 instruction with the same opcode byte in its own map is emulated as the branch. vpcmpeqb
+// (c5 f1 74) is run as je, vpbroadcastb %esi,%zmm16 (62 e2 7d 48 7a) as jp, vzeroupper (c5 f8 77) as ja: wrong
+// results, or the end of every program that comes by. glibc's memset for AVX-512 begins with one.
 
 // misrun reports whether the kernel runs the first instruction of code as another.
 func misrun(code []byte) bool {
-	code = bytes.TrimLeft(code, "\x26\x2e\x36\x3e\x64\x65\x67") // what may stand before VEX
+	code = bytes.TrimLeft(code, "\x26\x2e\x36\x3e\x64\x65\x67") // prefixes allowed before VEX
 	if len(code) < 5 {
 		return false
 	}

@@ -14,7 +14,7 @@ import (
 // Close; see bpf.Gate for whom it concerns. The tracepoint has no collect list.
 func (e *Engine) Gate(tp *tracepoint.Tracepoint, how *engine.Compiling) error {
 	if !tp.Place.Kind.Gate {
-		return probe.Error(tp.Place, errors.New("a gate stands before an event of tracefs: tracepoint:SYSTEM:EVENT"))
+		return probe.Error(tp.Place, errors.New("a gate needs an event of tracefs: tracepoint:SYSTEM:EVENT"))
 	}
 	if err := e.Permitted(); err != nil {
 		return err

@@ -73,8 +73,8 @@ func (e *loader) newMemory(size int, needed, wished need) (m memory, err error) 
 	return m, err
 }
 
-// space is whose addresses a program's loads are given. A program in user code
-// that also looks at its task_struct tells them apart at the hit.
+// space is the address space of a program's loads. A program in user code that also reads its task_struct
+// distinguishes them at the hit.
 func space(p *program) ebpf.Space {
 	if p.at.v.kin.User && !usesTask(p.IR) {
 		return ebpf.User

@@ -75,8 +75,8 @@ func (e *markers) listMarkers() ([]Marker, error) {
 	return list, nil
 }
 
-// definedProbes are the events, SYSTEM:EVENT, that somebody made of probes of code in
-// tracefs. Programs get the registers at a hit of theirs, and no record.
+// definedProbes are the events, SYSTEM:EVENT, defined by kprobe_events or uprobe_events in tracefs. At their
+// hits programs get the registers and no record.
 func definedProbes(fs *tracefs.FS) map[string]bool {
 	probes := map[string]bool{}
 	for _, file := range []string{"kprobe_events", "uprobe_events"} {

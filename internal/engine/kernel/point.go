@@ -153,7 +153,7 @@ func (s *Site) callers(tp *tracepoint.Tracepoint, calls []candidate, why error, 
 	case len(out) == 0:
 		return nil, hinted(first, "the place is the call of the tracepoint in "+functionsOf(calls)+", for the sake of the variables there")
 	case left > 0:
-		s.h.warn(fmt.Sprintf("%s: %d of %d calls of the tracepoint are left out: %s", tp.Place.Text, left, len(calls), firstLine(first)))
+		s.h.warn(fmt.Sprintf("%s: %d of %d calls of the tracepoint are skipped: %s", tp.Place.Text, left, len(calls), firstLine(first)))
 	}
 	return out, nil
 }

@@ -15,10 +15,9 @@ import (
 	"github.com/jalon-trace/jalon/internal/sema"
 )
 
-// A static tracepoint whose expressions name variables of the functions that call
-// it (gdb-kgtp paper 3.3): instead of the tracepoint a kprobe is used at each call,
-// where the code begins that runs while somebody listens. So somebody must: see
-// listener.
+// A static tracepoint whose expressions name variables of the functions that call it (gdb-kgtp paper 3.3):
+// instead of the tracepoint a kprobe is used at each call, at the beginning of the code that runs while the
+// tracepoint has a listener. So there must be one: see listener.
 
 // areVariables reports whether all names are such that a function may have variables of.
 func areVariables(names []string) bool {
@@ -110,7 +109,7 @@ func (e *calls) callSite(c *candidate, img *vmlinux, s *tracesite.Site) (candida
 func argumentNames(c *candidate) []string {
 	var names []string
 	for i := range c.variants {
-		if c.variants[i].event != nil { // the record's fields are another matter
+		if c.variants[i].event != nil { // the record's fields are handled elsewhere
 			continue
 		}
 		for _, v := range c.variants[i].scope.Args() {

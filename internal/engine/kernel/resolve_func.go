@@ -91,7 +91,7 @@ func (e *functions) kprobes(p *probe.Place) ([]candidate, error) {
 		if p.Off != 0 || e.opt.Vmlinux != "" && f.Module == "" {
 			c, err := e.instruction(p, f.Addr+p.Off)
 			if err != nil && len(fns) > 1 {
-				e.logf("kprobe:%s: left out: %v", f.Name, err)
+				e.logf("kprobe:%s: skipped: %v", f.Name, err)
 				continue
 			}
 			if err != nil {

@@ -68,7 +68,7 @@ func (e *programs) userCandidates(p *probe.Place, n int, one func(int) (candidat
 			out = append(out, c)
 			continue
 		}
-		e.logf("%s: left out: %v", p.Text, err)
+		e.logf("%s: skipped: %v", p.Text, err)
 		if first == nil {
 			first = err
 		}
@@ -77,7 +77,7 @@ func (e *programs) userCandidates(p *probe.Place, n int, one func(int) (candidat
 	case len(out) == 0:
 		return nil, first
 	case first != nil:
-		e.warn(fmt.Sprintf("%s: %d of %d sites are left out: %s", p.Text, n-len(out), n, firstLine(first)))
+		e.warn(fmt.Sprintf("%s: %d of %d sites are skipped: %s", p.Text, n-len(out), n, firstLine(first)))
 	}
 	return out, nil
 }
@@ -303,7 +303,7 @@ func (e *programs) usdts(p *probe.Place) ([]candidate, error) {
 	})
 }
 
-// noMarker says which markers the file has in the place of the one asked for.
+// noMarker returns the error for a missing marker, with the markers that the file has.
 func noMarker(p *probe.Place, probes []usdt.Probe) error {
 	nf := &debuginfo.NotFoundError{What: "static marker", Name: p.Event}
 	if p.System != "" {

@@ -135,7 +135,7 @@ func (e *programs) safeReturns(p *probe.Place, list []candidate) ([]candidate, e
 		return nil, first
 	}
 	if first != nil {
-		e.warn(fmt.Sprintf("%s: %d of %d sites are left out: %s", p.Text, len(list)-len(out), len(list), firstLine(first)))
+		e.warn(fmt.Sprintf("%s: %d of %d sites are skipped: %s", p.Text, len(list)-len(out), len(list), firstLine(first)))
 	}
 	for text, n := range warned {
 		if len(list) > 1 {

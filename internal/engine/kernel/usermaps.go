@@ -34,5 +34,5 @@ func (e *symbols) UserFrames(ev *event.Event, pcs []uint64) (out []format.Frame)
 	return out
 }
 
-// Hit tells where a process was hit before its stack is unwound.
+// Hit reports the address of a process's hit before its stack is unwound.
 func (e *Engine) Hit(ev *event.Event, pc uint64) { e.learn(ev, pc) }

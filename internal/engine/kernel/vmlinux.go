@@ -64,7 +64,7 @@ func (v *kernelFile) slideOf(path string) (uint64, error) {
 	const anchor = "_stext"
 	addr, ok := v.facts.address(anchor)
 	if !ok {
-		return 0, fmt.Errorf("placing %s: the kernel does not tell the address of %s (/proc/kallsyms; root may read it, unless kernel.kptr_restrict is 2)", path, anchor)
+		return 0, fmt.Errorf("placing %s: the kernel hides the address of %s (/proc/kallsyms; root can read it unless kernel.kptr_restrict is 2)", path, anchor)
 	}
 	list := f.Lookup(anchor)
 	if len(list) == 0 {
@@ -85,7 +85,7 @@ func (v *kernelFile) slide() (uint64, error) {
 	}
 	addr, ok := v.facts.address("_text")
 	if !ok {
-		return 0, errors.New("the kernel does not tell the address of _text (/proc/kallsyms; root may read it, unless kernel.kptr_restrict is 2)")
+		return 0, errors.New("the kernel hides the address of _text (/proc/kallsyms; root can read it unless kernel.kptr_restrict is 2)")
 	}
 	return addr - linked, nil
 }

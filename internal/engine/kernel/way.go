@@ -59,8 +59,7 @@ func (e *Host) names(tp *tracepoint.Tracepoint, c *candidate, v *variant) (cond,
 	return in.CondNames(), in.CollectNames()
 }
 
-// namesField reports whether the names ask for the record: for all of it, or a field of
-// it by args->.
+// namesField reports whether the names need the record: all of it, or a field by args->.
 func namesField(rec *variant, names sema.Names) bool {
 	for _, n := range names.All {
 		member, ok := strings.CutPrefix(n, "args->")

@@ -2,17 +2,16 @@ package agentexpr
 
 import "encoding/binary"
 
-// RegisterBlock says where registers stand in the R blocks of a trace frame.
+// RegisterBlock has the offsets of registers in the R blocks of a trace frame.
 type RegisterBlock struct {
 	Size    int
 	Offsets []int // by the register's number
 }
 
-// AppendBlocks appends what a record holds as the blocks of GDB's trace frames: R,
-// M and V (package rsp has the format). It is Frame for those who want bytes and no
-// garbage. Registers that were not collected are zero in the R block. now is the
-// value of variables that are the time. What has no form there (printed texts,
-// static data, values) is left out. ok is false for a record that is too short.
+// AppendBlocks appends the data of a record as blocks of GDB's trace frames: R, M and V (package rsp has the
+// format). It is Frame for callers that need bytes without allocation. Registers that were not collected are
+// zero in the R block. now is the value of variables that have the time. Data without a block form (printed
+// texts, static data, values) is omitted. ok is false for a record that is too short.
 func (l *Layout) AppendBlocks(dst, rec []byte, regs *RegisterBlock, now uint64) (out []byte, ok bool) {
 	if rec = l.Whole(rec); rec == nil {
 		return dst, false

@@ -9,7 +9,7 @@ import (
 type Insn struct {
 	PC  int // offset of its first byte
 	Op  Op
-	Arg uint64 // what stands behind the operation, not sign-extended
+	Arg uint64 // the operand, not sign-extended
 	// Args and Format, of printf: how many arguments, and the text without its NUL.
 	Args   int
 	Format string
@@ -108,7 +108,7 @@ func (in *Insn) pops() int {
 	return ops[in.Op].pops
 }
 
-// pushes is how many values in leaves in the place of those.
+// pushes is the number of values that in pushes.
 func (in *Insn) pushes() int {
 	if in.Op == OpPick {
 		return int(in.Arg) + 2

@@ -18,7 +18,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/ring"
 )
 
-// said is what gdb says at a stop; see testdata/ask.py.
+// said is gdb's output at a stop; see testdata/ask.py.
 type said struct {
 	Registers []word
 	Memory    []struct {
@@ -49,8 +49,8 @@ func (w *word) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// ask builds the program with flags and asks gdb about exprs at the stop. With traces (lines
-// of a condition, a tab and a collect list) it does so by way of gdbserver, and returns what was sent.
+// ask builds the program with flags and lets gdb evaluate exprs at the stop. With traces (lines of a condition,
+// a tab and a collect list) gdb uses gdbserver, and ask also returns the packets that were sent.
 func ask(t *testing.T, exprs, traces []string, flags ...string) (*said, string) {
 	t.Helper()
 	dir := t.TempDir()

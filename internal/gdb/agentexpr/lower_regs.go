@@ -79,9 +79,8 @@ func (l *lowerer) putVector(n, at int) {
 	l.b.Emit(ir.Instr{Op: ir.PutReg, W: uint8(reg.Size), Imm: int64(at), Aux: reg.ir})
 }
 
-// putX87 stores the x87 state if the list asks for any of it. Much of its slot is of
-// no use: the other registers of the list go there, which are surely written, and
-// what comes behind them begins at end.
+// putX87 stores the x87 state if the list contains any of it. Much of its slot is unused. The other registers
+// of the list, which are always written, go there; the next slot begins at end.
 func (l *lowerer) putX87(list []int) (end int64) {
 	if l.x87 != 0 || !l.wantsX87(list) {
 		return 0

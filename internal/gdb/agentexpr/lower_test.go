@@ -28,8 +28,8 @@ func oneVariable(n int) (agentexpr.Variable, bool) {
 	return agentexpr.Variable{Index: 0, Now: n == 2}, n == 1 || n == 2
 }
 
-// TestIncrement: what GDB makes of "$n = $n + constant" and the like adds
-// indivisibly; what only looks like it does not. Variable 1 is 41 at first, rax 1.
+// TestIncrement: GDB's bytecode for "$n = $n + constant" adds atomically; similar bytecode does not. Variable 1
+// is initially 41, rax 1.
 func TestIncrement(t *testing.T) {
 	for _, c := range []struct {
 		code string

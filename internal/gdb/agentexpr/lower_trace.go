@@ -2,8 +2,8 @@ package agentexpr
 
 import "github.com/jalon-trace/jalon/internal/ir"
 
-// setVar sets a variable. Adding to it, as "$n = $n + 1" does, is done indivisibly
-// when nobody wants the sum, so that threads count together without losing any.
+// setVar sets a variable. An addition such as "$n = $n + 1" is atomic if the sum is not used, so several
+// threads can count without losing hits.
 func (l *lowerer) setVar(in *Insn) {
 	v := l.variable(int(in.Arg))
 	switch {

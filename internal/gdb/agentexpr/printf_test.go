@@ -13,7 +13,7 @@ func TestPrinted(t *testing.T) {
 		format string
 		args   []uint64
 		texts  map[int]string
-		argv   []string // for printf(1); nil: want says it
+		argv   []string // for printf(1); if nil, want is the expected text
 		want   string
 	}{
 		{format: `%d|%5d|%-5d|%05d|%+d`, args: []uint64{7, 7, 7, 7, 7}, argv: []string{"7", "7", "7", "7", "7"}},

@@ -53,9 +53,8 @@ func scalar(n uint64) bool {
 	return n < uint64(len(Registers)) && (Registers[n].kind == regWord || Registers[n].kind == regContext)
 }
 
-// RegisterMask is the mask of an R action as a list of register numbers: the first
-// byte's lowest bit is register 0. (In the packet the bytes stand in the opposite
-// order.)
+// RegisterMask returns the mask of an R action as a list of register numbers: the first byte's lowest bit is
+// register 0. (In the packet the bytes have the opposite order.)
 func RegisterMask(mask []byte) []int {
 	var list []int
 	for i, b := range mask {

@@ -49,8 +49,8 @@ func all() (list []int) {
 	return list
 }
 
-// TestAllRegisters: the x87 state is stored once, before what lies in the rest of
-// its slot, and what is collected behind it is not there.
+// TestAllRegisters: the x87 state is stored once, before the registers in the rest of its slot, and later slots
+// do not overlap it.
 func TestAllRegisters(t *testing.T) {
 	w := &x86.State{}
 	m := &eval.Machine{Wide: w}

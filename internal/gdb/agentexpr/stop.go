@@ -5,10 +5,9 @@ import (
 	"github.com/jalon-trace/jalon/internal/ring"
 )
 
-// Stop ends a trace run at the site itself, at the hit that reaches a pass count or finds
-// no room in the buffer of trace frames, for all sites that share the variable Flag. What
-// is decided by who reads the records comes too late for trace state variables: they
-// would run on.
+// Stop ends a trace run at the site itself, at the hit that reaches a pass count or for which the buffer of
+// trace frames has no room, for all sites that share the variable Flag. If the reader of the records ended the
+// run, it would be too late for trace state variables: later hits would change them.
 //
 //  1. A hit that finds Flag set does nothing and is not counted.
 //  2. One whose condition holds takes its number from the variable Count. Numbers are

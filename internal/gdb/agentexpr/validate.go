@@ -128,7 +128,7 @@ func (e *Expr) reach(in *Insn, to, depth int) error {
 	return nil
 }
 
-// operandChecks are the rules for what stands behind an operation.
+// operandChecks are the rules for operands.
 var operandChecks = map[Op]func(*Insn) error{
 	OpFloat: noFloat, OpRefFloat: noFloat, OpRefDouble: noFloat, OpRefLongDbl: noFloat, OpLToD: noFloat, OpDToL: noFloat,
 	OpExt: checkBits, OpZeroExt: checkBits,

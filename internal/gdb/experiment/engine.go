@@ -116,7 +116,7 @@ type Engine interface {
 	// NoLimit: it is circular. It may change while the run goes on: then it says how
 	// many more it holds than so far.
 	SetRoom(bytes int64)
-	// Ended says whether a hit has ended the run: from then on no program collects
+	// Ended reports whether a hit has ended the run: from then on no program collects
 	// anything or sets a variable. An engine may leave it to who drains it.
 	Ended() Ending
 	// Tasks that are gone: the run cannot go on (the process has ended).

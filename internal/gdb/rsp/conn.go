@@ -15,8 +15,8 @@ const (
 	// writeTimeout is how long the other side may leave its receive buffer full before
 	// the connection counts as dead.
 	writeTimeout = 30 * time.Second
-	// writePatience is how long who sends waits for that buffer; what it does not take
-	// then is written behind its back. Who sends has other things to do.
+	// writePatience is the maximum time that a sender waits for that buffer. The rest is then written in the
+	// background, because the sender has other work.
 	writePatience = 20 * time.Millisecond
 )
 

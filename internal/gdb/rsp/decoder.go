@@ -25,8 +25,7 @@ type Frame struct {
 // between frames is skipped; a `$` inside a frame begins a new one, because it
 // cannot be part of the old. It never holds more than Limit bytes.
 type Decoder struct {
-	// Limit is the greatest number of bytes between `$` and `#` (PacketSize), and
-	// of the payload that they stand for.
+	// Limit is the maximum number of bytes between `$` and `#` (PacketSize), and of the decoded payload.
 	Limit int
 	// Runs says that runs are expanded: only replies of stubs have them.
 	Runs bool
@@ -50,7 +49,7 @@ const (
 	sumLow
 )
 
-// Partial says whether a frame has begun and not ended.
+// Partial reports whether a frame has begun and not ended.
 func (d *Decoder) Partial() bool { return d.state != outside }
 
 // Reset gives up a frame that has begun.
@@ -79,7 +78,7 @@ func (d *Decoder) Feed(data []byte, found func(Frame)) {
 			d.state = outside
 			f := d.finish(c)
 			if d.kind == FrameNotification && f.Kind != FrameNotification {
-				d.Skipped += uint64(len(d.body)) + 4 // nobody answers a notification
+				d.Skipped += uint64(len(d.body)) + 4 // notifications are not acknowledged
 				continue
 			}
 			found(f)
@@ -134,7 +133,7 @@ func (d *Decoder) inside(c byte) {
 	}
 }
 
-// finish judges the frame whose checksum ends in the digit low.
+// finish checks the frame; low is the last digit of its checksum.
 func (d *Decoder) finish(low byte) Frame {
 	h, okh := hexValue(d.high)
 	l, okl := hexValue(low)

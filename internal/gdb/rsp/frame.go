@@ -29,8 +29,8 @@ func AppendPacket(dst, payload []byte, runs bool) []byte {
 	return appendFrame(dst, packetStart, payload, runs)
 }
 
-// AppendNotification appends the frame `%payload#checksum`: what a stub says without
-// having been asked, and what is never acknowledged.
+// AppendNotification appends the frame `%payload#checksum`: a message that the stub sends without a request and
+// that is never acknowledged.
 func AppendNotification(dst, payload []byte) []byte {
 	return appendFrame(dst, notificationStart, payload, false)
 }
@@ -54,7 +54,7 @@ func checksum(body []byte) byte {
 	return sum
 }
 
-// mustEscape says which bytes of a payload may not stand for themselves.
+// mustEscape has the bytes of a payload that must be escaped.
 func mustEscape(c byte) bool {
 	return c == packetStart || c == frameEnd || c == escape || c == runMark
 }
@@ -118,7 +118,7 @@ func hasRun(body []byte) bool {
 	return false
 }
 
-// validRun says whether a count may be sent: its byte must not look like a frame's
+// validRun reports whether a count may be sent: its byte must not look like a frame's
 // edge or an acknowledgement.
 func validRun(n int) bool {
 	switch n + runBias {

@@ -75,7 +75,7 @@ func TestDecoder(t *testing.T) {
 	}
 }
 
-// withSum puts the checksum in the place of ??.
+// withSum replaces ?? by the checksum.
 func withSum(stream string) []byte {
 	end := strings.Index(stream, "#??")
 	if end < 0 {

@@ -128,8 +128,8 @@ func compileField(t reflect.Type, body string) piece {
 	return p
 }
 
-// setStops tells every field which bytes may follow it; after is what may follow
-// the pieces as a whole.
+// setStops sets for every field the bytes that may follow it; after has the bytes that may follow the pieces as
+// a whole.
 func setStops(pieces []piece, after string) {
 	for i := len(pieces) - 1; i >= 0; i-- {
 		p := &pieces[i]
@@ -301,7 +301,7 @@ func printPieces(dst []byte, v reflect.Value, pieces []piece) []byte {
 	return dst
 }
 
-// present says whether a group is sent.
+// present reports whether a group is sent.
 func present(v reflect.Value, group []piece) bool {
 	for i := len(group) - 1; i >= 0; i-- {
 		if p := group[i]; p.op == opField || p.op == opList {

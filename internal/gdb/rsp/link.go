@@ -233,8 +233,8 @@ func (l *Link) Deadline() time.Time {
 	return at
 }
 
-// Tick does what time asks for: sends again what was not acknowledged, gives up a
-// packet that does not end. It fails when the retries are used up.
+// Tick handles timeouts: it sends unacknowledged packets again, and drops an incomplete packet. It fails if
+// there are no retries left.
 func (l *Link) Tick(now time.Time) error {
 	if !l.partial.IsZero() && !now.Before(l.partial.Add(l.cfg.Timeout)) {
 		l.dec.Reset()
@@ -262,5 +262,5 @@ func (l *Link) Out() []byte {
 	return out
 }
 
-// Drained says whether everything sent has been acknowledged.
+// Drained reports whether everything sent has been acknowledged.
 func (l *Link) Drained() bool { return l.waiting == nil }

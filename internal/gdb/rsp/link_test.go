@@ -120,10 +120,9 @@ func TestLinkQueueLimit(t *testing.T) {
 	}
 }
 
-// TestLinkLossy: two links over a line that spoils one packet in two exchange a
-// dialogue: every answer belongs to its question. Acknowledgements arrive, as on
-// every line that the protocol is used on: having no numbers, a late one could not be
-// told from that of the next packet.
+// TestLinkLossy: two links exchange packets over a line that corrupts every second packet, and every reply
+// matches its request. Acknowledgements are not lost, as on all lines that the protocol is used on: they have
+// no numbers, so a late one could be taken for that of the next packet.
 func TestLinkLossy(t *testing.T) {
 	const seed = 22
 	r := rand.New(rand.NewPCG(seed, seed))
@@ -254,8 +253,8 @@ func TestConnGivesUp(t *testing.T) {
 	}
 }
 
-// TestConnSlow: who sends does not wait for a side that does not read, which gets all in
-// the end, and is not heard before.
+// TestConnSlow: a sender does not wait for a peer that does not read. The peer finally receives everything;
+// until then its packets are not read.
 func TestConnSlow(t *testing.T) {
 	a, b := net.Pipe()
 	stub := NewConn(a, LinkConfig{})
@@ -271,7 +270,7 @@ func TestConnSlow(t *testing.T) {
 	}
 	stub.StartNoAck()
 	long := strings.Repeat("01", 5000)
-	for _, s := range []string{long, "OK"} { // nobody reads yet
+	for _, s := range []string{long, "OK"} { // the peer does not read yet
 		if err := stub.Send([]byte(s)); err != nil {
 			t.Fatal(err)
 		}

@@ -46,7 +46,7 @@ func Listen(place string) (*Listener, error) {
 	return nil, fmt.Errorf("listen on %q: that is no place to listen on; use :PORT, HOST:PORT, unix:PATH or - (standard input and output)", place)
 }
 
-// classify tells the kinds of place apart; an unknown one is "".
+// classify returns the kind of an address to listen at; "" if unknown.
 func classify(place string) (kind, rest string) {
 	if place == "-" || place == "stdio" {
 		return "stdio", ""

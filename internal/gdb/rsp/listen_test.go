@@ -41,8 +41,7 @@ func talk(t *testing.T, l *Listener, network, addr string) {
 	}
 }
 
-// TestListenLoopback: without a host nobody else can connect; clients come one after
-// the other.
+// TestListenLoopback: without a host only local clients can connect, one after the other.
 func TestListenLoopback(t *testing.T) {
 	for _, place := range []string{":0", "localhost:0", "tcp:127.0.0.1:0", "tcp4::0"} {
 		l, err := Listen(place)
@@ -118,7 +117,7 @@ func TestListenUnix(t *testing.T) {
 	if err := os.WriteFile(path, []byte("precious"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Listen(path); err == nil || !strings.Contains(err.Error(), "no socket") {
+	if _, err := Listen(path); err == nil || !strings.Contains(err.Error(), "not a socket") {
 		t.Errorf("over a file: %v", err)
 	}
 	if b, _ := os.ReadFile(path); string(b) != "precious" {

@@ -46,8 +46,8 @@ type (
 	// ReadBinary `x` is ReadMemory answered in binary.
 	ReadBinary struct{ Addr, Length uint64 }
 	BinaryData struct{ Data Raw }
-	// WriteMemory `M` in hexadecimal and WriteBinary `X`. Length is what GDB says;
-	// LengthOK compares it with Data. X of no bytes asks whether X is known.
+	// WriteMemory `M` in hexadecimal and WriteBinary `X`. Length is GDB's number; LengthOK compares it with
+	// Data. X without bytes tests whether X is supported.
 	WriteMemory struct {
 		Addr, Length uint64
 		Data         Bytes
@@ -80,10 +80,10 @@ func (Found) Layout() string        { return "1,{Addr}" }
 func (MemoryCRC) Layout() string    { return "qCRC:{Addr},{Length}" }
 func (CRC) Layout() string          { return "C{Sum}" }
 
-// LengthOK says whether Length is that of Data.
+// LengthOK reports whether Length is that of Data.
 func (p WriteMemory) LengthOK() bool { return p.Length == uint64(len(p.Data)) }
 
-// LengthOK says whether Length is that of Data.
+// LengthOK reports whether Length is that of Data.
 func (p WriteBinary) LengthOK() bool { return p.Length == uint64(len(p.Data)) }
 
 var memoryRules = []rule{

@@ -157,8 +157,7 @@ var notSeen = map[string]string{
 	"FileResult": "gdbserver leaves the program's system calls to the program",
 }
 
-// report prints the table of packets and fails where one is neither seen nor
-// excused, or excused in vain.
+// report prints the table of packets. It fails if a packet is neither seen nor excused, or both.
 func (c coverage) report(t *testing.T) {
 	var lines []string
 	for _, table := range tables {

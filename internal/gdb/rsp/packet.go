@@ -48,7 +48,7 @@ func init() {
 				panic(fmt.Sprintf("BUG: %v has no name", l.typ))
 			}
 			if _, twice := syntax.replies[l.typ]; twice {
-				panic(fmt.Sprintf("BUG: %v stands in the tables twice", l.typ))
+				panic(fmt.Sprintf("BUG: %v is in the tables twice", l.typ))
 			}
 			syntax.byPrefix[l.prefix] = append(syntax.byPrefix[l.prefix], l)
 			syntax.longest = max(syntax.longest, len(l.prefix))
@@ -152,8 +152,7 @@ func firstOf(forms []*layout, payload []byte) (Packet, error) {
 	return nil, best
 }
 
-// Append appends the payload of a packet of either side. It panics for a type that
-// stands in no table.
+// Append appends the payload of a packet of either side. It panics for a type that is in no table.
 func Append(dst []byte, p Packet) []byte {
 	t := reflect.TypeOf(p)
 	l := syntax.byType[t]

@@ -13,11 +13,10 @@ import (
 	"strings"
 )
 
-// checkPeer refuses a connection over the loopback interface from a program of another
-// user: whoever speaks the protocol reads and writes memory and files with jalon's
-// rights. Root may connect. One loopback end is enough: a program can bind its socket to
-// another address of this machine before it connects to 127.0.0.1. What comes from other
-// machines cannot be checked, and is accepted where the user chose to listen for it.
+// checkPeer refuses a connection over the loopback interface from another user's program, because the protocol
+// gives access to memory and files with jalon's rights. Root may connect. One loopback end is sufficient: a
+// program can bind its socket to another address of this machine before it connects to 127.0.0.1. Connections
+// from other machines cannot be checked; they are accepted if the user chose to listen for them.
 func checkPeer(c net.Conn) error {
 	peer, ok1 := loopback(c.RemoteAddr())
 	own, ok2 := loopback(c.LocalAddr())

@@ -4,7 +4,7 @@ import "strings"
 
 // Packets that let the program run, and those around non-stop mode.
 type (
-	// QueryHalt `?`: why the program stands.
+	// QueryHalt `?`: why the program is stopped.
 	QueryHalt struct{}
 	// Continue `c`, ContinueSignal `C`, Step `s`, StepSignal `S`; with an address
 	// the program goes on there.

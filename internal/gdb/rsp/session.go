@@ -76,7 +76,7 @@ type (
 	}
 	// SetAgent `QAgent` uses or leaves the in-process agent.
 	SetAgent struct{ On bool }
-	// Allow `QAllow` tells what the user permits.
+	// Allow `QAllow` has the operations that the user permits.
 	Allow struct{ Permissions []Permission }
 )
 

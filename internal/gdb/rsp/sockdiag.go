@@ -25,11 +25,10 @@ type diagnosed struct {
 	uid, inode uint32
 }
 
-// searchKernel asks the kernel for the user of one established TCP socket. It takes the
-// same short time however many sockets there are: a search of /proc/net/tcp takes longer
-// with each connection that another user opens, and a flood of them would keep GDB
-// waiting. The connection's other end is ours: when the kernel does not find even that
-// one, it describes no sockets at all (errNoDiag).
+// searchKernel queries the kernel for the user of one established TCP socket. Its time does not depend on the
+// number of sockets. A search of /proc/net/tcp takes longer with each connection that another user opens, and a
+// flood of them would make GDB wait. The connection's other end is jalon's. If the kernel does not find even
+// that one, it describes no sockets at all (errNoDiag).
 func searchKernel(local, remote netip.AddrPort) (uid uint32, ok bool, err error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_INET_DIAG)
 	if err != nil {
@@ -50,8 +49,8 @@ func searchKernel(local, remote netip.AddrPort) (uid uint32, ok bool, err error)
 	return d.uid, d.state == tcpEstablished && d.inode != 0, nil
 }
 
-// diagnose asks for the socket of these two ends. The kernel answers within the call
-// that sends the request.
+// diagnose queries the socket between these two ends. The kernel replies within the call that sends the
+// request.
 func diagnose(fd int, local, remote netip.AddrPort) (d diagnosed, found bool, err error) {
 	if unix.Sendto(fd, diagRequest(local, remote), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}) != nil {
 		return d, false, errNoDiag

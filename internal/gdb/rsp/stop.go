@@ -181,7 +181,7 @@ func (v *Stopped) scan(s *scanner) {
 	}
 }
 
-// isNumber says whether a pair's name is a register's number.
+// isNumber reports whether a pair's name is a register's number.
 func isNumber(name string) bool {
 	for i := range len(name) {
 		if _, ok := hexValue(name[i]); !ok {
@@ -195,7 +195,7 @@ func scanReason(s *scanner, kind ReasonKind) Reason {
 	r := Reason{Kind: kind}
 	switch reasons[kind].arg {
 	case argNone:
-		s.until(";") // GDB ignores what stands here
+		s.until(";") // GDB ignores this part
 	case argAddr, argNumber:
 		r.Number = s.number()
 	case argThread:

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// cannedStub answers GDB from a table: a process that stands still in work, with two
-// threads, a trace of one frame, and documents of this package.
+// cannedStub replies to GDB from a table: a process stopped in work, with two threads, a trace of one frame,
+// and documents of this package.
 type cannedStub struct {
 	target    *Target
 	symbols   map[string]uint64

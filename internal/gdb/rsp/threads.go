@@ -17,7 +17,7 @@ type (
 	FirstThreads struct{}
 	NextThreads  struct{}
 	Threads      struct{ IDs []ThreadID }
-	// ThreadExtra `qThreadExtraInfo` asks for words about a thread.
+	// ThreadExtra `qThreadExtraInfo` requests a description of a thread.
 	ThreadExtra struct{ Thread ThreadID }
 	ThreadWords struct{ Text Text }
 	// TLSAddress `qGetTLSAddr`: where Offset in the thread-local storage of the

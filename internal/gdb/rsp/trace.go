@@ -64,8 +64,8 @@ type (
 	}
 	// SaveTrace `QTSave`: the stub writes a trace file.
 	SaveTrace struct{ File Text }
-	// RelocateInstruction `qRelocInsn` is a question to GDB in the place of an
-	// answer to QTDP or QTStart; Relocated, or an Error, is what GDB says.
+	// RelocateInstruction `qRelocInsn` is a request to GDB, sent instead of a reply to QTDP or QTStart. GDB
+	// replies with Relocated or an Error.
 	RelocateInstruction struct{ From, To uint64 }
 	Relocated           struct{ Size uint64 }
 )
@@ -135,7 +135,7 @@ type Action struct {
 	Expr   Expr
 }
 
-// HasRegister says whether an 'R' action collects register n.
+// HasRegister reports whether an 'R' action collects register n.
 func (v *Action) HasRegister(n int) bool {
 	i := len(v.Mask) - 1 - n/8
 	return n >= 0 && i >= 0 && v.Mask[i]>>(n%8)&1 != 0

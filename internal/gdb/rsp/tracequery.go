@@ -1,6 +1,6 @@
 package rsp
 
-// Packets that ask about a trace experiment.
+// Packets that query a trace experiment.
 type (
 	// QueryTrace `qTStatus` is answered by a TraceStatus.
 	QueryTrace struct{}

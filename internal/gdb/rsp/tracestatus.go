@@ -45,7 +45,7 @@ const (
 // StopReasons are the names of StopReason in the protocol.
 var stopReasons = [...]struct {
 	name string
-	text bool // a text stands before the number
+	text bool // a text precedes the number
 }{
 	StopNotGiven:     {},
 	StopNeverRun:     {name: "tnotrun"},

@@ -26,7 +26,7 @@ type Raw []byte
 func (v *Raw) scan(s *scanner)         { *v = s.all() }
 func (v *Raw) print(dst []byte) []byte { return append(dst, *v...) }
 
-// Word is plain text without the separators of the packet that it stands in.
+// Word is plain text without the separators of its packet.
 type Word string
 
 func (v *Word) scan(s *scanner)         { *v = Word(s.until(s.stop)) }

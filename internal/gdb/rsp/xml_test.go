@@ -156,8 +156,8 @@ func sameRegisters(t *testing.T, target *Target, table string) {
 	}
 }
 
-// TestOracleBase: what GDB assumes of an x86-64 Linux target that tells nothing of its
-// registers, and that these are the first of any.
+// TestOracleBase: the registers that GDB assumes for an x86-64 Linux target without a description, and that
+// these are the first of any target.
 func TestOracleBase(t *testing.T) {
 	all := TargetX86Linux(CPU{AVX: true, AVX512: true, PKeys: true})
 	base := all.Base()

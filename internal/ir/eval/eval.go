@@ -71,7 +71,7 @@ type Outcome struct {
 	Counters [ir.Counters]uint64
 	Exit     End
 	Vars     []uint64 // the variables as the run left them
-	Given    uint64   // what Give left, or what nobody took
+	Given    uint64   // the value of Give, or of an untaken one
 	Result   *uint32  // of Result; nil: there was none
 	Faults   int      // fault edges taken
 }

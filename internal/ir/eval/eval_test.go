@@ -273,9 +273,8 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// TestEveryOperation: each has exactly one place that executes it, and the
-// list of operations here is that of the source (an operation added
-// behind NumOps would be seen by nobody).
+// TestEveryOperation: exactly one place executes each operation, and the list of operations here is that of the
+// source (an operation added after NumOps would not be tested).
 func TestEveryOperation(t *testing.T) {
 	for op := ir.Invalid + 1; op < ir.NumOps; op++ {
 		_, computed := ir.Compute(op, 4, ir.I64, 1, 1)

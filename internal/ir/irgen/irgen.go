@@ -163,7 +163,7 @@ func (g *gen) block(id ir.BlockID) {
 	g.term(mustReach)
 }
 
-// exitState is the state of the record in which the block shall end.
+// exitState is the required state of the record at the end of the block.
 func (g *gen) exitState(mustReach bool) phase {
 	if mustReach {
 		next := g.phases[g.id+1]

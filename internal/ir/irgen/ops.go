@@ -271,7 +271,7 @@ func (g *gen) toFloat(c ir.Class) ir.Value {
 	return g.def(c, ir.Instr{Op: op, A: g.int()})
 }
 
-// literal is a text to compare memory with; state.go fills memory with the like.
+// literal is a text to compare memory with; state.go fills memory with similar texts.
 func literal(r *rand.Rand) string {
 	if r.Intn(2) == 0 {
 		return "abcabcabcabcabcabc"[r.Intn(3):][:r.Intn(15)]

@@ -212,7 +212,7 @@ func (s *State) fill(r *rand.Rand, page []byte) {
 	}
 }
 
-// word is a random number of the kinds that matter.
+// word returns a random number, with a preference for interesting values.
 func (s *State) word(r *rand.Rand) uint64 {
 	switch r.Intn(8) {
 	case 0:

@@ -134,7 +134,7 @@ type Value struct {
 	Value uint64
 }
 
-// Values are the constants of an enumeration; Flag says whether they are signed.
+// Values are the constants of an enumeration; Flag reports whether they are signed.
 func (t *Type) Values() []Value {
 	out := make([]Value, t.n)
 	each := bodies[t.Kind].each

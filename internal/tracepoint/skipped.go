@@ -7,25 +7,25 @@ import (
 	"strings"
 )
 
-// LeftOut counts the addresses of a tracepoint that are not traced, by reason.
-type LeftOut struct {
+// Skipped counts the skipped addresses of a tracepoint, by reason.
+type Skipped struct {
 	N     int
 	First error
 	by    map[string]*reason
 }
 
-// reason is one cause, as the first address had it.
+// reason is one cause, in the words for the first address.
 type reason struct {
 	n     int
 	text  string
 	order int
 }
 
-// variable is what differs between addresses with the same cause.
+// variable matches the parts that differ between addresses with the same cause.
 var variable = regexp.MustCompile(`0x[0-9a-f]+|\b[0-9]+\b`)
 
-// Add notes one more address. Reasons that differ in numbers only count as one.
-func (l *LeftOut) Add(err error) {
+// Add counts one more address. Reasons that differ only in numbers count as one.
+func (l *Skipped) Add(err error) {
 	l.AddText(firstLine(err))
 	if l.First == nil {
 		l.First = err
@@ -33,7 +33,7 @@ func (l *LeftOut) Add(err error) {
 }
 
 // AddText is Add for a reason without an error.
-func (l *LeftOut) AddText(text string) {
+func (l *Skipped) AddText(text string) {
 	l.N++
 	key := variable.ReplaceAllString(text, "#")
 	if l.by == nil {
@@ -47,17 +47,18 @@ func (l *LeftOut) AddText(text string) {
 	r.n++
 }
 
-// shownReasons is how many reasons a message gives.
+// shownReasons is the number of reasons in a message.
 const shownReasons = 4
 
-// Text says of how many addresses how many are left out, and why: the commonest
-// reasons, with the words of the first address that has each.
-func (l *LeftOut) Text(of int) string {
-	return fmt.Sprintf("%d of %d addresses are left out: ", l.N, of) + l.Reasons()
+// Text returns a message with the numbers of all and of skipped addresses, and the most frequent reasons, each
+// in the words for its first address.
+func (l *Skipped) Text(of int) string {
+	return fmt.Sprintf("%d of %d addresses are skipped: ", l.N, of) + l.Reasons()
 }
 
-// Reasons are the commonest, with how many addresses have each where there are several.
-func (l *LeftOut) Reasons() string {
+// Reasons returns the most frequent reasons, with the number of addresses for each if there are several
+// reasons.
+func (l *Skipped) Reasons() string {
 	list := make([]*reason, 0, len(l.by))
 	for _, r := range l.by {
 		list = append(list, r)
@@ -75,7 +76,7 @@ func (l *LeftOut) Reasons() string {
 	rest := l.N
 	for i, r := range list {
 		if i == shownReasons {
-			parts = append(parts, fmt.Sprintf("%d for other reasons (-v names each)", rest))
+			parts = append(parts, fmt.Sprintf("%d for other reasons (-v lists all)", rest))
 			break
 		}
 		parts = append(parts, fmt.Sprintf("%d (%s)", r.n, r.text))
@@ -84,7 +85,7 @@ func (l *LeftOut) Reasons() string {
 	return strings.Join(parts, ", ")
 }
 
-// firstLine is a diagnostic without its excerpt.
+// firstLine returns a diagnostic without its excerpt.
 func firstLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	return strings.TrimPrefix(line, "error: ")
