@@ -102,7 +102,7 @@ func TestFunctions(t *testing.T) {
 		for _, k := range []*KernelInput{nil, {}} {
 			c := &checker{in: &Input{Scope: newScope(), Kernel: k}, from: lang.TextOf("", b.Name+"()")}
 			failed := c.try(func() { c.expr(x) })
-			known := failed == nil || strings.HasPrefix(failed.d.Msg, b.Name+" takes ")
+			known := failed == nil || strings.HasPrefix(failed.d.Msg, b.Name+" needs ")
 			if known != (b.here(c) != nil) {
 				t.Errorf("kernel %v: %s(): %v", k != nil, b.Name, failed.d.Msg)
 			}
