@@ -50,7 +50,7 @@ func TestArmingInterrupted(t *testing.T) {
 			j.Signal(sig)
 			j.Wait()
 			t.Logf("ended after %v", time.Since(sent))
-			if !strings.Contains(j.Errs.String(), "ended before the tracepoints were armed") {
+			if !strings.Contains(j.Errs.String(), "ended before the tracepoints were in place") {
 				t.Errorf("%v does not end the arming: %s", sig, tail(j.Errs.String()))
 			}
 			if tracerOf(p.Pid()) != 0 || !alive(p.Pid()) {

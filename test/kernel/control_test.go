@@ -130,15 +130,15 @@ func TestControlStatus(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
 		{"enable 3", "there is no tracepoint 3: they are 1 to 2"},
 		{"disable x", `"x" is not the number of a tracepoint`},
-		{"disable", `use enable N, disable N or status`},
-		{"begin 3", `use enable N, disable N or status`},
+		{"disable", `ask for enable N, disable N or status`},
+		{"begin 3", `ask for enable N, disable N or status`},
 	} {
 		p := jalon(t, append([]string{"control", socket}, strings.Fields(tt.args)...)...)
 		if p.Status == 0 || !strings.Contains(p.Errs.String(), tt.want) {
 			t.Errorf("%s: status %d: %s", tt.args, p.Status, p.Errs.String())
 		}
 	}
-	// Invalid data on the socket does no harm.
+	// Rubbish on the socket harms nobody.
 	for _, text := range []string{"\n", "{}\n", "nonsense\n", strings.Repeat("x", 1<<16) + "\n"} {
 		conn, err := net.Dial("unix", socket)
 		if err != nil {
@@ -148,14 +148,14 @@ func TestControlStatus(t *testing.T) {
 		conn.Close()
 	}
 	// Two traces cannot share a socket, and no file is overwritten.
-	if p := jalon(t, "trace", "syscall:prctl", "--control", socket, "-n", "1"); p.Status == 0 || !strings.Contains(p.Errs.String(), "another program listens on it") {
+	if p := jalon(t, "trace", "syscall:prctl", "--control", socket, "-n", "1"); p.Status == 0 || !strings.Contains(p.Errs.String(), "another program listens there") {
 		t.Errorf("status %d: %s", p.Status, p.Errs.String())
 	}
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, []byte("precious"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if p := jalon(t, "trace", "syscall:prctl", "--control", file, "-n", "1"); p.Status == 0 || !strings.Contains(p.Errs.String(), "not a socket") {
+	if p := jalon(t, "trace", "syscall:prctl", "--control", file, "-n", "1"); p.Status == 0 || !strings.Contains(p.Errs.String(), "no socket") {
 		t.Errorf("status %d: %s", p.Status, p.Errs.String())
 	}
 	if b, _ := os.ReadFile(file); string(b) != "precious" {

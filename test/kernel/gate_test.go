@@ -126,7 +126,7 @@ func TestPair(t *testing.T) {
 
 	// One that was there before: refused, in words.
 	p := jalon(t, "trace", place, "-d", "100ms")
-	if p.Status != 2 || !strings.Contains(p.Errs.String(), "another program has this event open through perf") || !strings.Contains(p.Errs.String(), "collect expressions of the arguments instead of $_sdata") {
+	if p.Status != 2 || !strings.Contains(p.Errs.String(), "another program has this event open by perf") || !strings.Contains(p.Errs.String(), "collect expressions of the arguments in place of $_sdata") {
 		t.Errorf("status %d: %s", p.Status, p.Errs.String())
 	}
 	p = jalon(t, "gate", "task:task_rename if (task->pid == 1)", "-d", "100ms")
