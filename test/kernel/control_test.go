@@ -130,8 +130,8 @@ func TestControlStatus(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
 		{"enable 3", "there is no tracepoint 3: they are 1 to 2"},
 		{"disable x", `"x" is not the number of a tracepoint`},
-		{"disable", `ask for enable N, disable N or status`},
-		{"begin 3", `ask for enable N, disable N or status`},
+		{"disable", `ask for enable N, disable N, remove N`},
+		{"begin 3", `ask for enable N, disable N, remove N`},
 	} {
 		p := jalon(t, append([]string{"control", socket}, strings.Fields(tt.args)...)...)
 		if p.Status == 0 || !strings.Contains(p.Errs.String(), tt.want) {
@@ -148,7 +148,7 @@ func TestControlStatus(t *testing.T) {
 		conn.Close()
 	}
 	// Two traces cannot share a socket, and no file is overwritten.
-	if p := jalon(t, "trace", "syscall:prctl", "--control", socket, "-n", "1"); p.Status == 0 || !strings.Contains(p.Errs.String(), "another program listens there") {
+	if p := jalon(t, "trace", "syscall:prctl", "--control", socket, "-n", "1"); p.Status == 0 || !strings.Contains(p.Errs.String(), "another program listens on it") {
 		t.Errorf("status %d: %s", p.Status, p.Errs.String())
 	}
 	file := filepath.Join(t.TempDir(), "file")
