@@ -155,7 +155,7 @@ func TestControlStatus(t *testing.T) {
 	if err := os.WriteFile(file, []byte("precious"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if p := jalon(t, "trace", "syscall:prctl", "--control", file, "-n", "1"); p.Status == 0 || !strings.Contains(p.Errs.String(), "no socket") {
+	if p := jalon(t, "trace", "syscall:prctl", "--control", file, "-n", "1"); p.Status == 0 || !strings.Contains(p.Errs.String(), "not a socket") {
 		t.Errorf("status %d: %s", p.Status, p.Errs.String())
 	}
 	if b, _ := os.ReadFile(file); string(b) != "precious" {
