@@ -45,3 +45,21 @@ func TestImportedFunction(t *testing.T) {
 		}
 	}
 }
+
+// TestCopiedVariable: a variable of a library is where the library's code has it, which
+// is in the program where that has a copy of it (R_X86_64_COPY).
+func TestCopiedVariable(t *testing.T) {
+	lib := compile(t, "gcc", "shared.c", "-g", "-O1", "-shared", "-fPIC")
+	prog := compile(t, "gcc", "shares.c", "-g", "-O1", "-no-pie", "-fno-pic", lib)
+	for _, engine := range []string{"process", "kernel"} {
+		r := trace(t, "--engine="+engine, "uprobe:"+lib+":count_up if (shared_count >= 77)", "-c", "shared_count, own_count, *&shared_count", "--", prog)
+		var got []string
+		for i := range r.events {
+			e := &r.events[i]
+			got = append(got, fmt.Sprint(e.Num(t, "shared_count"), e.Num(t, "own_count"), e.Num(t, "*&shared_count")))
+		}
+		if fmt.Sprint(got) != "[77 9 77 77 10 77 78 11 78]" {
+			t.Errorf("%s: %v\n%s", engine, got, tail(r.stderr))
+		}
+	}
+}

@@ -212,6 +212,7 @@ func (s *scope) local(d die, b *block) *debuginfo.Variable {
 	} else if d.fixed() {
 		v.Kind = debuginfo.Static
 		s.m.perCPU(v)
+		s.m.elsewhere(v)
 	}
 	return v
 }

@@ -181,6 +181,7 @@ func (s *scope) fileLevel(d die) *debuginfo.Variable {
 		v.Kind = debuginfo.Global
 	}
 	s.m.perCPU(v)
+	s.m.elsewhere(v)
 	return v
 }
 
@@ -200,6 +201,7 @@ func (s *scope) bySymbol(d die) *debuginfo.Variable {
 				Expr: []debuginfo.Op{{Code: debuginfo.OpAddr, Arg: int64(sym.Value)}},
 			}}}
 			s.m.perCPU(v)
+			s.m.elsewhere(v)
 			return v
 		}
 	}

@@ -38,6 +38,23 @@ func (m *Module) perCPU(v *debuginfo.Variable) {
 	}
 }
 
+// elsewhere takes the address of a library's exported object from where the library's
+// own code takes it: the program may have a copy of the object, and a library that comes
+// before one of the same name.
+func (m *Module) elsewhere(v *debuginfo.Variable) {
+	if len(v.Loc.Pieces) != 1 || !m.file.PIE {
+		return
+	}
+	p := &v.Loc.Pieces[0]
+	if p.Kind != debuginfo.InMemory || len(p.Expr) == 0 || p.Expr[0].Code != debuginfo.OpAddr {
+		return
+	}
+	if slot, ok := m.file.Slot(uint64(p.Expr[0].Arg)); ok {
+		expr := []debuginfo.Op{{Code: debuginfo.OpAddr, Arg: int64(slot)}, {Code: debuginfo.OpDeref, Arg: 8}}
+		p.Expr = append(expr, p.Expr[1:]...)
+	}
+}
+
 // location finds where the value is at pc: its location, or its constant.
 func (s *scope) location(d die, t *ctype.Type) debuginfo.Location {
 	if v, ok := d.deep(atLocation); ok {

@@ -52,6 +52,9 @@ type File struct {
 	relocOnce sync.Once
 	words     []word // see relocated
 	wordsErr  error
+
+	slotOnce sync.Once
+	slots    map[uint64]uint64 // see Slot
 }
 
 type unpacked struct {

@@ -129,6 +129,36 @@ func (f *File) relocations() (out []word, err error) {
 	return out, nil
 }
 
+// Slot is the address of a word that holds, when the file is loaded, where its exported
+// object at vaddr is: a copy in the program (R_X86_64_COPY), or the object of that name of
+// a library that comes before. The file's own code takes the address from there.
+func (f *File) Slot(vaddr uint64) (slot uint64, ok bool) {
+	f.slotOnce.Do(f.findSlots)
+	slot, ok = f.slots[vaddr]
+	return slot, ok
+}
+
+func (f *File) findSlots() {
+	var err error
+	defer guard(f.Path, &err)() // of a file that is being truncated those that were read count
+	f.slots = map[uint64]uint64{}
+	d := f.dynamic()
+	b, err := f.table(d, stdelf.DT_RELA, stdelf.DT_RELASZ)
+	if err != nil {
+		return
+	}
+	for ; len(b) >= 24; b = b[24:] {
+		at, info := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
+		if stdelf.R_X86_64(uint32(info)) != stdelf.R_X86_64_GLOB_DAT {
+			continue
+		}
+		sym := f.ReadVaddr(d[stdelf.DT_SYMTAB]+info>>32*symSize, symSize)
+		if len(sym) == symSize && binary.LittleEndian.Uint16(sym[6:]) != 0 && stdelf.SymType(sym[4]&15) == stdelf.STT_OBJECT {
+			f.slots[binary.LittleEndian.Uint64(sym[8:])] = at
+		}
+	}
+}
+
 // The tags of compact relative relocations, which debug/elf lacks.
 const (
 	dtRELRSZ stdelf.DynTag = 35
