@@ -266,8 +266,7 @@ func (e *programs) usdts(p *probe.Place) ([]candidate, error) {
 	if err != nil {
 		return nil, err
 	}
-	file := m.File()
-	probes, err := usdt.Read(file)
+	probes, err := image.Markers(m)
 	if err != nil {
 		e.warn(err.Error()) // the others are there
 	}
@@ -288,7 +287,7 @@ func (e *programs) usdts(p *probe.Place) ([]candidate, error) {
 		if err != nil {
 			return candidate{}, err
 		}
-		c, err := e.userCandidate(p, m, path, site, usdt.NewScope(x, file, m.Interp() != "", under))
+		c, err := e.userCandidate(p, m, path, site, image.MarkerScope(m, x, under))
 		if err != nil {
 			return candidate{}, err
 		}

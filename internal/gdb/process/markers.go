@@ -10,12 +10,10 @@ import (
 	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
-	"github.com/jalon-trace/jalon/internal/debuginfo/elf"
 	"github.com/jalon-trace/jalon/internal/debuginfo/usdt"
-	"github.com/jalon-trace/jalon/internal/engine/inproc"
 	"github.com/jalon-trace/jalon/internal/gdb/agentexpr"
 	"github.com/jalon-trace/jalon/internal/gdb/experiment"
-	"github.com/jalon-trace/jalon/internal/openfile"
+	"github.com/jalon-trace/jalon/internal/image"
 	"github.com/jalon-trace/jalon/internal/process"
 )
 
@@ -122,32 +120,28 @@ func (e *engine) markers() ([]*marker, error) {
 }
 
 func (e *engine) readMarkers(pr *proc) ([]*marker, error) {
-	mods, err := inproc.InspectProcess(pr.pid, dwarf.Options{DebugDirs: e.t.opt.DebugDirs})
+	files := image.NewFiles(dwarf.Options{DebugDirs: e.t.opt.DebugDirs})
+	defer files.Close()
+	im, err := image.OfProcess(pr.pid, files)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("looking at process %d: %w", pr.pid, err)
 	}
 	var out []*marker
-	for _, m := range mods {
-		list, err := markersOf(m.File(), m.Bias)
+	for _, m := range im.Modules() {
+		if m.Open() != nil {
+			continue
+		}
+		list, err := markersOf(m.Info(), m.Bias())
 		if err != nil {
 			e.t.log("markers of %s: %v", m.Path, err)
 		}
 		out = append(out, list...)
-		m.Info.Close()
 	}
 	return out, nil
 }
 
-func markersOf(path string, bias uint64) ([]*marker, error) {
-	if _, err := openfile.Stat(path); err != nil {
-		return nil, nil // [vdso] and the like
-	}
-	f, err := elf.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	probes, err := usdt.Read(f)
+func markersOf(info *dwarf.Module, bias uint64) ([]*marker, error) {
+	probes, err := image.Markers(info)
 	var out []*marker
 	for i := range probes {
 		p := &probes[i]
@@ -155,7 +149,7 @@ func markersOf(path string, bias uint64) ([]*marker, error) {
 		if p.Semaphore != 0 {
 			m.semaphore = p.Semaphore + bias
 		}
-		for k, v := range usdt.NewScope(p, f, f.Interp() != "", nil).Args() {
+		for k, v := range image.MarkerScope(info, p, nil).Args() {
 			m.args = append(m.args, argOf(v, &p.Args[k], bias))
 		}
 		out = append(out, m)
