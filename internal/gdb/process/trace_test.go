@@ -162,7 +162,7 @@ func TestSharedVariable(t *testing.T) {
 	const stops = 100
 	target, id := launched(t, stub.Options{}, path, "both", fmt.Sprint(stops))
 	runTo(t, target, id, symbol("main"))
-	count, err := agentexpr.Validate([]byte{0x2c, 0, 7, 0x22, 1, 0x02, 0x2d, 0, 7, 0x27}, agentexpr.ForAction) // $7 = $7 + 1
+	count, err := agentexpr.Validate([]byte{0x2c, 0, 60, 0x22, 1, 0x02, 0x2d, 0, 60, 0x27}, agentexpr.ForAction) // $60 = $60 + 1
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestSharedVariable(t *testing.T) {
 		s.Program.Actions = []agentexpr.Action{{Kind: agentexpr.Evaluate, Expr: count}}
 	}
 	slow.Steps = 1
-	vars := []experiment.Variable{{Number: 7, Name: "n", Value: 5}}
+	vars := []experiment.Variable{{Number: 60, Name: "n", Value: 5}}
 	for _, err := range target.engine.Start([]*experiment.Spec{native, slow}, vars) {
 		if err != nil {
 			t.Fatal(err)
@@ -191,8 +191,8 @@ func TestSharedVariable(t *testing.T) {
 	target.engine.Drain(true, func(*experiment.Hit) {})
 	c := target.engine.Counts(native) // what found no room did nothing
 	want := int64(5 + stops + c.Hits - c.Lost)
-	if v, ok := target.engine.Variable(7); !ok || v != want {
-		t.Errorf("$7 is %d (%v) instead of %d", v, ok, want)
+	if v, ok := target.engine.Variable(60); !ok || v != want {
+		t.Errorf("$60 is %d (%v) instead of %d", v, ok, want)
 	}
 	if err := target.engine.Stop(); err != nil {
 		t.Fatal(err)
