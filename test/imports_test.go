@@ -97,7 +97,8 @@ var packages = []struct{ path, imports string }{
 	{"drain", "event ring"},
 
 	// Front-ends.
-	{"session", "debuginfo drain engine engine/inproc engine/kernel engine/uprobes event image lang probe procdir process ring tracepoint"},
+	{"arming", "debuginfo drain engine engine/uprobes event lang probe process ring tracepoint"},
+	{"session", "arming debuginfo drain engine engine/inproc engine/kernel engine/uprobes event image procdir process ring tracepoint"},
 	{"gdb/rsp", "arch/amd64 arch/arm64"},
 	{"gdb/experiment", "gdb/agentexpr gdb/rsp"},
 	{"gdb/stub", "gdb/agentexpr gdb/experiment gdb/rsp"},

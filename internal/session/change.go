@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/jalon-trace/jalon/internal/arming"
 	"github.com/jalon-trace/jalon/internal/engine"
-	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
@@ -25,10 +25,10 @@ func (s *Session) Add(ctx context.Context, tp *tracepoint.Tracepoint) (number in
 			s.numbers = max(s.numbers, x.Number)
 		}
 		tp.Number = s.numbers + 1
-		t := &tracked{Tracepoint: tp}
+		t := &arming.Tracked{Tracepoint: tp}
 		switch {
 		case inKernelPlace(tp.Place, &s.opt.Kernel):
-			if err := s.kern.add(t); err != nil {
+			if err := s.kern.Add(t); err != nil {
 				return err
 			}
 			s.state.kernel = true // from now on an exec does not end the session
@@ -37,7 +37,7 @@ func (s *Session) Add(ctx context.Context, tp *tracepoint.Tracepoint) (number in
 		case s.state.replaced:
 			return engine.ErrReplaced
 		default:
-			if err := s.mine.add(t); err != nil {
+			if err := s.mine.Add(t); err != nil {
 				return err
 			}
 		}
@@ -61,9 +61,9 @@ func (s *Session) Remove(ctx context.Context, number int) error {
 		case tp == nil:
 			return s.noTracepoint(number)
 		case kernel:
-			err = s.kern.remove(tp)
+			err = s.kern.Remove(tp)
 		default:
-			err = s.mine.remove(tp)
+			err = s.mine.Remove(tp)
 		}
 		if err == nil {
 			s.opt.Tracepoints = slices.DeleteFunc(slices.Clone(s.opt.Tracepoints), func(x *tracepoint.Tracepoint) bool { return x == tp.Tracepoint })
@@ -72,107 +72,14 @@ func (s *Session) Remove(ctx context.Context, number int) error {
 	})
 }
 
-// add arms a tracepoint in the running process. A disabled one is armed when it is enabled.
-func (a *inProcess) add(tp *tracked) error {
-	a.tps = append(a.tps, tp)
-	if tp.Disabled {
-		return nil
-	}
-	_, err := a.arm()
-	if err == nil && tp.pending != nil && !a.opt.Pending {
-		err = tp.pending
-	}
-	if err != nil && len(tp.programs) > 0 { // of another tracepoint's place
-		a.warn(err.Error())
-		err = nil
-	}
-	if err != nil {
-		a.tps = without(a.tps, tp)
-	}
-	return err
-}
-
-func (a *inProcess) remove(tp *tracked) error {
-	inKernel := a.uprobes.Serving()
-	var patched []*engine.Program
-	for _, x := range slices.Clone(tp.programs) {
-		a.records.forget(x)
-		if inKernel[x] {
-			a.uprobes.Drop(x) // which takes it from the tracepoint's list, too
-		} else {
-			patched = append(patched, x)
-		}
-	}
-	if len(patched) > 0 {
-		if err := a.eng.Remove(patched); err != nil && !errors.Is(err, engine.ErrReplaced) {
-			return err
-		}
-	}
-	tp.programs, a.tps = nil, without(a.tps, tp)
-	return nil
-}
-
-// add loads and attaches a tracepoint while others run.
-func (a *inKernel) add(tp *tracked) (err error) {
-	if a.refused != nil {
-		return a.refused
-	}
-	if a.eng == nil {
-		if a.eng, err = a.open(); err != nil {
-			a.eng = nil
-			return err
-		}
-	}
-	list, _, err := a.compiling().All(a.eng, tp, tp.Tracepoint)
-	if err != nil {
-		return err
-	}
-	errs, err := a.eng.Load(list)
-	if err != nil {
-		return err
-	}
-	var bad lang.Diagnostics
-	for _, err := range errs {
-		if err != nil {
-			bad = tracepoint.Append(bad, probe.Error(tp.Place, err))
-		}
-	}
-	if len(bad) > 0 {
-		return errors.Join(distinct(bad).Err(), a.eng.Remove(list))
-	}
-	a.read()
-	for _, x := range list {
-		a.records.know(a.src, x)
-	}
-	tp.programs, a.tps = list, append(a.tps, tp)
-	if !tp.Disabled {
-		err = a.attach(slices.Clone(list))
-	}
-	if err != nil {
-		return errors.Join(err, a.remove(tp))
-	}
-	return nil
-}
-
-func (a *inKernel) remove(tp *tracked) error {
-	if err := a.eng.Remove(tp.programs); err != nil {
-		return err
-	}
-	for _, x := range tp.programs {
-		a.records.forget(x)
-	}
-	tp.programs, a.tps = nil, without(a.tps, tp)
-	return nil
-}
-
 // tracked finds a tracepoint by its number.
-func (s *Session) tracked(number int) (tp *tracked, kernel bool) {
-	for _, tp := range s.kern.tps {
+func (s *Session) tracked(number int) (tp *arming.Tracked, kernel bool) {
+	for _, tp := range s.kern.Tracepoints {
 		if tp.Number == number {
 			return tp, true
 		}
 	}
-	for _, tp := range s.mine.tps {
+	for _, tp := range s.mine.Tracepoints {
 		if tp.Number == number {
 			return tp, false
 		}
@@ -196,8 +103,4 @@ func (s *Session) noTracepoint(number int) error {
 		there = fmt.Sprintf("they are %v", list)
 	}
 	return fmt.Errorf("there is no tracepoint %d: %s", number, there)
-}
-
-func without(list []*tracked, tp *tracked) []*tracked {
-	return slices.DeleteFunc(slices.Clone(list), func(x *tracked) bool { return x == tp })
 }

@@ -3,14 +3,14 @@
 //
 // A Session is composed of parts:
 //
-//	subject    the process that the session is about (subject.go)
-//	inProcess  places -> programs -> the engine in the process (inprocess.go)
-//	inKernel   places -> programs -> the kernel engine (inkernel.go)
-//	records    what the programs record, and what it is of (records.go)
-//	names      the names of addresses in events (names.go)
-//	state      the rules of the life, a pure state machine (control.go)
-//	post       what other goroutines report and ask (post.go, request.go)
-//	report     warnings, the log, and whether the user has ended the session (report.go)
+//	subject         the process that the session is about (subject.go)
+//	arming.Process  tracepoints in the process
+//	arming.Kernel   tracepoints of the kernel engine
+//	arming.Records  what the programs record
+//	names           the names of addresses in events (names.go)
+//	state           the rules of the life, a pure state machine (control.go)
+//	post            what other goroutines report and ask (post.go, request.go)
+//	report          warnings, the log, and whether the user has ended the session (report.go)
 //
 // session.go carries out what the rules say. engines.go constructs the engines; no other
 // file names one.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/jalon-trace/jalon/internal/arming"
 	"github.com/jalon-trace/jalon/internal/drain"
 	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/engine/inproc"
@@ -38,20 +39,20 @@ func (k *openedKernel) Close() error {
 // is needed. trace sets the process.
 func (s *Session) makeEngines() (cfg process.Config, trace func(*process.Process)) {
 	var eng *inproc.Engine
-	s.kern.open = s.openKernel
-	s.mine.uprobes = uprobes.New(uprobes.Config{
-		Kernel: s.neededKernel, None: s.noUprobes(), Pid: func() int { return s.mine.p.Pid() }, Slow: func() *inproc.Engine { return eng },
-		Tracepoint: func(x *engine.Program) *tracepoint.Tracepoint { return trackedOf(x).Tracepoint }, Compiling: s.mine.compiling,
-		Loaded: s.kern.read, Added: func(k *engine.Program) { s.records.know(s.kern.src, k) },
-		Removed: func(_, k *engine.Program) { s.records.forget(k) }, Gone: forget,
+	s.kern.Open = s.openKernel
+	s.mine.Uprobes = uprobes.New(uprobes.Config{
+		Kernel: s.neededKernel, None: s.noUprobes(), Pid: func() int { return s.mine.Process.Pid() }, Slow: func() *inproc.Engine { return eng },
+		Tracepoint: func(x *engine.Program) *tracepoint.Tracepoint { return arming.TrackedOf(x).Tracepoint }, Compiling: s.compiling,
+		Loaded: s.kern.Read, Added: func(k *engine.Program) { s.records.Know(s.kern.Source, k) },
+		Removed: func(_, k *engine.Program) { s.records.Forget(k) }, Gone: arming.Forget,
 		Logf: s.logf, Trouble: s.trouble,
 	})
 	eng = inproc.New(inproc.Options{
 		BufferSize: s.opt.BufferSize, DebugDirs: s.opt.DebugDirs, Avoid: s.opt.Avoid, Fresh: s.launched, Sites: s.laterSites(),
-		Uprobes: s.mine.uprobes, Dump: s.opt.Dump, Log: s.opt.Log, Warn: s.opt.Warn, Progress: s.step,
+		Uprobes: s.mine.Uprobes, Dump: s.opt.Dump, Log: s.opt.Log, Warn: s.opt.Warn, Progress: s.step,
 		OnRings: func(mem *ring.Shared) {
-			pid := s.mine.p.Pid()
-			s.mine.src = s.records.add(mem, false, event.Decoder{Threads: s.records.threads, Pid: pid, Comm: drain.Comm(pid, pid)})
+			pid := s.mine.Process.Pid()
+			s.mine.Source = s.records.Add(mem, false, event.Decoder{Threads: s.records.Threads, Pid: pid, Comm: drain.Comm(pid, pid)})
 		},
 		OnPause: func(d time.Duration) {
 			if !s.launched || s.state.phase == running {
@@ -60,7 +61,7 @@ func (s *Session) makeEngines() (cfg process.Config, trace func(*process.Process
 		},
 		OnNoClock: func() { s.post.do(eng.ProtectClock) },
 	})
-	s.mine.eng = eng
+	s.mine.Engine = eng
 	calls := eng.Callbacks()
 	cfg = process.Config{
 		OnFault: calls.Fault,
@@ -70,7 +71,7 @@ func (s *Session) makeEngines() (cfg process.Config, trace func(*process.Process
 		InCode:  calls.Inside,
 		// A thread is held whose signal needs the program's own code.
 		OnSignal: func(tid int, _ bool) bool { return calls.MayClear() && s.post.event(evSignal, tid) },
-		OnThread: func(e process.ThreadEvent) { inproc.Note(s.records.threads, e) },
+		OnThread: func(e process.ThreadEvent) { inproc.Note(s.records.Threads, e) },
 		OnModules: func(tid int) bool {
 			return s.post.event(evModules, tid)
 		},
@@ -87,7 +88,7 @@ func (s *Session) makeEngines() (cfg process.Config, trace func(*process.Process
 const laterPrograms = 1024
 
 // openKernel opens the kernel engine.
-func (s *Session) openKernel() (kernelEngine, error) {
+func (s *Session) openKernel() (arming.KernelEngine, error) {
 	host, err := kernel.Open(s.kernelOptions())
 	if err != nil {
 		return nil, err
@@ -97,7 +98,7 @@ func (s *Session) openKernel() (kernelEngine, error) {
 		return nil, err
 	}
 	opt := kernel.EngineOptions{BufferSize: s.opt.BufferSize, Cost: s.opt.Kernel.Cost, IR: s.opt.Dump.IR, Code: s.opt.Dump.Code}
-	if opt.Later = laterPrograms; s.mine.p != nil {
+	if opt.Later = laterPrograms; s.mine.Process != nil {
 		opt.Room = uprobes.Spare
 	}
 	return &openedKernel{host.NewEngine(opt), host}, nil
@@ -105,10 +106,10 @@ func (s *Session) openKernel() (kernelEngine, error) {
 
 // neededKernel is the kernel engine for sites of the process.
 func (s *Session) neededKernel() (*kernel.Host, *kernel.Engine, error) {
-	if err := s.kern.need(); err != nil {
+	if err := s.kern.Need(); err != nil {
 		return nil, nil, err
 	}
-	k := s.kern.eng.(*openedKernel) // s.kern.open has made it
+	k := s.kern.Engine.(*openedKernel) // s.kern.Open has made it
 	return k.host, k.Engine, nil
 }
 

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"github.com/jalon-trace/jalon/internal/arming"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/event"
 )
@@ -8,8 +9,8 @@ import (
 // names are the names of what a session's events have addresses of.
 type names struct {
 	clock *event.Clock
-	mine  *inProcess
-	kern  *inKernel
+	mine  *arming.Process
+	kern  *arming.Kernel
 }
 
 // WallOffset turns CLOCK_MONOTONIC into the wall clock, nanoseconds.
@@ -18,32 +19,32 @@ func (n *names) WallOffset() int64 { return n.clock.WallOffset() }
 // Symbol names a run-time address in code or data: "main", "main+4", "" when
 // nothing is known.
 func (n *names) Symbol(addr uint64) string {
-	if n.kern.eng != nil && addr>>63 != 0 {
-		return n.kern.eng.Symbol(addr)
+	if n.kern.Engine != nil && addr>>63 != 0 {
+		return n.kern.Engine.Symbol(addr)
 	}
-	return n.mine.eng.Symbol(addr)
+	return n.mine.Engine.Symbol(addr)
 }
 
 // KernelSymbol implements event.KernelNames.
 func (n *names) KernelSymbol(addr uint64) (event.KernelSymbol, bool) {
-	if n.kern.eng == nil {
+	if n.kern.Engine == nil {
 		return event.KernelSymbol{}, false
 	}
-	return n.kern.eng.KernelSymbol(addr)
+	return n.kern.Engine.KernelSymbol(addr)
 }
 
 // KernelString implements event.KernelNames.
 func (n *names) KernelString(addr uint64) (string, bool) {
-	if n.kern.eng == nil {
+	if n.kern.Engine == nil {
 		return "", false
 	}
-	return n.kern.eng.KernelString(addr)
+	return n.kern.Engine.KernelString(addr)
 }
 
 // Unwind gives the frames of a stack.
 func (n *names) Unwind(ev *event.Event, v *event.Value) []debuginfo.Frame {
 	if ev.Schema.Kernel {
-		return n.kern.eng.Unwind(ev, v)
+		return n.kern.Engine.Unwind(ev, v)
 	}
-	return n.mine.eng.Unwind(v)
+	return n.mine.Engine.Unwind(v)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/jalon-trace/jalon/internal/arming"
 	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/process"
 )
@@ -35,18 +36,12 @@ func (r *report) trouble(what string, err error) {
 	}
 }
 
-// Arming a glob of a large program can take seconds. Its long loops ask now and then
-// whether the user has ended the session, and give errInterrupted up to begin.
-
-// errInterrupted: the user ends the session while it is being armed.
-var errInterrupted = errors.New("interrupted")
-
-// interrupted is errInterrupted when the user has ended the session.
+// interrupted is arming.ErrInterrupted when the user has ended the session.
 func (r *report) interrupted() error {
 	if r.ctx == nil || r.ctx.Err() == nil {
 		return nil
 	}
-	return errInterrupted
+	return arming.ErrInterrupted
 }
 
 // step is interrupted for item i of n of a long loop, and shows how far it is.
@@ -63,10 +58,4 @@ func (r *report) compiling() *engine.Compiling {
 		StringLimit: r.opt.StringLimit, RepeatLimit: r.opt.RepeatLimit, StackLimit: r.opt.StackLimit,
 		NoOptimise: r.opt.NoOptimise, Warn: r.opt.Warn, Log: r.opt.Log, Progress: r.step,
 	}
-}
-
-// isEnd reports whether an error is no more than the end of what is traced, or of the
-// session.
-func isEnd(err error) bool {
-	return errors.Is(err, process.ErrGone) || errors.Is(err, engine.ErrReplaced) || errors.Is(err, errInterrupted)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/jalon-trace/jalon/internal/arming"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
@@ -71,9 +72,9 @@ func (s *Session) Status(ctx context.Context) ([]SiteStatus, error) {
 func (s *Session) status() []SiteStatus {
 	var out []SiteStatus
 	has := map[*tracepoint.Tracepoint]bool{}
-	for _, src := range s.records.sources() {
+	for _, src := range s.records.Sources() {
 		for _, sum := range s.count(src) {
-			tp := s.records.of[sum.Schema]
+			tp := s.records.Of(sum.Schema)
 			if tp == nil {
 				continue // of a library that is gone, or of a tracepoint that was removed
 			}
@@ -97,23 +98,23 @@ func (s *Session) SetEnabled(ctx context.Context, number int, on bool) error {
 		case tp == nil:
 			return s.noTracepoint(number)
 		case kernel:
-			return s.enable(tp, on, s.kern.enable)
+			return s.enable(tp, on, s.kern.Enable)
 		default:
 			return s.enable(tp, on, s.enableInProcess)
 		}
 	})
 }
 
-func (s *Session) enable(tp *tracked, on bool, do func(*tracked, bool) error) error {
+func (s *Session) enable(tp *arming.Tracked, on bool, do func(*arming.Tracked, bool) error) error {
 	if tp.Disabled == !on {
 		return nil
 	}
 	return do(tp, on)
 }
 
-func (s *Session) enableInProcess(tp *tracked, on bool) error {
+func (s *Session) enableInProcess(tp *arming.Tracked, on bool) error {
 	if s.subject.p == nil || s.state.replaced {
 		return fmt.Errorf("tracepoint %d: the program that it was in is gone", tp.Number)
 	}
-	return s.mine.enable(tp, on)
+	return s.mine.Enable(tp, on)
 }

@@ -17,9 +17,9 @@ type Result struct {
 }
 
 func (s *Session) result() *Result {
-	r := &Result{Sites: s.mine.eng.Sites(), Armed: s.armed}
-	if s.kern.eng != nil {
-		r.Sites += s.kern.eng.Sites()
+	r := &Result{Sites: s.mine.Engine.Sites(), Armed: s.armed}
+	if s.kern.Engine != nil {
+		r.Sites += s.kern.Engine.Sites()
 	}
 	sum := &r.Summary
 	sum.Duration = time.Since(s.started)
@@ -29,10 +29,10 @@ func (s *Session) result() *Result {
 		sum.Pause += p
 		sum.LongestPause = max(sum.LongestPause, p)
 	}
-	if d := s.records.drain; d != nil {
+	if d := s.records.Drain; d != nil {
 		sum.Late, sum.Unshown = d.Late(), d.Unshown()
 	}
-	for _, src := range s.records.sources() {
+	for _, src := range s.records.Sources() {
 		st := src.Stats()
 		sum.Torn += st.Torn
 		sum.Corrupt += st.Corrupt
@@ -45,9 +45,9 @@ func (s *Session) result() *Result {
 func (s *Session) count(src *drain.Source) []event.SiteSummary {
 	sites := src.Sites()
 	if src.Kernel {
-		s.kern.eng.Account(sites)
+		s.kern.Engine.Account(sites)
 	} else {
-		s.mine.eng.Account(sites)
+		s.mine.Engine.Account(sites)
 	}
 	return sites
 }

@@ -6,8 +6,10 @@ import (
 	"os"
 	"time"
 
+	"github.com/jalon-trace/jalon/internal/arming"
 	"github.com/jalon-trace/jalon/internal/drain"
 	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/procdir"
 	"github.com/jalon-trace/jalon/internal/process"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
@@ -68,9 +70,9 @@ type Session struct {
 	opt      Options
 	subject  subject
 	launched bool
-	mine     *inProcess
-	kern     *inKernel
-	records  *records
+	mine     *arming.Process
+	kern     *arming.Kernel
+	records  *arming.Records
 	state    state
 	post     *post
 	asked    *request // what effAnswer and effRefuse are about
@@ -140,7 +142,7 @@ func Watch(pid int, opt Options) (*Session, error) {
 
 // trace notes the process that is traced.
 func (s *Session) trace(p *process.Process, trace func(*process.Process)) {
-	s.subject.p, s.mine.p = p, p
+	s.subject.p, s.mine.Process = p, p
 	trace(p)
 }
 
@@ -158,12 +160,13 @@ func newSession(opt Options, launched bool) (*Session, process.Config, func(*pro
 		s.opt.Started = s.started
 	}
 	s.report = &report{opt: &s.opt}
-	s.records = &records{
-		clock: clock, threads: event.NewThreads(), max: opt.MaxEvents, of: map[*event.Schema]*tracepoint.Tracepoint{},
-		begin: func() drain.Sink { return opt.NewSink(s) },
+	s.records = &arming.Records{
+		Clock: clock, Threads: event.NewThreads(), Max: opt.MaxEvents,
+		Begin: func() drain.Sink { return opt.NewSink(s) },
 	}
-	s.mine = &inProcess{report: s.report, tps: track(mine), records: s.records, settle: s.poll}
-	s.kern = &inKernel{report: s.report, tps: track(kernel), records: s.records}
+	c := arming.Config{Pending: opt.Pending, Warn: s.warn, Compiling: s.compiling, Interrupted: s.interrupted}
+	s.mine = &arming.Process{Config: c, Tracepoints: arming.Track(mine), Records: s.records, Settle: s.poll}
+	s.kern = &arming.Kernel{Config: c, Tracepoints: arming.Track(kernel), Records: s.records}
 	s.names = &names{clock, s.mine, s.kern}
 	cfg, trace := s.makeEngines()
 	return s, cfg, trace, nil
@@ -187,9 +190,16 @@ func split(opt *Options) (process, kernel []*tracepoint.Tracepoint) {
 	return process, kernel
 }
 
+// inKernelPlace reports whether the kernel engine serves a place.
+func inKernelPlace(p *probe.Place, k *Kernel) bool {
+	return p.InKernel() || k.All && p.Kind.Find != nil
+}
+
 // kernelOnly reports whether the in-process engine has nothing to do: then no
 // process is traced by ptrace.
-func (s *Session) kernelOnly() bool { return len(s.mine.tps) == 0 && len(s.kern.tps) > 0 }
+func (s *Session) kernelOnly() bool {
+	return len(s.mine.Tracepoints) == 0 && len(s.kern.Tracepoints) > 0
+}
 
 // Run arms the tracepoints, traces until the program ends or ctx is done, takes
 // everything back and gives the summary. The error is the user's diagnostics or
@@ -198,7 +208,7 @@ func (s *Session) Run(ctx context.Context) (*Result, error) {
 	defer close(s.post.ended)
 	s.ctx = ctx
 	defer s.armingOver(nil)
-	s.state = state{launched: s.launched, kernel: len(s.kern.tps) > 0}
+	s.state = state{launched: s.launched, kernel: len(s.kern.Tracepoints) > 0}
 	if s.kernelOnly() {
 		s.beginKernel(ctx)
 	} else {
@@ -259,15 +269,15 @@ func (s *Session) begin(ctx context.Context) {
 	if s.endedEarly(held) { // the state of the program does not matter
 		return
 	}
-	err := s.kern.arm()
+	err := s.kern.Arm()
 	pending := 0
 	if err == nil {
-		pending, err = s.mine.arm()
+		pending, err = s.mine.Arm()
 	}
 	if s.endedEarly(held) {
 		return
 	}
-	if isEnd(err) {
+	if arming.IsEnd(err) {
 		err = nil // the event that says so is under way
 	}
 	s.setArmed(err)
@@ -280,7 +290,7 @@ func (s *Session) beginKernel(ctx context.Context) {
 		s.dispatch(ev{kind: evStop}, 0)
 		return
 	}
-	err := s.kern.arm()
+	err := s.kern.Arm()
 	if s.endedEarly(0) {
 		return
 	}
@@ -300,7 +310,7 @@ func (s *Session) endedEarly(held int) bool {
 
 func (s *Session) setArmed(err error) {
 	s.armed = time.Since(s.opt.Started)
-	s.mine.eng.Started()
+	s.mine.Engine.Started()
 	s.armingOver(err)
 }
 
@@ -340,7 +350,7 @@ func (s *Session) poll() {
 	if s.state.phase != running {
 		return
 	}
-	enough, err := s.records.poll()
+	enough, err := s.records.Poll()
 	if enough || err != nil {
 		s.dispatch(ev{kind: evStop, err: err}, 0)
 	}
@@ -362,33 +372,33 @@ func (s *Session) carryOut(x effect, tid int) {
 		s.logf("armed after %v", s.armed)
 		s.subject.release() // else dispatch does it for the thread that waits
 	case effRearm:
-		pending, err := s.mine.arm()
-		if err != nil && !isEnd(err) {
+		pending, err := s.mine.Arm()
+		if err != nil && !arming.IsEnd(err) {
 			s.warn(err.Error()) // one bad place in a new library does not end a session
 		}
 		s.dispatch(ev{kind: evRearmed, pending: pending}, 0)
 	case effKill:
 		s.subject.kill()
 	case effDetach:
-		s.kern.disarm()
+		s.kern.Disarm()
 		s.subject.release()
 		if s.subject.p != nil {
 			s.detach()
 		}
 		s.dispatch(ev{kind: evDetached}, 0)
 	case effForget:
-		s.mine.replaced()
+		s.mine.Replaced()
 	case effRelease:
 		_ = s.subject.p.Detach()
 	case effDrain:
-		s.kern.disarm()
-		if err := s.records.finish(s.endIsLate()); err != nil && s.err == nil {
+		s.kern.Disarm()
+		if err := s.records.Finish(s.endIsLate()); err != nil && s.err == nil {
 			s.err = err
 		}
 		s.dispatch(ev{kind: evDrained}, 0)
 	case effFinish:
 	case effClear:
-		if err := s.mine.eng.Clear(tid); err != nil && !isEnd(err) {
+		if err := s.mine.Engine.Clear(tid); err != nil && !arming.IsEnd(err) {
 			s.warn(err.Error())
 		}
 	case effAnswer:
@@ -400,7 +410,7 @@ func (s *Session) carryOut(x effect, tid int) {
 
 // detach takes the tracepoints out of the process and lets it go.
 func (s *Session) detach() {
-	if err := s.mine.detach(s.state.replaced); errors.Is(err, process.ErrGone) {
+	if err := s.mine.Detach(s.state.replaced); errors.Is(err, process.ErrGone) {
 		s.subject.awaitEnd()
 	} else if err != nil && s.err == nil {
 		s.err = err
@@ -425,8 +435,8 @@ func (s *Session) endIsLate() func() bool {
 
 // Close frees what the session holds of the machine.
 func (s *Session) Close() {
-	s.kern.close()
+	s.kern.Close()
 	s.subject.close()
-	s.mine.eng.CloseModules()
-	_ = s.mine.eng.Close()
+	s.mine.Engine.CloseModules()
+	_ = s.mine.Engine.Close()
 }

@@ -1,4 +1,4 @@
-package session
+package arming
 
 import (
 	"errors"
@@ -15,9 +15,9 @@ func TestLeftOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tps := track(list)
+	tps := Track(list)
 	var warned []string
-	s := &inProcess{tps: tps, report: &report{opt: &Options{Warn: func(m string) { warned = append(warned, m) }}}}
+	s := &Process{Tracepoints: tps, Config: Config{Warn: func(m string) { warned = append(warned, m) }}}
 	progs := []*engine.Program{{Key: tps[0]}, {Key: tps[0]}, {Key: tps[1]}}
 	left := leftOut{}
 	bad := errors.New("too far")

@@ -1,4 +1,4 @@
-package session
+package arming
 
 import (
 	"github.com/jalon-trace/jalon/internal/drain"
@@ -6,8 +6,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
-// tracked is a tracepoint with what became of it. It is the key of its programs.
-type tracked struct {
+// Tracked is a tracepoint with what became of it. It is the key of its programs.
+type Tracked struct {
 	*tracepoint.Tracepoint
 
 	counting *drain.Pass       // Pass, counted down
@@ -16,20 +16,21 @@ type tracked struct {
 	refused  bool              // in a library that came later, and said why: not tried again
 }
 
-func track(list []*tracepoint.Tracepoint) []*tracked {
-	var out []*tracked
+// Track makes them of tracepoints.
+func Track(list []*tracepoint.Tracepoint) []*Tracked {
+	var out []*Tracked
 	for _, tp := range list {
-		out = append(out, &tracked{Tracepoint: tp})
+		out = append(out, &Tracked{Tracepoint: tp})
 	}
 	return out
 }
 
-func (tp *tracked) pass() *drain.Pass {
+func (tp *Tracked) pass() *drain.Pass {
 	if tp.Pass > 0 && tp.counting == nil {
 		tp.counting = &drain.Pass{Left: tp.Pass}
 	}
 	return tp.counting
 }
 
-// trackedOf is the tracepoint of a program.
-func trackedOf(x *engine.Program) *tracked { return x.Key.(*tracked) }
+// TrackedOf is the tracepoint of a program.
+func TrackedOf(x *engine.Program) *Tracked { return x.Key.(*Tracked) }

@@ -1,4 +1,4 @@
-package session
+package arming
 
 import (
 	"github.com/jalon-trace/jalon/internal/engine"
@@ -8,7 +8,7 @@ import (
 )
 
 // leftOut are the addresses of tracepoints that cannot be traced.
-type leftOut map[*tracked]*tracepoint.Skipped
+type leftOut map[*Tracked]*tracepoint.Skipped
 
 // sortOut notes what cannot be traced and returns the other programs.
 func (left leftOut) sortOut(list []*engine.Program, errs []error) (good []*engine.Program) {
@@ -17,7 +17,7 @@ func (left leftOut) sortOut(list []*engine.Program, errs []error) (good []*engin
 			good = append(good, x)
 			continue
 		}
-		tp := trackedOf(x)
+		tp := TrackedOf(x)
 		if left[tp] == nil {
 			left[tp] = &tracepoint.Skipped{}
 		}
