@@ -98,7 +98,7 @@ var packages = []struct{ path, imports string }{
 
 	// Front-ends.
 	{"arming", "debuginfo drain engine engine/uprobes event lang probe process ring tracepoint"},
-	{"session", "arming debuginfo drain engine engine/inproc engine/kernel engine/uprobes event image procdir process ring tracepoint"},
+	{"session", "arming debuginfo drain engine engine/inproc engine/kernel engine/uprobes event image probe procdir process ring tracepoint"},
 	{"gdb/rsp", "arch/amd64 arch/arm64"},
 	{"gdb/experiment", "gdb/agentexpr gdb/rsp"},
 	{"gdb/stub", "gdb/agentexpr gdb/experiment gdb/rsp"},

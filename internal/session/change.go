@@ -59,7 +59,7 @@ func (s *Session) Remove(ctx context.Context, number int) error {
 		var err error
 		switch {
 		case tp == nil:
-			return s.noTracepoint(number)
+			return s.opt.noTracepoint(number)
 		case kernel:
 			err = s.kern.Remove(tp)
 		default:
@@ -88,9 +88,9 @@ func (s *Session) tracked(number int) (tp *arming.Tracked, kernel bool) {
 }
 
 // noTracepoint is the error where a number is none, with those that there are.
-func (s *Session) noTracepoint(number int) error {
+func (o *Options) noTracepoint(number int) error {
 	var list []int
-	for _, tp := range s.opt.Tracepoints {
+	for _, tp := range o.Tracepoints {
 		list = append(list, tp.Number)
 	}
 	slices.Sort(list)

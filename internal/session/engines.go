@@ -41,14 +41,14 @@ func (s *Session) makeEngines() (cfg process.Config, trace func(*process.Process
 	var eng *inproc.Engine
 	s.kern.Open = s.openKernel
 	s.mine.Uprobes = uprobes.New(uprobes.Config{
-		Kernel: s.neededKernel, None: s.noUprobes(), Pid: func() int { return s.mine.Process.Pid() }, Slow: func() *inproc.Engine { return eng },
+		Kernel: s.neededKernel, None: s.opt.noUprobes(), Pid: func() int { return s.mine.Process.Pid() }, Slow: func() *inproc.Engine { return eng },
 		Tracepoint: func(x *engine.Program) *tracepoint.Tracepoint { return arming.TrackedOf(x).Tracepoint }, Compiling: s.compiling,
 		Loaded: s.kern.Read, Added: func(k *engine.Program) { s.records.Know(s.kern.Source, k) },
 		Removed: func(_, k *engine.Program) { s.records.Forget(k) }, Gone: arming.Forget,
 		Logf: s.logf, Trouble: s.trouble,
 	})
 	eng = inproc.New(inproc.Options{
-		BufferSize: s.opt.BufferSize, DebugDirs: s.opt.DebugDirs, Avoid: s.opt.Avoid, Fresh: s.launched, Sites: s.laterSites(),
+		BufferSize: s.opt.BufferSize, DebugDirs: s.opt.DebugDirs, Avoid: s.opt.Avoid, Fresh: s.launched, Sites: s.opt.laterSites(),
 		Uprobes: s.mine.Uprobes, Dump: s.opt.Dump, Log: s.opt.Log, Warn: s.opt.Warn, Progress: s.step,
 		OnRings: func(mem *ring.Shared) {
 			pid := s.mine.Process.Pid()
@@ -117,8 +117,8 @@ func (s *Session) neededKernel() (*kernel.Host, *kernel.Engine, error) {
 var errNoUprobes = errors.New("only code in the process is wanted (--engine process)")
 
 // noUprobes says why sites of the process are to be no uprobes.
-func (s *Session) noUprobes() error {
-	if s.opt.NoUprobes {
+func (o *Options) noUprobes() error {
+	if o.NoUprobes {
 		return errNoUprobes
 	}
 	return nil
@@ -152,9 +152,9 @@ func hasLinker(pid int) bool { return inproc.HasLinker(pid) }
 const patternSites = 1 << 16
 
 // laterSites is how many sites there may be in the end; 0: some more than at first.
-func (s *Session) laterSites() int {
-	for _, tp := range s.opt.Tracepoints {
-		if s.opt.Pending && tp.Place.Glob() {
+func (o *Options) laterSites() int {
+	for _, tp := range o.Tracepoints {
+		if o.Pending && tp.Place.Glob() {
 			return patternSites
 		}
 	}

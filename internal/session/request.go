@@ -96,7 +96,7 @@ func (s *Session) SetEnabled(ctx context.Context, number int, on bool) error {
 	return s.post.ask(ctx, func() error {
 		switch tp, kernel := s.tracked(number); {
 		case tp == nil:
-			return s.noTracepoint(number)
+			return s.opt.noTracepoint(number)
 		case kernel:
 			return s.enable(tp, on, s.kern.Enable)
 		default:

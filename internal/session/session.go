@@ -207,7 +207,7 @@ func (s *Session) kernelOnly() bool {
 func (s *Session) Run(ctx context.Context) (*Result, error) {
 	defer close(s.post.ended)
 	s.ctx = ctx
-	defer s.armingOver(nil)
+	defer s.opt.armingOver(nil)
 	s.state = state{launched: s.launched, kernel: len(s.kern.Tracepoints) > 0}
 	if s.kernelOnly() {
 		s.beginKernel(ctx)
@@ -311,12 +311,12 @@ func (s *Session) endedEarly(held int) bool {
 func (s *Session) setArmed(err error) {
 	s.armed = time.Since(s.opt.Started)
 	s.mine.Engine.Started()
-	s.armingOver(err)
+	s.opt.armingOver(err)
 }
 
-func (s *Session) armingOver(err error) {
-	if s.opt.OnArmed != nil {
-		s.opt.OnArmed(err)
+func (o *Options) armingOver(err error) {
+	if o.OnArmed != nil {
+		o.OnArmed(err)
 	}
 }
 
