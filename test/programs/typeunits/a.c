@@ -1,6 +1,11 @@
 /* a.c and b.c have the same names for different types; each function first prints what
  * they mean. With -fdebug-types-section all of them are in type units. */
 #include <stdio.h>
+#ifdef OWN
+#define OUTER "(anonymous namespace)::"
+#else
+#define OUTER ""
+#endif
 #ifdef OWN /* clang gives types of one name one signature, and the linker keeps one of them */
 namespace {
 #endif
@@ -35,7 +40,7 @@ LINKAGE __attribute__((noinline)) int fa(void *p)
 {
 	printf("fa sizeof(word)=%d sizeof(struct word)=%d sizeof(unnamed)=%d sizeof(struct outer)=%d sizeof(union both)=%d RED + 0=%d ((word *)p)->first + 0=%ld color_a=%s sizeof(%s)=%d\n",
 	       (int)sizeof(word), (int)sizeof(struct word), (int)sizeof(unnamed), (int)sizeof(struct outer), (int)sizeof(union both),
-	       RED, (long)((word *)p)->first, "GREEN", sizeof(DEEP) == 5 ? "DEEP" : "?", (int)sizeof(DEEP));
+	       RED, (long)((word *)p)->first, OUTER "GREEN", sizeof(DEEP) == 5 ? "DEEP" : "?", (int)sizeof(DEEP));
 	return word_a.first + unnamed_a.q + outer_a.in.c[0] + both_a.n + color_a + deep_a.c[0];
 }
 

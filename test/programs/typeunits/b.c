@@ -1,5 +1,10 @@
 #include <stdio.h>
 #ifdef OWN
+#define OUTER "(anonymous namespace)::"
+#else
+#define OUTER ""
+#endif
+#ifdef OWN
 namespace {
 #endif
 #ifdef __cplusplus
@@ -32,6 +37,6 @@ LINKAGE __attribute__((noinline)) int fb(void *p)
 {
 	printf("fb sizeof(word)=%d sizeof(struct word)=%d sizeof(unnamed)=%d sizeof(struct outer)=%d sizeof(union both)=%d RED + 0=%d ((word *)p)->first + 0=%ld color_b=%s sizeof(%s)=%d\n",
 	       (int)sizeof(word), (int)sizeof(struct word), (int)sizeof(unnamed), (int)sizeof(struct outer), (int)sizeof(union both),
-	       RED, (long)((word *)p)->first, "GREEN", sizeof(DEEP) == 6 ? "DEEP" : "?", (int)sizeof(DEEP));
+	       RED, (long)((word *)p)->first, OUTER "GREEN", sizeof(DEEP) == 6 ? "DEEP" : "?", (int)sizeof(DEEP));
 	return word_b.first + unnamed_b.q[1] + outer_b.in.c[0] + both_b.n + color_b + deep_b.c[0];
 }
