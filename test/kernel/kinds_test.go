@@ -149,7 +149,9 @@ func TestOtherPrograms(t *testing.T) {
 		for _, e := range tr.events() {
 			got = append(got, e.Num(t, "n"))
 		}
-		if fmt.Sprint(got) != "[6 5 4 4]" {
+		// A call whose stack has to grow, or that is preempted at its entry, runs the entry
+		// again (docs/kernel.md).
+		if len(got) < 4 || fmt.Sprint(slices.Compact(got)) != "[6 5 4]" {
 			t.Errorf("%v\n%s", got, tr.Errs.String())
 		}
 	})
