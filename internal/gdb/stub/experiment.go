@@ -19,7 +19,7 @@ type Experiment interface {
 	Tick()
 	// Report is the text of `monitor trace`: what happened at each location.
 	Report() string
-	// Disconnected tells that GDB has left, by a detach or with its connection. A run
+	// Disconnected reports that GDB has left, by a detach or by closing the connection. A run
 	// that is not to go on without it (QTDisconnected:0) is stopped, with that
 	// reason. The result says whether a run goes on.
 	Disconnected() bool

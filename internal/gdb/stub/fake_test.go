@@ -25,10 +25,10 @@ type fake struct {
 	complaints []string
 	calls      []string
 	atHalt     []Stop // HaltAll finds these
-	gone       []Stop // ends of processes that were not told yet
+	gone       []Stop // ends of processes that were not reported yet
 	monitored  []string
 	launched   LaunchOptions
-	lossOK     func() bool // stops need not be told now: GDB has left
+	lossOK     func() bool // stops need not be reported now: GDB has left
 }
 
 type fakeProcess struct {
@@ -38,10 +38,10 @@ type fakeProcess struct {
 }
 
 type fakeThread struct {
-	id      ThreadID
-	running bool
-	regs    []byte
-	untold  *Stop // GDB was not told of this one yet
+	id         ThreadID
+	running    bool
+	regs       []byte
+	unreported *Stop // not reported to GDB yet
 }
 
 const (
@@ -127,7 +127,7 @@ func (f *fake) stopped(s Stop) {
 	if t := f.thread(s.Thread); t != nil && ofThread(s) {
 		t.running = false
 		if s.Kind != StopHalted {
-			t.untold = &s
+			t.unreported = &s
 		}
 	}
 }
@@ -244,13 +244,13 @@ func (f *fake) Resume(list []Resumption) error {
 			f.complain("Resume: %v twice", r.Thread)
 		case t.running:
 			f.complain("Resume: %v runs", r.Thread)
-		case t.untold != nil && !f.lossOK() && (r.Step || t.untold.Kind != StopStep): // a step is void for who runs on
-			f.complain("Resume: %v has %+v to tell", r.Thread, *t.untold)
+		case t.unreported != nil && !f.lossOK() && (r.Step || t.unreported.Kind != StopStep): // a step is void for a thread that runs on
+			f.complain("Resume: %v has %+v to report", r.Thread, *t.unreported)
 		case r.Hi < r.Lo || r.Hi > 0 && !r.Step || r.Signal < 0 || r.Signal > 64:
 			f.complain("Resume: %+v", r)
 		}
 		seen[r.Thread] = true
-		t.running, t.untold = true, nil
+		t.running, t.unreported = true, nil
 		f.call("Resume %d step=%v [%#x,%#x) sig=%d", r.Thread.TID, r.Step, r.Lo, r.Hi, r.Signal)
 	}
 	return nil
@@ -293,7 +293,7 @@ func (f *fake) Confirm(s Stop) bool {
 	}
 	if s.Kind == StopBreakpoint {
 		if _, ok := f.process(s.Thread.PID, "Confirm").breaks[breakKey{s.Thread.PID, 0, s.Addr, 1}]; !ok {
-			t.untold = nil
+			t.unreported = nil
 			return false
 		}
 	}

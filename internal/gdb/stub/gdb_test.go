@@ -79,7 +79,7 @@ func converse(t *testing.T, gdb, nonStop string) {
 	}
 	pid := f.start(threads)
 	e := &fakeExperiment{size: f.desc.Size, frame: -1}
-	f.lossOK = func() bool { return true } // nobody notes here what GDB was told
+	f.lossOK = func() bool { return true } // reports are not noted here
 	target := running{f}
 	m := New(target, e, Config{First: []Stop{{Kind: StopHalted, Thread: ThreadID{pid, pid}}}})
 	place := filepath.Join(t.TempDir(), "gdb.sock")

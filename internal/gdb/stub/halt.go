@@ -2,19 +2,19 @@ package stub
 
 import "github.com/jalon-trace/jalon/internal/gdb/rsp"
 
-// What makes the program stand because GDB wants it, and what asks how things stand.
+// Halts at GDB's request, and queries of the present state.
 
-// pause ends the program's run in all-stop mode because of a packet that needs it
-// to stand; what resumed it gets its answer.
+// pause stops the program in all-stop mode for a packet that requires it, and replies to
+// the packet that resumed it.
 func (m *Machine) pause() {
 	if m.owed {
 		m.halt(0)
 	}
 }
 
-// halt answers what resumed the program with what happened before, or with a signal.
-// The signal waits for the next time then, as one of the program's own does: GDB may
-// make steps without end on behalf of its user, who wants to stop it.
+// halt replies to the packet that resumed the program with an earlier event, or with a
+// signal. In the first case the signal is kept for the next resumption, like a signal of the
+// program: GDB may make steps without end, and the user wants to stop it.
 func (m *Machine) halt(signal int) {
 	runs := m.resumed()
 	m.haltAll()
@@ -30,7 +30,7 @@ func (m *Machine) halt(signal int) {
 		m.drop(s)
 	}
 	m.owed = false
-	m.noteTold(s)
+	m.noteReported(s)
 	m.general = s.Thread
 	m.reply(m.stopReply(s))
 }
@@ -56,15 +56,15 @@ func anyOf(list map[ThreadID]bool, pid int) bool {
 	return false
 }
 
-// firstOf is what a thread of those that ran has to tell after a halt; a StopHalted
-// of one if none has anything, of the zero ThreadID if there is no thread.
+// firstOf is the event to report after a halt, of one of the threads that ran. If none has
+// an event it is a StopHalted; its ThreadID is zero if there is no thread.
 func (m *Machine) firstOf(runs map[ThreadID]bool) Stop {
 	if s, ok := m.choose(runs); ok {
 		return s
 	}
-	// The first thread, as a signal for the process chooses it. Were it always that
-	// which was heard of last, GDB would go on with that one alone, and so for ever,
-	// where it has to step over a breakpoint first.
+	// The first thread, as a signal for the process chooses it. If it were always the
+	// one reported last, a GDB that must step over a breakpoint first would resume only
+	// that thread, for ever.
 	other := Stop{Kind: StopHalted}
 	for _, id := range m.order {
 		switch {
@@ -84,9 +84,9 @@ func (m *Machine) firstOf(runs map[ThreadID]bool) Stop {
 	return Stop{Kind: StopHalted}
 }
 
-// choose takes one of what the threads that ran have to tell. GDB loses its place
-// when it has stepped a thread and hears of another; among the others, who was heard
-// of least recently comes first: none is to wait for ever.
+// choose takes one of the events of the threads that ran: that of a thread which GDB has
+// stepped, because GDB loses its place if it receives another's; otherwise that of the
+// thread reported least recently, so that no event waits for ever.
 func (m *Machine) choose(runs map[ThreadID]bool) (best Stop, ok bool) {
 	for _, s := range m.pending {
 		switch {
@@ -97,7 +97,7 @@ func (m *Machine) choose(runs map[ThreadID]bool) (best Stop, ok bool) {
 		case !runs[s.Thread] && (s.Kind != StopExec || !anyOf(runs, s.Thread.PID)):
 		case s.Kind == StopStep:
 			return s, true
-		case !ok || m.threads[s.Thread].told < m.threads[best.Thread].told:
+		case !ok || m.threads[s.Thread].reported < m.threads[best.Thread].reported:
 			best, ok = s, true
 		}
 	}
@@ -128,7 +128,7 @@ func (m *Machine) interruptOne() {
 	var chosen *thread
 	for _, id := range m.order {
 		t := m.threads[id]
-		if !t.stands && t.resumed && (chosen == nil || chosen.id.PID != pid && id.PID == pid) {
+		if !t.stopped && t.resumed && (chosen == nil || chosen.id.PID != pid && id.PID == pid) {
 			chosen = t
 		}
 	}
@@ -157,8 +157,8 @@ func (m *Machine) interruptAll(rsp.InterruptAll) rsp.Packet {
 	return rsp.OK{}
 }
 
-// queryHalt is how a new GDB finds out how things stand. In all-stop mode everything
-// stands from here on.
+// queryHalt replies to a new GDB with the present state. In all-stop mode all threads are
+// stopped afterwards.
 func (m *Machine) queryHalt(rsp.QueryHalt) rsp.Packet {
 	m.forward = false
 	m.applyOptions()
@@ -178,8 +178,8 @@ func (m *Machine) queryHalt(rsp.QueryHalt) rsp.Packet {
 	return m.stopReply(s)
 }
 
-// reported is the thread whose stop answers `?`: that which was told of last; one
-// that has something to tell; any.
+// reported is the thread whose stop is the reply to `?`: the one reported last, else one
+// with a pending event, else any.
 func (m *Machine) reported() *thread {
 	if t := m.threads[m.last]; t != nil && (m.hasPending(t.id) || t.why.Kind != StopHalted) {
 		return t
@@ -201,8 +201,8 @@ func (m *Machine) hasPending(id ThreadID) bool {
 	return false
 }
 
-// requeue tells all threads that stand: one as the answer, the others with a
-// notification behind it. GDB 13 ends with an internal error ("Assertion
+// requeue reports all stopped threads: one in the reply, the others in notifications
+// after it. GDB 13 ends with an internal error ("Assertion
 // `!async_event_handler_marked") when it fetches more than one before its connection
 // is complete.
 func (m *Machine) requeue() rsp.Packet {
@@ -212,7 +212,7 @@ func (m *Machine) requeue() rsp.Packet {
 	m.queue = append(keep(m.queue, gone), keep(m.pending, gone)...)
 	m.pending = nil
 	for _, id := range m.order {
-		if t := m.threads[id]; t.stands {
+		if t := m.threads[id]; t.stopped {
 			t.resumed = false
 			m.queue = append(m.queue, t.why)
 		}
@@ -241,6 +241,6 @@ func (m *Machine) head() rsp.Packet {
 	if len(m.queue) == 0 {
 		return rsp.OK{}
 	}
-	m.noteTold(m.queue[0])
+	m.noteReported(m.queue[0])
 	return m.stopReply(m.queue[0])
 }

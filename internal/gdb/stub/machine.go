@@ -21,7 +21,7 @@ const (
 	EventClosed                     // the connection is gone
 )
 
-// Event is what a Machine is told.
+// Event is an input of a Machine.
 type Event struct {
 	Kind    EventKind
 	Payload []byte
@@ -63,7 +63,7 @@ type Config struct {
 	// Disabled are packets that are not known, to test how GDB does without them:
 	// those of DisabledPackets.
 	Disabled []string
-	// Log is told what the user of the server may want to know; nil: nobody.
+	// Log receives messages for the user of the server; nil: they are dropped.
 	Log func(string)
 }
 
@@ -83,9 +83,9 @@ type Machine struct {
 	launch   LaunchOptions
 	threads  map[ThreadID]*thread
 	order    []ThreadID // of threads: by process, by birth
-	pending  []Stop     // stops that GDB was not told of, in the order of arrival
-	last     ThreadID   // the thread that was told of last
-	tellings int        // how often one was
+	pending  []Stop     // stops not reported to GDB, in the order of arrival
+	last     ThreadID   // the thread that was reported last
+	reports  int        // how many were
 	ended    Stop       // the last process that ended
 	breaks   map[breakKey]bool
 	program  map[int]bool // QProgramSignals: what a program without GDB may get; nil: all
@@ -104,9 +104,9 @@ type conn struct {
 	desc      *rsp.Target     // what GDB takes the registers for; nil: the target's description
 	nonStop   bool
 	owed      bool     // all-stop: a stop is the answer to what GDB sent last
-	late      bool     // all-stop: an interrupt that was not told: it is for the next resumption
-	queue     []Stop   // non-stop: to be told with vStopped; the first was sent
-	firstOnly bool     // the rest of the queue is told as a new notification
+	late      bool     // all-stop: an interrupt that was not reported: it is for the next resumption
+	queue     []Stop   // non-stop: to be fetched with vStopped; the first was sent
+	firstOnly bool     // the rest of the queue is sent as a new notification
 	general   ThreadID // Hg
 	cont      rsp.ThreadID
 	denied    map[string]bool // QAllow
@@ -117,10 +117,10 @@ type conn struct {
 	files     map[int64]openFile
 	nextFile  int64
 	filePID   int
-	listed    int // threads that qfThreadInfo has told
+	listed    int // threads that qfThreadInfo has listed
 }
 
-// New makes a Machine for a target; its threads stand as Config.First says.
+// New makes a Machine for a target; Config.First says whether its threads are stopped.
 func New(target Target, exp Experiment, cfg Config) *Machine {
 	if cfg.PacketSize == 0 {
 		cfg.PacketSize = rsp.DefaultPacketSize

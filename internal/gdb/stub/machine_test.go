@@ -72,7 +72,7 @@ func (f *fake) heard(m *Machine, payload []byte) {
 	case rsp.Stopped:
 		for _, t := range f.threads {
 			if p.Thread != nil && m.name(t.id) == *p.Thread {
-				t.untold = nil
+				t.unreported = nil
 			}
 		}
 	case rsp.Exited:

@@ -107,7 +107,7 @@ func (m *Machine) printHelp() {
 }
 
 // threadDBFound says whether a directory that the user named has the library: this
-// server does not need it, but who points away from it wants no thread-local data.
+// server does not need it, but a path that points elsewhere means that thread-local data is not wanted.
 func (m *Machine) threadDBFound() bool {
 	if m.threadDB == "" {
 		return true

@@ -57,7 +57,7 @@ func (m *Machine) detach(p rsp.Detach) rsp.Packet {
 	return nil
 }
 
-// forgetEnd drops the end of a process that GDB was not told of, and says whether
+// forgetEnd drops the end of a process that was not reported to GDB, and reports whether
 // there was one: GDB lets it go now.
 func (m *Machine) forgetEnd(pid *uint64) bool {
 	m.collect()
@@ -93,15 +93,15 @@ func (m *Machine) detachAndGoOn() rsp.Packet {
 	m.sync()
 	m.queue = nil
 	m.goOn()
-	told := map[ThreadID]bool{}
+	reported := map[ThreadID]bool{}
 	for _, s := range m.pending {
-		told[s.Thread] = true
+		reported[s.Thread] = true
 	}
 	var list []Resumption
 	for _, id := range m.order {
 		t := m.threads[id]
-		t.resumed = true // settle lets those go that have something to tell
-		if t.stands && !told[id] {
+		t.resumed = true // settle resumes those with an event to report
+		if t.stopped && !reported[id] {
 			list = append(list, Resumption{Thread: id})
 		}
 	}
@@ -138,7 +138,7 @@ func (m *Machine) killable() []int {
 // would ever let them go.
 func (m *Machine) killOne(pid int) error {
 	m.collect()
-	for child, parent := range m.untoldChildren() {
+	for child, parent := range m.unreportedChildren() {
 		if parent != pid {
 			continue
 		}
@@ -197,8 +197,8 @@ func (m *Machine) attach(p rsp.Attach) rsp.Packet {
 	if !m.nonStop {
 		return m.presentStop(s.Thread)
 	}
-	for _, id := range m.order { // told as notifications, behind the OK
-		if t := m.threads[id]; id.PID == s.Thread.PID && t.stands {
+	for _, id := range m.order { // sent as notifications, after the OK
+		if t := m.threads[id]; id.PID == s.Thread.PID && t.stopped {
 			t.resumed, t.unread = true, true
 			if t.why = (Stop{Kind: StopHalted, Thread: id}); id == s.Thread {
 				t.why = s

@@ -73,7 +73,7 @@ func (c *chaos) handle(ev Event, what string) {
 		}
 	}
 	if c.m.forward {
-		c.f.gone = nil // nobody is told
+		c.f.gone = nil // there is no client
 	}
 	if ev.Kind == EventClosed {
 		c.connected, c.unpaid = false, 0
@@ -425,8 +425,8 @@ func (c *chaos) finish() {
 			c.fail("GDB was never told of %+v", s)
 		}
 		for _, t := range c.f.threads {
-			if t.untold != nil {
-				c.fail("GDB was never told of %+v", *t.untold)
+			if t.unreported != nil {
+				c.fail("GDB was never told of %+v", *t.unreported)
 			}
 		}
 	}
@@ -434,7 +434,7 @@ func (c *chaos) finish() {
 
 func (c *chaos) quiet() bool {
 	for _, t := range c.f.threads {
-		if t.untold != nil {
+		if t.unreported != nil {
 			return false
 		}
 	}

@@ -19,7 +19,7 @@ type savedRegisters struct {
 	data   []byte
 }
 
-// maxSaved bounds the copies that nobody restores.
+// maxSaved bounds the copies that are never restored.
 const maxSaved = 256
 
 var (
@@ -27,13 +27,13 @@ var (
 	errKernel  = errors.New("the kernel is traced and never changed")
 )
 
-// standing is the present thread, if its registers can be had.
-func (m *Machine) standing() (*thread, error) {
+// stoppedThread is the present thread, if its registers can be read.
+func (m *Machine) stoppedThread() (*thread, error) {
 	t := m.current()
 	switch {
 	case t == nil:
 		return nil, errors.New("there is no thread")
-	case !t.stands:
+	case !t.stopped:
 		return nil, fmt.Errorf("thread %d is running", t.id.TID)
 	}
 	return t, nil
@@ -47,7 +47,7 @@ func (m *Machine) registers() (rsp.Registers, error) {
 	if m.died() {
 		return m.unknown(), nil
 	}
-	t, err := m.standing()
+	t, err := m.stoppedThread()
 	if err != nil {
 		return rsp.Registers{}, err
 	}
@@ -139,7 +139,7 @@ func (m *Machine) changeable() (*thread, error) {
 	case m.denied["WriteReg"]:
 		return nil, errForbidden("write registers")
 	}
-	return m.standing()
+	return m.stoppedThread()
 }
 
 func (m *Machine) writeRegisters(p rsp.WriteRegisters) rsp.Packet {

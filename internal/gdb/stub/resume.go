@@ -65,7 +65,7 @@ func (m *Machine) plainResume(kind byte, signal rsp.Octet, addr *uint64) rsp.Pac
 }
 
 func (m *Machine) setPC(t *thread, addr uint64) error {
-	if m.caps.Kernel || m.denied["WriteReg"] || !t.stands {
+	if m.caps.Kernel || m.denied["WriteReg"] || !t.stopped {
 		return errors.New("the program counter cannot be changed")
 	}
 	for _, r := range m.target.Description().Registers {
@@ -160,14 +160,14 @@ func (m *Machine) exitPending() bool {
 type plan struct {
 	going []Resumption
 	halt  []ThreadID
-	kept  []Resumption // those with something to tell
+	kept  []Resumption // those with an event to report
 	any   bool         // an action was for a thread
 }
 
 // plan finds the first action of each thread and what it means for it.
 func (m *Machine) plan(actions []rsp.ResumeAction) plan {
 	var p plan
-	hidden := m.untoldChildren()
+	hidden := m.unreportedChildren()
 	for _, id := range m.order {
 		t := m.threads[id]
 		a := actionOf(actions, id)
@@ -176,7 +176,7 @@ func (m *Machine) plan(actions []rsp.ResumeAction) plan {
 		}
 		p.any = true
 		if a.Kind == 't' {
-			if !t.stands && !t.halting {
+			if !t.stopped && !t.halting {
 				p.halt = append(p.halt, id)
 			}
 			continue
@@ -208,14 +208,15 @@ func actionOf(actions []rsp.ResumeAction, id ThreadID) *rsp.ResumeAction {
 	return nil
 }
 
-// runs says whether a thread runs as far as GDB knows: one whose stop was not told yet
-// does, in non-stop mode, and an action for all is not for it. A thread that GDB steps
-// would else run on behind its step, maybe off the end of a displaced instruction.
+// runs reports whether GDB takes a thread for running. In non-stop mode this includes a
+// thread whose stop was not reported yet: an action for all threads does not apply to it.
+// Otherwise a thread that GDB steps would run on after its step, perhaps past the end of a
+// displaced instruction.
 func (m *Machine) runs(t *thread) bool {
-	return !t.stands || m.queued(t.id) || m.nonStop && t.resumed
+	return !t.stopped || m.queued(t.id) || m.nonStop && t.resumed
 }
 
-// queued says that a thread's stop waits to be fetched by GDB.
+// queued reports whether a thread's stop waits until GDB fetches it.
 func (m *Machine) queued(id ThreadID) bool {
 	for _, s := range m.queue {
 		if s.Thread == id && ofThread(s) {
@@ -225,9 +226,9 @@ func (m *Machine) queued(id ThreadID) bool {
 	return false
 }
 
-// untoldChildren are those that GDB does not know, because it was not told of the
-// fork yet, and their parents: no action is meant for them.
-func (m *Machine) untoldChildren() map[ThreadID]int {
+// unreportedChildren are the children whose fork was not reported to GDB yet, with their
+// parents: no action of GDB's applies to them.
+func (m *Machine) unreportedChildren() map[ThreadID]int {
 	list := map[ThreadID]int{}
 	for _, stops := range [][]Stop{m.pending, m.queue} {
 		for _, s := range stops {
@@ -239,8 +240,8 @@ func (m *Machine) untoldChildren() map[ThreadID]int {
 	return list
 }
 
-// stillPending says whether a thread has something to tell before it may go on, to be
-// stepped or not; what is void by now is forgotten.
+// stillPending reports whether a thread has an event to report before it may be resumed or
+// stepped. Events that are no longer valid are dropped.
 func (m *Machine) stillPending(id ThreadID, step bool) bool {
 	for _, s := range m.pending {
 		if s.Thread != id || !ofThread(s) {
@@ -258,8 +259,8 @@ func (m *Machine) stillPending(id ThreadID, step bool) bool {
 	return false
 }
 
-// carryOut resumes and halts. In all-stop mode nothing is resumed if anything is to
-// be told first, an interrupt too.
+// carryOut resumes and halts. In all-stop mode nothing is resumed if an event,
+// or an interrupt, must be reported first.
 func (m *Machine) carryOut(p plan) error {
 	wait := p.kept
 	if !m.nonStop && (len(p.kept) > 0 || m.exitPending() || m.late) {
@@ -284,7 +285,7 @@ func (m *Machine) carryOut(p plan) error {
 	return m.target.Halt(p.halt)
 }
 
-// setGoing resumes threads that stand.
+// setGoing resumes stopped threads.
 func (m *Machine) setGoing(list []Resumption) error {
 	if len(list) == 0 {
 		return nil
@@ -296,22 +297,22 @@ func (m *Machine) setGoing(list []Resumption) error {
 			r.Signal = t.signal
 		}
 		t.signal = 0
-		t.stands, t.resumed, t.unread = false, true, false
+		t.stopped, t.resumed, t.unread = false, true, false
 	}
-	// Who was heard of least recently is ahead of the others.
-	slices.SortStableFunc(list, func(a, b Resumption) int { return m.threads[a.Thread].told - m.threads[b.Thread].told })
+	// The thread that was reported least recently comes first.
+	slices.SortStableFunc(list, func(a, b Resumption) int { return m.threads[a.Thread].reported - m.threads[b.Thread].reported })
 	err := m.target.Resume(list)
 	if err == nil {
 		return nil
 	}
-	// What it has done is not known: what does not stand runs.
-	standing := map[ThreadID]bool{}
+	// It is unknown how far it came: threads that are not stopped run.
+	stopped := map[ThreadID]bool{}
 	for _, t := range m.target.Threads() {
-		standing[t.ID] = t.Stopped
+		stopped[t.ID] = t.Stopped
 	}
 	for _, r := range list {
-		if t := m.threads[r.Thread]; t != nil && standing[r.Thread] {
-			t.stands, t.resumed = true, false
+		if t := m.threads[r.Thread]; t != nil && stopped[r.Thread] {
+			t.stopped, t.resumed = true, false
 		}
 	}
 	if !m.nonStop {

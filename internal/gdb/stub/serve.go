@@ -9,7 +9,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/gdb/rsp"
 )
 
-// How often a Machine is told that time passes: seldom, and often enough that a
+// How often a Machine receives the passing of time: seldom, and often enough that a
 // trace's rings do not fill while one runs.
 const (
 	tickEvery  = 100 * time.Millisecond
@@ -28,7 +28,7 @@ type accepted struct {
 	err    error
 }
 
-// Serve connects a Machine with those who connect, one after the other, and with
+// Serve connects a Machine with its clients, one after the other, and with
 // what happens to its target, until the Machine or ctx ends it. The caller closes
 // listener and target afterwards. The status is the Machine's; the error is that of
 // the listener or of ctx.
@@ -85,7 +85,7 @@ func Serve(ctx context.Context, listener Listener, target Target, m *Machine) (s
 // server is the state of Serve.
 type server struct {
 	m        *Machine
-	conn     *rsp.Conn // nil: nobody is connected
+	conn     *rsp.Conn // nil: no client is connected
 	incoming chan accepted
 	status   int
 	over     bool
@@ -100,7 +100,7 @@ func (s *server) accept(listener Listener) {
 	}()
 }
 
-// open begins a connection. Without any further one, a target that nobody will ask
+// open begins a connection. Without any further one, a target without a client
 // about is given up.
 func (s *server) open(a accepted) error {
 	if errors.Is(a.err, io.EOF) {

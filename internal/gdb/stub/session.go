@@ -14,7 +14,7 @@ var _ = []struct{}{
 	on((*Machine).setAgent), on((*Machine).allow), on((*Machine).mustReplyEmpty),
 }
 
-// opened begins a connection. Breakpoints of the GDB before are nobody's.
+// opened begins a connection. Breakpoints of the previous GDB have no owner.
 func (m *Machine) opened() {
 	if m.connected {
 		m.closed()
@@ -27,15 +27,15 @@ func (m *Machine) opened() {
 	m.sync()
 }
 
-// closed ends a connection. The processes remain as they are: what stands goes on
-// standing, what runs goes on until it stops; with a trace run that is to go on, or
-// commands that are, what runs goes on as if nobody controlled it.
+// closed ends a connection. The processes remain as they are: stopped threads stay
+// stopped, running ones go on until they stop; with a trace run that is to go on, or
+// such commands, running threads continue as if without a debugger.
 func (m *Machine) closed() {
 	if !m.connected {
 		return
 	}
 	for _, f := range m.files {
-		_ = f.fs.Close(f.fd) // nobody is there to be told
+		_ = f.fs.Close(f.fd) // the connection has ended: there is no peer for the error
 	}
 	traced := m.exp.Running()
 	goesOn := m.exp.Disconnected() || m.persistent(0)
@@ -124,7 +124,7 @@ var supportedProcesses = []string{
 	"QEnvironmentUnset", "QSetWorkingDir",
 }
 
-// supportedAnswers are told only to a GDB that says them itself.
+// supportedAnswers are sent only to a GDB that sends them itself.
 var supportedAnswers = []string{"fork-events", "vfork-events", "exec-events"}
 
 func (m *Machine) querySupported(p rsp.QuerySupported) rsp.Packet {
@@ -184,7 +184,7 @@ func (m *Machine) features() []string {
 	return list
 }
 
-// applyOptions tells the target what GDB wants to know.
+// applyOptions passes to the target which events GDB wants.
 func (m *Machine) applyOptions() {
 	m.options.ForkEvents = m.offers["fork-events"]
 	m.options.VForkEvents = m.offers["vfork-events"]

@@ -14,7 +14,7 @@ var _ = []struct{}{
 	on((*Machine).resetEnvironment), on((*Machine).setWorkingDir),
 }
 
-// setNonStop changes the mode. What was not told yet is kept for the other one.
+// setNonStop changes the mode. Stops that were not reported yet are kept for the other mode.
 func (m *Machine) setNonStop(p rsp.SetNonStop) rsp.Packet {
 	switch {
 	case p.On == m.nonStop:
@@ -45,7 +45,7 @@ func (m *Machine) programSignals(p rsp.ProgramSignals) rsp.Packet {
 }
 
 // signalSet has Linux's numbers of GDB's signals; those that it has not are left out.
-// Where GDB has two for one of Linux (SIGIO and SIGPOLL) that which is told counts.
+// Where GDB has two for one of Linux (SIGIO and SIGPOLL) the one that GDB sends counts.
 func signalSet(list []uint64) map[int]bool {
 	set := map[int]bool{}
 	for _, gdb := range list {

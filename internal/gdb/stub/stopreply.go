@@ -70,7 +70,7 @@ func (m *Machine) signalOf(s Stop) int {
 	return gdbSignalTrap
 }
 
-// reasonOf has what GDB has to offer to be told a reason; "": nothing.
+// reasonOf is the feature that GDB must announce to receive a reason; "": none.
 var reasonOf = map[StopKind]struct {
 	feature string
 	make    func(m *Machine, s Stop) rsp.Reason
@@ -116,7 +116,7 @@ func (m *Machine) reasons(s Stop) []rsp.Reason {
 	return []rsp.Reason{r.make(m, s)}
 }
 
-// expeditedNames are the registers that every stop tells: GDB asks for them first.
+// expeditedNames are the registers sent with every stop: GDB reads them first.
 var expeditedNames = func() (names []string) {
 	p := host.Processor
 	for _, r := range []arch.Reg{p.FP, p.SP, p.PC} {
@@ -127,7 +127,7 @@ var expeditedNames = func() (names []string) {
 
 // expedited are their values as far as they are known.
 func (m *Machine) expedited(id ThreadID) []rsp.RegisterValue {
-	if t := m.threads[id]; t == nil || !t.stands || t.unread {
+	if t := m.threads[id]; t == nil || !t.stopped || t.unread {
 		return nil
 	}
 	values, err := m.target.Registers(id)

@@ -7,11 +7,12 @@ import (
 	"github.com/jalon-trace/jalon/internal/gdb/rsp"
 )
 
-// How stops go to GDB. The target tells each once; take puts it into pending. It
-// stays there until it may be told: all-stop, when an answer is owed, one, and the
-// others when GDB resumes their threads; non-stop, when GDB wants the thread to run.
+// How stops reach GDB. The target reports each once, and take puts it into pending. It
+// stays there until it may be sent. In all-stop mode that is one stop when GDB waits for a
+// reply, and the others when GDB resumes their threads; in non-stop mode it is when GDB has
+// resumed the thread.
 
-// collect takes what has happened and was not delivered yet.
+// collect takes the events that were not delivered yet.
 func (m *Machine) collect() {
 	for {
 		select {
@@ -33,7 +34,7 @@ func (m *Machine) take(s Stop) {
 		m.processGone(s)
 	case s.Kind == StopNoResumed && m.anyResumed():
 		return
-	case ofThread(s) && !m.stood(&s):
+	case ofThread(s) && !m.noteStop(&s):
 		return
 	}
 	m.pending = append(m.pending, s)
@@ -50,31 +51,31 @@ func (m *Machine) anyResumed() bool {
 	return m.exitPending()
 }
 
-// stood notes that a thread stands; it is false if there is nothing to tell.
-func (m *Machine) stood(s *Stop) bool {
+// noteStop notes that a thread is stopped; it is false if there is nothing to report.
+func (m *Machine) noteStop(s *Stop) bool {
 	t := m.threads[s.Thread]
 	if t == nil {
 		m.sync()
 		if t = m.threads[s.Thread]; t == nil {
-			return false // it is gone again
+			return false // it has ended already
 		}
 		t.resumed = true // it was born running
 	}
 	if s.Kind == StopHalted {
-		if t.stands {
-			return false // something else, or HaltAll, came first
+		if t.stopped {
+			return false // another stop, or HaltAll, came first
 		}
 		if t.interrupt {
 			*s = Stop{Kind: StopSignal, Thread: s.Thread, Signal: sigInt}
 		}
 	}
-	t.stands, t.halting, t.interrupt = true, false, false
+	t.stopped, t.halting, t.interrupt = true, false, false
 	t.why = *s
 	switch s.Kind {
 	case StopForked, StopVForked:
 		m.sync()
 		if c := m.threads[s.Child]; c != nil {
-			c.stands, c.resumed = true, false
+			c.stopped, c.resumed = true, false
 		}
 		m.copyBreaks(s.Thread.PID, s.Child.PID)
 	case StopExec:
@@ -85,7 +86,7 @@ func (m *Machine) stood(s *Stop) bool {
 	return true
 }
 
-// processGone forgets a process. What its threads had to tell is void.
+// processGone drops a process and the pending events of its threads.
 func (m *Machine) processGone(s Stop) {
 	if s.Kind == StopExited {
 		m.log(fmt.Sprintf("\nChild exited with status %d", s.Code))
@@ -109,14 +110,14 @@ func (m *Machine) forgetProcess(pid int) {
 		case id.PID == pid:
 			delete(m.threads, id)
 		case t.why.Child.PID == pid && !m.hasPending(id):
-			// A new GDB that hears of the fork would look for the child.
+			// A new GDB that received the fork would look for the child.
 			t.why = Stop{Kind: StopHalted, Thread: id}
 		}
 	}
 }
 
-// begun notes why a process stands that was launched or attached to: as gdbserver
-// does it, with a trap, which GDB does not take for something that the program did.
+// begun sets the stop of a process that was launched or attached to: a trap, as in
+// gdbserver, which GDB does not take for an event of the program.
 func (m *Machine) begun(s Stop) {
 	m.late = false // an interrupt was for what ran before
 	m.sync()
@@ -125,7 +126,7 @@ func (m *Machine) begun(s Stop) {
 	}
 	for id, t := range m.threads {
 		if id.PID == s.Thread.PID {
-			t.stands, t.resumed = true, false
+			t.stopped, t.resumed = true, false
 		}
 	}
 	if t := m.threads[s.Thread]; t != nil {
@@ -143,10 +144,10 @@ func (m *Machine) wanted(s Stop) bool {
 	return t != nil && t.resumed
 }
 
-// settle tells what is to be told now.
+// settle reports the events that may be reported now.
 func (m *Machine) settle() {
 	if len(m.pending) > 0 && !m.owed {
-		m.sync() // some may be gone; tell finds that out by itself
+		m.sync() // some may have ended; tell notices that itself
 	}
 	switch {
 	case m.forward:
@@ -159,7 +160,7 @@ func (m *Machine) settle() {
 	}
 }
 
-// announce moves what is to be told to the queue of non-stop mode.
+// announce moves reportable stops to the queue of non-stop mode.
 func (m *Machine) announce() {
 	empty := len(m.queue) == 0
 	var rest []Stop
@@ -185,23 +186,23 @@ func (m *Machine) announce() {
 func (m *Machine) notify() {
 	if len(m.queue) > 0 {
 		m.emit(Out{Kind: OutNotify, Payload: rsp.StopNotification(m.stopReply(m.queue[0]))})
-		m.noteTold(m.queue[0])
+		m.noteReported(m.queue[0])
 	}
 }
 
-// noteTold remembers which thread GDB heard of last.
-func (m *Machine) noteTold(s Stop) {
+// noteReported notes the thread whose stop was sent last.
+func (m *Machine) noteReported(s Stop) {
 	if s.Thread.TID == 0 {
 		return
 	}
 	m.last = s.Thread
-	m.tellings++
+	m.reports++
 	if t := m.threads[s.Thread]; t != nil {
-		t.told = m.tellings
+		t.reported = m.reports
 	}
 }
 
-// eventsOf leaves out of a list those that stand only because GDB wanted it.
+// eventsOf removes from a list the threads that are stopped only at GDB's request.
 func eventsOf(list []Stop) []Stop {
 	return keep(list, func(s Stop) bool { return s.Kind != StopHalted })
 }
@@ -216,7 +217,7 @@ func (m *Machine) drop(s Stop) {
 	}
 }
 
-// haltAll makes all threads stand and keeps what they have to tell.
+// haltAll stops all threads and keeps their pending events.
 func (m *Machine) haltAll() {
 	if m.caps.Kernel {
 		return
@@ -231,8 +232,8 @@ func (m *Machine) haltAll() {
 	}
 	m.sync()
 	for _, t := range m.threads {
-		if !t.stands {
-			t.stands = true
+		if !t.stopped {
+			t.stopped = true
 			t.why = Stop{Kind: StopHalted, Thread: t.id}
 		}
 		t.resumed, t.halting, t.interrupt = false, false, false

@@ -35,8 +35,8 @@ const (
 	StopHardware                      // a hardware breakpoint; pc is its address
 	StopWatch                         // a watchpoint of type Watch on the data at Addr
 	StopStep                          // a single step, or a stepped range, is done
-	StopForked                        // Child is a copy of the process; it stands
-	StopVForked                       // Child borrows the memory; it stands
+	StopForked                        // Child is a copy of the process; it is stopped
+	StopVForked                       // Child borrows the memory; it is stopped
 	StopVForkDone                     // the child of a vfork has left the memory
 	StopExec                          // it runs Path now; its other threads are gone
 	StopCloned                        // ThreadEvents: the thread is new

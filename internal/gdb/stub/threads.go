@@ -5,27 +5,27 @@ import "github.com/jalon-trace/jalon/internal/gdb/rsp"
 // thread is what the stub knows of a thread, as opposed to the target: a thread
 // whose stop is still on its way to the stub runs here.
 type thread struct {
-	id     ThreadID
-	stands bool
-	// resumed: GDB wants it to run: its next stop is to be told.
-	resumed bool
-	why     Stop // why it stands
-	signal  int  // to be delivered when it goes on, unless GDB says another
-	halting bool // Halt was asked for
-	unread  bool // GDB may not have read the description of its registers yet
-	told    int  // the higher, the more recently GDB has heard of it
-	// interrupt: what stops it is to look like a SIGINT.
+	id      ThreadID
+	stopped bool
+	// resumed: GDB has resumed it, so its next stop must be reported.
+	resumed  bool
+	why      Stop // why it is stopped
+	signal   int  // delivered when it is resumed, unless GDB gives another
+	halting  bool // Halt was requested
+	unread   bool // GDB may not have read the description of its registers yet
+	reported int  // the higher, the more recently GDB received a stop of it
+	// interrupt: its next stop is reported as a SIGINT.
 	interrupt bool
 }
 
-// sync compares what is known with the target's threads. New ones run (if they stand
-// already, their stop is on its way), or stand because everything does; what was
-// pending of those that are gone is forgotten.
+// sync compares what is known with the target's threads. New threads run (if one is
+// stopped already, its stop event follows), or are stopped because all are. Pending events
+// of threads that have ended are dropped.
 func (m *Machine) sync() {
 	list := m.target.Threads()
-	runs := false // where all stand, a new one does too
+	runs := false // if all are stopped, a new one is too
 	for _, t := range m.threads {
-		runs = runs || !t.stands
+		runs = runs || !t.stopped
 	}
 	m.order = m.order[:0]
 	there := make(map[ThreadID]bool, len(list))
@@ -36,9 +36,9 @@ func (m *Machine) sync() {
 		there[info.ID] = true
 		m.order = append(m.order, info.ID)
 		if m.threads[info.ID] == nil {
-			stands := info.Stopped && !runs || m.caps.Kernel
+			stopped := info.Stopped && !runs || m.caps.Kernel
 			m.threads[info.ID] = &thread{
-				id: info.ID, stands: stands, resumed: !stands,
+				id: info.ID, stopped: stopped, resumed: !stopped,
 				why: Stop{Kind: StopHalted, Thread: info.ID},
 			}
 		}
@@ -54,7 +54,7 @@ func (m *Machine) sync() {
 	}
 }
 
-// ofThread says that a stop is of a thread that stands, not of one that is gone.
+// ofThread reports whether a stop is of a stopped thread, not of one that has ended.
 func ofThread(s Stop) bool {
 	switch s.Kind {
 	case StopThreadExit, StopExited, StopKilled, StopNoResumed:
@@ -173,7 +173,7 @@ func (m *Machine) nextThreads(rsp.NextThreads) rsp.Packet { return m.threadList(
 func (m *Machine) threadList() rsp.Packet {
 	var list rsp.Threads
 	size := 1
-	hidden := m.untoldChildren()
+	hidden := m.unreportedChildren()
 	for _, id := range m.order[min(m.listed, len(m.order)):] {
 		name := m.name(id)
 		if size += len(name.String()) + 1; size > m.cfg.PacketSize {
@@ -220,10 +220,10 @@ func (m *Machine) threadInfos() []rsp.ThreadInfo {
 	var list []rsp.ThreadInfo
 	threads := m.target.Threads()
 	m.collect() // a fork that a child is of came before it
-	hidden := m.untoldChildren()
+	hidden := m.unreportedChildren()
 	for _, t := range threads {
 		if hidden[t.ID] != 0 {
-			continue // GDB would take it for a process that nobody told it of
+			continue // GDB would take it for a process that was not reported
 		}
 		f := m.target.Facts(t.ID)
 		list = append(list, rsp.ThreadInfo{ID: m.name(t.ID), Core: f.Core, Name: f.Name, Extra: f.Extra})
