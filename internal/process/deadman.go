@@ -39,9 +39,15 @@ func (p *Process) ArmDeadman(word *uint32) error {
 }
 
 // DisarmDeadman sets the word as jalon's death would, and forgets it: the code at
-// the sites falls through from now on, and the word's memory may go.
-func (p *Process) DisarmDeadman() error {
-	return p.do(func() error { p.deadman.disarm(); return nil })
+// the sites falls through from now on, and the word's memory may be unmapped. If the
+// switch is at another word by now, nothing happens.
+func (p *Process) DisarmDeadman(word *uint32) error {
+	return p.do(func() error {
+		if p.deadman.word == word {
+			p.deadman.disarm()
+		}
+		return nil
+	})
 }
 
 func (d *deadman) arm(word *uint32, tracer int) error {

@@ -1,6 +1,8 @@
 package inproc
 
 import (
+	"errors"
+
 	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/process"
 	"github.com/jalon-trace/jalon/internal/ring"
@@ -86,9 +88,25 @@ func (b *buffers) free(st *process.Stopped) error {
 	return st.Free(b.base, b.g.MemSize())
 }
 
-func (b *buffers) close() error {
+// disarm takes the dead man's switch out of the memory.
+func (b *buffers) disarm(p *process.Process) error {
 	if b.mem == nil {
 		return nil
+	}
+	return p.DisarmDeadman(b.mem.Deadman())
+}
+
+// close unmaps the memory in jalon. After an exec the code at the sites was not taken
+// back, so the switch may still be in this memory, and the tracer's thread would write to
+// it when the next engine arms its own.
+func (b *buffers) close(p *process.Process) error {
+	if b.mem == nil {
+		return nil
+	}
+	if p != nil {
+		if err := b.disarm(p); err != nil && !errors.Is(err, process.ErrGone) {
+			return err
+		}
 	}
 	mem := b.mem
 	b.mem = nil

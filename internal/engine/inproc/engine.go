@@ -197,7 +197,7 @@ func (e *Engine) Drop() {
 
 // Close implements engine.Engine. The modules stay open for the engine after it: see
 // CloseModules.
-func (e *Engine) Close() error { return e.buffers.close() }
+func (e *Engine) Close() error { return e.buffers.close(e.target.p) }
 
 // CloseModules closes the files of the process's modules where no other engine follows.
 func (e *Engine) CloseModules() { e.mods.close() }

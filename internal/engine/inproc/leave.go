@@ -79,7 +79,7 @@ func (r *remover) takeBack() error {
 	if state != nobody {
 		r.logf("a thread sleeps in displaced code: the trampolines stay mapped in the process")
 	}
-	return r.p.DisarmDeadman()
+	return r.buffers.disarm(r.p)
 }
 
 // leaveLimit is how long a thread within a hit program is waited for: it needs

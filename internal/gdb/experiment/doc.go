@@ -17,7 +17,7 @@
 // The registers of a hit become one R block in the order of the target description.
 // That format, in trace files and in qTBuffer, has no marks for registers that were
 // not collected: they are zero there, as from gdbserver. The buffer itself remembers
-// which ones are known, so that a live GDB is told that the others are unavailable.
+// which ones are known, so that the others are reported to a live GDB as unavailable.
 // The pc of a hit is always known: it is the tracepoint's address. That of a single
 // step is known where the engine says it (Hit.PC) or rip was collected.
 //

@@ -47,7 +47,7 @@ type Hit struct {
 	Spec *Spec
 	// Step: one of the single steps behind a hit.
 	Step bool
-	// PC is where a step stands; 0: it is in the registers, or not known. That of a
+	// PC is the pc of a step; 0: it is in the registers, or not known. That of a
 	// hit is the tracepoint's address.
 	PC   uint64
 	Time int64 // nanoseconds since the epoch
@@ -101,7 +101,7 @@ type Engine interface {
 	// While the run goes on the youngest may be kept back until their order is
 	// known; with final all are given.
 	Drain(final bool, f func(*Hit))
-	// Counts tells what happened at a location.
+	// Counts returns the counters of a location.
 	Counts(s *Spec) Counts
 	// Variable reads a variable's present value, SetVariable sets it. ok is false
 	// for one that no run knows.
@@ -117,7 +117,7 @@ type Engine interface {
 	// many more it holds than so far.
 	SetRoom(bytes int64)
 	// Ended reports whether a hit has ended the run: from then on no program collects
-	// anything or sets a variable. An engine may leave it to who drains it.
+	// anything or sets a variable. An engine may leave it to the reader.
 	Ended() Ending
 	// Tasks that are gone: the run cannot go on (the process has ended).
 	Gone() bool

@@ -19,7 +19,7 @@ type Options struct {
 	// files cannot be saved. A file that could not be written whole is to be removed.
 	WriteFile func(name string, content func(io.Writer) error) error
 	// Print takes the text of printf operations, Log what the user should know and
-	// no packet can say. nil: nobody listens.
+	// no packet can say. nil: it is dropped.
 	Print, Log func(text string)
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
@@ -63,7 +63,7 @@ type Experiment struct {
 	markers list[rsp.Packet] // qTsSTM
 	// merging: GDB has uploaded the tracepoints and makes its own of them. Told then
 	// of a marker at the address of a static one, GDB 13 writes to a string that is
-	// not there yet, and dies; told of none it warns.
+	// not there yet, and dies; if there are none it warns.
 	merging bool
 }
 
@@ -112,7 +112,7 @@ func (x *Experiment) forget() {
 // handlers are the packets that belong to experiments, by type.
 var handlers = map[reflect.Type]func(*Experiment, rsp.Packet) rsp.Packet{}
 
-// on enters a packet's handler. Its error is told to GDB as it is.
+// on enters a packet's handler. Its error is sent to GDB unchanged.
 func on[P rsp.Packet](f func(*Experiment, P) (rsp.Packet, error)) {
 	handlers[reflect.TypeFor[P]()] = func(x *Experiment, p rsp.Packet) rsp.Packet {
 		reply, err := f(x, p.(P))

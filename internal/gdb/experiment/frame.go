@@ -64,7 +64,7 @@ const (
 	perhaps // its pc decides
 )
 
-// form judges all frames of a form.
+// form checks all frames of a form.
 func (w *wanted) form(f *form) verdict {
 	switch {
 	case w.Kind == rsp.FrameTracepoint && f.number == w.Tracepoint:
@@ -77,7 +77,7 @@ func (w *wanted) form(f *form) verdict {
 	return w.pc(f.pc)
 }
 
-// pc judges a frame by its pc.
+// pc checks a frame by its pc.
 func (w *wanted) pc(pc uint64) verdict {
 	lo, hi := w.Range.Start, w.Range.End
 	if w.Kind == rsp.FramePC {

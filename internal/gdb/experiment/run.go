@@ -108,7 +108,7 @@ func (x *Experiment) Tick() {
 	}
 }
 
-// Disconnected tells that GDB has left. It reports whether a run goes on.
+// Disconnected handles the end of GDB's connection. It reports whether a run goes on.
 func (x *Experiment) Disconnected() bool {
 	if !x.disconnected {
 		x.finish(rsp.StopDisconnected)

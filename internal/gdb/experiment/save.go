@@ -50,7 +50,7 @@ func (x *Experiment) readBuffer(p rsp.ReadTraceBuffer) (rsp.Packet, error) {
 	for n := int(min(p.Length, maxRead)); len(out) < n; {
 		part := r.data[p.Offset+uint64(len(out))-r.offset:]
 		out = append(out, part[:min(len(part), n-len(out))]...)
-		// A frame that is gone is told of when it is asked for.
+		// A frame that is gone is reported when it is requested.
 		if more, err = x.seek(p.Offset + uint64(len(out))); err != nil || !more {
 			break
 		}
@@ -97,7 +97,7 @@ func (x *Experiment) saveFile(p rsp.SaveTrace) error {
 }
 
 // Save writes a trace file that GDB's `target tfile` opens. Definitions that are
-// too long for one are left out, which Options.Log is told: GDB takes tracepoints
+// too long for one are left out, and Options.Log gets a line: GDB takes tracepoints
 // from their source texts.
 func (x *Experiment) Save(w io.Writer) error {
 	f := rsp.TraceFile{

@@ -23,7 +23,7 @@ const NotBegun = 1 << 33
 
 // NewStops prepares a run of the tracepoints of list. reserve takes a variable that is
 // none of GDB's; its value is 0. Nil: no run needs it, or there is no variable left; then
-// who drains the hits decides.
+// the reader of the hits decides.
 func NewStops(list []*Spec, reserve func() (index int64, ok bool)) *Stops {
 	sets := false
 	for _, s := range list {

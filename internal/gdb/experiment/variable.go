@@ -13,7 +13,7 @@ type variable struct {
 	Variable
 	now int64 // its value when no trace runs
 	// implied ones are used by bytecode and were never defined: they begin at 0, as
-	// in gdbserver, and GDB is not told of them.
+	// in gdbserver, and they are not reported to GDB.
 	implied bool
 }
 
@@ -86,7 +86,7 @@ func (tp *tracepoint) used(f func(number int)) {
 	}
 }
 
-// imply adds the variables that a location uses and nobody has defined, and gives
+// imply adds the undefined variables that a location uses, and gives
 // those.
 func (x *Experiment) imply(tp *tracepoint) []*variable {
 	var added []*variable

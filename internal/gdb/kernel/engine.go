@@ -40,7 +40,7 @@ type engine struct {
 	order []*site           // of the run, as they came
 	vars  map[int]int       // by GDB's number, the index
 	taken int               // indices in use, those of stops too
-	stops *experiment.Stops // nil: who drains the hits ends the run
+	stops *experiment.Stops // nil: the reader of the hits ends the run
 	room  int64             // of the buffer, see SetRoom
 	drain *drain
 	epoch int64 // CLOCK_REALTIME - CLOCK_MONOTONIC at the start, ns
@@ -205,7 +205,7 @@ func (e *engine) Stop() error {
 	return e.run.Enable(list, false)
 }
 
-// Counts tells what happened at a site.
+// Counts returns the counters of a site.
 func (e *engine) Counts(s *experiment.Spec) experiment.Counts {
 	st := e.sites[s]
 	if st == nil {

@@ -15,7 +15,7 @@ type core struct {
 	segments []segment // by address
 }
 
-// segment is size bytes at addr that stand at offset in the file.
+// segment is size bytes at addr, found at offset in the file.
 type segment struct{ addr, size, offset uint64 }
 
 // readCore reads the program headers.

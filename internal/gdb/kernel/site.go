@@ -301,7 +301,7 @@ func copyOwn(b *ir.Builder, sd *sema.SData, at, size int64) {
 	b.Start(on)
 }
 
-// tokenAt is where the token stands in the records of a second program.
+// tokenAt is the offset of the token in the records of a second program.
 const tokenAt = ring.RecHeader
 
 // ownProgram is the second program of a pair.

@@ -25,7 +25,7 @@ type Options struct {
 	Log        func(string) // what is done step by step; may be nil
 }
 
-// The one pseudo thread that stands for the kernel. GDB wants numbers above 0.
+// The one pseudo thread that represents the kernel. GDB requires numbers above 0.
 const (
 	pid = 1
 	tid = 1
@@ -96,7 +96,7 @@ func (t *Target) Processes() []int { return []int{pid} }
 // Attached: it was there before.
 func (t *Target) Attached(int) bool { return true }
 
-// Threads is the one that stands for the kernel.
+// Threads is the one that represents the kernel.
 func (t *Target) Threads() []stub.Thread {
 	return []stub.Thread{{ID: stub.ThreadID{PID: pid, TID: tid}, Stopped: true}}
 }
@@ -106,7 +106,7 @@ func (t *Target) Facts(stub.ThreadID) stub.ThreadFacts {
 	return stub.ThreadFacts{Name: "kernel", Extra: t.name + ", running", Core: -1}
 }
 
-// HaltAll: the one thread stands always.
+// HaltAll: the one thread is always stopped.
 func (t *Target) HaltAll() ([]stub.Stop, error) { return nil, nil }
 
 // Confirm never has anything to confirm.

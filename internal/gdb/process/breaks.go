@@ -28,7 +28,7 @@ type breakpoint struct {
 type breakTable struct {
 	mu     sync.Mutex
 	byAddr map[uint64]*breakpoint
-	// passed has the threads that were told to stand at an address where the tracer
+	// passed has the threads that were reported as stopped at an address where the tracer
 	// has collected already: they go on without collecting again.
 	passed map[int]uint64
 }
@@ -71,7 +71,7 @@ func (b *breakTable) clear() {
 }
 
 // setBreak changes the entry of an address, making it where there is none. It is gone
-// when nobody wants it any more. The entry is there before room is made for it: a
+// when it has no user any more. The entry is there before room is made for it: a
 // patch that has to make room is planned anew, and keeps off the addresses in the table.
 func (pr *proc) setBreak(addr uint64, change func(*breakpoint)) error {
 	b := &pr.breaks
@@ -131,7 +131,7 @@ func (t *Target) Insert(pid int, b stub.Breakpoint) error {
 		})
 	}
 	if err != nil && t.ended(pid) {
-		return nil // GDB is told as soon as it resumes it
+		return nil // it is reported as soon as GDB resumes the thread
 	}
 	return err
 }
@@ -213,7 +213,7 @@ func (pr *proc) taken(addr uint64) error {
 		}
 		f, err := os.Open(fmt.Sprintf("/proc/%d/root%s", pr.p.Pid(), m.Path))
 		if err != nil {
-			return nil // it cannot be told from an int3 of the program
+			return nil // it cannot be distinguished from an int3 of the program
 		}
 		defer f.Close()
 		var b [1]byte
@@ -331,7 +331,7 @@ func (w *watchTable) insert(p *process.Process, b stub.Breakpoint) error {
 	for i, x := range parts {
 		if err := p.SetWatch(free[i], watchKinds[b.Type], x.addr, x.size); err != nil {
 			for _, j := range free[:i] {
-				_ = p.ClearWatch(j) // the first error is told
+				_ = p.ClearWatch(j) // the first error is reported
 				w.slots[j] = watch{}
 			}
 			return err

@@ -15,7 +15,7 @@ var sprintf = fmt.Sprintf
 
 // Resume implements stub.Target.
 func (t *Target) Resume(list []stub.Resumption) error {
-	t.standing = false
+	t.stopped = false
 	t.remains.forget(func(stub.ThreadID) bool { return true })
 	by := map[int][]process.Resumption{}
 	for _, r := range list {
@@ -61,11 +61,11 @@ func (t *Target) HaltAll() ([]stub.Stop, error) {
 			first = err
 		}
 		for _, s := range stops {
-			out = append(out, t.convert(told{pr: pr, stop: s}))
+			out = append(out, t.convert(report{pr: pr, stop: s}))
 		}
 	}
 	t.flush()
-	t.standing = first == nil
+	t.stopped = first == nil
 	return out, first
 }
 
@@ -93,7 +93,7 @@ func (t *Target) Registers(id stub.ThreadID) (rsp.Registers, error) {
 		regs, err = pr.p.GetRegs(id.TID)
 	}
 	if err != nil {
-		if kept, ok := t.remains.get(id); ok && t.standing {
+		if kept, ok := t.remains.get(id); ok && t.stopped {
 			return kept, nil
 		}
 		return rsp.Registers{}, err

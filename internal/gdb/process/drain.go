@@ -18,7 +18,7 @@ func (e *engine) Drain(final bool, f func(*experiment.Hit)) {
 		return
 	}
 	e.giveBack()
-	settled := e.t.standing
+	settled := e.t.stopped
 	var h experiment.Hit
 	err := r.read(final, settled, func(a *armed, time int64, ev *event.Event) {
 		if e.waiting.Load() {

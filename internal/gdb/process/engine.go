@@ -29,7 +29,7 @@ type engine struct {
 	over    atomic.Bool // the process is gone
 
 	vars   variables
-	stops  *experiment.Stops // nil: who drains the hits ends the run
+	stops  *experiment.Stops // nil: the reader of the hits ends the run
 	room   int64             // of the buffer, see SetRoom
 	marked markerList
 
@@ -86,7 +86,7 @@ func (e *engine) Start(list []*experiment.Spec, vars []experiment.Variable) []er
 	e.pr.Load().run.Store(run)
 	bad := e.arm(list, errs)
 	if bad {
-		_ = e.Stop() // the first errors are told
+		_ = e.Stop() // the first errors are reported
 	}
 	return errs
 }
@@ -177,7 +177,7 @@ func (e *engine) prepare(s *experiment.Spec) (*armed, error) {
 }
 
 // withFrame has actions that collect registers collect stack pointer and pc with
-// them: without those GDB cannot tell one frame of the stack from another.
+// them: without those GDB cannot distinguish the frames of the stack.
 func withFrame(list []agentexpr.Action) []agentexpr.Action {
 	out := slices.Clone(list)
 	for i, a := range out {
@@ -398,7 +398,7 @@ func (e *engine) Stop() error {
 	e.mu.Lock()
 	e.native = map[uint64][]*armed{}
 	e.mu.Unlock()
-	e.t.flush() // children whose forks were told still have the jumps in their memory
+	e.t.flush() // children whose forks were reported still have the jumps in their memory
 	if !e.over.Load() {
 		for _, a := range e.armed {
 			if a.slow != nil {
@@ -426,7 +426,7 @@ func (e *engine) leave(pr *proc) {
 	}
 }
 
-// gone is told when a process is not there any more.
+// gone is called when a process has ended.
 func (e *engine) gone(pr *proc) {
 	if e.pr.Load() == pr {
 		e.over.Store(true)

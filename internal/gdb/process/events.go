@@ -8,23 +8,23 @@ import (
 	"github.com/jalon-trace/jalon/internal/process"
 )
 
-// eventQueue takes what tracers tell without ever keeping them waiting.
+// eventQueue takes the reports of tracers and never blocks them.
 type eventQueue struct {
 	mu    sync.Mutex
-	list  []told
+	list  []report
 	ready chan struct{}
 	done  chan struct{}
 	once  sync.Once
 	out   chan stub.Stop
-	// moving is held by who moves what was told to out.
+	// moving is held while reports are moved to out.
 	moving sync.Mutex
 }
 
 // eventRoom is how many stops wait for the stub; more stay in the list.
 const eventRoom = 4096
 
-// told is a stop as a tracer told it, or the end of a process.
-type told struct {
+// report is a stop as a tracer reported it, or the end of a process.
+type report struct {
 	pr   *proc
 	stop process.Stop
 	exit *process.ExitStatus
@@ -34,7 +34,7 @@ func newEventQueue() *eventQueue {
 	return &eventQueue{ready: make(chan struct{}, 1), done: make(chan struct{}), out: make(chan stub.Stop, eventRoom)}
 }
 
-func (q *eventQueue) put(x told) {
+func (q *eventQueue) put(x report) {
 	q.mu.Lock()
 	q.list = append(q.list, x)
 	q.mu.Unlock()
@@ -44,11 +44,11 @@ func (q *eventQueue) put(x told) {
 	}
 }
 
-func (q *eventQueue) next() (x told, ok bool) {
+func (q *eventQueue) next() (x report, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.list) == 0 {
-		return told{}, false
+		return report{}, false
 	}
 	x = q.list[0]
 	q.list = q.list[1:]
@@ -57,7 +57,7 @@ func (q *eventQueue) next() (x told, ok bool) {
 
 func (q *eventQueue) close() { q.once.Do(func() { close(q.done) }) }
 
-// pump turns what is told into the stub's stops while the stub does other things.
+// pump turns reports into the stub's stops while the stub does other work.
 func (t *Target) pump() {
 	for {
 		select {
@@ -71,8 +71,8 @@ func (t *Target) pump() {
 	}
 }
 
-// flush has all that was told so far on Events. The stub's goroutine calls it before
-// it is told what the threads do: none may seem to stand without a reason.
+// flush puts all reports so far on Events. The stub's goroutine calls it before it looks at
+// the threads' states: none may seem to be stopped without a reason.
 // The result says that there is more than Events has room for.
 func (t *Target) flush() (more bool) {
 	q := t.events
@@ -103,7 +103,7 @@ var stopKinds = map[process.StopKind]stub.StopKind{
 }
 
 // convert gives a stop the stub's form. A new process becomes one of ours.
-func (t *Target) convert(x told) stub.Stop {
+func (t *Target) convert(x report) stub.Stop {
 	id := stub.ThreadID{PID: x.pr.pid, TID: x.stop.TID}
 	if x.exit != nil {
 		t.drop(x.pr)
@@ -134,7 +134,7 @@ func (t *Target) convert(x told) stub.Stop {
 	return stop
 }
 
-// takeChild makes a process of its own of a child that stands.
+// takeChild makes a process of its own of a stopped child.
 func (t *Target) takeChild(parent *proc, pid int, vfork bool) error {
 	pr := t.newProc()
 	pr.attached = parent.attached
@@ -167,7 +167,7 @@ func (pr *proc) start(p *process.Process) {
 	_ = p.SetOptions(pr.t.controlOptions()) // an error: it is gone already
 }
 
-// config is what the tracer of the process asks and tells.
+// config has the callbacks of the process's tracer.
 func (pr *proc) config() process.Config {
 	return process.Config{
 		OnFault:  pr.fault,
@@ -177,11 +177,11 @@ func (pr *proc) config() process.Config {
 		OnThread: func(e process.ThreadEvent) { note(pr.threads, e) },
 		OnFork:   pr.forked,
 		OnExec:   func(int) bool { pr.replaced(); return false },
-		OnExit:   func(st process.ExitStatus) { pr.tell(told{pr: pr, exit: &st}) },
+		OnExit:   func(st process.ExitStatus) { pr.tell(report{pr: pr, exit: &st}) },
 		OnPanic:  pr.t.opt.OnPanic,
 		Go:       pr.t.opt.Go,
 		Control: &process.Control{
-			OnStop:    func(s process.Stop) { pr.tell(told{pr: pr, stop: s}) },
+			OnStop:    func(s process.Stop) { pr.tell(report{pr: pr, stop: s}) },
 			OnBreak:   pr.onBreak,
 			OnStepped: pr.onStepped,
 			Where:     pr.where,
@@ -189,8 +189,8 @@ func (pr *proc) config() process.Config {
 	}
 }
 
-// tell passes on what the tracer says: to Launch as long as that waits.
-func (pr *proc) tell(x told) {
+// tell passes on a report of the tracer: to Launch as long as that waits.
+func (pr *proc) tell(x report) {
 	pr.mu.Lock()
 	startup := pr.startup
 	pr.mu.Unlock()

@@ -83,7 +83,7 @@ type markerList struct {
 	list  []*marker
 }
 
-// mappedFiles tells the files of a process apart from those of another time.
+// mappedFiles distinguishes the files of a process from those at another time.
 func mappedFiles(pid int) (string, error) {
 	maps, err := process.Maps(pid)
 	if err != nil {

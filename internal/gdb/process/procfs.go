@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// procfs reads what the kernel tells of all processes. What ends meanwhile is left
+// procfs reads the kernel's data on all processes. What ends meanwhile is left
 // out, or empty.
 type procfs struct {
 	root  string

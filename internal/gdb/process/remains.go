@@ -11,7 +11,7 @@ import (
 
 // remains are the registers of stopped threads as GDB has seen them. A process that is
 // killed from outside while it is stopped is shown with them until GDB resumes it and
-// is told of its end, as gdbserver does: GDB looks at its threads before.
+// gets its end, as from gdbserver: GDB looks at its threads before.
 type remains struct {
 	mu   sync.Mutex
 	regs map[stub.ThreadID]rsp.Registers
@@ -88,10 +88,10 @@ func (t *Target) Ending() bool {
 	return slices.ContainsFunc(t.list(), func(pr *proc) bool { return pr.p.Ending() })
 }
 
-// ended reports whether a process has ended, or is on its way out, since GDB was told
+// ended reports whether a process has ended, or is on its way out, since it was reported to GDB
 // that it is stopped.
 func (t *Target) ended(pid int) bool {
-	if !t.standing {
+	if !t.stopped {
 		return false
 	}
 	pr, err := t.find(pid)

@@ -122,8 +122,8 @@ func (s *slowSite) add(f func(*experiment.Counts)) {
 }
 
 // collectHere collects at the tracepoints of an address that run in the process, for
-// a thread that is told to stand before the jump to them: GDB's users expect the
-// frame of where they stand. The thread is set behind them, to the copy of the
+// a thread that is reported as stopped before the jump to them: GDB's users expect the
+// frame of its place. The thread is set behind them, to the copy of the
 // instruction, so that going on collects nothing twice.
 func (pr *proc) collectHere(tid int, addr uint64) {
 	run := pr.run.Load()

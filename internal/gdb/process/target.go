@@ -13,7 +13,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/process"
 )
 
-// Options say how processes are started and who is told what.
+// Options say how processes are started and where messages go.
 type Options struct {
 	Stdin, Stdout, Stderr *os.File // of programs that are launched; nil: /dev/null
 	Terminal              *os.File // whose foreground programs are to be; nil: none
@@ -21,7 +21,7 @@ type Options struct {
 	Wrapper []string
 	// Output takes what agent printf prints.
 	Output func(string)
-	// Log takes what is done step by step; nil: nobody.
+	// Log takes what is done step by step; nil: it is dropped.
 	Log       func(string)
 	DebugDirs []string
 	// BufferSize is that of the rings, bytes a CPU; 0: the default.
@@ -41,9 +41,9 @@ type Target struct {
 	files  *fileTable
 	engine *engine
 	traced int // the process that GDB looks at
-	// standing: no thread of any process runs.
-	standing bool
-	remains  remains // of stopped threads
+	// stopped: no thread of any process runs.
+	stopped bool
+	remains remains // of stopped threads
 
 	mu      sync.Mutex // guards what follows: other goroutines look there
 	procs   []*proc
@@ -173,7 +173,7 @@ func (t *Target) Launch(opt stub.LaunchOptions) (stub.Stop, error) {
 		Group: true, Terminal: t.opt.Terminal, FixedAddresses: !opt.RandomAddresses, DieWithUs: true,
 	}
 	if n := execsBefore(t.opt.Wrapper, opt.ThroughShell); n > 0 {
-		pr.startup = make(chan told, 16)
+		pr.startup = make(chan report, 16)
 	}
 	p, err := process.Start(argv, std, pr.config())
 	if err != nil {
@@ -249,10 +249,10 @@ func (t *Target) Attach(pid int) (stub.Stop, error) {
 	stop = stub.Stop{Kind: stub.StopHalted, Thread: stub.ThreadID{PID: pid, TID: pid}}
 	for _, s := range p.First() {
 		if s.TID == pid && stop.Kind == stub.StopHalted {
-			stop = t.convert(told{pr: pr, stop: s})
+			stop = t.convert(report{pr: pr, stop: s})
 			continue
 		}
-		t.events.put(told{pr: pr, stop: s})
+		t.events.put(report{pr: pr, stop: s})
 	}
 	return stop, nil
 }
@@ -308,14 +308,14 @@ func (t *Target) Threads() []stub.Thread {
 	defer t.flush()
 	var list []stub.Thread
 	for _, pr := range t.list() {
-		if t.standing && pr.p.Ending() {
+		if t.stopped && pr.p.Ending() {
 			continue // the registers of its threads are gone, but for those that remain
 		}
 		for _, x := range pr.p.Threads() {
 			list = append(list, stub.Thread{ID: stub.ThreadID{PID: pr.pid, TID: x.TID}, Stopped: x.Stopped})
 		}
 	}
-	if t.standing {
+	if t.stopped {
 		list = append(list, t.remaining(list)...)
 	}
 	return list

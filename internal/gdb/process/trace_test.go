@@ -142,6 +142,7 @@ func TestExecEndsTrace(t *testing.T) {
 		if n := frames(target); n != 5 {
 			t.Errorf("%d frames instead of 5", n)
 		}
+		occupy(t, target.engine.last)
 		startTrace(t, target, collecting(1, symbol("hit")))
 		if target.engine.Gone() {
 			t.Error("the second trace is over before it begins")
@@ -153,6 +154,22 @@ func TestExecEndsTrace(t *testing.T) {
 		if s := nextStop(t, target); s.Kind != stub.StopExited || s.Code != 10 {
 			t.Errorf("%+v", s)
 		}
+	}
+}
+
+// occupy closes the buffers of a run and makes memory that faults of where they were:
+// nothing may write there any more.
+func occupy(t *testing.T, run inProcess) {
+	t.Helper()
+	if err := run.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 64 {
+		m, err := unix.Mmap(-1, 0, 1<<20, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = unix.Munmap(m) })
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 // tracing is what of trace experiments is in a process. The callbacks run on the
 // tracer's goroutine.
 type tracing struct {
-	quiet   atomic.Bool // nobody wants to hear of its end
+	quiet   atomic.Bool // its end is not reported
 	threads *event.Threads
 	run     atomic.Pointer[run]
 	// older are runs that are over, in whose code threads may still be.
@@ -21,8 +21,8 @@ type tracing struct {
 	// lender is the process whose memory this child of a vfork borrows until it calls
 	// exec: its runs are in there.
 	lender atomic.Pointer[proc]
-	// startup takes what is told until the program itself runs; nil: it does.
-	startup chan told
+	// startup takes the reports until the program itself runs; nil: it runs.
+	startup chan report
 	steps   stepping
 }
 

@@ -104,7 +104,7 @@ func (a xsaveArea) use(l *xsaveLayout, i int) {
 	if bv>>i&1 == 0 && i != xPKRU {
 		mxcsr := a.mxcsr()
 		if i == xX87 {
-			// mxcsr and its mask stand among the bytes of x87, but are not of it.
+			// mxcsr and its mask lie among the bytes of x87, but do not belong to it.
 			clear(a[:xMXCSR])
 			clear(a[xST:xXMM])
 			binary.LittleEndian.PutUint16(a[xFCW:], initialFCW)

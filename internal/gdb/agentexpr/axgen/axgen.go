@@ -260,7 +260,7 @@ type gen struct {
 type label struct {
 	depth int
 	jumps []int // indices of the jumps to it
-	at    int   // index of the instruction that it stands before
+	at    int   // index of the instruction after it
 }
 
 func (g *gen) emit(op agentexpr.Op, arg uint64) {
