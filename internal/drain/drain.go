@@ -238,11 +238,7 @@ func (d *Drain) readAll() (more bool, err error) {
 			if state, err = d.read(src, cpu); err != nil {
 				return more, err
 			}
-			if state == ring.Empty {
-				d.merger.Drained(src.first+cpu, now)
-			} else {
-				d.merger.Held(src.first+cpu, now)
-			}
+			d.merger.Looked(src.first+cpu, state, now)
 			more = more || len(d.buf) > src.mem.RingSize()/8
 		}
 	}

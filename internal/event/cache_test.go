@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/jalon-trace/jalon/internal/ring"
 )
 
 // TestClockSegments: conversion through cached segments gives the same times.
@@ -92,7 +94,7 @@ func TestMergerCompact(t *testing.T) {
 				data = rawRecord(data, 0, tsc, tsc, rnd.IntN(5))
 			}
 			m.Add(0, data)
-			m.Drained(0, tsc-min(tsc, rnd.Uint64N(100)))
+			m.Looked(0, ring.Empty, tsc-min(tsc, rnd.Uint64N(100)))
 			if err := m.Emit(func(r Record) error {
 				if got := binary.LittleEndian.Uint64(r.Data[16:]); got != next || r.TSC != next {
 					t.Fatalf("seed %d: record %d, stamp %d, want %d", seed, got, r.TSC, next)

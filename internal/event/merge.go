@@ -28,7 +28,7 @@ const (
 // such a ring holds still was reserved later. A record that comes later still is given
 // out at once and counted as late.
 //
-// The cycle: for each ring { now = TSC(); Drain; Add; Drained(now) or Held(now) }; Emit.
+// The cycle: for each ring { now = TSC(); Drain; Add; Looked(now) }; Emit.
 //
 // Limit keeps the cycle going: a reader that pauses while much waits must let Emit give
 // out records below that amount, or the order of what waits would never be known.
@@ -42,7 +42,7 @@ type Merger struct {
 	Limit int
 	// Key, when not nil, gives the place in time of a stamp of a ring, where
 	// rings have stamps of different clocks; Slack, Hold and the times given to
-	// Drained are then in its unit.
+	// Looked are then in its unit.
 	Key func(ring int, stamp uint64) uint64
 	// Possible bounds the stamps that Add believes, as keys; what lies outside takes
 	// its place at the end of the span. See Event.Overwritten.
@@ -81,7 +81,7 @@ func NewMerger(rings int) *Merger { return &Merger{queues: make([]queue, rings)}
 func (m *Merger) Grow(rings int) { m.queues = append(m.queues, make([]queue, rings)...) }
 
 // Rekey changes the unit in which records are ordered, and orders by it those that
-// wait. Slack, Hold and the times given to Drained are in the new unit from here on.
+// wait. Slack, Hold and the times given to Looked are in the new unit from here on.
 func (m *Merger) Rekey(key func(ring int, stamp uint64) uint64, slack, hold uint64) {
 	m.Key, m.Slack, m.Hold = key, slack, hold
 	m.newest, m.emitted = 0, 0
@@ -180,15 +180,14 @@ func (q *queue) repack(list []entry, size int) {
 	q.buf = buf
 }
 
-// Drained reports that a ring was found Empty by a Drain that began at now.
-func (m *Merger) Drained(cpu int, now uint64) { m.know(cpu, now, now) }
-
-// Held reports that a ring was found Pending by a Drain that began at now: what it holds
+// Looked reports how a Drain that began at now has found a ring. What a Pending one holds
 // was reserved after the records that it gave.
-func (m *Merger) Held(cpu int, now uint64) { m.know(cpu, min(m.queues[cpu].last, now), now) }
-
-func (m *Merger) know(cpu int, known, now uint64) {
-	m.queues[cpu].known = max(m.queues[cpu].known, known)
+func (m *Merger) Looked(cpu int, state ring.State, now uint64) {
+	q, known := &m.queues[cpu], now
+	if state != ring.Empty {
+		known = min(q.last, now)
+	}
+	q.known = max(q.known, known)
 	m.newest = max(m.newest, now)
 }
 

@@ -61,11 +61,11 @@ func TestMerger(t *testing.T) {
 				}
 				m.Add(cpu, data)
 				if rnd.IntN(5) > 0 {
-					m.Drained(cpu, unit(start))
+					m.Looked(cpu, ring.Empty, unit(start))
 				}
 			}
 			if len(m.queues) > rings {
-				m.Drained(rings, unit(now))
+				m.Looked(rings, ring.Empty, unit(now))
 			}
 			if err := m.Emit(check); err != nil {
 				t.Fatal(err)
@@ -100,15 +100,15 @@ func TestMergerBounds(t *testing.T) {
 		}
 	}
 	m.Add(0, rawRecord(rawRecord(nil, 0, 100, 1, 0), 0, 300, 1, 0))
-	m.Drained(0, 400)
+	m.Looked(0, ring.Empty, 400)
 	step() // ring 1 was never seen
-	m.Drained(1, 150)
+	m.Looked(1, ring.Empty, 150)
 	step(100)
 	m.Add(1, rawRecord(nil, 0, 200, 1, 0))
-	m.Drained(1, 160) // its writer is stuck
+	m.Looked(1, ring.Empty, 160) // its writer is stuck
 	step()
 	m.Hold = 50
-	m.Drained(0, 1000)
+	m.Looked(0, ring.Empty, 1000)
 	step(200, 300)
 	m.Add(1, rawRecord(nil, 0, 170, 1, 0))
 	step(170)

@@ -64,9 +64,7 @@ func (d *drain) poll() (all bool) {
 		var state ring.State
 		d.buf, state = d.reader.Drain(cpu, d.buf[:0])
 		d.take(cpu)
-		if state == ring.Empty {
-			d.merger.Drained(cpu, now)
-		}
+		d.merger.Looked(cpu, state, now)
 		all = all && state == ring.Empty
 	}
 	return all
