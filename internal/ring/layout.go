@@ -27,7 +27,9 @@ package ring
 //	+24 fields (Schema)
 //
 // Writer protocol (one CPU's ring; several threads may race after a migration):
-//  1. old = reserved; if old + size - consumed > Size: count CounterLost, give up.
+//  1. old = reserved; if old + size - consumed > Size: read reserved again. If it is still old, the ring is full:
+//     count CounterLost, give up. Else this thread was stopped between the two loads, and consumed may have passed
+//     old: go to 1. Each turn needs another writer's reservation, so all writers together make progress.
 //  2. lock cmpxchg reserved: old -> old + size; if it fails go to 1. The room is ours.
 //  3. write everything but the first 8 bytes. All bytes of free room are zero
 //     (the reader zeroes what it consumed), so a half-written record has a zero

@@ -82,6 +82,9 @@ func (w *writer) reserve(cpu int, size uint64) uint64 {
 		old := atomic.LoadUint64(at(ring + RingReserved))
 		w.pause()
 		if old+size-atomic.LoadUint64(at(ring+RingConsumed)) > w.l.RingSize {
+			if atomic.LoadUint64(at(ring+RingReserved)) != old {
+				continue
+			}
 			w.count(cpu, CounterLost)
 			return 0
 		}

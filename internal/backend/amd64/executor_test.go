@@ -60,6 +60,7 @@ type caseIn struct {
 	X87                         [x86.X87Bytes]byte
 	Initial                     uint64 // bits of x86.InUse
 	NEdge                       uint64
+	Race                        uint64 // the instruction behind which other writers and the reader move the rings on; 0: none
 }
 
 type caseOut struct {
@@ -71,7 +72,7 @@ type caseOut struct {
 	YMM                                          [16][32]byte
 	Vars                                         [irgen.Vars]uint64
 	Before, After                                [x86.X87Bytes]byte // the x87 state
-	InUse, NEdges                                uint64
+	InUse, NEdges, Raced                         uint64
 	Rec                                          [maxRec]byte
 }
 

@@ -91,7 +91,7 @@ func (g *gen) lowerReserve(in *ir.Instr) {
 	g.take(RDX)
 	p := g.dst(g.l.recPtr())
 	n := g.scratch()
-	lost := g.a.newLabel()
+	full, lost := g.a.newLabel(), g.a.newLabel()
 	g.clobber(item(RAX))
 	g.clobber(item(RDX))
 	g.a.clocks = append(g.a.clocks, g.a.here())
@@ -108,7 +108,7 @@ func (g *gen) lowerReserve(in *ir.Instr) {
 		g.a.jmp(lost)
 	} else {
 		g.mi(iCMP, 8, rmReg(n), int64(l.RingSize)-in.Imm)
-		g.a.jcc(ccA, lost)
+		g.a.jcc(ccA, full)
 	}
 	g.lea(8, n, at(RAX, int32(in.Imm)))
 	g.mr(iCMPXCHG, 8, rmMem(at(p, ring.RingReserved)), n)
@@ -126,7 +126,13 @@ func (g *gen) lowerReserve(in *ir.Instr) {
 	}
 	g.busy &^= setOf(item(RAX), item(RDX), item(n)) // free again when the ring is full
 	g.later(func() {
-		g.a.comment("; ring full")
+		// While this thread did not run, others may have reserved and the reader consumed past what it loaded.
+		g.a.comment("; ring full, if reserved is still what was loaded")
+		g.a.bind(full)
+		g.rmo(iMOV, 8, n, memOpd(at(p, ring.RingReserved)))
+		g.rmo(iCMP, 8, n, regOpd(RAX))
+		g.rmo(iMOV, 8, RAX, regOpd(n))
+		g.a.jcc(ccNE, retry)
 		g.a.bind(lost)
 		g.m(iLOCKINC, 8, memOpd(g.counterMem(ring.CounterLost)))
 		g.exit()

@@ -93,9 +93,10 @@ func (g *gen) take(in *ir.Instr) {
 // The pointer to the record goes to the start of its bytes:
 //
 //	r4 = ring's data; r0 = reserved
-//	again: if r0 + size - consumed > ring: lost
+//	again: if r0 + size - consumed > ring: full
 //	cmpxchg reserved: r0 -> r0 + size; if it was another: again
 //	r4 += r0 & mask
+//	full: if reserved is still r0: lost; r0 = reserved: again
 func (g *gen) reserve(in *ir.Instr) {
 	const reserved, consumed = ring.RingReserved - ring.RingData, ring.RingConsumed - ring.RingData
 	l := &g.c.Layout
@@ -107,13 +108,13 @@ func (g *gen) reserve(in *ir.Instr) {
 	}
 	g.movImm(asm.R5, 1)
 	g.emit(asm.LoadMem(asm.R0, asm.R4, reserved, asm.DWord))
-	again, retry, lost := g.here(), g.newLabel(), g.newLabel()
+	again, retry, full := g.here(), g.newLabel(), g.newLabel()
 	g.emit(asm.LoadMem(asm.R3, asm.R4, consumed, asm.DWord))
 	g.mov(asm.R2, asm.R0)
 	g.emit(asm.Add.Imm(asm.R2, int32(in.Imm)))
 	g.mov(asm.R1, asm.R2)
 	g.emit(asm.Sub.Reg(asm.R1, asm.R3))
-	g.jumpIfImm(asm.JGT, 8, asm.R1, int32(l.RingSize), lost)
+	g.jumpIfImm(asm.JGT, 8, asm.R1, int32(l.RingSize), full)
 	g.mov(asm.R1, asm.R0)
 	g.emit(compareExchange(asm.R4, asm.R2, reserved))
 	g.jumpIf(asm.JNE, 8, asm.R0, asm.R1, retry)
@@ -121,9 +122,15 @@ func (g *gen) reserve(in *ir.Instr) {
 	g.emit(asm.Add.Reg(asm.R4, asm.R1))
 	g.store(g.an.record(), asm.R4)
 	g.rare(func() {
+		lost := g.newLabel()
 		g.bind(retry)
 		g.emit(asm.Add.Imm(asm.R5, 1))
 		g.jumpIfImm(asm.JLE, 8, asm.R5, tries, again)
+		g.jump(lost)
+		g.bind(full)
+		g.mov(asm.R1, asm.R0)
+		g.emit(asm.LoadMem(asm.R0, asm.R4, reserved, asm.DWord))
+		g.jumpIf(asm.JNE, 8, asm.R0, asm.R1, retry)
 		g.bind(lost)
 		g.countIn(ir.CounterLost)
 		g.exit()

@@ -38,6 +38,7 @@ struct in {
 	uint8_t x87[X87];
 	u64 initial; // parts of the state that are put back to what they are initially
 	u64 nedge;   // entries behind the faults: stores to a stack that may have ended
+	u64 race;    // when not 0: the instruction of the code, from 1, behind which others move the rings on
 };
 
 struct out {
@@ -48,7 +49,7 @@ struct out {
 	uint8_t ymm[16][32];
 	u64 vars[VARS];
 	uint8_t before[X87], after[X87];
-	u64 inuse, nedges;
+	u64 inuse, nedges, raced;
 	uint8_t rec[REC_MAX];
 };
 
@@ -135,6 +136,36 @@ static void keep_in_use(ucontext_t *u)
 		*(u64 *)(f + XSTATE_BV) &= ~1ull;
 }
 
+// move_on does to the rings what other threads and the reader do while this thread does not run: records come, and
+// are consumed. Not behind the reservation: the reader waits there.
+static void move_on(void)
+{
+	const u64 bytes = 3 * RING_SIZE + 40;
+	for (int i = 0; i < RINGS; i++)
+		if (*(u64 *)(NEAR_ADDR + SH_RINGS + i * RING_STRIDE) != cur.ringpos)
+			return;
+	cur.ringpos += bytes, cur.consumed = cur.ringpos;
+	for (int i = 0; i < RINGS; i++) {
+		uint8_t *r = (uint8_t *)NEAR_ADDR + SH_RINGS + i * RING_STRIDE;
+		*(u64 *)r = cur.ringpos, *(u64 *)(r + 64) = cur.consumed;
+	}
+	res.raced = 1;
+}
+
+// on_step is called behind each instruction, with the trap flag set.
+static void on_step(greg_t *g)
+{
+	static u64 steps;
+	u64 pc = g[REG_RIP];
+	if (pc - CODE_ADDR >= CODE_SIZE) { // entering and leaving
+		steps = 0;
+		if (pc - (u64)leave_case < 256)
+			g[REG_EFL] &= ~0x100;
+	} else if (++steps == cur.race) {
+		move_on();
+	}
+}
+
 // on_signal runs on the stack of the code under test, as in a real program: what
 // that keeps below its rsp is lost. With the argument "edge" that stack has no room, and
 // signals have one of their own.
@@ -143,6 +174,10 @@ static void on_signal(int sig, siginfo_t *si, void *ctx)
 	greg_t *g = ((ucontext_t *)ctx)->uc_mcontext.gregs;
 	u64 pc = g[REG_RIP];
 	keep_in_use(ctx);
+	if (sig == SIGTRAP && cur.race) {
+		on_step(g);
+		return;
+	}
 	if (sig == SIGSEGV || sig == SIGBUS)
 		for (u64 i = 0; i < cur.nfault + cur.nedge; i++)
 			if (faults[2 * i] == pc) {
