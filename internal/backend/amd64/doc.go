@@ -1,21 +1,24 @@
 // Package amd64 compiles hit programs (package ir) to x86-64 code that runs at
 // a patched site inside the traced process.
 //
-// The way of a program through the package, in the order of the files:
+// A program goes through these files, in this order. Package ebpf has files of the same
+// names for the same topics (test/backends_test.go lists those that only one backend has):
 //
 //	compile.go   the entry; what is checked before
+//	rewrite.go   changes of the program for this backend
 //	analyse.go   what is known of a program: uses, constants, reachability
 //	fold.go      which values are computed inside their users (addresses, compares, loads)
+//	needs.go     what an instruction reads and destroys, and whether it is emitted
 //	live.go      when values live (package regalloc)
 //	regalloc.go  what the allocator (package regalloc) must know of the registers
 //	gen.go       blocks to instructions, again and again until the saves are right
-//	order.go     which block stands where: hot, cold, tail
+//	order.go     the place of each block: hot, cold, tail
 //	save.go      which program registers are saved where, and given back
 //	stackedge.go what is done where the stack has no room for the saves
-//	moves.go     jumps, parameters (parallel moves), fault edges
+//	moves.go     parameters (parallel moves)
 //	operand.go   where a value is at an instruction
 //	scratch.go   registers for intermediate results
-//	lower_*.go   one file per family of operations
+//	lower_*.go   one file for each family of operations; lower_term.go ends blocks
 //	track.go     emission with a note of what each instruction destroys
 //	asm.go       instructions, labels, sections; insn.go is the table, encode.go
 //	             writes bytes, link.go chooses the sizes of jumps

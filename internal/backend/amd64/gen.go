@@ -225,28 +225,3 @@ func (g *gen) emitInstr(in *ir.Instr) {
 
 // lower is the table of operations; each family registers its own.
 var lower [ir.NumOps]func(*gen, *ir.Instr)
-
-// exit leaves the hit and restores everything saved here. The cold section has at most one copy of each restore
-// sequence.
-func (g *gen) exit() {
-	s := g.plan.out[g.cur]
-	if g.a.sec == secCold {
-		if l, ok := g.exits[s]; ok {
-			g.a.jmp(l)
-			return
-		}
-		g.exits[s] = g.a.newLabel()
-		g.a.bind(g.exits[s])
-	}
-	g.restoreItems(s)
-	g.a.jmp(g.endLab)
-}
-
-// guards reports whether the program starts with the dead man's switch.
-func (g *gen) guards() bool {
-	if g.an.guarded || g.cfg.NoTSC && g.an.reserves > 0 {
-		return true
-	}
-	// The thread pointer is read from memory where rdfsbase does not exist.
-	return !g.cfg.Layout.FSGSBASE && (g.an.reserves > 0 || g.an.readsFSBase())
-}

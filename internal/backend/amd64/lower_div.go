@@ -6,6 +6,12 @@ import (
 	"github.com/jalon-trace/jalon/internal/ir"
 )
 
+func init() {
+	for _, op := range []ir.Op{ir.SDiv, ir.UDiv, ir.SRem, ir.URem} {
+		lower[op] = (*gen).lowerDiv
+	}
+}
+
 // divIsSimple reports whether a division by the constant k needs no div
 // instruction: by zero, and unsigned by a power of two.
 func divIsSimple(op ir.Op, w uint8, k int64) bool {

@@ -2,89 +2,6 @@ package amd64
 
 import "github.com/jalon-trace/jalon/internal/ir"
 
-var intCC = map[ir.Op]cc{ir.Eq: ccE, ir.Ne: ccNE, ir.SLt: ccL, ir.SLe: ccLE, ir.ULt: ccB, ir.ULe: ccBE}
-
-// compare sets the flags for an integer comparison and returns its condition.
-func (g *gen) compare(in *ir.Instr) cc {
-	a, b, c := in.A, in.B, intCC[in.Op]
-	if x := g.an.instr(a); x != nil && x.Op == ir.And && g.an.folded[a] {
-		g.test(x)
-		return c
-	}
-	oa := g.val(a, in.W)
-	if oa.kind == opdImm {
-		ob := g.val(b, in.W)
-		if ob.kind == opdImm {
-			ob = regOpd(g.constReg(ob.imm))
-		}
-		g.compareOpds(in.W, ob, oa)
-		return c.swapped()
-	}
-	g.compareOpds(in.W, oa, g.val(b, in.W))
-	return c
-}
-
-func (g *gen) compareOpds(w uint8, a, b opd) {
-	switch {
-	case b.kind == opdImm && b.imm == 0 && a.kind == opdReg:
-		g.mr(iTEST, w, a.rm(), a.r)
-	case b.kind == opdImm:
-		g.mio(iCMP, w, a, b.imm)
-	case a.kind == opdMem && b.kind == opdReg:
-		g.effects(iCMP, NoReg, false)
-		g.guard(a.fix)
-		g.a.mr(iCMP, w, a.rm(), b.r)
-	case a.kind == opdMem:
-		s := g.scratch()
-		g.move(s, w, a)
-		g.rmo(iCMP, w, s, b)
-	default:
-		g.rmo(iCMP, w, a.r, b)
-	}
-}
-
-// test sets the flags for A & B compared with zero.
-func (g *gen) test(in *ir.Instr) {
-	a, b := g.val(in.A, in.W), g.val(in.B, in.W)
-	if a.kind != opdReg && b.kind == opdReg || a.kind == opdImm {
-		a, b = b, a
-	}
-	if a.kind == opdImm {
-		a = regOpd(g.constReg(a.imm))
-	}
-	switch b.kind {
-	case opdImm:
-		g.mio(iTEST, in.W, a, b.imm)
-		return
-	case opdReg:
-		g.effects(iTEST, NoReg, false)
-		g.guard(a.fix)
-		g.a.mr(iTEST, in.W, a.rm(), b.r)
-		return
-	}
-	if a.kind == opdMem {
-		s := g.scratch()
-		g.move(s, in.W, a)
-		a = regOpd(s)
-	}
-	g.effects(iTEST, NoReg, false)
-	g.guard(b.fix)
-	g.a.mr(iTEST, in.W, b.rm(), a.r)
-}
-
-func (g *gen) lowerCompare(in *ir.Instr) {
-	c := g.compare(in)
-	g.materialise(in.Dst, c)
-}
-
-// materialise turns the condition in the flags into 0 or 1.
-func (g *gen) materialise(v ir.Value, c cc) {
-	d := g.dst(v)
-	g.setcc(c, d)
-	g.rmo(iMOVZB, 4, d, regOpd(d))
-	g.setDst(v, d)
-}
-
 // condJump jumps to other when cond is false (nextIsTrue) or when it is true.
 func (g *gen) condJump(cond ir.Value, nextIsTrue bool, other label) {
 	in := g.an.instr(cond)
@@ -127,4 +44,141 @@ func (g *gen) jumpIf(c cc, nextIsTrue bool, to label) {
 		c = c.not()
 	}
 	g.a.jcc(c, to)
+}
+
+func (g *gen) emitTerm(t *ir.Term, next ir.BlockID) {
+	switch t.Kind {
+	case ir.Exit:
+		g.exit()
+	case ir.Jump:
+		g.jumpEdge(t.Then, next)
+	case ir.Branch:
+		g.branch(t, next)
+	default:
+		panic("BUG: amd64: unknown terminator")
+	}
+}
+
+// jumpEdge emits the work of an edge and the jump, unless the target is next.
+func (g *gen) jumpEdge(e ir.Edge, next ir.BlockID) {
+	g.edgeWork(e)
+	if e.To != next {
+		g.a.jmp(g.blockLab[e.To])
+	}
+}
+
+func (g *gen) branch(t *ir.Term, next ir.BlockID) {
+	g.pin(t.Cond)
+	if t.Then.To == next && t.Else.To != next {
+		g.condJump(t.Cond, true, g.edgeLabel(t.Else))
+		g.edgeWork(t.Then)
+		return
+	}
+	g.condJump(t.Cond, false, g.edgeLabel(t.Then))
+	g.jumpEdge(t.Else, next)
+}
+
+// edgeLabel is where a conditional jump goes for e: the block itself, or a stub
+// that does the edge's work first.
+func (g *gen) edgeLabel(e ir.Edge) label {
+	if g.savesBefore(e.To) == 0 && len(g.edgeMoves(e)) == 0 {
+		return g.blockLab[e.To]
+	}
+	stub := g.a.newLabel()
+	g.later(func() {
+		g.a.bind(stub)
+		g.jumpEdge(e, ir.NoBlock)
+	})
+	return stub
+}
+
+func (g *gen) edgeMoves(e ir.Edge) []pmove {
+	var mv []pmove
+	for k, p := range g.an.p.Blocks[e.To].Params {
+		d := g.al.loc[p]
+		if d.kind == locNone {
+			continue
+		}
+		v := e.Args[k]
+		if s := g.al.loc[v]; !g.an.remat(v) && s == d {
+			continue
+		}
+		wide := uint8(8)
+		if g.an.p.Classes[p] == ir.F32 {
+			wide = 4
+		}
+		mv = append(mv, pmove{v, d, g.an.p.Classes[p] != ir.I64, wide})
+	}
+	return mv
+}
+
+// edgeWork saves what the target expects to be saved and sets its parameters,
+// all at once: no source is overwritten before it is read.
+func (g *gen) edgeWork(e ir.Edge) {
+	g.beginEdge(e.To)
+	moves := g.edgeMoves(e)
+	for _, m := range moves {
+		g.pin(m.v)
+		if m.dst.kind == locReg {
+			it := item(m.dst.r)
+			if m.xmm {
+				it += itemXMM
+			}
+			g.busy.add(it)
+		}
+	}
+	g.parallel(moves)
+	g.edgeTo = ir.NoBlock
+}
+
+// beginEdge starts the work of an edge: its saves. Parameters count as
+// destroyed by the edge.
+func (g *gen) beginEdge(to ir.BlockID) {
+	g.edgeTo = to
+	g.busy = g.reserved
+	g.saveItems(g.savesBefore(to), g.plan.out[g.cur], true)
+}
+
+// exit leaves the hit and restores everything saved here. The cold section has at most one copy of each restore
+// sequence.
+func (g *gen) exit() {
+	s := g.plan.out[g.cur]
+	if g.a.sec == secCold {
+		if l, ok := g.exits[s]; ok {
+			g.a.jmp(l)
+			return
+		}
+		g.exits[s] = g.a.newLabel()
+		g.a.bind(g.exits[s])
+	}
+	g.restoreItems(s)
+	g.a.jmp(g.endLab)
+}
+
+// faultEdge returns the label of a stub that goes to block to with the address m
+// as its parameter.
+func (g *gen) faultEdge(to ir.BlockID, m mem) label {
+	stub := g.a.newLabel()
+	g.later(func() {
+		g.a.bind(stub)
+		busy := g.busy
+		grows := g.savesBefore(to).has(itemFrame)
+		g.beginEdge(to)
+		g.busy |= busy
+		if grows && m.base == RSP {
+			m.disp += g.plan.frame
+		}
+		param := g.an.p.Blocks[to].Params[0]
+		switch d := g.al.loc[param]; d.kind {
+		case locReg:
+			g.leaMove(d.r, m)
+		case locSpill:
+			s := g.scratch()
+			g.lea(8, s, m)
+			g.mr(iMOV, 8, rmMem(g.spillSlot(d.slot)), s)
+		}
+		g.edgeTo = ir.NoBlock
+		g.a.jmp(g.blockLab[to])
+	})
+	return stub
 }

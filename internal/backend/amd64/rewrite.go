@@ -196,3 +196,47 @@ func (r *reloader) operands(list []ir.Value) []ir.Value {
 	}
 	return list
 }
+
+// splitExits gives every edge to a block that only counts and exits a copy of
+// its own, so that each way out restores just what was saved on that way.
+func splitExits(p *ir.Program) *ir.Program {
+	q := &ir.Program{Name: p.Name, Classes: p.Classes, Blocks: make([]*ir.Block, len(p.Blocks))}
+	for i, b := range p.Blocks {
+		c := *b
+		q.Blocks[i] = &c
+	}
+	taken := map[ir.BlockID]bool{}
+	fix := func(e *ir.Edge) {
+		if !leaf(p.Blocks[e.To]) {
+			return
+		}
+		if taken[e.To] && len(q.Blocks) < 2*len(p.Blocks)+8 {
+			c := *p.Blocks[e.To]
+			q.Blocks = append(q.Blocks, &c)
+			e.To = ir.BlockID(len(q.Blocks) - 1)
+			return
+		}
+		taken[e.To] = true
+	}
+	for _, b := range q.Blocks[:len(p.Blocks)] {
+		if b.Term.Kind == ir.Jump || b.Term.Kind == ir.Branch {
+			fix(&b.Term.Then)
+		}
+		if b.Term.Kind == ir.Branch {
+			fix(&b.Term.Else)
+		}
+	}
+	return q
+}
+
+func leaf(b *ir.Block) bool {
+	if len(b.Params) > 0 || b.Term.Kind != ir.Exit || len(b.Instrs) > 2 {
+		return false
+	}
+	for _, in := range b.Instrs {
+		if in.Op != ir.Count {
+			return false
+		}
+	}
+	return true
+}

@@ -5,19 +5,22 @@
 // array map, laid out as ring.Layout says with offsets from the start of that
 // value in the place of addresses.
 //
-// The way of a program through the package, in the order of the files:
+// A program goes through these files, in this order. Package amd64 has files of the same
+// names for the same topics (test/backends_test.go lists those that only one backend has):
 //
 //	compile.go   the entry; what is checked before
-//	analyse.go   what is known of a program: numbers, uses, what a branch does itself
-//	needs.go     what operations need beside their operands, and which make calls
+//	rewrite.go   changes of the program for this backend: one reading of the time
+//	analyse.go   what is known of a program: numbers, uses
+//	fold.go      what is done inside another operation: comparisons in branches, copies of the context
+//	needs.go     what operations need beside their operands, which make calls, which are emitted
 //	dominate.go  where the pointer that loads start from is made
-//	env_once.go  one reading of the time
 //	live.go      when values live (package regalloc); liveset.go what is live exactly
 //	regalloc.go  what the allocator (package regalloc) must know of the registers
-//	gen.go       blocks to instructions; order.go which block stands where
+//	gen.go       blocks to instructions; order.go the place of each block
 //	moves.go     parameters of blocks: parallel copies
-//	lower_*.go   one file per family of operations
-//	asm.go       instructions, labels, sections; long jumps
+//	operand.go   where a value is at an instruction
+//	lower_*.go   one file for each family of operations; lower_term.go ends blocks
+//	asm.go       instructions, labels, sections; link.go sets the offsets of jumps
 //	listing.go   the code as text
 //
 // Registers: r0 is scratch, r1 to r5 hold values that no call lies in, r6 to r9

@@ -8,6 +8,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/ir"
 )
 
+func init() { lower[ir.Load] = (*gen).loadMemory }
+
 // A load of kernel memory where the kernel lets a program read any address (Features.RdonlyCast): the
 // instruction gives 0 when it cannot read, or when the address is not the kernel's. So a nonzero value is
 // right, and a 0 is read again out of line by a helper that distinguishes a fault from a zero.

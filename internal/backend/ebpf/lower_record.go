@@ -9,6 +9,15 @@ import (
 	"github.com/jalon-trace/jalon/internal/ring"
 )
 
+func init() {
+	lower[ir.Reserve] = (*gen).reserve
+	lower[ir.Put] = (*gen).put
+	lower[ir.Commit] = (*gen).commit
+	lower[ir.Count] = (*gen).count
+	lower[ir.Give] = (*gen).give
+	lower[ir.Take] = (*gen).take
+}
+
 // tries is how often a Reserve that others interrupt is tried again. The others
 // run on the same CPU, in interrupts, or are threads that moved to another in between.
 const tries = 8

@@ -8,6 +8,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/ir"
 )
 
+func init() { lower[ir.StrEq] = (*gen).streq }
+
 // textPiece is how many bytes of a text are compared at once.
 const textPiece = 64
 

@@ -87,17 +87,6 @@ func (g *gen) edgeMoves(e *ir.Edge) []move {
 	return ms
 }
 
-// jumps are the jumps that are taken when a comparison holds, the opposite ones,
-// and those with the operands changed over.
-var jumps = map[ir.Op]struct{ op, not, swapped, notSwapped asm.JumpOp }{
-	ir.Eq:  {asm.JEq, asm.JNE, asm.JEq, asm.JNE},
-	ir.Ne:  {asm.JNE, asm.JEq, asm.JNE, asm.JEq},
-	ir.SLt: {asm.JSLT, asm.JSGE, asm.JSGT, asm.JSLE},
-	ir.SLe: {asm.JSLE, asm.JSGT, asm.JSGE, asm.JSLT},
-	ir.ULt: {asm.JLT, asm.JGE, asm.JGT, asm.JLE},
-	ir.ULe: {asm.JLE, asm.JGT, asm.JGE, asm.JLT},
-}
-
 // branch jumps when v is not zero, or, with invert, when it is.
 func (g *gen) branch(v ir.Value, invert bool, to label) {
 	if g.an.fused[v] {
@@ -109,33 +98,4 @@ func (g *gen) branch(v ir.Value, invert bool, to label) {
 		op = asm.JEq
 	}
 	g.jumpIfImm(op, 8, g.reg(v, scratch), 0, to)
-}
-
-// compareJump jumps when the comparison in holds, or, with invert, does not.
-func (g *gen) compareJump(in *ir.Instr, invert bool, to label) {
-	j := jumps[in.Op]
-	a, b := in.A, in.B
-	op := j.op
-	_, swap := g.number(a)
-	switch {
-	case swap && invert:
-		op = j.notSwapped
-	case swap:
-		op = j.swapped
-	case invert:
-		op = j.not
-	}
-	if swap {
-		a, b = b, a
-	}
-	ra := g.reg(a, scratch)
-	if k, ok := g.small(b, in.W); ok {
-		g.jumpIfImm(op, in.W, ra, k, to)
-		return
-	}
-	tmp := scratch
-	if ra == scratch && g.at(b).kind != locReg {
-		tmp = g.extra()
-	}
-	g.jumpIf(op, in.W, ra, g.reg(b, tmp), to)
 }

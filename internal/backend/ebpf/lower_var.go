@@ -6,6 +6,13 @@ import (
 	"github.com/jalon-trace/jalon/internal/ir"
 )
 
+func init() {
+	lower[ir.GetVar] = (*gen).getVar
+	lower[ir.SetVar] = (*gen).setVar
+	lower[ir.AddVar] = (*gen).addVar
+	lower[ir.FetchAddVar] = (*gen).fetchAddVar
+}
+
 // variable makes d point to variable n of the session.
 func (g *gen) variable(d asm.Register, n int64) {
 	g.mapPointer(d, g.c.Layout.Variables+8*uint64(n))

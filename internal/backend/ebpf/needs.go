@@ -76,3 +76,31 @@ func (an *analysis) calls(in *ir.Instr) bool {
 func keepsA(in *ir.Instr) bool {
 	return in.Op.Info().Reads || in.Op == ir.Give
 }
+
+// hasEffect reports whether in does something beside its result.
+func (an *analysis) hasEffect(in *ir.Instr) bool {
+	info := in.Op.Info()
+	if info.Pure {
+		return false
+	}
+	return !(info.Reads && in.Dst != ir.None && in.Fault == ir.NoBlock)
+}
+
+// emitted reports whether code is made for in at its own place.
+func (an *analysis) emitted(in *ir.Instr) bool {
+	if an.hasEffect(in) {
+		return true
+	}
+	return an.uses[in.Dst] > 0 && !an.known[in.Dst] && !an.fused[in.Dst]
+}
+
+// inputs are the values that in reads.
+func (an *analysis) inputs(in *ir.Instr) []ir.Value {
+	if _, ok := an.contextCopy(in); ok {
+		return nil
+	}
+	if who, ok := an.who[in]; ok {
+		return []ir.Value{who}
+	}
+	return in.Operands()
+}

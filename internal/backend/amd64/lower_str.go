@@ -1,0 +1,149 @@
+package amd64
+
+import "github.com/jalon-trace/jalon/internal/ir"
+
+func init() { lower[ir.CopyStr] = (*gen).lowerCopyStr }
+
+// lowerCopyStr copies byte by byte up to a word border, then by aligned words,
+// which lie in one page each: a word is readable when its first byte is. Wide
+// characters are copied one by one.
+func (g *gen) lowerCopyStr(in *ir.Instr) {
+	src, dst := g.pointer(in.A, 0, in.Aux), at(g.rec(), int32(in.Imm))
+	if in.Aux == 0 {
+		g.mi(iMOV, 4, rmMem(dst.plus(slotLen)), 0)
+		g.mi(iMOV, 4, rmMem(dst.plus(slotFlags)), ir.FlagTruncated)
+		return
+	}
+	c := &strCopy{
+		gen: g, src: src, dst: dst.plus(slotBytes), max: in.Aux,
+		i: g.scratch(), t: g.scratch(), w: g.scratch(),
+		unreadable: g.a.newLabel(), truncated: g.a.newLabel(), end: g.a.newLabel(),
+	}
+	first := g.copyFault(in, src)
+	if first != noLabel {
+		g.nullTest(in.A, src.base, first)
+	}
+	store := g.a.newLabel()
+	g.movImm(c.i, 0)
+	if in.W == 1 {
+		c.head()
+		c.words()
+	} else {
+		c.wide(in.W)
+	}
+	g.a.bind(c.end)
+	g.movImm(c.t, 0)
+	g.a.bind(store)
+	g.mr(iMOV, 4, rmMem(dst.plus(slotLen)), c.i)
+	g.mr(iMOV, 4, rmMem(dst.plus(slotFlags)), c.t)
+	g.later(func() {
+		g.a.bind(c.unreadable)
+		if first != noLabel {
+			g.mr(iTEST, 4, rmReg(c.i), c.i)
+			g.a.jcc(ccE, first)
+		}
+		g.movImm(c.t, ir.FlagUnreadable)
+		g.a.jmp(store)
+		g.a.bind(c.truncated)
+		g.movImm(c.t, ir.FlagTruncated)
+		g.a.jmp(store)
+	})
+}
+
+// strCopy is a string copy being emitted.
+type strCopy struct {
+	*gen
+	src, dst                   mem
+	max                        int64
+	i, t, w                    Reg
+	unreadable, truncated, end label
+}
+
+// byte copies one byte and goes on behind it, or leaves at NUL.
+func (c *strCopy) byte() {
+	o := memOpd(c.src.indexed(c.i))
+	o.fix = c.unreadable
+	c.rmo(iMOVZB, 4, c.w, o)
+	c.mr(iTEST, 4, rmReg(c.w), c.w)
+	c.a.jcc(ccE, c.end)
+	c.mr(iMOV, 1, rmMem(c.dst.indexed(c.i)), c.w)
+	c.mi(iADD, 4, rmReg(c.i), 1)
+}
+
+// wide copies characters of n bytes. One that cannot be read whole ends the string.
+func (c *strCopy) wide(n uint8) {
+	loop := c.a.newLabel()
+	c.a.bind(loop)
+	c.mi(iCMP, 4, rmReg(c.i), c.max)
+	c.a.jcc(ccAE, c.truncated)
+	o := memOpd(c.src.indexed(c.i))
+	o.fix = c.unreadable
+	c.extend(c.w, n, false, o)
+	c.mr(iTEST, 4, rmReg(c.w), c.w)
+	c.a.jcc(ccE, c.end)
+	c.mr(iMOV, n, rmMem(c.dst.indexed(c.i)), c.w)
+	c.mi(iADD, 4, rmReg(c.i), int64(n))
+	c.a.jmp(loop)
+}
+
+// head copies up to the first word border.
+func (c *strCopy) head() {
+	loop, aligned := c.a.newLabel(), c.a.newLabel()
+	c.a.bind(loop)
+	c.lea(8, c.t, c.src.indexed(c.i))
+	c.mi(iTEST, 1, rmReg(c.t), 7)
+	c.a.jcc(ccE, aligned)
+	c.mi(iCMP, 4, rmReg(c.i), c.max)
+	c.a.jcc(ccAE, c.truncated)
+	c.byte()
+	c.a.jmp(loop)
+	c.a.bind(aligned)
+}
+
+// words copies aligned words up to the one with the NUL, then the bytes that
+// are left of the slot.
+func (c *strCopy) words() {
+	loop, bytes := c.a.newLabel(), c.a.newLabel()
+	if c.max >= 8 {
+		found := c.a.newLabel()
+		ones, highs, v := c.constReg(-0x0101010101010101), c.constReg(-0x7f7f7f7f7f7f7f80), c.scratch()
+		c.a.bind(loop)
+		c.lea(8, c.t, at(c.i, 8))
+		c.mi(iCMP, 4, rmReg(c.t), c.max)
+		c.a.jcc(ccA, bytes)
+		o := memOpd(c.src.indexed(c.i))
+		o.fix = c.unreadable
+		c.rmo(iMOV, 8, c.w, o)
+		// The lowest high bit of (w - 0x01..) & ^w & 0x80.. is that of the first zero byte.
+		c.rmo(iMOV, 8, v, regOpd(c.w))
+		c.m(iNOT, 8, regOpd(v))
+		c.rmo(iAND, 8, v, regOpd(highs))
+		c.lea(8, c.t, atIdx(c.w, ones, 1, 0))
+		c.rmo(iAND, 8, v, regOpd(c.t))
+		c.a.jcc(ccNE, found)
+		c.mr(iMOV, 8, rmMem(c.dst.indexed(c.i)), c.w)
+		c.mi(iADD, 4, rmReg(c.i), 8)
+		c.a.jmp(loop)
+		c.later(func() { c.last(v, found) })
+	}
+	c.a.bind(bytes)
+	c.mi(iCMP, 4, rmReg(c.i), c.max)
+	c.a.jcc(ccAE, c.truncated)
+	c.byte()
+	c.a.jmp(bytes)
+}
+
+// last stores the bytes of w before its NUL, which v marks, and zeros behind them.
+func (c *strCopy) last(v Reg, found label) {
+	c.a.bind(found)
+	c.lea(8, c.t, at(v, -1))
+	c.m(iNOT, 8, regOpd(v))
+	c.rmo(iAND, 8, c.t, regOpd(v)) // ones below the mark
+	c.rmo(iAND, 8, c.w, regOpd(c.t))
+	c.mr(iMOV, 8, rmMem(c.dst.indexed(c.i)), c.w)
+	c.m(iNOT, 8, regOpd(c.t))
+	c.rmo(iBSF, 8, c.t, regOpd(c.t))
+	c.mi(iSHR, 4, rmReg(c.t), 3)
+	c.rmo(iADD, 4, c.i, regOpd(c.t))
+	c.a.jmp(c.end)
+}

@@ -1,0 +1,60 @@
+package test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// ownFiles are the files of a backend that the others do not have, and why.
+var ownFiles = map[string]map[string]string{
+	"amd64": {
+		"insn.go":        "eBPF instructions are encoded by cilium/ebpf",
+		"encode.go":      "as insn.go",
+		"text.go":        "as insn.go",
+		"track.go":       "an eBPF program owns its registers: nothing of another program is destroyed",
+		"save.go":        "as track.go",
+		"stackedge.go":   "as track.go",
+		"regset.go":      "as track.go",
+		"scratch.go":     "eBPF has two registers for intermediate results, see operand.go",
+		"lower_float.go": "the kernel's programs cannot compute with floating point",
+	},
+	"ebpf": {
+		"dominate.go": "the verifier wants a pointer to be made on every way to its uses",
+		"liveset.go":  "the verifier does not let a register be saved that was never written",
+	},
+}
+
+// TestBackendFiles: one topic has the same file name in both backends.
+func TestBackendFiles(t *testing.T) {
+	has := map[string]map[string]bool{}
+	for backend := range ownFiles {
+		has[backend] = map[string]bool{}
+		files, err := filepath.Glob(filepath.Join("../internal/backend", backend, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %d files, %v", backend, len(files), err)
+		}
+		for _, f := range files {
+			if name := filepath.Base(f); !strings.HasSuffix(name, "_test.go") {
+				has[backend][name] = true
+			}
+		}
+	}
+	for one, own := range ownFiles {
+		for other := range ownFiles {
+			if one == other {
+				continue
+			}
+			for name := range has[one] {
+				if has[other][name] == (own[name] != "") {
+					t.Errorf("%s/%s: in %s: %v; the reason for a file of its own: %q", one, name, other, has[other][name], own[name])
+				}
+			}
+		}
+		for name := range own {
+			if !has[one][name] {
+				t.Errorf("%s/%s is in the list and does not exist", one, name)
+			}
+		}
+	}
+}
