@@ -103,7 +103,7 @@ var packages = []struct{ path, imports string }{
 	{"gdb/experiment", "gdb/agentexpr gdb/rsp"},
 	{"gdb/stub", "gdb/agentexpr gdb/experiment gdb/rsp"},
 	{"gdb/process", "debuginfo debuginfo/dwarf debuginfo/usdt drain engine engine/inproc event gdb/agentexpr gdb/experiment gdb/rsp gdb/stub image ir probe procdir process ring sema"},
-	{"gdb/kernel", "engine engine/kernel event gdb/agentexpr gdb/experiment gdb/rsp gdb/stub ir printk ring sema"},
+	{"gdb/kernel", "drain engine engine/kernel event gdb/agentexpr gdb/experiment gdb/rsp gdb/stub ir printk ring sema"},
 	{".", "bounded ctype drain event format lang session tracepoint"},
 	{"cmd/jalon", ". backend/amd64 backend/ebpf bounded debuginfo debuginfo/dwarf engine engine/inproc engine/kernel engine/uprobes event format gdb/agentexpr gdb/experiment gdb/kernel gdb/process gdb/rsp gdb/stub ir lang probe ring sema tracepoint"},
 }

@@ -347,6 +347,50 @@ func (d *Drain) Settle() error {
 	return d.sink.Flush()
 }
 
+// ReadToEnd reads the rings of the kernel engine to their end, when its programs have been
+// detached, and shows nothing: what it reads waits for its order.
+func (d *Drain) ReadToEnd() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.sample(); err != nil {
+		return err
+	}
+	for _, src := range d.sources {
+		for cpu := range src.reader.Rings() {
+			if !src.Kernel {
+				continue
+			}
+			if err := d.readLast(src, cpu); err != nil {
+				return err
+			}
+		}
+	}
+	return d.clock.Refresh()
+}
+
+// Recorded is how many records of a site have come so far: those shown, those that wait for
+// their order, and those that were still in the rings.
+func (d *Drain) Recorded(src *Source, site uint32) (uint64, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, err := d.look()
+	n := src.recorded[site]
+	d.merger.Each(func(r event.Record) {
+		if d.sourceOf(r.CPU) == src && r.Site() == site {
+			n++
+		}
+	})
+	return n, err
+}
+
+// Complete is a time up to which the sink has been given all events: no older one is still to
+// come. It is in nanoseconds of CLOCK_MONOTONIC if an engine is the kernel's, else in ticks.
+func (d *Drain) Complete() uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.merger.Complete()
+}
+
 // sample refreshes the clock before Add converts the first stamp, because a converted time is final.
 func (d *Drain) sample() error {
 	if d.merger.Key == nil {

@@ -156,6 +156,56 @@ func TestDrainBacklog(t *testing.T) {
 	}
 }
 
+// TestDrainComplete: Complete does not pass a record that is still being written, and no event
+// comes that is older. Recorded counts what waits for its order and what is in the rings.
+func TestDrainComplete(t *testing.T) {
+	const size = 4096
+	r := newRings(t, size)
+	complete := uint64(0)
+	r.give = func(ev *event.Event) {
+		if ev.TSC <= complete {
+			t.Errorf("an event of %d after everything up to %d was complete", ev.TSC, complete)
+		}
+	}
+	look := func() {
+		t.Helper()
+		for event.TSC() < r.tsc+2*r.drain.merger.Slack {
+			time.Sleep(time.Millisecond)
+		}
+		if _, err := r.drain.Poll(); err != nil {
+			t.Fatal(err)
+		}
+		complete = r.drain.Complete()
+	}
+	recorded := func(want int) {
+		t.Helper()
+		if n, err := r.drain.Recorded(r.src, 0); err != nil || n != uint64(want) {
+			t.Errorf("%d records, %v; want %d", n, err, want)
+		}
+	}
+	if n := r.drain.Complete(); n != 0 {
+		t.Errorf("complete up to %d before anything was read", n)
+	}
+	r.tsc = event.TSC()
+	written := 0
+	for cpu := range 4 {
+		written += r.flood(cpu, size, cpu == 1) / size
+	}
+	recorded(written)
+	stuck := r.tsc + 1
+	look()
+	if complete >= stuck {
+		t.Errorf("complete up to %d, and a record of %d is still being written", complete, stuck)
+	}
+	written += r.flood(1, size, false) / size
+	recorded(written)
+	look()
+	if complete < r.tsc {
+		t.Errorf("complete up to %d only, all of %d were shown", complete, r.tsc)
+	}
+	recorded(written)
+}
+
 // TestDrainEnds: events that take long to show keep the caller from other things for a
 // turn only, and from its end until the caller has waited for too long; what is not shown
 // then is counted.

@@ -202,6 +202,34 @@ func (m *Merger) Records() (n uint64) {
 	return n
 }
 
+// Each gives the records that were not yet given out, in no order.
+func (m *Merger) Each(f func(Record)) {
+	for i := range m.queues {
+		q := &m.queues[i]
+		for _, e := range q.entries[q.head:] {
+			f(Record{CPU: i, TSC: e.stamp, Data: q.buf[e.off : e.off+e.size]})
+		}
+	}
+}
+
+// Complete is a time up to which all records have been given out: no older one waits here or
+// is still to be read from a ring.
+func (m *Merger) Complete() uint64 {
+	if len(m.queues) == 0 {
+		return 0
+	}
+	mark := ^uint64(0)
+	for i := range m.queues {
+		q := &m.queues[i]
+		mark = min(mark, q.known-min(q.known, m.Slack))
+		if q.head < len(q.entries) {
+			oldest := q.oldest()
+			mark = min(mark, oldest-min(oldest, 1))
+		}
+	}
+	return mark
+}
+
 // watermark is the time up to which the order is known.
 func (m *Merger) watermark() uint64 {
 	mark := m.newest

@@ -8,7 +8,7 @@
 //	engine.go    the engine: runs, variables, counts
 //	site.go      a tracepoint: its programs, attached and detached
 //	registers.go what registers are at a static tracepoint
-//	drain.go     the rings: hits in the order of time
+//	records.go   the sink of the drain: records become hits, pairs one hit
 //	markers.go   static tracepoint markers
 //
 // docs/gdb-kernel.md is the user's page.

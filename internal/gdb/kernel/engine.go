@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	contract "github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/engine/kernel"
 	"github.com/jalon-trace/jalon/internal/gdb/agentexpr"
@@ -35,19 +33,26 @@ type engine struct {
 	// bufferSize is the ring of one CPU in bytes; 0: the engine's default.
 	bufferSize int
 
-	run   runEngine // nil before the first run
-	sites map[*experiment.Spec]*site
-	order []*site           // of the run, as they came
-	vars  map[int]int       // by GDB's number, the index
-	taken int               // indices in use, those of stops too
-	stops *experiment.Stops // nil: the reader of the hits ends the run
-	room  int64             // of the buffer, see SetRoom
-	drain *drain
-	epoch int64 // CLOCK_REALTIME - CLOCK_MONOTONIC at the start, ns
+	logTo func(string) // may be nil
+
+	run     runEngine // nil before the first run
+	sites   map[*experiment.Spec]*site
+	order   []*site           // of the run, as they came
+	vars    map[int]int       // by GDB's number, the index
+	taken   int               // indices in use, those of stops too
+	stops   *experiment.Stops // nil: the reader of the hits ends the run
+	room    int64             // of the buffer, see SetRoom
+	records *records          // nil before the first run
 }
 
 func newEngine(k *kernel.Host, mem *memory) *engine {
 	return &engine{k: k, mem: mem, room: experiment.NoLimit}
+}
+
+func (e *engine) log(format string, args ...any) {
+	if e.logTo != nil {
+		e.logTo(fmt.Sprintf(format, args...))
+	}
 }
 
 // Start begins a run; see experiment.Engine.
@@ -101,17 +106,16 @@ func (e *engine) begin(vars []experiment.Variable) error {
 		return err
 	}
 	e.k.Renew()
-	var err error
-	if e.epoch, err = epoch(); err != nil {
-		return err
-	}
 	run := e.k.NewEngine(kernel.EngineOptions{BufferSize: e.bufferSize, Room: maxPrograms, Ordered: true})
 	if err := run.Reserve(); err != nil {
 		return err
 	}
-	e.run = run
+	recs, err := newRecords(run.Rings())
+	if err != nil {
+		return errors.Join(err, run.Close())
+	}
+	e.run, e.records = run, recs
 	e.sites, e.order, e.vars, e.taken, e.stops = map[*experiment.Spec]*site{}, nil, map[int]int{}, 0, nil
-	e.drain = newDrain(e.run.Rings())
 	for _, v := range vars {
 		if !v.Builtin {
 			e.SetVariable(v.Number, v.Value)
@@ -120,25 +124,13 @@ func (e *engine) begin(vars []experiment.Variable) error {
 	return nil
 }
 
-// epoch is what CLOCK_MONOTONIC lacks to the time since 1970.
-func epoch() (int64, error) {
-	var real, mono unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &mono); err != nil {
-		return 0, fmt.Errorf("reading the monotonic clock: %w", err)
-	}
-	if err := unix.ClockGettime(unix.CLOCK_REALTIME, &real); err != nil {
-		return 0, fmt.Errorf("reading the wall clock: %w", err)
-	}
-	return real.Nano() - mono.Nano(), nil
-}
-
 // end frees what a run has left behind.
 func (e *engine) end() error {
 	run := e.run
 	if run == nil {
 		return nil
 	}
-	e.run, e.sites, e.order, e.vars, e.stops, e.drain = nil, nil, nil, nil, nil, nil
+	e.run, e.sites, e.order, e.vars, e.stops, e.records = nil, nil, nil, nil, nil, nil
 	return run.Close()
 }
 
@@ -211,10 +203,10 @@ func (e *engine) Counts(s *experiment.Spec) experiment.Counts {
 	if st == nil {
 		return experiment.Counts{}
 	}
-	e.drain.poll()
+	got := e.records.recorded(st)
 	n := e.run.Counts(st.main)
 	c := experiment.Counts{False: n.False, Faults: n.Faults, Lost: n.Lost}
-	c.Hits = st.recorded + c.Lost - min(c.Lost, st.halfLost)
+	c.Hits = got + c.Lost - min(c.Lost, st.halfLost)
 	return c
 }
 
@@ -283,6 +275,17 @@ func (e *engine) Memory(addr uint64, b []byte) error {
 		return err
 	}
 	return nil
+}
+
+// Drain gives the hits since the last call.
+func (e *engine) Drain(final bool, f func(*experiment.Hit)) {
+	if e.records == nil {
+		return
+	}
+	e.giveBack()
+	if err := e.records.read(final, f); err != nil {
+		e.log("reading the trace: %v", err)
+	}
 }
 
 // Gone never holds: the kernel stays.

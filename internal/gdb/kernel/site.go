@@ -37,7 +37,6 @@ type site struct {
 	line              []byte          // of StaticText
 
 	unpaid   uint64 // hits whose room in the buffer has been given back
-	recorded uint64 // records of main that came out of the rings
 	halfLost uint64 // those of own that did not come
 	// begun is the variable without which main does nothing, of a pair: it is set when
 	// both programs are attached.
@@ -69,7 +68,7 @@ func (e *engine) make(s *experiment.Spec) (*site, error) {
 	}
 	e.sites[s] = st
 	e.order = append(e.order, st)
-	e.drain.add(st)
+	e.records.know(st)
 	return st, nil
 }
 
@@ -139,7 +138,7 @@ func (st *site) name() string {
 
 // load makes and loads the program of the tracepoint.
 func (st *site) load(at *kernel.Point, opt agentexpr.Options) error {
-	opt.Kernel, opt.PC, opt.Var, opt.Epoch, opt.Stop = true, st.spec.Addr, st.e.variable, st.e.epoch, st.e.stops.Of(st.spec)
+	opt.Kernel, opt.PC, opt.Var, opt.Epoch, opt.Stop = true, st.spec.Addr, st.e.variable, st.e.records.epoch, st.e.stops.Of(st.spec)
 	program := st.spec.Program
 	if program.Name == "" {
 		program.Name = st.name()
@@ -158,7 +157,7 @@ func (st *site) program(at *kernel.Point, p *ir.Program, size int, first *contra
 	contract.Finish(p, p.Name, true)
 	x := &contract.Program{
 		Key: st, Number: st.spec.Number, Label: p.Name, Site: at, IR: p, First: first,
-		Schema: &event.Schema{Place: p.Name, RecordSize: size},
+		Schema: &event.Schema{Place: p.Name, Kernel: true, RecordSize: size},
 	}
 	errs, err := st.e.run.Load([]*contract.Program{x})
 	return x, errors.Join(append(errs, err)...)

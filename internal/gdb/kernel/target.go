@@ -53,7 +53,7 @@ func Open(opt Options) (*Target, error) {
 	t := &Target{k: k, desc: rsp.TargetOf(host.Processor), events: make(chan stub.Stop), name: "kernel"}
 	t.mem = openMemory("/proc/kcore", k.ReadMemory)
 	t.e = newEngine(k, t.mem)
-	t.e.bufferSize = opt.BufferSize
+	t.e.bufferSize, t.e.logTo = opt.BufferSize, opt.Log
 	if opt.Vmlinux != "" {
 		if _, err := k.Slide(); err != nil {
 			return nil, errors.Join(err, t.Close())
