@@ -88,7 +88,7 @@ func (p *waiter) firstStop(c *task) (unix.WaitStatus, error) {
 		if !ws.Stopped() {
 			return ws, sys.ErrThreadGone
 		}
-		p.queue = slices.Delete(p.queue, i, i+1)
+		p.remove(i)
 		return ws, nil
 	}
 	return p.await(c)

@@ -86,6 +86,7 @@ func (p *signals) refer(t *task, sig unix.Signal, r raised, regs *Regs, inside b
 		return false
 	}
 	if r.again {
+		p.waits.drop(t) // before the pc is moved, or it would come twice
 		regs.SetPC(regs.PC() - r.behind)
 		_ = sys.SetRegs(t.TID, regs) // ESRCH: dying
 	} else {

@@ -4,6 +4,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -51,8 +52,10 @@ type tracer struct {
 type waiter struct {
 	*tracer
 	sigchld chan os.Signal
-	queue   []waited // taken from the kernel, not handled yet
-	late    []func() // to be done when the queue is empty
+	queue   []waited      // taken from the kernel, not handled yet
+	late    []func()      // to be done when the queue is empty
+	asked   time.Time     // when all threads were asked for by number
+	askTook time.Duration // how long that took
 }
 
 // world stops all threads, and lets threads go on.

@@ -7,7 +7,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
-// redirection says how redirectBeforeWait has handled the signal of a stop.
+// redirection says how redirect has handled the signal of a stop.
 type redirection uint8
 
 const (
@@ -16,29 +16,47 @@ const (
 	redirectedAtLinker             // the breakpoint in ld.so
 )
 
-// redirectBeforeWait moves a thread that has stopped at an int3 or a guarded access of ours,
-// before its stop is taken from the kernel with wait. Jalon may be killed at any
-// moment, and then the kernel lets the thread go:
+// beforeTake handles what must be done about a signal-delivery-stop before it is taken from
+// the kernel with wait(2), and reports whether it is to be left there. Jalon may be killed
+// at any moment, and then the kernel lets the thread go, with the signal if that was not
+// taken.
+//
+// A thread at an int3 or a guarded access of ours is moved, and its signal is taken:
 //
 //  1. before this: the signal is delivered with the pc where it was raised; the
 //     handlers in the process (traphandler.go, faulthandler.go) know it.
 //  2. between this and wait: the signal is delivered at the new pc; they know it too.
-//  3. between wait and the resume: wait has taken the signal, and nothing is
-//     delivered. The pc is the new one already.
-func (p *signals) redirectBeforeWait(tid int) {
-	t := p.threads.Get(tid)
-	if t == nil || t.Copy || t.redirected != notRedirected || t.State == threads.Stopped || t.State == threads.Exiting {
-		return
-	}
+//  3. between wait and the resume: nothing is delivered. The pc is the new one already.
+//
+// The trap of a step, a breakpoint or a watchpoint of ours would end the program: it is
+// taken as soon as it is seen. So is what comes during an injected call.
+//
+// Any other signal is the program's. It is left with the kernel until the resume, which
+// replaces it by what is to be delivered.
+func (p *signals) beforeTake(t *task) (left bool) {
 	var si sys.Siginfo
-	if sys.GetSiginfo(tid, &si) != nil {
-		return // it runs, or is in a stop that is not a signal's
+	if t.redirected != notRedirected || t.TID == p.injector.Borrowed() {
+		return false
 	}
+	if t.State == threads.Exiting || sys.GetSiginfo(t.TID, &si) != nil {
+		return false // dying
+	}
+	if !t.Copy && t.State != threads.Stopped {
+		if p.redirect(t, &si); t.redirected != notRedirected {
+			return false
+		}
+	}
+	ours := unix.Signal(si.Signo) == unix.SIGTRAP && si.Code > sys.SIUser && (p.ctl != nil || si.Code != sys.SIKernel)
+	return !ours
+}
+
+// redirect moves a thread that has stopped at an int3 or a guarded access of ours.
+func (p *signals) redirect(t *task, si *sys.Siginfo) {
 	var regs Regs
-	sig := unix.Signal(si.Signo)
+	sig, to := unix.Signal(si.Signo), notRedirected
 	switch {
 	case sig == unix.SIGTRAP && si.Code == sys.SIKernel:
-		if sys.GetRegs(tid, &regs) != nil {
+		if sys.GetRegs(t.TID, &regs) != nil {
 			return
 		}
 		addr := regs.PC() - 1
@@ -47,30 +65,30 @@ func (p *signals) redirectBeforeWait(tid int) {
 		}
 		if p.linker.modules.addr != 0 && addr == p.linker.modules.addr && t.dbg.over != addr {
 			regs.SetPC(p.linker.modules.cont)
-			t.redirected = redirectedAtLinker
+			to = redirectedAtLinker
 		} else if p.cfg.OnTrap != nil {
-			if pc, ok := p.cfg.OnTrap(tid, addr); ok {
+			if pc, ok := p.cfg.OnTrap(t.TID, addr); ok {
 				regs.SetPC(pc)
-				t.redirected = redirectedAtSite
+				to = redirectedAtSite
 			}
 		}
 	case (sig == unix.SIGSEGV || sig == unix.SIGBUS) && si.Code > sys.SIUser && p.cfg.OnFault != nil:
-		if sys.GetRegs(tid, &regs) != nil {
+		if sys.GetRegs(t.TID, &regs) != nil {
 			return
 		}
-		if p.readClock(tid, sig, si.Code, &regs) {
-			t.redirected = redirectedAtSite
-		} else if pc, ok := p.cfg.OnFault(tid, int(sig), regs.PC()); ok {
+		if p.readClock(t.TID, sig, si.Code, &regs) {
+			to = redirectedAtSite
+		} else if pc, ok := p.cfg.OnFault(t.TID, int(sig), regs.PC()); ok {
 			regs.SetPC(pc)
-			t.redirected = redirectedAtSite
+			to = redirectedAtSite
 		}
 	}
-	if t.redirected != notRedirected && sys.SetRegs(tid, &regs) != nil {
-		t.redirected = notRedirected // dying
+	if to != notRedirected && sys.SetRegs(t.TID, &regs) == nil { // else it is dying
+		t.redirected = to
 	}
 }
 
-// wasRedirected reports whether redirectBeforeWait has handled the signal of the stop.
+// wasRedirected reports whether redirect has handled the signal of the stop.
 func (p *signals) wasRedirected(t *task, sig unix.Signal) bool {
 	m := t.redirected
 	t.redirected = notRedirected

@@ -27,7 +27,7 @@ func signalHandler(sig unix.Signal) func(p *signals, t *task, sig unix.Signal, s
 }
 
 // signalStop: a signal is about to be delivered. t.sig stays 0 where it is
-// suppressed.
+// suppressed; then it is taken from the kernel, too.
 func (p *signals) signalStop(t *task, sig unix.Signal) {
 	p.handleSignal(t, sig)
 	switch {
@@ -36,6 +36,9 @@ func (p *signals) signalStop(t *task, sig unix.Signal) {
 		p.debugger.controlSignal(t)
 	default:
 		p.dispositions.learnOnDelivery(t)
+	}
+	if t.State == threads.Stopped && t.Stop == threads.StopSignal && t.Sig == 0 && t.dbg.kept == nil {
+		p.waits.drop(t)
 	}
 }
 

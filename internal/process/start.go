@@ -226,6 +226,7 @@ func (p *starter) takeChild() error {
 		if err := sys.Cont(p.pid, t.Sig); err != nil {
 			return err
 		}
+		t.State = threads.Running
 	}
 	var regs Regs
 	if err := sys.GetRegs(p.pid, &regs); err != nil {

@@ -11,7 +11,9 @@ import (
 // for handling its stops.
 type task struct {
 	threads.Thread
-	redirected redirection  // what redirectBeforeWait did at the stop that is to be handled
+	redirected redirection  // what redirect did at the stop that is to be handled
+	queued     bool         // a report of it is in the waiter's queue
+	left       bool         // the signal of its last stop is left with the kernel, see waiter.take
 	last       int64        // when its last stop was handled, CLOCK_MONOTONIC
 	asBorn     bool         // with all signals blocked, as libc does it: see inheritMask
 	hidden     hidden       // see restart.go

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/process/sys"
+	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
 // waited is a state change taken from the kernel.
@@ -63,7 +64,7 @@ func (p *waiter) batch() (any bool) {
 	any = len(p.queue) > 0 || len(p.late) > 0
 	for len(p.queue) > 0 {
 		w := p.queue[0]
-		p.queue = p.queue[1:]
+		p.remove(0)
 		p.driver.handleStop(w.tid, w.ws)
 	}
 	late := p.late
@@ -77,39 +78,91 @@ func (p *waiter) batch() (any bool) {
 // collect takes all state changes. Wait(-1) could take a child that is not
 // ours: a child of another thread of jalon moves to this one when that thread
 // ends. So look first, and take only what is known to be ours.
+//
+// A stop whose signal is left with the kernel (see take) hides the threads behind it. One
+// that is about to be handled does not hide them for long: all are asked by number only
+// once in a while, so that none starves behind a thread that gets signals all the time.
 func (p *waiter) collect() {
 	for {
-		tid := sys.PeekWait(0)
-		if tid == 0 {
+		tid, ws := sys.PeekWait(0)
+		switch {
+		case tid == 0:
 			return
-		}
-		if !p.ours(tid) {
+		case !p.ours(tid), p.seen(tid, ws) && !p.isQueued(tid):
 			p.collectKnown()
 			return
+		case p.seen(tid, ws):
+			if time.Since(p.asked) > max(starves, 10*p.askTook) {
+				p.collectKnown()
+			}
+			return
 		}
-		p.signals.redirectBeforeWait(tid)
-		if ws, ok := sys.Wait(tid); ok {
-			p.queue = append(p.queue, waited{tid, ws})
-		}
+		p.enqueue(tid, ws)
 	}
 }
 
-// collectKnown asks for each known thread, because a child of another thread is first in the queue.
+// starves is how long a thread may be hidden behind another one that gets signals.
+const starves = time.Millisecond
+
+// collectKnown asks for each known thread, because one is first in the kernel's list that
+// is not to be taken.
 func (p *waiter) collectKnown() {
+	start := time.Now()
 	for _, tid := range p.threads.Numbers() {
 		p.collectOne(tid)
 	}
+	p.asked = time.Now()
+	p.askTook = p.asked.Sub(start)
 }
 
 // collectOne takes the state change of one thread, if there is one.
 func (p *waiter) collectOne(tid int) {
-	if sys.PeekWait(tid) == 0 {
+	if got, ws := sys.PeekWait(tid); got != 0 && !p.seen(tid, ws) {
+		p.enqueue(tid, ws)
+	}
+}
+
+// enqueue takes a state change that was seen.
+func (p *waiter) enqueue(tid int, ws unix.WaitStatus) {
+	if ws, ok := p.take(tid, ws); ok {
+		p.again(tid, ws)
+	}
+}
+
+// take takes a state change that was seen. Where it is a signal that the program is to get,
+// it is only seen: the kernel still has the signal (see sys.PeekWait), and delivers it should
+// jalon be killed before the thread is resumed. A signal that is to be suppressed is taken,
+// see drop.
+func (p *waiter) take(tid int, ws unix.WaitStatus) (unix.WaitStatus, bool) {
+	t := p.threads.Get(tid)
+	if t != nil && sys.SignalStop(ws) {
+		if t.left = p.signals.beforeTake(t); t.left {
+			return ws, true
+		}
+	}
+	return sys.Wait(tid)
+}
+
+// drop takes the signal of a thread's stop from the kernel: it is suppressed.
+func (p *waiter) drop(t *task) {
+	if !t.left {
 		return
 	}
-	p.signals.redirectBeforeWait(tid)
-	if ws, ok := sys.Wait(tid); ok {
-		p.queue = append(p.queue, waited{tid, ws})
+	t.left = false
+	if ws, ok := sys.Wait(t.TID); ok && !sys.SignalStop(ws) {
+		p.again(t.TID, ws) // it was killed, and this is its end
 	}
+}
+
+// seen reports whether a state change is one that was left with the kernel.
+func (p *waiter) seen(tid int, ws unix.WaitStatus) bool {
+	t := p.threads.Get(tid)
+	return t != nil && sys.SignalStop(ws) && (t.queued || t.State == threads.Stopped)
+}
+
+func (p *waiter) isQueued(tid int) bool {
+	t := p.threads.Get(tid)
+	return t != nil && t.queued
 }
 
 // ours reports whether a thread is traced by this goroutine's thread: known, or a
@@ -143,16 +196,16 @@ func (p *waiter) await(t *task) (unix.WaitStatus, error) {
 func (p *waiter) awaitUnless(t *task, late func(state byte) bool) (unix.WaitStatus, error) {
 	for {
 		for start := time.Now(); ; {
-			if sys.PeekWait(t.TID) == 0 { // redirectBeforeWait must see what Wait will take
+			got, ws := sys.PeekWait(t.TID)
+			if got == 0 {
 				if time.Since(start) > spin {
 					break
 				}
 				continue
 			}
-			p.signals.redirectBeforeWait(t.TID)
-			if ws, ok := sys.Wait(t.TID); ok {
+			if ws, ok := p.take(t.TID, ws); ok {
 				if sys.Ends(ws) {
-					p.queue = append(p.queue, waited{t.TID, ws})
+					p.again(t.TID, ws)
 					return ws, sys.ErrThreadGone
 				}
 				return ws, nil
@@ -165,7 +218,7 @@ func (p *waiter) awaitUnless(t *task, late func(state byte) bool) (unix.WaitStat
 			if sys.Ends(ws) {
 				return ws, sys.ErrThreadGone
 			}
-			p.queue = slices.Delete(p.queue, i, i+1)
+			p.remove(i)
 			return ws, nil
 		}
 		s := sys.ThreadState(t.TID)
@@ -209,12 +262,12 @@ const (
 
 // reports says whether a state change can be taken.
 func (p *waiter) reports() bool {
-	tid := sys.PeekWait(0)
-	if tid == 0 || tid == p.pid || p.ours(tid) {
+	tid, ws := sys.PeekWait(0)
+	if tid == 0 || (tid == p.pid || p.ours(tid)) && !p.seen(tid, ws) {
 		return tid != 0
 	}
-	for tid := range p.threads.All() { // a child of another thread is first in the queue
-		if sys.PeekWait(tid) != 0 {
+	for tid := range p.threads.All() { // one that is not to be taken is first in the queue
+		if got, ws := sys.PeekWait(tid); got != 0 && !p.seen(tid, ws) {
 			return true
 		}
 	}
@@ -231,5 +284,22 @@ func (p *tracer) cleanup() {
 // later has f done when the queue is empty.
 func (p *waiter) later(f func()) { p.late = append(p.late, f) }
 
-// again puts a report into the queue that was taken before its time.
-func (p *waiter) again(tid int, ws unix.WaitStatus) { p.queue = append(p.queue, waited{tid, ws}) }
+// again puts a report into the queue, also one that was taken before its time.
+func (p *waiter) again(tid int, ws unix.WaitStatus) {
+	p.queue = append(p.queue, waited{tid, ws})
+	if t := p.threads.Get(tid); t != nil {
+		t.queued = true
+	}
+}
+
+// remove takes the ith report out of the queue.
+func (p *waiter) remove(i int) {
+	if t := p.threads.Get(p.queue[i].tid); t != nil {
+		t.queued = false
+	}
+	if i == 0 {
+		p.queue = p.queue[1:]
+		return
+	}
+	p.queue = slices.Delete(p.queue, i, i+1)
+}

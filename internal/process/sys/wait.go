@@ -48,10 +48,30 @@ type waitInfo struct {
 	_                     [100]byte
 }
 
+// wait is what wait4(2) would give.
+func (w *waitInfo) wait() unix.WaitStatus {
+	const exited, killed, dumped = 1, 2, 3 // CLD_*; the others are of stops
+	switch w.code {
+	case exited:
+		return unix.WaitStatus(w.status << 8)
+	case killed:
+		return unix.WaitStatus(w.status)
+	case dumped:
+		return unix.WaitStatus(w.status | 0x80)
+	}
+	return unix.WaitStatus(w.status<<8 | 0x7f)
+}
+
 // PeekWait says which child of this thread has a state change, without taking it:
-// any for 0, else whether that one has. The kernel looks at its list from the start each
-// time, so one that is not taken hides those behind it.
-func PeekWait(tid int) int {
+// any for 0, else whether that one has; and the change. The kernel looks at its list from
+// the start each time, so one that is not taken hides those behind it.
+//
+// In a signal-delivery-stop, task_struct.exit_code is the signal that the thread will
+// deliver. wait(2) sets it to 0, unless WNOWAIT is given (wait_task_stopped in
+// kernel/exit.c); the resume sets it to the tracer's choice; and when the tracer dies it
+// is what it is (ptrace_stop in kernel/signal.c returns it). So the signal of a stop that
+// was not taken is delivered without a tracer.
+func PeekWait(tid int) (child int, ws unix.WaitStatus) {
 	which := uintptr(unix.P_PID)
 	if tid == 0 {
 		which = unix.P_ALL
@@ -63,11 +83,16 @@ func PeekWait(tid int) int {
 		if e == unix.EINTR {
 			continue
 		}
-		if e != 0 {
-			return 0
+		if e != 0 || info.pid == 0 {
+			return 0, 0
 		}
-		return int(info.pid)
+		return int(info.pid), info.wait()
 	}
+}
+
+// SignalStop reports whether a wait status is that of a signal-delivery-stop.
+func SignalStop(ws unix.WaitStatus) bool {
+	return ws.Stopped() && EventOf(ws) == 0 && SignalOf(ws) != Sysgood
 }
 
 // ReapEnded takes the end of a thread that another thread of jalon traces, and leaves its
