@@ -112,7 +112,7 @@ func (c *checker) instr(i *Instr) {
 	if !info.Widths.Has(i.W) {
 		c.fail("width %d is not allowed", i.W)
 	}
-	if i.Signed && i.Op != Load && i.Op != Ctx {
+	if i.Signed && !info.Signed {
 		c.fail("only loads are signed")
 	}
 	c.operand("A", i.A, info.A, None)
@@ -124,26 +124,18 @@ func (c *checker) instr(i *Instr) {
 	}
 	if f := immChecks[i.Op]; f != nil {
 		f(c, i)
-	} else if i.Imm != 0 && !info.Record && !info.Reads {
+	} else if i.Imm != 0 && !info.has('i', 'x', 'p', 'r', 'e', 'm', '@') {
 		c.fail("Imm is not used")
 	}
-	if i.Aux != 0 && auxless(i.Op) {
+	if i.Aux != 0 && !info.has('n', 'X') {
 		c.fail("Aux is not used")
 	}
-	if i.Data != "" && i.Op != StrEq {
+	if i.Data != "" && !info.has('s') {
 		c.fail("Data is not used")
 	}
-	if info.Record {
+	if i.Op.HasSlot() {
 		c.slot(i)
 	}
-}
-
-func auxless(o Op) bool {
-	switch o {
-	case PutReg, Copy, CopyN, CopyStr, CopyMax, CopyFrames:
-		return false
-	}
-	return true
 }
 
 func (c *checker) operand(name string, v Value, want Operand, a Value) {
@@ -287,12 +279,6 @@ func checkVar(c *checker, i *Instr) {
 
 // slot checks what holds of a record operation whatever was reserved.
 func (c *checker) slot(i *Instr) {
-	if i.Op == Commit {
-		if i.Imm != 0 {
-			c.fail("Imm is not used")
-		}
-		return
-	}
 	if i.Aux < 0 || i.Aux > MaxRecord {
 		c.fail("the size %d is out of range", i.Aux)
 	}

@@ -62,15 +62,8 @@ func (c *checker) flow() {
 			}
 		}
 		c.where = ""
-		if b.Term.Kind == Branch {
-			c.available(sc, b.Term.Cond)
-		}
-		b.Term.edges(func(e *Edge) {
-			for _, v := range e.Args {
-				c.available(sc, v)
-			}
-			leave(e.To)
-		})
+		b.Term.Uses(func(v *Value) { c.available(sc, *v) })
+		b.Term.edges(func(e *Edge) { leave(e.To) })
 		if b.Term.Kind == Exit && rec.reserved { // never in a block not reached
 			c.fail("exit with a record that is not committed")
 		}
@@ -81,12 +74,12 @@ func (c *checker) flow() {
 }
 
 func (c *checker) uses(sc *scope, i *Instr) {
-	for _, v := range [2]Value{i.A, i.B} {
-		if v != None && !sc.has(v) {
+	i.Uses(func(v *Value) {
+		if !sc.has(*v) {
 			c.where = c.p.InstrString(i)
-			c.available(sc, v)
+			c.available(sc, *v)
 		}
-	}
+	})
 }
 
 func (c *checker) available(sc *scope, v Value) {

@@ -1,5 +1,7 @@
 package ir
 
+import "strings"
+
 // Operand says what an operation takes as A or B.
 type Operand uint8
 
@@ -10,6 +12,19 @@ const (
 	FloatOperand                // an F64 or F32
 	SameOperand                 // of A's class
 )
+
+// Extent says how many low bytes of an operand an operation reads.
+type Extent uint8
+
+// The extents.
+const (
+	AllBytes   Extent = iota
+	WidthBytes        // as many as its width
+	OneByte
+)
+
+// of is the number for an operation of width w.
+func (e Extent) of(w uint8) uint8 { return [...]uint8{AllBytes: 8, WidthBytes: w, OneByte: 1}[e] }
 
 // Yields says what an operation gives in Dst.
 type Yields uint8
@@ -42,6 +57,8 @@ func (s Widths) Has(w uint8) bool { return w < 32 && s>>w&1 != 0 }
 type OpInfo struct {
 	Name   string
 	A, B   Operand
+	AReads Extent
+	BReads Extent
 	Result Yields
 	Widths Widths
 	// Pure operations depend on their operands, numbers and the state at the
@@ -61,6 +78,10 @@ type OpInfo struct {
 	// all operands, and Swapped says that it takes B and A. Invalid: there is none.
 	Negated Op
 	Swapped bool
+	// Signed: the result may be sign-extended, as Instr.Signed says.
+	Signed bool
+	// Low: byte n of the result depends on the bytes up to n of the operands only.
+	Low bool
 
 	// form is the order of the fields in the text form; see text.go.
 	form string
@@ -73,24 +94,24 @@ var Ops = [NumOps]OpInfo{
 	Reg:    {Name: "reg", Result: IntResult, Widths: noWidth, Pure: true, form: "r"},
 	FReg:   {Name: "freg", Result: FloatResult, Widths: noWidth, Pure: true, form: "m"},
 
-	Ctx: {Name: "ctx", Result: IntResult, Widths: w1248, Pure: true, form: "i"},
+	Ctx: {Name: "ctx", Result: IntResult, Widths: w1248, Pure: true, Signed: true, form: "i"},
 	Env: {Name: "env", Result: IntResult, Widths: noWidth, Pure: true, form: "e"},
 
-	Add:  binary("add", true),
-	Sub:  binary("sub", false),
-	Mul:  binary("mul", true),
+	Add:  lowBytes(binary("add", true)),
+	Sub:  lowBytes(binary("sub", false)),
+	Mul:  lowBytes(binary("mul", true)),
 	SDiv: binary("sdiv", false),
 	UDiv: binary("udiv", false),
 	SRem: binary("srem", false),
 	URem: binary("urem", false),
-	And:  binary("and", true),
-	Or:   binary("or", true),
-	Xor:  binary("xor", true),
-	Shl:  binary("shl", false),
-	Shr:  binary("shr", false),
-	Sar:  binary("sar", false),
-	Neg:  unary("neg", w48),
-	Not:  unary("not", w48),
+	And:  lowBytes(binary("and", true)),
+	Or:   lowBytes(binary("or", true)),
+	Xor:  lowBytes(binary("xor", true)),
+	Shl:  shift("shl"),
+	Shr:  shift("shr"),
+	Sar:  shift("sar"),
+	Neg:  lowBytes(unary("neg", w48)),
+	Not:  lowBytes(unary("not", w48)),
 	SExt: unary("sext", w124),
 	ZExt: unary("zext", w124),
 
@@ -119,12 +140,12 @@ var Ops = [NumOps]OpInfo{
 	FBits: {Name: "fbits", A: FloatOperand, Result: IntResult, Widths: noWidth, Pure: true, form: "a"},
 	BitsF: {Name: "bitsf", A: IntOperand, Result: FloatResult, Widths: noWidth, Pure: true, form: "a"},
 
-	Load:  {Name: "load", A: IntOperand, Result: IntResult, Widths: w1248, Reads: true, MayFault: true, form: "p"},
+	Load:  {Name: "load", A: IntOperand, Result: IntResult, Widths: w1248, Reads: true, MayFault: true, Signed: true, form: "p"},
 	FLoad: {Name: "fload", A: IntOperand, Result: FloatResult, Widths: noWidth, Reads: true, MayFault: true, form: "p"},
 	StrEq: {Name: "streq", A: IntOperand, Result: IntResult, Widths: noWidth, Reads: true, MayFault: true, form: "ps"},
 
 	Reserve:    {Name: "reserve", Widths: noWidth, form: "i"},
-	Put:        {Name: "put", A: IntOperand, Widths: w1248, Record: true, form: "@a"},
+	Put:        {Name: "put", A: IntOperand, AReads: WidthBytes, Widths: w1248, Record: true, form: "@a"},
 	FPut:       {Name: "fput", A: FloatOperand, Widths: noWidth, Record: true, form: "@a"},
 	PutReg:     {Name: "putreg", Widths: wWide, Record: true, form: "@X"},
 	Copy:       {Name: "copy", A: IntOperand, Widths: noWidth, Reads: true, MayFault: true, Record: true, form: "@an"},
@@ -149,11 +170,25 @@ var Ops = [NumOps]OpInfo{
 }
 
 func binary(name string, commutes bool) OpInfo {
-	return OpInfo{Name: name, A: IntOperand, B: IntOperand, Result: IntResult, Widths: w48, Pure: true, Commutes: commutes, form: "ab"}
+	return OpInfo{
+		Name: name, A: IntOperand, B: IntOperand, AReads: WidthBytes, BReads: WidthBytes,
+		Result: IntResult, Widths: w48, Pure: true, Commutes: commutes, form: "ab",
+	}
+}
+
+func shift(name string) OpInfo {
+	i := binary(name, false)
+	i.BReads = OneByte
+	return i
 }
 
 func unary(name string, w Widths) OpInfo {
-	return OpInfo{Name: name, A: IntOperand, Result: IntResult, Widths: w, Pure: true, form: "a"}
+	return OpInfo{Name: name, A: IntOperand, AReads: WidthBytes, Result: IntResult, Widths: w, Pure: true, form: "a"}
+}
+
+func lowBytes(i OpInfo) OpInfo {
+	i.Low = true
+	return i
 }
 
 func compare(name string, commutes bool, negated Op, swapped bool) OpInfo {
@@ -173,16 +208,17 @@ func (o Op) Info() *OpInfo {
 // HasEffect reports whether o changes something beside its result, faults apart.
 func (o Op) HasEffect() bool { return o.Info().Result == NoResult || o.Info().Effect }
 
-// Operands are the values that i reads.
-func (i *Instr) Operands() []Value {
-	var list []Value
-	if info := i.Op.Info(); info.A != NoOperand {
-		list = append(list, i.A)
-		if info.B != NoOperand {
-			list = append(list, i.B)
+// HasSlot reports whether o writes to the record, from offset Imm on.
+func (o Op) HasSlot() bool { return o.Info().has('@') }
+
+// has reports whether the operation has a field of the text form.
+func (info *OpInfo) has(fields ...byte) bool {
+	for _, f := range fields {
+		if strings.IndexByte(info.form, f) >= 0 {
+			return true
 		}
 	}
-	return list
+	return false
 }
 
 // String returns the name of o in the text form.

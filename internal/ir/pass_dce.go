@@ -15,26 +15,17 @@ func dcePass(p *Program) bool {
 		kept := len(b.Instrs)
 		for n := len(b.Instrs) - 1; n >= 0; n-- {
 			i := b.Instrs[n]
-			if i.Dst != None && !live.has(int(i.Dst)) && removable(&i) {
+			if i.Dst != None && !live.has(int(i.Dst)) && i.Removable() {
 				changed = true
 				continue
 			}
-			for _, v := range [2]Value{i.A, i.B} {
-				if v != None {
-					live.add(int(v))
-				}
-			}
+			i.Uses(func(v *Value) { live.add(int(*v)) })
 			kept--
 			b.Instrs[kept] = i
 		}
 		b.Instrs = b.Instrs[kept:]
 	}
 	return dropDeadParams(p, faults, live) || changed
-}
-
-func removable(i *Instr) bool {
-	info := i.Op.Info()
-	return info.Pure || i.Op == GetVar || info.Reads && !info.Record && i.Fault == NoBlock
 }
 
 // markTerm marks the condition and those arguments whose parameters live. The

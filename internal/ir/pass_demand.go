@@ -21,17 +21,7 @@ func modular(rw *rewriter, i *Instr) bool {
 		k, ok := rw.isConst(i.B)
 		return ok && count(8, uint64(k)) < 32
 	}
-	return lowOnly(i.Op)
-}
-
-// lowOnly says of operations that each byte of the result depends on bytes of the
-// operands up to it.
-func lowOnly(op Op) bool {
-	switch op {
-	case Add, Sub, Mul, And, Or, Xor, Neg, Not:
-		return true
-	}
-	return false
+	return i.Op.Info().Low
 }
 
 // demands returns the number of low bytes of each value that are used. It goes backwards, because uses come
@@ -62,7 +52,7 @@ func demands(p *Program) []uint8 {
 			switch {
 			case i.Op == Shl, i.Op == SExt, i.Op == ZExt:
 				x = min(x, need[i.Dst])
-			case lowOnly(i.Op):
+			case i.Op.Info().Low:
 				x, y = min(x, need[i.Dst]), min(y, need[i.Dst])
 			}
 			want(i.A, x)

@@ -54,15 +54,8 @@ func (n *narrower) drop(i Instr) {
 
 // seen is how many low bytes of A and B the operation looks at; 8 when all.
 func seen(i *Instr) (a, b uint8) {
-	switch i.Op {
-	case Add, Sub, Mul, SDiv, UDiv, SRem, URem, And, Or, Xor, Eq, Ne, SLt, SLe, ULt, ULe:
-		return i.W, i.W
-	case Shl, Shr, Sar:
-		return i.W, 1
-	case Neg, Not, SExt, ZExt, Put:
-		return i.W, 8
-	}
-	return 8, 8
+	info := i.Op.Info()
+	return info.AReads.of(i.W), info.BReads.of(i.W)
 }
 
 // strip looks through operations that only change bytes from w on.

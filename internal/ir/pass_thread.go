@@ -47,8 +47,8 @@ func escapes(p *Program) []bool {
 	}
 	out := make([]bool, len(p.Blocks))
 	for id, b := range p.Blocks {
-		b.operands(func(v Value) {
-			if h := home[v]; h != 0 && h != id+1 {
+		b.Uses(func(v *Value) {
+			if h := home[*v]; h != 0 && h != id+1 {
 				out[h-1] = true
 			}
 		})

@@ -31,7 +31,7 @@ func (rw *rewriter) run(instr func(i Instr), term func(t *Term)) bool {
 		rw.enter(BlockID(id), b)
 		for n := range b.Instrs {
 			i := b.Instrs[n]
-			i.A, i.B = rw.at(i.A), rw.at(i.B)
+			i.Uses(rw.use)
 			if instr == nil {
 				rw.keep(i)
 			} else {
@@ -39,12 +39,7 @@ func (rw *rewriter) run(instr func(i Instr), term func(t *Term)) bool {
 			}
 		}
 		t := &b.Term
-		t.Cond = rw.at(t.Cond)
-		t.edges(func(e *Edge) {
-			for k, v := range e.Args {
-				e.Args[k] = rw.at(v)
-			}
-		})
+		t.Uses(rw.use)
 		if term != nil {
 			term(t)
 		}
@@ -62,13 +57,8 @@ func (rw *rewriter) enter(id BlockID, b *Block) {
 	rw.out = make([]Instr, 0, len(b.Instrs))
 }
 
-// at is what v has become.
-func (rw *rewriter) at(v Value) Value {
-	if v == None {
-		return None
-	}
-	return rw.subst[v]
-}
+// use replaces a value by what it has become.
+func (rw *rewriter) use(v *Value) { *v = rw.subst[*v] }
 
 // keep appends i to the block.
 func (rw *rewriter) keep(i Instr) {

@@ -1,51 +1,74 @@
 package ir
 
-// countUses counts the operands and arguments that name each value.
-func countUses(p *Program) []int {
-	n := make([]int, len(p.Classes))
-	for _, b := range p.Blocks {
-		b.operands(func(v Value) { n[v]++ })
+import "slices"
+
+// Uses calls f for each value that i reads; f may replace it.
+func (i *Instr) Uses(f func(v *Value)) {
+	info := i.Op.Info()
+	if info.A != NoOperand {
+		f(&i.A)
 	}
-	return n
+	if info.B != NoOperand {
+		f(&i.B)
+	}
 }
 
-// operands calls f for each use of a value in b.
-func (b *Block) operands(f func(v Value)) {
-	for i := range b.Instrs {
-		for _, v := range [2]Value{b.Instrs[i].A, b.Instrs[i].B} {
-			if v != None {
-				f(v)
-			}
-		}
+// Operands are the values that i reads.
+func (i *Instr) Operands() []Value {
+	switch info := i.Op.Info(); {
+	case info.A == NoOperand:
+		return nil
+	case info.B == NoOperand:
+		return []Value{i.A}
 	}
-	if b.Term.Cond != None {
-		f(b.Term.Cond)
+	return []Value{i.A, i.B}
+}
+
+// Removable reports whether i may be dropped if nothing reads its result. A read with a
+// fault edge may not: its fault has an effect.
+func (i *Instr) Removable() bool { return !i.Op.HasEffect() && i.Fault == NoBlock }
+
+// Uses calls f for each value that the terminator reads; f may replace it.
+func (t *Term) Uses(f func(v *Value)) {
+	if t.Kind == Branch {
+		f(&t.Cond)
 	}
-	b.Term.edges(func(e *Edge) {
-		for _, v := range e.Args {
-			f(v)
+	t.edges(func(e *Edge) {
+		for k := range e.Args {
+			f(&e.Args[k])
 		}
 	})
 }
 
+// Uses calls f for each use of a value in b; f may replace it.
+func (b *Block) Uses(f func(v *Value)) {
+	for n := range b.Instrs {
+		b.Instrs[n].Uses(f)
+	}
+	b.Term.Uses(f)
+}
+
+// Clone copies b, so that its instructions and what they read can be replaced.
+func (b *Block) Clone() *Block {
+	c := *b
+	c.Instrs = slices.Clone(b.Instrs)
+	c.Term.Then.Args, c.Term.Else.Args = slices.Clone(b.Term.Then.Args), slices.Clone(b.Term.Else.Args)
+	return &c
+}
+
+// countUses counts the operands and arguments that name each value.
+func countUses(p *Program) []int {
+	n := make([]int, len(p.Classes))
+	for _, b := range p.Blocks {
+		b.Uses(func(v *Value) { n[*v]++ })
+	}
+	return n
+}
+
 // applySubst replaces each v by subst[v].
 func applySubst(p *Program, subst []Value) {
-	at := func(v *Value) {
-		if *v != None {
-			*v = subst[*v]
-		}
-	}
 	for _, b := range p.Blocks {
-		for i := range b.Instrs {
-			at(&b.Instrs[i].A)
-			at(&b.Instrs[i].B)
-		}
-		at(&b.Term.Cond)
-		b.Term.edges(func(e *Edge) {
-			for k := range e.Args {
-				at(&e.Args[k])
-			}
-		})
+		b.Uses(func(v *Value) { *v = subst[*v] })
 	}
 }
 

@@ -71,10 +71,10 @@ func (r *record) finish(p *ir.Program) int {
 	for _, b := range p.Blocks {
 		for i := range b.Instrs {
 			in := &b.Instrs[i]
-			switch in.Op {
-			case ir.Reserve:
+			switch {
+			case in.Op == ir.Reserve:
 				in.Imm = at
-			case ir.Put, ir.FPut, ir.PutReg, ir.Copy, ir.CopyN, ir.CopyStr, ir.CopyMax, ir.CopyFrames, ir.CopyComm:
+			case in.Op.HasSlot():
 				in.Imm = r.slots[in.Imm>>slotShift-1].at + in.Imm&(1<<slotShift-1)
 			}
 		}

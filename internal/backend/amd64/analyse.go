@@ -96,20 +96,18 @@ func (an *analysis) scanInstr(b ir.BlockID, idx int, in *ir.Instr) {
 	if in.Dst != ir.None && !in.Op.HasEffect() {
 		an.def[in.Dst] = defSite{b, idx}
 	}
-	for _, v := range in.Operands() {
-		an.uses[v]++
-	}
+	in.Uses(func(v *ir.Value) { an.uses[*v]++ })
 	if in.Op == ir.StrEq || in.Op == ir.CopyStr {
 		an.guarded = true // read by words, which may reach past the string
 	}
-	switch in.Op {
-	case ir.Load, ir.FLoad, ir.StrEq, ir.Copy, ir.CopyN, ir.CopyStr:
-		if in.Fault != ir.NoBlock {
-			an.guarded = true
-			an.edgeTo(b, in.Fault)
-		}
-	case ir.CopyMax:
+	if info := in.Op.Info(); info.Reads && !info.MayFault {
+		an.guarded = true // it may fault, and goes on behind itself
+	}
+	if in.Fault != ir.NoBlock {
 		an.guarded = true
+		an.edgeTo(b, in.Fault)
+	}
+	switch in.Op {
 	case ir.Reg:
 		switch {
 		case in.Imm < 16:
@@ -162,16 +160,11 @@ func (an *analysis) markDead() {
 		ins := an.p.Blocks[b].Instrs
 		for i := len(ins) - 1; i >= 0; i-- {
 			in := &ins[i]
-			if in.Op.HasEffect() || in.Dst == ir.None || an.uses[in.Dst] > 0 {
-				continue
-			}
-			if (in.Op == ir.Load || in.Op == ir.FLoad || in.Op == ir.StrEq) && in.Fault != ir.NoBlock {
+			if !in.Removable() || an.uses[in.Dst] > 0 {
 				continue
 			}
 			an.dead[in.Dst] = true
-			for _, v := range in.Operands() {
-				an.uses[v]--
-			}
+			in.Uses(func(v *ir.Value) { an.uses[*v]-- })
 		}
 	}
 }

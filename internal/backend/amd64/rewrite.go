@@ -57,15 +57,11 @@ func keepWanted(p *ir.Program, at ir.BlockID, n int, behind []bool, early map[ir
 		if ir.BlockID(id) == at {
 			list, term = list[:n], &ir.Term{Cond: ir.None}
 		}
+		use := func(v *ir.Value) { wanted[*v] = true }
 		for i := range list {
-			wanted[list[i].A], wanted[list[i].B] = true, true
+			list[i].Uses(use)
 		}
-		wanted[term.Cond] = true
-		for _, e := range [2]*ir.Edge{&term.Then, &term.Else} {
-			for _, v := range e.Args {
-				wanted[v] = true
-			}
-		}
+		term.Uses(use)
 	}
 	for v, in := range early {
 		if in.Op != ir.Reg && !wanted[v] {
@@ -170,31 +166,13 @@ func (r *reloader) value(like ir.Value) ir.Value {
 
 // block rewrites the uses of b from instruction from on.
 func (r *reloader) block(b *ir.Block, from int) *ir.Block {
-	c := *b
-	c.Instrs = slices.Clone(b.Instrs)
+	c := b.Clone()
+	use := func(v *ir.Value) { *v = r.use(*v) }
 	for i := from; i < len(c.Instrs); i++ {
-		in := &c.Instrs[i]
-		in.A, in.B = r.operand(in.A), r.operand(in.B)
+		c.Instrs[i].Uses(use)
 	}
-	c.Term.Cond = r.operand(c.Term.Cond)
-	c.Term.Then.Args = r.operands(c.Term.Then.Args)
-	c.Term.Else.Args = r.operands(c.Term.Else.Args)
-	return &c
-}
-
-func (r *reloader) operand(v ir.Value) ir.Value {
-	if v == ir.None {
-		return v
-	}
-	return r.use(v)
-}
-
-func (r *reloader) operands(list []ir.Value) []ir.Value {
-	list = slices.Clone(list)
-	for i := range list {
-		list[i] = r.operand(list[i])
-	}
-	return list
+	c.Term.Uses(use)
+	return c
 }
 
 // splitExits gives every edge to a block that only counts and exits a copy of

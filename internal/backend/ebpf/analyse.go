@@ -99,11 +99,8 @@ func (an *analysis) faults(in *ir.Instr) (ir.BlockID, bool) {
 	if in.Fault == ir.NoBlock {
 		return ir.NoBlock, false
 	}
-	switch in.Op {
-	case ir.Copy, ir.CopyN, ir.CopyStr:
-		if in.Aux == 0 {
-			return ir.NoBlock, false
-		}
+	if in.Op.Info().Record && in.Aux == 0 { // it copies nothing
+		return ir.NoBlock, false
 	}
 	if _, ok := an.contextCopy(in); ok {
 		return ir.NoBlock, false

@@ -77,18 +77,9 @@ func keepsA(in *ir.Instr) bool {
 	return in.Op.Info().Reads || in.Op == ir.Give
 }
 
-// hasEffect reports whether in does something beside its result.
-func (an *analysis) hasEffect(in *ir.Instr) bool {
-	info := in.Op.Info()
-	if info.Pure {
-		return false
-	}
-	return !(info.Reads && in.Dst != ir.None && in.Fault == ir.NoBlock)
-}
-
 // emitted reports whether code is made for in at its own place.
 func (an *analysis) emitted(in *ir.Instr) bool {
-	if an.hasEffect(in) {
+	if !in.Removable() {
 		return true
 	}
 	return an.uses[in.Dst] > 0 && !an.known[in.Dst] && !an.fused[in.Dst]

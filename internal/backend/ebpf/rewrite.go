@@ -1,6 +1,10 @@
 package ebpf
 
-import "github.com/jalon-trace/jalon/internal/ir"
+import (
+	"slices"
+
+	"github.com/jalon-trace/jalon/internal/ir"
+)
 
 // timeOnce gives a program that reads the time once where p reads it at several
 // places that can lie on one way: the time is the same all through a hit. (The
@@ -34,33 +38,19 @@ func timeOnce(an *analysis) *ir.Program {
 
 // renamed copies p without the definitions of the values in same, and replaces these values.
 func renamed(p *ir.Program, same map[ir.Value]ir.Value) *ir.Program {
-	to := func(v ir.Value) ir.Value {
-		if w, ok := same[v]; ok {
-			return w
-		}
-		return v
-	}
-	edge := func(e ir.Edge) ir.Edge {
-		args := make([]ir.Value, len(e.Args))
-		for k, v := range e.Args {
-			args[k] = to(v)
-		}
-		return ir.Edge{To: e.To, Args: args}
-	}
 	q := &ir.Program{Name: p.Name, Classes: p.Classes}
 	for _, b := range p.Blocks {
-		c := *b
-		c.Instrs = nil
-		for _, in := range b.Instrs {
-			if _, gone := same[in.Dst]; gone && in.Dst != ir.None {
-				continue
+		c := b.Clone()
+		c.Instrs = slices.DeleteFunc(c.Instrs, func(in ir.Instr) bool {
+			_, gone := same[in.Dst]
+			return gone && in.Dst != ir.None
+		})
+		c.Uses(func(v *ir.Value) {
+			if w, ok := same[*v]; ok {
+				*v = w
 			}
-			in.A, in.B = to(in.A), to(in.B)
-			c.Instrs = append(c.Instrs, in)
-		}
-		c.Term.Cond = to(b.Term.Cond)
-		c.Term.Then, c.Term.Else = edge(b.Term.Then), edge(b.Term.Else)
-		q.Blocks = append(q.Blocks, &c)
+		})
+		q.Blocks = append(q.Blocks, c)
 	}
 	return q
 }
