@@ -80,6 +80,8 @@ type OpInfo struct {
 	Swapped bool
 	// Signed: the result may be sign-extended, as Instr.Signed says.
 	Signed bool
+	// Compare: the result is 0 or 1, from comparing A with B.
+	Compare bool
 	// Low: byte n of the result depends on the bytes up to n of the operands only.
 	Low bool
 
@@ -127,10 +129,10 @@ var Ops = [NumOps]OpInfo{
 	FMul: {Name: "fmul", A: FloatOperand, B: SameOperand, Result: SameResult, Widths: noWidth, Pure: true, form: "ab"},
 	FDiv: {Name: "fdiv", A: FloatOperand, B: SameOperand, Result: SameResult, Widths: noWidth, Pure: true, form: "ab"},
 	FNeg: {Name: "fneg", A: FloatOperand, Result: SameResult, Widths: noWidth, Pure: true, form: "a"},
-	FEq:  {Name: "feq", A: FloatOperand, B: SameOperand, Result: IntResult, Widths: noWidth, Pure: true, Commutes: true, Negated: FNe, form: "ab"},
-	FNe:  {Name: "fne", A: FloatOperand, B: SameOperand, Result: IntResult, Widths: noWidth, Pure: true, Commutes: true, Negated: FEq, form: "ab"},
-	FLt:  {Name: "flt", A: FloatOperand, B: SameOperand, Result: IntResult, Widths: noWidth, Pure: true, form: "ab"},
-	FLe:  {Name: "fle", A: FloatOperand, B: SameOperand, Result: IntResult, Widths: noWidth, Pure: true, form: "ab"},
+	FEq:  {Name: "feq", A: FloatOperand, B: SameOperand, Result: IntResult, Widths: noWidth, Pure: true, Compare: true, Commutes: true, Negated: FNe, form: "ab"},
+	FNe:  {Name: "fne", A: FloatOperand, B: SameOperand, Result: IntResult, Widths: noWidth, Pure: true, Compare: true, Commutes: true, Negated: FEq, form: "ab"},
+	FLt:  {Name: "flt", A: FloatOperand, B: SameOperand, Result: IntResult, Widths: noWidth, Pure: true, Compare: true, form: "ab"},
+	FLe:  {Name: "fle", A: FloatOperand, B: SameOperand, Result: IntResult, Widths: noWidth, Pure: true, Compare: true, form: "ab"},
 
 	FToF:  {Name: "ftof", A: FloatOperand, Result: OtherResult, Widths: noWidth, Pure: true, form: "a"},
 	SToF:  {Name: "stof", A: IntOperand, Result: FloatResult, Widths: noWidth, Pure: true, form: "a"},
@@ -193,7 +195,7 @@ func lowBytes(i OpInfo) OpInfo {
 
 func compare(name string, commutes bool, negated Op, swapped bool) OpInfo {
 	i := binary(name, commutes)
-	i.Negated, i.Swapped = negated, swapped
+	i.Compare, i.Negated, i.Swapped = true, negated, swapped
 	return i
 }
 
@@ -251,9 +253,7 @@ func (c Class) Bytes() int64 {
 }
 
 // IsCompare reports whether o gives 0 or 1 by comparing A with B.
-func (o Op) IsCompare() bool {
-	return o >= Eq && o <= ULe || o >= FEq && o <= FLe
-}
+func (o Op) IsCompare() bool { return o.Info().Compare }
 
 // CountedHeader is the u32 length and u32 flags before the bytes of a Counted slot.
 const CountedHeader = 8

@@ -29,7 +29,7 @@ func (an *analysis) foldBlock(b ir.BlockID) {
 	blk := an.p.Blocks[b]
 	if blk.Term.Kind == ir.Branch {
 		root := len(blk.Instrs)
-		if in := an.foldable(blk.Term.Cond, b, root); in != nil && (isCompare(in.Op) || in.Op == ir.And) {
+		if in := an.foldable(blk.Term.Cond, b, root); in != nil && (in.Op.IsCompare() || in.Op == ir.And) {
 			an.folded[blk.Term.Cond] = true
 			an.foldOperands(in, b, root)
 		}
@@ -41,10 +41,6 @@ func (an *analysis) foldBlock(b ir.BlockID) {
 		}
 		an.foldOperands(in, b, i)
 	}
-}
-
-func isCompare(op ir.Op) bool {
-	return op >= ir.Eq && op <= ir.ULe || op >= ir.FEq && op <= ir.FLe
 }
 
 // foldOperands decides what instruction in, computed at root, takes into itself.

@@ -97,8 +97,8 @@ func (in *Insn) Len() int {
 	return 1 + info.size
 }
 
-// pops is how many values in takes from the stack.
-func (in *Insn) pops() int {
+// Pops is how many values in takes from the stack.
+func (in *Insn) Pops() int {
 	switch in.Op {
 	case OpPrintf:
 		return 2 + in.Args
@@ -108,8 +108,8 @@ func (in *Insn) pops() int {
 	return ops[in.Op].pops
 }
 
-// pushes is the number of values that in pushes.
-func (in *Insn) pushes() int {
+// Pushes is the number of values that in pushes.
+func (in *Insn) Pushes() int {
 	if in.Op == OpPick {
 		return int(in.Arg) + 2
 	}

@@ -69,13 +69,13 @@ func (e *Expr) check(i int, use Use) error {
 	if use == ForCondition && collects(in.Op) {
 		return errorAt(in.PC, "%v: a condition cannot collect", in.Op)
 	}
-	if need := in.pops(); depth < need {
+	if need := in.Pops(); depth < need {
 		return errorAt(in.PC, "%v needs %d values on the stack, %d are there", in.Op, need, depth)
 	}
 	if err := e.checkSize(i); err != nil {
 		return err
 	}
-	depth += in.pushes() - in.pops()
+	depth += in.Pushes() - in.Pops()
 	if depth > MaxDepth {
 		return errorAt(in.PC, "more than %d values on the stack", MaxDepth)
 	}

@@ -62,7 +62,7 @@ func (g *gen) high(off int64, withImm bool) access {
 // ctx reads a word of the context block behind its first 8 bytes, which
 // a tracepoint's record does not give.
 func (g *gen) ctx() ir.Value {
-	w := []uint8{1, 2, 4, 8}[g.r.Intn(4)]
+	w := g.width(ir.Ctx.Info().Widths)
 	off := 8 + g.r.Int63n((ContextSize-8)/int64(w))*int64(w)
 	return g.def(ir.I64, ir.Instr{Op: ir.Ctx, W: w, Signed: w < 8 && g.r.Intn(2) == 0, Imm: off})
 }

@@ -100,7 +100,7 @@ func (g *gen) guarded(withImm bool) access {
 }
 
 func (g *gen) load() ir.Value {
-	w := []uint8{1, 2, 4, 8}[g.r.Intn(4)]
+	w := g.width(ir.Load.Info().Widths)
 	a := g.access(int64(w), true)
 	return g.def(ir.I64, ir.Instr{Op: ir.Load, W: w, Signed: w < 8 && g.r.Intn(2) == 0, A: a.a, Imm: a.imm, Fault: a.fault})
 }
@@ -130,7 +130,7 @@ func (g *gen) slot(n int64) (int64, bool) {
 }
 
 func (g *gen) put() {
-	w := []uint8{1, 2, 4, 8}[g.r.Intn(4)]
+	w := g.width(ir.Put.Info().Widths)
 	if off, ok := g.slot(int64(w)); ok {
 		g.emit(ir.Instr{Op: ir.Put, W: w, A: g.int(), Imm: off})
 	}

@@ -15,9 +15,7 @@ func (g *gen) step() {
 		f      func()
 	}
 	choices := []choice{
-		{8, func() { g.arith() }},
-		{2, func() { g.unary() }},
-		{3, func() { g.extend() }},
+		{12, func() { g.apply(integerOps, ir.I64) }},
 		{3, func() { g.compare() }},
 		{1, func() { g.source() }},
 		{4, func() { g.load() }},
@@ -31,9 +29,9 @@ func (g *gen) step() {
 	}
 	if g.opt.Floats {
 		choices = append(choices,
-			choice{3, func() { g.floatArith(g.float()) }},
+			choice{3, func() { g.apply(floatOps, g.float()) }},
 			choice{2, func() { g.floatCompare() }},
-			choice{2, func() { g.fromFloat() }},
+			choice{2, func() { g.apply(fromFloats, g.float()) }},
 			choice{2, func() { g.toFloat(g.float()) }},
 			choice{2, func() { g.fload(g.float()) }})
 	}
@@ -148,8 +146,6 @@ func (g *gen) source() ir.Value {
 	return g.reg(n)
 }
 
-func (g *gen) width() uint8 { return []uint8{4, 8}[g.r.Intn(2)] }
-
 // second is a second operand: a constant as often as not.
 func (g *gen) second() ir.Value {
 	if g.r.Intn(2) == 0 {
@@ -158,43 +154,76 @@ func (g *gen) second() ir.Value {
 	return g.int()
 }
 
+// Families of pure operations, from the table of operations.
+var (
+	integerOps  = family(func(i *ir.OpInfo) bool { return i.A == ir.IntOperand && i.Result == ir.IntResult && !i.Compare })
+	compareOps  = family(func(i *ir.OpInfo) bool { return i.A == ir.IntOperand && i.Compare })
+	floatOps    = family(func(i *ir.OpInfo) bool { return i.A == ir.FloatOperand && i.Result == ir.SameResult })
+	floatTests  = family(func(i *ir.OpInfo) bool { return i.A == ir.FloatOperand && i.Compare })
+	fromFloats  = family(func(i *ir.OpInfo) bool { return i.A == ir.FloatOperand && i.Result == ir.IntResult && !i.Compare })
+	toFloats    = family(func(i *ir.OpInfo) bool { return i.A == ir.IntOperand && i.Result == ir.FloatResult })
+	otherFloats = family(func(i *ir.OpInfo) bool { return i.A == ir.FloatOperand && i.Result == ir.OtherResult })
+)
+
+func family(has func(*ir.OpInfo) bool) (list []ir.Op) {
+	for op := ir.Invalid + 1; op < ir.NumOps; op++ {
+		if info := op.Info(); info.Pure && info.A != ir.NoOperand && has(info) {
+			list = append(list, op)
+		}
+	}
+	return list
+}
+
+// apply emits one operation of a family, with operands of the classes that the table
+// wants. Of float operands and results c is the class that the caller wants.
+func (g *gen) apply(ops []ir.Op, c ir.Class) ir.Value {
+	op := ops[g.r.Intn(len(ops))]
+	info := op.Info()
+	i := ir.Instr{Op: op, W: g.width(info.Widths)}
+	class := ir.I64 // of A
+	if info.A == ir.FloatOperand {
+		class = c
+		if info.Result == ir.OtherResult {
+			class = ir.F64 + ir.F32 - c
+		}
+	}
+	i.A = g.value(class)
+	switch info.B {
+	case ir.SameOperand:
+		i.B = g.value(class)
+	case ir.IntOperand:
+		i.B = g.second()
+		if g.r.Intn(12) == 0 {
+			i.A, i.B = i.B, i.A
+		}
+		if g.r.Intn(16) == 0 {
+			i.B = i.A
+		}
+	}
+	result := c
+	if info.Result == ir.IntResult {
+		result = ir.I64
+	}
+	return g.def(result, i)
+}
+
+// width picks one of the widths; 0 when there is none.
+func (g *gen) width(of ir.Widths) uint8 {
+	var list []uint8
+	for w := uint8(0); w <= 8; w++ {
+		if of.Has(w) {
+			list = append(list, w)
+		}
+	}
+	return list[g.r.Intn(len(list))]
+}
+
 func (g *gen) bin(op ir.Op, w uint8, a, b ir.Value) ir.Value {
 	return g.def(ir.I64, ir.Instr{Op: op, W: w, A: a, B: b})
 }
 
-func (g *gen) arith() ir.Value {
-	op := ir.Add + ir.Op(g.r.Intn(int(ir.Sar-ir.Add)+1))
-	a, b := g.int(), g.second()
-	if g.r.Intn(12) == 0 {
-		a, b = b, a
-	}
-	if g.r.Intn(16) == 0 {
-		b = a
-	}
-	return g.bin(op, g.width(), a, b)
-}
-
-func (g *gen) unary() ir.Value {
-	op := []ir.Op{ir.Neg, ir.Not}[g.r.Intn(2)]
-	return g.def(ir.I64, ir.Instr{Op: op, W: g.width(), A: g.int()})
-}
-
-func (g *gen) extend() ir.Value {
-	op := []ir.Op{ir.SExt, ir.ZExt}[g.r.Intn(2)]
-	return g.def(ir.I64, ir.Instr{Op: op, W: []uint8{1, 2, 4}[g.r.Intn(3)], A: g.int()})
-}
-
-func (g *gen) compare() ir.Value {
-	op := ir.Eq + ir.Op(g.r.Intn(int(ir.ULe-ir.Eq)+1))
-	a, b := g.int(), g.second()
-	if g.r.Intn(12) == 0 {
-		a, b = b, a
-	}
-	if g.r.Intn(16) == 0 {
-		b = a
-	}
-	return g.bin(op, g.width(), a, b)
-}
+func (g *gen) compare() ir.Value      { return g.apply(compareOps, ir.I64) }
+func (g *gen) floatCompare() ir.Value { return g.apply(floatTests, g.float()) }
 
 // again repeats an earlier operation whose operands are still there, so that
 // there is something to find for common subexpression elimination.
@@ -242,33 +271,11 @@ func (g *gen) floatSource(c ir.Class) ir.Value {
 	return g.def(c, ir.Instr{Op: ir.FConst, Imm: int64(bits)})
 }
 
-func (g *gen) floatArith(c ir.Class) ir.Value {
-	op := ir.FAdd + ir.Op(g.r.Intn(int(ir.FNeg-ir.FAdd)+1))
-	i := ir.Instr{Op: op, A: g.value(c), B: ir.None}
-	if op != ir.FNeg {
-		i.B = g.value(c)
-	}
-	return g.def(c, i)
-}
-
-func (g *gen) floatCompare() ir.Value {
-	op := ir.FEq + ir.Op(g.r.Intn(int(ir.FLe-ir.FEq)+1))
-	c := g.float()
-	return g.def(ir.I64, ir.Instr{Op: op, A: g.value(c), B: g.value(c)})
-}
-
-func (g *gen) fromFloat() ir.Value {
-	op := []ir.Op{ir.FToS, ir.FToU, ir.FBits}[g.r.Intn(3)]
-	return g.def(ir.I64, ir.Instr{Op: op, A: g.value(g.float())})
-}
-
 func (g *gen) toFloat(c ir.Class) ir.Value {
-	other := ir.F64 + ir.F32 - c
-	if v := g.pick(other); v != ir.None && g.r.Intn(3) == 0 {
-		return g.def(c, ir.Instr{Op: ir.FToF, A: v})
+	if g.pick(ir.F64+ir.F32-c) != ir.None && g.r.Intn(3) == 0 {
+		return g.apply(otherFloats, c)
 	}
-	op := []ir.Op{ir.SToF, ir.UToF, ir.BitsF}[g.r.Intn(3)]
-	return g.def(c, ir.Instr{Op: op, A: g.int()})
+	return g.apply(toFloats, c)
 }
 
 // literal is a text to compare memory with; state.go fills memory with similar texts.

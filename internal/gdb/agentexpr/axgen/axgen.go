@@ -263,8 +263,12 @@ type label struct {
 	at    int   // index of the instruction after it
 }
 
-func (g *gen) emit(op agentexpr.Op, arg uint64) {
-	g.list = append(g.list, agentexpr.Insn{Op: op, Arg: arg})
+func (g *gen) emit(op agentexpr.Op, arg uint64) { g.add(agentexpr.Insn{Op: op, Arg: arg}) }
+
+// add appends an instruction; the table of operations has what it does to the stack.
+func (g *gen) add(in agentexpr.Insn) {
+	g.list = append(g.list, in)
+	g.depth += in.Pushes() - in.Pops()
 }
 
 // code gives the jumps their targets and encodes.
@@ -303,7 +307,6 @@ func (g *gen) place(k int) {
 	}
 	for g.depth > l.depth {
 		g.emit(agentexpr.OpPop, 0)
-		g.depth--
 	}
 	l.at = len(g.list)
 	g.fixed = append(g.fixed, l)

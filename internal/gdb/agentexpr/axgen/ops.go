@@ -11,7 +11,6 @@ import (
 func (g *gen) step() {
 	if g.depth > agentexpr.MaxDepth-8 {
 		g.emit(agentexpr.OpPop, 0)
-		g.depth--
 	}
 	type choice struct {
 		weight int
@@ -24,7 +23,7 @@ func (g *gen) step() {
 		{5, g.unary},
 		{6, g.ref},
 		{5, g.shuffle},
-		{4, func() { g.need(1); g.depth--; g.jump(agentexpr.OpIfGoto) }},
+		{4, func() { g.need(1); g.jump(agentexpr.OpIfGoto) }},
 		{2, g.leave},
 		{3, func() {
 			if n := len(g.labels); n > 0 {
@@ -59,7 +58,6 @@ func (g *gen) need(n int) {
 // constant pushes k, in a form that holds it; now and then by sign extension, as
 // GDB makes negative numbers.
 func (g *gen) constant(k uint64) {
-	g.depth++
 	for bits, op := 8, agentexpr.OpConst8; bits < 64; bits, op = bits*2, op+1 {
 		if k < 1<<bits {
 			g.emit(op, k)
@@ -92,7 +90,6 @@ func (g *gen) source() {
 		g.constant(number(g.r))
 		return
 	}
-	g.depth++
 	n := g.r.Intn(16)
 	if !g.opt.Kernel && g.r.Intn(8) == 0 {
 		n = []int{16, 17, 18, 19, 57, 58}[g.r.Intn(6)]
@@ -108,7 +105,6 @@ var binaries = []agentexpr.Op{
 func (g *gen) binary() {
 	g.need(2)
 	g.emit(binaries[g.r.Intn(len(binaries))], 0)
-	g.depth--
 }
 
 func (g *gen) division() {
@@ -118,7 +114,6 @@ func (g *gen) division() {
 	}
 	g.need(2)
 	g.emit(agentexpr.OpDivSigned+agentexpr.Op(g.r.Intn(4)), 0)
-	g.depth--
 }
 
 func (g *gen) unary() {
@@ -144,11 +139,9 @@ func (g *gen) shuffle() {
 	case 0:
 		g.need(1)
 		g.emit(agentexpr.OpDup, 0)
-		g.depth++
 	case 1:
 		g.need(1)
 		g.emit(agentexpr.OpPop, 0)
-		g.depth--
 	case 2:
 		g.need(2)
 		g.emit(agentexpr.OpSwap, 0)
@@ -158,7 +151,6 @@ func (g *gen) shuffle() {
 	default:
 		g.need(1)
 		g.emit(agentexpr.OpPick, uint64(g.r.Intn(min(g.depth, 10))))
-		g.depth++
 	}
 }
 
@@ -183,20 +175,15 @@ func (g *gen) pointer() {
 	switch g.r.Intn(4) {
 	case 0:
 		g.emit(agentexpr.OpReg, rsp)
-		g.depth++
 		g.constant(uint64(g.r.Intn(1500)))
 		g.emit(agentexpr.OpAdd, 0)
-		g.depth--
 	case 1:
 		g.need(1)
 		g.emit(agentexpr.OpDup, 0)
-		g.depth++
 		g.constant(4*irgen.PageSize - 1)
 		g.emit(agentexpr.OpBitAnd, 0)
-		g.depth--
 		g.constant(irgen.DefaultBase)
 		g.emit(agentexpr.OpAdd, 0)
-		g.depth--
 	default:
 		g.constant(g.address())
 	}
@@ -219,25 +206,20 @@ func (g *gen) variable() {
 			g.source()
 		case 1:
 			g.emit(agentexpr.OpGetv, uint64(1+g.r.Intn(Vars)))
-			g.depth++
 		default:
 			g.emit(agentexpr.OpGetv, n)
-			g.depth++
 			g.traced(n)
 		}
 		g.constant(number(g.r))
 		g.emit([]agentexpr.Op{agentexpr.OpAdd, agentexpr.OpSub}[g.r.Intn(2)], 0)
-		g.depth--
 		g.emit(agentexpr.OpExt, 64)
 		g.emit(agentexpr.OpSetv, n)
 		g.traced(n)
 		if g.r.Intn(4) != 0 {
 			g.emit(agentexpr.OpPop, 0)
-			g.depth--
 		}
 	default:
 		g.emit(agentexpr.OpGetv, n)
-		g.depth++
 		g.traced(n)
 	}
 }
@@ -264,20 +246,14 @@ func (g *gen) collect() {
 	case 1:
 		g.constant(g.size(300))
 		g.emit(agentexpr.OpTrace, 0)
-		g.depth -= 2
 	case 2: // a size that is known at the hit only
 		g.emit(agentexpr.OpPick, 1)
-		g.depth++
 		g.constant(63)
 		g.emit(agentexpr.OpBitAnd, 0)
-		g.depth--
 		g.emit(agentexpr.OpTrace, 0)
-		g.depth -= 2
 	case 3:
 		g.emit(agentexpr.OpConst8, uint64(g.r.Intn(60)))
-		g.depth++
 		g.emit(agentexpr.OpTracenz, 0)
-		g.depth -= 2
 	default:
 		g.emit(agentexpr.OpTraceQuick, g.size(40))
 		if g.r.Intn(2) == 0 {
@@ -305,7 +281,6 @@ func (g *gen) chain() {
 	g.emit(agentexpr.OpTraceQuick, 8)
 	if g.r.Intn(2) == 0 {
 		g.emit(agentexpr.OpPop, 0)
-		g.depth--
 		if n := len(g.labels); n > 0 {
 			g.place(g.r.Intn(n))
 		}
@@ -315,7 +290,6 @@ func (g *gen) chain() {
 	if g.r.Intn(2) == 0 {
 		g.constant(number(g.r))
 		g.emit([]agentexpr.Op{agentexpr.OpAdd, agentexpr.OpSub}[g.r.Intn(2)], 0)
-		g.depth--
 	}
 	g.emit(agentexpr.OpTraceQuick, 0)
 }
@@ -341,6 +315,5 @@ func (g *gen) printf() {
 	}
 	g.constant(0)
 	g.constant(0)
-	g.list = append(g.list, agentexpr.Insn{Op: agentexpr.OpPrintf, Args: len(f.ptr), Format: f.text})
-	g.depth -= 2 + len(f.ptr)
+	g.add(agentexpr.Insn{Op: agentexpr.OpPrintf, Args: len(f.ptr), Format: f.text})
 }
