@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -88,11 +89,8 @@ info mem
 	}
 }
 
-// Raw arguments as registers and the tracepoint's own record in one frame; a second
-// tracepoint at the same address that is enabled while the run goes on; a variable.
-func TestGDBArguments(t *testing.T) {
-	const magic = 0x4a6c4f6d
-	out := gdbKernel(t, magic, fmt.Sprintf(`
+// defineMarker is the function $marker("NAME") of GDB: the address of a static tracepoint.
+const defineMarker = `
 python
 import gdb
 class Marker(gdb.Function):
@@ -100,6 +98,13 @@ class Marker(gdb.Function):
     def invoke(self, name): return int(gdb.execute("monitor markers " + name.string(), to_string=True).split()[0], 16)
 Marker()
 end
+`
+
+// Raw arguments as registers and the tracepoint's own record in one frame; a second
+// tracepoint at the same address that is enabled while the run goes on; a variable.
+func TestGDBArguments(t *testing.T) {
+	const magic = 0x4a6c4f6d
+	out := gdbKernel(t, magic, fmt.Sprintf(defineMarker+`
 tvariable $seen = 40
 strace *$marker("raw_syscalls:sys_enter") if $rdx == %d && *(long *)($rsi + 104) == %d
 actions
@@ -128,4 +133,28 @@ end
 `, unix.SYS_GETPRIORITY, magic, unix.SYS_GETPRIORITY, magic))
 	testkit.InOrder(t, out, `Static tracepoint 1 at 0xffffffff`, `tracepoint 1`, fmt.Sprintf(`"sys_enter: NR %d \(0, %x, `, unix.SYS_GETPRIORITY, magic),
 		fmt.Sprintf(`\$2 = %d\n`, unix.SYS_GETPRIORITY), `\$3 = 0\n`, `\$4 = 1\n`, `Cannot access memory at address 0xffffffff`)
+}
+
+// A tracepoint that sets a variable, added to a run that began without one: from then on the
+// run ends at the hit itself, and the variable has as many hits as the tracepoint.
+func TestGDBAddedCounter(t *testing.T) {
+	const magic, passes = 0x4a6c4f6c, 50_000
+	out := gdbKernel(t, magic, fmt.Sprintf(defineMarker+`
+set circular-trace-buffer on
+tvariable $n = 0
+strace *$marker("syscalls:sys_enter_getpriority") if *(long *)($rdi + 24) == %d
+passcount %d
+tstart
+strace *$marker("syscalls:sys_enter_getpriority") if *(long *)($rdi + 24) == %d && ($n = $n + 1) > 0
+`+testkit.UntilStopped+`
+tstatus
+info tracepoints
+print $n
+`, magic, passes, magic))
+	testkit.InOrder(t, out, `Trace stopped by tracepoint 1`, `already hit \d+ times`, `already hit \d+ times`, `\$\d+ = \d+\n`)
+	hits := regexp.MustCompile(`already hit (\d+) times`).FindAllStringSubmatch(out, -1)
+	n := regexp.MustCompile(`\$\d+ = (\d+)\n`).FindAllStringSubmatch(out, -1)
+	if len(hits) < 2 || len(n) == 0 || hits[1][1] != n[len(n)-1][1] || n[len(n)-1][1] == "0" {
+		t.Errorf("%v hits, the variable is %v\n%s", hits, n, out)
+	}
 }

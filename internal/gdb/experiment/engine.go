@@ -30,6 +30,11 @@ type Spec struct {
 	StepActions []agentexpr.Action
 }
 
+// SetsVariables reports whether its condition or an action sets a trace state variable.
+func (s *Spec) SetsVariables() bool {
+	return s.Program.SetsVariables() || agentexpr.SetVariables(s.StepActions)
+}
+
 // Variable is a trace state variable.
 type Variable struct {
 	Number  int

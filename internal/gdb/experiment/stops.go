@@ -1,6 +1,10 @@
 package experiment
 
-import "github.com/jalon-trace/jalon/internal/gdb/agentexpr"
+import (
+	"slices"
+
+	"github.com/jalon-trace/jalon/internal/gdb/agentexpr"
+)
 
 // Stops is what an engine needs to end a run at the hit that reaches a pass count or
 // finds the buffer full: see agentexpr.Stop. It is made for runs whose programs set
@@ -11,11 +15,11 @@ type Stops struct {
 	Flag, Room int64
 	reserve    func() (index int64, ok bool)
 	of         map[*Spec]*agentexpr.Stop
-	list       []*Spec // Flag's value is an index, from 1; or fullMark
+	list       []*Spec // Flag's value is an index, from 1; or Full
 }
 
-// fullMark is Flag's value when the buffer is full.
-const fullMark = 1 << 32
+// Full is Flag's value when the buffer is full.
+const Full = 1 << 32
 
 // NotBegun is Flag's value while the programs of a run are being armed, for engines that arm
 // them one after the other: hits do nothing then.
@@ -25,11 +29,7 @@ const NotBegun = 1 << 33
 // none of GDB's; its value is 0. Nil: no run needs it, or there is no variable left; then
 // the reader of the hits decides.
 func NewStops(list []*Spec, reserve func() (index int64, ok bool)) *Stops {
-	sets := false
-	for _, s := range list {
-		sets = sets || s.Program.SetsVariables() || agentexpr.SetVariables(s.StepActions)
-	}
-	if !sets {
+	if !slices.ContainsFunc(list, (*Spec).SetsVariables) {
 		return nil
 	}
 	flag, ok := reserve()
@@ -51,7 +51,7 @@ func (x *Stops) Of(s *Spec) *agentexpr.Stop {
 	if stop := x.of[s]; stop != nil {
 		return stop
 	}
-	stop := &agentexpr.Stop{Flag: x.Flag, Pass: s.Pass, Room: x.Room, Beside: beside, Full: fullMark}
+	stop := &agentexpr.Stop{Flag: x.Flag, Pass: s.Pass, Room: x.Room, Beside: beside, Full: Full}
 	if s.Pass > 0 {
 		count, ok := x.reserve()
 		if !ok {
@@ -67,7 +67,7 @@ func (x *Stops) Of(s *Spec) *agentexpr.Stop {
 // Ending is what the value of Flag says.
 func (x *Stops) Ending(flag uint64) Ending {
 	switch {
-	case flag == fullMark:
+	case flag == Full:
 		return Ending{Full: true}
 	case flag > 0 && flag <= uint64(len(x.list)):
 		return Ending{Spec: x.list[flag-1]}
@@ -84,6 +84,9 @@ type Ending struct {
 
 // beside is what a frame costs in the buffer beside the bytes of its record.
 const beside = frameCost - agentexpr.RecordHead
+
+// RecordsCost is what the frames of n records, of so many bytes together, cost in the buffer.
+func RecordsCost(n, bytes uint64) int64 { return int64(bytes + n*beside) }
 
 // Cost is what a frame that was taken apart already costs in the buffer at most. text is
 // the static tracepoint's.

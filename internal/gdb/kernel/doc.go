@@ -7,6 +7,7 @@
 //	monitor.go   GDB's monitor commands
 //	engine.go    the engine: runs, variables, counts
 //	site.go      a tracepoint: its programs, attached and detached
+//	exchange.go  programs that decide the end of the run, in the place of others
 //	registers.go what registers are at a static tracepoint
 //	records.go   the sink of the drain: records become hits, pairs one hit
 //	markers.go   static tracepoint markers

@@ -22,7 +22,8 @@ type runEngine interface {
 	Others(*kernel.Marker) (int, error)
 }
 
-// maxPrograms is how many programs a run may have.
+// maxPrograms is how many programs a run may have, and as many in the place of others: see
+// exchange.
 const maxPrograms = 1024
 
 // engine carries trace experiments out in the kernel. It has one run at a time; what
@@ -106,7 +107,7 @@ func (e *engine) begin(vars []experiment.Variable) error {
 		return err
 	}
 	e.k.Renew()
-	run := e.k.NewEngine(kernel.EngineOptions{BufferSize: e.bufferSize, Room: maxPrograms, Ordered: true})
+	run := e.k.NewEngine(kernel.EngineOptions{BufferSize: e.bufferSize, Room: maxPrograms, Later: maxPrograms, Ordered: true})
 	if err := run.Reserve(); err != nil {
 		return err
 	}
@@ -144,8 +145,12 @@ func (e *engine) Add(s *experiment.Spec) error {
 	}
 	st := e.sites[s]
 	if st == nil { // else its programs are loaded, and perhaps could not be attached
+		add := e.make
+		if e.stops == nil && s.SetsVariables() {
+			add = e.addDeciding
+		}
 		var err error
-		if st, err = e.make(s); err != nil {
+		if st, err = add(s); err != nil {
 			return err
 		}
 	}
@@ -203,10 +208,11 @@ func (e *engine) Counts(s *experiment.Spec) experiment.Counts {
 	if st == nil {
 		return experiment.Counts{}
 	}
-	got := e.records.recorded(st)
-	n := e.run.Counts(st.main)
-	c := experiment.Counts{False: n.False, Faults: n.Faults, Lost: n.Lost}
-	c.Hits = got + c.Lost - min(c.Lost, st.halfLost)
+	c := st.counts()
+	if st.before != nil {
+		b := st.before.counts()
+		c = experiment.Counts{Hits: c.Hits + b.Hits, False: c.False + b.False, Faults: c.Faults + b.Faults, Lost: c.Lost + b.Lost}
+	}
 	return c
 }
 
@@ -297,12 +303,16 @@ func (e *engine) reserve() (index int64, ok bool) {
 		return 0, false
 	}
 	e.taken++
+	e.run.Rings().SetVariable(e.taken-1, 0)
 	return int64(e.taken - 1), true
 }
 
 // SetRoom implements experiment.Engine.
 func (e *engine) SetRoom(bytes int64) {
 	e.room = bytes
+	if e.records != nil {
+		e.records.cost = 0
+	}
 	if e.run != nil && e.stops != nil {
 		e.run.Rings().SetVariable(int(e.stops.Room), uint64(bytes))
 	}
@@ -319,8 +329,8 @@ func (e *engine) giveBack() {
 		if stop == nil || lost <= st.unpaid {
 			continue
 		}
-		cost := uint64(st.layout.RecordSize) + uint64(stop.Beside)
-		e.run.Rings().FetchAddVariable(int(e.stops.Room), (lost-st.unpaid)*cost)
+		n := lost - st.unpaid
+		e.run.Rings().FetchAddVariable(int(e.stops.Room), uint64(experiment.RecordsCost(n, n*uint64(st.layout.RecordSize))))
 		st.unpaid = lost
 	}
 }

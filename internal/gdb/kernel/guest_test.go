@@ -101,9 +101,7 @@ func TestGuest_Kprobe(t *testing.T) {
 		t.Fatal(err)
 	}
 	reads(t, 4321)
-	if err := e.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	stop(t, e)
 	reads(t, 4321)
 	list := drainAll(e, true)
 	ordered(t, list, from)
@@ -169,9 +167,7 @@ func TestGuest_KprobeInside(t *testing.T) {
 			continue
 		}
 		reads(t, 8)
-		if err := e.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		stop(t, e)
 		for _, h := range drainAll(e, true) {
 			ok++
 			if regs := registersOf(h.frame); regs[rip] != addr+off {

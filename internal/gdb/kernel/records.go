@@ -26,6 +26,7 @@ type records struct {
 	epoch int64 // the wall clock when CLOCK_MONOTONIC was 0, ns
 	give  func(*experiment.Hit)
 	hit   experiment.Hit
+	cost  int64 // in the buffer, of the hits that were given out since SetRoom
 }
 
 // recorder is a program that makes records: the one of a site, or the second of a pair.
@@ -184,6 +185,8 @@ func (r *records) out(w *waiting) {
 	if st.text != nil {
 		r.hit.Text = st
 	}
+	st.given++
+	r.cost += experiment.RecordsCost(1, uint64(len(w.record)))
 	r.give(&r.hit)
 }
 

@@ -36,18 +36,31 @@ type site struct {
 	text              *printk.Printer // nil: the record is not asked for
 	line              []byte          // of StaticText
 
+	before   *site  // whose place it has taken in the run; nil: none's
 	unpaid   uint64 // hits whose room in the buffer has been given back
+	given    uint64 // hits that were given out
 	halfLost uint64 // those of own that did not come
 	// begun is the variable without which main does nothing, of a pair: it is set when
 	// both programs are attached.
 	begun int64
 }
 
-// make loads what a tracepoint needs.
+// make loads what a tracepoint of the run needs.
 func (e *engine) make(s *experiment.Spec) (*site, error) {
 	if e.sites[s] != nil {
 		return nil, fmt.Errorf("tracepoint %d at %#x is there already", s.Number, s.Addr)
 	}
+	st, err := e.prepare(s)
+	if err != nil {
+		return nil, err
+	}
+	e.sites[s] = st
+	e.order = append(e.order, st)
+	return st, nil
+}
+
+// prepare loads programs for a tracepoint.
+func (e *engine) prepare(s *experiment.Spec) (*site, error) {
 	if s.Steps > 0 {
 		return nil, errors.New("while-stepping: the kernel is never stopped, so nothing can step through it")
 	}
@@ -66,8 +79,6 @@ func (e *engine) make(s *experiment.Spec) (*site, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.sites[s] = st
-	e.order = append(e.order, st)
 	e.records.know(st)
 	return st, nil
 }
@@ -335,7 +346,20 @@ func counted(rec []byte, at int) []byte {
 	return rest[:n]
 }
 
+// counts are those of the site's own programs.
+func (st *site) counts() experiment.Counts {
+	got := st.e.records.recorded(st)
+	n := st.e.run.Counts(st.main)
+	c := experiment.Counts{False: n.False, Faults: n.Faults, Lost: n.Lost}
+	c.Hits = got + c.Lost - min(c.Lost, st.halfLost)
+	return c
+}
+
 // missed is how many hits the kernel kept from the programs.
 func (st *site) missed() uint64 {
-	return st.e.run.Counts(st.last()).Missed // of both of a pair
+	n := st.e.run.Counts(st.last()).Missed // of both of a pair
+	if st.before != nil {
+		n += st.before.missed()
+	}
+	return n
 }

@@ -26,8 +26,8 @@ func (e *engine) giveBack() {
 			continue
 		}
 		if lost := e.run.Counts(a.prog).Lost; lost > a.lost {
-			cost := uint64(a.lay.RecordSize) + uint64(a.stop.Beside)
-			e.vars.fetchAdd(e.run.rings(), e.stops.Room, (lost-a.lost)*cost)
+			n := lost - a.lost
+			e.vars.fetchAdd(e.run.rings(), e.stops.Room, uint64(experiment.RecordsCost(n, n*uint64(a.lay.RecordSize))))
 			a.lost = lost
 		}
 	}
