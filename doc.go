@@ -1,5 +1,5 @@
-// Package jalon puts tracepoints on running programs and on the Linux kernel, and gives the
-// events that they record.
+// Package jalon sets tracepoints on running programs and on the Linux kernel, and returns the events that
+// they record.
 //
 // A [Tracepoint] is a place, a condition and what to collect. The condition is a C expression
 // over the variables in scope at the place. It is compiled to native code (x86-64 inside the
@@ -19,17 +19,17 @@
 //
 // # Targets
 //
-// [Attach] is a running process, [Command] a program to start, [System] the kernel and every
-// process. Places of the kernel (tracepoint:, kprobe:, ...) can be traced beside a process.
+// [Attach] traces a running process, [Command] starts a program and traces it, [System] traces the kernel
+// and every process. A trace of a process can also have places of the kernel (tracepoint:, kprobe:, ...).
 //
 // # Errors
 //
-// Errors are of three kinds. What the user wrote wrongly is a [*Diagnostic], with the position
-// in the text and often a hint. What the machine refuses is an [*Error], with what was attempted
-// and the remedy; errors.Is(err, fs.ErrPermission) reports missing rights. A defect of this
-// package is a panic that begins with "BUG:".
+// Errors are of three kinds. An error in what the user wrote is a [*Diagnostic], with the position in the
+// text and often a hint. An error of the machine is an [*Error], with what was attempted and the remedy;
+// errors.Is(err, fs.ErrPermission) reports missing rights. A defect of this package is a panic that begins
+// with "BUG:".
 //
 // # Processors
 //
-// Tracing inside a process needs x86-64. The command jalon is written on this package.
+// Tracing inside a process needs x86-64. The jalon command is written on this package.
 package jalon

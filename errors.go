@@ -14,18 +14,17 @@ type Diagnostic struct {
 	Source       string // what Text is: "condition", "collect", "place", the name of a file
 	Text         string // the whole text; it may have several lines
 	Offset, End  int    // of the wrong part in Text, bytes
-	Line, Column int    // of Offset, from 1; the column counts bytes. 0 where there is no Text
+	Line, Column int    // of Offset, from 1; the column counts bytes. 0 without a Text
 	Message      string
-	Hint         string // what to do about it; "" where nothing is known
+	Hint         string // what to do about it; may be ""
 
 	rendered string
 }
 
-// Error is the diagnostic with the line that it is about.
+// Error shows the message, the line with a caret, and the hint.
 func (d *Diagnostic) Error() string { return d.rendered }
 
-// Diagnostics are several errors in what the user wrote. errors.As finds the first as a
-// *Diagnostic.
+// Diagnostics are several errors in the user's text. errors.As finds the first as a *Diagnostic.
 type Diagnostics []*Diagnostic
 
 // Error shows all of them, with an empty line between two.
@@ -56,12 +55,12 @@ func (ds Diagnostics) err() error {
 	return ds
 }
 
-// Error is what the machine refuses or lacks. errors.Is(err, fs.ErrPermission) reports that
-// rights are missing; Remedy says which.
+// Error is an error of the machine: something is refused or missing. errors.Is(err, fs.ErrPermission)
+// reports missing rights; Remedy names them.
 type Error struct {
 	Op     string // what was attempted: "attach to process 4242"
 	Err    error
-	Remedy string // "" where none is known
+	Remedy string // may be ""
 
 	text string
 }
@@ -69,7 +68,7 @@ type Error struct {
 func (e *Error) Error() string { return e.text }
 func (e *Error) Unwrap() error { return e.Err }
 
-// convert makes errors of this package of those inside. The text stays the same.
+// convert turns errors of the internal packages into errors of this package. The text stays the same.
 func convert(err error) error {
 	if err == nil {
 		return nil
@@ -84,7 +83,7 @@ func convert(err error) error {
 	return err
 }
 
-// diagnostics are those in an error; nil where it has none.
+// diagnostics returns the diagnostics in an error, nil if there are none.
 func diagnostics(err error) Diagnostics {
 	var many lang.Diagnostics
 	var one *lang.Diagnostic

@@ -13,21 +13,21 @@ type Event struct {
 	Time      time.Time
 	Monotonic time.Duration // CLOCK_MONOTONIC
 	CPU       int
-	PID, TID  int // TID is 0 where the thread is not known
+	PID, TID  int // TID is 0 if the thread is not known
 	Comm      string
 	Schema    *Schema
-	// Overwritten: the time stamp is one that no hit can have had, so the traced program has
-	// written to the record. Time is when it was read.
+	// Overwritten: no hit can have had the time stamp of the record, so the traced program has overwritten
+	// the record. Time is when the record was read.
 	Overwritten bool
 
 	ev event.Event
 	t  *Trace
 }
 
-// Schema is what the events of one site have in common.
+// Schema describes the events of one site.
 type Schema struct {
 	Place    string // as the user wrote it
-	Function string // "" where it is not known, as File
+	Function string // "" if not known; so is File
 	File     string
 	Line     int
 	PC       uint64 // run-time address
@@ -38,7 +38,7 @@ type Schema struct {
 type Field struct {
 	Name  string // the expression as the user wrote it
 	Type  string // its type in the source language; "" for registers and stacks
-	Group string // "$args" or "$locals" if it is a part of that
+	Group string // "$args" or "$locals" if the field is part of it
 }
 
 func newSchema(s *event.Schema) *Schema {
@@ -54,8 +54,8 @@ func newSchema(s *event.Schema) *Schema {
 	return out
 }
 
-// Events gives the events in the order of time as they come, until the trace is over. It takes
-// events from the trace: two loops share them. With Options.Output there are none.
+// Events returns the events in the order of time, as they arrive, until the trace is over. Each event is
+// returned once: two loops share them. With Options.Output there are none.
 func (t *Trace) Events() iter.Seq[*Event] {
 	return func(yield func(*Event) bool) {
 		if t.queue == nil {
@@ -76,7 +76,7 @@ func (t *Trace) Events() iter.Seq[*Event] {
 	}
 }
 
-// Values are the values of the event with their fields' names.
+// Values returns the values of the event with the names of their fields.
 func (e *Event) Values() iter.Seq2[string, Value] {
 	return func(yield func(string, Value) bool) {
 		for i := range e.Schema.Fields {
@@ -87,10 +87,10 @@ func (e *Event) Values() iter.Seq2[string, Value] {
 	}
 }
 
-// Value is the value of field i of the schema.
+// Value returns the value of field i of the schema.
 func (e *Event) Value(i int) Value { return Value{e: e, v: e.ev.Value(i)} }
 
-// Lookup is the value of the first field with a name.
+// Lookup returns the value of the first field with the name.
 func (e *Event) Lookup(name string) (Value, bool) {
 	for i := range e.Schema.Fields {
 		if e.Schema.Fields[i].Name == name {

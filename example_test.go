@@ -10,7 +10,7 @@ import (
 	"github.com/jalon-trace/jalon"
 )
 
-// A program is started, and the hits of a function for which a condition holds are shown.
+// Start a program and print the hits of a function for which a condition holds.
 func ExampleStart() {
 	trace, err := jalon.Start(context.Background(), jalon.Command(program), jalon.Options{
 		Tracepoints: []jalon.Tracepoint{{Place: "work", Condition: "n > 7", Collect: []string{"n, item->name, item->colour"}}},
@@ -37,10 +37,10 @@ func ExampleStart() {
 	// 10 hits, 2 recorded, exited with status 3
 }
 
-// A running trace gets another tracepoint, and the first is taken back.
+// Add a tracepoint to a running trace, then remove the first one.
 func ExampleTrace_Add() {
 	ctx := context.Background()
-	trace, err := jalon.Start(ctx, jalon.Command(program, "1000").Streams(nil, nil, nil), jalon.Options{ // it runs until it is killed
+	trace, err := jalon.Start(ctx, jalon.Command(program, "1000").Streams(nil, nil, nil), jalon.Options{ // runs until it is killed
 		Tracepoints: []jalon.Tracepoint{{Place: "work", Collect: []string{"n"}}},
 	})
 	if err != nil {
@@ -86,7 +86,7 @@ func ExampleDiagnostic() {
 	// condition:1:7: struct item has no member "nmae" (did you mean "name"?)
 }
 
-// Events can be written as "jalon trace" writes them.
+// Write events as "jalon trace" does.
 func ExampleJSON() {
 	var lines bytes.Buffer
 	trace, err := jalon.Start(context.Background(), jalon.Command(program), jalon.Options{

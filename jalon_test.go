@@ -33,8 +33,8 @@ func start(t *testing.T, target jalon.Target, opt jalon.Options) *jalon.Trace {
 	return tr
 }
 
-// endless starts the program so that it calls work until the test is over. It is a child of a
-// shell: wait(2) for children of this process would take the tracer's events.
+// endless starts the program, which then calls work until the test is over. It is a child of a shell, since
+// wait(2) for children of this process would take the tracer's events.
 func endless(t *testing.T, pause string) (pid int) {
 	t.Helper()
 	sh := testkit.Start(t, "sh", "-c", program+" "+pause+" & echo child $!; wait").AwaitOut("ready")
@@ -92,7 +92,7 @@ func TestValues(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if _, ok := v("*(int *)8").Int64(); ok {
-		t.Error("a value where there is none")
+		t.Error("a value for an unreadable address")
 	}
 	if r := v("$regs").Registers(); r["rip"] != ev.Schema.PC {
 		t.Errorf("registers %v", r)
@@ -111,7 +111,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestAttach: a running process; counts, enable and disable, symbols, the end by a context.
+// TestAttach traces a running process: counts, enabling and disabling, symbols, and the end by a context.
 func TestAttach(t *testing.T) {
 	pid := endless(t, "100")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -149,7 +149,7 @@ func TestAttach(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	if err := tr.SetEnabled(t.Context(), 2, false); err == nil {
-		t.Error("a tracepoint that does not exist")
+		t.Error("enabled a tracepoint that does not exist")
 	}
 	cancel()
 	res, err := tr.Wait()
@@ -157,14 +157,14 @@ func TestAttach(t *testing.T) {
 		t.Errorf("%+v, %v", res, err)
 	}
 	if _, err := tr.Counts(t.Context()); err == nil {
-		t.Error("counts after the end")
+		t.Error("counts after the end of the trace")
 	}
 	if testkit.TracerOf(pid) != 0 || !testkit.Alive(pid) {
 		t.Error("the program is not as before")
 	}
 }
 
-// next waits for an event whose first field has the name, and gives its value. Others are passed over.
+// next returns the value of the next event whose first field has the name. It skips other events.
 func next(t *testing.T, tr *jalon.Trace, field string) jalon.Value {
 	t.Helper()
 	for ev := range tr.Events() {
@@ -176,8 +176,8 @@ func next(t *testing.T, tr *jalon.Trace, field string) jalon.Value {
 	return jalon.Value{}
 }
 
-// TestAddRemove: tracepoints of a running trace come and go; numbers are never used again, and
-// an error leaves the trace as it was.
+// TestAddRemove adds tracepoints to a running trace and removes them. Numbers are never used again, and an
+// error leaves the trace unchanged.
 func TestAddRemove(t *testing.T) {
 	pid := endless(t, "100")
 	tr := start(t, jalon.Attach(pid), one("work", "", "n"))
@@ -207,7 +207,7 @@ func TestAddRemove(t *testing.T) {
 	}
 	next(t, tr, "n")
 
-	// Each of two at one address is enabled and disabled by itself.
+	// Two tracepoints at one address are enabled and disabled independently.
 	enable := func(n int, on bool) {
 		t.Helper()
 		if err := tr.SetEnabled(t.Context(), n, on); err != nil {
@@ -250,7 +250,7 @@ func TestAddRemove(t *testing.T) {
 	enable(1, true)
 	testkit.Eventually(t, "hits of both", func() bool { return recorded(1) > first })
 
-	// What cannot be added.
+	// These cannot be added.
 	var d *jalon.Diagnostic
 	for _, tp := range []jalon.Tracepoint{
 		{Place: "work", Condition: "item->nmae"}, {Place: "nosuchfunction"}, {Place: "work", Condition: "n >"},
@@ -264,7 +264,7 @@ func TestAddRemove(t *testing.T) {
 		t.Errorf("tracepoints %v", got)
 	}
 
-	// The first goes; the second stays at the same address.
+	// The first is removed; the second stays at the same address.
 	if err := tr.Remove(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
@@ -309,11 +309,11 @@ func TestAddRemove(t *testing.T) {
 	}
 }
 
-// TestAddKernel: places of the kernel are added to a trace of a process, and to one of the
-// kernel alone, which takes no place in a process.
+// TestAddKernel adds places of the kernel to a trace of a process and to a trace of the kernel. The latter
+// accepts no place in a process.
 func TestAddKernel(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("it needs root")
+		t.Skip("needs root")
 	}
 	pid := endless(t, "1000")
 	sleeps := jalon.Tracepoint{Place: "syscall:clock_nanosleep", Collect: []string{"$comm"}}
@@ -349,8 +349,7 @@ func TestAddKernel(t *testing.T) {
 	next(t, tr, "$comm")
 }
 
-// TestQueue: events that nobody reads take bounded memory, keep the program from nothing, and
-// are counted.
+// TestQueue: events that are not read take bounded memory, do not delay the program, and are counted.
 func TestQueue(t *testing.T) {
 	opt := one("work", "", "n")
 	opt.Queue = 1000
@@ -368,7 +367,7 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// TestBreak: a loop that is left goes on with the next loop.
+// TestBreak: after a loop over Events is left, the next loop continues.
 func TestBreak(t *testing.T) {
 	tr := start(t, jalon.Command(program), one("work", "", "n"))
 	var seen []int64
@@ -410,7 +409,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestOwnChild: what this process has started itself cannot be attached to, and runs on.
+// TestOwnChild: jalon refuses to attach to a child of its own process, and the child runs on.
 func TestOwnChild(t *testing.T) {
 	p := testkit.Start(t, program, "100").AwaitOut("ready")
 	_, err := jalon.Start(t.Context(), jalon.Attach(p.Pid()), one("work", ""))
@@ -423,7 +422,7 @@ func TestOwnChild(t *testing.T) {
 	}
 }
 
-// endedPid is the number of a process that has ended.
+// endedPid returns the number of a process that has ended.
 func endedPid(t *testing.T) int {
 	t.Helper()
 	cmd := exec.Command("true")
@@ -433,7 +432,7 @@ func endedPid(t *testing.T) int {
 	return cmd.Process.Pid
 }
 
-// TestOutputs: what the outputs write, line by line.
+// TestOutputs compares the text of each output.
 func TestOutputs(t *testing.T) {
 	var b bytes.Buffer
 	opt := one("work", "n < 2", "n, item->name")
@@ -443,7 +442,7 @@ func TestOutputs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range tr.Events() {
-		t.Error("an event beside the output")
+		t.Error("Events returned an event although there is an output")
 	}
 	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
 	var last struct{ Values map[string]any }
@@ -464,7 +463,7 @@ func TestOutputs(t *testing.T) {
 	}
 }
 
-// TestReadFile: tracepoints of a file keep the positions of their errors.
+// TestReadFile: tracepoints read from a file keep the positions of their errors.
 func TestReadFile(t *testing.T) {
 	name := t.TempDir() + "/saved"
 	if err := os.WriteFile(name, []byte("trace work\n  condition $bpnum item->nmae\n  actions\n    collect n\n  end\n"), 0o600); err != nil {
@@ -486,10 +485,10 @@ func TestReadFile(t *testing.T) {
 	}
 }
 
-// TestKernel: an event of the kernel, in one process.
+// TestKernel traces an event of the kernel in one process.
 func TestKernel(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("it needs root")
+		t.Skip("needs root")
 	}
 	pid := endless(t, "1000")
 	tr := start(t, jalon.Attach(pid), one("syscall:clock_nanosleep", "", "$comm, pid"))

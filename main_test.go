@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// program is testdata/work.c, built.
+// program is the path of the compiled testdata/work.c.
 var program string
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }

@@ -7,90 +7,89 @@ import (
 	"github.com/jalon-trace/jalon/internal/session"
 )
 
-// Target is what is traced: [Attach], [Command] or [System].
+// Target is the program or system to trace: [Attach], [Command] or [System].
 type Target struct {
 	pid  int
 	argv []string
 	std  session.IO
 }
 
-// Attach is a running process. It must not be a child of this one: see [Command].
+// Attach traces a running process. It must not be a child of this process: see [Command].
 func Attach(pid int) Target { return Target{pid: pid} }
 
-// Command is a program to start, found as a shell finds it. It is held at its first instruction
-// until the tracepoints are armed. While it is traced, this process must not wait for any child
-// (wait(2) with pid -1): that would take the tracer's events. Its standard streams are those of this process; see
-// [Target.Streams].
+// Command starts a program and traces it. The program is found as a shell finds it. It waits at its first
+// instruction until the tracepoints are armed. While it is traced, this process must not wait for any child
+// (wait(2) with pid -1): that would take the tracer's events. Its standard streams are those of this
+// process; see [Target.Streams].
 func Command(argv ...string) Target {
 	return Target{argv: argv, std: session.IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}}
 }
 
-// Streams gives the program of [Command] other standard streams; nil is /dev/null.
+// Streams sets the standard streams of the program of [Command]; nil is /dev/null.
 func (t Target) Streams(in, out, err *os.File) Target {
 	t.std = session.IO{In: in, Out: out, Err: err}
 	return t
 }
 
-// System is the kernel, and every process where [KernelOptions.All] is set.
+// System traces the kernel, and with [KernelOptions.All] every process.
 func System() Target { return Target{} }
 
-// Options say what a trace does. The zero value of each field but Tracepoints is a sensible
-// default.
+// Options configure a trace. The zero value of each field except Tracepoints is a sensible default.
 type Options struct {
 	Tracepoints []Tracepoint
 
 	// Output, if not nil, gets the events instead of Events: see [Text], [JSON], [Discard].
 	Output Output
-	// Queue bounds the memory of events that wait for Events, bytes; 0: 64 MiB. Those that do
-	// not fit are counted in Result.Dropped.
+	// Queue bounds the memory of the events that have not been read from Events, in bytes; 0: 64 MiB.
+	// Events that do not fit are counted in Result.Dropped.
 	Queue int
 
-	Buffer      int           // bytes of ring a CPU; 0: 4 MiB
+	Buffer      int           // bytes of the ring of each CPU; 0: 4 MiB
 	StringLimit int           // bytes taken of a string; 0: 200
-	Elements    int           // elements taken of p@n if n is known at the hit only; 0: 200
+	Elements    int           // elements taken of p@n if n is known only at the hit; 0: 200
 	StackLimit  int           // bytes of stack taken for $bt; 0: 8192
-	MaxEvents   uint64        // ends the trace after so many events; 0: never
-	Duration    time.Duration // ends the trace so long after it was armed; 0: never
+	MaxEvents   uint64        // ends the trace after this number of events; 0: never
+	Duration    time.Duration // ends the trace this long after it was armed; 0: never
 	DebugDirs   []string      // of separate debug files; nil: /usr/lib/debug
-	Pending     bool          // a place that is not found yet may come with a later library
+	Pending     bool          // accept a place that is not found yet: it may be in a library loaded later
 	Kernel      KernelOptions
-	// InProcess reaches all places in the program by code in its process: where no jump fits, by
-	// an int3, which stops the thread at each hit, in place of a uprobe of the kernel.
+	// InProcess reaches all places in the program by code inside its process. Where no jump fits, it uses
+	// an int3, which stops the thread at each hit, instead of a uprobe of the kernel.
 	InProcess bool
 
-	// Warn gets what the user should know, Log each step, Progress how far arming is. They are
-	// called from the trace's own goroutine; each may be nil.
+	// Warn receives warnings for the user, Log each step, Progress how far arming is. They are called on
+	// the trace's own goroutine; each may be nil.
 	Warn, Log func(text string)
 	Progress  func(what string, done, of int)
 
-	// Debug is for work on jalon itself.
+	// Debug is for the development of jalon.
 	Debug Debug
 }
 
-// KernelOptions are about places that the kernel engine (eBPF) serves.
+// KernelOptions configure the kernel engine (eBPF).
 type KernelOptions struct {
-	Places  bool   // places in programs too are uprobes of the kernel engine
-	All     bool   // hits of every process count, not only those of the target
+	Places  bool   // places in programs become uprobes of the kernel engine
+	All     bool   // trace every process, not only the target
 	Cgroup  uint64 // only processes of the cgroup of cgroup2 with this inode; 0: all
 	Vmlinux string // the file with the kernel's debug information, for lines and local variables
 	Cost    bool   // measure the time of the hits (bpf_stats)
-	// Force arms a uprobe also where it cannot be shown that an instruction begins, and a
+	// Force also arms a uprobe at an address that is not proved to be the start of an instruction, and a
 	// uretprobe that endangers the program.
 	Force bool
 }
 
-// Debug shows and changes how hit programs are made.
+// Debug shows and changes how hit programs are compiled.
 type Debug struct {
-	IR, Code   func(place, text string) // get the stages of compilation; may be nil
-	NoOptimise bool                     // leaves the passes over the IR out
+	IR, Code   func(place, text string) // receive the stages of compilation; may be nil
+	NoOptimise bool                     // skips the passes over the IR
 	Avoid      uint8                    // tactics not to use, as bits
-	Started    time.Time                // when the time to armed begins; zero: with Start
-	// OnPanic gets a panic on a goroutine of the trace, and must end the program; nil: it is not
-	// recovered.
+	Started    time.Time                // start of the time to armed; zero: the call of Start
+	// OnPanic is called with a panic on a goroutine of the trace, and must end the program. If it is nil,
+	// the panic is not recovered.
 	OnPanic func(v any, stack []byte)
 }
 
-// defaults of Options.
+// Defaults of Options.
 const (
 	defaultBuffer   = 4 << 20
 	defaultLimit    = 200

@@ -11,12 +11,12 @@ import (
 	"github.com/jalon-trace/jalon/internal/session"
 )
 
-// Output takes the events of a trace: [Text], [JSON], [Discard], or any by its name: [Format].
+// Output receives the events of a trace: [Text], [JSON], [Discard], or one by its name: [Format].
 //
-// The writer of an output is written to by a goroutine of the trace, until the trace is over. A Write that
-// blocks does not delay the trace or its end: two seconds after the requested end, unwritten events are counted
-// (Result.Unshown) and dropped. A writer with SetWriteDeadline (os.File of a pipe, net.Conn) is then released;
-// another one may still be in its last Write.
+// A goroutine of the trace writes to the writer of an output until the trace is over. A Write that blocks
+// does not delay the trace or its end: two seconds after the requested end, unwritten events are counted
+// (Result.Unshown) and dropped. A writer with SetWriteDeadline (os.File of a pipe, net.Conn) is then
+// released; another one may still be in its last Write.
 type Output interface {
 	sink(s *session.Session) drain.Sink
 }
@@ -25,13 +25,13 @@ type outputFunc func(s *session.Session) drain.Sink
 
 func (f outputFunc) sink(s *session.Session) drain.Sink { return f(s) }
 
-// TextOptions say how [Text] shows events.
+// TextOptions configure [Text].
 type TextOptions struct {
 	Time     TimeStyle
 	Elements int // of arrays; 0: 200
 }
 
-// TimeStyle is how a time is shown.
+// TimeStyle selects how a time is shown.
 type TimeStyle uint8
 
 // The styles.
@@ -43,16 +43,16 @@ const (
 
 var timeStyles = [...]format.TimeStyle{WallTime: format.WallTime, SinceStart: format.SinceStart, Monotonic: format.MonotoneTime}
 
-// Text writes each event as a line, as "jalon trace" does.
+// Text writes each event on one line, as "jalon trace" does.
 func Text(w io.Writer, opt TextOptions) Output { return made("text", w, opt) }
 
-// JSON writes each event as one JSON object on a line.
+// JSON writes each event as a JSON object on one line.
 func JSON(w io.Writer) Output { return made("json", w, TextOptions{}) }
 
-// Discard takes events and shows none: the hits are counted.
+// Discard drops the events; the hits are counted.
 func Discard() Output { return made("none", io.Discard, TextOptions{}) }
 
-// Formats are the names of the outputs that [Format] makes, the default first.
+// Formats returns the names of the outputs that [Format] makes, the default first.
 func Formats() (names []string) {
 	for _, o := range format.Outputs() {
 		names = append(names, o.Name)
@@ -78,7 +78,7 @@ func made(name string, w io.Writer, opt TextOptions) Output {
 	})
 }
 
-// waiting is a sink whose reader the trace does not wait for: drain.Waiter.
+// waiting is a sink whose reader does not delay the trace: drain.Waiter.
 type waiting struct {
 	*bounded.Writer
 	drain.Sink

@@ -11,11 +11,11 @@ import (
 	"github.com/jalon-trace/jalon/internal/session"
 )
 
-// queue holds events until the reader takes them. It never keeps the trace waiting: the traced
-// program would wait with it.
+// queue holds events until they are read. It never delays the trace, because that would delay the traced
+// program.
 type queue struct {
 	mu      sync.Mutex
-	ready   sync.Cond // there is something, or it is the end
+	ready   sync.Cond // list is not empty, or the trace has ended
 	list    []*Event
 	size    int // of list, bytes
 	limit   int
@@ -41,7 +41,7 @@ func (q *queue) put(ev *Event) {
 	q.ready.Signal()
 }
 
-// take gives all events that wait; none at the end.
+// take waits for events and returns all in the queue; none at the end of the trace.
 func (q *queue) take() []*Event {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -53,7 +53,7 @@ func (q *queue) take() []*Event {
 	return list
 }
 
-// putBack returns what was taken and not used.
+// putBack returns unused events to the front of the queue.
 func (q *queue) putBack(list []*Event) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -73,17 +73,17 @@ func (q *queue) end() (dropped uint64) {
 
 const eventSize = int(unsafe.Sizeof(Event{}))
 
-// queueing makes the sink that puts events into a trace's queue.
+// queueing makes the sink that fills a trace's queue.
 type queueing struct{ t *Trace }
 
 func (q queueing) sink(s *session.Session) drain.Sink {
 	return &queueSink{t: q.t, offset: s.WallOffset(), schemas: map[*event.Schema]*Schema{}}
 }
 
-// queueSink copies events: they are valid during the call only.
+// queueSink copies the events, which are valid only during the call.
 type queueSink struct {
 	t       *Trace
-	offset  int64 // of the wall clock to CLOCK_MONOTONIC, ns
+	offset  int64 // wall clock minus CLOCK_MONOTONIC, ns
 	schemas map[*event.Schema]*Schema
 }
 
@@ -107,8 +107,8 @@ func (q *queueSink) Event(e *event.Event) error {
 // Flush implements drain.Sink.
 func (q *queueSink) Flush() error { return nil }
 
-// load completes the types of a schema. Members are read from debug information on first access, which must be
-// on the session's goroutine.
+// load completes the types of a schema. Members are read from debug information on first access, which must
+// happen on the session's goroutine.
 func load(s *event.Schema) {
 	seen := map[*ctype.Type]bool{}
 	var walk func(t *ctype.Type, depth int)
@@ -119,7 +119,7 @@ func load(s *event.Schema) {
 		seen[t] = true
 		_ = t.Enumerators()
 		if t.Kind == ctype.Pointer || t.Kind == ctype.Reference || t.Kind == ctype.Func {
-			return // only its name is shown
+			return // only its name is printed
 		}
 		walk(t.Elem, depth-1)
 		for _, f := range t.Fields() {
@@ -131,5 +131,5 @@ func load(s *event.Schema) {
 	}
 }
 
-// maxNesting bounds how deep types are nested that are shown.
+// maxNesting bounds the depth of the types to load.
 const maxNesting = 64

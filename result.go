@@ -9,25 +9,25 @@ import (
 	"github.com/jalon-trace/jalon/internal/session"
 )
 
-// Count is what happened at one site. Numbers that the traced program has overwritten are 0,
-// and Overwritten is set.
+// Count has the numbers of one site. Numbers that the traced program has overwritten are 0, and Overwritten
+// is set.
 type Count struct {
 	Tracepoint int  // its number, from 1; 0 in a Result
 	Enabled    bool // false in a Result
 	Site       *Schema
-	Tactic     string // how the site is reached
+	Tactic     string // how the site is patched or attached
 
 	Recorded uint64 // hits whose record was read
 	False    uint64 // hits whose condition was false
-	Faults   uint64 // hits whose condition could not be evaluated: it counts as false
+	Faults   uint64 // hits whose condition could not be evaluated and counts as false
 	Lost     uint64 // hits that had no room in the ring
-	Missed   uint64 // hits for which the kernel did not run the hit program
+	Missed   uint64 // hits at which the kernel did not run the hit program
 
-	Cost        time.Duration // mean time of a hit in the hit program, where it was measured
+	Cost        time.Duration // mean time of the hit program per hit, if measured
 	Overwritten bool
 }
 
-// Hits is how often the site was reached.
+// Hits returns how often the site was reached.
 func (c *Count) Hits() uint64 { return c.Recorded + c.False + c.Faults + c.Lost + c.Missed }
 
 func newCount(s *event.SiteSummary) Count {
@@ -38,24 +38,24 @@ func newCount(s *event.SiteSummary) Count {
 	}
 }
 
-// Result is how a trace ended.
+// Result describes a trace that has ended.
 type Result struct {
 	Sites   []Count
 	Armed   int           // how many sites were armed
-	ToArmed time.Duration // from the start to armed sites
+	ToArmed time.Duration // from the start until the sites were armed
 	Time    time.Duration // of the whole trace
 
-	// Torn counts records whose thread was killed while it wrote them, Corrupt how often the
-	// program overwrote a ring, Late the events that were shown after a younger one, Unshown those
-	// that were recorded and not shown because the end was waited for, Dropped those that Events
-	// did not take in time.
+	// Torn counts records whose thread was killed while it wrote them; Corrupt counts how often the program
+	// overwrote a ring; Late counts events shown after a younger one; Unshown counts recorded events that
+	// the output had not taken when the trace ended; Dropped counts events that were not read from Events
+	// in time.
 	Torn, Corrupt, Late, Unshown, Dropped uint64
 
-	Pause, LongestPause time.Duration // for how long the program was stopped
+	Pause, LongestPause time.Duration // time for which the program was stopped
 	Pauses              int
 
-	// Outcome is the end of the process in words. Ended is false where it runs on; else it ended
-	// with ExitCode, or by Signal if that is not 0.
+	// Outcome describes the end of the process in words. Ended is false if the process still runs;
+	// otherwise it ended with ExitCode, or by Signal if that is not 0.
 	Outcome  string
 	Ended    bool
 	ExitCode int
@@ -64,7 +64,7 @@ type Result struct {
 	summary event.Summary
 }
 
-// Text is the result as "jalon trace" shows it.
+// Text returns the summary that "jalon trace" prints.
 func (r *Result) Text() string { return format.SummaryText(&r.summary) }
 
 func newResult(res *session.Result) *Result {

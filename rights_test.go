@@ -16,15 +16,15 @@ import (
 
 const withoutRights = "JALON_TEST_WITHOUT_RIGHTS"
 
-// TestWithoutRights: without permissions, errors say what is missing. The test runs a copy of itself as user
-// nobody.
+// TestWithoutRights: without permissions, errors name what is missing. The test runs a copy of itself as
+// the user "nobody".
 func TestWithoutRights(t *testing.T) {
 	if pid := os.Getenv(withoutRights); pid != "" {
 		refused(t, pid)
 		return
 	}
 	if os.Geteuid() != 0 {
-		t.Skip("it needs root, to give its rights up")
+		t.Skip("needs root, to drop its rights")
 	}
 	dir, err := os.MkdirTemp("", "jalon-rights")
 	if err != nil {

@@ -12,29 +12,29 @@ import (
 	"github.com/jalon-trace/jalon/internal/session"
 )
 
-// Trace is a trace that runs, or has run. Its methods may be called from any goroutine.
+// Trace is a running or finished trace. Its methods may be called from any goroutine.
 type Trace struct {
 	s      *session.Session
 	cancel context.CancelFunc
-	queue  *queue // nil: Options.Output gets the events
+	queue  *queue // nil: the events go to Options.Output
 	done   chan struct{}
 	result *Result
 	err    error
 
-	launched bool // the program was started
-	untraced bool // it is not traced by ptrace: only the kernel engine is used
+	launched bool // the trace started the program
+	untraced bool // the program is not traced by ptrace: only the kernel engine is used
 	typed    typed
 	stopped  func() bool // the trace was ended from outside
 
-	mu     sync.Mutex // guards what is looked up in s after its end
+	mu     sync.Mutex // guards s after the end of the session
 	closed bool
 }
 
-// Start arms the tracepoints of a trace. When it returns, hits are being recorded. The trace
-// ends with the program, with a limit of the options, with [Trace.Stop], or when ctx is done;
-// then everything is taken back, and a program that was started or attached to runs on.
+// Start arms the tracepoints of a trace. When it returns, hits are being recorded. The trace ends with the
+// program, at a limit of the options, by [Trace.Stop], or when ctx is done. Then all code and probes are
+// removed, and a program that was started or attached to continues.
 //
-// A trace must be closed.
+// The caller must close the trace.
 func Start(ctx context.Context, target Target, opt Options) (*Trace, error) {
 	sopt, err := opt.session()
 	if err != nil {
@@ -58,7 +58,7 @@ func Start(ctx context.Context, target Target, opt Options) (*Trace, error) {
 		t.typed.armed.Store(true)
 		select {
 		case armed <- err:
-		default: // the one at the end of a trace that was armed
+		default: // at the end of an armed trace, OnArmed is called again
 		}
 	}
 	began := make(chan error)
@@ -76,7 +76,7 @@ func Start(ctx context.Context, target Target, opt Options) (*Trace, error) {
 	return t, nil
 }
 
-// run is the life of the session, on one goroutine.
+// run starts the session and drains it to its end, on one goroutine.
 func (t *Trace) run(ctx context.Context, target Target, opt session.Options, began chan<- error) {
 	var err error
 	if t.s, err = begin(target, opt); err != nil {
@@ -108,7 +108,7 @@ func begin(target Target, opt session.Options) (*session.Session, error) {
 	return session.Attach(target.pid, opt)
 }
 
-// isChild reports whether a process was started by this one.
+// isChild reports whether the process is a child of this one.
 func isChild(pid int) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -120,20 +120,20 @@ func isChild(pid int) bool {
 	return err == nil && parent == os.Getpid()
 }
 
-// Stop ends the trace in good order; it does not wait for the end.
+// Stop ends the trace; it does not wait for the end.
 func (t *Trace) Stop() { t.cancel() }
 
-// Done is closed when the trace is over: everything is taken back.
+// Done is closed when the trace is over and all code and probes are removed.
 func (t *Trace) Done() <-chan struct{} { return t.done }
 
-// Wait waits for the end of the trace. The result is valid beside an error too.
+// Wait waits for the end of the trace. The result is valid even if there is an error.
 func (t *Trace) Wait() (*Result, error) {
 	<-t.done
 	return t.result, t.err
 }
 
-// Close ends the trace if it runs, and frees what it holds. The error is that of Wait. Symbols
-// and stack traces of its events cannot be looked up afterwards.
+// Close ends the trace if it runs, and frees its resources. It returns the error of Wait. Afterwards,
+// symbols and stack traces of its events can no longer be looked up.
 func (t *Trace) Close() error {
 	t.Stop()
 	<-t.done
@@ -146,15 +146,14 @@ func (t *Trace) Close() error {
 	return t.err
 }
 
-// SetEnabled enables or disables a tracepoint while the trace runs, by its number: its place
-// in Options.Tracepoints, from 1, or what Add gave.
+// SetEnabled enables or disables a tracepoint while the trace runs, by its number: its index in
+// Options.Tracepoints, from 1, or the number that Add returned.
 func (t *Trace) SetEnabled(ctx context.Context, tracepoint int, on bool) error {
 	return convert(t.s.SetEnabled(ctx, tracepoint, on))
 }
 
-// Add arms one more tracepoint while the trace runs and gives its number: one more than the
-// largest so far. When Add returns without an error, its hits are being recorded. After an error
-// the trace is as it was.
+// Add arms one more tracepoint while the trace runs and returns its number: one more than the largest so
+// far. When Add returns without an error, hits are being recorded. After an error the trace is unchanged.
 func (t *Trace) Add(ctx context.Context, tp Tracepoint) (tracepoint int, err error) {
 	tps, err := parse([]Tracepoint{tp})
 	if err != nil {
@@ -164,14 +163,14 @@ func (t *Trace) Add(ctx context.Context, tp Tracepoint) (tracepoint int, err err
 	return n, convert(err)
 }
 
-// Remove takes a tracepoint back while the trace runs, by its number, which is not used again.
-// Its counts stay in the Result.
+// Remove removes a tracepoint while the trace runs, by its number, which is not used again. Its counts stay
+// in the Result.
 func (t *Trace) Remove(ctx context.Context, tracepoint int) error {
 	return convert(t.s.Remove(ctx, tracepoint))
 }
 
-// Counts are the counters of all sites so far. After the end of the trace they are an error:
-// Result has them.
+// Counts returns the counters of all sites so far. After the end of the trace it returns an error; the
+// counters are then in Result.
 func (t *Trace) Counts(ctx context.Context) ([]Count, error) {
 	list, err := t.s.Status(ctx)
 	if err != nil {
@@ -186,8 +185,8 @@ func (t *Trace) Counts(ctx context.Context) ([]Count, error) {
 	return out, nil
 }
 
-// lookUp carries f out where the session's tables may be read: on its goroutine while it
-// runs, on this one afterwards. After Close it does nothing.
+// lookUp runs f where the session's tables may be read: on the session's goroutine while it runs, on the
+// caller's afterwards. After Close it does nothing.
 func (t *Trace) lookUp(f func()) {
 	if t.s.Look(context.Background(), f) == nil {
 		return

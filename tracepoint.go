@@ -9,25 +9,25 @@ import (
 
 // Tracepoint is a place with a condition and what to collect there.
 type Tracepoint struct {
-	// Place is where: "FILE:LINE", a function, "FUNC+OFF", "*0x401136", "uprobe:PATH:FUNC",
-	// "tracepoint:SYSTEM:EVENT", "kprobe:FUNC", ...: "jalon trace --help" and docs/kernel.md
-	// list them. A pattern ("read*") means all functions that it matches.
+	// Place is "FILE:LINE", a function, "FUNC+OFF", "*0x401136", "uprobe:PATH:FUNC",
+	// "tracepoint:SYSTEM:EVENT", "kprobe:FUNC", ...: "jalon trace --help" and docs/kernel.md list the
+	// kinds. A pattern ("read*") selects all functions that match.
 	Place string
 	// Condition is a C expression over the variables at the place; "" always holds.
 	Condition string
-	// Collect are lists of expressions, separated by commas: variables, $args, $locals, $regs,
-	// $bt, $ret, EXPR/FMT as in GDB, p@n.
+	// Collect has lists of expressions separated by commas: variables, $args, $locals, $regs, $bt, $ret,
+	// EXPR/FMT as in GDB, p@n.
 	Collect []string
-	// Pass ends the trace with that many recorded hits; 0: never.
+	// Pass ends the trace after this number of recorded hits; 0: never.
 	Pass int
-	// Disabled tracepoints are armed and count and record nothing until they are enabled.
+	// Disabled tracepoints are armed, but count and record nothing until they are enabled.
 	Disabled bool
 
-	parsed *tracepoint.Tracepoint // of a file, with its positions
+	parsed *tracepoint.Tracepoint // as read from a file, with positions in it
 }
 
-// Parse reads tracepoints in the form of the command line: each of places is
-// "PLACE [if CONDITION]", and all have the same collect lists.
+// Parse parses tracepoints in the form of the command line: each place is "PLACE [if CONDITION]", and all
+// have the same collect lists.
 func Parse(places, collect []string) ([]Tracepoint, error) {
 	tps, err := tracepoint.FromArgs(places, collect)
 	if err != nil {
@@ -36,8 +36,8 @@ func Parse(places, collect []string) ([]Tracepoint, error) {
 	return publicAll(tps), nil
 }
 
-// ReadFile reads tracepoints from a file as GDB's "save tracepoints" writes it. Warnings say
-// what of it has no effect here.
+// ReadFile reads tracepoints from a file as GDB's "save tracepoints" writes it. The warnings name the parts
+// of the file that have no effect in jalon.
 func ReadFile(name string) (list []Tracepoint, warnings []string, err error) {
 	tps, warnings, err := tracepoint.FromFile(name)
 	if err != nil {
@@ -62,7 +62,7 @@ func conditionOf(tp *tracepoint.Tracepoint) string {
 	return tp.Cond.From.String()
 }
 
-// listsOf are the texts of the collect lists.
+// listsOf returns the texts of the collect lists.
 func listsOf(tp *tracepoint.Tracepoint) (lists []string) {
 	var last lang.Text
 	for i := range tp.Collect {
@@ -73,19 +73,18 @@ func listsOf(tp *tracepoint.Tracepoint) (lists []string) {
 	return lists
 }
 
-// Where is what a place is about.
+// Where is the kind of code that a place is in.
 type Where uint8
 
-// The kinds of Where.
+// Kinds of Where.
 const (
 	InProgram Where = iota // code of a program or library
 	InKernel               // the kernel, or an event of it
-	// InSource is a line of a source file: of the traced program's, or of the kernel's
-	// (KernelOptions.Vmlinux).
+	// InSource is a line of a source file, of the traced program or of the kernel (KernelOptions.Vmlinux).
 	InSource
 )
 
-// Where reports what the place is about. The error is a *Diagnostic.
+// Where reports the kind of code of the place. The error is a *Diagnostic.
 func (t *Tracepoint) Where() (Where, error) {
 	tps, err := parse([]Tracepoint{*t})
 	if err != nil {
@@ -100,13 +99,13 @@ func (t *Tracepoint) Where() (Where, error) {
 	return InProgram, nil
 }
 
-// same reports whether the fields are those that were parsed.
+// same reports whether the fields still have their parsed values.
 func (t *Tracepoint) same() bool {
 	p := t.parsed
 	return p != nil && t.Place == p.Place.Text && t.Condition == conditionOf(p) && slices.Equal(t.Collect, listsOf(p))
 }
 
-// parse makes the tracepoints of a trace; their numbers are their places in the list, from 1.
+// parse parses the tracepoints of a trace and numbers them by their index in the list, from 1.
 func parse(list []Tracepoint) (tps []*tracepoint.Tracepoint, err error) {
 	var bad Diagnostics
 	for i := range list {

@@ -10,13 +10,13 @@ import (
 	"github.com/jalon-trace/jalon/internal/format"
 )
 
-// Value is what an event has for a field. It is right, or Err says why there is none.
+// Value is the value of a field in an event. It is right, or Err reports why it is unavailable.
 type Value struct {
 	e *Event
 	v event.Value
 }
 
-// Unavailable is why a value could not be taken.
+// Unavailable reports why a value could not be collected.
 type Unavailable struct {
 	Field  string
 	Reason string // "unreadable address 0x10", "optimised out", ...
@@ -24,7 +24,7 @@ type Unavailable struct {
 
 func (u *Unavailable) Error() string { return fmt.Sprintf("%s: %s", u.Field, u.Reason) }
 
-// Err is an *Unavailable, or nil.
+// Err returns an *Unavailable, or nil.
 func (v Value) Err() error {
 	if why := v.v.Explain(); why != "" {
 		return &Unavailable{v.v.Field.Name, why}
@@ -32,14 +32,14 @@ func (v Value) Err() error {
 	return nil
 }
 
-// Truncated reports whether there was more of the value than was taken.
+// Truncated reports whether the value was longer than the part that was collected.
 func (v Value) Truncated() bool { return v.v.Truncated || v.v.Str != nil && v.v.Str.Truncated }
 
-// Bytes are the value as it lay in memory, little-endian.
+// Bytes returns the value as it was in memory, little-endian.
 func (v Value) Bytes() []byte { return v.v.Data }
 
-// Uint64 is an integer, a character, a truth value, an enumeration's value or an address; a
-// negative number has its sign extended.
+// Uint64 returns an integer, a character, a truth value, the value of an enumeration, or an address. A
+// negative number is sign-extended.
 func (v Value) Uint64() (n uint64, ok bool) {
 	if v.v.Status != event.OK {
 		return 0, false
@@ -69,7 +69,7 @@ func (v Value) Uint64() (n uint64, ok bool) {
 	return binary.LittleEndian.Uint64(b[:]), true
 }
 
-// Int64 is Uint64 as a signed number. Not ok is also an unsigned number above its range.
+// Int64 is Uint64 as a signed number. It is not ok for an unsigned number above its range.
 func (v Value) Int64() (n int64, ok bool) {
 	u, ok := v.Uint64()
 	if !ok || int64(u) < 0 && v.v.Field.Type != nil && !v.v.Field.Type.Strip().Signed {
@@ -78,7 +78,7 @@ func (v Value) Int64() (n int64, ok bool) {
 	return int64(u), true
 }
 
-// Float64 is a float or a double.
+// Float64 returns a float or a double.
 func (v Value) Float64() (f float64, ok bool) {
 	if v.v.Status != event.OK || v.v.Field.Kind != event.Fixed || v.v.Field.Type == nil || v.v.Field.Type.Strip().Kind != ctype.Float {
 		return 0, false
@@ -92,8 +92,8 @@ func (v Value) Float64() (f float64, ok bool) {
 	return 0, false
 }
 
-// Text is the string that a char pointer points to, or an array of characters up to its first
-// NUL, as the bytes are.
+// Text returns the string that a char pointer points to, or an array of characters up to its first NUL,
+// byte by byte.
 func (v Value) Text() (text string, ok bool) {
 	if v.v.Status != event.OK {
 		return "", false
@@ -122,8 +122,8 @@ func (v Value) Text() (text string, ok bool) {
 	return string(b), true
 }
 
-// String is the value as "jalon trace" shows it: structs with their members, enumerations by
-// name, "<unreadable address 0x10>".
+// String returns the value as "jalon trace" prints it: structs with their members, enumerations by name,
+// "<unreadable address 0x10>".
 func (v Value) String() string {
 	if v.e == nil {
 		return "<no value>"
@@ -146,8 +146,8 @@ func isTrace(f *event.Field) bool {
 // Frame is one function of a stack trace.
 type Frame struct {
 	PC       uint64
-	Function string // "" where it is not known, as File and Module
-	Offset   uint64 // of PC in Function
+	Function string // "" if not known; so are File and Module
+	Offset   uint64 // of PC from the start of Function
 	File     string
 	Line     int
 	Module   string // the file of the code
@@ -165,7 +165,7 @@ func (f Frame) String() string {
 	return s
 }
 
-// Frames is the stack trace of $bt or $ubt, innermost first.
+// Frames returns the stack trace of $bt or $ubt, innermost frame first.
 func (v Value) Frames() (out []Frame) {
 	if v.e == nil || v.v.Status != event.OK || !isTrace(v.v.Field) {
 		return nil
@@ -178,8 +178,7 @@ func (v Value) Frames() (out []Frame) {
 	return out
 }
 
-// Registers are the general registers of $regs, rip and eflags by their names; nil for other
-// fields.
+// Registers returns the general registers of $regs, rip and eflags by name; nil for other fields.
 func (v Value) Registers() map[string]uint64 {
 	if v.v.Status != event.OK || v.v.Field.Kind != event.Regs {
 		return nil
@@ -187,7 +186,7 @@ func (v Value) Registers() map[string]uint64 {
 	return format.Registers(&v.v)
 }
 
-// Symbol names a run-time address of what is traced: "main+4", "" where it is not known.
+// Symbol names a run-time address of the traced program or kernel: "main+4", or "" if not known.
 func (t *Trace) Symbol(addr uint64) string { return t.symbol(addr) }
 
 func (t *Trace) symbol(addr uint64) (name string) {

@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// summary is what `jalon trace --summary-json` ends with.
+// summary is the output of `jalon trace --summary-json`.
 type summary struct {
 	ArmedMS float64 `json:"armed_ms"`
 	PauseUS float64 `json:"pause_us"`
 	Sites   int     `json:"sites"`
 }
 
-// generated is a C unit with debug information of many functions and types,
-// about 1 MB of object file.
+// generated returns a C unit with debug information of many functions and types, about 1 MB as an object
+// file.
 func generated(functions int) string {
 	var s strings.Builder
 	s.WriteString("#include <stddef.h>\n")
@@ -46,7 +46,7 @@ __attribute__((noinline)) long walk_%[1]d(struct item_%[1]d *first, int limit)
 	return s.String()
 }
 
-// bigBinary links copies of the generated unit until the file has about mb megabytes.
+// bigBinary links copies of the generated unit until the file is about mb megabytes large.
 func bigBinary(dir string, mb int) (string, error) {
 	unit := filepath.Join(dir, "unit.o")
 	if _, err := os.Stat(unit); err != nil {
@@ -69,7 +69,7 @@ func bigBinary(dir string, mb int) (string, error) {
 	}
 	prog := filepath.Join(dir, fmt.Sprintf("big%d", mb))
 	args := []string{"-g", "-O1", "-o", prog, main, unit}
-	// The linked file keeps about a quarter of an object: relocations go away.
+	// The linked file is about a quarter as large as the objects: it has no relocations.
 	size := linkedSize(unit, st.Size())
 	for i := 1; int64(i)*size < int64(mb)<<20; i++ {
 		c := filepath.Join(dir, fmt.Sprintf("unit%d.o", i))
@@ -86,7 +86,7 @@ func bigBinary(dir string, mb int) (string, error) {
 	return prog, nil
 }
 
-// linkedSize is the size of the unit without its relocations.
+// linkedSize returns the size of the unit without its relocations.
 func linkedSize(unit string, size int64) int64 {
 	out, err := exec.Command("size", "-A", unit).Output()
 	if err != nil {
@@ -143,7 +143,7 @@ func maximum(v []float64) float64 {
 	return m
 }
 
-// summary runs a command of ours and reads the summary it ends with on stderr.
+// summary runs a jalon command and reads the summary that it prints last on stderr.
 func (b *bench) summary(cmd *exec.Cmd) (summary, error) {
 	var s summary
 	var errb strings.Builder
@@ -155,7 +155,7 @@ func (b *bench) summary(cmd *exec.Cmd) (summary, error) {
 	return s, json.Unmarshal([]byte(lines[len(lines)-1]), &s)
 }
 
-// manyFunctions is a program that calls 1,000 functions from four threads for ever.
+// manyFunctions returns a program that calls 1,000 functions from four threads for ever.
 func manyFunctions() string {
 	var s strings.Builder
 	s.WriteString("#include <pthread.h>\n#include <unistd.h>\n")
@@ -170,7 +170,7 @@ func manyFunctions() string {
 	return s.String()
 }
 
-// pauses measures how long a running program is stopped when sites are installed.
+// pauses measures how long a running program is stopped while sites are installed.
 func (b *bench) pauses(dir, only string) error {
 	if !strings.Contains("pause", only) {
 		return nil
@@ -187,7 +187,7 @@ func (b *bench) pauses(dir, only string) error {
 		return err
 	}
 	defer func() { _ = target.Process.Kill(); _ = target.Wait() }()
-	time.Sleep(100 * time.Millisecond) // let its threads start; only makes the figure more typical
+	time.Sleep(100 * time.Millisecond) // lets its threads start; only makes the figure more typical
 	fmt.Printf("%-44s %9s %9s\n", "pause of a running program (4 threads), us", "median", "max")
 	for _, c := range []struct {
 		name, place string

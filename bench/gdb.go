@@ -10,31 +10,30 @@ import (
 	"strings"
 )
 
-// gdbCase is a column of the tables: what a tracepoint does, in GDB's words. The
-// empty case is none.
+// gdbCase is a column of the tables: the commands of a tracepoint in GDB. The empty case has none.
 type gdbCase struct {
 	title string
 	cond  string
-	// actions of the tracepoint, one a line; collect is the same for jalon trace ("":
-	// it has nothing like it).
+	// actions of the tracepoint, one a line; collect is the equivalent for jalon trace, "" if there is
+	// none.
 	actions, collect string
 	frames           bool // a hit makes a frame
 }
 
-// calls is the size of a batch where hits are cheap.
+// calls returns the size of a batch when hits are cheap.
 func (c *gdbCase) calls() int {
 	switch {
 	case !c.frames:
 		return 10 * nativeCalls
 	case c.title == caseRegs.title:
-		return nativeCalls / 10 // as large as records are
+		return nativeCalls / 10 // the records are this large
 	}
 	return nativeCalls
 }
 
 const expression = "2*counter1+3*counter2"
 
-// The cases of the paper's tables 1, 2 and 5, and two more.
+// The cases of tables 1, 2 and 5 of the paper, and two more.
 var (
 	caseFalse = gdbCase{title: "false condition", cond: falseCond, actions: "collect " + expression, collect: expression}
 	caseExpr  = gdbCase{title: "expression only", actions: "collect " + expression, collect: expression, frames: true}
@@ -42,8 +41,8 @@ var (
 	caseVar   = gdbCase{title: "value in a $variable", actions: "teval $sum = " + expression + "\ncollect $sum", frames: true}
 	caseRegs  = gdbCase{title: "collect $regs", actions: "collect $regs", frames: true}
 
-	// gdbserver's compiler of conditions knows no multiplication on amd64 (and is not
-	// switched off by anything): with additions only, the same sum is compiled.
+	// gdbserver's compiler of conditions has no multiplication on amd64, and cannot be switched off. It
+	// compiles the same sum if that has only additions.
 	sum           = "counter1+counter1+counter2+counter2+counter2"
 	caseFalseAdds = gdbCase{title: caseFalse.title, cond: sum + "<0", actions: "collect " + expression}
 	caseBothAdds  = gdbCase{title: caseBoth.title, cond: sum + ">0", actions: "collect " + expression, frames: true}
@@ -59,13 +58,12 @@ type gdbServing struct {
 	server  []string // the words between "target remote |" and the program
 	command string   // trace *test_function, ...
 	build   string   // of the workload
-	// calls of a batch, batches after 3 that do not count, and the first of them that
-	// are not taken; milliseconds between batches.
+	// Calls in a batch; batches after the 3 warm-up batches; how many of the first are not counted;
+	// milliseconds between batches.
 	calls, batches, skip, gap int
 }
 
-// gdb runs the workload with GDB as the front-end and returns the nanoseconds of a
-// call of each batch.
+// gdb runs the workload with GDB as the front-end and returns the nanoseconds per call of each batch.
 func (b *bench) gdb(s *gdbServing, c *gdbCase) (ns []float64, err error) {
 	prog, err := b.workload(s.build)
 	if err != nil {
@@ -101,7 +99,7 @@ kill
 	if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
-	// The server's connection is its standard output: the program writes to the other.
+	// The server's connection is its standard output, so the program writes to stderr.
 	out, err := exec.Command("sh", "-c", "exec timeout 120 gdb -nx -batch -x "+script+" "+prog+" 2>&1").Output()
 	if err != nil {
 		return nil, fmt.Errorf("gdb: %w: %s", err, out)
@@ -113,7 +111,7 @@ kill
 	return ns[s.skip:], s.complete(c, string(out))
 }
 
-// complete checks the measurement: every hit is counted, and the number of frames is right.
+// complete checks that every hit was counted and that the number of frames is right.
 func (s *gdbServing) complete(c *gdbCase, out string) error {
 	frames, ok := created(out)
 	want := uint64(0)
@@ -123,16 +121,16 @@ func (s *gdbServing) complete(c *gdbCase, out string) error {
 	if !ok || frames > want {
 		return fmt.Errorf("%d trace frames instead of %d: %s", frames, want, out)
 	}
-	if frames < want-want/20 { // those lost are cheaper
+	if frames < want-want/20 { // a lost hit is cheaper
 		return fmt.Errorf("%w: only %d of %d hits made a frame", errLost, frames, want)
 	}
 	return nil
 }
 
-// errLost says that the measurement is worth nothing; another may be.
+// errLost means that the measurement is not valid; it can be repeated.
 var errLost = errors.New("hits were lost")
 
-// created reads from tstatus how many frames there were.
+// created reads the number of created frames from tstatus.
 func created(out string) (uint64, bool) {
 	for _, l := range strings.Split(out, "\n") {
 		var n, kept uint64
@@ -146,7 +144,7 @@ func created(out string) (uint64, bool) {
 	return 0, false
 }
 
-// gdbTrace runs the workload under jalon trace, as gdb would.
+// gdbTrace runs the workload under jalon trace with the same batches as gdb.
 func (b *bench) gdbTrace(place, build string, c *gdbCase) ([]float64, error) {
 	prog, err := b.workload(build)
 	if err != nil {
@@ -159,9 +157,8 @@ func (b *bench) gdbTrace(place, build string, c *gdbCase) ([]float64, error) {
 		prog, "bare", strconv.Itoa(c.calls()), strconv.Itoa(nativeBatches), strconv.Itoa(nativeGap)))
 }
 
-// workload compiles a variant of the program: "", or "-" with words: nopie
-// (gdbserver's fast tracepoints need it: on others it refuses, "jump back from jump
-// pad too far"), O0, usdt.
+// workload compiles a variant of the program: "", or "-" with words: nopie, O0, usdt. gdbserver's fast
+// tracepoints need nopie: otherwise it refuses with "jump back from jump pad too far".
 func (b *bench) workload(variant string) (string, error) {
 	prog := b.work + variant
 	if _, err := os.Stat(prog); err == nil {
@@ -179,12 +176,12 @@ func (b *bench) workload(variant string) (string, error) {
 
 var workloadFlags = map[string][]string{"nopie": {"-no-pie"}, "O0": {"-O0"}, "usdt": {"-DUSDT_PROBE"}}
 
-// bodyLine is the place of the first statement of test_function.
+// bodyLine returns the place of the first statement of test_function.
 func bodyLine() string {
 	text, err := os.ReadFile("bench/work/function.c")
 	before, _, ok := strings.Cut(string(text), "counter++")
 	if err != nil || !ok {
-		return "function.c" // which no tracer takes
+		return "function.c" // every tracer refuses this
 	}
 	return fmt.Sprintf("function.c:%d", strings.Count(before, "\n")+1)
 }

@@ -8,15 +8,15 @@ import (
 	"github.com/jalon-trace/jalon/internal/gdb/agentexpr"
 )
 
-// Registers of the arguments, by GDB's number.
+// GDB's numbers of the argument registers.
 const (
 	numRSI = 4
 	numRDI = 5
 )
 
-// interpreter runs a case's bytecode in the interpreter of package agentexpr, in this
-// process: what a hit would cost an engine that interprets, without the trap or jump
-// that leads there. That interpreter is the tests' reference, made to be read.
+// interpreter runs the bytecode of a case in the interpreter of package agentexpr, in this process. This is
+// the cost of a hit in an engine that interprets, without the cost of the trap or jump. That interpreter is
+// the reference of the tests; it is written for readability.
 func (b *bench) interpreter(c *gdbCase) ([]float64, error) {
 	s := &agentexpr.Site{Name: "interpreted"}
 	var err error
@@ -41,7 +41,7 @@ func (b *bench) interpreter(c *gdbCase) ([]float64, error) {
 		for i := range uint64(calls) {
 			m.Regs[numRDI], m.Regs[numRSI] = i+1, i+1
 			if out := s.Run(m); (out.Frame != nil) != c.frames {
-				return nil, fmt.Errorf("BUG: the interpreter says otherwise than the case")
+				return nil, fmt.Errorf("BUG: the interpreter's result differs from the case's")
 			}
 		}
 		ns = append(ns, float64(time.Since(start).Nanoseconds())/calls)
@@ -49,7 +49,7 @@ func (b *bench) interpreter(c *gdbCase) ([]float64, error) {
 	return ns, nil
 }
 
-// bytecode has gdb compile an expression at the traced place.
+// bytecode runs gdb to compile an expression at the traced place.
 func (b *bench) bytecode(command, expr string, use agentexpr.Use) (*agentexpr.Expr, error) {
 	out, err := exec.Command("gdb", "-nx", "-q", "-batch", "-ex", "maint "+command+" -at test_function, "+expr, b.work).CombinedOutput()
 	if err != nil {

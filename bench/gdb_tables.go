@@ -10,39 +10,39 @@ import (
 	"strings"
 )
 
-// The size of a measurement where hits are cheap: batches are short enough to fit in
-// the rings, with time between them to empty these.
+// The size of a measurement when hits are cheap: a batch fits in the rings, and the rings are emptied
+// between batches.
 const (
 	nativeCalls   = 20000
 	nativeBatches = 15
 	nativeGap     = 60
 )
 
-// gdbRow is a way to trace; cells are what it costs in each case.
+// gdbRow is a tracer; its cells are its costs in each case.
 type gdbRow struct {
 	name  string
-	build string // of the workload, whose bare loop is subtracted
+	build string // variant of the workload, whose bare loop is subtracted
 	cells []*gdbCell
 }
 
 type gdbCell struct {
 	c   gdbCase
 	run func() ([]float64, error)
-	// once: in the first round only.
+	// once: measured only in the first round.
 	once bool
-	// ns are the medians of the rounds, net of the bare loop; NaN for a round without.
+	// ns are the medians of the rounds minus the bare loop; NaN if a round has no figure.
 	ns   []float64
 	note string
 }
 
-// gdbTable is rows with the same columns.
+// gdbTable is a table: rows with the same columns.
 type gdbTable struct {
 	title   string
 	columns []string
 	rows    []*gdbRow
 }
 
-// names of rows that the targets compare.
+// Names of rows that are compared.
 const (
 	rowTrace       = "jalon trace"
 	rowJalon       = "jalon gdbserver"
@@ -68,13 +68,13 @@ func (b *bench) gdbTables(rounds int, only, column string) error {
 	}
 	for _, t := range tables {
 		t.print()
-		t.verdicts()
+		t.printTargets()
 	}
 	return nil
 }
 
-// gdbRound measures a table once, column by column: what is compared is measured one
-// behind the other.
+// gdbRound measures a table once, column by column, so that compared figures are measured one after the
+// other.
 func (b *bench) gdbRound(t *gdbTable, round int, only, columns string) error {
 	for _, column := range t.columns {
 		if !strings.Contains(column, columns) {
@@ -107,7 +107,7 @@ func (b *bench) gdbMeasure(row *gdbRow, cell *gdbCell) error {
 		return median(ns), nil
 	}
 	if row.name == rowInterpreter {
-		bare = func() (float64, error) { return 0, nil } // no loop of the workload
+		bare = func() (float64, error) { return 0, nil } // the interpreter does not run the workload's loop
 	}
 	before, err := bare()
 	if err != nil {
@@ -132,7 +132,7 @@ func (b *bench) gdbMeasure(row *gdbRow, cell *gdbCell) error {
 	return nil
 }
 
-// dynamicTable is tables 1 and 2.
+// dynamicTable makes tables 1 and 2.
 func (b *bench) dynamicTable() *gdbTable {
 	t := newGDBTable("dynamic tracepoint at test_function", &caseFalse, &caseExpr, &caseBoth, &caseVar, &caseRegs)
 	const place = "*test_function"
@@ -151,8 +151,8 @@ func (b *bench) dynamicTable() *gdbTable {
 	return t
 }
 
-// stackTable is the same in a program whose arguments lie on the stack: they are
-// memory to GDB, and so collected as such.
+// stackTable makes the same tables for a program whose arguments are on the stack: GDB collects them as
+// memory.
 func (b *bench) stackTable() *gdbTable {
 	t := newGDBTable("the same, program not optimised (-O0)", &caseFalse, &caseExpr, &caseBoth)
 	place := bodyLine()
@@ -181,7 +181,7 @@ func (t *gdbTable) add(name, build string, run func(*gdbCase) ([]float64, error)
 	return row
 }
 
-// gdbJalon is jalon gdbserver with options.
+// gdbJalon runs jalon gdbserver with options.
 func (b *bench) gdbJalon(command, build string, options ...string) func(*gdbCase) ([]float64, error) {
 	return func(c *gdbCase) ([]float64, error) {
 		s := &gdbServing{
@@ -192,10 +192,9 @@ func (b *bench) gdbJalon(command, build string, options ...string) func(*gdbCase
 	}
 }
 
-// gdbFast is gdbserver's fast tracepoint. Its agent holds 5 MiB, which the server
-// empties in a stop of the program: batches are small, so that most have no such
-// stop in them, and the first ones, whose hits touch the buffer's pages for the
-// first time, do not count.
+// gdbFast runs gdbserver's fast tracepoint. Its agent has a buffer of 5 MiB, and the server stops the
+// program to empty it. Batches are small, so most contain no such stop. The first batches are not counted,
+// because their hits touch the pages of the buffer for the first time.
 func (b *bench) gdbFast(place, build string) func(*gdbCase) ([]float64, error) {
 	return func(c *gdbCase) ([]float64, error) {
 		if _, err := os.Stat(inProcessAgent); err != nil {
@@ -215,8 +214,7 @@ func (b *bench) gdbFast(place, build string) func(*gdbCase) ([]float64, error) {
 	}
 }
 
-// staticTable is table 5. LTTng-UST has its own tools and a tracepoint of its own in
-// the same place.
+// staticTable makes table 5. LTTng-UST has its own tools and its own tracepoint at the same place.
 func (b *bench) staticTable() *gdbTable {
 	t := newGDBTable("static tracepoint (USDT; LTTng's own)", &sdataFalse, &sdata, &sdataBoth)
 	t.add("jalon gdbserver, strace -m", "-usdt", b.gdbJalon("strace -m jalonbench:hit", "-usdt"), sdataFalse, sdata, sdataBoth)
@@ -235,7 +233,7 @@ func (t *gdbTable) row(name string) *gdbRow {
 	return nil
 }
 
-// at is the row's cell in a column; nil: it has none.
+// at returns the row's cell in a column, or nil.
 func (r *gdbRow) at(column string) *gdbCell {
 	if r == nil {
 		return nil
@@ -248,20 +246,20 @@ func (r *gdbRow) at(column string) *gdbCell {
 	return nil
 }
 
-// figures are those of the rounds that gave one.
+// figures returns the figures of the rounds that have one.
 func (c *gdbCell) figures() []float64 {
 	return slices.DeleteFunc(slices.Clone(c.ns), math.IsNaN)
 }
 
-// times is how many times c costs what d does: the median of the rounds' ratios, so
-// that what slows one round down slows both.
+// times returns the cost of c divided by the cost of d: the median of the ratios of the rounds. A
+// disturbance that slows a whole round slows both.
 func (c *gdbCell) times(d *gdbCell) (float64, bool) {
 	if c == nil || d == nil {
 		return 0, false
 	}
 	var list []float64
 	for r := range min(len(c.ns), len(d.ns)) {
-		if x := c.ns[r] / d.ns[r]; x > 0 { // and no NaN
+		if x := c.ns[r] / d.ns[r]; x > 0 { // false for NaN
 			list = append(list, x)
 		}
 	}
@@ -301,11 +299,11 @@ func (t *gdbTable) print() {
 	}
 }
 
-// verdicts compares with what is to be reached.
-func (t *gdbTable) verdicts() {
+// printTargets compares the figures with the targets.
+func (t *gdbTable) printTargets() {
 	for _, v := range []struct {
 		a, b, column string
-		times        float64 // a costs at most so many times b
+		times        float64 // a costs at most this many times b
 	}{
 		{rowJalon, rowTrace, caseFalse.title, 1.2},
 		{rowJalon, rowTrace, caseExpr.title, 1.2},

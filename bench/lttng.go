@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// lttngSocket is that of root's session daemon.
+// lttngSocket is the socket of root's session daemon.
 const lttngSocket = "/var/run/lttng/client-lttng-sessiond"
 
-// lttng measures LTTng-UST's static tracepoint in the same function. The session
-// daemon is one of our own and ends with the row.
+// lttng measures LTTng-UST's static tracepoint in the same function. It starts its own session daemon,
+// which ends with the row.
 func (b *bench) lttng(filter string) ([]float64, error) {
 	for _, p := range []string{"lttng", "lttng-sessiond"} {
 		if _, err := exec.LookPath(p); err != nil {
@@ -51,7 +51,7 @@ func (b *bench) lttng(filter string) ([]float64, error) {
 		if i == 100 {
 			return nil, fmt.Errorf("the session daemon did not start")
 		}
-		time.Sleep(50 * time.Millisecond) // its socket is all that it shows
+		time.Sleep(50 * time.Millisecond) // only its socket can be observed
 	}
 	event := []string{"enable-event", "-u", "-c", "ch", "jalonbench:hit"}
 	if filter != "" {

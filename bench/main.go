@@ -1,7 +1,6 @@
-// Command bench measures what a hit costs: the paper's workload bare, with
-// trampolines written by hand (the limit), under jalon, and under other tracers
-// where they are installed. Everything is measured in the same run, round by
-// round, so that a disturbed machine disturbs all alike; figures are medians.
+// Command bench measures the cost of a hit: the paper's workload alone, with hand-written trampolines (the
+// limit), under jalon, and under other tracers if they are installed. Everything is measured in the same
+// run, round by round, so that a disturbance affects all alike; figures are medians.
 package main
 
 import (
@@ -151,7 +150,7 @@ func (b *bench) trace(place string) ([]float64, error) {
 	return times(cmd)
 }
 
-// disabled arms a tracepoint that its file declares disabled.
+// disabled arms a tracepoint that is disabled in its file.
 func (b *bench) disabled() ([]float64, error) {
 	file := b.work + ".tp"
 	text := "trace test_function\nactions\n  collect " + collect + "\nend\ndisable $bpnum\n"

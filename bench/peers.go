@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// peers are other tracers on the same workload, where they are installed.
-// Each is used as its own manual says; a missing one is a row with a reason.
+// peers are other tracers on the same workload, if they are installed. Each is used as its manual
+// describes; a missing tracer is a row with a reason.
 func peers() []*measured {
 	return []*measured{
 		{name: "LTTng-UST: false condition (on the sum)", run: func(b *bench) ([]float64, error) { return b.lttng("sum < 0") }},
@@ -29,7 +29,7 @@ func peers() []*measured {
 	}
 }
 
-// bpftrace attaches a uprobe to test_function. A hit traps: fewer calls do.
+// bpftrace attaches a uprobe to test_function. A hit traps, so fewer calls are enough.
 func (b *bench) bpftrace(action string) ([]float64, error) {
 	if _, err := exec.LookPath("bpftrace"); err != nil {
 		return nil, fmt.Errorf("not installed")
@@ -41,9 +41,9 @@ func (b *bench) bpftrace(action string) ([]float64, error) {
 // inProcessAgent is gdbserver's library for fast tracepoints.
 const inProcessAgent = "/usr/lib/libinproctrace.so"
 
-// gdbserver puts a fast tracepoint on test_function of a -no-pie build (on others
-// gdbserver 13 refuses: "jump back from jump pad too far"). The agent's own
-// buffer holds 5 MiB: a record is measured in bursts that fit.
+// gdbserver sets a fast tracepoint on test_function of a -no-pie build (otherwise gdbserver 13 refuses:
+// "jump back from jump pad too far"). The agent's buffer holds 5 MiB, so a record is measured in bursts
+// that fit.
 func (b *bench) gdbserver(cond string) ([]float64, error) {
 	for _, p := range []string{"gdb", "gdbserver"} {
 		if _, err := exec.LookPath(p); err != nil {
@@ -78,6 +78,6 @@ continue
 	if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
-	// gdbserver's connection is its standard output: the program writes to the other.
+	// gdbserver's connection is its standard output, so the program writes to stderr.
 	return times(exec.Command("sh", "-c", "exec gdb -batch -x "+script+" "+prog+" 2>&1"))
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that a make target needs: deps.sh demo|test|torture|bench|bench-gdb|bench-kernel.
-# Only what is missing is installed; with everything there it does nothing.
+# Installs only what is missing.
 set -euo pipefail
 
 declare -A need=(
@@ -27,16 +27,16 @@ if [ ${#missing[@]} -gt 0 ]; then
 		command -v sudo >/dev/null || { echo "deps.sh: not root and no sudo: install by hand: apt-get install ${missing[*]}" >&2; exit 1; }
 		sudo=sudo
 	fi
-	# A package's service must not be started just because a test needs its program.
+	# A package's service must not be started: tests need only its program.
 	export DEBIAN_FRONTEND=noninteractive RUNLEVEL=1
 	$sudo apt-get update -qq
 	$sudo apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 fi
 
-# The kernel tells of its tracepoints in a file system that is not always mounted.
+# The kernel describes its tracepoints in a file system that is not always mounted.
 if [ "$1" = test ] || [ "$1" = bench-kernel ]; then
 	if [ "$(id -u)" -eq 0 ] && [ ! -d /sys/kernel/tracing/events ]; then
-		mount -t tracefs tracefs /sys/kernel/tracing || echo "deps.sh: tracefs cannot be mounted: tests of the kernel's tracepoints will fail" >&2
+		mount -t tracefs tracefs /sys/kernel/tracing || echo "deps.sh: tracefs cannot be mounted, so tests of the kernel's tracepoints will fail" >&2
 	fi
 fi
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs every fuzz target of the tree for a while: fuzz.sh TIME. Inputs are hardly minimised:
-# that eats the time of targets whose inputs are large.
+# Runs every fuzz target of the tree for a time: fuzz.sh TIME. Inputs are not minimised, as
+# that would take all the time of targets with large inputs.
 set -euo pipefail
 grep -rl --include='*_test.go' '^func Fuzz' internal | while read -r file; do
 	dir=$(dirname "$file")

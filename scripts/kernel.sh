@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
 # Finds the Debian kernels that the guest tests boot, and downloads what is
-# missing. Nothing is installed on this machine: a package is only unpacked, and
-# only the files that are needed are taken out of it.
+# missing. Nothing is installed on this machine: only the needed files of a package
+# are unpacked.
 #
 #   kernel.sh image 6.12   prints the path of a bootable kernel of that series
 #   kernel.sh debug 6.1    prints two lines, for env(1): JALON_VMLINUX=, the kernel
 #                          with its DWARF, and JALON_VMLINUX_KERNEL=, the bootable
-#                          image of the same build (a download of some 300 MB)
+#                          image of the same build (a download of about 300 MB)
 #
 # The cache is $XDG_CACHE_HOME/jalon/kernels: a directory for each package, with
-# the files and `sums`, the lines of the package's own list of checksums that are
-# about them. What is there is used as long as it agrees with `sums`; packages'
-# names go with time, so a series, not a name, is asked for.
+# the files and `sums`, their lines of the package's list of checksums. A cached file
+# is used if it agrees with `sums`. Packages' names change with time, so the argument
+# is a series and not a name.
 set -euo pipefail
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/jalon/kernels
@@ -21,8 +21,8 @@ fail() {
 	exit 1
 }
 
-# newest SERIES [SUFFIX]: the newest package of the series that Debian's lists
-# name, e.g. linux-image-6.12.117+deb12-cloud-amd64. The cloud flavour is the
+# newest SERIES [SUFFIX]: the newest package of the series in Debian's lists,
+# e.g. linux-image-6.12.117+deb12-cloud-amd64. The cloud flavour is the
 # smallest that has BTF, kprobes, ftrace and a serial console.
 newest() {
 	apt-cache --names-only search "^linux-image-${1//./\\.}\\..*-cloud-amd64${2:-}\$" |
@@ -30,7 +30,7 @@ newest() {
 		sort -V | tail -n1 || true
 }
 
-# update fetches Debian's lists; only root may.
+# update fetches Debian's lists; it needs root.
 update() {
 	local sudo=
 	if [ "$(id -u)" -ne 0 ]; then
@@ -40,16 +40,16 @@ update() {
 	$sudo apt-get update -qq >&2
 }
 
-# unpack PACKAGE FILE NAME KEEP: downloads the package, takes FILE (a path in it
-# without the leading slash) out as NAME, checks both. KEEP says whether the
+# unpack PACKAGE FILE NAME KEEP: downloads the package, extracts FILE (a path
+# in it without the leading slash) as NAME, and checks both. With KEEP = keep the
 # package itself stays in the cache.
 unpack() (
 	pkg=$1 file=$2 name=$3 keep=$4
 	new=$(mktemp -d "$cache/new.XXXXXX")
 	trap 'rm -rf "$new"' EXIT
-	cd "$new" || exit 1 # errexit does not hold in a function that is tested
-	# Beside the signed lists that apt itself goes by, the sum is compared here
-	# again: the file may have been kept by a proxy.
+	cd "$new" || exit 1 # errexit is off in a function that is a condition
+	# apt checks the signed lists; the sum is compared here again because a proxy
+	# may have cached the file.
 	echo "downloading $pkg" >&2
 	apt-get download -qq -o APT::Sandbox::User=root "$pkg" >&2 || exit 1
 	deb=$(echo ./*.deb)
@@ -65,7 +65,7 @@ unpack() (
 	mv "$new" "$cache/$pkg" || exit 1
 )
 
-# have PACKAGE NAME: whether the cache holds an undamaged NAME of the package.
+# have PACKAGE NAME: succeeds if the cache has an undamaged NAME of the package.
 have() {
 	[ -s "$cache/$1/sums" ] && (cd "$cache/$1" && md5sum --status --strict -c sums && [ -s "$2" ])
 }
@@ -80,7 +80,7 @@ cached() {
 }
 
 # find SERIES SUFFIX PREFIX NAME KEEP: the cached package of the series, else the
-# newest one there is, downloaded. PREFIX+version is the path in the package.
+# newest one, downloaded. PREFIX+version is the path in the package.
 find() {
 	local series=$1 suffix=$2 prefix=$3 name=$4 keep=$5 pkg
 	cached "$series" "$suffix" "$name" && return 0
@@ -104,7 +104,7 @@ for tool in apt-get apt-cache dpkg-deb; do
 done
 mkdir -p "$cache"
 exec 9>"$cache/lock"
-flock 9 # the tests of several packages may ask at once
+flock 9 # the tests of several packages may run this at once
 
 case $1 in
 image)
@@ -113,7 +113,7 @@ image)
 	;;
 debug)
 	debug=$(find "$2" -dbg usr/lib/debug/boot/vmlinux- vmlinux drop)
-	# The image must be of the same build, which a newer one of the series is not.
+	# The image must be of the same build, not a newer one of the series.
 	image=${debug%-dbg}
 	have "$image" vmlinuz || unpack "$image" "boot/vmlinuz-${image#linux-image-}" vmlinuz keep ||
 		fail "$image could not be downloaded; remove $cache/$debug to start with a newer one"

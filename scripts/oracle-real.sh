@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds programs of Debian from source, optimised, with gcc and clang, when linked too, with
-# split and shared debug information (.dwp, dwz), and compares values at random places of them
-# with GDB's (TestOracleReal). usage: scripts/oracle-real.sh [PLACES [SEED]]
+# Builds Debian programs from source with gcc and clang: optimised, with link-time optimisation,
+# with split and with shared debug information (.dwp, dwz). Compares values at random places with
+# GDB's (TestOracleReal). usage: scripts/oracle-real.sh [PLACES [SEED]]
 set -euo pipefail
 repo=$(cd "$(dirname "$0")/.." && pwd)
 work=$(mktemp -d "${TMPDIR:-/tmp}/oracle-real.XXXXXX")
@@ -20,8 +20,8 @@ zlib="$(ls zlib-1*/*.c) $(ls zlib-1*/test/minigzip.c)"
 zflags="-D_LARGEFILE64_SOURCE -DHAVE_UNISTD_H -I$(echo zlib-1*)"
 ninja=$(ls ninja-1*/src/*.cc | grep -v -e test -e perf -e win32 -e browse -e minidump -e msvc -e includes_normalize -e hash_collision -e "\.in\.cc")
 
-# split CC FLAGS PROGRAM LIBS FILE...: with split debug information in one .dwp; in DWARF 4, as
-# GDB 13.1 crashes on location lists of DWARF 5 in such files
+# split CC FLAGS PROGRAM LIBS FILE...: with split debug information in one .dwp. It is DWARF 4,
+# because GDB 13.1 crashes on location lists of DWARF 5 in such files.
 split() {
 	local cc=$1 flags=$2 out=bin/$3 libs=$4 f
 	shift 4

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Long runs that try to harm programs, one after the other, also when one fails; at the end
-# one table of what they did. Each count can be set: JALON_KILLS (5000), JALON_TARGET_KILLS
+# Long runs that try to harm traced programs, one after the other; a failure does not end the
+# others. At the end one table of counts is printed. Each count can be set: JALON_KILLS (5000), JALON_TARGET_KILLS
 # (1000), JALON_TORTURE_ROUNDS (0: all), JALON_TORTURE_WAY (all). JALON_TORTURE_RUN limits the
-# first piece to some tests, as `go test -run` does. Minutes, to see that all of it works:
+# first piece to some tests, as `go test -run` does. A run of some minutes:
 #
 #	JALON_TORTURE_RUN='(Lives|EveryInstruction)/(signals|lua)$' JALON_TORTURE_ROUNDS=1 \
 #	JALON_TORTURE_WAY='launched, false' JALON_KILLS=50 JALON_TARGET_KILLS=20 make torture
@@ -19,13 +19,14 @@ piece() { # NAME, then the tests' flags
 	"${GO:-go}" test -count=1 -v "${@:2}" || failed+=("$1")
 }
 
-# Programs that nobody wrote for jalon, and lives of all kinds: output and end as untraced.
+# Existing programs, and programs that fork, exec, load libraries and end: their output and end
+# must be as without jalon.
 JALON_TORTURE=1 piece "programs and lives" -timeout 12h ${JALON_TORTURE_RUN:+-run "$JALON_TORTURE_RUN"} ./test/torture
 # Other tracers' uprobes before and after, at the same places.
 JALON_FULL=1 piece "beside other tracers" -timeout 60m -run 'Foreign|LaterUprobe|UprobeOrders|ForkedGuard|Sealed|WhileGuarded' ./test/kernel
-# Threads that come and go.
+# Threads that start and end.
 JALON_FULL=1 piece "attaching" -timeout 60m -run 'TestAttachThreadChurn' ./test
-# jalon and what it traces, killed at random instants.
+# jalon or the traced program is killed at random times.
 JALON_KILLS=${JALON_KILLS:-5000} piece "kills of jalon" -timeout 4h -run 'TestKillsOfJalon' ./test
 JALON_KILLS=${JALON_TARGET_KILLS:-1000} piece "kills of programs" -timeout 2h -run 'TestKillsInARow|TestKillsOfTargets' ./test
 

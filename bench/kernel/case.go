@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// what is measured of a tracer at a place.
+// what is measured: a kind of tracepoint.
 type what uint8
 
 const (
@@ -18,44 +18,44 @@ const (
 
 var whatNames = [numWhat]string{"false condition", "data", "condition and data", "empty program"}
 
-// testCase is one figure.
+// testCase is one figure: a tracer, a place, and what is measured.
 type testCase struct {
 	group  *group
-	tracer string // name of the column
+	tracer string // column of the table
 	what   what
 	start  func() (tracing, error)
 
-	ns   []float64 // per hit, one a round
+	ns   []float64 // per hit, one for each round
 	seen seen
-	busy []float64 // as ns, of rounds in which the machine was not quiet at any try
-	note string    // why there is no figure
+	busy []float64 // as ns, for rounds in which the machine was busy at every try
+	note string    // reason if there is no figure
 }
 
-// group is one kind of place, tried by all tracers: a table.
+// group is one kind of place, measured with all tracers: a table.
 type group struct {
 	title string
 	mode  string // of the workload
 	notes []string
 }
 
-// tracing is a tracer at work.
+// tracing is a running tracer.
 type tracing interface {
-	// stop ends it and says what it saw.
+	// stop ends the tracer and returns its counts.
 	stop() (seen, error)
 }
 
-// seen is what a tracer says of the hits; -1: it does not say.
+// seen has the hits that a tracer counted; -1: not counted.
 type seen struct{ hits, recorded, lost int64 }
 
 func (c *testCase) name() string {
 	return strings.Join([]string{c.group.title, c.tracer, whatNames[c.what]}, ": ")
 }
 
-// tries is how often a measurement is repeated on a machine that is not quiet: others
-// use it, or trace the same.
+// tries is how often a measurement is repeated while the machine is busy: other processes may use it or
+// trace the same place.
 const tries = 4
 
-// measure adds a round's figure to the case.
+// measure adds the figure of a round to the case.
 func (b *bench) measure(c *testCase) {
 	before, quiet, err := b.bare(c.group.mode)
 	if err != nil {
@@ -73,7 +73,7 @@ func (b *bench) measure(c *testCase) {
 		return
 	}
 	ns := got - (before+after)/2
-	// A guest is at the mercy of its host at all times.
+	// The host can disturb a guest at any time.
 	if b.guest || quiet && steady && still {
 		c.ns = append(c.ns, ns)
 	} else {
@@ -81,8 +81,8 @@ func (b *bench) measure(c *testCase) {
 	}
 }
 
-// bare is the median of the loop with nothing attached. It is quiet when it is near
-// the least that was ever measured.
+// bare returns the median of the loop with nothing attached. The machine is quiet if the median is near the
+// lowest that was ever measured.
 func (b *bench) bare(mode string) (ns float64, quiet bool, err error) {
 	for range tries {
 		v, err := b.loop.run(mode, b.calls, b.batches/2+1)
@@ -100,8 +100,8 @@ func (b *bench) bare(mode string) (ns float64, quiet bool, err error) {
 	return ns, false, nil
 }
 
-// traced is the median of the loop under the case's tracer. It is steady when half
-// of the batches lie close together.
+// traced returns the median of the loop under the tracer of the case. It is steady if half of the batches
+// lie close together.
 func (b *bench) traced(c *testCase) (ns float64, steady bool, err error) {
 	tr, err := c.start()
 	if err != nil {
@@ -130,7 +130,7 @@ func (b *bench) traced(c *testCase) (ns float64, steady bool, err error) {
 	return ns, steady, c.check(s, calls)
 }
 
-// figures are those of quiet rounds; of busy ones where there are no others.
+// figures returns the figures of quiet rounds, or of busy rounds if there are no others.
 func (c *testCase) figures() []float64 {
 	if len(c.ns) > 0 {
 		return c.ns
@@ -138,7 +138,7 @@ func (c *testCase) figures() []float64 {
 	return c.busy
 }
 
-// check holds that the tracer did what it is measured for.
+// check verifies that the tracer did what the case measures.
 func (c *testCase) check(s seen, calls int64) error {
 	switch {
 	case c.what == empty:
@@ -153,8 +153,8 @@ func (c *testCase) check(s seen, calls int64) error {
 	return nil
 }
 
-// unprinted is how many records may be missing of those that the loop made.
-// bpftrace prints what is in its buffers at its end or not, as it happens.
+// unprinted returns how many of the loop's records may be missing. At its end bpftrace sometimes does not
+// print the contents of its buffers.
 func (c *testCase) unprinted(calls int64) int64 {
 	if c.tracer == byBpftrace {
 		return calls / 4

@@ -11,20 +11,20 @@ import (
 
 const tracefs = "/sys/kernel/tracing"
 
-// instance is ftrace's own recording in the benchmark's instance: binary records in ring buffers of 4 MiB per
-// CPU, without a reader. That is the least that it can cost.
+// instance is ftrace's own recording in an instance for the benchmark: binary records in ring buffers of 4
+// MiB per CPU, without a reader. This is the lowest cost that ftrace can have.
 type instance struct {
 	dir    string
 	cpu    int
-	probes string // the file that a probe of ours was defined in
+	probes string // the file in which the benchmark's probe was defined
 	probe  string
 }
 
 // instanceName is the unique name of the instance and of the group of its probes.
 var instanceName = fmt.Sprintf("jalon_bench_%d", os.Getpid())
 
-// startFtrace records an event; probe, if not empty, defines it first in the file
-// uprobe_events or kprobe_events.
+// startFtrace records an event. If probe is not empty, it first defines the probe in file: uprobe_events or
+// kprobe_events.
 func (b *bench) startFtrace(event, filter, file, probe string) (tracing, error) {
 	in := &instance{dir: filepath.Join(tracefs, "instances", instanceName), cpu: b.loop.cpu}
 	if probe != "" {
@@ -59,7 +59,7 @@ func (in *instance) begin(event, filter string) error {
 	return nil
 }
 
-// stop ends the recording and counts what is in the buffer of the loop's CPU.
+// stop ends the recording and counts the records in the buffer of the loop's CPU.
 func (in *instance) stop() (seen, error) {
 	_ = os.WriteFile(filepath.Join(in.dir, "tracing_on"), []byte("0"), 0)
 	b, err := os.ReadFile(filepath.Join(in.dir, "per_cpu", "cpu"+strconv.Itoa(in.cpu), "stats"))
@@ -73,7 +73,7 @@ func (in *instance) stop() (seen, error) {
 			s.recorded += n
 		}
 		if _, err := fmt.Sscanf(line, "overrun: %d", &n); err == nil {
-			s.recorded += n // they were recorded, and later ones took their place
+			s.recorded += n // recorded, then overwritten by later ones
 		}
 	}
 	return s, in.remove()

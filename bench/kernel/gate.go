@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// Table 7: one tracer's condition before another's recording. In the paper these are KGTP's condition and
-// LTTng's ring buffer; here they are jalon's gate and perf record.
+// Table 7: the condition of one tracer before the recording of another. In the paper these are KGTP's
+// condition and LTTng's ring buffer; here they are jalon's gate and perf record.
 
 const gateEvent = "syscalls:sys_enter_getpriority"
 
 func (b *bench) gateCases() []*testCase {
 	if b.guest {
-		return nil // no perf there
+		return nil // the guest has no perf
 	}
 	g := &group{title: "gate: " + gateEvent, mode: "syscall", notes: []string{
 		"jalon gate: condition " + falseSum + " (false), " + trueSum + " (true) before perf record -p; data is perf record alone. perf's own filter: which > 99, who > 0.",
@@ -40,7 +40,7 @@ func (b *bench) gateCases() []*testCase {
 	return out
 }
 
-// perfRun is perf record at work.
+// perfRun is a running perf record.
 type perfRun struct{ *command }
 
 // startPerf records the workload's events.
@@ -64,18 +64,18 @@ func (b *bench) startPerf(filter string) (tracing, error) {
 	return &perfRun{c}, nil
 }
 
-// perfEnables is how long perf record is given from its buffers' being mapped to
-// its events' being enabled, which nothing shows from outside. It takes
-// milliseconds on a quiet machine; where it takes longer, records are missing and the case fails.
+// perfEnables is the time allowed to perf record between mapping its buffers and enabling its events, which
+// cannot be observed from outside. It takes milliseconds on a quiet machine. If it takes longer, records
+// are missing and the case fails.
 const perfEnables = time.Second
 
-// mapsPerfBuffer says that a process has mapped the buffer of a perf event.
+// mapsPerfBuffer reports whether a process has mapped the buffer of a perf event.
 func mapsPerfBuffer(pid int) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
 	return err == nil && strings.Contains(string(b), "[perf_event]")
 }
 
-// samplesText is what perf record says at its end.
+// samplesText matches the last output of perf record.
 var samplesText = regexp.MustCompile(`\((\d+) samples\)`)
 
 func (p *perfRun) stop() (seen, error) {
@@ -89,7 +89,7 @@ func (p *perfRun) stop() (seen, error) {
 	return s, nil
 }
 
-// gateRun is perf record behind a gate.
+// gateRun is perf record with a gate before it.
 type gateRun struct {
 	gate *command // nil: no condition, no gate
 	perf tracing

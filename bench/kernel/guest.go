@@ -6,8 +6,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/bpf"
 )
 
-// guestPlaces are the places on kernel functions. The loop reads one byte of
-// /dev/zero, which goes through vfs_read(file, buf, count, pos).
+// guestPlaces returns the places on kernel functions. The loop reads one byte of /dev/zero, which calls
+// vfs_read(file, buf, count, pos).
 func (b *bench) guestPlaces() []place {
 	entry := func(kind, bkind string, t bpf.Target) place {
 		return place{
@@ -39,7 +39,7 @@ func (b *bench) guestPlaces() []place {
 	}
 }
 
-// defined gives the line that defines a probe of ftrace in our group.
+// defined returns the line that defines a probe in the benchmark's group of ftrace.
 func defined(format string) func() (string, error) {
 	return func() (string, error) { return fmt.Sprintf(format, instanceName), nil }
 }

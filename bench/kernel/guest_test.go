@@ -30,8 +30,8 @@ var (
 	guestOnly   = flag.String("guest.only", "", "run only the guest's cases that match")
 )
 
-// BenchmarkGuest measures what the machine's own kernel may lack, kprobes, fentry
-// and their returns, in a guest. Its processor is emulated: only ratios mean anything.
+// BenchmarkGuest measures kprobes, fentry and their returns in a guest, since the machine's own kernel may
+// lack them. The guest's processor is emulated: only ratios are meaningful.
 func BenchmarkGuest(b *testing.B) {
 	dir := b.TempDir()
 	loop, jalon := filepath.Join(dir, "loop"), filepath.Join(dir, "jalon")
@@ -83,7 +83,7 @@ func build(b *testing.B, name string, args ...string) {
 	}
 }
 
-// addProgram puts a program of the host into the guest, with its libraries.
+// addProgram copies a program of the host and its libraries into the guest.
 func addProgram(b *testing.B, files map[string]vmtest.File, to, name string) {
 	b.Helper()
 	path, err := exec.LookPath(name)

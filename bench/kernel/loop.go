@@ -19,8 +19,7 @@ type loop struct {
 	cpu int
 }
 
-// startLoop starts the workload on a CPU: the last one, as the first serves
-// more interrupts.
+// startLoop starts the workload on the last CPU, since the first handles more interrupts.
 func startLoop(path string, cpu int) (*loop, error) {
 	l := &loop{cmd: exec.Command(path, strconv.Itoa(cpu)), cpu: cpu}
 	l.cmd.Stderr = os.Stderr
@@ -40,18 +39,18 @@ func startLoop(path string, cpu int) (*loop, error) {
 }
 
 func (l *loop) close() {
-	_ = l.in.Close() // it ends with its input
+	_ = l.in.Close() // the workload ends at the end of its input
 	_ = l.cmd.Wait()
 }
 
-// gapMicros is the idleness between batches: more than jalon's reader waits
-// between two looks at its rings.
+// gapMicros is the idle time between batches. It is longer than the time after which jalon's reader polls
+// its rings.
 const gapMicros = 5000
 
-// run has the loop run and returns the ns per call of each batch.
+// run runs the loop and returns the ns per call of each batch.
 func (l *loop) run(mode string, calls, batches int) ([]float64, error) {
 	if _, err := fmt.Fprintf(l.in, "%s %d %d %d\n", mode, calls, batches, gapMicros); err != nil {
-		return nil, fmt.Errorf("the workload is gone: %w", err)
+		return nil, fmt.Errorf("the workload has ended: %w", err)
 	}
 	var ns []float64
 	for l.out.Scan() {
@@ -69,7 +68,7 @@ func (l *loop) run(mode string, calls, batches int) ([]float64, error) {
 	return nil, fmt.Errorf("the workload ended: %v", l.out.Err())
 }
 
-// warmUp is the calls that the workload makes before it measures.
+// warmUp returns the number of calls that the workload makes before it measures.
 func warmUp(calls int) int { return calls/4 + 1 }
 
 func median(v []float64) float64 {
@@ -81,7 +80,7 @@ func median(v []float64) float64 {
 	return s[len(s)/2]
 }
 
-// quartiles is the distance of the first from the third quartile.
+// quartiles returns the distance between the first and the third quartile.
 func quartiles(v []float64) float64 {
 	s := append([]float64(nil), v...)
 	sort.Float64s(s)

@@ -1,11 +1,9 @@
-// Command kernel measures what a hit of the kernel engine costs: a cheap system
-// call, or a small function, called in a loop with nothing attached, with an empty
-// program, under jalon, under bpftrace and with ftrace's binary recording. The
-// tables are those of the paper (gdb-kgtp, 4: tables 2, 5, 6 and 7).
+// Command kernel measures the cost of a hit in the kernel engine. It calls a cheap system call, or a small
+// function, in a loop: with nothing attached, with an empty program, under jalon, under bpftrace, and with
+// ftrace's binary recording. The tables are those of the paper (gdb-kgtp, 4: tables 2, 5, 6 and 7).
 //
-// One process runs the loop all the time. A case is measured between two
-// measurements of the bare loop, which are subtracted; cases alternate, rounds
-// repeat, figures are medians. It needs root.
+// One process runs the loop all the time. A case is measured between two measurements of the bare loop,
+// which are subtracted. Cases alternate, rounds repeat, and figures are medians. It needs root.
 package main
 
 import (
@@ -24,15 +22,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bench is what all measurements share.
+// bench is the state of all measurements.
 type bench struct {
 	jalon, dir string
 	loopPath   string
 	loop       *loop
 	calls      int                // of a batch
 	batches    int                // of a case in a round
-	least      map[string]float64 // ns of the bare loop, by its mode: the least of all medians
-	guest      bool               // on a guest's kernel: kprobes, fentry
+	least      map[string]float64 // ns of the bare loop, by its mode: the lowest median
+	guest      bool               // running in a guest: measure kprobes, fentry
 	out        io.Writer
 }
 
@@ -55,7 +53,7 @@ func (b *bench) run(rounds int, only string) error {
 	if err != nil {
 		return err
 	}
-	unlock, err := alone()
+	unlock, err := exclusive()
 	if err != nil {
 		return err
 	}
@@ -82,7 +80,7 @@ func (b *bench) run(rounds int, only string) error {
 	fmt.Fprintln(b.out, machine())
 	hits := pick(b.cases(), match)
 	gates := pick(b.gateCases(), match)
-	// Interrupted, it takes the tracer of the moment away before it ends.
+	// When interrupted, it stops the current tracer before it ends.
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM)
 	defer stop()
 	for r := range rounds {
@@ -102,9 +100,9 @@ func (b *bench) run(rounds int, only string) error {
 	return nil
 }
 
-// alone waits until no other benchmark of this kind runs: each would measure the
-// other's tracers.
-func alone() (unlock func(), err error) {
+// exclusive waits until no other benchmark of this kind runs, since each would measure the tracers of the
+// other.
+func exclusive() (unlock func(), err error) {
 	f, err := os.OpenFile(filepath.Join(os.TempDir(), "jalon-bench-kernel.lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
@@ -118,7 +116,7 @@ func alone() (unlock func(), err error) {
 	return func() { f.Close() }, nil
 }
 
-// progress shows on a terminal what is under way.
+// progress shows the current step on a terminal.
 func (b *bench) progress(format string, args ...any) {
 	if st, err := os.Stderr.Stat(); err == nil && st.Mode()&os.ModeCharDevice != 0 {
 		fmt.Fprintf(os.Stderr, "\r%-100.100s\r", fmt.Sprintf(format, args...))

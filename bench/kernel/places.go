@@ -9,11 +9,11 @@ import (
 // place has each tracer's notation for one kind of place.
 type place struct {
 	group
-	target func() (bpf.Target, error) // of the empty program
+	target func() (bpf.Target, error) // where the empty program is attached
 
-	// jalon's place, its conditions that are false and true, its two values.
+	// jalon's place, a false and a true condition, the two values.
 	jalon, no, yes, values string
-	own                    bool // the event's own record is measured, too
+	own                    bool // also measure the event's own record
 	// bpftrace's probe, predicates, values.
 	bpftrace, bno, byes, bvalues string
 	// ftrace's event GROUP/EVENT, filters; the line that defines it, and where.
@@ -22,7 +22,7 @@ type place struct {
 	probe            func() (string, error)
 }
 
-// cases are all cases of the host or of the guest.
+// cases returns all cases of the host or of the guest.
 func (b *bench) cases() []*testCase {
 	places := b.hostPlaces()
 	if b.guest {
@@ -35,7 +35,7 @@ func (b *bench) cases() []*testCase {
 	return out
 }
 
-// casesOf makes a place's cases in the order of measurement: compared cases are next to each other.
+// casesOf makes the cases of a place in the order of measurement: compared cases are next to each other.
 func (b *bench) casesOf(p *place) []*testCase {
 	var out []*testCase
 	add := func(tracer string, w what, start func() (tracing, error)) {

@@ -13,15 +13,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// How a tracer is known to have attached: by what its file descriptors are.
+// A tracer has attached when it has certain file descriptors.
 
-// Names of jalon's programs: of a site, of a gate.
+// Names of jalon's programs: of a site, or of a gate.
 var (
 	siteProgram = regexp.MustCompile(`^jalon_\d+$`)
 	gateProgram = regexp.MustCompile(`^jalon_gate$`)
 )
 
-// hasProgram says that a process holds a link of a program with such a name.
+// hasProgram returns a function that reports whether a process has a link to a program with such a name.
 func hasProgram(name *regexp.Regexp) func(pid int) bool {
 	return func(pid int) bool {
 		return anyFD(pid, func(fd int) bool {
@@ -54,8 +54,7 @@ func anyFD(pid int, is func(fd int) bool) bool {
 	return false
 }
 
-// linkedProgram is the number of the program that a link belongs to, 0 for
-// other files.
+// linkedProgram returns the id of the program that a link belongs to, 0 for other files.
 func linkedProgram(pid, fd int) uint64 {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/fdinfo/%d", pid, fd))
 	if err != nil || !strings.Contains(string(b), "link_type:") {
@@ -73,8 +72,8 @@ func linkedProgram(pid, fd int) uint64 {
 	return n
 }
 
-// hasAttached says that the process holds a link, or a perf event that has a
-// program (BPF_TASK_FD_QUERY, Linux 4.18).
+// hasAttached reports whether the process has a link, or a perf event with a program (BPF_TASK_FD_QUERY,
+// Linux 4.18).
 func hasAttached(pid int) bool {
 	const taskFDQuery = 20
 	return anyFD(pid, func(fd int) bool {
@@ -92,7 +91,7 @@ func hasAttached(pid int) bool {
 	})
 }
 
-// symbolOffset is the offset of a symbol's code in a file.
+// symbolOffset returns the offset of a symbol's code in a file.
 func symbolOffset(path, symbol string) (uint64, error) {
 	f, err := elf.Open(path)
 	if err != nil {

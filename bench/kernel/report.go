@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// machine names the kernel and the processor.
+// machine returns the names of the kernel and the processor.
 func machine() string {
 	release, _ := os.ReadFile("/proc/sys/kernel/osrelease")
 	cpuinfo, _ := os.ReadFile("/proc/cpuinfo")
@@ -22,12 +22,12 @@ func machine() string {
 		strings.TrimSpace(string(release)), model, cpus)
 }
 
-// printTables prints a table for each place, with what is to be reached.
+// printTables prints a table for each place, with the targets.
 func (b *bench) printTables(hits, gates []*testCase) {
 	for _, g := range groupsOf(hits) {
 		t := tableOf(g, hits)
 		t.print(b.out)
-		t.verdicts(b.out)
+		t.printTargets(b.out)
 	}
 	for _, g := range groupsOf(gates) {
 		tableOf(g, gates).print(b.out)
@@ -44,7 +44,7 @@ func groupsOf(cases []*testCase) []*group {
 	return out
 }
 
-// table is the figures of one place by tracer and by what is measured.
+// table has the figures of one place by tracer and by what is measured.
 type table struct {
 	group   *group
 	tracers []string
@@ -96,12 +96,12 @@ func (t *table) print(w io.Writer) {
 	}
 }
 
-// figure is the median with the spread.
+// figure formats the median with the spread.
 func (c *testCase) figure() string {
 	return span(c.figures())
 }
 
-// remark says why there is no figure, or that records were lost.
+// remark returns why there is no figure, or that records were lost.
 func (c *testCase) remark() []string {
 	var out []string
 	if c.note != "" {
@@ -118,7 +118,7 @@ func (c *testCase) remark() []string {
 	return out
 }
 
-// value is the median of a case; ok is false when there is none.
+// value returns the median of a case; ok is false if there is none.
 func (t *table) value(tracer string, w what) (float64, bool) {
 	row := t.cases[tracer]
 	if row == nil || row[w] == nil || len(row[w].figures()) == 0 {
@@ -127,8 +127,8 @@ func (t *table) value(tracer string, w what) (float64, bool) {
 	return median(row[w].figures()), true
 }
 
-// verdicts compares with what is to be reached.
-func (t *table) verdicts(out io.Writer) {
+// printTargets compares the figures with the targets.
+func (t *table) printTargets(out io.Writer) {
 	for w := range empty {
 		t.compare(out, byJalon, w, byBpftrace, w, 0.8)
 	}

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// started is how one tracer came up.
+// started has the start-up times and memory of one tracer.
 type started struct {
-	attached []float64 // ms from its start until its probe is seen, from outside
-	own      []float64 // ms as it says itself
+	attached []float64 // ms from its start until its probe is visible to other processes
+	own      []float64 // ms as the tracer prints it
 	cpu      []float64 // ms of processor time until its end
-	memory   []float64 // MiB, the most that it had resident
+	memory   []float64 // MiB, largest resident size
 }
 
-// startups is how often each is started.
+// startups is how often each tracer is started.
 const startups = 7
 
 // startup measures the time from start to armed, and the memory.

@@ -21,11 +21,10 @@ import (
 	"github.com/jalon-trace/jalon/internal/bpf"
 )
 
-// patience is how long a tracer may take to start or to end; in a guest bpftrace's
-// compiler takes its time.
+// patience is how long a tracer may take to start or to end. bpftrace's compiler is slow in a guest.
 const patience = 2 * time.Minute
 
-// command is a tracer that is a process of its own.
+// command is a tracer in a process of its own.
 type command struct {
 	cmd    *exec.Cmd
 	stderr bytes.Buffer
@@ -93,7 +92,7 @@ func (c *command) interrupt() error {
 	return nil
 }
 
-// ends waits for the tracer's end, at most so long.
+// ends waits for the end of the tracer, at most for the time most.
 func (c *command) ends(most time.Duration) bool {
 	select {
 	case <-c.done:
@@ -121,10 +120,10 @@ func tail(s string) string {
 	return strings.Join(lines[max(0, len(lines)-2):], " | ")
 }
 
-// jalonRun is jalon at work.
+// jalonRun is a running jalon.
 type jalonRun struct{ *command }
 
-// jalonSummary is what `jalon trace --summary-json` ends with.
+// jalonSummary is the output of `jalon trace --summary-json`.
 type jalonSummary struct {
 	ArmedMS  float64 `json:"armed_ms"`
 	Hits     int64   `json:"hits"`
@@ -132,7 +131,7 @@ type jalonSummary struct {
 	Lost     int64   `json:"lost"`
 }
 
-// startJalon traces a place for all processes.
+// startJalon traces a place in all processes.
 func (b *bench) startJalon(place string, args ...string) (tracing, error) {
 	full := append([]string{"trace", "--all", place, "--summary-json"}, args...)
 	c, err := launch(nil, b.jalon, full...)
@@ -159,10 +158,10 @@ func lastSummary(stderr string) (jalonSummary, error) {
 	return s, nil
 }
 
-// bpftraceRun is bpftrace at work; its output goes to a pipe, which is read.
+// bpftraceRun is a running bpftrace; its output goes to a pipe, which is read.
 type bpftraceRun struct{ *command }
 
-// bpftraceEnv gives bpftrace buffers of 4 MiB a CPU, as jalon has.
+// bpftraceEnv sets bpftrace's buffers to 4 MiB a CPU, as in jalon.
 var bpftraceEnv = []string{"BPFTRACE_PERF_RB_PAGES=1024"}
 
 func startBpftrace(program string) (tracing, error) {
@@ -177,7 +176,7 @@ func startBpftrace(program string) (tracing, error) {
 	return &bpftraceRun{c}, c.await(hasAttached)
 }
 
-// Lines of bpftrace's own: "Attaching 1 probe...", and two empty ones at its end.
+// bpftrace's own lines: "Attaching 1 probe...", and two empty lines at the end.
 const (
 	bpftraceBegins = 1
 	bpftraceEnds   = 2
@@ -186,8 +185,7 @@ const (
 func (r *bpftraceRun) stop() (seen, error) {
 	r.settle()
 	lines := int64(-bpftraceBegins)
-	// Now and then it does not end on a SIGINT. Killed, it leaves unprinted what is
-	// in its output's buffer.
+	// Sometimes bpftrace does not end on SIGINT. If it is killed, the output in its buffer is lost.
 	_ = r.cmd.Process.Signal(unix.SIGINT)
 	if r.ends(10 * time.Second) {
 		lines -= bpftraceEnds
@@ -205,9 +203,8 @@ func (r *bpftraceRun) stop() (seen, error) {
 	return seen{-1, max(0, lines), lost}, nil
 }
 
-// settle waits until no more lines come: on SIGINT bpftrace leaves in its buffers
-// what it has not printed yet. Where other processes give lines all the time there
-// is an end to waiting.
+// settle waits until no more lines arrive, because on SIGINT bpftrace drops the events in its buffers that
+// it has not printed. If other processes cause lines all the time, it stops waiting after a limit.
 func (r *bpftraceRun) settle() {
 	const quiet = 6 // times in a row
 	end := time.Now().Add(2 * time.Second)
@@ -221,10 +218,10 @@ func (r *bpftraceRun) settle() {
 	}
 }
 
-// emptyRun is a program that returns at once.
+// emptyRun is an attached program that returns at once.
 type emptyRun struct{ parts []io.Closer }
 
-// startEmpty attaches an empty program of the kind that jalon would load.
+// startEmpty attaches an empty program of the type that jalon would load.
 func startEmpty(t bpf.Target) (tracing, error) {
 	r := &emptyRun{}
 	if err := r.attach(t); err != nil {
@@ -264,10 +261,10 @@ func (r *emptyRun) close() error {
 
 func (r *emptyRun) stop() (seen, error) { return seen{-1, -1, -1}, r.close() }
 
-// fileOffset is the offset of a symbol's code in the workload's file.
+// fileOffset returns the offset of a symbol's code in the workload's file.
 func (b *bench) fileOffset(symbol string) (uint64, error) {
 	return symbolOffset(b.loopPath, symbol)
 }
 
-// output is a file for what jalon prints.
+// output returns the path of the file for jalon's events.
 func (b *bench) output() string { return filepath.Join(b.dir, "events") }

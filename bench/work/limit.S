@@ -1,9 +1,9 @@
 /* limit.S - the limit: trampolines for test_function written by hand.
  *
- * They may use what a careful reader of test_function's code sees: at its first
- * instruction eax and the flags are dead, every other register is live (gcc's
- * callers know which registers a function leaves alone).
- * The record protocol is the one of jalon's ring: time stamp, CPU, reserve by
+ * They may use what the code of test_function shows: at its first instruction eax
+ * and the flags are dead, and every other register is live (with gcc a caller may
+ * rely on registers that the called function does not change).
+ * The record protocol is that of jalon's ring: time stamp, CPU, reserve by
  * compare and swap, write, publish with the first word.
  */
 #include "work.h"
@@ -20,7 +20,7 @@ limit_cpu_\n:
 	and	$NCPU-1, \reg
 	.endm
 
-/* the condition alone: what no tracer can go below */
+/* only the condition: no tracer can cost less */
 limit_tramp_nocount:
 	lea	(%rsi,%rsi,2), %eax
 	lea	(%rax,%rdi,2), %eax
@@ -29,7 +29,7 @@ limit_tramp_nocount:
 1:	mov	counter(%rip), %eax
 	jmp	test_function+6
 
-/* 2*counter1+3*counter2 < 0, counting what is false */
+/* 2*counter1+3*counter2 < 0, counting false hits */
 limit_tramp_false:
 	lea	(%rsi,%rsi,2), %eax
 	lea	(%rax,%rdi,2), %eax

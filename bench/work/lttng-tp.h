@@ -10,7 +10,7 @@
 
 #include <lttng/tracepoint.h>
 
-/* LTTng's filters have no arithmetic: the sum is a field of its own. */
+/* LTTng's filters have no arithmetic: so the sum is an additional field. */
 LTTNG_UST_TRACEPOINT_EVENT(jalonbench, hit,
 	LTTNG_UST_TP_ARGS(int, counter1, int, counter2),
 	LTTNG_UST_TP_FIELDS(

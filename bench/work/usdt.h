@@ -1,5 +1,5 @@
-/* A probe of <sys/sdt.h>, which need not be installed: a nop, and a note that says
- * where it is and where its two ints are. */
+/* A probe of <sys/sdt.h>, written out so that the header need not be installed:
+ * a nop, and a note with its address and the locations of its two ints. */
 #define USDT(a, b) \
 	__asm__ volatile("990: nop\n" \
 		".pushsection .note.stapsdt,\"\",\"note\"\n" \

@@ -2,14 +2,14 @@
  *
  *   work MODE N REPS [GAP_MS]
  *
- * Times REPS batches of N calls after 3 unreported ones and prints "ns X.XXX"
+ * Measures REPS batches of N calls, after 3 unreported ones, and prints "ns X.XXX"
  * (ns per call, loop included) for each. GAP_MS of idleness between batches lets
  * a reader empty its ring, so that a batch measures hits and not a full ring.
  *
- * MODE bare: nothing else; other tracers attach to this one.
+ * MODE bare: the loop only; other tracers attach to it.
  * MODE nocount, false, record, both: the limit. The program patches itself with the
- * hand-written trampolines of limit.S, which do what a tracer must do there and
- * nothing more, and a thread of its own empties the ring.
+ * hand-written trampolines of limit.S, which do only what a tracer must do there.
+ * A separate thread empties the ring.
  */
 #define _GNU_SOURCE
 #include "work.h"
@@ -26,7 +26,7 @@
 
 /* Shared with limit.S. A ring is RING_HDR bytes of positions, then its data twice. */
 char *limit_rings;
-uint64_t limit_false[64 * 8]; /* one cache line a CPU */
+uint64_t limit_false[64 * 8]; /* one cache line for each CPU */
 
 extern char limit_tramp_nocount[], limit_tramp_false[], limit_tramp_record[], limit_tramp_both[];
 extern char limit_cpu_1[], limit_cpu_2[], limit_cpu_3[]; /* each follows a disp32 */
@@ -75,8 +75,8 @@ static void *reader(void *arg)
 			char *ring = limit_rings + ((uint64_t)cpu << RING_SHIFT);
 			uint64_t *done = (uint64_t *)(ring + 64);
 			uint64_t pos = *done, end = *(volatile uint64_t *)ring;
-			/* up to what was reserved when we came: chasing the writer
-			 * would cost him a cache miss for every record */
+			/* Only up to the end that was reserved at the start of the pass: reading further
+			 * would cost the writer a cache miss for every record. */
 			while (pos < end) {
 				char *rec = ring + RING_HDR + (pos & (RING_SIZE - 1));
 				uint32_t size = *(volatile uint64_t *)rec;

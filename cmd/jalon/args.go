@@ -6,8 +6,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// flagsFirst moves the flags of a subcommand before its other arguments. The
-// parser takes a list of places only in one piece; people write
+// flagsFirst moves the flags of a subcommand before its other arguments, because the parser takes a list of
+// places only in one piece. Users write
 //
 //	jalon trace main.c:9 -c i other.c:3 -n 10
 func flagsFirst(app *kong.Application, args []string) []string {
@@ -40,7 +40,7 @@ func flagsFirst(app *kong.Application, args []string) []string {
 	return append(out, rest...)
 }
 
-// flagLen is how many arguments the flag at the start of list takes, 0 when it is none.
+// flagLen returns how many arguments the flag at the start of list takes, 0 if it is not a flag.
 func flagLen(known []*kong.Flag, list []string) int {
 	a := list[0]
 	if len(a) < 2 || a[0] != '-' {
@@ -62,7 +62,8 @@ func flagLen(known []*kong.Flag, list []string) int {
 	return 1
 }
 
-// withValue: a flag that lacks its value stays at the end, for the parser to say so.
+// withValue returns the number of arguments of a flag with a value. A flag without its value stays last,
+// and the parser reports it.
 func withValue(attached bool, list []string) int {
 	switch {
 	case attached:

@@ -16,7 +16,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/ring"
 )
 
-// axCmd shows what becomes of an agent expression.
+// axCmd shows how an agent expression is compiled.
 type axCmd struct {
 	Input  string `arg:"" help:"The bytecode in hexadecimal, as in GDB's packets; with -e the program of the expression"`
 	Expr   string `short:"e" name:"expr" placeholder:"EXPR" help:"Let gdb make the bytecode of this C expression"`
@@ -42,7 +42,7 @@ func (c *axCmd) Run() error {
 	return c.show(stdout, e)
 }
 
-// code gives the bytecode.
+// code returns the bytecode.
 func (c *axCmd) code() ([]byte, error) {
 	if c.Expr != "" {
 		return c.compile()
@@ -57,7 +57,7 @@ func (c *axCmd) code() ([]byte, error) {
 	return code, nil
 }
 
-// compile compiles by gdb.
+// compile runs gdb to compile the expression.
 func (c *axCmd) compile() ([]byte, error) {
 	command := "maint agent-eval "
 	if c.Action {
@@ -73,11 +73,11 @@ func (c *axCmd) compile() ([]byte, error) {
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil && stderr.Len() == 0 {
-		return nil, fmt.Errorf("running gdb, which makes the bytecode of an expression (without -e it is not needed): %w", err)
+		return nil, fmt.Errorf("running gdb to compile the expression (not needed without -e): %w", err)
 	}
 	list, err := agentexpr.ParseText(string(out))
 	if err != nil {
-		return nil, fmt.Errorf("reading what gdb says of %q: %w", c.Expr, err)
+		return nil, fmt.Errorf("reading gdb's output for %q: %w", c.Expr, err)
 	}
 	if len(list) == 0 {
 		return nil, errors.New("gdb: " + strings.TrimSpace(stderr.String()))
@@ -85,7 +85,7 @@ func (c *axCmd) compile() ([]byte, error) {
 	return agentexpr.Encode(list), nil
 }
 
-// show writes all stages.
+// show prints all stages.
 func (c *axCmd) show(w io.Writer, e *agentexpr.Expr) error {
 	site := &agentexpr.Site{Name: "ax", Cond: e}
 	if c.Action {
@@ -103,12 +103,12 @@ func (c *axCmd) show(w io.Writer, e *agentexpr.Expr) error {
 	return native(w, p)
 }
 
-// anyVariable takes the numbers of trace state variables as they are.
+// anyVariable accepts every number of a trace state variable.
 func anyVariable(n int) (agentexpr.Variable, bool) {
 	return agentexpr.Variable{Index: int64(n)}, n < ir.MaxVars
 }
 
-// passes runs the passes as ir.Optimize does, and shows what each changes.
+// passes runs the passes in the order of ir.Optimize, and prints the changes of each.
 func passes(w io.Writer, p *ir.Program) error {
 	if err := ir.Check(p); err != nil {
 		panic("BUG: " + err.Error())
@@ -129,7 +129,7 @@ func passes(w io.Writer, p *ir.Program) error {
 	return nil
 }
 
-// operations counts what a program has.
+// operations counts the operations of a program.
 func operations(p *ir.Program) string {
 	all, numbers := 0, 0
 	for _, b := range p.Blocks {
@@ -150,7 +150,7 @@ func counted(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// native shows the code for both engines, at addresses that are examples.
+// native prints the code for both engines, at example addresses.
 func native(w io.Writer, p *ir.Program) error {
 	const shared, rings, ringSize = 0x7f0000000000, 0x10000, 0x10000
 	l := ring.Layout{

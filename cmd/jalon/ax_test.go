@@ -8,7 +8,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/gdb/agentexpr"
 )
 
-// TestAx: the stages of the paper's condition are all there, in their order.
+// TestAx compares the stages of the paper's condition and their order.
 func TestAx(t *testing.T) {
 	c := axCmd{Input: "2202 260005 1620 04 1620 2203 260004 1620 04 1620 02 1620 2200 2b 14 27"}
 	code, err := c.code()

@@ -17,15 +17,15 @@ type checkCmd struct {
 	Pid int `short:"p" help:"Also check a running process: obstacles to tracing, and changes to its code by other tracers and by jalon"`
 }
 
-// verdict is the answer to one question about this machine and user.
-type verdict struct {
+// finding is the result of one check of this machine and user.
+type finding struct {
 	ok     bool
 	what   string
 	detail string
 	remedy string // what to do when !ok
 }
 
-func (v *verdict) print() {
+func (v *finding) print() {
 	mark := "yes"
 	if !v.ok {
 		mark = "no "
@@ -36,12 +36,12 @@ func (v *verdict) print() {
 	}
 }
 
-// Run makes every check and prints a line for each. The exit status is 1 if the main job (tracing one's own
-// programs) is not possible.
+// Run makes every check and prints a line for each. The exit status is 1 if the main job (tracing the
+// user's own programs) is not possible.
 func (c checkCmd) Run() error {
 	checks := []struct {
 		vital bool
-		ask   func() verdict
+		run   func() finding
 	}{
 		{true, checkArch},
 		{true, checkOwnChild},
@@ -56,7 +56,7 @@ func (c checkCmd) Run() error {
 	}
 	bad := false
 	for _, c := range checks {
-		v := c.ask()
+		v := c.run()
 		v.print()
 		bad = bad || c.vital && !v.ok
 	}
@@ -66,7 +66,7 @@ func (c checkCmd) Run() error {
 		fmt.Fprintf(stdout, "no   %v\n", err)
 	}
 	for _, f := range facts {
-		(&verdict{f.OK, f.Name, f.Text, f.Remedy}).print()
+		(&finding{f.OK, f.Name, f.Text, f.Remedy}).print()
 	}
 	if c.Pid != 0 {
 		if err := checkProcess(c.Pid); err != nil {
@@ -79,19 +79,19 @@ func (c checkCmd) Run() error {
 	return nil
 }
 
-func checkArch() verdict {
+func checkArch() finding {
 	var u unix.Utsname
 	_ = unix.Uname(&u)
 	release := unix.ByteSliceToString(u.Release[:])
-	return verdict{
+	return finding{
 		runtime.GOARCH == "amd64", "x86-64 Linux", "kernel " + release,
 		"code inside processes is patched on x86-64 only; on " + runtime.GOARCH + " use --engine kernel and GDB on the kernel",
 	}
 }
 
-// checkOwnChild traces a child of ours for real, as `jalon trace -- prog` does.
-func checkOwnChild() verdict {
-	v := verdict{what: "trace programs that jalon starts", remedy: "ptrace is refused: look for a seccomp filter (containers: --cap-add=SYS_PTRACE or a newer runtime) or kernel.yama.ptrace_scope=3"}
+// checkOwnChild traces a child of jalon, as `jalon trace -- prog` does.
+func checkOwnChild() finding {
+	v := finding{what: "trace programs that jalon starts", remedy: "ptrace is refused: look for a seccomp filter (containers: --cap-add=SYS_PTRACE or a newer runtime) or kernel.yama.ptrace_scope=3"}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	attr := &os.ProcAttr{Sys: &unix.SysProcAttr{Ptrace: true}, Files: []*os.File{nil, nil, nil}}
@@ -111,8 +111,8 @@ func checkOwnChild() verdict {
 	return v
 }
 
-func checkAttach() verdict {
-	v := verdict{what: "attach to running programs (-p)"}
+func checkAttach() finding {
+	v := finding{what: "attach to running programs (-p)"}
 	scope := strings.TrimSpace(readFile("/proc/sys/kernel/yama/ptrace_scope"))
 	cap := hasCap(unix.CAP_SYS_PTRACE)
 	switch {
@@ -128,8 +128,8 @@ func checkAttach() verdict {
 	return v
 }
 
-func checkMemfd() verdict {
-	v := verdict{what: "shared memory (memfd)", remedy: "memfd_create is refused: look for a seccomp filter"}
+func checkMemfd() finding {
+	v := finding{what: "shared memory (memfd)", remedy: "memfd_create is refused: look for a seccomp filter"}
 	fd, err := unix.MemfdCreate("jalon-check", unix.MFD_CLOEXEC)
 	if err != nil {
 		v.detail = err.Error()
@@ -140,47 +140,47 @@ func checkMemfd() verdict {
 	return v
 }
 
-func checkTSC() verdict {
+func checkTSC() finding {
 	source := strings.TrimSpace(readFile("/sys/devices/system/clocksource/clocksource0/current_clocksource"))
-	return verdict{
+	return finding{
 		host.X86().SteadyTSC, "steady time stamp counter", "kernel clock source: " + source,
-		"times of events may drift between CPUs; nothing else suffers",
+		"times of events may drift between CPUs; nothing else is affected",
 	}
 }
 
-func checkRDPID() verdict {
-	return verdict{
+func checkRDPID() finding {
+	return finding{
 		host.X86().RDPID, "CPU number by rdpid", "",
 		"not needed where the rseq area is registered; otherwise a record costs some nanoseconds more",
 	}
 }
 
-func checkFSGSBASE() verdict {
-	return verdict{host.X86().FSGSBASE, "thread pointer by rdfsbase", "", "the thread pointer is read from memory instead"}
+func checkFSGSBASE() finding {
+	return finding{host.X86().FSGSBASE, "thread pointer by rdfsbase", "", "the thread pointer is read from memory instead"}
 }
 
-func checkRseq() verdict {
+func checkRseq() finding {
 	var conf [24]byte
 	const ptraceGetRseqConfiguration = 0x420f // Linux 5.13
 	_, _, errno := unix.RawSyscall6(unix.SYS_PTRACE, ptraceGetRseqConfiguration, uintptr(1<<30), 24, 0, 0, 0)
 	_ = conf
 	// A process that cannot exist: ESRCH means that the request itself is known.
-	return verdict{
+	return finding{
 		errno == unix.ESRCH || errno == unix.EPERM, "CPU number by rseq", "programs with glibc 2.35 or newer",
 		"Linux 5.13 or newer is needed; rdpid is used instead",
 	}
 }
 
-func checkDebugDirs() verdict {
+func checkDebugDirs() finding {
 	_, err := os.Stat("/usr/lib/debug")
-	return verdict{
+	return finding{
 		err == nil, "separate debug information", "/usr/lib/debug",
 		"install the -dbgsym or -dbg packages of the programs you trace; programs built with -g need none",
 	}
 }
 
-func checkCompiler() verdict {
-	return verdict{true, "compiler, LLVM, kernel headers", "not needed", ""}
+func checkCompiler() finding {
+	return finding{true, "compiler, LLVM, kernel headers", "not needed", ""}
 }
 
 func hasCap(c uint) bool {

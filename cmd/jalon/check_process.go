@@ -14,15 +14,14 @@ import (
 	"github.com/jalon-trace/jalon/internal/engine/inproc"
 )
 
-// processChecks are the questions about one process, in the order in which they are
-// answered. A question whose answer has several lines gives several verdicts.
-var processChecks = []func(pid int) []verdict{
+// processChecks are the checks of one process, in the order of printing. A check can have several findings.
+var processChecks = []func(pid int) []finding{
 	checkTracer,
 	checkSeccomp,
 	checkCode,
 }
 
-// checkProcess answers them.
+// checkProcess runs the checks and prints their findings.
 func checkProcess(pid int) error {
 	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -32,15 +31,15 @@ func checkProcess(pid int) error {
 		return fmt.Errorf("reading process %d: %w", pid, err)
 	}
 	fmt.Printf("\nprocess %d (%q):\n", pid, strings.TrimSpace(string(name)))
-	for _, ask := range processChecks {
-		for _, v := range ask(pid) {
+	for _, check := range processChecks {
+		for _, v := range check(pid) {
 			v.print()
 		}
 	}
 	return nil
 }
 
-// statusOf is a field of /proc/PID/status, "" when it is not there.
+// statusOf returns a field of /proc/PID/status, "" if it is missing.
 func statusOf(pid int, field string) string {
 	for _, l := range strings.Split(readFile(fmt.Sprintf("/proc/%d/status", pid)), "\n") {
 		if v, ok := strings.CutPrefix(l, field+":"); ok {
@@ -50,20 +49,20 @@ func statusOf(pid int, field string) string {
 	return ""
 }
 
-func checkTracer(pid int) []verdict {
-	v := verdict{ok: true, what: "no debugger is attached to it"}
+func checkTracer(pid int) []finding {
+	v := finding{ok: true, what: "no debugger is attached to it"}
 	if by := statusOf(pid, "TracerPid"); by != "0" && by != "" {
 		if tid, err := strconv.Atoi(by); err == nil { // the tracer is a thread
 			by = statusOf(tid, "Tgid")
 		}
 		v.ok, v.detail = false, "process "+by+" is"
-		v.remedy = "end that one; --engine=kernel traces beside it"
+		v.remedy = "end it, or use --engine=kernel, which works beside it"
 	}
-	return []verdict{v}
+	return []finding{v}
 }
 
-func checkSeccomp(pid int) []verdict {
-	v := verdict{ok: true, what: "system calls may be run in it", detail: "no seccomp filter"}
+func checkSeccomp(pid int) []finding {
+	v := finding{ok: true, what: "system calls may be run in it", detail: "no seccomp filter"}
 	switch statusOf(pid, "Seccomp") {
 	case "1":
 		v.ok, v.detail = false, "strict seccomp"
@@ -72,36 +71,36 @@ func checkSeccomp(pid int) []verdict {
 		n := statusOf(pid, "Seccomp_filters")
 		switch {
 		case statusOf(os.Getpid(), "Seccomp") == "0" && hasCap(unix.CAP_SYS_ADMIN):
-			v.detail = "its " + n + " seccomp filters rest meanwhile (CAP_SYS_ADMIN)"
+			v.detail = "its " + n + " seccomp filters are suspended meanwhile (CAP_SYS_ADMIN)"
 		case statusOf(os.Getpid(), "Seccomp") == "2" && statusOf(os.Getpid(), "Seccomp_filters") == n:
-			v.detail = "under the filters that jalon is under"
+			v.detail = "it has the same filters as jalon"
 		default:
-			v.ok, v.detail = false, n+" seccomp filters could kill it for a call"
+			v.ok, v.detail = false, n+" seccomp filters could kill it at a system call"
 			v.remedy = "run jalon as root (CAP_SYS_ADMIN), or inside the same container"
 		}
 	}
-	return []verdict{v}
+	return []finding{v}
 }
 
-// shown is how many places of a kind are listed.
+// shown is the largest number of places that are listed of a kind.
 const shown = 8
 
-// checkCode shows what other tracers, or jalon, have done to the code.
-func checkCode(pid int) []verdict {
+// checkCode lists the changes of other tracers, or of jalon, to the code.
+func checkCode(pid int) []finding {
 	list, err := inproc.InspectCode(pid, dwarf.Options{})
 	if err != nil {
-		return []verdict{{what: "its code is that of its files", detail: err.Error()}}
+		return []finding{{what: "its code is that of its files", detail: err.Error()}}
 	}
 	kinds := []struct {
 		what, detail string
 		of           func(*inproc.CodeState) []inproc.CodeRange
 	}{
-		{"breakpoints that its files do not have", "other tracers' uprobes; a site there becomes one beside them", func(c *inproc.CodeState) []inproc.CodeRange { return c.Breakpoints }},
+		{"breakpoints that its files do not have", "other tracers' uprobes; jalon uses a uprobe there too", func(c *inproc.CodeState) []inproc.CodeRange { return c.Breakpoints }},
 		{"other changes of its code", "patches of a tracer (jalon), or its own", func(c *inproc.CodeState) []inproc.CodeRange { return c.Changed }},
-		{"writable pages of code", "uprobes do not come there: jalon's guard, or its own", func(c *inproc.CodeState) []inproc.CodeRange { return c.Writable }},
-		{"copied pages of code", "uprobes do not come there: jalon's guard, or its own", func(c *inproc.CodeState) []inproc.CodeRange { return c.Copied }},
+		{"writable pages of code", "uprobes cannot be inserted there: jalon's guard, or its own", func(c *inproc.CodeState) []inproc.CodeRange { return c.Writable }},
+		{"copied pages of code", "uprobes cannot be inserted there: jalon's guard, or its own", func(c *inproc.CodeState) []inproc.CodeRange { return c.Copied }},
 	}
-	var out []verdict
+	var out []finding
 	for _, k := range kinds {
 		n := 0
 		var lines []string
@@ -115,7 +114,7 @@ func checkCode(pid int) []verdict {
 				lines = append(lines, fmt.Sprintf("       and %d more of %s", more, list[i].Path))
 			}
 		}
-		v := verdict{ok: true, what: k.what, detail: "none"}
+		v := finding{ok: true, what: k.what, detail: "none"}
 		if n > 0 {
 			v.detail = strconv.Itoa(n) + " (" + k.detail + ")\n" + strings.Join(lines, "\n")
 		}

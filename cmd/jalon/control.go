@@ -17,27 +17,27 @@ import (
 
 // controlCmd connects to a running `jalon trace --control PATH`.
 type controlCmd struct {
-	Socket string   `arg:"" help:"The socket that jalon trace --control made"`
+	Socket string   `arg:"" help:"The socket that jalon trace --control created"`
 	Do     []string `arg:"" help:"enable N, disable N, remove N (the number of a tracepoint: 1 is the first place of the command line), add 'PLACE if COND' [LIST]..., status"`
-	JSON   bool     `help:"Print the answer as JSON"`
+	JSON   bool     `help:"Print the reply as JSON"`
 }
 
-// question and answer are the lines on the socket, one JSON object each.
-type question struct {
+// request and reply are the lines on the socket, one JSON object each.
+type request struct {
 	Do     string `json:"do"` // enable, disable, remove, add, status
 	Number int    `json:"number,omitempty"`
-	// Of add: the place with its condition, and what to collect.
+	// For add: the place with its condition, and the collect lists.
 	Place   string   `json:"place,omitempty"`
 	Collect []string `json:"collect,omitempty"`
 }
 
-type answer struct {
-	Error string       `json:"error,omitempty"`
-	Added int          `json:"added,omitempty"` // the number of the new tracepoint
-	Sites []siteAnswer `json:"sites,omitempty"`
+type reply struct {
+	Error string      `json:"error,omitempty"`
+	Added int         `json:"added,omitempty"` // the number of the new tracepoint
+	Sites []siteReply `json:"sites,omitempty"`
 }
 
-type siteAnswer struct {
+type siteReply struct {
 	Tracepoint int    `json:"tracepoint"`
 	Enabled    bool   `json:"enabled"`
 	Place      string `json:"place"`
@@ -52,20 +52,20 @@ type siteAnswer struct {
 	CostNS     int64  `json:"cost_ns,omitempty"`
 }
 
-// controlPatience is how long either side waits for the other.
-const controlPatience = 30 * time.Second
+// controlTimeout is how long either side waits for the other.
+const controlTimeout = 30 * time.Second
 
-// maxAnswer bounds an answer, that of 100,000 sites and more: another user's program may
-// be what listens at a socket.
-const maxAnswer = 64 << 20
+// maxReply bounds a reply. It is enough for 100,000 sites; a program of another user may listen at the
+// socket.
+const maxReply = 64 << 20
 
 // Run sends the request and prints the reply.
 func (c *controlCmd) Run() error {
-	q, err := c.question()
+	q, err := c.request()
 	if err != nil {
 		return err
 	}
-	a, err := c.ask(q)
+	a, err := c.send(q)
 	if err != nil {
 		return err
 	}
@@ -85,23 +85,23 @@ func (c *controlCmd) Run() error {
 	return err
 }
 
-func (c *controlCmd) question() (question, error) {
+func (c *controlCmd) request() (request, error) {
 	switch {
 	case len(c.Do) == 1 && c.Do[0] == "status":
-		return question{Do: "status"}, nil
+		return request{Do: "status"}, nil
 	case len(c.Do) >= 2 && c.Do[0] == "add":
-		return question{Do: "add", Place: c.Do[1], Collect: c.Do[2:]}, nil
+		return request{Do: "add", Place: c.Do[1], Collect: c.Do[2:]}, nil
 	case len(c.Do) == 2 && (c.Do[0] == "enable" || c.Do[0] == "disable" || c.Do[0] == "remove"):
 		n, err := strconv.Atoi(c.Do[1])
 		if err != nil || n < 1 {
-			return question{}, usageError(fmt.Sprintf("%q is not the number of a tracepoint", c.Do[1]))
+			return request{}, usageError(fmt.Sprintf("%q is not the number of a tracepoint", c.Do[1]))
 		}
-		return question{Do: c.Do[0], Number: n}, nil
+		return request{Do: c.Do[0], Number: n}, nil
 	}
-	return question{}, usageError(fmt.Sprintf("%q: ask for enable N, disable N, remove N, add PLACE or status", strings.Join(c.Do, " ")))
+	return request{}, usageError(fmt.Sprintf("%q is no request: use enable N, disable N, remove N, add PLACE or status", strings.Join(c.Do, " ")))
 }
 
-func (c *controlCmd) ask(q question) (*answer, error) {
+func (c *controlCmd) send(q request) (*reply, error) {
 	conn, err := net.Dial("unix", c.Socket)
 	switch {
 	case errors.Is(err, unix.ENOENT):
@@ -114,20 +114,20 @@ func (c *controlCmd) ask(q question) (*answer, error) {
 		return nil, err
 	}
 	defer func() { _ = conn.Close() }()
-	if err := conn.SetDeadline(time.Now().Add(controlPatience)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(controlTimeout)); err != nil {
 		return nil, err
 	}
 	if err := json.NewEncoder(conn).Encode(q); err != nil {
-		return nil, fmt.Errorf("asking %s: %w", c.Socket, err)
+		return nil, fmt.Errorf("sending the request to %s: %w", c.Socket, err)
 	}
-	line, err := bufio.NewReader(io.LimitReader(conn, maxAnswer)).ReadBytes('\n')
-	if len(line) == maxAnswer {
-		return nil, fmt.Errorf("the reply of %s is longer than %d MiB: it is not from jalon trace", c.Socket, maxAnswer>>20)
+	line, err := bufio.NewReader(io.LimitReader(conn, maxReply)).ReadBytes('\n')
+	if len(line) == maxReply {
+		return nil, fmt.Errorf("the reply of %s is longer than %d MiB: it is not from jalon trace", c.Socket, maxReply>>20)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("no reply from %s: the trace has ended", c.Socket)
 	}
-	a := &answer{}
+	a := &reply{}
 	if err := json.Unmarshal(line, a); err != nil {
 		return nil, fmt.Errorf("cannot parse the reply of %s: %w", c.Socket, err)
 	}
@@ -135,7 +135,7 @@ func (c *controlCmd) ask(q question) (*answer, error) {
 }
 
 // statusTable shows the counters, a site a line.
-func statusTable(sites []siteAnswer) string {
+func statusTable(sites []siteReply) string {
 	rows := [][]string{{"tracepoint", "place", "state", "hits", "recorded", "false", "faults", "lost", "missed", "ns/hit"}}
 	for i := range sites {
 		s := &sites[i]

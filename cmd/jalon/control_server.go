@@ -12,13 +12,13 @@ import (
 	"github.com/jalon-trace/jalon/internal/openfile"
 )
 
-// controller answers on the socket of a running trace.
+// controller handles requests on the socket of a running trace.
 type controller struct {
 	listener *net.UnixListener
 	trace    *jalon.Trace
 }
 
-// listen makes the socket of --control.
+// listen creates the socket of --control.
 func listen(path string) (*controller, error) {
 	l, err := openfile.ListenUnix(path)
 	if err != nil {
@@ -27,7 +27,7 @@ func listen(path string) (*controller, error) {
 	return &controller{listener: l}, nil
 }
 
-// serve answers until close.
+// serve handles requests until close.
 func (c *controller) serve(t *jalon.Trace) {
 	c.trace = t
 	go func() {
@@ -47,24 +47,24 @@ func (c *controller) close() {
 	}
 }
 
-// maxQuestion bounds a line of a client's.
-const maxQuestion = 1 << 16
+// maxRequest bounds a line of a client.
+const maxRequest = 1 << 16
 
-// talk answers one client's questions.
+// talk handles the requests of one client.
 func (c *controller) talk(conn *net.UnixConn) {
 	defer func() { _ = conn.Close() }()
 	lines := bufio.NewScanner(conn)
-	lines.Buffer(make([]byte, maxQuestion), maxQuestion)
+	lines.Buffer(make([]byte, maxRequest), maxRequest)
 	for {
-		_ = conn.SetDeadline(time.Now().Add(controlPatience))
+		_ = conn.SetDeadline(time.Now().Add(controlTimeout))
 		if !lines.Scan() || json.NewEncoder(conn).Encode(c.reply(lines.Bytes())) != nil {
 			return
 		}
 	}
 }
 
-// add arms one more tracepoint and gives its number.
-func (c *controller) add(ctx context.Context, q question) (int, error) {
+// add arms one more tracepoint and returns its number.
+func (c *controller) add(ctx context.Context, q request) (int, error) {
 	tps, err := jalon.Parse([]string{q.Place}, q.Collect)
 	if err != nil {
 		return 0, err
@@ -72,12 +72,12 @@ func (c *controller) add(ctx context.Context, q question) (int, error) {
 	return c.trace.Add(ctx, tps[0])
 }
 
-func (c *controller) reply(line []byte) answer {
-	var q question
+func (c *controller) reply(line []byte) reply {
+	var q request
 	if err := json.Unmarshal(line, &q); err != nil {
-		return answer{Error: "cannot parse the request: " + err.Error()}
+		return reply{Error: "cannot parse the request: " + err.Error()}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), controlPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), controlTimeout)
 	defer cancel()
 	var err error
 	var list []jalon.Count
@@ -87,23 +87,23 @@ func (c *controller) reply(line []byte) answer {
 	case "add":
 		n, err := c.add(ctx, q)
 		if err != nil {
-			return answer{Error: err.Error()}
+			return reply{Error: err.Error()}
 		}
-		return answer{Added: n}
+		return reply{Added: n}
 	case "remove":
 		err = c.trace.Remove(ctx, q.Number)
 	case "enable", "disable":
 		err = c.trace.SetEnabled(ctx, q.Number, q.Do == "enable")
 	default:
-		err = fmt.Errorf("%q: ask for enable N, disable N, remove N, add or status", q.Do)
+		err = fmt.Errorf("%q is no request: use enable N, disable N, remove N, add or status", q.Do)
 	}
 	if err != nil {
-		return answer{Error: err.Error()}
+		return reply{Error: err.Error()}
 	}
-	a := answer{}
+	a := reply{}
 	for i := range list {
 		s := &list[i]
-		a.Sites = append(a.Sites, siteAnswer{
+		a.Sites = append(a.Sites, siteReply{
 			Tracepoint: s.Tracepoint, Enabled: s.Enabled, Place: s.Site.Place, Function: s.Site.Function, Tactic: s.Tactic,
 			Hits: s.Hits(), Recorded: s.Recorded, False: s.False, Faults: s.Faults, Lost: s.Lost, Missed: s.Missed, CostNS: s.Cost.Nanoseconds(),
 		})

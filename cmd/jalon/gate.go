@@ -13,7 +13,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
-// gateCmd puts conditions before the perf users of an event.
+// gateCmd filters the events that perf users see, by conditions.
 type gateCmd struct {
 	Events   []string      `arg:"" name:"event" help:"SYSTEM:EVENT if COND: perf (perf record, perf_event_open) sees only the hits of the event for which the condition holds, while the gate runs. It affects all perf users of the event on the machine, but not ftrace's own buffers"`
 	Duration time.Duration `short:"d" help:"End after this time (10s, 500ms)"`
@@ -22,7 +22,7 @@ type gateCmd struct {
 	program []string
 }
 
-// Run opens the gates and waits: for the program behind --, else for Ctrl-C.
+// Run opens the gates and waits until the program after -- ends, or for Ctrl-C.
 func (c *gateCmd) Run() error {
 	var list []string
 	for _, e := range c.Events {
@@ -51,7 +51,7 @@ func (c *gateCmd) Run() error {
 	var engines []*kernel.Engine
 	defer func() {
 		for _, e := range engines {
-			_ = e.Close() // what is left of it ends with jalon
+			_ = e.Close() // the kernel removes the rest when jalon ends
 		}
 	}()
 	for _, tp := range tps {
@@ -65,13 +65,13 @@ func (c *gateCmd) Run() error {
 	err = c.wait(ctx)
 	for _, e := range engines {
 		for _, s := range e.Kept() {
-			tell(&s)
+			reportKept(&s)
 		}
 	}
 	return err
 }
 
-// gatePlace completes SYSTEM:EVENT to a place.
+// gatePlace turns SYSTEM:EVENT into a place.
 func gatePlace(arg string) string {
 	for _, kind := range []string{"tracepoint:", "t:"} {
 		if len(arg) >= len(kind) && arg[:len(kind)] == kind {
@@ -81,7 +81,7 @@ func gatePlace(arg string) string {
 	return "tracepoint:" + arg
 }
 
-// wait runs the program behind --, if there is one, within the gates.
+// wait runs the program after --, if any, while the gates are open.
 func (c *gateCmd) wait(ctx context.Context) error {
 	if len(c.program) == 0 {
 		<-ctx.Done()
@@ -89,7 +89,7 @@ func (c *gateCmd) wait(ctx context.Context) error {
 	}
 	cmd := exec.CommandContext(ctx, c.program[0], c.program[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	// perf record writes its file's header at the end.
+	// perf record completes the header of its file at the end.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	err := cmd.Run()
 	if st := cmd.ProcessState; st != nil && !st.Success() {
@@ -98,7 +98,7 @@ func (c *gateCmd) wait(ctx context.Context) error {
 	return err
 }
 
-func tell(s *event.SiteSummary) {
+func reportKept(s *event.SiteSummary) {
 	fmt.Fprintf(stderr, "jalon: %s: %d hits kept from perf", s.Schema.Place, s.False+s.Faults)
 	if s.Faults > 0 {
 		fmt.Fprintf(stderr, ", %d of them because the condition could not be evaluated", s.Faults)

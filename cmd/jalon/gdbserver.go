@@ -23,8 +23,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/openfile"
 )
 
-// gdbserverCmd shows in the list of commands; its arguments are gdbserver's own and
-// are read by parseGdbserver.
+// gdbserverCmd is only for the list of commands; its arguments are gdbserver's and are parsed by
+// parseGdbserver.
 type gdbserverCmd struct {
 	Args []string `arg:"" optional:"" passthrough:"" help:"as gdbserver's; see jalon gdbserver --help"`
 }
@@ -69,7 +69,7 @@ type gdbServer struct {
 	log    io.Writer
 	main   mainThread
 
-	mu sync.Mutex // of what is written to log
+	mu sync.Mutex // guards log
 }
 
 func (s *gdbServer) run() (int, error) {
@@ -115,12 +115,12 @@ func (s *gdbServer) run() (int, error) {
 	defer stop()
 	status, err := stub.Serve(ctx, &announced{Listener: listener, s: s}, s.target, m)
 	if ctx.Err() != nil {
-		return 1, nil // what was attached to is let go
+		return 1, nil // jalon detaches from attached processes
 	}
 	return status, err
 }
 
-// predefined are the trace state variables that the target has by itself.
+// predefined returns the trace state variables that the target defines.
 func (s *gdbServer) predefined() []experiment.Variable {
 	if s.args.kernel {
 		return gdbkernel.Predefined()
@@ -128,7 +128,7 @@ func (s *gdbServer) predefined() []experiment.Variable {
 	return gdbprocess.Predefined()
 }
 
-// makeTarget makes what GDB is to control.
+// makeTarget makes the target for GDB.
 func (s *gdbServer) makeTarget() error {
 	a := s.args
 	if a.kernel {
@@ -138,7 +138,7 @@ func (s *gdbServer) makeTarget() error {
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Terminal: terminal(), Wrapper: a.wrapper,
 		Output: func(text string) { fmt.Fprint(programText(), text) }, OnPanic: bug, Go: s.main.run, NoOptimise: a.noOptimise,
 	}
-	if s.stdio { // they are GDB's
+	if s.stdio { // GDB uses them
 		opt.Stdin, opt.Stdout, opt.Terminal = nil, os.Stderr, nil
 		opt.Output = func(text string) { fmt.Fprint(stderr, text) }
 	}
@@ -153,7 +153,7 @@ func (s *gdbServer) makeTarget() error {
 	return nil
 }
 
-// makeKernel makes the running kernel the target.
+// makeKernel makes a target of the running kernel.
 func (s *gdbServer) makeKernel() error {
 	opt := gdbkernel.Options{Vmlinux: s.args.vmlinux}
 	if s.args.debug {
@@ -167,7 +167,7 @@ func (s *gdbServer) makeKernel() error {
 	return nil
 }
 
-// first starts or attaches to what the command line names.
+// first starts the program or attaches to the process of the command line.
 func (s *gdbServer) first() (stub.Config, error) {
 	a := s.args
 	cfg := stub.Config{
@@ -198,18 +198,18 @@ func (s *gdbServer) first() (stub.Config, error) {
 	return cfg, nil
 }
 
-// programPath finds a program as gdbserver does: a name without a slash is one of
-// the current directory before one of PATH.
+// programPath finds a program as gdbserver does: a name without a slash is looked up in the current
+// directory before PATH.
 func programPath(name string) (string, error) {
 	if !strings.Contains(name, "/") {
 		if st, err := os.Stat(name); err != nil || st.IsDir() {
-			return name, nil // the shell looks for it
+			return name, nil // the shell looks it up
 		}
 	}
 	return filepath.Abs(name)
 }
 
-// terminal is jalon's own, when it is in its foreground.
+// terminal returns jalon's terminal if jalon is in the foreground group.
 func terminal() *os.File {
 	group, err := unix.IoctlGetInt(int(os.Stdin.Fd()), unix.TIOCGPGRP)
 	if err != nil || group != unix.Getpgrp() {
@@ -218,8 +218,8 @@ func terminal() *os.File {
 	return os.Stdin
 }
 
-// ownTerminal lets jalon write to a terminal that it has given to the program, and
-// takes it back at the end.
+// ownTerminal lets jalon write to a terminal that it has given to the program, and returns a function that
+// restores the terminal's owner.
 func (s *gdbServer) ownTerminal() (restore func()) {
 	tty := terminal()
 	if s.stdio || tty == nil {
@@ -229,7 +229,7 @@ func (s *gdbServer) ownTerminal() (restore func()) {
 	return func() { _ = unix.IoctlSetPointerInt(int(tty.Fd()), unix.TIOCSPGRP, unix.Getpgrp()) }
 }
 
-// say prints a message for the user of the server, in gdbserver's words if it has the same message.
+// say prints a message for the user of the server, in gdbserver's words if gdbserver has the same message.
 func (s *gdbServer) say(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -242,8 +242,8 @@ func (s *gdbServer) logf(text string) {
 	fmt.Fprintf(s.log, "%s %s\n", time.Now().Format("15:04:05.000000"), text)
 }
 
-// listenForGDB is rsp.Listen with gdbserver's words for a port in use and a name that is
-// none, which GDB's users know.
+// listenForGDB is rsp.Listen with gdbserver's texts for a port in use and an unknown host, which users of
+// GDB know.
 func listenForGDB(comm string) (*rsp.Listener, error) {
 	l, err := rsp.Listen(comm)
 	if errors.Is(err, unix.EADDRINUSE) {
@@ -259,15 +259,14 @@ func listenForGDB(comm string) (*rsp.Listener, error) {
 // announced is a listener that prints its address and the address of each client.
 type announced struct {
 	*rsp.Listener
-	s    *gdbServer
-	told bool
+	s         *gdbServer
+	announced bool
 
-	refusals int // since the last that was reported
+	refusals int // since the last report
 	reported time.Time
 }
 
-// refused reports connections that were refused, at most one a second: another user can
-// make thousands.
+// refused reports refused connections, at most one a second: another user can make thousands.
 func (l *announced) refused(err error) {
 	if l.refusals++; time.Since(l.reported) < time.Second {
 		return
@@ -282,10 +281,10 @@ func (l *announced) refused(err error) {
 
 // Accept implements stub.Listener.
 func (l *announced) Accept() (io.ReadWriteCloser, error) {
-	if !l.s.stdio && !l.told {
+	if !l.s.stdio && !l.announced {
 		l.Refused = l.refused
-		if who := l.Exposed(); who != "" {
-			l.s.say("jalon: warning: " + who + " can read and change memory and files with the rights of this server; a unix socket (unix:PATH) or the loopback interface (:PORT) keeps them away")
+		if clients := l.Exposed(); clients != "" {
+			l.s.say("jalon: warning: " + clients + " can read and change memory and files with the rights of this server; a unix socket (unix:PATH) or the loopback interface (:PORT) keeps them away")
 		}
 		_, port, err := net.SplitHostPort(l.Addr())
 		if err != nil {
@@ -293,7 +292,7 @@ func (l *announced) Accept() (io.ReadWriteCloser, error) {
 		}
 		l.s.say("Listening on port " + port)
 	}
-	l.told = true
+	l.announced = true
 	c, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
@@ -312,7 +311,7 @@ func (l *announced) Accept() (io.ReadWriteCloser, error) {
 	return c, nil
 }
 
-// writeTrace writes a trace file, whole or not at all.
+// writeTrace writes a trace file completely or not at all.
 func writeTrace(name string, content func(io.Writer) error) error {
 	f, err := openfile.Create(name)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// gdbserverArgs is the command line of `jalon gdbserver`: gdbserver's own, so that
-// scripts and IDEs can start either.
+// gdbserverArgs is the command line of `jalon gdbserver`. It is the same as gdbserver's, so scripts and
+// IDEs can start either.
 type gdbserverArgs struct {
 	comm    string   // where to listen: :PORT, HOST:PORT, unix:PATH, - or stdio
 	program []string // with its arguments
@@ -21,10 +21,10 @@ type gdbserverArgs struct {
 	randomAddresses bool
 	noShell         bool
 	disabled        []string // packets that are not announced to GDB
-	debug           bool     // what is done, step by step
-	remoteDebug     bool     // the packets
+	debug           bool     // log each step
+	remoteDebug     bool     // log the packets
 	debugFile       string
-	noOptimise      bool // leave the IR passes out, to see what they bring
+	noOptimise      bool // skip the IR passes, to measure their effect
 
 	version, help, listPackets, selftest bool
 }
@@ -40,7 +40,7 @@ var gdbserverFlags = map[string]func(*gdbserverArgs){
 	"--no-startup-with-shell":    func(a *gdbserverArgs) { a.noShell = true },
 	"--debug":                    func(a *gdbserverArgs) { a.debug = true },
 	"--remote-debug":             func(a *gdbserverArgs) { a.remoteDebug = true },
-	"--event-loop-debug":         func(*gdbserverArgs) {}, // there is no loop of that kind
+	"--event-loop-debug":         func(*gdbserverArgs) {}, // jalon has no such event loop
 	"--disable-packet":           func(a *gdbserverArgs) { a.listPackets = true },
 	"--no-optimise":              func(a *gdbserverArgs) { a.noOptimise = true },
 	"--selftest":                 func(a *gdbserverArgs) { a.selftest = true },
@@ -52,14 +52,14 @@ var gdbserverFlags = map[string]func(*gdbserverArgs){
 // gdbserverValues are the options with a value behind "=".
 var gdbserverValues = map[string]func(*gdbserverArgs, string){
 	"--debug-file":     func(a *gdbserverArgs, v string) { a.debugFile = v },
-	"--debug-format":   func(*gdbserverArgs, string) {}, // lines have their time in any case
+	"--debug-format":   func(*gdbserverArgs, string) {}, // lines always have a time
 	"--debug":          func(a *gdbserverArgs, _ string) { a.debug = true },
 	"--selftest":       func(a *gdbserverArgs, _ string) { a.selftest = true },
 	"--disable-packet": func(a *gdbserverArgs, v string) { a.disabled = append(a.disabled, strings.Split(v, ",")...) },
 	"--vmlinux":        func(a *gdbserverArgs, v string) { a.vmlinux = v },
 }
 
-// parseGdbserver reads the command line. The error is the user's.
+// parseGdbserver parses the command line. Its error is a usageError.
 func parseGdbserver(args []string) (*gdbserverArgs, error) {
 	a := &gdbserverArgs{}
 	attach := false
@@ -75,7 +75,7 @@ func parseGdbserver(args []string) (*gdbserverArgs, error) {
 		case word == "--wrapper":
 			end := slices.Index(args, "--")
 			if end <= 0 {
-				return nil, usageError("gdbserver: --wrapper WRAPPER ARGS... needs a -- behind it")
+				return nil, usageError("gdbserver: --wrapper WRAPPER ARGS... must be followed by --")
 			}
 			a.wrapper, args = args[:end], args[end+1:]
 		case word == "--vmlinux" && len(args) > 0:
@@ -94,7 +94,7 @@ func parseGdbserver(args []string) (*gdbserverArgs, error) {
 	return a, a.operands(args, attach)
 }
 
-// operands reads COMM and what follows it.
+// operands parses COMM and the arguments after it.
 func (a *gdbserverArgs) operands(args []string, attach bool) error {
 	if len(args) == 0 {
 		return usageError("gdbserver: a place to listen on is missing: :PORT, HOST:PORT, unix:PATH or - (standard input and output)")

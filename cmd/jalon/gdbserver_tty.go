@@ -5,5 +5,5 @@ import (
 	"syscall"
 )
 
-// ignoreTTYSignals lets jalon use a terminal whose foreground group is the program's.
+// ignoreTTYSignals lets jalon use a terminal whose foreground group is that of the program.
 func ignoreTTYSignals() { signal.Ignore(syscall.SIGTTOU, syscall.SIGTTIN) }

@@ -72,7 +72,7 @@ func (c *listCmd) Run() error {
 	return nil
 }
 
-// process lists matching functions of all modules; without a pattern the modules.
+// process lists the matching functions of all modules, or the modules if there is no pattern.
 func (c *listCmd) process(w io.Writer, mods []*inproc.Inspected) error {
 	if len(c.Args) == 0 {
 		for _, in := range mods {
@@ -100,7 +100,7 @@ func (c *listCmd) process(w io.Writer, mods []*inproc.Inspected) error {
 	return nil
 }
 
-// functions lists the functions that match, one a line.
+// functions lists the matching functions, one a line.
 func (c *listCmd) functions(w io.Writer, in *inproc.Inspected, pattern string) int {
 	list := in.Info.Functions(pattern)
 	for _, f := range list {
@@ -154,11 +154,10 @@ func (c *listCmd) tactic(w io.Writer, in *inproc.Inspected, vaddr uint64) {
 	fmt.Fprintln(w)
 }
 
-// maxListed bounds the lines that are listed of a file. Generated files can have millions.
+// maxListed bounds the number of lines that are listed of a file. Generated files can have millions.
 const maxListed = 200_000
 
-// source lists the lines of a source file that have code, with the variables in
-// scope at each.
+// source lists the lines of a source file that have code, with the variables in scope at each line.
 func (c *listCmd) source(w io.Writer, in *inproc.Inspected, source string) error {
 	lines := in.Info.Lines(source)
 	if len(lines) == 0 {
@@ -191,8 +190,8 @@ func (c *listCmd) source(w io.Writer, in *inproc.Inspected, source string) error
 	return nil
 }
 
-// variables are the parameters and locals in scope at an address; those without
-// a value there are in brackets.
+// variables returns the parameters and locals in scope at an address; those without a value there are in
+// brackets.
 func variables(in *inproc.Inspected, vaddr uint64) []string {
 	scope, err := in.Info.ScopeAt(vaddr)
 	if err != nil {

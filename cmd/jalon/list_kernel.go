@@ -11,8 +11,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/probe"
 )
 
-// kernelPlaces reads the arguments as places of the kernel engine; nil when the
-// first is none.
+// kernelPlaces parses the arguments as places of the kernel engine. It returns nil if the first is not one.
 func kernelPlaces(args []string) []*probe.Place {
 	var out []*probe.Place
 	for _, a := range args {
@@ -25,7 +24,7 @@ func kernelPlaces(args []string) []*probe.Place {
 	return out
 }
 
-// kernel lists what places of the kernel engine mean.
+// kernel describes places of the kernel engine.
 func (c *listCmd) kernel(w io.Writer, places []*probe.Place) error {
 	e := kernel.Inspect(kernel.Options{
 		Vmlinux: c.Vmlinux, DebugDirs: c.Debug,
@@ -84,8 +83,7 @@ func note(w io.Writer, d *kernel.Description) {
 	}
 }
 
-// declarations are variables with their types as C writes them; those without a
-// value are in brackets.
+// declarations formats variables with their types as in C; those without a value are in brackets.
 func declarations(vars []*debuginfo.Variable) []string {
 	var out []string
 	for _, v := range vars {

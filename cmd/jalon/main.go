@@ -1,5 +1,5 @@
-// Command jalon puts tracepoints on running programs: `jalon trace PLACE if COND
-// --collect LIST -- prog`. See `jalon help`, and README.md.
+// Command jalon sets tracepoints on running programs: `jalon trace PLACE if COND --collect LIST -- prog`.
+// See `jalon help` and README.md.
 package main
 
 import (
@@ -24,7 +24,7 @@ const description = `A conditional tracer for Linux: put a tracepoint on any lin
 a running program, decide its condition there in native code, and read what you
 want without stopping the program.`
 
-// cli is the command line; one field a subcommand, one file each.
+// cli is the command line: one field and one file for each subcommand.
 type cli struct {
 	Trace     traceCmd     `cmd:"" help:"Trace a program: PLACE [if COND] ... [-- PROGRAM ARGS]"`
 	List      listCmd      `cmd:"" help:"List functions, lines that can be probed, variables in scope"`
@@ -46,12 +46,12 @@ func (versionCmd) Run() error {
 	return nil
 }
 
-// exitError carries the exit status of a traced program.
+// exitError is the exit status of a traced program.
 type exitError struct{ status int }
 
 func (e exitError) Error() string { return fmt.Sprintf("exit status %d", e.status) }
 
-// usageError is a command line that says too little or too much.
+// usageError is an error in the arguments of the command line.
 type usageError string
 
 func (e usageError) Error() string { return string(e) }
@@ -61,21 +61,21 @@ func main() {
 	exit(run(os.Args[1:]))
 }
 
-// noPanic turns a bug of ours into a message: users never see a bare Go panic.
+// noPanic turns a defect of jalon into a message: users never see a bare Go panic.
 func noPanic() {
 	if r := recover(); r != nil {
 		bug(r, debug.Stack())
 	}
 }
 
-// bug ends jalon with a message. The kernel then lets the traced program go.
+// bug ends jalon with a message. The kernel then detaches from the traced program.
 func bug(r any, stack []byte) {
 	text := strings.TrimPrefix(fmt.Sprint(r), "BUG: ")
 	fmt.Fprintf(stderr, "jalon: BUG: %s\njalon: this is an error in jalon; the traced program runs on. Please report it with this text:\n%s", text, trace(stack))
 	exit(70)
 }
 
-// trace is a stack without the runtime's words about goroutines.
+// trace removes the numbers of goroutines from a stack trace.
 func trace(stack []byte) []byte {
 	if first, rest, ok := bytes.Cut(stack, []byte("\n")); ok && bytes.HasPrefix(first, []byte("goroutine ")) {
 		stack = rest
@@ -109,7 +109,7 @@ func run(args []string) int {
 	return report(ctx.Run())
 }
 
-// splitProgram cuts the command line at "--": what follows is the program to start.
+// splitProgram splits the command line at "--"; the program to start follows it.
 func splitProgram(args []string) (ours, program []string) {
 	for i, a := range args {
 		if a == "--" {
@@ -119,15 +119,15 @@ func splitProgram(args []string) (ours, program []string) {
 	return args, nil
 }
 
-// isDiagnostic reports whether an error is the user's, with its own position and text.
+// isDiagnostic reports whether an error is an error in the user's text, with its own position and message.
 func isDiagnostic(err error) bool {
 	var d *jalon.Diagnostic
-	var inner *lang.Diagnostic // of commands that do not use the package
+	var inner *lang.Diagnostic // of commands that do not use package jalon
 	return errors.As(err, &d) || errors.As(err, &inner)
 }
 
-// report prints an error by its kind and gives the exit status: the user's
-// diagnostics as they are, the environment's with our name.
+// report prints an error by its kind and returns the exit status. Diagnostics are printed as they are,
+// other errors with the prefix "jalon:".
 func report(err error) int {
 	if err == nil {
 		return 0
@@ -149,7 +149,7 @@ func report(err error) int {
 	return 1
 }
 
-// helpVars are the parts of the help that are made from tables.
+// helpVars returns the parts of the help that are made from tables.
 func helpVars() kong.Vars {
 	formats, help := format.OutputHelp()
 	return kong.Vars{

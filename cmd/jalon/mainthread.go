@@ -8,17 +8,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mainThread lets the first tracer run on the main thread of jalon: the tracer of a
-// program then is its parent, too, as it is under gdbserver, and some programs look.
+// mainThread runs the first tracer on the main thread of jalon. The tracer of a program is then also its
+// parent, as with gdbserver; some programs check this.
 type mainThread struct {
 	tasks chan func()
 	free  atomic.Bool
 }
 
-// serve runs the server on a goroutine of its own, and ends jalon with its status.
+// serve runs the server on another goroutine, and ends jalon with its status.
 func (m *mainThread) serve(server func() int) int {
 	runtime.LockOSThread()
-	if unix.Gettid() != os.Getpid() { // this goroutine has moved: then without
+	if unix.Gettid() != os.Getpid() { // this is no longer the main thread
 		runtime.UnlockOSThread()
 		return server()
 	}
@@ -35,7 +35,7 @@ func (m *mainThread) serve(server func() int) int {
 	panic("BUG: the channel was closed")
 }
 
-// run runs a tracer: on the main thread if no other is there.
+// run runs a tracer: on the main thread if it is free.
 func (m *mainThread) run(f func()) {
 	if m.free.CompareAndSwap(true, false) {
 		m.tasks <- f

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// progress shows on a terminal what takes more than a second: one line, which is
-// wiped out before anything else is written.
+// progress shows on a terminal the progress of steps that take more than a second: one line, which is
+// erased before anything else is written.
 type progress struct {
 	mu    sync.Mutex
 	since time.Time
@@ -24,7 +24,7 @@ const (
 	progressEvery = 200 * time.Millisecond
 )
 
-// newProgress is nil where standard error is no terminal.
+// newProgress returns nil if standard error is not a terminal.
 func newProgress() *progress {
 	if !isTerminal(os.Stderr) {
 		return nil
@@ -37,7 +37,7 @@ func isTerminal(f *os.File) bool {
 	return err == nil
 }
 
-// step says how far something is.
+// step reports the progress of a step.
 func (p *progress) step(what string, done, of int) {
 	if p == nil {
 		return
@@ -52,7 +52,7 @@ func (p *progress) step(what string, done, of int) {
 	fmt.Fprintf(messages, "\r\x1b[Kjalon: %s: %d of %d", what, done, of)
 }
 
-// wipe takes the line away.
+// wipe erases the line.
 func (p *progress) wipe() {
 	if p == nil {
 		return
@@ -65,9 +65,9 @@ func (p *progress) wipe() {
 	}
 }
 
-// manySites is how many sites take so much memory that it is worth a little time.
+// manySites is the number of sites from which saving memory is worth the time.
 const manySites = 5000
 
-// thrifty has garbage collected at smaller steps: what arming leaves behind is then less
-// than what the sites need themselves.
+// thrifty makes the garbage collector run more often: the garbage of arming then takes less memory than the
+// sites.
 var thrifty = sync.OnceFunc(func() { debug.SetGCPercent(70) })

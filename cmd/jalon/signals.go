@@ -16,23 +16,22 @@ import (
 
 // ending decides the effect of a signal that ends jalon.
 //
-//   - SIGINT and SIGQUIT typed at the terminal are the program's, when jalon has started
-//     it: it gets them too, and is traced to its end. The second one ends the tracing.
-//   - Any other, and those from `kill`, end the tracing; the program runs on.
-//   - The next one ends jalon itself.
+//   - SIGINT and SIGQUIT typed at the terminal also reach the program if jalon has started it. The program
+//     handles them, and is traced to its end. The second one ends the tracing.
+//   - Any other signal, and signals from `kill`, end the tracing; the program continues.
+//   - The next signal ends jalon itself.
 type ending struct {
 	ctx    context.Context
 	cancel func()
 	ch     chan os.Signal
 	trace  atomic.Pointer[jalon.Trace]
-	passed func(*jalon.Trace) // called for the first that was passed on
+	passed func(*jalon.Trace) // called for the first signal that the program received too
 }
 
-// newEnding takes the signals. What is ignored (nohup) stays ignored.
+// newEnding registers for the signals. A signal that is ignored (nohup) stays ignored.
 //
-// A closed pipe is an error of our output, not the end of jalon: the program must be
-// let go in good order. The signal is taken, not ignored: what is ignored the traced
-// program would inherit.
+// A closed pipe is an error of jalon's output and must not end jalon, which has to detach from the program
+// first. SIGPIPE is caught, not ignored, because the traced program would inherit an ignored signal.
 func newEnding() *ending {
 	if !signal.Ignored(unix.SIGPIPE) {
 		signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE)
@@ -65,13 +64,13 @@ func (e *ending) serve() {
 	}
 }
 
-// stop gives the signals their meaning back.
+// stop restores the default effect of the signals.
 func (e *ending) stop() {
 	signal.Stop(e.ch)
 	e.cancel()
 }
 
-// untilSignal returns a context that ends at the first signal that ends jalon; the second ends jalon itself.
+// untilSignal returns a context that the first ending signal cancels; the second ends jalon itself.
 func untilSignal() (context.Context, func()) {
 	e := newEnding()
 	return e.ctx, e.stop
@@ -80,7 +79,7 @@ func untilSignal() (context.Context, func()) {
 // goesOnAfter is how long jalon waits for a program to end after Ctrl-C before it prints how to continue.
 const goesOnAfter = time.Second
 
-// remind says how to leave a program that does not end.
+// remind prints how to end the tracing of a program that does not end.
 func (c *traceCmd) remind(t *jalon.Trace) {
 	select {
 	case <-t.Done():
@@ -92,8 +91,7 @@ func (c *traceCmd) remind(t *jalon.Trace) {
 	}
 }
 
-// runsOn says that a program which jalon has started is left running: it may hold the
-// terminal or a pipe.
+// runsOn prints that a program which jalon has started still runs: it may use the terminal or a pipe.
 func (c *traceCmd) runsOn(t *jalon.Trace) {
 	if pid, ok := t.Running(); ok {
 		c.warn(c.programName(pid) + " runs on")

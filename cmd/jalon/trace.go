@@ -19,7 +19,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/openfile"
 )
 
-// started is when jalon began, for the time from start to armed.
+// started is the start time of jalon, for the time from start to armed.
 var started = time.Now()
 
 type traceCmd struct {
@@ -66,7 +66,7 @@ func (c *traceCmd) Run() error {
 	if err != nil {
 		return err
 	}
-	if err := c.ask(tps); err != nil {
+	if err := c.refuseProgramPlaces(tps); err != nil {
 		return err
 	}
 	out, closeOut, err := c.open()
@@ -119,7 +119,7 @@ func (c *traceCmd) follow(t *jalon.Trace, end *ending, ctl *controller) error {
 	end.trace.Store(t)
 	res, err := t.Wait()
 	c.runsOn(t)
-	if errors.Is(err, unix.EPIPE) { // the reader of our output has seen enough
+	if errors.Is(err, unix.EPIPE) { // the reader of the output has closed it
 		err = nil
 	}
 	if err != nil {
@@ -128,11 +128,11 @@ func (c *traceCmd) follow(t *jalon.Trace, end *ending, ctl *controller) error {
 	return c.finish(res)
 }
 
-// noProcess reports whether everything is traced, not one process.
+// noProcess reports whether the whole system is traced, not one process.
 func (c *traceCmd) noProcess() bool { return len(c.program) == 0 && c.Pid == 0 }
 
-// ask refuses places in programs if no program is given.
-func (c *traceCmd) ask(tps []jalon.Tracepoint) error {
+// refuseProgramPlaces refuses places in programs if no program is given.
+func (c *traceCmd) refuseProgramPlaces(tps []jalon.Tracepoint) error {
 	if !c.noProcess() || c.All || c.Engine == "kernel" {
 		return nil
 	}
@@ -214,7 +214,7 @@ func (c *traceCmd) options(tps []jalon.Tracepoint) (jalon.Options, error) {
 	return opt, nil
 }
 
-// open returns where the events go.
+// open returns the writer for the events.
 func (c *traceCmd) open() (io.Writer, func() error, error) {
 	if c.Output == "" || c.Output == "-" {
 		return bounded.Reopen(os.Stdout), func() error { return nil }, nil
@@ -242,7 +242,7 @@ func (c *traceCmd) warn(msg string) {
 	}
 }
 
-// finish prints the summary and passes on how the program ended.
+// finish prints the summary and returns how the program ended.
 func (c *traceCmd) finish(res *jalon.Result) error {
 	w := bufio.NewWriter(stderr)
 	switch {
@@ -257,7 +257,7 @@ func (c *traceCmd) finish(res *jalon.Result) error {
 	return statusError(res)
 }
 
-// shortSummary is what --summary-json prints.
+// shortSummary returns the content of --summary-json.
 func shortSummary(res *jalon.Result) map[string]any {
 	m := map[string]any{
 		"armed_ms": float64(res.ToArmed.Microseconds()) / 1000,
@@ -279,7 +279,7 @@ func shortSummary(res *jalon.Result) map[string]any {
 	return m
 }
 
-// statusError makes jalon end as the program that it started did.
+// statusError makes jalon end with the status of the program that it started.
 func statusError(res *jalon.Result) error {
 	switch {
 	case !res.Ended:
@@ -292,14 +292,14 @@ func statusError(res *jalon.Result) error {
 	return nil
 }
 
-// cgroupID is the kernel's number of a cgroup: its directory's inode.
+// cgroupID returns the kernel's number of a cgroup, which is the inode of its directory.
 func cgroupID(dir string) (uint64, error) {
 	if !strings.HasPrefix(dir, "/") {
 		dir = filepath.Join("/sys/fs/cgroup", dir)
 	}
 	var st unix.Stat_t
 	if err := unix.Stat(dir, &st); err != nil {
-		return 0, fmt.Errorf("--cgroup %s: %w; name a directory below where cgroup2 is mounted, as /proc/PID/cgroup shows it behind 0::", dir, err)
+		return 0, fmt.Errorf("--cgroup %s: %w; name a directory below where cgroup2 is mounted, as /proc/PID/cgroup shows it after 0::", dir, err)
 	}
 	var fs unix.Statfs_t
 	if err := unix.Statfs(dir, &fs); err != nil || fs.Type != unix.CGROUP2_SUPER_MAGIC {

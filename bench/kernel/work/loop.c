@@ -1,13 +1,13 @@
 /* loop.c - the workload of the kernel's benchmark: a cheap system call, or a small
- * function of its own, called in a loop on one CPU.
+ * function in this file, called in a loop on one CPU.
  *
  *   loop CPU
  *
- * Reads lines "MODE CALLS BATCHES GAP_US" and answers each with BATCHES lines
+ * Reads lines "MODE CALLS BATCHES GAP_US" and prints for each BATCHES lines
  * "ns X.XXX" (ns per call, loop included) and a line "end". GAP_US of idleness
  * between batches lets a tracer's reader empty its buffer, so that a batch measures
- * hits and not a full buffer. It runs with a real-time priority where it may: what
- * else runs on the machine then does not run in the middle of a batch.
+ * hits and not a full buffer. If permitted it runs with a real-time priority, so that other
+ * processes do not interrupt a batch.
  *
  * MODE:
  *   syscall   getpriority(0, 1): the arguments make 2*which+3*who positive
@@ -27,7 +27,7 @@
 
 int counter;
 
-/* Both are written in assembler so that the first instruction is what it shall be. */
+/* Both are written in assembler so that the first instruction is the intended one. */
 __attribute__((naked, noinline, noclone)) int test_function(int counter1, int counter2)
 {
 	__asm__("pushq %rbp\n\t"
@@ -121,7 +121,7 @@ int main(int argc, char **argv)
 		perror("sched_setaffinity");
 		return 1;
 	}
-	sched_setscheduler(0, SCHED_FIFO, &p); /* without it more batches are disturbed */
+	sched_setscheduler(0, SCHED_FIFO, &p); /* otherwise more batches are disturbed */
 	zero = open("/dev/zero", O_RDONLY);
 	while (fgets(line, sizeof line, stdin)) {
 		void (*run)(long) = NULL;
