@@ -6,11 +6,10 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/lang"
-	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
-// Add arms a tracepoint in the running process. A disabled one is armed when it is enabled.
+// Add arms a tracepoint in the running process. A disabled tracepoint is armed when it is enabled.
 func (a *Process) Add(tp *Tracked) error {
 	a.Tracepoints = append(a.Tracepoints, tp)
 	if tp.Disabled {
@@ -20,7 +19,7 @@ func (a *Process) Add(tp *Tracked) error {
 	if err == nil && tp.pending != nil && !a.Pending {
 		err = tp.pending
 	}
-	if err != nil && len(tp.programs) > 0 { // of another tracepoint's place
+	if err != nil && len(tp.programs) > 0 { // the error is of another tracepoint
 		a.Warn(err.Error())
 		err = nil
 	}
@@ -30,14 +29,14 @@ func (a *Process) Add(tp *Tracked) error {
 	return err
 }
 
-// Remove takes a tracepoint out of the running process.
+// Remove removes a tracepoint from the running process.
 func (a *Process) Remove(tp *Tracked) error {
 	inKernel := a.Uprobes.Serving()
 	var patched []*engine.Program
 	for _, x := range slices.Clone(tp.programs) {
 		a.Records.Forget(x)
 		if inKernel[x] {
-			a.Uprobes.Drop(x) // which takes it from the tracepoint's list, too
+			a.Uprobes.Drop(x) // Drop also removes it from the tracepoint's list
 		} else {
 			patched = append(patched, x)
 		}
@@ -51,7 +50,7 @@ func (a *Process) Remove(tp *Tracked) error {
 	return nil
 }
 
-// Add loads and attaches a tracepoint while others run.
+// Add loads and attaches a tracepoint while others are armed.
 func (a *Kernel) Add(tp *Tracked) (err error) {
 	if a.refused != nil {
 		return a.refused
@@ -71,9 +70,9 @@ func (a *Kernel) Add(tp *Tracked) (err error) {
 		return err
 	}
 	var bad lang.Diagnostics
-	for _, err := range errs {
+	for i, err := range errs {
 		if err != nil {
-			bad = tracepoint.Append(bad, probe.Error(tp.Place, err))
+			bad = tracepoint.Append(bad, notInstalled(list[i], err))
 		}
 	}
 	if len(bad) > 0 {

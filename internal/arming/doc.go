@@ -1,9 +1,9 @@
-// Package arming takes tracepoints to the engines: places -> sites -> programs, loaded and
-// armed. What of a tracepoint cannot be traced is left out with a warning; that nothing is
-// left is its error. Process is the part in a traced process, Kernel the part in the kernel;
-// Records is where what they record is read.
+// Package arming installs tracepoints in the engines: places -> sites -> programs, loaded and armed. An
+// address that cannot be traced is skipped with a warning; a tracepoint with no other address is an error.
+// Process handles tracepoints in the traced process, Kernel tracepoints of the kernel engine. Records reads
+// the records of both.
 //
-// Import rule: arming knows engines by their contract only.
+// Import rule: arming uses the engines only through their contract.
 package arming
 
 import (

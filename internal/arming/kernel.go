@@ -8,34 +8,32 @@ import (
 	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/lang"
-	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
-// KernelEngine is what a session asks of the engine of the kernel: the contract, and the
-// names of what its records have addresses of.
+// KernelEngine is what arming uses of the kernel engine: the contract, and the names of addresses in its
+// records.
 type KernelEngine interface {
 	engine.Engine
 	event.KernelNames
 	Symbol(uint64) string
 	Unwind(*event.Event, *event.Value) []debuginfo.Frame
-	// Reserve makes ready for programs of which nothing is known yet.
+	// Reserve allocates resources for programs that will be loaded later.
 	Reserve() error
 }
 
-// inKernel is a session's part in the kernel: places -> programs -> the kernel engine.
+// Kernel arms the tracepoints of the kernel engine.
 type Kernel struct {
 	Config
 	Engine      KernelEngine // nil: not used
 	Open        func() (KernelEngine, error)
 	Tracepoints []*Tracked
 	Records     *Records
-	Source      *drain.Source // its rings; nil: there are none yet
-	refused     error         // why it cannot be used for sites of the process
+	Source      *drain.Source // the rings of the engine; nil before they exist
+	refused     error         // why the engine cannot be used for sites of the process
 }
 
-// Arm makes and attaches the sites of the kernel engine, in this order for all of
-// them together: nothing is attached before everything is loaded.
+// Arm compiles and attaches the tracepoints. Nothing is attached before everything is loaded.
 func (a *Kernel) Arm() (err error) {
 	if len(a.Tracepoints) == 0 {
 		return nil
@@ -69,7 +67,7 @@ func (a *Kernel) Arm() (err error) {
 	}
 	for i, x := range list {
 		if errs[i] != nil {
-			bad = tracepoint.Append(bad, probe.Error(TrackedOf(x).Place, errs[i]))
+			bad = tracepoint.Append(bad, notInstalled(x, errs[i]))
 		}
 	}
 	if len(bad) > 0 {
@@ -82,16 +80,16 @@ func (a *Kernel) Arm() (err error) {
 	return a.attach(on)
 }
 
-// attach arms programs. Sites that the kernel refuses are left out with a warning; that a
-// tracepoint has no other is an error.
+// attach arms programs. A site that the kernel refuses is skipped with a warning; a tracepoint with no
+// other site is an error.
 func (a *Kernel) attach(on []*engine.Program) error {
 	errs, err := a.Engine.Arm(on)
 	if err != nil {
 		return err
 	}
-	left := leftOut{}
+	skip := skipped{}
 	armed := map[*Tracked]int{}
-	for _, x := range left.sortOut(on, errs) {
+	for _, x := range skip.filter(on, errs) {
 		armed[TrackedOf(x)]++
 	}
 	for i, x := range on {
@@ -101,7 +99,7 @@ func (a *Kernel) attach(on []*engine.Program) error {
 	}
 	var bad lang.Diagnostics
 	for _, tp := range a.Tracepoints {
-		switch l := left[tp]; {
+		switch l := skip[tp]; {
 		case l == nil:
 		case armed[tp] == 0:
 			bad = tracepoint.Append(bad, l.First)
@@ -112,8 +110,8 @@ func (a *Kernel) attach(on []*engine.Program) error {
 	return bad.Err()
 }
 
-// Need opens the kernel engine for sites of the process, where the session has no places
-// that opened it before.
+// Need opens the kernel engine for sites of the process, unless places of the session have already opened
+// it.
 func (a *Kernel) Need() error {
 	if a.Engine != nil || a.refused != nil {
 		return a.refused
@@ -130,7 +128,7 @@ func (a *Kernel) Need() error {
 	return err
 }
 
-// Read has the rings read.
+// Read adds the engine's rings to the rings that are read.
 func (a *Kernel) Read() {
 	if a.Source == nil {
 		a.Source = a.Records.Add(a.Engine.Rings(), true, event.Decoder{})
@@ -145,10 +143,10 @@ func (a *Kernel) Enable(tp *Tracked, on bool) error {
 	return nil
 }
 
-// Disarm takes the sites back.
+// Disarm removes the sites.
 func (a *Kernel) Disarm() {
 	if a.Engine != nil {
-		_ = a.Engine.Stop() // what is left ends with jalon
+		_ = a.Engine.Stop() // the kernel removes the rest when jalon ends
 	}
 }
 

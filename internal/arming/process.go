@@ -15,23 +15,22 @@ import (
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
-// ProcessEngine is what a session asks of the engine of its process: the contract, and
-// what comes of the process's life.
+// ProcessEngine is what arming uses of the in-process engine: the contract, and methods for events of the
+// process.
 type ProcessEngine interface {
 	engine.Engine
-	Refresh() error          // look at what the process has mapped
-	Gone() []*engine.Program // those in libraries that Refresh has not seen any more
-	Started()                // the program runs code of its own
-	Clear(tid int) error     // give the program its code back for a thread's signal
-	Drop()                   // the code is gone with the program
-	Slow(all int) string     // a warning of programs that are slow, since the last call
+	Refresh() error          // read the mappings of the process
+	Gone() []*engine.Program // programs in libraries that are no longer mapped
+	Started()                // the program has begun to run its own code
+	Clear(tid int) error     // restore the program's code for a signal of the thread
+	Drop()                   // the program that had the code does not exist any more
+	Slow(all int) string     // a warning about slow sites since the last call
 	Symbol(uint64) string    // the name of an address
 	Unwind(*event.Value) []debuginfo.Frame
 	CloseModules()
 }
 
-// inProcess is a session's part in the process: places -> programs -> the engine, and the
-// programs that the kernel serves there.
+// Process arms the tracepoints in the traced process, including those that the kernel engine serves there.
 type Process struct {
 	Config
 	Engine      ProcessEngine
@@ -39,20 +38,20 @@ type Process struct {
 	Tracepoints []*Tracked
 	Uprobes     *uprobes.Set
 	Records     *Records
-	Source      *drain.Source // the process's rings; nil: there are none yet
-	armed       bool          // once, with or without an error
-	// Settle reads what the rings have.
+	Source      *drain.Source // the rings of the process; nil before they exist
+	armed       bool          // Arm has been called, with or without an error
+	// Settle reads all records that are in the rings.
 	Settle func()
 }
 
-// Arm resolves what has no site yet and installs it. It returns how many
-// tracepoints still have no site, and the diagnostics: those of places that are
-// not there (unless they may come later), and of expressions.
+// Arm resolves the tracepoints without sites and installs them. It returns how many still have no site. The
+// error has the diagnostics of places that were not found (unless they may be in a later library) and of
+// expressions.
 func (a *Process) Arm() (pending int, err error) {
 	pending, err = a.armAll()
 	a.armed = true
 	if err != nil && a.Process.Ended() {
-		err = process.ErrGone // whatever could not be read of it
+		err = process.ErrGone // the cause of whatever could not be read
 	}
 	return pending, err
 }
@@ -103,28 +102,27 @@ func (a *Process) armAll() (pending int, err error) {
 	return pending, bad.Err()
 }
 
-// install puts programs into the process. One bad address does not end a session: what
-// cannot be traced is left out. It is an error when a tracepoint has no address left,
-// and a warning otherwise.
+// install installs programs in the process. An address that cannot be traced is skipped: with a warning, or
+// with an error if the tracepoint has no other address.
 func (a *Process) install(fresh []*engine.Program) error {
 	defer a.warnSlow()
 	if len(fresh) == 0 {
 		return nil
 	}
-	left := leftOut{}
+	skip := skipped{}
 	errs, err := a.Engine.Load(fresh)
-	good := left.sortOut(fresh, errs)
+	good := skip.filter(fresh, errs)
 	if err != nil {
 		return err
 	}
-	if err := a.unresolvable(good, left); err != nil {
+	if err := a.unresolvable(good, skip); err != nil {
 		return err
 	}
 	inKernel := a.Uprobes.Serving()
 	errs, err = a.Engine.Arm(good)
-	maps.Copy(inKernel, a.Uprobes.Serving()) // a jump that could not be written may have become one
+	maps.Copy(inKernel, a.Uprobes.Serving()) // Arm may have replaced a jump that could not be written by a uprobe
 	for i, x := range good {
-		// Also where Arm ended early: the hits that came are to be read.
+		// Also if Arm failed: hits that have arrived must be read.
 		if errs[i] == nil && !inKernel[x] && a.Source != nil {
 			a.Records.Know(a.Source, x)
 		}
@@ -132,16 +130,16 @@ func (a *Process) install(fresh []*engine.Program) error {
 	if err != nil {
 		return err
 	}
-	for _, x := range left.sortOut(good, errs) {
+	for _, x := range skip.filter(good, errs) {
 		tp := TrackedOf(x)
 		tp.programs = append(tp.programs, x)
 	}
-	return a.reportSkipped(left)
+	return a.reportSkipped(skip)
 }
 
-// unresolvable gives the error of a first arming before anything is done to the
-// program: tracepoints of which no address can be traced.
-func (a *Process) unresolvable(good []*engine.Program, left leftOut) error {
+// unresolvable returns the error of a first arming for tracepoints without any address that can be traced,
+// before the program is changed.
+func (a *Process) unresolvable(good []*engine.Program, skip skipped) error {
 	if a.armed {
 		return nil
 	}
@@ -151,7 +149,7 @@ func (a *Process) unresolvable(good []*engine.Program, left leftOut) error {
 	}
 	var bad lang.Diagnostics
 	for _, tp := range a.Tracepoints {
-		if l := left[tp]; l != nil && len(tp.programs) == 0 && !has[tp] {
+		if l := skip[tp]; l != nil && len(tp.programs) == 0 && !has[tp] {
 			bad = tracepoint.Append(bad, l.First)
 		}
 	}
@@ -159,10 +157,10 @@ func (a *Process) unresolvable(good []*engine.Program, left leftOut) error {
 }
 
 // reportSkipped reports the skipped addresses of an installation.
-func (a *Process) reportSkipped(left leftOut) error {
+func (a *Process) reportSkipped(skip skipped) error {
 	var bad lang.Diagnostics
 	for _, tp := range a.Tracepoints {
-		switch l := left[tp]; {
+		switch l := skip[tp]; {
 		case l == nil:
 		case len(tp.programs) == 0:
 			tp.refused = true
@@ -174,7 +172,7 @@ func (a *Process) reportSkipped(left leftOut) error {
 	return bad.Err()
 }
 
-// warnSlow reports the sites that are reached by int3 since it was last called.
+// warnSlow warns about sites with an int3 that were installed since the last call.
 func (a *Process) warnSlow() {
 	all := 0
 	for _, tp := range a.Tracepoints {
@@ -185,8 +183,8 @@ func (a *Process) warnSlow() {
 	}
 }
 
-// forgetGone drops the programs in libraries that the process has unloaded. Their
-// tracepoints look for places again.
+// forgetGone drops the programs in libraries that the process has unloaded. Their tracepoints are resolved
+// again.
 func (a *Process) forgetGone() {
 	a.Uprobes.Refresh()
 	gone := map[*engine.Program]bool{}
@@ -197,12 +195,12 @@ func (a *Process) forgetGone() {
 		for _, tp := range a.Tracepoints {
 			tp.programs = slices.DeleteFunc(tp.programs, func(x *engine.Program) bool { return gone[x] })
 		}
-		a.Settle() // what is in the rings belongs to the sites as they were
+		a.Settle() // the records in the rings belong to the old sites
 	}
 }
 
-// Enable enables or disables a tracepoint in a running process. One that was
-// never armed is armed now.
+// Enable enables or disables a tracepoint in a running process. A tracepoint that was never armed is armed
+// now.
 func (a *Process) Enable(tp *Tracked, on bool) error {
 	if len(tp.programs) == 0 && on {
 		return a.armLate(tp)
@@ -212,7 +210,7 @@ func (a *Process) Enable(tp *Tracked, on bool) error {
 	if err := a.Engine.Enable(patched, on); err != nil {
 		return err
 	}
-	var trapping []*engine.Program // whose uprobe cannot be had again
+	var trapping []*engine.Program // their uprobes cannot be inserted again
 	var err error
 	if len(patched) < len(tp.programs) {
 		if trapping, err = a.Uprobes.Enable(tp, on); err != nil {
@@ -238,7 +236,7 @@ func (a *Process) armLate(tp *Tracked) error {
 	return err
 }
 
-// Replaced forgets what was in the old program.
+// Replaced drops everything that was in the old program.
 func (a *Process) Replaced() {
 	a.Engine.Drop()
 	a.Uprobes.Remove()
@@ -247,20 +245,19 @@ func (a *Process) Replaced() {
 	}
 }
 
-// Detach takes everything back, if the program still is the one that it was put into, and
-// lets the process go.
+// Detach restores the program's code, unless the process has called exec, and detaches from the process.
 func (a *Process) Detach(replaced bool) error {
 	if !replaced {
 		if err := a.Engine.Stop(); err != nil && !errors.Is(err, engine.ErrReplaced) {
 			return err
 		}
 	}
-	// The tables are needed until the end: threads may be left in the engine's code.
+	// The tables are needed until the end: threads may still be in the engine's code.
 	defer a.Engine.Drop()
 	return a.Process.Detach()
 }
 
-// Forget takes a program from its tracepoint's list.
+// Forget removes a program from the list of its tracepoint.
 func Forget(x *engine.Program) {
 	tp := TrackedOf(x)
 	tp.programs = slices.DeleteFunc(tp.programs, func(y *engine.Program) bool { return y == x })

@@ -8,18 +8,17 @@ import (
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
-// records are what the engines' programs record: where they are read, and what they are of.
+// Records reads the records of the engines' programs and finds their tracepoints.
 type Records struct {
 	Clock   *event.Clock
 	Threads *event.Threads
-	Begin   func() drain.Sink                        // makes the sink when there first is something to read
-	Max     uint64                                   // events to show; 0: all
-	Drain   *drain.Drain                             // nil: there was nothing to read yet
-	of      map[*event.Schema]*tracepoint.Tracepoint // what records are of
+	Begin   func() drain.Sink                        // makes the sink when the first rings are added
+	Max     uint64                                   // limit of the events to show; 0: all
+	Drain   *drain.Drain                             // nil before rings are added
+	of      map[*event.Schema]*tracepoint.Tracepoint // the tracepoint of each schema
 }
 
-// Add has the rings of an engine read. The drain is made with its sink when there first
-// is something to read.
+// Add adds the rings of an engine. The first call makes the drain with its sink.
 func (r *Records) Add(mem *ring.Shared, kernel bool, dec event.Decoder) *drain.Source {
 	if r.Drain == nil {
 		r.Drain = drain.New(r.Clock, r.Begin())
@@ -28,7 +27,7 @@ func (r *Records) Add(mem *ring.Shared, kernel bool, dec event.Decoder) *drain.S
 	return r.Drain.Add(mem, kernel, dec)
 }
 
-// Know has the records of a program decoded.
+// Know registers the schema of a program, so that its records can be decoded.
 func (r *Records) Know(src *drain.Source, x *engine.Program) {
 	tp := TrackedOf(x)
 	if r.of == nil {
@@ -38,13 +37,13 @@ func (r *Records) Know(src *drain.Source, x *engine.Program) {
 	r.Drain.AddSchema(src, x.Schema, tp.pass())
 }
 
-// Of is the tracepoint that records are of; nil: that of a library that is gone.
+// Of returns the tracepoint of a schema; nil if its library has been unloaded.
 func (r *Records) Of(s *event.Schema) *tracepoint.Tracepoint { return r.of[s] }
 
-// Forget leaves the records of a program without a tracepoint.
+// Forget removes the tracepoint of a program's records.
 func (r *Records) Forget(x *engine.Program) { delete(r.of, x.Schema) }
 
-// Sources are the rings that are read.
+// Sources returns the rings that are read.
 func (r *Records) Sources() []*drain.Source {
 	if r.Drain == nil {
 		return nil
@@ -52,8 +51,7 @@ func (r *Records) Sources() []*drain.Source {
 	return r.Drain.Sources()
 }
 
-// Poll reads and shows what is there, for a short while at most. enough: all that was
-// asked for is shown.
+// Poll reads and shows records for a short time. enough: all requested events have been shown.
 func (r *Records) Poll() (enough bool, err error) {
 	if r.Drain == nil {
 		return false, nil
@@ -61,7 +59,7 @@ func (r *Records) Poll() (enough bool, err error) {
 	return r.Drain.PollAll()
 }
 
-// Finish reads and shows what is left, until late.
+// Finish reads and shows the remaining records until late.
 func (r *Records) Finish(late func() bool) error {
 	if r.Drain == nil {
 		return nil

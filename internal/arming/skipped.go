@@ -1,33 +1,53 @@
 package arming
 
 import (
+	"errors"
+	"fmt"
+
 	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
-// leftOut are the addresses of tracepoints that cannot be traced.
-type leftOut map[*Tracked]*tracepoint.Skipped
+// skipped has the addresses of tracepoints at which no program can be installed.
+type skipped map[*Tracked]*tracepoint.Skipped
 
-// sortOut notes what cannot be traced and returns the other programs.
-func (left leftOut) sortOut(list []*engine.Program, errs []error) (good []*engine.Program) {
+// filter records the programs that were not installed and returns the others.
+func (skip skipped) filter(list []*engine.Program, errs []error) (good []*engine.Program) {
 	for i, x := range list {
 		if errs[i] == nil {
 			good = append(good, x)
 			continue
 		}
 		tp := TrackedOf(x)
-		if left[tp] == nil {
-			left[tp] = &tracepoint.Skipped{}
+		s := skip[tp]
+		if s == nil {
+			s = &tracepoint.Skipped{First: notInstalled(x, errs[i])}
+			skip[tp] = s
 		}
-		left[tp].Add(probe.Error(tp.Place, errs[i]))
+		s.Add(probe.Error(tp.Place, errs[i]))
 	}
 	return good
 }
 
-// distinct leaves out diagnostics that are there already: places that share a collect
-// list share what is wrong with it.
+// notInstalled returns a diagnostic with the tracepoint, the place, the address and the cause.
+// A cause that is a diagnostic already has its own position.
+func notInstalled(x *engine.Program, cause error) error {
+	tp := TrackedOf(x)
+	var one *lang.Diagnostic
+	var several lang.Diagnostics
+	if errors.As(cause, &one) || errors.As(cause, &several) {
+		return probe.Error(tp.Place, cause)
+	}
+	at := tp.Place.Text
+	if x.Site != nil && x.Site.Addr() != 0 {
+		at += fmt.Sprintf(" (%#x)", x.Site.Addr())
+	}
+	return probe.Error(tp.Place, fmt.Errorf("tracepoint %d at %s: not installed: %w", tp.Number, at, cause))
+}
+
+// distinct removes repeated diagnostics: places that share a collect list also share its errors.
 func distinct(list lang.Diagnostics) lang.Diagnostics {
 	var out lang.Diagnostics
 	seen := map[string]bool{}

@@ -6,17 +6,17 @@ import (
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
-// Tracked is a tracepoint with what became of it. It is the key of its programs.
+// Tracked is a tracepoint with its state. It is the key of its programs.
 type Tracked struct {
 	*tracepoint.Tracepoint
 
-	counting *drain.Pass       // Pass, counted down
-	pending  error             // no site was found yet, and why
+	counting *drain.Pass       // counts Pass down
+	pending  error             // why no site has been found yet
 	programs []*engine.Program // installed; those in the kernel are loaded, and armed while it is enabled
-	refused  bool              // in a library that came later, and said why: not tried again
+	refused  bool              // could not be installed in a later library: not tried again
 }
 
-// Track makes them of tracepoints.
+// Track makes the state of tracepoints.
 func Track(list []*tracepoint.Tracepoint) []*Tracked {
 	var out []*Tracked
 	for _, tp := range list {
@@ -32,5 +32,5 @@ func (tp *Tracked) pass() *drain.Pass {
 	return tp.counting
 }
 
-// TrackedOf is the tracepoint of a program.
+// TrackedOf returns the tracepoint of a program.
 func TrackedOf(x *engine.Program) *Tracked { return x.Key.(*Tracked) }

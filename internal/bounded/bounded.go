@@ -16,31 +16,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Limit is how many bytes wait in a Writer before it is full.
+// Limit is the number of bytes at which a Writer is full.
 const Limit = 1 << 20
 
-// Writer writes in the background. Its methods are called from one goroutine, but for Write,
-// which any may call.
+// Writer writes in the background. Its methods are called from one goroutine, except Write, which any
+// goroutine may call.
 type Writer struct {
 	w io.Writer
 
 	mu      sync.Mutex
 	pieces  []piece
-	writing bool // the goroutine is there
+	writing bool // the goroutine runs
 	size    int  // of pieces, bytes
 	written uint64
-	err     error // the first of w's
-	given   bool  // the rest is given up
+	err     error // the first error of w
+	given   bool  // the rest is dropped
 	moved   chan struct{}
 }
 
-// End is an offset in a text at which so many events end.
+// End is an offset in a text at which this number of events ends.
 type End struct {
 	At     int
 	Events uint64
 }
 
-// piece is what one call gave.
+// piece is the text of one call.
 type piece struct {
 	text []byte
 	ends []End
@@ -49,7 +49,7 @@ type piece struct {
 // New returns a Writer to w, which it does not close.
 func New(w io.Writer) *Writer { return &Writer{w: w, moved: make(chan struct{}, 1)} }
 
-// Write implements io.Writer. The error may be that of an earlier text.
+// Write implements io.Writer. The error may belong to an earlier text.
 func (w *Writer) Write(text []byte) (int, error) {
 	if err := w.WriteEvents(text, nil); err != nil {
 		return 0, err
@@ -57,7 +57,7 @@ func (w *Writer) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// WriteEvents is Write of a text with events: those that are not written in the end are counted.
+// WriteEvents writes a text with events. Events that are never written are counted.
 func (w *Writer) WriteEvents(text []byte, ends []End) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -79,10 +79,10 @@ func (w *Writer) WriteEvents(text []byte, ends []End) error {
 	return nil
 }
 
-// ErrGivenUp is the error of a Write behind Finish that gave up.
+// ErrGivenUp is the error of a Write after Finish has dropped the rest.
 var ErrGivenUp = errors.New("the reader does not read: the output is given up")
 
-// write writes pieces until there are none.
+// write writes pieces until there are no more.
 func (w *Writer) write() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -97,10 +97,10 @@ func (w *Writer) write() {
 	w.signal()
 }
 
-// took notes that n bytes of the first piece are written.
+// took records that n bytes of the first piece were written.
 func (w *Writer) took(n int, err error) {
 	w.written += uint64(n)
-	if len(w.pieces) == 0 { // Finish gave them up
+	if len(w.pieces) == 0 { // Finish has dropped them
 		w.signal()
 		return
 	}
@@ -115,7 +115,7 @@ func (w *Writer) took(n int, err error) {
 	}
 	p.ends = left
 	switch {
-	case err != nil && w.given: // the deadline that Finish set
+	case err != nil && w.given: // the deadline set by Finish
 	case err != nil:
 		w.err = err
 	case len(p.text) > 0:
@@ -133,32 +133,31 @@ func (w *Writer) signal() {
 	}
 }
 
-// Err is the first error of writing.
+// Err returns the first error of writing.
 func (w *Writer) Err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.err
 }
 
-// Full reports whether so much waits that no more should be made.
+// Full reports whether the limit is reached, so that no more text should be produced.
 func (w *Writer) Full() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.size >= Limit && w.err == nil && !w.given
 }
 
-// Empty reports whether nothing waits.
+// Empty reports whether everything is written.
 func (w *Writer) Empty() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.pieces) == 0 && !w.writing || w.err != nil || w.given
 }
 
-// askEvery is the interval at which a wait checks whether it is late.
+// askEvery is the interval at which a wait calls late.
 const askEvery = 10 * time.Millisecond
 
-// Wait waits while the Writer is full, and reports false when late says that it has waited
-// for long enough. late may be nil.
+// Wait waits while the Writer is full. It returns false if late returns true first. late may be nil.
 func (w *Writer) Wait(late func() bool) bool { return w.await(func() bool { return !w.Full() }, late) }
 
 func (w *Writer) await(cond, late func() bool) bool {
@@ -174,10 +173,10 @@ func (w *Writer) await(cond, late func() bool) bool {
 	return true
 }
 
-// Finish waits until everything is written, or late says so; then the rest is given up, and
-// the number of events in it returned. No Write to w is under way any more if w has write
-// deadlines, as files of a pipe opened by Open have: otherwise the last one may still wait
-// for the reader, and its events count as not written.
+// Finish waits until everything is written or late returns true. Then it drops the rest and returns the
+// number of events in it. After that, no Write to w is in progress if w has write deadlines, as pipes
+// opened by Reopen have. Otherwise the last Write may still wait for the reader, and its events count as
+// not written.
 func (w *Writer) Finish(late func() bool) (unwritten uint64, err error) {
 	if !w.await(w.Empty, late) {
 		w.giveUp()
@@ -196,10 +195,10 @@ func (w *Writer) Finish(late func() bool) (unwritten uint64, err error) {
 	return unwritten, w.err
 }
 
-// stopPatience is how long giveUp waits for a Write that has been asked to end.
+// stopPatience is how long giveUp waits for a Write whose deadline has passed.
 const stopPatience = time.Second
 
-// giveUp ends the Write that is under way, if it can be ended.
+// giveUp ends the Write that is in progress, if possible.
 func (w *Writer) giveUp() {
 	w.mu.Lock()
 	w.given = true
@@ -219,13 +218,13 @@ func (w *Writer) giveUp() {
 // Patience is how long a Prompt waits for its reader.
 const Patience = 200 * time.Millisecond
 
-// Prompt writes text at once where the reader reads, as messages should, and otherwise waits
-// for Patience only: then it leaves text to a Writer, as long as that has room, and drops the
-// rest. Any goroutine may use it.
+// Prompt writes text, such as messages, before Write returns. If the reader does not read, it waits for
+// Patience only. Then it gives text to a Writer until that is full, and drops the rest. Any goroutine may
+// use it.
 type Prompt struct {
 	mu    sync.Mutex
 	w     *Writer
-	stuck uint64 // bytes written when the reader was seen to take nothing; 0 and !late: it reads
+	stuck uint64 // bytes written when the reader was found not to read; 0 and !late: it reads
 	late  bool
 }
 
@@ -249,7 +248,7 @@ func (p *Prompt) Write(text []byte) (int, error) {
 	return len(text), p.w.Err()
 }
 
-// Flush waits until everything is written, but not longer than the time given.
+// Flush waits until everything is written, at most for the given time.
 func (p *Prompt) Flush(patience time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -268,10 +267,9 @@ func (w *Writer) progress() uint64 {
 	return w.written
 }
 
-// Reopen opens a pipe or a terminal anew and without blocking, so that a Write to it can be
-// ended by a deadline, and how much of it was written is known. The open file of f, which
-// other processes share, stays as it is. Where that is not possible, or f is something else,
-// it is f itself.
+// Reopen opens a pipe or a terminal again, without blocking. A Write to it can then be ended by a deadline,
+// and the number of written bytes is known. The open file of f, which other processes share, is not
+// changed. If f is something else, or cannot be opened again, Reopen returns f.
 func Reopen(f *os.File) *os.File {
 	var st unix.Stat_t
 	fd := int(f.Fd())

@@ -13,7 +13,7 @@ import (
 
 func now() bool { return true }
 
-// pipe is one that Reopen has opened, and its reader.
+// pipe returns a pipe opened by Reopen, and its reader.
 func pipe(t *testing.T) (r, w *os.File) {
 	r, plain, err := os.Pipe()
 	if err != nil {
@@ -21,14 +21,14 @@ func pipe(t *testing.T) (r, w *os.File) {
 	}
 	w = Reopen(plain)
 	if w == plain {
-		t.Fatal("the pipe is not opened anew")
+		t.Fatal("the pipe was not opened again")
 	}
 	plain.Close()
 	t.Cleanup(func() { r.Close(); w.Close() })
 	return r, w
 }
 
-// lines gives n lines of 100 bytes, each an event.
+// lines returns n lines of 100 bytes, each an event.
 func lines(n int) (text []byte, ends []End) {
 	for range n {
 		text = append(append(text, strings.Repeat("x", 99)...), '\n')
@@ -37,7 +37,7 @@ func lines(n int) (text []byte, ends []End) {
 	return text, ends
 }
 
-// TestFinish: a reader that reads gets everything in order.
+// TestFinish: a reader that reads receives everything in order.
 func TestFinish(t *testing.T) {
 	r, f := pipe(t)
 	got := make(chan []byte)
@@ -61,8 +61,8 @@ func TestFinish(t *testing.T) {
 	}
 }
 
-// TestGiveUp: what a reader that stops does not get is counted to the event, and no goroutine
-// is left behind.
+// TestGiveUp: the events that a stopped reader does not receive are counted exactly, and no goroutine
+// remains.
 func TestGiveUp(t *testing.T) {
 	r, f := pipe(t)
 	before := runtime.NumGoroutine()
@@ -75,7 +75,7 @@ func TestGiveUp(t *testing.T) {
 		}
 	}
 	if w.Wait(now) {
-		t.Error("Wait says that there is room")
+		t.Error("Wait returned true on a full Writer")
 	}
 	unwritten, err := w.Finish(now)
 	if err != nil {
@@ -83,11 +83,11 @@ func TestGiveUp(t *testing.T) {
 	}
 	for end := time.Now().Add(time.Minute); runtime.NumGoroutine() > before; runtime.Gosched() {
 		if time.Now().After(end) {
-			t.Fatal("a goroutine is left")
+			t.Fatal("a goroutine still runs")
 		}
 	}
 	if _, err := w.Write([]byte("x")); !errors.Is(err, ErrGivenUp) {
-		t.Errorf("a Write behind it: %v", err)
+		t.Errorf("a Write after Finish: %v", err)
 	}
 	f.Close()
 	b, _ := io.ReadAll(r)
@@ -101,7 +101,7 @@ type stuck struct{ release chan struct{} }
 
 func (s stuck) Write(b []byte) (int, error) { <-s.release; return len(b), nil }
 
-// TestStuck: a Write that cannot be ended is left; when it ends, nothing more is written.
+// TestStuck: a Write that cannot be ended is abandoned; when it ends, nothing more is written.
 func TestStuck(t *testing.T) {
 	s := stuck{make(chan struct{})}
 	w := New(s)
@@ -126,7 +126,7 @@ func (w *Writer) isWriting() bool {
 	return w.writing
 }
 
-// TestError: a closed pipe is the error of a later call, also of one that writes nothing.
+// TestError: the error of a closed pipe is returned by a later call, also by one that writes nothing.
 func TestError(t *testing.T) {
 	r, f := pipe(t)
 	r.Close()
@@ -143,8 +143,8 @@ func TestError(t *testing.T) {
 	}
 }
 
-// TestPrompt: messages are written before Write returns; a reader that does not read keeps
-// the writer once, not for each message, and costs a bounded room.
+// TestPrompt: messages are written before Write returns. A reader that does not read delays the writer
+// once, not for each message, and needs bounded memory.
 func TestPrompt(t *testing.T) {
 	r, f := pipe(t)
 	p := NewPrompt(f)
@@ -152,7 +152,7 @@ func TestPrompt(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := make([]byte, 10)
-	if n, err := r.Read(b); n != 4 || err != nil { // it is there already
+	if n, err := r.Read(b); n != 4 || err != nil { // it has already been written
 		t.Fatalf("%d bytes, %v", n, err)
 	}
 	text, _ := lines(100)

@@ -70,7 +70,7 @@ func (t *Type) Member(name string, types bool, load Loader) (Found, Result, []*T
 	return f, Single, nil
 }
 
-// Base finds the base class of t that is class b: the path to it. Ambiguous if
+// Base finds the base class of t that is class b and returns the path to it. The result is Ambiguous if
 // there are several such sub-objects.
 func (t *Type) Base(b *Type, load Loader) (path []Field, res Result) {
 	t, b = t.Strip(), b.Strip()

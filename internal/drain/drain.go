@@ -1,5 +1,5 @@
-// Package drain reads the rings of engines while hits come, puts the records of all
-// CPUs and engines in the order of time, and gives them to a Sink as events.
+// Package drain reads the rings of engines while hits arrive, merges the records of all CPUs and engines in
+// the order of time, and passes them to a Sink as events.
 //
 // Import rule: drain imports event and ring only.
 package drain
@@ -17,62 +17,62 @@ import (
 	"github.com/jalon-trace/jalon/internal/ring"
 )
 
-// Sink is where events go.
+// Sink receives the events.
 type Sink = event.Sink
 
-// Ender is a Sink that has something to write when the last event was shown.
+// Ender is a Sink with output to write after the last event.
 type Ender interface{ End() error }
 
-// Waiter is a Sink whose reader may take nothing for a while. What it is given waits in memory.
+// Waiter is a Sink whose reader may stop reading for a while. Its events then wait in memory.
 type Waiter interface {
-	// Full reports whether so much waits that the sink should be given no more.
+	// Full reports whether the sink should not be given more events now.
 	Full() bool
-	// Wait waits until it is not full, or late says that it is late: then it is false.
+	// Wait waits until the sink is not full, or late returns true; then it returns false.
 	Wait(late func() bool) bool
-	// Finish waits until the reader has everything, or late says that it is late. It returns
-	// how many events the reader did not get.
+	// Finish waits until the reader has everything, or late returns true. It returns the number of events
+	// that the reader did not receive.
 	Finish(late func() bool) (unwritten uint64, err error)
 }
 
 // ErrEnough ends a trace after the requested number of events.
 var ErrEnough = errors.New("enough events")
 
-// errTurn: events are to be shown still, and something else comes first.
+// errTurn: more events can be shown, but other work comes first.
 var errTurn = errors.New("the turn is over")
 
 const (
-	// showTurn is the time for showing events before other work is done: the user may end the trace, or the
-	// program may load libraries. Showing a stack takes long.
+	// showTurn is the time for showing events before other work is done: the user may have ended the trace,
+	// or the program may have loaded libraries. Showing a stack is slow.
 	showTurn = 50 * time.Millisecond
 )
 
-// Drain reads the rings of engines, orders the records and hands them to the
-// sink. Its methods are called from one goroutine; AddSchema from any.
+// Drain reads the rings of engines, orders the records and passes them to the sink. Its methods are called
+// from one goroutine; AddSchema from any.
 type Drain struct {
 	merger  *event.Merger
 	clock   *event.Clock
 	sink    Sink
-	waiter  Waiter // the sink; nil: it never waits
+	waiter  Waiter // the sink, if it is a Waiter
 	Max     uint64 // events to show; 0 = all
 	sources []*Source
 
-	names   map[int]string // threads seen since names were looked at
-	noted   [16]named      // the last of them, by the low bits of the number
+	names   map[int]string // threads seen since their names were last read
+	noted   [16]named      // the last of these, by the low bits of the thread id
 	renamed time.Time
 
 	mu    sync.Mutex // guards the sources' schemas
 	shown uint64
-	// late reports that it is time for something else; nil: it never is.
+	// late reports that other work must be done; nil: never.
 	late  func() bool
 	asked uint8 // number of calls of isLate
-	// ending: after late, what is left is counted in unshown and not shown.
+	// ending: after late, the remaining records are counted in unshown and not shown.
 	ending  bool
 	unshown uint64
 	buf     []byte
 	ev      event.Event
 }
 
-// Source is the rings of one engine.
+// Source has the rings of one engine.
 type Source struct {
 	mem      *ring.Shared
 	reader   *ring.Reader
@@ -93,8 +93,8 @@ func New(clock *event.Clock, sink Sink) *Drain {
 	return d
 }
 
-// Add takes another engine's rings along; dec says how its records are decoded.
-// The kernel's stamps are nanoseconds: with them all records are ordered by those.
+// Add adds the rings of an engine; dec describes how its records are decoded. The stamps of the kernel
+// engine are nanoseconds; if it is added, all records are ordered by nanoseconds.
 func (d *Drain) Add(mem *ring.Shared, kernel bool, dec event.Decoder) *Source {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -114,7 +114,7 @@ func (d *Drain) Add(mem *ring.Shared, kernel bool, dec event.Decoder) *Source {
 	d.sources = append(d.sources, src)
 	d.merger.Grow(src.reader.Rings())
 	if kernel && d.merger.Key == nil {
-		_ = d.clock.Refresh() // an error comes again with the next poll
+		_ = d.clock.Refresh() // the next poll returns the error again
 		d.merger.Rekey(d.key, uint64(event.Slack), uint64(event.Hold))
 	}
 	return src
@@ -129,7 +129,7 @@ func (d *Drain) sourceOf(cpu int) *Source {
 	return d.sources[0]
 }
 
-// key is the time of a stamp in nanoseconds of CLOCK_MONOTONIC.
+// key converts a stamp to nanoseconds of CLOCK_MONOTONIC.
 func (d *Drain) key(cpu int, stamp uint64) uint64 {
 	if d.sourceOf(cpu).Kernel {
 		return stamp
@@ -137,7 +137,7 @@ func (d *Drain) key(cpu int, stamp uint64) uint64 {
 	return uint64(d.clock.Mono(stamp))
 }
 
-// now is the present time in the merger's unit.
+// now returns the present time in the merger's unit.
 func (d *Drain) now() uint64 {
 	if d.merger.Key == nil {
 		return event.TSC()
@@ -145,11 +145,11 @@ func (d *Drain) now() uint64 {
 	return uint64(event.Monotonic())
 }
 
-// Pass counts down the hits that GDB's passcount allows a tracepoint; its sites
+// Pass counts down the hits until GDB's passcount of a tracepoint is reached. The sites of the tracepoint
 // share it.
 type Pass struct{ Left int }
 
-// AddSchema makes a site's records known, before the site is armed. p may be nil.
+// AddSchema registers the records of a site, before the site is armed. p may be nil.
 func (d *Drain) AddSchema(src *Source, s *event.Schema, p *Pass) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -159,16 +159,15 @@ func (d *Drain) AddSchema(src *Source, s *event.Schema, p *Pass) {
 	src.reader.SetShort(s.SiteID, s.ShortSize)
 }
 
-// DropSchema makes a site unknown again that was not armed after all.
+// DropSchema removes the schema of a site that was not armed.
 func (d *Drain) DropSchema(src *Source, id uint32) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	src.decoder.Schemas[id] = nil
 }
 
-// Poll reads every ring once and shows what is in order, for showTurn at most. more says
-// that a ring fills so fast that it should be looked at again at once, or that more
-// is to be shown.
+// Poll reads every ring once and shows the records whose order is known, for showTurn at most. more: a ring
+// fills so fast that it should be read again at once, or more records can be shown.
 func (d *Drain) Poll() (more bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -177,11 +176,11 @@ func (d *Drain) Poll() (more bool, err error) {
 	}
 	d.rename()
 	if d.waiter != nil && d.waiter.Full() {
-		if err := d.sink.Flush(); err != nil { // of the writer
+		if err := d.sink.Flush(); err != nil { // an error of the writer
 			return more, err
 		}
 		if d.Max > 0 && d.shown+d.merger.Records() >= d.Max {
-			return false, ErrEnough // there are enough, whenever they are read
+			return false, ErrEnough // enough events wait for the reader
 		}
 		return more, nil
 	}
@@ -196,8 +195,8 @@ func (d *Drain) Poll() (more bool, err error) {
 	return more, d.sink.Flush()
 }
 
-// look reads every ring once, unless too much waits already: then what comes stays in the
-// rings, and is counted as lost when these are full.
+// look reads every ring once, unless too much is waiting already. In that case records stay in the rings,
+// and are counted as lost when a ring is full.
 func (d *Drain) look() (more bool, err error) {
 	if err := d.sample(); err != nil {
 		return false, err
@@ -210,12 +209,11 @@ func (d *Drain) look() (more bool, err error) {
 	return more, d.clock.Refresh()
 }
 
-// pollLimit is how long rings that fill as fast as they are read keep the caller of PollAll
-// from everything else.
+// pollLimit bounds the time in PollAll if the rings fill as fast as they are read.
 const pollLimit = 50 * time.Millisecond
 
-// PollAll is Poll until there is nothing more, for a short while at most: the program's other
-// events and the user's wish to end wait. enough: all that was asked for is shown.
+// PollAll repeats Poll until nothing more can be shown, for a short time: other events of the program and
+// the user's request to end must be handled. enough: all requested events have been shown.
 func (d *Drain) PollAll() (enough bool, err error) {
 	for start := time.Now(); time.Since(start) < pollLimit; {
 		more, err := d.Poll()
@@ -245,7 +243,7 @@ func (d *Drain) readAll() (more bool, err error) {
 	return more, nil
 }
 
-// read gives the records of a ring to the merger.
+// read passes the records of a ring to the merger.
 func (d *Drain) read(src *Source, cpu int) (state ring.State, err error) {
 	defer src.mem.Guard(&err)()
 	d.buf, state = src.reader.Drain(cpu, d.buf[:0])
@@ -253,7 +251,7 @@ func (d *Drain) read(src *Source, cpu int) (state ring.State, err error) {
 	return state, nil
 }
 
-// readLast is read of a ring that no code writes to any more.
+// readLast reads a ring after its last writer has ended.
 func (d *Drain) readLast(src *Source, cpu int) (err error) {
 	defer src.mem.Guard(&err)()
 	if src.Kernel {
@@ -265,8 +263,8 @@ func (d *Drain) readLast(src *Source, cpu int) (err error) {
 	return nil
 }
 
-// take gives the records of d.buf, which a ring has just given, to the merger. Their
-// stamps lie between the arming and now; the program can have written others.
+// take passes the records of d.buf, which have just been read from a ring, to the merger. Valid stamps lie
+// between the arming and now; the program may have overwritten records.
 func (d *Drain) take(src *Source, cpu int) {
 	if len(d.buf) == 0 {
 		return
@@ -283,8 +281,8 @@ func (d *Drain) take(src *Source, cpu int) {
 	d.merger.Add(src.first+cpu, d.buf)
 }
 
-// Finish reads what is left when no code writes any more, and waits for the reader of the
-// sink. What has not been shown, or taken by the reader, when late says so is counted only.
+// Finish reads the remaining records when nothing writes any more, and waits for the reader of the sink.
+// Records that are not shown, or not read by the reader, when late returns true are only counted.
 func (d *Drain) Finish(late func() bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -318,7 +316,7 @@ func (d *Drain) finish(late func() bool) error {
 		if err := d.show(r); err != nil && !errors.Is(err, ErrEnough) {
 			return err
 		}
-		return nil // what is not shown any more still is counted
+		return nil // records that are not shown are still counted
 	})
 	if err != nil {
 		return err
@@ -399,8 +397,8 @@ func (d *Drain) sample() error {
 	return d.clock.Refresh()
 }
 
-// settle reads a ring of the kernel engine to its end. A program that was running
-// when its probe was detached commits within microseconds; no writer ever dies.
+// settle reads a ring of the kernel engine to its end. A program that was running when its probe was
+// detached commits its record within microseconds; such a writer cannot be killed.
 func (src *Source) settle(cpu int, dst []byte) []byte {
 	end := time.Now().Add(time.Second)
 	for {
@@ -413,8 +411,8 @@ func (src *Source) settle(cpu int, dst []byte) []byte {
 	}
 }
 
-// namesEvery is the interval at which the names of threads are read: threads name themselves some time after
-// their birth (pthread_setname_np), and a tracer gets no event for it.
+// namesEvery is the interval at which the names of threads are read. A thread sets its name some time after
+// its start (pthread_setname_np), and a tracer gets no event for that.
 const namesEvery = 250 * time.Millisecond
 
 func (d *Drain) rename() {
@@ -435,14 +433,14 @@ func (d *Drain) rename() {
 	}
 	clear(d.names)
 	d.noted = [16]named{}
-	// Records wait no longer than event.Hold; programs that make threads by the million
-	// must not fill our memory with those long dead.
+	// Records wait for event.Hold at most. A program that starts millions of threads must not fill jalon's
+	// memory with threads that ended long ago.
 	if now, old := event.TSC(), d.clock.Ticks(remembered); now > old {
 		src.decoder.Threads.Forget(now - old)
 	}
 }
 
-// process is the source of the in-process engine, nil when there is none.
+// process returns the source of the in-process engine, or nil.
 func (d *Drain) process() *Source {
 	for _, src := range d.sources {
 		if !src.Kernel {
@@ -452,7 +450,7 @@ func (d *Drain) process() *Source {
 	return nil
 }
 
-// remembered is how long dead threads are kept for records of theirs.
+// remembered is how long ended threads are kept for their records.
 const remembered = 20 * event.Hold
 
 // named is a thread and its name.
@@ -461,7 +459,7 @@ type named struct {
 	comm string
 }
 
-// note keeps the name of the thread of a record; most are noted already.
+// note stores the name of the thread of a record; most are stored already.
 func (d *Drain) note(n named) {
 	if last := &d.noted[n.tid&15]; *last != n {
 		*last = n
@@ -473,7 +471,7 @@ func (d *Drain) show(r event.Record) error {
 	src := d.sourceOf(r.CPU)
 	r.CPU -= src.first
 	if err := src.decoder.Decode(r, &d.ev); err != nil {
-		return nil // counted by the reader as damage; a traced program can write anything
+		return nil // the reader counts it as damage; the traced program can overwrite records
 	}
 	src.recorded[r.Site()]++
 	if !src.Kernel {
@@ -495,7 +493,7 @@ func (d *Drain) show(r event.Record) error {
 	}
 	if p := src.passes[r.Site()]; p != nil {
 		if p.Left--; p.Left <= 0 {
-			d.Max = d.shown // nothing after the last pass
+			d.Max = d.shown // show nothing after the last pass
 			return ErrEnough
 		}
 	}
@@ -505,8 +503,8 @@ func (d *Drain) show(r event.Record) error {
 	return nil
 }
 
-// isLate reports at every 16th event whether no more should be shown now: most events are
-// shown in less than a microsecond. At the end it waits for the sink's reader.
+// isLate reports at every 16th event whether showing must stop now; most events are shown in less than a
+// microsecond. At the end of a trace it waits for the sink's reader.
 func (d *Drain) isLate() bool {
 	if d.asked++; d.asked%16 != 0 {
 		return false
@@ -523,24 +521,24 @@ func (d *Drain) isLate() bool {
 	return d.waiter.Full()
 }
 
-// Sources are the rings that are read.
+// Sources returns the rings that are read.
 func (d *Drain) Sources() []*Source { return d.sources }
 
-// Late is how many records came too late to be shown in the order of time.
+// Late returns how many records arrived too late to be shown in the order of time.
 func (d *Drain) Late() uint64 { return d.merger.Late }
 
-// Unshown is how many events Finish has counted, and not shown or not written.
+// Unshown returns how many events Finish has counted because they were not shown or not written.
 func (d *Drain) Unshown() uint64 { return d.unshown }
 
-// Stats are what the reader has found in the rings.
+// Stats returns what the reader has found in the rings.
 func (src *Source) Stats() ring.Stats { return src.reader.Stats() }
 
-// Sites are the counters of the sites with schemas.
+// Sites returns the counters of the sites with schemas.
 func (src *Source) Sites() []event.SiteSummary {
 	return src.counters.Sites(src.decoder.Schemas, src.recorded)
 }
 
-// Comm is the name of a thread; "" when it is not known.
+// Comm returns the name of a thread, "" if it is not known.
 func Comm(pid, tid int) string {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/comm", pid, tid))
 	if err != nil {

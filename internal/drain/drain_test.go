@@ -9,7 +9,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/ring"
 )
 
-// rings are rings of this process and what reads them.
+// rings are rings of this process with their reader.
 type rings struct {
 	flat  ring.Flat
 	mem   []byte
@@ -48,7 +48,7 @@ func newRings(t testing.TB, recordSize int) *rings {
 func (r *rings) Event(ev *event.Event) error { r.give(ev); return nil }
 func (r *rings) Flush() error                { return nil }
 
-// fill writes n records in turn to all rings; they must have room.
+// fill writes n records to the rings in turn; they must have room.
 func (r *rings) fill(n, size int) {
 	l := r.flat.Layout(0)
 	for i := range n {
@@ -63,8 +63,8 @@ func (r *rings) fill(n, size int) {
 	}
 }
 
-// flood fills a ring that was read, but for room for one record, and commits the record
-// that was under way. busy: it reserves one more. It returns how many bytes it wrote.
+// flood fills a ring that has been read, except for the room of one record, and commits the record that was
+// in progress. busy: it reserves one more. It returns how many bytes it wrote.
 func (r *rings) flood(cpu, size int, busy bool) (n int) {
 	l := r.flat.Layout(0)
 	at := r.mem[l.Rings+uint64(cpu)*l.RingStride:]
@@ -91,8 +91,8 @@ func (r *rings) flood(cpu, size int, busy bool) (n int) {
 	return n
 }
 
-// TestDrainRings: all records of all rings come once, in the order of their stamps,
-// with their thread, and are counted.
+// TestDrainRings: all records of all rings are shown once, in the order of their stamps, with their
+// threads, and are counted.
 func TestDrainRings(t *testing.T) {
 	const size = 40
 	r := newRings(t, size)
@@ -129,9 +129,9 @@ func TestDrainRings(t *testing.T) {
 	}
 }
 
-// TestDrainBacklog: when so much waits for its order that reading pauses, the oldest
-// records are shown and reading goes on, also when each look at some rings found a record
-// that was not committed yet.
+// TestDrainBacklog: when reading pauses because too many records wait for their order, the oldest are shown
+// and reading continues. This also holds if every pass over the rings found an uncommitted record in some
+// of them.
 func TestDrainBacklog(t *testing.T) {
 	const size = 4096
 	for busy := range 5 {
@@ -156,8 +156,8 @@ func TestDrainBacklog(t *testing.T) {
 	}
 }
 
-// TestDrainComplete: Complete does not pass a record that is still being written, and no event
-// comes that is older. Recorded counts what waits for its order and what is in the rings.
+// TestDrainComplete: Complete stays before a record that is still being written, and no older event is
+// shown afterwards. Recorded counts the records that wait for their order and those in the rings.
 func TestDrainComplete(t *testing.T) {
 	const size = 4096
 	r := newRings(t, size)
@@ -206,9 +206,8 @@ func TestDrainComplete(t *testing.T) {
 	recorded(written)
 }
 
-// TestDrainEnds: events that take long to show keep the caller from other things for a
-// turn only, and from its end until the caller has waited for too long; what is not shown
-// then is counted.
+// TestDrainEnds: slow events delay other work for one turn only. At the end they delay the caller until
+// its time is over; events that are not shown then are counted.
 func TestDrainEnds(t *testing.T) {
 	const size, written = 40, 20000
 	r := newRings(t, size)
@@ -219,7 +218,7 @@ func TestDrainEnds(t *testing.T) {
 	}
 	r.tsc = event.TSC()
 	r.fill(written, size)
-	for event.TSC() < r.tsc+2*r.drain.merger.Slack { // from here on their order is known
+	for event.TSC() < r.tsc+2*r.drain.merger.Slack { // now their order is known
 		time.Sleep(time.Millisecond)
 	}
 	more, err := r.drain.Poll()
@@ -238,7 +237,7 @@ func TestDrainEnds(t *testing.T) {
 	}
 }
 
-// BenchmarkDrain is the way of records from the rings to a sink.
+// BenchmarkDrain measures records from the rings to a sink.
 func BenchmarkDrain(b *testing.B) {
 	for _, c := range []struct {
 		name    string

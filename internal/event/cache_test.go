@@ -9,7 +9,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/ring"
 )
 
-// TestClockSegments: conversion through cached segments gives the same times.
+// TestClockSegments: conversion through cached segments returns the same times.
 func TestClockSegments(t *testing.T) {
 	const seed = 5
 	rnd := rand.New(rand.NewPCG(seed, seed))
@@ -44,7 +44,7 @@ func TestClockSegments(t *testing.T) {
 	}
 }
 
-// TestLookups: cached results equal those of Lookup, whatever is reported meanwhile.
+// TestLookups: cached results equal those of Lookup, regardless of reports in between.
 func TestLookups(t *testing.T) {
 	const seed = 6
 	rnd := rand.New(rand.NewPCG(seed, seed))
@@ -76,14 +76,14 @@ func TestLookups(t *testing.T) {
 	}
 }
 
-// TestMergerCompact: records that wait keep their bytes while others come and go,
-// and hold no more memory than a few times their size.
+// TestMergerCompact: waiting records keep their bytes while others are added and emitted, and need at most
+// a few times their size in memory.
 func TestMergerCompact(t *testing.T) {
 	const seed = 7
 	rnd := rand.New(rand.NewPCG(seed, seed))
 	for _, stuck := range []bool{false, true} {
 		m := NewMerger(1)
-		if stuck { // a damaged stamp: it waits for ever
+		if stuck { // a damaged stamp, which waits for ever
 			m.Add(0, rawRecord(nil, 0, 1<<60, 9, 3))
 		}
 		tsc, next := uint64(0), uint64(1)

@@ -193,7 +193,7 @@ func (c *Clock) mono(s *segment, tsc uint64) int64 {
 	return min(saturate(s.ns, float64(tsc-s.from)*s.rate), s.end)
 }
 
-// segment is that of a stamp; an empty one beyond the samples.
+// segment returns the segment of a stamp; an empty one for a stamp outside the samples.
 func (c *Clock) segment(tsc uint64) segment {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fakeTime is a TSC of 2.5 GHz beside a clock whose rate changes, as NTP does.
+// fakeTime is a TSC of 2.5 GHz and a clock whose rate changes, as under NTP.
 type fakeTime struct {
 	tsc  uint64
 	ns   float64
@@ -113,7 +113,7 @@ func TestClockFuture(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := c.Mono(f.tsc) - int64(f.ns); diff < -10 || diff > 10 {
-		t.Errorf("%d ns off after a stamp of the future", diff)
+		t.Errorf("%d ns off after a stamp in the future", diff)
 	}
 	for range 3 * maxNodes {
 		f.pass(1e7)
@@ -126,8 +126,8 @@ func TestClockFuture(t *testing.T) {
 	}
 }
 
-// TestClockReal compares with the kernel's clock: what is read between two of
-// its readings is between them.
+// TestClockReal compares with the kernel's clock: the time of a stamp that was read between two readings of
+// the clock lies between them.
 func TestClockReal(t *testing.T) {
 	c, err := NewClock()
 	if err != nil {
@@ -154,7 +154,7 @@ func TestClockReal(t *testing.T) {
 			}
 		}
 	}
-	const off = 2000 // ns: half a reading of the clock at either end, on a busy machine
+	const off = 2000 // ns: half of the time for reading the clock at either end, on a busy machine
 	bad := 0
 	for _, s := range samples {
 		if ns := c.Mono(s.tsc); ns < s.before-off || ns > s.after+off {

@@ -9,7 +9,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/ring"
 )
 
-// TestCounters: counts that fall, or that are larger than hits can be, are marked.
+// TestCounters: counts that fall, or that exceed the possible number of hits, are marked.
 func TestCounters(t *testing.T) {
 	g, err := ring.NewGeometry(2, 8192, 4)
 	if err != nil {
@@ -55,7 +55,7 @@ func TestCounters(t *testing.T) {
 	}
 }
 
-// fileOffset is where in the file an offset of the memory is mapped from.
+// fileOffset returns the offset in the file that is mapped at an offset of the memory.
 func fileOffset(g ring.Geometry, mem uint64) uint64 {
 	for _, m := range g.Maps() {
 		if mem-m.Mem < m.Len {

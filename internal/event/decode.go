@@ -108,7 +108,7 @@ const commSize = 16
 type Value struct {
 	Field     *Field
 	Status    Status // never Truncated: see below
-	Addr      uint64 // Unreadable: the address; OK: that of the value where the field has it, else 0
+	Addr      uint64 // Unreadable: the address; OK: the address of the value if the field has it, otherwise 0
 	Data      []byte // OK: the value's bytes; Regs and Stack: the words of the registers; frames: u64 addresses; SData: the record
 	Truncated bool   // OK, but longer than its slot
 	// Str is the string at a char*, if the field has a slot for it.

@@ -109,7 +109,7 @@ func describe(v Value) string {
 	return b.String()
 }
 
-// FuzzValue: no record and no schema leads outside the record.
+// FuzzValue: no combination of record and schema causes an access outside the record.
 func FuzzValue(f *testing.F) {
 	f.Add(make([]byte, 200), 24, 16, 8, uint8(1), 30, 8, 9)
 	f.Fuzz(func(t *testing.T, raw []byte, off, size, status int, kind uint8, strOff, strSize, strStatus int) {

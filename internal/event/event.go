@@ -66,21 +66,21 @@ type Field struct {
 	// If StrSize > 0, StrOffset, StrSize and StrStatusOffset describe a second, Counted slot with the string at
 	// a char* value. StrStatusOffset is -1 if it cannot fail.
 	StrOffset, StrSize, StrStatusOffset int
-	// AddrOffset, when not 0, is where the 8 bytes of the value's address are: arrays
-	// without elements of their own, in a struct, are shown by theirs.
+	// AddrOffset, if not 0, is the offset of the 8 bytes of the value's address. Arrays in a struct that
+	// have no recorded elements are shown by their address.
 	AddrOffset int
-	// Text, of SData, is how the kernel prints a record; nil: not known.
+	// Text, of SData, describes how the kernel prints a record; nil if not known.
 	Text *KernelText
 }
 
-// Show is GDB's print/FMT: the letters and the count, zero when absent.
+// Show is GDB's print/FMT: the letters and the count, zero if absent.
 type Show struct {
 	Letter, Size byte
 	Count        int
 }
 
-// Schema is the layout of the records of one site, and what is needed to print them.
-// It is plain data: Encode writes it, Decode reads it on another machine.
+// Schema describes the layout of the records of one site and how to print them. It is plain data: Encode
+// writes it, and Decode reads it on another machine.
 type Schema struct {
 	SiteID     uint32
 	Place      string // as the user wrote it
@@ -89,16 +89,14 @@ type Schema struct {
 	Line       int
 	PC         uint64 // run-time address
 	RecordSize int    // bytes, header included
-	// ShortSize is another size that records may have; 0: none.
+	// ShortSize is another size that records may have; 0 if there is none.
 	ShortSize int
 	Fields    []Field
-	// Kernel marks the records of the kernel engine: their stamp is
-	// CLOCK_MONOTONIC in nanoseconds and their thread word tgid << 32 | tid, of
-	// the initial pid namespace. CommOffset, when not 0, is where the 16 bytes
-	// of the thread's name are.
+	// Kernel marks the records of the kernel engine. Their stamp is CLOCK_MONOTONIC in nanoseconds; their
+	// thread word is tgid << 32 | tid in the initial pid namespace. CommOffset, if not 0, is the offset of
+	// the 16 bytes of the thread's name.
 	Kernel     bool
 	CommOffset int
-	// TextArrays says that arrays of characters hold text that ends with its first NUL,
-	// as the kernel's do.
+	// TextArrays means that arrays of characters contain text up to the first NUL, as in the kernel.
 	TextArrays bool
 }

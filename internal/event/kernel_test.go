@@ -67,7 +67,7 @@ func TestDecodeKernel(t *testing.T) {
 	}); n != 0 {
 		t.Errorf("%v allocations a record", n)
 	}
-	s.CommOffset = 80 // not inside of the record
+	s.CommOffset = 80 // outside the record
 	if err := d.Decode(Record{Data: raw}, &ev); err != nil || ev.Comm != "prog" {
 		t.Errorf("%v, comm %q", err, ev.Comm)
 	}

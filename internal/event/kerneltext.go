@@ -2,32 +2,31 @@ package event
 
 import "github.com/jalon-trace/jalon/internal/ctype"
 
-// KernelText is how the kernel prints the records of a static tracepoint: its print
-// format as the kernel publishes it, and what the format needs beside the record.
-// Package printk makes it and prints by it.
+// KernelText describes how the kernel prints the records of a static tracepoint: its print format as the
+// kernel publishes it, and the other data that the format uses. Package printk makes it and prints with it.
 type KernelText struct {
 	Event string // "sched_switch"
-	// Format is the C source behind `print fmt:`. It may be one that package printk
-	// does not understand; the text says so then.
+	// Format is the C source after `print fmt:`. Package printk may not understand it; the printed text
+	// then contains the reason.
 	Format string
 	Fields []TextField
-	// Call is set for the events of system calls ("openat"), which the kernel prints
-	// without their format: the names and values of the Args, or what was returned.
+	// Call is set for events of system calls ("openat"). The kernel prints these without the format: as the
+	// names and values of the Args, or as the return value.
 	Call   string
 	Return bool
 	Args   []TextArg
 
-	// HZ is the kernel's ticks in a second, 0: not known. TickCount: the first four
-	// bytes of a record are the low half of the tick count (jiffies) at its time.
+	// HZ is the number of kernel ticks in a second; 0 if not known. TickCount: the first four bytes of a
+	// record are the low half of the tick count (jiffies) at the time of the record.
 	HZ        uint64
 	TickCount bool
-	// Constants are the enumerators and variables that the format names, Types the
-	// types that it casts to. Those that the kernel does not know are absent.
+	// Constants are the enumerators and variables that the format uses, Types the types that it casts to.
+	// Those that the kernel does not have are absent.
 	Constants []TextConstant
 	Types     []TextType
 }
 
-// TextField is a field of the record, by the name that the format has for it.
+// TextField is a field of the record, with the name that the format uses.
 type TextField struct {
 	Name         string
 	Type         *ctype.Type
@@ -48,7 +47,7 @@ type TextConstant struct {
 	Variable bool
 }
 
-// TextType is a type by the name that C writes for it ("struct page", "gfp_t").
+// TextType is a type with its name in C ("struct page", "gfp_t").
 type TextType struct {
 	Name string
 	Type *ctype.Type

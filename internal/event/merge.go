@@ -7,64 +7,61 @@ import (
 	"github.com/jalon-trace/jalon/internal/ring"
 )
 
-// What readers of rings give a Merger.
+// Limits for a Merger and the readers of its rings.
 const (
-	// Slack: a writer may be preempted between its stamp and its reservation for this
-	// long.
+	// Slack: how long a writer may be preempted between taking its stamp and reserving its record.
 	Slack = 20 * time.Millisecond
 	// Hold: records wait at most this long for a ring whose writer is stopped.
 	Hold = 500 * time.Millisecond
-	// MaxWaiting: a reader pauses while records that wait for their order take this many
-	// bytes; Limit is half of it.
+	// MaxWaiting: a reader pauses while the records that wait for their order have this many bytes; Limit
+	// is half of it.
 	MaxWaiting = 64 << 20
 )
 
 // Merger puts the records of all rings in the order of their stamps.
+// Inside a ring the records are nearly in the order of time: a writer takes its stamp, may be preempted,
+// and then reserves the record. So the records of each ring are sorted as they arrive. A record is emitted
+// when each ring has either been seen empty at a time Slack after its stamp, or has had a record with a
+// stamp Slack after it: then all further records of that ring were reserved later. A record that arrives
+// even later is emitted at once and counted as late.
 //
-// Inside a ring the order is nearly that of time: a writer takes its stamp, may
-// be preempted, and reserves its room later. So each ring's records are sorted
-// as they arrive, and a record is given out when every ring has been seen empty
-// at a time Slack after it, or has given a record with a stamp Slack after it: what
-// such a ring holds still was reserved later. A record that comes later still is given
-// out at once and counted as late.
+// The cycle is: for each ring { now = TSC(); Drain; Add; Looked(now) }; Emit.
 //
-// The cycle: for each ring { now = TSC(); Drain; Add; Looked(now) }; Emit.
-//
-// Limit keeps the cycle going: a reader that pauses while much waits must let Emit give
+// Limit keeps the cycle going: if a reader pauses because too many records wait, Emit must emit records
+// until fewer wait. Otherwise the order of the waiting records would never become known.
 // out records below that amount, or the order of what waits would never be known.
 type Merger struct {
-	// Slack is how long, in ticks, a writer may need from its stamp to its reservation.
+	// Slack is the time, in ticks, that a writer may need from its stamp to its reservation.
 	Slack uint64
-	// Hold bounds, in ticks, how long records wait for a ring whose writer
-	// does not commit (it may be stopped); 0: without bound.
+	// Hold is the longest time, in ticks, that records wait for a ring whose writer does not commit (it may
+	// be stopped); 0: no limit.
 	Hold uint64
-	// Limit bounds the bytes that wait; beyond it the oldest are given out. 0: without bound.
+	// Limit bounds the bytes that wait; above it the oldest records are emitted. 0: no limit.
 	Limit int
-	// Key, when not nil, gives the place in time of a stamp of a ring, where
-	// rings have stamps of different clocks; Slack, Hold and the times given to
-	// Looked are then in its unit.
+	// Key, if not nil, converts a stamp of a ring to a common unit of time. It is needed if rings have
+	// stamps of different clocks. Slack, Hold and the times for Looked are then in that unit.
 	Key func(ring int, stamp uint64) uint64
-	// Possible bounds the stamps that Add believes, as keys; what lies outside takes
-	// its place at the end of the span. See Event.Overwritten.
+	// Possible is the range of valid keys. A stamp outside is moved to the end of the range. See
+	// Event.Overwritten.
 	Possible Span
-	// Late counts the records given out after a younger one.
+	// Late counts the records that were emitted after a younger one.
 	Late uint64
 
 	queues  []queue
-	heap    []int // rings with records, the one with the oldest first
+	heap    []int // rings with records, the ring with the oldest record first
 	bytes   int
 	newest  uint64 // largest time at which a ring was read
-	emitted uint64 // largest stamp given out
+	emitted uint64 // largest emitted stamp
 }
 
 type queue struct {
 	buf     []byte
 	entries []entry // sorted by key
 	head    int
-	// known: what is still to come from the ring was reserved after this time, at which
-	// it was seen empty or which a record of it has.
+	// known: all further records of the ring were reserved after this time. At this time the ring was seen
+	// empty, or one of its records has this stamp.
 	known uint64
-	last  uint64 // the youngest record that came
+	last  uint64 // the youngest record so far
 }
 
 type entry struct {
@@ -74,14 +71,14 @@ type entry struct {
 
 func (q *queue) oldest() uint64 { return q.entries[q.head].key }
 
-// NewMerger returns a Merger of so many rings.
+// NewMerger returns a Merger of this number of rings.
 func NewMerger(rings int) *Merger { return &Merger{queues: make([]queue, rings)} }
 
-// Grow adds rings, behind those there are.
+// Grow adds rings after the existing ones.
 func (m *Merger) Grow(rings int) { m.queues = append(m.queues, make([]queue, rings)...) }
 
-// Rekey changes the unit in which records are ordered, and orders by it those that
-// wait. Slack, Hold and the times given to Looked are in the new unit from here on.
+// Rekey changes the unit by which records are ordered, also of the records that wait. Slack, Hold and the
+// times for Looked are in the new unit from then on.
 func (m *Merger) Rekey(key func(ring int, stamp uint64) uint64, slack, hold uint64) {
 	m.Key, m.Slack, m.Hold = key, slack, hold
 	m.newest, m.emitted = 0, 0
@@ -98,8 +95,8 @@ func (m *Merger) Rekey(key func(ring int, stamp uint64) uint64, slack, hold uint
 	}
 }
 
-// Add takes the records that Drain returned for a ring; they are copied. A
-// malformed tail (Drain returns none) is ignored.
+// Add adds the records that Drain returned for a ring; they are copied. A malformed tail (Drain returns
+// none) is ignored.
 func (m *Merger) Add(cpu int, data []byte) {
 	if len(data) == 0 {
 		return
@@ -143,7 +140,7 @@ func (q *queue) insert(e entry) {
 	q.entries[i] = e
 }
 
-// compact frees the room of what was given out, when that is the larger part.
+// compact frees the memory of emitted records when it is the larger part.
 func (q *queue) compact() {
 	if q.head < len(q.entries)/2 || q.head == 0 {
 		return
@@ -158,7 +155,7 @@ func (q *queue) compact() {
 		low, size = min(low, rest[i].off), size+rest[i].size
 	}
 	if len(q.buf)-low > 2*size {
-		q.repack(rest, size) // a record that stays for long holds much that is gone
+		q.repack(rest, size) // a record that waits for long keeps the memory of many emitted ones
 	} else {
 		q.buf = q.buf[:copy(q.buf, q.buf[low:])]
 		for i := range rest {
@@ -169,7 +166,7 @@ func (q *queue) compact() {
 	q.head = 0
 }
 
-// repack copies records of that size together.
+// repack copies records with this total size together.
 func (q *queue) repack(list []entry, size int) {
 	buf := make([]byte, 0, size)
 	for i := range list {
@@ -180,8 +177,8 @@ func (q *queue) repack(list []entry, size int) {
 	q.buf = buf
 }
 
-// Looked reports how a Drain that began at now has found a ring. What a Pending one holds
-// was reserved after the records that it gave.
+// Looked reports the state of a ring at a Drain that began at now. Uncommitted records of a Pending ring
+// were reserved after the returned records.
 func (m *Merger) Looked(cpu int, state ring.State, now uint64) {
 	q, known := &m.queues[cpu], now
 	if state != ring.Empty {
@@ -191,10 +188,10 @@ func (m *Merger) Looked(cpu int, state ring.State, now uint64) {
 	m.newest = max(m.newest, now)
 }
 
-// Waiting returns the bytes of the records that were not yet given out.
+// Waiting returns the bytes of the records that have not been emitted.
 func (m *Merger) Waiting() int { return m.bytes }
 
-// Records returns how many records were not yet given out.
+// Records returns the number of records that have not been emitted.
 func (m *Merger) Records() (n uint64) {
 	for i := range m.queues {
 		n += uint64(len(m.queues[i].entries) - m.queues[i].head)
@@ -202,7 +199,7 @@ func (m *Merger) Records() (n uint64) {
 	return n
 }
 
-// Each gives the records that were not yet given out, in no order.
+// Each calls f with the records that have not been emitted, in no particular order.
 func (m *Merger) Each(f func(Record)) {
 	for i := range m.queues {
 		q := &m.queues[i]
@@ -212,8 +209,7 @@ func (m *Merger) Each(f func(Record)) {
 	}
 }
 
-// Complete is a time up to which all records have been given out: no older one waits here or
-// is still to be read from a ring.
+// Complete returns a time up to which all records have been emitted: no older one waits here or in a ring.
 func (m *Merger) Complete() uint64 {
 	if len(m.queues) == 0 {
 		return 0
@@ -230,7 +226,7 @@ func (m *Merger) Complete() uint64 {
 	return mark
 }
 
-// watermark is the time up to which the order is known.
+// watermark returns the time up to which the order is known.
 func (m *Merger) watermark() uint64 {
 	mark := m.newest
 	for i := range m.queues {
@@ -243,11 +239,11 @@ func (m *Merger) watermark() uint64 {
 	return mark
 }
 
-// Emit gives out, oldest first, the records whose order is known. It ends at
-// the first error of f and returns it.
+// Emit emits the records whose order is known, oldest first. It ends at the first error of f and returns
+// it.
 func (m *Merger) Emit(f func(Record) error) error { return m.emit(m.watermark(), m.Limit, f) }
 
-// Flush gives out everything: at the end, or when nothing more can come.
+// Flush emits all records: at the end, or when no more can arrive.
 func (m *Merger) Flush(f func(Record) error) error { return m.emit(^uint64(0), 0, f) }
 
 func (m *Merger) emit(mark uint64, limit int, f func(Record) error) error {
@@ -290,7 +286,7 @@ func (m *Merger) heapify() {
 	}
 }
 
-// before orders two rings; equal stamps by number, so that output is the same each time.
+// before orders two rings. Equal stamps are ordered by ring number, so that the output is deterministic.
 func (m *Merger) before(a, b int) bool {
 	x, y := m.queues[a].oldest(), m.queues[b].oldest()
 	return x < y || x == y && a < b

@@ -21,8 +21,8 @@ func rawRecord(dst []byte, site uint32, tsc, thread uint64, fields int) []byte {
 	return dst
 }
 
-// TestMerger: rings with stamps that are up to Slack older than their place
-// says come out in order, each record once and unchanged.
+// TestMerger: records whose stamps are up to Slack older than their position in the ring are emitted in
+// order, each once and unchanged.
 func TestMerger(t *testing.T) {
 	for seed := range uint64(200) {
 		rnd := rand.New(rand.NewPCG(seed, 5))
@@ -46,7 +46,7 @@ func TestMerger(t *testing.T) {
 			return nil
 		}
 		for i := range 100 {
-			if i == 50 && seed%2 == 1 { // another engine's rings come, with another clock
+			if i == 50 && seed%2 == 1 { // add the rings of another engine with another clock
 				unit = func(t uint64) uint64 { return t/2 + 1 }
 				m.Grow(1)
 				m.Rekey(func(_ int, stamp uint64) uint64 { return unit(stamp) }, unit(m.Slack), 0)
@@ -101,7 +101,7 @@ func TestMergerBounds(t *testing.T) {
 	}
 	m.Add(0, rawRecord(rawRecord(nil, 0, 100, 1, 0), 0, 300, 1, 0))
 	m.Looked(0, ring.Empty, 400)
-	step() // ring 1 was never seen
+	step() // ring 1 was never read
 	m.Looked(1, ring.Empty, 150)
 	step(100)
 	m.Add(1, rawRecord(nil, 0, 200, 1, 0))

@@ -3,28 +3,28 @@ package event
 // KernelSymbol is the function or object of the kernel that an address is in.
 type KernelSymbol struct {
 	Name   string
-	Offset uint64 // of the address in it
+	Offset uint64 // of the address from its start
 	Size   uint64
 	Module string // "" for the kernel itself
 }
 
-// KernelNames knows addresses of the kernel that records of static tracepoints hold.
+// KernelNames resolves addresses of the kernel in records of static tracepoints.
 type KernelNames interface {
-	// KernelSymbol finds what contains an address.
+	// KernelSymbol returns the function or object that contains an address.
 	KernelSymbol(addr uint64) (KernelSymbol, bool)
-	// KernelString finds the string at an address that print formats may point to.
+	// KernelString returns the string at an address that print formats may point to.
 	KernelString(addr uint64) (string, bool)
 }
 
-// Names is what addresses in records are called, as data: a recording keeps those of
-// its records. It is a KernelNames.
+// Names has the names of addresses in records, as data: a recording keeps those of its records. It
+// implements KernelNames.
 type Names struct {
 	Symbols map[uint64]string // addresses of pointers: "handler+8"
 	Kernel  map[uint64]KernelSymbol
 	Strings map[uint64]string
 }
 
-// Symbol names an address, "" when it has no name.
+// Symbol returns the name of an address, or "".
 func (n *Names) Symbol(addr uint64) string { return n.Symbols[addr] }
 
 // KernelSymbol implements KernelNames.
@@ -42,8 +42,8 @@ func (n *Names) KernelString(addr uint64) (string, bool) {
 // maxNames bounds each table of Names.
 const maxNames = 1 << 20
 
-// Remember passes questions on and keeps the answers in Names: what is printed once
-// with it can be printed again from data alone.
+// Remember forwards look-ups and stores the results in Names, so that everything printed once with it can
+// be printed again from the data.
 type Remember struct {
 	Names
 	From   func(addr uint64) string // may be nil

@@ -9,24 +9,24 @@ import (
 	"unicode/utf8"
 )
 
-// File is what a recording keeps to print its records: the schemas of its sites, and
-// what addresses in the records are called.
+// File is the data with which a recording prints its records: the schemas of its sites, and the names of
+// addresses in the records.
 type File struct {
 	Schemas []*Schema
 	Names   Names
 }
 
-// The file is one JSON object. Types are in one table for all schemas and refer to each
-// other by their number in it, from 1; 0 is no type. Words (kinds, states) have names, so
-// that a new one changes no old file.
+// The file is one JSON object. Types are in one table for all schemas and refer to each other by their
+// number in it, from 1; 0 is no type. Enumerated values (kinds, states) are written as names, so that a new
+// value does not change old files.
 const (
 	fileFormat = "jalon schemas"
-	// fileVersion is increased when older readers would misread a file. Members that
-	// they may ignore are added without.
+	// fileVersion is increased if older readers would misread a file. Members that they may ignore can be
+	// added without increasing it.
 	fileVersion = 1
 )
 
-// Bounds of what Decode accepts and Encode writes.
+// Limits of Decode and Encode.
 const (
 	maxFile    = 256 << 20 // bytes
 	maxTypes   = 1 << 20
@@ -66,7 +66,7 @@ type fieldJSON struct {
 	Type   int  `json:"type,omitempty"`
 	Offset int  `json:"offset,omitempty"`
 	Size   int  `json:"size,omitempty"`
-	// Status is StatusOffset+1, 0 for a field that cannot fail.
+	// Status is StatusOffset+1, 0 if the field cannot fail.
 	Status int       `json:"status,omitempty"`
 	Static word      `json:"static,omitempty"`
 	Reason text      `json:"reason,omitempty"`
@@ -101,8 +101,8 @@ type symbolJSON struct {
 	Module text   `json:"module,omitempty"`
 }
 
-// text is a string whose bytes are kept also where they are not UTF-8: names come from
-// files of others. Those are written as {"bytes": base64}.
+// text is a string that may have bytes which are not UTF-8, because names come from other people's files.
+// Such a string is written as {"bytes": base64}.
 type text string
 
 type bytesJSON struct {
@@ -131,11 +131,11 @@ func (t *text) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*string)(t))
 }
 
-// word is one of a table of words.
+// word is a name of an enumerated value.
 type word string
 
-// words are the values of an enumeration by number; the empty word is the first one
-// where that may be absent.
+// words are the names of the values of an enumeration, by number. An empty word stands for a value that is
+// left out of the file.
 type words []word
 
 func (w words) of(n int) (word, error) {
@@ -165,8 +165,8 @@ var (
 	}
 )
 
-// Encode writes the file. The schemas are not changed; types that are loaded on first
-// use are loaded.
+// Encode writes the file. It does not change the schemas, except that types are loaded that are loaded on
+// first use.
 func (f *File) Encode(w io.Writer) error {
 	e := &encoder{file: fileJSON{Format: fileFormat, Version: fileVersion, Schemas: []schemaJSON{}}}
 	for _, s := range f.Schemas {
@@ -186,8 +186,7 @@ func (f *File) Encode(w io.Writer) error {
 	return out.Encode(&e.file)
 }
 
-// Decode reads a file, which may be damaged or hostile: the result is valid, or there
-// is an error.
+// Decode reads a file that may be damaged or hostile: either the result is valid or there is an error.
 func Decode(r io.Reader) (*File, error) {
 	in := &io.LimitedReader{R: r, N: maxFile + 1}
 	var x fileJSON
@@ -198,7 +197,7 @@ func Decode(r io.Reader) (*File, error) {
 	case err != nil:
 		return nil, fmt.Errorf("the schemas cannot be read: %w", err)
 	case x.Format != fileFormat:
-		return nil, errors.New("this is no file of jalon's schemas")
+		return nil, errors.New("this is not a schema file of jalon")
 	case x.Version != fileVersion:
 		return nil, fmt.Errorf("the schemas have version %d; this jalon reads version %d", x.Version, fileVersion)
 	case len(x.Types) > maxTypes || len(x.Schemas) > maxSchemas || len(x.Texts) > maxSchemas:
@@ -287,7 +286,7 @@ func (d *decoder) schema(x *schemaJSON) (*Schema, error) {
 		RecordSize: x.Size, ShortSize: x.Short, Kernel: x.Kernel, CommOffset: x.Comm, TextArrays: x.TextArrays,
 	}
 	if !inRecord(x.Size) || !inRecord(x.Short) || !inRecord(x.Comm) || len(x.Fields) > maxFields {
-		return nil, errors.New("its sizes are not those of a record")
+		return nil, errors.New("its sizes are not possible for a record")
 	}
 	for i := range x.Fields {
 		f, err := d.field(&x.Fields[i])
@@ -315,7 +314,7 @@ func (d *decoder) field(x *fieldJSON) (f Field, err error) {
 		StatusOffset: x.Status - 1, Static: Status(static), Reason: string(x.Reason), AddrOffset: x.Addr,
 	}
 	if !inRecord(x.Offset) || !inRecord(x.Size) || !inRecord(x.Status) || !inRecord(x.Addr) {
-		return f, errors.New("its slot is in no record")
+		return f, errors.New("its slot is outside the record")
 	}
 	if f.Type, err = d.types.get(x.Type); err != nil {
 		return f, err
@@ -328,7 +327,7 @@ func (d *decoder) field(x *fieldJSON) (f Field, err error) {
 	}
 	if p := x.Show; p != nil {
 		if len(p.Letter) > 1 || len(p.Size) > 1 {
-			return f, errors.New("a print letter is one letter")
+			return f, errors.New("a print letter must be one letter")
 		}
 		f.Show.Count = p.Count
 		copy1(&f.Show.Letter, p.Letter)
@@ -336,7 +335,7 @@ func (d *decoder) field(x *fieldJSON) (f Field, err error) {
 	}
 	if p := x.String; p != nil {
 		if !inRecord(p.Offset) || !inRecord(p.Size) || !inRecord(p.Status) {
-			return f, errors.New("its string's slot is in no record")
+			return f, errors.New("the slot of its string is outside the record")
 		}
 		f.StrOffset, f.StrSize, f.StrStatusOffset = p.Offset, p.Size, p.Status-1
 	}

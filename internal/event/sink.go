@@ -1,6 +1,6 @@
 package event
 
-// Sink takes the events of a trace, in the order of time.
+// Sink receives the events of a trace in the order of time.
 type Sink interface {
 	Event(*Event) error
 	Flush() error

@@ -6,7 +6,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/ctype"
 )
 
-// textJSON is a KernelText.
+// textJSON is a KernelText in the file.
 type textJSON struct {
 	Event     text            `json:"event"`
 	Format    text            `json:"format,omitempty"`
@@ -44,7 +44,7 @@ type namedTypeJSON struct {
 	Type int  `json:"type"`
 }
 
-// text gives the number of a text, 0 for none.
+// text returns the number of a text, 0 for nil.
 func (e *encoder) text(t *KernelText) int {
 	if t == nil {
 		return 0
@@ -84,13 +84,13 @@ func (d *decoder) text(x *textJSON) (*KernelText, error) {
 			return nil, err
 		}
 		if !inside(f.Offset) || !inside(f.Size) {
-			return nil, errors.New("a field is in no record")
+			return nil, errors.New("a field is outside the record")
 		}
 		t.Fields = append(t.Fields, TextField{string(f.Name), y, f.Offset, f.Size, f.Signed})
 	}
 	for _, a := range x.Args {
 		if !inside(a.Offset) {
-			return nil, errors.New("an argument is in no record")
+			return nil, errors.New("an argument is outside the record")
 		}
 		t.Args = append(t.Args, TextArg{string(a.Name), a.Offset})
 	}
@@ -107,7 +107,7 @@ func (d *decoder) text(x *textJSON) (*KernelText, error) {
 	return t, nil
 }
 
-// known is a type that must be there.
+// known returns a type that must exist.
 func (d *decoder) known(n int) (*ctype.Type, error) {
 	t, err := d.types.get(n)
 	if err == nil && t == nil {

@@ -18,7 +18,7 @@ type Threads struct {
 	// its own after its birth). It must not call back.
 	Resolve func(tp uint64) (tid int, comm string, ok bool)
 	asked   map[uint64]bool
-	changes atomic.Uint64 // of what Lookup says
+	changes atomic.Uint64 // of the results of Lookup
 }
 
 type owner struct {
@@ -28,7 +28,7 @@ type owner struct {
 
 const forever = ^uint64(0)
 
-// Thread is what is known of a thread.
+// Thread is a thread as far as it is known.
 type Thread struct {
 	Tid  int
 	Comm string
@@ -97,9 +97,9 @@ func (t *Threads) end(tp uint64, tid int, tsc uint64) {
 	delete(t.asked, tp)
 }
 
-// Lookup returns the owner of the thread pointer at the time. When none is known
-// for that very time it is the nearest in time: a stamp is taken a little before
-// or after the moment jalon hears of a birth or death.
+// Lookup returns the owner of the thread pointer at the time of the stamp. If none is known for exactly
+// that time, it returns the nearest in time: a stamp may be taken slightly before or after jalon is
+// notified of a start or end.
 func (t *Threads) Lookup(tp, tsc uint64) (Thread, bool) {
 	t.mu.RLock()
 	th, ok := t.find(tp, tsc)
@@ -116,7 +116,7 @@ func (t *Threads) Lookup(tp, tsc uint64) (Thread, bool) {
 		return Thread{}, false
 	}
 	if _, known := t.byTid[tid]; known {
-		t.born(tid, tp, comm, tsc) // when it was reported it had another thread pointer, or none yet
+		t.born(tid, tp, comm, tsc) // when it was reported it had no thread pointer, or another one
 	} else {
 		t.born(tid, tp, comm, 0)
 	}
@@ -154,7 +154,7 @@ type lookup struct {
 	Thread
 }
 
-// lookup is Lookup for a reader that keeps answers.
+// lookup is Lookup for a reader that caches results.
 func (t *Threads) lookup(c *lookups, tp, tsc uint64) (Thread, bool) {
 	if now := t.changes.Load(); now != c.changes {
 		*c = lookups{changes: now}
@@ -177,7 +177,7 @@ func (t *Threads) lookup(c *lookups, tp, tsc uint64) (Thread, bool) {
 	return t.Lookup(tp, tsc)
 }
 
-// Forget drops what ended before tsc, except the last owner of each thread pointer.
+// Forget removes the threads that ended before tsc, except the last owner of each thread pointer.
 func (t *Threads) Forget(tsc uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -19,7 +19,7 @@ func TestThreads(t *testing.T) {
 	}{
 		{0x1000, 0, 100, "main"},
 		{0x1000, 1 << 60, 100, "main"},
-		{0x2000, 10, 101, "a"}, // a little before jalon heard of it
+		{0x2000, 10, 101, "a"}, // slightly before jalon was notified of the start
 		{0x2000, 50, 101, "a"},
 		{0x2000, 80, 101, "a"},
 		{0x2000, 85, 101, "a"},

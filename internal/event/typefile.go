@@ -7,9 +7,9 @@ import (
 	"github.com/jalon-trace/jalon/internal/ctype"
 )
 
-// Types as a table of rows. Of the type that a pointer points to, and of a function's
-// types, printing shows only the name: their rows are outlines, without members and
-// enumerators, so that one pointer does not bring in all types of the kernel.
+// Types are a table of rows. Of a pointer's target and of the types of a function only the name is printed.
+// Their rows are outlines without members and enumerators, so that one pointer does not add all types of
+// the kernel.
 
 type typeJSON struct {
 	Kind       word          `json:"kind"`
@@ -70,16 +70,16 @@ var typeKinds = words{
 	ctype.Restrict: "restrict", ctype.Atomic: "atomic",
 }
 
-// typeTable collects types. A type may contain itself by way of pointers, so all types
-// have their numbers before the rows are made.
+// typeTable collects types. A type may contain itself through pointers, so all types get their numbers
+// before the rows are made.
 type typeTable struct {
 	types []*ctype.Type
 	index map[*ctype.Type]int
-	full  map[*ctype.Type]bool // a value of the type is printed: its members count
-	todo  []*ctype.Type        // to look into (again)
+	full  map[*ctype.Type]bool // values of the type are printed, so its members are needed
+	todo  []*ctype.Type        // types whose members have not been added
 }
 
-// add gives the number of a type, 0 for nil.
+// add returns the number of a type, 0 for nil.
 func (x *typeTable) add(t *ctype.Type, full bool) int {
 	if t == nil {
 		return 0
@@ -171,7 +171,7 @@ func (x *typeTable) variants(v *ctype.Variants) *variantsJSON {
 	return out
 }
 
-// typeReader are the types of a file by number.
+// typeReader has the types of a file by number.
 type typeReader []*ctype.Type
 
 func (r typeReader) get(n int) (*ctype.Type, error) {
@@ -184,7 +184,7 @@ func (r typeReader) get(n int) (*ctype.Type, error) {
 	return r[n-1], nil
 }
 
-// readTypes makes the types of a table.
+// readTypes makes the types from a table.
 func readTypes(list []typeJSON) (typeReader, error) {
 	r := make(typeReader, len(list))
 	for i := range r {
@@ -256,7 +256,7 @@ func (r typeReader) variants(x *variantsJSON) (*ctype.Variants, error) {
 		}
 		v.Discr = &f
 	} else if len(x.List) == 0 {
-		return nil, errors.New("a type with variants has none")
+		return nil, errors.New("a type has an empty list of variants")
 	}
 	for i := range x.List {
 		l := &x.List[i]

@@ -9,8 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestTexts: an error reads as one line, with its remedy where there is one, and its
-// causes are found through it.
+// TestTexts: an error is one line, with its remedy if there is one, and its causes are found through it.
 func TestTexts(t *testing.T) {
 	for _, c := range []struct {
 		err  error

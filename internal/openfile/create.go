@@ -23,8 +23,8 @@ const maxLinks = 16
 //
 //  1. The directory is opened; what follows is relative to that descriptor.
 //  2. A name that is free is created by O_EXCL, which follows no link.
-//  3. What is there is resolved to a handle, without opening it, and examined. If it is
-//     a link, its target is created in the same way.
+//  3. An existing file is resolved to a handle, without opening it, and examined. If it is a link, its
+//     target is created in the same way.
 //  4. Anything else is opened through the handle, so that it is what was examined.
 //
 // Descriptors of this process (/dev/stdout, /dev/fd/N, /proc/self/fd/N) are opened as

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestCreate: what this user may create and replace.
+// TestCreate: files that this user may create and replace.
 func TestCreate(t *testing.T) {
 	dir := t.TempDir()
 	target, link, chain := filepath.Join(dir, "target"), filepath.Join(dir, "link"), filepath.Join(dir, "chain")
@@ -55,8 +55,8 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// TestCreateForeign: links and files of another user are not followed and not changed
-// where that user can put them.
+// TestCreateForeign: links and files of another user are not followed and not changed in directories where
+// that user can create them.
 func TestCreateForeign(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root: it makes files of another user")

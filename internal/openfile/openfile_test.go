@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestNotRegular: what is not a regular file is refused, at once and without opening it.
+// TestNotRegular: only regular files are opened; anything else is refused at once without opening it.
 func TestNotRegular(t *testing.T) {
 	dir := t.TempDir()
 	fifo, sock := filepath.Join(dir, "fifo"), filepath.Join(dir, "sock")
@@ -39,7 +39,7 @@ func TestNotRegular(t *testing.T) {
 	}
 }
 
-// TestRead: content through links, its limit, what is missing.
+// TestRead: content through links, the limit, missing files.
 func TestRead(t *testing.T) {
 	dir := t.TempDir()
 	path, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")
@@ -55,7 +55,7 @@ func TestRead(t *testing.T) {
 		}
 	}
 	if _, err := Read(path, 6); err == nil {
-		t.Error("the limit was not kept")
+		t.Error("more than the limit was read")
 	}
 	if _, err := Read(path+"x", 6); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)

@@ -26,7 +26,7 @@ func TestListenUnix(t *testing.T) {
 	_ = l.Close()
 	l, err = ListenUnix(path)
 	if err != nil {
-		t.Fatalf("over one that is left: %v", err)
+		t.Fatalf("over an unused socket: %v", err)
 	}
 	if c, err := net.Dial("unix", path); err != nil {
 		t.Error(err)
@@ -51,6 +51,6 @@ func TestListenUnix(t *testing.T) {
 		t.Error("through a symbolic link")
 	}
 	if _, err := ListenUnix(filepath.Join(dir, "missing", "s")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("in no directory: %v", err)
+		t.Errorf("in a missing directory: %v", err)
 	}
 }

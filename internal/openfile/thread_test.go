@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// TestEndedThread: a path by way of a thread that is not there leads to the same file by
-// another thread.
+// TestEndedThread: a path through a thread that does not exist is resolved through another thread.
 func TestEndedThread(t *testing.T) {
 	want, err := os.Stat("/proc/self/exe")
 	if err != nil {

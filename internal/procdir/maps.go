@@ -23,14 +23,14 @@ type Mapping struct {
 // Contains reports whether an address lies in the mapping.
 func (m *Mapping) Contains(addr uint64) bool { return m.Start <= addr && addr < m.End }
 
-// IsFile reports whether the mapping is of the file with that device and inode, as stat(2)
-// gives them. overlayfs and btrfs show other numbers in maps.
+// IsFile reports whether the mapping is of the file with this device and inode, as returned by stat(2).
+// overlayfs and btrfs show other numbers in maps.
 func (m *Mapping) IsFile(dev, ino uint64) bool {
 	return m.Inode == ino && m.Dev == fmt.Sprintf("%02x:%02x", unix.Major(dev), unix.Minor(dev))
 }
 
-// Maps lists the mappings of a process without stopping it. A process without memory is
-// an error.
+// Maps lists the mappings of a process without stopping it. It returns an error if the process has no
+// memory.
 func Maps(pid int) ([]Mapping, error) {
 	b, err := file(pid, "maps")
 	if err != nil {
@@ -39,8 +39,7 @@ func Maps(pid int) ([]Mapping, error) {
 	return ParseMaps(string(b))
 }
 
-// ParseMaps reads "start-end perms offset dev inode path" lines. In paths a
-// newline is written \012.
+// ParseMaps parses "start-end perms offset dev inode path" lines. In paths a newline is written \012.
 func ParseMaps(text string) ([]Mapping, error) {
 	var out []Mapping
 	for _, line := range strings.Split(text, "\n") {

@@ -72,7 +72,7 @@ func ended(dir string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// threads are the directories of a process's threads but the first.
+// threads returns the directories of the other threads of a process.
 func threads(own string) []string {
 	entries, err := os.ReadDir(own + "/task")
 	if err != nil {

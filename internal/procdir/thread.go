@@ -11,24 +11,24 @@ import (
 	"syscall"
 )
 
-// What /proc shows of one thread.
+// Information about one thread in /proc.
 
-// CPU is the one on which a stopped thread ran last.
+// CPU returns the CPU on which a stopped thread ran last.
 func CPU(pid, tid int) (int, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/stat", pid, tid))
 	if err != nil {
 		return 0, err
 	}
-	// proc_pid_stat(5): it is field 39; the state, behind the name, is field 3.
+	// proc_pid_stat(5): the CPU is field 39; the state, after the name, is field 3.
 	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
 	if len(fields) <= 36 {
-		return 0, fmt.Errorf("thread %d: its stat has %d fields behind the name", tid, len(fields))
+		return 0, fmt.Errorf("thread %d: its stat has %d fields after the name", tid, len(fields))
 	}
 	return strconv.Atoi(fields[36])
 }
 
-// Status is the first number of a field of a thread's status (proc_pid_status(5)): of Uid
-// and Gid the real one.
+// Status returns the first number of a field of a thread's status (proc_pid_status(5)). Of Uid and Gid this
+// is the real one.
 func Status(pid, tid int, field string) (uint64, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/status", pid, tid))
 	if err != nil {
@@ -43,10 +43,11 @@ func Status(pid, tid int, field string) (uint64, error) {
 	return 0, fmt.Errorf("thread %d: its status has no %s", tid, field)
 }
 
-// cgroupRoots are where cgroup2 is mounted, the second beside version 1.
+// cgroupRoots are the usual mount points of cgroup2; the second is used beside version 1.
 var cgroupRoots = []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified"}
 
-// Cgroup is the kernel's number of a thread's cgroup of version 2: its directory's inode.
+// Cgroup returns the kernel's number of a thread's cgroup of version 2, which is the inode of its
+// directory.
 func Cgroup(pid, tid int) (uint64, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/cgroup", pid, tid))
 	if err != nil {
@@ -73,5 +74,5 @@ func cgroupAt(path string) (uint64, error) {
 			return st.Ino, nil
 		}
 	}
-	return 0, fmt.Errorf("the directory of cgroup %s is not there", path)
+	return 0, fmt.Errorf("the directory of cgroup %s does not exist", path)
 }

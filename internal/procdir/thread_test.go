@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestThread compares what is read of a thread of ours with what the kernel says of it.
+// TestThread compares what is read about a thread of this process with the results of system calls.
 func TestThread(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -21,7 +21,7 @@ func TestThread(t *testing.T) {
 		}
 	}
 	if _, err := Status(pid, tid, "Nothing"); err == nil {
-		t.Error("a field that is not there has a value")
+		t.Error("a missing field has a value")
 	}
 	b, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil || !strings.Contains("\n"+string(b), "\n0::") {

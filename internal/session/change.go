@@ -12,15 +12,14 @@ import (
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
-// Tracepoints of a running session come and go. What is found, compiled and armed is as at the
-// start. Numbers are never used again.
+// Tracepoints can be added to and removed from a running session. They are resolved, compiled and armed as
+// at the start. Numbers are never used again.
 
-// Add arms one more tracepoint and gives its number. When it returns without an error, hits
-// are being recorded (or the place may come with a later library, where Options.Pending allows
-// that); after an error everything is as before. It may be called by any goroutine while Run
-// runs.
+// Add arms one more tracepoint and returns its number. When it returns without an error, hits are being
+// recorded (or the place may be in a later library, if Options.Pending allows that). After an error
+// everything is as before. Any goroutine may call it while Run runs.
 func (s *Session) Add(ctx context.Context, tp *tracepoint.Tracepoint) (number int, err error) {
-	err = s.post.ask(ctx, func() error {
+	err = s.post.call(ctx, func() error {
 		for _, x := range s.opt.Tracepoints {
 			s.numbers = max(s.numbers, x.Number)
 		}
@@ -31,7 +30,7 @@ func (s *Session) Add(ctx context.Context, tp *tracepoint.Tracepoint) (number in
 			if err := s.kern.Add(t); err != nil {
 				return err
 			}
-			s.state.kernel = true // from now on an exec does not end the session
+			s.state.kernel = true // an exec no longer ends the session
 		case s.subject.p == nil:
 			return probe.Error(tp.Place, errNoProcess)
 		case s.state.replaced:
@@ -48,13 +47,13 @@ func (s *Session) Add(ctx context.Context, tp *tracepoint.Tracepoint) (number in
 	return number, err
 }
 
-// errNoProcess: only the kernel engine is at work.
+// errNoProcess: the session uses only the kernel engine.
 var errNoProcess = errors.New("this trace does not trace a process from within: only places of the kernel can be added, or, where it is about all processes, uprobes")
 
-// Remove takes a tracepoint back. Hits that are under way complete their records, and its
-// counts stay in the result. It may be called by any goroutine while Run runs.
+// Remove removes a tracepoint. Hits in progress complete their records, and its counts stay in the result.
+// Any goroutine may call it while Run runs.
 func (s *Session) Remove(ctx context.Context, number int) error {
-	return s.post.ask(ctx, func() error {
+	return s.post.call(ctx, func() error {
 		tp, kernel := s.tracked(number)
 		var err error
 		switch {
@@ -72,7 +71,7 @@ func (s *Session) Remove(ctx context.Context, number int) error {
 	})
 }
 
-// tracked finds a tracepoint by its number.
+// tracked returns the tracepoint with the number.
 func (s *Session) tracked(number int) (tp *arming.Tracked, kernel bool) {
 	for _, tp := range s.kern.Tracepoints {
 		if tp.Number == number {
@@ -87,7 +86,7 @@ func (s *Session) tracked(number int) (tp *arming.Tracked, kernel bool) {
 	return nil, false
 }
 
-// noTracepoint is the error where a number is none, with those that there are.
+// noTracepoint returns the error for an unknown number, with the existing numbers.
 func (o *Options) noTracepoint(number int) error {
 	var list []int
 	for _, tp := range o.Tracepoints {

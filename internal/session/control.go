@@ -1,17 +1,16 @@
 package session
 
-// The life of a session is a pure function: handle takes a state and an event
-// and gives the next state and the effects to carry out. It does no I/O, so its
-// rules are tested with random sequences of events.
+// The life of a session is a pure function: handle takes a state and an event and returns the next state
+// and the effects to perform. It does no I/O, so its rules are tested with random sequences of events.
 
 // phase is a phase in the life of a session.
 type phase uint8
 
 const (
-	starting  phase = iota // the process is held; first sites are being made
+	starting  phase = iota // the process is held; the first sites are being armed
 	running                // the process runs; events are drained
-	detaching              // sites are being taken back
-	draining               // the process is gone or let go; the rest of the rings is read
+	detaching              // sites are being removed
+	draining               // the process has ended or is detached; the rest of the rings is read
 	done
 )
 
@@ -19,29 +18,29 @@ func (p phase) String() string {
 	return [...]string{"starting", "running", "detaching", "draining", "done"}[p]
 }
 
-// state is all that the rules need to know.
+// state is the information that the rules use.
 type state struct {
 	phase    phase
-	launched bool // the process was started by us and has not reached main
+	launched bool // jalon started the process, which has not reached main
 	pending  int  // tracepoints without a site
 	kernel   bool // the kernel engine has sites: exec does not end the session
-	replaced bool // the program has called exec: nothing of ours is in it
+	replaced bool // the program has called exec: it has no code of jalon
 	err      error
 }
 
-// evKind is what can happen to a session.
+// evKind is a kind of event of a session.
 type evKind uint8
 
 const (
 	evArmed    evKind = iota // first arming finished: pending, err
 	evModules                // the link map changed
 	evRearmed                // arming after evModules finished: pending
-	evExec                   // the process runs another program now
-	evExit                   // the process is gone
+	evExec                   // the process has called exec
+	evExit                   // the process has ended
 	evStop                   // the user, a limit or an error ends the session: err
 	evDetached               // effect detach finished
 	evDrained                // effect drain finished
-	evSignal                 // a signal waits until the program's code is its own again
+	evSignal                 // a signal waits until the program's own code is restored
 	evRequest                // a request from another goroutine
 )
 
@@ -51,25 +50,24 @@ type ev struct {
 	err     error
 }
 
-// effect is what the session does to the world; each comes back as an event or
-// needs no answer.
+// effect is an action of the session; each is followed by an event, or needs none.
 type effect uint8
 
 const (
 	effResume  effect = iota // let the process run
-	effRearm                 // forget places in modules that are gone, look for pending ones in new modules (evRearmed)
-	effDetach                // take the sites back, let the process go (evDetached)
-	effKill                  // end a process of ours that has not reached main
-	effForget                // the code and the rings are gone with the old program
-	effRelease               // let a process go that holds nothing of ours
-	effDrain                 // read what is left in the rings (evDrained)
-	effFinish                // summary, end
-	effClear                 // put the bytes back that the signal's thread needs
-	effAnswer                // carry out the request
-	effRefuse                // say that the session is not running
+	effRearm                 // drop sites in unloaded modules, resolve pending tracepoints in new ones (evRearmed)
+	effDetach                // remove the sites and detach from the process (evDetached)
+	effKill                  // kill a process that jalon started and that has not reached main
+	effForget                // drop the code and the rings of the old program
+	effRelease               // detach from a process that has no code of jalon
+	effDrain                 // read the remaining records (evDrained)
+	effFinish                // make the summary and end
+	effClear                 // restore the code that the signal's thread needs
+	effServe                 // serve the request
+	effRefuse                // refuse the request: the session is not running
 )
 
-// handle is the whole life of a session.
+// handle has all rules of the life of a session.
 func handle(s state, e ev) (state, []effect) {
 	if s.phase == done {
 		return s, nil
@@ -86,7 +84,7 @@ func handle(s state, e ev) (state, []effect) {
 	case evExec:
 		if s.phase == running && !s.replaced {
 			s.replaced = true
-			if s.launched || s.kernel { // its exit status, and the kernel's events, are still wanted
+			if s.launched || s.kernel { // its exit status and the events of the kernel are still needed
 				return s, []effect{effForget}
 			}
 			s.phase = draining
@@ -103,7 +101,7 @@ func handle(s state, e ev) (state, []effect) {
 		}
 	case evRequest:
 		if s.phase == running {
-			return s, []effect{effAnswer}
+			return s, []effect{effServe}
 		}
 		return s, []effect{effRefuse}
 	case evStop:

@@ -28,7 +28,7 @@ func TestLife(t *testing.T) {
 			{ev{kind: evArmed, pending: 1}, []effect{effResume}},
 			{ev{kind: evModules}, []effect{effRearm}},
 			{ev{kind: evRearmed}, nil},
-			{ev{kind: evModules}, []effect{effRearm}}, // one may be gone
+			{ev{kind: evModules}, []effect{effRearm}}, // a module may have been unloaded
 			{ev{kind: evRearmed}, nil},
 			{ev{kind: evStop}, []effect{effDetach}},
 			{ev{kind: evStop}, nil},
@@ -48,7 +48,7 @@ func TestLife(t *testing.T) {
 		{"questions", state{}, []step{
 			{ev{kind: evRequest}, []effect{effRefuse}},
 			{ev{kind: evArmed}, []effect{effResume}},
-			{ev{kind: evRequest}, []effect{effAnswer}},
+			{ev{kind: evRequest}, []effect{effServe}},
 			{ev{kind: evStop}, []effect{effDetach}},
 			{ev{kind: evRequest}, []effect{effRefuse}},
 		}},
@@ -91,10 +91,9 @@ func equal(a, b []effect) bool {
 	return true
 }
 
-// TestRandomLives drives the rules with random events: whatever comes in
-// whatever order, a session resumes at most once, detaches, kills, drains and
-// finishes at most once, never touches a process after letting it go, and is
-// done once the events it waits for have come.
+// TestRandomLives applies the rules to random events. For every sequence, a session resumes at most once,
+// detaches, kills, drains and finishes at most once, never accesses a process after detaching from it, and
+// ends when the events that it waits for have arrived.
 func TestRandomLives(t *testing.T) {
 	seed := time.Now().UnixNano()
 	t.Logf("seed %d", seed)
@@ -111,7 +110,7 @@ func TestRandomLives(t *testing.T) {
 			}
 			for _, x := range effs {
 				count[x]++
-				if (x == effRearm || x == effResume || x == effAnswer) && (count[effDetach] > 0 || count[effDrain] > 0) {
+				if (x == effRearm || x == effResume || x == effServe) && (count[effDetach] > 0 || count[effDrain] > 0) {
 					t.Fatalf("life %d: effect %d on a process that was let go", life, x)
 				}
 			}

@@ -17,26 +17,26 @@ import (
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
-// This file constructs the engines; no other file of the package names one.
+// This file constructs the engines; no other file of the package names an engine.
 
-// Dumper shows the stages of code generation of a program.
+// Dumper receives the stages of code generation of a program.
 type Dumper = inproc.Dumper
 
-// openedKernel is a kernel engine with what it was opened on.
+// openedKernel is a kernel engine with the host that it was opened on.
 type openedKernel struct {
 	*kernel.Engine
 	host *kernel.Host
 }
 
-// Close closes both.
+// Close closes the engine and the host.
 func (k *openedKernel) Close() error {
 	err := k.Engine.Close()
 	k.host.Close()
 	return err
 }
 
-// makeEngines constructs the in-process engine, and what opens the kernel engine when it
-// is needed. trace sets the process.
+// makeEngines constructs the in-process engine, and the function that opens the kernel engine when it is
+// needed. trace sets the process.
 func (s *Session) makeEngines() (cfg process.Config, trace func(*process.Process)) {
 	var eng *inproc.Engine
 	s.kern.Open = s.openKernel
@@ -69,7 +69,7 @@ func (s *Session) makeEngines() (cfg process.Config, trace func(*process.Process
 		OnTrap:  calls.Trap,
 		PCBack:  calls.Back,
 		InCode:  calls.Inside,
-		// A thread is held whose signal needs the program's own code.
+		// The thread of a signal that needs the program's own code is held.
 		OnSignal: func(tid int, _ bool) bool { return calls.MayClear() && s.post.event(evSignal, tid) },
 		OnThread: func(e process.ThreadEvent) { inproc.Note(s.records.Threads, e) },
 		OnModules: func(tid int) bool {
@@ -104,19 +104,19 @@ func (s *Session) openKernel() (arming.KernelEngine, error) {
 	return &openedKernel{host.NewEngine(opt), host}, nil
 }
 
-// neededKernel is the kernel engine for sites of the process.
+// neededKernel returns the kernel engine for sites of the process.
 func (s *Session) neededKernel() (*kernel.Host, *kernel.Engine, error) {
 	if err := s.kern.Need(); err != nil {
 		return nil, nil, err
 	}
-	k := s.kern.Engine.(*openedKernel) // s.kern.Open has made it
+	k := s.kern.Engine.(*openedKernel) // made by s.kern.Open
 	return k.host, k.Engine, nil
 }
 
-// errNoUprobes: the user wants none.
+// errNoUprobes: the user allows no uprobes.
 var errNoUprobes = errors.New("only code in the process is wanted (--engine process)")
 
-// noUprobes says why sites of the process are to be no uprobes.
+// noUprobes returns why sites of the process must not be uprobes.
 func (o *Options) noUprobes() error {
 	if o.NoUprobes {
 		return errNoUprobes
@@ -124,7 +124,7 @@ func (o *Options) noUprobes() error {
 	return nil
 }
 
-// kernelOptions are those of the session's kernel engine.
+// kernelOptions returns the options of the session's kernel engine.
 func (s *Session) kernelOptions() kernel.Options {
 	opt := kernel.Options{
 		Cgroup: s.opt.Kernel.Cgroup, Vmlinux: s.opt.Kernel.Vmlinux, Force: s.opt.Kernel.Force,
@@ -137,21 +137,21 @@ func (s *Session) kernelOptions() kernel.Options {
 		pid := opt.Tgid
 		opt.File = func(name string) string { return image.Named(pid, name) }
 		if s.opt.Kernel.Anyone {
-			opt.Tgid, opt.File = 0, nil // a path is then what it is to all
+			opt.Tgid, opt.File = 0, nil // paths are then resolved in jalon's own mount namespace
 		}
 	}
 	return opt
 }
 
-// hasLinker reports whether a program at its first instruction has ld.so beside it.
+// hasLinker reports whether ld.so is loaded beside a program at its first instruction.
 func hasLinker(pid int) bool { return inproc.HasLinker(pid) }
 
-// patternSites is the room for sites where a pattern may match functions of libraries
-// that come later: those of a large one. It takes 2 MiB a CPU, of which only what is used
-// is ever allocated.
+// patternSites is the number of sites to reserve if a pattern may match functions of libraries that are
+// loaded later: the functions of a large library. It takes 2 MiB for each CPU, but memory is allocated only
+// when used.
 const patternSites = 1 << 16
 
-// laterSites is how many sites there may be in the end; 0: some more than at first.
+// laterSites returns how many sites the session can have; 0: a few more than at the start.
 func (o *Options) laterSites() int {
 	for _, tp := range o.Tracepoints {
 		if o.Pending && tp.Place.Glob() {

@@ -6,18 +6,17 @@ import (
 	"github.com/jalon-trace/jalon/internal/event"
 )
 
-// names are the names of what a session's events have addresses of.
+// names resolves the addresses in a session's events.
 type names struct {
 	clock *event.Clock
 	mine  *arming.Process
 	kern  *arming.Kernel
 }
 
-// WallOffset turns CLOCK_MONOTONIC into the wall clock, nanoseconds.
+// WallOffset returns the difference of the wall clock and CLOCK_MONOTONIC, in nanoseconds.
 func (n *names) WallOffset() int64 { return n.clock.WallOffset() }
 
-// Symbol names a run-time address in code or data: "main", "main+4", "" when
-// nothing is known.
+// Symbol names a run-time address in code or data: "main", "main+4"; "" if unknown.
 func (n *names) Symbol(addr uint64) string {
 	if n.kern.Engine != nil && addr>>63 != 0 {
 		return n.kern.Engine.Symbol(addr)
@@ -41,7 +40,7 @@ func (n *names) KernelString(addr uint64) (string, bool) {
 	return n.kern.Engine.KernelString(addr)
 }
 
-// Unwind gives the frames of a stack.
+// Unwind returns the frames of a stack.
 func (n *names) Unwind(ev *event.Event, v *event.Value) []debuginfo.Frame {
 	if ev.Schema.Kernel {
 		return n.kern.Engine.Unwind(ev, v)

@@ -2,8 +2,8 @@ package session
 
 import "sync"
 
-// post takes events and requests of other goroutines to the session's: the tracer's must
-// never wait for it.
+// post passes events and requests of other goroutines to the session's goroutine. The tracer's goroutine
+// must never wait for the session.
 type post struct {
 	queue
 	ended chan struct{} // closed when Run is over
@@ -13,26 +13,25 @@ func newPost() *post {
 	return &post{queue: queue{ready: make(chan struct{}, 1)}, ended: make(chan struct{})}
 }
 
-// event posts an event; the thread tid waits until it is dealt with.
+// event posts an event; the thread tid waits until it has been handled.
 func (p *post) event(kind evKind, tid int) (holds bool) {
 	p.put(message{ev: ev{kind: kind}, tid: tid})
 	return true
 }
 
-// do has f carried out; its error is lost.
+// do posts f, to be called on the session's goroutine; its error is dropped.
 func (p *post) do(f func() error) {
 	p.put(message{ev: ev{kind: evRequest}, req: &request{f, make(chan error, 1)}})
 }
 
-// message is an event with the thread that waits until it is dealt with.
+// message is an event with the thread that waits until it has been handled.
 type message struct {
 	ev  ev
-	tid int      // to be resumed when the event is dealt with; 0 = none
+	tid int      // resumed when the event has been handled; 0: none
 	req *request // of evRequest
 }
 
-// queue hands messages from the tracer's goroutine to the session's without
-// ever blocking the former.
+// queue passes messages from the tracer's goroutine to the session's without blocking the former.
 type queue struct {
 	mu    sync.Mutex
 	list  []message

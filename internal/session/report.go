@@ -10,10 +10,10 @@ import (
 	"github.com/jalon-trace/jalon/internal/process"
 )
 
-// report is what the parts of a session report to the user, and ask.
+// report passes messages to the user, and knows whether the user has ended the session.
 type report struct {
 	opt *Options
-	ctx context.Context // of Session.Run; nil: nothing interrupts
+	ctx context.Context // of Session.Run; nil: no interruption
 }
 
 func (r *report) logf(format string, args ...any) {
@@ -28,15 +28,15 @@ func (r *report) warn(msg string) {
 	}
 }
 
-// trouble reports what went wrong when the program's own code is back already: what is
-// left does no harm.
+// trouble logs an error that occurred after the program's own code was restored. What could not be removed
+// is harmless.
 func (r *report) trouble(what string, err error) {
 	if err != nil && !errors.Is(err, process.ErrGone) {
 		r.warn(fmt.Sprintf("%s: %v", what, err))
 	}
 }
 
-// interrupted is arming.ErrInterrupted when the user has ended the session.
+// interrupted returns arming.ErrInterrupted if the user has ended the session.
 func (r *report) interrupted() error {
 	if r.ctx == nil || r.ctx.Err() == nil {
 		return nil
@@ -44,7 +44,7 @@ func (r *report) interrupted() error {
 	return arming.ErrInterrupted
 }
 
-// step is interrupted for item i of n of a long loop, and shows how far it is.
+// step returns interrupted() for item i of n in a long loop, and shows the progress.
 func (r *report) step(what string, i, n int) error {
 	if r.opt.Progress != nil && what != "" && i%64 == 0 {
 		r.opt.Progress(what, i, n)
@@ -52,7 +52,7 @@ func (r *report) step(what string, i, n int) error {
 	return r.interrupted()
 }
 
-// compiling is how tracepoints are compiled.
+// compiling returns the options for compiling tracepoints.
 func (r *report) compiling() *engine.Compiling {
 	return &engine.Compiling{
 		StringLimit: r.opt.StringLimit, RepeatLimit: r.opt.RepeatLimit, StackLimit: r.opt.StackLimit,

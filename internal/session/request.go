@@ -10,24 +10,24 @@ import (
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
-// Requests of other goroutines to a running session. They post an event; the session's goroutine carries it out
-// between its own events.
+// Other goroutines send requests to a running session as events. The session's goroutine serves a request
+// between other events.
 
-// request is a question to a running session.
+// request is a request to a running session.
 type request struct {
-	do     func() error
-	answer chan error // with room for one
+	do    func() error
+	reply chan error // with room for one
 }
 
-// errNotRunning: there is nothing to enable, disable or count.
+// errNotRunning: there are no armed tracepoints to enable, disable or count.
 var errNotRunning = errors.New("the session is not running: its tracepoints are not armed yet, or not any more")
 
-// ask has f carried out by the session's goroutine while the session runs.
-func (p *post) ask(ctx context.Context, f func() error) error {
+// call posts f, to be called on the session's goroutine while the session runs, and waits for it.
+func (p *post) call(ctx context.Context, f func() error) error {
 	r := &request{f, make(chan error, 1)}
 	p.put(message{ev: ev{kind: evRequest}, req: r})
 	select {
-	case err := <-r.answer:
+	case err := <-r.reply:
 		return err
 	case <-p.ended:
 		return errNotRunning
@@ -36,13 +36,13 @@ func (p *post) ask(ctx context.Context, f func() error) error {
 	}
 }
 
-// Look has f read what belongs to the session's goroutine, such as symbols, while Run runs. It
-// may be called by any goroutine.
+// Look calls f on the session's goroutine, where f may read the session's tables such as symbols. Any
+// goroutine may call it while Run runs.
 func (s *Session) Look(ctx context.Context, f func()) error {
-	return s.post.ask(ctx, func() error { f(); return nil })
+	return s.post.call(ctx, func() error { f(); return nil })
 }
 
-// Pid is the process that the session is about; 0: all.
+// Pid returns the process of the session; 0: all processes.
 func (s *Session) Pid() int {
 	if p := s.subject.life(); p != nil {
 		return p.Pid()
@@ -50,17 +50,17 @@ func (s *Session) Pid() int {
 	return 0
 }
 
-// SiteStatus is what happened at a site so far.
+// SiteStatus has the current numbers of a site.
 type SiteStatus struct {
 	Tracepoint int // its number
 	Enabled    bool
 	event.SiteSummary
 }
 
-// Status returns the current counters of all sites. It may be called by any goroutine while Run runs.
+// Status returns the current counters of all sites. Any goroutine may call it while Run runs.
 func (s *Session) Status(ctx context.Context) ([]SiteStatus, error) {
 	var out []SiteStatus
-	err := s.post.ask(ctx, func() error {
+	err := s.post.call(ctx, func() error {
 		s.poll()
 		out = s.status()
 		return nil
@@ -68,7 +68,7 @@ func (s *Session) Status(ctx context.Context) ([]SiteStatus, error) {
 	return out, err
 }
 
-// status lists the sites by tracepoint, and the state of tracepoints without sites.
+// status lists the sites by tracepoint, and the tracepoints without sites with their state.
 func (s *Session) status() []SiteStatus {
 	var out []SiteStatus
 	has := map[*tracepoint.Tracepoint]bool{}
@@ -76,7 +76,7 @@ func (s *Session) status() []SiteStatus {
 		for _, sum := range s.count(src) {
 			tp := s.records.Of(sum.Schema)
 			if tp == nil {
-				continue // of a library that is gone, or of a tracepoint that was removed
+				continue // of an unloaded library or a removed tracepoint
 			}
 			has[tp] = true
 			out = append(out, SiteStatus{tp.Number, !tp.Disabled, sum})
@@ -90,10 +90,9 @@ func (s *Session) status() []SiteStatus {
 	return out
 }
 
-// SetEnabled enables or disables a tracepoint, by its number. It may be called by
-// any goroutine while Run runs.
+// SetEnabled enables or disables a tracepoint by its number. Any goroutine may call it while Run runs.
 func (s *Session) SetEnabled(ctx context.Context, number int, on bool) error {
-	return s.post.ask(ctx, func() error {
+	return s.post.call(ctx, func() error {
 		switch tp, kernel := s.tracked(number); {
 		case tp == nil:
 			return s.opt.noTracepoint(number)

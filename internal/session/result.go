@@ -8,7 +8,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/process"
 )
 
-// Result is how a session ended.
+// Result describes how a session ended.
 type Result struct {
 	Summary event.Summary
 	Status  process.ExitStatus // of the traced program
@@ -41,7 +41,7 @@ func (s *Session) result() *Result {
 	return r
 }
 
-// count reads the counters of an engine's sites.
+// count reads the counters of the sites of an engine.
 func (s *Session) count(src *drain.Source) []event.SiteSummary {
 	sites := src.Sites()
 	if src.Kernel {

@@ -15,55 +15,54 @@ import (
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
-// Options say what a session traces and how.
+// Options configure a session.
 type Options struct {
 	Tracepoints []*tracepoint.Tracepoint
 	NewSink     func(*Session) drain.Sink
-	BufferSize  int // bytes of ring a CPU
-	StringLimit int // bytes of a string taken along
+	BufferSize  int // bytes of the ring of each CPU
+	StringLimit int // bytes of a string that are recorded
 	RepeatLimit int // elements of p@n with a run-time n
-	StackLimit  int // bytes of stack taken for $bt
+	StackLimit  int // bytes of stack recorded for $bt
 	MaxEvents   uint64
 	DebugDirs   []string // of separate debug files; nil = /usr/lib/debug
-	NoOptimise  bool     // leave the IR passes out (to look for errors in them)
+	NoOptimise  bool     // skip the IR passes (to find errors in them)
 	Avoid       uint8    // tactics of package patch not to use, as bits
 	Kernel      Kernel
-	NoUprobes   bool // sites that no jump reaches get an int3, never a uprobe of the kernel
-	Pending     bool // a place that is not found yet may come with a later library
-	// Warn takes warnings, Log what is done step by step, Dump the stages of
-	// compilation; each may be nil.
+	NoUprobes   bool // where no jump fits, use an int3, never a uprobe of the kernel
+	Pending     bool // a place that is not found yet may be in a library loaded later
+	// Warn receives warnings, Log each step, Dump the stages of compilation; each may be nil.
 	Warn, Log func(string)
 	Dump      Dumper
-	// Progress is told how far arming is; nil is allowed.
+	// Progress is called with the progress of arming; nil is allowed.
 	Progress func(what string, done, of int)
-	// OnArmed is called when the first arming is over, with the error that ends the session
-	// if there is one, and once more at the end of Run; nil is allowed.
+	// OnArmed is called when the first arming is over, with the error that ends the session if there is
+	// one, and again at the end of Run; nil is allowed.
 	OnArmed func(error)
-	// OnTyped is called on the tracer's goroutine when a signal comes to the program from its
-	// terminal; nil is allowed.
+	// OnTyped is called on the tracer's goroutine when the program receives a signal from its terminal; nil
+	// is allowed.
 	OnTyped func()
-	// OnPanic is told of a panic on a goroutine of ours and must end jalon.
+	// OnPanic is called with a panic on a goroutine of jalon and must end jalon.
 	OnPanic func(v any, stack []byte)
 	Started time.Time // of jalon itself, for Result.Armed
-	// Interrupt ends an Attach that is under way when it is closed; nil: never.
+	// Interrupt, when closed, ends an Attach that is in progress; nil: never.
 	Interrupt <-chan struct{}
-	// Duration ends the session so long after it was armed; 0 = never.
+	// Duration ends the session this long after it was armed; 0: never.
 	Duration time.Duration
 }
 
-// Kernel says how a session uses the kernel engine. Places of the kernel are
-// always its own; with All places in programs are, too.
+// Kernel configures the use of the kernel engine. Places of the kernel always use it; with All, places in
+// programs use it too.
 type Kernel struct {
-	All     bool   // places in programs are meant for all processes (or for one, by uprobes)
-	Anyone  bool   // hits of all processes are shown, also where one is named or started
+	All     bool   // places in programs become uprobes, for all processes or for one
+	Anyone  bool   // hits of all processes are shown, also if one is named or started
 	Cgroup  uint64 // only in this cgroup
-	Vmlinux string // debug information of the kernel; FILE:LINE is then a line of it where no process is traced
+	Vmlinux string // debug information of the kernel; without a traced process, FILE:LINE is a line of the kernel
 	Cost    bool   // measure the time of hits
 	Force   bool   // as in kernel.Options
 }
 
-// Session traces one process, or the kernel, or both. It is used from one goroutine, but
-// for the methods that say otherwise.
+// Session traces one process, or the kernel, or both. It is used from one goroutine, except for the methods
+// that allow any.
 type Session struct {
 	*report
 	*names
@@ -75,21 +74,21 @@ type Session struct {
 	records  *arming.Records
 	state    state
 	post     *post
-	asked    *request // what effAnswer and effRefuse are about
-	numbers  int      // the largest number that a tracepoint has had
+	request  *request // the request of effServe and effRefuse
+	numbers  int      // the largest tracepoint number so far
 
 	pauses   []time.Duration
 	armed    time.Duration
 	started  time.Time
-	endAsked bool      // the session's time is over
+	endAsked bool      // the user has ended the session or its time is over
 	endsAt   time.Time // Options.Duration after the arming; zero: never
 	err      error
 }
 
-// IO are the standard streams of a launched program.
+// IO has the standard streams of a launched program.
 type IO struct{ In, Out, Err *os.File }
 
-// Launch starts a program and holds it at its first instruction.
+// Launch starts a program and stops it at its first instruction.
 func Launch(argv []string, std IO, opt Options) (*Session, error) {
 	s, cfg, trace, err := newSession(opt, true)
 	if err != nil {
@@ -125,9 +124,8 @@ func Attach(pid int, opt Options) (*Session, error) {
 	return s, nil
 }
 
-// Watch traces by the kernel engine alone: all processes, or the one with the
-// number pid when that is not 0, which is neither stopped nor otherwise touched. The
-// session ends with that process.
+// Watch traces only by the kernel engine: all processes, or the process pid if that is not 0. That process
+// is not stopped or changed. The session ends when the process ends.
 func Watch(pid int, opt Options) (*Session, error) {
 	opt.Kernel.All = true
 	s, _, _, err := newSession(opt, false)
@@ -140,7 +138,7 @@ func Watch(pid int, opt Options) (*Session, error) {
 	return s, nil
 }
 
-// trace notes the process that is traced.
+// trace sets the process that is traced.
 func (s *Session) trace(p *process.Process, trace func(*process.Process)) {
 	s.subject.p, s.mine.Process = p, p
 	trace(p)
@@ -172,13 +170,13 @@ func newSession(opt Options, launched bool) (*Session, process.Config, func(*pro
 	return s, cfg, trace, nil
 }
 
-// OnlyKernel reports whether all places are the kernel engine's.
+// OnlyKernel reports whether all places belong to the kernel engine.
 func (o *Options) OnlyKernel() bool {
 	mine, _ := split(o)
 	return len(mine) == 0
 }
 
-// split gives the tracepoints of the process and those of the kernel engine.
+// split returns the tracepoints of the process and those of the kernel engine.
 func split(opt *Options) (process, kernel []*tracepoint.Tracepoint) {
 	for _, tp := range opt.Tracepoints {
 		if inKernelPlace(tp.Place, &opt.Kernel) {
@@ -190,20 +188,19 @@ func split(opt *Options) (process, kernel []*tracepoint.Tracepoint) {
 	return process, kernel
 }
 
-// inKernelPlace reports whether the kernel engine serves a place.
+// inKernelPlace reports whether a place belongs to the kernel engine.
 func inKernelPlace(p *probe.Place, k *Kernel) bool {
 	return p.InKernel() || k.All && p.Kind.Find != nil
 }
 
-// kernelOnly reports whether the in-process engine has nothing to do: then no
-// process is traced by ptrace.
+// kernelOnly reports whether the in-process engine is not needed: then no process is traced by ptrace.
 func (s *Session) kernelOnly() bool {
 	return len(s.mine.Tracepoints) == 0 && len(s.kern.Tracepoints) > 0
 }
 
-// Run arms the tracepoints, traces until the program ends or ctx is done, takes
-// everything back and gives the summary. The error is the user's diagnostics or
-// what the environment refused; the result is valid in any case.
+// Run arms the tracepoints, traces until the program ends or ctx is done, removes everything, and returns
+// the result. The error has the user's diagnostics or an error of the environment; the result is valid in
+// any case.
 func (s *Session) Run(ctx context.Context) (*Result, error) {
 	defer close(s.post.ended)
 	s.ctx = ctx
@@ -224,7 +221,7 @@ func (s *Session) Run(ctx context.Context) (*Result, error) {
 	}
 	interrupted := ctx.Done()
 	for s.state.phase != done {
-		if interrupted != nil && ctx.Err() != nil { // before rings that are never empty
+		if interrupted != nil && ctx.Err() != nil { // check this first, since the rings may never be empty
 			interrupted = nil
 			s.dispatch(ev{kind: evStop}, 0)
 			continue
@@ -241,7 +238,7 @@ func (s *Session) Run(ctx context.Context) (*Result, error) {
 			s.dispatch(ev{kind: evExit}, 0)
 		case <-s.post.ready:
 			for _, m := range s.post.take() {
-				s.asked = m.req
+				s.request = m.req
 				s.dispatch(m.ev, m.tid)
 			}
 		case <-poll.C:
@@ -254,9 +251,9 @@ func (s *Session) Run(ctx context.Context) (*Result, error) {
 	return s.result(), s.err
 }
 
-// begin arms for the first time. A launched program with libraries is let run
-// until ld.so has mapped and relocated them: then every place can be found, the
-// threads' rseq areas are known, and neither main nor a constructor has run.
+// begin arms for the first time. A launched program with libraries runs until ld.so has mapped and
+// relocated them. Then every place can be found, the rseq areas of the threads are known, and neither main
+// nor a constructor has run.
 func (s *Session) begin(ctx context.Context) {
 	held := 0
 	if s.launched {
@@ -278,7 +275,7 @@ func (s *Session) begin(ctx context.Context) {
 		return
 	}
 	if arming.IsEnd(err) {
-		err = nil // the event that says so is under way
+		err = nil // an event for this will arrive
 	}
 	s.setArmed(err)
 	s.dispatch(ev{kind: evArmed, pending: pending, err: err}, held)
@@ -298,7 +295,8 @@ func (s *Session) beginKernel(ctx context.Context) {
 	s.dispatch(ev{kind: evArmed, err: err}, 0)
 }
 
-// endedEarly ends a session that the user has ended before it was armed. held waits.
+// endedEarly ends a session that the user has ended before it was armed. The process held stays stopped
+// meanwhile.
 func (s *Session) endedEarly(held int) bool {
 	if s.interrupted() == nil {
 		return false
@@ -320,15 +318,15 @@ func (o *Options) armingOver(err error) {
 	}
 }
 
-// awaitModules returns the thread that ld.so's breakpoint holds, 0 when the
-// program ended before, or when the user did.
+// awaitModules returns the thread that is stopped at ld.so's breakpoint, 0 if the program or the user has
+// ended the session before.
 func (s *Session) awaitModules(ctx context.Context) int {
 	for {
 		select {
 		case <-s.post.ready:
 			for _, m := range s.post.take() {
 				if m.req != nil {
-					m.req.answer <- errNotRunning
+					m.req.reply <- errNotRunning
 				}
 				if m.tid != 0 {
 					return m.tid
@@ -342,8 +340,8 @@ func (s *Session) awaitModules(ctx context.Context) int {
 	}
 }
 
-// pollEvery is how often the reader looks at the rings: rarely enough that it does not
-// run behind the writers, often enough that output feels immediate.
+// pollEvery is the interval at which the rings are read: long enough that the reader is not always right
+// behind the writers, short enough that output seems immediate.
 const pollEvery = 4 * time.Millisecond
 
 func (s *Session) poll() {
@@ -356,7 +354,7 @@ func (s *Session) poll() {
 	}
 }
 
-// dispatch applies the rules and carries out the effects. tid waits until it is done.
+// dispatch applies the rules and performs the effects. The thread tid is resumed afterwards.
 func (s *Session) dispatch(e ev, tid int) {
 	var effs []effect
 	s.state, effs = handle(s.state, e)
@@ -370,7 +368,7 @@ func (s *Session) carryOut(x effect, tid int) {
 	switch x {
 	case effResume:
 		s.logf("armed after %v", s.armed)
-		s.subject.release() // else dispatch does it for the thread that waits
+		s.subject.release() // otherwise dispatch resumes the waiting thread
 	case effRearm:
 		pending, err := s.mine.Arm()
 		if err != nil && !arming.IsEnd(err) {
@@ -401,14 +399,14 @@ func (s *Session) carryOut(x effect, tid int) {
 		if err := s.mine.Engine.Clear(tid); err != nil && !arming.IsEnd(err) {
 			s.warn(err.Error())
 		}
-	case effAnswer:
-		s.asked.answer <- s.asked.do()
+	case effServe:
+		s.request.reply <- s.request.do()
 	case effRefuse:
-		s.asked.answer <- errNotRunning
+		s.request.reply <- errNotRunning
 	}
 }
 
-// detach takes the tracepoints out of the process and lets it go.
+// detach removes the tracepoints from the process and detaches from it.
 func (s *Session) detach() {
 	if err := s.mine.Detach(s.state.replaced); errors.Is(err, process.ErrGone) {
 		s.subject.awaitEnd()
@@ -417,12 +415,12 @@ func (s *Session) detach() {
 	}
 }
 
-// endLimit is how long events are still shown, and written, when the user waits for the end.
+// endLimit is how long events are still shown and written while the user waits for the end.
 const endLimit = 2 * time.Second
 
-// endIsLate reports, while the last events are shown, that the user waits for the end
-// for too long. The output of a program that has ended by itself, and that of so many
-// events as the user wants, is not cut off, unless the user ends the session then.
+// endIsLate returns a function that reports, while the last events are shown, whether the user has waited
+// for the end for too long. If the program has ended by itself, or the requested number of events is
+// reached, the output is not cut off unless the user ends the session then.
 func (s *Session) endIsLate() func() bool {
 	var since time.Time
 	return func() bool {
@@ -433,7 +431,7 @@ func (s *Session) endIsLate() func() bool {
 	}
 }
 
-// Close frees what the session holds of the machine.
+// Close releases the resources of the session.
 func (s *Session) Close() {
 	s.kern.Close()
 	s.subject.close()

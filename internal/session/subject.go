@@ -6,21 +6,21 @@ import (
 	"github.com/jalon-trace/jalon/internal/process"
 )
 
-// subject is the process that a session is about; without one it is about all. At most
-// one of the fields is set.
+// subject is the process of the session; without one, the session traces all processes. At most one field
+// is set.
 type subject struct {
 	p       *process.Process // traced by ptrace
-	held    *process.Held    // started, where only the kernel engine traces it
-	watched *process.Watched // whose hits the kernel engine is to show
+	held    *process.Held    // started by jalon, traced only by the kernel engine
+	watched *process.Watched // the kernel engine shows its hits
 }
 
-// life is what all three are.
+// life has the common methods of the three.
 type life interface {
 	Pid() int
 	Done() <-chan struct{}
 }
 
-// life is the process; nil: the session is about all.
+// life returns the process; nil: the session traces all processes.
 func (x *subject) life() life {
 	switch {
 	case x.p != nil:
@@ -33,7 +33,7 @@ func (x *subject) life() life {
 	return nil
 }
 
-// done is closed at the end of the process.
+// done is closed when the process has ended.
 func (x *subject) done() <-chan struct{} {
 	if l := x.life(); l != nil {
 		return l.Done()
@@ -41,22 +41,21 @@ func (x *subject) done() <-chan struct{} {
 	return nil
 }
 
-// resume lets a thread go on that waits for a session's answer; 0: none does.
+// resume resumes a thread that waits for the session; 0: none.
 func (x *subject) resume(tid int) {
 	if tid != 0 {
-		_ = x.p.Resume(tid) // it may be gone, or let go already
+		_ = x.p.Resume(tid) // it may have ended or been detached already
 	}
 }
 
-// release lets a program run that was held at its first instruction and is not traced by
-// ptrace.
+// release starts a program that was stopped at its first instruction and is not traced by ptrace.
 func (x *subject) release() {
 	if x.held != nil {
 		x.held.Release()
 	}
 }
 
-// kill ends the program that was started.
+// kill kills the program that was started.
 func (x *subject) kill() {
 	if x.held != nil {
 		x.held.Kill()
@@ -65,8 +64,8 @@ func (x *subject) kill() {
 	_ = x.p.Kill()
 }
 
-// awaitEnd waits until a process on its way out is gone and its status is known: a
-// core may be written meanwhile, but not for ever.
+// awaitEnd waits until an ending process is gone and its status is known. A core file may be written
+// meanwhile, so the wait has a limit.
 func (x *subject) awaitEnd() {
 	select {
 	case <-x.p.Done():
@@ -74,9 +73,9 @@ func (x *subject) awaitEnd() {
 	}
 }
 
-// outcome is how the process ended, also in words; Detached: it runs on.
+// outcome returns how the process ended, also in words. Detached: it still runs.
 func (x *subject) outcome() (status process.ExitStatus, text string) {
-	status.Detached = true // or our end will do it
+	status.Detached = true // detached now, or when jalon ends
 	switch {
 	case x.p != nil:
 		select {

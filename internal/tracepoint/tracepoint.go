@@ -1,5 +1,6 @@
-// Package tracepoint represents the user's request: places with conditions and collect lists, from the command
-// line or a file of GDB's. It keeps syntax trees together with the texts for diagnostics.
+// Package tracepoint represents the user's request: places with conditions and collect lists, from the
+// command line or from a file written by GDB. It keeps syntax trees together with the texts for
+// diagnostics.
 //
 // Import rule: tracepoint imports lang, probe and sema only.
 package tracepoint

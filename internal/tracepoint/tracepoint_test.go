@@ -18,11 +18,11 @@ func TestFromArgs(t *testing.T) {
 	_, err = FromArgs([]string{"main.c:", "f", "other.c:"}, nil)
 	var ds lang.Diagnostics
 	if !errors.As(err, &ds) || len(ds) != 2 {
-		t.Errorf("both bad places are told: %v", err)
+		t.Errorf("the errors of both bad places: %v", err)
 	}
 	_, err = FromArgs([]string{"f if i >", "f if i", "g if )"}, []string{"a +", "b"})
 	if !errors.As(err, &ds) || len(ds) != 3 || ds[2].Source != "collect" {
-		t.Errorf("what is wrong in the conditions and the list: %v", err)
+		t.Errorf("errors in the conditions and the list: %v", err)
 	}
 }
 
@@ -48,7 +48,7 @@ func TestFromFile(t *testing.T) {
 	if strings.Contains(all, "current_task_pid") {
 		t.Errorf("a predefined variable: %s", all)
 	}
-	// What is wrong in a piece is shown in the file.
+	// Errors in a part of the file are shown with their position in the file.
 	d := tps[0].Cond.From.At(tps[0].Cond.X.Span(), "no variable", "")
 	if got := d.Error(); !strings.Contains(got, name+":4:") {
 		t.Errorf("%s", got)
