@@ -152,6 +152,8 @@ type Frame struct {
 	Line     int
 	Module   string // the file of the code
 	Inlined  bool   // the next frame has the same PC
+	// Cut, of the last frame, is why its callers are not known; "" if it is the outermost.
+	Cut string
 }
 
 func (f Frame) String() string {

@@ -41,7 +41,8 @@ var packages = []struct{ path, imports string }{
 	{"debuginfo/dwarf/line", "debuginfo/dwarf/raw"},
 	{"debuginfo/dwarf/loc", "debuginfo debuginfo/dwarf/raw"},
 	{"debuginfo/dwarf/frame", "debuginfo debuginfo/dwarf/loc debuginfo/dwarf/raw"},
-	{"debuginfo/dwarf", "ctype debuginfo debuginfo/dwarf/frame debuginfo/dwarf/index debuginfo/dwarf/line debuginfo/dwarf/loc debuginfo/dwarf/raw debuginfo/elf"},
+	{"unwind", "debuginfo/dwarf/frame"},
+	{"debuginfo/dwarf", "ctype debuginfo debuginfo/dwarf/frame debuginfo/dwarf/index debuginfo/dwarf/line debuginfo/dwarf/loc debuginfo/dwarf/raw debuginfo/elf unwind"},
 	{"debuginfo/usdt", "arch/amd64 ctype debuginfo debuginfo/elf"},
 	{"debuginfo/tracefs", "ctype debuginfo lang"},
 	{"debuginfo/kallsyms", "debuginfo"},
@@ -51,7 +52,7 @@ var packages = []struct{ path, imports string }{
 
 	// An address space.
 	{"procdir", ""},
-	{"image", "debuginfo debuginfo/dwarf debuginfo/dwarf/frame debuginfo/elf debuginfo/usdt procdir"},
+	{"image", "debuginfo debuginfo/dwarf debuginfo/dwarf/frame debuginfo/elf debuginfo/usdt procdir unwind"},
 
 	// The shared memory, and what the records in it are.
 	{"ring", ""},

@@ -9,6 +9,8 @@ type Frame struct {
 	Line     int
 	Module   string // file of the code, "" when unknown
 	Inlined  bool   // the next frame has the same PC
+	// Cut, of the last frame, is why its callers are not known; "" if it is the outermost.
+	Cut string
 }
 
 // CodeFrames returns f, which has the address and its code, and the functions inlined at it, innermost first.

@@ -299,6 +299,9 @@ func jsonFrames(b []byte, list []Frame) []byte {
 		if f.Inlined {
 			b = append(b, `,"inlined":true`...)
 		}
+		if f.Cut != "" {
+			b = appendString(append(b, `,"cut":`...), f.Cut)
+		}
 		b = append(b, '}')
 	}
 	return append(b, ']')

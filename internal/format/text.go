@@ -123,6 +123,10 @@ func (t *Text) blocks(b []byte, ev *event.Event) []byte {
 			for n, f := range frames(t.o.Unwind, &t.o.Printer, ev, &v) {
 				start := len(b)
 				b = endLine(appendFrame(b, n, &f, isFrames(v.Field.Kind)), start)
+				if f.Cut != "" {
+					start := len(b)
+					b = endLine(append(append(append(b, "    (the stack goes on: "...), f.Cut...), ')'), start)
+				}
 			}
 		}
 	}

@@ -19,6 +19,7 @@ type Image struct {
 	parts []part            // their mappings, by address
 	code  []procdir.Mapping // whatever is executable, by address
 	names map[uint64]string // of addresses, see Symbol
+	walks walks             // see Unwind
 }
 
 // part is a mapping of a module.
@@ -64,6 +65,7 @@ func (im *Image) Update(maps []procdir.Mapping) {
 	}
 	if kept != len(old) || kept != len(im.mods) {
 		im.names = nil // other code may lie where some was named
+		im.walks = walks{}
 	}
 	im.index(maps)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/procdir"
+	"github.com/jalon-trace/jalon/internal/unwind"
 )
 
 // Processes are the images of the processes that a trace of the whole system meets. What
@@ -159,4 +160,38 @@ func (p *Processes) File(pid int, addr uint64) (*dwarf.Module, uint64) {
 		return nil, 0
 	}
 	return o.File(addr)
+}
+
+// Unwind is Image.Unwind for a process.
+func (p *Processes) Unwind(pid int, regs, stack []byte) []debuginfo.Frame {
+	in := inProcess{p, pid}
+	pcs, end := in.walks().follow(regs, stack, lookup{in.rule, in.file})
+	return in.walks().named(pcs, end, in)
+}
+
+// inProcess looks up addresses of a process.
+type inProcess struct {
+	*Processes
+	pid int
+}
+
+// walks is what is known of the process's stacks. Lookups may have found that it has other files by now.
+func (in inProcess) walks() *walks {
+	if o := in.of(in.pid); o != nil {
+		return &o.walks
+	}
+	return &walks{}
+}
+
+func (in inProcess) file(addr uint64) (*dwarf.Module, uint64) { return in.File(in.pid, addr) }
+
+func (in inProcess) Frames(pc uint64, caller bool) []debuginfo.Frame {
+	return in.Processes.Frames(in.pid, pc, caller)
+}
+
+func (in inProcess) rule(addr uint64) unwind.Rule {
+	if o := in.at(in.pid, addr); o != nil {
+		return o.rule(addr)
+	}
+	return unwind.Rule(unwind.None)
 }

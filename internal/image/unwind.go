@@ -2,229 +2,146 @@ package image
 
 import (
 	"encoding/binary"
+	"slices"
 
+	"github.com/jalon-trace/jalon/internal/arch"
 	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
-	cfi "github.com/jalon-trace/jalon/internal/debuginfo/dwarf/frame"
+	"github.com/jalon-trace/jalon/internal/unwind"
 )
 
 // maxFrames bounds a stack trace.
 const maxFrames = 128
 
-// maxColumns is more than any processor's FrameColumns.
-const maxColumns = 33
-
-// frame is the state of unwinding: registers by DWARF number.
-type frame struct {
-	reg   [maxColumns]uint64
-	known [maxColumns]bool
+// walks is what an image keeps for the stacks of its program.
+type walks struct {
+	rules  []cachedRule // by the low bits of the address; nil: not used yet
+	stacks map[uint64]*stack
+	frames int // in stacks
+	pcs    []uint64
 }
 
-// Registers by DWARF number.
-var (
-	regPC = int(host.Processor.PC)
-	regSP = int(host.Processor.SP)
-	regFP = int(host.Processor.FP)
+// cachedRule is the rule at an address of the program.
+type cachedRule struct {
+	addr uint64
+	rule unwind.Rule
+}
+
+// stack is a stack that was seen, with its names.
+type stack struct {
+	pcs    []uint64
+	end    unwind.End
+	frames []debuginfo.Frame
+}
+
+const (
+	// ruleCache is how many rules an image keeps.
+	ruleCache = 1 << 11
+	// maxStackFrames bounds the frames of the stacks that an image keeps.
+	maxStackFrames = 1 << 16
 )
 
-// preserved are the registers that functions give back.
-var preserved = func() (is [maxColumns]bool) {
-	for _, r := range host.Processor.Saved {
-		is[r] = true
-	}
-	return is
-}()
-
-// snapshot is the memory that unwinding may read: the copied stack.
-type snapshot struct {
-	sp    uint64
-	stack []byte
-	// module is the file at an address and how far from its own addresses it lies.
-	module func(addr uint64) (*dwarf.Module, uint64)
+// lookup is how walking finds code: by address of the program.
+type lookup struct {
+	rule func(addr uint64) unwind.Rule
+	file func(addr uint64) (*dwarf.Module, uint64)
 }
 
-func (sn *snapshot) word(addr uint64) (uint64, bool) {
-	off := addr - sn.sp
-	if off > uint64(len(sn.stack)) || uint64(len(sn.stack))-off < 8 {
-		return 0, false
-	}
-	return binary.LittleEndian.Uint64(sn.stack[off:]), true
+// Unwind names the frames of a recorded stack, innermost first. regs are the registers in the order of
+// arch.Processor.Dump, 8 bytes each; stack is a copy of the memory from the stack pointer up. The result is shared
+// by all equal stacks: it must not be changed.
+func (im *Image) Unwind(regs, stack []byte) []debuginfo.Frame {
+	pcs, end := im.walks.follow(regs, stack, lookup{im.rule, im.File})
+	return im.Walked(pcs, end)
 }
 
-// Unwind walks a recorded stack by the call frame information of the modules; where that
-// is silent the frame pointer is tried once. regs are the registers in the order of
-// arch.Processor.Dump, 8 bytes each; stack is the copy of the memory from the stack
-// pointer on; module gives the file at an address and how far it lies from its own
-// addresses. The first pc is that of the registers.
-func Unwind(regs, stack []byte, module func(addr uint64) (*dwarf.Module, uint64)) []uint64 {
-	var f frame
-	for i, n := range host.Processor.Dump {
-		if n < host.Processor.FrameColumns {
-			f.reg[n], f.known[n] = binary.LittleEndian.Uint64(regs[8*i:]), true
-		}
+// Walked names the frames of a stack that was walked at the hit, like Unwind.
+func (im *Image) Walked(pcs []uint64, end unwind.End) []debuginfo.Frame {
+	if n := len(pcs); n > 1 && end == unwind.Unknown && len(im.code) > 0 && !im.IsCode(pcs[n-1]-1) {
+		pcs, end = pcs[:n-1], unwind.Damaged // what was taken for a return address is none
 	}
-	sn := &snapshot{f.reg[regSP], stack, module}
-	pcs := []uint64{f.reg[regPC]}
-	exact := true // the pc is that of an instruction to come, not behind a call
-	for len(pcs) < maxFrames {
-		next, signal, ok := step(&f, sn, exact)
-		if !ok || next.reg[regPC] == 0 || next.reg[regSP] <= f.reg[regSP] && !signal {
-			break
-		}
-		f, exact = next, signal
-		pcs = append(pcs, f.reg[regPC])
-	}
-	return pcs
+	return im.walks.named(pcs, end, im)
 }
 
-// step unwinds one frame.
-func step(f *frame, sn *snapshot, exact bool) (next frame, signal, ok bool) {
-	pc := f.reg[regPC]
-	if !exact {
-		pc--
+// Where the registers that begin a walk are in a dump.
+var (
+	dumpPC = 8 * slices.Index(host.Processor.Dump, arch.Reg(regPC))
+	dumpSP = 8 * slices.Index(host.Processor.Dump, arch.Reg(regSP))
+	dumpFP = 8 * slices.Index(host.Processor.Dump, arch.Reg(regFP))
+)
+
+// follow returns the program counters of a stack, which are valid until the next call.
+func (w *walks) follow(regs, stack []byte, code lookup) ([]uint64, unwind.End) {
+	if w.pcs == nil {
+		w.pcs = make([]uint64, 0, maxFrames)
 	}
-	m, bias := sn.module(pc)
+	r := firstRegisters(regs)
+	pcs, end := unwind.Walk(r, &unwind.Memory{Base: r.SP, Bytes: stack}, code.rule, w.pcs[:0])
+	if end == unwind.Special {
+		pcs, end = unwindAll(regs, stack, code.file, w.pcs[:0])
+	}
+	return pcs, end
+}
+
+// firstRegisters are the registers that a walk begins with.
+func firstRegisters(regs []byte) unwind.Registers {
+	word := func(at int) uint64 { return binary.LittleEndian.Uint64(regs[at:]) }
+	return unwind.Registers{PC: word(dumpPC), SP: word(dumpSP), FP: word(dumpFP)}
+}
+
+// rule is the rule at an address.
+func (im *Image) rule(addr uint64) unwind.Rule {
+	w := &im.walks
+	if w.rules == nil {
+		w.rules = make([]cachedRule, ruleCache)
+	}
+	c := &w.rules[(addr^addr>>12)%ruleCache]
+	if c.addr == addr && addr != 0 {
+		return c.rule
+	}
+	m, bias := im.File(addr)
 	if m == nil {
-		return next, false, false
+		return unwind.Rule(unwind.None) // it may be mapped later
 	}
-	rule, err := m.Unwind(pc - bias)
-	if err != nil || rule.CFA == nil {
-		return byFramePointer(f, sn)
-	}
-	cfa, ok := evalOps(rule.CFA, f, sn, bias, nil)
-	if !ok {
-		return next, false, false
-	}
-	next = *f
-	for n := range next.known {
-		r, has := rule.Regs[n]
-		if !has {
-			next.known[n] = f.known[n] && preserved[n]
-			continue
-		}
-		next.reg[n], next.known[n] = recover1(&r, n, cfa, f, sn, bias)
-	}
-	if _, has := rule.Regs[regSP]; !has {
-		next.reg[regSP], next.known[regSP] = cfa, true
-	}
-	return next, rule.Signal, next.known[regPC]
+	*c = cachedRule{addr, m.UnwindTable().Find(addr - bias)}
+	return c.rule
 }
 
-// recover1 applies one register's rule.
-func recover1(r *cfi.RegRule, n int, cfa uint64, f *frame, sn *snapshot, bias uint64) (uint64, bool) {
-	switch r.Kind {
-	case cfi.SameValue:
-		return f.reg[n], f.known[n]
-	case cfi.AtCFA:
-		return sn.word(cfa + uint64(r.Offset))
-	case cfi.IsCFA:
-		return cfa + uint64(r.Offset), true
-	case cfi.InOther:
-		if r.Reg < 0 || r.Reg >= len(f.reg) {
-			return 0, false
-		}
-		return f.reg[r.Reg], f.known[r.Reg]
-	case cfi.AtExpr, cfi.IsExpr:
-		v, ok := evalOps(r.Expr, f, sn, bias, &cfa)
-		if !ok || r.Kind == cfi.IsExpr {
-			return v, ok
-		}
-		return sn.word(v)
-	}
-	return 0, false
+// namer names addresses of an image.
+type namer interface {
+	Frames(pc uint64, caller bool) []debuginfo.Frame
+	rule(addr uint64) unwind.Rule
 }
 
-// byFramePointer takes rbp for the frame of a function that saved it.
-func byFramePointer(f *frame, sn *snapshot) (next frame, signal, ok bool) {
-	rbp := f.reg[regFP]
-	if !f.known[regFP] || rbp < f.reg[regSP] {
-		return next, false, false
+// named returns the frames of a stack, from those that are known.
+func (w *walks) named(pcs []uint64, end unwind.End, n namer) []debuginfo.Frame {
+	key := uint64(end)
+	for _, pc := range pcs {
+		key = (key ^ pc) * 0x9e3779b97f4a7c15
+		key ^= key >> 29
 	}
-	up, ok1 := sn.word(rbp)
-	ret, ok2 := sn.word(rbp + 8)
-	next.reg[regFP], next.known[regFP] = up, true
-	next.reg[regSP], next.known[regSP] = rbp+16, true
-	next.reg[regPC], next.known[regPC] = ret, true
-	return next, false, ok1 && ok2
-}
-
-// evalOps runs a location expression over a frame; initial is pushed first
-// (the CFA, for the rules of registers).
-func evalOps(ops []debuginfo.Op, f *frame, sn *snapshot, bias uint64, initial *uint64) (uint64, bool) {
-	var st []uint64
-	if initial != nil {
-		st = append(st, *initial)
+	if s := w.stacks[key]; s != nil && s.end == end && slices.Equal(s.pcs, pcs) {
+		return s.frames
 	}
-	for _, op := range ops {
-		switch op.Code {
-		case debuginfo.OpConst:
-			st = append(st, uint64(op.Arg))
-			continue
-		case debuginfo.OpAddr:
-			st = append(st, uint64(op.Arg)+bias)
-			continue
-		case debuginfo.OpReg:
-			if op.Arg < 0 || op.Arg >= int64(len(f.reg)) || !f.known[op.Arg] {
-				return 0, false
-			}
-			st = append(st, f.reg[op.Arg])
-			continue
+	s := &stack{pcs: slices.Clone(pcs), end: end}
+	exact := true
+	for _, pc := range pcs {
+		at := pc
+		if !exact {
+			at--
 		}
-		if len(st) == 0 {
-			return 0, false
-		}
-		top := &st[len(st)-1]
-		switch op.Code {
-		case debuginfo.OpAddConst:
-			*top += uint64(op.Arg)
-			continue
-		case debuginfo.OpDeref:
-			v, ok := sn.word(*top)
-			if !ok || op.Arg != 8 {
-				return 0, false
-			}
-			*top = v
-			continue
-		case debuginfo.OpDup:
-			st = append(st, *top)
-			continue
-		}
-		fn := binary2[op.Code]
-		if fn == nil || len(st) < 2 {
-			return 0, false
-		}
-		st[len(st)-2] = fn(st[len(st)-2], *top)
-		st = st[:len(st)-1]
+		signal := n.rule(at).Kind() == unwind.Signal // a handler returns to its first instruction
+		s.frames = append(s.frames, n.Frames(pc, !exact && !signal)...)
+		exact = signal
 	}
-	if len(st) == 0 {
-		return 0, false
+	if len(s.frames) > 0 {
+		s.frames[len(s.frames)-1].Cut = end.String()
 	}
-	return st[len(st)-1], true
-}
-
-// binary2 are the two-operand operations that call frame information uses (the
-// procedure linkage table's rule needs and, ge, shl, plus).
-var binary2 = map[debuginfo.OpCode]func(a, b uint64) uint64{
-	debuginfo.OpAdd: func(a, b uint64) uint64 { return a + b },
-	debuginfo.OpSub: func(a, b uint64) uint64 { return a - b },
-	debuginfo.OpMul: func(a, b uint64) uint64 { return a * b },
-	debuginfo.OpAnd: func(a, b uint64) uint64 { return a & b },
-	debuginfo.OpOr:  func(a, b uint64) uint64 { return a | b },
-	debuginfo.OpXor: func(a, b uint64) uint64 { return a ^ b },
-	debuginfo.OpShl: func(a, b uint64) uint64 { return a << b },
-	debuginfo.OpShr: func(a, b uint64) uint64 { return a >> b },
-	debuginfo.OpEq:  func(a, b uint64) uint64 { return truth(a == b) },
-	debuginfo.OpNe:  func(a, b uint64) uint64 { return truth(a != b) },
-	debuginfo.OpLt:  func(a, b uint64) uint64 { return truth(int64(a) < int64(b)) },
-	debuginfo.OpLe:  func(a, b uint64) uint64 { return truth(int64(a) <= int64(b)) },
-	debuginfo.OpGt:  func(a, b uint64) uint64 { return truth(int64(a) > int64(b)) },
-	debuginfo.OpGe:  func(a, b uint64) uint64 { return truth(int64(a) >= int64(b)) },
-}
-
-func truth(b bool) uint64 {
-	if b {
-		return 1
+	w.frames += len(s.frames)
+	if w.stacks == nil || w.frames > maxStackFrames {
+		w.stacks, w.frames = map[uint64]*stack{}, len(s.frames)
 	}
-	return 0
+	w.stacks[key] = s
+	return s.frames
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/frame"
+	"github.com/jalon-trace/jalon/internal/unwind"
 )
 
 // Unwind finds the rule for vaddr. The error says that the module has no call
@@ -25,6 +26,17 @@ func (m *Module) unwind(vaddr uint64) (*frame.Rule, error) {
 		return nil, fmt.Errorf("no call frame information for address %#x of %s", vaddr, m.path)
 	}
 	return f.Rule(vaddr)
+}
+
+// UnwindTable is the compact form of the module's call frame information, made when it is first
+// asked for; nil where there is none.
+func (m *Module) UnwindTable() *unwind.Table {
+	defer m.guard(nil)()
+	if !m.walkHas {
+		m.walkHas = true
+		m.walk = unwind.Compile(m.frames())
+	}
+	return m.walk
 }
 
 // frames is the module's call frame information: .eh_frame is in the module itself,

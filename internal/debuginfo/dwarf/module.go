@@ -12,6 +12,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/frame"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/index"
 	"github.com/jalon-trace/jalon/internal/debuginfo/elf"
+	"github.com/jalon-trace/jalon/internal/unwind"
 )
 
 // Options say where debug information is looked for.
@@ -56,7 +57,9 @@ type Module struct {
 	idxRead bool
 	cfi     *frame.Table
 	rules   recent[*frame.Rule] // of Unwind
-	named   recent[codeName]    // of Symbolize
+	walk    *unwind.Table       // see UnwindTable
+	walkHas bool
+	named   recent[codeName] // of Symbolize
 	types   typeCache
 	pads    *[]uint64 // see AllLandingPads
 	padsErr error

@@ -89,14 +89,11 @@ func (e *Engine) Symbol(addr uint64) string {
 }
 
 // Unwind gives the frames of a $bt field.
-func (e *Engine) Unwind(v *event.Value) (out []debuginfo.Frame) {
+func (e *Engine) Unwind(v *event.Value) []debuginfo.Frame {
 	if e.mods.space == nil {
 		return nil
 	}
-	for i, pc := range image.Unwind(v.Data, v.Stack, e.mods.space.File) {
-		out = append(out, e.mods.space.Frames(pc, i > 0)...)
-	}
-	return out
+	return e.mods.space.Unwind(v.Data, v.Stack)
 }
 
 // HasLinker reports whether a program at its first instruction has ld.so mapped

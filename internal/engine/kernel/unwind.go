@@ -5,10 +5,8 @@ import (
 	"slices"
 
 	"github.com/jalon-trace/jalon/internal/arch/host"
-	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/format"
-	"github.com/jalon-trace/jalon/internal/image"
 )
 
 // Unwind gives the frames of a stack that was recorded: return addresses that the kernel
@@ -18,6 +16,5 @@ func (e *Engine) Unwind(ev *event.Event, v *event.Value) []format.Frame {
 		return e.Frames(ev, v)
 	}
 	e.Hit(ev, binary.LittleEndian.Uint64(v.Data[8*slices.Index(host.Processor.Dump, host.Processor.PC):])) // see event.Regs
-	pcs := image.Unwind(v.Data, v.Stack, func(addr uint64) (*dwarf.Module, uint64) { return e.Module(ev, addr) })
-	return e.UserFrames(ev, pcs)
+	return e.user.Unwind(ev.Pid, v.Data, v.Stack)
 }

@@ -2,6 +2,7 @@ package frame
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
@@ -14,10 +15,12 @@ type row struct {
 	cfaReg  int
 	cfaOff  int64
 	cfaExpr []byte
-	regs    map[int]setting
+	regs    []setting
 }
 
+// setting is the rule of the register of that number.
 type setting struct {
+	n    int
 	kind RuleKind
 	off  int64
 	reg  int
@@ -26,11 +29,30 @@ type setting struct {
 
 func (r *row) copy() row {
 	c := *r
-	c.regs = make(map[int]setting, len(r.regs))
-	for k, v := range r.regs {
-		c.regs[k] = v
-	}
+	c.regs = slices.Clone(r.regs)
 	return c
+}
+
+// find is the rule of a register; nil: it has none. Rows have few.
+func (r *row) find(n int) *setting {
+	for i := range r.regs {
+		if r.regs[i].n == n {
+			return &r.regs[i]
+		}
+	}
+	return nil
+}
+
+func (r *row) set(s setting) {
+	if old := r.find(s.n); old != nil {
+		*old = s
+	} else {
+		r.regs = append(r.regs, s)
+	}
+}
+
+func (r *row) drop(n int) {
+	r.regs = slices.DeleteFunc(r.regs, func(s setting) bool { return s.n == n })
 }
 
 // machine runs call frame instructions until the location passes pc.
@@ -43,6 +65,7 @@ type machine struct {
 	loc    uint64
 	pc     uint64
 	past   bool
+	each   func(hi uint64) // if not nil: called for each row, which ends at hi, before the location moves on
 	err    error
 }
 
@@ -51,7 +74,7 @@ const maxRemembered = 64
 
 // Rule computes the row for pc.
 func (f *Entry) Rule(pc uint64) (*Rule, error) {
-	x := &machine{c: f.c, loc: f.Lo, lo: f.Lo, hi: f.Hi, pc: pc, row: row{cfaReg: -1, regs: map[int]setting{}}}
+	x := &machine{c: f.c, loc: f.Lo, lo: f.Lo, hi: f.Hi, pc: pc, row: row{cfaReg: -1}}
 	x.run(f.c.init)
 	x.init = x.row.copy()
 	x.run(f.insts)
@@ -79,14 +102,14 @@ func (x *machine) result() (*Rule, error) {
 			r.CFA = append(r.CFA, debuginfo.Op{Code: debuginfo.OpAddConst, Arg: x.row.cfaOff})
 		}
 	}
-	for n, raw := range x.row.regs {
+	for _, raw := range x.row.regs {
 		rule := RegRule{Kind: raw.kind, Offset: raw.off, Reg: raw.reg}
 		if raw.expr != nil {
 			if rule.Expr, rule.Why = env.Word(raw.expr, r.CFA); rule.Why != "" {
 				rule.Kind, rule.Expr = NoLocation, nil
 			}
 		}
-		r.Regs[n] = rule
+		r.Regs[raw.n] = rule
 	}
 	return r, nil
 }
@@ -125,6 +148,9 @@ func (x *machine) moveTo(loc uint64) {
 		x.err = fmt.Errorf("the call frame information at %#x goes backwards", x.loc)
 		return
 	}
+	if x.each != nil && loc > x.loc && x.loc < x.hi {
+		x.each(min(loc, x.hi))
+	}
 	if loc > x.pc {
 		x.hi, x.past = min(x.hi, loc), true
 		return
@@ -137,15 +163,17 @@ const maxCFIReg = 1 << 10
 
 func (x *machine) set(reg uint64, r setting) {
 	if reg < maxCFIReg {
-		x.row.regs[int(reg)] = r
+		r.n = int(reg)
+		x.row.set(r)
 	}
 }
 
 func (x *machine) restore(reg uint64) {
-	if r, ok := x.init.regs[int(min(reg, maxCFIReg))]; ok {
-		x.row.regs[int(reg)] = r
+	n := int(min(reg, maxCFIReg))
+	if r := x.init.find(n); r != nil {
+		x.row.set(*r)
 	} else {
-		delete(x.row.regs, int(min(reg, maxCFIReg)))
+		x.row.drop(n)
 	}
 }
 

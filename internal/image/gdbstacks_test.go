@@ -1,0 +1,230 @@
+package image
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jalon-trace/jalon/internal/arch/host"
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
+	"github.com/jalon-trace/jalon/internal/unwind"
+)
+
+// recorded is a stack as GDB found it.
+type recorded struct {
+	regs, stack []byte
+	pcs         []uint64 // of GDB's frames
+}
+
+// stackPrograms are optimised programs of several compilers.
+var stackPrograms = []struct {
+	name  string
+	build []string // and the output
+}{
+	{"gcc", []string{"gcc", "-O2", "-mavx2", "testdata/stacks/work.c", "-lm", "-o"}},
+	{"clang", []string{"clang", "-O2", "testdata/stacks/work.c", "-lm", "-o"}},
+	{"go", []string{"go", "build", "-o"}},
+	{"rust", []string{"rustc", "-O", "testdata/stacks/work.rs", "-o"}},
+}
+
+// recordStacks runs a program under GDB and gives n of its stacks, and its image while it exists.
+func recordStacks(t testing.TB, build []string, n int, use func(*Image, []recorded)) {
+	t.Helper()
+	dir := t.TempDir()
+	prog, file := filepath.Join(dir, "prog"), filepath.Join(dir, "stacks")
+	args := append(slices.Clone(build), prog)
+	if args[0] == "go" {
+		args = append(args, "./testdata/stacks/gowork")
+	}
+	if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", args, err, out)
+	}
+	var names []string
+	for _, r := range host.Processor.Dump {
+		names = append(names, host.Processor.Register(r).Name)
+	}
+	cmd := exec.Command("gdb", "-nx", "-batch", "-x", "testdata/stacks/stacks.py", prog)
+	cmd.Env = append(os.Environ(), fmt.Sprint("COUNT=", n), "REGISTERS="+strings.Join(names, " "), "STACKS="+file)
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		in.Close()
+		_ = cmd.Wait()
+	}()
+	pid := 0
+	for sc := bufio.NewScanner(out); pid == 0 && sc.Scan(); {
+		fmt.Sscanf(sc.Text(), "PID %d", &pid)
+	}
+	if pid == 0 {
+		t.Fatalf("GDB recorded nothing: %s", errs.String())
+	}
+	files := NewFiles(dwarf.Options{NoCache: true})
+	defer files.Close()
+	im, err := OfProcess(pid, files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	use(im, readStacks(t, file))
+}
+
+func readStacks(t testing.TB, file string) (list []recorded) {
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r := bufio.NewReaderSize(f, 1<<20)
+	word := func() (n uint64) {
+		if err = binary.Read(r, binary.LittleEndian, &n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for {
+		s := recorded{regs: make([]byte, 8*len(host.Processor.Dump))}
+		if _, err := io.ReadFull(r, s.regs); err == io.EOF {
+			return list
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		s.stack = make([]byte, word())
+		if _, err := io.ReadFull(r, s.stack); err != nil {
+			t.Fatal(err)
+		}
+		for range word() {
+			s.pcs = append(s.pcs, word())
+		}
+		list = append(list, s)
+	}
+}
+
+// physical are the pcs of frames that are not inlined.
+func physical(frames []debuginfo.Frame) (pcs []uint64, cut string) {
+	for i := range frames {
+		if !frames[i].Inlined {
+			pcs = append(pcs, frames[i].PC)
+		}
+		cut = frames[i].Cut
+	}
+	return pcs, cut
+}
+
+// TestStacksAsGDB stops programs of four compilers at random instructions, in libraries and signal handlers
+// too. The frames are those that GDB finds, or fewer, and then the last one says why. JALON_FULL takes 100,000
+// stacks.
+func TestStacksAsGDB(t *testing.T) {
+	n := 100
+	if os.Getenv("JALON_FULL") != "" {
+		n = 25000
+	}
+	for _, p := range stackPrograms {
+		t.Run(p.name, func(t *testing.T) {
+			recordStacks(t, p.build, n, func(im *Image, list []recorded) {
+				if len(list) != n {
+					t.Fatalf("%d stacks of %d", len(list), n)
+				}
+				equal, inFull, reasons, ends := 0, 0, map[string]int{}, map[unwind.End]int{}
+				for i := range list {
+					s := &list[i]
+					_, end := im.walks.follow(s.regs, s.stack, lookup{im.rule, im.File})
+					ends[end]++
+					r := firstRegisters(s.regs)
+					if _, end := unwind.Walk(r, &unwind.Memory{Base: r.SP, Bytes: s.stack}, im.rule, make([]uint64, 0, maxFrames)); end == unwind.Special {
+						inFull++
+					}
+					pcs, cut := physical(im.Unwind(s.regs, s.stack))
+					if slices.Equal(pcs, realFrames(im, s.pcs)) {
+						equal++
+						continue
+					}
+					why := classify(pcs, s.pcs, cut)
+					if reasons[why]++; reasons[why] <= 2 {
+						t.Logf("%s\n  jalon %#x %s\n  gdb   %#x\n %v", why, pcs, cut, s.pcs, im.Unwind(s.regs, s.stack))
+					}
+				}
+				t.Logf("%d of %d stacks are GDB's; %d needed the information in full; others: %v; ends: %v", equal, n, inFull, reasons, ends)
+				if inFull*10 > n {
+					t.Errorf("%d of %d stacks cannot be walked by the tables", inFull, n)
+				}
+				if (n-equal)*1000 > n {
+					t.Errorf("only %d of %d stacks are GDB's", equal, len(list))
+				}
+			})
+		})
+	}
+}
+
+// realFrames leaves out what GDB shows behind the outermost frame of Go's threads: a caller at 0, or in no code.
+func realFrames(im *Image, pcs []uint64) []uint64 {
+	for i := 1; i < len(pcs); i++ {
+		if pcs[i] == 0 || !im.IsCode(pcs[i]-1) {
+			return pcs[:i]
+		}
+	}
+	return pcs
+}
+
+// classify says how a stack differs from GDB's.
+func classify(ours, gdb []uint64, cut string) string {
+	common := 0
+	for common < min(len(ours), len(gdb)) && ours[common] == gdb[common] {
+		common++
+	}
+	switch {
+	case common == len(ours) && cut != "":
+		return "shorter: " + cut
+	case common == len(ours):
+		return "shorter, and does not say so"
+	case common == len(gdb):
+		return "GDB's is shorter"
+	}
+	return "different"
+}
+
+// BenchmarkUnwind is what a recorded stack costs: by the tables with its names, by the tables, and by the
+// call frame information in full.
+func BenchmarkUnwind(b *testing.B) {
+	recordStacks(b, stackPrograms[0].build, 50, func(im *Image, list []recorded) {
+		frames := 0
+		for i := range list {
+			frames += len(list[i].pcs)
+		}
+		for _, c := range []struct {
+			name string
+			run  func(s *recorded)
+		}{
+			{"named", func(s *recorded) { im.Unwind(s.regs, s.stack) }},
+			{"tables", func(s *recorded) { im.walks.follow(s.regs, s.stack, lookup{im.rule, im.File}) }},
+			{"full", func(s *recorded) { unwindAll(s.regs, s.stack, im.File, make([]uint64, 0, maxFrames)) }},
+		} {
+			for i := range list {
+				c.run(&list[i])
+			}
+			b.Run(c.name, func(b *testing.B) {
+				for i := range b.N {
+					c.run(&list[i%len(list)])
+				}
+				b.ReportMetric(float64(frames)/float64(len(list)), "frames/op")
+			})
+		}
+	})
+}

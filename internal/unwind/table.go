@@ -1,0 +1,58 @@
+package unwind
+
+// Table is the rules of a module by its own addresses (vaddr). It does not change.
+//
+// A row holds from its start to that of the next. The index divides the addresses into
+// buckets of equal size, so that few rows are compared: first[b] is the number of the row that holds at
+// the start of bucket b.
+type Table struct {
+	base, end uint64 // what the rows cover
+	starts    []uint32
+	rules     []Rule
+	shift     uint8
+	first     []uint32
+}
+
+// rowsPerBucket is about how many rows begin in a bucket.
+const rowsPerBucket = 4
+
+// index makes the buckets.
+func (t *Table) index() {
+	span := t.end - t.base
+	for t.shift = 4; span>>t.shift > uint64(len(t.starts)/rowsPerBucket)+1; t.shift++ {
+	}
+	n := span>>t.shift + 1
+	t.first = make([]uint32, n+1)
+	at := 0
+	for b := range t.first {
+		for at+1 < len(t.starts) && uint64(t.starts[at+1]) <= uint64(b)<<t.shift {
+			at++
+		}
+		t.first[b] = uint32(at)
+	}
+}
+
+// Rows returns how many rows there are.
+func (t *Table) Rows() int { return len(t.starts) }
+
+// Size returns the bytes of memory of the table.
+func (t *Table) Size() int { return 8*len(t.starts) + 4*len(t.first) }
+
+// Find returns the rule at an address of the module.
+func (t *Table) Find(vaddr uint64) Rule {
+	if t == nil || vaddr < t.base || vaddr >= t.end {
+		return Rule(None)
+	}
+	off := vaddr - t.base
+	b := off >> t.shift
+	lo, hi := t.first[b], t.first[b+1]
+	for lo < hi { // the last row that starts at or before off
+		mid := (lo + hi + 1) / 2
+		if uint64(t.starts[mid]) <= off {
+			lo = mid
+		} else {
+			hi = mid - 1
+		}
+	}
+	return t.rules[lo]
+}
