@@ -22,6 +22,10 @@ func classify([]byte) insn { missing(); return insn{} }
 
 func (p *stepper) fixStep(*task, insnKind) { missing() }
 
+func (p *stepper) unstep(*task) {}
+
+func trapFlag(*Regs) bool { missing(); return false }
+
 func (p *stepper) doPopf(*task, *Regs) bool { missing(); return false }
 
 func (p *breakpoints) emulateAt(*task, *Regs, uint64) bool { missing(); return false }

@@ -140,13 +140,15 @@ type stopState struct {
 	leaves   bool // asked to halt
 	step     bool // for the user, until the pc leaves [lo, hi)
 	lo, hi   uint64
-	inner    bool   // internal single steps, see OnStepped
-	from     uint64 // the pc, as shown, where the present step began
-	copyAt   uint64 // where in generated code the copy of the instruction at from is; 0: in the program itself
-	back     bool   // at copyAt is no more than a jump to from
-	stepping bool   // resumed last by PTRACE_SINGLESTEP
-	insn     insnKind
-	stepDone bool // a step is made, and not looked at yet
+	inner    bool     // internal single steps, see OnStepped
+	from     uint64   // the pc, as shown, where the present step began
+	copyAt   uint64   // where in generated code the copy of the instruction at from is; 0: in the program itself
+	back     bool     // at copyAt is no more than a jump to from
+	stepping bool     // resumed last by PTRACE_SINGLESTEP, and its trap may still come
+	insn     insnKind // the instruction of that step
+	at       uint64   // its address
+	ownFlag  bool     // the program had set the trap flag itself
+	stepDone bool     // a step is made, and not looked at yet
 
 	why     *Stop  // to be reported as soon as the thread's pc is a user address
 	pending []Stop // came while it was stopped already: reported when it is resumed

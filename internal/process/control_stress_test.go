@@ -2,20 +2,32 @@ package process
 
 import (
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
 // TestControlStress halts, resumes, steps, stops the world, injects calls, and
 // removes and inserts breakpoints, while threads run into breakpoints that let them
 // go on. Every hit counts once, and the program notices nothing.
 func TestControlStress(t *testing.T) {
-	const threads, count = 6, 200
-	for seed := range uint64(2) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+	const workers, count = 6, 100
+	for _, c := range []struct {
+		name  string
+		seed  uint64
+		limit time.Duration // of exclusive steps; 0: the usual ones
+	}{{"0", 0, 0}, {"1", 1, 0}, {"0, interrupted", 0, time.Microsecond}, {"1, interrupted", 1, time.Microsecond}} {
+		t.Run(c.name, func(t *testing.T) {
+			seed := c.seed
+			if c.limit != 0 { // exclusive steps are interrupted before, in and behind an instruction
+				was, ready := exclusiveLimit, readyLimit
+				exclusiveLimit, readyLimit = c.limit, c.limit
+				defer func() { exclusiveLimit, readyLimit = was, ready }()
+			}
 			hits := map[uint64]int{}
 			left := 0
 			verdict := BreakVerdict(BreakGo + BreakVerdict(seed%2))
@@ -23,7 +35,7 @@ func TestControlStress(t *testing.T) {
 			tr, d := newTrampoline(t, seed < 1, Control{
 				OnBreak:   func(tid int, addr uint64) BreakVerdict { hits[addr]++; return verdict },
 				OnStepped: func(tid int) bool { left = (left + 1) % 3; return left != 0 },
-			}, threads, count)
+			}, workers, count)
 			d.insert(tr.site)
 			d.resumeAll()
 			rounds := d.shake(t, rand.New(rand.NewPCG(seed, 0)))
@@ -33,12 +45,47 @@ func TestControlStress(t *testing.T) {
 			if out := d.r.out.all(); out != "bad 0\n" {
 				t.Errorf("%q", out)
 			}
-			if n := hits[tr.site]; n != threads*count {
+			if n := hits[tr.site]; n != workers*count {
 				t.Errorf("%d hits", n)
 			}
 			t.Logf("%d rounds", rounds)
 		})
 	}
+}
+
+// TestControlStepNotMade: a thread that is stopped before it has executed the popf that it was
+// to step over has no trap flag.
+func TestControlStepNotMade(t *testing.T) {
+	prog := controlProg(t)
+	d := startControl(t, Control{}, prog, "insns")
+	at := symbol(t, prog, "the_pushf")
+	d.insert(at)
+	d.resumeAll()
+	s := d.expect(StopBreakpoint)
+	d.remove(at)
+	var b [1]byte
+	for range 10 {
+		if must(d.ReadMemory(d.pc(s.TID), b[:])); b[0] == 0x9d {
+			break
+		}
+		d.step(s.TID)
+	}
+	popf := d.pc(s.TID)
+	must(0, d.do(func() error {
+		t := d.threads.Get(s.TID)
+		d.debugger.prepare(t, Resumption{TID: s.TID, Step: true})
+		t.dbg.leaves = true // a halt that was asked for already
+		t.Hold &^= threads.HoldDebug
+		d.world.resume(t)
+		return nil
+	}))
+	d.expect(StopHalted)
+	regs := must(d.GetGeneral(s.TID))
+	if b[0] != 0x9d || regs.PC() != popf || trapFlag(&regs) {
+		t.Errorf("at %#x, %#x behind; flags %+v", regs.PC(), regs.PC()-popf, regs)
+	}
+	d.resumeAll()
+	d.expectEnd(0, "0 0 0\n")
 }
 
 // shake does what TestControlStress says until the program ends.

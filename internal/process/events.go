@@ -23,6 +23,9 @@ func (p *driver) handleReport(r threads.Report) {
 		}
 	}
 	t, do := p.threads.Report(r)
+	if t != nil && r.Kind != threads.Ended {
+		p.stepper.unstep(t)
+	}
 	p.execute(do)
 	if t == nil || r.Kind == threads.Ended {
 		return

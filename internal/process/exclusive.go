@@ -120,14 +120,25 @@ func (p *exclusive) runExclusively(t *task, req sys.How, temps map[uint64]bool, 
 	}()
 	sig := t.Sig
 	for range 100 {
-		// The trap of an earlier step can still wait.
-		d.stepping = req == sys.ByStep || d.stepping && pendingFault(t.TID)
-		if err := sys.Resume(t.TID, req, sig); err != nil {
+		how, fault := req, pendingFault(t.TID)
+		if fault {
+			how = sys.Free // see request
+		} else if d.stepping = false; how == sys.ByStep && p.stepper.arm(t) == insnPopf && sig != 0 {
+			d.stepping, t.Asked, how = false, true, sys.Free // see request
+			_ = sys.Interrupt(t.TID)                         // ESRCH: dying
+		}
+		if err := sys.Resume(t.TID, how, sig); err != nil {
 			return false
 		}
 		sig, t.Sig = 0, 0
 		t.State = threads.Running
-		ws, err := p.awaitSoon(t)
+		var ws unix.WaitStatus
+		var err error
+		if fault { // it comes before any instruction; an interrupt would come before it
+			ws, err = p.waits.await(t)
+		} else {
+			ws, err = p.awaitSoon(t)
+		}
 		if late = err == errTimeout; late {
 			p.world.interrupt(t)
 			ws, err = p.waits.await(t)
@@ -187,9 +198,6 @@ func (p *exclusive) stepOver(t *task) {
 		ok = p.runTo(t, addr+uint64(in.len), moved)
 	default:
 		ok = p.runExclusively(t, sys.ByStep, nil, moved)
-		if ok {
-			p.stepper.fixStep(t, in.kind)
-		}
 	}
 	if p.ctl.user[addr] && p.space.Err() == nil {
 		_ = p.space.WriteRaw(addr, []byte{memory.Int3}) // an error: the memory is gone
@@ -291,10 +299,7 @@ func (p *exclusive) runOut(t *task) {
 		pc := regs.PC()
 		ok := false
 		if len(c.Stops) == 0 {
-			in := p.stepper.insnAt(pc)
-			if ok = p.runExclusively(t, sys.ByStep, nil, func(r *Regs) bool { return r.PC() != pc }); ok {
-				p.stepper.fixStep(t, in.kind)
-			}
+			ok = p.runExclusively(t, sys.ByStep, nil, func(r *Regs) bool { return r.PC() != pc })
 		} else if temps, err := p.setTemps(c.Stops); err == nil {
 			ok = p.runExclusively(t, sys.Free, temps, func(r *Regs) bool {
 				c := p.debugger.where(r.PC())

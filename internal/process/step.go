@@ -57,28 +57,48 @@ func (p *stepper) request(t *task) sys.How {
 	if d.gen != p.ctl.gen {
 		_ = p.breakpoints.setWatches(t) // ESRCH: dying
 	}
+	// What an instruction has raised, such as the trap of a step behind a group-stop, comes
+	// before the next instruction. It would have to wait behind an interrupt, for ever if
+	// there is one after the other. And to the kernel another step would be one of the
+	// next instruction already, whose trap flag then is the program's (see fixStep).
+	if (d.leaves || d.step || d.inner || d.stepping) && pendingFault(t.TID) {
+		return sys.Free
+	}
+	d.stepping = false
 	if d.leaves { // it stops again before it executes anything
 		t.Asked = true
 		_ = sys.Interrupt(t.TID) // ESRCH: dying
 	}
-	// A step's trap can wait behind a group-stop: it is known when it comes.
-	d.stepping = d.stepping && pendingFault(t.TID)
 	step := (d.step || d.inner) && p.threads.Listed(t)
+	kind := insnOther
 	if step {
-		d.insn = insnOther
-		var regs Regs
-		if sys.GetRegs(t.TID, &regs) == nil {
-			d.insn = p.insnAt(regs.PC()).kind
-		}
+		kind = p.arm(t)
 	}
 	switch {
-	case d.call, p.ctl.opt.CatchSyscalls && p.threads.Listed(t) && (!step || d.insn == insnCall || t.Stop == threads.StopCall && d.entry):
+	case d.call, p.ctl.opt.CatchSyscalls && p.threads.Listed(t) && (!step || kind == insnCall || t.Stop == threads.StopCall && d.entry):
+		d.stepping = false
 		return sys.ToCall
+	case step && kind == insnPopf && t.Sig != 0:
+		// The handler's frame would have the trap flag: it stops in front of the handler
+		// by an interrupt, and steps from there.
+		d.stepping, t.Asked = false, true
+		_ = sys.Interrupt(t.TID) // ESRCH: dying
+		return sys.Free
 	case step:
-		d.stepping = true
 		return sys.ByStep
 	}
 	return sys.Free
+}
+
+// arm notes what a thread that is about to be resumed by a single step is to execute.
+func (p *stepper) arm(t *task) insnKind {
+	d := &t.dbg
+	d.stepping, d.insn = true, insnOther
+	var regs Regs
+	if sys.GetRegs(t.TID, &regs) == nil {
+		d.insn, d.at, d.ownFlag = p.insnAt(regs.PC()).kind, regs.PC(), trapFlag(&regs)
+	}
+	return d.insn
 }
 
 // stepTrap is the trap of a single step of ours.
@@ -89,11 +109,11 @@ func (p *stepper) stepTrap(t *task, regs *Regs) bool {
 	}
 	d.stepping = false
 	p.dispositions.repair(t, unix.SIGTRAP)
+	p.fixStep(t, d.insn)
 	if d.exclusive != nil {
 		d.exclusive.done = true
 		return true
 	}
-	p.fixStep(t, d.insn)
 	d.stepDone = true
 	if p.debugger.inside(t) {
 		p.exclusive.needExclusive(t)

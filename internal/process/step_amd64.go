@@ -55,6 +55,25 @@ func (p *stepper) fixStep(t *task, kind insnKind) {
 	_ = p.space.Write(regs.SP(), b[:]) // an error: it is dying
 }
 
+// trapFlag reports whether the program has set the trap flag: the kernel hides its own.
+func trapFlag(regs *Regs) bool { return regs.Eflags&sys.TrapFlag != 0 }
+
+// unstep: a thread has come to a stop. If it has not executed the popf that it was to step
+// over, it has a trap flag that the kernel takes for the program's (see fixStep), and
+// leaves there: after the popf the program would be ended by a SIGTRAP, and an injected
+// call or a handler would begin with it.
+func (p *stepper) unstep(t *task) {
+	d := &t.dbg
+	if !d.stepping || d.insn != insnPopf || d.ownFlag {
+		return
+	}
+	var regs Regs
+	if sys.GetRegs(t.TID, &regs) == nil && regs.PC() == d.at && trapFlag(&regs) && !pendingFault(t.TID) {
+		regs.Eflags &^= sys.TrapFlag
+		_ = sys.SetRegs(t.TID, &regs) // ESRCH: dying
+	}
+}
+
 // fixR11 clears it in r11, where syscall puts the flags.
 func fixR11(tid int, regs *Regs) {
 	if regs.R11&sys.TrapFlag != 0 && regs.R11 == regs.Eflags|sys.TrapFlag {
