@@ -105,22 +105,30 @@ type Processor struct {
 	// as the first of Args.
 	LargeResult Reg
 	HiddenArg   bool
-	// MemoryArgs: an aggregate that is too large for registers, or has no room in them, is
+	// CopiedArgs: an aggregate that is too large for registers, or has no room in them, is
 	// passed in memory: on the stack (false), or as a pointer to a copy (true).
 	CopiedArgs bool
 	// AlignArgs: an argument aligned to 16 bytes begins at an even register.
 	AlignArgs bool
 
-	// System calls.
-	CallNumber Reg
-	CallArgs   []Reg
-	CallResult Reg
+	// CallArgs are the arguments of system calls.
+	CallArgs []Reg
 
 	// Dump is the order of the words of $regs.
 	Dump []Reg
 	// TaskThreadPointer is the way from struct task_struct to the thread pointer that the
 	// kernel keeps.
 	TaskThreadPointer string
+	// TLSAbove: thread-local blocks are above the thread pointer, behind a header of
+	// TLSHeader bytes (Drepper's variant I), else below it (variant II).
+	TLSAbove  bool
+	TLSHeader uint64
+	// GuardedLoads: where a program of the kernel loads from a user address by an
+	// instruction, the kernel gives it 0, whatever the address is. Elsewhere such
+	// programs read by helpers only.
+	GuardedLoads bool
+	// CanDecode: package patch decodes this processor's instructions.
+	CanDecode bool
 	// Instructions are of this many bytes; 0: of different lengths.
 	InstructionBytes int
 }

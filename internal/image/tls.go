@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/jalon-trace/jalon/internal/arch/host"
 	debugelf "github.com/jalon-trace/jalon/internal/debuginfo/elf"
 	"github.com/jalon-trace/jalon/internal/procdir"
 )
@@ -38,8 +39,11 @@ func findThreadLocal(read Memory, auxv []byte, fsBase, offset, at uint64) (uint6
 	}
 	spaces, _ := LinkMaps(read, auxv) // none: there is the program's data only
 	if at == 0 || len(spaces) > 0 && len(spaces[0].List) > 0 && spaces[0].List[0].Addr == at {
-		distance, err := programBlock(read, auxv)
-		return fsBase - distance + offset, err
+		at, err := programBlock(read, auxv)
+		return fsBase + uint64(at) + offset, err
+	}
+	if err := ofLibraries(); err != nil {
+		return 0, err
 	}
 	module := findModule(spaces, at)
 	if module == nil {
@@ -47,6 +51,15 @@ func findThreadLocal(read Memory, auxv []byte, fsBase, offset, at uint64) (uint6
 	}
 	block, err := libraryBlock(read, spaces[0].List, module, fsBase)
 	return block + offset, err
+}
+
+// ofLibraries says why the thread-local data of libraries cannot be found: what libc keeps
+// of them is read as it lies below the thread pointer.
+func ofLibraries() error {
+	if host.Processor.TLSAbove {
+		return fmt.Errorf("thread-local data of libraries are not found on %s: only those of the program", host.Processor.Title)
+	}
+	return nil
 }
 
 func findModule(spaces []Namespace, at uint64) *LinkMap {
@@ -60,9 +73,8 @@ func findModule(spaces []Namespace, at uint64) *LinkMap {
 	return nil
 }
 
-// programBlock is how far below the thread pointer the program's block begins: its
-// size, and what makes it aligned as its segment is.
-func programBlock(read Memory, auxv []byte) (uint64, error) {
+// programBlock is the distance of the program's block from the thread pointer.
+func programBlock(read Memory, auxv []byte) (int64, error) {
 	p, err := readProgram(read, auxv)
 	if err != nil {
 		return 0, err
@@ -71,7 +83,7 @@ func programBlock(read Memory, auxv []byte) (uint64, error) {
 	if h == nil {
 		return 0, errors.New("the program has no thread-local data")
 	}
-	return debugelf.TLS{Vaddr: h.Vaddr, Memsz: h.Memsz, Align: h.Align}.Below(), nil
+	return debugelf.TLS{Vaddr: h.Vaddr, Memsz: h.Memsz, Align: h.Align}.Offset(host.Processor), nil
 }
 
 // libraryBlock finds the block of a library, by what glibc tells libthread_db, or
@@ -108,7 +120,10 @@ func (m *Module) TLSOffset() (int64, error) {
 		return 0, errors.New("the module has no thread-local storage")
 	}
 	if m.Exe {
-		return -int64(segment.Below()), nil
+		return segment.Offset(host.Processor), nil
+	}
+	if err := ofLibraries(); err != nil {
+		return 0, err
 	}
 	read, mem, err := m.image.Memory()
 	if err != nil {

@@ -165,6 +165,7 @@ var Processor = arch.Processor{
 	Saved:   dwarfs(RBX, RBP, R12, R13, R14, R15),
 	Args:    dwarfs(RDI, RSI, RDX, RCX, R8, R9),
 	Results: dwarfs(RAX, RDX), LargeResult: DwarfRAX, HiddenArg: true,
-	CallNumber: DwarfRAX, CallArgs: dwarfs(RDI, RSI, RDX, R10, R8, R9), CallResult: DwarfRAX,
+	CallArgs:  dwarfs(RDI, RSI, RDX, R10, R8, R9),
 	FlagNames: flagNames, Dump: dump(), TaskThreadPointer: "thread.fsbase",
+	GuardedLoads: true, CanDecode: true,
 }

@@ -77,16 +77,23 @@ func row(from, n int) (list []arch.Reg) {
 	return list
 }
 
-// Processor is arm64.
+// computed is the thread pointer, which is in no block of registers.
+var computed = []arch.Register{{
+	Name: "tpidr", DWARF: TPIDREL0, GDB: -1, Bytes: wordBytes, PtRegs: arch.Nowhere, Ptrace: arch.Nowhere, Sigcontext: arch.Nowhere,
+}}
+
+// Processor is arm64. GuardedLoads is not set: a user address may have a tag in its top
+// byte, and the kernel's guard (bpf_arch_uaddress_limit) compares it with the tag.
 var Processor = arch.Processor{
 	Name: "arm64", Title: "arm64", Machine: 183, // EM_AARCH64
-	Registers: registers(), Parts: parts(), Vector0: V0, Vectors: NumV,
+	Registers: registers(), Computed: computed, Parts: parts(), Vector0: V0, Vectors: NumV,
 	PC: PC, SP: SP, FP: FP, Flags: PState, ThreadPointer: TPIDREL0,
 	Link: LR, FrameColumns: 33,
 	Saved: row(19, 11), // x19-x28 and the frame pointer
 	Args:  row(0, 8), Results: row(0, 2), LargeResult: arch.NoReg, CopiedArgs: true, AlignArgs: true,
-	CallNumber: X8, CallArgs: row(0, 6), CallResult: X0,
+	CallArgs:          row(0, 6),
 	FlagNames:         []string{31: "N", 30: "Z", 29: "C", 28: "V", 9: "D", 8: "A", 7: "I", 6: "F"},
 	Dump:              append(row(0, NumGPR), SP, PC, PState),
 	TaskThreadPointer: "thread.uw.tp_value", InstructionBytes: 4,
+	TLSAbove: true, TLSHeader: 16,
 }

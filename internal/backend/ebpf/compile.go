@@ -100,7 +100,7 @@ func (c *Config) supports(in *ir.Instr) error {
 	case ir.Reg:
 		switch {
 		case in.Imm == ir.RegThread && c.Features.FSBase < 0:
-			return fmt.Errorf("register fs_base: its place in struct task_struct is not known on this kernel")
+			return fmt.Errorf("register %s: its place in struct task_struct is not known on this kernel", ir.RegName(in.Imm))
 		case in.Imm == ir.RegThread:
 		case !inPtRegs(c.processor(), in.Imm):
 			return fmt.Errorf("register %s: the kernel's programs cannot read it", ir.RegName(in.Imm))

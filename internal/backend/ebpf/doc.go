@@ -76,7 +76,7 @@ type Features struct {
 	RdonlyCast int32
 	// V4 says that the instruction set version 4 (sdiv, movsx, ...; Linux 6.6) may be used.
 	V4 bool
-	// FSBase is the offset of thread.fsbase in struct task_struct, TaskComm that
+	// FSBase is the offset of the thread pointer in struct task_struct, TaskComm that
 	// of comm; -1: not known.
 	FSBase, TaskComm int32
 	// Namespace is the PID namespace whose numbers are meant; nil: the first one.

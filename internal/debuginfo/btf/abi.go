@@ -14,14 +14,16 @@ import (
 // in the words that a BPF trampoline makes of them. The kernel uses no floating point, so
 // all is integers and aggregates of them.
 
-// entryPlaces says where parameters are before the first instruction of a function.
-func entryPlaces(params []Param) []debuginfo.Location {
-	return entryPlacesOf(host.Processor, params)
+// entryPlaces says where parameters are before the first instruction of a function with
+// this result; nil: void.
+func entryPlaces(params []Param, result *ctype.Type) []debuginfo.Location {
+	return entryPlacesOf(host.Processor, params, result)
 }
 
 // entryPlacesOf: on x86-64 the stack pointer points at the return address there (psABI
-// 3.2.3); on arm64 at the first argument in memory (AAPCS64 6.8.2).
-func entryPlacesOf(proc *arch.Processor, params []Param) []debuginfo.Location {
+// 3.2.3); on arm64 at the first argument in memory (AAPCS64 6.8.2). Where a result in
+// memory has its address passed as the first argument, the parameters come behind it.
+func entryPlacesOf(proc *arch.Processor, params []Param, result *ctype.Type) []debuginfo.Location {
 	out := make([]debuginfo.Location, len(params))
 	regs, stack := 0, proc.ReturnSlot
 	onStack := func(words, alignment int64) []debuginfo.Op {
@@ -31,6 +33,9 @@ func entryPlacesOf(proc *arch.Processor, params []Param) []debuginfo.Location {
 		at := stack
 		stack += words * 8
 		return []debuginfo.Op{{Code: debuginfo.OpReg, Arg: int64(proc.SP)}, {Code: debuginfo.OpAddConst, Arg: at}}
+	}
+	if result != nil && proc.HiddenArg && sized(result.Strip()) && returnedInMemory(proc, result.Strip()) {
+		regs++
 	}
 	lost := "" // set when a parameter's place is not known, nor those behind it
 	for i, p := range params {
@@ -97,13 +102,18 @@ func returnPlaceOf(proc *arch.Processor, t *ctype.Type) debuginfo.Location {
 		return debuginfo.Location{Unavailable: "floating point is not returned in a register that is recorded"}
 	case s.Size == 0:
 		return debuginfo.Location{Unavailable: "it has no bytes"}
-	case s.Size > 16 || inMemoryClass(proc, s):
+	case returnedInMemory(proc, s):
 		if proc.LargeResult == arch.NoReg {
 			return debuginfo.Location{Unavailable: "it is in memory, and no register has its address after the return"}
 		}
 		return debuginfo.Location{Pieces: inMemory(debuginfo.Op{Code: debuginfo.OpReg, Arg: int64(proc.LargeResult)})}
 	}
 	return debuginfo.Location{Pieces: registers(proc.Results[:(s.Size+7)/8], s.Size)}
+}
+
+// returnedInMemory reports whether the caller provides the memory of a result.
+func returnedInMemory(proc *arch.Processor, t *ctype.Type) bool {
+	return t.Size > 16 || inMemoryClass(proc, t)
 }
 
 // sized reports whether a value of the type has a known size.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jalon-trace/jalon/internal/arch/amd64"
 	"github.com/jalon-trace/jalon/internal/arch/arm64"
 	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/ctype"
@@ -182,7 +183,7 @@ func checkABI(t *testing.T, k *Kernel, name string, state []byte) {
 	for i, p := range td.Elem.Params {
 		params = append(params, Param{fmt.Sprintf("p%d", i), p})
 	}
-	at := entryPlaces(params)
+	at := entryPlaces(params, nil)
 	next := 0
 	whole, haveArgs := together(params, at)
 	if len(params) > 0 && !haveArgs {
@@ -278,7 +279,7 @@ func TestArm64Places(t *testing.T) {
 		params = append(params, Param{Name: "p", Type: typ})
 	}
 	want := []string{"r0", "r2 r3", "*r4", "r5 r6", "r7", "sp+0", "sp+16", "sp+32"}
-	for i, l := range entryPlacesOf(&arm64.Processor, params) {
+	for i, l := range entryPlacesOf(&arm64.Processor, params, aggregate(3)) {
 		got := ""
 		for _, p := range l.Pieces {
 			switch {
@@ -293,6 +294,9 @@ func TestArm64Places(t *testing.T) {
 		if got != " "+want[i] {
 			t.Errorf("parameter %d:%s, want %s", i, got, want[i])
 		}
+	}
+	if l := entryPlacesOf(&amd64.Processor, params[:1], aggregate(3))[0]; l.Pieces[0].Reg != int(amd64.RSI.DWARF()) {
+		t.Errorf("x86-64, behind the address of the result: %+v", l)
 	}
 	if l := returnPlaceOf(&arm64.Processor, aggregate(2)); len(l.Pieces) != 2 || l.Pieces[1].Reg != 1 {
 		t.Errorf("two words are returned in %v", l)

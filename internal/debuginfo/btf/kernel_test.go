@@ -123,7 +123,7 @@ func TestEveryFunction(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		for i, l := range entryPlaces(f.Params) {
+		for i, l := range entryPlaces(f.Params, f.Result) {
 			if len(l.Pieces) == 0 {
 				lost[l.Unavailable]++
 			} else if f.Params[i].Name != "" {

@@ -20,7 +20,7 @@ func (k *Kernel) EntryScope(fn, module string) debuginfo.Scope {
 	if f == nil {
 		return s
 	}
-	at := entryPlaces(f.Params)
+	at := entryPlaces(f.Params, f.Result)
 	s.setArgs(f.Params, at)
 	if loc, ok := together(f.Params, at); ok {
 		s.set("args", argsType(f.Params), loc)

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"sort"
 
+	"github.com/jalon-trace/jalon/internal/arch/arm64"
+	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/line"
 )
 
-// GDB 13's rules for the end of a function's prologue on amd64. Places named by
-// function or line use them, so that both tools stop at the same addresses.
+// GDB 13's rules for the end of a function's prologue. Places named by function or line
+// use them, so that both tools stop at the same addresses.
 
 // locationsValid reports whether GDB trusts variable locations from the first
 // instruction on and skips no prologue: GCC with location lists in the unit.
@@ -78,7 +80,7 @@ func (m *Module) prologueEnd(start uint64, f *fn) (uint64, prologueLine) {
 	if pc, ok := m.markedEnd(start); ok {
 		return pc, prologueLine{m.lineAt(pc), true}
 	}
-	pc := m.amd64SkipPrologue(start)
+	pc := m.afterFrame(start)
 	body := m.lineAt(pc)
 	if body.PC != pc && m.sameFunc(f, pc, body.End) {
 		pc = body.End
@@ -149,13 +151,19 @@ func (m *Module) firstLinePC(pc uint64, f *fn) uint64 {
 	return pc
 }
 
-// amd64SkipPrologue steps over the frame set-up: by the lines for LLVM, by the
-// instructions otherwise.
-func (m *Module) amd64SkipPrologue(start uint64) uint64 {
-	if u := m.unitFor(start); u != nil && u.whole().head().llvm {
+// afterFrame steps over the frame set-up. GDB goes by the lines for LLVM on x86-64
+// (amd64_skip_prologue) and for all compilers on arm64 (aarch64_skip_prologue), else by the
+// instructions. Those of arm64 are not read here: a function without lines keeps its start.
+func (m *Module) afterFrame(start uint64) uint64 {
+	u := m.unitFor(start)
+	byLines := host.Processor == &arm64.Processor
+	if u != nil && (byLines || u.whole().head().llvm) {
 		if pc := m.prologueByLines(start); pc != 0 {
 			return max(start, pc)
 		}
+	}
+	if byLines {
+		return start
 	}
 	pc, framed := m.analyzePrologue(start)
 	if !framed {

@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/jalon-trace/jalon/internal/arch"
 	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/openfile"
 )
@@ -238,6 +239,17 @@ func (f *File) Segments() []Segment { return f.segments }
 
 // TLS is a file's thread-local segment (PT_TLS).
 type TLS struct{ Vaddr, Memsz, Align uint64 }
+
+// Offset is the distance of the segment's block from the thread pointer where the file is
+// the program. Above the thread pointer (variant I) the block begins at the first address
+// behind the header that is aligned as the segment is.
+func (t TLS) Offset(p *arch.Processor) int64 {
+	if !p.TLSAbove {
+		return -int64(t.Below())
+	}
+	mask := max(t.Align, 1) - 1
+	return int64(p.TLSHeader + (t.Vaddr-p.TLSHeader)&mask)
+}
 
 // Below is how far below the thread pointer the segment's block begins where the file is
 // the program (Drepper, ELF Handling For Thread-Local Storage, variant II): its size, and

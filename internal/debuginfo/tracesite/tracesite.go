@@ -7,7 +7,7 @@
 // event is recorded, while the registers still have the function's values. Without that table (in an image
 // without sections) the same places are found by disassembly around calls of the listeners.
 //
-// Import rule: tracesite imports debuginfo/elf and patch only.
+// Import rule: tracesite imports arch/host, debuginfo/elf and patch only.
 package tracesite
 
 import (
@@ -19,6 +19,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/debuginfo/elf"
 	"github.com/jalon-trace/jalon/internal/patch"
 )
@@ -87,6 +88,9 @@ func Find(f *elf.File) (sites *Sites, err error) {
 			panic(r)
 		}
 	}()
+	if !host.Processor.CanDecode {
+		return nil, fmt.Errorf("looking for tracepoints in %s: instructions of %s are not decoded", f.Path, host.Processor.Title)
+	}
 	k := newKernel(f)
 	if len(k.events) == 0 {
 		return nil, fmt.Errorf("looking for tracepoints in %s: %w", f.Path, ErrNoTracepoints)

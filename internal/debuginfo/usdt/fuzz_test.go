@@ -55,7 +55,7 @@ func (o *operand) text() string {
 }
 
 func (r register) text() string {
-	for n, x := range registers {
+	for n, x := range native.registers {
 		if x == r {
 			return n
 		}

@@ -6,10 +6,11 @@
 // three strings (provider, name, arguments). The arguments are assembler
 // operands, each with a size: "-4@%edi 8@-80(%rbx) 4@$5".
 //
-// Files: note: the section. operand, number, regs: the grammar of arguments.
+// Files: note: the section. operand, number, regs: the grammar of arguments; att and a64:
+// what x86-64 and arm64 have of their own.
 // place: operands as locations. scope: names at a probe.
 //
-// Import rule: usdt imports ctype, debuginfo and debuginfo/elf only.
+// Import rule: usdt imports arch and its processors, ctype, debuginfo and debuginfo/elf only.
 package usdt
 
 import (

@@ -16,8 +16,9 @@ type number struct {
 
 // parser reads one operand from the left.
 type parser struct {
-	s string
-	i int
+	s         string
+	i         int
+	registers map[string]register
 }
 
 func (p *parser) peek() byte {
@@ -54,12 +55,6 @@ func alnum(c byte) bool { return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20
 
 // symbolByte: bytes above 127 are UTF-8, which identifiers may have.
 func symbolByte(c byte) bool { return alnum(c) || c == '_' || c == '.' || c == '$' || c >= 0x80 }
-
-// regName reads "%name".
-func (p *parser) regName() string {
-	p.take('%')
-	return strings.ToLower(p.while(alnum))
-}
 
 // maxNesting limits nested parentheses in expressions.
 const maxNesting = 32

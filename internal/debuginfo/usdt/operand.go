@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/ctype"
 )
 
@@ -29,7 +30,7 @@ const (
 	opEmpty               // not parsed
 )
 
-// operand is one assembler operand in AT&T syntax.
+// operand is one assembler operand.
 type operand struct {
 	kind        opKind
 	reg         register // opReg
@@ -37,15 +38,29 @@ type operand struct {
 	disp        number   // opMem, opImm
 	base, index register // opMem: num is regNone if absent
 	scale       int64
+	signed      bool // opMem: the index is the low half of its register, sign-extended
 }
+
+// syntax is how the assembler of one processor spells operands.
+type syntax struct {
+	// registers has the names of registers, without a mark before them.
+	registers map[string]register
+	// parse reads an operand whose fields are empty.
+	parse func(p *parser, op *operand) error
+}
+
+// native is that of the processor of this machine.
+var native = map[string]*syntax{"amd64": &att, "arm64": &a64}[host.Processor.Name]
 
 // ParseArgs splits the argument string of a note. If an argument cannot be parsed, its Err has the reason and
 // it keeps its number.
-func ParseArgs(text string) []Arg {
+func ParseArgs(text string) []Arg { return native.args(text) }
+
+func (syn *syntax) args(text string) []Arg {
 	var out []Arg
 	for _, t := range splitArgs(text) {
 		a := Arg{Text: t}
-		if err := a.parse(); err != nil {
+		if err := a.parse(syn); err != nil {
 			a.op = operand{kind: opEmpty}
 			a.Err = fmt.Errorf("cannot parse its operand %q: %w", t, err)
 			if a.Type == nil {
@@ -57,16 +72,16 @@ func ParseArgs(text string) []Arg {
 	return out
 }
 
-// splitArgs splits at blanks outside parentheses.
+// splitArgs splits at blanks outside parentheses and brackets.
 func splitArgs(text string) []string {
 	var out []string
 	depth, from := 0, -1
 	for i := 0; i < len(text); i++ {
 		c := text[i]
 		switch {
-		case c == '(':
+		case c == '(' || c == '[':
 			depth++
-		case c == ')' && depth > 0:
+		case (c == ')' || c == ']') && depth > 0:
 			depth--
 		}
 		blank := c == ' ' || c == '\t' || c == '\n'
@@ -87,7 +102,7 @@ func splitArgs(text string) []string {
 
 // parse reads "N@OPERAND", "Nf@OPERAND" or a bare operand, which is an unsigned
 // word.
-func (a *Arg) parse() error {
+func (a *Arg) parse(syn *syntax) error {
 	rest := a.Text
 	a.Size = 8
 	if i := strings.IndexByte(rest, '@'); i >= 0 && sizeText(rest[:i]) {
@@ -97,7 +112,7 @@ func (a *Arg) parse() error {
 		rest = rest[i+1:]
 	}
 	a.Type = a.ctype()
-	op, err := parseOperand(rest)
+	op, err := syn.operand(rest)
 	if err != nil {
 		return err
 	}
@@ -179,124 +194,15 @@ func sized(n int, signed bool) *ctype.Type {
 	return integers[n]
 }
 
-// parseOperand reads one operand.
-func parseOperand(s string) (operand, error) {
-	p := parser{s: s}
+// operand reads one operand.
+func (syn *syntax) operand(s string) (operand, error) {
+	p := parser{s: s, registers: syn.registers}
 	op := operand{base: register{num: regNone}, index: register{num: regNone}, scale: 1}
-	var err error
-	switch {
-	case p.take('$'):
-		op.kind = opImm
-		op.disp, err = p.expr(0)
-	case p.peek() == '%':
-		err = p.regOrSegment(&op)
-	default:
-		err = p.memory(&op)
-	}
-	if err != nil {
+	if err := syn.parse(&p, &op); err != nil {
 		return operand{kind: opEmpty}, err
 	}
 	if p.blanks(); p.i != len(p.s) {
 		return operand{kind: opEmpty}, fmt.Errorf("unexpected %q", p.s[p.i:])
 	}
 	return op, nil
-}
-
-// regOrSegment reads "%reg" or "%fs:memory".
-func (p *parser) regOrSegment(op *operand) error {
-	from := p.i
-	name := p.regName()
-	if p.take(':') {
-		switch name {
-		case "fs", "gs":
-			op.seg = name
-		case "cs", "ds", "es", "ss": // flat in 64-bit code
-		default:
-			return fmt.Errorf("%q is not a segment", p.s[from:p.i])
-		}
-		return p.memory(op)
-	}
-	r, ok := registers[name]
-	if !ok {
-		return fmt.Errorf("unknown register %%%s", name)
-	}
-	op.kind, op.reg = opReg, r
-	return nil
-}
-
-// memory reads "disp(base,index,scale)". Each part is optional, but one must be present.
-func (p *parser) memory(op *operand) (err error) {
-	op.kind = opMem
-	if !p.atAddress() {
-		if op.disp, err = p.expr(0); err != nil {
-			return err
-		}
-	}
-	p.blanks()
-	if !p.take('(') {
-		return nil
-	}
-	if p.blanks(); p.peek() == '%' {
-		if op.base, err = p.addrReg(true); err != nil {
-			return err
-		}
-	}
-	if p.blanks(); p.take(',') {
-		if err := p.indexed(op); err != nil {
-			return err
-		}
-	}
-	if p.blanks(); !p.take(')') {
-		return fmt.Errorf("unclosed parenthesis")
-	}
-	if op.base.num == regNone && op.index.num == regNone {
-		return fmt.Errorf("no register in the parentheses")
-	}
-	return nil
-}
-
-// indexed reads "index[,scale]" after the first comma.
-func (p *parser) indexed(op *operand) (err error) {
-	if p.blanks(); p.peek() == '%' {
-		if op.index, err = p.addrReg(false); err != nil {
-			return err
-		}
-		if op.base.num == regIP {
-			return fmt.Errorf("%%rip takes no index")
-		}
-	}
-	if p.blanks(); !p.take(',') {
-		return nil
-	}
-	n, err := p.expr(0)
-	if err != nil {
-		return err
-	}
-	switch op.scale = n.val; {
-	case n.sym != "":
-		return fmt.Errorf("the scale is a symbol")
-	case op.scale != 1 && op.scale != 2 && op.scale != 4 && op.scale != 8:
-		return fmt.Errorf("the scale is %d", op.scale)
-	}
-	return nil
-}
-
-// addrReg reads a register of an address.
-func (p *parser) addrReg(base bool) (register, error) {
-	name := p.regName()
-	r, ok := registers[name]
-	if !ok || !r.index && !(base && r.num == regIP) || !base && r.num == 7 {
-		return r, fmt.Errorf("%%%s cannot be part of an address", name)
-	}
-	return r, nil
-}
-
-// atAddress reports whether the next parenthesis contains registers and not a number.
-func (p *parser) atAddress() bool {
-	p.blanks()
-	if p.peek() != '(' {
-		return false
-	}
-	rest := strings.TrimLeft(p.s[p.i+1:], " \t")
-	return rest != "" && (rest[0] == '%' || rest[0] == ',')
 }

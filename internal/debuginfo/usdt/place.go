@@ -118,6 +118,9 @@ func (p *placer) address(o *operand) ([]debuginfo.Op, error) {
 	}
 	if o.index.num >= 0 {
 		idx := o.index.push()
+		if o.signed {
+			idx[len(idx)-1].Arg *= -1 // of the conversion
+		}
 		if o.scale > 1 {
 			idx = append(idx, konst(o.scale), debuginfo.Op{Code: debuginfo.OpMul})
 		}

@@ -2,7 +2,6 @@ package usdt
 
 import (
 	"github.com/jalon-trace/jalon/internal/arch"
-	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 )
 
@@ -12,6 +11,7 @@ type register struct {
 	bits  int  // width of the name: 8, 16, 32, 64, 128 and more
 	high  bool // ah, bh, ch, dh: bits 8 to 15
 	index bool // may be a base or an index of an address
+	vec   bool // a vector register
 }
 
 const (
@@ -19,25 +19,19 @@ const (
 	regNone = -2
 )
 
-// registers has the assembler's names of registers, without "%".
-var registers = makeRegisters()
-
-func makeRegisters() map[string]register {
+// generalRegisters are the assembler's names of a processor's registers.
+func generalRegisters(proc *arch.Processor) map[string]register {
 	m := map[string]register{}
-	for _, p := range host.Processor.Parts {
+	for _, p := range proc.Parts {
 		if p.Spelled&arch.ByAssembler != 0 {
 			m[p.Name] = register{num: int(p.Reg), bits: p.Bits, high: p.Shift != 0, index: p.Bits >= 32}
 		}
 	}
-	moreRegisters(m)
 	return m
 }
 
 // vector: one of the vector registers.
-func (r register) vector() bool {
-	_, ok := host.Processor.Vector(arch.Reg(r.num))
-	return ok
-}
+func (r register) vector() bool { return r.vec }
 
 // push returns the operation that pushes an address register.
 func (r register) push() []debuginfo.Op {

@@ -8,6 +8,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 	"golang.org/x/sys/unix"
 
+	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/backend/ebpf"
 	"github.com/jalon-trace/jalon/internal/bpf"
 	"github.com/jalon-trace/jalon/internal/ir"
@@ -157,9 +158,13 @@ func readsMemory(p *ir.Program) bool {
 // features translates what the kernel can do for the code generator.
 func (e *loader) features() ebpf.Features {
 	f := e.k.Features()
+	direct := f.RdonlyCastID
+	if !host.Processor.GuardedLoads {
+		direct = 0
+	}
 	return ebpf.Features{
-		RdonlyCast: f.RdonlyCastID, V4: f.V4.OK,
-		FSBase:   e.facts.offset("task_struct", "thread.fsbase"),
+		RdonlyCast: direct, V4: f.V4.OK,
+		FSBase:   e.facts.offset("task_struct", host.Processor.TaskThreadPointer),
 		TaskComm: e.facts.offset("task_struct", "comm"), Namespace: e.pids.namespace,
 	}
 }

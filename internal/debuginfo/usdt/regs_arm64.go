@@ -1,4 +1,0 @@
-package usdt
-
-// moreRegisters adds nothing.
-func moreRegisters(map[string]register) {}
