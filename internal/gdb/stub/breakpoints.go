@@ -18,30 +18,43 @@ type breakKey struct {
 	kind int
 }
 
+// breakpoints are those that GDB has inserted.
+type breakpoints struct {
+	*core
+	roster   *roster
+	inserted map[breakKey]bool
+}
+
 // maxKind bounds the length of what is watched.
 const maxKind = 1 << 16
 
-var _ = []struct{}{on((*Machine).insertBreakpoint), on((*Machine).removeBreakpoint)}
+// packets are those that it handles.
+func (x *breakpoints) packets() []row {
+	return []row{
+		on("Z0 to Z4", "inserts a breakpoint or watchpoint", x.insertBreakpoint),
+		on("z0 to z4", "removes one", x.removeBreakpoint),
+	}
+}
 
 // breakable is the process that a breakpoint goes into.
-func (m *Machine) breakable(kind uint64) (int, error) {
+func (x *breakpoints) breakable(kind uint64) (int, error) {
 	switch {
-	case m.caps.Kernel:
+	case x.caps.Kernel:
 		return 0, errors.New("the kernel cannot be stopped: it has tracepoints, no breakpoints")
-	case m.denied["InsertBreak"]:
+	case x.denied["InsertBreak"]:
 		return 0, errForbidden("insert breakpoints")
 	case kind > maxKind:
 		return 0, fmt.Errorf("a breakpoint of %d bytes", kind)
 	}
-	pid, ok := m.process(nil)
+	pid, ok := x.roster.process(nil)
 	if !ok {
 		return 0, errors.New("there is no process")
 	}
 	return pid, nil
 }
 
-func (m *Machine) insertBreakpoint(p rsp.InsertBreakpoint) rsp.Packet {
-	pid, err := m.breakable(p.Kind)
+func (x *breakpoints) insertBreakpoint(p rsp.InsertBreakpoint) rsp.Packet {
+	pid, err := x.breakable(p.Kind)
 	if err != nil {
 		return fail(err)
 	}
@@ -52,13 +65,13 @@ func (m *Machine) insertBreakpoint(p rsp.InsertBreakpoint) rsp.Packet {
 	if b.Commands, err = validated(p.Commands, agentexpr.ForAction); err != nil {
 		return fail(fmt.Errorf("the commands: %w", err))
 	}
-	switch err := m.target.Insert(pid, b); {
+	switch err := x.target.Insert(pid, b); {
 	case errors.Is(err, ErrUnsupported):
 		return rsp.Unsupported{}
 	case err != nil:
 		return fail(err)
 	}
-	m.breaks[breakKey{pid, p.Type, p.Addr, b.Kind}] = b.Persist && len(b.Commands) > 0
+	x.inserted[breakKey{pid, p.Type, p.Addr, b.Kind}] = b.Persist && len(b.Commands) > 0
 	return rsp.OK{}
 }
 
@@ -74,47 +87,47 @@ func validated(list []rsp.Expr, use agentexpr.Use) ([]*agentexpr.Expr, error) {
 	return out, nil
 }
 
-func (m *Machine) removeBreakpoint(p rsp.RemoveBreakpoint) rsp.Packet {
-	pid, err := m.breakable(p.Kind)
+func (x *breakpoints) removeBreakpoint(p rsp.RemoveBreakpoint) rsp.Packet {
+	pid, err := x.breakable(p.Kind)
 	if err != nil {
 		return fail(err)
 	}
 	key := breakKey{pid, p.Type, p.Addr, int(p.Kind)}
-	if _, ok := m.breaks[key]; !ok {
+	if _, ok := x.inserted[key]; !ok {
 		return rsp.OK{} // it is out: the packets may come twice
 	}
-	switch err := m.target.Remove(pid, p.Type, p.Addr, int(p.Kind)); {
+	switch err := x.target.Remove(pid, p.Type, p.Addr, int(p.Kind)); {
 	case errors.Is(err, ErrUnsupported):
 		return rsp.Unsupported{}
 	case err != nil:
 		return fail(err)
 	}
-	delete(m.breaks, key)
+	delete(x.inserted, key)
 	return rsp.OK{}
 }
 
 // removeBreaks removes what GDB has inserted into a process (0: all), but for what
 // is to go on without it.
-func (m *Machine) removeBreaks(pid int) {
-	list := m.target.Processes()
-	for key, persists := range m.breaks {
+func (x *breakpoints) removeAll(pid int) {
+	list := x.target.Processes()
+	for key, persists := range x.inserted {
 		if persists || pid != 0 && key.pid != pid {
 			continue
 		}
 		if !slices.Contains(list, key.pid) {
-			delete(m.breaks, key) // it has ended, and its stop is on its way
+			delete(x.inserted, key) // it has ended, and its stop is on its way
 			continue
 		}
-		if err := m.target.Remove(key.pid, key.typ, key.addr, key.kind); err != nil {
-			m.log(fmt.Sprintf("remove the breakpoint at %#x: %v", key.addr, err))
+		if err := x.target.Remove(key.pid, key.typ, key.addr, key.kind); err != nil {
+			x.log(fmt.Sprintf("remove the breakpoint at %#x: %v", key.addr, err))
 		}
-		delete(m.breaks, key)
+		delete(x.inserted, key)
 	}
 }
 
 // persistent says whether a process (0: any) has commands that go on without GDB.
-func (m *Machine) persistent(pid int) bool {
-	for key, persists := range m.breaks {
+func (x *breakpoints) persistent(pid int) bool {
+	for key, persists := range x.inserted {
 		if persists && (pid == 0 || key.pid == pid) {
 			return true
 		}
@@ -123,25 +136,25 @@ func (m *Machine) persistent(pid int) bool {
 }
 
 // forgetBreaks forgets those of a program that is no more.
-func (m *Machine) forgetBreaks(pid int) {
-	for key := range m.breaks {
+func (x *breakpoints) forget(pid int) {
+	for key := range x.inserted {
 		if key.pid == pid {
-			delete(m.breaks, key)
+			delete(x.inserted, key)
 		}
 	}
 }
 
 // copyBreaks gives a forked process the table of its parent, whose memory it has.
-func (m *Machine) copyBreaks(parent, child int) {
+func (x *breakpoints) copy(parent, child int) {
 	var list []breakKey
-	for key := range m.breaks {
+	for key := range x.inserted {
 		if key.pid == parent {
 			list = append(list, key)
 		}
 	}
 	for _, key := range list {
-		persists := m.breaks[key]
+		persists := x.inserted[key]
 		key.pid = child
-		m.breaks[key] = persists
+		x.inserted[key] = persists
 	}
 }

@@ -28,14 +28,14 @@ func disabled(names []string) map[string]bool {
 }
 
 // isDisabled says that a packet is to be answered as not known.
-func (m *Machine) isDisabled(payload []byte) bool {
+func (x *core) isDisabled(payload []byte) bool {
 	switch text := string(payload); {
 	case strings.HasPrefix(text, "vCont"):
-		return m.disabled["vCont"]
+		return x.disabled["vCont"]
 	case text == "qC":
-		return m.disabled["qC"]
+		return x.disabled["qC"]
 	case text == "qfThreadInfo" || text == "qsThreadInfo":
-		return m.disabled["qfThreadInfo"]
+		return x.disabled["qfThreadInfo"]
 	}
 	return false
 }

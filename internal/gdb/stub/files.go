@@ -8,10 +8,36 @@ import (
 	"github.com/jalon-trace/jalon/internal/gdb/rsp"
 )
 
-var _ = []struct{}{
-	on((*Machine).fileSetFS), on((*Machine).fileOpen), on((*Machine).fileClose), on((*Machine).fileRead),
-	on((*Machine).fileWrite), on((*Machine).fileStat), on((*Machine).pathStat), on((*Machine).pathLstat),
-	on((*Machine).unlink), on((*Machine).readlink),
+// files are those that GDB has open.
+type files struct {
+	*core
+	open map[int64]openFile
+	next int64
+	pid  int // whose file system; 0: ours
+}
+
+// reset closes them.
+func (x *files) reset() {
+	for _, f := range x.open {
+		_ = f.fs.Close(f.fd) // the connection has ended: there is no peer for the error
+	}
+	x.open, x.next, x.pid = map[int64]openFile{}, 0, 0
+}
+
+// packets are those that it handles.
+func (x *files) packets() []row {
+	return []row{
+		on("vFile:setfs", "whose file system", x.setSystem),
+		on("vFile:open", "opens a file", x.openFile),
+		on("vFile:close", "closes it", x.closeFile),
+		on("vFile:pread", "reads", x.read),
+		on("vFile:pwrite", "writes", x.write),
+		on("vFile:fstat", "what is known of an open file", x.stat),
+		on("vFile:stat", "the same of a path", x.statPath),
+		on("vFile:lstat", "the same, of a link itself", x.lstatPath),
+		on("vFile:unlink", "removes a file", x.unlink),
+		on("vFile:readlink", "where a link leads", x.readlink),
+	}
 }
 
 // openFile is a descriptor of a process's file system.
@@ -54,53 +80,53 @@ func fileResult(n int, err error) rsp.Packet {
 	return rsp.FileReply{Result: int64(n)}
 }
 
-func (m *Machine) fileSystem() FileSystem { return m.target.Files(m.filePID) }
+func (x *files) system() FileSystem { return x.target.Files(x.pid) }
 
-func (m *Machine) fileSetFS(p rsp.FileSetFS) rsp.Packet {
-	if p.PID != 0 && (p.PID > 1<<31-1 || !slices.Contains(m.target.Processes(), int(p.PID))) {
+func (x *files) setSystem(p rsp.FileSetFS) rsp.Packet {
+	if p.PID != 0 && (p.PID > 1<<31-1 || !slices.Contains(x.target.Processes(), int(p.PID))) {
 		return fileError(syscall.EINVAL)
 	}
-	m.filePID = int(p.PID)
+	x.pid = int(p.PID)
 	return rsp.FileReply{}
 }
 
-func (m *Machine) fileOpen(p rsp.FileOpen) rsp.Packet {
-	if len(m.files) >= maxFiles {
+func (x *files) openFile(p rsp.FileOpen) rsp.Packet {
+	if len(x.open) >= maxFiles {
 		return fileError(syscall.EMFILE)
 	}
-	fs := m.fileSystem()
+	fs := x.system()
 	fd, err := fs.Open(string(p.Path), p.Flags, p.Mode)
 	if err != nil {
 		return fileError(err)
 	}
-	m.nextFile++
-	m.files[m.nextFile] = openFile{fs, fd}
-	return rsp.FileReply{Result: m.nextFile}
+	x.next++
+	x.open[x.next] = openFile{fs, fd}
+	return rsp.FileReply{Result: x.next}
 }
 
-func (m *Machine) fileClose(p rsp.FileClose) rsp.Packet {
-	f, ok := m.files[p.FD]
+func (x *files) closeFile(p rsp.FileClose) rsp.Packet {
+	f, ok := x.open[p.FD]
 	if !ok {
 		return fileError(syscall.EBADF)
 	}
-	delete(m.files, p.FD)
+	delete(x.open, p.FD)
 	return fileResult(0, f.fs.Close(f.fd))
 }
 
-func (m *Machine) fileRead(p rsp.FileRead) rsp.Packet {
-	f, ok := m.files[p.FD]
+func (x *files) read(p rsp.FileRead) rsp.Packet {
+	f, ok := x.open[p.FD]
 	if !ok {
 		return fileError(syscall.EBADF)
 	}
 	if p.Offset > 1<<63-1 {
 		return fileError(syscall.EINVAL)
 	}
-	b := make([]byte, min(p.Count, uint64(m.cfg.PacketSize)))
+	b := make([]byte, min(p.Count, uint64(x.cfg.PacketSize)))
 	n, err := f.fs.Pread(f.fd, b, int64(p.Offset))
 	if err != nil {
 		return fileError(err)
 	}
-	data := fitting(b[:min(max(n, 0), len(b))], m.cfg.PacketSize)
+	data := fitting(b[:min(max(n, 0), len(b))], x.cfg.PacketSize)
 	return fileData(data)
 }
 
@@ -109,8 +135,8 @@ func fileData(data rsp.Raw) rsp.Packet {
 	return rsp.FileReply{Result: int64(len(data)), Data: append(rsp.Raw{}, data...)}
 }
 
-func (m *Machine) fileWrite(p rsp.FileWrite) rsp.Packet {
-	f, ok := m.files[p.FD]
+func (x *files) write(p rsp.FileWrite) rsp.Packet {
+	f, ok := x.open[p.FD]
 	if !ok {
 		return fileError(syscall.EBADF)
 	}
@@ -129,30 +155,30 @@ func status(st rsp.Stat, err error) rsp.Packet {
 	return fileData(st.Encode())
 }
 
-func (m *Machine) fileStat(p rsp.FileStat) rsp.Packet {
-	f, ok := m.files[p.FD]
+func (x *files) stat(p rsp.FileStat) rsp.Packet {
+	f, ok := x.open[p.FD]
 	if !ok {
 		return fileError(syscall.EBADF)
 	}
 	return status(f.fs.Fstat(f.fd))
 }
 
-func (m *Machine) pathStat(p rsp.PathStat) rsp.Packet {
-	return status(m.fileSystem().Stat(string(p.Path)))
+func (x *files) statPath(p rsp.PathStat) rsp.Packet {
+	return status(x.system().Stat(string(p.Path)))
 }
 
-func (m *Machine) pathLstat(p rsp.PathLstat) rsp.Packet {
-	return status(m.fileSystem().Lstat(string(p.Path)))
+func (x *files) lstatPath(p rsp.PathLstat) rsp.Packet {
+	return status(x.system().Lstat(string(p.Path)))
 }
 
-func (m *Machine) unlink(p rsp.Unlink) rsp.Packet {
-	return fileResult(0, m.fileSystem().Unlink(string(p.Path)))
+func (x *files) unlink(p rsp.Unlink) rsp.Packet {
+	return fileResult(0, x.system().Unlink(string(p.Path)))
 }
 
-func (m *Machine) readlink(p rsp.Readlink) rsp.Packet {
-	target, err := m.fileSystem().Readlink(string(p.Path))
+func (x *files) readlink(p rsp.Readlink) rsp.Packet {
+	target, err := x.system().Readlink(string(p.Path))
 	if err != nil {
 		return fileError(err)
 	}
-	return fileData(fitting([]byte(target), m.cfg.PacketSize))
+	return fileData(fitting([]byte(target), x.cfg.PacketSize))
 }

@@ -6,39 +6,39 @@ import "github.com/jalon-trace/jalon/internal/gdb/rsp"
 
 // pause stops the program in all-stop mode for a packet that requires it, and replies to
 // the packet that resumed it.
-func (m *Machine) pause() {
-	if m.owed {
-		m.halt(0)
+func (x *reporter) pause() {
+	if x.owed {
+		x.halt(0)
 	}
 }
 
 // halt replies to the packet that resumed the program with an earlier event, or with a
 // signal. In the first case the signal is kept for the next resumption, like a signal of the
 // program: GDB may make steps without end, and the user wants to stop it.
-func (m *Machine) halt(signal int) {
-	runs := m.resumed()
-	m.haltAll()
-	s := m.firstOf(runs)
-	m.late = signal != 0 && s.Kind != StopHalted && ofThread(s)
+func (x *reporter) halt(signal int) {
+	runs := x.resumed()
+	x.haltAll()
+	s := x.firstOf(runs)
+	x.late = signal != 0 && s.Kind != StopHalted && ofThread(s)
 	switch {
 	case s.Kind == StopHalted && s.Thread.TID == 0:
-		s = m.ended
+		s = x.ended
 	case s.Kind == StopHalted && signal != 0:
 		s = Stop{Kind: StopSignal, Thread: s.Thread, Signal: signal}
-		m.threads[s.Thread].why = s
+		x.roster.threads[s.Thread].why = s
 	default:
-		m.drop(s)
+		x.backlog.drop(s)
 	}
-	m.owed = false
-	m.noteReported(s)
-	m.general = s.Thread
-	m.reply(m.stopReply(s))
+	x.owed = false
+	x.noteReported(s)
+	x.roster.general = s.Thread
+	x.reply(x.replier.stopReply(s))
 }
 
 // resumed has the threads that GDB wants to run.
-func (m *Machine) resumed() map[ThreadID]bool {
+func (x *reporter) resumed() map[ThreadID]bool {
 	list := map[ThreadID]bool{}
-	for id, t := range m.threads {
+	for id, t := range x.roster.threads {
 		if t.resumed {
 			list[id] = true
 		}
@@ -58,18 +58,18 @@ func anyOf(list map[ThreadID]bool, pid int) bool {
 
 // firstOf is the event to report after a halt, of one of the threads that ran. If none has
 // an event it is a StopHalted; its ThreadID is zero if there is no thread.
-func (m *Machine) firstOf(runs map[ThreadID]bool) Stop {
-	if s, ok := m.choose(runs); ok {
+func (x *reporter) firstOf(runs map[ThreadID]bool) Stop {
+	if s, ok := x.choose(runs); ok {
 		return s
 	}
 	// The first thread, as a signal for the process chooses it. If it were always the
 	// one reported last, a GDB that must step over a breakpoint first would resume only
 	// that thread, for ever.
 	other := Stop{Kind: StopHalted}
-	for _, id := range m.order {
+	for _, id := range x.roster.order {
 		switch {
 		case !runs[id]:
-		case id.PID == m.last.PID:
+		case id.PID == x.roster.last.PID:
 			return Stop{Kind: StopHalted, Thread: id}
 		case other.Thread.TID == 0:
 			other.Thread = id
@@ -78,7 +78,7 @@ func (m *Machine) firstOf(runs map[ThreadID]bool) Stop {
 	if other.Thread.TID != 0 {
 		return other
 	}
-	if t := m.current(); t != nil {
+	if t := x.roster.current(); t != nil {
 		return Stop{Kind: StopHalted, Thread: t.id}
 	}
 	return Stop{Kind: StopHalted}
@@ -87,8 +87,8 @@ func (m *Machine) firstOf(runs map[ThreadID]bool) Stop {
 // choose takes one of the events of the threads that ran: that of a thread which GDB has
 // stepped, because GDB loses its place if it receives another's; otherwise that of the
 // thread reported least recently, so that no event waits for ever.
-func (m *Machine) choose(runs map[ThreadID]bool) (best Stop, ok bool) {
-	for _, s := range m.pending {
+func (x *reporter) choose(runs map[ThreadID]bool) (best Stop, ok bool) {
+	for _, s := range x.backlog.pending {
 		switch {
 		case !ofThread(s):
 			if !ok {
@@ -97,7 +97,7 @@ func (m *Machine) choose(runs map[ThreadID]bool) (best Stop, ok bool) {
 		case !runs[s.Thread] && (s.Kind != StopExec || !anyOf(runs, s.Thread.PID)):
 		case s.Kind == StopStep:
 			return s, true
-		case !ok || m.threads[s.Thread].reported < m.threads[best.Thread].reported:
+		case !ok || x.roster.threads[s.Thread].reported < x.roster.threads[best.Thread].reported:
 			best, ok = s, true
 		}
 	}
@@ -105,29 +105,29 @@ func (m *Machine) choose(runs map[ThreadID]bool) (best Stop, ok bool) {
 }
 
 // interrupt is the interrupt byte.
-func (m *Machine) interrupt() {
+func (x *reporter) interrupt() {
 	switch {
-	case !m.connected || m.denied["Stop"]:
-	case m.nonStop:
-		m.interruptOne()
-	case m.owed:
-		m.halt(sigInt)
-	case !m.caps.Kernel:
-		m.late = true // it has crossed the answer
+	case !x.connected || x.denied["Stop"]:
+	case x.nonStop:
+		x.interruptOne()
+	case x.owed:
+		x.halt(sigInt)
+	case !x.caps.Kernel:
+		x.late = true // it has crossed the answer
 	}
 }
 
 // interruptOne stops a thread as a SIGINT would, in non-stop mode.
-func (m *Machine) interruptOne() {
-	m.collect()
-	m.sync()
+func (x *reporter) interruptOne() {
+	x.collect()
+	x.roster.sync()
 	pid := 0
-	if t := m.current(); t != nil {
+	if t := x.roster.current(); t != nil {
 		pid = t.id.PID
 	}
 	var chosen *thread
-	for _, id := range m.order {
-		t := m.threads[id]
+	for _, id := range x.roster.order {
+		t := x.roster.threads[id]
 		if !t.stopped && t.resumed && (chosen == nil || chosen.id.PID != pid && id.PID == pid) {
 			chosen = t
 		}
@@ -140,107 +140,112 @@ func (m *Machine) interruptOne() {
 		return
 	}
 	chosen.halting = true
-	if err := m.target.Halt([]ThreadID{chosen.id}); err != nil {
-		m.log("interrupt: " + err.Error())
+	if err := x.target.Halt([]ThreadID{chosen.id}); err != nil {
+		x.log("interrupt: " + err.Error())
 	}
 }
 
-var _ = []struct{}{
-	on((*Machine).queryHalt), on((*Machine).nextStop), on((*Machine).interruptAll),
+// packets are those that it handles.
+func (x *reporter) packets() []row {
+	return []row{
+		on("?", "why it is stopped", x.queryHalt),
+		on("vStopped", "confirms a notification, and asks for the next", x.nextStop),
+		on("vCtrlC", "stops as the interrupt byte does", x.interruptAll),
+	}
 }
 
-func (m *Machine) interruptAll(rsp.InterruptAll) rsp.Packet {
-	if m.denied["Stop"] {
+func (x *reporter) interruptAll(rsp.InterruptAll) rsp.Packet {
+	if x.denied["Stop"] {
 		return forbidden("stop the program")
 	}
-	m.interrupt()
+	x.interrupt()
 	return rsp.OK{}
 }
 
 // queryHalt replies to a new GDB with the present state. In all-stop mode all threads are
 // stopped afterwards.
-func (m *Machine) queryHalt(rsp.QueryHalt) rsp.Packet {
-	m.forward = false
-	m.applyOptions()
-	if m.nonStop {
-		return m.requeue()
+func (x *reporter) queryHalt(rsp.QueryHalt) rsp.Packet {
+	x.forward = false
+	x.applyOptions()
+	if x.nonStop {
+		return x.requeue()
 	}
-	m.pause()
-	m.haltAll()
-	t := m.reported()
+	x.pause()
+	x.haltAll()
+	t := x.reported()
 	if t == nil {
-		m.pending = nil
-		return m.stopReply(m.ended)
+		x.backlog.pending = nil
+		return x.replier.stopReply(x.ended)
 	}
 	s := t.why
-	m.drop(s)
-	m.last, m.general = t.id, t.id
-	return m.stopReply(s)
+	x.backlog.drop(s)
+	x.roster.last, x.roster.general = t.id, t.id
+	return x.replier.stopReply(s)
 }
 
 // reported is the thread whose stop is the reply to `?`: the one reported last, else one
 // with a pending event, else any.
-func (m *Machine) reported() *thread {
-	if t := m.threads[m.last]; t != nil && (m.hasPending(t.id) || t.why.Kind != StopHalted) {
+func (x *reporter) reported() *thread {
+	if t := x.roster.threads[x.roster.last]; t != nil && (x.backlog.hasPending(t.id) || t.why.Kind != StopHalted) {
 		return t
 	}
-	for _, s := range m.pending {
-		if t := m.threads[s.Thread]; t != nil && ofThread(s) {
+	for _, s := range x.backlog.pending {
+		if t := x.roster.threads[s.Thread]; t != nil && ofThread(s) {
 			return t
 		}
 	}
-	return m.current()
-}
-
-func (m *Machine) hasPending(id ThreadID) bool {
-	for _, s := range m.pending {
-		if s.Thread == id && ofThread(s) {
-			return true
-		}
-	}
-	return false
+	return x.roster.current()
 }
 
 // requeue reports all stopped threads: one in the reply, the others in notifications
 // after it. GDB 13 ends with an internal error ("Assertion
 // `!async_event_handler_marked") when it fetches more than one before its connection
 // is complete.
-func (m *Machine) requeue() rsp.Packet {
-	m.collect()
-	m.sync()
+func (x *reporter) requeue() rsp.Packet {
+	x.collect()
+	x.roster.sync()
 	gone := func(s Stop) bool { return !ofThread(s) }
-	m.queue = append(keep(m.queue, gone), keep(m.pending, gone)...)
-	m.pending = nil
-	for _, id := range m.order {
-		if t := m.threads[id]; t.stopped {
+	x.backlog.queue = append(keep(x.backlog.queue, gone), keep(x.backlog.pending, gone)...)
+	x.backlog.pending = nil
+	for _, id := range x.roster.order {
+		if t := x.roster.threads[id]; t.stopped {
 			t.resumed = false
-			m.queue = append(m.queue, t.why)
+			x.backlog.queue = append(x.backlog.queue, t.why)
 		}
 	}
-	m.firstOnly = true
-	return m.head()
+	x.backlog.firstOnly = true
+	return x.head()
 }
 
 // nextStop acknowledges the first of the queue and asks for the next.
-func (m *Machine) nextStop(rsp.NextStop) rsp.Packet {
-	m.sync()
-	if len(m.queue) > 0 {
-		m.queue = m.queue[1:]
+func (x *reporter) nextStop(rsp.NextStop) rsp.Packet {
+	x.roster.sync()
+	if len(x.backlog.queue) > 0 {
+		x.backlog.queue = x.backlog.queue[1:]
 	}
-	if !m.firstOnly {
-		return m.head()
+	if !x.backlog.firstOnly {
+		return x.head()
 	}
-	m.firstOnly = false
-	m.reply(rsp.OK{})
-	m.notify()
+	x.backlog.firstOnly = false
+	x.reply(rsp.OK{})
+	x.notify()
 	return nil
 }
 
 // head is the first of the queue, or OK.
-func (m *Machine) head() rsp.Packet {
-	if len(m.queue) == 0 {
+func (x *reporter) head() rsp.Packet {
+	if len(x.backlog.queue) == 0 {
 		return rsp.OK{}
 	}
-	m.noteReported(m.queue[0])
-	return m.stopReply(m.queue[0])
+	x.noteReported(x.backlog.queue[0])
+	return x.replier.stopReply(x.backlog.queue[0])
+}
+
+// presentStop tells why a thread stands.
+func (x *reporter) presentStop(id ThreadID) rsp.Packet {
+	t := x.roster.threads[id]
+	if t == nil {
+		return noThread
+	}
+	return x.replier.stopReply(t.why)
 }

@@ -3,153 +3,78 @@ package stub
 import (
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/jalon-trace/jalon/internal/gdb/rsp"
 )
 
-// EventKind says what has happened.
-type EventKind uint8
-
-// The kinds of events.
-const (
-	EventPacket    EventKind = iota // GDB sent Payload
-	EventTooLong                    // GDB sent a packet above PacketSize
-	EventInterrupt                  // GDB sent the interrupt byte
-	EventStop                       // Target.Events delivered Stop
-	EventTick                       // time passes: several times a second
-	EventOpened                     // a GDB has connected
-	EventClosed                     // the connection is gone
-)
-
-// Event is an input of a Machine.
-type Event struct {
-	Kind    EventKind
-	Payload []byte
-	Stop    Stop
-}
-
-// OutKind says what is to be done for a Machine.
-type OutKind uint8
-
-// The kinds of Out.
-const (
-	OutReply      OutKind = iota // send Payload as a packet
-	OutNotify                    // send Payload as a notification
-	OutStartNoAck                // end acknowledgements, before what follows
-	OutClose                     // end the connection, after what was sent
-	OutExit                      // the server ends with Status
-)
-
-// Out is what a Machine wants done, in order.
-type Out struct {
-	Kind    OutKind
-	Payload []byte
-	Status  int
-}
-
-// Config says how a Machine behaves.
-type Config struct {
-	// PacketSize is the longest packet that is accepted and sent, between `$` and
-	// `#`; 0: rsp.DefaultPacketSize.
-	PacketSize int
-	// Multi stays when no process is left (--multi). Once ends with the first
-	// connection (--once).
-	Multi, Once bool
-	// Launch is how programs are started, until GDB says otherwise. Its Args are the
-	// program that vRun without a name and R run.
-	Launch LaunchOptions
-	// First are the stops of the programs that were launched or attached to before.
-	First []Stop
-	// Disabled are packets that are not known, to test how GDB does without them:
-	// those of DisabledPackets.
-	Disabled []string
-	// Log receives messages for the user of the server; nil: they are dropped.
-	Log func(string)
-}
-
-// Machine is the server side of the remote protocol. It is used from one goroutine.
+// Machine is the server side of the remote protocol. It is used from one goroutine. Its
+// parts each have their own state and handle their own packets; a part knows only parts
+// that are made before it in New.
 type Machine struct {
-	target   Target
-	exp      Experiment
-	disabled map[string]bool
-	cfg      Config
-	caps     Caps
-	out      []Out
-	log      func(string)
-	debug    bool // each packet is logged (monitor set debug 1)
+	*core
+	backlog     *backlog     // stops that GDB was not sent, or has not confirmed
+	roster      *roster      // threads
+	breakpoints *breakpoints // Z, z
+	replier     *replier     // stops as GDB reads them
+	reporter    *reporter    // halts, and which stop GDB gets when
+	resumer     *resumer     // vCont
+	settings    *settings    // what GDB wants to be reported, and how
+	unattended  *unattended  // the target goes on without GDB
+	launcher    *launcher    // how programs are started
+	processes   *processes   // attach, detach, kill
+	session     *session     // qSupported
+	lister      *lister      // lists of threads
+	registers   *registers
+	memory      *memory
+	monitor     *monitor // commands of the user
+	objects     *objects // qXfer
+	files       *files   // vFile
 
-	// What outlives a connection.
-	extended bool // `!`: stay when no process is left
-	launch   LaunchOptions
-	threads  map[ThreadID]*thread
-	order    []ThreadID // of threads: by process, by birth
-	pending  []Stop     // stops not reported to GDB, in the order of arrival
-	last     ThreadID   // the thread that was reported last
-	reports  int        // how many were
-	ended    Stop       // the last process that ended
-	breaks   map[breakKey]bool
-	program  map[int]bool // QProgramSignals: what a program without GDB may get; nil: all
-	threadDB string       // monitor set libthread-db-search-path
-	// forward: GDB has left and the target goes on: stops are answered at once.
-	forward bool
-
-	conn
-}
-
-// conn is the state of a connection.
-type conn struct {
-	connected bool
-	offers    map[string]bool // GDB's features
-	multi     bool            // thread ids have a process
-	desc      *rsp.Target     // what GDB takes the registers for; nil: the target's description
-	nonStop   bool
-	owed      bool     // all-stop: a stop is the answer to what GDB sent last
-	late      bool     // all-stop: an interrupt that was not reported: it is for the next resumption
-	queue     []Stop   // non-stop: to be fetched with vStopped; the first was sent
-	firstOnly bool     // the rest of the queue is sent as a new notification
-	general   ThreadID // Hg
-	cont      rsp.ThreadID
-	denied    map[string]bool // QAllow
-	options   Options
-	documents map[string]document
-	saved     map[uint64]savedRegisters
-	nextSaved uint64
-	files     map[int64]openFile
-	nextFile  int64
-	filePID   int
-	listed    int // threads that qfThreadInfo has listed
+	packets map[reflect.Type]row
 }
 
 // New makes a Machine for a target; Config.First says whether its threads are stopped.
 func New(target Target, exp Experiment, cfg Config) *Machine {
-	if cfg.PacketSize == 0 {
-		cfg.PacketSize = rsp.DefaultPacketSize
-	}
-	m := &Machine{
-		target: target, exp: exp, cfg: cfg, caps: target.Caps(), log: cfg.Log, launch: cfg.Launch,
-		threads: map[ThreadID]*thread{}, breaks: map[breakKey]bool{}, ended: Stop{Kind: StopExited},
-	}
-	m.disabled = disabled(cfg.Disabled)
-	if m.log == nil {
-		m.log = func(string) {}
-	}
-	m.sync()
+	c := newCore(target, exp, cfg)
+	m := &Machine{core: c, backlog: &backlog{}}
+	m.roster = &roster{core: c, backlog: m.backlog, threads: map[ThreadID]*thread{}}
+	m.breakpoints = &breakpoints{core: c, roster: m.roster, inserted: map[breakKey]bool{}}
+	m.replier = &replier{core: c, roster: m.roster}
+	m.reporter = newReporter(m)
+	m.resumer = &resumer{core: c, backlog: m.backlog, roster: m.roster, reporter: m.reporter}
+	m.settings = &settings{core: c, backlog: m.backlog, reporter: m.reporter}
+	m.unattended = newUnattended(m)
+	m.launcher = &launcher{core: c, roster: m.roster, reporter: m.reporter, launch: cfg.Launch}
+	m.processes = newProcesses(m)
+	m.session = &session{core: c}
+	m.monitor = &monitor{core: c, roster: m.roster}
+	m.lister = &lister{core: c, backlog: m.backlog, roster: m.roster, reporter: m.reporter}
+	m.registers = &registers{core: c, roster: m.roster, reporter: m.reporter}
+	m.memory = &memory{core: c, roster: m.roster}
+	m.objects = &objects{core: c, roster: m.roster, lister: m.lister, registers: m.registers}
+	m.files = &files{core: c}
+	m.packets = tableOf(m.roster.packets(), m.breakpoints.packets(), m.reporter.packets(), m.resumer.packets(),
+		m.settings.packets(), m.launcher.packets(), m.processes.packets(), m.session.packets(), m.monitor.packets(),
+		m.lister.packets(), m.registers.packets(), m.memory.packets(), m.objects.packets(), m.files.packets())
+	m.reset()
+	m.roster.sync()
 	for _, s := range cfg.First {
-		m.begun(s)
+		m.reporter.begun(s)
 	}
 	return m
 }
 
-// fresh is the state of a connection that has just been made.
-func fresh() conn {
-	return conn{
-		connected: true,
-		offers:    map[string]bool{},
-		denied:    map[string]bool{},
-		documents: map[string]document{},
-		saved:     map[uint64]savedRegisters{},
-		files:     map[int64]openFile{},
-	}
+// reset forgets what belonged to a connection. Stops that GDB has not confirmed remain.
+func (m *Machine) reset() {
+	m.core.reset()
+	m.backlog.reset()
+	m.roster.reset()
+	m.reporter.reset()
+	m.lister.reset()
+	m.registers.reset()
+	m.objects.reset()
+	m.files.reset()
 }
 
 // Handle takes an event and returns what is to be done for it.
@@ -165,9 +90,9 @@ func (m *Machine) Handle(ev Event) []Out {
 			m.reply(failf("the packet is longer than %d bytes", m.cfg.PacketSize))
 		}
 	case EventInterrupt:
-		m.interrupt()
+		m.reporter.interrupt()
 	case EventStop:
-		m.take(ev.Stop)
+		m.reporter.take(ev.Stop)
 		m.exp.Tick()
 	case EventTick:
 		m.exp.Tick()
@@ -187,32 +112,6 @@ func (m *Machine) Handle(ev Event) []Out {
 	return m.out
 }
 
-func (m *Machine) emit(o Out) { m.out = append(m.out, o) }
-
-// reply sends a packet; nil is none.
-func (m *Machine) reply(p rsp.Packet) {
-	if p != nil {
-		m.emit(Out{Kind: OutReply, Payload: rsp.Encode(p)})
-	}
-}
-
-// handler carries out a packet. The result is the reply; nil: none, or it comes
-// later, or was sent already.
-type handler func(m *Machine, p rsp.Packet) rsp.Packet
-
-// handlers are the packets that are known, but for those of the Experiment.
-var handlers = map[reflect.Type]handler{}
-
-// on enters a packet's handler.
-func on[P rsp.Packet](f func(*Machine, P) rsp.Packet) struct{} {
-	t := reflect.TypeFor[P]()
-	if handlers[t] != nil {
-		panic(fmt.Sprintf("BUG: %v is handled twice", t))
-	}
-	handlers[t] = func(m *Machine, p rsp.Packet) rsp.Packet { return f(m, p.(P)) }
-	return struct{}{}
-}
-
 func (m *Machine) packet(payload []byte) {
 	if m.debug {
 		m.log(fmt.Sprintf("<- %q", payload))
@@ -226,15 +125,15 @@ func (m *Machine) packet(payload []byte) {
 		m.reply(m.malformed(payload, err))
 		return
 	}
-	if h := handlers[reflect.TypeOf(p)]; h != nil {
-		m.reply(h(m, p))
+	if r, ok := m.packets[reflect.TypeOf(p)]; ok {
+		m.reply(r.handle(p))
 		return
 	}
 	if why := m.forbiddenTrace(p); why != nil {
 		m.reply(why)
 		return
 	}
-	m.target.Traced(m.general.PID)
+	m.target.Traced(m.roster.general.PID)
 	reply, known := m.exp.Handle(p)
 	if !known || reply == nil {
 		reply = rsp.Unsupported{}
@@ -257,20 +156,55 @@ func (m *Machine) malformed(payload []byte, err error) rsp.Packet {
 	return fail(err)
 }
 
-// badNumber is the error where GDB wants a number and shows nothing.
-var badNumber = rsp.Error{Code: 1}
-
-// fail is an error in words.
-func fail(err error) rsp.Packet { return rsp.ErrorText{Text: rsp.Raw(err.Error())} }
-
-func failf(format string, args ...any) rsp.Packet {
-	return rsp.ErrorText{Text: rsp.Raw(fmt.Sprintf(format, args...))}
+// opened begins a connection. Breakpoints of the previous GDB have no owner.
+func (m *Machine) opened() {
+	if m.connected {
+		m.closed()
+	}
+	m.reset()
+	m.connected, m.options = true, Options{}
+	m.settings.forProgram = nil
+	m.breakpoints.removeAll(0)
+	m.applyOptions()
+	m.exp.ResetFrame()
+	m.roster.sync()
 }
 
-// done is OK, or the error in words.
-func done(err error) rsp.Packet {
-	if err != nil {
-		return fail(err)
+// closed ends a connection. The processes remain as they are: stopped threads stay
+// stopped, running ones go on until they stop; with a trace run that is to go on, or
+// such commands, running threads continue as if without a debugger.
+func (m *Machine) closed() {
+	if !m.connected {
+		return
 	}
-	return rsp.OK{}
+	traced := m.exp.Running()
+	goesOn := m.exp.Disconnected() || m.breakpoints.persistent(0)
+	if traced && !m.exp.Running() {
+		m.log("Disconnected tracing disabled; stopping trace run.")
+	}
+	m.reset()
+	if m.cfg.Once || m.leaveWhenEmpty() {
+		m.emit(Out{Kind: OutExit})
+		return
+	}
+	m.log("Remote side has terminated connection.  GDBserver will reopen the connection.")
+	if goesOn {
+		m.unattended.goOn()
+	}
+}
+
+// settle reports the events that may be reported now.
+func (m *Machine) settle() {
+	if len(m.backlog.pending) > 0 && !m.reporter.owed {
+		m.roster.sync() // some may have ended; halt notices that itself
+	}
+	switch {
+	case m.reporter.forward:
+		m.unattended.passOn()
+	case !m.connected:
+	case m.nonStop:
+		m.reporter.announce()
+	case m.reporter.owed && slices.ContainsFunc(m.backlog.pending, m.reporter.wanted):
+		m.reporter.halt(0)
+	}
 }

@@ -8,9 +8,22 @@ import (
 	"github.com/jalon-trace/jalon/internal/gdb/rsp"
 )
 
-var _ = []struct{}{
-	on((*Machine).readMemory), on((*Machine).readBinary), on((*Machine).writeMemory),
-	on((*Machine).writeBinary), on((*Machine).searchMemory), on((*Machine).memoryCRC),
+// memory is that of the present process or of the selected trace frame.
+type memory struct {
+	*core
+	roster *roster
+}
+
+// packets are those that it handles.
+func (x *memory) packets() []row {
+	return []row{
+		on("m", "reads memory", x.readMemory),
+		on("x", "reads memory, as bytes", x.readBinary),
+		on("M", "writes memory", x.writeMemory),
+		on("X", "writes memory, as bytes", x.writeBinary),
+		on("qSearch:memory", "looks for bytes", x.searchMemory),
+		on("qCRC", "the checksum of memory", x.memoryCRC),
+	}
 }
 
 const (
@@ -22,40 +35,40 @@ const (
 
 // peek reads what can be read of the memory that GDB sees: the selected frame's, or
 // the present process's.
-func (m *Machine) peek(addr uint64, b []byte) (int, error) {
+func (x *memory) peek(addr uint64, b []byte) (int, error) {
 	if room := -addr; room != 0 && uint64(len(b)) > room {
 		b = b[:room] // memory ends there
 	}
-	if m.exp.SelectedFrame() >= 0 {
-		return m.exp.FrameMemory(addr, b), nil
+	if x.exp.SelectedFrame() >= 0 {
+		return x.exp.FrameMemory(addr, b), nil
 	}
-	pid, ok := m.process(nil)
-	if !ok && !m.caps.Kernel {
+	pid, ok := x.roster.process(nil)
+	if !ok && !x.caps.Kernel {
 		return 0, errors.New("there is no process")
 	}
-	n, err := m.target.ReadMemory(pid, addr, b)
+	n, err := x.target.ReadMemory(pid, addr, b)
 	return min(max(n, 0), len(b)), err
 }
 
-func (m *Machine) readMemory(p rsp.ReadMemory) rsp.Packet {
-	b := make([]byte, min(p.Length, uint64(m.cfg.PacketSize)/2))
-	n, _ := m.peek(p.Addr, b)
+func (x *memory) readMemory(p rsp.ReadMemory) rsp.Packet {
+	b := make([]byte, min(p.Length, uint64(x.cfg.PacketSize)/2))
+	n, _ := x.peek(p.Addr, b)
 	if n == 0 && len(b) > 0 {
 		return badNumber // GDB takes E.text for data here
 	}
 	return rsp.MemoryData{Data: b[:n]}
 }
 
-func (m *Machine) readBinary(p rsp.ReadBinary) rsp.Packet {
-	b := make([]byte, min(p.Length, uint64(m.cfg.PacketSize)))
-	n, err := m.peek(p.Addr, b)
+func (x *memory) readBinary(p rsp.ReadBinary) rsp.Packet {
+	b := make([]byte, min(p.Length, uint64(x.cfg.PacketSize)))
+	n, err := x.peek(p.Addr, b)
 	if n == 0 && len(b) > 0 {
 		if err == nil {
 			err = fmt.Errorf("no memory at %#x", p.Addr)
 		}
 		return fail(err)
 	}
-	return rsp.BinaryData{Data: fitting(b[:n], m.cfg.PacketSize)}
+	return rsp.BinaryData{Data: fitting(b[:n], x.cfg.PacketSize)}
 }
 
 // fitting is as much of data as a packet of size bytes holds with its escapes,
@@ -66,41 +79,41 @@ func fitting(data []byte, size int) rsp.Raw {
 }
 
 // poke writes memory.
-func (m *Machine) poke(addr uint64, data []byte) rsp.Packet {
+func (x *memory) poke(addr uint64, data []byte) rsp.Packet {
 	switch {
 	case len(data) == 0:
 		return rsp.OK{}
-	case m.exp.SelectedFrame() >= 0:
+	case x.exp.SelectedFrame() >= 0:
 		return fail(errInFrame)
-	case m.caps.Kernel:
+	case x.caps.Kernel:
 		return fail(errKernel)
-	case m.denied["WriteMem"]:
+	case x.denied["WriteMem"]:
 		return forbidden("write memory")
 	case addr+uint64(len(data)) < addr:
 		return failf("memory ends before %#x + %#x", addr, len(data))
 	}
-	pid, ok := m.process(nil)
+	pid, ok := x.roster.process(nil)
 	if !ok {
 		return noProcess
 	}
-	return done(m.target.WriteMemory(pid, addr, data))
+	return done(x.target.WriteMemory(pid, addr, data))
 }
 
-func (m *Machine) writeMemory(p rsp.WriteMemory) rsp.Packet {
+func (x *memory) writeMemory(p rsp.WriteMemory) rsp.Packet {
 	if !p.LengthOK() {
 		return failf("%d bytes are announced, %d come", p.Length, len(p.Data))
 	}
-	return m.poke(p.Addr, p.Data)
+	return x.poke(p.Addr, p.Data)
 }
 
-func (m *Machine) writeBinary(p rsp.WriteBinary) rsp.Packet {
+func (x *memory) writeBinary(p rsp.WriteBinary) rsp.Packet {
 	if !p.LengthOK() {
 		return failf("%d bytes are announced, %d come", p.Length, len(p.Data))
 	}
-	return m.poke(p.Addr, p.Data)
+	return x.poke(p.Addr, p.Data)
 }
 
-func (m *Machine) searchMemory(p rsp.SearchMemory) rsp.Packet {
+func (x *memory) searchMemory(p rsp.SearchMemory) rsp.Packet {
 	switch {
 	case len(p.Pattern) == 0:
 		return failf("nothing to search for")
@@ -111,7 +124,7 @@ func (m *Machine) searchMemory(p rsp.SearchMemory) rsp.Packet {
 	var window []byte // what was read and not decided yet, from addr on
 	for left > 0 {
 		b := make([]byte, min(left, pieceSize))
-		n, _ := m.peek(addr+uint64(len(window)), b)
+		n, _ := x.peek(addr+uint64(len(window)), b)
 		if n == 0 {
 			return failf("no memory at %#x", addr+uint64(len(window)))
 		}
@@ -128,14 +141,14 @@ func (m *Machine) searchMemory(p rsp.SearchMemory) rsp.Packet {
 	return rsp.NotFound{}
 }
 
-func (m *Machine) memoryCRC(p rsp.MemoryCRC) rsp.Packet {
+func (x *memory) memoryCRC(p rsp.MemoryCRC) rsp.Packet {
 	if p.Length > maxLook {
 		return badNumber
 	}
 	sum := uint32(0xffffffff)
 	for at := uint64(0); at < p.Length; {
 		b := make([]byte, min(p.Length-at, pieceSize))
-		n, _ := m.peek(p.Addr+at, b)
+		n, _ := x.peek(p.Addr+at, b)
 		if n == 0 {
 			return badNumber
 		}

@@ -8,7 +8,20 @@ import (
 	"github.com/jalon-trace/jalon/internal/gdb/rsp"
 )
 
-var _ = []struct{}{on((*Machine).monitor)}
+// monitor carries out commands of GDB's user for the server itself.
+type monitor struct {
+	*core
+	roster   *roster
+	threadDB string // monitor set libthread-db-search-path
+}
+
+// packets are those that it handles.
+func (x *monitor) packets() []row {
+	return []row{
+		on("qRcmd", "a command of the user (monitor)", x.command),
+		on("qGetTLSAddr", "where thread-local data is", x.tlsAddress),
+	}
+}
 
 // monitorHead and monitorTail are what `monitor help` says around the target's own
 // commands. GDB's test suite knows a gdbserver by the first and the last line.
@@ -38,35 +51,35 @@ var switches = map[string][2]string{
 
 // monitor carries out a command that the user gives to the server itself. GDB shows
 // text, and no words of errors.
-func (m *Machine) monitor(p rsp.Monitor) rsp.Packet {
+func (x *monitor) command(p rsp.Monitor) rsp.Packet {
 	command := strings.TrimSpace(string(p.Command))
-	if name, value, ok := setting(command); ok && m.set(name, value) {
+	if name, value, ok := setting(command); ok && x.set(name, value) {
 		return rsp.OK{}
 	}
 	switch command {
 	case "help":
-		m.printHelp()
+		x.printHelp()
 		return rsp.OK{}
 	case "trace":
-		m.print(m.exp.Report())
+		x.print(x.exp.Report())
 		return rsp.OK{}
 	case "exit":
-		m.reply(rsp.OK{})
-		m.emit(Out{Kind: OutClose})
-		m.emit(Out{Kind: OutExit})
+		x.reply(rsp.OK{})
+		x.emit(Out{Kind: OutClose})
+		x.emit(Out{Kind: OutExit})
 		return nil
 	}
-	text, err := m.target.Monitor(command)
+	text, err := x.target.Monitor(command)
 	switch {
 	case command == "" || errors.Is(err, ErrUnsupported):
-		m.print("Unknown monitor command.\n\n")
-		m.printHelp()
+		x.print("Unknown monitor command.\n\n")
+		x.printHelp()
 		return badNumber
 	case err != nil:
-		m.print(err.Error() + "\n")
+		x.print(err.Error() + "\n")
 		return badNumber
 	}
-	m.print(text)
+	x.print(text)
 	return rsp.OK{}
 }
 
@@ -78,56 +91,63 @@ func setting(command string) (name, value string, ok bool) {
 }
 
 // set is false for what is no setting.
-func (m *Machine) set(name, value string) bool {
+func (x *monitor) set(name, value string) bool {
 	switch {
 	case switches[name] != [2]string{} && (value == "0" || value == "1"):
 		on := int(value[0] - '0')
 		if name == "debug" || name == "remote-debug" {
-			m.debug = on == 1
+			x.debug = on == 1
 		}
-		m.print(switches[name][on])
+		x.print(switches[name][on])
 	case name == "debug-format" && (value == "all" || value == "none"):
-		m.print("All extra debug format options " + map[string]string{"all": "enabled", "none": "disabled"}[value] + ".\n")
+		x.print("All extra debug format options " + map[string]string{"all": "enabled", "none": "disabled"}[value] + ".\n")
 	case name == "debug-file":
 	case name == "libthread-db-search-path":
-		m.threadDB = value
-		m.print(fmt.Sprintf("libthread-db-search-path set to `%s'\n", value))
+		x.threadDB = value
+		x.print(fmt.Sprintf("libthread-db-search-path set to `%s'\n", value))
 	default:
 		return false
 	}
 	return true
 }
 
-func (m *Machine) printHelp() {
-	m.print(monitorHead)
-	if more, err := m.target.Monitor("help"); err == nil {
-		m.print(more)
+func (x *monitor) printHelp() {
+	x.print(monitorHead)
+	if more, err := x.target.Monitor("help"); err == nil {
+		x.print(more)
 	}
-	m.print(monitorTail)
+	x.print(monitorTail)
 }
 
 // threadDBFound says whether a directory that the user named has the library: this
 // server does not need it, but a path that points elsewhere means that thread-local data is not wanted.
-func (m *Machine) threadDBFound() bool {
-	if m.threadDB == "" {
+func (x *monitor) threadDBFound() bool {
+	if x.threadDB == "" {
 		return true
 	}
-	for _, dir := range strings.Split(m.threadDB, ":") {
+	for _, dir := range strings.Split(x.threadDB, ":") {
 		if strings.HasPrefix(dir, "$") { // $sdir, $pdir: the system's, the program's
 			return true
 		}
-		if _, err := m.target.Files(0).Stat(dir + "/libthread_db.so.1"); err == nil {
+		if _, err := x.target.Files(0).Stat(dir + "/libthread_db.so.1"); err == nil {
 			return true
 		}
 	}
 	return false
 }
 
-// print shows text to GDB's user, in pieces that fit into packets.
-func (m *Machine) print(text string) {
-	for room := m.cfg.PacketSize/2 - 1; text != ""; {
-		n := min(len(text), room)
-		m.reply(rsp.Output{Text: rsp.Text(text[:n])})
-		text = text[n:]
+func (x *monitor) tlsAddress(p rsp.TLSAddress) rsp.Packet {
+	x.roster.sync()
+	t := x.roster.find(p.Thread)
+	if t == nil {
+		return noThread
 	}
+	if !x.threadDBFound() {
+		return failf("libthread_db is not in %s", x.threadDB)
+	}
+	addr, err := x.target.ThreadLocal(t.id, p.Offset, p.LinkMap)
+	if err != nil {
+		return fail(err)
+	}
+	return rsp.Address{Addr: addr}
 }

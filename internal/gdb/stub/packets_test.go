@@ -339,3 +339,19 @@ func TestSignals(t *testing.T) {
 		t.Error("SIGEMT is none of Linux")
 	}
 }
+
+// TestPacketTable: each row has one name of its own and says what the packet is for.
+func TestPacketTable(t *testing.T) {
+	f := newFake(Caps{})
+	m := New(f, &fakeExperiment{size: f.desc.Size, frame: -1}, Config{})
+	names := map[string]bool{}
+	for _, r := range m.packets {
+		if r.name == "" || r.what == "" || names[r.name] {
+			t.Errorf("the row %q, %q of %v", r.name, r.what, r.packet)
+		}
+		names[r.name] = true
+	}
+	if len(names) < 60 {
+		t.Errorf("%d packets", len(names))
+	}
+}

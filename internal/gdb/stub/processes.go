@@ -3,273 +3,263 @@ package stub
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/jalon-trace/jalon/internal/gdb/rsp"
 )
 
-var _ = []struct{}{
-	on((*Machine).detach), on((*Machine).kill), on((*Machine).killProcess),
-	on((*Machine).attach), on((*Machine).run), on((*Machine).restart),
+// processes come and go.
+type processes struct {
+	*core
+	backlog     *backlog
+	roster      *roster
+	breakpoints *breakpoints
+	replier     *replier
+	reporter    *reporter
+	unattended  *unattended
+	launcher    *launcher
+}
+
+func newProcesses(m *Machine) *processes {
+	return &processes{
+		core: m.core, backlog: m.backlog, roster: m.roster, breakpoints: m.breakpoints, replier: m.replier,
+		reporter: m.reporter, unattended: m.unattended, launcher: m.launcher,
+	}
+}
+
+// packets are those that it handles.
+func (x *processes) packets() []row {
+	return []row{
+		on("D", "lets a process go", x.detach),
+		on("k", "ends all", x.kill),
+		on("vKill", "ends a process", x.killProcess),
+		on("vAttach", "stops a running process", x.attach),
+		on("vRun", "starts a program", x.run),
+		on("R", "starts it again", x.restart),
+		on("qAttached", "was the process there before?", x.queryAttached),
+	}
 }
 
 var noProcess = rsp.ErrorText{Text: rsp.Raw("there is no such process")}
 
-func (m *Machine) detach(p rsp.Detach) rsp.Packet {
-	m.pause()
-	if m.caps.Kernel {
-		return m.detachKernel()
+func (x *processes) detach(p rsp.Detach) rsp.Packet {
+	x.reporter.pause()
+	if x.caps.Kernel {
+		return x.detachKernel()
 	}
-	pid, ok := m.process(p.PID)
-	if !ok && m.forgetEnd(p.PID) {
-		m.leaveAfter(rsp.OK{})
+	pid, ok := x.roster.process(p.PID)
+	if !ok && x.forgetEnd(p.PID) {
+		x.leaveAfter(rsp.OK{})
 		return nil
 	}
 	if !ok {
 		return noProcess
 	}
-	last := len(m.target.Processes()) == 1
-	if last && (m.exp.Disconnected() || m.persistent(pid)) {
-		if m.exp.Running() {
-			m.log("Disconnected tracing in effect, leaving gdbserver attached to the process")
+	last := len(x.target.Processes()) == 1
+	if last && (x.exp.Disconnected() || x.breakpoints.persistent(pid)) {
+		if x.exp.Running() {
+			x.log("Disconnected tracing in effect, leaving gdbserver attached to the process")
 		}
-		if m.persistent(pid) {
-			m.log("Persistent commands are present, leaving gdbserver attached to the process")
+		if x.breakpoints.persistent(pid) {
+			x.log("Persistent commands are present, leaving gdbserver attached to the process")
 		}
-		return m.detachAndGoOn()
+		return x.unattended.detachAndGoOn()
 	}
-	m.log(fmt.Sprintf("Detaching from process %d", pid))
-	m.collect()
-	for _, s := range slices.Clone(m.pending) { // releaseChild changes the list
+	x.log(fmt.Sprintf("Detaching from process %d", pid))
+	x.reporter.collect()
+	for _, s := range slices.Clone(x.backlog.pending) { // releaseChild changes the list
 		if s.Thread.PID == pid && ofThread(s) {
-			m.releaseChild(s)
+			x.unattended.releaseChild(s)
 		}
 	}
-	m.removeBreaks(pid)
-	if err := m.target.Detach(pid); err != nil {
+	x.breakpoints.removeAll(pid)
+	if err := x.target.Detach(pid); err != nil {
 		return fail(err)
 	}
-	m.forgetProcess(pid)
-	m.sync()
-	m.ended = Stop{Kind: StopExited, Thread: ThreadID{PID: pid}}
-	m.leaveAfter(rsp.OK{})
+	x.reporter.forgetProcess(pid)
+	x.roster.sync()
+	x.reporter.ended = Stop{Kind: StopExited, Thread: ThreadID{PID: pid}}
+	x.leaveAfter(rsp.OK{})
 	return nil
 }
 
 // forgetEnd drops the end of a process that was not reported to GDB, and reports whether
 // there was one: GDB lets it go now.
-func (m *Machine) forgetEnd(pid *uint64) bool {
-	m.collect()
-	n := len(m.pending)
-	m.pending = keep(m.pending, func(s Stop) bool {
+func (x *processes) forgetEnd(pid *uint64) bool {
+	x.reporter.collect()
+	n := len(x.backlog.pending)
+	x.backlog.pending = keep(x.backlog.pending, func(s Stop) bool {
 		if s.Kind != StopExited && s.Kind != StopKilled || pid != nil && int(*pid) != s.Thread.PID {
 			return true
 		}
-		m.endTold(s.Thread.PID)
+		x.replier.endTold(s.Thread.PID)
 		return false
 	})
-	return len(m.pending) < n
+	return len(x.backlog.pending) < n
 }
 
 // leaveAfter replies, and ends the server when nothing is left to serve.
-func (m *Machine) leaveAfter(p rsp.Packet) {
-	m.reply(p)
-	if m.leaveWhenEmpty() {
-		m.emit(Out{Kind: OutClose})
-		m.emit(Out{Kind: OutExit})
+func (x *processes) leaveAfter(p rsp.Packet) {
+	x.reply(p)
+	if x.leaveWhenEmpty() {
+		x.emit(Out{Kind: OutClose})
+		x.emit(Out{Kind: OutExit})
 	}
 }
 
 // detachKernel leaves what there is of a run to itself.
-func (m *Machine) detachKernel() rsp.Packet {
-	m.exp.Disconnected()
+func (x *processes) detachKernel() rsp.Packet {
+	x.exp.Disconnected()
 	return rsp.OK{}
 }
 
-// detachAndGoOn resumes everything for good, as a detach would.
-func (m *Machine) detachAndGoOn() rsp.Packet {
-	m.collect()
-	m.sync()
-	m.queue = nil
-	m.goOn()
-	reported := map[ThreadID]bool{}
-	for _, s := range m.pending {
-		reported[s.Thread] = true
-	}
-	var list []Resumption
-	for _, id := range m.order {
-		t := m.threads[id]
-		t.resumed = true // settle resumes those with an event to report
-		if t.stopped && !reported[id] {
-			list = append(list, Resumption{Thread: id})
-		}
-	}
-	return done(m.setGoing(list))
-}
-
 // kill has no answer.
-func (m *Machine) kill(rsp.Kill) rsp.Packet {
-	m.pause()
-	if len(m.killable()) > 0 {
-		m.log("Killing all inferiors")
+func (x *processes) kill(rsp.Kill) rsp.Packet {
+	x.reporter.pause()
+	if len(x.killable()) > 0 {
+		x.log("Killing all inferiors")
 	}
-	for _, pid := range m.killable() {
-		if err := m.killOne(pid); err != nil {
-			m.log(err.Error())
+	for _, pid := range x.killable() {
+		if err := x.killOne(pid); err != nil {
+			x.log(err.Error())
 		}
 	}
-	if m.leaveWhenEmpty() || m.caps.Kernel && !m.extended && !m.cfg.Multi {
-		m.emit(Out{Kind: OutClose})
-		m.emit(Out{Kind: OutExit})
+	if x.leaveWhenEmpty() || x.caps.Kernel && !x.extended && !x.cfg.Multi {
+		x.emit(Out{Kind: OutClose})
+		x.emit(Out{Kind: OutExit})
 	}
 	return nil
 }
 
 // killable are the processes; the kernel is none.
-func (m *Machine) killable() []int {
-	if m.caps.Kernel {
+func (x *processes) killable() []int {
+	if x.caps.Kernel {
 		return nil
 	}
-	return m.target.Processes()
+	return x.target.Processes()
 }
 
 // killOne kills a process, and the children of its that GDB does not know of: nobody
 // would ever let them go.
-func (m *Machine) killOne(pid int) error {
-	m.collect()
-	for child, parent := range m.unreportedChildren() {
+func (x *processes) killOne(pid int) error {
+	x.reporter.collect()
+	for child, parent := range x.backlog.unreportedChildren() {
 		if parent != pid {
 			continue
 		}
-		if err := m.target.Kill(child.PID); err != nil {
-			m.log(fmt.Sprintf("kill the forked process %d: %v", child.PID, err))
+		if err := x.target.Kill(child.PID); err != nil {
+			x.log(fmt.Sprintf("kill the forked process %d: %v", child.PID, err))
 		}
-		m.forgetProcess(child.PID)
+		x.reporter.forgetProcess(child.PID)
 	}
-	err := m.target.Kill(pid)
+	err := x.target.Kill(pid)
 	if err != nil {
 		return err
 	}
-	m.forgetProcess(pid)
-	m.sync()
-	m.ended = Stop{Kind: StopKilled, Thread: ThreadID{PID: pid}, Signal: sigKill}
+	x.reporter.forgetProcess(pid)
+	x.roster.sync()
+	x.reporter.ended = Stop{Kind: StopKilled, Thread: ThreadID{PID: pid}, Signal: sigKill}
 	return nil
 }
 
-func (m *Machine) killProcess(p rsp.KillProcess) rsp.Packet {
-	m.pause()
-	pid, ok := m.process(&p.PID)
-	if !ok && m.forgetEnd(&p.PID) {
+func (x *processes) killProcess(p rsp.KillProcess) rsp.Packet {
+	x.reporter.pause()
+	pid, ok := x.roster.process(&p.PID)
+	if !ok && x.forgetEnd(&p.PID) {
 		return rsp.OK{}
 	}
-	if !ok || m.caps.Kernel {
+	if !ok || x.caps.Kernel {
 		return noProcess
 	}
-	return done(m.killOne(pid))
+	return done(x.killOne(pid))
 }
 
 // mayStart says why no further process can be had; nil: it can.
-func (m *Machine) mayStart() error {
+func (x *processes) mayStart() error {
 	switch {
-	case !m.caps.Multi:
+	case !x.caps.Multi:
 		return errors.New("this server neither starts programs nor attaches to them")
-	case (!m.extended || !m.multi) && len(m.target.Processes()) > 0:
+	case (!x.extended || !x.multi) && len(x.target.Processes()) > 0:
 		return errors.New("a program is being debugged already")
 	}
 	return nil
 }
 
-func (m *Machine) attach(p rsp.Attach) rsp.Packet {
-	m.pause()
-	if err := m.mayStart(); err != nil {
+func (x *processes) attach(p rsp.Attach) rsp.Packet {
+	x.reporter.pause()
+	if err := x.mayStart(); err != nil {
 		return fail(err)
 	}
 	if p.PID == 0 || p.PID > 1<<31-1 {
 		return noProcess
 	}
-	s, err := m.target.Attach(int(p.PID))
+	s, err := x.target.Attach(int(p.PID))
 	if err != nil {
 		return fail(err)
 	}
-	m.begun(s)
-	m.general = s.Thread
-	if !m.nonStop {
-		return m.presentStop(s.Thread)
+	x.reporter.begun(s)
+	x.roster.general = s.Thread
+	if !x.nonStop {
+		return x.reporter.presentStop(s.Thread)
 	}
-	for _, id := range m.order { // sent as notifications, after the OK
-		if t := m.threads[id]; id.PID == s.Thread.PID && t.stopped {
+	for _, id := range x.roster.order { // sent as notifications, after the OK
+		if t := x.roster.threads[id]; id.PID == s.Thread.PID && t.stopped {
 			t.resumed, t.unread = true, true
 			if t.why = (Stop{Kind: StopHalted, Thread: id}); id == s.Thread {
 				t.why = s
 			}
-			m.pending = append(m.pending, t.why)
+			x.backlog.pending = append(x.backlog.pending, t.why)
 		}
 	}
 	return rsp.OK{}
 }
 
-// presentStop tells why a thread stands.
-func (m *Machine) presentStop(id ThreadID) rsp.Packet {
-	t := m.threads[id]
-	if t == nil {
-		return noThread
-	}
-	return m.stopReply(t.why)
-}
-
-func (m *Machine) run(p rsp.Run) rsp.Packet {
-	m.pause()
-	if err := m.mayStart(); err != nil {
+func (x *processes) run(p rsp.Run) rsp.Packet {
+	x.reporter.pause()
+	if err := x.mayStart(); err != nil {
 		return fail(err)
 	}
 	file := string(p.File)
 	if file == "" {
-		if len(m.launch.Args) == 0 {
+		if len(x.launcher.launch.Args) == 0 {
 			return failf("no program was run before, and none is named (see \"set remote exec-file\")")
 		}
-		file = m.launch.Args[0]
+		file = x.launcher.launch.Args[0]
 	}
 	args := []string{file}
 	for _, a := range p.Args {
 		args = append(args, string(a))
 	}
-	m.launch.Args = args
-	id, err := m.start()
+	x.launcher.launch.Args = args
+	id, err := x.launcher.start()
 	if err != nil {
 		return fail(err)
 	}
-	return m.presentStop(id)
-}
-
-// start runs the program with its last arguments.
-func (m *Machine) start() (ThreadID, error) {
-	opt := m.launch
-	opt.Env = maps.Clone(opt.Env) // the target may keep it
-	s, err := m.target.Launch(opt)
-	if err != nil {
-		m.log(err.Error()) // GDB does not show it
-		return ThreadID{}, err
-	}
-	m.begun(s)
-	m.general = s.Thread
-	return s.Thread, nil
+	return x.reporter.presentStop(id)
 }
 
 // restart has no answer in extended mode: GDB asks with `?`.
-func (m *Machine) restart(rsp.Restart) rsp.Packet {
-	if !m.extended || !m.caps.Multi {
+func (x *processes) restart(rsp.Restart) rsp.Packet {
+	if !x.extended || !x.caps.Multi {
 		return rsp.Unsupported{}
 	}
-	m.pause()
-	for _, pid := range m.killable() {
-		if err := m.killOne(pid); err != nil {
-			m.log(err.Error())
+	x.reporter.pause()
+	for _, pid := range x.killable() {
+		if err := x.killOne(pid); err != nil {
+			x.log(err.Error())
 		}
 	}
-	if len(m.launch.Args) == 0 {
+	if len(x.launcher.launch.Args) == 0 {
 		return nil
 	}
-	_, _ = m.start() // an error was logged
+	_, _ = x.launcher.start() // an error was logged
 	return nil
+}
+
+func (x *processes) queryAttached(p rsp.QueryAttached) rsp.Packet {
+	pid, ok := x.roster.process(p.PID)
+	if !ok {
+		return badNumber
+	}
+	return rsp.Attached{Before: x.target.Attached(pid)}
 }

@@ -32,7 +32,7 @@ func newChaos(seed uint64) *chaos {
 		PacketSize: 0x400, Multi: c.f.caps.Multi, Launch: LaunchOptions{Args: []string{"/bin/first"}},
 		First: []Stop{{Kind: StopHalted, Thread: ThreadID{pid, pid}}},
 	})
-	c.f.lossOK = func() bool { return c.m.forward }
+	c.f.lossOK = func() bool { return c.m.reporter.forward }
 	c.handle(Event{Kind: EventOpened}, "(new)")
 	if seed%2 == 1 {
 		c.packet(gdbFeatures)
@@ -72,7 +72,7 @@ func (c *chaos) handle(ev Event, what string) {
 			c.over = true
 		}
 	}
-	if c.m.forward {
+	if c.m.reporter.forward {
 		c.f.gone = nil // there is no client
 	}
 	if ev.Kind == EventClosed {
@@ -109,13 +109,13 @@ func (c *chaos) check() {
 		return
 	}
 	owed := 0
-	if c.m.owed {
+	if c.m.reporter.owed {
 		owed = 1
 	}
 	if c.unpaid != owed {
 		c.fail("%d requests have no reply, %d are owed", c.unpaid, owed)
 	}
-	if c.m.nonStop || c.m.owed || c.m.forward || !c.counted("?") {
+	if c.m.nonStop || c.m.reporter.owed || c.m.reporter.forward || !c.counted("?") {
 		return
 	}
 	for _, t := range c.f.threads {
@@ -386,7 +386,7 @@ func (c *chaos) step() {
 	case n < 53:
 		c.unpaid++
 		c.handle(Event{Kind: EventTooLong}, "(too long)")
-	case n < 65 && len(c.m.queue) > 0:
+	case n < 65 && len(c.m.backlog.queue) > 0:
 		c.packet("vStopped")
 	case n < 65 && c.m.nonStop:
 		c.packet("vCont;c")
@@ -416,7 +416,7 @@ func (c *chaos) finish() {
 			break
 		}
 		c.packet("vCont;c")
-		if c.m.owed {
+		if c.m.reporter.owed {
 			c.handle(Event{Kind: EventInterrupt}, "^C")
 		}
 	}

@@ -8,9 +8,27 @@ import (
 	"github.com/jalon-trace/jalon/internal/gdb/rsp"
 )
 
-var _ = []struct{}{
-	on((*Machine).readRegisters), on((*Machine).writeRegisters), on((*Machine).readRegister),
-	on((*Machine).writeRegister), on((*Machine).saveRegisters), on((*Machine).restoreRegisters),
+// registers are those of the present thread or of the selected trace frame.
+type registers struct {
+	*core
+	roster    *roster
+	reporter  *reporter
+	saved     map[uint64]savedRegisters
+	nextSaved uint64
+}
+
+func (x *registers) reset() { x.saved, x.nextSaved = map[uint64]savedRegisters{}, 0 }
+
+// packets are those that it handles.
+func (x *registers) packets() []row {
+	return []row{
+		on("g", "reads all registers", x.readRegisters),
+		on("G", "writes them", x.writeRegisters),
+		on("p", "reads a register", x.readRegister),
+		on("P", "writes one", x.writeRegister),
+		on("QSaveRegisterState", "keeps a copy of all", x.saveRegisters),
+		on("QRestoreRegisterState", "writes the copy back", x.restoreRegisters),
+	}
 }
 
 // savedRegisters is a copy that surrounds a call which GDB makes in the program.
@@ -28,8 +46,8 @@ var (
 )
 
 // stoppedThread is the present thread, if its registers can be read.
-func (m *Machine) stoppedThread() (*thread, error) {
-	t := m.current()
+func (x *registers) stoppedThread() (*thread, error) {
+	t := x.roster.current()
 	switch {
 	case t == nil:
 		return nil, errors.New("there is no thread")
@@ -39,21 +57,21 @@ func (m *Machine) stoppedThread() (*thread, error) {
 	return t, nil
 }
 
-// registers are those of the selected trace frame or of the present thread.
-func (m *Machine) registers() (rsp.Registers, error) {
-	if m.exp.SelectedFrame() >= 0 {
-		return m.exp.FrameRegisters(), nil
+// values are those of the selected trace frame or of the present thread.
+func (x *registers) values() (rsp.Registers, error) {
+	if x.exp.SelectedFrame() >= 0 {
+		return x.exp.FrameRegisters(), nil
 	}
-	if m.died() {
-		return m.unknown(), nil
+	if x.died() {
+		return x.unknown(), nil
 	}
-	t, err := m.stoppedThread()
+	t, err := x.stoppedThread()
 	if err != nil {
 		return rsp.Registers{}, err
 	}
-	v, err := m.target.Registers(t.id)
-	if err != nil && m.died() {
-		return m.unknown(), nil
+	v, err := x.target.Registers(t.id)
+	if err != nil && x.died() {
+		return x.unknown(), nil
 	}
 	return v, err
 }
@@ -61,20 +79,20 @@ func (m *Machine) registers() (rsp.Registers, error) {
 // died says that the selected thread, which GDB takes for one that stands, was killed.
 // GDB 13 ends with an internal error ("Assertion `!async_event_handler_marked") if it
 // gets an error for its registers.
-func (m *Machine) died() bool {
-	if m.general.TID == 0 || m.caps.Kernel {
+func (x *registers) died() bool {
+	if x.roster.general.TID == 0 || x.caps.Kernel {
 		return false
 	}
-	m.collect()
-	if m.threads[m.general] == nil {
-		m.sync()
+	x.reporter.collect()
+	if x.roster.threads[x.roster.general] == nil {
+		x.roster.sync()
 	}
-	return m.threads[m.general] == nil
+	return x.roster.threads[x.roster.general] == nil
 }
 
 // unknown are registers none of which is known.
-func (m *Machine) unknown() rsp.Registers {
-	n := m.description().Size
+func (x *registers) unknown() rsp.Registers {
+	n := x.description().Size
 	v := rsp.Registers{Data: make([]byte, n), Missing: make([]bool, n)}
 	for i := range v.Missing {
 		v.Missing[i] = true
@@ -82,39 +100,31 @@ func (m *Machine) unknown() rsp.Registers {
 	return v
 }
 
-func (m *Machine) readRegisters(rsp.ReadRegisters) rsp.Packet {
-	v, err := m.registers()
+func (x *registers) readRegisters(rsp.ReadRegisters) rsp.Packet {
+	v, err := x.values()
 	if err != nil {
 		return fail(err)
 	}
-	n := m.description().Size
+	n := x.description().Size
 	v.Data, v.Missing = v.Data[:min(n, len(v.Data))], v.Missing[:min(n, len(v.Missing))]
 	return rsp.RegisterData{Values: v}
 }
 
-// description is that of the registers that GDB knows of.
-func (m *Machine) description() *rsp.Target {
-	if m.desc != nil {
-		return m.desc
-	}
-	return m.target.Description()
-}
-
 // register is the description of one.
-func (m *Machine) register(n uint64) (rsp.Register, error) {
-	list := m.description().Registers
+func (x *registers) register(n uint64) (rsp.Register, error) {
+	list := x.description().Registers
 	if n >= uint64(len(list)) {
 		return rsp.Register{}, fmt.Errorf("there is no register %d", n)
 	}
 	return list[n], nil
 }
 
-func (m *Machine) readRegister(p rsp.ReadRegister) rsp.Packet {
-	r, err := m.register(p.Number)
+func (x *registers) readRegister(p rsp.ReadRegister) rsp.Packet {
+	r, err := x.register(p.Number)
 	if err != nil {
 		return badNumber
 	}
-	all, err := m.registers()
+	all, err := x.values()
 	if err != nil {
 		return fail(err)
 	}
@@ -130,78 +140,78 @@ func (m *Machine) readRegister(p rsp.ReadRegister) rsp.Packet {
 }
 
 // changeable is the thread whose registers may be written now.
-func (m *Machine) changeable() (*thread, error) {
+func (x *registers) changeable() (*thread, error) {
 	switch {
-	case m.exp.SelectedFrame() >= 0:
+	case x.exp.SelectedFrame() >= 0:
 		return nil, errInFrame
-	case m.caps.Kernel:
+	case x.caps.Kernel:
 		return nil, errKernel
-	case m.denied["WriteReg"]:
+	case x.denied["WriteReg"]:
 		return nil, errForbidden("write registers")
 	}
-	return m.stoppedThread()
+	return x.stoppedThread()
 }
 
-func (m *Machine) writeRegisters(p rsp.WriteRegisters) rsp.Packet {
-	t, err := m.changeable()
+func (x *registers) writeRegisters(p rsp.WriteRegisters) rsp.Packet {
+	t, err := x.changeable()
 	if err != nil {
 		return fail(err)
 	}
-	if want := m.description().Size; len(p.Data) != want {
+	if want := x.description().Size; len(p.Data) != want {
 		return failf("%d bytes of registers instead of %d", len(p.Data), want)
 	}
 	data := p.Data
-	if m.desc != nil { // the others stay what they are
-		v, err := m.target.Registers(t.id)
+	if x.desc != nil { // the others stay what they are
+		v, err := x.target.Registers(t.id)
 		if err != nil {
 			return fail(err)
 		}
 		data = slices.Concat(data, v.Data[min(len(data), len(v.Data)):])
 	}
-	return done(m.target.SetRegisters(t.id, data))
+	return done(x.target.SetRegisters(t.id, data))
 }
 
-func (m *Machine) writeRegister(p rsp.WriteRegister) rsp.Packet {
-	t, err := m.changeable()
+func (x *registers) writeRegister(p rsp.WriteRegister) rsp.Packet {
+	t, err := x.changeable()
 	if err != nil {
 		return fail(err)
 	}
-	r, err := m.register(p.Number)
+	r, err := x.register(p.Number)
 	if err != nil {
 		return fail(err)
 	}
 	if len(p.Data) != r.Bits/8 {
 		return failf("%d bytes for register %s, which has %d", len(p.Data), r.Name, r.Bits/8)
 	}
-	return done(m.target.SetRegister(t.id, r.Number, p.Data))
+	return done(x.target.SetRegister(t.id, r.Number, p.Data))
 }
 
-func (m *Machine) saveRegisters(rsp.SaveRegisters) rsp.Packet {
-	t, err := m.changeable()
+func (x *registers) saveRegisters(rsp.SaveRegisters) rsp.Packet {
+	t, err := x.changeable()
 	if err != nil {
 		return fail(err)
 	}
-	if len(m.saved) >= maxSaved {
+	if len(x.saved) >= maxSaved {
 		return failf("%d copies of registers are kept already", maxSaved)
 	}
-	v, err := m.target.Registers(t.id)
+	v, err := x.target.Registers(t.id)
 	if err != nil {
 		return fail(err)
 	}
-	m.nextSaved++
-	m.saved[m.nextSaved] = savedRegisters{t.id, append([]byte(nil), v.Data...)}
-	return rsp.SavedState{Number: m.nextSaved}
+	x.nextSaved++
+	x.saved[x.nextSaved] = savedRegisters{t.id, append([]byte(nil), v.Data...)}
+	return rsp.SavedState{Number: x.nextSaved}
 }
 
-func (m *Machine) restoreRegisters(p rsp.RestoreRegisters) rsp.Packet {
-	t, err := m.changeable()
+func (x *registers) restoreRegisters(p rsp.RestoreRegisters) rsp.Packet {
+	t, err := x.changeable()
 	if err != nil {
 		return fail(err)
 	}
-	s, ok := m.saved[p.Number]
+	s, ok := x.saved[p.Number]
 	if !ok || s.thread != t.id {
 		return failf("no copy %d of the registers of thread %d", p.Number, t.id.TID)
 	}
-	delete(m.saved, p.Number)
-	return done(m.target.SetRegisters(t.id, s.data))
+	delete(x.saved, p.Number)
+	return done(x.target.SetRegisters(t.id, s.data))
 }

@@ -1,46 +1,52 @@
 package stub
 
-import (
-	"slices"
-	"strings"
+import "github.com/jalon-trace/jalon/internal/gdb/rsp"
 
-	"github.com/jalon-trace/jalon/internal/gdb/rsp"
-)
+// settings are what GDB wants to be reported.
+type settings struct {
+	*core
+	backlog    *backlog
+	reporter   *reporter
+	forProgram map[int]bool // QProgramSignals: what a program without GDB may get; nil: all
+}
 
-var _ = []struct{}{
-	on((*Machine).setNonStop), on((*Machine).passSignals), on((*Machine).programSignals),
-	on((*Machine).setThreadEvents), on((*Machine).catchSyscalls), on((*Machine).setDisableRandomization),
-	on((*Machine).setStartupWithShell), on((*Machine).setEnvironment), on((*Machine).unsetEnvironment),
-	on((*Machine).resetEnvironment), on((*Machine).setWorkingDir),
+// packets are those that it handles.
+func (x *settings) packets() []row {
+	return []row{
+		on("QNonStop", "threads stop one by one, or all", x.setNonStop),
+		on("QPassSignals", "signals that do not stop", x.passSignals),
+		on("QProgramSignals", "signals that a program without GDB may get", x.programSignals),
+		on("QThreadEvents", "new threads and the ends of threads are reported", x.setThreadEvents),
+		on("QCatchSyscalls", "system calls are reported", x.catchSyscalls),
+	}
 }
 
 // setNonStop changes the mode. Stops that were not reported yet are kept for the other mode.
-func (m *Machine) setNonStop(p rsp.SetNonStop) rsp.Packet {
+func (x *settings) setNonStop(p rsp.SetNonStop) rsp.Packet {
 	switch {
-	case p.On == m.nonStop:
+	case p.On == x.nonStop:
 		return rsp.OK{}
-	case p.On && m.caps.Kernel:
+	case p.On && x.caps.Kernel:
 		return failf("the kernel has no threads that stop one by one")
 	}
-	m.pause()
-	m.nonStop = p.On
+	x.reporter.pause()
+	x.nonStop = p.On
 	if !p.On {
-		m.pending = append(eventsOf(m.queue), m.pending...)
-		m.queue, m.firstOnly = nil, false
-		m.haltAll()
+		x.backlog.reset()
+		x.reporter.haltAll()
 	}
-	m.applyOptions()
+	x.applyOptions()
 	return rsp.OK{}
 }
 
-func (m *Machine) passSignals(p rsp.PassSignals) rsp.Packet {
-	m.options.PassSignals = signalSet(p.Signals)
-	m.applyOptions()
+func (x *settings) passSignals(p rsp.PassSignals) rsp.Packet {
+	x.options.PassSignals = signalSet(p.Signals)
+	x.applyOptions()
 	return rsp.OK{}
 }
 
-func (m *Machine) programSignals(p rsp.ProgramSignals) rsp.Packet {
-	m.program = signalSet(p.Signals)
+func (x *settings) programSignals(p rsp.ProgramSignals) rsp.Packet {
+	x.forProgram = signalSet(p.Signals)
 	return rsp.OK{}
 }
 
@@ -59,65 +65,23 @@ func signalSet(list []uint64) map[int]bool {
 	return set
 }
 
-func (m *Machine) setThreadEvents(p rsp.SetThreadEvents) rsp.Packet {
-	m.options.ThreadEvents = p.On
-	m.applyOptions()
+func (x *settings) setThreadEvents(p rsp.SetThreadEvents) rsp.Packet {
+	x.options.ThreadEvents = p.On
+	x.applyOptions()
 	return rsp.OK{}
 }
 
-func (m *Machine) catchSyscalls(p rsp.CatchSyscalls) rsp.Packet {
-	m.options.CatchSyscalls = p.On
-	m.options.Syscalls = nil
+func (x *settings) catchSyscalls(p rsp.CatchSyscalls) rsp.Packet {
+	x.options.CatchSyscalls = p.On
+	x.options.Syscalls = nil
 	for _, n := range p.Numbers {
 		if p.On && n < 1<<31 {
-			if m.options.Syscalls == nil {
-				m.options.Syscalls = map[int]bool{}
+			if x.options.Syscalls == nil {
+				x.options.Syscalls = map[int]bool{}
 			}
-			m.options.Syscalls[int(n)] = true
+			x.options.Syscalls[int(n)] = true
 		}
 	}
-	m.applyOptions()
-	return rsp.OK{}
-}
-
-func (m *Machine) setDisableRandomization(p rsp.SetDisableRandomization) rsp.Packet {
-	m.launch.RandomAddresses = !p.On
-	return rsp.OK{}
-}
-
-func (m *Machine) setStartupWithShell(p rsp.SetStartupWithShell) rsp.Packet {
-	m.launch.ThroughShell = p.On
-	return rsp.OK{}
-}
-
-func (m *Machine) setEnvironment(p rsp.SetEnvironment) rsp.Packet {
-	name, value, ok := strings.Cut(string(p.Assignment), "=")
-	if !ok || name == "" {
-		return failf("%q is no NAME=VALUE", p.Assignment)
-	}
-	if m.launch.Env == nil {
-		m.launch.Env = map[string]string{}
-	}
-	m.launch.Env[name] = value
-	m.launch.Unset = slices.DeleteFunc(m.launch.Unset, func(s string) bool { return s == name })
-	return rsp.OK{}
-}
-
-func (m *Machine) unsetEnvironment(p rsp.UnsetEnvironment) rsp.Packet {
-	name := string(p.Name)
-	delete(m.launch.Env, name)
-	if name != "" && !slices.Contains(m.launch.Unset, name) {
-		m.launch.Unset = append(slices.Clone(m.launch.Unset), name)
-	}
-	return rsp.OK{}
-}
-
-func (m *Machine) resetEnvironment(rsp.ResetEnvironment) rsp.Packet {
-	m.launch.Env, m.launch.Unset = nil, nil
-	return rsp.OK{}
-}
-
-func (m *Machine) setWorkingDir(p rsp.SetWorkingDir) rsp.Packet {
-	m.launch.Dir = string(p.Dir)
+	x.applyOptions()
 	return rsp.OK{}
 }

@@ -8,36 +8,42 @@ import (
 	"github.com/jalon-trace/jalon/internal/gdb/rsp"
 )
 
+// replier makes the replies that say why a thread is stopped.
+type replier struct {
+	*core
+	roster *roster
+}
+
 // stopReply is a stop as GDB reads it.
-func (m *Machine) stopReply(s Stop) rsp.Packet {
+func (x *replier) stopReply(s Stop) rsp.Packet {
 	if s.Kind == StopExited || s.Kind == StopKilled {
-		m.endTold(s.Thread.PID)
+		x.endTold(s.Thread.PID)
 	}
 	switch s.Kind {
 	case StopExited:
-		return rsp.Exited{Status: rsp.Status(s.Code), PID: m.pidOf(s)}
+		return rsp.Exited{Status: rsp.Status(s.Code), PID: x.pidOf(s)}
 	case StopKilled:
-		return rsp.Killed{Signal: rsp.Status(gdbSignal(s.Signal)), PID: m.pidOf(s)}
+		return rsp.Killed{Signal: rsp.Status(gdbSignal(s.Signal)), PID: x.pidOf(s)}
 	case StopThreadExit:
-		return rsp.ThreadExited{Status: rsp.Status(s.Code), Thread: m.name(s.Thread)}
+		return rsp.ThreadExited{Status: rsp.Status(s.Code), Thread: x.name(s.Thread)}
 	case StopNoResumed:
-		if m.offers["no-resumed"] {
+		if x.offers["no-resumed"] {
 			return rsp.NoResumed{}
 		}
 		return fail(errors.New("no thread is left that was resumed"))
 	}
-	if m.disabled["T"] {
-		return rsp.StoppedPlain{Signal: rsp.Octet(m.signalOf(s))}
+	if x.disabled["T"] {
+		return rsp.StoppedPlain{Signal: rsp.Octet(x.signalOf(s))}
 	}
-	name := m.name(s.Thread)
+	name := x.name(s.Thread)
 	reply := rsp.Stopped{
-		Signal: rsp.Octet(m.signalOf(s)), Reasons: m.reasons(s), Registers: m.expedited(s.Thread), Thread: &name,
+		Signal: rsp.Octet(x.signalOf(s)), Reasons: x.reasons(s), Registers: x.expedited(s.Thread), Thread: &name,
 	}
-	if m.disabled["Tthread"] {
+	if x.disabled["Tthread"] {
 		reply.Thread = nil
 	}
-	if m.threads[s.Thread] != nil {
-		if f := m.target.Facts(s.Thread); f.Core >= 0 {
+	if x.roster.threads[s.Thread] != nil {
+		if f := x.target.Facts(s.Thread); f.Core >= 0 {
 			core := uint64(f.Core)
 			reply.Core = &core
 		}
@@ -46,13 +52,13 @@ func (m *Machine) stopReply(s Stop) rsp.Packet {
 }
 
 // endTold: nothing of a process is shown any more.
-func (m *Machine) endTold(pid int) {
-	m.target.EndTold(pid)
-	m.sync()
+func (x *replier) endTold(pid int) {
+	x.target.EndTold(pid)
+	x.roster.sync()
 }
 
-func (m *Machine) pidOf(s Stop) *uint64 {
-	if !m.multi || s.Thread.PID == 0 {
+func (x *replier) pidOf(s Stop) *uint64 {
+	if !x.multi || s.Thread.PID == 0 {
 		return nil
 	}
 	pid := uint64(s.Thread.PID)
@@ -60,7 +66,7 @@ func (m *Machine) pidOf(s Stop) *uint64 {
 }
 
 // signalOf is GDB's number of the signal of a stop.
-func (m *Machine) signalOf(s Stop) int {
+func (x *replier) signalOf(s Stop) int {
 	switch s.Kind {
 	case StopSignal:
 		return gdbSignal(s.Signal)
@@ -73,17 +79,17 @@ func (m *Machine) signalOf(s Stop) int {
 // reasonOf is the feature that GDB must announce to receive a reason; "": none.
 var reasonOf = map[StopKind]struct {
 	feature string
-	make    func(m *Machine, s Stop) rsp.Reason
+	make    func(x *replier, s Stop) rsp.Reason
 }{
 	StopBreakpoint: {"swbreak", plain(rsp.SoftwareBreak)},
 	StopHardware:   {"hwbreak", plain(rsp.HardwareBreak)},
-	StopWatch: {"", func(_ *Machine, s Stop) rsp.Reason {
+	StopWatch: {"", func(_ *replier, s Stop) rsp.Reason {
 		return rsp.Reason{Kind: watchReasons[s.Watch], Number: s.Addr}
 	}},
 	StopForked:    {"fork-events", child(rsp.Forked)},
 	StopVForked:   {"vfork-events", child(rsp.VForked)},
 	StopVForkDone: {"vfork-events", plain(rsp.VForkDone)},
-	StopExec: {"exec-events", func(_ *Machine, s Stop) rsp.Reason {
+	StopExec: {"exec-events", func(_ *replier, s Stop) rsp.Reason {
 		return rsp.Reason{Kind: rsp.Execed, Text: rsp.Text(s.Path)}
 	}},
 	StopCloned:        {"", plain(rsp.ThreadCreated)},
@@ -96,24 +102,24 @@ var watchReasons = map[rsp.BreakpointType]rsp.ReasonKind{
 	rsp.WatchpointWrite: rsp.WatchWrite, rsp.WatchpointRead: rsp.WatchRead, rsp.WatchpointAccess: rsp.WatchAccess,
 }
 
-func plain(kind rsp.ReasonKind) func(*Machine, Stop) rsp.Reason {
-	return func(*Machine, Stop) rsp.Reason { return rsp.Reason{Kind: kind} }
+func plain(kind rsp.ReasonKind) func(*replier, Stop) rsp.Reason {
+	return func(*replier, Stop) rsp.Reason { return rsp.Reason{Kind: kind} }
 }
 
-func child(kind rsp.ReasonKind) func(*Machine, Stop) rsp.Reason {
-	return func(m *Machine, s Stop) rsp.Reason { return rsp.Reason{Kind: kind, Thread: m.name(s.Child)} }
+func child(kind rsp.ReasonKind) func(*replier, Stop) rsp.Reason {
+	return func(x *replier, s Stop) rsp.Reason { return rsp.Reason{Kind: kind, Thread: x.name(s.Child)} }
 }
 
-func syscallReason(kind rsp.ReasonKind) func(*Machine, Stop) rsp.Reason {
-	return func(_ *Machine, s Stop) rsp.Reason { return rsp.Reason{Kind: kind, Number: uint64(s.Syscall)} }
+func syscallReason(kind rsp.ReasonKind) func(*replier, Stop) rsp.Reason {
+	return func(_ *replier, s Stop) rsp.Reason { return rsp.Reason{Kind: kind, Number: uint64(s.Syscall)} }
 }
 
-func (m *Machine) reasons(s Stop) []rsp.Reason {
+func (x *replier) reasons(s Stop) []rsp.Reason {
 	r, ok := reasonOf[s.Kind]
-	if !ok || r.feature != "" && !m.offers[r.feature] {
+	if !ok || r.feature != "" && !x.offers[r.feature] {
 		return nil
 	}
-	return []rsp.Reason{r.make(m, s)}
+	return []rsp.Reason{r.make(x, s)}
 }
 
 // expeditedNames are the registers sent with every stop: GDB reads them first.
@@ -126,17 +132,17 @@ var expeditedNames = func() (names []string) {
 }()
 
 // expedited are their values as far as they are known.
-func (m *Machine) expedited(id ThreadID) []rsp.RegisterValue {
-	if t := m.threads[id]; t == nil || !t.stopped || t.unread {
+func (x *replier) expedited(id ThreadID) []rsp.RegisterValue {
+	if t := x.roster.threads[id]; t == nil || !t.stopped || t.unread {
 		return nil
 	}
-	values, err := m.target.Registers(id)
+	values, err := x.target.Registers(id)
 	if err != nil {
 		return nil // it was killed meanwhile
 	}
 	var list []rsp.RegisterValue
 	for _, name := range expeditedNames {
-		for _, r := range m.target.Description().Registers {
+		for _, r := range x.target.Description().Registers {
 			if r.Name != name {
 				continue
 			}

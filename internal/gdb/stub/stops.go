@@ -2,7 +2,6 @@ package stub
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/jalon-trace/jalon/internal/gdb/rsp"
 )
@@ -12,15 +11,39 @@ import (
 // reply, and the others when GDB resumes their threads; in non-stop mode it is when GDB has
 // resumed the thread.
 
+// reporter decides which stop GDB gets, and when.
+type reporter struct {
+	*core
+	backlog     *backlog
+	roster      *roster
+	breakpoints *breakpoints
+	replier     *replier
+	count       int  // of the stops that were sent
+	ended       Stop // the last process that ended
+	owed        bool // all-stop: a stop is the answer to what GDB sent last
+	late        bool // all-stop: an interrupt that was not reported: it is for the next resumption
+	// forward: GDB has left and the target goes on: stops are answered at once.
+	forward bool
+}
+
+func newReporter(m *Machine) *reporter {
+	return &reporter{
+		core: m.core, backlog: m.backlog, roster: m.roster, breakpoints: m.breakpoints, replier: m.replier,
+		ended: Stop{Kind: StopExited},
+	}
+}
+
+func (x *reporter) reset() { x.owed, x.late = false, false }
+
 // collect takes the events that were not delivered yet.
-func (m *Machine) collect() {
+func (x *reporter) collect() {
 	for {
 		select {
-		case s, ok := <-m.target.Events():
+		case s, ok := <-x.target.Events():
 			if !ok {
 				return
 			}
-			m.take(s)
+			x.take(s)
 		default:
 			return
 		}
@@ -28,35 +51,35 @@ func (m *Machine) collect() {
 }
 
 // take notes a stop.
-func (m *Machine) take(s Stop) {
+func (x *reporter) take(s Stop) {
 	switch {
 	case s.Kind == StopExited || s.Kind == StopKilled:
-		m.processGone(s)
-	case s.Kind == StopNoResumed && m.anyResumed():
+		x.processGone(s)
+	case s.Kind == StopNoResumed && x.anyResumed():
 		return
-	case ofThread(s) && !m.noteStop(&s):
+	case ofThread(s) && !x.noteStop(&s):
 		return
 	}
-	m.pending = append(m.pending, s)
+	x.backlog.pending = append(x.backlog.pending, s)
 }
 
 // anyResumed says that a thread that GDB wants to run is left.
-func (m *Machine) anyResumed() bool {
-	m.sync()
-	for _, t := range m.threads {
+func (x *reporter) anyResumed() bool {
+	x.roster.sync()
+	for _, t := range x.roster.threads {
 		if t.resumed {
 			return true
 		}
 	}
-	return m.exitPending()
+	return x.backlog.exitPending()
 }
 
 // noteStop notes that a thread is stopped; it is false if there is nothing to report.
-func (m *Machine) noteStop(s *Stop) bool {
-	t := m.threads[s.Thread]
+func (x *reporter) noteStop(s *Stop) bool {
+	t := x.roster.threads[s.Thread]
 	if t == nil {
-		m.sync()
-		if t = m.threads[s.Thread]; t == nil {
+		x.roster.sync()
+		if t = x.roster.threads[s.Thread]; t == nil {
 			return false // it has ended already
 		}
 		t.resumed = true // it was born running
@@ -73,43 +96,40 @@ func (m *Machine) noteStop(s *Stop) bool {
 	t.why = *s
 	switch s.Kind {
 	case StopForked, StopVForked:
-		m.sync()
-		if c := m.threads[s.Child]; c != nil {
+		x.roster.sync()
+		if c := x.roster.threads[s.Child]; c != nil {
 			c.stopped, c.resumed = true, false
 		}
-		m.copyBreaks(s.Thread.PID, s.Child.PID)
+		x.breakpoints.copy(s.Thread.PID, s.Child.PID)
 	case StopExec:
-		t.resumed = anyOf(m.resumed(), s.Thread.PID) // the caller may have been another
-		m.sync()
-		m.forgetBreaks(s.Thread.PID)
+		t.resumed = anyOf(x.resumed(), s.Thread.PID) // the caller may have been another
+		x.roster.sync()
+		x.breakpoints.forget(s.Thread.PID)
 	}
 	return true
 }
 
 // processGone drops a process and the pending events of its threads.
-func (m *Machine) processGone(s Stop) {
+func (x *reporter) processGone(s Stop) {
 	if s.Kind == StopExited {
-		m.log(fmt.Sprintf("\nChild exited with status %d", s.Code))
+		x.log(fmt.Sprintf("\nChild exited with status %d", s.Code))
 	} else {
-		m.log(fmt.Sprintf("\nChild terminated with signal = %#x (%s)", gdbSignal(s.Signal), signalName(s.Signal)))
+		x.log(fmt.Sprintf("\nChild terminated with signal = %#x (%s)", gdbSignal(s.Signal), signalName(s.Signal)))
 	}
-	m.ended = s
-	m.forgetProcess(s.Thread.PID)
-	m.sync()
+	x.ended = s
+	x.forgetProcess(s.Thread.PID)
+	x.roster.sync()
 }
 
-func (m *Machine) forgetProcess(pid int) {
-	m.forgetBreaks(pid)
+func (x *reporter) forgetProcess(pid int) {
+	x.breakpoints.forget(pid)
 	other := func(s Stop) bool { return s.Thread.PID != pid || !ofThread(s) }
-	m.pending = keep(m.pending, other)
-	if len(m.queue) > 0 {
-		m.queue = append(m.queue[:1], keep(m.queue[1:], other)...)
-	}
-	for id, t := range m.threads {
+	x.backlog.filter(other)
+	for id, t := range x.roster.threads {
 		switch {
 		case id.PID == pid:
-			delete(m.threads, id)
-		case t.why.Child.PID == pid && !m.hasPending(id):
+			delete(x.roster.threads, id)
+		case t.why.Child.PID == pid && !x.backlog.hasPending(id):
 			// A new GDB that received the fork would look for the child.
 			t.why = Stop{Kind: StopHalted, Thread: id}
 		}
@@ -118,120 +138,89 @@ func (m *Machine) forgetProcess(pid int) {
 
 // begun sets the stop of a process that was launched or attached to: a trap, as in
 // gdbserver, which GDB does not take for an event of the program.
-func (m *Machine) begun(s Stop) {
-	m.late = false // an interrupt was for what ran before
-	m.sync()
+func (x *reporter) begun(s Stop) {
+	x.late = false // an interrupt was for what ran before
+	x.roster.sync()
 	if s.Kind == StopHalted || s.Kind == StopSignal && s.Signal == sigStop {
 		s = Stop{Kind: StopSignal, Thread: s.Thread, Signal: sigTrap}
 	}
-	for id, t := range m.threads {
+	for id, t := range x.roster.threads {
 		if id.PID == s.Thread.PID {
 			t.stopped, t.resumed = true, false
 		}
 	}
-	if t := m.threads[s.Thread]; t != nil {
+	if t := x.roster.threads[s.Thread]; t != nil {
 		t.why = s
-		m.last = s.Thread
+		x.roster.last = s.Thread
 	}
 }
 
 // wanted says whether GDB waits for a stop.
-func (m *Machine) wanted(s Stop) bool {
+func (x *reporter) wanted(s Stop) bool {
 	if !ofThread(s) {
 		return true
 	}
-	t := m.threads[s.Thread]
+	t := x.roster.threads[s.Thread]
 	return t != nil && t.resumed
 }
 
-// settle reports the events that may be reported now.
-func (m *Machine) settle() {
-	if len(m.pending) > 0 && !m.owed {
-		m.sync() // some may have ended; tell notices that itself
-	}
-	switch {
-	case m.forward:
-		m.passOn()
-	case !m.connected:
-	case m.nonStop:
-		m.announce()
-	case m.owed && slices.ContainsFunc(m.pending, m.wanted):
-		m.halt(0)
-	}
-}
-
 // announce moves reportable stops to the queue of non-stop mode.
-func (m *Machine) announce() {
-	empty := len(m.queue) == 0
+func (x *reporter) announce() {
+	empty := len(x.backlog.queue) == 0
 	var rest []Stop
-	for _, s := range m.pending {
+	for _, s := range x.backlog.pending {
 		switch {
-		case s.Kind == StopNoResumed && !m.offers["no-resumed"]:
-		case m.wanted(s):
-			if t := m.threads[s.Thread]; t != nil {
+		case s.Kind == StopNoResumed && !x.offers["no-resumed"]:
+		case x.wanted(s):
+			if t := x.roster.threads[s.Thread]; t != nil {
 				t.resumed = false
 			}
-			m.queue = append(m.queue, s)
+			x.backlog.queue = append(x.backlog.queue, s)
 		default:
 			rest = append(rest, s)
 		}
 	}
-	m.pending = rest
+	x.backlog.pending = rest
 	if empty {
-		m.notify()
+		x.notify()
 	}
 }
 
 // notify sends the first of the queue.
-func (m *Machine) notify() {
-	if len(m.queue) > 0 {
-		m.emit(Out{Kind: OutNotify, Payload: rsp.StopNotification(m.stopReply(m.queue[0]))})
-		m.noteReported(m.queue[0])
+func (x *reporter) notify() {
+	if len(x.backlog.queue) > 0 {
+		x.emit(Out{Kind: OutNotify, Payload: rsp.StopNotification(x.replier.stopReply(x.backlog.queue[0]))})
+		x.noteReported(x.backlog.queue[0])
 	}
 }
 
 // noteReported notes the thread whose stop was sent last.
-func (m *Machine) noteReported(s Stop) {
+func (x *reporter) noteReported(s Stop) {
 	if s.Thread.TID == 0 {
 		return
 	}
-	m.last = s.Thread
-	m.reports++
-	if t := m.threads[s.Thread]; t != nil {
-		t.reported = m.reports
-	}
-}
-
-// eventsOf removes from a list the threads that are stopped only at GDB's request.
-func eventsOf(list []Stop) []Stop {
-	return keep(list, func(s Stop) bool { return s.Kind != StopHalted })
-}
-
-// drop removes one pending stop.
-func (m *Machine) drop(s Stop) {
-	for i := range m.pending {
-		if m.pending[i] == s {
-			m.pending = append(m.pending[:i], m.pending[i+1:]...)
-			return
-		}
+	x.roster.last = s.Thread
+	x.count++
+	if t := x.roster.threads[s.Thread]; t != nil {
+		t.reported = x.count
 	}
 }
 
 // haltAll stops all threads and keeps their pending events.
-func (m *Machine) haltAll() {
-	if m.caps.Kernel {
+func (x *reporter) haltAll() {
+	if x.caps.Kernel {
 		return
 	}
-	stops, err := m.target.HaltAll()
+	stops, err := x.target.HaltAll()
 	if err != nil {
-		m.log("stop all threads: " + err.Error())
+		x.log("stop all threads: " + err.Error())
 	}
-	m.collect() // in the order of time: what came before the halt
+	x.collect() // in the order of time: what came before the halt
 	for _, s := range stops {
-		m.take(s)
+		x.take(s)
 	}
-	m.sync()
-	for _, t := range m.threads {
+	x.roster.sync()
+	for _, t := range x.roster.threads {
 		if !t.stopped {
 			t.stopped = true
 			t.why = Stop{Kind: StopHalted, Thread: t.id}
