@@ -158,7 +158,7 @@ func (p *attacher) examine() error {
 		defer func() { p.ctl.collect = nil }()
 	}
 	defer p.world.thaw()
-	if err := p.world.freeze(); err != nil {
+	if err := p.freezeSharers(); err != nil {
 		if err == ErrGone {
 			return diagnoseAttach(p.pid, unix.ESRCH)
 		}

@@ -28,7 +28,7 @@
 //	children      fork.go, clonechild.go,       what the process creates
 //	              children.go, gains.go
 //	handovers     handover.go                   a child gets a tracer of its own
-//	starter, attacher, detacher                 start.go; attach.go, seize.go; detach.go
+//	starter, attacher, detacher                 start.go; attach.go, seize.go, sharers.go; detach.go
 //
 // Stopped (stopped.go, traphandler.go, faulthandler.go, memfd.go, stacks.go) is what can be
 // done while the world is stopped; deadman.go and the handlers are for when jalon dies.

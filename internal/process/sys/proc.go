@@ -163,6 +163,25 @@ func BlockedAt(tid int) (pc, sp uint64, ok bool) {
 	return pc, sp, err1 == nil && err2 == nil
 }
 
+// BlockedIn is the system call in which a thread sleeps in the kernel.
+func BlockedIn(tid int) (nr int64, ok bool) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", tid))
+	if err != nil {
+		return 0, false
+	}
+	first, _, _ := strings.Cut(string(b), " ")
+	nr, err = strconv.ParseInt(first, 10, 64)
+	return nr, err == nil
+}
+
+// SameMemory reports whether two processes share their memory (kcmp(2); a kernel without it
+// does not say, and then they do not).
+func SameMemory(a, b int) bool {
+	const vm = 1 // KCMP_VM
+	r, _, e := unix.RawSyscall6(unix.SYS_KCMP, uintptr(a), uintptr(b), vm, 0, 0, 0)
+	return e == 0 && r == 0
+}
+
 // ThreadsOf lists the threads of a process, not at one moment: threads may be born and end
 // while the list is read.
 func ThreadsOf(pid int) ([]int, error) {
