@@ -26,6 +26,7 @@ func (p *driver) handleReport(r threads.Report) {
 	if t != nil && r.Kind != threads.Ended {
 		p.stepper.unstep(t)
 	}
+	p.registered.report(t, r.Kind)
 	p.execute(do)
 	if t == nil || r.Kind == threads.Ended {
 		return
@@ -93,6 +94,7 @@ func (p *driver) executeLife(e effect) {
 			p.debugger.stopFor(t, Stop{Kind: StopCloned})
 		}
 	case threads.VforkDone:
+		p.registered.look(t) // its thread pointer was the child's too
 		if p.debugger.controlled(t) && p.ctl.opt.VForks {
 			p.debugger.stopFor(t, Stop{Kind: StopVForkDone, Child: e.Number})
 		}
@@ -193,6 +195,7 @@ func (p *driver) newImage(t *task) {
 	clear(p.dispositions.actions)
 	clear(p.dispositions.masks)
 	clear(p.dispositions.faultHandlers)
+	p.registered.end()
 	p.debugger.controlImage(t)
 	p.handovers.leftMemory()
 }

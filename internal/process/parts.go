@@ -46,6 +46,7 @@ type tracer struct {
 	stepper      stepper
 	exclusive    exclusive
 	breakpoints  breakpoints
+	registered   registered
 }
 
 // waiter takes reports from the kernel, in an order that starves no thread.
@@ -158,6 +159,7 @@ func newTracer(cfg Config) *tracer {
 	}
 	t.attacher.tracer, t.starter.tracer, t.linker.tracer, t.handovers.tracer = t, t, t, t
 	t.world, t.driver, t.signals, t.children, t.detacher = world{t}, driver{t}, signals{t}, children{t}, detacher{t}
+	t.registered.tracer = t
 	t.debugger, t.stepper, t.exclusive, t.breakpoints = debugger{t}, stepper{t}, exclusive{t}, breakpoints{t}
 	return t
 }

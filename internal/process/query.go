@@ -1,9 +1,6 @@
 package process
 
-import (
-	"github.com/jalon-trace/jalon/internal/process/memory"
-	"github.com/jalon-trace/jalon/internal/process/sys"
-)
+import "github.com/jalon-trace/jalon/internal/process/memory"
 
 // Mapping is one line of /proc/PID/maps.
 type Mapping = memory.Mapping
@@ -17,28 +14,4 @@ func (p *Process) WatchesModules() bool {
 	found := false
 	_ = p.do(func() error { found = p.linker.modules.addr != 0; return nil }) // ErrGone: it is not watched
 	return found
-}
-
-// RseqOffset is the distance of the threads' struct rseq (rseq(2)) from their
-// thread pointers, when there is one that holds for all of them.
-func (s *Stopped) RseqOffset() (offset int64, ok bool) {
-	threads, err := s.Threads()
-	if err != nil {
-		return 0, false
-	}
-	for _, t := range threads {
-		if t.Parked || t.Foreign {
-			continue
-		}
-		c, has := sys.GetRseq(t.TID)
-		if !has || t.Regs.ThreadPointer() == 0 {
-			return 0, false
-		}
-		o := int64(c.Addr - t.Regs.ThreadPointer())
-		if ok && o != offset {
-			return 0, false
-		}
-		offset, ok = o, true
-	}
-	return offset, ok
 }

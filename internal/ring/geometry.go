@@ -24,7 +24,13 @@ type Geometry struct {
 	CPUs     int // possible CPUs of the machine
 	RingSize int // bytes of data of one ring: a power of two, at least PageSize
 	Sites    int // sites that have counters
+	// Restartable: writers whose thread has a registered rseq area use restartable sequences. The first rings and
+	// counters are theirs, one a CPU; the last LockedRings are for all other writers.
+	Restartable bool
 }
+
+// maxLockedRings bounds the rings for other writers beside those of restartable sequences, which few hits use.
+const maxLockedRings = 8
 
 // The limits of a Geometry. maxSites keeps a CPU's counters below 64 MiB.
 const (
@@ -62,9 +68,20 @@ func ceilPow2(n uint64) uint64 {
 	return 1 << bits.Len64(n-1)
 }
 
-// Rings is the number of rings: CPUs rounded up to a power of two, so that a
-// CPU number under a mask always names a ring.
-func (g Geometry) Rings() int { return int(ceilPow2(uint64(g.CPUs))) }
+// cpuRings is the number of rings that CPUs have of their own: CPUs rounded up to a power of two, so that a CPU
+// number under a mask always names a ring.
+func (g Geometry) cpuRings() int { return int(ceilPow2(uint64(g.CPUs))) }
+
+// lockedRings is the number of rings beside those, a power of two.
+func (g Geometry) lockedRings() int {
+	if !g.Restartable {
+		return 0
+	}
+	return min(g.cpuRings(), maxLockedRings)
+}
+
+// Rings is the number of rings.
+func (g Geometry) Rings() int { return g.cpuRings() + g.lockedRings() }
 
 func (g Geometry) sites() int    { return g.Sites }
 func (g Geometry) size() uint64  { return uint64(g.RingSize) }
@@ -77,11 +94,29 @@ func (g Geometry) CounterStride() uint64 {
 
 // CounterOffset is the offset of a counter, in the file and in memory.
 func (g Geometry) CounterOffset(cpu int, site uint32, counter int) uint64 {
-	return PageSize + uint64(cpu)*g.CounterStride() + (uint64(site)*CountersPerSite+uint64(counter))*8
+	return g.countersOffset() + uint64(cpu)*g.CounterStride() + (uint64(site)*CountersPerSite+uint64(counter))*8
+}
+
+// countersOffset is where the first counters start, in the file and in memory.
+func (g Geometry) countersOffset() uint64 {
+	if g.Restartable {
+		return PageSize + RegisteredSize
+	}
+	return PageSize
+}
+
+// registered is the offset of the table of thread pointers, 0 if there is none.
+func (g Geometry) registered() uint64 {
+	if g.Restartable {
+		return PageSize
+	}
+	return 0
 }
 
 // ringsOffset is where the first ring starts, in the file and in memory.
-func (g Geometry) ringsOffset() uint64 { return PageSize + uint64(g.Rings())*g.CounterStride() }
+func (g Geometry) ringsOffset() uint64 {
+	return g.countersOffset() + uint64(g.Rings())*g.CounterStride()
+}
 
 // RingStride is the distance between two rings in memory.
 func (g Geometry) RingStride() uint64 { return ceilPow2(PageSize + 2*uint64(g.RingSize)) }
@@ -125,7 +160,7 @@ func (g Geometry) Maps() []Mapping {
 // Layout returns the addresses for a site's code if the shared memory is mapped at base in the traced process.
 // The caller sets the features of the machine (RseqCPU, RDPID, FSGSBASE).
 func (g Geometry) Layout(base uint64, site uint32) Layout {
-	return Layout{
+	l := Layout{
 		Control:       base,
 		Counters:      base + g.CounterOffset(0, site, 0),
 		CounterStride: g.CounterStride(),
@@ -135,8 +170,15 @@ func (g Geometry) Layout(base uint64, site uint32) Layout {
 		Variables:     base + ControlVariables,
 		VariableCount: MaxVariables,
 		SiteID:        site,
-		CPUMask:       uint32(g.Rings() - 1),
+		CPUMask:       uint32(g.cpuRings() - 1),
 	}
+	if g.Restartable {
+		l.Registered = base + g.registered()
+		l.LockedCounters = base + g.CounterOffset(g.cpuRings(), site, 0)
+		l.LockedRings = base + g.RingOffset(g.cpuRings())
+		l.LockedMask = uint32(g.lockedRings() - 1)
+	}
+	return l
 }
 
 func (g Geometry) variables() uint64 { return ControlVariables }

@@ -11,8 +11,11 @@ package ring
 //	        thread. While jalon lives it holds the thread's tid; when the thread
 //	        dies in any way the kernel sets FUTEX_OWNER_DIED (bit 30).
 //	  +1024  u64 variables of the session's programs (ir.GetVar), MaxVariables of them
-//	Counters: one page or more a CPU: [cpu][site][CountersPerSite]u64
-//	Rings: one a CPU:
+//	Thread pointers: of the threads that may use restartable sequences; see
+//	        registered.go
+//	Counters: one page or more a ring: [ring][site][CountersPerSite]u64
+//	Rings: one a CPU for restartable sequences and some for all other writers, or
+//	        one a CPU for all writers:
 //	  +0             u64 reserved: bytes reserved so far (writers, atomic)
 //	  +64            u64 consumed: bytes consumed so far (reader)
 //	  +PageSize      data, Size bytes, mapped twice in a row, so that a record
@@ -26,7 +29,7 @@ package ring
 //	+16 u64 thread pointer (fs base) of the thread
 //	+24 fields (Schema)
 //
-// Writer protocol (one CPU's ring; several threads may race after a migration):
+// Writer protocol with lock (several threads may race for a ring, also after a migration):
 //  1. old = reserved; if old + size - consumed > Size: read reserved again. If it is still old, the ring is full:
 //     count CounterLost, give up. Else this thread was stopped between the two loads, and consumed may have passed
 //     old: go to 1. Each turn needs another writer's reservation, so all writers together make progress.
@@ -35,6 +38,23 @@ package ring
 //     (the reader zeroes what it consumed), so a half-written record has a zero
 //     first word and the reader waits before it.
 //  4. store the first 8 bytes. x86 stores are seen in order: whoever sees them sees the record.
+//
+// Writer protocol in a restartable sequence (rseq(2)), for threads that registered.go lists. The kernel sends a
+// thread that is preempted, migrated or gets a signal between b and e to its abort handler:
+//
+//	a. rseq_cs of the thread = descriptor of b to e. Before b the thread has done nothing that is seen outside.
+//	b. take the time; read the number of the CPU: from here to e the thread is on this CPU, and no other thread of
+//	   the CPU runs. So nothing else changes reserved, and the times in a ring ascend.
+//	c. old = reserved; if old + size - consumed > Size the ring is full: to f, count CounterLost, give up. consumed
+//	   cannot have passed old, because reserved still is old.
+//	d. reserved = old + size, by a plain store: the commit, the last instruction of the sequence.
+//	e. the room is ours, as behind 2; go on with 3.
+//	f. rseq_cs = 0. A thread leaves no pointer to our memory behind: when it has ended, the next thread of the
+//	   program may register the same area, and Linux before 6.15 reads the descriptor then.
+//
+// The abort handler does the same with lock, in a ring with lock: nothing was done before the commit, and a thread that
+// is stopped at every instruction (single-stepped) makes progress. A counter is incremented likewise, the increment being
+// the commit. A ring and a cell have writers of one kind only: a plain and a locked increment of one cell lose counts.
 //
 // Reader protocol: take reserved once; from consumed up to there, while the word
 // at the position is not zero: copy the record and zero its bytes; then store
@@ -87,6 +107,13 @@ type Layout struct {
 	// even a wrong number cannot lead outside the shared memory. Every ring is safe for any writer; the right
 	// one is only faster.
 	CPUMask uint32
+	// Registered, when not 0, is the address of the table of registered.go: Counters and Rings are those of restartable
+	// sequences, and other writers use LockedCounters and LockedRings, of which there are LockedMask+1, with the same
+	// strides. RseqCPU is not 0 then.
+	Registered     uint64
+	LockedCounters uint64
+	LockedRings    uint64
+	LockedMask     uint32 // a power of two minus one, at most CPUMask
 	// RseqCPU, when not 0, is the offset from the fs base of the thread's struct
 	// rseq, whose first u32 is cpu_id_start (rseq(2), Linux 4.18; glibc registers
 	// it since 2.35). Reading it costs nothing; the load is listed as one that may

@@ -25,47 +25,71 @@ func TestGeometry(t *testing.T) {
 	for _, c := range []struct{ cpus, size, sites int }{
 		{1, 1, 1}, {2, 4096, 1}, {3, 5000, 127}, {6, 1 << 16, 129}, {64, 1 << 20, 100000},
 	} {
+		testGeometry(t, geometry(t, c.cpus, c.size, c.sites), c.size)
 		g := geometry(t, c.cpus, c.size, c.sites)
-		for _, p := range []uint64{g.CounterStride(), g.RingStride(), uint64(g.RingSize), uint64(g.Rings())} {
-			if p&(p-1) != 0 {
-				t.Errorf("%+v: %d is no power of two", g, p)
-			}
-		}
-		if g.Rings() < g.CPUs || g.RingSize < c.size {
-			t.Errorf("%+v: too small", g)
-		}
-		mem, file := uint64(0), map[uint64]bool{}
-		for _, m := range g.Maps() {
-			if m.Mem < mem || m.Mem%PageSize != 0 || m.File%PageSize != 0 || m.Len%PageSize != 0 {
-				t.Errorf("%+v: mapping %+v overlaps or is not of whole pages", g, m)
-			}
-			mem = m.Mem + m.Len
-			if m.File+m.Len > g.FileSize() || mem > g.MemSize() {
-				t.Errorf("%+v: mapping %+v reaches outside", g, m)
-			}
-			for p := m.File; p < m.File+m.Len; p += PageSize {
-				file[p] = true
-			}
-		}
-		if uint64(len(file)) != g.FileSize()/PageSize {
-			t.Errorf("%+v: %d pages mapped of %d", g, len(file), g.FileSize()/PageSize)
-		}
-		l := g.Layout(1<<40, uint32(c.sites-1))
-		last := l.Counters + uint64(l.CPUMask)*l.CounterStride + CountersPerSite*8
-		if last > 1<<40+g.ringsOffset() {
-			t.Errorf("%+v: counters reach into the rings", g)
-		}
-		if end := l.Rings + uint64(l.CPUMask)*l.RingStride + RingData + 2*l.RingSize; end > 1<<40+g.MemSize() {
-			t.Errorf("%+v: rings reach outside", g)
-		}
+		g.Restartable = true
+		testGeometry(t, g, c.size)
 	}
-	for _, g := range []Geometry{{}, {0, 4096, 1}, {1, 0, 1}, {1, 4096, 0}, {1, 5000, 1}, {1 << 20, 4096, 1}, {1, 4096, 1 << 30}, {1, 2048, 1}, {1, -1, 1}} {
+	for _, g := range []Geometry{
+		{}, {CPUs: 0, RingSize: 4096, Sites: 1}, {CPUs: 1, RingSize: 0, Sites: 1}, {CPUs: 1, RingSize: 4096, Sites: 0},
+		{CPUs: 1, RingSize: 5000, Sites: 1}, {CPUs: 1 << 20, RingSize: 4096, Sites: 1}, {CPUs: 1, RingSize: 4096, Sites: 1 << 30},
+		{CPUs: 1, RingSize: 2048, Sites: 1}, {CPUs: 1, RingSize: -1, Sites: 1},
+	} {
 		if g.check() == nil {
 			t.Errorf("%+v accepted", g)
 		}
 		if _, err := Map(-1, g); err == nil {
 			t.Errorf("%+v mapped", g)
 		}
+	}
+}
+
+func testGeometry(t *testing.T, g Geometry, size int) {
+	t.Helper()
+	for _, p := range []uint64{g.CounterStride(), g.RingStride(), uint64(g.RingSize)} {
+		if p&(p-1) != 0 {
+			t.Errorf("%+v: %d is no power of two", g, p)
+		}
+	}
+	if g.Rings() < g.CPUs || g.RingSize < size {
+		t.Errorf("%+v: too small", g)
+	}
+	mem, file := uint64(0), map[uint64]bool{}
+	for _, m := range g.Maps() {
+		if m.Mem < mem || m.Mem%PageSize != 0 || m.File%PageSize != 0 || m.Len%PageSize != 0 {
+			t.Errorf("%+v: mapping %+v overlaps or is not of whole pages", g, m)
+		}
+		mem = m.Mem + m.Len
+		if m.File+m.Len > g.FileSize() || mem > g.MemSize() {
+			t.Errorf("%+v: mapping %+v reaches outside", g, m)
+		}
+		for p := m.File; p < m.File+m.Len; p += PageSize {
+			file[p] = true
+		}
+	}
+	if uint64(len(file)) != g.FileSize()/PageSize {
+		t.Errorf("%+v: %d pages mapped of %d", g, len(file), g.FileSize()/PageSize)
+	}
+	l := g.Layout(1<<40, uint32(g.Sites-1))
+	counters, rings := l.Counters+uint64(l.CPUMask+1)*l.CounterStride, l.Rings+uint64(l.CPUMask+1)*l.RingStride
+	if g.Restartable {
+		if l.LockedCounters != counters || l.LockedRings != rings || l.LockedMask > l.CPUMask {
+			t.Errorf("%+v: layout %+v", g, l)
+		}
+		if l.Registered < 1<<40+PageSize || l.Registered+RegisteredSize > 1<<40+g.CounterOffset(0, 0, 0) {
+			t.Errorf("%+v: the table of thread pointers overlaps: %+v", g, l)
+		}
+		counters += uint64(l.LockedMask+1) * l.CounterStride
+		rings += uint64(l.LockedMask+1) * l.RingStride
+	}
+	if last := counters - l.CounterStride + CountersPerSite*8; last > 1<<40+g.ringsOffset() {
+		t.Errorf("%+v: counters reach into the rings", g)
+	}
+	if end := rings - l.RingStride + RingData + 2*l.RingSize; end > 1<<40+g.MemSize() {
+		t.Errorf("%+v: rings reach outside", g)
+	}
+	if n := l.CPUMask + 1; n&(n-1) != 0 || n < uint32(g.CPUs) {
+		t.Errorf("%+v: mask %#x", g, l.CPUMask)
 	}
 }
 

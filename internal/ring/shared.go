@@ -24,7 +24,8 @@ type shape interface {
 	spare() uint64 // bytes after a ring's data where a record may continue; 0 if the data is mirrored there
 	RingOffset(cpu int) uint64
 	CounterOffset(cpu int, site uint32, counter int) uint64
-	variables() uint64 // offset of the first variable
+	variables() uint64  // offset of the first variable
+	registered() uint64 // offset of the table of thread pointers; 0: there is none
 }
 
 // Prepare sets the size of the memfd (made with MFD_ALLOW_SEALING) and seals it, so a traced program cannot

@@ -45,13 +45,14 @@ func (m mem) plus(d int32) mem {
 
 func (m mem) uses(r Reg) bool { return !m.rip && (m.base == r || m.index == r) }
 
-// section is where instructions go: the hot path, what is rarely run, and the
-// tail, which falls through to the end of the code. They are laid out in this order.
+// section is where instructions go: the hot path, what is rarely run, the descriptors of
+// restartable sequences, and the tail, which falls through to the end of the code. They are laid out in this order.
 type section uint8
 
 const (
 	secHot section = iota
 	secCold
+	secData
 	secTail
 	numSections
 )
@@ -136,6 +137,7 @@ type asm struct {
 	faults []faultPoint
 	edges  []faultPoint // see stackedge.go
 	clocks []point      // of rdtsc
+	seqs   []*sequence
 	insns  [numSections][]insn
 	sec    section
 	keep   bool // keep insns for a listing

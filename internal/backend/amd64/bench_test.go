@@ -85,9 +85,9 @@ func BenchmarkSite(b *testing.B) {
 	defer cmd.Wait()
 	defer in.Close()
 	out := bufio.NewReader(pipe)
-	var arena, counters, rings uint64
+	var arena, table, counters, rings uint64
 	var rseq int32
-	if _, err := fmt.Fscan(out, &arena, &counters, &rings, &rseq); err != nil {
+	if _, err := fmt.Fscan(out, &arena, &table, &counters, &rings, &rseq); err != nil {
 		b.Fatal(err)
 	}
 	layout := ring.Layout{
@@ -96,8 +96,11 @@ func BenchmarkSite(b *testing.B) {
 	}
 	const raxDead, manyDead = 1 << RAX, 1<<RAX | 1<<RCX | 1<<RDX | 1<<R8 | 1<<R9 | 1<<R10 | 1<<R11
 	cold := arena + 1<<20
+	locked := layout
 	noRseq := layout
 	noRseq.RseqCPU = 0
+	layout.Registered, layout.LockedMask = table, layout.CPUMask
+	layout.LockedCounters, layout.LockedRings = counters+4*layout.CounterStride, rings+4*layout.RingStride
 	for _, c := range []struct {
 		name  string
 		p     *ir.Program
@@ -106,6 +109,8 @@ func BenchmarkSite(b *testing.B) {
 	}{
 		{"bare", nil, Config{}, 1},
 		{"hand-false", nil, Config{}, 1},
+		{"hand-rseq-false", nil, Config{}, 1},
+		{"false/locked", paperProgram(), Config{Layout: locked, DeadGPR: raxDead, DeadFlags: true}, 1},
 		{"false/rax+flags-dead", paperProgram(), Config{Layout: layout, DeadGPR: raxDead, DeadFlags: true}, 1},
 		{"false/rax+flags-dead-split", paperProgram(), Config{Layout: layout, DeadGPR: raxDead, DeadFlags: true, ColdAddr: cold}, 1},
 		{"false/nothing-dead-split", paperProgram(), Config{Layout: layout, ColdAddr: cold}, 1},
@@ -114,6 +119,8 @@ func BenchmarkSite(b *testing.B) {
 		{"false/flags-live", paperProgram(), Config{Layout: layout, DeadGPR: manyDead}, 1},
 		{"false/nothing-dead", paperProgram(), Config{Layout: layout}, 1},
 		{"hand-record", nil, Config{}, 1},
+		{"hand-rseq-record", nil, Config{}, 1},
+		{"record/locked", recordProgram(), Config{Layout: locked, DeadGPR: raxDead, DeadFlags: true}, 1},
 		{"record/rax+flags-dead", recordProgram(), Config{Layout: layout, DeadGPR: raxDead, DeadFlags: true}, 1},
 		{"record/nothing-dead", recordProgram(), Config{Layout: layout}, 1},
 		{"registers/general", registersProgram(b, false, 0, 24), Config{Layout: layout, DeadGPR: raxDead, DeadFlags: true}, 1},

@@ -39,7 +39,7 @@ func TestDifferential(t *testing.T) {
 	opt := irgen.Options{Floats: true, SegBase: true}
 	state := irgen.RandomState(r, opt)
 	e := startExecutor(t, state.Base, state.Mem[:])
-	done, faults := 0, uint64(0)
+	done, faults, aborted := 0, uint64(0), uint64(0)
 	for done < runs {
 		state = irgen.RandomState(r, opt)
 		e.setMemory(state.Mem[:])
@@ -51,6 +51,7 @@ func TestDifferential(t *testing.T) {
 		for i, tr := range trials {
 			out := e.output(i)
 			faults += out.NFaults
+			aborted += out.Aborted
 			if err := tr.verify(out); err != nil {
 				t.Fatalf("run %d (seed %d): %v\n%s", done+i, seed, err, tr.describe())
 			}
@@ -59,7 +60,10 @@ func TestDifferential(t *testing.T) {
 	}
 	e.in.Close()
 	e.cmd.Wait()
-	t.Logf("%d runs, %d faults answered; child %v+%v", done, faults, e.cmd.ProcessState.UserTime(), e.cmd.ProcessState.SystemTime())
+	if aborted < uint64(runs)/500 {
+		t.Errorf("%d runs: only %d were interrupted in a restartable sequence", done, aborted)
+	}
+	t.Logf("%d runs, %d faults answered, %d interrupted in a sequence; child %v+%v", done, faults, aborted, e.cmd.ProcessState.UserTime(), e.cmd.ProcessState.SystemTime())
 }
 
 // TestStackEdge is TestDifferential where the stack ends 128 to 600 bytes below rsp, at
@@ -165,7 +169,8 @@ func (tr *trial) inStates(e *executor, r *rand.Rand, state *irgen.State) ([]*tri
 		s.RecordRoom = r.Intn(12) != 0 && !tr.tooLarge()
 		s.Regs[ir.RegPC] = tr.cfg.PC
 		x.state = &s
-		x.in = caseIn{Code: tr.cfg.Addr, NFault: uint64(len(tr.code.Faults)), NEdge: uint64(len(tr.code.Edges)), Faults: uint64(first)}
+		x.thread(r)
+		x.in.Code, x.in.NFault, x.in.NEdge, x.in.Faults = tr.cfg.Addr, uint64(len(tr.code.Faults)), uint64(len(tr.code.Edges)), uint64(first)
 		if e.edge {
 			s.Regs[rspNumber] = state.Base + edgeOff + redZone + 8*uint64(r.Intn(60))
 		}
@@ -178,6 +183,35 @@ func (tr *trial) inStates(e *executor, r *rand.Rand, state *irgen.State) ([]*tri
 		trials = append(trials, &x)
 	}
 	return trials, true
+}
+
+// thread chooses the thread that runs code with restartable sequences: often one that is registered, and that may
+// get a signal in a sequence.
+func (tr *trial) thread(r *rand.Rand) {
+	if tr.cfg.Layout.Registered == 0 || r.Intn(8) == 0 {
+		return
+	}
+	tr.state.Regs[x86.DwarfFSBase] = tcbAddr
+	if r.Intn(4) == 0 {
+		return
+	}
+	tr.in.Listed = 1
+	if at := tr.code.inSequences(); len(at) > 0 && r.Intn(2) == 0 {
+		tr.in.Abort = at[r.Intn(len(at))]
+	}
+}
+
+// inSequences lists the instructions of restartable sequences.
+func (c *Code) inSequences() (pcs []uint64) {
+	for _, q := range c.asm.seqs {
+		start, end := c.linked.off(q.start), c.linked.off(q.end)
+		for _, i := range c.asm.insns[q.start.sec] {
+			if off := c.linked.off(i.at); i.kind != kNote && off >= start && off < end {
+				pcs = append(pcs, c.addr+uint64(off))
+			}
+		}
+	}
+	return pcs
 }
 
 // tooLarge reports a record larger than the ring.
@@ -239,6 +273,8 @@ func randomConfig(r *rand.Rand, addr uint64) Config {
 	l.XGETBV1 = hasXGETBV1() && r.Intn(4) != 0
 	if r.Intn(3) == 0 {
 		l.RseqCPU = []int32{-32, 8, 1024, -4096}[r.Intn(4)] // the last cannot be read
+	} else if r.Intn(2) == 0 {
+		restartableLayout(l)
 	}
 	switch r.Intn(4) {
 	case 0:
@@ -328,8 +364,12 @@ func (tr *trial) verifyHeader(rec []byte, ringNo uint64) error {
 	if binary.LittleEndian.Uint64(rec[ring.RecTSC:]) == 0 {
 		return fmt.Errorf("no time")
 	}
-	if ringNo > uint64(tr.cfg.Layout.CPUMask) {
-		return fmt.Errorf("ring %d", ringNo)
+	first, mask := uint64(0), tr.cfg.Layout.CPUMask
+	if tr.cfg.Layout.Registered != 0 && tr.in.Listed == 0 {
+		first, mask = execRings/2, tr.cfg.Layout.LockedMask
+	}
+	if last := first + uint64(mask); ringNo < first || ringNo > last && tr.in.Abort == 0 && tr.in.Race == 0 {
+		return fmt.Errorf("ring %d, not %d to %d", ringNo, first, last)
 	}
 	return nil
 }

@@ -47,6 +47,10 @@ const (
 	nearAddr = 0x5a3c27650000
 	farAddr  = 0x3b917c240000
 	lowAddr  = 0x41230000
+
+	registeredOff = 0x8000 // of the shared memory: the table of thread pointers
+	tcbAddr       = 0x5a3c37650000
+	tcbRseq       = 64
 )
 
 type caseIn struct {
@@ -61,6 +65,8 @@ type caseIn struct {
 	Initial                     uint64 // bits of x86.InUse
 	NEdge                       uint64
 	Race                        uint64 // the instruction behind which other writers and the reader move the rings on; 0: none
+	Listed                      uint64 // the thread pointer tcbAddr is registered
+	Abort                       uint64 // the instruction of a restartable sequence where the thread gets a signal; 0: none
 }
 
 type caseOut struct {
@@ -72,7 +78,7 @@ type caseOut struct {
 	YMM                                          [16][32]byte
 	Vars                                         [irgen.Vars]uint64
 	Before, After                                [x86.X87Bytes]byte // the x87 state
-	InUse, NEdges, Raced                         uint64
+	InUse, NEdges, Raced, Aborted                uint64
 	Rec                                          [maxRec]byte
 }
 
@@ -116,6 +122,7 @@ func startExecutor(t testing.TB, base uint64, mem []byte, args ...string) *execu
 	}
 	e.cmd = exec.Command(buildExecutor(t), args...)
 	e.cmd.ExtraFiles = []*os.File{f}
+	e.cmd.Env = append(os.Environ(), "GLIBC_TUNABLES=glibc.pthread.rseq=0") // it registers a struct rseq of its own
 	e.cmd.Stderr = os.Stderr
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -239,4 +246,12 @@ func execLayout(base uint64) ring.Layout {
 		Rings: base + 0x10000, RingStride: ringStride, RingSize: ringSize, CPUMask: execRings - 1,
 		Variables: base + 64, VariableCount: irgen.Vars,
 	}
+}
+
+// restartableLayout makes the first half of the rings and counters those of restartable sequences.
+func restartableLayout(l *ring.Layout) {
+	const half = execRings / 2
+	l.CPUMask, l.LockedMask, l.RseqCPU = half-1, half-1, tcbRseq
+	l.Registered = l.Control + registeredOff
+	l.LockedCounters, l.LockedRings = l.Counters+half*counterStep, l.Rings+half*ringStride
 }

@@ -31,13 +31,33 @@ func (a *asm) measure() *linked {
 		}
 		l.sums[s], l.secStart[s] = sums, start
 		l.secLen[s] = len(a.buf[s]) + sums[len(sums)-1]
-		if section(s) == secCold && a.cold != 0 {
+		switch {
+		case section(s) == secCold && a.cold != 0:
 			l.secStart[s] = int(a.cold - a.base)
-			continue
+		case section(s) == secData:
+			l.secStart[s] = a.alignData(l.secStart[secCold] + l.secLen[secCold])
+			if a.cold == 0 {
+				start += a.dataRoom()
+			}
+		default:
+			start += l.secLen[s]
 		}
-		start += l.secLen[s]
 	}
 	return l
+}
+
+// alignData is the first offset from off on where a descriptor may be.
+func (a *asm) alignData(off int) int {
+	return off + int(-(a.base+uint64(off))&(sequenceAlign-1))
+}
+
+// dataRoom is what the descriptors take between other sections. It does not depend on their alignment: a section behind
+// it must not move away from those before it when these get shorter.
+func (a *asm) dataRoom() int {
+	if len(a.buf[secData]) == 0 {
+		return 0
+	}
+	return len(a.buf[secData]) + sequenceAlign - 1
 }
 
 // far reports whether j crosses to or from a cold section of its own, whose
@@ -105,10 +125,26 @@ func (a *asm) link() (code, cold []byte, l *linked, err error) {
 		}
 		binary.LittleEndian.PutUint32(out[f.at.sec][off-l.secStart[f.at.sec]:], uint32(d))
 	}
+	a.describe(l, out[secData])
+	cold = a.withData(l, out[secCold], out[secData])
 	if a.cold != 0 {
-		return append(out[secHot], out[secTail]...), out[secCold], l, nil
+		return append(out[secHot], out[secTail]...), cold, l, nil
 	}
-	return append(append(out[secHot], out[secCold]...), out[secTail]...), nil, l, nil
+	return append(append(out[secHot], cold...), out[secTail]...), nil, l, nil
+}
+
+// withData puts the descriptors behind the cold section.
+func (a *asm) withData(l *linked, cold, data []byte) []byte {
+	if len(data) == 0 {
+		return cold
+	}
+	end := len(cold) + a.dataRoom()
+	cold = append(cold, make([]byte, l.secStart[secData]-l.secStart[secCold]-len(cold))...)
+	cold = append(cold, data...)
+	if a.cold == 0 {
+		cold = append(cold, make([]byte, end-len(cold))...)
+	}
+	return cold
 }
 
 // section is the code of one section with its jumps.

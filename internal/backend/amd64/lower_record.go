@@ -30,14 +30,13 @@ func (g *gen) deadman() {
 	})
 }
 
-// cpuOffset sets d to the number of the CPU, kept in bounds, times stride. The
+// cpuOffset sets d to the number of the CPU under a mask, times stride. The
 // load from struct rseq is not behind the dead man's switch: it faults only in a
 // thread without thread pointer, which a process that registered rseq has not.
-func (g *gen) cpuOffset(d Reg, stride uint64) {
+func (g *gen) cpuOffset(d Reg, mask uint32, stride uint64) {
 	l := &g.cfg.Layout
-	mask := l.CPUMask
 	switch {
-	case l.RseqCPU != 0:
+	case l.RseqCPU != 0 && !g.restartable():
 		g.fsLoad(4, d, l.RseqCPU)
 	case l.RDPID:
 		g.m(iRDPID, 8, regOpd(d))
@@ -48,72 +47,103 @@ func (g *gen) cpuOffset(d Reg, stride uint64) {
 		g.rmo(iLSL, 4, d, regOpd(d))
 		mask &= 0xfff
 	}
+	g.scaleCPU(d, mask, stride)
+}
+
+func (g *gen) scaleCPU(d Reg, mask uint32, stride uint64) {
 	g.mi(iAND, 4, rmReg(d), int64(mask))
 	if n := bits.TrailingZeros64(stride); n > 0 {
 		g.mi(iSHL, 8, rmReg(d), int64(n))
 	}
 }
 
-// counterMem addresses counter n of this CPU.
-func (g *gen) counterMem(n int64) mem {
-	l := &g.cfg.Layout
-	addr := l.Counters + 8*uint64(n)
-	if l.CPUMask == 0 {
-		return g.fixedMem(addr)
-	}
-	idx := g.scratch()
-	g.cpuOffset(idx, l.CounterStride)
+// indexed is the memory at a constant address plus idx, which is destroyed.
+func (g *gen) indexed(addr uint64, idx Reg) mem {
 	if addr < 1<<31 {
 		return atIdx(NoReg, idx, 1, int32(addr))
 	}
 	if base, ok := g.cheapScratch(); ok {
 		g.loadAddr(base, addr)
-		return atIdx(base, idx, 1, 0)
+		m := atIdx(base, idx, 1, 0)
+		g.release(base)
+		return m
 	}
 	// Rather than save a second register, add the address from a constant in the code.
 	g.rmo(iADD, 8, idx, memOpd(ripLabel(g.constant64(addr))))
 	return at(idx, 0)
 }
 
-// lowerCount increments, with a lock: a thread may move to another CPU between
-// reading the number and writing the counter, and no hit is lost in silence. The
-// line is this CPU's own, and the lock costs nothing that could be measured at a hit.
-func (g *gen) lowerCount(in *ir.Instr) {
-	g.m(iLOCKINC, 8, memOpd(g.counterMem(in.Imm)))
+// lockedCounter addresses counter n of this CPU, for an increment with lock.
+func (g *gen) lockedCounter(n int64) mem {
+	l := &g.cfg.Layout
+	addr, mask := l.Counters, l.CPUMask
+	if g.restartable() {
+		addr, mask = l.LockedCounters, l.LockedMask
+	}
+	addr += 8 * uint64(n)
+	if mask == 0 {
+		return g.fixedMem(addr)
+	}
+	idx := g.scratch()
+	g.cpuOffset(idx, mask, l.CounterStride)
+	return g.indexed(addr, idx)
 }
 
-// lowerReserve takes room in this CPU's ring, by the writer protocol of package
-// ring. The time is read first: the record is stamped before it exists, and the
-// rest runs in the shadow of rdtsc.
-func (g *gen) lowerReserve(in *ir.Instr) {
+// countLocked increments counter n with a lock: a thread may move to another CPU between
+// reading the number and writing the counter, and no hit is lost in silence.
+func (g *gen) countLocked(n int64) { g.m(iLOCKINC, 8, memOpd(g.lockedCounter(n))) }
+
+// lowerCount increments a counter of this CPU.
+func (g *gen) lowerCount(in *ir.Instr) {
+	if !g.restartable() {
+		g.countLocked(in.Imm)
+		return
+	}
 	l := &g.cfg.Layout
+	other, done := g.a.newLabel(), g.a.newLabel()
+	s := g.scratch()
+	g.checkRegistered(s, other)
+	q := g.enter(s)
+	g.thisCPU(s, l.CounterStride)
+	g.mi(iADD, 8, rmMem(g.indexed(l.Counters+8*uint64(in.Imm), s)), 1)
+	g.leave(q)
+	g.a.bind(done)
+	g.release(s)
+	g.later(func() {
+		g.a.comment("; counted with lock")
+		g.aborted(q)
+		g.a.bind(other)
+		g.countLocked(in.Imm)
+		g.a.jmp(done)
+	})
+}
+
+// reservation is what the ways to reserve room in a ring have in common: behind them the position of
+// the room is in rax, the time in rdx, and the address of the ring in p.
+type reservation struct {
+	size int64
+	p, n Reg   // n is scratch
+	lost label // the ring is full
+}
+
+// lowerReserve takes room in a ring of this CPU, by the writer protocols of package ring. The time
+// is read first: what follows runs in the shadow of rdtsc.
+func (g *gen) lowerReserve(in *ir.Instr) {
 	g.take(RAX)
 	g.take(RDX)
 	p := g.dst(g.l.recPtr())
 	n := g.scratch()
-	full, lost := g.a.newLabel(), g.a.newLabel()
 	g.clobber(item(RAX))
 	g.clobber(item(RDX))
-	g.a.clocks = append(g.a.clocks, g.a.here())
-	g.a.plain(iRDTSC)
-	g.mi(iSHL, 8, rmReg(RDX), 32)
-	g.rmo(iOR, 8, RDX, regOpd(RAX))
-	g.ringBase(p, n)
-	g.rmo(iMOV, 8, RAX, memOpd(at(p, ring.RingReserved)))
-	retry := g.a.newLabel()
-	g.a.bind(retry)
-	g.rmo(iMOV, 8, n, regOpd(RAX))
-	g.rmo(iSUB, 8, n, memOpd(at(p, ring.RingConsumed)))
-	if uint64(in.Imm) > l.RingSize {
-		g.a.jmp(lost)
+	got, lost := g.a.newLabel(), g.a.newLabel()
+	r := &reservation{size: in.Imm, p: p, n: n, lost: lost}
+	if g.restartable() && !g.cfg.NoTSC && uint64(in.Imm) <= g.cfg.Layout.RingSize {
+		g.reserveRestartable(r, got)
 	} else {
-		g.mi(iCMP, 8, rmReg(n), int64(l.RingSize)-in.Imm)
-		g.a.jcc(ccA, full)
+		g.reserveLocked(r)
 	}
-	g.lea(8, n, at(RAX, int32(in.Imm)))
-	g.mr(iCMPXCHG, 8, rmMem(at(p, ring.RingReserved)), n)
-	g.a.jcc(ccNE, retry)
-	g.mi(iAND, 4, rmReg(RAX), int64(l.RingSize-1))
+	g.a.bind(got)
+	g.mi(iAND, 4, rmReg(RAX), int64(g.cfg.Layout.RingSize-1))
 	g.lea(8, p, atIdx(p, RAX, 1, ring.RingData))
 	g.mr(iMOV, 8, rmMem(at(p, ring.RecTSC)), RDX)
 	g.threadPointer(RAX)
@@ -126,32 +156,106 @@ func (g *gen) lowerReserve(in *ir.Instr) {
 	}
 	g.busy &^= setOf(item(RAX), item(RDX), item(n)) // free again when the ring is full
 	g.later(func() {
-		// While this thread did not run, others may have reserved and the reader consumed past what it loaded.
-		g.a.comment("; ring full, if reserved is still what was loaded")
-		g.a.bind(full)
-		g.rmo(iMOV, 8, n, memOpd(at(p, ring.RingReserved)))
-		g.rmo(iCMP, 8, n, regOpd(RAX))
-		g.rmo(iMOV, 8, RAX, regOpd(n))
-		g.a.jcc(ccNE, retry)
+		g.a.comment("; ring full")
 		g.a.bind(lost)
-		g.m(iLOCKINC, 8, memOpd(g.counterMem(ring.CounterLost)))
+		g.countLocked(ring.CounterLost)
 		g.exit()
 	})
 }
 
-// ringBase sets p to this CPU's ring; n is free.
-func (g *gen) ringBase(p, n Reg) {
+// reserveRestartable reserves in a restartable sequence; a thread that may not, or was interrupted, does it with
+// lock and goes on at got.
+func (g *gen) reserveRestartable(r *reservation, got label) {
 	l := &g.cfg.Layout
-	if l.CPUMask == 0 {
-		g.loadAddr(p, l.Rings)
+	other, full := g.a.newLabel(), g.a.newLabel()
+	g.checkRegistered(r.n, other)
+	q := g.enter(r.n)
+	g.readTime()
+	g.thisCPU(r.n, l.RingStride)
+	g.addRings(r.p, r.n, l.Rings)
+	g.rmo(iMOV, 8, RAX, memOpd(at(r.p, ring.RingReserved)))
+	g.compareRoom(r, full)
+	g.lea(8, r.n, at(RAX, int32(r.size)))
+	g.mr(iMOV, 8, rmMem(at(r.p, ring.RingReserved)), r.n)
+	g.leave(q)
+	g.later(func() {
+		g.a.comment("; reserved with lock")
+		g.aborted(q)
+		g.a.bind(other)
+		g.reserveLocked(r)
+		g.a.jmp(got)
+		g.a.bind(full)
+		g.forgetSequence()
+		g.a.jmp(r.lost)
+	})
+}
+
+// reserveLocked reserves with a locked instruction.
+func (g *gen) reserveLocked(r *reservation) {
+	full, retry := g.a.newLabel(), g.a.newLabel()
+	g.readTime()
+	g.lockedRing(r.p, r.n)
+	g.rmo(iMOV, 8, RAX, memOpd(at(r.p, ring.RingReserved)))
+	g.a.bind(retry)
+	g.compareRoom(r, full)
+	g.lea(8, r.n, at(RAX, int32(r.size)))
+	g.mr(iCMPXCHG, 8, rmMem(at(r.p, ring.RingReserved)), r.n)
+	g.a.jcc(ccNE, retry)
+	g.later(func() {
+		// While this thread did not run, others may have reserved and the reader consumed past what it loaded.
+		g.a.comment("; ring full, if reserved is still what was loaded")
+		g.a.bind(full)
+		g.rmo(iMOV, 8, r.n, memOpd(at(r.p, ring.RingReserved)))
+		g.rmo(iCMP, 8, r.n, regOpd(RAX))
+		g.rmo(iMOV, 8, RAX, regOpd(r.n))
+		g.a.jcc(ccNE, retry)
+		g.a.jmp(r.lost)
+	})
+}
+
+// readTime reads the time stamp counter into rdx.
+func (g *gen) readTime() {
+	g.a.clocks = append(g.a.clocks, g.a.here())
+	g.a.plain(iRDTSC)
+	g.mi(iSHL, 8, rmReg(RDX), 32)
+	g.rmo(iOR, 8, RDX, regOpd(RAX))
+}
+
+// compareRoom goes to full if the ring has no room behind old, which is in rax.
+func (g *gen) compareRoom(r *reservation, full label) {
+	size := int64(g.cfg.Layout.RingSize)
+	if r.size > size {
+		g.a.jmp(r.lost)
 		return
 	}
-	g.cpuOffset(n, l.RingStride)
-	if l.Rings < 1<<31 {
-		g.lea(8, p, at(n, int32(l.Rings)))
+	g.rmo(iMOV, 8, r.n, regOpd(RAX))
+	g.rmo(iSUB, 8, r.n, memOpd(at(r.p, ring.RingConsumed)))
+	g.mi(iCMP, 8, rmReg(r.n), size-r.size)
+	g.a.jcc(ccA, full)
+}
+
+// lockedRing sets p to this CPU's ring for reservations with lock; n is free.
+func (g *gen) lockedRing(p, n Reg) {
+	l := &g.cfg.Layout
+	rings, mask := l.Rings, l.CPUMask
+	if g.restartable() {
+		rings, mask = l.LockedRings, l.LockedMask
+	}
+	if mask == 0 {
+		g.loadAddr(p, rings)
 		return
 	}
-	g.loadAddr(p, l.Rings)
+	g.cpuOffset(n, mask, l.RingStride)
+	g.addRings(p, n, rings)
+}
+
+// addRings sets p to n plus the address of the first ring.
+func (g *gen) addRings(p, n Reg, rings uint64) {
+	if rings < 1<<31 {
+		g.lea(8, p, at(n, int32(rings)))
+		return
+	}
+	g.loadAddr(p, rings)
 	g.rmo(iADD, 8, p, regOpd(n))
 }
 

@@ -30,6 +30,7 @@ type processor struct {
 const (
 	DefaultBuffer = 4 << 20
 	minSites      = 1024
+	rseqSize      = 32 // struct rseq
 )
 
 // mapIn maps the memory into the process, for so many sites at least, and arms the dead
@@ -47,6 +48,8 @@ func (b *buffers) mapIn(st *process.Stopped, p *process.Process, opt *Options, s
 	if err != nil {
 		return err
 	}
+	offset, ok := st.RseqOffset()
+	g.Restartable = ok && offset == int64(int32(offset)) && offset+rseqSize == int64(int32(offset+rseqSize))
 	base, f, err := st.MapShared("jalon", g)
 	if err != nil {
 		return err
@@ -58,8 +61,9 @@ func (b *buffers) mapIn(st *process.Stopped, p *process.Process, opt *Options, s
 	}
 	b.mem, b.g, b.base = mem, g, base
 	b.cpu = processor{rdpid: host.X86().RDPID, fsgsbase: host.X86().FSGSBASE, avx: host.X86().AVX, xgetbv1: host.X86().XGETBV1}
-	if off, ok := st.RseqOffset(); ok && off == int64(int32(off)) {
-		b.cpu.rseq = int32(off)
+	if g.Restartable {
+		b.cpu.rseq = int32(offset)
+		st.ListSequences(offset, mem)
 	}
 	for i, v := range opt.Variables {
 		mem.SetVariable(i, v)
@@ -104,7 +108,7 @@ func (b *buffers) close(p *process.Process) error {
 		return nil
 	}
 	if p != nil {
-		if err := b.disarm(p); err != nil && !errors.Is(err, process.ErrGone) {
+		if err := errors.Join(b.disarm(p), p.EndSequences()); err != nil && !errors.Is(err, process.ErrGone) {
 			return err
 		}
 	}

@@ -19,6 +19,9 @@ type remover struct {
 
 // free unmaps code and buffers.
 func (r *remover) free(st *process.Stopped) error {
+	if err := st.LeaveSequences(r.rooms.has); err != nil {
+		return err
+	}
 	if err := r.rooms.free(st); err != nil {
 		return err
 	}

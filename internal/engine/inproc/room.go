@@ -83,6 +83,16 @@ func (m *rooms) reserve(st *process.Stopped, p *placed) error {
 	return nil
 }
 
+// has reports whether an address is in the memory for code.
+func (m *rooms) has(addr uint64) bool {
+	for _, r := range m.code {
+		if addr-r.base < r.size {
+			return true
+		}
+	}
+	return false
+}
+
 // free unmaps all of it. No thread may be in it.
 func (m *rooms) free(st *process.Stopped) error {
 	for _, r := range m.code {

@@ -6,11 +6,13 @@ import (
 	"github.com/jalon-trace/jalon/internal/process/memory"
 )
 
+// SequencePointer is the offset of rseq_cs in struct rseq: u32 cpu_id_start, cpu_id; u64 rseq_cs.
+const SequencePointer = 8
+
 // SequenceAt reads the sequence of a thread whose struct rseq lies at addr.
 func SequenceAt(sp *memory.Space, addr uint64) (start, length, abort uint64, ok bool) {
-	const csOffset = 8 // struct rseq: u32 cpu_id_start, cpu_id; u64 rseq_cs
 	var b [8]byte
-	if sp.Read(addr+csOffset, b[:]) != nil {
+	if sp.Read(addr+SequencePointer, b[:]) != nil {
 		return 0, 0, 0, false
 	}
 	cs := binary.LittleEndian.Uint64(b[:])

@@ -4,8 +4,8 @@
 // at the arena and 1 MiB behind it, patches
 // test_function to jump there, and prints the nanoseconds per call, the best of many
 // times CALLS calls (whose records the ring must hold). LEN 0 times
-// the function alone; the names hand-false and hand-record use the trampolines
-// below, written by hand.
+// the function alone; the names hand-... use the trampolines below, written by hand, with locked instructions
+// and with restartable sequences. The second half of the rings and counters is for locked instructions.
 #define _GNU_SOURCE
 #include <stddef.h>
 #include <stdint.h>
@@ -15,10 +15,10 @@
 #include <sys/mman.h>
 #include <time.h>
 
-enum { RING_SIZE = 1 << 20, RING_STRIDE = 4 << 20, RINGS = 4, ALL_CALLS = 6000000 };
+enum { RING_SIZE = 1 << 20, RING_STRIDE = 4 << 20, RINGS = 8, ALL_CALLS = 6000000 };
 
 extern const ptrdiff_t __rseq_offset;
-extern char hand_false[], hand_record[], hand_cpu1[], hand_cpu2[], site[], site_next[];
+extern char hand_false[], hand_record[], hand_cpu1[], hand_cpu2[], hand_rseq1[], hand_rseq2[], hand_rseq3[], hand_rseq4[], hand_rseq_false[], hand_rseq_record[], site[], site_next[];
 int test_function(int, int);
 char *hand_rings __attribute__((visibility("hidden"), used));
 uint64_t hand_counters[512 * RINGS] __attribute__((visibility("hidden"), used, aligned(4096)));
@@ -47,6 +47,25 @@ __asm__(
 "and $0xfffff,%eax; lea 4096(%rcx,%rax),%rax; mov %rdx,8(%rax); rdfsbase %rdx; mov %rdx,16(%rax)\n"
 "mov %edi,24(%rax); mov %esi,28(%rax); movabs $0x100000020,%rdx; mov %rdx,(%rax)\n"
 "4: mov (%rsp),%rdx; mov 8(%rsp),%rcx; mov 16(%rsp),%r8; lea 168(%rsp),%rsp\n"
+"jmp site_next\n"
+// The same in restartable sequences. The numbers are replaced by the offsets of rseq_cs and of cpu_id_start.
+".pushsection .data; .p2align 5\n1: .long 0,0; .quad 2f, 3f-2f, 4f\n.popsection; .byte 0x0f,0xb9,0x3d; .long 0x53053053\n4: jmp 6f\n"
+".p2align 5\n"
+"hand_rseq_false:\n"
+"lea (%rsi,%rsi,2),%eax; lea (%rax,%rdi,2),%eax; test %eax,%eax; js 5f\n"
+"lea -136(%rsp),%rsp; mov %rcx,(%rsp); lea hand_counters(%rip),%rcx; 6: lea 1b(%rip),%rax; mov %rax,%fs:0x7fffffff\nhand_rseq1:\n"
+"2: mov %fs:0x7fffffff,%eax\nhand_rseq2: and $3,%eax; shl $12,%rax; incq (%rcx,%rax)\n3: mov (%rsp),%rcx; lea 136(%rsp),%rsp\n"
+"5: jmp site_next\n"
+".pushsection .data; .p2align 5\n1: .long 0,0; .quad 2f, 3f-2f, 4f\n.popsection; .byte 0x0f,0xb9,0x3d; .long 0x53053053\n4: jmp 6f\n"
+".p2align 5\n"
+"hand_rseq_record:\n"
+"lea -168(%rsp),%rsp; mov %rdx,(%rsp); mov %rcx,8(%rsp); mov %r8,16(%rsp)\n"
+"6: lea 1b(%rip),%rax; mov %rax,%fs:0x7fffffff\nhand_rseq3:\n2: rdtsc; shl $32,%rdx; or %rax,%rdx\n"
+"mov %fs:0x7fffffff,%ecx\nhand_rseq4: and $3,%ecx; shl $22,%rcx; add hand_rings(%rip),%rcx\n"
+"mov (%rcx),%rax; mov %rax,%r8; sub 64(%rcx),%r8; cmp $0x100000-32,%r8; ja 5f; lea 32(%rax),%r8; mov %r8,(%rcx)\n"
+"3: and $0xfffff,%eax; lea 4096(%rcx,%rax),%rax; mov %rdx,8(%rax); mov %fs:0,%rdx; mov %rdx,16(%rax)\n"
+"mov %edi,24(%rax); mov %esi,28(%rax); movabs $0x100000020,%rdx; mov %rdx,(%rax)\n"
+"5: mov (%rsp),%rdx; mov 8(%rsp),%rcx; mov 16(%rsp),%r8; lea 168(%rsp),%rsp\n"
 "jmp site_next\n");
 
 static double now(void)
@@ -109,8 +128,16 @@ int main(void)
 	char *cpus[] = {hand_cpu1, hand_cpu2};
 	for (int i = 0; i < 2; i++)
 		writable(cpus[i]), memcpy(cpus[i] - 4, &off, 4);
+	char *rseq[] = {hand_rseq1, hand_rseq2, hand_rseq3, hand_rseq4};
+	for (int i = 0; i < 4; i++) {
+		int32_t at = i % 2 ? off : off + 8;
+		writable(rseq[i]), memcpy(rseq[i] - 4, &at, 4);
+	}
+	uint64_t *table = (uint64_t *)(arena + (4 << 20)), self;
+	__asm__("mov %%fs:0,%0" : "=r"(self));
+	table[self >> 12 & 4095] = self;
 	writable(site);
-	printf("%lu %lu %lu %d\n", (unsigned long)arena, (unsigned long)hand_counters, (unsigned long)hand_rings, off);
+	printf("%lu %lu %lu %lu %d\n", (unsigned long)arena, (unsigned long)table, (unsigned long)hand_counters, (unsigned long)hand_rings, off);
 	fflush(stdout);
 	int len, cold, a, b, calls;
 	while (scanf("%63s %d %d %d %d %d", name, &len, &cold, &a, &b, &calls) == 6) {
@@ -123,6 +150,10 @@ int main(void)
 			jump(site, hand_false);
 		else if (!strcmp(name, "hand-record"))
 			jump(site, hand_record);
+		else if (!strcmp(name, "hand-rseq-false"))
+			jump(site, hand_rseq_false);
+		else if (!strcmp(name, "hand-rseq-record"))
+			jump(site, hand_rseq_record);
 		else if (len)
 			jump(site, arena);
 		else

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -20,9 +21,10 @@ enum {
 	RING_SIZE = 16384, RING_STRIDE = 65536, COUNTER_STRIDE = 4096, SITE_OFF = 96,
 	OFF_IN = 0x10000, OFF_OUT = 0x200000, OFF_FAULTS = 0x900000, OFF_CODE = 0xC00000,
 	CODE_SIZE = 0x800000, OFF_SHARED = 0x1400000, SHM_SIZE = 0x1500000,
-	SH_CONTROL = 0, SH_VARS = 64, VARS = 4, SH_COUNTERS = 0x1000, SH_RINGS = 0x10000,
-	X87 = 160,
+	SH_CONTROL = 0, SH_VARS = 64, VARS = 4, SH_COUNTERS = 0x1000, SH_REGISTERED = 0x8000, SH_RINGS = 0x10000,
+	X87 = 160, RSEQ_OFFSET = 64, RSEQ_SIZE = 32, RSEQ_CS = 8, RSEQ_SIGNATURE = 0x53053053,
 };
+#define TCB_ADDR 0x5a3c37650000ull // a thread pointer with a struct rseq, RSEQ_OFFSET behind it
 #define CODE_ADDR 0x5a3c17650000ull
 #define NEAR_ADDR 0x5a3c27650000ull
 #define FAR_ADDR 0x3b917c240000ull
@@ -39,6 +41,8 @@ struct in {
 	u64 initial; // parts of the state that are put back to what they are initially
 	u64 nedge;   // entries behind the faults: stores to a stack that may have ended
 	u64 race;    // when not 0: the instruction of the code, from 1, behind which others move the rings on
+	u64 listed;  // the thread pointer TCB_ADDR is in the table of registered ones
+	u64 abort;   // when not 0: the address of an instruction in a restartable sequence, where the thread gets a signal
 };
 
 struct out {
@@ -49,7 +53,7 @@ struct out {
 	uint8_t ymm[16][32];
 	u64 vars[VARS];
 	uint8_t before[X87], after[X87];
-	u64 inuse, nedges, raced;
+	u64 inuse, nedges, raced, aborted;
 	uint8_t rec[REC_MAX];
 };
 
@@ -166,6 +170,19 @@ static void on_step(greg_t *g)
 	}
 }
 
+// break_at puts an int3 at the instruction where the thread is to get a signal, and takes it away.
+static void break_at(int on)
+{
+	static uint8_t was;
+	volatile uint8_t *at = (volatile uint8_t *)cur.abort;
+	if (at == 0)
+		return;
+	if (on)
+		was = *at, *at = 0xcc;
+	else
+		*at = was;
+}
+
 // on_signal runs on the stack of the code under test, as in a real program: what
 // that keeps below its rsp is lost. With the argument "edge" that stack has no room, and
 // signals have one of their own.
@@ -176,6 +193,10 @@ static void on_signal(int sig, siginfo_t *si, void *ctx)
 	keep_in_use(ctx);
 	if (sig == SIGTRAP && cur.race) {
 		on_step(g);
+		return;
+	}
+	if (sig == SIGTRAP && cur.abort && pc != cur.abort + 1) { // the kernel has sent the thread to the abort handler
+		break_at(0), res.aborted++;
 		return;
 	}
 	if (sig == SIGSEGV || sig == SIGBUS)
@@ -220,6 +241,17 @@ static void map_memory(u64 base)
 			exit(4);
 }
 
+// register_rseq makes a struct rseq known to the kernel that generated code finds by the thread pointer TCB_ADDR.
+static void register_rseq(void)
+{
+	uint8_t *tcb = mmap((void *)TCB_ADDR, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	if (tcb != (void *)TCB_ADDR)
+		exit(5);
+	*(u64 *)tcb = TCB_ADDR;
+	if (syscall(SYS_rseq, tcb + RSEQ_OFFSET, RSEQ_SIZE, 0, RSEQ_SIGNATURE))
+		exit(6);
+}
+
 static int is_zero(const uint8_t *p, size_t n)
 {
 	return n == 0 || (p[0] == 0 && memcmp(p, p + 1, n - 1) == 0);
@@ -252,12 +284,15 @@ static void collect(uint8_t *shared)
 		if (!is_zero(shared + SH_COUNTERS + i * COUNTER_STRIDE, COUNTER_STRIDE))
 			res.badmem = 4;
 	}
+	if (*(u64 *)(TCB_ADDR + RSEQ_OFFSET + RSEQ_CS) != 0 || *(u64 *)TCB_ADDR != TCB_ADDR)
+		res.badmem = 6;
 }
 
 static void prepare(uint8_t *shared)
 {
 	*(uint32_t *)(shared + SH_CONTROL) = cur.control;
 	memcpy(shared + SH_VARS, cur.vars, sizeof cur.vars);
+	((u64 *)(shared + SH_REGISTERED))[TCB_ADDR >> 12 & 4095] = cur.listed ? TCB_ADDR : 0;
 	for (int i = 0; i < RINGS; i++) {
 		uint8_t *r = shared + SH_RINGS + i * RING_STRIDE;
 		*(u64 *)r = cur.ringpos, *(u64 *)(r + 64) = cur.consumed;
@@ -311,6 +346,7 @@ int main(int argc, char **argv)
 	int sigs[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
 	for (int i = 0; i < 5; i++)
 		sigaction(sigs[i], &sa, 0);
+	register_rseq();
 	u64 *head = (u64 *)shm, mapped = 0;
 	head[2] = (u64)leave_case;
 	char c = 'r';
@@ -332,7 +368,9 @@ int main(int argc, char **argv)
 			*(uint32_t *)(fx_in + 24) = 0x1f80;
 			memset(fx_before, 0, X87), memset(fx_after, 0, X87);
 			initial = cur.initial;
+			break_at(1);
 			enter_case();
+			break_at(0);
 			res.inuse = in_use;
 			memcpy(res.before, fx_before, X87), memcpy(res.after, fx_after, X87);
 			memset(res.before + 24, 0, 8), memset(res.after + 24, 0, 8);

@@ -1,0 +1,100 @@
+package amd64
+
+import (
+	"encoding/binary"
+
+	"github.com/jalon-trace/jalon/internal/ring"
+)
+
+// Restartable sequences (rseq(2)): the kernel sends a thread that is preempted, migrated or gets a signal between
+// start and end to the abort handler. See the writer protocol of package ring.
+
+// sequence is one of the code.
+type sequence struct {
+	start, end point // end is behind the instruction that commits
+	abort      label
+	descriptor label // of its struct rseq_cs
+}
+
+const (
+	sequenceSize  = 32 // struct rseq_cs: u32 version, flags; u64 start, length, abort
+	sequenceAlign = 32
+	// abortMark is what the kernel requires before an abort handler: the signature that glibc registers.
+	abortMark = 0x53053053
+
+	rseqCPU = 0 // struct rseq: u32 cpu_id_start, cpu_id; u64 rseq_cs
+	rseqCS  = 8
+)
+
+// describe fills the descriptors.
+func (a *asm) describe(l *linked, data []byte) {
+	for _, s := range a.seqs {
+		d := data[l.off(a.labels[s.descriptor])-l.secStart[secData]:]
+		start := l.off(s.start)
+		binary.LittleEndian.PutUint64(d[8:], a.base+uint64(start))
+		binary.LittleEndian.PutUint64(d[16:], uint64(l.off(s.end)-start))
+		binary.LittleEndian.PutUint64(d[24:], a.base+uint64(l.off(a.labels[s.abort])))
+	}
+}
+
+// restartable reports whether the code has restartable sequences.
+func (g *gen) restartable() bool { return g.cfg.Layout.Registered != 0 }
+
+// fsMem is memory of the thread, off bytes from its thread pointer.
+func fsMem(off int32) mem {
+	m := at(NoReg, off)
+	m.seg = 0x64
+	return m
+}
+
+// checkRegistered goes to other if the thread may not use restartable sequences. It destroys s. A thread without
+// thread pointer cannot read fs:0.
+func (g *gen) checkRegistered(s Reg, other label) {
+	o := memOpd(fsMem(0)) // by the ABI the thread pointer itself
+	o.fix = other
+	g.rmo(iMOV, 8, s, o)
+	g.mi(iSHR, 8, rmReg(s), ring.RegisteredShift-3)
+	g.mi(iAND, 4, rmReg(s), (ring.RegisteredThreads-1)*8)
+	g.rmo(iMOV, 8, s, memOpd(g.indexed(g.cfg.Layout.Registered, s)))
+	g.rmo(iCMP, 8, s, memOpd(fsMem(0)))
+	g.a.jcc(ccNE, other)
+}
+
+// enter begins a sequence. It destroys s.
+func (g *gen) enter(s Reg) *sequence {
+	q := &sequence{abort: g.a.newLabel(), descriptor: g.a.newLabel()}
+	g.a.seqs = append(g.a.seqs, q)
+	sec := g.a.sec
+	g.a.sec = secData
+	g.a.bind(q.descriptor)
+	g.a.byte(make([]byte, sequenceSize)...)
+	g.a.sec = sec
+	g.lea(8, s, ripLabel(q.descriptor))
+	g.mr(iMOV, 8, rmMem(fsMem(g.cfg.Layout.RseqCPU+rseqCS)), s)
+	q.start = g.a.here()
+	return q
+}
+
+// thisCPU sets d to the number of the CPU, kept in bounds, times stride. The thread stays on it to the end of the
+// sequence.
+func (g *gen) thisCPU(d Reg, stride uint64) {
+	g.rmo(iMOV, 4, d, memOpd(fsMem(g.cfg.Layout.RseqCPU+rseqCPU)))
+	g.scaleCPU(d, g.cfg.Layout.CPUMask, stride)
+}
+
+// leave ends a sequence behind the instruction that commits.
+func (g *gen) leave(q *sequence) {
+	q.end = g.a.here()
+	g.forgetSequence()
+}
+
+// forgetSequence takes the pointer to our memory out of the thread's struct.
+func (g *gen) forgetSequence() {
+	g.mi(iMOV, 8, rmMem(fsMem(g.cfg.Layout.RseqCPU+rseqCS)), 0)
+}
+
+// aborted begins the abort handler. What precedes it must not fall through.
+func (g *gen) aborted(q *sequence) {
+	g.a.data(binary.LittleEndian.AppendUint32(nil, abortMark))
+	g.a.bind(q.abort)
+}
