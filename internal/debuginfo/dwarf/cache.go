@@ -19,16 +19,16 @@ const (
 
 // loadIndex takes the index from the cache, or makes it and keeps it there. A
 // cache that cannot be used is no error: the index is made.
-func (m *Module) loadIndex() *index.Tables {
-	key := m.indexKey()
-	path := m.cachePath(key)
+func (in *info) loadIndex() *index.Tables {
+	key := in.indexKey()
+	path := in.cachePath(key)
 	if path != "" {
-		if t := index.Load(path, key); t != nil && len(t.Flags) == m.idx.main {
-			m.idxRead = true
+		if t := index.Load(path, key); t != nil && len(t.Flags) == in.idx.main {
+			in.idxRead = true
 			return t
 		}
 	}
-	p := buildIndex(m.d, m.idx.units, m.idx.main, m.release)
+	p := buildIndex(in.d, in.idx.units, in.idx.main, in.release)
 	b := p.Encode(key)
 	for _, f := range p.Flags {
 		if f&unitSplit != 0 { // .dwo files change without this file's knowing
@@ -36,20 +36,20 @@ func (m *Module) loadIndex() *index.Tables {
 		}
 	}
 	if path != "" {
-		index.Store(path, b, m.cacheLimit())
+		index.Store(path, b, in.cacheLimit())
 	}
 	return index.View(b)
 }
 
-func (m *Module) release() {
-	for _, f := range m.files() {
+func (in *info) release() {
+	for _, f := range in.files() {
 		f.Release()
 	}
 }
 
-func (m *Module) cacheLimit() int64 {
-	if m.opt.cacheLimit > 0 {
-		return m.opt.cacheLimit
+func (in *info) cacheLimit() int64 {
+	if in.opt.cacheLimit > 0 {
+		return in.opt.cacheLimit
 	}
 	return index.Limit
 }
@@ -58,13 +58,13 @@ func (m *Module) cacheLimit() int64 {
 // if a tool has rewritten the debug information under the same build-id. Another user can forge a file that
 // agrees in all of these. Its index must not be used for this file, so the key includes the users that may have
 // written the files.
-func (m *Module) indexKey() (key [index.KeySize]byte) {
+func (in *info) indexKey() (key [index.KeySize]byte) {
 	h := sha256.New()
-	fmt.Fprintln(h, m.file.BuildID)
-	for _, f := range m.files() {
+	fmt.Fprintln(h, in.file.BuildID)
+	for _, f := range in.files() {
 		fmt.Fprintln(h, f.Writers)
 	}
-	for _, d := range []*data{m.d, m.d.alt} {
+	for _, d := range []*data{in.d, in.d.alt} {
 		if d == nil {
 			continue
 		}
@@ -75,16 +75,16 @@ func (m *Module) indexKey() (key [index.KeySize]byte) {
 			h.Write(b[max(0, len(b)-4096):])
 		}
 	}
-	if m.alt != nil {
-		fmt.Fprintln(h, m.alt.BuildID)
+	if in.alt != nil {
+		fmt.Fprintln(h, in.alt.BuildID)
 	}
 	h.Sum(key[:0])
 	return key
 }
 
 // files are the files that an index is made from.
-func (m *Module) files() (list []*elf.File) {
-	for _, f := range []*elf.File{m.file, m.dbg, m.alt} {
+func (in *info) files() (list []*elf.File) {
+	for _, f := range []*elf.File{in.file, in.dbg, in.alt} {
 		if f != nil {
 			list = append(list, f)
 		}
@@ -94,15 +94,15 @@ func (m *Module) files() (list []*elf.File) {
 
 // cachePath is the file of the index, "" when none is kept: small files, files
 // without a build-id, and where there is no directory of our own.
-func (m *Module) cachePath(key [index.KeySize]byte) string {
-	from := m.opt.cacheFrom
+func (in *info) cachePath(key [index.KeySize]byte) string {
+	from := in.opt.cacheFrom
 	if from == 0 {
 		from = cacheFrom
 	}
-	if m.opt.NoCache || m.file.BuildID == "" || len(m.d.sec(secInfo)) < from || m.alt != nil && m.alt.BuildID == "" {
+	if in.opt.NoCache || in.file.BuildID == "" || len(in.d.sec(secInfo)) < from || in.alt != nil && in.alt.BuildID == "" {
 		return ""
 	}
-	dir := m.opt.CacheDir
+	dir := in.opt.CacheDir
 	if dir == "" {
 		base, err := os.UserCacheDir()
 		if err != nil {
@@ -110,6 +110,6 @@ func (m *Module) cachePath(key [index.KeySize]byte) string {
 		}
 		dir = filepath.Join(base, "jalon")
 	}
-	id := m.file.BuildID[:min(len(m.file.BuildID), 64)]
+	id := in.file.BuildID[:min(len(in.file.BuildID), 64)]
 	return filepath.Join(dir, id+"-"+hex.EncodeToString(key[:8])+index.Ext)
 }

@@ -36,7 +36,7 @@ var sectionNames = [nSections]string{
 // data is the DWARF of one file: the module itself or its debug file, the
 // supplementary (dwz) file, or one .dwo.
 type data struct {
-	m    *Module
+	in   *info
 	name string // file, for messages
 	load func(s section) ([]byte, error)
 	dwo  bool
@@ -62,16 +62,16 @@ type abbrevKey struct {
 	f   raw.Format
 }
 
-func newData(m *Module, name string, load func(section) ([]byte, error)) *data {
+func newData(in *info, name string, load func(section) ([]byte, error)) *data {
 	return &data{
-		m: m, name: name, load: load, abbrevs: map[abbrevKey]*abbrevTable{},
+		in: in, name: name, load: load, abbrevs: map[abbrevKey]*abbrevTable{},
 		headers: map[uint64]parsedHeader{},
 	}
 }
 
 // fresh is the same data with nothing read of it yet.
 func (d *data) fresh() *data {
-	f := newData(d.m, d.name, d.load)
+	f := newData(d.in, d.name, d.load)
 	f.dwo = d.dwo
 	if d.alt != nil {
 		f.alt = d.alt.fresh()
@@ -87,7 +87,7 @@ func (d *data) sec(s section) []byte {
 	if !d.loaded[s] {
 		b, err := d.load(s)
 		if err != nil {
-			d.m.warn(fmt.Sprintf("debug information of %s is incomplete: %v", d.name, err))
+			d.in.warn(fmt.Sprintf("debug information of %s is incomplete: %v", d.name, err))
 		}
 		d.secs[s], d.loaded[s] = b, true
 	}
@@ -123,7 +123,7 @@ func (d *data) scanSection(s section) []*unit {
 	for off := uint64(0); off < uint64(len(sec)); {
 		u, err := parseUnitHeader(d, s, sec, off)
 		if err != nil {
-			d.m.warn(fmt.Sprintf("debug information of %s is damaged: %v", d.name, err))
+			d.in.warn(fmt.Sprintf("debug information of %s is damaged: %v", d.name, err))
 			return out
 		}
 		off = u.end

@@ -17,7 +17,8 @@
 // Files: abbrev, unit, die: entries. lines, prologue, site*: places. block, scope,
 // vars: variables. types*: C types. frames, lsda: call frames. rseq: where no patch
 // may go. index*, cache: the index is made, and kept under $XDG_CACHE_HOME/jalon
-// between runs if the file is large. module: the exported methods.
+// between runs if the file is large. module: Module and the parts that it is made of.
+// object, info: what all parts read.
 //
 // Import rule: dwarf imports ctype, debuginfo, debuginfo/elf and the packages below it only.
 package dwarf

@@ -2,9 +2,14 @@ package dwarf
 
 import (
 	"sort"
-
-	"github.com/jalon-trace/jalon/internal/debuginfo/elf"
 )
+
+// extents finds what bounds the code around an address.
+type extents struct {
+	*object
+	*info
+	*callFrames
+}
 
 // Extent is the code around an address, as far as something reliable bounds it.
 type Extent struct {
@@ -26,9 +31,9 @@ func (x *Extent) add(lo, hi uint64) {
 
 // Extent finds the code around vaddr. Without Starts only an untyped symbol, which
 // may as well be one of data, or nothing bounds it.
-func (m *Module) Extent(vaddr uint64) (x Extent) {
-	defer m.guard(nil)()
-	if u := m.unitFor(vaddr); u != nil {
+func (ex *extents) Extent(vaddr uint64) (x Extent) {
+	defer ex.guard(nil)()
+	if u := ex.unitFor(vaddr); u != nil {
 		if f := u.functions().at(vaddr); f != nil {
 			for _, r := range f.ranges {
 				if r.Lo <= vaddr && vaddr < r.Hi {
@@ -37,18 +42,18 @@ func (m *Module) Extent(vaddr uint64) (x Extent) {
 			}
 		}
 	}
-	m.syms.TypedFuncs(vaddr, x.add)
-	if m.syms != m.file {
-		m.file.TypedFuncs(vaddr, x.add)
+	ex.syms.TypedFuncs(vaddr, x.add)
+	if ex.syms != ex.file {
+		ex.file.TypedFuncs(vaddr, x.add)
 	}
-	if e := m.frames().Find(vaddr); e != nil && !e.Signal() { // that of a signal's return begins a byte before
+	if e := ex.frames().Find(vaddr); e != nil && !e.Signal() { // that of a signal's return begins a byte before
 		x.add(e.Lo, e.Hi)
 	}
-	if entry := m.file.Entry(); entry == vaddr || entry > x.Lo && entry < x.Hi {
+	if entry := ex.file.Entry(); entry == vaddr || entry > x.Lo && entry < x.Hi {
 		x.add(entry, max(entry+1, x.Hi))
 	}
 	if len(x.Starts) == 0 {
-		if s, end, ok := m.symbolAt(vaddr); ok {
+		if s, end, ok := ex.symbolAt(vaddr); ok {
 			x.Lo, x.Hi = s.Value, end
 		}
 	}
@@ -57,10 +62,10 @@ func (m *Module) Extent(vaddr uint64) (x Extent) {
 
 // Unwinds reports whether the function has code of its own that runs when an
 // exception passes through its frame (a handler, or destructors).
-func (m *Module) Unwinds(f *Function) (yes bool) {
-	defer m.guard(nil)()
+func (ex *extents) Unwinds(f *Function) (yes bool) {
+	defer ex.guard(nil)()
 	for _, r := range f.Ranges {
-		if e := m.frames().Find(r.Lo); e != nil && e.HasLSDA {
+		if e := ex.frames().Find(r.Lo); e != nil && e.HasLSDA {
 			return true
 		}
 	}
@@ -69,9 +74,9 @@ func (m *Module) Unwinds(f *Function) (yes bool) {
 
 // Rows lists the addresses in [lo, hi) at which the line table of vaddr's unit has a
 // row, in order.
-func (m *Module) Rows(vaddr, lo, hi uint64) (out []uint64) {
-	defer m.guard(nil)()
-	u := m.unitFor(vaddr)
+func (ex *extents) Rows(vaddr, lo, hi uint64) (out []uint64) {
+	defer ex.guard(nil)()
+	u := ex.unitFor(vaddr)
 	if u == nil {
 		return nil
 	}
@@ -85,27 +90,4 @@ func (m *Module) Rows(vaddr, lo, hi uint64) (out []uint64) {
 	}
 	sort.Slice(out, func(i, j int) bool { return out[i] < out[j] })
 	return out
-}
-
-// DataInCode is the symbol of an object that lies in a section with code and holds
-// vaddr, and where it begins; "" when there is none.
-func (m *Module) DataInCode(vaddr uint64) (name string, at uint64) {
-	defer m.guard(nil)()
-	m.inCodeOnce.Do(func() {
-		take := func(s elf.Symbol) {
-			if m.file.IsCode(s.Value) {
-				m.inCode = append(m.inCode, s)
-			}
-		}
-		m.syms.Objects(take)
-		if m.syms != m.file {
-			m.file.Objects(take)
-		}
-	})
-	for i := range m.inCode {
-		if s := &m.inCode[i]; vaddr >= s.Value && vaddr-s.Value < s.Size {
-			return demangled(s.Name), s.Value
-		}
-	}
-	return "", 0
 }

@@ -7,58 +7,69 @@ import (
 	"github.com/jalon-trace/jalon/internal/unwind"
 )
 
+// callFrames is the module's call frame information.
+type callFrames struct {
+	*object
+	cfi     *frame.Table
+	rules   recent[*frame.Rule] // of Unwind
+	walk    *unwind.Table       // see UnwindTable
+	walkHas bool
+	pads    *[]uint64 // see AllLandingPads
+	padsErr error
+}
+
 // Unwind finds the rule for vaddr. The error says that the module has no call
 // frame information there.
-func (m *Module) Unwind(vaddr uint64) (rule *frame.Rule, err error) {
-	defer m.guard(&err)()
-	if rule, ok := m.rules.get(vaddr); ok {
+func (cf *callFrames) Unwind(vaddr uint64) (rule *frame.Rule, err error) {
+	defer cf.guard(&err)()
+	if rule, ok := cf.rules.get(vaddr); ok {
 		return rule, nil
 	}
-	if rule, err = m.unwind(vaddr); err == nil {
-		m.rules.put(vaddr, rule)
+	if rule, err = cf.unwind(vaddr); err == nil {
+		cf.rules.put(vaddr, rule)
 	}
 	return rule, err
 }
 
-func (m *Module) unwind(vaddr uint64) (*frame.Rule, error) {
-	f := m.frames().Find(vaddr)
+func (cf *callFrames) unwind(vaddr uint64) (*frame.Rule, error) {
+	f := cf.frames().Find(vaddr)
 	if f == nil {
-		return nil, fmt.Errorf("no call frame information for address %#x of %s", vaddr, m.path)
+		return nil, fmt.Errorf("no call frame information for address %#x of %s", vaddr, cf.path)
 	}
 	return f.Rule(vaddr)
 }
 
 // UnwindTable is the compact form of the module's call frame information, made when it is first
 // asked for; nil where there is none.
-func (m *Module) UnwindTable() *unwind.Table {
-	defer m.guard(nil)()
-	if !m.walkHas {
-		m.walkHas = true
-		m.walk = unwind.Compile(m.frames())
+func (cf *callFrames) UnwindTable() *unwind.Table {
+	defer cf.guard(nil)()
+	if !cf.walkHas {
+		cf.walkHas = true
+		cf.walk = unwind.Compile(cf.frames())
 	}
-	return m.walk
+	return cf.walk
 }
 
 // frames is the module's call frame information: .eh_frame is in the module itself,
 // .debug_frame may be in the separate debug file.
-func (m *Module) frames() *frame.Table {
-	if m.cfi != nil {
-		return m.cfi
+func (cf *callFrames) frames() *frame.Table {
+	if cf.cfi != nil {
+		return cf.cfi
 	}
-	src := frame.Sources{Read: m.file.ReadVaddr}
-	if s, ok := m.file.Section(".eh_frame"); ok && !s.NoBits {
-		if b, err := m.file.Bytes(".eh_frame"); err == nil {
+	src := frame.Sources{Read: cf.file.ReadVaddr}
+	if s, ok := cf.file.Section(".eh_frame"); ok && !s.NoBits {
+		if b, err := cf.file.Bytes(".eh_frame"); err == nil {
 			src.EHFrame, src.EHFrameVaddr = b, s.Vaddr
 		}
 	}
-	src.HeaderVaddr, src.Header = m.file.EhFrameHdr()
-	debug := m.file
-	if m.dbg != nil {
-		debug = m.dbg
+	src.HeaderVaddr, src.Header = cf.file.EhFrameHdr()
+	debug := cf.file
+	if cf.dbg != nil {
+		debug = cf.dbg
 	}
 	if b, err := debug.Bytes(".debug_frame"); err == nil {
 		src.DebugFrame = b
 	}
-	m.cfi = frame.New(src)
-	return m.cfi
+	cf.cfi = frame.New(src)
+	return cf.cfi
 }

@@ -11,6 +11,15 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/elf"
 )
 
+// functions knows the functions by address and by name.
+type functions struct {
+	*object
+	*info
+	*callFrames
+	plain map[string]string // cache of demangled names
+	named recent[codeName]  // of Symbolize
+}
+
 // Function is a function of the module, known from DWARF, from a symbol or, in
 // stripped code, only from its call frame information.
 type Function struct {
@@ -34,7 +43,7 @@ func demangled(s string) string {
 	return s
 }
 
-func (m *Module) function(f *fn) *Function {
+func (fs *functions) function(f *fn) *Function {
 	d := f.d
 	out := &Function{
 		Name: d.funcName(), Linkage: d.linkage(), Lo: f.ranges[0].Lo, Hi: f.ranges[0].Hi,
@@ -67,42 +76,42 @@ func (u *unit) fileName(reg uint64) string {
 
 // FunctionAt finds the function whose code holds vaddr: in DWARF, then in the
 // symbol table, then in the call frame information.
-func (m *Module) FunctionAt(vaddr uint64) (f *Function, ok bool) {
-	defer m.guard(nil)()
-	if u := m.unitFor(vaddr); u != nil {
+func (fs *functions) FunctionAt(vaddr uint64) (f *Function, ok bool) {
+	defer fs.guard(nil)()
+	if u := fs.unitFor(vaddr); u != nil {
 		if f := u.functions().at(vaddr); f != nil {
-			return m.function(f), true
+			return fs.function(f), true
 		}
 	}
-	if s, end, ok := m.symbolAt(vaddr); ok {
-		return m.fromSymbol(s, end), true
+	if s, end, ok := fs.symbolAt(vaddr); ok {
+		return fs.fromSymbol(s, end), true
 	}
-	if r := m.frames().Find(vaddr); r != nil {
+	if r := fs.frames().Find(vaddr); r != nil {
 		return &Function{Lo: r.Lo, Hi: r.Hi, FromSymbols: true, Ranges: []debuginfo.Range{{Lo: r.Lo, Hi: r.Hi}}}, true
 	}
 	return nil, false
 }
 
 // demangle is demangled with a cache, because a symbol is needed several times when many functions are traced.
-func (m *Module) demangle(name string) string {
+func (fs *functions) demangle(name string) string {
 	if !strings.HasPrefix(name, "_") {
 		return name
 	}
-	if d, ok := m.plain[name]; ok {
+	if d, ok := fs.plain[name]; ok {
 		return d
 	}
 	const most = 1 << 18
-	if m.plain == nil || len(m.plain) >= most {
-		m.plain = map[string]string{}
+	if fs.plain == nil || len(fs.plain) >= most {
+		fs.plain = map[string]string{}
 	}
 	d := demangled(name)
-	m.plain[name] = d
+	fs.plain[name] = d
 	return d
 }
 
-func (m *Module) fromSymbol(s elf.Symbol, end uint64) *Function {
+func (fs *functions) fromSymbol(s elf.Symbol, end uint64) *Function {
 	return &Function{
-		Name: m.demangle(s.Name), Linkage: s.Name, Lo: s.Value, Hi: end, FromSymbols: true,
+		Name: fs.demangle(s.Name), Linkage: s.Name, Lo: s.Value, Hi: end, FromSymbols: true,
 		Ranges: []debuginfo.Range{{Lo: s.Value, Hi: end}},
 	}
 }
@@ -110,13 +119,13 @@ func (m *Module) fromSymbol(s elf.Symbol, end uint64) *Function {
 // Functions lists the functions whose name or linkage name matches the glob (*,
 // ?, [a-z]), sorted by name and address. Inlined counts their inlined copies;
 // functions that exist only as such have no Ranges.
-func (m *Module) Functions(glob string) (out []*Function) {
-	defer m.guard(nil)()
+func (fs *functions) Functions(glob string) (out []*Function) {
+	defer fs.guard(nil)()
 	seen := map[uint64]bool{}
-	copies := m.countCopies()
+	copies := fs.countCopies()
 	done := map[dieKey]bool{}
-	m.names().each(isFuncTag, func(d die) {
-		if f := m.listed(d, glob, copies); f != nil && !done[d.key()] {
+	fs.names().each(isFuncTag, func(d die) {
+		if f := fs.listed(d, glob, copies); f != nil && !done[d.key()] {
 			done[d.key()] = true
 			if f.Ranges != nil {
 				seen[f.Lo] = true
@@ -124,21 +133,21 @@ func (m *Module) Functions(glob string) (out []*Function) {
 			out = append(out, f)
 		}
 	})
-	for _, s := range m.allFuncSymbols() {
+	for _, s := range fs.allFuncSymbols() {
 		if seen[s.Value] {
 			continue
 		}
-		if n := m.demangle(s.Name); globMatch(glob, n) || globMatch(glob, s.Name) {
-			if u := m.unitFor(s.Value); u != nil {
+		if n := fs.demangle(s.Name); globMatch(glob, n) || globMatch(glob, s.Name) {
+			if u := fs.unitFor(s.Value); u != nil {
 				if f := u.functions().at(s.Value); f != nil && inRanges(f.ranges[1:], s.Value) {
 					continue // a cold part of a function that DWARF knows
 				}
 			}
 			end := s.Value + s.Size
 			if s.Size == 0 {
-				end = m.syms.NextFunc(s.Value)
+				end = fs.syms.NextFunc(s.Value)
 			}
-			out = append(out, m.fromSymbol(s, end))
+			out = append(out, fs.fromSymbol(s, end))
 		}
 	}
 	sort.SliceStable(out, func(i, j int) bool {
@@ -151,7 +160,7 @@ func (m *Module) Functions(glob string) (out []*Function) {
 }
 
 // listed makes the Function of an index entry that matches.
-func (m *Module) listed(d die, glob string, copies map[copyKey]int) *Function {
+func (fs *functions) listed(d die, glob string, copies map[copyKey]int) *Function {
 	name := d.funcName()
 	if !globMatch(glob, name) {
 		if l := d.linkage(); l == "" || !globMatch(glob, l) {
@@ -159,7 +168,7 @@ func (m *Module) listed(d die, glob string, copies map[copyKey]int) *Function {
 		}
 	}
 	if f := d.u.functions().byDie(d.off); f != nil {
-		out := m.function(f)
+		out := fs.function(f)
 		if o, ok := d.attr(atAbstractOrigin); ok {
 			if od, ok := o.die(); ok {
 				out.Inlined = copies[copyKey{od.u.d, od.off}]
@@ -183,21 +192,21 @@ type copyKey struct {
 }
 
 // countCopies counts the inlined copies of every abstract function.
-func (m *Module) countCopies() map[copyKey]int {
+func (fs *functions) countCopies() map[copyKey]int {
 	n := map[copyKey]int{}
-	m.eachCopy(func(k copyKey, _ inlinedCopy) { n[k]++ })
+	fs.eachCopy(func(k copyKey, _ inlinedCopy) { n[k]++ })
 	return n
 }
 
 // eachCopy calls visit for every inlined copy in the module. It has to walk all units;
 // those that were not walked before are read aside, so that what they hold does not
 // stay in memory.
-func (m *Module) eachCopy(visit func(of copyKey, c inlinedCopy)) {
-	if m.d == nil {
+func (fs *functions) eachCopy(visit func(of copyKey, c inlinedCopy)) {
+	if fs.d == nil {
 		return
 	}
-	x := m.names()
-	aside, _ := unitsOf(m.d.fresh())
+	x := fs.names()
+	aside, _ := unitsOf(fs.d.fresh())
 	for id := range x.main {
 		if !x.hasCode(id) {
 			continue
@@ -208,7 +217,7 @@ func (m *Module) eachCopy(visit func(of copyKey, c inlinedCopy)) {
 			walk, aside[id] = aside[id], nil
 		}
 		if id%256 == 255 {
-			m.release()
+			fs.release()
 		}
 		for _, c := range walk.functions().copies {
 			switch {
@@ -223,7 +232,7 @@ func (m *Module) eachCopy(visit func(of copyKey, c inlinedCopy)) {
 }
 
 // allFuncSymbols lists the code symbols of the module and its debug file.
-func (m *Module) allFuncSymbols() []elf.Symbol {
+func (fs *functions) allFuncSymbols() []elf.Symbol {
 	var out []elf.Symbol
 	seen := map[uint64]string{}
 	take := func(f *elf.File) {
@@ -235,9 +244,9 @@ func (m *Module) allFuncSymbols() []elf.Symbol {
 			return true
 		})
 	}
-	take(m.syms)
-	if m.syms != m.file {
-		take(m.file)
+	take(fs.syms)
+	if fs.syms != fs.file {
+		take(fs.file)
 	}
 	return out
 }
@@ -245,12 +254,12 @@ func (m *Module) allFuncSymbols() []elf.Symbol {
 // Symbolize says what is at vaddr: the function (the concrete one), the offset
 // from its entry, the source line, and the inlined functions there, innermost
 // first. Unknown parts are empty.
-func (m *Module) Symbolize(vaddr uint64) (name string, off uint64, file string, line int, inl []string) {
-	defer m.guard(nil)()
-	c, ok := m.named.get(vaddr)
+func (fs *functions) Symbolize(vaddr uint64) (name string, off uint64, file string, line int, inl []string) {
+	defer fs.guard(nil)()
+	c, ok := fs.named.get(vaddr)
 	if !ok {
-		c = m.codeName(vaddr)
-		m.named.put(vaddr, c)
+		c = fs.codeName(vaddr)
+		fs.named.put(vaddr, c)
 	}
 	return c.fn, c.off, c.file, c.line, slices.Clone(c.inlined)
 }
@@ -264,11 +273,11 @@ type codeName struct {
 	inlined []string
 }
 
-func (m *Module) codeName(vaddr uint64) (c codeName) {
-	if l := m.lineAt(vaddr); l.File != nil {
+func (fs *functions) codeName(vaddr uint64) (c codeName) {
+	if l := fs.lineAt(vaddr); l.File != nil {
 		c.file, c.line = l.File.Full, l.Line
 	}
-	if b := m.blockAt(vaddr, false); b != nil {
+	if b := fs.blockAt(vaddr, false); b != nil {
 		for x := b; x != nil; x = x.parent {
 			if x.inlined {
 				c.inlined = append(c.inlined, x.d.funcName())
@@ -278,19 +287,19 @@ func (m *Module) codeName(vaddr uint64) (c codeName) {
 		c.fn, c.off = o.d.funcName(), vaddr-o.ranges[0].Lo
 		return c
 	}
-	if s, _, ok := m.symbolAt(vaddr); ok {
-		c.fn, c.off = m.demangle(s.Name), vaddr-s.Value
+	if s, _, ok := fs.symbolAt(vaddr); ok {
+		c.fn, c.off = fs.demangle(s.Name), vaddr-s.Value
 	}
 	return c
 }
 
 // DataSymbol names the object with a symbol that holds vaddr, and how far into
 // it vaddr is; "" when there is none.
-func (m *Module) DataSymbol(vaddr uint64) (name string, off uint64) {
-	defer m.guard(nil)()
-	s, ok := m.syms.DataAt(vaddr)
-	if !ok && m.syms != m.file {
-		s, ok = m.file.DataAt(vaddr)
+func (fs *functions) DataSymbol(vaddr uint64) (name string, off uint64) {
+	defer fs.guard(nil)()
+	s, ok := fs.syms.DataAt(vaddr)
+	if !ok && fs.syms != fs.file {
+		s, ok = fs.file.DataAt(vaddr)
 	}
 	if !ok {
 		return "", 0

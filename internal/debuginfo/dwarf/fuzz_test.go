@@ -259,7 +259,7 @@ func FuzzLists(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0x50}, uint8(4), false)
 	f.Add([]byte{3, 0, 8, 0, 0, 0, 1, 0, 0x50, 0}, uint8(4), true)
 	f.Fuzz(func(t *testing.T, b []byte, version uint8, dwo bool) {
-		d := newData(&Module{}, "x", func(section) ([]byte, error) { return b, nil })
+		d := newData(assemble("x", nil, Options{}).info, "x", func(section) ([]byte, error) { return b, nil })
 		d.dwo = dwo
 		u := &unit{d: d, f: raw.Format{Version: uint16(version), AddrSize: 8}}
 		for _, form := range []uint16{raw.FormSecOffset, raw.FormLoclistx} {

@@ -12,15 +12,15 @@ import (
 // entry, as FuncEntry. Each function is placed by its own entry or symbol: looking
 // for its name again costs a search for each, and demangled names are not found.
 // check is called between functions; its error ends the work.
-func (m *Module) GlobSites(glob string, entry bool, check func() error) (sites []Site, err error) {
-	defer m.guard(&err)()
-	w := globWork{m: m, glob: glob, check: check, set: siteSet{m: m}, place: m.funcStart, wanted: map[copyKey]bool{}}
+func (ps *places) GlobSites(glob string, entry bool, check func() error) (sites []Site, err error) {
+	defer ps.guard(&err)()
+	w := globWork{m: ps, glob: glob, check: check, set: siteSet{m: ps}, place: ps.funcStart, wanted: map[copyKey]bool{}}
 	if entry {
-		w.place = m.entryLine
+		w.place = ps.entryLine
 	}
-	m.names().each(isFuncTag, w.function)
+	ps.names().each(isFuncTag, w.function)
 	if !entry && len(w.wanted) > 0 && w.err == nil {
-		m.eachCopy(func(k copyKey, c inlinedCopy) {
+		ps.eachCopy(func(k copyKey, c inlinedCopy) {
 			if w.wanted[k] && !w.stopped() {
 				if r := c.d.pcRanges(); r != nil {
 					w.set.add(w.place(r[0].Lo), Site{meant: c.d.off})
@@ -29,7 +29,7 @@ func (m *Module) GlobSites(glob string, entry bool, check func() error) (sites [
 		})
 	}
 	if w.err == nil {
-		for _, s := range m.allFuncSymbols() {
+		for _, s := range ps.allFuncSymbols() {
 			if w.stopped() {
 				break
 			}
@@ -44,7 +44,7 @@ func (m *Module) GlobSites(glob string, entry bool, check func() error) (sites [
 
 // globWork is one GlobSites.
 type globWork struct {
-	m      *Module
+	m      *places
 	glob   string
 	set    siteSet
 	place  func(uint64) line.Place
@@ -102,8 +102,8 @@ func (s *siteSet) addSymbol(sym elf.Symbol, place func(uint64) line.Place) {
 }
 
 // entryLine is the entry itself.
-func (m *Module) entryLine(addr uint64) line.Place {
-	s := m.lineAt(addr)
+func (ps *places) entryLine(addr uint64) line.Place {
+	s := ps.lineAt(addr)
 	s.PC = addr
 	return s
 }
@@ -111,7 +111,7 @@ func (m *Module) entryLine(addr uint64) line.Place {
 // demangledSymbols finds the functions among the symbols whose demangled name is a
 // name with scopes (ns::Class::f), with or without its parameters: without debug
 // information nothing else knows such names.
-func (m *Module) demangledSymbols(name string) (out []elf.Symbol) {
+func (ps *places) demangledSymbols(name string) (out []elf.Symbol) {
 	if !strings.Contains(name, "::") && !strings.ContainsAny(name, "(<") {
 		return nil
 	}
@@ -122,11 +122,11 @@ func (m *Module) demangledSymbols(name string) (out []elf.Symbol) {
 	if strings.HasPrefix(last, "operator") {
 		last = ""
 	}
-	for _, s := range m.allFuncSymbols() {
+	for _, s := range ps.allFuncSymbols() {
 		if !strings.Contains(s.Name, last) { // mangled names hold identifiers as they are
 			continue
 		}
-		if d := m.demangle(s.Name); d != s.Name && (isNamed(d, name) || isNamed(withoutResult(d), name)) {
+		if d := ps.demangle(s.Name); d != s.Name && (isNamed(d, name) || isNamed(withoutResult(d), name)) {
 			out = append(out, s)
 		}
 	}
@@ -164,18 +164,12 @@ func withoutResult(demangled string) string {
 
 // SitesOf returns the sites of one function that Functions listed, as GlobSites has
 // them for its name.
-func (m *Module) SitesOf(f *Function) (sites []Site, err error) {
+func (ps *places) SitesOf(f *Function) (sites []Site, err error) {
 	if len(f.Ranges) == 0 || f.Inlined > 0 {
-		return m.FuncSites(f.Name)
+		return ps.FuncSites(f.Name)
 	}
-	defer m.guard(&err)()
-	set := siteSet{m: m}
-	set.addSymbol(elf.Symbol{Value: f.Lo, IFunc: m.isIFunc(f.Lo)}, m.funcStart)
+	defer ps.guard(&err)()
+	set := siteSet{m: ps}
+	set.addSymbol(elf.Symbol{Value: f.Lo, IFunc: ps.isIFunc(f.Lo)}, ps.funcStart)
 	return set.sites, nil
-}
-
-// isIFunc reports whether an indirect function's resolver begins at an address.
-func (m *Module) isIFunc(addr uint64) bool {
-	s, _, ok := m.symbolAt(addr)
-	return ok && s.Value == addr && s.IFunc
 }

@@ -7,27 +7,27 @@ import (
 
 // IsGo reports whether the module has code of Go's compiler, whose run-time system moves
 // stacks and preempts goroutines at any instruction.
-func (m *Module) IsGo() bool {
-	m.isGoOnce.Do(func() { m.isGo = m.looksLikeGo() })
-	return m.isGo
+func (ob *object) IsGo() bool {
+	ob.isGoOnce.Do(func() { ob.isGo = ob.looksLikeGo() })
+	return ob.isGo
 }
 
-func (m *Module) looksLikeGo() bool {
-	for _, sec := range m.Sections() {
+func (ob *object) looksLikeGo() bool {
+	for _, sec := range ob.Sections() {
 		if strings.HasSuffix(sec.Name, ".gopclntab") || sec.Name == ".go.buildinfo" {
 			return true
 		}
 	}
-	return len(m.Lookup("runtime.morestack")) > 0
+	return len(ob.Lookup("runtime.morestack")) > 0
 }
 
 // GoTable returns the table of functions that Go's run-time system has, and the address
 // that the functions' offsets in it are counted from.
-func (m *Module) GoTable() (table []byte, start uint64, err error) {
-	for _, sec := range m.Sections() {
+func (ob *object) GoTable() (table []byte, start uint64, err error) {
+	for _, sec := range ob.Sections() {
 		switch {
 		case strings.HasSuffix(sec.Name, ".gopclntab"):
-			if table, err = m.Text(sec.Vaddr, int(min(sec.Size, maxGoTable))); err != nil {
+			if table, err = ob.Text(sec.Vaddr, int(min(sec.Size, maxGoTable))); err != nil {
 				return nil, 0, err
 			}
 		case sec.Name == ".text":
@@ -37,7 +37,7 @@ func (m *Module) GoTable() (table []byte, start uint64, err error) {
 	if table == nil {
 		return nil, 0, errors.New("the section of Go's table of functions has another name")
 	}
-	for _, s := range m.Lookup("runtime.text") {
+	for _, s := range ob.Lookup("runtime.text") {
 		start = s.Value
 	}
 	return table, start, nil

@@ -65,7 +65,7 @@ func (u *unit) lineTab() *line.Table {
 			}
 		}
 		if err != nil {
-			u.d.m.warn("line numbers of " + u.head().name + " are missing: " + err.Error())
+			u.d.in.warn("line numbers of " + u.head().name + " are missing: " + err.Error())
 			return
 		}
 		if lh == nil {
@@ -74,7 +74,7 @@ func (u *unit) lineTab() *line.Table {
 		in := line.Options{CompDir: u.head().compDir, Low: u.lowest(), Assembler: u.head().lang == langAssembler, Rows: u.d.rows}
 		t, rows, full := line.New(lh, in)
 		if full {
-			u.d.m.warn(fmt.Sprintf("line numbers of %s are incomplete: the line table has more than %d rows, or those of the module more than %d", u.head().name, line.MaxRows, line.MaxModuleRows))
+			u.d.in.warn(fmt.Sprintf("line numbers of %s are incomplete: the line table has more than %d rows, or those of the module more than %d", u.head().name, line.MaxRows, line.MaxModuleRows))
 		}
 		u.d.rows += rows
 		u.lines = t

@@ -67,7 +67,7 @@ func typedUnit() *unit {
 	put(20, 8, ateSigned)
 	put(24, 8, ateFloat)
 	put(28, 16, ateSigned)
-	d := newData(&Module{}, "x", func(s section) ([]byte, error) {
+	d := newData(assemble("x", nil, Options{}).info, "x", func(s section) ([]byte, error) {
 		if s == secAbbrev {
 			return abbrevs, nil
 		}
@@ -148,7 +148,7 @@ func TestLocationExpressions(t *testing.T) {
 func TestLocationLists(t *testing.T) {
 	list := func(version uint16, dwo bool, b []byte) []loc.Entry {
 		addrs := []byte{0x00, 0x10, 0, 0, 0, 0, 0, 0, 0x00, 0x20, 0, 0, 0, 0, 0, 0}
-		d := newData(&Module{}, "x", func(s section) ([]byte, error) {
+		d := newData(assemble("x", nil, Options{}).info, "x", func(s section) ([]byte, error) {
 			if s == secAddr {
 				return addrs, nil
 			}

@@ -11,17 +11,17 @@ import (
 // unwinder jumps there, so no patch may cover their inside. They come from the
 // language specific data of f's call frame entries (Itanium C++ ABI, exception
 // handling tables).
-func (m *Module) LandingPads(f *Function) (pads []uint64, err error) {
-	defer m.guard(&err)()
+func (cf *callFrames) LandingPads(f *Function) (pads []uint64, err error) {
+	defer cf.guard(&err)()
 	seen := map[uint64]bool{}
 	for _, r := range f.Ranges {
 		for pc := r.Lo; pc < r.Hi; {
-			e := m.frames().Find(pc)
+			e := cf.frames().Find(pc)
 			if e == nil {
 				break
 			}
 			if e.HasLSDA {
-				list, err := m.readLSDA(e)
+				list, err := cf.readLSDA(e)
 				if err != nil {
 					return nil, err
 				}
@@ -41,28 +41,28 @@ func (m *Module) LandingPads(f *Function) (pads []uint64, err error) {
 
 // AllLandingPads returns those of the whole module, sorted: a part of a function
 // that is known by a symbol only may have pads that the entry of another part lists.
-func (m *Module) AllLandingPads() (pads []uint64, err error) {
-	defer m.guard(&err)()
-	if m.pads != nil {
-		return *m.pads, m.padsErr
+func (cf *callFrames) AllLandingPads() (pads []uint64, err error) {
+	defer cf.guard(&err)()
+	if cf.pads != nil {
+		return *cf.pads, cf.padsErr
 	}
-	m.frames().All(func(e *frame.Entry) {
-		if !e.HasLSDA || m.padsErr != nil {
+	cf.frames().All(func(e *frame.Entry) {
+		if !e.HasLSDA || cf.padsErr != nil {
 			return
 		}
 		var list []uint64
-		list, m.padsErr = m.readLSDA(e)
+		list, cf.padsErr = cf.readLSDA(e)
 		pads = append(pads, list...)
 	})
 	sort.Slice(pads, func(i, j int) bool { return pads[i] < pads[j] })
-	m.pads = &pads
-	return pads, m.padsErr
+	cf.pads = &pads
+	return pads, cf.padsErr
 }
 
-func (m *Module) readLSDA(e *frame.Entry) ([]uint64, error) {
-	pads, err := e.LandingPads(m.file.ReadVaddr)
+func (cf *callFrames) readLSDA(e *frame.Entry) ([]uint64, error) {
+	pads, err := e.LandingPads(cf.file.ReadVaddr)
 	if err != nil {
-		err = fmt.Errorf("%s: %w", m.path, err)
+		err = fmt.Errorf("%s: %w", cf.path, err)
 	}
 	return pads, err
 }

@@ -50,7 +50,7 @@ func (u *unit) bare() bool {
 
 // emitted finds the entry that gives the variable d of a bare unit its place.
 // function is the entry of the function that d is declared in, if any.
-func (m *Module) emitted(d, function die) (out die, ok bool) {
+func (in *info) emitted(d, function die) (out die, ok bool) {
 	if d.located() || !d.u.bare() {
 		return d, false
 	}
@@ -62,12 +62,12 @@ func (m *Module) emitted(d, function die) (out die, ok bool) {
 		return !ok
 	}
 	if function.ab == nil {
-		m.names().find(d.name(), isVarTag, take)
+		in.names().find(d.name(), isVarTag, take)
 		return out, ok
 	}
-	in := function.source().key()
-	m.names().find(function.name(), isFuncTag, func(f die) bool {
-		if f.source().key() == in {
+	home := function.source().key()
+	in.names().find(function.name(), isFuncTag, func(f die) bool {
+		if f.source().key() == home {
 			f.walk(func(e die, _ int) bool { return take(e) && e.ab.tag == tagLexicalBlock })
 		}
 		return !ok

@@ -9,6 +9,9 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/line"
 )
 
+// prologues finds where functions begin for a user, behind what sets up the frame.
+type prologues struct{ *info }
+
 // GDB 13's rules for the end of a function's prologue. Places named by function or line
 // use them, so that both tools stop at the same addresses.
 
@@ -18,29 +21,22 @@ func (u *unit) locationsValid() bool {
 	return u.whole().head().gcc >= 5 && u.functions().hasLists
 }
 
-func (m *Module) lineAt(pc uint64) line.Place {
-	if u := m.unitFor(pc); u != nil {
-		return u.findLine(pc)
-	}
-	return line.Place{PC: pc}
-}
-
 // funcStart is the place for a breakpoint on the function that starts at addr.
-func (m *Module) funcStart(addr uint64) line.Place {
-	s := m.lineAt(addr)
-	if s.File != nil && (m.unitFor(addr).locationsValid() || s.File.IsAssembler()) {
+func (pr *prologues) funcStart(addr uint64) line.Place {
+	s := pr.lineAt(addr)
+	if s.File != nil && (pr.unitFor(addr).locationsValid() || s.File.IsAssembler()) {
 		s.PC = addr
 		return s
 	}
 	if s.PC < addr {
 		s = line.Place{PC: addr}
 	}
-	return m.skipPrologue(s)
+	return pr.skipPrologue(s)
 }
 
 // skipPrologue moves s after the prologue of its function unless it is already there.
-func (m *Module) skipPrologue(s line.Place) line.Place {
-	u, f := m.unitFor(s.PC), (*fn)(nil)
+func (pr *prologues) skipPrologue(s line.Place) line.Place {
+	u, f := pr.unitFor(s.PC), (*fn)(nil)
 	if u != nil {
 		f = u.functions().at(s.PC)
 	}
@@ -48,19 +44,19 @@ func (m *Module) skipPrologue(s line.Place) line.Place {
 	if f != nil {
 		start = f.entry()
 	} else {
-		sym, _, ok := m.symbolAt(s.PC)
+		sym, _, ok := pr.symbolAt(s.PC)
 		if !ok {
 			return s
 		}
 		start = sym.Value
 	}
 	force := f == nil || !u.locationsValid()
-	pc, body := m.prologueEnd(start, f)
+	pc, body := pr.prologueEnd(start, f)
 	if !force && !body.marked {
-		pc, body.Place = start, m.lineAt(start)
+		pc, body.Place = start, pr.lineAt(start)
 		if body.File == nil {
-			pc = m.firstLinePC(start, f)
-			body.Place = m.lineAt(pc)
+			pc = pr.firstLinePC(start, f)
+			body.Place = pr.lineAt(pc)
 		}
 	}
 	if s.PC >= pc {
@@ -76,32 +72,32 @@ type prologueLine struct {
 }
 
 // prologueEnd is the first address of the body and its line.
-func (m *Module) prologueEnd(start uint64, f *fn) (uint64, prologueLine) {
-	if pc, ok := m.markedEnd(start); ok {
-		return pc, prologueLine{m.lineAt(pc), true}
+func (pr *prologues) prologueEnd(start uint64, f *fn) (uint64, prologueLine) {
+	if pc, ok := pr.markedEnd(start); ok {
+		return pc, prologueLine{pr.lineAt(pc), true}
 	}
-	pc := m.afterFrame(start)
-	body := m.lineAt(pc)
-	if body.PC != pc && m.sameFunc(f, pc, body.End) {
+	pc := pr.afterFrame(start)
+	body := pr.lineAt(pc)
+	if body.PC != pc && pr.sameFunc(f, pc, body.End) {
 		pc = body.End
-		body = m.lineAt(pc)
+		body = pr.lineAt(pc)
 	}
 	return pc, prologueLine{body, false}
 }
 
-func (m *Module) sameFunc(f *fn, pc, next uint64) bool {
+func (pr *prologues) sameFunc(f *fn, pc, next uint64) bool {
 	if f != nil {
 		return f.entry() <= next && next < f.end()
 	}
-	a, _, ok1 := m.symbolAt(pc)
-	b, _, ok2 := m.symbolAt(next)
+	a, _, ok1 := pr.symbolAt(pc)
+	b, _, ok2 := pr.symbolAt(next)
 	return ok1 && ok2 && a.Value == b.Value
 }
 
 // partialFunc is the range of the function around pc: that part of it which
 // holds pc, or its symbol.
-func (m *Module) partialFunc(pc uint64) (lo, hi uint64, ok bool) {
-	if u := m.unitFor(pc); u != nil {
+func (pr *prologues) partialFunc(pc uint64) (lo, hi uint64, ok bool) {
+	if u := pr.unitFor(pc); u != nil {
 		if f := u.functions().at(pc); f != nil {
 			for _, r := range f.ranges {
 				if pc >= r.Lo && pc < r.Hi {
@@ -110,17 +106,17 @@ func (m *Module) partialFunc(pc uint64) (lo, hi uint64, ok bool) {
 			}
 		}
 	}
-	s, end, ok := m.symbolAt(pc)
+	s, end, ok := pr.symbolAt(pc)
 	return s.Value, end, ok
 }
 
 // markedEnd finds DW_LNS_set_prologue_end in the function's lines.
-func (m *Module) markedEnd(start uint64) (uint64, bool) {
-	lo, hi, ok := m.partialFunc(start)
+func (pr *prologues) markedEnd(start uint64) (uint64, bool) {
+	lo, hi, ok := pr.partialFunc(start)
 	if !ok {
 		return 0, false
 	}
-	s := m.lineAt(lo)
+	s := pr.lineAt(lo)
 	if s.File == nil || s.File.IsAssembler() {
 		return 0, false
 	}
@@ -134,8 +130,8 @@ func (m *Module) markedEnd(start uint64) (uint64, bool) {
 }
 
 // firstLinePC is the first address of the function that its file has a line for.
-func (m *Module) firstLinePC(pc uint64, f *fn) uint64 {
-	lo, hi, ok := m.partialFunc(pc)
+func (pr *prologues) firstLinePC(pc uint64, f *fn) uint64 {
+	lo, hi, ok := pr.partialFunc(pc)
 	if !ok || f == nil {
 		return pc
 	}
@@ -154,32 +150,32 @@ func (m *Module) firstLinePC(pc uint64, f *fn) uint64 {
 // afterFrame steps over the frame set-up. GDB goes by the lines for LLVM on x86-64
 // (amd64_skip_prologue) and for all compilers on arm64 (aarch64_skip_prologue), else by the
 // instructions. Those of arm64 are not read here: a function without lines keeps its start.
-func (m *Module) afterFrame(start uint64) uint64 {
-	u := m.unitFor(start)
+func (pr *prologues) afterFrame(start uint64) uint64 {
+	u := pr.unitFor(start)
 	byLines := host.Processor == &arm64.Processor
 	if u != nil && (byLines || u.whole().head().llvm) {
-		if pc := m.prologueByLines(start); pc != 0 {
+		if pc := pr.prologueByLines(start); pc != 0 {
 			return max(start, pc)
 		}
 	}
 	if byLines {
 		return start
 	}
-	pc, framed := m.analyzePrologue(start)
+	pc, framed := pr.analyzePrologue(start)
 	if !framed {
 		return start
 	}
-	return m.skipXMMSaves(pc, start)
+	return pr.skipXMMSaves(pc, start)
 }
 
 // prologueByLines takes the second line of the function as its body, looking
 // through lines that the scheduler moved up. 0 when it cannot tell.
-func (m *Module) prologueByLines(start uint64) uint64 {
-	lo, hi, ok := m.partialFunc(start)
+func (pr *prologues) prologueByLines(start uint64) uint64 {
+	lo, hi, ok := pr.partialFunc(start)
 	if !ok {
 		return 0
 	}
-	p := m.lineAt(lo)
+	p := pr.lineAt(lo)
 	if p.File == nil {
 		return p.PC
 	}
@@ -190,8 +186,8 @@ func (m *Module) prologueByLines(start uint64) uint64 {
 		return 0
 	}
 	for p.End < hi {
-		s := m.lineAt(p.End)
-		if s.File == nil || s.Line >= p.Line || s.File != p.File || m.inInlined(p.End) {
+		s := pr.lineAt(p.End)
+		if s.File == nil || s.Line >= p.Line || s.File != p.File || pr.inInlined(p.End) {
 			break
 		}
 		p = s
@@ -211,8 +207,8 @@ func twoLinesAt(e []line.Entry, pc, start uint64) bool {
 	return i+1 < len(e) && e[i].PC == pc && e[i+1].Line != 0 && e[i+1].PC == start
 }
 
-func (m *Module) inInlined(pc uint64) bool {
-	b := m.blockAt(pc, true)
+func (pr *prologues) inInlined(pc uint64) bool {
+	b := pr.blockAt(pc, true)
 	return b != nil && b.owner().inlined
 }
 
@@ -223,9 +219,9 @@ var (
 )
 
 // analyzePrologue recognises [stack alignment] [endbr64] push %rbp; mov %rsp,%rbp.
-func (m *Module) analyzePrologue(pc uint64) (after uint64, framed bool) {
-	pc += stackAlign(m.file.ReadVaddr(pc, 18))
-	b := m.file.ReadVaddr(pc, 8)
+func (pr *prologues) analyzePrologue(pc uint64) (after uint64, framed bool) {
+	pc += stackAlign(pr.file.ReadVaddr(pc, 18))
+	b := pr.file.ReadVaddr(pc, 8)
 	if bytes.HasPrefix(b, endbr64) {
 		pc, b = pc+4, b[4:]
 	}
@@ -293,17 +289,17 @@ func alignLea(b []byte) (reg, n int, ok bool) {
 
 // skipXMMSaves steps over the saving of xmm registers in functions with variable
 // arguments: test %al,%al; je; eight movaps.
-func (m *Module) skipXMMSaves(pc, start uint64) uint64 {
-	u := m.unitFor(start)
-	s := m.lineAt(start)
+func (pr *prologues) skipXMMSaves(pc, start uint64) uint64 {
+	u := pr.unitFor(start)
+	s := pr.lineAt(start)
 	if s.File == nil || u.whole().head().gcc < 5 || s.PC != start || pc >= s.End {
 		return pc
 	}
-	next := m.lineAt(s.End)
+	next := pr.lineAt(s.End)
 	if next.Line != s.Line {
 		return pc
 	}
-	b := m.file.ReadVaddr(next.PC-4, 4+8*7)
+	b := pr.file.ReadVaddr(next.PC-4, 4+8*7)
 	if len(b) < 4+8*7 || b[0] != 0x84 || b[1] != 0xc0 || b[2] != 0x74 {
 		return pc
 	}

@@ -525,23 +525,6 @@ func (r *search) member(class *ctype.Type, name string) ([]meaning, error) {
 	return list, nil
 }
 
-// members is the ctype.Loader for code that holds the module's lock.
-func (m *Module) members(t *ctype.Type) ([]ctype.Field, []ctype.Name) {
-	d, ok := t.Ref.(die)
-	if !ok || m.closed {
-		return nil, nil
-	}
-	if c, ok := m.types.members[d.key()]; ok {
-		return c.fields, c.names
-	}
-	if m.types.members == nil || len(m.types.members) > 10_000 {
-		m.types.members = map[dieKey]classMembers{}
-	}
-	fields, names := m.membersOf(d)
-	m.types.members[d.key()] = classMembers{fields, names}
-	return fields, names
-}
-
 type classMembers struct {
 	fields []ctype.Field
 	names  []ctype.Name

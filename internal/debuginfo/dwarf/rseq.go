@@ -21,6 +21,12 @@ var rseqSignature = []byte{0x53, 0x30, 0x05, 0x53}
 // maxSequence bounds the length of a sequence that is believed.
 const maxSequence = 1 << 20
 
+// sequences are the module's restartable sequences.
+type sequences struct {
+	*object
+	rseq *rseqTable // see RseqRanges
+}
+
 type rseqTable struct {
 	list   []debuginfo.Range
 	aborts map[uint64]bool // handlers of these
@@ -30,33 +36,33 @@ type rseqTable struct {
 // RseqRanges returns the restartable sequences that the module declares, in its
 // __rseq_cs section or elsewhere in its data, and the signature words before their
 // abort handlers: no site may lie there.
-func (m *Module) RseqRanges() (out []debuginfo.Range, err error) {
-	defer m.guard(&err)()
-	t := m.sequences()
+func (sq *sequences) RseqRanges() (out []debuginfo.Range, err error) {
+	defer sq.guard(&err)()
+	t := sq.table()
 	return t.list, t.err
 }
 
-func (m *Module) sequences() *rseqTable {
-	if m.rseq != nil {
-		return m.rseq
+func (sq *sequences) table() *rseqTable {
+	if sq.rseq != nil {
+		return sq.rseq
 	}
-	m.rseq = &rseqTable{aborts: map[uint64]bool{}}
-	t := m.rseq
-	sec, ok := m.file.Section("__rseq_cs")
+	sq.rseq = &rseqTable{aborts: map[uint64]bool{}}
+	t := sq.rseq
+	sec, ok := sq.file.Section("__rseq_cs")
 	if ok && !sec.NoBits {
 		var b []byte
-		if b, t.err = m.file.ReadLoaded(sec.Vaddr, int(min(sec.Size, 1<<24)), 0); t.err != nil {
+		if b, t.err = sq.file.ReadLoaded(sec.Vaddr, int(min(sec.Size, 1<<24)), 0); t.err != nil {
 			return t
 		}
 		for ; len(b) >= 32; b = b[32:] {
 			t.add(b)
 		}
 	}
-	t.err = m.file.EachPointer(func(at uint64) {
+	t.err = sq.file.EachPointer(func(at uint64) {
 		if ok && at >= sec.Vaddr && at < sec.Vaddr+sec.Size || at < 8 {
 			return
 		}
-		b, err := m.file.ReadLoaded(at-8, 32, 0)
+		b, err := sq.file.ReadLoaded(at-8, 32, 0)
 		if err != nil || len(b) < 32 {
 			return
 		}
@@ -64,7 +70,7 @@ func (m *Module) sequences() *rseqTable {
 		if binary.LittleEndian.Uint32(b) != 0 || b[4] > 7 || n == 0 || n > maxSequence || abort < 4 {
 			return
 		}
-		if bytes.Equal(m.file.ReadVaddr(abort-4, 4), rseqSignature) {
+		if bytes.Equal(sq.file.ReadVaddr(abort-4, 4), rseqSignature) {
 			t.add(b)
 		}
 	})
@@ -86,20 +92,20 @@ func (t *rseqTable) add(b []byte) {
 // AbortHandlers lists the abort handlers in the given parts of a function, and in
 // executable sections beside .text, that no sequence of RseqRanges has: the
 // descriptors of theirs are made at run time.
-func (m *Module) AbortHandlers(parts []debuginfo.Range) (out []uint64, err error) {
-	defer m.guard(&err)()
-	t := m.sequences()
+func (sq *sequences) AbortHandlers(parts []debuginfo.Range) (out []uint64, err error) {
+	defer sq.guard(&err)()
+	t := sq.table()
 	if t.err != nil {
 		return nil, t.err
 	}
 	parts = slices.Clone(parts)
-	for _, s := range m.file.Sections() {
+	for _, s := range sq.file.Sections() {
 		if s.Exec && s.Alloc && !s.NoBits && s.Name != ".text" {
 			parts = append(parts, debuginfo.Range{Lo: s.Vaddr, Hi: s.Vaddr + s.Size})
 		}
 	}
 	for _, r := range parts {
-		b := m.file.ReadVaddr(r.Lo, int(min(r.Hi-r.Lo, 1<<30)))
+		b := sq.file.ReadVaddr(r.Lo, int(min(r.Hi-r.Lo, 1<<30)))
 		for off := 0; ; {
 			i := bytes.Index(b[off:], rseqSignature)
 			if i < 0 {

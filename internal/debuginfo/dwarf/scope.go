@@ -9,9 +9,18 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 )
 
+// scopes makes the scope of names at an address.
+type scopes struct {
+	*object
+	*info
+	*callFrames
+	*types
+	*places
+}
+
 // scope is debuginfo.Scope at one pc.
 type scope struct {
-	m     *Module
+	m     *scopes
 	pc    uint64
 	u     *unit // of the source file; nil without debug information here
 	f     *fn
@@ -33,24 +42,24 @@ type scope struct {
 // ScopeAt says what names mean at vaddr. Without debug information the scope
 // still knows the function's name and the call frame. The error says that vaddr
 // is not code, or that the information is damaged.
-func (m *Module) ScopeAt(vaddr uint64) (s debuginfo.Scope, err error) {
-	defer m.guard(&err)()
-	if !m.file.IsCode(vaddr) {
-		return nil, fmt.Errorf("address %#x of %s is not in its code", vaddr, m.path)
+func (ss *scopes) ScopeAt(vaddr uint64) (s debuginfo.Scope, err error) {
+	defer ss.guard(&err)()
+	if !ss.file.IsCode(vaddr) {
+		return nil, fmt.Errorf("address %#x of %s is not in its code", vaddr, ss.path)
 	}
-	return m.scopeAt(vaddr), nil
+	return ss.scopeAt(vaddr), nil
 }
 
 // ScopeForSite is ScopeAt for a site that LineSites, FuncSites or FuncEntry
 // returned: its names are those of the function that the place means, Site.Func.
-func (m *Module) ScopeForSite(site Site) (s debuginfo.Scope, err error) {
-	defer m.guard(&err)()
-	if !m.file.IsCode(site.Addr) {
-		return nil, fmt.Errorf("address %#x of %s is not in its code", site.Addr, m.path)
+func (ss *scopes) ScopeForSite(site Site) (s debuginfo.Scope, err error) {
+	defer ss.guard(&err)()
+	if !ss.file.IsCode(site.Addr) {
+		return nil, fmt.Errorf("address %#x of %s is not in its code", site.Addr, ss.path)
 	}
-	sc := m.scopeAt(site.Addr)
+	sc := ss.scopeAt(site.Addr)
 	if sc.b != nil {
-		meant, _ := m.meantBy(&site, sc.b)
+		meant, _ := ss.meantBy(&site, sc.b)
 		sc.enter(meant)
 	}
 	return sc, nil
@@ -62,12 +71,12 @@ func (m *Module) ScopeForSite(site Site) (s debuginfo.Scope, err error) {
 // scope is that of the function that has the call in its text; where that was
 // inlined too, Lookup also finds the variables of the functions around it, from
 // the inside out.
-func (m *Module) ScopeAround(vaddr uint64, inlined ...string) (s debuginfo.Scope, err error) {
-	defer m.guard(&err)()
-	if !m.file.IsCode(vaddr) {
-		return nil, fmt.Errorf("address %#x of %s is not in its code", vaddr, m.path)
+func (ss *scopes) ScopeAround(vaddr uint64, inlined ...string) (s debuginfo.Scope, err error) {
+	defer ss.guard(&err)()
+	if !ss.file.IsCode(vaddr) {
+		return nil, fmt.Errorf("address %#x of %s is not in its code", vaddr, ss.path)
 	}
-	sc := m.scopeAt(vaddr)
+	sc := ss.scopeAt(vaddr)
 	sc.outwards = true
 	for b := sc.b; b != nil; b = b.parent {
 		if b.inlined && b.parent != nil && slices.ContainsFunc(inlined, b.named1) {
@@ -90,9 +99,9 @@ func (b *block) calledFrom(file string, line int) bool {
 	return n == line && f == file
 }
 
-func (m *Module) scopeAt(vaddr uint64) *scope {
-	sc := &scope{m: m, pc: vaddr, u: m.unitFor(vaddr)}
-	if r, err := m.unwind(vaddr); err == nil {
+func (ss *scopes) scopeAt(vaddr uint64) *scope {
+	sc := &scope{m: ss, pc: vaddr, u: ss.unitFor(vaddr)}
+	if r, err := ss.unwind(vaddr); err == nil {
 		sc.cfa = r.CFA
 	}
 	if sc.u != nil {
@@ -102,7 +111,7 @@ func (m *Module) scopeAt(vaddr uint64) *scope {
 	}
 	if sc.b != nil {
 		sc.enter(sc.b)
-	} else if sym, _, ok := m.symbolAt(vaddr); ok {
+	} else if sym, _, ok := ss.symbolAt(vaddr); ok {
 		sc.name = demangled(sym.Name)
 	}
 	return sc

@@ -7,6 +7,14 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/line"
 )
 
+// places finds the sites that a user's place means.
+type places struct {
+	*object
+	*info
+	*prologues
+	*functions
+}
+
 // Site is one address that a place resolves to.
 type Site struct {
 	Addr uint64
@@ -36,21 +44,21 @@ type Site struct {
 // the prologue of every function of that name and at every inlined copy. name
 // may be qualified (ns::Class::f) or a raw linkage name. The error is a
 // *debuginfo.NotFoundError when there is no such function.
-func (m *Module) FuncSites(name string) (sites []Site, err error) {
-	defer m.guard(&err)()
-	return m.funcSites(name, true, m.funcStart)
+func (ps *places) FuncSites(name string) (sites []Site, err error) {
+	defer ps.guard(&err)()
+	return ps.funcSites(name, true, ps.funcStart)
 }
 
 // FuncEntry returns the entry instructions of every function of that name,
 // inlined copies left out.
-func (m *Module) FuncEntry(name string) (sites []Site, err error) {
-	defer m.guard(&err)()
-	return m.funcSites(name, false, m.entryLine)
+func (ps *places) FuncEntry(name string) (sites []Site, err error) {
+	defer ps.guard(&err)()
+	return ps.funcSites(name, false, ps.entryLine)
 }
 
-func (m *Module) funcSites(name string, inlined bool, place func(uint64) line.Place) ([]Site, error) {
-	set := siteSet{m: m}
-	concrete, copies := m.findFuncs(name, inlined)
+func (ps *places) funcSites(name string, inlined bool, place func(uint64) line.Place) ([]Site, error) {
+	set := siteSet{m: ps}
+	concrete, copies := ps.findFuncs(name, inlined)
 	for _, f := range concrete {
 		set.add(place(f.entry()), Site{meant: f.d.off})
 	}
@@ -59,28 +67,28 @@ func (m *Module) funcSites(name string, inlined bool, place func(uint64) line.Pl
 			set.add(place(r[0].Lo), Site{meant: c.off})
 		}
 	}
-	for _, s := range m.lookupSymbols(name) {
-		if m.syms.IsFunc(s) {
+	for _, s := range ps.lookupSymbols(name) {
+		if ps.syms.IsFunc(s) {
 			set.addSymbol(s, place)
 		}
 	}
 	if len(set.sites) == 0 {
-		for _, s := range m.demangledSymbols(name) {
+		for _, s := range ps.demangledSymbols(name) {
 			set.addSymbol(s, place)
 		}
 	}
 	if len(set.sites) == 0 {
-		return nil, m.noFunction(name)
+		return nil, ps.noFunction(name)
 	}
 	return set.sorted(), nil
 }
 
 // findFuncs finds the concrete functions and inlined copies of a name.
-func (m *Module) findFuncs(name string, inlined bool) (fns []*fn, copies []die) {
-	fns, abstract := m.namedFuncs(name)
+func (ps *places) findFuncs(name string, inlined bool) (fns []*fn, copies []die) {
+	fns, abstract := ps.namedFuncs(name)
 	if inlined {
 		for _, a := range abstract {
-			copies = append(copies, m.inlinedCopies(a)...)
+			copies = append(copies, ps.inlinedCopies(a)...)
 		}
 	}
 	return fns, copies
@@ -88,11 +96,11 @@ func (m *Module) findFuncs(name string, inlined bool) (fns []*fn, copies []die) 
 
 // namedFuncs finds the entries of functions of a name: those with code, and those
 // without, which inlined copies refer to.
-func (m *Module) namedFuncs(name string) (fns []*fn, abstract []die) {
+func (ps *places) namedFuncs(name string) (fns []*fn, abstract []die) {
 	parts := splitName(name)
 	last := parts[len(parts)-1]
 	seen := map[dieKey]bool{}
-	m.names().find(last, isFuncTag, func(d die) bool {
+	ps.names().find(last, isFuncTag, func(d die) bool {
 		if seen[d.key()] || !d.inScopes(parts[:len(parts)-1]) {
 			return true
 		}
@@ -108,8 +116,8 @@ func (m *Module) namedFuncs(name string) (fns []*fn, abstract []die) {
 }
 
 // inlinedOnly finds the functions of a name that have no code of their own.
-func (m *Module) inlinedOnly(name string) (out []die) {
-	fns, abstract := m.namedFuncs(name)
+func (ps *places) inlinedOnly(name string) (out []die) {
+	fns, abstract := ps.namedFuncs(name)
 	emitted := map[dieKey]bool{}
 	for _, f := range fns {
 		emitted[f.d.source().key()] = true
@@ -132,7 +140,7 @@ func (b *unitBody) byDie(off uint64) *fn {
 }
 
 // inlinedCopies finds where an abstract function was inlined.
-func (m *Module) inlinedCopies(a die) []die {
+func (ps *places) inlinedCopies(a die) []die {
 	var out []die
 	take := func(u *unit) {
 		for _, c := range u.functions().copies {
@@ -142,7 +150,7 @@ func (m *Module) inlinedCopies(a die) []die {
 		}
 	}
 	take(a.u)
-	for _, w := range m.names().inlineOthers() {
+	for _, w := range ps.names().inlineOthers() {
 		if w != a.u {
 			take(w)
 		}
@@ -152,7 +160,7 @@ func (m *Module) inlinedCopies(a die) []die {
 
 // siteSet collects sites, each address once.
 type siteSet struct {
-	m     *Module
+	m     *places
 	sites []Site
 	seen  map[uint64]bool
 }
@@ -176,12 +184,12 @@ func (s *siteSet) sorted() []Site {
 }
 
 // describe fills in what is known about the site's address.
-func (m *Module) describe(s *Site) {
-	if l := m.lineAt(s.Addr); l.File != nil {
+func (ps *places) describe(s *Site) {
+	if l := ps.lineAt(s.Addr); l.File != nil {
 		s.File, s.Line = l.File.Full, l.Line
 	}
-	if b := m.blockAt(s.Addr, false); b != nil {
-		meant, call := m.meantBy(s, b)
+	if b := ps.blockAt(s.Addr, false); b != nil {
+		meant, call := ps.meantBy(s, b)
 		if call != nil {
 			s.File, s.Line = call.callSite()
 		}
@@ -190,15 +198,15 @@ func (m *Module) describe(s *Site) {
 		return
 	}
 	s.Symbol = true
-	if sym, _, ok := m.symbolAt(s.Addr); ok {
-		s.Func = m.demangle(sym.Name)
+	if sym, _, ok := ps.symbolAt(s.Addr); ok {
+		s.Func = ps.demangle(sym.Name)
 	}
 }
 
 // startsAt is the offset of the entry of the concrete function that starts at
 // addr, 0 when there is none.
-func (m *Module) startsAt(addr uint64) uint64 {
-	if u := m.unitFor(addr); u != nil {
+func (ps *places) startsAt(addr uint64) uint64 {
+	if u := ps.unitFor(addr); u != nil {
 		if f := u.functions().at(addr); f != nil && f.entry() == addr {
 			return f.d.off
 		}
@@ -211,7 +219,7 @@ func (m *Module) startsAt(addr uint64) uint64 {
 // a place that names a function means that function, and a line place where a line
 // starts with an inlined call means the caller's line. call is the outermost
 // inlined copy that was left for that, nil when there is none.
-func (m *Module) meantBy(s *Site, b *block) (meant, call *block) {
+func (ps *places) meantBy(s *Site, b *block) (meant, call *block) {
 	if s.meant != 0 {
 		for x := b; x != nil; x = x.parent {
 			if x.d.off == s.meant {
@@ -251,19 +259,19 @@ func (d die) funcName() string {
 	return demangled(d.linkage())
 }
 
-func (m *Module) noFunction(name string) error {
-	e := &debuginfo.NotFoundError{What: "function", Name: name, Nearest: nearest(name, m.functionNames(), 5)}
-	if m.d == nil {
-		e.Hint = m.path + " has no debug information and no such symbol"
+func (ps *places) noFunction(name string) error {
+	e := &debuginfo.NotFoundError{What: "function", Name: name, Nearest: nearest(name, ps.functionNames(), 5)}
+	if ps.d == nil {
+		e.Hint = ps.path + " has no debug information and no such symbol"
 	}
 	return e
 }
 
 // functionNames lists all function names, for suggestions.
-func (m *Module) functionNames() []string {
+func (ps *places) functionNames() []string {
 	var out []string
-	m.names().each(isFuncTag, func(d die) { out = append(out, d.name()) })
-	for _, s := range m.allFuncSymbols() {
+	ps.names().each(isFuncTag, func(d die) { out = append(out, d.name()) })
+	for _, s := range ps.allFuncSymbols() {
 		out = append(out, s.Name)
 	}
 	return out

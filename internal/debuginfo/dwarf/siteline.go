@@ -16,23 +16,23 @@ import (
 // code has the line, the next line with code is taken and Site.ActualLine says
 // so. file matches by its last path components. The error is a
 // *debuginfo.NotFoundError when the file is unknown or has no code from line on.
-func (m *Module) LineSites(file string, number int) (sites []Site, err error) {
-	defer m.guard(&err)()
-	tables := m.tables(file)
+func (ps *places) LineSites(file string, number int) (sites []Site, err error) {
+	defer ps.guard(&err)()
+	tables := ps.tables(file)
 	if len(tables) == 0 {
-		return nil, m.noFile(file)
+		return nil, ps.noFile(file)
 	}
 	pcs, best := exactPCs(tables, number)
 	if len(pcs) == 0 && best > 0 {
 		number = best
 		pcs, _ = exactPCs(tables, number)
 	}
-	pcs = m.onePerBlock(pcs)
-	set := siteSet{m: m}
+	pcs = ps.onePerBlock(pcs)
+	set := siteSet{m: ps}
 	for _, p := range pcs {
 		s := line.Place{File: p.file, Line: number, PC: p.pc}
 		if !p.file.IsAssembler() {
-			s = m.skipPrologue(s)
+			s = ps.skipPrologue(s)
 		}
 		set.add(s, Site{ActualLine: s.Line, place: p.file.Full})
 	}
@@ -43,9 +43,9 @@ func (m *Module) LineSites(file string, number int) (sites []Site, err error) {
 }
 
 // tables returns the line tables of the files that the user's name means.
-func (m *Module) tables(file string) []*line.Source {
+func (ps *places) tables(file string) []*line.Source {
 	var out []*line.Source
-	for _, u := range m.names().withSource(file) {
+	for _, u := range ps.names().withSource(file) {
 		for _, f := range u.sourceNames() {
 			if !f.OK || !f.Matches(file) {
 				continue
@@ -62,11 +62,11 @@ func (m *Module) tables(file string) []*line.Source {
 }
 
 // eachUnit visits the units that can have lines.
-func (m *Module) eachUnit(visit func(*unit)) {
-	if m.d == nil {
+func (in *info) eachUnit(visit func(*unit)) {
+	if in.d == nil {
 		return
 	}
-	x := m.names()
+	x := in.names()
 	for id := range x.main {
 		if x.hasCode(id) {
 			visit(x.units[id])
@@ -92,14 +92,14 @@ func exactPCs(tables []*line.Source, number int) (pcs []linePC, best int) {
 
 // onePerBlock keeps the first address in each block: optimised code scatters a
 // line over many places of one function.
-func (m *Module) onePerBlock(pcs []linePC) []linePC {
+func (ps *places) onePerBlock(pcs []linePC) []linePC {
 	seen := map[any]bool{}
 	out := pcs[:0]
 	for _, p := range pcs {
 		var key any
-		if b := m.blockAt(p.pc, true); b != nil {
+		if b := ps.blockAt(p.pc, true); b != nil {
 			key = b
-		} else if u := m.unitFor(p.pc); u != nil {
+		} else if u := ps.unitFor(p.pc); u != nil {
 			key = u
 		}
 		if key != nil && seen[key] {
@@ -126,13 +126,13 @@ func noLine(file string, line int, tables []*line.Source) error {
 	return e
 }
 
-func (m *Module) noFile(file string) error {
+func (ps *places) noFile(file string) error {
 	e := &debuginfo.NotFoundError{What: "source file", Name: file}
-	if m.d == nil {
-		e.Hint = m.path + " has no debug information"
+	if ps.d == nil {
+		e.Hint = ps.path + " has no debug information"
 		return e
 	}
-	all := m.fileNames()
+	all := ps.fileNames()
 	base := path.Base(file)
 	var names []string
 	for _, f := range all {
@@ -151,9 +151,9 @@ func (m *Module) noFile(file string) error {
 }
 
 // fileNames lists every source file of the module once.
-func (m *Module) fileNames() []string {
+func (ps *places) fileNames() []string {
 	seen := map[string]bool{}
-	m.eachUnit(func(u *unit) {
+	ps.eachUnit(func(u *unit) {
 		for _, f := range u.sourceNames() {
 			if f.OK {
 				seen[f.Full] = true
@@ -170,9 +170,9 @@ func (m *Module) fileNames() []string {
 
 // Files returns the source files whose path, or its last components, match the
 // glob; "" and "*" match all.
-func (m *Module) Files(glob string) (files []string) {
-	defer m.guard(nil)()
-	for _, f := range m.fileNames() {
+func (ps *places) Files(glob string) (files []string) {
+	defer ps.guard(nil)()
+	for _, f := range ps.fileNames() {
 		if glob == "" || globMatch(glob, f) || globMatch("*/"+glob, f) {
 			files = append(files, f)
 		}
@@ -181,9 +181,9 @@ func (m *Module) Files(glob string) (files []string) {
 }
 
 // Lines returns the lines of a source file that have code, ascending.
-func (m *Module) Lines(file string) (lines []int) {
-	defer m.guard(nil)()
-	return stmtLines(m.tables(file))
+func (ps *places) Lines(file string) (lines []int) {
+	defer ps.guard(nil)()
+	return stmtLines(ps.tables(file))
 }
 
 func stmtLines(tables []*line.Source) []int {

@@ -15,31 +15,31 @@ type splitFile struct {
 }
 
 // openSplit finds the unit of a skeleton unit: in MODULE.dwp or in its .dwo file.
-func (m *Module) openSplit(skel *unit) *unit {
+func (in *info) openSplit(skel *unit) *unit {
 	h := skel.head()
 	path := h.dwoName
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(h.compDir, path)
 	}
 	for _, p := range []string{
-		filepath.Join(m.opt.Root, path),
-		filepath.Join(filepath.Dir(m.path), filepath.Base(path)),
+		filepath.Join(in.opt.Root, path),
+		filepath.Join(filepath.Dir(in.path), filepath.Base(path)),
 	} {
-		if s := m.splitFile(p); s.d != nil {
+		if s := in.splitFile(p); s.d != nil {
 			if u := s.d.splitUnit(h.dwoID); u != nil {
 				return skel.adopt(u)
 			}
 		}
 	}
-	if s := m.splitFile(m.path + ".dwp"); s.file != nil {
-		if d := m.packaged(s.file, h.dwoID); d != nil {
+	if s := in.splitFile(in.path + ".dwp"); s.file != nil {
+		if d := in.packaged(s.file, h.dwoID); d != nil {
 			if u := d.splitUnit(h.dwoID); u != nil {
 				return skel.adopt(u)
 			}
 		}
 	}
-	m.warn(fmt.Sprintf("part of the debug information of %s is in %s, which is not there or does not match (split DWARF; %s.dwp was looked for too): the variables of that unit are missing",
-		m.path, path, m.path))
+	in.warn(fmt.Sprintf("part of the debug information of %s is in %s, which is not there or does not match (split DWARF; %s.dwp was looked for too): the variables of that unit are missing",
+		in.path, path, in.path))
 	return nil
 }
 
@@ -49,24 +49,24 @@ func (u *unit) adopt(split *unit) *unit {
 	return split
 }
 
-func (m *Module) splitFile(path string) *splitFile {
-	m.warnMu.Lock() // units are scanned in parallel
-	defer m.warnMu.Unlock()
-	if s := m.splits[path]; s != nil {
+func (in *info) splitFile(path string) *splitFile {
+	in.warnMu.Lock() // units are scanned in parallel
+	defer in.warnMu.Unlock()
+	if s := in.splits[path]; s != nil {
 		return s
 	}
 	s := &splitFile{}
-	m.splits[path] = s
-	by := m.file
-	if m.dbg != nil {
-		by = m.dbg
+	in.splits[path] = s
+	by := in.file
+	if in.dbg != nil {
+		by = in.dbg
 	}
 	f, err := elf.OpenNamed(by, path)
 	if err != nil {
 		return s
 	}
 	s.file = f
-	s.d = newData(m, path, func(sec section) ([]byte, error) {
+	s.d = newData(in, path, func(sec section) ([]byte, error) {
 		return f.Bytes(sectionNames[sec] + ".dwo")
 	})
 	s.d.dwo = true
@@ -99,7 +99,7 @@ var dwpSections = map[uint32]map[uint32]section{
 }
 
 // packaged makes a view of the one unit with that id of a .dwp file.
-func (m *Module) packaged(f *elf.File, id uint64) *data {
+func (in *info) packaged(f *elf.File, id uint64) *data {
 	b, err := f.Bytes(".debug_cu_index")
 	if err != nil || b == nil {
 		return nil
@@ -132,7 +132,7 @@ func (m *Module) packaged(f *elf.File, id uint64) *data {
 				part[sec] = [2]uint64{uint64(o.U32()), uint64(n.U32())}
 			}
 		}
-		d := newData(m, f.Path, func(sec section) ([]byte, error) {
+		d := newData(in, f.Path, func(sec section) ([]byte, error) {
 			all, err := f.Bytes(sectionNames[sec] + ".dwo")
 			p, ok := part[sec]
 			if !ok || err != nil || p[0] > uint64(len(all)) || p[1] > uint64(len(all))-p[0] {

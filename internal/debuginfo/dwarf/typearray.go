@@ -10,11 +10,11 @@ type dimension struct {
 
 // makeArray builds nested arrays, the dimension that runs fastest innermost: the
 // last one in C, the first one in Fortran.
-func makeArray(m *Module, d die, t *ctype.Type) {
+func makeArray(ts *types, d die, t *ctype.Type) {
 	if d.described(t) {
 		return
 	}
-	elem := m.typeOf(d)
+	elem := ts.typeOf(d)
 	var dims []dimension
 	for c := range d.children() {
 		if c.ab.tag == tagSubrangeType && len(dims) < 32 {
@@ -112,13 +112,13 @@ func (u *unit) isFortran() bool {
 
 // makeString makes an array of characters of DW_TAG_string_type: Fortran's
 // CHARACTER, which ends at its length and not at a NUL.
-func makeString(m *Module, d die, t *ctype.Type) {
+func makeString(ts *types, d die, t *ctype.Type) {
 	if d.described(t) {
 		return
 	}
 	char := &ctype.Type{Kind: ctype.Char, Name: "character", Size: 1}
 	if e, ok := d.ref(atType); ok {
-		char = m.convert(e)
+		char = ts.convert(e)
 	}
 	t.Kind, t.Elem, t.Count, t.Lower, t.Fortran = ctype.Array, char, -1, 1, true
 	if n := d.size(); n > 0 && char.Size > 0 && !d.ab.has(atStringLength) {

@@ -10,8 +10,8 @@ import (
 
 // makeStruct makes a struct, class or union. Members are read on first access. A declaration is replaced by a
 // definition of that name elsewhere.
-func makeStruct(m *Module, d die, t *ctype.Type) {
-	def := m.definition(d)
+func makeStruct(ts *types, d die, t *ctype.Type) {
+	def := ts.definition(d)
 	t.Kind, t.Name, t.Size = ctype.Struct, d.typeName(), def.size()
 	if t.Name == "" {
 		t.Name = def.typeName()
@@ -25,7 +25,7 @@ func makeStruct(m *Module, d die, t *ctype.Type) {
 		return
 	}
 	t.Class, t.Ref = classKey(def), def
-	t.Lazy(func(t *ctype.Type) { m.loadFields(def, t) })
+	t.Lazy(func(t *ctype.Type) { ts.loadFields(def, t) })
 }
 
 // classKey is ctype.Type.Class: the qualified name of a class with linkage, the
@@ -49,7 +49,7 @@ func classKey(def die) any {
 
 // definition finds what a declaration declares: by type signature, in the same
 // unit, or by name in other units. Without one it is the declaration itself.
-func (m *Module) definition(d die) die {
+func (ts *types) definition(d die) die {
 	if v, ok := d.attr(atSignature); ok {
 		if s, ok := v.die(); ok {
 			return s
@@ -72,7 +72,7 @@ func (m *Module) definition(d die) die {
 	full := d.qualified()
 	best := d
 	found := false
-	m.names().find(name, func(tag uint16) bool { return sameTag(tag, d.ab.tag) }, func(e die) bool {
+	ts.names().find(name, func(tag uint16) bool { return sameTag(tag, d.ab.tag) }, func(e die) bool {
 		if e.flag(atDeclaration) || e.qualified() != full || e.u.whole() != d.u.whole() && strings.Contains(full, anonymousName) {
 			return true
 		}
@@ -101,35 +101,35 @@ func sameTag(a, b uint16) bool {
 }
 
 // loadFields is the lazy part of makeStruct; it runs outside the module's lock.
-func (m *Module) loadFields(d die, t *ctype.Type) {
-	defer m.guard(nil)()
-	if m.closed {
+func (ts *types) loadFields(d die, t *ctype.Type) {
+	defer ts.guard(nil)()
+	if ts.closed {
 		return
 	}
-	fields, names := m.membersOf(d)
+	fields, names := ts.membersOf(d)
 	t.SetFields(fields)
 	t.SetNames(names)
-	t.SetVariants(m.variantsOf(d))
+	t.SetVariants(ts.variantsOf(d))
 }
 
 // maxMembers bounds what is read of one class.
 const maxMembers = 100_000
 
 // membersOf reads what a class declares.
-func (m *Module) membersOf(d die) (out []ctype.Field, names []ctype.Name) {
+func (ts *types) membersOf(d die) (out []ctype.Field, names []ctype.Name) {
 	for c := range d.children() {
 		switch c.ab.tag {
 		case tagMember:
-			if f, ok := m.field(c, d.ab.tag == tagUnionType); ok {
+			if f, ok := ts.field(c, d.ab.tag == tagUnionType); ok {
 				out = append(out, f)
 				continue
 			}
 		case tagInheritance:
-			out = append(out, m.base(c))
+			out = append(out, ts.base(c))
 			continue
 		}
 		if !d.u.isC() {
-			names = m.declared(names, d, c)
+			names = ts.declared(names, d, c)
 		}
 		if len(out)+len(names) > maxMembers {
 			break
@@ -143,7 +143,7 @@ func (m *Module) membersOf(d die) (out []ctype.Field, names []ctype.Name) {
 
 // declared adds the names that entry c of class d declares besides data members.
 // Constructors have no name that could be looked up.
-func (m *Module) declared(names []ctype.Name, d, c die) []ctype.Name {
+func (ts *types) declared(names []ctype.Name, d, c die) []ctype.Name {
 	n := ctype.Name{Name: c.name(), Ref: c}
 	switch c.ab.tag {
 	case tagMember, tagVariable:
@@ -156,7 +156,7 @@ func (m *Module) declared(names []ctype.Name, d, c die) []ctype.Name {
 	case tagEnumerationType:
 		n.Kind = ctype.NestedType
 		if !c.flag(atEnumClass) {
-			for e := range m.definition(c).children() {
+			for e := range ts.definition(c).children() {
 				if e.ab.tag == tagEnumerator && len(names) < maxMembers {
 					names = append(names, ctype.Name{Name: e.name(), Kind: ctype.Constant, Ref: e})
 				}
@@ -173,7 +173,7 @@ func (m *Module) declared(names []ctype.Name, d, c die) []ctype.Name {
 		if len(around) == 0 {
 			return names
 		}
-		n.Name, n.Kind, n.Of = o.name(), ctype.Using, m.convert(m.definition(around[len(around)-1].d))
+		n.Name, n.Kind, n.Of = o.name(), ctype.Using, ts.convert(ts.definition(around[len(around)-1].d))
 	default:
 		return names
 	}
@@ -185,10 +185,10 @@ func (m *Module) declared(names []ctype.Name, d, c die) []ctype.Name {
 
 // base reads a base class. One whose place is given in a way that is not known
 // is a virtual one with VtableOffset 0.
-func (m *Module) base(c die) ctype.Field {
-	f, ok := m.field(c, false)
+func (ts *types) base(c die) ctype.Field {
+	f, ok := ts.field(c, false)
 	if v, _ := c.num(atVirtuality); v != 0 || !ok {
-		f = ctype.Field{Type: m.typeOf(c), Virtual: true}
+		f = ctype.Field{Type: ts.typeOf(c), Virtual: true}
 		f.VtableOffset, _ = c.vtableOffset()
 	}
 	f.Base, f.Name = true, f.Type.Strip().Name
@@ -228,12 +228,12 @@ func (d die) vtableOffset() (int64, bool) {
 }
 
 // field reads one member. Static members are left out.
-func (m *Module) field(c die, union bool) (f ctype.Field, ok bool) {
+func (ts *types) field(c die, union bool) (f ctype.Field, ok bool) {
 	if c.flag(atDeclaration) || c.flag(atExternal) && !c.ab.has(atDataMemberLoc) && !c.ab.has(atDataBitOffset) {
 		return f, false
 	}
 	f.Name = c.name()
-	f.Type = m.typeOf(c)
+	f.Type = ts.typeOf(c)
 	bits, _ := c.num(atBitSize)
 	f.BitSize = int64(min(bits, 1<<20))
 	if v, has := c.attr(atDataBitOffset); has && v.IsConst() {
@@ -275,8 +275,8 @@ func (d die) memberOffset() (int64, bool) {
 
 // makeEnum makes an enumeration. It is signed when its type says so or, without
 // one, when a value is negative.
-func makeEnum(m *Module, d die, t *ctype.Type) {
-	def := m.definition(d)
+func makeEnum(ts *types, d die, t *ctype.Type) {
+	def := ts.definition(d)
 	t.Kind, t.Name, t.Size = ctype.Enum, d.typeName(), def.size()
 	t.Tagless = def.u.isCxx()
 	if t.Name == "" {
@@ -286,7 +286,7 @@ func makeEnum(m *Module, d die, t *ctype.Type) {
 		t.Incomplete = true
 	}
 	if under, ok := def.ref(atType); ok {
-		u := m.convert(under).Strip()
+		u := ts.convert(under).Strip()
 		t.Signed = u.Signed
 		if t.Size == 0 {
 			t.Size = u.Size
@@ -294,7 +294,7 @@ func makeEnum(m *Module, d die, t *ctype.Type) {
 	} else {
 		t.Signed = def.negativeEnum()
 	}
-	t.Lazy(func(t *ctype.Type) { m.loadEnum(def, t) })
+	t.Lazy(func(t *ctype.Type) { ts.loadEnum(def, t) })
 }
 
 func (d die) negativeEnum() bool {
@@ -321,9 +321,9 @@ func (d die) enumeratorScope() string {
 	return strings.Join(append(scopes, ""), "::")
 }
 
-func (m *Module) loadEnum(d die, t *ctype.Type) {
-	defer m.guard(nil)()
-	if m.closed {
+func (ts *types) loadEnum(d die, t *ctype.Type) {
+	defer ts.guard(nil)()
+	if ts.closed {
 		return
 	}
 	var out []ctype.Enumerator

@@ -2,11 +2,17 @@ package dwarf
 
 import "github.com/jalon-trace/jalon/internal/ctype"
 
+// types converts entries to C types.
+type types struct {
+	*info
+	cache typeCache
+}
+
 // maxTypes bounds the cache of converted types.
 const maxTypes = 200_000
 
 // typeOf converts the type that an entry's DW_AT_type names; none is void.
-func (m *Module) typeOf(d die) *ctype.Type {
+func (ts *types) typeOf(d die) *ctype.Type {
 	t, ok := d.ref(atType)
 	if !ok {
 		if v, has := d.deep(atType); has && v.IsRef() {
@@ -14,28 +20,28 @@ func (m *Module) typeOf(d die) *ctype.Type {
 		}
 		return ctype.VoidT
 	}
-	return m.convert(t)
+	return ts.convert(t)
 }
 
 // convert makes the C type of a type entry. A type under construction is
 // already in the cache, so cycles end.
-func (m *Module) convert(d die) *ctype.Type {
-	if t := m.types.m[d.key()]; t != nil {
+func (ts *types) convert(d die) *ctype.Type {
+	if t := ts.cache.m[d.key()]; t != nil {
 		return t
 	}
-	if m.types.m == nil || len(m.types.m) > maxTypes {
-		m.types.m = map[dieKey]*ctype.Type{}
-		m.types.depth = 0
+	if ts.cache.m == nil || len(ts.cache.m) > maxTypes {
+		ts.cache.m = map[dieKey]*ctype.Type{}
+		ts.cache.depth = 0
 	}
-	if m.types.depth > 400 {
+	if ts.cache.depth > 400 {
 		return &ctype.Type{Kind: ctype.Invalid, Name: "<type nested too deep>"}
 	}
-	m.types.depth++
-	defer func() { m.types.depth-- }()
+	ts.cache.depth++
+	defer func() { ts.cache.depth-- }()
 	t := &ctype.Type{}
-	m.types.m[d.key()] = t
+	ts.cache.m[d.key()] = t
 	if fill, ok := typeMakers[d.ab.tag]; ok {
-		fill(m, d, t)
+		fill(ts, d, t)
 	} else {
 		t.Kind, t.Name = ctype.Invalid, "<unknown type>"
 	}
@@ -43,25 +49,25 @@ func (m *Module) convert(d die) *ctype.Type {
 }
 
 // typeMakers fills a type by the tag of its entry.
-var typeMakers map[uint16]func(m *Module, d die, t *ctype.Type)
+var typeMakers map[uint16]func(ts *types, d die, t *ctype.Type)
 
 func init() {
-	wrap := func(kind ctype.Kind) func(*Module, die, *ctype.Type) {
-		return func(m *Module, d die, t *ctype.Type) {
+	wrap := func(kind ctype.Kind) func(*types, die, *ctype.Type) {
+		return func(ts *types, d die, t *ctype.Type) {
 			t.Kind = kind
-			t.Elem = m.typeOf(d)
+			t.Elem = ts.typeOf(d)
 			t.Size = t.Elem.Size
 		}
 	}
-	pointer := func(kind ctype.Kind) func(*Module, die, *ctype.Type) {
-		return func(m *Module, d die, t *ctype.Type) {
+	pointer := func(kind ctype.Kind) func(*types, die, *ctype.Type) {
+		return func(ts *types, d die, t *ctype.Type) {
 			t.Kind, t.Size = kind, 8
-			t.Elem = m.typeOf(d)
+			t.Elem = ts.typeOf(d)
 		}
 	}
-	typeMakers = map[uint16]func(*Module, die, *ctype.Type){
+	typeMakers = map[uint16]func(*types, die, *ctype.Type){
 		tagBaseType:          makeBase,
-		tagUnspecifiedType:   func(m *Module, d die, t *ctype.Type) { t.Kind, t.Name = ctype.Void, d.name() },
+		tagUnspecifiedType:   func(ts *types, d die, t *ctype.Type) { t.Kind, t.Name = ctype.Void, d.name() },
 		tagPointerType:       pointer(ctype.Pointer),
 		tagReferenceType:     pointer(ctype.Reference),
 		tagRvalueRefType:     pointer(ctype.Reference),
@@ -82,9 +88,9 @@ func init() {
 		tagEnumerationType:   makeEnum,
 		tagSubroutineType:    makeFunc,
 		tagSubprogram:        makeFunc,
-		tagImportedDecl:      func(m *Module, d die, t *ctype.Type) { t.Kind, t.Name = ctype.Invalid, d.name() },
+		tagImportedDecl:      func(ts *types, d die, t *ctype.Type) { t.Kind, t.Name = ctype.Invalid, d.name() },
 		tagSubrangeType:      makeSubrange,
-		tagImportedModule:    func(m *Module, d die, t *ctype.Type) { t.Kind, t.Name = ctype.Invalid, d.name() },
+		tagImportedModule:    func(ts *types, d die, t *ctype.Type) { t.Kind, t.Name = ctype.Invalid, d.name() },
 		tagInlinedSubroutine: makeFunc,
 	}
 }
@@ -97,7 +103,7 @@ func (d die) size() int64 {
 	return int64(n)
 }
 
-func makeBase(m *Module, d die, t *ctype.Type) {
+func makeBase(ts *types, d die, t *ctype.Type) {
 	t.Name, t.Size = d.name(), d.size()
 	enc, _ := d.num(atEncoding)
 	switch enc {
@@ -121,22 +127,22 @@ func makeBase(m *Module, d die, t *ctype.Type) {
 }
 
 // makeTypedef names another type. Its size is the other's.
-func makeTypedef(m *Module, d die, t *ctype.Type) {
+func makeTypedef(ts *types, d die, t *ctype.Type) {
 	t.Kind, t.Name = ctype.Typedef, d.typeName()
-	t.Elem = m.typeOf(d)
+	t.Elem = ts.typeOf(d)
 	t.Size = t.Elem.Size
 }
 
 // makeSubrange is a type of its own only in other languages: its base type.
-func makeSubrange(m *Module, d die, t *ctype.Type) {
+func makeSubrange(ts *types, d die, t *ctype.Type) {
 	t.Kind, t.Name = ctype.Typedef, d.name()
-	t.Elem = m.typeOf(d)
+	t.Elem = ts.typeOf(d)
 	t.Size = t.Elem.Size
 }
 
 // makeMemberPointer shows a C++ pointer to member as the integers it is made of:
 // an offset, or for functions an address and an adjustment.
-func makeMemberPointer(m *Module, d die, t *ctype.Type) {
+func makeMemberPointer(ts *types, d die, t *ctype.Type) {
 	if to, ok := d.ref(atType); ok && to.ab.tag == tagSubroutineType {
 		t.Kind, t.Elem, t.Count, t.Size = ctype.Array, ctype.LongT, 2, 16
 		return
@@ -144,9 +150,9 @@ func makeMemberPointer(m *Module, d die, t *ctype.Type) {
 	*t = ctype.Type{Kind: ctype.Int, Name: "long", Size: 8, Signed: true}
 }
 
-func makeFunc(m *Module, d die, t *ctype.Type) {
+func makeFunc(ts *types, d die, t *ctype.Type) {
 	t.Kind, t.Size = ctype.Func, 1
-	t.Elem = m.typeOf(d)
+	t.Elem = ts.typeOf(d)
 	src := d
 	if o, ok := d.origin(); ok && d.ab.tag != tagSubroutineType && !d.ab.children {
 		src = o
@@ -154,7 +160,7 @@ func makeFunc(m *Module, d die, t *ctype.Type) {
 	for c := range src.children() {
 		switch c.ab.tag {
 		case tagFormalParameter:
-			t.Params = append(t.Params, m.typeOf(c))
+			t.Params = append(t.Params, ts.typeOf(c))
 		case tagUnspecifiedParams:
 			t.Variadic = true
 		}
@@ -171,4 +177,28 @@ func (d die) typeName() string {
 		return n
 	}
 	return d.qualified()
+}
+
+// typeCache holds the converted types; depth is that of the conversion running.
+type typeCache struct {
+	members map[dieKey]classMembers // of classes, as far as names were looked up in them
+	m       map[dieKey]*ctype.Type
+	depth   int
+}
+
+// members is the ctype.Loader for code that holds the module's lock.
+func (ts *types) members(t *ctype.Type) ([]ctype.Field, []ctype.Name) {
+	d, ok := t.Ref.(die)
+	if !ok || ts.closed {
+		return nil, nil
+	}
+	if c, ok := ts.cache.members[d.key()]; ok {
+		return c.fields, c.names
+	}
+	if ts.cache.members == nil || len(ts.cache.members) > 10_000 {
+		ts.cache.members = map[dieKey]classMembers{}
+	}
+	fields, names := ts.membersOf(d)
+	ts.cache.members[d.key()] = classMembers{fields, names}
+	return fields, names
 }

@@ -258,7 +258,7 @@ func (u *unit) isCxx() bool {
 // whole is the unit to look for entries in: the split unit of a skeleton.
 func (u *unit) whole() *unit {
 	if h := u.head(); h.dwoName != "" && u.skel == nil {
-		u.splitOnce.Do(func() { u.split = u.d.m.openSplit(u) })
+		u.splitOnce.Do(func() { u.split = u.d.in.openSplit(u) })
 		if u.split != nil {
 			return u.split
 		}

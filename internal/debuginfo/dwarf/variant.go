@@ -14,7 +14,7 @@ import "github.com/jalon-trace/jalon/internal/ctype"
 //	      member Some
 //
 // What is not understood makes the part nil: its values are then not shown.
-func (m *Module) variants(part die) *ctype.Variants {
+func (ts *types) variants(part die) *ctype.Variants {
 	v := &ctype.Variants{}
 	var mask uint64
 	if part.ab.has(atDiscr) {
@@ -22,7 +22,7 @@ func (m *Module) variants(part die) *ctype.Variants {
 		if !ok {
 			return nil
 		}
-		f, ok := m.field(d, false)
+		f, ok := ts.field(d, false)
 		if size := f.Type.Strip().Size; !ok || !f.Type.IsInteger() || size < 1 || size > 8 || f.BitSize != 0 {
 			return nil
 		} else {
@@ -34,7 +34,7 @@ func (m *Module) variants(part die) *ctype.Variants {
 		if c.ab.tag != tagVariant {
 			continue
 		}
-		x, ok := m.variant(c, mask)
+		x, ok := ts.variant(c, mask)
 		if !ok || len(v.List) > 100_000 {
 			return nil
 		}
@@ -47,22 +47,22 @@ func (m *Module) variants(part die) *ctype.Variants {
 }
 
 // variantsOf finds the variant part of a structure.
-func (m *Module) variantsOf(d die) *ctype.Variants {
+func (ts *types) variantsOf(d die) *ctype.Variants {
 	if d.u.isC() || d.u.isCxx() {
 		return nil
 	}
 	for c := range d.children() {
 		if c.ab.tag == tagVariantPart {
-			return m.variants(c)
+			return ts.variants(c)
 		}
 	}
 	return nil
 }
 
-func (m *Module) variant(d die, mask uint64) (x ctype.Variant, ok bool) {
+func (ts *types) variant(d die, mask uint64) (x ctype.Variant, ok bool) {
 	for c := range d.children() {
 		if c.ab.tag == tagMember && !ok {
-			x.Field, ok = m.field(c, false)
+			x.Field, ok = ts.field(c, false)
 		}
 	}
 	switch value, has := d.attr(atDiscrValue); {

@@ -23,12 +23,12 @@ const perCPUSection = ".data..percpu"
 
 // perCPU marks an object of that section. From Linux 6.15 on the section has
 // addresses as any other, and so have its objects.
-func (m *Module) perCPU(v *debuginfo.Variable) {
+func (ob *object) perCPU(v *debuginfo.Variable) {
 	if len(v.Loc.Pieces) != 1 || len(v.Loc.Pieces[0].Expr) == 0 {
 		return
 	}
 	op := &v.Loc.Pieces[0].Expr[0]
-	sec, ok := m.file.Section(perCPUSection)
+	sec, ok := ob.file.Section(perCPUSection)
 	if !ok || op.Code != debuginfo.OpAddr || uint64(op.Arg)-sec.Vaddr >= sec.Size {
 		return
 	}
@@ -41,15 +41,15 @@ func (m *Module) perCPU(v *debuginfo.Variable) {
 // elsewhere takes the address of a library's exported object from where the library's
 // own code takes it: the program may have a copy of the object, and a library that comes
 // before one of the same name.
-func (m *Module) elsewhere(v *debuginfo.Variable) {
-	if len(v.Loc.Pieces) != 1 || !m.file.PIE {
+func (ob *object) elsewhere(v *debuginfo.Variable) {
+	if len(v.Loc.Pieces) != 1 || !ob.file.PIE {
 		return
 	}
 	p := &v.Loc.Pieces[0]
 	if p.Kind != debuginfo.InMemory || len(p.Expr) == 0 || p.Expr[0].Code != debuginfo.OpAddr {
 		return
 	}
-	if slot, ok := m.file.Slot(uint64(p.Expr[0].Arg)); ok {
+	if slot, ok := ob.file.Slot(uint64(p.Expr[0].Arg)); ok {
 		expr := []debuginfo.Op{{Code: debuginfo.OpAddr, Arg: int64(slot)}, {Code: debuginfo.OpDeref, Arg: 8}}
 		p.Expr = append(expr, p.Expr[1:]...)
 	}

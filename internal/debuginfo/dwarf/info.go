@@ -1,0 +1,111 @@
+package dwarf
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/index"
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/line"
+	"github.com/jalon-trace/jalon/internal/debuginfo/elf"
+)
+
+// info is the module's DWARF: its units, the index over them, and split files.
+type info struct {
+	*object
+	opt    Options
+	finder elf.Finder
+	alt    *elf.File
+
+	d    *data // nil without DWARF
+	from string
+	why  string
+	idx  *unitIndex
+	// idxRead says that the index came from the cache.
+	idxRead bool
+
+	splits map[string]*splitFile
+	warned map[string]bool
+	warnMu sync.Mutex
+}
+
+// findDebug decides where the DWARF comes from.
+func (in *info) findDebug() {
+	src := in.file
+	if !src.HasDWARF() {
+		dbg, tried := in.finder.Find(in.file)
+		if dbg == nil {
+			in.why = "no .debug_info section; separate debug files looked for: " + strings.Join(tried, ", ")
+			return
+		}
+		in.dbg, src = dbg, dbg
+		if dbg.HasSymtab() {
+			in.syms = dbg
+		}
+	}
+	in.from = src.Path
+	src.Unpack(sectionNames[:])
+	in.d = newData(in, src.Path, func(s section) ([]byte, error) { return src.Bytes(sectionNames[s]) })
+	if name, _, ok := src.AltLink(); ok {
+		alt, tried := in.finder.FindAlt(src)
+		if alt == nil {
+			in.warn(fmt.Sprintf("%s refers to the shared debug file %s, which was not found (%s): names and types from it are missing; install the debug package it belongs to",
+				src.Path, name, strings.Join(tried, ", ")))
+			return
+		}
+		in.alt = alt
+		in.d.alt = newData(in, alt.Path, func(s section) ([]byte, error) { return alt.Bytes(sectionNames[s]) })
+	}
+}
+
+func (in *info) warn(msg string) {
+	in.warnMu.Lock()
+	defer in.warnMu.Unlock()
+	if in.opt.Warn != nil && !in.warned[msg] && len(in.warned) < 100 {
+		in.warned[msg] = true
+		in.opt.Warn(msg)
+	}
+}
+
+// HasDebugInfo reports whether DWARF was found.
+func (in *info) HasDebugInfo() bool { return in.d != nil }
+
+// DebugInfoFrom is the file that holds the DWARF.
+func (in *info) DebugInfoFrom() string { return in.from }
+
+// WhyNoDebugInfo says what was looked for when there is no DWARF.
+func (in *info) WhyNoDebugInfo() string { return in.why }
+
+// unitFor finds the unit whose code holds pc, nil when none does.
+func (in *info) unitFor(pc uint64) *unit {
+	return in.names().unitAt(pc)
+}
+
+// blockAt is the innermost block at pc.
+func (in *info) blockAt(pc uint64, gdb bool) *block {
+	if u := in.unitFor(pc); u != nil {
+		if f := u.functions().at(pc); f != nil {
+			return f.tree().find(pc, gdb)
+		}
+	}
+	return nil
+}
+
+// names is the index over all units: from the cache, or made now.
+func (in *info) names() *unitIndex {
+	if in.idx == nil {
+		in.idx = &unitIndex{Tables: &index.Tables{}}
+		if in.d != nil {
+			in.idx.units, in.idx.main = unitsOf(in.d)
+			in.idx.Tables = in.loadIndex()
+		}
+	}
+	return in.idx
+}
+
+func (in *info) lineAt(pc uint64) line.Place {
+	if u := in.unitFor(pc); u != nil {
+		return u.findLine(pc)
+	}
+	return line.Place{PC: pc}
+}
