@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -71,3 +72,12 @@ const manySites = 5000
 // thrifty makes the garbage collector run more often: the garbage of arming then takes less memory than the
 // sites.
 var thrifty = sync.OnceFunc(func() { debug.SetGCPercent(70) })
+
+// boundMemory has garbage collected more often before the memory passes a limit that leaves room for the
+// records that wait and for what is known of the program by now.
+func boundMemory() {
+	const limit, waiting = 200 << 20, 140 << 20
+	var now runtime.MemStats
+	runtime.ReadMemStats(&now)
+	debug.SetMemoryLimit(max(limit, int64(now.HeapAlloc)+waiting))
+}

@@ -102,6 +102,7 @@ func (c *traceCmd) Run() error {
 	t, err := jalon.Start(end.ctx, c.target(), opt)
 	c.progress.wipe()
 	if err == nil {
+		boundMemory()
 		err = c.follow(t, end, ctl)
 	}
 	if cerr := closeOut(); err == nil {

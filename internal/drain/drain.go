@@ -64,6 +64,7 @@ type Drain struct {
 	shown uint64
 	// late reports that other work must be done; nil: never.
 	late  func() bool
+	first int   // the ring that is read first
 	asked uint8 // number of calls of isLate
 	// ending: after late, the remaining records are counted in unshown and not shown.
 	ending  bool
@@ -227,18 +228,30 @@ func (d *Drain) PollAll() (enough bool, err error) {
 	return false, nil
 }
 
-// readAll reads every ring once.
+// mostWaiting bounds the memory of records that wait, whatever the number of rings: beyond it the rest of the
+// rings is read the next time, from there on.
+const mostWaiting = event.MaxWaiting * 3 / 2
+
+// readAll reads every ring once, unless too many records wait.
 func (d *Drain) readAll() (more bool, err error) {
+	rings := 0
 	for _, src := range d.sources {
-		for cpu := range src.reader.Rings() {
-			now := d.now()
-			var state ring.State
-			if state, err = d.read(src, cpu); err != nil {
-				return more, err
-			}
-			d.merger.Looked(src.first+cpu, state, now)
-			more = more || len(d.buf) > src.mem.RingSize()/8
+		rings += src.reader.Rings()
+	}
+	for i := range rings {
+		n := (d.first + i) % rings
+		if d.merger.Waiting() >= mostWaiting {
+			d.first = n
+			return true, nil
 		}
+		src := d.sourceOf(n)
+		now := d.now()
+		var state ring.State
+		if state, err = d.read(src, n-src.first); err != nil {
+			return more, err
+		}
+		d.merger.Looked(n, state, now)
+		more = more || len(d.buf) > src.mem.RingSize()/8
 	}
 	return more, nil
 }
@@ -307,17 +320,18 @@ func (d *Drain) finish(late func() bool) error {
 			if err := d.readLast(src, cpu); err != nil {
 				return err
 			}
+			if d.merger.Waiting() < mostWaiting {
+				continue
+			}
+			if err := d.merger.Emit(d.count); err != nil {
+				return err
+			}
 		}
 	}
 	if err := d.clock.Refresh(); err != nil {
 		return err
 	}
-	err := d.merger.Flush(func(r event.Record) error {
-		if err := d.show(r); err != nil && !errors.Is(err, ErrEnough) {
-			return err
-		}
-		return nil // records that are not shown are still counted
-	})
+	err := d.merger.Flush(d.count)
 	if err != nil {
 		return err
 	}
@@ -327,6 +341,14 @@ func (d *Drain) finish(late func() bool) error {
 		}
 	}
 	return d.sink.Flush()
+}
+
+// count shows a record at the end. Records that are not shown any more are still counted.
+func (d *Drain) count(r event.Record) error {
+	if err := d.show(r); err != nil && !errors.Is(err, ErrEnough) {
+		return err
+	}
+	return nil
 }
 
 // Settle reads and shows all remaining records. There must be no writers.

@@ -2,6 +2,7 @@ package drain
 
 import (
 	"encoding/binary"
+	"runtime"
 	"testing"
 	"time"
 
@@ -204,6 +205,55 @@ func TestDrainComplete(t *testing.T) {
 		t.Errorf("complete up to %d only, all of %d were shown", complete, r.tsc)
 	}
 	recorded(written)
+}
+
+// TestDrainMemory: what waits in memory is bounded, whatever the records, the number of rings and their
+// contents: while a reader shows nothing, and at the end, when all rings are full.
+func TestDrainMemory(t *testing.T) {
+	for _, size := range []int{ring.RecHeader, 200, 4096} {
+		r := newRings(t, size)
+		shown := 0
+		r.give = func(*event.Event) { shown++ }
+		r.tsc = event.TSC()
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		most := uint64(0)
+		look := func() {
+			runtime.ReadMemStats(&after)
+			most = max(most, after.TotalAlloc-before.TotalAlloc)
+		}
+		for round := 0; round < 40; round++ {
+			for cpu := range 4 {
+				r.flood(cpu, size, false)
+			}
+			if _, err := r.drain.look(); err != nil {
+				t.Fatal(err)
+			}
+			look()
+		}
+		if w := r.drain.merger.Waiting(); w > mostWaiting+4*r.src.mem.RingSize() {
+			t.Errorf("records of %d bytes: %d MiB wait", size, w>>20)
+		}
+		for round := 0; round < 60; round++ { // the reader goes on: what was allocated is used again
+			for cpu := range 4 {
+				r.flood(cpu, size, false)
+			}
+			if _, err := r.drain.Poll(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		look()
+		if err := r.drain.Finish(nil); err != nil {
+			t.Fatal(err)
+		}
+		// All that was ever allocated: garbage of earlier rounds, which is resident until it is
+		// collected, counts.
+		t.Logf("records of %d bytes: %d shown, %d MiB allocated in all", size, shown, most>>20)
+		if most > 2*mostWaiting {
+			t.Errorf("records of %d bytes: %d MiB were allocated", size, most>>20)
+		}
+	}
 }
 
 // TestDrainEnds: slow events delay other work for one turn only. At the end they delay the caller until

@@ -13,8 +13,8 @@ const (
 	Slack = 20 * time.Millisecond
 	// Hold: records wait at most this long for a ring whose writer is stopped.
 	Hold = 500 * time.Millisecond
-	// MaxWaiting: a reader pauses while the records that wait for their order have this many bytes; Limit
-	// is half of it.
+	// MaxWaiting: a reader pauses while the records that wait for their order take this many bytes of memory;
+	// Limit is half of it.
 	MaxWaiting = 64 << 20
 )
 
@@ -29,7 +29,6 @@ const (
 //
 // Limit keeps the cycle going: if a reader pauses because too many records wait, Emit must emit records
 // until fewer wait. Otherwise the order of the waiting records would never become known.
-// out records below that amount, or the order of what waits would never be known.
 type Merger struct {
 	// Slack is the time, in ticks, that a writer may need from its stamp to its reservation.
 	Slack uint64
@@ -49,15 +48,16 @@ type Merger struct {
 
 	queues  []queue
 	heap    []int // rings with records, the ring with the oldest record first
-	bytes   int
+	bytes   int   // of the records that wait, and their entries
+	chunks  chunks
+	pages   pages
 	newest  uint64 // largest time at which a ring was read
 	emitted uint64 // largest emitted stamp
 }
 
 type queue struct {
-	buf     []byte
-	entries []entry // sorted by key
-	head    int
+	entries        // sorted by key
+	chunk   uint32 // to which records are added
 	// known: all further records of the ring were reserved after this time. At this time the ring was seen
 	// empty, or one of its records has this stamp.
 	known uint64
@@ -66,16 +66,24 @@ type queue struct {
 
 type entry struct {
 	key, stamp uint64
-	off, size  int
+	chunk, off uint32
 }
 
-func (q *queue) oldest() uint64 { return q.entries[q.head].key }
+func (q *queue) oldest() uint64 { return q.at(q.head).key }
 
 // NewMerger returns a Merger of this number of rings.
-func NewMerger(rings int) *Merger { return &Merger{queues: make([]queue, rings)} }
+func NewMerger(rings int) *Merger {
+	m := &Merger{}
+	m.Grow(rings)
+	return m
+}
 
 // Grow adds rings after the existing ones.
-func (m *Merger) Grow(rings int) { m.queues = append(m.queues, make([]queue, rings)...) }
+func (m *Merger) Grow(rings int) {
+	for range rings {
+		m.queues = append(m.queues, queue{chunk: noChunk})
+	}
+}
 
 // Rekey changes the unit by which records are ordered, also of the records that wait. Slack, Hold and the
 // times for Looked are in the new unit from then on.
@@ -85,11 +93,14 @@ func (m *Merger) Rekey(key func(ring int, stamp uint64) uint64, slack, hold uint
 	for i := range m.queues {
 		q := &m.queues[i]
 		q.known, q.last = 0, 0
-		waiting := append([]entry(nil), q.entries[q.head:]...)
-		q.entries, q.head = q.entries[:0], 0
+		waiting := make([]entry, 0, q.len())
+		for q.len() > 0 {
+			waiting = append(waiting, *q.at(q.head))
+			q.pop(&m.pages)
+		}
 		for _, e := range waiting {
 			e.key = key(i, e.stamp)
-			q.insert(e)
+			q.insert(e, &m.pages)
 			q.last = max(q.last, e.key)
 		}
 	}
@@ -102,10 +113,8 @@ func (m *Merger) Add(cpu int, data []byte) {
 		return
 	}
 	q := &m.queues[cpu]
-	q.compact()
-	base := len(q.buf)
-	q.buf = append(q.buf, data...)
-	for off := 0; off+ring.RecHeader <= len(data); {
+	off, run := 0, m.chunks.fill(q.chunk)
+	for off+ring.RecHeader <= len(data) {
 		size := int(binary.LittleEndian.Uint32(data[off+ring.RecSize:]))
 		if size < ring.RecHeader || size > len(data)-off {
 			break
@@ -115,11 +124,15 @@ func (m *Merger) Add(cpu int, data []byte) {
 		if !m.Possible.Holds(key) {
 			key = m.Possible.To
 		}
-		q.insert(entry{key, stamp, base + off, size})
+		e := entry{key: key, stamp: stamp}
+		e.chunk, e.off = m.chunks.room(&run, data, off, size)
+		q.insert(e, &m.pages)
 		q.last = max(q.last, key)
-		m.bytes += size
+		m.bytes += size + entrySize
 		off += size
 	}
+	m.chunks.copy(&run, data[:off])
+	q.chunk = run.to
 }
 
 func (m *Merger) key(cpu int, stamp uint64) uint64 {
@@ -127,54 +140,6 @@ func (m *Merger) key(cpu int, stamp uint64) uint64 {
 		return stamp
 	}
 	return m.Key(cpu, stamp)
-}
-
-// insert keeps entries sorted; equal stamps keep the order of the ring.
-func (q *queue) insert(e entry) {
-	q.entries = append(q.entries, e)
-	i := len(q.entries) - 1
-	for i > q.head && q.entries[i-1].key > e.key {
-		q.entries[i] = q.entries[i-1]
-		i--
-	}
-	q.entries[i] = e
-}
-
-// compact frees the memory of emitted records when it is the larger part.
-func (q *queue) compact() {
-	if q.head < len(q.entries)/2 || q.head == 0 {
-		return
-	}
-	rest := q.entries[q.head:]
-	if len(rest) == 0 {
-		q.buf, q.entries, q.head = q.buf[:0], q.entries[:0], 0
-		return
-	}
-	low, size := len(q.buf), 0
-	for i := range rest {
-		low, size = min(low, rest[i].off), size+rest[i].size
-	}
-	if len(q.buf)-low > 2*size {
-		q.repack(rest, size) // a record that waits for long keeps the memory of many emitted ones
-	} else {
-		q.buf = q.buf[:copy(q.buf, q.buf[low:])]
-		for i := range rest {
-			rest[i].off -= low
-		}
-	}
-	q.entries = q.entries[:copy(q.entries, rest)]
-	q.head = 0
-}
-
-// repack copies records with this total size together.
-func (q *queue) repack(list []entry, size int) {
-	buf := make([]byte, 0, size)
-	for i := range list {
-		e := &list[i]
-		buf = append(buf, q.buf[e.off:e.off+e.size]...)
-		e.off = len(buf) - e.size
-	}
-	q.buf = buf
 }
 
 // Looked reports the state of a ring at a Drain that began at now. Uncommitted records of a Pending ring
@@ -188,13 +153,13 @@ func (m *Merger) Looked(cpu int, state ring.State, now uint64) {
 	m.newest = max(m.newest, now)
 }
 
-// Waiting returns the bytes of the records that have not been emitted.
+// Waiting returns the bytes of memory of the records that have not been emitted.
 func (m *Merger) Waiting() int { return m.bytes }
 
 // Records returns the number of records that have not been emitted.
 func (m *Merger) Records() (n uint64) {
 	for i := range m.queues {
-		n += uint64(len(m.queues[i].entries) - m.queues[i].head)
+		n += uint64(m.queues[i].len())
 	}
 	return n
 }
@@ -203,8 +168,9 @@ func (m *Merger) Records() (n uint64) {
 func (m *Merger) Each(f func(Record)) {
 	for i := range m.queues {
 		q := &m.queues[i]
-		for _, e := range q.entries[q.head:] {
-			f(Record{CPU: i, TSC: e.stamp, Data: q.buf[e.off : e.off+e.size]})
+		for at := q.head; at < q.end; at++ {
+			e := q.at(at)
+			f(Record{CPU: i, TSC: e.stamp, Data: m.chunks.record(e.chunk, e.off)})
 		}
 	}
 }
@@ -218,7 +184,7 @@ func (m *Merger) Complete() uint64 {
 	for i := range m.queues {
 		q := &m.queues[i]
 		mark = min(mark, q.known-min(q.known, m.Slack))
-		if q.head < len(q.entries) {
+		if q.len() > 0 {
 			oldest := q.oldest()
 			mark = min(mark, oldest-min(oldest, 1))
 		}
@@ -250,7 +216,7 @@ func (m *Merger) emit(mark uint64, limit int, f func(Record) error) error {
 	m.heapify()
 	for len(m.heap) > 0 {
 		q := &m.queues[m.heap[0]]
-		e := q.entries[q.head]
+		e := *q.at(q.head)
 		if e.key > mark && (limit == 0 || m.bytes <= limit) {
 			return nil
 		}
@@ -258,10 +224,16 @@ func (m *Merger) emit(mark uint64, limit int, f func(Record) error) error {
 			m.Late++
 		}
 		m.emitted = max(m.emitted, e.key)
-		m.bytes -= e.size
-		q.head++
-		err := f(Record{CPU: m.heap[0], TSC: e.stamp, Data: q.buf[e.off : e.off+e.size]})
-		if q.head == len(q.entries) {
+		data := m.chunks.record(e.chunk, e.off)
+		m.bytes -= len(data) + entrySize
+		q.pop(&m.pages)
+		err := f(Record{CPU: m.heap[0], TSC: e.stamp, Data: data})
+		if k := &m.chunks.list[e.chunk]; k.live > 1 {
+			k.live--
+		} else {
+			m.chunks.done(e.chunk)
+		}
+		if q.len() == 0 {
 			last := len(m.heap) - 1
 			m.heap[0] = m.heap[last]
 			m.heap = m.heap[:last]
@@ -277,7 +249,7 @@ func (m *Merger) emit(mark uint64, limit int, f func(Record) error) error {
 func (m *Merger) heapify() {
 	m.heap = m.heap[:0]
 	for i := range m.queues {
-		if m.queues[i].head < len(m.queues[i].entries) {
+		if m.queues[i].len() > 0 {
 			m.heap = append(m.heap, i)
 		}
 	}

@@ -115,7 +115,7 @@ func TestMergerBounds(t *testing.T) {
 	if m.Late != 1 {
 		t.Errorf("%d late", m.Late)
 	}
-	m.Hold, m.Limit = 0, 2*ring.RecHeader
+	m.Hold, m.Limit = 0, 2*(ring.RecHeader+entrySize)
 	m.Add(0, rawRecord(rawRecord(rawRecord(nil, 0, 2000, 1, 0), 0, 2002, 1, 0), 0, 2001, 1, 0))
 	step(2000)
 	stop := errors.New("stop")
