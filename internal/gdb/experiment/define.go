@@ -1,41 +1,12 @@
 package experiment
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/jalon-trace/jalon/internal/gdb/agentexpr"
 	"github.com/jalon-trace/jalon/internal/gdb/rsp"
 )
-
-// tracepoint is a location of a tracepoint.
-type tracepoint struct {
-	key
-	spec    Spec
-	index   uint32 // in Experiment.byIndex
-	pass    uint64 // the run ends after so many hits; 0: never
-	fast    *uint64
-	cond    rsp.Expr
-	actions []rsp.Action // as they came, for the upload
-	steps   []rsp.Action
-	sources []rsp.UploadedSource // whole texts
-	more    bool                 // the definition goes on
-	// again: it is defined once more while the trace runs, as GDB does for all
-	// locations when a library brings one more. What follows is known.
-	again bool
-	tally
-}
-
-// tally is what happened at a location in the run.
-type tally struct {
-	known      bool // to the engine
-	hits       uint64
-	unreadable uint64 // actions that ended early
-	counts     Counts // of the engine; at the end of the run
-	// The forms of its last hit and step, +1; 0: there was none.
-	form, stepForm uint32
-}
 
 // Bounds of what a GDB may define, well above what one does.
 const (
@@ -45,26 +16,36 @@ const (
 	maxSources   = 1 << 20 // bytes of source of a location
 )
 
-// find gives the location that a packet names.
-func (x *Experiment) find(number, addr uint64) (*tracepoint, error) {
-	k := key{number, addr}
-	if tp := x.byKey[k]; tp != nil {
-		return tp, nil
-	}
-	return nil, fmt.Errorf("%v is not defined", k)
+// definer takes the definitions of tracepoints.
+type definer struct {
+	*base
+	catalogue *catalogue
+	variables *variables
+	runner    *runner
 }
 
-func (x *Experiment) define(p rsp.DefineTracepoint) error {
+// packets are those that it handles.
+func (x *definer) packets() []row {
+	return []row{
+		done("QTDP", "defines a location of a tracepoint", x.define),
+		done("QTDP:-", "its actions", x.defineActions),
+		done("QTDPsrc", "its source text", x.defineSource),
+		done("QTEnable", "enables it", x.enable),
+		done("QTDisable", "disables it", x.disable),
+	}
+}
+
+func (x *definer) define(p rsp.DefineTracepoint) error {
 	k := key{p.Number, p.Addr}
 	switch {
 	case p.Number == 0 || p.Number > maxNumber:
 		return fmt.Errorf("%v: numbers go from 1 to %d", k, maxNumber)
-	case x.byKey[k] != nil:
-		return x.repeat(x.byKey[k], p)
-	case len(x.byIndex) == maxLocations:
+	case x.catalogue.byKey[k] != nil:
+		return x.repeat(x.catalogue.byKey[k], p)
+	case len(x.catalogue.byIndex) == maxLocations:
 		return fmt.Errorf("%v: there are %d locations already", k, maxLocations)
 	}
-	tp := &tracepoint{key: k, pass: p.Pass, fast: p.Fast, cond: p.Condition, more: p.More, index: uint32(len(x.byIndex))}
+	tp := &tracepoint{key: k, pass: p.Pass, fast: p.Fast, cond: p.Condition, more: p.More, index: uint32(len(x.catalogue.byIndex))}
 	tp.spec = Spec{Number: int(p.Number), Addr: p.Addr, Enabled: p.Enabled, Pass: p.Pass, Steps: p.Step}
 	tp.spec.Program.Name = k.String()
 	switch {
@@ -87,18 +68,15 @@ func (x *Experiment) define(p rsp.DefineTracepoint) error {
 			return err
 		}
 	}
-	x.tracepoints = append(x.tracepoints, tp)
-	x.byIndex = append(x.byIndex, tp)
-	x.byKey[k] = tp
-	x.bySpec[&tp.spec] = tp
+	x.catalogue.add(tp)
 	return nil
 }
 
 // repeat takes the same definition of a location again.
-func (x *Experiment) repeat(tp *tracepoint, p rsp.DefineTracepoint) error {
+func (x *definer) repeat(tp *tracepoint, p rsp.DefineTracepoint) error {
 	same := p.Pass == tp.pass && p.Step == tp.spec.Steps && string(p.Condition) == string(tp.cond) &&
 		(p.Fast != nil) == (tp.fast != nil) && p.Static == (tp.spec.Kind == Static)
-	if !x.run.on || tp.more || !same {
+	if !x.runner.run.on || tp.more || !same {
 		return fmt.Errorf("%v is defined already", tp.key)
 	}
 	tp.sources = nil
@@ -107,7 +85,7 @@ func (x *Experiment) repeat(tp *tracepoint, p rsp.DefineTracepoint) error {
 
 // repeated arms a location again when its definition has come a second time: GDB
 // does so, too, for what is in a library that was loaded anew.
-func (x *Experiment) repeated(tp *tracepoint, more bool) error {
+func (x *definer) repeated(tp *tracepoint, more bool) error {
 	tp.again = more
 	switch {
 	case more || !tp.spec.Enabled:
@@ -123,8 +101,8 @@ func (x *Experiment) repeated(tp *tracepoint, more bool) error {
 
 // complete ends definitions that announced actions of which none came: those of
 // `collect FUNCTION`, for one.
-func (x *Experiment) complete() {
-	for _, tp := range x.tracepoints {
+func (x *definer) complete() {
+	for _, tp := range x.catalogue.list {
 		tp.again = false
 		if !tp.more || len(tp.actions)+len(tp.steps) > 0 {
 			continue
@@ -136,8 +114,8 @@ func (x *Experiment) complete() {
 	}
 }
 
-func (x *Experiment) defineActions(p rsp.DefineActions) error {
-	tp, err := x.find(p.Number, p.Addr)
+func (x *definer) defineActions(p rsp.DefineActions) error {
+	tp, err := x.catalogue.find(p.Number, p.Addr)
 	if err != nil {
 		return err
 	}
@@ -174,19 +152,13 @@ func (x *Experiment) defineActions(p rsp.DefineActions) error {
 
 // refuse forgets a location whose definition went wrong, so that it can be defined
 // anew. It has no frames: it was never armed.
-func (x *Experiment) refuse(tp *tracepoint, err error) error {
-	delete(x.byKey, tp.key)
-	delete(x.bySpec, &tp.spec)
-	x.tracepoints = slices.DeleteFunc(x.tracepoints, func(t *tracepoint) bool { return t == tp })
-	x.byIndex[tp.index] = nil
-	if last := len(x.byIndex) - 1; int(tp.index) == last {
-		x.byIndex = x.byIndex[:last]
-	}
+func (x *definer) refuse(tp *tracepoint, err error) error {
+	x.catalogue.remove(tp)
 	return err
 }
 
 // action reads and checks an action.
-func (x *Experiment) action(a *rsp.Action) (agentexpr.Action, error) {
+func (x *definer) action(a *rsp.Action) (agentexpr.Action, error) {
 	out := agentexpr.Action{Base: -1}
 	switch a.Kind {
 	case 'R':
@@ -214,11 +186,11 @@ func (x *Experiment) action(a *rsp.Action) (agentexpr.Action, error) {
 }
 
 // install arms a location whose definition is complete, if the trace runs.
-func (x *Experiment) install(tp *tracepoint) error {
-	if !x.run.on || !tp.spec.Enabled || tp.known {
+func (x *definer) install(tp *tracepoint) error {
+	if !x.runner.run.on || !tp.spec.Enabled || tp.known {
 		return nil
 	}
-	x.announceVariables(tp)
+	x.variables.announce(tp)
 	if err := x.engine.Add(&tp.spec); err != nil {
 		return fmt.Errorf("%v: %w", tp.key, err)
 	}
@@ -227,8 +199,8 @@ func (x *Experiment) install(tp *tracepoint) error {
 }
 
 // defineSource keeps a source text, for the upload; pieces come in order.
-func (x *Experiment) defineSource(p rsp.DefineSource) error {
-	tp, err := x.find(p.Number, p.Addr)
+func (x *definer) defineSource(p rsp.DefineSource) error {
+	tp, err := x.catalogue.find(p.Number, p.Addr)
 	if err != nil {
 		return err
 	}
@@ -253,23 +225,23 @@ func (x *Experiment) defineSource(p rsp.DefineSource) error {
 	return fmt.Errorf("%v: source %q goes on at byte %d, which does not follow what came", tp.key, p.Kind, p.Start)
 }
 
-func (x *Experiment) enable(p rsp.EnableTracepoint) error {
+func (x *definer) enable(p rsp.EnableTracepoint) error {
 	return x.setEnabled(p.Number, p.Addr, true)
 }
 
-func (x *Experiment) disable(p rsp.DisableTracepoint) error {
+func (x *definer) disable(p rsp.DisableTracepoint) error {
 	return x.setEnabled(p.Number, p.Addr, false)
 }
 
-func (x *Experiment) setEnabled(number, addr uint64, on bool) error {
-	tp, err := x.find(number, addr)
+func (x *definer) setEnabled(number, addr uint64, on bool) error {
+	tp, err := x.catalogue.find(number, addr)
 	if err != nil {
 		return err
 	}
 	was := tp.spec.Enabled
 	tp.spec.Enabled = on
 	switch {
-	case !x.run.on || tp.more:
+	case !x.runner.run.on || tp.more:
 		return nil
 	case !tp.known:
 		err = x.install(tp)
@@ -282,15 +254,4 @@ func (x *Experiment) setEnabled(number, addr uint64, on bool) error {
 		tp.spec.Enabled = was
 	}
 	return err
-}
-
-// incomplete names the locations whose definitions were cut off.
-func (x *Experiment) incomplete() error {
-	var all []error
-	for _, tp := range x.tracepoints {
-		if tp.more {
-			all = append(all, fmt.Errorf("%v: its definition is not complete", tp.key))
-		}
-	}
-	return errors.Join(all...)
 }

@@ -21,5 +21,17 @@
 // The pc of a hit is always known: it is the tracepoint's address. That of a single
 // step is known where the engine says it (Hit.PC) or rip was collected.
 //
+// # Files
+//
+//	experiment.go  Experiment: its parts, in the order in which they know each other
+//	dispatch.go    the table of packets: each part has its rows, with what they are for
+//	base.go        what all parts use; engine.go: the interface of the engines
+//	catalogue.go   tracepoints; define.go: their definitions
+//	variable.go    trace state variables; values.go: their values
+//	run.go         the run; collect.go: a hit becomes a frame; stops.go: runs that end at the site
+//	buffer.go      frames; form.go: what their bytes are; encode.go: as GDB reads them
+//	frame.go       the selected frame; read.go: all of them, in pieces; save.go: a file of them
+//	status.go      what happened; settings.go; upload.go: what a new GDB asks for
+//
 // Import rule: experiment imports agentexpr and rsp only.
 package experiment

@@ -262,7 +262,7 @@ func TestFrames(t *testing.T) {
 		t.Errorf("static data %q", data)
 	}
 	// rip was not collected, and is the tracepoint's address; in the R block, too.
-	if regs = b.FrameRegisters(); !known(5) || !known(16) || known(0) || regs.Data[16*8] != 0x60 || b.view.blocks[0].Data[16*8] != 0x60 {
+	if regs = b.FrameRegisters(); !known(5) || !known(16) || known(0) || regs.Data[16*8] != 0x60 || b.frames.view.blocks[0].Data[16*8] != 0x60 {
 		t.Errorf("registers %s", rsp.Encode(rsp.RegisterData{Values: regs}))
 	}
 	b.ask("QTFrame:1")
@@ -518,5 +518,19 @@ frame 0: thread 42, CPU 3, 5.000000000 s since the epoch
 	}
 	if got := b.text.String(); got != "printed \"i is 5\"\n" {
 		t.Errorf("%s", got)
+	}
+}
+
+// TestPacketTable: each row has one name of its own and says what the packet is for.
+func TestPacketTable(t *testing.T) {
+	names := map[string]bool{}
+	for _, r := range newBench(t).packets {
+		if r.name == "" || r.what == "" || names[r.name] {
+			t.Errorf("the row %q, %q of %v", r.name, r.what, r.packet)
+		}
+		names[r.name] = true
+	}
+	if len(names) < 25 {
+		t.Errorf("%d packets", len(names))
 	}
 }

@@ -189,7 +189,7 @@ func (b *bench) talk(script string) {
 // spec gives the location of tracepoint number.
 func (b *bench) spec(number int) *Spec {
 	b.t.Helper()
-	for _, tp := range b.tracepoints {
+	for _, tp := range b.catalogue.list {
 		if tp.spec.Number == number {
 			return &tp.spec
 		}

@@ -19,13 +19,41 @@ type view struct {
 	static string
 }
 
+// frames are what GDB sees of the selected one.
+type frames struct {
+	*base
+	buffer   *buffer
+	runner   *runner
+	encoder  *encoder
+	view     *view
+	readOnly []rsp.Range
+}
+
+// packets are those that it handles.
+func (x *frames) packets() []row {
+	return []row{
+		on("QTFrame", "selects a frame", x.selectFrame),
+		done("QTro", "memory that never changes", x.setReadOnly),
+	}
+}
+
+func (x *frames) setReadOnly(p rsp.ReadOnlyRanges) error {
+	for _, r := range p.Ranges {
+		if r.End < r.Start {
+			return fmt.Errorf("a read-only range that ends at %#x, before its start %#x", r.End, r.Start)
+		}
+	}
+	x.readOnly = p.Ranges
+	return nil
+}
+
 // selectFrame answers QTFrame. A search begins behind the selected frame and does
 // not go round; where it finds nothing, the selected frame remains.
-func (x *Experiment) selectFrame(p rsp.SelectFrame) (rsp.Packet, error) {
-	x.Tick()
+func (x *frames) selectFrame(p rsp.SelectFrame) (rsp.Packet, error) {
+	x.runner.Tick()
 	q := p.Query
 	if q.Kind == rsp.FrameNumber && q.Frame == -1 {
-		x.view = view{}
+		x.ResetFrame()
 		return rsp.OK{}, nil
 	}
 	found := -1
@@ -45,7 +73,7 @@ func (x *Experiment) selectFrame(p rsp.SelectFrame) (rsp.Packet, error) {
 }
 
 // behind is where a search begins.
-func (x *Experiment) behind() int {
+func (x *frames) behind() int {
 	if !x.view.on {
 		return 0
 	}
@@ -91,20 +119,20 @@ func (w *wanted) pc(pc uint64) verdict {
 }
 
 // look selects frame n.
-func (x *Experiment) look(n int) {
+func (x *frames) look(n int) {
 	f := x.buffer.frame(n)
-	frames, err := rsp.ParseFrames(x.encode(nil, &f), x.regs.Size)
+	frames, err := rsp.ParseFrames(x.encoder.encode(nil, &f), x.regs.Size)
 	if err != nil || len(frames) != 1 {
 		panic(fmt.Sprintf("BUG: %d frames in the place of frame %d: %v", len(frames), n, err))
 	}
 	number := x.buffer.oldest() + uint64(n)
-	x.view = view{on: true, number: number, form: f.form, entry: f.entry, pc: f.pc, blocks: frames[0].Blocks, static: x.static(&f)}
+	*x.view = view{on: true, number: number, form: f.form, entry: f.entry, pc: f.pc, blocks: frames[0].Blocks, static: x.encoder.static(&f)}
 }
 
 // SelectedFrame is the number of the selected frame; -1: none. In a circular buffer
 // it becomes less while older frames are dropped, and stays at 0 when it has gone
 // itself.
-func (x *Experiment) SelectedFrame() int {
+func (x *frames) SelectedFrame() int {
 	if !x.view.on {
 		return -1
 	}
@@ -115,10 +143,10 @@ func (x *Experiment) SelectedFrame() int {
 }
 
 // ResetFrame leaves the selected frame.
-func (x *Experiment) ResetFrame() { x.view = view{} }
+func (x *frames) ResetFrame() { *x.view = view{} }
 
 // FrameRegisters are the registers of the selected frame.
-func (x *Experiment) FrameRegisters() rsp.Registers {
+func (x *frames) FrameRegisters() rsp.Registers {
 	out := rsp.Registers{Data: make([]byte, x.regs.Size), Missing: make([]bool, x.regs.Size)}
 	for i := range out.Missing {
 		out.Missing[i] = true
@@ -150,7 +178,7 @@ func (x *Experiment) FrameRegisters() rsp.Registers {
 
 // FrameMemory fills b with what the selected frame has from addr on, or what never
 // changes (QTro), and returns how many bytes there are.
-func (x *Experiment) FrameMemory(addr uint64, b []byte) int {
+func (x *frames) FrameMemory(addr uint64, b []byte) int {
 	n := 0
 	for n < len(b) {
 		part := x.view.memory(addr+uint64(n), b[n:])
@@ -178,7 +206,7 @@ func (v *view) memory(addr uint64, b []byte) int {
 
 // constant reads live memory of the read-only range that has addr, up to the next
 // byte that the frame has itself.
-func (x *Experiment) constant(addr uint64, b []byte) int {
+func (x *frames) constant(addr uint64, b []byte) int {
 	for _, r := range x.readOnly {
 		if addr < r.Start || addr >= r.End {
 			continue
@@ -210,7 +238,7 @@ func (v *view) variable(number uint64) (value uint64, ok bool) {
 }
 
 // FrameInfo is the object traceframe-info of the selected frame.
-func (x *Experiment) FrameInfo() []byte {
+func (x *frames) FrameInfo() []byte {
 	var memory []rsp.MemoryRegion
 	var variables []uint64
 	seen := map[uint32]bool{}
@@ -229,7 +257,7 @@ func (x *Experiment) FrameInfo() []byte {
 }
 
 // StaticData is the object sdata of the selected frame.
-func (x *Experiment) StaticData() (data []byte, ok bool) {
+func (x *frames) StaticData() (data []byte, ok bool) {
 	if !x.view.on || x.view.static == "" {
 		return nil, false
 	}

@@ -64,10 +64,10 @@ func FuzzPackets(f *testing.F) {
 
 // fuzzHit queues a hit of an armed location, with its steps.
 func (b *bench) fuzzHit(which string) {
-	if len(b.tracepoints) == 0 || which == "" {
+	if len(b.catalogue.list) == 0 || which == "" {
 		return
 	}
-	s := &b.tracepoints[int(which[0])%len(b.tracepoints)].spec
+	s := &b.catalogue.list[int(which[0])%len(b.catalogue.list)].spec
 	if !b.fake.armed[s] {
 		return
 	}

@@ -431,7 +431,7 @@ func (w *walk) checkStatus() {
 
 // invariants hold after whatever was done.
 func (w *walk) invariants() {
-	b := &w.Experiment.buffer
+	b := w.Experiment.buffer
 	var sum, held int64
 	for _, n := range b.usage {
 		sum += n

@@ -1,11 +1,9 @@
 package experiment
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 
-	"github.com/jalon-trace/jalon/internal/gdb/agentexpr"
 	"github.com/jalon-trace/jalon/internal/gdb/rsp"
 )
 
@@ -26,63 +24,90 @@ type run struct {
 	spec      *Spec
 	tid       int
 	dropped   uint64
-	damaged   uint64 // records that were none
 	// last is where the hit before was: hits mostly repeat.
-	last          *tracepoint
-	scratch, tail []byte
+	last *tracepoint
 }
 
-func (x *Experiment) start(rsp.StartTrace) error {
+// runner starts runs, takes their hits and ends them.
+type runner struct {
+	*base
+	buffer    *buffer
+	notes     *notes
+	catalogue *catalogue
+	variables *variables
+	collector *collector
+	view      *view
+	reading   *reading
+	run       run
+}
+
+func newRunner(x *Experiment, view *view, reading *reading) *runner {
+	return &runner{
+		base: x.base, buffer: x.buffer, notes: x.notes, catalogue: x.catalogue, variables: x.variables,
+		collector: &collector{base: x.base, buffer: x.buffer}, view: view, reading: reading,
+		run: run{reason: rsp.StopNeverRun},
+	}
+}
+
+// packets are those that it handles.
+func (x *runner) packets() []row {
+	return []row{done("QTStart", "begins a run", x.start), done("QTStop", "ends it", x.stop)}
+}
+
+// leave leaves the selected frame and a read of the buffer, which is empty now.
+func (x *runner) leave() { *x.view, *x.reading = view{}, reading{} }
+
+func (x *runner) start(rsp.StartTrace) error {
 	if x.run.on {
 		return errors.New("the trace runs already")
 	}
-	if err := x.incomplete(); err != nil {
+	if err := x.catalogue.incomplete(); err != nil {
 		return err
 	}
-	specs := make([]*Spec, len(x.tracepoints))
-	for i, tp := range x.tracepoints {
+	specs := make([]*Spec, len(x.catalogue.list))
+	for i, tp := range x.catalogue.list {
 		specs[i] = &tp.spec
 		tp.tally = tally{}
-		x.imply(tp)
+		x.variables.imply(tp)
 	}
-	vars := make([]Variable, len(x.variables))
-	for i, v := range x.variables {
+	vars := make([]Variable, len(x.variables.list))
+	for i, v := range x.variables.list {
 		vars[i] = v.Variable
 		v.now = v.Value
 	}
 	x.buffer.clear()
-	x.view, x.reading = view{}, reading{}
-	x.stopNote = ""
-	x.run = run{scratch: x.run.scratch, tail: x.run.tail, reason: x.run.reason}
+	x.leave()
+	x.notes.stop = ""
+	x.run, x.collector.damaged = run{reason: x.run.reason}, 0
 	start := x.opt.Now().UnixMicro()
 	x.engine.SetRoom(x.buffer.room())
 	var all []error
 	for i, err := range x.engine.Start(specs, vars) {
 		if err != nil {
-			all = append(all, fmt.Errorf("%v: %w", x.tracepoints[i].key, err))
+			all = append(all, fmt.Errorf("%v: %w", x.catalogue.list[i].key, err))
 		}
 	}
 	if err := errors.Join(all...); err != nil {
 		return err
 	}
-	for _, tp := range x.tracepoints {
+	for _, tp := range x.catalogue.list {
 		tp.known = true
 	}
 	x.run.on, x.run.reason, x.run.start = true, rsp.StopNotGiven, start
 	return nil
 }
 
-func (x *Experiment) stop(rsp.StopTrace) error {
+func (x *runner) stop(rsp.StopTrace) error {
 	x.finish(rsp.StopRequested)
 	return nil
 }
 
 // Running reports whether a run is under way.
-func (x *Experiment) Running() bool { return x.run.on }
+func (x *runner) Running() bool { return x.run.on }
 
 // Tick drains the engine and ends the run where a limit was reached or what is
 // traced has gone.
-func (x *Experiment) Tick() {
+func (x *runner) Tick() {
 	if !x.run.on {
 		return
 	}
@@ -109,19 +134,19 @@ func (x *Experiment) Tick() {
 }
 
 // Disconnected handles the end of GDB's connection. It reports whether a run goes on.
-func (x *Experiment) Disconnected() bool {
-	if !x.disconnected {
+func (x *runner) Disconnected() bool {
+	if !x.notes.disconnected {
 		x.finish(rsp.StopDisconnected)
 	}
 	return x.run.on
 }
 
 // Close ends a run, for a server that ends.
-func (x *Experiment) Close() { x.finish(rsp.StopDisconnected) }
+func (x *runner) Close() { x.finish(rsp.StopDisconnected) }
 
 // finish ends the run. A limit that was reached before is the reason, whatever it
 // is asked for.
-func (x *Experiment) finish(reason rsp.StopReason) {
+func (x *runner) finish(reason rsp.StopReason) {
 	r := &x.run
 	if !r.on {
 		return
@@ -136,7 +161,7 @@ func (x *Experiment) finish(reason rsp.StopReason) {
 	}
 	r.end = max(r.end, r.start)
 	x.keepCounts()
-	for _, v := range x.variables {
+	for _, v := range x.variables.list {
 		if now, ok := x.engine.Variable(v.Number); ok {
 			v.now = now
 		}
@@ -144,12 +169,12 @@ func (x *Experiment) finish(reason rsp.StopReason) {
 }
 
 // keepCounts notes what the engine has counted, at the end of the run.
-func (x *Experiment) keepCounts() {
+func (x *runner) keepCounts() {
 	if x.run.counted {
 		return
 	}
 	x.run.counted = true
-	for _, tp := range x.tracepoints {
+	for _, tp := range x.catalogue.list {
 		if tp.known {
 			tp.counts = x.engine.Counts(&tp.spec)
 		}
@@ -157,7 +182,7 @@ func (x *Experiment) keepCounts() {
 }
 
 // reach says that a hit has ended the run.
-func (x *Experiment) reach(reason rsp.StopReason, number uint64, h *Hit) {
+func (x *runner) reach(reason rsp.StopReason, number uint64, h *Hit) {
 	r := &x.run
 	if r.reached { // by its pass count; its steps found no room
 		r.stepsLeft = 0
@@ -168,7 +193,7 @@ func (x *Experiment) reach(reason rsp.StopReason, number uint64, h *Hit) {
 
 // hit takes one from the engine. The first that reaches a limit, in the order of
 // time, ends the run.
-func (x *Experiment) hit(h *Hit) {
+func (x *runner) hit(h *Hit) {
 	r := &x.run
 	if r.reached && !x.lastStep(h) {
 		r.dropped++
@@ -176,7 +201,7 @@ func (x *Experiment) hit(h *Hit) {
 	}
 	tp := r.last
 	if tp == nil || &tp.spec != h.Spec {
-		if tp = x.bySpec[h.Spec]; tp == nil {
+		if tp = x.catalogue.bySpec[h.Spec]; tp == nil {
 			return // of one that was refused while it was being armed
 		}
 		r.last = tp
@@ -184,7 +209,7 @@ func (x *Experiment) hit(h *Hit) {
 	if !h.Step {
 		tp.hits++
 	}
-	if !x.collect(tp, h) {
+	if !x.collector.collect(tp, h) {
 		x.reach(rsp.StopFull, 0, h)
 		return
 	}
@@ -196,7 +221,7 @@ func (x *Experiment) hit(h *Hit) {
 
 // lastStep reports whether a hit is one of the steps that belong to the hit that
 // ended the run. When the thread hits again, its steps are over.
-func (x *Experiment) lastStep(h *Hit) bool {
+func (x *runner) lastStep(h *Hit) bool {
 	r := &x.run
 	if r.stepsLeft == 0 || h.TID != r.tid {
 		return false
@@ -210,74 +235,4 @@ func (x *Experiment) lastStep(h *Hit) bool {
 	}
 	r.stepsLeft--
 	return true
-}
-
-// collect keeps a hit and reports whether the buffer had room.
-func (x *Experiment) collect(tp *tracepoint, h *Hit) bool {
-	var body []byte
-	if h.Layout != nil {
-		whole := h.Layout.Whole(h.Record)
-		if whole == nil {
-			x.run.damaged++ // the program that is traced can write to its ring
-			return true
-		}
-		body = whole[agentexpr.RecordHead:]
-	}
-	index := x.buffer.forms.of(tp, h, x.rip)
-	f := x.buffer.forms.list[index]
-	e := entry{time: uint64(h.Time), form: index, tid: int32(h.TID), cpu: int16(h.CPU)}
-	switch {
-	case h.Layout != nil:
-		tp.unreadable += uint64(h.Layout.Failures(h.Record))
-		if f.prints && x.opt.Print != nil {
-			h.Layout.Printed(h.Record, x.print)
-		}
-	case h.Frame != nil:
-		body = x.flatten(h.Frame, uint64(h.Time/1000))
-		tp.unreadable += uint64(len(h.Frame.Failures))
-		for i := range h.Frame.Blocks {
-			if p := h.Frame.Blocks[i].Printed; p != nil {
-				x.print(p)
-			}
-		}
-	}
-	x.run.tail = x.run.tail[:0]
-	if h.PC != 0 || h.Static != "" {
-		x.more(&e, f, h)
-	}
-	return x.buffer.add(e, body, x.run.tail)
-}
-
-// more makes the tail of a hit.
-func (x *Experiment) more(e *entry, f *form, h *Hit) {
-	b := x.run.tail
-	if h.PC != 0 && h.PC != f.pc && f.rip < 0 {
-		e.tail |= tailPC
-		f.pcs = true
-		b = binary.LittleEndian.AppendUint64(b, h.PC)
-	}
-	if h.Static != "" {
-		e.tail |= tailText
-		b = append(b, h.Static...)
-		b = binary.LittleEndian.AppendUint32(b, uint32(len(h.Static)))
-	}
-	x.run.tail = b
-}
-
-// flatten gives the bytes of a frame that was taken apart: they are valid until the
-// next call. An R block has room for all registers, of which few were collected.
-func (x *Experiment) flatten(f *agentexpr.Frame, now uint64) []byte {
-	b := x.run.scratch[:0]
-	for i := range f.Regs {
-		b = append(b, f.Regs[i].Data...)
-	}
-	blocks := agentexpr.Frame{Blocks: f.Blocks}
-	x.run.scratch = blocks.AppendBlocks(b, &x.regs, now)
-	return x.run.scratch
-}
-
-func (x *Experiment) print(p *agentexpr.Printed) {
-	if x.opt.Print != nil {
-		x.opt.Print(p.String())
-	}
 }

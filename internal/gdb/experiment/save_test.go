@@ -112,10 +112,10 @@ func TestRecords(t *testing.T) {
 	if text, _ := b.StaticData(); string(text) != "true true" {
 		t.Errorf("static data %q", text)
 	}
-	first, firstRegs := b.view, b.FrameRegisters()
+	first, firstRegs := b.frames.view, b.FrameRegisters()
 	b.talk("QTFrame:1 -> F1T2")
-	if !reflect.DeepEqual(first.blocks, b.view.blocks) || !reflect.DeepEqual(firstRegs, b.FrameRegisters()) {
-		t.Errorf("%+v, as a frame %+v", first.blocks, b.view.blocks)
+	if !reflect.DeepEqual(first.blocks, b.frames.view.blocks) || !reflect.DeepEqual(firstRegs, b.FrameRegisters()) {
+		t.Errorf("%+v, as a frame %+v", first.blocks, b.frames.view.blocks)
 	}
 	if len(first.blocks) != 4 || first.blocks[0].Kind != rsp.BlockRegisters || first.blocks[1].Addr != 0x1122334455667798 {
 		t.Errorf("%+v", first.blocks)

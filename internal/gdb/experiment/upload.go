@@ -21,8 +21,39 @@ func (l *list[T]) next() (rsp.Packet, error) {
 	return p, nil
 }
 
-func (x *Experiment) firstTracepoint(rsp.FirstTracepoint) (rsp.Packet, error) {
-	x.Tick()
+// uploader gives a new GDB what is defined.
+type uploader struct {
+	*base
+	catalogue  *catalogue
+	variables  *variables
+	runner     *runner
+	statistics *statistics
+	pieces     list[rsp.Packet] // what qTsP goes on with
+	values     list[rsp.Packet] // qTsV
+	markers    list[rsp.Packet] // qTsSTM
+	// merging: GDB has uploaded the tracepoints and makes its own of them. Told then
+	// of a marker at the address of a static one, GDB 13 writes to a string that is
+	// not there yet, and dies; if there are none it warns.
+	merging bool
+}
+
+func (x *uploader) reset() { x.pieces, x.values, x.markers = nil, nil, nil }
+
+// packets are those that it handles.
+func (x *uploader) packets() []row {
+	return []row{
+		on("qTfP", "begins the list of tracepoints", x.firstTracepoint),
+		on("qTsP", "goes on with it", x.nextTracepoint),
+		on("qTfV", "begins the list of trace state variables", x.firstVariable),
+		on("qTsV", "goes on with it", x.nextVariable),
+		on("qTfSTM", "begins the list of static tracepoint markers", x.firstMarker),
+		on("qTsSTM", "goes on with it", x.nextMarker),
+		on("qTSTMat", "those at an address", x.markersAt),
+	}
+}
+
+func (x *uploader) firstTracepoint(rsp.FirstTracepoint) (rsp.Packet, error) {
+	x.runner.Tick()
 	x.pieces = x.definitions(func(s rsp.UploadedSource) []rsp.UploadedSource {
 		// Whole, as it came: GDB 13 takes each piece for a command of its own.
 		s.Length = uint64(len(s.Text))
@@ -31,22 +62,22 @@ func (x *Experiment) firstTracepoint(rsp.FirstTracepoint) (rsp.Packet, error) {
 	return x.pieces.next()
 }
 
-func (x *Experiment) nextTracepoint(rsp.NextTracepoint) (rsp.Packet, error) {
+func (x *uploader) nextTracepoint(rsp.NextTracepoint) (rsp.Packet, error) {
 	x.merging = len(x.pieces) == 0
 	return x.pieces.next()
 }
 
 // definitions are the pieces of all tracepoints; split cuts sources.
-func (x *Experiment) definitions(split func(rsp.UploadedSource) []rsp.UploadedSource) []rsp.Packet {
+func (x *uploader) definitions(split func(rsp.UploadedSource) []rsp.UploadedSource) []rsp.Packet {
 	var out []rsp.Packet
-	for _, tp := range x.tracepoints {
+	for _, tp := range x.catalogue.list {
 		out = append(out, x.definition(tp, split)...)
 	}
 	return out
 }
 
 // definition are the pieces of one.
-func (x *Experiment) definition(tp *tracepoint, split func(rsp.UploadedSource) []rsp.UploadedSource) []rsp.Packet {
+func (x *uploader) definition(tp *tracepoint, split func(rsp.UploadedSource) []rsp.UploadedSource) []rsp.Packet {
 	var out []rsp.Packet
 	n, a := tp.number, tp.addr
 	out = append(out, rsp.UploadedTracepoint{
@@ -67,7 +98,7 @@ func (x *Experiment) definition(tp *tracepoint, split func(rsp.UploadedSource) [
 			out = append(out, piece)
 		}
 	}
-	out = append(out, rsp.UploadedUsage{Number: n, Addr: a, Hits: x.hits(tp), Usage: x.bytes(tp)})
+	out = append(out, rsp.UploadedUsage{Number: n, Addr: a, Hits: x.statistics.hits(tp), Usage: x.statistics.bytes(tp)})
 	return out
 }
 
@@ -78,7 +109,7 @@ func markerSource(at string) bool { return strings.Contains(" "+at, " -m ") }
 
 // firstVariable begins the upload, the youngest first as gdbserver does: GDB makes the
 // variables in the opposite order, which is then that of their definition.
-func (x *Experiment) firstVariable(rsp.FirstVariable) (rsp.Packet, error) {
+func (x *uploader) firstVariable(rsp.FirstVariable) (rsp.Packet, error) {
 	x.values = nil
 	for _, v := range slices.Backward(x.uploadedVariables()) {
 		x.values = append(x.values, v)
@@ -86,11 +117,11 @@ func (x *Experiment) firstVariable(rsp.FirstVariable) (rsp.Packet, error) {
 	return x.values.next()
 }
 
-func (x *Experiment) nextVariable(rsp.NextVariable) (rsp.Packet, error) { return x.values.next() }
+func (x *uploader) nextVariable(rsp.NextVariable) (rsp.Packet, error) { return x.values.next() }
 
-func (x *Experiment) uploadedVariables() []rsp.UploadedVariable {
+func (x *uploader) uploadedVariables() []rsp.UploadedVariable {
 	var out []rsp.UploadedVariable
-	for _, v := range x.variables {
+	for _, v := range x.variables.list {
 		if v.implied {
 			continue
 		}
@@ -103,7 +134,7 @@ func (x *Experiment) uploadedVariables() []rsp.UploadedVariable {
 	return out
 }
 
-func (x *Experiment) firstMarker(rsp.FirstMarker) (rsp.Packet, error) {
+func (x *uploader) firstMarker(rsp.FirstMarker) (rsp.Packet, error) {
 	markers, err := x.engine.Markers()
 	if err != nil {
 		return nil, fmt.Errorf("static tracepoint markers: %w", err)
@@ -112,9 +143,9 @@ func (x *Experiment) firstMarker(rsp.FirstMarker) (rsp.Packet, error) {
 	return x.markers.next()
 }
 
-func (x *Experiment) nextMarker(rsp.NextMarker) (rsp.Packet, error) { return x.markers.next() }
+func (x *uploader) nextMarker(rsp.NextMarker) (rsp.Packet, error) { return x.markers.next() }
 
-func (x *Experiment) markersAt(p rsp.MarkerAt) (rsp.Packet, error) {
+func (x *uploader) markersAt(p rsp.MarkerAt) (rsp.Packet, error) {
 	if x.merging {
 		return rsp.EndOfList{}, nil
 	}

@@ -1,11 +1,9 @@
 package experiment
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/jalon-trace/jalon/internal/gdb/agentexpr"
-	"github.com/jalon-trace/jalon/internal/gdb/rsp"
 )
 
 // variable is a trace state variable; Value is its initial value.
@@ -17,8 +15,22 @@ type variable struct {
 	implied bool
 }
 
-func (x *Experiment) variable(number int) *variable {
-	for _, v := range x.variables {
+// variables are the trace state variables.
+type variables struct {
+	*base
+	list []*variable
+}
+
+func (x *variables) reset() {
+	x.list = []*variable{{Variable: Variable{Number: TimestampVariable, Name: "trace_timestamp", Builtin: true}}}
+	for _, v := range x.opt.Predefined {
+		v.Builtin = true
+		x.list = append(x.list, &variable{Variable: v})
+	}
+}
+
+func (x *variables) find(number int) *variable {
+	for _, v := range x.list {
 		if v.Number == number {
 			return v
 		}
@@ -26,39 +38,8 @@ func (x *Experiment) variable(number int) *variable {
 	return nil
 }
 
-// maxVariable is the highest number: bytecode has 16 bits for it.
-const maxVariable = 1<<16 - 1
-
-func (x *Experiment) defineVariable(p rsp.DefineVariable) error {
-	switch {
-	case p.Number == 0 || p.Number > maxVariable:
-		return fmt.Errorf("trace state variable %d: numbers go from 1 to %d", p.Number, maxVariable)
-	case p.Number == TimestampVariable && p.Builtin == 0:
-		return fmt.Errorf("trace state variable %d is $trace_timestamp and cannot be $%s", p.Number, p.Name)
-	case p.Number == TimestampVariable:
-		return nil
-	}
-	n := int(p.Number)
-	if own := x.predefined(n); own != nil {
-		if own.Name != string(p.Name) {
-			return fmt.Errorf("trace state variable %d is $%s and cannot be $%s", p.Number, own.Name, p.Name)
-		}
-		return nil
-	}
-	v := x.variable(n)
-	if v == nil {
-		v = &variable{}
-		x.variables = append(x.variables, v)
-	}
-	*v = variable{Variable: Variable{Number: n, Name: string(p.Name), Value: int64(p.Value), Builtin: p.Builtin != 0}, now: int64(p.Value)}
-	if x.run.on {
-		x.engine.SetVariable(n, v.Value)
-	}
-	return nil
-}
-
 // predefined is the target's own variable of a number, nil for none.
-func (x *Experiment) predefined(number int) *Variable {
+func (x *variables) predefined(number int) *Variable {
 	for i := range x.opt.Predefined {
 		if v := &x.opt.Predefined[i]; v.Number == number {
 			return v
@@ -88,12 +69,12 @@ func (tp *tracepoint) used(f func(number int)) {
 
 // imply adds the undefined variables that a location uses, and gives
 // those.
-func (x *Experiment) imply(tp *tracepoint) []*variable {
+func (x *variables) imply(tp *tracepoint) []*variable {
 	var added []*variable
 	tp.used(func(n int) {
-		if x.variable(n) == nil {
+		if x.find(n) == nil {
 			v := &variable{Variable: Variable{Number: n}, implied: true}
-			x.variables = append(x.variables, v)
+			x.list = append(x.list, v)
 			added = append(added, v)
 		}
 	})
@@ -101,33 +82,8 @@ func (x *Experiment) imply(tp *tracepoint) []*variable {
 }
 
 // announceVariables makes those known to a running engine.
-func (x *Experiment) announceVariables(tp *tracepoint) {
+func (x *variables) announce(tp *tracepoint) {
 	for _, v := range x.imply(tp) {
 		x.engine.SetVariable(v.Number, v.Value)
 	}
-}
-
-// value answers qTV: in a frame the value that it collected, else the present one.
-func (x *Experiment) value(p rsp.QueryVariable) (rsp.Packet, error) {
-	if x.view.on {
-		if v, ok := x.view.variable(p.Number); ok {
-			return rsp.VariableValue{Value: v}, nil
-		}
-		return rsp.VariableUnknown{}, nil
-	}
-	if p.Number > maxVariable {
-		return rsp.VariableUnknown{}, nil
-	}
-	v := x.variable(int(p.Number))
-	switch {
-	case v == nil, x.predefined(v.Number) != nil: // it has a value at a hit only
-		return rsp.VariableUnknown{}, nil
-	case v.Number == TimestampVariable:
-		return rsp.VariableValue{Value: uint64(x.opt.Now().UnixMicro())}, nil
-	case x.run.on:
-		if now, ok := x.engine.Variable(v.Number); ok {
-			return rsp.VariableValue{Value: uint64(now)}, nil
-		}
-	}
-	return rsp.VariableValue{Value: uint64(v.now)}, nil
 }

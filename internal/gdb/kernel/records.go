@@ -15,11 +15,10 @@ import (
 // puts the two records of a pair together.
 type records struct {
 	*drain.Drain
-	clock *event.Clock
-	src   *drain.Source
-	by    map[*event.Schema]recorder
-	last  *event.Schema // hits come by the million each second,
-	of    recorder      // mostly of one site many in a row
+	src  *drain.Source
+	by   map[*event.Schema]recorder
+	last *event.Schema // hits come by the million each second,
+	of   recorder      // mostly of one site many in a row
 	// queue has a hit that lacks its second record, and the hits behind it, in the order
 	// of time.
 	queue []*waiting
@@ -54,7 +53,7 @@ func newRecords(mem *ring.Shared) (*records, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &records{clock: clock, by: map[*event.Schema]recorder{}, epoch: clock.WallOffset()}
+	r := &records{by: map[*event.Schema]recorder{}, epoch: clock.WallOffset()}
 	r.Drain = drain.New(clock, r)
 	r.src = r.Add(mem, true, event.Decoder{})
 	return r, nil
