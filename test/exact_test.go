@@ -3,6 +3,8 @@ package test
 import (
 	"fmt"
 	"testing"
+
+	"github.com/jalon-trace/jalon/internal/ring"
 )
 
 // TestExactCounts: threads with and without a struct rseq of their own (also vfork's children, clones that share
@@ -27,5 +29,23 @@ func TestExactCounts(t *testing.T) {
 			t.Errorf("%q: %d calls, %d to be recorded: %+v", tunables, all, some, s)
 		}
 		t.Logf("%q: %d calls, %+v", tunables, all, s)
+	}
+}
+
+// TestRecordedCPUs: the CPU of a record is one of the machine, whichever of the CPU's two rings it comes from.
+func TestRecordedCPUs(t *testing.T) {
+	cpus, err := ring.PossibleCPUs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	prog := compile(t, "gcc", "exact.c", "-g", "-O2", "-pthread")
+	r := trace(t, "work if i % 64 == 1", "--", prog, "1000")
+	for i := range r.events {
+		if cpu := r.events[i].CPU; cpu < 0 || cpu >= cpus {
+			t.Fatalf("event %d is from CPU %d of %d", i, cpu, cpus)
+		}
+	}
+	if len(r.events) < 6*1000/64 {
+		t.Errorf("%d events", len(r.events))
 	}
 }

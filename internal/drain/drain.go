@@ -491,7 +491,7 @@ func (d *Drain) note(n named) {
 
 func (d *Drain) show(r event.Record) error {
 	src := d.sourceOf(r.CPU)
-	r.CPU -= src.first
+	r.CPU = src.mem.CPU(r.CPU - src.first)
 	if err := src.decoder.Decode(r, &d.ev); err != nil {
 		return nil // the reader counts it as damage; the traced program can overwrite records
 	}

@@ -69,6 +69,8 @@ func (f Flat) RingOffset(cpu int) uint64 {
 
 func (f Flat) registered() uint64 { return 0 } // eBPF programs use atomic operations
 
+func (f Flat) cpuRings() int { return f.Rings() }
+
 func (f Flat) variables() uint64 { return f.RingOffset(f.Rings()) }
 
 // Size is the size of the memory in bytes, a multiple of PageSize.

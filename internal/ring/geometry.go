@@ -24,13 +24,10 @@ type Geometry struct {
 	CPUs     int // possible CPUs of the machine
 	RingSize int // bytes of data of one ring: a power of two, at least PageSize
 	Sites    int // sites that have counters
-	// Restartable: writers whose thread has a registered rseq area use restartable sequences. The first rings and
-	// counters are theirs, one a CPU; the last LockedRings are for all other writers.
+	// Restartable: writers whose thread has a registered rseq area use restartable sequences. The first half of the
+	// rings and counters is theirs, the second half that of all other writers: one a CPU each.
 	Restartable bool
 }
-
-// maxLockedRings bounds the rings for other writers beside those of restartable sequences, which few hits use.
-const maxLockedRings = 8
 
 // The limits of a Geometry. maxSites keeps a CPU's counters below 64 MiB.
 const (
@@ -72,16 +69,13 @@ func ceilPow2(n uint64) uint64 {
 // number under a mask always names a ring.
 func (g Geometry) cpuRings() int { return int(ceilPow2(uint64(g.CPUs))) }
 
-// lockedRings is the number of rings beside those, a power of two.
-func (g Geometry) lockedRings() int {
-	if !g.Restartable {
-		return 0
-	}
-	return min(g.cpuRings(), maxLockedRings)
-}
-
 // Rings is the number of rings.
-func (g Geometry) Rings() int { return g.cpuRings() + g.lockedRings() }
+func (g Geometry) Rings() int {
+	if g.Restartable {
+		return 2 * g.cpuRings()
+	}
+	return g.cpuRings()
+}
 
 func (g Geometry) sites() int    { return g.Sites }
 func (g Geometry) size() uint64  { return uint64(g.RingSize) }
@@ -176,7 +170,6 @@ func (g Geometry) Layout(base uint64, site uint32) Layout {
 		l.Registered = base + g.registered()
 		l.LockedCounters = base + g.CounterOffset(g.cpuRings(), site, 0)
 		l.LockedRings = base + g.RingOffset(g.cpuRings())
-		l.LockedMask = uint32(g.lockedRings() - 1)
 	}
 	return l
 }

@@ -14,7 +14,7 @@ package ring
 //	Thread pointers: of the threads that may use restartable sequences; see
 //	        registered.go
 //	Counters: one page or more a ring: [ring][site][CountersPerSite]u64
-//	Rings: one a CPU for restartable sequences and some for all other writers, or
+//	Rings: one a CPU for restartable sequences and one a CPU for all other writers, or
 //	        one a CPU for all writers:
 //	  +0             u64 reserved: bytes reserved so far (writers, atomic)
 //	  +64            u64 consumed: bytes consumed so far (reader)
@@ -108,12 +108,10 @@ type Layout struct {
 	// one is only faster.
 	CPUMask uint32
 	// Registered, when not 0, is the address of the table of registered.go: Counters and Rings are those of restartable
-	// sequences, and other writers use LockedCounters and LockedRings, of which there are LockedMask+1, with the same
-	// strides. RseqCPU is not 0 then.
+	// sequences, and other writers use LockedCounters and LockedRings, of which there are as many. RseqCPU is not 0 then.
 	Registered     uint64
 	LockedCounters uint64
 	LockedRings    uint64
-	LockedMask     uint32 // a power of two minus one, at most CPUMask
 	// RseqCPU, when not 0, is the offset from the fs base of the thread's struct
 	// rseq, whose first u32 is cpu_id_start (rseq(2), Linux 4.18; glibc registers
 	// it since 2.35). Reading it costs nothing; the load is listed as one that may

@@ -33,3 +33,23 @@ func TestRegister(t *testing.T) {
 		t.Error("the place is not free")
 	}
 }
+
+// TestCPU: the rings of a CPU, and the counters, are those that its writers use.
+func TestCPU(t *testing.T) {
+	g := geometry(t, 3, 4096, 1)
+	g.Restartable = true
+	s := newShared(t, g)
+	l := g.Layout(0, 0)
+	for ring := range s.Rings() {
+		want := uint64(ring)*l.RingStride + l.Rings
+		if ring >= 4 {
+			want = uint64(ring-4)*l.RingStride + l.LockedRings
+		}
+		if s.CPU(ring) != ring%4 || g.RingOffset(ring) != want {
+			t.Errorf("ring %d: CPU %d, offset %#x, not %#x", ring, s.CPU(ring), g.RingOffset(ring), want)
+		}
+	}
+	if f := newFlat(t, 3, 4096, 100, 1); f.CPU(3) != 3 {
+		t.Error("a ring of the kernel engine has another CPU")
+	}
+}

@@ -73,14 +73,14 @@ func testGeometry(t *testing.T, g Geometry, size int) {
 	l := g.Layout(1<<40, uint32(g.Sites-1))
 	counters, rings := l.Counters+uint64(l.CPUMask+1)*l.CounterStride, l.Rings+uint64(l.CPUMask+1)*l.RingStride
 	if g.Restartable {
-		if l.LockedCounters != counters || l.LockedRings != rings || l.LockedMask > l.CPUMask {
+		if l.LockedCounters != counters || l.LockedRings != rings {
 			t.Errorf("%+v: layout %+v", g, l)
 		}
 		if l.Registered < 1<<40+PageSize || l.Registered+RegisteredSize > 1<<40+g.CounterOffset(0, 0, 0) {
 			t.Errorf("%+v: the table of thread pointers overlaps: %+v", g, l)
 		}
-		counters += uint64(l.LockedMask+1) * l.CounterStride
-		rings += uint64(l.LockedMask+1) * l.RingStride
+		counters += uint64(l.CPUMask+1) * l.CounterStride
+		rings += uint64(l.CPUMask+1) * l.RingStride
 	}
 	if last := counters - l.CounterStride + CountersPerSite*8; last > 1<<40+g.ringsOffset() {
 		t.Errorf("%+v: counters reach into the rings", g)

@@ -19,6 +19,7 @@ type Shared struct {
 // shape has the offsets in the memory: a Geometry or a Flat.
 type shape interface {
 	Rings() int
+	cpuRings() int
 	sites() int
 	size() uint64  // of a ring's data
 	spare() uint64 // bytes after a ring's data where a record may continue; 0 if the data is mirrored there
@@ -100,6 +101,9 @@ func (s *Shared) Close() error {
 func (s *Shared) Rings() int    { return s.g.Rings() }
 func (s *Shared) Sites() int    { return s.g.sites() }
 func (s *Shared) RingSize() int { return int(s.g.size()) }
+
+// CPU is the CPU that the records of a ring are from.
+func (s *Shared) CPU(ring int) int { return ring % s.g.cpuRings() }
 
 func (s *Shared) word(off uint64) *uint64 { return (*uint64)(unsafe.Pointer(&s.mem[off])) }
 

@@ -99,7 +99,7 @@ func BenchmarkSite(b *testing.B) {
 	locked := layout
 	noRseq := layout
 	noRseq.RseqCPU = 0
-	layout.Registered, layout.LockedMask = table, layout.CPUMask
+	layout.Registered = table
 	layout.LockedCounters, layout.LockedRings = counters+4*layout.CounterStride, rings+4*layout.RingStride
 	for _, c := range []struct {
 		name  string

@@ -366,7 +366,7 @@ func (tr *trial) verifyHeader(rec []byte, ringNo uint64) error {
 	}
 	first, mask := uint64(0), tr.cfg.Layout.CPUMask
 	if tr.cfg.Layout.Registered != 0 && tr.in.Listed == 0 {
-		first, mask = execRings/2, tr.cfg.Layout.LockedMask
+		first = execRings / 2
 	}
 	if last := first + uint64(mask); ringNo < first || ringNo > last && tr.in.Abort == 0 && tr.in.Race == 0 {
 		return fmt.Errorf("ring %d, not %d to %d", ringNo, first, last)

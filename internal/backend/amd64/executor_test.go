@@ -251,7 +251,7 @@ func execLayout(base uint64) ring.Layout {
 // restartableLayout makes the first half of the rings and counters those of restartable sequences.
 func restartableLayout(l *ring.Layout) {
 	const half = execRings / 2
-	l.CPUMask, l.LockedMask, l.RseqCPU = half-1, half-1, tcbRseq
+	l.CPUMask, l.RseqCPU = half-1, tcbRseq
 	l.Registered = l.Control + registeredOff
 	l.LockedCounters, l.LockedRings = l.Counters+half*counterStep, l.Rings+half*ringStride
 }

@@ -30,11 +30,12 @@ func (g *gen) deadman() {
 	})
 }
 
-// cpuOffset sets d to the number of the CPU under a mask, times stride. The
+// cpuOffset sets d to the number of the CPU, kept in bounds, times stride. The
 // load from struct rseq is not behind the dead man's switch: it faults only in a
 // thread without thread pointer, which a process that registered rseq has not.
-func (g *gen) cpuOffset(d Reg, mask uint32, stride uint64) {
+func (g *gen) cpuOffset(d Reg, stride uint64) {
 	l := &g.cfg.Layout
+	mask := l.CPUMask
 	switch {
 	case l.RseqCPU != 0 && !g.restartable():
 		g.fsLoad(4, d, l.RseqCPU)
@@ -76,16 +77,16 @@ func (g *gen) indexed(addr uint64, idx Reg) mem {
 // lockedCounter addresses counter n of this CPU, for an increment with lock.
 func (g *gen) lockedCounter(n int64) mem {
 	l := &g.cfg.Layout
-	addr, mask := l.Counters, l.CPUMask
+	addr := l.Counters
 	if g.restartable() {
-		addr, mask = l.LockedCounters, l.LockedMask
+		addr = l.LockedCounters
 	}
 	addr += 8 * uint64(n)
-	if mask == 0 {
+	if l.CPUMask == 0 {
 		return g.fixedMem(addr)
 	}
 	idx := g.scratch()
-	g.cpuOffset(idx, mask, l.CounterStride)
+	g.cpuOffset(idx, l.CounterStride)
 	return g.indexed(addr, idx)
 }
 
@@ -237,15 +238,15 @@ func (g *gen) compareRoom(r *reservation, full label) {
 // lockedRing sets p to this CPU's ring for reservations with lock; n is free.
 func (g *gen) lockedRing(p, n Reg) {
 	l := &g.cfg.Layout
-	rings, mask := l.Rings, l.CPUMask
+	rings := l.Rings
 	if g.restartable() {
-		rings, mask = l.LockedRings, l.LockedMask
+		rings = l.LockedRings
 	}
-	if mask == 0 {
+	if l.CPUMask == 0 {
 		g.loadAddr(p, rings)
 		return
 	}
-	g.cpuOffset(n, mask, l.RingStride)
+	g.cpuOffset(n, l.RingStride)
 	g.addRings(p, n, rings)
 }
 
