@@ -52,7 +52,7 @@ var packages = []struct{ path, imports string }{
 
 	// An address space.
 	{"procdir", ""},
-	{"image", "debuginfo debuginfo/dwarf debuginfo/dwarf/frame debuginfo/elf debuginfo/usdt procdir unwind"},
+	{"image", "debuginfo debuginfo/dwarf debuginfo/dwarf/frame debuginfo/elf debuginfo/kallsyms debuginfo/usdt procdir unwind"},
 
 	// The shared memory, and what the records in it are.
 	{"ring", ""},
@@ -75,9 +75,8 @@ var packages = []struct{ path, imports string }{
 	{"patch", "arch/amd64"},
 	{"debuginfo/tracesite", "debuginfo/elf patch"},
 
-	// Values as text.
+	// What the kernel would print of its records.
 	{"printk", "ctype debuginfo/tracefs event"},
-	{"format", "bounded ctype debuginfo event printk"},
 
 	// The machine: a traced process, the kernel.
 	{"process/sys", "arch/amd64"},
@@ -91,11 +90,14 @@ var packages = []struct{ path, imports string }{
 	// The engines.
 	{"engine", "event ir probe ring sema tracepoint"},
 	{"engine/inproc", "backend/amd64 debuginfo debuginfo/dwarf engine event image ir patch probe procdir process ring sema tracepoint"},
-	{"engine/kernel", "backend/ebpf bpf ctype debuginfo debuginfo/btf debuginfo/dwarf debuginfo/dwarf/frame debuginfo/elf debuginfo/kallsyms debuginfo/tracefs debuginfo/tracesite debuginfo/usdt engine event format image ir lang patch printk probe procdir ring sema tracepoint"},
+	{"engine/kernel", "backend/ebpf bpf ctype debuginfo debuginfo/btf debuginfo/dwarf debuginfo/dwarf/frame debuginfo/kallsyms debuginfo/tracefs debuginfo/tracesite debuginfo/usdt engine event image ir lang patch printk probe procdir ring sema tracepoint"},
 	{"engine/uprobes", "engine engine/inproc engine/kernel probe tracepoint"},
 
 	// Events of several engines, in order.
 	{"drain", "event ring"},
+
+	// Values as text. No engine knows of it.
+	{"format", "bounded ctype debuginfo event printk"},
 
 	// Front-ends.
 	{"arming", "debuginfo drain engine engine/uprobes event lang probe process ring tracepoint"},
@@ -104,7 +106,7 @@ var packages = []struct{ path, imports string }{
 	{"gdb/experiment", "gdb/agentexpr gdb/rsp"},
 	{"gdb/stub", "gdb/agentexpr gdb/experiment gdb/rsp"},
 	{"gdb/process", "debuginfo debuginfo/dwarf debuginfo/usdt drain engine engine/inproc event gdb/agentexpr gdb/experiment gdb/rsp gdb/stub image ir probe procdir process ring sema"},
-	{"gdb/kernel", "drain engine engine/kernel event gdb/agentexpr gdb/experiment gdb/rsp gdb/stub ir printk ring sema"},
+	{"gdb/kernel", "drain engine engine/kernel event format gdb/agentexpr gdb/experiment gdb/rsp gdb/stub ir printk ring sema"},
 	{".", "bounded ctype drain event format lang session tracepoint"},
 	{"cmd/jalon", ". backend/amd64 backend/ebpf bounded debuginfo debuginfo/dwarf engine engine/inproc engine/kernel engine/uprobes event format gdb/agentexpr gdb/experiment gdb/kernel gdb/process gdb/rsp gdb/stub ir lang probe ring sema tracepoint"},
 }

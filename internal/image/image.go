@@ -13,13 +13,14 @@ import (
 
 // Image is an address space. It is used from one goroutine.
 type Image struct {
-	pid   int // 0: of no process
-	files *Files
-	mods  []*Module         // the executable first, then by address
-	parts []part            // their mappings, by address
-	code  []procdir.Mapping // whatever is executable, by address
-	names map[uint64]string // of addresses, see Symbol
-	walks walks             // see Unwind
+	pid    int // 0: of no process
+	files  *Files
+	mods   []*Module         // the executable first, then by address
+	parts  []part            // their mappings, by address
+	code   []procdir.Mapping // whatever is executable, by address
+	kernel *savedKernel      // nil: it is not part of the image
+	names  map[uint64]string // of addresses, see Symbol
+	walks  walks             // see Unwind
 }
 
 // part is a mapping of a module.

@@ -1,6 +1,7 @@
 package image
 
 import (
+	"encoding/hex"
 	"fmt"
 
 	"golang.org/x/sys/unix"
@@ -9,8 +10,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/procdir"
 )
 
-// Saved is a mapping of a module as it can be written down: what the names of addresses
-// need when the process is gone.
+// Saved is a mapping of a module, or a part of the kernel, as it can be written down:
+// what the names of addresses need when the process is gone, or on another machine.
 type Saved struct {
 	Path string
 	// BuildID identifies the file's content: its build-id in hexadecimal, or "sha256:"
@@ -18,6 +19,11 @@ type Saved struct {
 	BuildID            string
 	Start, End, Offset uint64
 	Prot               int // PROT_READ | PROT_WRITE | PROT_EXEC; 0: of code
+
+	// Kernel is the part of the kernel that this is: Vmlinux, or the name of a module of
+	// the kernel. "": it is a mapping of a process. See Kernel.Save.
+	Kernel  string
+	Symbols []SavedSymbol // of a part of the kernel
 }
 
 // Save lists the mappings of the modules whose files can be read.
@@ -28,7 +34,7 @@ func (im *Image) Save() (list []Saved) {
 		}
 		for i := range m.Maps {
 			x := &m.Maps[i]
-			list = append(list, Saved{m.Path, contentID(m.info), x.Start, x.End, x.Offset, x.Prot})
+			list = append(list, Saved{Path: m.Path, BuildID: contentID(m.info), Start: x.Start, End: x.End, Offset: x.Offset, Prot: x.Prot})
 		}
 	}
 	return list
@@ -48,13 +54,14 @@ func contentID(info *dwarf.Module) string {
 
 // Restore is the image that a list describes, of no process. The mappings of a file are
 // expected together, those of the program first. A file that has another content now
-// is not used.
+// is not used. Parts of the kernel may be among them, anywhere.
 func Restore(list []Saved, files *Files) *Image {
 	im := New(0, files)
+	im.kernel = restoreKernel(list, files)
 	var maps []procdir.Mapping
 	byPath := map[[2]string]*Module{}
 	for _, s := range list {
-		if s.Start >= s.End {
+		if s.Start >= s.End || s.Kernel != "" {
 			continue
 		}
 		m := byPath[[2]string{s.Path, s.BuildID}]
@@ -81,6 +88,23 @@ func (m *Module) asSaved(info *dwarf.Module) error {
 		return fmt.Errorf("%s: which content it had is not recorded", m.Path)
 	case contentID(info) != m.id:
 		return fmt.Errorf("%s has another content than when it was recorded (%s)", m.Path, m.id)
+	}
+	return nil
+}
+
+// byBuildID opens the file with a build-id: the one at path if it has that, else the debug
+// file for it; nil where there is none.
+func (f *Files) byBuildID(buildID, path string) *dwarf.Module {
+	if b, err := hex.DecodeString(buildID); err != nil || len(b) == 0 {
+		return nil // the list may be damaged or hostile: nothing else becomes part of a path
+	}
+	for _, p := range append([]string{path}, f.opt.Finder().Paths(buildID)...) {
+		if p == "" {
+			continue
+		}
+		if info, err := f.Open(p); err == nil && info.BuildID() == buildID {
+			return info
+		}
 	}
 	return nil
 }

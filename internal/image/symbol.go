@@ -8,7 +8,11 @@ import (
 )
 
 // Symbol names an address in code or data: "main", "main+4", "" when nothing is known.
+// Addresses of the kernel are named as Kernel.Symbol names them.
 func (im *Image) Symbol(addr uint64) string {
+	if im.kernel != nil && InKernel(addr) {
+		return kernelSymbol(im.kernel, addr)
+	}
 	if name, ok := im.names[addr]; ok {
 		return name
 	}
@@ -59,6 +63,9 @@ func (im *Image) Frames(pc uint64, caller bool) []debuginfo.Frame {
 	at := pc
 	if caller {
 		at--
+	}
+	if im.kernel != nil && InKernel(at) {
+		return kernelFrames(im.kernel, pc, caller)
 	}
 	f := debuginfo.Frame{PC: pc}
 	if m := im.Owner(at); m != nil {

@@ -4,6 +4,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/arming"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/image"
 )
 
 // names resolves the addresses in a session's events.
@@ -18,7 +19,7 @@ func (n *names) WallOffset() int64 { return n.clock.WallOffset() }
 
 // Symbol names a run-time address in code or data: "main", "main+4"; "" if unknown.
 func (n *names) Symbol(addr uint64) string {
-	if n.kern.Engine != nil && addr>>63 != 0 {
+	if n.kern.Engine != nil && image.InKernel(addr) {
 		return n.kern.Engine.Symbol(addr)
 	}
 	return n.mine.Engine.Symbol(addr)

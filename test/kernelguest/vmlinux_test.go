@@ -169,8 +169,10 @@ func TestGuest_VmlinuxCallersLocals(t *testing.T) {
 		if h.Time > r.Time { // the call comes first
 			t.Errorf("at the call %d, in the tracepoint %d", h.Time, r.Time)
 		}
-		if top := h.Values["$bt"].([]any)[0].(map[string]any); !strings.HasPrefix(fmt.Sprint(top["function"]), "kernel_clone") {
-			t.Errorf("the stack begins with %v", top)
+		frames := h.Values["$bt"].([]any)
+		inner, outer := frames[0].(map[string]any), frames[1].(map[string]any)
+		if inner["function"] != "trace_sched_process_fork" || inner["inlined"] != true || !strings.HasPrefix(fmt.Sprint(outer["function"]), "kernel_clone") {
+			t.Errorf("the stack begins with %v, %v", inner, outer)
 		}
 	}
 	exits := o.of("tracepoint:sched:sched_process_exit")

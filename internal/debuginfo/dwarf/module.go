@@ -58,7 +58,7 @@ func assemble(path string, f *elf.File, opt Options) *Module {
 	m.object = &object{border: m.border, file: f, syms: f}
 	m.info = &info{
 		object: m.object, opt: opt, splits: map[string]*splitFile{}, warned: map[string]bool{},
-		finder: elf.Finder{DebugDirs: opt.DebugDirs, Root: opt.Root},
+		finder: opt.Finder(),
 	}
 	m.callFrames = &callFrames{object: m.object}
 	m.sequences = &sequences{object: m.object}
@@ -69,6 +69,15 @@ func assemble(path string, f *elf.File, opt Options) *Module {
 	m.extents = &extents{object: m.object, info: m.info, callFrames: m.callFrames}
 	m.scopes = &scopes{object: m.object, info: m.info, callFrames: m.callFrames, types: m.types, places: m.places}
 	return m
+}
+
+// Finder finds separate debug files in the directories of the options.
+func (o *Options) Finder() elf.Finder {
+	dirs := o.DebugDirs
+	if dirs == nil {
+		dirs = []string{"/usr/lib/debug"}
+	}
+	return elf.Finder{DebugDirs: dirs, Root: o.Root}
 }
 
 // Open maps the module at path and finds its debug information.
@@ -82,9 +91,6 @@ func Open(path string, opt Options) (*Module, error) {
 
 // newModule makes a module of an open ELF file.
 func newModule(path string, f *elf.File, opt Options) (m *Module, err error) {
-	if opt.DebugDirs == nil {
-		opt.DebugDirs = []string{"/usr/lib/debug"}
-	}
 	m = assemble(path, f, opt)
 	defer func() {
 		if err != nil {

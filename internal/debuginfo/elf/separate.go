@@ -66,8 +66,8 @@ type Finder struct {
 // does. tried says in words what was looked at and why it did not serve.
 func (fd Finder) Find(f *File) (dbg *File, tried []string) {
 	if f.BuildID != "" {
-		for _, dir := range fd.DebugDirs {
-			dbg, tried = fd.try(f, tried, fd.buildIDPath(dir, f.BuildID), func(g *File) string {
+		for _, path := range fd.Paths(f.BuildID) {
+			dbg, tried = fd.try(f, tried, path, func(g *File) string {
 				if g.BuildID != f.BuildID {
 					return "its build-id differs"
 				}
@@ -125,6 +125,14 @@ func (fd Finder) buildIDPath(dir, id string) string {
 	return filepath.Join(fd.Root, dir, ".build-id", id[:2], id[2:]+".debug")
 }
 
+// Paths lists where the debug file of a build-id may be.
+func (fd Finder) Paths(buildID string) (list []string) {
+	for _, dir := range fd.DebugDirs {
+		list = append(list, fd.buildIDPath(dir, buildID))
+	}
+	return list
+}
+
 // linkPaths lists where a debug link may be: beside the file, in .debug beside
 // it, and under each debug directory at the file's own directory.
 func (fd Finder) linkPaths(file, name string) []string {
@@ -177,9 +185,7 @@ func (fd Finder) FindAlt(f *File) (alt *File, tried []string) {
 		}
 	}
 	if id != "" {
-		for _, d := range fd.DebugDirs {
-			paths = append(paths, fd.buildIDPath(d, id))
-		}
+		paths = append(paths, fd.Paths(id)...)
 	}
 	for _, p := range paths {
 		if alt, tried = fd.try(f, tried, p, reject); alt != nil {

@@ -180,7 +180,7 @@ func TestKernel(t *testing.T) {
 	r := rand.New(rand.NewSource(seed))
 	for range 20000 {
 		s := tab.Symbol(r.Intn(tab.Len()))
-		if s.Addr < kernelHalf {
+		if s.Addr < KernelHalf {
 			continue
 		}
 		l, ok := tab.At(s.Addr)
@@ -201,7 +201,7 @@ func TestOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a, ok := tab.Addr("_stext"); !ok || a < kernelHalf {
+	if a, ok := tab.Addr("_stext"); !ok || a < KernelHalf {
 		t.Errorf("_stext at %#x %v", a, ok)
 	}
 }
@@ -241,7 +241,7 @@ func FuzzParse(f *testing.F) {
 			if s.Name == "" || len(tab.Lookup(s.Name)) == 0 {
 				t.Fatalf("symbol %d: %+v", i, s)
 			}
-			if l, ok := tab.At(s.Addr); s.Addr >= kernelHalf && (!ok || l.Addr != s.Addr) {
+			if l, ok := tab.At(s.Addr); s.Addr >= KernelHalf && (!ok || l.Addr != s.Addr) {
 				t.Fatalf("At(%#x) = %+v %v", s.Addr, l, ok)
 			}
 		}

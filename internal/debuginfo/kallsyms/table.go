@@ -39,6 +39,14 @@ type Location struct {
 	Size uint64
 }
 
+// Extent is how far At finds the symbol: Size, or where that is unknown the rest of its page.
+func (l *Location) Extent() uint64 {
+	if l.Size != 0 {
+		return l.Size
+	}
+	return page - l.Addr%page
+}
+
 // Table is a symbol table. Symbols are numbered in the order of the file.
 type Table struct {
 	names   string   // all names, concatenated
@@ -109,9 +117,9 @@ func (t *Table) Addr(name string) (uint64, bool) {
 	return found[0].Addr, true
 }
 
-// kernelHalf is the start of the kernel's addresses. Lower values in the table are numbers: offsets of per-CPU
+// KernelHalf is the start of the kernel's addresses. Lower values in the table are numbers: offsets of per-CPU
 // variables, sizes.
-const kernelHalf = 1 << 63
+const KernelHalf = 1 << 63
 
 // page limits the assumed size of the last symbol before a gap of unknown length.
 const page = 4096
@@ -121,7 +129,7 @@ const page = 4096
 // page.
 func (t *Table) At(addr uint64) (Location, bool) {
 	n := sort.Search(len(t.addrs), func(i int) bool { return t.addrs[t.at(i)] > addr })
-	if n == 0 || addr < kernelHalf {
+	if n == 0 || addr < KernelHalf {
 		return Location{}, false
 	}
 	first := n - 1
@@ -129,7 +137,7 @@ func (t *Table) At(addr uint64) (Location, bool) {
 		first--
 	}
 	loc := Location{Symbol: t.Symbol(t.at(first))}
-	if loc.Addr < kernelHalf {
+	if loc.Addr < KernelHalf {
 		return Location{}, false
 	}
 	loc.Offset = addr - loc.Addr
@@ -137,7 +145,7 @@ func (t *Table) At(addr uint64) (Location, bool) {
 		loc.Size = t.addrs[t.at(n)] - loc.Addr
 		return loc, true
 	}
-	return loc, addr/page == loc.Addr/page
+	return loc, loc.Offset < loc.Extent()
 }
 
 // at returns the number of the i-th symbol by address.

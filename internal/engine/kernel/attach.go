@@ -121,7 +121,7 @@ func (e *Engine) attachOne(l *load, check func() error) (refused map[*program]er
 func (e *Engine) named(t *bpf.Target) *bpf.Target {
 	n := *t
 	if n.Kind == bpf.Kprobe && n.Symbol == "" {
-		if syms, err := e.facts.kallsyms(); err == nil {
+		if syms, err := e.facts.kernel.Symbols(); err == nil {
 			if at, ok := syms.At(n.Addr); ok {
 				n.Symbol = at.Name
 			}

@@ -55,7 +55,7 @@ func (e *Host) input(tp *tracepoint.Tracepoint, c *candidate, v *variant, r role
 		kin.Task = e.facts.task()
 	}
 	kin.Tgid, kin.Cgroup = e.opt.Tgid, e.opt.Cgroup
-	kin.Symbol, kin.PerCPU, kin.PC = e.facts.address, e.facts.perCPU, v.at
+	kin.Symbol, kin.PerCPU, kin.PC = e.facts.kernel.Address, e.facts.perCPU, v.at
 	if e.opt.Tgid == 0 && e.opt.Cgroup == 0 {
 		kin.Self = os.Getpid()
 	}

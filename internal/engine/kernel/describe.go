@@ -53,7 +53,7 @@ func (e *Host) Describe(p *probe.Place) ([]Description, error) {
 func (e *Host) ReadMemory(addr uint64, n int) ([]byte, error) { return e.k.ReadMemory(addr, n) }
 
 // Address is that of a symbol of the kernel.
-func (e *Host) Address(symbol string) (uint64, bool) { return e.facts.address(symbol) }
+func (e *Host) Address(symbol string) (uint64, bool) { return e.facts.kernel.Address(symbol) }
 
 // Facts lists what this kernel and user allow the kernel engine, for `jalon check`.
 func Facts() ([]bpf.Fact, error) {

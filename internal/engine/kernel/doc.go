@@ -7,11 +7,11 @@
 // What it leaves in the kernel hangs on file descriptors of jalon: when jalon ends,
 // in whatever way, everything is gone.
 //
-// Files: host.go (the Host and its parts); facts.go, files.go, traits.go, vmlinux.go, marker.go,
+// Files: host.go (the Host and its parts); facts.go, files.go, traits.go, marker.go,
 // pidns.go (what is read of the kernel and of files, when it is asked for); resolve*.go,
-// boundary.go, emulated.go, uretprobe.go (places); way.go, compile.go, scopes.go (names); point.go
-// (sites and attach points); engine.go, load.go, attach.go, listener.go, gate.go (programs);
-// symbol.go, usermaps.go (names of addresses); describe.go (for lists).
+// boundary.go, emulated.go, uretprobe.go (places); way.go, compile.go, scopes.go (names);
+// point.go (sites and attach points); engine.go, load.go, attach.go, listener.go, gate.go (programs);
+// symbol.go, stack.go (names of addresses); describe.go (for lists).
 //
 // Import rule: see test/imports_test.go; kernel never imports process, session or another
 // engine.

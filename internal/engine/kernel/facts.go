@@ -3,6 +3,7 @@ package kernel
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,8 +11,9 @@ import (
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/btf"
-	"github.com/jalon-trace/jalon/internal/debuginfo/kallsyms"
 	"github.com/jalon-trace/jalon/internal/debuginfo/tracefs"
+	"github.com/jalon-trace/jalon/internal/fail"
+	"github.com/jalon-trace/jalon/internal/image"
 	"github.com/jalon-trace/jalon/internal/printk"
 	"github.com/jalon-trace/jalon/internal/sema"
 )
@@ -19,8 +21,8 @@ import (
 // facts are what the kernel says of itself, each read when it is first asked for.
 type facts struct {
 	*base
+	kernel  *image.Kernel // its symbols, and the file with its debug information
 	types   once[*btf.Kernel]
-	syms    once[*kallsyms.Table]
 	fs      once[*tracefs.FS]
 	pages   once[uint64]      // vmemmap_base
 	present [sha256.Size]byte // of modules and events, at the last renew; zero: there was none
@@ -53,7 +55,8 @@ func (s *facts) renew() bool {
 	if s.present == before || before == [sha256.Size]byte{} {
 		return false
 	}
-	s.types, s.syms, s.fs = once[*btf.Kernel]{}, once[*kallsyms.Table]{}, once[*tracefs.FS]{}
+	s.kernel.Renew()
+	s.types, s.fs = once[*btf.Kernel]{}, once[*tracefs.FS]{}
 	return true
 }
 
@@ -61,13 +64,11 @@ func (s *facts) btf() (*btf.Kernel, error) {
 	return s.types.get(func() (*btf.Kernel, error) {
 		b, err := btf.Open()
 		if err == nil {
-			b.Symbols = s.kallsyms // read once for all
+			b.Symbols = s.kernel.Symbols // read once for all
 		}
 		return b, err
 	})
 }
-
-func (s *facts) kallsyms() (*kallsyms.Table, error) { return s.syms.get(kallsyms.Open) }
 
 func (s *facts) tracefs() (*tracefs.FS, error) {
 	return s.fs.get(func() (*tracefs.FS, error) {
@@ -82,13 +83,16 @@ func (s *facts) tracefs() (*tracefs.FS, error) {
 	})
 }
 
-// address is the address of a kernel symbol.
-func (s *facts) address(name string) (uint64, bool) {
-	t, err := s.kallsyms()
-	if err != nil {
-		return 0, false
+// kernelFile is the file with the kernel's debug information.
+func (s *facts) kernelFile() (*image.KernelFile, error) {
+	f, err := s.kernel.File()
+	if errors.Is(err, image.ErrNoKernelFile) {
+		return nil, &fail.Error{
+			Op: "find lines and local variables of the kernel", Err: err,
+			Remedy: "name it by --vmlinux PATH (Debian: /usr/lib/debug/boot/vmlinux-VERSION of the package linux-image-VERSION-dbg)",
+		}
 	}
-	return t.Addr(name)
+	return f, err
 }
 
 // present differs for different states of modules and events.
@@ -135,7 +139,7 @@ func (s *facts) traceable() map[string]bool {
 
 // perCPU is the address of the array of the CPUs' bases; 0 when it is not known.
 func (s *facts) perCPU() uint64 {
-	addr, _ := s.address("__per_cpu_offset")
+	addr, _ := s.kernel.Address("__per_cpu_offset")
 	return addr
 }
 
@@ -197,7 +201,7 @@ func (s *facts) variable(name string) (uint64, bool) {
 		base, err := s.pages.get(s.k.VmemmapBase)
 		return base, err == nil
 	}
-	addr, ok := s.address(name)
+	addr, ok := s.kernel.Address(name)
 	if !ok {
 		return 0, false
 	}

@@ -45,7 +45,6 @@ type Host struct {
 	*symbols
 	facts *facts
 	files *files
-	image *kernelFile
 	pids  *pids
 
 	// These find the sites of kinds of places.
@@ -66,13 +65,13 @@ func Open(opt Options) (*Host, error) {
 }
 
 func newHost(b *base) *Host {
-	f, x := &facts{base: b}, newFiles(b)
-	img := &kernelFile{base: b, facts: f, files: x}
+	x := newFiles(b)
+	f := &facts{base: b, kernel: image.NewKernel(b.opt.Vmlinux, x.all)}
 	progs := &programs{base: b, files: x}
 	return &Host{
-		base: b, facts: f, files: x, image: img, pids: &pids{base: b, facts: f},
-		markers: &markers{base: b, facts: f}, symbols: &symbols{base: b, facts: f, files: x, image: img, user: image.NewProcesses(x.all)},
-		events: &events{b, f}, functions: &functions{b, f, img, progs}, calls: &calls{b, f, img}, timers: &timers{b, f}, programs: progs,
+		base: b, facts: f, files: x, pids: &pids{base: b, facts: f},
+		markers: &markers{base: b, facts: f}, symbols: &symbols{base: b, facts: f, user: image.NewProcesses(x.all)},
+		events: &events{b, f}, functions: &functions{b, f, progs}, calls: &calls{base: b, facts: f}, timers: &timers{b, f}, programs: progs,
 	}
 }
 
@@ -87,7 +86,7 @@ func (e *Host) Renew() {
 
 // Slide is how far the kernel lies from where its file says (KASLR): the file of the
 // options, or without one a file that was linked as usual.
-func (e *Host) Slide() (uint64, error) { return e.image.slide() }
+func (e *Host) Slide() (uint64, error) { return e.facts.kernel.Slide() }
 
 // MayUprobe is nil where this kernel lets this user have uprobes of the kernel engine.
 var MayUprobe = sync.OnceValue(func() error {

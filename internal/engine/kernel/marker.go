@@ -10,7 +10,6 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/debuginfo/btf"
 	"github.com/jalon-trace/jalon/internal/debuginfo/tracefs"
-	"github.com/jalon-trace/jalon/internal/format"
 	"github.com/jalon-trace/jalon/internal/sema"
 )
 
@@ -101,7 +100,7 @@ func eventNumber(fs *tracefs.FS, n tracefs.Name) (int, error) {
 // place gives a marker its address and arguments.
 func (e *markers) place(m *Marker, taken map[uint64]bool) {
 	m.Addr = MarkerBase + 16*uint64(m.Number)
-	addr, ok := e.facts.address(iterator + m.Name.Event)
+	addr, ok := e.facts.kernel.Address(iterator + m.Name.Event)
 	if !ok || taken[addr] {
 		return
 	}
@@ -120,67 +119,20 @@ func (e *markers) place(m *Marker, taken map[uint64]bool) {
 	}
 }
 
-// MarkerText describes a marker in a line: its raw arguments, or the fields of its
-// record in braces, and the format that the kernel prints the record with.
-func (e *markers) MarkerText(m *Marker) string {
-	var decls []string
-	for _, p := range m.Params {
-		decls = append(decls, declare(format.TypeName(p.Type, false), p.Name))
-	}
-	text := "(" + strings.Join(decls, ", ") + ")"
+// Format is the format of a static tracepoint's own record.
+func (e *markers) Format(m *Marker) (*tracefs.Event, error) {
 	fs, err := e.facts.tracefs()
 	if err != nil {
-		return text
+		return nil, err
 	}
-	ev, err := fs.Event(m.Name.System, m.Name.Event)
-	if err != nil {
-		return text
-	}
-	if m.Params == nil {
-		for i := range ev.Fields {
-			if f := &ev.Fields[i]; !f.Common() {
-				decls = append(decls, f.Decl)
-			}
-		}
-		text = "{" + strings.Join(decls, "; ") + "}"
-	}
-	return text + " " + firstLiteral(ev.PrintFmt)
-}
-
-func declare(typ, name string) string {
-	if !strings.HasSuffix(typ, "*") {
-		typ += " "
-	}
-	return typ + name
-}
-
-// firstLiteral is the string that a text of C begins with, "" when it begins otherwise.
-func firstLiteral(c string) string {
-	if !strings.HasPrefix(c, `"`) {
-		return ""
-	}
-	for i := 1; i < len(c); i++ {
-		switch c[i] {
-		case '\\':
-			i++
-		case '"':
-			return c[:i+1]
-		}
-	}
-	return c
+	return fs.Event(m.Name.System, m.Name.Event)
 }
 
 // OwnRecord describes the record that the kernel makes of a static tracepoint.
 func (e *markers) OwnRecord(m *Marker) (*sema.SData, error) {
-	fs, err := e.facts.tracefs()
+	ev, err := e.Format(m)
 	if err != nil {
 		return nil, err
 	}
-	ev, err := fs.Event(m.Name.System, m.Name.Event)
-	if err != nil {
-		return nil, err
-	}
-	own := e.facts.sdata(ev)
-	own.Text.TickCount = false // GDB shows the bytes
-	return own, nil
+	return e.facts.sdata(ev), nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/debuginfo/tracefs"
+	"github.com/jalon-trace/jalon/internal/debuginfo/tracesite"
 	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/sema"
@@ -96,13 +97,12 @@ type (
 	functions struct {
 		*base
 		facts    *facts
-		image    *kernelFile
 		programs *programs
 	}
 	calls struct {
 		*base
 		facts *facts
-		image *kernelFile
+		sites once[*tracesite.Sites]
 	}
 	timers struct {
 		*base

@@ -11,6 +11,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/tracesite"
+	"github.com/jalon-trace/jalon/internal/image"
 	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/sema"
 )
@@ -41,11 +42,11 @@ func (e *calls) of(c *candidate) ([]candidate, error) {
 			return nil, fmt.Errorf("%skprobes: %s", need, f.Text)
 		}
 	}
-	img, err := e.image.vmlinux()
+	img, err := e.facts.kernel.File()
 	if err != nil {
 		return nil, fmt.Errorf("%sits debug information: %w", need, err)
 	}
-	all, err := e.image.calls()
+	all, err := e.sites.get(func() (*tracesite.Sites, error) { return tracesite.Find(img.Info.File()) })
 	if err != nil {
 		return nil, fmt.Errorf("%sthe places of its calls: %w", need, err)
 	}
@@ -76,20 +77,20 @@ func (e *calls) of(c *candidate) ([]candidate, error) {
 }
 
 // callSite is one call of a tracepoint.
-func (e *calls) callSite(c *candidate, img *vmlinux, s *tracesite.Site) (candidate, error) {
-	around, err := img.m.ScopeAround(s.Branch, s.Inlined()...)
+func (e *calls) callSite(c *candidate, img *image.KernelFile, s *tracesite.Site) (candidate, error) {
+	around, err := img.Info.ScopeAround(s.Branch, s.Inlined()...)
 	if err != nil {
 		return candidate{}, err
 	}
-	inner, err := img.m.ScopeAt(s.Branch)
+	inner, err := img.Info.ScopeAt(s.Branch)
 	if err != nil {
 		return candidate{}, err
 	}
-	syms, err := e.facts.kallsyms()
+	syms, err := e.facts.kernel.Symbols()
 	if err != nil {
 		return candidate{}, err
 	}
-	at := s.Branch + img.slide
+	at := s.Branch + img.Slide
 	function := around.FuncName()
 	if function == "" {
 		function = s.Function
@@ -97,10 +98,10 @@ func (e *calls) callSite(c *candidate, img *vmlinux, s *tracesite.Site) (candida
 	return candidate{
 		place: c.place, function: function,
 		variants: []variant{{
-			how: "kprobe at the call in " + function, at: at, bias: img.slide,
+			how: "kprobe at the call in " + function, at: at, bias: img.Slide,
 			target:  placed(bpf.Target{Kind: bpf.Kprobe, Addr: at}, syms, at),
 			context: ebpf.Regs, kin: sema.KernelInput{Context: sema.ContextRegs},
-			scope: &callScope{around, inner, argumentNames(c)}, lineOf: img.lineOf,
+			scope: &callScope{around, inner, argumentNames(c)}, lineOf: img.LineOf,
 		}},
 	}, nil
 }

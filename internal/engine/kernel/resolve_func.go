@@ -7,6 +7,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/bpf"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/kallsyms"
+	"github.com/jalon-trace/jalon/internal/image"
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/sema"
 )
@@ -18,7 +19,7 @@ type function struct {
 
 // functions finds the functions that a place names in the symbols of the kernel.
 func (e *functions) functions(p *probe.Place) ([]function, error) {
-	syms, err := e.facts.kallsyms()
+	syms, err := e.facts.kernel.Symbols()
 	if err != nil {
 		return nil, err
 	}
@@ -131,18 +132,18 @@ func (e *functions) instruction(p *probe.Place, addr uint64) (candidate, error) 
 		how: "kprobe", target: bpf.Target{Kind: bpf.Kprobe, Addr: addr}, context: ebpf.Regs,
 		scope: e.facts.plainScope(), kin: sema.KernelInput{Context: sema.ContextRegs}, at: addr,
 	}
-	c := candidate{place: p.Text, function: e.facts.symbolAt(addr)}
-	syms, err := e.facts.kallsyms()
+	c := candidate{place: p.Text, function: e.facts.kernel.Symbol(addr)}
+	syms, err := e.facts.kernel.Symbols()
 	if err != nil {
 		return c, err
 	}
 	v.target = placed(v.target, syms, addr)
 	if e.opt.Vmlinux != "" && v.target.Module == "" {
-		img, err := e.image.vmlinux()
+		img, err := e.facts.kernelFile()
 		if err != nil {
 			return c, err
 		}
-		site, err := probe.ResolveAddress(img.m, addr-img.slide)
+		site, err := probe.ResolveAddress(img.Info, addr-img.Slide)
 		if err != nil {
 			return c, err
 		}
@@ -159,13 +160,13 @@ func (e *functions) instruction(p *probe.Place, addr uint64) (candidate, error) 
 }
 
 // describe gives v the names at a site of the kernel's file.
-func (e *functions) describe(v *variant, img *vmlinux, site probe.Site) error {
-	scope, err := img.m.ScopeForSite(site)
+func (e *functions) describe(v *variant, img *image.KernelFile, site probe.Site) error {
+	scope, err := img.Info.ScopeForSite(site)
 	if err != nil {
 		return err
 	}
-	v.scope, v.bias = scope, img.slide
-	v.lineOf = img.lineOf
+	v.scope, v.bias = scope, img.Slide
+	v.lineOf = img.LineOf
 	return nil
 }
 
@@ -174,11 +175,11 @@ func (e *functions) lines(p *probe.Place) ([]candidate, error) {
 	if p.Path != "" || e.opt.Program != "" && e.opt.Vmlinux == "" && p.Kind.AnySource {
 		return e.programs.uprobes(p)
 	}
-	img, err := e.image.vmlinux()
+	img, err := e.facts.kernelFile()
 	if err != nil {
 		return nil, err
 	}
-	sites, err := img.m.LineSites(p.File, p.Line)
+	sites, err := img.Info.LineSites(p.File, p.Line)
 	if err != nil {
 		return nil, err
 	}
@@ -186,14 +187,14 @@ func (e *functions) lines(p *probe.Place) ([]candidate, error) {
 }
 
 // kernelSites makes a kprobe of each site of the kernel's file.
-func (e *functions) kernelSites(p *probe.Place, img *vmlinux, sites []probe.Site) ([]candidate, error) {
-	syms, err := e.facts.kallsyms()
+func (e *functions) kernelSites(p *probe.Place, img *image.KernelFile, sites []probe.Site) ([]candidate, error) {
+	syms, err := e.facts.kernel.Symbols()
 	if err != nil {
 		return nil, err
 	}
 	var out []candidate
 	for _, s := range sites {
-		addr := s.Addr + img.slide
+		addr := s.Addr + img.Slide
 		v := variant{
 			how: "kprobe", target: bpf.Target{Kind: bpf.Kprobe, Addr: addr},
 			context: ebpf.Regs, kin: sema.KernelInput{Context: sema.ContextRegs}, at: addr,

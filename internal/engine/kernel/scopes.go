@@ -1,8 +1,6 @@
 package kernel
 
 import (
-	"fmt"
-
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 )
 
@@ -23,24 +21,4 @@ func (s *facts) plainScope() debuginfo.Scope {
 		b = nil
 	}
 	return b.GlobalScope()
-}
-
-// symbolAt is Symbol for any address.
-func (s *facts) symbolAt(addr uint64) string {
-	t, err := s.kallsyms()
-	if err != nil {
-		return ""
-	}
-	at, ok := t.At(addr)
-	if !ok {
-		return ""
-	}
-	name := at.Name
-	if at.Offset != 0 {
-		name += fmt.Sprintf("+%#x", at.Offset)
-	}
-	if at.Module != "" {
-		name += " [" + at.Module + "]"
-	}
-	return name
 }

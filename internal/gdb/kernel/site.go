@@ -101,6 +101,7 @@ func (st *site) atMarker(m *kernel.Marker) error {
 	if err != nil {
 		return err
 	}
+	sd.Text.TickCount = false // GDB shows the bytes
 	st.text = printk.NewPrinter(sd.Text, st.e.k)
 	size := ownSize(sd)
 	opt.StaticSize = size

@@ -1,4 +1,4 @@
-package kernel
+package image
 
 import "testing"
 
