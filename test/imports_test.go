@@ -83,7 +83,7 @@ var packages = []struct{ path, imports string }{
 	{"process/memory", "procdir process/sys"},
 	{"process/threads", ""},
 	{"process/inject", "process/memory process/sys process/threads"},
-	{"process", "arch/amd64 patch procdir process/inject process/memory process/sys process/threads ring"},
+	{"process", "arch/amd64 image patch procdir process/inject process/memory process/sys process/threads ring"},
 	{"bpf", "debuginfo/btf/raw ring"},
 	{"vmtest", ""},
 

@@ -151,12 +151,20 @@ func (im *Image) Find(addr uint64) (*Module, uint64) {
 		return nil, 0
 	}
 	// Zeroed data behind the file's last page is mapped without a name.
-	for _, m := range im.mods {
-		if m.info != nil && m.Readable(addr-m.bias, 1) {
-			return m, addr - m.bias
-		}
+	if m := im.below(addr); m != nil && m.Open() == nil && m.Readable(addr-m.bias, 1) {
+		return m, addr - m.bias
 	}
 	return nil, 0
+}
+
+// below is the module with the last mapping that ends below an address, or at it; nil
+// where there is none.
+func (im *Image) below(addr uint64) *Module {
+	i := sort.Search(len(im.parts), func(i int) bool { return im.parts[i].end > addr })
+	if i == 0 {
+		return nil
+	}
+	return im.parts[i-1].mod
 }
 
 // File is the debug information of the module at an address, and its distance there

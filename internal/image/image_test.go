@@ -1,9 +1,7 @@
 package image
 
 import (
-	"bufio"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 func files(t *testing.T) *Files {
@@ -40,25 +39,8 @@ func start(t *testing.T, path string, env ...string) *running {
 	t.Helper()
 	cmd := exec.Command(path)
 	cmd.Env = append(os.Environ(), env...)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	r := &running{pid: cmd.Process.Pid}
-	r.stop = func() { in.Close(); _, _ = io.Copy(io.Discard, out); _ = cmd.Wait() }
-	t.Cleanup(r.stop)
-	if r.line, err = bufio.NewReader(out).ReadString('\n'); err != nil {
-		t.Fatal(err)
-	}
-	return r
+	p := testkit.StartTold(t, cmd).AwaitOut("\n")
+	return &running{p.Pid(), p.Out.String(), p.Kill}
 }
 
 func (r *running) image(t *testing.T) *Image {

@@ -6,7 +6,7 @@ import (
 	"errors"
 )
 
-// The dynamic linker tells debuggers what it has loaded: DT_DEBUG of the program
+// The dynamic linker has a list of what it has loaded, for debuggers: DT_DEBUG of the program
 // leads to struct r_debug, whose r_map is the list of struct link_map, the program
 // first. From r_version 2 on (glibc 2.35), r_next leads to the next namespace
 // (dlmopen). Words of 8 bytes each (link.h):
@@ -14,8 +14,9 @@ import (
 //	r_debug:  r_version r_map r_brk r_state r_ldbase r_next
 //	link_map: l_addr l_name l_ld l_next l_prev
 const (
-	rMap  = 8
-	rNext = 40
+	rMap   = 8
+	rState = 24
+	rNext  = 40
 )
 
 // Bounds for lists that are damaged, or are being changed while they are read.

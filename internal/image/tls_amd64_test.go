@@ -1,7 +1,6 @@
 package image
 
 import (
-	"bufio"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/debuginfo/elf"
 	"github.com/jalon-trace/jalon/internal/procdir"
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // child is a program that runs and has written a byte where the test wants it.
@@ -31,22 +31,7 @@ func runChild(t *testing.T, path string, env []string, args ...string) *child {
 	t.Helper()
 	cmd := exec.Command(path, args...)
 	cmd.Env = append(os.Environ(), env...)
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	if _, err := bufio.NewReader(out).ReadByte(); err != nil {
-		t.Fatalf("the program did not come to its place: %v", err)
-	}
-	return &child{t: t, pid: cmd.Process.Pid, cmd: cmd}
+	return &child{t: t, pid: testkit.StartReady(t, cmd), cmd: cmd}
 }
 
 func (c *child) memory() Memory {
@@ -117,22 +102,6 @@ func fsBase(t *testing.T, tid int) uint64 {
 		t.Fatal(err)
 	}
 	return regs.Fs_base
-}
-
-// gdb runs commands in a GDB that reads no start files.
-func gdb(t *testing.T, pid int, commands ...string) string {
-	t.Helper()
-	args := []string{"-nx", "-batch", "-iex", "set auto-load off", "-iex", "set debuginfod enabled off", "-iex", "set print thread-events off", "-p", fmt.Sprint(pid)}
-	for _, c := range commands {
-		args = append(args, "-ex", c)
-	}
-	cmd := exec.Command("gdb", args...)
-	cmd.Env = append(os.Environ(), "LC_ALL=C", "HOME="+t.TempDir())
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("gdb: %v\n%s", err, out)
-	}
-	return string(out)
 }
 
 // plugins compiles a library under two names.
@@ -318,7 +287,7 @@ func TestThreadLocalAgainstGDB(t *testing.T) {
 	lib := plugins(t)[0]
 	c := runChild(t, compile(t, "loader.c"), []string{"TOUCH=1"}, lib)
 	first, last := c.threads()
-	out := gdb(t, c.pid, "thread apply all print &main_tls", "thread apply all print &main_zero", "thread apply all print &plugin_tls")
+	out := testkit.GDB(t, []string{"-p", fmt.Sprint(c.pid)}, "thread apply all print &main_tls", "thread apply all print &main_zero", "thread apply all print &plugin_tls")
 	shown := regexp.MustCompile(`LWP (\d+)[^\n]*\n\$\d+ = [^\n]*(0x[0-9a-f]+)`).FindAllStringSubmatch(out, -1)
 	if len(shown) != 6 {
 		t.Fatalf("GDB prints\n%s", out)

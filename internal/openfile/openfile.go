@@ -6,7 +6,6 @@
 package openfile
 
 import (
-	"debug/elf"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -93,29 +92,6 @@ func Same(a, b string) bool {
 	y, err := Stat(b)
 	return err == nil && os.SameFile(x, y)
 }
-
-// ELF is an ELF file with its own descriptor.
-type ELF struct {
-	*elf.File
-	f *os.File
-}
-
-// OpenELF opens a regular file and reads its ELF headers.
-func OpenELF(path string) (*ELF, error) {
-	f, err := Regular(path)
-	if err != nil {
-		return nil, err
-	}
-	e, err := elf.NewFile(f)
-	if err != nil {
-		_ = f.Close()
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return &ELF{e, f}, nil
-}
-
-// Close closes the file.
-func (e *ELF) Close() error { return e.f.Close() }
 
 // handle resolves a path to a descriptor that identifies the file without opening it (O_PATH). In a path
 // through a thread, /proc/PID/task/TID/REST, another thread of the process is used if that thread has ended.

@@ -43,5 +43,5 @@
 //	                                            steps over breakpoints, the way out of generated code
 //	breakpoints   trapcontrol.go, breakpoint.go, watchpoint.go, emulate_amd64.go
 //
-// Import rule: process imports its packages below, patch, procdir and ring.
+// Import rule: process imports its packages below, image, patch, procdir and ring.
 package process

@@ -1,14 +1,11 @@
 package process
 
 import (
-	"debug/elf"
-	"encoding/binary"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/jalon-trace/jalon/internal/openfile"
-	"github.com/jalon-trace/jalon/internal/procdir"
+	"github.com/jalon-trace/jalon/internal/image"
 	"github.com/jalon-trace/jalon/internal/process/inject"
 	"github.com/jalon-trace/jalon/internal/process/memory"
 	"github.com/jalon-trace/jalon/internal/process/sys"
@@ -20,11 +17,9 @@ import (
 // r_debug protocol, <link.h>). A static program has none.
 type modules struct {
 	addr   uint64 // of the breakpoint, 0 = none
-	cont   uint64 // where a thread that hit it goes on
-	rdebug uint64 // struct r_debug, 0 = not found
+	cont   uint64 // where a thread that hit it continues
+	linker image.Linker
 }
-
-const rState = 24 // offsetof(struct r_debug, r_state); 0 = RT_CONSISTENT
 
 // modulesArm sets the breakpoint, and the handler that makes it harmless when
 // jalon dies. That it cannot be had (static program, stripped or foreign ld.so, a
@@ -95,17 +90,16 @@ func (p *linker) modulesReached(t *task) {
 	if sys.GetRegs(t.TID, &regs) == nil {
 		p.driver.noteFSIn(t, &regs)
 	}
-	if p.threads.Member(t) && p.listConsistent() && p.cfg.OnModules != nil && p.cfg.OnModules(t.TID) {
+	if p.threads.Member(t) && p.modules.linker.Consistent(p.space.Read) && p.cfg.OnModules != nil && p.cfg.OnModules(t.TID) {
 		t.Hold |= threads.HoldCaller
 	}
 }
 
-func (p *linker) listConsistent() bool {
-	var b [4]byte
-	if p.modules.rdebug == 0 || p.space.Read(p.modules.rdebug+rState, b[:]) != nil {
-		return true // not known: once too often does no harm
-	}
-	return binary.LittleEndian.Uint32(b[:]) == 0
+// findLinker finds the dynamic linker of the process.
+func (p *linker) findLinker(m *modules) (ok bool) {
+	m.linker, ok = image.FindLinker(p.space.Pid, p.space.Read)
+	m.addr = m.linker.Changed
+	return ok
 }
 
 // planContinue finds out how to go on without executing the byte under the
@@ -151,106 +145,4 @@ func (p *linker) anyRet(addr uint64) uint64 {
 		}
 	}
 	return 0
-}
-
-// findLinker fills in the addresses of ld.so's symbols.
-func (p *linker) findLinker(m *modules) bool {
-	aux, err := procdir.Auxv(p.space.Pid)
-	if err != nil {
-		return false
-	}
-	if base, _ := procdir.AuxValue(aux, procdir.AuxBase); base != 0 {
-		path, ok := p.fileAt(base)
-		return ok && p.linkerSymbols(m, path, func(f *elf.File) uint64 { return base - firstLoad(f) })
-	}
-	// No interpreter: a static program, or ld.so itself run as a program.
-	phdr, _ := procdir.AuxValue(aux, procdir.AuxPhdr)
-	return p.linkerSymbols(m, procdir.Link(p.space.Pid, "exe"), func(f *elf.File) uint64 {
-		for _, ph := range f.Progs {
-			if ph.Type == elf.PT_PHDR {
-				return phdr - ph.Vaddr
-			}
-		}
-		return phdr - (firstLoad(f) + 64) // the headers follow the ELF header
-	})
-}
-
-// fileAt is the path, from here, of the file mapped at addr.
-func (p *linker) fileAt(addr uint64) (string, bool) {
-	maps, err := memory.ReadMaps(p.space.Pid)
-	if err != nil {
-		return "", false
-	}
-	for _, m := range maps {
-		if m.Contains(addr) && m.Inode != 0 {
-			return procdir.Link(p.space.Pid, "root"+m.Path), true
-		}
-	}
-	return "", false
-}
-
-func firstLoad(f *elf.File) uint64 {
-	for _, ph := range f.Progs {
-		if ph.Type == elf.PT_LOAD {
-			return ph.Vaddr &^ (memory.PageSize - 1)
-		}
-	}
-	return 0
-}
-
-// symtabLimit keeps a large static program's symbols from being read: ld.so has
-// what is needed in .dynsym.
-const symtabLimit = 4 << 20
-
-func (p *linker) linkerSymbols(m *modules, path string, bias func(*elf.File) uint64) bool {
-	opened, err := openfile.OpenELF(path)
-	if err != nil {
-		return false
-	}
-	defer opened.Close()
-	f := opened.File
-	syms, _ := f.DynamicSymbols() // none: an error; .symtab is looked at below
-	found := p.pickSymbols(m, f, syms, bias(f))
-	if st := f.SectionByType(elf.SHT_SYMTAB); !found && st != nil && st.Size < symtabLimit {
-		syms, _ = f.Symbols()
-		found = p.pickSymbols(m, f, syms, bias(f))
-	}
-	return found
-}
-
-func (p *linker) pickSymbols(m *modules, f *elf.File, syms []elf.Symbol, bias uint64) bool {
-	for _, s := range syms {
-		switch {
-		case s.Value == 0 || s.Section == elf.SHN_UNDEF:
-		case s.Name == "_dl_debug_state" || s.Name == "dl_debug_state":
-			if p.sameBytes(f, s.Value, bias) {
-				m.addr = bias + s.Value
-			}
-		case s.Name == "_r_debug":
-			m.rdebug = bias + s.Value
-		case s.Name == "_dl_debug_addr": // musl: a pointer to it
-			var b [8]byte
-			if p.space.Read(bias+s.Value, b[:]) == nil {
-				m.rdebug = binary.LittleEndian.Uint64(b[:])
-			}
-		}
-	}
-	return m.addr != 0
-}
-
-// sameBytes makes sure that the file is the one that is mapped: a package upgrade
-// may have replaced it.
-func (p *linker) sameBytes(f *elf.File, vaddr, bias uint64) bool {
-	for _, ph := range f.Progs {
-		if ph.Type != elf.PT_LOAD || ph.Flags&elf.PF_X == 0 || vaddr < ph.Vaddr || vaddr >= ph.Vaddr+ph.Filesz {
-			continue
-		}
-		n := min(16, ph.Vaddr+ph.Filesz-vaddr)
-		want, got := make([]byte, n), make([]byte, n)
-		if _, err := ph.ReadAt(want, int64(vaddr-ph.Vaddr)); err != nil {
-			return false
-		}
-		return p.space.Read(bias+vaddr, got) == nil && string(want) == string(got)
-	}
-	return false
 }

@@ -1,6 +1,9 @@
 package testkit
 
 import (
+	"bytes"
+	"context"
+	"os"
 	"os/exec"
 	"regexp"
 	"testing"
@@ -19,6 +22,27 @@ end
 // zeros spares it.
 func SpareStaticTracepoints(gdb *exec.Cmd) {
 	gdb.Env = append(gdb.Environ(), "GLIBC_TUNABLES=glibc.malloc.perturb=255:glibc.malloc.tcache_count=0")
+}
+
+// GDB runs commands in a GDB that reads no start files. It returns what GDB prints, errors
+// last.
+func GDB(t testing.TB, args []string, commands ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	full := []string{"-nx", "-batch", "-iex", "set auto-load off", "-iex", "set debuginfod enabled off", "-iex", "set print thread-events off"}
+	for _, c := range commands {
+		full = append(full, "-ex", c)
+	}
+	cmd := exec.CommandContext(ctx, "gdb", append(full, args...)...)
+	cmd.Env = append(os.Environ(), "LC_ALL=C", "HOME="+t.TempDir())
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("gdb: %v\n%s\n%s", err, out, stderr.Bytes())
+	}
+	return string(out) + stderr.String()
 }
 
 // InOrder looks for patterns in what GDB printed, each behind the one before.

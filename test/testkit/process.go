@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -44,6 +45,29 @@ func StartTold(t testing.TB, cmd *exec.Cmd) *Process {
 	p := StartCmd(t, cmd)
 	p.In = in
 	return p
+}
+
+// StartReady starts a program that writes a byte when it is where the test wants it, and
+// kills it when the test ends. Nothing waits for the program meanwhile (StartCmd would take
+// its stops), so that the test may trace it by ptrace.
+func StartReady(t testing.TB, cmd *exec.Cmd) (pid int) {
+	t.Helper()
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("%v: %v", cmd.Args, err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	if _, err := io.ReadFull(out, make([]byte, 1)); err != nil {
+		t.Fatalf("%v did not come to its place: %v", cmd.Args, err)
+	}
+	return cmd.Process.Pid
 }
 
 // started holds the programs that have not ended.

@@ -2,6 +2,7 @@ package elf
 
 import (
 	stdelf "debug/elf"
+	"slices"
 	"strings"
 )
 
@@ -36,6 +37,21 @@ func (f *File) Exports(name string) (yes bool, err error) {
 		}
 	}
 	return false, nil
+}
+
+// Defined are the symbols with one of these names that the file defines; see Lookup.
+func (f *File) Defined(names ...string) (list []Symbol, err error) {
+	defer guard(f.Path, &err)()
+	for _, name := range names {
+		list = append(list, f.Lookup(name)...)
+	}
+	return list, nil
+}
+
+// Copy is a copy of what ReadVaddr gives.
+func (f *File) Copy(vaddr uint64, n int) (b []byte, err error) {
+	defer guard(f.Path, &err)()
+	return slices.Clone(f.ReadVaddr(vaddr, n)), nil
 }
 
 // Needed are the libraries that the file is linked with, in the order in which the

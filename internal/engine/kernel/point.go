@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/jalon-trace/jalon/internal/backend/ebpf"
 	"github.com/jalon-trace/jalon/internal/bpf"
@@ -127,14 +128,15 @@ func (s *Site) Instead(tp *tracepoint.Tracepoint, why error, compile func(engine
 		}
 		return nil, why
 	}
-	return s.callers(tp, calls, why, compile)
+	return s.callers(tp, calls, missing, why, compile)
 }
 
-// callers compiles a tracepoint for those of its calls that have what it names.
-func (s *Site) callers(tp *tracepoint.Tracepoint, calls []candidate, why error, compile func(engine.Site) (*engine.Program, error)) ([]*engine.Program, error) {
+// callers compiles a tracepoint for those of its calls that have what it names. missing
+// are the names that the static tracepoint itself does not have.
+func (s *Site) callers(tp *tracepoint.Tracepoint, calls []candidate, missing []string, why error, compile func(engine.Site) (*engine.Program, error)) ([]*engine.Program, error) {
 	var out []*engine.Program
 	var first error
-	unknown := false // to the call that first is about
+	unknown := false // one of missing is, to the call that first is about
 	for i := range calls {
 		calls[i].enable = s.tracepoint
 		p, err := compile(&Site{h: s.h, candidate: calls[i]})
@@ -143,7 +145,8 @@ func (s *Site) callers(tp *tracepoint.Tracepoint, calls []candidate, why error, 
 			continue
 		}
 		if first == nil {
-			first, unknown = err, len(s.h.way(tp, &calls[i]).missing) > 0
+			first = err
+			unknown = slices.ContainsFunc(s.h.way(tp, &calls[i]).missing, func(name string) bool { return slices.Contains(missing, name) })
 		}
 		s.h.logf("%s in %s: skipped: %v", s.place, calls[i].function, firstLine(err))
 	}

@@ -1,7 +1,6 @@
 package process
 
 import (
-	"bufio"
 	"encoding/binary"
 	"encoding/xml"
 	"errors"
@@ -16,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/image"
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // fakeMemory has words at addresses, and 0 in the rest of their pages.
@@ -190,22 +190,7 @@ func runningIn(t *testing.T, root, path string, env []string, args ...string) *c
 	cmd := exec.Command(path, args...)
 	cmd.Env = append(os.Environ(), env...)
 	cmd.SysProcAttr = &unix.SysProcAttr{Chroot: root}
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	if _, err := bufio.NewReader(out).ReadByte(); err != nil {
-		t.Fatalf("the program did not come to its place: %v", err)
-	}
-	return &child{t: t, pid: cmd.Process.Pid, cmd: cmd}
+	return &child{t: t, pid: testkit.StartReady(t, cmd), cmd: cmd}
 }
 
 func (c *child) auxv() []byte {
@@ -243,7 +228,7 @@ func TestLibrariesAgainstGDB(t *testing.T) {
 		if len(spaces) != 2 {
 			t.Errorf("%d namespaces instead of 2:\n%s", len(spaces), doc)
 		}
-		out := gdb(t, []string{"-p", fmt.Sprint(c.pid)}, "info sharedlibrary")
+		out := testkit.GDB(t, []string{"-p", fmt.Sprint(c.pid)}, "info sharedlibrary")
 		want := map[string]string{}
 		for _, m := range regexp.MustCompile(`(?m)^0x0*([0-9a-f]+)\s+0x.*?(/\S+)$`).FindAllStringSubmatch(out, -1) {
 			want["0x"+m[1]] = m[2]

@@ -1,8 +1,6 @@
 package process
 
 import (
-	"bytes"
-	"context"
 	"debug/elf"
 	"os"
 	"os/exec"
@@ -11,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -33,26 +30,6 @@ func compile(t *testing.T, source string, flags ...string) string {
 		t.Fatalf("gcc %v: %v\n%s", args, err, msg)
 	}
 	return out
-}
-
-// gdb runs commands in a GDB that reads no start files.
-func gdb(t *testing.T, args []string, commands ...string) string {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	full := []string{"-nx", "-batch", "-iex", "set auto-load off", "-iex", "set debuginfod enabled off", "-iex", "set print thread-events off"}
-	for _, c := range commands {
-		full = append(full, "-ex", c)
-	}
-	cmd := exec.CommandContext(ctx, "gdb", append(full, args...)...)
-	cmd.Env = append(os.Environ(), "LC_ALL=C", "HOME="+t.TempDir())
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("gdb: %v\n%s\n%s", err, out, stderr.Bytes())
-	}
-	return string(out) + stderr.String()
 }
 
 // child is a process of a test. The test holds its own thread: ptrace wants it.

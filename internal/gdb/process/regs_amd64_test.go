@@ -14,6 +14,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/gdb/rsp"
 	"github.com/jalon-trace/jalon/internal/process"
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 var everything = rsp.CPU{AVX: true, AVX512: true, PKeys: true}
@@ -253,7 +254,7 @@ func gdbRegisters(t *testing.T, pid int, cpu rsp.CPU) map[string]string {
 		commands = append(commands, "echo "+name+" =", "output/x "+name, "echo \\n")
 	}
 	commands = append(commands, "info float")
-	out := gdb(t, []string{"-p", fmt.Sprint(pid)}, commands...)
+	out := testkit.GDB(t, []string{"-p", fmt.Sprint(pid)}, commands...)
 	values := map[string]string{}
 	for _, m := range regexp.MustCompile(`(?m)^(\$\S+) = ?(.*)$`).FindAllStringSubmatch(out, -1) {
 		values[m[1]] = m[2]
