@@ -18,8 +18,15 @@ import (
 // controlCmd connects to a running `jalon trace --control PATH`.
 type controlCmd struct {
 	Socket string   `arg:"" help:"The socket that jalon trace --control created"`
-	Do     []string `arg:"" help:"enable N, disable N, remove N (the number of a tracepoint: 1 is the first place of the command line), add 'PLACE if COND' [LIST]..., status"`
+	Do     []string `arg:"" help:"${control}; N is the number of a tracepoint: 1 is the first place of the command line"`
 	JSON   bool     `help:"Print the reply as JSON"`
+}
+
+// requests are the forms of a request.
+const requests = "enable N, disable N, remove N, add 'PLACE if COND' [LIST]..., status"
+
+func noRequest(text string) string {
+	return fmt.Sprintf("%q is no request: use one of %s", text, requests)
 }
 
 // request and reply are the lines on the socket, one JSON object each.
@@ -98,7 +105,7 @@ func (c *controlCmd) request() (request, error) {
 		}
 		return request{Do: c.Do[0], Number: n}, nil
 	}
-	return request{}, usageError(fmt.Sprintf("%q is no request: use enable N, disable N, remove N, add PLACE or status", strings.Join(c.Do, " ")))
+	return request{}, usageError(noRequest(strings.Join(c.Do, " ")))
 }
 
 func (c *controlCmd) send(q request) (*reply, error) {

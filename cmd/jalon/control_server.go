@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"time"
@@ -95,7 +96,7 @@ func (c *controller) reply(line []byte) reply {
 	case "enable", "disable":
 		err = c.trace.SetEnabled(ctx, q.Number, q.Do == "enable")
 	default:
-		err = fmt.Errorf("%q is no request: use enable N, disable N, remove N, add or status", q.Do)
+		err = errors.New(noRequest(q.Do))
 	}
 	if err != nil {
 		return reply{Error: err.Error()}

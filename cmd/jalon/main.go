@@ -154,6 +154,6 @@ func helpVars() kong.Vars {
 	formats, help := format.OutputHelp()
 	return kong.Vars{
 		"builtins": sema.Help(), "places": probe.Help(),
-		"formats": formats, "format": format.Outputs()[0].Name, "formatHelp": help,
+		"control": requests, "formats": formats, "format": format.Outputs()[0].Name, "formatHelp": help,
 	}
 }

@@ -44,7 +44,7 @@ type traceCmd struct {
 	Buffer   string        `default:"4M" help:"Ring buffer of each CPU (k, M, G)"`
 	Pending  bool          `help:"Accept a place that is not found yet; it may be in a library loaded later"`
 	Debug    []string      `name:"debug-dir" sep:"none" help:"Directories of separate debug files (default /usr/lib/debug)"`
-	Control  string        `placeholder:"PATH" help:"Create a socket at PATH for jalon control: status, enable N, disable N while the trace runs"`
+	Control  string        `placeholder:"PATH" help:"Create a socket at PATH for requests of jalon control while the trace runs: ${control}"`
 	Quiet    bool          `short:"q" help:"No summary, no warnings"`
 	Verbose  bool          `short:"v" help:"Report the steps"`
 	JSONSum  bool          `name:"summary-json" help:"Summary as one line of JSON on standard error"`

@@ -130,8 +130,8 @@ func TestControlStatus(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
 		{"enable 3", "there is no tracepoint 3: they are 1 to 2"},
 		{"disable x", `"x" is not the number of a tracepoint`},
-		{"disable", `ask for enable N, disable N, remove N`},
-		{"begin 3", `ask for enable N, disable N, remove N`},
+		{"disable", `use one of enable N, disable N, remove N`},
+		{"begin 3", `use one of enable N, disable N, remove N`},
 	} {
 		p := jalon(t, append([]string{"control", socket}, strings.Fields(tt.args)...)...)
 		if p.Status == 0 || !strings.Contains(p.Errs.String(), tt.want) {

@@ -80,24 +80,13 @@ func (u *unit) oldRanges(off uint64) []debuginfo.Range {
 		d = u.skel.d // .dwo files of version 4 keep their ranges in the executable
 	}
 	c := raw.At(d.sec(secRanges), off)
-	base := u.head().low
-	size := int(u.f.AddrSize)
-	top := ^uint64(0)
-	if size == 4 {
-		top = 0xffffffff
-	}
 	var out []debuginfo.Range
-	for len(out) < maxRanges {
-		lo, hi := c.Uint(size), c.Uint(size)
-		switch {
-		case c.Bad || lo == 0 && hi == 0:
-			return out
-		case lo == top:
-			base = hi
-		case hi > lo && plausible(base+lo):
+	c.Pairs(u.head().low, int(u.f.AddrSize), func(base, lo, hi uint64) bool {
+		if hi > lo && plausible(base+lo) {
 			out = append(out, debuginfo.Range{Lo: base + lo, Hi: base + hi})
 		}
-	}
+		return len(out) < maxRanges
+	})
 	return out
 }
 

@@ -31,25 +31,13 @@ type Lists struct {
 // Version4 reads .debug_loc (DWARF 2 to 4).
 func (r *Lists) Version4(off uint64) (out []Entry) {
 	c := raw.At(r.Data, off)
-	base, size := r.Base, r.AddrSize
-	top := ^uint64(0)
-	if size == 4 {
-		top = 0xffffffff
-	}
-	for len(out) < maxEntries {
-		lo, hi := c.Uint(size), c.Uint(size)
-		switch {
-		case c.Bad || lo == 0 && hi == 0:
-			return out
-		case lo == top:
-			base = hi
-			continue
-		}
+	c.Pairs(r.Base, r.AddrSize, func(base, lo, hi uint64) bool {
 		expr := c.Block(uint64(c.U16()))
 		if !c.Bad && lo <= hi {
 			out = append(out, Entry{Lo: base + lo, Hi: base + hi, Expr: expr})
 		}
-	}
+		return len(out) < maxEntries
+	})
 	return out
 }
 

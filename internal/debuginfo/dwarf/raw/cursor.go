@@ -182,6 +182,29 @@ func (c *Cursor) SLEB() int64 {
 	return 0
 }
 
+// Pairs reads a list of ranges of DWARF 2 to 4 (.debug_ranges, .debug_loc): pairs of
+// addresses relative to base, which entries of the list may change, up to a pair of zeros.
+// take reads what is behind a pair and reports whether to continue. It compares the
+// addresses as they are in the list: where the linker has discarded code, the sum with the
+// base may wrap around and look like a range.
+func (c *Cursor) Pairs(base uint64, size int, take func(base, lo, hi uint64) bool) {
+	top := ^uint64(0)
+	if size == 4 {
+		top = 0xffffffff
+	}
+	for {
+		lo, hi := c.Uint(size), c.Uint(size)
+		switch {
+		case c.Bad || lo == 0 && hi == 0:
+			return
+		case lo == top:
+			base = hi
+		case !take(base, lo, hi):
+			return
+		}
+	}
+}
+
 // CString reads a NUL-terminated string, without the NUL.
 func (c *Cursor) CString() []byte {
 	i := bytes.IndexByte(c.B[c.Off:], 0)
