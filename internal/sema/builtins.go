@@ -49,10 +49,10 @@ type EnvWord struct {
 
 // lowering is how an engine compiles a builtin; a nil function means that the form is not allowed.
 type lowering struct {
-	value func(*checker, lang.Span) expr       // in an expression
-	item  func(*checker, lang.Collect) []*plan // as an item of its own
-	call  func(c *checker, x *lang.Call) expr  // of a Function
-	where func(*checker) bool                  // nil: at all places
+	value func(*checker, lang.Span) expr         // in an expression
+	item  func(*collector, lang.Collect) []*plan // as an item of its own
+	call  func(c *checker, x *lang.Call) expr    // of a Function
+	where func(*site) bool                       // nil: at all places
 }
 
 // builtins has all of them, in the order of the reference page. The table refers to functions that refer to the
@@ -66,13 +66,13 @@ func init() {
 	builtins = []*Builtin{
 		{Name: "args", Doc: "the function's arguments, one value each", inProcess: item(argsGroup), inKernel: item(argsGroup)},
 		{Name: "locals", Doc: "the local variables that have a value at the place", inProcess: item(localsGroup), inKernel: item(localsGroup)},
-		{Name: "regs", Doc: "the integer registers", inProcess: item(whole(event.Regs, asRegs)), inKernel: item((*checker).regsItem)},
-		{Name: "bt", Doc: "the program's stack; at places in the kernel the kernel's stack", inProcess: item(whole(event.Stack, asStack)), inKernel: item((*checker).stackItem)},
+		{Name: "regs", Doc: "the integer registers", inProcess: item(whole(event.Regs, asRegs)), inKernel: item((*collector).regsItem)},
+		{Name: "bt", Doc: "the program's stack; at places in the kernel the kernel's stack", inProcess: item(whole(event.Stack, asStack)), inKernel: item((*collector).stackItem)},
 		{Name: "ubt", Doc: "the program's stack, at places in the kernel", inKernel: item(whole(event.UserFrames, asFrames))},
 		{Name: "ret", Type: "code pointer", Doc: "the address to which the function returns", inProcess: value((*checker).returnAddress), inKernel: value((*checker).returnAddress)},
 		{Name: "retval", Form: BareWord, Type: "as the function's", Doc: "the return value, at places that are returns", inKernel: &lowering{value: (*checker).returned, where: atReturn}},
-		{Name: "_sdata", Doc: "a static tracepoint's own record, as the kernel would print it", inKernel: item((*checker).sdata)},
-		{Name: "sdata", Doc: "the same as $_sdata", inKernel: item((*checker).sdata)},
+		{Name: "_sdata", Doc: "a static tracepoint's own record, as the kernel would print it", inKernel: item((*collector).sdata)},
+		{Name: "sdata", Doc: "the same as $_sdata", inKernel: item((*collector).sdata)},
 
 		scalar("pid", ctype.IntT, ir.EnvPidTgid, 32, "the process (the kernel's tgid)").process((*checker).pid, header).items(header).gdb("current_task_tgid", 2),
 		scalar("tid", ctype.IntT, ir.EnvPidTgid, 0, "the thread (the kernel's pid)").process(nil, header).items(header).gdb("current_task_pid", 3),
@@ -150,13 +150,13 @@ func scalar(name string, t *ctype.Type, number, shift int64, doc string) *Builti
 }
 
 // process sets the lowering for the in-process engine.
-func (b *Builtin) process(v func(*checker, lang.Span) expr, i func(*checker, lang.Collect) []*plan) *Builtin {
+func (b *Builtin) process(v func(*checker, lang.Span) expr, i func(*collector, lang.Collect) []*plan) *Builtin {
 	b.inProcess = &lowering{value: v, item: i}
 	return b
 }
 
 // items sets the lowering of $name as an item of its own, in the kernel engine.
-func (b *Builtin) items(i func(*checker, lang.Collect) []*plan) *Builtin {
+func (b *Builtin) items(i func(*collector, lang.Collect) []*plan) *Builtin {
 	b.inKernel.item = i
 	return b
 }
@@ -184,15 +184,15 @@ func (b *Builtin) kernelOnly(why string) *Builtin {
 	return b
 }
 
-func item(f func(*checker, lang.Collect) []*plan) *lowering { return &lowering{item: f} }
-func value(f func(*checker, lang.Span) expr) *lowering      { return &lowering{value: f} }
+func item(f func(*collector, lang.Collect) []*plan) *lowering { return &lowering{item: f} }
+func value(f func(*checker, lang.Span) expr) *lowering        { return &lowering{value: f} }
 
 // here returns the lowering for the place's engine, or nil.
-func (b *Builtin) here(c *checker) *lowering {
+func (b *Builtin) here(st *site) *lowering {
 	switch {
 	case b == nil:
 		return nil
-	case c.in.Kernel != nil:
+	case st.in.Kernel != nil:
 		return b.inKernel
 	}
 	return b.inProcess
@@ -202,9 +202,9 @@ func (b *Builtin) here(c *checker) *lowering {
 func (b *Builtin) bare() bool { return b != nil && b.Form == BareWord && b.inKernel != nil }
 
 // wordsHere returns the names of the words, without the dollar.
-func (c *checker) wordsHere() (all, bare []string) {
+func (st *site) wordsHere() (all, bare []string) {
 	for _, b := range builtins {
-		if b.Form == Function || b.here(c) == nil {
+		if b.Form == Function || b.here(st) == nil {
 			continue
 		}
 		all = append(all, b.Name)
@@ -219,7 +219,7 @@ func (c *checker) wordsHere() (all, bare []string) {
 func (c *checker) callable() string {
 	var calls []string
 	for _, b := range builtins {
-		if b.Form == Function && b.here(c) != nil {
+		if b.Form == Function && b.here(c.site) != nil {
 			calls = append(calls, b.Call)
 		}
 	}
@@ -249,7 +249,7 @@ func (c *checker) word(x *lang.Reg) expr {
 	if b == nil || b.Form == Function {
 		return nil
 	}
-	how := b.here(c)
+	how := b.here(c.site)
 	switch {
 	case how == nil && b.Name == "retval": // variables of programs can have this name
 		c.failName("retval", x.Span(), nil)
@@ -268,36 +268,8 @@ func (c *checker) word(x *lang.Reg) expr {
 // bareWord returns the word for a name without a dollar, or nil.
 func (c *checker) bareWord(name string) *Builtin {
 	b := builtinByName[name]
-	if c.in.Kernel == nil || !b.bare() || c.otherHas(name) || b.inKernel.where != nil && !b.inKernel.where(c) {
+	if c.in.Kernel == nil || !b.bare() || c.otherHas(name) || b.inKernel.where != nil && !b.inKernel.where(c.site) {
 		return nil
 	}
 	return b
-}
-
-// itemWord returns the function that plans item $name, or nil.
-func (c *checker) itemWord(name string) func(*checker, lang.Collect) []*plan {
-	if how := dollarWord(name).here(c); how != nil {
-		return how.item
-	}
-	return nil
-}
-
-// bareItem plans an item that is a bare word with its value in the record's head; nil for other items.
-func (c *checker) bareItem(it lang.Collect) []*plan {
-	x, ok := it.X.(*lang.Ident)
-	if !ok || it.Format.Letter != 0 {
-		return nil
-	}
-	b := c.bareWord(x.Name)
-	if b == nil || !b.header {
-		return nil
-	}
-	if _, err := c.in.Scope.Lookup(x.Name); err == nil {
-		return nil
-	}
-	if _, _, ok := c.in.Scope.Enumerator(x.Name); ok {
-		return nil
-	}
-	it.Text = x.Name
-	return special(it, event.Header, asNothing)
 }

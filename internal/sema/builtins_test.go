@@ -100,10 +100,11 @@ func TestFunctions(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, k := range []*KernelInput{nil, {}} {
-			c := &checker{in: &Input{Scope: newScope(), Kernel: k}, from: lang.TextOf("", b.Name+"()")}
+			c := newChecker(&Input{Scope: newScope(), Kernel: k})
+			c.from = lang.TextOf("", b.Name+"()")
 			failed := c.try(func() { c.expr(x) })
 			known := failed == nil || strings.HasPrefix(failed.d.Msg, b.Name+" needs ")
-			if known != (b.here(c) != nil) {
+			if known != (b.here(c.site) != nil) {
 				t.Errorf("kernel %v: %s(): %v", k != nil, b.Name, failed.d.Msg)
 			}
 		}

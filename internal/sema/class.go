@@ -4,17 +4,22 @@ import (
 	"fmt"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
-	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/lang"
 )
+
+// classes moves between objects and pointers of C++'s classes.
+type classes struct {
+	*site
+	*conversions
+}
 
 // Objects of C++'s classes: base classes, this, pointers to them.
 
 // along is the part of object e that a path of base classes and members leads to.
-func (c *checker) along(e expr, path []ctype.Field, span lang.Span) expr {
+func (cls *classes) along(e expr, path []ctype.Field, span lang.Span) expr {
 	for _, f := range path {
 		if f.Virtual {
-			e = c.virtualBase(e, f, span)
+			e = cls.virtualBase(e, f, span)
 		} else {
 			e = &sub{typed: typed{f.Type, span}, x: e, bitOff: f.BitOffset, bitSize: f.BitSize}
 		}
@@ -23,126 +28,53 @@ func (c *checker) along(e expr, path []ctype.Field, span lang.Span) expr {
 }
 
 // virtualBase is base class f of object e. Its offset is in the table to which the object's first word points.
-func (c *checker) virtualBase(e expr, f ctype.Field, span lang.Span) expr {
-	return &deref{typed{f.Type, span}, c.virtualBasePointer(c.address(e, e.Type()), f, span)}
+func (cls *classes) virtualBase(e expr, f ctype.Field, span lang.Span) expr {
+	return &deref{typed{f.Type, span}, cls.virtualBasePointer(cls.address(e, e.Type()), f, span)}
 }
 
-func (c *checker) virtualBasePointer(p expr, f ctype.Field, span lang.Span) expr {
+func (cls *classes) virtualBasePointer(p expr, f ctype.Field, span lang.Span) expr {
 	if f.VtableOffset >= 0 {
-		c.fail(span, fmt.Sprintf("the debug information gives the offset of the virtual base %s in an unknown form", tagged(f.Type.Strip())), "")
+		cls.fail(span, fmt.Sprintf("the debug information gives the offset of the virtual base %s in an unknown form", tagged(f.Type.Strip())), "")
 	}
 	bytes := &conv{typed{ctype.PointerTo(ctype.CharT), span}, p}
-	table := c.loadAt(bytes, ctype.PointerTo(ctype.CharT), 0, span)
-	distance := c.loadAt(table, ctype.LongT, f.VtableOffset, span)
+	table := cls.loadAt(bytes, ctype.PointerTo(ctype.CharT), 0, span)
+	distance := cls.loadAt(table, ctype.LongT, f.VtableOffset, span)
 	moved := &ptrAdd{typed{bytes.t, span}, bytes, distance, 1, false}
 	return &conv{typed{ctype.PointerTo(f.Type), span}, moved}
 }
 
 // loadAt is the word of type t at off bytes from pointer p to characters.
-func (c *checker) loadAt(p expr, t *ctype.Type, off int64, span lang.Span) expr {
+func (cls *classes) loadAt(p expr, t *ctype.Type, off int64, span lang.Span) expr {
 	at := &ptrAdd{typed{p.Type(), span}, p, &intConst{typed: typed{ctype.LongT, span}, v: off}, 1, false}
 	return &load{typed{t, span}, &deref{typed{t, span}, &conv{typed{ctype.PointerTo(t), span}, at}}}
 }
 
-// objectOf is the object of that class which the function's code means by this, for
-// a bare member name.
-func (c *checker) objectOf(class *ctype.Type, name string, span lang.Span) expr {
-	if v, err := c.in.Scope.Lookup("this"); err == nil && v.Type != nil {
-		e := c.variable(v, span)
-		for range 4 { // closures in closures
-			if e = c.objectBehind(e, span); e == nil {
-				break
-			}
-			if part := c.basePart(e, class, span); part != nil {
-				return part
-			}
-			captured := capturedThis(e.Type())
-			if captured == "" {
-				break
-			}
-			f, _ := findField(e.Type(), captured)
-			e = &sub{typed: typed{f.Type, span}, x: e, bitOff: f.BitOffset}
-		}
-	}
-	if c.uneval > 0 {
-		null := &intConst{typed: typed{ctype.PointerTo(class), span}}
-		return &deref{typed{class, span}, null}
-	}
-	c.fail(span, fmt.Sprintf("%q is a member of %s, but there is no object of this class here", name, tagged(class)),
-		"write p->"+name+" with a pointer to one")
-	return nil
-}
-
-// objectBehind is the record that e is or points to; nil when it is neither.
-func (c *checker) objectBehind(e expr, span lang.Span) expr {
-	if isPointer(e.Type()) && isRecord(elemOf(e.Type())) {
-		return c.pointee(c.rvalue(e), span)
-	}
-	if isRecord(e.Type()) {
-		return e
-	}
-	return nil
-}
-
 // basePart is e itself or its base class of that class; nil when it has none, or several.
-func (c *checker) basePart(e expr, class *ctype.Type, span lang.Span) expr {
+func (cls *classes) basePart(e expr, class *ctype.Type, span lang.Span) expr {
 	s := e.Type().Strip()
 	if ctype.SameClass(s, class) {
 		return e
 	}
 	if path, res := s.Base(class, nil); res == ctype.Single {
-		return c.along(e, path, span)
+		return cls.along(e, path, span)
 	}
 	return nil
-}
-
-// capturedThis is the member in which a lambda's closure keeps the this of the
-// function around it, "" when the type is none or has not captured it.
-func capturedThis(t *ctype.Type) string {
-	for _, name := range []string{"this", "__this"} {
-		if _, ok := findField(t.Strip(), name); ok {
-			return name
-		}
-	}
-	return ""
-}
-
-// this is the keyword. In a lambda it is the captured one; compilers may use the
-// name for the closure itself.
-func (c *checker) this(v *debuginfo.Variable, span lang.Span) expr {
-	e := c.variable(v, span)
-	for range 4 {
-		if !isPointer(e.Type()) || !isRecord(elemOf(e.Type())) {
-			break
-		}
-		captured := capturedThis(elemOf(e.Type()))
-		if captured == "" {
-			break
-		}
-		f, _ := findField(elemOf(e.Type()), captured)
-		part := &sub{typed: typed{f.Type, span}, x: c.pointee(c.rvalue(e), span), bitOff: f.BitOffset}
-		if isRecord(f.Type) { // [*this]
-			return c.address(part, f.Type)
-		}
-		e = part
-	}
-	return e
 }
 
 // pointerTo converts pointer p as C++ converts pointers to classes: to a base or
 // (with down) a derived class of what it points to, so that it points to that part
 // of the object. nil when the classes have nothing to do with each other.
-func (c *checker) pointerTo(p expr, t *ctype.Type, down bool, span lang.Span) expr {
+func (cls *classes) pointerTo(p expr, t *ctype.Type, down bool, span lang.Span) expr {
 	from, to := elemOf(p.Type()).Strip(), elemOf(t).Strip()
 	if from.Class == nil || to.Class == nil || ctype.SameClass(from, to) {
 		return nil
 	}
 	if path, res := from.Base(to, nil); res != ctype.Absent {
-		c.single(res, from, to, span)
-		return c.moved(p, t, span, func(p expr) expr {
+		cls.single(res, from, to, span)
+		return cls.moved(p, t, span, func(p expr) expr {
 			for _, f := range path {
 				if f.Virtual {
-					p = c.virtualBasePointer(p, f, span)
+					p = cls.virtualBasePointer(p, f, span)
 				} else {
 					p = bytesFrom(p, f.BitOffset/8, ctype.PointerTo(f.Type), span)
 				}
@@ -156,31 +88,31 @@ func (c *checker) pointerTo(p expr, t *ctype.Type, down bool, span lang.Span) ex
 	path, res := to.Base(from, nil)
 	if res == ctype.Absent {
 		if from.Incomplete || to.Incomplete {
-			c.fail(span, fmt.Sprintf("it is unknown whether %s and %s are related: one is incomplete in the debug information", tagged(from), tagged(to)),
+			cls.fail(span, fmt.Sprintf("it is unknown whether %s and %s are related: one is incomplete in the debug information", tagged(from), tagged(to)),
 				"cast to void * first to take the pointer as it is")
 		}
 		return nil
 	}
-	c.single(res, to, from, span)
+	cls.single(res, to, from, span)
 	off := int64(0)
 	for _, f := range path {
 		if f.Virtual {
-			c.fail(span, fmt.Sprintf("a pointer to the virtual base %s cannot be cast to %s", tagged(from), tagged(to)),
+			cls.fail(span, fmt.Sprintf("a pointer to the virtual base %s cannot be cast to %s", tagged(from), tagged(to)),
 				"cast to void * first to take the pointer as it is")
 		}
 		off += f.BitOffset / 8
 	}
-	return c.moved(p, t, span, func(p expr) expr { return bytesFrom(p, -off, t, span) }, path)
+	return cls.moved(p, t, span, func(p expr) expr { return bytesFrom(p, -off, t, span) }, path)
 }
 
-func (c *checker) single(res ctype.Result, derived, base *ctype.Type, span lang.Span) {
+func (cls *classes) single(res ctype.Result, derived, base *ctype.Type, span lang.Span) {
 	if res == ctype.Ambiguous {
-		c.fail(span, fmt.Sprintf("%s has several base classes %s", tagged(derived), tagged(base)), "cast to the class between them first")
+		cls.fail(span, fmt.Sprintf("%s has several base classes %s", tagged(derived), tagged(base)), "cast to the class between them first")
 	}
 }
 
 // moved applies move to pointer p unless it is null.
-func (c *checker) moved(p expr, t *ctype.Type, span lang.Span, move func(expr) expr, path []ctype.Field) expr {
+func (cls *classes) moved(p expr, t *ctype.Type, span lang.Span, move func(expr) expr, path []ctype.Field) expr {
 	still := true
 	for _, f := range path {
 		still = still && !f.Virtual && f.BitOffset == 0
@@ -207,14 +139,14 @@ func bytesFrom(p expr, n int64, t *ctype.Type, span lang.Span) expr {
 }
 
 // samePointers brings two pointers to one type, as == and ?: do.
-func (c *checker) samePointers(a, b expr) (expr, expr) {
+func (cls *classes) samePointers(a, b expr) (expr, expr) {
 	if !isPointer(a.Type()) || !isPointer(b.Type()) {
 		return a, b
 	}
-	if p := c.pointerTo(a, b.Type(), false, a.Span()); p != nil {
+	if p := cls.pointerTo(a, b.Type(), false, a.Span()); p != nil {
 		return p, b
 	}
-	if p := c.pointerTo(b, a.Type(), false, b.Span()); p != nil {
+	if p := cls.pointerTo(b, a.Type(), false, b.Span()); p != nil {
 		return a, p
 	}
 	return a, b

@@ -11,6 +11,9 @@ import (
 	"github.com/jalon-trace/jalon/internal/lang"
 )
 
+// collector plans the fields of the record.
+type collector struct{ *checker }
+
 // mode says how a field is taken.
 type mode uint8
 
@@ -40,13 +43,13 @@ type plan struct {
 }
 
 // collect checks a collect list. Each item's error is kept; the others are still checked.
-func (c *checker) collect(items []lang.Collect) []*plan {
+func (co *collector) collect(items []lang.Collect) []*plan {
 	var plans []*plan
 	for i, it := range items {
-		it.Text, c.from = keyOf(items, i), it.From
-		c.guard(func() {
-			it.X = c.decide(it.X)
-			for _, p := range c.item(it) {
+		it.Text, co.from = keyOf(items, i), it.From
+		co.guard(func() {
+			it.X = co.decide(it.X)
+			for _, p := range co.item(it) {
 				p.from = it.From
 				plans = append(plans, p)
 			}
@@ -76,36 +79,36 @@ func keyOf(items []lang.Collect, i int) string {
 	return it.Text
 }
 
-func (c *checker) item(it lang.Collect) []*plan {
-	if p := c.bareItem(it); p != nil {
+func (co *collector) item(it lang.Collect) []*plan {
+	if p := co.bareItem(it); p != nil {
 		return p
 	}
 	if r, ok := it.X.(*lang.Reg); ok {
-		if f := c.itemWord(r.Name); f != nil {
+		if f := co.itemWord(r.Name); f != nil {
 			if it.Format.Letter != 0 && r.Name != "args" && r.Name != "locals" {
-				c.fail(it.Span, fmt.Sprintf("$%s takes no format", r.Name), "")
+				co.fail(it.Span, fmt.Sprintf("$%s takes no format", r.Name), "")
 			}
-			return f(c, it)
+			return f(co, it)
 		}
 	}
-	p := c.field(c.wordAsText(it, c.expr(it.X)), it.Format)
+	p := co.field(co.wordAsText(it, co.expr(it.X)), it.Format)
 	p.Name, p.span = it.Text, it.Span
 	return []*plan{p}
 }
 
 // whole is the lowering of an item that is taken as it is.
-func whole(kind event.FieldKind, m mode) func(*checker, lang.Collect) []*plan {
-	return func(_ *checker, it lang.Collect) []*plan { return special(it, kind, m) }
+func whole(kind event.FieldKind, m mode) func(*collector, lang.Collect) []*plan {
+	return func(_ *collector, it lang.Collect) []*plan { return special(it, kind, m) }
 }
 
-func argsGroup(c *checker, it lang.Collect) []*plan   { return c.group(it, c.in.Scope.Args()) }
-func localsGroup(c *checker, it lang.Collect) []*plan { return c.group(it, c.in.Scope.Locals()) }
+func argsGroup(c *collector, it lang.Collect) []*plan   { return c.group(it, c.in.Scope.Args()) }
+func localsGroup(c *collector, it lang.Collect) []*plan { return c.group(it, c.in.Scope.Locals()) }
 
 func special(it lang.Collect, kind event.FieldKind, m mode) []*plan {
 	return []*plan{{Field: event.Field{Name: it.Text, Kind: kind}, mode: m, span: it.Span}}
 }
 
-func header(_ *checker, it lang.Collect) []*plan {
+func header(_ *collector, it lang.Collect) []*plan {
 	it.Text = "$" + dollarWord(it.X.(*lang.Reg).Name).Name // what the reader knows it by
 	return special(it, event.Header, asNothing)
 }
@@ -115,8 +118,8 @@ const groupLimit = MaxRecordSize / 2
 
 // group expands $args and $locals: a field for each variable. One without a
 // value here says why in the schema; it is no error.
-func (c *checker) group(it lang.Collect, vars []*debuginfo.Variable) []*plan {
-	if !c.in.Scope.HasDebugInfo() {
+func (co *collector) group(it lang.Collect, vars []*debuginfo.Variable) []*plan {
+	if !co.in.Scope.HasDebugInfo() {
 		p := &plan{span: it.Span}
 		p.Name, p.Static, p.Reason = it.Text, event.Unsupported, "there is no debug information"
 		return []*plan{p}
@@ -124,8 +127,8 @@ func (c *checker) group(it lang.Collect, vars []*debuginfo.Variable) []*plan {
 	var plans []*plan
 	total := int64(0)
 	for _, v := range vars {
-		p := c.groupField(v, it)
-		if size := p.bytes(c); total+size > groupLimit {
+		p := co.groupField(v, it)
+		if size := p.bytes(co); total+size > groupLimit {
 			p.unsupported(fmt.Sprintf("%s collects at most %d bytes in all; collect %s by name", it.Text, groupLimit, v.Name))
 		} else {
 			total += size
@@ -136,13 +139,13 @@ func (c *checker) group(it lang.Collect, vars []*debuginfo.Variable) []*plan {
 	return plans
 }
 
-func (c *checker) groupField(v *debuginfo.Variable, it lang.Collect) *plan {
+func (co *collector) groupField(v *debuginfo.Variable, it lang.Collect) *plan {
 	var p *plan
-	b := c.try(func() {
-		p = c.field(c.variable(v, it.Span), it.Format)
-		if size := p.Type.Strip().Size; p.mode == asBytes && size > int64(c.in.AggregateLimit) {
+	b := co.try(func() {
+		p = co.field(co.variable(v, it.Span), it.Format)
+		if size := p.Type.Strip().Size; p.mode == asBytes && size > int64(co.in.AggregateLimit) {
 			p.unsupported(fmt.Sprintf("%d bytes: %s collects at most %d of one variable; collect %s by name",
-				size, it.Text, c.in.AggregateLimit, v.Name))
+				size, it.Text, co.in.AggregateLimit, v.Name))
 		}
 	})
 	if b != nil {
@@ -161,7 +164,7 @@ func (p *plan) unsupported(why string) {
 }
 
 // bytes estimates what p takes in the record.
-func (p *plan) bytes(c *checker) int64 {
+func (p *plan) bytes(c *collector) int64 {
 	n := int64(16)
 	switch p.mode {
 	case asBytes:
@@ -188,7 +191,7 @@ const formatLetters = "xduotcafsz"
 // wordAsText makes a pointer to text of argN and retval in format /s: they are words
 // without a type, of which the user says that they point to a string. Other numbers, also
 // a variable of that name, stay numbers, as in GDB.
-func (c *checker) wordAsText(it lang.Collect, e expr) expr {
+func (co *collector) wordAsText(it lang.Collect, e expr) expr {
 	name := ""
 	switch x := it.X.(type) {
 	case *lang.Ident:
@@ -199,20 +202,20 @@ func (c *checker) wordAsText(it lang.Collect, e expr) expr {
 	if _, arg := argNumber(name); it.Format.Letter != 's' || !arg && name != "retval" || !isInt(e.Type()) || e.Type().Strip().Size != 8 {
 		return e
 	}
-	if _, err := c.in.Scope.Lookup(name); err == nil {
-		if w, ok := c.in.Scope.(interface{ Word(name string) bool }); !ok || !w.Word(name) {
+	if _, err := co.in.Scope.Lookup(name); err == nil {
+		if w, ok := co.in.Scope.(interface{ Word(name string) bool }); !ok || !w.Word(name) {
 			return e
 		}
 	}
-	return &conv{typed{ctype.PointerTo(ctype.CharT), e.Span()}, c.rvalue(e)}
+	return &conv{typed{ctype.PointerTo(ctype.CharT), e.Span()}, co.rvalue(e)}
 }
 
 // field plans how e is taken.
-func (c *checker) field(e expr, f lang.Format) *plan {
+func (co *collector) field(e expr, f lang.Format) *plan {
 	if f.Letter != 0 && !containsByte(formatLetters, f.Letter) {
-		c.fail(e.Span(), fmt.Sprintf("values cannot be shown in format /%c", f.Letter), "the formats are /x /d /u /o /t /c /a /f /s /z")
+		co.fail(e.Span(), fmt.Sprintf("values cannot be shown in format /%c", f.Letter), "the formats are /x /d /u /o /t /c /a /f /s /z")
 	}
-	p := c.take(e, f.Letter)
+	p := co.take(e, f.Letter)
 	p.Show = event.Show{Letter: f.Letter, Size: f.Size, Count: f.Count}
 	return p
 }
@@ -226,54 +229,54 @@ func containsByte(s string, b byte) bool {
 	return false
 }
 
-func (c *checker) take(e expr, letter byte) *plan {
+func (co *collector) take(e expr, letter byte) *plan {
 	switch x := e.(type) {
 	case *varRef:
 		if x.array != nil {
-			return c.takeRepeat(c.variableLength(x))
+			return co.takeRepeat(co.variableLength(x))
 		}
 	case *text:
 		t := ctype.PointerTo(ctype.CharT)
 		if elem := elemOf(x.p.Type()); ctype.StringWidth(elem) > 1 {
 			t = ctype.PointerTo(elem)
 		}
-		return c.takeText(x.p, t, x.limit)
+		return co.takeText(x.p, t, x.limit)
 	case *repeat:
 		if x.n != nil {
-			return c.takeRepeat(x)
+			return co.takeRepeat(x)
 		}
 	case *dynamic:
-		return c.takeDynamic(x)
+		return co.takeDynamic(x)
 	case *intConst:
 		if x.enum != nil {
 			return plain(asValue, &intConst{typed: typed{x.enum, x.span}, v: x.v}, x.enum)
 		}
 	case *voidExpr:
-		c.fail(e.Span(), "a void expression has no value", "")
+		co.fail(e.Span(), "a void expression has no value", "")
 	}
 	t := e.Type()
 	switch {
 	case isVoid(t):
-		c.fail(e.Span(), "a void expression has no value", "")
+		co.fail(e.Span(), "a void expression has no value", "")
 	case isFunc(t):
-		e = c.rvalue(e)
+		e = co.rvalue(e)
 		return plain(asValue, e, e.Type())
-	case c.isFlexible(e): // its address and, of characters, their text: as GDB
-		p := c.take(c.rvalue(e), letter)
+	case co.isFlexible(e): // its address and, of characters, their text: as GDB
+		p := co.take(co.rvalue(e), letter)
 		if p.Type.Strip().Kind == ctype.Pointer {
 			p.Type = &ctype.Type{Kind: ctype.Pointer, Size: 8, Elem: elemOf(t), Decayed: true}
 		}
 		return p
-	case isLvalue(e) && (!isScalar(t) || c.onlyBytes(e) || c.in.Kernel != nil && isFloat(t)):
-		return c.takeObject(e)
+	case isLvalue(e) && (!isScalar(t) || co.onlyBytes(e) || co.in.Kernel != nil && isFloat(t)):
+		return co.takeObject(e)
 	}
-	e = c.rvalue(e)
+	e = co.rvalue(e)
 	if isPointer(t) && (letter == 0 || letter == 's') {
 		switch elem := elemOf(t); {
 		case letter == 's' && (isByteElem(elem) || ctype.StringWidth(elem) > 1):
-			return c.takeText(e, t, -1)
+			return co.takeText(e, t, -1)
 		case letter == 0 && ctype.StringWidth(elem) > 0:
-			p := c.takeText(e, t, -1)
+			p := co.takeText(e, t, -1)
 			p.mode, p.Kind = asPointer, event.Fixed
 			return p
 		}
@@ -291,11 +294,11 @@ const maxWideChars = 4096
 
 // takeText takes the string at p, at most limit characters (-1: as the input says). The field has the type of a pointer to its
 // characters: an array in a Counted slot is a p@n.
-func (c *checker) takeText(p expr, t *ctype.Type, limit int64) *plan {
+func (co *collector) takeText(p expr, t *ctype.Type, limit int64) *plan {
 	pl := plain(asText, p, t)
 	pl.Kind = event.Counted
 	if limit < 0 {
-		limit = int64(c.in.StringLimit)
+		limit = int64(co.in.StringLimit)
 	}
 	pl.width = max(1, ctype.StringWidth(elemOf(t)))
 	if pl.width > 1 {
@@ -306,41 +309,41 @@ func (c *checker) takeText(p expr, t *ctype.Type, limit int64) *plan {
 }
 
 // takeRepeat takes at most as many elements as the limits allow.
-func (c *checker) takeRepeat(x *repeat) *plan {
+func (co *collector) takeRepeat(x *repeat) *plan {
 	p := plain(asRepeat, x, x.t)
 	p.Kind = event.Counted
-	p.limit = int64(c.in.RepeatLimit)
+	p.limit = int64(co.in.RepeatLimit)
 	if isChar(x.x.Type()) {
-		p.limit = max(p.limit, int64(c.in.StringLimit))
+		p.limit = max(p.limit, int64(co.in.StringLimit))
 	}
 	size := x.x.Type().Strip().Size
 	if size > groupLimit {
-		c.fail(x.span, fmt.Sprintf("elements of %d bytes are too large to be repeated", size), "")
+		co.fail(x.span, fmt.Sprintf("elements of %d bytes are too large to be repeated", size), "")
 	}
 	p.limit = max(1, min(p.limit, groupLimit/size))
 	return p
 }
 
 // takeObject takes the bytes of an object.
-func (c *checker) takeObject(e expr) *plan {
+func (co *collector) takeObject(e expr) *plan {
 	s := e.Type().Strip()
 	switch {
 	case s.Kind == ctype.Invalid:
-		c.failType(e)
+		co.failType(e)
 	case s.Kind == ctype.Array && s.Count != 0 && s.Size <= 0, s.Size < 0,
 		s.Size == 0 && s.Kind != ctype.Array && (!isRecord(s) || s.Incomplete):
-		c.failSize(e.Span(), e.Type())
+		co.failSize(e.Span(), e.Type())
 	case s.Size > MaxRecordSize:
-		c.fail(e.Span(), fmt.Sprintf("%s has %d bytes; a record holds %d at most", typeString(e.Type()), s.Size, MaxRecordSize),
+		co.fail(e.Span(), fmt.Sprintf("%s has %d bytes; a record holds %d at most", typeString(e.Type()), s.Size, MaxRecordSize),
 			"collect a part of it: a member, or x[0]@n")
 	}
-	c.needBytes(e)
+	co.needBytes(e)
 	return plain(asBytes, e, e.Type())
 }
 
 // onlyBytes: a scalar that can be stored but not read into an IR value: an
 // element in the high half of a vector register.
-func (c *checker) onlyBytes(e expr) bool {
+func (co *collector) onlyBytes(e expr) bool {
 	s := shapeOf(e)
 	if s.mem {
 		return false
@@ -353,13 +356,13 @@ func (c *checker) onlyBytes(e expr) bool {
 }
 
 // tooLarge reports a record above the limit, at its largest field.
-func (c *checker) tooLarge(out *Output, plans []*plan) *lang.Diagnostic {
+func (co *collector) tooLarge(out *Output, plans []*plan) *lang.Diagnostic {
 	if out.Schema.RecordSize <= MaxRecordSize {
 		return nil
 	}
 	var worst *plan
 	for _, p := range plans {
-		if worst == nil || p.bytes(c) > worst.bytes(c) {
+		if worst == nil || p.bytes(co) > worst.bytes(co) {
 			worst = p
 		}
 	}

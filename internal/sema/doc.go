@@ -4,12 +4,17 @@
 //
 // Two phases, in this order, for each expression:
 //
-//   - check (check.go, expr_*.go, types.go): names are looked up, C's conversions
-//     are made explicit nodes, and everything that can be wrong is diagnosed:
-//     after it nothing can fail. tree.go has the nodes.
-//   - lower (lower_*.go, location.go, place.go, record.go): emits IR. Faults are
-//     edges: to "count, taken as false" in a condition, to the field's status
-//     byte in a collect list.
+//   - check (check.go, expr_*.go): names are looked up, C's conversions are made explicit
+//     nodes, and everything that can be wrong is diagnosed: after it nothing can fail.
+//     tree.go has the nodes. checker goes down the syntax tree; it uses parts
+//     with their own files, each of which uses only those before it: report, site (what can
+//     be read at the place), conversions, class, operators, lookup (names), members.
+//     collect*.go plans the fields.
+//   - lower: emits IR. Faults are edges: to "count, taken as false" in a condition, to the
+//     field's status byte in a collect list. lower_emit.go and location.go need no tree
+//     (emitter); lower_value.go, lower_cond.go and place.go emit values and places (values);
+//     lower_decide.go what a kernel program decides before; lower.go, lower_field.go and
+//     record.go the fields (lowerer).
 //
 // C means C17 as gcc and clang implement it for x86-64 System V. Where C leaves
 // behaviour undefined the machine's own answer is given: signed arithmetic

@@ -2,7 +2,6 @@ package sema
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/lang"
@@ -26,7 +25,7 @@ func (c *checker) call(x *lang.Call) expr {
 	}
 	if ok {
 		if b := builtinByName[id.Name]; b != nil && b.Form == Function {
-			if how := b.here(c); how != nil {
+			if how := b.here(c.site); how != nil {
 				return how.call(c, x)
 			}
 			c.kernelOnly(b.Name, x.Span())
@@ -77,66 +76,6 @@ func (c *checker) str(x *lang.Call) expr {
 		t.limit = v
 	}
 	return t
-}
-
-// textComparison is == or != with a string literal; nil when none is there.
-func (c *checker) textComparison(x *lang.Binary, a, b expr) expr {
-	lit, ok := b.(*strLit)
-	if !ok {
-		if lit, ok = a.(*strLit); !ok {
-			return nil
-		}
-		a = b
-	}
-	e := c.textEqual(a, lit, x.Span())
-	if x.Op == "!=" {
-		return &not{typed{ctype.IntT, x.Span()}, e}
-	}
-	return e
-}
-
-func (c *checker) textEqual(a expr, lit *strLit, span lang.Span) expr {
-	if strings.IndexByte(lit.v, 0) >= 0 {
-		c.fail(lit.span, "a text for comparison cannot contain \\0, because strings of the program end there", "")
-	}
-	if t, ok := a.(*text); ok {
-		if ctype.StringWidth(elemOf(t.p.Type())) > 1 {
-			c.fail(a.Span(), fmt.Sprintf("wide characters cannot be compared with a string literal, this is %s", typeString(t.p.Type())), "")
-		}
-		return &textEq{typed: typed{ctype.IntT, span}, x: t.p, lit: lit.v, bound: t.limit}
-	}
-	if l, ok := a.(*strLit); ok {
-		v := int64(0)
-		if l.v == lit.v {
-			v = 1
-		}
-		return &intConst{typed: typed{ctype.IntT, span}, v: v}
-	}
-	if d, ok := a.(*dynamic); ok && isChar(elemOf(d.t)) {
-		return &textEq{typed: typed{ctype.IntT, span}, x: d, lit: lit.v, array: true, bound: maxDynamic}
-	}
-	if isCharArray(a.Type()) && isLvalue(a) {
-		if r, ok := a.(*repeat); ok && r.n != nil {
-			c.rvalue(a) // refuses it
-		}
-		if n := a.Type().Strip().Count; n >= 0 {
-			c.need(a)
-			return &textEq{typed: typed{ctype.IntT, span}, x: a, lit: lit.v, array: true, bound: n}
-		}
-	}
-	p := c.rvalue(a)
-	if !isCharPointer(p.Type()) {
-		hint := ""
-		switch {
-		case isInt(p.Type()) && len(lit.v) == 1:
-			hint = fmt.Sprintf("write '%s' for the character", lit.v)
-		case isPointer(p.Type()):
-			hint = "cast it to char *, or write str(...)"
-		}
-		c.fail(p.Span(), fmt.Sprintf("only a char pointer or array can be compared with a string literal, this is %s",
-			typeString(p.Type())), hint)
-	}
-	return &textEq{typed: typed{ctype.IntT, span}, x: p, lit: lit.v, bound: -1}
 }
 
 // repeat is X@N: the array of N objects of X's type that starts at object X.

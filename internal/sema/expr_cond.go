@@ -1,8 +1,6 @@
 package sema
 
 import (
-	"fmt"
-
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/lang"
 )
@@ -22,27 +20,6 @@ func (c *checker) cond(x *lang.Cond) expr {
 		c.needAddress(b)
 	}
 	return &condExpr{typed{t, x.Span()}, test, a, b}
-}
-
-func (c *checker) commonType(x *lang.Cond, a, b expr) *ctype.Type {
-	ta, tb := a.Type(), b.Type()
-	switch {
-	case isNumber(ta) && isNumber(tb):
-		return usual(promoted(a).Type(), promoted(b).Type())
-	case isPointer(ta) && isPointer(tb):
-		return commonPointer(a, b)
-	case isPointer(ta) && isInt(tb):
-		return ta
-	case isInt(ta) && isPointer(tb):
-		return tb
-	case isVoid(ta) && isVoid(tb):
-		return ctype.VoidT
-	case same(ta, tb), isRecord(ta) && isRecord(tb) && ta.Strip().Kind == tb.Strip().Kind &&
-		ta.Strip().Name == tb.Strip().Name && ta.Strip().Name != "" && ta.Strip().Size == tb.Strip().Size:
-		return ta
-	}
-	c.fail(x.Span(), fmt.Sprintf("the two results of ?: have incompatible types: %s and %s", typeString(ta), typeString(tb)), "")
-	return nil
 }
 
 // commonPointer: a null pointer constant takes the other's type; void * wins otherwise.

@@ -43,46 +43,6 @@ func (c *checker) packageVariable(x *lang.Member) *debuginfo.Variable {
 	return v
 }
 
-func (c *checker) pointeeRecord(p expr, x *lang.Member) expr {
-	if !isRecord(elemOf(p.Type())) {
-		hint := ""
-		if isVoid(elemOf(p.Type())) {
-			hint = "cast it first: ((struct s *)p)->member"
-		}
-		c.fail(x.X.Span(), fmt.Sprintf("%s does not point to a struct or union", typeString(p.Type())), hint)
-	}
-	return c.pointee(p, x.X.Span())
-}
-
-// memberOf returns member name of object e; namePos is the position of the name. The name may be qualified:
-// Base::m.
-func (c *checker) memberOf(e expr, name string, namePos, span lang.Span) expr {
-	s := e.Type().Strip()
-	m, err := debuginfo.Member(c.in.Scope, s, name)
-	switch {
-	case err != nil:
-		c.failMeaning(err, namePos)
-		c.failMember(e, s, name, namePos)
-	case m.Class == nil:
-		return c.entity(m, name, span)
-	}
-	return c.target(c.along(e, m.Found.Path, span))
-}
-
-func (c *checker) failMember(e expr, s *ctype.Type, name string, namePos lang.Span) {
-	if s.Incomplete || s.Size == 0 && len(s.Fields()) == 0 {
-		c.failSize(e.Span(), e.Type())
-	}
-	hint := didYouMean(lang.Nearest(name, memberNames(s, 0), 3))
-	if s.Variants() != nil {
-		hint = "its variant is known only at the hit; collect the whole value"
-	}
-	if v, ok := e.(*varRef); ok && hint == "" && v.name == "args" && c.in.Kernel != nil {
-		hint = c.whatArgsHas(s)
-	}
-	c.fail(namePos, fmt.Sprintf("%s has no member %q", tagged(s), name), hint)
-}
-
 const maxNesting = 32 // anonymous members and base classes
 
 // findField finds a data member by name, in anonymous structs and unions and in
@@ -125,7 +85,7 @@ func memberNames(s *ctype.Type, depth int) []string {
 func (c *checker) index(x *lang.Index) expr {
 	a := c.expr(x.X)
 	if s := a.Type().Strip(); s.Kind == ctype.Array && s.Vector && isLvalue(a) {
-		return c.vectorElement(x, a)
+		return c.vectorElement(x, a, c.value(x.I))
 	}
 	b := c.expr(x.I)
 	if isPointer(b.Type()) || isArray(b.Type()) {
@@ -136,39 +96,6 @@ func (c *checker) index(x *lang.Index) expr {
 			"a(i) or a(i, j), with the program's own bounds")
 	}
 	return c.elementOf(x, a, b)
-}
-
-// elementOf is element b of array or pointer a.
-func (c *checker) elementOf(x lang.Expr, a, b expr) expr {
-	if isArray(a.Type()) && isLvalue(a) {
-		b = c.fromZero(a, c.rvalue(b))
-		if e := c.arrayElement(x, a, b); e != nil {
-			return e
-		}
-	}
-	a, b = c.rvalue(a), c.rvalue(b)
-	if !isPointer(a.Type()) || !isInt(b.Type()) {
-		hint := ""
-		if a.Type() == vec128T {
-			hint = "name the lanes: .v4_float[1], .v2_double[0], .v4_int32[3], ..."
-		}
-		c.fail(x.Span(), fmt.Sprintf("[] needs a pointer or array and an integer, these are %s and %s",
-			typeString(a.Type()), typeString(b.Type())), hint)
-	}
-	return c.target(c.pointee(c.pointerAdd(x, a, b, false), x.Span()))
-}
-
-// fromZero is index i of array a counted from its first element.
-func (c *checker) fromZero(a, i expr) expr {
-	lower := a.Type().Strip().Lower
-	if lower == 0 || !isInt(i.Type()) {
-		return i
-	}
-	first := typed{ctype.LongT, i.Span()}
-	if n, ok := constInt(i); ok {
-		return &intConst{typed: first, v: n - lower}
-	}
-	return &arith{first, "-", convert(promoted(i), ctype.LongT), &intConst{typed: first, v: lower}}
 }
 
 // fortranElement is a(i, j) of an array of Fortran: the first index is that of the
@@ -209,40 +136,4 @@ func (c *checker) fortranElement(x *lang.Call) expr {
 		a = c.elementOf(x, a, i)
 	}
 	return a
-}
-
-// arrayElement is an element with a constant index, wherever the array lives;
-// nil when the general rule applies.
-func (c *checker) arrayElement(x lang.Expr, a, i expr) expr {
-	if r, ok := a.(*repeat); ok && r.n != nil {
-		return nil // refused by rvalue
-	}
-	n, isConst := constInt(i)
-	if isConst && isInt(i.Type()) {
-		if e := element(a, n, x.Span()); e != nil {
-			return c.target(e)
-		}
-	}
-	if !c.hasAddress(a) {
-		if isConst {
-			c.fail(x.Span(), fmt.Sprintf("index %d is outside the array, which has %d elements and is not in memory here",
-				n, a.Type().Strip().Count), "")
-		}
-		c.fail(x.Span(), "this array is not in memory here: only a constant index can be used", "")
-	}
-	return nil
-}
-
-func (c *checker) vectorElement(x *lang.Index, a expr) expr {
-	i := c.value(x.I)
-	n, ok := constInt(i)
-	s := a.Type().Strip()
-	if !ok || !isInt(i.Type()) {
-		c.fail(x.I.Span(), "the index of a vector must be a constant", "")
-	}
-	e := element(a, n, x.Span())
-	if e == nil {
-		c.fail(x.I.Span(), fmt.Sprintf("index %d is outside the vector, which has %d elements", n, s.Count), "")
-	}
-	return e
 }

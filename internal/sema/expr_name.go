@@ -1,7 +1,6 @@
 package sema
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -43,37 +42,6 @@ func (c *checker) ident(x *lang.Ident) expr {
 	return nil
 }
 
-// entity is the expression for what a name means.
-func (c *checker) entity(e *debuginfo.Entity, name string, span lang.Span) expr {
-	switch {
-	case e.Var != nil:
-		return c.variable(e.Var, span)
-	case e.Enum != nil:
-		return enumerator(e.Enum, e.Value, span)
-	case e.Class != nil:
-		return c.target(c.along(c.objectOf(e.Class, name, span), e.Found.Path, span))
-	}
-	c.failTypeAsValue(name, span)
-	return nil
-}
-
-func (c *checker) failTypeAsValue(name string, span lang.Span) {
-	d := c.from.At(span, fmt.Sprintf("%q is a type; expected a value", name), lang.TypeHint(name))
-	panic(&bail{d: d})
-}
-
-// failMeaning reports a name that the language gives no meaning here, though it is known.
-func (c *checker) failMeaning(err error, span lang.Span) {
-	var ambiguous *debuginfo.AmbiguousError
-	var misused *debuginfo.MisusedError
-	switch {
-	case errors.As(err, &ambiguous):
-		c.fail(span, fmt.Sprintf("%q is ambiguous here", ambiguous.Name), "it may mean "+strings.Join(ambiguous.Candidates, " or "))
-	case errors.As(err, &misused):
-		c.fail(span, misused.Why, "")
-	}
-}
-
 var namedConstants = map[string]struct {
 	t *ctype.Type
 	v int64
@@ -94,85 +62,6 @@ func enumerator(t *ctype.Type, v int64, span lang.Span) expr {
 		}
 	}
 	return &intConst{typed: typed{et, span}, v: v, enum: t}
-}
-
-func (c *checker) failName(name string, span lang.Span, err error) {
-	switch {
-	case c.in.Kernel != nil:
-		c.failKernelName(name, span, err)
-	case name == "retval":
-		c.fail(span, "the return value is not available yet at this site",
-			"put the tracepoint on the line after the call, or collect $rax at the function's return")
-	case !c.in.Scope.HasDebugInfo():
-		c.fail(span, fmt.Sprintf("no variable %q here: there is no debug information", name),
-			"registers ($rdi, $rsi, ...) and, at a function's entry, arg0 to arg5 can be used")
-	}
-	where := " here"
-	if f := c.in.Scope.FuncName(); f != "" {
-		where = " in " + f
-	}
-	c.failNotFound(span, fmt.Sprintf("no variable %q%s", name, where), err, c.namesInScope()...)
-}
-
-func (c *checker) namesInScope() []string {
-	var names []string
-	for _, list := range [][]*debuginfo.Variable{c.in.Scope.Args(), c.in.Scope.Locals()} {
-		for _, v := range list {
-			names = append(names, v.Name)
-		}
-	}
-	return names
-}
-
-// variable is an lvalue for v. C++ references read as their targets.
-func (c *checker) variable(v *debuginfo.Variable, span lang.Span) expr {
-	if v.Type == nil {
-		c.fail(span, fmt.Sprintf("the debug information has no type for %q", v.Name), "")
-	}
-	ref := &varRef{typed: typed{v.Type, span}, name: v.Name, loc: v.Loc}
-	if v.Count != nil {
-		ref.array = v
-	}
-	if v.Kind == debuginfo.PerCPU {
-		return c.target(c.onCPU(ref))
-	}
-	return c.target(ref)
-}
-
-// target follows an lvalue of reference type, and one that says where a dynamic
-// array of the record is.
-func (c *checker) target(e expr) expr {
-	if d := c.dynamicArray(e); d != nil {
-		return d
-	}
-	s := e.Type().Strip()
-	if s.Kind != ctype.Reference || s.Elem == nil {
-		return e
-	}
-	c.need(e)
-	ptr := &load{typed{ctype.PointerTo(s.Elem), e.Span()}, e}
-	return &deref{typed{s.Elem, e.Span()}, ptr}
-}
-
-// throughThis finds a member of the object that C++'s this points to, for scopes
-// that do not resolve names by themselves.
-func (c *checker) throughThis(x *lang.Ident) expr {
-	if _, ok := c.in.Scope.(debuginfo.Resolver); ok {
-		return nil
-	}
-	v, err := c.in.Scope.Lookup("this")
-	if err != nil || v.Type == nil {
-		return nil
-	}
-	s := v.Type.Strip()
-	if s.Kind != ctype.Pointer || s.Elem == nil || !isRecord(s.Elem) {
-		return nil
-	}
-	if _, res, _ := s.Elem.Member(x.Name, false, nil); res == ctype.Absent {
-		return nil
-	}
-	this := c.rvalue(c.variable(v, x.Span()))
-	return c.memberOf(c.pointee(this, x.Span()), x.Name, x.Span(), x.Span())
 }
 
 // scoped is N::x, C::x, ::x, 'file.c'::x and f::x.
@@ -211,22 +100,6 @@ func (c *checker) scoped(x *lang.Scoped) expr {
 	return nil
 }
 
-// scopedPlainly is for scopes that do not resolve names by themselves.
-func (c *checker) scopedPlainly(x *lang.Scoped) expr {
-	s := c.in.Scope
-	if x.Scope == "" {
-		if v, e := s.Lookup(x.Name); e == nil && (v.Kind == debuginfo.Global || v.Kind == debuginfo.Static) {
-			return c.variable(v, x.Span())
-		}
-	}
-	for _, name := range []string{x.Scope + "::" + x.Name, x.Name} {
-		if t, val, ok := s.Enumerator(name); ok {
-			return enumerator(t, val, x.Span())
-		}
-	}
-	return nil
-}
-
 // argNumber recognises arg0, arg1, ...
 func argNumber(name string) (int, bool) {
 	digits, ok := strings.CutPrefix(name, "arg")
@@ -238,26 +111,4 @@ func argNumber(name string) (int, bool) {
 		n = n*10 + int(d-'0')
 	}
 	return n, true
-}
-
-// argument is integer argument n by the ABI, an unsigned long as in bpftrace.
-func (c *checker) argument(n int, span lang.Span) expr {
-	if c.in.Kernel != nil {
-		if e := c.kernelArgument(n, span); e != nil {
-			return e
-		}
-	}
-	if n >= len(processor.Args) {
-		c.fail(span, fmt.Sprintf("only arg0 to arg%d are passed in registers", len(processor.Args)-1),
-			fmt.Sprintf("at a function's entry, argument %d may be *(long*)($%s+%d)", n, processor.Register(processor.SP).Name, processor.ReturnSlot+8*int64(n-len(processor.Args))))
-	}
-	if !c.in.AtEntry && c.uneval == 0 {
-		entry := "uprobe:PATH:FUNCTION"
-		if k := c.in.Kernel; k != nil && !k.User {
-			entry = "kprobe:FUNCTION"
-		}
-		c.fail(span, fmt.Sprintf("arg%d is known only at the first instruction of a function", n),
-			"use the argument's name, or put the tracepoint at the entry: "+entry)
-	}
-	return regRef(fmt.Sprintf("arg%d", n), ctype.ULongT, int(processor.Args[n]), 0, span)
 }

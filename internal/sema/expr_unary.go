@@ -61,32 +61,6 @@ func (c *checker) star(x *lang.Unary) expr {
 	return c.pointee(e, x.Span())
 }
 
-// pointee is the object that pointer value e points to. Pointers into known
-// objects give the part of the object itself, so that its location is used.
-func (c *checker) pointee(e expr, span lang.Span) expr {
-	elem := elemOf(e.Type())
-	if isVoid(elem) {
-		c.fail(span, fmt.Sprintf("the target type of %s is unknown", typeString(e.Type())),
-			"cast it to a pointer to the right type: *(struct s *)p")
-	}
-	switch a := e.(type) {
-	case *addrOf:
-		if same(a.x.Type(), elem) {
-			return a.x
-		}
-		if isArray(a.x.Type()) && same(a.x.Type().Strip().Elem, elem) {
-			if p := element(a.x, 0, span); p != nil {
-				return p
-			}
-		}
-	case *ptrAdd:
-		if p := constElement(a, elem, span); p != nil {
-			return p
-		}
-	}
-	return &deref{typed{elem, span}, e}
-}
-
 // constElement recognises array[constant].
 func constElement(a *ptrAdd, elem *ctype.Type, span lang.Span) expr {
 	base, ok := a.p.(*addrOf)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
-	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/lang"
 )
@@ -47,43 +46,22 @@ func (c *checker) cpuOperand(x *lang.Call, on *cpuOf) expr {
 	return e
 }
 
-// onCPU is per-CPU variable v where an operand of this_cpu or per_cpu is checked.
-func (c *checker) onCPU(v *varRef) expr {
-	switch {
-	case c.uneval > 0:
-		if c.cpu != nil {
-			c.cpu.used = true
-		}
-		return v
-	case c.cpu == nil:
-		c.fail(v.span, fmt.Sprintf("%q is a per-CPU variable: every CPU has its own", v.name),
-			fmt.Sprintf("write this_cpu(%s) for the CPU of the hit, per_cpu(%s, n) for CPU n", v.name, v.name))
-	case c.in.Kernel == nil || c.in.Kernel.PerCPU == nil || c.in.Kernel.PerCPU() == 0:
-		c.fail(v.span, "the address of this kernel's per-CPU data is unknown", "root can read the address of __per_cpu_offset in /proc/kallsyms")
-	case v.loc.Unavailable != "" || len(v.loc.Pieces) != 1 || v.loc.Pieces[0].Kind != debuginfo.InMemory:
-		c.failUnavailable(v, v, v.loc.Unavailable)
-	}
-	c.needExpr(v, v, v.loc.Pieces[0].Expr, false)
-	c.cpu.used = true
-	return &perCPU{v.typed, v, c.cpu.n}
-}
-
 // perCPUAddr is the address of a per-CPU variable: its offset behind the CPU's base.
-func (l *lowerer) perCPUAddr(e *perCPU) sym {
+func (vs *values) perCPUAddr(e *perCPU) sym {
 	var cpu ir.Value
 	reach := inPerCPU
 	if e.n == nil {
-		cpu = l.env(ir.EnvCPU)
+		cpu = vs.env(ir.EnvCPU)
 	} else { // whatever number the user gives is looked up
-		cpu, reach = l.wide(e.n), noTrust
+		cpu, reach = vs.wide(e.n), noTrust
 	}
-	at := sym{v: l.b.Bin(ir.Shl, 8, cpu, l.b.Const(3)), off: int64(l.in.Kernel.PerCPU()), trust: reach}
-	base := l.loadWord(at, 8)
-	off := l.location(e.x.loc.Pieces[0].Expr)
+	at := sym{v: vs.b.Bin(ir.Shl, 8, cpu, vs.b.Const(3)), off: int64(vs.in.Kernel.PerCPU()), trust: reach}
+	base := vs.loadWord(at, 8)
+	off := vs.location(e.x.loc.Pieces[0].Expr)
 	if off.isConst() {
 		return sym{v: base, off: off.off, trust: reach}
 	}
-	return sym{v: l.b.Bin(ir.Add, 8, base, off.v), off: off.off, trust: reach}
+	return sym{v: vs.b.Bin(ir.Add, 8, base, off.v), off: off.off, trust: reach}
 }
 
 // kaddr is the address of a symbol of the kernel, a number as in bpftrace.

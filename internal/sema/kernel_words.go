@@ -3,27 +3,12 @@ package sema
 import (
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
-	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/lang"
 )
 
 // The lowerings of words of the kernel engine; builtins.go has the table.
 
-func (c *checker) stackItem(it lang.Collect) []*plan {
-	if c.in.Kernel.User {
-		return special(it, event.Stack, asStack) // unwound by the reader
-	}
-	return special(it, event.KernelFrames, asFrames)
-}
-
-func (c *checker) regsItem(it lang.Collect) []*plan {
-	if c.noRegisters() != "" {
-		c.fail(it.Span, "$regs: "+noRegistersHere, withRegisters)
-	}
-	return special(it, event.Regs, asRegs)
-}
-
-func atReturn(c *checker) bool { return c.in.Kernel.Return }
+func atReturn(st *site) bool { return st.in.Kernel.Return }
 
 func (w *EnvWord) expr(name string, t *ctype.Type, span lang.Span) expr {
 	p := debuginfo.Piece{
@@ -65,15 +50,4 @@ func (c *checker) comm(span lang.Span) expr {
 func (c *checker) otherHas(name string) bool {
 	o := c.in.Kernel.Other
 	return o != nil && has(o, name)
-}
-
-// sdata is $_sdata: the tracepoint's own record.
-func (c *checker) sdata(it lang.Collect) []*plan {
-	sd := c.in.Kernel.SData
-	if sd == nil || c.in.Kernel.Context != ContextRecord {
-		c.fail(it.Span, it.Text+": this kind of place has no record of the kernel's", "tracepoint: places have one")
-	}
-	p := &plan{mode: asSData, span: it.Span}
-	p.Name, p.Kind, p.Type, p.Text = it.Text, event.SData, sd.Type, sd.Text
-	return []*plan{p}
 }

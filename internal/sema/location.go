@@ -41,7 +41,7 @@ const (
 
 // settled is s as the address of an object of size bytes: it keeps its trust
 // only if the whole object lies where trust reaches.
-func (l *lowerer) settled(s sym, size int64) sym {
+func (em *emitter) settled(s sym, size int64) sym {
 	lo, hi := int64(-frameSpan), int64(frameSpan)
 	switch s.trust {
 	case fromSP:
@@ -49,7 +49,7 @@ func (l *lowerer) settled(s sym, size int64) sym {
 	case inContext, inPerCPU:
 		return s
 	case inData:
-		if r := l.in.Readable; r != nil && s.isConst() && !r(uint64(s.off)-l.in.Bias, uint64(size)) {
+		if r := em.in.Readable; r != nil && s.isConst() && !r(uint64(s.off)-em.in.Bias, uint64(size)) {
 			s.trust = noTrust
 		}
 		return s
@@ -81,7 +81,7 @@ var opEffects = map[debuginfo.OpCode]opEffect{
 const maxStack = 64
 
 // invalidExpr says why a location expression cannot be compiled, or "".
-func (c *checker) invalidExpr(ops []debuginfo.Op) string {
+func (st *site) invalidExpr(ops []debuginfo.Op) string {
 	const malformed = "its location is malformed in the debug information"
 	depth := 0
 	at := map[int]int{} // depth at the targets of jumps
@@ -103,7 +103,7 @@ func (c *checker) invalidExpr(ops []debuginfo.Op) string {
 		if !ok || depth < eff.pops || depth-eff.pops+eff.pushes > maxStack {
 			return malformed
 		}
-		if why := c.invalidOp(op, depth); why != "" {
+		if why := st.invalidOp(op, depth); why != "" {
 			return why
 		}
 		depth += eff.pushes - eff.pops
@@ -124,19 +124,19 @@ func (c *checker) invalidExpr(ops []debuginfo.Op) string {
 	return ""
 }
 
-func (c *checker) invalidOp(op debuginfo.Op, depth int) string {
+func (st *site) invalidOp(op debuginfo.Op, depth int) string {
 	switch op.Code {
 	case debuginfo.OpReg:
 		if !isWord(op.Arg) {
 			return fmt.Sprintf("its location needs register %d, which is not available", op.Arg)
 		}
-		return c.noRegisters()
+		return st.noRegisters()
 	case debuginfo.OpEnv:
-		if c.in.Kernel == nil || op.Arg < 0 || op.Arg >= ir.NumEnv {
+		if st.in.Kernel == nil || op.Arg < 0 || op.Arg >= ir.NumEnv {
 			return "its location is malformed in the debug information"
 		}
 	case debuginfo.OpAddr:
-		if c.userReturn() {
+		if st.userReturn() {
 			return "where its data lie is not known at a function's return"
 		}
 	case debuginfo.OpPick:
@@ -149,10 +149,10 @@ func (c *checker) invalidOp(op debuginfo.Op, depth int) string {
 			return "its location is malformed in the debug information"
 		}
 	case debuginfo.OpTLS:
-		if c.in.TLSOffset == nil {
+		if st.in.TLSOffset == nil {
 			return "it is thread-local, and the place of thread-local storage is not known"
 		}
-		if _, err := c.in.TLSOffset(); err != nil {
+		if _, err := st.in.TLSOffset(); err != nil {
 			return err.Error()
 		}
 	}
@@ -161,19 +161,19 @@ func (c *checker) invalidOp(op debuginfo.Op, depth int) string {
 
 // locator executes one location expression.
 type locator struct {
-	l      *lowerer
+	l      *emitter
 	stack  []sym
 	labels map[int]ir.BlockID // jump targets with their blocks
 }
 
 // location compiles ops, which invalidExpr has passed, and gives the top entry.
-func (l *lowerer) location(ops []debuginfo.Op) sym {
-	m := &locator{l: l, labels: map[int]ir.BlockID{}}
+func (em *emitter) location(ops []debuginfo.Op) sym {
+	m := &locator{l: em, labels: map[int]ir.BlockID{}}
 	for i := 0; i <= len(ops); i++ {
 		if blk, ok := m.labels[i]; ok {
 			m.join(blk)
 		}
-		if i < len(ops) && !l.b.Terminated() {
+		if i < len(ops) && !em.b.Terminated() {
 			m.step(i, ops[i])
 		}
 	}
@@ -217,14 +217,14 @@ func (s sym) isConst() bool         { return s.v == ir.None }
 func (s sym) plus(n int64) sym      { s.off += n; return s }
 
 // word makes one IR value of s.
-func (l *lowerer) word(s sym) ir.Value {
+func (em *emitter) word(s sym) ir.Value {
 	switch {
 	case s.isConst():
-		return l.b.Const(s.off)
+		return em.b.Const(s.off)
 	case s.off == 0:
 		return s.v
 	}
-	return l.b.Bin(ir.Add, 8, s.v, l.b.Const(s.off))
+	return em.b.Bin(ir.Add, 8, s.v, em.b.Const(s.off))
 }
 
 func (m *locator) step(i int, op debuginfo.Op) {

@@ -134,7 +134,7 @@ func (l *lowerer) takePointer(p *plan, fails *[]failing) fieldSlots {
 func (l *lowerer) copyStr(a ir.Value, p *plan) fieldSlots {
 	fs := l.newSlot(countedHeader+p.limit, 8)
 	l.b.Emit(ir.Instr{Op: ir.CopyStr, W: uint8(p.width), Dst: ir.None, A: a, B: ir.None,
-		Imm: fs.value.imm(0), Aux: p.limit, Fault: l.traps.at(l, trapUnreadable)})
+		Imm: fs.value.imm(0), Aux: p.limit, Fault: l.traps.at(l.emitter, trapUnreadable)})
 	return fs
 }
 
@@ -149,7 +149,7 @@ func (l *lowerer) takeRepeat(e *repeat, limit int64) fieldSlots {
 	n := l.wide(e.n)
 	bad := l.b.Bin(ir.ULt, 8, l.b.Const(maxRepeat), n)
 	ok := l.b.NewBlock("count")
-	l.b.BranchTo(bad, ir.Edge{To: l.traps.at(l, trapBounds)}, ir.Edge{To: ok}, true)
+	l.b.BranchTo(bad, ir.Edge{To: l.traps.at(l.emitter, trapBounds)}, ir.Edge{To: ok}, true)
 	l.b.Start(ok)
 	if size != 1 {
 		n = l.b.Bin(ir.Mul, 8, n, l.b.Const(size))

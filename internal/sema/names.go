@@ -42,12 +42,12 @@ func (in *Input) CollectNames() Names {
 
 type namer struct {
 	Names
-	c    *checker
+	c    *collector
 	seen map[string]bool
 }
 
 func newNamer(in *Input) *namer {
-	return &namer{c: &checker{in: withDefaults(in), brief: true}, seen: map[string]bool{}}
+	return &namer{c: &collector{newChecker(withDefaults(in))}, seen: map[string]bool{}}
 }
 
 // add notes a name; check fails where it means nothing.

@@ -147,7 +147,7 @@ type Output struct {
 // Errors are of the user's kind: a lang.Diagnostics with everything found.
 func Compile(in *Input) (*Output, error) {
 	in = withDefaults(in)
-	c := &checker{in: in}
+	c := &collector{newChecker(in)}
 	var cond expr
 	if in.Cond != nil {
 		c.from, c.inCond = in.Cond.From, true
@@ -181,15 +181,6 @@ func withDefaults(in *Input) *Input {
 	def(&cp.StackLimit, DefaultStackLimit)
 	def(&cp.AggregateLimit, DefaultAggregateLimit)
 	return &cp
-}
-
-// decide gives an expression the structure that it has at this place.
-func (c *checker) decide(x lang.Expr) lang.Expr {
-	x, d := lang.Decide(x, c.in.isType)
-	if d != nil {
-		c.fail(d.Span, d.Msg, d.Hint)
-	}
-	return x
 }
 
 // isType reports whether a name is a type at the place. A variable hides a type of the

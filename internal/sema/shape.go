@@ -136,11 +136,11 @@ func bitsOf(e expr) int64 {
 }
 
 // need makes sure that object e can be read into IR values.
-func (c *checker) need(e expr) {
-	c.available(e, func(s shape) {
+func (st *site) need(e expr) {
+	st.available(e, func(s shape) {
 		window(s.pieces, s.lo, bitsOf(e), func(p debuginfo.Piece, off, _, n int64) {
 			if p.Kind == debuginfo.InRegister && isXMM(p.Reg) && p.BitOffset+off+n > 64 {
-				c.fail(e.Span(), "only the low 8 bytes of a vector register can be used in arithmetic",
+				st.fail(e.Span(), "only the low 8 bytes of a vector register can be used in arithmetic",
 					"the others can be collected by themselves")
 			}
 		})
@@ -148,15 +148,15 @@ func (c *checker) need(e expr) {
 }
 
 // needBytes makes sure that object e can be stored to the record.
-func (c *checker) needBytes(e expr) {
-	c.available(e, func(s shape) {
+func (st *site) needBytes(e expr) {
+	st.available(e, func(s shape) {
 		n := bitsOf(e)
 		if n <= 64 && storable(s, n) != "" {
-			c.need(e) // it is put together as one value
+			st.need(e) // it is put together as one value
 			return
 		}
 		if why := storable(s, n); why != "" {
-			c.fail(e.Span(), why, "collect its members one by one")
+			st.fail(e.Span(), why, "collect its members one by one")
 		}
 	})
 }
@@ -180,8 +180,8 @@ func storable(s shape, n int64) (why string) {
 
 // available makes sure that object e has a value here at all, then calls more
 // for an object that is not in memory.
-func (c *checker) available(e expr, more func(shape)) {
-	if c.uneval > 0 {
+func (st *site) available(e expr, more func(shape)) {
+	if st.uneval > 0 {
 		return
 	}
 	s := shapeOf(e)
@@ -190,30 +190,30 @@ func (c *checker) available(e expr, more func(shape)) {
 	}
 	v := s.ref
 	if v.loc.Unavailable != "" || len(v.loc.Pieces) == 0 {
-		c.failUnavailable(e, v, v.loc.Unavailable)
+		st.failUnavailable(e, v, v.loc.Unavailable)
 	}
 	if s.ctx {
-		c.needContext(e, v, v.loc.Pieces[0].Ctx+s.lo/8, bitsOf(e))
+		st.needContext(e, v, v.loc.Pieces[0].Ctx+s.lo/8, bitsOf(e))
 		return
 	}
 	if s.mem {
-		c.needExpr(e, v, v.loc.Pieces[0].Expr, true)
+		st.needExpr(e, v, v.loc.Pieces[0].Expr, true)
 		return
 	}
 	window(s.pieces, s.lo, bitsOf(e), func(p debuginfo.Piece, _, _, _ int64) {
 		switch p.Kind {
 		case debuginfo.IsMissing:
-			c.failUnavailable(e, v, "")
+			st.failUnavailable(e, v, "")
 		case debuginfo.InRegister:
 			if !isWord(int64(p.Reg)) && !isXMM(p.Reg) {
-				c.failUnavailable(e, v, fmt.Sprintf("it is in register %d, which is not available", p.Reg))
+				st.failUnavailable(e, v, fmt.Sprintf("it is in register %d, which is not available", p.Reg))
 			}
-			c.needRegister(e, v, p.Reg)
+			st.needRegister(e, v, p.Reg)
 		case debuginfo.InContext:
-			c.needContext(e, v, p.Ctx, p.BitSize)
+			st.needContext(e, v, p.Ctx, p.BitSize)
 		case debuginfo.IsBytes:
 		default:
-			c.needExpr(e, v, p.Expr, p.Kind == debuginfo.InMemory)
+			st.needExpr(e, v, p.Expr, p.Kind == debuginfo.InMemory)
 		}
 	})
 	more(s)
@@ -221,17 +221,17 @@ func (c *checker) available(e expr, more func(shape)) {
 
 // needExpr makes sure that a location can be computed; read says that memory there
 // is read.
-func (c *checker) needExpr(e expr, v *varRef, ops []debuginfo.Op, read bool) {
-	if why := c.invalidExpr(ops); why != "" {
-		c.failUnavailable(e, v, why)
+func (st *site) needExpr(e expr, v *varRef, ops []debuginfo.Op, read bool) {
+	if why := st.invalidExpr(ops); why != "" {
+		st.failUnavailable(e, v, why)
 	}
 	if released(ops, read) {
-		c.failUnavailable(e, v, "its place on the stack is already released")
+		st.failUnavailable(e, v, "its place on the stack is already released")
 	}
 }
 
 // failUnavailable reports a variable without a value, and where it has one.
-func (c *checker) failUnavailable(e expr, v *varRef, why string) {
+func (st *site) failUnavailable(e expr, v *varRef, why string) {
 	what := fmt.Sprintf("variable %q", v.name)
 	if _, part := e.(*sub); part {
 		what = fmt.Sprintf("this part of %q", v.name)
@@ -243,12 +243,12 @@ func (c *checker) failUnavailable(e expr, v *varRef, why string) {
 	if rest, ok := strings.CutPrefix(why, "optimised out"); ok {
 		msg = what + " is optimised out here" + strings.TrimPrefix(rest, " here")
 	}
-	panic(&bail{c.from.At(e.Span(), msg, c.elsewhere(v.loc.Elsewhere)), true, why})
+	panic(&bail{st.from.At(e.Span(), msg, st.elsewhere(v.loc.Elsewhere)), true, why})
 }
 
 // elsewhere says in lines where a variable has a location.
-func (c *checker) elsewhere(ranges []debuginfo.Range) string {
-	if c.in.LineOf == nil || len(ranges) == 0 {
+func (st *site) elsewhere(ranges []debuginfo.Range) string {
+	if st.in.LineOf == nil || len(ranges) == 0 {
 		return ""
 	}
 	var places []string
@@ -257,8 +257,8 @@ func (c *checker) elsewhere(ranges []debuginfo.Range) string {
 		if r.Hi <= r.Lo {
 			continue
 		}
-		file, lo := c.in.LineOf(r.Lo)
-		fileHi, hi := c.in.LineOf(r.Hi - 1)
+		file, lo := st.in.LineOf(r.Lo)
+		fileHi, hi := st.in.LineOf(r.Hi - 1)
 		if file == "" {
 			continue
 		}
@@ -282,33 +282,33 @@ func (c *checker) elsewhere(ranges []debuginfo.Range) string {
 }
 
 // hasAddress reports whether object e is in memory.
-func (c *checker) hasAddress(e expr) bool {
+func (st *site) hasAddress(e expr) bool {
 	s := shapeOf(e)
 	return s.mem || s.ref != nil && s.ref.loc.Unavailable != ""
 }
 
 // needAddress makes sure that object e has an address.
-func (c *checker) needAddress(e expr) {
+func (st *site) needAddress(e expr) {
 	if b := bitField(e); b != 0 {
-		c.fail(e.Span(), "a bit-field has no address", "")
+		st.fail(e.Span(), "a bit-field has no address", "")
 	}
-	if c.uneval > 0 {
+	if st.uneval > 0 {
 		return
 	}
-	c.available(e, func(s shape) {
+	st.available(e, func(s shape) {
 		hint := ""
 		if isArray(e.Type()) {
 			hint = "use a constant index: [0]"
 		}
 		if strings.HasPrefix(s.ref.name, "$") {
-			c.fail(e.Span(), fmt.Sprintf("%s is a register: it has no address", s.ref.name), hint)
+			st.fail(e.Span(), fmt.Sprintf("%s is a register: it has no address", s.ref.name), hint)
 		}
-		c.fail(e.Span(), fmt.Sprintf("%q is not in memory here: it has no address", s.ref.name), hint)
+		st.fail(e.Span(), fmt.Sprintf("%q is not in memory here: it has no address", s.ref.name), hint)
 	})
 	if _, ok := e.(*strLit); ok {
 		panic("BUG: sema: address of a literal")
 	}
 	if t := e.Type().Strip(); t.Kind == ctype.Invalid {
-		c.failType(e)
+		st.failType(e)
 	}
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
-	"github.com/jalon-trace/jalon/internal/lang"
 )
 
 var (
@@ -62,61 +61,7 @@ func namedType(s debuginfo.Scope, name string) *ctype.Type {
 	return nil
 }
 
-// typeOf resolves a type as written in a cast or sizeof.
-func (c *checker) typeOf(tn *lang.TypeName) *ctype.Type {
-	t := c.specifiedType(tn)
-	for _, d := range tn.Derive {
-		switch {
-		case d.Pointer:
-			t = ctype.PointerTo(t)
-		case d.Func:
-			t = c.functionType(t, d)
-		case t.Strip().Kind == ctype.Void || t.Strip().Kind == ctype.Func:
-			c.fail(tn.Pos, fmt.Sprintf("an array of %s is not a type", typeString(t)), "")
-		case t.Size > 0 && d.Array > 1<<40/t.Size:
-			c.fail(tn.Pos, "the array is too large", "")
-		default:
-			t = ctype.ArrayOf(t, d.Array)
-		}
-	}
-	return t
-}
-
-func (c *checker) functionType(result *ctype.Type, d lang.Derivation) *ctype.Type {
-	t := &ctype.Type{Kind: ctype.Func, Elem: result, Variadic: d.Variadic}
-	for _, p := range d.Params {
-		t.Params = append(t.Params, c.typeOf(p))
-	}
-	return t
-}
-
 var tagKinds = map[string]ctype.Kind{"struct": ctype.Struct, "union": ctype.Union, "enum": ctype.Enum}
-
-func (c *checker) specifiedType(tn *lang.TypeName) *ctype.Type {
-	if tn.Tag == "" {
-		if t := builtinType(tn.Name); t != nil {
-			return t
-		}
-		if t := namedType(c.in.Scope, tn.Name); t != nil {
-			return t
-		}
-		_, err := c.in.Scope.Type(ctype.Typedef, tn.Name)
-		c.failMeaning(err, tn.Pos)
-		c.failNotFound(tn.Pos, fmt.Sprintf("no type %q in the program", tn.Name), err)
-	}
-	t, err := c.in.Scope.Type(tagKinds[tn.Tag], tn.Name)
-	if err == nil {
-		return t
-	}
-	c.failMeaning(err, tn.Pos)
-	for _, tag := range []string{"struct", "union", "enum"} {
-		if _, e := c.in.Scope.Type(tagKinds[tag], tn.Name); e == nil {
-			c.fail(tn.Pos, fmt.Sprintf("%q is not a %s", tn.Name, tn.Tag), fmt.Sprintf("write %s %s", tag, tn.Name))
-		}
-	}
-	c.failNotFound(tn.Pos, fmt.Sprintf("no type \"%s %s\" in the program", tn.Tag, tn.Name), err)
-	return nil
-}
 
 // Classes of types, on stripped types.
 
@@ -235,51 +180,6 @@ func usual(a, b *ctype.Type) *ctype.Type {
 		return ofSize(a.Size, a.Signed, isLongLong(a))
 	}
 	return ofSize(b.Size, b.Signed, isLongLong(b))
-}
-
-// elemSize is the step of pointer arithmetic: void and functions count 1 (GNU C).
-func (c *checker) elemSize(span lang.Span, elem *ctype.Type) int64 {
-	s := elem.Strip()
-	switch {
-	case s.Kind == ctype.Void || s.Kind == ctype.Func:
-		return 1
-	case s.Size > 0:
-		return s.Size
-	case isRecord(s) && !s.Incomplete:
-		return 0 // GNU C: an empty struct
-	}
-	c.failSize(span, elem)
-	return 0
-}
-
-// failSize says why the size of t is not known.
-func (c *checker) failSize(span lang.Span, t *ctype.Type) {
-	s := t.Strip()
-	switch {
-	case isRecord(s) || s.Kind == ctype.Enum:
-		hint := "cast to a type that is, or use a library built with -g"
-		if k := c.in.Kernel; k != nil && (!k.User || s.Name == "task_struct") {
-			hint = "a kernel with BTF (/sys/kernel/btf/vmlinux) describes it"
-		}
-		c.fail(span, fmt.Sprintf("%s is incomplete: its definition is not in the debug information", typeString(t)), hint)
-	case s.Kind == ctype.Array:
-		hint := "name the number of elements: x[0]@n"
-		if s.Fortran {
-			hint = fmt.Sprintf("name the number of elements: x(%d)@n", s.Lower)
-		}
-		c.fail(span, fmt.Sprintf("the size of %s is unknown here", typeString(t)), hint)
-	}
-	c.fail(span, fmt.Sprintf("%s has no size", typeString(t)), "")
-}
-
-// typeString writes t as C does, for diagnostics.
-// failType reports an object whose type is none that values can be made of. Such a
-// type is named by the reason where that is known.
-func (c *checker) failType(e expr) {
-	if name := e.Type().Strip().Name; strings.HasPrefix(name, "an array ") {
-		c.fail(e.Span(), "this is "+name, "jalon does not support these; a pointer to the elements can be indexed")
-	}
-	c.fail(e.Span(), "the debug information has no type for this", "")
 }
 
 func typeString(t *ctype.Type) string { return declare(t, "", 0) }

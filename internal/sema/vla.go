@@ -6,14 +6,14 @@ import "github.com/jalon-trace/jalon/internal/ctype"
 // that of p@n is.
 
 // variableLength is the array as the repetition of its first element.
-func (c *checker) variableLength(v *varRef) *repeat {
-	first := c.pointee(c.rvalue(v), v.span)
-	return &repeat{typed: typed{ctype.ArrayOf(first.Type(), -1), v.span}, x: first, n: c.countOf(v)}
+func (mb *members) variableLength(v *varRef) *repeat {
+	first := mb.pointee(mb.rvalue(v), v.span)
+	return &repeat{typed: typed{ctype.ArrayOf(first.Type(), -1), v.span}, x: first, n: mb.countOf(v)}
 }
 
 // countOf is the number of elements.
-func (c *checker) countOf(v *varRef) expr {
-	n := convert(promoted(c.rvalue(c.variable(v.array.Count, v.span))), ctype.LongT)
+func (mb *members) countOf(v *varRef) expr {
+	n := convert(promoted(mb.rvalue(mb.variable(v.array.Count, v.span))), ctype.LongT)
 	if add := v.array.CountAdd; add != 0 {
 		n = &arith{typed{ctype.LongT, v.span}, "+", n, &intConst{typed: typed{ctype.LongT, v.span}, v: add}}
 	}
@@ -21,19 +21,19 @@ func (c *checker) countOf(v *varRef) expr {
 }
 
 // variableSize is sizeof such an array.
-func (c *checker) variableSize(v *varRef) expr {
+func (mb *members) variableSize(v *varRef) expr {
 	size := &intConst{typed: typed{ctype.ULongT, v.span}, v: elemOf(v.t).Strip().Size}
-	return &arith{typed{ctype.ULongT, v.span}, "*", convert(c.countOf(v), ctype.ULongT), size}
+	return &arith{typed{ctype.ULongT, v.span}, "*", convert(mb.countOf(v), ctype.ULongT), size}
 }
 
 // isFlexible: a member that is an array without elements of its own, in memory.
-func (c *checker) isFlexible(e expr) bool {
+func (mb *members) isFlexible(e expr) bool {
 	s := e.Type().Strip()
 	_, member := e.(*sub)
 	if !member || s.Kind != ctype.Array || s.Fortran || s.Vector || s.Count > 0 || elemOf(s).Strip().Size <= 0 {
 		return false
 	}
-	return c.hasAddress(e)
+	return mb.hasAddress(e)
 }
 
 // hasUnbounded reports whether an array without elements of its own is in a value of

@@ -1,0 +1,77 @@
+package sema
+
+import (
+	"fmt"
+
+	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/lang"
+)
+
+// takeDynamic takes as much of a dynamic array as the limits allow.
+func (co *collector) takeDynamic(x *dynamic) *plan {
+	p := plain(asDynamic, x, x.t)
+	elem := elemOf(x.t)
+	size := co.elemSize(x.span, elem)
+	if size == 0 || isVoid(elem) {
+		co.fail(x.span, fmt.Sprintf("an array of %s cannot be collected", typeString(elem)), "")
+	}
+	p.Kind, p.limit = event.Counted, int64(co.in.RepeatLimit)
+	if isChar(elem) {
+		p.limit = int64(co.in.StringLimit)
+	}
+	p.limit = max(1, min(p.limit, maxDynamic/size))
+	return p
+}
+
+// itemWord returns the function that plans item $name, or nil.
+func (co *collector) itemWord(name string) func(*collector, lang.Collect) []*plan {
+	if how := dollarWord(name).here(co.site); how != nil {
+		return how.item
+	}
+	return nil
+}
+
+// bareItem plans an item that is a bare word with its value in the record's head; nil for other items.
+func (co *collector) bareItem(it lang.Collect) []*plan {
+	x, ok := it.X.(*lang.Ident)
+	if !ok || it.Format.Letter != 0 {
+		return nil
+	}
+	b := co.bareWord(x.Name)
+	if b == nil || !b.header {
+		return nil
+	}
+	if _, err := co.in.Scope.Lookup(x.Name); err == nil {
+		return nil
+	}
+	if _, _, ok := co.in.Scope.Enumerator(x.Name); ok {
+		return nil
+	}
+	it.Text = x.Name
+	return special(it, event.Header, asNothing)
+}
+
+func (co *collector) stackItem(it lang.Collect) []*plan {
+	if co.in.Kernel.User {
+		return special(it, event.Stack, asStack) // unwound by the reader
+	}
+	return special(it, event.KernelFrames, asFrames)
+}
+
+func (co *collector) regsItem(it lang.Collect) []*plan {
+	if co.noRegisters() != "" {
+		co.fail(it.Span, "$regs: "+noRegistersHere, withRegisters)
+	}
+	return special(it, event.Regs, asRegs)
+}
+
+// sdata is $_sdata: the tracepoint's own record.
+func (co *collector) sdata(it lang.Collect) []*plan {
+	sd := co.in.Kernel.SData
+	if sd == nil || co.in.Kernel.Context != ContextRecord {
+		co.fail(it.Span, it.Text+": this kind of place has no record of the kernel's", "tracepoint: places have one")
+	}
+	p := &plan{mode: asSData, span: it.Span}
+	p.Name, p.Kind, p.Type, p.Text = it.Text, event.SData, sd.Type, sd.Text
+	return []*plan{p}
+}

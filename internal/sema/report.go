@@ -1,0 +1,80 @@
+package sema
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/lang"
+)
+
+// report collects what is wrong with an expression and worth a warning. A diagnostic ends the
+// expression in work: fail unwinds to guard, which keeps the diagnostic and lets the next
+// expression be checked.
+type report struct {
+	from     lang.Text // what the expression in work is written in
+	brief    bool      // only whether it is right is asked, not what is wrong with it
+	errs     lang.Diagnostics
+	warnings []*lang.Diagnostic
+}
+
+// bail carries a diagnostic from fail to guard; why says in words that a
+// variable has no value here.
+type bail struct {
+	d           *lang.Diagnostic
+	unavailable bool
+	why         string
+}
+
+// fail ends the expression in work with a diagnostic.
+func (rp *report) fail(span lang.Span, msg, hint string) {
+	panic(&bail{d: rp.from.At(span, msg, hint)})
+}
+
+// textOf is what the user wrote there.
+func (rp *report) textOf(s lang.Span) string { return rp.from.Whole[s.Lo:s.Hi] }
+
+func (rp *report) warn(span lang.Span, msg, hint string) {
+	rp.warnings = append(rp.warnings, rp.from.At(span, msg, hint))
+}
+
+// failNotFound reports a name that means nothing here, with the nearest names.
+func (rp *report) failNotFound(span lang.Span, msg string, err error, more ...string) {
+	var nf *debuginfo.NotFoundError
+	hint := ""
+	if rp.brief {
+		rp.fail(span, msg, "")
+	}
+	if errors.As(err, &nf) {
+		nf.Why()
+		hint = didYouMean(nf.Nearest)
+		if hint == "" {
+			hint = didYouMean(lang.Nearest(nf.Name, more, 3))
+		}
+		if nf.Hint != "" {
+			hint = join(hint, nf.Hint)
+		}
+	} else if err != nil {
+		hint = err.Error()
+	}
+	rp.fail(span, msg, hint)
+}
+
+func join(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "; " + b
+}
+
+func didYouMean(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	q := make([]string, 0, 3)
+	for _, n := range names[:min(3, len(names))] {
+		q = append(q, fmt.Sprintf("%q", n))
+	}
+	return "did you mean " + strings.Join(q, " or ") + "?"
+}
