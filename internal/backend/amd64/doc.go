@@ -13,10 +13,10 @@
 //	regalloc.go  what the allocator (package regalloc) must know of the registers
 //	gen.go       blocks to instructions, again and again until the saves are right
 //	order.go     the place of each block: hot, cold, tail
-//	save.go      which program registers are saved where, and given back
+//	save.go      which program registers are saved where; saver.go saves them and gives them back
 //	stackedge.go what is done where the stack has no room for the saves
 //	moves.go     parameters (parallel moves)
-//	operand.go   where a value is at an instruction
+//	operand.go   where a value is at an instruction; address.go the forms of addresses
 //	scratch.go   registers for intermediate results
 //	lower_*.go   one file for each family of operations; lower_term.go ends blocks
 //	track.go     emission with a note of what each instruction destroys

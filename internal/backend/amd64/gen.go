@@ -9,44 +9,55 @@ import (
 )
 
 // gen emits one program. settle repeats the emission until info, the assumption
-// about what is destroyed where, agrees with the code.
+// about what is destroyed where, agrees with the code. Its parts use only those before them:
+//
+//	planner                      what is saved where
+//	emitter                      instructions, with what they destroy
+//	pool                         registers for intermediate results
+//	stubs                        code out of line
+//	saver                        registers saved and given back
+//	operands, vectors            where values are
+//	moves                        parameters of blocks
+//	comparisons, integers, floats, copies, branches   families of operations
+//
+// The operations of records and counters are gen's own.
 type gen struct {
-	an      *analysis
-	l       *liveness
-	al      *allocation
-	cfg     Config
-	deadSet regSet
-	follow  int    // rounds of settle that follow the last emission
-	savable regSet // items that must be saved before they are destroyed
-
-	saveIn   map[item]Reg // saved in a dead register instead of in the frame
-	reserved regSet       // those registers
-	info     *info
-	act      *info
-	plan     *savePlan
-	early    bool // the frame is opened before anything is done that is seen outside
-	usesTmp  bool // some block uses the slot tmp
-
-	a        *asm
-	blockLab []label
-	endLab   label
-	order    []ir.BlockID
-	place    []section
-	deferred []func()
-	exits    map[regSet]label
-
-	// The instruction being emitted.
-	cur       ir.BlockID
-	pos       int32
-	edgeTo    ir.BlockID          // NoBlock: not on an edge
-	busy      regSet              // registers not to be used as scratch now
-	checked   map[ir.Value]bool   // pointers known not to point to the null page
+	*planner
+	*emitter
+	*pool
+	*stubs
+	*operands
+	*vectors
+	*moves
+	*saver
+	*comparisons
+	*integers
+	*floats
+	*copies
+	*branches
+	follow    int                 // rounds of settle that follow the last emission
 	checkedAt []map[ir.Value]bool // by block, at its end
-	pressure  bool                // no scratch register was left
+}
+
+// assemble puts the parts together.
+func assemble(pl *planner) *gen {
+	g := &gen{planner: pl, emitter: &emitter{}}
+	g.pool = &pool{planner: pl, emitter: g.emitter}
+	g.stubs = &stubs{emitter: g.emitter, pool: g.pool}
+	g.saver = &saver{pl, g.emitter, g.pool, g.stubs}
+	g.operands = &operands{pl, g.emitter, g.pool, g.stubs, g.saver}
+	g.vectors = &vectors{pl, g.emitter, g.pool, g.stubs, g.operands}
+	g.moves = &moves{pl, g.emitter, g.pool, g.stubs, g.operands, g.vectors}
+	g.comparisons = &comparisons{pl, g.emitter, g.pool, g.stubs, g.operands, g.vectors}
+	g.integers = &integers{pl, g.emitter, g.pool, g.stubs, g.operands}
+	g.floats = &floats{pl, g.emitter, g.pool, g.stubs, g.operands, g.vectors}
+	g.copies = &copies{pl, g.emitter, g.pool, g.stubs, g.operands, g.rec}
+	g.branches = &branches{pl, g.emitter, g.pool, g.stubs, g.saver, g.operands, g.moves, g.comparisons, nil}
+	return g
 }
 
 func newGen(an *analysis, l *liveness, cfg Config, exclude regSet) *gen {
-	g := &gen{an: an, l: l, cfg: cfg}
+	g := assemble(&planner{an: an, l: l, cfg: cfg})
 	g.deadSet = regSet(cfg.DeadGPR)&allGPR | regSet(cfg.DeadXMM&0xffff)<<itemXMM
 	if cfg.DeadFlags {
 		g.deadSet.add(itemFlags)
@@ -149,17 +160,6 @@ func (g *gen) emitAll(keep bool) {
 	}
 	g.a.sec = secTail
 	g.a.bind(g.endLab)
-}
-
-// later emits out of line, after all blocks, with the state of the current instruction.
-func (g *gen) later(f func()) {
-	cur, pos, busy := g.cur, g.pos, g.busy
-	g.deferred = append(g.deferred, func() {
-		g.cur, g.pos, g.busy, g.edgeTo = cur, pos, busy, ir.NoBlock
-		g.checked = map[ir.Value]bool{}
-		g.a.sec = secCold
-		f()
-	})
 }
 
 // begin starts an instruction at pos.

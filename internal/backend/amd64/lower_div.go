@@ -19,12 +19,12 @@ func divIsSimple(op ir.Op, w uint8, k int64) bool {
 	return u == 0 || (op == ir.UDiv || op == ir.URem) && u&(u-1) == 0
 }
 
-func (g *gen) lowerDiv(in *ir.Instr) {
-	d := g.dst(in.Dst)
-	defer g.setDst(in.Dst, d)
-	k, isConst := g.an.constant(in.B)
+func (ig *integers) lowerDiv(in *ir.Instr) {
+	d := ig.dst(in.Dst)
+	defer ig.setDst(in.Dst, d)
+	k, isConst := ig.an.constant(in.B)
 	if isConst && divIsSimple(in.Op, in.W, k) {
-		g.divSimple(d, in, uint64(k&widthMask(in.W)))
+		ig.divSimple(d, in, uint64(k&widthMask(in.W)))
 		return
 	}
 	if in.W == 4 {
@@ -32,91 +32,91 @@ func (g *gen) lowerDiv(in *ir.Instr) {
 	}
 	signed := in.Op == ir.SDiv || in.Op == ir.SRem
 	rem := in.Op == ir.SRem || in.Op == ir.URem
-	g.take(RAX)
-	g.take(RDX)
-	divisor := g.regm(in.B, in.W)
-	g.moveAny(RAX, in.W, g.val(in.A, in.W))
-	done := g.a.newLabel()
+	ig.take(RAX)
+	ig.take(RDX)
+	divisor := ig.regm(in.B, in.W)
+	ig.moveAny(RAX, in.W, ig.val(in.A, in.W))
+	done := ig.a.newLabel()
 	if !isConst {
-		g.divGuard(divisor, in.W, 0, done, func() { // x/0 = 0, x%0 = x
+		ig.divGuard(divisor, in.W, 0, done, func() { // x/0 = 0, x%0 = x
 			if rem {
-				g.rmo(iMOV, in.W, RDX, regOpd(RAX))
+				ig.rmo(iMOV, in.W, RDX, regOpd(RAX))
 			} else {
-				g.zero(RAX)
+				ig.zero(RAX)
 			}
 		})
 	}
 	minusOne := func() { // MIN/-1 traps in the divider; x/-1 = -x, x%-1 = 0
 		if rem {
-			g.zero(RDX)
+			ig.zero(RDX)
 		} else {
-			g.m(iNEG, in.W, regOpd(RAX))
+			ig.m(iNEG, in.W, regOpd(RAX))
 		}
 	}
 	if signed && !isConst {
-		g.divGuard(divisor, in.W, -1, done, minusOne)
+		ig.divGuard(divisor, in.W, -1, done, minusOne)
 	}
 	if signed && isConst && k == -1 {
 		minusOne()
 	} else {
-		g.divide(divisor, in.W, signed)
+		ig.divide(divisor, in.W, signed)
 	}
-	g.a.bind(done)
+	ig.a.bind(done)
 	from := RAX
 	if rem {
 		from = RDX
 	}
-	g.rmo(iMOV, in.W, d, regOpd(from))
+	ig.rmo(iMOV, in.W, d, regOpd(from))
 }
 
-func (g *gen) divide(divisor opd, w uint8, signed bool) {
-	g.clobber(item(RAX))
-	g.clobber(item(RDX))
+func (ig *integers) divide(divisor opd, w uint8, signed bool) {
+	ig.clobber(item(RAX))
+	ig.clobber(item(RDX))
 	switch {
 	case !signed:
-		g.zero(RDX)
-		g.m(iDIV, w, divisor)
+		ig.zero(RDX)
+		ig.m(iDIV, w, divisor)
 		return
 	case w == 4:
-		g.a.plain(iCDQ)
+		ig.a.plain(iCDQ)
 	default:
-		g.a.plain(iCQO)
+		ig.a.plain(iCQO)
 	}
-	g.m(iIDIV, w, divisor)
+	ig.m(iIDIV, w, divisor)
 }
 
 // divGuard handles the divisor k out of line.
-func (g *gen) divGuard(divisor opd, w uint8, k int64, done label, f func()) {
+func (ig *integers) divGuard(divisor opd, w uint8, k int64, done label, f func()) {
 	if divisor.kind == opdReg && k == 0 {
-		g.mr(iTEST, w, rmReg(divisor.r), divisor.r)
+		ig.mr(iTEST, w, rmReg(divisor.r), divisor.r)
 	} else {
-		g.mio(iCMP, w, divisor, k)
+		ig.mio(iCMP, w, divisor, k)
 	}
-	special := g.a.newLabel()
-	g.a.jcc(ccE, special)
-	g.later(func() {
-		g.a.bind(special)
+	special := ig.a.newLabel()
+	ig.a.jcc(ccE, special)
+	ig.later(func() {
+		ig.a.bind(special)
 		f()
-		g.a.jmp(done)
+		ig.a.jmp(done)
 	})
 }
 
-func (g *gen) divSimple(d Reg, in *ir.Instr, k uint64) {
+func (ig *integers) divSimple(d Reg, in *ir.Instr, k uint64) {
 	rem := in.Op == ir.SRem || in.Op == ir.URem
 	switch {
 	case k == 0 && !rem, k == 1 && rem:
-		g.movImm(d, 0)
+		ig.movImm(d, 0)
 		return
 	}
-	g.move(d, in.W, g.val(in.A, in.W))
+	ig.move(d, in.W, ig.val(in.A, in.W))
 	switch n := bits.TrailingZeros64(k); {
 	case k <= 1: // x%0 = x, x/1 = x
 	case !rem:
-		g.mi(iSHR, in.W, rmReg(d), int64(n))
+		ig.mi(iSHR, in.W, rmReg(d), int64(n))
 	case k-1 <= 0x7fffffff:
-		g.mi(iAND, in.W, rmReg(d), int64(k-1))
+		ig.mi(iAND, in.W, rmReg(d), int64(k-1))
 	default:
-		s := g.constReg(int64(k - 1))
-		g.rmo(iAND, in.W, d, regOpd(s))
+		s := ig.constReg(int64(k - 1))
+		ig.rmo(iAND, in.W, d, regOpd(s))
 	}
 }

@@ -2,6 +2,25 @@ package amd64
 
 import "github.com/jalon-trace/jalon/internal/ir"
 
+// vectors is operands for floating point.
+type vectors struct {
+	*planner
+	*emitter
+	*pool
+	*stubs
+	*operands
+}
+
+// floats computes with floating point.
+type floats struct {
+	*planner
+	*emitter
+	*pool
+	*stubs
+	*operands
+	*vectors
+}
+
 func init() {
 	for op := ir.FAdd; op <= ir.FDiv; op++ {
 		lower[op] = (*gen).lowerFBin
@@ -19,8 +38,8 @@ func init() {
 	lower[ir.BitsF] = (*gen).lowerBitsF
 }
 
-func (g *gen) wide(v ir.Value) uint8 {
-	if g.an.p.Classes[v] == ir.F32 {
+func (vx *vectors) wide(v ir.Value) uint8 {
+	if vx.an.p.Classes[v] == ir.F32 {
 		return 4
 	}
 	return 8
@@ -37,72 +56,72 @@ func fop(w uint8, d, s insnOp) insnOp {
 func fmov(w uint8) insnOp { return fop(w, iMOVSD, iMOVSS) }
 
 // xval is val for floating-point values.
-func (g *gen) xval(v ir.Value, w uint8) opd {
-	in := g.an.instr(v)
-	if in != nil && g.an.folded[v] {
-		return g.loadOpd(in)
+func (vx *vectors) xval(v ir.Value, w uint8) opd {
+	in := vx.an.instr(v)
+	if in != nil && vx.an.folded[v] {
+		return vx.loadOpd(in)
 	}
 	if in != nil && in.Op == ir.FReg {
-		if it := itemXMM + item(in.Imm); !g.physical(it) {
-			return g.saved(it)
+		if it := itemXMM + item(in.Imm); !vx.physical(it) {
+			return vx.saved(it)
 		}
 		return regOpd(Reg(in.Imm))
 	}
 	if in != nil && in.Op == ir.FConst {
-		x := g.scratchX()
-		g.constX(x, w, in.Imm)
+		x := vx.scratchX()
+		vx.constX(x, w, in.Imm)
 		return regOpd(x)
 	}
-	switch l := g.al.loc[v]; l.kind {
+	switch l := vx.al.loc[v]; l.kind {
 	case locReg:
 		return regOpd(l.r)
 	case locSpill:
-		return memOpd(g.spillSlot(l.slot))
+		return memOpd(vx.spillSlot(l.slot))
 	}
 	panic("BUG: amd64: floating-point value without a place")
 }
 
 // constX loads the floating-point constant with the given bits.
-func (g *gen) constX(x Reg, w uint8, bits int64) {
+func (vx *vectors) constX(x Reg, w uint8, bits int64) {
 	if bits&widthMask(w) == 0 {
-		g.rmo(iXORPS, 4, x, regOpd(x))
+		vx.rmo(iXORPS, 4, x, regOpd(x))
 		return
 	}
-	s := g.constReg(bits & widthMask(w))
-	g.rmo(iMOVQ, w, x, regOpd(s))
-	g.release(s)
+	s := vx.constReg(bits & widthMask(w))
+	vx.rmo(iMOVQ, w, x, regOpd(s))
+	vx.release(s)
 }
 
 // xreg returns v in an xmm register.
-func (g *gen) xreg(v ir.Value, w uint8) Reg {
-	o := g.xval(v, w)
+func (vx *vectors) xreg(v ir.Value, w uint8) Reg {
+	o := vx.xval(v, w)
 	if o.kind == opdReg {
 		return o.r
 	}
-	x := g.scratchX()
-	g.moveX(x, w, o)
+	x := vx.scratchX()
+	vx.moveX(x, w, o)
 	return x
 }
 
-func (g *gen) moveX(d Reg, w uint8, o opd) {
+func (vx *vectors) moveX(d Reg, w uint8, o opd) {
 	switch {
 	case o.kind == opdMem:
-		g.rmo(fmov(w), 4, d, o)
+		vx.rmo(fmov(w), 4, d, o)
 	case o.r != d:
-		g.rmo(iMOVAPS, 4, d, o)
+		vx.rmo(iMOVAPS, 4, d, o)
 	}
 }
 
-func (g *gen) dstX(v ir.Value) Reg {
-	if l := g.al.loc[v]; l.kind == locReg {
+func (vx *vectors) dstX(v ir.Value) Reg {
+	if l := vx.al.loc[v]; l.kind == locReg {
 		return l.r
 	}
-	return g.scratchX()
+	return vx.scratchX()
 }
 
-func (g *gen) setDstX(v ir.Value, x Reg) {
-	if l := g.al.loc[v]; l.kind == locSpill {
-		g.mr(iMOVSD, 4, rmMem(g.spillSlot(l.slot)), x)
+func (vx *vectors) setDstX(v ir.Value, x Reg) {
+	if l := vx.al.loc[v]; l.kind == locSpill {
+		vx.mr(iMOVSD, 4, rmMem(vx.spillSlot(l.slot)), x)
 	}
 }
 
@@ -110,164 +129,124 @@ var fbinOps = map[ir.Op][2]insnOp{ir.FAdd: {iADDSD, iADDSS}, ir.FSub: {iSUBSD, i
 
 // lowerFBin keeps the order of the operands even where the operation commutes:
 // of two NaNs the first gives the result.
-func (g *gen) lowerFBin(in *ir.Instr) {
-	w, ops := g.wide(in.Dst), fbinOps[in.Op]
-	d := g.dstX(in.Dst)
-	a, b := g.xval(in.A, w), g.xval(in.B, w)
+func (fl *floats) lowerFBin(in *ir.Instr) {
+	w, ops := fl.wide(in.Dst), fbinOps[in.Op]
+	d := fl.dstX(in.Dst)
+	a, b := fl.xval(in.A, w), fl.xval(in.B, w)
 	t := d
 	if !a.isReg(d) && b.isReg(d) {
-		t = g.scratchX()
+		t = fl.scratchX()
 	}
-	g.moveX(t, w, a)
-	g.rmo(fop(w, ops[0], ops[1]), 4, t, b)
-	g.moveX(d, w, regOpd(t))
-	g.setDstX(in.Dst, d)
+	fl.moveX(t, w, a)
+	fl.rmo(fop(w, ops[0], ops[1]), 4, t, b)
+	fl.moveX(d, w, regOpd(t))
+	fl.setDstX(in.Dst, d)
 }
 
-func (g *gen) lowerFNeg(in *ir.Instr) {
-	w, d := g.wide(in.Dst), g.dstX(in.Dst)
-	sign := g.scratchX()
-	g.constX(sign, w, -1<<(8*w-1))
-	g.moveX(d, w, g.xval(in.A, w))
-	g.rmo(iXORPS, 4, d, regOpd(sign))
-	g.setDstX(in.Dst, d)
+func (fl *floats) lowerFNeg(in *ir.Instr) {
+	w, d := fl.wide(in.Dst), fl.dstX(in.Dst)
+	sign := fl.scratchX()
+	fl.constX(sign, w, -1<<(8*w-1))
+	fl.moveX(d, w, fl.xval(in.A, w))
+	fl.rmo(iXORPS, 4, d, regOpd(sign))
+	fl.setDstX(in.Dst, d)
 }
 
-// compareFloat sets the flags and returns the condition; for FEq and FNe the
-// parity flag must be looked at besides. The operands of FLt and FLe are
-// exchanged so that unordered gives false.
-func (g *gen) compareFloat(in *ir.Instr) cc {
-	w := g.wide(in.A)
-	op := fop(w, iUCOMISD, iUCOMISS)
-	switch in.Op {
-	case ir.FLt, ir.FLe:
-		x := g.xreg(in.B, w)
-		g.rmo(op, 4, x, g.xval(in.A, w))
-		if in.Op == ir.FLt {
-			return ccA
-		}
-		return ccAE
-	}
-	x := g.xreg(in.A, w)
-	g.rmo(op, 4, x, g.xval(in.B, w))
-	return ccE
-}
-
-func (g *gen) lowerFCompare(in *ir.Instr) {
-	c := g.compareFloat(in)
-	if in.Op == ir.FLt || in.Op == ir.FLe {
-		g.materialise(in.Dst, c)
-		return
-	}
-	d, s := g.dst(in.Dst), g.scratch()
-	if in.Op == ir.FEq {
-		g.setcc(ccE, d)
-		g.setcc(ccNP, s)
-		g.mr(iAND, 1, rmReg(d), s)
-	} else {
-		g.setcc(ccNE, d)
-		g.setcc(ccP, s)
-		g.mr(iOR, 1, rmReg(d), s)
-	}
-	g.rmo(iMOVZB, 4, d, regOpd(d))
-	g.setDst(in.Dst, d)
-}
-
-func (g *gen) lowerFToF(in *ir.Instr) {
-	from, to := g.wide(in.A), g.wide(in.Dst)
-	d := g.dstX(in.Dst)
-	a := g.xval(in.A, from)
+func (fl *floats) lowerFToF(in *ir.Instr) {
+	from, to := fl.wide(in.A), fl.wide(in.Dst)
+	d := fl.dstX(in.Dst)
+	a := fl.xval(in.A, from)
 	switch {
 	case from == to:
-		g.moveX(d, to, a)
+		fl.moveX(d, to, a)
 	case from == 4:
-		g.rmo(iCVTSS2SD, 4, d, a)
+		fl.rmo(iCVTSS2SD, 4, d, a)
 	default:
-		g.rmo(iCVTSD2SS, 4, d, a)
+		fl.rmo(iCVTSD2SS, 4, d, a)
 	}
-	g.setDstX(in.Dst, d)
+	fl.setDstX(in.Dst, d)
 }
 
-func (g *gen) lowerSToF(in *ir.Instr) {
-	w, d := g.wide(in.Dst), g.dstX(in.Dst)
-	g.rmo(iXORPS, 4, d, regOpd(d)) // no wait for the old upper half
-	g.rmo(fop(w, iCVTSI2SD, iCVTSI2SS), 8, d, g.regm(in.A, 8))
-	g.setDstX(in.Dst, d)
+func (fl *floats) lowerSToF(in *ir.Instr) {
+	w, d := fl.wide(in.Dst), fl.dstX(in.Dst)
+	fl.rmo(iXORPS, 4, d, regOpd(d)) // no wait for the old upper half
+	fl.rmo(fop(w, iCVTSI2SD, iCVTSI2SS), 8, d, fl.regm(in.A, 8))
+	fl.setDstX(in.Dst, d)
 }
 
 // lowerUToF: a number from 2^63 on is halved, its lost bit kept so that
 // rounding is right, converted and doubled.
-func (g *gen) lowerUToF(in *ir.Instr) {
-	w, d := g.wide(in.Dst), g.dstX(in.Dst)
+func (fl *floats) lowerUToF(in *ir.Instr) {
+	w, d := fl.wide(in.Dst), fl.dstX(in.Dst)
 	cvt := fop(w, iCVTSI2SD, iCVTSI2SS)
-	r := g.reg(in.A, 8)
-	g.rmo(iXORPS, 4, d, regOpd(d))
-	g.mr(iTEST, 8, rmReg(r), r)
-	big, done := g.a.newLabel(), g.a.newLabel()
-	g.a.jcc(ccS, big)
-	g.rmo(cvt, 8, d, regOpd(r))
-	g.a.bind(done)
-	s, t := g.scratch(), g.scratch()
-	g.later(func() {
-		g.a.bind(big)
-		g.rmo(iMOV, 8, s, regOpd(r))
-		g.rmo(iMOV, 4, t, regOpd(r))
-		g.mi(iSHR, 8, rmReg(s), 1)
-		g.mi(iAND, 4, rmReg(t), 1)
-		g.rmo(iOR, 8, s, regOpd(t))
-		g.rmo(cvt, 8, d, regOpd(s))
-		g.rmo(fop(w, iADDSD, iADDSS), 4, d, regOpd(d))
-		g.a.jmp(done)
+	r := fl.reg(in.A, 8)
+	fl.rmo(iXORPS, 4, d, regOpd(d))
+	fl.mr(iTEST, 8, rmReg(r), r)
+	big, done := fl.a.newLabel(), fl.a.newLabel()
+	fl.a.jcc(ccS, big)
+	fl.rmo(cvt, 8, d, regOpd(r))
+	fl.a.bind(done)
+	s, t := fl.scratch(), fl.scratch()
+	fl.later(func() {
+		fl.a.bind(big)
+		fl.rmo(iMOV, 8, s, regOpd(r))
+		fl.rmo(iMOV, 4, t, regOpd(r))
+		fl.mi(iSHR, 8, rmReg(s), 1)
+		fl.mi(iAND, 4, rmReg(t), 1)
+		fl.rmo(iOR, 8, s, regOpd(t))
+		fl.rmo(cvt, 8, d, regOpd(s))
+		fl.rmo(fop(w, iADDSD, iADDSS), 4, d, regOpd(d))
+		fl.a.jmp(done)
 	})
-	g.setDstX(in.Dst, d)
+	fl.setDstX(in.Dst, d)
 }
 
-func (g *gen) lowerFToS(in *ir.Instr) {
-	w, d := g.wide(in.A), g.dst(in.Dst)
-	g.rmo(fop(w, iCVTTSD2SI, iCVTTSS2SI), 8, d, g.xval(in.A, w))
-	g.setDst(in.Dst, d)
+func (fl *floats) lowerFToS(in *ir.Instr) {
+	w, d := fl.wide(in.A), fl.dst(in.Dst)
+	fl.rmo(fop(w, iCVTTSD2SI, iCVTTSS2SI), 8, d, fl.xval(in.A, w))
+	fl.setDst(in.Dst, d)
 }
 
-func (g *gen) lowerFToU(in *ir.Instr) {
-	w, d := g.wide(in.A), g.dst(in.Dst)
+func (fl *floats) lowerFToU(in *ir.Instr) {
+	w, d := fl.wide(in.A), fl.dst(in.Dst)
 	cvt := fop(w, iCVTTSD2SI, iCVTTSS2SI)
-	x := g.xreg(in.A, w)
-	limit := g.scratchX()
+	x := fl.xreg(in.A, w)
+	limit := fl.scratchX()
 	bits := int64(0x43e0000000000000)
 	if w == 4 {
 		bits = 0x5f000000
 	}
-	g.constX(limit, w, bits)
-	g.rmo(fop(w, iUCOMISD, iUCOMISS), 4, x, regOpd(limit))
-	big, done := g.a.newLabel(), g.a.newLabel()
-	g.a.jcc(ccAE, big) // not taken by a NaN
-	g.rmo(cvt, 8, d, regOpd(x))
-	g.a.bind(done)
-	y, s := g.scratchX(), g.scratch()
-	g.later(func() {
-		g.a.bind(big)
-		g.moveX(y, w, regOpd(x))
-		g.rmo(fop(w, iSUBSD, iSUBSS), 4, y, regOpd(limit))
-		g.rmo(cvt, 8, d, regOpd(y))
-		g.movImm(s, -1<<63)
-		g.rmo(iXOR, 8, d, regOpd(s))
-		g.a.jmp(done)
+	fl.constX(limit, w, bits)
+	fl.rmo(fop(w, iUCOMISD, iUCOMISS), 4, x, regOpd(limit))
+	big, done := fl.a.newLabel(), fl.a.newLabel()
+	fl.a.jcc(ccAE, big) // not taken by a NaN
+	fl.rmo(cvt, 8, d, regOpd(x))
+	fl.a.bind(done)
+	y, s := fl.scratchX(), fl.scratch()
+	fl.later(func() {
+		fl.a.bind(big)
+		fl.moveX(y, w, regOpd(x))
+		fl.rmo(fop(w, iSUBSD, iSUBSS), 4, y, regOpd(limit))
+		fl.rmo(cvt, 8, d, regOpd(y))
+		fl.movImm(s, -1<<63)
+		fl.rmo(iXOR, 8, d, regOpd(s))
+		fl.a.jmp(done)
 	})
-	g.setDst(in.Dst, d)
+	fl.setDst(in.Dst, d)
 }
 
-func (g *gen) lowerFBits(in *ir.Instr) {
-	w, d := g.wide(in.A), g.dst(in.Dst)
-	if o := g.xval(in.A, w); o.kind == opdMem {
-		g.rmo(iMOV, w, d, o)
+func (fl *floats) lowerFBits(in *ir.Instr) {
+	w, d := fl.wide(in.A), fl.dst(in.Dst)
+	if o := fl.xval(in.A, w); o.kind == opdMem {
+		fl.rmo(iMOV, w, d, o)
 	} else {
-		g.mr(iMOVQ, w, rmReg(d), o.r)
+		fl.mr(iMOVQ, w, rmReg(d), o.r)
 	}
-	g.setDst(in.Dst, d)
+	fl.setDst(in.Dst, d)
 }
 
-func (g *gen) lowerBitsF(in *ir.Instr) {
-	w, d := g.wide(in.Dst), g.dstX(in.Dst)
-	g.rmo(iMOVQ, w, d, g.regm(in.A, w))
-	g.setDstX(in.Dst, d)
+func (fl *floats) lowerBitsF(in *ir.Instr) {
+	w, d := fl.wide(in.Dst), fl.dstX(in.Dst)
+	fl.rmo(iMOVQ, w, d, fl.regm(in.A, w))
+	fl.setDstX(in.Dst, d)
 }

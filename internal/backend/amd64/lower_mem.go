@@ -19,19 +19,6 @@ func (g *gen) lowerFLoad(in *ir.Instr) {
 	g.setDstX(in.Dst, d)
 }
 
-// pointer returns A + off as a register and a displacement that leaves room for
-// span bytes more.
-func (g *gen) pointer(a ir.Value, off, span int64) mem {
-	r, d := g.base(a)
-	sum := int64(d) + off
-	if sum == int64(int32(sum)) && sum+span == int64(int32(sum+span)) {
-		return at(r, int32(sum))
-	}
-	s := g.constReg(sum)
-	g.rmo(iADD, 8, s, regOpd(r))
-	return at(s, 0)
-}
-
 func (m mem) indexed(i Reg) mem {
 	m.index = i
 	return m

@@ -7,52 +7,52 @@ func init() { lower[ir.CopyStr] = (*gen).lowerCopyStr }
 // lowerCopyStr copies byte by byte up to a word border, then by aligned words,
 // which lie in one page each: a word is readable when its first byte is. Wide
 // characters are copied one by one.
-func (g *gen) lowerCopyStr(in *ir.Instr) {
-	src, dst := g.pointer(in.A, 0, in.Aux), at(g.rec(), int32(in.Imm))
+func (cp *copies) lowerCopyStr(in *ir.Instr) {
+	src, dst := cp.pointer(in.A, 0, in.Aux), at(cp.rec(), int32(in.Imm))
 	if in.Aux == 0 {
-		g.mi(iMOV, 4, rmMem(dst.plus(slotLen)), 0)
-		g.mi(iMOV, 4, rmMem(dst.plus(slotFlags)), ir.FlagTruncated)
+		cp.mi(iMOV, 4, rmMem(dst.plus(slotLen)), 0)
+		cp.mi(iMOV, 4, rmMem(dst.plus(slotFlags)), ir.FlagTruncated)
 		return
 	}
 	c := &strCopy{
-		gen: g, src: src, dst: dst.plus(slotBytes), max: in.Aux,
-		i: g.scratch(), t: g.scratch(), w: g.scratch(),
-		unreadable: g.a.newLabel(), truncated: g.a.newLabel(), end: g.a.newLabel(),
+		copies: cp, src: src, dst: dst.plus(slotBytes), max: in.Aux,
+		i: cp.scratch(), t: cp.scratch(), w: cp.scratch(),
+		unreadable: cp.a.newLabel(), truncated: cp.a.newLabel(), end: cp.a.newLabel(),
 	}
-	first := g.copyFault(in, src)
+	first := cp.copyFault(in, src)
 	if first != noLabel {
-		g.nullTest(in.A, src.base, first)
+		cp.nullTest(in.A, src.base, first)
 	}
-	store := g.a.newLabel()
-	g.movImm(c.i, 0)
+	store := cp.a.newLabel()
+	cp.movImm(c.i, 0)
 	if in.W == 1 {
 		c.head()
 		c.words()
 	} else {
 		c.wide(in.W)
 	}
-	g.a.bind(c.end)
-	g.movImm(c.t, 0)
-	g.a.bind(store)
-	g.mr(iMOV, 4, rmMem(dst.plus(slotLen)), c.i)
-	g.mr(iMOV, 4, rmMem(dst.plus(slotFlags)), c.t)
-	g.later(func() {
-		g.a.bind(c.unreadable)
+	cp.a.bind(c.end)
+	cp.movImm(c.t, 0)
+	cp.a.bind(store)
+	cp.mr(iMOV, 4, rmMem(dst.plus(slotLen)), c.i)
+	cp.mr(iMOV, 4, rmMem(dst.plus(slotFlags)), c.t)
+	cp.later(func() {
+		cp.a.bind(c.unreadable)
 		if first != noLabel {
-			g.mr(iTEST, 4, rmReg(c.i), c.i)
-			g.a.jcc(ccE, first)
+			cp.mr(iTEST, 4, rmReg(c.i), c.i)
+			cp.a.jcc(ccE, first)
 		}
-		g.movImm(c.t, ir.FlagUnreadable)
-		g.a.jmp(store)
-		g.a.bind(c.truncated)
-		g.movImm(c.t, ir.FlagTruncated)
-		g.a.jmp(store)
+		cp.movImm(c.t, ir.FlagUnreadable)
+		cp.a.jmp(store)
+		cp.a.bind(c.truncated)
+		cp.movImm(c.t, ir.FlagTruncated)
+		cp.a.jmp(store)
 	})
 }
 
 // strCopy is a string copy being emitted.
 type strCopy struct {
-	*gen
+	*copies
 	src, dst                   mem
 	max                        int64
 	i, t, w                    Reg

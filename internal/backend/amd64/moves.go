@@ -2,6 +2,16 @@ package amd64
 
 import "github.com/jalon-trace/jalon/internal/ir"
 
+// moves does several moves at once.
+type moves struct {
+	*planner
+	*emitter
+	*pool
+	*stubs
+	*operands
+	*vectors
+}
+
 // move is one parameter to be set: to its register or spill slot.
 type pmove struct {
 	v    ir.Value // source
@@ -17,48 +27,48 @@ type source struct {
 	isReg bool // else computed from constants or memory when it is done
 }
 
-func (g *gen) parallel(moves []pmove) {
+func (mo *moves) parallel(moves []pmove) {
 	var pend []source
 	for _, m := range moves {
-		pend = append(pend, g.sourceOf(m))
+		pend = append(pend, mo.sourceOf(m))
 	}
 	for len(pend) > 0 {
-		i := g.readyMove(pend)
+		i := mo.readyMove(pend)
 		if i < 0 {
-			g.breakCycle(pend)
+			mo.breakCycle(pend)
 			continue
 		}
-		g.emitMove(pend[i])
+		mo.emitMove(pend[i])
 		pend = append(pend[:i], pend[i+1:]...)
 	}
 }
 
 // sourceOf finds out whether a move reads a register.
-func (g *gen) sourceOf(m pmove) source {
+func (mo *moves) sourceOf(m pmove) source {
 	s := source{pmove: m}
-	in := g.an.instr(m.v)
+	in := mo.an.instr(m.v)
 	switch {
-	case in != nil && g.an.remat(m.v):
+	case in != nil && mo.an.remat(m.v):
 		switch {
 		case in.Op == ir.Reg && in.Imm < 16 && dwarfGPR[in.Imm] != RSP:
 			r := dwarfGPR[in.Imm]
-			if sv, ok := g.saveIn[item(r)]; ok && !g.physical(item(r)) {
+			if sv, ok := mo.saveIn[item(r)]; ok && !mo.physical(item(r)) {
 				s.r, s.isReg = sv, true
-			} else if g.physical(item(r)) {
+			} else if mo.physical(item(r)) {
 				s.r, s.isReg = r, true
 			}
-		case in.Op == ir.FReg && g.physical(itemXMM+item(in.Imm)):
+		case in.Op == ir.FReg && mo.physical(itemXMM+item(in.Imm)):
 			s.r, s.isReg = Reg(in.Imm), true
 		}
-	case g.al.loc[m.v].kind == locReg:
-		s.r, s.isReg = g.al.loc[m.v].r, true
+	case mo.al.loc[m.v].kind == locReg:
+		s.r, s.isReg = mo.al.loc[m.v].r, true
 	}
 	return s
 }
 
 // readyMove returns a move whose target no other pending move reads; moves that
 // read no register come last, when every register source has been read.
-func (g *gen) readyMove(pend []source) int {
+func (mo *moves) readyMove(pend []source) int {
 	best := -1
 	for i, m := range pend {
 		if m.dst.kind == locReg && readBy(pend, i, m.dst.r, m.xmm) {
@@ -91,7 +101,7 @@ func readBy(pend []source, except int, r Reg, xmm bool) bool {
 }
 
 // breakCycle exchanges the two registers of one pending move.
-func (g *gen) breakCycle(pend []source) {
+func (mo *moves) breakCycle(pend []source) {
 	k := 0
 	for !(pend[k].isReg && pend[k].dst.kind == locReg && pend[k].dst.r != pend[k].r) {
 		k++
@@ -99,11 +109,11 @@ func (g *gen) breakCycle(pend []source) {
 	d, s, xmm := pend[k].dst.r, pend[k].r, pend[k].xmm
 	if xmm {
 		for _, x := range [3][2]Reg{{d, s}, {s, d}, {d, s}} {
-			g.rmo(iXORPS, 4, x[0], regOpd(x[1]))
+			mo.rmo(iXORPS, 4, x[0], regOpd(x[1]))
 		}
 	} else {
-		g.mr(iXCHG, 8, rmReg(d), s)
-		g.clobber(item(s))
+		mo.mr(iXCHG, 8, rmReg(d), s)
+		mo.clobber(item(s))
 	}
 	for j := range pend {
 		if !pend[j].isReg || pend[j].xmm != xmm {
@@ -118,54 +128,43 @@ func (g *gen) breakCycle(pend []source) {
 	}
 }
 
-func (g *gen) emitMove(m source) {
+func (mo *moves) emitMove(m source) {
 	if m.isReg && m.dst.kind == locReg && m.r == m.dst.r {
 		return
 	}
 	if m.xmm {
-		g.emitMoveX(m)
+		mo.emitMoveX(m)
 		return
 	}
 	if m.dst.kind == locSpill {
 		r := m.r
 		if !m.isReg {
-			r = g.reg(m.v, 8)
-			g.release(r)
+			r = mo.reg(m.v, 8)
+			mo.release(r)
 		}
-		g.mr(iMOV, 8, rmMem(g.spillSlot(m.dst.slot)), r)
+		mo.mr(iMOV, 8, rmMem(mo.spillSlot(m.dst.slot)), r)
 		return
 	}
 	if m.isReg {
-		g.rmo(iMOV, 8, m.dst.r, regOpd(m.r))
+		mo.rmo(iMOV, 8, m.dst.r, regOpd(m.r))
 		return
 	}
-	g.move(m.dst.r, 8, g.val(m.v, 8))
+	mo.move(m.dst.r, 8, mo.val(m.v, 8))
 }
 
-func (g *gen) emitMoveX(m source) {
+func (mo *moves) emitMoveX(m source) {
 	op := fmov(m.wide)
 	if m.dst.kind == locSpill {
 		r := m.r
 		if !m.isReg {
-			r = g.xreg(m.v, m.wide)
+			r = mo.xreg(m.v, m.wide)
 		}
-		g.mr(op, 4, rmMem(g.spillSlot(m.dst.slot)), r)
+		mo.mr(op, 4, rmMem(mo.spillSlot(m.dst.slot)), r)
 		return
 	}
 	if m.isReg {
-		g.rmo(iMOVAPS, 4, m.dst.r, regOpd(m.r))
+		mo.rmo(iMOVAPS, 4, m.dst.r, regOpd(m.r))
 		return
 	}
-	g.moveX(m.dst.r, m.wide, g.xval(m.v, m.wide))
-}
-
-// leaMove is lea, or a plain move when the address is just a register.
-func (g *gen) leaMove(r Reg, m mem) {
-	if m.index == NoReg && m.disp == 0 && !m.rip && m.base != NoReg {
-		if m.base != r {
-			g.rmo(iMOV, 8, r, regOpd(m.base))
-		}
-		return
-	}
-	g.lea(8, r, m)
+	mo.moveX(m.dst.r, m.wide, mo.xval(m.v, m.wide))
 }

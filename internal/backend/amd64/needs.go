@@ -65,10 +65,10 @@ func (an *analysis) readsFSBase() bool {
 }
 
 // guards reports whether the program starts with the dead man's switch.
-func (g *gen) guards() bool {
-	if g.an.guarded || g.cfg.NoTSC && g.an.reserves > 0 {
+func (pl *planner) guards() bool {
+	if pl.an.guarded || pl.cfg.NoTSC && pl.an.reserves > 0 {
 		return true
 	}
 	// The thread pointer is read from memory where rdfsbase does not exist.
-	return !g.cfg.Layout.FSGSBASE && (g.an.reserves > 0 || g.an.readsFSBase())
+	return !pl.cfg.Layout.FSGSBASE && (pl.an.reserves > 0 || pl.an.readsFSBase())
 }

@@ -6,20 +6,20 @@ import (
 
 // chooseOrder puts the entry first, rare blocks in the cold section, and in the
 // tail, which needs no jump to the end, the block of a false condition.
-func (g *gen) chooseOrder() {
-	blocks := g.an.p.Blocks
+func (pl *planner) chooseOrder() {
+	blocks := pl.an.p.Blocks
 	n := len(blocks)
-	g.place = make([]section, n)
+	pl.place = make([]section, n)
 	hotEdge := make([]bool, n)
 	hotEdge[0] = true
 	tail := ir.NoBlock
 	var hot, cold []ir.BlockID
 	for b, blk := range blocks {
-		if !g.an.reach[b] {
+		if !pl.an.reach[b] {
 			continue
 		}
 		if !hotEdge[b] {
-			g.place[b] = secCold
+			pl.place[b] = secCold
 			cold = append(cold, ir.BlockID(b))
 			continue
 		}
@@ -36,28 +36,28 @@ func (g *gen) chooseOrder() {
 		}
 		hot = append(hot, ir.BlockID(b))
 	}
-	g.order = nil
-	if g.cfg.ColdAddr != 0 && tail != ir.NoBlock && leaf(blocks[tail]) {
-		hot, cold = g.splitRecord(hot, cold, tail)
+	pl.order = nil
+	if pl.cfg.ColdAddr != 0 && tail != ir.NoBlock && leaf(blocks[tail]) {
+		hot, cold = pl.splitRecord(hot, cold, tail)
 	}
 	for _, b := range hot {
 		if b != tail {
-			g.order = append(g.order, b)
+			pl.order = append(pl.order, b)
 		}
 	}
-	g.order = append(g.order, cold...)
+	pl.order = append(pl.order, cold...)
 	if tail != ir.NoBlock {
-		g.place[tail] = secTail
-		g.order = append(g.order, tail)
+		pl.place[tail] = secTail
+		pl.order = append(pl.order, tail)
 	}
 }
 
 // splitRecord moves the blocks of the record to the cold section, so a false condition runs straight through. A
 // record takes the time of rdtsc, which hides one more jump.
-func (g *gen) splitRecord(hot, cold []ir.BlockID, tail ir.BlockID) (h, c []ir.BlockID) {
-	recording := make([]bool, len(g.place))
-	for b, blk := range g.an.p.Blocks {
-		if !g.an.reach[b] || b == 0 {
+func (pl *planner) splitRecord(hot, cold []ir.BlockID, tail ir.BlockID) (h, c []ir.BlockID) {
+	recording := make([]bool, len(pl.place))
+	for b, blk := range pl.an.p.Blocks {
+		if !pl.an.reach[b] || b == 0 {
 			continue
 		}
 		for _, in := range blk.Instrs {
@@ -65,14 +65,14 @@ func (g *gen) splitRecord(hot, cold []ir.BlockID, tail ir.BlockID) (h, c []ir.Bl
 		}
 		// Behind the record when every way here leads through it.
 		behind := true
-		for _, a := range g.an.preds[b] {
+		for _, a := range pl.an.preds[b] {
 			behind = behind && recording[a]
 		}
 		recording[b] = recording[b] || behind
 	}
 	for _, b := range hot {
 		if recording[b] && b != tail {
-			g.place[b] = secCold
+			pl.place[b] = secCold
 			c = append(c, b)
 		} else {
 			h = append(h, b)

@@ -6,6 +6,26 @@ import (
 	"github.com/jalon-trace/jalon/internal/ir"
 )
 
+// planner decides, for one round of settle, what is saved where. It emits nothing.
+type planner struct {
+	an      *analysis
+	l       *liveness
+	al      *allocation
+	cfg     Config
+	deadSet regSet
+	savable regSet // items that must be saved before they are destroyed
+
+	saveIn   map[item]Reg // saved in a dead register instead of in the frame
+	reserved regSet       // those registers
+	info     *info        // what the code is assumed to destroy
+	plan     *savePlan
+	early    bool // the frame is opened before anything is done that is seen outside
+	usesTmp  bool // some block uses the slot tmp
+
+	order []ir.BlockID
+	place []section
+}
+
 // What must be saved where is found by trial: emitting the code tells which
 // items each block destroys; from that follow the saves; with them the code is
 // emitted again, until nothing changes.
@@ -73,48 +93,48 @@ type savePlan struct {
 // redZone is what lies below rsp and belongs to the program.
 const redZone = 128
 
-func (g *gen) makePlan() {
-	all := g.planSaves()
-	if !g.early && g.opensLate() {
-		g.early = true
-		all = g.planSaves()
+func (pl *planner) makePlan() {
+	all := pl.planSaves()
+	if !pl.early && pl.opensLate() {
+		pl.early = true
+		all = pl.planSaves()
 	}
-	g.layFrame(all)
+	pl.layFrame(all)
 }
 
 // planSaves finds what is saved where, and gives all of it.
-func (g *gen) planSaves() (all regSet) {
-	n := len(g.an.p.Blocks)
+func (pl *planner) planSaves() (all regSet) {
+	n := len(pl.an.p.Blocks)
 	p := &savePlan{in: make([]regSet, n), out: make([]regSet, n)}
 	for b := 0; b < n; b++ {
-		if !g.an.reach[b] {
+		if !pl.an.reach[b] {
 			continue
 		}
-		in := g.info.edge[b] & g.savable
-		for _, a := range g.an.preds[b] {
+		in := pl.info.edge[b] & pl.savable
+		for _, a := range pl.an.preds[b] {
 			in |= p.out[a]
 		}
-		p.in[b] = g.withFrame(in)
+		p.in[b] = pl.withFrame(in)
 		own := regSet(0)
-		for k, pos := range g.info.first[b] {
+		for k, pos := range pl.info.first[b] {
 			if pos != never {
 				own.add(item(k))
 			}
 		}
-		if g.early && g.an.effect[b] {
+		if pl.early && pl.an.effect[b] {
 			own.add(itemFrame)
 		}
-		p.out[b] = g.withFrame(p.in[b] | own&g.savable)
+		p.out[b] = pl.withFrame(p.in[b] | own&pl.savable)
 		all |= p.out[b]
 	}
-	g.plan = p
+	pl.plan = p
 	return all
 }
 
 // withFrame adds the frame to s when something in s is saved in memory.
-func (g *gen) withFrame(s regSet) regSet {
+func (pl *planner) withFrame(s regSet) regSet {
 	inRegs := setOf(itemFrame)
-	for it := range g.saveIn {
+	for it := range pl.saveIn {
 		inRegs.add(it)
 	}
 	if s&^inRegs != 0 {
@@ -123,17 +143,17 @@ func (g *gen) withFrame(s regSet) regSet {
 	return s
 }
 
-func (g *gen) layFrame(all regSet) {
-	p, off := g.plan, int32(0)
+func (pl *planner) layFrame(all regSet) {
+	p, off := pl.plan, int32(0)
 	next := func(n int32) int32 { off += n; return off - n }
-	if p.low = g.chooseLow(); p.low != numItems {
+	if p.low = pl.chooseLow(); p.low != numItems {
 		p.offset[p.low] = next(8)
 	}
-	if g.usesTmp {
+	if pl.usesTmp {
 		p.tmp = next(8)
 	}
 	all.each(func(it item) {
-		if _, ok := g.saveIn[it]; ok || it == itemFrame || it == p.low {
+		if _, ok := pl.saveIn[it]; ok || it == itemFrame || it == p.low {
 			return
 		}
 		if it >= itemXMM && it < itemFlags {
@@ -142,114 +162,12 @@ func (g *gen) layFrame(all regSet) {
 			p.offset[it] = next(8)
 		}
 	})
-	p.spill, p.hasTmp = next(8*int32(g.al.spills)), g.usesTmp
+	p.spill, p.hasTmp = next(8*int32(pl.al.spills)), pl.usesTmp
 	off = max(off, 8) // what openFrame touches
 	p.size, p.frame = off, off+redZone
 }
 
-func (g *gen) slot(it item) mem { return at(RSP, g.plan.offset[it]) }
-
-// saveItems saves what is in s; had was saved before. keepRAX: rax holds something now.
-// The code destroys no item but, without keepRAX, rax when flags are saved.
-func (g *gen) saveItems(s, had regSet, keepRAX bool) {
-	a := g.a
-	if s.has(itemFrame) {
-		s = g.openFrame(s, had)
-	}
-	(s & allGPR).each(func(it item) {
-		if r, ok := g.saveIn[it]; ok {
-			a.rm(iMOV, 8, r, rmReg(Reg(it)), 0)
-			return
-		}
-		a.mr(iMOV, 8, rmMem(g.slot(it)), Reg(it))
-	})
-	if s.has(itemFlags) {
-		g.saveFlags(keepRAX)
-	}
-	if s.has(itemMXCSR) {
-		// Our own floating point must not trap: all exceptions masked. What it
-		// raises is forgotten when the program's word is restored.
-		m := g.slot(itemMXCSR)
-		g.clobber(itemFlags)
-		a.m(iSTMXCSR, 4, rmMem(m), 0)
-		a.m(iSTMXCSR, 4, rmMem(m.plus(4)), 0)
-		a.mi(iOR, 4, rmMem(m.plus(4)), 0x1f80)
-		a.m(iLDMXCSR, 4, rmMem(m.plus(4)), 0)
-	}
-	(s & allXMM).each(func(it item) { a.mr(iMOVUPS, 8, rmMem(g.slot(it)), Reg(it-itemXMM)) })
-}
-
-func (g *gen) saveFlags(keepRAX bool) {
-	a := g.a
-	if g.an.readFlags {
-		a.plain(iPUSHF)
-		a.m(iPOPM, 8, rmMem(g.slot(itemFlags)), 0)
-		return
-	}
-	if keepRAX {
-		g.needFrame()
-		g.usesTmp = true
-		a.mr(iMOV, 8, rmMem(at(RSP, g.plan.tmp)), RAX)
-	} else {
-		g.clobber(item(RAX))
-	}
-	a.plain(iLAHF)
-	a.m(iSET, 1, rmReg(RAX), 0)
-	if r, ok := g.saveIn[itemFlags]; ok {
-		a.rm(iMOV, 4, r, rmReg(RAX), 0)
-	} else {
-		a.mr(iMOV, 4, rmMem(g.slot(itemFlags)), RAX)
-	}
-	if keepRAX {
-		a.rm(iMOV, 8, RAX, rmMem(at(RSP, g.plan.tmp)), 0)
-	}
-}
-
-// restoreItems gives back what s holds, but for dead registers.
-func (g *gen) restoreItems(s regSet) {
-	a, dead := g.a, g.deadSet
-	if s.has(itemMXCSR) {
-		a.m(iLDMXCSR, 4, rmMem(g.slot(itemMXCSR)), 0)
-	}
-	(s & allXMM &^ dead).each(func(it item) { a.rm(iMOVUPS, 8, Reg(it-itemXMM), rmMem(g.slot(it)), 0) })
-	if s.has(itemFlags) && !dead.has(itemFlags) {
-		g.restoreFlags((s | dead).has(item(RAX)) && !g.reserved.has(item(RAX)))
-	}
-	(s & allGPR &^ dead).each(func(it item) {
-		if r, ok := g.saveIn[it]; ok {
-			a.rm(iMOV, 8, Reg(it), rmReg(r), 0)
-			return
-		}
-		a.rm(iMOV, 8, Reg(it), rmMem(g.slot(it)), 0)
-	})
-	if s.has(itemFrame) {
-		a.rm(iLEA, 8, RSP, rmMem(at(RSP, g.plan.frame)), 0)
-	}
-}
-
-func (g *gen) restoreFlags(freeRAX bool) {
-	a := g.a
-	if g.an.readFlags {
-		a.m(iPUSHM, 8, rmMem(g.slot(itemFlags)), 0)
-		a.plain(iPOPF)
-		return
-	}
-	if !freeRAX {
-		g.needFrame()
-		g.usesTmp = true
-		a.mr(iMOV, 8, rmMem(at(RSP, g.plan.tmp)), RAX)
-	}
-	if r, ok := g.saveIn[itemFlags]; ok {
-		a.rm(iMOV, 4, RAX, rmReg(r), 0)
-	} else {
-		a.rm(iMOV, 4, RAX, rmMem(g.slot(itemFlags)), 0)
-	}
-	a.mi(iADD, 1, rmReg(RAX), 0x7f) // overflows when al is 1
-	a.plain(iSAHF)
-	if !freeRAX {
-		a.rm(iMOV, 8, RAX, rmMem(at(RSP, g.plan.tmp)), 0)
-	}
-}
+func (pl *planner) slot(it item) mem { return at(RSP, pl.plan.offset[it]) }
 
 // moveSavesToRegisters keeps saved registers in dead registers that the code
 // leaves alone, instead of in memory, and emits the code once more.
@@ -298,4 +216,12 @@ func (g *gen) moveSavesToRegisters() {
 }
 
 // savesBefore is what must be saved on the edge from the current block to b.
-func (g *gen) savesBefore(to ir.BlockID) regSet { return g.plan.in[to] &^ g.plan.out[g.cur] }
+func (po *pool) savesBefore(to ir.BlockID) regSet { return po.plan.in[to] &^ po.plan.out[po.cur] }
+
+// beginEdge starts the work of an edge: its saves. Parameters count as
+// destroyed by the edge.
+func (sv *saver) beginEdge(to ir.BlockID) {
+	sv.edgeTo = to
+	sv.busy = sv.reserved
+	sv.saveItems(sv.savesBefore(to), sv.plan.out[sv.cur], true)
+}

@@ -21,19 +21,19 @@ import "github.com/jalon-trace/jalon/internal/ir"
 const pageSize = 4096
 
 // opensLate reports whether the frame is opened behind an effect.
-func (g *gen) opensLate() bool {
-	for b := range g.an.p.Blocks {
-		if !g.an.reach[b] {
+func (pl *planner) opensLate() bool {
+	for b := range pl.an.p.Blocks {
+		if !pl.an.reach[b] {
 			continue
 		}
-		if g.an.behind[b] && g.opens(b) {
+		if pl.an.behind[b] && pl.opens(b) {
 			return true
 		}
-		if !g.an.behind[b] && !g.an.effect[b] {
+		if !pl.an.behind[b] && !pl.an.effect[b] {
 			continue
 		}
-		for _, to := range g.successors(b) {
-			if g.plan.in[to].has(itemFrame) && !g.plan.out[b].has(itemFrame) {
+		for _, to := range pl.successors(b) {
+			if pl.plan.in[to].has(itemFrame) && !pl.plan.out[b].has(itemFrame) {
 				return true
 			}
 		}
@@ -42,13 +42,13 @@ func (g *gen) opensLate() bool {
 }
 
 // opens reports whether a block opens the frame at its start.
-func (g *gen) opens(b int) bool {
-	return g.plan.out[b].has(itemFrame) && !g.plan.in[b].has(itemFrame)
+func (pl *planner) opens(b int) bool {
+	return pl.plan.out[b].has(itemFrame) && !pl.plan.in[b].has(itemFrame)
 }
 
 // successors are the blocks that b leads to, by faults too.
-func (g *gen) successors(b int) (list []ir.BlockID) {
-	blk := g.an.p.Blocks[b]
+func (pl *planner) successors(b int) (list []ir.BlockID) {
+	blk := pl.an.p.Blocks[b]
 	for _, e := range edges(&blk.Term) {
 		list = append(list, e.To)
 	}
@@ -62,28 +62,28 @@ func (g *gen) successors(b int) (list []ir.BlockID) {
 
 // chooseLow gives the register that most ways into the frame save: its store is the one
 // that touches the lowest slot, and costs nothing. numItems: there is none.
-func (g *gen) chooseLow() item {
-	if g.an.readFlags {
+func (pl *planner) chooseLow() item {
+	if pl.an.readFlags {
 		return numItems // pushf stores below the slots
 	}
 	var times [numItems]int
 	count := func(s regSet) {
 		(s & allGPR).each(func(it item) {
-			if _, ok := g.saveIn[it]; !ok {
+			if _, ok := pl.saveIn[it]; !ok {
 				times[it]++
 			}
 		})
 	}
-	for b := range g.an.p.Blocks {
-		if !g.an.reach[b] {
+	for b := range pl.an.p.Blocks {
+		if !pl.an.reach[b] {
 			continue
 		}
-		if g.opens(b) {
-			count(g.plan.out[b] &^ g.plan.in[b])
+		if pl.opens(b) {
+			count(pl.plan.out[b] &^ pl.plan.in[b])
 		}
-		for _, to := range g.successors(b) {
-			if g.plan.in[to].has(itemFrame) && !g.plan.out[b].has(itemFrame) {
-				count(g.plan.in[to] &^ g.plan.out[b])
+		for _, to := range pl.successors(b) {
+			if pl.plan.in[to].has(itemFrame) && !pl.plan.out[b].has(itemFrame) {
+				count(pl.plan.in[to] &^ pl.plan.out[b])
 			}
 		}
 	}
@@ -97,8 +97,8 @@ func (g *gen) chooseLow() item {
 }
 
 // openFrame lowers rsp and touches the frame; it returns what of s is still to be saved.
-func (g *gen) openFrame(s, had regSet) regSet {
-	a, p := g.a, g.plan
+func (sv *saver) openFrame(s, had regSet) regSet {
+	a, p := sv.a, sv.plan
 	a.rm(iLEA, 8, RSP, rmMem(at(RSP, -p.frame)), 0)
 	full := a.newLabel()
 	touch := func(m mem, r Reg) {
@@ -112,34 +112,34 @@ func (g *gen) openFrame(s, had regSet) regSet {
 	}
 	switch {
 	case p.low != numItems && s.has(p.low):
-		touch(g.slot(p.low), Reg(p.low))
+		touch(sv.slot(p.low), Reg(p.low))
 		s &^= setOf(p.low)
-	case g.an.readFlags:
+	case sv.an.readFlags:
 		touch(at(RSP, -8), RSP)
 	default:
 		touch(at(RSP, 0), RSP)
 	}
-	g.later(func() {
+	sv.later(func() {
 		a.comment("; no room on the stack")
 		a.bind(full)
 		a.rm(iLEA, 8, RSP, rmMem(at(RSP, p.frame)), 0)
-		g.giveBackRegisters(had)
-		a.jmp(g.endLab)
+		sv.giveBackRegisters(had)
+		a.jmp(sv.endLab)
 	})
 	return s
 }
 
 // giveBackRegisters gives back what is saved in registers; there is no memory.
-func (g *gen) giveBackRegisters(s regSet) {
-	a, dead := g.a, g.deadSet
-	if r, ok := g.saveIn[itemFlags]; ok && s.has(itemFlags) && !dead.has(itemFlags) {
+func (sv *saver) giveBackRegisters(s regSet) {
+	a, dead := sv.a, sv.deadSet
+	if r, ok := sv.saveIn[itemFlags]; ok && s.has(itemFlags) && !dead.has(itemFlags) {
 		a.mr(iXCHG, 8, rmReg(RAX), r)
 		a.mi(iADD, 1, rmReg(RAX), 0x7f) // overflows when al is 1
 		a.plain(iSAHF)
 		a.rm(iMOV, 8, RAX, rmReg(r), 0)
 	}
 	(s & allGPR &^ dead).each(func(it item) {
-		if r, ok := g.saveIn[it]; ok {
+		if r, ok := sv.saveIn[it]; ok {
 			a.rm(iMOV, 8, Reg(it), rmReg(r), 0)
 		}
 	})
