@@ -19,7 +19,7 @@
 //	operand.go   where a value is at an instruction; address.go the forms of addresses
 //	scratch.go   registers for intermediate results
 //	lower_*.go   one file for each family of operations; lower_term.go ends blocks
-//	track.go     emission with a note of what each instruction destroys
+//	emit.go      emission with a note of what each instruction destroys
 //	asm.go       instructions, labels, sections; insn.go is the table, encode.go
 //	             writes bytes, link.go chooses the sizes of jumps
 //	listing.go   the code as text (text.go formats one instruction)

@@ -32,7 +32,7 @@ func compile(p *ir.Program, c *Config) (asm.Instructions, error) {
 		behind = liveBehindLoads(an)
 	}
 	for _, withheld := range []asm.Register{asm.R0, secondScratch} {
-		g := &gen{an: an, l: l, c: c, p: p, al: allocate(l, withheld), behind: behind, second: withheld == secondScratch}
+		g := newGen(&planner{an: an, l: l, c: c, p: p, al: allocate(l, withheld)}, behind, withheld == secondScratch)
 		g.run()
 		if g.lacking {
 			continue

@@ -19,6 +19,7 @@
 //	gen.go       blocks to instructions; order.go the place of each block
 //	moves.go     parameters of blocks: parallel copies
 //	operand.go   where a value is at an instruction
+//	emit.go      instructions, and the stack
 //	lower_*.go   one file for each family of operations; lower_term.go ends blocks
 //	asm.go       instructions, labels, sections; link.go sets the offsets of jumps
 //	listing.go   the code as text

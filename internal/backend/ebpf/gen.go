@@ -1,63 +1,43 @@
 package ebpf
 
 import (
-	"math"
-
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/jalon-trace/jalon/internal/ir"
 )
 
-// gen makes the code of one program with one allocation of registers.
+// gen makes the code of one program with one allocation of registers. Its parts use only
+// those before them:
+//
+//	planner               what is known before code is made
+//	emitter               instructions; the stack
+//	stubs                 code out of line
+//	operands              where values are
+//	memory, surroundings  reads of memory, of the context and of the environment
+//	integers, comparisons, copies, branches   families of operations
+//
+// The operations of records, counters and variables are gen's own.
 type gen struct {
-	code
-	an *analysis
-	l  *liveness
-	c  *Config
-	p  *ir.Program
-	al *allocation
-	// behind says what is needed behind each load, where loads may look again.
-	behind map[*ir.Instr]valueSet
-
-	second  bool // secondScratch may be used
-	lacking bool // it was wanted and might not
-
-	blocks []label
-	place  []section
-	order  []ir.BlockID
-	later  []func() // code for the cold section, written when the blocks are done
-	areas  [numAreas]int
-	stack  int // bytes used
-
-	// At the present instruction:
-	id  ir.BlockID
-	pos int32
-	// result is the value of a late Result, None before it.
-	result ir.Value
+	*planner
+	*emitter
+	*stubs
+	*operands
+	*memory
+	*surroundings
+	*integers
+	*comparisons
+	*copies
+	*branches
 }
 
-// area is a part of the stack that is not a spilled value.
-type area int
-
-const (
-	areaWord   area = iota // what a helper reads
-	areaSave               // r1 to r5 around a call in the cold section
-	areaLoop               // the state of a loop over pages
-	areaText               // a piece of memory to compare
-	areaResult             // of Result
-	areaPid                // the numbers of a thread and its process, and the way to them
-	numAreas
-)
-
-var areaSizes = [numAreas]int{areaWord: 8, areaSave: 40, areaLoop: 16, areaText: textPiece, areaResult: 8, areaPid: 24}
-
-// area gives the offset from the frame pointer.
-func (g *gen) area(a area) int16 {
-	if g.areas[a] == 0 {
-		g.stack += areaSizes[a]
-		g.areas[a] = g.stack
+func newGen(pl *planner, behind map[*ir.Instr]valueSet, second bool) *gen {
+	em, st := &emitter{code: &code{}}, &stubs{}
+	od := &operands{planner: pl, emitter: em, second: second}
+	me, su, cm := &memory{pl, em, st, od, behind}, &surroundings{pl, em, st, od}, &comparisons{pl, em, st, od}
+	return &gen{
+		planner: pl, emitter: em, stubs: st, operands: od, memory: me, surroundings: su, comparisons: cm,
+		integers: &integers{pl, em, st, od}, copies: &copies{pl, em, st, od, me, su}, branches: &branches{pl, em, st, od, cm},
 	}
-	return -int16(g.areas[a])
 }
 
 func (g *gen) run() {
@@ -80,16 +60,6 @@ func (g *gen) run() {
 		g.later = g.later[1:]
 		f()
 	}
-}
-
-// rare leaves f to be called when the blocks are done; it writes to the cold
-// section and sees the position as it is now.
-func (g *gen) rare(f func()) {
-	id, pos, result := g.id, g.pos, g.result
-	g.later = append(g.later, func() {
-		g.id, g.pos, g.result = id, pos, result
-		f()
-	})
 }
 
 func (g *gen) prologue() {
@@ -141,53 +111,3 @@ func (g *gen) makeZero() {
 	})
 	g.store(g.an.zero(), asm.R0)
 }
-
-// mov copies a register.
-func (g *gen) mov(d, s asm.Register) {
-	if d != s {
-		g.emit(asm.Mov.Reg(d, s))
-	}
-}
-
-// movImm puts a number into a register.
-func (g *gen) movImm(d asm.Register, k int64) {
-	switch {
-	case k == int64(int32(k)):
-		g.emit(asm.Mov.Imm(d, int32(k)))
-	case k >= 0 && k <= math.MaxUint32:
-		g.emit(asm.Mov.Imm32(d, int32(uint32(k))))
-	default:
-		g.emit(asm.LoadImm(d, k, asm.DWord))
-	}
-}
-
-// addImm adds a number to the number in d; tmp may be used. It subtracts: see sum.
-func (g *gen) addImm(d asm.Register, k int64, tmp asm.Register) {
-	switch {
-	case k == 0:
-	case -k == int64(int32(-k)):
-		g.emit(asm.Sub.Imm(d, int32(-k)))
-	default:
-		g.movImm(tmp, k)
-		g.emit(asm.Add.Reg(d, tmp))
-	}
-}
-
-// storeImm stores a number of w bytes; k must fit 32 bits with sign when w is 8.
-func (g *gen) storeImm(base asm.Register, off int16, w uint8, k int64) {
-	g.emit(asm.Instruction{OpCode: asm.StoreImmOp(sizeOf(w)), Dst: base, Offset: off, Constant: int64(int32(k))})
-}
-
-func sizeOf(w uint8) asm.Size {
-	switch w {
-	case 1:
-		return asm.Byte
-	case 2:
-		return asm.Half
-	case 4:
-		return asm.Word
-	}
-	return asm.DWord
-}
-
-func (g *gen) call(f asm.BuiltinFunc) { g.emit(f.Call()) }

@@ -6,6 +6,14 @@ import (
 	"github.com/jalon-trace/jalon/internal/ir"
 )
 
+// comparisons compares integers.
+type comparisons struct {
+	*planner
+	*emitter
+	*stubs
+	*operands
+}
+
 func init() {
 	for op := range jumps {
 		lower[op] = (*gen).compare
@@ -13,26 +21,26 @@ func init() {
 }
 
 // compare makes 0 or 1.
-func (g *gen) compare(in *ir.Instr) {
+func (cm *comparisons) compare(in *ir.Instr) {
 	// The result is made in the scratch register unless it can be written before
 	// the operands are read.
-	d := g.dest(in.Dst)
-	if g.at(in.A) == g.al.loc[in.Dst] || g.at(in.B) == g.al.loc[in.Dst] || d == scratch || g.comparesScratch(in) {
-		g.compareBehind(in)
+	d := cm.dest(in.Dst)
+	if cm.at(in.A) == cm.al.loc[in.Dst] || cm.at(in.B) == cm.al.loc[in.Dst] || d == scratch || cm.comparesScratch(in) {
+		cm.compareBehind(in)
 		return
 	}
-	yes := g.newLabel()
-	g.movImm(d, 1)
-	g.compareJump(in, false, yes)
-	g.movImm(d, 0)
-	g.bind(yes)
-	g.store(in.Dst, d)
+	yes := cm.newLabel()
+	cm.movImm(d, 1)
+	cm.compareJump(in, false, yes)
+	cm.movImm(d, 0)
+	cm.bind(yes)
+	cm.store(in.Dst, d)
 }
 
 // comparesScratch: an operand has to be loaded into the scratch register.
-func (g *gen) comparesScratch(in *ir.Instr) bool {
+func (cm *comparisons) comparesScratch(in *ir.Instr) bool {
 	for _, v := range [2]ir.Value{in.A, in.B} {
-		if _, ok := g.small(v, in.W); !ok && g.at(v).kind != locReg {
+		if _, ok := cm.small(v, in.W); !ok && cm.at(v).kind != locReg {
 			return true
 		}
 	}
@@ -40,15 +48,15 @@ func (g *gen) comparesScratch(in *ir.Instr) bool {
 }
 
 // compareBehind writes the result after the operands have been read.
-func (g *gen) compareBehind(in *ir.Instr) {
-	yes, done := g.newLabel(), g.newLabel()
-	g.compareJump(in, false, yes)
-	g.movImm(scratch, 0)
-	g.jump(done)
-	g.bind(yes)
-	g.movImm(scratch, 1)
-	g.bind(done)
-	g.store(in.Dst, scratch)
+func (cm *comparisons) compareBehind(in *ir.Instr) {
+	yes, done := cm.newLabel(), cm.newLabel()
+	cm.compareJump(in, false, yes)
+	cm.movImm(scratch, 0)
+	cm.jump(done)
+	cm.bind(yes)
+	cm.movImm(scratch, 1)
+	cm.bind(done)
+	cm.store(in.Dst, scratch)
 }
 
 // jumps are the jumps that are taken when a comparison holds, the opposite ones,
@@ -63,11 +71,11 @@ var jumps = map[ir.Op]struct{ op, not, swapped, notSwapped asm.JumpOp }{
 }
 
 // compareJump jumps when the comparison in holds, or, with invert, does not.
-func (g *gen) compareJump(in *ir.Instr, invert bool, to label) {
+func (cm *comparisons) compareJump(in *ir.Instr, invert bool, to label) {
 	j := jumps[in.Op]
 	a, b := in.A, in.B
 	op := j.op
-	_, swap := g.number(a)
+	_, swap := cm.number(a)
 	switch {
 	case swap && invert:
 		op = j.notSwapped
@@ -79,14 +87,14 @@ func (g *gen) compareJump(in *ir.Instr, invert bool, to label) {
 	if swap {
 		a, b = b, a
 	}
-	ra := g.reg(a, scratch)
-	if k, ok := g.small(b, in.W); ok {
-		g.jumpIfImm(op, in.W, ra, k, to)
+	ra := cm.reg(a, scratch)
+	if k, ok := cm.small(b, in.W); ok {
+		cm.jumpIfImm(op, in.W, ra, k, to)
 		return
 	}
 	tmp := scratch
-	if ra == scratch && g.at(b).kind != locReg {
-		tmp = g.extra()
+	if ra == scratch && cm.at(b).kind != locReg {
+		tmp = cm.extra()
 	}
-	g.jumpIf(op, in.W, ra, g.reg(b, tmp), to)
+	cm.jumpIf(op, in.W, ra, cm.reg(b, tmp), to)
 }

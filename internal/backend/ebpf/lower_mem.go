@@ -8,183 +8,193 @@ import (
 	"github.com/jalon-trace/jalon/internal/ir"
 )
 
+// memory reads memory.
+type memory struct {
+	*planner
+	*emitter
+	*stubs
+	*operands
+	// behind says what is needed behind each load, where loads may look again.
+	behind map[*ir.Instr]valueSet
+}
+
 func init() { lower[ir.Load] = (*gen).loadMemory }
 
 // A load of kernel memory where the kernel lets a program read any address (Features.RdonlyCast): the
 // instruction gives 0 when it cannot read, or when the address is not the kernel's. So a nonzero value is
 // right, and a 0 is read again out of line by a helper that distinguishes a fault from a zero.
-func (g *gen) loadMemory(in *ir.Instr) {
-	if !g.an.direct() {
-		g.loadByHelper(in)
+func (me *memory) loadMemory(in *ir.Instr) {
+	if !me.an.direct() {
+		me.loadByHelper(in)
 		return
 	}
 	d := scratch
-	if g.al.loc[in.Dst].kind == locReg {
-		d = g.al.loc[in.Dst].r
+	if me.al.loc[in.Dst].kind == locReg {
+		d = me.al.loc[in.Dst].r
 	}
-	off := g.pointer(in, d)
+	off := me.pointer(in, d)
 	signed := in.Signed && in.W < 8
-	if signed && g.c.Features.V4 {
-		g.emit(asm.LoadMemSX(d, scratch, off, sizeOf(in.W)))
+	if signed && me.c.Features.V4 {
+		me.emit(asm.LoadMemSX(d, scratch, off, sizeOf(in.W)))
 	} else {
-		g.emit(asm.LoadMem(d, scratch, off, sizeOf(in.W)))
+		me.emit(asm.LoadMem(d, scratch, off, sizeOf(in.W)))
 	}
-	back := g.newLabel()
-	if !g.mustBeReadable(in) {
-		slow := g.newLabel()
-		g.jumpIfImm(asm.JEq, 8, d, 0, slow)
-		g.rare(func() { g.lookAgain(in, d, slow, back) })
+	back := me.newLabel()
+	if !me.mustBeReadable(in) {
+		slow := me.newLabel()
+		me.jumpIfImm(asm.JEq, 8, d, 0, slow)
+		me.rare(func() { me.lookAgain(in, d, slow, back) })
 	}
-	g.bind(back)
-	if signed && !g.c.Features.V4 {
-		g.signExtend(d, in.W)
+	me.bind(back)
+	if signed && !me.c.Features.V4 {
+		me.signExtend(d, in.W)
 	}
-	g.store(in.Dst, d)
+	me.store(in.Dst, d)
 }
 
 // pointer makes the scratch register point to in's address less the offset that
 // it returns; d may be used on the way.
-func (g *gen) pointer(in *ir.Instr, d asm.Register) int16 {
+func (me *memory) pointer(in *ir.Instr, d asm.Register) int16 {
 	imm := in.Imm
-	k, known := g.number(in.A)
+	k, known := me.number(in.A)
 	if known {
 		imm += int64(k)
 	}
-	g.load(scratch, g.an.zero())
+	me.load(scratch, me.an.zero())
 	if !known {
-		a := g.at(in.A)
+		a := me.at(in.A)
 		if a.kind != locReg {
-			g.load(g.extra(), in.A)
+			me.load(me.extra(), in.A)
 			a.r = secondScratch
 		}
-		g.emit(asm.Add.Reg(scratch, a.r))
+		me.emit(asm.Add.Reg(scratch, a.r))
 	}
 	if imm >= math.MinInt16 && imm <= math.MaxInt16 && !known {
 		return int16(imm)
 	}
 	if imm == int64(int32(imm)) {
-		g.emit(asm.Add.Imm(scratch, int32(imm)))
+		me.emit(asm.Add.Imm(scratch, int32(imm)))
 		return 0
 	}
 	if d == scratch {
-		d = g.extra()
-	} else if !known && g.at(in.A) == (loc{kind: locReg, r: d}) {
+		d = me.extra()
+	} else if !known && me.at(in.A) == (loc{kind: locReg, r: d}) {
 		panic("BUG: ebpf: the address shares the result's register")
 	}
-	g.movImm(d, imm)
-	g.emit(asm.Add.Reg(scratch, d))
+	me.movImm(d, imm)
+	me.emit(asm.Add.Reg(scratch, d))
 	return 0
 }
 
 // mustBeReadable: the address is a number in the kernel's half, and readable.
-func (g *gen) mustBeReadable(in *ir.Instr) bool {
-	k, ok := g.number(in.A)
+func (me *memory) mustBeReadable(in *ir.Instr) bool {
+	k, ok := me.number(in.A)
 	return ok && in.Fault == ir.NoBlock && int64(k)+in.Imm < 0
 }
 
 // lookAgain determines, out of line, whether a zero in d is a fault. Most cases need no call: null pointers are
 // faults, and a nonzero word in the same 64 bytes shows that the memory is readable. Otherwise a helper reads
 // again.
-func (g *gen) lookAgain(in *ir.Instr, d asm.Register, slow, back label) {
-	g.bind(slow)
-	f, guarded := g.an.faults(in)
-	helper := g.newLabel()
+func (me *memory) lookAgain(in *ir.Instr, d asm.Register, slow, back label) {
+	me.bind(slow)
+	f, guarded := me.an.faults(in)
+	helper := me.newLabel()
 	if d != scratch {
-		g.addressIn(scratch, in)
+		me.addressIn(scratch, in)
 		if guarded {
-			g.jumpIfImm(asm.JLT, 8, scratch, pageSize, g.faultLabel(in, f))
-			g.jumpIfImm(asm.JSGE, 8, scratch, 0, helper)
-			g.neighbours(in.W, d, helper, back)
+			me.jumpIfImm(asm.JLT, 8, scratch, pageSize, me.faultLabel(in, f))
+			me.jumpIfImm(asm.JSGE, 8, scratch, 0, helper)
+			me.neighbours(in.W, d, helper, back)
 		} else {
-			g.jumpIfImm(asm.JSLT, 8, scratch, 0, back)
+			me.jumpIfImm(asm.JSLT, 8, scratch, 0, back)
 		}
 	}
-	g.bind(helper)
-	g.readAgain(in, d)
-	g.jump(back)
+	me.bind(helper)
+	me.readAgain(in, d)
+	me.jump(back)
 }
 
 // addressIn makes r = in's address as a number.
-func (g *gen) addressIn(r asm.Register, in *ir.Instr) {
-	if k, ok := g.number(in.A); ok {
-		g.movImm(r, int64(k)+in.Imm)
+func (me *memory) addressIn(r asm.Register, in *ir.Instr) {
+	if k, ok := me.number(in.A); ok {
+		me.movImm(r, int64(k)+in.Imm)
 		return
 	}
-	switch at := g.at(in.A); {
+	switch at := me.at(in.A); {
 	case at.kind == locReg && at.r == r:
-		g.addImm(r, in.Imm, scratch)
+		me.addImm(r, in.Imm, scratch)
 	case at.kind != locReg && -in.Imm != int64(int32(-in.Imm)):
-		g.sum(r, in.A, in.Imm, g.extra())
+		me.sum(r, in.A, in.Imm, me.extra())
 	default:
-		g.sum(r, in.A, in.Imm, asm.R0)
+		me.sum(r, in.A, in.Imm, asm.R0)
 	}
 }
 
 // neighbours goes back when a word of the same 64 bytes as the address in the
 // scratch register is not zero; to helper when there is none, or when the
 // access runs over the end of a page. d is zero again at back.
-func (g *gen) neighbours(w uint8, d asm.Register, helper, back label) {
+func (me *memory) neighbours(w uint8, d asm.Register, helper, back label) {
 	const line = 64
-	zero := g.newLabel()
-	g.mov(d, scratch)
-	g.emit(asm.And.Imm(d, pageSize-1))
-	g.jumpIfImm(asm.JGT, 8, d, pageSize-int32(w), helper)
-	g.emit(asm.And.Imm(scratch, -line))
-	g.load(d, g.an.zero())
-	g.emit(asm.Add.Reg(d, scratch))
+	zero := me.newLabel()
+	me.mov(d, scratch)
+	me.emit(asm.And.Imm(d, pageSize-1))
+	me.jumpIfImm(asm.JGT, 8, d, pageSize-int32(w), helper)
+	me.emit(asm.And.Imm(scratch, -line))
+	me.load(d, me.an.zero())
+	me.emit(asm.Add.Reg(d, scratch))
 	for off := int16(0); off < line; off += 8 {
-		g.emit(asm.LoadMem(scratch, d, off, asm.DWord))
-		g.jumpIfImm(asm.JNE, 8, scratch, 0, zero)
+		me.emit(asm.LoadMem(scratch, d, off, asm.DWord))
+		me.jumpIfImm(asm.JNE, 8, scratch, 0, zero)
 	}
-	g.jump(helper)
-	g.bind(zero)
-	g.movImm(d, 0)
-	g.jump(back)
+	me.jump(helper)
+	me.bind(zero)
+	me.movImm(d, 0)
+	me.jump(back)
 }
 
 // readAgain reads by a helper into d, keeping what lives in r1 to r5.
-func (g *gen) readAgain(in *ir.Instr, d asm.Register) {
+func (me *memory) readAgain(in *ir.Instr, d asm.Register) {
 	var saved []ir.Value
-	g.behind[in].each(func(v ir.Value) {
-		if at := g.al.loc[v]; at.kind == locReg && at.r < firstSaved {
+	me.behind[in].each(func(v ir.Value) {
+		if at := me.al.loc[v]; at.kind == locReg && at.r < firstSaved {
 			saved = append(saved, v)
 		}
 	})
 	for k, v := range saved {
-		g.emit(asm.StoreMem(asm.R10, g.area(areaSave)+8*int16(k), g.al.loc[v].r, asm.DWord))
+		me.emit(asm.StoreMem(asm.R10, me.area(areaSave)+8*int16(k), me.al.loc[v].r, asm.DWord))
 	}
-	g.readWord(in)
+	me.readWord(in)
 	for k, v := range saved {
-		g.emit(asm.LoadMem(g.al.loc[v].r, asm.R10, g.area(areaSave)+8*int16(k), asm.DWord))
+		me.emit(asm.LoadMem(me.al.loc[v].r, asm.R10, me.area(areaSave)+8*int16(k), asm.DWord))
 	}
-	if f, ok := g.an.faults(in); ok {
-		g.jumpIfImm(asm.JNE, 8, asm.R0, 0, g.faultLabel(in, f))
+	if f, ok := me.an.faults(in); ok {
+		me.jumpIfImm(asm.JNE, 8, asm.R0, 0, me.faultLabel(in, f))
 	}
-	g.emit(asm.LoadMem(d, asm.R10, g.area(areaWord), sizeOf(in.W)))
-	if in.Signed && g.c.Features.V4 {
-		g.signExtend(d, in.W)
+	me.emit(asm.LoadMem(d, asm.R10, me.area(areaWord), sizeOf(in.W)))
+	if in.Signed && me.c.Features.V4 {
+		me.signExtend(d, in.W)
 	}
 }
 
 // readWord calls the helper that reads in's bytes into areaWord; r0 is 0 when it could.
-func (g *gen) readWord(in *ir.Instr) {
-	known := g.addressArgument(in)
-	g.pointTo(asm.R1, asm.R10, int64(g.area(areaWord)))
-	g.movImm(asm.R2, int64(in.W))
-	g.probeRead(false, known)
+func (me *memory) readWord(in *ir.Instr) {
+	known := me.addressArgument(in)
+	me.pointTo(asm.R1, asm.R10, int64(me.area(areaWord)))
+	me.movImm(asm.R2, int64(in.W))
+	me.probeRead(false, known)
 }
 
-func (g *gen) loadByHelper(in *ir.Instr) {
-	g.readWord(in)
-	if f, ok := g.an.faults(in); ok {
-		g.jumpIfImm(asm.JNE, 8, asm.R0, 0, g.faultLabel(in, f))
+func (me *memory) loadByHelper(in *ir.Instr) {
+	me.readWord(in)
+	if f, ok := me.an.faults(in); ok {
+		me.jumpIfImm(asm.JNE, 8, asm.R0, 0, me.faultLabel(in, f))
 	}
-	d := g.dest(in.Dst)
-	g.emit(asm.LoadMem(d, asm.R10, g.area(areaWord), sizeOf(in.W)))
+	d := me.dest(in.Dst)
+	me.emit(asm.LoadMem(d, asm.R10, me.area(areaWord), sizeOf(in.W)))
 	if in.Signed {
-		g.signExtend(d, in.W)
+		me.signExtend(d, in.W)
 	}
-	g.store(in.Dst, d)
+	me.store(in.Dst, d)
 }
 
 // side says in which half an address lies.
@@ -198,19 +208,19 @@ const (
 )
 
 // addressArgument puts in's address into r3.
-func (g *gen) addressArgument(in *ir.Instr) side {
+func (me *memory) addressArgument(in *ir.Instr) side {
 	imm := in.Imm
 	if in.Op.Info().Record {
 		imm = 0
 	}
-	if k, ok := g.number(in.A); ok {
-		g.movImm(asm.R3, int64(k)+imm)
+	if k, ok := me.number(in.A); ok {
+		me.movImm(asm.R3, int64(k)+imm)
 		return sideOf(k + uint64(imm))
 	}
-	if (g.at(in.A) == loc{kind: locReg, r: asm.R3}) {
-		g.addImm(asm.R3, imm, asm.R1)
+	if (me.at(in.A) == loc{kind: locReg, r: asm.R3}) {
+		me.addImm(asm.R3, imm, asm.R1)
 	} else {
-		g.sum(asm.R3, in.A, imm, asm.R1)
+		me.sum(asm.R3, in.A, imm, asm.R1)
 	}
 	return unknownSide
 }
@@ -222,20 +232,12 @@ func sideOf(a uint64) side {
 	return userSide
 }
 
-// pointTo makes d = base + off.
-func (g *gen) pointTo(d, base asm.Register, off int64) {
-	g.mov(d, base)
-	if off != 0 {
-		g.emit(asm.Add.Imm(d, int32(off)))
-	}
-}
-
 // probeRead calls the helper for the address in r3: r1 is where to, r2 how much.
 // str chooses the helpers for strings. A null pointer is not tried: the
 // processor's fault would take half a microsecond.
-func (g *gen) probeRead(str bool, s side) {
+func (me *memory) probeRead(str bool, s side) {
 	kernel, user := asm.FnProbeReadKernel, asm.FnProbeReadUser
-	if g.c.Sleeps {
+	if me.c.Sleeps {
 		user = asm.FnCopyFromUser
 	}
 	if str { // has no form that sleeps: see retryStr
@@ -243,38 +245,38 @@ func (g *gen) probeRead(str bool, s side) {
 	}
 	switch {
 	case s == contextBlock:
-		g.call(kernel)
-	case g.c.Space == User || s == userSide:
-		g.call(user)
+		me.call(kernel)
+	case me.c.Space == User || s == userSide:
+		me.call(user)
 	case s == kernelSide:
-		g.call(kernel)
+		me.call(kernel)
 	default:
-		low, null, done := g.newLabel(), g.newLabel(), g.newLabel()
-		g.jumpIfImm(asm.JSGE, 8, asm.R3, 0, low)
-		g.call(kernel)
-		g.bind(done)
-		g.rare(func() {
-			g.bind(low)
-			g.jumpIfImm(asm.JLT, 8, asm.R3, pageSize, null)
-			g.call(user)
-			g.jump(done)
-			g.bind(null)
-			g.movImm(asm.R0, -1)
-			g.jump(done)
+		low, null, done := me.newLabel(), me.newLabel(), me.newLabel()
+		me.jumpIfImm(asm.JSGE, 8, asm.R3, 0, low)
+		me.call(kernel)
+		me.bind(done)
+		me.rare(func() {
+			me.bind(low)
+			me.jumpIfImm(asm.JLT, 8, asm.R3, pageSize, null)
+			me.call(user)
+			me.jump(done)
+			me.bind(null)
+			me.movImm(asm.R0, -1)
+			me.jump(done)
 		})
 	}
 }
 
 // faultLabel is where in goes when it could not read: the address goes to the
 // parameter of block f.
-func (g *gen) faultLabel(in *ir.Instr, f ir.BlockID) label {
-	to := g.al.loc[g.p.Blocks[f].Params[0]]
+func (me *memory) faultLabel(in *ir.Instr, f ir.BlockID) label {
+	to := me.al.loc[me.p.Blocks[f].Params[0]]
 	if to.kind == locNone {
-		return g.blocks[f]
+		return me.blocks[f]
 	}
-	l := g.newLabel()
-	g.rare(func() {
-		g.bind(l)
+	l := me.newLabel()
+	me.rare(func() {
+		me.bind(l)
 		r := scratch
 		if to.kind == locReg {
 			r = to.r
@@ -283,9 +285,9 @@ func (g *gen) faultLabel(in *ir.Instr, f ir.BlockID) label {
 		if in.Op.Info().Record {
 			at.Imm = 0
 		}
-		g.addressIn(r, &at)
-		g.move(to, loc{kind: locReg, r: r})
-		g.jump(g.blocks[f])
+		me.addressIn(r, &at)
+		me.move(to, loc{kind: locReg, r: r})
+		me.jump(me.blocks[f])
 	})
 	return l
 }

@@ -23,8 +23,8 @@ func init() {
 const tries = 8
 
 // mapPointer makes d point to off in the map's value.
-func (g *gen) mapPointer(d asm.Register, off uint64) {
-	g.emit(asm.LoadMapValue(d, 0, uint32(off)).WithReference(g.c.Name))
+func (od *operands) mapPointer(d asm.Register, off uint64) {
+	od.emit(asm.LoadMapValue(d, 0, uint32(off)).WithReference(od.c.Name))
 }
 
 // cpuOffset leaves stride times the number of the CPU in r0; false: it is 0 always.
@@ -182,7 +182,7 @@ func (g *gen) head(in *ir.Instr) {
 	}
 }
 
-func (g *gen) firstWord(size int64) int64 { return (int64(g.c.Layout.SiteID)+1)<<32 | size }
+func (pl *planner) firstWord(size int64) int64 { return (int64(pl.c.Layout.SiteID)+1)<<32 | size }
 
 func (g *gen) commit(*ir.Instr) {
 	head := scratch
@@ -201,12 +201,12 @@ func (g *gen) commit(*ir.Instr) {
 }
 
 // recordAt gives a register and an offset that lead to off in the record; tmp may be used.
-func (g *gen) recordAt(off int64, tmp asm.Register) (asm.Register, int16) {
+func (od *operands) recordAt(off int64, tmp asm.Register) (asm.Register, int16) {
 	if off <= math.MaxInt16 {
-		return g.reg(g.an.record(), tmp), int16(off)
+		return od.reg(od.an.record(), tmp), int16(off)
 	}
-	g.load(tmp, g.an.record())
-	g.emit(asm.Add.Imm(tmp, int32(off)))
+	od.load(tmp, od.an.record())
+	od.emit(asm.Add.Imm(tmp, int32(off)))
 	return tmp, 0
 }
 

@@ -17,116 +17,116 @@ const maxWideChars = 4096
 // slot are then Aux bytes, those that were not read being zero (the helpers see to
 // that), of which r5 were read. The first character that is zero ends the string if
 // it was read.
-func (g *gen) copyWide(in *ir.Instr) {
-	side := g.addressArgument(in)
-	g.target(in.Imm + ir.CountedHeader)
-	g.movImm(asm.R2, in.Aux)
-	g.probeRead(false, side)
-	part, look, cut, done := g.newLabel(), g.newLabel(), g.newLabel(), g.newLabel()
-	g.jumpIfImm(asm.JNE, 8, asm.R0, 0, part)
-	g.movImm(asm.R5, in.Aux)
-	g.bind(look)
-	g.findZero(in)
-	g.jumpIf(asm.JGE, 8, asm.R0, asm.R5, cut)
-	g.counted(in, asm.R0)
-	g.bind(done)
-	g.rare(func() {
-		g.bind(part)
-		none := g.newLabel()
-		g.prefix(in, none)
-		g.emit(asm.And.Imm(asm.R0, -int32(in.W)))
-		g.jumpIfImm(asm.JEq, 8, asm.R0, 0, none)
-		g.mov(asm.R5, asm.R0)
-		g.jump(look)
-		g.bind(none)
-		g.unreadable(in, done)
+func (cp *copies) copyWide(in *ir.Instr) {
+	side := cp.addressArgument(in)
+	cp.target(in.Imm + ir.CountedHeader)
+	cp.movImm(asm.R2, in.Aux)
+	cp.probeRead(false, side)
+	part, look, cut, done := cp.newLabel(), cp.newLabel(), cp.newLabel(), cp.newLabel()
+	cp.jumpIfImm(asm.JNE, 8, asm.R0, 0, part)
+	cp.movImm(asm.R5, in.Aux)
+	cp.bind(look)
+	cp.findZero(in)
+	cp.jumpIf(asm.JGE, 8, asm.R0, asm.R5, cut)
+	cp.counted(in, asm.R0)
+	cp.bind(done)
+	cp.rare(func() {
+		cp.bind(part)
+		none := cp.newLabel()
+		cp.prefix(in, none)
+		cp.emit(asm.And.Imm(asm.R0, -int32(in.W)))
+		cp.jumpIfImm(asm.JEq, 8, asm.R0, 0, none)
+		cp.mov(asm.R5, asm.R0)
+		cp.jump(look)
+		cp.bind(none)
+		cp.unreadable(in, done)
 	})
-	g.rare(func() {
-		g.bind(cut)
-		truncated := g.newLabel()
-		g.jumpIfImm(asm.JEq, 8, asm.R5, int32(in.Aux), truncated)
-		g.movImm(asm.R0, ir.FlagUnreadable<<32)
-		g.emit(asm.Or.Reg(asm.R0, asm.R5))
-		g.counted(in, asm.R0)
-		g.jump(done)
-		g.bind(truncated)
-		g.countedImm(in, in.Aux, ir.FlagTruncated)
-		g.jump(done)
+	cp.rare(func() {
+		cp.bind(cut)
+		truncated := cp.newLabel()
+		cp.jumpIfImm(asm.JEq, 8, asm.R5, int32(in.Aux), truncated)
+		cp.movImm(asm.R0, ir.FlagUnreadable<<32)
+		cp.emit(asm.Or.Reg(asm.R0, asm.R5))
+		cp.counted(in, asm.R0)
+		cp.jump(done)
+		cp.bind(truncated)
+		cp.countedImm(in, in.Aux, ir.FlagTruncated)
+		cp.jump(done)
 	})
 }
 
 // findZero leaves the offset of the first character of the slot that is zero in r0, or
 // Aux; it uses r1 to r4.
-func (g *gen) findZero(in *ir.Instr) {
-	g.load(asm.R2, g.an.record())
-	g.emit(asm.Add.Imm(asm.R2, int32(in.Imm+ir.CountedHeader)))
-	g.movImm(asm.R0, 0)
-	found := g.newLabel()
-	again := g.here()
-	g.mov(asm.R3, asm.R2)
-	g.emit(asm.Add.Reg(asm.R3, asm.R0))
-	g.emit(asm.LoadMem(asm.R4, asm.R3, 0, sizeOf(in.W)))
-	g.jumpIfImm(asm.JEq, 8, asm.R4, 0, found)
-	g.emit(asm.Add.Imm(asm.R0, int32(in.W)))
-	g.jumpIfImm(asm.JLT, 8, asm.R0, int32(in.Aux), again)
-	g.bind(found)
+func (cp *copies) findZero(in *ir.Instr) {
+	cp.load(asm.R2, cp.an.record())
+	cp.emit(asm.Add.Imm(asm.R2, int32(in.Imm+ir.CountedHeader)))
+	cp.movImm(asm.R0, 0)
+	found := cp.newLabel()
+	again := cp.here()
+	cp.mov(asm.R3, asm.R2)
+	cp.emit(asm.Add.Reg(asm.R3, asm.R0))
+	cp.emit(asm.LoadMem(asm.R4, asm.R3, 0, sizeOf(in.W)))
+	cp.jumpIfImm(asm.JEq, 8, asm.R4, 0, found)
+	cp.emit(asm.Add.Imm(asm.R0, int32(in.W)))
+	cp.jumpIfImm(asm.JLT, 8, asm.R0, int32(in.Aux), again)
+	cp.bind(found)
 }
 
 // copyStr reads a string of at most Aux bytes. The helper ends what it copies
 // with a NUL within that size, so that when it filled the slot the last byte
 // is read again. When it met unreadable memory it gives nothing: then what is
 // readable holds no NUL, and is read by pages.
-func (g *gen) copyStr(in *ir.Instr) {
+func (cp *copies) copyStr(in *ir.Instr) {
 	if in.Aux == 0 {
-		g.countedImm(in, 0, ir.FlagTruncated)
+		cp.countedImm(in, 0, ir.FlagTruncated)
 		return
 	}
 	if in.W > 1 {
-		g.copyWide(in)
+		cp.copyWide(in)
 		return
 	}
-	side := g.addressArgument(in)
-	g.target(in.Imm + ir.CountedHeader)
-	g.movImm(asm.R2, in.Aux)
-	g.probeRead(true, side)
-	fault, full, done := g.newLabel(), g.newLabel(), g.newLabel()
-	g.retryStr(in, side)
-	g.jumpIfImm(asm.JSLE, 8, asm.R0, 0, fault)
-	g.jumpIfImm(asm.JEq, 8, asm.R0, int32(in.Aux), full)
-	g.emit(asm.Sub.Imm(asm.R0, 1))
-	g.counted(in, scratch)
-	g.bind(done)
-	g.rare(func() {
-		g.bind(full)
-		g.lastByte(in, side)
-		g.jump(done)
+	side := cp.addressArgument(in)
+	cp.target(in.Imm + ir.CountedHeader)
+	cp.movImm(asm.R2, in.Aux)
+	cp.probeRead(true, side)
+	fault, full, done := cp.newLabel(), cp.newLabel(), cp.newLabel()
+	cp.retryStr(in, side)
+	cp.jumpIfImm(asm.JSLE, 8, asm.R0, 0, fault)
+	cp.jumpIfImm(asm.JEq, 8, asm.R0, int32(in.Aux), full)
+	cp.emit(asm.Sub.Imm(asm.R0, 1))
+	cp.counted(in, scratch)
+	cp.bind(done)
+	cp.rare(func() {
+		cp.bind(full)
+		cp.lastByte(in, side)
+		cp.jump(done)
 	})
-	g.rare(func() {
-		g.bind(fault)
-		none, empty := g.newLabel(), g.newLabel()
-		g.jumpIfImm(asm.JEq, 8, asm.R0, 0, empty)
-		g.prefix(in, none)
-		g.movImm(asm.R2, ir.FlagUnreadable<<32)
-		g.emit(asm.Or.Reg(asm.R0, asm.R2))
-		g.counted(in, scratch)
-		g.jump(done)
-		g.bind(empty) // Linux 6.1 gives 0 for the user's empty string
-		g.countedImm(in, 0, 0)
-		g.jump(done)
-		g.bind(none)
-		g.unreadable(in, done)
+	cp.rare(func() {
+		cp.bind(fault)
+		none, empty := cp.newLabel(), cp.newLabel()
+		cp.jumpIfImm(asm.JEq, 8, asm.R0, 0, empty)
+		cp.prefix(in, none)
+		cp.movImm(asm.R2, ir.FlagUnreadable<<32)
+		cp.emit(asm.Or.Reg(asm.R0, asm.R2))
+		cp.counted(in, scratch)
+		cp.jump(done)
+		cp.bind(empty) // Linux 6.1 gives 0 for the user's empty string
+		cp.countedImm(in, 0, 0)
+		cp.jump(done)
+		cp.bind(none)
+		cp.unreadable(in, done)
 	})
 }
 
 // unreadable ends a copy of which nothing could be read: at its fault block, or with an empty
 // slot that says so.
-func (g *gen) unreadable(in *ir.Instr, done label) {
-	if f, ok := g.an.faults(in); ok {
-		g.jump(g.faultLabel(in, f))
+func (cp *copies) unreadable(in *ir.Instr, done label) {
+	if f, ok := cp.an.faults(in); ok {
+		cp.jump(cp.faultLabel(in, f))
 		return
 	}
-	g.countedImm(in, 0, ir.FlagUnreadable)
-	g.jump(done)
+	cp.countedImm(in, 0, ir.FlagUnreadable)
+	cp.jump(done)
 }
 
 // maxTouched bounds how many pages of a string are brought into memory.
@@ -134,55 +134,55 @@ const maxTouched = 4
 
 // retryStr reads a string again that was not in memory: a byte of each of its pages
 // is read by the helper that sleeps.
-func (g *gen) retryStr(in *ir.Instr, s side) {
-	if !g.c.Sleeps || s == kernelSide || s == contextBlock {
+func (cp *copies) retryStr(in *ir.Instr, s side) {
+	if !cp.c.Sleeps || s == kernelSide || s == contextBlock {
 		return
 	}
-	missing, read := g.newLabel(), g.newLabel()
-	g.jumpIfImm(asm.JSLT, 8, asm.R0, 0, missing)
-	g.bind(read)
-	g.rare(func() {
-		g.bind(missing)
+	missing, read := cp.newLabel(), cp.newLabel()
+	cp.jumpIfImm(asm.JSLT, 8, asm.R0, 0, missing)
+	cp.bind(read)
+	cp.rare(func() {
+		cp.bind(missing)
 		for page := int64(0); page < maxTouched; page++ {
 			off := min(page*pageSize, in.Aux-1)
-			g.addressArgument(in)
+			cp.addressArgument(in)
 			if off != 0 {
-				g.addImm(asm.R3, off, asm.R1)
+				cp.addImm(asm.R3, off, asm.R1)
 			}
-			g.pointTo(asm.R1, asm.R10, int64(g.area(areaWord)))
-			g.movImm(asm.R2, 1)
-			g.probeRead(false, s)
+			cp.pointTo(asm.R1, asm.R10, int64(cp.area(areaWord)))
+			cp.movImm(asm.R2, 1)
+			cp.probeRead(false, s)
 			if off == in.Aux-1 {
 				break
 			}
 		}
-		g.addressArgument(in)
-		g.target(in.Imm + ir.CountedHeader)
-		g.movImm(asm.R2, in.Aux)
-		g.probeRead(true, s)
-		g.jump(read)
+		cp.addressArgument(in)
+		cp.target(in.Imm + ir.CountedHeader)
+		cp.movImm(asm.R2, in.Aux)
+		cp.probeRead(true, s)
+		cp.jump(read)
 	})
 }
 
 // lastByte ends a string of Aux-1 bytes or more.
-func (g *gen) lastByte(in *ir.Instr, s side) {
-	g.addressArgument(in)
-	g.addImm(asm.R3, in.Aux-1, asm.R1)
-	g.pointTo(asm.R1, asm.R10, int64(g.area(areaWord)))
-	g.movImm(asm.R2, 1)
-	g.probeRead(false, s)
-	gone, ended, done := g.newLabel(), g.newLabel(), g.newLabel()
-	g.jumpIfImm(asm.JNE, 8, asm.R0, 0, gone)
-	g.emit(asm.LoadMem(asm.R0, asm.R10, g.area(areaWord), asm.Byte))
-	g.jumpIfImm(asm.JEq, 8, asm.R0, 0, ended)
-	base, off := g.recordAt(in.Imm+ir.CountedHeader+in.Aux-1, asm.R1)
-	g.emit(asm.StoreMem(base, off, asm.R0, asm.Byte))
-	g.countedImm(in, in.Aux, ir.FlagTruncated)
-	g.jump(done)
-	g.bind(gone)
-	g.countedImm(in, in.Aux-1, ir.FlagUnreadable)
-	g.jump(done)
-	g.bind(ended)
-	g.countedImm(in, in.Aux-1, 0)
-	g.bind(done)
+func (cp *copies) lastByte(in *ir.Instr, s side) {
+	cp.addressArgument(in)
+	cp.addImm(asm.R3, in.Aux-1, asm.R1)
+	cp.pointTo(asm.R1, asm.R10, int64(cp.area(areaWord)))
+	cp.movImm(asm.R2, 1)
+	cp.probeRead(false, s)
+	gone, ended, done := cp.newLabel(), cp.newLabel(), cp.newLabel()
+	cp.jumpIfImm(asm.JNE, 8, asm.R0, 0, gone)
+	cp.emit(asm.LoadMem(asm.R0, asm.R10, cp.area(areaWord), asm.Byte))
+	cp.jumpIfImm(asm.JEq, 8, asm.R0, 0, ended)
+	base, off := cp.recordAt(in.Imm+ir.CountedHeader+in.Aux-1, asm.R1)
+	cp.emit(asm.StoreMem(base, off, asm.R0, asm.Byte))
+	cp.countedImm(in, in.Aux, ir.FlagTruncated)
+	cp.jump(done)
+	cp.bind(gone)
+	cp.countedImm(in, in.Aux-1, ir.FlagUnreadable)
+	cp.jump(done)
+	cp.bind(ended)
+	cp.countedImm(in, in.Aux-1, 0)
+	cp.bind(done)
 }

@@ -6,78 +6,87 @@ import (
 	"github.com/jalon-trace/jalon/internal/ir"
 )
 
+// branches ends blocks.
+type branches struct {
+	*planner
+	*emitter
+	*stubs
+	*operands
+	*comparisons
+}
+
 // term ends the block; next is the block whose code follows.
-func (g *gen) term(t *ir.Term, next ir.BlockID) {
+func (br *branches) term(t *ir.Term, next ir.BlockID) {
 	if t.Kind == ir.Exit {
-		g.exit()
+		br.exit()
 		return
 	}
-	es := g.an.edges(t)
+	es := br.an.edges(t)
 	if len(es) == 1 {
-		g.follow(es[0], next)
+		br.follow(es[0], next)
 		return
 	}
 	then, els := es[0], es[1]
-	if x, k, w, negated, ok := g.an.bitTest(t.Cond); ok {
+	if x, k, w, negated, ok := br.an.bitTest(t.Cond); ok {
 		if negated {
 			then, els = els, then
 		}
-		g.jumpIfImm(asm.JSet, w, g.reg(x, scratch), k, g.edgeLabel(then))
-		g.follow(els, next)
+		br.jumpIfImm(asm.JSet, w, br.reg(x, scratch), k, br.edgeLabel(then))
+		br.follow(els, next)
 		return
 	}
 	invert := then.To == next && els.To != next && !t.Unlikely
 	if invert {
 		then, els = els, then
 	}
-	g.branch(t.Cond, invert, g.edgeLabel(then))
-	g.follow(els, next)
+	br.branch(t.Cond, invert, br.edgeLabel(then))
+	br.follow(els, next)
 }
 
 // exit leaves the program with its result.
-func (g *gen) exit() {
+func (br *branches) exit() {
 	switch {
-	case g.result != ir.None:
-		g.load(asm.R0, g.result)
-	case g.an.slotResult:
-		g.emit(asm.LoadMem(asm.R0, asm.R10, g.area(areaResult), asm.DWord))
+	case br.result != ir.None:
+		br.load(asm.R0, br.result)
+	case br.an.slotResult:
+		br.emit(asm.LoadMem(asm.R0, asm.R10, br.area(areaResult), asm.DWord))
 	default:
-		g.movImm(asm.R0, int64(g.c.Return))
+		br.movImm(asm.R0, int64(br.c.Return))
 	}
-	g.emit(asm.Return())
+	br.emit(asm.Return())
 }
 
 // follow goes along an edge.
-func (g *gen) follow(e *ir.Edge, next ir.BlockID) {
-	g.moves(g.edgeMoves(e))
+func (br *branches) follow(e *ir.Edge, next ir.BlockID) {
+	br.moves(br.edgeMoves(e))
 	if e.To != next {
-		g.jump(g.blocks[e.To])
+		br.jump(br.blocks[e.To])
 	}
 }
 
 // edgeLabel is where a jump along e leads: to the block, or to the moves before it.
-func (g *gen) edgeLabel(e *ir.Edge) label {
-	if len(g.edgeMoves(e)) == 0 {
-		return g.blocks[e.To]
+func (br *branches) edgeLabel(e *ir.Edge) label {
+	if len(br.edgeMoves(e)) == 0 {
+		return br.blocks[e.To]
 	}
-	l := g.newLabel()
-	g.rare(func() {
-		g.bind(l)
-		g.follow(e, ir.NoBlock)
+	l := br.newLabel()
+	br.rare(func() {
+		br.bind(l)
+		br.follow(e, ir.NoBlock)
 	})
 	return l
 }
 
 // edgeMoves are the parameters that need a move.
-func (g *gen) edgeMoves(e *ir.Edge) []move {
+func (br *branches) edgeMoves(e *ir.Edge) []move {
 	var ms []move
 	for k, v := range e.Args {
-		to := g.al.loc[g.p.Blocks[e.To].Params[k]]
+		to := br.al.loc[br.p.Blocks[e.To].Params[k]]
 		if to.kind == locNone {
 			continue
 		}
-		m := move{to: to, from: g.at(v)}
-		if n, ok := g.number(v); ok {
+		m := move{to: to, from: br.at(v)}
+		if n, ok := br.number(v); ok {
 			m.number = n
 		}
 		if m.from != m.to {
@@ -88,14 +97,14 @@ func (g *gen) edgeMoves(e *ir.Edge) []move {
 }
 
 // branch jumps when v is not zero, or, with invert, when it is.
-func (g *gen) branch(v ir.Value, invert bool, to label) {
-	if g.an.fused[v] {
-		g.compareJump(g.an.def[v], invert, to)
+func (br *branches) branch(v ir.Value, invert bool, to label) {
+	if br.an.fused[v] {
+		br.compareJump(br.an.def[v], invert, to)
 		return
 	}
 	op := asm.JNE
 	if invert {
 		op = asm.JEq
 	}
-	g.jumpIfImm(op, 8, g.reg(v, scratch), 0, to)
+	br.jumpIfImm(op, 8, br.reg(v, scratch), 0, to)
 }

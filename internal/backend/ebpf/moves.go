@@ -10,7 +10,7 @@ type move struct {
 
 // moves does parallel copies: first those whose target is not read any more; a cycle of copies is broken
 // through the scratch register; constants last.
-func (g *gen) moves(ms []move) {
+func (od *operands) moves(ms []move) {
 	var pending, numbers []move
 	for _, m := range ms {
 		if m.from.kind == locNone {
@@ -25,7 +25,7 @@ func (g *gen) moves(ms []move) {
 			// A ring: what the first target holds is still to be read.
 			kept := loc{kind: locReg, r: scratch}
 			first := pending[0].to
-			g.move(kept, first)
+			od.move(kept, first)
 			for k := range pending {
 				if pending[k].from == first {
 					pending[k].from = kept
@@ -33,20 +33,20 @@ func (g *gen) moves(ms []move) {
 			}
 			continue
 		}
-		g.move(pending[n].to, pending[n].from)
+		od.move(pending[n].to, pending[n].from)
 		pending = append(pending[:n], pending[n+1:]...)
 	}
 	for _, m := range numbers {
 		if m.to.kind == locReg {
-			g.movImm(m.to.r, int64(m.number))
+			od.movImm(m.to.r, int64(m.number))
 			continue
 		}
 		if k := int64(m.number); k == int64(int32(k)) {
-			g.storeImm(asm.R10, slotOffset(m.to.slot), 8, k)
+			od.storeImm(asm.R10, slotOffset(m.to.slot), 8, k)
 			continue
 		}
-		g.movImm(scratch, int64(m.number))
-		g.move(m.to, loc{kind: locReg, r: scratch})
+		od.movImm(scratch, int64(m.number))
+		od.move(m.to, loc{kind: locReg, r: scratch})
 	}
 }
 
@@ -64,17 +64,17 @@ next:
 	return -1
 }
 
-func (g *gen) move(to, from loc) {
+func (od *operands) move(to, from loc) {
 	switch {
 	case to.kind == locReg && from.kind == locReg:
-		g.mov(to.r, from.r)
+		od.mov(to.r, from.r)
 	case to.kind == locReg:
-		g.emit(asm.LoadMem(to.r, asm.R10, slotOffset(from.slot), asm.DWord))
+		od.emit(asm.LoadMem(to.r, asm.R10, slotOffset(from.slot), asm.DWord))
 	case from.kind == locReg:
-		g.emit(asm.StoreMem(asm.R10, slotOffset(to.slot), from.r, asm.DWord))
+		od.emit(asm.StoreMem(asm.R10, slotOffset(to.slot), from.r, asm.DWord))
 	default:
-		r := g.extra()
-		g.emit(asm.LoadMem(r, asm.R10, slotOffset(from.slot), asm.DWord))
-		g.emit(asm.StoreMem(asm.R10, slotOffset(to.slot), r, asm.DWord))
+		r := od.extra()
+		od.emit(asm.LoadMem(r, asm.R10, slotOffset(from.slot), asm.DWord))
+		od.emit(asm.StoreMem(asm.R10, slotOffset(to.slot), r, asm.DWord))
 	}
 }

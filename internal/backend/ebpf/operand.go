@@ -6,66 +6,98 @@ import (
 	"github.com/jalon-trace/jalon/internal/ir"
 )
 
+// planner is what is known before code is made.
+type planner struct {
+	an *analysis
+	l  *liveness
+	c  *Config
+	p  *ir.Program
+	al *allocation
+
+	order []ir.BlockID
+	place []section
+}
+
+// stubs is code for the cold section, written when the blocks are done.
+type stubs struct {
+	later  []func()
+	blocks []label
+
+	// At the present instruction:
+	id  ir.BlockID
+	pos int32
+	// result is the value of a late Result, None before it.
+	result ir.Value
+}
+
+// operands finds where values are, and brings them into registers.
+type operands struct {
+	*planner
+	*emitter
+	second  bool // secondScratch may be used
+	lacking bool // it was wanted and might not
+}
+
 // sum makes d = v + k, where d is not v's own register; a large k needs tmp when v lies on the stack. To the
 // verifiers of newer kernels registers are linked when one is made from the other by a copy and an added
 // constant: comparing one gives information about the other. The verifier of Linux 6.12 derives wrong facts
 // about their low halves, and later verifiers must track too many states of an address. So the copy is added to
 // the constant, and not the other way round.
-func (g *gen) sum(d asm.Register, v ir.Value, k int64, tmp asm.Register) {
-	if at := g.at(v); at.kind == locReg {
-		g.movImm(d, k)
-		g.emit(asm.Add.Reg(d, at.r))
+func (od *operands) sum(d asm.Register, v ir.Value, k int64, tmp asm.Register) {
+	if at := od.at(v); at.kind == locReg {
+		od.movImm(d, k)
+		od.emit(asm.Add.Reg(d, at.r))
 		return
 	}
-	g.load(d, v)
-	g.emit(asm.Or.Imm(d, 0)) // nothing but the end of the link
-	g.addImm(d, k, tmp)
+	od.load(d, v)
+	od.emit(asm.Or.Imm(d, 0)) // nothing but the end of the link
+	od.addImm(d, k, tmp)
 }
 
 // extra is the second scratch register.
-func (g *gen) extra() asm.Register {
-	if !g.second {
-		g.lacking = true
+func (od *operands) extra() asm.Register {
+	if !od.second {
+		od.lacking = true
 	}
 	return secondScratch
 }
 
 // reg gives a register that holds v, tmp if v has none of its own.
-func (g *gen) reg(v ir.Value, tmp asm.Register) asm.Register {
-	if at := g.at(v); at.kind == locReg {
+func (od *operands) reg(v ir.Value, tmp asm.Register) asm.Register {
+	if at := od.at(v); at.kind == locReg {
 		return at.r
 	}
-	g.load(tmp, v)
+	od.load(tmp, v)
 	return tmp
 }
 
 // load puts v into register d.
-func (g *gen) load(d asm.Register, v ir.Value) {
-	if k, ok := g.number(v); ok {
-		g.movImm(d, int64(k))
+func (od *operands) load(d asm.Register, v ir.Value) {
+	if k, ok := od.number(v); ok {
+		od.movImm(d, int64(k))
 		return
 	}
-	switch at := g.at(v); at.kind {
+	switch at := od.at(v); at.kind {
 	case locReg:
-		g.mov(d, at.r)
+		od.mov(d, at.r)
 	case locSpill:
-		g.emit(asm.LoadMem(d, asm.R10, slotOffset(at.slot), asm.DWord))
+		od.emit(asm.LoadMem(d, asm.R10, slotOffset(at.slot), asm.DWord))
 	default:
-		panic("BUG: ebpf: a value without a place in " + g.p.Name)
+		panic("BUG: ebpf: a value without a place in " + od.p.Name)
 	}
 }
 
 // number is that of a constant; hidden values are none.
-func (g *gen) number(v ir.Value) (uint64, bool) {
-	if int(v) >= len(g.p.Classes) {
+func (pl *planner) number(v ir.Value) (uint64, bool) {
+	if int(v) >= len(pl.p.Classes) {
 		return 0, false
 	}
-	return g.an.number(v)
+	return pl.an.number(v)
 }
 
 // small gives v as the number in an instruction of width w.
-func (g *gen) small(v ir.Value, w uint8) (int32, bool) {
-	k, ok := g.number(v)
+func (pl *planner) small(v ir.Value, w uint8) (int32, bool) {
+	k, ok := pl.number(v)
 	if !ok {
 		return 0, false
 	}
@@ -75,28 +107,28 @@ func (g *gen) small(v ir.Value, w uint8) (int32, bool) {
 	return int32(k), int64(k) == int64(int32(k))
 }
 
-func (g *gen) at(v ir.Value) loc {
-	if _, ok := g.number(v); ok {
+func (pl *planner) at(v ir.Value) loc {
+	if _, ok := pl.number(v); ok {
 		return loc{}
 	}
-	return g.al.loc[v]
+	return pl.al.loc[v]
 }
 
 // dest is the register to compute v in; store must follow.
-func (g *gen) dest(v ir.Value) asm.Register {
-	if at := g.al.loc[v]; at.kind == locReg {
+func (od *operands) dest(v ir.Value) asm.Register {
+	if at := od.al.loc[v]; at.kind == locReg {
 		return at.r
 	}
 	return scratch
 }
 
 // store puts register s where v lives.
-func (g *gen) store(v ir.Value, s asm.Register) {
-	switch at := g.al.loc[v]; at.kind {
+func (od *operands) store(v ir.Value, s asm.Register) {
+	switch at := od.al.loc[v]; at.kind {
 	case locReg:
-		g.mov(at.r, s)
+		od.mov(at.r, s)
 	case locSpill:
-		g.emit(asm.StoreMem(asm.R10, slotOffset(at.slot), s, asm.DWord))
+		od.emit(asm.StoreMem(asm.R10, slotOffset(at.slot), s, asm.DWord))
 	}
 }
 
@@ -109,14 +141,47 @@ type argument struct {
 }
 
 // arguments loads several registers at once.
-func (g *gen) arguments(as ...argument) {
+func (od *operands) arguments(as ...argument) {
 	var ms []move
 	for _, a := range as {
-		m := move{to: loc{kind: locReg, r: a.r}, from: g.at(a.v)}
-		if k, ok := g.number(a.v); ok {
+		m := move{to: loc{kind: locReg, r: a.r}, from: od.at(a.v)}
+		if k, ok := od.number(a.v); ok {
 			m.number = k
 		}
 		ms = append(ms, m)
 	}
-	g.moves(ms)
+	od.moves(ms)
+}
+
+// signExtend makes 64 bits of the low w bytes of d.
+func (od *operands) signExtend(d asm.Register, w uint8) {
+	if w == 8 {
+		return
+	}
+	if od.c.Features.V4 {
+		op := map[uint8]asm.ALUOp{1: asm.MovSX8, 2: asm.MovSX16, 4: asm.MovSX32}[w]
+		od.emit(op.Reg(d, d))
+		return
+	}
+	n := 64 - 8*int32(w)
+	od.emit(asm.LSh.Imm(d, n))
+	od.emit(asm.ArSh.Imm(d, n))
+}
+
+// pointTo makes d = base + off.
+func (od *operands) pointTo(d, base asm.Register, off int64) {
+	od.mov(d, base)
+	if off != 0 {
+		od.emit(asm.Add.Imm(d, int32(off)))
+	}
+}
+
+// rare leaves f to be called when the blocks are done; it writes to the cold
+// section and sees the position as it is now.
+func (st *stubs) rare(f func()) {
+	id, pos, result := st.id, st.pos, st.result
+	st.later = append(st.later, func() {
+		st.id, st.pos, st.result = id, pos, result
+		f()
+	})
 }
