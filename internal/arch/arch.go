@@ -127,6 +127,11 @@ type Processor struct {
 	// instruction, the kernel gives it 0, whatever the address is. Elsewhere such
 	// programs read by helpers only.
 	GuardedLoads bool
+	// Multiarch is the name of the directory of libraries in /lib and /usr/lib (Debian).
+	Multiarch string
+	// KernelText is where the kernel's files have their first byte, unless they were
+	// configured otherwise; 0: it is not the same for all versions.
+	KernelText uint64
 	// CanDecode: package patch decodes this processor's instructions.
 	CanDecode bool
 	// Instructions are of this many bytes; 0: of different lengths.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/debuginfo/kallsyms"
@@ -170,10 +171,6 @@ func hidden(symbol string) error {
 	return fmt.Errorf("the kernel hides the address of %s (/proc/kallsyms; root can read it unless kernel.kptr_restrict is 2)", symbol)
 }
 
-// linked is where x86-64 kernels have their first byte in the file, unless they were
-// built with another CONFIG_PHYSICAL_START.
-const linked = 0xffffffff81000000
-
 // Slide is how far the kernel lies from the addresses in its file (KASLR): the file that
 // is named, or without one a file that was linked as usual.
 func (k *Kernel) Slide() (uint64, error) {
@@ -183,6 +180,10 @@ func (k *Kernel) Slide() (uint64, error) {
 			return 0, err
 		}
 		return f.Slide, nil
+	}
+	linked := host.Processor.KernelText
+	if linked == 0 {
+		return 0, fmt.Errorf("the addresses in the kernel's file are not known on %s: %w", host.Processor.Title, ErrNoKernelFile)
 	}
 	addr, ok := k.Address("_text")
 	if !ok {

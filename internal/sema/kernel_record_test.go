@@ -222,7 +222,7 @@ func TestNames(t *testing.T) {
 		}
 		n := newNamer(&Input{Scope: newScope()})
 		n.expr(x)
-		if got := strings.Join(n.All, " "); got != tt.want {
+		if got := strings.Trim(fmt.Sprint(n.All), "[]"); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.expr, got, tt.want)
 		}
 	}

@@ -1,19 +1,41 @@
 package sema
 
-import "github.com/jalon-trace/jalon/internal/lang"
+import (
+	"slices"
 
-// Names are what an expression names, each once, in the order of the text:
-//
-//	x         a bare identifier: a variable, enumerator or word
-//	args->m   member m of args, written with -> or . (args alone: "args")
-//	$w        a word or register
-//	s::x      a name of another scope
-//
-// Names of jalon's functions (str, this_cpu, ...) and of types are left out. A
-// place that has several sets of names chooses by them which one it needs.
+	"github.com/jalon-trace/jalon/internal/lang"
+)
+
+// Names are what an expression names, each once, in the order of the text. Names of
+// jalon's functions (str, this_cpu, ...) and of types are left out. A place that has
+// several sets of names chooses by them which one it needs.
 type Names struct {
-	All     []string
-	Missing []string // those that mean nothing at the place
+	All     []Name
+	Missing []Name // those that mean nothing at the place
+}
+
+// Name is a name in an expression.
+type Name struct {
+	Form NameForm
+	Text string // without what belongs to the form
+}
+
+// NameForm is how a name is written.
+type NameForm uint8
+
+// The forms.
+const (
+	Bare     NameForm = iota // x: a variable, enumerator or word
+	InScope                  // s::x; Text has the scope
+	WithSign                 // $x: a word or register
+	OfArgs                   // args->x, written with -> or . (args alone is Bare)
+)
+
+func (n Name) String() string { return [...]string{WithSign: "$", OfArgs: "args->"}[n.Form] + n.Text }
+
+// HasAny reports whether one of the names is among others.
+func HasAny(names, others []Name) bool {
+	return slices.ContainsFunc(names, func(n Name) bool { return slices.Contains(others, n) })
 }
 
 // CondNames are the names in the condition.
@@ -32,7 +54,7 @@ func (in *Input) CollectNames() Names {
 	for _, it := range in.Collect {
 		n.c.from = it.From
 		if r, ok := it.X.(*lang.Reg); ok && n.c.itemWord(r.Name) != nil {
-			n.add("$"+r.Name, func() { n.c.item(it) })
+			n.add(Name{WithSign, r.Name}, func() { n.c.item(it) })
 			continue
 		}
 		n.expr(it.X)
@@ -43,15 +65,15 @@ func (in *Input) CollectNames() Names {
 type namer struct {
 	Names
 	c    *collector
-	seen map[string]bool
+	seen map[Name]bool
 }
 
 func newNamer(in *Input) *namer {
-	return &namer{c: &collector{newChecker(withDefaults(in))}, seen: map[string]bool{}}
+	return &namer{c: &collector{newChecker(withDefaults(in))}, seen: map[Name]bool{}}
 }
 
 // add notes a name; check fails where it means nothing.
-func (n *namer) add(name string, check func()) {
+func (n *namer) add(name Name, check func()) {
 	if n.seen[name] {
 		return
 	}
@@ -63,7 +85,7 @@ func (n *namer) add(name string, check func()) {
 }
 
 // leaf notes a name that is an expression by itself.
-func (n *namer) leaf(name string, x lang.Expr) { n.add(name, func() { n.c.expr(x) }) }
+func (n *namer) leaf(name Name, x lang.Expr) { n.add(name, func() { n.c.expr(x) }) }
 
 // expr notes the names in an expression whose structure is not decided yet.
 func (n *namer) expr(x lang.Expr) {
@@ -80,14 +102,14 @@ func (n *namer) walk(list ...lang.Expr) {
 func (n *namer) one(x lang.Expr) {
 	switch x := x.(type) {
 	case *lang.Ident:
-		n.leaf(x.Name, x)
+		n.leaf(Name{Bare, x.Name}, x)
 	case *lang.Scoped:
-		n.leaf(x.Scope+"::"+x.Name, x)
+		n.leaf(Name{InScope, x.Scope + "::" + x.Name}, x)
 	case *lang.Reg:
-		n.leaf("$"+x.Name, x)
+		n.leaf(Name{WithSign, x.Name}, x)
 	case *lang.Member:
 		if id, ok := x.X.(*lang.Ident); ok && id.Name == "args" {
-			n.leaf("args->"+x.Name, x)
+			n.leaf(Name{OfArgs, x.Name}, x)
 			return
 		}
 		n.walk(x.X)

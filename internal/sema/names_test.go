@@ -1,6 +1,7 @@
 package sema
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -33,7 +34,7 @@ func TestMissing(t *testing.T) {
 		if in.Collect, err = lang.ParseCollect(tt.list); err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Join(in.CollectNames().Missing, " "); got != tt.want {
+		if got := strings.Trim(fmt.Sprint(in.CollectNames().Missing), "[]"); got != tt.want {
 			t.Errorf("%s: %q is missing, want %q", tt.list, got, tt.want)
 		}
 	}

@@ -168,4 +168,5 @@ var Processor = arch.Processor{
 	CallArgs:  dwarfs(RDI, RSI, RDX, R10, R8, R9),
 	FlagNames: flagNames, Dump: dump(), TaskThreadPointer: "thread.fsbase",
 	GuardedLoads: true, CanDecode: true,
+	Multiarch: "x86_64-linux-gnu", KernelText: 0xffffffff81000000, // CONFIG_PHYSICAL_START
 }

@@ -96,4 +96,5 @@ var Processor = arch.Processor{
 	Dump:              append(row(0, NumGPR), SP, PC, PState),
 	TaskThreadPointer: "thread.uw.tp_value", InstructionBytes: 4,
 	TLSAbove: true, TLSHeader: 16,
+	Multiarch: "aarch64-linux-gnu",
 }

@@ -2,60 +2,37 @@ package kernel
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/jalon-trace/jalon/internal/bpf"
+	"github.com/jalon-trace/jalon/internal/fail"
 )
+
+// attacher attaches the programs of an engine and detaches them.
+type attacher struct {
+	*base
+	facts     *facts
+	run       *EngineOptions
+	listeners listeners  // keep tracepoints on whose calls are probed
+	mu        sync.Mutex // for what is called from several threads: see apart
+}
 
 // attach lets hits of programs come. The result has those that the kernel refuses, and
 // the error of step, which may be nil and ends the work.
-func (e *Engine) attach(list []*program, step func(what string, done, of int) error) (refused map[*program]error, err error) {
+func (e *attacher) attach(list []*program, step func(what string, done, of int) error) (refused map[*program]error, err error) {
 	if step == nil {
 		step = func(string, int, int) error { return nil }
 	}
-	refused = map[*program]error{}
-	var loads []*load
-	beside := true // uprobes of one process wait together
-	for _, p := range list {
-		if p.on {
-			continue
-		}
-		if p.load.link != nil { // its link has others' places: it is made again
-			p.load.detach()
-			e.listeners.unlisten(p.load)
-		}
-		p.on, p.gone = true, false
-		if !slices.Contains(loads, p.load) {
-			loads = append(loads, p.load)
-		}
-		beside = beside && p.at.v.target.Pid != 0
-	}
-	if beside {
-		failed := make([]map[*program]error, len(loads))
-		stop := make([]error, len(loads))
-		sideBySide(len(loads), func(i int) {
-			failed[i], stop[i] = e.attachOne(loads[i], func() error { return step("", 0, 0) })
-		})
-		for i, m := range failed {
-			maps.Copy(refused, m)
-			if stop[i] != nil {
-				err = stop[i]
-			}
-		}
+	loads, wait := e.prepare(list)
+	if wait {
+		refused, err = e.apart(loads, step)
 	} else {
-		for _, gives := range []bool{true, false} {
-			for i, l := range loads {
-				if l.programs[0].gives != gives || err != nil {
-					continue
-				}
-				var m map[*program]error
-				m, err = e.attachOne(l, func() error { return step("attaching", i, len(loads)) })
-				maps.Copy(refused, m)
-			}
-		}
+		refused, err = e.inTurn(loads, step)
 	}
 	for p := range refused {
 		p.on, p.gone = false, true
@@ -63,25 +40,70 @@ func (e *Engine) attach(list []*program, step func(what string, done, of int) er
 	return refused, err
 }
 
-// attachOne attaches a load for its programs that are on, as long as check, which may be
-// nil, has no error.
-func (e *Engine) attachOne(l *load, check func() error) (refused map[*program]error, stop error) {
-	var targets []bpf.Target
-	var of []*program
-	for _, p := range l.programs {
-		if !p.on {
+// prepare marks programs as attached. It returns the loads that they need, and whether
+// attaching these is mostly waiting: they are uprobes of one process.
+func (e *attacher) prepare(list []*program) (loads []*load, wait bool) {
+	wait = true
+	for _, p := range list {
+		if p.on {
 			continue
 		}
-		t := p.at.v.target
-		if l.shared { // kernels that have cookies for some kinds only refuse others
-			t.Cookie = uint64(p.id)
+		if p.load.link != nil { // its link has others' places: it is made again
+			_ = p.load.detach() // closing a link ends it
+			e.listeners.unlisten(p.load)
 		}
-		targets, of = append(targets, t), append(of, p)
+		p.on, p.gone = true, false
+		if !slices.Contains(loads, p.load) {
+			loads = append(loads, p.load)
+		}
+		wait = wait && p.at.v.target.Pid != 0
 	}
+	return loads, wait
+}
+
+// apart attaches loads that do not depend on each other, several at a time.
+func (e *attacher) apart(loads []*load, step func(what string, done, of int) error) (refused map[*program]error, err error) {
+	failed := make([]map[*program]error, len(loads))
+	stop := make([]error, len(loads))
+	check := func() error {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		return step("", 0, 0)
+	}
+	sideBySide(len(loads), func(i int) { failed[i], stop[i] = e.attachOne(loads[i], check) })
+	refused = map[*program]error{}
+	for i := range loads {
+		maps.Copy(refused, failed[i])
+		if stop[i] != nil {
+			err = stop[i]
+		}
+	}
+	return refused, err
+}
+
+// inTurn attaches loads one after the other, the first programs of pairs first.
+func (e *attacher) inTurn(loads []*load, step func(what string, done, of int) error) (refused map[*program]error, err error) {
+	refused = map[*program]error{}
+	for _, gives := range []bool{true, false} {
+		for i, l := range loads {
+			if l.programs[0].gives != gives || err != nil {
+				continue
+			}
+			var failed map[*program]error
+			failed, err = e.attachOne(l, func() error { return step("attaching", i, len(loads)) })
+			maps.Copy(refused, failed)
+		}
+	}
+	return refused, err
+}
+
+// attachOne attaches a load for its programs that are on, as long as check, which may be
+// nil, has no error.
+func (e *attacher) attachOne(l *load, check func() error) (refused map[*program]error, stop error) {
+	targets, of := l.targets()
 	if len(targets) == 0 {
 		return nil, nil
 	}
-	refused = map[*program]error{}
 	err := e.mayPair(l)
 	if err == nil {
 		err = e.listeners.listen(l)
@@ -94,38 +116,51 @@ func (e *Engine) attachOne(l *load, check func() error) (refused map[*program]er
 			return stop
 		})
 	}
+	if err == nil || stop != nil {
+		return nil, stop
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	refused = map[*program]error{}
 	var partial *bpf.AttachError
-	switch {
-	case err == nil || stop != nil:
-	case errors.As(err, &partial):
-		for _, f := range partial.Failed {
-			e.logf("%s: %v", f.Target.String(), f.Err)
-			for i, p := range of {
-				if !l.shared || p.id == uint32(f.Target.Cookie) {
-					refused[p] = e.explain(e.named(&targets[i]), f.Err)
-				}
-			}
-		}
-	default:
+	if !errors.As(err, &partial) {
 		for i, p := range of {
 			refused[p] = e.explain(e.named(&targets[i]), err)
 		}
+		return refused, nil
 	}
-	if len(refused) == 0 {
-		refused = nil
+	for _, f := range partial.Failed {
+		e.logf("%s: %v", f.Target.String(), f.Err)
+		for i, p := range of {
+			if !l.shared || p.id == uint32(f.Target.Cookie) {
+				refused[p] = e.explain(e.named(&targets[i]), f.Err)
+			}
+		}
 	}
-	return refused, stop
+	return refused, nil
+}
+
+// targets are where a load is attached for its programs that are on, and these.
+func (l *load) targets() (targets []bpf.Target, of []*program) {
+	for _, p := range l.programs {
+		if !p.on {
+			continue
+		}
+		t := p.at.v.target
+		if l.shared { // kernels that have cookies for some kinds only refuse others
+			t.Cookie = uint64(p.id)
+		}
+		targets, of = append(targets, t), append(of, p)
+	}
+	return targets, of
 }
 
 // named is a target with the name of the function at its address, for messages.
-func (e *Engine) named(t *bpf.Target) *bpf.Target {
+func (e *attacher) named(t *bpf.Target) *bpf.Target {
 	n := *t
 	if n.Kind == bpf.Kprobe && n.Symbol == "" {
-		if syms, err := e.facts.kernel.Symbols(); err == nil {
-			if at, ok := syms.At(n.Addr); ok {
-				n.Symbol = at.Name
-			}
-		}
+		at, _ := e.facts.kernel.At(n.Addr)
+		n.Symbol = at.Name
 	}
 	return &n
 }
@@ -140,7 +175,7 @@ const (
 // mayPair refuses the second program of a pair when another perf user has the
 // event already: then it would be called before the first one. The first one is attached:
 // whichever perf user comes from here on is called behind it.
-func (e *Engine) mayPair(l *load) error {
+func (e *attacher) mayPair(l *load) error {
 	p := l.programs[0]
 	if p.first == nil || e.run.Ordered {
 		return nil
@@ -155,18 +190,18 @@ func (e *Engine) mayPair(l *load) error {
 		n, err = e.k.PerfUsers(t.Group, t.Name)
 	}
 	if err == nil && n > 0 {
-		err = errors.New("another program has this event open by perf; beside it a condition on the raw arguments cannot select the tracepoint's own record: collect expressions of the arguments in place of $_sdata, or end the other one")
+		err = &fail.Error{
+			Op:     "select the tracepoint's own record by a condition on its raw arguments",
+			Err:    errors.New("another program has this event open by perf, and the kernel would call the condition too late"),
+			Remedy: "collect expressions of the arguments in place of $_sdata, or end the other program",
+		}
 	}
 	return err
 }
 
-// Others is how many perf events are open on a static tracepoint, those of this process
-// included.
-func (e *Engine) Others(m *Marker) (int, error) { return e.k.PerfUsers(m.Name.System, m.Name.Event) }
-
 // detach ends the hits of programs. Hits that are under way complete their records. The
 // second of a pair goes last: what the first has begun is completed.
-func (e *Engine) detach(list []*program) error {
+func (e *attacher) detach(list []*program) error {
 	var errs []error
 	for _, gives := range []bool{true, false} {
 		var loads []*load
@@ -200,6 +235,19 @@ func (l *load) detach() error {
 	err := l.link.Close()
 	l.link = nil
 	return err
+}
+
+// explain adds to the kernel's refusal of a function why that may be.
+func (e *attacher) explain(t *bpf.Target, err error) error {
+	function, _, _ := strings.Cut(t.Symbol, ".") // of NAME.cold, NAME.part.0 the kernel looks at NAME
+	why := t.Kind.Untraced()
+	if function == "" || why == "" {
+		return err
+	}
+	if may := e.facts.traceable(); may == nil || may[function] || may[t.Symbol] {
+		return err
+	}
+	return fmt.Errorf("%w; %s is no function that ftrace traces (it is marked notrace, or was needed at start-up only), and %s", err, function, why)
 }
 
 // sideBySide calls f for 0 to n-1 in several threads: the kernel takes tens of

@@ -49,23 +49,23 @@ const (
 
 // input is what a program of a tracepoint is compiled from.
 func (e *Host) input(tp *tracepoint.Tracepoint, c *candidate, v *variant, r role) *sema.Input {
-	kin := v.kin
-	kin.Other = c.other(v)
-	if kin.User {
-		kin.Task = e.facts.task()
+	kernel := v.kernel
+	kernel.Other = c.other(v)
+	if kernel.User {
+		kernel.Task = e.facts.task()
 	}
-	kin.Tgid, kin.Cgroup = e.opt.Tgid, e.opt.Cgroup
-	kin.Symbol, kin.PerCPU, kin.PC = e.facts.kernel.Address, e.facts.perCPU, v.at
+	kernel.Tgid, kernel.Cgroup = e.opt.Tgid, e.opt.Cgroup
+	kernel.Symbol, kernel.PerCPU, kernel.PC = e.facts.kernel.Address, e.facts.perCPU, v.at
 	if e.opt.Tgid == 0 && e.opt.Cgroup == 0 {
-		kin.Self = os.Getpid()
+		kernel.Self = os.Getpid()
 	}
-	kin.Give, kin.Take = r == decides, r == records || r == gatesOnWord
-	kin.Gate = r == gates || r == gatesOnWord
+	kernel.Give, kernel.Take = r == decides, r == records || r == gatesOnWord
+	kernel.Gate = r == gates || r == gatesOnWord
 	in := &sema.Input{
-		Scope: v.scope, Bias: v.bias, LineOf: v.lineOf, AtEntry: v.atEntry, Kernel: &kin,
+		Scope: v.scope, Bias: v.bias, LineOf: v.lineOf, AtEntry: v.atEntry, Kernel: &kernel,
 		Pid: e.opt.Tgid, Place: c.place, Function: c.function, File: c.file, Line: c.line,
 	}
-	if !kin.Take {
+	if !kernel.Take {
 		in.Cond = tp.Cond
 	}
 	if r == whole || r == records {
@@ -81,7 +81,7 @@ func collectList(tp *tracepoint.Tracepoint, v *variant) []lang.Collect {
 		return tp.Collect
 	}
 	own := ""
-	if v.kin.SData != nil {
+	if v.kernel.SData != nil {
 		own = "$_sdata"
 	} else if call, ok := v.scope.(*callScope); ok {
 		own = call.own()

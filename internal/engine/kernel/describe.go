@@ -23,7 +23,7 @@ type Description struct {
 }
 
 // Inspect is a Host that describes places and attaches nothing; no privilege
-// is needed for what the files of the kernel let everybody read.
+// is needed for the files of the kernel that every user may read.
 func Inspect(opt Options) *Host { return newHost(&base{opt: opt}) }
 
 // Describe lists the sites that a place means.

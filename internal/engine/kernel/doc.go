@@ -4,7 +4,7 @@
 // implements package engine: it compiles programs to eBPF, loads and attaches them and
 // takes them back. Records come out of rings like those of the in-process engine.
 //
-// What it leaves in the kernel hangs on file descriptors of jalon: when jalon ends,
+// What it leaves in the kernel is bound to file descriptors of jalon: when jalon ends,
 // in whatever way, everything is gone.
 //
 // Files: host.go (the Host and its parts); facts.go, files.go, traits.go, marker.go,

@@ -37,15 +37,15 @@ const roomRecord = 16 << 10
 // one place. It is used from one goroutine.
 type Engine struct {
 	*Host
-	run       EngineOptions
-	loader    loader
-	programs  []*program // by number
-	known     map[*engine.Program]*program
-	loads     []*load
-	gates     []*bpf.Gate
-	listeners listeners // keep tracepoints on whose calls are probed
-	stats     io.Closer
-	once      sync.Once // of Stop
+	run      EngineOptions
+	loader   loader
+	attacher attacher
+	programs []*program // by number
+	known    map[*engine.Program]*program
+	loads    []*load
+	gates    []*bpf.Gate
+	stats    io.Closer
+	once     sync.Once // of Stop
 }
 
 // program is a program with what the engine knows of it.
@@ -75,7 +75,7 @@ type load struct {
 func (e *Host) NewEngine(opt EngineOptions) *Engine {
 	x := &Engine{Host: e, run: opt, known: map[*engine.Program]*program{}}
 	x.loader = loader{base: e.base, facts: e.facts, pids: e.pids, run: &x.run}
-	x.listeners = listeners{k: e.k, on: map[string]*listener{}}
+	x.attacher = attacher{base: e.base, facts: e.facts, run: &x.run, listeners: listeners{k: e.k, on: map[string]*listener{}}}
 	return x
 }
 
@@ -229,7 +229,7 @@ func (e *Engine) Arm(list []*engine.Program) (errs []error, err error) {
 	if e.opt.Tgid != 0 { // while it is there
 		e.user.Watch(e.opt.Tgid)
 	}
-	refused, err := e.attach(e.chosen(list), e.step)
+	refused, err := e.attacher.attach(e.chosen(list), e.step)
 	for i, x := range list {
 		p := e.known[x]
 		errs[i] = refused[p]
@@ -259,9 +259,9 @@ func (e *Engine) chosen(list []*engine.Program) (out []*program) {
 func (e *Engine) Enable(list []*engine.Program, on bool) error {
 	programs := e.chosen(list)
 	if !on {
-		return e.detach(programs)
+		return e.attacher.detach(programs)
 	}
-	refused, _ := e.attach(programs, nil)
+	refused, _ := e.attacher.attach(programs, nil)
 	for _, err := range refused {
 		return err
 	}
@@ -274,7 +274,7 @@ func (e *Engine) Remove(list []*engine.Program) error {
 	for _, p := range programs {
 		p.gone = true
 	}
-	return e.detach(programs)
+	return e.attacher.detach(programs)
 }
 
 // Armed reports whether hits of a program may come.
@@ -348,13 +348,17 @@ func (e *Engine) Sites() (n int) {
 	return n
 }
 
+// Others is how many perf events are open on a static tracepoint, those of this process
+// included.
+func (e *Engine) Others(m *Marker) (int, error) { return e.k.PerfUsers(m.Name.System, m.Name.Event) }
+
 // Stop implements engine.Engine: it detaches everything. Programs that are running at
 // that moment finish.
 func (e *Engine) Stop() error {
 	e.once.Do(func() {
 		sideBySide(len(e.loads), func(i int) { _ = e.loads[i].detach() }) // closing a link ends it
 		for _, l := range e.loads {
-			e.listeners.unlisten(l)
+			e.attacher.listeners.unlisten(l)
 		}
 		for _, g := range e.gates {
 			_ = g.Close()
@@ -374,7 +378,7 @@ func (e *Engine) Close() error {
 			errs = append(errs, l.loaded.Close())
 		}
 	}
-	for _, on := range e.listeners.on {
+	for _, on := range e.attacher.listeners.on {
 		errs = append(errs, on.prog.Close())
 	}
 	if e.loader.mem.buffer != nil {

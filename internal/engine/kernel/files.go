@@ -11,6 +11,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/image"
 
+	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/openfile"
 	"github.com/jalon-trace/jalon/internal/probe"
@@ -65,7 +66,7 @@ func (f *files) find(name string) (string, error) {
 }
 
 // libraryDirs are where the dynamic linker looks on Debian and elsewhere.
-var libraryDirs = []string{"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib"}
+var libraryDirs = []string{"/lib/" + host.Processor.Multiarch, "/usr/lib/" + host.Processor.Multiarch, "/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib"}
 
 // findBinary finds a program in PATH, or a library (libc, libc.so.6) where the
 // dynamic linker does. Symbolic links are followed: the kernel probes files.

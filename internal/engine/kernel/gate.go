@@ -5,6 +5,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/fail"
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
@@ -72,13 +73,13 @@ func (e *Engine) gateOne(p *program) error {
 		if err := e.loader.loadOne(l); err != nil {
 			return err
 		}
-		if refused, _ := e.attachOne(l, nil); refused != nil {
+		if refused, _ := e.attacher.attachOne(l, nil); refused != nil {
 			return refused[p.first]
 		}
 		if n, err := e.k.PerfUsers(target.Group, target.Name); err != nil {
 			return err
 		} else if n > 0 {
-			return errors.New("a condition on raw arguments must be there before perf opens the event: start the gate first")
+			return &fail.Error{Op: "put a condition on raw arguments before perf", Err: errors.New("perf has opened the event already"), Remedy: "start the gate first"}
 		}
 	}
 	insns, err := e.loader.code(p, e.loader.config(p))

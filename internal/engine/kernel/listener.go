@@ -12,7 +12,7 @@ import (
 var nothing = asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()}
 
 // listener keeps a tracepoint on: a program of its own that does nothing. The code
-// of the calls is only reached while somebody listens.
+// of the calls is only reached while the tracepoint has a program.
 type listener struct {
 	prog *bpf.Loaded
 	link *bpf.Link

@@ -3,7 +3,6 @@ package kernel
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/cilium/ebpf/asm"
 	"golang.org/x/sys/unix"
@@ -77,7 +76,7 @@ func (e *loader) newMemory(size int, needed, wished need) (m memory, err error) 
 // space is the address space of a program's loads. A program in user code that also reads its task_struct
 // distinguishes them at the hit.
 func space(p *program) ebpf.Space {
-	if p.at.v.kin.User && !usesTask(p.IR) {
+	if p.at.v.kernel.User && !usesTask(p.IR) {
 		return ebpf.User
 	}
 	return ebpf.Kernel
@@ -167,17 +166,4 @@ func (e *loader) features() ebpf.Features {
 		FSBase:   e.facts.offset("task_struct", host.Processor.TaskThreadPointer),
 		TaskComm: e.facts.offset("task_struct", "comm"), Namespace: e.pids.namespace,
 	}
-}
-
-// explain adds to the kernel's refusal of a function why that may be.
-func (e *Host) explain(t *bpf.Target, err error) error {
-	function, _, _ := strings.Cut(t.Symbol, ".") // of NAME.cold, NAME.part.0 the kernel looks at NAME
-	why := t.Kind.Untraced()
-	if function == "" || why == "" {
-		return err
-	}
-	if may := e.facts.traceable(); may == nil || may[function] || may[t.Symbol] {
-		return err
-	}
-	return fmt.Errorf("%w; %s is no function that ftrace traces (it is marked notrace, or was needed at start-up only), and %s", err, function, why)
 }

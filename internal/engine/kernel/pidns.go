@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"github.com/jalon-trace/jalon/internal/backend/ebpf"
+	"github.com/jalon-trace/jalon/internal/fail"
 )
 
 // In a PID namespace that is not the machine's first one, processes and threads have
@@ -49,7 +50,11 @@ func (e *pids) ownNamespace() (*ebpf.Namespace, error) {
 		{&ns.Nr, "upid", "nr"}, {&ns.Ns, "upid", "ns"},
 	} {
 		if *m.to = e.facts.offset(m.tag, m.member); *m.to < 0 {
-			return nil, fmt.Errorf("jalon runs in a PID namespace, and the kernel does not describe how to number processes in it (BTF has no %s.%s); run jalon outside the container", m.tag, m.member)
+			return nil, &fail.Error{
+				Op:     "number processes as in jalon's PID namespace",
+				Err:    fmt.Errorf("the kernel's BTF has no %s.%s", m.tag, m.member),
+				Remedy: "run jalon outside the container",
+			}
 		}
 	}
 	size, err := e.upidSize()
@@ -57,7 +62,7 @@ func (e *pids) ownNamespace() (*ebpf.Namespace, error) {
 		return nil, err
 	}
 	if err := e.readNamespace(ns, size); err != nil {
-		return nil, fmt.Errorf("finding jalon's PID namespace in the kernel: %w", err)
+		return nil, &fail.Error{Op: "find jalon's PID namespace in the kernel", Err: err}
 	}
 	if ns.Depth == 0 {
 		return nil, nil

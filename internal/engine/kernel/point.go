@@ -2,13 +2,13 @@ package kernel
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/jalon-trace/jalon/internal/backend/ebpf"
 	"github.com/jalon-trace/jalon/internal/bpf"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/probe"
+	"github.com/jalon-trace/jalon/internal/sema"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
@@ -133,7 +133,7 @@ func (s *Site) Instead(tp *tracepoint.Tracepoint, why error, compile func(engine
 
 // callers compiles a tracepoint for those of its calls that have what it names. missing
 // are the names that the static tracepoint itself does not have.
-func (s *Site) callers(tp *tracepoint.Tracepoint, calls []candidate, missing []string, why error, compile func(engine.Site) (*engine.Program, error)) ([]*engine.Program, error) {
+func (s *Site) callers(tp *tracepoint.Tracepoint, calls []candidate, missing []sema.Name, why error, compile func(engine.Site) (*engine.Program, error)) ([]*engine.Program, error) {
 	var out []*engine.Program
 	var first error
 	unknown := false // one of missing is, to the call that first is about
@@ -146,9 +146,9 @@ func (s *Site) callers(tp *tracepoint.Tracepoint, calls []candidate, missing []s
 		}
 		if first == nil {
 			first = err
-			unknown = slices.ContainsFunc(s.h.way(tp, &calls[i]).missing, func(name string) bool { return slices.Contains(missing, name) })
+			unknown = sema.HasAny(s.h.way(tp, &calls[i]).missing, missing)
 		}
-		s.h.logf("%s in %s: skipped: %v", s.place, calls[i].function, firstLine(err))
+		s.h.logf("%s in %s: skipped: %v", s.place, calls[i].function, engine.Plain(err))
 	}
 	switch left := len(calls) - len(out); {
 	case len(out) == 0 && unknown:
@@ -156,7 +156,7 @@ func (s *Site) callers(tp *tracepoint.Tracepoint, calls []candidate, missing []s
 	case len(out) == 0:
 		return nil, hinted(first, "the place is the call of the tracepoint in "+functionsOf(calls)+", for the sake of the variables there")
 	case left > 0:
-		s.h.warn(fmt.Sprintf("%s: %d of %d calls of the tracepoint are skipped: %s", tp.Place.Text, left, len(calls), firstLine(first)))
+		s.h.warn(fmt.Sprintf("%s: %d of %d calls of the tracepoint are skipped: %s", tp.Place.Text, left, len(calls), engine.Plain(first)))
 	}
 	return out, nil
 }

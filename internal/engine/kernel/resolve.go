@@ -2,7 +2,7 @@ package kernel
 
 import (
 	"errors"
-	"strings"
+	"fmt"
 
 	"github.com/jalon-trace/jalon/internal/backend/ebpf"
 	"github.com/jalon-trace/jalon/internal/bpf"
@@ -38,7 +38,7 @@ type variant struct {
 	target  bpf.Target
 	context ebpf.Context
 	scope   debuginfo.Scope
-	kin     sema.KernelInput
+	kernel  sema.KernelInput
 	bias    uint64 // run-time address = vaddr of scope + bias; of the kernel only
 	at      uint64 // run-time address of a kprobe's instruction, 0: not known
 	atEntry bool
@@ -127,10 +127,5 @@ func attachment(p *probe.Place) bpf.Kind {
 const maxSites = 10000
 
 func tooMany(p *probe.Place) error {
-	return lang.At("place", p.Text, lang.Span{Lo: 0, Hi: len(p.Text)}, "the pattern means more than 10000 sites", "write a narrower one")
-}
-
-func firstLine(err error) string {
-	line, _, _ := strings.Cut(err.Error(), "\n")
-	return strings.TrimPrefix(line, "error: ")
+	return lang.At("place", p.Text, lang.Span{Lo: 0, Hi: len(p.Text)}, fmt.Sprintf("the pattern means more than %d sites", maxSites), "write a narrower one")
 }

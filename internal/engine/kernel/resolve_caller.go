@@ -21,13 +21,8 @@ import (
 // tracepoint has a listener. So there must be one: see listener.
 
 // areVariables reports whether all names are such that a function may have variables of.
-func areVariables(names []string) bool {
-	for _, n := range names {
-		if n[0] == '$' || strings.HasPrefix(n, "args->") {
-			return false
-		}
-	}
-	return true
+func areVariables(names []sema.Name) bool {
+	return !slices.ContainsFunc(names, func(n sema.Name) bool { return n.Form == sema.WithSign || n.Form == sema.OfArgs })
 }
 
 // callSites are the calls of a tracepoint in the kernel's image as candidates. The
@@ -100,7 +95,7 @@ func (e *calls) callSite(c *candidate, img *image.KernelFile, s *tracesite.Site)
 		variants: []variant{{
 			how: "kprobe at the call in " + function, at: at, bias: img.Slide,
 			target:  placed(bpf.Target{Kind: bpf.Kprobe, Addr: at}, syms, at),
-			context: ebpf.Regs, kin: sema.KernelInput{Context: sema.ContextRegs},
+			context: ebpf.Regs, kernel: sema.KernelInput{Context: sema.ContextRegs},
 			scope: &callScope{around, inner, argumentNames(c)}, lineOf: img.LineOf,
 		}},
 	}, nil

@@ -61,7 +61,7 @@ func (e *events) rawVariant(event string) (variant, error) {
 	}
 	return variant{
 		how: "raw tracepoint", target: bpf.Target{Kind: bpf.RawTracepoint, Name: event},
-		context: ebpf.Args, scope: scope, kin: sema.KernelInput{Context: sema.ContextArgs},
+		context: ebpf.Args, scope: scope, kernel: sema.KernelInput{Context: sema.ContextArgs},
 	}, nil
 }
 
@@ -75,8 +75,8 @@ func (e *events) recordVariant(fs *tracefs.FS, n tracefs.Name) (variant, error) 
 	return variant{
 		how: "tracepoint", target: bpf.Target{Kind: bpf.Tracepoint, Group: n.System, Name: n.Event},
 		context: ebpf.Record, scope: scope,
-		kin:   sema.KernelInput{Context: sema.ContextRecord, SData: e.facts.sdata(ev)},
-		event: ev,
+		kernel: sema.KernelInput{Context: sema.ContextRecord, SData: e.facts.sdata(ev)},
+		event:  ev,
 	}, nil
 }
 

@@ -12,18 +12,13 @@ import (
 	"github.com/jalon-trace/jalon/internal/sema"
 )
 
-// function is a kernel function that a place means.
-type function struct {
-	kallsyms.Symbol
-}
-
-// functions finds the functions that a place names in the symbols of the kernel.
-func (e *functions) functions(p *probe.Place) ([]function, error) {
+// named finds the functions that a place names in the symbols of the kernel.
+func (e *functions) named(p *probe.Place) ([]kallsyms.Symbol, error) {
 	syms, err := e.facts.kernel.Symbols()
 	if err != nil {
 		return nil, err
 	}
-	var out []function
+	var out []kallsyms.Symbol
 	seen := map[string]bool{}
 	elsewhere := "" // a module that has it, where the place names another
 	add := func(s kallsyms.Symbol) {
@@ -35,7 +30,7 @@ func (e *functions) functions(p *probe.Place) ([]function, error) {
 			return
 		}
 		seen[s.Module+":"+s.Name] = true
-		out = append(out, function{s})
+		out = append(out, s)
 	}
 	if p.Glob() {
 		list, err := syms.Functions(p.Func)
@@ -69,7 +64,7 @@ func (e *functions) functions(p *probe.Place) ([]function, error) {
 // moduleOf is what a place names to mean a symbol: its module, or vmlinux.
 func moduleOf(s kallsyms.Symbol) string {
 	if s.Module == "" {
-		return "vmlinux"
+		return image.Vmlinux
 	}
 	return s.Module
 }
@@ -83,7 +78,7 @@ func (e *functions) kprobes(p *probe.Place) ([]candidate, error) {
 		c, err := e.instruction(p, p.Off)
 		return []candidate{c}, err
 	}
-	fns, err := e.functions(p)
+	fns, err := e.named(p)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +104,7 @@ func (e *functions) kprobes(p *probe.Place) ([]candidate, error) {
 		scope := e.facts.entryScope(f)
 		out = append(out, e.functionCandidate(p, "kprobe", f, variant{
 			how: "kprobe", target: bpf.Target{Kind: bpf.Kprobe, Symbol: f.Name, Module: f.Module},
-			context: ebpf.Regs, scope: scope, kin: sema.KernelInput{Context: sema.ContextRegs}, atEntry: true, at: f.Addr,
+			context: ebpf.Regs, scope: scope, kernel: sema.KernelInput{Context: sema.ContextRegs}, atEntry: true, at: f.Addr,
 		}))
 	}
 	return out, nil
@@ -117,7 +112,7 @@ func (e *functions) kprobes(p *probe.Place) ([]candidate, error) {
 
 // functionCandidate is a candidate with one variant; place shows the one function
 // of a pattern.
-func (e *functions) functionCandidate(p *probe.Place, kind string, f function, v variant) candidate {
+func (e *functions) functionCandidate(p *probe.Place, kind string, f kallsyms.Symbol, v variant) candidate {
 	place := p.Text
 	if p.Glob() {
 		place = kind + ":" + f.Name
@@ -130,7 +125,7 @@ func (e *functions) functionCandidate(p *probe.Place, kind string, f function, v
 func (e *functions) instruction(p *probe.Place, addr uint64) (candidate, error) {
 	v := variant{
 		how: "kprobe", target: bpf.Target{Kind: bpf.Kprobe, Addr: addr}, context: ebpf.Regs,
-		scope: e.facts.plainScope(), kin: sema.KernelInput{Context: sema.ContextRegs}, at: addr,
+		scope: e.facts.plainScope(), kernel: sema.KernelInput{Context: sema.ContextRegs}, at: addr,
 	}
 	c := candidate{place: p.Text, function: e.facts.kernel.Symbol(addr)}
 	syms, err := e.facts.kernel.Symbols()
@@ -197,7 +192,7 @@ func (e *functions) kernelSites(p *probe.Place, img *image.KernelFile, sites []p
 		addr := s.Addr + img.Slide
 		v := variant{
 			how: "kprobe", target: bpf.Target{Kind: bpf.Kprobe, Addr: addr},
-			context: ebpf.Regs, kin: sema.KernelInput{Context: sema.ContextRegs}, at: addr,
+			context: ebpf.Regs, kernel: sema.KernelInput{Context: sema.ContextRegs}, at: addr,
 		}
 		v.target = placed(v.target, syms, addr)
 		if err := e.describe(&v, img, s); err != nil {
@@ -210,7 +205,7 @@ func (e *functions) kernelSites(p *probe.Place, img *image.KernelFile, sites []p
 
 // kretprobes are returns of kernel functions.
 func (e *functions) kretprobes(p *probe.Place) ([]candidate, error) {
-	fns, err := e.functions(p)
+	fns, err := e.named(p)
 	if err != nil {
 		return nil, err
 	}
@@ -222,7 +217,7 @@ func (e *functions) kretprobes(p *probe.Place) ([]candidate, error) {
 	for _, f := range fns {
 		out = append(out, e.functionCandidate(p, "kretprobe", f, variant{
 			how: "kretprobe", target: bpf.Target{Kind: bpf.Kretprobe, Symbol: f.Name, Module: f.Module},
-			context: ebpf.Regs, scope: b.ReturnScope(f.Name, f.Module), kin: sema.KernelInput{Context: sema.ContextRegs, Return: true},
+			context: ebpf.Regs, scope: b.ReturnScope(f.Name, f.Module), kernel: sema.KernelInput{Context: sema.ContextRegs, Return: true},
 		}))
 	}
 	return out, nil
@@ -235,7 +230,7 @@ func (e *functions) typed(p *probe.Place) ([]candidate, error) {
 	if err != nil {
 		return nil, err
 	}
-	fns, err := e.functions(p)
+	fns, err := e.named(p)
 	if err != nil {
 		return nil, err
 	}
@@ -256,7 +251,7 @@ func (e *functions) typed(p *probe.Place) ([]candidate, error) {
 		}
 		out = append(out, e.functionCandidate(p, kind.String(), f, variant{
 			how: kind.String(), target: bpf.Target{Kind: kind, Symbol: f.Name, Module: f.Module},
-			context: ebpf.Args, scope: scope, kin: sema.KernelInput{Context: sema.ContextArgs, Return: kind == bpf.Fexit},
+			context: ebpf.Args, scope: scope, kernel: sema.KernelInput{Context: sema.ContextArgs, Return: kind == bpf.Fexit},
 		}))
 	}
 	if len(out) == 0 {

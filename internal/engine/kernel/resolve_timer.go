@@ -38,7 +38,7 @@ func (e *timers) counting(p *probe.Place, t bpf.Target) ([]candidate, error) {
 		place: p.Text, function: t.String(),
 		variants: []variant{{
 			how: t.Kind.String(), target: t, context: ebpf.Regs, scope: e.facts.plainScope(),
-			kin: sema.KernelInput{Context: sema.ContextRegs},
+			kernel: sema.KernelInput{Context: sema.ContextRegs},
 		}},
 	}}, nil
 }

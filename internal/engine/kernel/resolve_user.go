@@ -4,14 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 
 	"github.com/jalon-trace/jalon/internal/backend/ebpf"
 	"github.com/jalon-trace/jalon/internal/bpf"
-	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/debuginfo/usdt"
+	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/image"
 	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/openfile"
@@ -77,7 +76,7 @@ func (e *programs) userCandidates(p *probe.Place, n int, one func(int) (candidat
 	case len(out) == 0:
 		return nil, first
 	case first != nil:
-		e.warn(fmt.Sprintf("%s: %d of %d sites are skipped: %s", p.Text, n-len(out), n, firstLine(first)))
+		e.warn(fmt.Sprintf("%s: %d of %d sites are skipped: %s", p.Text, n-len(out), n, engine.Plain(first)))
 	}
 	return out, nil
 }
@@ -138,19 +137,12 @@ func (e *programs) userCandidate(p *probe.Place, m *dwarf.Module, path string, s
 		return candidate{}, err
 	}
 	fn, known := m.FunctionAt(s.Addr)
-	place := p.Text
-	if p.Glob() {
-		place = "uprobe:" + p.Path + ":" + s.Func
-		if p.Path == "" {
-			place = s.Func
-		}
-	}
 	return candidate{
-		place: place, function: s.Func, file: s.File, line: s.Line, module: m, vaddr: s.Addr,
+		place: placeOf(p, "uprobe:", s.Func), function: s.Func, file: s.File, line: s.Line, module: m, vaddr: s.Addr,
 		variants: []variant{{
 			how:     "uprobe",
 			target:  bpf.Target{Kind: bpf.Uprobe, Path: path, FileOffset: off, Pid: e.uprobePid()},
-			context: ebpf.Regs, scope: scope, kin: sema.KernelInput{Context: sema.ContextRegs, User: true, Fixed: m.Type() == dwarf.Exec},
+			context: ebpf.Regs, scope: scope, kernel: sema.KernelInput{Context: sema.ContextRegs, User: true, Fixed: m.Type() == dwarf.Exec},
 			atEntry: known && s.Addr == fn.Lo,
 			lineOf: func(vaddr uint64) (string, int) {
 				_, _, file, line, _ := m.Symbolize(vaddr)
@@ -158,6 +150,17 @@ func (e *programs) userCandidate(p *probe.Place, m *dwarf.Module, path string, s
 			},
 		}},
 	}, nil
+}
+
+// placeOf is the place of one function that a place means.
+func placeOf(p *probe.Place, kind, function string) string {
+	switch {
+	case !p.Glob():
+		return p.Text
+	case p.Path == "":
+		return function
+	}
+	return kind + p.Path + ":" + function
 }
 
 // uprobePid is the process that the kernel is to limit a uprobe to. It finds the memory
@@ -178,86 +181,6 @@ func fileOffset(m *dwarf.Module, vaddr uint64) (uint64, error) {
 		}
 	}
 	return 0, fmt.Errorf("address %#x is in no executable segment of %s", vaddr, m.Path())
-}
-
-// uretprobes are the returns of functions of a file.
-func (e *programs) uretprobes(p *probe.Place) ([]candidate, error) {
-	entry := *p
-	entry.Kind = probe.Entry
-	list, err := e.uprobes(&entry)
-	for i := range list {
-		v := &list[i].variants[0]
-		v.how, v.target.Kind, v.kin.Return, v.atEntry = "uretprobe", bpf.Uretprobe, true, false
-		v.scope = &returned{v.scope}
-		if p.Glob() {
-			list[i].place = strings.Replace(list[i].place, "uprobe:", "uretprobe:", 1)
-		} else {
-			list[i].place = p.Text
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	if e.k != nil && e.opt.Tgid != 0 && !e.k.Features().AtLeast(6, 11) && shadowStack(e.opt.Tgid) {
-		return nil, refused(p, "the process has a shadow stack, and this kernel (before Linux 6.11) does not change the return address there: the process would be killed", "")
-	}
-	return e.safeReturns(p, list)
-}
-
-// returned is the scope of a function that has returned: its variables are gone,
-// the globals are there.
-type returned struct{ debuginfo.Scope }
-
-// gone says why a variable of the function cannot be read.
-const gone = "the function has returned, and its frame is gone"
-
-func (r *returned) Lookup(name string) (*debuginfo.Variable, error) {
-	v, err := r.Scope.Lookup(name)
-	return dead(v), err
-}
-
-func (r *returned) LookupIn(scope, name string) (*debuginfo.Variable, error) {
-	v, err := r.Scope.LookupIn(scope, name)
-	return dead(v), err
-}
-
-// Resolve finds what a name means by the rules of the language. A member of the object
-// is found by way of this, which is gone.
-func (r *returned) Resolve(name string, types bool) (*debuginfo.Entity, error) {
-	e, err := debuginfo.Resolve(r.Scope, name, types)
-	if err != nil || e.Var == nil {
-		return e, err
-	}
-	return &debuginfo.Entity{Var: dead(e.Var)}, nil
-}
-
-func (r *returned) Member(class *ctype.Type, name string) (*debuginfo.Entity, error) {
-	return debuginfo.Member(r.Scope, class, name)
-}
-
-func (r *returned) PackageVariable(pkg, name string) *debuginfo.Variable {
-	return debuginfo.PackageVariable(r.Scope, pkg, name)
-}
-
-func (r *returned) Args() []*debuginfo.Variable   { return allDead(r.Scope.Args()) }
-func (r *returned) Locals() []*debuginfo.Variable { return allDead(r.Scope.Locals()) }
-func (r *returned) CFA() []debuginfo.Op           { return nil }
-
-func dead(v *debuginfo.Variable) *debuginfo.Variable {
-	if v == nil || v.Kind != debuginfo.Local && v.Kind != debuginfo.Param {
-		return v
-	}
-	d := *v
-	d.Loc = debuginfo.Location{Unavailable: gone}
-	return &d
-}
-
-func allDead(list []*debuginfo.Variable) []*debuginfo.Variable {
-	out := make([]*debuginfo.Variable, len(list))
-	for i, v := range list {
-		out[i] = dead(v)
-	}
-	return out
 }
 
 // usdts are static markers of a file.
@@ -291,11 +214,8 @@ func (e *programs) usdts(p *probe.Place) ([]candidate, error) {
 		if err != nil {
 			return candidate{}, err
 		}
-		c.place = p.Text
-		if p.Glob() {
-			c.place = "usdt:" + p.Path + ":" + x.Provider + ":" + x.Name
-		}
 		c.function = x.Provider + ":" + x.Name
+		c.place = placeOf(p, "usdt:", c.function)
 		v := &c.variants[0]
 		v.how, v.target.RefCtrOffset, v.atEntry = "usdt", x.SemOffset, false
 		return c, nil

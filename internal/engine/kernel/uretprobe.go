@@ -3,12 +3,18 @@ package kernel
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
+	"github.com/jalon-trace/jalon/internal/arch"
+	"github.com/jalon-trace/jalon/internal/arch/host"
+	"github.com/jalon-trace/jalon/internal/bpf"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/frame"
+	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/probe"
+	"github.com/jalon-trace/jalon/internal/procdir"
 )
 
 // At the entry of a function with a uretprobe the kernel replaces the return address on
@@ -24,6 +30,27 @@ import (
 //
 // So Go is refused, and where the others may happen a warning says so.
 
+// uretprobes are the returns of functions of a file.
+func (e *programs) uretprobes(p *probe.Place) ([]candidate, error) {
+	entry := *p
+	entry.Kind = probe.Entry
+	list, err := e.uprobes(&entry)
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		c := &list[i]
+		v := &c.variants[0]
+		v.how, v.target.Kind, v.kernel.Return, v.atEntry = "uretprobe", bpf.Uretprobe, true, false
+		v.scope = &returned{v.scope}
+		c.place = placeOf(p, "uretprobe:", c.function)
+	}
+	if e.k != nil && e.opt.Tgid != 0 && !e.k.Features().AtLeast(6, 11) && shadowStack(e.opt.Tgid) {
+		return nil, refused(p, "the process has a shadow stack, and this kernel (before Linux 6.11) does not change the return address there: the process would be killed", "")
+	}
+	return e.safeReturns(p, list)
+}
+
 // danger is what a uretprobe of a function may do to the program.
 type danger struct {
 	refuse string // "": it may be armed
@@ -35,8 +62,8 @@ func (e *programs) returnDanger(m *dwarf.Module, vaddr uint64) danger {
 	if e.files.traits(m).isGo && e.inGo(m, vaddr) {
 		return danger{refuse: "this is Go code, which moves its stacks and finds on them the return address that the kernel has put there: the program would end with a fatal error"}
 	}
-	if !returnOnTop(m, vaddr) {
-		return danger{refuse: fmt.Sprintf("at %s no return address is on top of the stack, where the kernel would replace it: call frame information says so", named(m, vaddr))}
+	if !returnInPlace(m, vaddr) {
+		return danger{refuse: fmt.Sprintf("at %s no return address is %s, where the kernel would replace it: call frame information says so", named(m, vaddr), returnPlace())}
 	}
 	if e.mayUnwind(m, vaddr) {
 		return danger{warn: "a C++ exception or a Rust panic that passes through the function ends the program: no unwinder gets past the return address that the kernel puts on the stack"}
@@ -63,19 +90,31 @@ func (e *programs) mayUnwind(m *dwarf.Module, vaddr uint64) bool {
 	return err != nil || c.Calls()
 }
 
-// returnOnTop reports whether, as far as call frame information says, the return
-// address is on top of the stack at vaddr: it is so at the entry of a function only.
-func returnOnTop(m *dwarf.Module, vaddr uint64) bool {
-	const rsp = 7
+// returnPlace is where a call leaves the return address.
+func returnPlace() string {
+	if r := host.Processor.Register(host.Processor.Link); r != nil {
+		return "in the register " + r.Name
+	}
+	return "on top of the stack"
+}
+
+// returnInPlace reports whether, as far as call frame information says, the return
+// address is at vaddr where a call leaves it: it is so at the entry of a function only.
+func returnInPlace(m *dwarf.Module, vaddr uint64) bool {
 	rule, err := m.Unwind(vaddr)
 	if err != nil || len(rule.CFA) == 0 {
 		return true // not known; the place is the beginning of a function
 	}
-	if ra, ok := rule.Regs[rule.RA]; rule.Signal || ok && ra.Kind == frame.Undefined {
+	ra, has := rule.Regs[rule.RA]
+	if rule.Signal || has && ra.Kind == frame.Undefined {
 		return false // the first function of a thread (_start), or the end of a signal
 	}
+	if host.Processor.Link != arch.NoReg {
+		return !has || ra.Kind == frame.SameValue
+	}
 	ops := rule.CFA
-	return len(ops) == 2 && ops[0].Code == debuginfo.OpReg && ops[0].Arg == rsp && ops[1].Code == debuginfo.OpAddConst && ops[1].Arg == 8
+	return len(ops) == 2 && ops[0].Code == debuginfo.OpReg && ops[0].Arg == int64(host.Processor.SP) &&
+		ops[1].Code == debuginfo.OpAddConst && ops[1].Arg == host.Processor.ReturnSlot
 }
 
 // inGo reports whether an address is in the code of Go, not of C linked with it; where
@@ -135,7 +174,7 @@ func (e *programs) safeReturns(p *probe.Place, list []candidate) ([]candidate, e
 		return nil, first
 	}
 	if first != nil {
-		e.warn(fmt.Sprintf("%s: %d of %d sites are skipped: %s", p.Text, len(list)-len(out), len(list), firstLine(first)))
+		e.warn(fmt.Sprintf("%s: %d of %d sites are skipped: %s", p.Text, len(list)-len(out), len(list), engine.Plain(first)))
 	}
 	for text, n := range warned {
 		if len(list) > 1 {
@@ -149,13 +188,13 @@ func (e *programs) safeReturns(p *probe.Place, list []candidate) ([]candidate, e
 // shadowStack reports whether a process has a shadow stack, in which the kernel changes
 // the return address too since Linux 6.11 only: before that it would be killed.
 func shadowStack(pid int) bool {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	b, err := procdir.Via(pid, func(dir string) ([]byte, error) { return os.ReadFile(dir + "/status") })
 	if err != nil {
 		return false
 	}
 	for line := range strings.Lines(string(b)) {
-		if rest, ok := strings.CutPrefix(line, "x86_Thread_features:"); ok {
-			return strings.Contains(rest, "shstk")
+		if features, ok := strings.CutPrefix(line, "x86_Thread_features:"); ok {
+			return slices.Contains(strings.Fields(features), "shstk")
 		}
 	}
 	return false

@@ -1,8 +1,9 @@
 package kernel
 
 import (
-	"strings"
+	"slices"
 
+	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/sema"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
@@ -11,7 +12,7 @@ import (
 // decider, decides.
 type way struct {
 	v, decider *variant
-	missing    []string // names that mean nothing to the programs
+	missing    []sema.Name // names that mean nothing to the programs
 }
 
 // way decides by the names in the expressions, before anything is compiled. A static
@@ -61,23 +62,22 @@ func (e *Host) names(tp *tracepoint.Tracepoint, c *candidate, v *variant) (cond,
 
 // namesField reports whether the names need the record: all of it, or a field by args->.
 func namesField(rec *variant, names sema.Names) bool {
-	for _, n := range names.All {
-		member, ok := strings.CutPrefix(n, "args->")
-		if n == "$_sdata" || n == "$sdata" || ok && rec.event.Field(member) != nil {
-			return true
+	return slices.ContainsFunc(names.All, func(n sema.Name) bool {
+		switch n.Form {
+		case sema.WithSign:
+			return n.Text == "_sdata" || n.Text == "sdata"
+		case sema.OfArgs:
+			return rec.event.Field(n.Text) != nil
 		}
-	}
-	return false
+		return false
+	})
 }
 
 // namesOnlyRaw reports whether a raw argument is named that is no field of the record.
 func namesOnlyRaw(raw, rec *variant, names sema.Names) bool {
-	for _, n := range names.All {
-		for _, a := range raw.scope.Args() {
-			if a.Name == n && rec.event.Field(n) == nil {
-				return true
-			}
-		}
-	}
-	return false
+	args := raw.scope.Args()
+	return slices.ContainsFunc(names.All, func(n sema.Name) bool {
+		return n.Form == sema.Bare && rec.event.Field(n.Text) == nil &&
+			slices.ContainsFunc(args, func(a *debuginfo.Variable) bool { return a.Name == n.Text })
+	})
 }
