@@ -103,3 +103,41 @@ kill
 `, 2500)})
 	s.inOrder(`Trace stopped by tracepoint 2`, `Collected 2500 trace frames`, `= 2500$`)
 }
+
+// TestAddedVariable: the first tracepoint that sets a trace state variable, added while a trace
+// runs: from then on the run ends at the hit itself, at which it would have ended without it.
+func TestAddedVariable(t *testing.T) {
+	prog := compile(t, "gcc", "work.c", "-g", "-O0", "-pthread")
+	const adds = "trace work if ($n = $n + 1) > 0\n"
+	for _, c := range []struct {
+		name, loops, first, reason string
+		hits, n                    string // of the first one; of the other, "": as many as it has hits
+	}{
+		{"pass count", "20", "trace work\npasscount 14\n", `Trace stopped by tracepoint 3`, "14", "3"},
+		{"disabled and enabled", "20", "trace work\npasscount 14\ntstart\ndisable 3\nenable 3\n", `Trace stopped by tracepoint 3`, "14", "3"},
+		{"while-stepping", "20", "trace work\npasscount 12\nactions\nwhile-stepping 2\ncollect $regs\nend\nend\n", `Trace stopped by tracepoint 3`, "12", "1"},
+		{"full", "4000", "set trace-buffer-size 200000\ntrace work\nactions\ncollect n\nend\n", `Trace stopped because the buffer was full`, "", ""},
+		{"full, with registers", "1000", "set trace-buffer-size 400000\ntrace work\nactions\ncollect $regs\nend\n", `Trace stopped because the buffer was full`, "", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			first, start, _ := strings.Cut(c.first, "tstart\n")
+			s := talk(t, conversation{args: []string{prog, c.loops, "0"}, quiet: true, script: "break halfway\nbreak finished\ntvariable $n = 0\n" +
+				first + "tstart\n" + start + "continue\n" + adds + "continue\ntstatus\ninfo tracepoints\nprint $n\nkill\n"})
+			s.inOrder(c.reason)
+			hits := hitTimes.FindAllStringSubmatch(s.text, -1)
+			if len(hits) != 2 || c.hits != "" && hits[0][1] != c.hits {
+				t.Fatalf("hits %v, want %s\n%s", hits, c.hits, s.text)
+			}
+			want := c.n
+			if want == "" {
+				want = hits[1][1]
+			}
+			if got := variableAfter(s.text); got != want || got == "0" || hits[1][1] != want {
+				t.Errorf("the variable is %s, %s hits; want %q", got, hits[1][1], want)
+			}
+		})
+	}
+}
+
+var hitTimes = regexp.MustCompile(`already hit (\d+) times?`)

@@ -190,6 +190,9 @@ func (x *definer) install(tp *tracepoint) error {
 	if !x.runner.run.on || !tp.spec.Enabled || tp.known {
 		return nil
 	}
+	if x.runner.Tick(); !x.runner.run.on {
+		return nil // it has ended meanwhile
+	}
 	x.variables.announce(tp)
 	if err := x.engine.Add(&tp.spec); err != nil {
 		return fmt.Errorf("%v: %w", tp.key, err)

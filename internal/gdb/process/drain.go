@@ -26,6 +26,7 @@ func (e *engine) Drain(final bool, f func(*experiment.Hit)) {
 		}
 		h.Spec, h.Time, h.CPU, h.TID = a.spec, time, ev.CPU, ev.Tid
 		h.Layout, h.Record, h.Text = a.lay, ev.Raw, a.text
+		e.given += experiment.RecordsCost(1, uint64(len(ev.Raw)))
 		f(&h)
 	})
 	if err != nil {
@@ -55,6 +56,7 @@ func (e *engine) drainSlow(until int64, f func(*experiment.Hit)) {
 		if x.a.marker != nil {
 			h.Static = x.a.static(x.frame)
 		}
+		e.given += x.cost()
 		f(&h)
 	}
 }
@@ -72,6 +74,16 @@ func (e *engine) Counts(s *experiment.Spec) experiment.Counts {
 	case a.slow != nil:
 		return a.slow.counts()
 	}
+	c := e.countsOf(run, a)
+	if a.before != nil {
+		b := e.countsOf(run, a.before)
+		c = experiment.Counts{Hits: c.Hits + b.Hits, False: c.False + b.False, Faults: c.Faults + b.Faults, Lost: c.Lost + b.Lost}
+	}
+	return c
+}
+
+// countsOf are those of one that runs in the process.
+func (e *engine) countsOf(run *run, a *armed) experiment.Counts {
 	c, here := run.Counts(a.prog), a.here.counts()
 	return experiment.Counts{Hits: a.recorded + c.Lost + here.Hits, False: c.False + here.False, Faults: c.Faults + here.Faults, Lost: c.Lost + here.Lost}
 }

@@ -10,7 +10,7 @@ import (
 
 // SetRoom implements experiment.Engine.
 func (e *engine) SetRoom(bytes int64) {
-	e.room = bytes
+	e.room, e.given = bytes, 0
 	if e.stops != nil {
 		e.vars.put(e.run.rings(), e.stops.Room, uint64(bytes))
 	}
@@ -22,7 +22,7 @@ func (e *engine) giveBack() {
 		return
 	}
 	for _, a := range e.armed {
-		if a.prog == nil || a.lay == nil || a.stop == nil {
+		if a.prog == nil || a.lay == nil || a.stop.Load() == nil {
 			continue
 		}
 		if lost := e.run.Counts(a.prog).Lost; lost > a.lost {
@@ -43,41 +43,49 @@ func (e *engine) Ended() experiment.Ending {
 
 // stopped reports whether the run is over for a thread that the tracer looks at.
 func (pr *proc) stopped(a *armed) bool {
-	return a.stop != nil && pr.t.engine.vars.at(pr.run.Load().rings(), a.stop.Flag) != 0
+	stop := a.stop.Load()
+	return stop != nil && pr.t.engine.vars.at(pr.run.Load().rings(), stop.Flag) != 0
 }
 
 // passes takes a number for a hit that the tracer collects. ok is false for one behind
 // the last; last says that it ends the run.
 func (pr *proc) passes(a *armed) (ok, last bool) {
-	if a.stop == nil || a.stop.Pass == 0 {
+	stop := a.stop.Load()
+	if stop == nil || stop.Pass == 0 {
 		return true, false
 	}
 	v, run := &pr.t.engine.vars, pr.run.Load().rings()
-	n := v.fetchAdd(run, a.stop.Count, 1)
-	if n+1 == a.stop.Pass {
-		v.put(run, a.stop.Flag, uint64(a.stop.Mark))
+	n := v.fetchAdd(run, stop.Count, 1)
+	if n+1 == stop.Pass {
+		v.put(run, stop.Flag, uint64(stop.Mark))
 		return true, true
 	}
-	return n < a.stop.Pass, false
+	return n < stop.Pass, false
 }
 
 // fits takes what a frame that the tracer has collected costs. false: there is no room
 // for it, and the run is over.
 func (pr *proc) fits(a *armed, f *agentexpr.Frame, step bool) bool {
-	if a.stop == nil {
+	stop := a.stop.Load()
+	if stop == nil {
 		return true
 	}
+	v, run := &pr.t.engine.vars, pr.run.Load().rings()
+	cost := a.cost(f)
+	if int64(v.fetchAdd(run, stop.Room, uint64(-cost))) >= cost {
+		return true
+	}
+	if step || v.at(run, stop.Flag) == 0 { // the steps of the hit that ends the run are over too
+		v.put(run, stop.Flag, uint64(stop.Full))
+	}
+	return false
+}
+
+// cost is what a frame that the tracer has collected costs in the buffer.
+func (a *armed) cost(f *agentexpr.Frame) int64 {
 	text := ""
 	if a.marker != nil {
 		text = a.static(f)
 	}
-	v, run := &pr.t.engine.vars, pr.run.Load().rings()
-	cost := experiment.Cost(f, text)
-	if int64(v.fetchAdd(run, a.stop.Room, uint64(-cost))) >= cost {
-		return true
-	}
-	if step || v.at(run, a.stop.Flag) == 0 { // the steps of the hit that ends the run are over too
-		v.put(run, a.stop.Flag, uint64(a.stop.Full))
-	}
-	return false
+	return experiment.Cost(f, text)
 }

@@ -28,10 +28,14 @@ type engine struct {
 	armed   map[*experiment.Spec]*armed
 	over    atomic.Bool // the process is gone
 
-	vars   variables
-	stops  *experiment.Stops // nil: the reader of the hits ends the run
-	room   int64             // of the buffer, see SetRoom
-	marked markerList
+	vars  variables
+	stops *experiment.Stops // nil: the reader of the hits ends the run
+	room  int64             // of the buffer, see SetRoom
+	given int64             // what the hits cost that were given out since then
+	// deciding is held while it is decided how the run goes on, and, for reading, while the
+	// tracer collects a hit.
+	deciding sync.RWMutex
+	marked   markerList
 
 	mu   sync.Mutex // guards what follows: the tracer's goroutine adds to it
 	slow []slowHit
@@ -51,12 +55,14 @@ type armed struct {
 	prog     *contract.Program // nil: the tracer collects
 	on       bool              // prog is armed
 	lay      *agentexpr.Layout
+	loaded   bool              // prog was armed once
+	before   *armed            // whose place it has taken: see decide
 	recorded uint64            // records of prog that were read
 	text     experiment.Texter // $_sdata of a record with that layout; nil: none
 	slow     *slowSite
 	here     slowSite // hits that the tracer collected of one that runs in the process
 	raised   bool     // the marker's semaphore
-	stop     *agentexpr.Stop
+	stop     atomic.Pointer[agentexpr.Stop]
 	lost     uint64 // hits whose room has been given back
 }
 
@@ -81,7 +87,10 @@ func (e *engine) Start(list []*experiment.Spec, vars []experiment.Variable) []er
 	e.vars.define(pr.pid, vars)
 	e.stops = experiment.NewStops(list, e.vars.reserve)
 	e.SetRoom(e.room)
-	run := e.newRun(pr, e.last, recs.clock, func(mem *ring.Shared) { recs.open(mem, pr.threads, pr.pid) })
+	run := e.newRun(pr, e.last, recs.clock, func(mem *ring.Shared) {
+		e.vars.fill(mem)
+		recs.open(mem, pr.threads, pr.pid)
+	})
 	e.run = run
 	e.pr.Load().run.Store(run)
 	bad := e.arm(list, errs)
@@ -159,7 +168,7 @@ func (e *engine) arm(list []*experiment.Spec, errs []error) (bad bool) {
 func (e *engine) prepare(s *experiment.Spec) (*armed, error) {
 	a := &armed{spec: s, site: s.Program}
 	a.here = slowSite{a: a, e: e}
-	a.stop = e.stops.Of(s)
+	a.stop.Store(e.stops.Of(s))
 	a.site.Actions = withFrame(s.Program.Actions)
 	a.steps = withFrame(s.StepActions)
 	if s.Kind == experiment.Static {
@@ -253,7 +262,7 @@ func (e *engine) install(list []*armed) []error {
 		case errs[i] != nil:
 			errs[i] = errors.New(contract.Plain(errs[i]))
 		default:
-			a.on = true
+			a.on, a.loaded = true, true
 			e.records.know(a)
 		}
 	}
@@ -272,7 +281,7 @@ func (e *engine) program(a *armed) (*contract.Program, error) {
 	}
 	f := sites[0].(interface{ Facts() contract.Facts }).Facts()
 	p, lay, err := agentexpr.Lower(&a.site, &agentexpr.Options{
-		GSBase: f.GSBase, AVX: f.AVX, InUse: f.XGETBV1, PC: a.spec.Addr, Var: e.vars.find, Stop: a.stop,
+		GSBase: f.GSBase, AVX: f.AVX, InUse: f.XGETBV1, PC: a.spec.Addr, Var: e.vars.find, Stop: a.stop.Load(),
 		Trusted: func(base, off, size int64) bool {
 			if base == -1 {
 				return f.Readable(uint64(off), uint64(size))
@@ -307,6 +316,11 @@ func (e *engine) Add(s *experiment.Spec) error {
 	}
 	if a := e.armed[s]; a != nil {
 		return e.renew(a)
+	}
+	if e.stops == nil && s.SetsVariables() {
+		if err := e.decide(s); err != nil {
+			return err
+		}
 	}
 	errs := make([]error, 1)
 	e.arm([]*experiment.Spec{s}, errs)

@@ -41,6 +41,9 @@ type slowHit struct {
 	frame *agentexpr.Frame
 }
 
+// cost is what its frame costs in the buffer.
+func (h *slowHit) cost() int64 { return h.a.cost(h.frame) }
+
 // stepSite is a thread's while-stepping.
 type stepSite struct {
 	s    *slowSite
@@ -76,6 +79,17 @@ func (pr *proc) collectAll(tid int, list []*slowSite) (step bool) {
 		step = pr.collect(tid, s) || step
 	}
 	return step
+}
+
+// take collects a hit if the tracepoint's condition holds. last says that it ends the run.
+func (pr *proc) take(tid int, s *slowSite) (hit, last bool) {
+	s.e.deciding.RLock()
+	defer s.e.deciding.RUnlock()
+	frame, last := pr.interpret(tid, s)
+	if frame != nil {
+		s.e.addSlow(slowHit{a: s.a, tid: tid, frame: frame})
+	}
+	return frame != nil, last
 }
 
 // interpret evaluates a tracepoint for a stopped thread and counts. last says that the
@@ -148,9 +162,7 @@ func (pr *proc) collectHere(tid int, addr uint64) {
 	pr.behind[tid] = behind{addr, sp}
 	pr.mu.Unlock()
 	for _, a := range list {
-		if f, _ := pr.interpret(tid, &a.here); f != nil {
-			a.here.e.addSlow(slowHit{a: a, tid: tid, frame: f})
-		}
+		pr.take(tid, &a.here)
 	}
 }
 
@@ -174,12 +186,8 @@ func (pr *proc) stillBehind(tid int, pc, sp uint64) uint64 {
 }
 
 func (pr *proc) collect(tid int, s *slowSite) (step bool) {
-	frame, last := pr.interpret(tid, s)
-	if frame == nil {
-		return false
-	}
-	s.e.addSlow(slowHit{a: s.a, tid: tid, frame: frame})
-	if s.a.spec.Steps == 0 {
+	hit, last := pr.take(tid, s)
+	if !hit || s.a.spec.Steps == 0 {
 		return false
 	}
 	pr.steps.mu.Lock()

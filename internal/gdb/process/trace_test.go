@@ -14,6 +14,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/gdb/agentexpr"
 	"github.com/jalon-trace/jalon/internal/gdb/experiment"
 	"github.com/jalon-trace/jalon/internal/gdb/stub"
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // tracedProgram is testdata/traced.c, not position-independent.
@@ -173,19 +174,81 @@ func occupy(t *testing.T, run inProcess) {
 	}
 }
 
+// counting is $60 = $60 + 1.
+func counting(t *testing.T) []agentexpr.Action {
+	t.Helper()
+	count, err := agentexpr.Validate([]byte{0x2c, 0, 60, 0x22, 1, 0x02, 0x2d, 0, 60, 0x27}, agentexpr.ForAction)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []agentexpr.Action{{Kind: agentexpr.Evaluate, Expr: count}}
+}
+
+// TestAddedWhileRunning: a tracepoint that counts in a variable is added while threads hit
+// another one that ends the run, in the process or by the tracer. Hits of that moment may be
+// missed; the run ends at a hit, and the variable has as many as the tracepoint.
+func TestAddedWhileRunning(t *testing.T) {
+	path, symbol := tracedProgram(t)
+	for _, byTracer := range []bool{false, true} {
+		target, id := launched(t, stub.Options{NonStop: true}, path, "both", "1000000000000")
+		runTo(t, target, id, symbol("main"))
+		first, count := collecting(1, symbol("hit")), collecting(2, symbol("hit"))
+		count.Program.Actions = counting(t)
+		first.Pass = 300_000
+		if byTracer {
+			first.Pass, first.Steps = 150, 1
+		}
+		startTrace(t, target, first)
+		goOn(t, target, id)
+		frames := map[*experiment.Spec]uint64{}
+		take := func(h *experiment.Hit) {
+			if !h.Step {
+				frames[h.Spec]++
+			}
+		}
+		testkit.Eventually(t, "the first hits", func() bool {
+			target.engine.Drain(false, take)
+			return frames[first] > 0
+		})
+		if err := target.engine.Add(count); err != nil {
+			t.Fatal(err)
+		}
+		testkit.Eventually(t, "the end of the run", func() bool {
+			target.engine.Drain(false, take)
+			return target.engine.Ended().Spec == first
+		})
+		if _, err := target.HaltAll(); err != nil {
+			t.Fatal(err)
+		}
+		if err := target.engine.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		target.engine.Drain(true, take)
+		n, m := target.engine.Counts(first), target.engine.Counts(count)
+		v, ok := target.engine.Variable(60)
+		if !ok || uint64(v) != frames[count] || m.Hits != frames[count]+m.Lost { // what the ring lost did nothing
+			t.Errorf("$60 is %d (%v); %d frames, counts %+v", v, ok, frames[count], m)
+		}
+		// Many may have come before the other one was added; a record that was under way when
+		// the programs were exchanged is one more.
+		if n.Hits != frames[first]+n.Lost || n.Hits < first.Pass || m.Hits > 0 && frames[first] > first.Pass+1 {
+			t.Errorf("%d frames for a pass count of %d, counts %+v", frames[first], first.Pass, n)
+		}
+		if err := target.Kill(id.PID); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // A variable that native code counts in one thread and the tracer in another is exact.
 func TestSharedVariable(t *testing.T) {
 	path, symbol := tracedProgram(t)
 	const stops = 100
 	target, id := launched(t, stub.Options{}, path, "both", fmt.Sprint(stops))
 	runTo(t, target, id, symbol("main"))
-	count, err := agentexpr.Validate([]byte{0x2c, 0, 60, 0x22, 1, 0x02, 0x2d, 0, 60, 0x27}, agentexpr.ForAction) // $60 = $60 + 1
-	if err != nil {
-		t.Fatal(err)
-	}
 	native, slow := collecting(1, symbol("hit")), collecting(2, symbol("other"))
 	for _, s := range []*experiment.Spec{native, slow} {
-		s.Program.Actions = []agentexpr.Action{{Kind: agentexpr.Evaluate, Expr: count}}
+		s.Program.Actions = counting(t)
 	}
 	slow.Steps = 1
 	vars := []experiment.Variable{{Number: 60, Name: "n", Value: 5}}

@@ -154,6 +154,15 @@ func (v *variables) change(mem *ring.Shared, number int, was, now uint64) {
 	mem.ChangeVariable(i, was, now)
 }
 
+// fill gives new memory the values of now: it may be made long after the run began.
+func (v *variables) fill(mem *ring.Shared) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for i, x := range v.values {
+		mem.SetVariable(i, x)
+	}
+}
+
 // keep takes the values over from a run that is over.
 func (v *variables) keep(mem *ring.Shared) {
 	v.mu.Lock()
