@@ -69,22 +69,22 @@ func (d die) enumeration() (die, bool) {
 
 // object makes the Variable of an entry outside of functions, or of a class's
 // static member: where its definition is.
-func (s *scope) object(d die) *debuginfo.Variable {
+func (fi *finder) object(d die) *debuginfo.Variable {
 	if d.located() || d.ab.tag == tagTemplateValue {
-		return s.fileLevel(d)
+		return fi.fileLevel(d)
 	}
-	if def, ok := s.definitionOf(d); ok {
-		return s.fileLevel(def)
+	if def, ok := fi.definitionOf(d); ok {
+		return fi.fileLevel(def)
 	}
 	if d.flag(atDeclaration) || d.ab.tag == tagMember {
-		return s.bySymbol(d)
+		return fi.bySymbol(d)
 	}
-	return s.fileLevel(d) // optimised out
+	return fi.fileLevel(d) // optimised out
 }
 
 // definitionOf finds the located entry of a variable that d declares: in the unit,
 // then in others.
-func (s *scope) definitionOf(d die) (def die, ok bool) {
+func (fi *finder) definitionOf(d die) (def die, ok bool) {
 	name := d.name()
 	d = d.declaration()
 	own := func(e die) bool { return e.ab.tag == tagVariable && e.located() && e.declaration().key() == d.key() }
@@ -97,7 +97,7 @@ func (s *scope) definitionOf(d die) (def die, ok bool) {
 		def, ok = d.u.lookup(name, func(e die) bool { return e.ab.tag == tagVariable && e.located() && e.qualified() == full })
 	}
 	if !ok {
-		s.m.names().find(name, isVarTag, func(e die) bool {
+		fi.m.names().find(name, isVarTag, func(e die) bool {
 			if e.located() && (e.declaration().key() == d.key() || !unnamed && e.deepFlag(atExternal) && e.qualified() == full) {
 				def, ok = e, true
 			}
@@ -108,14 +108,14 @@ func (s *scope) definitionOf(d die) (def die, ok bool) {
 }
 
 // code is a function's name as a value: its entry. Overloads are ambiguous.
-func (s *scope) code(name string, d die, list []meaning) (*debuginfo.Variable, error) {
+func (fi *finder) code(name string, d die, list []meaning) (*debuginfo.Variable, error) {
 	linkage := d.linkage()
 	for _, m := range list {
 		if l := m.d.linkage(); m.d.ab.tag == tagSubprogram && l != linkage {
 			return nil, &debuginfo.MisusedError{Name: name, Why: quote(name) + " is overloaded: which function is meant is not known"}
 		}
 	}
-	v := &debuginfo.Variable{Name: name, Type: s.m.convert(d), Kind: debuginfo.Global}
+	v := &debuginfo.Variable{Name: name, Type: fi.m.convert(d), Kind: debuginfo.Global}
 	v.File, v.Line = d.declared()
 	at := func(vaddr uint64) *debuginfo.Variable {
 		v.Loc.Pieces = []debuginfo.Piece{{Kind: debuginfo.InMemory, Expr: []debuginfo.Op{{Code: debuginfo.OpAddr, Arg: int64(vaddr)}}}}
@@ -128,7 +128,7 @@ func (s *scope) code(name string, d die, list []meaning) (*debuginfo.Variable, e
 		}
 	}
 	var hit *fn
-	s.m.names().find(d.name(), isFuncTag, func(e die) bool {
+	fi.m.names().find(d.name(), isFuncTag, func(e die) bool {
 		if e.declaration().key() == decl || linkage != "" && e.linkage() == linkage {
 			hit = e.u.functions().byDie(e.off)
 		}
@@ -140,7 +140,7 @@ func (s *scope) code(name string, d die, list []meaning) (*debuginfo.Variable, e
 	if linkage == "" {
 		linkage = d.name()
 	}
-	for _, sym := range s.m.lookupSymbols(linkage) {
+	for _, sym := range fi.m.lookupSymbols(linkage) {
 		if !sym.Object && sym.Value != 0 {
 			return at(sym.Value), nil
 		}

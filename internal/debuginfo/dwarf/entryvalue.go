@@ -19,8 +19,8 @@ const changedAtEntry = "optimised out here: the compiler describes only the valu
 // compiled. A computed value cannot be what the caller passed. It is in the register
 // that the calling convention says if that is certain: the function can be called from
 // outside, so its parameters are all there, and the computation uses that register.
-func (s *scope) atCall(d die, loc debuginfo.Location) debuginfo.Location {
-	if !d.isParam() || !s.atEntry() || !s.f.d.has(d) || !d.u.isClang() {
+func (lo *locations) atCall(d die, loc debuginfo.Location) debuginfo.Location {
+	if !d.isParam() || !lo.atEntry() || !lo.f.d.has(d) || !d.u.isClang() {
 		return loc
 	}
 	changed := func(p debuginfo.Piece) bool {
@@ -38,10 +38,10 @@ func (s *scope) atCall(d die, loc debuginfo.Location) debuginfo.Location {
 		return loc
 	}
 	p := loc.Pieces[0]
-	reg, certain := s.passedIn(d)
+	reg, certain := lo.passedIn(d)
 	switch {
 	case p.Kind == debuginfo.InRegister && certain && p.Reg != reg:
-	case p.Kind == debuginfo.InRegister && !certain && s.shared(d, p.Reg):
+	case p.Kind == debuginfo.InRegister && !certain && lo.shared(d, p.Reg):
 	case !changed(p):
 		return loc
 	case certain && onlyRegister(p.Expr, reg):
@@ -52,10 +52,10 @@ func (s *scope) atCall(d die, loc debuginfo.Location) debuginfo.Location {
 
 // shared reports whether another parameter is in the same register: one of the two is
 // a copy of the other then.
-func (s *scope) shared(d die, reg int) bool {
-	for c := range s.f.d.children() {
+func (lo *locations) shared(d die, reg int) bool {
+	for c := range lo.f.d.children() {
 		if v, ok := c.deep(atLocation); ok && c.isParam() && c.off != d.off {
-			if l := s.located(v); len(l.Pieces) == 1 && l.Pieces[0].Kind == debuginfo.InRegister && l.Pieces[0].Reg == reg {
+			if l := lo.located(v); len(l.Pieces) == 1 && l.Pieces[0].Kind == debuginfo.InRegister && l.Pieces[0].Reg == reg {
 				return true
 			}
 		}
@@ -120,15 +120,15 @@ func onlyRegister(ops []debuginfo.Op, reg int) bool {
 
 // passedIn is the register that parameter d is passed in, if the whole prefix of the
 // function's type up to it is of scalars and the function's convention is not its own.
-func (s *scope) passedIn(d die) (reg int, ok bool) {
-	f := s.f.d
+func (lo *locations) passedIn(d die) (reg int, ok bool) {
+	f := lo.f.d
 	if v, ok := f.deep(atCallingConvention); ok && v.N != ccNormal {
 		return 0, false
 	}
-	if !f.deepFlag(atExternal) || !s.callable() {
+	if !f.deepFlag(atExternal) || !lo.callable() {
 		return 0, false
 	}
-	if class := argClass(s.m.typeOf(f)); class == notScalar { // the result's address may be passed first
+	if class := argClass(lo.m.typeOf(f)); class == notScalar { // the result's address may be passed first
 		return 0, false
 	}
 	n := 0
@@ -136,7 +136,7 @@ func (s *scope) passedIn(d die) (reg int, ok bool) {
 		if c.ab.tag != tagFormalParameter {
 			continue
 		}
-		switch argClass(s.m.typeOf(c)) {
+		switch argClass(lo.m.typeOf(c)) {
 		case notScalar:
 			return 0, false
 		case inGeneral:
@@ -157,13 +157,13 @@ const ccNormal = 1
 
 // callable: a symbol that other files can see is at the entry, so no optimisation has
 // changed how the function is called.
-func (s *scope) callable() bool {
-	name := s.f.d.linkage()
+func (lo *locations) callable() bool {
+	name := lo.f.d.linkage()
 	if name == "" {
-		name = s.f.d.name()
+		name = lo.f.d.name()
 	}
-	for _, sym := range s.m.lookupSymbols(name) {
-		if sym.Value == s.pc && !sym.Local {
+	for _, sym := range lo.m.lookupSymbols(name) {
+		if sym.Value == lo.pc && !sym.Local {
 			return true
 		}
 	}

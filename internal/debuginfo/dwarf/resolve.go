@@ -220,12 +220,12 @@ func (s *scope) declaredLater(d die) bool {
 
 // here is the line of the scope's text at its pc: where functions that were inlined
 // there are called, or the line of the code itself.
-func (s *scope) here() (file string, line int) {
-	if l := s.m.lineAt(s.pc); l.File != nil {
+func (po *position) here() (file string, line int) {
+	if l := po.m.lineAt(po.pc); l.File != nil {
 		file, line = l.File.Full, l.Line
 	}
-	for b := s.f.tree().find(s.pc, false); b != nil && b != s.b; b = b.parent {
-		if b.inlined && b.parent != nil && b.parent.owner() == s.b.owner() {
+	for b := po.f.tree().find(po.pc, false); b != nil && b != po.b; b = b.parent {
+		if b.inlined && b.parent != nil && b.parent.owner() == po.b.owner() {
 			return b.callSite()
 		}
 	}

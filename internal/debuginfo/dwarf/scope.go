@@ -18,25 +18,33 @@ type scopes struct {
 	*places
 }
 
-// scope is debuginfo.Scope at one pc.
+// position is an address in the code, as debug information has it.
+type position struct {
+	m   *scopes
+	pc  uint64
+	u   *unit // of the source file; nil without debug information here
+	f   *fn
+	b   *block // innermost, nil outside any function that DWARF knows
+	cfa []debuginfo.Op
+}
+
+// scope is debuginfo.Scope at one pc. Its parts use only those before them: position,
+// locations (where values are), finder (what names mean beside a function's blocks).
 type scope struct {
-	m     *scopes
-	pc    uint64
-	u     *unit // of the source file; nil without debug information here
-	f     *fn
-	b     *block // innermost, nil outside any function that DWARF knows
-	name  string
-	cfa   []debuginfo.Op
-	base  []debuginfo.Op // frame base, once computed
-	why   string
-	based bool
+	*position
+	*locations
+	*finder
+	name string
 	// outwards: Lookup goes on beyond inlined functions.
 	outwards bool
-	// directives are the unit's using-directives, once read.
-	directives []directive
 	// atFile and atLine are where pc is in the scope's text, once known.
 	atFile string
 	atLine int
+}
+
+func newScope(p *position) *scope {
+	lo := &locations{position: p}
+	return &scope{position: p, locations: lo, finder: &finder{position: p, locations: lo}}
 }
 
 // ScopeAt says what names mean at vaddr. Without debug information the scope
@@ -100,7 +108,7 @@ func (b *block) calledFrom(file string, line int) bool {
 }
 
 func (ss *scopes) scopeAt(vaddr uint64) *scope {
-	sc := &scope{m: ss, pc: vaddr, u: ss.unitFor(vaddr)}
+	sc := newScope(&position{m: ss, pc: vaddr, u: ss.unitFor(vaddr)})
 	if r, err := ss.unwind(vaddr); err == nil {
 		sc.cfa = r.CFA
 	}
@@ -130,9 +138,9 @@ func (s *scope) HasDebugInfo() bool  { return s.u != nil }
 
 // chain lists the blocks from the innermost out to the function or inlined copy
 // that owns them: C does not see the caller's names from an inlined function.
-func (s *scope) chain() []*block {
+func (po *position) chain() []*block {
 	var out []*block
-	for b := s.b; b != nil; b = b.parent {
+	for b := po.b; b != nil; b = b.parent {
 		out = append(out, b)
 		if b.inlined || b.function {
 			break
@@ -427,13 +435,4 @@ func (s *scope) notFound(what, name string, candidates []string) error {
 		e.Hint = "the program has a symbol of that name, but no debug information for its type"
 	}
 	return e
-}
-
-func (s *scope) untyped(name string) bool {
-	for _, sym := range s.m.lookupSymbols(name) {
-		if sym.Object {
-			return true
-		}
-	}
-	return false
 }

@@ -16,16 +16,16 @@ import (
 //	                            struct In: specification        variable st
 
 // members is Module.members with what the unit's own declarations of the class add.
-func (s *scope) members(t *ctype.Type) ([]ctype.Field, []ctype.Name) {
-	fields, names := s.m.members(t)
+func (fi *finder) members(t *ctype.Type) ([]ctype.Field, []ctype.Name) {
+	fields, names := fi.m.members(t)
 	d, ok := t.Ref.(die)
 	if !ok || !d.u.isTypeUnit() {
 		return fields, names
 	}
 	own := len(names)
 	names = names[:own:own]
-	for _, c := range s.u.whole().apart()[d.qualified()] {
-		for _, n := range s.m.declared(nil, d, c) {
+	for _, c := range fi.u.whole().apart()[d.qualified()] {
+		for _, n := range fi.m.declared(nil, d, c) {
 			same := func(o ctype.Name) bool { return o.Name == n.Name && o.Kind == n.Kind }
 			if slices.ContainsFunc(names[:own], same) || n.Kind != ctype.Function && slices.ContainsFunc(names, same) {
 				continue

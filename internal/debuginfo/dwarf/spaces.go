@@ -14,7 +14,7 @@ import (
 type directive struct{ at, target []string }
 
 // blockDirectives are those among a block's own.
-func (s *scope) blockDirectives(b *block) (out []directive) {
+func (fi *finder) blockDirectives(b *block) (out []directive) {
 	for _, e := range b.imports {
 		if e.ab.tag != tagImportedModule {
 			continue
@@ -45,22 +45,22 @@ func names(spans []*scopeSpan) []string {
 }
 
 // unitDirectives lists the using-directives of the unit's namespaces.
-func (s *scope) unitDirectives() []directive {
-	if s.directives == nil {
-		s.directives = []directive{}
-		s.u.lookup(usingKey, func(e die) bool {
+func (fi *finder) unitDirectives() []directive {
+	if fi.directives == nil {
+		fi.directives = []directive{}
+		fi.u.lookup(usingKey, func(e die) bool {
 			if t, ok := e.imported(); ok {
-				s.directives = append(s.directives, directive{names(e.around()), t.spacePath()})
+				fi.directives = append(fi.directives, directive{names(e.around()), t.spacePath()})
 			}
 			return false
 		})
-		for _, sp := range s.u.whole().scopeSpans() { // inline and unnamed ones are used where they are
+		for _, sp := range fi.u.whole().scopeSpans() { // inline and unnamed ones are used where they are
 			if sp.d.ab.tag == tagNamespace && (sp.name == anonymousName || sp.d.flag(atExportSymbols)) {
-				s.directives = append(s.directives, directive{names(sp.d.around()), sp.d.spacePath()})
+				fi.directives = append(fi.directives, directive{names(sp.d.around()), sp.d.spacePath()})
 			}
 		}
 	}
-	return s.directives
+	return fi.directives
 }
 
 // throughSpaces looks a name up in a namespace and those around it. active are
@@ -220,15 +220,15 @@ func (r *search) lastResort(name string, space []string) (out []meaning) {
 
 // declaredOnly finds a variable that other units declare and the linker defines, as
 // the kernel's jiffies, or one that was optimised out of the whole program.
-func (s *scope) declaredOnly(name string, space []string) (decl die, ok bool) {
-	if len(space) == 0 && s.untyped(name) {
-		s.m.names().find(name, isDeclaredTag, func(d die) bool {
+func (fi *finder) declaredOnly(name string, space []string) (decl die, ok bool) {
+	if len(space) == 0 && fi.untyped(name) {
+		fi.m.names().find(name, isDeclaredTag, func(d die) bool {
 			decl, ok = d, true
 			return false
 		})
 	}
 	if !ok {
-		s.m.names().find(name, isVarTag, func(d die) bool {
+		fi.m.names().find(name, isVarTag, func(d die) bool {
 			spans, at := d.space()
 			if at && d.deepFlag(atExternal) && within(space, spans, namedSpaces) {
 				decl, ok = d, true

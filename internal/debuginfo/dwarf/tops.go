@@ -10,6 +10,15 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/line"
 )
 
+// finder finds what names mean beside the blocks of a function: files, namespaces, types,
+// other functions.
+type finder struct {
+	*position
+	*locations
+	// directives are the unit's using-directives, once read.
+	directives []directive
+}
+
 // names at file level: of the unit itself, of the partial units it imports, then
 // of the whole program.
 
@@ -97,8 +106,8 @@ func (u *unit) lookup(name string, want func(die) bool) (die, bool) {
 
 // global finds a variable or function at file level: a definition in the unit,
 // then in the program, then a declaration with a symbol.
-func (s *scope) global(name string) *debuginfo.Variable {
-	if s.u == nil {
+func (fi *finder) global(name string) *debuginfo.Variable {
+	if fi.u == nil {
 		return nil
 	}
 	parts := splitName(name)
@@ -106,41 +115,41 @@ func (s *scope) global(name string) *debuginfo.Variable {
 	defined := func(d die) bool {
 		return d.ab.tag == tagVariable && d.located() && d.inScopes(scopes)
 	}
-	if d, ok := s.u.lookup(last, defined); ok {
-		return s.fileLevel(d)
+	if d, ok := fi.u.lookup(last, defined); ok {
+		return fi.fileLevel(d)
 	}
 	// A definition without a location was optimised out: nothing else is meant.
 	isOut := func(d die) bool {
 		return d.ab.tag == tagVariable && !d.deepFlag(atDeclaration) && d.inScopes(scopes)
 	}
-	if d, ok := s.u.lookup(last, isOut); ok {
-		return s.fileLevel(d)
+	if d, ok := fi.u.lookup(last, isOut); ok {
+		return fi.fileLevel(d)
 	}
-	decl, declared := s.u.lookup(last, func(d die) bool { return d.ab.tag == tagVariable && d.inScopes(scopes) })
-	if d, ok := s.elsewhere(last, scopes); ok {
-		return s.fileLevel(d)
+	decl, declared := fi.u.lookup(last, func(d die) bool { return d.ab.tag == tagVariable && d.inScopes(scopes) })
+	if d, ok := fi.elsewhere(last, scopes); ok {
+		return fi.fileLevel(d)
 	}
 	if !declared && len(scopes) == 0 { // the linker's own names, as the kernel's jiffies
-		s.m.names().find(last, isDeclaredTag, func(d die) bool {
-			decl, declared = d, s.untyped(last)
+		fi.m.names().find(last, isDeclaredTag, func(d die) bool {
+			decl, declared = d, fi.untyped(last)
 			return false
 		})
 	}
 	if declared {
-		return s.bySymbol(decl)
+		return fi.bySymbol(decl)
 	}
-	if v := s.functionValue(last, scopes); v != nil {
+	if v := fi.functionValue(last, scopes); v != nil {
 		return v
 	}
-	return s.vanished(last, scopes)
+	return fi.vanished(last, scopes)
 }
 
 // vanished finds a global that its unit defines without a location: it was
 // optimised out of the whole program.
-func (s *scope) vanished(name string, scopes []string) (v *debuginfo.Variable) {
-	s.m.names().find(name, isVarTag, func(d die) bool {
+func (fi *finder) vanished(name string, scopes []string) (v *debuginfo.Variable) {
+	fi.m.names().find(name, isVarTag, func(d die) bool {
 		if d.deepFlag(atExternal) && d.inScopes(scopes) {
-			v = s.fileLevel(d)
+			v = fi.fileLevel(d)
 		}
 		return v == nil
 	})
@@ -149,9 +158,9 @@ func (s *scope) vanished(name string, scopes []string) (v *debuginfo.Variable) {
 
 // elsewhere finds the definition of a global in other units; a static one only
 // when it is the only one of that name, those that were optimised out included.
-func (s *scope) elsewhere(name string, scopes []string) (best die, ok bool) {
+func (fi *finder) elsewhere(name string, scopes []string) (best die, ok bool) {
 	statics := map[dieKey]bool{}
-	s.m.names().find(name, isVarTag, func(d die) bool {
+	fi.m.names().find(name, isVarTag, func(d die) bool {
 		if !d.inScopes(scopes) {
 			return true
 		}
@@ -171,37 +180,37 @@ func (s *scope) elsewhere(name string, scopes []string) (best die, ok bool) {
 }
 
 // fileLevel makes the Variable of a file-level entry.
-func (s *scope) fileLevel(d die) *debuginfo.Variable {
-	if e, ok := s.m.emitted(d, die{}); ok {
+func (fi *finder) fileLevel(d die) *debuginfo.Variable {
+	if e, ok := fi.m.emitted(d, die{}); ok {
 		d = e
 	}
-	v := s.variable(d)
+	v := fi.variable(d)
 	v.Kind = debuginfo.Static
 	if d.deepFlag(atExternal) {
 		v.Kind = debuginfo.Global
 	}
-	s.m.perCPU(v)
-	s.m.elsewhere(v)
+	fi.m.perCPU(v)
+	fi.m.elsewhere(v)
 	return v
 }
 
 // bySymbol places a declared variable that no unit defines by its symbol, as
 // `stdout` in an executable.
-func (s *scope) bySymbol(d die) *debuginfo.Variable {
-	v := s.variable(d)
+func (fi *finder) bySymbol(d die) *debuginfo.Variable {
+	v := fi.variable(d)
 	v.Kind = debuginfo.Global
 	name := d.linkage()
 	if name == "" {
 		name = d.name()
 	}
-	for _, sym := range s.m.lookupSymbols(name) {
+	for _, sym := range fi.m.lookupSymbols(name) {
 		if sym.Object {
 			v.Loc = debuginfo.Location{Pieces: []debuginfo.Piece{{
 				Kind: debuginfo.InMemory,
 				Expr: []debuginfo.Op{{Code: debuginfo.OpAddr, Arg: int64(sym.Value)}},
 			}}}
-			s.m.perCPU(v)
-			s.m.elsewhere(v)
+			fi.m.perCPU(v)
+			fi.m.elsewhere(v)
 			return v
 		}
 	}
@@ -210,7 +219,7 @@ func (s *scope) bySymbol(d die) *debuginfo.Variable {
 }
 
 // functionValue is a function's name used as a value: its entry address.
-func (s *scope) functionValue(name string, scopes []string) *debuginfo.Variable {
+func (fi *finder) functionValue(name string, scopes []string) *debuginfo.Variable {
 	var hit *fn
 	find := func(d die) bool {
 		if d.ab.tag == tagSubprogram && hit == nil && d.inScopes(scopes) {
@@ -218,14 +227,14 @@ func (s *scope) functionValue(name string, scopes []string) *debuginfo.Variable 
 		}
 		return hit != nil
 	}
-	s.u.lookup(name, find)
+	fi.u.lookup(name, find)
 	if hit == nil {
-		s.m.names().find(name, isFuncTag, func(d die) bool { return !find(d) })
+		fi.m.names().find(name, isFuncTag, func(d die) bool { return !find(d) })
 	}
 	if hit == nil {
 		return nil
 	}
-	v := &debuginfo.Variable{Name: name, Type: s.m.convert(hit.d), Kind: debuginfo.Global}
+	v := &debuginfo.Variable{Name: name, Type: fi.m.convert(hit.d), Kind: debuginfo.Global}
 	v.Loc.Pieces = []debuginfo.Piece{{
 		Kind: debuginfo.InMemory,
 		Expr: []debuginfo.Op{{Code: debuginfo.OpAddr, Arg: int64(hit.entry())}},
@@ -235,7 +244,7 @@ func (s *scope) functionValue(name string, scopes []string) *debuginfo.Variable 
 }
 
 // inFile finds 'file.c'::name.
-func (s *scope) inFile(file, name string) (out *debuginfo.Variable) {
+func (fi *finder) inFile(file, name string) (out *debuginfo.Variable) {
 	try := func(u *unit) {
 		h := u.head()
 		if out != nil || !(line.File{Name: h.name, Full: line.Join(h.compDir, h.name), OK: true}).Matches(file) {
@@ -245,38 +254,38 @@ func (s *scope) inFile(file, name string) (out *debuginfo.Variable) {
 		defined := func(d die) bool { return d.ab.tag == tagVariable && !d.deepFlag(atDeclaration) }
 		for _, want := range []func(die) bool{placed, defined} {
 			if d, ok := u.lookup(name, want); ok && out == nil {
-				out = s.fileLevel(d)
+				out = fi.fileLevel(d)
 			}
 		}
 	}
-	for _, u := range s.m.names().withSource(file) {
+	for _, u := range fi.m.names().withSource(file) {
 		try(u)
 	}
 	if out == nil { // a file without lines
-		s.m.eachUnit(try)
+		fi.m.eachUnit(try)
 	}
 	return out
 }
 
 // inFunction finds function::name of a function that pc is not in. Only
 // variables with a fixed address mean anything there.
-func (s *scope) inFunction(function, name string) *debuginfo.Variable {
+func (fi *finder) inFunction(function, name string) *debuginfo.Variable {
 	var trees []*block
-	fns, _ := s.m.findFuncs(function, false)
+	fns, _ := fi.m.findFuncs(function, false)
 	for _, f := range fns {
 		trees = append(trees, f.tree())
 	}
-	for _, d := range s.m.inlinedOnly(function) {
+	for _, d := range fi.m.inlinedOnly(function) {
 		b := &block{d: d, function: true}
 		b.fill()
 		trees = append(trees, b)
 	}
 	for _, b := range trees {
 		if d, ok := b.anywhere(name); ok {
-			if e, ok := s.m.emitted(d, b.d); ok {
+			if e, ok := fi.m.emitted(d, b.d); ok {
 				d = e
 			}
-			v := s.variable(d)
+			v := fi.variable(d)
 			v.Kind = debuginfo.Static
 			if !d.fixed() {
 				v.Loc = debuginfo.Location{Unavailable: "it is a local variable of " + function + ", which is not the function here"}
@@ -288,25 +297,25 @@ func (s *scope) inFunction(function, name string) *debuginfo.Variable {
 }
 
 // inNamespace finds ns::name, and static members Class::name.
-func (s *scope) inNamespace(ns, name string) *debuginfo.Variable {
-	if d, ok := s.elsewhere(name, splitName(ns)); ok {
-		return s.fileLevel(d)
+func (fi *finder) inNamespace(ns, name string) *debuginfo.Variable {
+	if d, ok := fi.elsewhere(name, splitName(ns)); ok {
+		return fi.fileLevel(d)
 	}
 	return nil
 }
 
 // visible lists the names that Lookup would find near pc, for suggestions.
-func (s *scope) visible() []string {
+func (fi *finder) visible() []string {
 	var out []string
-	for _, b := range s.chain() {
+	for _, b := range fi.chain() {
 		for _, d := range b.vars {
 			out = append(out, d.name())
 		}
 	}
-	if s.u == nil {
+	if fi.u == nil {
 		return out
 	}
-	return append(out, s.u.variableNames()...)
+	return append(out, fi.u.variableNames()...)
 }
 
 // variableNames lists the unit's variables by their bare names.
@@ -328,15 +337,24 @@ func (u *unit) variableNames() []string {
 
 // elsewhereNamed lists the full names of the unit's variables and constants with a
 // bare name that means nothing at pc.
-func (s *scope) elsewhereNamed(name string) (out []string) {
-	if s.u == nil || s.u.isC() {
+func (fi *finder) elsewhereNamed(name string) (out []string) {
+	if fi.u == nil || fi.u.isC() {
 		return nil
 	}
-	s.u.lookup(name, func(d die) bool {
+	fi.u.lookup(name, func(d die) bool {
 		if n := d.qualified(); (d.ab.tag == tagVariable || d.ab.tag == tagEnumerator) && n != name && !slices.Contains(out, n) && !strings.Contains(n, anonymousName) {
 			out = append(out, n)
 		}
 		return len(out) > 3
 	})
 	return out
+}
+
+func (fi *finder) untyped(name string) bool {
+	for _, sym := range fi.m.lookupSymbols(name) {
+		if sym.Object {
+			return true
+		}
+	}
+	return false
 }

@@ -29,13 +29,13 @@ func typeTags(kind ctype.Kind, c bool) []uint16 {
 
 // findType finds a type's entry: in the blocks, the unit, then the program;
 // complete ones before declarations. Types of other units that differ are ambiguous.
-func (s *scope) findType(kind ctype.Kind, name string) (found die, ok bool, err error) {
-	if s.u == nil {
+func (fi *finder) findType(kind ctype.Kind, name string) (found die, ok bool, err error) {
+	if fi.u == nil {
 		return die{}, false, nil
 	}
 	parts := splitName(name)
 	last, scopes := parts[len(parts)-1], parts[:len(parts)-1]
-	tags := typeTags(kind, s.u.isC())
+	tags := typeTags(kind, fi.u.isC())
 	var decl die
 	want := func(d die) bool {
 		for _, t := range tags {
@@ -49,26 +49,26 @@ func (s *scope) findType(kind ctype.Kind, name string) (found die, ok bool, err 
 		}
 		return false
 	}
-	for _, b := range s.chain() {
+	for _, b := range fi.chain() {
 		for _, d := range b.types {
 			if want(d) {
 				return d, true, nil
 			}
 		}
 	}
-	if d, ok := s.u.lookup(last, want); ok {
+	if d, ok := fi.u.lookup(last, want); ok {
 		return d, true, nil
 	}
 	var others []string
-	s.m.names().find(last, func(tag uint16) bool { return true }, func(d die) bool {
+	fi.m.names().find(last, func(tag uint16) bool { return true }, func(d die) bool {
 		switch {
 		case !want(d):
 		case !ok:
 			found, ok = d, true
-		case s.u.isC() && d.u.isC() && !alike(found, d) && !slices.Contains(others, d.definedIn()):
+		case fi.u.isC() && d.u.isC() && !alike(found, d) && !slices.Contains(others, d.definedIn()):
 			others = append(others, d.definedIn())
 		}
-		return (!ok || s.u.isC()) && len(others) < maxCandidates
+		return (!ok || fi.u.isC()) && len(others) < maxCandidates
 	})
 	if len(others) > 0 {
 		return found, false, &debuginfo.AmbiguousError{Name: name, Candidates: append([]string{found.definedIn()}, others...)}
@@ -83,8 +83,8 @@ func (s *scope) findType(kind ctype.Kind, name string) (found die, ok bool, err 
 const maxCandidates = 4
 
 // findEnumerator finds a constant and its enumeration.
-func (s *scope) findEnumerator(name string) (d, enum die, ok bool) {
-	for _, b := range s.chain() {
+func (fi *finder) findEnumerator(name string) (d, enum die, ok bool) {
+	for _, b := range fi.chain() {
 		for _, t := range b.types {
 			if t.ab.tag != tagEnumerationType {
 				continue
@@ -96,14 +96,14 @@ func (s *scope) findEnumerator(name string) (d, enum die, ok bool) {
 			}
 		}
 	}
-	if s.u == nil {
+	if fi.u == nil {
 		return die{}, die{}, false
 	}
 	parts := splitName(name)
 	last, scopes := parts[len(parts)-1], parts[:len(parts)-1]
 	isIt := func(e die) bool { return e.ab.tag == tagEnumerator && e.inScopes(scopes) }
-	if d, ok = s.u.lookup(last, isIt); !ok {
-		s.m.names().find(last, func(tag uint16) bool { return tag == tagEnumerator }, func(e die) bool {
+	if d, ok = fi.u.lookup(last, isIt); !ok {
+		fi.m.names().find(last, func(tag uint16) bool { return tag == tagEnumerator }, func(e die) bool {
 			if isIt(e) {
 				d, ok = e, true
 			}
@@ -139,19 +139,19 @@ func (d die) enclosing(tag uint16) (out die, ok bool) {
 	return out, ok
 }
 
-func (s *scope) typeNames(kind ctype.Kind) []string {
-	if s.u == nil {
+func (fi *finder) typeNames(kind ctype.Kind) []string {
+	if fi.u == nil {
 		return nil
 	}
 	// Every word of an expression is first looked up as a type: at thousands of sites the search would be most
 	// of the work.
-	if known, ok := s.u.typeWords.Load(kind); ok {
+	if known, ok := fi.u.typeWords.Load(kind); ok {
 		return known.([]string)
 	}
-	tags := typeTags(kind, s.u.isC())
+	tags := typeTags(kind, fi.u.isC())
 	var out []string
-	for n, offs := range s.u.top() {
-		if d, ok := s.u.whole().dieAt(offs[0]); ok {
+	for n, offs := range fi.u.top() {
+		if d, ok := fi.u.whole().dieAt(offs[0]); ok {
 			for _, t := range tags {
 				if d.ab.tag == t {
 					out = append(out, n)
@@ -161,7 +161,7 @@ func (s *scope) typeNames(kind ctype.Kind) []string {
 	}
 	sort.Strings(out)
 	out = out[:len(out):len(out)]
-	s.u.typeWords.Store(kind, out)
+	fi.u.typeWords.Store(kind, out)
 	return out
 }
 

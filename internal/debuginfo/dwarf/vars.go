@@ -7,12 +7,20 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/raw"
 )
 
+// locations finds where the values of variables are at a position.
+type locations struct {
+	*position
+	base  []debuginfo.Op // frame base, once computed
+	why   string
+	based bool
+}
+
 // variable makes the Variable of an entry as it is at the scope's pc.
-func (s *scope) variable(d die) *debuginfo.Variable {
-	v := &debuginfo.Variable{Name: d.name(), Type: s.m.typeOf(d)}
+func (lo *locations) variable(d die) *debuginfo.Variable {
+	v := &debuginfo.Variable{Name: d.name(), Type: lo.m.typeOf(d)}
 	v.File, v.Line = d.declared()
-	v.Loc = s.atCall(d, s.location(d, v.Type))
-	s.countAtRunTime(d, v)
+	v.Loc = lo.atCall(d, lo.location(d, v.Type))
+	lo.countAtRunTime(d, v)
 	return v
 }
 
@@ -56,9 +64,9 @@ func (ob *object) elsewhere(v *debuginfo.Variable) {
 }
 
 // location finds where the value is at pc: its location, or its constant.
-func (s *scope) location(d die, t *ctype.Type) debuginfo.Location {
+func (lo *locations) location(d die, t *ctype.Type) debuginfo.Location {
 	if v, ok := d.deep(atLocation); ok {
-		return s.located(v)
+		return lo.located(v)
 	}
 	if v, ok := d.deep(atConstValue); ok {
 		return constant(v, t)
@@ -66,25 +74,25 @@ func (s *scope) location(d die, t *ctype.Type) debuginfo.Location {
 	return debuginfo.Location{Unavailable: "optimised out"}
 }
 
-func (s *scope) located(v val) debuginfo.Location {
+func (lo *locations) located(v val) debuginfo.Location {
 	if v.IsBlock() {
-		return s.expression(v, v.B, nil)
+		return lo.expression(v, v.B, nil)
 	}
 	if !v.isSecOffset() {
 		return debuginfo.Location{Unavailable: "its location has a form that is not known"}
 	}
 	list := v.u.locList(v)
-	expr, ok := loc.Pick(list, s.pc, s.atEntry())
+	expr, ok := loc.Pick(list, lo.pc, lo.atEntry())
 	if !ok {
 		expr = nil
 	}
-	return s.expression(v, expr, list)
+	return lo.expression(v, expr, list)
 }
 
 // expression translates the expression for pc; list is the whole list it comes
 // from, if any.
-func (s *scope) expression(v val, expr []byte, list []loc.Entry) debuginfo.Location {
-	env, why := s.env(v.u), "optimised out"
+func (lo *locations) expression(v val, expr []byte, list []loc.Entry) debuginfo.Location {
+	env, why := lo.env(v.u), "optimised out"
 	if list != nil {
 		why = "optimised out here"
 	}
@@ -98,41 +106,41 @@ func (s *scope) expression(v val, expr []byte, list []loc.Entry) debuginfo.Locat
 	return debuginfo.Location{Unavailable: why, Elsewhere: env.Usable(list)}
 }
 
-func (s *scope) env(u *unit) *loc.Env {
+func (lo *locations) env(u *unit) *loc.Env {
 	return &loc.Env{
-		Unit: u, AddrSize: int(u.f.AddrSize), Is64: u.f.Is64, CFA: s.cfa, FrameBase: s.frameBase,
-		AtEntry: s.atEntry(),
+		Unit: u, AddrSize: int(u.f.AddrSize), Is64: u.f.Is64, CFA: lo.cfa, FrameBase: lo.frameBase,
+		AtEntry: lo.atEntry(),
 	}
 }
 
 // atEntry reports whether pc is the first instruction of the concrete function.
-func (s *scope) atEntry() bool { return s.f != nil && s.pc == s.f.entry() }
+func (lo *locations) atEntry() bool { return lo.f != nil && lo.pc == lo.f.entry() }
 
 // frameBase computes DW_AT_frame_base of the concrete function as an expression.
-func (s *scope) frameBase() ([]debuginfo.Op, string) {
-	if !s.based {
-		s.based = true
-		s.base, s.why = s.readFrameBase()
+func (lo *locations) frameBase() ([]debuginfo.Op, string) {
+	if !lo.based {
+		lo.based = true
+		lo.base, lo.why = lo.readFrameBase()
 	}
-	return s.base, s.why
+	return lo.base, lo.why
 }
 
-func (s *scope) readFrameBase() ([]debuginfo.Op, string) {
+func (lo *locations) readFrameBase() ([]debuginfo.Op, string) {
 	const missing = "its location is relative to a frame base that is not there"
-	if s.f == nil {
+	if lo.f == nil {
 		return nil, missing
 	}
-	v, ok := s.f.d.deep(atFrameBase)
+	v, ok := lo.f.d.deep(atFrameBase)
 	if !ok {
 		return nil, missing
 	}
 	expr := v.B
 	if !v.IsBlock() {
-		if expr, ok = loc.Pick(v.u.locList(v), s.pc, s.atEntry()); !ok {
+		if expr, ok = loc.Pick(v.u.locList(v), lo.pc, lo.atEntry()); !ok {
 			return nil, "the frame base of its function is not known here"
 		}
 	}
-	env := s.env(v.u)
+	env := lo.env(v.u)
 	env.FrameBase = nil // it cannot refer to itself
 	return env.FrameBaseOf(expr)
 }

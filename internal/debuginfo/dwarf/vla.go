@@ -8,7 +8,7 @@ import (
 // countAtRunTime says where the number of elements is if variable d is an array of
 // variable length: the bound of the first dimension is a variable (clang) or an
 // expression (gcc). The sizes of the elements must be constant.
-func (s *scope) countAtRunTime(d die, v *debuginfo.Variable) {
+func (lo *locations) countAtRunTime(d die, v *debuginfo.Variable) {
 	t := v.Type.Strip()
 	if t.Kind != ctype.Array || t.Count >= 0 || t.Fortran || t.Elem.Strip().Size <= 0 {
 		return
@@ -33,24 +33,24 @@ func (s *scope) countAtRunTime(d die, v *debuginfo.Variable) {
 		if !ok || dim.open || bound.IsConst() {
 			return
 		}
-		v.Count, v.CountAdd = s.bound(bound), add
+		v.Count, v.CountAdd = lo.bound(bound), add
 		return
 	}
 }
 
 // bound is the value of an array's bound: that of a variable, or of an expression.
-func (s *scope) bound(b val) *debuginfo.Variable {
+func (lo *locations) bound(b val) *debuginfo.Variable {
 	v := &debuginfo.Variable{Name: "its number of elements", Type: ctype.LongT}
 	switch {
 	case b.IsRef():
 		if d, ok := b.die(); ok && d.ab.tag == tagVariable {
-			if v.Type = s.m.typeOf(d); v.Type.IsInteger() {
-				v.Loc = s.location(d, v.Type)
+			if v.Type = lo.m.typeOf(d); v.Type.IsInteger() {
+				v.Loc = lo.location(d, v.Type)
 				return v
 			}
 		}
 	case b.IsBlock():
-		ops, why := s.env(b.u).Word(b.B, nil)
+		ops, why := lo.env(b.u).Word(b.B, nil)
 		if why == "" {
 			v.Loc.Pieces = []debuginfo.Piece{{Kind: debuginfo.IsValue, Expr: ops}}
 			return v
