@@ -7,8 +7,8 @@ import (
 
 // DataAt finds the data symbol whose bytes hold vaddr. Of several at one address
 // it prefers global over weak over local ones.
-func (f *File) DataAt(vaddr uint64) (s Symbol, ok bool) {
-	idx, t := f.dataIndex(), &f.syms
+func (sy *symbolTable) DataAt(vaddr uint64) (s Symbol, ok bool) {
+	idx, t := sy.dataIndex(), &sy.syms
 	i := sort.Search(len(idx), func(i int) bool { return t.raw[idx[i]].value > vaddr })
 	// Walk back over symbols that are nested in a larger one.
 	for n := 0; i > 0 && n < 64; n++ {
@@ -25,10 +25,10 @@ func (f *File) DataAt(vaddr uint64) (s Symbol, ok bool) {
 }
 
 // dataIndex lists the data symbols that have a size, by address, best name first.
-func (f *File) dataIndex() []int32 {
-	t := f.symbols()
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (sy *symbolTable) dataIndex() []int32 {
+	t := sy.symbols()
+	sy.mu.Lock()
+	defer sy.mu.Unlock()
 	if t.data != nil {
 		return t.data
 	}
@@ -37,7 +37,7 @@ func (f *File) dataIndex() []int32 {
 		r := &t.raw[i]
 		switch stdelf.SymType(r.info & 15) {
 		case stdelf.STT_OBJECT, stdelf.STT_COMMON, stdelf.STT_NOTYPE:
-			if r.size > 0 && r.shndx < uint16(stdelf.SHN_LORESERVE) && !f.codeLabel(false, int(r.shndx)) {
+			if r.size > 0 && r.shndx < uint16(stdelf.SHN_LORESERVE) && !sy.codeLabel(false, int(r.shndx)) {
 				idx = append(idx, int32(i))
 			}
 		}

@@ -14,61 +14,25 @@ import (
 	"io"
 	"os"
 	"sort"
-	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/jalon-trace/jalon/internal/arch"
 	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/openfile"
 )
 
 // File is one open ELF file. Its slices stay valid until Close.
 type File struct {
-	Path    string
-	BuildID string // hexadecimal, "" when there is none
-	PIE     bool   // ET_DYN: a position-independent executable or a library
+	*image
+	*unpacker
+	*symbolTable
+	*pointers
 	// Writers identifies the users that may have written the file: it is equal for files that the same users
 	// may write.
 	Writers string
 	stat    unix.Stat_t // owner and permissions; zero if it was not opened by a path
-
-	data     []byte
-	mapped   bool
-	elf      *stdelf.File
-	segments []Segment
-	sections map[string]*stdelf.Section
-
-	mu     sync.Mutex
-	unpack map[string]*unpacked
-	// unpacked is the size of what was decompressed, bytes.
-	unpacked uint64
-	counted  bool           // among all, see reserveOfAll
-	ahead    sync.WaitGroup // decompression running in the background
-	symOnce  sync.Once
-	syms     symtab
-	asked    int // of CodeSymbols
-
-	relocOnce sync.Once
-	words     []word // see relocated
-	wordsErr  error
-
-	slotOnce sync.Once
-	slots    map[uint64]uint64 // see Slot
-}
-
-type unpacked struct {
-	once sync.Once
-	data []byte
-	err  error
-}
-
-// Segment is one PT_LOAD program header.
-type Segment struct {
-	Offset, Vaddr    uint64
-	Filesz, Memsz    uint64
-	Read, Write, Exe bool
+	mapped  bool
 }
 
 // FormatError says why a file is not one that can be read here.
@@ -171,9 +135,11 @@ func New(path string, data []byte) (*File, error) {
 	if err != nil {
 		return nil, &FormatError{path, "damaged ELF file: " + err.Error()}
 	}
+	im := &image{Path: path, data: data, elf: e, PIE: e.Type == stdelf.ET_DYN, sections: map[string]*stdelf.Section{}}
+	up := &unpacker{image: im, unpack: map[string]*unpacked{}}
 	f := &File{
-		Path: path, data: data, elf: e, PIE: e.Type == stdelf.ET_DYN,
-		sections: map[string]*stdelf.Section{}, unpack: map[string]*unpacked{},
+		image: im, unpacker: up,
+		symbolTable: &symbolTable{image: im, unpacker: up}, pointers: &pointers{image: im, unpacker: up},
 	}
 	for _, s := range e.Sections {
 		if _, dup := f.sections[s.Name]; !dup {
@@ -226,103 +192,6 @@ func (f *File) Release() {
 	if f.mapped {
 		_ = unix.Madvise(f.data, unix.MADV_DONTNEED) // advice: it only costs memory when refused
 	}
-}
-
-// Data is the whole file image.
-func (f *File) Data() []byte { return f.data }
-
-// Entry is the address at which the file's execution begins; 0 for most libraries.
-func (f *File) Entry() uint64 { return f.elf.Entry }
-
-// Segments returns the loadable segments by ascending address.
-func (f *File) Segments() []Segment { return f.segments }
-
-// TLS is a file's thread-local segment (PT_TLS).
-type TLS struct{ Vaddr, Memsz, Align uint64 }
-
-// Offset is the distance of the segment's block from the thread pointer where the file is
-// the program. Above the thread pointer (variant I) the block begins at the first address
-// behind the header that is aligned as the segment is.
-func (t TLS) Offset(p *arch.Processor) int64 {
-	if !p.TLSAbove {
-		return -int64(t.Below())
-	}
-	mask := max(t.Align, 1) - 1
-	return int64(p.TLSHeader + (t.Vaddr-p.TLSHeader)&mask)
-}
-
-// Below is how far below the thread pointer the segment's block begins where the file is
-// the program (Drepper, ELF Handling For Thread-Local Storage, variant II): its size, and
-// what makes it aligned as the segment is.
-func (t TLS) Below() uint64 {
-	mask := max(t.Align, 1) - 1
-	return t.Memsz + (-t.Vaddr-t.Memsz)&mask
-}
-
-// TLS returns the thread-local segment.
-func (f *File) TLS() (t TLS, ok bool) {
-	for _, p := range f.elf.Progs {
-		if p.Type == stdelf.PT_TLS {
-			return TLS{p.Vaddr, p.Memsz, p.Align}, true
-		}
-	}
-	return TLS{}, false
-}
-
-// Interp is the program interpreter, "" for static files and most libraries.
-func (f *File) Interp() string {
-	for _, p := range f.elf.Progs {
-		if p.Type == stdelf.PT_INTERP {
-			return cstring(slice(f.data, p.Off, p.Filesz))
-		}
-	}
-	return ""
-}
-
-// EhFrameHdr is the vaddr and content of the PT_GNU_EH_FRAME segment.
-func (f *File) EhFrameHdr() (vaddr uint64, data []byte) {
-	for _, p := range f.elf.Progs {
-		if p.Type == stdelf.PT_GNU_EH_FRAME {
-			return p.Vaddr, slice(f.data, p.Off, p.Filesz)
-		}
-	}
-	return 0, nil
-}
-
-// ReadVaddr returns up to n bytes of the file at vaddr: as many as are in the
-// same segment. nil when no segment's file part holds vaddr.
-func (f *File) ReadVaddr(vaddr uint64, n int) []byte {
-	for _, s := range f.segments {
-		if vaddr >= s.Vaddr && vaddr-s.Vaddr < s.Filesz && n > 0 {
-			off := vaddr - s.Vaddr
-			return slice(f.data, s.Offset+off, min(uint64(n), s.Filesz-off))
-		}
-	}
-	return nil
-}
-
-// IsCode reports whether vaddr is in executable content: in an executable section if the file has section
-// headers, otherwise in an executable segment.
-func (f *File) IsCode(vaddr uint64) bool {
-	found := false
-	for _, s := range f.elf.Sections {
-		if s.Flags&stdelf.SHF_EXECINSTR == 0 || s.Flags&stdelf.SHF_ALLOC == 0 {
-			continue
-		}
-		found = true
-		if vaddr >= s.Addr && vaddr-s.Addr < s.Size {
-			return true
-		}
-	}
-	if found {
-		return false
-	}
-	for _, s := range f.segments {
-		if s.Exe && vaddr >= s.Vaddr && vaddr-s.Vaddr < s.Filesz {
-			return true
-		}
-	}
-	return false
 }
 
 func slice(d []byte, off, n uint64) []byte {

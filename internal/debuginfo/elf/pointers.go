@@ -6,20 +6,32 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
-	"sort"
+	"sync"
 )
+
+// pointers is what relocations make of the file's data.
+type pointers struct {
+	*image
+	*unpacker
+	relocOnce sync.Once
+	words     []word // see relocated
+	wordsErr  error
+
+	slotOnce sync.Once
+	slots    map[uint64]uint64 // see Slot
+}
 
 // CodePointers returns the addresses in executable segments, sorted, that the
 // dynamic linker writes into data: where code may be called or jumped to without
 // an instruction naming it. The load bias is not added.
-func (f *File) CodePointers() ([]uint64, error) {
-	words, err := f.relocated()
+func (pt *pointers) CodePointers() ([]uint64, error) {
+	words, err := pt.relocated()
 	if err != nil {
 		return nil, err
 	}
 	var out []uint64
 	for _, w := range words {
-		if f.inCode(w.value) {
+		if pt.inCode(w.value) {
 			out = append(out, w.value)
 		}
 	}
@@ -29,12 +41,12 @@ func (f *File) CodePointers() ([]uint64, error) {
 
 // ReadLoaded is ReadVaddr with words relocated for a load bias, as far as this follows from the file. The slice
 // is a copy.
-func (f *File) ReadLoaded(vaddr uint64, n int, bias uint64) ([]byte, error) {
-	words, err := f.relocated()
+func (pt *pointers) ReadLoaded(vaddr uint64, n int, bias uint64) ([]byte, error) {
+	words, err := pt.relocated()
 	if err != nil {
 		return nil, err
 	}
-	b := slices.Clone(f.ReadVaddr(vaddr, n))
+	b := slices.Clone(pt.ReadVaddr(vaddr, n))
 	i, _ := slices.BinarySearchFunc(words, max(vaddr, 7)-7, func(w word, v uint64) int { return cmp.Compare(w.at, v) })
 	for ; i < len(words) && words[i].at < vaddr+uint64(len(b)); i++ {
 		var v [8]byte
@@ -50,26 +62,26 @@ func (f *File) ReadLoaded(vaddr uint64, n int, bias uint64) ([]byte, error) {
 
 // EachPointer calls f with the addresses of the words of data that hold an address of
 // executable code: by relocations, and in files at fixed addresses by their content.
-func (f *File) EachPointer(take func(at uint64)) error {
-	words, err := f.relocated()
+func (pt *pointers) EachPointer(take func(at uint64)) error {
+	words, err := pt.relocated()
 	if err != nil {
 		return err
 	}
 	for _, w := range words {
-		if f.inCode(w.value) {
+		if pt.inCode(w.value) {
 			take(w.at)
 		}
 	}
-	if f.PIE {
+	if pt.PIE {
 		return nil
 	}
-	for _, s := range f.segments {
+	for _, s := range pt.segments {
 		if s.Exe {
 			continue
 		}
-		b := slice(f.data, s.Offset, s.Filesz)
+		b := slice(pt.data, s.Offset, s.Filesz)
 		for off := -s.Vaddr & 7; off+8 <= uint64(len(b)); off += 8 {
-			if f.inCode(binary.LittleEndian.Uint64(b[off:])) {
+			if pt.inCode(binary.LittleEndian.Uint64(b[off:])) {
 				take(s.Vaddr + off)
 			}
 		}
@@ -77,29 +89,20 @@ func (f *File) EachPointer(take func(at uint64)) error {
 	return nil
 }
 
-func (f *File) inCode(v uint64) bool {
-	for _, s := range f.segments {
-		if s.Exe && v >= s.Vaddr && v-s.Vaddr < s.Memsz {
-			return true
-		}
-	}
-	return false
-}
-
 // word is a word of data into which the dynamic linker writes an address of the
 // file, before the load bias is added.
 type word struct{ at, value uint64 }
 
 // relocated lists these words by address.
-func (f *File) relocated() ([]word, error) {
-	f.relocOnce.Do(func() { f.words, f.wordsErr = f.relocations() })
-	return f.words, f.wordsErr
+func (pt *pointers) relocated() ([]word, error) {
+	pt.relocOnce.Do(func() { pt.words, pt.wordsErr = pt.relocations() })
+	return pt.words, pt.wordsErr
 }
 
-func (f *File) relocations() (out []word, err error) {
-	d := f.dynamic()
+func (pt *pointers) relocations() (out []word, err error) {
+	d := pt.dynamic()
 	for _, t := range [][2]stdelf.DynTag{{stdelf.DT_RELA, stdelf.DT_RELASZ}, {stdelf.DT_JMPREL, stdelf.DT_PLTRELSZ}} {
-		b, err := f.table(d, t[0], t[1])
+		b, err := pt.table(d, t[0], t[1])
 		if err != nil {
 			return nil, err
 		}
@@ -109,19 +112,19 @@ func (f *File) relocations() (out []word, err error) {
 			case stdelf.R_X86_64_RELATIVE, stdelf.R_X86_64_IRELATIVE:
 				out = append(out, word{at, addend})
 			case stdelf.R_X86_64_64, stdelf.R_X86_64_GLOB_DAT, stdelf.R_X86_64_JMP_SLOT:
-				sym := f.ReadVaddr(d[stdelf.DT_SYMTAB]+info>>32*symSize, symSize)
+				sym := pt.ReadVaddr(d[stdelf.DT_SYMTAB]+info>>32*symSize, symSize)
 				if len(sym) == symSize && binary.LittleEndian.Uint16(sym[6:]) != 0 {
 					out = append(out, word{at, binary.LittleEndian.Uint64(sym[8:]) + addend})
 				}
 			}
 		}
 	}
-	table, err := f.table(d, dtRELR, dtRELRSZ)
+	table, err := pt.table(d, dtRELR, dtRELRSZ)
 	if err != nil {
 		return nil, err
 	}
 	eachRELR(table, func(at uint64) {
-		if b := f.ReadVaddr(at, 8); len(b) == 8 {
+		if b := pt.ReadVaddr(at, 8); len(b) == 8 {
 			out = append(out, word{at, binary.LittleEndian.Uint64(b)})
 		}
 	})
@@ -132,18 +135,18 @@ func (f *File) relocations() (out []word, err error) {
 // Slot is the address of a word that holds, when the file is loaded, where its exported
 // object at vaddr is: a copy in the program (R_X86_64_COPY), or the object of that name of
 // a library that comes before. The file's own code takes the address from there.
-func (f *File) Slot(vaddr uint64) (slot uint64, ok bool) {
-	f.slotOnce.Do(f.findSlots)
-	slot, ok = f.slots[vaddr]
+func (pt *pointers) Slot(vaddr uint64) (slot uint64, ok bool) {
+	pt.slotOnce.Do(pt.findSlots)
+	slot, ok = pt.slots[vaddr]
 	return slot, ok
 }
 
-func (f *File) findSlots() {
+func (pt *pointers) findSlots() {
 	var err error
-	defer guard(f.Path, &err)() // of a file that is being truncated those that were read count
-	f.slots = map[uint64]uint64{}
-	d := f.dynamic()
-	b, err := f.table(d, stdelf.DT_RELA, stdelf.DT_RELASZ)
+	defer guard(pt.Path, &err)() // of a file that is being truncated those that were read count
+	pt.slots = map[uint64]uint64{}
+	d := pt.dynamic()
+	b, err := pt.table(d, stdelf.DT_RELA, stdelf.DT_RELASZ)
 	if err != nil {
 		return
 	}
@@ -152,9 +155,9 @@ func (f *File) findSlots() {
 		if stdelf.R_X86_64(uint32(info)) != stdelf.R_X86_64_GLOB_DAT {
 			continue
 		}
-		sym := f.ReadVaddr(d[stdelf.DT_SYMTAB]+info>>32*symSize, symSize)
+		sym := pt.ReadVaddr(d[stdelf.DT_SYMTAB]+info>>32*symSize, symSize)
 		if len(sym) == symSize && binary.LittleEndian.Uint16(sym[6:]) != 0 && stdelf.SymType(sym[4]&15) == stdelf.STT_OBJECT {
-			f.slots[binary.LittleEndian.Uint64(sym[8:])] = at
+			pt.slots[binary.LittleEndian.Uint64(sym[8:])] = at
 		}
 	}
 }
@@ -166,13 +169,13 @@ const (
 )
 
 // dynamic reads the dynamic segment.
-func (f *File) dynamic() map[stdelf.DynTag]uint64 {
+func (pt *pointers) dynamic() map[stdelf.DynTag]uint64 {
 	d := map[stdelf.DynTag]uint64{}
-	for _, p := range f.elf.Progs {
+	for _, p := range pt.elf.Progs {
 		if p.Type != stdelf.PT_DYNAMIC {
 			continue
 		}
-		for b := slice(f.data, p.Off, p.Filesz); len(b) >= 16; b = b[16:] {
+		for b := slice(pt.data, p.Off, p.Filesz); len(b) >= 16; b = b[16:] {
 			tag := stdelf.DynTag(binary.LittleEndian.Uint64(b))
 			if tag == stdelf.DT_NULL {
 				break
@@ -183,17 +186,17 @@ func (f *File) dynamic() map[stdelf.DynTag]uint64 {
 	return d
 }
 
-func (f *File) table(d map[stdelf.DynTag]uint64, at, size stdelf.DynTag) ([]byte, error) {
+func (pt *pointers) table(d map[stdelf.DynTag]uint64, at, size stdelf.DynTag) ([]byte, error) {
 	n := d[size]
 	if n == 0 {
 		return nil, nil
 	}
-	if n > uint64(len(f.data)) {
-		return nil, fmt.Errorf("%s: relocations of %d bytes are more than the file has", f.Path, n)
+	if n > uint64(len(pt.data)) {
+		return nil, fmt.Errorf("%s: relocations of %d bytes are more than the file has", pt.Path, n)
 	}
-	b := f.ReadVaddr(d[at], int(n))
+	b := pt.ReadVaddr(d[at], int(n))
 	if uint64(len(b)) < n {
-		return nil, fmt.Errorf("%s: the relocations at %#x are not in the file", f.Path, d[at])
+		return nil, fmt.Errorf("%s: the relocations at %#x are not in the file", pt.Path, d[at])
 	}
 	return b, nil
 }
@@ -219,38 +222,39 @@ func eachRELR(table []byte, take func(at uint64)) {
 	}
 }
 
-// CodeSymbols returns the addresses strictly between lo and hi that symbols of
-// code have. Making the index takes as long as looking at all symbols many times.
-func (f *File) CodeSymbols(lo, hi uint64) (out []uint64) {
-	t := f.symbols()
-	f.mu.Lock()
-	f.asked++
-	indexed := t.byAddr != nil || f.asked > 16
-	f.mu.Unlock()
-	if indexed {
-		idx := f.codeIndex()
-		i := sort.Search(len(idx), func(i int) bool { return t.raw[idx[i]].value > lo })
-		for ; i < len(idx) && t.raw[idx[i]].value < hi; i++ {
-			out = append(out, t.raw[idx[i]].value)
-		}
-		return slices.Compact(out)
+// Relative returns the addends of R_X86_64_RELATIVE relocations of [lo, hi) by
+// address: what a pointer there holds before the load bias is added.
+func (pt *pointers) Relative(lo, hi uint64) (map[uint64]uint64, error) {
+	out := map[uint64]uint64{}
+	b, err := pt.Bytes(".rela.dyn")
+	if err != nil {
+		return nil, fmt.Errorf("reading the relocations: %w", err)
 	}
-	for i := range t.raw {
-		if r := &t.raw[i]; r.value > lo && r.value < hi && f.isCode(r) {
-			out = append(out, r.value)
+	for ; len(b) >= 24; b = b[24:] {
+		off := binary.LittleEndian.Uint64(b)
+		if off >= lo && off < hi && uint32(binary.LittleEndian.Uint64(b[8:])) == uint32(stdelf.R_X86_64_RELATIVE) {
+			out[off] = binary.LittleEndian.Uint64(b[16:])
 		}
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return out, nil
 }
 
-// isCode: a function, or an untyped symbol in an executable section.
-func (f *File) isCode(r *rawSym) bool {
-	switch stdelf.SymType(r.info & 15) {
-	case stdelf.STT_FUNC, stdelf.STT_GNU_IFUNC:
-		return true
-	case stdelf.STT_NOTYPE:
-		return f.codeLabel(false, int(r.shndx))
+// Relocated returns the bytes of [lo, hi) that the dynamic linker changes, as ranges of
+// vaddrs in the order of the table.
+func (pt *pointers) Relocated(lo, hi uint64) (list [][2]uint64, err error) {
+	b, err := pt.Bytes(".rela.dyn")
+	if err != nil {
+		return nil, fmt.Errorf("reading the relocations: %w", err)
 	}
-	return false
+	for ; len(b) >= 24; b = b[24:] {
+		off, n := binary.LittleEndian.Uint64(b), uint64(8)
+		switch stdelf.R_X86_64(binary.LittleEndian.Uint32(b[8:])) {
+		case stdelf.R_X86_64_32, stdelf.R_X86_64_32S, stdelf.R_X86_64_PC32, stdelf.R_X86_64_PLT32:
+			n = 4
+		}
+		if off < hi && lo < off+n {
+			list = append(list, [2]uint64{off, off + n})
+		}
+	}
+	return list, nil
 }

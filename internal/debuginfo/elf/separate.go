@@ -46,16 +46,6 @@ func (f *File) AltLink() (name, buildID string, ok bool) {
 	return "", "", false
 }
 
-// HasDWARF reports whether the file itself has .debug_info.
-func (f *File) HasDWARF() bool {
-	for _, n := range []string{".debug_info", ".zdebug_info"} {
-		if s := f.sections[n]; s != nil && s.Size > 0 && !describe(s).NoBits {
-			return true
-		}
-	}
-	return false
-}
-
 // Finder says where separate debug files are looked for.
 type Finder struct {
 	DebugDirs []string // e.g. /usr/lib/debug

@@ -5,10 +5,20 @@ import (
 	"cmp"
 	stdelf "debug/elf"
 	"encoding/binary"
-	"fmt"
 	"slices"
 	"sort"
+	"sync"
 )
+
+// symbolTable is the file's symbols.
+type symbolTable struct {
+	*image
+	*unpacker
+	symOnce sync.Once
+	syms    symtab
+	mu      sync.Mutex // of the indexes by address
+	asked   int        // of CodeSymbols
+}
 
 // Symbol is a defined symbol of .symtab or .dynsym.
 type Symbol struct {
@@ -42,29 +52,29 @@ type symtab struct {
 	byAddr   []int32 // functions and untyped code symbols, by address; best name first
 }
 
-func (f *File) symbols() *symtab {
-	f.symOnce.Do(func() {
-		t := &f.syms
-		t.str = f.loadSyms(stdelf.SHT_SYMTAB, false)
-		t.dyn = f.loadSyms(stdelf.SHT_DYNSYM, true)
+func (sy *symbolTable) symbols() *symtab {
+	sy.symOnce.Do(func() {
+		t := &sy.syms
+		t.str = sy.loadSyms(stdelf.SHT_SYMTAB, false)
+		t.dyn = sy.loadSyms(stdelf.SHT_DYNSYM, true)
 	})
-	return &f.syms
+	return &sy.syms
 }
 
 // loadSyms appends the defined symbols of the table of that type.
-func (f *File) loadSyms(typ stdelf.SectionType, dyn bool) (str []byte) {
-	for _, s := range f.elf.Sections {
+func (sy *symbolTable) loadSyms(typ stdelf.SectionType, dyn bool) (str []byte) {
+	for _, s := range sy.elf.Sections {
 		if s.Type != typ {
 			continue
 		}
-		if int(s.Link) < len(f.elf.Sections) {
-			if l := f.elf.Sections[s.Link]; l.Type != stdelf.SHT_NOBITS {
-				str = slice(f.data, l.Offset, l.FileSize)
+		if int(s.Link) < len(sy.elf.Sections) {
+			if l := sy.elf.Sections[s.Link]; l.Type != stdelf.SHT_NOBITS {
+				str = slice(sy.data, l.Offset, l.FileSize)
 			}
 		}
-		b := slice(f.data, s.Offset, s.FileSize)
-		if f.syms.raw == nil {
-			f.syms.raw = make([]rawSym, 0, len(b)/symSize)
+		b := slice(sy.data, s.Offset, s.FileSize)
+		if sy.syms.raw == nil {
+			sy.syms.raw = make([]rawSym, 0, len(b)/symSize)
 		}
 		for ; len(b) >= symSize; b = b[symSize:] {
 			r := rawSym{
@@ -73,7 +83,7 @@ func (f *File) loadSyms(typ stdelf.SectionType, dyn bool) (str []byte) {
 				value: binary.LittleEndian.Uint64(b[8:]), size: binary.LittleEndian.Uint64(b[16:]),
 			}
 			if r.shndx != 0 && r.name != 0 && keepType(r.info&15) {
-				f.syms.raw = append(f.syms.raw, r)
+				sy.syms.raw = append(sy.syms.raw, r)
 			}
 		}
 		return str
@@ -130,8 +140,8 @@ func (t *symtab) symbol(r *rawSym) Symbol {
 }
 
 // HasSymtab reports whether the full symbol table exists (the file is not stripped).
-func (f *File) HasSymtab() bool {
-	for _, s := range f.elf.Sections {
+func (sy *symbolTable) HasSymtab() bool {
+	for _, s := range sy.elf.Sections {
 		if s.Type == stdelf.SHT_SYMTAB {
 			return true
 		}
@@ -140,8 +150,8 @@ func (f *File) HasSymtab() bool {
 }
 
 // Lookup returns every defined symbol of that raw name.
-func (f *File) Lookup(name string) []Symbol {
-	t := f.symbols()
+func (sy *symbolTable) Lookup(name string) []Symbol {
+	t := sy.symbols()
 	var out []Symbol
 	for i := range t.raw {
 		if r := &t.raw[i]; t.isNamed(r, name) {
@@ -164,8 +174,8 @@ func hasSame(l []Symbol, s Symbol) bool {
 }
 
 // Each calls fn for every defined symbol until it returns false.
-func (f *File) Each(fn func(Symbol) bool) {
-	t := f.symbols()
+func (sy *symbolTable) Each(fn func(Symbol) bool) {
+	t := sy.symbols()
 	for i := range t.raw {
 		if !fn(t.symbol(&t.raw[i])) {
 			return
@@ -174,8 +184,8 @@ func (f *File) Each(fn func(Symbol) bool) {
 }
 
 // Objects calls fn for every defined symbol of data that has a size.
-func (f *File) Objects(fn func(Symbol)) {
-	t := f.symbols()
+func (sy *symbolTable) Objects(fn func(Symbol)) {
+	t := sy.symbols()
 	for i := range t.raw {
 		switch r := &t.raw[i]; stdelf.SymType(r.info & 15) {
 		case stdelf.STT_OBJECT, stdelf.STT_COMMON:
@@ -188,25 +198,25 @@ func (f *File) Objects(fn func(Symbol)) {
 
 // IsFunc reports whether the symbol is code: a function, or an untyped symbol in an executable section
 // (hand-written assembly).
-func (f *File) IsFunc(s Symbol) bool {
-	return s.Func || f.codeLabel(s.TLS || s.Object, s.Section)
+func (sy *symbolTable) IsFunc(s Symbol) bool {
+	return s.Func || sy.codeLabel(s.TLS || s.Object, s.Section)
 }
 
-func (f *File) codeLabel(data bool, shndx int) bool {
-	return !data && shndx > 0 && shndx < len(f.elf.Sections) &&
-		f.elf.Sections[shndx].Flags&stdelf.SHF_EXECINSTR != 0
+func (sy *symbolTable) codeLabel(data bool, shndx int) bool {
+	return !data && shndx > 0 && shndx < len(sy.elf.Sections) &&
+		sy.elf.Sections[shndx].Flags&stdelf.SHF_EXECINSTR != 0
 }
 
-func (f *File) codeIndex() []int32 {
-	t := f.symbols()
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (sy *symbolTable) codeIndex() []int32 {
+	t := sy.symbols()
+	sy.mu.Lock()
+	defer sy.mu.Unlock()
 	if t.byAddr != nil {
 		return t.byAddr
 	}
 	list := make([]keyed, 0, len(t.raw)/2)
 	for i := range t.raw {
-		if r := &t.raw[i]; f.isCode(r) {
+		if r := &t.raw[i]; sy.isCode(r) {
 			list = append(list, keyed{uint64(t.rank(r)), int32(i)})
 		}
 	}
@@ -281,10 +291,10 @@ func (t *symtab) rank(r *rawSym) int {
 
 // FuncAt finds the code symbol that holds vaddr. end is where its code ends: its
 // size, or, when it has none, the next symbol or the end of the section.
-func (f *File) FuncAt(vaddr uint64) (s Symbol, end uint64, ok bool) {
-	idx, t := f.codeIndex(), &f.syms
+func (sy *symbolTable) FuncAt(vaddr uint64) (s Symbol, end uint64, ok bool) {
+	idx, t := sy.codeIndex(), &sy.syms
 	i := sort.Search(len(idx), func(i int) bool { return t.raw[idx[i]].value > vaddr })
-	next := f.sectionEnd(vaddr)
+	next := sy.sectionEnd(vaddr)
 	if i < len(idx) {
 		next = min(next, t.raw[idx[i]].value)
 	}
@@ -297,7 +307,7 @@ func (f *File) FuncAt(vaddr uint64) (s Symbol, end uint64, ok bool) {
 		}
 		r := &t.raw[idx[i]]
 		if r.size == 0 {
-			if n == 0 && vaddr < next && f.sectionEnd(base) == f.sectionEnd(vaddr) {
+			if n == 0 && vaddr < next && sy.sectionEnd(base) == sy.sectionEnd(vaddr) {
 				return t.symbol(r), next, true
 			}
 			continue
@@ -311,15 +321,15 @@ func (f *File) FuncAt(vaddr uint64) (s Symbol, end uint64, ok bool) {
 
 // TypedFuncs calls fn with the bounds of every symbol of a function (not an untyped
 // one) that holds vaddr. One without a size ends as FuncAt says.
-func (f *File) TypedFuncs(vaddr uint64, fn func(lo, hi uint64)) {
-	idx, t := f.codeIndex(), &f.syms
+func (sy *symbolTable) TypedFuncs(vaddr uint64, fn func(lo, hi uint64)) {
+	idx, t := sy.codeIndex(), &sy.syms
 	i := sort.Search(len(idx), func(i int) bool { return t.raw[idx[i]].value > vaddr })
 	for n := 0; i > 0 && n < 64; n++ {
 		i--
 		r := &t.raw[idx[i]]
 		end := r.value + r.size
 		if r.size == 0 {
-			end = f.NextFunc(r.value)
+			end = sy.NextFunc(r.value)
 		}
 		if stdelf.SymType(r.info&15) != stdelf.STT_NOTYPE && vaddr < end {
 			fn(r.value, end)
@@ -329,9 +339,9 @@ func (f *File) TypedFuncs(vaddr uint64, fn func(lo, hi uint64)) {
 
 // NextFunc is the address of the first code symbol after vaddr, or the end of
 // vaddr's section.
-func (f *File) NextFunc(vaddr uint64) uint64 {
-	idx, t := f.codeIndex(), &f.syms
-	end := f.sectionEnd(vaddr)
+func (sy *symbolTable) NextFunc(vaddr uint64) uint64 {
+	idx, t := sy.codeIndex(), &sy.syms
+	end := sy.sectionEnd(vaddr)
 	i := sort.Search(len(idx), func(i int) bool { return t.raw[idx[i]].value > vaddr })
 	if i < len(idx) {
 		return min(end, t.raw[idx[i]].value)
@@ -339,53 +349,38 @@ func (f *File) NextFunc(vaddr uint64) uint64 {
 	return end
 }
 
-func (f *File) sectionEnd(vaddr uint64) uint64 {
-	for _, s := range f.elf.Sections {
-		if s.Flags&stdelf.SHF_ALLOC != 0 && vaddr >= s.Addr && vaddr-s.Addr < s.Size {
-			return s.Addr + s.Size
+// CodeSymbols returns the addresses strictly between lo and hi that symbols of
+// code have. Making the index takes as long as looking at all symbols many times.
+func (sy *symbolTable) CodeSymbols(lo, hi uint64) (out []uint64) {
+	t := sy.symbols()
+	sy.mu.Lock()
+	sy.asked++
+	indexed := t.byAddr != nil || sy.asked > 16
+	sy.mu.Unlock()
+	if indexed {
+		idx := sy.codeIndex()
+		i := sort.Search(len(idx), func(i int) bool { return t.raw[idx[i]].value > lo })
+		for ; i < len(idx) && t.raw[idx[i]].value < hi; i++ {
+			out = append(out, t.raw[idx[i]].value)
+		}
+		return slices.Compact(out)
+	}
+	for i := range t.raw {
+		if r := &t.raw[i]; r.value > lo && r.value < hi && sy.isCode(r) {
+			out = append(out, r.value)
 		}
 	}
-	for _, s := range f.segments {
-		if vaddr >= s.Vaddr && vaddr-s.Vaddr < s.Memsz {
-			return s.Vaddr + s.Memsz
-		}
-	}
-	return vaddr
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
-// Relative returns the addends of R_X86_64_RELATIVE relocations of [lo, hi) by
-// address: what a pointer there holds before the load bias is added.
-func (f *File) Relative(lo, hi uint64) (map[uint64]uint64, error) {
-	out := map[uint64]uint64{}
-	b, err := f.Bytes(".rela.dyn")
-	if err != nil {
-		return nil, fmt.Errorf("reading the relocations: %w", err)
+// isCode: a function, or an untyped symbol in an executable section.
+func (sy *symbolTable) isCode(r *rawSym) bool {
+	switch stdelf.SymType(r.info & 15) {
+	case stdelf.STT_FUNC, stdelf.STT_GNU_IFUNC:
+		return true
+	case stdelf.STT_NOTYPE:
+		return sy.codeLabel(false, int(r.shndx))
 	}
-	for ; len(b) >= 24; b = b[24:] {
-		off := binary.LittleEndian.Uint64(b)
-		if off >= lo && off < hi && uint32(binary.LittleEndian.Uint64(b[8:])) == uint32(stdelf.R_X86_64_RELATIVE) {
-			out[off] = binary.LittleEndian.Uint64(b[16:])
-		}
-	}
-	return out, nil
-}
-
-// Relocated returns the bytes of [lo, hi) that the dynamic linker changes, as ranges of
-// vaddrs in the order of the table.
-func (f *File) Relocated(lo, hi uint64) (list [][2]uint64, err error) {
-	b, err := f.Bytes(".rela.dyn")
-	if err != nil {
-		return nil, fmt.Errorf("reading the relocations: %w", err)
-	}
-	for ; len(b) >= 24; b = b[24:] {
-		off, n := binary.LittleEndian.Uint64(b), uint64(8)
-		switch stdelf.R_X86_64(binary.LittleEndian.Uint32(b[8:])) {
-		case stdelf.R_X86_64_32, stdelf.R_X86_64_32S, stdelf.R_X86_64_PC32, stdelf.R_X86_64_PLT32:
-			n = 4
-		}
-		if off < hi && lo < off+n {
-			list = append(list, [2]uint64{off, off + n})
-		}
-	}
-	return list, nil
+	return false
 }
