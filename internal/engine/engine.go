@@ -133,11 +133,9 @@ func Finish(p *ir.Program, label string, optimise bool) {
 // ShortRecord is the size of a program's records that have not the usual size; 0: all
 // have.
 func ShortRecord(p *ir.Program, size int) int {
-	for _, b := range p.Blocks {
-		for i := range b.Instrs {
-			if in := &b.Instrs[i]; in.Op == ir.Reserve && int(in.Imm) != size {
-				return int(in.Imm)
-			}
+	for in := range p.Instrs() {
+		if in.Op == ir.Reserve && int(in.Imm) != size {
+			return int(in.Imm)
 		}
 	}
 	return 0

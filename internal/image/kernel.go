@@ -9,6 +9,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/debuginfo/kallsyms"
+	"github.com/jalon-trace/jalon/internal/fail"
 )
 
 // InKernel reports whether an address is one of the kernel's.
@@ -151,9 +152,9 @@ func (k *Kernel) openFile() (*KernelFile, error) {
 	if id, own := k.BuildID(), info.BuildID(); id != "" && own != "" && own != id {
 		return nil, fmt.Errorf("%s is of another kernel: its build-id is %s, that of the running one %s", k.path, own, id)
 	}
-	addr, ok := k.Address(anchor)
-	if !ok {
-		return nil, fmt.Errorf("placing %s: %w", k.path, hidden(anchor))
+	addr, err := k.place(anchor, k.path)
+	if err != nil {
+		return nil, err
 	}
 	return kernelFile(info, addr)
 }
@@ -167,8 +168,16 @@ func kernelFile(info *dwarf.Module, addr uint64) (*KernelFile, error) {
 	return &KernelFile{info, addr - list[0].Value}, nil
 }
 
-func hidden(symbol string) error {
-	return fmt.Errorf("the kernel hides the address of %s (/proc/kallsyms; root can read it unless kernel.kptr_restrict is 2)", symbol)
+// place is the address of a symbol by which a file is placed.
+func (k *Kernel) place(symbol, file string) (uint64, error) {
+	t, err := k.Symbols()
+	if err == nil {
+		if addr, ok := t.Addr(symbol); ok {
+			return addr, nil
+		}
+		err = fmt.Errorf("the kernel has no symbol %s", symbol)
+	}
+	return 0, &fail.Error{Op: "find how far the kernel lies from the addresses in " + file, Err: err}
 }
 
 // Slide is how far the kernel lies from the addresses in its file (KASLR): the file that
@@ -185,9 +194,9 @@ func (k *Kernel) Slide() (uint64, error) {
 	if linked == 0 {
 		return 0, fmt.Errorf("the addresses in the kernel's file are not known on %s: %w", host.Processor.Title, ErrNoKernelFile)
 	}
-	addr, ok := k.Address("_text")
-	if !ok {
-		return 0, hidden("_text")
+	addr, err := k.place("_text", "its file")
+	if err != nil {
+		return 0, err
 	}
 	return addr - linked, nil
 }

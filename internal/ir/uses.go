@@ -1,6 +1,9 @@
 package ir
 
-import "slices"
+import (
+	"iter"
+	"slices"
+)
 
 // Uses calls f for each value that i reads; f may replace it.
 func (i *Instr) Uses(f func(v *Value)) {
@@ -38,6 +41,19 @@ func (t *Term) Uses(f func(v *Value)) {
 			f(&e.Args[k])
 		}
 	})
+}
+
+// Instrs are the instructions of all blocks, which may be changed.
+func (p *Program) Instrs() iter.Seq[*Instr] {
+	return func(yield func(*Instr) bool) {
+		for _, b := range p.Blocks {
+			for i := range b.Instrs {
+				if !yield(&b.Instrs[i]) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Uses calls f for each use of a value in b; f may replace it.

@@ -68,15 +68,12 @@ func (r *record) finish(p *ir.Program) int {
 	place(func(s *slot) bool { return s.comm })
 	place(func(s *slot) bool { return s.status })
 	place(func(s *slot) bool { return !s.status && !s.comm })
-	for _, b := range p.Blocks {
-		for i := range b.Instrs {
-			in := &b.Instrs[i]
-			switch {
-			case in.Op == ir.Reserve:
-				in.Imm = at
-			case in.Op.HasSlot():
-				in.Imm = r.slots[in.Imm>>slotShift-1].at + in.Imm&(1<<slotShift-1)
-			}
+	for in := range p.Instrs() {
+		switch {
+		case in.Op == ir.Reserve:
+			in.Imm = at
+		case in.Op.HasSlot():
+			in.Imm = r.slots[in.Imm>>slotShift-1].at + in.Imm&(1<<slotShift-1)
 		}
 	}
 	return int(at)

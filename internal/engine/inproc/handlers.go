@@ -68,12 +68,9 @@ func (h *handlers) installFaults(st *process.Stopped, fresh []*placed) error {
 
 // mayFault reports whether a hit program reads what may not be there.
 func mayFault(p *ir.Program) bool {
-	for _, b := range p.Blocks {
-		for i := range b.Instrs {
-			in := &b.Instrs[i]
-			if in.Fault != ir.NoBlock || in.Op == ir.CopyMax || in.Op == ir.StrEq || in.Op == ir.CopyStr {
-				return true
-			}
+	for in := range p.Instrs() {
+		if in.Fault != ir.NoBlock || in.Op == ir.CopyMax || in.Op == ir.StrEq || in.Op == ir.CopyStr {
+			return true
 		}
 	}
 	return false

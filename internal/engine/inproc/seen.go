@@ -19,16 +19,13 @@ type seen struct {
 }
 
 func (s *seen) add(p *ir.Program) {
-	for _, b := range p.Blocks {
-		for i := range b.Instrs {
-			in := &b.Instrs[i]
-			switch {
-			case in.Op != ir.Reg:
-			case in.Imm >= 0 && in.Imm < int64(len(hardware)):
-				s.gpr |= 1 << hardware[in.Imm]
-			case in.Imm == ir.RegFlags:
-				s.flags = true
-			}
+	for in := range p.Instrs() {
+		switch {
+		case in.Op != ir.Reg:
+		case in.Imm >= 0 && in.Imm < int64(len(hardware)):
+			s.gpr |= 1 << hardware[in.Imm]
+		case in.Imm == ir.RegFlags:
+			s.flags = true
 		}
 	}
 }

@@ -24,7 +24,8 @@ type facts struct {
 	kernel  *image.Kernel // its symbols, and the file with its debug information
 	types   once[*btf.Kernel]
 	fs      once[*tracefs.FS]
-	pages   once[uint64]      // vmemmap_base
+	pages   once[uint64] // vmemmap_base
+	ftraced once[map[string]bool]
 	present [sha256.Size]byte // of modules and events, at the last renew; zero: there was none
 }
 
@@ -56,7 +57,7 @@ func (s *facts) renew() bool {
 		return false
 	}
 	s.kernel.Renew()
-	s.types, s.fs = once[*btf.Kernel]{}, once[*tracefs.FS]{}
+	s.types, s.fs, s.ftraced = once[*btf.Kernel]{}, once[*tracefs.FS]{}, once[map[string]bool]{}
 	return true
 }
 
@@ -121,20 +122,28 @@ func (s *facts) task() *ctype.Type {
 // traceable are the functions that ftrace can take. Of others the kernel refuses a
 // probe at the entry, one by one and with a line in its log each. nil: not known.
 func (s *facts) traceable() map[string]bool {
-	fs, err := s.tracefs()
-	if err != nil {
+	list, err := s.ftraced.get(s.readTraceable)
+	if err != nil || len(list) == 0 {
 		return nil
 	}
+	return list
+}
+
+func (s *facts) readTraceable() (map[string]bool, error) {
+	fs, err := s.tracefs()
+	if err != nil {
+		return nil, err
+	}
 	b, err := os.ReadFile(filepath.Join(fs.Root(), "available_filter_functions"))
-	if err != nil || len(b) == 0 {
-		return nil
+	if err != nil {
+		return nil, err
 	}
 	may := map[string]bool{}
 	for line := range strings.Lines(string(b)) { // NAME or NAME [MODULE]
 		name, _, _ := strings.Cut(strings.TrimSpace(line), " ")
 		may[name] = true
 	}
-	return may
+	return may, nil
 }
 
 // perCPU is the address of the array of the CPUs' bases; 0 when it is not known.

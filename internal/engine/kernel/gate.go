@@ -47,21 +47,17 @@ func (e *Engine) Gate(tp *tracepoint.Tracepoint, how *engine.Compiling) error {
 	return nil
 }
 
-// gateProgram compiles the condition on the event's record, or on the raw arguments
-// by a program of its own that decides for the gate.
+// gateProgram compiles the condition on the event's record, or, where only the raw
+// arguments have what it names, on these by a program of its own that decides for the gate.
 func (e *Engine) gateProgram(tp *tracepoint.Tracepoint, s *Site, how *engine.Compiling) (*engine.Program, error) {
 	raw, rec := s.static()
-	p, err := how.Join(tp, tp, []engine.Part{s.part(tp, rec, gates)})
-	if err == nil {
-		return p, nil
-	}
-	if raw != nil {
-		p, perr := how.Join(tp, tp, []engine.Part{s.part(tp, raw, decides), s.part(tp, rec, gatesOnWord)})
-		if perr == nil {
-			return p, nil
+	parts := []engine.Part{s.part(tp, rec, gates)}
+	if cond, _ := e.names(tp, &s.candidate, rec); raw != nil && len(cond.Missing) > 0 {
+		if cond, _ := e.names(tp, &s.candidate, raw); len(cond.Missing) == 0 {
+			parts = []engine.Part{s.part(tp, raw, decides), s.part(tp, rec, gatesOnWord)}
 		}
 	}
-	return nil, err
+	return how.Join(tp, tp, parts)
 }
 
 func (e *Engine) gateOne(p *program) error {

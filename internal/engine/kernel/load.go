@@ -83,11 +83,9 @@ func space(p *program) ebpf.Space {
 }
 
 func usesTask(p *ir.Program) bool {
-	for _, b := range p.Blocks {
-		for i := range b.Instrs {
-			if in := &b.Instrs[i]; in.Op == ir.Env && in.Imm == ir.EnvTask {
-				return true
-			}
+	for in := range p.Instrs() {
+		if in.Op == ir.Env && in.Imm == ir.EnvTask {
+			return true
 		}
 	}
 	return false
@@ -144,11 +142,9 @@ func (e *loader) config(p *program) ebpf.Config {
 
 // readsMemory: only then a program need wait for it.
 func readsMemory(p *ir.Program) bool {
-	for _, b := range p.Blocks {
-		for i := range b.Instrs {
-			if b.Instrs[i].Op.Info().Reads {
-				return true
-			}
+	for in := range p.Instrs() {
+		if in.Op.Info().Reads {
+			return true
 		}
 	}
 	return false
