@@ -8,10 +8,8 @@ import (
 	"sync/atomic"
 
 	contract "github.com/jalon-trace/jalon/internal/engine"
-	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/gdb/agentexpr"
 	"github.com/jalon-trace/jalon/internal/gdb/experiment"
-	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/process"
 	"github.com/jalon-trace/jalon/internal/ring"
 )
@@ -35,7 +33,7 @@ type engine struct {
 	// deciding is held while it is decided how the run goes on, and, for reading, while the
 	// tracer collects a hit.
 	deciding sync.RWMutex
-	marked   markerList
+	markers
 
 	mu   sync.Mutex // guards what follows: the tracer's goroutine adds to it
 	slow []slowHit
@@ -66,7 +64,9 @@ type armed struct {
 	lost     uint64 // hits whose room has been given back
 }
 
-func newEngine(t *Target) *engine { return &engine{t: t, room: experiment.NoLimit} }
+func newEngine(t *Target) *engine {
+	return &engine{t: t, markers: markers{t: t}, room: experiment.NoLimit}
+}
 
 // Start implements experiment.Engine.
 func (e *engine) Start(list []*experiment.Spec, vars []experiment.Variable) []error {
@@ -112,7 +112,8 @@ func (e *engine) reset(pr *proc) {
 		if e.last != nil {
 			e.last.CloseModules()
 		}
-		e.last, e.marked = nil, markerList{}
+		e.last = nil
+		e.markers.forget()
 	}
 	e.pr.Store(pr)
 	e.over.Store(false)
@@ -185,127 +186,6 @@ func (e *engine) prepare(s *experiment.Spec) (*armed, error) {
 	return a, nil
 }
 
-// withFrame has actions that collect registers collect stack pointer and pc with
-// them: without those GDB cannot distinguish the frames of the stack.
-func withFrame(list []agentexpr.Action) []agentexpr.Action {
-	out := slices.Clone(list)
-	for i, a := range out {
-		if a.Kind != agentexpr.CollectRegs {
-			continue
-		}
-		for _, n := range []int{fpRegister, spRegister, pcRegister} {
-			if !slices.Contains(a.Regs, n) {
-				out[i].Regs = append(slices.Clone(out[i].Regs), n)
-			}
-		}
-		break
-	}
-	return out
-}
-
-// natives are the tracepoints at an address that are armed in the process.
-func (e *engine) natives(addr uint64) []*armed {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.native[addr]
-}
-
-// noteNative keeps natives up to date.
-func (e *engine) noteNative(a *armed, on bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	list := slices.DeleteFunc(slices.Clone(e.native[a.spec.Addr]), func(x *armed) bool { return x == a })
-	if on {
-		list = append(list, a)
-		slices.SortFunc(list, func(x, y *armed) int { return x.spec.Number - y.spec.Number })
-	}
-	e.native[a.spec.Addr] = list
-}
-
-// natively arms tracepoints in the process, those that are enabled. Each has an error
-// that says why that is not possible.
-func (e *engine) natively(list []*armed) []error {
-	errs := make([]error, len(list))
-	err := e.run.Refresh()
-	for i, a := range list {
-		if errs[i] = err; err == nil {
-			a.prog, errs[i] = e.program(a)
-		}
-	}
-	var on []*armed
-	var at []int
-	for i, a := range list {
-		if errs[i] == nil && a.spec.Enabled {
-			on, at = append(on, a), append(at, i)
-		}
-	}
-	for i, err := range e.install(on) {
-		errs[at[i]] = err
-	}
-	return errs
-}
-
-// install puts programs into the process, and notes which are in.
-func (e *engine) install(list []*armed) []error {
-	progs := make([]*contract.Program, len(list))
-	for i, a := range list {
-		progs[i] = a.prog
-	}
-	errs, err := e.run.Load(progs)
-	if err == nil {
-		errs, err = e.run.Arm(progs)
-	}
-	for i, a := range list {
-		switch {
-		case err != nil:
-			errs[i] = err
-		case errs[i] != nil:
-			errs[i] = errors.New(contract.Plain(errs[i]))
-		default:
-			a.on, a.loaded = true, true
-			e.records.know(a)
-		}
-	}
-	return errs
-}
-
-// program makes the hit program of a tracepoint for its address.
-func (e *engine) program(a *armed) (*contract.Program, error) {
-	place, err := probe.Parse(fmt.Sprintf("*%#x", a.spec.Addr))
-	if err != nil {
-		return nil, err
-	}
-	sites, err := e.run.Resolve(place)
-	if err != nil {
-		return nil, errors.New(contract.Plain(err))
-	}
-	f := sites[0].(interface{ Facts() contract.Facts }).Facts()
-	p, lay, err := agentexpr.Lower(&a.site, &agentexpr.Options{
-		GSBase: f.GSBase, AVX: f.AVX, InUse: f.XGETBV1, PC: a.spec.Addr, Var: e.vars.find, Stop: a.stop.Load(),
-		Trusted: func(base, off, size int64) bool {
-			if base == -1 {
-				return f.Readable(uint64(off), uint64(size))
-			}
-			return f.InFrame(base, off, size)
-		},
-	})
-	if err != nil {
-		return nil, errors.New(contract.Plain(err))
-	}
-	contract.Finish(p, place.Text, !e.t.opt.NoOptimise)
-	a.lay = lay
-	if a.sdata {
-		a.text = a
-	}
-	return &contract.Program{
-		Key: a, Number: a.spec.Number, Label: place.Text, Site: sites[0], IR: p,
-		Schema: &event.Schema{
-			Place: place.Text, Function: f.Function, PC: a.spec.Addr,
-			RecordSize: lay.RecordSize, ShortSize: contract.ShortRecord(p, lay.RecordSize),
-		},
-	}, nil
-}
-
 // Add implements experiment.Engine.
 func (e *engine) Add(s *experiment.Spec) error {
 	if e.run == nil {
@@ -325,53 +205,6 @@ func (e *engine) Add(s *experiment.Spec) error {
 	errs := make([]error, 1)
 	e.arm([]*experiment.Spec{s}, errs)
 	return errs[0]
-}
-
-// renew arms a tracepoint again whose library may have been loaded anew.
-func (e *engine) renew(a *armed) error {
-	if a.slow == nil {
-		return e.reload(a)
-	}
-	if err := e.setSlow(a, false); err != nil {
-		return err
-	}
-	return e.setSlow(a, true)
-}
-
-// reload arms a tracepoint in the process again if its code was loaded anew, with those
-// that share its patch.
-func (e *engine) reload(a *armed) error {
-	if !a.on {
-		return nil
-	}
-	if err := e.run.Refresh(); err != nil {
-		return err
-	}
-	gone, err := e.run.Reloaded(a.prog)
-	if err != nil {
-		return err
-	}
-	var again []*armed
-	for _, x := range gone {
-		again = append(again, x.Key.(*armed))
-	}
-	return e.remake(a, again)
-}
-
-// remake makes the programs of tracepoints again and arms them; the error is about a.
-func (e *engine) remake(a *armed, list []*armed) error {
-	for _, x := range list {
-		p, err := e.program(x)
-		if err != nil {
-			return err
-		}
-		x.prog, x.on = p, false
-	}
-	errs := e.install(list)
-	if i := slices.Index(list, a); i >= 0 {
-		return errs[i]
-	}
-	return nil
 }
 
 // Enable implements experiment.Engine.
@@ -464,4 +297,22 @@ func (e *engine) Memory(addr uint64, b []byte) error {
 		err = fmt.Errorf("memory at %#x cannot be read", addr+uint64(n))
 	}
 	return err
+}
+
+// withFrame has actions that collect registers collect stack pointer and pc with
+// them: without those GDB cannot distinguish the frames of the stack.
+func withFrame(list []agentexpr.Action) []agentexpr.Action {
+	out := slices.Clone(list)
+	for i, a := range out {
+		if a.Kind != agentexpr.CollectRegs {
+			continue
+		}
+		for _, n := range []int{fpRegister, spRegister, pcRegister} {
+			if !slices.Contains(a.Regs, n) {
+				out[i].Regs = append(slices.Clone(out[i].Regs), n)
+			}
+		}
+		break
+	}
+	return out
 }

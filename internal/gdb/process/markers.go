@@ -36,8 +36,8 @@ type markerArg struct {
 }
 
 // Markers implements experiment.Engine.
-func (e *engine) Markers() ([]experiment.Marker, error) {
-	list, err := e.markers()
+func (x *markers) Markers() ([]experiment.Marker, error) {
+	list, err := x.all()
 	if err != nil {
 		return nil, err
 	}
@@ -49,8 +49,8 @@ func (e *engine) Markers() ([]experiment.Marker, error) {
 }
 
 // MarkersAt implements experiment.Engine.
-func (e *engine) MarkersAt(addr uint64) ([]experiment.Marker, error) {
-	list, err := e.markers()
+func (x *markers) MarkersAt(addr uint64) ([]experiment.Marker, error) {
+	list, err := x.all()
 	if err != nil {
 		return nil, err
 	}
@@ -63,8 +63,8 @@ func (e *engine) MarkersAt(addr uint64) ([]experiment.Marker, error) {
 	return out, nil
 }
 
-func (e *engine) markerAt(addr uint64) (*marker, error) {
-	list, err := e.markers()
+func (x *markers) markerAt(addr uint64) (*marker, error) {
+	list, err := x.all()
 	if err != nil {
 		return nil, err
 	}
@@ -76,12 +76,15 @@ func (e *engine) markerAt(addr uint64) (*marker, error) {
 	return nil, fmt.Errorf("there is no static tracepoint marker at %#x", addr)
 }
 
-// markerList is what a process had when its files were read: GDB asks again for every
+// markers are what a process had when its files were read: GDB asks again for every
 // static tracepoint that it defines.
-type markerList struct {
+type markers struct {
+	t     *Target
 	files string // which of them were where
 	list  []*marker
 }
+
+func (x *markers) forget() { x.files, x.list = "", nil }
 
 // mappedFiles distinguishes the files of a process from those at another time.
 func mappedFiles(pid int) (string, error) {
@@ -99,9 +102,9 @@ func mappedFiles(pid int) (string, error) {
 	return b.String(), nil
 }
 
-// markers lists those of all modules of the process.
-func (e *engine) markers() ([]*marker, error) {
-	pr, err := e.t.subject()
+// all lists those of all modules of the process.
+func (x *markers) all() ([]*marker, error) {
+	pr, err := x.t.subject()
 	if err != nil {
 		return nil, err
 	}
@@ -109,18 +112,18 @@ func (e *engine) markers() ([]*marker, error) {
 	if err != nil {
 		return nil, err
 	}
-	if e.marked.files != files {
-		list, err := e.readMarkers(pr)
+	if x.files != files {
+		list, err := x.readMarkers(pr)
 		if err != nil {
 			return nil, err
 		}
-		e.marked = markerList{files, list}
+		x.files, x.list = files, list
 	}
-	return e.marked.list, nil
+	return x.list, nil
 }
 
-func (e *engine) readMarkers(pr *proc) ([]*marker, error) {
-	files := image.NewFiles(dwarf.Options{DebugDirs: e.t.opt.DebugDirs})
+func (x *markers) readMarkers(pr *proc) ([]*marker, error) {
+	files := image.NewFiles(dwarf.Options{DebugDirs: x.t.opt.DebugDirs})
 	defer files.Close()
 	im, err := image.OfProcess(pr.pid, files)
 	if err != nil {
@@ -133,7 +136,7 @@ func (e *engine) readMarkers(pr *proc) ([]*marker, error) {
 		}
 		list, err := markersOf(m.Info(), m.Bias())
 		if err != nil {
-			e.t.log("markers of %s: %v", m.Path, err)
+			x.t.log("markers of %s: %v", m.Path, err)
 		}
 		out = append(out, list...)
 	}

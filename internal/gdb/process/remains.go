@@ -79,13 +79,8 @@ func (t *Target) remaining(list []stub.Thread) (out []stub.Thread) {
 }
 
 // EndTold implements stub.Target.
-func (t *Target) EndTold(pid int) {
-	t.remains.forget(func(id stub.ThreadID) bool { return id.PID == pid })
-}
-
-// Ending implements stub.Target.
-func (t *Target) Ending() bool {
-	return slices.ContainsFunc(t.list(), func(pr *proc) bool { return pr.p.Ending() })
+func (r *remains) EndTold(pid int) {
+	r.forget(func(id stub.ThreadID) bool { return id.PID == pid })
 }
 
 // ended reports whether a process has ended, or is on its way out, since it was reported to GDB

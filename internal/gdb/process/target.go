@@ -40,14 +40,13 @@ type Target struct {
 	events *eventQueue
 	files  *fileTable
 	engine *engine
-	traced int // the process that GDB looks at
+	processes
 	// stopped: no thread of any process runs.
 	stopped bool
-	remains remains // of stopped threads
+	remains // of stopped threads
 
-	mu      sync.Mutex // guards what follows: other goroutines look there
-	procs   []*proc
-	options stub.Options
+	optionsMu sync.Mutex // other goroutines look there
+	options   stub.Options
 }
 
 // proc is one process.
@@ -85,17 +84,17 @@ func (t *Target) Description() *rsp.Target { return t.regs.target }
 
 // SetOptions implements stub.Target.
 func (t *Target) SetOptions(o stub.Options) {
-	t.mu.Lock()
+	t.optionsMu.Lock()
 	t.options = o
-	t.mu.Unlock()
+	t.optionsMu.Unlock()
 	for _, pr := range t.list() {
 		_ = pr.p.SetOptions(t.controlOptions()) // an error: it is gone
 	}
 }
 
 func (t *Target) controlOptions() process.ControlOptions {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.optionsMu.Lock()
+	defer t.optionsMu.Unlock()
 	o := process.ControlOptions{
 		Forks: t.options.ForkEvents, VForks: t.options.VForkEvents, Execs: t.options.ExecEvents,
 		Threads: t.options.ThreadEvents, CatchSyscalls: t.options.CatchSyscalls, Syscalls: t.options.Syscalls,
@@ -109,53 +108,10 @@ func (t *Target) controlOptions() process.ControlOptions {
 	return o
 }
 
-func (t *Target) list() []*proc {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return append([]*proc(nil), t.procs...)
-}
-
-func (t *Target) find(pid int) (*proc, error) {
-	for _, pr := range t.list() {
-		if pr.pid == pid {
-			return pr, nil
-		}
-	}
-	return nil, fmt.Errorf("there is no process %d here", pid)
-}
-
-func (t *Target) add(pr *proc) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.procs = append(t.procs, pr)
-}
-
 // drop forgets a process that is gone or let go.
 func (t *Target) drop(pr *proc) {
-	t.mu.Lock()
-	for i, x := range t.procs {
-		if x == pr {
-			t.procs = append(t.procs[:i:i], t.procs[i+1:]...)
-			break
-		}
-	}
-	t.mu.Unlock()
+	t.processes.remove(pr)
 	t.engine.gone(pr)
-}
-
-// Processes implements stub.Target.
-func (t *Target) Processes() []int {
-	var pids []int
-	for _, pr := range t.list() {
-		pids = append(pids, pr.pid)
-	}
-	return pids
-}
-
-// Attached implements stub.Target.
-func (t *Target) Attached(pid int) bool {
-	pr, err := t.find(pid)
-	return err == nil && pr.attached
 }
 
 // Launch implements stub.Target.
@@ -319,34 +275,6 @@ func (t *Target) Threads() []stub.Thread {
 		list = append(list, t.remaining(list)...)
 	}
 	return list
-}
-
-// Facts implements stub.Target.
-func (t *Target) Facts(id stub.ThreadID) stub.ThreadFacts {
-	pr, err := t.find(id.PID)
-	if err != nil {
-		return stub.ThreadFacts{Core: -1}
-	}
-	x := pr.p.Thread(id.TID)
-	return stub.ThreadFacts{Name: x.Name, Core: x.Core}
-}
-
-// Traced implements stub.Target.
-func (t *Target) Traced(pid int) { t.traced = pid }
-
-// subject is the process that tracepoints are put into: the one that GDB looks at,
-// the first where that is none of ours.
-func (t *Target) subject() (*proc, error) {
-	procs := t.list()
-	for _, pr := range procs {
-		if pr.pid == t.traced {
-			return pr, nil
-		}
-	}
-	if len(procs) == 0 {
-		return nil, errors.New("there is no process to trace")
-	}
-	return procs[0], nil
 }
 
 // Events implements stub.Target.

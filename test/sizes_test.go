@@ -1,0 +1,72 @@
+package test
+
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Of code that a reader is to hold in mind.
+const (
+	maxMethods = 40
+	maxLines   = 400
+)
+
+// larger are the types that have more methods all the same.
+var larger = map[string]int{
+	"agentexpr.lowerer": 59, // an operation of bytecode is a method
+}
+
+// TestSizes: in the packages that serve GDB no type has more than maxMethods methods, and no
+// file more than maxLines lines.
+func TestSizes(t *testing.T) {
+	files, err := filepath.Glob("../internal/gdb/*/*.go")
+	if err != nil || len(files) < 100 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	methods := map[string]int{}
+	for _, path := range files {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := bytes.Count(text, []byte("\n")); n > maxLines {
+			t.Errorf("%s has %d lines", path, n)
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, text, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Recv != nil {
+				methods[file.Name.Name+"."+receiver(f.Recv.List[0].Type)]++
+			}
+		}
+	}
+	for name, n := range methods {
+		if n > max(maxMethods, larger[name]) {
+			t.Errorf("%s has %d methods", name, n)
+		}
+	}
+}
+
+// receiver is the name of the type that a method is of.
+func receiver(x ast.Expr) string {
+	switch x := x.(type) {
+	case *ast.StarExpr:
+		return receiver(x.X)
+	case *ast.IndexExpr:
+		return receiver(x.X)
+	case *ast.Ident:
+		return x.Name
+	}
+	return ""
+}
