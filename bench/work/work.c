@@ -30,6 +30,7 @@ uint64_t limit_false[64 * 8]; /* one cache line for each CPU */
 
 extern char limit_tramp_nocount[], limit_tramp_false[], limit_tramp_record[], limit_tramp_both[];
 extern char limit_cpu_1[], limit_cpu_2[], limit_cpu_3[]; /* each follows a disp32 */
+extern char limit_cs_1[], limit_cs_2[], limit_cs_3[];    /* likewise */
 extern const ptrdiff_t __rseq_offset;                    /* glibc 2.35 */
 
 static const struct {
@@ -119,6 +120,7 @@ static void writable(void *p)
 static void patch(const char *mode)
 {
 	char *tramp = NULL, *cpu[] = { limit_cpu_1, limit_cpu_2, limit_cpu_3 };
+	char *cs[] = { limit_cs_1, limit_cs_2, limit_cs_3 };
 	unsigned char *site = (unsigned char *)test_function;
 	int32_t rel;
 
@@ -130,9 +132,11 @@ static void patch(const char *mode)
 		exit(1);
 	}
 	for (int i = 0; i < 3; i++) {
-		int32_t off = __rseq_offset;
+		int32_t off = __rseq_offset, at = off + 8; /* cpu_id_start, rseq_cs */
 		writable(cpu[i]);
 		memcpy(cpu[i] - 4, &off, 4);
+		writable(cs[i]);
+		memcpy(cs[i] - 4, &at, 4);
 	}
 	if (site[0] != 0x8b || site[1] != 0x05) {
 		fprintf(stderr, "work: test_function does not start with mov counter(%%rip),%%eax\n");
