@@ -19,6 +19,8 @@ type Event struct {
 	// Overwritten: no hit can have had the time stamp of the record, so the traced program has overwritten
 	// the record. Time is when the record was read.
 	Overwritten bool
+	// Untimed: the trace has [NoClock]. Time is when the record was read.
+	Untimed bool
 
 	ev event.Event
 	t  *Trace

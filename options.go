@@ -45,6 +45,7 @@ type Options struct {
 	Queue int
 
 	Buffer      int           // bytes of the ring of each CPU; 0: 4 MiB
+	Clock       Clock         // where the times of hits in the process come from
 	StringLimit int           // bytes taken of a string; 0: 200
 	Elements    int           // elements taken of p@n if n is known only at the hit; 0: 200
 	StackLimit  int           // bytes of stack taken for $bt; 0: 8192
@@ -65,6 +66,20 @@ type Options struct {
 	// Debug is for the development of jalon.
 	Debug Debug
 }
+
+// Clock is where the times of hits come from that are recorded in the process. Those of the kernel engine are from
+// CLOCK_MONOTONIC.
+type Clock uint8
+
+// The clocks.
+const (
+	TSC Clock = iota // the time stamp counter, most of what a record costs
+	// Coarse is memory that this process writes the time to every millisecond. Times are too early by up to
+	// Result.ClockError, and events of different CPUs may be out of order by as much.
+	Coarse
+	// NoClock records no times. Events of one CPU are in order, unless their threads do without restartable sequences.
+	NoClock
+)
 
 // KernelOptions configure the kernel engine (eBPF).
 type KernelOptions struct {
@@ -111,8 +126,8 @@ func (o *Options) session() (session.Options, error) {
 		return session.Options{}, err
 	}
 	opt := session.Options{
-		Tracepoints: tps,
-		BufferSize:  orDefault(o.Buffer, defaultBuffer), StringLimit: orDefault(o.StringLimit, defaultLimit),
+		Tracepoints: tps, Clock: session.Clock(o.Clock),
+		BufferSize: orDefault(o.Buffer, defaultBuffer), StringLimit: orDefault(o.StringLimit, defaultLimit),
 		RepeatLimit: orDefault(o.Elements, defaultElements), StackLimit: orDefault(o.StackLimit, defaultStack),
 		MaxEvents: o.MaxEvents, Duration: o.Duration, DebugDirs: o.DebugDirs, Pending: o.Pending,
 		NoUprobes: o.InProcess, NoOptimise: o.Debug.NoOptimise, Avoid: o.Debug.Avoid,

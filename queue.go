@@ -97,7 +97,7 @@ func (q *queueSink) Event(e *event.Event) error {
 	}
 	ev := &Event{
 		Time: time.Unix(0, e.TimeNS+q.offset), Monotonic: time.Duration(e.TimeNS), CPU: e.CPU, PID: e.Pid, TID: e.Tid,
-		Comm: e.Comm, Overwritten: e.Overwritten, Schema: schema, ev: *e, t: q.t,
+		Comm: e.Comm, Overwritten: e.Overwritten, Untimed: e.Untimed, Schema: schema, ev: *e, t: q.t,
 	}
 	ev.ev.Raw = append([]byte(nil), e.Raw...)
 	q.t.queue.put(ev)

@@ -54,6 +54,8 @@ type Result struct {
 	Pause, LongestPause time.Duration // time for which the program was stopped
 	Pauses              int
 
+	ClockError time.Duration // by which times may be too early with [Coarse]
+
 	// Outcome describes the end of the process in words. Ended is false if the process still runs;
 	// otherwise it ended with ExitCode, or by Signal if that is not 0.
 	Outcome  string
@@ -72,7 +74,7 @@ func newResult(res *session.Result) *Result {
 	r := &Result{
 		Armed: res.Sites, ToArmed: res.Armed, Time: sum.Duration,
 		Torn: sum.Torn, Corrupt: sum.Corrupt, Late: sum.Late, Unshown: sum.Unshown,
-		Pause: sum.Pause, LongestPause: sum.LongestPause, Pauses: sum.Pauses,
+		Pause: sum.Pause, LongestPause: sum.LongestPause, Pauses: sum.Pauses, ClockError: sum.ClockError,
 		Outcome: sum.Outcome, Ended: !res.Status.Detached, ExitCode: res.Status.Code, Signal: res.Status.Signal,
 		summary: *sum,
 	}

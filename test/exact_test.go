@@ -12,12 +12,13 @@ import (
 // while they are moved between CPUs, get SIGALRM 1000 times a second (a stop by the tracer each), end, and are single-stepped.
 // Every call is counted or recorded once. JALON_FULL: a billion calls.
 func TestExactCounts(t *testing.T) {
-	rounds := "3000000"
+	rounds, times := "3000000", 1
 	if full {
-		rounds = "170000000"
+		rounds, times = "17000000", 5
 	}
 	prog := compile(t, "gcc", "exact.c", "-g", "-O2", "-pthread")
-	for _, tunables := range []string{"", "glibc.pthread.rseq=0"} {
+	for i := range 2 * times {
+		tunables := []string{"", "glibc.pthread.rseq=0"}[i%2]
 		t.Setenv("GLIBC_TUNABLES", tunables)
 		r := jalon(t, "trace", "-f", "none", "--summary-json", "--buffer", "16M", "work if i % 64 == 0", "--", prog, rounds)
 		var all, some uint64

@@ -36,6 +36,7 @@ type traceCmd struct {
 	Format   string        `short:"f" enum:"${formats}" default:"${format}" help:"Output format: ${formatHelp}"`
 	Output   string        `short:"o" help:"Write the events to a file instead of standard output"`
 	Time     string        `enum:"wall,start,mono" default:"wall" help:"Times in text: wall clock, seconds since the first event, CLOCK_MONOTONIC"`
+	Clock    string        `enum:"tsc,coarse,none" default:"tsc" help:"Where the times of hits in the process come from: the time stamp counter, which is most of what a record costs; a page that jalon writes the time to every millisecond (coarse: times are too early by up to what the summary reports); no times (none)"`
 	Max      uint64        `short:"n" help:"End after this number of events; the program continues"`
 	Duration time.Duration `short:"d" help:"End after this time (10s, 500ms); the program continues"`
 	Strlen   int           `default:"200" help:"Maximum bytes of a string"`
@@ -185,6 +186,9 @@ func (c *traceCmd) target() jalon.Target {
 	return jalon.System()
 }
 
+// clocks are the values of --clock.
+var clocks = map[string]jalon.Clock{"tsc": jalon.TSC, "coarse": jalon.Coarse, "none": jalon.NoClock}
+
 func (c *traceCmd) options(tps []jalon.Tracepoint) (jalon.Options, error) {
 	buffer, err := parseSize(c.Buffer)
 	if err != nil {
@@ -194,8 +198,8 @@ func (c *traceCmd) options(tps []jalon.Tracepoint) (jalon.Options, error) {
 		Tracepoints: tps, Buffer: buffer, StringLimit: c.Strlen, Elements: c.Elements, StackLimit: c.Stack,
 		MaxEvents: c.Max, DebugDirs: c.Debug, Pending: c.Pending, Duration: c.Duration, Warn: c.warn,
 		Kernel:    jalon.KernelOptions{Places: c.All || c.Engine == "kernel", All: c.All, Vmlinux: c.Vmlinux, Cost: c.Cost, Force: c.Force},
-		InProcess: c.Engine == "process",
-		Debug:     jalon.Debug{NoOptimise: c.NoOpt, Avoid: c.Avoid, Started: started, OnPanic: bug},
+		InProcess: c.Engine == "process", Clock: clocks[c.Clock],
+		Debug: jalon.Debug{NoOptimise: c.NoOpt, Avoid: c.Avoid, Started: started, OnPanic: bug},
 	}
 	if c.Cgroup != "" {
 		if opt.Kernel.Cgroup, err = cgroupID(c.Cgroup); err != nil {

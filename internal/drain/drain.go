@@ -83,6 +83,8 @@ type Source struct {
 	passes   []*Pass  // by site; nil: without a passcount
 	recorded []uint64 // by site
 	counters *event.Counters
+	coarse   *event.CoarseClock // of ring.ClockCoarse
+	visits   *visits            // of ring.ClockNone
 }
 
 func New(clock *event.Clock, sink Sink) *Drain {
@@ -245,7 +247,7 @@ func (d *Drain) readAll() (more bool, err error) {
 			return true, nil
 		}
 		src := d.sourceOf(n)
-		now := d.now()
+		now := d.known(src)
 		var state ring.State
 		if state, err = d.read(src, n-src.first); err != nil {
 			return more, err
@@ -259,8 +261,12 @@ func (d *Drain) readAll() (more bool, err error) {
 // read passes the records of a ring to the merger.
 func (d *Drain) read(src *Source, cpu int) (state ring.State, err error) {
 	defer src.mem.Guard(&err)()
+	start := event.TSC()
 	d.buf, state = src.reader.Drain(cpu, d.buf[:0])
 	d.take(src, cpu)
+	if src.visits != nil && state == ring.Empty {
+		src.visits.empty[cpu] = start
+	}
 	return state, nil
 }
 
@@ -281,6 +287,9 @@ func (d *Drain) readLast(src *Source, cpu int) (err error) {
 func (d *Drain) take(src *Source, cpu int) {
 	if len(d.buf) == 0 {
 		return
+	}
+	if src.visits != nil {
+		src.visits.stamp(cpu, d.buf)
 	}
 	d.merger.Possible = event.Span{}
 	if !src.Kernel {

@@ -37,6 +37,8 @@ type Event struct {
 	// Overwritten means that no hit can have had the record's stamp: the traced program has changed or forged
 	// the record. TimeNS is the time at which it was read.
 	Overwritten bool
+	// Untimed: the record has no stamp (ring.ClockNone). TimeNS is the time at which it was read.
+	Untimed bool
 }
 
 // Decoder decodes records to events. Its fields are set before use; Schemas may grow between calls.
@@ -48,6 +50,10 @@ type Decoder struct {
 	Schemas []*Schema // by site id; nil for an unknown site
 	// Possible is the range of valid stamps in records of the in-process engine.
 	Possible Span
+	// Stamps is where the stamps are from. Doubt, if not nil, returns the time in ticks by which a stamp may be earlier
+	// than its hit (ring.ClockCoarse), or the hit earlier than its stamp (ring.ClockNone).
+	Stamps ring.Clock
+	Doubt  func(stamp uint64) uint64
 
 	comm    string // of the last record of the kernel engine
 	threads lookups
@@ -76,12 +82,25 @@ func (d *Decoder) Decode(r Record, ev *Event) error {
 	if d.Clock != nil {
 		ev.TimeNS = d.Clock.mono(&d.segment, stamp)
 	}
+	ev.Untimed = d.Stamps == ring.ClockNone
 	if d.Threads != nil {
-		if th, ok := d.Threads.lookup(&d.threads, ev.Thread, stamp); ok {
+		if th, ok := d.thread(ev.Thread, stamp); ok {
 			ev.Tid, ev.Comm = th.Tid, th.Comm
 		}
 	}
 	return nil
+}
+
+// thread finds the thread of a record of the in-process engine.
+func (d *Decoder) thread(tp, stamp uint64) (Thread, bool) {
+	if d.Doubt == nil {
+		return d.Threads.lookup(&d.threads, tp, stamp)
+	}
+	doubt := d.Doubt(stamp)
+	if d.Stamps == ring.ClockNone {
+		return d.Threads.within(&d.threads, tp, stamp-min(doubt, stamp), stamp)
+	}
+	return d.Threads.within(&d.threads, tp, stamp, stamp+doubt)
 }
 
 // kernel decodes the header of a record of the kernel engine.

@@ -39,4 +39,6 @@ type Summary struct {
 	// Outcome is the end of the program or trace: "exited with status 0", "killed by SIGKILL", "detached"; ""
 	// if unknown.
 	Outcome string
+	// ClockError is the time by which stamps may be earlier than their hits (ring.ClockCoarse).
+	ClockError time.Duration
 }

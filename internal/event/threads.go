@@ -140,6 +140,22 @@ func (t *Threads) find(tp, tsc uint64) (Thread, bool) {
 	return owners[i].Thread, true
 }
 
+// within finds the thread of a record that was written in [from, to]; it fails if several had the thread pointer then.
+func (t *Threads) within(c *lookups, tp, from, to uint64) (Thread, bool) {
+	th, ok := t.lookup(c, tp, to)
+	if !ok {
+		return Thread{}, false
+	}
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	for _, o := range t.byTP[tp] {
+		if o.Tid != th.Tid && o.from <= to && o.to >= from {
+			return Thread{}, false
+		}
+	}
+	return th, true
+}
+
 // lookups caches results of Lookup for one reader.
 type lookups struct {
 	changes uint64

@@ -67,3 +67,27 @@ func TestThreadsResolve(t *testing.T) {
 		t.Errorf("before it set its thread pointer: %+v %v", got, ok)
 	}
 }
+
+// TestThreadsWithin: if several threads had a thread pointer in the time in question, the thread is not known.
+func TestThreadsWithin(t *testing.T) {
+	th := NewThreads()
+	th.Born(101, 0x2000, "a", 50)
+	th.Died(101, 80)
+	th.Born(102, 0x2000, "b", 100)
+	th.Renamed(102, "c", 150)
+	var cache lookups
+	for _, c := range []struct {
+		from, to uint64
+		tid      int
+		comm     string
+	}{
+		{50, 70, 101, "a"}, {60, 100, 0, ""}, {81, 120, 102, "b"}, {70, 90, 101, "a"}, {100, 160, 102, "c"}, {0, 1 << 60, 0, ""},
+	} {
+		if got, ok := th.within(&cache, 0x2000, c.from, c.to); got.Tid != c.tid || got.Comm != c.comm || ok != (c.tid != 0) {
+			t.Errorf("in [%d, %d]: %+v, %v", c.from, c.to, got, ok)
+		}
+	}
+	if _, ok := th.within(&cache, 0x3000, 0, 100); ok {
+		t.Error("an unknown thread pointer has a thread")
+	}
+}

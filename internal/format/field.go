@@ -136,6 +136,9 @@ func headerValue(ev *event.Event, name string) (n int64, s string, isString bool
 	case "tid":
 		return int64(ev.Tid), "", false
 	case "time", "nsecs":
+		if ev.Untimed {
+			return 0, "<no time>", true
+		}
 		return ev.TimeNS, "", false
 	case "comm":
 		return 0, ev.Comm, true

@@ -145,7 +145,11 @@ func (j *JSON) planOf(s *event.Schema) *jsonPlan {
 func (j *JSON) Event(ev *event.Event) error {
 	plan := j.planOf(ev.Schema)
 	b := append(j.buf, `{"time":`...)
-	b = appendInt(b, ev.TimeNS)
+	if ev.Untimed {
+		b = append(b, "null"...)
+	} else {
+		b = appendInt(b, ev.TimeNS)
+	}
 	b = appendInt(append(b, `,"cpu":`...), int64(ev.CPU))
 	b = appendInt(append(b, `,"pid":`...), int64(ev.Pid))
 	b = appendInt(append(b, `,"tid":`...), int64(ev.Tid))

@@ -56,6 +56,9 @@ func SummaryText(s *event.Summary) string {
 			b = append(b, num(n.count)+" "+n.many+"\n"...)
 		}
 	}
+	if s.ClockError > 0 {
+		b = append(b, "times are up to "+duration(s.ClockError)+" too early (coarse clock)\n"...)
+	}
 	if line := lastLine(s); line != "" {
 		start := len(b)
 		b = endLine(append(b, line...), start)

@@ -63,7 +63,11 @@ const maxColumn = 40
 func (t *Text) Event(ev *event.Event) error {
 	b := t.buf
 	start := len(b)
-	b = t.time(b, ev.TimeNS)
+	if ev.Untimed {
+		b = append(b, '-')
+	} else {
+		b = t.time(b, ev.TimeNS)
+	}
 	b = append(b, " ["...)
 	b = appendPadded(b, ev.CPU, 3)
 	b = append(b, "] "...)

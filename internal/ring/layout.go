@@ -10,6 +10,7 @@ package ring
 //	  +0    u32 dead man's switch: a robust futex word owned by jalon's tracer
 //	        thread. While jalon lives it holds the thread's tid; when the thread
 //	        dies in any way the kernel sets FUTEX_OWNER_DIED (bit 30).
+//	  +8    u64 the time stamp counter when jalon last wrote it, for ClockCoarse
 //	  +1024  u64 variables of the session's programs (ir.GetVar), MaxVariables of them
 //	Thread pointers: of the threads that may use restartable sequences; see
 //	        registered.go
@@ -25,7 +26,7 @@ package ring
 //
 //	+0  u32 size in bytes with this header, a multiple of 8
 //	+4  u32 site id + 1; the 8 bytes at +0 are stored last, in one store: zero means "not yet committed"
-//	+8  u64 TSC at the hit
+//	+8  u64 TSC at the hit; ControlClock then; or 0: see Clock
 //	+16 u64 thread pointer (fs base) of the thread
 //	+24 fields (Schema)
 //
@@ -68,6 +69,7 @@ const (
 
 	ControlDeadman   = 0
 	OwnerDied        = 1 << 30
+	ControlClock     = 8
 	ControlVariables = 1024
 	MaxVariables     = (PageSize - ControlVariables) / 8
 
@@ -123,3 +125,13 @@ type Layout struct {
 	AVX      bool // there are ymm registers (of the processor and the kernel)
 	XGETBV1  bool // xgetbv with 1 in ecx reports which parts of the state are in use
 }
+
+// Clock is where hit programs take the time stamps of records from.
+type Clock uint8
+
+// The clocks.
+const (
+	ClockTSC    Clock = iota // the processor's time stamp counter
+	ClockCoarse              // ControlClock, which jalon writes the counter to again and again
+	ClockNone                // none: the reader knows between which of its visits a record was written
+)

@@ -31,6 +31,7 @@ type Reader struct {
 	sites uint64
 	sizes []uint32 // by site; 0 = not known
 	short []uint32 // by site: another size that records have; 0 = none
+	clock Clock
 	rings []ringReader
 }
 
@@ -76,6 +77,9 @@ func (r *Reader) SetSize(site uint32, size int) { r.sizes[site] = uint32(size) }
 // SetShort sets a second size that records of the site may have (Schema.ShortSize); 0 means none. Call it
 // together with SetSize.
 func (r *Reader) SetShort(site uint32, size int) { r.short[site] = uint32(size) }
+
+// SetClock sets where the records' time stamps are from. Call it before the first site is armed.
+func (r *Reader) SetClock(c Clock) { r.clock = c }
 
 // Rings returns the number of rings; CPU numbers run below it.
 func (r *Reader) Rings() int { return len(r.rings) }

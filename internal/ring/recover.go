@@ -92,7 +92,8 @@ func (r *Reader) chained(rr *ringReader, off, limit uint64) bool {
 	if size == 0 {
 		return false
 	}
-	if tsc := rr.wordAt(off + RecTSC); tsc == 0 || tsc+maxDelay < rr.tsc {
+	tsc := rr.wordAt(off + RecTSC)
+	if r.clock == ClockNone && tsc != 0 || r.clock != ClockNone && (tsc == 0 || tsc+maxDelay < rr.tsc) {
 		return false
 	}
 	next := off + size

@@ -165,6 +165,13 @@ func (s *Shared) variable(index int) *uint64 {
 	return s.word(s.g.variables() + 8*uint64(index))
 }
 
+// SetTime sets the time for ClockCoarse.
+func (s *Shared) SetTime(tsc uint64) (err error) {
+	defer s.Guard(&err)()
+	atomic.StoreUint64(s.word(ControlClock), tsc)
+	return err
+}
+
 // Used returns the number of reserved bytes in a ring that the reader has not consumed, committed or not.
 func (s *Shared) Used(cpu int) uint64 {
 	ring := s.g.RingOffset(cpu)

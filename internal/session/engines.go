@@ -50,9 +50,12 @@ func (s *Session) makeEngines() (cfg process.Config, trace func(*process.Process
 	eng = inproc.New(inproc.Options{
 		BufferSize: s.opt.BufferSize, DebugDirs: s.opt.DebugDirs, Avoid: s.opt.Avoid, Fresh: s.launched, Sites: s.opt.laterSites(),
 		Uprobes: s.mine.Uprobes, Dump: s.opt.Dump, Log: s.opt.Log, Warn: s.opt.Warn, Progress: s.step,
+		Clock: s.opt.Clock,
 		OnRings: func(mem *ring.Shared) {
 			pid := s.mine.Process.Pid()
 			s.mine.Source = s.records.Add(mem, false, event.Decoder{Threads: s.records.Threads, Pid: pid, Comm: drain.Comm(pid, pid)})
+			s.coarse = eng.Coarse()
+			s.records.Drain.SetClock(s.mine.Source, s.opt.Clock, s.coarse)
 		},
 		OnPause: func(d time.Duration) {
 			if !s.launched || s.state.phase == running {

@@ -32,6 +32,9 @@ func (s *Session) result() *Result {
 	if d := s.records.Drain; d != nil {
 		sum.Late, sum.Unshown = d.Late(), d.Unshown()
 	}
+	if s.coarse != nil {
+		sum.ClockError = time.Duration(float64(s.coarse.Longest()) / float64(s.records.Clock.Ticks(time.Second)) * float64(time.Second))
+	}
 	for _, src := range s.records.Sources() {
 		st := src.Stats()
 		sum.Torn += st.Torn

@@ -12,6 +12,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/procdir"
 	"github.com/jalon-trace/jalon/internal/process"
+	"github.com/jalon-trace/jalon/internal/ring"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
@@ -20,6 +21,7 @@ type Options struct {
 	Tracepoints []*tracepoint.Tracepoint
 	NewSink     func(*Session) drain.Sink
 	BufferSize  int // bytes of the ring of each CPU
+	Clock       Clock
 	StringLimit int // bytes of a string that are recorded
 	RepeatLimit int // elements of p@n with a run-time n
 	StackLimit  int // bytes of stack recorded for $bt
@@ -50,6 +52,9 @@ type Options struct {
 	Duration time.Duration
 }
 
+// Clock is where the time stamps of records of the process come from.
+type Clock = ring.Clock
+
 // Kernel configures the use of the kernel engine. Places of the kernel always use it; with All, places in
 // programs use it too.
 type Kernel struct {
@@ -76,6 +81,7 @@ type Session struct {
 	post     *post
 	request  *request // the request of effServe and effRefuse
 	numbers  int      // the largest tracepoint number so far
+	coarse   *event.CoarseClock
 
 	pauses   []time.Duration
 	armed    time.Duration

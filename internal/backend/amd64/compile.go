@@ -25,7 +25,12 @@ type Config struct {
 	// NoTSC: threads of the program may not read the time stamp counter
 	// (prctl PR_SET_TSC, strict seccomp). Then rdtsc is guarded like a load that may fault.
 	NoTSC bool
+	// Clock is where the time stamps of records come from.
+	Clock ring.Clock
 }
+
+// faultingClock reports whether reading the time may raise a signal.
+func (c *Config) faultingClock() bool { return c.NoTSC && c.Clock == ring.ClockTSC }
 
 // Fault is an instruction that may not be able to read memory, and where the
 // thread goes on when it was not. Absolute addresses, ascending by PC.

@@ -267,6 +267,7 @@ func randomConfig(r *rand.Rand, addr uint64) Config {
 	if r.Intn(4) == 0 {
 		*l = execLayout(farAddr)
 	}
+	cfg.Clock = ring.Clock(max(0, r.Intn(5)-2))
 	l.SiteID = uint32(r.Intn(1000))
 	l.CPUMask = []uint32{0, 1, 3, 3}[r.Intn(4)]
 	l.RDPID, l.FSGSBASE, l.AVX = r.Intn(2) == 0, r.Intn(4) != 0, true
@@ -361,8 +362,11 @@ func (tr *trial) verifyHeader(rec []byte, ringNo uint64) error {
 	if fs := binary.LittleEndian.Uint64(rec[ring.RecThread:]); fs != tr.in.FS {
 		return fmt.Errorf("thread %#x, want %#x", fs, tr.in.FS)
 	}
-	if binary.LittleEndian.Uint64(rec[ring.RecTSC:]) == 0 {
+	switch tsc := binary.LittleEndian.Uint64(rec[ring.RecTSC:]); {
+	case tr.cfg.Clock == ring.ClockTSC && (tsc == 0 || tsc == coarseTime):
 		return fmt.Errorf("no time")
+	case tr.cfg.Clock == ring.ClockCoarse && tsc != coarseTime, tr.cfg.Clock == ring.ClockNone && tsc != 0:
+		return fmt.Errorf("time %#x", tsc)
 	}
 	first, mask := uint64(0), tr.cfg.Layout.CPUMask
 	if tr.cfg.Layout.Registered != 0 && tr.in.Listed == 0 {

@@ -51,6 +51,8 @@ const (
 	registeredOff = 0x8000 // of the shared memory: the table of thread pointers
 	tcbAddr       = 0x5a3c37650000
 	tcbRseq       = 64
+
+	coarseTime = 0x123456789abc
 )
 
 type caseIn struct {

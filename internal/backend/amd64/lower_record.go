@@ -130,15 +130,18 @@ type reservation struct {
 // lowerReserve takes room in a ring of this CPU, by the writer protocols of package ring. The time
 // is read first: what follows runs in the shadow of rdtsc.
 func (g *gen) lowerReserve(in *ir.Instr) {
-	g.take(RAX)
-	g.take(RDX)
+	timed := g.cfg.Clock != ring.ClockNone
+	fixed := setOf(item(RAX))
+	if timed {
+		fixed.add(item(RDX))
+	}
+	g.busy |= fixed
 	p := g.dst(g.l.recPtr())
 	n := g.scratch()
-	g.clobber(item(RAX))
-	g.clobber(item(RDX))
+	fixed.each(g.clobber)
 	got, lost := g.a.newLabel(), g.a.newLabel()
 	r := &reservation{size: in.Imm, p: p, n: n, lost: lost}
-	if g.restartable() && !g.cfg.NoTSC && uint64(in.Imm) <= g.cfg.Layout.RingSize {
+	if g.restartable() && !g.cfg.faultingClock() && uint64(in.Imm) <= g.cfg.Layout.RingSize {
 		g.reserveRestartable(r, got)
 	} else {
 		g.reserveLocked(r)
@@ -146,7 +149,9 @@ func (g *gen) lowerReserve(in *ir.Instr) {
 	g.a.bind(got)
 	g.mi(iAND, 4, rmReg(RAX), int64(g.cfg.Layout.RingSize-1))
 	g.lea(8, p, atIdx(p, RAX, 1, ring.RingData))
-	g.mr(iMOV, 8, rmMem(at(p, ring.RecTSC)), RDX)
+	if timed {
+		g.mr(iMOV, 8, rmMem(at(p, ring.RecTSC)), RDX)
+	}
 	g.threadPointer(RAX)
 	g.mr(iMOV, 8, rmMem(at(p, ring.RecThread)), RAX)
 	g.setDst(g.l.recPtr(), p)
@@ -155,7 +160,7 @@ func (g *gen) lowerReserve(in *ir.Instr) {
 		g.movImm(h, g.header(in.Imm))
 		g.setDst(g.l.recHeader(), h)
 	}
-	g.busy &^= setOf(item(RAX), item(RDX), item(n)) // free again when the ring is full
+	g.busy &^= fixed | setOf(item(n)) // free again when the ring is full
 	g.later(func() {
 		g.a.comment("; ring full")
 		g.a.bind(lost)
@@ -214,8 +219,15 @@ func (g *gen) reserveLocked(r *reservation) {
 	})
 }
 
-// readTime reads the time stamp counter into rdx.
+// readTime reads the time into rdx, if records have one.
 func (g *gen) readTime() {
+	switch g.cfg.Clock {
+	case ring.ClockNone:
+		return
+	case ring.ClockCoarse:
+		g.rmo(iMOV, 8, RDX, memOpd(g.fixedMem(g.cfg.Layout.Control+ring.ControlClock)))
+		return
+	}
 	g.a.clocks = append(g.a.clocks, g.a.here())
 	g.a.plain(iRDTSC)
 	g.mi(iSHL, 8, rmReg(RDX), 32)

@@ -66,7 +66,7 @@ func (an *analysis) readsFSBase() bool {
 
 // guards reports whether the program starts with the dead man's switch.
 func (pl *planner) guards() bool {
-	if pl.an.guarded || pl.cfg.NoTSC && pl.an.reserves > 0 {
+	if pl.an.guarded || pl.cfg.faultingClock() && pl.an.reserves > 0 {
 		return true
 	}
 	// The thread pointer is read from memory where rdfsbase does not exist.

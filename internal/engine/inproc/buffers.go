@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/jalon-trace/jalon/internal/arch/host"
+	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/process"
 	"github.com/jalon-trace/jalon/internal/ring"
 )
@@ -15,6 +16,8 @@ type buffers struct {
 	g    ring.Geometry
 	base uint64 // where the process has it
 	cpu  processor
+	// coarse is the clock of ring.ClockCoarse.
+	coarse *event.CoarseClock
 }
 
 // processor is what the machine, and the kernel for the process, have.
@@ -71,6 +74,9 @@ func (b *buffers) mapIn(st *process.Stopped, p *process.Process, opt *Options, s
 	if err := p.ArmDeadman(mem.Deadman()); err != nil {
 		return err
 	}
+	if opt.Clock == ring.ClockCoarse {
+		b.coarse = event.StartCoarse(mem.SetTime)
+	}
 	if opt.OnRings != nil {
 		opt.OnRings(mem)
 	}
@@ -111,6 +117,9 @@ func (b *buffers) close(p *process.Process) error {
 		if err := errors.Join(b.disarm(p), p.EndSequences()); err != nil && !errors.Is(err, process.ErrGone) {
 			return err
 		}
+	}
+	if b.coarse != nil {
+		b.coarse.Stop()
 	}
 	mem := b.mem
 	b.mem = nil

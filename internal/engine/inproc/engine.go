@@ -11,7 +11,8 @@ import (
 
 // Options say how an engine traces.
 type Options struct {
-	BufferSize int      // bytes of ring a CPU
+	BufferSize int // bytes of ring a CPU
+	Clock      ring.Clock
 	Variables  []uint64 // what the programs' variables are at the start, by index
 	DebugDirs  []string // of separate debug files; nil = /usr/lib/debug
 	Avoid      uint8    // tactics of package patch not to use, as bits
@@ -142,6 +143,9 @@ func (e *Engine) Refresh() error {
 
 // Rings implements engine.Engine.
 func (e *Engine) Rings() *ring.Shared { return e.buffers.mem }
+
+// Coarse is the clock of ring.ClockCoarse, nil as long as there is no memory for records.
+func (e *Engine) Coarse() *event.CoarseClock { return e.buffers.coarse }
 
 // Counts implements engine.Engine.
 func (e *Engine) Counts(x *engine.Program) engine.Counts { return e.sites.counts(x, e.buffers.mem) }

@@ -68,7 +68,7 @@ func (c *compiler) generate(p *placed) error {
 func (c *compiler) hitCode(p *placed, x *site, at uint64) ([]byte, error) {
 	gpr, flags := x.dead&^c.seen.gpr, x.deadFlags && !c.seen.flags
 	coldAt := p.room.base + p.room.half() + p.room.cold
-	hit, err := amd64.Compile(x.IR, amd64.Config{Addr: at, ColdAddr: coldAt, PC: x.addr, Layout: c.buffers.layout(x.id), DeadGPR: gpr, DeadFlags: flags, NoTSC: c.handlers.noTSC.Load()})
+	hit, err := amd64.Compile(x.IR, amd64.Config{Addr: at, ColdAddr: coldAt, PC: x.addr, Layout: c.buffers.layout(x.id), DeadGPR: gpr, DeadFlags: flags, NoTSC: c.handlers.noTSC.Load(), Clock: c.opt.Clock})
 	if err != nil {
 		return nil, err
 	}

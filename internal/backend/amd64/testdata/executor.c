@@ -21,9 +21,10 @@ enum {
 	RING_SIZE = 16384, RING_STRIDE = 65536, COUNTER_STRIDE = 4096, SITE_OFF = 96,
 	OFF_IN = 0x10000, OFF_OUT = 0x200000, OFF_FAULTS = 0x900000, OFF_CODE = 0xC00000,
 	CODE_SIZE = 0x800000, OFF_SHARED = 0x1400000, SHM_SIZE = 0x1500000,
-	SH_CONTROL = 0, SH_VARS = 64, VARS = 4, SH_COUNTERS = 0x1000, SH_REGISTERED = 0x8000, SH_RINGS = 0x10000,
+	SH_CONTROL = 0, SH_CLOCK = 8, SH_VARS = 64, VARS = 4, SH_COUNTERS = 0x1000, SH_REGISTERED = 0x8000, SH_RINGS = 0x10000,
 	X87 = 160, RSEQ_OFFSET = 64, RSEQ_SIZE = 32, RSEQ_CS = 8, RSEQ_SIGNATURE = 0x53053053,
 };
+#define COARSE_TIME 0x123456789abcull
 #define TCB_ADDR 0x5a3c37650000ull // a thread pointer with a struct rseq, RSEQ_OFFSET behind it
 #define CODE_ADDR 0x5a3c17650000ull
 #define NEAR_ADDR 0x5a3c27650000ull
@@ -292,6 +293,7 @@ static void prepare(uint8_t *shared)
 {
 	*(uint32_t *)(shared + SH_CONTROL) = cur.control;
 	memcpy(shared + SH_VARS, cur.vars, sizeof cur.vars);
+	*(u64 *)(shared + SH_CLOCK) = COARSE_TIME;
 	((u64 *)(shared + SH_REGISTERED))[TCB_ADDR >> 12 & 4095] = cur.listed ? TCB_ADDR : 0;
 	for (int i = 0; i < RINGS; i++) {
 		uint8_t *r = shared + SH_RINGS + i * RING_STRIDE;
