@@ -82,8 +82,9 @@ var packages = []struct{ path, imports string }{
 	{"process/sys", "arch/amd64"},
 	{"process/memory", "procdir process/sys"},
 	{"process/threads", ""},
+	{"process/runcontrol", "process/sys process/threads"},
 	{"process/inject", "process/memory process/sys process/threads"},
-	{"process", "arch/amd64 image patch procdir process/inject process/memory process/sys process/threads ring"},
+	{"process", "arch/amd64 image patch procdir process/inject process/memory process/runcontrol process/sys process/threads ring"},
 	{"bpf", "debuginfo/btf/raw ring"},
 	{"vmtest", ""},
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/jalon-trace/jalon/internal/fail"
+	"github.com/jalon-trace/jalon/internal/process/runcontrol"
 )
 
 // unsupported refuses to trace: what the rest of this file declares is not written for
@@ -18,11 +19,11 @@ func unsupported(op string) error {
 
 func missing() { panic("BUG: process: in-process tracing on arm64") }
 
-func classify([]byte) insn { missing(); return insn{} }
+func classify([]byte) runcontrol.Insn { missing(); return runcontrol.Insn{} }
 
-func (p *stepper) fixStep(*task, insnKind) { missing() }
+func (p *stepper) fixStep(*task, runcontrol.InsnKind) { missing() }
 
-func (p *stepper) unstep(*task) {}
+func clearTrapFlag(int) { missing() }
 
 func trapFlag(*Regs) bool { missing(); return false }
 

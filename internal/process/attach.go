@@ -213,9 +213,9 @@ func (p *attacher) holdAll() {
 	}
 	for _, t := range p.debugger.listedTasks() {
 		if t.State == threads.Stopped || t.State == threads.Parked {
-			t.dbg.halted = t.Hold&threads.HoldDebug == 0
+			t.dbg.Halted = t.Hold&threads.HoldDebug == 0
 			t.Hold |= threads.HoldDebug
-			t.dbg.birth = 0 // in which order they were born is not known; by number
+			t.dbg.Birth = 0 // in which order they were born is not known; by number
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 // borrowed (vfork) the lender's RemoveBreak takes out the borrower's, too.
 func (p *Process) InsertBreak(addr uint64) error {
 	return p.controlDo(func() error {
-		if p.ctl.user[addr] {
+		if p.ctl.machine.Breaks[addr] {
 			if p.breakpoints.isInt3(addr) {
 				return nil
 			}
@@ -30,8 +30,8 @@ func (p *Process) InsertBreak(addr uint64) error {
 			}
 			p.space.Breaks[addr] = b[0]
 		}
-		p.ctl.user[addr] = true
-		delete(p.ctl.removed, addr)
+		p.ctl.machine.Breaks[addr] = true
+		delete(p.ctl.machine.Removed, addr)
 		return nil
 	})
 }
@@ -40,7 +40,7 @@ func (p *Process) InsertBreak(addr uint64) error {
 // any more.
 func (p *Process) RemoveBreak(addr uint64) error {
 	return p.controlDo(func() error {
-		if !p.ctl.user[addr] {
+		if !p.ctl.machine.Breaks[addr] {
 			return nil
 		}
 		if p.linker.modules.addr != addr { // else it stays for that
@@ -50,20 +50,14 @@ func (p *Process) RemoveBreak(addr uint64) error {
 			}
 			delete(p.space.Breaks, addr) // where the memory is gone, so is the int3
 		}
-		delete(p.ctl.user, addr)
-		p.ctl.removed[addr] = true
-		for _, t := range p.threads.All() {
-			if t.dbg.again.addr == addr {
-				t.dbg.again = again{}
-			}
-		}
+		p.ctl.machine.BreakGone(addr)
 		return nil
 	})
 }
 
 // HasBreak reports whether a breakpoint of InsertBreak is at an address.
 func (p *Process) HasBreak(addr uint64) (has bool) {
-	_ = p.do(func() error { has = p.ctl != nil && p.ctl.user[addr]; return nil }) // ErrGone: it has none
+	_ = p.do(func() error { has = p.ctl != nil && p.ctl.machine.Breaks[addr]; return nil }) // ErrGone: it has none
 	return has
 }
 
@@ -87,7 +81,7 @@ func (p *breakpoints) liftBreaks(sp *inject.Workspace) {
 	if p.ctl == nil {
 		return
 	}
-	for addr := range p.ctl.user {
+	for addr := range p.ctl.machine.Breaks {
 		if p.linker.modules.addr == addr {
 			continue
 		}
@@ -100,6 +94,6 @@ func (p *breakpoints) liftBreaks(sp *inject.Workspace) {
 		}
 	}
 	if sp == p.space {
-		clear(p.ctl.user)
+		clear(p.ctl.machine.Breaks)
 	}
 }

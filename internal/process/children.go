@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/procdir"
+	"github.com/jalon-trace/jalon/internal/process/runcontrol"
 	"github.com/jalon-trace/jalon/internal/process/sys"
 	"github.com/jalon-trace/jalon/internal/process/threads"
 )
@@ -15,13 +16,8 @@ func (p *debugger) controlImage(t *task) {
 	if p.ctl == nil {
 		return
 	}
-	c := p.ctl
-	clear(c.user)
-	clear(c.removed)
-	c.watches, c.gen, c.learnt = [watchSlots]watch{}, 0, false
-	p.threads.PostponeExclusive()
-	old := t.dbg
-	t.dbg = stopState{birth: old.birth, leaves: old.leaves, step: old.step, lo: old.lo, hi: old.hi, made: old.made}
+	p.ctl.learnt = false
+	p.ctl.machine.NewImage(t)
 }
 
 // endControl takes everything of run control out of a frozen process that is about
@@ -34,24 +30,25 @@ func (p *debugger) endControl() {
 	if p.handovers.leftBorrowed == nil {
 		p.breakpoints.liftBreaks(p.space)
 	}
-	p.ctl.watches = [watchSlots]watch{}
+	m := p.ctl.machine
+	m.Watches = [runcontrol.WatchSlots]runcontrol.Watch{}
 	for _, t := range p.listedTasks() {
 		d := &t.dbg
 		if t.State != threads.Stopped {
 			continue
 		}
-		if d.gen != 0 {
+		if d.Gen != 0 {
 			_ = p.breakpoints.setWatches(t) // ESRCH: dying
 		}
-		for _, k := range d.late {
-			p.sendAgain(t, k)
+		for _, k := range d.Late {
+			p.execute([]runcontrol.Effect[*task]{{Op: runcontrol.SendAgain, T: t, Signal: k}})
 		}
-		if k := d.kept; k != nil {
-			p.giveSignal(t, k.sig)
+		if k := d.Kept; k != nil {
+			p.execute(m.Give(t, k.Sig))
 		}
-		*d = stopState{}
+		*d = runcontrol.Thread{}
 	}
-	clear(p.ctl.removed)
+	clear(m.Removed)
 	p.ctl = nil
 }
 
@@ -63,8 +60,8 @@ func (p *children) controlBorn(t, c *task, flags uint64) {
 	}
 	kind := StopForked
 	switch {
-	case flags&unix.CLONE_VM == 0 && p.ctl.opt.Forks:
-	case flags&unix.CLONE_VM != 0 && flags&unix.CLONE_VFORK != 0 && p.ctl.opt.VForks:
+	case flags&unix.CLONE_VM == 0 && p.ctl.machine.Options.Forks:
+	case flags&unix.CLONE_VM != 0 && flags&unix.CLONE_VFORK != 0 && p.ctl.machine.Options.VForks:
 		kind = StopVForked
 	default:
 		return
@@ -138,10 +135,10 @@ func (p *children) releaseChildren() {
 
 // reportExit reports that a thread ends.
 func (p *debugger) reportExit(t *task) {
-	if !p.controlled(t) || !p.ctl.opt.Threads || t.dbg.exited {
+	if !p.controlled(t) || !p.ctl.machine.Options.Threads || t.dbg.Exited {
 		return
 	}
-	t.dbg.exited = true
+	t.dbg.Exited = true
 	why := Stop{Kind: StopThreadExit, TID: t.TID}
 	if msg, err := sys.EventMessage(t.TID); err == nil {
 		if ws := unix.WaitStatus(msg); ws.Signaled() {

@@ -21,7 +21,7 @@ func (p *children) cloneChildExecs(t *task) {
 	if !t.CloneChild {
 		return
 	}
-	if p.ctl.opt.Threads {
+	if p.ctl.machine.Options.Threads {
 		p.debugger.report(Stop{Kind: StopThreadExit, TID: t.TID})
 	}
 	p.debugger.reportNoneRuns(t)

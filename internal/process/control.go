@@ -1,10 +1,12 @@
 package process
 
 import (
+	"os"
+
 	"golang.org/x/sys/unix"
 
+	"github.com/jalon-trace/jalon/internal/process/runcontrol"
 	"github.com/jalon-trace/jalon/internal/process/sys"
-	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
 // Control is what the caller decides about a process under run control. All functions
@@ -28,87 +30,50 @@ type Control struct {
 	Where func(pc uint64) Code
 }
 
-// BreakVerdict says what becomes of a thread at a breakpoint.
-type BreakVerdict uint8
-
-// The verdicts.
-const (
-	BreakStop BreakVerdict = iota // it stops, reported by OnStop
-	BreakGo                       // it executes the instruction and goes on
-	BreakStep                     // as BreakGo, with OnStepped after it
-	BreakPast                     // the int3 below is not executed: it goes on behind it
+// What run control is about; see package runcontrol.
+type (
+	BreakVerdict   = runcontrol.BreakVerdict
+	Code           = runcontrol.Code
+	StopKind       = runcontrol.StopKind
+	Stop           = runcontrol.Stop
+	Resumption     = runcontrol.Resumption
+	ControlOptions = runcontrol.Options
+	WatchKind      = runcontrol.WatchKind
 )
 
-// Code says what a pc in generated code means.
-type Code struct {
-	In       bool   // the pc is in generated code
-	Boundary bool   // it is exactly before the copy of a displaced instruction
-	Orig     uint64 // Boundary: the address of that instruction in the program
-	// Back: there is no copy at the boundary, but the jump back to Orig itself.
-	Back bool
-	// Stops are the boundaries that a thread inside reaches next without executing
-	// an instruction of the program, or by finishing the present one. None: it is
-	// led out by single steps.
-	Stops []uint64
-}
-
-// StopKind is why a thread is stopped.
-type StopKind uint8
-
-// The kinds of Stop.
+// The verdicts about a thread at a breakpoint.
 const (
-	StopSignal        StopKind = iota // Signal is about to be delivered
-	StopHalted                        // it was asked to
-	StopBreakpoint                    // at the breakpoint of InsertBreak at Addr
-	StopHardwareBreak                 // at the hardware breakpoint of Slot at Addr
-	StopWatch                         // the data at Addr, watched by Slot, were accessed
-	StopStep                          // the step, or the stepped range, is done
-	StopForked                        // Child, a copy of the process, is stopped too
-	StopVForked                       // Child, which shares the memory, is stopped too
-	StopVForkDone                     // the child of a vfork has left the memory
-	StopExec                          // it is another program, Path
-	StopCloned                        // it is new
-	StopSyscallEntry                  // it is about to make system call Syscall
-	StopSyscallReturn                 // it has made system call Syscall
-	StopThreadExit                    // it ends, with Code or by Signal; it is not held
-	StopNoneRuns                      // it has ended, and all others are stopped; it is not held
+	BreakStop = runcontrol.BreakStop
+	BreakGo   = runcontrol.BreakGo
+	BreakStep = runcontrol.BreakStep
+	BreakPast = runcontrol.BreakPast
 )
 
-// Stop reports a thread that is stopped.
-type Stop struct {
-	Kind    StopKind
-	TID     int
-	Signal  unix.Signal
-	Addr    uint64
-	Slot    int
-	Child   int
-	Path    string
-	Syscall int
-	Code    int
-}
+// The kinds of stops.
+const (
+	StopSignal        = runcontrol.StopSignal
+	StopHalted        = runcontrol.StopHalted
+	StopBreakpoint    = runcontrol.StopBreakpoint
+	StopHardwareBreak = runcontrol.StopHardwareBreak
+	StopWatch         = runcontrol.StopWatch
+	StopStep          = runcontrol.StopStep
+	StopForked        = runcontrol.StopForked
+	StopVForked       = runcontrol.StopVForked
+	StopVForkDone     = runcontrol.StopVForkDone
+	StopExec          = runcontrol.StopExec
+	StopCloned        = runcontrol.StopCloned
+	StopSyscallEntry  = runcontrol.StopSyscallEntry
+	StopSyscallReturn = runcontrol.StopSyscallReturn
+	StopThreadExit    = runcontrol.StopThreadExit
+	StopNoneRuns      = runcontrol.StopNoneRuns
+)
 
-// Resumption lets one thread go on.
-type Resumption struct {
-	TID int
-	// Step: single-step. With Hi != 0 until the pc leaves [Lo, Hi).
-	Step   bool
-	Lo, Hi uint64
-	// Signal is delivered; 0: none, also not the one that the thread is stopped with.
-	Signal unix.Signal
-}
-
-// ControlOptions say which events of a process under run control make a thread
-// stop. Without them the process handles them as one that is not.
-type ControlOptions struct {
-	Forks, VForks, Execs bool
-	Threads              bool // StopCloned and StopThreadExit
-	// PassSignals are delivered without a stop, but to threads that step: a step
-	// would end in the handler.
-	PassSignals map[unix.Signal]bool
-	// CatchSyscalls reports the calls in Syscalls; all of them where it is empty.
-	CatchSyscalls bool
-	Syscalls      map[int]bool
-}
+// What debug registers wait for.
+const (
+	WatchExec   = runcontrol.WatchExec
+	WatchWrite  = runcontrol.WatchWrite
+	WatchAccess = runcontrol.WatchAccess
+)
 
 // ThreadInfo is a thread of a process.
 type ThreadInfo struct {
@@ -118,72 +83,56 @@ type ThreadInfo struct {
 	Stopped bool   // its registers can be read
 }
 
-// control is what the tracer's goroutine knows of a process under run control.
+// control is what the tracer's goroutine knows of a process under run control. The rules are
+// those of the machine; the bytes below breakpoints are in space.Breaks.
 type control struct {
 	Control
-	opt             ControlOptions
-	user            map[uint64]bool // addresses of InsertBreak; the bytes below are in space.breaks
-	removed         map[uint64]bool // where a breakpoint was: a hit may be on its way still
-	watches         [watchSlots]watch
-	gen             int     // counts changes of watches
+	machine         *runcontrol.Machine[*task]
 	collect         *[]Stop // HaltAll takes the stops; nil: they are reported
 	first           []Stop  // those of Attach
 	births          int
 	learnt          bool // the actions of the guarded signals were read
 	asking          int  // the thread that a decision is asked for; 0: none
-	exclusiveQueued bool // work is in Process.late
+	exclusiveQueued bool // work is in waiter.late
 }
 
-// stopState is what run control knows of a thread.
-type stopState struct {
-	birth    int
-	leaves   bool // asked to halt
-	step     bool // for the user, until the pc leaves [lo, hi)
-	lo, hi   uint64
-	inner    bool     // internal single steps, see OnStepped
-	from     uint64   // the pc, as shown, where the present step began
-	copyAt   uint64   // where in generated code the copy of the instruction at from is; 0: in the program itself
-	back     bool     // at copyAt is no more than a jump to from
-	stepping bool     // resumed last by PTRACE_SINGLESTEP, and its trap may still come
-	insn     insnKind // the instruction of that step
-	at       uint64   // its address
-	ownFlag  bool     // the program had set the trap flag itself
-	stepDone bool     // a step is made, and not looked at yet
-
-	why     *Stop  // to be reported as soon as the thread's pc is a user address
-	pending []Stop // came while it was stopped already: reported when it is resumed
-	kept    *kept  // the signal of StopSignal, not delivered yet
-	made    []kept // sent again, to be recognised at their delivery
-	late    []kept // came during the thread's exclusive step
-
-	over      uint64         // breakpoint to step over, exclusively; 0: none
-	exclusive *exclusiveStep // the exclusive step that it is making; nil: none
-	again     again
-	call      bool // run to the exit of the system call that it is in
-	gen       int  // of the watchpoints that it has
-
-	halted bool // stopped because it was asked to, or attached to
-	exited bool // StopThreadExit was reported
-	entry  bool // the last syscall-stop was that of an entry
-}
-
-// kept is a signal that was taken from a thread, to be delivered later.
-type kept struct {
-	sig        unix.Signal
-	info       sys.Siginfo
-	unreported bool // it was not reported yet
-}
-
-// again is a breakpoint that a thread has hit without executing its instruction
-// yet: when it comes there again that is the same hit.
-type again struct{ addr, sp uint64 }
-
-func newControl(c *Control) *control {
+func newControl(c *Control, t *tracer) *control {
 	if c == nil {
 		return nil
 	}
-	return &control{Control: *c, user: map[uint64]bool{}, removed: map[uint64]bool{}}
+	m := runcontrol.New(t.threads, runcontrol.View[*task](view{t}))
+	m.Asks, m.Self = c.OnStepped != nil, os.Getpid()
+	return &control{Control: *c, machine: m}
 }
+
+// view is what the machine sees of threads.
+type view struct{ *tracer }
+
+// Regs implements runcontrol.View.
+func (v view) Regs(t *task) (r runcontrol.Regs, ok bool) {
+	var regs Regs
+	if sys.GetRegs(t.TID, &regs) != nil {
+		return r, false
+	}
+	return runcontrol.Regs{PC: regs.PC(), SP: regs.SP(), Call: regs.Call(), Restarts: sys.Restarts(&regs), TrapFlag: trapFlag(&regs)}, true
+}
+
+// Where implements runcontrol.View.
+func (v view) Where(pc uint64) Code {
+	if v.ctl == nil || v.ctl.Control.Where == nil {
+		return Code{}
+	}
+	return v.ctl.Control.Where(pc)
+}
+
+// Insn implements runcontrol.View.
+func (v view) Insn(addr uint64) runcontrol.Insn { return v.stepper.insnAt(addr) }
+
+// Waits implements runcontrol.View.
+func (v view) Waits(t *task) bool { return pendingFault(t.TID) }
+
+// Int3 implements runcontrol.View.
+func (v view) Int3(addr uint64) bool { return v.breakpoints.isInt3(addr) }
 
 // controlled reports whether t is under run control: not a child on its way out,
 // nor one that borrows the memory.
@@ -197,65 +146,96 @@ func (c *control) ask(tid int, f func()) {
 	c.asking = was
 }
 
-// where is Control.Where.
-func (p *debugger) where(pc uint64) Code {
-	if p.ctl == nil || p.ctl.Where == nil {
-		return Code{}
-	}
-	return p.ctl.Where(pc)
-}
-
-// shown is the pc as the program has it.
-func (p *debugger) shown(pc uint64) uint64 {
-	if c := p.where(pc); c.In && c.Boundary {
-		return c.Orig
-	}
-	return pc
-}
-
-// stopFor holds a thread for a reason. One that is in the midst of generated code is
-// led out first.
-func (p *debugger) stopFor(t *task, why Stop) {
-	d := &t.dbg
-	why.TID = t.TID
-	if d.why != nil {
-		d.pending = append(d.pending, why)
-		return
-	}
-	d.why = &why
-	if d.exclusive != nil {
-		return // reported when it is done
-	}
-	if p.inside(t) {
-		p.exclusive.needExclusive(t)
-		return
-	}
-	p.reportStop(t)
-}
+// stopFor holds a thread for a reason.
+func (p *debugger) stopFor(t *task, why Stop) { p.execute(p.ctl.machine.StopFor(t, why)) }
 
 // inside reports whether a thread is where it cannot be shown.
 func (p *debugger) inside(t *task) bool {
-	var regs Regs
-	if p.ctl.Where == nil || t.Copy || sys.GetRegs(t.TID, &regs) != nil {
-		return false
-	}
-	c := p.where(regs.PC())
-	return c.In && !c.Boundary
+	return p.ctl.Where != nil && p.ctl.machine.Inside(t)
 }
 
-// reportStop reports why a thread is stopped.
-func (p *debugger) reportStop(t *task) {
-	d := &t.dbg
-	why := *d.why
-	d.why = nil
-	if t.Hold&threads.HoldDebug != 0 {
-		d.pending = append(d.pending, why)
-		return
+// execute does what the machine wants done, in order.
+func (p *debugger) execute(do []runcontrol.Effect[*task]) {
+	for _, e := range do {
+		if p.ctl == nil {
+			return // let go by what was asked or reported
+		}
+		if !p.executeThread(e) {
+			p.executeNext(e)
+		}
 	}
-	t.Hold |= threads.HoldDebug
-	d.step, d.leaves, d.halted = false, false, why.Kind == StopHalted
-	p.driver.noteFS(t)
-	p.report(why)
+}
+
+// executeThread does what changes a thread.
+func (p *debugger) executeThread(e runcontrol.Effect[*task]) bool {
+	switch t := e.T; e.Op {
+	case runcontrol.SetPC:
+		var regs Regs
+		if sys.GetRegs(t.TID, &regs) == nil { // else it is dying, here and below
+			regs.SetPC(e.Addr)
+			_ = sys.SetRegs(t.TID, &regs)
+		}
+	case runcontrol.Repair:
+		p.dispositions.repair(t, unix.SIGTRAP)
+	case runcontrol.FixStep:
+		p.stepper.fixStep(t, e.Insn)
+	case runcontrol.ClearTrapFlag:
+		clearTrapFlag(t.TID)
+	case runcontrol.ClearWatch:
+		_ = sys.PokeDebug(t.TID, sys.DR6, 0)
+	case runcontrol.SetWatches:
+		_ = p.breakpoints.setWatches(t)
+	case runcontrol.Interrupt:
+		_ = sys.Interrupt(t.TID)
+	case runcontrol.SetInfo:
+		_ = sys.SetSiginfo(t.TID, &e.Signal.Info)
+	case runcontrol.SendAgain:
+		if unix.Tgkill(t.TGID, t.TID, e.Signal.Sig) == nil {
+			t.dbg.Sent = append(t.dbg.Sent, e.Signal)
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// executeNext asks, reports, and gives the machine what comes of that.
+func (p *debugger) executeNext(e runcontrol.Effect[*task]) {
+	m := p.ctl.machine
+	switch t := e.T; e.Op {
+	case runcontrol.AskBreak:
+		if p.linker.modules.addr == e.Addr {
+			p.linker.modulesReached(t)
+		}
+		verdict := BreakStop
+		if p.ctl.OnBreak != nil {
+			p.ctl.ask(t.TID, func() { verdict = p.ctl.OnBreak(t.TID, e.Addr) })
+		}
+		p.execute(m.Verdict(t, e.Addr, verdict))
+	case runcontrol.AskStepped:
+		again := false
+		p.ctl.ask(t.TID, func() { again = p.ctl.OnStepped(t.TID) })
+		p.execute(m.Stepped(t, again))
+	case runcontrol.Emulate:
+		var regs Regs
+		if sys.GetRegs(t.TID, &regs) == nil && p.breakpoints.emulateAt(t, &regs, e.Addr) {
+			p.execute(m.Executed(t))
+			return
+		}
+		p.execute(m.StepOver(t, e.Addr))
+	case runcontrol.FlushFault:
+		p.threads.Frozen++
+		p.world.flushFault(t)
+		p.threads.Frozen--
+		p.execute(m.HaltFlushed(t))
+	case runcontrol.Report:
+		p.driver.noteFS(t)
+		p.report(e.Stop)
+	case runcontrol.QueueExclusive:
+		p.exclusive.queueExclusive()
+	case runcontrol.Then:
+		p.execute(e.Next(t))
+	}
 }
 
 // report hands a stop to HaltAll, if that is under way, or to the caller.
@@ -268,11 +248,19 @@ func (p *debugger) report(s Stop) {
 	}
 }
 
+// request is how a thread under run control is resumed.
+func (p *debugger) request(t *task) sys.How {
+	how, do := p.ctl.machine.Go(t)
+	p.execute(do)
+	return how
+}
+
 // SetOptions says which events stop threads from now on.
 func (p *Process) SetOptions(o ControlOptions) error {
 	return p.controlDo(func() error {
-		catch := p.ctl.opt.CatchSyscalls
-		p.ctl.opt = o
+		m := p.ctl.machine
+		catch := m.Options.CatchSyscalls
+		m.Options = o
 		if o.CatchSyscalls != catch {
 			return p.world.touchAll()
 		}

@@ -73,8 +73,8 @@ func TestControlStepNotMade(t *testing.T) {
 	popf := d.pc(s.TID)
 	must(0, d.do(func() error {
 		t := d.threads.Get(s.TID)
-		d.debugger.prepare(t, Resumption{TID: s.TID, Step: true})
-		t.dbg.leaves = true // a halt that was asked for already
+		d.debugger.execute(d.ctl.machine.Prepare(t, Resumption{TID: s.TID, Step: true}))
+		t.dbg.Leaves = true // a halt that was asked for already
 		t.Hold &^= threads.HoldDebug
 		d.world.resume(t)
 		return nil

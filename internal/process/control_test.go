@@ -101,8 +101,8 @@ func (d *debugged) dump() (s string) {
 		s = fmt.Sprintf("frozen %d, %d queued, %d late, %d to do\n", d.threads.Frozen, len(d.waits.queue), len(d.waits.late), d.threads.Waiting())
 		for _, t := range d.threads.All() {
 			s += fmt.Sprintf("%+v\n", *t)
-			if k := t.dbg.kept; k != nil {
-				s += fmt.Sprintf("kept: %+v\n", k.info)
+			if k := t.dbg.Kept; k != nil {
+				s += fmt.Sprintf("kept: %+v\n", k.Info)
 			}
 		}
 		return nil

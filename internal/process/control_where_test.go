@@ -211,7 +211,7 @@ func TestControlWhereBreak(t *testing.T) {
 			OnStepped: func(tid int) bool {
 				steps++
 				var r Regs
-				if sys.GetRegs(tid, &r) != nil || d.Process != nil && tr.inside(d.debugger.shown(r.PC())) {
+				if sys.GetRegs(tid, &r) != nil || d.Process != nil && tr.inside(d.ctl.machine.Shown(r.PC())) {
 					bad++
 				}
 				return steps%4 != 0

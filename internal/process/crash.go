@@ -38,7 +38,7 @@ type Origin struct {
 
 // cores are the signals whose default action is a core dump.
 const cores = 1<<(unix.SIGQUIT-1) | 1<<(unix.SIGABRT-1) | 1<<(unix.SIGXCPU-1) | 1<<(unix.SIGXFSZ-1) |
-	1<<(unix.SIGSYS-1) | synchronous
+	1<<(unix.SIGSYS-1) | sys.Synchronous
 
 // raised is a signal that an instruction has raised.
 type raised struct {

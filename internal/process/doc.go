@@ -13,6 +13,7 @@
 //	threads  the pure state machine of threads and their stops: what a report of wait(2)
 //	         changes, and what is to be done about it
 //	inject   system calls in a thread of the process
+//	runcontrol  the pure state machine of run control
 //
 // Process is the public face; a tracer (parts.go) has the parts that do the work:
 //
@@ -36,10 +37,10 @@
 // A process can be under run control (Config.Control): a debugger's stops, steps,
 // breakpoints and watchpoints come on top of all that.
 //
-//	debugger      control.go, halt.go,          which stops are reported, and when
-//	              signalcontrol.go, syscallstop.go
-//	stepper       step.go, step_amd64.go        single steps
-//	exclusive     exclusive.go                  what a thread does while the others are stopped:
+//	debugger      control.go, halt.go,          gives the machine of package runcontrol its events,
+//	              signalcontrol.go, syscallstop.go  and executes its effects
+//	stepper       step.go, step_amd64.go        what instructions do with the trap flag
+//	exclusive     exclusive.go                  lets one thread run while the others are stopped:
 //	                                            steps over breakpoints, the way out of generated code
 //	breakpoints   trapcontrol.go, breakpoint.go, watchpoint.go, emulate_amd64.go
 //

@@ -148,8 +148,8 @@ var gprWords = func() (at [amd64.NumGPR]int) {
 
 // emulateAt executes the instruction below a breakpoint for a thread there.
 func (p *breakpoints) emulateAt(t *task, regs *Regs, addr uint64) bool {
-	for _, w := range p.ctl.watches {
-		if w.on {
+	for _, w := range p.ctl.machine.Watches {
+		if w.On {
 			return false // the CPU must see what is accessed
 		}
 	}

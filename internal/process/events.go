@@ -23,8 +23,12 @@ func (p *driver) handleReport(r threads.Report) {
 		}
 	}
 	t, do := p.threads.Report(r)
-	if t != nil && r.Kind != threads.Ended {
-		p.stepper.unstep(t)
+	if t != nil {
+		t.handling++
+		defer func() { t.handling-- }()
+	}
+	if t != nil && r.Kind != threads.Ended && p.ctl != nil {
+		p.debugger.execute(p.ctl.machine.Stopped(t))
 	}
 	p.registered.report(t, r.Kind)
 	p.execute(do)
@@ -65,8 +69,8 @@ func (p *driver) executeStop(e effect) bool {
 		p.handleExec(t)
 	case threads.HideInterrupt:
 		p.hideInterrupt(t)
-		if t.dbg.leaves {
-			p.debugger.halted(t)
+		if t.dbg.Leaves && t.handling == 1 { // else what its stop was for is not decided yet
+			p.debugger.execute(p.ctl.machine.Halted(t))
 		}
 	case threads.Resume:
 		p.world.resume(t)
@@ -90,12 +94,12 @@ func (p *driver) executeLife(e effect) {
 	case threads.Requeue:
 		p.waits.again(e.Report.TID, e.Report.Status)
 	case threads.ReportCloned:
-		if p.debugger.controlled(t) && p.ctl.opt.Threads {
+		if p.debugger.controlled(t) && p.ctl.machine.Options.Threads {
 			p.debugger.stopFor(t, Stop{Kind: StopCloned})
 		}
 	case threads.VforkDone:
 		p.registered.look(t) // its thread pointer was the child's too
-		if p.debugger.controlled(t) && p.ctl.opt.VForks {
+		if p.debugger.controlled(t) && p.ctl.machine.Options.VForks {
 			p.debugger.stopFor(t, Stop{Kind: StopVForkDone, Child: e.Number})
 		}
 	case threads.Forget:
@@ -163,12 +167,12 @@ func (p *driver) handleExec(t *task) {
 	if p.cfg.OnExec != nil && p.cfg.OnExec(t.TID) {
 		t.Hold |= threads.HoldCaller
 	}
-	if p.ctl != nil && p.ctl.opt.Execs {
+	if p.ctl != nil && p.ctl.machine.Options.Execs {
 		p.debugger.stopFor(t, Stop{Kind: StopExec, Path: p.debugger.program()})
 	}
 	if p.ctl != nil { // settle has gone past the call's return
-		t.dbg.entry = false
-		p.debugger.reportCall(t, unix.SYS_EXECVE)
+		t.dbg.Entry = false
+		p.debugger.execute(p.ctl.machine.ReportCall(t, unix.SYS_EXECVE))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/process/inject"
+	"github.com/jalon-trace/jalon/internal/process/runcontrol"
 	"github.com/jalon-trace/jalon/internal/process/sys"
 	"github.com/jalon-trace/jalon/internal/process/threads"
 )
@@ -116,7 +117,7 @@ func (p *children) orphans() {
 		case !p.threads.Has(t) || t.State == threads.Exiting:
 			continue
 		case t.State == threads.Stopped:
-			t.dbg = stopState{}
+			t.dbg = runcontrol.Thread{}
 		default:
 			p.world.interrupt(t)
 			ws, err := p.waits.await(t)

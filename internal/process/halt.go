@@ -3,8 +3,6 @@ package process
 import (
 	"sort"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/jalon-trace/jalon/internal/process/sys"
 	"github.com/jalon-trace/jalon/internal/process/threads"
 )
@@ -45,11 +43,9 @@ func (p *debugger) haltNow(t *task) {
 			}
 		}
 		t.Hold &^= threads.HoldExclusive
-		p.reportPending(t)
+		p.execute(p.ctl.machine.Arrived(t))
 	}
-	if t.Hold&threads.HoldDebug == 0 {
-		t.Hold |= threads.HoldDebug
-		t.dbg.step, t.dbg.leaves, t.dbg.halted = false, false, true
+	if p.ctl.machine.HaltNow(t) {
 		p.driver.noteFS(t)
 	}
 }
@@ -63,7 +59,7 @@ func (p *debugger) listedTasks() []*task {
 		}
 	}
 	sort.Slice(list, func(i, j int) bool {
-		if a, b := list[i].dbg.birth, list[j].dbg.birth; a != b {
+		if a, b := list[i].dbg.Birth, list[j].dbg.Birth; a != b {
 			return a < b
 		}
 		return list[i].TID < list[j].TID
@@ -80,35 +76,15 @@ func (p *Process) Halt(tids []int) error {
 			if t == nil || !p.threads.Listed(t) || t.Hold&threads.HoldDebug != 0 || t.State == threads.Exiting {
 				continue
 			}
-			t.dbg.leaves = true
+			t.dbg.Leaves = true
 			if t.State == threads.Stopped { // held for another reason
-				p.debugger.halted(t)
+				p.debugger.execute(p.ctl.machine.Halted(t))
 				continue
 			}
 			p.world.interrupt(t)
 		}
 		return nil
 	})
-}
-
-// halted holds a thread that was asked to halt and has come to a stop that is not
-// reported by itself.
-func (p *debugger) halted(t *task) {
-	if !t.dbg.leaves || t.dbg.why != nil || t.Hold&(threads.HoldExclusive|threads.HoldDebug) != 0 || t.Sig != 0 {
-		return
-	}
-	if t.Stop == threads.StopGroup && pendingFault(t.TID) {
-		p.threads.Frozen++
-		p.world.flushFault(t)
-		p.threads.Frozen--
-		if !p.threads.Has(t) || t.State != threads.Stopped || !t.dbg.leaves || t.dbg.why != nil || t.Hold&threads.HoldExclusive != 0 {
-			return
-		}
-	}
-	still := t.Hold&(threads.HoldCaller|threads.HoldVfork) != 0 // it would not go on to such a stop
-	if still || (t.Stop == threads.StopTrap || t.Stop == threads.StopGroup) && !pendingFault(t.TID) {
-		p.stopFor(t, Stop{Kind: StopHalted})
-	}
 }
 
 // Threads lists the threads in the order of birth, without their names and CPUs, which
@@ -152,78 +128,19 @@ func (p *Process) ResumeThreads(list []Resumption) error {
 			if t == nil || !p.threads.Listed(t) || t.Hold&threads.HoldDebug == 0 {
 				continue
 			}
-			p.debugger.prepare(t, r)
+			p.debugger.execute(p.ctl.machine.Prepare(t, r))
 			ready = append(ready, t)
 		}
 		for _, t := range ready {
 			if !p.threads.Has(t) {
 				continue
 			}
-			t.Hold &^= threads.HoldDebug
-			if d := &t.dbg; len(d.pending) > 0 {
-				why := d.pending[0]
-				d.pending = d.pending[1:]
-				p.debugger.stopFor(t, why)
-				continue
+			do, stays := p.ctl.machine.Release(t)
+			p.debugger.execute(do)
+			if !stays {
+				p.world.resume(t)
 			}
-			p.world.resume(t)
 		}
 		return nil
 	})
-}
-
-// prepare sets what a thread is to do when it goes on.
-func (p *debugger) prepare(t *task, r Resumption) {
-	d := &t.dbg
-	d.step, d.lo, d.hi, d.leaves, d.halted = r.Step, r.Lo, r.Hi, false, false
-	if d.step || d.inner {
-		p.stepper.beginStep(t)
-	}
-	if len(d.pending) > 0 { // it stays: the signal too
-		if r.Signal != 0 {
-			p.sendAgain(t, kept{sig: r.Signal})
-		}
-		d.kept = nil
-		return
-	}
-	p.giveSignal(t, r.Signal)
-}
-
-// giveSignal delivers a signal to a thread that goes on: the one that it is
-// stopped with, or another.
-func (p *debugger) giveSignal(t *task, sig unix.Signal) {
-	d := &t.dbg
-	k := d.kept
-	d.kept = nil
-	if sig == 0 {
-		return
-	}
-	give := kept{sig: sig}
-	if k != nil && k.sig == sig {
-		give = *k
-	} else if k != nil && unix.Signal(k.info.Signo) == sig {
-		give.info = k.info // SetSiginfo gave it for this one
-	}
-	if t.State == threads.Stopped && t.Stop == threads.StopSignal && t.Sig == 0 {
-		p.deliverKept(t, give)
-		return
-	}
-	give.unreported = false
-	p.sendAgain(t, give)
-}
-
-// deliverKept delivers a signal in a signal-delivery-stop, whichever it is of.
-func (p *debugger) deliverKept(t *task, k kept) {
-	if k.info.Signo != 0 {
-		_ = sys.SetSiginfo(t.TID, &k.info) // ESRCH: dying
-	}
-	t.Sig = k.sig
-}
-
-// sendAgain sends a signal to a thread that cannot be given it directly. It is
-// recognised when it comes, and gets its Siginfo back.
-func (p *debugger) sendAgain(t *task, k kept) {
-	if unix.Tgkill(t.TGID, t.TID, k.sig) == nil {
-		t.dbg.made = append(t.dbg.made, k)
-	}
 }

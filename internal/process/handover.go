@@ -10,6 +10,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/process/inject"
 	"github.com/jalon-trace/jalon/internal/process/memory"
+	"github.com/jalon-trace/jalon/internal/process/runcontrol"
 	"github.com/jalon-trace/jalon/internal/process/sys"
 	"github.com/jalon-trace/jalon/internal/process/threads"
 )
@@ -162,7 +163,7 @@ func (p *Process) TakeChild(pid int, cfg Config) (*Process, error) {
 type inheritance struct {
 	space         *inject.Workspace // of the parent; breaks only
 	user          map[uint64]bool
-	watches       [watchSlots]watch
+	watches       [runcontrol.WatchSlots]runcontrol.Watch
 	modules       modules
 	trap          trapHandler
 	faultHandlers map[unix.Signal]trapHandler
@@ -172,8 +173,8 @@ type inheritance struct {
 
 func (p *handovers) inheritanceOf(t *task) *inheritance {
 	l := &inheritance{
-		space: &inject.Workspace{Space: &memory.Space{Breaks: maps.Clone(p.space.Breaks)}, Stub: p.space.Stub}, user: maps.Clone(p.ctl.user),
-		watches: p.ctl.watches,
+		space: &inject.Workspace{Space: &memory.Space{Breaks: maps.Clone(p.space.Breaks)}, Stub: p.space.Stub}, user: maps.Clone(p.ctl.machine.Breaks),
+		watches: p.ctl.machine.Watches,
 		modules: p.linker.modules, trap: p.dispositions.trap, faultHandlers: maps.Clone(p.dispositions.faultHandlers), actions: maps.Clone(p.dispositions.actions),
 	}
 	if pid := t.TID; !t.Copy {
@@ -197,8 +198,8 @@ func (p *handovers) inherit(t *task, l *inheritance) {
 	t.Hold = threads.HoldCaller
 	if p.ctl != nil {
 		t.Hold = threads.HoldDebug
-		p.ctl.user, p.ctl.learnt = l.user, len(l.actions) > 0
-		p.ctl.watches, p.ctl.gen = l.watches, 1 // the kernel has not given them to it
+		p.ctl.machine.Breaks, p.ctl.learnt = l.user, len(l.actions) > 0
+		p.ctl.machine.Watches, p.ctl.machine.Gen = l.watches, 1 // the kernel has not given them to it
 	} else if l.left == nil {
 		for addr := range l.user {
 			if addr != p.linker.modules.addr {

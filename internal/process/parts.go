@@ -78,7 +78,7 @@ func (h host) Settle(t *task) error { return h.world.settle(t) }
 func (h host) Handle(t *task, ws unix.WaitStatus) { h.driver.handleStop(t.TID, ws) }
 
 // AtCallExit implements inject.Host: outside of an injection, syscall-stops are run control's.
-func (h host) AtCallExit(t *task) bool { return h.ctl != nil && !t.dbg.entry }
+func (h host) AtCallExit(t *task) bool { return h.ctl != nil && !t.dbg.Entry }
 
 // signals decides about signals that are about to be delivered: which are of generated code,
 // and which are the program's.
@@ -149,9 +149,10 @@ type breakpoints struct{ *tracer }
 
 func newTracer(cfg Config) *tracer {
 	t := &tracer{
-		cfg: cfg, ctl: newControl(cfg.Control), done: make(chan struct{}), cmds: make(chan func()),
+		cfg: cfg, done: make(chan struct{}), cmds: make(chan func()),
 		threads: threads.NewTable(newTask),
 	}
+	t.ctl = newControl(cfg.Control, t)
 	t.waits = waiter{tracer: t, sigchld: make(chan os.Signal, 1)}
 	t.injector = inject.New(host{t}, t.threads)
 	t.dispositions = dispositions{

@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/jalon-trace/jalon/internal/process/runcontrol"
 	"github.com/jalon-trace/jalon/internal/process/sys"
 	"github.com/jalon-trace/jalon/internal/process/threads"
 )
@@ -67,11 +68,11 @@ func (p *signals) leaveCode(t *task, held unix.Signal) (moved bool) {
 		if sys.GetRegs(t.TID, &regs) != nil || !p.cfg.InCode(regs.PC()) || time.Since(start) > outTime {
 			return moved
 		}
-		kind := p.stepper.insnAt(regs.PC()).kind
-		if kind == insnCall { // it may sleep
+		kind := p.stepper.insnAt(regs.PC()).Kind
+		if kind == runcontrol.InsnCall { // it may sleep
 			return moved
 		}
-		if kind == insnPopf { // a step would confuse the kernel
+		if kind == runcontrol.InsnPopf { // a step would confuse the kernel
 			if !p.stepper.doPopf(t, &regs) {
 				return moved
 			}

@@ -60,10 +60,10 @@ func (p *signals) redirect(t *task, si *sys.Siginfo) {
 			return
 		}
 		addr := regs.PC() - 1
-		if p.ctl != nil && p.ctl.user[addr] && t.dbg.over != addr {
+		if p.ctl != nil && p.ctl.machine.Breaks[addr] && t.dbg.Over != addr {
 			return // the caller's breakpoint comes first
 		}
-		if p.linker.modules.addr != 0 && addr == p.linker.modules.addr && t.dbg.over != addr {
+		if p.linker.modules.addr != 0 && addr == p.linker.modules.addr && t.dbg.Over != addr {
 			regs.SetPC(p.linker.modules.cont)
 			to = redirectedAtLinker
 		} else if p.cfg.OnTrap != nil {

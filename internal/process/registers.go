@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/jalon-trace/jalon/internal/fail"
+	"github.com/jalon-trace/jalon/internal/process/runcontrol"
 	"github.com/jalon-trace/jalon/internal/process/sys"
 	"github.com/jalon-trace/jalon/internal/process/threads"
 )
@@ -46,7 +47,7 @@ func (p *Process) withStopped(tid int, f func(t *task) error) error {
 func (p *Process) GetGeneral(tid int) (r Regs, err error) {
 	err = p.withStopped(tid, func(*task) error {
 		err := sys.GetRegs(tid, &r)
-		r.SetPC(p.debugger.shown(r.PC()))
+		r.SetPC(p.ctl.machine.Shown(r.PC()))
 		return err
 	})
 	return r, err
@@ -61,7 +62,7 @@ func (p *Process) GetRegs(tid int) (*RegSet, error) {
 		if err := sys.GetRegs(tid, &r.General); err != nil {
 			return err
 		}
-		r.General.SetPC(p.debugger.shown(r.General.PC()))
+		r.General.SetPC(p.ctl.machine.Shown(r.General.PC()))
 		var err error
 		r.XSave, err = sys.GetXSave(tid)
 		return err
@@ -81,10 +82,10 @@ func (p *Process) SetRegs(tid int, r *RegSet) error {
 			return err
 		}
 		next := r.General
-		if next.PC() == p.debugger.shown(old.PC()) {
+		if next.PC() == p.ctl.machine.Shown(old.PC()) {
 			next.SetPC(old.PC())
 		} else {
-			t.dbg.again, t.dbg.call = again{}, false
+			t.dbg.Again, t.dbg.InCall = runcontrol.Again{}, false
 		}
 		if err := sys.SetRegs(tid, &next); err != nil {
 			return err

@@ -246,8 +246,7 @@ func (a sigaction) encode() (b [32]byte) {
 // pending faults are repaired first.
 func (p *dispositions) deliverOwn(t *task, sig unix.Signal) {
 	t.Sig = sig
-	k := kept{sig: sig}
-	if p.debugger.controlled(t) && sys.GetSiginfo(t.TID, &k.info) == nil && !p.debugger.passes(t, &k) {
+	if p.debugger.controlled(t) && !p.debugger.passes(t, sig) {
 		return // it is reported first
 	}
 	known, seen := p.actions[sig]

@@ -37,7 +37,7 @@ func (p *signals) signalStop(t *task, sig unix.Signal) {
 	default:
 		p.dispositions.learnOnDelivery(t)
 	}
-	if t.State == threads.Stopped && t.Stop == threads.StopSignal && t.Sig == 0 && t.dbg.kept == nil {
+	if t.State == threads.Stopped && t.Stop == threads.StopSignal && t.Sig == 0 && t.dbg.Kept == nil {
 		p.waits.drop(t)
 	}
 }
@@ -152,9 +152,6 @@ func (p *signals) ownSignal(t *task, sig unix.Signal, si *sys.Siginfo) {
 	p.dispositions.deliverOwn(t, sig)
 }
 
-// synchronous are the signals that instructions raise.
-const synchronous = 1<<(unix.SIGSEGV-1) | 1<<(unix.SIGBUS-1) | 1<<(unix.SIGILL-1) | 1<<(unix.SIGTRAP-1) | 1<<(unix.SIGFPE-1)
-
 // pendingFault reports whether an interrupted thread has already executed an
 // instruction that raised a signal: the kernel reports the interrupt first, with
 // the pc behind an int3 that may be gone when the signal comes.
@@ -162,7 +159,7 @@ func pendingFault(tid int) bool {
 	var infos [8]sys.Siginfo
 	n := sys.PeekSiginfo(tid, 0, infos[:])
 	for _, si := range infos[:n] {
-		if si.Code > sys.SIUser && synchronous>>(uint(si.Signo)-1)&1 != 0 {
+		if si.Code > sys.SIUser && sys.Synchronous&sys.SigBit(unix.Signal(si.Signo)) != 0 {
 			return true
 		}
 	}

@@ -4,21 +4,22 @@ import (
 	"encoding/binary"
 
 	"github.com/jalon-trace/jalon/internal/patch"
+	"github.com/jalon-trace/jalon/internal/process/runcontrol"
 	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 // kinds of instructions by what a step over them must heed.
-var kinds = map[patch.Stepping]insnKind{
-	patch.StepCall: insnCall, patch.StepPushes: insnPushf, patch.StepPops: insnPopf, patch.StepRepeat: insnRep,
+var kinds = map[patch.Stepping]runcontrol.InsnKind{
+	patch.StepCall: runcontrol.InsnCall, patch.StepPushes: runcontrol.InsnPushf, patch.StepPops: runcontrol.InsnPopf, patch.StepRepeat: runcontrol.InsnRep,
 }
 
 // classify decodes one instruction.
-func classify(b []byte) insn {
+func classify(b []byte) runcontrol.Insn {
 	in, err := patch.Decode(b, 0)
 	if err != nil {
-		return insn{} // the processor will refuse it too
+		return runcontrol.Insn{} // the processor will refuse it too
 	}
-	return insn{kinds[in.Stepping()], in.Len}
+	return runcontrol.Insn{Kind: kinds[in.Stepping()], Len: in.Len}
 }
 
 // fixStep takes our trap flag out of where an instruction has copied the flags to.
@@ -26,8 +27,8 @@ func classify(b []byte) insn {
 // Before popf the kernel forgets that the flag is ours (enable_single_step), and at
 // the next single step it would take it for the program's: it stays for ever. It
 // clears the state in between when the thread is resumed without a step.
-func (p *stepper) fixStep(t *task, kind insnKind) {
-	if kind == insnOther || kind == insnRep {
+func (p *stepper) fixStep(t *task, kind runcontrol.InsnKind) {
+	if kind == runcontrol.InsnOther || kind == runcontrol.InsnRep {
 		return
 	}
 	var regs Regs
@@ -35,13 +36,13 @@ func (p *stepper) fixStep(t *task, kind insnKind) {
 		return // dying, or it is the program's own
 	}
 	switch kind {
-	case insnCall:
+	case runcontrol.InsnCall:
 		fixR11(t.TID, &regs)
 		return
-	case insnPopf:
-		if d := &t.dbg; d.exclusive == nil { // signals that come now wait
-			d.exclusive = &exclusiveStep{}
-			defer func() { d.exclusive = nil }()
+	case runcontrol.InsnPopf:
+		if d := &t.dbg; d.Exclusive == nil { // signals that come now wait
+			d.Exclusive = &runcontrol.Exclusive{}
+			defer func() { d.Exclusive = nil }()
 		}
 		_ = p.world.settle(t) // an error: it is dying
 		return
@@ -58,19 +59,12 @@ func (p *stepper) fixStep(t *task, kind insnKind) {
 // trapFlag reports whether the program has set the trap flag: the kernel hides its own.
 func trapFlag(regs *Regs) bool { return regs.Eflags&sys.TrapFlag != 0 }
 
-// unstep: a thread has come to a stop. If it has not executed the popf that it was to step
-// over, it has a trap flag that the kernel takes for the program's (see fixStep), and
-// leaves there: after the popf the program would be ended by a SIGTRAP, and an injected
-// call or a handler would begin with it.
-func (p *stepper) unstep(t *task) {
-	d := &t.dbg
-	if !d.stepping || d.insn != insnPopf || d.ownFlag {
-		return
-	}
+// clearTrapFlag takes it out of a stopped thread's flags.
+func clearTrapFlag(tid int) {
 	var regs Regs
-	if sys.GetRegs(t.TID, &regs) == nil && regs.PC() == d.at && trapFlag(&regs) && !pendingFault(t.TID) {
+	if sys.GetRegs(tid, &regs) == nil {
 		regs.Eflags &^= sys.TrapFlag
-		_ = sys.SetRegs(t.TID, &regs) // ESRCH: dying
+		_ = sys.SetRegs(tid, &regs) // ESRCH: dying
 	}
 }
 

@@ -3,6 +3,7 @@ package process
 import (
 	"errors"
 
+	"github.com/jalon-trace/jalon/internal/process/runcontrol"
 	"github.com/jalon-trace/jalon/internal/process/sys"
 	"github.com/jalon-trace/jalon/internal/process/threads"
 )
@@ -14,18 +15,22 @@ type task struct {
 	redirected redirection  // what redirect did at the stop that is to be handled
 	queued     bool         // a report of it is in the waiter's queue
 	left       bool         // the signal of its last stop is left with the kernel, see waiter.take
+	handling   int          // stops of it that are being handled, one in the other
 	last       int64        // when its last stop was handled, CLOCK_MONOTONIC
 	asBorn     bool         // with all signals blocked, as libc does it: see inheritMask
 	hidden     hidden       // see restart.go
 	again      *sys.Siginfo // what a profiler's signal was that is sent again, see profile.go
 	newPC      uint64       // for a parked thread: to be set when it stops
 	fs         uint64       // thread pointer, last known
-	dbg        stopState
+	dbg        runcontrol.Thread
 }
 
 var errBusy = errors.New("the thread cannot run a system call now")
 
 func newTask() *task { return &task{} }
+
+// Control is what run control knows of the thread.
+func (t *task) Control() *runcontrol.Thread { return &t.dbg }
 
 // resume lets a stopped thread go on in the way its stop wants, unless the world
 // is stopped or it is held.
@@ -41,7 +46,7 @@ func (p *world) resume(t *task) {
 	} else {
 		request := sys.Free
 		if p.ctl != nil {
-			request = p.stepper.request(t)
+			request = p.debugger.request(t)
 		} else if p.children.borrows(t) && powerless() {
 			request = sys.ToCall
 		}

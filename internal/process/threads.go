@@ -16,7 +16,7 @@ func (p *driver) reportBorn(t *task) {
 func (p *driver) numberBirth(t *task) {
 	if p.ctl != nil {
 		p.ctl.births++
-		t.dbg.birth = p.ctl.births
+		t.dbg.Birth = p.ctl.births
 	}
 }
 

@@ -59,6 +59,9 @@ func PeekSiginfo(tid int, flags uint32, infos []Siginfo) (n int) {
 // SigBit is a signal in a mask.
 func SigBit(sig unix.Signal) uint64 { return 1 << (uint(sig) - 1) }
 
+// Synchronous are the signals that instructions raise.
+const Synchronous = 1<<(unix.SIGSEGV-1) | 1<<(unix.SIGBUS-1) | 1<<(unix.SIGILL-1) | 1<<(unix.SIGTRAP-1) | 1<<(unix.SIGFPE-1)
+
 // SignalName is the name of a signal.
 func SignalName(sig unix.Signal) string {
 	if name := unix.SignalName(sig); name != "" {
