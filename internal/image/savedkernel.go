@@ -29,7 +29,10 @@ func (k *Kernel) Save(addrs []uint64) ([]Saved, error) {
 		return nil, err
 	}
 	first, _ := t.Addr(anchor)
-	last, _ := t.Addr("_end")
+	last, ok := t.Addr("_end")
+	if !ok { // without CONFIG_KALLSYMS_ALL the table has code only
+		last, _ = t.Addr("_etext")
+	}
 	parts := map[string]*Saved{"": {Kernel: Vmlinux, Path: k.path, BuildID: k.BuildID(), Start: first, End: last}}
 	for _, addr := range addrs {
 		for _, a := range []uint64{addr - 1, addr} {
