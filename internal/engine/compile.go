@@ -10,27 +10,27 @@ import (
 
 // Part is a program that a tracepoint needs at a site, before it is compiled.
 type Part struct {
-	Site  Site // where it runs
+	Site  Site // the site where it runs
 	Input *sema.Input
-	// Decides: it only decides for the part behind it.
+	// Decides: its only purpose is to decide for the next part.
 	Decides bool
 }
 
-// Replaceable is a site that may be replaced by others where a tracepoint cannot be
-// compiled for it. Instead compiles for those, or gives the error, which may be why.
+// Replaceable is a site that other sites may replace if a tracepoint cannot be compiled for it. Instead
+// compiles for those sites, or returns the error, which may be why.
 type Replaceable interface {
 	Instead(tp *tracepoint.Tracepoint, why error, compile func(Site) (*Program, error)) ([]*Program, error)
 }
 
-// Compiling says how tracepoints are compiled.
+// Compiling has the options for compiling tracepoints.
 type Compiling struct {
 	StringLimit int // as in sema.Input
 	RepeatLimit int
 	StackLimit  int
 	NoOptimise  bool
-	// Warn takes warnings, Log what is left out; each may be nil.
+	// Warn receives warnings, Log the skipped sites; each may be nil.
 	Warn, Log func(string)
-	// Progress is called in long loops and may end them by an error; nil is allowed.
+	// Progress is called in long loops and can end them by an error; nil is allowed.
 	Progress func(what string, done, of int) error
 }
 
@@ -40,10 +40,9 @@ func (c *Compiling) warn(msg string) {
 	}
 }
 
-// All resolves a tracepoint's place by an engine and compiles it for all sites. found is
-// false for a place that is not found, and why. When a place has several addresses, those
-// where the expressions mean nothing are left out with a warning; the error is that none
-// is left.
+// All resolves a tracepoint's place by an engine and compiles it for all sites. found is false if the place
+// was not found; err is the reason. If a place has several addresses, those at which the expressions cannot
+// be compiled are skipped with a warning; if none remains, that is an error.
 func (c *Compiling) All(e Engine, key any, tp *tracepoint.Tracepoint) (list []*Program, found bool, err error) {
 	at, err := e.Resolve(tp.Place)
 	if err != nil {
@@ -65,7 +64,7 @@ func (c *Compiling) All(e Engine, key any, tp *tracepoint.Tracepoint) (list []*P
 		if err != nil {
 			left.Add(err)
 			if c.Log != nil {
-				c.Log(fmt.Sprintf("%s at %s: left out: %v", tp.Place.Text, w, err))
+				c.Log(fmt.Sprintf("%s at %s: skipped: %v", tp.Place.Text, w, err))
 			}
 			continue
 		}
@@ -80,8 +79,8 @@ func (c *Compiling) All(e Engine, key any, tp *tracepoint.Tracepoint) (list []*P
 	return list, true, nil
 }
 
-// Compile makes the programs of a tracepoint at a site: one, unless the site is replaced
-// by several. key becomes theirs. The error is a diagnostic of the user's texts.
+// Compile makes the programs of a tracepoint at a site: one, unless several sites replace the site. They
+// get the key. The error is a diagnostic of the user's text.
 func (c *Compiling) Compile(key any, tp *tracepoint.Tracepoint, site Site) ([]*Program, error) {
 	at := func(s Site) (*Program, error) {
 		parts, err := s.Parts(tp)
@@ -100,7 +99,7 @@ func (c *Compiling) Compile(key any, tp *tracepoint.Tracepoint, site Site) ([]*P
 	return nil, err
 }
 
-// Join compiles parts; the program is the last one's.
+// Join compiles the parts and returns the program of the last one.
 func (c *Compiling) Join(key any, tp *tracepoint.Tracepoint, parts []Part) (*Program, error) {
 	var last *Program
 	for i := range parts {

@@ -1,14 +1,13 @@
-// Package engine is the contract of the engines: where hit programs run. Package
-// engine/inproc runs them as machine code inside a traced process, engine/kernel as
-// eBPF in the kernel. Sessions, GDB's trace experiments and the gate before perf stand
-// on this contract; only the code that constructs an engine names one.
+// Package engine is the contract of the engines, which run hit programs. Package engine/inproc runs them as
+// machine code inside a traced process, engine/kernel as eBPF in the kernel. Sessions, GDB's trace
+// experiments and the gate before perf use this contract; only the code that constructs an engine names
+// one.
 //
-// An engine knows nothing of sessions, of output or of GDB. It has its own state and
-// that of no other engine. Errors are values, one a program: one bad program never
-// disturbs another.
+// An engine does not depend on sessions, output or GDB. It has its own state and none of another engine.
+// Errors are values, one for each program: a bad program never affects another.
 //
-// Import rule: engine imports nothing but what programs and their records are made of;
-// see test/imports_test.go.
+// Import rule: engine imports only the packages that programs and their records are made of; see
+// test/imports_test.go.
 package engine
 
 import (
@@ -24,114 +23,109 @@ import (
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
-// Engine runs hit programs at sites. The life of a program is Load, Arm, any number of
-// Enable, Remove; Stop ends the hits of all. An Engine is used from one goroutine.
+// Engine runs hit programs at sites. The calls for a program are Load, Arm, any number of Enable, and
+// Remove; Stop ends the hits of all programs. An Engine is used from one goroutine.
 type Engine interface {
-	// Resolve gives the sites that a place means now. The error is a diagnostic.
+	// Resolve returns the present sites of a place. The error is a diagnostic.
 	Resolve(*probe.Place) ([]Site, error)
-	// Load prepares programs: each gets the number of its records (Schema.SiteID). No
-	// hit comes yet, and what is traced is not changed. errs has an error for each
-	// program that cannot run at its site; err is why none can.
+	// Load prepares programs: each gets the number of its records (Schema.SiteID). There are no hits yet,
+	// and the traced process or kernel is not changed. errs has an error for each program that cannot run
+	// at its site; err is set if none can.
 	Load([]*Program) (errs []error, err error)
-	// Arm lets hits of loaded programs come. Before the first hit of a program
-	// everything that the hit needs is in place. errs has an error for each program
-	// that is not armed; the others are. After err some may be armed: Stop ends them.
+	// Arm enables the hits of loaded programs. Everything that a hit needs is in place before the first
+	// hit. errs has an error for each program that is not armed; the others are armed. After err some may
+	// be armed: Stop ends them.
 	Arm([]*Program) (errs []error, err error)
-	// Enable ends the hits of armed programs, or lets them come again. Programs stay
-	// where they are: it is as fast as the engine can make it.
+	// Enable disables or enables armed programs. The programs stay in place, so it is as fast as the engine
+	// allows.
 	Enable(list []*Program, on bool) error
-	// Remove ends the hits of programs for good. Hits that are under way complete their
-	// records. Other programs at the same addresses stay armed.
+	// Remove ends the hits of programs permanently. Hits in progress complete their records. Other programs
+	// at the same addresses stay armed.
 	Remove([]*Program) error
-	// Counts are the counters of a program so far. They go on after Remove.
+	// Counts returns the counters of a program so far. They remain available after Remove.
 	Counts(*Program) Counts
-	// Account adds to summaries of its sites what only the engine knows: how they are
-	// reached, hits that were missed, cost.
+	// Account adds to the summaries of its sites what only the engine knows: tactics, missed hits, cost.
 	Account([]event.SiteSummary)
-	// Sites is how many sites have had programs.
+	// Sites returns how many sites have had programs.
 	Sites() int
-	// Rings is the memory of records, counters and variables; nil before there is any.
+	// Rings returns the memory of records, counters and variables; nil before it exists.
 	Rings() *ring.Shared
-	// Stop ends all hits and gives back what was changed. Records and counters can still
-	// be read.
+	// Stop ends all hits and undoes all changes. Records and counters can still be read.
 	Stop() error
-	// Close frees the memory and what else the engine holds.
+	// Close frees the memory and the other resources of the engine.
 	Close() error
 }
 
-// Site is where a hit program can run: an instruction of a process, an event of the
-// kernel. It belongs to the engine that resolved it.
+// Site is where a hit program can run: an instruction of a process, or an event of the kernel. It belongs
+// to the engine that resolved it.
 type Site interface {
 	fmt.Stringer // for messages
-	// Addr is the run-time address; 0 for what has none.
+	// Addr returns the run-time address; 0 if the site has none.
 	Addr() uint64
-	// Parts are what Compile makes the program of a tracepoint of: one, or two of which
-	// the first decides.
+	// Parts returns the parts of which Compile makes the program of a tracepoint: one, or two of which the
+	// first decides.
 	Parts(*tracepoint.Tracepoint) ([]Part, error)
-	// Warning says what the user should know before a program runs there; "" nothing.
+	// Warning returns a warning for the user before a program runs there, or "".
 	Warning() string
 }
 
-// Program is a hit program: condition and actions of a tracepoint at one site, as IR.
-// It comes from C expressions or from GDB's bytecode.
+// Program is a hit program: condition and actions of a tracepoint at one site, as IR. Its source is C
+// expressions or GDB's bytecode.
 type Program struct {
-	// Key is the same for programs that take each other's place, at one address of one
-	// file: a library was unloaded and came again, or what is known of the site has
-	// changed. They have one number and their counts go on. Programs of one tracepoint
-	// have equal keys.
+	// Key identifies programs that replace each other at one address of one file: a library was unloaded
+	// and loaded again, or the information about the site has changed. They have one number, and their
+	// counts continue. Programs of one tracepoint have equal keys.
 	Key    any
-	Number int    // of the tracepoint; programs at one address run in the order of these
-	Label  string // the place in the user's words, for messages
+	Number int    // number of the tracepoint; programs at one address run in this order
+	Label  string // the place as the user wrote it, for messages
 	Site   Site
-	IR     *ir.Program // checked, and optimised if that is wanted
-	// Schema is the layout of its records; nil for one that only decides for another.
+	IR     *ir.Program // checked, and optimised if requested
+	// Schema is the layout of its records; nil if the program only decides for another.
 	Schema *event.Schema
-	// First is the program of a pair that is called right before this one and gives it a
-	// word (ir.Give, ir.Take): the hit counts where that is not zero. It is loaded and
-	// armed with this one, and they count together.
+	// First is the other program of a pair. It is called directly before this one and passes it a word
+	// (ir.Give, ir.Take): the hit counts if the word is not zero. Both are loaded and armed together, and
+	// have common counts.
 	First *Program
 }
 
-// Counts are what happened at a program's site beside its records.
+// Counts has the counters of a program, except its records.
 type Counts struct {
 	False  uint64        // hits with a false condition
 	Faults uint64        // hits whose condition could not be evaluated
-	Lost   uint64        // records for which the ring had no room
-	Missed uint64        // hits that the kernel kept from the program
-	Cost   time.Duration // of a hit, where it is measured
+	Lost   uint64        // records that did not fit in the ring
+	Missed uint64        // hits at which the kernel did not run the program
+	Cost   time.Duration // of a hit, if measured
 }
 
-// Facts are what is known of a site in a process when bytecode is lowered for it.
+// Facts has information about a site in a process for lowering bytecode.
 type Facts struct {
 	Function string
 	GSBase   bool // the processor has rdgsbase
-	AVX      bool // there are ymm registers
-	XGETBV1  bool // the processor says which parts of its state are in use
-	// Readable reports whether size bytes at a run-time address are there as long as
-	// the site is.
+	AVX      bool // the processor has ymm registers
+	XGETBV1  bool // the processor reports which parts of its state are in use
+	// Readable reports whether size bytes at a run-time address are mapped for the lifetime of the site.
 	Readable func(addr, size uint64) bool
-	// InFrame reports the same of bytes at an offset from a DWARF register, for those
-	// among the function's variables on the stack.
+	// InFrame reports the same for bytes at an offset from a DWARF register that belong to the function's
+	// variables on the stack.
 	InFrame func(reg, off, size int64) bool
 }
 
-// ErrReplaced: the process called exec since its code was looked at. What was planned
-// for the old program must not be done to the new one.
+// ErrReplaced: the process has called exec since its code was read. Changes planned for the old program
+// must not be made to the new one.
 var ErrReplaced = errors.New("the program has called exec")
 
-// Finish checks a program that was made for a site, and optimises it if that is wanted.
+// Finish checks a program that was made for a site, and optimises it if requested.
 func Finish(p *ir.Program, label string, optimise bool) {
 	check := ir.Check
 	if optimise {
 		check = ir.Optimize
 	}
 	if err := check(p); err != nil {
-		panic(fmt.Sprintf("BUG: %s: the program made for it is not valid: %v\n%s", label, err, p.String()))
+		panic(fmt.Sprintf("BUG: %s: its program is not valid: %v\n%s", label, err, p.String()))
 	}
 }
 
-// ShortRecord is the size of a program's records that have not the usual size; 0: all
-// have.
+// ShortRecord returns the size of a program's records that do not have the usual size; 0 if all have it.
 func ShortRecord(p *ir.Program, size int) int {
 	for in := range p.Instrs() {
 		if in.Op == ir.Reserve && int(in.Imm) != size {
@@ -141,7 +135,7 @@ func ShortRecord(p *ir.Program, size int) int {
 	return 0
 }
 
-// Plain is the first line of an error, for where there is no source text to show.
+// Plain returns the first line of an error, for output without source text.
 func Plain(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	return strings.TrimPrefix(line, "error: ")

@@ -45,7 +45,7 @@ func TestSealedCode(t *testing.T) {
 			for range 2 { // a second session finds nothing of the first
 				tr := begin(t, append(places(path, prog.traced), "-p", fmt.Sprint(p.Pid()))...).armed()
 				goesOn(t, p)
-				if !strings.Contains(tr.Errs.String(), "a copy lies over them") {
+				if !strings.Contains(tr.Errs.String(), "a copy covers them") {
 					t.Errorf("no copy:\n%s", tr.Errs.String())
 				}
 				var others []*uprobe
@@ -130,7 +130,7 @@ func TestSealedByFilter(t *testing.T) {
 		t.Fatal(err)
 	}
 	tr.wait()
-	if !strings.Contains(tr.Errs.String(), "a copy lies over them") {
+	if !strings.Contains(tr.Errs.String(), "a copy covers them") {
 		t.Errorf("no copy:\n%s", tr.Errs.String())
 	}
 	exact(t, tr, uint64(len(prog.traced)))

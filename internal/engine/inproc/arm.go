@@ -8,11 +8,11 @@ import (
 	"github.com/jalon-trace/jalon/internal/process"
 )
 
-// Load implements engine.Engine: it chooses how each site is reached. The process runs
-// and is not changed, but for the programs that Options.Uprobes takes.
+// Load implements engine.Engine: it chooses a tactic for each site. The process runs and is not changed,
+// except for the programs that Options.Uprobes accepts.
 //
-// A program at an address that a patch in place covers is put in together with what is
-// there, and nothing is chosen for it before Arm; with Options.Join that holds for all.
+// A program at an address that an existing patch covers is installed together with the programs of that
+// patch; its tactic is chosen by Arm. With Options.Join this holds for all programs.
 func (e *Engine) Load(list []*engine.Program) (errs []error, err error) {
 	e.sites.begin()
 	e.plans, e.covered = nil, nil
@@ -24,7 +24,7 @@ func (e *Engine) Load(list []*engine.Program) (errs []error, err error) {
 	return e.sites.errors(list), err
 }
 
-// Arm implements engine.Engine, for the programs of the last Load.
+// Arm implements engine.Engine for the programs of the last Load.
 func (e *Engine) Arm(list []*engine.Program) (errs []error, err error) {
 	if e.ended || e.target.replaced() {
 		return make([]error, len(list)), engine.ErrReplaced
@@ -47,14 +47,13 @@ func (e *Engine) Arm(list []*engine.Program) (errs []error, err error) {
 
 // Enable implements engine.Engine:
 //
-//  1. Disabling restores the program's own bytes, with the world stopped. No thread
-//     enters the trampolines any more; threads within leave them by themselves, and
-//     they stay where they are.
-//  2. Enabling writes the jumps again. Threads that are stopped between the instructions
-//     that a jump replaces are moved, as when the sites were made.
+//  1. Disabling restores the program's own bytes with the world stopped. No more threads enter the
+//     trampolines; threads in a trampoline leave it by themselves, and the trampolines stay in place.
+//  2. Enabling writes the jumps again. Threads that are stopped between the instructions that a jump
+//     replaces are moved, as at the first installation.
 //
-// A patch that also serves programs which are not in the list is taken out and made anew
-// for those that are enabled; a program without a patch is put in again.
+// A patch that also serves programs outside the list is removed, and made again for the programs that are
+// enabled. A program without a patch is installed again.
 func (e *Engine) Enable(list []*engine.Program, on bool) error {
 	wanted := e.sites.setOf(list)
 	whole, shared := e.patches.serving(wanted)
@@ -72,7 +71,7 @@ func (e *Engine) Enable(list []*engine.Program, on bool) error {
 	for x := range wanted {
 		if on && x.parted {
 			if !x.where.Loaded() {
-				return fmt.Errorf("tracepoint %d: %s is not loaded any more", x.Number, x.where.mod.Path)
+				return fmt.Errorf("tracepoint %d: %s is no longer loaded", x.Number, x.where.mod.Path)
 			}
 			again = append(again, x)
 		}
@@ -122,9 +121,9 @@ func (e *Engine) Remove(list []*engine.Program) error {
 	return e.installer.putIn(again)
 }
 
-// Gone takes programs out whose libraries the process has unloaded, as Refresh has seen
-// it: their bytes are gone, and a library that comes to lie there later is none of
-// theirs. The thread that changed the list of libraries waits meanwhile.
+// Gone removes programs whose libraries the process has unloaded before the last Refresh. Their bytes do
+// not exist any more; a library that is mapped at the same addresses later is a different one. The thread
+// that changed the list of libraries waits meanwhile.
 func (e *Engine) Gone() (gone []*engine.Program) {
 	there := map[*module]bool{}
 	for _, m := range e.mods.list {
@@ -139,7 +138,7 @@ func (e *Engine) Gone() (gone []*engine.Program) {
 		for _, x := range p.sites {
 			gone = append(gone, x.Program)
 			e.sites.retire(x)
-			e.logf("site %d: %s is gone with %s", x.id, x.Label, p.mod.Path)
+			e.logf("site %d: %s: its library %s was unloaded", x.id, x.Label, p.mod.Path)
 		}
 		e.tables.forget(p.plan.Addr)
 	}
@@ -149,10 +148,9 @@ func (e *Engine) Gone() (gone []*engine.Program) {
 	return gone
 }
 
-// Reloaded takes the patch of a program out if its code has been loaded anew since: a
-// library that was unloaded now lies where it did. It gives the programs that are to be
-// made again; none where what was put there still is. A program that has no patch is to
-// be made again.
+// Reloaded removes the patch of a program if its library was unloaded and loaded again at the same address.
+// It returns the programs that must be installed again; none if the patch is still in place. A program
+// without a patch must be installed again.
 func (e *Engine) Reloaded(x *engine.Program) ([]*engine.Program, error) {
 	p := e.patches.of(x)
 	if p == nil {
@@ -174,14 +172,14 @@ func (e *Engine) Reloaded(x *engine.Program) ([]*engine.Program, error) {
 	e.sites.retire(p.sites...)
 	var list []*engine.Program
 	for _, y := range p.sites {
-		e.logf("site %d: its code was loaded anew", y.id)
+		e.logf("site %d: its code was loaded again", y.id)
 		list = append(list, y.Program)
 	}
 	return list, nil
 }
 
-// NoUprobe notes that the kernel does not take a uprobe for a program any more: when it
-// is loaded again it is reached by code in the process.
+// NoUprobe records that the kernel no longer accepts a uprobe for a program. When the program is loaded
+// again, it gets code in the process.
 func (e *Engine) NoUprobe(x *engine.Program) {
 	y := e.sites.of(x)
 	y.noUprobe, y.tactic = true, ""

@@ -9,18 +9,18 @@ import (
 	"github.com/jalon-trace/jalon/internal/ring"
 )
 
-// buffers is the memory that hit programs write to: rings, counters and variables. It is
-// shared with the process.
+// buffers is the memory that hit programs write to: rings, counters and variables. It is shared with the
+// process.
 type buffers struct {
-	mem  *ring.Shared // nil: it is not mapped yet, or closed
+	mem  *ring.Shared // nil: not mapped yet, or closed
 	g    ring.Geometry
-	base uint64 // where the process has it
+	base uint64 // its address in the process
 	cpu  processor
 	// coarse is the clock of ring.ClockCoarse.
 	coarse *event.CoarseClock
 }
 
-// processor is what the machine, and the kernel for the process, have.
+// processor describes the features of the machine, and of the kernel for the process.
 type processor struct {
 	rseq     int32 // offset of a thread's rseq area from its thread pointer
 	rdpid    bool
@@ -36,8 +36,8 @@ const (
 	rseqSize      = 32 // struct rseq
 )
 
-// mapIn maps the memory into the process, for so many sites at least, and arms the dead
-// man's switch in it.
+// mapIn maps the memory into the process, for at least this number of sites, and arms the dead man's switch
+// in it.
 func (b *buffers) mapIn(st *process.Stopped, p *process.Process, opt *Options, sites int) error {
 	cpus, err := possibleCPUs()
 	if err != nil {
@@ -83,14 +83,14 @@ func (b *buffers) mapIn(st *process.Stopped, p *process.Process, opt *Options, s
 	return nil
 }
 
-// layout is what the hit program of a site writes to.
+// layout returns the addresses that the hit program of a site writes to.
 func (b *buffers) layout(id uint32) (l ring.Layout) {
 	l = b.g.Layout(b.base, id)
 	l.RseqCPU, l.RDPID, l.FSGSBASE, l.AVX, l.XGETBV1 = b.cpu.rseq, b.cpu.rdpid, b.cpu.fsgsbase, b.cpu.avx, b.cpu.xgetbv1
 	return l
 }
 
-// free unmaps the memory in the process. What is in it can still be read.
+// free unmaps the memory in the process. Its contents can still be read.
 func (b *buffers) free(st *process.Stopped) error {
 	if b.mem == nil {
 		return nil
@@ -98,7 +98,7 @@ func (b *buffers) free(st *process.Stopped) error {
 	return st.Free(b.base, b.g.MemSize())
 }
 
-// disarm takes the dead man's switch out of the memory.
+// disarm removes the dead man's switch from the memory.
 func (b *buffers) disarm(p *process.Process) error {
 	if b.mem == nil {
 		return nil

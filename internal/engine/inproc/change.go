@@ -7,8 +7,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/patch"
 )
 
-// Uncover makes sure that the bytes at addr may be changed by a breakpoint of the
-// caller: a patch that goes over it is made again as one byte.
+// Uncover makes sure that the caller's breakpoint may change the bytes at addr: a patch that covers them is
+// made again with one byte.
 func (e *Engine) Uncover(addr uint64) error {
 	p := e.patches.at(addr)
 	if e.target.replaced() || p == nil || p.plan.Tactic == patch.Trapping || addr == p.plan.Addr && p.plan.Tactic == patch.Jump {
@@ -21,8 +21,8 @@ func (e *Engine) Uncover(addr uint64) error {
 	return e.installer.putIn(list)
 }
 
-// Rewrite has write change n bytes of the program at addr. Patches that they belong
-// to are taken out before and made anew from the new bytes.
+// Rewrite calls write, which changes n bytes of the program at addr. Patches that contain these bytes are
+// removed before, and made again from the new bytes.
 func (e *Engine) Rewrite(addr uint64, n int, write func() error) error {
 	if e.target.replaced() {
 		return write()

@@ -1,11 +1,11 @@
 package inproc
 
-// A program may forbid its threads to read the time stamp counter (prctl PR_SET_TSC, and
-// strict seccomp). Records then get their time from the tracer: rdtsc raises a signal,
-// which the tracer answers with its own counter, the same one. That is right, and slow.
+// A program may forbid its threads to read the time stamp counter (prctl PR_SET_TSC, and strict seccomp).
+// Records then get their time from the tracer: rdtsc raises a signal, and the tracer supplies the value of
+// its own counter, which is the same one. The result is right, but slow.
 //
-// What happens when jalon is killed: programs compiled since it is known begin with the
-// dead man's switch, and the handler of memory faults in the process sends a thread past
-// an rdtsc that it has come to already.
+// If jalon is killed: programs compiled after this was detected begin with the dead man's switch. If a
+// thread has already reached an rdtsc, the handler of memory faults in the process continues it after the
+// rdtsc.
 
 const rdtscLen = 2

@@ -13,7 +13,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/process"
 )
 
-// maxFunction bounds the function that is read and analysed as a whole.
+// maxFunction bounds the size of a function that is read and analysed as a whole.
 const maxFunction = 4 << 20
 
 func openMem(pid int) (*os.File, error) {
@@ -24,8 +24,7 @@ func openMem(pid int) (*os.File, error) {
 	return f, nil
 }
 
-// ownMemory is the memory of a process as the program has it: breakpoints of the tracer
-// do not show.
+// ownMemory reads the memory of a process without the breakpoints of the tracer.
 type ownMemory struct{ p *process.Process }
 
 // ReadAt implements io.ReaderAt.
@@ -37,17 +36,17 @@ func (m ownMemory) ReadAt(b []byte, off int64) (int, error) {
 	return n, err
 }
 
-// partOf returns the beginning of the part of the function that contains the site. Compilers put unlikely code
-// elsewhere (f.cold), and patch needs the part with the site as the function proper.
+// partOf returns the start of the part of the function that contains the site. Compilers place unlikely
+// code elsewhere (f.cold), and patch needs the part with the site as the main part.
 func partOf(x *site, fn *dwarf.Function) uint64 {
 	main, _ := parts(fn, x.where.site.Addr)
 	return main.Lo + x.where.mod.bias
 }
 
-// reader reads memory of a process, or of the file at the addresses it will have.
+// reader reads memory of a process, or of the file, by run-time address.
 type reader func(addr uint64, n int) ([]byte, error)
 
-// functionCode reads a function and all the data about it that patch needs.
+// functionCode reads a function and the data about it that patch needs.
 func (m *module) functionCode(fn *dwarf.Function, vaddr uint64, read reader) (*patch.Code, error) {
 	main, extra := parts(fn, vaddr)
 	if main.Hi-main.Lo > maxFunction {
@@ -81,7 +80,7 @@ func (m *module) functionCode(fn *dwarf.Function, vaddr uint64, read reader) (*p
 	for _, pad := range pads {
 		c.LandingPads = append(c.LandingPads, pad+m.bias)
 	}
-	if fn.Name == "runtime.goexit" { // Go makes up a return address in there
+	if fn.Name == "runtime.goexit" { // Go makes up a return address in it
 		c.Entries = append(c.Entries, c.Lo+1)
 	}
 	for _, label := range m.dw.Labels(main.Lo, main.Hi) {
@@ -95,8 +94,7 @@ func (m *module) functionCode(fn *dwarf.Function, vaddr uint64, read reader) (*p
 	return c, nil
 }
 
-// landingPads lists the landing pads of a function, or of a part of one that may be
-// any function's.
+// landingPads lists the landing pads of a function, or of a part that may belong to any function.
 func (m *module) landingPads(fn *dwarf.Function) ([]uint64, error) {
 	if !fn.FromSymbols {
 		return m.dw.LandingPads(fn)
@@ -107,7 +105,7 @@ func (m *module) landingPads(fn *dwarf.Function) ([]uint64, error) {
 	return all[lo:max(lo, hi)], err
 }
 
-// parts splits a function's ranges into the one with the site and the others.
+// parts separates a function's range with the site from the other ranges.
 func parts(fn *dwarf.Function, vaddr uint64) (main debuginfo.Range, extra []debuginfo.Range) {
 	for _, r := range fn.Ranges {
 		if r.Lo <= vaddr && vaddr < r.Hi {

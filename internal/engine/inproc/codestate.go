@@ -10,23 +10,23 @@ import (
 	"github.com/jalon-trace/jalon/internal/process"
 )
 
-// CodeState is what has been done to the code of a file that a process has mapped.
+// CodeState describes the changes to the code of a file that a process has mapped.
 type CodeState struct {
 	Path        string
-	Breakpoints []CodeRange // that the file does not have: uprobes, a debugger's
+	Breakpoints []CodeRange // not in the file: uprobes, or a debugger's
 	Changed     []CodeRange // other bytes that differ from the file
-	Writable    []CodeRange // pages that take no uprobes since they are writable: jalon's guard
-	Copied      []CodeRange // pages that take none since a copy lies over the file's
+	Writable    []CodeRange // pages that accept no uprobes because they are writable: jalon's guard
+	Copied      []CodeRange // pages that accept none because a copy covers the file's
 }
 
-// CodeRange is addresses with the function at their beginning, "" where none is known.
+// CodeRange is a range of addresses with the function at its start, "" if not known.
 type CodeRange struct {
 	Lo, Hi   uint64
 	Function string
 }
 
-// InspectCode compares the code of a running process with its files. The process is
-// not stopped. Files whose code is as it was are left out.
+// InspectCode compares the code of a running process with its files, without stopping the process. Files
+// whose code is unchanged are left out.
 func InspectCode(pid int, opt dwarf.Options) ([]CodeState, error) {
 	list, err := InspectProcess(pid, opt)
 	if err != nil {
@@ -56,7 +56,7 @@ func InspectCode(pid int, opt dwarf.Options) ([]CodeState, error) {
 	return out, nil
 }
 
-// segment looks at the pages of one segment of code.
+// segment compares the pages of one segment of code.
 func (c *CodeState) segment(in *Inspected, seg span, mapped []process.Mapping, mem *os.File) {
 	calls := uprobeCalls(mapped)
 	named := func(lo, hi uint64) CodeRange {
@@ -82,7 +82,7 @@ func (c *CodeState) segment(in *Inspected, seg span, mapped []process.Mapping, m
 	}
 }
 
-// compare looks for bytes that differ from the file.
+// compare finds bytes that differ from the file.
 func (c *CodeState) compare(in *Inspected, addr uint64, n int, mem *os.File, calls []span, named func(lo, hi uint64) CodeRange) {
 	b := make([]byte, n)
 	if _, err := mem.ReadAt(b, int64(addr)); err != nil {
@@ -106,7 +106,7 @@ func (c *CodeState) compare(in *Inspected, addr uint64, n int, mem *os.File, cal
 			i += k - 1
 			continue
 		}
-		if last >= 0 && at-c.Changed[last].Hi < 8 { // one patch, with bytes that are as they were
+		if last >= 0 && at-c.Changed[last].Hi < 8 { // one patch with unchanged bytes in it
 			c.Changed[last].Hi = at + 1
 			continue
 		}
@@ -114,7 +114,7 @@ func (c *CodeState) compare(in *Inspected, addr uint64, n int, mem *os.File, cal
 	}
 }
 
-// String is the range as `jalon check` shows it.
+// String formats the range as `jalon check` prints it.
 func (r CodeRange) String() string {
 	s := fmt.Sprintf("%#x-%#x", r.Lo, r.Hi)
 	if r.Function != "" {

@@ -9,39 +9,38 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 )
 
-// Some run-time systems copy machine code of theirs from the file to another address, or
-// write another function's code over it, and run it there. A jump of ours in the copy
-// leads to a wrong address, and an int3 in it is in no table. Nothing in the code shows
-// that it is copied: these are the ones that are known.
+// Some run-time systems copy their machine code from the file to another address, or overwrite it with
+// another function's code, and run it there. In such a copy, a jump of jalon leads to a wrong address, and
+// an int3 is in no table. Nothing in the code marks it as copied, so this table lists the known cases.
 var copiedCode = []struct {
-	from  string   // the symbol at which such code begins: only modules with it are meant
-	size  string   // of the variable that has its size as 32 bits
-	last  string   // or of the symbol behind it
-	names []string // what names of other functions that are copied begin with
+	from  string   // the symbol at which such code begins; for modules with this symbol
+	size  string   // the variable with its size, 32 bits
+	last  string   // or the symbol after it
+	names []string // prefixes of the names of other copied functions
 	why   string
 }{
 	{
-		// CodeRange::RemapEmbeddedBuiltins maps the file's pages again, near compiled code;
-		// where they are not one mapping (as when some are guarded), it copies their bytes.
+		// CodeRange::RemapEmbeddedBuiltins maps the file's pages again, near compiled code. If they are not
+		// one mapping (for example when some are guarded), it copies their bytes.
 		from: "v8_Default_embedded_blob_code_", size: "v8_Default_embedded_blob_code_size_", names: []string{"Builtins_"},
 		why: "V8 runs a copy of its builtins, which it makes from memory; --engine=kernel sees the copies",
 	},
 	{
-		// What lies between is copied to memory that may be written, and the write
-		// barriers over each other.
+		// The code between these symbols is copied to writable memory, and the write barriers are copied
+		// over each other.
 		from: "JIT_PatchedCodeStart", last: "JIT_PatchedCodeLast", names: []string{"JIT_WriteBarrier", "JIT_CheckedWriteBarrier", "JIT_ByRefWriteBarrier"},
 		why: "the run-time system of .NET copies its write barriers",
 	},
 }
 
-// copies is what of a module is copied.
+// copies describes the code of a module that is copied.
 type copies struct {
 	code  debuginfo.Range
 	names []string
 	why   string
 }
 
-// copied refuses functions whose code the program copies.
+// copied refuses a function whose code the program copies.
 func (m *module) copied(fn *dwarf.Function, vaddr uint64) error {
 	if !m.copiesKnown {
 		m.copies, m.copiesKnown = copiesOf(m.dw), true

@@ -10,36 +10,35 @@ import (
 	"github.com/jalon-trace/jalon/internal/process"
 )
 
-// Where code must not be writable (PR_SET_MDWE) the pages of patches are covered: an
-// anonymous copy lies over them, readable and executable, while the file's pages are kept
-// elsewhere in the process. Uprobes come to files only. With the world stopped:
+// If code must not be writable (PR_SET_MDWE), the pages of patches are covered: an anonymous copy, readable
+// and executable, replaces them in the address space, and the file's pages are kept elsewhere in the
+// process. Uprobes are inserted only in mappings of files. With the world stopped:
 //
-//  1. Anonymous memory is mapped somewhere, and the bytes of the pages written to it.
-//     Nothing refers to it.
-//  2. The pages are moved elsewhere with MREMAP_DONTUNMAP: their mapping stays in place
-//     too, and shows the file. No thread runs.
-//  3. The copy is moved over them. Should that fail, the pages are moved back.
+//  1. Anonymous memory is mapped somewhere, and the bytes of the pages are written to it. Nothing refers
+//     to it.
+//  2. The pages are moved elsewhere with MREMAP_DONTUNMAP: their mapping also stays in place, and shows
+//     the file. No thread runs.
+//  3. The copy is moved over them. If that fails, the pages are moved back.
 //
-// and at the end, when the program's own bytes are back
+// At the end, when the program's own bytes have been restored:
 //
-//  4. the pages are moved back over the copy: the program has the mapping that it had.
+//  4. The pages are moved back over the copy: the program has its original mapping.
 //
-// Killed between 2 and 3 jalon leaves the file's code in place; behind 3, patches in the
-// copy, where no uprobe comes.
+// If jalon is killed between 2 and 3, the file's code is in place. If it is killed after 3, the patches are
+// in the copy, where no uprobe can be inserted.
 //
-// A page with a breakpoint in it is not covered: the kernel would not find its int3 in the
-// copy any more to remove it.
+// A page with a breakpoint is not covered: the kernel could not find its int3 in the copy to remove it.
 
-// covered is a run of pages with a copy over them.
+// covered is a run of pages that a copy covers.
 type covered struct {
 	guarded
-	mapping process.Mapping // that the pages are of
-	kept    uint64          // where the pages are meanwhile
+	mapping process.Mapping // the mapping of the pages
+	kept    uint64          // the address where the pages are kept
 }
 
 var errInPage = errors.New("a breakpoint is in the page")
 
-// cover lays a copy over a run of pages of a module.
+// cover covers a run of pages of a module by a copy.
 func (g *pageGuard) cover(st *process.Stopped, r guarded, m *module, mapped []process.Mapping) error {
 	code, err := g.coverable(st, r, m)
 	if err != nil {
@@ -48,7 +47,7 @@ func (g *pageGuard) cover(st *process.Stopped, r guarded, m *module, mapped []pr
 	size := r.hi - r.lo
 	i := slices.IndexFunc(mapped, func(x process.Mapping) bool { return x.Start <= r.lo && r.hi <= x.End })
 	if i < 0 {
-		return errors.New("its mapping is gone")
+		return errors.New("its mapping does not exist any more")
 	}
 	c := covered{guarded: r, mapping: mapped[i]}
 	c.mapping.Offset += r.lo - c.mapping.Start
@@ -78,10 +77,10 @@ func (g *pageGuard) cover(st *process.Stopped, r guarded, m *module, mapped []pr
 	return nil
 }
 
-// coverable reads the pages, and says why they are not to be covered.
+// coverable reads the pages, or returns why they must not be covered.
 func (g *pageGuard) coverable(st *process.Stopped, r guarded, m *module) ([]byte, error) {
 	if g.opt.Breakpoints != nil {
-		return nil, errInPage // the caller's come and go
+		return nil, errInPage // the caller inserts and removes its breakpoints at any time
 	}
 	code, raw := make([]byte, r.hi-r.lo), make([]byte, r.hi-r.lo)
 	if err := st.ReadMem(r.lo, code); err != nil {
@@ -96,9 +95,9 @@ func (g *pageGuard) coverable(st *process.Stopped, r guarded, m *module) ([]byte
 		return nil, err
 	}
 	if !bytes.Equal(code, raw) {
-		return nil, errInPage // the tracer's own, which does not show in code
+		return nil, errInPage // the tracer's own breakpoint, which is hidden in code
 	}
-	// The page may begin or end outside the file's text; there is no code then.
+	// The page may begin or end outside the file's text, where there is no code.
 	for at := r.lo; at < r.hi; at += pageSize {
 		file, err := m.dw.Text(at-m.bias, pageSize)
 		if err != nil {
@@ -114,8 +113,8 @@ func (g *pageGuard) coverable(st *process.Stopped, r guarded, m *module) ([]byte
 	return code, nil
 }
 
-// uncover moves the pages back, in the process or in a forked child. Where the program
-// has mapped something else since then, the pages that were kept are freed.
+// uncover moves the pages back, in the process or in a forked child. If the program has mapped something
+// else there since, the kept pages are freed.
 func (g *pageGuard) uncover(st *process.Stopped) error {
 	g.mu.Lock()
 	list := g.covers
@@ -140,14 +139,14 @@ func (g *pageGuard) uncover(st *process.Stopped) error {
 	return errors.Join(errs...)
 }
 
-// isCopy reports whether the copy still lies over the pages.
+// isCopy reports whether the copy still covers the pages.
 func isCopy(mapped []process.Mapping, c covered) bool {
 	return slices.ContainsFunc(mapped, func(m process.Mapping) bool {
 		return m.Inode == 0 && m.Start <= c.lo && c.hi <= m.End && m.Prot == c.prot
 	})
 }
 
-// withCovered is the memory map as it was without copies: their pages are of the file.
+// withCovered returns the memory map as it was without copies: the pages belong to the file.
 func (g *pageGuard) withCovered(mapped []process.Mapping) []process.Mapping {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -9,22 +9,22 @@ import (
 	"github.com/jalon-trace/jalon/internal/process"
 )
 
-// crashes makes the program's code its own where a signal needs it.
+// crashes restores the program's code when a signal needs it.
 type crashes struct {
 	*remover
-	cleared atomic.Bool // a signal ends the program: its code is its own again
+	cleared atomic.Bool // a signal ends the program: its own code is restored
 }
 
-// clear makes the program's code its own for a signal: all of it when the program
-// ends by it, else the instructions that a jump replaces, one of which the program
-// is about to see as the place of the signal. Such a jump becomes an int3:
+// clear restores the program's code for a signal. If the signal ends the program, all code is restored.
+// Otherwise these are the instructions under a jump of which the program will see one as the address of the
+// signal. Such a jump is replaced by an int3:
 //
-//  1. the world is stopped; the program's bytes are written back
-//  2. the handler of int3s gets the site (jalon can be killed at any time)
-//  3. the int3 is written. The trampoline is the same, copies of all the
-//     instructions that the jump replaced included
+//  1. The world is stopped; the program's bytes are restored.
+//  2. The handler of int3s learns the site, because jalon can be killed at any time.
+//  3. The int3 is written. The trampoline stays the same, with copies of all instructions that the jump
+//     replaced.
 //
-// The pc of the held thread is still in the copy, where it faults again.
+// The pc of the held thread is still in the copy, where the thread faults again.
 func (c *crashes) clear(tid int) error {
 	var dies, again bool
 	err := c.stopped(func(st *process.Stopped) (err error) {
@@ -69,7 +69,7 @@ func (c *crashes) trapInstead(st *process.Stopped, addr uint64) error {
 	c.tables.restored(addr)
 	p := c.patches.at(addr)
 	if p == nil || p.plan.Tactic != patch.JumpMany {
-		return nil // it was removed: its bytes are the program's
+		return nil // it was removed: the program's bytes are restored
 	}
 	enabled := ours(st, addr, p.edits[0].New)
 	if err := putBack(st, []*placed{p}); err != nil {
@@ -85,7 +85,7 @@ func (c *crashes) trapInstead(st *process.Stopped, addr uint64) error {
 	c.tables.add(&tables{trap: map[uint64]uint64{addr: p.at}})
 	if err := c.handlers.install(st, c.patches.list(), nil); err != nil {
 		c.tables.forget(addr)
-		return fmt.Errorf("the tracepoint at %#x ends: the program handles a signal of an instruction there, and the jump cannot be replaced by an int3: %w", addr, err)
+		return fmt.Errorf("the tracepoint at %#x is removed: the program handles a signal of an instruction there, and the jump cannot be replaced by an int3: %w", addr, err)
 	}
 	if !enabled {
 		return nil
@@ -97,8 +97,8 @@ func (c *crashes) trapInstead(st *process.Stopped, addr uint64) error {
 	return nil
 }
 
-// clearAll makes all code the program's own again: its core is that of a program
-// that was not traced. What faulted faults again, at its own place.
+// clearAll restores all code of the program, so that its core dump is that of an untraced program. The
+// faulting instruction faults again at its original address.
 func (c *crashes) clearAll(st *process.Stopped, tid int, o process.Origin, rewind bool) error {
 	c.cleared.Store(true)
 	if err := putBack(st, c.patches.list()); err != nil {
@@ -113,15 +113,15 @@ func (c *crashes) clearAll(st *process.Stopped, tid int, o process.Origin, rewin
 	return nil
 }
 
-// lastStops waits until the other threads have left our code, as detach does, and
-// then takes away the handlers of signals. One thread is held; it must not take calls
-// when it has its signal already.
+// lastStops waits until the other threads have left jalon's code, as detach does, and then removes the
+// handlers of signals. One thread is held; no call can be injected into it once its signal has been
+// delivered.
 func (c *crashes) lastStops(handlers bool) error {
 	for try := 0; ; try++ {
 		last := false
 		err := c.stopped(func(st *process.Stopped) error {
 			state, err := c.leave(st)
-			last = state == nobody || state == sleeping && try >= 1 || try >= 5
+			last = state == empty || state == sleeping && try >= 1 || try >= 5
 			if handlers && err == nil && last {
 				c.trouble("giving SIGTRAP its action back", st.EndTraps())
 				c.trouble("giving SIGSEGV its action back", c.handlers.removeFaults(st))
@@ -131,6 +131,6 @@ func (c *crashes) lastStops(handlers bool) error {
 		if err != nil || last {
 			return err
 		}
-		time.Sleep(time.Millisecond << try) // for the threads inside; nothing depends on its length
+		time.Sleep(time.Millisecond << try) // gives the threads time to leave; nothing depends on its length
 	}
 }

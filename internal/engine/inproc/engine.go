@@ -9,74 +9,74 @@ import (
 	"github.com/jalon-trace/jalon/internal/ring"
 )
 
-// Options say how an engine traces.
+// Options configure an engine.
 type Options struct {
-	BufferSize int // bytes of ring a CPU
+	BufferSize int // bytes of the ring of each CPU
 	Clock      ring.Clock
-	Variables  []uint64 // what the programs' variables are at the start, by index
+	Variables  []uint64 // initial values of the programs' variables, by index
 	DebugDirs  []string // of separate debug files; nil = /usr/lib/debug
 	Avoid      uint8    // tactics of package patch not to use, as bits
-	// Fresh: the process has run nothing but the dynamic linker; see Started.
+	// Fresh: the process has only run the dynamic linker; see Started.
 	Fresh bool
-	// Join: Load chooses nothing; Arm does, when breakpoints of the caller are as they will be.
+	// Join: tactics are chosen by Arm, when the caller's breakpoints have reached their final state, and
+	// not by Load.
 	Join bool
-	// Sites is how many sites there may be, those of libraries that are loaded later
-	// included; 0 = a default.
+	// Sites is the largest number of sites, including those of libraries loaded later; 0: a default.
 	Sites int
-	// Breakpoints reports whether breakpoints of the caller lie in [lo, hi): the bytes
-	// there must stay as they are. Nil: there are none.
+	// Breakpoints reports whether breakpoints of the caller lie in [lo, hi); the bytes there must not
+	// change. Nil: there are none.
 	Breakpoints func(lo, hi uint64) bool
-	// Uprobes serves the sites that the engine cannot reach, or only slowly. Nil: nothing does.
+	// Uprobes attaches uprobes at sites that the engine cannot patch, or only with an int3. Nil: no
+	// uprobes.
 	Uprobes Uprobes
-	// Dump takes the stages of code generation, Log what is done step by step, Warn
-	// warnings; each may be nil.
+	// Dump receives the stages of code generation, Log each step, Warn warnings; each may be nil.
 	Dump      Dumper
 	Log, Warn func(string)
-	// Progress is called in long loops and may end them by an error.
+	// Progress is called in long loops and can end them by an error.
 	Progress func(what string, done, of int) error
-	// OnRings is called once, when there is memory for records and before the first
-	// program is in the process.
+	// OnRings is called once, when the memory for records exists and before the first program is in the
+	// process.
 	OnRings func(*ring.Shared)
 	// OnPause is called with the length of each stop of the process.
 	OnPause func(time.Duration)
-	// OnNoClock is called on the tracer's goroutine when it turns out that threads that
-	// run hit programs may not read the time stamp counter. The caller is to call
-	// ProtectClock. Nil: it has no way to.
+	// OnNoClock is called on the tracer's goroutine when threads that run hit programs are found not to be
+	// allowed to read the time stamp counter. The caller should then call ProtectClock. Nil: the caller
+	// cannot.
 	OnNoClock func()
 }
 
-// Dumper shows the stages of code generation of a program.
+// Dumper receives the stages of code generation of a program.
 type Dumper struct {
 	IR, Code func(place, text string)
 }
 
-// Uprobes makes uprobes of the kernel of programs at instructions of the process.
+// Uprobes attaches uprobes of the kernel at instructions of the process.
 type Uprobes interface {
-	// Add attaches uprobes for this process; the error of each says why there is none.
+	// Add attaches uprobes for this process; each program has an error if it has no uprobe.
 	Add([]Wanted) []error
-	// Drop takes back what Add has just made of a program.
+	// Drop removes a uprobe that Add has just attached.
 	Drop(*engine.Program)
 }
 
-// Wanted is a program that is to be a uprobe.
+// Wanted is a program that needs a uprobe.
 type Wanted struct {
 	*engine.Program
 	Shared bool // another tracer's breakpoint is at its address
 }
 
-// Engine runs hit programs as machine code in one process. It composes the parts of the
-// engine behind the contract: each has its own state and knows those parts only that it
-// needs. It is used from one goroutine; see [Callbacks] for the tracer's.
+// Engine runs hit programs as machine code in one process. It composes the parts of the engine behind the
+// contract: each has its own state and uses only the parts that it needs. It is used from one goroutine;
+// see [Callbacks] for the goroutine of the tracer.
 type Engine struct {
 	report
 	target    *target
 	mods      *modules   // the process's files
-	sites     *sites     // what is traced
-	patches   *patches   // what is in the process
-	tables    *tableRef  // what the tracer must know of it
-	guard     *pageGuard // pages that other tracers' uprobes are kept out of
-	others    *others    // breakpoints of others
-	rooms     *rooms     // memory for code
+	sites     *sites     // the programs
+	patches   *patches   // the patches in the process
+	tables    *tableRef  // addresses for the tracer
+	guard     *pageGuard // pages where other tracers' uprobes are prevented
+	others    *others    // breakpoints of other tracers
+	codeSpace *codeSpace // memory for code
 	buffers   *buffers   // memory for records
 	planner   *planner
 	uprobes   *uprober
@@ -84,17 +84,17 @@ type Engine struct {
 	crashes   *crashes
 	handlers  *handlers
 	calls     *Callbacks
-	plans     []*placed // loaded, not armed
-	covered   []*site   // likewise, at addresses that patches in place cover
+	plans     []*placed // loaded, not yet armed
+	covered   []*site   // likewise, at addresses covered by existing patches
 	ended     bool      // Stop was called
 }
 
-// New prepares an engine; Trace gives it its process.
+// New prepares an engine; Trace sets its process.
 func New(opt Options) *Engine {
 	r := report{&opt}
 	t := &target{report: r, fresh: opt.Fresh}
 	e := &Engine{
-		report: r, target: t, sites: newSites(r), patches: &patches{}, tables: &tableRef{}, rooms: &rooms{}, buffers: &buffers{},
+		report: r, target: t, sites: newSites(r), patches: &patches{}, tables: &tableRef{}, codeSpace: &codeSpace{}, buffers: &buffers{},
 		mods: &modules{target: t}, others: &others{t: t},
 	}
 	e.guard = &pageGuard{report: r, others: e.others}
@@ -103,16 +103,16 @@ func New(opt Options) *Engine {
 	code := &compiler{report: r, buffers: e.buffers, handlers: e.handlers}
 	e.planner = &planner{t, e.sites, e.patches, e.buffers, e.others, e.uprobes, &code.seen}
 	e.installer = &installer{
-		target: t, sites: e.sites, planner: e.planner, uprobes: e.uprobes, rooms: e.rooms, buffers: e.buffers,
+		target: t, sites: e.sites, planner: e.planner, uprobes: e.uprobes, codeSpace: e.codeSpace, buffers: e.buffers,
 		compiler: code, guard: e.guard, handlers: e.handlers, tables: e.tables, patches: e.patches,
 	}
-	e.crashes = &crashes{remover: &remover{t, e.patches, e.tables, e.guard, e.handlers, e.rooms, e.buffers}}
+	e.crashes = &crashes{remover: &remover{t, e.patches, e.tables, e.guard, e.handlers, e.codeSpace, e.buffers}}
 	e.calls = &Callbacks{t, e.tables, e.patches, e.guard, e.handlers, e.buffers, e.uprobes, e.crashes}
 	return e
 }
 
-// Trace sets the process, once. What an earlier engine of the same process knows of its
-// modules is used again; before may be nil.
+// Trace sets the process, once. The modules that an earlier engine has read of the same process are reused;
+// before may be nil.
 func (e *Engine) Trace(p *process.Process, before *Engine) {
 	e.target.p = p
 	if before != nil {
@@ -120,14 +120,13 @@ func (e *Engine) Trace(p *process.Process, before *Engine) {
 	}
 }
 
-// Callbacks are called by the process's tracer.
+// Callbacks returns the methods that the process's tracer calls.
 func (e *Engine) Callbacks() *Callbacks { return e.calls }
 
-// Started notes that the process runs code of its own from now on.
+// Started records that the process now runs its own code.
 func (e *Engine) Started() { e.target.fresh = false }
 
-// Refresh looks at what the process has mapped. It is called before Resolve whenever
-// that may have changed.
+// Refresh reads the mappings of the process. It is called before Resolve whenever they may have changed.
 func (e *Engine) Refresh() error {
 	if e.buffers.mem == nil && e.opt.Breakpoints == nil {
 		e.target.look()
@@ -150,29 +149,29 @@ func (e *Engine) Coarse() *event.CoarseClock { return e.buffers.coarse }
 // Counts implements engine.Engine.
 func (e *Engine) Counts(x *engine.Program) engine.Counts { return e.sites.counts(x, e.buffers.mem) }
 
-// Sites implements engine.Engine: how many sites have had numbers, without those that became uprobes.
+// Sites implements engine.Engine. It counts the sites that have had numbers, except those that became
+// uprobes.
 func (e *Engine) Sites() int { return len(e.sites.list) - e.sites.moved }
 
 // Account implements engine.Engine.
 func (e *Engine) Account(sums []event.SiteSummary) { e.sites.account(sums) }
 
-// Slow is a warning of the programs since the last call that are reached by int3 although a
-// uprobe would be faster, with why they have none; "" where there are none. all is how many
-// programs there are.
+// Slow returns a warning about the programs since the last call that have an int3 although a uprobe would
+// be faster, with the reasons; "" if there are none. all is the number of programs.
 func (e *Engine) Slow(all int) string { return e.uprobes.warning(all) }
 
-// ProtectClock installs the handler of memory faults for the hit programs that are there.
+// ProtectClock installs the handler of memory faults for the installed hit programs.
 func (e *Engine) ProtectClock() error {
 	err := e.target.stopped(func(st *process.Stopped) error { return e.handlers.installFaults(st, nil) })
 	e.trouble("protecting the program from the end of jalon", err)
 	return err
 }
 
-// Clear makes the program's code its own for a signal that a thread is held at.
+// Clear restores the program's code for a signal at which a thread is held.
 func (e *Engine) Clear(tid int) error { return e.crashes.clear(tid) }
 
-// Stop implements engine.Engine. Threads may still be in code of ours, which then stays:
-// see Lingering.
+// Stop implements engine.Engine. Threads may still be in jalon's code, which then stays mapped: see
+// Lingering.
 func (e *Engine) Stop() error {
 	if e.ended || e.target.replaced() {
 		return nil
@@ -182,26 +181,25 @@ func (e *Engine) Stop() error {
 		return nil
 	}
 	err := e.crashes.takeBack()
-	// Threads that return from signal handlers later, and children that were forked
-	// before and are looked at after this, still need to know what was where.
+	// Threads that return from signal handlers later, and children that were forked before and are handled
+	// after this, still need the addresses.
 	e.patches.removeAll()
 	return err
 }
 
-// Lingering reports whether threads may be in code of the engine after Stop: its
-// callbacks are still needed.
-func (e *Engine) Lingering() bool { return e.rooms.code != nil && !e.target.replaced() }
+// Lingering reports whether threads may be in the engine's code after Stop. Its callbacks are then still
+// needed.
+func (e *Engine) Lingering() bool { return e.codeSpace.code != nil && !e.target.replaced() }
 
-// Drop forgets what was in the program that called exec.
+// Drop drops the state of the program that called exec.
 func (e *Engine) Drop() {
 	e.tables.clear()
 	e.patches.set(nil)
 	e.guard.drop()
 }
 
-// Close implements engine.Engine. The modules stay open for the engine after it: see
-// CloseModules.
+// Close implements engine.Engine. The modules stay open for a later engine: see CloseModules.
 func (e *Engine) Close() error { return e.buffers.close(e.target.p) }
 
-// CloseModules closes the files of the process's modules where no other engine follows.
+// CloseModules closes the files of the process's modules if there is no later engine.
 func (e *Engine) CloseModules() { e.mods.close() }

@@ -32,7 +32,7 @@ int main(void) {
 }
 `
 
-// driven is a process that an engine traces.
+// driven is a process traced by an engine.
 type driven struct {
 	p       *process.Process
 	run     atomic.Pointer[Engine]
@@ -83,8 +83,8 @@ func drive(t *testing.T) *driven {
 	return d
 }
 
-// collecting makes a program that records the first argument where it is not the
-// value but, and counts all its hits in variable 0.
+// collecting makes a program that records the first argument if it is not the value but, and counts all its
+// hits in variable 0.
 func collecting(t *testing.T, e *Engine, addr uint64, but int64, key any) (*engine.Program, *agentexpr.Layout) {
 	t.Helper()
 	// if (rdi != but): $v0 = $v0 + 1, collect $rdi
@@ -124,7 +124,7 @@ func collecting(t *testing.T, e *Engine, addr uint64, but int64, key any) (*engi
 	}, l
 }
 
-// arm puts programs in.
+// arm installs programs.
 func arm(t *testing.T, e *Engine, list ...*engine.Program) {
 	t.Helper()
 	for _, step := range []func([]*engine.Program) ([]error, error){e.Load, e.Arm} {
@@ -135,8 +135,8 @@ func arm(t *testing.T, e *Engine, list ...*engine.Program) {
 	}
 }
 
-// TestEngine: two programs at one address, of which one is removed and made again
-// while the process is stopped: both are counted to the end.
+// TestEngine: two programs at one address. One is removed and installed again while the process is stopped;
+// the counts of both are complete.
 func TestEngine(t *testing.T) {
 	d := drive(t)
 	clock, err := event.NewClock()
@@ -195,7 +195,7 @@ func TestEngine(t *testing.T) {
 		t.Errorf("code %x is shown as %x, the file has %x", now, own, d.code)
 	}
 	if w := run.Callbacks().Where(d.work); w.In {
-		t.Errorf("the site itself: %+v", w)
+		t.Errorf("the address of the site: %+v", w)
 	}
 	for _, p := range run.patches.list() {
 		if w := run.Callbacks().Where(p.at); !w.Boundary || w.Orig != d.work {
@@ -206,7 +206,7 @@ func TestEngine(t *testing.T) {
 		}
 		last := p.pcs[len(p.pcs)-1]
 		if w := run.Callbacks().Where(last.End); !w.Boundary || w.Orig != p.end() {
-			t.Errorf("the way back: %+v, want %#x", w, p.end())
+			t.Errorf("the jump back: %+v, want %#x", w, p.end())
 		}
 	}
 	if err := d.p.Resume(d.p.Pid()); err != nil {
@@ -233,7 +233,7 @@ func TestEngine(t *testing.T) {
 	}
 }
 
-// sinkFunc is a drain.Sink for events alone.
+// sinkFunc is a drain.Sink that only handles events.
 type sinkFunc func(*event.Event)
 
 func (f sinkFunc) Event(ev *event.Event) error { f(ev); return nil }

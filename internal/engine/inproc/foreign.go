@@ -8,29 +8,28 @@ import (
 	"github.com/jalon-trace/jalon/internal/process"
 )
 
-// Breakpoints of others: of the kernel (uprobes of perf, bpftrace, or jalon itself) or
-// of a debugger that left them. The byte in memory is not the program's; the file has
-// the program's. Code is decoded with the file's byte, and the one in memory is never
-// displaced, moved or written.
+// Breakpoints of other tracers: of the kernel (uprobes of perf, bpftrace, or jalon itself), or left by a
+// debugger. The file has the program's byte, the memory does not. Code is decoded with the file's byte, and
+// the byte in memory is never displaced, moved or written.
 //
-// What else differs from the file is the program's own: relocations in its text, calls
-// that it patches at run time, hooks that live inside it, jumps of a jalon that was
-// killed. That is code as the processor runs it, and is traced as it is.
+// Other differences from the file are the program's own: relocations in its text, calls that it patches at
+// run time, hooks inside it, jumps of a killed jalon. They are the code that the processor runs, and are
+// traced as they are.
 
 const int3 = 0xcc
 
-// nopCall is the length of the call that the kernel (6.18) makes of a uprobe at a nop
+// nopCall is the length of the call by which the kernel (6.18) replaces the breakpoint of a uprobe at a nop
 // of that length.
 const nopCall = 5
 
-// foreign are the breakpoints of others that were found, and how many bytes each takes.
+// foreign has the breakpoints of other tracers that were found, with the number of bytes of each.
 type foreign map[uint64]uint64
 
-// others are the breakpoints of others in a process.
+// others finds the breakpoints of other tracers in a process.
 type others struct {
 	t     *target
 	calls []span  // targets of the calls that the kernel uses instead of breakpoints
-	found foreign // as far as code was read for the plans that are made
+	found foreign // in the code that was read for the plans
 }
 
 // take replaces other tracers' breakpoints in b, which was read from memory at addr, by the file's bytes, and
@@ -38,9 +37,9 @@ type others struct {
 func (o *others) take(m *module, addr uint64, b []byte) {
 	file, err := m.dw.Text(addr-m.bias, len(b))
 	if err != nil || len(file) != len(b) || bytes.Equal(file, b) {
-		return // what the file does not have cannot be compared
+		return // there is no file to compare with
 	}
-	patched := -1 // the last byte that differs and is no breakpoint's
+	patched := -1 // the last byte that differs and is not a breakpoint
 	for i := 0; i < len(b); i++ {
 		if b[i] == file[i] {
 			continue
@@ -48,23 +47,23 @@ func (o *others) take(m *module, addr uint64, b []byte) {
 		at := addr + uint64(i)
 		n := breakpointAt(file[i:], b[i:], at, o.calls)
 		if n == 0 || m.dw.Relocated(at-m.bias) || patched >= 0 && i == patched+1 {
-			patched = i // int3s fill what is left of the instructions under a jump
+			patched = i // int3s fill the rest of the instructions under a jump
 			continue
 		}
 		if own, err := o.t.p.ReadMemory(at, b[i:i+1]); err == nil && own == 1 && b[i] != int3 && n == 1 {
-			continue // a breakpoint of the tracer's own, which does not show this way
+			continue // a breakpoint of the tracer itself, which is hidden here
 		}
 		o.found[at] = uint64(n)
 		i += copy(b[i:i+n], file[i:]) - 1
 	}
 }
 
-// breakpointAt is how many bytes at the beginning of mem belong to a breakpoint that
-// the file does not have; 0: there is none.
+// breakpointAt returns how many bytes at the beginning of mem belong to a breakpoint that is not in the
+// file; 0 if there is none.
 func breakpointAt(file, mem []byte, addr uint64, calls []span) int {
 	switch mem[0] {
 	case int3:
-		// The kernel makes a call of it at the next hit if the nop has room.
+		// If the nop is long enough, the kernel replaces the breakpoint by a call at the next hit.
 		if in, err := patch.Decode(file, addr); err == nil && in.Len == nopCall && isNop(file) {
 			return nopCall
 		}
@@ -88,7 +87,7 @@ func isNop(code []byte) bool {
 	return bytes.Contains(code[:nopCall-1], []byte{0x0f, 0x1f}) || bytes.IndexByte(code[:nopCall], 0x90) >= 0
 }
 
-// within reports whether a breakpoint of another takes bytes in [lo, hi).
+// within reports whether a breakpoint of another tracer has bytes in [lo, hi).
 func (f foreign) within(lo, hi uint64) bool {
 	for a, n := range f {
 		if a < hi && lo < a+n {
@@ -98,7 +97,7 @@ func (f foreign) within(lo, hi uint64) bool {
 	return false
 }
 
-// uprobeCalls are the mappings to which the kernel's calls instead of nops lead.
+// uprobeCalls returns the mappings that are targets of the kernel's calls in place of nops.
 func uprobeCalls(maps []process.Mapping) (list []span) {
 	for _, m := range maps {
 		if m.Path == "[uprobes-trampoline]" {

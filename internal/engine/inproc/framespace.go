@@ -2,27 +2,25 @@ package inproc
 
 import "github.com/jalon-trace/jalon/internal/debuginfo"
 
-// frameSpace is the part of the stack that surely is there at a site: from the lowest
-// variable of the function up to the canonical frame address, behind the return
-// address. The offsets count from the register of which call frame information
-// counts that address.
+// frameSpace is the part of the stack that is certainly mapped at a site: from the lowest variable of the
+// function up to the canonical frame address, after the return address. The offsets count from the register
+// from which call frame information computes that address.
 type frameSpace struct{ reg, lo, hi int64 }
 
-// The DWARF numbers of the registers that frames are counted from.
+// The DWARF numbers of the registers on which frame addresses are based.
 const (
 	rbp = 6
 	rsp = 7
 )
 
-// The ABI's red zone ends 128 bytes below the stack pointer (psABI 3.2.2). Further
-// than frameSpan from a register nothing is trusted, as in package sema.
+// The ABI's red zone ends 128 bytes below the stack pointer (psABI 3.2.2). Offsets of more than frameSpan
+// from a register are not trusted, as in package sema.
 const (
 	redZone   = 128
 	frameSpan = 64 << 10
 )
 
-// frameSpaceOf reads it from the debug information. Where that is silent, nothing is
-// in the result.
+// frameSpaceOf derives it from the debug information. Without that information the result is empty.
 func frameSpaceOf(scope debuginfo.Scope) *frameSpace {
 	var f frameSpace
 	var ok bool
@@ -53,7 +51,7 @@ func (f *frameSpace) has(reg, off, size int64) bool {
 	return f != nil && reg == f.reg && off >= f.lo && off <= f.hi && size >= 0 && size <= f.hi-off
 }
 
-// counted recognises an address that is counted from a register.
+// counted recognises an address relative to a register.
 func counted(e []debuginfo.Op) (reg, off int64, ok bool) {
 	if len(e) == 0 || e[0].Code != debuginfo.OpReg {
 		return 0, 0, false

@@ -22,8 +22,8 @@ int main(void) { return counted(1, 2); }
 __attribute__((noipa)) void use(void *p) { *(char *)p = 0; }
 `
 
-// TestFrameSpace: at a line of a function, its variables, the saved registers and the
-// return address are there, and nothing beside them.
+// TestFrameSpace: at a line of a function, the frame contains its variables, the saved registers and the
+// return address, and nothing else.
 func TestFrameSpace(t *testing.T) {
 	dir := t.TempDir()
 	src := filepath.Join(dir, "frame.c")

@@ -8,18 +8,18 @@ import (
 	"github.com/jalon-trace/jalon/internal/patch"
 )
 
-// compiler makes the machine code of patches for where it will lie.
+// compiler generates the machine code of patches for its final address.
 type compiler struct {
 	report
 	buffers  *buffers
 	handlers *handlers
-	seen     seen // what the sites' programs read
+	seen     seen // registers that the sites' programs read
 }
 
-// generate compiles the trampoline for where it will lie.
+// generate compiles the trampoline for its final address.
 func (c *compiler) generate(p *placed) error {
-	p.room.hot = (p.room.hot + codeAlign - 1) &^ (codeAlign - 1)
-	p.at = p.room.base + p.room.hot
+	p.region.hot = (p.region.hot + codeAlign - 1) &^ (codeAlign - 1)
+	p.at = p.region.base + p.region.hot
 	p.tab = tables{fault: map[uint64]uint64{}, edge: map[uint64]edge{}, clock: map[uint64]uint64{}, trap: map[uint64]uint64{}}
 	insert := func(addr, at uint64) ([]byte, error) {
 		var all []byte
@@ -40,12 +40,12 @@ func (c *compiler) generate(p *placed) error {
 		return err
 	}
 	if uint64(len(code)) > p.estimate() {
-		panic(fmt.Sprintf("BUG: a trampoline of %d bytes was thought to need %d", len(code), p.estimate()))
+		panic(fmt.Sprintf("BUG: a trampoline of %d bytes was estimated at %d", len(code), p.estimate()))
 	}
 	p.code, p.pcs = code, pcs
-	p.room.hot += uint64(len(code))
-	if p.room.hot > p.room.half() || p.room.cold > p.room.half() {
-		panic(fmt.Sprintf("BUG: the code for %#x outgrows its room: %d and %d of %d bytes", p.plan.Addr, p.room.hot, p.room.cold, p.room.half()))
+	p.region.hot += uint64(len(code))
+	if p.region.hot > p.region.half() || p.region.cold > p.region.half() {
+		panic(fmt.Sprintf("BUG: the code for %#x is larger than its region: %d and %d of %d bytes", p.plan.Addr, p.region.hot, p.region.cold, p.region.half()))
 	}
 	if p.edits, err = p.plan.Edits(p.entry()); err != nil {
 		return err
@@ -64,10 +64,10 @@ func (c *compiler) generate(p *placed) error {
 	return nil
 }
 
-// hitCode compiles one site's hit program for an address.
+// hitCode compiles the hit program of a site for an address.
 func (c *compiler) hitCode(p *placed, x *site, at uint64) ([]byte, error) {
 	gpr, flags := x.dead&^c.seen.gpr, x.deadFlags && !c.seen.flags
-	coldAt := p.room.base + p.room.half() + p.room.cold
+	coldAt := p.region.base + p.region.half() + p.region.cold
 	hit, err := amd64.Compile(x.IR, amd64.Config{Addr: at, ColdAddr: coldAt, PC: x.addr, Layout: c.buffers.layout(x.id), DeadGPR: gpr, DeadFlags: flags, NoTSC: c.handlers.noTSC.Load(), Clock: c.opt.Clock})
 	if err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (c *compiler) hitCode(p *placed, x *site, at uint64) ([]byte, error) {
 	}
 	if len(hit.Cold) > 0 {
 		p.cold = append(p.cold, coldPart{x, coldAt, hit.Cold})
-		p.room.cold += uint64(len(hit.Cold)+15) &^ 15
+		p.region.cold += uint64(len(hit.Cold)+15) &^ 15
 	}
 	for _, f := range hit.Faults {
 		p.tab.fault[f.PC] = f.Fixup

@@ -7,11 +7,11 @@ import (
 	"github.com/jalon-trace/jalon/internal/patch"
 )
 
-// Below a goroutine's stack there is no guard page, but the memory of another. A hit
-// program that needs more of the stack than Go guarantees at its site (see
-// patch.GoStack) does not run there: the kernel's uprobes need none.
+// Below a goroutine's stack there is no guard page but other memory, possibly another goroutine's stack. A
+// hit program that needs more stack than Go guarantees at its site (see patch.GoStack) does not run in the
+// process; uprobes of the kernel need no stack of the program.
 
-// goStack is what Go guarantees in the module's code; nil: it has no code of Go's.
+// goStack returns the stack that Go guarantees in the module's code; nil if the module has no Go code.
 func (m *module) goStack() (*patch.GoStack, error) {
 	if m.stack == nil {
 		m.stack = sync.OnceValues(func() (*patch.GoStack, error) {
@@ -31,14 +31,14 @@ func (m *module) goStack() (*patch.GoStack, error) {
 					return patch.NewGoStack(table, r, start)
 				}
 			}
-			return nil, fmt.Errorf("no code is at %#x", start)
+			return nil, fmt.Errorf("there is no code at %#x", start)
 		})
 	}
 	return m.stack()
 }
 
-// stackFor says why code that stores up to need bytes below the stack pointer must not
-// run at an address; nil: it may.
+// stackFor returns why code that stores up to need bytes below the stack pointer must not run at an
+// address, or nil.
 func (m *module) stackFor(addr uint64, need int) error {
 	if need == 0 {
 		return nil
@@ -57,7 +57,7 @@ func (m *module) stackFor(addr uint64, need int) error {
 }
 
 // apartForStack removes the plans whose code would need too much stack. Their sites become uprobes if
-// permitted, and are refused otherwise.
+// permitted; otherwise they are refused.
 func (u *uprober) apartForStack(plans []*placed) (kept []*placed) {
 	for _, p := range plans {
 		if p.noStack == nil {

@@ -15,58 +15,56 @@ import (
 	"github.com/jalon-trace/jalon/internal/process"
 )
 
-// The guard keeps other tracers' uprobes off the pages that have patches of ours.
+// The guard prevents other tracers' uprobes in pages that contain jalon's patches.
 //
-// Without it the kernel writes an int3 over the first byte of our jump, runs the file's
-// instruction in its place and goes on behind it, in the middle of the jump; and at its
-// end writes the file's byte back over the jump's. Either kills the program.
+// Without it, the kernel writes an int3 over the first byte of jalon's jump, runs the file's instruction
+// instead and continues after it, in the middle of the jump. When the uprobe is removed, the kernel
+// restores the file's byte over the jump. Either kills the program.
 //
-// The kernel puts uprobes into private file mappings that are not writable (valid_vma in
-// kernel/events/uprobes.c), and takes them out of writable ones, too. So, with the world
-// stopped:
+// The kernel inserts uprobes in private file mappings that are not writable (valid_vma in
+// kernel/events/uprobes.c), but also removes them from writable ones. So, with the world stopped:
 //
-//  1. The pages are made writable. From here on no uprobe comes into them: the kernel
-//     looks at the mapping with its lock held, which mprotect takes.
-//  2. The bytes are compared with those that the patch was planned for: a uprobe that
-//     came since then is seen, and the patch is not made.
+//  1. The pages are made writable. From here on no uprobe is inserted in them: the kernel checks the
+//     mapping while it holds its lock, and mprotect takes the same lock.
+//  2. The bytes are compared with those for which the patch was planned. If a uprobe was inserted since
+//     then, it is found and the patch is not made.
 //  3. The patches are written.
 //
-// and at the end
+// At the end:
 //
-//  4. The program's own bytes are written back.
-//  5. The pages get their protection back. What the kernel puts there now, it puts into
-//     the program's own code.
+//  4. The program's own bytes are restored.
+//  5. The protection of the pages is restored. Uprobes that the kernel inserts from here on are in the
+//     program's own code.
 //
-// Killed anywhere in between, jalon leaves patches in pages that are guarded, or guarded pages without patches:
-// both are harmless. A uprobe that was in the page before stays, works, and can be removed at any time, because
-// removal does not depend on the protection.
+// If jalon is killed at any point, the result is patches in guarded pages, or guarded pages without
+// patches. Both are harmless. A uprobe that was in the page before stays, works, and can be removed at any
+// time, because removal does not depend on the protection.
 //
-// The other way, an anonymous copy of the page moved over it (cover.go), is for where the
-// first is refused: it needs no writable code, but hides the file from whatever names
-// addresses by /proc/PID/maps (perf), and the int3 of a uprobe that is in the copy is never
-// removed: the program dies at the first hit after its end. Where neither is possible no
-// jumps are written: an int3 of ours stays what it is under a uprobe and after it.
+// If step 1 is refused, an anonymous copy covers the page (cover.go). It needs no writable code, but it
+// hides the file from tools that resolve addresses by /proc/PID/maps (perf). Also, the int3 of a uprobe in
+// the copy is never removed: the program dies at the first hit after the end of the uprobe. If neither is
+// possible, no jumps are written; an int3 of jalon remains valid under a uprobe and after it.
 
-// pageGuard is the guard of a process's pages.
+// pageGuard guards pages of a process.
 type pageGuard struct {
 	report
 	others    *others
-	mu        sync.Mutex // guards what follows: a forked child is looked at on the tracer's goroutine
+	mu        sync.Mutex // guards the fields below: forked children are handled on the tracer's goroutine
 	guards    []guarded
 	covers    []covered
-	unguarded bool // that pages cannot be guarded was said
+	unguarded bool // the warning that pages cannot be guarded was given
 }
 
-// guarded is a run of pages that were made writable, and the mapping they are of.
+// guarded is a run of pages that were made writable, with its mapping.
 type guarded struct {
 	lo, hi uint64
 	of     uint64 // the mapping's start
 	inode  uint64
-	prot   int // before
+	prot   int // protection before
 }
 
-// protect keeps uprobes off the pages of patches, with the world stopped. It returns the
-// patches in pages where that is not possible: jumps must not be written there.
+// protect prevents uprobes in the pages of patches, with the world stopped. It returns the patches in pages
+// where that is not possible: no jumps must be written there.
 func (g *pageGuard) protect(st *process.Stopped, plans []*placed) (open map[*placed]bool, err error) {
 	if len(plans) == 0 {
 		return nil, nil
@@ -92,14 +90,13 @@ func (g *pageGuard) protect(st *process.Stopped, plans []*placed) (open map[*pla
 	return open, nil
 }
 
-// exposed covers pages that must not be writable, or notes the jumps that must not be
-// written into them.
+// exposed covers pages that must not be writable, or records the jumps that must not be written in them.
 func (g *pageGuard) exposed(st *process.Stopped, r guarded, plans []*placed, mapped []process.Mapping, refused error, open map[*placed]bool) {
 	inside := func(p *placed) bool { return p.plan.Addr < r.hi && r.lo < max(p.end(), p.heldEnd()) }
 	mod := plans[slices.IndexFunc(plans, inside)].mod
 	err := g.cover(st, r, mod, mapped)
 	if err == nil {
-		g.logf("%d pages at %#x cannot be made writable (%v): a copy lies over them", (r.hi-r.lo)/pageSize, r.lo, refused)
+		g.logf("%d pages at %#x cannot be made writable (%v): a copy covers them", (r.hi-r.lo)/pageSize, r.lo, refused)
 		return
 	}
 	for _, p := range plans {
@@ -109,17 +106,16 @@ func (g *pageGuard) exposed(st *process.Stopped, r guarded, plans []*placed, map
 	}
 	if !g.unguarded {
 		g.unguarded = true
-		g.warn(fmt.Sprintf("pages of code at %#x can neither be made writable (%v) nor covered (%v): no jumps are written there, where another tracer's uprobe could meet them", r.lo, refused, err))
+		g.warn(fmt.Sprintf("pages of code at %#x can neither be made writable (%v) nor covered (%v): no jumps are written there, because another tracer's uprobe could be inserted there", r.lo, refused, err))
 	}
 }
 
-// maxRuns bounds the calls that protect makes while the world is stopped (50 µs each
-// where traps are dear): beyond it the pages between patches are guarded, too, where
-// there are fewest of them.
+// maxRuns bounds the number of calls in protect while the world is stopped (50 µs each on machines with
+// slow traps). Above it, pages between patches are guarded too, where the gaps are smallest.
 const maxRuns = 64
 
-// guardRuns lists the pages of patches that the kernel would take uprobes in, adjacent
-// ones of one mapping together.
+// guardRuns lists the pages of patches in which the kernel would insert uprobes. Adjacent pages of one
+// mapping form a run.
 func guardRuns(plans []*placed, mapped []process.Mapping) (runs []guarded) {
 	list := patchedPages(plans)
 	for _, m := range mapped {
@@ -137,7 +133,7 @@ func guardRuns(plans []*placed, mapped []process.Mapping) (runs []guarded) {
 	return joinRuns(runs, maxRuns)
 }
 
-// patchedPages are the pages with bytes that patches change or keep, sorted.
+// patchedPages returns the pages with bytes that patches change or depend on, sorted.
 func patchedPages(plans []*placed) []uint64 {
 	pages := map[uint64]bool{}
 	for _, p := range plans {
@@ -148,8 +144,8 @@ func patchedPages(plans []*placed) []uint64 {
 	return slices.Sorted(maps.Keys(pages))
 }
 
-// joinRuns closes the smallest gaps within mappings until there are at most so many runs,
-// or one a mapping.
+// joinRuns closes the smallest gaps within mappings until the number of runs is at most the limit, or one
+// for each mapping.
 func joinRuns(runs []guarded, most int) []guarded {
 	var gaps []uint64
 	for i := 1; i < len(runs); i++ {
@@ -161,7 +157,7 @@ func joinRuns(runs []guarded, most int) []guarded {
 		return runs
 	}
 	slices.Sort(gaps)
-	largest := gaps[min(len(runs)-most, len(gaps))-1] // of those that are closed
+	largest := gaps[min(len(runs)-most, len(gaps))-1] // the largest gap that is closed
 	out := runs[:1]
 	for _, r := range runs[1:] {
 		last := &out[len(out)-1]
@@ -174,14 +170,14 @@ func joinRuns(runs []guarded, most int) []guarded {
 	return out
 }
 
-// takesUprobes reports whether the kernel puts uprobes into a mapping.
+// takesUprobes reports whether the kernel inserts uprobes in a mapping.
 func takesUprobes(m *process.Mapping) bool {
 	return m.Inode != 0 && !m.Shared && m.Prot&unix.PROT_WRITE == 0
 }
 
-// unguard gives the pages of the process, or of a forked child, the protection back that
-// they had. The patches are out of them. What the program has mapped anew or protected
-// otherwise since then is left as it is.
+// unguard restores the protection of the pages of the process, or of a forked child, after the patches have
+// been removed. Pages that the program has mapped again or protected differently since then are not
+// changed.
 func (g *pageGuard) unguard(st *process.Stopped) error {
 	g.mu.Lock()
 	list := g.guards
@@ -205,8 +201,8 @@ func (g *pageGuard) unguard(st *process.Stopped) error {
 	return first
 }
 
-// spans lists what of the runs is still as protect left it: a library may be gone, and the
-// program may have protected its pages otherwise.
+// spans lists the parts of the runs that still have the state set by protect: a library may have been
+// unloaded, and the program may have changed the protection of its pages.
 func spans(list []guarded, mapped []process.Mapping) (out []guarded) {
 	list = slices.Clone(list)
 	slices.SortFunc(list, func(a, b guarded) int { return cmp.Compare(a.lo, b.lo) })
@@ -227,7 +223,7 @@ func spans(list []guarded, mapped []process.Mapping) (out []guarded) {
 	return out
 }
 
-// drop forgets the pages: they are gone with their program.
+// drop drops the list of pages after exec.
 func (g *pageGuard) drop() {
 	g.mu.Lock()
 	g.guards, g.covers = nil, nil

@@ -19,8 +19,8 @@ func jumpAt(addr uint64) *placed {
 	return &placed{plan: &patch.Plan{Addr: addr, Len: 5, Tactic: patch.Jump}}
 }
 
-// TestGuardRuns: adjacent pages of one mapping are one run; a patch that crosses a page
-// has both; mappings that the kernel takes no uprobes in are left out.
+// TestGuardRuns: adjacent pages of one mapping are one run; a patch that crosses a page boundary has both
+// pages; mappings where the kernel inserts no uprobes are left out.
 func TestGuardRuns(t *testing.T) {
 	mapped := []process.Mapping{
 		{Start: 0x10000, End: 0x14000, Prot: rx, Inode: 7},
@@ -40,8 +40,7 @@ func TestGuardRuns(t *testing.T) {
 	}
 }
 
-// TestGuardRunsBounded: many runs are joined at the smallest gaps, never across
-// mappings.
+// TestGuardRunsBounded: many runs are joined at the smallest gaps, never across mappings.
 func TestGuardRunsBounded(t *testing.T) {
 	var runs []guarded
 	for i := range uint64(1000) {
@@ -69,8 +68,8 @@ func TestUnguardSpans(t *testing.T) {
 	list := []guarded{
 		{0x11000, 0x12000, 0x11000, 7, rx}, {0x10000, 0x11000, 0x10000, 7, rx}, // merged by the kernel
 		{0x14000, 0x15000, 0x10000, 7, rx}, // protected by the program
-		{0x18000, 0x1a000, 0x10000, 7, rx}, // half of it is another file now
-		{0x40000, 0x41000, 0x40000, 8, rx}, // gone
+		{0x18000, 0x1a000, 0x10000, 7, rx}, // the second half is now another file
+		{0x40000, 0x41000, 0x40000, 8, rx}, // unmapped
 		{0x50000, 0x51000, 0x50000, 9, rx}, // within pages that were writable before
 	}
 	mapped := []process.Mapping{

@@ -8,8 +8,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/process"
 )
 
-// handlers are the handlers of signals that are put into the process, for when jalon is
-// killed: while it lives it answers the signals of generated code itself.
+// handlers are the signal handlers that are installed in the process for the case that jalon is killed.
+// While jalon runs, it handles the signals of generated code itself.
 type handlers struct {
 	report
 	tables   *tableRef
@@ -18,16 +18,15 @@ type handlers struct {
 	noTSC    atomic.Bool // a thread may not read the time stamp counter, see clock.go
 }
 
-// install makes int3 sites survive jalon: while it lives it answers their
-// traps itself; should it be killed, a handler of SIGTRAP inside the process sends
-// the threads to the trampolines.
+// install lets int3 sites work after jalon is killed. While jalon runs, it handles their traps itself.
+// After it was killed, a handler of SIGTRAP inside the process continues the threads at the trampolines.
 //
-// in are the patches in place, fresh the plans that are about to be written.
+// in are the existing patches, fresh the plans that are about to be written.
 func (h *handlers) install(st *process.Stopped, in, fresh []*placed) error {
 	var list []process.TrapSite
 	for _, plans := range [][]*placed{in, fresh} {
 		for _, p := range plans {
-			// An int3 of the program's own stays what it is without us.
+			// The program's own int3 keeps its meaning without jalon.
 			if p.plan.Tactic == patch.Trapping && p.plan.Insts[0].Class != patch.Int3 {
 				list = append(list, process.TrapSite{Addr: p.plan.Addr, To: p.at})
 			}
@@ -42,8 +41,8 @@ func (h *handlers) install(st *process.Stopped, in, fresh []*placed) error {
 	return h.installFaults(st, fresh)
 }
 
-// installFaults does the same for the accesses that may fault: a thread can be
-// stopped with such a signal on its way when jalon is killed.
+// installFaults does the same for accesses that may fault: when jalon is killed, a thread may be stopped
+// with such a signal pending.
 func (h *handlers) installFaults(st *process.Stopped, fresh []*placed) error {
 	guarded := h.faulting || h.noTSC.Load()
 	for _, p := range fresh {
@@ -66,7 +65,7 @@ func (h *handlers) installFaults(st *process.Stopped, fresh []*placed) error {
 	return st.InstallFaultHandler(fixups)
 }
 
-// mayFault reports whether a hit program reads what may not be there.
+// mayFault reports whether a hit program reads memory that may be unmapped.
 func mayFault(p *ir.Program) bool {
 	for in := range p.Instrs() {
 		if in.Fault != ir.NoBlock || in.Op == ir.CopyMax || in.Op == ir.StrEq || in.Op == ir.CopyStr {
@@ -76,7 +75,7 @@ func mayFault(p *ir.Program) bool {
 	return false
 }
 
-// removeFaults gives SIGSEGV and SIGBUS their own actions back.
+// removeFaults restores the program's actions of SIGSEGV and SIGBUS.
 func (h *handlers) removeFaults(st *process.Stopped) error {
 	if !h.faulting {
 		return nil
@@ -84,7 +83,7 @@ func (h *handlers) removeFaults(st *process.Stopped) error {
 	return st.RemoveFaultHandler()
 }
 
-// removeTraps gives SIGTRAP its own action back, in the process or a forked child.
+// removeTraps restores the program's action of SIGTRAP, in the process or in a forked child.
 func (h *handlers) removeTraps(st *process.Stopped) error {
 	if !h.trapping {
 		return nil
@@ -92,10 +91,10 @@ func (h *handlers) removeTraps(st *process.Stopped) error {
 	return st.RemoveTrapHandler()
 }
 
-// foundNoTSC notes that the counter may not be read; first: it was not known.
+// foundNoTSC records that the counter must not be read; first: this was not known before.
 func (h *handlers) foundNoTSC() (first bool) {
 	if first = h.noTSC.CompareAndSwap(false, true); first {
-		h.warn("the program forbids reading the time stamp counter: each record takes a stop of its thread, of some 10 us")
+		h.warn("the program forbids reading the time stamp counter: at each record its thread stops for about 10 us")
 	}
 	return first
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/patch"
 )
 
-// Inspected is a module that is looked at, not traced.
+// Inspected is a module that is inspected, not traced.
 type Inspected struct {
 	Path string
 	Bias uint64
@@ -30,8 +30,8 @@ func InspectFile(path string, opt dwarf.Options) (*Inspected, error) {
 	return &Inspected{Path: path, Info: f.Info(), mod: m}, m.open()
 }
 
-// usualBias is about where the kernel and ld.so put such a file: how far a punned
-// jump leads depends on it, and which numbers can be addresses.
+// usualBias is the approximate address at which the kernel and ld.so map such a file. The targets of punned
+// jumps depend on it, and so does which numbers can be addresses.
 func usualBias(dw *dwarf.Module) uint64 {
 	switch {
 	case dw.Type() == dwarf.Exec:
@@ -50,11 +50,11 @@ func InspectProcess(pid int, opt dwarf.Options) ([]*Inspected, error) {
 		remedy := ""
 		switch {
 		case errors.Is(err, fs.ErrPermission):
-			remedy = "; it is another user's: run jalon as that user or as root, or give it CAP_SYS_PTRACE"
+			remedy = "; it belongs to another user: run jalon as that user or as root, or give it CAP_SYS_PTRACE"
 		case errors.Is(err, fs.ErrNotExist):
 			err = errors.New("there is no such process")
 		}
-		return nil, fmt.Errorf("looking at process %d: %w%s", pid, err, remedy)
+		return nil, fmt.Errorf("inspecting process %d: %w%s", pid, err, remedy)
 	}
 	var out []*Inspected
 	for _, x := range space.Modules() {
@@ -66,12 +66,11 @@ func InspectProcess(pid int, opt dwarf.Options) ([]*Inspected, error) {
 	return out, nil
 }
 
-// Int3 is the tactic of a site that no jump reaches. Where the kernel's uprobes are
-// permitted it becomes one.
+// Int3 is the tactic of a site where no jump fits. If uprobes of the kernel are permitted, the site gets a
+// uprobe instead.
 const Int3 = "int3"
 
-// Tactic says how a site at vaddr would be reached, and why the better ways are
-// not possible.
+// Tactic returns the tactic for a site at vaddr, and why the better tactics are not possible.
 func (in *Inspected) Tactic(vaddr uint64) (tactic string, refused []string, err error) {
 	p, err := in.mod.planAt(vaddr, in.read)
 	if err != nil {
@@ -86,7 +85,7 @@ func (in *Inspected) Tactic(vaddr uint64) (tactic string, refused []string, err 
 	return p.Tactic.String(), refused, nil
 }
 
-// shown returns a reason with the file's addresses instead of assumed ones.
+// shown replaces the assumed addresses in a reason by those of the file.
 func (in *Inspected) shown(why string) string {
 	if in.Bias == in.mod.bias {
 		return why
@@ -102,7 +101,7 @@ func (in *Inspected) shown(why string) string {
 
 var hexNumber = regexp.MustCompile(`0x[0-9a-f]+`)
 
-// read reads the file as it will be in memory.
+// read reads the file as it will be mapped in memory.
 func (in *Inspected) read(addr uint64, n int) ([]byte, error) {
 	b, err := in.Info.Loaded(addr-in.mod.bias, n, in.mod.bias)
 	if err == nil && len(b) < n {
@@ -111,7 +110,7 @@ func (in *Inspected) read(addr uint64, n int) ([]byte, error) {
 	return b, err
 }
 
-// planAt plans a patch by what read says.
+// planAt plans a patch from the bytes that read returns.
 func (m *module) planAt(vaddr uint64, read reader) (*patch.Plan, error) {
 	fn, ok := m.dw.FunctionAt(vaddr)
 	if !ok {
@@ -124,5 +123,5 @@ func (m *module) planAt(vaddr uint64, read reader) (*patch.Plan, error) {
 	return patch.Make(c, vaddr+m.bias, patch.Options{ABI: true, Boundary: true, Pun: true})
 }
 
-// File is the path by which jalon opens the module.
+// File returns the path by which jalon opens the module.
 func (in *Inspected) File() string { return in.mod.File() }

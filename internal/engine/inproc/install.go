@@ -9,35 +9,35 @@ import (
 	"github.com/jalon-trace/jalon/internal/process"
 )
 
-// installer puts sites into the process, and takes them out.
+// installer installs sites in the process, and removes them.
 type installer struct {
 	*target
-	sites    *sites
-	planner  *planner
-	uprobes  *uprober
-	rooms    *rooms
-	buffers  *buffers
-	compiler *compiler
-	guard    *pageGuard
-	handlers *handlers
-	tables   *tableRef
-	patches  *patches
+	sites     *sites
+	planner   *planner
+	uprobes   *uprober
+	codeSpace *codeSpace
+	buffers   *buffers
+	compiler  *compiler
+	guard     *pageGuard
+	handlers  *handlers
+	tables    *tableRef
+	patches   *patches
 }
 
-// install puts sites into the process:
+// install installs sites in the process:
 //
-//  1. plan every patch from the program's own bytes (the process runs)
-//  2. stop; map shared memory and room for code; go on
-//  3. generate the code for where it will lie (the process runs)
-//  4. stop; guard the pages; write trampolines, then the jumps to them; move threads
-//     that are stopped between the instructions that a jump replaces; go on
+//  1. Plan every patch from the program's own bytes (the process runs).
+//  2. Stop; map shared memory and memory for code; continue.
+//  3. Generate the code for its final address (the process runs).
+//  4. Stop; guard the pages; write the trampolines, then the jumps to them; move threads that are stopped
+//     between the instructions that a jump replaces; continue.
 //
-// A thread that hits a jump finds its trampoline complete, and the tracer knows
-// the code's tables before the first jump is written.
+// A thread that reaches a jump finds a complete trampoline, and the tracer has the tables of the code
+// before the first jump is written.
 //
-// A patch that a thread will come back into the middle of (the frame of a signal
-// handler says so) is left out of 4 and made again with int3, which replaces the
-// first byte of an instruction only. So is a jump in a page that cannot be guarded.
+// If a thread will return into the middle of a patch (known from the frame of a signal handler), the patch
+// is left out of step 4 and made again with int3, which replaces only the first byte of an instruction. The
+// same holds for a jump in a page that cannot be guarded.
 func (in *installer) install(fresh []*site, plans []*placed) error {
 	avoid := in.opt.Avoid
 	for {
@@ -50,7 +50,7 @@ func (in *installer) install(fresh []*site, plans []*placed) error {
 		if len(plans) == 0 {
 			return nil
 		}
-		if fresh, err = in.carryIn(plans); err != nil {
+		if fresh, err = in.apply(plans); err != nil {
 			return err
 		}
 		plans = nil
@@ -58,8 +58,8 @@ func (in *installer) install(fresh []*site, plans []*placed) error {
 	}
 }
 
-// carryIn does steps 2 to 4; it returns the sites that were left out.
-func (in *installer) carryIn(plans []*placed) (left []*site, err error) {
+// apply performs steps 2 to 4; it returns the sites that were left out.
+func (in *installer) apply(plans []*placed) (left []*site, err error) {
 	err = in.stopped(func(st *process.Stopped) error { plans, err = in.makeRoom(st, plans); return err })
 	if err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func (in *installer) carryIn(plans []*placed) (left []*site, err error) {
 	return left, nil
 }
 
-// takeSites takes plans out of a list and gives their sites.
+// takeSites removes plans from a list and returns their sites.
 func takeSites(plans *[]*placed, out map[*placed]bool) (sites []*site) {
 	*plans = slices.DeleteFunc(*plans, func(p *placed) bool {
 		if out[p] {
@@ -106,8 +106,8 @@ func takeSites(plans *[]*placed, out map[*placed]bool) (sites []*site) {
 	return sites
 }
 
-// makeRoom allocates, with the world stopped, what is not there yet. It returns
-// the plans that found room.
+// makeRoom allocates the missing memory, with the world stopped. It returns the plans for which there was
+// room.
 func (in *installer) makeRoom(st *process.Stopped, plans []*placed) ([]*placed, error) {
 	if in.buffers.mem == nil {
 		if err := in.mapBuffers(st); err != nil {
@@ -115,14 +115,14 @@ func (in *installer) makeRoom(st *process.Stopped, plans []*placed) ([]*placed, 
 		}
 	}
 	if n := uint64(len(in.sites.list)); n > uint64(in.buffers.g.Sites) {
-		return nil, fmt.Errorf("%d sites are too many: the buffers were made for %d", n, in.buffers.g.Sites)
+		return nil, fmt.Errorf("%d sites are too many: the buffers have room for %d", n, in.buffers.g.Sites)
 	}
 	plans = in.sites.apartFromLive(st, plans)
-	plans = in.sites.keep(plans, func(p *placed) error { return in.rooms.reserve(st, p) })
-	return plans, in.rooms.placeStubs(st, plans)
+	plans = in.sites.keep(plans, func(p *placed) error { return in.codeSpace.reserve(st, p) })
+	return plans, in.codeSpace.placeStubs(st, plans)
 }
 
-// mapBuffers maps what hit programs write to.
+// mapBuffers maps the memory that hit programs write to.
 func (in *installer) mapBuffers(st *process.Stopped) error {
 	if forbidden, err := st.ClockForbidden(); err != nil {
 		return err
@@ -132,9 +132,9 @@ func (in *installer) mapBuffers(st *process.Stopped) error {
 	return in.buffers.mapIn(st, in.p, in.opt, len(in.sites.list))
 }
 
-// write puts the trampolines in, with the world stopped. Nothing leads to them yet.
-// Plans for code that is not there any more are left out: the program ran since
-// they were made and may have unloaded a library or changed its code.
+// write writes the trampolines, with the world stopped. Nothing jumps to them yet. Plans for code that has
+// changed are left out: the program ran since they were made, and may have unloaded a library or changed
+// its code.
 func (in *installer) write(st *process.Stopped, plans []*placed) (same []*placed, err error) {
 	same = in.sites.keep(plans, func(p *placed) error {
 		for _, d := range p.edits {
@@ -160,9 +160,9 @@ func (in *installer) write(st *process.Stopped, plans []*placed) (same []*placed
 
 // jump writes the jumps to the trampolines, with the world stopped.
 //
-// The handler for int3s is installed before the first of them is there: jalon can be
-// killed between any two writes. And before threads are moved: a call that is
-// injected for it lets a thread finish the delivery of a signal, with the pc it has.
+// The handler for int3s is installed before the first jump is written, because jalon can be killed between
+// any two writes. It is also installed before threads are moved: the injected call completes the delivery
+// of a thread's signal, which needs the thread's present pc.
 func (in *installer) jump(st *process.Stopped, plans []*placed) (kept []*placed, blocked map[*placed]bool, err error) {
 	plans = in.sites.apartFromLive(st, plans)
 	if err := in.handlers.install(st, in.patches.list(), plans); err != nil {
@@ -179,7 +179,7 @@ func (in *installer) jump(st *process.Stopped, plans []*placed) (kept []*placed,
 		if moves.blocked[p] {
 			continue
 		}
-		// First in the list, then in the program: takeBack takes back what is there.
+		// First the list, then the program: takeBack undoes the patches in the list.
 		in.patches.add(p)
 		if err := p.jump(st); err != nil {
 			return nil, nil, err
@@ -188,8 +188,8 @@ func (in *installer) jump(st *process.Stopped, plans []*placed) (kept []*placed,
 	return plans, moves.blocked, nil
 }
 
-// insert installs sites. One at an address that a patch in place covers is made
-// together with what is there; that what was there cannot be put in again is an error.
+// insert installs sites. A site at an address that an existing patch covers is made together with the sites
+// of that patch; failing to install those again is an error.
 func (in *installer) insert(fresh []*site) error {
 	var was []*site
 	for _, x := range fresh {
@@ -202,7 +202,7 @@ func (in *installer) insert(fresh []*site) error {
 			fresh, was = append(fresh, old...), append(was, old...)
 		}
 	}
-	// Those at one address collect in the order of their numbers.
+	// Programs at one address collect in the order of their numbers.
 	slices.SortStableFunc(fresh, func(a, b *site) int { return a.Number - b.Number })
 	if err := in.install(fresh, nil); err != nil {
 		return err
@@ -210,14 +210,14 @@ func (in *installer) insert(fresh []*site) error {
 	var errs []error
 	for _, y := range was {
 		if err := in.sites.refused[y]; err != nil {
-			errs = append(errs, fmt.Errorf("tracepoint %d, which was at the same address, is not armed any more: %w", y.Number, err))
+			errs = append(errs, fmt.Errorf("tracepoint %d, which was at the same address, is no longer armed: %w", y.Number, err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// takeOut gives the program its own bytes back at a patch and returns its sites that are
-// enabled. Threads that are in its trampoline leave it by themselves; its code stays.
+// takeOut restores the program's bytes at a patch and returns the patch's enabled sites. Threads in its
+// trampoline leave it by themselves; its code stays.
 func (in *installer) takeOut(p *placed) ([]*site, error) {
 	if err := in.stopped(func(st *process.Stopped) error { return putBack(st, []*placed{p}) }); err != nil {
 		return nil, err
@@ -235,8 +235,7 @@ func (in *installer) takeOut(p *placed) ([]*site, error) {
 	return on, nil
 }
 
-// putIn is insert for sites that were in place before; that one cannot be put there
-// again is an error.
+// putIn inserts sites that were installed before; if one cannot be installed again, that is an error.
 func (in *installer) putIn(again []*site) error {
 	if len(again) == 0 {
 		return nil

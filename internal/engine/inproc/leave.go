@@ -6,40 +6,38 @@ import (
 	"github.com/jalon-trace/jalon/internal/process"
 )
 
-// remover takes what the engine has put into the process out of it.
+// remover removes everything that the engine has added to the process.
 type remover struct {
 	*target
-	patches  *patches
-	tables   *tableRef
-	guard    *pageGuard
-	handlers *handlers
-	rooms    *rooms
-	buffers  *buffers
+	patches   *patches
+	tables    *tableRef
+	guard     *pageGuard
+	handlers  *handlers
+	codeSpace *codeSpace
+	buffers   *buffers
 }
 
 // free unmaps code and buffers.
 func (r *remover) free(st *process.Stopped) error {
-	if err := st.LeaveSequences(r.rooms.has); err != nil {
+	if err := st.LeaveSequences(r.codeSpace.has); err != nil {
 		return err
 	}
-	if err := r.rooms.free(st); err != nil {
+	if err := r.codeSpace.free(st); err != nil {
 		return err
 	}
 	return r.buffers.free(st)
 }
 
-// takeBack takes everything out of the process:
+// takeBack removes everything from the process:
 //
-//  1. stop; restore the bytes, then the protection of their pages: no thread enters a
-//     trampoline any more. Threads that are stopped before a displaced copy go back to
-//     the original instruction. Go on.
-//  2. until no thread is in our code or will come back to it (a few tries, the
-//     process runs meanwhile): they leave by themselves within microseconds,
-//     unless a displaced system call sleeps there.
-//  3. the dead man's switch falls; stop; unmap code and buffers if no thread is
-//     there, else leave them mapped: they are inert.
+//  1. Stop; restore the bytes, then the protection of their pages: no thread enters a trampoline any more.
+//     Threads that are stopped before a displaced copy are moved back to the original instruction. Continue.
+//  2. Repeat, while the process runs, until no thread is in jalon's code or will return to it. Threads
+//     leave it by themselves within microseconds, unless a displaced system call sleeps in it.
+//  3. Trip the dead man's switch; stop; unmap code and buffers if no thread is in them. Otherwise they
+//     stay mapped without effect.
 //
-// The caller may let the process go then.
+// The caller may detach from the process afterwards.
 func (r *remover) takeBack() error {
 	err := r.stopped(func(st *process.Stopped) error {
 		if err := putBack(st, r.patches.list()); err != nil {
@@ -51,7 +49,7 @@ func (r *remover) takeBack() error {
 	if err != nil {
 		return err
 	}
-	var state emptiness
+	var state occupancy
 	start := time.Now()
 	for try := 0; ; try++ {
 		err := r.stopped(func(st *process.Stopped) (err error) {
@@ -61,12 +59,12 @@ func (r *remover) takeBack() error {
 			if try == 0 {
 				r.trouble("giving SIGTRAP its action back", r.handlers.removeTraps(st))
 			}
-			if state == nobody {
+			if state == empty {
 				r.trouble("giving SIGSEGV its action back", r.handlers.removeFaults(st))
 				err := r.free(st)
 				r.trouble("freeing the memory of the trampolines", err)
 				if err == nil {
-					r.tables.clear() // an int3 at a site is the program's own from here on
+					r.tables.clear() // from here on an int3 at a site belongs to the program
 				}
 			}
 			return nil
@@ -74,43 +72,43 @@ func (r *remover) takeBack() error {
 		if err != nil {
 			return err
 		}
-		if state == nobody || state == sleeping && try >= 4 || time.Since(start) > leaveLimit {
+		if state == empty || state == sleeping && try >= 4 || time.Since(start) > leaveLimit {
 			break
 		}
-		time.Sleep(min(2*time.Millisecond<<try, 50*time.Millisecond)) // for the threads inside; nothing depends on its length
+		time.Sleep(min(2*time.Millisecond<<try, 50*time.Millisecond)) // gives the threads time to leave; nothing depends on its length
 	}
-	if state != nobody {
+	if state != empty {
 		r.logf("a thread sleeps in displaced code: the trampolines stay mapped in the process")
 	}
 	return r.buffers.disarm(r.p)
 }
 
-// leaveLimit is how long a thread within a hit program is waited for: it needs
-// microseconds, but on a busy machine also its turn.
+// leaveLimit is how long to wait for a thread in a hit program. The program needs microseconds, but on a
+// busy machine the thread must first be scheduled.
 const leaveLimit = 2 * time.Second
 
-// emptiness is which threads are in our code.
-type emptiness uint8
+// occupancy describes the threads in jalon's code.
+type occupancy uint8
 
 const (
-	nobody   emptiness = iota
+	empty    occupancy = iota
 	sleeping           // threads in a displaced system call, or that return from signal handlers
-	busy               // a thread within a hit program
+	busy               // a thread in a hit program
 )
 
-// leave sends threads that are stopped at an instruction boundary in a trampoline back
-// to the program, and reports which are left in our code.
-func (r *remover) leave(st *process.Stopped) (emptiness, error) {
+// leave moves threads that are stopped at an instruction boundary in a trampoline back to the program, and
+// reports which threads remain in jalon's code.
+func (r *remover) leave(st *process.Stopped) (occupancy, error) {
 	threads, err := st.Threads()
 	if err != nil {
 		return busy, err
 	}
 	back := r.patches.wayBack()
 	tab := r.tables.get()
-	state, stacks := nobody, st.Stacks()
+	state, stacks := empty, st.Stacks()
 	for _, t := range threads {
-		// The frame of a signal handler that runs, or of one it interrupted, may
-		// lead back into our code, wherever the thread itself is.
+		// The frame of a running signal handler, or of an interrupted one, may lead back into jalon's code,
+		// wherever the thread itself is.
 		if tab.returnsToCode(stacks.WithRedZone(t.Regs.SP())) {
 			state = max(state, sleeping)
 		}

@@ -11,17 +11,17 @@ import (
 	"github.com/jalon-trace/jalon/internal/process"
 )
 
-// module is a file of the process's image with what the engine knows of its code.
+// module is a file of the process's image with its code.
 type module struct {
 	*image.Module
 	dw          *dwarf.Module // set, like bias, by open
 	bias        uint64
 	running     bool        // threads have run code of the module and were interrupted in it
-	text        *patch.Text // made when needed, see textOf
+	text        *patch.Text // made on first use, see textOf
 	textErr     error
 	copies      []copies // of code; see copied
 	copiesKnown bool
-	stack       func() (*patch.GoStack, error) // made when needed, see gostack.go
+	stack       func() (*patch.GoStack, error) // made on first use, see gostack.go
 }
 
 // open reads the file's headers and finds the load bias.
@@ -31,15 +31,14 @@ func (m *module) open() error {
 	return err
 }
 
-// modules are those of a process.
+// modules are the modules of a process.
 type modules struct {
 	*target
-	space *image.Image // nil: the process was not looked at yet
+	space *image.Image // nil: the process has not been read yet
 	list  []*module    // of space
 }
 
-// update looks at what the process has mapped, and keeps what is known of modules that
-// are where they were.
+// update reads the mappings of the process, and keeps modules that are mapped where they were.
 func (l *modules) update(maps []process.Mapping) {
 	if l.space == nil {
 		l.space = image.New(l.p.Pid(), l.newFiles())
@@ -68,19 +67,18 @@ func (l *modules) newFiles() *image.Files {
 func (l *modules) close() {
 	for _, m := range l.list {
 		if m.dw != nil {
-			_ = m.dw.Close() // it was only read
+			_ = m.dw.Close() // it was only read from
 		}
 	}
 	l.space, l.list = nil, nil
 }
 
-// indirect is the warning for a site in the resolver of an indirect function.
+// indirect returns the warning for a site in the resolver of an indirect function.
 func indirect(w *Site) string {
 	return fmt.Sprintf("%s is an indirect function: the site at %#x is the resolver, which runs once, not the function that it chooses", w.site.Func, w.Addr())
 }
 
-// Symbol names a run-time address in code or data: "main", "main+4", "" when nothing is
-// known.
+// Symbol names a run-time address in code or data: "main", "main+4"; "" if unknown.
 func (e *Engine) Symbol(addr uint64) string {
 	if e.mods.space == nil {
 		return ""
@@ -88,7 +86,7 @@ func (e *Engine) Symbol(addr uint64) string {
 	return e.mods.space.Symbol(addr)
 }
 
-// Unwind gives the frames of a $bt field.
+// Unwind returns the frames of a $bt field.
 func (e *Engine) Unwind(v *event.Value) []debuginfo.Frame {
 	if e.mods.space == nil {
 		return nil
@@ -96,8 +94,8 @@ func (e *Engine) Unwind(v *event.Value) []debuginfo.Frame {
 	return e.mods.space.Unwind(v.Data, v.Stack)
 }
 
-// HasLinker reports whether a program at its first instruction has ld.so mapped
-// beside it. A static program has its functions, but never gets there.
+// HasLinker reports whether ld.so is mapped beside a program at its first instruction. A static program
+// contains ld.so's functions, but never calls them.
 func HasLinker(pid int) bool {
 	im, err := image.OfProcess(pid, nil)
 	return err == nil && len(im.Modules()) > 1

@@ -9,18 +9,18 @@ import (
 	"github.com/jalon-trace/jalon/internal/process"
 )
 
-// moves is what arming does to threads that are stopped between the instructions that
-// a jump is about to replace.
+// moves describes the effect of arming on threads that are stopped between the instructions that a jump
+// will replace.
 type moves struct {
-	blocked map[*placed]bool // some thread would come back into the middle
+	blocked map[*placed]bool // a thread would return into the middle
 }
 
-// threadMoves moves such threads to the copies of their instructions. A pc that a
-// signal handler will return to cannot be moved: such a patch is left out.
+// threadMoves moves such threads to the copies of their instructions. A pc to which a signal handler will
+// return cannot be moved: such a patch is left out.
 //
-// Why the intermediate states are safe: nothing is written yet; a moved thread
-// executes the copy of the instruction it was stopped before and jumps back behind the
-// displaced ones, whose bytes do not change.
+// The intermediate states are safe: nothing has been written yet. A moved thread executes the copy of the
+// instruction before which it was stopped, and jumps back to the code after the displaced instructions,
+// whose bytes do not change.
 func threadMoves(st *process.Stopped, plans []*placed) (*moves, error) {
 	mv := &moves{blocked: map[*placed]bool{}}
 	inner := map[uint64]*placed{}

@@ -8,23 +8,23 @@ import (
 	"github.com/jalon-trace/jalon/internal/patch"
 )
 
-// patches are the patches of a process. The list is changed while the world is stopped,
-// or while the process runs and may fork; it is also read on the tracer's goroutine.
-// The slices are replaced, and only appended to in place.
+// patches are the patches of a process. The list is changed while the world is stopped, or while the
+// process runs and may fork; it is also read on the tracer's goroutine. A slice is replaced as a whole, or
+// appended to.
 type patches struct {
 	mu  sync.Mutex // guards in and out
 	in  []*placed
-	out []*placed // taken out again; threads may still be in their code
+	out []*placed // removed; threads may still be in their code
 }
 
-// list is what is in place. It must not be changed.
+// list returns the patches in place. It must not be changed.
 func (l *patches) list() []*placed {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.in
 }
 
-// all are the patches in place and those that were taken out.
+// all returns the patches in place and those that were removed.
 func (l *patches) all() []*placed {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -37,14 +37,14 @@ func (l *patches) set(list []*placed) {
 	l.mu.Unlock()
 }
 
-// add notes a patch before its first byte is written: takeBack takes back what is there.
+// add records a patch before its first byte is written, so that takeBack will undo it.
 func (l *patches) add(p *placed) {
 	l.mu.Lock()
 	l.in = append(l.in, p)
 	l.mu.Unlock()
 }
 
-// remove notes that the program's own bytes are back; threads may be in the code.
+// remove records that the program's own bytes are restored; threads may still be in the code.
 func (l *patches) remove(p *placed) {
 	l.mu.Lock()
 	l.out = append(l.out, p)
@@ -52,14 +52,14 @@ func (l *patches) remove(p *placed) {
 	l.mu.Unlock()
 }
 
-// removeAll is remove for all.
+// removeAll calls remove for all patches.
 func (l *patches) removeAll() {
 	l.mu.Lock()
 	l.out, l.in = append(l.out, l.in...), nil
 	l.mu.Unlock()
 }
 
-// replan changes how a patch is reached.
+// replan changes the tactic of a patch.
 func (l *patches) replan(p *placed, plan *patch.Plan, edits []patch.Edit) {
 	l.mu.Lock()
 	p.plan, p.edits = plan, edits
@@ -69,10 +69,10 @@ func (l *patches) replan(p *placed, plan *patch.Plan, edits []patch.Edit) {
 	}
 }
 
-// empty reports whether there never was one.
+// empty reports whether there has never been a patch.
 func (l *patches) empty() bool { return len(l.in) == 0 && len(l.out) == 0 }
 
-// at is the patch that changes or keeps the byte at addr; nil: none does.
+// at returns the patch that changes or depends on the byte at addr, or nil.
 func (l *patches) at(addr uint64) *placed {
 	for _, p := range l.list() {
 		if addr >= p.plan.Addr && addr < p.heldEnd() {
@@ -82,8 +82,7 @@ func (l *patches) at(addr uint64) *placed {
 	return nil
 }
 
-// overlap reports whether a plan needs bytes, to change or to keep, that a patch
-// in place changes or keeps.
+// overlap reports whether a plan changes or depends on bytes that a patch in place changes or depends on.
 func (l *patches) overlap(n *placed) bool {
 	for _, p := range l.list() {
 		if n.plan.Addr < p.heldEnd() && p.plan.Addr < n.heldEnd() {
@@ -93,7 +92,7 @@ func (l *patches) overlap(n *placed) bool {
 	return false
 }
 
-// of is the patch of a program; nil: it has none.
+// of returns the patch of a program, or nil.
 func (l *patches) of(x *engine.Program) *placed {
 	for _, p := range l.list() {
 		if slices.ContainsFunc(p.sites, func(y *site) bool { return y.Program == x }) {
@@ -103,7 +102,7 @@ func (l *patches) of(x *engine.Program) *placed {
 	return nil
 }
 
-// original puts the program's own bytes into b, which was read at addr.
+// original replaces jalon's bytes by the program's in b, which was read at addr.
 func (l *patches) original(addr uint64, b []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -118,8 +117,7 @@ func (l *patches) original(addr uint64, b []byte) {
 	}
 }
 
-// copyOf is where the copy of the instruction at addr is, behind the hit programs of its
-// sites.
+// copyOf returns the address of the copy of the instruction at addr, after the hit programs of its sites.
 func (l *patches) copyOf(addr uint64) (pc uint64, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -133,7 +131,7 @@ func (l *patches) copyOf(addr uint64) (pc uint64, ok bool) {
 	return 0, false
 }
 
-// serving lists the patches that serve the sites and no others, and those that serve others too.
+// serving separates the patches that serve only these sites from those that serve others too.
 func (l *patches) serving(wanted map[*site]bool) (whole, shared []*placed) {
 	for _, p := range l.list() {
 		n := 0
@@ -153,7 +151,7 @@ func (l *patches) serving(wanted map[*site]bool) (whole, shared []*placed) {
 	return whole, shared
 }
 
-// apart separates sites from those that patches in place cover.
+// apart separates sites without a patch from sites that existing patches cover.
 func (l *patches) apart(list []*site) (free, covered []*site) {
 	for _, x := range list {
 		if l.at(x.addr) != nil {

@@ -9,27 +9,27 @@ import (
 	"github.com/jalon-trace/jalon/internal/process"
 )
 
-// placed is a plan that is carried out: one jump, its trampoline, its sites.
+// placed is a plan with its place: one jump, its trampoline, its sites.
 type placed struct {
 	mod  *module
 	plan *patch.Plan
-	// trapping is the plan by int3, for a punned jump that finds no room for its stub.
+	// trapping is the plan with int3, for a punned jump without room for its stub.
 	trapping *patch.Plan
-	noTrap   error // why there is none
+	noTrap   error // why there is no trapping plan
 	sites    []*site
-	room     *region
-	at       uint64 // of the trampoline
-	stub     uint64 // of the jump to it, for a punned jump; 0 = none
+	region   *region
+	at       uint64 // address of the trampoline
+	stub     uint64 // address of the stub of a punned jump; 0: none
 	code     []byte
 	cold     []coldPart
 	pcs      []patch.PCPair
 	edits    []patch.Edit
 	tab      tables
-	// noStack says why the code must not run: it would store below a goroutine's stack.
+	// noStack is why the code must not run: it would store below a goroutine's stack.
 	noStack error
 }
 
-// coldPart is the rare part of a hit program.
+// coldPart is the rarely executed part of a hit program.
 type coldPart struct {
 	site *site
 	at   uint64
@@ -38,7 +38,7 @@ type coldPart struct {
 
 func (p *placed) end() uint64 { return p.plan.Addr + uint64(p.plan.Len) }
 
-// heldEnd bounds the bytes that must stay as they are for a punned jump.
+// heldEnd is the end of the bytes that must not change because of a punned jump.
 func (p *placed) heldEnd() uint64 {
 	if p.plan.Tactic == patch.Pun {
 		return p.end() - 1 + stubLen
@@ -46,7 +46,7 @@ func (p *placed) heldEnd() uint64 {
 	return p.end()
 }
 
-// entry is where the site's jump leads.
+// entry returns the target of the site's jump.
 func (p *placed) entry() uint64 {
 	if p.stub != 0 {
 		return p.stub
@@ -54,18 +54,18 @@ func (p *placed) entry() uint64 {
 	return p.at
 }
 
-// stubCode is the jump from a stub to the trampoline.
+// stubCode returns the jump from a stub to the trampoline.
 func (p *placed) stubCode() []byte {
 	return binary.LittleEndian.AppendUint32([]byte{0xe9}, uint32(p.at-(p.stub+stubLen)))
 }
 
-// returns reports whether the trampoline ends with the jump back behind the
-// displaced instructions.
+// returns reports whether the trampoline ends with the jump back to the code after the displaced
+// instructions.
 func (p *placed) returns() bool {
 	return !p.plan.Insts[len(p.pcs)-1].Class.Leaves()
 }
 
-// copyOf is where the copy of the instruction at addr is.
+// copyOf returns the address of the copy of the instruction at addr.
 func (p *placed) copyOf(addr uint64) uint64 {
 	for _, pair := range p.pcs {
 		if pair.Orig == addr {
@@ -75,7 +75,7 @@ func (p *placed) copyOf(addr uint64) uint64 {
 	return p.pcs[0].Copy
 }
 
-// copies lists where the displaced instructions are, for the tables.
+// copies lists the addresses of the displaced instructions, for the tables.
 func (p *placed) copies() (list []copied) {
 	for i, pair := range p.pcs {
 		c := copied{span: span{pair.Copy, pair.End}, Origin: process.Origin{PC: pair.Orig}}
@@ -89,7 +89,7 @@ func (p *placed) copies() (list []copied) {
 	return list
 }
 
-// join adds a site at an instruction that the plan displaces anyway.
+// join adds a site at an instruction that the plan displaces already.
 func (p *placed) join(x *site) error {
 	for i := range p.plan.Insts {
 		if p.plan.Insts[i].Addr == x.addr {
@@ -100,7 +100,7 @@ func (p *placed) join(x *site) error {
 	return fmt.Errorf("no instruction begins at %#x", x.addr)
 }
 
-// replan falls back to int3.
+// replan changes the plan to int3.
 func (p *placed) replan() error {
 	if p.trapping == nil {
 		return p.noTrap
@@ -127,8 +127,8 @@ func (p *placed) wayBack(back map[uint64]uint64) {
 	}
 }
 
-// ours reports whether the bytes at an edit still are those that were written: a
-// library may have been unloaded unseen, and another be there now.
+// ours reports whether the bytes at an edit are still those that were written: the library may have been
+// unloaded unnoticed, and another mapped there.
 func ours(st *process.Stopped, addr uint64, written []byte) bool {
 	now := make([]byte, len(written))
 	return st.ReadMem(addr, now) == nil && bytes.Equal(now, written)
@@ -149,7 +149,7 @@ func putBack(st *process.Stopped, list []*placed) error {
 	return nil
 }
 
-// write writes the trampoline. Nothing leads to it yet.
+// write writes the trampoline. Nothing jumps to it yet.
 func (p *placed) write(st *process.Stopped) error {
 	if err := st.WriteMem(p.at, p.code); err != nil {
 		return err
@@ -177,7 +177,7 @@ func (p *placed) jump(st *process.Stopped) error {
 	return nil
 }
 
-// jumpAgain writes the jumps to trampolines that are still there.
+// jumpAgain writes the jumps to trampolines that are still in place.
 func jumpAgain(st *process.Stopped, list []*placed) error {
 	mv, err := threadMoves(st, list)
 	if err != nil {

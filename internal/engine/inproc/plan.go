@@ -9,8 +9,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/patch"
 )
 
-// planner chooses how sites are reached, from the program's own bytes. It changes nothing
-// in the process, but for the uprobes that are made.
+// planner chooses the tactics of sites from the program's own bytes. It changes nothing in the process,
+// except that it attaches uprobes.
 type planner struct {
 	*target
 	sites   *sites
@@ -26,21 +26,21 @@ type planning struct {
 	*planner
 	avoid uint8
 	mem   io.ReaderAt
-	// codes are the functions around the present site and those before it. What is known
-	// of a function takes 30 times its size, so it is not kept for the sites.
+	// codes are the functions around the present site and recent ones. The information about a function
+	// takes 30 times its size, so it is not kept for all sites.
 	codes  map[uint64]*patch.Code
 	plans  []*placed
-	shared []*site // where another tracer's breakpoint is
+	shared []*site // at another tracer's breakpoint
 }
 
-// maxCodes is how many functions are kept.
+// maxCodes is the number of functions that are kept.
 const maxCodes = 8
 
-// byTrap are the options for a plan by int3.
+// byTrap are the options for a plan with int3.
 var byTrap = patch.Options{ABI: true, Boundary: true, Avoid: 1<<patch.Jump | 1<<patch.JumpMany | 1<<patch.Pun}
 
-// plan groups the sites: one that lies between the instructions displaced for
-// another is served by the other's trampoline.
+// plan groups the sites: a site at an instruction that is displaced for another site is served by the
+// trampoline of that site.
 func (pl *planner) plan(fresh []*site, avoid uint8) ([]*placed, error) {
 	fresh = pl.sites.roomFor(fresh, pl.buffers)
 	sort.SliceStable(fresh, func(i, j int) bool { return fresh[i].addr < fresh[j].addr })
@@ -52,7 +52,7 @@ func (pl *planner) plan(fresh []*site, avoid uint8) ([]*placed, error) {
 	pl.others.found = foreign{}
 	run := &planning{planner: pl, avoid: avoid, mem: mem, codes: map[uint64]*patch.Code{}}
 	for i, x := range fresh {
-		if err := pl.step("choosing how to reach the sites", i, len(fresh)); err != nil {
+		if err := pl.step("choosing tactics", i, len(fresh)); err != nil {
 			return nil, err
 		}
 		if len(run.codes) > maxCodes {
@@ -63,12 +63,12 @@ func (pl *planner) plan(fresh []*site, avoid uint8) ([]*placed, error) {
 		}
 	}
 	pl.uprobes.share(run.shared)
-	plans := pl.uprobes.hasten(run.plans)
+	plans := pl.uprobes.replaceTraps(run.plans)
 	for _, p := range plans {
 		for _, x := range p.sites {
 			x.tactic = p.plan.Tactic.String()
 			if x.numbered {
-				continue // planned anew
+				continue // planned again
 			}
 			pl.sites.number(x)
 			pl.seen.add(x.IR)
@@ -77,31 +77,31 @@ func (pl *planner) plan(fresh []*site, avoid uint8) ([]*placed, error) {
 	return plans, nil
 }
 
-// memory is the process's memory as code is to be read from it.
+// memory returns the process's memory for reading code.
 func (pl *planner) memory() (io.ReaderAt, func(), error) {
 	if pl.opt.Breakpoints != nil {
 		return ownMemory{pl.p}, func() {}, nil
 	}
-	// All int3s in the process are the program's and ours.
+	// All int3s in the process belong to the program or to jalon.
 	f, err := openMem(pl.p.Pid())
 	return f, func() { closeFile(f) }, err
 }
 
-func closeFile(f *os.File) { _ = f.Close() } // it was only read
+func closeFile(f *os.File) { _ = f.Close() } // it was only read from
 
-// site plans how to reach a site, after those with lower addresses. The error is the reason for skipping it.
+// site plans a site, after those with lower addresses. The error is the reason for skipping it.
 func (run *planning) site(x *site) error {
 	if n := len(run.plans); n > 0 && x.addr < run.plans[n-1].end() {
 		if err := run.plans[n-1].join(x); err != nil {
 			return err
 		}
-		if code, err := run.codeOf(x); err == nil { // else nothing is dead
+		if code, err := run.codeOf(x); err == nil { // otherwise no register counts as dead
 			x.findDead(code)
 		}
 		return nil
 	}
 	if n := len(run.plans); n > 0 && x.addr < run.plans[n-1].heldEnd() {
-		// The bytes that the punned jump before borrows are to change.
+		// The site would change bytes that the punned jump before it depends on.
 		if err := run.plans[n-1].replan(); err != nil {
 			run.sites.refuseAll(run.plans[n-1], err)
 			run.plans = run.plans[:n-1]
@@ -127,7 +127,7 @@ func (run *planning) site(x *site) error {
 	return nil
 }
 
-// choose makes the plan of a site by itself.
+// choose plans a site without others.
 func (run *planning) choose(x *site, code *patch.Code) (p *placed, err error) {
 	p = &placed{mod: x.where.mod, sites: []*site{x}}
 	if p.plan, err = patch.Make(code, x.addr, patch.Options{ABI: true, Boundary: true, Pun: true, Avoid: run.avoid}); err != nil {
@@ -144,16 +144,16 @@ func (run *planning) choose(x *site, code *patch.Code) (p *placed, err error) {
 	return p, nil
 }
 
-// broken reports whether a breakpoint of the caller lies in the bytes that a
-// patch changes or keeps, behind the first.
+// broken reports whether a breakpoint of the caller lies in the bytes that a patch changes or depends on,
+// except the first.
 func (run *planning) broken(n *placed) bool {
 	return run.opt.Breakpoints != nil && run.opt.Breakpoints(n.plan.Addr+1, n.heldEnd())
 }
 
-// occupied reports whether a breakpoint of another lies in the bytes that a patch
-// changes or keeps.
+// occupied reports whether a breakpoint of another tracer lies in the bytes that a patch changes or depends
+// on.
 func (run *planning) occupied(n *placed) bool {
-	// A punned jump may borrow bytes behind the function.
+	// A punned jump may use bytes after the function.
 	if _, err := run.reader(n.mod)(n.plan.Addr, int(n.heldEnd()-n.plan.Addr)); err != nil {
 		return true
 	}
@@ -180,8 +180,8 @@ func (run *planning) codeOf(x *site) (*patch.Code, error) {
 	return c, nil
 }
 
-// reader reads a module's code as the program has it: without our jumps, and without
-// the breakpoints of others, which it notes.
+// reader reads a module's code as the program has it: without jalon's jumps, and without the breakpoints of
+// other tracers, which it records.
 func (run *planning) reader(m *module) reader {
 	return func(addr uint64, n int) ([]byte, error) {
 		b := make([]byte, n)

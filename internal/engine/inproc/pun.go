@@ -11,9 +11,9 @@ import (
 	"github.com/jalon-trace/jalon/internal/process"
 )
 
-// A punned jump can lead to few addresses only: its last bytes are those of the
-// instructions behind it. There a stub of five bytes jumps on to the trampoline,
-// which lies with the others. Where no stub can be had, the site gets int3.
+// A punned jump can reach only a few addresses: its last bytes are the first bytes of the following
+// instructions. At such an address a stub of five bytes jumps on to the trampoline, which is with the other
+// trampolines. If there is no room for a stub, the site gets an int3.
 //
 //	site:  e9 lo hi | 83 c0 ...     ->  stub: e9 rel32  ->  trampoline
 //	             unchanged ^^^^^
@@ -21,12 +21,12 @@ import (
 const (
 	stubLen  = 5
 	pageSize = 4096
-	// maxStubPages limits the pages mapped for stubs. Each is a mapping, of which a process may have 65530 by
-	// default, and takes an injected call while the process is stopped.
+	// maxStubPages limits the pages mapped for stubs. Each is a mapping, of which a process may have 65530
+	// by default, and needs an injected call while the process is stopped.
 	maxStubPages = 512
 )
 
-// stubPage is a page with stubs.
+// stubPage is a page of stubs.
 type stubPage struct {
 	base uint64
 	used [pageSize / 8]byte // a bit per byte
@@ -52,10 +52,10 @@ func (g *stubPage) take(lo, hi uint64) (uint64, bool) {
 	return 0, false
 }
 
-// gaps are the free stretches of an address space.
+// gaps are the free ranges of an address space.
 type gaps struct{ list []span }
 
-// newGaps leaves out what is not ours to take: room for the heap and stacks to grow.
+// newGaps leaves out ranges into which the heap and the stacks may grow.
 func newGaps(maps []process.Mapping) *gaps {
 	const stackRoom, heapRoom = 64 << 20, 1 << 30
 	g := &gaps{}
@@ -79,7 +79,7 @@ func newGaps(maps []process.Mapping) *gaps {
 	return g
 }
 
-// page takes a free page that overlaps [lo, hi).
+// page returns a free page that overlaps [lo, hi).
 func (g *gaps) page(lo, hi uint64) (uint64, bool) {
 	for i := sort.Search(len(g.list), func(i int) bool { return g.list[i].hi > lo }); i < len(g.list) && g.list[i].lo < hi; i++ {
 		s := g.list[i]
@@ -94,8 +94,8 @@ func (g *gaps) page(lo, hi uint64) (uint64, bool) {
 	return 0, false
 }
 
-// placeStubs gives every punned plan its stub, or makes it again with int3.
-func (m *rooms) placeStubs(st *process.Stopped, plans []*placed) error {
+// placeStubs gives every punned plan a stub, or makes the plan again with int3.
+func (m *codeSpace) placeStubs(st *process.Stopped, plans []*placed) error {
 	var free *gaps
 	for _, p := range plans {
 		if p.plan.Tactic != patch.Pun {
@@ -118,10 +118,10 @@ func (m *rooms) placeStubs(st *process.Stopped, plans []*placed) error {
 	return nil
 }
 
-func (m *rooms) placeStub(st *process.Stopped, p *placed, free *gaps) bool {
+func (m *codeSpace) placeStub(st *process.Stopped, p *placed, free *gaps) bool {
 	for _, r := range p.plan.Ranges() {
 		for _, g := range m.stubs {
-			if g.base+pageSize <= r.Lo || g.base >= r.Hi || !reaches(g.base, p.room) {
+			if g.base+pageSize <= r.Lo || g.base >= r.Hi || !reaches(g.base, p.region) {
 				continue
 			}
 			if at, ok := g.take(r.Lo, r.Hi); ok {
@@ -135,7 +135,7 @@ func (m *rooms) placeStub(st *process.Stopped, p *placed, free *gaps) bool {
 	}
 	for _, r := range p.plan.Ranges() {
 		base, ok := free.page(r.Lo, r.Hi)
-		if !ok || !reaches(base, p.room) {
+		if !ok || !reaches(base, p.region) {
 			continue
 		}
 		got, err := st.Syscall(unix.SYS_MMAP, base, pageSize, unix.PROT_READ|unix.PROT_EXEC,
@@ -143,7 +143,7 @@ func (m *rooms) placeStub(st *process.Stopped, p *placed, free *gaps) bool {
 		if err != nil {
 			continue
 		}
-		if got != base { // a kernel before 4.17 takes the address for a hint
+		if got != base { // a kernel before 4.17 treats the address as a hint
 			_ = st.Free(got, pageSize)
 			continue
 		}
@@ -157,7 +157,7 @@ func (m *rooms) placeStub(st *process.Stopped, p *placed, free *gaps) bool {
 	return false
 }
 
-// reaches reports whether a jump leads from anywhere in a page to anywhere in r.
+// reaches reports whether a jump from any address in the page reaches any address in r.
 func reaches(page uint64, r *region) bool {
 	lo, hi := min(page, r.base), max(page+pageSize, r.base+r.size)
 	return hi-lo < math.MaxInt32

@@ -7,8 +7,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/process"
 )
 
-// TestStubs fills pages with stubs in random ranges: none may overlap another or
-// begin outside its range, and a page is full before it refuses a range of its own size.
+// TestStubs fills pages with stubs in random ranges: no stub overlaps another or begins outside its range,
+// and a page is full before it refuses a range of its own size.
 func TestStubs(t *testing.T) {
 	r := rand.New(rand.NewSource(1))
 	g := &stubPage{base: 0x7000}

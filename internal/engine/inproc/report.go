@@ -7,7 +7,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/process"
 )
 
-// report has the callbacks from the parts of an engine to its caller.
+// report has the callbacks of the caller.
 type report struct{ opt *Options }
 
 func (r report) logf(format string, args ...any) {
@@ -22,8 +22,8 @@ func (r report) warn(msg string) {
 	}
 }
 
-// trouble reports what went wrong when the program's own code is back already: what is
-// left in it does no harm.
+// trouble logs an error that occurred after the program's own code was restored. What could not be removed
+// is harmless.
 func (r report) trouble(what string, err error) {
 	if err != nil && !errors.Is(err, process.ErrGone) {
 		r.warn(fmt.Sprintf("%s: %v", what, err))
@@ -40,5 +40,5 @@ func (r report) step(what string, i, n int) error {
 	return r.opt.Progress(what, i, n)
 }
 
-// interrupted is step where there is nothing to show.
+// interrupted is step without progress to show.
 func (r report) interrupted() error { return r.step("", 0, 0) }

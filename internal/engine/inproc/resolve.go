@@ -11,8 +11,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/probe"
 )
 
-// Resolve implements engine.Engine: it finds the addresses of a place in the modules
-// that Refresh has seen. The error is a diagnostic.
+// Resolve implements engine.Engine: it finds the addresses of a place in the modules of the last Refresh.
+// The error is a diagnostic.
 func (e *Engine) Resolve(place *probe.Place) (out []engine.Site, err error) {
 	find := e.mods.resolve
 	if place.Kind.RunTime {
@@ -25,8 +25,8 @@ func (e *Engine) Resolve(place *probe.Place) (out []engine.Site, err error) {
 	return out, err
 }
 
-// resolve looks for a bare name or line in the executable first, and in libraries only if
-// it is not there.
+// resolve searches the executable for a name or line without a file, and the libraries only if it is not
+// found there.
 func (l *modules) resolve(place *probe.Place) (*module, []probe.Site, error) {
 	var first error
 	named := false
@@ -62,9 +62,9 @@ func (l *modules) resolve(place *probe.Place) (*module, []probe.Site, error) {
 	return nil, nil, probe.Error(place, first)
 }
 
-// imported finds a function that the file named by the place does not contain but
-// takes from a library: that is what `uprobe:/usr/bin/sqlite3:sqlite3_step` means
-// where the program is linked dynamically. The rule is image.Provider's.
+// imported finds a function that is not in the file of the place but is imported from a library. This is
+// the meaning of `uprobe:/usr/bin/sqlite3:sqlite3_step` for a dynamically linked program. image.Provider
+// has the rule.
 func (l *modules) imported(place *probe.Place) (*module, []probe.Site) {
 	for _, m := range l.list {
 		if !m.Meant(place.Path) {
@@ -77,7 +77,7 @@ func (l *modules) imported(place *probe.Place) (*module, []probe.Site) {
 		}
 		from := l.list[i]
 		if sites, err := probe.Resolve(place, from.dw, l.interrupted); err == nil && len(sites) > 0 {
-			l.warn(fmt.Sprintf("%s: %s is not in that file, which takes it from %s", place.Text, place.Func, from.Path))
+			l.warn(fmt.Sprintf("%s: %s is not in that file, which imports it from %s", place.Text, place.Func, from.Path))
 			return from, sites
 		}
 	}
@@ -89,7 +89,7 @@ func isWrong(err error) bool {
 	return errors.As(err, &nf)
 }
 
-// resolveAddress finds a run-time address.
+// resolveAddress resolves a run-time address.
 func (l *modules) resolveAddress(p *probe.Place) (*module, []probe.Site, error) {
 	for _, m := range l.list {
 		if !m.Contains(p.Off) {

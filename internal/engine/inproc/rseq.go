@@ -9,18 +9,17 @@ import (
 	"github.com/jalon-trace/jalon/internal/process"
 )
 
-// Restartable sequences: the kernel sends a thread that is interrupted in one to its
-// abort handler. A thread in a copy of some of its instructions is outside, and goes on
-// although it was interrupted: two threads then count to the same number. Known are
+// Restartable sequences: when a thread is interrupted in one, the kernel continues it at its abort handler.
+// A thread in a copy of some of its instructions is outside the sequence and continues although it was
+// interrupted: two threads may then increment to the same number. Sequences are known
 //
-//   - those that the module's data describes, wherever it does
-//   - that a function has some, by an abort handler in it or one that leads back into
-//     it, where no data describes them: they are described at run time. The function
-//     is then left alone as a whole
-//   - those that threads are in, or were in last, when the world is stopped for arming:
-//     for handlers with a signature of the program's own
+//   - from the module's data, if it describes them
+//   - to be in a function, by an abort handler in it or one that jumps back into it, when no data describes
+//     them because they are described at run time. The whole function is then not traced by jumps
+//   - because threads are in them, or were in them last, when the world is stopped for arming: these are
+//     handlers with a signature of the program's own
 
-// sequences lists those that the module describes.
+// sequences lists the sequences that the module describes.
 func (m *module) sequences(fn *dwarf.Function, read reader) (out []patch.Range, err error) {
 	list, err := m.dw.RseqRanges()
 	if err != nil {
@@ -35,7 +34,7 @@ func (m *module) sequences(fn *dwarf.Function, read reader) (out []patch.Range, 
 	}
 	for _, at := range aborts {
 		if inside(fn.Ranges, at) || inside(fn.Ranges, m.leadsTo(at, read)) {
-			return nil, fmt.Errorf("%s has a restartable sequence (rseq) that is described at run time, with its abort handler at %#x: where it begins is not known", fn.Name, at+m.bias)
+			return nil, fmt.Errorf("%s has a restartable sequence (rseq) that is described at run time, with its abort handler at %#x: its start is not known", fn.Name, at+m.bias)
 		}
 	}
 	return out, nil
@@ -50,12 +49,12 @@ func inside(ranges []debuginfo.Range, vaddr uint64) bool {
 	return false
 }
 
-// leadsTo is where the first jump of an abort handler goes, 0 when there is none soon.
+// leadsTo returns the target of the first jump of an abort handler, 0 if there is none near its start.
 func (m *module) leadsTo(abort uint64, read reader) uint64 {
 	for range 16 {
 		var in patch.Inst
 		b, err := read(abort+m.bias, 15)
-		for n := 14; err != nil && n > 0; n-- { // the end of the section
+		for n := 14; err != nil && n > 0; n-- { // less at the end of the section
 			b, err = read(abort+m.bias, n)
 		}
 		if err == nil {
@@ -74,7 +73,7 @@ func (m *module) leadsTo(abort uint64, read reader) uint64 {
 	return 0
 }
 
-// apartFromLive leaves out patches that touch sequences which threads are in.
+// apartFromLive leaves out patches that touch sequences in which threads are.
 func (l *sites) apartFromLive(st *process.Stopped, plans []*placed) []*placed {
 	live := st.Sequences()
 	if len(live) == 0 {

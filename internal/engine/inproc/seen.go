@@ -5,14 +5,12 @@ import (
 	"github.com/jalon-trace/jalon/internal/patch"
 )
 
-// hardware translates DWARF's numbers of the general registers (psABI figure
-// 3.36) into the processor's.
+// hardware maps DWARF's numbers of the general registers (psABI figure 3.36) to the processor's.
 var hardware = [16]uint8{0, 2, 1, 3, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 15}
 
-// seen are the registers that hit programs read. What the program itself will
-// not read again is still the value of a variable, as debug information has it,
-// until something is written there, and so must not be destroyed at one site
-// when another shows it.
+// seen are the registers that hit programs read. A register that the program will not read again still has
+// the value of a variable, according to the debug information, until it is overwritten. So one site must
+// not destroy it if another site shows it.
 type seen struct {
 	gpr   patch.RegSet
 	flags bool

@@ -21,22 +21,21 @@ type Site struct {
 // Addr implements engine.Site.
 func (w *Site) Addr() uint64 { return w.site.Addr + w.mod.bias }
 
-// String is the run-time address.
+// String returns the run-time address.
 func (w *Site) String() string { return fmt.Sprintf("%#x", w.Addr()) }
 
-// Function is the function around the site.
+// Function returns the function around the site.
 func (w *Site) Function() string { return w.site.Func }
 
-// File is the site in its file: debug information, a path that leads to the file, and
-// what was found there.
+// File returns the site in its file: the debug information, a path that opens the file, and the site in it.
 func (w *Site) File() (m *dwarf.Module, path string, at probe.Site) {
 	return w.mod.dw, w.mod.File(), w.site
 }
 
-// Same reports whether two sites are one instruction of one file, wherever it is mapped.
+// Same reports whether two sites are one instruction of one file, at any mapping.
 func (w *Site) Same(v *Site) bool { return w.mod.Path == v.mod.Path && w.site.Addr == v.site.Addr }
 
-// Loaded reports whether the site's file is mapped, as Refresh has seen it.
+// Loaded reports whether the site's file was mapped at the last Refresh.
 func (w *Site) Loaded() bool {
 	for _, m := range w.e.mods.list {
 		if m == w.mod {
@@ -73,7 +72,7 @@ func (w *Site) Parts(tp *tracepoint.Tracepoint) ([]engine.Part, error) {
 	}}}, nil
 }
 
-// Facts are what is known of the site when bytecode is lowered for it.
+// Facts returns information about the site for lowering bytecode.
 func (w *Site) Facts() engine.Facts {
 	var f *frameSpace
 	if scope, err := w.mod.dw.ScopeForSite(w.site); err == nil {
@@ -85,8 +84,8 @@ func (w *Site) Facts() engine.Facts {
 	}
 }
 
-// atEntry reports whether a site is at the first instruction of its function, or
-// behind an endbr64 there: where the ABI's argument registers still hold them.
+// atEntry reports whether a site is at the first instruction of its function, or after an endbr64 there.
+// There the argument registers of the ABI still have the arguments.
 func (w *Site) atEntry() bool {
 	fn, ok := w.mod.dw.FunctionAt(w.site.Addr)
 	if !ok {

@@ -10,46 +10,45 @@ import (
 	"github.com/jalon-trace/jalon/internal/ring"
 )
 
-// site is a program with what the engine knows of it, before and after it is installed.
+// site is a program with its state in the engine, before and after installation.
 type site struct {
 	*engine.Program
 	id     uint32
 	where  *Site
 	addr   uint64 // run-time address
 	tactic string
-	// dead and deadFlags are the registers that the program overwrites behind the site
-	// before it reads them.
+	// dead and deadFlags are the registers that the program overwrites after the site before it reads them.
 	dead      patch.RegSet
 	deadFlags bool
-	// numbered: id is the site's own. A site that is planned anew keeps it.
+	// numbered: id is valid. A site keeps it when it is planned again.
 	numbered bool
-	noUprobe bool // the kernel cannot put a uprobe there any more
-	off      bool // it is disabled
-	parted   bool // it is disabled, and its patch was made anew for others
+	noUprobe bool // the kernel no longer accepts a uprobe there
+	off      bool // disabled
+	parted   bool // disabled, and its patch was made again for other sites
 }
 
-// findDead looks which registers a hit program may use at the site without saving them.
+// findDead finds the registers that a hit program may use at the site without saving them.
 func (x *site) findDead(code *patch.Code) {
 	x.dead, x.deadFlags = patch.DeadAt(code, x.addr, patch.Options{ABI: true})
 }
 
-// sites are those of an engine: their programs, their numbers, and why some of them are
-// not installed. One bad address does not end an installation: what cannot be traced is
-// refused, with the reason as the error of its program.
+// sites are the sites of an engine: their programs, their numbers, and why some are not installed. One bad
+// address does not end an installation: a site that cannot be traced is refused, and the reason is the
+// error of its program.
 type sites struct {
 	report
 	known   map[*engine.Program]*site
 	list    []*site         // by number
-	retired []*site         // of libraries that were unloaded, and removed ones
-	moved   int             // numbers of those that became uprobes later
-	refused map[*site]error // of the present Load or Arm
+	retired []*site         // removed sites, and sites of unloaded libraries
+	moved   int             // how many numbered sites became uprobes later
+	refused map[*site]error // sites that the present Load or Arm refuses
 }
 
 func newSites(r report) *sites {
 	return &sites{report: r, known: map[*engine.Program]*site{}, refused: map[*site]error{}}
 }
 
-// of is the site of a program, made when the program is first seen.
+// of returns the site of a program; the first call makes it.
 func (l *sites) of(x *engine.Program) *site {
 	s := l.known[x]
 	if s == nil {
@@ -76,8 +75,8 @@ func (l *sites) setOf(list []*engine.Program) map[*site]bool {
 	return set
 }
 
-// number gives a site its number, or that of one that it replaces after its library was
-// unloaded and loaded again: the counts go on, and numbers do not run out.
+// number gives a site its number. After a library was unloaded and loaded again, a site gets the number of
+// the site that it replaces: the counts continue, and numbers do not run out.
 func (l *sites) number(x *site) {
 	x.numbered = true
 	if i := l.replaces(x); i >= 0 {
@@ -91,7 +90,7 @@ func (l *sites) number(x *site) {
 	x.Schema.SiteID = x.id
 }
 
-// replaces is the index in retired of the site that x replaces; -1: none.
+// replaces returns the index in retired of the site that x replaces, or -1.
 func (l *sites) replaces(x *site) int {
 	return slices.IndexFunc(l.retired, func(old *site) bool {
 		return old.Key == x.Key && old.where.Same(x.where) &&
@@ -99,10 +98,10 @@ func (l *sites) replaces(x *site) int {
 	})
 }
 
-// retire notes that sites are out of the process for good.
+// retire records that sites have been removed permanently.
 func (l *sites) retire(list ...*site) { l.retired = append(l.retired, list...) }
 
-// roomFor leaves out the sites that the buffers, once they are there, have no number for.
+// roomFor leaves out the sites for which existing buffers have no number.
 func (l *sites) roomFor(fresh []*site, b *buffers) (kept []*site) {
 	if b.mem == nil {
 		return fresh
@@ -112,7 +111,7 @@ func (l *sites) roomFor(fresh []*site, b *buffers) (kept []*site) {
 		switch {
 		case x.numbered || l.replaces(x) >= 0:
 		case free <= 0:
-			l.refuse(x, fmt.Errorf("the buffers were made for %d sites, and no more", b.g.Sites))
+			l.refuse(x, fmt.Errorf("the buffers have room for %d sites only", b.g.Sites))
 			continue
 		default:
 			free--
@@ -122,10 +121,10 @@ func (l *sites) roomFor(fresh []*site, b *buffers) (kept []*site) {
 	return kept
 }
 
-// begin forgets what was refused before.
+// begin clears the list of refused sites.
 func (l *sites) begin() { l.refused = map[*site]error{} }
 
-// refuse notes why a site is not installed.
+// refuse records why a site is not installed.
 func (l *sites) refuse(x *site, err error) {
 	l.refused[x] = err
 	l.logf("%s at %#x: skipped: %v", x.Label, x.addr, err)
@@ -137,7 +136,7 @@ func (l *sites) refuseAll(p *placed, err error) {
 	}
 }
 
-// errors lists what is wrong with programs.
+// errors lists the errors of programs.
 func (l *sites) errors(list []*engine.Program) []error {
 	errs := make([]error, len(list))
 	for i, x := range list {
@@ -146,7 +145,7 @@ func (l *sites) errors(list []*engine.Program) []error {
 	return errs
 }
 
-// keep returns the plans that f does; those with an error are refused.
+// keep returns the plans for which f returns no error; the other plans are refused.
 func (l *sites) keep(plans []*placed, f func(*placed) error) (kept []*placed) {
 	for i, p := range plans {
 		if l.step("generating code", i, len(plans)) != nil {
@@ -161,7 +160,7 @@ func (l *sites) keep(plans []*placed, f func(*placed) error) (kept []*placed) {
 	return kept
 }
 
-// counts are the counters of a program's sites.
+// counts returns the counters of a program's sites.
 func (l *sites) counts(x *engine.Program, mem *ring.Shared) (c engine.Counts) {
 	if mem == nil {
 		return c
@@ -177,7 +176,7 @@ func (l *sites) counts(x *engine.Program, mem *ring.Shared) (c engine.Counts) {
 	return c
 }
 
-// account adds how sites are reached.
+// account adds the tactics of sites.
 func (l *sites) account(sums []event.SiteSummary) {
 	for i := range sums {
 		if id := sums[i].Schema.SiteID; int(id) < len(l.list) {

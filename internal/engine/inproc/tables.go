@@ -12,16 +12,15 @@ import (
 // other goroutines install sites, so they are immutable and replaced as a whole.
 type tables struct {
 	fault  map[uint64]uint64 // pc of a guarded access -> its fixup
-	edge   map[uint64]edge   // pc of a store to a stack that may have no room
-	clock  map[uint64]uint64 // pc of an rdtsc -> what follows it
-	trap   map[uint64]uint64 // address of an int3 of ours -> trampoline
+	edge   map[uint64]edge   // pc of a store to a stack that may be full
+	clock  map[uint64]uint64 // pc of an rdtsc -> address after it
+	trap   map[uint64]uint64 // address of an int3 of jalon -> trampoline
 	uprobe map[uint64][]byte // address of a uprobe -> the program's bytes there
 	origin []copied          // displaced instructions, sorted by the address of their copies
 	code   []span            // generated code, sorted by address
 }
 
-// edge is where a thread goes on that has no stack for a hit program, and whose hit
-// is to be counted as a fault.
+// edge is where a thread continues if it has no stack for a hit program; its hit counts as a fault.
 type edge struct {
 	to   uint64
 	site uint32
@@ -31,10 +30,10 @@ type edge struct {
 type copied struct {
 	span
 	process.Origin
-	pushed bool // behind the first instruction of the copy the stack is one word longer
+	pushed bool // after the first instruction of the copy the stack has one word more
 }
 
-// join adds what of another is known.
+// join adds the entries of other tables.
 func (t *tables) join(u *tables) {
 	t.fault, t.trap, t.clock, t.edge = joined(t.fault, u.fault), joined(t.trap, u.trap), joined(t.clock, u.clock), joined(t.edge, u.edge)
 	t.origin = append(t.origin, u.origin...)
@@ -77,7 +76,7 @@ func (r *tableRef) get() *tables {
 	return &tables{}
 }
 
-// add publishes the union of what is known and t.
+// add publishes the union of the present tables and t.
 func (r *tableRef) add(t *tables) {
 	old := r.get()
 	n := &tables{
@@ -90,7 +89,7 @@ func (r *tableRef) add(t *tables) {
 	r.p.Store(n)
 }
 
-// restored notes that the bytes behind the first of a patch are the program's own again.
+// restored records that the bytes after the first of a patch are restored.
 func (r *tableRef) restored(addr uint64) {
 	n := *r.get()
 	n.origin = append([]copied(nil), n.origin...)
@@ -102,7 +101,7 @@ func (r *tableRef) restored(addr uint64) {
 	r.p.Store(&n)
 }
 
-// forget drops the int3 at an address.
+// forget removes the int3 at an address.
 func (r *tableRef) forget(addr uint64) {
 	old := r.get()
 	if _, ok := old.trap[addr]; !ok {
@@ -114,7 +113,7 @@ func (r *tableRef) forget(addr uint64) {
 	r.p.Store(&n)
 }
 
-// clear forgets everything: the code is gone (exec) or taken back.
+// clear removes all entries: the code was removed, or the process has called exec.
 func (r *tableRef) clear() { r.p.Store(&tables{}) }
 
 func merged[T any](a, b map[uint64]T) map[uint64]T {
@@ -134,7 +133,7 @@ func (t *tables) inCode(pc uint64) bool {
 	return i < len(t.code) && t.code[i].lo <= pc
 }
 
-// returnsToCode reports whether a stack holds an address in generated code.
+// returnsToCode reports whether a stack contains an address in generated code.
 func (t *tables) returnsToCode(stack []byte) bool {
 	if len(t.code) == 0 {
 		return false

@@ -14,9 +14,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/patch"
 )
 
-// TestListedTactics: what `jalon list --tactics` says, by the file, is what arming
-// decides by the memory of a process, at the functions of whole libraries and at
-// places inside them.
+// TestListedTactics: the tactics that `jalon list --tactics` derives from the file are those that arming
+// chooses from the memory of a process, at the functions of whole libraries and at addresses inside them.
 func TestListedTactics(t *testing.T) {
 	progs := []string{"/usr/bin/lua5.4", "/usr/bin/sqlite3"}
 	every := uint64(10)
@@ -38,7 +37,7 @@ func TestListedTactics(t *testing.T) {
 	}
 }
 
-// waiting starts a program that waits for input when its libraries are loaded.
+// waiting starts a program, which waits for input when its libraries are loaded.
 func waiting(t *testing.T, prog string) int {
 	cmd := exec.Command(prog, map[string][]string{
 		"lua5.4": {"-"}, "python3": {"-c", "import ssl, sqlite3; input()"}, "redis-server": {"--port", "0", "--save", "", "--unixsocket", filepath.Join(t.TempDir(), "s")},
@@ -67,8 +66,8 @@ func waiting(t *testing.T, prog string) int {
 	}
 }
 
-// compareTactics plans every n-th function, and an instruction within it, by the
-// file and by the memory of the process.
+// compareTactics plans every n-th function, and an instruction in it, by the file and by the memory of the
+// process.
 func compareTactics(t *testing.T, pid int, live *Inspected, every uint64) {
 	t.Helper()
 	mem, err := openMem(pid)

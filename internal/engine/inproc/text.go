@@ -13,12 +13,12 @@ import (
 	"github.com/jalon-trace/jalon/internal/procdir"
 )
 
-// jumpSpan is how far the bytes that a jump replaces can reach behind a function.
+// jumpSpan is how far the bytes that a jump replaces can extend after a function.
 const jumpSpan = 16
 
-// textOf is the module's machine code, as the file has it, for the proof that
-// nothing leads between the instructions that a jump replaces; and the pages of it
-// that the process has changed. An error says why there can be no proof.
+// textOf returns the module's machine code from the file, with the pages that the process has changed. It
+// is used to prove that nothing jumps between the instructions that a jump replaces. An error means that
+// there can be no proof.
 func (m *module) textOf(read reader) (*patch.Text, error) {
 	if m.text == nil && m.textErr == nil {
 		m.text, m.textErr = m.makeText(read)
@@ -39,7 +39,7 @@ func (m *module) makeText(read reader) (*patch.Text, error) {
 	if n := len(t.Code); n > 0 {
 		last := t.Code[n-1]
 		if last.Addr+uint64(len(last.Bytes))-t.Code[0].Addr > maxText {
-			return nil, errors.New("the module's code is too large to be searched for branches")
+			return nil, errors.New("the module's code is too large to search for branches")
 		}
 	}
 	pointers, err := m.dw.CodePointers()
@@ -71,14 +71,14 @@ func (m *module) segments(exe bool) (out []patch.Region, err error) {
 	return out, nil
 }
 
-// maxText is as far as a branch reaches.
+// maxText is the range of a branch.
 const maxText = 1<<31 - 1
 
-// changedCode reads the pages of code that the process has copies of its own of, and
-// keeps those that differ from the file.
+// changedCode reads the pages of code of which the process has its own copies, and keeps those that differ
+// from the file.
 func (m *module) changedCode(code []patch.Region, read reader) (out []patch.Region, err error) {
 	if m.Pid() == 0 {
-		return nil, nil // a file
+		return nil, nil // the file is not mapped
 	}
 	f, err := os.Open(procdir.Link(m.Pid(), "pagemap"))
 	if err != nil {
@@ -95,7 +95,7 @@ func (m *module) changedCode(code []patch.Region, read reader) (out []patch.Regi
 			if !ownPage(binary.LittleEndian.Uint64(entries[8*(page-first):])) {
 				continue
 			}
-			// Instructions may begin before the page and end behind it.
+			// Instructions may begin before the page and end after it.
 			lo, hi := max(page*pageSize-jumpSpan, r.Addr), min((page+1)*pageSize+jumpSpan, r.Addr+uint64(len(r.Bytes)))
 			b, err := read(lo, int(hi-lo))
 			if err != nil {
@@ -109,6 +109,6 @@ func (m *module) changedCode(code []patch.Region, read reader) (out []patch.Regi
 	return out, nil
 }
 
-// ownPage: the page is in memory or swap (bits 63 and 62), and not one of a file
-// (bit 61): Documentation/admin-guide/mm/pagemap.rst.
+// ownPage: the page is in memory or swap (bits 63 and 62), and does not belong to a file (bit 61):
+// Documentation/admin-guide/mm/pagemap.rst.
 func ownPage(entry uint64) bool { return entry>>62 != 0 && entry>>61&1 == 0 }

@@ -19,13 +19,13 @@ type Callbacks struct {
 	crashes  *crashes
 }
 
-// Fault is the process's callback OnFault: where the thread goes on after a load of a
-// hit program that failed, or a store to a stack without room.
+// Fault is the process's callback OnFault: it returns where the thread continues after a failed load of a
+// hit program, or a store to a full stack.
 func (c *Callbacks) Fault(_ int, _ int, pc uint64) (uint64, bool) {
 	tab := c.tables.get()
 	if x, ok := tab.edge[pc]; ok {
 		if mem := c.buffers.mem; mem != nil {
-			c.trouble("counting a hit without room on the stack", mem.Count(x.site, ring.CounterCondFault))
+			c.trouble("counting a hit with a full stack", mem.Count(x.site, ring.CounterCondFault))
 		}
 		return x.to, true
 	}
@@ -33,7 +33,7 @@ func (c *Callbacks) Fault(_ int, _ int, pc uint64) (uint64, bool) {
 	return to, ok
 }
 
-// Trap is the process's callback OnTrap: where the int3 at an address leads.
+// Trap is the process's callback OnTrap: it returns the target of the int3 at an address.
 func (c *Callbacks) Trap(_ int, addr uint64) (uint64, bool) {
 	if to, ok := c.tables.get().trap[addr]; ok {
 		return to, true
@@ -41,12 +41,12 @@ func (c *Callbacks) Trap(_ int, addr uint64) (uint64, bool) {
 	return addr, c.uprobes.stray(addr)
 }
 
-// Clock is the process's callback OnClock: it gives the value of an rdtsc of a hit program.
+// Clock is the process's callback OnClock: it returns the value for an rdtsc of a hit program.
 func (c *Callbacks) Clock(_ int, pc uint64) (uint64, bool) {
 	if _, ours := c.tables.get().clock[pc]; !ours {
 		return 0, false
 	}
-	if c.handlers.foundNoTSC() && c.opt.OnNoClock != nil { // forbidden since the sites were armed
+	if c.handlers.foundNoTSC() && c.opt.OnNoClock != nil { // it was forbidden after the sites were armed
 		c.opt.OnNoClock()
 	}
 	return event.TSC(), true
@@ -55,11 +55,11 @@ func (c *Callbacks) Clock(_ int, pc uint64) (uint64, bool) {
 // Back is the process's callback PCBack: it returns the program's address for a pc in displaced code.
 func (c *Callbacks) Back(pc uint64) (process.Origin, bool) { return c.tables.get().back(pc) }
 
-// Inside is the process's callback InCode: the pc is in code of the engine.
+// Inside is the process's callback InCode: it reports whether the pc is in the engine's code.
 func (c *Callbacks) Inside(pc uint64) bool { return c.tables.get().inCode(pc) }
 
-// MayClear reports whether a signal may need the program's own code: there is code of
-// ours, and no signal that ends the program has come before. See [Engine.Clear].
+// MayClear reports whether a signal may need the program's own code: there is code of jalon, and no signal
+// that ends the program has been handled before. See [Engine.Clear].
 func (c *Callbacks) MayClear() bool {
 	return len(c.tables.get().code) > 0 && !c.crashes.cleared.Load()
 }
@@ -88,15 +88,14 @@ func (c *Callbacks) Forked(child *process.Stopped) {
 	}
 }
 
-// Forget is called when the process has called exec: nothing of the engine is in it,
-// and nothing more can be put there. What was recorded is still to be drained.
+// Forget is called when the process has called exec: it contains no code of the engine, and no more can be
+// installed. The recorded events must still be drained.
 func (c *Callbacks) Forget() {
 	c.execs.Add(1)
 	c.tables.clear()
 }
 
-// Where says what a pc in generated code means for a tracer that looks at the program:
-// see process.Code.
+// Where describes a pc in generated code for a tracer that inspects the program: see process.Code.
 func (c *Callbacks) Where(pc uint64) process.Code {
 	if c.replaced() || !c.tables.get().inCode(pc) {
 		return process.Code{}
@@ -104,19 +103,18 @@ func (c *Callbacks) Where(pc uint64) process.Code {
 	return c.patches.where(pc)
 }
 
-// Displaced is where the copy of the instruction at addr is, behind the hit programs
-// of its sites: a thread that is set there has passed them. ok is false where no
-// jump or int3 of the engine is.
+// Displaced returns the address of the copy of the instruction at addr, after the hit programs of its
+// sites: a thread set there has passed them. ok is false if there is no jump or int3 of the engine.
 func (c *Callbacks) Displaced(addr uint64) (pc uint64, ok bool) { return c.patches.copyOf(addr) }
 
-// Original puts the program's own bytes into b, which was read at addr.
+// Original replaces jalon's bytes by the program's in b, which was read at addr.
 func (c *Callbacks) Original(addr uint64, b []byte) {
 	if !c.replaced() {
 		c.patches.original(addr, b)
 	}
 }
 
-// Note keeps the threads of a process, as its callback OnThread reports them.
+// Note records the threads of a process, as its callback OnThread reports them.
 func Note(threads *event.Threads, t process.ThreadEvent) {
 	tsc := event.TSC()
 	switch t.Kind {

@@ -35,7 +35,7 @@ func TestTables(t *testing.T) {
 	}
 	r.forget(0x10)
 	if _, ok := r.get().trap[0x10]; ok || r.get().trap[0x20] != 0x200 || now.trap[0x10] == 0 {
-		t.Error("forget drops one int3, and not in tables that are in use")
+		t.Error("forget must remove one int3, and not change published tables")
 	}
 	if r.clear(); r.get().inCode(0x100) {
 		t.Error("clear")
@@ -65,8 +65,8 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// Sites that the buffers have no number for are left out; those that have one, or take
-// over that of one that is gone, are not.
+// Sites for which the buffers have no number are left out. Sites that have a number, or reuse that of a
+// removed site, are not.
 func TestRoomFor(t *testing.T) {
 	m := &module{Module: &image.Module{}}
 	at := func(addr uint64) *site {

@@ -13,29 +13,29 @@ import (
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
-// An int3 of ours costs a stop of the thread at each hit, and two switches to jalon and
-// back: 6 to 20 times what the kernel takes for a uprobe. A site that no jump can reach
-// becomes a uprobe where Options.Uprobes takes it. So does a site where another tracer's
-// breakpoint is: one more consumer of the kernel's breakpoint at that instruction.
+// An int3 of jalon stops the thread at each hit, with two switches to jalon and back: 6 to 20 times the
+// cost of a uprobe in the kernel. A site where no jump fits becomes a uprobe if Options.Uprobes accepts it.
+// So does a site at another tracer's breakpoint: it becomes another consumer of the kernel's breakpoint at
+// that instruction.
 
 // errNoUprobes: the kernel engine does not support the request.
 var errNoUprobes = errors.New("GDB's hit programs run in the process only")
 
-// uprober makes uprobes of sites.
+// uprober turns sites into uprobes.
 type uprober struct {
 	*target
 	sites  *sites
 	others *others
 	tables *tableRef
-	slow   []string // why sites are reached by int3 and no uprobe, since Slow was called
+	slow   []string // why sites have an int3 and no uprobe, since the last call of Slow
 }
 
-// hasten replaces int3 plans by uprobes and returns the other plans. If the user forbids tactics, it keeps the
-// int3.
-func (u *uprober) hasten(plans []*placed) []*placed {
+// replaceTraps replaces int3 plans by uprobes and returns the other plans. If the user forbids tactics, it
+// keeps the int3.
+func (u *uprober) replaceTraps(plans []*placed) []*placed {
 	var list []*site
 	for _, p := range plans {
-		if u.mayHasten(p) {
+		if u.mayReplaceTrap(p) {
 			list = append(list, p.sites...)
 		}
 	}
@@ -50,7 +50,7 @@ func (u *uprober) hasten(plans []*placed) []*placed {
 	}
 	var kept []*placed
 	for _, p := range plans {
-		if !u.mayHasten(p) {
+		if !u.mayReplaceTrap(p) {
 			kept = append(kept, p)
 			continue
 		}
@@ -59,7 +59,7 @@ func (u *uprober) hasten(plans []*placed) []*placed {
 			errs = append(errs, refused[x])
 		}
 		if err := errors.Join(errs...); err != nil {
-			// One instruction has either: an int3 of ours, or the kernel's.
+			// An instruction has either an int3 of jalon or one of the kernel.
 			for _, x := range p.sites {
 				if refused[x] == nil {
 					u.opt.Uprobes.Drop(x.Program)
@@ -72,7 +72,7 @@ func (u *uprober) hasten(plans []*placed) []*placed {
 	return kept
 }
 
-func (u *uprober) mayHasten(p *placed) bool {
+func (u *uprober) mayReplaceTrap(p *placed) bool {
 	if p.plan.Tactic != patch.Trapping || u.opt.Avoid != 0 || u.opt.Uprobes == nil {
 		return false
 	}
@@ -84,11 +84,11 @@ func (u *uprober) mayHasten(p *placed) bool {
 	return true
 }
 
-// stopCost is what is said of a hit at an int3: measured on metal, and where traps are
-// dear (virtual machines).
+// stopCost is the printed cost of a hit at an int3: measured on bare metal, and on machines with slow traps
+// (virtual machines).
 const stopCost = "5 to 80 microseconds"
 
-// warning is what Slow gives.
+// warning is the result of Slow.
 func (u *uprober) warning(all int) string {
 	var l tracepoint.Skipped
 	for _, why := range u.slow {
@@ -101,7 +101,7 @@ func (u *uprober) warning(all int) string {
 	return fmt.Sprintf("%d of %d addresses are reached by an int3, which stops the thread for %s at each hit; the kernel's uprobes are faster, but %s", l.N, all, stopCost, l.Reasons())
 }
 
-// share makes uprobes of sites where another tracer's breakpoint is.
+// share turns sites at another tracer's breakpoint into uprobes.
 func (u *uprober) share(list []*site) {
 	if len(list) == 0 {
 		return
@@ -113,8 +113,8 @@ func (u *uprober) share(list []*site) {
 	}
 }
 
-// asUprobes makes uprobes of sites. The result has an error for each site that is none,
-// and nil for those that are traced from now on: they need no patch.
+// asUprobes turns sites into uprobes. The result has an error for each site without a uprobe, and nil for
+// the sites that are traced now and need no patch.
 func (u *uprober) asUprobes(list []*site) []error {
 	if u.opt.Uprobes == nil {
 		errs := make([]error, len(list))
@@ -138,20 +138,20 @@ func (u *uprober) asUprobes(list []*site) []error {
 			t.uprobe[x.addr] = b
 		}
 		x.tactic = "uprobe"
-		if x.numbered { // it was to have a jump, and is no site of the process any more
+		if x.numbered { // it was planned as a jump, and is no longer a site in the process
 			u.sites.moved++
 		}
 	}
 	return errs
 }
 
-// foreignError says that the bytes of a site are another's.
+// foreignError returns the error for a site with another tracer's breakpoint.
 func foreignError(addr uint64, why error) error {
 	return fmt.Errorf("another tracer's breakpoint (a uprobe of perf or bpftrace, or a debugger's) is at %#x, and the kernel engine cannot share it: %w; end the other tracer, or trace all of this program's processes with --engine=kernel", addr, why)
 }
 
-// MayUprobe refuses sites where the kernel has no way to put a breakpoint, or would
-// put it elsewhere: it takes private mappings of a file that are not writable.
+// MayUprobe refuses sites where the kernel cannot insert a breakpoint, or would insert it elsewhere: it
+// needs private mappings of a file that are not writable.
 func (w *Site) MayUprobe() error {
 	for _, m := range w.mod.Maps {
 		if w.Addr() < m.Start || w.Addr() >= m.End {
@@ -159,9 +159,9 @@ func (w *Site) MayUprobe() error {
 		}
 		switch {
 		case m.Inode == 0:
-			return errors.New("its code is not that of a file any more")
+			return errors.New("its code is no longer that of a file")
 		case m.Shared || m.Prot&unix.PROT_WRITE != 0:
-			return errors.New("its code is writable, where the kernel puts no breakpoints")
+			return errors.New("its code is writable, and the kernel inserts no breakpoints there")
 		}
 		st, err := os.Stat(w.mod.File())
 		if err != nil {
@@ -175,9 +175,9 @@ func (w *Site) MayUprobe() error {
 	return fmt.Errorf("no mapping of %s is at %#x", w.mod.Path, w.Addr())
 }
 
-// Trapped reports an error unless the byte at the site is a breakpoint's, or that of
-// the call that the kernel makes of the breakpoint at a five-byte nop: the kernel passes
-// over mappings that it does not take without a word.
+// Trapped returns an error unless the byte at the site is a breakpoint, or the first byte of the call by
+// which the kernel replaces the breakpoint at a five-byte nop. The kernel silently skips mappings that it
+// does not accept.
 func (w *Site) Trapped() error {
 	mem, err := openMem(w.e.target.p.Pid())
 	if err != nil {
@@ -193,18 +193,17 @@ func (w *Site) Trapped() error {
 		return err
 	}
 	if b[0] != 0xcc && b[0] == orig[0] {
-		return errors.New("the kernel has put no breakpoint into the process's code there")
+		return errors.New("the kernel has inserted no breakpoint in the process's code there")
 	}
 	return nil
 }
 
-// uprobeBytes is how many bytes of the code at a uprobe are known, to find it again.
+// uprobeBytes is how many bytes of the code at a uprobe are stored, to recognise it.
 const uprobeBytes = 4
 
-// stray answers an int3 where a uprobe was put: the program has moved a copy of the
-// page, with the kernel's breakpoint in it, over the page, and the kernel does not know
-// it there. The program's byte is put back in the copy. Another thread may have come to
-// the same int3 before that.
+// stray handles an int3 at the address of a uprobe that the kernel does not know: the program has moved a
+// copy of the page, with the kernel's breakpoint in it, over the page. stray restores the program's byte in
+// the copy. Another thread may have reached the same int3 before.
 func (u *uprober) stray(addr uint64) bool {
 	own := u.tables.get().uprobe[addr]
 	b := make([]byte, len(own))

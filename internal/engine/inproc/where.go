@@ -2,7 +2,7 @@ package inproc
 
 import "github.com/jalon-trace/jalon/internal/process"
 
-// where says what a pc in generated code means for a tracer that looks at the program.
+// where describes a pc in generated code for a tracer that inspects the program.
 func (l *patches) where(pc uint64) process.Code {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -16,7 +16,7 @@ func (l *patches) where(pc uint64) process.Code {
 	return process.Code{In: true}
 }
 
-// codeAt is where for the code of one patch.
+// codeAt is where, for the code of one patch.
 func (p *placed) codeAt(pc uint64) (process.Code, bool) {
 	if p.stub != 0 && pc == p.stub {
 		return process.Code{In: true, Boundary: true, Orig: p.plan.Addr}, true
@@ -41,7 +41,7 @@ func (p *placed) inside(pc uint64) process.Code {
 		case pc > pair.Entry && pc < pair.Copy:
 			return process.Code{In: true, Stops: []uint64{pair.Copy}}
 		case pc > pair.Copy && pc < pair.End:
-			return process.Code{In: true} // within an instruction's copy: it is finished by single steps
+			return process.Code{In: true} // inside the copy of an instruction, which is completed by single steps
 		}
 	}
 	if last := p.pcs[len(p.pcs)-1]; pc == last.End && p.returns() {
@@ -50,5 +50,5 @@ func (p *placed) inside(pc uint64) process.Code {
 	return process.Code{In: true}
 }
 
-// coldSite is the site that cold part i belongs to.
+// coldSite returns the site of cold part i.
 func (p *placed) coldSite(i int) *site { return p.cold[i].site }

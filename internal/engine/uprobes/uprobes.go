@@ -1,9 +1,8 @@
-// Package uprobes are sites of a traced process that the kernel engine serves in the place
-// of the in-process engine: those that the latter cannot reach (another tracer's breakpoint
-// is there), or only slowly. Each becomes a uprobe, for this process only. Its records come
-// with the kernel engine's.
+// Package uprobes attaches uprobes at sites of a traced process that the in-process engine cannot patch
+// (another tracer's breakpoint is there), or only with an int3. Each uprobe is for this process only. The
+// kernel engine serves it, and its records are read with that engine's.
 //
-// Import rule: uprobes is where the two engines meet; both are below it.
+// Import rule: uprobes imports both engines; neither imports uprobes.
 package uprobes
 
 import (
@@ -20,33 +19,32 @@ import (
 // Spare is how many sites of a process can become uprobes.
 const Spare = 4096
 
-// Config says where uprobes come from and what they are for.
+// Config connects a set of uprobes with its engines and its caller.
 type Config struct {
-	// Kernel is the kernel engine, which is opened when it is first asked for.
+	// Kernel returns the kernel engine; the first call opens it.
 	Kernel func() (*kernel.Host, *kernel.Engine, error)
-	// None says why there are to be no uprobes; nil: there may be.
+	// None returns why uprobes are not allowed, or nil.
 	None error
-	// Pid is the process's number.
+	// Pid returns the number of the process.
 	Pid func() int
-	// Tracepoint is what a program of the process was made for.
+	// Tracepoint returns the tracepoint of a program of the process.
 	Tracepoint func(*engine.Program) *tracepoint.Tracepoint
 	Compiling  func() *engine.Compiling
-	// Slow is the engine whose sites they are.
+	// Slow returns the engine of the sites.
 	Slow func() *inproc.Engine
 	// Loaded is called when the kernel engine has rings, before the first hit.
 	Loaded func()
-	// Added is called when a program runs in the kernel in the place of x, and Removed
-	// when it does not any more.
+	// Added is called when a program runs in the kernel instead of x, and Removed when it no longer does.
 	Added   func(k *engine.Program)
 	Removed func(x, k *engine.Program)
-	// Gone is called when x has no code in the process any more.
+	// Gone is called when x no longer has code in the process.
 	Gone func(x *engine.Program)
 	Logf func(format string, args ...any)
-	// Trouble takes errors when something is taken back.
+	// Trouble receives errors of removing uprobes.
 	Trouble func(what string, err error)
 }
 
-// Set is the uprobes of a process. It implements inproc.Uprobes.
+// Set has the uprobes of a process. It implements inproc.Uprobes.
 type Set struct {
 	Config
 	host *kernel.Host
@@ -54,30 +52,30 @@ type Set struct {
 	list []*uprobe
 }
 
-// uprobe is such a site.
+// uprobe is one uprobe.
 type uprobe struct {
 	x *engine.Program
 	k *engine.Program // of the kernel engine
-	// absent: its library is unloaded. The kernel puts the breakpoint there again when
-	// the file is mapped again.
+	// absent: its library is unloaded. The kernel inserts the breakpoint again when the file is mapped
+	// again.
 	absent bool
-	// foreign: another tracer's breakpoint is at its address.
+	// foreign: another tracer's breakpoint is at the address.
 	foreign bool
 }
 
 func (u *uprobe) site() *inproc.Site { return u.x.Site.(*inproc.Site) }
 
-// New prepares a set without uprobes.
+// New returns an empty set.
 func New(c Config) *Set { return &Set{Config: c} }
 
-// Add implements inproc.Uprobes: it makes uprobes, in this process only. The process
-// may run or be stopped.
+// Add implements inproc.Uprobes: it attaches uprobes, in this process only. The process may run or be
+// stopped.
 func (s *Set) Add(list []inproc.Wanted) []error {
 	errs := make([]error, len(list))
 	var add []*engine.Program
 	var at []int
 	for i, x := range list {
-		if u := s.before(x.Program); u != nil { // its library was loaded anew
+		if u := s.before(x.Program); u != nil { // its library was loaded again
 			u.absent, u.x = false, x.Program
 			continue
 		}
@@ -104,7 +102,7 @@ func (s *Set) Add(list []inproc.Wanted) []error {
 	return errs
 }
 
-// inKernel makes the program for the kernel engine of one of the process.
+// inKernel makes the program for the kernel engine from one of the process.
 func (s *Set) inKernel(x *engine.Program) (*engine.Program, error) {
 	if s.None != nil {
 		return nil, s.None
@@ -163,7 +161,7 @@ func (s *Set) attach(list []*engine.Program) []error {
 	return errs
 }
 
-// before is the uprobe that a site has from before its library was unloaded.
+// before returns the uprobe that a site had before its library was unloaded.
 func (s *Set) before(x *engine.Program) *uprobe {
 	site := x.Site.(*inproc.Site)
 	for _, u := range s.list {
@@ -174,7 +172,7 @@ func (s *Set) before(x *engine.Program) *uprobe {
 	return nil
 }
 
-// Serving are the programs of the process that run in the kernel.
+// Serving returns the programs of the process that run in the kernel.
 func (s *Set) Serving() map[*engine.Program]bool {
 	set := map[*engine.Program]bool{}
 	for _, u := range s.list {
@@ -185,7 +183,7 @@ func (s *Set) Serving() map[*engine.Program]bool {
 	return set
 }
 
-// Refresh notes whose libraries are gone.
+// Refresh records which libraries are no longer mapped.
 func (s *Set) Refresh() {
 	for _, u := range s.list {
 		if !u.absent && !u.site().Loaded() {
@@ -195,7 +193,7 @@ func (s *Set) Refresh() {
 	}
 }
 
-// Remove detaches all: the process is another program now.
+// Remove detaches all uprobes after exec.
 func (s *Set) Remove() {
 	var list []*engine.Program
 	for _, u := range s.list {
@@ -208,7 +206,7 @@ func (s *Set) Remove() {
 	}
 }
 
-// Drop implements inproc.Uprobes: it takes back the one that a site was just given.
+// Drop implements inproc.Uprobes: it removes the uprobe that a site has just been given.
 func (s *Set) Drop(x *engine.Program) {
 	i := slices.IndexFunc(s.list, func(u *uprobe) bool { return u.x == x })
 	if i < 0 {
@@ -221,8 +219,9 @@ func (s *Set) Drop(x *engine.Program) {
 	s.Trouble("removing a uprobe", s.kern.Remove([]*engine.Program{u.k}))
 }
 
-// Enable attaches or detaches the uprobes of a tracepoint, by the key of its programs. Those that the
-// kernel does not take any more, in pages that are guarded since, are to become int3s.
+// Enable attaches or detaches the uprobes of a tracepoint, by the key of its programs. trapping are
+// programs that must get an int3, because the kernel no longer accepts a uprobe in their page, which has
+// been guarded since.
 func (s *Set) Enable(key any, on bool) (trapping []*engine.Program, err error) {
 	var mine []*engine.Program
 	for _, u := range s.list {
@@ -246,7 +245,7 @@ func (s *Set) Enable(key any, on bool) (trapping []*engine.Program, err error) {
 		err := u.site().Trapped()
 		switch {
 		case err == nil:
-		case u.foreign: // another tracer's breakpoint is there, or was
+		case u.foreign: // another tracer's breakpoint is or was at the address
 			return nil, errors.Join(probe.Error(s.Tracepoint(u.x).Place, err), s.kern.Enable(mine, false))
 		default:
 			s.Drop(u.x)
@@ -257,11 +256,11 @@ func (s *Set) Enable(key any, on bool) (trapping []*engine.Program, err error) {
 	return trapping, nil
 }
 
-// Tactic is how a site that no jump reaches is reached: by a uprobe where this user
-// may have them and the kernel engine can do what is asked there.
+// Tactic returns the tactic of a site where no jump fits: a uprobe, if this user may attach uprobes and the
+// kernel engine supports the request.
 func Tactic() string {
 	if kernel.MayUprobe() == nil {
-		return "uprobe, or int3 where the kernel engine cannot do what is asked"
+		return "uprobe, or int3 if the kernel engine does not support the request"
 	}
 	return "int3 (uprobes are not permitted)"
 }

@@ -8,27 +8,26 @@ import (
 	"github.com/jalon-trace/jalon/internal/process"
 )
 
-// rooms is the memory in the process that generated code lies in.
-type rooms struct {
+// codeSpace is the memory in the process for generated code.
+type codeSpace struct {
 	code  []*region
 	stubs []*stubPage
 }
 
-// region is memory of ours for code, within a jump's reach of a module. Its first
-// half holds what runs at every hit, densely; its second half the rest of the hit
-// programs.
+// region is memory of jalon for code, within a jump's reach of a module. Its first half has the code that
+// runs at every hit, densely packed; its second half has the rest of the hit programs.
 type region struct {
 	base, size uint64
-	promised   uint64 // bytes of either half that plans may fill
-	hot, cold  uint64 // filled so far
+	promised   uint64 // bytes of each half that are reserved for plans
+	hot, cold  uint64 // used so far
 }
 
 func (r *region) half() uint64 { return r.size / 2 }
 
-// codeAlign is a cache line: a short hit program stays within two.
+// codeAlign is the size of a cache line: a short hit program occupies at most two lines.
 const codeAlign = 64
 
-// estimate bounds the size of the trampoline from above.
+// estimate returns an upper bound of the size of the trampoline.
 func (p *placed) estimate() uint64 {
 	n := uint64(256)
 	for _, x := range p.sites {
@@ -37,7 +36,7 @@ func (p *placed) estimate() uint64 {
 	return (n + codeAlign - 1) &^ (codeAlign - 1)
 }
 
-// codeBound is generous: address space costs nothing.
+// codeBound is an upper bound. It may be too large, since address space costs nothing.
 func codeBound(p *ir.Program) uint64 {
 	n := uint64(1024)
 	for _, b := range p.Blocks {
@@ -49,8 +48,8 @@ func codeBound(p *ir.Program) uint64 {
 	return n
 }
 
-// reach reports whether the trampoline can lie anywhere in a stretch of memory. A
-// punned jump comes to it by way of a stub.
+// reach reports whether the trampoline can be anywhere in a range of memory. A punned jump reaches it
+// through a stub.
 func (p *placed) reach(base, size uint64) bool {
 	plan := *p.plan
 	if plan.Tactic == patch.Pun {
@@ -59,13 +58,13 @@ func (p *placed) reach(base, size uint64) bool {
 	return plan.Reach(base, int(size))
 }
 
-// reserve promises a trampoline room in a region that its site can reach.
-func (m *rooms) reserve(st *process.Stopped, p *placed) error {
+// reserve reserves memory for a trampoline in a region that its site can reach.
+func (m *codeSpace) reserve(st *process.Stopped, p *placed) error {
 	need := p.estimate()
 	for _, r := range m.code {
 		if r.half()-r.promised >= need && p.reach(r.base, r.size) {
 			r.promised += need
-			p.room = r
+			p.region = r
 			return nil
 		}
 	}
@@ -77,14 +76,14 @@ func (m *rooms) reserve(st *process.Stopped, p *placed) error {
 	r := &region{base: base, size: size, promised: need}
 	m.code = append(m.code, r)
 	if !p.reach(base, size) {
-		return fmt.Errorf("the code at %#x refers to what cannot be reached from %#x", p.plan.Addr, base)
+		return fmt.Errorf("the code at %#x refers to addresses that cannot be reached from %#x", p.plan.Addr, base)
 	}
-	p.room = r
+	p.region = r
 	return nil
 }
 
 // has reports whether an address is in the memory for code.
-func (m *rooms) has(addr uint64) bool {
+func (m *codeSpace) has(addr uint64) bool {
 	for _, r := range m.code {
 		if addr-r.base < r.size {
 			return true
@@ -93,8 +92,8 @@ func (m *rooms) has(addr uint64) bool {
 	return false
 }
 
-// free unmaps all of it. No thread may be in it.
-func (m *rooms) free(st *process.Stopped) error {
+// free unmaps all regions. No thread may be in them.
+func (m *codeSpace) free(st *process.Stopped) error {
 	for _, r := range m.code {
 		if err := st.Free(r.base, r.size); err != nil {
 			return err
