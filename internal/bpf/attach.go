@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// part is what keeps a program at one place, or at many of one group.
+// part attaches a program to one place, or to many of one group.
 type part struct {
-	link  link.Link // nil where the program hangs on the event itself (Linux before 5.15)
+	link  link.Link // nil if the program is attached to the event itself (Linux before 5.15)
 	event int       // perf event under the link; -1: none
 }
 
@@ -61,7 +61,7 @@ func closeParts(parts []part) error {
 	return nil
 }
 
-// linkOf makes a part of a link's descriptor, which it owns from here on.
+// linkOf makes a part from a link's descriptor, which the part then owns.
 func linkOf(fd, event int) (part, error) {
 	l, err := link.NewFromFD(fd)
 	if err != nil {
@@ -84,8 +84,8 @@ type Link struct {
 // Places is the number of places the program is attached to through this link.
 func (l *Link) Places() int { return l.places }
 
-// Close detaches the program from all places of this link. A program that is
-// running at this moment may still write its record.
+// Close detaches the program from all places of this link. A run of the program that is in progress may
+// still write its record.
 func (l *Link) Close() error {
 	l.mu.Lock()
 	parts := l.parts
@@ -103,8 +103,8 @@ type Failed struct {
 	Err    error
 }
 
-// AttachError is the error of AttachAll: which places failed, each with its own
-// error. All other places are attached.
+// AttachError is the error of AttachAll: the failed places, each with its own error. All other places are
+// attached.
 type AttachError struct {
 	Failed   []Failed
 	Attached int
@@ -126,7 +126,7 @@ func (e *AttachError) Unwrap() []error {
 	return errs
 }
 
-// Attach puts the program at a place.
+// Attach attaches the program to a place.
 func (l *Loaded) Attach(t Target) (*Link, error) {
 	lk, err := l.AttachAll([]Target{t}, nil)
 	var ae *AttachError
@@ -136,17 +136,16 @@ func (l *Loaded) Attach(t Target) (*Link, error) {
 	return lk, err
 }
 
-// AttachAll puts the program at many places, in as few calls as the kernel
-// allows. Where some fail the error is an *AttachError and the link, not nil when
-// any place is attached, holds the others: what is not named in the error is
-// attached, and nothing else is.
+// AttachAll attaches the program to many places, in as few calls as the kernel allows. If some fail, the
+// error is an *AttachError, and the link has the other places (nil if there are none): exactly the places
+// that are not in the error are attached.
 //
-// A thousand uprobes, or kprobes on functions, attach and detach in some 50 ms
-// where the kernel has multi-links. Trace events and single probes attach fast but
-// detach slowly: the kernel waits for an RCU grace period for each (some 70 ms).
+// A thousand uprobes, or kprobes on functions, are attached and detached in about 50 ms if the kernel has
+// multi-links. Trace events and single probes attach fast but detach slowly: the kernel waits for an RCU
+// grace period for each (about 70 ms).
 //
-// check, when it is not nil, is called every few milliseconds: its error ends the work,
-// takes everything back, and is returned.
+// check, if not nil, is called every few milliseconds. If it returns an error, AttachAll detaches
+// everything and returns that error.
 func (l *Loaded) AttachAll(targets []Target, check func() error) (*Link, error) {
 	if check == nil {
 		check = func() error { return nil }
@@ -186,14 +185,14 @@ func (l *Loaded) AttachAll(targets []Target, check func() error) (*Link, error) 
 	return lk, ae
 }
 
-// group is places that one call can attach, or, where multi is false, places
-// that are attached one after the other.
+// group is a list of places for one call, or, if multi is false, places that are attached one after the
+// other.
 type group struct {
 	multi   bool
 	targets []Target
 }
 
-// groupKey is what places must have in common for one call.
+// groupKey has the properties that places for one call must have in common.
 type groupKey struct {
 	multi  bool
 	kind   Kind
@@ -202,7 +201,7 @@ type groupKey struct {
 	byAddr bool
 }
 
-// groups sorts the places, keeping their order within a group.
+// groups groups the places, keeping their order within a group.
 func (l *Loaded) groups(targets []Target) []*group {
 	var order []*group
 	byKey := map[groupKey]*group{}
@@ -225,13 +224,13 @@ func (l *Loaded) groups(targets []Target) []*group {
 	return order
 }
 
-// Places that are attached at a time: in one call, or one after the other.
+// Number of places that are attached at a time: in one call, or one after the other.
 const (
 	atOnce   = 1024
 	oneByOne = 32
 )
 
-// steps are groups of so few places that attaching each takes a moment only.
+// steps splits groups into small ones, so that attaching each takes little time.
 func (l *Loaded) steps(targets []Target) (out []*group) {
 	for _, g := range l.groups(targets) {
 		most := oneByOne
@@ -256,8 +255,8 @@ func (l *Loaded) attachGroup(g *group) ([]part, []Failed) {
 	return l.attachMany(prog, g.targets)
 }
 
-// attachMany attaches in one call. Where the kernel refuses because of one of the
-// places, it does not say which: the halves are tried.
+// attachMany attaches in one call. If the kernel refuses because of one place, it does not report which, so
+// each half is tried.
 func (l *Loaded) attachMany(prog *ebpf.Program, targets []Target) ([]part, []Failed) {
 	const most = 1 << 20 // MAX_KPROBE_MULTI_CNT, MAX_UPROBE_MULTI_CNT
 	half := len(targets) / 2
@@ -269,7 +268,7 @@ func (l *Loaded) attachMany(prog *ebpf.Program, targets []Target) ([]part, []Fai
 		case !ofOnePlace(err):
 			return nil, failAll(targets, l.k.explain(err, attaching(&targets[0])))
 		case len(targets) == 1 && (targets[0].Kind == Kprobe || targets[0].Kind == Kretprobe):
-			return l.attachEach(targets) // ftrace cannot, a breakpoint perhaps can
+			return l.attachEach(targets) // ftrace cannot; perhaps a breakpoint can
 		case len(targets) == 1:
 			return nil, failAll(targets, l.k.explain(err, attaching(&targets[0])))
 		}
@@ -279,7 +278,7 @@ func (l *Loaded) attachMany(prog *ebpf.Program, targets []Target) ([]part, []Fai
 	return append(parts, parts2...), append(failed, failed2...)
 }
 
-// ofOnePlace reports whether an error may come from a single place of many.
+// ofOnePlace reports whether a single place may have caused the error.
 func ofOnePlace(err error) bool {
 	return slices.ContainsFunc(placeErrors, func(e error) bool { return errors.Is(err, e) })
 }
@@ -306,8 +305,7 @@ func (l *Loaded) attachEach(targets []Target) (parts []part, failed []Failed) {
 	return parts, failed
 }
 
-// checkTarget refuses what a kind of place cannot do, where the kernel would
-// pass over it silently.
+// checkTarget refuses requests that the kernel would ignore silently for this kind of place.
 func (k *Kernel) checkTarget(t *Target) error {
 	switch {
 	case t.Pid != 0 && !t.Kind.info().pid:
@@ -324,7 +322,7 @@ func (k *Kernel) hasCookie(kd Kind) bool {
 	case RawTracepoint, TracedTracepoint:
 		return f.RawCookie.OK
 	case Fentry, Fexit:
-		return f.AtLeast(5, 19) // the kernel gives no other sign before it is too late
+		return f.AtLeast(5, 19) // this cannot be tested before attaching
 	}
 	return f.PerfLink.OK
 }

@@ -12,16 +12,15 @@ import (
 	"github.com/jalon-trace/jalon/internal/fail"
 )
 
-// SoftwareEvents are the kernel's own counters, by the names of perf list and
-// bpftrace (perf_event.h, enum perf_sw_ids).
+// SoftwareEvents are the kernel's own counters, by their names in perf list and bpftrace (perf_event.h,
+// enum perf_sw_ids).
 var SoftwareEvents = map[string]uint64{
 	"cpu-clock": 0, "cpu": 0, "task-clock": 1, "page-faults": 2, "faults": 2,
 	"context-switches": 3, "cs": 3, "cpu-migrations": 4, "minor-faults": 5, "major-faults": 6,
 	"alignment-faults": 7, "emulation-faults": 8, "dummy": 9, "bpf-output": 10, "cgroup-switches": 11,
 }
 
-// HardwareEvents are the CPU's counters that every CPU has in some way
-// (perf_event.h, enum perf_hw_id).
+// HardwareEvents are the generic counters of CPUs (perf_event.h, enum perf_hw_id).
 var HardwareEvents = map[string]uint64{
 	"cpu-cycles": 0, "cycles": 0, "instructions": 1, "cache-references": 2, "cache-misses": 3,
 	"branch-instructions": 4, "branches": 4, "branch-misses": 5, "bus-cycles": 6,
@@ -29,7 +28,7 @@ var HardwareEvents = map[string]uint64{
 	"ref-cycles": 9,
 }
 
-// eventName is the longest name of a number, the number itself where it has none.
+// eventName returns the longest name of a number, or the number itself if it has none.
 func eventName(names map[string]uint64, config uint64) string {
 	best := ""
 	for name, n := range names {
@@ -43,13 +42,11 @@ func eventName(names map[string]uint64, config uint64) string {
 	return best
 }
 
-// attachCounter attaches to a counter or timer: one event for each CPU that is
-// online now, or, with Pid, one for each thread. Nothing counts before all events
-// are there.
+// attachCounter attaches to a counter or timer: one event for each CPU that is online now, or, with Pid,
+// one for each thread. Counting starts when all events exist.
 //
-// The timers of Profile and Interval are the CPU's own: an idle CPU may come to
-// its timer late, as idle CPUs of virtual machines do (perf record sees the same),
-// and periods that have passed meanwhile are not made up for.
+// The timers of Profile and Interval belong to a CPU. An idle CPU may handle its timer late, as idle CPUs
+// of virtual machines do (also with perf record); missed periods are not made up for.
 func attachCounter(k *Kernel, prog *ebpf.Program, t *Target) ([]part, error) {
 	attr, err := counterAttr(t)
 	if err != nil {
@@ -79,14 +76,14 @@ func openCounter(attr *unix.PerfEventAttr, t *Target) ([]int, error) {
 	return openOn(attr, cpus)
 }
 
-// counterAttr is the event, disabled.
+// counterAttr returns the attributes of the disabled event.
 func counterAttr(t *Target) (*unix.PerfEventAttr, error) {
 	attr := &unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Config: t.Config, Sample: t.Period, Bits: unix.PerfBitDisabled}
 	switch t.Kind {
 	case Profile, Interval:
 		attr.Config = unix.PERF_COUNT_SW_CPU_CLOCK
 		if t.Frequency != 0 {
-			// The clock's timer has a fixed period in any case.
+			// The timer of the clock always has a fixed period.
 			attr.Sample = 1e9 / t.Frequency
 		}
 	case Hardware:
@@ -104,7 +101,7 @@ func counterAttr(t *Target) (*unix.PerfEventAttr, error) {
 	return attr, nil
 }
 
-// openOn opens the event on each CPU for all processes, all or none.
+// openOn opens the event on each CPU for all processes: on all CPUs or none.
 func openOn(attr *unix.PerfEventAttr, cpus []int) ([]int, error) {
 	var events []int
 	for _, cpu := range cpus {
@@ -202,7 +199,7 @@ func subset(a, b map[int]bool) bool {
 	return true
 }
 
-// putOnAll attaches to each event and then lets all of them count.
+// putOnAll attaches to each event and then enables all of them.
 func (k *Kernel) putOnAll(events []int, prog *ebpf.Program, cookie uint64) ([]part, error) {
 	var parts []part
 	for i, event := range events {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attachKprobe attaches to one instruction of the kernel, or to a function's
-// return, by a perf event of its own.
+// attachKprobe attaches to one instruction of the kernel, or to a function's return, by a separate perf
+// event.
 func attachKprobe(k *Kernel, prog *ebpf.Program, t *Target) ([]part, error) {
 	source, ok := eventSource("kprobe")
 	if !ok {
@@ -38,8 +38,8 @@ func attachKprobe(k *Kernel, prog *ebpf.Program, t *Target) ([]part, error) {
 	return k.putOnOne(event, prog, t.Cookie)
 }
 
-// attachKprobes attaches to the entries or the returns of many functions in one
-// call, by way of ftrace: all given by symbol, or all by address.
+// attachKprobes attaches to the entries or the returns of many functions in one call, through ftrace: all
+// given by symbol, or all by address.
 func attachKprobes(_ *Kernel, prog *ebpf.Program, targets []Target) (part, error) {
 	opts := link.KprobeMultiOptions{Cookies: make([]uint64, len(targets))}
 	for i := range targets {

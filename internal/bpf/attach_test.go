@@ -86,7 +86,7 @@ func TestTracepoint(t *testing.T) {
 	want(t, b, 0, 1000)
 }
 
-// TestThreads has 16 threads hit at once: nothing is lost and nothing is missed.
+// TestThreads: 16 threads hit at the same time; no hit is lost or missed.
 func TestThreads(t *testing.T) {
 	const n, threads = 5000, 16
 	k := openKernel(t)
@@ -120,7 +120,7 @@ func TestThreads(t *testing.T) {
 	}
 }
 
-// TestAgain attaches and detaches one program again and again.
+// TestAgain attaches and detaches one program repeatedly.
 func TestAgain(t *testing.T) {
 	k := openKernel(t)
 	b := newBuffer(t, k, 8)
@@ -131,7 +131,7 @@ func TestAgain(t *testing.T) {
 		hits(10)
 		want(t, b, 0, 10*(i+1))
 		check(t, lk.Close())
-		check(t, lk.Close()) // the second time there is nothing to close
+		check(t, lk.Close()) // a second Close does nothing
 		hits(10)
 		want(t, b, 0, 10*(i+1))
 	}
@@ -178,7 +178,7 @@ func TestDescriptors(t *testing.T) {
 		check(t, b.Close())
 		check(t, k.Close())
 	}
-	round() // Go opens some of its own at first
+	round() // Go opens descriptors of its own at the start
 	before := count()
 	for range 3 {
 		round()

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attachTracepoint attaches to a trace event's record, by way of perf. The
-// event's programs are the machine's: see the package's comment on what they return.
+// attachTracepoint attaches to a trace event's record, through perf. The programs of an event affect all
+// its users on the machine: see the package's comment on return values.
 func attachTracepoint(k *Kernel, prog *ebpf.Program, t *Target) ([]part, error) {
 	event, err := k.openTraceEvent(t.Group, t.Name)
 	if err != nil {
@@ -29,8 +29,7 @@ func (k *Kernel) openTraceEvent(group, name string) (int, error) {
 	return onAnyCPU(&unix.PerfEventAttr{Type: unix.PERF_TYPE_TRACEPOINT, Config: id}, 0)
 }
 
-// EventID is the number of a trace event, in the file "id" of its directory in
-// tracefs.
+// EventID returns the number of a trace event, from the file "id" of its directory in tracefs.
 func (k *Kernel) EventID(group, name string) (uint64, error) {
 	if k.features.Tracefs == "" {
 		return 0, errNoTracefs
@@ -45,7 +44,7 @@ func (k *Kernel) EventID(group, name string) (uint64, error) {
 	return strconv.ParseUint(strings.TrimSpace(string(b)), 10, 64)
 }
 
-// isEventName keeps names from leading to other files.
+// isEventName prevents names that lead to other files.
 func isEventName(s string) bool {
 	return s != "" && s != "." && s != ".." && !strings.ContainsAny(s, "/\x00")
 }

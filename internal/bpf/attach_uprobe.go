@@ -13,21 +13,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A uprobe is a breakpoint in a file's text: in every process that has the file
-// mapped or maps it later, or, with Pid, in that process with its threads. The
-// kernel checks the instruction when it puts the breakpoint into a process, not
-// before: an instruction that cannot be probed in a file that no process has mapped
-// would be passed over without a word. So jalon maps it, privately and for reading
-// (which is enough for the kernel), while it attaches.
+// A uprobe is a breakpoint in a file's text: in every process that maps the file, now or later, or, with
+// Pid, in that process with its threads. The kernel checks the instruction when it inserts the breakpoint
+// in a process, not before. An instruction that cannot be probed, in a file that no process has mapped,
+// would be silently ignored. So jalon maps the file while it attaches, privately and read-only, which is
+// enough for the kernel.
 
-// checkInstructions maps the pages of uprobes until release is called, and returns the
-// places that the kernel takes, as far as it can say so before they are attached, and
-// the others. check is as in AttachAll.
+// checkInstructions maps the pages of uprobes until release is called. It returns the places that the
+// kernel accepts, as far as this is known before attaching, and the others. check is as in AttachAll.
 func (l *Loaded) checkInstructions(targets []Target, check func() error) (able []Target, failed []Failed, release func(), err error) {
 	var mine []Target // the same places in this process only
 	m := pages{}
 	for _, t := range targets {
-		if t.Kind != Uprobe && t.Kind != Uretprobe || t.RefCtrOffset != 0 { // of a marker, a nop, which the kernel takes
+		if t.Kind != Uprobe && t.Kind != Uretprobe || t.RefCtrOffset != 0 { // a marker is a nop, which the kernel accepts
 			continue
 		}
 		m.add(t.Path, t.FileOffset)
@@ -53,9 +51,8 @@ func (l *Loaded) checkInstructions(targets []Target, check func() error) (able [
 			return nil, nil, m.unmap, err
 		}
 		parts, bad := trial.attachGroup(g)
-		// The kernel takes some 20 ms to be sure that no CPU is in the program. The
-		// others need not wait for that: these are in jalon's own mapping alone, and the
-		// program does nothing.
+		// The kernel needs about 20 ms until no CPU is in the program. Other work need not wait for that:
+		// these uprobes are in jalon's own mapping only, and the program does nothing.
 		l.k.ending.Go(func() { _ = closeParts(parts) })
 		for _, f := range bad {
 			if errors.Is(f.Err, enotsupp) || errors.Is(f.Err, unix.ENOEXEC) {
@@ -73,7 +70,7 @@ func (l *Loaded) checkInstructions(targets []Target, check func() error) (able [
 	return able, failed, m.unmap, nil
 }
 
-// doingNothing is a program for uprobes that are only tried.
+// doingNothing returns an empty program for trying uprobes.
 func (k *Kernel) doingNothing() (*Loaded, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -95,7 +92,7 @@ type page struct {
 	off  uint64
 }
 
-// add maps the page of a file with off in it. Where that fails the kernel checks later.
+// add maps the page of a file that contains off. If that fails, the kernel checks later.
 func (m pages) add(path string, off uint64) {
 	at := page{path, off &^ 4095}
 	if _, ok := m[at]; ok || off > math.MaxInt64 {
@@ -117,13 +114,12 @@ func (m pages) unmap() {
 	}
 }
 
-// canMulti reports whether a place can be attached together with others, n in all.
+// canMulti reports whether a place can be attached together with others, n in total.
 func (k *Kernel) canMulti(t *Target, n int) bool {
 	switch t.Kind {
 	case Uprobe, Uretprobe:
-		// One descriptor instead of two, and no RCU grace period for each, so
-		// also for a single place. Before 6.10 its filter knew threads only
-		// (commit 46ba0e49b642).
+		// One descriptor instead of two, and no RCU grace period for each, so it is also used for a single
+		// place. Before 6.10 its filter worked by thread (commit 46ba0e49b642).
 		return k.features.UprobeMulti.OK && (t.Pid == 0 || k.features.AtLeast(6, 10))
 	case Kprobe, Kretprobe:
 		return k.features.KprobeMulti.OK && n > 1 && t.Offset == 0
@@ -142,7 +138,7 @@ func attachUprobes(_ *Kernel, prog *ebpf.Program, targets []Target) (part, error
 	}
 	for i := range targets {
 		if targets[i].FileOffset == 0 {
-			// The library would look for a symbol. The file's header is at this address.
+			// With this address, the file's header, the library does not look for a symbol.
 			return part{}, unix.EINVAL
 		}
 		opts.Addresses[i], opts.Cookies[i] = targets[i].FileOffset, targets[i].Cookie
@@ -163,7 +159,7 @@ func attachUprobes(_ *Kernel, prog *ebpf.Program, targets []Target) (part, error
 	return part{link: l, event: -1}, nil
 }
 
-// orNoProcess gives ESRCH its number back: the library replaces it.
+// orNoProcess restores the error number ESRCH, which the library replaces.
 func orNoProcess(err error) error {
 	if errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOENT) {
 		return unix.ESRCH
@@ -171,8 +167,8 @@ func orNoProcess(err error) error {
 	return err
 }
 
-// attachUprobe attaches to one place by a perf event. The event's filter is the
-// process of the thread that it is opened for (its memory), as wanted.
+// attachUprobe attaches to one place by a perf event. The event is opened for a thread and filters by its
+// memory, which means by its process.
 func attachUprobe(k *Kernel, prog *ebpf.Program, t *Target) ([]part, error) {
 	source, ok := eventSource("uprobe")
 	if !ok {

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The two calls of bpf(2) that the library has no way to: a raw tracepoint with
-// a cookie, and a link on a perf event that keeps the kernel's error number.
+// Two calls of bpf(2) that the library does not offer: a raw tracepoint with a cookie, and a link on a perf
+// event that keeps the kernel's error number.
 
 // attrRawTracepoint is union bpf_attr's raw_tracepoint.
 type attrRawTracepoint struct {
@@ -28,7 +28,7 @@ type attrLinkPerf struct {
 func rawTracepointOpen(name string, progFD int, cookie uint64) (int, error) {
 	p, err := unix.BytePtrFromString(name)
 	if err != nil {
-		return -1, unix.ENOENT // a NUL: no tracepoint has such a name
+		return -1, unix.ENOENT // no tracepoint has a NUL in its name
 	}
 	attr := attrRawTracepoint{name: p, progFD: uint32(progFD), cookie: cookie}
 	fd, err := bpf(unix.BPF_RAW_TRACEPOINT_OPEN, unsafe.Pointer(&attr), unsafe.Sizeof(attr))

@@ -13,20 +13,18 @@ import (
 	"github.com/jalon-trace/jalon/internal/ring"
 )
 
-// Buffer is memory that programs write and this process reads: the one value of
-// an array map that both have mapped. Its layout is the caller's (ring.Layout
-// with offsets into this memory). It lives until it is closed and the last
-// program that refers to it is closed too.
+// Buffer is memory that programs write and this process reads: the single value of an array map, mapped by
+// both. The caller defines its layout (ring.Layout with offsets into this memory). It exists until it is
+// closed and the last program that refers to it is closed too.
 type Buffer struct {
 	name string
 	m    *ebpf.Map
 	mem  []byte
 }
 
-// NewBuffer makes a buffer of size bytes, rounded up to pages, all zero. Programs
-// refer to it by name (asm.Instruction.WithReference).
-// Kernels from 6.1 on take 64 MiB and more; what one refuses as too large is an
-// error that says so.
+// NewBuffer makes a buffer of size bytes, rounded up to pages, all zero. Programs refer to it by name
+// (asm.Instruction.WithReference). Kernels from 6.1 on accept 64 MiB and more; a refused size has its own
+// error.
 func (k *Kernel) NewBuffer(name string, size uint64) (*Buffer, error) {
 	op := fmt.Sprintf("make the kernel's buffer of %d bytes", size)
 	size = (size + ring.PageSize - 1) &^ (ring.PageSize - 1)
@@ -51,15 +49,13 @@ func (k *Kernel) NewBuffer(name string, size uint64) (*Buffer, error) {
 	return &Buffer{name: name, m: m, mem: mem}, nil
 }
 
-// Name is what programs refer to it by.
+// Name returns the name by which programs refer to the buffer.
 func (b *Buffer) Name() string { return b.name }
 
-// Memory is the buffer itself, valid until Close. Programs write to it at any
-// time: use atomic loads.
+// Memory returns the buffer itself, valid until Close. Programs write to it at any time: use atomic loads.
 func (b *Buffer) Memory() []byte { return b.mem }
 
-// Close unmaps the memory. Programs that are still attached go on writing to
-// theirs.
+// Close unmaps the memory. Attached programs continue to write to their mapping.
 func (b *Buffer) Close() error {
 	if b.mem == nil {
 		return nil
@@ -75,8 +71,8 @@ func (b *Buffer) Close() error {
 	return nil
 }
 
-// objectName makes a name that the kernel takes for a program or a map: at most
-// 15 characters of letters, digits, '_' and '.'.
+// objectName makes a name that the kernel accepts for a program or a map: at most 15 characters of letters,
+// digits, '_' and '.'.
 func objectName(s string) string {
 	b := []byte(s)
 	if len(b) > 15 {

@@ -16,14 +16,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// perCPU counts all hits in the word of the CPU they happen on. Counters belong
-// to this process's events, so all hits are its own.
+// perCPU counts hits in the word of the CPU on which they occur. The counters belong to events of this
+// process, so all hits are its own.
 func perCPU(words int) asm.Instructions {
 	return join(asm.Instructions{asm.FnGetSmpProcessorId.Call()}, addOne(words), out(0))
 }
 
-// busy keeps all CPUs from idling until the test ends: a timer of an idle CPU
-// may be late.
+// busy keeps all CPUs from idling until the test ends, because the timer of an idle CPU may be late.
 func busy(t *testing.T) {
 	var stop atomic.Bool
 	var wg sync.WaitGroup
@@ -52,7 +51,7 @@ func TestProfile(t *testing.T) {
 	most := uint64(time.Since(start).Seconds()*199) + 2
 	for _, cpu := range cpus {
 		if n := b.word(cpu); n > most {
-			t.Errorf("CPU %d has %d hits where the time allows %d", cpu, n, most)
+			t.Errorf("CPU %d has %d hits, but the time allows only %d", cpu, n, most)
 		}
 	}
 }
@@ -70,15 +69,15 @@ func TestInterval(t *testing.T) {
 	waitFor(t, "20 hits", func() bool { return b.word(last) >= 20 })
 	check(t, lk.Close())
 	if n, most := b.word(last), uint64(time.Since(start)/2e6)+2; n > most {
-		t.Errorf("%d hits where the time allows %d", n, most)
+		t.Errorf("%d hits, but the time allows only %d", n, most)
 	}
 	for _, cpu := range cpus[:len(cpus)-1] {
 		want(t, b, cpu, 0)
 	}
 }
 
-// TestPageFaults counts faults by their address in fresh memory: one a page,
-// with the filter by process and without it, on every thread.
+// TestPageFaults counts faults by their address in new memory: one for each page, with and without the
+// filter by process, on every thread.
 func TestPageFaults(t *testing.T) {
 	const pages = 300
 	for name, pid := range map[string]int{"all": 0, "own": os.Getpid()} {
@@ -103,7 +102,7 @@ func TestPageFaults(t *testing.T) {
 			lk := attach(t, l, target)
 			done := make(chan bool)
 			touch := func(from, to int) {
-				// Its thread is new or old, and ends with it.
+				// Its thread may be new, and ends with it.
 				runtime.LockOSThread()
 				for i := from; i < to; i++ {
 					mem[i*4096] = 1
@@ -122,7 +121,7 @@ func TestPageFaults(t *testing.T) {
 	}
 }
 
-// TestThreadEvents attaches to a process whose threads come and go.
+// TestThreadEvents attaches to a process whose threads start and end.
 func TestThreadEvents(t *testing.T) {
 	k := openKernel(t)
 	l := load(t, k, Program{Insns: empty(), Kind: Software})
@@ -190,8 +189,7 @@ func TestHardware(t *testing.T) {
 	check(t, lk.Close())
 }
 
-// TestEventNumbers compares our tables with the numbers that perf gives the same
-// names.
+// TestEventNumbers compares jalon's tables with perf's numbers of the same names.
 func TestEventNumbers(t *testing.T) {
 	perf := requirePerf(t)
 	for _, tc := range []struct {
@@ -210,7 +208,7 @@ func TestEventNumbers(t *testing.T) {
 	} {
 		text, err := exec.Command(perf, "stat", "-vv", "-e", strings.Join(tc.names, ","), "true").CombinedOutput()
 		check(t, err)
-		// perf prints what it opens, in order, and again what it tries once more.
+		// perf prints each event that it opens, in order, and repeats an event that it tries again.
 		var got []uint64
 		for _, block := range strings.Split(string(text), "perf_event_attr:\n")[1:] {
 			var typ, config uint64

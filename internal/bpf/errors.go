@@ -13,8 +13,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/fail"
 )
 
-// VerifierLog is the verifier's whole log in an error of Load, where the verifier refused;
-// else "".
+// VerifierLog returns the verifier's whole log from an error of Load, "" if the verifier did not refuse the
+// program.
 func VerifierLog(err error) string {
 	var ve *ebpf.VerifierError
 	if !errors.As(err, &ve) {
@@ -23,10 +23,10 @@ func VerifierLog(err error) string {
 	return strings.Join(ve.Log, "\n")
 }
 
-// enotsupp is the kernel's own ENOTSUPP, which has no name in user space.
+// enotsupp is ENOTSUPP, an error number inside the kernel without a name in user space.
 const enotsupp = unix.Errno(524)
 
-// attempt is what was tried when the kernel refused.
+// attempt describes the operation that the kernel refused.
 type attempt struct {
 	op     string
 	kind   Kind
@@ -34,7 +34,7 @@ type attempt struct {
 	load   bool // loading the program, not attaching it
 }
 
-// rule explains an error: the first rule that fits gives the words.
+// rule explains an error; the first rule that fits is used.
 type rule struct {
 	is     error
 	kinds  []Kind // nil: all
@@ -53,7 +53,7 @@ func (r *rule) fits(k *Kernel, err error, a *attempt) bool {
 	return r.when == nil || r.when(k, a)
 }
 
-// explain makes an Error of what the kernel said.
+// explain turns an error of the kernel into a fail.Error.
 func (k *Kernel) explain(err error, a *attempt) *fail.Error {
 	var own *fail.Error
 	if errors.As(err, &own) {
@@ -71,7 +71,7 @@ func (k *Kernel) explain(err error, a *attempt) *fail.Error {
 	return &fail.Error{Op: a.op, Err: err}
 }
 
-// say is a rule's words where they need nothing of the attempt.
+// say returns the text of a rule that does not depend on the attempt.
 func say(s string) func(*Kernel, *attempt) string {
 	return func(*Kernel, *attempt) string { return s }
 }
@@ -82,17 +82,17 @@ var (
 	uprobeKinds   = []Kind{Uprobe, Uretprobe}
 )
 
-// Words used more than once.
+// Texts used more than once.
 const (
 	noStep        = "the kernel cannot put a probe on this instruction (a breakpoint, no valid instruction, or one that cannot be stepped)"
 	remedyStep    = "probe the next or the previous instruction"
-	noUprobe      = "the kernel puts no probe here: the offset lies outside the file, or it is no file that can be mapped for execution"
+	noUprobe      = "the kernel inserts no probe here: the offset is outside the file, or the file cannot be mapped for execution"
 	remedyRoot    = "run jalon as root, or give it CAP_BPF and CAP_PERFMON (setcap cap_bpf,cap_perfmon+ep)"
 	remedyKprobes = "use tracepoint:, rawtracepoint: or fentry: places, or a kernel built with CONFIG_KPROBES and CONFIG_KPROBE_EVENTS"
 	remedyFentry  = "use kprobe: where kprobes are there, or tracepoint: and rawtracepoint: places"
 )
 
-// The sentinels of this package's own checks.
+// Errors of this package's own checks.
 var (
 	errNoProbePMU = errors.New("no such event source")
 	errNoPid      = errors.New("no filter by process")
@@ -105,7 +105,7 @@ func lacksCaps(k *Kernel, _ *attempt) bool { return k.features.missingCaps() != 
 
 func noBTF(k *Kernel, _ *attempt) bool { return !k.features.BTF.OK }
 
-// rules go from the particular to the general.
+// The rules are ordered from the particular to the general.
 var rules = []rule{
 	{is: errNoProbePMU, kinds: []Kind{Kprobe, Kretprobe}, words: say("this kernel has no kprobes"), remedy: remedyKprobes},
 	{

@@ -7,19 +7,19 @@ import (
 	"github.com/cilium/ebpf/features"
 )
 
-// Fact is one thing that the kernel can do or cannot.
+// Fact is one feature that the kernel has or lacks.
 type Fact struct {
 	Name   string // "fentry"
 	OK     bool
 	Text   string // a sentence for `jalon check`
-	Remedy string // when not OK; "" when nothing helps
+	Remedy string // if not OK; "" if there is none
 }
 
 // Features describes what this kernel and this process can do. Each Fact was found by an attempt, not by the
 // version. Two attempts take long and are made on request: Kernel.Typed and Kernel.Fentry.
 type Features struct {
 	Major, Minor, Patch int    // of the kernel
-	Lockdown            string // "none", "integrity", "confidentiality"; "" not known
+	Lockdown            string // "none", "integrity", "confidentiality"; "" if not known
 	Unprivileged        int    // kernel.unprivileged_bpf_disabled: 0 allowed, 1 and 2 not; -1 not known
 	Caps                uint64 // effective capabilities of this process, a bit each
 	Seccomp             bool   // a seccomp filter is on
@@ -84,7 +84,7 @@ func (f *Features) missingCaps() string {
 	return strings.Join(lacks, " and ")
 }
 
-// readHost fills in what files say.
+// readHost reads the facts that are in files.
 func (f *Features) readHost() {
 	if v, err := features.LinuxVersionCode(); err == nil {
 		f.Major, f.Minor, f.Patch = int(v>>16), int(v>>8&0xff), int(v&0xff)

@@ -9,8 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestFeatures compares the facts with what the kernel's version and other files
-// say.
+// TestFeatures compares the facts with the kernel's version and with other files.
 func TestFeatures(t *testing.T) {
 	k := openKernel(t)
 	f := k.Features()
@@ -48,10 +47,10 @@ func TestFeatures(t *testing.T) {
 	for _, fact := range k.Facts() {
 		t.Logf("%-24s %-5v %s; %s", fact.Name, fact.OK, fact.Text, fact.Remedy)
 		if fact.Name == "" || fact.Text == "" || names[fact.Name] {
-			t.Errorf("incomplete or twice: %+v", fact)
+			t.Errorf("incomplete or repeated: %+v", fact)
 		}
 		if fact.OK && fact.Remedy != "" {
-			t.Errorf("a remedy for what is well: %+v", fact)
+			t.Errorf("a remedy for a feature that is OK: %+v", fact)
 		}
 		names[fact.Name] = true
 	}
@@ -74,8 +73,7 @@ func TestMissingCaps(t *testing.T) {
 	}
 }
 
-// TestExplain gives errors their words on kernels and in states other than this
-// one's.
+// TestExplain explains errors of other kernels and other states than this one's.
 func TestExplain(t *testing.T) {
 	root := Features{Caps: 1 << capSysAdmin}
 	for _, tc := range []struct {
@@ -120,7 +118,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestUnprivileged drops the capabilities in a child and tries everything.
+// TestUnprivileged drops the capabilities in a child and tries all operations.
 func TestUnprivileged(t *testing.T) {
 	out := runChild(t, "-unprivileged")
 	for _, want := range []string{
@@ -129,7 +127,7 @@ func TestUnprivileged(t *testing.T) {
 		"fact: jalon lacks CAP_BPF and CAP_PERFMON; " + remedyRoot,
 	} {
 		if !strings.Contains(out, want) {
-			t.Errorf("not said: %s\nsaid:\n%s", want, out)
+			t.Errorf("missing: %s\nin:\n%s", want, out)
 		}
 	}
 }

@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The function behind hit(): x86-64's entry of getpgid, called once a call.
+// The function behind hit(): x86-64's entry of getpgid, run once for each call.
 const getpgid = "__x64_sys_getpgid"
 
-// TestFunctions has each kind on the same function at once.
+// TestFunctions attaches all kinds to the same function at once.
 func TestFunctions(t *testing.T) {
 	k := openKernel(t)
 	requireKprobes(t, k)
@@ -40,8 +40,8 @@ func TestFunctions(t *testing.T) {
 	}
 }
 
-// TestKprobes attaches one program to all entries of the system calls that this
-// test makes, with cookies, and once more where the kernel has no kprobe_multi.
+// TestKprobes attaches one program to all entries of the system calls that this test makes, with cookies.
+// It repeats this without kprobe_multi.
 func TestKprobes(t *testing.T) {
 	calls := []struct {
 		name string
@@ -74,7 +74,7 @@ func TestKprobes(t *testing.T) {
 						_, _, _ = unix.RawSyscall(c.nr, 0, 0, 0)
 					}
 				}
-				for i := range calls[:2] { // the others are made by others, too
+				for i := range calls[:2] { // other programs make the other calls too
 					want(t, b, i, uint64(10*(i+1)))
 				}
 				check(t, lk.Close())
@@ -108,7 +108,7 @@ func TestKprobeOffset(t *testing.T) {
 	want(t, b, 2, 100)
 }
 
-// TestFunctionErrors: what cannot be attached, in words, here and elsewhere.
+// TestFunctionErrors: the errors of places that cannot be attached, on this kernel and on others.
 func TestFunctionErrors(t *testing.T) {
 	k := openKernel(t)
 	attempt := func(target Target) error {

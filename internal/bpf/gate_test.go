@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// oddOnly passes only this process's calls with an odd first argument. The record of sys_enter_getpgid: 8
-// bytes, the number, the argument.
+// oddOnly passes only this process's calls with an odd first argument. The record of sys_enter_getpgid has
+// 8 bytes, the number, the argument.
 func oddOnly() asm.Instructions {
 	return join(mine(), asm.Instructions{
 		asm.LoadMem(asm.R0, asm.R6, 16, asm.DWord),
@@ -45,8 +45,7 @@ func counter(t *testing.T, k *Kernel) func() uint64 {
 	}
 }
 
-// TestGate counts with perf before the gate, behind it and after it, with events
-// opened before and behind it.
+// TestGate counts with perf before, during and after the gate, with events opened before and during it.
 func TestGate(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -61,7 +60,7 @@ func TestGate(t *testing.T) {
 		t.Errorf("the event opened before the gate has %d, want 100 and 50", n)
 	}
 	if n := behind(); n != 50 {
-		t.Errorf("the event opened behind the gate has %d, want 50", n)
+		t.Errorf("the event opened after the gate has %d, want 50", n)
 	}
 	check(t, g.Close())
 	callWith(0, 100)
@@ -70,8 +69,8 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// TestTracepointReturn: a program that returns what it must takes nothing from
-// perf, and one that returns an even number takes all; other kinds of program see all hits.
+// TestTracepointReturn: a program with the required return value takes no hits from perf, a program that
+// returns an even number takes all; programs of other kinds see all hits.
 func TestTracepointReturn(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -98,7 +97,7 @@ func TestTracepointReturn(t *testing.T) {
 	want(t, b, 0, 50)
 }
 
-// requirePerf gives the program perf, skips where there is none and counts it.
+// requirePerf returns the path of the program perf. Without it the test is skipped and counted.
 func requirePerf(t *testing.T) string {
 	t.Helper()
 	perf, err := exec.LookPath("perf")
@@ -109,7 +108,7 @@ func requirePerf(t *testing.T) string {
 	return perf
 }
 
-// TestGatePerfRecord has perf record a process's calls through the gate.
+// TestGatePerfRecord records a process's calls by perf through the gate.
 func TestGatePerfRecord(t *testing.T) {
 	perf := requirePerf(t)
 	k := openKernel(t)
@@ -138,7 +137,7 @@ func TestGatePerfRecord(t *testing.T) {
 	})
 	check(t, err)
 	if n := count(); n != 150 {
-		t.Errorf("perf recorded %d behind the gate, want 150", n)
+		t.Errorf("perf recorded %d through the gate, want 150", n)
 	}
 	check(t, g.Close())
 	if n := count(); n != 200 {
@@ -146,7 +145,7 @@ func TestGatePerfRecord(t *testing.T) {
 	}
 }
 
-// TestGateFtrace: ftrace sees all hits, gate or not.
+// TestGateFtrace: ftrace sees all hits, with or without a gate.
 func TestGateFtrace(t *testing.T) {
 	k := openKernel(t)
 	dir := filepath.Join(k.Features().Tracefs, "instances", "jalon_gate_"+itoa(os.Getpid()))

@@ -8,9 +8,9 @@ import (
 	"github.com/jalon-trace/jalon/internal/vmtest"
 )
 
-// inGuests names the tests that need what a machine's own kernel may lack: kprobes,
-// fentry, fexit; and the plain uprobes, since kernels differ in what a program's
-// return value does. With JALON_FULL=1 guests run all tests of the package.
+// inGuests names the tests of features that a machine's own kernel may lack: kprobes, fentry, fexit. It
+// includes plain uprobes, because kernels differ in the effect of a program's return value. With
+// JALON_FULL=1, guests run all tests of the package.
 const inGuests = "Function|Kprobe|^TestUprobe$"
 
 // mayBeSkipped names, for each kernel, the tests that may be skipped in its guest: no
@@ -31,7 +31,7 @@ func TestGuests(t *testing.T) {
 			r := vmtest.Run(t, vmtest.Config{Kernel: kernel, Run: run})
 			for _, test := range r.Tests {
 				if test.Status == vmtest.Skipped && !mayBeSkipped[kernel].MatchString(test.Name) {
-					t.Errorf("%s was skipped in a kernel that has all it needs:\n%s", test.Name, test.Output)
+					t.Errorf("%s was skipped although the kernel has all needed features:\n%s", test.Name, test.Output)
 				}
 			}
 		})

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// What the files of /proc and /sys say. Every function takes the file's text
-// or gives a neutral answer when there is none.
+// Contents of files in /proc and /sys. Each function gets the text of a file, and returns a neutral result
+// for an empty text.
 
 func readTrim(path string) string {
 	b, err := os.ReadFile(path)
@@ -19,7 +19,7 @@ func readTrim(path string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// statusField is the value of a line of /proc/PID/status.
+// statusField returns the value of a line of /proc/PID/status.
 func statusField(status, name string) string {
 	for line := range strings.Lines(status) {
 		if rest, ok := strings.CutPrefix(line, name+":"); ok {
@@ -29,7 +29,7 @@ func statusField(status, name string) string {
 	return ""
 }
 
-// Bits of the capabilities that count (capability.h).
+// Bits of the needed capabilities (capability.h).
 const (
 	capSysAdmin = 21
 	capPerfmon  = 38
@@ -44,7 +44,7 @@ func parseCaps(hex string) uint64 {
 	return v
 }
 
-// parseLockdown takes the chosen word of "none [integrity] confidentiality".
+// parseLockdown returns the selected word of "none [integrity] confidentiality".
 func parseLockdown(text string) string {
 	_, rest, ok := strings.Cut(text, "[")
 	if !ok {
@@ -57,7 +57,7 @@ func parseLockdown(text string) string {
 	return word
 }
 
-// parseCPUs reads a list as in /sys/devices/system/cpu/online ("0-3,8").
+// parseCPUs parses a list as in /sys/devices/system/cpu/online ("0-3,8").
 func parseCPUs(list string) ([]int, error) {
 	const most = 8192
 	var cpus []int
@@ -69,7 +69,7 @@ func parseCPUs(list string) ([]int, error) {
 			last, err = strconv.Atoi(hi)
 		}
 		if err != nil || first < 0 || last < first || last >= most {
-			return nil, fmt.Errorf("list of CPUs %q: not understood", list)
+			return nil, fmt.Errorf("cannot parse the list of CPUs %q", list)
 		}
 		for cpu := first; cpu <= last; cpu++ {
 			cpus = append(cpus, cpu)
@@ -86,10 +86,10 @@ func onlineCPUs() ([]int, error) {
 	return parseCPUs(string(b))
 }
 
-// tracefsDirs are where tracefs is found, the second on older systems.
+// tracefsDirs are the usual directories of tracefs; the second is for older systems.
 var tracefsDirs = []string{"/sys/kernel/tracing", "/sys/kernel/debug/tracing"}
 
-// findTracefs returns the directory of tracefs, "" when it is not mounted.
+// findTracefs returns the directory of tracefs, "" if it is not mounted.
 func findTracefs() string {
 	for _, dir := range tracefsDirs {
 		if _, err := os.Stat(filepath.Join(dir, "events")); err == nil {
@@ -99,7 +99,7 @@ func findTracefs() string {
 	return ""
 }
 
-// mountedTracefs is where tracefs is mounted, readable or not; "" when nowhere.
+// mountedTracefs returns where tracefs is mounted, readable or not; "" if nowhere.
 func mountedTracefs() string {
 	for line := range strings.Lines(readTrim("/proc/self/mounts")) {
 		if f := strings.Fields(line); len(f) > 2 && f[2] == "tracefs" {
@@ -109,20 +109,19 @@ func mountedTracefs() string {
 	return ""
 }
 
-// eventSource is the number of a perf event source ("kprobe"), which the kernel
-// gives at boot; ok reports whether it exists (Linux 4.17 for kprobe and uprobe).
+// eventSource returns the number of a perf event source ("kprobe"), which the kernel assigns at boot; ok
+// reports whether it exists (Linux 4.17 for kprobe and uprobe).
 func eventSource(name string) (typ uint32, ok bool) {
 	n, err := strconv.ParseUint(readTrim("/sys/bus/event_source/devices/"+name+"/type"), 10, 32)
 	return uint32(n), err == nil
 }
 
-// sourceBit is the lowest bit of a perf event source's field.
+// sourceBit returns the lowest bit of a field of a perf event source.
 func sourceBit(source, field string) uint {
 	return parseFormat(readTrim("/sys/bus/event_source/devices/" + source + "/format/" + field))
 }
 
-// parseFormat takes the lowest bit out of a format file ("config:0",
-// "config:32-63"); 0 where there is none.
+// parseFormat returns the lowest bit from a format file ("config:0", "config:32-63"); 0 if there is none.
 func parseFormat(text string) uint {
 	text, _, _ = strings.Cut(strings.TrimPrefix(text, "config:"), "-")
 	n, err := strconv.ParseUint(text, 10, 6)

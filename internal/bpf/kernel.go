@@ -10,8 +10,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/fail"
 )
 
-// Kernel is the running kernel, as far as this package is concerned. Its methods
-// may be called by several goroutines at once.
+// Kernel is the running kernel. Several goroutines may call its methods at once.
 type Kernel struct {
 	features Features
 
@@ -22,12 +21,13 @@ type Kernel struct {
 	peeker  *peeker // made by the first ReadMemory
 	nothing *Loaded // made by doingNothing
 
-	ending sync.WaitGroup // of attachments that were only tried
+	ending sync.WaitGroup // the attachments that were only tried
 }
 
-// Open finds out what the kernel can do (some 5 ms). Features say what is missing; the error is for a kernel of
-// which nothing is known. Open does not change the limit on locked memory: since 5.11 eBPF's memory is charged
-// to the control group, and older kernels lack the atomic operations that buffers need.
+// Open tests the features of the kernel (about 5 ms). Missing features are in Features; the error means
+// that nothing is known about the kernel. Open does not change the limit on locked memory: since 5.11
+// eBPF's memory is charged to the control group, and older kernels lack the atomic operations that buffers
+// need.
 func Open() (*Kernel, error) {
 	k := &Kernel{}
 	k.features.readHost()
@@ -40,11 +40,10 @@ func Open() (*Kernel, error) {
 	return k, nil
 }
 
-// Features are what the kernel and this process can do, as found by Open.
+// Features returns the features of the kernel and this process, as found by Open.
 func (k *Kernel) Features() *Features { return &k.features }
 
-// Close lets go of what the Kernel holds for itself. Buffers, programs and links
-// are closed by whoever made them.
+// Close frees the Kernel's own resources. Their creators close buffers, programs and links.
 func (k *Kernel) Close() error {
 	k.ending.Wait()
 	k.mu.Lock()
@@ -60,8 +59,8 @@ func (k *Kernel) Close() error {
 	return errors.Join(errs...)
 }
 
-// blacklisted reports whether the kernel's list of functions that must not be
-// probed has this one. The list is in debugfs; false when it cannot be read.
+// blacklisted reports whether the kernel's list of functions that must not be probed has this function. The
+// list is in debugfs; if it cannot be read, the result is false.
 func (k *Kernel) blacklisted(symbol string) bool {
 	if symbol == "" {
 		return false
@@ -79,5 +78,5 @@ func (k *Kernel) blacklisted(symbol string) bool {
 	return false
 }
 
-// wrap says what was attempted.
+// wrap adds the attempted operation to an error.
 func wrap(what string, err error) error { return fmt.Errorf("%s: %w", what, err) }

@@ -15,15 +15,15 @@ import (
 	"github.com/cilium/ebpf/asm"
 )
 
-// startWaiting starts this test program as a process that does nothing until the
-// test ends, and returns its number.
+// startWaiting starts this test program as a process that does nothing until the test ends, and returns its
+// number.
 func startWaiting(t *testing.T) int {
 	t.Helper()
 	cmd, _ := startChild(t, "")
 	return cmd.Process.Pid
 }
 
-// startChild starts attachAndWait and returns when it has said that it is ready.
+// startChild starts attachAndWait and returns when it is ready.
 func startChild(t *testing.T, name string, args ...string) (*exec.Cmd, func()) {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe", append([]string{"-attach-and-wait", name}, args...)...)
@@ -45,13 +45,13 @@ func startChild(t *testing.T, name string, args ...string) (*exec.Cmd, func()) {
 	t.Cleanup(end)
 	line, err := bufio.NewReader(outPipe).ReadString('\n')
 	if err != nil || line != "ready\n" {
-		t.Fatalf("the child said %q: %v", line, err)
+		t.Fatalf("the child printed %q: %v", line, err)
 	}
 	return cmd, end
 }
 
-// attachAndWait is the child: it attaches one of each under a name and waits for
-// its death or its standard input's end.
+// attachAndWait is the child: it attaches one of each kind under a name and waits until it is killed or its
+// standard input ends.
 func attachAndWait() {
 	fail := func(err error) {
 		if err != nil {
@@ -82,7 +82,7 @@ func attachAndWait() {
 	os.Exit(0)
 }
 
-// kprobesOf are places of kprobes and fentry where the kernel has them.
+// kprobesOf returns places of kprobes and fentry if the kernel has them.
 func kprobesOf(k *Kernel) []Target {
 	var targets []Target
 	if k.Features().Kprobe.OK {
@@ -94,8 +94,7 @@ func kprobesOf(k *Kernel) []Target {
 	return targets
 }
 
-// TestKill kills a process that has attached one of each; nothing may be left of
-// it in the kernel.
+// TestKill kills a process that has attached one of each kind; nothing of it may remain in the kernel.
 func TestKill(t *testing.T) {
 	k := openKernel(t)
 	c := newCode(t, 4)
@@ -136,7 +135,7 @@ func TestKill(t *testing.T) {
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// startAndEnd gives the number of a process that has ended.
+// startAndEnd returns the number of a process that has ended.
 func startAndEnd(t *testing.T) int {
 	t.Helper()
 	cmd, end := startChild(t, "")
@@ -161,11 +160,11 @@ func symbolAddress(t *testing.T, name string) uint64 {
 	return 0
 }
 
-// runChild runs this test program with one argument, as a user without any
-// capability, and returns what it says.
+// runChild runs this test program with one argument, as a user without any capability, and returns its
+// output.
 func runChild(t *testing.T, arg string) string {
 	t.Helper()
-	// The user must reach the program.
+	// The user must be able to read the program.
 	exe, err := os.ReadFile("/proc/self/exe")
 	check(t, err)
 	dir, err := os.MkdirTemp("", "jalon")
@@ -184,7 +183,7 @@ func runChild(t *testing.T, arg string) string {
 	return string(text)
 }
 
-// unprivileged is what that child does.
+// unprivileged is the child's main function.
 func unprivileged() {
 	k, err := Open()
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 // Kind is a kind of place that a program can be attached to.
 type Kind uint8
 
-// The kinds. In brackets: what the program's context (r1) points to.
+// The kinds, with the type to which the program's context (r1) points in brackets.
 const (
 	RawTracepoint    Kind = iota // a tracepoint's raw arguments, untyped (u64 words)
 	TracedTracepoint             // the same, typed by BTF ("tp_btf") (u64 words)
@@ -27,7 +27,7 @@ const (
 	numKinds
 )
 
-// Target is one place. Which fields count depends on the kind:
+// Target is one place. The fields that are used depend on the kind:
 //
 //	RawTracepoint, TracedTracepoint  Name
 //	Tracepoint                       Group, Name
@@ -47,45 +47,45 @@ type Target struct {
 	Addr   uint64 // address in the kernel, instead of the symbol
 
 	Path         string // executable or library
-	FileOffset   uint64 // of the instruction in the file, not its address
+	FileOffset   uint64 // offset of the instruction in the file, not its address
 	RefCtrOffset uint64 // of the USDT semaphore in the file; 0: none. Below 4 GiB.
 
-	Pid       int    // 0: all. The process with all its threads. Not for kernel places.
+	Pid       int    // 0: all; otherwise the process with all its threads. Not for kernel places.
 	Frequency uint64 // hits a second
 	Period    uint64 // nanoseconds (Profile, Interval) or events (Software, Hardware) between hits
 	Config    uint64 // number of the event: SoftwareEvents, HardwareEvents
 	CPU       int    // of an Interval
-	Cookie    uint64 // what bpf_get_attach_cookie gives
+	Cookie    uint64 // the result of bpf_get_attach_cookie
 }
 
-// kindInfo says how programs of a kind are loaded and attached.
+// kindInfo describes how programs of a kind are loaded and attached.
 type kindInfo struct {
 	name   string
 	prog   ebpf.ProgramType
 	attach ebpf.AttachType // given at load
-	// multi is the attach type, given at load, of a program that takes many
-	// places in one call; AttachNone: the kernel has no such way.
+	// multi is the attach type, given at load, of a program that is attached to many places in one call;
+	// AttachNone if the kernel has no such call.
 	multi ebpf.AttachType
 	// one attaches to one place with the program loaded for attach.
 	one func(*Kernel, *ebpf.Program, *Target) ([]part, error)
 	// many attaches to places of one group in one call, all or none.
 	many func(*Kernel, *ebpf.Program, []Target) (part, error)
-	// returns is the value that a program must return to not affect other users.
+	// returns is the value that a program must return in order not to affect other users.
 	returns int32
-	// pid says that Target.Pid is honoured.
+	// pid means that Target.Pid is used.
 	pid bool
 	// cookies: attachments carry a cookie on every kernel that can attach them at all
 	// with bpf_link (Linux 5.15), so one program can serve many places.
 	cookies bool
-	// untraced is why a function that ftrace does not trace cannot be attached to; the
-	// kernel says it in its log at best.
+	// untraced is why a function that ftrace does not trace cannot be attached to. The kernel reports this
+	// at most in its log.
 	untraced string
-	// events are the numbers of what is counted, by name.
+	// events are the numbers of the counters, by name.
 	events map[string]uint64
 }
 
 const (
-	noProbes = "this kernel takes no probes in those (CONFIG_KPROBE_EVENTS_ON_NOTRACE)"
+	noProbes = "this kernel inserts no probes in those (CONFIG_KPROBE_EVENTS_ON_NOTRACE)"
 	byFtrace = "fentry and fexit work by ftrace"
 )
 
@@ -129,7 +129,7 @@ func (kd Kind) info() *kindInfo {
 	return &kinds[kd]
 }
 
-// KindNamed is the kind of a name.
+// KindNamed returns the kind with the name.
 func KindNamed(name string) (Kind, bool) {
 	for k := range numKinds {
 		if kinds[k].name == name {
@@ -142,13 +142,13 @@ func KindNamed(name string) (Kind, bool) {
 // Cookies reports whether one program can serve many places of the kind.
 func (kd Kind) Cookies() bool { return kd.info().cookies }
 
-// OfProcess reports whether Target.Pid is honoured.
+// OfProcess reports whether Target.Pid is used.
 func (kd Kind) OfProcess() bool { return kd.info().pid }
 
-// Untraced is why functions that ftrace does not trace are refused; "" where they are not.
+// Untraced returns why functions that ftrace does not trace are refused; "" if they are not.
 func (kd Kind) Untraced() string { return kd.info().untraced }
 
-// Event is the number of an event that the kind counts.
+// Event returns the number of an event that the kind counts.
 func (kd Kind) Event(name string) (config uint64, ok bool) {
 	config, ok = kd.info().events[name]
 	return config, ok
@@ -157,10 +157,10 @@ func (kd Kind) Event(name string) (config uint64, ok bool) {
 // String is the kind's name in the user's language (tp_btf has none there).
 func (kd Kind) String() string { return kd.info().name }
 
-// Return is the value that a program of the kind has to return.
+// Return returns the value that a program of the kind must return.
 func (kd Kind) Return() int32 { return kd.info().returns }
 
-// String names the place for messages.
+// String returns the place for messages.
 func (t *Target) String() string {
 	switch t.Kind {
 	case RawTracepoint, TracedTracepoint:
@@ -182,7 +182,7 @@ func (t *Target) String() string {
 	return fmt.Sprintf("%s:ns:%d", t.Kind, t.Period)
 }
 
-// function names the place in the kernel's text.
+// function returns the place in the kernel's text.
 func (t *Target) function() string {
 	if t.Symbol == "" {
 		return fmt.Sprintf("%#x", t.Addr)

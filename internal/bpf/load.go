@@ -18,22 +18,22 @@ type Program struct {
 	Name  string // shown by bpftool; cut to 15 characters
 	Insns asm.Instructions
 	Kind  Kind
-	// Target is what Fentry, Fexit and TracedTracepoint programs are typed by and
-	// bound to; the other kinds do not look at it before they are attached.
+	// Target is the target to which Fentry, Fexit and TracedTracepoint programs are bound by their types.
+	// Other kinds use a target only when they are attached.
 	Target Target
-	// Buffers are those that the instructions refer to by name.
+	// Buffers are the buffers to which the instructions refer by name.
 	Buffers []*Buffer
-	// Sleepable programs may call helpers that wait for a page to be read in
-	// (bpf_copy_from_user): uprobes, fentry and fexit only.
+	// Sleepable programs may call helpers that wait for a page to be read from disk (bpf_copy_from_user):
+	// uprobes, fentry and fexit only.
 	Sleepable bool
 }
 
-// Loaded is a program in the kernel. It can be attached to any number of places
-// of its kind, detached and attached again, without being verified again.
+// Loaded is a program in the kernel. It can be attached to any number of places of its kind, and detached
+// and attached again, without another verification.
 type Loaded struct {
 	k    *Kernel
 	kind Kind
-	name string // the one target of kinds that are bound to it
+	name string // the target, for kinds that are bound to one
 	spec ebpf.ProgramSpec
 
 	mu sync.Mutex
@@ -47,8 +47,8 @@ const (
 	formMulti
 )
 
-// Load has a program verified. The error of a refusal is one line; all of the
-// verifier's log is in VerifierLog.
+// Load loads a program after the kernel has verified it. The error of a refusal is one line; VerifierLog
+// returns the whole log of the verifier.
 func (k *Kernel) Load(p Program) (*Loaded, error) {
 	insns, err := bind(p.Insns, p.Buffers)
 	if err != nil {
@@ -72,11 +72,11 @@ func (k *Kernel) Load(p Program) (*Loaded, error) {
 	return l, nil
 }
 
-// bound reports whether programs of the kind belong to one place from load on.
+// bound reports whether programs of the kind are bound to one place when they are loaded.
 func (kd Kind) bound() bool { return kd == TracedTracepoint || kd == Fentry || kd == Fexit }
 
-// bound is the name that such a program is typed by. The library looks for it
-// in the kernel and then in its modules, so Module is not needed.
+// bound returns the name by which such a program is typed. The library looks it up in the kernel and then
+// in its modules, so Module is not needed.
 func (t *Target) bound() string {
 	if t.Kind == TracedTracepoint {
 		return t.Name
@@ -100,7 +100,7 @@ func bind(insns asm.Instructions, buffers []*Buffer) (asm.Instructions, error) {
 		if b == nil {
 			panic("BUG: a program refers to the buffer " + ins.Reference() + ", which it was not given")
 		}
-		// The copy must not share what AssociateMap writes.
+		// The copy must not share the memory that AssociateMap writes.
 		ins.Metadata = asm.Metadata{}
 		if err := ins.AssociateMap(b.m); err != nil {
 			return nil, fmt.Errorf("instruction %d: %w", i, err)
@@ -118,7 +118,7 @@ func named(buffers []*Buffer, name string) *Buffer {
 	return nil
 }
 
-// firstForm is the form that Attach will most likely need.
+// firstForm returns the form that Attach will most likely need.
 func (l *Loaded) firstForm() int {
 	if (l.kind == Uprobe || l.kind == Uretprobe) && l.k.features.UprobeMulti.OK {
 		return formMulti
@@ -126,7 +126,7 @@ func (l *Loaded) firstForm() int {
 	return formOne
 }
 
-// form gives the program in one of its forms, loading it at the first call.
+// form returns one form of the program; the first call loads it.
 func (l *Loaded) form(which int) (*ebpf.Program, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -153,10 +153,10 @@ func (l *Loaded) form(which int) (*ebpf.Program, error) {
 	return prog, nil
 }
 
-// Kind is the kind of place that the program is for.
+// Kind returns the kind of place of the program.
 func (l *Loaded) Kind() Kind { return l.kind }
 
-// Close lets go of the program. It stays in the kernel until its links are closed.
+// Close closes the program. It stays in the kernel until its links are closed.
 func (l *Loaded) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

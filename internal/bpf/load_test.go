@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestRefusals has the verifier refuse programs: one line, and the log on request.
+// TestRefusals loads programs that the verifier refuses: the error is one line, and the log is available.
 func TestRefusals(t *testing.T) {
 	k := openKernel(t)
 	b := newBuffer(t, k, 4096)
@@ -95,7 +95,7 @@ func FuzzRefusal(f *testing.F) {
 	})
 }
 
-// TestBuffer has a program and this process see each other's writes.
+// TestBuffer: a program and this process see each other's writes.
 func TestBuffer(t *testing.T) {
 	k := openKernel(t)
 	b := newBuffer(t, k, 5000) // two pages
@@ -121,14 +121,14 @@ func TestBuffer(t *testing.T) {
 	}
 }
 
-// TestBufferSizes: small and large, and what no kernel takes.
+// TestBufferSizes: small and large sizes, and sizes that no kernel accepts.
 func TestBufferSizes(t *testing.T) {
 	k := openKernel(t)
 	for _, size := range []uint64{1, 4096, 4 << 20, 64 << 20} {
 		b, err := k.NewBuffer("size", size)
 		check(t, err)
 		if uint64(len(b.Memory())) < size {
-			t.Errorf("%d bytes where %d were wanted", len(b.Memory()), size)
+			t.Errorf("%d bytes, want %d", len(b.Memory()), size)
 		}
 		b.Memory()[size-1] = 1
 		check(t, b.Close())
@@ -151,7 +151,7 @@ func TestObjectName(t *testing.T) {
 	}
 }
 
-// TestBugs: what only a mistake of jalon's can cause panics.
+// TestBugs: a mistake that only jalon can make causes a panic.
 func TestBugs(t *testing.T) {
 	k := openKernel(t)
 	bug := func(name string, f func()) {
@@ -170,7 +170,7 @@ func TestBugs(t *testing.T) {
 	bug("other kind", func() { _, _ = l.Attach(Target{Kind: Tracepoint}) })
 }
 
-// TestStats compares the kernel's own count of hits with ours.
+// TestStats compares the kernel's count of hits with the program's.
 func TestStats(t *testing.T) {
 	k := openKernel(t)
 	b := newBuffer(t, k, 8)
@@ -187,7 +187,7 @@ func TestStats(t *testing.T) {
 	st, err := l.Stats()
 	check(t, err)
 	check(t, stats.Close())
-	// Other processes' hits of this system call are counted, too.
+	// Hits of this system call by other processes are counted too.
 	if st.Hits < off.Hits+1000 || st.Time <= off.Time || st.PerHit() <= 0 || st.Missed != 0 {
 		t.Errorf("after 1000 hits: %+v, before: %+v", st, off)
 	}

@@ -56,7 +56,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// prepare mounts what a bare guest lacks.
+// prepare mounts the file systems that a bare guest lacks.
 func prepare() {
 	for _, m := range [][2]string{{"proc", "/proc"}, {"sysfs", "/sys"}, {"tracefs", "/sys/kernel/tracing"}, {"securityfs", "/sys/kernel/security"}, {"debugfs", "/sys/kernel/debug"}} {
 		if entries, err := os.ReadDir(m[1]); err == nil && len(entries) == 0 && os.Getpid() < 100 {
@@ -65,7 +65,7 @@ func prepare() {
 	}
 }
 
-// open describes what of this package's is open: descriptors, by what they are.
+// open describes the open descriptors of this package's objects.
 func open() string {
 	fds, _ := os.ReadDir("/proc/self/fd")
 	n := map[string]int{}
@@ -78,7 +78,7 @@ func open() string {
 	return fmt.Sprint(n)
 }
 
-// requireKprobes skips where the kernel has none and counts it.
+// requireKprobes skips and counts the test if the kernel has no kprobes.
 func requireKprobes(t *testing.T, k *Kernel) {
 	t.Helper()
 	if !k.Features().Kprobe.OK {
@@ -87,7 +87,7 @@ func requireKprobes(t *testing.T, k *Kernel) {
 	}
 }
 
-// require skips where a feature is missing and counts it.
+// require skips and counts the test if a feature is missing.
 func require(t *testing.T, f Fact) {
 	t.Helper()
 	if !f.OK {
@@ -144,7 +144,7 @@ func (b *Buffer) word(i int) uint64 {
 	return atomic.LoadUint64((*uint64)(unsafe.Pointer(&b.mem[i*8])))
 }
 
-// mine is the start of a program: hits of other processes go to "out".
+// mine is the start of a program: hits of other processes jump to "out".
 func mine() asm.Instructions {
 	return asm.Instructions{
 		asm.Mov.Reg(asm.R6, asm.R1),
@@ -178,12 +178,12 @@ func join(parts ...asm.Instructions) asm.Instructions {
 	return all
 }
 
-// byCookie counts this process's hits in the word that the cookie names.
+// byCookie counts this process's hits in the word that the cookie selects.
 func byCookie(words int, ret int32) asm.Instructions {
 	return join(mine(), asm.Instructions{asm.Mov.Reg(asm.R1, asm.R6), asm.FnGetAttachCookie.Call()}, addOne(words), out(ret))
 }
 
-// ofSyscall goes to "out" unless the raw tracepoint sys_enter was hit for this number.
+// ofSyscall jumps to "out" unless the raw tracepoint sys_enter was hit for this number.
 func ofSyscall(nr int) asm.Instructions {
 	return asm.Instructions{
 		asm.LoadMem(asm.R0, asm.R6, 8, asm.DWord),
@@ -191,10 +191,10 @@ func ofSyscall(nr int) asm.Instructions {
 	}
 }
 
-// word0 puts the number of the buffer's first word in r0.
+// word0 sets r0 to the number of the buffer's first word.
 func word0() asm.Instructions { return asm.Instructions{asm.Mov.Imm(asm.R0, 0)} }
 
-// hit is a system call that nothing in this program makes otherwise.
+// hit makes a system call that nothing else in this program makes.
 func hit() { _, _, _ = unix.RawSyscall(unix.SYS_GETPGID, 0, 0, 0) }
 
 func hits(n int) {
@@ -224,8 +224,8 @@ func waitFor(t *testing.T, what string, cond func() bool) {
 	}
 }
 
-// The file of functions: each takes 16 bytes: push rbp; mov rbp,rsp; pop rbp; ret.
-// Before them is an empty page, behind them a page of data with USDT semaphores.
+// The file of functions: each has 16 bytes: push rbp; mov rbp,rsp; pop rbp; ret. Before them is an empty
+// page, after them a page of data with USDT semaphores.
 var function = []byte{0x55, 0x48, 0x89, 0xe5, 0x5d, 0xc3}
 
 const functionSize = 16
@@ -233,8 +233,8 @@ const functionSize = 16
 type code struct {
 	path string
 	n    int
-	text []byte // mapped for execution
-	data []byte // the page behind, mapped for writing
+	text []byte // the functions, mapped for execution
+	data []byte // the page after them, mapped for writing
 }
 
 // newCode makes a file of n functions and maps it.
@@ -258,7 +258,7 @@ func newCode(t *testing.T, n int) *code {
 	return c
 }
 
-// offset is a function's offset in the file.
+// offset returns a function's offset in the file.
 func (c *code) offset(i int) uint64 { return uint64(4096 + i*functionSize) }
 
 // write changes function i in the file, and so in memory.
@@ -271,11 +271,11 @@ func (c *code) write(t *testing.T, i int, b ...byte) {
 	check(t, f.Close())
 }
 
-// first is the first byte of function i in memory.
+// first returns the first byte of function i in memory.
 func (c *code) first(i int) byte { return c.text[i*functionSize] }
 
-// call runs function i. It takes no arguments, needs 8 bytes of stack and keeps
-// all registers, so Go may call it.
+// call runs function i. The function takes no arguments, needs 8 bytes of stack and preserves all
+// registers, so Go may call it.
 func (c *code) call(i int) {
 	pc := uintptr(unsafe.Pointer(&c.text[i*functionSize]))
 	fn := &pc
@@ -285,16 +285,16 @@ func (c *code) call(i int) {
 
 func (c *code) semaphore(i int) uint16 { return binary.NativeEndian.Uint16(c.data[i*2:]) }
 
-// semaphoreOffset is that semaphore's offset in the file.
+// semaphoreOffset returns the semaphore's offset in the file.
 func (c *code) semaphoreOffset(i int) uint64 { return uint64(4096 + len(c.text) + i*2) }
 
-// maps counts the maps of this name in the kernel.
+// maps returns the number of maps of this name in the kernel.
 func maps(name string) int {
 	n := 0
 	for id, err := ebpf.MapGetNextID(0); err == nil; id, err = ebpf.MapGetNextID(id) {
 		m, err := ebpf.NewMapFromID(id)
 		if err != nil {
-			continue // gone in between
+			continue // closed meanwhile
 		}
 		if info, err := m.Info(); err == nil && info.Name == name {
 			n++
@@ -304,14 +304,14 @@ func maps(name string) int {
 	return n
 }
 
-// objects counts the programs of this name in the kernel, and the links on them.
+// objects returns the number of programs of this name in the kernel, and of their links.
 func objects(t *testing.T, name string) (progs, links int) {
 	t.Helper()
 	ids := map[ebpf.ProgramID]bool{}
 	for id, err := ebpf.ProgramGetNextID(0); err == nil; id, err = ebpf.ProgramGetNextID(id) {
 		p, err := ebpf.NewProgramFromID(id)
 		if err != nil {
-			continue // gone in between
+			continue // closed meanwhile
 		}
 		if info, err := p.Info(); err == nil && info.Name == name {
 			ids[id] = true

@@ -12,9 +12,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/fail"
 )
 
-// peeker is a program that copies kernel memory into its map when it is run by
-// BPF_PROG_TEST_RUN (for raw tracepoint programs: Linux 5.10). It is attached to
-// nothing.
+// peeker is a program that copies kernel memory to its map when it is run by BPF_PROG_TEST_RUN (for raw
+// tracepoint programs: Linux 5.10). It is not attached.
 type peeker struct {
 	buf  *Buffer
 	prog *Loaded
@@ -43,7 +42,7 @@ func peekInsns() asm.Instructions {
 	}
 }
 
-// peeking gives the peeker, made at the first call. k.mu is held.
+// peeking returns the peeker, which the first call makes. k.mu is held.
 func (k *Kernel) peeking() (*peeker, error) {
 	if k.peeker != nil {
 		return k.peeker, nil
@@ -72,16 +71,15 @@ func (p *peeker) run(addr uint64, n int) error {
 	switch errno := unix.Errno(-int32(got)); errno {
 	case 0:
 		return nil
-	case unix.ERANGE: // an address that is not the kernel's, refused before it is tried
+	case unix.ERANGE: // not an address of the kernel: refused without trying
 		return unix.EFAULT
 	default:
 		return errno
 	}
 }
 
-// ReadMemory reads n bytes of the kernel's memory. Where a part of them cannot be
-// read (not mapped, user memory, a device's) the error wraps EFAULT and nothing
-// is returned.
+// ReadMemory reads n bytes of the kernel's memory. If part of them cannot be read (unmapped, user memory, a
+// device's), nothing is returned and the error wraps EFAULT.
 func (k *Kernel) ReadMemory(addr uint64, n int) ([]byte, error) {
 	if n < 0 {
 		return nil, fmt.Errorf("read %d bytes of kernel memory: not a length", n)
@@ -108,7 +106,7 @@ func (k *Kernel) ReadMemory(addr uint64, n int) ([]byte, error) {
 	return out, nil
 }
 
-// readWord reads a number of the kernel's memory.
+// readWord reads a number from the kernel's memory.
 func (k *Kernel) readWord(addr uint64, size int) (uint64, error) {
 	var word [8]byte
 	b, err := k.ReadMemory(addr, size)
@@ -119,11 +117,11 @@ func (k *Kernel) readWord(addr uint64, size int) (uint64, error) {
 	return binary.NativeEndian.Uint64(word[:]), nil
 }
 
-// CurrentTask is the address of this thread's task_struct.
+// CurrentTask returns the address of this thread's task_struct.
 func (k *Kernel) CurrentTask() (uint64, error) { return k.currentTask() }
 
-// currentTask is the address of this thread's task_struct. Other threads of this
-// process have others, but share all that belongs to the process.
+// currentTask returns the address of this thread's task_struct. Other threads of this process have others,
+// but share everything that belongs to the process.
 func (k *Kernel) currentTask() (uint64, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -26,7 +26,7 @@ func TestReadMemory(t *testing.T) {
 	if int(tgid) != os.Getpid() {
 		t.Errorf("tgid is %d, want %d", tgid, os.Getpid())
 	}
-	// More than a page at once, and the same in parts.
+	// More than a page at once, then the same range in parts.
 	all, err := k.ReadMemory(task, 5000)
 	check(t, err)
 	if len(all) != 5000 || binary.NativeEndian.Uint32(all[offset:]) != uint32(tgid) {
@@ -41,7 +41,7 @@ func TestReadMemory(t *testing.T) {
 	}
 }
 
-// TestReadText compares kernel text with itself through another address.
+// TestReadText compares kernel text with the same text read from another address.
 func TestReadText(t *testing.T) {
 	k := openKernel(t)
 	addr := symbolAddress(t, getpgid)
@@ -93,7 +93,7 @@ func TestPerfUsers(t *testing.T) {
 	wantError(t, err, "find the users of tracepoint:sched:no_such: there is no trace event sched:no_such; see jalon list; if it belongs to a module, load the module first")
 }
 
-// TestVmemmapBase: page after page leads to the same array.
+// TestVmemmapBase: each page leads to the same array.
 func TestVmemmapBase(t *testing.T) {
 	k := openKernel(t)
 	require(t, k.Features().BTF)

@@ -7,10 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// onAnyCPU opens an event that exists for its program's sake only. The program
-// of a tracepoint or a probe runs on all CPUs and for all processes, wherever
-// its event is, and also when the event is not enabled. So the event stays
-// disabled: perf then has nothing to do at a hit.
+// onAnyCPU opens an event that only serves to attach a program. The program of a tracepoint or a probe runs
+// on all CPUs and for all processes, independent of the event's CPU and process, and even if the event is
+// disabled. So the event stays disabled: perf has no work at a hit.
 func onAnyCPU(attr *unix.PerfEventAttr, pid int) (int, error) {
 	attr.Bits |= unix.PerfBitDisabled
 	if pid != 0 {
@@ -33,8 +32,8 @@ func perfOpen(attr *unix.PerfEventAttr, pid, cpu int) (int, error) {
 	}
 }
 
-// putOn attaches a program to a perf event, which the part owns from here on; it
-// is closed when attaching fails.
+// putOn attaches a program to a perf event, which the part then owns. If attaching fails, the event is
+// closed.
 func (k *Kernel) putOn(event int, prog *ebpf.Program, cookie uint64) (part, error) {
 	if !k.features.PerfLink.OK {
 		if err := unix.IoctlSetInt(event, unix.PERF_EVENT_IOC_SET_BPF, prog.FD()); err != nil {
@@ -51,7 +50,7 @@ func (k *Kernel) putOn(event int, prog *ebpf.Program, cookie uint64) (part, erro
 	return linkOf(fd, event)
 }
 
-// putOnOne is putOn for kinds with one event a place.
+// putOnOne is putOn for kinds with one event for each place.
 func (k *Kernel) putOnOne(event int, prog *ebpf.Program, cookie uint64) ([]part, error) {
 	p, err := k.putOn(event, prog, cookie)
 	if err != nil {

@@ -11,8 +11,9 @@ import (
 
 // PerfUsers returns the number of open perf events for a trace event on the whole machine: those of perf
 // record, of other tracers' programs and of this process's Tracepoint programs. The kernel counts them in
-// struct trace_event_call, and does not publish its address (many kernels have no data symbols in
-// /proc/kallsyms). A perf event of this process leads to it: task, open files, the event, its trace event.
+// struct trace_event_call, but does not publish its address (many kernels have no data symbols in
+// /proc/kallsyms). The address is found from a perf event of this process: task, open files, the event, its
+// trace event.
 func (k *Kernel) PerfUsers(group, event string) (int, error) {
 	op := fmt.Sprintf("find the users of tracepoint:%s:%s", group, event)
 	fd, err := k.openTraceEvent(group, event)
@@ -31,19 +32,18 @@ func (k *Kernel) PerfUsers(group, event string) (int, error) {
 	if err != nil {
 		return 0, &fail.Error{Op: op, Err: err}
 	}
-	return int(int32(n)) - 1, nil // ours
+	return int(int32(n)) - 1, nil // without this one
 }
 
-// step is one load on the way through the kernel's structures: the member's
-// offset, and more.
+// step is one load on a path through the kernel's structures, with the member's offset.
 type step struct {
 	strct, member string
 	offset        uint64
 	size          int
 }
 
-// ofFile is the way from the current task to what an open file of ours keeps for
-// itself (struct file's private_data), and on.
+// ofFile returns the path from the current task to the private data of an open file of this process
+// (private_data of struct file), and on.
 func ofFile(fd int, on ...step) []step {
 	return append([]step{
 		{"task_struct", "files", 0, 8},
@@ -54,7 +54,7 @@ func ofFile(fd int, on ...step) []step {
 	}, on...)
 }
 
-// follow loads step by step, each from what the one before gave.
+// follow performs the loads of the steps, each from the result of the one before.
 func (k *Kernel) follow(at uint64, steps []step) (uint64, error) {
 	for _, s := range steps {
 		offset := s.offset
@@ -74,7 +74,7 @@ func (k *Kernel) follow(at uint64, steps []step) (uint64, error) {
 	return at, nil
 }
 
-// memberOffset is a member's offset in bytes by the kernel's BTF.
+// memberOffset returns a member's offset in bytes by the kernel's BTF.
 func memberOffset(name, member string) (uint64, error) {
 	s, err := structNamed(name)
 	if err != nil {
@@ -88,7 +88,7 @@ func memberOffset(name, member string) (uint64, error) {
 	return 0, fmt.Errorf("struct %s of this kernel has no member %s", name, member)
 }
 
-// structNamed is a struct in the kernel's BTF.
+// structNamed returns a struct of the kernel's BTF.
 func structNamed(name string) (s raw.Type, err error) {
 	types, err := raw.Kernel()
 	if err != nil {

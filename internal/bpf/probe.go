@@ -13,13 +13,13 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/btf/raw"
 )
 
-// Features are found by loading small programs, in the order of this table:
-// later ones look at what earlier ones found.
+// Features are found by loading small programs, in the order of this table. Later entries use the results
+// of earlier ones.
 var probes = []func(*Kernel){
 	probeLoad, probeBTF, probeSources, probeMulti, probeISA, probeSleepable, probeRdonlyCast,
 }
 
-// fact makes a Fact of what an attempt gave.
+// fact makes a Fact from the result of an attempt.
 func fact(name string, err error, yes, no, remedy string) Fact {
 	if err == nil {
 		return Fact{Name: name, OK: true, Text: yes}
@@ -32,7 +32,7 @@ func empty() asm.Instructions {
 	return asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()}
 }
 
-// tryLoad loads a program and lets go of it.
+// tryLoad loads a program and closes it.
 func tryLoad(spec *ebpf.ProgramSpec) error {
 	spec.Name, spec.License = "jalon_check", "GPL"
 	prog, err := ebpf.NewProgramWithOptions(spec, ebpf.ProgramOptions{LogDisabled: true})
@@ -63,7 +63,7 @@ func probeLoad(k *Kernel) {
 		"programs do not link to perf events (Linux 5.15): no cookies", "")
 }
 
-// tryPerfLink links a program to no event: EBADF says that the command is known.
+// tryPerfLink links a program to no event: EBADF means that the kernel has the command.
 func tryPerfLink() error {
 	prog, err := ebpf.NewProgram(&ebpf.ProgramSpec{Name: "jalon_check", Type: ebpf.TracePoint, Instructions: empty(), License: "GPL"})
 	if err != nil {
@@ -87,9 +87,8 @@ func probeBTF(k *Kernel) {
 		"a kernel built with CONFIG_DEBUG_INFO_BTF")
 }
 
-// Typed reports whether tracepoints have typed arguments (tp_btf). It is tried at the
-// first call, which takes some 20 ms: the library reads the kernel's types again
-// for each program that is typed by them.
+// Typed reports whether tracepoints have typed arguments (tp_btf). The first call tries it, which takes
+// about 20 ms: the library reads the kernel's types again for each program that is typed by them.
 func (k *Kernel) Typed() Fact {
 	k.typedOnce.Do(func() {
 		err := tryLoad(&ebpf.ProgramSpec{Type: ebpf.Tracing, AttachType: ebpf.AttachTraceRawTp, AttachTo: "sched_switch", Instructions: empty()})
@@ -99,13 +98,13 @@ func (k *Kernel) Typed() Fact {
 	return k.typed
 }
 
-// Fentry reports whether fentry and fexit can be attached. It is tried at the first
-// call (some 15 ms), with a function that the kernel has for tests and never calls
-// on its own: some kernels load such programs and refuse to attach them.
+// Fentry reports whether fentry and fexit can be attached. The first call tries it (about 15 ms), with a
+// function that the kernel has for tests and never calls itself. Some kernels load such programs and refuse
+// to attach them.
 func (k *Kernel) Fentry() Fact {
 	k.fentryOnce.Do(func() {
 		err := tryFentry("bpf_fentry_test1")
-		no := "fentry and fexit are not there (Linux 5.5 with BTF)"
+		no := "fentry and fexit are missing (Linux 5.5 with BTF)"
 		if errors.Is(err, unix.EPERM) {
 			no = "fentry and fexit are refused (EPERM)"
 		}
@@ -138,9 +137,9 @@ func probeSources(k *Kernel) {
 		return nil
 	}
 	f := &k.features
-	f.Kprobe = fact("kprobes", source("kprobe"), "kprobes are there", "this kernel has no kprobes", remedyKprobes)
-	f.Uprobe = fact("uprobes", source("uprobe"), "uprobes are there", "this kernel has no uprobes by file descriptor (Linux 4.17, CONFIG_UPROBE_EVENTS)", "trace inside the process (uprobe: without --all)")
-	f.Counters = fact("hardware counters", source("cpu"), "the CPU's counters are there", "the CPU's counters are not there (a virtual machine often has none)", "use software: and profile: places")
+	f.Kprobe = fact("kprobes", source("kprobe"), "the kernel has kprobes", "this kernel has no kprobes", remedyKprobes)
+	f.Uprobe = fact("uprobes", source("uprobe"), "the kernel has uprobes", "this kernel has no uprobes by file descriptor (Linux 4.17, CONFIG_UPROBE_EVENTS)", "trace inside the process (uprobe: without --all)")
+	f.Counters = fact("hardware counters", source("cpu"), "the CPU has counters", "the CPU has no counters (a virtual machine often has none)", "use software: and profile: places")
 }
 
 func probeMulti(k *Kernel) {
@@ -155,7 +154,7 @@ func probeISA(k *Kernel) {
 	f := &k.features
 	f.Atomics = fact("atomic operations", features.HaveV3ISA(), "programs have atomic operations", "programs have no atomic operations: the buffers cannot be written", "Linux 5.12 or newer")
 	if f.Atomics.OK {
-		// Version 3 is older than cmpxchg; this is the instruction that is needed.
+		// Version 3 is older than cmpxchg, which is the needed instruction.
 		if err := tryRaw(cmpxchg()); err != nil {
 			f.Atomics = fact("atomic operations", err, "", "programs have no compare-and-exchange: the buffers cannot be written", "Linux 5.12 or newer")
 		}
@@ -163,7 +162,7 @@ func probeISA(k *Kernel) {
 	f.V4 = fact("instruction set 4", tryRaw(version4()), "programs divide signed numbers directly (instruction set version 4)", "programs have instruction set version 3: some arithmetic takes longer", "")
 }
 
-// probeSleepable loads a uprobe's program that waits for a page.
+// probeSleepable loads a uprobe program that can wait for a page.
 func probeSleepable(k *Kernel) {
 	f := &k.features
 	err := tryLoad(&ebpf.ProgramSpec{Type: ebpf.Kprobe, Flags: unix.BPF_F_SLEEPABLE, Instructions: asm.Instructions{
@@ -175,16 +174,15 @@ func probeSleepable(k *Kernel) {
 		asm.Mov.Imm(asm.R0, 0),
 		asm.Return(),
 	}})
-	if err == nil && !f.AtLeast(6, 0) { // loaded before, attached since
+	if err == nil && !f.AtLeast(6, 0) { // older kernels load it, only 6.0 attaches it
 		err = ebpf.ErrNotSupported
 	}
-	f.Sleepable = fact("waiting for pages", err, "programs at uprobes wait for memory that is not there yet",
-		"programs at uprobes cannot wait for memory (Linux 6.0): what the traced program has not touched yet is unreadable", "")
+	f.Sleepable = fact("waiting for pages", err, "programs at uprobes can wait for memory that is not loaded",
+		"programs at uprobes cannot wait for memory (Linux 6.0): memory that the traced program has not accessed yet is unreadable", "")
 }
 
-// version4 has one of each instruction of version 4 that the compiler makes. A
-// long jump, which the library tries, says nothing of them: Debian's 6.1 has it
-// and not the others.
+// version4 has one of each instruction of version 4 that the compiler uses. The long jump, which the
+// library tries, is not sufficient: Debian's 6.1 has it and lacks the others.
 func version4() asm.Instructions {
 	return asm.Instructions{
 		asm.Mov.Imm(asm.R0, -7),
@@ -211,9 +209,8 @@ func cmpxchg() asm.Instructions {
 	}
 }
 
-// probeRdonlyCast loads what the compiler would make: memory behind
-// bpf_rdonly_cast(p, 0) is read at an offset (Linux 6.17; older kernels refuse
-// the type 0).
+// probeRdonlyCast loads code as the compiler makes it: memory at bpf_rdonly_cast(p, 0) is read at an offset
+// (Linux 6.17; older kernels refuse the type 0).
 func probeRdonlyCast(k *Kernel) {
 	id, err := kfunc("bpf_rdonly_cast")
 	if err == nil {
@@ -232,7 +229,7 @@ func probeRdonlyCast(k *Kernel) {
 	k.features.RdonlyCast = fact("direct reads", err, "programs read kernel memory directly", "programs read kernel memory through a helper (direct reads: Linux 6.17)", "")
 }
 
-// kfunc is the BTF id of a function of the kernel.
+// kfunc returns the BTF id of a function of the kernel.
 func kfunc(name string) (raw.ID, error) {
 	types, err := raw.Kernel()
 	if err != nil {

@@ -9,18 +9,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Stats are the kernel's own figures of a program, over all its places and since
-// it was loaded. Hits and Time grow only while statistics are on (EnableStats);
-// Missed always.
+// Stats are the kernel's own counts of a program since it was loaded, over all its places. Hits and Time
+// grow only while statistics are enabled (EnableStats); Missed always.
 type Stats struct {
 	Hits uint64
-	// Missed hits: the program was already running on the CPU (Linux 5.12).
+	// Missed counts hits at which the program was already running on the CPU (Linux 5.12).
 	Missed uint64
 	Time   time.Duration
 }
 
-// PerHit is the mean time of a hit in nanoseconds, without the way to the
-// program; 0 when there was no hit.
+// PerHit returns the mean time of a hit in nanoseconds, without the kernel's cost of calling the program; 0
+// without hits.
 func (s Stats) PerHit() float64 {
 	if s.Hits == 0 {
 		return 0
@@ -28,7 +27,7 @@ func (s Stats) PerHit() float64 {
 	return float64(s.Time) / float64(s.Hits)
 }
 
-// Stats reads the program's figures.
+// Stats reads the kernel's counts of the program.
 func (l *Loaded) Stats() (Stats, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -48,8 +47,8 @@ func (l *Loaded) Stats() (Stats, error) {
 	return sum, nil
 }
 
-// EnableStats has the kernel count hits and time of all programs on the machine
-// until it is closed (Linux 5.8). It costs each hit two readings of the clock.
+// EnableStats makes the kernel count hits and time of all programs on the machine until it is closed (Linux
+// 5.8). This costs two readings of the clock at each hit.
 func (k *Kernel) EnableStats() (io.Closer, error) {
 	c, err := ebpf.EnableStats(unix.BPF_STATS_RUN_TIME)
 	if err != nil {
@@ -69,7 +68,7 @@ func (l *Link) Missed() (n uint64, ok bool, err error) {
 		}
 		info, err := p.link.Info()
 		if err != nil {
-			return 0, false, fmt.Errorf("asking the kernel about a link: %w", err)
+			return 0, false, fmt.Errorf("reading the kernel's information about a link: %w", err)
 		}
 		if m := info.KprobeMulti(); m != nil {
 			n, ok = n+m.Missed, true

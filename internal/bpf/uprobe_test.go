@@ -44,7 +44,7 @@ func TestUprobe(t *testing.T) {
 	})
 }
 
-// TestUprobeReturn: the value that a program returns changes nothing for a uprobe.
+// TestUprobeReturn: the value that a program returns has no effect at a uprobe.
 func TestUprobeReturn(t *testing.T) {
 	ways(t, func(t *testing.T, k *Kernel) {
 		c := newCode(t, 8)
@@ -117,7 +117,7 @@ func TestUprobes(t *testing.T) {
 	ways(t, func(t *testing.T, k *Kernel) {
 		n := 1000
 		if !k.features.UprobeMulti.OK {
-			n = 20 // each detaches with an RCU grace period
+			n = 20 // each detach needs an RCU grace period
 		}
 		c := newCode(t, n)
 		b := newBuffer(t, k, uint64(n)*8)
@@ -142,7 +142,7 @@ func TestUprobes(t *testing.T) {
 	})
 }
 
-// TestUprobesPartly has places that cannot be probed among others.
+// TestUprobesPartly attaches to a list that contains places that cannot be probed.
 func TestUprobesPartly(t *testing.T) {
 	ways(t, func(t *testing.T, k *Kernel) {
 		const n = 16
@@ -164,11 +164,11 @@ func TestUprobesPartly(t *testing.T) {
 		}
 		for _, f := range ae.Failed {
 			if !bad[int(f.Target.Cookie)] {
-				t.Errorf("%s is said to have failed: %v", &f.Target, f.Err)
+				t.Errorf("%s failed: %v", &f.Target, f.Err)
 			}
 			wantError(t, f.Err, "attach to uprobe:"+c.path+":0x10000000000: "+noUprobe)
 			if !errors.Is(f.Err, unix.EINVAL) {
-				t.Errorf("the kernel's number is lost: %v", f.Err)
+				t.Errorf("the kernel's error number is lost: %v", f.Err)
 			}
 		}
 		for i := range n {
@@ -186,8 +186,8 @@ func TestUprobesPartly(t *testing.T) {
 	})
 }
 
-// TestUprobesInterrupted: attaching at thousands of places is ended between any two steps,
-// and nothing of it is left.
+// TestUprobesInterrupted: attaching at thousands of places is interrupted between any two steps, and
+// nothing remains attached.
 func TestUprobesInterrupted(t *testing.T) {
 	ways(t, func(t *testing.T, k *Kernel) {
 		n := 3 * atOnce
@@ -209,7 +209,7 @@ func TestUprobesInterrupted(t *testing.T) {
 			return nil
 		})
 		if lk != nil || err != stop || calls != 2 {
-			t.Errorf("link %+v, error %v, asked %d times", lk, err, calls)
+			t.Errorf("link %+v, error %v, check called %d times", lk, err, calls)
 		}
 		for i := range n {
 			c.call(i)

@@ -5,24 +5,24 @@ import (
 	"strings"
 )
 
-// The verifier's log is a trace of what it looked at:
+// The verifier's log is a trace of the instructions that it examined:
 //
 //	0: R1=ctx() R10=fp0
 //	0: (79) r1 = *(u64 *)(r1 +800)
 //	invalid bpf_context access off=800 size=8
 //	processed 1 insns (limit 1000000) ...
 //
-// An instruction may be followed by the state after it ("; R1_w=..."). What
-// matters stands behind the last instruction, in one or more lines.
+// An instruction may be followed by the state after it ("; R1_w=..."). The reason is after the last
+// instruction, in one or more lines.
 var (
 	logInsn    = regexp.MustCompile(`^(\d+): \([0-9a-f]{2}\) (.*)$`)
 	logState   = regexp.MustCompile(`^(\d+: |from \d+ to \d+: )?(frame\d+: )?R\d+(_\w+)?=`)
 	logTrailer = regexp.MustCompile(`^(processed \d+ insns|verification time|stack depth|max_states|mark_precise|peak_states)`)
 )
 
-// refusal is the verifier's log in one line: "instruction 5 (r1 = *(u64 *)(r1
-// +800)): invalid bpf_context access off=800 size=8". Where no line behind the
-// last instruction says anything, the last line that does is taken.
+// refusal returns the verifier's reason in one line: "instruction 5 (r1 = *(u64 *)(r1 +800)): invalid
+// bpf_context access off=800 size=8". If there is no text after the last instruction, it uses the last line
+// of text.
 func refusal(log []string) string {
 	last, insn, reason := "", "", ""
 	for _, line := range log {

@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// VmemmapBase is where the kernel's array of struct page begins, which texts of
-// events need to make a pfn of a page. Many kernels have no symbol for it, and its
-// place is random. So a page of our own is put into a pipe: the pipe's buffer has the
-// address of its struct page, and /proc/self/pagemap has its pfn.
+// VmemmapBase returns the address of the kernel's array of struct page. The texts of some events convert a
+// page to its pfn by it. Many kernels have no symbol for it, and its address is random. So a page of this
+// process is put into a pipe: the pipe's buffer has the address of its struct page, and /proc/self/pagemap
+// has its pfn.
 func (k *Kernel) VmemmapBase() (uint64, error) {
 	const op = "find the kernel's array of pages"
 	base, err := k.vmemmapBase()
@@ -34,7 +34,7 @@ func (k *Kernel) vmemmapBase() (uint64, error) {
 		return 0, err
 	}
 	defer func() { _ = unix.Munmap(page) }()
-	page[0] = 1 // it is there now
+	page[0] = 1 // allocates the page
 	var pipe [2]int
 	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
 		return 0, err
@@ -45,7 +45,7 @@ func (k *Kernel) vmemmapBase() (uint64, error) {
 	if _, err := unix.Vmsplice(pipe[1], []unix.Iovec{iov}, 0); err != nil {
 		return 0, wrap("putting a page into a pipe", err)
 	}
-	pfn, err := pfnOf(page) // the pipe holds it: it stays where it is
+	pfn, err := pfnOf(page) // the pipe keeps the page in place
 	if err != nil {
 		return 0, err
 	}
@@ -67,14 +67,14 @@ func (k *Kernel) vmemmapBase() (uint64, error) {
 	return base, nil
 }
 
-// pfnOf is the number of the physical page behind a page of ours.
+// pfnOf returns the number of the physical page of a page of this process.
 func pfnOf(page []byte) (uint64, error) {
 	f, err := os.Open("/proc/self/pagemap")
 	if err != nil {
 		return 0, err
 	}
 	defer f.Close()
-	// A word a page: bit 63 present, bits 0-54 the number, 0 without CAP_SYS_ADMIN.
+	// One word for each page: bit 63 present, bits 0-54 the number, 0 without CAP_SYS_ADMIN.
 	var word [8]byte
 	at := uintptr(unsafe.Pointer(&page[0])) / uintptr(os.Getpagesize()) * 8
 	if _, err := f.ReadAt(word[:], int64(at)); err != nil {

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestWildcard attaches one program to each trace event of a pattern, with the
-// event's place in the list as its cookie, and hits some of them.
+// TestWildcard attaches one program to each trace event of a pattern, with its index in the list as the
+// cookie, and causes hits of some of them.
 func TestWildcard(t *testing.T) {
 	k := openKernel(t)
 	require(t, k.Features().PerfLink)
@@ -42,7 +42,7 @@ func TestWildcard(t *testing.T) {
 	}
 }
 
-// TestNoneOfAll: where nothing can be attached there is no link.
+// TestNoneOfAll: if no place can be attached, there is no link.
 func TestNoneOfAll(t *testing.T) {
 	k := openKernel(t)
 	l := load(t, k, Program{Name: "jalon_none", Insns: asm.Instructions{asm.Mov.Imm(asm.R0, 1), asm.Return()}, Kind: Tracepoint})
