@@ -22,12 +22,16 @@ var larger = map[string]int{
 	"agentexpr.lowerer": 59, // an operation of bytecode is a method
 }
 
-// TestSizes: in the packages that serve GDB no type has more than maxMethods methods, and no
-// file more than maxLines lines.
+// TestSizes: in the engines, in image and in the packages that serve GDB no type has more
+// than maxMethods methods, and no file more than maxLines lines.
 func TestSizes(t *testing.T) {
-	files, err := filepath.Glob("../internal/gdb/*/*.go")
-	if err != nil || len(files) < 100 {
-		t.Fatalf("%d files, %v", len(files), err)
+	var files []string
+	for _, dir := range []string{"gdb/*", "engine", "engine/*", "image"} {
+		list, err := filepath.Glob("../internal/" + dir + "/*.go")
+		if err != nil || len(list) == 0 {
+			t.Fatalf("%d files in %s, %v", len(list), dir, err)
+		}
+		files = append(files, list...)
 	}
 	methods := map[string]int{}
 	for _, path := range files {
