@@ -78,6 +78,9 @@ func (c *listCmd) describe(w io.Writer, d *kernel.Description) {
 }
 
 func note(w io.Writer, d *kernel.Description) {
+	if d.BehindCheck > 0 {
+		fmt.Fprintf(w, "    at +%d, behind the check of Go's stack\n", d.BehindCheck)
+	}
 	if d.Note != "" {
 		fmt.Fprintf(w, "    warning: %s\n", d.Note)
 	}

@@ -11,7 +11,7 @@ var (
 	Offset = kind(Kind{
 		Form: "[FILE:]FUNC+OFF", Where: "an instruction of a function, OFF bytes from its entry",
 		Names: "local variables, globals, registers; with +0 also `arg0` to `arg5`",
-		Find:  Finder.Instructions, Sites: fromEntry,
+		Find:  Finder.Instructions, Sites: instruction,
 	})
 )
 
@@ -21,4 +21,15 @@ func afterPrologue(p *Place, m Module, check func() error) ([]Site, error) {
 
 func fromEntry(p *Place, m Module, check func() error) ([]Site, error) {
 	return p.functions(m, m.FuncEntry, true, check)
+}
+
+// instruction is fromEntry where +0 means the entry instruction itself, in Go the first of the check.
+func instruction(p *Place, m Module, check func() error) ([]Site, error) {
+	sites, err := p.functions(m, m.FuncEntry, true, check)
+	for i := range sites {
+		if s := &sites[i]; p.Off == 0 && s.Entry != s.Addr && err == nil {
+			*s, err = at(m, s.Entry)
+		}
+	}
+	return sites, err
 }

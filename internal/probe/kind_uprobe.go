@@ -3,7 +3,7 @@ package probe
 // Entry is uprobe:PATH:FUNC[+OFF], FileOff uprobe:PATH:ADDR; uprobe:PATH@FILE:LINE is a Line.
 var (
 	Entry = kind(Kind{
-		Form: "uprobe:PATH:FUNC[+OFF] or uprobe:PATH@FILE:LINE", Where: "the entry instruction of a function of a file, or a line; with `--all` in every process",
+		Form: "uprobe:PATH:FUNC[+OFF] or uprobe:PATH@FILE:LINE", Where: "the entry of a function of a file (in Go behind the check of the stack), or a line; with `--all` in every process",
 		Names: "parameters, `arg0` to `arg5` at the entry, globals, registers; no floating point with `--all`",
 		Find:  Finder.Instructions, Sites: fromEntry, Importing: true,
 	})

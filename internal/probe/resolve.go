@@ -50,7 +50,7 @@ func (p *Place) functions(m Module, find func(string) ([]dwarf.Site, error), ent
 			continue
 		}
 		if p.Off != 0 {
-			if s, err = at(m, s.Addr+p.Off); err != nil {
+			if s, err = at(m, s.Entry+p.Off); err != nil {
 				return nil, err
 			}
 		}

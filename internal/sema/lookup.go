@@ -117,6 +117,9 @@ func (lk *lookup) argument(n int, span lang.Span) expr {
 		lk.fail(span, fmt.Sprintf("only arg0 to arg%d are passed in registers", len(processor.Args)-1),
 			fmt.Sprintf("at a function's entry, argument %d may be *(long*)($%s+%d)", n, processor.Register(processor.SP).Name, processor.ReturnSlot+8*int64(n-len(processor.Args))))
 	}
+	if lk.in.GoCode && lk.uneval == 0 {
+		lk.fail(span, fmt.Sprintf("arg%d is an argument by the calling convention of C, and this is Go code", n), "use the parameter's name; $args has all of them")
+	}
 	if !lk.in.AtEntry && lk.uneval == 0 {
 		entry := "uprobe:PATH:FUNCTION"
 		if k := lk.in.Kernel; k != nil && !k.User {

@@ -30,6 +30,8 @@ type Input struct {
 	// AtEntry says that the site is the first instruction of a function (or the
 	// one after endbr64), so that the argument registers of the ABI hold arg0..arg5.
 	AtEntry bool
+	// GoCode says that Go's compiler made the code: it passes arguments in registers of its own choice.
+	GoCode bool
 
 	// Limits; zero means the default below.
 	StringLimit    int // bytes of a string

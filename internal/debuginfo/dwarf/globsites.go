@@ -23,7 +23,7 @@ func (ps *places) GlobSites(glob string, entry bool, check func() error) (sites 
 		ps.eachCopy(func(k copyKey, c inlinedCopy) {
 			if w.wanted[k] && !w.stopped() {
 				if r := c.d.pcRanges(); r != nil {
-					w.set.add(w.place(r[0].Lo), Site{meant: c.d.off})
+					w.set.add(w.place(r[0].Lo), Site{Entry: r[0].Lo, meant: c.d.off})
 				}
 			}
 		})
@@ -73,7 +73,7 @@ func (w *globWork) function(d die) {
 		}
 	}
 	if f := d.u.functions().byDie(d.off); f != nil {
-		w.set.add(w.place(f.entry()), Site{meant: f.d.off})
+		w.set.add(w.place(f.entry()), Site{Entry: f.entry(), meant: f.d.off})
 		return
 	}
 	w.wanted[copyKey{d.u.d, d.off}] = true
@@ -98,11 +98,12 @@ func (s *siteSet) addSymbol(sym elf.Symbol, place func(uint64) line.Place) {
 	if sym.IFunc { // GDB cannot resolve it before the program runs either
 		place = s.m.entryLine
 	}
-	s.add(place(sym.Value), Site{IFunc: sym.IFunc, meant: s.m.startsAt(sym.Value)})
+	s.add(place(sym.Value), Site{Entry: sym.Value, IFunc: sym.IFunc, meant: s.m.startsAt(sym.Value)})
 }
 
-// entryLine is the entry itself.
+// entryLine is the entry itself, behind Go's check.
 func (ps *places) entryLine(addr uint64) line.Place {
+	addr = ps.behindGoCheck(addr)
 	s := ps.lineAt(addr)
 	s.PC = addr
 	return s

@@ -8,6 +8,11 @@ import (
 // IsGo reports whether the module has code of Go's compiler, whose run-time system moves
 // stacks and preempts goroutines at any instruction.
 func (ob *object) IsGo() bool {
+	defer ob.guard(nil)()
+	return ob.ofGo()
+}
+
+func (ob *object) ofGo() bool {
 	ob.isGoOnce.Do(func() { ob.isGo = ob.looksLikeGo() })
 	return ob.isGo
 }
@@ -18,7 +23,17 @@ func (ob *object) looksLikeGo() bool {
 			return true
 		}
 	}
-	return len(ob.Lookup("runtime.morestack")) > 0
+	return len(ob.lookupSymbols("runtime.morestack")) > 0
+}
+
+// GoCode reports whether the code at vaddr is Go's, as far as is known: without debug information all
+// code of a module of Go is taken for it.
+func (pr *prologues) GoCode(vaddr uint64) (is bool) {
+	defer pr.guard(nil)()
+	if u := pr.unitFor(vaddr); u != nil {
+		return u.isGo()
+	}
+	return pr.ofGo()
 }
 
 // GoTable returns the table of functions that Go's run-time system has, and the address

@@ -23,6 +23,7 @@ func (u *unit) locationsValid() bool {
 
 // funcStart is the place for a breakpoint on the function that starts at addr.
 func (pr *prologues) funcStart(addr uint64) line.Place {
+	addr = pr.behindGoCheck(addr) // where DWARF has no end of the prologue
 	s := pr.lineAt(addr)
 	if s.File != nil && (pr.unitFor(addr).locationsValid() || s.File.IsAssembler()) {
 		s.PC = addr

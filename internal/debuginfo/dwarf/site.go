@@ -18,6 +18,9 @@ type places struct {
 // Site is one address that a place resolves to.
 type Site struct {
 	Addr uint64
+	// Entry is the entry instruction of the function or inlined copy that the place means; function
+	// places have it.
+	Entry uint64
 	// Func is the function that the place means: the one that was named, otherwise
 	// the innermost inlined one at Addr. ScopeForSite has the names of the same.
 	Func string
@@ -49,8 +52,9 @@ func (ps *places) FuncSites(name string) (sites []Site, err error) {
 	return ps.funcSites(name, true, ps.funcStart)
 }
 
-// FuncEntry returns the entry instructions of every function of that name,
-// inlined copies left out.
+// FuncEntry returns the entry of every function of that name, inlined copies left
+// out: its first instruction or, in Go, the first one that each call runs once, behind
+// the check of the stack.
 func (ps *places) FuncEntry(name string) (sites []Site, err error) {
 	defer ps.guard(&err)()
 	return ps.funcSites(name, false, ps.entryLine)
@@ -60,11 +64,11 @@ func (ps *places) funcSites(name string, inlined bool, place func(uint64) line.P
 	set := siteSet{m: ps}
 	concrete, copies := ps.findFuncs(name, inlined)
 	for _, f := range concrete {
-		set.add(place(f.entry()), Site{meant: f.d.off})
+		set.add(place(f.entry()), Site{Entry: f.entry(), meant: f.d.off})
 	}
 	for _, c := range copies {
 		if r := c.pcRanges(); r != nil {
-			set.add(place(r[0].Lo), Site{meant: c.off})
+			set.add(place(r[0].Lo), Site{Entry: r[0].Lo, meant: c.off})
 		}
 	}
 	for _, s := range ps.lookupSymbols(name) {

@@ -67,7 +67,7 @@ func (w *Site) Parts(tp *tracepoint.Tracepoint) ([]engine.Part, error) {
 			_, _, file, line, _ := m.dw.Symbolize(vaddr)
 			return file, line
 		},
-		Readable: m.Readable, AtEntry: w.atEntry(), Pid: w.e.target.p.Pid(),
+		Readable: m.Readable, AtEntry: w.atEntry(), GoCode: m.dw.GoCode(w.site.Addr), Pid: w.e.target.p.Pid(),
 		Function: w.site.Func, File: w.site.File, Line: w.site.Line,
 	}}}, nil
 }

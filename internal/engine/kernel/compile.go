@@ -65,6 +65,9 @@ func (e *Host) input(tp *tracepoint.Tracepoint, c *candidate, v *variant, r role
 		Scope: v.scope, Bias: v.bias, LineOf: v.lineOf, AtEntry: v.atEntry, Kernel: &kernel,
 		Pid: e.opt.Tgid, Place: c.place, Function: c.function, File: c.file, Line: c.line,
 	}
+	if c.module != nil {
+		in.GoCode = c.module.GoCode(c.vaddr)
+	}
 	if !kernel.Take {
 		in.Cond = tp.Cond
 	}

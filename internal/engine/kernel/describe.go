@@ -19,7 +19,10 @@ type Description struct {
 	Args []*debuginfo.Variable
 	// Event is the format of a static tracepoint's own record, nil for others.
 	Event *tracefs.Event
-	Note  string // what to know before it is armed; "" for nothing
+	// BehindCheck is how far the site is from its function's first instruction because a check of
+	// Go's stack is between them.
+	BehindCheck uint64
+	Note        string // what to know before it is armed; "" for nothing
 }
 
 // Inspect is a Host that describes places and attaches nothing; no privilege
@@ -35,7 +38,7 @@ func (e *Host) Describe(p *probe.Place) ([]Description, error) {
 	var out []Description
 	for i := range list {
 		c := &list[i]
-		d := Description{Place: c.place, Function: c.function, File: c.file, Line: c.line, How: c.variants[0].how, Note: c.note}
+		d := Description{Place: c.place, Function: c.function, File: c.file, Line: c.line, How: c.variants[0].how, BehindCheck: c.behindCheck, Note: c.note}
 		for _, v := range c.variants {
 			if v.event != nil {
 				d.Event = v.event

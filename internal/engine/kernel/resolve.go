@@ -26,6 +26,8 @@ type candidate struct {
 	module   *dwarf.Module // of a place in a program
 	vaddr    uint64
 	note     string // what to know before it is armed
+	// behindCheck: see Description.BehindCheck.
+	behindCheck uint64
 	// tracepoint is the name of a static tracepoint, for the functions that call it.
 	tracepoint string
 	enable     string // the static tracepoint that must be on for the site to be reached

@@ -137,8 +137,12 @@ func (e *programs) userCandidate(p *probe.Place, m *dwarf.Module, path string, s
 		return candidate{}, err
 	}
 	fn, known := m.FunctionAt(s.Addr)
+	var behind uint64
+	if s.Entry != 0 && p.Off == 0 {
+		behind = s.Addr - s.Entry
+	}
 	return candidate{
-		place: placeOf(p, "uprobe:", s.Func), function: s.Func, file: s.File, line: s.Line, module: m, vaddr: s.Addr,
+		place: placeOf(p, "uprobe:", s.Func), function: s.Func, file: s.File, line: s.Line, module: m, vaddr: s.Addr, behindCheck: behind,
 		variants: []variant{{
 			how:     "uprobe",
 			target:  bpf.Target{Kind: bpf.Uprobe, Path: path, FileOffset: off, Pid: e.uprobePid()},
