@@ -185,7 +185,7 @@ func (e *NotFoundError) Why() *NotFoundError {
 }
 
 func (e *NotFoundError) Error() string {
-	e.Why()
+	_ = e.Why()
 	s := "no " + e.What + " " + quote(e.Name)
 	if e.Hint != "" {
 		s += ": " + e.Hint

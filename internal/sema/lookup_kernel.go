@@ -71,7 +71,7 @@ func (lk *lookup) failKernelName(name string, span lang.Span, err error) {
 	_, words := lk.wordsHere()
 	near := lang.Nearest(name, append(append(append(lk.namesInScope(), fields...), arguments...), words...), 3)
 	if errors.As(err, &nf) {
-		nf.Why()
+		_ = nf.Why()
 		near = merged(nf.Nearest, near)
 		hint = join(hint, nf.Hint)
 	}

@@ -133,8 +133,10 @@ func (l *lowerer) takePointer(p *plan, fails *[]failing) fieldSlots {
 // copyStr takes the string at address a.
 func (l *lowerer) copyStr(a ir.Value, p *plan) fieldSlots {
 	fs := l.newSlot(countedHeader+p.limit, 8)
-	l.b.Emit(ir.Instr{Op: ir.CopyStr, W: uint8(p.width), Dst: ir.None, A: a, B: ir.None,
-		Imm: fs.value.imm(0), Aux: p.limit, Fault: l.traps.at(l.emitter, trapUnreadable)})
+	l.b.Emit(ir.Instr{
+		Op: ir.CopyStr, W: uint8(p.width), Dst: ir.None, A: a, B: ir.None,
+		Imm: fs.value.imm(0), Aux: p.limit, Fault: l.traps.at(l.emitter, trapUnreadable),
+	})
 	return fs
 }
 

@@ -47,7 +47,7 @@ func (rp *report) failNotFound(span lang.Span, msg string, err error, more ...st
 		rp.fail(span, msg, "")
 	}
 	if errors.As(err, &nf) {
-		nf.Why()
+		_ = nf.Why()
 		hint = didYouMean(nf.Nearest)
 		if hint == "" {
 			hint = didYouMean(lang.Nearest(nf.Name, more, 3))

@@ -25,8 +25,9 @@ func (lo *locations) countAtRunTime(d die, v *debuginfo.Variable) {
 			continue
 		}
 		dim := c.dimension()
-		bound, add := val{}, int64(0)
-		if bound, ok = c.attr(atCount); !ok {
+		bound, ok := c.attr(atCount)
+		add := int64(0)
+		if !ok {
 			bound, ok = c.attr(atUpperBound)
 			add = 1 - dim.lower
 		}

@@ -73,8 +73,14 @@ func TestNamed(t *testing.T) {
 		kinds []Kind
 		want  []ID
 	}{
-		{base, "twice", nil, []ID{2, 3, 4}}, {base, "twice", []Kind{Struct}, []ID{2, 4}}, {base, "wice", nil, nil},
-		{base, "", nil, nil}, {base, "m", nil, nil}, {module, "twice", nil, []ID{8}}, {module, "int", nil, nil}, {base, "own", nil, nil},
+		{base, "twice", nil, []ID{2, 3, 4}},
+		{base, "twice", []Kind{Struct}, []ID{2, 4}},
+		{base, "wice", nil, nil},
+		{base, "", nil, nil},
+		{base, "m", nil, nil},
+		{module, "twice", nil, []ID{8}},
+		{module, "int", nil, nil},
+		{base, "own", nil, nil},
 	}
 	for range 2 * few { // by comparing all, and by the table
 		for _, c := range cases {
