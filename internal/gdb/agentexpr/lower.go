@@ -80,8 +80,11 @@ func Lower(s *Site, opt *Options) (p *ir.Program, lay *Layout, err error) {
 // lower is Lower with what is rare from rareAt on in the record, of that size.
 func lower(s *Site, opt *Options, rareAt, size int64) (p *ir.Program, lay *Layout, err error) {
 	l := &lowerer{
-		b: ir.NewBuilder(s.Name), opt: opt, lim: opt.Limits.withDefaults(), lay: &Layout{}, size: ring.RecHeader,
-		words: map[int64]int{}, held: map[place]item{}, rare: rarePart{at: rareAt},
+		recorder: &recorder{
+			b: ir.NewBuilder(s.Name), opt: opt, lay: &Layout{}, size: ring.RecHeader,
+			words: map[int64]int{}, rare: rarePart{at: rareAt},
+		},
+		lim: opt.Limits.withDefaults(), held: map[place]item{},
 	}
 	defer func() {
 		r := recover()
@@ -128,25 +131,14 @@ func lower(s *Site, opt *Options, rareAt, size int64) (p *ir.Program, lay *Layou
 // unsupported is thrown by whatever finds that the site cannot be lowered.
 type unsupported struct{ err error }
 
+// lowerer lowers the expressions of a site, on what recorder has.
 type lowerer struct {
-	b    *ir.Builder
-	opt  *Options
-	lim  Limits
-	lay  *Layout
-	size int64 // of the record so far
-	// words are the registers whose value is in the record on every way from
-	// here on, by DWARF number.
-	words map[int64]int
-	// x87 is where the x87 state is in the record on every way from here on; 0: nowhere.
-	x87  int
-	rare rarePart
-	half int // the free half of a word in the record; 0: none
+	*recorder
+	lim Limits
 
 	// Of the present expression:
-	e      *Expr
 	number int // of the action; -1: it is the condition
 	sure   []bool
-	at     int // index of the present instruction
 	stack  []item
 	// held are the words of memory that were collected on the only way to here.
 	held   map[place]item
@@ -194,48 +186,6 @@ func (x *item) place() (place, bool) {
 }
 
 func (x *item) constant() (int64, bool) { return x.off, x.known && x.base == -1 }
-
-func (l *lowerer) refuse(format string, args ...any) {
-	err := fmt.Errorf(format, args...)
-	if l.e != nil {
-		err = errorAt(l.e.Insns[l.at].PC, format, args...)
-	}
-	panic(unsupported{err})
-}
-
-func (l *lowerer) count(counter int64) { l.b.Emit(ir.Instr{Op: ir.Count, Imm: counter}) }
-
-// slot takes room in the record.
-func (l *lowerer) slot(size, align int64) int {
-	l.align(align)
-	at := l.size
-	l.size += size
-	if l.size > ir.MaxRecord {
-		l.refuse("the actions collect more than %d bytes", ir.MaxRecord)
-	}
-	return int(at)
-}
-
-func (l *lowerer) align(n int64) { l.size = (l.size + n - 1) / n * n }
-
-func (l *lowerer) put(w uint8, at int, v ir.Value) {
-	l.b.Emit(ir.Instr{Op: ir.Put, W: w, A: v, Imm: int64(at)})
-}
-
-// finish fills in the size of the record where it was not known.
-func (l *lowerer) finish(p *ir.Program) {
-	l.lay.RecordSize = int(l.size)
-	if l.rare.end != 0 {
-		l.lay.RecordSize, l.lay.ShortSize = int(l.rare.end), int(l.size)
-	}
-	for _, b := range p.Blocks {
-		for i := range b.Instrs {
-			if in := &b.Instrs[i]; in.Op == ir.Reserve && in.Imm == 0 {
-				in.Imm = l.size
-			}
-		}
-	}
-}
 
 // condition emits the condition and its two unhappy ends; then the hit block.
 func (l *lowerer) condition(e *Expr) {

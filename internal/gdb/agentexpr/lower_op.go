@@ -78,8 +78,8 @@ func init() {
 	}
 }
 
-func (l *lowerer) constant(k int64) item {
-	return item{v: l.b.Const(k), known: true, base: -1, off: k}
+func (rc *recorder) constant(k int64) item {
+	return item{v: rc.b.Const(k), known: true, base: -1, off: k}
 }
 
 func (l *lowerer) load(a item, w uint8) ir.Value {
@@ -154,49 +154,49 @@ func (l *lowerer) extend(in *Insn, ext, back ir.Op) {
 }
 
 // readReg reads a register by GDB's number.
-func (l *lowerer) readReg(n int) item {
+func (rc *recorder) readReg(n int) item {
 	reg := &Registers[n]
 	switch {
-	case !l.readable(n):
-		l.refuse("register %s cannot be read here", reg.Name)
-	case l.opt.Registers[n] != nil:
-		return item{v: l.opt.Registers[n](l.b)}
-	case reg.kind == regWord && reg.ir == ir.RegPC && l.opt.PC != 0:
-		return l.constant(int64(l.opt.PC))
+	case !rc.readable(n):
+		rc.refuse("register %s cannot be read here", reg.Name)
+	case rc.opt.Registers[n] != nil:
+		return item{v: rc.opt.Registers[n](rc.b)}
+	case reg.kind == regWord && reg.ir == ir.RegPC && rc.opt.PC != 0:
+		return rc.constant(int64(rc.opt.PC))
 	case reg.kind == regWord:
-		return item{v: l.b.Reg(reg.ir), known: true, base: reg.ir}
-	case l.opt.PtRegs:
-		return item{v: l.b.Def(ir.I64, ir.Instr{Op: ir.Ctx, W: 8, Imm: reg.ir})}
+		return item{v: rc.b.Reg(reg.ir), known: true, base: reg.ir}
+	case rc.opt.PtRegs:
+		return item{v: rc.b.Def(ir.I64, ir.Instr{Op: ir.Ctx, W: 8, Imm: reg.ir})}
 	}
-	return l.constant(reg.value)
+	return rc.constant(reg.value)
 }
 
 // readable reports whether readReg, or a copy, gives register n.
-func (l *lowerer) readable(n int) bool {
+func (rc *recorder) readable(n int) bool {
 	if n >= len(Registers) {
 		return false
 	}
-	if l.opt.Registers[n] != nil {
+	if rc.opt.Registers[n] != nil {
 		return true
 	}
 	switch reg := &Registers[n]; reg.kind {
 	case regWord:
 		switch reg.ir {
 		case ir.RegPC:
-			return l.opt.PC != 0 || l.opt.PtRegs || !l.opt.Kernel
+			return rc.opt.PC != 0 || rc.opt.PtRegs || !rc.opt.Kernel
 		case ir.RegThread:
 			return true
 		case int64(amd64.DwarfGSBase):
-			return l.opt.GSBase
+			return rc.opt.GSBase
 		}
 		_, inPtRegs := host.Processor.PtRegs(arch.Reg(reg.ir))
-		return !l.opt.Kernel || l.opt.PtRegs && inPtRegs
+		return !rc.opt.Kernel || rc.opt.PtRegs && inPtRegs
 	case regVector:
-		return !l.opt.Kernel && (l.opt.AVX || reg.ir < amd64.UpperYMM || reg.ir == amd64.MXCSR)
+		return !rc.opt.Kernel && (rc.opt.AVX || reg.ir < amd64.UpperYMM || reg.ir == amd64.MXCSR)
 	case regX87:
-		return !l.opt.Kernel
+		return !rc.opt.Kernel
 	case regContext:
-		return l.opt.PtRegs || !l.opt.Kernel
+		return rc.opt.PtRegs || !rc.opt.Kernel
 	}
 	return false
 }

@@ -21,49 +21,49 @@ type rarePart struct {
 }
 
 // reserve emits what makes room for the record.
-func (l *lowerer) reserve(s *Site) {
-	if !l.opt.InUse || !l.layRare(s) {
-		l.b.Emit(ir.Instr{Op: ir.Reserve})
+func (rc *recorder) reserve(s *Site) {
+	if !rc.opt.InUse || !rc.layRare(s) {
+		rc.b.Emit(ir.Instr{Op: ir.Reserve})
 		return
 	}
-	l.x87 = l.rare.x87
-	long, short, x87 := l.b.NewBlock("in use"), l.b.NewBlock(""), l.b.NewBlock("x87 in use")
-	halves, on := l.b.NewBlock("upper halves"), l.b.NewBlock("")
-	used := l.b.Reg(int64(amd64.InUse))
-	l.b.BranchTo(used, ir.Edge{To: long}, ir.Edge{To: short}, true)
-	l.b.Start(short)
-	l.b.Emit(ir.Instr{Op: ir.Reserve})
-	l.b.Jump(on)
+	rc.x87 = rc.rare.x87
+	long, short, x87 := rc.b.NewBlock("in use"), rc.b.NewBlock(""), rc.b.NewBlock("x87 in use")
+	halves, on := rc.b.NewBlock("upper halves"), rc.b.NewBlock("")
+	used := rc.b.Reg(int64(amd64.InUse))
+	rc.b.BranchTo(used, ir.Edge{To: long}, ir.Edge{To: short}, true)
+	rc.b.Start(short)
+	rc.b.Emit(ir.Instr{Op: ir.Reserve})
+	rc.b.Jump(on)
 
-	l.b.Start(long)
-	l.b.Emit(ir.Instr{Op: ir.Reserve, Imm: l.rare.end})
-	l.b.Branch(l.b.Bin(ir.And, 4, used, l.b.Const(amd64.InUseX87)), x87, halves)
-	l.b.Start(x87)
-	l.b.Emit(ir.Instr{Op: ir.PutReg, Aux: amd64.X87, Imm: int64(l.rare.x87)})
-	l.put(1, l.rare.present, l.b.Const(1))
-	l.b.Jump(halves)
+	rc.b.Start(long)
+	rc.b.Emit(ir.Instr{Op: ir.Reserve, Imm: rc.rare.end})
+	rc.b.Branch(rc.b.Bin(ir.And, 4, used, rc.b.Const(amd64.InUseX87)), x87, halves)
+	rc.b.Start(x87)
+	rc.b.Emit(ir.Instr{Op: ir.PutReg, Aux: amd64.X87, Imm: int64(rc.rare.x87)})
+	rc.put(1, rc.rare.present, rc.b.Const(1))
+	rc.b.Jump(halves)
 	// They are stored in any case: where they go the x87 state leaves other bytes.
-	l.b.Start(halves)
+	rc.b.Start(halves)
 	for n := range Registers {
-		if at, ok := l.rare.upper[n]; ok {
-			l.putVector(n, at)
+		if at, ok := rc.rare.upper[n]; ok {
+			rc.putVector(n, at)
 		}
 	}
-	l.b.Jump(on)
-	l.b.Start(on)
+	rc.b.Jump(on)
+	rc.b.Start(on)
 }
 
 // layRare places what is rare behind all else; false: there is nothing of it.
-func (l *lowerer) layRare(s *Site) bool {
+func (rc *recorder) layRare(s *Site) bool {
 	wanted := false
 	upper := map[int]int{}
 	for i := range s.Actions {
 		if s.Actions[i].Kind != CollectRegs {
 			continue
 		}
-		wanted = wanted || l.wantsX87(s.Actions[i].Regs)
+		wanted = wanted || rc.wantsX87(s.Actions[i].Regs)
 		for _, n := range s.Actions[i].Regs {
-			if upperHalf(n) && l.readable(n) {
+			if upperHalf(n) && rc.readable(n) {
 				upper[n] = 0
 			}
 		}
@@ -71,7 +71,7 @@ func (l *lowerer) layRare(s *Site) bool {
 	if !wanted {
 		return false
 	}
-	r := &l.rare
+	r := &rc.rare
 	r.present = int(r.at)
 	r.x87 = (r.present + x87Align) / x87Align * x87Align
 	next := r.x87 + amd64.X87Bytes // in the rest of the x87's slot

@@ -35,59 +35,59 @@ type Stop struct {
 }
 
 // unlessStopped emits step 1.
-func (l *lowerer) unlessStopped(s *Stop) {
-	over, on := l.b.NewBlock("the trace is over"), l.b.NewBlock("")
-	l.b.Branch(l.b.Def(ir.I64, ir.Instr{Op: ir.GetVar, Imm: s.Flag}), over, on)
-	l.b.Start(over)
-	l.b.Exit()
-	l.b.Start(on)
+func (rc *recorder) unlessStopped(s *Stop) {
+	over, on := rc.b.NewBlock("the trace is over"), rc.b.NewBlock("")
+	rc.b.Branch(rc.b.Def(ir.I64, ir.Instr{Op: ir.GetVar, Imm: s.Flag}), over, on)
+	rc.b.Start(over)
+	rc.b.Exit()
+	rc.b.Start(on)
 }
 
 // onceBegun ends the hit while a variable is 0.
-func (l *lowerer) onceBegun(index int64) {
-	early, on := l.b.NewBlock("not begun"), l.b.NewBlock("")
-	l.b.Branch(l.b.Def(ir.I64, ir.Instr{Op: ir.GetVar, Imm: index}), on, early)
-	l.b.Start(early)
-	l.b.Exit()
-	l.b.Start(on)
+func (rc *recorder) onceBegun(index int64) {
+	early, on := rc.b.NewBlock("not begun"), rc.b.NewBlock("")
+	rc.b.Branch(rc.b.Def(ir.I64, ir.Instr{Op: ir.GetVar, Imm: index}), on, early)
+	rc.b.Start(early)
+	rc.b.Exit()
+	rc.b.Start(on)
 }
 
 // pass emits steps 2 and 3.
-func (l *lowerer) pass(s *Stop) {
+func (rc *recorder) pass(s *Stop) {
 	if s.Pass == 0 {
 		return
 	}
-	over, early := l.b.NewBlock("behind the pass count"), l.b.NewBlock("")
-	last, on := l.b.NewBlock("the pass count is reached"), l.b.NewBlock("")
-	n := l.b.Def(ir.I64, ir.Instr{Op: ir.FetchAddVar, Imm: s.Count, A: l.b.Const(1)})
-	end := l.b.Const(int64(s.Pass - 1))
-	l.b.Branch(l.b.Bin(ir.ULt, 8, end, n), over, early)
-	l.b.Start(over)
-	l.b.Exit()
-	l.b.Start(early)
-	l.b.Branch(l.b.Bin(ir.Eq, 8, n, end), last, on)
-	l.b.Start(last)
-	l.b.Emit(ir.Instr{Op: ir.SetVar, Imm: s.Flag, A: l.b.Const(s.Mark)})
-	l.b.Jump(on)
-	l.b.Start(on)
+	over, early := rc.b.NewBlock("behind the pass count"), rc.b.NewBlock("")
+	last, on := rc.b.NewBlock("the pass count is reached"), rc.b.NewBlock("")
+	n := rc.b.Def(ir.I64, ir.Instr{Op: ir.FetchAddVar, Imm: s.Count, A: rc.b.Const(1)})
+	end := rc.b.Const(int64(s.Pass - 1))
+	rc.b.Branch(rc.b.Bin(ir.ULt, 8, end, n), over, early)
+	rc.b.Start(over)
+	rc.b.Exit()
+	rc.b.Start(early)
+	rc.b.Branch(rc.b.Bin(ir.Eq, 8, n, end), last, on)
+	rc.b.Start(last)
+	rc.b.Emit(ir.Instr{Op: ir.SetVar, Imm: s.Flag, A: rc.b.Const(s.Mark)})
+	rc.b.Jump(on)
+	rc.b.Start(on)
 }
 
 // charge emits step 4 for a record of that size.
-func (l *lowerer) charge(s *Stop, size int64) {
-	full, on := l.b.NewBlock("the buffer is full"), l.b.NewBlock("")
-	first, over := l.b.NewBlock("the first that finds it full"), l.b.NewBlock("")
+func (rc *recorder) charge(s *Stop, size int64) {
+	full, on := rc.b.NewBlock("the buffer is full"), rc.b.NewBlock("")
+	first, over := rc.b.NewBlock("the first that finds it full"), rc.b.NewBlock("")
 	cost := size + s.Beside
-	left := l.b.Def(ir.I64, ir.Instr{Op: ir.FetchAddVar, Imm: s.Room, A: l.b.Const(-cost)})
-	l.b.Branch(l.b.Bin(ir.SLt, 8, left, l.b.Const(cost)), full, on)
-	l.b.Start(full)
-	l.count(ring.CounterLost)
-	l.b.Branch(l.b.Def(ir.I64, ir.Instr{Op: ir.GetVar, Imm: s.Flag}), over, first)
-	l.b.Start(first)
-	l.b.Emit(ir.Instr{Op: ir.SetVar, Imm: s.Flag, A: l.b.Const(s.Full)})
-	l.b.Exit()
-	l.b.Start(over)
-	l.b.Exit()
-	l.b.Start(on)
+	left := rc.b.Def(ir.I64, ir.Instr{Op: ir.FetchAddVar, Imm: s.Room, A: rc.b.Const(-cost)})
+	rc.b.Branch(rc.b.Bin(ir.SLt, 8, left, rc.b.Const(cost)), full, on)
+	rc.b.Start(full)
+	rc.count(ring.CounterLost)
+	rc.b.Branch(rc.b.Def(ir.I64, ir.Instr{Op: ir.GetVar, Imm: s.Flag}), over, first)
+	rc.b.Start(first)
+	rc.b.Emit(ir.Instr{Op: ir.SetVar, Imm: s.Flag, A: rc.b.Const(s.Full)})
+	rc.b.Exit()
+	rc.b.Start(over)
+	rc.b.Exit()
+	rc.b.Start(on)
 }
 
 // SetsVariables reports whether the condition or an action sets a trace state variable.
