@@ -18,7 +18,8 @@ import (
 //	saver                        registers saved and given back
 //	operands, vectors            where values are
 //	moves                        parameters of blocks
-//	comparisons, integers, floats, copies, branches   families of operations
+//	comparisons, integers, floats, variables, surroundings, copies, branches
+//	                             families of operations
 //
 // The operations of records and counters are gen's own.
 type gen struct {
@@ -32,6 +33,8 @@ type gen struct {
 	*saver
 	*comparisons
 	*integers
+	*variables
+	*surroundings
 	*floats
 	*copies
 	*branches
@@ -50,6 +53,8 @@ func assemble(pl *planner) *gen {
 	g.moves = &moves{pl, g.emitter, g.pool, g.stubs, g.operands, g.vectors}
 	g.comparisons = &comparisons{pl, g.emitter, g.pool, g.stubs, g.operands, g.vectors}
 	g.integers = &integers{pl, g.emitter, g.pool, g.stubs, g.operands}
+	g.variables = &variables{pl, g.emitter, g.pool, g.stubs, g.operands}
+	g.surroundings = &surroundings{pl, g.emitter, g.pool, g.stubs, g.operands}
 	g.floats = &floats{pl, g.emitter, g.pool, g.stubs, g.operands, g.vectors}
 	g.copies = &copies{pl, g.emitter, g.pool, g.stubs, g.operands, g.rec}
 	g.branches = &branches{pl, g.emitter, g.pool, g.stubs, g.saver, g.operands, g.moves, g.comparisons, nil}

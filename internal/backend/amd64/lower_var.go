@@ -2,6 +2,15 @@ package amd64
 
 import "github.com/jalon-trace/jalon/internal/ir"
 
+// variables reads and changes the variables of the session.
+type variables struct {
+	*planner
+	*emitter
+	*pool
+	*stubs
+	*operands
+}
+
 func init() {
 	lower[ir.GetVar] = (*gen).lowerGetVar
 	lower[ir.SetVar] = (*gen).lowerSetVar
@@ -10,34 +19,34 @@ func init() {
 }
 
 // varMem addresses variable n of the session.
-func (g *gen) varMem(n int64) mem { return g.fixedMem(g.cfg.Layout.Variables + 8*uint64(n)) }
+func (va *variables) varMem(n int64) mem { return va.fixedMem(va.cfg.Layout.Variables + 8*uint64(n)) }
 
-func (g *gen) lowerGetVar(in *ir.Instr) {
-	d := g.dst(in.Dst)
-	g.rmo(iMOV, 8, d, memOpd(g.varMem(in.Imm)))
-	g.setDst(in.Dst, d)
+func (va *variables) lowerGetVar(in *ir.Instr) {
+	d := va.dst(in.Dst)
+	va.rmo(iMOV, 8, d, memOpd(va.varMem(in.Imm)))
+	va.setDst(in.Dst, d)
 }
 
-func (g *gen) lowerSetVar(in *ir.Instr) {
-	m := rmMem(g.varMem(in.Imm))
-	if o := g.val(in.A, 8); o.kind == opdImm {
-		g.mi(iMOV, 8, m, o.imm)
+func (va *variables) lowerSetVar(in *ir.Instr) {
+	m := rmMem(va.varMem(in.Imm))
+	if o := va.val(in.A, 8); o.kind == opdImm {
+		va.mi(iMOV, 8, m, o.imm)
 		return
 	}
-	g.mr(iMOV, 8, m, g.reg(in.A, 8))
+	va.mr(iMOV, 8, m, va.reg(in.A, 8))
 }
 
 // lowerAddVar adds with a lock: the variable is every thread's.
-func (g *gen) lowerAddVar(in *ir.Instr) {
-	r := g.reg(in.A, 8)
-	g.mr(iLOCKADD, 8, rmMem(g.varMem(in.Imm)), r)
+func (va *variables) lowerAddVar(in *ir.Instr) {
+	r := va.reg(in.A, 8)
+	va.mr(iLOCKADD, 8, rmMem(va.varMem(in.Imm)), r)
 }
 
 // lowerFetchAddVar adds with a lock and gives what was there before.
-func (g *gen) lowerFetchAddVar(in *ir.Instr) {
-	d := g.dst(in.Dst)
-	m := rmMem(g.varMem(in.Imm))
-	g.moveAny(d, 8, g.val(in.A, 8))
-	g.mr(iLOCKXADD, 8, m, d)
-	g.setDst(in.Dst, d)
+func (va *variables) lowerFetchAddVar(in *ir.Instr) {
+	d := va.dst(in.Dst)
+	m := rmMem(va.varMem(in.Imm))
+	va.moveAny(d, 8, va.val(in.A, 8))
+	va.mr(iLOCKXADD, 8, m, d)
+	va.setDst(in.Dst, d)
 }

@@ -14,9 +14,9 @@ import (
 //	stubs                 code out of line
 //	operands              where values are
 //	memory, surroundings  reads of memory, of the context and of the environment
-//	integers, comparisons, copies, branches   families of operations
+//	integers, variables, comparisons, copies, branches   families of operations
 //
-// The operations of records, counters and variables are gen's own.
+// The operations of records and counters are gen's own.
 type gen struct {
 	*planner
 	*emitter
@@ -25,6 +25,7 @@ type gen struct {
 	*memory
 	*surroundings
 	*integers
+	*variables
 	*comparisons
 	*copies
 	*branches
@@ -36,7 +37,7 @@ func newGen(pl *planner, behind map[*ir.Instr]valueSet, second bool) *gen {
 	me, su, cm := &memory{pl, em, st, od, behind}, &surroundings{pl, em, st, od}, &comparisons{pl, em, st, od}
 	return &gen{
 		planner: pl, emitter: em, stubs: st, operands: od, memory: me, surroundings: su, comparisons: cm,
-		integers: &integers{pl, em, st, od}, copies: &copies{pl, em, st, od, me, su}, branches: &branches{pl, em, st, od, cm},
+		integers: &integers{pl, em, st, od}, variables: &variables{pl, em, st, od}, copies: &copies{pl, em, st, od, me, su}, branches: &branches{pl, em, st, od, cm},
 	}
 }
 

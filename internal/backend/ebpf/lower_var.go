@@ -6,6 +6,14 @@ import (
 	"github.com/jalon-trace/jalon/internal/ir"
 )
 
+// variables reads and changes the variables of the session.
+type variables struct {
+	*planner
+	*emitter
+	*stubs
+	*operands
+}
+
 func init() {
 	lower[ir.GetVar] = (*gen).getVar
 	lower[ir.SetVar] = (*gen).setVar
@@ -14,53 +22,53 @@ func init() {
 }
 
 // variable makes d point to variable n of the session.
-func (g *gen) variable(d asm.Register, n int64) {
-	g.mapPointer(d, g.c.Layout.Variables+8*uint64(n))
+func (va *variables) variable(d asm.Register, n int64) {
+	va.mapPointer(d, va.c.Layout.Variables+8*uint64(n))
 }
 
-func (g *gen) getVar(in *ir.Instr) {
-	d := g.dest(in.Dst)
-	g.variable(d, in.Imm)
-	g.emit(asm.LoadMem(d, d, 0, asm.DWord))
-	g.store(in.Dst, d)
+func (va *variables) getVar(in *ir.Instr) {
+	d := va.dest(in.Dst)
+	va.variable(d, in.Imm)
+	va.emit(asm.LoadMem(d, d, 0, asm.DWord))
+	va.store(in.Dst, d)
 }
 
-func (g *gen) setVar(in *ir.Instr) {
-	if k, ok := g.small(in.A, 8); ok {
-		g.variable(scratch, in.Imm)
-		g.storeImm(scratch, 0, 8, int64(k))
+func (va *variables) setVar(in *ir.Instr) {
+	if k, ok := va.small(in.A, 8); ok {
+		va.variable(scratch, in.Imm)
+		va.storeImm(scratch, 0, 8, int64(k))
 		return
 	}
-	g.emit(asm.StoreMem(scratch, 0, g.beside(in), asm.DWord))
+	va.emit(asm.StoreMem(scratch, 0, va.beside(in), asm.DWord))
 }
 
 // addVar adds indivisibly: the variable is every CPU's.
-func (g *gen) addVar(in *ir.Instr) {
-	g.emit(asm.AddAtomic.Mem(scratch, g.beside(in), asm.DWord, 0))
+func (va *variables) addVar(in *ir.Instr) {
+	va.emit(asm.AddAtomic.Mem(scratch, va.beside(in), asm.DWord, 0))
 }
 
 // fetchAddVar adds indivisibly and gives what was there before (Linux 5.12).
-func (g *gen) fetchAddVar(in *ir.Instr) {
-	d := g.dest(in.Dst)
+func (va *variables) fetchAddVar(in *ir.Instr) {
+	d := va.dest(in.Dst)
 	if d == scratch {
-		d = g.extra()
+		d = va.extra()
 	}
-	g.load(d, in.A)
-	g.variable(scratch, in.Imm)
+	va.load(d, in.A)
+	va.variable(scratch, in.Imm)
 	add := asm.FetchAdd.Mem(scratch, d, asm.DWord, 0)
 	add.Constant = int64(asm.FetchAdd >> 8) // see compareExchange
-	g.emit(add)
-	g.store(in.Dst, d)
+	va.emit(add)
+	va.store(in.Dst, d)
 }
 
 // beside gives a register that holds A while the scratch register points to the
 // variable of in.
-func (g *gen) beside(in *ir.Instr) asm.Register {
+func (va *variables) beside(in *ir.Instr) asm.Register {
 	tmp := scratch
-	if g.at(in.A).kind != locReg {
-		tmp = g.extra()
+	if va.at(in.A).kind != locReg {
+		tmp = va.extra()
 	}
-	r := g.reg(in.A, tmp)
-	g.variable(scratch, in.Imm)
+	r := va.reg(in.A, tmp)
+	va.variable(scratch, in.Imm)
 	return r
 }

@@ -52,7 +52,7 @@ func Random(r *rand.Rand, opt Options) *ir.Program {
 	if opt.Kernel {
 		opt.Floats, opt.SegBase = false, false
 	}
-	g := &gen{r: r, opt: opt, p: &ir.Program{Name: "random"}}
+	g := newGen(r, opt)
 	g.plan()
 	for id := range g.p.Blocks {
 		g.block(ir.BlockID(id))
@@ -63,29 +63,17 @@ func Random(r *rand.Rand, opt Options) *ir.Program {
 	return g.p
 }
 
-// phase is the state of the record. Blocks are laid out by phase, so that every
-// edge leads forward; from before the record there is a way past it.
-type phase uint8
-
-const (
-	before phase = iota
-	inside
-	after
-)
-
+// gen makes one program: its blocks, and what is in them.
 type gen struct {
-	r      *rand.Rand
-	opt    Options
-	p      *ir.Program
-	phases []phase      // by block, at its start
-	in     [][]ir.Value // by block: defined on every edge seen so far; nil: none seen
-	room   int64        // every Reserve has at least this
+	*builder
+	*values
+	*records
+}
 
-	// At the present point:
-	id    ir.BlockID
-	state phase
-	avail []ir.Value
-	done  []ir.Instr // all instructions with a result so far, to repeat some
+func newGen(r *rand.Rand, opt Options) *gen {
+	bd := &builder{r: r, opt: opt, p: &ir.Program{Name: "random"}}
+	vs := &values{bd}
+	return &gen{bd, vs, &records{bd, vs}}
 }
 
 // plan decides on the blocks: how many of each phase and their parameters.
@@ -115,35 +103,6 @@ func (g *gen) plan() {
 	if g.r.Intn(16) == 0 {
 		g.room += 8 * int64(g.r.Intn(600))
 	}
-}
-
-// params gives the parameters of a block; every second can take a fault.
-func (g *gen) params(id int) []ir.Class {
-	switch {
-	case id == 0:
-		return nil
-	case g.r.Intn(2) == 0:
-		return []ir.Class{ir.I64}
-	}
-	var cs []ir.Class
-	for range g.r.Intn(4) {
-		cs = append(cs, g.class())
-	}
-	return cs
-}
-
-func (g *gen) class() ir.Class {
-	if g.opt.Floats && g.r.Intn(3) == 0 {
-		return g.float()
-	}
-	return ir.I64
-}
-
-func (g *gen) float() ir.Class { return []ir.Class{ir.F64, ir.F32}[g.r.Intn(2)] }
-
-func (g *gen) newValue(c ir.Class) ir.Value {
-	g.p.Classes = append(g.p.Classes, c)
-	return ir.Value(len(g.p.Classes) - 1)
 }
 
 // block fills block id. Every block is reached: when nothing leads to the next
@@ -191,50 +150,6 @@ func (g *gen) advance() {
 	}
 	g.emit(ir.Instr{Op: ir.Commit})
 	g.state = after
-}
-
-// targets are the blocks that an edge from here may lead to in state s.
-func (g *gen) targets(s phase) []ir.BlockID {
-	var ids []ir.BlockID
-	for id := int(g.id) + 1; id < len(g.phases); id++ {
-		if g.phases[id] == s || s == before && g.phases[id] == after {
-			ids = append(ids, ir.BlockID(id))
-		}
-	}
-	return ids
-}
-
-// faultTarget is a block that a fault may lead to; false when there is none.
-func (g *gen) faultTarget() (ir.BlockID, bool) {
-	var ids []ir.BlockID
-	for _, id := range g.targets(g.state) {
-		if ps := g.p.Blocks[id].Params; len(ps) == 1 && g.p.Classes[ps[0]] == ir.I64 {
-			ids = append(ids, id)
-		}
-	}
-	if len(ids) == 0 {
-		return ir.NoBlock, false
-	}
-	return ids[g.r.Intn(len(ids))], true
-}
-
-// reach records an edge from here.
-func (g *gen) reach(to ir.BlockID) {
-	if g.in[to] == nil {
-		g.in[to] = append([]ir.Value{}, g.avail...)
-		return
-	}
-	have := map[ir.Value]bool{}
-	for _, v := range g.avail {
-		have[v] = true
-	}
-	kept := g.in[to][:0]
-	for _, v := range g.in[to] {
-		if have[v] {
-			kept = append(kept, v)
-		}
-	}
-	g.in[to] = kept
 }
 
 func (g *gen) term(mustReach bool) {
@@ -290,37 +205,4 @@ func (g *gen) edge(to ir.BlockID) ir.Edge {
 	}
 	g.reach(to)
 	return e
-}
-
-// emit appends an instruction without a result. Fields that are zero and
-// have no use become None.
-func (g *gen) emit(i ir.Instr) {
-	info := i.Op.Info()
-	if info.A == ir.NoOperand {
-		i.A = ir.None
-	}
-	if info.B == ir.NoOperand {
-		i.B = ir.None
-	}
-	if info.Result == ir.NoResult {
-		i.Dst = ir.None
-	}
-	if !info.MayFault {
-		i.Fault = ir.NoBlock
-	}
-	if i.Fault != ir.NoBlock {
-		g.reach(i.Fault)
-	}
-	b := g.p.Blocks[g.id]
-	b.Instrs = append(b.Instrs, i)
-}
-
-// def appends an instruction with a result.
-func (g *gen) def(c ir.Class, i ir.Instr) ir.Value {
-	i.Dst = g.newValue(c)
-	g.emit(i)
-	b := g.p.Blocks[g.id]
-	g.done = append(g.done, b.Instrs[len(b.Instrs)-1])
-	g.avail = append(g.avail, i.Dst)
-	return i.Dst
 }

@@ -43,49 +43,42 @@ func (s *State) surroundings(r *rand.Rand, opt Options) {
 
 // reg reads register n. The first word of the block, r15, is left alone when
 // it is read as a context, see ctx.
-func (g *gen) reg(n int64) ir.Value {
-	if off, ok := ptRegs[n]; ok && g.opt.NoRegs {
+func (vs *values) reg(n int64) ir.Value {
+	if off, ok := ptRegs[n]; ok && vs.opt.NoRegs {
 		off = max(off, 8)
-		return g.def(ir.I64, ir.Instr{Op: ir.Ctx, W: 8, Imm: off})
+		return vs.def(ir.I64, ir.Instr{Op: ir.Ctx, W: 8, Imm: off})
 	}
-	return g.def(ir.I64, ir.Instr{Op: ir.Reg, Imm: n})
+	return vs.def(ir.I64, ir.Instr{Op: ir.Reg, Imm: n})
 }
 
 // high is an address in the high memory.
-func (g *gen) high(off int64, withImm bool) access {
-	if g.r.Intn(2) == 0 {
-		return access{a: g.constant(int64(g.opt.High) + off), fault: ir.NoBlock}
+func (vs *values) high(off int64, withImm bool) access {
+	if vs.r.Intn(2) == 0 {
+		return access{a: vs.constant(int64(vs.opt.High) + off), fault: ir.NoBlock}
 	}
-	return g.offset(g.constant(int64(g.opt.High)), off, withImm)
+	return vs.offset(vs.constant(int64(vs.opt.High)), off, withImm)
 }
 
 // ctx reads a word of the context block behind its first 8 bytes, which
 // a tracepoint's record does not give.
-func (g *gen) ctx() ir.Value {
-	w := g.width(ir.Ctx.Info().Widths)
-	off := 8 + g.r.Int63n((ContextSize-8)/int64(w))*int64(w)
-	return g.def(ir.I64, ir.Instr{Op: ir.Ctx, W: w, Signed: w < 8 && g.r.Intn(2) == 0, Imm: off})
+func (vs *values) ctx() ir.Value {
+	w := vs.width(ir.Ctx.Info().Widths)
+	off := 8 + vs.r.Int63n((ContextSize-8)/int64(w))*int64(w)
+	return vs.def(ir.I64, ir.Instr{Op: ir.Ctx, W: w, Signed: w < 8 && vs.r.Intn(2) == 0, Imm: off})
 }
 
 // env reads a word of the environment. Of an address and of the time only some
 // bits are used further on.
-func (g *gen) env() ir.Value {
-	n := ir.EnvCPU + int64(g.r.Intn(ir.EnvTime)) // not EnvJiffies, which changes like the time
+func (vs *values) env() ir.Value {
+	n := ir.EnvCPU + int64(vs.r.Intn(ir.EnvTime)) // not EnvJiffies, which changes like the time
 	if n != ir.EnvTask && n != ir.EnvTime {
-		return g.def(ir.I64, ir.Instr{Op: ir.Env, Imm: n})
+		return vs.def(ir.I64, ir.Instr{Op: ir.Env, Imm: n})
 	}
-	v := g.hidden(ir.Instr{Op: ir.Env, Imm: n})
+	v := vs.hidden(ir.Instr{Op: ir.Env, Imm: n})
 	if n == ir.EnvTime {
-		return g.def(ir.I64, ir.Instr{Op: ir.Shr, W: 8, A: v, B: g.constant(63)})
+		return vs.def(ir.I64, ir.Instr{Op: ir.Shr, W: 8, A: v, B: vs.constant(63)})
 	}
-	return g.def(ir.I64, ir.Instr{Op: ir.And, W: 8, A: v, B: g.constant(0xfffffff)})
-}
-
-// hidden is def for a result that nothing else may use.
-func (g *gen) hidden(i ir.Instr) ir.Value {
-	i.Dst = g.newValue(ir.I64)
-	g.emit(i)
-	return i.Dst
+	return vs.def(ir.I64, ir.Instr{Op: ir.And, W: 8, A: v, B: vs.constant(0xfffffff)})
 }
 
 // count counts; the last counter is where a given word may be kept.
@@ -106,37 +99,5 @@ func (g *gen) hand() {
 		g.def(ir.I64, ir.Instr{Op: ir.Take})
 	default:
 		g.emit(ir.Instr{Op: ir.Result, A: g.int()})
-	}
-}
-
-// copyContext copies bytes of the context block.
-func (g *gen) copyContext() {
-	off, n, ok := g.size(0)
-	if !ok {
-		return
-	}
-	n = min(n, ContextSize-8)
-	from := 8 + g.r.Int63n(ContextSize-8-n+1)
-	if g.r.Intn(2) == 0 {
-		from &^= 7
-	}
-	a := g.hidden(ir.Instr{Op: ir.Env, Imm: ir.EnvContext})
-	a = g.hidden(ir.Instr{Op: ir.Add, W: 8, A: a, B: g.constant(from)})
-	fault := ir.NoBlock
-	if to, ok := g.faultTarget(); ok && g.r.Intn(2) == 0 {
-		fault = to
-	}
-	g.emit(ir.Instr{Op: ir.Copy, A: a, Imm: off, Aux: n, Fault: fault})
-}
-
-func (g *gen) copyFrames() {
-	if off, n, ok := g.size(ir.CountedHeader); ok {
-		g.emit(ir.Instr{Op: ir.CopyFrames, Imm: off, Aux: n&^7 | int64(g.r.Intn(2))})
-	}
-}
-
-func (g *gen) copyComm() {
-	if off, ok := g.slot(ir.CommSize); ok {
-		g.emit(ir.Instr{Op: ir.CopyComm, Imm: off})
 	}
 }

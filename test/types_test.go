@@ -1,0 +1,95 @@
+package test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// maxMethods and maxFields bound what a reader must hold in mind of one type. Split a type
+// that reaches them by topic, into parts with their own state.
+const (
+	maxMethods = 60
+	maxFields  = 36
+)
+
+// TestTypeSizes: no type has so many methods or fields that a reader cannot hold it in mind.
+func TestTypeSizes(t *testing.T) {
+	methods, fields := map[string]int{}, map[string]int{}
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && d.Name() != ".."):
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		dir, err := filepath.Rel("..", filepath.Dir(path))
+		if err != nil {
+			return err
+		}
+		for _, decl := range file.Decls {
+			count(decl, filepath.ToSlash(dir)+".", methods, fields)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(fields) < 500 || len(methods) < 300 {
+		t.Fatalf("%d structs and %d types with methods were found", len(fields), len(methods))
+	}
+	check := func(what string, counts map[string]int, most int) {
+		for name, n := range counts {
+			if n > most {
+				t.Errorf("%s has %d %s; at most %d", name, n, what, most)
+			}
+		}
+	}
+	check("methods", methods, maxMethods)
+	check("fields", fields, maxFields)
+}
+
+// count adds the methods and fields that a declaration has.
+func count(decl ast.Decl, pkg string, methods, fields map[string]int) {
+	switch decl := decl.(type) {
+	case *ast.FuncDecl:
+		if decl.Recv == nil {
+			return
+		}
+		typ := decl.Recv.List[0].Type
+		if p, ok := typ.(*ast.StarExpr); ok {
+			typ = p.X
+		}
+		switch g := typ.(type) {
+		case *ast.IndexExpr:
+			typ = g.X
+		case *ast.IndexListExpr:
+			typ = g.X
+		}
+		if name, ok := typ.(*ast.Ident); ok {
+			methods[pkg+name.Name]++
+		}
+	case *ast.GenDecl:
+		for _, spec := range decl.Specs {
+			s, ok := spec.(*ast.TypeSpec)
+			if !ok {
+				continue
+			}
+			if typ, ok := s.Type.(*ast.StructType); ok {
+				for _, f := range typ.Fields.List {
+					fields[pkg+s.Name.Name] += max(1, len(f.Names))
+				}
+			}
+		}
+	}
+}
