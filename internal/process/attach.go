@@ -165,10 +165,13 @@ func (p *attacher) examine() error {
 		return err
 	}
 	for _, t := range p.threads.All() {
-		if t.State != threads.Stopped || !p.threads.Member(t) {
+		if t.State != threads.Stopped {
 			continue
 		}
 		_ = sys.SetOptions(t.TID, sys.Options) // ESRCH: dying
+		if !p.threads.Member(t) {
+			continue
+		}
 		var regs Regs
 		if err := sys.GetRegs(t.TID, &regs); err == sys.ErrNot64 {
 			return &fail.Error{Op: fmt.Sprintf("attach to process %d", p.pid), Err: errors.New("it is not a 64-bit x86 program"), Remedy: "jalon traces x86-64 programs"}

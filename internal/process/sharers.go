@@ -26,16 +26,19 @@ var parkedLimit = 5 * time.Second
 const parkedNap = 20 * time.Millisecond
 
 // freezeSharers is freeze for an attach: children that share the memory are stopped too, and
-// a thread of the process itself is stopped.
+// a thread of the process itself is stopped. They are seized while the program runs: the
+// kernel may have a seize wait for an exec of the child (see seize).
 func (p *attacher) freezeSharers() error {
 	for start := time.Now(); ; {
+		if err := p.seizeSharers(); err != nil {
+			p.threads.Frozen++ // as freeze leaves it, for thaw
+			return err
+		}
 		if err := p.world.freeze(); err != nil {
 			return err
 		}
-		found, err := p.seizeSharers()
+		found := len(p.sharers()) > 0
 		switch {
-		case err != nil:
-			return err
 		case !found && (p.ctl != nil || p.anyStopped()):
 			return nil
 		case p.interrupted.Load():
@@ -50,35 +53,39 @@ func (p *attacher) freezeSharers() error {
 	}
 }
 
-// seizeSharers seizes the children that share the memory and are not traced yet.
-func (p *attacher) seizeSharers() (found bool, err error) {
+// sharers are the threads of children that share the memory and are not traced yet.
+func (p *attacher) sharers() (list []threads.Thread) {
 	for _, t := range p.threads.All() {
 		for _, pid := range sys.Children(t.TID) {
-			if p.threads.Get(pid) != nil || !sys.SameMemory(pid, p.pid) {
+			if p.threads.Knows(pid) || !sys.SameMemory(pid, p.pid) {
 				continue
 			}
-			tids, err := sys.ThreadsOf(pid)
-			if err != nil {
-				continue // it has ended
-			}
-			for _, tid := range tids {
-				if p.threads.Get(tid) != nil {
-					continue
-				}
-				switch _, err := p.seize(tid); {
-				case err == nil:
-					p.threads.Add(threads.Thread{TID: tid, TGID: pid, State: threads.Running, Creator: t.TID})
-					found = true
-				case p.foreign(tid):
-					return found, &fail.Error{
-						Op:  fmt.Sprintf("attach to process %d", p.pid),
-						Err: fmt.Errorf("process %d shares its memory and is traced by another tracer", pid), Remedy: "end that tracer first",
-					}
+			for _, tid := range sys.ThreadList(pid) {
+				if !p.threads.Knows(tid) && !p.attached(tid) {
+					list = append(list, threads.Thread{TID: tid, TGID: pid, State: threads.Running, Creator: t.TID})
 				}
 			}
 		}
 	}
-	return found, nil
+	return list
+}
+
+func (p *attacher) seizeSharers() error {
+	for _, th := range p.sharers() {
+		_, err := p.seize(th.TID)
+		switch {
+		case p.unwanted.Load():
+			return errInExec(th.TGID)
+		case err == nil && p.attached(th.TID):
+			p.threads.Add(th)
+		case p.foreign(th.TID):
+			return &fail.Error{
+				Op:  fmt.Sprintf("attach to process %d", p.pid),
+				Err: fmt.Errorf("process %d shares its memory and is traced by another tracer", th.TGID), Remedy: "end that tracer first",
+			}
+		}
+	}
+	return nil
 }
 
 // anyStopped reports whether a thread of the process itself is stopped.
