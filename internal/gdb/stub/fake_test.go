@@ -26,9 +26,12 @@ type fake struct {
 	calls      []string
 	atHalt     []Stop // HaltAll finds these
 	gone       []Stop // ends of processes that were not reported yet
+	endTold    []uint64
 	monitored  []string
 	launched   LaunchOptions
 	lossOK     func() bool // stops need not be reported now: GDB has left
+	// void says that the end of a thread's step means nothing any more: GDB has let it go on.
+	void func(ThreadID) bool
 }
 
 type fakeProcess struct {
@@ -52,7 +55,7 @@ const (
 func newFake(caps Caps) *fake {
 	return &fake{
 		caps: caps, desc: rsp.TargetX86Linux(rsp.CPU{}), procs: map[int]*fakeProcess{}, events: make(chan Stop, 1<<10),
-		nextPID: 100, lossOK: func() bool { return false },
+		nextPID: 100, lossOK: func() bool { return false }, void: func(ThreadID) bool { return false },
 	}
 }
 
@@ -244,7 +247,7 @@ func (f *fake) Resume(list []Resumption) error {
 			f.complain("Resume: %v twice", r.Thread)
 		case t.running:
 			f.complain("Resume: %v runs", r.Thread)
-		case t.unreported != nil && !f.lossOK() && (r.Step || t.unreported.Kind != StopStep): // a step is void for a thread that runs on
+		case t.unreported != nil && !f.lossOK() && (t.unreported.Kind != StopStep || r.Step && !f.void(r.Thread)): // a step is void for a thread that runs on
 			f.complain("Resume: %v has %+v to report", r.Thread, *t.unreported)
 		case r.Hi < r.Lo || r.Hi > 0 && !r.Step || r.Signal < 0 || r.Signal > 64:
 			f.complain("Resume: %+v", r)
@@ -282,7 +285,7 @@ func (f *fake) HaltAll() ([]Stop, error) {
 	return stops, nil
 }
 
-func (f *fake) EndTold(int) {}
+func (f *fake) EndTold(pid int) { f.endTold = append(f.endTold, uint64(pid)) }
 
 func (f *fake) Ending() bool { return false }
 

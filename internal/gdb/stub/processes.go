@@ -119,11 +119,7 @@ func (x *processes) kill(rsp.Kill) rsp.Packet {
 	if len(x.killable()) > 0 {
 		x.log("Killing all inferiors")
 	}
-	for _, pid := range x.killable() {
-		if err := x.killOne(pid); err != nil {
-			x.log(err.Error())
-		}
-	}
+	x.killAll()
 	if x.leaveWhenEmpty() || x.caps.Kernel && !x.extended && !x.cfg.Multi {
 		x.emit(Out{Kind: OutClose})
 		x.emit(Out{Kind: OutExit})
@@ -139,12 +135,24 @@ func (x *processes) killable() []int {
 	return x.target.Processes()
 }
 
+// killAll kills all processes. Some go with others: children that GDB does not know of.
+func (x *processes) killAll() {
+	for _, pid := range x.killable() {
+		if !slices.Contains(x.killable(), pid) {
+			continue
+		}
+		if err := x.killOne(pid); err != nil {
+			x.log(err.Error())
+		}
+	}
+}
+
 // killOne kills a process, and the children of its that GDB does not know of: nobody
 // would ever let them go.
 func (x *processes) killOne(pid int) error {
 	x.reporter.collect()
 	for child, parent := range x.backlog.unreportedChildren() {
-		if parent != pid {
+		if parent != pid || !slices.Contains(x.target.Processes(), child.PID) {
 			continue
 		}
 		if err := x.target.Kill(child.PID); err != nil {
@@ -244,11 +252,7 @@ func (x *processes) restart(rsp.Restart) rsp.Packet {
 		return rsp.Unsupported{}
 	}
 	x.reporter.pause()
-	for _, pid := range x.killable() {
-		if err := x.killOne(pid); err != nil {
-			x.log(err.Error())
-		}
-	}
+	x.killAll()
 	if len(x.launcher.launch.Args) == 0 {
 		return nil
 	}

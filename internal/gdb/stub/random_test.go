@@ -3,6 +3,7 @@ package stub
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 
@@ -33,6 +34,7 @@ func newChaos(seed uint64) *chaos {
 		First: []Stop{{Kind: StopHalted, Thread: ThreadID{pid, pid}}},
 	})
 	c.f.lossOK = func() bool { return c.m.reporter.forward }
+	c.f.void = func(id ThreadID) bool { return c.m.roster.threads[id].why.Kind == StopHalted }
 	c.handle(Event{Kind: EventOpened}, "(new)")
 	if seed%2 == 1 {
 		c.packet(gdbFeatures)
@@ -55,6 +57,7 @@ func (c *chaos) handle(ev Event, what string) {
 		c.connected, c.unpaid = true, 0
 		delete(c.counts, "?")
 	}
+	c.f.endTold = nil
 	for _, o := range c.m.Handle(ev) {
 		switch o.Kind {
 		case OutReply:
@@ -90,6 +93,11 @@ func (c *chaos) replied(ev Event, payload []byte) {
 		c.fail("a reply of %d bytes", size)
 	}
 	c.unpaid--
+	if letGo := strings.HasPrefix(string(ev.Payload), "D") || strings.HasPrefix(string(ev.Payload), "vKill"); letGo && string(payload) == "OK" {
+		for _, pid := range c.f.endTold { // it had ended already, and GDB need not know
+			c.f.toldEnd(&pid)
+		}
+	}
 	if isStop(payload) {
 		c.counts["stop"]++
 		c.f.heard(c.m, payload)
@@ -445,9 +453,9 @@ func (c *chaos) quiet() bool {
 // one reply, nothing is asked of the target that it cannot do, no stop is lost, and
 // in all-stop mode nothing runs behind GDB's back.
 func TestRandom(t *testing.T) {
-	runs, steps := 300, 300
-	if testing.Short() {
-		runs = 50
+	runs, steps := 1000, 300
+	if os.Getenv("JALON_FULL") != "" {
+		runs = 10_000
 	}
 	total := map[string]int{}
 	for seed := range uint64(runs) {
