@@ -6,9 +6,8 @@ import (
 	"testing"
 )
 
-// TestBuildsForArm64: everything but the in-process engine is there on arm64, so
-// all packages are compiled for it, and so is the command. (`make check` vets their
-// tests too.)
+// TestBuildsForArm64: all packages and the command compile for arm64, where everything except the
+// in-process engine is supported. (`make check` also vets their tests.)
 func TestBuildsForArm64(t *testing.T) {
 	cmd := exec.Command("go", "build", "-o", t.TempDir()+"/jalon", "../cmd/jalon")
 	cmd.Env = append(os.Environ(), "GOARCH=arm64", "CGO_ENABLED=0")

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestAttachThreadChurn attaches to a process whose threads come and go, again and
-// again, also when main's thread has ended: no attach fails, and no thread is harmed.
+// TestAttachThreadChurn attaches repeatedly to a process whose threads start and end, also after main's
+// thread has ended: no attach fails, and no thread is harmed.
 func TestAttachThreadChurn(t *testing.T) {
 	attaches := 15
 	if full {

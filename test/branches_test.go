@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Functions that are entered in the middle from elsewhere, with debug information (which does not show it) and
-// without: no jump may lie there. If nothing enters, the jump is not refused.
+// Functions with jumps into their middle from other code, with debug information (which does not show this)
+// and without: no jump may be placed there. Without such a jump, a site is not refused.
 func TestEnteredInTheMiddle(t *testing.T) {
 	names := []string{"near", "after", "far", "cond", "label", "pointer", "table", "written"}
 	for _, flags := range [][]string{{"-g"}, {"-g", "-no-pie", "-fno-pie"}, {"-g", "-Wl,-z,pack-relative-relocs"}, {}, {"-no-pie", "-fno-pie"}} {
@@ -34,8 +34,8 @@ func TestEnteredInTheMiddle(t *testing.T) {
 	}
 }
 
-// libc's memcpy is entered in the middle by mempcpy. All variants are traced, and
-// those that this processor takes run.
+// mempcpy jumps into the middle of libc's memcpy. All variants are traced, and those that this processor
+// supports run.
 func TestMempcpy(t *testing.T) {
 	need(t, "python3")
 	prog := compile(t, "gcc", "mempcpy.c", "-O1", "-fno-builtin")

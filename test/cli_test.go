@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// What a user gets wrong: the message names it, points at it and says what to do.
+// Errors of the user: the message names the error, points at it and contains a remedy.
 func TestErrors(t *testing.T) {
 	prog := compile(t, "gcc", "threads.c", "-g", "-O2", "-pthread")
 	notELF := filepath.Join(t.TempDir(), "script")
@@ -245,7 +245,7 @@ save tracepoints `+file+"\n"), 0o600)
 	if count["work"] != 20 || count["main"] != 1 || count["run"] != 2 {
 		t.Errorf("events: %v; %s", count, r.stderr)
 	}
-	// What is wrong is shown in its line of the file.
+	// Errors in a file are shown with their line.
 	if err := os.WriteFile(file, []byte("trace work if ii == 3\nactions\n  collect jobb\nend\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

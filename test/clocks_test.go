@@ -9,8 +9,9 @@ import (
 
 var clockError = regexp.MustCompile(`times are up to (\S+ \S+) too early`)
 
-// TestClocks: with --clock coarse a time is too early by at most what the summary says, and never too late; with none
-// there is no time. A thread is never taken for another that had its stack before.
+// TestClocks: with --clock coarse a time is never too late, and too early by at most the amount in the
+// summary; with none there is no time. A thread is never confused with an earlier one that had the same
+// stack.
 func TestClocks(t *testing.T) {
 	prog := compile(t, "gcc", "clocks.c", "-g", "-O2", "-pthread")
 	for _, clock := range []string{"tsc", "coarse", "none"} {

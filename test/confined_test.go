@@ -11,8 +11,8 @@ import (
 	"github.com/jalon-trace/jalon/test/testkit"
 )
 
-// Programs that have forbidden themselves what tracing needs run to their right end, and
-// are traced, or it is said why they are not.
+// Programs that have forbidden themselves operations which tracing needs run to their right end. They are
+// traced, or jalon prints why not.
 func TestConfined(t *testing.T) {
 	prog := compile(t, "gcc", "confined.c", "-g", "-O2", "-pthread")
 	for _, c := range []struct {
@@ -100,7 +100,7 @@ func startConfined(t *testing.T, prog, how string) (*running, *os.File) {
 	return x, w
 }
 
-// armedOrEnded waits until a jalon with -v has armed, or says why it does not.
+// armedOrEnded waits until a jalon with -v has armed, or has printed why it cannot.
 func (r *running) armedOrEnded() {
 	r.T.Helper()
 	testkit.Eventually(r.T, "jalon arms", func() bool { return strings.Contains(r.Errs.String(), "armed after") || ended(r) })

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestCopiedCode: a program that runs a copy of some of its code, made while it is
-// traced, computes what it must; what it copies is left out, and jalon says why.
+// TestCopiedCode: a program that runs a copy of some of its code, made while it is traced, computes the
+// right results. Copied functions are skipped, and jalon prints the reason.
 func TestCopiedCode(t *testing.T) {
 	prog := compile(t, "gcc", "copied.c", "-O2")
 	for _, avoid := range []string{"0", "3", "7"} {

@@ -22,8 +22,8 @@ func crashPlaces(prog string) (places []string) {
 	return places
 }
 
-// A program that handles the signals of its instructions sees what it sees without
-// us, whatever instruction under a jump raised them, and can return.
+// A program that handles signals of its instructions sees the same as without jalon, whichever instruction
+// under a jump raised them, and can return.
 func TestHandledFaults(t *testing.T) {
 	prog := compile(t, "gcc", "crash.c", "-g", "-O1", "-pthread", "@crash.S")
 	for _, tac := range tactics {
@@ -36,8 +36,8 @@ func TestHandledFaults(t *testing.T) {
 	}
 }
 
-// The core of a program that a signal ends is the one without us: place, callers,
-// signal, registers and code.
+// The core of a program that a signal ends is the same as without jalon: place, callers, signal, registers
+// and code.
 func TestCores(t *testing.T) {
 	need(t, "gdb")
 	pattern, err := os.ReadFile("/proc/sys/kernel/core_pattern")
@@ -63,9 +63,8 @@ func TestCores(t *testing.T) {
 	}
 }
 
-// core runs a program that dumps core and gives what GDB says of it, without
-// addresses that differ from run to run. The other thread may be anywhere in the
-// program's own code.
+// core runs a program that dumps core and returns what GDB prints of it, without addresses that differ
+// between runs. The other thread may be anywhere in the program's own code.
 func core(t *testing.T, prog string, args ...string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -22,12 +22,12 @@ func TestUserStartsPrivileged(t *testing.T) {
 	if err := os.Chmod(privileged, 0o755|os.ModeSetuid); err != nil {
 		t.Fatal(err)
 	}
-	want := startCmd(t, nobody(t, prog, privileged)).wait()
+	want := startCmd(t, asNobody(t, prog, privileged)).wait()
 	if want.status != 7 {
 		t.Fatalf("untraced: status %d, %q", want.status, want.stderr)
 	}
 	for _, tac := range tactics {
-		r := startCmd(t, nobody(t, jalonArgs("trace", "--avoid", tac.bits, "-f", "none", "--summary-json", "begin", "-c", "a", "--", prog, privileged)...)).wait()
+		r := startCmd(t, asNobody(t, jalonArgs("trace", "--avoid", tac.bits, "-f", "none", "--summary-json", "begin", "-c", "a", "--", prog, privileged)...)).wait()
 		equal(t, tac.name+": output", r.stdout, want.stdout)
 		if sum := summaryOf(t, r); r.status != want.status || sum.Recorded != 5 {
 			t.Errorf("%s: status %d, %+v: %s", tac.name, r.status, sum, tail(r.stderr))

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestGlobOfMany: a glob of C++ names in a program without debug information reaches
-// every function, and says what it leaves out.
+// TestGlobOfMany: a glob of C++ names in a program without debug information matches every function, and
+// reports the skipped ones.
 func TestGlobOfMany(t *testing.T) {
 	prog := compile(t, "gcc", "many.c", "-O1")
 	r := trace(t, "*many::f*", "--", prog)
@@ -38,7 +38,7 @@ func TestGlobOfLater(t *testing.T) {
 	}
 }
 
-// TestArmingInterrupted: signals end jalon while it arms, at once and in good order.
+// TestArmingInterrupted: signals end jalon at once while it arms, and the program is released.
 func TestArmingInterrupted(t *testing.T) {
 	prog := compile(t, "gcc", "many.c", "-O1")
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
@@ -54,7 +54,7 @@ func TestArmingInterrupted(t *testing.T) {
 				t.Errorf("%v does not end the arming: %s", sig, tail(j.Errs.String()))
 			}
 			if tracerOf(p.Pid()) != 0 || !alive(p.Pid()) {
-				t.Error("the program is not let go")
+				t.Error("jalon has not detached from the program")
 			}
 		})
 	}

@@ -14,9 +14,8 @@ func uses(t *testing.T) (prog, hidden, used string) {
 	return compile(t, "gcc", "uses.c", "-g", "-O1", hidden, used), hidden, used
 }
 
-// TestLinkedThreadLocal: a library that is there when the program starts has its
-// thread-local data at one distance from the thread pointer, whichever way its code takes
-// to it.
+// TestLinkedThreadLocal: a library that is loaded at the start of the program has its thread-local data at
+// a fixed distance from the thread pointer, whichever access model its code uses.
 func TestLinkedThreadLocal(t *testing.T) {
 	prog, _, used := uses(t)
 	r := trace(t, "uprobe:"+used+":shared_work", "-c", "inlib, i", "--", prog)
@@ -29,9 +28,9 @@ func TestLinkedThreadLocal(t *testing.T) {
 	}
 }
 
-// TestImportedFunction: one rule for both engines. A function that a file takes from a
-// library is meant there, also if another library has a hidden function of that name; one
-// that the file does not take is not meant.
+// TestImportedFunction: both engines use one rule. A function that a file imports from a library means that
+// library's function, even if another library has a hidden function of that name. A function that the file
+// does not import is not found.
 func TestImportedFunction(t *testing.T) {
 	prog, _, used := uses(t)
 	for _, engine := range []string{"process", "kernel"} {

@@ -1,5 +1,5 @@
-// Package test holds what is tested across packages: import rules, the command
-// line on real programs, GDB as an oracle.
+// Package test has tests across packages: import rules, the command line on real programs, comparisons with
+// GDB.
 package test
 
 import (
@@ -15,12 +15,11 @@ import (
 
 const module = "github.com/jalon-trace/jalon/"
 
-// packages are those of jalon from left to right: data flows from the source text to the
-// events, and no package imports one to its right. Each row says which packages it may
-// import; paths are below internal/ where they name no other place. docs/architecture.md
-// has the picture.
+// packages are the packages of jalon from left to right: data flows from the source text to the events, and
+// no package imports one to its right. Each row lists the packages that it may import. Paths are relative
+// to internal/ unless they begin elsewhere. docs/architecture.md has the picture.
 var packages = []struct{ path, imports string }{
-	// What everything stands on: errors, files, the processor.
+	// The base of everything: errors, files, the processor.
 	{"fail", ""},
 	{"openfile", ""},
 	{"bounded", ""},
@@ -32,7 +31,7 @@ var packages = []struct{ path, imports string }{
 	// The text that the user writes.
 	{"lang", ""},
 
-	// What names and types mean.
+	// The meaning of names and types.
 	{"ctype", ""},
 	{"debuginfo", "ctype"},
 	{"debuginfo/elf", ""},
@@ -54,7 +53,7 @@ var packages = []struct{ path, imports string }{
 	{"procdir", ""},
 	{"image", "debuginfo debuginfo/dwarf debuginfo/dwarf/frame debuginfo/elf debuginfo/kallsyms debuginfo/usdt procdir unwind"},
 
-	// The shared memory, and what the records in it are.
+	// The shared memory, and the contents of its records.
 	{"ring", ""},
 	{"event", "ctype ring"},
 
@@ -75,7 +74,7 @@ var packages = []struct{ path, imports string }{
 	{"patch", "arch/amd64"},
 	{"debuginfo/tracesite", "debuginfo/elf patch"},
 
-	// What the kernel would print of its records.
+	// The kernel's text of its records.
 	{"printk", "ctype debuginfo/tracefs event"},
 
 	// The machine: a traced process, the kernel.
@@ -97,7 +96,7 @@ var packages = []struct{ path, imports string }{
 	// Events of several engines, in order.
 	{"drain", "event ring"},
 
-	// Values as text. No engine knows of it.
+	// Values as text, independent of engines.
 	{"format", "bounded ctype debuginfo event printk"},
 
 	// Front-ends.
@@ -112,8 +111,8 @@ var packages = []struct{ path, imports string }{
 	{"cmd/jalon", ". backend/amd64 backend/ebpf bounded debuginfo debuginfo/dwarf engine engine/inproc engine/kernel engine/uprobes event format gdb/agentexpr gdb/experiment gdb/kernel gdb/process gdb/rsp gdb/stub ir lang probe ring sema tracepoint"},
 }
 
-// everywhere may be imported by all to the right of them: the error of the environment, how
-// files of others are opened safely, and what is known of the processor.
+// everywhere may be imported by all packages to the right: the error type of the environment, safe opening
+// of other users' files, and the features of the processor.
 var everywhere = []string{"fail", "openfile", "arch", "arch/host"}
 
 // engineNames are the engines that a session constructs, and the file that does so.
@@ -202,8 +201,7 @@ func TestImportRules(t *testing.T) {
 	}
 }
 
-// TestNoTextAfterTheParser: what the user wrote is a tree; these packages have no use for
-// regular expressions.
+// TestNoTextAfterTheParser: these packages work on the parsed tree and must not import regular expressions.
 func TestNoTextAfterTheParser(t *testing.T) {
 	for _, dir := range []string{"sema", "engine/kernel", "probe", "gdb/process", "format", "debuginfo", "gdb/agentexpr"} {
 		files, err := filepath.Glob(filepath.Join("..", "internal", dir, "*.go"))

@@ -14,8 +14,7 @@ import (
 	"github.com/jalon-trace/jalon/test/testkit"
 )
 
-// kills is how many processes a test of this file kills: a few, or what JALON_KILLS says
-// (`make torture`).
+// kills returns how many processes a test of this file kills: a few, or JALON_KILLS (`make torture`).
 func kills(few int) int {
 	if n, err := strconv.Atoi(os.Getenv("JALON_KILLS")); err == nil {
 		return n
@@ -23,7 +22,7 @@ func kills(few int) int {
 	return few
 }
 
-// counted gives a row of the table of `make torture`, saved when the test ends.
+// counted returns a row of the table of `make torture`, which is saved when the test ends.
 func counted(t *testing.T, table, name string) *testkit.Count {
 	t.Helper()
 	c := &testkit.Count{Table: table, Name: name}
@@ -42,8 +41,8 @@ func startTimers(t *testing.T) *target {
 	return startChecked(t, compile(t, "gcc", "timers.c", "-g", "-O2", "-pthread"), 2)
 }
 
-// Jalon is killed at any instant from its first one on: no thread is left with registers
-// of ours, whatever it was doing.
+// jalon is killed at a random time after its start: no thread is left with registers changed by jalon,
+// whatever it was doing.
 func TestKillsOfJalon(t *testing.T) {
 	n, longest := kills(40), 40*time.Millisecond
 	armed := 0
@@ -79,8 +78,8 @@ func TestKillsOfJalon(t *testing.T) {
 	t.Logf("%d kills of jalon, %d of them after it had armed; 0 harmed", n, armed)
 }
 
-// The same process outlives one jalon after the other, each killed before or behind its
-// first calls in it, and a last one traces it to the end.
+// One process outlives several jalons, each killed before or after its first calls in the process; a last
+// one traces it to the end.
 func TestKillsInARow(t *testing.T) {
 	x := startTimers(t)
 	c := counted(t, "kills", "of jalon, one process outlives all")
@@ -89,7 +88,7 @@ func TestKillsInARow(t *testing.T) {
 		j := start(t, append(jalonArgs("trace", "-v", "-f", "none", "-p", fmt.Sprint(x.Pid())), "nowhere_at_all*", "leaf if (a == 4)")...)
 		select {
 		case <-time.After(time.Duration(rand.Int64N(int64(40 * time.Millisecond)))):
-		case <-j.Errs.Has("stopped for"): // what it patches stays
+		case <-j.Errs.Has("stopped for"): // patches stay in the process
 		case <-j.Ended:
 		}
 		j.Kill()
@@ -130,7 +129,7 @@ func TestKillsOfTargets(t *testing.T) {
 		case <-time.After(time.Duration(rand.Int64N(int64(80 * time.Millisecond)))):
 		case <-j.Ended:
 		}
-		if pid != 0 && !ended(j) { // jalon is there, and so is the number of what it traces
+		if pid != 0 && !ended(j) { // jalon runs, so the process number is still valid
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 		res := j.wait() // fails when it hangs

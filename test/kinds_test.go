@@ -7,7 +7,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/probe"
 )
 
-// jalon list --kinds and the help of trace know every kind of place.
+// jalon list --kinds and the help of trace list every kind of place.
 func TestListKinds(t *testing.T) {
 	list, help := jalon(t, "list", "--kinds").stdout, strings.Join(strings.Fields(jalon(t, "trace", "--help").stdout), " ")
 	for _, k := range probe.Kinds() {

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestLTO: names of file level and static variables mean what they mean in the file of
-// the function at the place, however the program was linked. The program prints what
-// they are; GDB 13 is no oracle, it takes those of any file.
+// TestLTO: names at file level and static variables are resolved in the file of the function at the place,
+// however the program was linked. The program prints their values. GDB 13 is no oracle here, because it
+// takes those of any file.
 func TestLTO(t *testing.T) {
 	for _, build := range []string{
 		"gcc -O2 -gdwarf-5",
@@ -32,8 +32,7 @@ func TestLTO(t *testing.T) {
 				args = append(args, abs)
 			}
 			run(t, append(strings.Fields(build)[:1], args...)...)
-			// clang writes nothing about the static variables of a function that it has
-			// inlined everywhere.
+			// clang does not describe the static variables of a function that it has inlined everywhere.
 			inlined := strings.HasPrefix(build, "clang")
 			for _, f := range []string{"fa", "fb", "fc"} {
 				if f == "fc" && inlined {

@@ -32,7 +32,7 @@ func withJalon(run func() int) int {
 	})
 }
 
-// What the tests across packages share.
+// State that all tests share.
 var (
 	eventually = testkit.Eventually
 	alive      = testkit.Alive
@@ -53,7 +53,7 @@ func compile(t testing.TB, cc, src string, flags ...string) string {
 	return programs.Compile(t, tempDir, cc, src, flags...)
 }
 
-// What jalon prints, read.
+// Parsing of jalon's output.
 type (
 	event   = testkit.Event
 	summary = testkit.Totals
@@ -111,16 +111,16 @@ func jalon(t testing.TB, args ...string) *result {
 	return run(t, jalonArgs(args...)...)
 }
 
-// traced is a finished `jalon trace` with events in a file, so that standard
-// output is the program's alone.
+// traced is a finished `jalon trace` with its events in a file, so that standard output has only the
+// program's output.
 type traced struct {
 	*result
 	events []event
 	sum    summary
 }
 
-// trace runs `jalon trace -f json -o FILE --summary-json ARGS` and parses what it
-// wrote. args hold the places, options, "--" and the program.
+// trace runs `jalon trace -f json -o FILE --summary-json ARGS` and parses its output. args hold the places,
+// options, "--" and the program.
 func trace(t testing.TB, args ...string) *traced {
 	t.Helper()
 	return traceInput(t, "", args...)

@@ -34,8 +34,8 @@ func manyFunctions(t *testing.T, n int) string {
 	return prog
 }
 
-// TestManySites: what arming costs grows with the number of sites, not with its square,
-// and sites by the ten thousand do not take gigabytes.
+// TestManySites: the cost of arming is linear in the number of sites, not quadratic, and ten thousands of
+// sites do not need gigabytes.
 func TestManySites(t *testing.T) {
 	few, many := 2500, 20000
 	cheap, _ := costOfArming(t, few)

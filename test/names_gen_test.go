@@ -15,9 +15,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 )
 
-// Random programs of nested namespaces and classes that declare the same few names
-// again and again. The compiler drops the expressions that mean nothing; at these
-// jalon must find nothing either.
+// Random programs of nested namespaces and classes that declare the same few names repeatedly. Expressions
+// that the compiler rejects are removed; jalon must reject them too.
 
 // nameWorld makes one program.
 type nameWorld struct {
@@ -224,7 +223,7 @@ func (w *nameWorld) checks(b *strings.Builder, class string, object bool, n int)
 			x = "this->" + w.pick(w.class) + "::" + name
 		case k == 6 && object && len(w.class) > 0:
 			x = "((::" + w.pick(w.class) + " *)this)->" + name
-			if !strings.HasSuffix(class, "::In") { // a cast of unrelated classes means nothing
+			if !strings.HasSuffix(class, "::In") { // a cast between unrelated classes is rejected
 				x = "static_cast<::" + w.pick(w.class) + " *>(this)->" + name
 			}
 		case k == 7 && object && len(w.class) > 0:
@@ -263,8 +262,8 @@ func randomNames(seed int64) string {
 
 var compilerError = regexp.MustCompile(`(?m)^[^\n:]*:(\d+):\d+: error: (.*)$`)
 
-// settle takes out of a source the lines that its compiler refuses; what it said of
-// each is returned by line, with the expression.
+// settle removes the lines that the compiler rejects from a source; it returns the compiler's message for
+// each line, with the expression.
 func settle(t *testing.T, cc []string, src, prog string) (refused map[int][2]string) {
 	refused = map[int][2]string{}
 	for range 12 {
@@ -306,7 +305,7 @@ func settle(t *testing.T, cc []string, src, prog string) (refused map[int][2]str
 	return nil
 }
 
-// TestRandomNames: the compiler as the oracle of what names mean.
+// TestRandomNames compares jalon's resolution of names with the compiler's.
 func TestRandomNames(t *testing.T) {
 	need(t, "g++", "clang++")
 	seed, n := int64(400), 3
@@ -332,7 +331,7 @@ func TestRandomNames(t *testing.T) {
 				}
 				refused := settle(t, append(append([]string{}, b...), "-fno-eliminate-unused-debug-types"), src, prog)
 				if refused == nil {
-					return // the declarations contradict each other: another seed
+					return // the declarations contradict each other: try another seed
 				}
 				if exec.Command(prog).Run() != nil {
 					return // a cast to a class that the object is not, and a virtual base of it
@@ -348,7 +347,7 @@ func TestRandomNames(t *testing.T) {
 				r.run()
 				for line, x := range refused {
 					if b[0] == "clang++" && (strings.Contains(x[1], "ambiguous") || strings.Contains(x[1], "multiple base classes")) {
-						delete(refused, line) // it leaves out what nothing uses, such as the other meaning
+						delete(refused, line) // it omits unused entities, such as the other meaning
 					}
 				}
 				nothing += refusedToo(t, prog, src, refused)
@@ -365,7 +364,7 @@ func TestRandomNames(t *testing.T) {
 	t.Logf("%d values right, %d refused by both, %d without a value", right, nothing, unavailable)
 }
 
-// refusedToo: what the compiler gives no meaning, jalon does not either.
+// refusedToo: jalon rejects the expressions that the compiler rejects.
 func refusedToo(t *testing.T, prog, src string, refused map[int][2]string) (n int) {
 	m, err := dwarf.Open(prog, dwarf.Options{})
 	if err != nil {
@@ -402,15 +401,14 @@ func clangAccepts(src string, line int, x string) bool {
 	return cmd.Run() == nil
 }
 
-// undecided: compilers leave inner blocks out that declare no variable, and put local
-// classes at the top of the function, so that what is around a lambda is not known; an
-// object of several base classes has a size, but no value; gcc finds one of several
-// injected class names.
+// undecided lists cases that debug information does not decide. Compilers omit inner blocks without
+// variables, and put local classes at the top of the function, so the context of a lambda is not known. An
+// object of several base classes has a size, but no value. gcc finds one of several injected class names.
 var undecided = regexp.MustCompile(`a constant of an inner block|in several base classes|which of its blocks is around|` +
 	`is no base class of|"[PQRS]" is ambiguous|no variable "\w+" in (operator\(\)|g)\n|there is no object of it here`)
 
-// declaredBelow: a local variable whose declaration is still to come is shown where
-// nothing else has the name, as GDB does.
+// declaredBelow: a local variable that is declared after the place is shown if nothing else has its name,
+// as in GDB.
 func declaredBelow(src string, line int, x string) bool {
 	name := strings.TrimSuffix(strings.TrimPrefix(x, "sizeof("), ")")
 	text, _ := os.ReadFile(src)

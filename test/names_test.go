@@ -16,9 +16,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/sema"
 )
 
-// What names mean in C++: the compiler is the oracle. A program's lines
-// CHECK(expressions) print their values behind "= LINE"; jalon takes the same
-// expressions there.
+// The meaning of names in C++: the compiler is the oracle. A program's lines CHECK(expressions) print their
+// values after "= LINE"; jalon evaluates the same expressions there.
 
 // check is one such line.
 type check struct {
@@ -78,13 +77,13 @@ type namesRun struct {
 	prog    string
 	src     string
 	checks  []*check
-	unknown *regexp.Regexp // what the compiler's debug information does not say
+	unknown *regexp.Regexp // not in the compiler's debug information
 	// unavailable counts expressions that have no value, right those that agree.
 	unavailable, right int
 }
 
-// compileAt says what jalon makes of one expression at a line: nil where it has a
-// value at all sites of the line.
+// compileAt returns jalon's error for one expression at a line: nil if it has a value at all sites of the
+// line.
 func compileAt(m *dwarf.Module, sites []dwarf.Site, text string) error {
 	for _, site := range sites {
 		scope, err := m.ScopeForSite(site)
@@ -190,7 +189,7 @@ func (r *namesRun) run() {
 	}
 }
 
-// printed reads what the program printed.
+// printed parses the program's output.
 func (r *namesRun) printed(out string) {
 	byLine := map[string]*check{}
 	for _, c := range r.checks {
@@ -242,7 +241,7 @@ func (c *check) differences(want []string, e *event) (wrong []string) {
 	return wrong
 }
 
-// nameBuilds are compilers with the flags that change what names look like.
+// nameBuilds are compilers with the flags that affect the form of names.
 func nameBuilds() [][]string {
 	builds := [][]string{
 		{"g++", "-O0", "-gdwarf-5"}, {"clang++", "-O0", "-gdwarf-5"}, {"g++", "-O2", "-gdwarf-4"}, {"clang++", "-O2", "-gdwarf-4"},

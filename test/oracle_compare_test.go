@@ -110,11 +110,11 @@ func (c *comparison) stop(p *point, g *gdbStop, h *hit) {
 	}
 }
 
-// mapped matches addresses of libraries and of what the program maps, with their names:
-// memory that jalon maps in the program moves them.
+// mapped matches addresses of libraries and of the program's mappings, with their names: memory that jalon
+// maps in the program changes them.
 var mapped = regexp.MustCompile(`(0x7fff[0-9a-f]{8}|1407[0-9]{11})\b( <[^>]*>)?`)
 
-// reference is what GDB prints before the value that a reference refers to.
+// reference matches what GDB prints before the value of a reference.
 var reference = regexp.MustCompile(`^\([^@]* &\) @0x[0-9a-f]+: `)
 
 func withoutMapped(s string) string {
@@ -130,12 +130,12 @@ func withoutMapped(s string) string {
 // pointerType is the type that GDB prints before a pointer.
 var pointerType = regexp.MustCompile(`^\([^()]*\) `)
 
-// cloneSuffix is what gcc adds to the symbol of a changed copy of a function; GDB shows it.
+// cloneSuffix matches the suffix that gcc adds to the symbol of a changed copy of a function; GDB shows it.
 var cloneSuffix = regexp.MustCompile(`(\.(isra|constprop|part|cold|lto_priv)(\.\d+)*)+$`)
 
-// sourceNames leaves out of a stop what GDB has of the optimiser and not of the source: names
-// of clones, and variables and labels without a value that GDB takes from blocks of the
-// abstract function that are not around the pc.
+// sourceNames removes from a stop what GDB takes from the optimiser and not from the source: names of
+// clones, and variables and labels without a value that GDB takes from blocks of the abstract function that
+// are not around the pc.
 func (c *comparison) sourceNames(p *point, g *gdbStop) {
 	if g.Func = cloneSuffix.ReplaceAllString(g.Func, ""); strings.ContainsAny(g.Func, "<[(") {
 		g.Func = p.fn // there is more than one way to write the name of a template's instance
@@ -228,7 +228,7 @@ func (c *comparison) refused(p *point, x string, g answer) {
 	}
 }
 
-// known are reasons of ours for having no value where GDB has one.
+// known are jalon's reasons for having no value although GDB has one.
 var known = []struct{ part, why string }{
 	{"DW_OP_entry_value", "entry values"},
 	{"DW_OP_GNU_parameter_ref", "entry values"},
@@ -253,18 +253,17 @@ func weaker(reason string) string {
 	return ""
 }
 
-// noValue reports whether GDB has no value. A "synthetic pointer" is what it calls
-// any piece without a place in an expression, numbers included.
+// noValue reports whether GDB has no value. It prints "synthetic pointer" for any piece without a place in
+// an expression, numbers included.
 func noValue(s string) bool {
 	return s == "<optimized out>" || strings.Contains(s, "<synthetic pointer>")
 }
 
 var (
-	// What GDB, which still has the process, prints behind the char pointers
-	// inside of aggregates.
+	// The text that GDB, which still has the process, prints after the char pointers in aggregates.
 	insideStrings = regexp.MustCompile(`(0x[0-9a-f]+)( <[^>]*>)? ("(?:[^"\\]|\\.)*"(\.\.\.)?|<error: [^>]*>)`)
 	// Names in libraries: any of several names of a function, also in separate debug files, is accepted.
-	// Symbols of static objects: GDB takes part of the linker's suffix as part of the name.
+	// Symbols of static objects: GDB treats part of the linker's suffix as part of the name.
 	privateNames = regexp.MustCompile(`\.lto_priv(\.\d+)?\b`)
 	libraryNames = regexp.MustCompile(`(0x7ffff7[0-9a-f]{6}) <[^>]*>`)
 	unreadable   = regexp.MustCompile(`<error: Cannot access memory at address (0x[0-9a-f]+)>`)
@@ -290,8 +289,7 @@ func undefined(ask, got, want string) bool {
 	return false
 }
 
-// arrayAddress is what GDB prints for an array without length inside of a
-// struct, for which we have {}.
+// arrayAddress matches what GDB prints for an array without length in a struct, for which jalon prints {}.
 const arrayAddress = `(?:\{\}|0x[0-9a-f]+(?: <[^>]*>)?)`
 
 func sameValue(got, want string) bool {
@@ -317,8 +315,8 @@ func sameValue(got, want string) bool {
 	return err == nil && re.MatchString(want)
 }
 
-// reordered: two pointers to functions whose types differ in the order of the
-// parameters only: GDB takes it from what the optimiser made, jalon from the source.
+// reordered: two pointers to functions whose types differ only in the order of the parameters: GDB uses the
+// optimised one, jalon the source's.
 func reordered(got, want string) bool {
 	cut := func(s string) (head, params, value string, ok bool) {
 		head, rest, ok := strings.Cut(s, "(*)(")
@@ -449,8 +447,8 @@ func (p *point) reason(name string) string {
 	return ""
 }
 
-// suspect is a difference that is an error unless the value depends on what
-// lies on the stack by accident.
+// suspect is a difference that is an error unless the value depends on the accidental contents of the
+// stack.
 type suspect struct {
 	p    *point
 	hit  int // the nth at p
@@ -478,11 +476,11 @@ func around(s, a, b string) string {
 	return head(s, 400)
 }
 
-// maxTold bounds the complaints of one kind that are printed.
-const maxTold = 12
+// maxReported bounds the complaints of one kind that are printed.
+const maxReported = 12
 
-// settle runs the program under GDB again, with other accidents on the stack,
-// and reports the differences about values that stay the same.
+// settle runs the program under GDB again, with other accidental contents of the stack, and reports the
+// differences of values that stay the same.
 func (c *comparison) settle(addrs map[uint64]*point) {
 	asks := map[string]gdbAsk{}
 	index := map[uint64]map[string]int{}
@@ -504,7 +502,7 @@ func (c *comparison) settle(addrs map[uint64]*point) {
 			asks[key] = q
 		}
 	}
-	told := map[string]int{}
+	reported := map[string]int{}
 	stable := func(suspect) bool { return true }
 	if again {
 		first, second := nthStops(c.s.gdbJob(asks, hitsLooked, 0xff, false)), nthStops(c.s.gdbJob(asks, hitsLooked, 0, false))
@@ -524,10 +522,10 @@ func (c *comparison) settle(addrs map[uint64]*point) {
 		}
 		c.counts["different"]++
 		key := s.kind + " " + s.p.fn + " " + s.ask
-		if told[key]++; told[key] > 1 {
+		if reported[key]++; reported[key] > 1 {
 			continue
 		}
-		if told[s.kind]++; told[s.kind] > maxTold && os.Getenv("JALON_ORACLE_ALL") == "" {
+		if reported[s.kind]++; reported[s.kind] > maxReported && os.Getenv("JALON_ORACLE_ALL") == "" {
 			continue
 		}
 		c.s.t.Error(s.text)

@@ -63,7 +63,7 @@ type condition struct {
 	addrs []uint64
 }
 
-// conditions are those that jalon takes at every address of their lines.
+// conditions are those that jalon accepts at every address of their lines.
 func (s *subject) conditions() (list []condition) {
 	lines := marks(s.t)
 	for mark, texts := range conditions {

@@ -16,8 +16,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 )
 
-// entryBuilds are the builds of which every function is compared at its beginning.
-// Those behind the first lines are left to JALON_FULL.
+// entryBuilds are the builds in which every function is compared at its entry. Those after the first lines
+// run only with JALON_FULL.
 var entryBuilds = []struct {
 	src, flags string
 	more       bool
@@ -42,9 +42,9 @@ var entryBuilds = []struct {
 	{"vars.c", "clang -O3 -gdwarf-5", true},
 }
 
-// TestOracleEntries compares the function, the arguments and the locals at the place
-// that a function's name means, for every function of a program, with what GDB has at
-// its breakpoint on the name. JALON_ORACLE_PROGRAM="PROGRAM ARG..." is a further one.
+// TestOracleEntries compares jalon and GDB at the place of a function's name (GDB: its breakpoint), for
+// every function of a program: the function, the arguments and the locals. JALON_ORACLE_PROGRAM="PROGRAM
+// ARG..." adds another program.
 func TestOracleEntries(t *testing.T) {
 	for _, b := range entryBuilds {
 		if b.more && !full {
@@ -134,9 +134,8 @@ func (s *subject) compareEntries(least int) {
 	s.t.Logf("%d functions, %d places (%d begin with an inlined function), %s; %v", len(names), len(theirs), inlined, c.tally(), time.Since(start).Round(time.Millisecond))
 }
 
-// elsewhere drops the locals that GDB lists without a value and jalon does not: those of
-// blocks around other code (of a function inlined by clang, GDB shows them in all of it),
-// and labels.
+// elsewhere removes the locals that GDB lists without a value and jalon does not list: those of blocks
+// around other code (for a function inlined by clang, GDB shows them everywhere), and labels.
 func (c *comparison) elsewhere(p *point, g *gdbEntry) {
 	g.Locals = slices.DeleteFunc(g.Locals, func(n named) bool {
 		ours := slices.ContainsFunc(p.locals, func(v *debuginfo.Variable) bool { return v.Name == n.name })

@@ -157,7 +157,7 @@ func (s *subject) points(addrs []uint64) map[uint64]*point {
 		}
 		for j, v := range append(append([]*debuginfo.Variable{}, p.args...), p.locals...) {
 			d := derived(v)
-			if s.real { // what lies beside it may be anything, at another time
+			if s.real { // memory beside it may differ at another time
 				d = slices.DeleteFunc(d, func(x string) bool { return x == v.Name+"[1]" })
 			}
 			if len(d) > 0 {
@@ -176,8 +176,8 @@ func (s *subject) points(addrs []uint64) map[uint64]*point {
 	return out
 }
 
-// fatalToGDB matches what GDB 13.1 dies of (an internal error): arithmetic with
-// members of variables that live in several pieces.
+// fatalToGDB matches input that crashes GDB 13.1 (an internal error): arithmetic with members of variables
+// in several pieces.
 func (p *point) fatalToGDB() *regexp.Regexp {
 	var names []string
 	for _, v := range append(append([]*debuginfo.Variable{}, p.args...), p.locals...) {
@@ -192,7 +192,7 @@ func (p *point) fatalToGDB() *regexp.Regexp {
 	return regexp.MustCompile(`[-+*&|^<>?=!] *` + name + `|` + name + `[.\w]* *[-+*&|^<>?=%]`)
 }
 
-// refuse compiles each expression by itself and notes those that have no value.
+// refuse compiles each expression separately and records those that have no value.
 func (p *point) refuse(sc debuginfo.Scope, bias uint64) {
 	list := p.exprs
 	for _, v := range append(append([]*debuginfo.Variable{}, p.args...), p.locals...) {
@@ -213,7 +213,7 @@ func (p *point) refuse(sc debuginfo.Scope, bias uint64) {
 	}
 }
 
-// gdbForm turns EXPR/F into what follows GDB's "output".
+// gdbForm converts EXPR/F to the arguments of GDB's "output".
 func gdbForm(x string) string {
 	if x, f := cutFormat(x); f != "" {
 		return "/" + f + " " + x

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// answer is what GDB says to one "output".
+// answer is the result of one "output" in GDB.
 type answer struct {
 	V        *string `json:"v"`
 	E        string  `json:"e"`
@@ -62,10 +62,10 @@ func (s *subject) gdb(points map[uint64]*point, hits int) []gdbStop {
 	return s.gdbJob(asks, hits, noPoison, true)
 }
 
-// noPoison leaves the stack alone.
+// noPoison does not overwrite the stack.
 const noPoison = -1
 
-// gdbJob runs oracle.py, which says what its parameters mean.
+// gdbJob runs oracle.py, which describes its parameters.
 func (s *subject) gdbJob(asks map[string]gdbAsk, hits, poison int, values bool) []gdbStop {
 	s.t.Helper()
 	job, out := filepath.Join(s.dir, "job"), filepath.Join(s.dir, "stops")
@@ -112,7 +112,7 @@ func (s *subject) gdbJob(asks map[string]gdbAsk, hits, poison int, values bool) 
 	return stops
 }
 
-// gdbPlaces gives the link-time addresses of GDB's breakpoints at places.
+// gdbPlaces returns the link-time addresses of GDB's breakpoints at places.
 func (s *subject) gdbPlaces(places []string) map[string]string {
 	s.t.Helper()
 	job, out := filepath.Join(s.dir, "job"), filepath.Join(s.dir, "stops")
@@ -161,7 +161,7 @@ func (p *point) asked() []string {
 	return list
 }
 
-// names are the names of the values in an event's line, behind $rip.
+// names are the names of the values in an event's line, after $rip.
 func (p *point) names() (list []string) {
 	for _, v := range p.args {
 		list = append(list, v.Name)

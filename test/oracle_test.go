@@ -17,9 +17,8 @@ import (
 // values that GDB prints. Both run the program without address randomisation
 // and with an empty environment, so that addresses are the same too.
 
-// oracleBuilds are the builds of test/programs/vars.c that are compared. Those
-// behind the first line are left to JALON_FULL, which also stops at every
-// instruction instead of a sample of them.
+// oracleBuilds are the builds of test/programs/vars.c that are compared. Those after the first line run
+// only with JALON_FULL, which also stops at every instruction instead of a sample.
 var oracleBuilds = []struct {
 	flags string
 	more  bool
@@ -79,8 +78,8 @@ func newSubject(t *testing.T, src, flags string) *subject {
 	return s
 }
 
-// subjectDir is a directory of a subject. Not t.TempDir: "env -i PROGRAM" takes a path
-// with a = for a variable.
+// subjectDir returns a directory for a subject. t.TempDir does not work: "env -i PROGRAM" treats a path
+// with a = as a variable.
 func subjectDir(t *testing.T) string {
 	dir, err := os.MkdirTemp(tempDir, "oracle")
 	if err != nil {
@@ -129,8 +128,8 @@ func (s *subject) addresses(nth int) []uint64 {
 	}
 	var list []uint64
 	for a := range seen {
-		// GDB 13.1 steps over VEX instructions with an operand relative to rip as if
-		// they had none: the program dies. scrub runs thousands of rounds of the same.
+		// GDB 13.1 steps over VEX instructions with an operand relative to rip as if they had none, and the
+		// program dies. scrub runs thousands of identical rounds.
 		code, err := s.mod.Text(a-s.bias, 1)
 		if name, _, _, _, _ := s.mod.Symbolize(a - s.bias); name != "scrub" && err == nil && code[0] != 0xc4 && code[0] != 0xc5 {
 			list = append(list, a)

@@ -16,9 +16,9 @@ func shown(v any) string {
 	return fmt.Sprint(v)
 }
 
-// TestPassed: at a function's first instruction a parameter is what the caller passed
-// or has no value, also where the compiler describes only what it is changed to. The
-// program prints what it passes; GDB shows the changed value for clang.
+// TestPassed: at a function's first instruction a parameter has the value that the caller passed, or no
+// value, even if the compiler describes only its later value. The program prints the passed values; with
+// clang GDB shows the later value.
 func TestPassed(t *testing.T) {
 	need(t, "gcc", "clang")
 	for build, least := range map[string]int{

@@ -117,7 +117,7 @@ var alreadyHit = regexp.MustCompile(`breakpoint already hit (\d+) time`)
 // gdbCount lets GDB count the calls of a function.
 func gdbCount(t *testing.T, p realProgram, fn string) uint64 {
 	t.Helper()
-	// Following neither children nor their output is what a tracepoint does too.
+	// A tracepoint follows neither children nor their output.
 	args := []string{
 		"gdb", "-nx", "-batch", "-ex", "set breakpoint pending on", "-ex", "set debuginfod enabled off", "-ex", "set startup-with-shell off",
 		"-ex", "break " + fn, "-ex", "ignore 1 100000000", "-ex", "run", "-ex", "info breakpoints", "--args",
@@ -172,7 +172,7 @@ func TestEveryFunction(t *testing.T) {
 	}
 }
 
-// errorsOfProgram takes jalon's own lines out of the error output.
+// errorsOfProgram removes jalon's own lines from the error output.
 func errorsOfProgram(s string) string {
 	var b strings.Builder
 	for _, line := range strings.SplitAfter(s, "\n") {
@@ -331,8 +331,8 @@ func TestRedisLaunched(t *testing.T) {
 	}
 }
 
-// A redis-server that is under load is attached to and let go, several times, with
-// every function traced; it goes on serving.
+// jalon attaches to a loaded redis-server and detaches several times, with every function traced; the
+// server continues to serve.
 func TestRedisAttached(t *testing.T) {
 	r, socket := redis(t)
 	before := codeBytes(t, r.Pid())

@@ -69,9 +69,8 @@ func compareRegisters(t *testing.T, a, b map[string]string, missing string) {
 	t.Logf("%d registers are the same", same)
 }
 
-// TestRegisters: what a tracepoint collects of $regs is what a breakpoint at the same
-// place shows: at a hit in the process all but the registers of AVX-512 and pkru, in
-// the steps behind it all.
+// TestRegisters: the registers that a tracepoint collects by $regs are those that a breakpoint at the same
+// place shows: at a hit in the process all except those of AVX-512 and pkru, in the steps after it all.
 func TestRegisters(t *testing.T) {
 	var flags []string
 	if cpu.X86.HasAVX {

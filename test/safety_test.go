@@ -10,8 +10,7 @@ import (
 	"testing"
 )
 
-// unchanged runs a program with and without tracing and compares what it printed and
-// how it ended.
+// unchanged runs a program with and without tracing and compares its output and its exit.
 func unchanged(t *testing.T, prog []string, args ...string) *traced {
 	t.Helper()
 	want := run(t, prog...)
@@ -27,7 +26,7 @@ func TestWildPointers(t *testing.T) {
 	const rounds = 700
 	for _, flags := range []string{"-O0", "-O2"} {
 		prog := compile(t, "gcc", "wild.c", "-g", flags)
-		// What each of the seven pointers of wild.c can give.
+		// The possible results of each of the seven pointers of wild.c.
 		values := []string{"p->value", "p->next", "p->name"}
 		readable := [][]bool{
 			{true, true, true}, {}, {}, {}, {}, {}, {true, false, false},

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// Of code that a reader is to hold in mind.
+// Limits of what a reader can keep in mind.
 const (
 	maxMethods = 40
 	maxLines   = 400

@@ -97,8 +97,8 @@ func TestSlowSites(t *testing.T) {
 	})
 }
 
-// strip takes out addresses that differ from run to run, and how frames of libraries are
-// named: the kernel engine may have their debug information.
+// strip removes addresses that differ between runs, and the parts of frames in libraries that depend on
+// debug information, which only the kernel engine may have.
 func strip(s string) string {
 	return randomAddr.ReplaceAllString(libraryFrame.ReplaceAllString(s, "LIBRARY"), "ADDR")
 }

@@ -5,14 +5,14 @@ import (
 	"testing"
 )
 
-// TestTags: in C a tag, a typedef name or an enumerator means what the unit says; what the
-// unit does not know is that of the others if they agree, else it is ambiguous.
+// TestTags: in C a tag, a typedef name or an enumerator has the meaning of the unit. If the unit does not
+// declare it, it has the meaning in the other units if they agree, and is ambiguous otherwise.
 func TestTags(t *testing.T) {
 	for _, build := range [][]string{
 		{"gcc", "-O0", "-gdwarf-5"}, {"clang", "-O1", "-gdwarf-4"}, {"gcc", "-O1", "-gdwarf-4", "-fdebug-types-section"}, {"gcc", "-O1", "-gdwarf-5", "-flto"},
 	} {
 		own := []valueOf{{"MODE + 0", "1"}, {"MODE + 0", "2"}}
-		if build[len(build)-1] == "-fdebug-types-section" { // nothing says which unit has which unnamed enumeration
+		if build[len(build)-1] == "-fdebug-types-section" { // no unit can be preferred for an unnamed enumeration
 			own = []valueOf{{"AGREED + 0", "5"}, {"AGREED + 0", "5"}}
 		}
 		prog := filepath.Join(t.TempDir(), "tags")

@@ -68,7 +68,7 @@ func (x *terminal) press() {
 
 var runsOn = regexp.MustCompile(`typist \(pid (\d+)\) runs on`)
 
-// leftRunning gives the program that jalon says it has left running, which must be so.
+// leftRunning returns the program that jalon reports as still running, and checks that it runs.
 func (x *terminal) leftRunning() {
 	x.T.Helper()
 	eventually(x.T, "jalon says what runs on: "+tail(x.seen.String()), func() bool { return runsOn.MatchString(x.seen.String()) })
@@ -79,8 +79,8 @@ func (x *terminal) leftRunning() {
 	_ = syscall.Kill(pid, syscall.SIGKILL)
 }
 
-// TestTerminal: Ctrl-C reaches the program that jalon has started, which is traced to
-// its end; what is left running is named.
+// TestTerminal: Ctrl-C reaches the program that jalon has started, which is traced to its end; jalon
+// reports a program that still runs.
 func TestTerminal(t *testing.T) {
 	prog := compile(t, "gcc", "typist.c", "-g", "-O1")
 	places := []string{"trace", "work if (n < 2)", "cleanup", "-c", "n", "--time", "start"}

@@ -20,7 +20,7 @@ const (
 	threadCalls = 1_000_000
 )
 
-// threadsSum is what threads.c prints.
+// threadsSum is the output of threads.c.
 func threadsSum(threads, calls int64) string {
 	var sum int64
 	for id := range threads {
@@ -62,7 +62,7 @@ func TestThreadsCountEveryHit(t *testing.T) {
 	inOrder(t, r.events, 1000)
 }
 
-// Nothing is lost in a buffer that holds everything.
+// Nothing is lost if the buffer is large enough.
 func TestThreadsLargeBuffer(t *testing.T) {
 	calls := 5_000
 	if full {
@@ -78,7 +78,7 @@ func TestThreadsLargeBuffer(t *testing.T) {
 	inOrder(t, r.events, 1)
 }
 
-// What does not fit is counted.
+// Records that do not fit are counted.
 func TestThreadsSmallBuffer(t *testing.T) {
 	calls := 30_000
 	if full {
@@ -128,7 +128,7 @@ func TestThreadsComeAndGo(t *testing.T) {
 	}
 }
 
-// tactics are the ways to reach a site, by what is forbidden.
+// tactics are the tactics of a site, selected by forbidding others.
 var tactics = []struct{ name, bits string }{
 	{"best", "0"},
 	{"punned", "3"},
@@ -207,7 +207,7 @@ var (
 	}
 )
 
-// Jalon dies at any moment: while it arms, runs, detaches.
+// jalon is killed at any time: while it arms, runs, detaches.
 func TestJalonKilled(t *testing.T) {
 	rounds := 6
 	if full {
@@ -268,9 +268,8 @@ func ended(r *running) bool {
 	}
 }
 
-// startOutlived starts a program whose child goes on when it has ended: what they
-// write is read until the child has ended too, which closes done. (startCmd would give
-// the child some seconds.)
+// startOutlived starts a program whose child continues after its end. Their output is read until the child
+// has ended too, which closes done. (startCmd would allow the child only some seconds.)
 func startOutlived(t *testing.T, cmd *exec.Cmd) (x *running, done <-chan struct{}) {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -329,8 +328,7 @@ func TestJalonKilledLaunched(t *testing.T) {
 	}
 }
 
-// The target is killed in mid-flight: what it recorded is read, and jalon ends as
-// the target did.
+// The target is killed at any time: its records are read, and jalon ends with its status.
 func TestTargetKilled(t *testing.T) {
 	rounds := 15
 	if full {
@@ -376,7 +374,7 @@ func TestTargetKilled(t *testing.T) {
 	}
 }
 
-// Attached and let go again and again, by Ctrl-C, -d and -n: the target is as before.
+// jalon attaches and detaches repeatedly, by Ctrl-C, -d and -n: the target is unchanged.
 func TestAttachDetach(t *testing.T) {
 	rounds := 6
 	if full {

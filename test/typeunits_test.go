@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestTypeUnits: with type units the names of types are those of the unit that refers
-// to them, not those of the first unit in the file. The program prints what they are.
+// TestTypeUnits: with type units, the names of types have the meaning in the unit that refers to them, not
+// in the first unit of the file. The program prints their values.
 func TestTypeUnits(t *testing.T) {
 	need(t, "gcc", "g++", "clang", "clang++")
 	for _, build := range []string{

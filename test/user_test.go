@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// nobody is a command that runs as an unprivileged user without capabilities, in its own directory.
-func nobody(t *testing.T, args ...string) *exec.Cmd {
+// asNobody returns a command that runs as an unprivileged user without capabilities, in its own directory.
+func asNobody(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	if os.Getuid() != 0 {
 		t.Skip("only root can become another user; what follows is then tested by every other test")
@@ -42,7 +42,7 @@ func nobody(t *testing.T, args ...string) *exec.Cmd {
 func TestUserTracesOwnChild(t *testing.T) {
 	prog := compile(t, "gcc", "threads.c", "-g", "-O2", "-pthread")
 	for _, tac := range tactics {
-		cmd := nobody(t, jalonArgs("trace", "--avoid", tac.bits, "-f", "json", "-o", "events", "--summary-json", "work if (i % 100 == 1)", "-c", "i, job->id, $bt", "--", prog, "4", "1000")...)
+		cmd := asNobody(t, jalonArgs("trace", "--avoid", tac.bits, "-f", "json", "-o", "events", "--summary-json", "work if (i % 100 == 1)", "-c", "i, job->id, $bt", "--", prog, "4", "1000")...)
 		r := startCmd(t, cmd).wait()
 		equal(t, "output", r.stdout, threadsSum(4, 1000))
 		sum := summaryOf(t, r)
@@ -54,11 +54,11 @@ func TestUserTracesOwnChild(t *testing.T) {
 		}
 	}
 	wild := compile(t, "gcc", "wild.c", "-g", "-O2")
-	r := startCmd(t, nobody(t, jalonArgs("trace", "-f", "none", "--summary-json", "visit if (p->next->value > 3)", "--", wild, "700")...)).wait()
+	r := startCmd(t, asNobody(t, jalonArgs("trace", "-f", "none", "--summary-json", "visit if (p->next->value > 3)", "--", wild, "700")...)).wait()
 	if sum := summaryOf(t, r); r.status != 0 || sum.Faults != 700 {
 		t.Errorf("status %d, %+v", r.status, sum)
 	}
-	r = startCmd(t, nobody(t, jalonArgs("trace", "-f", "none", "--summary-json", "uprobe:/usr/bin/bash:execute_command", "--", "/usr/bin/bash", "-c", "for i in 1 2 3; do :; done; exit 4")...)).wait()
+	r = startCmd(t, asNobody(t, jalonArgs("trace", "-f", "none", "--summary-json", "uprobe:/usr/bin/bash:execute_command", "--", "/usr/bin/bash", "-c", "for i in 1 2 3; do :; done; exit 4")...)).wait()
 	if sum := summaryOf(t, r); r.status != 4 || sum.Hits == 0 {
 		t.Errorf("bash: status %d, %+v", r.status, sum)
 	}
@@ -76,7 +76,7 @@ func ptraceScope() int {
 
 func TestUserAttaches(t *testing.T) {
 	prog := compile(t, "gcc", "checked.c", "-g", "-O2", "-pthread")
-	cmd := nobody(t, prog, "2")
+	cmd := asNobody(t, prog, "2")
 	in, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +86,7 @@ func TestUserAttaches(t *testing.T) {
 	x := &target{running: startCmd(t, cmd), in: w}
 	_ = in.Close()
 	x.goesOn("at first")
-	r := startCmd(t, nobody(t, jalonArgs("trace", "-f", "none", "--summary-json", "-n", "100", "-p", fmt.Sprint(x.Pid()), "leaf", "wild if (p->value != 0)")...)).wait()
+	r := startCmd(t, asNobody(t, jalonArgs("trace", "-f", "none", "--summary-json", "-n", "100", "-p", fmt.Sprint(x.Pid()), "leaf", "wild if (p->value != 0)")...)).wait()
 	switch {
 	case ptraceScope() == 0:
 		if sum := summaryOf(t, r); r.status != 0 || sum.Recorded < 100 || sum.Outcome != "detached" {
@@ -99,7 +99,7 @@ func TestUserAttaches(t *testing.T) {
 	x.finish("at the end")
 }
 
-// A process of another user: what permission is missing, and what to do.
+// For a process of another user, the error names the missing permission and the remedy.
 func TestUserRefused(t *testing.T) {
 	x := startTarget(t, 1, "-O2")
 	for _, args := range [][]string{
@@ -107,7 +107,7 @@ func TestUserRefused(t *testing.T) {
 		{"trace", "-p", "1", "main"},
 		{"list", "-p", fmt.Sprint(x.Pid())},
 	} {
-		r := startCmd(t, nobody(t, jalonArgs(args...)...)).wait()
+		r := startCmd(t, asNobody(t, jalonArgs(args...)...)).wait()
 		if r.status != 1 {
 			t.Errorf("%v: status %d", args, r.status)
 		}
@@ -117,7 +117,7 @@ func TestUserRefused(t *testing.T) {
 	}
 	x.goesOn("refused")
 	x.finish("at the end")
-	r := startCmd(t, nobody(t, jalonArgs("check")...)).wait()
+	r := startCmd(t, asNobody(t, jalonArgs("check")...)).wait()
 	if r.status != 0 || !strings.Contains(r.stdout, "attach") {
 		t.Errorf("check: status %d: %s%s", r.status, r.stdout, r.stderr)
 	}
@@ -127,7 +127,7 @@ func TestUserRefused(t *testing.T) {
 		if err != nil || st.Mode()&os.ModeSetuid == 0 {
 			continue
 		}
-		r := startCmd(t, nobody(t, jalonArgs("trace", "uprobe:"+prog+":main", "--", prog, "--help")...)).wait()
+		r := startCmd(t, asNobody(t, jalonArgs("trace", "uprobe:"+prog+":main", "--", prog, "--help")...)).wait()
 		if r.status == 0 || r.stderr == "" {
 			t.Errorf("%s: status %d: %s", prog, r.status, r.stderr)
 		}

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestVariableLength: an array of variable length is shown whole, as far as the limit of
-// elements goes, and its sizeof is what the program says; a flexible member is its
-// address, and its text if it is of characters.
+// TestVariableLength: an array of variable length is shown up to the limit of elements, and its sizeof is
+// the value that the program prints. A flexible member is shown by its address, or as text if it has
+// characters.
 func TestVariableLength(t *testing.T) {
 	need(t, "gcc", "clang")
 	src, err := os.ReadFile("programs/vla.c")

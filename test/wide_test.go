@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestWideStrings: what pointers to wide characters point to, in both engines; strings
-// that end at unreadable memory, inside a character too.
+// TestWideStrings: the strings of pointers to wide characters, in both engines, including strings that end
+// at unreadable memory, also inside a character.
 func TestWideStrings(t *testing.T) {
 	need(t, "gcc", "g++", "clang")
 	many := strings.Repeat("abcdefghijklmnopqrstuvwxyz", 8)[:200]

@@ -41,7 +41,7 @@ func (b *bench) casesOf(p *place) []*testCase {
 	add := func(tracer string, w what, start func() (tracing, error)) {
 		out = append(out, &testCase{group: &p.group, tracer: tracer, what: w, start: start})
 	}
-	add(nobody, empty, func() (tracing, error) {
+	add(byEmpty, empty, func() (tracing, error) {
 		t, err := p.target()
 		if err != nil {
 			return nil, err
@@ -68,7 +68,7 @@ func (b *bench) casesOf(p *place) []*testCase {
 
 // Names of the columns.
 const (
-	nobody      = "empty program"
+	byEmpty     = "empty program"
 	byJalon     = "jalon"
 	byJalonText = "jalon, text"
 	byJalonOwn  = "jalon, own record"

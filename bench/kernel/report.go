@@ -136,7 +136,7 @@ func (t *table) printTargets(out io.Writer) {
 		t.compare(out, byJalon, w, byFtrace, w, 1.0)
 		t.compare(out, byJalonOwn, w, byFtrace, w, 1.0)
 	}
-	t.compare(out, byJalon, falseCond, nobody, empty, 1.2)
+	t.compare(out, byJalon, falseCond, byEmpty, empty, 1.2)
 	fmt.Fprintln(out)
 }
 

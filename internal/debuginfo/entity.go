@@ -34,8 +34,7 @@ type Resolver interface {
 	Member(class *ctype.Type, name string) (*Entity, error)
 }
 
-// Packager is a Scope that knows variables of packages whose names have a dot, as
-// in Go.
+// Packager is a Scope with variables of packages, whose names have a dot, as in Go.
 type Packager interface {
 	// PackageVariable finds pkg.name, nil when there is no such variable.
 	PackageVariable(pkg, name string) *Variable

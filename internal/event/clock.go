@@ -24,8 +24,8 @@ type Clock struct {
 	nodes []node
 	// The largest stamp after the last node that was converted, and its time. Later nodes must be consistent
 	// with it.
-	told   uint64
-	toldNS int64
+	seen   uint64
+	seenNS int64
 	wall   int64 // CLOCK_REALTIME - CLOCK_MONOTONIC at the start, ns
 	sample func() (tsc uint64, mono int64, err error)
 	now    func() uint64
@@ -125,13 +125,13 @@ func (c *Clock) Refresh() error {
 	if ns-last.ns < int64(minSpan) || tsc <= last.tsc {
 		return nil
 	}
-	if c.told >= tsc {
+	if c.seen >= tsc {
 		return nil // times after this sample have already been returned
 	}
 	from := last
-	if c.told > last.tsc {
+	if c.seen > last.tsc {
 		// The function must go through the last returned point.
-		c.nodes = append(c.nodes, node{c.told, c.toldNS, last.rate})
+		c.nodes = append(c.nodes, node{c.seen, c.seenNS, last.rate})
 		from = &c.nodes[len(c.nodes)-1]
 	}
 	// Continue with the rate of the samples, not of the segment, which may be short and correct an error.
@@ -142,7 +142,7 @@ func (c *Clock) Refresh() error {
 	if drop := len(c.nodes) - maxNodes; drop > 0 {
 		c.nodes = append(c.nodes[:0], c.nodes[drop+maxNodes/4:]...)
 	}
-	c.told = 0
+	c.seen = 0
 	return nil
 }
 
@@ -154,8 +154,8 @@ func (c *Clock) Mono(tsc uint64) int64 {
 	if last := &c.nodes[n-1]; tsc > last.tsc {
 		ns := saturate(last.ns, float64(tsc-last.tsc)*last.rate)
 		// Only a damaged record has a future stamp. It does not constrain later nodes.
-		if tsc > c.told && tsc <= c.now() {
-			c.told, c.toldNS = tsc, ns
+		if tsc > c.seen && tsc <= c.now() {
+			c.seen, c.seenNS = tsc, ns
 		}
 		return ns
 	}

@@ -38,14 +38,14 @@ func TestClockDrift(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 0))
 		f := &fakeTime{tsc: 1 << 40, ns: 1e15, rate: 0.4}
 		c := f.clock(t)
-		type told struct {
+		type converted struct {
 			tsc uint64
 			ns  int64
 		}
-		var all []told
+		var all []converted
 		for range 300 {
 			f.rate = 0.4 * (1 + (rnd.Float64()-0.5)*1e-3)
-			var asked []told
+			var asked []converted
 			for range rnd.IntN(5) {
 				f.pass(rnd.Uint64N(5e6))
 				if rnd.IntN(3) == 0 { // converted before the next sample
@@ -53,9 +53,9 @@ func TestClockDrift(t *testing.T) {
 					if diff := ns - int64(f.ns); diff < -100e3 || diff > 100e3 {
 						t.Fatalf("seed %d: extrapolated %d ns off", seed, diff)
 					}
-					all = append(all, told{f.tsc, ns})
+					all = append(all, converted{f.tsc, ns})
 				} else {
-					asked = append(asked, told{f.tsc, int64(f.ns)})
+					asked = append(asked, converted{f.tsc, int64(f.ns)})
 				}
 			}
 			f.pass(1e7)
@@ -67,24 +67,24 @@ func TestClockDrift(t *testing.T) {
 				if diff := ns - a.ns; diff < -20e3 || diff > 20e3 {
 					t.Fatalf("seed %d: interpolated %d ns off", seed, diff)
 				}
-				all = append(all, told{a.tsc, ns})
+				all = append(all, converted{a.tsc, ns})
 			}
 		}
 		byTSC := map[uint64]int64{}
-		var last told
+		var last converted
 		for _, a := range all {
 			byTSC[a.tsc] = a.ns
 		}
 		for pass := range 2 {
-			keys := make([]told, 0, len(all))
+			keys := make([]converted, 0, len(all))
 			for tsc, ns := range byTSC {
 				if pass == 1 {
 					ns = c.Mono(tsc) // converted again
 				}
-				keys = append(keys, told{tsc, ns})
+				keys = append(keys, converted{tsc, ns})
 			}
-			last = told{}
-			sortTold(keys, func(a, b told) bool { return a.tsc < b.tsc })
+			last = converted{}
+			sortBy(keys, func(a, b converted) bool { return a.tsc < b.tsc })
 			for _, k := range keys {
 				if k.ns < last.ns {
 					t.Fatalf("seed %d: %d -> %d, but earlier %d -> %d", seed, k.tsc, k.ns, last.tsc, last.ns)
@@ -95,7 +95,7 @@ func TestClockDrift(t *testing.T) {
 	}
 }
 
-func sortTold[T any](s []T, less func(a, b T) bool) {
+func sortBy[T any](s []T, less func(a, b T) bool) {
 	for i := range s {
 		for j := i; j > 0 && less(s[j], s[j-1]); j-- {
 			s[j], s[j-1] = s[j-1], s[j]

@@ -63,7 +63,7 @@ func loadProgram(t testing.TB, path string) *program {
 		}
 		at := d.Reader()
 		at.Seek(typ)
-		if e, err := at.Next(); err == nil && e.Tag == dwarf.TagAtomicType { // std does not know it
+		if e, err := at.Next(); err == nil && e.Tag == dwarf.TagAtomicType { // the standard library lacks it
 			typ, _ = e.Val(dwarf.AttrType).(dwarf.Offset)
 		}
 		dt, err := d.Type(typ)

@@ -30,7 +30,7 @@ var _ = addOutput(Output{Name: "json", Doc: "one object per line", order: 1, New
 //
 //   - integers and characters are numbers, exact at any size; _Bool is true or
 //     false; enums are the name ("A | B" for flags), or the number when it has none;
-//   - floating numbers have the digits that tell them apart from their
+//   - floating numbers have enough digits to distinguish them from their
 //     neighbours; those that JSON has no number for are "NaN", "Infinity" and
 //     "-Infinity"; complex ones are {"re":1,"im":2};
 //   - pointers are strings, "0x55d4c1b2a139". A char * is the string it points

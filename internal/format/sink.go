@@ -12,7 +12,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/event"
 )
 
-// Sink is where events go. What it writes may stay in a buffer until Flush.
+// Sink receives the events. Output may stay in a buffer until Flush.
 type Sink = event.Sink
 
 // Frame is one function of a stack trace.

@@ -65,7 +65,7 @@ b1(v1):
 b2:
   commit
   exit`,
-	"a block nobody jumps to": `
+	"a block without a jump to it": `
 b0:
   v0 = reg rdi
   exit
@@ -224,8 +224,8 @@ func TestCheckHandMade(t *testing.T) {
 	}
 }
 
-// TestCheckSurvivesDamage breaks programs at random. Whatever Check then
-// says, it must not panic, and what it accepts the passes must survive.
+// TestCheckSurvivesDamage damages programs at random. Check must not panic, and the passes must handle
+// every program that Check accepts.
 func TestCheckSurvivesDamage(t *testing.T) {
 	r := rand.New(rand.NewSource(1))
 	accepted := 0

@@ -9,9 +9,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/ir/irgen"
 )
 
-// TestFactsHold runs programs whose every integer is recorded, and compares
-// what was said of each with what it was: a wrong fact shows in
-// TestOptimizeKeepsMeaning only if a pass happens to use it.
+// TestFactsHold runs programs that record all their integers, and compares the derived facts with the
+// values. TestOptimizeKeepsMeaning finds a wrong fact only if a pass uses it.
 func TestFactsHold(t *testing.T) {
 	r := rand.New(rand.NewSource(9))
 	opt := irgen.Options{Floats: true, Blocks: 1, Instrs: 40}

@@ -8,9 +8,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/ir/irgen"
 )
 
-// FuzzParse: any text gives a program or an error. What was read is
-// written so that it reads the same; what Check accepts runs, and keeps its
-// meaning through Optimize.
+// FuzzParse: any text is a program or an error. A parsed program is printed so that parsing gives the same
+// program; a program that Check accepts runs, and Optimize keeps its meaning.
 func FuzzParse(f *testing.F) {
 	r := rand.New(rand.NewSource(1))
 	for range 20 {

@@ -103,24 +103,21 @@ const (
 	FBits // the bits of A as an integer (F32: zero-extended)
 	BitsF // the low bits of A as Dst's class
 
-	// Memory of the traced program. Address = A + Imm, modulo 2^64; memory does
-	// not go on at 0 behind the last byte of the address space. When any byte
-	// that the operation needs cannot be read, control leaves to block Fault
-	// whose first and only parameter is the address of the first byte of the
-	// access (not that of the unreadable byte), and Dst is not defined.
-	// Fault NoBlock: the address is known to be readable (stack slot, static
-	// data); a fault there is a bug.
+	// Memory of the traced program. Address = A + Imm, modulo 2^64; an access does not continue at 0 after
+	// the last byte of the address space. If any byte of the access cannot be read, control continues at
+	// block Fault, and Dst is not defined. The only parameter of that block is the address of the first
+	// byte of the access (not that of the unreadable byte). Fault NoBlock: the address is known to be
+	// readable (stack slot, static data); a fault there is a bug.
 	Load  // W 1, 2, 4, 8 bytes; zero-extended, or sign-extended when Signed
 	FLoad // 4 or 8 bytes by Dst's class
 	StrEq // 1 when the NUL-terminated string at A+Imm equals Data (which holds no NUL), else 0; needs no byte after the first difference
 
-	// The record. Exactly one Reserve lies on every path to a Put*, Copy* or
-	// Commit, and exactly one Commit on every path from there to an Exit (a room
-	// never committed would stop the reader). Offsets count from the start of the
-	// record; the first RecordHeader bytes belong to the backend. In a Copy*
-	// the address is A: Imm is the offset. The bytes of a Counted slot behind its
-	// length are not promised, and nothing of a slot after a fault edge was taken.
-	// Aux may be 0: nothing is read then and nothing faults.
+	// The record. There is exactly one Reserve on every path to a Put*, Copy* or Commit, and exactly one
+	// Commit on every path from there to an Exit (a reserved record that is never committed would stop the
+	// reader). Offsets count from the start of the record; the first RecordHeader bytes belong to the
+	// backend. In a Copy* the address is A, and Imm is the offset. The bytes of a Counted slot after its
+	// length are not defined; after a fault edge the whole slot is not defined. If Aux is 0, nothing is
+	// read and nothing faults.
 	Reserve // room for Imm bytes (a multiple of 8) with header; when the ring is full: count CounterLost and exit. All bytes of the room read as zero
 	Put     // store the low W bytes of A at record offset Imm
 	FPut    // store A (4 or 8 bytes by class) at record offset Imm
@@ -145,8 +142,8 @@ const (
 	// the same number.
 	FetchAddVar
 
-	// Kernel engine only. A site may have two programs that run one behind the
-	// other on one CPU: the first gives a word, the second takes it.
+	// Kernel engine only. A site may have two programs that run one after the other on one CPU: the first
+	// gives a word, the second takes it.
 	Give   // leave A for the site's other program
 	Take   // what was given on this CPU, or 0; it is given once only
 	Result // the program ends with A's low 32 bits as its return value, if it is the last Result on the way; without one it is the backend's usual one

@@ -43,7 +43,7 @@ func TestTableComplete(t *testing.T) {
 	}
 }
 
-// TestTableFields: what the form of an operation shows is what it has.
+// TestTableFields: the text form of an operation shows exactly the fields that the operation has.
 func TestTableFields(t *testing.T) {
 	for op := Invalid + 1; op < NumOps; op++ {
 		info := op.Info()

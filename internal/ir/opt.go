@@ -19,7 +19,7 @@ var Passes = []Pass{
 	{"demand", demandPass},           // 4 bytes if only these are used
 	{"narrow", narrowPass},           // extensions that say nothing new
 	{"address", addressPass},         // constant offsets into the loads
-	{"cse", csePass},                 // what was computed or loaded before
+	{"cse", csePass},                 // repeated computations and loads
 	{"branch", branchPass},           // branches whose way is known
 	{"thread", threadPass},           // edges through empty blocks
 	{"unreachable", unreachablePass}, // blocks nothing leads to

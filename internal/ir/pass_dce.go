@@ -28,8 +28,8 @@ func dcePass(p *Program) bool {
 	return dropDeadParams(p, faults, live) || changed
 }
 
-// markTerm marks the condition and those arguments whose parameters live. The
-// parameter of a block that faults lead to stays whether it is used or not.
+// markTerm marks the condition, and the arguments whose parameters are used. The parameter of a fault block
+// stays even if it is not used.
 func markTerm(p *Program, t *Term, faults []int, live bitset) {
 	if t.Cond != None {
 		live.add(int(t.Cond))

@@ -2,8 +2,8 @@ package ir
 
 import "math/bits"
 
-// foldPass computes what is constant and applies the algebra of the rules in
-// foldRules. A product by a power of two stays one: the backend knows better.
+// foldPass evaluates constant operations and applies the algebraic rules in foldRules. A product by a power
+// of two is not changed: the backend chooses its instruction.
 func foldPass(p *Program) bool {
 	f := &folder{rewriter: newRewriter(p)}
 	return f.run(f.instr, nil)

@@ -90,7 +90,7 @@ func (n *narrower) compare(i *Instr) {
 	}
 }
 
-// intoLoad lets a load do the sign extension when nothing else uses it.
+// intoLoad lets a load do the sign extension if the extension is its only use.
 func (n *narrower) intoLoad(i Instr) bool {
 	d := n.def(i.A)
 	if d.Op != Load || d.W != i.W || n.uses[i.A] != 1 {

@@ -18,7 +18,7 @@ import (
 var update = flag.Bool("ir.update", false, "write the results of the passes into testdata")
 
 // testdata/PASS.txt holds cases: "### title", a program, "=>", and the program
-// after the pass and dce. Where the program does not begin with b0: it stands in
+// after the pass and dce. A program that does not begin with b0 is placed in
 //
 //	b0:
 //	  v0 = reg rdi

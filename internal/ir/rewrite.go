@@ -57,7 +57,7 @@ func (rw *rewriter) enter(id BlockID, b *Block) {
 	rw.out = make([]Instr, 0, len(b.Instrs))
 }
 
-// use replaces a value by what it has become.
+// use replaces a value by its replacement.
 func (rw *rewriter) use(v *Value) { *v = rw.subst[*v] }
 
 // keep appends i to the block.

@@ -17,10 +17,9 @@ func (s bitset) intersect(t bitset) {
 // clone never returns nil, even for an empty set, because scope.in distinguishes the two.
 func (s bitset) clone() bitset { return append(make(bitset, 0, len(s)), s...) }
 
-// scope answers, while a program is walked in block order, which values are
-// defined on every way to the present point: definition dominates use. Because
-// all edges lead forward one walk is exact, and because an edge is recorded
-// where it leaves, a fault edge in the middle of a block carries just what was
+// scope determines, during a walk of the program in block order, which values are defined on every path to
+// the present point: a definition dominates its uses. One walk is exact because all edges lead forward. An
+// edge is recorded where it leaves, so a fault edge in the middle of a block carries exactly the values
 // defined before it.
 type scope struct {
 	p       *Program

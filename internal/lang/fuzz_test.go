@@ -68,7 +68,7 @@ func FuzzParseCollect(f *testing.F) {
 			return
 		}
 		for _, c := range items {
-			// The text alone means the same: it is what the output shows.
+			// The text without its source means the same: it is what the output shows.
 			e, err := parsed(c.Text, someTypes)
 			if err != nil || dump(e) != dump(c.X) {
 				t.Errorf("%q: the text %q is not %s: %v", src, c.Text, String(c.X), err)

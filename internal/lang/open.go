@@ -16,8 +16,8 @@ const (
 	undecided                     // one of the two: types decide
 )
 
-// reading finds out what the parenthesis at the current token may be, by syntax
-// alone: its content as a type, as an expression, and what follows it.
+// reading determines what the parenthesis at the current token may be, by syntax only: its content as a
+// type, as an expression, and what follows it.
 func (p *parser) reading() reading {
 	if p.surelyType(1) {
 		return reading{is: aCast}

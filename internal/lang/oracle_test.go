@@ -76,8 +76,7 @@ func TestRepeatAgainstGDB(t *testing.T) {
 	}
 }
 
-// gdbPrints has one gdb print all expressions, and returns what it prints, an
-// error message where it refuses.
+// gdbPrints prints all expressions in one gdb and returns its output, or an error message if gdb refuses.
 func gdbPrints(t *testing.T, prog string, exprs []string) []string {
 	t.Helper()
 	args := []string{"-nx", "-batch", "-ex", "set language c", "-ex", "set confirm off"}

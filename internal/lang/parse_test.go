@@ -43,7 +43,7 @@ func TestParseExpr(t *testing.T) {
 		{"x /* a comment */ + /**/ 1", "(x + 1)"},
 		{"a +\n\tb", "(a + b)"},
 		{"a + \\\n b", "(a + b)"},
-		// GDB's @ stands between the shifts and the sums.
+		// The precedence of GDB's @ is between shifts and sums.
 		{"arr[0]@n", "(arr[0] @ n)"},
 		{"arr[0]@n+1", "(arr[0] @ (n + 1))"},
 		{"*p@n*2", "((*p) @ (n * 2))"},

@@ -61,7 +61,7 @@ func TestCreateForeign(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root: it makes files of another user")
 	}
-	const nobody = 65534
+	const otherUser = 65534
 	dir := t.TempDir()
 	victim, link, file := filepath.Join(dir, "victim"), filepath.Join(dir, "pub", "link"), filepath.Join(dir, "pub", "file")
 	if err := os.Mkdir(filepath.Join(dir, "pub"), 0o777); err != nil {
@@ -72,7 +72,7 @@ func TestCreateForeign(t *testing.T) {
 		os.WriteFile(victim, []byte("content"), 0o600),
 		os.WriteFile(file, []byte("content"), 0o666),
 		os.Symlink(victim, link),
-		unix.Lchown(link, nobody, nobody), unix.Lchown(file, nobody, nobody),
+		unix.Lchown(link, otherUser, otherUser), unix.Lchown(file, otherUser, otherUser),
 	} {
 		if err != nil {
 			t.Fatal(err)

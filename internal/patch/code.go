@@ -36,9 +36,8 @@ type Code struct {
 	// ReadMem reads data of the program with its relocations applied: jump
 	// tables. With nil every function with an indirect jump is opaque.
 	ReadMem func(addr uint64, n int) ([]byte, error)
-	// Text gives the module's code, which is searched for whatever enters the
-	// function from elsewhere. An error says why it cannot be searched. Nil: there is
-	// nothing else.
+	// Text returns the module's code, which is searched for jumps into the function. An error is the reason
+	// why it cannot be searched. Nil: there is no other code.
 	Text func() (*Text, error)
 	// Sequences are restartable ones (rseq(2)): the kernel looks whether a thread's pc
 	// is within. They, and the instruction before one, which makes it known to the
@@ -49,8 +48,8 @@ type Code struct {
 	Apart bool
 	// Loose: the function's bounds are a guess, so instructions may be decoded wrong.
 	Loose bool
-	// Resumed, if not "", says why control may return to any instruction: threads of the
-	// program's own (goroutines) were interrupted anywhere, and their stacks are not known.
+	// Resumed, if not "", is the reason why control may return to any instruction: threads of the program
+	// (goroutines) were interrupted anywhere, and their stacks are not known.
 	Resumed string
 	// AsyncEH says that a faulting memory access may continue at a landing pad
 	// (-fnon-call-exceptions: Ada, gccgo, D). Registers are then never dead across
@@ -70,8 +69,7 @@ type analysis struct {
 	index   []int32  // by offset from Lo: index into insts, or -1
 	targets []uint64 // sorted: where control may arrive from elsewhere than the instruction before
 	tables  []uint64 // those of them that are in jump tables
-	// broken says why instruction boundaries are not certain, wild why the
-	// targets are not complete.
+	// broken is why instruction boundaries are not certain, wild why the list of targets is not complete.
 	broken, wild string
 	brokenAt     uint64 // first address in doubt
 	// Of the search for jump tables: whether the tables of offsets were read and

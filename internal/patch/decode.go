@@ -29,9 +29,9 @@ type decoder struct {
 	in    Inst
 }
 
-// Decode decodes the first instruction of code, which lies at addr. Bytes after
-// it are not looked at. The error is a *DecodeError: bytes that are not an
-// instruction, that processors disagree on, or that the tables do not know.
+// Decode decodes the first instruction of code, which is at addr. It does not read the bytes after it. The
+// error is a *DecodeError: the bytes are not an instruction, processors disagree on it, or it is not in the
+// tables.
 func Decode(code []byte, addr uint64) (Inst, error) {
 	d := decoder{code: code, rm: -1}
 	d.in.Addr = addr

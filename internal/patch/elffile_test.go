@@ -190,7 +190,7 @@ func (p *program) lineStarts(d *dwarf.Data) {
 	p.lines = slices.Compact(p.lines)
 }
 
-// code is what a session would know about a function.
+// code is the information that an engine has about a function.
 func (p *program) code(f funcSym) *Code {
 	m := p.mem(f.addr)
 	c := &Code{Lo: f.addr, Hi: f.hi, ReadMem: p.readMem, Text: func() (*Text, error) { return p.text, nil }}

@@ -13,12 +13,12 @@ type PCPair struct {
 	End   uint64 // the end of the copy: a pc in [Copy, End) is shown to the program as Orig
 }
 
-// Emit gives the part of the trampoline after the jump from the site: for every displaced instruction the code
-// that insert returns for its address (the hit programs of the sites there; nil for none), then the
-// instruction, relocated; at the end a jump back behind the displaced bytes. at is where the code will lie. pcs
-// has an entry for each displaced instruction. insert gets the address at which its code will begin; its error
-// is returned. The code must fall through at its end. Other errors are *FarError: the trampoline must be nearer
-// to the address that an instruction refers to.
+// Emit returns the part of the trampoline after the jump from the site. For each displaced instruction it
+// contains the code that insert returns for its address (the hit programs of the sites there; nil for
+// none), then the relocated instruction. At the end it jumps back to the code after the displaced bytes. at
+// is the final address of the code. pcs has an entry for each displaced instruction. insert gets the
+// address of its code; its error is returned. The inserted code must fall through at its end. Other errors
+// are *FarError: the trampoline must be nearer to the address that an instruction refers to.
 func (p *Plan) Emit(at uint64, insert func(addr, at uint64) ([]byte, error)) (code []byte, pcs []PCPair, err error) {
 	e := emitter{base: at}
 	for i := range p.Insts {

@@ -132,7 +132,7 @@ func newFieldIndex(t *Text) *fieldIndex {
 	return x
 }
 
-// opcodes calls f with the offset of each field that fieldAt knows.
+// opcodes calls f with the offset of each field that fieldAt handles.
 func opcodes(r Region, f func(i int)) {
 	b := r.Bytes
 	for i := 0; i+6 <= len(b); i++ {

@@ -34,7 +34,7 @@ type goFunc struct {
 	lo, hi uint64
 	deltas []goDelta
 	asm    bool
-	moves  bool // it sets the stack pointer: what it calls is called on a system stack
+	moves  bool // it sets the stack pointer: its calls run on a system stack
 	check  int  // index of the morestack function that it calls; -1: it has no check
 	max    int64
 	asked  int64 // assembler: the frame, or 8 bytes more; it may also push
@@ -191,7 +191,7 @@ func (g *GoStack) decode(i int, text Region) {
 	for pc := f.lo; pc < f.hi && pc-f.lo < uint64(len(b)); {
 		in, err := Decode(b[pc-f.lo:], pc)
 		if err != nil {
-			return // data behind the last instruction
+			return // data after the last instruction
 		}
 		switch in.Class {
 		case CallInd, JmpInd:

@@ -132,8 +132,8 @@ func linkerRooms(t testing.TB, notes []byte) map[string]int64 {
 	return room
 }
 
-// TestGoStackAgainstLinker compares with what Go's linker knows of the calls: no function
-// may be thought to have more room than its chains of calls leave, and most have as much.
+// TestGoStackAgainstLinker compares with the Go linker's call graph. No function may be assumed to have
+// more stack than its call chains leave; most must have exactly as much.
 func TestGoStackAgainstLinker(t *testing.T) {
 	bin, notes := goFile(t)
 	g, names := goStackOf(t, bin)

@@ -79,8 +79,8 @@ type Inst struct {
 	Len  int
 	// Target of Jmp, Jcc, Loop, Call and XBegin.
 	Target uint64
-	// RIPOff is the offset of the 32-bit displacement of a rip-relative operand
-	// within the instruction, 0 when there is none; RIPTarget is what it refers to.
+	// RIPOff is the offset of the 32-bit displacement of a rip-relative operand in the instruction, 0 if
+	// there is none; RIPTarget is the address that it refers to.
 	RIPOff    int
 	RIPTarget uint64
 	Class     Class

@@ -31,7 +31,7 @@ type walker struct {
 	c      *Code
 	opt    Options
 	live   uint32
-	seen   map[uint64]uint32 // what was pending when the walk came by
+	seen   map[uint64]uint32 // the pending registers at the last visit
 	budget int
 }
 

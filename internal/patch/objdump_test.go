@@ -89,10 +89,9 @@ func (l line) odd() bool {
 	return strings.Contains(l.text, "(bad)") || barePrefix.MatchString(l.text) || l.code[0] == 0x9b && len(l.code) > 1 || l.text == "..."
 }
 
-// TestLengths: lengths, targets, rip-relative operands and the set of registers
-// are objdump's over whole programs. What it
-// refuses is listed and must be rare: data in text and encodings that
-// processors disagree on.
+// TestLengths: lengths, targets, rip-relative operands and the set of registers are objdump's over whole
+// programs. Refused instructions are listed and must be rare: data in text, and encodings on which
+// processors disagree.
 func TestLengths(t *testing.T) {
 	for _, path := range programs(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {

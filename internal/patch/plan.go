@@ -35,7 +35,7 @@ type Options struct {
 	Avoid uint8
 }
 
-// Refusal says why a tactic was not possible.
+// Refusal is the reason why a tactic is not possible.
 type Refusal struct {
 	Tactic Tactic
 	Why    string
@@ -104,7 +104,7 @@ func Make(c *Code, addr uint64, opt Options) (*Plan, error) {
 	return nil, &ImpossibleError{addr, "every tactic is refused: " + m.plan.reasons()}
 }
 
-// boundary says why it is not certain that an instruction begins at addr.
+// boundary returns why it is not certain that an instruction begins at addr.
 func (a *analysis) boundary(c *Code, addr uint64, opt Options) string {
 	known := a.at(c, addr) != nil
 	switch {
@@ -254,7 +254,7 @@ func (m *maker) take(insts ...Inst) {
 	}
 }
 
-// unmovable says why an instruction cannot be executed at another address.
+// unmovable returns why an instruction cannot be executed at another address.
 func (m *maker) unmovable(in *Inst) string {
 	for _, r := range m.c.Sequences {
 		if in.Addr < r.Hi && in.Next() >= r.Lo {

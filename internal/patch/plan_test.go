@@ -96,8 +96,7 @@ func TestMake(t *testing.T) {
 	}
 }
 
-// checkEdits: an edit covers whole displaced instructions, knows the old bytes
-// and leads to the trampoline.
+// checkEdits: an edit covers whole displaced instructions, has the old bytes, and jumps to the trampoline.
 func checkEdits(t *testing.T, p *Plan, old []byte) {
 	t.Helper()
 	at := p.Addr + 0x10000

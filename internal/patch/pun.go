@@ -33,7 +33,7 @@ const (
 	lowest  = 1 << 16
 )
 
-// pun: the instruction alone, with a jump that borrows the bytes after it.
+// pun plans a punned jump over one instruction, whose last bytes are the first bytes of the next.
 func (m *maker) pun(first Inst) string {
 	if first.Len >= jumpLen {
 		return "the instruction is long enough for a jump"

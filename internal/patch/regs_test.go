@@ -130,9 +130,8 @@ func implicitOf(text string) RegSet {
 	return regs
 }
 
-// checkRegisters compares the union of both masks with the registers in
-// objdump's text: every named register must be there, and nothing else but what
-// the mnemonic implies.
+// checkRegisters compares the union of both masks with the registers in objdump's text: it must have every
+// named register, and otherwise only registers that the mnemonic implies.
 func checkRegisters(l line, in *Inst) error {
 	switch {
 	case in.Unknown || in.Reads == AllGPR:

@@ -220,8 +220,8 @@ func fillReader(fill uint64) func(uint64, int) ([]byte, error) {
 	}
 }
 
-// plan adds the cases for one plan: through the patched bytes where the
-// trampoline is near, and the trampoline alone where it is far.
+// plan adds the cases of one plan: through the patched bytes if the trampoline is near, and only the
+// trampoline if it is far.
 func (f *caseFile) plan(t *testing.T, p *Plan, m *blockMaker, before []Region) {
 	t.Helper()
 	insert := func(addr, at uint64) ([]byte, error) { return []byte{0x48, 0x8d, 0x64, 0x24, 0x00}, nil }

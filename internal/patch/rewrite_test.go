@@ -83,7 +83,7 @@ func rewrite(t *testing.T, path, out string, share float64, opt Options) *rewrit
 	return w
 }
 
-// function patches one function and returns the end of what was patched.
+// function patches one function and returns the end of the patched bytes.
 func (w *rewriter) function(c *Code) uint64 {
 	end := c.Lo
 	for _, in := range c.analyse().insts {

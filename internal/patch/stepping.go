@@ -36,8 +36,8 @@ func (in *Inst) Stepping() Stepping {
 // Endbr reports whether in is endbr64, which only marks the target of a branch.
 func (in *Inst) Endbr() bool { return string(in.Bytes()) == "\xf3\x0f\x1e\xfa" }
 
-// Plain takes an instruction of the one-byte table apart that has no prefix but REX:
-// what it does to registers follows from these. modrm is 0 where there is none.
+// Plain decodes an instruction of the one-byte table without a prefix except REX: its effect on registers
+// follows from the results. modrm is 0 if there is none.
 func (in *Inst) Plain() (opcode, rex, modrm byte, ok bool) {
 	p := &in.pfx
 	if in.space != spaceOne || p.opsize || p.addrsize || p.lock || p.rep != 0 || p.seg != 0 {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestStepping: what a single step must heed, and nothing else.
+// TestStepping checks the instructions that a single step must treat specially.
 func TestStepping(t *testing.T) {
 	for _, c := range []struct {
 		code string

@@ -39,10 +39,9 @@ func knownTargets(t testing.TB, path string) []uint64 {
 	return slices.Compact(out)
 }
 
-// TestSweep plans a site at the entry of every function of real programs, at
-// every source line where line tables are there, and at every instruction of a
-// sample of functions. No plan may cover a branch target that objdump knows, and
-// every plan must be emitted and lead back.
+// TestSweep plans a site at the entry of every function of real programs, at every source line in the line
+// tables, and at every instruction of a sample of functions. No plan may cover a branch target in objdump's
+// output, and every plan must be emitted and jump back.
 func TestSweep(t *testing.T) {
 	for _, path := range sweepPrograms(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
@@ -139,7 +138,7 @@ func (s *sweeper) plan(addr uint64, c *tally) {
 		return
 	}
 	s.check(p)
-	if p.Tactic == Pun { // counted as what it is without punning
+	if p.Tactic == Pun { // counted under its tactic without punning
 		if q, err := Make(code, addr, Options{Boundary: true}); err != nil || q.Tactic != Trapping {
 			s.t.Errorf("%#x: without punning: %v %v", addr, q, err)
 		}

@@ -5,13 +5,12 @@ import (
 	"slices"
 )
 
-// tableTargets lists where jump tables of 4-byte offsets lead, of any function of
-// the module. A table is what some lea gives the address of; it is read until an
-// entry leads out of the code, or the next table begins: one of which a 64-bit lea
-// gives the address, and an entry leads into the code.
+// tableTargets lists the targets of jump tables of 4-byte offsets of all functions in the module. A table
+// is at an address that some lea computes. It is read until an entry leads out of the code, or the next
+// table begins: an address that a 64-bit lea computes and whose entry leads into the code.
 //
-// Compilers' tables lead into their own function, whose parts debug information
-// knows. Without it, the cold part of a function looks like a function of its own.
+// Compilers' tables lead into their own function. Debug information describes the parts of a function;
+// without it, the cold part looks like another function.
 func (t *Text) tableTargets() []uint64 {
 	if t.tabled {
 		return t.tables

@@ -76,8 +76,7 @@ func (t *Text) arrives(c *Code, lo, hi uint64) (uint64, bool) {
 	return lo + 1, t.unread
 }
 
-// near looks for branches with 8-bit displacements, which reach 128 bytes, before
-// and behind the function.
+// near looks for branches with 8-bit displacements, which reach 128 bytes, before and after the function.
 func (t *Text) near(c *Code, lo, hi uint64) (hit uint64, found bool) {
 	const reach = 130
 	for _, r := range []Region{t.slice(max(lo, reach)-reach, c.Lo), t.slice(c.Hi, hi+reach)} {
@@ -123,7 +122,7 @@ func (t *Text) far(c *Code) []field {
 			c.far = append(c.far, f)
 		}
 	}
-	const many = 6 // making the index takes as long as so many searches
+	const many = 6 // making the index takes as long as this many searches
 	if t.asked++; t.asked > many && t.index == nil {
 		t.index = newFieldIndex(t)
 	}

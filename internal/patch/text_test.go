@@ -46,7 +46,7 @@ func TestFields(t *testing.T) {
 					}
 				}
 			}
-			// The index need not know what lies outside the code.
+			// The index need not have targets outside the code.
 			want = slices.DeleteFunc(want, func(f field) bool { return f.to >= text.Code[len(text.Code)-1].end() })
 			index.each(lo, hi, func(f field) { indexed = append(indexed, f) })
 			searched := slices.DeleteFunc(text.search(lo, hi), func(f field) bool { return f.to >= text.Code[len(text.Code)-1].end() })

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// busy does its things and does not mind when the kernel refuses one.
+// busy causes events; it ignores errors of the kernel.
 func busy(dir string) {
 	for _, f := range []func(string){files, memory, sockets, signalsAndTimers, processes, waiting, networks, odds} {
 		f(dir)
@@ -140,7 +140,7 @@ func sockets(dir string) {
 			<-done
 		}
 		_ = ln.Close()
-		// Nobody listens any more.
+		// There is no listener any more.
 		if c, err := net.Dial(l.network, ln.Addr().String()); err == nil {
 			_ = c.Close()
 		}
@@ -155,7 +155,7 @@ func sockets(dir string) {
 		_, _ = u.WriteTo([]byte("hello"), u.LocalAddr())
 		_, _, _ = u.ReadFrom(make([]byte, 10))
 		_ = u.Close()
-		// To a port where nobody is, for an ICMP answer.
+		// To an unused port, for an ICMP error message.
 		if c, err := net.Dial("udp", u.LocalAddr().String()); err == nil {
 			_, _ = c.Write([]byte("hello"))
 			_, _ = c.Write([]byte("again"))
@@ -251,8 +251,8 @@ func waiting(string) {
 	}
 }
 
-// networks makes devices, addresses and queues in a name space of its own, and
-// sockets of the rarer families.
+// networks makes devices, addresses and queues in a separate network namespace, and sockets of rarer
+// families.
 func networks(string) {
 	c := exec.Command("/bin/sh", "-c", `
 		ip link set lo up

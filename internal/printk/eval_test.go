@@ -9,7 +9,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/tracefs"
 )
 
-// testResolver knows some names.
+// testResolver resolves some names.
 var testResolver = &Resolver{
 	Enumerator: func(name string) (int64, bool) {
 		v, ok := map[string]int64{"ONE": 1, "FOUR": 4, "BIG": 1 << 31, "MINUS": -2}[name]
@@ -91,7 +91,7 @@ func TestExpressions(t *testing.T) {
 		{`"%d", ONE | FOUR`, "5"},
 		{`"%lld", BIG`, "2147483648"},
 		{`"%lld", MINUS`, "-2"},
-		{`"%d", NOBODY + 1`, "(NOBODY is not known)"},
+		{`"%d", MISSING + 1`, "(MISSING is not known)"},
 		{`"%lu", jiffies - 5`, "(jiffies is not recorded)"},
 		{`"%p", ((struct page *)vmemmap_base) + 2`, "ffffea0000000080"},
 		{`"%d", REC->p == NULL`, "1"},
@@ -123,8 +123,8 @@ func TestExpressions(t *testing.T) {
 		{`"%s", __print_flags(REC->n, "|", { 1, "A" }, { FOUR, "B" }, { 8, "C" })`, "A|B|0x80000000"},
 		{`"%s", __print_flags(0, "|", { 1, "A" })`, ""},
 		{`"%s", __print_flags(6, "", { 2, "x" }, { 4, "y" })`, "xy"},
-		{`"%s", __print_flags(4, "|", { NOBODY, "N" }, { 4, "B" })`, "B"},
-		{`"%s", __print_flags(2, "|", { NOBODY, "N" }, { 4, "B" })`, "0x2 (NOBODY is not known)"},
+		{`"%s", __print_flags(4, "|", { MISSING, "N" }, { 4, "B" })`, "B"},
+		{`"%s", __print_flags(2, "|", { MISSING, "N" }, { 4, "B" })`, "0x2 (MISSING is not known)"},
 		{`"%s", __print_flags_u64(1ULL << 40, "|", { 1ULL << 40, "T" })`, "T"},
 		{`"%s", __print_symbolic(REC->b[3], { 1, "A" }, { FOUR, "B" "b" })`, "Bb"},
 		{`"%s", __print_symbolic(9, { 1, "A" })`, "0x9"},
@@ -132,7 +132,7 @@ func TestExpressions(t *testing.T) {
 		{`"%s", __print_symbolic(0, { 0, "" })`, "0x0"},
 		{`"%s", __print_symbolic(9, { })`, "0x9"},
 		{`"%s", __print_symbolic(1, { -1, NULL }, { 1, "A" })`, "0x1"},
-		{`"%s", __print_symbolic(NOBODY, { 1, "A" })`, "(NOBODY is not known)"},
+		{`"%s", __print_symbolic(MISSING, { 1, "A" })`, "(MISSING is not known)"},
 		{`"%s", __print_hex(REC->b, 3)`, "01 02 03"},
 		{`"%s", __print_hex_str(REC->b, 3)`, "010203"},
 		{`"%s|", __print_hex(REC->b, 0)`, "|"},
@@ -175,7 +175,7 @@ func TestStatements(t *testing.T) {
 		{`"%s", ({ const char *s = trace_seq_buffer_ptr(p); static const char *a[] = { "---", "--x", "w--" }; union role role; role.word = REC->n; trace_seq_printf(p, "l%u %s%c", role.level, a[role.sign], 0); s; })`, "l2 --x"},
 		{`"%d", ({ static const char *a[] = { "x" }; a[5]; })`, "(index 5 of 1)"},
 		{`"%d", ({ int x; x; })`, "(a variable without a value)"},
-		{`"%d", ({ struct nobody x; x.y = 1; x.y; })`, "(the type struct nobody is not known)"},
+		{`"%d", ({ struct missing x; x.y = 1; x.y; })`, "(the type struct missing is not known)"},
 	} {
 		if got := renderText(t, c.expr, rec, testResolver); got != c.want {
 			t.Errorf("%s: %q, want %q", c.expr, got, c.want)

@@ -217,7 +217,7 @@ func stringLength(s string) int {
 	return len(s)
 }
 
-// splitArguments splits at the commas that stand in no parentheses.
+// splitArguments splits at the commas outside parentheses.
 func splitArguments(s string) (out []string) {
 	depth, start := 0, 0
 	for i := 0; i < len(s); i++ {

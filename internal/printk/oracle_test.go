@@ -265,7 +265,7 @@ func traceChild(t *testing.T, in *instance) {
 	in.write("events/enable", "0")
 }
 
-// comparison holds what was compared.
+// comparison has the numbers of compared lines.
 type comparison struct {
 	t        *testing.T
 	byID     map[int]*tracefs.Event
@@ -277,7 +277,7 @@ type comparison struct {
 	lines    int
 }
 
-// unknownValue finds what stands in our text in place of a value.
+// unknownValue finds the text that jalon prints instead of a value.
 var unknownValue = regexp.MustCompile(`\((?:jiffies is not recorded|string at 0x[0-9a-f]+)\)`)
 
 func (c *comparison) compare(rec record, want line) {
@@ -315,7 +315,7 @@ func (c *comparison) compare(rec record, want line) {
 	}
 }
 
-// sameBut compares with any text where ours says that only the kernel knows.
+// sameBut accepts any text where jalon prints that only the kernel knows the value.
 func (c *comparison) sameBut(got, want string) bool {
 	places := unknownValue.FindAllStringIndex(got, -1)
 	if places == nil {
@@ -381,8 +381,8 @@ func kernelResolver(t *testing.T, tfs *tracefs.FS) *Resolver {
 
 var pageOfFrame = regexp.MustCompile(`page=([0-9a-f]{16}) pfn=0x([0-9a-f]+)`)
 
-// learnBase finds vmemmap_base, which no file tells, from the first line that
-// has a page's address and its number.
+// learnBase computes vmemmap_base, which is in no file, from the first line with a page's
+// address and number.
 func learnBase(t *testing.T, r *Resolver, text []line) {
 	page := r.Type("struct page")
 	for _, l := range text {

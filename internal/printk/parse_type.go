@@ -65,7 +65,7 @@ var silent = map[string]bool{
 	"__user": true, "__rcu": true, "__percpu": true, "__force": true, "__iomem": true, "__bitwise": true,
 }
 
-// typeSpec parses the words and stars of a type. The caller knows that there is one.
+// typeSpec parses the words and stars of a type, which the caller has recognised.
 func (p *parser) typeSpec() (*typeName, error) {
 	var words []string
 	for p.peek().kind == tokIdent {

@@ -314,7 +314,7 @@ func TestCounters(t *testing.T) {
 		t.Errorf("faults: %d", n)
 	}
 	if s.Counter(198, CounterFalse)+s.Counter(199, CounterLost)+s.Counter(200, 0)+s.Counter(0, 9)+s.Counter(0, -1) != 0 {
-		t.Error("a counter that nobody counted")
+		t.Error("a counter has a value without a hit")
 	}
 }
 

@@ -138,7 +138,7 @@ func sayHello() hello {
 	return h
 }
 
-// beat gives a sign of life each second for as long as the machine runs.
+// beat prints a line every second while the machine runs.
 func beat(out *frameWriter) {
 	for range time.Tick(time.Second) {
 		_ = out.send(frameBeat, nil) // a broken line shows when the end is sent

@@ -130,7 +130,7 @@ func TestGuest_BadHang(t *testing.T) {
 	}
 }
 
-// The whole machine stops: nothing else gets the only processor.
+// The whole machine stops, because this takes the only processor.
 func TestGuest_BadStandstill(t *testing.T) {
 	t.Log("last words")
 	if err := os.WriteFile("/proc/sys/kernel/sched_rt_runtime_us", []byte("-1"), 0); err != nil {

@@ -19,14 +19,14 @@ int main(int argc, char **argv) {
 }
 `
 
-// needGuest skips a test that boots guests where they are not wanted.
+// needGuest skips a test that boots guests if guests are disabled.
 func needGuest(t *testing.T) {
 	if os.Getenv(noVMVar) == "1" {
 		t.Skip(noVMVar + "=1: no guest is booted")
 	}
 }
 
-// What is well in a guest is well on the host, in both kernels, and nothing is lost.
+// Tests that pass in a guest pass on the host, for both kernels, and no result is lost.
 func TestGood(t *testing.T) {
 	needGuest(t)
 	hello := StaticC(t, helloC)
@@ -84,7 +84,7 @@ func checkGood(t *testing.T, r *Report) {
 	}
 }
 
-// What goes wrong in a guest is seen on the host, as what it is.
+// Each kind of failure in a guest is reported on the host.
 func TestBad(t *testing.T) {
 	needGuest(t)
 	for _, c := range []struct {

@@ -163,7 +163,7 @@ func archiveNames(t *testing.T, b []byte) string {
 // A missing kernel and a missing network give an error with the remedy.
 func TestNoKernel(t *testing.T) {
 	bin := t.TempDir()
-	// An apt that knows no package, as without lists and without network.
+	// An apt without package lists and without network.
 	for _, tool := range []string{"apt-get", "apt-cache", "sudo"} {
 		if err := os.WriteFile(filepath.Join(bin, tool), []byte("#!/bin/sh\nexit 100\n"), 0o755); err != nil {
 			t.Fatal(err)

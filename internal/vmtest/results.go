@@ -22,7 +22,7 @@ type Test struct {
 	Name    string // with the names of its parents, as the testing package prints it
 	Status  Status
 	Elapsed time.Duration
-	Output  string // what it logged and printed; a skip's reason is in it
+	Output  string // log and output of the test, with the reason of a skip
 }
 
 // marker begins the lines in which a test binary run with -test.v=test2json names the test of the following

@@ -17,9 +17,8 @@ var Kernels = []string{"6.1", "6.12"}
 // guestOnly names the tests that Main leaves out on the host.
 const guestOnly = "^TestGuest_"
 
-// Names of environment variables. The kernel hands a parameter of its command line
-// that it does not know to init as an environment variable: guestVar marks PID 1
-// (asInit) and the test binary that it starts (asTest).
+// Names of environment variables. The kernel passes an unknown parameter of its command line to init as an
+// environment variable: guestVar marks PID 1 (asInit) and the test binary that it starts (asTest).
 const (
 	guestVar = "JALON_GUEST"
 	asInit   = "init"
@@ -27,11 +26,11 @@ const (
 	noVMVar  = "JALON_NO_VM"
 )
 
-// Config describes a guest and what it runs.
+// Config describes a guest and its program.
 type Config struct {
 	Kernel  string          // a series ("6.1", "6.12") or the path of a bootable image
 	Run     string          // the tests to run, as for -test.run
-	Skip    string          // tests left out, by their top-level names; a test never runs in a guest of its own
+	Skip    string          // top-level names of skipped tests; a test never runs in a guest that it starts itself
 	Files   map[string]File // what else is in the guest, by absolute path there
 	Args    []string        // further arguments of the test binary
 	Env     []string        // further environment, NAME=value
@@ -133,8 +132,8 @@ func Boot(ctx context.Context, cfg Config) (*Report, error) {
 	return r, nil
 }
 
-// Output runs a command, in the guest or on the host, and returns what it printed
-// on both its streams. A command that fails ends the test.
+// Output runs a command, in the guest or on the host, and returns its output on both streams. A command
+// that fails ends the test.
 func Output(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput()

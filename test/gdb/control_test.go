@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Run control: what every user of a debugger does.
+// Run control: the ordinary commands of a debugger.
 func TestControl(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -306,8 +306,8 @@ continue` + map[string]string{"on": " -a", "off": ""}[nonStop] + `
 	}
 }
 
-// A running process that GDB attaches to and leaves does what it did, with
-// breakpoints and tracepoints set meanwhile, more than once.
+// A running process continues unchanged after GDB attached and detached more than once, with breakpoints
+// and tracepoints set meanwhile.
 func TestAttach(t *testing.T) {
 	t.Parallel()
 	prog := compile(t, "gcc", "steady.c", "-g", "-O1")
@@ -359,8 +359,8 @@ func steady(t testing.TB, text string) {
 	}
 }
 
-// A breakpoint in the middle of the bytes that a tracepoint's jump takes, and single
-// steps through the instruction that is traced.
+// A breakpoint in the middle of the bytes under a tracepoint's jump, and single steps through the traced
+// instruction.
 func TestBreakInsideJump(t *testing.T) {
 	t.Parallel()
 	prog := compile(t, "gcc", "work.c", "-g", "-O0", "-pthread")

@@ -12,16 +12,16 @@ var (
 	created   = regexp.MustCompile(`of (\d+) created total`)
 )
 
-// TestFullBufferVariables: the hit that finds no room for its frame sets no trace state
-// variable by its actions, and none behind it does anything: there are as many frames as
-// counted hits. gdbserver's buffer ends so too. (It is no oracle here: version 13
-// cannot set registers on processors with AMX.) A circular buffer never ends a trace.
+// TestFullBufferVariables: a hit without room for its frame does not set trace state variables by its
+// actions, and later hits have no effect: there are as many frames as counted hits. gdbserver's buffer
+// behaves in the same way. (It is not used as an oracle here: version 13 cannot set registers on processors
+// with AMX.) A circular buffer never ends a trace.
 func TestFullBufferVariables(t *testing.T) {
 	prog := compile(t, "gcc", "work.c", "-g", "-O2", "-pthread")
 	for _, c := range []struct {
 		name, args, script string
-		// more is how much larger than the number of frames $n is: what the condition of the
-		// hit without room has counted.
+		// more is the difference between $n and the number of frames: the condition of the hit without room
+		// has counted that hit.
 		more     int
 		circular bool
 	}{

@@ -16,9 +16,9 @@ import (
 
 // conversation is a run of GDB with a script.
 type conversation struct {
-	args   []string // of jalon gdbserver, behind the place to listen on
+	args   []string // of jalon gdbserver, after the place to listen on
 	script string
-	// file is what GDB reads symbols from; "": the program of args.
+	// file is the file from which GDB reads symbols; "": the program of args.
 	file string
 	// pipe: GDB starts the server itself and uses its standard input.
 	pipe bool
@@ -27,14 +27,14 @@ type conversation struct {
 	// typed: the commands come as a user types them (GDB prints more then, and an
 	// error does not end the script).
 	typed bool
-	// quiet: commands are not printed with what they say.
+	// quiet: the output does not contain the commands.
 	quiet bool
 	// server is one that runs already, at place; nil: one is started.
 	server *running
 	place  string
 	// before are commands from before the connection.
 	before string
-	// while is done as long as GDB runs; gdb is GDB's process.
+	// while is called while GDB runs; gdb is GDB's process.
 	while  func(gdb, server *running)
 	killed bool // by while
 	alone  bool // without a server
@@ -42,7 +42,7 @@ type conversation struct {
 	env []string
 }
 
-// said is what came out of it.
+// said is its output.
 type said struct {
 	t      testing.TB
 	text   string // of GDB
@@ -180,7 +180,7 @@ func talk(t testing.TB, c conversation) *said {
 	return s
 }
 
-// inOrder looks for patterns in what GDB printed, each behind the one before.
+// inOrder looks for patterns in GDB's output, each after the one before.
 func (s *said) inOrder(want ...string) {
 	s.t.Helper()
 	testkit.InOrder(s.t, s.text, want...)
@@ -196,7 +196,7 @@ func (s *said) not(patterns ...string) {
 	}
 }
 
-// unstable is what differs from run to run.
+// unstable matches the parts that differ between runs.
 var unstable = []struct {
 	pattern *regexp.Regexp
 	with    string
@@ -214,7 +214,7 @@ var unstable = []struct {
 	{regexp.MustCompile(`trace buffer usage \d+ bytes`), "trace buffer usage N bytes"},
 }
 
-// stable is what GDB printed without what differs from run to run.
+// stable returns GDB's output without the parts that differ between runs.
 func (s *said) stable() string {
 	text := s.text
 	if _, rest, ok := strings.Cut(text, "+target "); ok {
@@ -230,7 +230,7 @@ func (s *said) stable() string {
 	return text
 }
 
-// golden compares what GDB printed with testdata/NAME.golden.
+// golden compares GDB's output with testdata/NAME.golden.
 func (s *said) golden(name string) {
 	s.t.Helper()
 	path := filepath.Join("testdata", name+".golden")
@@ -261,5 +261,5 @@ func at(lines []string, i int) string {
 	return "(the end)"
 }
 
-// interrupt sends GDB what ^C does.
+// interrupt sends GDB the signal of Ctrl-C.
 func interrupt(gdb *running) { _ = syscall.Kill(gdb.Pid(), syscall.SIGINT) }

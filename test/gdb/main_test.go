@@ -1,6 +1,5 @@
-// Package gdb tests jalon gdbserver as its user has it: a real GDB runs scripts
-// against it, on programs that do known things. What GDB prints is compared with
-// goldens where every machine prints the same; `go test -update` renews them.
+// Package gdb tests jalon gdbserver with a real GDB, which runs scripts on known programs. If GDB's output
+// is the same on every machine, it is compared with goldens; `go test -update` renews them.
 package gdb
 
 import (
@@ -18,7 +17,7 @@ var (
 	update = flag.Bool("update", false, "renew the goldens")
 )
 
-// full asks for the heavier repetitions.
+// full enables the heavier repetitions.
 var full = os.Getenv("JALON_FULL") != ""
 
 func TestMain(m *testing.M) {
@@ -34,7 +33,7 @@ func withJalon(run func() int) int {
 	})
 }
 
-// What the tests across packages share.
+// State that all tests of the package share.
 var (
 	start      = testkit.Start
 	startCmd   = testkit.StartCmd

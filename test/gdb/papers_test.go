@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// zeroed makes GDB's fresh memory zero. GDB 13 writes to a member of its static
-// tracepoints before that is made (the marker's name, in the constructor of what they
-// derive from), and goes down or not by what lay there.
+// zeroed fills GDB's newly allocated memory with zeros. GDB 13 writes to a member of its static tracepoints
+// before the member is constructed (the marker's name, in the constructor of the base class), and crashes
+// or not depending on the contents of the memory.
 var zeroed = []string{"GLIBC_TUNABLES=glibc.malloc.perturb=255:glibc.malloc.tcache_count=0"}
 
-// asPrinted leaves out what GDB did not print in the papers' days.
+// asPrinted removes output that GDB did not have when the papers were written.
 const asPrinted = "set print entry-values no\n"
 
 // The thesis's example, section 1.3: a condition and an expression over two
@@ -78,8 +78,7 @@ tdump
 	s.golden("figure-dynamic")
 }
 
-// The three cases that the papers measured, in one run: a condition that is false, an
-// expression alone, and both.
+// The three cases that the papers measured, in one run: a false condition, only an expression, and both.
 func TestFigureCases(t *testing.T) {
 	t.Parallel()
 	prog := compile(t, "gcc", "kgtp.c", "-g", "-O2")

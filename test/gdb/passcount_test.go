@@ -9,7 +9,7 @@ import (
 
 var stateVariable = regexp.MustCompile(`(?m)^\$\d+ = (-?\d+)$`)
 
-// variableAfter runs a script and gives the numbers that `print` printed.
+// variableAfter runs a script and returns the numbers that `print` printed.
 func variableAfter(text string) string {
 	var list []string
 	for _, m := range stateVariable.FindAllStringSubmatch(text, -1) {
@@ -18,9 +18,9 @@ func variableAfter(text string) string {
 	return strings.Join(list, " ")
 }
 
-// TestPassCountVariables: no hit behind the one that reaches the pass count sets a trace
-// state variable or adds a frame, as with gdbserver. (It is no oracle here: version 13
-// cannot set registers on processors with AMX.)
+// TestPassCountVariables: no hit after the pass count is reached sets a trace state variable or adds a
+// frame, as with gdbserver. (It is not used as an oracle here: version 13 cannot set registers on
+// processors with AMX.)
 func TestPassCountVariables(t *testing.T) {
 	prog := compile(t, "gcc", "work.c", "-g", "-O0", "-pthread")
 	for _, c := range []struct {

@@ -194,10 +194,10 @@ continue
 	}
 }
 
-// A trace is saved by the server and by GDB, and read again; both files say the same.
+// A trace is saved by the server and by GDB, and read again; both files have the same contents.
 func TestSave(t *testing.T) {
 	t.Parallel()
-	// GDB does not know where a file's program was loaded: it must have fixed addresses.
+	// For a trace file GDB has no load address of the program, so it must have fixed addresses.
 	prog := compile(t, "gcc", "work.c", "-O0", "-g", "-pthread", "-no-pie")
 	dir := t.TempDir()
 	talk(t, conversation{args: []string{prog}, script: fmt.Sprintf(`break finished

@@ -34,11 +34,11 @@ tstart
 			if stopped {
 				script += "tbreak tick if n % 40 == 0\n"
 			}
-			script += "continue\necho stands still\\n\nshell cat " + newPipe(t) + "\n"
+			script += "continue\necho the program is stopped\\n\nshell cat " + newPipe(t) + "\n"
 			talk(t, conversation{server: server, place: place, file: prog, killed: true, script: script, while: func(gdb, _ *running) {
 				was := len(p.Out.String())
 				if stopped {
-					eventually(t, "GDB stops the program", func() bool { return strings.Contains(fmt.Sprint(gdb.Cmd.Stdout), "stands still\n") })
+					eventually(t, "GDB stops the program", func() bool { return strings.Contains(fmt.Sprint(gdb.Cmd.Stdout), "the program is stopped\n") })
 				} else {
 					eventually(t, "the program runs", func() bool { return len(p.Out.String()) > was+8 })
 				}
@@ -112,8 +112,8 @@ func (c *rawClient) ask(payload, want string) string {
 	return got.String()
 }
 
-// What is no protocol at all, packets in any order, and packets that are far too
-// large harm neither the server nor the program.
+// Invalid data, packets in any order, and packets that are far too large harm neither the server nor the
+// program.
 func TestGarbage(t *testing.T) {
 	t.Parallel()
 	prog := compile(t, "gcc", "steady.c", "-g", "-O1")
@@ -141,7 +141,7 @@ func TestGarbage(t *testing.T) {
 	for round := range rounds {
 		c := dial(t, place)
 		go func() { _, _ = io.Copy(io.Discard, c.Conn) }()
-		attached := round >= rounds/2 // what is changed at random may well harm the program
+		attached := round >= rounds/2 // random changes may harm the program
 		if attached {
 			_, _ = io.WriteString(c, frame(attach))
 		}
@@ -236,7 +236,7 @@ func TestDropped(t *testing.T) {
 	p.Says("50\n")
 	server, place := serve(t, "--attach", strconv.Itoa(p.Pid()))
 	for range 3 {
-		// The second stop at the function is behind the first's hit.
+		// The second stop at the function is after the first hit of it.
 		script := "trace tick\nbreak tick\ntstart\ncontinue\ncontinue\ndelete $bpnum\necho is traced\\n\ncontinue\n"
 		talk(t, conversation{server: server, place: place, file: prog, killed: true, script: script, while: func(gdb, _ *running) {
 			eventually(t, "the program is traced", func() bool { return strings.Contains(fmt.Sprint(gdb.Cmd.Stdout), "is traced\n") })

@@ -61,8 +61,8 @@ func sameSteps(t *testing.T, what string, got, want []string) {
 	}
 }
 
-// TestSteps: stepping through code at which tracepoints are gives the sequence of pcs
-// that GDB gives without jalon, wherever the tracepoints are.
+// TestSteps: stepping through code with tracepoints has the same sequence of pcs as in GDB without jalon,
+// at any position of the tracepoints.
 func TestSteps(t *testing.T) {
 	prog := compile(t, "gcc", "steps.c", "-g", "-O1", "-no-pie")
 	native := talk(t, conversation{alone: true, file: prog, quiet: true, script: "break begun\nrun\n" + stepThrough + "kill\n"})
@@ -102,8 +102,8 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestWhileSteppingDisplaced: while-stepping over code at which other tracepoints are
-// collects the pcs that GDB alone steps through.
+// TestWhileSteppingDisplaced: while-stepping over code with other tracepoints collects the pcs through
+// which GDB steps without jalon.
 func TestWhileSteppingDisplaced(t *testing.T) {
 	prog := compile(t, "gcc", "steps.c", "-g", "-O1", "-no-pie")
 	native := talk(t, conversation{alone: true, file: prog, quiet: true, script: "break *steps\nrun\n" + stepThrough + "kill\n"})

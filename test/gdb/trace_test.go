@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What a user does with tracepoints, each in a session of its own.
+// Usual tasks with tracepoints, each in its own session.
 func TestTrace(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -260,8 +260,7 @@ monitor trace
 	}
 }
 
-// What GDB's printf style "agent" prints comes out where the program's own output
-// does.
+// The output of GDB's printf style "agent" appears in the program's own output.
 func TestDprintf(t *testing.T) {
 	t.Parallel()
 	prog := compile(t, "gcc", "work.c", "-O0", "-g", "-pthread")

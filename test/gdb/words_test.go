@@ -61,8 +61,8 @@ monitor trace
 		`tracepoint 6 at \w+ +30 +0`, `tracepoint 7 at \w+ +3 +27`)
 }
 
-// TestWordsOfThread: what only /proc shows of a thread: its user, group and cgroup, and
-// the kernel's clock. What is the kernel's own is no variable of a process.
+// TestWordsOfThread: properties of a thread that only /proc has, its user, group and cgroup, and the
+// kernel's clock. Words of the kernel only are not defined for a process.
 func TestWordsOfThread(t *testing.T) {
 	t.Parallel()
 	prog := compile(t, "gcc", "work.c", "-O0", "-g", "-pthread")
@@ -86,8 +86,8 @@ monitor trace
 	s.not(`\$jiffies`, `\$current_task `)
 }
 
-// In a program with one thread the thread is the process. The condition of a
-// breakpoint, which the target evaluates, knows the words too.
+// In a program with one thread the thread is the process. The condition of a breakpoint, which the target
+// evaluates, can use the words too.
 func TestWordsOneThread(t *testing.T) {
 	t.Parallel()
 	prog := compile(t, "gcc", "work.c", "-O0", "-g", "-pthread")

@@ -11,7 +11,7 @@ import (
 // acts are the modes of testdata/acts.c in which root's jalon attaches to it.
 var acts = []struct {
 	mode string
-	own  bool // it can end the program: it takes away what jalon has mapped there
+	own  bool // may end the program: it unmaps jalon's memory in it
 	long bool // only in the long form
 }{
 	{mode: "threads"}, {mode: "named"}, {mode: "notify"}, {mode: "storm"}, {mode: "maps"},
@@ -21,8 +21,8 @@ var acts = []struct {
 	{mode: "dumpable", long: true}, {mode: "ptracer", long: true}, {mode: "idle", long: true},
 }
 
-// TestActs: programs that are hard on their tracer are attached to, traced and let go in
-// order. One that took jalon's memory away may end by that; jalon then ends as it does.
+// TestActs: jalon attaches to programs that are hard to trace, traces them and detaches. A program that has
+// unmapped jalon's memory may die; jalon then ends with its status.
 func TestActs(t *testing.T) {
 	asRoot(t)
 	prog := compile(t, "acts")

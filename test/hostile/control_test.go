@@ -11,8 +11,8 @@ import (
 	"github.com/jalon-trace/jalon/test/testkit"
 )
 
-// TestEndlessAnswer: what listens at the control socket is no jalon, and answers without an
-// end. jalon gives up in bounded memory.
+// TestEndlessAnswer: the listener at the control socket is not jalon, and its reply has no end. jalon gives
+// up after a bounded amount of memory.
 func TestEndlessAnswer(t *testing.T) {
 	path := filepath.Join(dir, "endless.sock")
 	l, err := net.Listen("unix", path)

@@ -24,7 +24,7 @@ const (
 	mostTime   = 10 * time.Second // of CPU
 )
 
-// source has what compilers describe in many ways: inlining, types, lists of locations.
+// source makes compilers produce many forms of descriptions: inlining, types, lists of locations.
 const source = `
 #include <stdlib.h>
 #include <string.h>
@@ -43,9 +43,8 @@ __attribute__((noinline)) int work(int n, struct node *p, double d)
 int main(int argc, char **argv) { struct node m; memset(&m, 0, sizeof m); head = &m; return work(argc, head, argc * 1.5) & 0 & argv[0][0]; }
 `
 
-// TestDamagedFiles: programs whose headers, symbols, debug information and notes were
-// changed at random, or to extreme values, take bounded time and memory and never end
-// in a panic.
+// TestDamagedFiles: for programs whose headers, symbols, debug information and notes were changed at random
+// or to extreme values, jalon needs bounded time and memory and never panics.
 func TestDamagedFiles(t *testing.T) {
 	testkit.Need(t, "gcc", "objcopy")
 	rounds := 24
@@ -99,7 +98,7 @@ func TestDamagedFiles(t *testing.T) {
 	t.Logf("%d files: %d MiB and %v of CPU at most", rounds, memory>>20, slowest)
 }
 
-// bounded runs jalon and checks how it ended and what it used.
+// bounded runs jalon and checks its exit and its resources.
 func bounded(t *testing.T, args []string) (memory int64, cpu time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience)
@@ -157,7 +156,7 @@ func damage(rnd *rand.Rand, original []byte) []byte {
 			var word [8]byte
 			binary.LittleEndian.PutUint64(word[:], v)
 			copy(b[at:], word[:1<<rnd.IntN(4)])
-		case 2: // a run of bytes that end nothing: LEB128 numbers, strings, lists
+		case 2: // a run of bytes without terminators for LEB128 numbers, strings and lists
 			for i := at; i < min(s.hi, at+uint64(rnd.IntN(64))); i++ {
 				b[i] = 0xff
 			}

@@ -30,7 +30,7 @@ func TestExecWhileAttaching(t *testing.T) {
 	if full {
 		rounds = 100
 	}
-	for _, delay := range []string{"500", "1000", "1500"} { // microseconds, about as long as seizing takes
+	for _, delay := range []string{"500", "1000", "1500"} { // microseconds, about the duration of a seize
 		target := asNobody(t, prog, "execmany", delay).AwaitOut("ready")
 		var traced, refused int
 		// On a busy machine the exec can be over each time before jalon has found its way in.
@@ -69,8 +69,8 @@ func seizes(pid int) bool {
 	return false
 }
 
-// TestStuckExec: a thread is inside an exec that never gets on, and the kernel lets no tracer
-// in. SIGTERM ends jalon at once, and jalon gives up by itself after a while.
+// TestStuckExec: a thread is inside an exec that never completes, so the kernel blocks tracers. SIGTERM
+// ends jalon at once; without it, jalon gives up after a time.
 func TestStuckExec(t *testing.T) {
 	asRoot(t)
 	prog := compile(t, "acts")

@@ -10,8 +10,8 @@ import (
 	"github.com/jalon-trace/jalon/test/testkit"
 )
 
-// TestFIFOs: what should be a file is a FIFO that no program writes to. jalon says so, or
-// does without it; it never waits for it. Wait fails on a hang.
+// TestFIFOs: a FIFO without a writer is in the place of a file. jalon reports it or works without the file;
+// it never waits for it. Wait fails on a hang.
 func TestFIFOs(t *testing.T) {
 	testkit.Need(t, "gcc", "objcopy")
 	src, prog := filepath.Join(dir, "linked.c"), filepath.Join(dir, "linked")

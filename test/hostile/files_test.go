@@ -11,9 +11,9 @@ import (
 	"github.com/jalon-trace/jalon/test/testkit"
 )
 
-// TestSwappedDescriptor: a process that shares the descriptor table of the traced program
-// replaces the shared memory's descriptor by another file at any moment. That file is
-// never changed, whoever it belongs to, and jalon ends with a result or an error.
+// TestSwappedDescriptor: a process that shares the descriptor table of the traced program replaces the
+// shared memory's descriptor by another file at any time. That file is never changed, regardless of its
+// owner, and jalon ends with a result or an error.
 func TestSwappedDescriptor(t *testing.T) {
 	asRoot(t)
 	prog := compile(t, "swapfd")

@@ -65,7 +65,7 @@ func compile(t *testing.T, name string, flags ...string) string {
 	return out
 }
 
-// asNobody starts a program as user nobody; its end kills what it started.
+// asNobody starts a program as the user "nobody"; when it ends, its children are killed.
 func asNobody(t *testing.T, args ...string) *testkit.Process {
 	t.Helper()
 	cmd := exec.Command(args[0], args[1:]...)

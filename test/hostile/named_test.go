@@ -9,9 +9,9 @@ import (
 	"github.com/jalon-trace/jalon/test/testkit"
 )
 
-// TestNamedFiles: a program of user nobody names a debug file, and a file of split debug
-// information, that only root may read. jalon, run by root, does not read them in its name;
-// it does if nobody could read them, or owns them.
+// TestNamedFiles: a program of the user "nobody" names a debug file and a file of split debug
+// information that only root may read. jalon, run by root, must not read them for the program. It
+// reads them if that user may read or owns them.
 func TestNamedFiles(t *testing.T) {
 	asRoot(t)
 	testkit.Need(t, "gcc", "objcopy")

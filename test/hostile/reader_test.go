@@ -18,8 +18,8 @@ import (
 	"github.com/jalon-trace/jalon/test/testkit"
 )
 
-// unread is an output whose reader does not read. A test writes by one end and reads by the
-// other, when jalon has ended.
+// unread is an output whose reader does not read. A test writes to one end, and reads from the other after
+// jalon has ended.
 type unread struct {
 	read, write *os.File
 	path        string // for -o; "": it is standard output
@@ -69,7 +69,7 @@ func unreadTerminal(t *testing.T) unread {
 	return unread{read: m, write: s}
 }
 
-// lines counts what jalon has written: its end of the output is closed.
+// lines counts jalon's output after jalon has closed its end.
 func (u unread) lines(t *testing.T) uint64 {
 	u.write.Close()
 	_ = u.read.SetReadDeadline(time.Time{})
@@ -91,9 +91,9 @@ int main(void) { for (int i = 0;; i++) { work(i); if (!(i & 255)) usleep(50); } 
 	return prog
 }
 
-// TestReaderStops: a reader of the output that does not read keeps jalon neither from ending
-// the trace nor from letting the program go. What was recorded is written or counted. The
-// output is read when jalon has ended: Wait fails where jalon waits for its reader.
+// TestReaderStops: if the reader of the output stops reading, jalon still ends the trace and detaches from
+// the program. Recorded events are written or counted. The output is read after jalon has ended: Wait fails
+// if jalon waits for its reader.
 func TestReaderStops(t *testing.T) {
 	prog := spin(t)
 	stop := func(sig syscall.Signal) func(*testkit.Process) {
@@ -103,7 +103,7 @@ func TestReaderStops(t *testing.T) {
 		name string
 		out  func(*testing.T) unread
 		args []string
-		end  func(*testkit.Process) // nil: jalon ends by itself
+		end  func(*testkit.Process) // nil: jalon ends without a signal
 		both bool                   // standard error goes to the output, too
 	}{
 		{"time", unreadPipe, []string{"-d", "300ms"}, nil, false},
@@ -154,8 +154,8 @@ func TestReaderStops(t *testing.T) {
 	}
 }
 
-// full reports that the output takes nothing more. (How many bytes a full pipe holds
-// depends on how they were written.)
+// full reports that the output is full. (The capacity of a pipe in bytes depends on the sizes of the
+// writes.)
 func (u unread) full(t *testing.T) bool {
 	ready := []unix.PollFd{{Fd: int32(u.write.Fd()), Events: unix.POLLOUT}}
 	if _, err := unix.Poll(ready, 0); err != nil && err != unix.EINTR {
@@ -164,8 +164,8 @@ func (u unread) full(t *testing.T) bool {
 	return ready[0].Revents&unix.POLLOUT == 0
 }
 
-// TestReaderOfSome: when there are as many events as were asked for, the program is let go;
-// the reader, such as a pager, gets them all whenever it reads.
+// TestReaderOfSome: when the requested number of events is reached, jalon detaches from the program; the
+// reader, such as a pager, gets all events whenever it reads.
 func TestReaderOfSome(t *testing.T) {
 	const wanted = 20000
 	target := testkit.Start(t, spin(t))
@@ -183,7 +183,7 @@ func TestReaderOfSome(t *testing.T) {
 	}
 }
 
-// TestReaderWaits: where no end was asked for, jalon waits for its reader, who gets everything.
+// TestReaderWaits: without a request to end, jalon waits for its reader, which receives everything.
 func TestReaderWaits(t *testing.T) {
 	prog := filepath.Join(dir, "counted")
 	write(t, prog+".c", `__attribute__((noinline)) int work(int n) { __asm__ volatile(""); return n + 1; }

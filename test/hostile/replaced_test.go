@@ -25,8 +25,8 @@ int work(int n);
 int main(void) { puts("ready"); fflush(stdout); for (int n = 0;; n = work(n) & 1) ; }
 `
 
-// TestReplaced: the file of a running program or library is replaced by another version.
-// What is traced is the version that runs.
+// TestReplaced: the file of a running program or library is replaced by another version. jalon traces the
+// running version.
 func TestReplaced(t *testing.T) {
 	asRoot(t)
 	testkit.Need(t, "gcc")

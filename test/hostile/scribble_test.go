@@ -11,11 +11,11 @@ import (
 	"github.com/jalon-trace/jalon/test/testkit"
 )
 
-// full asks for the long form of tests.
+// full enables the long form of tests.
 var full = os.Getenv("JALON_FULL") != ""
 
-// TestScribble: a program writes random values into everything that it shares with
-// jalon. jalon ends in order each time, and what it prints is possible or marked.
+// TestScribble: a program overwrites all memory that it shares with jalon with random values. jalon always
+// ends normally, and its output is either possible or marked.
 func TestScribble(t *testing.T) {
 	prog := compile(t, "scribble")
 	rounds := 6
@@ -35,7 +35,7 @@ func TestScribble(t *testing.T) {
 		if strings.Contains(out+errs, "overwritten by the program") || strings.Contains(out, `"overwritten":true`) {
 			marked++
 		}
-		// No count is larger than what a CPU can do in the time.
+		// No count is larger than the number of hits possible in the time.
 		limit := uint64(time.Since(before)+time.Second) * 5 * 1024
 		for _, line := range strings.Split(errs, "\n") {
 			f := strings.Fields(line)

@@ -13,8 +13,8 @@ import (
 	"github.com/jalon-trace/jalon/test/testkit"
 )
 
-// endLimit is how long jalon may take to end after a signal. On a quiet machine it is
-// well below a second; tests run beside others.
+// endLimit is how long jalon may take to end after a signal. On a quiet machine it takes well below a
+// second; tests run beside others.
 const endLimit = testkit.Patience
 
 // TestTerminated: SIGTERM ends jalon at any instant, also while it resolves and arms

@@ -31,14 +31,14 @@ func bounds(t testing.TB) (bin string, symbols map[string]uint64) {
 	return bin, symbols
 }
 
-// TestBounds: addresses at which no instruction begins are refused in words; nothing is
-// changed in the program, which ends with 0 only if it counts right.
+// TestBounds: addresses at which no instruction begins are refused with a reason. The program is not
+// changed, and ends with 0 only if its counts are right.
 func TestBounds(t *testing.T) {
 	bin, at := bounds(t)
 	for _, tt := range []struct {
 		name, place string
 		want        []string
-		force       string // with --force: "" it is still refused, else what is warned of
+		force       string // with --force: "" if it is still refused, otherwise the warning
 	}{
 		{"inside the first instruction", "leaf+3", []string{"no instruction begins at leaf+3", "inside that of 9 bytes at leaf", "leaf+9"}, ""},
 		{"inside, by address", hex(at["leaf"] + 10), []string{"no instruction begins at leaf+10", "at leaf+9", "leafnop"}, ""},
@@ -82,8 +82,8 @@ func since(major, minor int) bool {
 	return a > major || a == major && b >= minor
 }
 
-// TestEveryByte puts a uprobe at each byte of the code at which jalon allows one, all at
-// once: the program counts right. What the kernel cannot step it refuses, in words.
+// TestEveryByte inserts uprobes at all bytes of the code at which jalon allows one: the program's counts
+// are right. jalon refuses, with a reason, instructions that the kernel cannot step.
 func TestEveryByte(t *testing.T) {
 	bin, at := bounds(t)
 	e := kernel.Inspect(kernel.Options{})
@@ -96,7 +96,7 @@ func TestEveryByte(t *testing.T) {
 			t.Fatal(err)
 		}
 		switch a {
-		case at["leafnop"], at["lock"], at["syscall"]: // what only the running kernel refuses
+		case at["leafnop"], at["lock"], at["syscall"]: // refused only by the running kernel
 			continue
 		}
 		if _, err := e.Describe(p); err == nil {

@@ -40,8 +40,8 @@ func control(t *testing.T, socket string, args ...string) {
 	}
 }
 
-// TestControl: tracepoints of both engines are disabled and enabled while the program
-// runs; every round is counted by what was enabled at the time.
+// TestControl: tracepoints of both engines are disabled and enabled while the program runs; every round is
+// counted by the tracepoints that were enabled.
 func TestControl(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -74,7 +74,7 @@ func TestControl(t *testing.T) {
 					on[f[1][0]-'1'] = f[0] == "enable"
 				}
 				rounds++
-				child.Tell("10")
+				child.Send("10")
 				child.AwaitOut(fmt.Sprintf("ready %d\n", rounds))
 				for i := range want {
 					if on[i] {
@@ -101,7 +101,7 @@ func TestControl(t *testing.T) {
 			if _, err := os.Stat(socket); !os.IsNotExist(err) {
 				t.Errorf("the socket is still there: %v", err)
 			}
-			child.Tell("10")
+			child.Send("10")
 			child.AwaitOut(fmt.Sprintf("ready %d\n", rounds+1))
 		})
 	}
@@ -112,7 +112,7 @@ func TestControlStatus(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "control")
 	child := start(t, things(t), "wait", "names", "ready", "wait")
 	tr := begin(t, "syscall:getpriority if (which < 3)", "syscall:prctl", "-p", fmt.Sprint(child.Pid()), "--control", socket).armed()
-	child.Tell("go")
+	child.Send("go")
 	child.AwaitOut("ready\n")
 	// Records count when they are shown, some milliseconds later.
 	sites := status(t, socket)
@@ -138,7 +138,7 @@ func TestControlStatus(t *testing.T) {
 			t.Errorf("%s: status %d: %s", tt.args, p.Status, p.Errs.String())
 		}
 	}
-	// Rubbish on the socket harms nobody.
+	// Invalid requests on the socket have no effect.
 	for _, text := range []string{"\n", "{}\n", "nonsense\n", strings.Repeat("x", 1<<16) + "\n"} {
 		conn, err := net.Dial("unix", socket)
 		if err != nil {
@@ -165,7 +165,7 @@ func TestControlStatus(t *testing.T) {
 	if p := jalon(t, "control", socket, "status"); p.Status == 0 || !strings.Contains(p.Errs.String(), "there is no socket") {
 		t.Errorf("status %d: %s", p.Status, p.Errs.String())
 	}
-	// What a killed jalon leaves behind is replaced.
+	// The socket that a killed jalon has left is replaced.
 	left, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
 	if err != nil {
 		t.Fatal(err)
@@ -177,8 +177,8 @@ func TestControlStatus(t *testing.T) {
 	}
 }
 
-// TestControlAdd: tracepoints of both engines, at addresses of others too, come to a running
-// trace and are taken back; each counts the rounds that it was there for.
+// TestControlAdd: tracepoints of both engines, also at addresses of others, are added to a running trace
+// and removed; each counts the rounds while it was armed.
 func TestControlAdd(t *testing.T) {
 	for _, tt := range []struct {
 		name, first string
@@ -195,7 +195,7 @@ func TestControlAdd(t *testing.T) {
 			round := func() {
 				t.Helper()
 				rounds++
-				child.Tell("10")
+				child.Send("10")
 				child.AwaitOut(fmt.Sprintf("ready %d\n", rounds))
 			}
 			want := map[int]uint64{}

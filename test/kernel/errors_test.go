@@ -62,8 +62,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestMissing: what this kernel lacks is said with what to do. Where it is there the
-// trace works.
+// TestMissing: a missing feature of this kernel is reported with a remedy. With the feature the trace
+// works.
 func TestMissing(t *testing.T) {
 	for _, tt := range []struct{ place, want string }{
 		{"kprobe:vfs_read", "this kernel has no kprobes; use tracepoint:"},
@@ -103,7 +103,7 @@ func TestUnprivileged(t *testing.T) {
 	if p := as("check"); !strings.Contains(p.Out.String(), "jalon lacks CAP_BPF and CAP_PERFMON") || !strings.Contains(p.Out.String(), "for root only") {
 		t.Errorf("check:\n%s", p.Out.String())
 	}
-	// What needs no privilege goes on working.
+	// Features that need no privilege still work.
 	if p := as("trace", "names", "-f", "none", "--", things(t), "names"); p.Status != 0 {
 		t.Errorf("in-process: status %d:\n%s", p.Status, p.Errs.String())
 	}
@@ -112,7 +112,7 @@ func TestUnprivileged(t *testing.T) {
 	}
 }
 
-// TestCheck names what the kernel engine may do.
+// TestCheck: jalon check lists the features of the kernel engine.
 func TestCheck(t *testing.T) {
 	p := jalon(t, "check")
 	for _, want := range []string{"yes  permission", "yes  eBPF", "yes  BTF", "yes  tracefs", "  kprobes  ", "  fentry  ", "yes  uprobes", "waiting for pages"} {

@@ -24,11 +24,11 @@ func checked(t testing.TB, threads int) (p *process, path string) {
 	return p, path
 }
 
-// goesOn waits until every thread of checked has gone through all its functions again.
+// goesOn waits until every thread of checked has run all its functions once more.
 func goesOn(t testing.TB, p *process) {
 	t.Helper()
 	n := strings.Count(p.Out.String(), "on\n")
-	p.Tell("")
+	p.Send("")
 	p.AwaitOut(strings.Repeat("on\n", n+1))
 }
 
@@ -44,9 +44,9 @@ func ends(t testing.TB, p *process) {
 	}
 }
 
-// TestForeignBreakpoint: another tracer's uprobe is at the instruction first. jalon's
-// site is a second consumer of it; the others of the function are reached as always,
-// and the program's memory is the other tracer's, byte for byte, in any order of ends.
+// TestForeignBreakpoint: another tracer's uprobe is already at the instruction. jalon's site becomes a
+// second consumer of it; other sites of the function are patched as usual. The program's memory keeps the
+// other tracer's bytes exactly, whichever tracer ends first.
 func TestForeignBreakpoint(t *testing.T) {
 	for _, first := range []string{"jalon", "other"} {
 		t.Run(first+" ends first", func(t *testing.T) {
@@ -147,8 +147,8 @@ detach
 	ends(t, p)
 }
 
-// TestMisrunInstructions: where the kernel would run a vector instruction as a branch no
-// uprobe is put; jalon's own code takes the place, and others by uprobe.
+// TestMisrunInstructions: no uprobe is used where the kernel would execute a vector instruction as a
+// branch; jalon patches these sites itself, and uses uprobes for others.
 func TestMisrunInstructions(t *testing.T) {
 	if !cpu.X86.HasAVX {
 		skip(t, "the processor has no AVX")
@@ -174,9 +174,9 @@ func TestMisrunInstructions(t *testing.T) {
 	ends(t, p)
 }
 
-// TestUnsteppedInstructions: no uprobe is put where the kernel's way to step over an
-// instruction ends the program, or counts wrong; jalon's own code takes the place. (In a sweep of libc
-// redis-server was killed by a uprobe at the syscall of umask.)
+// TestUnsteppedInstructions: no uprobe is used where the kernel's stepping over an instruction would kill
+// the program or count wrong; jalon patches these sites itself. (In a sweep of libc redis-server was killed
+// by a uprobe at the syscall of umask.)
 func TestUnsteppedInstructions(t *testing.T) {
 	path := compile(t, "gcc", "unstepped.c", "-O2")
 	for name, why := range map[string]string{

@@ -45,7 +45,7 @@ func TestGate(t *testing.T) {
 		{"syscalls:sys_enter_getpriority", "10 / (which - 2) > 2", "names", []string{"3", "4", "5"}, "could not be evaluated"},
 		{"syscalls:sys_enter_getpriority", `$comm == "name6"`, "names", []string{"6"}, "hits kept from perf"},
 		{"task:task_rename", "args->newcomm[4] >= 53", "names", []string{"5", "6", "7", "8", "9"}, "hits kept from perf"},
-		// Raw arguments: a struct of the kernel's behind a pointer.
+		// Raw arguments: a struct of the kernel through a pointer.
 		{"task:task_rename", "task->comm[4] == 51 || task->comm[4] == 55", "names", []string{"4", "8"}, "hits kept from perf"},
 		{"task:task_rename", "comm[4] == 50", "names", []string{"2"}, "hits kept from perf"},
 	} {
@@ -70,7 +70,7 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// TestGateProgram: the gate is active as long as the program after "--" runs.
+// TestGateProgram: the gate is active while the program after "--" runs.
 func TestGateProgram(t *testing.T) {
 	perf := tool(t, "perf")
 	file := filepath.Join(t.TempDir(), "perf.data")
@@ -120,7 +120,7 @@ func TestPair(t *testing.T) {
 	child := start(t, things(t), "ready", "wait", "names", "ready", "wait").AwaitOut("ready\n")
 	tr := begin(t, place, "-p", fmt.Sprint(child.Pid())).armed()
 	later := start(t, perf, "record", "-q", "-o", filepath.Join(t.TempDir(), "perf.data"), "-e", "task:task_rename", "-a", "--", things(t), "ready", "wait").AwaitOut("ready\n")
-	child.Tell("go")
+	child.Send("go")
 	child.AwaitOut("ready\nready\n")
 	check(tr.stop())
 
@@ -133,7 +133,7 @@ func TestPair(t *testing.T) {
 	if p.Status != 2 || !strings.Contains(p.Errs.String(), "start the gate first") {
 		t.Errorf("status %d: %s", p.Status, p.Errs.String())
 	}
-	later.Tell("go")
+	later.Send("go")
 	later.Wait()
 	check(run(t, place, "--", things(t), "names"))
 }

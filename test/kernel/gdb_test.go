@@ -15,9 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// gdbKernel runs a script in GDB with this machine's kernel as its target, while
-// getpriority is called with magic as its second argument over and over. It returns
-// what GDB printed.
+// gdbKernel runs a script in GDB with this machine's kernel as its target, while getpriority is called
+// repeatedly with magic as its second argument. It returns GDB's output.
 func gdbKernel(t *testing.T, magic int, script string) string {
 	t.Helper()
 	gdb := tool(t, "gdb")

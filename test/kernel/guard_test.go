@@ -220,8 +220,8 @@ func TestUprobeOrders(t *testing.T) {
 	}
 }
 
-// TestForkedGuard: a forked child has its own code, in pages with the protection that
-// they had, where other tracers' uprobes come and go as in any program.
+// TestForkedGuard: a forked child has the program's own code, in pages with their original protection,
+// where other tracers can insert and remove uprobes as in any program.
 func TestForkedGuard(t *testing.T) {
 	path := compile(t, "gcc", "forks.c", "-g", "-O2", "-DCOPY="+t.Name())
 	for _, how := range []string{"", "mdwe"} {
@@ -262,7 +262,7 @@ func TestForkedGuard(t *testing.T) {
 func nextChild(t testing.TB, p *process, count *int) (pid int) {
 	t.Helper()
 	*count++
-	p.Tell("")
+	p.Send("")
 	says := fmt.Sprintf("child %d is ", *count)
 	p.AwaitOut(says)
 	_, rest, _ := strings.Cut(p.Out.String(), says)

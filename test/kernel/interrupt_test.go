@@ -51,7 +51,7 @@ func TestInterruptedArming(t *testing.T) {
 	}
 }
 
-// manyUprobes builds a program of n functions and gives their addresses.
+// manyUprobes builds a program of n functions and returns their addresses.
 func manyUprobes(t *testing.T, n int) (prog string, entries []uint64) {
 	t.Helper()
 	var s strings.Builder

@@ -16,8 +16,8 @@ func demo(t testing.TB, flags ...string) string {
 	return compile(t, "g++", "demo.cpp", append([]string{"-g"}, flags...)...)
 }
 
-// TestUprobeValues: at the same places of the same program, the kernel engine and the
-// in-process engine give the same values. (Floats are the in-process engine's alone.)
+// TestUprobeValues: at the same places of the same program, both engines collect the same values. (Only the
+// in-process engine collects floats.)
 func TestUprobeValues(t *testing.T) {
 	for _, flags := range []string{"-O0", "-O2"} {
 		for _, place := range []string{"leaf", "middle", "demo.cpp:29", "walk"} {
@@ -56,12 +56,12 @@ func TestUprobeValues(t *testing.T) {
 	}
 }
 
-// normal is what an event collected, without addresses, which differ between runs.
+// normal returns the collected values without addresses, which differ between runs.
 func normal(e event) string {
 	return addresses.ReplaceAllString(fmt.Sprint(e.Place, e.Values, e.Errors), "ADDR")
 }
 
-// TestUretprobe: what functions return, and who calls.
+// TestUretprobe: return values, and the callers.
 func TestUretprobe(t *testing.T) {
 	bin := demo(t, "-O2")
 	want := strings.Fields(start(t, bin, "12", "results").Wait().Out.String())
@@ -75,16 +75,16 @@ func TestUretprobe(t *testing.T) {
 	}
 }
 
-// TestMarkers: static markers with and without a semaphore; the semaphore counts while
-// the trace runs and is given back.
+// TestMarkers: static markers with and without a semaphore. The semaphore is incremented while the trace
+// runs and restored afterwards.
 func TestMarkers(t *testing.T) {
 	bin := compile(t, "gcc", "markers.c", "-g", "-O2")
 	child := start(t, bin).AwaitOut("semaphore 0\n")
 	tr := begin(t, "usdt:"+bin+":demo:step if (arg1 % 2 == 0)", "usdt:"+bin+":demo:guarded", "-c", "arg0, arg1, str(arg2)", "--all").armed()
-	child.Tell("5")
+	child.Send("5")
 	child.AwaitOut("done 5 semaphore 1\n")
 	tr.stop()
-	child.Tell("3")
+	child.Send("3")
 	child.AwaitOut("done 3 semaphore 0\n")
 	var got []string
 	for _, e := range tr.events() {
@@ -99,9 +99,9 @@ func TestMarkers(t *testing.T) {
 	}
 }
 
-// TestOtherPrograms: real programs. Nothing is put into files that other programs have
-// open: jalon may trace them by code of its own at the same time (tests of other packages
-// do), and the kernel writes its breakpoints over that.
+// TestOtherPrograms: real programs. No uprobe is inserted in files that other programs have open: jalon may
+// patch those programs at the same time (tests of other packages do), and the kernel would write its
+// breakpoints over the patches.
 func TestOtherPrograms(t *testing.T) {
 	t.Run("bash, system-wide", func(t *testing.T) {
 		bash := filepath.Join(t.TempDir(), "bash")
@@ -165,7 +165,7 @@ func TestGlobs(t *testing.T) {
 		for _, e := range tr.events() {
 			seen[e.Place]++
 		}
-		// Some of its events cannot be on this kernel: what is left out is said.
+		// Some of its events do not exist on this kernel: the skipped ones are reported.
 		if seen["tracepoint:sched:sched_process_fork"] != 3 || seen["tracepoint:sched:sched_process_exit"] != 1 {
 			t.Errorf("%v\n%s", seen, tr.Errs.String())
 		}

@@ -45,12 +45,12 @@ func TestEnds(t *testing.T) {
 	t.Run("ctrl-c", func(t *testing.T) {
 		child := start(t, things(t), "wait", "names", "ready", "wait", "exit", "5")
 		tr := begin(t, "syscall:getpriority", "-p", fmt.Sprint(child.Pid())).armed()
-		child.Tell("go")
+		child.Send("go")
 		child.AwaitOut("ready\n")
 		if tr.stop(); tr.Status != 0 || tr.counts().Recorded != 10 {
 			t.Errorf("status %d\n%s", tr.Status, tr.Errs.String())
 		}
-		child.Tell("go")
+		child.Send("go")
 		if child.Wait(); child.Status != 5 {
 			t.Errorf("the program ended with %d", child.Status)
 		}
@@ -58,7 +58,7 @@ func TestEnds(t *testing.T) {
 	t.Run("end of the process", func(t *testing.T) {
 		child := start(t, things(t), "wait", "names", "exit", "5")
 		tr := begin(t, "syscall:getpriority", "-p", fmt.Sprint(child.Pid())).armed()
-		child.Tell("go")
+		child.Send("go")
 		if tr.wait(); tr.Status != 0 || tr.counts().Recorded != 10 || tr.counts().Outcome != "the process has ended" {
 			t.Errorf("status %d\n%s", tr.Status, tr.Errs.String())
 		}
@@ -93,7 +93,7 @@ func TestEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		tr := begin(t, "syscall:getpriority", "-p", strings.TrimSpace(string(b))).armed()
-		p.Tell("go")
+		p.Send("go")
 		if tr.wait(); tr.counts().Recorded != 10 {
 			t.Errorf("%s", tr.Errs.String())
 		}
@@ -177,7 +177,7 @@ func TestCgroup(t *testing.T) {
 	}
 	tr := begin(t, "syscall:getpriority", "-c", "$pid", "--cgroup", dir).armed()
 	for _, p := range []*process{out, in} {
-		p.Tell("go")
+		p.Send("go")
 		p.AwaitOut("ready\n")
 	}
 	tr.stop()
@@ -189,11 +189,11 @@ func TestCgroup(t *testing.T) {
 		n++
 	}
 	tr.check("events", uint64(n), 10)
-	in.Tell("go")
+	in.Send("go")
 	in.Wait() // out of the group, so that it can be removed
 }
 
-// TestLine: the line for people; JSON is what the other tests read.
+// TestLine tests the text format; the other tests read JSON.
 func TestLine(t *testing.T) {
 	p := jalon(t, "trace", "syscall:getpriority if (which == 7)", "-c", "which, who/x, $comm", "--time", "mono", "--", things(t), "names")
 	f := strings.Fields(p.Out.String())

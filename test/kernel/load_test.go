@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestHammer: four threads call as fast as they can; what does not fit into a small
-// buffer is counted, to the last hit.
+// TestHammer: four threads call as fast as they can; every hit that does not fit in a small buffer is
+// counted.
 func TestHammer(t *testing.T) {
 	n := 20000
 	if full {
@@ -91,7 +91,7 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// objects lists what there is of eBPF in the kernel that is jalon's, by name.
+// objects lists jalon's eBPF objects in the kernel, by name.
 func objects(t *testing.T) (out []string) {
 	t.Helper()
 	for id := ebpf.ProgramID(0); ; {
@@ -138,7 +138,7 @@ func ofOurs(t *testing.T, before []string) (out []string) {
 	return out
 }
 
-// await waits until f says that it is so.
+// await waits until f returns true.
 func await(t *testing.T, what string, f func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !f(); {
@@ -151,8 +151,8 @@ func await(t *testing.T, what string, f func() bool) {
 	}
 }
 
-// TestKilled: jalon killed at any moment leaves nothing attached, and the program runs
-// on as if nothing had been.
+// TestKilled: a jalon that is killed at any time leaves nothing attached, and the program continues
+// unaffected.
 func TestKilled(t *testing.T) {
 	seed := time.Now().UnixNano()
 	t.Logf("seed %d", seed)
@@ -171,7 +171,7 @@ func TestKilled(t *testing.T) {
 		p.Signal(unix.SIGKILL)
 		<-p.Ended
 		rounds++
-		child.Tell("10")
+		child.Send("10")
 		child.AwaitOut(fmt.Sprintf("ready %d\n", rounds))
 	}
 	await(t, "nothing is left in the kernel", func() bool { return len(ofOurs(t, before)) == 0 })

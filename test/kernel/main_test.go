@@ -1,6 +1,5 @@
-// Package kernel tests the kernel engine as its user has it: jalon is built once and
-// run on programs that do known things. Everything here needs root, and a kernel with
-// tracefs and BTF; what cannot be tested is skipped, counted and named at the end.
+// Package kernel tests the kernel engine by the jalon command on known programs. All tests need root, and a
+// kernel with tracefs and BTF; skipped tests are counted and named at the end.
 package kernel
 
 import (
@@ -25,7 +24,7 @@ var (
 	skipped []string
 )
 
-// full asks for the heavier repetitions.
+// full enables the heavier repetitions.
 var full = os.Getenv("JALON_FULL") != ""
 
 // tracefs is where the kernel's tracing files are.
@@ -33,7 +32,7 @@ const tracefs = "/sys/kernel/tracing"
 
 func TestMain(m *testing.M) { os.Exit(withJalon(m.Run)) }
 
-// cannot says why no test here can run.
+// cannot is why no test of this package can run.
 func cannot() string {
 	if os.Geteuid() != 0 {
 		return "they need root"
@@ -82,7 +81,7 @@ func compile(t testing.TB, cc, src string, flags ...string) string {
 	return programs.Compile(t, tempDir, cc, src, flags...)
 }
 
-// skip leaves a test out for what this machine lacks, and counts it.
+// skip skips and counts a test if this machine lacks a feature.
 func skip(t *testing.T, why string) {
 	t.Helper()
 	skipMu.Lock()
@@ -129,7 +128,7 @@ func jalon(t testing.TB, args ...string) *process {
 	return start(t, append([]string{jalonBin}, args...)...).Wait()
 }
 
-// What jalon prints, read.
+// Parsing of jalon's output.
 type (
 	event  = testkit.Event
 	counts = testkit.Totals
@@ -164,7 +163,7 @@ func beginCmd(t testing.TB, adapt func(*exec.Cmd), args ...string) *trace {
 	return tr
 }
 
-// armed waits until the sites are there.
+// armed waits until the sites are armed.
 func (tr *trace) armed() *trace {
 	tr.T.Helper()
 	tr.AwaitErr("armed after")
@@ -179,7 +178,7 @@ func (tr *trace) stop() *trace {
 	return tr
 }
 
-// run traces to the end of the program behind "--".
+// run traces until the program after "--" ends.
 func run(t testing.TB, args ...string) *trace {
 	t.Helper()
 	tr := begin(t, args...)

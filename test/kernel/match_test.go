@@ -8,19 +8,18 @@ import (
 	"testing"
 )
 
-// line is what the kernel printed of a hit.
+// line is the kernel's text of a hit.
 type line struct {
 	text    string
 	context byte // '.' a thread, 's' a soft interrupt, 'h' a hard one, 'z' none that can be masked
 }
 
-// match finds the lines of the kernel in what jalon recorded between the marks; the
-// lists hold the marks and what is around them. The two write a hit one behind the
-// other, and an interrupt that comes between them has its hits behind the interrupted
-// one in one list and before it in the other: each context's hits are in order for
-// themselves only, and those of an interrupt may be on the other side of a mark. The
-// kernel gives a hit within another program's hit to no program of a perf event: absent
-// are those of interrupts that jalon does not have.
+// match finds the kernel's lines in jalon's output between the marks; the lists have the marks and the
+// lines around them. The kernel and jalon write a hit one after the other. The hits of an interrupt between
+// the two come after the interrupted hit in one list and before it in the other. So the order is the same
+// only within each context, and the hits of an interrupt may be on the other side of a mark. For a hit
+// during another program's hit, the kernel calls no program of a perf event: hits of interrupts may be
+// missing in jalon's output.
 func match(kernel []line, jalon []string) (window []line, absent []string, err error) {
 	kernel, jalon = slices.Clone(kernel), slices.Clone(jalon)
 	settle(kernel, func(l line) string { return l.text })
@@ -75,8 +74,8 @@ func settle[T any](list []T, text func(T) string) {
 	}
 }
 
-// next is the line that a text is of: for a thread the first that was not found; those
-// of interrupts may be lacking, so the first behind the last of its context.
+// next returns the line for a text. For a thread it is the first that was not found. Lines of interrupts
+// may be missing, so for those it is the first after the last one of its context.
 func next(window []line, found []bool, text string) int {
 	last := map[byte]int{}
 	for i, l := range window {
@@ -97,7 +96,7 @@ func next(window []line, found []bool, text string) int {
 	return -1
 }
 
-// aroundOf are the lines of interrupts right before the first mark and behind the last.
+// aroundOf returns the lines of interrupts directly before the first mark and after the last.
 func aroundOf(kernel []line, from, to int) (out []string) {
 	for i := from - 1; i >= 0 && kernel[i].context != '.'; i-- {
 		out = append(out, kernel[i].text)

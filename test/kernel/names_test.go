@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestNamesInFiles: at markers, uprobes and returns a name means what it means to the
-// compiler, as at the places of the other engine.
+// TestNamesInFiles: at markers, uprobes and returns names are resolved as by the compiler, and as in the
+// other engine.
 func TestNamesInFiles(t *testing.T) {
 	bin := compile(t, "g++", "members.cc", "-g", "-fno-eliminate-unused-debug-types", "-no-pie", "-O1")
 	for place, list := range map[string][]string{
@@ -39,7 +39,7 @@ func TestNamesInFiles(t *testing.T) {
 			}
 		}
 	}
-	// What only the function's frame has is gone, and nothing else is meant.
+	// At a return the names of the function's frame are not available, and no other object is used.
 	tr := run(t, "uretprobe:"+bin+":N::D::f", "--engine=kernel", "-c", "w, both", "--", bin)
 	if text := tr.Errs.String(); tr.Status != 2 || strings.Count(text, "the function has returned") < 2 {
 		t.Errorf("members have a value at the return: status %d\n%s", tr.Status, text)

@@ -17,7 +17,7 @@ func inside(c *exec.Cmd) {
 	c.Args = append([]string{"unshare", "-pfm", "--mount-proc"}, c.Args...)
 }
 
-// said reads the last line of testdata/inside.c.
+// said parses the last line of testdata/inside.c.
 func said(t *testing.T, out string) (pid int, threads [2]int, which int) {
 	t.Helper()
 	_, line, _ := strings.Cut(out, "pid ")
@@ -34,8 +34,8 @@ func libraries(t *testing.T) (prog, one, two string) {
 		compile(t, "gcc", "inside.c", "-O1", "-g", "-shared", "-fPIC", "-DWHICH=7")
 }
 
-// TestInNamespace: jalon runs in a PID namespace. Nothing is lost, and both engines give
-// threads and processes the numbers that they have there.
+// TestInNamespace: jalon runs in a PID namespace. Nothing is lost, and both engines report threads and
+// processes by their numbers in this namespace.
 func TestInNamespace(t *testing.T) {
 	tool(t, "unshare")
 	prog, lib, _ := libraries(t)
@@ -77,8 +77,8 @@ func TestInNamespace(t *testing.T) {
 	}
 }
 
-// TestOtherNamespaces: jalon traces a process in other namespaces by its number outside,
-// and the file that this process has at a path, not the one that jalon has.
+// TestOtherNamespaces: jalon traces a process in other namespaces by its number outside. A path is resolved
+// to the process's file, not to jalon's.
 func TestOtherNamespaces(t *testing.T) {
 	tool(t, "unshare")
 	prog, host, other := libraries(t)
@@ -103,7 +103,7 @@ func TestOtherNamespaces(t *testing.T) {
 				target.AwaitOut("ready")
 				pid := child(t, target.Pid())
 				tr := begin(t, "uprobe:"+host+":work", "--engine="+engine, "-c", "n, $bt", "-p", strconv.Itoa(pid)).armed()
-				target.Tell("go")
+				target.Send("go")
 				target.Wait()
 				tr.wait()
 				within, _, which := said(t, target.Out.String())
@@ -140,7 +140,7 @@ func child(t *testing.T, pid int) int {
 	return c
 }
 
-// TestForeignProc: with the /proc of another PID namespace nothing is begun.
+// TestForeignProc: jalon refuses to start with the /proc of another PID namespace.
 func TestForeignProc(t *testing.T) {
 	tool(t, "unshare")
 	prog, lib, _ := libraries(t)

@@ -13,7 +13,7 @@ import (
 func sealed(t *testing.T, how string, args ...string) *process {
 	t.Helper()
 	p := start(t, append([]string{compile(t, "gcc", "sealed.c", "-O2"), how}, args...)...)
-	p.Tell("")
+	p.Send("")
 	select {
 	case <-p.Ended:
 		if p.Status == 77 {
@@ -42,7 +42,7 @@ func TestSealedCode(t *testing.T) {
 		t.Run(prog.src, func(t *testing.T) {
 			p := sealed(t, "mdwe", path, "2")
 			c := codeOf(t, p.Pid(), path, append(prog.traced[:len(prog.traced):len(prog.traced)], prog.beside)...)
-			for range 2 { // a second session finds nothing of the first
+			for range 2 { // a second session finds no traces of the first
 				tr := begin(t, append(places(path, prog.traced), "-p", fmt.Sprint(p.Pid()))...).armed()
 				goesOn(t, p)
 				if !strings.Contains(tr.Errs.String(), "a copy covers them") {
@@ -175,7 +175,7 @@ func TestKilledWhileGuarded(t *testing.T) {
 	}
 }
 
-// TestCheckProcess: `jalon check -p` shows what has been done to a program's code.
+// TestCheckProcess: `jalon check -p` lists changes to a program's code.
 func TestCheckProcess(t *testing.T) {
 	path := compile(t, "gcc", "sled.c", "-g", "-O2", "-pthread", "-DCOPY="+t.Name())
 	for _, how := range []string{"", "mdwe"} {

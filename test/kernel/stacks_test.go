@@ -20,8 +20,8 @@ func functions(e event, key string) (out []string) {
 	return out
 }
 
-// TestStacks: a stack at a uprobe is that of the in-process engine at the same place,
-// by call frame information, whether the process lives or is gone when it is shown.
+// TestStacks: a stack at a uprobe equals that of the in-process engine at the same place, by call frame
+// information, whether or not the process still runs when it is shown.
 func TestStacks(t *testing.T) {
 	bin := demo(t, "-O2")
 	var want [][]string
@@ -31,7 +31,7 @@ func TestStacks(t *testing.T) {
 	if len(want) != 4 || fmt.Sprint(want[3]) != "[leaf middle main]" {
 		t.Fatalf("in-process: %v", want)
 	}
-	// The program's own: known from its start on. All processes': it is gone mostly.
+	// For one program its files are known from the start. With all processes it has usually ended.
 	for _, args := range [][]string{
 		{"leaf if (n % 3 == 0)", "--engine", "kernel", "-c", "$bt", "--", bin, "10"},
 		{"uprobe:" + bin + ":leaf if (n % 3 == 0)", "--all", "-c", "$bt", "--", "/bin/sh", "-c", bin + " 10; exit 0"},
@@ -56,7 +56,7 @@ func TestStacks(t *testing.T) {
 	}
 }
 
-// upTo cuts a stack behind a function: what called main is the library's business.
+// upTo cuts a stack after a function, because the callers of main depend on the library.
 func upTo(stack []string, function string) []string {
 	for i, f := range stack {
 		if f == function {

@@ -57,7 +57,7 @@ func (in *instance) enable(event string, tid int) {
 // context.
 var linePrefix = regexp.MustCompile(`^.{16,}?-\d+ +\[\d+\] \S\S(\S)\S* +\d+\.\d+: `)
 
-// lines lists what was recorded.
+// lines lists the recorded hits.
 func (in *instance) lines() []line {
 	in.t.Helper()
 	b, err := os.ReadFile(filepath.Join(in.dir, "trace"))
@@ -77,7 +77,7 @@ func (in *instance) lines() []line {
 	return out
 }
 
-// Marks around what a program does (see testdata/things.c).
+// Marks around the actions of a program (see testdata/things.c).
 const markEvent = "syscalls:sys_enter_getpriority"
 
 // between is where the marks are; 0 and 0 when one is not there.
@@ -90,7 +90,7 @@ func between(list []string) (from, to int) {
 	return from, to
 }
 
-// textCases are events with what makes them happen.
+// textCases are events with the actions that cause them.
 var textCases = []struct {
 	deeds  string
 	events []string
@@ -114,8 +114,7 @@ var textCases = []struct {
 	{"timers", []string{"timer:itimer_state", "timer:hrtimer_start", "timer:hrtimer_cancel", "timer:hrtimer_setup", "timer:timer_start", "sched:sched_stat_runtime", "irq:softirq_entry", "irq:softirq_exit", "irq:softirq_raise", "sched:sched_migrate_task"}},
 }
 
-// TestText: what jalon shows of static tracepoints is what the kernel prints of the
-// same hits, in the same order.
+// TestText: jalon's text of static tracepoints equals the kernel's for the same hits, in the same order.
 func TestText(t *testing.T) {
 	for _, tt := range textCases {
 		t.Run(tt.deeds, func(t *testing.T) {
@@ -128,7 +127,7 @@ func TestText(t *testing.T) {
 				args = append(args, "tracepoint:"+e)
 			}
 			tr := begin(t, append(args, "-p", fmt.Sprint(child.Pid()), "--buffer", "16M")...).armed()
-			child.Tell("go")
+			child.Send("go")
 			child.AwaitOut("ready\nready\n")
 			in.write("tracing_on", "0")
 			tr.stop()
@@ -154,7 +153,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// expand writes patterns out, and leaves out what this kernel does not have.
+// expand expands patterns, and omits events that this kernel does not have.
 func expand(t *testing.T, patterns []string) []string {
 	t.Helper()
 	var out []string
@@ -179,8 +178,8 @@ func startIn(t *testing.T, args ...string) *process {
 	return startCmd(t, cmd)
 }
 
-// TestJiffies: the age of a dirty file in the text of writeback_single_inode is that at
-// the hit, from the tick count that is taken there.
+// TestJiffies: the age of a dirty file in the text of writeback_single_inode is the age at the hit, from
+// the tick count that is recorded there.
 func TestJiffies(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "dirty")
 	var st syscall.Statfs_t

@@ -12,15 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// uprobe is another tracer's breakpoint in a file, for all processes: a perf event with
-// nothing behind it.
+// uprobe is another tracer's breakpoint in a file, for all processes: a perf event without a program.
 type uprobe struct {
 	t  testing.TB
 	fd int
 }
 
-// putUprobe puts one at an offset of a file. It is there when the call returns, in
-// every process that has the file mapped in a way that the kernel takes.
+// putUprobe inserts a uprobe at an offset of a file. When it returns, the breakpoint is in every process
+// whose mapping of the file the kernel accepts.
 func putUprobe(t testing.TB, path string, offset uint64) *uprobe {
 	t.Helper()
 	b, err := os.ReadFile("/sys/bus/event_source/devices/uprobe/type")
@@ -46,7 +45,7 @@ func putUprobe(t testing.TB, path string, offset uint64) *uprobe {
 	return u
 }
 
-// remove takes it out again.
+// remove removes the uprobe.
 func (u *uprobe) remove() {
 	if u.fd < 0 {
 		return
@@ -83,8 +82,7 @@ func offsetOf(t testing.TB, path, function string) uint64 {
 	return 0
 }
 
-// codeAt reads what a process has in memory of a file, at an offset of the file, and
-// the permissions of the mapping.
+// codeAt reads a process's memory at an offset of a mapped file, and the permissions of the mapping.
 func codeAt(t testing.TB, pid int, path string, offset uint64, n int) (code []byte, perms string) {
 	t.Helper()
 	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))

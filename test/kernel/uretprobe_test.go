@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestReturnDanger: a uretprobe that would kill the program is refused, or is warned of
-// at arming and in the list; harmless ones are silent. What the warnings say is true.
+// TestReturnDanger: a uretprobe that would kill the program is refused, or causes a warning at arming and
+// in the list; harmless ones cause none. The warnings are verified.
 func TestReturnDanger(t *testing.T) {
 	throws := compile(t, "g++", "returns.cc", "-g", "-O1", "-pthread")
 	c := compile(t, "gcc", "returns.c", "-g", "-O1", "-pthread")
@@ -17,7 +17,7 @@ func TestReturnDanger(t *testing.T) {
 	for _, tt := range []struct {
 		name, file, place, arg string
 		refused                bool
-		says                   string // "": nothing
+		says                   string // "": no warning
 		ends                   string // how the program ends
 		hits                   uint64
 	}{

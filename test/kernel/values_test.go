@@ -6,9 +6,8 @@ import (
 	"testing"
 )
 
-// valueCase is a tracepoint on testdata/things.c, and what it must give. The event
-// getpriority(i, 1000+i), i = 0..9, of the deed "names" is what most of them are about:
-// the thread is called "name<i>" then.
+// valueCase is a tracepoint on testdata/things.c with the expected values. Most cases use the event
+// getpriority(i, 1000+i), i = 0..9, of the action "names", in which the thread has the name "name<i>".
 type valueCase struct {
 	cond, collect string
 	hits          []int // those i that are recorded
@@ -78,7 +77,7 @@ var valueCases = []valueCase{
 			}
 		},
 	},
-	// Structs, unions, arrays, bit-fields and strings behind $task.
+	// Structs, unions, arrays, bit-fields and strings reached through $task.
 	{
 		cond: "$task->pid == $tid && $task->tgid == $pid && $task->mm != 0 && which == 2", hits: []int{2},
 		collect: "$task->mm->exe_file->f_path.dentry->d_name.name/s, $task->mm->exe_file->f_path.dentry->d_name.len, $task->real_parent->tgid == $task->parent->tgid, " +
@@ -169,8 +168,8 @@ func TestStrings(t *testing.T) {
 		t.Errorf("%+v", ev)
 	}
 
-	// The same names behind the kernel's own structures: through the dentry of the
-	// inode that is dirtied.
+	// The same names reached through the kernel's own structures: through the dentry of the inode that is
+	// dirtied.
 	tr = beginIn(t, dir, `process:exec`, "-c", "p->comm, bprm->filename/s, bprm->argc", "--", "/bin/sh", "-c", "/bin/true; exec /bin/echo x").wait()
 	if ev := tr.events(); len(ev) != 1 || ev[0].Str("p->comm") != "echo" || ev[0].Str("bprm->filename") != "/bin/echo" || ev[0].Num(t, "bprm->argc") != 2 {
 		t.Errorf("%+v\n%s", ev, tr.Errs.String())
@@ -203,7 +202,7 @@ func TestRaw(t *testing.T) {
 			t.Errorf("%s: %v", e.Comm, e.Values)
 		}
 	}
-	// Both in one expression are refused, in words that say why.
+	// Both in one expression are refused with the reason.
 	p := jalon(t, "trace", `tracepoint:task:task_rename if (args->oom_score_adj == 0 && task->pid > 0)`, "-n", "1")
 	if !strings.Contains(p.Errs.String(), `"task" cannot be used together with the other names here`) {
 		t.Errorf("%s", p.Errs.String())
@@ -220,8 +219,8 @@ func TestRaw(t *testing.T) {
 	}
 }
 
-// TestSignals: what signal tracepoints show is what the program did, and nothing that
-// a tracer added: a program of the kernel engine is not stopped.
+// TestSignals: signal tracepoints show only the program's own signals, none added by a tracer: a program of
+// the kernel engine is not stopped.
 func TestSignals(t *testing.T) {
 	tr := run(t, "tracepoint:signal:signal_generate if (args->pid == $pid)", "-c", "args->sig, args->code, args->comm, sig", "--", things(t), "signals")
 	var got []int64

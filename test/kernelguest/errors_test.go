@@ -5,13 +5,13 @@ import (
 	"testing"
 )
 
-// What is missing or wrong is said in the user's words, with what helps.
+// Errors name what is missing or wrong, with a remedy.
 func TestGuest_Errors(t *testing.T) {
 	for _, c := range []struct {
 		args []string
 		says []string
 	}{
-		// What is wrong with several places is said in one go.
+		// Errors of several places are reported together.
 		{[]string{"kprobe:vfs_raed", "kprobe:loop:vfs_write", "kprobe:vfs_read if (cuont > 3)", "kprobe:fs/read_write.c:471", "tracepoint:sched:sched_swich"}, []string{
 			`no function "vfs_raed"`, `did you mean "vfs_read"?`, "1 | kprobe:vfs_raed",
 			`no function "loop:vfs_write"`, "vmlinux has it",

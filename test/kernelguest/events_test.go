@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// System calls by their events and by the functions behind them, in one session
-// with a place in the program itself: one time line, each read in its order.
+// System calls by their events and by their functions, in one session with a place in the program itself:
+// one time line, in the right order.
 func TestGuest_Mixed(t *testing.T) {
 	o := trace(t, script(t,
 		point{"prog.c:" + line(t, "if (read(w, buf, 10)"), "", "w, fd"},
@@ -85,7 +85,7 @@ func TestGuest_RawArguments(t *testing.T) {
 	for i := range raw {
 		h := &raw[i]
 		if key := fmt.Sprint(h.Num(t, "prev->pid"), h.Num(t, "next->pid"), str(h, "prev->comm"), str(h, "next->comm")); !byTime[key] {
-			t.Errorf("no record tells of %s; there are %v", key, byTime)
+			t.Errorf("no record of %s; there are %v", key, byTime)
 		}
 		if h.Pid != int(h.Num(t, "prev->pid")) {
 			t.Errorf("%+v", h)
@@ -133,8 +133,7 @@ func join(t *testing.T, cgroup string, pid int) {
 	}
 }
 
-// Every process of the machine: a program, its children, what they execute and how
-// all of them end.
+// All processes of the machine: a program, its children, their execs and exits.
 func TestGuest_ProcessEvents(t *testing.T) {
 	tr := start(t, "process:exec", "process:fork", "process:exit", "process:signal", "-c", "$comm, $_sdata")
 	w := work(t, "run", "2")

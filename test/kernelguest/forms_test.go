@@ -85,8 +85,8 @@ var forms = []struct {
 	{"per_cpu(runqueues, $cpu).curr->tgid == $pid", 1},
 }
 
-// Every form of expression means in the kernel what it means in C, also where the
-// kernel's instruction set lacks it (signed division, sign-extending loads).
+// Every form of expression means the same in the kernel as in C, also operations that the kernel's
+// instruction set lacks (signed division, sign-extending loads).
 func TestGuest_Forms(t *testing.T) {
 	const at = "kprobe:vfs_read if (count == 5000"
 	var list, places []string
@@ -133,16 +133,15 @@ func value(h *hit, name string) string {
 	}
 }
 
-// wild are reads that cannot be done: what they lead to is unreadable for the
-// kernel, wherever it points.
+// wild are reads that cannot be done: their addresses are unreadable for the kernel.
 var wild = []string{
 	"*(char *)0", "*(long *)8", "*(long *)0x7ffffffff000", "*(long *)0x800000000000", "*(long *)0xdead000000000100", "*(int *)-1", "*(long *)-4",
 	"*(long *)0xffff7fffffffffff", "*(int *)0xffffffffff600000", "((struct file *)0)->f_inode->i_size", "file->f_path.dentry[1000000000].d_name.len",
 	"((struct task_struct *)0x123)->comm[3]", "*(long *)(kaddr(\"vfs_read\") - 0x4000000000)", "per_cpu(runqueues, 123456789).cpu", "per_cpu(runqueues, -5).cpu",
 }
 
-// Wild pointers are values that are not there: in a condition it counts as a fault,
-// in the collect list the other values are there.
+// Values of wild pointers are unavailable: in a condition this counts as a fault, in the collect list the
+// other values are available.
 func TestGuest_WildPointers(t *testing.T) {
 	args := []string{"kprobe:vfs_read if (count == 5000)", "-c", "count, " + strings.Join(wild, ", ") + `, str((char *)0), str((char *)0xdead000000000000, 5), *(char *)count@3, file->f_mode`}
 	for _, w := range wild {

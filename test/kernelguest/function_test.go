@@ -11,8 +11,8 @@ import (
 // sizes are the sizes that `calls reads` passes to vfs_read, in order.
 var sizes = []int64{100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 4096, 4097, 5000, 60000}
 
-// returns are what vfs_read gives `calls errors`: three times EBADF, EISDIR,
-// EFAULT, the end of the file, and what was left of it.
+// returns are the results of vfs_read in `calls errors`: three times EBADF, EISDIR, EFAULT, the end of the
+// file, and the rest of it.
 var returns = []int64{-9, -9, -9, -21, -14, 0, 100}
 
 func same(t *testing.T, what string, got, want []int64) {
@@ -67,7 +67,7 @@ func behindEntry(t *testing.T, addr uint64) int {
 	t.Helper()
 	const nop5, endbr, sealed = "\x0f\x1f\x44\x00\x00", "\xf3\x0f\x1e\xfa", "\x66\x0f\x1f\x00"
 	b, off := string(text(t, addr, 16)), 0
-	if strings.HasPrefix(b, endbr) || strings.HasPrefix(b, sealed) { // sealed: nothing calls it by address
+	if strings.HasPrefix(b, endbr) || strings.HasPrefix(b, sealed) { // sealed: nothing calls it by its address
 		off = len(endbr)
 	}
 	if !strings.HasPrefix(b[off:], nop5) {

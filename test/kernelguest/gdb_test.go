@@ -77,8 +77,8 @@ func TestGuest_GDB(t *testing.T) {
 	}
 }
 
-// gdbOfHost boots a guest that serves its kernel and lets GDB run a script on it,
-// in which %ADDR% is the address of vfs_read. It returns what GDB printed.
+// gdbOfHost boots a guest that serves its kernel and runs a script in GDB, in which %ADDR% is the address
+// of vfs_read. It returns GDB's output.
 func gdbOfHost(t *testing.T, cfg vmtest.Config, script string, args ...string) string {
 	t.Helper()
 	gdb, err := exec.LookPath("gdb")
@@ -130,7 +130,7 @@ func talk(t *testing.T, gdb, dir, path, script string, args []string) (string, e
 		}
 		go func() { _, _ = io.Copy(guest, c) }()
 		_, _ = io.Copy(c, in)
-		_ = c.Close() // the guest is gone
+		_ = c.Close() // the guest has ended
 	}()
 	file := filepath.Join(dir, "script")
 	script = "set pagination off\nset confirm off\nset width 0\nset remotetimeout 100\ntarget remote " + proxy + "\n" +
@@ -142,13 +142,13 @@ func talk(t *testing.T, gdb, dir, path, script string, args []string) (string, e
 	testkit.SpareStaticTracepoints(cmd)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		// The guest waits for a GDB that is there no more: the command to end.
+		// The guest waits for a connection of GDB, which is now the command to end.
 		_, _ = guest.Write([]byte("+$qRcmd,65786974#d7"))
 	}
 	return string(out), err
 }
 
-// dial connects with QEMU as soon as it is there.
+// dial connects to QEMU as soon as it listens.
 func dial(t *testing.T, path string) (net.Conn, error) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -193,13 +193,13 @@ print $hits
 x/s $pc
 info tracepoints
 `)
-	// Hits behind the last pass make no frames, but count until the run is ended.
+	// Hits after the last pass make no frames, but are counted until the run ends.
 	testkit.InOrder(t, out, `Linux 6\.12`, `from /proc/kcore`, `Trace stopped by tracepoint 1`, `Collected 4 trace frames`,
 		`\$\d+ = 4097`, `\$\d+ = 1\n`, `"xxxx"`, `\$\d+ = 5000`, `\$\d+ = 4097`, `\$\d+ = (10[4-9]|1[1-9]\d|[2-9]\d\d|\d{4,})$`, `already hit 4 times`)
 }
 
-// With it: names, types and lines, though the kernel does not lie where its file
-// says; arguments by name at a static tracepoint.
+// With debug information: names, types and lines, although the kernel is not at the address in its file;
+// arguments by name at a static tracepoint.
 func TestVmlinuxGDB(t *testing.T) {
 	image, kernel := vmtest.Vmlinux(t)
 	small := filepath.Join(t.TempDir(), "vmlinux")

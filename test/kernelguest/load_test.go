@@ -48,8 +48,8 @@ func TestGuest_Hot(t *testing.T) {
 	}
 }
 
-// A session has a thousand sites. Where the kernel attaches one by one that takes
-// minutes in emulation, so there are fewer then, unless JALON_FULL is set.
+// A session has a thousand sites. If the kernel attaches them one by one, this takes minutes in emulation,
+// so fewer are used unless JALON_FULL is set.
 func TestGuest_ManySites(t *testing.T) {
 	want, patterns := 1000, []string{"kprobe:__x64_sys_*", "kprobe:__ia32_sys_*", "kprobe:tcp_*", "kprobe:udp*", "kprobe:ipv6_*"}
 	if kernelIs(t, "6.1") && os.Getenv(fullVar) == "" {

@@ -1,7 +1,6 @@
-// Package kernelguest runs jalon as its users do under kernels that have what the
-// machine of the tests may lack: kprobes, kretprobes, fentry and fexit, and the
-// debug information of the kernel. A small C program does system calls that are
-// known beforehand; counts and values are compared with these.
+// Package kernelguest runs the jalon command under kernels with features that the machine of the tests may
+// lack: kprobes, kretprobes, fentry and fexit, and the debug information of the kernel. A small C program
+// makes known system calls, with which counts and values are compared.
 package kernelguest
 
 import (
@@ -30,7 +29,7 @@ const (
 	source = "/src/calls.c"
 )
 
-// files are what every guest gets.
+// files are the files of every guest.
 func files(t *testing.T) map[string]vmtest.File {
 	t.Helper()
 	dir := t.TempDir()
@@ -51,8 +50,8 @@ func files(t *testing.T) map[string]vmtest.File {
 	}
 }
 
-// TestGuests boots the guests. With JALON_FULL=1 old kernels, too, get a thousand
-// probes, which takes them minutes.
+// TestGuests boots the guests. With JALON_FULL=1 old kernels also get a thousand probes, which takes
+// minutes.
 func TestGuests(t *testing.T) {
 	common := files(t)
 	var limit time.Duration

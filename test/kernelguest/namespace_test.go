@@ -13,11 +13,10 @@ import (
 	"github.com/jalon-trace/jalon/test/testkit"
 )
 
-// namespaceVar makes of the test binary what unshare --mount-proc is elsewhere: the
-// guests do not have it.
+// namespaceVar makes the test binary behave like unshare --mount-proc, which the guests do not have.
 const namespaceVar = "JALON_TEST_NAMESPACE"
 
-// inNamespace gives the new namespaces a /proc of their own and becomes the command.
+// inNamespace mounts /proc in the new namespaces and executes the command.
 func inNamespace(command []string) {
 	_ = os.Unsetenv(namespaceVar)
 	err := syscall.Mount("proc", "/proc", "proc", 0, "")

@@ -15,7 +15,7 @@ import (
 // Commands of bpf(2) that go through the ids of all objects of a kind.
 var objects = map[string]uintptr{"programs": 11, "maps": 12, "links": 31}
 
-// remains is what tracers have in the kernel.
+// remains lists the objects of tracers in the kernel.
 func remains(t *testing.T) map[string]int {
 	t.Helper()
 	n := map[string]int{}
@@ -46,8 +46,7 @@ func remains(t *testing.T) map[string]int {
 	return n
 }
 
-// gone waits until nothing remains but what was there before: the kernel frees
-// some of it when all CPUs have gone on.
+// gone waits until only the previous objects remain: the kernel frees some when all CPUs have left them.
 func gone(t *testing.T, before map[string]int) {
 	t.Helper()
 	now := map[string]int{}
@@ -67,7 +66,7 @@ var everything = []string{
 	"software:page-faults:100", "uprobe:" + calls + ":work", "uretprobe:" + calls + ":work", "usdt:" + calls + ":marked",
 }
 
-// Whether jalon ends by itself, is interrupted or killed: nothing stays attached.
+// Whether jalon ends normally, is interrupted or killed: nothing stays attached.
 func TestGuest_NothingRemains(t *testing.T) {
 	before := remains(t)
 	t.Log(before)

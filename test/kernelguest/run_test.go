@@ -14,7 +14,7 @@ import (
 	"github.com/jalon-trace/jalon/test/testkit"
 )
 
-// What jalon prints, read.
+// Parsing of jalon's output.
 type (
 	hit    = testkit.Event
 	totals = testkit.Totals
@@ -26,7 +26,7 @@ func str(h *hit, name string) string {
 	return s
 }
 
-// outcome is what a run of jalon gave.
+// outcome is the result of a run of jalon.
 type outcome struct {
 	hits   []hit
 	totals totals
@@ -59,7 +59,7 @@ func (o *outcome) nums(t *testing.T, place, name string) []int64 {
 // options are those that every run has.
 var options = []string{jalon, "trace", "--format=json", "--summary-json"}
 
-// run runs jalon trace and returns what came of it; it may fail.
+// run runs jalon trace and returns its result; it may fail.
 func run(t *testing.T, args ...string) *outcome {
 	t.Helper()
 	return ended(t, testkit.Start(t, slices.Concat(options, args)...))
@@ -69,7 +69,7 @@ func ended(t testing.TB, p *testkit.Process) *outcome {
 	t.Helper()
 	p.Wait()
 	o := &outcome{hits: testkit.ParseEvents(t, strings.NewReader(p.Out.String())), stderr: p.Errs.String(), status: p.Status}
-	o.totals, _ = testkit.FindTotals(o.stderr) // there is none of what was refused
+	o.totals, _ = testkit.FindTotals(o.stderr) // a refused trace has no output
 	o.totals.ArmedMS, o.totals.PauseUS = 0, 0
 	return o
 }
@@ -108,7 +108,7 @@ func trace(t *testing.T, args ...string) *outcome {
 // tracer is a jalon that traces while the test does something.
 type tracer struct{ *testkit.Process }
 
-// start starts jalon trace and waits until its sites are there.
+// start starts jalon trace and waits until its sites are armed.
 func start(t *testing.T, args ...string) tracer {
 	t.Helper()
 	p := testkit.Start(t, slices.Concat(options, []string{"-v"}, args)...)

@@ -18,10 +18,9 @@ const (
 	lineVar = "JALON_TEST_LINE"
 )
 
-// TestVmlinux boots the kernel whose debug information is at hand. The guest gets
-// the file without its relocations, which are half of it and serve no tracer, and
-// the index that jalon would make of it at the first use, which takes a minute in
-// emulation.
+// TestVmlinux boots the kernel whose debug information is available. The guest gets the file without its
+// relocations, which are half of it and which no tracer needs, and with the index that jalon would make at
+// the first use, which takes a minute in emulation.
 func TestVmlinux(t *testing.T) {
 	image, kernel := vmtest.Vmlinux(t)
 	dir := t.TempDir()
@@ -41,7 +40,7 @@ func TestVmlinux(t *testing.T) {
 	f := files(t)
 	f[vmlinux] = vmtest.File{Host: small}
 	f[cache] = vmtest.File{Host: index}
-	// `if (ret > 0)`, behind the read itself, is 22 lines down in Linux 6.1.
+	// `if (ret > 0)`, after the read itself, is 22 lines down in Linux 6.1.
 	at := fmt.Sprintf("%s=fs/read_write.c:%d", lineVar, entry[0].Line+22)
 	vmtest.Run(t, vmtest.Config{Kernel: kernel, Run: "^TestGuest_Vmlinux", Files: f, Memory: 2048, Env: []string{at}})
 }
@@ -132,9 +131,9 @@ func TestGuest_VmlinuxNames(t *testing.T) {
 	}
 }
 
-// The variables of the function that calls a static tracepoint, in a condition on
-// it: fork's flags are what the C library gives it, and the tracepoint's arguments
-// are those that a probe of the tracepoint itself sees at the same hits.
+// The variables of the function that calls a static tracepoint, in a condition on it: fork's flags are the
+// values passed by the C library, and the tracepoint's arguments equal those of a probe on the tracepoint
+// itself at the same hits.
 func TestGuest_VmlinuxCallersLocals(t *testing.T) {
 	const (
 		settid, cleartid = 0x01000000, 0x00200000 // CLONE_CHILD_*
@@ -183,7 +182,7 @@ func TestGuest_VmlinuxCallersLocals(t *testing.T) {
 		t.Errorf("totals %+v", o.totals)
 	}
 	gone(t, before)
-	// Alone: the tracepoint is on for the sake of the probe at its call.
+	// Without another probe: the tracepoint is enabled because of the probe at its call.
 	o = trace(t, caller+fmt.Sprintf(" if (clone_flags == %d)", settid|cleartid), debug, "--", calls, "run", "2")
 	if o.totals.Recorded != 2 || o.totals.Hits != 2 {
 		t.Errorf("totals %+v", o.totals)
@@ -196,7 +195,7 @@ func TestGuest_VmlinuxCallersLocals(t *testing.T) {
 	gone(t, before)
 }
 
-// What keeps the caller's variables from being seen is said.
+// The reason why the caller's variables are unavailable is reported.
 func TestGuest_VmlinuxErrors(t *testing.T) {
 	for _, c := range []struct {
 		args []string

@@ -1,6 +1,6 @@
-# Functions that are entered between their first instructions, in every way that
-# machine code has and debug information does not tell of. Each comes in with the
-# argument in rdi, and its result is 2n+1 from the front and 2n+3 by the way in.
+# Functions that other code enters between their first instructions, in every way that machine
+# code allows and debug information does not describe. The argument is in rdi; the result is
+# 2n+1 from the first instruction and 2n+3 from the other entry.
 
 	.text
 

@@ -1,9 +1,9 @@
 /*
  * A program that checks itself: checked THREADS. The threads call functions of
- * several shapes over and over and compare each result with what it must be.
- * Every byte on standard input is answered by "on" once each thread has gone
- * through all functions again; at its end the program says "ok" or "bad", and how
- * many rounds there were.
+ * several shapes repeatedly and compare each result with the expected one.
+ * For every byte on standard input the program prints "on" when each thread has run
+ * all functions once more. At its end it prints "ok" or "bad", and the number
+ * of rounds.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -79,7 +79,7 @@ NOINLINE int text(char *to, const char *from)
 	return n;
 }
 
-/* What does not fit five bytes in front of a jump target. */
+/* Fewer than five bytes before a jump target. */
 NOINLINE long tight(long n)
 {
 	long k = 0;

@@ -1,5 +1,5 @@
-/* Threads that come and go until SIGTERM: comings CREATORS [leave]. With leave main's
- * thread ends, and the others run on. At the end it says how many results were wrong. */
+/* Threads that start and end until SIGTERM: comings CREATORS [leave]. With leave main's
+ * thread ends, and the others continue. At the end it prints the number of wrong results. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>

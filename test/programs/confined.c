@@ -1,9 +1,9 @@
 /*
  * A program under restrictions: confined HOW. Before or after a byte on standard input
- * it forbids itself what HOW says; then it works, checks itself and says "ok".
+ * it forbids itself the operations of HOW; then it works, checks itself and prints "ok".
  *   tsc, tsc-later        reading the time stamp counter
  *   strict, strict-later  all calls but read, write and exit (its only thread)
- *   strict-thread         the same in a thread beside
+ *   strict-thread         the same in a second thread
  *   filter                rt_sigprocmask ends it
  *   filter-mmap           mmap, munmap, memfd_create and prctl end it
  */

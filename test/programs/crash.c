@@ -1,5 +1,5 @@
 // Faults in the functions of crash.S. "handle": a handler prints where the signal
-// came from, mends the cause and returns, or skips the instruction; "jump": it leaves
+// came from, corrects the cause and returns, or skips the instruction; "jump": it leaves
 // by siglongjmp; a name: the function is called without a handler, and the program
 // ends by the signal. "storm N": as "handle", N times, and only the sum is printed.
 #define _GNU_SOURCE

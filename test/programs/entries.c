@@ -1,6 +1,6 @@
-/* Functions whose first instruction is where names are easily taken for others: what
- * they were called with is changed at once, or their code begins with that of a
- * function inlined into them. */
+/* Functions at whose first instruction names are easily resolved wrong: the arguments
+ * are changed at once, or the code begins with that of a function inlined into
+ * them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

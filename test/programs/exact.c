@@ -41,7 +41,7 @@ static void on_alarm(int sig)
 
 static void on_trap(int sig) { (void)sig, handled++; }
 
-// Its time is up to the tracer: a trap behind each instruction of its own.
+// The tracer determines its speed: it traps after each of its own instructions.
 static void *stepped(void *arg)
 {
 	for (long i = 0; i < STEPPED; i++) {
@@ -111,7 +111,7 @@ int main(int argc, char **argv)
 	struct itimerval ms = {{0, 1000}, {0, 1000}};
 	setitimer(ITIMER_REAL, &ms, NULL);
 	memset(tls, 0, TLS);
-	*(void **)(tls + TLS / 2) = tls + TLS / 2; // as the ABI wants it, and nothing else
+	*(void **)(tls + TLS / 2) = tls + TLS / 2; // as required by the ABI, and nothing else
 	memcpy(same, tls, TLS);
 	for (int i = 0; i < THREADS; i++)
 		pthread_create(&t[i], NULL, registered, &tids[i]);

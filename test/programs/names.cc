@@ -1,4 +1,4 @@
-// What names mean: each CHECK prints what the compiler makes of its expressions,
+// The meaning of names: each CHECK prints the compiler's values of its expressions,
 // after the line's number. test/names_test.go collects them there.
 extern "C" int printf(const char *, ...);
 

@@ -1,5 +1,5 @@
-/* Functions that change their parameters before any instruction needs what was passed.
- * main prints what it passes. */
+/* Functions that change their parameters before any instruction uses the passed values.
+ * main prints the values that it passes. */
 #include <stdio.h>
 
 int sink;

@@ -1,4 +1,4 @@
-// Threads count in a restartable sequence; what is lost is printed. sequence N:
+// Threads count in a restartable sequence; the number of lost counts is printed. sequence N:
 // N times each thread. With OWN the threads register with a signature of their own
 // (to be run with GLIBC_TUNABLES=glibc.pthread.rseq=0).
 #define _GNU_SOURCE

@@ -1,4 +1,4 @@
-/* A library with a variable that the program takes a copy of, and one that is its own. */
+/* A library with a variable that the program has a copy of, and one without a copy. */
 int shared_count = 5;
 static int own_count = 9;
 

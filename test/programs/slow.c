@@ -1,5 +1,5 @@
-/* A place that no jump reaches: slow CALLS [fork]. The nop at slow_site is one byte, the
- * loop comes back behind it, and the bytes there lead out of the address space. */
+/* A place where no jump fits: slow CALLS [fork]. The nop at slow_site has one byte, the
+ * loop jumps back to the code after it, and a punned jump would leave the address space. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>

@@ -1,6 +1,6 @@
 /*
- * checked.c with company: timers of 1 kHz in every thread, whose handlers run traced
- * functions too, and threads that sleep in system calls and check what those give:
+ * checked.c with additional load: timers of 1 kHz in every thread, whose handlers run traced
+ * functions too, and threads that sleep in system calls and check their results:
  * timers THREADS.
  */
 #define _GNU_SOURCE
@@ -66,7 +66,7 @@ static int64_t now(void)
 	return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
-/* Sleeps that are interrupted must give the rest that is left. */
+/* Interrupted sleeps must return the remaining time. */
 static void *sleeps(void *arg)
 {
 	each(CLOCK_MONOTONIC, SIGRTMIN, 900000);

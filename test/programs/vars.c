@@ -1,4 +1,4 @@
-/* Variables of every kind, in places where a debugger can be asked for them. */
+/* Variables of every kind, at places where a debugger can print them. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -406,7 +406,7 @@ static __attribute__((noinline)) unsigned narrow(unsigned char a, signed char b,
 	return e ? x : (unsigned)y;
 }
 
-/* So that what was never set is the same in every run. */
+/* Makes the contents of unset variables the same in every run. */
 static __attribute__((noinline)) void scrub(void)
 {
 	volatile char room[16384];

@@ -1,4 +1,4 @@
-/* Arrays of variable length and flexible members; check prints what they are. */
+/* Arrays of variable length and flexible members; check prints their values. */
 #include <stdio.h>
 
 struct packet {

@@ -1,4 +1,4 @@
-/* Pointers that lead nowhere; a tracer that follows them must not hurt us. */
+/* Invalid pointers; a tracer that reads through them must not harm the program. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

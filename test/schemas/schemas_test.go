@@ -1,5 +1,5 @@
-// Package schemas tests that what a session records can be printed from its encoded
-// schemas alone, as on another machine.
+// Package schemas tests that a session's records can be printed from its encoded schemas only, as on
+// another machine.
 package schemas
 
 import (
@@ -20,9 +20,9 @@ import (
 	"github.com/jalon-trace/jalon/test/testkit"
 )
 
-// traveller prints each event by its schema, and keeps it. When the session has ended,
-// schemas and names are encoded and decoded, and each event is printed by what came out:
-// as another machine would that has the recording alone.
+// traveller prints each event by its schema, and keeps it. When the session has ended, schemas and names
+// are encoded and decoded, and each event is printed again by the result, as on another machine that has
+// only the recording.
 type traveller struct {
 	t      *testing.T
 	names  event.Remember
@@ -56,7 +56,7 @@ func (v *traveller) Event(ev *event.Event) error {
 
 func (v *traveller) Flush() error { return nil }
 
-// arrived decodes what was encoded and compares. It returns the size of the file.
+// arrived decodes the encoded data and compares. It returns the size of the file.
 func (v *traveller) arrived() int {
 	v.t.Helper()
 	v.file.Names = v.names.Names
@@ -114,8 +114,8 @@ func travels(t *testing.T, places []string, collect string, max uint64, start fu
 		len(v.names.Symbols)+len(v.names.Names.Kernel)+len(v.names.Strings))
 }
 
-// TestSchemasTravel: what programs in several languages collect is printed from encoded
-// schemas as from those of the session.
+// TestSchemasTravel: values of programs in several languages are printed from encoded schemas as from those
+// of the session.
 func TestSchemasTravel(t *testing.T) {
 	cPlaces := []string{"main", "scalars", "floats", "structs", "pointers", "in_registers", "many", "vla", "kinds", "shapes"}
 	path := func(name string) string {

@@ -1,8 +1,7 @@
-# Runs a program under GDB with a breakpoint on each of many functions and writes what
-# GDB says at the first stop at each of their addresses: $JOB names a JSON file {"prog",
-# "args", "names", "out"}; one JSON object a stop goes to "out". Where GDB's innermost
-# frame is that of a function inlined at the breakpoint, the frame of the function that
-# the breakpoint names is taken.
+# Runs a program under GDB with a breakpoint on each of many functions and writes GDB's values at the first
+# stop at each of their addresses. $JOB names a JSON file {"prog", "args", "names", "out"}; one JSON object
+# for each stop is written to "out". If GDB's innermost frame is that of a function inlined at the
+# breakpoint, the frame of the breakpoint's function is used.
 import gdb, json, os
 
 job = json.load(open(os.environ["JOB"]))

@@ -1,17 +1,16 @@
-# Runs a program under GDB and writes what GDB says at each stop. The job is a
-# JSON file named by $JOB: {"prog", "args", "stops": {"0xADDR": {"exprs": [..],
-# "conds": [..]}}, "hits"}: addresses with the expressions (as arguments of the
-# command "output") and conditions to evaluate there, and how many stops at an
-# address are looked at (0: all), "values" whether arguments and locals are wanted
-# too, "poison" a byte that is written below the red zone at each stop (null:
-# nothing). One JSON object a stop goes to "out".
+# Runs a program under GDB and writes GDB's values at each stop. The job is a JSON file named by $JOB:
+# {"prog", "args", "stops": {"0xADDR": {"exprs": [..], "conds": [..]}}, "hits"}: addresses with the
+# expressions (as arguments of the command "output") and conditions to evaluate there, and the number of
+# stops to examine at an address (0: all); "values": whether arguments and locals are included; "poison": a
+# byte that is written below the red zone at each stop (null: none). One JSON object for each stop is
+# written to "out".
 import gdb, json, os
 
 job = json.load(open(os.environ["JOB"]))
 out = open(job["out"], "w")
-# GDB is not to call functions of the program. It would do so to give an array that is in
-# registers an address (malloc), and the call fails on processors with AMX (GDB 13 writes
-# less than the whole XSAVE area), which leaves its breakpoint on the stack behind.
+# GDB must not call functions of the program. It would call malloc to give an array in registers an address,
+# and the call fails on processors with AMX (GDB 13 writes less than the whole XSAVE area), which leaves its
+# breakpoint on the stack.
 for setting in ("auto-load python-scripts off", "may-call-functions off", "confirm off", "pagination off", "width 0", "height 0", "debuginfod enabled off", "breakpoint pending off",
                 "startup-with-shell on", "exec-wrapper env -i", "print elements 200", "print frame-info short-location"):
     gdb.execute("set " + setting)
@@ -86,8 +85,8 @@ while True:
     if stops[pc].get("conds"):
         rec["conds"] = [condition(x) for x in stops[pc]["conds"]]
     if job["poison"] is not None:
-        # What a function finds on the stack that it has not set itself is
-        # anybody's: jalon's own code saves registers below the red zone.
+        # Uninitialised stack contents of a function are not defined: jalon's own code saves registers below
+        # the red zone.
         sp = int(frame.read_register("rsp"))
         inferior.write_memory(sp - 128 - 2048, bytes([job["poison"]]) * 2048)
     out.write(json.dumps(rec) + "\n")

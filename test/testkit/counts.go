@@ -12,8 +12,8 @@ import (
 	"text/tabwriter"
 )
 
-// Count is what came of trying to harm a program: a row of the table that `make torture`
-// prints at its end.
+// Count has the results of trying to harm a program: a row of the table that `make torture` prints at its
+// end.
 type Count struct {
 	Table, Name string
 	// Rounds is how many runs of a program were traced (or attached to, or killed).
@@ -24,7 +24,7 @@ type Count struct {
 // countsFile names the file in which packages leave their counts, if any.
 const countsFile = "JALON_COUNTS"
 
-// Save adds the count to those that `make torture` prints, where it runs.
+// Save adds the count to those that `make torture` prints, if it runs.
 func (c Count) Save() error {
 	name := os.Getenv(countsFile)
 	if name == "" {

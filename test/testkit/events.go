@@ -38,7 +38,7 @@ func (e *Event) Str(key string) string {
 	return s
 }
 
-// Text is what the kernel would print of the event's own record.
+// Text is the kernel's text of the event's own record.
 func (e *Event) Text() string {
 	m, _ := e.Values["$_sdata"].(map[string]any)
 	s, _ := m["text"].(string)
@@ -70,7 +70,7 @@ func ParseEvent(t testing.TB, line []byte) Event {
 	return e
 }
 
-// ParseEvents reads lines; what the traced program itself printed is no event.
+// ParseEvents parses lines; it skips output of the traced program.
 func ParseEvents(t testing.TB, r io.Reader) []Event {
 	t.Helper()
 	var events []Event

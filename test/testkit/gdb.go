@@ -16,16 +16,14 @@ while "Trace is running" in gdb.execute("tstatus", to_string=True): pass
 end
 `
 
-// SpareStaticTracepoints makes GDB outlive a bug of its own: GDB 13 writes to a member
-// of its static tracepoints before that is made (the marker's name, in the constructor
-// of what they derive from), and goes down or not by what lay there; fresh memory of
-// zeros spares it.
+// SpareStaticTracepoints avoids a bug of GDB 13, which writes to a member of its static tracepoints before
+// the member is constructed (the marker's name, in the constructor of the base class). It crashes or not
+// depending on the contents of the memory; it does not if new memory is filled with zeros.
 func SpareStaticTracepoints(gdb *exec.Cmd) {
 	gdb.Env = append(gdb.Environ(), "GLIBC_TUNABLES=glibc.malloc.perturb=255:glibc.malloc.tcache_count=0")
 }
 
-// GDB runs commands in a GDB that reads no start files. It returns what GDB prints, errors
-// last.
+// GDB runs commands in a GDB that reads no start files. It returns GDB's output, errors last.
 func GDB(t testing.TB, args []string, commands ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
@@ -45,7 +43,7 @@ func GDB(t testing.TB, args []string, commands ...string) string {
 	return string(out) + stderr.String()
 }
 
-// InOrder looks for patterns in what GDB printed, each behind the one before.
+// InOrder looks for patterns in GDB's output, each after the one before.
 func InOrder(t testing.TB, out string, want ...string) {
 	t.Helper()
 	rest := out

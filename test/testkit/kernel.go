@@ -7,11 +7,10 @@ import (
 	"syscall"
 )
 
-// HoldKernel waits for this machine's kernel: packages whose tests run at the same time
-// see each other's programs there. A gate takes hits from all, and a second user of a
-// tracepoint changes what the first can have and in which order. Alone is for tests that
-// put up gates and open whatever there is; the others share it. release lets the next in,
-// as the end of the process does.
+// HoldKernel waits for a lock on this machine's kernel, because packages whose tests run at the same time
+// see each other's programs in it. A gate takes hits from all tests, and a second user of a tracepoint
+// affects the first. Alone is exclusive, for tests that open gates or all places; the others share the
+// lock. release, or the end of the process, releases it.
 func HoldKernel(alone bool) (release func(), err error) {
 	name := filepath.Join(os.TempDir(), fmt.Sprintf("jalon-kernel-tests-%d.lock", os.Getuid()))
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)

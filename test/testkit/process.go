@@ -47,9 +47,9 @@ func StartTold(t testing.TB, cmd *exec.Cmd) *Process {
 	return p
 }
 
-// StartReady starts a program that writes a byte when it is where the test wants it, and
-// kills it when the test ends. Nothing waits for the program meanwhile (StartCmd would take
-// its stops), so that the test may trace it by ptrace.
+// StartReady starts a program that writes a byte when it has reached the point for the test, and kills it
+// when the test ends. Nothing waits for the program meanwhile, so that the test can trace it by ptrace
+// (StartCmd would take its stops).
 func StartReady(t testing.TB, cmd *exec.Cmd) (pid int) {
 	t.Helper()
 	cmd.Stderr = os.Stderr
@@ -110,7 +110,7 @@ func StartCmd(t testing.TB, cmd *exec.Cmd) *Process {
 	return p
 }
 
-// Kill ends the program's whole process group, also what the program has left behind.
+// Kill ends the program's whole process group, with processes that the program has left running.
 func (p *Process) Kill() {
 	select {
 	case <-p.Ended:
@@ -134,8 +134,8 @@ func (p *Process) Signal(sig syscall.Signal) {
 	}
 }
 
-// Tell writes a line to the program.
-func (p *Process) Tell(line string) {
+// Send writes a line to the program.
+func (p *Process) Send(line string) {
 	p.T.Helper()
 	if _, err := io.WriteString(p.In, line+"\n"); err != nil {
 		p.T.Fatalf("%v: %v", p.Cmd.Args, err)
@@ -154,7 +154,7 @@ func (p *Process) Wait() *Process {
 	return p
 }
 
-// hangs ends a program that hangs and returns what it was doing.
+// hangs kills a hanging program and returns what it was doing.
 func (p *Process) hangs() string {
 	state := p.StateOf()
 	p.stacks()
@@ -162,8 +162,8 @@ func (p *Process) hangs() string {
 	return fmt.Sprintf("%v hangs\n%s\nstdout: %s\nstderr: %s", p.Cmd.Args, state, Tail(p.Out.String()), p.Errs.String())
 }
 
-// hanging is hangs of every program that still runs. Tests that run in parallel share
-// the list: when one fails, what the others run ends too.
+// hanging calls hangs for every program that still runs. Tests that run in parallel share the list: when
+// one fails, the programs of the others end too.
 func hanging() string {
 	var list strings.Builder
 	started.Range(func(p, _ any) bool {
@@ -185,8 +185,8 @@ func (p *Process) StateOf() string {
 	return list.String()
 }
 
-// stacks makes a Go program that hangs print its goroutines: the first SIGQUIT may be
-// taken as a request to end, the second is not. Others end.
+// stacks makes a hanging Go program print its goroutines: it may treat the first SIGQUIT as a request to
+// end, but not the second. Other programs end.
 func (p *Process) stacks() {
 	for range 2 {
 		_ = syscall.Kill(p.Pid(), syscall.SIGQUIT)
@@ -202,8 +202,8 @@ func (p *Process) said() string {
 	return fmt.Sprintf("stdout: %s\nstderr: %s", Tail(p.Out.String()), Tail(p.Errs.String()))
 }
 
-// AwaitOut waits until the program has written text to its standard output, AwaitErr
-// to its standard error, Says to one of them. They fail when it ends before.
+// AwaitOut waits until the program has written text to its standard output, AwaitErr to its standard error,
+// Says to either. They fail if the program ends before.
 func (p *Process) AwaitOut(text string) *Process {
 	p.T.Helper()
 	p.await(text, p.Out.Has(text), nil)
@@ -217,7 +217,7 @@ func (p *Process) AwaitErr(text string) *Process {
 	return p
 }
 
-// Says is AwaitOut for either.
+// Says waits for text on standard output or standard error.
 func (p *Process) Says(text string) *Process {
 	p.T.Helper()
 	p.await(text, p.Out.Has(text), p.Errs.Has(text))
@@ -232,7 +232,7 @@ func (p *Process) await(text string, a, b <-chan struct{}) {
 	case <-b:
 		return
 	case <-time.After(Patience):
-	case <-p.Ended: // everything that it wrote is there
+	case <-p.Ended: // all its output has been read
 		select {
 		case <-a:
 			return
@@ -244,7 +244,7 @@ func (p *Process) await(text string, a, b <-chan struct{}) {
 	p.T.Fatalf("%v did not write %q\n%s", p.Cmd.Args, text, p.said())
 }
 
-// NoPanic fails the test when an error output has what only a bug of jalon prints.
+// NoPanic fails the test if an error output contains text that only a bug of jalon prints.
 func NoPanic(t testing.TB, args []string, stderr string) {
 	t.Helper()
 	for _, word := range []string{"goroutine ", "BUG:", "panic:", "fatal error:", "DATA RACE"} {
@@ -289,7 +289,7 @@ func (o *Output) String() string {
 	return o.b.String()
 }
 
-// Has gives a channel that is closed when the text is there.
+// Has returns a channel that is closed when the text has been written.
 func (o *Output) Has(text string) <-chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()

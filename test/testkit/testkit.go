@@ -1,5 +1,5 @@
-// Package testkit is what the tests across packages share: jalon built once, programs
-// compiled once, and looking at processes.
+// Package testkit has the common parts of tests across packages: jalon built once, programs compiled once,
+// and inspection of processes.
 //
 // Import rule: testkit imports nothing of jalon.
 package testkit
@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Patience is how long one program may take before it counts as hanging.
+// Patience is how long a program may take before it is treated as hanging.
 const Patience = 90 * time.Second
 
 // WithJalon builds the command from source (a path to cmd/jalon) into a directory that
@@ -67,7 +67,7 @@ func (b *Builder) Compile(t testing.TB, temp, cc, src string, flags ...string) s
 	_ = os.Chmod(dir, 0o755)
 	bin := filepath.Join(dir, base)
 	var list []string
-	for _, f := range flags { // behind the source, so that libraries (-l) find their users
+	for _, f := range flags { // after the source, so that libraries (-l) resolve its symbols
 		if name, ok := strings.CutPrefix(f, "@"); ok {
 			f = b.source(t, name)
 		}
@@ -113,8 +113,8 @@ func Need(t testing.TB, programs ...string) {
 	}
 }
 
-// Eventually waits for a condition; what names it in the failure, which shows what every
-// program that still runs is doing.
+// Eventually waits for a condition. A failure contains the name of the condition and the state of every
+// program that still runs.
 func Eventually(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(Patience)

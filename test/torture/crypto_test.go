@@ -46,7 +46,7 @@ const (
 	secretIV  = "f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff"
 )
 
-// opensslCommands are digests, a cipher, a signature and what checks one.
+// opensslCommands are digests, a cipher, a signature and its verification.
 var opensslCommands = [][]string{
 	{"openssl", "dgst", "-sha256", "in"},
 	{"openssl", "dgst", "-sha3-512", "in"},
@@ -63,7 +63,7 @@ func opensslFiles(t *testing.T, dir string) {
 	must(t, dir, "openssl", "dgst", "-sha256", "-sign", "key.pem", "-out", "sig", "in")
 }
 
-// opensslKnown compares what openssl says with what Go computes.
+// opensslKnown compares openssl's output with Go's results.
 func opensslKnown(dir, out string) error {
 	in, err := os.ReadFile(filepath.Join(dir, "in"))
 	if err != nil {

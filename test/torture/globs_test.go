@@ -13,15 +13,15 @@ import (
 	"github.com/jalon-trace/jalon/test/testkit"
 )
 
-// globbed is a program of a language with a run-time system: threads, a collector, a
-// compiler, faults that become exceptions. It says "ready", waits for a line, works, and
-// ends with status 7. Its output is always the same.
+// globbed is a program of a language with a run-time system: threads, a collector, a compiler, faults that
+// become exceptions. It prints "ready", waits for a line, works, and ends with status 7. Its output is
+// always the same.
 type globbed struct {
 	name  string
 	needs []string
 	build func(t *testing.T) []string // the command
 	files func(argv []string) []string
-	// lines: functions behind their prologues, too (there is debug information).
+	// lines: sites after the prologues of functions, too (there is debug information).
 	lines bool
 	// late: some files come after the start.
 	late bool
@@ -163,7 +163,7 @@ func (g *globbed) attached(t *testing.T, argv, args []string, a *attempt) {
 	case <-j.Errs.Has("armed after"):
 	case <-j.Ended:
 	}
-	x.Tell("")
+	x.Send("")
 	all := make(chan string, 1)
 	go func() { <-x.Ended; all <- x.Out.String() }()
 	a.out = await(t, j, all, true)

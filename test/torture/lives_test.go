@@ -19,9 +19,8 @@ import (
 	"github.com/jalon-trace/jalon/test/testkit"
 )
 
-// A life is what programs/*.c lead when they are called with its name. Each is led
-// untraced and then traced in several ways; output and end must be the same, and the
-// hits of step those that the program counted itself.
+// A life is a scenario of programs/*.c, selected by its name. Each runs untraced and then traced in several
+// ways; output and end must be the same, and the number of hits of step must be the program's own count.
 
 // lifeProgram is a program with lives, built in one way.
 type lifeProgram struct {
@@ -39,7 +38,7 @@ var lifePrograms = []lifeProgram{
 	{"coroutines, asynchronous I/O", "g++", "async.cc", []string{"-std=c++20", "-g", "-O2", "-pthread"}, nil},
 }
 
-// some are lives that every kind of program leads.
+// some are lives that every program has.
 var some = []string{"every-signal", "jumps-out", "skips", "contexts", "alternate-stack", "nests", "dies-segv", "cancels"}
 
 // writable is the kind whose text is writable: the loader maps it so.
@@ -100,10 +99,10 @@ type way struct {
 	attach bool
 	detach bool // in the middle
 	every  bool // every instruction of the program, not the functions' entries only
-	// process: --engine process, which makes no uprobes where nothing is to be avoided.
+	// process: --engine process, which uses no uprobes if no tactic is avoided.
 	process bool
 	cond    string
-	list    string // what step collects
+	list    string // what is collected at step
 }
 
 var ways = []way{
@@ -118,23 +117,23 @@ var ways = []way{
 	{name: "let go, every instruction", attach: true, detach: true, every: true, cond: " if ($sp == 1)"},
 }
 
-var tactics = []string{"0", "3", "7"} // what --avoid forbids: nothing, plain jumps, all jumps
+var tactics = []string{"0", "3", "7"} // the tactics that --avoid forbids: none, plain jumps, all jumps
 
-// known are lives that tracing is known to change, and why. They are led all the same
-// and counted in a table of their own.
+// known are lives that tracing is known to affect, with the reason. They run too, and are counted in a
+// separate table.
 var known = map[string]string{
 	"defaults-trap":     "SIGTRAP is set to its default action after arming: after an int3 of ours it is taken for ignored (RATIONALE.md says why it cannot be known)",
 	"debugs-breakpoint": "a site became a uprobe: the kernel takes a debugger's int3 at it, in any process that has had uprobes, for its own (--engine process makes none)",
 }
 
-// built is a life program that is there.
+// built is a life program that has been compiled.
 type built struct {
 	lifeProgram
 	bin     string
 	lives   []string
 	plugin  string
 	placing sync.Mutex
-	places  map[string]string // every instruction, by what is to be avoided
+	places  map[string]string // every instruction, by the avoided tactics
 }
 
 func build(t *testing.T, p lifeProgram, plugin string) *built {
@@ -220,7 +219,7 @@ type ending struct {
 	status int
 }
 
-// steps is what the life says of its calls of step; -1: nothing.
+// steps is the life's own count of calls of step; -1: none printed.
 func (e ending) steps() int64 {
 	for line := range strings.Lines(e.out) {
 		var n int64
@@ -267,7 +266,7 @@ func (b *built) args(t *testing.T, w way, avoid string) []string {
 	return args
 }
 
-// lead leads a life traced, and says what was wrong; "" = nothing.
+// lead runs a life traced, and returns what was wrong; "" = nothing.
 func (b *built) lead(t *testing.T, life string, w way, avoid string, want ending) (r row, wrong string) {
 	var got ending
 	var j *testkit.Process
@@ -301,12 +300,12 @@ func (b *built) attached(t *testing.T, life string, w way, avoid string) (ending
 	x.AwaitOut("ready\n")
 	j := testkit.Start(t, append(b.args(t, w, avoid), "-p", fmt.Sprint(x.Pid()))...)
 	j.Says("armed after")
-	x.Tell("go")
+	x.Send("go")
 	if w.detach {
 		time.Sleep(time.Duration(rand.Int64N(int64(15 * time.Millisecond)))) // any moment will do
 		_ = syscall.Kill(j.Pid(), syscall.SIGINT)
 	}
-	if !within(x) { // Wait fails the test; what jalon did is part of that
+	if !within(x) { // Wait fails the test; the failure shows what jalon did
 		t.Logf("jalon: %s", testkit.Tail(j.Errs.String()))
 	}
 	x.Wait()
@@ -325,13 +324,13 @@ func within(p *testkit.Process) bool {
 	}
 }
 
-// sums is what the summary's text says.
+// sums has the numbers in the text of the summary.
 type sums struct {
 	sites, hits uint64
 	steps       int64
 }
 
-// summaryText reads the table behind "place hits recorded".
+// summaryText parses the table after "place hits recorded".
 func summaryText(stderr string) (s sums) {
 	s.sites, s.steps = uint64(strings.Count(stderr, "jalon: site ")), -1
 	in := false
@@ -354,8 +353,8 @@ func summaryText(stderr string) (s sums) {
 	return s
 }
 
-// combinations are all ways and tactics, or, in the short form, those that take little
-// time: an int3 at every instruction takes minutes.
+// combinations are all ways and tactics, or, in the short form, those that take little time: an int3 at
+// every instruction takes minutes.
 func combinations() (list [][2]int) {
 	only := os.Getenv("JALON_TORTURE_WAY")
 	for i, w := range ways {
@@ -458,7 +457,7 @@ func (b *built) leadAll(t *testing.T, table, life string, combinations [][2]int)
 	}
 }
 
-// What once went wrong, in the combination that showed it.
+// Former failures, in the combination that showed them.
 func TestFound(t *testing.T) {
 	b := build(t, lifePrograms[1], "")
 	others := []*built{build(t, lifePrograms[2], ""), build(t, lifePrograms[3], "")}
@@ -471,10 +470,10 @@ func TestFound(t *testing.T) {
 	}{
 		{"every-signal", launchedFalse, "7"}, // int3 in a handler of SIGTRAP that was set after arming
 		{"skips", launchedFalse, "3"},
-		{"ignores-trap", launchedFalse, "7"}, // the kernel resets an ignored SIGTRAP for an int3 of ours
+		{"ignores-trap", launchedFalse, "7"}, // the kernel resets an ignored SIGTRAP at an int3 of jalon
 		{"gives-up", launchedFalse, "7"},
 		{"profiles", launchedFalse, "0"},        // of 500 ticks 437 were in hit programs
-		{"resumes-behind", launchedEvery, "0"},  // a handler goes on behind the first of the instructions under a jump
+		{"resumes-behind", launchedEvery, "0"},  // a handler continues after the first of the instructions under a jump
 		{"dies-trap", launchedEvery, "3"},       // jalon's int3 over the program's int3, without a handler
 		{"moves-copy-over", launchedEvery, "0"}, // a copy of a page has the kernel's breakpoint of a uprobe
 		{"debugs-breakpoint", inProcess, "0"},   // a debugger's int3 at a place that would be a uprobe

@@ -43,7 +43,7 @@ var (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if !long { // programs wait more than they compute: for the kernel, for each other
+	if !long { // programs wait more than they compute: for the kernel and for each other
 		if err := flag.Set("test.parallel", "4"); err != nil {
 			panic(err)
 		}
@@ -56,9 +56,9 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// turn reports whether it is the day of what has that name, which comes every so many
-// days, and which of n choices is taken then: another one each time, so that all have
-// been taken after every times n days.
+// turn reports whether the named part runs today, which is the case once in the given number of days, and
+// selects one of n choices: a different one each time, so that all have been selected after n times that
+// many days.
 func turn(name string, every, n int) (choice int, ok bool) {
 	h := fnv.New32a()
 	h.Write([]byte(name))
@@ -66,7 +66,7 @@ func turn(name string, every, n int) (choice int, ok bool) {
 	return int(day / uint64(every) % uint64(n)), day%uint64(every) == 0
 }
 
-// number is what an environment variable says, or def.
+// number returns the number in an environment variable, or def.
 func number(name string, def uint64) uint64 {
 	if n, err := strconv.ParseUint(os.Getenv(name), 0, 64); err == nil {
 		return n
@@ -81,9 +81,8 @@ func compile(t testing.TB, cc, src string, flags ...string) string {
 	return programs.Compile(t, tempDir, cc, src, flags...)
 }
 
-// needed reports whether the programs of a test are installed: `make torture` installs
-// more than `make test` does, and only there a missing one is a failure. What is left
-// out is counted in the table.
+// needed reports whether the programs of a test are installed: `make torture` installs more than `make
+// test`, and only there a missing one is a failure. Skipped parts are counted in the table.
 func needed(t testing.TB, names ...string) bool {
 	t.Helper()
 	if long {

@@ -56,9 +56,8 @@ var listings = struct {
 	of map[string][]uint64
 }{of: map[string][]uint64{}}
 
-// share is the part of the instructions that a round of several takes: every so many,
-// beginning with another one each round, or, dense, neighbours. All rounds take each
-// instruction once.
+// share returns the part of the instructions for one round: every n-th, with a different start each round,
+// or, dense, neighbours. All rounds together use each instruction once.
 func share(all []uint64, round, rounds int, dense bool) (out []uint64) {
 	if dense {
 		return all[len(all)*round/rounds : len(all)*(round+1)/rounds]

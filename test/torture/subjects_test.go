@@ -47,7 +47,7 @@ func text(t *testing.T, name string) string {
 	return string(b)
 }
 
-// must runs a program that prepares a test, and gives its output.
+// must runs a program that prepares a test, and returns its output.
 func must(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(args[0], args[1:]...)
@@ -92,7 +92,7 @@ func subjects(t *testing.T) []*subject {
 	}
 }
 
-// modules are tests of python's that say the same in every run.
+// modules are tests of python whose output is the same in every run.
 var modules = []string{"test_json", "test_struct", "test_bisect", "test_heapq", "test_generators", "test_textwrap", "test_fnmatch", "test_colorsys", "test_unpack"}
 
 func sortable(t *testing.T, dir string) {
@@ -140,7 +140,7 @@ var redis = []string{"redis-server", "--save", "", "--appendonly", "no", "--port
 
 var digits = regexp.MustCompile(`[0-9.]+`)
 
-// talkToRedis gives the server work and checks what it then has.
+// talkToRedis sends requests to the server and checks its data afterwards.
 func talkToRedis(t *testing.T, dir string, server *testkit.Process) string {
 	sock := filepath.Join(dir, "redis.sock")
 	cli := func(script string) string {

@@ -25,20 +25,20 @@ type subject struct {
 	file  string // whose instructions are swept
 	short bool   // swept by `make test` too
 	whole bool   // every instruction in the long form; else some rounds
-	// prepare makes what the program works on, once.
+	// prepare makes the program's input, once.
 	prepare func(t *testing.T, dir string)
-	// commands are run one after the other, each traced, in dir.
+	// commands run one after the other, each traced, in dir.
 	commands [][]string
 	input    string // on standard input
 	preload  bool   // the file is to be there from the start
 	late     bool   // the file comes later
 	env      []string
 	large    int // so many times as many instructions a round
-	// known checks what the untraced program prints.
+	// known checks the output of the untraced program.
 	known func(dir, out string) error
-	// same makes equal what may differ between runs: times, addresses.
+	// same removes parts that may differ between runs: times, addresses.
 	same func(string) string
-	// drive, for a server: talks to it and returns what it answered.
+	// drive, for a server: sends requests and returns the replies.
 	drive func(t *testing.T, dir string, server *testkit.Process) string
 
 	no map[uint64]bool // addresses that jalon refuses
@@ -59,7 +59,7 @@ var forms = []form{
 	{name: "wild", cond: "*(long *)$rdi == 0x7777777788888888", sites: 2000, dense: true, part: 16},
 }
 
-// shortSites is how many instructions the short form takes of a form's.
+// shortSites is how many instructions of a form the short form uses.
 const shortSites = 16
 
 // rounds is in how many rounds a form would sweep so many instructions, and in how many
@@ -92,8 +92,8 @@ type outcome struct {
 
 func (o outcome) String() string { return fmt.Sprintf("status %v\n%s", o.status, o.out) }
 
-// slowAfter is how long a program may take in which jalon is in place. Then jalon is to
-// detach: in the middle, which must not harm either.
+// slowAfter is how long a traced program may take. After that jalon detaches in the middle of the run,
+// which must not harm the program either.
 func slowAfter() time.Duration {
 	if long {
 		return 60 * time.Second
@@ -137,7 +137,7 @@ func (s *subject) run(t *testing.T, dir string, wrap []string) (o outcome, stder
 	return o, stderr
 }
 
-// readAll collects what comes out of a pipe until the last program has closed it.
+// readAll reads a pipe until the last program has closed it.
 func readAll(r *os.File) <-chan string {
 	c := make(chan string, 1)
 	go func() {
@@ -149,8 +149,8 @@ func readAll(r *os.File) <-chan string {
 	return c
 }
 
-// await waits for the output's end. A program that takes long while it is traced is let
-// go, and then has to end by itself.
+// await waits for the end of the output. From a program that takes long jalon detaches; then it must end by
+// itself.
 func await(t *testing.T, p *testkit.Process, all <-chan string, traced bool) string {
 	t.Helper()
 	var slow <-chan time.Time
@@ -234,7 +234,7 @@ func (a *attempt) sum() {
 	}
 }
 
-// harm says in what a traced run differs from the untraced one; "" = in nothing.
+// harm describes how a traced run differs from the untraced one; "" = not at all.
 func harm(got attempt, want outcome) string {
 	switch {
 	case got.out != want.out:
@@ -258,7 +258,7 @@ func difference(got, want string) string {
 		got[from:min(len(got), i+200)], want[from:min(len(want), i+200)])
 }
 
-// narrow halves the list of addresses as long as one half still harms.
+// narrow halves the list of addresses while one half still does harm.
 func (s *subject) narrow(t *testing.T, dir string, addrs []uint64, f form, want outcome) []uint64 {
 	for len(addrs) > 1 {
 		mid := len(addrs) / 2
@@ -268,7 +268,7 @@ func (s *subject) narrow(t *testing.T, dir string, addrs []uint64, f form, want 
 		case harm(s.traced(t, dir, addrs[mid:], f), want) != "":
 			addrs = addrs[mid:]
 		default:
-			return addrs // it takes several, or chance
+			return addrs // several addresses together do harm, or it is random
 		}
 	}
 	return addrs

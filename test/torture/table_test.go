@@ -6,8 +6,7 @@ import (
 	"github.com/jalon-trace/jalon/test/testkit"
 )
 
-// row is what came of one program, in one of the parts of the table that is printed at
-// the end.
+// row is the result of one program, in one part of the table that is printed at the end.
 type row struct {
 	table, name string
 
@@ -21,8 +20,8 @@ type tally struct{ all testkit.Tally }
 
 var results tally
 
-// add adds a row, and saves it at once for the table that `make torture` prints: a run
-// of hours that is ended early leaves what it has counted.
+// add adds a row, and saves it at once for the table that `make torture` prints: a run of hours that is
+// interrupted keeps its counts.
 func (c *tally) add(t testing.TB, r row) {
 	t.Helper()
 	count := testkit.Count{Table: r.table, Name: r.name, Rounds: r.runs, Sites: r.sites, Refused: r.refused, Hits: r.hits, Harmed: r.harmed, Note: r.note}

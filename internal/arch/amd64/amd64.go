@@ -61,7 +61,7 @@ func (s RegSet) Has(r Reg) bool { return s>>r&1 != 0 }
 // Len is how many registers s has.
 func (s RegSet) Len() int { return bits.OnesCount16(uint16(s)) }
 
-// DWARF numbers of what has no hardware number, and of some that have.
+// DWARF numbers of registers without a hardware number, and of some others.
 const (
 	DwarfRAX    arch.Reg = 0
 	DwarfRDX    arch.Reg = 1

@@ -49,7 +49,7 @@ var special = []struct {
 	{"gs", DwarfGS, 4, 208, arch.Nowhere, 146},
 }
 
-// linux are those of org.gnu.gdb.i386.linux and .segments, behind the vectors.
+// linux are the registers of org.gnu.gdb.i386.linux and .segments, after the vector registers.
 var linux = []struct {
 	name           string
 	dwarf          arch.Reg
@@ -63,7 +63,7 @@ var linux = []struct {
 // X87Control are the registers of the x87 beside st0-7.
 var X87Control = []string{"fctrl", "fstat", "ftag", "fiseg", "fioff", "foseg", "fooff", "fop"}
 
-// Counts of the registers that come in rows.
+// Numbers of the registers that form arrays.
 const (
 	NumX87 = 8
 	NumXMM = 16

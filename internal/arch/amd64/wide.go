@@ -25,9 +25,9 @@ const (
 	X87      = MXCSR + 1     // the whole state of the x87
 )
 
-// The state of the x87: the head (control, status, tags, opcode, pointers) and st0-7, 16
-// bytes apart, as FXSAVE64 stores them (Intel SDM volume 1, table 10-2). Bytes 24-31 are not
-// the x87's. Its slot is larger, since FXSAVE64 wants 512 bytes at a multiple of 16.
+// The state of the x87: the head (control, status, tags, opcode, pointers) and st0-7, 16 bytes apart, as
+// FXSAVE64 stores them (Intel SDM volume 1, table 10-2). Bytes 24-31 do not belong to the x87. Its slot is
+// larger, since FXSAVE64 needs 512 bytes at a multiple of 16.
 const (
 	X87Head  = 24
 	X87Stack = 32

@@ -17,25 +17,25 @@ type Features struct {
 	PKeys       bool // protection keys, register pkru
 	RDPID       bool // the instruction
 	FSGSBASE    bool // rdfsbase and rdgsbase in programs
-	XGETBV1     bool // xgetbv with 1 in ecx tells which parts of the state are in use
+	XGETBV1     bool // xgetbv with ecx = 1 reports which parts of the state are in use
 	SteadyTSC   bool // the time stamp counter runs at one rate and does not stop
 }
 
-// X86 are this machine's features; they are looked up once.
+// X86 returns the features of this machine; the first call reads them.
 var X86 = sync.OnceValue(func() Features {
 	if Processor.Name != "amd64" {
 		return Features{}
 	}
-	info, _ := os.ReadFile("/proc/cpuinfo") // unreadable: all that stands there only is missing
+	info, _ := os.ReadFile("/proc/cpuinfo") // if unreadable, features that are listed only there are missing
 	f := listed(string(info))
 	f.AVX, f.AVX512 = cpu.X86.HasAVX, cpu.X86.HasAVX512F
 	f.FSGSBASE = mayUseFSGSBASE()
 	return f
 })
 
-// listed are the features that golang.org/x/sys/cpu does not have, out of the contents of
-// /proc/cpuinfo. The kernel leaves out what it does not let programs use or was told to
-// disable (clearcpuid=), and adds what it has found out (tsc_known_freq, ospke).
+// listed returns the features that golang.org/x/sys/cpu lacks, from the contents of /proc/cpuinfo. The kernel
+// leaves out features that programs may not use or that were disabled (clearcpuid=), and adds features that it
+// has found out itself (tsc_known_freq, ospke).
 func listed(cpuinfo string) Features {
 	_, after, _ := strings.Cut("\n"+cpuinfo, "\nflags")
 	line, _, _ := strings.Cut(after, "\n")

@@ -91,8 +91,8 @@ func registers(regs []arch.Reg, size int64) []debuginfo.Piece {
 // returnPlace is where a function's result is when it has returned.
 func returnPlace(t *ctype.Type) debuginfo.Location { return returnPlaceOf(host.Processor, t) }
 
-// returnPlaceOf: large structs are in memory whose address x86-64 gives back in rax; on
-// arm64 no register is promised to have it still.
+// returnPlaceOf returns where a function's result is. A large struct is in memory whose address x86-64
+// returns in rax; on arm64 no register is guaranteed to still have it.
 func returnPlaceOf(proc *arch.Processor, t *ctype.Type) debuginfo.Location {
 	s := t.Strip()
 	switch {
@@ -196,8 +196,8 @@ func inContext(word int64) debuginfo.Location {
 	return debuginfo.Location{Pieces: []debuginfo.Piece{{Kind: debuginfo.InContext, Ctx: word * 8}}}
 }
 
-// trampolined says why the kernel's BPF trampolines (fentry, fexit) cannot take a
-// function, "" when they can.
+// trampolined returns why the kernel's BPF trampolines (fentry, fexit) cannot handle a function, "" if they
+// can.
 func trampolined(f *Func) string {
 	n := int64(0)
 	for _, p := range f.Params {

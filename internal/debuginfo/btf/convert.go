@@ -17,9 +17,8 @@ func (k *Kernel) typeOf(t raw.Type) *ctype.Type {
 	return k.convert(t)
 }
 
-// convert makes the C type of a BTF type. A type under construction is already in the
-// cache, so cycles end. Members are converted when first asked for. The caller holds
-// k.mu, and must not ask for members.
+// convert makes the C type of a BTF type. A type under construction is already in the cache, so cycles end.
+// Members are converted on first use. The caller holds k.mu, and must not access members.
 func (k *Kernel) convert(t raw.Type) *ctype.Type {
 	if t.Kind == raw.Void {
 		return ctype.VoidT

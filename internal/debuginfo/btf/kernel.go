@@ -101,7 +101,7 @@ func newKernel(base *unit) *Kernel {
 	return &Kernel{base: base, types: map[key]*ctype.Type{}, tags: map[*ctype.Type]string{}}
 }
 
-// addModule adds a module, whose BTF is read when it is asked for.
+// addModule adds a module, whose BTF is read on first use.
 func (k *Kernel) addModule(name string, read func() ([]byte, error)) {
 	k.modules = append(k.modules, &unit{name: name, open: sync.OnceValues(func() (*raw.BTF, error) {
 		base, err := k.base.open()

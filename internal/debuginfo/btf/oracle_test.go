@@ -159,7 +159,7 @@ var kinds = map[string]ctype.Kind{
 	"VOLATILE": ctype.Volatile, "RESTRICT": ctype.Restrict, "FLOAT": ctype.Float,
 }
 
-// refers says why c is not the type with that id, "" when it is.
+// refers returns why c is not the type with that id, "" if it is.
 func refers(all map[raw.ID]*dumped, id string, c *ctype.Type) string {
 	d := all[raw.ID(num(id))]
 	for d != nil && d.kind == "TYPE_TAG" {

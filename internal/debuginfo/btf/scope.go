@@ -147,8 +147,8 @@ func (s *scope) missing(name string) error {
 	return e
 }
 
-// explain finds names that are near. Enumerators are asked for as variables first, so for
-// them nothing more is looked up.
+// explain finds similar names. Enumerators are looked up as variables first, so nothing more is looked up
+// for them.
 func (s *scope) explain(name string, e *debuginfo.NotFoundError) {
 	if _, _, ok := s.k.enumeratorIn(s.units, name); ok {
 		return
@@ -170,8 +170,8 @@ func (s *scope) explain(name string, e *debuginfo.NotFoundError) {
 	}
 }
 
-// LookupIn finds function::name for the site's own function only: BTF knows
-// neither files nor the variables of functions.
+// LookupIn finds function::name only for the site's own function: BTF has neither files nor the variables
+// of functions.
 func (s *scope) LookupIn(where, name string) (*debuginfo.Variable, error) {
 	if where == s.fn && where != "" {
 		return s.Lookup(name)

@@ -181,7 +181,7 @@ func TestRecordScope(t *testing.T) {
 	}
 }
 
-// TestWithoutBTF: scopes of no kernel know C's own types and nothing else.
+// TestWithoutBTF: without a kernel, scopes have only C's own types.
 func TestWithoutBTF(t *testing.T) {
 	var k *Kernel
 	for _, s := range []debuginfo.Scope{k.GlobalScope(), k.EntryScope("f", ""), k.ReturnScope("f", "m")} {

@@ -46,16 +46,16 @@ func (k *Kernel) ReturnScope(fn, module string) debuginfo.Scope {
 	return s
 }
 
-// FentryScope is what names mean at a function's entry through a BPF trampoline:
-// its parameters in the words of the context, by their names and as members of
-// the struct args. The error says why there can be no trampoline.
+// FentryScope is the scope at a function's entry through a BPF trampoline: its parameters in the words of
+// the context, by their names and as members of the struct args. The error is the reason why there can be
+// no trampoline.
 func (k *Kernel) FentryScope(fn, module string) (debuginfo.Scope, error) {
 	s, _, err := k.trampolineScope(fn, module)
 	return s, err
 }
 
-// FexitScope is FentryScope where the function has returned: retval is there too,
-// in the word behind the parameters.
+// FexitScope is FentryScope at the return of the function: it also has retval, in the word after the
+// parameters.
 func (k *Kernel) FexitScope(fn, module string) (debuginfo.Scope, error) {
 	s, f, err := k.trampolineScope(fn, module)
 	if err != nil {
@@ -85,8 +85,8 @@ func (k *Kernel) trampolineScope(fn, module string) (*scope, *Func, error) {
 	return s, f, nil
 }
 
-// funcScope is a scope without variables; f is nil, and the scope says why, when
-// the function is not described.
+// funcScope returns a scope without variables. If the function is not described, f is nil and the scope has
+// the reason.
 func (k *Kernel) funcScope(fn, module string) (s *scope, f *Func) {
 	if k == nil {
 		return k.newScope(fn), nil

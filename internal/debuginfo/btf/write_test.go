@@ -77,8 +77,8 @@ func mustType(t *testing.T, k *Kernel, kind ctype.Kind, name string) *ctype.Type
 	return c
 }
 
-// TestOldBitFields: without kind_flag, a bit-field's type is an integer of fewer
-// bits than its size, at an offset of its own.
+// TestOldBitFields: without kind_flag, a bit-field's type is an integer with fewer bits than its size and
+// its own offset.
 func TestOldBitFields(t *testing.T) {
 	w := newWriter(nil)
 	word := w.int("unsigned int", 4, 0, 0, 32)
@@ -115,10 +115,10 @@ func TestDeclarations(t *testing.T) {
 	w.add("twice", uint32(raw.Struct), 1, 8, w.str("y"), i, 32)
 	declared := w.add("later", uint32(raw.Enum), 0, 4)
 	w.add("later", uint32(raw.Enum), 1, 4, w.str("ONE"), 1)
-	nobody := w.add("nobody", uint32(raw.Enum), 0, 4)
+	noValues := w.add("nobody", uint32(raw.Enum), 0, 4)
 	w.add("all", uint32(raw.Struct), 7, 56,
 		w.str("once"), pointers[0], 0, w.str("never"), pointers[1], 64, w.str("same"), pointers[2], 128,
-		w.str("twice"), pointers[3], 192, w.str("union"), union, 256, w.str("later"), declared, 320, w.str("nobody"), nobody, 384)
+		w.str("twice"), pointers[3], 192, w.str("union"), union, 256, w.str("later"), declared, 320, w.str("nobody"), noValues, 384)
 	k := w.kernel(t)
 	whole := map[string]bool{"once": true, "same": true, "later": true}
 	for _, f := range mustType(t, k, ctype.Struct, "all").Fields() {

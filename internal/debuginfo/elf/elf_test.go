@@ -144,8 +144,8 @@ func TestDamagedCompression(t *testing.T) {
 	}
 }
 
-// TestBomb: sections that would decompress to many times their file are refused, each
-// alone and all together, and little memory is taken meanwhile.
+// TestBomb: sections that would decompress to many times their file are refused, one by one and together,
+// and need little memory.
 func TestBomb(t *testing.T) {
 	const size = 64 << 20 // of each section; zlib packs zeros to a thousandth
 	dir := t.TempDir()

@@ -1,6 +1,6 @@
-// Package elf reads this machine's ELF files through a read-only memory map: segments,
-// sections (decompressed on demand), symbols, build-id, and the links to
-// separate debug files. It knows nothing of DWARF.
+// Package elf reads this machine's ELF files through a read-only memory map: segments, sections
+// (decompressed on demand), symbols, build-id, and the links to separate debug files. It does not depend on
+// DWARF.
 //
 // Import rule: elf imports openfile and arch only.
 package elf
@@ -35,7 +35,7 @@ type File struct {
 	mapped  bool
 }
 
-// FormatError says why a file is not one that can be read here.
+// FormatError is the reason why a file cannot be read.
 type FormatError struct{ Path, Reason string }
 
 func (e *FormatError) Error() string { return e.Path + ": " + e.Reason }

@@ -28,9 +28,9 @@ type Segment struct {
 // TLS is a file's thread-local segment (PT_TLS).
 type TLS struct{ Vaddr, Memsz, Align uint64 }
 
-// Offset is the distance of the segment's block from the thread pointer where the file is
-// the program. Above the thread pointer (variant I) the block begins at the first address
-// behind the header that is aligned as the segment is.
+// Offset returns the distance of the segment's block from the thread pointer if the file is the program.
+// Above the thread pointer (variant I) the block begins at the first address after the header that has the
+// segment's alignment.
 func (t TLS) Offset(p *arch.Processor) int64 {
 	if !p.TLSAbove {
 		return -int64(t.Below())

@@ -201,9 +201,8 @@ func (pt *pointers) table(d map[stdelf.DynTag]uint64, at, size stdelf.DynTag) ([
 	return b, nil
 }
 
-// eachRELR gives the addresses of the words that a table of compact relocations
-// lists: an even entry is an address, an odd one a bitmap of the 63 words behind the
-// last (generic ELF ABI, SHT_RELR).
+// eachRELR calls f with the addresses of the words in a table of compact relocations: an even entry is an
+// address, an odd one a bitmap of the next 63 words (generic ELF ABI, SHT_RELR).
 func eachRELR(table []byte, take func(at uint64)) {
 	next := uint64(0)
 	for ; len(table) >= 8; table = table[8:] {

@@ -52,8 +52,8 @@ type Finder struct {
 	Root      string   // prefix of every absolute path, e.g. /proc/PID/root; may be ""
 }
 
-// Find opens f's separate debug file: by build-id, then by debug link, as GDB
-// does. tried says in words what was looked at and why it did not serve.
+// Find opens f's separate debug file: by build-id, then by debug link, as in GDB. tried describes the files
+// that were tried, and why they do not fit.
 func (fd Finder) Find(f *File) (dbg *File, tried []string) {
 	if f.BuildID != "" {
 		for _, path := range fd.Paths(f.BuildID) {

@@ -232,7 +232,7 @@ func (sy *symbolTable) codeIndex() []int32 {
 	return t.byAddr
 }
 
-// keyed is a symbol by its index, with what it is sorted by.
+// keyed is the index of a symbol with its sort key.
 type keyed struct {
 	key   uint64
 	index int32
@@ -349,8 +349,8 @@ func (sy *symbolTable) NextFunc(vaddr uint64) uint64 {
 	return end
 }
 
-// CodeSymbols returns the addresses strictly between lo and hi that symbols of
-// code have. Making the index takes as long as looking at all symbols many times.
+// CodeSymbols returns the addresses strictly between lo and hi that symbols of code have. Making the index
+// takes as long as many scans of all symbols.
 func (sy *symbolTable) CodeSymbols(lo, hi uint64) (out []uint64) {
 	t := sy.symbols()
 	sy.mu.Lock()

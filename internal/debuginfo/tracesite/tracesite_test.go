@@ -137,7 +137,7 @@ func TestCallersVariables(t *testing.T) {
 		}
 		defer m.Close()
 		for _, want := range []struct {
-			event, function string // the event, who calls it in the text
+			event, function string // the event, its caller in the source
 			outer           string // the concrete function
 			vars            []string
 		}{

@@ -17,14 +17,14 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 )
 
-// place is what testdata/stop.py is told about one probe.
+// place is the input of testdata/stop.py for one probe.
 type place struct {
 	PC     uint64
 	Exprs  []string
 	Expect bool
 }
 
-// stopped is what it says at one stop.
+// stopped is the output of one stop.
 type stopped struct {
 	PC                       uint64
 	Argc                     string

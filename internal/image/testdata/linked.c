@@ -1,4 +1,4 @@
-// Uses the library that it is linked with, and stands.
+// Uses the library that it is linked with, writes a byte and waits.
 #include <unistd.h>
 
 void *plugin_address(void);

@@ -1,4 +1,4 @@
-// Loads libraries and says when it stands: a byte on standard output, then pause.
+// Loads libraries, writes a byte to standard output and waits.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>

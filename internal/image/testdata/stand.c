@@ -1,4 +1,4 @@
-// Stands, and says so with a byte.
+// Writes a byte and waits.
 #include <stdint.h>
 #include <unistd.h>
 

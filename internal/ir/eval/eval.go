@@ -49,9 +49,8 @@ const (
 	Exited End = iota
 	// Full: a Reserve found no room and left.
 	Full
-	// BadAccess: an operation without a fault edge could not read. The
-	// program, or whoever said that the address is readable, is wrong;
-	// a backend promises nothing then.
+	// BadAccess: an operation without a fault edge could not read. The program is wrong, or the assertion
+	// that the address is readable; the behaviour of a backend is then undefined.
 	BadAccess
 )
 
@@ -114,7 +113,7 @@ type flow uint8
 const (
 	next flow = iota
 	fault
-	stop // the hit is over; out.Exit says why
+	stop // the hit has ended; out.Exit has the reason
 )
 
 // Run executes p, which must be checked (ir.Check), on m.
@@ -190,8 +189,8 @@ func (r *run) step(i *ir.Instr) flow {
 	return next
 }
 
-// steps has the operations that ir.Compute does not know. A test holds that
-// the two together know all.
+// steps has the operations that ir.Compute does not compute. A test checks that the two together cover all
+// operations.
 var steps map[ir.Op]func(r *run, i *ir.Instr) flow
 
 // In init because the functions refer to the table through run.step.
@@ -264,7 +263,7 @@ func (r *run) variable(n int64) *uint64 {
 	return &r.out.Vars[n]
 }
 
-// take empties what was given, so that it is taken once only.
+// take clears the word that was given, so that it is taken only once.
 func (r *run) take(i *ir.Instr) flow {
 	v := r.out.Given
 	r.out.Given = 0

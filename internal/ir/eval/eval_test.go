@@ -141,7 +141,7 @@ func TestMemoryAndRecord(t *testing.T) {
 	}
 }
 
-// TestEndOfMemory: nothing goes on at address 0 behind the last byte.
+// TestEndOfMemory: an access does not continue at address 0 after the last byte.
 func TestEndOfMemory(t *testing.T) {
 	everywhere := &Machine{Mem: all{}, RecordRoom: true}
 	o := execute(t, "b0:\nv0 = const -4\nreserve 64\nv1 = load.4 v0 fault b1\nput.4 @24, v1\ncopymax @32, v0, 16\nv2 = load.8 v0 fault b1\njump b2\nb1(v9):\nput.8 @56, v9\njump b2\nb2:\ncommit\nexit", everywhere)

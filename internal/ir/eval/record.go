@@ -49,7 +49,7 @@ func (r *run) wide(n int64) []byte {
 	return make([]byte, ir.Wide(n).Bytes)
 }
 
-// putreg promises what has a meaning of a register that is stored as a whole.
+// putreg marks the defined bytes of a register that is stored as a whole.
 func (r *run) putreg(i *ir.Instr) flow {
 	b := r.wide(i.Aux)
 	if i.W != 0 {
@@ -67,7 +67,7 @@ func (r *run) putreg(i *ir.Instr) flow {
 	return next
 }
 
-// forget takes back the promise for the slot of i.
+// forget marks the slot of i as undefined.
 func (r *run) forget(i *ir.Instr) { r.mark(i.Imm, r.p.Slot(i), false) }
 
 // counted writes a Counted slot.

@@ -37,7 +37,7 @@ const (
 	PageSize  = 4096
 	PageCount = 11
 	StackPage = 6
-	StackEnd  = 10 // first page behind the stack
+	StackEnd  = 10 // first page after the stack
 	StackRoom = 1024
 	// DefaultBase is where the memory is when Options.Base is 0.
 	DefaultBase = 0x100000000000
@@ -176,7 +176,7 @@ func (s *State) Registers(r *rand.Rand) {
 // segment, and the one whose limit is the number of the CPU.
 var selectors = [...]uint64{0, 0x2b, 0x7b}
 
-// initial says what is in use, and puts all else back to what it is initially.
+// initial lists the parts in use, and resets all others to their initial state.
 func (s *State) initial(inUse uint64) {
 	s.Regs[amd64.InUse] = inUse
 	s.Initial(inUse)

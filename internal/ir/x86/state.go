@@ -32,7 +32,7 @@ func (s *State) Wide(n int64) []byte {
 	return s.X87[:]
 }
 
-// Initial puts what is not in use back to what it is initially.
+// Initial resets the parts that are not in use to their initial state.
 func (s *State) Initial(inUse uint64) {
 	if inUse&amd64.InUseX87 == 0 {
 		s.X87 = [amd64.X87Bytes]byte{0x7f, 0x03}

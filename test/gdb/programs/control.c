@@ -1,4 +1,4 @@
-/* What a debugger is used on: argv[1] says which part runs. */
+/* The program for tests of run control: argv[1] selects the part. */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>

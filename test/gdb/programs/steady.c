@@ -1,4 +1,4 @@
-/* Ticks until it is told to end, by the variable or by SIGTERM, and says how often. */
+/* Counts ticks until the variable or SIGTERM ends it, and prints the number. */
 #include <signal.h>
 #include <stdio.h>
 #include <time.h>

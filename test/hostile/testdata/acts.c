@@ -1,5 +1,5 @@
-// Programs that are hard on their tracer, one a mode. Each calls work all the time in
-// its first thread, says "ready", and misbehaves in others.
+// Programs that are hard to trace, one for each mode. Each calls work all the time in
+// its first thread, prints "ready", and misbehaves in other threads.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -85,7 +85,7 @@ static void *forks(void *arg)
 	return arg;
 }
 
-// The mappings that are not of a file and not the stack: what a tracer put there is among
+// The mappings that are neither of a file nor the stack: a tracer's memory is among
 // them.
 static int foreign(char *line, unsigned long *lo, unsigned long *hi)
 {
@@ -155,23 +155,23 @@ static void *watched_thread(void *arg)
 static void stuckexec(void)
 {
 	pthread_t t;
-	int told[2];
+	int ready[2];
 	char c;
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
 	pthread_create(&t, NULL, watched_thread, NULL);
 	while (!watched)
 		usleep(100);
-	if (pipe(told) < 0)
+	if (pipe(ready) < 0)
 		exit(1);
 	if (fork() == 0) {
 		if (ptrace(PTRACE_SEIZE, watched, 0, 0) < 0)
 			perror("seize");
-		if (write(told[1], "", 1) < 0)
+		if (write(ready[1], "", 1) < 0)
 			_exit(1);
 		for (;;)
 			pause();
 	}
-	if (read(told[0], &c, 1) != 1)
+	if (read(ready[0], &c, 1) != 1)
 		exit(1);
 	if (write(1, "ready\n", 6) < 0) // before the exec ends this thread
 		exit(1);

@@ -75,7 +75,7 @@ numbers: .quad 1, 2, 3
 	.size numbers, .-numbers
 	.size numbers, .-numbers
 
-	.type middle, @function	# the second half is entered by nobody that can be seen
+	.type middle, @function	# no visible code jumps into the second half
 middle:	lea hidden(%rip), %rax
 	push %rax
 	ret

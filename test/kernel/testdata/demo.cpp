@@ -12,7 +12,7 @@ struct Node { int value; const char *name; Node *next; };
 static int depth;
 int table[4] = {3, 1, 4, 1};
 static int results[1000], count;
-static bool tell;
+static bool print_results;
 
 __attribute__((noinline)) int leaf(Point *p, int n) {
 	int local = n * 2 + table[n & 3];
@@ -41,14 +41,14 @@ __attribute__((noinline)) int walk(Node *head) {
 
 int main(int argc, char **argv) {
 	int n = argc > 1 ? atoi(argv[1]) : 10;
-	tell = argc > 2 && !strcmp(argv[2], "results");
+	print_results = argc > 2 && !strcmp(argv[2], "results");
 	long total = 0;
 	for (int i = 0; i < n; i++) {
 		total += middle(i);
 		Node c = {i * 3, "c", 0}, b = {i * 2, "b", i % 2 ? &c : 0}, a = {i, "a", i % 3 ? &b : 0};
 		total += walk(&a);
 	}
-	if (tell)
+	if (print_results)
 		for (int i = 0; i < count; i++) printf("%d\n", results[i]);
 	return total == 12345678;
 }

@@ -1,6 +1,6 @@
 /*
- * Every byte on standard input makes a child, which says its number, computes until it is
- * ended, and says "bad" when a result is wrong.
+ * Every byte on standard input makes a child, which prints its number, computes until it is
+ * killed, and prints "bad" if a result is wrong.
  */
 #include <stdio.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// Names that mean members, or what is in a namespace, and something else outside.
+// Names of members, or of objects in a namespace, that mean something else outside.
 // The marker is as <sys/sdt.h> makes it.
 
 int w = 3, both = 13;

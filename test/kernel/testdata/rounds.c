@@ -1,4 +1,4 @@
-/* Calls functions as often as each line of standard input says. */
+/* Calls functions as often as the number on each line of standard input. */
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-/* Does known things, so that a trace of it can be compared with what it did. Each
+/* Performs known actions, so that a trace can be compared with them. Each
    argument is a deed; "wait" waits for a line on standard input. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>

@@ -129,8 +129,8 @@ __attribute__((noinline)) static void marked(int i, char *text) {
 	STAP_NOTE("demo", "marked", "demo_marked_semaphore", "-4@%0 8@%1") :: "r"(i), "r"(text));
 }
 
-/* markers N: N hits of demo:marked for each byte of its standard input while
- * somebody listens; says by a byte on its standard output whether somebody did. */
+/* markers N: for each byte of its standard input, N hits of demo:marked if the semaphore
+ * is set; writes a byte to its standard output that reports whether it was set. */
 static int markers(int n) {
 	while (read(0, buf, 1) > 0) {
 		int listens = *(volatile unsigned short *)&demo_marked_semaphore;

@@ -1,5 +1,5 @@
-/* a.c and b.c have the same names for different types; each function first prints what
- * they mean. With -fdebug-types-section all of them are in type units. */
+/* a.c and b.c have the same names for different types; each function first prints
+ * their values. With -fdebug-types-section all of them are in type units. */
 #include <stdio.h>
 #ifdef OWN
 #define OUTER "(anonymous namespace)::"

@@ -1,8 +1,8 @@
 /*
- * What the programs of lives share: PROGRAM NAME leads the life of that name, and says
- * at the end how often it called step. Without a name it lists the lives. With LIFE_WAIT
- * in the environment it first says "ready" and waits for a byte, so that a tracer can
- * come.
+ * Common parts of the programs of lives: PROGRAM NAME runs the life of that name, and
+ * prints how often it called step. Without a name it lists the lives. With LIFE_WAIT
+ * in the environment it first prints "ready" and waits for a byte, so that a tracer can
+ * attach.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

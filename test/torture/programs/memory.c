@@ -43,7 +43,7 @@ static int moves_copy_over(void)
 	return 0;
 }
 
-/* The page of the file mapped again: patches in it are gone. */
+/* The page of the file is mapped again: patches in it are lost. */
 static int maps_again(void)
 {
 	long want = many(paged, 3);
@@ -82,7 +82,7 @@ static int drops(void)
 	return 0;
 }
 
-/* A copy of the code elsewhere is run as well: what the page holds now, jumps included. */
+/* Also runs a copy of the code elsewhere: the present contents of the page, with jumps. */
 static int unprotects(void)
 {
 	long want = many(paged, 3);

@@ -178,7 +178,7 @@ static int clone3_clear(void) { return by_clone3(CLONE_CLEAR_SIGHAND); }
 
 static int clone_parent(void)
 {
-	/* its parent is ours: the pipe says that it is done */
+	/* its parent is our parent: the pipe reports its end */
 	int p[2];
 	char c = 0;
 
@@ -401,7 +401,7 @@ static int is_stopped(void)
 			return 90;
 		pid_t me = getpid(), pid = fork();
 		if (!pid) {
-			/* until it says that it goes on: the first may come before the stop */
+			/* until it has reported that it continues: the first may arrive before the stop */
 			struct pollfd f = { p[0], POLLIN, 0 };
 			do
 				kill(me, SIGCONT);

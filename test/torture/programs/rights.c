@@ -19,7 +19,7 @@ static void rest(void)
 		work(i);
 }
 
-/* Allows write, exit and little else; what else comes is answered by act. */
+/* Allows write, exit and little else; other calls are handled by act. */
 static int filtered(unsigned act)
 {
 	struct sock_filter f[] = {

@@ -12,7 +12,7 @@
 #define _SC_MINSIGSTKSZ 249 /* musl knows the number by another name, or not */
 #endif
 
-/* What the kernel's signal frame takes on this processor. */
+/* The size of the kernel's signal frame on this processor. */
 static size_t frame_size(void)
 {
 	long n = sysconf(_SC_MINSIGSTKSZ);
@@ -201,7 +201,7 @@ static int overflows(void)
 	return 0;
 }
 
-/* A handler that goes on behind the instruction. */
+/* A handler that continues after the instruction. */
 static void skip(int sig, siginfo_t *info, void *ctx)
 {
 	ucontext_t *u = ctx;
@@ -244,7 +244,7 @@ static int skip_kinds(int kinds)
 
 static int skips(void) { return skip_kinds(3); }
 
-/* Behind a division or an access the next instruction may be displaced too. */
+/* After a division or an access the next instruction may be displaced too. */
 static int resumes_behind(void) { return skip_kinds(4); }
 
 static int bus(void)

@@ -1,5 +1,5 @@
-# Digests, ciphers and signatures of libcrypto with fixed keys, and what they must give:
-# known answers for some, a round trip for all.
+# Digests, ciphers and signatures of libcrypto with fixed keys, and the expected results: known answers for
+# some, a round trip for all.
 import ctypes, hashlib, hmac, sys
 data = bytes(range(256)) * 23 + b"tail"
 for name in ("md5", "sha1", "sha224", "sha256", "sha384", "sha512", "sha3_256", "sha3_512", "shake_128", "blake2b", "blake2s", "sm3", "ripemd160"):

@@ -1,4 +1,4 @@
-/* Compiled by cc1: something of most of what C has. */
+/* Input of cc1: most features of C. */
 typedef __SIZE_TYPE__ size_t;
 struct point { int x, y; double w[4]; unsigned flag : 3, rest : 29; };
 union mix { long l; double d; char c[8]; };

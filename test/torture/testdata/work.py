@@ -1,4 +1,4 @@
-# Runs test modules of python's own, and says which tests there were and how they ended.
+# Runs test modules of python, and prints the names and results of the tests.
 import io, sys, unittest, importlib
 total = 0
 for name in sys.argv[1:]:

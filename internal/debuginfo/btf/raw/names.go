@@ -57,8 +57,8 @@ func (x *BTF) is(off uint32, name string) bool {
 	return end < uint64(len(b)) && b[end] == 0 && string(b[off:end]) == name
 }
 
-// Named are the types of this BTF alone that have a name, in the order of the BTF, of
-// some kinds; of all without one.
+// Named returns the named types of this BTF only (not of its base), in the order of the BTF, of the given
+// kinds; of all kinds if none is given.
 func (x *BTF) Named(name string, kinds ...Kind) []Type {
 	if name == "" {
 		return nil
@@ -82,8 +82,8 @@ func (x *BTF) Named(name string, kinds ...Kind) []Type {
 	return out
 }
 
-// List are the names of the types of some kinds for which keep holds, of this BTF alone,
-// sorted, each once.
+// List returns the names of the types of the given kinds for which keep returns true, of this BTF only (not
+// of its base), sorted, without duplicates.
 func (x *BTF) List(keep func(string) bool, kinds ...Kind) []string {
 	var out []string
 	for i, name := range x.names {

@@ -1,10 +1,9 @@
-// Package raw reads the BPF Type Format (BTF) as bytes: opening it looks at the head of
-// every type once, and a type is decoded when it is asked for. Few of a kernel's 150,000
-// types ever are, and its BTF is open in 1 or 2 ms.
+// Package raw reads the BPF Type Format (BTF) as bytes. Opening it scans the header of every type once; a
+// type is decoded on first use. Few of a kernel's 150,000 types are used, and opening its BTF takes 1 or 2
+// ms.
 //
-// The format is that of Documentation/bpf/btf.rst in the kernel's sources, in
-// little-endian byte order. A BTF does not change after it was made and may be used by
-// several goroutines.
+// The format is described in Documentation/bpf/btf.rst in the kernel's sources, in little-endian byte
+// order. A BTF does not change after it was made and may be used by several goroutines.
 //
 // Import rule: raw imports nothing of jalon.
 package raw

@@ -14,8 +14,8 @@ const (
 	peIndirect = 0x80
 )
 
-// pointer reads an encoded pointer. ok is false for encodings that need what a
-// file does not tell.
+// pointer reads an encoded pointer. ok is false for encodings that need information which is not in
+// the file.
 func (s *section) pointer(c *raw.Cursor, enc byte, addrSize int) (uint64, bool) {
 	if enc == peOmit {
 		return 0, true

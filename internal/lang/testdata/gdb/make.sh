@@ -10,6 +10,6 @@ gcc -g -O0 -no-pie -fno-pie -o prog prog.c
 for script in *.gdb; do
 	gdb -nx -batch -x "$script" ./prog
 done
-# The directory of this run is nobody's business.
+# Remove the directory of this run from the output.
 sed -i "s|$work|/src|" ./*.tp
 cp ./*.tp "$here"

@@ -1,7 +1,7 @@
 // Package sub has a variable of the name that another package has too.
 package sub
 
-// Counter counts what Add adds.
+// Counter counts the sum of Add.
 var Counter = 10
 
 var list = []int{1, 2, 3}

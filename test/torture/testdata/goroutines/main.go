@@ -19,7 +19,7 @@ func below(n int) int {
 func leaf(n int) int { return n*31 + 7 }
 
 // down goes n frames down before it calls below; frames are small, so that some
-// goroutine stands close to its limit.
+// goroutine is close to the limit of its stack.
 //
 //go:noinline
 func down(n int) int {
