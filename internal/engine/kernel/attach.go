@@ -172,9 +172,9 @@ const (
 	pairPause    = 10 * time.Millisecond
 )
 
-// mayPair refuses the second program of a pair when another perf user has the
-// event already: then it would be called before the first one. The first one is attached:
-// whichever perf user comes from here on is called behind it.
+// mayPair refuses the second program of a pair if another perf user already has the event:
+// the kernel would call the second program before the first. The first one is attached now,
+// so the kernel calls later perf users after it.
 func (e *attacher) mayPair(l *load) error {
 	p := l.programs[0]
 	if p.first == nil || e.run.Ordered {
@@ -237,9 +237,9 @@ func (l *load) detach() error {
 	return err
 }
 
-// explain adds to the kernel's refusal of a function why that may be.
+// explain adds a likely reason to the kernel's refusal of a function.
 func (e *attacher) explain(t *bpf.Target, err error) error {
-	function, _, _ := strings.Cut(t.Symbol, ".") // of NAME.cold, NAME.part.0 the kernel looks at NAME
+	function, _, _ := strings.Cut(t.Symbol, ".") // for NAME.cold and NAME.part.0 the kernel checks NAME
 	why := t.Kind.Untraced()
 	if function == "" || why == "" {
 		return err

@@ -92,8 +92,8 @@ func (e *programs) placeable(p *probe.Place, m *dwarf.Module, vaddr uint64) erro
 
 // overwrites reports whether the kernel would make a call of a nop where the function
 // may have data in the 128 bytes below its stack pointer (the red zone). Kernels from
-// 6.18 (ba2bfc97b462) up to the mend of it (eccf368562bb) do; which stable kernels have the
-// mend cannot be seen from outside. Where a function begins nothing is there yet.
+// 6.18 (ba2bfc97b462) up to the fix (eccf368562bb) do; which stable kernels have the fix
+// cannot be seen from outside. At the start of a function the red zone is still unused.
 func (e *programs) overwrites(c *codeAt, x dwarf.Extent, in *patch.Inst) bool {
 	const nop5, endbr64 = "\x0f\x1f\x44\x00\x00", "\xf3\x0f\x1e\xfa"
 	if string(in.Bytes()) != nop5 || e.k == nil || !e.k.Features().AtLeast(6, 18) || slices.Contains(x.Starts, in.Addr) {

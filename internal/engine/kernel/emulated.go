@@ -40,8 +40,7 @@ func misrun(code []byte) bool {
 	return opcode&0xf0 == 0x70 // conditional branches
 }
 
-// Other instructions it steps over in a copy, with the trap flag set; 16 bytes of code are
-// copied.
+// It single-steps other instructions in a copy of 16 bytes of code, with the trap flag set.
 //
 //   - A call of the kernel (syscall, sysenter, int $0x80) returns with the trap flag, and the
 //     processor runs one more instruction before the trap: the next one, in the copy. A ret
@@ -67,7 +66,7 @@ func unstepped(code []byte) string {
 	return ""
 }
 
-// repeats reports whether the first instruction of code would have a hit an element.
+// repeats reports whether the first instruction of code has one hit for each element.
 func repeats(code []byte) bool {
 	in, err := patch.Decode(code, 0)
 	return err == nil && in.Stepping() == patch.StepRepeat

@@ -23,8 +23,8 @@ type EngineOptions struct {
 	// Older kernels have room for as many as fit beside the others.
 	Later int
 	Cost  bool // measure the time of each hit (bpf_stats; it costs some)
-	// Ordered: the caller makes sure that no program of others is called between the
-	// two of a pair. Otherwise Arm refuses pairs where it could be.
+	// Ordered: the caller ensures that no other program runs between the two of a pair.
+	// Otherwise Arm refuses pairs if one could.
 	Ordered bool
 	// IR and Code take the stages of code generation; each may be nil.
 	IR, Code func(place, text string)
@@ -33,8 +33,8 @@ type EngineOptions struct {
 // roomRecord is the largest record of programs that come later, by default.
 const roomRecord = 16 << 10
 
-// Engine runs hit programs in the kernel; it implements engine.Engine. Many may be at
-// one place. It is used from one goroutine.
+// Engine runs hit programs in the kernel; it implements engine.Engine. One place may
+// have several programs. It is used from one goroutine.
 type Engine struct {
 	*Host
 	run      EngineOptions
@@ -280,8 +280,8 @@ func (e *Engine) Remove(list []*engine.Program) error {
 // Armed reports whether hits of a program may come.
 func (e *Engine) Armed(x *engine.Program) bool { return e.known[x] != nil && e.known[x].on }
 
-// Counts implements engine.Engine. Of a program that is loaded once for many sites the
-// kernel does not say which of them it kept hits from.
+// Counts implements engine.Engine. If one loaded program serves many sites, the kernel does
+// not report missed hits by site.
 func (e *Engine) Counts(x *engine.Program) (c engine.Counts) {
 	p := e.known[x]
 	if p == nil {
@@ -330,7 +330,7 @@ func (e *Engine) Account(sums []event.SiteSummary) {
 	}
 }
 
-// how is by what a program is reached.
+// how says how the program's site is reached.
 func (p *program) how() string {
 	if p.first != nil {
 		return p.first.how() + " and " + p.at.v.how

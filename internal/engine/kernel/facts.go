@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
-	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/btf"
 	"github.com/jalon-trace/jalon/internal/debuginfo/tracefs"
 	"github.com/jalon-trace/jalon/internal/fail"
@@ -119,8 +118,8 @@ func (s *facts) task() *ctype.Type {
 	return t
 }
 
-// traceable are the functions that ftrace can take. Of others the kernel refuses a
-// probe at the entry, one by one and with a line in its log each. nil: not known.
+// traceable are the functions that ftrace can trace. The kernel refuses a probe at the entry
+// of any other function, and logs each refusal. nil: not known.
 func (s *facts) traceable() map[string]bool {
 	list, err := s.ftraced.get(s.readTraceable)
 	if err != nil || len(list) == 0 {
@@ -163,15 +162,6 @@ func (s *facts) offset(tag, member string) int32 {
 		return -1
 	}
 	return int32(off)
-}
-
-// recordScope is what names mean in the record of an event.
-func (s *facts) recordScope(ev *tracefs.Event) debuginfo.Scope {
-	b, err := s.btf()
-	if err != nil {
-		b = nil // the fields need none
-	}
-	return b.RecordScope(ev.System+":"+ev.Name, ev.Record())
 }
 
 // sdata describes an event's own record for $_sdata and its text.

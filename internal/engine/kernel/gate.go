@@ -12,7 +12,7 @@ import (
 
 // Gate puts a tracepoint's condition before the perf users of its event: a hit
 // for which it is false is kept from them (gdb-kgtp paper 4.2.3). It lasts until
-// Close; see bpf.Gate for whom it concerns. The tracepoint has no collect list.
+// Close; bpf.Gate says which users it affects. The tracepoint has no collect list.
 func (e *Engine) Gate(tp *tracepoint.Tracepoint, how *engine.Compiling) error {
 	if !tp.Place.Kind.Gate {
 		return probe.Error(tp.Place, errors.New("a gate needs an event of tracefs: tracepoint:SYSTEM:EVENT"))

@@ -16,7 +16,7 @@ var nothing = asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()}
 type listener struct {
 	prog *bpf.Loaded
 	link *bpf.Link
-	used int // by so many attached programs
+	used int // how many attached programs need it
 }
 
 // listeners are those of an engine, by tracepoint.

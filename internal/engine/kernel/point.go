@@ -71,8 +71,8 @@ func (e *Host) Resolve(p *probe.Place) ([]engine.Site, error) {
 	return out, nil
 }
 
-// UserSite is an instruction of a file that the caller has found, in one process. m
-// stays the caller's; path is by what the kernel finds the file.
+// UserSite is an instruction of a file that the caller has found, in one process. The
+// caller keeps m; path is the one that the kernel gets.
 func (e *Host) UserSite(p *probe.Place, m *dwarf.Module, path string, at probe.Site, pid int) (engine.Site, error) {
 	scope, err := m.ScopeForSite(at)
 	if err != nil {
@@ -98,8 +98,8 @@ func (s *Site) String() string { return s.place }
 
 // Parts implements engine.Site: nearly always one program. A static tracepoint whose
 // condition is about its raw arguments, but whose own record is wanted, has two: the
-// first decides on the raw arguments and gives its word to the second, which finds the
-// record. The kernel calls them one behind the other on one CPU.
+// first decides on the raw arguments and passes a word to the second, which finds the
+// record. The kernel calls both on one CPU, one directly after the other.
 func (s *Site) Parts(tp *tracepoint.Tracepoint) ([]engine.Part, error) {
 	w := s.h.way(tp, &s.candidate)
 	if w.decider != nil {
@@ -112,9 +112,9 @@ func (s *Site) part(tp *tracepoint.Tracepoint, v *variant, r role) engine.Part {
 	return engine.Part{Site: &Point{v, s.enable}, Input: s.h.input(tp, &s.candidate, v, r), Decides: r == decides}
 }
 
-// Instead implements engine.Replaceable: a tracepoint that names what only the functions
-// have that call a static tracepoint is put at the calls. why is what the static
-// tracepoint itself has to say.
+// Instead implements engine.Replaceable: if a tracepoint names variables that only the
+// callers of a static tracepoint have, it is put at the calls. why is the error of the
+// static tracepoint itself.
 func (s *Site) Instead(tp *tracepoint.Tracepoint, why error, compile func(engine.Site) (*engine.Program, error)) ([]*engine.Program, error) {
 	missing := s.h.way(tp, &s.candidate).missing
 	variables := areVariables(missing)

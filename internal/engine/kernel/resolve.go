@@ -10,6 +10,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/debuginfo/tracefs"
 	"github.com/jalon-trace/jalon/internal/debuginfo/tracesite"
+	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/sema"
@@ -61,6 +62,34 @@ func (e *Host) resolve(p *probe.Place) ([]candidate, error) {
 		return nil, probe.Error(p, errors.New("the pattern matches nothing"))
 	}
 	return f.out, nil
+}
+
+// several makes n candidates. Those that cannot be made are left out with a warning, unless
+// none is left.
+func (e *base) several(p *probe.Place, n int, one func(int) (candidate, error)) ([]candidate, error) {
+	var out []candidate
+	var first error
+	for i := range n {
+		if err := e.step("looking at the sites", i, n); err != nil {
+			return nil, err
+		}
+		c, err := one(i)
+		if err == nil {
+			out = append(out, c)
+			continue
+		}
+		e.logf("%s: skipped: %v", p.Text, err)
+		if first == nil {
+			first = err
+		}
+	}
+	switch {
+	case len(out) == 0:
+		return nil, first
+	case first != nil:
+		e.warn(fmt.Sprintf("%s: %d of %d sites are skipped: %s", p.Text, n-len(out), n, engine.Plain(first)))
+	}
+	return out, nil
 }
 
 // finder is the engine as the descriptors of kinds use it; out is what it found.

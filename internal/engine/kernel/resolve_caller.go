@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/jalon-trace/jalon/internal/backend/ebpf"
-	"github.com/jalon-trace/jalon/internal/bpf"
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/tracesite"
@@ -81,24 +79,17 @@ func (e *calls) callSite(c *candidate, img *image.KernelFile, s *tracesite.Site)
 	if err != nil {
 		return candidate{}, err
 	}
-	syms, err := e.facts.kernel.Symbols()
+	v, err := e.facts.kprobeAt(s.Branch + img.Slide)
 	if err != nil {
 		return candidate{}, err
 	}
-	at := s.Branch + img.Slide
 	function := around.FuncName()
 	if function == "" {
 		function = s.Function
 	}
-	return candidate{
-		place: c.place, function: function,
-		variants: []variant{{
-			how: "kprobe at the call in " + function, at: at, bias: img.Slide,
-			target:  placed(bpf.Target{Kind: bpf.Kprobe, Addr: at}, syms, at),
-			context: ebpf.Regs, kernel: sema.KernelInput{Context: sema.ContextRegs},
-			scope: &callScope{around, inner, argumentNames(c)}, lineOf: img.LineOf,
-		}},
-	}, nil
+	v.how, v.bias, v.lineOf = "kprobe at the call in "+function, img.Slide, img.LineOf
+	v.scope = &callScope{around, inner, argumentNames(c)}
+	return candidate{place: c.place, function: function, variants: []variant{v}}, nil
 }
 
 // argumentNames are the names of a tracepoint's raw arguments.

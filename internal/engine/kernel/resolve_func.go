@@ -82,32 +82,26 @@ func (e *functions) kprobes(p *probe.Place) ([]candidate, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []candidate
-	for _, f := range fns {
-		if p.Off != 0 || e.opt.Vmlinux != "" && f.Module == "" {
-			c, err := e.instruction(p, f.Addr+p.Off)
-			if err != nil && len(fns) > 1 {
-				e.logf("kprobe:%s: skipped: %v", f.Name, err)
-				continue
-			}
-			if err != nil {
-				return nil, err
-			}
-			c.place = p.Text
-			if len(fns) > 1 {
-				c.place = "kprobe:" + f.Name
-			}
-			c.variants[0].atEntry = p.Off == 0
-			out = append(out, c)
-			continue
-		}
-		scope := e.facts.entryScope(f)
-		out = append(out, e.functionCandidate(p, "kprobe", f, variant{
+	return e.several(p, len(fns), func(i int) (candidate, error) { return e.kprobe(p, fns[i]) })
+}
+
+// kprobe is an instruction of a function, the first one if the place names no other.
+func (e *functions) kprobe(p *probe.Place, f kallsyms.Symbol) (candidate, error) {
+	if p.Off == 0 && (e.opt.Vmlinux == "" || f.Module != "") {
+		return e.functionCandidate(p, "kprobe", f, variant{
 			how: "kprobe", target: bpf.Target{Kind: bpf.Kprobe, Symbol: f.Name, Module: f.Module},
-			context: ebpf.Regs, scope: scope, kernel: sema.KernelInput{Context: sema.ContextRegs}, atEntry: true, at: f.Addr,
-		}))
+			context: ebpf.Regs, scope: e.facts.entryScope(f), kernel: sema.KernelInput{Context: sema.ContextRegs}, atEntry: true, at: f.Addr,
+		}), nil
 	}
-	return out, nil
+	c, err := e.instruction(p, f.Addr+p.Off)
+	if err != nil {
+		return c, err
+	}
+	if p.Glob() {
+		c.place = "kprobe:" + f.Name
+	}
+	c.variants[0].atEntry = p.Off == 0
+	return c, nil
 }
 
 // functionCandidate is a candidate with one variant; place shows the one function
@@ -120,19 +114,28 @@ func (e *functions) functionCandidate(p *probe.Place, kind string, f kallsyms.Sy
 	return candidate{place: place, function: f.Name, variants: []variant{v}}
 }
 
+// kprobeAt is a kprobe at an address. It has no scope yet.
+func (s *facts) kprobeAt(addr uint64) (variant, error) {
+	syms, err := s.kernel.Symbols()
+	if err != nil {
+		return variant{}, err
+	}
+	t := bpf.Target{Kind: bpf.Kprobe, Addr: addr}
+	if at, ok := syms.At(addr); ok { // the kernel checks a symbol better than an address
+		t = bpf.Target{Kind: bpf.Kprobe, Symbol: at.Name, Module: at.Module, Offset: at.Offset}
+	}
+	return variant{how: "kprobe", target: t, context: ebpf.Regs, kernel: sema.KernelInput{Context: sema.ContextRegs}, at: addr}, nil
+}
+
 // instruction is any address of the kernel's code, with the local variables there
 // when its debug information is at hand.
 func (e *functions) instruction(p *probe.Place, addr uint64) (candidate, error) {
-	v := variant{
-		how: "kprobe", target: bpf.Target{Kind: bpf.Kprobe, Addr: addr}, context: ebpf.Regs,
-		scope: e.facts.plainScope(), kernel: sema.KernelInput{Context: sema.ContextRegs}, at: addr,
-	}
 	c := candidate{place: p.Text, function: e.facts.kernel.Symbol(addr)}
-	syms, err := e.facts.kernel.Symbols()
+	v, err := e.facts.kprobeAt(addr)
 	if err != nil {
 		return c, err
 	}
-	v.target = placed(v.target, syms, addr)
+	v.scope = e.facts.plainScope()
 	if e.opt.Vmlinux != "" && v.target.Module == "" {
 		img, err := e.facts.kernelFile()
 		if err != nil {
@@ -183,18 +186,12 @@ func (e *functions) lines(p *probe.Place) ([]candidate, error) {
 
 // kernelSites makes a kprobe of each site of the kernel's file.
 func (e *functions) kernelSites(p *probe.Place, img *image.KernelFile, sites []probe.Site) ([]candidate, error) {
-	syms, err := e.facts.kernel.Symbols()
-	if err != nil {
-		return nil, err
-	}
 	var out []candidate
 	for _, s := range sites {
-		addr := s.Addr + img.Slide
-		v := variant{
-			how: "kprobe", target: bpf.Target{Kind: bpf.Kprobe, Addr: addr},
-			context: ebpf.Regs, kernel: sema.KernelInput{Context: sema.ContextRegs}, at: addr,
+		v, err := e.facts.kprobeAt(s.Addr + img.Slide)
+		if err != nil {
+			return nil, err
 		}
-		v.target = placed(v.target, syms, addr)
 		if err := e.describe(&v, img, s); err != nil {
 			return nil, err
 		}
@@ -209,15 +206,11 @@ func (e *functions) kretprobes(p *probe.Place) ([]candidate, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := e.facts.btf()
-	if err != nil {
-		b = nil
-	}
 	var out []candidate
 	for _, f := range fns {
 		out = append(out, e.functionCandidate(p, "kretprobe", f, variant{
 			how: "kretprobe", target: bpf.Target{Kind: bpf.Kretprobe, Symbol: f.Name, Module: f.Module},
-			context: ebpf.Regs, scope: b.ReturnScope(f.Name, f.Module), kernel: sema.KernelInput{Context: sema.ContextRegs, Return: true},
+			context: ebpf.Regs, scope: e.facts.returnScope(f), kernel: sema.KernelInput{Context: sema.ContextRegs, Return: true},
 		}))
 	}
 	return out, nil
@@ -234,36 +227,18 @@ func (e *functions) typed(p *probe.Place) ([]candidate, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []candidate
-	var first error
-	for _, f := range fns {
-		var scope debuginfo.Scope
+	return e.several(p, len(fns), func(i int) (candidate, error) {
+		f, scopeOf := fns[i], b.FentryScope
 		if kind == bpf.Fexit {
-			scope, err = b.FexitScope(f.Name, f.Module)
-		} else {
-			scope, err = b.FentryScope(f.Name, f.Module)
+			scopeOf = b.FexitScope
 		}
+		scope, err := scopeOf(f.Name, f.Module)
 		if err != nil {
-			if first == nil {
-				first = fmt.Errorf("%w (kprobe: needs no types)", err)
-			}
-			continue
+			return candidate{}, fmt.Errorf("%w (kprobe: needs no types)", err)
 		}
-		out = append(out, e.functionCandidate(p, kind.String(), f, variant{
+		return e.functionCandidate(p, kind.String(), f, variant{
 			how: kind.String(), target: bpf.Target{Kind: kind, Symbol: f.Name, Module: f.Module},
 			context: ebpf.Args, scope: scope, kernel: sema.KernelInput{Context: sema.ContextArgs, Return: kind == bpf.Fexit},
-		}))
-	}
-	if len(out) == 0 {
-		return nil, first
-	}
-	return out, nil
-}
-
-// placed gives a target its symbol, which the kernel checks better than an address.
-func placed(t bpf.Target, syms *kallsyms.Table, addr uint64) bpf.Target {
-	if at, ok := syms.At(addr); ok {
-		t.Symbol, t.Module, t.Offset, t.Addr = at.Name, at.Module, at.Offset, 0
-	}
-	return t
+		}), nil
+	})
 }

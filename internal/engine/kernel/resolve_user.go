@@ -10,7 +10,6 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/debuginfo/usdt"
-	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/image"
 	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/openfile"
@@ -44,41 +43,13 @@ func (e *programs) uprobes(p *probe.Place) ([]candidate, error) {
 	if len(sites) > maxSites {
 		return nil, tooMany(p)
 	}
-	return e.userCandidates(p, len(sites), func(i int) (candidate, error) {
+	return e.several(p, len(sites), func(i int) (candidate, error) {
 		scope, err := m.ScopeForSite(sites[i])
 		if err != nil {
 			return candidate{}, err
 		}
 		return e.userCandidate(p, m, path, sites[i], scope)
 	})
-}
-
-// userCandidates makes n candidates. Of several, those where no uprobe can be put are
-// left out with a warning.
-func (e *programs) userCandidates(p *probe.Place, n int, one func(int) (candidate, error)) ([]candidate, error) {
-	var out []candidate
-	var first error
-	for i := range n {
-		if err := e.step("looking at the sites", i, n); err != nil {
-			return nil, err
-		}
-		c, err := one(i)
-		if err == nil {
-			out = append(out, c)
-			continue
-		}
-		e.logf("%s: skipped: %v", p.Text, err)
-		if first == nil {
-			first = err
-		}
-	}
-	switch {
-	case len(out) == 0:
-		return nil, first
-	case first != nil:
-		e.warn(fmt.Sprintf("%s: %d of %d sites are skipped: %s", p.Text, n-len(out), n, engine.Plain(first)))
-	}
-	return out, nil
 }
 
 // imported is the library from which a program takes a function that it has not itself:
@@ -204,7 +175,7 @@ func (e *programs) usdts(p *probe.Place) ([]candidate, error) {
 	if len(found) > maxSites {
 		return nil, tooMany(p)
 	}
-	return e.userCandidates(p, len(found), func(i int) (candidate, error) {
+	return e.several(p, len(found), func(i int) (candidate, error) {
 		x := &found[i]
 		site, err := probe.ResolveAddress(m, x.PC)
 		if err != nil {
