@@ -244,14 +244,23 @@ func (c *check) differences(want []string, e *event) (wrong []string) {
 // nameBuilds are compilers with the flags that affect the form of names.
 func nameBuilds() [][]string {
 	builds := [][]string{
-		{"g++", "-O0", "-gdwarf-5"}, {"clang++", "-O0", "-gdwarf-5"}, {"g++", "-O2", "-gdwarf-4"}, {"clang++", "-O2", "-gdwarf-4"},
+		{"g++", "-O0", "-gdwarf-5"},
+		{"clang++", "-O0", "-gdwarf-5"},
+		{"g++", "-O2", "-gdwarf-4"},
+		{"clang++", "-O2", "-gdwarf-4"},
 		{"g++", "-O1", "-gdwarf-5", "-fdebug-types-section"},
 	}
 	if full {
 		builds = append(builds, [][]string{
-			{"g++", "-O0", "-gdwarf-4"}, {"g++", "-O2", "-gdwarf-5"}, {"g++", "-Og", "-gdwarf-5"}, {"g++", "-O0", "-gdwarf-4", "-fdebug-types-section"},
-			{"g++", "-O2", "-gdwarf-5", "-gsplit-dwarf"}, {"clang++", "-O0", "-gdwarf-5", "-fdebug-types-section"},
-			{"clang++", "-O0", "-gdwarf-4"}, {"clang++", "-O2", "-gdwarf-5"}, {"clang++", "-O1", "-gdwarf-5", "-fstandalone-debug"},
+			{"g++", "-O0", "-gdwarf-4"},
+			{"g++", "-O2", "-gdwarf-5"},
+			{"g++", "-Og", "-gdwarf-5"},
+			{"g++", "-O0", "-gdwarf-4", "-fdebug-types-section"},
+			{"g++", "-O2", "-gdwarf-5", "-gsplit-dwarf"},
+			{"clang++", "-O0", "-gdwarf-5", "-fdebug-types-section"},
+			{"clang++", "-O0", "-gdwarf-4"},
+			{"clang++", "-O2", "-gdwarf-5"},
+			{"clang++", "-O1", "-gdwarf-5", "-fstandalone-debug"},
 			{"clang++", "-O0", "-gdwarf-5", "-gsplit-dwarf"},
 		}...)
 	}

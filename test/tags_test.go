@@ -34,8 +34,10 @@ func TestTags(t *testing.T) {
 		compareOther(t, prog, "fb", []valueOf{{"((struct node *)p)->value", "9"}, {"sizeof(word)", "8"}, own[1], {"sizeof(union cell)", "12"}})
 		compareOther(t, prog, "fc", []valueOf{{"((struct same *)p)->x", "7"}, {"sizeof(same_t)", "16"}, {"AGREED + 0", "5"}})
 		refusedOther(t, prog, "fc", []valueOf{
-			{"((struct node *)p)->value", "struct node of a.c or struct node of b.c"}, {"sizeof(word)", "word of a.c or word of b.c"},
-			{"sizeof(union cell)", "union cell of a.c or union cell of b.c"}, {"MODE + 0", "MODE of a.c or MODE of b.c"},
+			{"((struct node *)p)->value", "struct node of a.c or struct node of b.c"},
+			{"sizeof(word)", "word of a.c or word of b.c"},
+			{"sizeof(union cell)", "union cell of a.c or union cell of b.c"},
+			{"MODE + 0", "MODE of a.c or MODE of b.c"},
 			{"*opaque", "incomplete"},
 		})
 	}

@@ -14,11 +14,25 @@ var acts = []struct {
 	own  bool // may end the program: it unmaps jalon's memory in it
 	long bool // only in the long form
 }{
-	{mode: "threads"}, {mode: "named"}, {mode: "notify"}, {mode: "storm"}, {mode: "maps"},
-	{mode: "munmap", own: true}, {mode: "mprotect", own: true}, {mode: "zero", own: true}, {mode: "mremap", own: true},
-	{mode: "forks", long: true}, {mode: "closes", long: true}, {mode: "kill9", own: true, long: true},
-	{mode: "rettrace", long: true}, {mode: "errno", long: true}, {mode: "trap", long: true}, {mode: "kill", long: true},
-	{mode: "dumpable", long: true}, {mode: "ptracer", long: true}, {mode: "idle", long: true},
+	{mode: "threads"},
+	{mode: "named"},
+	{mode: "notify"},
+	{mode: "storm"},
+	{mode: "maps"},
+	{mode: "munmap", own: true},
+	{mode: "mprotect", own: true},
+	{mode: "zero", own: true},
+	{mode: "mremap", own: true},
+	{mode: "forks", long: true},
+	{mode: "closes", long: true},
+	{mode: "kill9", own: true, long: true},
+	{mode: "rettrace", long: true},
+	{mode: "errno", long: true},
+	{mode: "trap", long: true},
+	{mode: "kill", long: true},
+	{mode: "dumpable", long: true},
+	{mode: "ptracer", long: true},
+	{mode: "idle", long: true},
 }
 
 // TestActs: jalon attaches to programs that are hard to trace, traces them and detaches. A program that has
