@@ -38,6 +38,9 @@ typedef void *p; typedef __int128 q; typedef enum { E } e;
 
 var abiNames = strings.Fields("s1 s3 s8 s16 s12 s12i s24 s9p su s128 s48 sbits c h i l p q e l i p l p")
 
+// abiResults are results in memory, whose address is passed first, and others.
+var abiResults = []string{"s24", "s9p", "s48", "s16", "s3", "l"}
+
 // TestABI calls a function with random prototypes whose arguments are known
 // bytes, and looks for them where entryPlaces says. The called function stores
 // the registers and the stack as they are at its first instruction.
@@ -64,7 +67,11 @@ func testABI(t *testing.T, compiler string, names []string) {
 		if params == nil {
 			params = []string{"void"}
 		}
-		fmt.Fprintf(&types, "typedef void t%d(%s); t%d *x%d;\n", n, strings.Join(params, ", "), n, n)
+		result := "void"
+		if r.Intn(3) == 0 {
+			result = abiResults[r.Intn(len(abiResults))]
+		}
+		fmt.Fprintf(&types, "typedef %s t%d(%s); t%d *x%d;\n", result, n, strings.Join(params, ", "), n, n)
 		fmt.Fprintf(&calls, "{ next = 0; %s ((t%d *)capture)(%s); show(%d); }\n", strings.Join(fill, " "), n, strings.Join(args, ", "), n)
 	}
 	source := filepath.Join(t.TempDir(), "abi.c")
@@ -183,7 +190,7 @@ func checkABI(t *testing.T, k *Kernel, name string, state []byte) {
 	for i, p := range td.Elem.Params {
 		params = append(params, Param{fmt.Sprintf("p%d", i), p})
 	}
-	at := entryPlaces(params, nil)
+	at := entryPlaces(params, td.Elem.Elem)
 	next := 0
 	whole, haveArgs := together(params, at)
 	if len(params) > 0 && !haveArgs {
