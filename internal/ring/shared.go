@@ -97,6 +97,11 @@ func (s *Shared) Close() error {
 	return nil
 }
 
+// Populate makes n bytes from an offset on present in jalon's mapping, which creates the pages (Linux 5.14).
+func (s *Shared) Populate(off, n uint64) error {
+	return unix.Madvise(s.mem[off:off+n], unix.MADV_POPULATE_WRITE)
+}
+
 // Rings is the number of rings, Sites the number of sites with counters, RingSize the bytes of data of a ring.
 func (s *Shared) Rings() int    { return s.g.Rings() }
 func (s *Shared) Sites() int    { return s.g.sites() }

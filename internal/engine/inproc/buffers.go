@@ -17,7 +17,8 @@ type buffers struct {
 	base uint64 // its address in the process
 	cpu  processor
 	// coarse is the clock of ring.ClockCoarse.
-	coarse *event.CoarseClock
+	coarse   *event.CoarseClock
+	prefault *prefault
 }
 
 // processor describes the features of the machine, and of the kernel for the process.
@@ -80,6 +81,7 @@ func (b *buffers) mapIn(st *process.Stopped, p *process.Process, opt *Options, s
 	if opt.OnRings != nil {
 		opt.OnRings(mem)
 	}
+	b.prefault = startPrefault(p.Pid(), mem, g, base)
 	return nil
 }
 
@@ -95,6 +97,7 @@ func (b *buffers) free(st *process.Stopped) error {
 	if b.mem == nil {
 		return nil
 	}
+	b.prefault.stop()
 	return st.Free(b.base, b.g.MemSize())
 }
 
@@ -121,6 +124,7 @@ func (b *buffers) close(p *process.Process) error {
 	if b.coarse != nil {
 		b.coarse.Stop()
 	}
+	b.prefault.stop()
 	mem := b.mem
 	b.mem = nil
 	return mem.Close()
