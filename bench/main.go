@@ -17,6 +17,7 @@ import (
 // measured is one row of the table.
 type measured struct {
 	name string
+	base string                            // mode of the bare loop; "": bare
 	run  func(b *bench) ([]float64, error) // ns per call of each batch
 	ns   []float64                         // of all rounds, bare loop subtracted
 	note string
@@ -71,7 +72,11 @@ func (b *bench) hits(rounds int, only string) error {
 	rows := b.rows(only)
 	for r := 0; r < rounds; r++ {
 		for _, row := range rows {
-			base, err := b.limit("bare")
+			mode := "bare"
+			if row.base != "" {
+				mode = row.base
+			}
+			base, err := b.limit(mode)
 			if err != nil {
 				return err
 			}
@@ -123,9 +128,17 @@ func (b *bench) rows(only string) []*measured {
 		{name: "limit: false condition", run: func(b *bench) ([]float64, error) { return b.limit("false") }},
 		{name: "limit: record of two ints", run: func(b *bench) ([]float64, error) { return b.limit("record") }},
 		{name: "limit: true condition and record", run: func(b *bench) ([]float64, error) { return b.limit("both") }},
-		{name: "jalon: false condition", run: func(b *bench) ([]float64, error) { return b.trace("test_function if " + falseCond) }},
-		{name: "jalon: record of two ints", run: func(b *bench) ([]float64, error) { return b.trace("test_function") }},
-		{name: "jalon: true condition and record", run: func(b *bench) ([]float64, error) { return b.trace("test_function if " + trueCond) }},
+		{name: "jalon: false condition", run: func(b *bench) ([]float64, error) { return b.trace("bare", "test_function if "+falseCond) }},
+		{name: "jalon: record of two ints", run: func(b *bench) ([]float64, error) { return b.trace("bare", "test_function") }},
+		{name: "jalon: true condition and record", run: func(b *bench) ([]float64, error) { return b.trace("bare", "test_function if "+trueCond) }},
+		{name: "jalon: false condition, punned jump", run: func(b *bench) ([]float64, error) {
+			return b.trace("bare", "test_function+6 if "+falseCond, "--avoid", "3") // a short instruction
+		}},
+		{name: "jalon: false condition, 2 guarded loads", base: "pointer", run: func(b *bench) ([]float64, error) {
+			return b.trace("pointer", "test_pointer if 2*p->counter1+3*p->counter2<0")
+		}},
+		{name: "jalon: record of two ints, --clock coarse", run: func(b *bench) ([]float64, error) { return b.trace("bare", "test_function", "--clock", "coarse") }},
+		{name: "jalon: record of two ints, --clock none", run: func(b *bench) ([]float64, error) { return b.trace("bare", "test_function", "--clock", "none") }},
 		{name: "jalon: armed but disabled", run: func(b *bench) ([]float64, error) { return b.disabled() }},
 	}
 	all = append(all, peers()...)
@@ -144,10 +157,14 @@ func (b *bench) limit(mode string) ([]float64, error) {
 }
 
 // trace runs the workload under jalon; events are drained and counted, not printed.
-func (b *bench) trace(place string) ([]float64, error) {
-	cmd := exec.Command(b.jalon, "trace", place, "--collect", collect, "--buffer", "8M", "-f", "none",
-		"--", b.work, "bare", strconv.Itoa(b.n), strconv.Itoa(b.reps), "10")
-	return times(cmd)
+func (b *bench) trace(mode, place string, options ...string) ([]float64, error) {
+	list := collect
+	if mode == "pointer" {
+		list = "p->counter1, p->counter2"
+	}
+	args := append([]string{"trace", place, "--collect", list, "--buffer", "8M", "-f", "none"}, options...)
+	args = append(args, "--", b.work, mode, strconv.Itoa(b.n), strconv.Itoa(b.reps), "10")
+	return times(exec.Command(b.jalon, args...))
 }
 
 // disabled arms a tracepoint that is disabled in its file.

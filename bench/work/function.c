@@ -9,6 +9,13 @@
 
 int counter = 1;
 
+/* the arguments behind a pointer */
+int test_pointer(struct pair *p)
+{
+	counter++;
+	return p->counter1 + p->counter2 + counter;
+}
+
 int test_function(int counter1, int counter2)
 {
 	counter++;

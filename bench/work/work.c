@@ -7,6 +7,7 @@
  * a reader empty its ring, so that a batch measures hits and not a full ring.
  *
  * MODE bare: the loop only; other tracers attach to it.
+ * MODE pointer: the loop calls test_pointer(&counters) instead.
  * MODE nocount, false, record, both: the limit. The program patches itself with the
  * hand-written trampolines of limit.S, which do only what a tracer must do there.
  * A separate thread empties the ring.
@@ -151,6 +152,20 @@ static void patch(const char *mode)
 
 volatile int sink;
 
+/* One batch of calls. */
+static int batch(int pointer, long n)
+{
+	struct pair c = { 1, 1 };
+	int s = 0;
+
+	for (long i = 0; i < n; i++) {
+		s += pointer ? test_pointer(&c) : test_function(c.counter1, c.counter2);
+		c.counter1++;
+		c.counter2++;
+	}
+	return s;
+}
+
 int main(int argc, char **argv)
 {
 	const char *mode = argc > 1 ? argv[1] : "bare";
@@ -161,19 +176,15 @@ int main(int argc, char **argv)
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	pin(sysconf(_SC_NPROCESSORS_ONLN) - 1);
-	if (strcmp(mode, "bare")) {
+	int pointer = !strcmp(mode, "pointer"), limit = strcmp(mode, "bare") && !pointer;
+	if (limit) {
 		make_rings();
 		pthread_create(&t, NULL, reader, NULL);
 		patch(mode);
 	}
 	for (int r = -3; r < reps; r++) {
-		int s = 0, counter1 = 1, counter2 = 1;
 		double t0 = now();
-		for (long i = 0; i < n; i++) {
-			s += test_function(counter1, counter2);
-			counter1++;
-			counter2++;
-		}
+		int s = pointer ? batch(1, n) : batch(0, n);
 		double t1 = now();
 		sink = s;
 		if (r >= 0)
@@ -181,7 +192,7 @@ int main(int argc, char **argv)
 		if (gap)
 			usleep(gap * 1000);
 	}
-	if (strcmp(mode, "bare"))
+	if (limit)
 		printf("consumed %lu\n", consumed_records);
 	printf("result %d\n", sink);
 	return 0;

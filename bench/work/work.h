@@ -8,4 +8,6 @@
 #ifndef __ASSEMBLER__
 extern int counter;
 int test_function(int counter1, int counter2);
+struct pair { int counter1, counter2; };
+int test_pointer(struct pair *p);
 #endif

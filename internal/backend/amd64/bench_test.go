@@ -122,6 +122,8 @@ func BenchmarkSite(b *testing.B) {
 		{"hand-rseq-record", nil, Config{}, 1},
 		{"record/locked", recordProgram(), Config{Layout: locked, DeadGPR: raxDead, DeadFlags: true}, 1},
 		{"record/rax+flags-dead", recordProgram(), Config{Layout: layout, DeadGPR: raxDead, DeadFlags: true}, 1},
+		{"record/coarse-clock", recordProgram(), Config{Layout: layout, DeadGPR: raxDead, DeadFlags: true, Clock: ring.ClockCoarse}, 1},
+		{"record/no-clock", recordProgram(), Config{Layout: layout, DeadGPR: raxDead, DeadFlags: true, Clock: ring.ClockNone}, 1},
 		{"record/nothing-dead", recordProgram(), Config{Layout: layout}, 1},
 		{"registers/general", registersProgram(b, false, 0, 24), Config{Layout: layout, DeadGPR: raxDead, DeadFlags: true}, 1},
 		{"registers/general+xmm", registersProgram(b, false, 0, 24, 40, 57), Config{Layout: layout, DeadGPR: raxDead, DeadFlags: true}, 1},
