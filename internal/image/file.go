@@ -93,9 +93,9 @@ func openable(pid int, m *procdir.Mapping, exe bool) (file string, proven bool) 
 	return "", false
 }
 
-// Named is a path that leads to the file that a process means by a name: one that it
-// has mapped, else the one that its root directory has. "" when jalon sees the same
-// files, or there is none of that name.
+// Named returns a path that opens the file to which a process's name refers: the file that it has mapped,
+// otherwise the file in its root directory. It returns "" if jalon sees the same files, or if there is no
+// such file.
 func Named(pid int, name string) string {
 	im, err := OfProcess(pid, nil)
 	if err != nil {
@@ -159,7 +159,7 @@ func inRoot(pid int, name string) string {
 	defer unix.Close(dir)
 	fd, err := unix.Openat2(dir, name, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT})
 	if err != nil {
-		return plain // Linux before 5.6, or there is none
+		return plain // Linux before 5.6, or no such file
 	}
 	defer unix.Close(fd)
 	link := fmt.Sprintf("/proc/self/fd/%d", fd)

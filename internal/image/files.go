@@ -44,7 +44,7 @@ func (f *Files) openIn(path, root string) (*dwarf.Module, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What was looked at and what was opened are one file only if it still is there.
+	// The examined and the opened file are the same only if the file still exists.
 	if again, ok := contentOf(path); !known || !ok || again != c {
 		c = content{ino: uint64(len(f.open)), size: -1} // kept to be closed
 	}

@@ -179,7 +179,8 @@ func TestStacksAsGDB(t *testing.T) {
 	}
 }
 
-// realFrames leaves out what GDB shows behind the outermost frame of Go's threads: a caller at 0, or in no code.
+// realFrames removes the frames that GDB shows after the outermost frame of Go's threads: a caller at 0, or
+// outside code.
 func realFrames(im *Image, pcs []uint64) []uint64 {
 	for i := 1; i < len(pcs); i++ {
 		if pcs[i] == 0 || !im.IsCode(pcs[i]-1) {
@@ -189,10 +190,10 @@ func realFrames(im *Image, pcs []uint64) []uint64 {
 	return pcs
 }
 
-// cutShort begins the class of stacks that end early and say why.
+// cutShort is the prefix of the class of stacks that end early with a reason.
 const cutShort = "shorter: "
 
-// classify says how a stack differs from GDB's.
+// classify returns how a stack differs from GDB's.
 func classify(ours, gdb []uint64, cut string) string {
 	common := 0
 	for common < min(len(ours), len(gdb)) && ours[common] == gdb[common] {

@@ -43,8 +43,8 @@ func OfProcess(pid int, files *Files) (*Image, error) {
 	return im, nil
 }
 
-// Update takes the present mappings, by address. Modules that are where they were stay
-// the same Module, with what is known of them.
+// Update sets the present mappings, by address. A module that is mapped where it was keeps its Module with
+// its data.
 func (im *Image) Update(maps []procdir.Mapping) {
 	type place struct {
 		mapped
@@ -129,8 +129,7 @@ func (im *Image) IsCode(addr uint64) bool {
 	return slices.ContainsFunc(im.code, func(x procdir.Mapping) bool { return x.Contains(addr) })
 }
 
-// Owner is the module with a mapping at an address, nil where there is none. Its file
-// need not be one that can be opened.
+// Owner returns the module with a mapping at an address, or nil. Its file may be one that cannot be opened.
 func (im *Image) Owner(addr uint64) *Module {
 	i := sort.Search(len(im.parts), func(i int) bool { return im.parts[i].end > addr })
 	if i < len(im.parts) && im.parts[i].start <= addr {
@@ -139,8 +138,8 @@ func (im *Image) Owner(addr uint64) *Module {
 	return nil
 }
 
-// Find is the module that an address belongs to, opened, and the address in its file's
-// terms; nil where there is none, or its file cannot be read.
+// Find returns the opened module that an address belongs to, and the address in its file; nil if there is
+// none, or its file cannot be read.
 func (im *Image) Find(addr uint64) (*Module, uint64) {
 	if m := im.Owner(addr); m != nil {
 		if m.Open() == nil {
@@ -150,15 +149,14 @@ func (im *Image) Find(addr uint64) (*Module, uint64) {
 		}
 		return nil, 0
 	}
-	// Zeroed data behind the file's last page is mapped without a name.
+	// Zeroed data after the file's last page is mapped without a name.
 	if m := im.below(addr); m != nil && m.Open() == nil && m.Readable(addr-m.bias, 1) {
 		return m, addr - m.bias
 	}
 	return nil, 0
 }
 
-// below is the module with the last mapping that ends below an address, or at it; nil
-// where there is none.
+// below returns the module with the last mapping that ends at or below an address, or nil.
 func (im *Image) below(addr uint64) *Module {
 	i := sort.Search(len(im.parts), func(i int) bool { return im.parts[i].end > addr })
 	if i == 0 {
@@ -167,8 +165,7 @@ func (im *Image) below(addr uint64) *Module {
 	return im.parts[i-1].mod
 }
 
-// File is the debug information of the module at an address, and its distance there
-// from the addresses of the file; nil where there is none.
+// File returns the debug information of the module at an address, and its load bias; nil if there is none.
 func (im *Image) File(addr uint64) (*dwarf.Module, uint64) {
 	m, vaddr := im.Find(addr)
 	if m == nil {

@@ -72,7 +72,7 @@ func wantNames(t *testing.T, im *Image, want map[uint64]string) {
 	}
 }
 
-// TestNames: code is named wherever it is mapped, data where it is data only.
+// TestNames: code is named wherever it is mapped, data only where it is mapped as data.
 func TestNames(t *testing.T) {
 	r, add, second, counter, zeroed, view := again(t)
 	im := r.image(t)
@@ -166,8 +166,7 @@ func TestReplacedFile(t *testing.T) {
 	wantNames(t, im, map[uint64]string{add + 4: "add+4", counter: "counter"})
 }
 
-// TestUpdate: a module that is where it was stays, with what is known of it; names are
-// forgotten when modules change.
+// TestUpdate: a module that is mapped where it was keeps its data; names are dropped when modules change.
 func TestUpdate(t *testing.T) {
 	r, add, _, _, _, _ := again(t)
 	im := r.image(t)

@@ -8,17 +8,17 @@ import (
 	"github.com/jalon-trace/jalon/internal/procdir"
 )
 
-// The rule for a place that names a file and a function which the file does not have: if
-// the file takes the function from another one, the place means it there, where the
-// dynamic linker finds it. That is the first module which exports the symbol
+// The rule for a place with a file and a function that the file does not have: if the file imports the
+// function, the place means the function that the dynamic linker finds. It is in the first module that
+// exports the symbol
 //
-//  1. of those that the program began with, in the linker's order: the program, what is
-//     preloaded, the libraries that they are linked with
-//  2. of the libraries that the file itself is linked with, and those that these are
-//     linked with, breadth first
+//  1. of the modules loaded at the start of the program, in the linker's order: the program, preloaded
+//     libraries, the libraries that they are linked with
+//  2. of the libraries that the file itself is linked with, and those that these are linked with, breadth
+//     first
 //
-// A function of that name that is not exported is another one. A file that does not take
-// the function from others has nothing to do with it, though some library may have it.
+// A function of that name that is not exported is a different one. If the file does not import the
+// function, a library's function of that name has no relation to it.
 
 // Provider is the module of the process from which m takes a function; nil: it takes
 // none of that name, or it is not known from where.
@@ -160,7 +160,7 @@ func (im *Image) initial() (list []*Module) {
 	if err != nil || len(spaces) == 0 {
 		return nil
 	}
-	// What is loaded later comes behind all of these.
+	// Libraries loaded later come after all of these.
 	needed := closure(im.mods[0], im.bySoname)
 	last := 0
 	for _, l := range spaces[0].List {

@@ -15,11 +15,11 @@ import (
 // InKernel reports whether an address is one of the kernel's.
 func InKernel(addr uint64) bool { return addr >= kallsyms.KernelHalf }
 
-// Kernel is the address space of the running kernel: its symbols, those of its modules,
-// and, where a file with its debug information is named, source lines and inlined
-// functions. Everything is read when it is first asked for. It is used from one goroutine.
+// Kernel is the address space of the running kernel: its symbols, those of its modules, and, if a file with
+// its debug information is given, source lines and inlined functions. Everything is read on first use. It
+// is used from one goroutine.
 type Kernel struct {
-	path    string // of the file; "": there is none
+	path    string // of the file; "" if there is none
 	files   *Files
 	read    func() (*kallsyms.Table, error)
 	notes   func(module string) []byte      // see notesOf
@@ -53,7 +53,7 @@ func newKernel(path string, files *Files, read func() (*kallsyms.Table, error), 
 	return k
 }
 
-// Renew forgets the symbols: modules have come or gone.
+// Renew drops the symbols: modules were loaded or unloaded.
 func (k *Kernel) Renew() { k.symbols = sync.OnceValues(k.read) }
 
 // Symbols is the kernel's symbol table.
@@ -87,7 +87,7 @@ func (k *Kernel) Frames(pc uint64, caller bool) []debuginfo.Frame { return kerne
 // kernelSpace is a kernel whose addresses can be named: the running one, or a saved one.
 type kernelSpace interface {
 	At(addr uint64) (kallsyms.Location, bool)
-	// debugFile is the file with its debug information, nil where there is none.
+	// debugFile returns the file with its debug information, or nil.
 	debugFile() *KernelFile
 }
 

@@ -8,9 +8,8 @@ import (
 	"github.com/jalon-trace/jalon/test/testkit"
 )
 
-// TestFindLinker: the symbols of the dynamic linker lead to what it says of itself to
-// debuggers, whether it is the program's interpreter, the program itself, or in a static
-// program, for its dlopen.
+// TestFindLinker: the symbols of the dynamic linker lead to its data for debuggers, whether it is the
+// program's interpreter, the program itself, or in a static program, for its dlopen.
 func TestFindLinker(t *testing.T) {
 	const rBrk = 16
 	prog := compile(t, "stand.c")

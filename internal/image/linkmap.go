@@ -29,7 +29,7 @@ const (
 // ErrNoLinker is returned for static programs.
 var ErrNoLinker = errors.New("the program has no dynamic linker")
 
-// LinkMap is a struct link_map: a module as the dynamic linker knows it.
+// LinkMap is a struct link_map: a module in the dynamic linker's list.
 type LinkMap struct {
 	Addr    uint64 // of the struct
 	Base    uint64 // load bias
@@ -45,8 +45,8 @@ type Namespace struct {
 	List  []LinkMap
 }
 
-// LinkMaps reads the lists of a program, whose auxiliary vector is auxv. There is none
-// before the dynamic linker has run.
+// LinkMaps reads the lists of a program with the auxiliary vector auxv. There is no list before the dynamic
+// linker has run.
 func LinkMaps(read Memory, auxv []byte) ([]Namespace, error) {
 	debug, err := findDebug(read, auxv)
 	if err != nil {

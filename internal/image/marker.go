@@ -6,8 +6,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/usdt"
 )
 
-// Markers are the static markers of a file (<sys/sdt.h>). With an error, those that
-// could be read are there.
+// Markers returns the static markers of a file (<sys/sdt.h>). With an error, it still returns those that
+// could be read.
 func Markers(info *dwarf.Module) ([]usdt.Probe, error) { return usdt.Read(info.File()) }
 
 // MarkerScope is what names mean at a marker: its arguments, and what under has, which

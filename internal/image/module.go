@@ -21,15 +21,15 @@ type Module struct {
 	id     string // what identifies its content, see Saved; "": it is not known
 	file   string // how jalon opens it, see File
 	found  bool   // file was looked for
-	proven bool   // file leads to what is mapped
+	proven bool   // file leads to the mapped file
 	tried  bool
 	err    error // why it could not be opened
 	info   *dwarf.Module
 	bias   uint64
 }
 
-// mapped identifies the file of a mapping. The path alone does not: after an upgrade
-// a process may run the old file while the path leads to the new one.
+// mapped identifies the file of a mapping. The path is not sufficient: after an upgrade a process may run
+// the old file while the path leads to the new one.
 type mapped struct {
 	path, dev string
 	inode     uint64

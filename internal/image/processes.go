@@ -11,10 +11,9 @@ import (
 	"github.com/jalon-trace/jalon/internal/unwind"
 )
 
-// Processes are the images of the processes that a trace of the whole system meets. What
-// a process has mapped is looked at when it is first asked for, and again for addresses
-// that are not found. Of a process that is gone by then only the file of a site is
-// known, from where it was hit: see Learn.
+// Processes are the images of the processes in a trace of the whole system. The mappings of a process are
+// read on first use, and again for unknown addresses. Of a process that has ended by then, only the file of
+// a site is known, from its hit: see Learn.
 type Processes struct {
 	files *Files
 	known map[int]*observed
@@ -34,20 +33,20 @@ const maxProcesses = 1024
 // that are in none of them.
 const reread = 20 * time.Millisecond
 
-// NewProcesses knows no process yet.
+// NewProcesses returns an empty set.
 func NewProcesses(files *Files) *Processes {
 	return &Processes{files: files, known: map[int]*observed{}}
 }
 
-// Watch notes what a process has mapped while it is there. A program that starts has its
-// libraries yet to come: it is looked at again for the first address that is not found.
+// Watch reads the mappings of a process while it exists. A program that starts has not loaded its libraries
+// yet: its mappings are read again for the first unknown address.
 func (p *Processes) Watch(pid int) {
 	if o := p.look(pid); o != nil {
 		o.read = time.Time{}
 	}
 }
 
-// of is what is known of a process, which is looked at the first time; nil: it is gone.
+// of returns the data about a process, whose mappings the first call reads; nil if it has ended.
 func (p *Processes) of(pid int) *observed {
 	if o := p.known[pid]; o != nil {
 		return o
@@ -55,7 +54,7 @@ func (p *Processes) of(pid int) *observed {
 	return p.look(pid)
 }
 
-// look reads what a process has mapped now. When it is gone, what is known stays.
+// look reads the present mappings of a process. If it has ended, its data are kept.
 func (p *Processes) look(pid int) *observed {
 	maps, err := procdir.Maps(pid)
 	old := p.known[pid]
@@ -175,7 +174,7 @@ type inProcess struct {
 	pid int
 }
 
-// walks is what is known of the process's stacks. Lookups may have found that it has other files by now.
+// walks caches data for a process's stacks. Lookups may have found meanwhile that its files have changed.
 func (in inProcess) walks() *walks {
 	if o := in.of(in.pid); o != nil {
 		return &o.walks

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestDeadProcess: of a process that is gone what is known stays, and frames that can be
-// no code are cut where more than the site's file is known.
+// TestDeadProcess: data about an ended process are kept, and frames that cannot be code are removed if more
+// than the site's file is known.
 func TestDeadProcess(t *testing.T) {
 	r, add, _, _, _, _ := again(t)
 	p := NewProcesses(files(t))
@@ -79,7 +79,7 @@ func TestUnprovenFile(t *testing.T) {
 	wantNames(t, after, map[uint64]string{add: ""})
 }
 
-// TestOneFile: a file is opened once, by whatever path, and anew when it has changed.
+// TestOneFile: a file is opened once, by whatever path, and again when it has changed.
 func TestOneFile(t *testing.T) {
 	f := files(t)
 	path := compile(t, "again.c")

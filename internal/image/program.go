@@ -8,14 +8,13 @@ import (
 	"github.com/jalon-trace/jalon/internal/procdir"
 )
 
-// program is an executable in memory: its program headers, and how far it was moved
-// from where its file says.
+// program is an executable in memory: its program headers and its load bias.
 type program struct {
 	headers []elf.Prog64
 	bias    uint64
 }
 
-// maxHeaders bounds what is read of a damaged vector; linkers write about ten.
+// maxHeaders bounds the number of headers from a damaged vector; linkers write about ten.
 const maxHeaders = 256
 
 const programHeader = 56 // Elf64_Phdr
@@ -44,8 +43,8 @@ func readProgram(read Memory, auxv []byte) (program, error) {
 		p.bias = at - h.Vaddr
 		return p, nil
 	}
-	// Programs without PT_PHDR are not position-independent, or have their headers
-	// right behind the ELF header.
+	// Programs without PT_PHDR are not position-independent, or have their headers directly after the ELF
+	// header.
 	const elfHeader = 64
 	var magic [4]byte
 	if read(at-elfHeader, magic[:]) == nil && string(magic[:]) == elf.ELFMAG {

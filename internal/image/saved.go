@@ -92,8 +92,8 @@ func (m *Module) asSaved(info *dwarf.Module) error {
 	return nil
 }
 
-// byBuildID opens the file with a build-id: the one at path if it has that, else the debug
-// file for it; nil where there is none.
+// byBuildID opens the file with a build-id: the one at path if it has that id, otherwise its debug file;
+// nil if there is none.
 func (f *Files) byBuildID(buildID, path string) *dwarf.Module {
 	if b, err := hex.DecodeString(buildID); err != nil || len(b) == 0 {
 		return nil // the list may be damaged or hostile: nothing else becomes part of a path

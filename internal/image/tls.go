@@ -53,8 +53,8 @@ func findThreadLocal(read Memory, auxv []byte, fsBase, offset, at uint64) (uint6
 	return block + offset, err
 }
 
-// ofLibraries says why the thread-local data of libraries cannot be found: what libc keeps
-// of them is read as it lies below the thread pointer.
+// ofLibraries returns why the thread-local data of libraries cannot be found. The reader uses libc's data
+// about them below the thread pointer.
 func ofLibraries() error {
 	if host.Processor.TLSAbove {
 		return fmt.Errorf("thread-local data of libraries are not found on %s: only those of the program", host.Processor.Title)
@@ -86,7 +86,7 @@ func programBlock(read Memory, auxv []byte) (int64, error) {
 	return debugelf.TLS{Vaddr: h.Vaddr, Memsz: h.Memsz, Align: h.Align}.Offset(host.Processor), nil
 }
 
-// libraryBlock finds the block of a library, by what glibc tells libthread_db, or
+// libraryBlock finds the block of a library, by the data of glibc for libthread_db, or
 // else by the library's own relocations.
 func libraryBlock(read Memory, list []LinkMap, m *LinkMap, fsBase uint64) (uint64, error) {
 	for _, lib := range list {
@@ -99,7 +99,7 @@ func libraryBlock(read Memory, list []LinkMap, m *LinkMap, fsBase uint64) (uint6
 	return relocatedBlock(read, m, vectorOf(read, list), fsBase)
 }
 
-// Memory reads the memory of the image's process. The caller closes what it gives.
+// Memory reads the memory of the image's process. The caller closes the result.
 func (im *Image) Memory() (Memory, io.Closer, error) {
 	f, err := procdir.Mem(im.pid, os.O_RDONLY)
 	if err != nil {
@@ -111,9 +111,9 @@ func (im *Image) Memory() (Memory, io.Closer, error) {
 	}, f, nil
 }
 
-// TLSOffset is the offset of a module's thread-local block from the thread pointer, if
-// that is the same in all threads: the ABI says so of the program's, and the dynamic
-// linker of libraries that are there when the program starts. The module must be open.
+// TLSOffset returns the offset of a module's thread-local block from the thread pointer if it is the same
+// in all threads: the ABI guarantees it for the program's block, and the dynamic linker for libraries
+// loaded at the start of the program. The module must be open.
 func (m *Module) TLSOffset() (int64, error) {
 	segment, ok := m.info.TLS()
 	if !ok {
@@ -145,8 +145,8 @@ func (m *Module) TLSOffset() (int64, error) {
 	return -int64(distance), err
 }
 
-// fixedBlock is how far below the thread pointer a module's block is in all threads; 0:
-// it is not at a fixed distance, or nothing tells it.
+// fixedBlock returns how far below the thread pointer a module's block is in all threads;
+// 0 if it is not at a fixed distance, or the distance is not known.
 func fixedBlock(read Memory, spaces []Namespace, m *Module) (uint64, error) {
 	for _, ns := range spaces {
 		for i := range ns.List {
@@ -165,9 +165,9 @@ func fixedBlock(read Memory, spaces []Namespace, m *Module) (uint64, error) {
 	return 0, fmt.Errorf("the dynamic linker has no module %s", m.Path)
 }
 
-// threadDB is what libc's symbols _thread_db_* say of its structures: each is of
-// three words of 32 bits, the size of a field in bits, the number of its elements
-// and its offset in bytes (nptl_db/db_info.c). They are there for libthread_db.
+// threadDB has the descriptions of libc's structures in its symbols _thread_db_*: each has three words of
+// 32 bits, the size of a field in bits, the number of its elements and its offset in bytes
+// (nptl_db/db_info.c). They exist for libthread_db.
 type threadDB struct {
 	modid, tlsOffset uint64 // in struct link_map
 	dtvp             uint64 // in struct pthread, which the thread pointer leads to
@@ -223,13 +223,13 @@ func describedField(read Memory, libc *symbols, name string) (bits, offset uint6
 	return uint64(binary.LittleEndian.Uint32(b[:])), uint64(binary.LittleEndian.Uint32(b[8:])), err
 }
 
-// ErrNotAllocated says that the thread has not used the library's data.
+// ErrNotAllocated: the thread has not used the library's data.
 var ErrNotAllocated = errors.New("this thread has not yet used the library's thread-local data; there is none until it does")
 
 // fixed is how far below the thread pointer a library's block is in all threads; 0: it
 // is not at a fixed distance.
 func (d *threadDB) fixed(read Memory, m *LinkMap) (uint64, error) {
-	// 0 and -1 say in l_tls_offset that it is elsewhere.
+	// In l_tls_offset 0 and -1 mean that the block is elsewhere.
 	distance, err := read.word(m.Addr + d.tlsOffset)
 	if distance == 1<<64-1 {
 		distance = 0

@@ -20,7 +20,7 @@ import (
 	"github.com/jalon-trace/jalon/test/testkit"
 )
 
-// child is a program that runs and has written a byte where the test wants it.
+// child is a running program that has written a byte at the point for the test.
 type child struct {
 	t   *testing.T
 	pid int
@@ -119,7 +119,7 @@ func (c *child) threads() (first, last int) {
 		c.t.Fatal(err)
 	}
 	defer dir.Close()
-	list, err := dir.Readdirnames(-1) // in the order of birth; numbers begin anew some time
+	list, err := dir.Readdirnames(-1) // in the order of their start; numbers are reused at some time
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func (c *child) wantLocal(file, name string, linkMap uint64, tid int, want uint6
 	}
 }
 
-// Variables of the program are where the program says, in all kinds of programs.
+// Variables of the program have the addresses that the program prints, in all kinds of programs.
 func TestProgramThreadLocal(t *testing.T) {
 	for _, flags := range [][]string{{"-pie"}, {"-no-pie"}} {
 		c := runChild(t, compile(t, "loader.c", flags...), nil)
@@ -243,8 +243,8 @@ func (c *child) module(path string) *Module {
 	return nil
 }
 
-// TestFixedOffset: the program's block is at a distance that the ABI says; that of a
-// library which was loaded later is at none.
+// TestFixedOffset: the program's block is at the distance that the ABI defines; that of a library loaded
+// later has no fixed distance.
 func TestFixedOffset(t *testing.T) {
 	libs := plugins(t)
 	c := runChild(t, compile(t, "loader.c"), []string{"TOUCH=1"}, libs...)
@@ -344,7 +344,7 @@ func FuzzThreadLocal(f *testing.F) {
 	})
 }
 
-// Without descriptions, as with an older glibc, the relocations tell the same.
+// Without descriptions, as with an older glibc, the relocations have the same result.
 func TestRelocatedBlock(t *testing.T) {
 	lib := plugins(t)[0]
 	c := runChild(t, compile(t, "loader.c"), []string{"TOUCH=1"}, lib)

@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// maxRelocations bounds what is looked at of a library.
+// maxRelocations bounds the number of relocations that are read of a library.
 const maxRelocations = 1 << 20
 
-// vector is the form of a thread's DTV, whose address is the second word behind the
-// thread pointer: the block of module n is the first word of element n.
+// vector is the form of a thread's DTV, whose address is the second word after the thread pointer: the
+// block of module n is the first word of element n.
 type vector struct {
 	size   uint64 // of an element, bytes
 	length int64  // where the number of modules is, bytes from the vector
@@ -35,7 +35,7 @@ func vectorOf(read Memory, list []LinkMap) vector {
 // relocatedBlock finds a library's block by what the dynamic linker has stored in the
 // library: R_X86_64_TPOFF64 is replaced by symbol + addend - distance below the
 // thread pointer, R_X86_64_DTPMOD64 by the number of the module. musl has no other
-// way to tell, nor has glibc before 2.34.
+// source, nor has glibc before 2.34.
 func relocatedBlock(read Memory, m *LinkMap, v vector, fsBase uint64) (block uint64, err error) {
 	found := false
 	err = eachRelocation(read, m, func(symtab uint64, w []uint64) bool {
@@ -43,7 +43,7 @@ func relocatedBlock(read Memory, m *LinkMap, v vector, fsBase uint64) (block uin
 		return found
 	})
 	if err == nil && !found {
-		err = fmt.Errorf("no relocation of %s tells where its thread-local data is", m.Name)
+		err = fmt.Errorf("no relocation of %s gives the address of its thread-local data", m.Name)
 	}
 	return block, err
 }

@@ -1,10 +1,9 @@
 package image
 
-// The dynamic linker counts changes of the list of modules. Each element of its list
-// of modules (dtv_slotinfo) has the count at which it was last changed, and the
-// vector of a thread, as its element 0, the count that it knows of: an entry of the
-// vector that is older than the module is that of another one, which is gone.
-// Threads look at the count whenever they use thread-local data.
+// The dynamic linker counts changes of the list of modules. Each element of its list of modules
+// (dtv_slotinfo) has the count of its last change. The vector of a thread has, as its element 0, the count
+// of its last update: an entry of the vector that is older than the module belongs to another module, which
+// was unloaded. Threads compare the counts whenever they use thread-local data.
 
 // slotInfo is where that list is, and how its parts are laid out: blocks of slots,
 // each with its length and the address of the next.
@@ -62,7 +61,7 @@ func readSlotInfo(read Memory, list []LinkMap, libc *symbols) (*slotInfo, error)
 	return nil, errNoSymbol
 }
 
-// current reports whether a vector knows of the module of that number as it is now.
+// current reports whether a vector has the present module of that number.
 func (s *slotInfo) current(read Memory, dtv, modid uint64) (bool, error) {
 	known, err := read.word(dtv + s.counter)
 	if err != nil {

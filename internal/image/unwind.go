@@ -59,7 +59,7 @@ func (im *Image) Unwind(regs, stack []byte) []debuginfo.Frame {
 // Walked names the frames of a stack that was walked at the hit, like Unwind.
 func (im *Image) Walked(pcs []uint64, end unwind.End) []debuginfo.Frame {
 	if n := len(pcs); n > 1 && end == unwind.Unknown && len(im.code) > 0 && !im.IsCode(pcs[n-1]-1) {
-		pcs, end = pcs[:n-1], unwind.Damaged // what was taken for a return address is none
+		pcs, end = pcs[:n-1], unwind.Damaged // the word is not a return address
 	}
 	return im.walks.named(pcs, end, im)
 }

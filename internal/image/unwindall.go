@@ -26,7 +26,7 @@ var (
 	regFP = int(host.Processor.FP)
 )
 
-// preserved are the registers that functions give back.
+// preserved are the registers that functions restore.
 var preserved = func() (is [maxColumns]bool) {
 	for _, r := range host.Processor.Saved {
 		is[r] = true
@@ -63,7 +63,7 @@ func unwindAll(regs, stack []byte, module func(addr uint64) (*dwarf.Module, uint
 	}
 	sn := &snapshot{f.reg[regSP], stack, module}
 	pcs = append(pcs, f.reg[regPC])
-	exact := true // the pc is that of an instruction to come, not behind a call
+	exact := true // the pc is that of the next instruction, not after a call
 	for {
 		next, signal, end := step(&f, sn, exact)
 		switch {

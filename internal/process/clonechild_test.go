@@ -8,7 +8,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
-// startCloneChild runs testdata/clonechild.c up to where the clone has called target, or stands
+// startCloneChild runs testdata/clonechild.c up to where the clone has called target, or is stopped
 // for another reason.
 func startCloneChild(t *testing.T, mode string, o ControlOptions) (d *debugged, target uint64) {
 	t.Helper()
@@ -58,8 +58,7 @@ func TestCloneChildShares(t *testing.T) {
 	d.expectEnd(0, "7 16\n")
 }
 
-// TestCloneChildAlone: the owner is told when clone child that alone runs has ended, or has become
-// another program.
+// TestCloneChildAlone: the end or exec of a clone child that runs exclusively is reported to the tracer.
 func TestCloneChildAlone(t *testing.T) {
 	d, target := startCloneChild(t, "shares", ControlOptions{Threads: true})
 	cloned := d.expect(StopCloned)
@@ -93,8 +92,8 @@ func TestCloneChildAlone(t *testing.T) {
 	d.expectEnd(0, "0 0\n")
 }
 
-// TestCloneChildCopy: one that has a copy of the memory has no breakpoint there, and its
-// signals are told.
+// TestCloneChildCopy: a clone child with a copy of the memory has no breakpoint in it, and its
+// signals are reported.
 func TestCloneChildCopy(t *testing.T) {
 	forks := 0
 	prog := build(t, "clonechild", "-no-pie")
@@ -137,7 +136,7 @@ func TestCloneChildOutlives(t *testing.T) {
 			t.Errorf("%s: %v", mode, st)
 		}
 		if st, err := sys.ReadStatus(child); err != nil || st.Tracer != 0 || st.State == 'Z' {
-			t.Errorf("%s: kin %+v, %v", mode, st, err)
+			t.Errorf("%s: clone child %+v, %v", mode, st, err)
 		}
 	}
 }
@@ -150,13 +149,13 @@ func TestCloneChildKilled(t *testing.T) {
 		if detach {
 			must(0, d.Detach())
 			if st, err := sys.ReadStatus(child); err != nil || st.Tracer != 0 {
-				t.Errorf("detached: kin %+v, %v", st, err)
+				t.Errorf("detached: clone child %+v, %v", st, err)
 			}
 			continue
 		}
 		must(0, d.Kill())
 		if s := stateOf(child, "ZX\x00"); s != 0 && s != 'Z' && s != 'X' {
-			t.Errorf("killed: kin is in state %c", s)
+			t.Errorf("killed: the clone child is in state %c", s)
 		}
 	}
 }

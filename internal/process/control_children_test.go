@@ -19,7 +19,7 @@ func childrenPass() ControlOptions {
 	return o
 }
 
-// TestControlForks: children stand with their parents, and are let go.
+// TestControlForks: children are stopped with their parents, and are detached.
 func TestControlForks(t *testing.T) {
 	prog := controlProg(t)
 	d := startControl(t, Control{}, prog, "forks")
@@ -161,7 +161,7 @@ func TestControlTakeDetach(t *testing.T) {
 	d.expectEnd(0, "children 12\n")
 }
 
-// TestControlForkDetach: a parent is let go while its child stands.
+// TestControlForkDetach: a parent is detached while its child is stopped.
 func TestControlForkDetach(t *testing.T) {
 	prog := controlProg(t)
 	for _, n := range []int{1, 2, 3} {
@@ -201,16 +201,16 @@ func reap(t *testing.T, pid int) {
 // TestControlExec: another program; what was in the old one is void.
 func TestControlExec(t *testing.T) {
 	prog := controlProg(t)
-	for _, told := range []bool{true, false} {
+	for _, reported := range []bool{true, false} {
 		d := startControl(t, Control{}, prog, "exec")
-		o := ControlOptions{Execs: told, PassSignals: map[unix.Signal]bool{unix.SIGUSR1: true, unix.SIGUSR2: true}}
-		o.CatchSyscalls, o.Syscalls = told, map[int]bool{unix.SYS_EXECVE: true}
+		o := ControlOptions{Execs: reported, PassSignals: map[unix.Signal]bool{unix.SIGUSR1: true, unix.SIGUSR2: true}}
+		o.CatchSyscalls, o.Syscalls = reported, map[int]bool{unix.SYS_EXECVE: true}
 		must(0, d.SetOptions(o))
 		target := symbol(t, prog, "target")
 		d.insert(target)
 		must(0, d.SetWatch(0, WatchExec, target, 1))
 		d.resumeAll()
-		if told {
+		if reported {
 			d.expect(StopSyscallEntry)
 			d.resumeAll()
 			s := d.expect(StopExec)
@@ -233,7 +233,7 @@ func TestControlExec(t *testing.T) {
 	}
 }
 
-// TestControlThreads: births and deaths of threads are told.
+// TestControlThreads: starts and ends of threads are reported.
 func TestControlThreads(t *testing.T) {
 	prog := controlProg(t)
 	d := startControl(t, Control{}, prog, "threads", "5", "10")
@@ -301,8 +301,8 @@ func TestControlNoneRuns(t *testing.T) {
 	}
 }
 
-// TestControlAttach: a process that is attached to stands; it is let go from every
-// kind of stop, and knows nothing of it.
+// TestControlAttach: an attach stops the process; it is detached from every kind of
+// stop, and is not affected.
 func TestControlAttach(t *testing.T) {
 	for _, state := range []string{"attached", "running", "halted", "stepped", "break", "watch", "signal"} {
 		t.Run(state, func(t *testing.T) {
@@ -421,8 +421,8 @@ func TestControlKilled(t *testing.T) {
 	}
 }
 
-// TestControlAttachSignal: a signal that waits for the thread at an attach is what it
-// stands with, and is not lost when the process is let go.
+// TestControlAttachSignal: a signal that is pending at an attach is the reason of the
+// thread's stop, and is not lost when the process is detached.
 func TestControlAttachSignal(t *testing.T) {
 	f := launchFree(t, controlProg(t), "relay")
 	f.out.wait(t, "ready")
@@ -448,7 +448,7 @@ func TestControlAttachSignal(t *testing.T) {
 			seen++
 		}
 		if s, ok := d.q.take(); ok {
-			t.Errorf("told: %+v", s)
+			t.Errorf("reported: %+v", s)
 		}
 		must(0, d.Detach())
 	}

@@ -99,24 +99,24 @@ func TestControlOver(t *testing.T) {
 	}
 }
 
-// TestControlOverSignals: as the storm above, with every signal told.
+// TestControlOverSignals: as the storm above, with every signal reported.
 func TestControlOverSignals(t *testing.T) {
 	prog := controlProg(t)
 	hits := 0
 	d := startControl(t, Control{OnBreak: func(int, uint64) BreakVerdict { hits++; return BreakGo }}, prog, "storm", "300")
 	d.insert(symbol(t, prog, "target"))
 	d.resumeAll()
-	told := 0
+	reported := 0
 	for s, ok := d.nextOrEnd(); ok; s, ok = d.nextOrEnd() {
 		if s.Kind != StopSignal || s.Signal != unix.SIGUSR1 {
 			t.Fatalf("%+v", s)
 		}
-		told++
+		reported++
 		_ = d.ResumeThreads([]Resumption{{TID: s.TID, Signal: s.Signal, Step: false}})
 	}
 	d.expectEnd(0, "bad 0\n")
-	if hits != 300 || told == 0 {
-		t.Errorf("%d hits, %d signals", hits, told)
+	if hits != 300 || reported == 0 {
+		t.Errorf("%d hits, %d signals", hits, reported)
 	}
 }
 
@@ -155,7 +155,7 @@ func states(r *RegSet) []byte {
 }
 
 // TestControlInject: the world is stopped and calls are injected in threads that
-// stand, whatever for: nothing of their stop is lost.
+// are stopped for any reason: nothing of their stop is lost.
 func TestControlInject(t *testing.T) {
 	prog := controlProg(t)
 	gettid := func(d *debugged, tid int) {
@@ -207,7 +207,7 @@ func TestControlInject(t *testing.T) {
 	d.expectEnd(0, "handled 1\n")
 }
 
-// TestControlGroupStop: SIGSTOP is told; delivered, it stops the process until
+// TestControlGroupStop: SIGSTOP is reported; delivered, it stops the process until
 // SIGCONT, and the debugger sees running threads meanwhile.
 func TestControlGroupStop(t *testing.T) {
 	prog := controlProg(t)
@@ -222,7 +222,7 @@ func TestControlGroupStop(t *testing.T) {
 	}
 	d.resume(Resumption{TID: pid, Signal: unix.SIGSTOP})
 	if d.ThreadList()[0].Stopped {
-		t.Error("it stands")
+		t.Error("it is stopped")
 	}
 	d.haltAll()
 	d.resumeAll()
@@ -241,7 +241,7 @@ func TestControlLinker(t *testing.T) {
 	prog := build(t, "loads", "-no-pie")
 	lib := build(t, "plugin", "-shared", "-fPIC")
 	for _, verdict := range []BreakVerdict{BreakStop, BreakGo} {
-		told, asked := 0, 0
+		reported, asked := 0, 0
 		loads = 0
 		d := startControlWith(t, Config{OnModules: func(int) bool { loads++; return false }},
 			Control{OnBreak: func(int, uint64) BreakVerdict { asked++; return verdict }}, prog, lib, "5")
@@ -256,15 +256,15 @@ func TestControlLinker(t *testing.T) {
 			if s.Kind != StopBreakpoint || d.pc(s.TID) != at {
 				t.Fatalf("%+v", s)
 			}
-			told++
+			reported++
 			d.remove(at)
 			d.step(s.TID)
 			d.insert(at)
 			d.resume(Resumption{TID: s.TID})
 		}
 		d.expectEnd(0, "sum 20\n")
-		if verdict == BreakStop && told != asked || asked < 10 || loads < 6 {
-			t.Errorf("%d told, %d asked, %d loads", told, asked, loads)
+		if verdict == BreakStop && reported != asked || asked < 10 || loads < 6 {
+			t.Errorf("%d reported, %d asked, %d loads", reported, asked, loads)
 		}
 	}
 }

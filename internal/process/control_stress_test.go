@@ -107,7 +107,7 @@ func (d *debugged) shake(t *testing.T, rng *rand.Rand) (rounds int) {
 			if list := d.ThreadList(); len(list) > 0 {
 				err = d.Halt([]int{list[rng.IntN(len(list))].TID})
 			}
-		case 3: // a signal that is told
+		case 3: // a signal that is reported
 			if list := d.ThreadList(); len(list) > 0 {
 				_ = unix.Tgkill(d.Pid(), list[rng.IntN(len(list))].TID, unix.SIGWINCH)
 			}
@@ -143,7 +143,7 @@ func (d *debugged) shake(t *testing.T, rng *rand.Rand) (rounds int) {
 	}
 }
 
-// letGo resumes all that stand, some of them by a step.
+// letGo resumes all stopped threads, some of them by a step.
 func (d *debugged) letGo(rng *rand.Rand) error {
 	var list []Resumption
 	for _, th := range d.ThreadList() {

@@ -127,7 +127,7 @@ func (d *debugged) resume(r ...Resumption) {
 	}
 }
 
-// resumeAll lets all threads that stand go on.
+// resumeAll resumes all stopped threads.
 func (d *debugged) resumeAll() {
 	d.t.Helper()
 	var list []Resumption
@@ -179,7 +179,7 @@ func (d *debugged) haltAll() []Stop {
 	}
 	for _, th := range d.ThreadList() {
 		if !th.Stopped {
-			d.t.Errorf("thread %d does not stand", th.TID)
+			d.t.Errorf("thread %d is not stopped", th.TID)
 		}
 	}
 	return stops
@@ -220,7 +220,7 @@ func (d *debugged) expectEnd(code int, out string) {
 	}
 }
 
-// TestControlBreak: a breakpoint in one thread, stops told, registers and memory.
+// TestControlBreak: a breakpoint in one thread, stops reported, registers and memory.
 func TestControlBreak(t *testing.T) {
 	prog := controlProg(t)
 	d := startControl(t, Control{}, prog, "threads", "1", "3")
@@ -303,7 +303,7 @@ func TestControlVerdicts(t *testing.T) {
 	}
 }
 
-// TestControlSignals: signals are told, and delivered or not as is asked for.
+// TestControlSignals: signals are reported, and delivered or not as requested.
 func TestControlSignals(t *testing.T) {
 	prog := controlProg(t)
 	d := startControl(t, Control{}, prog, "signals")
@@ -349,7 +349,7 @@ func TestControlHalt(t *testing.T) {
 		}
 		for _, tid := range tids {
 			if !seen[tid] {
-				t.Errorf("thread %d was not told", tid)
+				t.Errorf("thread %d was not reported", tid)
 			}
 			d.step(tid)
 			d.step(tid)
@@ -360,7 +360,7 @@ func TestControlHalt(t *testing.T) {
 	d.expectEnd(0, "ready\nread 1 bad 0\n")
 }
 
-// ThreadList is Threads with what Thread tells of each.
+// ThreadList returns Threads with the result of Thread for each.
 func (p *Process) ThreadList() []ThreadInfo {
 	list := p.Threads()
 	for i, info := range list {

@@ -13,20 +13,20 @@ import (
 // debugTest is one that lets everything go on as it was: what it debugs must notice
 // nothing.
 type debugTest struct {
-	t     *testing.T
-	opt   ControlOptions
-	step  bool // single-step after each stop
-	wg    sync.WaitGroup
-	taken atomic.Int64
-	mu    sync.Mutex // one resumes at a time
-	told  sync.Map   // threads with a stop that is not answered yet
+	t        *testing.T
+	opt      ControlOptions
+	step     bool // single-step after each stop
+	wg       sync.WaitGroup
+	taken    atomic.Int64
+	mu       sync.Mutex // one resumes at a time
+	reported sync.Map   // threads with a stop that has not been handled
 }
 
 // note takes a stop from the tracer.
 func (g *debugTest) note(q *stopQueue) func(Stop) {
 	return func(s Stop) {
 		if s.Kind != StopThreadExit {
-			g.told.Store(s.TID, true)
+			g.reported.Store(s.TID, true)
 		}
 		q.put(s)
 	}
@@ -50,7 +50,7 @@ func (g *debugTest) serve(p *Process, q *stopQueue) {
 			}
 			r := Resumption{TID: s.TID, Signal: s.Signal, Step: g.step && s.Kind != StopStep}
 			g.mu.Lock()
-			g.told.Delete(s.TID)
+			g.reported.Delete(s.TID)
 			if err := p.ResumeThreads([]Resumption{r}); err != nil && err != ErrGone {
 				g.t.Error(err)
 			}
@@ -81,8 +81,8 @@ func (g *debugTest) child(p *Process, pid int) {
 	_ = c.ResumeThreads([]Resumption{{TID: pid}})
 }
 
-// TestControlTransparent runs the programs of other tests under a debugger that is
-// told everything, and that halts them all the time.
+// TestControlTransparent runs the programs of other tests under a debugger that
+// requests all events, and that halts them all the time.
 func TestControlTransparent(t *testing.T) {
 	for _, c := range []struct {
 		prog  string
@@ -127,8 +127,8 @@ func TestControlTransparent(t *testing.T) {
 	}
 }
 
-// halt halts all threads and lets those go on that have nothing to tell. It
-// reports whether the program goes on.
+// halt halts all threads and resumes those without a report. It
+// reports whether the program continues.
 func (g *debugTest) halt(p *Process, q *stopQueue) bool {
 	g.mu.Lock()
 	stops, err := p.HaltAll()
@@ -137,7 +137,7 @@ func (g *debugTest) halt(p *Process, q *stopQueue) bool {
 	}
 	var list []Resumption
 	for _, th := range p.ThreadList() {
-		if _, told := g.told.Load(th.TID); !told {
+		if _, reported := g.reported.Load(th.TID); !reported {
 			list = append(list, Resumption{TID: th.TID})
 		}
 	}

@@ -18,7 +18,7 @@ type trampoline struct {
 	site         uint64 // the function
 	at, copy     uint64 // the code, and the copy of the instruction in it
 	end, counter uint64
-	stops        bool // tell the boundaries; else only what is in the code
+	stops        bool // report the boundaries; otherwise only what is in the code
 	calls        *atomic.Int64
 }
 
@@ -140,7 +140,7 @@ func TestControlWhere(t *testing.T) {
 				}
 				for _, s := range stops {
 					if s.Kind == StopNoneRuns {
-						continue // a thread has ended while the others stand at the last breakpoint
+						continue // a thread has ended while the others are stopped at the last breakpoint
 					}
 					if s.Kind != StopBreakpoint {
 						t.Fatalf("%+v", s)

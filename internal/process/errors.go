@@ -79,11 +79,11 @@ func remedy(pid int, st, self *sys.Status) string {
 	case self.CapEff&capSysPtrace != 0:
 		return "trace from inside its container, or see the kernel's audit log"
 	case st.Uid != os.Geteuid():
-		who := "root"
+		user := "root"
 		if st.Uid != 0 {
-			who = userName(st.Uid) + " or as root"
+			user = userName(st.Uid) + " or as root"
 		}
-		return "run jalon as " + who + ", or give it CAP_SYS_PTRACE"
+		return "run jalon as " + user + ", or give it CAP_SYS_PTRACE"
 	case yamaScope() == 1:
 		return "start the program under jalon (jalon trace ... -- PROGRAM), run as root, or set `sysctl kernel.yama.ptrace_scope=0`"
 	case yamaScope() == 3:

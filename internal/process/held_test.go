@@ -60,7 +60,7 @@ func TestHeldKilled(t *testing.T) {
 	if st := awaitHeld(t, h); st != (ExitStatus{Signal: unix.SIGKILL}) {
 		t.Errorf("status %v", st)
 	}
-	// One that somebody else kills while it is held.
+	// One that another process kills while it is held.
 	if h, err = StartHeld([]string{"sleep", "1000"}, StartOptions{}); err != nil {
 		t.Fatal(err)
 	}

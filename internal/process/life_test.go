@@ -89,8 +89,8 @@ func TestChildren(t *testing.T) {
 // TestExec: exec by any thread, again and again.
 func TestExec(t *testing.T) {
 	prog := build(t, "execs")
-	for _, who := range []string{"l", "t", "x"} {
-		t.Run(who, func(t *testing.T) {
+	for _, ending := range []string{"l", "t", "x"} {
+		t.Run(ending, func(t *testing.T) {
 			var execs atomic.Int64
 			var p atomic.Pointer[Process]
 			held := make(chan int, 1)
@@ -99,7 +99,7 @@ func TestExec(t *testing.T) {
 				held <- tid
 				return true
 			}}
-			r := start(t, cfg, prog, "8", who)
+			r := start(t, cfg, prog, "8", ending)
 			p.Store(r.Process)
 			must(0, r.Resume(r.Pid()))
 			go func() {
@@ -146,8 +146,8 @@ func TestExec(t *testing.T) {
 	}
 }
 
-// TestModules: every change of the list of libraries is told, and the new library
-// is there while the thread is held.
+// TestModules: every change of the list of libraries is reported, and the new library
+// is mapped while the thread is held.
 func TestModules(t *testing.T) {
 	for _, libc := range []string{"glibc", "musl", "static"} {
 		t.Run(libc, func(t *testing.T) {
@@ -215,10 +215,10 @@ func TestModules(t *testing.T) {
 			defer mu.Unlock()
 			// musl never unmaps a library.
 			if with < 1 || libc == "glibc" && (with != n || without < n+1) {
-				t.Errorf("told %d times with the library and %d times without", with, without)
+				t.Errorf("reported %d times with the library and %d times without", with, without)
 			}
 			if !moved.Load() {
-				t.Error("the main thread's pointer was never told")
+				t.Error("the main thread's pointer was never reported")
 			}
 		})
 	}
@@ -227,7 +227,7 @@ func TestModules(t *testing.T) {
 // TestAttachModules: libraries loaded after an attach are noticed too.
 func TestAttachModules(t *testing.T) {
 	var n atomic.Int64
-	f := launchFree(t, build(t, "loads"), build(t, "plugin", "-shared", "-fPIC"), "4000", "told")
+	f := launchFree(t, build(t, "loads"), build(t, "plugin", "-shared", "-fPIC"), "4000", "wait")
 	p := attach(t, f.cmd.Process.Pid, Config{OnModules: func(int) bool { n.Add(1); return false }})
 	fmt.Fprintln(f.in)
 	for n.Load() < 10 {
@@ -243,7 +243,7 @@ func TestAttachModules(t *testing.T) {
 		t.Errorf("%v %s", err, f.out.all())
 	}
 	if n.Load() != seen {
-		t.Error("told after Detach")
+		t.Error("reported after Detach")
 	}
 }
 

@@ -77,7 +77,7 @@ func (k *patcher) remove(s *Stopped) error {
 	}
 	for _, th := range ths {
 		if pc := th.Regs.PC(); pc == k.sym["site"]+1 {
-			return fmt.Errorf("thread %d stands behind the int3", th.TID)
+			return fmt.Errorf("thread %d is stopped after the int3", th.TID)
 		} else if pc-k.tram < 64 {
 			if err := s.SetPC(th.TID, k.sym["site"]+pc-k.tram); err != nil {
 				return err
@@ -284,7 +284,7 @@ func watcher() {
 
 // TestDeadWatcher: the breakpoint in ld.so does no harm when jalon is killed.
 func TestDeadWatcher(t *testing.T) {
-	f := launchFree(t, build(t, "loads"), build(t, "plugin", "-shared", "-fPIC"), "4000", "told")
+	f := launchFree(t, build(t, "loads"), build(t, "plugin", "-shared", "-fPIC"), "4000", "wait")
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), "PROCESS_TEST_ROLE=watcher", fmt.Sprintf("PROCESS_TEST_PID=%d", f.cmd.Process.Pid))
 	cmd.Stderr = os.Stderr

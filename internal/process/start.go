@@ -84,9 +84,9 @@ func (o *StartOptions) fork(path string, argv []string, attr *syscall.ProcAttr) 
 	return o.forkForeground(path, argv, attr)
 }
 
-// forkForeground makes the child the foreground of the terminal. Who starts programs
-// there ignores the signals for the background; what is ignored would be inherited,
-// and what is caught is not.
+// forkForeground makes the child the foreground of the terminal. jalon must not be
+// stopped by the signals for background processes. It catches them instead of ignoring
+// them: an ignored signal would be inherited.
 func (o *StartOptions) forkForeground(path string, argv []string, attr *syscall.ProcAttr) (int, error) {
 	ignored := signal.Ignored(unix.SIGTTOU)
 	if ignored {

@@ -225,7 +225,7 @@ func TestAttachBusy(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(born) != 9 {
-			t.Errorf("%d threads told", len(born))
+			t.Errorf("%d threads reported", len(born))
 		}
 		if st := p.Wait(); !st.Detached {
 			t.Errorf("status %v", st)
@@ -367,7 +367,7 @@ func TestGroupStop(t *testing.T) {
 	check(11)
 }
 
-// waitStopped waits until every thread stands still (in a group-stop, which under
+// waitStopped waits until every thread is stopped (in a group-stop, which under
 // trace shows as t), and looks that none runs.
 func waitStopped(t *testing.T, pid int) {
 	t.Helper()

@@ -18,7 +18,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/fail"
 )
 
-// TestUnprivileged runs the tests that matter most as nobody, on own children.
+// TestUnprivileged runs the tests that matter most as nobody, on its own children.
 func TestUnprivileged(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("not root: every test here is unprivileged already")
@@ -41,7 +41,7 @@ func TestUnprivileged(t *testing.T) {
 	}
 }
 
-// TestAttachForeign: somebody else's process is refused with the reason.
+// TestAttachForeign: a process of another user is refused with the reason.
 func TestAttachForeign(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Skip("root may trace all; TestUnprivileged runs this test as nobody")
@@ -99,7 +99,7 @@ func terminal() {
 	fmt.Printf("%v, %d typed\n", p.Wait(), typed)
 }
 
-// TestTTYInterrupt: Ctrl-C at the terminal reaches the program, and is told from
+// TestTTYInterrupt: Ctrl-C at the terminal reaches the program, and is distinguished from
 // `kill -INT`.
 func TestTTYInterrupt(t *testing.T) {
 	for _, typed := range []bool{true, false} {

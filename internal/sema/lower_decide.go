@@ -25,8 +25,8 @@ func (dc *decisions) filters() {
 // leaveSelf skips hits of process tgid. It comes after the condition, which is usually false and costs less
 // than reading the process number.
 func (dc *decisions) leaveSelf(tgid int) {
-	who := dc.b.Bin(ir.Shr, 8, dc.env(ir.EnvPidTgid), dc.b.Const(32))
-	dc.leaveUnless(dc.b.Bin(ir.Ne, 8, who, dc.b.Const(int64(tgid))))
+	hitTgid := dc.b.Bin(ir.Shr, 8, dc.env(ir.EnvPidTgid), dc.b.Const(32))
+	dc.leaveUnless(dc.b.Bin(ir.Ne, 8, hitTgid, dc.b.Const(int64(tgid))))
 }
 
 // leaveUnless ends the hit, uncounted, when v is zero.

@@ -217,7 +217,7 @@ func (e *executor) run() error {
 	return e.wait()
 }
 
-// hasXGETBV1 reports whether the processor tells which parts of its state are in use.
+// hasXGETBV1 reports whether the processor reports which parts of its state are in use.
 func hasXGETBV1() bool { return host.X86().XGETBV1 }
 
 // selectorNumbers has the selectors in the executor's order.

@@ -26,9 +26,9 @@ type planner struct {
 	place []section
 }
 
-// What must be saved where is found by trial: emitting the code tells which
-// items each block destroys; from that follow the saves; with them the code is
-// emitted again, until nothing changes.
+// The places of saves are found by iteration: emitting the code shows which items each
+// block destroys, and the saves follow from that; with them the code is emitted again,
+// until nothing changes.
 //
 // A block saves at its start what it destroys and its predecessors did not; an
 // edge saves what other predecessors of its target saved. So a path saves

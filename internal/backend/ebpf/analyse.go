@@ -16,8 +16,8 @@ type analysis struct {
 	sizes map[int64]bool
 	// late are the Results that are left in a register for the Exit of their block.
 	late map[*ir.Instr]bool
-	// who has, for a Reserve, the value that is pid_tgid already.
-	who map[*ir.Instr]ir.Value
+	// pidTgid has, for a Reserve, the value that already contains pid_tgid.
+	pidTgid map[*ir.Instr]ir.Value
 	// slotResult: other Results are kept on the stack.
 	slotResult bool
 	// zeroBlock and zeroIndex say before which instruction the pointer to

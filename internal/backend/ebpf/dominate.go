@@ -75,7 +75,7 @@ func meet(dom []ir.BlockID, a, b ir.BlockID) ir.BlockID {
 // findWho finds for each Reserve a value that is pid_tgid and defined on every way
 // to it, so that the header needs no call of its own.
 func (an *analysis) findWho() {
-	an.who = map[*ir.Instr]ir.Value{}
+	an.pidTgid = map[*ir.Instr]ir.Value{}
 	dom := an.dominators()
 	for id, b := range an.p.Blocks {
 		if !an.reach[id] {
@@ -84,7 +84,7 @@ func (an *analysis) findWho() {
 		for k := range b.Instrs {
 			if in := &b.Instrs[k]; in.Op == ir.Reserve {
 				if v := an.whoBefore(dom, ir.BlockID(id), k); v != ir.None {
-					an.who[in] = v
+					an.pidTgid[in] = v
 				}
 			}
 		}

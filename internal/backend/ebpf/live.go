@@ -78,7 +78,7 @@ func (l *liveness) instr(in *ir.Instr, pos, end int32) {
 		switch {
 		case v == in.A && keepsA(in):
 			to = pos + 1
-		case in.Op == ir.Reserve: // see analysis.who
+		case in.Op == ir.Reserve: // see analysis.pidTgid
 			to = pos + 1
 		case an.late[in]:
 			to = end

@@ -161,13 +161,13 @@ func compareExchange(base, src asm.Register, off int16) asm.Instruction {
 func (g *gen) head(in *ir.Instr) {
 	g.call(asm.FnKtimeGetNs)
 	g.emit(asm.StoreMem(g.reg(g.an.record(), asm.R1), ring.RecTSC, asm.R0, asm.DWord))
-	who := scratch
-	if v, ok := g.an.who[in]; ok {
-		who = g.reg(v, scratch)
+	thread := scratch
+	if v, ok := g.an.pidTgid[in]; ok {
+		thread = g.reg(v, scratch)
 	} else {
 		g.pidTgid()
 	}
-	g.emit(asm.StoreMem(g.reg(g.an.record(), asm.R1), ring.RecThread, who, asm.DWord))
+	g.emit(asm.StoreMem(g.reg(g.an.record(), asm.R1), ring.RecThread, thread, asm.DWord))
 	switch {
 	case g.an.headerKnown():
 	case g.c.SiteFromCookie:

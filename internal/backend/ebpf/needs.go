@@ -90,8 +90,8 @@ func (an *analysis) inputs(in *ir.Instr) []ir.Value {
 	if _, ok := an.contextCopy(in); ok {
 		return nil
 	}
-	if who, ok := an.who[in]; ok {
-		return []ir.Value{who}
+	if v, ok := an.pidTgid[in]; ok {
+		return []ir.Value{v}
 	}
 	return in.Operands()
 }

@@ -140,7 +140,7 @@ func isNamed(demangled, name string) bool {
 	return ok && (rest == "" || rest[0] == '(' || strings.HasPrefix(rest, "[abi:"))
 }
 
-// withoutResult removes the type of the result, which stands before the names of the
+// withoutResult removes the type of the result, which is before the names of the
 // instances of function templates: "long ns::big<long>(long, long)".
 func withoutResult(demangled string) string {
 	depth := 0

@@ -9,7 +9,7 @@ import (
 )
 
 // DamagedError says that reading the debug information failed in a way that its
-// checks did not foresee, or that the file changed while it was mapped.
+// checks do not cover, or that the file changed while it was mapped.
 type DamagedError struct {
 	Path  string
 	Cause string

@@ -170,7 +170,7 @@ func (pr *prologues) afterFrame(start uint64) uint64 {
 }
 
 // prologueByLines takes the second line of the function as its body, looking
-// through lines that the scheduler moved up. 0 when it cannot tell.
+// through lines that the scheduler moved up. 0 if that is not possible.
 func (pr *prologues) prologueByLines(start uint64) uint64 {
 	lo, hi, ok := pr.partialFunc(start)
 	if !ok {

@@ -308,7 +308,7 @@ func (d die) negativeEnum() bool {
 	return false
 }
 
-// enumeratorScope is what stands before the names of an enumeration's values in C++: its
+// enumeratorScope is the prefix of the names of an enumeration's values in C++: its
 // scopes, and its own name where its values are in a scope of their own (enum class).
 func (d die) enumeratorScope() string {
 	if !d.u.isCxx() {

@@ -19,11 +19,11 @@ type attacher struct {
 	facts     *facts
 	run       *EngineOptions
 	listeners listeners  // keep tracepoints on whose calls are probed
-	mu        sync.Mutex // for what is called from several threads: see apart
+	mu        sync.Mutex // for functions that several threads call: see apart
 }
 
-// attach lets hits of programs come. The result has those that the kernel refuses, and
-// the error of step, which may be nil and ends the work.
+// attach attaches programs. The result has the programs that the kernel refuses, and the error of step,
+// which may be nil and ends the work.
 func (e *attacher) attach(list []*program, step func(what string, done, of int) error) (refused map[*program]error, err error) {
 	if step == nil {
 		step = func(string, int, int) error { return nil }
@@ -97,8 +97,7 @@ func (e *attacher) inTurn(loads []*load, step func(what string, done, of int) er
 	return refused, err
 }
 
-// attachOne attaches a load for its programs that are on, as long as check, which may be
-// nil, has no error.
+// attachOne attaches a load for its enabled programs, while check, which may be nil, returns no error.
 func (e *attacher) attachOne(l *load, check func() error) (refused map[*program]error, stop error) {
 	targets, of := l.targets()
 	if len(targets) == 0 {
@@ -199,8 +198,8 @@ func (e *attacher) mayPair(l *load) error {
 	return err
 }
 
-// detach ends the hits of programs. Hits that are under way complete their records. The
-// second of a pair goes last: what the first has begun is completed.
+// detach ends the hits of programs. Hits in progress complete their records. The second of a pair is
+// detached last, so that hits begun by the first are completed.
 func (e *attacher) detach(list []*program) error {
 	var errs []error
 	for _, gives := range []bool{true, false} {

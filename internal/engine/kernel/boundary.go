@@ -105,7 +105,7 @@ func (e *programs) overwrites(c *codeAt, x dwarf.Extent, in *patch.Inst) bool {
 	return c.RedZone()
 }
 
-// unproven refuses what is not known to be right, unless the user has given --force.
+// unproven refuses a site that is not proved to be right, unless the user has given --force.
 func (e *programs) unproven(p *probe.Place, msg string) error {
 	if e.opt.Force {
 		e.warn(p.Text + ": " + msg + "; armed because of --force")

@@ -80,7 +80,7 @@ func TestBoundaryObjdump(t *testing.T) {
 				switch {
 				case err == nil && begins[a]:
 					taken++
-				case err == nil && byteAt(m, a-1) == 0x9b: // objdump joins fwait with what is behind it
+				case err == nil && byteAt(m, a-1) == 0x9b: // objdump joins fwait with the next instruction
 				case err == nil:
 					if wrong++; wrong <= 5 {
 						t.Errorf("%s: a uprobe is allowed where no instruction begins", named(m, a))

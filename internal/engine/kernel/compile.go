@@ -10,7 +10,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
-// other is the scope of a static tracepoint's other variant, nil when there is none.
+// other is the scope of the other variant of a static tracepoint, nil if there is none.
 func (c *candidate) other(v *variant) debuginfo.Scope {
 	for i := range c.variants {
 		if o := &c.variants[i]; o.how != v.how {

@@ -7,7 +7,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/probe"
 )
 
-// Description is what there is to know of a site before it is traced.
+// Description describes a site before it is traced.
 type Description struct {
 	Place    string
 	Function string
@@ -22,7 +22,7 @@ type Description struct {
 	// BehindCheck is how far the site is from its function's first instruction because a check of
 	// Go's stack is between them.
 	BehindCheck uint64
-	Note        string // what to know before it is armed; "" for nothing
+	Note        string // warning before it is armed, or ""
 }
 
 // Inspect is a Host that describes places and attaches nothing; no privilege
@@ -68,7 +68,7 @@ func Facts() ([]bpf.Fact, error) {
 	return k.Facts(), nil
 }
 
-// Attaching says how hits of a kind of place come.
+// Attaching describes how the programs of a kind of place are attached.
 func Attaching(k *probe.Kind) string {
 	switch {
 	case k.Find == nil:

@@ -51,7 +51,7 @@ func misrun(code []byte) bool {
 //   - A string instruction with a count (rep stos) traps after each element, and the kernel
 //     goes back to the breakpoint: as many hits as elements.
 
-// unstepped says what is wrong with a uprobe at the first instruction of code; "" = nothing.
+// unstepped returns why a uprobe at the first instruction of code would be wrong; "" = it is right.
 func unstepped(code []byte) string {
 	in, err := patch.Decode(code, 0)
 	if err != nil {
@@ -80,7 +80,7 @@ func (e *programs) runnable(p *probe.Place, m *dwarf.Module, vaddr uint64) error
 	const longest = 15
 	code, err := m.Text(vaddr, longest)
 	if err != nil {
-		return nil // what has no bytes is refused elsewhere
+		return nil // an instruction without bytes is refused elsewhere
 	}
 	code = append(code, make([]byte, longest)...)
 	const hint = "trace one process by jalon's own code (-p PID without --all or --engine=kernel), or the instruction behind it"

@@ -14,13 +14,13 @@ import (
 	"github.com/jalon-trace/jalon/internal/ring"
 )
 
-// EngineOptions say how an engine runs programs; zero means the default.
+// EngineOptions configure an engine; zero means the default.
 type EngineOptions struct {
 	BufferSize int // bytes of ring a CPU
 	Room       int // programs, beside those of the first Load
 	Record     int // bytes of the largest record of those
-	// Later is how many more programs may come where memory is no matter (Linux 6.10).
-	// Older kernels have room for as many as fit beside the others.
+	// Later is how many more programs can be loaded if memory is not limited (Linux 6.10). Older kernels
+	// have room for as many as fit beside the others.
 	Later int
 	Cost  bool // measure the time of each hit (bpf_stats; it costs some)
 	// Ordered: the caller ensures that no other program runs between the two of a pair.
@@ -30,7 +30,7 @@ type EngineOptions struct {
 	IR, Code func(place, text string)
 }
 
-// roomRecord is the largest record of programs that come later, by default.
+// roomRecord is the largest record of programs that are loaded later, by default.
 const roomRecord = 16 << 10
 
 // Engine runs hit programs in the kernel; it implements engine.Engine. One place may
@@ -48,7 +48,7 @@ type Engine struct {
 	once     sync.Once // of Stop
 }
 
-// program is a program with what the engine knows of it.
+// program is a program with its state in the engine.
 type program struct {
 	*engine.Program
 	id    uint32
@@ -57,7 +57,7 @@ type program struct {
 	gives bool     // it is the first of a pair
 	load  *load
 	on    bool
-	gone  bool // refused, or taken back
+	gone  bool // refused, or removed
 }
 
 // load is a program in the kernel with the programs that it serves: one, or many
@@ -82,8 +82,7 @@ func (e *Host) NewEngine(opt EngineOptions) *Engine {
 // Rings implements engine.Engine.
 func (e *Engine) Rings() *ring.Shared { return e.loader.mem.shared }
 
-// Reserve makes the memory, with room for as many programs as the options say, before
-// the first Load.
+// Reserve allocates the memory, with room for the number of programs in the options, before the first Load.
 func (e *Engine) Reserve() error { return e.reserve(nil) }
 
 // reserve makes the memory for the records and counters of a list and of Room programs.
@@ -217,8 +216,8 @@ func group(list []*program) (loads []*load) {
 	return loads
 }
 
-// Arm implements engine.Engine. The deciding program of a pair is attached first: the
-// kernel calls the programs of a tracepoint in the order in which they came.
+// Arm implements engine.Engine. The deciding program of a pair is attached first: the kernel calls the
+// programs of a tracepoint in the order of attachment.
 func (e *Engine) Arm(list []*engine.Program) (errs []error, err error) {
 	errs = make([]error, len(list))
 	if e.run.Cost && e.stats == nil {
@@ -226,7 +225,7 @@ func (e *Engine) Arm(list []*engine.Program) (errs []error, err error) {
 			return errs, err
 		}
 	}
-	if e.opt.Tgid != 0 { // while it is there
+	if e.opt.Tgid != 0 { // while the event exists
 		e.user.Watch(e.opt.Tgid)
 	}
 	refused, err := e.attacher.attach(e.chosen(list), e.step)
@@ -277,7 +276,7 @@ func (e *Engine) Remove(list []*engine.Program) error {
 	return e.attacher.detach(programs)
 }
 
-// Armed reports whether hits of a program may come.
+// Armed reports whether a program is attached.
 func (e *Engine) Armed(x *engine.Program) bool { return e.known[x] != nil && e.known[x].on }
 
 // Counts implements engine.Engine. If one loaded program serves many sites, the kernel does
@@ -338,7 +337,7 @@ func (p *program) how() string {
 	return p.at.v.how
 }
 
-// Sites implements engine.Engine: those that were refused, or taken back, are left out.
+// Sites implements engine.Engine. It does not count refused and removed sites.
 func (e *Engine) Sites() (n int) {
 	for _, p := range e.programs {
 		if !p.gone {

@@ -7,7 +7,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/engine"
 )
 
-// TestSideBySide: calls wait together. One after the other they would wait for ever.
+// TestSideBySide: calls run concurrently. One after the other they would wait for ever.
 func TestSideBySide(t *testing.T) {
 	const together = 64
 	var all sync.WaitGroup
@@ -27,7 +27,7 @@ func TestSideBySide(t *testing.T) {
 	}
 }
 
-// TestSitesTakenBack: sites that were taken back are not counted.
+// TestSitesTakenBack: removed sites are not counted.
 func TestSitesTakenBack(t *testing.T) {
 	e := newHost(&base{}).NewEngine(EngineOptions{})
 	var list []*engine.Program

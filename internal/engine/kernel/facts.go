@@ -17,7 +17,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/sema"
 )
 
-// facts are what the kernel says of itself, each read when it is first asked for.
+// facts is information about the kernel, each part read on first use.
 type facts struct {
 	*base
 	kernel  *image.Kernel // its symbols, and the file with its debug information
@@ -43,8 +43,8 @@ func (o *once[T]) get(open func() (T, error)) (T, error) {
 	return o.v, o.err
 }
 
-// renew forgets what was read, if modules or events have come or gone since the last call,
-// and reports whether it did. The first call only notes which there are.
+// renew drops what was read if modules or events were added or removed since the last call, and reports
+// whether it did. The first call only records the present ones.
 func (s *facts) renew() bool {
 	fs, err := s.tracefs()
 	if err != nil {
@@ -177,7 +177,7 @@ func (s *facts) sdata(ev *tracefs.Event) *sema.SData {
 	return d
 }
 
-// resolver finds what print formats ask for beside the record.
+// resolver finds information for print formats that is not in the record.
 func (s *facts) resolver() *printk.Resolver {
 	r := &printk.Resolver{}
 	if fs, err := s.tracefs(); err == nil {

@@ -17,8 +17,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/probe"
 )
 
-// files are the programs and libraries that were looked at, each opened when it is first
-// asked for.
+// files are the programs and libraries that have been used, each opened on first use.
 type files struct {
 	*base
 	all   *image.Files
@@ -120,8 +119,7 @@ func isELF(path string) bool {
 	return err == nil && string(magic[:]) == "\x7fELF"
 }
 
-// library is the path of a library by the name that files are linked with, "" where
-// there is none.
+// library returns the path of a library by the name with which files are linked, "" if there is none.
 func (f *files) library(needed string) string {
 	path, err := f.find(needed)
 	if err != nil {

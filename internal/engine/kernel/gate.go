@@ -47,8 +47,8 @@ func (e *Engine) Gate(tp *tracepoint.Tracepoint, how *engine.Compiling) error {
 	return nil
 }
 
-// gateProgram compiles the condition on the event's record, or, where only the raw
-// arguments have what it names, on these by a program of its own that decides for the gate.
+// gateProgram compiles the condition on the event's record. If only the raw arguments have its names, it
+// compiles a separate program on these, which decides for the gate.
 func (e *Engine) gateProgram(tp *tracepoint.Tracepoint, s *Site, how *engine.Compiling) (*engine.Program, error) {
 	raw, rec := s.static()
 	parts := []engine.Part{s.part(tp, rec, gates)}

@@ -10,7 +10,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/image"
 )
 
-// Options say what of the kernel, and of programs, a Host is about.
+// Options configure a Host.
 type Options struct {
 	Tgid    int    // trace this process only; 0: all
 	Program string // the file of places in programs that name none; "": they must
@@ -20,12 +20,12 @@ type Options struct {
 	Cgroup    uint64   // trace this cgroup only (its id); 0: all
 	Vmlinux   string   // file with the kernel's debug information; "" = BTF only
 	DebugDirs []string // of separate debug files of programs
-	// Force arms uprobes where it is not known, though not known to be wrong, that
-	// an instruction begins, and uretprobes that endanger the program.
+	// Force also arms uprobes at addresses that are not proved to be the start of an instruction, and
+	// uretprobes that endanger the program.
 	Force bool
 	// Progress is called in long loops and may end them by an error. Nil is allowed.
 	Progress func(what string, done, of int) error
-	// Warn takes warnings, Log what is done step by step; each may be nil.
+	// Warn receives warnings, Log each step; each may be nil.
 	Warn, Log func(string)
 }
 
@@ -35,10 +35,9 @@ type base struct {
 	k   *bpf.Kernel // nil: places are described only
 }
 
-// Host is what is known of the running kernel and of the programs on it: which sites a
-// place means, what names mean there, what addresses are called. Engines run programs
-// on it. It is used from one goroutine. Its parts have what they have read; nothing is
-// read before it is asked for.
+// Host has information about the running kernel and its programs: the sites of a place, the names that
+// expressions can use there, the names of addresses. Engines run programs on it. It is used from one
+// goroutine. Each part keeps what it has read, and reads it on first use.
 type Host struct {
 	*base
 	*markers
@@ -75,17 +74,17 @@ func newHost(b *base) *Host {
 	}
 }
 
-// Renew forgets what was read of symbols, types and static tracepoints, if modules or
-// events have come or gone since the last call; the first call only notes which there
-// are. Call it at the beginning and between traces if the Host outlives one trace.
+// Renew drops symbols, types and static tracepoints if modules or events were added or removed since the
+// last call; the first call only records the present ones. Call it at the start, and between traces if the
+// Host outlives one trace.
 func (e *Host) Renew() {
 	if e.facts.renew() {
 		e.symbols.strings, e.markers.list = once[map[uint64]string]{}, once[[]Marker]{}
 	}
 }
 
-// Slide is how far the kernel lies from where its file says (KASLR): the file of the
-// options, or without one a file that was linked as usual.
+// Slide returns the distance of the kernel from the address in its file (KASLR): the file of the options,
+// or the usual link address without one.
 func (e *Host) Slide() (uint64, error) { return e.facts.kernel.Slide() }
 
 // MayUprobe is nil where this kernel lets this user have uprobes of the kernel engine.
@@ -104,7 +103,7 @@ var MayUprobe = sync.OnceValue(func() error {
 	return nil
 })
 
-// Permitted says early, and in the same words for all places, what jalon lacks.
+// Permitted reports missing permissions early, in the same words for all places.
 func (e *Host) Permitted() error {
 	if p := e.k.Features().Permission; !p.OK {
 		return &fail.Error{Op: "trace by the kernel engine", Err: fail.Denied("no permission: " + p.Text), Remedy: p.Remedy}
@@ -120,7 +119,7 @@ func (e *Host) Close() {
 	}
 }
 
-// step reports what is done, and whether to go on.
+// step reports progress; its error ends the work.
 func (e *base) step(what string, done, of int) error {
 	if e.opt.Progress == nil {
 		return nil

@@ -44,8 +44,8 @@ type loader struct {
 // have counters.
 type need struct{ largest, sites int }
 
-// newMemory makes a buffer with a ring of size bytes for each CPU, for what is wished, or,
-// where an array's value is limited, for what is needed.
+// newMemory makes a buffer with a ring of size bytes for each CPU: for the requested number of sites, or,
+// if the size of an array's value is limited, for the needed number.
 func (e *loader) newMemory(size int, needed, wished need) (m memory, err error) {
 	cpus, err := ring.PossibleCPUs()
 	if err != nil {
@@ -115,7 +115,7 @@ func (e *loader) loadOne(l *load) error {
 	return nil
 }
 
-// code makes the instructions of a program, and shows them where that is wanted.
+// code generates the instructions of a program, and dumps them if requested.
 func (e *loader) code(p *program, cfg ebpf.Config) (asm.Instructions, error) {
 	insns, err := ebpf.Compile(p.IR, cfg)
 	if err == nil && e.run.Code != nil {
@@ -124,7 +124,7 @@ func (e *loader) code(p *program, cfg ebpf.Config) (asm.Instructions, error) {
 	return insns, err
 }
 
-// config is what the code generator has to know of a program.
+// config returns the code generator's configuration for a program.
 func (e *loader) config(p *program) ebpf.Config {
 	v, flat := p.at.v, &e.mem.flat
 	layout := flat.Layout(p.id)

@@ -20,8 +20,8 @@ type Marker struct {
 	// Addr is that of the function that calls the tracepoint's probes,
 	// __traceiter_EVENT, where there is one; else MarkerBase and 16 times the number.
 	Addr uint64
-	// Params are the raw arguments, which are what that function is called with
-	// behind its own first parameter. Nil: the tracepoint has its record only.
+	// Params are the raw arguments, which are the parameters of that function after its first. Nil: the
+	// tracepoint has only its record.
 	Params []btf.Param
 }
 

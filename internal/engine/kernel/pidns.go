@@ -10,13 +10,12 @@ import (
 	"github.com/jalon-trace/jalon/internal/fail"
 )
 
-// In a PID namespace that is not the machine's first one, processes and threads have
-// other numbers than those that the kernel's helper gives to programs. The numbers of
-// jalon's own namespace are wanted everywhere: in filters, conditions and records. A
-// process of a namespace below has a number there too; one outside has none, and shows
-// as 0, as in the kernel's own interfaces.
+// In a PID namespace other than the machine's first one, processes and threads have other numbers than
+// those that the kernel's helper returns. jalon uses the numbers of its own namespace everywhere: in
+// filters, conditions and records. A process of a nested namespace has such a number too; a process outside
+// has none, and is shown as 0, as in the kernel's own interfaces.
 
-// pids is what programs must know of jalon's namespace.
+// pids describes jalon's namespace for programs.
 type pids struct {
 	*base
 	facts     *facts
@@ -85,7 +84,7 @@ func (e *pids) upidSize() (int, error) {
 	return int(t.Size), nil
 }
 
-// readNamespace reads how deep jalon's namespace is, and where it is.
+// readNamespace reads the depth of jalon's namespace, and its identity.
 func (e *pids) readNamespace(ns *ebpf.Namespace, size int) error {
 	task, err := e.k.CurrentTask()
 	if err != nil {

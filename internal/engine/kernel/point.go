@@ -131,8 +131,8 @@ func (s *Site) Instead(tp *tracepoint.Tracepoint, why error, compile func(engine
 	return s.callers(tp, calls, missing, why, compile)
 }
 
-// callers compiles a tracepoint for those of its calls that have what it names. missing
-// are the names that the static tracepoint itself does not have.
+// callers compiles a tracepoint at the calls that have its names. missing are the names that the static
+// tracepoint itself does not have.
 func (s *Site) callers(tp *tracepoint.Tracepoint, calls []candidate, missing []sema.Name, why error, compile func(engine.Site) (*engine.Program, error)) ([]*engine.Program, error) {
 	var out []*engine.Program
 	var first error

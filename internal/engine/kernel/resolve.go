@@ -26,7 +26,7 @@ type candidate struct {
 	variants []variant
 	module   *dwarf.Module // of a place in a program
 	vaddr    uint64
-	note     string // what to know before it is armed
+	note     string // warning before it is armed
 	// behindCheck: see Description.BehindCheck.
 	behindCheck uint64
 	// tracepoint is the name of a static tracepoint, for the functions that call it.

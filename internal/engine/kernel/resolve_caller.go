@@ -23,8 +23,8 @@ func areVariables(names []sema.Name) bool {
 	return !slices.ContainsFunc(names, func(n sema.Name) bool { return n.Form == sema.WithSign || n.Form == sema.OfArgs })
 }
 
-// callSites are the calls of a tracepoint in the kernel's image as candidates. The
-// error says what is missing.
+// callSites returns the calls of a tracepoint in the kernel's image as candidates. The error is the missing
+// information.
 func (e *calls) of(c *candidate) ([]candidate, error) {
 	const need = "variables of the functions that call the tracepoint need "
 	if e.opt.Vmlinux == "" {

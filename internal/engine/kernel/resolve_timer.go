@@ -28,8 +28,7 @@ func (e *timers) counter(p *probe.Place, period uint64) ([]candidate, error) {
 	return e.counting(p, t)
 }
 
-// counting is the one candidate of a place that counts: what was running then is
-// in the registers.
+// counting returns the one candidate of a counter; the registers are those of the interrupted code.
 func (e *timers) counting(p *probe.Place, t bpf.Target) ([]candidate, error) {
 	if t.Kind.OfProcess() {
 		t.Pid = e.opt.Tgid

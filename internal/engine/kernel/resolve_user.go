@@ -138,9 +138,9 @@ func placeOf(p *probe.Place, kind, function string) string {
 	return kind + p.Path + ":" + function
 }
 
-// uprobePid is the process that the kernel is to limit a uprobe to. It finds the memory
-// by the process's first thread: where that has ended and others run on, breakpoints go
-// into every process, and the program's own filter alone passes over the others.
+// uprobePid returns the process to which the kernel limits a uprobe. The kernel finds the memory through
+// the process's first thread. If that has ended and others continue, breakpoints are inserted in every
+// process, and only the program's own filter skips the others.
 func (e *programs) uprobePid() int {
 	if procdir.FirstEnded(e.opt.Tgid) {
 		return 0
@@ -166,7 +166,7 @@ func (e *programs) usdts(p *probe.Place) ([]candidate, error) {
 	}
 	probes, err := image.Markers(m)
 	if err != nil {
-		e.warn(err.Error()) // the others are there
+		e.warn(err.Error()) // the others still run
 	}
 	found := usdt.Match(probes, p.System, p.Event)
 	if len(found) == 0 {

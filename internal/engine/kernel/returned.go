@@ -5,11 +5,10 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 )
 
-// returned is the scope of a function that has returned: its variables are gone,
-// the globals are there.
+// returned is the scope of a function that has returned: it has globals, but no variables of the function.
 type returned struct{ debuginfo.Scope }
 
-// gone says why a variable of the function cannot be read.
+// gone returns why a variable of the function cannot be read.
 const gone = "the function has returned, and its frame is gone"
 
 func (r *returned) Lookup(name string) (*debuginfo.Variable, error) {

@@ -63,8 +63,8 @@ func (e *Engine) learn(ev *event.Event, pc uint64) {
 	}
 }
 
-// probed is the address of a kprobe's instruction where pc is what the kernel makes
-// of it: the address behind the breakpoint or behind the call of ftrace.
+// probed returns the address of a kprobe's instruction. pc is the kernel's value: the address after the
+// breakpoint or after the call of ftrace.
 func (e *Engine) probed(ev *event.Event, pc uint64) uint64 {
 	const longest = 16 // endbr64 and the call
 	for p := e.site(ev); p != nil; p = p.first {
@@ -75,8 +75,8 @@ func (e *Engine) probed(ev *event.Event, pc uint64) uint64 {
 	return pc
 }
 
-// tracers are the functions between a tracepoint and a program, by the beginning
-// of their names; the program itself, which comes first, may have no symbol.
+// tracers are the functions between a tracepoint and a program, by prefixes of their names; the program
+// itself, which is first, may have no symbol.
 var tracers = []string{"bpf_prog_", "bpf_trace_run", "__bpf_trace_", "__traceiter_", "perf_trace_", "trace_call_bpf", "bpf_trampoline_", "bpf_raw_tp_link"}
 
 // maxTracing is how many frames of a stack may be those of tracing.

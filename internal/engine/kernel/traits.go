@@ -22,7 +22,7 @@ func (f *files) traits(m *dwarf.Module) traits {
 		t.throws = t.throws || sec.Name == ".gcc_except_table"
 	}
 	t.isGo = m.IsGo()
-	imported, _ := m.File().Imported() // unreadable: what it has itself counts
+	imported, _ := m.File().Imported() // unreadable: its own traits count
 	for _, name := range switchers {
 		if defined := m.Lookup(name); (imported[name] || len(defined) > 0) && m.Name() != "libc.so.6" && t.switches == "" {
 			t.switches = name
@@ -60,7 +60,7 @@ func (f *files) codeOf(m *dwarf.Module, whole dwarf.Extent, vaddr uint64) (*code
 	}
 	c := &codeAt{Code: &patch.Code{Lo: whole.Lo, Hi: whole.Hi, Bytes: b, Entries: whole.Starts, ReadMem: read}}
 	if fn, ok := m.FunctionAt(vaddr); ok {
-		c.LandingPads, _ = m.LandingPads(fn) // a damaged table: what it leads to is not known to be code
+		c.LandingPads, _ = m.LandingPads(fn) // a damaged table: its targets may not be code
 	}
 	c.flow = c.Flow(m.Rows(vaddr, whole.Lo, whole.Hi))
 	c.rseq, _ = m.RseqRanges()

@@ -17,18 +17,18 @@ import (
 	"github.com/jalon-trace/jalon/internal/procdir"
 )
 
-// At the entry of a function with a uretprobe the kernel replaces the return address on
-// the stack by that of its own code, and notes the true one for this thread. Whatever
-// reads or moves that stack finds an address that it does not know:
+// At the entry of a function with a uretprobe the kernel replaces the return address on the stack by an
+// address of its own code, and stores the true one for this thread. Code that reads or moves the stack
+// finds an unknown address:
 //
-//   - An unwinder ends there. A C++ exception or a Rust panic that is to pass through
-//     the function's caller ends the program.
-//   - Go moves stacks, reads them for its garbage collection, and ends the program.
-//   - A function that returns in another thread (a coroutine that moves) is killed by
-//     SIGILL: the kernel has noted nothing for that thread.
+//   - An unwinder ends there. A C++ exception or a Rust panic that passes through the function's caller
+//     ends the program.
+//   - Go moves stacks and reads them for its garbage collection; it ends the program.
+//   - A function that returns in another thread (a coroutine that moves) is killed by SIGILL: the kernel
+//     has no address stored for that thread.
 //   - longjmp over the function is harmless; its return is not seen.
 //
-// So Go is refused, and where the others may happen a warning says so.
+// So Go is refused, and there is a warning where the other cases are possible.
 
 // uretprobes are the returns of functions of a file.
 func (e *programs) uretprobes(p *probe.Place) ([]candidate, error) {
@@ -98,8 +98,8 @@ func returnPlace() string {
 	return "on top of the stack"
 }
 
-// returnInPlace reports whether, as far as call frame information says, the return
-// address is at vaddr where a call leaves it: it is so at the entry of a function only.
+// returnInPlace reports whether, by call frame information, the return address at vaddr is where a call
+// stores it: this is so only at the entry of a function.
 func returnInPlace(m *dwarf.Module, vaddr uint64) bool {
 	rule, err := m.Unwind(vaddr)
 	if err != nil || len(rule.CFA) == 0 {
@@ -117,8 +117,7 @@ func returnInPlace(m *dwarf.Module, vaddr uint64) bool {
 		ops[1].Code == debuginfo.OpAddConst && ops[1].Arg == host.Processor.ReturnSlot
 }
 
-// inGo reports whether an address is in the code of Go, not of C linked with it; where
-// symbols do not say it is.
+// inGo reports whether an address is in Go code, not in C code linked with it, as far as symbols show it.
 func (e *programs) inGo(m *dwarf.Module, vaddr uint64) bool {
 	lo, hi := m.Lookup("runtime.text"), m.Lookup("runtime.etext")
 	if len(lo) != 1 || len(hi) != 1 {
@@ -127,7 +126,7 @@ func (e *programs) inGo(m *dwarf.Module, vaddr uint64) bool {
 	return vaddr >= lo[0].Value && vaddr < hi[0].Value
 }
 
-// switchers are functions by which programs go on on another stack.
+// switchers are functions by which programs continue on another stack.
 var switchers = []string{"swapcontext", "setcontext", "jump_fcontext", "ontop_fcontext", "co_switch", "coro_transfer", "_st_md_cxt_restore"}
 
 // switches is a function by which the program, or the file, switches stacks.

@@ -15,17 +15,16 @@ type way struct {
 	missing    []sema.Name // names that mean nothing to the programs
 }
 
-// way decides by the names in the expressions, before anything is compiled. A static
-// tracepoint is traced
+// way chooses the variant by the names in the expressions, before anything is compiled. A static tracepoint
+// is traced
 //
-//  1. by its raw arguments where all names are known there, unless its record is
-//     asked for (see wantsRecord),
-//  2. else by its record where all names are known there,
-//  3. else by both, where the names of the condition are raw arguments and those of
-//     the list are the record's.
+//  1. by its raw arguments, if these have all names and its record is not collected (see wantsRecord),
+//  2. otherwise by its record, if that has all names,
+//  3. otherwise by both, if the names of the condition are raw arguments and those of the list are in the
+//     record.
 //
-// Where none of these has all names, the way is the one whose diagnostics help most.
-// All other candidates have one variant.
+// If none of these has all names, the variant with the most helpful diagnostics is chosen. All other
+// candidates have one variant.
 func (e *Host) way(tp *tracepoint.Tracepoint, c *candidate) way {
 	raw, rec := c.static()
 	if raw == nil {
@@ -54,7 +53,7 @@ func (e *Host) way(tp *tracepoint.Tracepoint, c *candidate) way {
 	return way{v: rec, missing: noRec}
 }
 
-// names are those of a tracepoint's condition and collect list, as a variant knows them.
+// names are the names in a tracepoint's condition and collect list, as a variant resolves them.
 func (e *Host) names(tp *tracepoint.Tracepoint, c *candidate, v *variant) (cond, list sema.Names) {
 	in := e.input(tp, c, v, whole)
 	return in.CondNames(), in.CollectNames()

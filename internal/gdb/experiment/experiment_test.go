@@ -123,7 +123,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestArming: what the engine is told.
+// TestArming: the calls of the engine.
 func TestArming(t *testing.T) {
 	b := newBench(t)
 	b.talk(three)
@@ -151,7 +151,7 @@ func TestArming(t *testing.T) {
 		QTDP:7:3000:E:0:0- -> OK
 		QTDP:-7:3000:R01 -> E.tracepoint 7 at 0x3000: not in an instruction's middle
 	`)
-	// What it collected before it was refused is nobody's.
+	// Frames that it collected before it was refused are dropped.
 	b.fake.queue = append(b.fake.queue, Hit{Spec: &Spec{Number: 7, Addr: 0x3000}})
 	b.talk("qTStatus -> T1;tframes:0;*")
 	b.fake.fail["enable 2 true"] = errors.New("gone")
@@ -271,7 +271,7 @@ func TestFrames(t *testing.T) {
 	}
 	b.ask("QTFrame:2")
 	if regs = b.FrameRegisters(); known(16) {
-		t.Errorf("a pc that nobody knows: %s", rsp.Encode(rsp.RegisterData{Values: regs}))
+		t.Errorf("an unknown pc: %s", rsp.Encode(rsp.RegisterData{Values: regs}))
 	}
 	b.ResetFrame()
 	if b.SelectedFrame() != -1 || slices.Contains(b.FrameRegisters().Missing, false) {
@@ -427,7 +427,7 @@ func TestVariables(t *testing.T) {
 		qTV:2 -> V5
 	`)
 	if first := b.ask("qTV:1"); b.ask("qTV:1") == first {
-		t.Errorf("the time stands still")
+		t.Errorf("the time does not advance")
 	}
 }
 
@@ -453,8 +453,8 @@ func TestMarkers(t *testing.T) {
 	if n != 102 {
 		t.Errorf("%d markers of 102", n)
 	}
-	// While GDB merges what it has uploaded it is told of no marker, nor that a place
-	// is that of a marker: GDB 13 dies of either.
+	// While GDB merges what it has uploaded, no marker is reported to it, nor that a place
+	// is a marker: GDB 13 crashes on either.
 	b.talk(`
 		QTDP:2:1000:E:0:0:S
 		QTDPsrc:2:1000:at:0:11:2d7175616c6966696564202d6d20613a62

@@ -13,7 +13,7 @@ import (
 
 // FuzzPackets hands an experiment lines: packets, and lines that begin with `!`,
 // which are hits of the armed location of that number, with what the interpreter
-// makes of its program. Nothing panics, and what GDB is told can be sent.
+// makes of its program. Nothing panics, and every reply to GDB can be sent.
 func FuzzPackets(f *testing.F) {
 	f.Add(three + "QTStart\n!0\n!1\nqTStatus\nQTFrame:0\nQTFrame:tdp:3\nqTBuffer:0,100\nqTV:2\nQTStop\nqTfP\nqTsP\nqTfV\nQTSave:61")
 	f.Add("QTDP:1:2:E:0:1-\nQTDP:-1:2:R01M0,0,8X4,26000027\nQTBuffer:size:40\nQTBuffer:circular:1\nQTStart\n!0\n!0\nQTFrame:outside:0:1\nQTinit")

@@ -77,7 +77,7 @@ func (s *simulated) Start(list []*Spec, vars []Variable) []error {
 
 func (s *simulated) Variable(n int) (int64, bool) { v, ok := s.vars[n]; return int64(v), ok }
 
-// stub is a remote stub around an experiment: a process that stands still.
+// stub is a remote stub around an experiment: a stopped process.
 type stub struct {
 	x      *Experiment
 	target *rsp.Target

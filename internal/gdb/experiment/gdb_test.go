@@ -146,7 +146,7 @@ disconnect
 		t.Errorf("errors: %v", s.errors)
 	}
 	if got := strings.Join(sim.calls, ", "); got != "start 1 true, start 2 true, start 3 false, stop" {
-		t.Errorf("the engine was told: %s", got)
+		t.Errorf("the calls of the engine: %s", got)
 	}
 	checkFiles(t, bin, local, remote)
 	if t.Failed() {

@@ -255,7 +255,7 @@ func (w *walk) record(h *Hit, f *modelFrame) {
 	}
 }
 
-// registers adds the R block; the pc stands in it in any case.
+// registers adds the R block, which always has the pc.
 func (w *walk) registers(f *modelFrame, list []agentexpr.RegValue) {
 	data := make([]byte, w.target().Size)
 	binary.LittleEndian.PutUint64(data[w.ripOffset:], f.pc)

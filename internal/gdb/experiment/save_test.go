@@ -16,7 +16,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/gdb/rsp"
 )
 
-// TestSave: what GDB's lines have no room for is cut, or left out and told.
+// TestSave: parts that do not fit in GDB's lines are cut, or left out with a warning.
 func TestSave(t *testing.T) {
 	b := newBench(t)
 	long := strings.Repeat("collect a; ", 200)

@@ -206,16 +206,16 @@ func TestGuest_LateMarker(t *testing.T) {
 	e := open(t).e
 	const name = "synthetic:jalon_late"
 	for _, step := range []struct {
-		tell string
+		line string
 		want int
 	}{{"", 0}, {"jalon_late u64 value", 1}, {"!jalon_late", 0}} {
-		if step.tell != "" {
-			if err := tell("synthetic_events", step.tell); err != nil {
+		if step.line != "" {
+			if err := writeTracefs("synthetic_events", step.line); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if list, err := e.matching(name); err != nil || len(list) != step.want {
-			t.Errorf("after %q: %v, %v", step.tell, list, err)
+			t.Errorf("after %q: %v, %v", step.line, list, err)
 		}
 	}
 }

@@ -36,8 +36,8 @@ func TestMarkers(t *testing.T) {
 	}
 }
 
-// tell writes a line to a file of tracefs.
-func tell(file, what string) error {
+// writeTracefs writes a line to a file of tracefs.
+func writeTracefs(file, what string) error {
 	f, err := os.OpenFile("/sys/kernel/tracing/"+file, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		return err
@@ -46,17 +46,17 @@ func tell(file, what string) error {
 	return errors.Join(err, f.Close())
 }
 
-// A probe that somebody defines in tracefs is no static tracepoint: the kernel gives
-// programs no record of it.
+// A probe that a user defines in tracefs is not a static tracepoint: the kernel passes
+// no record of it to programs.
 func TestDefinedProbe(t *testing.T) {
 	e := open(t).e
 	name := fmt.Sprintf("jalontest%d:late", os.Getpid())
 	slashed := strings.Replace(name, ":", "/", 1)
-	if err := tell("uprobe_events", "p:"+slashed+" /proc/self/exe:0x1000"); err != nil {
+	if err := writeTracefs("uprobe_events", "p:"+slashed+" /proc/self/exe:0x1000"); err != nil {
 		skip(t, err.Error())
 	}
 	list, err := e.matching("jalontest*:*")
-	if err := tell("uprobe_events", "-:"+slashed); err != nil {
+	if err := writeTracefs("uprobe_events", "-:"+slashed); err != nil {
 		t.Error(err)
 	}
 	if err != nil || len(list) != 0 {

@@ -77,7 +77,7 @@ func TestCore(t *testing.T) {
 		{"the end", base + 2*page - 8, 16, fault, 8, fmt.Sprintf("no readable memory at %#x", uint64(base+2*page))},
 		{"before", base - 8, 8, fault, 0, "no readable memory at"},
 		{"zeros that are not mapped", base + 8*page, 8, fault, 0, "no readable memory at"},
-		{"zeros, and nobody knows", base + 8*page, 8, forbidden, 8, ""},
+		{"zeros of unknown memory", base + 8*page, 8, forbidden, 8, ""},
 		{"zeros that are there", base + page, 16, func(_ uint64, n int) ([]byte, error) { return make([]byte, n), nil }, 16, ""},
 		{"outside the file", 16, 4, func(_ uint64, n int) ([]byte, error) { return []byte("data"), nil }, 4, ""},
 		{"the last byte of all", ^uint64(0), 1, fault, 0, "no readable memory at"},
@@ -133,7 +133,7 @@ func TestKernelMemory(t *testing.T) {
 	e := k.e
 	addr, ok := e.k.Address("linux_banner")
 	if !ok {
-		skip(t, "the kernel tells no address of linux_banner")
+		skip(t, "the kernel publishes no address of linux_banner")
 	}
 	b := make([]byte, 14)
 	if err := e.Memory(addr, b); err != nil || string(b) != "Linux version " {

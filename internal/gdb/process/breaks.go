@@ -189,8 +189,8 @@ func (pr *proc) onBreak(tid int, addr uint64) process.BreakVerdict {
 	return verdict
 }
 
-// permanent says that the program has an int3 of its own below a breakpoint. GDB's
-// users who put a condition there mean that it is passed over where that is false.
+// permanent reports whether the program has its own int3 below a breakpoint. A condition
+// there means for GDB's users that the int3 is skipped if the condition is false.
 func (pr *proc) permanent(addr uint64) bool {
 	var b [1]byte
 	n, _ := pr.read(addr, b[:]) // what cannot be read is none

@@ -177,11 +177,11 @@ func (pr *proc) config() process.Config {
 		OnThread: func(e process.ThreadEvent) { note(pr.threads, e) },
 		OnFork:   pr.forked,
 		OnExec:   func(int) bool { pr.replaced(); return false },
-		OnExit:   func(st process.ExitStatus) { pr.tell(report{pr: pr, exit: &st}) },
+		OnExit:   func(st process.ExitStatus) { pr.report(report{pr: pr, exit: &st}) },
 		OnPanic:  pr.t.opt.OnPanic,
 		Go:       pr.t.opt.Go,
 		Control: &process.Control{
-			OnStop:    func(s process.Stop) { pr.tell(report{pr: pr, stop: s}) },
+			OnStop:    func(s process.Stop) { pr.report(report{pr: pr, stop: s}) },
 			OnBreak:   pr.onBreak,
 			OnStepped: pr.onStepped,
 			Where:     pr.where,
@@ -189,8 +189,8 @@ func (pr *proc) config() process.Config {
 	}
 }
 
-// tell passes on a report of the tracer: to Launch as long as that waits.
-func (pr *proc) tell(x report) {
+// report forwards a report of the tracer, to Launch while that waits.
+func (pr *proc) report(x report) {
 	pr.mu.Lock()
 	startup := pr.startup
 	pr.mu.Unlock()

@@ -101,7 +101,7 @@ func TestFileErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pipe, err := fs.Open(fifo, rsp.OpenRead, 0) // nobody writes: must not block
+	pipe, err := fs.Open(fifo, rsp.OpenRead, 0) // it has no writer: must not block
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,9 +291,9 @@ func TestLimitedFiles(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root: it takes the rights of another user")
 	}
-	const nobody = 65534
+	const otherUser = 65534
 	cmd := exec.Command("sleep", "1000")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: otherUser, Gid: otherUser}}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -311,7 +311,7 @@ func TestLimitedFiles(t *testing.T) {
 	if err := os.Mkdir(own, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chown(own, nobody, nobody); err != nil {
+	if err := os.Chown(own, otherUser, otherUser); err != nil {
 		t.Fatal(err)
 	}
 	table := newFileTable()
@@ -335,7 +335,7 @@ func TestLimitedFiles(t *testing.T) {
 			t.Errorf("%s: %v, not %v", c.what, c.err, c.want)
 		}
 	}
-	if st, err := os.Stat(filepath.Join(own, "new")); err != nil || st.Sys().(*syscall.Stat_t).Uid != nobody {
+	if st, err := os.Stat(filepath.Join(own, "new")); err != nil || st.Sys().(*syscall.Stat_t).Uid != otherUser {
 		t.Errorf("the new file: %v %v", st, err)
 	}
 	if b, err := os.ReadFile(secret); err != nil || string(b) != "secret" {

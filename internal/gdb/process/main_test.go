@@ -39,7 +39,7 @@ type child struct {
 	cmd *exec.Cmd
 }
 
-// traced starts a program that stands at its first instruction.
+// traced starts a program, stopped at its first instruction.
 func traced(t *testing.T, path string, args ...string) *child {
 	t.Helper()
 	runtime.LockOSThread()

@@ -71,8 +71,8 @@ func (p *peer) ask(packet string) string {
 	return string(e.Payload)
 }
 
-// object reads one whole, however long it is: those of the system tell of all
-// processes that there are.
+// object reads an object completely, whatever its length: the objects of the system list
+// all processes.
 func (p *peer) object(name, annex string) []byte {
 	p.t.Helper()
 	const piece = 0x3000

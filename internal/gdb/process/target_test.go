@@ -13,7 +13,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/gdb/stub"
 )
 
-// launched is a program that stands at its first instruction.
+// launched is a program stopped at its first instruction.
 func launched(t *testing.T, o stub.Options, args ...string) (*Target, stub.ThreadID) {
 	t.Helper()
 	target, err := New(Options{})

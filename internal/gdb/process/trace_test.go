@@ -41,7 +41,7 @@ func tracedProgram(t *testing.T) (path string, symbol func(string) uint64) {
 	}
 }
 
-// runTo lets a program that stands go on to an address.
+// runTo runs a stopped program to an address.
 func runTo(t *testing.T, target *Target, id stub.ThreadID, addr uint64) {
 	t.Helper()
 	b := stub.Breakpoint{Addr: addr, Kind: 1}
@@ -118,14 +118,14 @@ func TestBreakIntoJump(t *testing.T) {
 // one is not touched, and can be traced in its turn.
 func TestExecEndsTrace(t *testing.T) {
 	path, symbol := tracedProgram(t)
-	for _, told := range []bool{false, true} {
-		target, id := launched(t, stub.Options{ExecEvents: told}, path, "exec")
+	for _, execEvents := range []bool{false, true} {
+		target, id := launched(t, stub.Options{ExecEvents: execEvents}, path, "exec")
 		runTo(t, target, id, symbol("main"))
 		spec := collecting(1, symbol("hit"))
 		startTrace(t, target, spec)
 		goOn(t, target, id)
 		for range 2 {
-			if told {
+			if execEvents {
 				wantStop(t, target, stub.StopExec, 0)
 				goOn(t, target, id)
 			}

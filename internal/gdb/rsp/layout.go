@@ -8,7 +8,7 @@ import (
 
 // A layout says how the fields of a struct become a payload and back:
 //
-//	text         stands for itself
+//	text         is sent as it is
 //	{F}          the field F, in the syntax of its type
 //	{F|;}        a list, its elements separated by `;`
 //	{F|;.}       a list, each element ended by `;` (the last end may be missing)

@@ -101,7 +101,7 @@ func (x *core) forbiddenTrace(p rsp.Packet) rsp.Packet {
 }
 
 func errForbidden(what string) error {
-	return fmt.Errorf("GDB was told not to %s (see \"show observer\" and \"show may-...\")", what)
+	return fmt.Errorf("GDB is set not to %s (see \"show observer\" and \"show may-...\")", what)
 }
 
 func forbidden(what string) rsp.Packet { return fail(errForbidden(what)) }

@@ -59,7 +59,7 @@ func newFake(caps Caps) *fake {
 	}
 }
 
-// start makes a process of n threads that stand.
+// start makes a process of n stopped threads.
 func (f *fake) start(n int) int {
 	pid := f.nextPID
 	f.nextPID += 100
@@ -125,7 +125,7 @@ func (f *fake) must(id ThreadID, what string) *fakeThread {
 	return t
 }
 
-// stopped makes a thread stand because of s.
+// stopped stops a thread because of s.
 func (f *fake) stopped(s Stop) {
 	if t := f.thread(s.Thread); t != nil && ofThread(s) {
 		t.running = false

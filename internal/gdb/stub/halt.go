@@ -241,7 +241,7 @@ func (x *reporter) head() rsp.Packet {
 	return x.replier.stopReply(x.backlog.queue[0])
 }
 
-// presentStop tells why a thread stands.
+// presentStop returns why a thread is stopped.
 func (x *reporter) presentStop(id ThreadID) rsp.Packet {
 	t := x.roster.threads[id]
 	if t == nil {

@@ -62,7 +62,7 @@ func (c *talk) event(ev Event) string {
 	return strings.Join(list, " ")
 }
 
-// heard notes what GDB was told of.
+// heard records the reports to GDB.
 func (f *fake) heard(m *Machine, payload []byte) {
 	p, err := rsp.ParseReply(rsp.QueryHalt{}, payload)
 	if err != nil {
@@ -208,7 +208,7 @@ func TestAllStop(t *testing.T) {
 	c.run([]step{{send: "vCont;c", want: ""}})
 	c.calls("Resume 100 step=false [0x0,0x0) sig=0", "Resume 101 step=false [0x0,0x0) sig=0")
 
-	// Two threads arrive; the second is kept back and told when it is to go on.
+	// Two threads arrive; the second is deferred and reported when it is resumed.
 	c.f.atHalt = []Stop{{Kind: StopBreakpoint, Thread: ThreadID{100, 100}, Addr: 0x400010}}
 	hit := Stop{Kind: StopBreakpoint, Thread: ThreadID{100, 101}, Addr: 0x400010}
 	c.run([]step{{stop: &hit, want: "T05[swbreak:;p64.65]"}})
@@ -255,9 +255,9 @@ func TestKeptBack(t *testing.T) {
 	c.calls("HaltAll", "HaltAll", "Resume 101 step=false [0x0,0x0) sig=15", "Resume 100 step=false [0x0,0x0) sig=0", "Resume 102 step=false [0x0,0x0) sig=10")
 }
 
-// TestWhoFirst: of several that have something to tell, one that was stepped comes
-// first, then who was heard of least recently. A step is void for who is to run on.
-func TestWhoFirst(t *testing.T) {
+// TestReportOrder: of several threads with reports, a stepped one comes first, then the one
+// reported least recently. A step has no effect on threads that continue.
+func TestReportOrder(t *testing.T) {
 	c := newTalk(t, Caps{}, 3, nil)
 	sent := func(tid int) *Stop { return &Stop{Kind: StopSignal, Thread: ThreadID{100, tid}, Signal: 10} }
 	c.run([]step{
@@ -324,7 +324,7 @@ func TestOthersStand(t *testing.T) {
 	c.run([]step{{send: "vCont;c:p64.66", want: ""}})
 	c.f.removeThreads(func(id ThreadID) bool { return id.TID == 102 })
 	c.run([]step{{stop: &Stop{Kind: StopExec, Thread: ThreadID{100, 100}, Path: "/x"}, want: "T05[exec:2f78;p64.64]"}})
-	// The process is killed while it stands, and GDB lets it go.
+	// The process is killed while it is stopped, and GDB detaches.
 	c.f.exit(Stop{Kind: StopKilled, Thread: ThreadID{PID: 100}, Signal: 9})
 	c.run([]step{{send: "!", want: "OK"}, {send: "D;64", want: "OK"}, {send: "D;64", want: "E.there is no such process"}})
 }
@@ -367,8 +367,8 @@ func TestNonStop(t *testing.T) {
 	})
 }
 
-// TestStepIsDone: a thread's step is done, and not told yet, when GDB lets another
-// thread go on, and with it "all" that it knows to stand.
+// TestStepIsDone: a thread's step is complete, but not reported, when GDB resumes another
+// thread, and with it "all" threads that it believes stopped.
 func TestStepIsDone(t *testing.T) {
 	c := newTalk(t, Caps{}, 2, nil)
 	c.run([]step{
@@ -405,8 +405,8 @@ func TestInterruptedBefore(t *testing.T) {
 	})
 }
 
-// TestReconnectAfterFork: a fork was the last that GDB was told of; the child is killed,
-// and another GDB connects. It hears nothing of the child.
+// TestReconnectAfterFork: a fork was the last report to GDB; the child is killed, and
+// another GDB connects. The child is not reported to it.
 func TestReconnectAfterFork(t *testing.T) {
 	c := newTalk(t, Caps{Multi: true}, 1, func(cfg *Config) { cfg.Multi = true })
 	begin := []step{{send: gdbFeatures, want: "PacketSize..."}, {send: "!", want: "OK"}}
@@ -557,9 +557,9 @@ func TestFork(t *testing.T) {
 	c.calls("Detach 200", "Resume 100 step=false [0x0,0x0) sig=0")
 }
 
-// TestUntoldChild: a child is no thread of GDB's before GDB is told of the fork, and goes
+// TestUnreportedChild: a child is not a thread for GDB before the fork is reported, and ends
 // with a parent that is killed before.
-func TestUntoldChild(t *testing.T) {
+func TestUnreportedChild(t *testing.T) {
 	c := newTalk(t, Caps{Multi: true}, 2, nil)
 	c.run([]step{{send: gdbFeatures, want: "PacketSize..."}, {send: "!", want: "OK"}, {send: "?", want: "T05[p64.64]"}, {send: "vCont;c", want: ""}})
 	c.f.start(1)
@@ -578,7 +578,7 @@ func TestUntoldChild(t *testing.T) {
 	c.calls("HaltAll", "Kill 200", "Kill 100")
 }
 
-// TestOffers: what GDB does not know is neither offered nor told.
+// TestOffers: features that GDB lacks are neither offered nor reported.
 func TestOffers(t *testing.T) {
 	c := newTalk(t, Caps{}, 1, nil)
 	if got := c.send("qSupported:xmlRegisters=i386"); strings.Contains(got, "fork-events") {

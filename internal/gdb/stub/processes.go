@@ -147,8 +147,8 @@ func (x *processes) killAll() {
 	}
 }
 
-// killOne kills a process, and the children of its that GDB does not know of: nobody
-// would ever let them go.
+// killOne kills a process with its unreported children, which GDB could never resume or
+// detach.
 func (x *processes) killOne(pid int) error {
 	x.reporter.collect()
 	for child, parent := range x.backlog.unreportedChildren() {

@@ -133,7 +133,7 @@ func (c *chaos) check() {
 	}
 }
 
-// counted says whether GDB has asked how things stand; before, they may run.
+// counted reports whether GDB has asked for the state of the threads; before, they may run.
 func (c *chaos) counted(packet string) bool { return c.counts[packet] > 0 }
 
 // packet sends one.
@@ -359,7 +359,7 @@ func (c *chaos) thing() {
 	c.f.happen(s)
 }
 
-// newThread is a clone; with thread events it stands at first.
+// newThread is a clone; with thread events it is stopped at first.
 func (c *chaos) newThread(parent *fakeThread) {
 	c.f.nextPID++
 	id := ThreadID{parent.id.PID, c.f.nextPID}
@@ -407,7 +407,7 @@ func (c *chaos) step() {
 	}
 }
 
-// finish asks until everything has been told.
+// finish asks until everything has been reported.
 func (c *chaos) finish() {
 	if !c.connected {
 		c.handle(Event{Kind: EventOpened}, "(new)")
@@ -430,11 +430,11 @@ func (c *chaos) finish() {
 	}
 	if !c.over && !c.quiet() && len(c.f.threads) > 0 {
 		for _, s := range c.f.gone {
-			c.fail("GDB was never told of %+v", s)
+			c.fail("%+v was never reported to GDB", s)
 		}
 		for _, t := range c.f.threads {
 			if t.unreported != nil {
-				c.fail("GDB was never told of %+v", *t.unreported)
+				c.fail("%+v was never reported to GDB", *t.unreported)
 			}
 		}
 	}
@@ -475,6 +475,6 @@ func TestRandom(t *testing.T) {
 		}
 	}
 	if total["stop"] < 10*runs || total["notification"] < runs {
-		t.Errorf("only %d stops and %d notifications were told", total["stop"], total["notification"])
+		t.Errorf("only %d stops and %d notifications were reported", total["stop"], total["notification"])
 	}
 }

@@ -76,7 +76,7 @@ func (x *registers) values() (rsp.Registers, error) {
 	return v, err
 }
 
-// died says that the selected thread, which GDB takes for one that stands, was killed.
+// died reports whether the selected thread, which GDB believes stopped, was killed.
 // GDB 13 ends with an internal error ("Assertion `!async_event_handler_marked") if it
 // gets an error for its registers.
 func (x *registers) died() bool {

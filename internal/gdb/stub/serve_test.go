@@ -105,7 +105,7 @@ func TestServe(t *testing.T) {
 			t.Error(err)
 		}
 	case <-time.After(time.Minute):
-		t.Fatal("Serve goes on when there is nobody to serve")
+		t.Fatal("Serve continues without a client")
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 // ThreadID names a thread of a process; numbers are the system's.
 type ThreadID struct{ PID, TID int }
 
-// Thread is a thread of the target. One that does not stand cannot be read.
+// Thread is a thread of the target. A running thread cannot be read.
 type Thread struct {
 	ID      ThreadID
 	Stopped bool
@@ -24,7 +24,7 @@ type ThreadFacts struct {
 	Core  int // that it ran on last; -1: not known
 }
 
-// StopKind is why a thread stands, or what ended.
+// StopKind is why a thread is stopped, or what ended.
 type StopKind uint8
 
 // The kinds of Stop.
@@ -82,7 +82,7 @@ type Breakpoint struct {
 	Persist    bool // the commands go on when GDB has left
 }
 
-// Options are what GDB asked to be told.
+// Options are the events that GDB has requested.
 type Options struct {
 	ForkEvents, VForkEvents, ExecEvents, ThreadEvents bool
 	// PassSignals are delivered without a stop (the system's numbers).
@@ -106,7 +106,7 @@ type LaunchOptions struct {
 // Caps are what the target can do.
 type Caps struct {
 	// Kernel: a target that is never stopped; it has no run control, and one thread
-	// that stands for it.
+	// that represents it.
 	Kernel bool
 	// Multi: several processes; Attach and Launch work.
 	Multi bool
@@ -135,7 +135,7 @@ type Target interface {
 	Attached(pid int) bool
 	// Launch starts a program and returns its first stop: at its first instruction,
 	// nothing resumed. Attach stops a process; its first stop is StopHalted, or the
-	// signal that its first thread stands with. Those of other threads are on Events.
+	// signal at which its first thread is stopped. Those of other threads are on Events.
 	Launch(opt LaunchOptions) (Stop, error)
 	Attach(pid int) (Stop, error)
 	// Detach lets a process go, as it was. Kill ends it. No Stop follows.
@@ -153,13 +153,13 @@ type Target interface {
 	// Halt asks running threads to stop: StopHalted follows for each, or the stop
 	// that comes first.
 	Halt([]ThreadID) error
-	// HaltAll stops all threads of all processes and returns when they stand, with
+	// HaltAll stops all threads of all processes and returns when they are stopped, with
 	// what happened meanwhile: those Stops, and no StopHalted. What was on Events is
 	// delivered there still.
 	HaltAll() ([]Stop, error)
-	// Confirm reports whether a stop that was kept back still stands: a breakpoint
-	// may have been removed since, the pc changed. One that does not is forgotten:
-	// its thread stands without a reason, and Resume lets it go on from there.
+	// Confirm reports whether a deferred stop is still valid: a breakpoint may have been
+	// removed since, or the pc changed. An invalid one is dropped: its thread is stopped
+	// without a reason, and Resume continues it from there.
 	Confirm(Stop) bool
 	// Ending reports whether a process is on its way out: its end will be on Events.
 	Ending() bool
@@ -194,8 +194,8 @@ type Target interface {
 	WriteObject(t ThreadID, object, annex string, offset uint64, data []byte) (int, error)
 	// ThreadLocal finds thread-local data of the module with that struct link_map.
 	ThreadLocal(t ThreadID, offset, linkMap uint64) (uint64, error)
-	// Traced is told, before each packet of a trace experiment, which process GDB looks
-	// at: tracepoints and variables are that one's.
+	// Traced is called before each packet of a trace experiment with the process that GDB
+	// has selected: tracepoints and variables are those of this process.
 	Traced(pid int)
 	// Offsets is by how much the program was moved from where its file says; ok is
 	// false where GDB finds that out by itself.

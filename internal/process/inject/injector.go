@@ -294,7 +294,7 @@ func (in *Injector[T]) noneFree() error {
 	e := &fail.Error{Op: fmt.Sprintf("run a system call in process %d", in.threads.PID), Err: errors.New("no thread can be stopped for it"), Remedy: "try again"}
 	for _, t := range in.threads.All() {
 		if in.threads.Member(t) && t.Core().State == threads.Stopped && t.Core().Hold&threads.HoldDebug != 0 {
-			e.Err = errors.New("its threads stand in the middle of system calls of their own")
+			e.Err = errors.New("its threads are stopped in the middle of their own system calls")
 			e.Remedy = "let one of them go on to its return"
 		}
 	}

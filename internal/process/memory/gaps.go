@@ -24,8 +24,8 @@ const (
 	highest = 1<<47 - 1<<16
 )
 
-// HeapStart is where brk(2) begins to give memory to a process; 0 when
-// that cannot be told.
+// HeapStart is where brk(2) begins to give memory to a process; 0 if
+// it is not known.
 func HeapStart(pid int) uint64 {
 	n, _ := procdir.Via(pid, func(dir string) (uint64, error) {
 		b, err := os.ReadFile(dir + "/stat")

@@ -99,7 +99,7 @@ func (s *Space) readableEnd(lo, hi uint64) uint64 {
 }
 
 // segmentEnd is the address behind the executable segment that a mapping ends with, by
-// the program headers in the file's first page; 0 if it cannot be told.
+// the program headers in the file's first page; 0 if it is not known.
 func segmentEnd(head []byte, m *Mapping) uint64 {
 	le := binary.LittleEndian
 	if string(head[:5]) != "\x7fELF\x02" {

@@ -103,7 +103,7 @@ func (s *Space) WriteRaw(addr uint64, b []byte) error {
 	if err == nil {
 		return nil
 	}
-	// Linux 6.12 can be told to refuse writes to read-only pages by this way
+	// Linux 6.12 can be set to refuse writes to read-only pages by this way
 	// (proc_mem.force_override=never); ptrace itself still may.
 	if errors.Is(err, unix.EIO) || errors.Is(err, unix.EFAULT) {
 		if s.poke(addr, b) {

@@ -83,8 +83,8 @@ func (r *Regs) SetClock(tsc uint64) {
 	r.Rax, r.Rdx, r.Rip = tsc&(1<<32-1), tsc>>32, r.Rip+rdtscLen
 }
 
-// PlainForks are the calls that create a process without naming flags, by those of
-// clone(2) that they stand for.
+// PlainForks are the calls that create a process without naming flags, with the
+// equivalent flags of clone(2).
 var PlainForks = map[int64]uint64{unix.SYS_FORK: 0, unix.SYS_VFORK: unix.CLONE_VM | unix.CLONE_VFORK}
 
 // Calls that not every processor has.

@@ -89,7 +89,7 @@ static int do_cond(void) {
 	pthread_mutex_unlock(&m);
 	return e ? (errno = e, -1) : 0;
 }
-// These sleep until somebody wakes them.
+// These sleep until they are woken.
 static int do_read(void) { char c; return read(wake[0], &c, 1) == 1 ? -2 : -1; }
 static int do_msg(void) { struct { long t; char b; } m; return msgrcv(msg, &m, 1, 0, 0) < 0 ? -1 : -2; }
 

@@ -67,7 +67,7 @@ int main(int argc, char **argv) {
 	}
 	if (!strcmp(mode, "replaced")) { // the process calls exec
 		make(waits, CLONE_VM);
-		while (!shared) usleep(100); // a clone that has not run is not told of any more
+		while (!shared) usleep(100); // a clone that has not run is no longer reported
 		execl("/bin/true", "true", NULL);
 	}
 	printf("%d %ld\n", r, shared);

@@ -1,5 +1,5 @@
-// loads FILE N [told]: opens and closes a shared library N times while threads run;
-// told: when there is a line on the standard input.
+// loads FILE N [wait]: opens and closes a shared library N times while threads run;
+// wait: when there is a line on the standard input.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -18,9 +18,9 @@ const (
 	TempPrefix = "new-"
 )
 
-// ours reports whether a file or directory belongs to the user who runs this and
-// nobody else may write to it. What others may write is not read: it could not
-// do harm to memory, but it could make probes land elsewhere.
+// ours reports whether a file or directory belongs to the user that runs jalon and no
+// other user may write to it. Other files are not read: they could not damage memory,
+// but they could move probes to wrong addresses.
 func ours(st os.FileInfo) bool {
 	sys, ok := st.Sys().(*syscall.Stat_t)
 	return ok && int(sys.Uid) == os.Geteuid() && st.Mode().Perm()&0o022 == 0

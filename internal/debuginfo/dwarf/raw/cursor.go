@@ -122,7 +122,7 @@ func (c *Cursor) Bytes(n int) []byte {
 	return v
 }
 
-// Skip moves on by n bytes, n as it stands in the file.
+// Skip moves on by n bytes, n as read from the file.
 func (c *Cursor) Skip(n uint64) {
 	if n > uint64(len(c.B)-c.Off) {
 		c.Fail()
@@ -131,7 +131,7 @@ func (c *Cursor) Skip(n uint64) {
 	c.Off += int(n)
 }
 
-// Block reads n bytes, n as it stands in the file.
+// Block reads n bytes, n as read from the file.
 func (c *Cursor) Block(n uint64) []byte {
 	if n > uint64(len(c.B)-c.Off) {
 		c.Fail()
