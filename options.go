@@ -44,10 +44,13 @@ type Options struct {
 	// Events that do not fit are counted in Result.Dropped.
 	Queue int
 
-	Buffer      int           // bytes of the ring of each CPU; 0: 4 MiB
-	Clock       Clock         // where the times of hits in the process come from
-	StringLimit int           // bytes taken of a string; 0: 200
-	Elements    int           // elements taken of p@n if n is known only at the hit; 0: 200
+	Buffer      int   // bytes of the ring of each CPU; 0: 4 MiB
+	Clock       Clock // where the times of hits in the process come from
+	StringLimit int   // bytes taken of a string; 0: 200
+	Elements    int   // elements taken of p@n if n is known only at the hit; 0: 200
+	// StackFrames is how many frames of a program $bt follows at the hit; 0: 64. -1: it takes a copy of the
+	// stack, of StackLimit bytes, which is followed later; places that the kernel serves always do.
+	StackFrames int
 	StackLimit  int           // bytes of stack taken for $bt; 0: 8192
 	MaxEvents   uint64        // ends the trace after this number of events; 0: never
 	Duration    time.Duration // ends the trace this long after it was armed; 0: never
@@ -109,6 +112,7 @@ const (
 	defaultBuffer   = 4 << 20
 	defaultLimit    = 200
 	defaultStack    = 8192
+	defaultFrames   = 64
 	defaultQueue    = 64 << 20
 	defaultElements = 200
 )
@@ -129,7 +133,8 @@ func (o *Options) session() (session.Options, error) {
 		Tracepoints: tps, Clock: session.Clock(o.Clock),
 		BufferSize: orDefault(o.Buffer, defaultBuffer), StringLimit: orDefault(o.StringLimit, defaultLimit),
 		RepeatLimit: orDefault(o.Elements, defaultElements), StackLimit: orDefault(o.StackLimit, defaultStack),
-		MaxEvents: o.MaxEvents, Duration: o.Duration, DebugDirs: o.DebugDirs, Pending: o.Pending,
+		StackFrames: max(0, orDefault(o.StackFrames, defaultFrames)),
+		MaxEvents:   o.MaxEvents, Duration: o.Duration, DebugDirs: o.DebugDirs, Pending: o.Pending,
 		NoUprobes: o.InProcess, NoOptimise: o.Debug.NoOptimise, Avoid: o.Debug.Avoid,
 		Kernel: session.Kernel{
 			All: o.Kernel.Places, Anyone: o.Kernel.All, Vmlinux: o.Kernel.Vmlinux, Cost: o.Kernel.Cost, Force: o.Kernel.Force, Cgroup: o.Kernel.Cgroup,

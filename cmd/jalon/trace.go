@@ -41,7 +41,7 @@ type traceCmd struct {
 	Duration time.Duration `short:"d" help:"End after this time (10s, 500ms); the program continues"`
 	Strlen   int           `default:"200" help:"Maximum bytes of a string"`
 	Elements int           `default:"200" help:"Maximum elements of p@n if n is known only at the hit; maximum elements of an array to print"`
-	Stack    int           `default:"8192" help:"Bytes of stack copied for $bt"`
+	Stack    string        `default:"walk" placeholder:"FORM" help:"Stacks of $bt: walk[:FRAMES] follows them at the hit (64 frames), copy[:BYTES] copies the stack and follows it later (8192 bytes), as places that the kernel serves always do"`
 	Buffer   string        `default:"4M" help:"Ring buffer of each CPU (k, M, G)"`
 	Pending  bool          `help:"Accept a place that is not found yet; it may be in a library loaded later"`
 	Debug    []string      `name:"debug-dir" sep:"none" help:"Directories of separate debug files (default /usr/lib/debug)"`
@@ -194,8 +194,12 @@ func (c *traceCmd) options(tps []jalon.Tracepoint) (jalon.Options, error) {
 	if err != nil {
 		return jalon.Options{}, fmt.Errorf("--buffer: %w", err)
 	}
+	frames, bytes, err := parseStack(c.Stack)
+	if err != nil {
+		return jalon.Options{}, fmt.Errorf("--stack: %w", err)
+	}
 	opt := jalon.Options{
-		Tracepoints: tps, Buffer: buffer, StringLimit: c.Strlen, Elements: c.Elements, StackLimit: c.Stack,
+		Tracepoints: tps, Buffer: buffer, StringLimit: c.Strlen, Elements: c.Elements, StackFrames: frames, StackLimit: bytes,
 		MaxEvents: c.Max, DebugDirs: c.Debug, Pending: c.Pending, Duration: c.Duration, Warn: c.warn,
 		Kernel:    jalon.KernelOptions{Places: c.All || c.Engine == "kernel", All: c.All, Vmlinux: c.Vmlinux, Cost: c.Cost, Force: c.Force},
 		InProcess: c.Engine == "process", Clock: clocks[c.Clock],
@@ -312,6 +316,32 @@ func cgroupID(dir string) (uint64, error) {
 	}
 	return st.Ino, nil
 }
+
+// parseStack reads a form of --stack: how many frames are followed at the hit, or -1 and how many bytes are copied.
+func parseStack(s string) (frames, bytes int, err error) {
+	form, number, has := strings.Cut(s, ":")
+	if n, err := strconv.Atoi(form); err == nil && !has && n > 0 {
+		return -1, n, nil // as before there were forms
+	}
+	n := 0
+	if has {
+		if n, err = parseSize(number); err != nil {
+			return 0, 0, err
+		}
+	}
+	switch {
+	case form == "walk" && n <= maxFrames:
+		return n, 0, nil
+	case form == "copy":
+		return -1, n, nil
+	case form == "walk":
+		return 0, 0, fmt.Errorf("%d frames are more than %d", n, maxFrames)
+	}
+	return 0, 0, fmt.Errorf("%q is neither walk[:FRAMES] nor copy[:BYTES]", s)
+}
+
+// maxFrames is the largest number of frames of --stack walk.
+const maxFrames = 1024
 
 func parseSize(s string) (int, error) {
 	unit := 1

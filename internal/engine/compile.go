@@ -27,6 +27,7 @@ type Compiling struct {
 	StringLimit int // as in sema.Input
 	RepeatLimit int
 	StackLimit  int
+	StackFrames int
 	NoOptimise  bool
 	// Warn receives warnings, Log the skipped sites; each may be nil.
 	Warn, Log func(string)
@@ -108,7 +109,8 @@ func (c *Compiling) Join(key any, tp *tracepoint.Tracepoint, parts []Part) (*Pro
 		if in.Place == "" {
 			in.Place = tp.Place.Text
 		}
-		in.StringLimit, in.RepeatLimit, in.StackLimit = c.StringLimit, c.RepeatLimit, c.StackLimit
+		in.StringLimit, in.RepeatLimit = c.StringLimit, c.RepeatLimit
+		in.StackLimit, in.StackFrames = c.StackLimit, c.StackFrames
 		out, err := sema.Compile(in)
 		if err != nil {
 			return nil, err

@@ -132,6 +132,8 @@ type Value struct {
 	Truncated bool   // OK, but longer than its slot
 	// Str is the string at a char*, if the field has a slot for it.
 	Str *String
+	// End, of frames that were followed at the hit, is the number of the reason of their end (unwind.End).
+	End uint8
 	// Stack is the copy of the stack from the stack pointer upwards (kind Stack).
 	Stack []byte
 }
@@ -158,6 +160,7 @@ type String struct {
 const (
 	flagTruncated = 1
 	flagCut       = 2 // a later byte could not be read
+	endBit        = 8 // Value.End
 )
 
 // regsSize is the size of Regs.
@@ -257,6 +260,7 @@ func (v *Value) count(slot []byte) {
 	flags := binary.LittleEndian.Uint32(slot[4:])
 	slot = slot[8:]
 	v.Data = slot[:min(uint64(n), uint64(len(slot)))]
+	v.End = uint8(flags >> endBit)
 	v.Truncated = v.Truncated || flags&(flagTruncated|flagCut) != 0
 }
 

@@ -57,11 +57,13 @@ func kernelEvents() []*event.Event {
 	}
 
 	a := newLayout("sched:sched_switch:")
+	a.s.Kernel = true
 	a.add(event.Field{Name: "$_sdata", Kind: event.SData, Type: recordType("nr"), Text: text}, countedSlot(recordBytes(), 0))
 	a.fixed("next->prio", ctype.IntT, le(120, 4))
 	a.add(event.Field{Name: "$bt", Kind: event.KernelFrames}, frames)
 
 	b := newLayout("kprobe:vfs_read")
+	b.s.Kernel = true
 	b.add(event.Field{Name: "$bt", Kind: event.KernelFrames}, frames)
 	b.add(event.Field{Name: "$ubt", Kind: event.UserFrames}, countedSlot(string(le(0x401139, 8)), 0))
 	b.add(event.Field{Name: "$bt", Kind: event.UserFrames}, countedSlot("", 0))

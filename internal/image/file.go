@@ -35,16 +35,19 @@ func (m *Module) Proven() bool {
 	return m.proven
 }
 
-// root is the process's root directory when it is another than ours.
-func (im *Image) root() string {
-	if im.pid == 0 {
-		return ""
+// rootDir is the process's root directory when it is another than ours.
+func (im *Image) rootDir() string {
+	if im.root == nil {
+		im.root = new(string)
+		if im.pid == 0 {
+			return ""
+		}
+		theirs := procdir.Link(im.pid, "root")
+		if _, err := openfile.Stat(theirs); err == nil && !openfile.Same(theirs, "/") {
+			*im.root = theirs
+		}
 	}
-	theirs := procdir.Link(im.pid, "root")
-	if openfile.Same(theirs, "/") {
-		return ""
-	}
-	return theirs
+	return *im.root
 }
 
 // executable returns the test whether a mapping is one of the process's executable.

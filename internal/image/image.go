@@ -15,6 +15,7 @@ import (
 type Image struct {
 	pid    int // 0: of no process
 	files  *Files
+	root   *string           // see rootDir; nil: not looked up yet
 	mods   []*Module         // the executable first, then by address
 	parts  []part            // their mappings, by address
 	code   []procdir.Mapping // whatever is executable, by address
@@ -46,6 +47,7 @@ func OfProcess(pid int, files *Files) (*Image, error) {
 // Update sets the present mappings, by address. A module that is mapped where it was keeps its Module with
 // its data.
 func (im *Image) Update(maps []procdir.Mapping) {
+	im.rootDir() // while the process exists: files may be opened when it has ended
 	type place struct {
 		mapped
 		start uint64

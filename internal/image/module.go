@@ -70,7 +70,7 @@ func (m *Module) open() error {
 	if file == "" {
 		return fmt.Errorf("%s was deleted or replaced while process %d runs it, and its old content cannot be read: that takes CAP_CHECKPOINT_RESTORE (run jalon as root)", m.Path, m.Pid())
 	}
-	info, err := m.image.files.openIn(file, m.image.root())
+	info, err := m.image.files.openIn(file, m.image.rootDir())
 	if err != nil {
 		return fmt.Errorf("%s: %w", m.Path, err)
 	}

@@ -125,6 +125,11 @@ const (
 	Copy    // copy Aux bytes from address A to record offset Imm (a Fixed slot). Fault: nothing is promised of the slot
 	CopyN   // copy B bytes (unsigned), at most Aux, from A to a Counted slot at Imm (u32 length, u32 flags, bytes); more than Aux sets flag 1. Fault edge as Copy
 	CopyStr // copy the string of W-byte characters (1, 2, 4; Aux is a multiple of W) at A up to a zero (not stored) or Aux bytes (then flag 1, whatever follows) to a Counted slot at Imm. Fault edge when the first character is unreadable; a later one of which a byte is unreadable ends the string with flag 2
+	// Walk follows the program's stack by the tables of its code (package unwind), from stack pointer A, frame
+	// pointer B and the site's pc: the pcs, innermost first, to a Counted slot at Imm that holds Aux bytes of u64
+	// (a multiple of 8, not 0). The flags are the reason of the end (unwind.End) times WalkEnd, and flag 1 if the
+	// slot is full. Never faults. In a process only.
+	Walk
 	CopyMax // copy as many readable bytes from A on as there are, at most Aux, to a Counted slot at Imm (flags 0); never faults
 	// Kernel engine only:
 	CopyFrames // copy the return addresses of stack Aux&1 (0 kernel, 1 user), innermost first, to a Counted slot at Imm that holds Aux&^7 bytes of u64; never faults. What it finds is not compared
@@ -164,6 +169,8 @@ const (
 	MaxVars = 4096
 	// CounterLost is the counter that a Reserve without room counts in.
 	CounterLost = 2
+	// WalkEnd is the place of unwind.End in the flags of Walk's slot.
+	WalkEnd = 1 << 8
 )
 
 // Special numbers for Reg.

@@ -154,6 +154,7 @@ var Ops = [NumOps]OpInfo{
 	CopyN:      {Name: "copyn", A: IntOperand, B: IntOperand, Widths: noWidth, Reads: true, MayFault: true, Record: true, form: "@abn"},
 	CopyStr:    {Name: "copystr", A: IntOperand, Widths: w124, Reads: true, MayFault: true, Record: true, form: "@an"},
 	CopyMax:    {Name: "copymax", A: IntOperand, Widths: noWidth, Reads: true, Record: true, form: "@an"},
+	Walk:       {Name: "walk", A: IntOperand, B: IntOperand, Widths: noWidth, Reads: true, Record: true, form: "@abn"},
 	CopyFrames: {Name: "copyframes", Widths: noWidth, Record: true, form: "@n"},
 	CopyComm:   {Name: "copycomm", Widths: noWidth, Record: true, form: "@"},
 	Commit:     {Name: "commit", Widths: noWidth, Record: true},
@@ -279,7 +280,7 @@ func (p *Program) Slot(i *Instr) int64 {
 		return p.Classes[i.A].Bytes()
 	case Copy:
 		return i.Aux
-	case CopyN, CopyStr, CopyMax:
+	case CopyN, CopyStr, CopyMax, Walk:
 		return CountedHeader + i.Aux
 	case CopyFrames:
 		return CountedHeader + i.Aux&^7

@@ -67,7 +67,7 @@ func init() {
 		{Name: "args", Doc: "the function's arguments, one value each", inProcess: item(argsGroup), inKernel: item(argsGroup)},
 		{Name: "locals", Doc: "the local variables that have a value at the place", inProcess: item(localsGroup), inKernel: item(localsGroup)},
 		{Name: "regs", Doc: "the integer registers", inProcess: item(whole(event.Regs, asRegs)), inKernel: item((*collector).regsItem)},
-		{Name: "bt", Doc: "the program's stack; at places in the kernel the kernel's stack", inProcess: item(whole(event.Stack, asStack)), inKernel: item((*collector).stackItem)},
+		{Name: "bt", Doc: "the program's stack; at places in the kernel the kernel's stack", inProcess: item((*collector).processStack), inKernel: item((*collector).stackItem)},
 		{Name: "ubt", Doc: "the program's stack, at places in the kernel", inKernel: item(whole(event.UserFrames, asFrames))},
 		{Name: "ret", Type: "code pointer", Doc: "the address to which the function returns", inProcess: value((*checker).returnAddress), inKernel: value((*checker).returnAddress)},
 		{Name: "retval", Form: BareWord, Type: "as the function's", Doc: "the return value, at places that are returns", inKernel: &lowering{value: (*checker).returned, where: atReturn}},

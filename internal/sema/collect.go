@@ -26,6 +26,7 @@ const (
 	asRepeat              // x is a repeat whose count is known at the hit
 	asRegs
 	asStack
+	asWalk
 	asDynamic // x is a dynamic array of the record
 	asFrames
 	asSData
@@ -181,6 +182,8 @@ func (p *plan) bytes(c *collector) int64 {
 		n += regsSize
 	case asStack:
 		n += regsSize + 8 + int64(c.in.StackLimit)
+	case asWalk:
+		n += countedHeader + 8*int64(c.in.StackFrames)
 	}
 	return n
 }

@@ -51,6 +51,14 @@ func (co *collector) bareItem(it lang.Collect) []*plan {
 	return special(it, event.Header, asNothing)
 }
 
+// processStack is $bt in a process.
+func (co *collector) processStack(it lang.Collect) []*plan {
+	if co.in.StackFrames > 0 {
+		return special(it, event.UserFrames, asWalk)
+	}
+	return special(it, event.Stack, asStack)
+}
+
 func (co *collector) stackItem(it lang.Collect) []*plan {
 	if co.in.Kernel.User {
 		return special(it, event.Stack, asStack) // unwound by the reader

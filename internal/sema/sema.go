@@ -37,6 +37,7 @@ type Input struct {
 	StringLimit    int // bytes of a string
 	RepeatLimit    int // elements of p@n with n known at the hit only
 	StackLimit     int // bytes of stack taken by $bt
+	StackFrames    int // frames that $bt follows at the hit, in a process; 0: it copies the stack
 	AggregateLimit int // bytes of a variable that $args and $locals take along
 
 	// Pid is what $pid means in conditions; 0: not known.

@@ -25,6 +25,7 @@ type Options struct {
 	StringLimit int // bytes of a string that are recorded
 	RepeatLimit int // elements of p@n with a run-time n
 	StackLimit  int // bytes of stack recorded for $bt
+	StackFrames int // frames that $bt follows at the hit; 0: it records the stack
 	MaxEvents   uint64
 	DebugDirs   []string // of separate debug files; nil = /usr/lib/debug
 	NoOptimise  bool     // skip the IR passes (to find errors in them)

@@ -123,7 +123,7 @@ func ruleOf(r *frame.Row) Rule {
 		if !ok || !saved || fp.Kind != frame.AtExpr || !bytes.Equal(fp.Expr, fpItself) {
 			return Rule(General)
 		}
-		return makeRule(SavedByFP, distance, 0)
+		return NewRule(SavedByFP, distance, 0)
 	}
 	below := int64(0)
 	switch {
@@ -135,9 +135,9 @@ func ruleOf(r *frame.Row) Rule {
 	}
 	switch r.CFAReg {
 	case regSP:
-		return makeRule(BySP, r.CFAOff, below)
+		return NewRule(BySP, r.CFAOff, below)
 	case regFP:
-		return makeRule(ByFP, r.CFAOff, below)
+		return NewRule(ByFP, r.CFAOff, below)
 	}
 	return Rule(General)
 }

@@ -53,8 +53,8 @@ func (r Rule) Distance() uint64 { return uint64(r) & fieldMask }
 // Saved returns how many bytes below the CFA the caller's frame pointer is; 0: it has its value.
 func (r Rule) Saved() uint64 { return uint64(r>>(savedBit-distanceBit)) & fieldMask }
 
-// makeRule makes a rule with distances in bytes, or General where they do not fit.
-func makeRule(k Kind, distance, saved int64) Rule {
+// NewRule makes a rule with distances in bytes, or General where they do not fit.
+func NewRule(k Kind, distance, saved int64) Rule {
 	fits := func(n int64) bool { return n >= 0 && n%wordSize == 0 && n/wordSize <= maxDistance }
 	if !fits(distance) || !fits(saved) {
 		return Rule(General)

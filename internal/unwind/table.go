@@ -9,27 +9,41 @@ type Table struct {
 	base, end uint64 // what the rows cover
 	starts    []uint32
 	rules     []Rule
-	shift     uint8
 	first     []uint32
 }
 
-// rowsPerBucket is about how many rows begin in a bucket.
-const rowsPerBucket = 4
+// bucketShift: a bucket is 256 bytes of code, in which some 5 rows begin.
+const bucketShift = 8
 
 // index makes the buckets.
 func (t *Table) index() {
-	span := t.end - t.base
-	for t.shift = 4; span>>t.shift > uint64(len(t.starts)/rowsPerBucket)+1; t.shift++ {
-	}
-	n := span>>t.shift + 1
+	n := (t.end-t.base)>>bucketShift + 1
 	t.first = make([]uint32, n+1)
 	at := 0
 	for b := range t.first {
-		for at+1 < len(t.starts) && uint64(t.starts[at+1]) <= uint64(b)<<t.shift {
+		for at+1 < len(t.starts) && uint64(t.starts[at+1]) <= uint64(b)<<bucketShift {
 			at++
 		}
 		t.first[b] = uint32(at)
 	}
+}
+
+// Row is a rule that holds from an address to that of the next row.
+type Row struct {
+	PC   uint64
+	Rule Rule
+}
+
+// New makes a table of rows in the order of their addresses, of which the last one ends the code: its rule is not
+// used. They must span less than 4 GiB.
+func New(rows []Row) *Table {
+	t := &Table{base: rows[0].PC, end: rows[len(rows)-1].PC}
+	for _, r := range rows {
+		t.starts, t.rules = append(t.starts, uint32(r.PC-t.base)), append(t.rules, r.Rule)
+	}
+	t.rules[len(rows)-1] = Rule(None)
+	t.index()
+	return t
 }
 
 // Rows returns how many rows there are.
@@ -44,7 +58,7 @@ func (t *Table) Find(vaddr uint64) Rule {
 		return Rule(None)
 	}
 	off := vaddr - t.base
-	b := off >> t.shift
+	b := off >> bucketShift
 	lo, hi := t.first[b], t.first[b+1]
 	for lo < hi { // the last row that starts at or before off
 		mid := (lo + hi + 1) / 2

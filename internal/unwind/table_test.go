@@ -160,11 +160,11 @@ func TestWalk(t *testing.T) {
 	words := make([]uint64, 64)
 	put := func(addr, v uint64) { words[(addr-base)/8] = v }
 	rules := map[uint64]Rule{
-		0x100:     makeRule(BySP, 16, 0),
-		0x200 - 1: makeRule(ByFP, 16, 16),
-		0x300 - 1: makeRule(SavedByFP, 8, 0),
+		0x100:     NewRule(BySP, 16, 0),
+		0x200 - 1: NewRule(ByFP, 16, 16),
+		0x300 - 1: NewRule(SavedByFP, 8, 0),
 		0x400 - 1: Rule(Signal),
-		0x500:     makeRule(BySP, 8, 0), // interrupted: no byte before
+		0x500:     NewRule(BySP, 8, 0), // interrupted: no byte before
 		0x600 - 1: Rule(Outermost),
 	}
 	put(0x7008, 0x200)                // of 0x100: CFA 0x7010
@@ -191,12 +191,12 @@ func TestWalk(t *testing.T) {
 		n    int
 		end  End
 	}{
-		{"whole", Memory{base, mem}, 10, 0, 6, Whole},
-		{"as much as fits", Memory{base, mem}, 6, 0, 6, Whole},
-		{"deep", Memory{base, mem}, 4, 0, 4, Deep},
-		{"short memory", Memory{base, mem[:0x30]}, 10, 0, 2, Unreadable},
-		{"memory begins above", Memory{base + 16, mem[16:]}, 10, 0, 1, Unreadable},
-		{"no table", Memory{base, mem}, 10, 0x300 - 1, 3, Unknown},
+		{"whole", Memory{Base: base, Bytes: mem}, 10, 0, 6, Whole},
+		{"as much as fits", Memory{Base: base, Bytes: mem}, 6, 0, 6, Whole},
+		{"deep", Memory{Base: base, Bytes: mem}, 4, 0, 4, Deep},
+		{"short memory", Memory{Base: base, Bytes: mem[:0x30]}, 10, 0, 2, Unreadable},
+		{"memory begins above", Memory{Base: base + 16, Bytes: mem[16:]}, 10, 0, 1, Unreadable},
+		{"no table", Memory{Base: base, Bytes: mem}, 10, 0x300 - 1, 3, Unknown},
 	} {
 		rule, had := rules[tt.drop]
 		delete(rules, tt.drop)
@@ -214,11 +214,11 @@ func TestWalk(t *testing.T) {
 		}
 	}
 	rules[0x100] = Rule(General)
-	if _, end := Walk(Registers{0x100, base, 0}, &Memory{base, mem}, find, make([]uint64, 0, 9)); end != Special {
+	if _, end := Walk(Registers{0x100, base, 0}, &Memory{Base: base, Bytes: mem}, find, make([]uint64, 0, 9)); end != Special {
 		t.Errorf("a general rule: %v", end)
 	}
-	rules[0x100] = makeRule(ByFP, 8, 0)
-	if _, end := Walk(Registers{0x100, base + 64, base}, &Memory{base, mem}, find, make([]uint64, 0, 9)); end != Damaged {
+	rules[0x100] = NewRule(ByFP, 8, 0)
+	if _, end := Walk(Registers{0x100, base + 64, base}, &Memory{Base: base, Bytes: mem}, find, make([]uint64, 0, 9)); end != Damaged {
 		t.Errorf("a caller below: %v", end)
 	}
 }

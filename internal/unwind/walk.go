@@ -5,13 +5,17 @@ import "encoding/binary"
 // Registers are those that a walk begins with.
 type Registers struct{ PC, SP, FP uint64 }
 
-// Memory is the stack that a walk may read: Bytes from address Base up.
+// Memory is what a walk may read: by Read, or, if that is nil, Bytes from address Base up.
 type Memory struct {
 	Base  uint64
 	Bytes []byte
+	Read  func(addr uint64) (uint64, bool)
 }
 
 func (m *Memory) word(addr uint64) (uint64, bool) {
+	if m.Read != nil {
+		return m.Read(addr)
+	}
 	off := addr - m.Base
 	if off > uint64(len(m.Bytes)) || uint64(len(m.Bytes))-off < wordSize {
 		return 0, false
@@ -57,6 +61,9 @@ func Walk(r Registers, m *Memory, find func(addr uint64) Rule, pcs []uint64) ([]
 	pcs = append(pcs, r.PC)
 	before := uint64(0) // 1: the pc is behind a call
 	known := true       // the frame pointer
+	// A copy begins at the stack pointer: where a frame pointer is saved below it, in code that has restored it
+	// already, it is not known.
+	copied := m.Read == nil
 	for {
 		rule := find(r.PC - before)
 		cfa, fp, at := r.SP, r.FP, uint64(0)
@@ -67,14 +74,17 @@ func Walk(r Registers, m *Memory, find func(addr uint64) Rule, pcs []uint64) ([]
 		case ByFP:
 			cfa, ok = r.FP+rule.Distance(), known
 		case SavedByFP:
-			if cfa, ok = m.word(r.FP - rule.Distance()); known && ok {
+			if cfa, ok = m.word(r.FP - rule.Distance()); ok && known {
 				fp, known = m.word(r.FP)
+				ok = known || copied
 			} else {
 				ok = false
 			}
 		case Signal:
-			cfa, ok = m.word(r.SP + signalSP)
-			fp, known = m.word(r.SP + signalFP)
+			if cfa, ok = m.word(r.SP + signalSP); ok {
+				fp, known = m.word(r.SP + signalFP)
+				ok = known || copied
+			}
 			at, signal = r.SP+signalPC, true
 		case Outermost:
 			return pcs, Whole
@@ -83,18 +93,22 @@ func Walk(r Registers, m *Memory, find func(addr uint64) Rule, pcs []uint64) ([]
 		default:
 			return pcs, Special
 		}
-		if !signal {
-			at = cfa - wordSize
-		}
-		if saved := rule.Saved(); saved != 0 {
-			fp, known = m.word(cfa - saved) // below the stack pointer it was restored already
-		}
-		pc, readable := m.word(at)
 		switch {
 		case !ok:
 			return pcs, Unreadable
-		case cfa <= r.SP && !signal:
+		case signal:
+		case cfa <= r.SP:
 			return pcs, Damaged
+		default:
+			at = cfa - wordSize
+		}
+		if saved := rule.Saved(); saved != 0 {
+			if fp, known = m.word(cfa - saved); !known && !copied {
+				return pcs, Unreadable
+			}
+		}
+		pc, readable := m.word(at)
+		switch {
 		case !readable:
 			return pcs, Unreadable
 		case pc == 0:

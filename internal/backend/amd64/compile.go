@@ -18,6 +18,8 @@ type Config struct {
 	DeadGPR   x86.RegSet
 	DeadFlags bool
 	DeadXMM   uint32
+	// Walk is the address of the area by which stacks are followed (unwind.AreaSize), for ir.Walk.
+	Walk uint64
 	// ColdAddr, when not 0, is where the code that is rarely run, or slow anyhow,
 	// will be placed (Code.Cold), within 2 GiB of Addr. The code of a false
 	// condition is then a straight line.

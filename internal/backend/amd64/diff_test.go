@@ -26,6 +26,7 @@ type trial struct {
 	state *irgen.State
 	in    caseIn
 	dead  bool // the dead man's switch is set
+	walk  func(pc, sp, fp uint64, read func(uint64) (uint64, bool), n int) ([]uint64, uint8)
 }
 
 const statesPerProgram = 4
@@ -322,7 +323,9 @@ func (tr *trial) verify(out *caseOut) error {
 		return fmt.Errorf("the executor has %#x in use, not without %#x", out.InUse, tr.in.Initial)
 	}
 	tr.state.X87, tr.state.Regs[x86.InUse] = out.Before, out.InUse
-	want := eval.Run(tr.p, tr.state.Machine())
+	m := tr.state.Machine()
+	m.Walk = tr.walk
+	want := eval.Run(tr.p, m)
 	if out.NEdges > 0 { // nothing is done then
 		want = eval.Outcome{Vars: tr.in.Vars[:]}
 	}

@@ -1,6 +1,7 @@
 package ebpf
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/cilium/ebpf/asm"
@@ -97,6 +98,8 @@ func (c *Config) supports(in *ir.Instr) error {
 		return fmt.Errorf("register %s: the kernel's programs cannot read it", ir.WideName(in.Imm))
 	case ir.PutReg:
 		return fmt.Errorf("register %s: the kernel's programs cannot read it", ir.WideName(in.Aux))
+	case ir.Walk:
+		return errors.New("the stack: the kernel's programs have no tables to follow it; copy it (--stack copy)")
 	case ir.Reg:
 		switch {
 		case in.Imm == ir.RegThread && c.Features.FSBase < 0:

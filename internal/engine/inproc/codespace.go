@@ -43,6 +43,9 @@ func codeBound(p *ir.Program) uint64 {
 		n += 64 + uint64(len(b.Instrs))*192
 		for i := range b.Instrs {
 			n += uint64(len(b.Instrs[i].Data)) * 16
+			if b.Instrs[i].Op == ir.Walk {
+				n += 1024
+			}
 		}
 	}
 	return n

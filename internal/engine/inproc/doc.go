@@ -13,6 +13,7 @@
 //	uprober    sites for uprobes of the kernel (uprobe.go, gostack.go)
 //	codeSpace  memory for code near modules, stubs of punned jumps (codespace.go, pun.go)
 //	buffers    memory for records, counters and variables (buffers.go, machine.go)
+//	walks      memory for following stacks at the hit (walks.go)
 //	compiler   the machine code of patches (generate.go)
 //	pageGuard  pages where other tracers' uprobes are prevented (guard.go, cover.go)
 //	handlers   handlers of signals in the process, for when jalon is killed (handlers.go)

@@ -78,6 +78,7 @@ type Engine struct {
 	others    *others    // breakpoints of other tracers
 	codeSpace *codeSpace // memory for code
 	buffers   *buffers   // memory for records
+	walks     *walks     // memory for following stacks
 	planner   *planner
 	uprobes   *uprober
 	installer *installer
@@ -94,19 +95,19 @@ func New(opt Options) *Engine {
 	r := report{&opt}
 	t := &target{report: r, fresh: opt.Fresh}
 	e := &Engine{
-		report: r, target: t, sites: newSites(r), patches: &patches{}, tables: &tableRef{}, codeSpace: &codeSpace{}, buffers: &buffers{},
+		report: r, target: t, sites: newSites(r), patches: &patches{}, tables: &tableRef{}, codeSpace: &codeSpace{}, buffers: &buffers{}, walks: &walks{},
 		mods: &modules{target: t}, others: &others{t: t},
 	}
 	e.guard = &pageGuard{report: r, others: e.others}
 	e.handlers = &handlers{report: r, tables: e.tables}
 	e.uprobes = &uprober{target: t, sites: e.sites, others: e.others, tables: e.tables}
-	code := &compiler{report: r, buffers: e.buffers, handlers: e.handlers}
+	code := &compiler{report: r, buffers: e.buffers, walks: e.walks, handlers: e.handlers}
 	e.planner = &planner{t, e.sites, e.patches, e.buffers, e.others, e.uprobes, &code.seen}
 	e.installer = &installer{
-		target: t, sites: e.sites, planner: e.planner, uprobes: e.uprobes, codeSpace: e.codeSpace, buffers: e.buffers,
+		target: t, sites: e.sites, planner: e.planner, uprobes: e.uprobes, codeSpace: e.codeSpace, buffers: e.buffers, walks: e.walks, mods: e.mods,
 		compiler: code, guard: e.guard, handlers: e.handlers, tables: e.tables, patches: e.patches,
 	}
-	e.crashes = &crashes{remover: &remover{t, e.patches, e.tables, e.guard, e.handlers, e.codeSpace, e.buffers}}
+	e.crashes = &crashes{remover: &remover{t, e.patches, e.tables, e.guard, e.handlers, e.codeSpace, e.buffers, e.walks}}
 	e.calls = &Callbacks{t, e.tables, e.patches, e.guard, e.handlers, e.buffers, e.uprobes, e.crashes}
 	return e
 }
@@ -136,6 +137,11 @@ func (e *Engine) Refresh() error {
 		return err
 	}
 	e.mods.update(e.guard.withCovered(maps))
+	if e.walks.area != 0 {
+		if err := e.walks.update(e.target, e.mods); err != nil {
+			return err
+		}
+	}
 	e.others.calls = uprobeCalls(maps)
 	return nil
 }

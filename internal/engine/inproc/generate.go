@@ -12,6 +12,7 @@ import (
 type compiler struct {
 	report
 	buffers  *buffers
+	walks    *walks
 	handlers *handlers
 	seen     seen // registers that the sites' programs read
 }
@@ -68,7 +69,7 @@ func (c *compiler) generate(p *placed) error {
 func (c *compiler) hitCode(p *placed, x *site, at uint64) ([]byte, error) {
 	gpr, flags := x.dead&^c.seen.gpr, x.deadFlags && !c.seen.flags
 	coldAt := p.region.base + p.region.half() + p.region.cold
-	hit, err := amd64.Compile(x.IR, amd64.Config{Addr: at, ColdAddr: coldAt, PC: x.addr, Layout: c.buffers.layout(x.id), DeadGPR: gpr, DeadFlags: flags, NoTSC: c.handlers.noTSC.Load(), Clock: c.opt.Clock})
+	hit, err := amd64.Compile(x.IR, amd64.Config{Addr: at, ColdAddr: coldAt, PC: x.addr, Layout: c.buffers.layout(x.id), DeadGPR: gpr, DeadFlags: flags, NoTSC: c.handlers.noTSC.Load(), Clock: c.opt.Clock, Walk: c.walks.area})
 	if err != nil {
 		return nil, err
 	}

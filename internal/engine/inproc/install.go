@@ -17,6 +17,8 @@ type installer struct {
 	uprobes   *uprober
 	codeSpace *codeSpace
 	buffers   *buffers
+	walks     *walks
+	mods      *modules
 	compiler  *compiler
 	guard     *pageGuard
 	handlers  *handlers
@@ -60,6 +62,11 @@ func (in *installer) install(fresh []*site, plans []*placed) error {
 
 // apply performs steps 2 to 4; it returns the sites that were left out.
 func (in *installer) apply(plans []*placed) (left []*site, err error) {
+	if slices.ContainsFunc(plans, (*placed).walks) {
+		if err := in.walks.update(in.target, in.mods); err != nil {
+			return nil, err
+		}
+	}
 	err = in.stopped(func(st *process.Stopped) error { plans, err = in.makeRoom(st, plans); return err })
 	if err != nil {
 		return nil, err

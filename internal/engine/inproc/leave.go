@@ -15,6 +15,7 @@ type remover struct {
 	handlers  *handlers
 	codeSpace *codeSpace
 	buffers   *buffers
+	walks     *walks
 }
 
 // free unmaps code and buffers.
@@ -23,6 +24,9 @@ func (r *remover) free(st *process.Stopped) error {
 		return err
 	}
 	if err := r.codeSpace.free(st); err != nil {
+		return err
+	}
+	if err := r.walks.free(st); err != nil {
 		return err
 	}
 	return r.buffers.free(st)

@@ -9,6 +9,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/image"
 	"github.com/jalon-trace/jalon/internal/patch"
 	"github.com/jalon-trace/jalon/internal/process"
+	"github.com/jalon-trace/jalon/internal/unwind"
 )
 
 // module is a file of the process's image with its code.
@@ -91,7 +92,10 @@ func (e *Engine) Unwind(v *event.Value) []debuginfo.Frame {
 	if e.mods.space == nil {
 		return nil
 	}
-	return e.mods.space.Unwind(v.Data, v.Stack)
+	if v.Field.Kind == event.Stack {
+		return e.mods.space.Unwind(v.Data, v.Stack)
+	}
+	return e.mods.space.Walked(v.Frames(), unwind.End(v.End))
 }
 
 // HasLinker reports whether ld.so is mapped beside a program at its first instruction. A static program

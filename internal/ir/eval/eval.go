@@ -36,6 +36,9 @@ type Machine struct {
 	Given   uint64 // what Take takes
 	// Vars are the variables; those behind its end are 0.
 	Vars []uint64
+	// Walk follows the stack from the registers at the site by the tables of the program, reading words by
+	// read: at most n pcs, and the reason of the end. Nil: the code has no tables.
+	Walk func(pc, sp, fp uint64, read func(addr uint64) (uint64, bool), n int) (pcs []uint64, end uint8)
 	// RecordRoom says that the ring has room for a record.
 	RecordRoom bool
 }
@@ -219,6 +222,7 @@ func init() {
 		ir.CopyN:      (*run).copyn,
 		ir.CopyStr:    (*run).copystr,
 		ir.CopyMax:    (*run).copymax,
+		ir.Walk:       (*run).walk,
 		ir.Commit:     (*run).commit,
 		ir.CopyFrames: func(r *run, i *ir.Instr) flow { r.forget(i); return next },
 		ir.CopyComm:   func(r *run, i *ir.Instr) flow { r.store(i.Imm, r.m.Comm[:]); return next },

@@ -129,6 +129,34 @@ func (r *run) copymax(i *ir.Instr) flow {
 	return r.counted(i, r.read(r.values[i.A], i.Aux), 0)
 }
 
+func (r *run) walk(i *ir.Instr) flow {
+	pcs, end := []uint64{r.m.Regs[ir.RegPC]}, uint8(walkUnknown)
+	if r.m.Walk != nil {
+		pcs, end = r.m.Walk(pcs[0], r.values[i.A], r.values[i.B], func(addr uint64) (uint64, bool) {
+			b := r.read(addr, 8)
+			if len(b) < 8 {
+				return 0, false
+			}
+			return binary.LittleEndian.Uint64(b), true
+		}, int(i.Aux/8))
+	}
+	var b []byte
+	for _, pc := range pcs {
+		b = binary.LittleEndian.AppendUint64(b, pc)
+	}
+	flags := uint32(end) * ir.WalkEnd
+	if end == walkDeep {
+		flags |= ir.FlagTruncated
+	}
+	return r.counted(i, b, flags)
+}
+
+// Reasons of the end of a walk, as package unwind has them.
+const (
+	walkDeep    = 1
+	walkUnknown = 3
+)
+
 func (r *run) commit(*ir.Instr) flow {
 	r.out.Record, r.out.Defined = r.record, r.known
 	return next

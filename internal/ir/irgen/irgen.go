@@ -23,6 +23,8 @@ type Options struct {
 	// EnvTime as they are; it copies from the first, and of the others uses bits
 	// that do not depend on the moment, and follows none of them.
 	Kernel bool
+	// Walks makes ir.Walk, for which an executor needs tables.
+	Walks bool
 	// NoRegs reads the registers out of the context block instead (Kernel).
 	NoRegs bool
 	// High is the address of HighSize more readable bytes, State.High, whose end

@@ -22,7 +22,7 @@ func TestCoverage(t *testing.T) {
 	records, faults := 0, 0
 	r := rand.New(rand.NewSource(1))
 	for n := range 7000 {
-		opt := Options{Floats: true, SegBase: true}
+		opt := Options{Floats: true, SegBase: true, Walks: true}
 		if n >= 5000 {
 			opt = Options{Kernel: true, NoRegs: n%2 == 0, High: 0xffff900000000000}
 		}

@@ -40,6 +40,9 @@ func (g *gen) step() {
 		if g.opt.Floats {
 			choices = append(choices, choice{3, g.fput})
 		}
+		if g.opt.Walks && !g.opt.Kernel {
+			choices = append(choices, choice{1, g.walk})
+		}
 		if g.opt.Kernel {
 			choices = append(choices, choice{2, g.copyContext}, choice{1, g.copyFrames}, choice{1, g.copyComm})
 		} else {

@@ -111,6 +111,13 @@ func (rs *records) copyStr() {
 	}
 }
 
+func (rs *records) walk() {
+	if off, n, ok := rs.size(ir.CountedHeader); ok && n >= 8 {
+		sp, fp := rs.int(), rs.int()
+		rs.emit(ir.Instr{Op: ir.Walk, A: sp, B: fp, Imm: off, Aux: n &^ 7})
+	}
+}
+
 func (rs *records) copyMax() {
 	if off, n, ok := rs.size(ir.CountedHeader); ok {
 		a := rs.guarded(false)

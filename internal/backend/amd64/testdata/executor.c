@@ -20,7 +20,7 @@ enum {
 	PAGE = 4096, PAGES = 11, CASES = 512, REC_MAX = 8192, RINGS = 4,
 	RING_SIZE = 16384, RING_STRIDE = 65536, COUNTER_STRIDE = 4096, SITE_OFF = 96,
 	OFF_IN = 0x10000, OFF_OUT = 0x200000, OFF_FAULTS = 0x900000, OFF_CODE = 0xC00000,
-	CODE_SIZE = 0x800000, OFF_SHARED = 0x1400000, SHM_SIZE = 0x1500000,
+	CODE_SIZE = 0x800000, OFF_SHARED = 0x1400000, SHM_SIZE = 0x1500000, SH_WALK = 0x60000,
 	SH_CONTROL = 0, SH_CLOCK = 8, SH_VARS = 64, VARS = 4, SH_COUNTERS = 0x1000, SH_REGISTERED = 0x8000, SH_RINGS = 0x10000,
 	X87 = 160, RSEQ_OFFSET = 64, RSEQ_SIZE = 32, RSEQ_CS = 8, RSEQ_SIGNATURE = 0x53053053,
 };
@@ -223,7 +223,7 @@ static void *map(u64 addr, size_t len, int prot, u64 off)
 	return p;
 }
 
-// One CPU's ring: control page, then the data twice.
+// One CPU's ring: control page, then the data twice. Behind the rings is what walks along stacks need.
 static void map_shared(u64 addr)
 {
 	map(addr, SH_RINGS, PROT_READ | PROT_WRITE, OFF_SHARED);
@@ -232,6 +232,7 @@ static void map_shared(u64 addr)
 		map(r, PAGE + RING_SIZE, PROT_READ | PROT_WRITE, off);
 		map(r + PAGE + RING_SIZE, RING_SIZE, PROT_READ | PROT_WRITE, off + PAGE);
 	}
+	map(addr + SH_WALK, SHM_SIZE - OFF_SHARED - SH_WALK, PROT_READ | PROT_WRITE, OFF_SHARED + SH_WALK);
 }
 
 static void map_memory(u64 base)

@@ -1,0 +1,148 @@
+package test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// stacksProgram calls leaf through frames of all kinds: recursion, large and aligned frames, a signal handler, a
+// sort's callback, a thread, and libraries that are loaded one after another, mostly at the same address.
+const stacksProgram = `#include <alloca.h>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static volatile int sink;
+__attribute__((noinline)) void leaf(int n) { sink += n; }
+__attribute__((noinline)) static void deep(int n) { if (n) deep(n - 1); else leaf(1); sink++; }
+__attribute__((noinline)) static void large(int n) { char b[8000]; memset(b, n, sizeof b); if (n) large(n - 1); else leaf(2); sink += b[n]; }
+__attribute__((noinline)) static double aligned(int n, ...)
+{
+	_Alignas(64) double v[16];
+	char *room = alloca(n * 16 + 16);
+	for (int i = 0; i < 16; i++) v[i] = n + i;
+	snprintf(room, 16, "%g", v[n & 15]);
+	if (n) aligned(n - 1, room, v); else leaf(3);
+	return v[sink & 15];
+}
+static void handler(int s) { (void)s; leaf(4); }
+static int compare(const void *a, const void *b) { leaf(5); return *(const int *)a - *(const int *)b; }
+static void *thread(void *p) { deep(3); return p; }
+int main(int argc, char **argv)
+{
+	for (int i = 0; i < 30; i++) deep(i);
+	large(3);
+	aligned(6);
+	signal(SIGUSR1, handler);
+	raise(SIGUSR1);
+	int list[] = {5, 3, 9, 1, 7, 2};
+	qsort(list, 6, sizeof *list, compare);
+	pthread_t t;
+	pthread_create(&t, 0, thread, 0);
+	pthread_join(t, 0);
+	for (int i = 0; i < 12; i++) {
+		void *h = dlopen(argv[1 + i % 2], RTLD_NOW);
+		if (!h) { fprintf(stderr, "%s\n", dlerror()); return 1; }
+		((void (*)(void (*)(int)))dlsym(h, "call"))(leaf);
+		printf("%p ", dlsym(h, "call"));
+		dlclose(h);
+	}
+	return argc == 0;
+}
+`
+
+// stacksLibrary is a library whose function has a frame of SIZE bytes.
+const stacksLibrary = `#include <string.h>
+__attribute__((noinline)) static int inner(void (*f)(int), int n) { char b[SIZE]; memset(b, n, sizeof b); f(6); return b[n]; }
+int call(void (*f)(int)) { char b[SIZE / 2]; memset(b, 1, sizeof b); return inner(f, b[3]) + inner(f, b[4]); }
+`
+
+// TestStacksAtHit: stacks that are followed at the hit are those that are copied and followed later. In libraries
+// that are unloaded meanwhile only the former are whole: each of those has seven frames.
+func TestStacksAtHit(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	build := func(args ...string) {
+		if r := run(t, args...); r.status != 0 {
+			t.Fatal(r.stderr)
+		}
+	}
+	lib := write("lib.c", stacksLibrary)
+	a, b := filepath.Join(dir, "a.so"), filepath.Join(dir, "b.so")
+	build("gcc", "-O2", "-fno-omit-frame-pointer", "-DSIZE=200", "-shared", "-fPIC", "-o", a, lib)
+	build("gcc", "-O2", "-DSIZE=600", "-shared", "-fPIC", "-o", b, lib)
+	src := write("stacks.c", stacksProgram)
+	for _, options := range [][]string{{"-O2"}, {"-O0"}, {"-O3", "-mavx2", "-fno-plt"}} {
+		prog := filepath.Join(dir, "stacks"+options[0])
+		build(append(append([]string{"gcc"}, options...), "-g", "-rdynamic", "-pthread", "-o", prog, src, "-ldl")...)
+		var stacks [2][]string
+		for i, form := range []string{"walk", "copy:60000"} {
+			out := filepath.Join(dir, "events")
+			r := jalon(t, "trace", "-f", "json", "-o", out, "--stack", form, "--buffer", "32M", "leaf", "-c", "n, $bt", "--", prog, a, b)
+			if !strings.Contains(r.stderr, "exited with status 0") {
+				t.Fatal(r.stderr)
+			}
+			stacks[i] = stackLines(t, out)
+		}
+		if len(stacks[0]) < 60 || len(stacks[0]) != len(stacks[1]) {
+			t.Fatalf("%v: %d stacks at the hit, %d copied", options, len(stacks[0]), len(stacks[1]))
+		}
+		for i := range stacks[0] {
+			unloaded := strings.HasPrefix(stacks[0][i], "6:")
+			if unloaded && strings.Count(stacks[0][i], "+") != 7 {
+				t.Errorf("%v: stack %d in a library: %s", options, i, stacks[0][i])
+			}
+			if stacks[0][i] != stacks[1][i] && !unloaded {
+				t.Errorf("%v: stack %d\nat the hit %s\ncopied     %s", options, i, stacks[0][i], stacks[1][i])
+			}
+			if !strings.HasSuffix(stacks[0][i], "_start+33") && !strings.Contains(stacks[0][i], "clone") {
+				t.Errorf("%v: stack %d is not whole: %s", options, i, stacks[0][i])
+			}
+		}
+	}
+}
+
+// stackLines are the stacks of a file of events, a line each.
+func stackLines(t *testing.T, file string) (list []string) {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Split(strings.TrimSpace(string(b)), "\n") {
+		var ev struct {
+			Values struct {
+				N     int
+				Stack []struct {
+					Function, Cut string
+					Offset        int
+				} `json:"$bt"`
+			}
+		}
+		if err := json.Unmarshal([]byte(line), &ev); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		text := fmt.Sprint(ev.Values.N, ":")
+		for _, f := range ev.Values.Stack {
+			text += fmt.Sprintf(" %s+%d", f.Function, f.Offset)
+			if f.Cut != "" {
+				text += " (" + f.Cut + ")"
+			}
+		}
+		list = append(list, text)
+	}
+	return list
+}
