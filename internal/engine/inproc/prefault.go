@@ -22,8 +22,8 @@ type prefault struct {
 }
 
 const (
-	// mostPrefaulted bounds the memory that is taken for rings which may never be used.
-	mostPrefaulted = 64 << 20
+	// mostPrefaulted bounds the memory that is taken for rings which may never be used: a cgroup may have little.
+	mostPrefaulted = 16 << 20
 	prefaultStep   = 256 << 10
 )
 
