@@ -2,52 +2,62 @@ package btf
 
 import (
 	"math"
+	"sync"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo/btf/raw"
 )
 
+// converter makes C types of BTF's.
+type converter struct {
+	// mu guards the fields below. Members of types are loaded on first use, by any goroutine, with mu locked.
+	mu    sync.Mutex
+	types map[key]*ctype.Type
+	depth int
+	tags  map[*ctype.Type]string
+}
+
 // maxDepth bounds chains of types (pointer to const pointer to array ...).
 const maxDepth = 400
 
 // typeOf is convert for callers without the lock.
-func (k *Kernel) typeOf(t raw.Type) *ctype.Type {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.convert(t)
+func (cv *converter) typeOf(t raw.Type) *ctype.Type {
+	cv.mu.Lock()
+	defer cv.mu.Unlock()
+	return cv.convert(t)
 }
 
 // convert makes the C type of a BTF type. A type under construction is already in the cache, so cycles end.
-// Members are converted on first use. The caller holds k.mu, and must not access members.
-func (k *Kernel) convert(t raw.Type) *ctype.Type {
+// Members are converted on first use. The caller holds cv.mu, and must not access members.
+func (cv *converter) convert(t raw.Type) *ctype.Type {
 	if t.Kind == raw.Void {
 		return ctype.VoidT
 	}
-	if c := k.types[keyOf(&t)]; c != nil {
+	if c := cv.types[keyOf(&t)]; c != nil {
 		return c
 	}
-	if k.depth > maxDepth {
+	if cv.depth > maxDepth {
 		return &ctype.Type{Kind: ctype.Invalid, Name: "<type nested too deep>"}
 	}
-	k.depth++
-	defer func() { k.depth-- }()
+	cv.depth++
+	defer func() { cv.depth-- }()
 	switch {
 	case t.Kind == raw.TypeTag:
-		return k.convert(t.Ref())
+		return cv.convert(t.Ref())
 	case t.Kind == raw.Fwd:
-		return k.forward(t)
+		return cv.forward(t)
 	case isEnum(&t) && t.Entries() == 0:
-		return k.forwardEnum(t)
+		return cv.forwardEnum(t)
 	}
 	c := &ctype.Type{}
-	k.types[keyOf(&t)] = c
-	k.fill(t, c)
+	cv.types[keyOf(&t)] = c
+	cv.fill(t, c)
 	return c
 }
 
 func isEnum(t *raw.Type) bool { return t.Kind == raw.Enum || t.Kind == raw.Enum64 }
 
-func (k *Kernel) fill(t raw.Type, c *ctype.Type) {
+func (cv *converter) fill(t raw.Type, c *ctype.Type) {
 	switch t.Kind {
 	case raw.Int:
 		fillInt(&t, c)
@@ -58,37 +68,37 @@ func (k *Kernel) fill(t raw.Type, c *ctype.Type) {
 	case raw.Ptr:
 		c.Kind, c.Size = ctype.Pointer, 8
 		to := t.Ref()
-		c.Elem = k.convert(to)
+		c.Elem = cv.convert(to)
 		if to.Kind == raw.TypeTag {
-			k.tags[c] = to.Name()
+			cv.tags[c] = to.Name()
 		}
 	case raw.Array:
-		k.fillArray(t, c)
+		cv.fillArray(t, c)
 	case raw.Struct:
 		c.Kind = ctype.Struct
-		k.fillStruct(t, c)
+		cv.fillStruct(t, c)
 	case raw.Union:
 		c.Kind = ctype.Union
-		k.fillStruct(t, c)
+		cv.fillStruct(t, c)
 	case raw.FuncProto:
-		k.fillFunc(t, c)
+		cv.fillFunc(t, c)
 	case raw.Typedef:
 		c.Name = t.Name()
-		k.wrap(ctype.Typedef, t, c)
+		cv.wrap(ctype.Typedef, t, c)
 	case raw.Const:
-		k.wrap(ctype.Const, t, c)
+		cv.wrap(ctype.Const, t, c)
 	case raw.Volatile:
-		k.wrap(ctype.Volatile, t, c)
+		cv.wrap(ctype.Volatile, t, c)
 	case raw.Restrict:
-		k.wrap(ctype.Restrict, t, c)
+		cv.wrap(ctype.Restrict, t, c)
 	default: // functions and variables are no types
 		c.Kind, c.Name = ctype.Invalid, "<unknown type>"
 	}
 }
 
-func (k *Kernel) wrap(kind ctype.Kind, t raw.Type, c *ctype.Type) {
+func (cv *converter) wrap(kind ctype.Kind, t raw.Type, c *ctype.Type) {
 	c.Kind = kind
-	c.Elem = k.convert(t.Ref())
+	c.Elem = cv.convert(t.Ref())
 	c.Size = c.Elem.Size
 }
 
@@ -148,9 +158,9 @@ func fillEnum(t raw.Type, c *ctype.Type) {
 
 // fillArray: BTF writes int a[0] and int a[] alike, as no elements. The kernel
 // uses both for what goes on behind a struct, so the length is not known.
-func (k *Kernel) fillArray(t raw.Type, c *ctype.Type) {
+func (cv *converter) fillArray(t raw.Type, c *ctype.Type) {
 	elem, n := t.Elements()
-	c.Kind, c.Elem, c.Count = ctype.Array, k.convert(elem), n
+	c.Kind, c.Elem, c.Count = ctype.Array, cv.convert(elem), n
 	switch size := c.Elem.Size; {
 	case c.Count == 0:
 		c.Count = -1
@@ -159,27 +169,27 @@ func (k *Kernel) fillArray(t raw.Type, c *ctype.Type) {
 	}
 }
 
-func (k *Kernel) fillStruct(t raw.Type, c *ctype.Type) {
+func (cv *converter) fillStruct(t raw.Type, c *ctype.Type) {
 	c.Name, c.Size = t.Name(), t.Size()
 	c.Lazy(func(c *ctype.Type) {
-		k.mu.Lock()
-		defer k.mu.Unlock()
+		cv.mu.Lock()
+		defer cv.mu.Unlock()
 		members := t.Members()
 		out := make([]ctype.Field, len(members))
 		for i, m := range members {
-			out[i] = ctype.Field{Name: m.Name, Type: k.convert(t.In.Type(m.Type)), BitOffset: m.Offset, BitSize: m.BitSize}
+			out[i] = ctype.Field{Name: m.Name, Type: cv.convert(t.In.Type(m.Type)), BitOffset: m.Offset, BitSize: m.BitSize}
 		}
 		c.SetFields(out)
 	})
 }
 
-func (k *Kernel) fillFunc(t raw.Type, c *ctype.Type) {
+func (cv *converter) fillFunc(t raw.Type, c *ctype.Type) {
 	c.Kind, c.Size = ctype.Func, 1
-	c.Elem = k.convert(t.Ref())
+	c.Elem = cv.convert(t.Ref())
 	params, variadic := parameters(&t)
 	c.Variadic = variadic
 	for _, p := range params {
-		c.Params = append(c.Params, k.convert(t.In.Type(p.Type)))
+		c.Params = append(c.Params, cv.convert(t.In.Type(p.Type)))
 	}
 }
 
@@ -196,30 +206,30 @@ func parameters(t *raw.Type) (params []raw.Param, variadic bool) {
 // from, then in the kernel's. Without one, or with several that differ, the type is
 // incomplete. The kernel's declarations are not completed by modules: those may have
 // types of their own by the same names.
-func (k *Kernel) forward(t raw.Type) *ctype.Type {
+func (cv *converter) forward(t raw.Type) *ctype.Type {
 	kind, of := ctype.Struct, raw.Struct
 	if t.Flag {
 		kind, of = ctype.Union, raw.Union
 	}
-	c := k.definition(&t, func(*raw.Type) bool { return true }, of)
+	c := cv.definition(&t, func(*raw.Type) bool { return true }, of)
 	if c == nil {
 		c = &ctype.Type{Kind: kind, Name: t.Name(), Incomplete: true}
 	}
-	k.types[keyOf(&t)] = c
+	cv.types[keyOf(&t)] = c
 	return c
 }
 
 // forwardEnum is forward for enumerations, whose declarations are such without values.
-func (k *Kernel) forwardEnum(t raw.Type) *ctype.Type {
-	c := k.definition(&t, func(d *raw.Type) bool { return d.Entries() > 0 }, raw.Enum, raw.Enum64)
+func (cv *converter) forwardEnum(t raw.Type) *ctype.Type {
+	c := cv.definition(&t, func(d *raw.Type) bool { return d.Entries() > 0 }, raw.Enum, raw.Enum64)
 	if c == nil {
 		c = &ctype.Type{Kind: ctype.Enum, Name: t.Name(), Size: t.Size(), Signed: t.Flag, Incomplete: true}
 	}
-	k.types[keyOf(&t)] = c
+	cv.types[keyOf(&t)] = c
 	return c
 }
 
-func (k *Kernel) definition(t *raw.Type, want func(*raw.Type) bool, kinds ...raw.Kind) *ctype.Type {
+func (cv *converter) definition(t *raw.Type, want func(*raw.Type) bool, kinds ...raw.Kind) *ctype.Type {
 	for _, in := range []*raw.BTF{t.In, t.In.Base()} {
 		if in == nil {
 			continue
@@ -234,7 +244,7 @@ func (k *Kernel) definition(t *raw.Type, want func(*raw.Type) bool, kinds ...raw
 			if !alike(found) {
 				return nil
 			}
-			return k.convert(found[0])
+			return cv.convert(found[0])
 		}
 	}
 	return nil
@@ -269,3 +279,20 @@ func shape(t *raw.Type) (int64, []raw.Member) {
 	}
 	return t.Size(), out
 }
+
+// PointerTag returns what the kernel says of the memory that a pointer type
+// points to: "user", "percpu", "rcu", or "". Kernels compiled by GCC before
+// version 16 do not say it.
+func (cv *converter) PointerTag(t *ctype.Type) string {
+	cv.mu.Lock()
+	defer cv.mu.Unlock()
+	return cv.tags[t.Strip()]
+}
+
+// key is which type of which BTF.
+type key struct {
+	in *raw.BTF
+	id raw.ID
+}
+
+func keyOf(t *raw.Type) key { return key{t.In, t.ID} }

@@ -32,20 +32,8 @@ type Kernel struct {
 	base    *unit
 	modules []*unit // sorted by name
 
-	// mu guards the fields below. Members of types are loaded on first use, by any goroutine, with mu locked.
-	mu    sync.Mutex
-	types map[key]*ctype.Type
-	depth int
-	tags  map[*ctype.Type]string
+	*converter
 }
-
-// key is which type of which BTF.
-type key struct {
-	in *raw.BTF
-	id raw.ID
-}
-
-func keyOf(t *raw.Type) key { return key{t.In, t.ID} }
 
 // unit is one BTF: the kernel's or a module's.
 type unit struct {
@@ -98,7 +86,7 @@ func Parse(vmlinux []byte, modules map[string][]byte) (*Kernel, error) {
 }
 
 func newKernel(base *unit) *Kernel {
-	return &Kernel{base: base, types: map[key]*ctype.Type{}, tags: map[*ctype.Type]string{}}
+	return &Kernel{base: base, converter: &converter{types: map[key]*ctype.Type{}, tags: map[*ctype.Type]string{}}}
 }
 
 // addModule adds a module, whose BTF is read on first use.
@@ -126,15 +114,6 @@ func (k *Kernel) symbols() *kallsyms.Table {
 		return nil
 	}
 	return t
-}
-
-// PointerTag returns what the kernel says of the memory that a pointer type
-// points to: "user", "percpu", "rcu", or "". Kernels compiled by GCC before
-// version 16 do not say it.
-func (k *Kernel) PointerTag(t *ctype.Type) string {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.tags[t.Strip()]
 }
 
 // module finds a module's unit; nil when it has no BTF.
