@@ -22,9 +22,9 @@ type Builtin struct {
 	// GDBNumber is the variable's number, which never changes.
 	GDB       string
 	GDBNumber int
-	// NoProcess says why GDB has the variable on the kernel only; "": of processes too.
+	// NoProcess is why GDB has the variable only for the kernel; "": also for processes.
 	NoProcess string
-	// Env describes the value where it is a part of a word of the hit's environment.
+	// Env describes the value if it is a part of a word of the hit's environment.
 	Env *EnvWord
 
 	inProcess, inKernel *lowering // nil: the engine does not have it
@@ -178,7 +178,7 @@ func (b *Builtin) gdb(name string, number int) *Builtin {
 	return b
 }
 
-// kernelOnly says why GDB has no such variable of processes.
+// kernelOnly returns why GDB has no such variable for processes.
 func (b *Builtin) kernelOnly(why string) *Builtin {
 	b.NoProcess = why
 	return b

@@ -15,8 +15,7 @@ func TestReference(t *testing.T) {
 	testkit.Page(t, "../../docs/builtins.md", Reference(), *update)
 }
 
-// TestBuiltinRows holds what every row must have, and that what a row says of an
-// engine is so.
+// TestBuiltinRows checks every row, and that its statements about engines are true.
 func TestBuiltinRows(t *testing.T) {
 	names, gdb, numbers := map[string]bool{}, map[string]bool{}, map[int]bool{1: true} // 1 is $trace_timestamp
 	gdbName := regexp.MustCompile(`^[a-z][a-z_]*$`)
@@ -89,7 +88,7 @@ func checkRow(t *testing.T, b *Builtin, kernel bool) {
 	}
 }
 
-// TestFunctions: a call of every function of the table is understood where it is known.
+// TestFunctions: a call of every function of the table compiles in the engines that have it.
 func TestFunctions(t *testing.T) {
 	for _, b := range builtins {
 		if b.Form != Function {

@@ -61,9 +61,8 @@ func (cls *classes) basePart(e expr, class *ctype.Type, span lang.Span) expr {
 	return nil
 }
 
-// pointerTo converts pointer p as C++ converts pointers to classes: to a base or
-// (with down) a derived class of what it points to, so that it points to that part
-// of the object. nil when the classes have nothing to do with each other.
+// pointerTo converts pointer p as C++ converts pointers to classes: to a base or (with down) a derived
+// class of its target, so that it points to that part of the object; nil if the classes are not related.
 func (cls *classes) pointerTo(p expr, t *ctype.Type, down bool, span lang.Span) expr {
 	from, to := elemOf(p.Type()).Strip(), elemOf(t).Strip()
 	if from.Class == nil || to.Class == nil || ctype.SameClass(from, to) {

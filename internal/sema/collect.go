@@ -14,7 +14,7 @@ import (
 // collector plans the fields of the record.
 type collector struct{ *checker }
 
-// mode says how a field is taken.
+// mode is how a field is collected.
 type mode uint8
 
 const (
@@ -117,8 +117,8 @@ func header(_ *collector, it lang.Collect) []*plan {
 // groupLimit bounds what $args and $locals together add to a record.
 const groupLimit = MaxRecordSize / 2
 
-// group expands $args and $locals: a field for each variable. One without a
-// value here says why in the schema; it is no error.
+// group expands $args and $locals: a field for each variable. For a variable without a value here the
+// schema has the reason; this is no error.
 func (co *collector) group(it lang.Collect, vars []*debuginfo.Variable) []*plan {
 	if !co.in.Scope.HasDebugInfo() {
 		p := &plan{span: it.Span}
@@ -191,9 +191,9 @@ func (p *plan) bytes(c *collector) int64 {
 // formatLetters are GDB's output formats that a value can be shown in.
 const formatLetters = "xduotcafsz"
 
-// wordAsText makes a pointer to text of argN and retval in format /s: they are words
-// without a type, of which the user says that they point to a string. Other numbers, also
-// a variable of that name, stay numbers, as in GDB.
+// wordAsText makes a pointer to text of argN and retval in format /s: they are words without a type, and
+// the format declares that they point to a string. Other numbers, also a variable of that name, stay
+// numbers, as in GDB.
 func (co *collector) wordAsText(it lang.Collect, e expr) expr {
 	name := ""
 	switch x := it.X.(type) {
@@ -295,8 +295,8 @@ func plain(m mode, e expr, t *ctype.Type) *plan {
 // loop that the verifier follows.
 const maxWideChars = 4096
 
-// takeText takes the string at p, at most limit characters (-1: as the input says). The field has the type of a pointer to its
-// characters: an array in a Counted slot is a p@n.
+// takeText collects the string at p, at most limit characters (-1: the input's limit). The field has the
+// type of a pointer to its characters: an array in a Counted slot is a p@n.
 func (co *collector) takeText(p expr, t *ctype.Type, limit int64) *plan {
 	pl := plain(asText, p, t)
 	pl.Kind = event.Counted

@@ -5,9 +5,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/ir"
 )
 
-// constInt is the value of an integer or pointer expression that is known when
-// it is compiled, extended as its type says. It computes with the meaning that
-// ir gives to the operations that lowering would make.
+// constInt returns the value of an integer or pointer expression that is constant, extended by its type. It
+// computes with ir's semantics of the operations that lowering would emit.
 func constInt(e expr) (int64, bool) {
 	switch e := e.(type) {
 	case *intConst:
@@ -87,7 +86,7 @@ func constConv(e *conv) (int64, bool) {
 	return canonical(v, e.t), true
 }
 
-// canonical extends the low bytes of v as type t says.
+// canonical extends the low bytes of v by type t.
 func canonical(v int64, t *ctype.Type) int64 {
 	shift := 64 - 8*uint(min(t.Strip().Size, 8))
 	if isSigned(t) {
@@ -103,7 +102,7 @@ func constArith(e *arith) (int64, bool) {
 	x, ok := constInt(e.x)
 	y, ok2 := constInt(e.y)
 	if (e.op == "/" || e.op == "%") && y == 0 {
-		return 0, false // left to the hit, where it is a fault
+		return 0, false // evaluated at the hit, where it is a fault
 	}
 	return constOp(pick(intOps[e.op], e.t), e.t, e.t, x, y, ok && ok2)
 }

@@ -53,7 +53,7 @@ func (cv *conversions) address(e expr, target *ctype.Type) expr {
 	return &addrOf{typed{ctype.PointerTo(target), e.Span()}, e}
 }
 
-// number checks that e is a value we can compute with; what says for which purpose.
+// number checks that e is a value for arithmetic; what names the purpose.
 func (cv *conversions) number(e expr, op string) expr {
 	if !isNumber(e.Type()) {
 		cv.failOperand(e, "the operand of "+op+" must be a number, this is %s")

@@ -9,9 +9,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/lang"
 )
 
-// ident gives a bare name its meaning: what the scope knows (variables, functions,
-// enumerators, members of C++'s this), one of C's and C++'s constants, an argument
-// register, a word; in this order.
+// ident resolves a bare name: in the scope (variables, functions, enumerators, members of C++'s this), as a
+// constant of C and C++, as an argument register, as a word; in this order.
 func (c *checker) ident(x *lang.Ident) expr {
 	e, err := debuginfo.Resolve(c.in.Scope, x.Name, false)
 	if err == nil && e.Type == nil {

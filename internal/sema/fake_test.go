@@ -302,8 +302,7 @@ func (r result) faultAddr(i int) uint64 {
 	return binary.LittleEndian.Uint64(r.Record[r.schema.Fields[i].Offset:])
 }
 
-// checkProgram holds what is true of every program: it is valid, and optimised
-// it still is.
+// checkProgram checks that a program is valid, and still valid after optimisation.
 func checkProgram(t testing.TB, out *Output) {
 	t.Helper()
 	if err := ir.Check(out.Program); err != nil {

@@ -100,7 +100,7 @@ func sampleInput() Input {
 	}
 }
 
-// TestValues: expressions and the integers they give, as C or GDB says.
+// TestValues: expressions and their integer values in C or GDB.
 func TestValues(t *testing.T) {
 	s, m := sample()
 	for _, tt := range []struct {

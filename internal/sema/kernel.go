@@ -8,7 +8,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 )
 
-// What the kind of place gives and what it does not.
+// What the kind of place has and lacks.
 
 const (
 	noRegistersHere = "registers are not there at this kind of place"
@@ -28,7 +28,7 @@ const commonBytes = 8
 // maxArgs is how many words a raw tracepoint has at most (MAX_BPF_FUNC_ARGS).
 const maxArgs = 12
 
-// merged is a, and of b what is not in a.
+// merged returns a, with the members of b that a lacks.
 func merged(a, b []string) []string {
 	out := append([]string(nil), a...)
 	for _, n := range b {

@@ -8,7 +8,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/lang"
 )
 
-// cpuOf says whose per-CPU data the operand of this_cpu (n nil) or per_cpu means.
+// cpuOf returns the CPU for the operand of this_cpu (n nil) or per_cpu.
 type cpuOf struct {
 	n    expr
 	used bool
@@ -46,7 +46,7 @@ func (c *checker) cpuOperand(x *lang.Call, on *cpuOf) expr {
 	return e
 }
 
-// perCPUAddr is the address of a per-CPU variable: its offset behind the CPU's base.
+// perCPUAddr returns the address of a per-CPU variable: the CPU's base plus its offset.
 func (vs *values) perCPUAddr(e *perCPU) sym {
 	var cpu ir.Value
 	reach := inPerCPU

@@ -33,7 +33,7 @@ func (c *checker) task(span lang.Span) expr {
 	return taskWord.expr("$task", ctype.PointerTo(t), span)
 }
 
-// comm is the name of the current thread, where it is computed with.
+// comm is the name of the current thread, as an operand.
 func (c *checker) comm(span lang.Span) expr {
 	p := c.rvalue(c.task(span))
 	if isPointer(p.Type()) && isRecord(elemOf(p.Type())) {
@@ -45,8 +45,8 @@ func (c *checker) comm(span lang.Span) expr {
 	return nil
 }
 
-// otherHas reports whether a name is that of a field or argument which only the place's
-// other scope has: what it means must not hang on the scope that is tried first.
+// otherHas reports whether only the place's other scope has a field or argument of that name: its meaning
+// must not depend on which scope is tried first.
 func (c *checker) otherHas(name string) bool {
 	o := c.in.Kernel.Other
 	return o != nil && has(o, name)

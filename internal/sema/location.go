@@ -18,8 +18,8 @@ type sym struct {
 	trust trust
 }
 
-// trust says why reading at an address cannot fault: it was computed, without
-// loads, from the frame or from the module's own data.
+// trust returns why reading at an address cannot fault: it was computed, without loads, from the frame or
+// from the module's own data.
 type trust uint8
 
 const (
@@ -60,7 +60,7 @@ func (em *emitter) settled(s sym, size int64) sym {
 	return s
 }
 
-// opEffect says how many entries an operation pops and pushes.
+// opEffect returns how many entries an operation pops and pushes.
 type opEffect struct{ pops, pushes int }
 
 var opEffects = map[debuginfo.OpCode]opEffect{
@@ -80,7 +80,7 @@ var opEffects = map[debuginfo.OpCode]opEffect{
 
 const maxStack = 64
 
-// invalidExpr says why a location expression cannot be compiled, or "".
+// invalidExpr returns why a location expression cannot be compiled, or "".
 func (st *site) invalidExpr(ops []debuginfo.Op) string {
 	const malformed = "its location is malformed in the debug information"
 	depth := 0

@@ -29,7 +29,7 @@ func (lk *lookup) kernelArgument(n int, span lang.Span) expr {
 	return nil
 }
 
-// returned is retval: what the function gives back.
+// returned is retval: the function's return value.
 func (lk *lookup) returned(span lang.Span) expr {
 	if v, err := lk.in.Scope.Lookup("retval"); err == nil {
 		return lk.variable(v, span)

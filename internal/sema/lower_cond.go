@@ -59,7 +59,7 @@ func (vs *values) bool(e expr) ir.Value {
 	return vs.b.Param(join, 0)
 }
 
-// either evaluates a or b by make, as c says, and joins the results.
+// either evaluates a or b by make, depending on c, and joins the results.
 func (vs *values) either(c expr, make func(expr) ir.Value, a, b expr, class ir.Class) ir.Value {
 	yes, no, join := vs.b.NewBlock("then"), vs.b.NewBlock("else"), vs.b.NewBlock("joined", class)
 	vs.branch(c, yes, no)
@@ -102,8 +102,8 @@ func (vs *values) arrayEq(e *textEq, n int64) ir.Value {
 	lit := e.lit
 	if n < e.bound {
 		if p.mem && (p.addr.trust == noTrust || n >= maxInline) {
-			// The object behind a pointer may be shorter than its type says:
-			// nothing after the first difference is read.
+			// The object behind a pointer may be shorter than its type: nothing after the first difference
+			// is read.
 			return vs.strEq(vs.byteAddr(p), lit)
 		}
 		lit += "\x00"

@@ -53,8 +53,8 @@ func (dc *decisions) decides(v int64) bool {
 	return true
 }
 
-// decline is what a gate says of hits that do not pass. A program that gives
-// leaves nothing: the other takes 0 then.
+// decline is the result of a gate for hits that do not pass. A program that gives a word gives none: the
+// other program takes 0 then.
 func (dc *decisions) decline() {
 	if k := dc.in.Kernel; k != nil && k.Gate {
 		dc.b.Emit(ir.Instr{Op: ir.Result, A: dc.b.Const(0)})

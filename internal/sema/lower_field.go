@@ -66,7 +66,7 @@ func (l *lowerer) field(p *plan) {
 	l.rec.fields[p] = fs
 }
 
-// endField puts the fault blocks behind the code of a field.
+// endField puts the fault blocks after the code of a field.
 func (l *lowerer) endField(p *plan, fs *fieldSlots, fails []failing) {
 	next := ir.NoBlock
 	for i, f := range fails {

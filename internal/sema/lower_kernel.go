@@ -21,8 +21,8 @@ func (l *lowerer) hideContext(imm, off, n int64) {
 	}
 }
 
-// dynamicWord is the offset and the length in bytes in the word of a dynamic array,
-// read in parts where it is not aligned.
+// dynamicWord is the offset and the length in bytes in the word of a dynamic array, which is read in parts
+// if it is not aligned.
 func dynamicWord(b *ir.Builder, off int64) (low, n ir.Value) {
 	w := int64(4)
 	for off%w != 0 {
@@ -91,8 +91,7 @@ func (l *lowerer) takeFrames(kind event.FieldKind) fieldSlots {
 	return fs
 }
 
-// sdataSize bounds the bytes of $_sdata: what is fixed, and a string's limit for
-// each dynamic array.
+// sdataSize bounds the bytes of $_sdata: the fixed part, and a string's limit for each dynamic array.
 func sdataSize(in *Input) int64 {
 	sd := in.Kernel.SData
 	n := int64(sd.Fixed) + int64(len(sd.Dynamic)*in.StringLimit)

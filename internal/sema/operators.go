@@ -117,7 +117,7 @@ func (ops *operators) comparison(x *lang.Binary, a, b expr) expr {
 	return &compare{typed{ctype.IntT, x.Span()}, x.Op, convert(a, t), convert(b, t)}
 }
 
-// textComparison is == or != with a string literal; nil when none is there.
+// textComparison is == or != with a string literal; nil if there is none.
 func (ops *operators) textComparison(x *lang.Binary, a, b expr) expr {
 	lit, ok := b.(*strLit)
 	if !ok {

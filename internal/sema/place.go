@@ -108,7 +108,7 @@ func (vs *values) address(e expr) sym {
 	return sym{v: vs.value(e)}
 }
 
-// read is the value of scalar object e, extended as its type says.
+// read returns the value of scalar object e, extended by its type.
 func (vs *values) read(e expr) ir.Value {
 	p, t, n := vs.place(e), e.Type().Strip(), bitsOf(e)
 	size := t.Size
@@ -176,9 +176,9 @@ func bitsFrom(b []byte, first, n int64) uint64 {
 	return v
 }
 
-// memoryBits is the value of n bits in memory that are no whole number: a
-// bit-field. The smallest aligned word of the enclosing object that has all of
-// them is read; where there is none, exactly their bytes.
+// memoryBits returns the value of n bits in memory that are not a whole number: a bit-field. It reads the
+// smallest aligned word of the enclosing object that has all of them; if there is none, exactly their
+// bytes.
 func (vs *values) memoryBits(p place, n int64) ir.Value {
 	for w := int64(8); w <= 64; w *= 2 {
 		start := p.lo / w * w

@@ -18,7 +18,7 @@ func moreRegisters(m map[string]register) {
 	m["gs_base"] = register{ctype.LongT, int(amd64.DwarfGSBase), 0}
 }
 
-// notHere are register names that GDB knows and a site cannot give.
+// notHere are GDB's register names that a site does not have.
 var notHere = map[string]string{
 	"st": "x87 registers are not taken", "ymm": "only the low halves, $xmm0 to $xmm15, are taken",
 	"zmm": "only the low quarters, $xmm0 to $xmm15, are taken", "k": "mask registers are not taken",

@@ -13,7 +13,7 @@ func flagsType(*arch.Register) *ctype.Type {
 // moreRegisters adds nothing.
 func moreRegisters(map[string]register) {}
 
-// notHere are register names that GDB knows and a site cannot give.
+// notHere are GDB's register names that a site does not have.
 var notHere = map[string]string{
 	"v": "vector registers are not taken", "q": "vector registers are not taken", "d": "vector registers are not taken",
 	"s": "vector registers are not taken", "fpsr": "it is not taken", "fpcr": "it is not taken",

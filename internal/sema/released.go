@@ -2,10 +2,10 @@ package sema
 
 import "github.com/jalon-trace/jalon/internal/debuginfo"
 
-// released reports whether a location reads stack memory below the red zone, as
-// variables of a frame do that is already taken down (between leave and ret): any
-// signal, and the hit program itself, may have overwritten it. last says that what
-// the expression computes is read too, not only what it dereferences on the way.
+// released reports whether a location reads stack memory below the red zone, as do variables of a frame
+// that has already been released (between leave and ret): any signal, and the hit program itself, may have
+// overwritten it. last: the result of the expression is read too, not only the addresses that it
+// dereferences.
 func released(ops []debuginfo.Op, last bool) bool {
 	for i := 0; i < len(ops); i++ {
 		if ops[i].Code != debuginfo.OpReg || ops[i].Arg != int64(processor.SP) {

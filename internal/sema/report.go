@@ -9,9 +9,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/lang"
 )
 
-// report collects what is wrong with an expression and worth a warning. A diagnostic ends the
-// expression in work: fail unwinds to guard, which keeps the diagnostic and lets the next
-// expression be checked.
+// report collects errors and warnings of an expression. A diagnostic ends the expression: fail unwinds to
+// guard, which keeps the diagnostic and continues with the next expression.
 type report struct {
 	from     lang.Text // what the expression in work is written in
 	brief    bool      // only whether it is right is asked, not what is wrong with it
@@ -19,8 +18,7 @@ type report struct {
 	warnings []*lang.Diagnostic
 }
 
-// bail carries a diagnostic from fail to guard; why says in words that a
-// variable has no value here.
+// bail carries a diagnostic from fail to guard; why is the reason that a variable has no value here.
 type bail struct {
 	d           *lang.Diagnostic
 	unavailable bool

@@ -21,16 +21,15 @@ type Input struct {
 	// TLSOffset gives the offset of the module's TLS block from the thread
 	// pointer. Its error text is shown to the user. Nil: not known.
 	TLSOffset func() (int64, error)
-	// Readable reports whether size bytes at a vaddr lie in the module's loaded
-	// segments, so that static data there is read without a guard. Nil: what
-	// the debug information says is believed.
+	// Readable reports whether size bytes at a vaddr lie in the module's loaded segments, so that static
+	// data there is read without a guard. Nil: the debug information is trusted.
 	Readable func(vaddr, size uint64) bool
 	// LineOf translates a vaddr for diagnostics; it may be nil.
 	LineOf func(vaddr uint64) (file string, line int)
-	// AtEntry says that the site is the first instruction of a function (or the
-	// one after endbr64), so that the argument registers of the ABI hold arg0..arg5.
+	// AtEntry: the site is the first instruction of a function (or the one after endbr64), so that the
+	// argument registers of the ABI hold arg0..arg5.
 	AtEntry bool
-	// GoCode says that Go's compiler made the code: it passes arguments in registers of its own choice.
+	// GoCode: Go's compiler made the code, which passes arguments in other registers.
 	GoCode bool
 
 	// Limits; zero means the default below.
@@ -43,7 +42,7 @@ type Input struct {
 	// Pid is what $pid means in conditions; 0: not known.
 	Pid int
 
-	// Kernel, when not nil, says that the program runs in the kernel engine.
+	// Kernel, if not nil: the program runs in the kernel engine.
 	Kernel *KernelInput
 
 	// For the schema.
@@ -52,7 +51,7 @@ type Input struct {
 	Line                  int
 }
 
-// Context says what a kernel program finds of the machine's state at its site.
+// Context is the machine state that a kernel program has at its site.
 type Context uint8
 
 // The contexts.

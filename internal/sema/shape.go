@@ -54,8 +54,7 @@ func (v *varRef) shape() shape {
 	return shape{ref: v, pieces: list}
 }
 
-// pieces gives every piece its size, cut to what its register or value can hold;
-// what is not covered is missing.
+// pieces sets the size of every piece, limited by its register or value; uncovered parts are missing.
 func pieces(list []debuginfo.Piece, total int64) []debuginfo.Piece {
 	var out []debuginfo.Piece
 	missing := func(bits int64) {
@@ -110,8 +109,8 @@ func isWord(reg int64) bool {
 	return r != nil && r.Ptrace != arch.Nowhere && (r.Bytes == 8 || r.DWARF == processor.Flags)
 }
 
-// window calls f for each piece that overlaps bits [lo, lo+n): off is the first
-// wanted bit in the piece, at the first wanted bit's position in the window.
+// window calls f for each piece that overlaps bits [lo, lo+n): off is the first needed bit in the piece, at
+// that bit's position in the window.
 func window(list []debuginfo.Piece, lo, n int64, f func(p debuginfo.Piece, off, at, bits int64)) {
 	start := int64(0)
 	for _, p := range list {
@@ -161,7 +160,7 @@ func (st *site) needBytes(e expr) {
 	})
 }
 
-// storable says why an object of n bits cannot be stored piece by piece, or "".
+// storable returns why an object of n bits cannot be stored piece by piece, or "".
 func storable(s shape, n int64) (why string) {
 	if s.mem {
 		return ""
@@ -219,8 +218,7 @@ func (st *site) available(e expr, more func(shape)) {
 	more(s)
 }
 
-// needExpr makes sure that a location can be computed; read says that memory there
-// is read.
+// needExpr checks that a location can be computed; read: memory at its address is read.
 func (st *site) needExpr(e expr, v *varRef, ops []debuginfo.Op, read bool) {
 	if why := st.invalidExpr(ops); why != "" {
 		st.failUnavailable(e, v, why)
@@ -246,7 +244,7 @@ func (st *site) failUnavailable(e expr, v *varRef, why string) {
 	panic(&bail{st.from.At(e.Span(), msg, st.elsewhere(v.loc.Elsewhere)), true, why})
 }
 
-// elsewhere says in lines where a variable has a location.
+// elsewhere lists the lines where a variable has a location.
 func (st *site) elsewhere(ranges []debuginfo.Range) string {
 	if st.in.LineOf == nil || len(ranges) == 0 {
 		return ""

@@ -9,7 +9,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/lang"
 )
 
-// site knows what can be read at the place: registers, the context block, memory.
+// site has the readable parts of the place: registers, the context block, memory.
 type site struct {
 	*report
 	in     *Input
@@ -41,7 +41,7 @@ func (st *site) guard(f func()) {
 	}
 }
 
-// noRegisters says why a location that needs registers gives no value, or "".
+// noRegisters returns why a location that needs registers has no value, or "".
 func (st *site) noRegisters() string {
 	if k := st.in.Kernel; k != nil && k.Context != ContextRegs {
 		return noRegistersHere
@@ -83,7 +83,7 @@ func (st *site) needRegisters(x *lang.Reg) {
 	}
 }
 
-// needContext makes sure that object e, bits at byte off of the context block, is there.
+// needContext checks that object e, bits at byte off of the context block, exists.
 func (st *site) needContext(e expr, v *varRef, off, bits int64) {
 	k := st.in.Kernel
 	switch {
@@ -125,7 +125,7 @@ func (st *site) elemSize(span lang.Span, elem *ctype.Type) int64 {
 	return 0
 }
 
-// failSize says why the size of t is not known.
+// failSize reports why the size of t is not known.
 func (st *site) failSize(span lang.Span, t *ctype.Type) {
 	s := t.Strip()
 	switch {

@@ -100,7 +100,7 @@ func isNumber(t *ctype.Type) bool { return isInt(t) || isFloat(t) }
 // isScalar: a value that lives in one IR value.
 func isScalar(t *ctype.Type) bool { return isNumber(t) || isPointer(t) }
 
-// isSigned says how an integer of type t is extended.
+// isSigned reports whether an integer of type t is sign-extended.
 func isSigned(t *ctype.Type) bool {
 	s := t.Strip()
 	return s.Signed && s.Kind != ctype.Bool && s.Kind != ctype.Pointer

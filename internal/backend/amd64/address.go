@@ -17,7 +17,7 @@ func (od *operands) loadAddr(r Reg, addr uint64) {
 	od.movImm(r, int64(addr))
 }
 
-// near reports whether addr is reachable rip-relative from any of our code.
+// near reports whether addr can be addressed rip-relative from all of the generated code.
 func (pl *planner) near(addr uint64) bool {
 	const margin = 1 << 24
 	d := int64(addr - pl.cfg.Addr)

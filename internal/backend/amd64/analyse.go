@@ -20,13 +20,12 @@ type amode struct {
 	disp        int32
 }
 
-// analysis is what is known of a program before registers are chosen.
+// analysis is the information about a program before registers are chosen.
 type analysis struct {
 	p     *ir.Program
 	reach []bool
 	preds [][]ir.BlockID
-	// effect: the block does something that is seen outside. behind: such a block may
-	// have run before it.
+	// effect: the block has a visible effect. behind: such a block may have run before it.
 	effect, behind []bool
 	def            []defSite
 	uses           []int
@@ -101,7 +100,7 @@ func (an *analysis) scanInstr(b ir.BlockID, idx int, in *ir.Instr) {
 		an.guarded = true // read by words, which may reach past the string
 	}
 	if info := in.Op.Info(); info.Reads && !info.MayFault {
-		an.guarded = true // it may fault, and goes on behind itself
+		an.guarded = true // it may fault, and continues after itself
 	}
 	if in.Fault != ir.NoBlock {
 		an.guarded = true

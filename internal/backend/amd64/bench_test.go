@@ -62,9 +62,9 @@ func recordSize(p *ir.Program) int64 {
 	return size
 }
 
-// BenchmarkSite measures a call of a function with a patched site, in
-// nanoseconds: without patch, with trampolines written by hand, and with ours
-// under several assumptions on what is dead at the site.
+// BenchmarkSite measures a call of a function with a patched site, in nanoseconds: without a patch, with
+// hand-written trampolines, and with generated ones under several assumptions about dead registers at the
+// site.
 func BenchmarkSite(b *testing.B) {
 	bin := filepath.Join(b.TempDir(), "bench")
 	if out, err := exec.Command("gcc", "-O2", "-fPIE", "-pie", "-o", bin, "testdata/bench.c").CombinedOutput(); err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/ring"
 )
 
-// Config says where and for which site code is generated.
+// Config describes the site and the addresses for which code is generated.
 type Config struct {
 	Addr   uint64      // where the code will be placed
 	PC     uint64      // the site: what Reg rip reads
@@ -27,15 +27,15 @@ type Config struct {
 	// NoTSC: threads of the program may not read the time stamp counter
 	// (prctl PR_SET_TSC, strict seccomp). Then rdtsc is guarded like a load that may fault.
 	NoTSC bool
-	// Clock is where the time stamps of records come from.
+	// Clock is the source of the time stamps of records.
 	Clock ring.Clock
 }
 
 // faultingClock reports whether reading the time may raise a signal.
 func (c *Config) faultingClock() bool { return c.NoTSC && c.Clock == ring.ClockTSC }
 
-// Fault is an instruction that may not be able to read memory, and where the
-// thread goes on when it was not. Absolute addresses, ascending by PC.
+// Fault is an instruction that may fail to read memory, and where the thread then continues. Absolute
+// addresses, ascending by PC.
 type Fault struct {
 	PC, Fixup uint64
 }
@@ -70,14 +70,14 @@ var withheld = [...]regSet{
 		itemXMM+11, itemXMM+12, itemXMM+13, itemXMM+14, itemXMM+15),
 }
 
-// Compile translates p, which ir.Check accepts, for one site. The error says
-// what in p or cfg this machine cannot do.
+// Compile translates p, which ir.Check accepts, for one site. The error names what in p or cfg this machine
+// does not support.
 func Compile(p *ir.Program, cfg Config) (*Code, error) {
 	return compile(p, cfg, tuning{follow: 8})
 }
 
-// tuning is what tests change to reach what is rare: registers withheld from
-// values besides, and how many rounds of settle follow the last emission.
+// tuning is set by tests to reach rare cases: additional registers withheld from values, and how many
+// rounds of settle follow the last emission.
 type tuning struct {
 	exclude regSet
 	follow  int

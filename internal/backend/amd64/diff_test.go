@@ -31,9 +31,9 @@ type trial struct {
 
 const statesPerProgram = 4
 
-// TestDifferential runs random programs in random states and compares what they
-// leave behind with the reference evaluator. JALON_AMD64_RUNS sets the number of
-// runs (program and state); JALON_AMD64_SEED the first seed.
+// TestDifferential runs random programs in random states and compares the resulting states with the
+// reference evaluator's. JALON_AMD64_RUNS sets the number of runs (program and state); JALON_AMD64_SEED the
+// first seed.
 func TestDifferential(t *testing.T) {
 	runs, seed := envInt("JALON_AMD64_RUNS", 48000), int64(envInt("JALON_AMD64_SEED", 1))
 	r := rand.New(rand.NewSource(seed))
@@ -67,9 +67,8 @@ func TestDifferential(t *testing.T) {
 	t.Logf("%d runs, %d faults answered, %d interrupted in a sequence; child %v+%v", done, faults, aborted, e.cmd.ProcessState.UserTime(), e.cmd.ProcessState.SystemTime())
 }
 
-// TestStackEdge is TestDifferential where the stack ends 128 to 600 bytes below rsp, at
-// a page that cannot be accessed: a hit is there wholly or not at all, and the program
-// is as it was.
+// TestStackEdge is TestDifferential with a stack that ends 128 to 600 bytes below rsp, at a page that
+// cannot be accessed: a hit is recorded completely or not at all, and the program's state is unchanged.
 func TestStackEdge(t *testing.T) {
 	r := rand.New(rand.NewSource(int64(envInt("JALON_AMD64_SEED", 1))))
 	opt := irgen.Options{Floats: true, SegBase: true}

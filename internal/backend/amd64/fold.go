@@ -136,7 +136,7 @@ func (an *analysis) matchSum(v ir.Value, imm int64, w uint8, b ir.BlockID, root 
 	return an.growBase(m, w, b, root)
 }
 
-// growBase replaces the base of m by its terms as long as the form has room.
+// growBase replaces the base of m by its terms while the form has room.
 func (an *analysis) growBase(m amode, w uint8, b ir.BlockID, root int) amode {
 	for {
 		in := an.foldable(m.base, b, root)

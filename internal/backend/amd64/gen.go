@@ -199,8 +199,8 @@ func (g *gen) emitBlock(b, next ir.BlockID) {
 	g.checkedAt[b] = g.checked
 }
 
-// checkedBefore is what was checked on the only way to b, if there is only one
-// and it leads through the end of its block.
+// checkedBefore returns the checks on the only path to b, if there is only one and it leads through the end
+// of its block.
 func (g *gen) checkedBefore(b ir.BlockID) map[ir.Value]bool {
 	known := map[ir.Value]bool{}
 	if len(g.an.preds[b]) != 1 {

@@ -133,7 +133,7 @@ func (a *asm) link() (code, cold []byte, l *linked, err error) {
 	return append(append(out[secHot], cold...), out[secTail]...), nil, l, nil
 }
 
-// withData puts the descriptors behind the cold section.
+// withData puts the descriptors after the cold section.
 func (a *asm) withData(l *linked, cold, data []byte) []byte {
 	if len(data) == 0 {
 		return cold

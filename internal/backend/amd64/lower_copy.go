@@ -94,7 +94,7 @@ func (cp *copies) copy16(src, dst mem, x Reg, fix label) {
 	cp.mr(iMOVUPS, 4, rmMem(dst), x)
 }
 
-// blocks32 copies 32 bytes at a time while i <= last, i from where it is.
+// blocks32 copies 32 bytes at a time while i <= last, from the present i.
 func (cp *copies) blocks32(src, dst mem, i Reg, last opd, fix label) {
 	x, y := cp.scratchX(), cp.scratchX()
 	loop := cp.a.newLabel()

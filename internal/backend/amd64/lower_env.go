@@ -62,8 +62,8 @@ func (su *surroundings) threadPointer(d Reg) {
 	su.fsLoad(8, d, 0)
 }
 
-// fsLoad loads fs:off; when it cannot be read d is 0: a faulting load leaves its
-// target as it was, and goes on behind itself.
+// fsLoad loads fs:off; if it cannot be read, d is 0: a faulting load leaves its target unchanged, and
+// continues after itself.
 func (su *surroundings) fsLoad(w uint8, d Reg, off int32) {
 	su.movImm(d, 0)
 	after := su.a.newLabel()

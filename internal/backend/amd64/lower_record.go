@@ -30,9 +30,9 @@ func (g *gen) deadman() {
 	})
 }
 
-// cpuOffset sets d to the number of the CPU, kept in bounds, times stride. The
-// load from struct rseq is not behind the dead man's switch: it faults only in a
-// thread without thread pointer, which a process that registered rseq has not.
+// cpuOffset sets d to the number of the CPU, limited to valid numbers, times stride. The load from struct
+// rseq is not protected by the dead man's switch: it faults only in a thread without a thread pointer,
+// which a process that registered rseq does not have.
 func (g *gen) cpuOffset(d Reg, stride uint64) {
 	l := &g.cfg.Layout
 	mask := l.CPUMask
@@ -119,8 +119,8 @@ func (g *gen) lowerCount(in *ir.Instr) {
 	})
 }
 
-// reservation is what the ways to reserve room in a ring have in common: behind them the position of
-// the room is in rax, the time in rdx, and the address of the ring in p.
+// reservation is the common part of the ways to reserve room in a ring. They leave the position of the room
+// in rax, the time in rdx, and the address of the ring in p.
 type reservation struct {
 	size int64
 	p, n Reg   // n is scratch
@@ -169,8 +169,8 @@ func (g *gen) lowerReserve(in *ir.Instr) {
 	})
 }
 
-// reserveRestartable reserves in a restartable sequence; a thread that may not, or was interrupted, does it with
-// lock and goes on at got.
+// reserveRestartable reserves in a restartable sequence. A thread that may not use one, or was interrupted,
+// reserves with lock and continues at got.
 func (g *gen) reserveRestartable(r *reservation, got label) {
 	l := &g.cfg.Layout
 	other, full := g.a.newLabel(), g.a.newLabel()
@@ -234,7 +234,7 @@ func (g *gen) readTime() {
 	g.rmo(iOR, 8, RDX, regOpd(RAX))
 }
 
-// compareRoom goes to full if the ring has no room behind old, which is in rax.
+// compareRoom jumps to full if the ring has no room after old, which is in rax.
 func (g *gen) compareRoom(r *reservation, full label) {
 	size := int64(g.cfg.Layout.RingSize)
 	if r.size > size {
@@ -363,7 +363,7 @@ func (g *gen) lowerPutReg(in *ir.Instr) {
 	}
 }
 
-// putMXCSR: where it is saved, it is changed at once.
+// putMXCSR: MXCSR is changed immediately after it is saved.
 func (g *gen) putMXCSR(m mem) {
 	if !g.plan.out[g.cur].has(itemMXCSR) {
 		g.m(iSTMXCSR, 4, memOpd(m))

@@ -59,7 +59,7 @@ type strCopy struct {
 	unreadable, truncated, end label
 }
 
-// byte copies one byte and goes on behind it, or leaves at NUL.
+// byte copies one byte and falls through, or jumps out at NUL.
 func (c *strCopy) byte() {
 	o := memOpd(c.src.indexed(c.i))
 	o.fix = c.unreadable
@@ -133,7 +133,7 @@ func (c *strCopy) words() {
 	c.a.jmp(bytes)
 }
 
-// last stores the bytes of w before its NUL, which v marks, and zeros behind them.
+// last stores the bytes of w before its NUL, which v marks, and zeros after them.
 func (c *strCopy) last(v Reg, found label) {
 	c.a.bind(found)
 	c.lea(8, c.t, at(v, -1))

@@ -2,7 +2,7 @@ package amd64
 
 import "github.com/jalon-trace/jalon/internal/ir"
 
-// branches ends blocks: jumps, what is done on the way to the next block, the end of the hit.
+// branches ends blocks: jumps, instructions on the edge to the next block, the end of the hit.
 type branches struct {
 	*planner
 	*emitter

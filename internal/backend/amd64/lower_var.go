@@ -42,7 +42,7 @@ func (va *variables) lowerAddVar(in *ir.Instr) {
 	va.mr(iLOCKADD, 8, rmMem(va.varMem(in.Imm)), r)
 }
 
-// lowerFetchAddVar adds with a lock and gives what was there before.
+// lowerFetchAddVar adds with a lock and returns the previous value.
 func (va *variables) lowerFetchAddVar(in *ir.Instr) {
 	d := va.dst(in.Dst)
 	m := rmMem(va.varMem(in.Imm))

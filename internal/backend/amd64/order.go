@@ -63,7 +63,7 @@ func (pl *planner) splitRecord(hot, cold []ir.BlockID, tail ir.BlockID) (h, c []
 		for _, in := range blk.Instrs {
 			recording[b] = recording[b] || in.Op == ir.Reserve
 		}
-		// Behind the record when every way here leads through it.
+		// After the record if every path to this block leads through it.
 		behind := true
 		for _, a := range pl.an.preds[b] {
 			behind = behind && recording[a]

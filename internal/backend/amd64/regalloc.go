@@ -85,7 +85,7 @@ func (m *machine) Registers(v ir.Value) []regalloc.Reg {
 	return m.gpr
 }
 
-// Wanted is the register of the value that v is made from.
+// Wanted is the register of the value from which v is made.
 func (m *machine) Wanted(v ir.Value, hinted regalloc.Reg, ok bool) (regalloc.Reg, bool) {
 	it := item(hinted)
 	return hinted, ok && (it >= itemXMM) == m.isXMM(v) && !m.exclude.has(it)

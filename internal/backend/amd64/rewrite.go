@@ -17,7 +17,7 @@ func reloadAfterReserve(p *ir.Program) *ir.Program {
 		return p
 	}
 	behind := blocksBehind(p, at, n)
-	early := map[ir.Value]ir.Instr{} // what is defined before, and can be defined again
+	early := map[ir.Value]ir.Instr{} // defined before, and can be defined again
 	for id, b := range p.Blocks {
 		for i := range b.Instrs {
 			in := &b.Instrs[i]
@@ -83,8 +83,7 @@ func repeatable(in *ir.Instr, early map[ir.Value]ir.Instr) bool {
 	return false
 }
 
-// onlyReserve finds Reserve: instruction n of block at; ok is false when there is none,
-// or more than one.
+// onlyReserve finds Reserve: instruction n of block at; ok is false if there is none, or more than one.
 func onlyReserve(p *ir.Program) (at ir.BlockID, n int, ok bool) {
 	for id, b := range p.Blocks {
 		for i := range b.Instrs {
@@ -144,7 +143,7 @@ type reloader struct {
 // use returns the replacement for v after Reserve.
 func (r *reloader) use(v ir.Value) ir.Value {
 	in, ok := r.early[v]
-	if !ok || in.Op == ir.Reg { // registers are there all the time
+	if !ok || in.Op == ir.Reg { // registers are always available
 		return v
 	}
 	if w, ok := r.again[v]; ok {
@@ -175,8 +174,8 @@ func (r *reloader) block(b *ir.Block, from int) *ir.Block {
 	return c
 }
 
-// splitExits gives every edge to a block that only counts and exits a copy of
-// its own, so that each way out restores just what was saved on that way.
+// splitExits gives every edge to a block that only counts and exits its own copy, so that each exit
+// restores exactly what was saved on its path.
 func splitExits(p *ir.Program) *ir.Program {
 	q := &ir.Program{Name: p.Name, Classes: p.Classes, Blocks: make([]*ir.Block, len(p.Blocks))}
 	for i, b := range p.Blocks {

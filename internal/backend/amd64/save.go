@@ -6,7 +6,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/ir"
 )
 
-// planner decides, for one round of settle, what is saved where. It emits nothing.
+// planner decides, for one round of settle, where registers are saved. It emits nothing.
 type planner struct {
 	an      *analysis
 	l       *liveness
@@ -82,7 +82,7 @@ func (i *info) merge(act *info) {
 type savePlan struct {
 	in, out []regSet // saved on entry of each block, and after its own saves
 	offset  [numItems]int32
-	low     item  // what is saved in the lowest slot; numItems: nothing
+	low     item  // the item in the lowest slot; numItems: none
 	tmp     int32 // slot for rax while flags are saved or restored
 	hasTmp  bool  // it is there
 	spill   int32 // first spill slot
@@ -102,7 +102,7 @@ func (pl *planner) makePlan() {
 	pl.layFrame(all)
 }
 
-// planSaves finds what is saved where, and gives all of it.
+// planSaves finds the places of all saves.
 func (pl *planner) planSaves() (all regSet) {
 	n := len(pl.an.p.Blocks)
 	p := &savePlan{in: make([]regSet, n), out: make([]regSet, n)}
@@ -169,8 +169,8 @@ func (pl *planner) layFrame(all regSet) {
 
 func (pl *planner) slot(it item) mem { return at(RSP, pl.plan.offset[it]) }
 
-// moveSavesToRegisters keeps saved registers in dead registers that the code
-// leaves alone, instead of in memory, and emits the code once more.
+// moveSavesToRegisters keeps saved registers in dead registers that the code does not use, instead of in
+// memory, and emits the code once more.
 func (g *gen) moveSavesToRegisters() {
 	free := g.deadSet & allGPR &^ g.an.regReads
 	var saved regSet

@@ -1,6 +1,6 @@
 package amd64
 
-// saver emits what a plan says: registers and flags saved, and given back.
+// saver emits the saves and restores of a plan.
 type saver struct {
 	*planner
 	*emitter
@@ -8,8 +8,8 @@ type saver struct {
 	*stubs
 }
 
-// saveItems saves what is in s; had was saved before. keepRAX: rax holds something now.
-// The code destroys no item but, without keepRAX, rax when flags are saved.
+// saveItems saves the items in s; had are saved already. keepRAX: rax is in use. The code destroys no item,
+// except rax (without keepRAX) when flags are saved.
 func (sv *saver) saveItems(s, had regSet, keepRAX bool) {
 	a := sv.a
 	if s.has(itemFrame) {
@@ -26,8 +26,8 @@ func (sv *saver) saveItems(s, had regSet, keepRAX bool) {
 		sv.saveFlags(keepRAX)
 	}
 	if s.has(itemMXCSR) {
-		// Our own floating point must not trap: all exceptions masked. What it
-		// raises is forgotten when the program's word is restored.
+		// The hit program's own floating-point operations must not trap: all exceptions are masked. The
+		// exceptions that they raise are dropped when the program's word is restored.
 		m := sv.slot(itemMXCSR)
 		sv.clobber(itemFlags)
 		a.m(iSTMXCSR, 4, rmMem(m), 0)
@@ -64,7 +64,7 @@ func (sv *saver) saveFlags(keepRAX bool) {
 	}
 }
 
-// restoreItems gives back what s holds, but for dead registers.
+// restoreItems restores the items in s, except dead registers.
 func (sv *saver) restoreItems(s regSet) {
 	a, dead := sv.a, sv.deadSet
 	if s.has(itemMXCSR) {

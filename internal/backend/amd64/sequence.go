@@ -82,7 +82,7 @@ func (g *gen) thisCPU(d Reg, stride uint64) {
 	g.scaleCPU(d, g.cfg.Layout.CPUMask, stride)
 }
 
-// leave ends a sequence behind the instruction that commits.
+// leave ends a sequence after the instruction that commits.
 func (g *gen) leave(q *sequence) {
 	q.end = g.a.here()
 	g.forgetSequence()

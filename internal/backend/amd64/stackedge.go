@@ -2,25 +2,23 @@ package amd64
 
 import "github.com/jalon-trace/jalon/internal/ir"
 
-// Registers are saved below the red zone, where a program need not have a stack: its own
-// code may end right above a guard page. So the first store to the frame is one that may
-// fault (Code.Edges), and it reaches lowest:
+// Registers are saved below the red zone, where a program need not have a stack: its own code may end
+// directly above a guard page. So the first store to the frame is one that may fault (Code.Edges), and it
+// is to the lowest address:
 //
-//  1. rsp is lowered. Nothing was stored, and nothing of the program is changed but
-//     dead registers: what was saved so far is in those (plan.in without itemFrame).
-//  2. The lowest slot is stored to. Frame and red zone together are smaller than a page, so
-//     they reach no further than the guard page; larger ones are touched page by page
-//     from the top.
-//  3. Where that faults, the tracer moves the thread to a stub that raises rsp, gives back
-//     what is in dead registers, and goes on behind the hit program. The tracer counts
-//     the hit as a fault.
+//  1. rsp is lowered. Nothing has been stored, and only dead registers of the program have changed: what
+//     was saved so far is in those (plan.in without itemFrame).
+//  2. The lowest slot is stored to. Frame and red zone together are smaller than a page, so they extend no
+//     further than the guard page; larger ones are touched page by page from the top.
+//  3. If that faults, the tracer moves the thread to a stub that raises rsp, restores the registers saved
+//     in dead registers, and continues after the hit program. The tracer counts the hit as a fault.
 //
-// Nothing that is seen outside (a record, a counter, a variable) is done before the
-// frame is open, so that the hit is wholly there or not at all.
+// No visible effect (a record, a counter, a variable) happens before the frame is open, so that the hit is
+// complete or has no effect.
 
 const pageSize = 4096
 
-// opensLate reports whether the frame is opened behind an effect.
+// opensLate reports whether the frame is opened after an effect.
 func (pl *planner) opensLate() bool {
 	for b := range pl.an.p.Blocks {
 		if !pl.an.reach[b] {
@@ -60,8 +58,8 @@ func (pl *planner) successors(b int) (list []ir.BlockID) {
 	return list
 }
 
-// chooseLow gives the register that most ways into the frame save: its store is the one
-// that touches the lowest slot, and costs nothing. numItems: there is none.
+// chooseLow returns the register that most paths into the frame save: its store also touches the lowest
+// slot, at no cost. numItems: there is none.
 func (pl *planner) chooseLow() item {
 	if pl.an.readFlags {
 		return numItems // pushf stores below the slots
@@ -129,7 +127,7 @@ func (sv *saver) openFrame(s, had regSet) regSet {
 	return s
 }
 
-// giveBackRegisters gives back what is saved in registers; there is no memory.
+// giveBackRegisters restores the items saved in registers; there is no memory.
 func (sv *saver) giveBackRegisters(s regSet) {
 	a, dead := sv.a, sv.deadSet
 	if r, ok := sv.saveIn[itemFlags]; ok && s.has(itemFlags) && !dead.has(itemFlags) {

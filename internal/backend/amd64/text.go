@@ -12,7 +12,7 @@ func xmmText(r Reg) string          { return fmt.Sprintf("%%xmm%d", r) }
 type writer struct {
 	a *asm
 	l *linked
-	// next is the address behind the instruction.
+	// next is the address after the instruction.
 	next uint64
 	// target is what a rip-relative operand of the last instruction points to, or 0.
 	target uint64

@@ -2,7 +2,7 @@ package ebpf
 
 import "github.com/jalon-trace/jalon/internal/ir"
 
-// analysis is what is known of a program before code is made.
+// analysis is the information about a program before code is generated.
 type analysis struct {
 	p     *ir.Program
 	c     *Config
@@ -20,8 +20,8 @@ type analysis struct {
 	pidTgid map[*ir.Instr]ir.Value
 	// slotResult: other Results are kept on the stack.
 	slotResult bool
-	// zeroBlock and zeroIndex say before which instruction the pointer to
-	// address 0 is made; NoBlock: it is not needed.
+	// zeroBlock and zeroIndex are the instruction before which the pointer to address 0 is made; NoBlock:
+	// it is not needed.
 	zeroBlock ir.BlockID
 	zeroIndex int
 }
@@ -44,7 +44,7 @@ func analyse(p *ir.Program, c *Config) *analysis {
 	return an
 }
 
-// constants finds the values that are numbers, computing what is made of numbers only.
+// constants finds the values that are numbers, and computes operations on numbers only.
 func (an *analysis) constants() {
 	for _, b := range an.p.Blocks {
 		for k := range b.Instrs {

@@ -20,8 +20,8 @@ import (
 
 const loopTurns = 1 << 16
 
-// looped makes a program that runs body again and again. The body's context is a
-// copy of the first 8 words of the program's; the time goes to the word behind them.
+// looped makes a program that runs body repeatedly. The body's context is a copy of the first 8 words of
+// the program's; the time is stored in the next word.
 func looped(body asm.Instructions) asm.Instructions {
 	integer := &btf.Int{Name: "long", Size: 8, Encoding: btf.Signed}
 	function := func(name string, link btf.FuncLinkage, params ...btf.FuncParam) *btf.Func {

@@ -74,7 +74,7 @@ func (c *Config) check() error {
 	return nil
 }
 
-// supported says in words what eBPF cannot do.
+// supported returns what eBPF does not support, in words.
 func supported(p *ir.Program, c *Config) error {
 	for _, cl := range p.Classes {
 		if cl != ir.I64 {

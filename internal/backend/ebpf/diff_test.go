@@ -28,9 +28,9 @@ type trial struct {
 	text string
 }
 
-// TestDifferential runs random programs in random states and compares what they
-// leave behind with the reference evaluator. JALON_EBPF_RUNS sets the number of
-// programs, each run in a few states; JALON_EBPF_SEED the seed.
+// TestDifferential runs random programs in random states and compares the resulting states with the
+// reference evaluator's. JALON_EBPF_RUNS sets the number of programs, each run in a few states;
+// JALON_EBPF_SEED the seed.
 func TestDifferential(t *testing.T) {
 	programs, seed := envInt("JALON_EBPF_RUNS", 3000), int64(envInt("JALON_EBPF_SEED", 1))
 	t.Logf("seed %d", seed)

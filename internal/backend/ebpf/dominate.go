@@ -2,9 +2,9 @@ package ebpf
 
 import "github.com/jalon-trace/jalon/internal/ir"
 
-// placeZero finds where the pointer to address 0 is made: in the last block that
-// all its uses lie behind, before the first of them. A fault edge leaves the
-// middle of a block, so the place is before all instructions that may fault, too.
+// placeZero finds where the pointer to address 0 is made: in the last block that dominates all its uses,
+// before the first of them. A fault edge leaves the middle of a block, so the place is also before all
+// instructions that may fault.
 func (an *analysis) placeZero() {
 	an.zeroBlock = ir.NoBlock
 	dom := an.dominators()

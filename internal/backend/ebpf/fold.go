@@ -42,8 +42,7 @@ func (an *analysis) condInputs(v ir.Value) []ir.Value {
 	return []ir.Value{d.A, d.B}
 }
 
-// bitTest says that a branch on v tests bits k of x in width w; negated: it is
-// taken when none is set.
+// bitTest: a branch on v tests bits k of x in width w; negated: it is taken if none is set.
 func (an *analysis) bitTest(v ir.Value) (x ir.Value, k int32, w uint8, negated, ok bool) {
 	if !an.fused[v] {
 		return ir.None, 0, 0, false, false

@@ -7,8 +7,8 @@ import (
 	"github.com/cilium/ebpf/asm"
 )
 
-// link puts the sections one behind the other, drops what is never reached and
-// sets the offsets of the jumps. long says that there are jumps with 32-bit offsets.
+// link concatenates the sections, drops unreachable code and sets the offsets of the jumps. long: there are
+// jumps with 32-bit offsets.
 func (c *code) link(long bool) (asm.Instructions, error) {
 	all, to := c.flatten()
 	thread(all, to)
@@ -57,8 +57,7 @@ func thread(all []insn, to []int) {
 	}
 }
 
-// prune drops what is never reached (the verifier refuses it) and jumps to what
-// follows anyhow.
+// prune drops unreachable code (the verifier refuses it) and jumps to the next instruction.
 func prune(all []insn, to []int) ([]insn, []int) {
 	live := make([]bool, len(all)+1)
 	work := []int{0}
@@ -106,7 +105,7 @@ func prune(all []insn, to []int) ([]insn, []int) {
 	return kept, target
 }
 
-// nextLive is the first instruction behind n that is kept.
+// nextLive returns the first instruction after n that is kept.
 func nextLive(live []bool, n int) int {
 	for n++; n < len(live)-1 && !live[n]; n++ {
 	}

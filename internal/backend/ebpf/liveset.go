@@ -25,10 +25,9 @@ func (s valueSet) each(f func(v ir.Value)) {
 	}
 }
 
-// liveBehindLoads finds, for each load that may look again, which values are
-// needed behind it on some way. (Intervals say more than that: they contain
-// what is defined on other ways, too, and the verifier does not let a program
-// save a register that was never written.)
+// liveBehindLoads finds, for each load that may be repeated, the values needed after it on some path.
+// (Intervals are larger: they contain values defined on other paths too, and the verifier does not let a
+// program save a register that was never written.)
 func liveBehindLoads(an *analysis) map[*ir.Instr]valueSet {
 	out := map[*ir.Instr]valueSet{}
 	in := make([]valueSet, len(an.p.Blocks)) // at the start of each block, parameters left out

@@ -42,7 +42,7 @@ func (cp *copies) copy(in *ir.Instr) {
 	cp.faultIfNot0(in)
 }
 
-// contextSide: the context lies in the kernel, whatever Space says.
+// contextSide: the context is in the kernel, whatever Space is.
 func (cp *copies) contextSide(in *ir.Instr, s side) side {
 	if _, ok := cp.an.contextOffset(in.A); ok {
 		return contextBlock
@@ -156,10 +156,9 @@ func (cp *copies) copyMax(in *ir.Instr) {
 
 const pageSize = 4096
 
-// prefix reads as many pages of in's memory as there are, when not all Aux
-// bytes could be read: the length goes to r0; without any it jumps to none. It
-// tries the longest first (a helper that fails zeroes what it read), always from
-// the start, so that the verifier sees that the bytes fit.
+// prefix reads as many pages of in's memory as are readable, if not all Aux bytes could be read. The length
+// is in r0; if it is 0, it jumps to none. It tries the longest prefix first (a helper that fails zeroes the
+// buffer), always from the start, so that the verifier sees that the bytes fit.
 func (cp *copies) prefix(in *ir.Instr, none label) {
 	n := (in.Aux + pageSize - 2) / pageSize // ends of pages within the bytes
 	if n == 0 {

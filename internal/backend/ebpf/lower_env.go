@@ -130,10 +130,9 @@ func (su *surroundings) setResult(in *ir.Instr) {
 	su.emit(asm.StoreMem(asm.R10, su.area(areaResult), su.reg(in.A, scratch), asm.DWord))
 }
 
-// Namespace says where the numbers of threads and processes in a PID namespace are:
-// those of a thread in its struct pid (task->thread_pid), those of its process in that
-// of the thread group (task->signal->pids[PIDTYPE_TGID]). The members of struct upid
-// count from the one of this namespace.
+// Namespace has the locations of the numbers of threads and processes in a PID namespace: those of a thread
+// in its struct pid (task->thread_pid), those of its process in that of the thread group
+// (task->signal->pids[PIDTYPE_TGID]). The members of struct upid are relative to the one of this namespace.
 type Namespace struct {
 	Depth             int    // of the namespace below the first one
 	Address           uint64 // of its struct pid_namespace

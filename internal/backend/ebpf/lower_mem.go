@@ -14,7 +14,7 @@ type memory struct {
 	*emitter
 	*stubs
 	*operands
-	// behind says what is needed behind each load, where loads may look again.
+	// behind has the values needed after each load, if loads may be repeated.
 	behind map[*ir.Instr]valueSet
 }
 
@@ -130,9 +130,8 @@ func (me *memory) addressIn(r asm.Register, in *ir.Instr) {
 	}
 }
 
-// neighbours goes back when a word of the same 64 bytes as the address in the
-// scratch register is not zero; to helper when there is none, or when the
-// access runs over the end of a page. d is zero again at back.
+// neighbours jumps to back if a word of the same 64 bytes as the address in the scratch register is not
+// zero; to helper if there is none, or if the access crosses the end of a page. d is zero again at back.
 func (me *memory) neighbours(w uint8, d asm.Register, helper, back label) {
 	const line = 64
 	zero := me.newLabel()
@@ -197,14 +196,14 @@ func (me *memory) loadByHelper(in *ir.Instr) {
 	me.store(in.Dst, d)
 }
 
-// side says in which half an address lies.
+// side returns the half of the address space in which an address lies.
 type side uint8
 
 const (
 	unknownSide side = iota
 	kernelSide
 	userSide
-	contextBlock // the kernel's, whatever Space says
+	contextBlock // in the kernel, whatever Space is
 )
 
 // addressArgument puts in's address into r3.

@@ -147,17 +147,15 @@ func (g *gen) reserve(in *ir.Instr) {
 	g.head(in)
 }
 
-// compareExchange is asm.CmpXchg.Mem. Version 0.22.0 of the module encodes the
-// instruction's constant, which says what kind of atomic operation it is, before
-// it fills it in.
+// compareExchange is asm.CmpXchg.Mem. Version 0.22.0 of the module encodes the instruction's constant,
+// which selects the atomic operation, before it sets it.
 func compareExchange(base, src asm.Register, off int16) asm.Instruction {
 	i := asm.CmpXchg.Mem(base, src, asm.DWord, off)
 	i.Constant = int64(asm.CmpXchg >> 8)
 	return i
 }
 
-// head writes all of the record's header but the first word, which is kept for
-// Commit where it is not known.
+// head writes the record's header except the first word, which is left for Commit if it is not known.
 func (g *gen) head(in *ir.Instr) {
 	g.call(asm.FnKtimeGetNs)
 	g.emit(asm.StoreMem(g.reg(g.an.record(), asm.R1), ring.RecTSC, asm.R0, asm.DWord))

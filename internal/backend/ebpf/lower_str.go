@@ -12,11 +12,9 @@ func init() { lower[ir.CopyStr] = (*gen).copyStr }
 // them, and keeps one state (of 8192) for each turn.
 const maxWideChars = 4096
 
-// copyWide reads a string of characters of W bytes, for which there is no helper: all
-// of the slot, or, when that fails, what is readable up to the end of a page. In the
-// slot are then Aux bytes, those that were not read being zero (the helpers see to
-// that), of which r5 were read. The first character that is zero ends the string if
-// it was read.
+// copyWide reads a string of characters of W bytes, for which there is no helper: the whole slot, or, if
+// that fails, the part that is readable up to the end of a page. The slot then has Aux bytes (the helpers
+// zero the unread ones), of which r5 were read. The first zero character ends the string if it was read.
 func (cp *copies) copyWide(in *ir.Instr) {
 	side := cp.addressArgument(in)
 	cp.target(in.Imm + ir.CountedHeader)
@@ -72,10 +70,9 @@ func (cp *copies) findZero(in *ir.Instr) {
 	cp.bind(found)
 }
 
-// copyStr reads a string of at most Aux bytes. The helper ends what it copies
-// with a NUL within that size, so that when it filled the slot the last byte
-// is read again. When it met unreadable memory it gives nothing: then what is
-// readable holds no NUL, and is read by pages.
+// copyStr reads a string of at most Aux bytes. The helper ends its copy with a NUL within that size, so the
+// last byte is read again if the copy fills the slot. If the helper meets unreadable memory it returns
+// nothing: then the readable part has no NUL, and is read by pages.
 func (cp *copies) copyStr(in *ir.Instr) {
 	if in.Aux == 0 {
 		cp.countedImm(in, 0, ir.FlagTruncated)
@@ -118,8 +115,8 @@ func (cp *copies) copyStr(in *ir.Instr) {
 	})
 }
 
-// unreadable ends a copy of which nothing could be read: at its fault block, or with an empty
-// slot that says so.
+// unreadable ends a copy of which nothing could be read: at its fault block, or with an empty slot marked
+// as such.
 func (cp *copies) unreadable(in *ir.Instr, done label) {
 	if f, ok := cp.an.faults(in); ok {
 		cp.jump(cp.faultLabel(in, f))

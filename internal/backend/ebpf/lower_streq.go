@@ -98,7 +98,7 @@ func (cp *copies) streqPieces(in *ir.Instr, text string) {
 	})
 }
 
-// piece goes on behind itself when the memory at in's address + off is text.
+// piece falls through if the memory at in's address + off is text.
 func (cp *copies) piece(in *ir.Instr, off int64, text string, differ label) {
 	at := *in
 	at.Imm += off
@@ -122,7 +122,7 @@ func (cp *copies) piece(in *ir.Instr, off int64, text string, differ label) {
 		cp.emit(asm.And.Imm(asm.R1, pageSize-1))
 		cp.emit(asm.Sub.Reg(asm.R2, asm.R1))
 		cp.jumpIfImm(asm.JGE, 8, asm.R2, int32(len(text)), fault)
-		// What is not read stays equal.
+		// Bytes that are not read count as equal.
 		cp.fillText(text)
 		cp.pointTo(asm.R1, asm.R10, int64(cp.area(areaText)))
 		cp.probeRead(false, side)

@@ -47,7 +47,7 @@ func (va *variables) addVar(in *ir.Instr) {
 	va.emit(asm.AddAtomic.Mem(scratch, va.beside(in), asm.DWord, 0))
 }
 
-// fetchAddVar adds indivisibly and gives what was there before (Linux 5.12).
+// fetchAddVar adds atomically and returns the previous value (Linux 5.12).
 func (va *variables) fetchAddVar(in *ir.Instr) {
 	d := va.dest(in.Dst)
 	if d == scratch {

@@ -116,8 +116,8 @@ func TestManyFull(t *testing.T) {
 	}
 }
 
-// TestManyRead: with a reader beside them every record is intact, each thread's
-// come in order, and what is missing was counted.
+// TestManyRead: with a concurrent reader every record is intact, the records of each thread are in order,
+// and missing ones were counted.
 func TestManyRead(t *testing.T) {
 	m := newMachine(t)
 	cfg := m.config()
@@ -151,7 +151,7 @@ func TestManyRead(t *testing.T) {
 	t.Logf("%d hits, %d read", hits, read)
 }
 
-// drain reads what is committed in all rings, as package ring's reader does.
+// drain reads the committed records of all rings, as package ring's reader does.
 func (m *machine) drain(t *testing.T, next map[uint64]uint64) (records uint64) {
 	l, _ := layout()
 	for cpu := range uint64(2) {

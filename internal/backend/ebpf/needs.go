@@ -71,8 +71,8 @@ func (an *analysis) calls(in *ir.Instr) bool {
 	return false
 }
 
-// keepsA: A is needed behind a call that the instruction makes, for the fault
-// edge, a second look or to store it.
+// keepsA: A is needed after a call that the instruction makes, for the fault edge, a repeated load or to
+// store it.
 func keepsA(in *ir.Instr) bool {
 	return in.Op.Info().Reads || in.Op == ir.Give
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/ir"
 )
 
-// planner is what is known before code is made.
+// planner has the information collected before code is generated.
 type planner struct {
 	an *analysis
 	l  *liveness
@@ -134,7 +134,7 @@ func (od *operands) store(v ir.Value, s asm.Register) {
 
 func slotOffset(slot int) int16 { return -8 * int16(slot+1) }
 
-// argument is a value wanted in a register for a call.
+// argument is a value that a call needs in a register.
 type argument struct {
 	r asm.Register
 	v ir.Value

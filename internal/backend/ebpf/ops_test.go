@@ -122,7 +122,7 @@ func (m *machine) result(p *ebpf.Program, a, b uint64) uint64 {
 	return binary.LittleEndian.Uint64(m.mem[l.Rings+ring.RingData+ring.RecHeader:])
 }
 
-// TestRefusals: what eBPF cannot do is said in words.
+// TestRefusals: unsupported operations are reported in words.
 func TestRefusals(t *testing.T) {
 	l, size := layout()
 	base := Config{Name: mapName, Layout: l, Slack: testSlack, MapSize: size, Context: Args, Features: Features{FSBase: -1, TaskComm: -1}}

@@ -32,8 +32,8 @@ const (
 	lastRegister  = asm.R9
 )
 
-// preference is the order in which registers are given out. r1 to r3 take the
-// arguments of calls, so they come last among those that calls destroy.
+// preference is the order in which registers are allocated. r1 to r3 are the arguments of calls, so they
+// are last among those that calls destroy.
 var preference = []regalloc.Reg{
 	regalloc.Reg(asm.R4), regalloc.Reg(asm.R5), regalloc.Reg(asm.R3), regalloc.Reg(asm.R2), regalloc.Reg(asm.R1),
 	regalloc.Reg(asm.R6), regalloc.Reg(asm.R7), regalloc.Reg(asm.R8), regalloc.Reg(asm.R9),
@@ -65,7 +65,7 @@ func allocate(l *liveness, withheld asm.Register) *allocation {
 // Registers implements regalloc.Machine, as the methods below.
 func (m *machineRegs) Registers(ir.Value) []regalloc.Reg { return preference }
 
-// Wanted: the context comes in r1.
+// Wanted: the context is in r1 at the start.
 func (m *machineRegs) Wanted(v ir.Value, hinted regalloc.Reg, ok bool) (regalloc.Reg, bool) {
 	if v == m.l.an.context() {
 		return regalloc.Reg(asm.R1), true

@@ -6,10 +6,9 @@ import (
 	"github.com/jalon-trace/jalon/internal/ir"
 )
 
-// timeOnce gives a program that reads the time once where p reads it at several
-// places that can lie on one way: the time is the same all through a hit. (The
-// other words of the environment do not change in a hit anyhow.) It is read at
-// the start of the last block that all of them lie behind.
+// timeOnce returns a program that reads the time once if p reads it at several places that can be on one
+// path: the time is constant during a hit. (So are the other words of the environment.) It is read at the
+// start of the last block that dominates all of them.
 func timeOnce(an *analysis) *ir.Program {
 	var times []*ir.Instr
 	at := ir.NoBlock

@@ -9,7 +9,7 @@ import (
 // Reg is a register by the backend's own number.
 type Reg uint8
 
-// Machine is what the allocator asks of a processor.
+// Machine describes the registers of a processor for the allocator.
 type Machine interface {
 	// Registers are those that v may have, in the order in which equal ones are given out.
 	Registers(v ir.Value) []Reg
@@ -24,7 +24,7 @@ type Machine interface {
 	Pinned(v ir.Value) bool
 }
 
-// Kind says where a value is.
+// Kind is the kind of place of a value.
 type Kind uint8
 
 // The kinds of places.

@@ -2,15 +2,14 @@ package regalloc
 
 import "github.com/jalon-trace/jalon/internal/ir"
 
-// Step is the distance of two instructions' positions. At its position an instruction
-// reads, at the next it writes; the positions before it are the backend's, for what it
-// does before the instruction.
+// Step is the distance between the positions of two instructions. At its position an instruction reads, at
+// the next it writes; the backend may use the positions before it for what it emits before the instruction.
 const Step = 4
 
 // Interval is the life of a value, both ends included.
 type Interval struct {
 	From, To int32 // From > To: no register is needed
-	// Hint is a value whose register is wanted, or ir.None.
+	// Hint is a value whose register is preferred, or ir.None.
 	Hint ir.Value
 }
 
@@ -20,9 +19,9 @@ func (iv Interval) Needed() bool { return iv.From <= iv.To }
 // Overlaps reports whether both lives have a position in common.
 func (iv Interval) Overlaps(o Interval) bool { return iv.From <= o.To && o.From <= iv.To }
 
-// Backend says how a program's code is emitted.
+// Backend describes how a program's code is emitted.
 type Backend interface {
-	// Reached reports whether control can come to a block.
+	// Reached reports whether control can reach a block.
 	Reached(b ir.BlockID) bool
 	// Used reports whether something reads v.
 	Used(v ir.Value) bool
@@ -39,7 +38,7 @@ type Backend interface {
 	Instr(l *Liveness, b ir.BlockID, i int)
 }
 
-// Liveness is what is known of the lives of a program's values.
+// Liveness has the live intervals of a program's values.
 type Liveness struct {
 	be    Backend
 	p     *ir.Program

@@ -50,8 +50,8 @@ func (t *abbrevTable) get(code uint64) *abbrev {
 	return t.sparse[code]
 }
 
-// parseAbbrevs reads the table at off of .debug_abbrev. What a damaged table
-// still says is kept; entries with unknown codes end their unit.
+// parseAbbrevs reads the table at off of .debug_abbrev. The readable part of a damaged table is kept;
+// entries with unknown codes end their unit.
 func parseAbbrevs(sec []byte, off uint64, f raw.Format) *abbrevTable {
 	t := &abbrevTable{}
 	c := raw.At(sec, off)

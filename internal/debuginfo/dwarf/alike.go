@@ -6,8 +6,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/index"
 )
 
-// C has no rule that one name means one thing in the whole program. Where a unit does not
-// say itself what a type is, those of other units count if they are alike.
+// In C one name may mean different things in one program. If a unit does not describe a type itself, the
+// types of other units are used if they are alike.
 
 // shapeAttrs are the numbers that make two entries different.
 var shapeAttrs = []uint16{atByteSize, atDataMemberLoc, atBitSize, atDataBitOffset, atBitOffset, atConstValue, atUpperBound, atCount, atEncoding}

@@ -85,9 +85,9 @@ func (b *block) add(e die) (kid *block, into bool) {
 	return nil, false
 }
 
-// tracking ranks the entries that GCC sometimes makes twice for one parameter
-// (interprocedural optimisation): the one with a location list follows the value
-// through the function, the other says how it was passed.
+// tracking ranks the entries that GCC sometimes makes twice for one parameter (interprocedural
+// optimisation): the one with a location list follows the value through the function, the other describes
+// how it was passed.
 func (d die) tracking() int {
 	switch {
 	case hasLocList(d):

@@ -92,8 +92,8 @@ func (in *info) files() (list []*elf.File) {
 	return list
 }
 
-// cachePath is the file of the index, "" when none is kept: small files, files
-// without a build-id, and where there is no directory of our own.
+// cachePath returns the file of the index, "" if none is kept: for small files, files without a build-id,
+// and without a directory of the user's.
 func (in *info) cachePath(key [index.KeySize]byte) string {
 	from := in.opt.cacheFrom
 	if from == 0 {

@@ -24,7 +24,7 @@ func withCache(t testing.TB, path, dir string) *Module {
 	return m
 }
 
-// indexFiles lists what is in the cache.
+// indexFiles lists the files in the cache.
 func indexFiles(t testing.TB, dir string) []string {
 	t.Helper()
 	l, err := filepath.Glob(filepath.Join(dir, "*"))
@@ -68,8 +68,8 @@ func answers(t testing.TB, m *Module) string {
 	return b.String()
 }
 
-// builds with the shapes of units that the index knows: plain, with partial and
-// type units, inlined across units, split.
+// builds with all forms of units in the index: plain, with partial and type units, inlined across units,
+// split.
 var cacheBuilds = []variant{
 	{"gcc", "-O2 -gdwarf-5"},
 	{"gcc", "-O1 -gdwarf-4 -fdebug-types-section -gz=zlib-gnu"},

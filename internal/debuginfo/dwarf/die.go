@@ -170,7 +170,7 @@ func (d die) nameBytes() []byte {
 	return v.strBytes()
 }
 
-// linkage is the mangled name, "" when there is none.
+// linkage returns the mangled name, "" if there is none.
 func (d die) linkage() string {
 	if v, ok := d.deep(atLinkageName); ok {
 		return v.str()
@@ -228,7 +228,7 @@ func (d die) siblingOff() int {
 	return 0
 }
 
-// after is the offset behind the entry and all its children, -1 when damaged.
+// after returns the offset after the entry and all its children, -1 if damaged.
 func (d die) after() int {
 	if !d.ab.children {
 		return d.endAttrs()

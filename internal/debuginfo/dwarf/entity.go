@@ -7,7 +7,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 )
 
-// entity makes of what was found what the caller gets.
+// entity converts a found entry to the result for the caller.
 func (r *search) entity(name string, list []meaning) (*debuginfo.Entity, error) {
 	s := r.s
 	if len(list) == 0 {

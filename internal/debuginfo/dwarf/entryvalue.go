@@ -15,10 +15,10 @@ import (
 
 const changedAtEntry = "optimised out here: the compiler describes only the value that it is changed to"
 
-// atCall corrects the location of parameter d at the entry of a function that clang
-// compiled. A computed value cannot be what the caller passed. It is in the register
-// that the calling convention says if that is certain: the function can be called from
-// outside, so its parameters are all there, and the computation uses that register.
+// atCall corrects the location of parameter d at the entry of a function compiled by clang. A computed
+// value cannot be the passed one. The passed value is in the register of the calling convention if that is
+// certain: the function can be called from outside, so all its parameters exist, and the computation uses
+// that register.
 func (lo *locations) atCall(d die, loc debuginfo.Location) debuginfo.Location {
 	if !d.isParam() || !lo.atEntry() || !lo.f.d.has(d) || !d.u.isClang() {
 		return loc
@@ -81,7 +81,7 @@ func (u *unit) isClang() bool {
 	return (u.isC() || u.isCxx()) && strings.Contains(u.head().producer, "clang")
 }
 
-// unchanged: an expression that only converts what is in a register.
+// unchanged: an expression that only converts the value of a register.
 func unchanged(ops []debuginfo.Op) bool {
 	if len(ops) == 0 || ops[0].Code != debuginfo.OpReg {
 		return false

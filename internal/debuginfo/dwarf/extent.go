@@ -14,9 +14,9 @@ type extents struct {
 // Extent is the code around an address, as far as something reliable bounds it.
 type Extent struct {
 	Lo, Hi uint64
-	// Starts are addresses at which an instruction begins: each source that knows a
-	// function there (debug information, typed symbols, call frame information, the
-	// file's entry point) gives one. One address may be there several times.
+	// Starts are addresses at which an instruction begins: each source with a function there (debug
+	// information, typed symbols, call frame information, the file's entry point) adds one. An address may
+	// occur several times.
 	Starts []uint64
 }
 

@@ -18,8 +18,7 @@ type callFrames struct {
 	padsErr error
 }
 
-// Unwind finds the rule for vaddr. The error says that the module has no call
-// frame information there.
+// Unwind finds the rule for vaddr. The error means that the module has no call frame information there.
 func (cf *callFrames) Unwind(vaddr uint64) (rule *frame.Rule, err error) {
 	defer cf.guard(&err)()
 	if rule, ok := cf.rules.get(vaddr); ok {
@@ -39,8 +38,8 @@ func (cf *callFrames) unwind(vaddr uint64) (*frame.Rule, error) {
 	return f.Rule(vaddr)
 }
 
-// UnwindTable is the compact form of the module's call frame information, made when it is first
-// asked for; nil where there is none.
+// UnwindTable returns the compact form of the module's call frame information, which the first call makes;
+// nil if there is none.
 func (cf *callFrames) UnwindTable() *unwind.Table {
 	defer cf.guard(nil)()
 	if !cf.walkHas {

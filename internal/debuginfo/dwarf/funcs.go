@@ -11,7 +11,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/elf"
 )
 
-// functions knows the functions by address and by name.
+// functions finds functions by address and by name.
 type functions struct {
 	*object
 	*info
@@ -251,9 +251,8 @@ func (fs *functions) allFuncSymbols() []elf.Symbol {
 	return out
 }
 
-// Symbolize says what is at vaddr: the function (the concrete one), the offset
-// from its entry, the source line, and the inlined functions there, innermost
-// first. Unknown parts are empty.
+// Symbolize describes vaddr: the function (the concrete one), the offset from its entry, the source line,
+// and the inlined functions there, innermost first. Unknown parts are empty.
 func (fs *functions) Symbolize(vaddr uint64) (name string, off uint64, file string, line int, inl []string) {
 	defer fs.guard(nil)()
 	c, ok := fs.named.get(vaddr)
@@ -264,7 +263,7 @@ func (fs *functions) Symbolize(vaddr uint64) (name string, off uint64, file stri
 	return c.fn, c.off, c.file, c.line, slices.Clone(c.inlined)
 }
 
-// codeName is what Symbolize says.
+// codeName is the result of Symbolize.
 type codeName struct {
 	fn      string
 	off     uint64
@@ -293,8 +292,8 @@ func (fs *functions) codeName(vaddr uint64) (c codeName) {
 	return c
 }
 
-// DataSymbol names the object with a symbol that holds vaddr, and how far into
-// it vaddr is; "" when there is none.
+// DataSymbol names the object with a symbol that contains vaddr, and the offset of vaddr in it; "" if there
+// is none.
 func (fs *functions) DataSymbol(vaddr uint64) (name string, off uint64) {
 	defer fs.guard(nil)()
 	s, ok := fs.syms.DataAt(vaddr)

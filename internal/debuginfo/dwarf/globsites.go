@@ -7,11 +7,10 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/elf"
 )
 
-// GlobSites returns the sites of all functions whose name or linkage name matches a
-// glob, as FuncSites has them (behind the prologue, inlined copies too) or, with
-// entry, as FuncEntry. Each function is placed by its own entry or symbol: looking
-// for its name again costs a search for each, and demangled names are not found.
-// check is called between functions; its error ends the work.
+// GlobSites returns the sites of all functions whose name or linkage name matches a glob, like FuncSites
+// (after the prologue, inlined copies too) or, with entry, like FuncEntry. Each function is placed by its
+// own entry or symbol, because looking up its name again needs a search for each, and demangled names are
+// not found. check is called between functions; its error ends the work.
 func (ps *places) GlobSites(glob string, entry bool, check func() error) (sites []Site, err error) {
 	defer ps.guard(&err)()
 	w := globWork{m: ps, glob: glob, check: check, set: siteSet{m: ps}, place: ps.funcStart, wanted: map[copyKey]bool{}}
@@ -101,7 +100,7 @@ func (s *siteSet) addSymbol(sym elf.Symbol, place func(uint64) line.Place) {
 	s.add(place(sym.Value), Site{Entry: sym.Value, IFunc: sym.IFunc, meant: s.m.startsAt(sym.Value)})
 }
 
-// entryLine is the entry itself, behind Go's check.
+// entryLine is the entry itself, after Go's check.
 func (ps *places) entryLine(addr uint64) line.Place {
 	addr = ps.behindGoCheck(addr)
 	s := ps.lineAt(addr)
@@ -109,9 +108,8 @@ func (ps *places) entryLine(addr uint64) line.Place {
 	return s
 }
 
-// demangledSymbols finds the functions among the symbols whose demangled name is a
-// name with scopes (ns::Class::f), with or without its parameters: without debug
-// information nothing else knows such names.
+// demangledSymbols finds the functions among the symbols whose demangled name has scopes (ns::Class::f),
+// with or without its parameters: without debug information such names are only in the symbols.
 func (ps *places) demangledSymbols(name string) (out []elf.Symbol) {
 	if !strings.Contains(name, "::") && !strings.ContainsAny(name, "(<") {
 		return nil

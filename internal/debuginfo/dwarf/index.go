@@ -37,8 +37,7 @@ func (x *unitIndex) die(e index.Name) (die, bool) {
 	return d, ok && d.ab.tag == tag
 }
 
-// find visits the entries of that bare name whose tag is wanted, in the order of
-// the file.
+// find visits the entries with that bare name and a requested tag, in the order of the file.
 func (x *unitIndex) find(name string, want func(tag uint16) bool, visit func(e die) bool) {
 	bare := index.Bare([]byte(name))
 	h := index.Hash(bare)
@@ -64,8 +63,8 @@ func (x *unitIndex) find(name string, want func(tag uint16) bool, visit func(e d
 	}
 }
 
-// each visits all entries whose tag is wanted, in the order of the file: the
-// entries of a unit one after the other.
+// each visits all entries with a requested tag, in the order of the file: the entries of a unit one after
+// the other.
 func (x *unitIndex) each(want func(tag uint16) bool, visit func(e die)) {
 	var list []index.Name
 	for i := range x.Names.Len() {

@@ -111,7 +111,7 @@ func scanUnits(own, kept []*unit, from, main int) []*unitPart {
 	return parts
 }
 
-// scanUnit reads one unit. What a damaged one still says is kept.
+// scanUnit reads one unit. The readable part of a damaged unit is kept.
 func scanUnit(u *unit, id uint32, main bool) (p *unitPart) {
 	p = &unitPart{}
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))

@@ -21,7 +21,7 @@ type info struct {
 	from string
 	why  string
 	idx  *unitIndex
-	// idxRead says that the index came from the cache.
+	// idxRead: the index came from the cache.
 	idxRead bool
 
 	splits map[string]*splitFile
@@ -29,7 +29,7 @@ type info struct {
 	warnMu sync.Mutex
 }
 
-// findDebug decides where the DWARF comes from.
+// findDebug finds the file with the DWARF.
 func (in *info) findDebug() {
 	src := in.file
 	if !src.HasDWARF() {
@@ -73,7 +73,7 @@ func (in *info) HasDebugInfo() bool { return in.d != nil }
 // DebugInfoFrom is the file that holds the DWARF.
 func (in *info) DebugInfoFrom() string { return in.from }
 
-// WhyNoDebugInfo says what was looked for when there is no DWARF.
+// WhyNoDebugInfo returns what was searched if there is no DWARF.
 func (in *info) WhyNoDebugInfo() string { return in.why }
 
 // unitFor finds the unit whose code holds pc, nil when none does.

@@ -9,9 +9,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 )
 
-// kernelSources imitate what is special about a kernel's variables: one that only
-// the linker defines and one unit declares, and objects in the section of per-CPU
-// objects.
+// kernelSources imitate properties of a kernel's variables: one that only the linker defines and one unit
+// declares, and objects in the section of per-CPU objects.
 var kernelSources = map[string]string{
 	"a.c": `
 extern volatile unsigned long ticks;

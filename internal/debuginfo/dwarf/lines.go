@@ -43,8 +43,8 @@ func (u *unit) lineSource(off uint64) *line.Input {
 	}
 }
 
-// eachSource visits the names of the unit's file table as they are there,
-// without their directories. The header is not kept.
+// eachSource visits the names of the unit's file table unchanged, without their directories. The header is
+// not kept.
 func (u *unit) eachSource(visit func(name []byte)) {
 	u = u.lineUnit()
 	if h := u.head(); h.hasStmt {

@@ -4,7 +4,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/elf"
 )
 
-// Options say where debug information is looked for.
+// Options configure the search for debug information.
 type Options struct {
 	// DebugDirs are the directories of separate debug files; nil means
 	// /usr/lib/debug.

@@ -38,8 +38,8 @@ func (d die) parents1(n int) []string {
 	return names
 }
 
-// scopeSpan is a namespace, class, enumeration or function, and where its entries
-// are. Functions are not entered: what is declared in one has it as innermost span.
+// scopeSpan is a namespace, class, enumeration or function, with the range of its entries. Functions are
+// not entered: a declaration in a function has the function as its innermost span.
 type scopeSpan struct {
 	hi   uint64
 	name string
@@ -144,7 +144,7 @@ func splitName(s string) []string {
 	return append(out, s[from:])
 }
 
-// inScopes reports whether the entry's scopes end in the wanted ones.
+// inScopes reports whether the entry's scopes end in the requested ones.
 func (d die) inScopes(want []string) bool {
 	if len(want) > 0 && want[0] == "" { // ::f
 		want = want[1:]

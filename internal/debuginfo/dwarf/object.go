@@ -32,7 +32,7 @@ func (ob *object) Path() string { return ob.path }
 // Name is the last component of the path.
 func (ob *object) Name() string { return filepath.Base(ob.path) }
 
-// BuildID is the build-id note in hexadecimal, "" when there is none.
+// BuildID returns the build-id note in hexadecimal, or "".
 func (ob *object) BuildID() string { return ob.file.BuildID }
 
 // Type reports whether the module has a load bias.
@@ -109,7 +109,7 @@ func (ob *object) CodePointers() (out []uint64, err error) {
 	return ob.file.CodePointers()
 }
 
-// Loaded is Text with the relocations applied that the file alone determines.
+// Loaded is Text with the relocations applied that depend only on the file.
 func (ob *object) Loaded(vaddr uint64, n int, bias uint64) (b []byte, err error) {
 	defer ob.guard(&err)()
 	b, err = ob.file.ReadLoaded(vaddr, n, bias)
@@ -119,8 +119,8 @@ func (ob *object) Loaded(vaddr uint64, n int, bias uint64) (b []byte, err error)
 	return b, err
 }
 
-// DataInCode is the symbol of an object that lies in a section with code and holds
-// vaddr, and where it begins; "" when there is none.
+// DataInCode returns the symbol and start of an object in a section with code that contains vaddr; "" if
+// there is none.
 func (ob *object) DataInCode(vaddr uint64) (name string, at uint64) {
 	defer ob.guard(nil)()
 	ob.inCodeOnce.Do(func() {

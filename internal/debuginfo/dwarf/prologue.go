@@ -9,7 +9,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/line"
 )
 
-// prologues finds where functions begin for a user, behind what sets up the frame.
+// prologues finds the first address after the prologue of a function.
 type prologues struct{ *info }
 
 // GDB 13's rules for the end of a function's prologue. Places named by function or line

@@ -134,8 +134,8 @@ func (u *unit) rnglist(off uint64) []debuginfo.Range {
 	return out
 }
 
-// pcs are the addresses of the whole unit: what the root entry says or, where it
-// is silent, the ranges of its functions.
+// pcs returns the addresses of the whole unit: those of the root entry or, if it has none, the ranges of
+// its functions.
 func (u *unit) pcs() []debuginfo.Range {
 	u.rangeOnce.Do(func() {
 		if root, ok := u.rootDie(); ok {

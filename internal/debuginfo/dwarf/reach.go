@@ -2,10 +2,9 @@ package dwarf
 
 import "github.com/jalon-trace/jalon/internal/debuginfo/dwarf/raw"
 
-// Which units a unit's names may come from. A unit imports partial units
-// (DW_TAG_imported_unit), and with type units (-fdebug-types-section) its types are
-// in units of their own, which it refers to by signature alone: the file has other
-// types of the same names, of other units.
+// The units from which a unit's names may come. A unit imports partial units (DW_TAG_imported_unit). With
+// type units (-fdebug-types-section) its types are in separate units, to which it refers only by signature:
+// the file has other types of the same names, which belong to other units.
 
 // reach lists the unit itself, those that it imports and the type units that it or
 // one of these refers to, in this order.

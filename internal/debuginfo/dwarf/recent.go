@@ -1,7 +1,6 @@
 package dwarf
 
-// recent keeps what was found for addresses: stacks have the same return addresses by
-// the thousand.
+// recent caches results by address: stacks contain the same return addresses thousands of times.
 type recent[V any] struct{ m map[uint64]V }
 
 // maxRecent bounds it.

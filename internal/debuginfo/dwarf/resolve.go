@@ -8,10 +8,10 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 )
 
-// Name look-up by the rules of C++ (basic.lookup) and C: blocks from the inside
-// out, the class and its bases, the scopes around the class, namespaces from the
-// inside out. The first scope that knows the name ends the search. What the unit
-// itself declares at any level comes before other units: only it is visible.
+// Name look-up by the rules of C++ (basic.lookup) and C: blocks from the inside out, the class and its
+// bases, the scopes around the class, namespaces from the inside out. The first scope with the name ends
+// the search. Declarations of the unit itself, at any level, come before other units, because only they are
+// visible.
 
 // meaning is what a name was found to be.
 type meaning struct {
@@ -205,8 +205,8 @@ func (r *search) unqualified(name string) ([]meaning, error) {
 	return r.throughSpaces(spaces, name, r.directives)
 }
 
-// declaredLater: the text of a local declaration is behind the place, so that the
-// name means something further out there (basic.scope.pdecl).
+// declaredLater: the text of a local declaration is after the place, so at the place the name means an
+// object of an outer scope (basic.scope.pdecl).
 func (s *scope) declaredLater(d die) bool {
 	if d.ab == nil || d.isParam() || s.f == nil {
 		return false
@@ -245,10 +245,9 @@ func (r *search) further(name string) *meaning {
 	return nil
 }
 
-// inBlock looks a name up among a block's own; an object hides a type. What is
-// declared behind the place is left for later. No block has a variable and an
-// enumerator of one name: where it seems so, the compiler has not described an inner
-// block, and which of them is meant is not known.
+// inBlock looks a name up among a block's own; an object hides a type. Declarations after the place are
+// considered later. No block has a variable and an enumerator of one name: if it seems so, the compiler has
+// not described an inner block, and it is not known which of them is meant.
 func (r *search) inBlock(b *block, name string) (list []meaning) {
 	add := func(m meaning) {
 		if r.s.declaredLater(m.decl) {
@@ -379,7 +378,7 @@ func (d die) surroundings() (out []die) {
 	return out
 }
 
-// isScopeTag: scopeSpans knows what lies directly in such an entry.
+// isScopeTag: scopeSpans has the direct children of such an entry.
 func isScopeTag(tag uint16) bool { return tag == tagNamespace || tag == tagModule }
 
 // inClass looks a name up as a member of a class, then among its template's arguments.
@@ -396,8 +395,8 @@ func (r *search) inClass(d die, name string) ([]meaning, error) {
 	return nil, nil
 }
 
-// inFunctionAround looks a name up in the blocks of a function that has a class in
-// it: what is local there has no value in the class's functions, unless it is static.
+// inFunctionAround looks a name up in the blocks of a function that contains a class: its local objects
+// have no value in the class's functions, unless they are static.
 func (r *search) inFunctionAround(fn die, blocks []die, name string) ([]meaning, error) {
 	path := map[uint64]bool{}
 	for _, d := range blocks {

@@ -89,9 +89,8 @@ func (t *rseqTable) add(b []byte) {
 	}
 }
 
-// AbortHandlers lists the abort handlers in the given parts of a function, and in
-// executable sections beside .text, that no sequence of RseqRanges has: the
-// descriptors of theirs are made at run time.
+// AbortHandlers lists the abort handlers in the given parts of a function, and in executable sections
+// beside .text, that belong to no sequence of RseqRanges: their descriptors are made at run time.
 func (sq *sequences) AbortHandlers(parts []debuginfo.Range) (out []uint64, err error) {
 	defer sq.guard(&err)()
 	t := sq.table()

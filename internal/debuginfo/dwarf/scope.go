@@ -35,7 +35,7 @@ type scope struct {
 	*locations
 	*finder
 	name string
-	// outwards: Lookup goes on beyond inlined functions.
+	// outwards: Lookup continues beyond inlined functions.
 	outwards bool
 	// atFile and atLine are where pc is in the scope's text, once known.
 	atFile string
@@ -47,9 +47,8 @@ func newScope(p *position) *scope {
 	return &scope{position: p, locations: lo, finder: &finder{position: p, locations: lo}}
 }
 
-// ScopeAt says what names mean at vaddr. Without debug information the scope
-// still knows the function's name and the call frame. The error says that vaddr
-// is not code, or that the information is damaged.
+// ScopeAt returns the scope at vaddr. Without debug information it has only the function's name and the
+// call frame. The error means that vaddr is not code, or that the information is damaged.
 func (ss *scopes) ScopeAt(vaddr uint64) (s debuginfo.Scope, err error) {
 	defer ss.guard(&err)()
 	if !ss.file.IsCode(vaddr) {
@@ -166,7 +165,7 @@ func (s *scope) Lookup(name string) (v *debuginfo.Variable, err error) {
 	return nil, s.notFound("variable", name, s.visible())
 }
 
-// ruled: resolve knows the rules of the unit's language.
+// ruled: resolve has the rules of the unit's language.
 func (s *scope) ruled() bool { return s.u != nil && (s.u.isC() || s.u.isCxx()) }
 
 // find is Lookup where the rules of the language are not known.

@@ -399,7 +399,7 @@ func compareValue(t *testing.T, at string, s *stop, v *debuginfo.Variable, want 
 	tally["same"]++
 }
 
-// hasLater: a local variable of that name is declared behind the place.
+// hasLater: a local variable of that name is declared after the place.
 func (s *scope) hasLater(name string) bool {
 	for _, b := range s.chain() {
 		if d, ok := b.declares(name); ok && s.declaredLater(d) {

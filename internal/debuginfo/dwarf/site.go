@@ -28,33 +28,31 @@ type Site struct {
 	// inlined into Func they are the line of the call.
 	File string
 	Line int
-	// ActualLine is the line that a line place resolved to: the wanted one, or
-	// the next line that has code. 0 for function places.
+	// ActualLine is the line that a line place resolved to: the requested one, or the next line that has
+	// code. 0 for function places.
 	ActualLine int
-	// Inlined says that Func is an inlined copy there.
+	// Inlined: Func is an inlined copy there.
 	Inlined bool
-	// Symbol says that only the symbol table knows this function.
+	// Symbol: only the symbol table has this function.
 	Symbol bool
-	// IFunc says that the symbol is an indirect function: Addr is the resolver,
-	// which runs once when the program starts, not the function it chooses.
+	// IFunc: the symbol is an indirect function. Addr is the resolver, which runs once when the program
+	// starts, not the function it chooses.
 	IFunc bool
 
 	place string // line places: the full path of the file that was meant
 	meant uint64 // function places: offset of the entry of the function or inlined copy
 }
 
-// FuncSites returns the addresses where GDB's `break name` would stop: behind
-// the prologue of every function of that name and at every inlined copy. name
-// may be qualified (ns::Class::f) or a raw linkage name. The error is a
-// *debuginfo.NotFoundError when there is no such function.
+// FuncSites returns the addresses where GDB's `break name` would stop: after the prologue of every function
+// of that name and at every inlined copy. name may be qualified (ns::Class::f) or a raw linkage name. The
+// error is a *debuginfo.NotFoundError if there is no such function.
 func (ps *places) FuncSites(name string) (sites []Site, err error) {
 	defer ps.guard(&err)()
 	return ps.funcSites(name, true, ps.funcStart)
 }
 
-// FuncEntry returns the entry of every function of that name, inlined copies left
-// out: its first instruction or, in Go, the first one that each call runs once, behind
-// the check of the stack.
+// FuncEntry returns the entry of every function of that name, without inlined copies: its first instruction
+// or, in Go, the first one that each call runs once, after the check of the stack.
 func (ps *places) FuncEntry(name string) (sites []Site, err error) {
 	defer ps.guard(&err)()
 	return ps.funcSites(name, false, ps.entryLine)
@@ -187,7 +185,7 @@ func (s *siteSet) sorted() []Site {
 	return s.sites
 }
 
-// describe fills in what is known about the site's address.
+// describe fills in the information about the site's address.
 func (ps *places) describe(s *Site) {
 	if l := ps.lineAt(s.Addr); l.File != nil {
 		s.File, s.Line = l.File.Full, l.Line
@@ -207,8 +205,8 @@ func (ps *places) describe(s *Site) {
 	}
 }
 
-// startsAt is the offset of the entry of the concrete function that starts at
-// addr, 0 when there is none.
+// startsAt returns the offset of the entry of the concrete function that starts at addr, 0 if there is
+// none.
 func (ps *places) startsAt(addr uint64) uint64 {
 	if u := ps.unitFor(addr); u != nil {
 		if f := u.functions().at(addr); f != nil && f.entry() == addr {
@@ -218,11 +216,10 @@ func (ps *places) startsAt(addr uint64) uint64 {
 	return 0
 }
 
-// meantBy finds the block whose names a site's expressions use. b is the innermost
-// block at the site's address, which may belong to a function inlined right there:
-// a place that names a function means that function, and a line place where a line
-// starts with an inlined call means the caller's line. call is the outermost
-// inlined copy that was left for that, nil when there is none.
+// meantBy finds the block whose names a site's expressions use. b is the innermost block at the site's
+// address, which may belong to a function inlined there. A place with a function name means that function,
+// and a line place where a line starts with an inlined call means the caller's line. call is the outermost
+// inlined copy that was skipped for that, or nil.
 func (ps *places) meantBy(s *Site, b *block) (meant, call *block) {
 	if s.meant != 0 {
 		for x := b; x != nil; x = x.parent {

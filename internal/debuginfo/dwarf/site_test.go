@@ -245,7 +245,7 @@ func TestFunctionList(t *testing.T) {
 	}
 }
 
-// TestErrors opens what is no x86-64 ELF file.
+// TestErrors opens files that are not x86-64 ELF files.
 func TestErrors(t *testing.T) {
 	dir := t.TempDir()
 	for name, c := range map[string]struct{ content, want string }{

@@ -11,11 +11,10 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/line"
 )
 
-// LineSites returns every address where GDB's `break file:line` would stop: one
-// for each function, block and inlined copy that has code for the line. When no
-// code has the line, the next line with code is taken and Site.ActualLine says
-// so. file matches by its last path components. The error is a
-// *debuginfo.NotFoundError when the file is unknown or has no code from line on.
+// LineSites returns every address where GDB's `break file:line` would stop: one for each function, block
+// and inlined copy that has code for the line. If no code has the line, it uses the next line with code,
+// which Site.ActualLine reports. file matches by its last path components. The error is a
+// *debuginfo.NotFoundError if the file is unknown or has no code from line on.
 func (ps *places) LineSites(file string, number int) (sites []Site, err error) {
 	defer ps.guard(&err)()
 	tables := ps.tables(file)

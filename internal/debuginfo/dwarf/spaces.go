@@ -99,8 +99,8 @@ func (r *search) throughSpaces(path []string, name string, active []directive) (
 			return found, nil
 		}
 		if r.want == anything && !isTypeTag(found[0].d.ab.tag) && !sameEntity(found[0].d, list[0].d) {
-			// The compiler meant one or the other: the unit may have used the inner
-			// one and, as clang does, not said so.
+			// The compiler used one or the other: the unit may have used the inner one and, as clang does,
+			// not recorded it.
 			return append(list, found...), nil
 		}
 		break
@@ -261,7 +261,7 @@ func (d die) space() ([]*scopeSpan, bool) {
 	return spans, true
 }
 
-// reach says which namespaces count as parts of the one around them.
+// reach returns which namespaces count as parts of the one around them.
 type reach uint8
 
 const (
@@ -326,8 +326,7 @@ func (r *search) home() (path []string) {
 	return path
 }
 
-// pathElsewhere reads a::b::c as names of other units: some of the first ones are
-// namespaces, then come classes.
+// pathElsewhere parses a::b::c as names of other units: first namespaces, then classes.
 func (r *search) pathElsewhere(space, parts []string) ([]meaning, error) {
 	for k := len(parts) - 1; k >= 0; k-- {
 		q := r

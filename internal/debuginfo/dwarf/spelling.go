@@ -73,8 +73,8 @@ var baseSpellings = map[string]bool{
 	"unsigned": true, "signed": true, "int": true, "long": true, "short": true, "char": true, "double": true,
 }
 
-// plainSpelling removes what spellings of one name differ in: blanks, suffixes of
-// numbers, the order of the words of a base type, const before or behind a type.
+// plainSpelling removes differences between spellings of one name: blanks, suffixes of numbers, the order
+// of the words of a base type, const before or after a type.
 func plainSpelling(s string) string {
 	var out []string
 	var words []string // of a base type

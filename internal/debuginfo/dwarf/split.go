@@ -91,8 +91,7 @@ func (d *data) splitUnit(id uint64) *unit {
 	return nil
 }
 
-// Section identifiers of package indexes: DWARF 5 section 7.3.5, and the GNU
-// format that came before it.
+// Section identifiers of package indexes: DWARF 5 section 7.3.5, and the older GNU format.
 var dwpSections = map[uint32]map[uint32]section{
 	5: {1: secInfo, 3: secAbbrev, 4: secLine, 5: secLoclists, 6: secStrOffsets, 8: secRnglists},
 	2: {1: secInfo, 2: secTypes, 3: secAbbrev, 4: secLine, 5: secLoc, 6: secStrOffsets},

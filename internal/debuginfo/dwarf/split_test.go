@@ -10,8 +10,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 )
 
-// compareScopes checks that two modules with the same code say the same of every
-// variable at every line of the files.
+// compareScopes checks that two modules with the same code have the same variables at every line of the
+// files.
 func compareScopes(t *testing.T, a, b *Module, files ...string) {
 	t.Helper()
 	n := 0

@@ -92,7 +92,7 @@ func (d die) imported() (die, bool) {
 	return d, d.ab.tag != tagImportedDecl
 }
 
-// lookup visits the entries of that name in the unit and what it reaches.
+// lookup visits the entries of that name in the unit and the units that it reaches.
 func (u *unit) lookup(name string, want func(die) bool) (die, bool) {
 	for _, v := range u.reach() {
 		for _, off := range v.top()[name] {

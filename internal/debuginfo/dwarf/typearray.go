@@ -57,8 +57,8 @@ const (
 	withDescriptor  = "an array or string that is found through a descriptor"
 )
 
-// described marks a type whose object holds not the values but a descriptor that
-// says where they are (Fortran's allocatable and assumed-shape arrays).
+// described marks a type whose object does not contain the values but a descriptor with their location
+// (Fortran's allocatable and assumed-shape arrays).
 func (d die) described(t *ctype.Type) bool {
 	if !d.ab.has(atDataLocation) {
 		return false

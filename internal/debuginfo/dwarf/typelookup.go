@@ -79,7 +79,7 @@ func (fi *finder) findType(kind ctype.Kind, name string) (found die, ok bool, er
 	return found, ok, nil
 }
 
-// maxCandidates bounds what an ambiguous name is said to mean.
+// maxCandidates bounds the listed meanings of an ambiguous name.
 const maxCandidates = 4
 
 // findEnumerator finds a constant and its enumeration.

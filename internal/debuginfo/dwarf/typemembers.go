@@ -112,7 +112,7 @@ func (ts *types) loadFields(d die, t *ctype.Type) {
 	t.SetVariants(ts.variantsOf(d))
 }
 
-// maxMembers bounds what is read of one class.
+// maxMembers bounds the members that are read of one class.
 const maxMembers = 100_000
 
 // membersOf reads what a class declares.
@@ -273,8 +273,8 @@ func (d die) memberOffset() (int64, bool) {
 	return 0, false
 }
 
-// makeEnum makes an enumeration. It is signed when its type says so or, without
-// one, when a value is negative.
+// makeEnum makes an enumeration. It is signed if its type is signed or, without a type, if a value is
+// negative.
 func makeEnum(ts *types, d die, t *ctype.Type) {
 	def := ts.definition(d)
 	t.Kind, t.Name, t.Size = ctype.Enum, d.typeName(), def.size()

@@ -59,7 +59,7 @@ type unit struct {
 	typeWords sync.Map // ctype.Kind or tagVariable -> sorted names, for what is not found
 }
 
-// unitHead is what the root entry says.
+// unitHead is the content of the root entry.
 type unitHead struct {
 	tag                      uint16
 	name, compDir, producer  string
@@ -246,7 +246,7 @@ func (u *unit) isC() bool {
 	return false
 }
 
-// isCxx: the rules of C++ say what a name means.
+// isCxx: names are resolved by the rules of C++.
 func (u *unit) isCxx() bool {
 	switch u.head().lang {
 	case langCPlusPlus, langObjCxx, langCxx03, langCxx11, langCxx14, langCxx17, langCxx20, langCxx23:

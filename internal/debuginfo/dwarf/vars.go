@@ -46,9 +46,9 @@ func (ob *object) perCPU(v *debuginfo.Variable) {
 	}
 }
 
-// elsewhere takes the address of a library's exported object from where the library's
-// own code takes it: the program may have a copy of the object, and a library that comes
-// before one of the same name.
+// elsewhere takes the address of a library's exported object from the place where the library's own code
+// reads it: the program may have a copy of the object, or an earlier library may have an object of the same
+// name.
 func (ob *object) elsewhere(v *debuginfo.Variable) {
 	if len(v.Loc.Pieces) != 1 || !ob.file.PIE {
 		return
@@ -89,8 +89,7 @@ func (lo *locations) located(v val) debuginfo.Location {
 	return lo.expression(v, expr, list)
 }
 
-// expression translates the expression for pc; list is the whole list it comes
-// from, if any.
+// expression translates the expression for pc; list is the whole list that contains it, if any.
 func (lo *locations) expression(v val, expr []byte, list []loc.Entry) debuginfo.Location {
 	env, why := lo.env(v.u), "optimised out"
 	if list != nil {

@@ -5,9 +5,9 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 )
 
-// countAtRunTime says where the number of elements is if variable d is an array of
-// variable length: the bound of the first dimension is a variable (clang) or an
-// expression (gcc). The sizes of the elements must be constant.
+// countAtRunTime returns the location of the number of elements if variable d is an array of variable
+// length: the bound of the first dimension is a variable (clang) or an expression (gcc). The sizes of the
+// elements must be constant.
 func (lo *locations) countAtRunTime(d die, v *debuginfo.Variable) {
 	t := v.Type.Strip()
 	if t.Kind != ctype.Array || t.Count >= 0 || t.Fortran || t.Elem.Strip().Size <= 0 {

@@ -173,8 +173,8 @@ func TestVmlinuxGlobals(t *testing.T) {
 	}
 }
 
-// TestVmlinuxMeasure prints what the first look-ups cost with and without a kept
-// index. Peak memory is that of the whole run so far: run it alone.
+// TestVmlinuxMeasure prints the cost of the first look-ups with and without a kept index. Peak memory is
+// that of the whole run so far: run it alone.
 func TestVmlinuxMeasure(t *testing.T) {
 	prog, dir := vmlinux(t), t.TempDir()
 	for _, round := range []string{"cold", "warm"} {
@@ -226,8 +226,8 @@ func TestVmlinuxMeasure(t *testing.T) {
 	}
 }
 
-// TestVmlinuxLarge prints what the largest questions cost, each asked of a newly
-// opened image with a kept index. Peak memory is counted anew for each.
+// TestVmlinuxLarge prints the cost of the largest requests, each on a newly opened image with a kept index.
+// Peak memory is counted separately for each.
 func TestVmlinuxLarge(t *testing.T) {
 	path, dir := vmlinux(t), t.TempDir()
 	for _, q := range []struct {

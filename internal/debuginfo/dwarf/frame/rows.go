@@ -31,8 +31,8 @@ func (r *Row) Column(n int) (c Column, ok bool) {
 	return Column{s.kind, s.off, s.reg, s.expr}, true
 }
 
-// Rows visits the rows of an entry in the order of their addresses, which have no gaps. The
-// error says why the rows behind those visited cannot be read.
+// Rows visits the rows of an entry in the order of their addresses, which have no gaps. The error is the
+// reason why the following rows cannot be read.
 func (f *Entry) Rows(visit func(*Row)) error {
 	x := &machine{c: f.c, loc: f.Lo, lo: f.Lo, hi: f.Hi, pc: f.Hi - 1, row: row{cfaReg: -1}}
 	x.run(f.c.init)

@@ -7,7 +7,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/raw"
 )
 
-// RuleKind says how a register of the caller is recovered.
+// RuleKind is the way to recover a register of the caller.
 type RuleKind uint8
 
 // The kinds of rule (DWARF 5 section 6.4.1).
@@ -31,8 +31,8 @@ type RegRule struct {
 	Why    string
 }
 
-// Rule says how to unwind one frame at one pc. Expressions use the
-// registers of the frame being unwound.
+// Rule describes how to unwind one frame at one pc. Expressions use the registers of the frame being
+// unwound.
 type Rule struct {
 	Lo, Hi uint64         // the rule holds for these vaddrs
 	CFA    []debuginfo.Op // the canonical frame address; nil when it cannot be expressed
@@ -96,7 +96,7 @@ type Sources struct {
 	Read func(vaddr uint64, n int) []byte
 }
 
-// New makes the call frame information of a module. Entries are read when asked for.
+// New makes the call frame information of a module. Entries are read on first use.
 func New(s Sources) *Table {
 	c := &Table{}
 	if len(s.EHFrame) > 0 {
@@ -128,7 +128,7 @@ func (c *Table) addHdr(vaddr uint64, b []byte, read func(uint64, int) []byte) {
 	c.secs[0].hdr = t
 }
 
-// Find returns the entry that covers pc, nil when there is none.
+// Find returns the entry that covers pc, or nil.
 func (c *Table) Find(pc uint64) *Entry {
 	for _, s := range c.secs {
 		if f := s.find(pc); f != nil {

@@ -95,8 +95,8 @@ func private(st os.FileInfo) bool {
 		(st.Mode().Perm()&0o022 == 0 || st.Mode()&os.ModeSticky != 0)
 }
 
-// trimCache removes the least recently used indexes beyond the limit, and what
-// interrupted writes left behind. keep stays.
+// trimCache removes the least recently used indexes above the limit, and the remains of interrupted writes.
+// keep stays.
 func trimCache(dir, keep string, limit int64) {
 	list, err := os.ReadDir(dir)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 )
 
-// Name says that an entry with such a name is in a unit.
+// Name records that a unit has an entry with such a name.
 type Name struct {
 	Hash uint32
 	Off  uint32 // from the unit's start

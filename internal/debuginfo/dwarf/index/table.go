@@ -43,8 +43,7 @@ const (
 // rowSizes of the tables in file order.
 var rowSizes = [...]uint64{nameRow, rangeRow, fileRow, idRow, flagRow}
 
-// Magic begins every file; its last byte is the version of the format and
-// of what is put into the tables.
+// Magic begins every file; its last byte is the version of the format and of the contents of the tables.
 const Magic = "JALONIX\x02"
 
 // HeadSize is the magic, checksum, 4 bytes of padding, key, counts of rows.
@@ -142,7 +141,7 @@ type Parts struct {
 	Flags  []byte
 }
 
-// File says that a unit has a source file whose base name has the hash.
+// File records that a unit has a source file whose base name has the hash.
 type File struct{ Hash, Unit uint32 }
 
 // Sort puts the rows into the order of the tables. Rows of equal keys stay in their order.

@@ -57,8 +57,7 @@ func ParseHeader(in *Input) (*Header, error) {
 	return h, nil
 }
 
-// EachFile visits the names of a file table as they are there, without their
-// directories.
+// EachFile visits the names of a file table unchanged, without their directories.
 func EachFile(in *Input, visit func(name []byte)) {
 	if h, c, err := startHeader(in); err == nil {
 		h.readTables(in, &c, func([]byte, uint64) {}, func(name []byte, _ uint64) { visit(name) })

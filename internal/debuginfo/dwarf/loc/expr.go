@@ -12,8 +12,8 @@ import (
 type Unit interface {
 	// Address is an entry of .debug_addr.
 	Address(i uint64) (addr uint64, ok bool)
-	// BaseType is the integer type that a typed operation names by its offset. why
-	// says what else it is.
+	// BaseType returns the integer type to which a typed operation refers by its offset. why describes
+	// another type.
 	BaseType(off uint64) (size int64, signed bool, why string)
 }
 
@@ -66,7 +66,7 @@ type baseType struct {
 
 var generic = baseType{}
 
-// Translate decodes expr. why says in words why the value cannot be had.
+// Translate decodes expr. why is the reason, in words, why the value is unavailable.
 func (e *Env) Translate(expr []byte) (pieces []debuginfo.Piece, why string) {
 	x := e.run(expr, nil)
 	if x.why != "" {

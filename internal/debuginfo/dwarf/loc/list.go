@@ -7,10 +7,9 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/raw"
 )
 
-// Entry is one entry of a location list: an expression and where it holds. An
-// entry without extent, lo == hi, holds before the instruction at lo, where the
-// value is another one already from the instruction on. That matters at the entry
-// of a function, for what it was called with (Pick).
+// Entry is one entry of a location list: an expression and its range. An entry without extent, lo == hi, is
+// valid before the instruction at lo, from which on the value is a different one. That matters at the entry
+// of a function, for the passed values (Pick).
 type Entry struct {
 	Lo, Hi  uint64
 	Expr    []byte

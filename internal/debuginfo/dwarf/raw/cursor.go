@@ -182,11 +182,10 @@ func (c *Cursor) SLEB() int64 {
 	return 0
 }
 
-// Pairs reads a list of ranges of DWARF 2 to 4 (.debug_ranges, .debug_loc): pairs of
-// addresses relative to base, which entries of the list may change, up to a pair of zeros.
-// take reads what is behind a pair and reports whether to continue. It compares the
-// addresses as they are in the list: where the linker has discarded code, the sum with the
-// base may wrap around and look like a range.
+// Pairs reads a list of ranges of DWARF 2 to 4 (.debug_ranges, .debug_loc): pairs of addresses relative to
+// base, which entries of the list may change, up to a pair of zeros. take reads the data after a pair and
+// reports whether to continue. It compares the addresses as stored in the list: where the linker has
+// discarded code, the sum with the base may wrap around and look like a range.
 func (c *Cursor) Pairs(base uint64, size int, take func(base, lo, hi uint64) bool) {
 	top := ^uint64(0)
 	if size == 4 {
