@@ -29,22 +29,33 @@ type folded struct {
 	t       *Trace
 	printer Printer
 	counts  map[string]uint64
+	keys    map[foldedStacks]string // the lines of stacks
 }
+
+// foldedStacks identifies an event's stacks: an Unwinder returns the same frames for equal stacks of a program, and
+// they are kept as long as they are in the map.
+type foldedStacks struct {
+	user, kernel *Frame // the first of them
+	comm, place  string
+}
+
+// maxKeys bounds the map, because other frames are new each time.
+const maxKeys = 1 << 12
 
 // maxStacks limits the number of different stacks; further ones are counted together.
 const maxStacks = 100_000
 
 func (f *folded) Event(ev *event.Event) error {
-	names := []string{ev.Comm}
-	names = append(names, f.stack(ev, event.Stack, event.UserFrames)...)
-	names = append(names, f.stack(ev, event.KernelFrames, event.KernelFrames)...)
-	if len(names) == 1 {
-		names = append(names, ev.Schema.Place)
+	user, kernel := f.stack(ev, event.Stack, event.UserFrames), f.stack(ev, event.KernelFrames, event.KernelFrames)
+	at := foldedStacks{first(user), first(kernel), ev.Comm, ev.Schema.Place}
+	key, ok := f.keys[at]
+	if !ok {
+		key = foldedKey(ev, user, kernel)
+		if f.keys == nil || len(f.keys) >= maxKeys {
+			f.keys = map[foldedStacks]string{}
+		}
+		f.keys[at] = key
 	}
-	for i, n := range names {
-		names[i] = foldedName.Replace(PlainText(n))
-	}
-	key := strings.Join(names, ";")
 	if _, known := f.counts[key]; !known && len(f.counts) >= maxStacks {
 		key = "[other stacks]"
 	}
@@ -52,25 +63,44 @@ func (f *folded) Event(ev *event.Event) error {
 	return nil
 }
 
-// foldedName replaces the separators of names and lines.
-var foldedName = strings.NewReplacer(";", ":", "\n", " ", "\t", " ")
+func first(list []Frame) *Frame {
+	if len(list) == 0 {
+		return nil
+	}
+	return &list[0]
+}
 
-// stack returns the functions of the event's first stack of a kind, outermost first.
-func (f *folded) stack(ev *event.Event, a, b event.FieldKind) (names []string) {
-	for i := range ev.Schema.Fields {
-		v := ev.Value(i)
-		if v.Status != event.OK || v.Field.Kind != a && v.Field.Kind != b {
-			continue
-		}
-		for _, fr := range frames(f.t.Unwind, &f.printer, ev, &v) {
+// foldedKey is the line of an event with these stacks.
+func foldedKey(ev *event.Event, user, kernel []Frame) string {
+	names := []string{ev.Comm}
+	for _, list := range [][]Frame{user, kernel} {
+		for _, fr := range slices.Backward(list) {
 			name := fr.Function
 			if name == "" {
 				name = "0x" + strconv.FormatUint(fr.PC, 16)
 			}
 			names = append(names, name)
 		}
-		slices.Reverse(names)
-		return names
+	}
+	if len(names) == 1 {
+		names = append(names, ev.Schema.Place)
+	}
+	for i, n := range names {
+		names[i] = foldedName.Replace(PlainText(n))
+	}
+	return strings.Join(names, ";")
+}
+
+// foldedName replaces the separators of names and lines.
+var foldedName = strings.NewReplacer(";", ":", "\n", " ", "\t", " ")
+
+// stack returns the event's first stack of a kind, innermost first.
+func (f *folded) stack(ev *event.Event, a, b event.FieldKind) []Frame {
+	for i := range ev.Schema.Fields {
+		v := ev.Value(i)
+		if v.Status == event.OK && (v.Field.Kind == a || v.Field.Kind == b) {
+			return frames(f.t.Unwind, &f.printer, ev, &v)
+		}
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ type Frame = debuginfo.Frame
 // Unwinder makes frames of a field, innermost first. Of kind Stack v.Data holds
 // the registers, v.Stack the copy of the stack; of kinds KernelFrames and
 // UserFrames v.Data holds the addresses of the frames, 8 bytes each, and there is
-// no stack.
+// no stack. The frames must not be changed: equal stacks may share them.
 type Unwinder func(ev *event.Event, v *event.Value) []Frame
 
 // regNames are the names of the words of a Regs slot.
