@@ -27,8 +27,6 @@ func clearTrapFlag(int) { missing() }
 
 func trapFlag(*Regs) bool { missing(); return false }
 
-func (p *stepper) doPopf(*task, *Regs) bool { missing(); return false }
-
 func (p *breakpoints) emulateAt(*task, *Regs, uint64) bool { missing(); return false }
 
 const (

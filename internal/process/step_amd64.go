@@ -75,20 +75,3 @@ func fixR11(tid int, regs *Regs) {
 		_ = sys.SetRegs(tid, regs) // ESRCH: dying
 	}
 }
-
-// doPopf executes the popf behind a hit program, which gives back what its pushf stored.
-// ok is false for one that the program may have its own reasons for.
-func (p *stepper) doPopf(t *task, regs *Regs) (ok bool) {
-	var code [1]byte
-	var word [8]byte
-	if p.space.Read(regs.PC(), code[:]) != nil || code[0] != 0x9d || p.space.Read(regs.SP(), word[:]) != nil {
-		return false
-	}
-	flags := binary.LittleEndian.Uint64(word[:])
-	if (flags^regs.Eflags)&^(statusFlags|sys.DirectionFlag) != 0 {
-		return false
-	}
-	next := *regs
-	next.Eflags, next.Rsp, next.Rip = flags, regs.Rsp+8, regs.Rip+1
-	return sys.SetRegs(t.TID, &next) == nil
-}
