@@ -329,7 +329,7 @@ func (e *Engine) Account(sums []event.SiteSummary) {
 	}
 }
 
-// how says how the program's site is reached.
+// how returns the tactic of the program's site.
 func (p *program) how() string {
 	if p.first != nil {
 		return p.first.how() + " and " + p.at.v.how

@@ -10,9 +10,9 @@ import (
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
-// Gate puts a tracepoint's condition before the perf users of its event: a hit
-// for which it is false is kept from them (gdb-kgtp paper 4.2.3). It lasts until
-// Close; bpf.Gate says which users it affects. The tracepoint has no collect list.
+// Gate puts a tracepoint's condition before the perf users of its event: they do not receive hits for which
+// it is false (gdb-kgtp paper 4.2.3). It is active until Close; bpf.Gate describes which users it affects.
+// The tracepoint has no collect list.
 func (e *Engine) Gate(tp *tracepoint.Tracepoint, how *engine.Compiling) error {
 	if !tp.Place.Kind.Gate {
 		return probe.Error(tp.Place, errors.New("a gate needs an event of tracefs: tracepoint:SYSTEM:EVENT"))

@@ -96,10 +96,9 @@ func (s *Site) Warning() string { return "" }
 // String is the site in the words of the user's place.
 func (s *Site) String() string { return s.place }
 
-// Parts implements engine.Site: nearly always one program. A static tracepoint whose
-// condition is about its raw arguments, but whose own record is wanted, has two: the
-// first decides on the raw arguments and passes a word to the second, which finds the
-// record. The kernel calls both on one CPU, one directly after the other.
+// Parts implements engine.Site: nearly always one program. A static tracepoint with a condition on its raw
+// arguments and a collected record has two: the first decides on the raw arguments and passes a word to the
+// second, which has the record. The kernel calls both on one CPU, one directly after the other.
 func (s *Site) Parts(tp *tracepoint.Tracepoint) ([]engine.Part, error) {
 	w := s.h.way(tp, &s.candidate)
 	if w.decider != nil {

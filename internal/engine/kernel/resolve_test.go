@@ -8,8 +8,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/probe"
 )
 
-// TestSkippedSites: sites of a pattern that cannot be traced are counted in a warning; where
-// none can, the error says why, and not that the pattern matches nothing.
+// TestSkippedSites: sites of a pattern that cannot be traced are counted in a warning. If none can be
+// traced, the error is the reason, and not that the pattern matches nothing.
 func TestSkippedSites(t *testing.T) {
 	p := &probe.Place{Text: "kprobe:vfs_*"}
 	bad := errors.New("error: that is another kernel\n  --> place:1:1")

@@ -7,8 +7,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/tracefs"
 )
 
-// known is what the kernel says of its types, nil where it says nothing: scopes of that
-// have no types.
+// known has the kernel's types; nil if there is no BTF: then scopes have no types.
 func (s *facts) known() *btf.Kernel {
 	b, err := s.btf()
 	if err != nil {
@@ -17,18 +16,17 @@ func (s *facts) known() *btf.Kernel {
 	return b
 }
 
-// entryScope knows the parameters of a function at its entry, by BTF; without BTF
-// the registers only.
+// entryScope has the parameters of a function at its entry, by BTF; without BTF only the registers.
 func (s *facts) entryScope(f kallsyms.Symbol) debuginfo.Scope {
 	return s.known().EntryScope(f.Name, f.Module)
 }
 
-// returnScope knows the result of a function when it returns.
+// returnScope has the result of a function at its return.
 func (s *facts) returnScope(f kallsyms.Symbol) debuginfo.Scope {
 	return s.known().ReturnScope(f.Name, f.Module)
 }
 
-// plainScope knows the kernel's types and globals, and no variables.
+// plainScope has the kernel's types and globals, and no variables.
 func (s *facts) plainScope() debuginfo.Scope { return s.known().GlobalScope() }
 
 // recordScope is what names mean in the record of an event.

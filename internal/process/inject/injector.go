@@ -46,7 +46,7 @@ func (in *Injector[T]) Borrowed() int {
 	return in.inj.t.Core().TID
 }
 
-// Forget forgets what is known of a thread that is let go.
+// Forget drops the state of a thread that is detached.
 func (in *Injector[T]) Forget(tid int) { delete(in.recovers, tid) }
 
 // injection is a thread that was borrowed to run system calls. It stays in the
@@ -226,10 +226,9 @@ func (in *Injector[T]) End() error {
 // Drop forgets the borrowed thread: it is gone, with its memory.
 func (in *Injector[T]) Drop() { in.inj = nil }
 
-// leaveRseq does what the kernel does for a thread that was stopped inside a
-// restartable sequence (rseq(2)): sends it to the abort handler. Else the kernel
-// would look at the injected pc, find it outside, and let the sequence go on
-// though it was interrupted.
+// leaveRseq does what the kernel does for a thread that was stopped inside a restartable sequence
+// (rseq(2)): it moves the thread to the abort handler. Otherwise the kernel would see only the injected pc,
+// outside the sequence, and the sequence would continue although it was interrupted.
 func leaveRseq(tid int, sp *memory.Space, regs *sys.Regs) {
 	conf, ok := sys.GetRseq(tid)
 	if !ok {
@@ -247,8 +246,8 @@ func leaveRseq(tid int, sp *memory.Space, regs *sys.Regs) {
 	regs.SetPC(abort)
 }
 
-// Pick chooses the thread that an injected call disturbs least, of the process
-// or, for a child on its way out, the only one.
+// Pick chooses the thread that an injected call disturbs least, of the process or, for a child that is
+// detached, the only one.
 func (in *Injector[T]) Pick(sp *Workspace, only T) (T, error) {
 	var none T
 	if only != none {
@@ -289,7 +288,7 @@ func (in *Injector[T]) Pick(sp *Workspace, only T) (T, error) {
 	}
 }
 
-// noneFree says why there is no thread to borrow.
+// noneFree returns why no thread can run injected calls.
 func (in *Injector[T]) noneFree() error {
 	e := &fail.Error{Op: fmt.Sprintf("run a system call in process %d", in.threads.PID), Err: errors.New("no thread can be stopped for it"), Remedy: "try again"}
 	for _, t := range in.threads.All() {

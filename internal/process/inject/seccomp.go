@@ -67,7 +67,7 @@ func (in *Injector[T]) strict() error {
 	}
 }
 
-// mustRecover refuses an injection after which a thread could not go on by itself.
+// mustRecover refuses an injection after which a thread could not continue without jalon.
 func (in *Injector[T]) mustRecover(t T, stub uint64) error {
 	st, err := sys.ReadStatus(t.Core().TID)
 	if err != nil {

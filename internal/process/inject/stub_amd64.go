@@ -7,12 +7,11 @@ import (
 	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
-// escapeCode is the recovery stub: injected system calls run at its beginning, in slack
-// of an executable page (memory/slack.go). While jalon lives, the thread stops right behind the
-// syscall instruction and its registers are put back from outside. When jalon is killed
-// in the middle of an injection the kernel lets the thread run on: it then puts its
-// signal mask and registers back itself, from the data behind the code, and goes on
-// where it was. Registers that are not mentioned were never changed.
+// escapeCode is the recovery stub: injected system calls run at its start, in slack of an executable page
+// (memory/slack.go). While jalon lives, the thread stops directly after the syscall instruction and jalon
+// restores its registers. If jalon is killed in the middle of an injection, the kernel resumes the thread:
+// it then restores its signal mask and registers itself, from the data after the code, and continues where
+// it was. Registers that are not mentioned were never changed.
 //
 // No call runs without it. Source: testdata/recoverystub.S.
 const stubCode = "" +
@@ -49,8 +48,8 @@ const (
 	stubCallEnd = 0x1d
 )
 
-// Recovery is what a thread with some registers and signal mask would need to go on by
-// itself: it belongs behind the code, at StubData. A call that the kernel was to restart is
+// Recovery returns the data with which a thread with these registers and this signal mask can continue
+// without jalon: it is stored after the code, at StubData. A call that the kernel was to restart is
 // restarted.
 func Recovery(r sys.Regs, mask uint64) []byte {
 	if sys.Restarts(&r) {

@@ -36,7 +36,7 @@ func (in *Injector[T]) WithScratch(t T, sp *Workspace, f func(scratch uint64) er
 	return err
 }
 
-// NeedScratch makes that page, if there is none yet.
+// NeedScratch allocates the page, if there is none yet.
 func (in *Injector[T]) NeedScratch(t T, sp *Workspace) error {
 	if sp.Scratch != 0 {
 		return nil
@@ -49,8 +49,8 @@ func (in *Injector[T]) NeedScratch(t T, sp *Workspace) error {
 	return nil
 }
 
-// emptyStub reports whether no thread runs in a part of the code or comes back to it
-// from a signal handler.
+// emptyStub reports whether no thread runs in a part of the code or will return to it from a signal
+// handler.
 func (in *Injector[T]) emptyStub(sp *Workspace) func(lo, hi uint64) bool {
 	return func(lo, hi uint64) bool {
 		for _, t := range in.threads.All() {

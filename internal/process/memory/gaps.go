@@ -43,8 +43,8 @@ func HeapStart(pid int) uint64 {
 	return n
 }
 
-// WithHeap adds an empty heap at start to the maps of a process that has not
-// asked for memory yet: it soon will, and must find room there.
+// WithHeap adds an empty heap at start to the maps of a process that has not allocated a heap yet: it soon
+// will, and needs room there.
 func WithHeap(maps []Mapping, start uint64) []Mapping {
 	at := 0
 	for i, m := range maps {

@@ -14,8 +14,8 @@ type Mapping = procdir.Mapping
 // ReadMaps lists the memory of a process, by address.
 func ReadMaps(pid int) ([]Mapping, error) { return procdir.Maps(pid) }
 
-// ReadableAround is what can be read without a gap from the mapping that has addr on;
-// nothing where there is none.
+// ReadableAround returns the range that can be read without a gap, starting with the mapping that has addr;
+// empty if there is none.
 func ReadableAround(maps []Mapping, addr uint64) (lo, hi uint64) {
 	i := sort.Search(len(maps), func(i int) bool { return maps[i].End > addr })
 	if i == len(maps) || maps[i].Start > addr {

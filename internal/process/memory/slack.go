@@ -1,14 +1,13 @@
 package memory
 
-// Where the recovery stub of injected calls lies (package inject): in slack, bytes of an
-// executable page of the program behind all that its ELF file has there. Nothing refers
-// to them: a segment's last page is mapped whole, and what is behind the segment's end
-// is what happens to follow in the file, zeros in most. The first choice is the vdso,
-// which every process has and no program moves.
+// The recovery stub of injected calls (package inject) is in slack: bytes of an executable page of the
+// program after the contents of its ELF file. Nothing refers to them: a segment's last page is mapped
+// completely, and after the segment's end it has the following bytes of the file, usually zeros. The first
+// choice is the vdso, which every process has and no program moves.
 //
-// Slack is used and no page of ours, because mapping one takes a call in the process,
-// and that first call needs a stub too. Bytes are stored from outside; every state of
-// them is harmless while no thread runs there.
+// Slack is used instead of a new page, because mapping one needs a call in the process, and that first call
+// needs a stub too. The bytes are stored from outside; every intermediate state is harmless while no thread
+// runs there.
 
 import (
 	"bytes"
@@ -23,11 +22,11 @@ import (
 // has a tracer of its own.
 var slackMu sync.Mutex
 
-// ErrNoSlack is the error of TakeSlack where there is none.
+// ErrNoSlack is the error of TakeSlack if there is no slack.
 var ErrNoSlack = errors.New("no executable page of it has room behind its code for what puts a thread's registers back")
 
-// TakeSlack writes b into slack and returns its address. isFree says of a place that
-// has the same code as b, left by a jalon that was killed, that no thread is in it.
+// TakeSlack writes b into slack and returns its address. isFree reports whether no thread is in a place
+// with the same code as b, which a killed jalon has left.
 func (s *Space) TakeSlack(b []byte, code int, isFree func(lo, hi uint64) bool) (uint64, error) {
 	slackMu.Lock()
 	defer slackMu.Unlock()
@@ -57,7 +56,7 @@ func (s *Space) TakeSlack(b []byte, code int, isFree func(lo, hi uint64) bool) (
 	return 0, ErrNoSlack
 }
 
-// usable: zeros, or a stub that was left behind.
+// usable: zeros, or a stub left by a killed jalon.
 func (s *Space) usable(at, n uint64, code []byte, isFree func(lo, hi uint64) bool) bool {
 	got := make([]byte, n)
 	if s.ReadRaw(at, got) != nil {
@@ -66,8 +65,8 @@ func (s *Space) usable(at, n uint64, code []byte, isFree func(lo, hi uint64) boo
 	return bytes.Count(got, []byte{0}) == len(got) || bytes.HasPrefix(got, code) && isFree(at, at+n)
 }
 
-// slackOf gives the bytes of an executable mapping that are behind the end of its ELF
-// segment; hi is 0 if there are none.
+// slackOf returns the bytes of an executable mapping after the end of its ELF segment; hi is 0 if there are
+// none.
 func (s *Space) slackOf(maps []Mapping, m *Mapping) (lo, hi uint64) {
 	const want = unix.PROT_READ | unix.PROT_EXEC
 	if m.Shared || m.Prot != want || m.Path == "[vsyscall]" {
@@ -89,7 +88,7 @@ func (s *Space) slackOf(maps []Mapping, m *Mapping) (lo, hi uint64) {
 	return 0, 0
 }
 
-// readableEnd: the vdso's mapping may be longer than what is in it.
+// readableEnd: the vdso's mapping may be longer than its contents.
 func (s *Space) readableEnd(lo, hi uint64) uint64 {
 	var b [1]byte
 	for hi > lo && s.ReadRaw(hi-1, b[:]) != nil {
@@ -98,8 +97,8 @@ func (s *Space) readableEnd(lo, hi uint64) uint64 {
 	return hi
 }
 
-// segmentEnd is the address behind the executable segment that a mapping ends with, by
-// the program headers in the file's first page; 0 if it is not known.
+// segmentEnd returns the address after the executable segment with which a mapping ends, by the program
+// headers in the file's first page; 0 if it is not known.
 func segmentEnd(head []byte, m *Mapping) uint64 {
 	le := binary.LittleEndian
 	if string(head[:5]) != "\x7fELF\x02" {

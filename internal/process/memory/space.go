@@ -39,7 +39,7 @@ func (s *Space) Close() {
 	}
 }
 
-// Err says why the memory cannot be accessed; nil: it can.
+// Err returns why the memory cannot be accessed, or nil.
 func (s *Space) Err() error { return s.memErr }
 
 // Read fills b from addr, or fails as a whole. Jalon's own breakpoints do not show.
@@ -51,7 +51,7 @@ func (s *Space) Read(addr uint64, b []byte) error {
 	return nil
 }
 
-// hideBreaks puts the bytes below jalon's own breakpoints into what was read at addr.
+// hideBreaks puts the bytes below jalon's own breakpoints into bytes that were read at addr.
 func (s *Space) hideBreaks(addr uint64, b []byte) {
 	for a, orig := range s.Breaks {
 		if a-addr < uint64(len(b)) {

@@ -46,8 +46,8 @@ func (m *Machine[T]) ReportCall(t T, nr int) []Effect[T] {
 	return m.StopFor(t, Stop{Kind: kind, Syscall: nr})
 }
 
-// callDone is the exit from a system call under a breakpoint. One that the kernel is about to
-// restart comes to the breakpoint again.
+// callDone is the exit from a system call under a breakpoint. A call that the kernel will restart reaches
+// the breakpoint again.
 func (m *Machine[T]) callDone(t T) {
 	d := t.Control()
 	d.InCall = false

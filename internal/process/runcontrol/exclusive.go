@@ -28,7 +28,7 @@ type Exclusive struct {
 	tries   int
 }
 
-// Until says when an exclusive step is made, if nothing else shows it.
+// Until returns when an exclusive step is complete, if nothing else shows it.
 type Until uint8
 
 // The conditions.
@@ -38,7 +38,7 @@ const (
 	OutOfCode
 )
 
-// Progress says what comes after a stop of an exclusive step.
+// Progress is the continuation after a stop of an exclusive step.
 type Progress uint8
 
 // The kinds of progress.
@@ -62,8 +62,8 @@ func (m *Machine[T]) Exclude(t T, how sys.How, until Until, temps map[uint64]boo
 	return x
 }
 
-// ExclusiveGo says how the thread is resumed and with which signal. patient: what comes is the
-// signal of an instruction that is executed already; an interrupt would come before it.
+// ExclusiveGo returns how the thread is resumed and with which signal. patient: the next stop is for the
+// signal of an instruction that has been executed; an interrupt would come before it.
 func (m *Machine[T]) ExclusiveGo(t T) (how sys.How, sig unix.Signal, patient bool, do []Effect[T]) {
 	d := t.Control()
 	x := d.Exclusive
@@ -127,8 +127,8 @@ func (x *Exclusive) Grouped() bool { return x.grouped }
 // Include ends an exclusive step.
 func (m *Machine[T]) Include(t T) { t.Control().Exclusive = nil }
 
-// PutOff gives up a step over a breakpoint: the thread stays before it, and comes to the same
-// hit again when it goes on.
+// PutOff gives up a step over a breakpoint: the thread stays before it, and reaches the same hit again when
+// it continues.
 func (m *Machine[T]) PutOff(t T) {
 	d := t.Control()
 	if regs, ok := m.View.Regs(t); d.Over != 0 && ok {

@@ -2,7 +2,7 @@ package runcontrol
 
 import "github.com/jalon-trace/jalon/internal/process/threads"
 
-// Prepare sets what a thread is to do when the caller lets it go on.
+// Prepare sets the action of a thread for when the caller resumes it.
 func (m *Machine[T]) Prepare(t T, r Resumption) []Effect[T] {
 	d := t.Control()
 	d.Step, d.Lo, d.Hi, d.Leaves, d.Halted = r.Step, r.Lo, r.Hi, false, false
@@ -19,8 +19,8 @@ func (m *Machine[T]) Prepare(t T, r Resumption) []Effect[T] {
 	return one(Effect[T]{Op: SendAgain, T: t, Signal: Signal{Sig: r.Signal}})
 }
 
-// Release ends the caller's hold. A stop that came meanwhile is reported, and the thread
-// stays; else it may be resumed.
+// Release ends the caller's hold. If a stop has arrived meanwhile, it is reported and the thread stays
+// stopped; otherwise it may be resumed.
 func (m *Machine[T]) Release(t T) (do []Effect[T], stays bool) {
 	d := t.Control()
 	t.Core().Hold &^= threads.HoldDebug
@@ -32,7 +32,7 @@ func (m *Machine[T]) Release(t T) (do []Effect[T], stays bool) {
 	return m.StopFor(t, why), true
 }
 
-// NewImage forgets what was known of the old program's memory.
+// NewImage drops the state of the old program's memory.
 func (m *Machine[T]) NewImage(t T) {
 	clear(m.Breaks)
 	clear(m.Removed)
@@ -42,8 +42,7 @@ func (m *Machine[T]) NewImage(t T) {
 	*d = Thread{Birth: d.Birth, Leaves: d.Leaves, Step: d.Step, Lo: d.Lo, Hi: d.Hi, Sent: d.Sent}
 }
 
-// BreakGone: the caller's breakpoint at an address was removed. A hit that is on its way is
-// not reported any more.
+// BreakGone: the caller's breakpoint at an address was removed. A pending hit is no longer reported.
 func (m *Machine[T]) BreakGone(addr uint64) {
 	delete(m.Breaks, addr)
 	m.Removed[addr] = true

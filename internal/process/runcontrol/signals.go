@@ -79,7 +79,7 @@ func (m *Machine[T]) takeSent(d *Thread, k *Signal) bool {
 	return false
 }
 
-// late gives a thread the signals that came during its exclusive step.
+// late gives a thread the signals that arrived during its exclusive step.
 func (m *Machine[T]) late(t T) (do []Effect[T]) {
 	d, th := t.Control(), t.Core()
 	list := d.Late
@@ -107,8 +107,7 @@ func deliver[T Entry](t T, k Signal) []Effect[T] {
 	return one(Effect[T]{Op: SetInfo, T: t, Signal: k})
 }
 
-// Give delivers a signal to a thread that goes on: the one that it is
-// stopped with, or another.
+// Give delivers a signal to a thread that continues: the signal at which it is stopped, or another.
 func (m *Machine[T]) Give(t T, sig unix.Signal) []Effect[T] {
 	d, th := t.Control(), t.Core()
 	k := d.Kept

@@ -18,8 +18,7 @@ func (m *Machine[T]) Begin(t T) {
 	}
 }
 
-// StepInternally begins internal single steps of a thread that is about to go on,
-// or adds to them.
+// StepInternally begins internal single steps of a thread that is about to continue, or adds to them.
 func (m *Machine[T]) StepInternally(t T) {
 	t.Control().Inner = true
 	if t.Core().State == threads.Stopped {
@@ -102,7 +101,7 @@ func (m *Machine[T]) Stopped(t T) []Effect[T] {
 	return nil
 }
 
-// stepMade decides what comes after a step: one more, or its end. asks: Stepped decides.
+// stepMade decides what follows a step: another one, or its end. asks: Stepped decides.
 func (m *Machine[T]) stepMade(t T) (do []Effect[T], asks bool) {
 	d := t.Control()
 	if !d.Step && !d.Inner || d.Kept != nil {
@@ -120,8 +119,8 @@ func (m *Machine[T]) stepMade(t T) (do []Effect[T], asks bool) {
 		return nil, false // it was not led out in time: it goes on by steps, and is led out at the next
 	}
 	if c.In && c.Orig == d.From && regs.PC != d.CopyAt {
-		// It has come from the jump to the trampoline, or through the hit program to
-		// the copy: nothing is executed yet.
+		// It has jumped to the trampoline, or through the hit program to the copy: nothing has been
+		// executed yet.
 		d.CopyAt, d.Back = regs.PC, c.Back
 		return nil, false
 	}

@@ -2,7 +2,7 @@ package runcontrol
 
 import "golang.org/x/sys/unix"
 
-// BreakVerdict says what becomes of a thread at a breakpoint.
+// BreakVerdict is the action for a thread at a breakpoint.
 type BreakVerdict uint8
 
 // The verdicts.
@@ -13,7 +13,7 @@ const (
 	BreakPast                     // the int3 below is not executed: it goes on behind it
 )
 
-// Code says what a pc in generated code means.
+// Code describes a pc in generated code.
 type Code struct {
 	In       bool   // the pc is in generated code
 	Boundary bool   // it is exactly before the copy of a displaced instruction
@@ -61,7 +61,7 @@ type Stop struct {
 	Code    int
 }
 
-// Resumption lets one thread go on.
+// Resumption resumes one thread.
 type Resumption struct {
 	TID int
 	// Step: single-step. With Hi != 0 until the pc leaves [Lo, Hi).
@@ -71,8 +71,8 @@ type Resumption struct {
 	Signal unix.Signal
 }
 
-// Options say which events of a process under run control make a thread
-// stop. Without them the process handles them as one that is not.
+// Options select the events of a process under run control at which a thread stops. Other events are
+// handled as in a process without run control.
 type Options struct {
 	Forks, VForks, Execs bool
 	Threads              bool // StopCloned and StopThreadExit

@@ -59,8 +59,7 @@ func (m *Machine[T]) arrivedLast(t T) (do []Effect[T]) {
 	return then(do, t, m.Halted)
 }
 
-// Halted holds a thread that was asked to halt and has come to a stop that is not
-// reported by itself.
+// Halted holds a thread that was to halt and has reached a stop that is not reported by itself.
 func (m *Machine[T]) Halted(t T) []Effect[T] {
 	if !m.mayHalt(t, threads.HoldExclusive|threads.HoldDebug) || t.Core().Sig != 0 {
 		return nil
@@ -71,7 +70,7 @@ func (m *Machine[T]) Halted(t T) []Effect[T] {
 	return m.haltHere(t)
 }
 
-// HaltFlushed is Halted behind FlushFault.
+// HaltFlushed is Halted after FlushFault.
 func (m *Machine[T]) HaltFlushed(t T) []Effect[T] {
 	if !m.Table.Has(t) || t.Core().State != threads.Stopped || !m.mayHalt(t, threads.HoldExclusive) {
 		return nil

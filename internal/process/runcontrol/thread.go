@@ -7,7 +7,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
-// Thread is what run control knows of a thread.
+// Thread is the run-control state of a thread.
 type Thread struct {
 	Birth  int
 	Leaves bool   // asked to halt
@@ -41,8 +41,8 @@ type Thread struct {
 // Control makes a thread part of an entry of a table.
 func (d *Thread) Control() *Thread { return d }
 
-// Armed is a single step that a thread was resumed by. It is on until its trap has come, or
-// the thread is resumed without that trap waiting.
+// Armed is the single step by which a thread was resumed. It is active until its trap has arrived, or the
+// thread is resumed without that trap pending.
 type Armed struct {
 	On   bool
 	Insn InsnKind
@@ -57,8 +57,8 @@ type Signal struct {
 	Unreported bool // it was not reported yet
 }
 
-// Again is a breakpoint that a thread has hit without executing its instruction
-// yet: when it comes there again that is the same hit.
+// Again is a breakpoint that a thread has hit without executing its instruction: when it reaches it again,
+// that is the same hit.
 type Again struct{ Addr, SP uint64 }
 
 // Watch is the contents of a debug register.
@@ -72,7 +72,7 @@ type Watch struct {
 // WatchKind is what a debug register waits for.
 type WatchKind uint8
 
-// The kinds. The CPU knows no watchpoint for reading only.
+// The kinds. The CPU has no watchpoints for reading only.
 const (
 	WatchExec WatchKind = iota // execution of the instruction at the address; size 1
 	WatchWrite
@@ -100,12 +100,12 @@ type Regs struct {
 type View[T any] interface {
 	// Regs are the registers; ok is false for a thread that is dying.
 	Regs(t T) (r Regs, ok bool)
-	// Where says what a pc in generated code means.
+	// Where describes a pc in generated code.
 	Where(pc uint64) Code
 	// Insn is the instruction at an address.
 	Insn(addr uint64) Insn
-	// Waits reports whether a stopped thread has already executed an instruction that
-	// raised a signal, which comes behind this stop.
+	// Waits reports whether a stopped thread has already executed an instruction that raised a signal,
+	// which arrives after this stop.
 	Waits(t T) bool
 	// Int3 reports whether an int3 is at an address.
 	Int3(addr uint64) bool

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Status is what /proc/TID/status says, as far as it is of use here.
+// Status has the needed fields of /proc/TID/status.
 type Status struct {
 	Name     string
 	State    byte // R S D T t Z X
@@ -174,8 +174,8 @@ func BlockedIn(tid int) (nr int64, ok bool) {
 	return nr, err == nil
 }
 
-// SameMemory reports whether two processes share their memory (kcmp(2); a kernel without it
-// does not say, and then they do not).
+// SameMemory reports whether two processes share their memory (kcmp(2); without it in the kernel the result
+// is false).
 func SameMemory(a, b int) bool {
 	const vm = 1 // KCMP_VM
 	r, _, e := unix.RawSyscall6(unix.SYS_KCMP, uintptr(a), uintptr(b), vm, 0, 0, 0)

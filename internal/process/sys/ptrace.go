@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Options ask for the stops that package process handles. No EXITKILL: when jalon dies
-// the program goes on.
+// Options request the stops that package process handles. Not EXITKILL: if jalon is killed, the program
+// continues.
 const Options = unix.PTRACE_O_TRACESYSGOOD | unix.PTRACE_O_TRACECLONE |
 	unix.PTRACE_O_TRACEFORK | unix.PTRACE_O_TRACEVFORK | unix.PTRACE_O_TRACEEXEC |
 	unix.PTRACE_O_TRACEEXIT
@@ -23,9 +23,8 @@ const (
 	ByStep How = unix.PTRACE_SINGLESTEP // by one instruction
 )
 
-// ptrace is the bare request. Every call must come from the tracer's thread;
-// from any other the kernel answers ESRCH. No request but PTRACE_SEIZE (see SeizeBlocking)
-// blocks, hence RawSyscall.
+// ptrace is the bare request. Every call must come from the tracer's thread; from any other the kernel
+// returns ESRCH. No request except PTRACE_SEIZE (see SeizeBlocking) blocks, hence RawSyscall.
 func ptrace(req, tid int, addr, data uintptr) error {
 	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, uintptr(req), uintptr(tid), addr, data, 0, 0)
 	if e != 0 {
@@ -38,9 +37,9 @@ func ptracePtr(req, tid int, addr uintptr, data unsafe.Pointer) error {
 	return ptrace(req, tid, addr, uintptr(data))
 }
 
-// Resume lets a stopped thread go on. In a signal-delivery-stop sig is delivered to it, 0
-// suppresses the signal; in a stop of another kind the kernel ignores sig. ESRCH: the
-// thread is dying (SIGKILL wakes a stopped thread), and its end is reported by wait.
+// Resume resumes a stopped thread. In a signal-delivery-stop sig is delivered to it, and 0 suppresses the
+// signal; in a stop of another kind the kernel ignores sig. ESRCH: the thread is dying (SIGKILL wakes a
+// stopped thread), and wait will report its end.
 func Resume(tid int, how How, sig unix.Signal) error {
 	return ptrace(int(how), tid, 0, uintptr(sig))
 }
@@ -70,8 +69,8 @@ func Seize(tid int, options uintptr) error {
 	return ptrace(unix.PTRACE_SEIZE, tid, 0, options)
 }
 
-// SeizeBlocking is Seize for threads of any process: the kernel has the request wait while
-// a thread of the process is inside execve (cred_guard_mutex). Go's scheduler knows of it.
+// SeizeBlocking is Seize for threads of any process: the kernel blocks the request while a thread of the
+// process is inside execve (cred_guard_mutex), so Go's scheduler must be informed.
 func SeizeBlocking(tid int, options uintptr) error {
 	_, _, e := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(tid), 0, options, 0, 0)
 	if e != 0 {
@@ -106,8 +105,8 @@ func SetSigmask(tid int, mask uint64) error {
 	return ptracePtr(unix.PTRACE_SETSIGMASK, tid, unsafe.Sizeof(mask), unsafe.Pointer(&mask))
 }
 
-// Gone reports whether err says that the thread does not exist any more, or is
-// dying: SIGKILL may come between any two requests, and is no error of ours.
+// Gone reports whether err means that the thread does not exist any more, or is dying: SIGKILL may arrive
+// between any two requests, and is not an error.
 func Gone(err error) bool {
 	return errors.Is(err, unix.ESRCH) || errors.Is(err, ErrThreadGone)
 }

@@ -14,8 +14,8 @@ type RseqConf struct {
 	_                uint32
 }
 
-// GetRseq says where a stopped thread has its struct rseq (rseq(2)); ok is false where it
-// has registered none, and before Linux 5.13.
+// GetRseq returns the address of a stopped thread's struct rseq (rseq(2)); ok is false if it has registered
+// none, and before Linux 5.13.
 func GetRseq(tid int) (c RseqConf, ok bool) {
 	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_GET_RSEQ_CONFIGURATION, uintptr(tid),
 		unsafe.Sizeof(c), uintptr(unsafe.Pointer(&c)), 0, 0)

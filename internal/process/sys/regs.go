@@ -16,8 +16,8 @@ const (
 	erestartBlock  = 516
 )
 
-// Restarts reports whether the kernel will move the pc back by the length of a
-// syscall instruction when the thread goes on.
+// Restarts reports whether the kernel will move the pc back by the length of a syscall instruction when the
+// thread continues.
 func Restarts(r *Regs) bool {
 	if r.Call() < 0 {
 		return false
@@ -51,8 +51,8 @@ func GetRegs(tid int, r *Regs) error {
 	return nil
 }
 
-// SetRegs writes them. They are the thread's when it is resumed: what the kernel does on the
-// way back to the program (a restart of a system call) comes on top.
+// SetRegs writes the registers. The thread has them when it is resumed; the kernel may then change them
+// further on the way back to the program (a restart of a system call).
 func SetRegs(tid int, r *Regs) error {
 	iov := unix.Iovec{Base: (*byte)(unsafe.Pointer(r)), Len: uint64(unsafe.Sizeof(*r))}
 	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_SETREGSET, uintptr(tid), ntPrstatus, uintptr(unsafe.Pointer(&iov)), 0, 0)

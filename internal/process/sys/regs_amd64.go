@@ -27,8 +27,7 @@ func (r *Regs) SetSP(sp uint64) { r.Rsp = sp }
 // ThreadPointer is the base of thread-local storage.
 func (r *Regs) ThreadPointer() uint64 { return r.Fs_base }
 
-// Call is the number of the system call that the thread is in or on its way out of;
-// negative: it is in none.
+// Call returns the number of the system call that the thread is in or is leaving; negative: none.
 func (r *Regs) Call() int64 { return int64(r.Orig_rax) }
 
 // CallArg is argument n of that call.

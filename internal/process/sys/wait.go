@@ -22,14 +22,14 @@ func SignalOf(ws unix.WaitStatus) unix.Signal { return unix.Signal(int(ws) >> 8 
 // or a syscall-stop.
 func EventOf(ws unix.WaitStatus) int { return int(ws) >> 16 }
 
-// Ends reports whether a wait status says that the thread executes no more code of the
-// program: it has ended, or is at PTRACE_EVENT_EXIT.
+// Ends reports whether a wait status means that the thread executes no more code of the program: it has
+// ended, or is at PTRACE_EVENT_EXIT.
 func Ends(ws unix.WaitStatus) bool {
 	return ws.Exited() || ws.Signaled() || EventOf(ws) == unix.PTRACE_EVENT_EXIT
 }
 
-// Wait takes the state change of one tracee of this thread, or says that there is none.
-// What is taken is not reported again: the thread is the caller's to resume.
+// Wait takes the state change of one tracee of this thread, or reports that there is none. A change that
+// was taken is not reported again: the caller must resume the thread.
 func Wait(tid int) (ws unix.WaitStatus, ok bool) {
 	var st int32
 	for {
@@ -62,15 +62,14 @@ func (w *waitInfo) wait() unix.WaitStatus {
 	return unix.WaitStatus(w.status<<8 | 0x7f)
 }
 
-// PeekWait says which child of this thread has a state change, without taking it:
-// any for 0, else whether that one has; and the change. The kernel looks at its list from
-// the start each time, so one that is not taken hides those behind it.
+// PeekWait returns which child of this thread has a state change, and the change, without taking it: any
+// child for 0, otherwise whether that one has. The kernel searches its list from the start each time, so a
+// child whose change is not taken hides those after it.
 //
-// In a signal-delivery-stop, task_struct.exit_code is the signal that the thread will
-// deliver. wait(2) sets it to 0, unless WNOWAIT is given (wait_task_stopped in
-// kernel/exit.c); the resume sets it to the tracer's choice; and when the tracer dies it
-// is what it is (ptrace_stop in kernel/signal.c returns it). So the signal of a stop that
-// was not taken is delivered without a tracer.
+// In a signal-delivery-stop, task_struct.exit_code is the signal that the thread will deliver. wait(2) sets
+// it to 0, unless WNOWAIT is given (wait_task_stopped in kernel/exit.c); the resume sets it to the tracer's
+// choice; and when the tracer dies it keeps its value (ptrace_stop in kernel/signal.c returns it). So the
+// signal of a stop that was not taken is delivered without a tracer.
 func PeekWait(tid int) (child int, ws unix.WaitStatus) {
 	which := uintptr(unix.P_PID)
 	if tid == 0 {

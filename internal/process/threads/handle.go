@@ -51,16 +51,16 @@ type Effect[T Entry] struct {
 	Report Report
 }
 
-// Asks reports whether the TGID of a report's thread must be looked up before Report: it is
-// a stop of a thread that is not known.
+// Asks reports whether the TGID of a report's thread must be looked up before Report: it is a stop of an
+// unknown thread.
 func (tb *Table[T]) Asks(r Report) bool {
 	var none T
 	return r.Kind != Ended && tb.list[r.TID] == none
 }
 
-// Report takes a state change: what is known of the thread changes, and what is to be done
-// is returned, in order. t is the zero value where the thread is not in the table. A stop must
-// be followed by Handled when the effects are executed.
+// Report handles a state change: it updates the thread and returns the effects, in order. t is the zero
+// value if the thread is not in the table. After a stop the caller must call Handled when the effects have
+// been executed.
 func (tb *Table[T]) Report(r Report) (t T, do []Effect[T]) {
 	var none T
 	if t = tb.list[r.TID]; t == none {
@@ -119,8 +119,8 @@ func (tb *Table[T]) Report(r Report) (t T, do []Effect[T]) {
 	case ExecStop:
 		do = tb.exec(do, t)
 	case ExitStop:
-		// Registers and memory can be read for the last time. It goes on even while the
-		// world is stopped.
+		// Registers and memory can be read for the last time. The thread continues even while the world is
+		// stopped.
 		th.State, th.Hold = Exiting, 0
 		add(NoteFS)
 		do = tb.died(do, t)
@@ -151,9 +151,8 @@ func (tb *Table[T]) Handled(t T) (do []Effect[T]) {
 	return do
 }
 
-// adopt takes in a thread whose creator's event has not been seen yet, when it is
-// one of the process; a new process must wait for that event, which says whether
-// it shares the memory.
+// adopt adds a thread whose creator's event has not been seen yet, if it belongs to the process; a new
+// process must wait for that event, which shows whether it shares the memory.
 func (tb *Table[T]) adopt(r Report) (t T) {
 	var none T
 	delete(tb.endedUnborn, r.TID) // of another one, whose creator died before its event
@@ -164,21 +163,19 @@ func (tb *Table[T]) adopt(r Report) (t T) {
 	return none
 }
 
-// Unborn reports whether the end of a thread was seen before its creator's event, which
-// names it now. On a busy machine the creator may come to its stop only after all of the
-// new thread's life. To take the number in then would be to wait for ever for a thread
-// that is no more.
+// Unborn reports whether the end of a thread was seen before its creator's event, which names it now. On a
+// busy machine the creator may stop only after the new thread has ended. If the number were added then,
+// jalon would wait for ever for a thread that does not exist.
 func (tb *Table[T]) Unborn(tid int) bool {
 	was := tb.endedUnborn[tid]
 	delete(tb.endedUnborn, tid)
 	return was
 }
 
-// Birth says that t has created a thread or a process of a number, by a clone of some flags;
-// clone: the kernel reports it as a clone. The kernel has attached the tracer to it already;
-// it stops (PTRACE_EVENT_STOP) before its first instruction. asThread: a process that the
-// kernel reports as a clone is shown as a thread. ok is false where all of its life was seen
-// before.
+// Birth records that t has created a thread or a process with this number, by a clone with these flags;
+// clone: the kernel reports it as a clone. The kernel has attached the tracer to it already; it stops
+// (PTRACE_EVENT_STOP) before its first instruction. asThread: a process that the kernel reports as a clone
+// is shown as a thread. ok is false if its end was seen before.
 func (tb *Table[T]) Birth(t T, tid int, flags uint64, clone, asThread bool) (c T, do []Effect[T], ok bool) {
 	var none T
 	c = tb.list[tid]
@@ -245,7 +242,7 @@ func (tb *Table[T]) exec(do []Effect[T], t T) []Effect[T] {
 	return append(do, Effect[T]{Op: HandleExec, T: t})
 }
 
-// LeavesMemory lets parents go on whose child, the process tgid, has left the shared memory.
+// LeavesMemory releases parents whose child, the process tgid, has left the shared memory.
 func (tb *Table[T]) LeavesMemory(tgid int) (do []Effect[T]) {
 	waits := func(t T) bool { return t.Core().Hold&HoldVfork != 0 && t.Core().VforkChild == tgid }
 	for _, t := range tb.where(waits) {
@@ -284,9 +281,9 @@ func (tb *Table[T]) died(do []Effect[T], t T) []Effect[T] {
 	return do
 }
 
-// Early takes the children out whose creator's event was not seen, when the program is no
-// more: their creators have died, or are children too whose event is still to come. They
-// have a copy of the memory. Their stops are to be handled.
+// Early removes and returns the children whose creator's event was not seen, when the program has ended:
+// their creators have died, or are children too whose event is still to come. They have a copy of the
+// memory. Their stops must be handled.
 func (tb *Table[T]) Early() (stops []Report) {
 	creators := len(tb.where(func(t T) bool { return !tb.Member(t) && t.Core().State != Exiting })) > 0
 	for _, tid := range slices.Sorted(maps.Keys(tb.early)) {
@@ -298,8 +295,8 @@ func (tb *Table[T]) Early() (stops []Report) {
 	return stops
 }
 
-// Expect takes children in whose first stop is still to come, of creators that an exec has
-// killed before their event: no event will name them.
+// Expect adds children whose first stop is still to come, of creators that an exec has killed before their
+// event: no event will name them.
 func (tb *Table[T]) Expect(tids []int) {
 	for _, tid := range tids {
 		if !tb.Knows(tid) {

@@ -374,10 +374,10 @@ func life(t *testing.T, seed int64) []string {
 	return w.log
 }
 
-// TestRandom drives the table with random lives of processes, each twice: whatever comes in
-// whatever order, no stopped thread is lost, none is resumed that is held or while the world
-// is stopped, a parent in vfork goes on when its child has left the memory, an effect that
-// may let a thread run is the last one, and the process ends once.
+// TestRandom applies random lives of processes to the table, each twice. For every sequence no stopped
+// thread is lost, none is resumed while it is held or the world is stopped, a parent in vfork continues
+// when its child has left the memory, an effect that may let a thread run is the last one, and the process
+// ends once.
 func TestRandom(t *testing.T) {
 	seed := *seedFlag
 	if seed == 0 {

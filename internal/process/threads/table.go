@@ -29,7 +29,7 @@ func NewTable[T Entry](alloc func() T) *Table[T] {
 	return &Table[T]{New: alloc, list: map[int]T{}, early: map[int]Report{}, endedUnborn: map[int]bool{}}
 }
 
-// Get is the entry of a number; the zero value: there is none.
+// Get returns the entry of a number; the zero value if there is none.
 func (tb *Table[T]) Get(tid int) T { return tb.list[tid] }
 
 // Has reports whether t is in the table: it was not removed, nor has another thread its number.
@@ -63,8 +63,8 @@ func (tb *Table[T]) Add(th Thread) T {
 	return t
 }
 
-// Remove takes out a thread that is let go. One whose creator's event is still to come must
-// not be taken in again by that event: it will never stop.
+// Remove removes a thread that is detached. If its creator's event is still to come, that event must not
+// add it again: the thread will never stop.
 func (tb *Table[T]) Remove(tid int) {
 	var none T
 	if t := tb.list[tid]; t != none {
@@ -75,8 +75,8 @@ func (tb *Table[T]) Remove(tid int) {
 	}
 }
 
-// Numbers are the threads to ask wait(2) for, in order: those of the table, and children
-// whose creator's event was not seen yet.
+// Numbers returns the threads to wait for by wait(2), in order: those of the table, and children whose
+// creator's event was not seen yet.
 func (tb *Table[T]) Numbers() []int {
 	tids := make([]int, 0, len(tb.list)+len(tb.early))
 	for tid := range tb.list {
@@ -122,21 +122,21 @@ func (tb *Table[T]) Lives() bool {
 	return false
 }
 
-// MayResume reports whether a thread can go on: it is stopped, nothing holds it, and the
-// world is not.
+// MayResume reports whether a thread may continue: it is stopped, nothing holds it, and the world is not
+// stopped.
 func (tb *Table[T]) MayResume(t T) bool {
 	th := t.Core()
 	return th.State == Stopped && th.Hold == 0 && tb.Frozen == 0
 }
 
-// Resumed notes that a thread was let go on: its signal is delivered.
+// Resumed records that a thread was resumed: its signal is delivered.
 func (tb *Table[T]) Resumed(t T) {
 	th := t.Core()
 	th.State, th.Sig = Running, 0
 }
 
-// Interrupt notes that a thread is asked to stop, and reports whether that takes a
-// PTRACE_INTERRUPT: one that was asked before, or starts, stops anyway.
+// Interrupt records that a thread must stop, and reports whether that needs a PTRACE_INTERRUPT: a thread
+// that was interrupted before, or that is starting, stops anyway.
 func (tb *Table[T]) Interrupt(t T) bool {
 	th := t.Core()
 	if th.Asked || th.State == Stopped || th.State == Exiting {
@@ -157,9 +157,9 @@ func (tb *Table[T]) Awaited() (list []T) {
 	return list
 }
 
-// Sleeps notes why a thread that was asked to stop does not, by its state in /proc. One
-// that sleeps uninterruptibly is parked: it stops before it comes back. One that is gone
-// was killed; its end will be reported, or its leader's.
+// Sleeps records why an interrupted thread does not stop, by its state in /proc. A thread that sleeps
+// uninterruptibly is parked: it stops before it returns to the program. A missing one was killed; its end,
+// or its leader's, will be reported.
 func (tb *Table[T]) Sleeps(t T, state byte) []Effect[T] {
 	th := t.Core()
 	if th.State != Running {
@@ -198,8 +198,8 @@ func (tb *Table[T]) NeedExclusive(t T) {
 	}
 }
 
-// ExclusiveDue reports whether threads wait for their exclusive step and it can be made:
-// while the world is stopped for something else, they wait until it goes on.
+// ExclusiveDue reports whether threads wait for their exclusive step and it can be made: while the world is
+// stopped for another reason, they wait until it continues.
 func (tb *Table[T]) ExclusiveDue() bool {
 	return tb.Frozen == 0 && !tb.Finished && len(tb.exclusive) > 0
 }

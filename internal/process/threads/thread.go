@@ -18,8 +18,8 @@ func (s State) String() string {
 	return [...]string{"starting", "running", "stopped", "parked", "exiting"}[s]
 }
 
-// Stop says which ptrace-stop a stopped thread is in; it decides how it is
-// resumed and whether a system call can be injected.
+// Stop is the ptrace-stop that a stopped thread is in; it decides how it is resumed and whether a system
+// call can be injected.
 type Stop uint8
 
 // The stops.
