@@ -18,9 +18,12 @@ import (
 	"github.com/jalon-trace/jalon/internal/unwind"
 )
 
+// redZone is what is recorded below the stack pointer.
+const redZone = 128
+
 // recorded is a stack as GDB found it.
 type recorded struct {
-	regs, stack []byte
+	regs, stack []byte   // the stack from the red zone up
 	pcs         []uint64 // of GDB's frames
 }
 
@@ -145,13 +148,16 @@ func TestStacksAsGDB(t *testing.T) {
 				equal, inFull, shorter, reasons, ends := 0, 0, 0, map[string]int{}, map[unwind.End]int{}
 				for i := range list {
 					s := &list[i]
-					_, end := im.walks.follow(s.regs, s.stack, lookup{im.rule, im.File})
-					ends[end]++
 					r := firstRegisters(s.regs)
-					if _, end := unwind.Walk(r, &unwind.Memory{Base: r.SP, Bytes: s.stack}, im.rule, make([]uint64, 0, maxFrames)); end == unwind.Special {
+					// As at a hit: the walk reads what is below the stack pointer, too.
+					walked, end := unwind.Walk(r, &unwind.Memory{Base: r.SP - redZone, Bytes: s.stack}, im.rule, make([]uint64, 0, maxFrames))
+					frames := im.Walked(walked, end)
+					if end == unwind.Special {
 						inFull++
+						frames = im.Unwind(s.regs, s.stack[redZone:])
 					}
-					pcs, cut := physical(im.Unwind(s.regs, s.stack))
+					ends[end]++
+					pcs, cut := physical(frames)
 					if slices.Equal(pcs, realFrames(im, s.pcs)) {
 						equal++
 						continue
@@ -161,7 +167,7 @@ func TestStacksAsGDB(t *testing.T) {
 						shorter++
 					}
 					if reasons[why]++; reasons[why] <= 2 {
-						t.Logf("%s\n  jalon %#x %s\n  gdb   %#x\n %v", why, pcs, cut, s.pcs, im.Unwind(s.regs, s.stack))
+						t.Logf("%s\n  jalon %#x %s\n  gdb   %#x\n %v", why, pcs, cut, s.pcs, frames)
 					}
 				}
 				t.Logf("%d of %d stacks are GDB's; %d needed the information in full; others: %v; ends: %v", equal, n, inFull, reasons, ends)
@@ -210,8 +216,8 @@ func classify(ours, gdb []uint64, cut string) string {
 	return "different"
 }
 
-// BenchmarkUnwind is what a recorded stack costs: by the tables with its names, by the tables, and by the
-// call frame information in full.
+// BenchmarkUnwind is what a stack costs: a copied one by the tables with its names, the names of one that was followed
+// at the hit, a copied one by the tables, and by the call frame information in full.
 func BenchmarkUnwind(b *testing.B) {
 	recordStacks(b, stackPrograms[0].build, 50, func(im *Image, list []recorded) {
 		frames := 0
@@ -222,9 +228,10 @@ func BenchmarkUnwind(b *testing.B) {
 			name string
 			run  func(s *recorded)
 		}{
-			{"named", func(s *recorded) { im.Unwind(s.regs, s.stack) }},
-			{"tables", func(s *recorded) { im.walks.follow(s.regs, s.stack, lookup{im.rule, im.File}) }},
-			{"full", func(s *recorded) { unwindAll(s.regs, s.stack, im.File, make([]uint64, 0, maxFrames)) }},
+			{"named", func(s *recorded) { im.Unwind(s.regs, s.stack[redZone:]) }},
+			{"walked", func(s *recorded) { im.Walked(s.pcs, unwind.Whole) }},
+			{"tables", func(s *recorded) { im.walks.follow(s.regs, s.stack[redZone:], lookup{im.rule, im.File}) }},
+			{"full", func(s *recorded) { unwindAll(s.regs, s.stack[redZone:], im.File, make([]uint64, 0, maxFrames)) }},
 		} {
 			for i := range list {
 				c.run(&list[i])

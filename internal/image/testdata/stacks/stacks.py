@@ -9,6 +9,7 @@ for c in ["set pagination off", "set confirm off", "set disable-randomization on
           "handle SIGPROF stop print nopass", "run > /dev/null"]:
     gdb.execute(c, to_string=True)
 process = gdb.selected_inferior()
+RED_ZONE = 128  # recorded too: code that has restored a register may have it there still
 
 
 def top(sp):
@@ -27,7 +28,7 @@ with open(path, "wb") as out:
         regs = [int(frame.read_register(n)) & (1 << 64) - 1 for n in names]
         sp = regs[names.index("rsp")]
         size = min(top(sp) - sp, 1 << 20)
-        stack = bytes(process.read_memory(sp, size))
+        stack = bytes(process.read_memory(sp - RED_ZONE, size + RED_ZONE))
         pcs = []
         try:
             while frame is not None and len(pcs) < 128:
