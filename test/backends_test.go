@@ -19,6 +19,7 @@ var ownFiles = map[string]map[string]string{
 		"stackedge.go":   "as save.go",
 		"regset.go":      "as save.go",
 		"scratch.go":     "eBPF has two registers for intermediate results, see operand.go",
+		"lower_walk.go":  "the kernel walks stacks for eBPF programs (bpf_get_stack), see lower_copy.go",
 		"lower_float.go": "the kernel's programs cannot compute with floating point",
 	},
 	"ebpf": {
