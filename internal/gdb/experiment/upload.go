@@ -28,12 +28,12 @@ type uploader struct {
 	variables  *variables
 	runner     *runner
 	statistics *statistics
-	pieces     list[rsp.Packet] // what qTsP goes on with
+	pieces     list[rsp.Packet] // the remaining packets of qTsP
 	values     list[rsp.Packet] // qTsV
 	markers    list[rsp.Packet] // qTsSTM
-	// merging: GDB has uploaded the tracepoints and makes its own of them. Told then
-	// of a marker at the address of a static one, GDB 13 writes to a string that is
-	// not there yet, and dies; if there are none it warns.
+	// merging: GDB has uploaded the tracepoints and converts them to its own. If a marker at the
+	// address of a static tracepoint is reported meanwhile, GDB 13 writes to a string that is not
+	// allocated yet, and crashes; without markers it prints a warning.
 	merging bool
 }
 
