@@ -1,6 +1,10 @@
 package dwarf
 
-import "github.com/jalon-trace/jalon/internal/debuginfo"
+import (
+	"slices"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+)
 
 // block is a function, an inlined copy or a lexical block: a region of code with
 // the names declared in it.
@@ -137,10 +141,12 @@ func (b *block) inherit(depth int) {
 	if !ok {
 		return
 	}
+	concrete := b.vars
 	own, rest := b.byOrigin()
 	covered := b.coveredBlocks()
 	b.vars = nil
-	plain := 0 // lexical blocks of the concrete tree that name no origin
+	var open []int // entries of the origin that no concrete entry completes
+	plain := 0     // lexical blocks of the concrete tree that name no origin
 	for _, k := range b.kids {
 		if k.d.ab.tag == tagLexicalBlock && !k.d.ab.has(atAbstractOrigin) {
 			plain++
@@ -149,9 +155,12 @@ func (b *block) inherit(depth int) {
 	origin.walk(func(e die, _ int) bool {
 		switch e.ab.tag {
 		case tagFormalParameter, tagVariable:
-			if c, ok := own[e.key()]; ok {
-				delete(own, e.key())
+			key := e.source().key()
+			if c, ok := own[key]; ok {
+				delete(own, key)
 				e = c
+			} else {
+				open = append(open, len(b.vars))
 			}
 			b.vars = append(b.vars, e)
 			b.named = b.named || len(e.nameBytes()) > 0
@@ -177,19 +186,38 @@ func (b *block) inherit(depth int) {
 		return false
 	})
 	b.vars = append(b.vars, rest...)
-	for _, e := range own { // their origin is not a child of ours: keep them
-		b.vars = append(b.vars, e)
+	for _, e := range concrete {
+		if c, ok := own[e.source().key()]; ok && c.key() == e.key() {
+			open = b.complete(e, open)
+		}
 	}
 }
 
-// byOrigin maps abstract variables to their concrete entries; rest are the entries without an abstract origin.
+// complete adds a concrete entry whose origin is no child of the block's. With link-time optimisation an
+// inlined copy may name one unit's entry of a function that several have, and its variables those of another:
+// then e takes the place of the variable of its name.
+func (b *block) complete(e die, open []int) []int {
+	for i, k := range open {
+		if v := b.vars[k]; v.isParam() == e.isParam() && v.name() == e.name() {
+			b.vars[k] = e
+			return slices.Delete(open, i, i+1)
+		}
+	}
+	b.vars = append(b.vars, e)
+	return open
+}
+
+// byOrigin maps the source's variables to their concrete entries; rest are the entries without an abstract
+// origin. With link-time optimisation some entries of an inlined copy refer to the function's entry in the
+// artificial unit and others to that in the source file's: both mean the same variable.
 func (b *block) byOrigin() (own map[dieKey]die, rest []die) {
 	own = map[dieKey]die{}
 	for _, e := range b.vars {
 		if o, ok := e.attr(atAbstractOrigin); ok {
-			if od, ok := o.die(); ok {
-				if first, dup := own[od.key()]; !dup || e.tracking() > first.tracking() {
-					own[od.key()] = e
+			if _, ok := o.die(); ok {
+				key := e.source().key()
+				if first, dup := own[key]; !dup || e.tracking() > first.tracking() {
+					own[key] = e
 				}
 				continue
 			}
