@@ -1,47 +1,83 @@
 #!/usr/bin/env bash
-# Builds Debian programs from source with gcc and clang: optimised, with link-time optimisation,
-# with split and with shared debug information (.dwp, dwz). Compares values at random places with
-# GDB's (TestOracleReal). usage: scripts/oracle-real.sh [PLACES [SEED]]
+# Builds programs that were not written for jalon, optimised, in several ways (gcc and clang, linked
+# too, split and shared debug information), and compares values at random places of them with GDB's
+# (TestOracleReal). A directory is made for it below TMPDIR, and removed. Needs network access to a
+# mirror of Debian, the packages of "make test", llvm, tclsh and bison.
+#
+# usage: scripts/oracle-real.sh [-n PLACES] [-s SEED] [-k DIR] [PROGRAM...]
+#   -n  places of each build (800)
+#   -s  seed that chooses them (random)
+#   -k  keep sources and builds in DIR, and use what is there
+# PROGRAM: lua bzip2 minigzip ninja sqlite zstd jq leveldb regex gofmt blas; all of them by default.
 set -euo pipefail
 repo=$(cd "$(dirname "$0")/.." && pwd)
-work=$(mktemp -d "${TMPDIR:-/tmp}/oracle-real.XXXXXX")
-trap 'rm -rf "$work"' EXIT
-mkdir -p "$work"/{lists/partial,cache/archives/partial,bin}
-cd "$work"
-echo "deb-src http://deb.debian.org/debian bookworm main" > sources.list
-apt=(apt-get -qq -o Dir::Etc::sourcelist="$work/sources.list" -o Dir::Etc::sourceparts=- -o Dir::State::lists="$work/lists" -o Dir::Cache="$work/cache" -o APT::Sandbox::User=root)
-"${apt[@]}" update
-"${apt[@]}" source --download-only lua5.4 zlib bzip2 ninja-build
-for f in *.orig.tar.*; do case $f in *.asc) ;; *) tar xf "$f" ;; esac; done
+places=800 seed=$RANDOM work=
+while getopts n:s:k: o; do
+	case $o in
+	n) places=$OPTARG ;;
+	s) seed=$OPTARG ;;
+	k) mkdir -p "$OPTARG" && work=$(cd "$OPTARG" && pwd) ;;
+	*) sed -n '2,12s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+	esac
+done
+shift $((OPTIND - 1))
+[ $# -gt 0 ] || set -- lua bzip2 minigzip ninja sqlite zstd jq leveldb regex gofmt blas
+if [ -z "$work" ]; then
+	work=$(mktemp -d "${TMPDIR:-/tmp}/oracle-real.XXXXXX")
+	trap 'rm -rf "$work"' EXIT
+fi
+mkdir -p "$work"/{lists/partial,cache/archives/partial,bin,src,deb}
+cd "$work/src"
+llvm_dwp=$(command -v llvm-dwp || ls /usr/lib/llvm-*/bin/llvm-dwp | tail -1)
+echo "deb-src http://deb.debian.org/debian bookworm main" > "$work/sources.list"
+apt=(apt-get -qq -o "Dir::Etc::sourcelist=$work/sources.list" -o Dir::Etc::sourceparts=- -o "Dir::State::lists=$work/lists" -o "Dir::Cache=$work/cache" -o APT::Sandbox::User=root)
+subjects=()
 
-lua=$(ls lua-5.4.*/src/*.c | grep -v /luac.c)
-bzip2=$(for f in blocksort huffman crctable randtable compress decompress bzlib bzip2; do echo bzip2-1*/$f.c; done)
-zlib="$(ls zlib-1*/*.c) $(ls zlib-1*/test/minigzip.c)"
-zflags="-D_LARGEFILE64_SOURCE -DHAVE_UNISTD_H -I$(echo zlib-1*)"
-ninja=$(ls ninja-1*/src/*.cc | grep -v -e test -e perf -e win32 -e browse -e minidump -e msvc -e includes_normalize -e hash_collision -e "\.in\.cc")
+# subject FILE [ARGUMENT...]: a build to compare
+subject() { subjects+=("$work/bin/$*"); }
 
-# split CC FLAGS PROGRAM LIBS FILE...: with split debug information in one .dwp. It is DWARF 4,
-# because GDB 13.1 crashes on location lists of DWARF 5 in such files.
-split() {
-	local cc=$1 flags=$2 out=bin/$3 libs=$4 f
-	shift 4
-	mkdir -p o
-	for f; do $cc $flags -w -gsplit-dwarf -c -o "o/$(basename "${f%.*}").o" "$f"; done
-	$cc -gsplit-dwarf -o "$out" o/*.o $libs
-	/usr/lib/llvm-14/bin/llvm-dwp -e "$out" -o "$out.dwp"
-	rm -rf o
+# fetch PACKAGE: the sources of a package of Debian, unpacked here
+fetch() {
+	[ ! -e "$1.fetched" ] || return 0
+	[ -e "$work/updated" ] || { "${apt[@]}" update && touch "$work/updated"; }
+	"${apt[@]}" source --download-only "$1"
+	local f
+	for f in "${1}"_*.orig.tar.*; do case $f in *.asc) ;; *) tar xf "$f" ;; esac; done
+	touch "$1.fetched"
 }
-gcc -O3 -g -flto -w -DLUA_USE_POSIX -o bin/lua-gcc-O3-lto $lua -lm
-split clang "-O2 -gdwarf-4 -DLUA_USE_POSIX" lua-clang-O2-dwp -lm $lua
-gcc -O2 -g -w -o bin/bzip2-gcc-O2-dwz $bzip2
-dwz bin/bzip2-gcc-O2-dwz
-clang -O3 -g -flto -w -o bin/bzip2-clang-O3-lto $bzip2
-split gcc "-O3 -gdwarf-4 $zflags" minigzip-gcc-O3-dwp "" $zlib
-clang -O3 -g -w $zflags -o bin/minigzip-clang-O3 $zlib
-split clang++ "-O2 -gdwarf-4" ninja-clang-O2-dwp -lpthread $ninja
-g++ -O2 -g -flto -w -o bin/ninja-gcc-O2-lto $ninja -lpthread
 
-cat > s.lua <<'L'
+# build CC FLAGS FILE LIBS SOURCE...
+build() {
+	local cc=$1 flags=$2 out=$work/bin/$3 libs=$4
+	shift 4
+	[ -e "$out" ] || $cc $flags -g -w -o "$out" "$@" $libs
+}
+
+# split CC FLAGS FILE LIBS SOURCE...: with split debug information in one .dwp; in DWARF 4, as
+# GDB 13.1 crashes on location lists of DWARF 5 in such files
+split() {
+	local cc=$1 flags=$2 name=$3 libs=$4 f
+	local out=$work/bin/$name
+	shift 4
+	[ ! -e "$out.dwp" ] || return 0
+	mkdir -p "o-$name"
+	for f; do $cc $flags -w -g -gdwarf-4 -gsplit-dwarf -c -o "o-$name/$(echo "${f%.*}" | tr / _).o" "$f"; done
+	$cc $flags -gsplit-dwarf -o "$out" "o-$name"/*.o $libs
+	"$llvm_dwp" -e "$out" -o "$out.dwp"
+	rm -rf "o-$name"
+}
+
+text() { # 400 lines that compress
+	[ -e in.txt ] || for i in $(seq 400); do echo "line $i $((i * 7919 % 1009))"; done > in.txt
+}
+
+prepare_lua() {
+	fetch lua5.4
+	local files f="-DLUA_USE_POSIX"
+	files=$(ls lua-5.4.*/src/*.c | grep -v /luac.c)
+	build gcc "-O3 -flto $f" lua-gcc-O3-lto -lm $files
+	split clang "-O2 $f" lua-clang-O2-dwp -lm $files
+	cat > s.lua <<'L'
 local function fib(n) if n < 2 then return n end return fib(n - 1) + fib(n - 2) end
 local t = {}
 for i = 1, 60 do t[#t + 1] = string.format("%05d %g %s", i * 7919 % 3001, i / 7, tostring(i)) end
@@ -55,8 +91,40 @@ print(load("return 1 + 2 * 3 // 2 ~ 5, ...")(7), select("#", table.unpack({ 1, 2
 for w in string.gmatch("one two three", "%a+") do s = s .. w end
 collectgarbage()
 L
-for i in $(seq 400); do echo "line $i $((i * 7919 % 1009))"; done > in.txt
-cat > build.ninja <<'N'
+	for b in lua-gcc-O3-lto lua-clang-O2-dwp; do subject $b "$PWD/s.lua"; done
+}
+
+prepare_bzip2() {
+	fetch bzip2
+	text
+	local files f
+	files=$(for f in blocksort huffman crctable randtable compress decompress bzlib bzip2; do echo bzip2-1*/$f.c; done)
+	build gcc -O2 bzip2-gcc-O2-dwz "" $files
+	dwz "$work/bin/bzip2-gcc-O2-dwz" 2>&1 || true # it refuses what it has packed before
+	build clang "-O3 -flto" bzip2-clang-O3-lto "" $files
+	for b in bzip2-gcc-O2-dwz bzip2-clang-O3-lto; do subject $b -k -c "$PWD/in.txt"; done
+}
+
+prepare_minigzip() {
+	fetch zlib
+	text
+	local files f
+	files="$(ls zlib-1*/*.c) $(ls zlib-1*/test/minigzip.c)"
+	f="-D_LARGEFILE64_SOURCE -DHAVE_UNISTD_H -I$(echo zlib-1*)"
+	split gcc "-O3 $f" minigzip-gcc-O3-dwp "" $files
+	build clang "-O3 $f" minigzip-clang-O3 "" $files
+	for b in minigzip-gcc-O3-dwp minigzip-clang-O3; do subject $b -c "$PWD/in.txt"; done
+}
+
+prepare_ninja() {
+	fetch ninja-build
+	local files
+	files=$(ls ninja-1*/src/*.cc | grep -v -e test -e perf -e win32 -e browse -e minidump -e msvc -e includes_normalize -e hash_collision -e "\.in\.cc")
+	split clang++ -O2 ninja-clang-O2-dwp -lpthread $files
+	build g++ "-O2 -flto" ninja-gcc-O2-lto -lpthread $files
+	mkdir -p n
+	touch n/in.txt n/s.lua
+	cat > n/build.ninja <<'N'
 cflags = -O2
 rule cc
   command = true $cflags $in
@@ -67,8 +135,186 @@ build b.o: cc s.lua
 build x: phony
 default a.o b.o
 N
-b=$work/bin
-export JALON_ORACLE_REAL="$b/lua-gcc-O3-lto $work/s.lua;$b/lua-clang-O2-dwp $work/s.lua;$b/bzip2-gcc-O2-dwz -k -c $work/in.txt;$b/bzip2-clang-O3-lto -k -c $work/in.txt;$b/minigzip-gcc-O3-dwp -c $work/in.txt;$b/minigzip-clang-O3 -c $work/in.txt;$b/ninja-clang-O2-dwp -C $work -n -v;$b/ninja-gcc-O2-lto -C $work -n -v"
-export JALON_ORACLE_PLACES=${1:-800} JALON_ORACLE_SEED=${2:-$RANDOM}
-echo "places $JALON_ORACLE_PLACES, seed $JALON_ORACLE_SEED"
-cd "$repo" && CGO_ENABLED=0 go test ./test -count=1 -timeout 4h -run TestOracleReal -v
+	for b in ninja-clang-O2-dwp ninja-gcc-O2-lto; do subject $b -C "$PWD/n" -n -v; done
+}
+
+prepare_sqlite() {
+	fetch sqlite3
+	[ -e sqlite-build/shell.c ] || (mkdir -p sqlite-build && cd sqlite-build && ../sqlite3-3*/configure --disable-tcl && make sqlite3.c shell.c) > sqlite.log
+	local f="-DSQLITE_THREADSAFE=0 -DSQLITE_OMIT_LOAD_EXTENSION -Isqlite-build" files="sqlite-build/sqlite3.c sqlite-build/shell.c"
+	build gcc "-O2 $f" sqlite-gcc-O2 -lm $files
+	split gcc "-O3 $f" sqlite-gcc-O3-dwp -lm $files
+	build clang "-O3 $f" sqlite-clang-O3 -lm $files
+	cat > s.sql <<'Q'
+create table t(a integer primary key, b text, c real);
+with recursive n(i) as (select 1 union all select i + 1 from n where i < 40) insert into t select i, printf('%05d', i * 7919 % 3001), i / 7.0 from n;
+create index tb on t(b);
+begin; update t set c = c * 2 where b > '01000'; delete from t where a % 7 = 0; commit;
+select count(*), sum(c), group_concat(b, ',') from t where a in (select a from t where c < 5) group by a % 3 having count(*) > 1 order by 2 desc limit 5;
+select x.a, y.b from t x left join t y on x.a = y.a + 1 where x.b like '%1%' or y.b glob '0[12]*' order by y.b limit 6;
+select substr(b, 2, 3), upper(b), abs(-c), round(c, 2), coalesce(null, b), json_extract('{"a":[1,2]}', '$.a[1]'), strftime('%Y', 0) from t limit 3;
+create view v as select a, row_number() over (partition by a % 2 order by b) r from t; select * from v where r < 3;
+create trigger g after insert on t begin update t set c = 1 where a = new.a; end; insert into t values(100, 'x', 3); select * from t where a = 100;
+pragma integrity_check; explain query plan select * from t where b = 'x'; vacuum;
+select nosuch from t;
+Q
+	for b in sqlite-gcc-O2 sqlite-gcc-O3-dwp sqlite-clang-O3; do subject $b -init "$PWD/s.sql" :memory: .tables; done
+}
+
+prepare_zstd() {
+	fetch libzstd
+	text
+	local files f="-DZSTD_DISABLE_ASM -Izstd-build/lib"
+	[ -e zstd-build ] || ln -s "$(echo zstd-1*)" zstd-build
+	files="$(ls zstd-build/lib/{common,compress,decompress,dictBuilder}/*.c) $(ls zstd-build/programs/*.c)"
+	build gcc "-O3 $f" zstd-gcc-O3 "" $files
+	split clang "-O2 $f" zstd-clang-O2-dwp "" $files
+	for b in zstd-gcc-O3 zstd-clang-O2-dwp; do subject $b -19 -c "$PWD/in.txt"; done
+	[ -e in.zst ] || "$work/bin/zstd-gcc-O3" -q -o in.zst in.txt
+	subject zstd-gcc-O3 -d -c "$PWD/in.zst"
+}
+
+prepare_jq() {
+	fetch jq
+	text
+	local files f='-D_GNU_SOURCE -DIEEE_8087 -DHAVE_ISATTY -DHAVE_GETTIMEOFDAY -DHAVE_TM_TM_GMT_OFF -DHAVE_STRPTIME -DHAVE_STRFTIME -DHAVE_GMTIME_R -DHAVE_TIMEGM -DHAVE_MKTIME -DHAVE_GMTIME -DHAVE_SETLOCALE -DHAVE_FLOOR -DHAVE_SQRT -DHAVE_POW -DHAVE_LOG -DHAVE_FREXP'
+	local d
+	d=$(echo jq-jq-1*)
+	echo '#define JQ_VERSION "1.6"' > "$d/src/version.h"
+	[ -e "$d/src/builtin.inc" ] || sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$/\\n"/' "$d/src/builtin.jq" > "$d/src/builtin.inc"
+	files=$(ls $d/src/*.c | grep -v -e inject_errors -e jq_test)
+	f="$f -I$d -I$d/src"
+	echo 'int jq_testsuite(void *d, int v, int c, char **a) { return 0; }' > jq_tests.c
+	build gcc "-O2 -flto $f" jq-gcc-O2-lto -lm $files jq_tests.c
+	build clang "-O3 $f" jq-clang-O3 -lm $files jq_tests.c
+	echo '[{"a":1,"b":"x","c":[1,2.5,null]},{"a":7,"b":"y\u00e4","c":[true,{"d":-3e5}]}]' > in.json
+	echo '[.[] | {a, n: (.c | length), t: (.b | ascii_upcase)}] | sort_by(-.a), (map(.a) | add / 2), (.[0].c | tostring), (. as [$x, $y] | try error("e") catch .), (reduce .[] as $i (0; . + $i.a)), ([limit(3; range(10))] | @csv), (tojson | fromjson | paths)' > f.jq
+	for b in jq-gcc-O2-lto jq-clang-O3; do subject $b -f "$PWD/f.jq" "$PWD/in.json"; done
+}
+
+prepare_leveldb() {
+	fetch leveldb
+	local d files f
+	d=$(echo leveldb-1*)
+	f="-std=c++11 -DLEVELDB_PLATFORM_POSIX=1 -DHAVE_FDATASYNC=1 -I$d -I$d/include -I."
+	mkdir -p port
+	sed -e 's/#cmakedefine01 \(.*\)/#define \1 0/' "$d/port/port_config.h.in" > port/port_config.h
+	files=$(ls $d/{db,table,util}/*.cc $d/helpers/memenv/memenv.cc | grep -v -e test -e windows -e leveldbutil)
+	cat > leveldb_main.cc <<'C'
+#include <cstdio>
+#include <string>
+#include "helpers/memenv/memenv.h"
+#include "leveldb/cache.h"
+#include "leveldb/db.h"
+#include "leveldb/env.h"
+#include "leveldb/filter_policy.h"
+#include "leveldb/write_batch.h"
+int main() {
+  leveldb::Options o;
+  o.env = leveldb::NewMemEnv(leveldb::Env::Default());
+  o.create_if_missing = true;
+  o.filter_policy = leveldb::NewBloomFilterPolicy(10);
+  o.block_cache = leveldb::NewLRUCache(1 << 16);
+  leveldb::DB *db;
+  leveldb::Status s = leveldb::DB::Open(o, "/db", &db);
+  char k[32];
+  for (int i = 0; i < 300 && s.ok(); i++) {
+    snprintf(k, sizeof k, "%05d", i * 7919 % 3001);
+    leveldb::WriteBatch b;
+    b.Put(k, std::string(i % 90, 'a' + i % 26));
+    if (i % 5 == 0) b.Delete(std::string("00") + k);
+    s = db->Write(leveldb::WriteOptions(), &b);
+    if (i == 150) db->CompactRange(nullptr, nullptr);
+  }
+  db->CompactRange(nullptr, nullptr);
+  std::string v;
+  size_t n = 0;
+  for (int i = 0; i < 300; i++) {
+    snprintf(k, sizeof k, "%05d", i * 7919 % 3001);
+    if (db->Get(leveldb::ReadOptions(), k, &v).ok()) n += v.size();
+  }
+  leveldb::Iterator *it = db->NewIterator(leveldb::ReadOptions());
+  for (it->SeekToFirst(); it->Valid(); it->Next()) n += it->key().size();
+  for (it->SeekToLast(); it->Valid() && n % 7; it->Prev()) n++;
+  delete it;
+  printf("%zu %s\n", n, db->Get(leveldb::ReadOptions(), "none", &v).ToString().c_str());
+  delete db;
+}
+C
+	split clang++ "-O2 $f" leveldb-clang-O2-dwp -lpthread leveldb_main.cc $files
+	build g++ "-O3 $f" leveldb-gcc-O3 -lpthread leveldb_main.cc $files
+	for b in leveldb-clang-O2-dwp leveldb-gcc-O3; do subject $b; done
+}
+
+# A program of Rust: the crates of regular expressions.
+prepare_regex() {
+	local c
+	[ -e regex.fetched ] || {
+		(cd "$work/deb" && apt-get -qq download librust-{regex,regex-syntax,aho-corasick,memchr}-dev && for c in *.deb; do dpkg -x "$c" .; done)
+		touch regex.fetched
+	}
+	local r=$work/deb/usr/share/cargo/registry
+	[ -e "$work/bin/regex-rustc-O3" ] || {
+		mkdir -p rs
+		crate() { rustc --edition 2018 --cap-lints allow -g -C opt-level=$opt -C codegen-units=1 --crate-type rlib --out-dir rs-$opt -L rs-$opt "$@"; }
+		cat > regex_main.rs <<'R'
+use regex::{Captures, Regex, RegexSet};
+fn main() {
+    let text = std::fs::read_to_string(std::env::args().nth(1).unwrap()).unwrap();
+    let re = Regex::new(r"(?P<w>[a-z]+)\s(?P<n>\d{1,3}) (?:7|8|9)(\d*)$").unwrap();
+    let mut sum = 0usize;
+    for l in text.lines().take(60) {
+        if let Some(c) = re.captures(l) {
+            sum += c["n"].parse::<usize>().unwrap() + c.get(3).map_or(0, |m| m.end());
+        }
+    }
+    let set = RegexSet::new(&["foo|bar|line 1", r"\bline\b", "[0-9]{4}x?", "(?i)LINE 2.*9"]).unwrap();
+    let hits: Vec<usize> = text.lines().take(30).flat_map(|l| set.matches(l).into_iter().collect::<Vec<_>>()).collect();
+    let out = re.replace_all(&text[..200], |c: &Captures| format!("<{}>", &c["w"]));
+    println!("{} {} {} {:?}", sum, hits.len(), out.len(), Regex::new("a(b").is_err());
+}
+R
+		local opt
+		for opt in 2 3; do
+			mkdir -p rs-$opt
+			crate --crate-name memchr --cfg 'feature="std"' "$r"/memchr-2*/src/lib.rs
+			crate --crate-name aho_corasick --cfg 'feature="std"' --extern memchr=rs-$opt/libmemchr.rlib "$r"/aho-corasick-0*/src/lib.rs
+			crate --crate-name regex_syntax --cfg 'feature="unicode"' --cfg 'feature="unicode-perl"' --cfg 'feature="unicode-case"' "$r"/regex-syntax-0*/src/lib.rs
+			crate --crate-name regex $(for c in std perf perf-cache perf-dfa perf-inline perf-literal unicode unicode-perl unicode-case aho-corasick memchr; do echo --cfg "feature=\"$c\""; done) --extern memchr=rs-$opt/libmemchr.rlib --extern aho_corasick=rs-$opt/libaho_corasick.rlib --extern regex_syntax=rs-$opt/libregex_syntax.rlib "$r"/regex-1*/src/lib.rs
+			rustc --edition 2018 -g -C opt-level=$opt -C codegen-units=1 -L rs-$opt --extern regex=rs-$opt/libregex.rlib -o "$work/bin/regex-rustc-O$opt" regex_main.rs
+		done
+	}
+	text
+	for b in regex-rustc-O2 regex-rustc-O3; do subject $b "$PWD/in.txt"; done
+}
+
+# A program of Go: gofmt, of the distribution of Go itself.
+prepare_gofmt() {
+	[ -e "$work/bin/gofmt" ] || CGO_ENABLED=0 go build -o "$work/bin/gofmt" cmd/gofmt
+	cat > in.go <<'G'
+package p
+import ("fmt"; "os")
+type T[K comparable] struct { a, b int; m map[K]func(int) error `x:"y"` }
+// F is documented.
+func (t *T[K]) F(x ...int) (n int, err error) { switch { case x==nil: return; default: for i:=range x { n+=i<<2 &^ 3 }}; go func(){ fmt.Println(os.Args[1:], t.a*2+n) }(); return n, nil }
+var ( v = []struct{ x, y float64 }{{1,2},{3,4}}; w = 0X1F; c <-chan struct{} )
+G
+	subject gofmt "$PWD/in.go"
+}
+
+# Programs of Fortran: the tests of BLAS, of the levels 1 and 2, with the routines that they test.
+prepare_blas() {
+	fetch lapack
+	local d
+	d=$(ls -d lapack-3* | head -1)
+	build gfortran -O2 blas1-gfortran-O2 "" $d/BLAS/TESTING/dblat1.f $(ls $d/BLAS/SRC/{d*,s*dot,idamax,lsame,xerbla}.f*)
+	build gfortran -O3 blas1z-gfortran-O3 "" $d/BLAS/TESTING/zblat1.f $(ls $d/BLAS/SRC/{z*,d*,izamax,idamax,lsame,xerbla}.f*)
+	for b in blas1-gfortran-O2 blas1z-gfortran-O3; do subject $b; done
+}
+
+for p; do "prepare_$p"; done
+JALON_ORACLE_REAL=$(IFS=";"; echo "${subjects[*]}")
+export JALON_ORACLE_REAL JALON_ORACLE_PLACES=$places JALON_ORACLE_SEED=$seed
+echo "places $places, seed $seed"
+cd "$repo"
+CGO_ENABLED=0 go test ./test -count=1 -timeout 8h -run TestOracleReal -v

@@ -117,7 +117,15 @@ var mapped = regexp.MustCompile(`(0x7fff[0-9a-f]{8}|1407[0-9]{11})\b( <[^>]*>)?`
 // reference matches what GDB prints before the value of a reference.
 var reference = regexp.MustCompile(`^\([^@]* &\) @0x[0-9a-f]+: `)
 
+// mappedHalves are addresses of the same in arrays of ints that are not set.
+var mappedHalves = regexp.MustCompile(`-13\d{7}, 32767\b`)
+
+// staticNames are symbols of static objects of functions: GDB shows what the compiler added, a number
+// (gcc) or the function (clang).
+var staticNames = regexp.MustCompile(`<(?:\w+\.)?([A-Za-z_]\w*)(?:\.\d+|\.lto_priv)*((?:\+\d+)?)>`)
+
 func withoutMapped(s string) string {
+	s = staticNames.ReplaceAllString(mappedHalves.ReplaceAllString(s, "0, 32767"), "<$1$2>")
 	return mapped.ReplaceAllStringFunc(s, func(text string) string {
 		number, _, _ := strings.Cut(text, " ")
 		if a, err := strconv.ParseUint(number, 0, 64); err != nil || a < 0x7fff_0000_0000 || a >= 0x7fff_fff0_0000 {
@@ -140,18 +148,25 @@ func (c *comparison) sourceNames(p *point, g *gdbStop) {
 	if g.Func = cloneSuffix.ReplaceAllString(g.Func, ""); strings.ContainsAny(g.Func, "<[(") {
 		g.Func = p.fn // there is more than one way to write the name of a template's instance
 	}
-	ours := map[string]bool{}
+	ours, params := map[string]bool{}, map[string]bool{}
 	for _, v := range p.locals {
 		ours[v.Name] = true
+	}
+	for _, v := range p.args {
+		params[v.Name] = true
 	}
 	g.Locals = slices.DeleteFunc(g.Locals, func(n named) bool {
 		return !ours[n.name] && (n.a.V == nil || *n.a.V == "<optimized out>" || strings.HasSuffix(*n.a.V, n.name)) // or an enumerator
 	})
-	seen := map[string]bool{}
-	g.Args = slices.DeleteFunc(g.Args, func(n named) bool { // destructors have this twice
-		twice := seen[n.name]
-		seen[n.name] = true
-		return twice
+	left := map[string]int{}
+	for _, v := range p.args {
+		left[v.Name]++
+	}
+	// GDB has the parameters of some inlined copies twice, by two entries for one. Those of a pack have one
+	// name in the source, and both tools have all of them.
+	g.Args = slices.DeleteFunc(g.Args, func(n named) bool {
+		left[n.name]--
+		return left[n.name] < 0 && params[n.name]
 	})
 }
 
@@ -189,9 +204,15 @@ func (c *comparison) sameNames(p *point, g *gdbStop) bool {
 }
 
 func ordered(names []string, list []named) (out []named) {
+	times := map[string]int{}
+	for _, n := range names {
+		times[n]++
+	}
 	for _, n := range names {
 		for _, x := range list {
 			if x.name == n {
+				// Which of several the name means, the parameters of a pack, is not comparable.
+				x.a.Shadowed = x.a.Shadowed || times[n] > 1
 				out = append(out, x)
 				break
 			}

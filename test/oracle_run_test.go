@@ -204,7 +204,11 @@ func (s *subject) jalon(tracepoints string) []hit {
 	if err := os.WriteFile(tp, []byte(tracepoints), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
-	cmd := exec.Command("/usr/bin/setarch", append([]string{"-R", jalonBin, "trace", "-x", tp, "-o", out, "--buffer", "64M", "--summary-json", "--", s.prog}, s.args...)...)
+	buffer := "64M"
+	if s.real {
+		buffer = "256M" // places that are hit too often are found by tracing them once
+	}
+	cmd := exec.Command("/usr/bin/setarch", append([]string{"-R", jalonBin, "trace", "-x", tp, "-o", out, "--buffer", buffer, "--summary-json", "--", s.prog}, s.args...)...)
 	cmd.Env = []string{}
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

@@ -67,7 +67,12 @@ for addr, what in job["stops"].items():
 left = {a: job["hits"] for a in stops}
 inferior = gdb.selected_inferior()
 while True:
-    gdb.execute("continue", to_string=True)
+    try:
+        gdb.execute("continue", to_string=True)
+    except gdb.error as e:
+        if "No such process" not in str(e):  # GDB 13 when a program with threads ends
+            raise
+        break
     if inferior.pid == 0:
         break
     frame = gdb.newest_frame()
