@@ -379,7 +379,7 @@ func TestGoProgram(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for _, tac := range tactics {
-		r := unchanged(t, []string{prog}, "--avoid", tac.bits, "-f", "none", "uprobe:"+prog+":main.step if (arg0 == 99)", "-c", "$regs")
+		r := unchanged(t, []string{prog}, "--avoid", tac.bits, "-f", "none", "uprobe:"+prog+":main.step if ($rdi == 99)", "-c", "$regs")
 		if r.sum.Hits != 40000 {
 			t.Errorf("%s: %+v", tac.name, r.sum)
 		}
