@@ -13,6 +13,15 @@ import (
 
 // crafted are programs for what random ones reach rarely.
 var crafted = []struct{ name, text string }{
+	{"a register is added to a variable, and the variable takes its place", `
+b0:
+  v0 = reg rdi
+  v1 = fetchaddvar 0, v0
+  reserve 32
+  put.8 @24, v1
+  commit
+  exit
+`},
 	{"rsp as index", `
 b0:
   v0 = reg rdi

@@ -47,6 +47,7 @@ func (va *variables) lowerFetchAddVar(in *ir.Instr) {
 	d := va.dst(in.Dst)
 	m := rmMem(va.varMem(in.Imm))
 	va.moveAny(d, 8, va.val(in.A, 8))
+	va.clobber(item(d)) // also where A already is in d and no move says so
 	va.mr(iLOCKXADD, 8, m, d)
 	va.setDst(in.Dst, d)
 }

@@ -87,12 +87,13 @@ func TestWalkDifferential(t *testing.T) {
 	opt := irgen.Options{}
 	state := irgen.RandomState(r, opt)
 	e := startExecutor(t, state.Base, state.Mem[:])
-	ends, frames, done, faults := map[uint32]int{}, 0, 0, uint64(0)
+	ends, frames, done, below, faults := map[uint32]int{}, 0, 0, 0, uint64(0)
+	low := false // a walk read below the red zone
 	for done < envInt("JALON_AMD64_RUNS", 12000) {
 		state = irgen.RandomState(r, opt)
 		rows := randomRows(r)
 		for off := 0; off < len(state.Mem); off += 8 {
-			if !irgen.Readable[off/irgen.PageSize] {
+			if !irgen.Readable[off/irgen.PageSize] || threadBlock(state, off) {
 				continue
 			}
 			v := rows[0].PC + uint64(r.Intn(int(rows[len(rows)-1].PC-rows[0].PC)+100))
@@ -105,14 +106,20 @@ func TestWalkDifferential(t *testing.T) {
 			binary.LittleEndian.PutUint64(state.Mem[off:], v)
 		}
 		e.setMemory(state.Mem[:])
-		trials := walkBatch(t, e, r, state, rows)
+		trials := walkBatch(t, e, r, state, rows, &low)
 		if err := e.run(); err != nil {
 			t.Fatalf("%v\n%s", err, trials[min(int(e.word(8)), len(trials)-1)].describe())
 		}
 		for i, tr := range trials {
 			out := e.output(i)
 			faults += out.NFaults
-			if err := tr.verify(out); err != nil {
+			low = false
+			err := tr.verify(out)
+			if err != nil && low {
+				below++
+				continue
+			}
+			if err != nil {
 				t.Fatalf("run %d: %v\n%s", done+i, err, tr.describe())
 			}
 			if out.RecLen > 0 {
@@ -124,7 +131,10 @@ func TestWalkDifferential(t *testing.T) {
 		}
 		done += len(trials)
 	}
-	t.Logf("%d walks of %d frames, %d faults; ends %v", done, frames, faults, ends)
+	t.Logf("%d walks of %d frames, %d faults; ends %v; %d read what lies below the stack", done, frames, faults, ends, below)
+	if below > done/500 {
+		t.Errorf("%d of %d walks read what lies below the stack", below, done)
+	}
 	for end := unwind.Whole; end <= unwind.Damaged; end++ {
 		if ends[uint32(end)] < done/1000 {
 			t.Errorf("only %d of %d walks end with %q", ends[uint32(end)], done, end)
@@ -133,6 +143,12 @@ func TestWalkDifferential(t *testing.T) {
 	if frames < 2*done {
 		t.Errorf("%d frames in %d walks", frames, done)
 	}
+}
+
+// threadBlock reports whether an offset in the memory lies in the thread's control block: the code writes there.
+func threadBlock(s *irgen.State, off int) bool {
+	at := s.Base + uint64(off) - s.Regs[58]
+	return at < 256
 }
 
 // walkSlot is the offset of a program's stack in its record.
@@ -147,14 +163,23 @@ func walkSlot(p *ir.Program) int64 {
 	panic("no walk")
 }
 
-// walkBatch fills a batch with programs that walk by the same table.
-func walkBatch(t *testing.T, e *executor, r *rand.Rand, state *irgen.State, rows []unwind.Row) (trials []*trial) {
+// walkBatch fills a batch with programs that walk by the same table. The reference sets *low when it reads below the
+// red zone.
+func walkBatch(t *testing.T, e *executor, r *rand.Rand, state *irgen.State, rows []unwind.Row, low *bool) (trials []*trial) {
 	table := unwind.New(rows)
 	end := rows[len(rows)-1].PC
 	shared := e.shm[offShared:]
 	clear(shared[walkArea : walkTable+len(table.Bytes())])
 	copy(shared[walkTable:], table.Bytes())
-	walk := func(pc, sp, fp uint64, read func(uint64) (uint64, bool), n int) ([]uint64, uint8) {
+	// Random rules and frame pointers lead below the red zone too. There the code saves registers and signals have
+	// their frames, so what a walk reads there is not what the reference reads.
+	walk := func(pc, sp, fp uint64, memory func(uint64) (uint64, bool), n int) ([]uint64, uint8) {
+		read := func(addr uint64) (uint64, bool) {
+			if below := sp - redZone - addr; below-1 < 1<<14 {
+				*low = true
+			}
+			return memory(addr)
+		}
 		pcs, end := unwind.Walk(unwind.Registers{PC: pc, SP: sp, FP: fp}, &unwind.Memory{Read: read}, table.Find, make([]uint64, 0, n))
 		return pcs, uint8(end)
 	}
