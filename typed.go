@@ -18,21 +18,20 @@ type typed struct {
 	armed          atomic.Bool
 }
 
-// typedLimit bounds the time until the kernel reports a typed signal to the tracer. It reports the signal
-// at once unless the program blocks it.
-const typedLimit = 100 * time.Millisecond
+// typedLimit bounds the sleeps of a millisecond until the kernel reports a typed signal to the tracer. It
+// reports the signal at once unless the program blocks it. A busy machine sleeps longer, and so has more time.
+const typedLimit = 100
 
 // passedOn waits until the tracer has seen a typed signal.
 func (t *typed) passedOn() bool {
-	for start := time.Now(); ; time.Sleep(time.Millisecond) {
+	for range typedLimit {
 		if n := t.seen.Load(); n != t.answered.Load() {
 			t.answered.Store(n)
 			return true
 		}
-		if time.Since(start) > typedLimit {
-			return false
-		}
+		time.Sleep(time.Millisecond)
 	}
+	return false
 }
 
 // inForeground reports whether signals typed at the terminal reach jalon's process group.
@@ -65,15 +64,16 @@ func (t *Trace) Running() (pid int, ok bool) {
 	if !t.launched || pid == 0 {
 		return 0, false
 	}
-	for start := time.Now(); ; time.Sleep(time.Millisecond) {
+	for slept := 0; ; slept++ {
 		var si unix.Siginfo
 		err := unix.Waitid(unix.P_PID, pid, &si, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
 		if err != nil || si.Signo != 0 {
 			return 0, false // the program has ended
 		}
-		if !t.stopped() || time.Since(start) > typedLimit {
+		if !t.stopped() || slept == typedLimit {
 			return pid, true
 		}
+		time.Sleep(time.Millisecond)
 		// A signal has ended the trace. If it was typed, it may have ended the program as well.
 	}
 }

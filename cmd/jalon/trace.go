@@ -90,7 +90,7 @@ func (c *traceCmd) Run() error {
 			c.progress.step(what, done, of)
 		}
 	}
-	end := newEnding()
+	end := newEnding(len(c.program) > 0)
 	defer end.stop()
 	end.passed = c.remind
 	var ctl *controller
@@ -101,6 +101,7 @@ func (c *traceCmd) Run() error {
 		defer ctl.close()
 	}
 	t, err := jalon.Start(end.ctx, c.target(), opt)
+	end.trace.Store(t)
 	c.progress.wipe()
 	if err == nil {
 		boundMemory()
@@ -118,7 +119,6 @@ func (c *traceCmd) follow(t *jalon.Trace, end *ending, ctl *controller) error {
 	if ctl != nil {
 		ctl.serve(t)
 	}
-	end.trace.Store(t)
 	res, err := t.Wait()
 	c.runsOn(t)
 	if errors.Is(err, unix.EPIPE) { // the reader of the output has closed it
