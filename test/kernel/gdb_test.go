@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jalon-trace/jalon/test/testkit"
 	"golang.org/x/sys/unix"
@@ -18,6 +19,12 @@ import (
 // gdbKernel runs a script in GDB with this machine's kernel as its target, while getpriority is called
 // repeatedly with magic as its second argument. It returns GDB's output.
 func gdbKernel(t *testing.T, magic int, script string) string {
+	t.Helper()
+	return gdbKernelPaced(t, magic, script, "")
+}
+
+// gdbKernelPaced calls getpriority at most once a millisecond until the file fast exists.
+func gdbKernelPaced(t *testing.T, magic int, script, fast string) string {
 	t.Helper()
 	gdb := tool(t, "gdb")
 	file := filepath.Join(t.TempDir(), "script")
@@ -36,7 +43,12 @@ func gdbKernel(t *testing.T, magic int, script string) string {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	for {
+	for slow := fast != ""; ; {
+		if slow {
+			time.Sleep(time.Millisecond)
+			_, err := os.Stat(fast)
+			slow = err != nil
+		}
 		select {
 		case err := <-ended:
 			if err != nil {
@@ -138,18 +150,20 @@ end
 // run ends at the hit itself, and the variable has as many hits as the tracepoint.
 func TestGDBAddedCounter(t *testing.T) {
 	const magic, passes = 0x4a6c4f6c, 50_000
-	out := gdbKernel(t, magic, fmt.Sprintf(defineMarker+`
+	added := filepath.Join(t.TempDir(), "added") // the run must not end before
+	out := gdbKernelPaced(t, magic, fmt.Sprintf(defineMarker+`
 set circular-trace-buffer on
 tvariable $n = 0
 strace *$marker("syscalls:sys_enter_getpriority") if *(long *)($rdi + 24) == %d
 passcount %d
 tstart
 strace *$marker("syscalls:sys_enter_getpriority") if *(long *)($rdi + 24) == %d && ($n = $n + 1) > 0
+shell touch %s
 `+testkit.UntilStopped+`
 tstatus
 info tracepoints
 print $n
-`, magic, passes, magic))
+`, magic, passes, magic, added), added)
 	testkit.InOrder(t, out, `Trace stopped by tracepoint 1`, `already hit \d+ times`, `already hit \d+ times`, `\$\d+ = \d+\n`)
 	hits := regexp.MustCompile(`already hit (\d+) times`).FindAllStringSubmatch(out, -1)
 	n := regexp.MustCompile(`\$\d+ = (\d+)\n`).FindAllStringSubmatch(out, -1)
