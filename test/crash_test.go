@@ -54,10 +54,10 @@ func TestCores(t *testing.T) {
 		if !strings.Contains(want, f+" ()") {
 			t.Fatalf("%s: untraced:\n%s", f, want)
 		}
-		for _, data := range []string{"$args", "*(long*)arg0"} { // without and with a handler of memory faults
-			args := append(jalonArgs("trace", "-f", "none", "-c", data), crashPlaces(prog)...)
+		for i, data := range []string{"$args", "*(long*)arg0"} { // without and with a handler of memory faults
+			args := append(jalonArgs("trace", "-f", "none", "-c", data, "--avoid", tactics[i].bits), crashPlaces(prog)...)
 			if got := core(t, prog, append(args, "--", prog, f)...); got != want {
-				t.Errorf("%s, collecting %s: the core shows\n%s\nand untraced\n%s", f, data, got, want)
+				t.Errorf("%s, collecting %s, %s: the core shows\n%s\nand untraced\n%s", f, data, tactics[i].name, got, want)
 			}
 		}
 	}

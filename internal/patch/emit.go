@@ -15,10 +15,11 @@ type PCPair struct {
 
 // Emit returns the part of the trampoline after the jump from the site. For each displaced instruction it
 // contains the code that insert returns for its address (the hit programs of the sites there; nil for
-// none), then the relocated instruction. At the end it jumps back to the code after the displaced bytes. at
-// is the final address of the code. pcs has an entry for each displaced instruction. insert gets the
-// address of its code; its error is returned. The inserted code must fall through at its end. Other errors
-// are *FarError: the trampoline must be nearer to the address that an instruction refers to.
+// none), then the relocated instruction; then copies of After, as far as they reach what they refer to. At
+// the end it jumps back to the code behind (Back). at is the final address of the code. pcs has an entry for each
+// displaced instruction, and then for each of After that was copied. insert gets the address of its code; its
+// error is returned. The inserted code must fall through at its end. Other errors are *FarError: the trampoline
+// must be nearer to the address that an instruction refers to.
 func (p *Plan) Emit(at uint64, insert func(addr, at uint64) ([]byte, error)) (code []byte, pcs []PCPair, err error) {
 	e := emitter{base: at}
 	for i := range p.Insts {
@@ -41,7 +42,19 @@ func (p *Plan) Emit(at uint64, insert func(addr, at uint64) ([]byte, error)) (co
 			return e.code, pcs, nil
 		}
 	}
-	e.jump(p.Addr + uint64(p.Len))
+	for i := range p.After {
+		in, from := &p.After[i], len(e.code)
+		pair := PCPair{Orig: in.Addr, Entry: e.pc(), Copy: e.pc()}
+		if e.relocate(in) != nil {
+			e.code = e.code[:from]
+			break
+		}
+		pair.End = e.pc()
+		pcs = append(pcs, pair)
+	}
+	if back, ok := p.Back(pcs); ok {
+		e.jump(back)
+	}
 	return e.code, pcs, nil
 }
 

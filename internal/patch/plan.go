@@ -53,10 +53,32 @@ type Plan struct {
 	// Inner are the instruction boundaries strictly inside: a thread whose pc is
 	// one of them must be moved to the copy (PCPair) when the bytes change, and a
 	// site at one of them is served by the insert function of Emit.
-	Inner   []uint64
+	Inner []uint64
+	// After are the instructions behind the displaced ones of which a punned jump uses bytes. They stay in the
+	// program; the trampoline executes copies, so that it need not return to bytes that the jump lies over.
+	After []Inst
+	// Kept are the program's bytes behind the displaced ones on which a punned jump and the copies of After depend.
+	Kept    []byte
 	Refused []Refusal // the better tactics, and why not
 	puns    []punning
 }
+
+// Inst returns the instruction that the i-th PCPair of Emit is of.
+func (p *Plan) Inst(i int) *Inst {
+	if i < len(p.Insts) {
+		return &p.Insts[i]
+	}
+	return &p.After[i-len(p.Insts)]
+}
+
+// Back returns where the code of Emit with these pairs jumps at its end; false if it never comes there.
+func (p *Plan) Back(pcs []PCPair) (addr uint64, ok bool) {
+	last := p.Inst(len(pcs) - 1)
+	return last.Next(), !last.Class.Leaves()
+}
+
+// End is the end of the bytes that the patch changes or depends on.
+func (p *Plan) End() uint64 { return p.Addr + uint64(p.Len+len(p.Kept)) }
 
 // ImpossibleError says that an address cannot be patched in any way.
 type ImpossibleError struct {

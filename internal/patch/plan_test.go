@@ -1,6 +1,7 @@
 package patch
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -341,6 +342,77 @@ func TestResumed(t *testing.T) {
 		}
 		if many := p.Tactic == JumpMany; many != (why == "") {
 			t.Errorf("%q: %v, refused %v", why, p.Tactic, p.Refused)
+		}
+	}
+}
+
+// middle is an address from which jumps in both directions end in the address space.
+const middle = 0x555555401000
+
+// TestAfterPun: the trampoline of a punned jump executes the instructions that the jump lies over, and jumps back
+// behind the jump; which, and where it jumps, by what follows.
+func TestAfterPun(t *testing.T) {
+	const base = middle
+	for _, tt := range []struct {
+		name, code  string
+		after, kept int
+		back        uint64 // from the start; 0: it leaves before
+	}{
+		{"two are enough", "01 f7 83 c0 01 89 05 00 01 00 00 c3", 2, 9, 11},
+		{"to the end of the window", "01 f7 90 90 90 89 c0 c3", 4, 5, 7},
+		{"a branch", "01 f7 75 02 89 c0 31 c0 c3", 2, 4, 6},
+		{"a jump", "01 f7 eb 02 89 c0 31 c0 c3", 1, 4, 0},
+		{"a return", "01 f7 c3 00 00 00 00 00 00", 1, 4, 0},
+		{"a call", "01 f7 e8 00 00 00 00 c3", 0, 4, 2},
+		{"a call later", "01 f7 89 c0 e8 00 00 00 00 c3", 1, 4, 4},
+		{"a system call", "01 f7 0f 05 89 c0 c3", 0, 4, 2},
+		{"a trap", "01 f7 0f 0b 89 00 00 c3", 0, 4, 2},
+		{"no instruction", "01 f7 06 06 06 00 c3", 0, 4, 2},
+		{"a call is displaced", "ff d0 89 c0 31 00 c3", 0, 4, 0},
+	} {
+		code := unhex(t, tt.code)
+		c := &Code{Lo: base, Hi: base + uint64(len(code)), Bytes: code}
+		p, err := Make(c, base, Options{Pun: true, Boundary: true, Avoid: 1<<Jump | 1<<JumpMany})
+		if err != nil || p.Tactic != Pun {
+			t.Errorf("%s: %+v, %v", tt.name, p, err)
+			continue
+		}
+		_, pcs, err := p.Emit(base+0x100000, nil)
+		if err != nil || len(pcs) != 1+tt.after {
+			t.Errorf("%s: %d pairs, %v", tt.name, len(pcs), err)
+			continue
+		}
+		for i, pair := range pcs {
+			if pair.Orig != p.Inst(i).Addr || pair.Entry != pair.Copy || i > 0 && pair.Copy != pcs[i-1].End {
+				t.Errorf("%s: pair %d: %+v", tt.name, i, pair)
+			}
+		}
+		back, ok := p.Back(pcs)
+		if ok != (tt.back > 0) || ok && back != base+tt.back {
+			t.Errorf("%s: back to %#x, %v", tt.name, back, ok)
+		}
+		if len(p.Kept) != tt.kept || p.End() != base+2+uint64(tt.kept) || !bytes.Equal(p.Kept, code[2:2+tt.kept]) {
+			t.Errorf("%s: keeps % x, to %#x", tt.name, p.Kept, p.End())
+		}
+	}
+}
+
+// TestAfterPunFar: where a copy could not reach its operand, the trampoline jumps back before it.
+func TestAfterPunFar(t *testing.T) {
+	const base = middle
+	code := unhex(t, "01 f7 89 c0 8b 05 00 01 00 00 c3") // add; mov; mov 0x100(%rip)
+	c := &Code{Lo: base, Hi: base + uint64(len(code)), Bytes: code}
+	p, err := Make(c, base, Options{Pun: true, Avoid: 1<<Jump | 1<<JumpMany})
+	if err != nil || len(p.After) != 2 {
+		t.Fatal(p, err)
+	}
+	for at, want := range map[uint64]uint64{base + 0x100000: base + 10, base + 1<<40: base + 4} {
+		_, pcs, err := p.Emit(at, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if back, ok := p.Back(pcs); !ok || back != want {
+			t.Errorf("from %#x back to %#x, want %#x", at, back, want)
 		}
 	}
 }

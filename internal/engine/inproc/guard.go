@@ -92,7 +92,7 @@ func (g *pageGuard) protect(st *process.Stopped, plans []*placed) (open map[*pla
 
 // exposed covers pages that must not be writable, or records the jumps that must not be written in them.
 func (g *pageGuard) exposed(st *process.Stopped, r guarded, plans []*placed, mapped []process.Mapping, refused error, open map[*placed]bool) {
-	inside := func(p *placed) bool { return p.plan.Addr < r.hi && r.lo < max(p.end(), p.heldEnd()) }
+	inside := func(p *placed) bool { return p.plan.Addr < r.hi && r.lo < p.heldEnd() }
 	mod := plans[slices.IndexFunc(plans, inside)].mod
 	err := g.cover(st, r, mod, mapped)
 	if err == nil {
@@ -137,7 +137,7 @@ func guardRuns(plans []*placed, mapped []process.Mapping) (runs []guarded) {
 func patchedPages(plans []*placed) []uint64 {
 	pages := map[uint64]bool{}
 	for _, p := range plans {
-		for a := p.plan.Addr &^ (pageSize - 1); a < max(p.end(), p.heldEnd()); a += pageSize {
+		for a := p.plan.Addr &^ (pageSize - 1); a < p.heldEnd(); a += pageSize {
 			pages[a] = true
 		}
 	}

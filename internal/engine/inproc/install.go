@@ -144,10 +144,8 @@ func (in *installer) mapBuffers(st *process.Stopped) error {
 // its code.
 func (in *installer) write(st *process.Stopped, plans []*placed) (same []*placed, err error) {
 	same = in.sites.keep(plans, func(p *placed) error {
-		for _, d := range p.edits {
-			if !ours(st, d.Addr, d.Old) {
-				return fmt.Errorf("the code at %#x has changed while the tracepoint was made", d.Addr)
-			}
+		if !p.unchanged(st) {
+			return fmt.Errorf("the code at %#x has changed while the tracepoint was made", p.plan.Addr)
 		}
 		return nil
 	})

@@ -27,7 +27,7 @@ func threadMoves(st *process.Stopped, plans []*placed) (*moves, error) {
 	copies := map[uint64]uint64{}
 	var addrs []uint64
 	for _, p := range plans {
-		for i, pair := range p.pcs {
+		for i, pair := range p.pcs[:min(len(p.pcs), len(p.plan.Insts))] {
 			if i > 0 && p.plan.Tactic != patch.Trapping {
 				inner[pair.Orig], copies[pair.Orig] = p, pair.Copy
 				addrs = append(addrs, pair.Orig)

@@ -117,12 +117,12 @@ func (l *patches) original(addr uint64, b []byte) {
 	}
 }
 
-// copyOf returns the address of the copy of the instruction at addr, after the hit programs of its sites.
+// copyOf returns the address of the copy of the displaced instruction at addr, after the hit programs of its sites.
 func (l *patches) copyOf(addr uint64) (pc uint64, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, p := range l.in {
-		for _, pair := range p.pcs {
+		for _, pair := range p.pcs[:min(len(p.pcs), len(p.plan.Insts))] {
 			if pair.Orig == addr {
 				return pair.Copy, true
 			}

@@ -38,13 +38,8 @@ type coldPart struct {
 
 func (p *placed) end() uint64 { return p.plan.Addr + uint64(p.plan.Len) }
 
-// heldEnd is the end of the bytes that must not change because of a punned jump.
-func (p *placed) heldEnd() uint64 {
-	if p.plan.Tactic == patch.Pun {
-		return p.end() - 1 + stubLen
-	}
-	return p.end()
-}
+// heldEnd is the end of the bytes that the patch changes or depends on.
+func (p *placed) heldEnd() uint64 { return p.plan.End() }
 
 // entry returns the target of the site's jump.
 func (p *placed) entry() uint64 {
@@ -57,12 +52,6 @@ func (p *placed) entry() uint64 {
 // stubCode returns the jump from a stub to the trampoline.
 func (p *placed) stubCode() []byte {
 	return binary.LittleEndian.AppendUint32([]byte{0xe9}, uint32(p.at-(p.stub+stubLen)))
-}
-
-// returns reports whether the trampoline ends with the jump back to the code after the displaced
-// instructions.
-func (p *placed) returns() bool {
-	return !p.plan.Insts[len(p.pcs)-1].Class.Leaves()
 }
 
 // copyOf returns the address of the copy of the instruction at addr.
@@ -82,7 +71,7 @@ func (p *placed) copies() (list []copied) {
 		if p.plan.Tactic == patch.JumpMany {
 			c.Lo, c.Hi = p.plan.Addr, p.end()
 		}
-		class := p.plan.Insts[i].Class
+		class := p.plan.Inst(i).Class
 		c.pushed = class == patch.Call || class == patch.CallInd
 		list = append(list, c)
 	}
@@ -118,13 +107,24 @@ func (p *placed) wayBack(back map[uint64]uint64) {
 	}
 	for i, pair := range p.pcs {
 		back[pair.Entry], back[pair.Copy] = pair.Orig, pair.Orig
-		if in := &p.plan.Insts[i]; in.Class == patch.Syscall {
+		if in := p.plan.Inst(i); in.Class == patch.Syscall {
 			back[pair.End] = in.Next()
 		}
 	}
-	if p.returns() {
-		back[p.pcs[len(p.pcs)-1].End] = p.end()
+	if to, ok := p.plan.Back(p.pcs); ok {
+		back[p.pcs[len(p.pcs)-1].End] = to
 	}
+}
+
+// unchanged reports whether the program's bytes that the patch replaces or depends on are those that it was
+// planned from.
+func (p *placed) unchanged(st *process.Stopped) bool {
+	for _, d := range p.edits {
+		if !ours(st, d.Addr, d.Old) {
+			return false
+		}
+	}
+	return len(p.plan.Kept) == 0 || ours(st, p.end(), p.plan.Kept)
 }
 
 // ours reports whether the bytes at an edit are still those that were written: the library may have been
@@ -187,10 +187,8 @@ func jumpAgain(st *process.Stopped, list []*placed) error {
 		if mv.blocked[p] {
 			return fmt.Errorf("tracepoint %d: a signal handler will return into the instructions at %#x: try again", p.sites[0].Number, p.plan.Addr)
 		}
-		for _, d := range p.edits {
-			if !ours(st, d.Addr, d.Old) {
-				return fmt.Errorf("tracepoint %d: the code at %#x has changed", p.sites[0].Number, d.Addr)
-			}
+		if !p.unchanged(st) {
+			return fmt.Errorf("tracepoint %d: the code at %#x has changed", p.sites[0].Number, p.plan.Addr)
 		}
 	}
 	for _, p := range list {

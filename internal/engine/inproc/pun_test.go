@@ -4,6 +4,7 @@ import (
 	"math/rand"
 	"testing"
 
+	"github.com/jalon-trace/jalon/internal/patch"
 	"github.com/jalon-trace/jalon/internal/process"
 )
 
@@ -77,5 +78,55 @@ func TestGaps(t *testing.T) {
 		if got != tt.want || ok != tt.ok {
 			t.Errorf("page(%#x, %#x) = %#x, %v; want %#x, %v", tt.lo, tt.hi, got, ok, tt.want, tt.ok)
 		}
+	}
+}
+
+// TestBehindPun: the addresses in the trampoline of a punned jump. It ends with copies of instructions that stay in the
+// program: they are shown as these, but no thread is moved to them.
+func TestBehindPun(t *testing.T) {
+	const lo, at, stub = 0x401000, 0x500000, 0x4ff000
+	code := []byte{0x01, 0xf7, 0x83, 0xc0, 0x01, 0x8b, 0x00, 0xc3} // add; add; mov (%rax); ret
+	plan, err := patch.Make(&patch.Code{Lo: lo, Hi: lo + uint64(len(code)), Bytes: code}, lo, patch.Options{Pun: true, Avoid: 1<<patch.Jump | 1<<patch.JumpMany})
+	if err != nil || plan.Tactic != patch.Pun {
+		t.Fatal(plan, err)
+	}
+	p := &placed{plan: plan, at: at, stub: stub}
+	hit := []byte{0x90, 0x90, 0x90}
+	if p.code, p.pcs, err = plan.Emit(at, func(_, _ uint64) ([]byte, error) { return hit, nil }); err != nil {
+		t.Fatal(err)
+	}
+	if p.heldEnd() != lo+7 || p.end() != lo+2 {
+		t.Errorf("end %#x, held to %#x", p.end(), p.heldEnd())
+	}
+	back := map[uint64]uint64{}
+	p.wayBack(back)
+	var tab tableRef
+	tab.add(&tables{origin: p.copies()})
+	for _, x := range []struct {
+		pc, orig uint64
+		copied   bool // of an instruction of the program, which a fault there is shown at
+	}{{stub, lo, false}, {at, lo, false}, {at + 3, lo, true}, {at + 5, lo + 2, true}, {at + 8, lo + 5, true}, {at + 10, lo + 7, false}} {
+		if w, ok := p.codeAt(x.pc); !ok || !w.Boundary || w.Orig != x.orig || w.Back != (x.orig == lo+7) {
+			t.Errorf("%#x: %+v", x.pc, w)
+		}
+		if back[x.pc] != x.orig {
+			t.Errorf("a thread at %#x is moved back to %#x, want %#x", x.pc, back[x.pc], x.orig)
+		}
+		if o, ok := tab.get().back(x.pc); ok != x.copied || ok && (o.PC != x.orig || o.Lo != o.Hi) {
+			t.Errorf("%#x is shown as %+v, %v", x.pc, o, ok)
+		}
+	}
+	l := &patches{in: []*placed{p}}
+	for addr, ok := range map[uint64]bool{lo: true, lo + 2: false, lo + 5: false} {
+		if pc, got := l.copyOf(addr); got != ok || ok && pc != at+3 {
+			t.Errorf("the copy of %#x is %#x, %v", addr, pc, got)
+		}
+	}
+	if l.at(lo+6) != p || l.at(lo+7) != nil {
+		t.Error("the patch depends on the bytes of the last instruction that it copies")
+	}
+	// No thread is moved to a copy: the instructions are in the program, too.
+	if mv, err := threadMoves(nil, []*placed{p}); err != nil || len(mv.blocked) > 0 {
+		t.Error(mv, err)
 	}
 }

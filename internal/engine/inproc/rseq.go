@@ -81,7 +81,7 @@ func (l *sites) apartFromLive(st *process.Stopped, plans []*placed) []*placed {
 	}
 	return l.keep(plans, func(p *placed) error {
 		for _, r := range live {
-			if p.plan.Addr < r[1] && p.end() >= r[0] {
+			if p.plan.Addr < r[1] && p.heldEnd() >= r[0] {
 				return fmt.Errorf("%#x lies in a restartable sequence (rseq) that a thread is in: the kernel would not abort it", p.plan.Addr)
 			}
 		}

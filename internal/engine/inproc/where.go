@@ -44,8 +44,8 @@ func (p *placed) inside(pc uint64) process.Code {
 			return process.Code{In: true} // inside the copy of an instruction, which is completed by single steps
 		}
 	}
-	if last := p.pcs[len(p.pcs)-1]; pc == last.End && p.returns() {
-		return process.Code{In: true, Boundary: true, Orig: p.end(), Back: true}
+	if to, ok := p.plan.Back(p.pcs); ok && pc == p.pcs[len(p.pcs)-1].End {
+		return process.Code{In: true, Boundary: true, Orig: to, Back: true}
 	}
 	return process.Code{In: true}
 }
