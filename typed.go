@@ -22,14 +22,23 @@ type typed struct {
 // reports the signal at once unless the program blocks it. A busy machine sleeps longer, and so has more time.
 const typedLimit = 100
 
-// passedOn waits until the tracer has seen a typed signal.
-func (t *typed) passedOn() bool {
-	for range typedLimit {
+// typedWait bounds the sleeps while the signal is pending for a program that does not block it but gets no CPU.
+const typedWait = 3000
+
+// typedSignals are the signals of Ctrl-C and Ctrl-\, as a mask.
+const typedSignals = 1<<(unix.SIGINT-1) | 1<<(unix.SIGQUIT-1)
+
+// passedOn waits until the tracer has seen a typed signal. pending reports whether the program will still get one.
+func (t *typed) passedOn(pending func() bool) bool {
+	for slept, all := 0, 0; slept < typedLimit && all < typedWait; all++ {
 		if n := t.seen.Load(); n != t.answered.Load() {
 			t.answered.Store(n)
 			return true
 		}
 		time.Sleep(time.Millisecond)
+		if !pending() {
+			slept++
+		}
 	}
 	return false
 }
@@ -54,7 +63,7 @@ func (t *Trace) PassedOn() bool {
 	case t.untraced: // jalon does not see its signals
 		return inForeground()
 	}
-	return t.typed.passedOn()
+	return t.typed.passedOn(func() bool { return t.s.Undelivered(typedSignals) })
 }
 
 // Running returns the process id of the program that the trace has started, if it still runs. After the end
@@ -64,16 +73,19 @@ func (t *Trace) Running() (pid int, ok bool) {
 	if !t.launched || pid == 0 {
 		return 0, false
 	}
-	for slept := 0; ; slept++ {
+	for slept, all := 0, 0; ; all++ {
 		var si unix.Siginfo
 		err := unix.Waitid(unix.P_PID, pid, &si, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
 		if err != nil || si.Signo != 0 {
 			return 0, false // the program has ended
 		}
-		if !t.stopped() || slept == typedLimit {
+		if !t.stopped() || slept == typedLimit || all == typedWait {
 			return pid, true
 		}
 		time.Sleep(time.Millisecond)
+		if !t.s.Undelivered(typedSignals) {
+			slept++
+		}
 		// A signal has ended the trace. If it was typed, it may have ended the program as well.
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // Random programs of nested namespaces and classes that declare the same few names repeatedly. Expressions
@@ -308,14 +308,9 @@ func settle(t *testing.T, cc []string, src, prog string) (refused map[int][2]str
 // TestRandomNames compares jalon's resolution of names with the compiler's.
 func TestRandomNames(t *testing.T) {
 	need(t, "g++", "clang++")
-	seed, n := int64(400), 3
+	seed, n := testkit.Seed(t, 400), 3
 	if full {
-		seed, n = time.Now().UnixNano(), 60
-		t.Logf("seed %d", seed)
-	}
-	if s := os.Getenv("JALON_SEED"); s != "" {
-		seed, _ = strconv.ParseInt(s, 10, 64)
-		n = 1
+		n = 60
 	}
 	right, nothing, unavailable := 0, 0, 0
 	for i, tried := 0, 0; i < n && tried < 20*n; tried++ {

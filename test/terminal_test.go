@@ -79,6 +79,30 @@ func (x *terminal) leftRunning() {
 	_ = syscall.Kill(pid, syscall.SIGKILL)
 }
 
+// starve leaves a process almost no time: it runs only when its CPU is idle, and a loop keeps that busy.
+func starve(t *testing.T, pid int) {
+	t.Helper()
+	var cpus, one unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &cpus); err != nil {
+		t.Fatal(err)
+	}
+	cpu := 0
+	for !cpus.IsSet(cpu) {
+		cpu++
+	}
+	one.Set(cpu)
+	loop := start(t, "sh", "-c", "while :; do :; done")
+	for _, p := range []int{pid, loop.Pid()} {
+		if err := unix.SchedSetaffinity(p, &one); err != nil {
+			t.Fatal(err)
+		}
+	}
+	idle := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE}
+	if err := unix.SchedSetAttr(pid, &idle, 0); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestTerminal: Ctrl-C reaches the program that jalon has started, which is traced to its end; jalon
 // reports a program that still runs.
 func TestTerminal(t *testing.T) {
@@ -101,6 +125,18 @@ func TestTerminal(t *testing.T) {
 	t.Run("handle", func(t *testing.T) {
 		t.Parallel()
 		x := begin(t, "handle")
+		x.press()
+		x.until("exited with status 3")
+		if x.until("status 3."); !regexp.MustCompile(`cleanup +n=`).MatchString(x.seen.String()) {
+			t.Errorf("the end is not traced: %s", x.seen.String())
+		}
+	})
+	t.Run("handle, starved", func(t *testing.T) {
+		t.Parallel()
+		x := begin(t, "handle")
+		var pid int
+		eventually(t, "jalon has a child", func() bool { pid = childOf(childOf(x.Pid())); return pid != 0 })
+		starve(t, pid)
 		x.press()
 		x.until("exited with status 3")
 		if x.until("status 3."); !regexp.MustCompile(`cleanup +n=`).MatchString(x.seen.String()) {

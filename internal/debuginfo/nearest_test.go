@@ -4,6 +4,8 @@ import (
 	"math/rand"
 	"slices"
 	"testing"
+
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // plain is the edit distance by the table of its definition.
@@ -28,7 +30,7 @@ func plain(a, b string) int {
 }
 
 func TestDistance(t *testing.T) {
-	const seed = 3
+	seed := testkit.Seed(t, 3)
 	r := rand.New(rand.NewSource(seed))
 	word := func(most int) string {
 		b := make([]byte, r.Intn(most))

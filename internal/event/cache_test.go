@@ -7,11 +7,12 @@ import (
 	"testing"
 
 	"github.com/jalon-trace/jalon/internal/ring"
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // TestClockSegments: conversion through cached segments returns the same times.
 func TestClockSegments(t *testing.T) {
-	const seed = 5
+	seed := uint64(testkit.Seed(t, 5))
 	rnd := rand.New(rand.NewPCG(seed, seed))
 	f := &fakeTime{tsc: 1 << 40, ns: 1e15, rate: 0.4}
 	c := f.clock(t)
@@ -46,7 +47,7 @@ func TestClockSegments(t *testing.T) {
 
 // TestLookups: cached results equal those of Lookup, regardless of reports in between.
 func TestLookups(t *testing.T) {
-	const seed = 6
+	seed := uint64(testkit.Seed(t, 6))
 	rnd := rand.New(rand.NewPCG(seed, seed))
 	th := NewThreads()
 	th.Resolve = func(tp uint64) (int, string, bool) { return int(tp), "resolved", tp%3 == 0 }
@@ -79,7 +80,7 @@ func TestLookups(t *testing.T) {
 // TestMergerCompact: waiting records keep their bytes while others are added and emitted, and need at most
 // a few times their size in memory.
 func TestMergerCompact(t *testing.T) {
-	const seed = 7
+	seed := uint64(testkit.Seed(t, 7))
 	rnd := rand.New(rand.NewPCG(seed, seed))
 	for _, stuck := range []bool{false, true} {
 		m := NewMerger(1)

@@ -11,6 +11,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/ring"
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // Schemas are data: what is written to a file and read again prints the same bytes.
@@ -77,7 +78,8 @@ func TestSchemasTravel(t *testing.T) {
 		}
 	}
 	done := 0
-	for seed := range uint64(2000) {
+	first := uint64(testkit.Seed(t, 0))
+	for seed := first; seed < first+2000; seed++ {
 		m := &typeMaker{Rand: rand.New(rand.NewPCG(seed, 11))}
 		l := newLayout("random \xff\xfe \u2028")
 		for i := range 3 {

@@ -8,6 +8,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/ir/irgen"
 	"github.com/jalon-trace/jalon/internal/ring"
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // accepted are programs at the border of what Check allows.
@@ -227,7 +228,7 @@ func TestCheckHandMade(t *testing.T) {
 // TestCheckSurvivesDamage damages programs at random. Check must not panic, and the passes must handle
 // every program that Check accepts.
 func TestCheckSurvivesDamage(t *testing.T) {
-	r := rand.New(rand.NewSource(1))
+	r := rand.New(rand.NewSource(testkit.Seed(t, 1)))
 	accepted := 0
 	for range 4000 {
 		p := irgen.Random(r, irgen.Options{Floats: true})

@@ -7,12 +7,13 @@ import (
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/ir/eval"
 	"github.com/jalon-trace/jalon/internal/ir/irgen"
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // TestFactsHold runs programs that record all their integers, and compares the derived facts with the
 // values. TestOptimizeKeepsMeaning finds a wrong fact only if a pass uses it.
 func TestFactsHold(t *testing.T) {
-	r := rand.New(rand.NewSource(9))
+	r := rand.New(rand.NewSource(testkit.Seed(t, 9)))
 	opt := irgen.Options{Floats: true, Blocks: 1, Instrs: 40}
 	known := 0
 	for range *propertyRuns / 3 {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/ir/irgen"
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 var update = flag.Bool("ir.update", false, "write the results of the passes into testdata")
@@ -117,7 +118,7 @@ func runCase(t *testing.T, pass ir.Pass, c passCase) string {
 		t.Fatalf("%s: afterwards %v\n%s", c.title, err, p)
 	}
 	passNamed(t, "dce").Run(p)
-	r := rand.New(rand.NewSource(1))
+	r := rand.New(rand.NewSource(testkit.Seed(t, 1)))
 	for range 20 {
 		sameMeaning(t, before, p, irgen.RandomState(r, irgen.Options{}))
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/ir/eval"
 	"github.com/jalon-trace/jalon/internal/ir/irgen"
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 func init() { ir.CheckEach = true }
@@ -57,7 +58,7 @@ func sameMeaningUnlessBad(t testing.TB, p, q *ir.Program, s *irgen.State) {
 // TestOptimizeKeepsMeaning is eval(p) == eval(Optimize(p)).
 func TestOptimizeKeepsMeaning(t *testing.T) {
 	for _, opt := range []irgen.Options{{}, {Floats: true, SegBase: true}, {Blocks: 30, Instrs: 4}} {
-		r := rand.New(rand.NewSource(1))
+		r := rand.New(rand.NewSource(testkit.Seed(t, 1)))
 		s := irgen.RandomState(r, opt)
 		before, after := 0, 0
 		for n := range *propertyRuns {
@@ -93,7 +94,7 @@ func TestEachPassKeepsMeaning(t *testing.T) {
 	opt := irgen.Options{Floats: true, Blocks: 12, Instrs: 6}
 	for _, pass := range ir.Passes {
 		t.Run(pass.Name, func(t *testing.T) {
-			r := rand.New(rand.NewSource(2))
+			r := rand.New(rand.NewSource(testkit.Seed(t, 2)))
 			s := irgen.RandomState(r, opt)
 			worked := 0
 			seldom := 20 * *propertyRuns // programs until one that the pass changes, at most
@@ -121,7 +122,7 @@ func TestEachPassKeepsMeaning(t *testing.T) {
 // TestRandomOrder runs the passes in random orders.
 func TestRandomOrder(t *testing.T) {
 	opt := irgen.Options{Floats: true, Blocks: 12, Instrs: 6}
-	r := rand.New(rand.NewSource(3))
+	r := rand.New(rand.NewSource(testkit.Seed(t, 3)))
 	s := irgen.RandomState(r, opt)
 	for range *propertyRuns / 3 {
 		p := irgen.Random(r, opt)
@@ -145,7 +146,7 @@ func TestRandomOrder(t *testing.T) {
 // TestFixpoint holds that Optimize ends because nothing is left to do, not
 // because of its bound.
 func TestFixpoint(t *testing.T) {
-	r := rand.New(rand.NewSource(4))
+	r := rand.New(rand.NewSource(testkit.Seed(t, 4)))
 	unfinished := 0
 	for range *propertyRuns / 3 {
 		p := irgen.Random(r, irgen.Options{Floats: true, Blocks: 20})

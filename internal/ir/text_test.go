@@ -8,11 +8,12 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/ir/irgen"
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // TestTextRoundTrip: Parse reads what String writes, every field of it.
 func TestTextRoundTrip(t *testing.T) {
-	r := rand.New(rand.NewSource(1))
+	r := rand.New(rand.NewSource(testkit.Seed(t, 1)))
 	for range 500 {
 		p := irgen.Random(r, irgen.Options{Floats: true, SegBase: true})
 		for id, b := range p.Blocks {

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // TestDecide parses once and decides in several ways.
@@ -82,8 +84,7 @@ func must(x Expr, err error) Expr {
 // TestDecideAsWritten compares what Decide makes of a text with what the parser makes
 // of the same text in which nothing is open: types have their tag, objects are members.
 func TestDecideAsWritten(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := uint64(testkit.Seed(t, 1))
 	g := rand.New(rand.NewPCG(seed, 1))
 	w := &castGen{g}
 	opened := 0

@@ -3,13 +3,14 @@ package lang
 import (
 	"math/rand/v2"
 	"testing"
+
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // TestRandomTrees prints random trees and parses them again: every operator
 // below every other, which fuzzing from text reaches slowly.
 func TestRandomTrees(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := uint64(testkit.Seed(t, 1))
 	g := &treeGen{rand.New(rand.NewPCG(seed, 1))}
 	for range 20000 {
 		e := g.expr(5)

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // Addresses of testdata/run.c.
@@ -238,7 +240,7 @@ func sample(t *testing.T, rng *rand.Rand, each int) []Inst {
 // time: one that is not in Reads must make no difference, one that is in Writes
 // must come out the same, one that is not must not change.
 func TestMasksByExecution(t *testing.T) {
-	rng := rand.New(rand.NewSource(3))
+	rng := rand.New(rand.NewSource(testkit.Seed(t, 3)))
 	insts := sample(t, rng, 1)
 	var f caseFile
 	for i := range insts {

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // slot is the distance of two generated instructions: objdump finds its way
@@ -51,7 +53,7 @@ func randomEncodings(rng *rand.Rand, n int) []byte {
 // objdump calls bad should be refused, with exceptions that fault anyway.
 func TestOpcodeSpace(t *testing.T) {
 	n := 60000
-	code := randomEncodings(rand.New(rand.NewSource(7)), n)
+	code := randomEncodings(rand.New(rand.NewSource(testkit.Seed(t, 7))), n)
 	path := filepath.Join(t.TempDir(), "code.bin")
 	if err := os.WriteFile(path, code, 0o600); err != nil {
 		t.Fatal(err)

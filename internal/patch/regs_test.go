@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 var regWord = regexp.MustCompile(`%([a-z0-9]+)`)
@@ -163,7 +165,7 @@ func (in *Inst) zero() bool { return in.Class == Nop }
 // TestRegistersRandom does for random encodings what TestLengths does for
 // programs.
 func TestRegistersRandom(t *testing.T) {
-	code := randomEncodings(rand.New(rand.NewSource(11)), 60000)
+	code := randomEncodings(rand.New(rand.NewSource(testkit.Seed(t, 11))), 60000)
 	path := filepath.Join(t.TempDir(), "code.bin")
 	if err := os.WriteFile(path, code, 0o600); err != nil {
 		t.Fatal(err)

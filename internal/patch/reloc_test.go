@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand"
 	"testing"
+
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // Around the block under test lie landings that branches can go to, a callee
@@ -181,7 +183,7 @@ func (m *blockMaker) readsCode() bool {
 // near or more than 2 GB away. Registers, flags, vector registers, memory, stack
 // (and with it the return addresses) and the place reached must be the same.
 func TestRelocation(t *testing.T) {
-	rng := rand.New(rand.NewSource(5))
+	rng := rand.New(rand.NewSource(testkit.Seed(t, 5)))
 	pool := sample(t, rng, 2)
 	var f caseFile
 	tactics := map[string]int{}

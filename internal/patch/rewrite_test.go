@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // clobber is code that destroys what DeadAt says is dead.
@@ -62,7 +64,7 @@ func rewrite(t *testing.T, path, out string, share float64, opt Options) *rewrit
 	if p.bias != 0 && !notRandom() {
 		t.Skip("this machine does not start programs without address randomisation, so a position independent program cannot be patched on disk")
 	}
-	w := &rewriter{t: t, p: p, out: append([]byte(nil), p.raw...), rng: rand.New(rand.NewSource(1)), opt: opt}
+	w := &rewriter{t: t, p: p, out: append([]byte(nil), p.raw...), rng: rand.New(rand.NewSource(testkit.Seed(t, 1))), opt: opt}
 	for _, r := range p.loads {
 		w.tramp = max(w.tramp, r.end())
 	}

@@ -6,12 +6,14 @@ import (
 	"math/rand"
 	"slices"
 	"testing"
+
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // TestFields: the search for one function, the index, and a look at every byte
 // find the same fields.
 func TestFields(t *testing.T) {
-	seed := rand.Int63()
+	seed := testkit.Seed(t, 1)
 	rnd := rand.New(rand.NewSource(seed))
 	for round := range 40 {
 		text := &Text{Absolute: round%2 == 1}

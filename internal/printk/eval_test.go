@@ -7,6 +7,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo/tracefs"
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // testResolver resolves some names.
@@ -232,7 +233,7 @@ func TestParseErrors(t *testing.T) {
 // TestRandomRecords renders every event of the kernel from random bytes, of all
 // lengths, with and without a resolver.
 func TestRandomRecords(t *testing.T) {
-	const seed = 7
+	seed := uint64(testkit.Seed(t, 7))
 	rng := rand.New(rand.NewPCG(seed, 2))
 	n := 0
 	var text []byte

@@ -14,6 +14,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo/tracefs"
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 const recordSize = 1024
@@ -33,7 +34,7 @@ func TestArgumentsAgainstGCC(t *testing.T) {
 	if err != nil {
 		t.Skipf("needs gcc: %v", err)
 	}
-	const seed = 20240607
+	seed := uint64(testkit.Seed(t, 20240607))
 	rng := rand.New(rand.NewPCG(seed, 1))
 	tfs := running(t)
 	r := kernelResolver(t, tfs)

@@ -43,6 +43,36 @@ func Status(pid, tid int, field string) (uint64, error) {
 	return 0, fmt.Errorf("thread %d: its status has no %s", tid, field)
 }
 
+// Undelivered reports whether one of the signals (bit N-1 is signal N) is pending for a process and will be delivered
+// as soon as a thread gets a CPU or leaves a stop of its tracer: the thread does not block the signal and does not sleep.
+func Undelivered(pid int, signals uint64) bool {
+	for _, dir := range threads(fmt.Sprintf("/proc/%d", pid)) {
+		b, err := os.ReadFile(dir + "/status")
+		if err != nil {
+			continue
+		}
+		var pending, blocked uint64
+		ready := false
+		for line := range strings.Lines(string(b)) {
+			name, rest, _ := strings.Cut(line, ":")
+			rest = strings.TrimSpace(rest)
+			switch name {
+			case "State":
+				ready = strings.HasPrefix(rest, "R") || strings.HasPrefix(rest, "t")
+			case "SigPnd", "ShdPnd":
+				n, _ := strconv.ParseUint(rest, 16, 64)
+				pending |= n
+			case "SigBlk":
+				blocked, _ = strconv.ParseUint(rest, 16, 64)
+			}
+		}
+		if ready && pending&^blocked&signals != 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // cgroupRoots are the usual mount points of cgroup2; the second is used beside version 1.
 var cgroupRoots = []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified"}
 

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/process/threads"
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // TestControlStress halts, resumes, steps, stops the world, injects calls, and
@@ -38,7 +39,7 @@ func TestControlStress(t *testing.T) {
 			}, workers, count)
 			d.insert(tr.site)
 			d.resumeAll()
-			rounds := d.shake(t, rand.New(rand.NewPCG(seed, 0)))
+			rounds := d.shake(t, rand.New(rand.NewPCG(uint64(testkit.Seed(t, int64(seed))), 0)))
 			if st := d.r.wait(); st != (ExitStatus{}) {
 				t.Errorf("%v", st)
 			}

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/process/memory"
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // TestEmulate compares with the CPU: every instruction is executed by both, on the
@@ -38,7 +39,7 @@ func TestEmulate(t *testing.T) {
 		"4883e800", "4883e8ff",
 	)
 	not := map[string]bool{"4883c100": true} // add
-	rng := rand.New(rand.NewPCG(1, 2))
+	rng := rand.New(rand.NewPCG(uint64(testkit.Seed(t, 1)), 2))
 	interesting := []uint64{0, 1, 0x7f, 0x80, 0xff, 1 << 31, 1<<31 - 1, 1 << 63, 1<<63 - 1, ^uint64(0), 0x10, 0x18}
 	for _, text := range codes {
 		code, err := hex.DecodeString(text)
@@ -103,7 +104,7 @@ func littleEndian(b []byte) (v uint64) {
 
 // TestEmulateNot: what is not known changes nothing; any bytes do no harm.
 func TestEmulateNot(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 4))
+	rng := rand.New(rand.NewPCG(uint64(testkit.Seed(t, 3)), 4))
 	for range 100000 {
 		code := make([]byte, rng.IntN(12))
 		for i := range code {

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 func geometry(t testing.TB, cpus, size, sites int) Geometry {
@@ -321,7 +323,8 @@ func TestCounters(t *testing.T) {
 // TestRecover: writers die at every step; what was committed is read.
 func TestRecover(t *testing.T) {
 	for _, known := range []bool{true, false} {
-		for seed := range uint64(300) {
+		first := uint64(testkit.Seed(t, 0))
+		for seed := first; seed < first+300; seed++ {
 			rnd := rand.New(rand.NewPCG(seed, 2))
 			s := newShared(t, geometry(t, 1, 4096, 2))
 			r := NewReader(s)
@@ -426,7 +429,7 @@ func TestVandal(t *testing.T) {
 	s := newShared(t, geometry(t, 1, 4096, 2))
 	r, w := NewReader(s), newWriter(s, 1, nil)
 	r.SetSize(1, RecHeader+16)
-	rnd := rand.New(rand.NewPCG(3, 4))
+	rnd := rand.New(rand.NewPCG(uint64(testkit.Seed(t, 3)), 4))
 	ring := s.g.RingOffset(0)
 	for round := range 3000 {
 		for range rnd.IntN(4) {

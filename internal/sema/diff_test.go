@@ -19,6 +19,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/ir/eval"
 	"github.com/jalon-trace/jalon/internal/ir/x86"
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 const harness = `
@@ -234,12 +235,9 @@ func (w *world) scatter(v worldVar, addr uint64, data []byte, m *eval.Machine, r
 // TestDifferential compiles random C expressions with a C compiler and with
 // ours, and compares types and values.
 func TestDifferential(t *testing.T) {
-	count, seed := 2500, int64(1)
+	count, seed := 2500, testkit.Seed(t, 1)
 	if s := os.Getenv("SEMA_EXPRS"); s != "" {
 		count, _ = strconv.Atoi(s)
-	}
-	if s := os.Getenv("SEMA_SEED"); s != "" {
-		seed, _ = strconv.ParseInt(s, 10, 64)
 	}
 	for _, compiler := range []string{"gcc", "clang"} {
 		t.Run(compiler, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/lang"
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 func TestSData(t *testing.T) {
@@ -139,7 +140,7 @@ func TestKernelOrder(t *testing.T) {
 // TestContextBits: members of any size at any place in the context block, by
 // aligned reads that stay inside of the variable.
 func TestContextBits(t *testing.T) {
-	const seed = 7
+	seed := testkit.Seed(t, 7)
 	r := rand.New(rand.NewSource(seed))
 	scalars := []*ctype.Type{ctype.CharT, ctype.UCharT, ctype.ShortT, ctype.UShortT, ctype.IntT, ctype.UIntT, ctype.LongT, ctype.ULongT, ctype.BoolT, ctype.DoubleT, ctype.FloatT}
 	checked := 0

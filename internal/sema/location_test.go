@@ -10,6 +10,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/ir/eval"
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // interpret is the DWARF machine, executed plainly; ok is false when it fails
@@ -169,7 +170,7 @@ func randomOps(r *rand.Rand) []debuginfo.Op {
 // DWARF machine computes.
 func TestLocationsAgainstInterpreter(t *testing.T) {
 	s, m := sample()
-	r := rand.New(rand.NewSource(1))
+	r := rand.New(rand.NewSource(testkit.Seed(t, 1)))
 	valid, failed, jumps, used := 0, 0, 0, map[debuginfo.OpCode]bool{}
 	for range 60_000 {
 		list := randomOps(r)

@@ -4,7 +4,8 @@ import (
 	"errors"
 	"math/rand"
 	"testing"
-	"time"
+
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 func TestLife(t *testing.T) {
@@ -95,8 +96,7 @@ func equal(a, b []effect) bool {
 // detaches, kills, drains and finishes at most once, never accesses a process after detaching from it, and
 // ends when the events that it waits for have arrived.
 func TestRandomLives(t *testing.T) {
-	seed := time.Now().UnixNano()
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t, 1)
 	r := rand.New(rand.NewSource(seed))
 	for life := 0; life < 2000; life++ {
 		s := state{launched: r.Intn(2) == 0}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/arming"
 	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/procdir"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
@@ -48,6 +49,13 @@ func (s *Session) Pid() int {
 		return p.Pid()
 	}
 	return 0
+}
+
+// Undelivered reports whether one of the signals (bit N-1 is signal N) is pending for the session's process, which takes
+// it as soon as it gets a CPU.
+func (s *Session) Undelivered(signals uint64) bool {
+	pid := s.Pid()
+	return pid != 0 && procdir.Undelivered(pid, signals)
 }
 
 // SiteStatus has the current numbers of a site.

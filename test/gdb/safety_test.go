@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // The server is killed while it traces an attached process: the process continues correctly. (GDB removes its
@@ -133,7 +135,7 @@ func TestGarbage(t *testing.T) {
 		"vFile:open:2f6574632f706173737764,0,0", "vFile:pread:0,ffffffff,0", "vFile:close:99", "vFile:readlink:2f", "vRun;", "vRun;2f6e6f", "vAttach;ffffffff", "vAttach;0", "QNonStop:1", "QNonStop:0", "QPassSignals:ff;0;-1", "QThreadEvents:1", "QCatchSyscalls:1;ffff",
 		"QSetWorkingDir:2f", "QEnvironmentHexEncoded:zz", "QStartNoAckMode", "!", "t", "\x03", "", "\x00\x00\x00", "}", "*", "vMustReplyEmpty",
 	}
-	rng := rand.New(rand.NewPCG(1, 4))
+	rng := rand.New(rand.NewPCG(uint64(testkit.Seed(t, 1)), 4))
 	rounds := 12
 	if full {
 		rounds = 200

@@ -65,8 +65,7 @@ func TestDamagedFiles(t *testing.T) {
 		}
 		originals = append(originals, b)
 	}
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := uint64(testkit.Seed(t, 1))
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	file := filepath.Join(dir, "damaged")
 	var memory int64

@@ -12,6 +12,8 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // TestHammer: four threads call as fast as they can; every hit that does not fit in a small buffer is
@@ -154,8 +156,7 @@ func await(t *testing.T, what string, f func() bool) {
 // TestKilled: a jalon that is killed at any time leaves nothing attached, and the program continues
 // unaffected.
 func TestKilled(t *testing.T) {
-	seed := time.Now().UnixNano()
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t, 1)
 	r := rand.New(rand.NewSource(seed))
 	tries := 15
 	if full {

@@ -21,6 +21,7 @@ const Patience = 90 * time.Second
 // WithJalon builds the command from source (a path to cmd/jalon) into a directory that
 // every user can read, runs the tests and removes it. It returns the exit status.
 func WithJalon(source string, run func(dir, bin string) int) int {
+	defaultSignals()
 	dir, err := os.MkdirTemp("", "jalon-test-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/ir/eval"
 	"github.com/jalon-trace/jalon/internal/ir/irgen"
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // axTrial is a tracepoint in GDB's bytecode.
@@ -24,7 +25,7 @@ type axTrial struct {
 // and compares with the interpreter of the bytecode, and with the evaluator.
 // JALON_AX_RUNS sets the number of tracepoints, each run in a few states.
 func TestAgentExpressions(t *testing.T) {
-	runs, seed := envInt("JALON_AX_RUNS", 4000), int64(envInt("JALON_AX_SEED", 1))
+	runs, seed := envInt("JALON_AX_RUNS", 4000), testkit.Seed(t, 1)
 	r := rand.New(rand.NewSource(seed))
 	state := irgen.RandomState(r, irgen.Options{SegBase: true})
 	e := startExecutor(t, state.Base, state.Mem[:])

@@ -9,6 +9,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/ir/irgen"
 	"github.com/jalon-trace/jalon/internal/ring"
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // crafted are programs for what random ones reach rarely.
@@ -264,7 +265,7 @@ func parse(t testing.TB, text string) *ir.Program {
 // TestCrafted runs them in random states and surroundings, low addresses and
 // small site addresses included.
 func TestCrafted(t *testing.T) {
-	r := rand.New(rand.NewSource(7))
+	r := rand.New(rand.NewSource(testkit.Seed(t, 7)))
 	state := irgen.RandomState(r, irgen.Options{})
 	e := startExecutor(t, state.Base, state.Mem[:], "low")
 	for _, c := range crafted {

@@ -16,6 +16,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/ir/eval"
 	"github.com/jalon-trace/jalon/internal/ir/irgen"
 	"github.com/jalon-trace/jalon/internal/ring"
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // trial is one program with its code and one state.
@@ -32,10 +33,9 @@ type trial struct {
 const statesPerProgram = 4
 
 // TestDifferential runs random programs in random states and compares the resulting states with the
-// reference evaluator's. JALON_AMD64_RUNS sets the number of runs (program and state); JALON_AMD64_SEED the
-// first seed.
+// reference evaluator's. JALON_AMD64_RUNS sets the number of runs (program and state).
 func TestDifferential(t *testing.T) {
-	runs, seed := envInt("JALON_AMD64_RUNS", 48000), int64(envInt("JALON_AMD64_SEED", 1))
+	runs, seed := envInt("JALON_AMD64_RUNS", 48000), testkit.Seed(t, 1)
 	r := rand.New(rand.NewSource(seed))
 	opt := irgen.Options{Floats: true, SegBase: true}
 	state := irgen.RandomState(r, opt)
@@ -70,7 +70,7 @@ func TestDifferential(t *testing.T) {
 // TestStackEdge is TestDifferential with a stack that ends 128 to 600 bytes below rsp, at a page that
 // cannot be accessed: a hit is recorded completely or not at all, and the program's state is unchanged.
 func TestStackEdge(t *testing.T) {
-	r := rand.New(rand.NewSource(int64(envInt("JALON_AMD64_SEED", 1))))
+	r := rand.New(rand.NewSource(testkit.Seed(t, 1)))
 	opt := irgen.Options{Floats: true, SegBase: true}
 	state := irgen.RandomState(r, opt)
 	e := startExecutor(t, state.Base, state.Mem[:], "edge")

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/ir/irgen"
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 const (
@@ -17,7 +18,7 @@ const (
 // move the rings on by more than their size, and continues the thread: its hit must be recorded, since a ring that
 // is empty is not full. It fails if a reservation that was loaded before counts as one that is still valid.
 func TestReserveRace(t *testing.T) {
-	r := rand.New(rand.NewSource(int64(envInt("JALON_AMD64_SEED", 1))))
+	r := rand.New(rand.NewSource(testkit.Seed(t, 1)))
 	opt := irgen.Options{}
 	state := irgen.RandomState(r, opt)
 	e := startExecutor(t, state.Base, state.Mem[:])

@@ -10,6 +10,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/ir/irgen"
 	"github.com/jalon-trace/jalon/internal/unwind"
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // Where the area for walks lies in the shared memory of the executor, behind the rings.
@@ -83,7 +84,7 @@ const rbpNumber = 6 // DWARF's
 // TestWalkDifferential runs the code of walks along random stacks, by random tables, and compares the records
 // with unwind.Walk's. The cache begins empty with each table.
 func TestWalkDifferential(t *testing.T) {
-	r := rand.New(rand.NewSource(int64(envInt("JALON_AMD64_SEED", 1))))
+	r := rand.New(rand.NewSource(testkit.Seed(t, 1)))
 	opt := irgen.Options{}
 	state := irgen.RandomState(r, opt)
 	e := startExecutor(t, state.Base, state.Mem[:])

@@ -14,13 +14,14 @@ import (
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/ir/irgen"
 	"github.com/jalon-trace/jalon/internal/ring"
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // TestAgentExpressions runs random tracepoints in GDB's bytecode as eBPF and
 // compares with the interpreter of the bytecode. JALON_AX_RUNS sets the number of
-// tracepoints, each run in a few states, JALON_AX_SEED the seed.
+// tracepoints, each run in a few states.
 func TestAgentExpressions(t *testing.T) {
-	sites, seed := envInt("JALON_AX_RUNS", 1000), int64(envInt("JALON_AX_SEED", 1))
+	sites, seed := envInt("JALON_AX_RUNS", 1000), testkit.Seed(t, 1)
 	m := newMachine(t)
 	r := rand.New(rand.NewSource(seed))
 	exprs, records, large := 0, 0, 0

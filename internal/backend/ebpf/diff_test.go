@@ -16,6 +16,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/ir/eval"
 	"github.com/jalon-trace/jalon/internal/ir/irgen"
 	"github.com/jalon-trace/jalon/internal/ring"
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 const statesPerProgram = 4
@@ -29,10 +30,9 @@ type trial struct {
 }
 
 // TestDifferential runs random programs in random states and compares the resulting states with the
-// reference evaluator's. JALON_EBPF_RUNS sets the number of programs, each run in a few states;
-// JALON_EBPF_SEED the seed.
+// reference evaluator's. JALON_EBPF_RUNS sets the number of programs, each run in a few states.
 func TestDifferential(t *testing.T) {
-	programs, seed := envInt("JALON_EBPF_RUNS", 3000), int64(envInt("JALON_EBPF_SEED", 1))
+	programs, seed := envInt("JALON_EBPF_RUNS", 3000), testkit.Seed(t, 1)
 	t.Logf("seed %d", seed)
 	m := newMachine(t)
 	r := rand.New(rand.NewSource(seed))

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/jalon-trace/jalon/internal/ir"
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // paper is a machine of a few registers, some of which are destroyed at some positions.
@@ -31,7 +32,7 @@ func (p *paper) Destroyed(r Reg, iv Interval) bool {
 // live at the same time have different ones; none is in a register that is destroyed
 // meanwhile.
 func TestAllocate(t *testing.T) {
-	r := rand.New(rand.NewSource(1))
+	r := rand.New(rand.NewSource(testkit.Seed(t, 1)))
 	spilled, shared := 0, 0
 	for range 3000 {
 		n := 1 + r.Intn(40)

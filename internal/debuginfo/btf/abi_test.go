@@ -16,6 +16,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // abiTypes are the types of parameters in the test of the ABI.
@@ -53,7 +54,8 @@ func TestABI(t *testing.T) {
 }
 
 func testABI(t *testing.T, compiler string, names []string) {
-	const seed, functions = 7, 300
+	const functions = 300
+	seed := testkit.Seed(t, 7)
 	r := rand.New(rand.NewSource(seed))
 	var types, calls strings.Builder
 	for n := range functions {

@@ -13,6 +13,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/loc"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/raw"
 	"github.com/jalon-trace/jalon/internal/debuginfo/elf"
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // exercise calls everything on a module; nothing may panic, even caught, or take
@@ -131,7 +132,7 @@ func mutate(base, edits []byte) []byte {
 
 // TestMutatedFiles damages small programs at random.
 func TestMutatedFiles(t *testing.T) {
-	const seed = 1
+	seed := uint64(testkit.Seed(t, 1))
 	rnd := rand.New(rand.NewPCG(seed, 2))
 	for _, base := range smallImages(t) {
 		exercise(t, base)

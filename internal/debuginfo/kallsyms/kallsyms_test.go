@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 const sample = `0000000000000000 A fixed_percpu_data
@@ -176,7 +178,7 @@ func TestKernel(t *testing.T) {
 			t.Fatalf("Lookup(%q) does not give %+v", f[2], s)
 		}
 	}
-	const seed = 1
+	seed := testkit.Seed(t, 1)
 	r := rand.New(rand.NewSource(seed))
 	for range 20000 {
 		s := tab.Symbol(r.Intn(tab.Len()))

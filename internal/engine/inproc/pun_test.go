@@ -6,12 +6,13 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/patch"
 	"github.com/jalon-trace/jalon/internal/process"
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // TestStubs fills pages with stubs in random ranges: no stub overlaps another or begins outside its range,
 // and a page is full before it refuses a range of its own size.
 func TestStubs(t *testing.T) {
-	r := rand.New(rand.NewSource(1))
+	r := rand.New(rand.NewSource(testkit.Seed(t, 1)))
 	g := &stubPage{base: 0x7000}
 	taken := map[uint64]bool{}
 	for range 5000 {

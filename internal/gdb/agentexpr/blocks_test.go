@@ -11,12 +11,13 @@ import (
 	"github.com/jalon-trace/jalon/internal/gdb/rsp"
 	"github.com/jalon-trace/jalon/internal/ir/eval"
 	"github.com/jalon-trace/jalon/internal/ir/irgen"
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // TestAppendBlocks: records become the same bytes that package rsp writes for what
 // Frame makes of them: real records, and those that a program has scribbled over.
 func TestAppendBlocks(t *testing.T) {
-	r := rand.New(rand.NewSource(5))
+	r := rand.New(rand.NewSource(testkit.Seed(t, 5)))
 	target := rsp.TargetX86Linux(rsp.CPU{AVX: true})
 	regs := &agentexpr.RegisterBlock{Size: target.Size}
 	for _, x := range target.Registers {

@@ -16,6 +16,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/ir/eval"
 	"github.com/jalon-trace/jalon/internal/ring"
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // said is gdb's output at a stop; see testdata/ask.py.
@@ -152,7 +153,7 @@ func parse(t *testing.T, text string, use agentexpr.Use) *agentexpr.Expr {
 // lowered and optimised, gives what gdb prints for them, and collects the memory
 // that they name. JALON_AX_EXPRS sets how many random ones there are.
 func TestGDBExpressions(t *testing.T) {
-	exprs := append(append([]string{}, expressions...), randomExpressions(rand.New(rand.NewSource(1)), envInt("JALON_AX_EXPRS", 600))...)
+	exprs := append(append([]string{}, expressions...), randomExpressions(rand.New(rand.NewSource(testkit.Seed(t, 1))), envInt("JALON_AX_EXPRS", 600))...)
 	for _, c := range []struct {
 		flags []string
 		least int // how many of ten expressions must have a value to compare
@@ -248,7 +249,7 @@ func (s *said) collects(t *testing.T, a *answer) int {
 // TestGDBPackets: tracepoints as gdb sends them to gdbserver. Their conditions
 // hold when gdb prints that they do, and what was listed is collected.
 func TestGDBPackets(t *testing.T) {
-	r := rand.New(rand.NewSource(2))
+	r := rand.New(rand.NewSource(testkit.Seed(t, 2)))
 	conds := randomExpressions(r, envInt("JALON_AX_EXPRS", 600)/10)
 	probe, _ := ask(t, conds, nil, "-O0", "-no-pie")
 	var traces, good []string

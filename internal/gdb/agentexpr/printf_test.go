@@ -5,6 +5,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // TestPrinted compares texts with those of printf(1).
@@ -79,7 +81,7 @@ func TestFrameOfAnything(t *testing.T) {
 	if lay.Frame(make([]byte, lay.RecordSize-1)) != nil {
 		t.Error("a short record gives a frame")
 	}
-	r := rand.New(rand.NewSource(1))
+	r := rand.New(rand.NewSource(testkit.Seed(t, 1)))
 	rec := make([]byte, lay.RecordSize)
 	blocks := 0
 	for range 2000 {

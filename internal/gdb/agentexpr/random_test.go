@@ -11,6 +11,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/ir/eval"
 	"github.com/jalon-trace/jalon/internal/ir/irgen"
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 func envInt(name string, def int) int {
@@ -22,9 +23,9 @@ func envInt(name string, def int) int {
 
 // TestLowered runs random tracepoints by the interpreter and their programs, as
 // lowered and after the passes, by the evaluator. JALON_AX_RUNS sets how many
-// tracepoints, JALON_AX_SEED the seed. (The backends have tests of the same kind.)
+// tracepoints. (The backends have tests of the same kind.)
 func TestLowered(t *testing.T) {
-	runs, seed := envInt("JALON_AX_RUNS", 1500), int64(envInt("JALON_AX_SEED", 1))
+	runs, seed := envInt("JALON_AX_RUNS", 1500), testkit.Seed(t, 1)
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewSource(seed))
 	var state *irgen.State

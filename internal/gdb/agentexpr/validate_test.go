@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/jalon-trace/jalon/internal/ir"
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // TestEveryOperation: the table, the interpreter and the lowering know the same
@@ -215,7 +216,7 @@ func accepted(t *testing.T, code []byte, use Use) bool {
 // TestRandomBytes: bytes at random, and valid expressions with some bytes changed,
 // are refused, or run as Validate says.
 func TestRandomBytes(t *testing.T) {
-	r := rand.New(rand.NewSource(1))
+	r := rand.New(rand.NewSource(testkit.Seed(t, 1)))
 	seeds := [][]byte{
 		assemble(t, "reg 6; const8 16; add; trace_quick 4; ref32; ext 32; dup; if_goto 18; pop; const8 1; end"),
 		assemble(t, "const8 1; if_goto 10; const8 2; goto 12; const8 3; setv 1; tracev 1; end"),

@@ -14,6 +14,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/gdb/agentexpr"
 	"github.com/jalon-trace/jalon/internal/gdb/rsp"
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // model is the simplest thing that a trace buffer can be.
@@ -114,14 +115,11 @@ func (w *walk) makeLayouts() {
 }
 
 // TestModel does random things to an experiment and a model of it. JALON_EXP_STEPS
-// sets how many, JALON_EXP_SEED the seed.
+// sets how many.
 func TestModel(t *testing.T) {
-	steps, seed := 2500, int64(1)
+	steps, seed := 2500, testkit.Seed(t, 1)
 	if n, err := strconv.Atoi(os.Getenv("JALON_EXP_STEPS")); err == nil {
 		steps = n
-	}
-	if n, err := strconv.Atoi(os.Getenv("JALON_EXP_SEED")); err == nil {
-		seed = int64(n)
 	}
 	t.Logf("seed %d", seed)
 	w := &walk{bench: newBench(t), r: rand.New(rand.NewSource(seed)), count: map[string]int{}}

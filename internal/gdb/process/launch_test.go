@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/jalon-trace/jalon/internal/gdb/stub"
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 func TestShellArgs(t *testing.T) {
@@ -23,7 +24,7 @@ func TestShellArgs(t *testing.T) {
 
 // A real shell hands all texts on as they are.
 func TestShellQuoting(t *testing.T) {
-	r := rand.New(rand.NewSource(1))
+	r := rand.New(rand.NewSource(testkit.Seed(t, 1)))
 	alphabet := []rune("ab \t\n'\"\\$`*?[]{}()<>|&;!#~=%^-é\x01")
 	argv := []string{"/usr/bin/printf", `%s\036`, "", "~", "a=b", "!!", "*", "--", "\xff\xfe"}
 	for range 300 {

@@ -51,7 +51,7 @@ func value(t *testing.T, f *registerFile, regs rsp.Registers, name string) []byt
 // Components that are not in use have their initial values, whatever their bytes.
 func TestInitialState(t *testing.T) {
 	f := newRegisterFile(rsp.TargetX86Linux(everything), intelLayout)
-	got := f.Encode(&process.Regs{}, craftedArea(rand.New(rand.NewSource(1)), 0))
+	got := f.Encode(&process.Regs{}, craftedArea(rand.New(rand.NewSource(testkit.Seed(t, 1))), 0))
 	if got.Missing != nil {
 		t.Error("registers are missing")
 	}
@@ -67,7 +67,7 @@ func TestInitialState(t *testing.T) {
 // What is read is written back without a change of any byte.
 func TestWriteBack(t *testing.T) {
 	f := newRegisterFile(rsp.TargetX86Linux(everything), intelLayout)
-	r := rand.New(rand.NewSource(2))
+	r := rand.New(rand.NewSource(testkit.Seed(t, 2)))
 	for range 300 {
 		area := craftedArea(r, r.Uint64()&0x2e7)
 		regs := process.Regs{PtraceRegs: unix.PtraceRegs{Rax: r.Uint64(), Cs: r.Uint64(), Eflags: r.Uint64(), Fs_base: r.Uint64()}}
@@ -95,7 +95,7 @@ func settable(name string, data []byte) {
 // One register is the bytes that Encode has of it.
 func TestGet(t *testing.T) {
 	f := newRegisterFile(rsp.TargetX86Linux(everything), intelLayout)
-	r := rand.New(rand.NewSource(9))
+	r := rand.New(rand.NewSource(testkit.Seed(t, 9)))
 	for range 20 {
 		regs, area := process.Regs{PtraceRegs: unix.PtraceRegs{Rip: r.Uint64(), Ds: r.Uint64()}}, craftedArea(r, r.Uint64()&0x2e7)
 		if r.Intn(4) == 0 {
@@ -117,7 +117,7 @@ func TestGet(t *testing.T) {
 // Each register that is set reads back, and no other changes.
 func TestSetOne(t *testing.T) {
 	f := newRegisterFile(rsp.TargetX86Linux(everything), intelLayout)
-	r := rand.New(rand.NewSource(3))
+	r := rand.New(rand.NewSource(testkit.Seed(t, 3)))
 	for range 20 {
 		for n, reg := range f.target.Registers {
 			if reg.Name == "ftag" {
@@ -145,7 +145,7 @@ func TestSetOne(t *testing.T) {
 
 func TestTags(t *testing.T) {
 	f := newRegisterFile(rsp.TargetX86Linux(rsp.CPU{}), intelLayout)
-	area := craftedArea(rand.New(rand.NewSource(4)), 1)
+	area := craftedArea(rand.New(rand.NewSource(testkit.Seed(t, 4))), 1)
 	clear(area[xST:xXMM])
 	set := func(i int, exponent uint16, significand uint64) {
 		binary.LittleEndian.PutUint64(area[xST+16*i:], significand)
@@ -178,7 +178,7 @@ func TestRegisterErrors(t *testing.T) {
 	for n, r := range f.target.Registers {
 		number[r.Name] = n
 	}
-	area := craftedArea(rand.New(rand.NewSource(5)), 0)
+	area := craftedArea(rand.New(rand.NewSource(testkit.Seed(t, 5))), 0)
 	var regs process.Regs
 	for name, err := range map[string]error{
 		"this target has no register 500":                  f.Set(500, nil, &regs, area),
@@ -205,7 +205,7 @@ func TestRegisterErrors(t *testing.T) {
 // A PKRU that the header does not mark is not lost by writing another register.
 func TestKeysStay(t *testing.T) {
 	f := newRegisterFile(rsp.TargetX86Linux(everything), intelLayout)
-	area := craftedArea(rand.New(rand.NewSource(6)), 0)
+	area := craftedArea(rand.New(rand.NewSource(testkit.Seed(t, 6))), 0)
 	a := xsaveArea(area)
 	a.use(&f.layout, xSSE)
 	if !a.used(xSSE) || a.inUse()>>xPKRU&1 == 0 {
@@ -359,7 +359,7 @@ func TestRegistersAgainstGDB(t *testing.T) {
 			}
 			// All that can be random.
 			changed := rsp.Registers{Data: bytes.Clone(first.Data)}
-			r := rand.New(rand.NewSource(8))
+			r := rand.New(rand.NewSource(testkit.Seed(t, 8)))
 			for _, reg := range f.target.Registers {
 				switch reg.Name {
 				case "rip", "eflags", "cs", "ss", "ds", "es", "fs", "gs", "orig_rax", "ftag":

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 var epoch = time.Unix(1000, 0)
@@ -124,7 +126,7 @@ func TestLinkQueueLimit(t *testing.T) {
 // matches its request. Acknowledgements are not lost, as on all lines that the protocol is used on: they have
 // no numbers, so a late one could be taken for that of the next packet.
 func TestLinkLossy(t *testing.T) {
-	const seed = 22
+	seed := uint64(testkit.Seed(t, 22))
 	r := rand.New(rand.NewPCG(seed, seed))
 	cfg := LinkConfig{Timeout: time.Second, Retries: 1000}
 	stub := NewLink(cfg)

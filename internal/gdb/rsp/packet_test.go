@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"testing"
+
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 const rounds = 400 // random values of each struct
@@ -13,7 +15,7 @@ const rounds = 400 // random values of each struct
 // TestRoundTrip: Parse(Encode(x)) == x for every packet of GDB, and ParseReply for
 // every reply to every request.
 func TestRoundTrip(t *testing.T) {
-	const seed = 20
+	seed := uint64(testkit.Seed(t, 20))
 	r := rand.New(rand.NewPCG(seed, seed))
 	n := 0
 	for _, table := range tables {

@@ -11,6 +11,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // randomFile is a trace file with its frames.
@@ -61,7 +63,7 @@ func encodeFile(t *testing.T, f *TraceFile, frames []TraceFrame) []byte {
 }
 
 func TestTraceFileRoundTrip(t *testing.T) {
-	const seed = 23
+	seed := uint64(testkit.Seed(t, 23))
 	r := rand.New(rand.NewPCG(seed, seed))
 	for i := range 500 {
 		f, frames := randomFile(r)

@@ -6,15 +6,15 @@ import (
 	"slices"
 	"sort"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/process/sys"
 	"github.com/jalon-trace/jalon/internal/process/threads"
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
-var seedFlag = flag.Int64("runcontrol.seed", 0, "seed of TestRandom; 0: the time")
+var seedFlag = flag.Int64("runcontrol.seed", 0, "seed of the first life of TestRandom; 0: by JALON_SEED")
 
 // The driver.
 
@@ -519,9 +519,8 @@ func life(t *testing.T, seed int64) *model {
 func TestRandom(t *testing.T) {
 	seed := *seedFlag
 	if seed == 0 {
-		seed = time.Now().UnixNano()
+		seed = testkit.Seed(t, 1)
 	}
-	t.Logf("seed %d", seed)
 	lives, found := 2000, map[string]int{}
 	if os.Getenv("JALON_FULL") != "" {
 		lives = 60_000

@@ -6,10 +6,11 @@ import (
 	"slices"
 	"sort"
 	"testing"
-	"time"
+
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
-var seedFlag = flag.Int64("threads.seed", 0, "seed of TestRandom; 0: the time")
+var seedFlag = flag.Int64("threads.seed", 0, "seed of the first life of TestRandom; 0: by JALON_SEED")
 
 // take has the driver take a report of the kernel, in whatever order.
 func (w *model) take() bool {
@@ -381,9 +382,8 @@ func life(t *testing.T, seed int64) []string {
 func TestRandom(t *testing.T) {
 	seed := *seedFlag
 	if seed == 0 {
-		seed = time.Now().UnixNano()
+		seed = testkit.Seed(t, 1)
 	}
-	t.Logf("seed %d", seed)
 	lives, events := 500, 0
 	if os.Getenv("JALON_FULL") != "" {
 		lives = 200_000
