@@ -47,6 +47,23 @@ bench-kernel-guest:
 	@scripts/deps.sh bench-kernel
 	$(GO) test -run '^$$' -bench Guest -benchtime 1x -timeout 60m -v ./bench/kernel
 
+# The papers' tables beside ours: runs all benchmarks (about 40 minutes, as root) and writes docs/paper-tables.md. In the
+# guests the emulator counts instructions.
+FIGURES = bin/figures
+PAPER_ROUNDS ?= 3
+.PHONY: bench-papers
+bench-papers: $(BIN)
+	@for target in test bench bench-gdb bench-kernel bench-papers; do scripts/deps.sh $$target; done
+	@mkdir -p $(FIGURES)
+	$(GO) build -o bin/bench ./bench
+	$(GO) build -o bin/bench-kernel ./bench/kernel
+	bin/bench -jalon $(BIN) -rounds $(PAPER_ROUNDS) -figures $(FIGURES)/hits.json
+	bin/bench -jalon $(BIN) -rounds $(PAPER_ROUNDS) -papers -figures $(FIGURES)/papers.json
+	bin/bench -jalon $(BIN) -rounds $(PAPER_ROUNDS) -gdb -figures $(FIGURES)/gdb.json
+	bin/bench-kernel -jalon $(BIN) -rounds $(PAPER_ROUNDS) -figures $(FIGURES)/kernel.json
+	$(GO) test -run '^$$' -bench Guest -benchtime 1x -timeout 60m -v ./bench/kernel -args -guest.count -guest.rounds=1 -guest.figures=$(CURDIR)/$(FIGURES)/guest.json
+	$(GO) run ./bench/papers -figures $(FIGURES) -o docs/paper-tables.md
+
 # A change must pass this and the tests before it is committed.
 check:
 	@test -z "$$(gofmt -l *.go cmd internal bench test)" || { gofmt -l *.go cmd internal bench test; exit 1; }

@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+
+	"github.com/jalon-trace/jalon/bench/figure"
 )
 
 // The size of a measurement when hits are cheap: a batch fits in the rings, and the rings are emptied
@@ -70,7 +72,23 @@ func (b *bench) gdbTables(rounds int, only, column string) error {
 		t.print()
 		t.printTargets()
 	}
-	return nil
+	return b.writeTables(tables)
+}
+
+// writeTables writes the figures to the file that was asked for.
+func (b *bench) writeTables(tables []*gdbTable) error {
+	if b.figures == "" {
+		return nil
+	}
+	f := &figure.File{Machine: figure.Machine(), Unit: "ns"}
+	for _, t := range tables {
+		for _, r := range t.rows {
+			for _, c := range r.cells {
+				f.Figures = append(f.Figures, figure.Of(t.title, r.name, c.c.title, c.figures(), c.note))
+			}
+		}
+	}
+	return figure.Write(b.figures, f)
 }
 
 // gdbRound measures a table once, column by column, so that compared figures are measured one after the

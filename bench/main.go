@@ -12,6 +12,8 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+
+	"github.com/jalon-trace/jalon/bench/figure"
 )
 
 // measured is one row of the table.
@@ -26,6 +28,8 @@ type measured struct {
 type bench struct {
 	jalon, work string
 	n, reps     int
+	papers      bool
+	figures     string // file for the figures; "": none
 }
 
 func main() {
@@ -33,15 +37,17 @@ func main() {
 	rounds := flag.Int("rounds", 5, "rounds")
 	only := flag.String("only", "", "run only rows and figures whose name contains this")
 	gdb := flag.Bool("gdb", false, "measure tracepoints that GDB sets")
+	papers := flag.Bool("papers", false, "measure also what the papers' tables have: tools that stop at calls, markers that are off")
+	figures := flag.String("figures", "", "write the figures to this file, as JSON")
 	column := flag.String("column", "", "with -gdb: measure only columns whose name contains this")
 	flag.Parse()
-	if err := run(*jalon, *rounds, *only, *gdb, *column); err != nil {
+	if err := run(*jalon, *rounds, *only, *gdb, *papers, *column, *figures); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(jalon string, rounds int, only string, gdb bool, column string) error {
+func run(jalon string, rounds int, only string, gdb, papers bool, column, figures string) error {
 	dir, err := os.MkdirTemp("", "jalon-bench")
 	if err != nil {
 		return err
@@ -51,14 +57,14 @@ func run(jalon string, rounds int, only string, gdb bool, column string) error {
 	if err != nil {
 		return err
 	}
-	b := &bench{jalon: abs, work: filepath.Join(dir, "work"), n: 100000, reps: 9}
+	b := &bench{jalon: abs, work: filepath.Join(dir, "work"), n: 100000, reps: 9, papers: papers, figures: figures}
 	if _, err := b.workload(""); err != nil {
 		return err
 	}
 	if gdb {
 		return b.gdbTables(rounds, only, column)
 	}
-	if err := b.hits(rounds, only); err != nil {
+	if err := b.hits(rounds, only); err != nil || papers {
 		return err
 	}
 	if err := b.startup(dir, only); err != nil {
@@ -76,7 +82,7 @@ func (b *bench) hits(rounds int, only string) error {
 			if row.base != "" {
 				mode = row.base
 			}
-			base, err := b.limit(mode)
+			base, err := b.bare(mode)
 			if err != nil {
 				return err
 			}
@@ -91,7 +97,19 @@ func (b *bench) hits(rounds int, only string) error {
 		}
 	}
 	printHits(rows)
-	return nil
+	return b.writeHits(rows)
+}
+
+// writeHits writes the figures to the file that was asked for.
+func (b *bench) writeHits(rows []*measured) error {
+	if b.figures == "" {
+		return nil
+	}
+	f := &figure.File{Machine: figure.Machine(), Unit: "ns"}
+	for _, r := range rows {
+		f.Figures = append(f.Figures, figure.Of("hits", r.name, "", r.ns, r.note))
+	}
+	return figure.Write(b.figures, f)
 }
 
 func printHits(rows []*measured) {
@@ -142,6 +160,9 @@ func (b *bench) rows(only string) []*measured {
 		{name: "jalon: armed but disabled", run: func(b *bench) ([]float64, error) { return b.disabled() }},
 	}
 	all = append(all, peers()...)
+	if b.papers {
+		all = append(append(all, observerRows()...), markerRows()...)
+	}
 	var rows []*measured
 	for _, r := range all {
 		if strings.Contains(r.name, only) {

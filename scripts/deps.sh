@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that a make target needs: deps.sh demo|test|torture|bench|bench-gdb|bench-kernel.
+# Installs the Debian packages that a make target needs: deps.sh demo|test|torture|bench|bench-gdb|bench-kernel|bench-papers.
 # Installs only what is missing.
 set -euo pipefail
 
@@ -9,6 +9,7 @@ declare -A need=(
 	[torture]="openssl:openssl git:git python3:/usr/bin/python3 libpython3.11-testsuite:/usr/lib/python3.11/test/test_json default-jdk-headless:javac nodejs:node rustc:rustc"
 	[bench]="gcc:gcc libc6-dev:/usr/include/stdio.h"
 	[bench-gdb]="gcc:gcc libc6-dev:/usr/include/stdio.h gdb:gdb gdbserver:gdbserver"
+	[bench-papers]="strace:strace ltrace:ltrace lttng-tools:lttng liblttng-ust-dev:/usr/include/lttng/tracepoint.h"
 	[bench-kernel]="gcc:gcc libc6-dev:/usr/include/stdio.h bpftrace:bpftrace linux-perf:perf"
 )
 

@@ -27,6 +27,8 @@ const (
 var (
 	guestRounds = flag.Int("guest.rounds", 3, "rounds in the guest")
 	guestKernel = flag.String("guest.kernel", "", "only this kernel (6.1, 6.12)")
+	guestCount  = flag.Bool("guest.count", false, "the guest's clock counts instructions: one nanosecond each")
+	guestFigs   = flag.String("guest.figures", "", "write the figures to this file with the kernel's name before .json")
 	guestOnly   = flag.String("guest.only", "", "run only the guest's cases that match")
 )
 
@@ -47,7 +49,7 @@ func BenchmarkGuest(b *testing.B) {
 			continue
 		}
 		r, err := vmtest.Boot(b.Context(), vmtest.Config{
-			Kernel: kernel, Run: "^TestGuest_Bench$", Files: files, Timeout: 30 * time.Minute,
+			Kernel: kernel, Run: "^TestGuest_Bench$", Files: files, Timeout: 30 * time.Minute, Count: *guestCount,
 			Args: []string{fmt.Sprintf("-guest.rounds=%d", *guestRounds), "-guest.only=" + *guestOnly},
 			Skip: "^$",
 		})
@@ -55,7 +57,12 @@ func BenchmarkGuest(b *testing.B) {
 			b.Fatal(err)
 		}
 		for _, test := range r.Tests {
-			b.Logf("guest %s: %s\n%s", r.Release, test.Status, test.Output)
+			out, figures, _ := strings.Cut(test.Output, figuresBegin)
+			b.Logf("guest %s: %s\n%s", r.Release, test.Status, out)
+			figures, _, _ = strings.Cut(figures, figuresEnd)
+			if err := keepFigures(kernel, figures); err != nil {
+				b.Fatal(err)
+			}
 		}
 		for _, p := range r.Problems {
 			b.Errorf("guest %s: %s\n%s", kernel, p, r.Output)
@@ -63,12 +70,31 @@ func BenchmarkGuest(b *testing.B) {
 	}
 }
 
+// What is between these is the file of figures.
+const (
+	figuresBegin = "--- figures begin"
+	figuresEnd   = "--- figures end"
+)
+
+// keepFigures writes the guest's figures to the host's file.
+func keepFigures(kernel, text string) error {
+	if *guestFigs == "" || text == "" {
+		return nil
+	}
+	return os.WriteFile(strings.TrimSuffix(*guestFigs, ".json")+"-"+kernel+".json", []byte(strings.TrimSpace(text)+"\n"), 0o644)
+}
+
 // TestGuest_Bench runs the cases inside the guest.
 func TestGuest_Bench(t *testing.T) {
 	var out bytes.Buffer
-	b := &bench{jalon: guestJalon, loopPath: guestLoop, calls: 500, batches: 15, guest: true, out: &out}
+	b := &bench{jalon: guestJalon, loopPath: guestLoop, calls: 500, batches: 15, guest: true, out: &out,
+		figures: filepath.Join(t.TempDir(), "figures.json"),
+	}
 	err := b.run(*guestRounds, *guestOnly)
 	t.Log("\n" + out.String())
+	if text, err := os.ReadFile(b.figures); err == nil {
+		t.Logf("%s\n%s\n%s", figuresBegin, text, figuresEnd)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

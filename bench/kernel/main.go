@@ -32,6 +32,7 @@ type bench struct {
 	least      map[string]float64 // ns of the bare loop, by its mode: the lowest median
 	guest      bool               // running in a guest: measure kprobes, fentry
 	out        io.Writer
+	figures    string // file for the figures; "": none
 }
 
 func main() {
@@ -40,6 +41,7 @@ func main() {
 	rounds := flag.Int("rounds", 5, "rounds")
 	flag.IntVar(&b.calls, "calls", 1000, "calls in a batch")
 	flag.IntVar(&b.batches, "batches", 15, "batches of a case in a round")
+	flag.StringVar(&b.figures, "figures", "", "write the figures to this file, as JSON")
 	only := flag.String("only", "", "run only the cases whose names match this regular expression")
 	flag.Parse()
 	if err := b.run(*rounds, *only); err != nil {
@@ -77,7 +79,7 @@ func (b *bench) run(rounds int, only string) error {
 		return err
 	}
 	defer b.loop.close()
-	fmt.Fprintln(b.out, machine())
+	fmt.Fprintln(b.out, heading())
 	hits := pick(b.cases(), match)
 	gates := pick(b.gateCases(), match)
 	// When interrupted, it stops the current tracer before it ends.
@@ -94,6 +96,9 @@ func (b *bench) run(rounds int, only string) error {
 	}
 	b.progress("")
 	b.printTables(hits, gates)
+	if err := b.writeFigures(append(hits, gates...)); err != nil {
+		return err
+	}
 	if match.MatchString("startup") {
 		return b.startup()
 	}

@@ -19,7 +19,9 @@ type place struct {
 	// ftrace's event GROUP/EVENT, filters; the line that defines it, and where.
 	event, fno, fyes string
 	file             string
-	probe            func() (string, error)
+	// GDB's static tracepoint marker, conditions, what is collected.
+	gdb, gno, gyes, gvalues string
+	probe                   func() (string, error)
 }
 
 // cases returns all cases of the host or of the guest.
@@ -59,6 +61,9 @@ func (b *bench) casesOf(p *place) []*testCase {
 			add(byJalonOwn, w, func() (tracing, error) { return b.startJalon(p.jalonPlace(w), "-f", "none") })
 		}
 		add(byBpftrace, w, func() (tracing, error) { return startBpftrace(p.bpftraceProgram(w)) })
+		if p.gdb != "" {
+			add(byGDB, w, func() (tracing, error) { return b.startGDB(p, w) })
+		}
 		if p.event != "" {
 			add(byFtrace, w, func() (tracing, error) { return b.ftrace(p, w) })
 		}
@@ -74,6 +79,7 @@ const (
 	byJalonOwn  = "jalon, own record"
 	byBpftrace  = "bpftrace"
 	byFtrace    = "ftrace"
+	byGDB       = "GDB, jalon gdbserver --kernel"
 )
 
 func (p *place) jalonPlace(w what) string {
@@ -108,6 +114,13 @@ const (
 	trueSum  = "2*which+3*who>0"
 )
 
+// The same for GDB: $rdi points to the event's record.
+const (
+	gdbWhich = "*(long *)($rdi+16)"
+	gdbWho   = "*(long *)($rdi+24)"
+	gdbSum   = "2*" + gdbWhich + "+3*" + gdbWho
+)
+
 func (b *bench) hostPlaces() []place {
 	getpriority := 140 // __NR_getpriority
 	return append([]place{
@@ -139,8 +152,27 @@ func (b *bench) hostPlaces() []place {
 			bpftrace: "tracepoint:syscalls:sys_enter_getpriority",
 			bno:      "2*(int32)args->which+3*(int32)args->who < 0", byes: "2*(int32)args->which+3*(int32)args->who > 0", bvalues: "args->which, args->who",
 			event: "syscalls/sys_enter_getpriority", fno: "which > 99", fyes: "who > 0",
+			gdb: "syscalls:sys_enter_getpriority", gno: gdbSum + "<0", gyes: gdbSum + ">0", gvalues: gdbWhich + ", " + gdbWho,
 		},
-	}, b.uprobe("push", "test_function"), b.uprobe("nop", "nop_function"))
+	}, append(renamePlaces(), b.uprobe("push", "test_function"), b.uprobe("nop", "nop_function"))...)
+}
+
+// renamePlaces are the overhead program of the BPF book and of the kernel's samples: a tracepoint in a
+// system call that writes a task's name.
+func renamePlaces() []place {
+	const notes = "condition: the process id is negative (false), positive (true); values: the process id and oom_score_adj."
+	p := place{
+		bpftrace: "tracepoint:task:task_rename", bno: "args->pid < 0", byes: "args->pid > 0", bvalues: "args->pid, args->oom_score_adj",
+		event: "task/task_rename", fno: "pid < 0", fyes: "pid > 0",
+	}
+	raw, event := p, p
+	event.group = group{title: "tracepoint task:task_rename", mode: "rename", notes: []string{notes}}
+	event.target, event.own = target(bpf.Target{Kind: bpf.Tracepoint, Group: "task", Name: "task_rename"}), true
+	event.jalon, event.no, event.yes, event.values = "tracepoint:task:task_rename", "args->pid < 0", "args->pid > 0", "args->pid, args->oom_score_adj"
+	raw.group = group{title: "raw tracepoint task_rename", mode: "rename", notes: []string{notes, "bpftrace and ftrace: the event, as above."}}
+	raw.target = target(bpf.Target{Kind: bpf.RawTracepoint, Name: "task_rename"})
+	raw.jalon, raw.no, raw.yes, raw.values = "rawtracepoint:task_rename", "task->pid < 0", "task->pid > 0", "task->pid, task->signal->oom_score_adj"
+	return []place{event, raw}
 }
 
 // uprobe is a place in the workload's own code.

@@ -3,23 +3,14 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"slices"
-	"strings"
+
+	"github.com/jalon-trace/jalon/bench/figure"
 )
 
-// machine returns the names of the kernel and the processor.
-func machine() string {
-	release, _ := os.ReadFile("/proc/sys/kernel/osrelease")
-	cpuinfo, _ := os.ReadFile("/proc/cpuinfo")
-	model, cpus := "", 0
-	for line := range strings.Lines(string(cpuinfo)) {
-		if _, v, ok := strings.Cut(line, "model name\t: "); ok {
-			model, cpus = strings.TrimSpace(v), cpus+1
-		}
-	}
-	return fmt.Sprintf("Linux %s, %s, %d CPUs; ns per hit, the bare loop subtracted: median of the rounds (lowest-highest)\n",
-		strings.TrimSpace(string(release)), model, cpus)
+// heading names the machine and what the figures are.
+func heading() string {
+	return figure.Machine() + "; ns per hit, the bare loop subtracted: median of the rounds (lowest-highest)\n"
 }
 
 // printTables prints a table for each place, with the targets.
@@ -155,4 +146,19 @@ func reached(ok bool) string {
 		return "reached"
 	}
 	return "NOT REACHED"
+}
+
+// writeFigures writes all figures to the file that was asked for.
+func (b *bench) writeFigures(cases []*testCase) error {
+	if b.figures == "" {
+		return nil
+	}
+	f := &figure.File{Machine: figure.Machine(), Unit: "ns"}
+	for _, c := range cases {
+		f.Figures = append(f.Figures, figure.Of(c.group.title, c.tracer, whatNames[c.what], c.figures(), c.note))
+	}
+	for mode, ns := range b.least {
+		f.Figures = append(f.Figures, figure.Of("bare loop", mode, "", []float64{ns}, ""))
+	}
+	return figure.Write(b.figures, f)
 }

@@ -73,6 +73,9 @@ func startMachine(cfg Config, kernel string, image []byte) (*machine, error) {
 		"-chardev", "socket,id=results,fd=3", "-serial", "chardev:results",
 		"-kernel", kernel, "-initrd", initrd, "-append", commandLine,
 	}
+	if cfg.Count {
+		args = append(args, "-icount", "shift=0,align=off,sleep=off")
+	}
 	if cfg.Line != "" {
 		args = append(args, "-chardev", "socket,id=line,server=on,wait=off,path="+cfg.Line, "-serial", "chardev:line")
 	}

@@ -35,6 +35,7 @@ type Config struct {
 	Args    []string        // further arguments of the test binary
 	Env     []string        // further environment, NAME=value
 	Memory  int             // MiB; 0: 512 and what the files need
+	Count   bool            // the guest's clock counts instructions, one nanosecond each
 	Line    string          // path of a unix socket on the host that is the guest's /dev/ttyS2; "": none
 	Timeout time.Duration   // for all tests together (-test.timeout in the guest); 0: 15 minutes
 	Silence time.Duration   // how long the booted guest may give no sign of life; 0: 3 minutes

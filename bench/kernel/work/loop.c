@@ -14,6 +14,8 @@
  *   read      read(2) of one byte of /dev/zero, for probes on vfs_read
  *   push      test_function(i, i), which begins with a push
  *   nop       nop_function(i, i), which begins with a nop of five bytes
+ *   rename    write(2) of a name to /proc/self/comm: the tracepoint task:task_rename
+ *   urandom   read(2) of 16 bytes of /dev/urandom
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -47,7 +49,7 @@ __attribute__((naked, noinline, noclone)) int nop_function(int counter1, int cou
 }
 
 static volatile int sink;
-static int zero;
+static int zero, comm, urandom;
 
 static void by_syscall(long n)
 {
@@ -75,6 +77,20 @@ static void by_nop(long n)
 		sink = nop_function(i, i);
 }
 
+static void by_rename(long n)
+{
+	for (long i = 0; i < n; i++)
+		sink = write(comm, "loop", 4);
+}
+
+static void by_urandom(long n)
+{
+	char c[16];
+
+	for (long i = 0; i < n; i++)
+		sink = read(urandom, c, sizeof c);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(long n);
@@ -83,6 +99,8 @@ static const struct {
 	{ "read", by_read },
 	{ "push", by_push },
 	{ "nop", by_nop },
+	{ "rename", by_rename },
+	{ "urandom", by_urandom },
 };
 
 static double now(void)
@@ -123,6 +141,8 @@ int main(int argc, char **argv)
 	}
 	sched_setscheduler(0, SCHED_FIFO, &p); /* otherwise more batches are disturbed */
 	zero = open("/dev/zero", O_RDONLY);
+	comm = open("/proc/self/comm", O_WRONLY);
+	urandom = open("/dev/urandom", O_RDONLY);
 	while (fgets(line, sizeof line, stdin)) {
 		void (*run)(long) = NULL;
 
