@@ -24,10 +24,14 @@ type Unavailable struct {
 
 func (u *Unavailable) Error() string { return fmt.Sprintf("%s: %s", u.Field, u.Reason) }
 
-// Err returns an *Unavailable, or nil.
+// Err returns an *Unavailable, or nil. For a struct or array of which the compiler has removed a part, the
+// reason is "partly optimised out"; String shows the other parts.
 func (v Value) Err() error {
 	if why := v.v.Explain(); why != "" {
 		return &Unavailable{v.v.Field.Name, why}
+	}
+	if v.v.Field != nil && len(v.v.Field.Gaps) > 0 {
+		return &Unavailable{v.v.Field.Name, "partly " + event.Explain(event.OptimisedOut, 0, "")}
 	}
 	return nil
 }
@@ -109,7 +113,7 @@ func (v Value) Text() (text string, ok bool) {
 	if t == nil {
 		return "", false
 	}
-	if t = t.Strip(); t.Kind != ctype.Array || t.Elem.Strip().Kind != ctype.Char || t.Elem.Strip().Size != 1 {
+	if t = t.Strip(); len(v.v.Field.Gaps) > 0 || t.Kind != ctype.Array || t.Elem.Strip().Kind != ctype.Char || t.Elem.Strip().Size != 1 {
 		return "", false
 	}
 	b := v.v.Data

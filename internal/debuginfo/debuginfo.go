@@ -77,7 +77,8 @@ type Piece struct {
 	Reg       int   // DWARF register number (System V psABI figure 3.36: 0 rax, 1 rdx, 2 rcx, 3 rbx, 4 rsi, 5 rdi, 6 rbp, 7 rsp, 8-15, 16 return address, 17-32 xmm0-15)
 	Expr      []Op
 	Bytes     []byte
-	Ctx       int64 // byte offset of an InContext piece
+	Ctx       int64  // byte offset of an InContext piece
+	Why       string // IsMissing: the reason, "" if the compiler gives none
 }
 
 // OpCode is an operation of a decoded location expression, a stack machine of

@@ -69,9 +69,15 @@ type Field struct {
 	// AddrOffset, if not 0, is the offset of the 8 bytes of the value's address. Arrays in a struct that
 	// have no recorded elements are shown by their address.
 	AddrOffset int
+	// Gaps are the parts of a Fixed value that have no value at this site, in order. Their bytes in the
+	// record mean nothing.
+	Gaps []Gap
 	// Text, of SData, describes how the kernel prints a record; nil if not known.
 	Text *KernelText
 }
+
+// Gap is the bits [From, To) of a value.
+type Gap struct{ From, To int64 }
 
 // Show is GDB's print/FMT: the letters and the count, zero if absent.
 type Show struct {

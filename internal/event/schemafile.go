@@ -74,7 +74,11 @@ type fieldJSON struct {
 	String *slotJSON `json:"string,omitempty"`
 	Addr   int       `json:"address,omitempty"`
 	Text   int       `json:"text,omitempty"` // number in the table of texts, from 1
+	Gaps   []gapJSON `json:"gaps,omitempty"`
 }
+
+// gapJSON is the first bit of a gap, and the bit behind it.
+type gapJSON [2]int64
 
 type showJSON struct {
 	Letter text `json:"letter,omitempty"`
@@ -254,6 +258,9 @@ func (e *encoder) field(f *Field) (fieldJSON, error) {
 	var err, err2 error
 	x.Kind, err = fieldKinds.of(int(f.Kind))
 	x.Static, err2 = statuses.of(int(f.Static))
+	for _, g := range f.Gaps {
+		x.Gaps = append(x.Gaps, gapJSON{g.From, g.To})
+	}
 	if f.Show != (Show{}) {
 		x.Show = &showJSON{Letter: letter(f.Show.Letter), Size: letter(f.Show.Size), Count: f.Show.Count}
 	}
@@ -324,6 +331,12 @@ func (d *decoder) field(x *fieldJSON) (f Field, err error) {
 	}
 	if x.Text > 0 {
 		f.Text = d.texts[x.Text-1]
+	}
+	for _, g := range x.Gaps {
+		if g[0] < 0 || g[1] <= g[0] {
+			return f, errors.New("it has a gap of no bits")
+		}
+		f.Gaps = append(f.Gaps, Gap{g[0], g[1]})
 	}
 	if p := x.Show; p != nil {
 		if len(p.Letter) > 1 || len(p.Size) > 1 {

@@ -100,6 +100,7 @@ func events() []*event.Event {
 	all.fixed("len/x", ctype.IntT, le(255, 4)).Show.Letter = 'x'
 	all.fixed("c", ctype.CharT, le('a', 1))
 	all.fixed("*pt", pointType(), le(0xffffffff00000001, 8))
+	all.fixed("part", pointType(), le(0xffffffff00000001, 8)).Gaps = []event.Gap{{From: 32, To: 64}}
 	path := all.fixed("path", charp, le(0x402010, 8))
 	path.StrOffset, path.StrSize, path.StrStatusOffset = all.slot(countedSlot("/index\n\xff", 0)), 16, -1
 	cut := all.fixed("long", charp, le(0x402010, 8))

@@ -122,7 +122,7 @@ func (p *Printer) appendCounted(b []byte, v *event.Value, letter Fmt) []byte {
 
 // valueItem returns a value with its address, if the event has one.
 func valueItem(v *event.Value) item {
-	return item{data: v.Data, addr: v.Addr, placed: v.Addr != 0}
+	return item{data: v.Data, addr: v.Addr, placed: v.Addr != 0, gaps: gaps{list: v.Field.Gaps}}
 }
 
 // headerValue returns a value from the record's header: a number, or a string for $comm. At places of the

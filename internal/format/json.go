@@ -50,6 +50,9 @@ var _ = addOutput(Output{Name: "json", Doc: "one object per line", order: 1, New
 //     the kernel would print of it ("$text" where a field has that name). Dynamic
 //     arrays are strings or arrays, null where the record ends before they do.
 //
+// Members that are optimised out are null in a struct, array or complex number that has other members with
+// a value; errors has an entry for the whole ("partly optimised out").
+//
 // Format letters other than /s change nothing here. A string or array that is
 // longer than was taken has an entry in errors that says so.
 //
@@ -233,6 +236,9 @@ func (j *JSON) field(b []byte, ev *event.Event, v *event.Value, k *jsonKey) []by
 	}
 	if v.Str != nil {
 		return j.pointed(b, v, k)
+	}
+	if len(f.Gaps) > 0 {
+		j.fail(k, "partly "+event.Explain(event.OptimisedOut, 0, ""))
 	}
 	return appendJSON(b, f.Type, valueItem(v), f.Show.Letter == 's', nil)
 }

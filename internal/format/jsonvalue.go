@@ -12,11 +12,14 @@ import (
 // appendJSON writes a value; the doc comment of JSON has the mapping. asText is /s.
 func appendJSON(b []byte, t *ctype.Type, it item, asText bool, up *nest) []byte {
 	s, data := t.Strip(), it.data
+	if it.missing(s) {
+		return append(b, "null"...)
+	}
 	switch s.Kind {
 	case ctype.Struct, ctype.Union, ctype.Array:
 		return jsonAggregate(b, s, it, asText, up)
 	case ctype.Complex:
-		return jsonComplex(b, s, data)
+		return jsonComplex(b, s, it)
 	case ctype.Func:
 		if len(data) >= 8 {
 			return jsonPointer(b, word(data))
@@ -109,7 +112,7 @@ func jsonAnonymous(b []byte, s *ctype.Type, it item, asText bool, up *nest) []by
 }
 
 func jsonArray(b []byte, elem *ctype.Type, it item, n, size int64, asText bool, up *nest) []byte {
-	if c := jsonText(elem, asText); c.width > 0 {
+	if c := jsonText(elem, asText); c.width > 0 && !it.hit(0, 8*n*size) {
 		data := it.data[:n*size]
 		for len(data) > 0 && isZero(data[len(data)-c.width:]) {
 			data = data[:len(data)-c.width]
@@ -133,12 +136,10 @@ func jsonText(elem *ctype.Type, asText bool) charset {
 	return c
 }
 
-func jsonComplex(b []byte, s *ctype.Type, data []byte) []byte {
+func jsonComplex(b []byte, s *ctype.Type, it item) []byte {
 	part := &ctype.Type{Kind: ctype.Float, Name: s.Name, Size: s.Size / 2}
-	re := item{data: data}.part(0, part.Size)
-	im := item{data: data}.part(part.Size, part.Size)
-	b = appendJSON(append(b, `{"re":`...), part, re, false, nil)
-	b = appendJSON(append(b, `,"im":`...), part, im, false, nil)
+	b = appendJSON(append(b, `{"re":`...), part, it.part(0, part.Size), false, nil)
+	b = appendJSON(append(b, `,"im":`...), part, it.part(part.Size, part.Size), false, nil)
 	return append(b, '}')
 }
 

@@ -56,6 +56,7 @@ type item struct {
 	addr   uint64
 	placed bool // addr is known
 	up     *nest
+	gaps
 }
 
 // part returns the sub-object of n bytes at off.
@@ -66,6 +67,7 @@ func (it item) part(off, n int64) item {
 		it.data = it.data[off : off+min(n, have-off)]
 	}
 	it.addr += uint64(off)
+	it.gaps = it.gaps.from(8 * off)
 	return it
 }
 
@@ -160,6 +162,9 @@ func unqualified(t *ctype.Type) *ctype.Type {
 // value prints a value of any kind.
 func (p *Printer) value(b []byte, t *ctype.Type, it item, f Fmt) []byte {
 	s := t.Strip()
+	if it.missing(s) {
+		return append(b, "<optimised out>"...)
+	}
 	switch s.Kind {
 	case ctype.Struct, ctype.Union, ctype.Array:
 		in, ok := it.up.enter(s)
@@ -289,6 +294,7 @@ func member(it item, m *ctype.Field) item {
 	var raw [8]byte
 	bits, ok := bitField(it.data, m.BitOffset, m.BitSize)
 	sub := it.part(m.BitOffset/8, 0)
+	sub.gaps = it.gaps.ofBits(m.BitOffset, m.BitSize)
 	if !ok || size < 1 || size > 8 {
 		sub.data = nil
 		return sub
@@ -333,7 +339,7 @@ func (p *Printer) array(b []byte, s *ctype.Type, it item, f Fmt) []byte {
 	}
 	n = min(n, int64(len(it.data))/size)
 	text := textual(s.Elem, f)
-	if text.width > 0 && (!s.Vector || f == 's') {
+	if text.width > 0 && (!s.Vector || f == 's') && !it.hit(0, 8*n*size) {
 		return p.str(b, text, it.data[:n*size], endOfArray)
 	}
 	if s.Vector && f == 0 {
@@ -380,7 +386,7 @@ func (p *Printer) elements(b []byte, elem *ctype.Type, it item, n, size int64, f
 		}
 		one := it.data[i*size : (i+1)*size]
 		reps := int64(1)
-		for i+reps < n && bytes.Equal(one, it.data[(i+reps)*size:(i+reps+1)*size]) {
+		for i+reps < n && !it.hit(8*i*size, 8*(i+reps+1)*size) && bytes.Equal(one, it.data[(i+reps)*size:(i+reps+1)*size]) {
 			reps++
 		}
 		b = p.value(b, elem, it.part(i*size, size), f)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
+	"github.com/jalon-trace/jalon/internal/event"
 )
 
 // TestPrinter has what the C program of TestGDB cannot hold: C++, memory that is
@@ -86,6 +87,48 @@ func TestTypeName(t *testing.T) {
 	} {
 		if got := TypeName(c.t, false); got != c.want {
 			t.Errorf("%s, want %s", got, c.want)
+		}
+	}
+}
+
+// TestGaps: values of which a part has no value. Its bytes are not zero here, so that any use of them shows.
+func TestGaps(t *testing.T) {
+	bits := &ctype.Type{Kind: ctype.Struct, Name: "bits", Size: 24}
+	bits.SetFields([]ctype.Field{
+		{Name: "p", Type: pointType()},
+		{Name: "f", Type: ctype.UIntT, BitOffset: 64, BitSize: 3},
+		{Name: "g", Type: ctype.UIntT, BitOffset: 67, BitSize: 7},
+		{Name: "s", Type: ctype.ArrayOf(ctype.CharT, 4), BitOffset: 96},
+		{Name: "a", Type: ctype.ArrayOf(ctype.ShortT, 4), BitOffset: 128},
+	})
+	data := bytes.Repeat([]byte{0x41}, 24)
+	number := &ctype.Type{Kind: ctype.Complex, Name: "complex double", Size: 16, Elem: ctype.DoubleT}
+	wide := &ctype.Type{Kind: ctype.Float, Name: "long double", Size: 16}
+	for _, c := range []struct {
+		t          *ctype.Type
+		data       []byte
+		gaps       []event.Gap
+		text, json string
+	}{
+		{
+			bits, data, []event.Gap{{From: 32, To: 64}, {From: 70, To: 72}, {From: 104, To: 112}, {From: 144, To: 160}},
+			"{p = {x = 1094795585, y = <optimised out>}, f = 1, g = <optimised out>, s = {65 'A', <optimised out>, 65 'A', 65 'A'}, a = {16705, <optimised out>, 16705, 16705}}",
+			`{"p":{"x":1094795585,"y":null},"f":1,"g":null,"s":[65,null,65,65],"a":[16705,null,16705,16705]}`,
+		},
+		{
+			bits, data, []event.Gap{{From: 0, To: 66}, {From: 96, To: 192}},
+			"{p = <optimised out>, f = <optimised out>, g = 40, s = <optimised out>, a = <optimised out>}",
+			`{"p":null,"f":null,"g":40,"s":null,"a":null}`,
+		},
+		{number, append(le(0x3ff8000000000000, 8), data[:8]...), []event.Gap{{From: 64, To: 128}}, "1.5 + <optimised out>i", `{"re":1.5,"im":null}`},
+		{wide, append(le(1<<63, 8), 0xff, 0x3f, 1, 1, 1, 1, 1, 1), []event.Gap{{From: 80, To: 128}}, "1", "1"},
+	} {
+		it := item{data: c.data, gaps: gaps{list: c.gaps}}
+		if got := string((&Printer{}).top(nil, c.t, it, 0)); got != c.text {
+			t.Errorf("got  %s\nwant %s", got, c.text)
+		}
+		if got := string(appendJSON(nil, c.t, it, false, nil)); got != c.json {
+			t.Errorf("got  %s\nwant %s", got, c.json)
 		}
 	}
 }

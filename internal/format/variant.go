@@ -10,7 +10,7 @@ func selected(v *ctype.Variants, it item) *ctype.Variant {
 	}
 	d := member(it, v.Discr)
 	size := v.Discr.Type.Strip().Size
-	if size < 1 || size > 8 || int64(len(d.data)) < size {
+	if size < 1 || size > 8 || int64(len(d.data)) < size || d.hit(0, 8*size) {
 		return nil
 	}
 	return v.Select(word(d.data[:size]))
@@ -19,6 +19,9 @@ func selected(v *ctype.Variants, it item) *ctype.Variant {
 // variant prints Circle {__0 = 2.5}, and None of a variant without data.
 func (p *Printer) variant(b []byte, v *ctype.Variants, it item, f Fmt) []byte {
 	x := selected(v, it)
+	if x == nil && v.Discr != nil && member(it, v.Discr).missing(v.Discr.Type.Strip()) {
+		return append(b, "<optimised out>"...)
+	}
 	if x == nil {
 		return append(b, "<no variant has this discriminant>"...)
 	}

@@ -340,6 +340,9 @@ func (co *collector) takeObject(e expr) *plan {
 		co.fail(e.Span(), fmt.Sprintf("%s has %d bytes; a record holds %d at most", typeString(e.Type()), s.Size, MaxRecordSize),
 			"collect a part of it: a member, or x[0]@n")
 	}
+	if p := co.takePartly(e); p != nil {
+		return p
+	}
 	co.needBytes(e)
 	return plain(asBytes, e, e.Type())
 }

@@ -3,6 +3,7 @@ package sema
 import (
 	"encoding/binary"
 	"math/rand"
+	"slices"
 	"testing"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
@@ -238,6 +239,7 @@ func TestFragments(t *testing.T) {
 	m.Regs[8] = 0x0055_8001
 	s.add("two", pair, reg(0, 64), reg(3, 32), reg(8, 32), missing(64))
 	s.add("holes", pair, missing(64), reg(3, 32), reg(8, 16), missing(48))
+	s.add("none", pair, missing(64), missing(32), debuginfo.Piece{Kind: debuginfo.InRegister, Reg: 33, BitSize: 48}, missing(48))
 	s.add("mixed", pair, reg(0, 64), func() debuginfo.Piece { p := onFrame(-20); p.BitSize = 32; return p }(), reg(8, 32))
 	s.add("wide", pair, reg(0, 0)) // 8 bytes for 20: the rest is missing
 	s.add("inxmm", pair, reg(18, 128), missing(64))
@@ -258,7 +260,8 @@ func TestFragments(t *testing.T) {
 		{"holes.b", -16, ""},
 		{"holes.c + 1", -32766, ""},
 		{"holes.a", 0, "this part of \"holes\" is optimised out here"},
-		{"holes", 0, "variable \"holes\" is optimised out here"},
+		{"holes", 0, ""},
+		{"none", 0, "variable \"none\" is optimised out here"},
 		{"mixed.b", -5, ""},
 		{"mixed", 0, ""},
 		{"wide.a", 0x1122334455667788, ""},
@@ -295,6 +298,15 @@ func TestFragments(t *testing.T) {
 			a := binary.LittleEndian.Uint64(res.bytes(0))
 			b := int32(binary.LittleEndian.Uint32(res.bytes(0)[8:]))
 			c := binary.LittleEndian.Uint16(res.bytes(0)[12:])
+			if tt.expr == "holes" {
+				if want := []event.Gap{{From: 0, To: 64}, {From: 112, To: 128}}; !slices.Equal(f.Gaps, want) || b != -16 || c != 0x8001 {
+					t.Errorf("holes = % x, gaps %v, want %v", res.bytes(0), f.Gaps, want)
+				}
+				continue
+			}
+			if len(f.Gaps) > 0 {
+				t.Errorf("%s has the gaps %v", tt.expr, f.Gaps)
+			}
 			if a != m.Regs[0] || c != 0x8001 || tt.expr == "two" && b != -16 || tt.expr == "mixed" && b != -5 {
 				t.Errorf("%s = % x", tt.expr, res.bytes(0))
 			}

@@ -219,6 +219,9 @@ func (l *lowerer) takeBytes(e expr) fieldSlots {
 		return fs
 	}
 	window(p.pieces, p.lo, n*8, func(q debuginfo.Piece, off, at, count int64) {
+		if q.Kind == debuginfo.IsMissing { // a gap of the field
+			return
+		}
 		l.storePiece(&fs, q, off, at/8, count)
 	})
 	return fs

@@ -12,11 +12,14 @@ func fillPadding(list []debuginfo.Piece, t *ctype.Type) {
 	for i := range list {
 		p := &list[i]
 		if p.Kind == debuginfo.IsMissing && p.BitSize%8 == 0 && p.BitSize <= maxPadding && !holdsValue(t, at, at+p.BitSize, 0) {
-			*p = debuginfo.Piece{Kind: debuginfo.IsBytes, BitSize: p.BitSize, Bytes: make([]byte, p.BitSize/8)}
+			*p = debuginfo.Piece{Kind: debuginfo.IsBytes, BitSize: p.BitSize, Bytes: make([]byte, p.BitSize/8), Why: padding}
 		}
 		at += p.BitSize
 	}
 }
+
+// padding marks a piece that fillPadding has made.
+const padding = "padding"
 
 // maxPadding bounds a hole, in bits: alignment makes none larger.
 const maxPadding = 8 * 64

@@ -195,6 +195,9 @@ func (vs *values) memoryBits(p place, n int64) ir.Value {
 func (vs *values) gather(p place, n int64) ir.Value {
 	v := ir.None
 	window(p.pieces, p.lo, n, func(q debuginfo.Piece, off, at, count int64) {
+		if q.Kind == debuginfo.IsMissing { // a gap of the field
+			return
+		}
 		part := vs.pieceBits(q, off, count)
 		if count < n {
 			part = vs.shiftLeft(vs.mask(part, count), at)

@@ -168,6 +168,7 @@ func storable(s shape, n int64) (why string) {
 	window(s.pieces, s.lo, n, func(p debuginfo.Piece, off, at, bits int64) {
 		first := p.BitOffset + off
 		switch {
+		case p.Kind == debuginfo.IsMissing:
 		case (first|at|bits)%8 != 0:
 			why = "this object is spread over fragments that are not whole bytes"
 		case p.Kind == debuginfo.InRegister && isXMM(p.Reg) && first+bits > 64 && bits != n && !(first == 0 && bits == 128):
@@ -199,23 +200,26 @@ func (st *site) available(e expr, more func(shape)) {
 		st.needExpr(e, v, v.loc.Pieces[0].Expr, true)
 		return
 	}
-	window(s.pieces, s.lo, bitsOf(e), func(p debuginfo.Piece, _, _, _ int64) {
-		switch p.Kind {
-		case debuginfo.IsMissing:
-			st.failUnavailable(e, v, "")
-		case debuginfo.InRegister:
-			if !isWord(int64(p.Reg)) && !isXMM(p.Reg) {
-				st.failUnavailable(e, v, fmt.Sprintf("it is in register %d, which is not available", p.Reg))
-			}
-			st.needRegister(e, v, p.Reg)
-		case debuginfo.InContext:
-			st.needContext(e, v, p.Ctx, p.BitSize)
-		case debuginfo.IsBytes:
-		default:
-			st.needExpr(e, v, p.Expr, p.Kind == debuginfo.InMemory)
-		}
-	})
+	window(s.pieces, s.lo, bitsOf(e), func(p debuginfo.Piece, _, _, _ int64) { st.needPiece(e, v, p) })
 	more(s)
+}
+
+// needPiece makes sure that a piece of variable v has a value here.
+func (st *site) needPiece(e expr, v *varRef, p debuginfo.Piece) {
+	switch p.Kind {
+	case debuginfo.IsMissing:
+		st.failUnavailable(e, v, p.Why)
+	case debuginfo.InRegister:
+		if !isWord(int64(p.Reg)) && !isXMM(p.Reg) {
+			st.failUnavailable(e, v, fmt.Sprintf("it is in register %d, which is not available", p.Reg))
+		}
+		st.needRegister(e, v, p.Reg)
+	case debuginfo.InContext:
+		st.needContext(e, v, p.Ctx, p.BitSize)
+	case debuginfo.IsBytes:
+	default:
+		st.needExpr(e, v, p.Expr, p.Kind == debuginfo.InMemory)
+	}
 }
 
 // needExpr checks that a location can be computed; read: memory at its address is read.

@@ -36,7 +36,7 @@ func pieceText(ps []debuginfo.Piece) string {
 		case debuginfo.IsBytes:
 			s = fmt.Sprintf("bytes%x", p.Bytes)
 		case debuginfo.IsMissing:
-			s = "missing"
+			s = strings.TrimSpace("missing " + p.Why)
 		}
 		if p.BitSize > 0 {
 			s += fmt.Sprintf("/%d", p.BitSize)
@@ -111,6 +111,21 @@ func TestLocationExpressions(t *testing.T) {
 		{"entry value at the entry", []byte{0xa3, 1, 0x55, 0x9f}, true, "val reg5"},
 		{"entry value of memory", []byte{0xa3, 3, 0x75, 0, 0x06, 0x9f}, true, "!entry"},
 		{"implicit pointer", []byte{0xa0, 1, 0, 0, 0, 0}, false, "!no address"},
+		{
+			"implicit pointer beside a register",
+			[]byte{0x55, 0x93, 8, 0xa0, 1, 0, 0, 0, 0, 0x93, 8, 0x91, 0, 0x93, 4},
+			false,
+			"reg5/64; missing it is a pointer to an object that has no address here (DW_OP_implicit_pointer)/64; mem/32 reg6",
+		},
+		{
+			"entry value beside a register",
+			[]byte{0xa3, 1, 0x55, 0x31, 0x22, 0x9f, 0x93, 8, 0x54, 0x93, 8},
+			false,
+			"missing optimised out: only its value at the function's entry is known (DW_OP_entry_value)/64; reg4/64",
+		},
+		{"only entry values", []byte{0xa3, 1, 0x55, 0x9f, 0x93, 8, 0x93, 8}, false, "!entry"},
+		{"floating beside a register", []byte{0xa5, 17, 24, 0x31, 0x22, 0x9f, 0x93, 8, 0x54, 0x93, 8}, false, "missing its value is computed in floating point/64; reg4/64"},
+		{"malformed beside a register", []byte{0x54, 0x93, 8, 0x22, 0x9f, 0x93, 8}, false, "!underflow"},
 		{"parameter ref", []byte{0xfa, 1, 0, 0, 0, 0x9f}, false, "!caller"},
 		{"deref sizes", []byte{0x75, 0, 0x94, 4, 0x06, 0x9f}, false, "val reg5 deref4 deref8"},
 		{"deref size 3", []byte{0x75, 0, 0x94, 3, 0x9f}, false, "!3 bytes"},

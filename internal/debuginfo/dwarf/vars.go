@@ -66,12 +66,33 @@ func (ob *object) elsewhere(v *debuginfo.Variable) {
 // location finds where the value is at pc: its location, or its constant.
 func (lo *locations) location(d die, t *ctype.Type) debuginfo.Location {
 	if v, ok := d.deep(atLocation); ok {
-		return lo.located(v)
+		at := lo.located(v)
+		if v.IsBlock() && v.u.head().gcc > 0 && wideInRegisters(at, t) {
+			return debuginfo.Location{Unavailable: untrackedWide}
+		}
+		return at
 	}
 	if v, ok := d.deep(atConstValue); ok {
 		return constant(v, t)
 	}
 	return debuginfo.Location{Unavailable: "optimised out"}
+}
+
+// gcc gives some integers of 128 bits one pair of registers for the whole function, in which the value is in
+// a part of it at most; 12.2 describes a variable so that it has never put there. It describes others by lists,
+// which are right.
+const untrackedWide = "the compiler does not describe where in the function its registers hold it"
+
+func wideInRegisters(at debuginfo.Location, t *ctype.Type) bool {
+	if s := t.Strip(); s.Kind != ctype.Int || s.Size != 16 || len(at.Pieces) < 2 {
+		return false
+	}
+	for _, p := range at.Pieces {
+		if p.Kind != debuginfo.InRegister {
+			return false
+		}
+	}
+	return true
 }
 
 func (lo *locations) located(v val) debuginfo.Location {

@@ -48,6 +48,7 @@ type xlate struct {
 	bytes  []byte
 	pieces []debuginfo.Piece
 	why    string
+	lost   string // why the fragment under construction has no value
 
 	at    map[int]int // byte offset -> index in ops
 	marks []mark      // forward branches to resolve
@@ -80,7 +81,23 @@ func (e *Env) Translate(expr []byte) (pieces []debuginfo.Piece, why string) {
 	if x.why != "" {
 		return nil, x.why
 	}
+	if why := allMissing(x.pieces); why != "" {
+		return nil, why
+	}
 	return x.pieces, ""
+}
+
+// allMissing is the reason if no piece has a value and one has a reason; otherwise "".
+func allMissing(pieces []debuginfo.Piece) (why string) {
+	for _, p := range pieces {
+		if p.Kind != debuginfo.IsMissing {
+			return ""
+		}
+		if why == "" {
+			why = p.Why
+		}
+	}
+	return why
 }
 
 // Word translates an expression that leaves one word, on top of those given.
@@ -124,12 +141,22 @@ func (e *Env) run(expr []byte, start []debuginfo.Op) *xlate {
 	x.at[x.c.Off] = len(x.ops)
 	x.land()
 	x.resolve()
+	if x.lost != "" {
+		x.fail(x.lost)
+	}
 	return x
 }
 
 func (x *xlate) fail(why string) {
 	if x.why == "" {
 		x.why = why
+	}
+}
+
+// lose: the fragment under construction has no value. Others of the same location may have one.
+func (x *xlate) lose(why string) {
+	if x.lost == "" {
+		x.lost = why
 	}
 }
 
@@ -148,7 +175,11 @@ func (x *xlate) step() {
 		x.fail("its location is too long")
 		return
 	}
-	if x.kind != kindMemory && op.name != "piece" && op.name != "bit_piece" && op.name != "GNU_uninit" && op.name != "nop" {
+	closes := op.name == "piece" || op.name == "bit_piece"
+	if x.lost != "" && !closes {
+		return
+	}
+	if x.kind != kindMemory && !closes && op.name != "GNU_uninit" && op.name != "nop" {
 		x.fail("its location is malformed (operations after the value)")
 		return
 	}
@@ -251,7 +282,7 @@ func (x *xlate) deref(size int64) {
 		*x.top() = generic
 		x.emit(debuginfo.OpDeref, size)
 	default:
-		x.fail(fmt.Sprintf("its location reads %d bytes at once", size))
+		x.lose(fmt.Sprintf("its location reads %d bytes at once", size))
 	}
 }
 
@@ -273,7 +304,7 @@ func (x *xlate) register(n uint64) {
 
 func (x *xlate) based(reg uint64, off int64) {
 	if reg >= uint64(columns) {
-		x.fail("its address is relative to a vector register")
+		x.lose("its address is relative to a vector register")
 		return
 	}
 	x.push(generic, debuginfo.Op{Code: debuginfo.OpReg, Arg: int64(reg)})
@@ -284,12 +315,12 @@ func (x *xlate) based(reg uint64, off int64) {
 
 func (x *xlate) frameBase(off int64) {
 	if x.env.FrameBase == nil {
-		x.fail("its location is relative to a frame base that is not there")
+		x.lose("its location is relative to a frame base that is not there")
 		return
 	}
 	ops, why := x.env.FrameBase()
 	if why != "" {
-		x.fail(why)
+		x.lose(why)
 		return
 	}
 	x.push(generic, ops...)
@@ -300,7 +331,7 @@ func (x *xlate) frameBase(off int64) {
 
 func (x *xlate) callFrameCFA() {
 	if x.env.CFA == nil {
-		x.fail("its location is relative to the call frame, which has no unwind information here")
+		x.lose("its location is relative to the call frame, which has no unwind information here")
 		return
 	}
 	x.push(generic, x.env.CFA...)
@@ -337,7 +368,7 @@ func (x *xlate) entryValue(b []byte) {
 		}
 	}
 	if !x.env.AtEntry || reg < 0 || reg >= columns {
-		x.fail("optimised out: only its value at the function's entry is known (DW_OP_entry_value)")
+		x.lose("optimised out: only its value at the function's entry is known (DW_OP_entry_value)")
 		return
 	}
 	x.push(generic, debuginfo.Op{Code: debuginfo.OpReg, Arg: int64(reg)})
@@ -401,6 +432,8 @@ func (x *xlate) piece(n, unit, offset uint64) {
 	}
 	p := debuginfo.Piece{BitSize: int64(n * unit), BitOffset: int64(offset)}
 	switch {
+	case x.lost != "":
+		p.Kind, p.Why = debuginfo.IsMissing, x.lost
 	case x.kind == kindRegister:
 		p.Kind, p.Reg = debuginfo.InRegister, x.reg
 	case x.kind == kindBytes:
@@ -415,7 +448,7 @@ func (x *xlate) piece(n, unit, offset uint64) {
 		p.Kind, p.Expr = debuginfo.InMemory, x.ops
 	}
 	x.pieces = append(x.pieces, p)
-	x.ops, x.types, x.kind, x.bytes = nil, nil, kindMemory, nil
+	x.ops, x.types, x.kind, x.bytes, x.lost = nil, nil, kindMemory, nil, ""
 	if len(x.pieces) > maxOps {
 		x.fail("its location is too long")
 	}

@@ -35,7 +35,7 @@ func init() {
 		return func(x *xlate, a operands) { x.unary(code) }
 	}
 	refuse := func(why string) func(*xlate, operands) {
-		return func(x *xlate, a operands) { x.fail(why) }
+		return func(x *xlate, a operands) { x.lose(why) }
 	}
 	set(0x03, "addr", "a", func(x *xlate, a operands) { x.push(generic, debuginfo.Op{Code: debuginfo.OpAddr, Arg: int64(a.n[0])}) })
 	set(0x06, "deref", "", func(x *xlate, a operands) { x.deref(8) })

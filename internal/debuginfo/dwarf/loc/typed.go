@@ -19,7 +19,7 @@ func (x *xlate) opType(off uint64) (baseType, bool) {
 	}
 	size, signed, why := x.env.Unit.BaseType(off)
 	if why != "" {
-		x.fail(why)
+		x.lose(why)
 	}
 	return baseType{size, signed}, why == ""
 }
@@ -55,7 +55,7 @@ func (x *xlate) binary(code debuginfo.OpCode) {
 	a, b := x.types[len(x.types)-2], x.types[len(x.types)-1]
 	shift := code == debuginfo.OpShl || code == debuginfo.OpShr || code == debuginfo.OpShra
 	if a != b && !shift {
-		x.fail("its location mixes types")
+		x.lose("its location mixes types")
 		return
 	}
 	// The contract's division is signed, its remainder and shr unsigned. Words
@@ -65,7 +65,7 @@ func (x *xlate) binary(code debuginfo.OpCode) {
 	case code == debuginfo.OpDiv && unsigned && a.size == 8,
 		code == debuginfo.OpMod && a.signed,
 		code == debuginfo.OpShr && a.signed:
-		x.fail("its location uses typed arithmetic that is not supported")
+		x.lose("its location uses typed arithmetic that is not supported")
 		return
 	}
 	x.types = x.types[:len(x.types)-1]
@@ -79,7 +79,7 @@ func (x *xlate) compare(code debuginfo.OpCode) {
 	}
 	a, b := x.types[len(x.types)-2], x.types[len(x.types)-1]
 	if a != b || a.size == 8 && !a.signed && code != debuginfo.OpEq && code != debuginfo.OpNe {
-		x.fail("its location compares typed values in a way that is not supported")
+		x.lose("its location compares typed values in a way that is not supported")
 		return
 	}
 	x.types = x.types[:len(x.types)-1]
@@ -104,7 +104,7 @@ func (x *xlate) regvalType(reg, off uint64) {
 		return
 	}
 	if reg >= uint64(columns) {
-		x.fail("its value is computed from a vector register")
+		x.lose("its value is computed from a vector register")
 		return
 	}
 	x.push(t, debuginfo.Op{Code: debuginfo.OpReg, Arg: int64(reg)})
