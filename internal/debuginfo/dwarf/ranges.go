@@ -91,46 +91,15 @@ func (u *unit) oldRanges(off uint64) []debuginfo.Range {
 }
 
 // rnglist reads .debug_rnglists (DWARF 5 section 7.25).
-func (u *unit) rnglist(off uint64) []debuginfo.Range {
+func (u *unit) rnglist(off uint64) (out []debuginfo.Range) {
 	c := raw.At(u.d.sec(secRnglists), off)
-	base := u.head().low
-	size := int(u.f.AddrSize)
-	var out []debuginfo.Range
-	for len(out) < maxRanges && !c.Bad {
-		var lo, hi uint64
-		ok := true
-		switch kind := c.U8(); kind {
-		case 0: // end_of_list
-			return out
-		case 1: // base_addressx
-			base, ok = u.Address(c.ULEB())
-			if !ok {
-				return out
-			}
-			continue
-		case 2: // startx_endx
-			lo, ok = u.Address(c.ULEB())
-			hi, _ = u.Address(c.ULEB())
-		case 3: // startx_length
-			lo, ok = u.Address(c.ULEB())
-			hi = lo + c.ULEB()
-		case 4: // offset_pair
-			lo, hi = base+c.ULEB(), base+c.ULEB()
-		case 5: // base_address
-			base = c.Uint(size)
-			continue
-		case 6: // start_end
-			lo, hi = c.Uint(size), c.Uint(size)
-		case 7: // start_length
-			lo = c.Uint(size)
-			hi = lo + c.ULEB()
-		default:
-			return out
-		}
-		if ok && !c.Bad && hi > lo && plausible(lo) {
+	addresses := raw.Addresses{Base: u.head().low, Size: int(u.f.AddrSize), Indexed: u.Address}
+	c.List(raw.RangeEntries, addresses, func(_ raw.ListEntry, lo, hi uint64, known bool) bool {
+		if known && !c.Bad && hi > lo && plausible(lo) {
 			out = append(out, debuginfo.Range{Lo: lo, Hi: hi})
 		}
-	}
+		return len(out) < maxRanges
+	})
 	return out
 }
 

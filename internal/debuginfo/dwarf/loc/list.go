@@ -41,81 +41,27 @@ func (r *Lists) Version4(off uint64) (out []Entry) {
 }
 
 // GNU reads .debug_loc.dwo, the format before DWARF 5.
-func (r *Lists) GNU(off uint64) (out []Entry) {
-	c := raw.At(r.Data, off)
-	base := r.Base
-	for len(out) < maxEntries && !c.Bad {
-		e := Entry{}
-		ok := true
-		switch c.U8() {
-		case 0:
-			return out
-		case 1:
-			base, _ = r.Address(c.ULEB())
-			continue
-		case 2:
-			e.Lo, ok = r.Address(c.ULEB())
-			e.Hi, _ = r.Address(c.ULEB())
-		case 3:
-			e.Lo, ok = r.Address(c.ULEB())
-			e.Hi = e.Lo + uint64(c.U32())
-		case 4:
-			e.Lo, e.Hi = base+uint64(c.U32()), base+uint64(c.U32())
-		default:
-			return out
-		}
-		e.Expr = c.Block(uint64(c.U16()))
-		if ok && !c.Bad && e.Lo <= e.Hi {
-			out = append(out, e)
-		}
-	}
-	return out
+func (r *Lists) GNU(off uint64) []Entry {
+	return r.list(off, raw.SplitEntries, func(c *raw.Cursor) uint64 { return uint64(c.U16()) })
 }
 
-// Version5 reads .debug_loclists (DWARF 5 section 7.7.3). GNU's view pairs are
-// stepped over.
-func (r *Lists) Version5(off uint64) (out []Entry) {
+// Version5 reads .debug_loclists (DWARF 5 section 7.7.3).
+func (r *Lists) Version5(off uint64) []Entry {
+	return r.list(off, raw.LocationEntries, (*raw.Cursor).ULEB)
+}
+
+// list reads a list whose expressions begin with their length.
+func (r *Lists) list(off uint64, kinds []raw.ListEntry, length func(*raw.Cursor) uint64) (out []Entry) {
 	c := raw.At(r.Data, off)
-	base, size := r.Base, r.AddrSize
-	for len(out) < maxEntries && !c.Bad {
-		e := Entry{}
-		ok := true
-		switch c.U8() {
-		case 0: // end_of_list
-			return out
-		case 1: // base_addressx
-			base, _ = r.Address(c.ULEB())
-			continue
-		case 2: // startx_endx
-			e.Lo, ok = r.Address(c.ULEB())
-			e.Hi, _ = r.Address(c.ULEB())
-		case 3: // startx_length
-			e.Lo, ok = r.Address(c.ULEB())
-			e.Hi = e.Lo + c.ULEB()
-		case 4: // offset_pair
-			e.Lo, e.Hi = base+c.ULEB(), base+c.ULEB()
-		case 5: // default_location
-			e.Default = true
-		case 6: // base_address
-			base = c.Uint(size)
-			continue
-		case 7: // start_end
-			e.Lo, e.Hi = c.Uint(size), c.Uint(size)
-		case 8: // start_length
-			e.Lo = c.Uint(size)
-			e.Hi = e.Lo + c.ULEB()
-		case 9: // GNU view_pair
-			c.ULEB()
-			c.ULEB()
-			continue
-		default:
-			return out
-		}
-		e.Expr = c.Block(c.ULEB())
-		if ok && !c.Bad && (e.Default || e.Lo <= e.Hi) {
+	addresses := raw.Addresses{Base: r.Base, Size: r.AddrSize, Indexed: r.Address}
+	c.List(kinds, addresses, func(kind raw.ListEntry, lo, hi uint64, known bool) bool {
+		e := Entry{Lo: lo, Hi: hi, Default: kind == raw.DefaultLocation}
+		e.Expr = c.Block(length(&c))
+		if known && !c.Bad && (e.Default || lo <= hi) {
 			out = append(out, e)
 		}
-	}
+		return len(out) < maxEntries
+	})
 	return out
 }
 
