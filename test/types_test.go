@@ -13,7 +13,7 @@ import (
 // mostMethods and mostFields bound what a reader must hold in mind of one type. Split a type
 // that reaches them by topic, into parts with their own state.
 const (
-	mostMethods = 60
+	mostMethods = 50
 	mostFields  = 36
 )
 

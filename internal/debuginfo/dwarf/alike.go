@@ -21,13 +21,16 @@ const (
 // alike reports whether two types, or enumerators, of C units are the same as far as a
 // program can see: names, sizes, members and their places.
 func alike(a, b die) bool {
-	n := maxCompare
-	return a.alike(b, maxAlike, &n)
+	c := comparison{left: maxCompare}
+	return c.alike(a, b, maxAlike)
 }
 
-func (d die) alike(o die, depth int, left *int) bool {
-	if *left--; *left < 0 || depth == 0 || d.key() == o.key() {
-		return *left >= 0
+// comparison compares entries; left is how many more it compares.
+type comparison struct{ left int }
+
+func (c *comparison) alike(d, o die, depth int) bool {
+	if c.left--; c.left < 0 || depth == 0 || d.key() == o.key() {
+		return c.left >= 0
 	}
 	if !sameTag(d.ab.tag, o.ab.tag) || d.name() != o.name() {
 		return false
@@ -41,12 +44,12 @@ func (d die) alike(o die, depth int, left *int) bool {
 			return false
 		}
 	}
-	return d.typeAlike(o, depth, left) && d.childrenAlike(o, depth, left)
+	return c.types(d, o, depth) && c.children(d, o, depth)
 }
 
-// typeAlike compares what the entries are made of. Types with names are alike if the names
+// types compares what the entries are made of. Types with names are alike if the names
 // and sizes are.
-func (d die) typeAlike(o die, depth int, left *int) bool {
+func (c *comparison) types(d, o die, depth int) bool {
 	x, has := d.ref(atType)
 	y, its := o.ref(atType)
 	switch {
@@ -57,19 +60,19 @@ func (d die) typeAlike(o die, depth int, left *int) bool {
 	case x.name() != "":
 		return sameTag(x.ab.tag, y.ab.tag) && x.name() == y.name() && (x.flag(atDeclaration) || y.flag(atDeclaration) || x.size() == y.size())
 	}
-	return x.alike(y, depth-1, left)
+	return c.alike(x, y, depth-1)
 }
 
-func (d die) childrenAlike(o die, depth int, left *int) bool {
+func (c *comparison) children(d, o die, depth int) bool {
 	var theirs []die
-	for c := range o.children() {
+	for e := range o.children() {
 		if len(theirs) > maxCompare {
 			return false
 		}
-		theirs = append(theirs, c)
+		theirs = append(theirs, e)
 	}
-	for c := range d.children() {
-		if len(theirs) == 0 || !c.alike(theirs[0], depth, left) {
+	for e := range d.children() {
+		if len(theirs) == 0 || !c.alike(e, theirs[0], depth) {
 			return false
 		}
 		theirs = theirs[1:]
@@ -77,9 +80,9 @@ func (d die) childrenAlike(o die, depth int, left *int) bool {
 	return len(theirs) == 0
 }
 
-// shape distinguishes entries of one name in the index: those from one header have the same shape. It does not
+// shapeOf distinguishes entries of one name in the index: those from one header have the same shape. It does not
 // read the members, because there are many.
-func (d die) shape() (h uint64) {
+func shapeOf(d die) (h uint64) {
 	add := func(v uint64) { h = h*1_000_003 + v }
 	d.each(func(at uint16, v val) {
 		switch at {
@@ -107,7 +110,7 @@ func (d die) shape() (h uint64) {
 }
 
 // definedIn names a type or constant with the source file that defines it.
-func (d die) definedIn() string {
+func definedIn(d die) string {
 	at := d
 	if e, ok := d.enumeration(); ok && d.ab.tag == tagEnumerator {
 		at = e

@@ -89,10 +89,10 @@ func (b *block) add(e die) (kid *block, into bool) {
 	return nil, false
 }
 
-// tracking ranks the entries that GCC sometimes makes twice for one parameter (interprocedural
+// trackingOf ranks the entries that GCC sometimes makes twice for one parameter (interprocedural
 // optimisation): the one with a location list follows the value through the function, the other describes
 // how it was passed.
-func (d die) tracking() int {
+func trackingOf(d die) int {
 	switch {
 	case hasLocList(d):
 		return 2
@@ -216,7 +216,7 @@ func (b *block) byOrigin() (own map[dieKey]die, rest []die) {
 		if o, ok := e.attr(atAbstractOrigin); ok {
 			if _, ok := o.die(); ok {
 				key := e.source().key()
-				if first, dup := own[key]; !dup || e.tracking() > first.tracking() {
+				if first, dup := own[key]; !dup || trackingOf(e) > trackingOf(first) {
 					own[key] = e
 				}
 				continue

@@ -193,21 +193,21 @@ func (v val) strBytes() []byte {
 }
 
 // strx resolves an index of .debug_str_offsets.
-func (u *unit) strx(i uint64) []byte {
-	base := u.head().strBase
+func (r *unitRoot) strx(i uint64) []byte {
+	base := r.head().strBase
 	size := uint64(4)
-	if u.f.Is64 {
+	if r.u.f.Is64 {
 		size = 8
 	}
 	if i > 1<<32 {
 		return nil
 	}
-	c := raw.At(u.d.sec(secStrOffsets), base+i*size)
-	off := c.Offset(u.f.Is64)
+	c := raw.At(r.u.d.sec(secStrOffsets), base+i*size)
+	off := c.Offset(r.u.f.Is64)
 	if c.Bad {
 		return nil
 	}
-	return raw.StringAt(u.d.sec(secStr), off)
+	return raw.StringAt(r.u.d.sec(secStr), off)
 }
 
 // addr resolves the address forms; ok is false for an index outside .debug_addr.
@@ -222,14 +222,14 @@ func (v val) addr() (uint64, bool) {
 }
 
 // Address resolves an index of .debug_addr; split units use their skeleton's.
-func (u *unit) Address(i uint64) (uint64, bool) {
-	if u.skel != nil {
-		u = u.skel
+func (r *unitRoot) Address(i uint64) (uint64, bool) {
+	if r.u.skel != nil {
+		r = &r.u.skel.unitRoot
 	}
 	if i > 1<<32 {
 		return 0, false
 	}
-	c := raw.At(u.d.sec(secAddr), u.head().addrBase+i*uint64(u.f.AddrSize))
-	a := c.Uint(int(u.f.AddrSize))
+	c := raw.At(r.u.d.sec(secAddr), r.head().addrBase+i*uint64(r.u.f.AddrSize))
+	a := c.Uint(int(r.u.f.AddrSize))
 	return a, !c.Bad
 }

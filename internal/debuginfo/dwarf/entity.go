@@ -59,7 +59,7 @@ func (r *search) typeOf(m meaning) *ctype.Type {
 
 // enumeration is the enumeration of a constant.
 func (d die) enumeration() (die, bool) {
-	if spans := d.around(); len(spans) > 0 {
+	if spans := d.context().spans(); len(spans) > 0 {
 		if e := spans[len(spans)-1].d; e.ab.tag == tagEnumerationType {
 			return e, true
 		}
@@ -91,14 +91,14 @@ func (fi *finder) definitionOf(d die) (def die, ok bool) {
 	if def, ok = d.u.lookup(name, own); ok {
 		return def, true
 	}
-	full := d.qualified()
+	full := d.context().qualified()
 	unnamed := strings.Contains(full, anonymousName)
 	if unnamed {
-		def, ok = d.u.lookup(name, func(e die) bool { return e.ab.tag == tagVariable && e.located() && e.qualified() == full })
+		def, ok = d.u.lookup(name, func(e die) bool { return e.ab.tag == tagVariable && e.located() && e.context().qualified() == full })
 	}
 	if !ok {
 		fi.m.names().find(name, isVarTag, func(e die) bool {
-			if e.located() && (e.declaration().key() == d.key() || !unnamed && e.deepFlag(atExternal) && e.qualified() == full) {
+			if e.located() && (e.declaration().key() == d.key() || !unnamed && e.deepFlag(atExternal) && e.context().qualified() == full) {
 				def, ok = e, true
 			}
 			return !ok

@@ -77,8 +77,8 @@ func (d die) has(e die) bool {
 }
 
 // isClang: the unit is of C or C++, compiled by clang.
-func (u *unit) isClang() bool {
-	return (u.isC() || u.isCxx()) && strings.Contains(u.head().producer, "clang")
+func (r *unitRoot) isClang() bool {
+	return (r.isC() || r.isCxx()) && strings.Contains(r.head().producer, "clang")
 }
 
 // unchanged: an expression that only converts the value of a register.

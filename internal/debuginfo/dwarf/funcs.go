@@ -67,8 +67,8 @@ func (d die) declared() (file string, line int) {
 }
 
 // fileName is the path of a file register value.
-func (u *unit) fileName(reg uint64) string {
-	if h, _ := u.lineUnit().lineHeader(); h != nil && reg < uint64(len(h.Files)) {
+func (l *unitLines) fileName(reg uint64) string {
+	if h, _ := l.u.lineUnit().lineHeader(); h != nil && reg < uint64(len(h.Files)) {
 		return h.Files[reg].Full
 	}
 	return ""

@@ -262,7 +262,7 @@ func FuzzLists(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte, version uint8, dwo bool) {
 		d := newData(assemble("x", nil, Options{}).info, "x", func(section) ([]byte, error) { return b, nil })
 		d.dwo = dwo
-		u := &unit{d: d, f: raw.Format{Version: uint16(version), AddrSize: 8}}
+		u := newUnit(&unit{d: d, f: raw.Format{Version: uint16(version), AddrSize: 8}})
 		for _, form := range []uint16{raw.FormSecOffset, raw.FormLoclistx} {
 			u.locList(val{raw.Value{Form: form, N: uint64(version) % 7}, u})
 		}

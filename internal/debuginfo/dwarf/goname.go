@@ -8,7 +8,7 @@ import (
 
 // isGo reports whether the unit was written in Go, where a package's variables have the package's path in their
 // name: "main.count", "example.com/prog/sub.Count".
-func (u *unit) isGo() bool { return u.head().lang == langGo }
+func (r *unitRoot) isGo() bool { return r.head().lang == langGo }
 
 // goName finds the full name of a package's variable that is meant by x in one of
 // that package's functions, or by sub.x; "" when none is, or several are.

@@ -160,7 +160,7 @@ func (p *unitPart) scanNames(u *unit, id uint32) {
 		}
 		key := uint64(0)
 		if once && c {
-			key = max(index.Key(tag, name)^e.shape()*0x9e3779b97f4a7c15, 1)
+			key = max(index.Key(tag, name)^shapeOf(e)*0x9e3779b97f4a7c15, 1)
 		}
 		p.names = append(p.names, index.Name{Hash: index.Hash(index.Bare(name)), Off: uint32(off), Unit: id, Tag: tag})
 		p.once = append(p.once, key)

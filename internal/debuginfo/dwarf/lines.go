@@ -12,17 +12,17 @@ import (
 
 // lineHeader reads the unit's line table header; units that share one (type and
 // partial units) read it once.
-func (u *unit) lineHeader() (*line.Header, error) {
-	h := u.head()
+func (l *unitLines) lineHeader() (*line.Header, error) {
+	h := l.u.head()
 	if !h.hasStmt {
 		return nil, nil
 	}
-	d := u.d
+	d := l.u.d
 	d.mu.Lock()
 	got, ok := d.headers[h.stmtList]
 	d.mu.Unlock()
 	if !ok {
-		got.h, got.err = line.ParseHeader(u.lineSource(h.stmtList))
+		got.h, got.err = line.ParseHeader(l.lineSource(h.stmtList))
 		d.mu.Lock()
 		d.headers[h.stmtList] = got
 		d.mu.Unlock()
@@ -36,56 +36,56 @@ type parsedHeader struct {
 }
 
 // lineSource is where the line table at off of .debug_line is, and what it refers to.
-func (u *unit) lineSource(off uint64) *line.Input {
+func (l *unitLines) lineSource(off uint64) *line.Input {
 	return &line.Input{
-		Section: u.d.sec(secLine), Off: off, AddrSize: u.f.AddrSize, CompDir: u.head().compDir,
-		Str: func(v raw.Value) []byte { return val{v, u}.strBytes() },
+		Section: l.u.d.sec(secLine), Off: off, AddrSize: l.u.f.AddrSize, CompDir: l.u.head().compDir,
+		Str: func(v raw.Value) []byte { return val{v, l.u}.strBytes() },
 	}
 }
 
 // eachSource visits the names of the unit's file table unchanged, without their directories. The header is
 // not kept.
-func (u *unit) eachSource(visit func(name []byte)) {
-	u = u.lineUnit()
-	if h := u.head(); h.hasStmt {
-		line.EachFile(u.lineSource(h.stmtList), visit)
+func (l *unitLines) eachSource(visit func(name []byte)) {
+	l = &l.u.lineUnit().unitLines
+	if h := l.u.head(); h.hasStmt {
+		line.EachFile(l.lineSource(h.stmtList), visit)
 	}
 }
 
 // lineTab runs the unit's line program once.
-func (u *unit) lineTab() *line.Table {
-	u = u.lineUnit()
-	u.lineOnce.Do(func() {
-		u.lines = &line.Table{}
-		lh, err := u.lineHeader()
+func (l *unitLines) lineTab() *line.Table {
+	l = &l.u.lineUnit().unitLines
+	l.lineOnce.Do(func() {
+		l.lines = &line.Table{}
+		lh, err := l.lineHeader()
 		if err == nil && lh != nil {
 			// Units hardly ever share a program: many runs mean damaged data.
-			if u.d.linesIn += len(lh.Program); u.d.linesIn > 16*len(u.d.sec(secLine))+1<<20 {
+			if l.u.d.linesIn += len(lh.Program); l.u.d.linesIn > 16*len(l.u.d.sec(secLine))+1<<20 {
 				err = errors.New("too many units use the same line table")
 			}
 		}
 		if err != nil {
-			u.d.in.warn("line numbers of " + u.head().name + " are missing: " + err.Error())
+			l.u.d.in.warn("line numbers of " + l.u.head().name + " are missing: " + err.Error())
 			return
 		}
 		if lh == nil {
 			return
 		}
-		in := line.Options{CompDir: u.head().compDir, Low: u.lowest(), Assembler: u.head().lang == langAssembler, Rows: u.d.rows}
+		in := line.Options{CompDir: l.u.head().compDir, Low: l.u.lowest(), Assembler: l.u.head().lang == langAssembler, Rows: l.u.d.rows}
 		t, rows, full := line.New(lh, in)
 		if full {
-			u.d.in.warn(fmt.Sprintf("line numbers of %s are incomplete: the line table has more than %d rows, or those of the module more than %d", u.head().name, line.MaxRows, line.MaxModuleRows))
+			l.u.d.in.warn(fmt.Sprintf("line numbers of %s are incomplete: the line table has more than %d rows, or those of the module more than %d", l.u.head().name, line.MaxRows, line.MaxModuleRows))
 		}
-		u.d.rows += rows
-		u.lines = t
+		l.u.d.rows += rows
+		l.lines = t
 	})
-	return u.lines
+	return l.lines
 }
 
 // lowest is the unit's lowest address.
-func (u *unit) lowest() uint64 {
-	lo := u.head().low
-	for i, r := range u.pcs() {
+func (l *unitLists) lowest() uint64 {
+	lo := l.u.head().low
+	for i, r := range l.pcs() {
 		if i == 0 || r.Lo < lo {
 			lo = r.Lo
 		}
@@ -94,18 +94,18 @@ func (u *unit) lowest() uint64 {
 }
 
 // sourceNames returns the unit's file table without running the program.
-func (u *unit) sourceNames() []line.File {
-	if lh, _ := u.lineUnit().lineHeader(); lh != nil {
+func (l *unitLines) sourceNames() []line.File {
+	if lh, _ := l.u.lineUnit().lineHeader(); lh != nil {
 		return lh.Files
 	}
 	return nil
 }
 
 // findLine finds the line that covers pc among all files of the unit.
-func (u *unit) findLine(pc uint64) line.Place {
-	s := u.lineTab().Find(pc)
+func (l *unitLines) findLine(pc uint64) line.Place {
+	s := l.lineTab().Find(pc)
 	if s.File != nil && s.End == 0 {
-		for _, r := range u.pcs() {
+		for _, r := range l.u.pcs() {
 			s.End = max(s.End, r.Hi)
 		}
 	}

@@ -73,7 +73,7 @@ func typedUnit() *unit {
 		}
 		return nil, nil
 	})
-	return &unit{d: d, b: info, end: uint64(len(info)), root: 11, f: raw.Format{Version: 5, AddrSize: 8}}
+	return newUnit(&unit{d: d, b: info, end: uint64(len(info)), root: 11, f: raw.Format{Version: 5, AddrSize: 8}})
 }
 
 // TestLocationExpressions covers the operations that compilers rarely emit.
@@ -170,7 +170,7 @@ func TestLocationLists(t *testing.T) {
 			return b, nil
 		})
 		d.dwo = dwo
-		u := &unit{d: d, f: raw.Format{Version: version, AddrSize: 8}}
+		u := newUnit(&unit{d: d, f: raw.Format{Version: version, AddrSize: 8}})
 		u.headOnce.Do(func() { u.hd.low = 0x100 })
 		return u.locList(val{raw.Value{Form: raw.FormSecOffset}, u})
 	}
@@ -250,7 +250,7 @@ func TestConstants(t *testing.T) {
 		{val{Value: raw.Value{Form: raw.FormUdata, N: 1}}, ctype.CharT, "bytes01"},
 		{val{Value: raw.Value{Form: raw.FormSdata, N: ^uint64(0)}}, &ctype.Type{Kind: ctype.Int, Size: 16, Signed: true}, "bytesffffffffffffffffffffffffffffffff"},
 		{val{Value: raw.Value{Form: raw.FormBlock1, B: []byte{1, 2, 3}}}, ctype.DoubleT, "bytes010203"},
-		{val{raw.Value{Form: raw.FormString, B: []byte("hi")}, &unit{d: newData(nil, "", nil)}}, ctype.ArrayOf(ctype.CharT, 3), "bytes686900"},
+		{val{raw.Value{Form: raw.FormString, B: []byte("hi")}, newUnit(&unit{d: newData(nil, "", nil)})}, ctype.ArrayOf(ctype.CharT, 3), "bytes686900"},
 	} {
 		if got := pieceText(constant(c.v, c.t).Pieces); got != c.want {
 			t.Errorf("%+v: %s, want %s", c.v, got, c.want)

@@ -10,26 +10,32 @@ import (
 
 // Names with scopes: namespaces and classes around an entry.
 
-// parents returns the names of the scopes around an entry, outermost first:
+// declContext is an entry with what is around it: namespaces, classes, enumerations, functions.
+type declContext struct{ die }
+
+// context gives access to what is around the entry.
+func (d die) context() declContext { return declContext{d} }
+
+// names returns the names of the scopes around an entry, outermost first:
 // namespaces and classes. C has none.
-func (d die) parents() []string {
+func (d declContext) names() []string {
 	if o, ok := d.origin(); ok { // the declaration is where the scopes are
 		if d.u != o.u || d.off != o.off {
-			return o.parents1(1)
+			return o.context().namesAfter(1)
 		}
 	}
-	return d.parents1(0)
+	return d.namesAfter(0)
 }
 
-func (d die) parents1(n int) []string {
+func (d declContext) namesAfter(n int) []string {
 	if o, ok := d.origin(); ok && n < 8 {
-		return o.parents1(n + 1)
+		return o.context().namesAfter(n + 1)
 	}
 	if d.u.isC() {
 		return nil
 	}
 	var names []string
-	for _, sp := range d.around() {
+	for _, sp := range d.spans() {
 		unnamed := sp.name == "" && sp.d.ab.tag == tagEnumerationType // its constants are where it is
 		if sp.d.ab.tag != tagSubprogram && !unnamed && len(names) < maxDepth {
 			names = append(names, sp.name)
@@ -51,17 +57,17 @@ type scopeSpan struct {
 const anonymousName = "(anonymous namespace)"
 
 // scopeSpans lists the unit's spans in file order.
-func (u *unit) scopeSpans() []scopeSpan {
-	u.spanOnce.Do(func() {
-		root, ok := u.rootDie()
+func (n *unitNames) scopeSpans() []scopeSpan {
+	n.spanOnce.Do(func() {
+		root, ok := n.u.rootDie()
 		if !ok {
 			return
 		}
 		var open []struct{ span, depth int }
 		root.walk(func(e die, depth int) bool {
-			for n := len(open); n > 0 && open[n-1].depth >= depth; n-- {
-				u.spans[open[n-1].span].hi = e.off
-				open = open[:n-1]
+			for k := len(open); k > 0 && open[k-1].depth >= depth; k-- {
+				n.spans[open[k-1].span].hi = e.off
+				open = open[:k-1]
 			}
 			switch e.ab.tag {
 			case tagNamespace, tagStructType, tagClassType, tagUnionType, tagInterfaceType, tagModule, tagEnumerationType:
@@ -83,24 +89,24 @@ func (u *unit) scopeSpans() []scopeSpan {
 				sp.up = open[len(open)-1].span
 			}
 			if e.ab.children {
-				open = append(open, struct{ span, depth int }{len(u.spans), depth})
-				sp.hi = u.end
+				open = append(open, struct{ span, depth int }{len(n.spans), depth})
+				sp.hi = n.u.end
 			}
-			u.spans = append(u.spans, sp)
+			n.spans = append(n.spans, sp)
 			return e.ab.tag != tagEnumerationType && e.ab.tag != tagSubprogram
 		})
 	})
-	return u.spans
+	return n.spans
 }
 
-// around lists the spans that an entry lies in, outermost first. A type that is
+// spans lists the spans that an entry lies in, outermost first. A type that is
 // defined outside of the scope that declares it (in a type unit they all are) lies in
 // that scope.
-func (d die) around() []*scopeSpan {
+func (d declContext) spans() []*scopeSpan {
 	var out []*scopeSpan
 	for range 8 {
 		if decl, ok := d.ref(atSpecification); ok && isTypeTag(d.ab.tag) {
-			d = decl
+			d.die = decl
 		}
 		list := d.u.scopeSpans()
 		i := sort.Search(len(list), func(i int) bool { return list[i].d.off >= d.off }) - 1
@@ -112,15 +118,15 @@ func (d die) around() []*scopeSpan {
 		if len(out) == 0 || d.key() == out[len(out)-1].d.key() || !out[len(out)-1].d.ab.has(atSpecification) {
 			break
 		}
-		d = out[len(out)-1].d
+		d.die = out[len(out)-1].d
 	}
 	slices.Reverse(out)
 	return out
 }
 
 // qualified is the entry's name with its scopes: ns::Class::f.
-func (d die) qualified() string {
-	return strings.Join(append(d.parents(), d.name()), "::")
+func (d declContext) qualified() string {
+	return strings.Join(append(d.names(), d.name()), "::")
 }
 
 // splitName cuts a::b<c::d>::e into its components.
@@ -144,15 +150,15 @@ func splitName(s string) []string {
 	return append(out, s[from:])
 }
 
-// inScopes reports whether the entry's scopes end in the requested ones.
-func (d die) inScopes(want []string) bool {
+// endIn reports whether the entry's scopes end in the requested ones.
+func (d declContext) endIn(want []string) bool {
 	if len(want) > 0 && want[0] == "" { // ::f
 		want = want[1:]
 	}
 	if len(want) == 0 {
 		return true
 	}
-	have := d.parents()
+	have := d.names()
 	if len(have) < len(want) {
 		return false
 	}

@@ -41,47 +41,47 @@ func (d die) pcRanges() []debuginfo.Range {
 // tombstones -1 and -2.
 func plausible(lo uint64) bool { return lo > 1 && lo < ^uint64(1) }
 
-func (u *unit) rangeList(v val, tag uint16) []debuginfo.Range {
-	if u.f.Version >= 5 {
+func (l *unitLists) rangeList(v val, tag uint16) []debuginfo.Range {
+	if l.u.f.Version >= 5 {
 		off := v.N
 		if v.Form == raw.FormRnglistx {
 			var ok bool
-			if off, ok = u.listx(secRnglists, u.head().rnglistsBase, v.N); !ok {
+			if off, ok = l.listx(secRnglists, l.u.head().rnglistsBase, v.N); !ok {
 				return nil
 			}
 		}
-		return u.rnglist(off)
+		return l.rnglist(off)
 	}
 	off := v.N
 	if tag != tagCompileUnit && tag != tagSkeletonUnit {
-		off += u.head().rangesBase
+		off += l.u.head().rangesBase
 	}
-	return u.oldRanges(off)
+	return l.oldRanges(off)
 }
 
 // listx turns an index of a DWARF 5 list table into a section offset.
-func (u *unit) listx(s section, base, i uint64) (uint64, bool) {
+func (l *unitLists) listx(s section, base, i uint64) (uint64, bool) {
 	size := uint64(4)
-	if u.f.Is64 {
+	if l.u.f.Is64 {
 		size = 8
 	}
 	if i > 1<<32 {
 		return 0, false
 	}
-	c := raw.At(u.d.sec(s), base+i*size)
-	off := c.Offset(u.f.Is64)
+	c := raw.At(l.u.d.sec(s), base+i*size)
+	off := c.Offset(l.u.f.Is64)
 	return base + off, !c.Bad
 }
 
 // oldRanges reads .debug_ranges (DWARF 2 to 4).
-func (u *unit) oldRanges(off uint64) []debuginfo.Range {
-	d := u.d
-	if u.skel != nil {
-		d = u.skel.d // .dwo files of version 4 keep their ranges in the executable
+func (l *unitLists) oldRanges(off uint64) []debuginfo.Range {
+	d := l.u.d
+	if l.u.skel != nil {
+		d = l.u.skel.d // .dwo files of version 4 keep their ranges in the executable
 	}
 	c := raw.At(d.sec(secRanges), off)
 	var out []debuginfo.Range
-	c.Pairs(u.head().low, int(u.f.AddrSize), func(base, lo, hi uint64) bool {
+	c.Pairs(l.u.head().low, int(l.u.f.AddrSize), func(base, lo, hi uint64) bool {
 		if hi > lo && plausible(base+lo) {
 			out = append(out, debuginfo.Range{Lo: base + lo, Hi: base + hi})
 		}
@@ -91,9 +91,9 @@ func (u *unit) oldRanges(off uint64) []debuginfo.Range {
 }
 
 // rnglist reads .debug_rnglists (DWARF 5 section 7.25).
-func (u *unit) rnglist(off uint64) (out []debuginfo.Range) {
-	c := raw.At(u.d.sec(secRnglists), off)
-	addresses := raw.Addresses{Base: u.head().low, Size: int(u.f.AddrSize), Indexed: u.Address}
+func (l *unitLists) rnglist(off uint64) (out []debuginfo.Range) {
+	c := raw.At(l.u.d.sec(secRnglists), off)
+	addresses := raw.Addresses{Base: l.u.head().low, Size: int(l.u.f.AddrSize), Indexed: l.u.Address}
 	c.List(raw.RangeEntries, addresses, func(_ raw.ListEntry, lo, hi uint64, known bool) bool {
 		if known && !c.Bad && hi > lo && plausible(lo) {
 			out = append(out, debuginfo.Range{Lo: lo, Hi: hi})
@@ -105,20 +105,20 @@ func (u *unit) rnglist(off uint64) (out []debuginfo.Range) {
 
 // pcs returns the addresses of the whole unit: those of the root entry or, if it has none, the ranges of
 // its functions.
-func (u *unit) pcs() []debuginfo.Range {
-	u.rangeOnce.Do(func() {
-		if root, ok := u.rootDie(); ok {
-			u.ranges = root.pcRanges()
+func (l *unitLists) pcs() []debuginfo.Range {
+	l.rangeOnce.Do(func() {
+		if root, ok := l.u.rootDie(); ok {
+			l.ranges = root.pcRanges()
 		}
-		if u.ranges == nil && u.head().tag == tagCompileUnit {
-			if root, ok := u.rootDie(); ok && root.ab.children {
-				for _, f := range u.functions().fns {
-					u.ranges = append(u.ranges, f.ranges...)
+		if l.ranges == nil && l.u.head().tag == tagCompileUnit {
+			if root, ok := l.u.rootDie(); ok && root.ab.children {
+				for _, f := range l.u.functions().fns {
+					l.ranges = append(l.ranges, f.ranges...)
 				}
 			}
 		}
 	})
-	return u.ranges
+	return l.ranges
 }
 
 func inRanges(rs []debuginfo.Range, pc uint64) bool {

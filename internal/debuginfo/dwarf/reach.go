@@ -8,9 +8,9 @@ import "github.com/jalon-trace/jalon/internal/debuginfo/dwarf/raw"
 
 // reach lists the unit itself, those that it imports and the type units that it or
 // one of these refers to, in this order.
-func (u *unit) reach() []*unit {
-	u = u.whole()
-	u.reachOnce.Do(func() {
+func (n *unitNames) reach() []*unit {
+	n = &n.u.whole().unitNames
+	n.reachOnce.Do(func() {
 		seen := map[*unit]bool{}
 		var enter func(v *unit, depth int)
 		enter = func(v *unit, depth int) {
@@ -19,7 +19,7 @@ func (u *unit) reach() []*unit {
 				return
 			}
 			seen[v] = true
-			u.reached = append(u.reached, v)
+			n.reached = append(n.reached, v)
 			for _, off := range v.top()[importKey] {
 				if d, ok := v.dieAt(off); ok {
 					if p, ok := d.ref(atImport); ok {
@@ -28,17 +28,17 @@ func (u *unit) reach() []*unit {
 				}
 			}
 		}
-		enter(u, 0)
-		for i := 0; i < len(u.reached); i++ {
-			for _, t := range u.reached[i].typeUnits() {
+		enter(n.u, 0)
+		for i := 0; i < len(n.reached); i++ {
+			for _, t := range n.reached[i].typeUnits() {
 				if !seen[t] {
 					seen[t] = true
-					u.reached = append(u.reached, t)
+					n.reached = append(n.reached, t)
 				}
 			}
 		}
 	})
-	return u.reached
+	return n.reached
 }
 
 // maxImports bounds chains of units that import one another.

@@ -325,7 +325,7 @@ func (d die) declaration() die {
 func (r *search) throughClasses(fn die, name string) (list []meaning, spaces []string, err error) {
 	for n := 0; n < maxDepth; n++ {
 		decl := fn.declaration()
-		around := decl.surroundings()
+		around := decl.context().blocks()
 		next := die{}
 		var blocks []die // of the function next
 		for i := len(around) - 1; i >= 0 && next.ab == nil; i-- {
@@ -334,7 +334,7 @@ func (r *search) throughClasses(fn die, name string) (list []meaning, spaces []s
 				next = d
 				list, err = r.inFunctionAround(d, append(blocks, d), name)
 			case tagNamespace, tagModule:
-				return nil, append(names(d.around()), d.spaceName()), nil
+				return nil, append(names(d.context().spans()), d.context().last()), nil
 			case tagStructType, tagClassType, tagUnionType, tagInterfaceType:
 				list, err = r.inClass(d, name)
 				blocks = nil
@@ -353,10 +353,10 @@ func (r *search) throughClasses(fn die, name string) (list []meaning, spaces []s
 	return nil, nil, nil
 }
 
-// surroundings lists what an entry lies in, outermost first, within functions too:
+// blocks lists what an entry lies in, outermost first, within functions too:
 // blocks, local classes, functions in these.
-func (d die) surroundings() (out []die) {
-	for _, sp := range d.around() {
+func (d declContext) blocks() (out []die) {
+	for _, sp := range d.spans() {
 		out = append(out, sp.d)
 	}
 	for n := len(out); n > 0 && n < maxDepth && !isScopeTag(out[n-1].ab.tag); n = len(out) {
@@ -422,7 +422,7 @@ func (r *search) inFunctionAround(fn die, blocks []die, name string) ([]meaning,
 		if m.block != nil && !m.d.fixed() {
 			if v, ok := r.s.staticOf(fn, name); ok {
 				m.d = v
-			} else if !m.d.constant() {
+			} else if !isConstant(m.d) {
 				m.why = "it is a local variable of " + fn.funcName() + ", to which this function has no access"
 			}
 		}
@@ -440,9 +440,9 @@ func unknownBlock(fn die, name string) error {
 		": which of its blocks is around this function, the debug information does not say"}
 }
 
-// constant: a variable that a local class's functions may use, since it is declared const
+// isConstant: a variable that a local class's functions may use, since it is declared const
 // with a value that is known. gcc gives a value to others too when it optimises.
-func (d die) constant() bool {
+func isConstant(d die) bool {
 	if _, known := d.deep(atConstValue); !known {
 		return false
 	}

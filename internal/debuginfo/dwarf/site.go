@@ -103,7 +103,7 @@ func (ps *places) namedFuncs(name string) (fns []*fn, abstract []die) {
 	last := parts[len(parts)-1]
 	seen := map[dieKey]bool{}
 	ps.names().find(last, isFuncTag, func(d die) bool {
-		if seen[d.key()] || !d.inScopes(parts[:len(parts)-1]) {
+		if seen[d.key()] || !d.context().endIn(parts[:len(parts)-1]) {
 			return true
 		}
 		seen[d.key()] = true
@@ -254,7 +254,7 @@ func (d die) funcName() string {
 			return n
 		}
 	}
-	if n := d.qualified(); n != "" && n != "::" {
+	if n := d.context().qualified(); n != "" && n != "::" {
 		return n
 	}
 	return demangled(d.linkage())

@@ -24,7 +24,7 @@ func (fi *finder) members(t *ctype.Type) ([]ctype.Field, []ctype.Name) {
 	}
 	own := len(names)
 	names = names[:own:own]
-	for _, c := range fi.u.whole().apart()[d.qualified()] {
+	for _, c := range fi.u.whole().apart()[d.context().qualified()] {
 		for _, n := range fi.m.declared(nil, d, c) {
 			same := func(o ctype.Name) bool { return o.Name == n.Name && o.Kind == n.Kind }
 			if slices.ContainsFunc(names[:own], same) || n.Kind != ctype.Function && slices.ContainsFunc(names, same) {
@@ -38,33 +38,33 @@ func (fi *finder) members(t *ctype.Type) ([]ctype.Field, []ctype.Name) {
 
 // apart lists, by the name of the class, what the units that u reaches declare of classes
 // outside of their definitions.
-func (u *unit) apart() map[string][]die {
-	u.apartOnce.Do(func() {
-		u.aparts = map[string][]die{}
-		for _, v := range u.reach() {
+func (n *unitNames) apart() map[string][]die {
+	n.apartOnce.Do(func() {
+		n.aparts = map[string][]die{}
+		for _, v := range n.reach() {
 			for i := range v.scopeSpans() {
-				v.spans[i].d.noteApart(u.aparts)
+				n.noteApart(v.spans[i].d)
 			}
 		}
 	})
-	return u.aparts
+	return n.aparts
 }
 
-func (d die) noteApart(to map[string][]die) {
+func (n *unitNames) noteApart(d die) {
 	switch d.ab.tag {
 	case tagStructType, tagClassType, tagUnionType, tagInterfaceType:
 		if d.flag(atDeclaration) {
-			name := d.qualified()
-			to[name] = slices.AppendSeq(to[name], d.children())
+			name := d.context().qualified()
+			n.aparts[name] = slices.AppendSeq(n.aparts[name], d.children())
 		}
 	case tagEnumerationType:
 	default:
 		return
 	}
 	if d.ab.has(atSpecification) {
-		if around := d.around(); len(around) > 0 && isTypeTag(around[len(around)-1].d.ab.tag) {
-			name := around[len(around)-1].d.qualified()
-			to[name] = append(to[name], d)
+		if around := d.context().spans(); len(around) > 0 && isTypeTag(around[len(around)-1].d.ab.tag) {
+			name := around[len(around)-1].d.context().qualified()
+			n.aparts[name] = append(n.aparts[name], d)
 		}
 	}
 }

@@ -20,16 +20,16 @@ func (fi *finder) blockDirectives(b *block) (out []directive) {
 			continue
 		}
 		if t, ok := e.imported(); ok {
-			out = append(out, directive{target: t.spacePath()})
+			out = append(out, directive{target: t.context().path()})
 		}
 	}
 	return out
 }
 
-// spacePath is the path of a namespace.
-func (d die) spacePath() []string { return append(names(d.around()), d.spaceName()) }
+// path is that of a namespace: its scopes and its name.
+func (d declContext) path() []string { return append(names(d.spans()), d.last()) }
 
-func (d die) spaceName() string {
+func (d declContext) last() string {
 	if n := d.name(); n != "" {
 		return n
 	}
@@ -50,13 +50,13 @@ func (fi *finder) unitDirectives() []directive {
 		fi.directives = []directive{}
 		fi.u.lookup(usingKey, func(e die) bool {
 			if t, ok := e.imported(); ok {
-				fi.directives = append(fi.directives, directive{names(e.around()), t.spacePath()})
+				fi.directives = append(fi.directives, directive{names(e.context().spans()), t.context().path()})
 			}
 			return false
 		})
 		for _, sp := range fi.u.whole().scopeSpans() { // inline and unnamed ones are used where they are
 			if sp.d.ab.tag == tagNamespace && (sp.name == anonymousName || sp.d.flag(atExportSymbols)) {
-				fi.directives = append(fi.directives, directive{names(sp.d.around()), sp.d.spacePath()})
+				fi.directives = append(fi.directives, directive{names(sp.d.context().spans()), sp.d.context().path()})
 			}
 		}
 	}
@@ -151,7 +151,7 @@ func (r *search) inUnit(space []string, name string, reach reach) (out []meaning
 		key = string(bare) + "<"
 	}
 	r.s.u.lookup(key, func(d die) bool {
-		spans, ok := d.space()
+		spans, ok := d.context().space()
 		if !ok || !within(space, spans, reach) {
 			return false
 		}
@@ -190,7 +190,7 @@ func (r *search) eachElsewhere(name string, visit func(d die, spans []*scopeSpan
 		if d.u.whole() == r.s.u.whole() || !sameName(d.name(), name) || d.u.isC() && r.isTag(d) {
 			return true
 		}
-		spans, ok := d.space()
+		spans, ok := d.context().space()
 		return !ok || visit(d, spans)
 	})
 }
@@ -229,7 +229,7 @@ func (fi *finder) declaredOnly(name string, space []string) (decl die, ok bool) 
 	}
 	if !ok {
 		fi.m.names().find(name, isVarTag, func(d die) bool {
-			spans, at := d.space()
+			spans, at := d.context().space()
 			if at && d.deepFlag(atExternal) && within(space, spans, namedSpaces) {
 				decl, ok = d, true
 			}
@@ -241,12 +241,12 @@ func (fi *finder) declaredOnly(name string, space []string) (decl die, ok bool) 
 
 // space lists the namespaces around an entry; false when it is a member of a
 // class or local. A constant of an unscoped enumeration is where that is.
-func (d die) space() ([]*scopeSpan, bool) {
+func (d declContext) space() ([]*scopeSpan, bool) {
 	tag := d.ab.tag
 	if tag != tagImportedDecl {
-		d = d.declaration()
+		d.die = d.declaration()
 	}
-	spans := d.around()
+	spans := d.spans()
 	if n := len(spans); tag == tagEnumerator && n > 0 && spans[n-1].d.ab.tag == tagEnumerationType {
 		if spans[n-1].d.flag(atEnumClass) {
 			return nil, false
@@ -316,7 +316,7 @@ func (r *search) qualified(parts []string) ([]meaning, error) {
 // home lists the namespaces around the function.
 func (r *search) home() (path []string) {
 	if chain := r.s.chain(); len(chain) > 0 {
-		for _, sp := range chain[len(chain)-1].d.declaration().around() {
+		for _, sp := range chain[len(chain)-1].d.declaration().context().spans() {
 			if t := sp.d.ab.tag; t != tagNamespace && t != tagModule {
 				break
 			}
@@ -402,7 +402,7 @@ func (r *search) inSpaceOnly(space []string, name string, seen map[string]bool) 
 func (r *search) inside(m meaning, parts []string) ([]meaning, error) {
 	switch d := m.d; d.ab.tag {
 	case tagNamespace, tagModule:
-		return r.inSpace(d.spacePath(), parts)
+		return r.inSpace(d.context().path(), parts)
 	case tagEnumerationType:
 		return r.constantOf(d, parts)
 	}
@@ -452,18 +452,18 @@ func (r *search) one(name string, list []meaning) (meaning, error) {
 			best = m
 		case m.class != nil || best.class != nil:
 		case sameEntity(best.d, m.d):
-			if m.d.rank() > best.d.rank() {
+			if rankOf(m.d) > rankOf(best.d) {
 				best = m
 			}
 		default:
-			n := m.d.fullName()
-			if best.d.ab.tag == tagSubprogram && m.d.ab.tag == tagSubprogram && n == best.d.fullName() {
+			n := m.d.context().fullName()
+			if best.d.ab.tag == tagSubprogram && m.d.ab.tag == tagSubprogram && n == best.d.context().fullName() {
 				continue // overloads
 			}
 			switch {
 			case best.d.u.isC() && m.d.u.isC() && best.d.u.whole() != m.d.u.whole():
-				n = m.d.definedIn()
-			case n == best.d.fullName():
+				n = definedIn(m.d)
+			case n == best.d.context().fullName():
 				n = "a constant of an inner block"
 			}
 			if !slices.Contains(others, n) {
@@ -472,9 +472,9 @@ func (r *search) one(name string, list []meaning) (meaning, error) {
 		}
 	}
 	if len(others) > 0 {
-		first := best.d.fullName()
+		first := best.d.context().fullName()
 		if best.d.u.isC() && strings.Contains(others[0], " of ") {
-			first = best.d.definedIn()
+			first = definedIn(best.d)
 		}
 		return best, &debuginfo.AmbiguousError{Name: name, Candidates: append([]string{first}, others...)}
 	}
@@ -489,13 +489,13 @@ func (m meaning) hiddenBy(o meaning) bool {
 	if o.class != nil {
 		return true
 	}
-	x, ok := m.d.space()
-	y, ok2 := o.d.space()
+	x, ok := m.d.context().space()
+	y, ok2 := o.d.context().space()
 	return ok == ok2 && slices.Equal(names(x), names(y))
 }
 
-// rank prefers definitions with a place to others, and these to declarations.
-func (d die) rank() int {
+// rankOf prefers definitions with a place to others, and these to declarations.
+func rankOf(d die) int {
 	switch {
 	case d.located():
 		return 2
@@ -517,8 +517,8 @@ func sameEntity(a, b die) bool {
 	if isTypeTag(a.ab.tag) != isTypeTag(b.ab.tag) || a.ab.tag == tagEnumerator || a.name() != b.name() {
 		return false
 	}
-	x, ok := a.space()
-	y, ok2 := b.space()
+	x, ok := a.context().space()
+	y, ok2 := b.context().space()
 	if !ok || !ok2 || !slices.Equal(names(x), names(y)) {
 		return false
 	}
@@ -533,7 +533,7 @@ func sameEntity(a, b die) bool {
 }
 
 // fullName is the entry's name with all its scopes, a global one as ::x.
-func (d die) fullName() string {
+func (d declContext) fullName() string {
 	n := d.qualified()
 	if !strings.Contains(n, "::") {
 		return "::" + n

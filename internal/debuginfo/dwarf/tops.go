@@ -24,41 +24,41 @@ type finder struct {
 
 // top maps the unit's top-level names to their entries. Namespaces and classes
 // are entered; names are kept without their scopes.
-func (u *unit) top() map[string][]uint64 {
-	u = u.whole()
-	u.topOnce.Do(func() {
-		u.tops = map[string][]uint64{}
-		root, ok := u.rootDie()
+func (n *unitNames) top() map[string][]uint64 {
+	n = &n.u.whole().unitNames
+	n.topOnce.Do(func() {
+		n.tops = map[string][]uint64{}
+		root, ok := n.u.rootDie()
 		if !ok {
 			return
 		}
 		root.walk(func(e die, _ int) bool {
 			switch e.ab.tag {
 			case tagVariable, tagSubprogram, tagTypedef, tagBaseType, tagEnumerator, tagUnspecifiedType, tagTemplateAlias:
-				u.note(string(e.nameBytes()), e)
+				n.note(string(e.nameBytes()), e)
 			case tagEnumerationType, tagNamespace, tagModule:
-				u.note(string(e.nameBytes()), e)
+				n.note(string(e.nameBytes()), e)
 				return true
 			case tagStructType, tagClassType, tagUnionType, tagInterfaceType:
-				u.note(string(e.nameBytes()), e)
-				return !u.isC()
+				n.note(string(e.nameBytes()), e)
+				return !n.u.isC()
 			case tagImportedUnit:
-				u.note(importKey, e)
+				n.note(importKey, e)
 			case tagImportedModule:
-				u.note(usingKey, e)
+				n.note(usingKey, e)
 			case tagImportedDecl:
 				if t, ok := e.imported(); ok {
 					name := e.name()
 					if name == "" {
 						name = t.name()
 					}
-					u.note(name, e)
+					n.note(name, e)
 				}
 			}
 			return false
 		})
 	})
-	return u.tops
+	return n.tops
 }
 
 // importKey and usingKey are the entries of top that list DW_TAG_imported_unit
@@ -70,13 +70,13 @@ const (
 
 // note adds an entry under its name; the specialisations of a template also under
 // its bare name and "<".
-func (u *unit) note(name string, e die) {
+func (n *unitNames) note(name string, e die) {
 	if name == "" {
 		return
 	}
-	u.tops[name] = append(u.tops[name], e.off)
+	n.tops[name] = append(n.tops[name], e.off)
 	if bare := index.Bare([]byte(name)); len(bare) < len(name) {
-		u.tops[string(bare)+"<"] = append(u.tops[string(bare)+"<"], e.off)
+		n.tops[string(bare)+"<"] = append(n.tops[string(bare)+"<"], e.off)
 	}
 }
 
@@ -93,8 +93,8 @@ func (d die) imported() (die, bool) {
 }
 
 // lookup visits the entries of that name in the unit and the units that it reaches.
-func (u *unit) lookup(name string, want func(die) bool) (die, bool) {
-	for _, v := range u.reach() {
+func (n *unitNames) lookup(name string, want func(die) bool) (die, bool) {
+	for _, v := range n.reach() {
 		for _, off := range v.top()[name] {
 			if d, ok := v.dieAt(off); ok && want(d) {
 				return d, true
@@ -113,19 +113,19 @@ func (fi *finder) global(name string) *debuginfo.Variable {
 	parts := splitName(name)
 	last, scopes := parts[len(parts)-1], parts[:len(parts)-1]
 	defined := func(d die) bool {
-		return d.ab.tag == tagVariable && d.located() && d.inScopes(scopes)
+		return d.ab.tag == tagVariable && d.located() && d.context().endIn(scopes)
 	}
 	if d, ok := fi.u.lookup(last, defined); ok {
 		return fi.fileLevel(d)
 	}
 	// A definition without a location was optimised out: nothing else is meant.
 	isOut := func(d die) bool {
-		return d.ab.tag == tagVariable && !d.deepFlag(atDeclaration) && d.inScopes(scopes)
+		return d.ab.tag == tagVariable && !d.deepFlag(atDeclaration) && d.context().endIn(scopes)
 	}
 	if d, ok := fi.u.lookup(last, isOut); ok {
 		return fi.fileLevel(d)
 	}
-	decl, declared := fi.u.lookup(last, func(d die) bool { return d.ab.tag == tagVariable && d.inScopes(scopes) })
+	decl, declared := fi.u.lookup(last, func(d die) bool { return d.ab.tag == tagVariable && d.context().endIn(scopes) })
 	if d, ok := fi.elsewhere(last, scopes); ok {
 		return fi.fileLevel(d)
 	}
@@ -148,7 +148,7 @@ func (fi *finder) global(name string) *debuginfo.Variable {
 // optimised out of the whole program.
 func (fi *finder) vanished(name string, scopes []string) (v *debuginfo.Variable) {
 	fi.m.names().find(name, isVarTag, func(d die) bool {
-		if d.deepFlag(atExternal) && d.inScopes(scopes) {
+		if d.deepFlag(atExternal) && d.context().endIn(scopes) {
 			v = fi.fileLevel(d)
 		}
 		return v == nil
@@ -161,7 +161,7 @@ func (fi *finder) vanished(name string, scopes []string) (v *debuginfo.Variable)
 func (fi *finder) elsewhere(name string, scopes []string) (best die, ok bool) {
 	statics := map[dieKey]bool{}
 	fi.m.names().find(name, isVarTag, func(d die) bool {
-		if !d.inScopes(scopes) {
+		if !d.context().endIn(scopes) {
 			return true
 		}
 		if d.deepFlag(atExternal) {
@@ -222,7 +222,7 @@ func (fi *finder) bySymbol(d die) *debuginfo.Variable {
 func (fi *finder) functionValue(name string, scopes []string) *debuginfo.Variable {
 	var hit *fn
 	find := func(d die) bool {
-		if d.ab.tag == tagSubprogram && hit == nil && d.inScopes(scopes) {
+		if d.ab.tag == tagSubprogram && hit == nil && d.context().endIn(scopes) {
 			hit = d.u.functions().byDie(d.off)
 		}
 		return hit != nil
@@ -319,19 +319,19 @@ func (fi *finder) visible() []string {
 }
 
 // variableNames lists the unit's variables by their bare names.
-func (u *unit) variableNames() []string {
-	if known, ok := u.typeWords.Load(tagVariable); ok {
+func (n *unitNames) variableNames() []string {
+	if known, ok := n.typeWords.Load(tagVariable); ok {
 		return known.([]string)
 	}
 	var out []string
-	for n, offs := range u.top() {
-		if d, ok := u.whole().dieAt(offs[0]); ok && d.ab.tag == tagVariable {
-			out = append(out, n)
+	for name, offs := range n.top() {
+		if d, ok := n.u.whole().dieAt(offs[0]); ok && d.ab.tag == tagVariable {
+			out = append(out, name)
 		}
 	}
 	sort.Strings(out)
 	out = out[:len(out):len(out)]
-	u.typeWords.Store(tagVariable, out)
+	n.typeWords.Store(tagVariable, out)
 	return out
 }
 
@@ -342,7 +342,7 @@ func (fi *finder) elsewhereNamed(name string) (out []string) {
 		return nil
 	}
 	fi.u.lookup(name, func(d die) bool {
-		if n := d.qualified(); (d.ab.tag == tagVariable || d.ab.tag == tagEnumerator) && n != name && !slices.Contains(out, n) && !strings.Contains(n, anonymousName) {
+		if n := d.context().qualified(); (d.ab.tag == tagVariable || d.ab.tag == tagEnumerator) && n != name && !slices.Contains(out, n) && !strings.Contains(n, anonymousName) {
 			out = append(out, n)
 		}
 		return len(out) > 3

@@ -11,14 +11,14 @@ type dimension struct {
 // makeArray builds nested arrays, the dimension that runs fastest innermost: the
 // last one in C, the first one in Fortran.
 func makeArray(ts *types, d die, t *ctype.Type) {
-	if d.described(t) {
+	if hasDescriptor(d, t) {
 		return
 	}
 	elem := ts.typeOf(d)
 	var dims []dimension
 	for c := range d.children() {
 		if c.ab.tag == tagSubrangeType && len(dims) < 32 {
-			dims = append(dims, c.dimension())
+			dims = append(dims, dimensionOf(c))
 		}
 	}
 	if len(dims) == 0 {
@@ -57,9 +57,9 @@ const (
 	withDescriptor  = "an array or string that is found through a descriptor"
 )
 
-// described marks a type whose object does not contain the values but a descriptor with their location
+// hasDescriptor marks a type whose object does not contain the values but a descriptor with their location
 // (Fortran's allocatable and assumed-shape arrays).
-func (d die) described(t *ctype.Type) bool {
+func hasDescriptor(d die, t *ctype.Type) bool {
 	if !d.ab.has(atDataLocation) {
 		return false
 	}
@@ -67,8 +67,8 @@ func (d die) described(t *ctype.Type) bool {
 	return true
 }
 
-// dimension reads the bounds of a subrange; count is -1 when it is not a constant.
-func (d die) dimension() dimension {
+// dimensionOf reads the bounds of a subrange; count is -1 when it is not a constant.
+func dimensionOf(d die) dimension {
 	dim := dimension{count: -1, lower: d.u.firstIndex()}
 	if l, ok := d.attr(atLowerBound); ok {
 		dim.lower, dim.open = l.Int(), !l.IsConst()
@@ -88,22 +88,22 @@ func (d die) dimension() dimension {
 }
 
 // firstIndex is the lower bound of arrays that name none (DWARF 5, table 7.17).
-func (u *unit) firstIndex() int64 {
-	switch u.head().lang {
+func (r *unitRoot) firstIndex() int64 {
+	switch r.head().lang {
 	case 0x03, 0x0d, // Ada 83, 95
 		0x05, 0x06, // Cobol 74, 85
 		0x09, 0x0a, 0x0f, 0x17, // Pascal 83, Modula 2, PL/I, Modula 3
 		0x2e, 0x2f: // Ada 2005, 2012
 		return 1
 	}
-	if u.isFortran() {
+	if r.isFortran() {
 		return 1
 	}
 	return 0
 }
 
-func (u *unit) isFortran() bool {
-	switch u.head().lang {
+func (r *unitRoot) isFortran() bool {
+	switch r.head().lang {
 	case 0x07, 0x08, 0x0e, 0x22, 0x23, 0x2d: // Fortran 77, 90, 95, 2003, 2008, 2018
 		return true
 	}
@@ -113,7 +113,7 @@ func (u *unit) isFortran() bool {
 // makeString makes an array of characters of DW_TAG_string_type: Fortran's
 // CHARACTER, which ends at its length and not at a NUL.
 func makeString(ts *types, d die, t *ctype.Type) {
-	if d.described(t) {
+	if hasDescriptor(d, t) {
 		return
 	}
 	char := &ctype.Type{Kind: ctype.Char, Name: "character", Size: 1}

@@ -39,7 +39,7 @@ func (fi *finder) findType(kind ctype.Kind, name string) (found die, ok bool, er
 	var decl die
 	want := func(d die) bool {
 		for _, t := range tags {
-			if d.ab.tag == t && d.name() == last && d.inScopes(scopes) {
+			if d.ab.tag == t && d.name() == last && d.context().endIn(scopes) {
 				if d.flag(atDeclaration) {
 					decl = d
 					return false
@@ -65,13 +65,13 @@ func (fi *finder) findType(kind ctype.Kind, name string) (found die, ok bool, er
 		case !want(d):
 		case !ok:
 			found, ok = d, true
-		case fi.u.isC() && d.u.isC() && !alike(found, d) && !slices.Contains(others, d.definedIn()):
-			others = append(others, d.definedIn())
+		case fi.u.isC() && d.u.isC() && !alike(found, d) && !slices.Contains(others, definedIn(d)):
+			others = append(others, definedIn(d))
 		}
 		return (!ok || fi.u.isC()) && len(others) < maxCandidates
 	})
 	if len(others) > 0 {
-		return found, false, &debuginfo.AmbiguousError{Name: name, Candidates: append([]string{found.definedIn()}, others...)}
+		return found, false, &debuginfo.AmbiguousError{Name: name, Candidates: append([]string{definedIn(found)}, others...)}
 	}
 	if !ok && decl.ab != nil {
 		return decl, true, nil
@@ -101,7 +101,7 @@ func (fi *finder) findEnumerator(name string) (d, enum die, ok bool) {
 	}
 	parts := splitName(name)
 	last, scopes := parts[len(parts)-1], parts[:len(parts)-1]
-	isIt := func(e die) bool { return e.ab.tag == tagEnumerator && e.inScopes(scopes) }
+	isIt := func(e die) bool { return e.ab.tag == tagEnumerator && e.context().endIn(scopes) }
 	if d, ok = fi.u.lookup(last, isIt); !ok {
 		fi.m.names().find(last, func(tag uint16) bool { return tag == tagEnumerator }, func(e die) bool {
 			if isIt(e) {

@@ -12,9 +12,9 @@ import (
 // definition of that name elsewhere.
 func makeStruct(ts *types, d die, t *ctype.Type) {
 	def := ts.definition(d)
-	t.Kind, t.Name, t.Size = ctype.Struct, d.typeName(), def.size()
+	t.Kind, t.Name, t.Size = ctype.Struct, typeName(d), def.size()
 	if t.Name == "" {
-		t.Name = def.typeName()
+		t.Name = typeName(def)
 	}
 	t.Tagless = def.u.isCxx()
 	if d.ab.tag == tagUnionType {
@@ -38,7 +38,7 @@ func classKey(def die) any {
 	if name == "" {
 		return def.key()
 	}
-	for _, sp := range def.around() {
+	for _, sp := range def.context().spans() {
 		if sp.d.ab.tag == tagSubprogram || sp.name == "" || sp.name == anonymousName {
 			return def.key()
 		}
@@ -69,11 +69,11 @@ func (ts *types) definition(d die) die {
 		}
 	}
 	differ := false
-	full := d.qualified()
+	full := d.context().qualified()
 	best := d
 	found := false
 	ts.names().find(name, func(tag uint16) bool { return sameTag(tag, d.ab.tag) }, func(e die) bool {
-		if e.flag(atDeclaration) || e.qualified() != full || e.u.whole() != d.u.whole() && strings.Contains(full, anonymousName) {
+		if e.flag(atDeclaration) || e.context().qualified() != full || e.u.whole() != d.u.whole() && strings.Contains(full, anonymousName) {
 			return true
 		}
 		if found && d.u.isC() && e.u.isC() && !alike(best, e) {
@@ -169,7 +169,7 @@ func (ts *types) declared(names []ctype.Name, d, c die) []ctype.Name {
 		if !ok {
 			return names
 		}
-		around := o.around()
+		around := o.context().spans()
 		if len(around) == 0 {
 			return names
 		}
@@ -189,7 +189,7 @@ func (ts *types) base(c die) ctype.Field {
 	f, ok := ts.field(c, false)
 	if v, _ := c.num(atVirtuality); v != 0 || !ok {
 		f = ctype.Field{Type: ts.typeOf(c), Virtual: true}
-		f.VtableOffset, _ = c.vtableOffset()
+		f.VtableOffset, _ = vtableOffset(c)
 	}
 	f.Base, f.Name = true, f.Type.Strip().Name
 	return f
@@ -200,7 +200,7 @@ func (ts *types) base(c die) ctype.Field {
 //	dup, deref, N, minus, deref, plus
 //
 // the object's address plus the word N bytes before where its first word points.
-func (d die) vtableOffset() (int64, bool) {
+func vtableOffset(d die) (int64, bool) {
 	v, ok := d.attr(atDataMemberLoc)
 	if !ok || !v.IsBlock() {
 		return 0, false
@@ -240,7 +240,7 @@ func (ts *types) field(c die, union bool) (f ctype.Field, ok bool) {
 		f.BitOffset = v.Int()
 		return f, true
 	}
-	byteOff, ok := c.memberOffset()
+	byteOff, ok := memberOffset(c)
 	if !ok {
 		return f, false
 	}
@@ -257,7 +257,7 @@ func (ts *types) field(c die, union bool) (f ctype.Field, ok bool) {
 
 // memberOffset is DW_AT_data_member_location: a constant or, in DWARF 2, an
 // expression that adds one. Absent means 0.
-func (d die) memberOffset() (int64, bool) {
+func memberOffset(d die) (int64, bool) {
 	v, ok := d.attr(atDataMemberLoc)
 	if !ok {
 		return 0, true
@@ -277,10 +277,10 @@ func (d die) memberOffset() (int64, bool) {
 // negative.
 func makeEnum(ts *types, d die, t *ctype.Type) {
 	def := ts.definition(d)
-	t.Kind, t.Name, t.Size = ctype.Enum, d.typeName(), def.size()
+	t.Kind, t.Name, t.Size = ctype.Enum, typeName(d), def.size()
 	t.Tagless = def.u.isCxx()
 	if t.Name == "" {
-		t.Name = def.typeName()
+		t.Name = typeName(def)
 	}
 	if def.flag(atDeclaration) {
 		t.Incomplete = true
@@ -292,12 +292,12 @@ func makeEnum(ts *types, d die, t *ctype.Type) {
 			t.Size = u.Size
 		}
 	} else {
-		t.Signed = def.negativeEnum()
+		t.Signed = hasNegative(def)
 	}
 	t.Lazy(func(t *ctype.Type) { ts.loadEnum(def, t) })
 }
 
-func (d die) negativeEnum() bool {
+func hasNegative(d die) bool {
 	for c := range d.children() {
 		if v, ok := c.attr(atConstValue); ok && c.ab.tag == tagEnumerator {
 			if (v.Form == raw.FormSdata || v.Form == raw.FormImplicit) && v.Int() < 0 {
@@ -308,13 +308,13 @@ func (d die) negativeEnum() bool {
 	return false
 }
 
-// enumeratorScope is the prefix of the names of an enumeration's values in C++: its
+// ofEnumerators is the prefix of the names of an enumeration's values in C++: its
 // scopes, and its own name where its values are in a scope of their own (enum class).
-func (d die) enumeratorScope() string {
+func (d declContext) ofEnumerators() string {
 	if !d.u.isCxx() {
 		return ""
 	}
-	scopes := d.parents()
+	scopes := d.names()
 	if d.flag(atEnumClass) {
 		scopes = append(scopes, d.name())
 	}
@@ -327,7 +327,7 @@ func (ts *types) loadEnum(d die, t *ctype.Type) {
 		return
 	}
 	var out []ctype.Enumerator
-	scope := d.enumeratorScope()
+	scope := d.context().ofEnumerators()
 	for c := range d.children() {
 		if c.ab.tag != tagEnumerator {
 			continue

@@ -128,7 +128,7 @@ func makeBase(ts *types, d die, t *ctype.Type) {
 
 // makeTypedef names another type. Its size is the other's.
 func makeTypedef(ts *types, d die, t *ctype.Type) {
-	t.Kind, t.Name = ctype.Typedef, d.typeName()
+	t.Kind, t.Name = ctype.Typedef, typeName(d)
 	t.Elem = ts.typeOf(d)
 	t.Size = t.Elem.Size
 }
@@ -171,12 +171,12 @@ func makeFunc(ts *types, d die, t *ctype.Type) {
 }
 
 // typeName is the name of a tag or typedef, with its scopes in C++ and similar languages.
-func (d die) typeName() string {
+func typeName(d die) string {
 	n := d.name()
 	if n == "" || d.u.isC() {
 		return n
 	}
-	return d.qualified()
+	return d.context().qualified()
 }
 
 // typeCache holds the converted types; depth is that of the conversion running.

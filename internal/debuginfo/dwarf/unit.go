@@ -11,7 +11,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/raw"
 )
 
-// unit is one compilation, partial, type or skeleton unit.
+// unit is one compilation, partial, type or skeleton unit: what its header says, and parts that are read when
+// they are first needed.
 type unit struct {
 	d    *data
 	sec  section
@@ -28,21 +29,49 @@ type unit struct {
 	abOnce    sync.Once
 	abs       *abbrevTable
 
-	headOnce sync.Once
-	hd       unitHead
-
 	skel      *unit // split units: the skeleton that refers here
 	splitOnce sync.Once
 	split     *unit // skeleton units: the unit in the .dwo, nil when absent
 
-	rangeOnce sync.Once
-	ranges    []debuginfo.Range
-
 	bodyOnce sync.Once
 	body     *unitBody
 
+	unitRoot
+	unitLists
+	unitLines
+	unitNames
+}
+
+// newUnit connects the parts of a unit.
+func newUnit(u *unit) *unit {
+	u.unitRoot.u, u.unitLists.u, u.unitLines.u, u.unitNames.u = u, u, u, u
+	return u
+}
+
+// unitRoot is what the root entry says of the unit: its language, and where its strings and addresses are.
+type unitRoot struct {
+	u        *unit
+	headOnce sync.Once
+	hd       unitHead
+}
+
+// unitLists has the unit's lists: of ranges, of locations.
+type unitLists struct {
+	u         *unit
+	rangeOnce sync.Once
+	ranges    []debuginfo.Range
+}
+
+// unitLines is the unit's line table and its files.
+type unitLines struct {
+	u        *unit
 	lineOnce sync.Once
 	lines    *line.Table
+}
+
+// unitNames finds entries of the unit by name, and the scopes and other units from which names may come.
+type unitNames struct {
+	u *unit
 
 	spanOnce sync.Once
 	spans    []scopeSpan
@@ -79,7 +108,7 @@ type unitHead struct {
 
 func parseUnitHeader(d *data, s section, sec []byte, off uint64) (*unit, error) {
 	c := raw.At(sec, off)
-	u := &unit{d: d, sec: s, off: off, f: raw.Format{AddrSize: 8}, kind: utCompile}
+	u := newUnit(&unit{d: d, sec: s, off: off, f: raw.Format{AddrSize: 8}, kind: utCompile})
 	n, is64 := c.InitialLength()
 	u.f.Is64 = is64
 	start := uint64(c.Off)
@@ -124,33 +153,33 @@ func (u *unit) abbrevTable() *abbrevTable {
 }
 
 // head reads the root entry.
-func (u *unit) head() *unitHead {
-	u.headOnce.Do(u.readHead)
-	return &u.hd
+func (r *unitRoot) head() *unitHead {
+	r.headOnce.Do(r.readHead)
+	return &r.hd
 }
 
-func (u *unit) readHead() {
-	h := &u.hd
-	if u.skel != nil { // what the skeleton says holds for the split unit
-		s := u.skel.head()
+func (r *unitRoot) readHead() {
+	h := &r.hd
+	if r.u.skel != nil { // what the skeleton says holds for the split unit
+		s := r.u.skel.head()
 		h.addrBase, h.low, h.hasLow, h.compDir = s.addrBase, s.low, s.hasLow, s.compDir
-		if u.f.Version < 5 {
+		if r.u.f.Version < 5 {
 			h.rangesBase = s.rangesBase
 		}
 	}
-	if u.f.Version >= 5 { // defaults of split units: right after the section's header
+	if r.u.f.Version >= 5 { // defaults of split units: right after the section's header
 		n := uint64(8)
-		if u.f.Is64 {
+		if r.u.f.Is64 {
 			n = 16
 		}
 		h.strBase = n
-		if u.d.dwo {
+		if r.u.d.dwo {
 			h.rnglistsBase, h.loclistsBase = n+4, n+4
 		} else {
 			h.addrBase = n
 		}
 	}
-	root, ok := u.dieAt(u.root)
+	root, ok := r.u.dieAt(r.u.root)
 	if !ok {
 		return
 	}
@@ -166,8 +195,8 @@ func (u *unit) readHead() {
 			*p = v.N
 		}
 	}
-	if u.kind == utSkeleton || u.kind == utSplitCompile {
-		h.dwoID = u.sig
+	if r.u.kind == utSkeleton || r.u.kind == utSplitCompile {
+		h.dwoID = r.u.sig
 	}
 	if v, ok := vals[atStmtList]; ok {
 		h.stmtList, h.hasStmt = v.N, true
@@ -179,39 +208,39 @@ func (u *unit) readHead() {
 		atProducer: &h.producer, atDwoName: &h.dwoName, atGNUDwoName: &h.dwoName,
 	} {
 		if v, ok := vals[at]; ok {
-			*p = string(u.headStr(h, v))
+			*p = string(r.headStr(h, v))
 		}
 	}
 	if v, ok := vals[atLowPC]; ok {
-		h.low, h.hasLow = u.headAddr(h, v)
+		h.low, h.hasLow = r.headAddr(h, v)
 	}
 	h.gcc, h.llvm = producerOf(h.producer)
 }
 
 // headStr is val.str while head() is still running.
-func (u *unit) headStr(h *unitHead, v val) []byte {
+func (r *unitRoot) headStr(h *unitHead, v val) []byte {
 	switch v.Form {
 	case raw.FormStrx, raw.FormStrx1, raw.FormStrx2, raw.FormStrx3, raw.FormStrx4, raw.FormGNUStrx:
 		size := uint64(4)
-		if u.f.Is64 {
+		if r.u.f.Is64 {
 			size = 8
 		}
-		c := raw.At(u.d.sec(secStrOffsets), h.strBase+min(v.N, 1<<32)*size)
-		return raw.StringAt(u.d.sec(secStr), c.Offset(u.f.Is64))
+		c := raw.At(r.u.d.sec(secStrOffsets), h.strBase+min(v.N, 1<<32)*size)
+		return raw.StringAt(r.u.d.sec(secStr), c.Offset(r.u.f.Is64))
 	}
 	return v.strBytes()
 }
 
-func (u *unit) headAddr(h *unitHead, v val) (uint64, bool) {
+func (r *unitRoot) headAddr(h *unitHead, v val) (uint64, bool) {
 	if v.Form == raw.FormAddr {
 		return v.N, true
 	}
-	d := u.d
-	if u.skel != nil {
-		d = u.skel.d
+	d := r.u.d
+	if r.u.skel != nil {
+		d = r.u.skel.d
 	}
-	c := raw.At(d.sec(secAddr), h.addrBase+min(v.N, 1<<32)*uint64(u.f.AddrSize))
-	a := c.Uint(int(u.f.AddrSize))
+	c := raw.At(d.sec(secAddr), h.addrBase+min(v.N, 1<<32)*uint64(r.u.f.AddrSize))
+	a := c.Uint(int(r.u.f.AddrSize))
 	return a, !c.Bad
 }
 
@@ -238,8 +267,8 @@ func producerOf(p string) (gcc int, llvm bool) {
 }
 
 // isC reports whether the unit is C: names have no scopes there.
-func (u *unit) isC() bool {
-	switch u.head().lang {
+func (r *unitRoot) isC() bool {
+	switch r.head().lang {
 	case langC89, langC, langC99, langC11, langC17, langC23, langAssembler:
 		return true
 	}
@@ -247,8 +276,8 @@ func (u *unit) isC() bool {
 }
 
 // isCxx: names are resolved by the rules of C++.
-func (u *unit) isCxx() bool {
-	switch u.head().lang {
+func (r *unitRoot) isCxx() bool {
+	switch r.head().lang {
 	case langCPlusPlus, langObjCxx, langCxx03, langCxx11, langCxx14, langCxx17, langCxx20, langCxx23:
 		return true
 	}

@@ -196,24 +196,24 @@ func constant(v val, t *ctype.Type) debuginfo.Location {
 }
 
 // locList reads the list that a location attribute refers to.
-func (u *unit) locList(v val) []loc.Entry {
-	r := loc.Lists{Base: u.head().low, AddrSize: int(u.f.AddrSize), Address: u.Address}
+func (l *unitLists) locList(v val) []loc.Entry {
+	r := loc.Lists{Base: l.u.head().low, AddrSize: int(l.u.f.AddrSize), Address: l.u.Address}
 	switch {
-	case u.f.Version >= 5:
+	case l.u.f.Version >= 5:
 		off := v.N
 		if v.Form == raw.FormLoclistx {
 			var ok bool
-			if off, ok = u.listx(secLoclists, u.head().loclistsBase, v.N); !ok {
+			if off, ok = l.listx(secLoclists, l.u.head().loclistsBase, v.N); !ok {
 				return nil
 			}
 		}
-		r.Data = u.d.sec(secLoclists)
+		r.Data = l.u.d.sec(secLoclists)
 		return r.Version5(off)
-	case u.d.dwo:
-		r.Data = u.d.sec(secLoc)
+	case l.u.d.dwo:
+		r.Data = l.u.d.sec(secLoc)
 		return r.GNU(v.N)
 	}
-	r.Data = u.d.sec(secLoc)
+	r.Data = l.u.d.sec(secLoc)
 	return r.Version4(v.N)
 }
 

@@ -24,7 +24,7 @@ func (lo *locations) countAtRunTime(d die, v *debuginfo.Variable) {
 		if c.ab.tag != tagSubrangeType {
 			continue
 		}
-		dim := c.dimension()
+		dim := dimensionOf(c)
 		bound, ok := c.attr(atCount)
 		add := int64(0)
 		if !ok {
