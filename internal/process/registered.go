@@ -44,22 +44,22 @@ const (
 	maxAsked  = 2
 )
 
-// RseqOffset is the distance of the threads' struct rseq (rseq(2)) from their
-// thread pointers, if a thread has one that generated code can use.
-func (s *Stopped) RseqOffset() (offset int64, ok bool) {
+// HasSequences reports whether a thread has a struct rseq (rseq(2)) at offset from its thread pointer, registered with
+// the signature that generated code has.
+func (s *Stopped) HasSequences(offset int64) bool {
 	list, err := s.Threads()
 	if err != nil {
-		return 0, false
+		return false
 	}
 	for _, t := range list {
 		if t.Parked || t.Foreign || t.Regs.ThreadPointer() == 0 {
 			continue
 		}
-		if c, has := sys.GetRseq(t.TID); has && c.Sig == sequenceSignature {
-			return int64(c.Addr - t.Regs.ThreadPointer()), true
+		if c, has := sys.GetRseq(t.TID); has && c.Sig == sequenceSignature && int64(c.Addr-t.Regs.ThreadPointer()) == offset {
+			return true
 		}
 	}
-	return 0, false
+	return false
 }
 
 // ListSequences begins to keep a table of the threads that have a struct rseq at offset from their thread pointers.

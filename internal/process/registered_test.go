@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jalon-trace/jalon/internal/process/inject"
+	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
 // tableOf is a SequenceTable of any size.
@@ -46,7 +47,17 @@ func TestListSequences(t *testing.T) {
 	var offset int64
 	for ok := false; !ok; { // libc registers the first thread before main
 		if _, err := r.Stopped(func(s *Stopped) error {
-			if offset, ok = s.RseqOffset(); ok {
+			list, err := s.Threads()
+			if err != nil {
+				return err
+			}
+			if c, has := sys.GetRseq(r.Pid()); has {
+				offset = int64(c.Addr - list[0].Regs.ThreadPointer())
+			}
+			if s.HasSequences(offset + 32) {
+				t.Error("there is a struct rseq where there is none")
+			}
+			if ok = s.HasSequences(offset); ok {
 				s.ListSequences(offset, table)
 			}
 			return nil

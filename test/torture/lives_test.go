@@ -34,6 +34,7 @@ var lifePrograms = []lifeProgram{
 	{"signals", "gcc", "sigs.c", []string{"-g", "-O2", "-pthread"}, nil},
 	{"memory", "gcc", "memory.c", []string{"-g", "-O2", "-pthread", "-ldl"}, nil},
 	{"rights", "gcc", "rights.c", []string{"-g", "-O2", "-pthread"}, nil},
+	{"hostile", "gcc", "hostile.c", []string{"-g", "-O2", "-pthread", "-Wno-return-type"}, nil},
 	{"exceptions", "g++", "throws.cc", []string{"-g", "-O2", "-pthread"}, nil},
 	{"coroutines, asynchronous I/O", "g++", "async.cc", []string{"-std=c++20", "-g", "-O2", "-pthread"}, nil},
 }
@@ -103,18 +104,27 @@ type way struct {
 	process bool
 	cond    string
 	list    string // what is collected at step
+	more    string // further options of jalon
 }
 
 var ways = []way{
 	{name: "launched, false", cond: " if ($sp == 1)"},
 	{name: "launched, true", list: "$args, $regs"},
+	{name: "launched, true, stacks, no clock", cond: " if ($sp != 1)", list: "$args, $bt", more: "--stack walk --clock none"},
 	{name: "launched, every instruction", every: true, cond: " if ($sp == 1)"},
 	{name: "attached, false", attach: true, cond: " if ($sp == 1)"},
 	{name: "attached, true", attach: true, list: "$args, *(long *)$sp"},
+	{name: "attached, true, stacks, no clock", attach: true, cond: " if ($sp != 1)", list: "$bt", more: "--stack walk --clock none"},
 	{name: "attached, every instruction", attach: true, every: true, cond: " if ($sp == 1)"},
 	{name: "in the process, false", process: true, cond: " if ($sp == 1)"},
+	{name: "in the process, stacks, coarse clock", process: true, list: "$bt", more: "--clock coarse"},
 	{name: "let go, false", attach: true, detach: true, cond: " if ($sp == 1)"},
 	{name: "let go, every instruction", attach: true, detach: true, every: true, cond: " if ($sp == 1)"},
+}
+
+// wayOf is the way of that name.
+func wayOf(name string) way {
+	return ways[slices.IndexFunc(ways, func(w way) bool { return w.name == name })]
 }
 
 var tactics = []string{"0", "3", "7"} // the tactics that --avoid forbids: none, plain jumps, all jumps
@@ -254,6 +264,7 @@ func (b *built) args(t *testing.T, w way, avoid string) []string {
 		engine = "process"
 	}
 	args := []string{jalonBin, "trace", "-f", "none", "-v", "--engine", engine, "--avoid", avoid}
+	args = append(args, strings.Fields(w.more)...)
 	if w.every {
 		args = append(args, "-x", b.every(t, avoid))
 	} else if w.list == "" && (long || !slices.Contains(b.flags, "-static") && !slices.Contains(b.flags, "-static-pie")) {
@@ -460,9 +471,10 @@ func (b *built) leadAll(t *testing.T, table, life string, combinations [][2]int)
 // Former failures, in the combination that showed them.
 func TestFound(t *testing.T) {
 	b := build(t, lifePrograms[1], "")
-	others := []*built{build(t, lifePrograms[2], ""), build(t, lifePrograms[3], "")}
+	others := []*built{build(t, lifePrograms[2], ""), build(t, lifePrograms[3], ""), build(t, lifePrograms[4], "")}
 	inProcess := way{name: "in the process, false", process: true, cond: " if ($sp == 1)"}
-	launchedFalse, launchedEvery := ways[0], ways[2]
+	attachedFalse := wayOf("attached, false")
+	launchedFalse, launchedEvery := wayOf("launched, false"), wayOf("launched, every instruction")
 	for _, x := range []struct {
 		life  string
 		way   way
@@ -477,6 +489,7 @@ func TestFound(t *testing.T) {
 		{"dies-trap", launchedEvery, "3"},       // jalon's int3 over the program's int3, without a handler
 		{"moves-copy-over", launchedEvery, "0"}, // a copy of a page has the kernel's breakpoint of a uprobe
 		{"debugs-breakpoint", inProcess, "0"},   // a debugger's int3 at a place that would be a uprobe
+		{"reuses-area", attachedFalse, "0"},     // memory that was a struct rseq has another use
 	} {
 		t.Run(x.life, func(t *testing.T) {
 			b := b

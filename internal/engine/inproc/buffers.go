@@ -17,7 +17,9 @@ type buffers struct {
 	base uint64 // its address in the process
 	cpu  processor
 	// coarse is the clock of ring.ClockCoarse.
-	coarse   *event.CoarseClock
+	coarse *event.CoarseClock
+	// libcRseq is where libc has the threads' struct rseq, from their thread pointers; 0: nowhere, or not known.
+	libcRseq int64
 	prefault *prefault
 }
 
@@ -52,8 +54,8 @@ func (b *buffers) mapIn(st *process.Stopped, p *process.Process, opt *Options, s
 	if err != nil {
 		return err
 	}
-	offset, ok := st.RseqOffset()
-	g.Restartable = ok && offset == int64(int32(offset)) && offset+rseqSize == int64(int32(offset+rseqSize))
+	offset := b.libcRseq
+	g.Restartable = offset == int64(int32(offset)) && offset+rseqSize == int64(int32(offset+rseqSize)) && offset != 0 && st.HasSequences(offset)
 	base, f, err := st.MapShared("jalon", g)
 	if err != nil {
 		return err

@@ -67,6 +67,9 @@ func (in *installer) apply(plans []*placed) (left []*site, err error) {
 			return nil, err
 		}
 	}
+	if in.buffers.mem == nil {
+		in.buffers.libcRseq = in.mods.libcSequences()
+	}
 	err = in.stopped(func(st *process.Stopped) error { plans, err = in.makeRoom(st, plans); return err })
 	if err != nil {
 		return nil, err

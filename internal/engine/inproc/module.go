@@ -64,6 +64,21 @@ func (l *modules) newFiles() *image.Files {
 	return image.NewFiles(dwarf.Options{DebugDirs: l.opt.DebugDirs, Warn: func(m string) { l.logf("%s", m) }})
 }
 
+// libcSequences is where libc has the threads' struct rseq, from their thread pointers; 0: nowhere, or not known.
+func (l *modules) libcSequences() int64 {
+	if l.space == nil {
+		return 0
+	}
+	offset, ok := l.space.LibcSequences(func(addr uint64, b []byte) error {
+		_, err := l.p.ReadMemory(addr, b)
+		return err
+	})
+	if !ok {
+		return 0
+	}
+	return offset
+}
+
 // close closes the files.
 func (l *modules) close() {
 	for _, m := range l.list {
