@@ -16,6 +16,8 @@ type summary struct {
 	ArmedMS float64 `json:"armed_ms"`
 	PauseUS float64 `json:"pause_us"`
 	Sites   int     `json:"sites"`
+	Hits    uint64  `json:"hits"`
+	Lost    uint64  `json:"lost"`
 }
 
 // generated returns a C unit with debug information of many functions and types, about 1 MB as an object

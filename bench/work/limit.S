@@ -4,13 +4,15 @@
  * and the flags are dead, and every other register is live (with gcc a caller may
  * rely on registers that the called function does not change).
  * The record protocol is that of jalon's ring: in a restartable sequence (rseq(2))
- * time stamp, CPU, reserve by a store; then write, and publish with the first word.
+ * time stamp, CPU, reserve by a store; then write, and publish with the first word. The
+ * reader has written to the lines of the ring before, so a line that later records will need
+ * is fetched from the reader's cache in advance.
  */
 #include "work.h"
 
 	.text
-	.globl limit_tramp_false, limit_tramp_nocount, limit_tramp_record, limit_tramp_both
-	.globl limit_cpu_1, limit_cpu_2, limit_cpu_3, limit_cs_1, limit_cs_2, limit_cs_3
+	.globl limit_tramp_false, limit_tramp_nocount, limit_tramp_record, limit_tramp_untimed, limit_tramp_both
+	.globl limit_cpu_1, limit_cpu_2, limit_cpu_3, limit_cpu_4, limit_cs_1, limit_cs_2, limit_cs_3, limit_cs_4
 
 /* The CPU number that the kernel keeps in the thread's rseq area; work.c writes
  * __rseq_offset into the four bytes before the label. */
@@ -65,16 +67,20 @@ limit_tramp_false:
 1:	mov	counter(%rip), %eax
 	jmp	test_function+6
 
-	.macro	record n
+/* clock: 1 with a time stamp */
+	.macro	record n, clock=1
 	lea	-128-40(%rsp), %rsp
 	mov	%rdx, (%rsp)
 	mov	%rcx, 8(%rsp)
 	mov	%r8, 16(%rsp)
 	mov	%r9, 24(%rsp)
 	sequence \n, %rax, 2f, 3f
-2:	rdtsc
+2:
+	.if	\clock
+	rdtsc
 	shl	$32, %rdx
 	or	%rax, %rdx
+	.endif
 	cpu	\n, %ecx
 	shl	$RING_SHIFT, %rcx
 	add	limit_rings(%rip), %rcx
@@ -87,7 +93,10 @@ limit_tramp_false:
 	mov	%r8, (%rcx)
 3:	and	$RING_SIZE-1, %eax
 	lea	RING_HDR(%rcx,%rax), %rax
+	prefetchw AHEAD(%rax)
+	.if	\clock
 	mov	%rdx, 8(%rax)
+	.endif
 	mov	%fs:0, %rdx
 	mov	%rdx, 16(%rax)
 	mov	%edi, 24(%rax)
@@ -103,6 +112,11 @@ limit_tramp_false:
 
 limit_tramp_record:
 	record	2
+	mov	counter(%rip), %eax
+	jmp	test_function+6
+
+limit_tramp_untimed:
+	record	4, 0
 	mov	counter(%rip), %eax
 	jmp	test_function+6
 

@@ -8,7 +8,7 @@
  *
  * MODE bare: the loop only; other tracers attach to it.
  * MODE pointer: the loop calls test_pointer(&counters) instead.
- * MODE nocount, false, record, both: the limit. The program patches itself with the
+ * MODE nocount, false, record, untimed, both: the limit. The program patches itself with the
  * hand-written trampolines of limit.S, which do only what a tracer must do there.
  * A separate thread empties the ring.
  */
@@ -29,9 +29,9 @@
 char *limit_rings;
 uint64_t limit_false[64 * 8]; /* one cache line for each CPU */
 
-extern char limit_tramp_nocount[], limit_tramp_false[], limit_tramp_record[], limit_tramp_both[];
-extern char limit_cpu_1[], limit_cpu_2[], limit_cpu_3[]; /* each follows a disp32 */
-extern char limit_cs_1[], limit_cs_2[], limit_cs_3[];    /* likewise */
+extern char limit_tramp_nocount[], limit_tramp_false[], limit_tramp_record[], limit_tramp_untimed[], limit_tramp_both[];
+extern char limit_cpu_1[], limit_cpu_2[], limit_cpu_3[], limit_cpu_4[]; /* each follows a disp32 */
+extern char limit_cs_1[], limit_cs_2[], limit_cs_3[], limit_cs_4[];     /* likewise */
 extern const ptrdiff_t __rseq_offset;                    /* glibc 2.35 */
 
 static const struct {
@@ -41,6 +41,7 @@ static const struct {
 	{ "nocount", limit_tramp_nocount },
 	{ "false", limit_tramp_false },
 	{ "record", limit_tramp_record },
+	{ "untimed", limit_tramp_untimed },
 	{ "both", limit_tramp_both },
 };
 
@@ -66,7 +67,18 @@ static void pin(int cpu)
 	sched_setaffinity(0, sizeof c, &c);
 }
 
-static uint64_t consumed_records;
+static volatile uint64_t consumed_records;
+
+/* Waits until the reader has emptied the rings, so that the next batch finds room. */
+static void wait_empty(void)
+{
+	for (int cpu = 0; cpu < NCPU; cpu++) {
+		volatile uint64_t *ring = (uint64_t *)(limit_rings + ((uint64_t)cpu << RING_SHIFT));
+
+		while (ring[0] != ring[8])
+			usleep(1000);
+	}
+}
 
 static void *reader(void *arg)
 {
@@ -120,8 +132,8 @@ static void writable(void *p)
 
 static void patch(const char *mode)
 {
-	char *tramp = NULL, *cpu[] = { limit_cpu_1, limit_cpu_2, limit_cpu_3 };
-	char *cs[] = { limit_cs_1, limit_cs_2, limit_cs_3 };
+	char *tramp = NULL, *cpu[] = { limit_cpu_1, limit_cpu_2, limit_cpu_3, limit_cpu_4 };
+	char *cs[] = { limit_cs_1, limit_cs_2, limit_cs_3, limit_cs_4 };
 	unsigned char *site = (unsigned char *)test_function;
 	int32_t rel;
 
@@ -132,7 +144,7 @@ static void patch(const char *mode)
 		fprintf(stderr, "work: no mode %s\n", mode);
 		exit(1);
 	}
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 4; i++) {
 		int32_t off = __rseq_offset, at = off + 8; /* cpu_id_start, rseq_cs */
 		writable(cpu[i]);
 		memcpy(cpu[i] - 4, &off, 4);
@@ -191,6 +203,8 @@ int main(int argc, char **argv)
 			printf("ns %.3f\n", (t1 - t0) / n);
 		if (gap)
 			usleep(gap * 1000);
+		if (limit)
+			wait_empty();
 	}
 	if (limit)
 		printf("consumed %lu\n", consumed_records);

@@ -4,6 +4,7 @@
 #define RING_SIZE 8388608 /* bytes of data, a power of two */
 #define RING_SHIFT 25     /* log2 of the distance of two CPUs' rings */
 #define REC_SIZE 32       /* header 24, two ints */
+#define AHEAD 1024        /* how far before a record its line is fetched */
 
 #ifndef __ASSEMBLER__
 extern int counter;

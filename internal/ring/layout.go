@@ -123,7 +123,9 @@ type Layout struct {
 	RDPID    bool // without RseqCPU: rdpid gives the CPU number in its low 12 bits; else lsl with selector 0x7b
 	FSGSBASE bool // rdfsbase/rdgsbase may be used in user mode (AT_HWCAP2 bit 1)
 	AVX      bool // there are ymm registers (of the processor and the kernel)
-	XGETBV1  bool // xgetbv with 1 in ecx reports which parts of the state are in use
+	// PrefetchW: prefetchw fetches a cache line that will be written.
+	PrefetchW bool
+	XGETBV1   bool // xgetbv with 1 in ecx reports which parts of the state are in use
 }
 
 // Clock is where hit programs take the time stamps of records from.

@@ -17,6 +17,7 @@ type Features struct {
 	PKeys       bool // protection keys, register pkru
 	RDPID       bool // the instruction
 	FSGSBASE    bool // rdfsbase and rdgsbase in programs
+	PrefetchW   bool // the instruction
 	XGETBV1     bool // xgetbv with ecx = 1 reports which parts of the state are in use
 	SteadyTSC   bool // the time stamp counter runs at one rate and does not stop
 }
@@ -43,7 +44,7 @@ func listed(cpuinfo string) Features {
 	flags := strings.Fields(line)
 	has := func(name string) bool { return slices.Contains(flags, name) }
 	return Features{
-		PKeys: has("ospke"), RDPID: has("rdpid"), XGETBV1: has("xgetbv1"),
+		PKeys: has("ospke"), RDPID: has("rdpid"), PrefetchW: has("3dnowprefetch"), XGETBV1: has("xgetbv1"),
 		SteadyTSC: has("constant_tsc") && has("nonstop_tsc") || has("tsc_known_freq"),
 	}
 }

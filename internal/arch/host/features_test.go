@@ -16,8 +16,8 @@ func TestListed(t *testing.T) {
 		{"", Features{}},
 		{"flags", Features{}},
 		{
-			"processor\t: 0\nmodel name\t: rdpid\nflags\t\t: fpu rdpid xgetbv1 ospke constant_tsc nonstop_tsc\nbugs\t: x\n",
-			Features{PKeys: true, RDPID: true, XGETBV1: true, SteadyTSC: true},
+			"processor\t: 0\nmodel name\t: rdpid\nflags\t\t: fpu rdpid 3dnowprefetch xgetbv1 ospke constant_tsc nonstop_tsc\nbugs\t: x\n",
+			Features{PKeys: true, RDPID: true, PrefetchW: true, XGETBV1: true, SteadyTSC: true},
 		},
 		{"processor\t: 0\nflags\t\t: pku constant_tsc rdpidx xxgetbv1", Features{}},
 		{"flags\t\t: tsc_known_freq\n", Features{SteadyTSC: true}},

@@ -88,6 +88,8 @@ var encodings = []struct {
 	{func(a *asm) { a.m(iFXSAVE, 8, rmMem(at(RCX, 0)), 0) }, "480fae01", "fxsave64 (%rcx)"},
 	{func(a *asm) { a.m(iFXSAVE, 8, rmMem(at(R12, 8)), 0) }, "490fae442408", "fxsave64 0x8(%r12)"},
 	{func(a *asm) { a.plain(iXGETBV) }, "0f01d0", "xgetbv"},
+	{func(a *asm) { a.m(iPREFETCHW, 8, rmMem(at(RCX, 1024)), 0) }, "0f0d8900040000", "prefetchw 0x400(%rcx)"},
+	{func(a *asm) { a.m(iPREFETCHT0, 8, rmMem(at(R12, 8)), 0) }, "410f184c2408", "prefetcht0 0x8(%r12)"},
 	{func(a *asm) { a.m(iMOVES, 4, rmReg(RAX), 0) }, "8cc0", "mov %es,%eax"},
 	{func(a *asm) { a.m(iMOVDS, 4, rmReg(R9), 0) }, "418cd9", "mov %ds,%r9d"},
 	{func(a *asm) { a.m(iMOVFS, 4, rmReg(RSI), 0) }, "8ce6", "mov %fs,%esi"},

@@ -82,6 +82,8 @@ const (
 	iLDMXCSR
 	iFXSAVE
 	iXGETBV
+	iPREFETCHW
+	iPREFETCHT0
 	iMOVES
 	iMOVDS
 	iMOVFS
@@ -195,9 +197,10 @@ var insns = [numInsn]row{
 	iPUSHF:    {name: "pushf", m: 0x9C}, iPOPF: {name: "popf", m: 0x9D, flags: fFlags},
 	iPUSHM: {name: "push", m: 0xFF, dig: 6, flags: fW64 | fRead | fSuffix}, iPOPM: {name: "pop", m: 0x8F, dig: 0, flags: fW64 | fSuffix},
 	iSTMXCSR: {name: "stmxcsr", m: 0x0FAE, dig: 3}, iLDMXCSR: {name: "ldmxcsr", m: 0x0FAE, dig: 2, flags: fRead},
-	iFXSAVE: {name: "fxsave64", m: 0x0FAE, dig: 0, flags: fWide},
-	iXGETBV: {name: "xgetbv", m: 0x0F01}, // and 0xd0
-	iMOVES:  {name: "mov %es,", m: 0x8C, dig: 0}, iMOVDS: {name: "mov %ds,", m: 0x8C, dig: 3},
+	iFXSAVE:    {name: "fxsave64", m: 0x0FAE, dig: 0, flags: fWide},
+	iXGETBV:    {name: "xgetbv", m: 0x0F01}, // and 0xd0
+	iPREFETCHW: {name: "prefetchw", m: 0x0F0D, dig: 1, flags: fRead}, iPREFETCHT0: {name: "prefetcht0", m: 0x0F18, dig: 1, flags: fRead},
+	iMOVES: {name: "mov %es,", m: 0x8C, dig: 0}, iMOVDS: {name: "mov %ds,", m: 0x8C, dig: 3},
 	iMOVFS: {name: "mov %fs,", m: 0x8C, dig: 4}, iMOVGS: {name: "mov %gs,", m: 0x8C, dig: 5},
 	iBSF:    {name: "bsf", rm: 0x0FBC, flags: fWide | fFlags},
 	iMOVABS: {name: "movabs"}, iMOVI32: {name: "mov"},

@@ -151,7 +151,7 @@ func (w *writer) oneText(i *insn, name string, mi func(string) string) string {
 		return mi(name) + " %cl," + w.rm(i.rm, i.w, false)
 	case iMOVES, iMOVDS, iMOVFS, iMOVGS:
 		return name + w.rm(i.rm, 4, false)
-	case iSTMXCSR, iLDMXCSR, iFXSAVE, iPUSHM, iPOPM:
+	case iSTMXCSR, iLDMXCSR, iFXSAVE, iPUSHM, iPOPM, iPREFETCHW, iPREFETCHT0:
 		return name + " " + w.rm(i.rm, 8, false)
 	}
 	return mi(name) + " " + w.rm(i.rm, rmWidth(i), false)

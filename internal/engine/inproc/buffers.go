@@ -25,11 +25,12 @@ type buffers struct {
 
 // processor describes the features of the machine, and of the kernel for the process.
 type processor struct {
-	rseq     int32 // offset of a thread's rseq area from its thread pointer
-	rdpid    bool
-	fsgsbase bool
-	avx      bool
-	xgetbv1  bool
+	rseq      int32 // offset of a thread's rseq area from its thread pointer
+	rdpid     bool
+	prefetchw bool
+	fsgsbase  bool
+	avx       bool
+	xgetbv1   bool
 }
 
 // Defaults of Options.
@@ -66,7 +67,7 @@ func (b *buffers) mapIn(st *process.Stopped, p *process.Process, opt *Options, s
 		return err
 	}
 	b.mem, b.g, b.base = mem, g, base
-	b.cpu = processor{rdpid: host.X86().RDPID, fsgsbase: host.X86().FSGSBASE, avx: host.X86().AVX, xgetbv1: host.X86().XGETBV1}
+	b.cpu = processor{rdpid: host.X86().RDPID, prefetchw: host.X86().PrefetchW, fsgsbase: host.X86().FSGSBASE, avx: host.X86().AVX, xgetbv1: host.X86().XGETBV1}
 	if g.Restartable {
 		b.cpu.rseq = int32(offset)
 		st.ListSequences(offset, mem)
@@ -91,6 +92,7 @@ func (b *buffers) mapIn(st *process.Stopped, p *process.Process, opt *Options, s
 func (b *buffers) layout(id uint32) (l ring.Layout) {
 	l = b.g.Layout(b.base, id)
 	l.RseqCPU, l.RDPID, l.FSGSBASE, l.AVX, l.XGETBV1 = b.cpu.rseq, b.cpu.rdpid, b.cpu.fsgsbase, b.cpu.avx, b.cpu.xgetbv1
+	l.PrefetchW = b.cpu.prefetchw
 	return l
 }
 
