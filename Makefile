@@ -20,7 +20,7 @@ demo: $(BIN)
 test:
 	@scripts/deps.sh test
 	$(GO) vet ./...
-	$(GO) test -count=1 -timeout 25m ./...
+	@GO=$(GO) scripts/test.sh -count=1 -timeout 25m ./...
 
 bench: $(BIN)
 	@scripts/deps.sh bench
@@ -84,18 +84,19 @@ fuzz:
 clean:
 	rm -rf bin
 
-# The long form of the differential and random tests: more than a million programs.
+# The long form of the differential and random tests: more than a million programs, with random seeds.
+# JALON_SEED=N, which a failed test prints, repeats a run; JALON_SEED=random works without the long form too.
 .PHONY: test-full
 test-full:
 	@scripts/deps.sh test
-	JALON_FULL=1 JALON_AMD64_RUNS=4000000 JALON_AX_RUNS=200000 SEMA_EXPRS=20000 $(GO) test -count=1 -timeout 120m ./...
+	@JALON_FULL=1 JALON_AMD64_RUNS=4000000 JALON_AX_RUNS=200000 SEMA_EXPRS=20000 GO=$(GO) scripts/test.sh -count=1 -timeout 120m ./...
 
 # Long runs, for hours, that try to harm traced programs: existing programs traced at every
 # instruction, round by round; programs of java, node, Go and Rust with globs that match
 # every function; small programs that fork, exec, load libraries and end in every way; other
 # tracers' uprobes; attaching while threads start and end; thousands of kills of jalon and of
 # the traced program. At the end one table of counts is printed. test/torture describes how
-# to run a part. `make test` runs short forms, a different part every day.
+# to run a part. `make test` runs short forms, one part.
 .PHONY: torture
 torture:
 	@scripts/deps.sh test

@@ -286,7 +286,7 @@ func (s *subject) sweep(t *testing.T, list []form) {
 	for i := range list {
 		f := &list[i]
 		of, do := f.rounds(len(all), s)
-		first := int(seed) // another part every day
+		first := int(seed) // another part for another seed
 		for n := range do {
 			s.round(t, dir, share(all, (first+n*of/do)%of, of, f.dense), *f, want)
 		}
