@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 func now() bool { return true }
@@ -76,6 +78,15 @@ func TestGiveUp(t *testing.T) {
 	}
 	if w.Wait(now) {
 		t.Error("Wait returned true on a full Writer")
+	}
+	// The goroutine has begun to write; with one CPU it may not have run yet.
+	for end := time.Now().Add(time.Minute); ; runtime.Gosched() {
+		if n, err := unix.IoctlGetInt(int(r.Fd()), unix.TIOCINQ); err != nil || n > 0 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("nothing is written")
+		}
 	}
 	unwritten, err := w.Finish(now)
 	if err != nil {

@@ -23,6 +23,10 @@ func gdbKernel(t *testing.T, magic int, script string) string {
 	return gdbKernelPaced(t, magic, script, "")
 }
 
+// ownNumber returns a number that no other process uses: tracepoints of the kernel are hit by all, also by another run
+// of these tests.
+func ownNumber(n int) int { return 0x40000000 + n<<23 + os.Getpid() }
+
 // gdbKernelPaced calls getpriority at most once a millisecond until the file fast exists.
 func gdbKernelPaced(t *testing.T, magic int, script, fast string) string {
 	t.Helper()
@@ -63,7 +67,7 @@ func gdbKernelPaced(t *testing.T, magic int, script, fast string) string {
 
 // A static tracepoint by its name and its own record.
 func TestGDBMarker(t *testing.T) {
-	const magic = 0x4a6c4f6e
+	magic := ownNumber(1)
 	out := gdbKernel(t, magic, fmt.Sprintf(`
 info threads
 monitor markers syscalls:sys_enter_getp*
@@ -114,7 +118,7 @@ end
 // Raw arguments as registers and the tracepoint's own record in one frame; a second
 // tracepoint at the same address that is enabled while the run goes on; a variable.
 func TestGDBArguments(t *testing.T) {
-	const magic = 0x4a6c4f6d
+	magic := ownNumber(2)
 	out := gdbKernel(t, magic, fmt.Sprintf(defineMarker+`
 tvariable $seen = 40
 strace *$marker("raw_syscalls:sys_enter") if $rdx == %d && *(long *)($rsi + 104) == %d
@@ -149,7 +153,8 @@ end
 // A tracepoint that sets a variable, added to a run that began without one: from then on the
 // run ends at the hit itself, and the variable has as many hits as the tracepoint.
 func TestGDBAddedCounter(t *testing.T) {
-	const magic, passes = 0x4a6c4f6c, 50_000
+	const passes = 50_000
+	magic := ownNumber(3)
 	added := filepath.Join(t.TempDir(), "added") // the run must not end before
 	out := gdbKernelPaced(t, magic, fmt.Sprintf(defineMarker+`
 set circular-trace-buffer on

@@ -11,7 +11,7 @@ import (
 // GDB filters the kernel by process: by jalon's words, which it has as trace state
 // variables without defining them.
 func TestGDBWords(t *testing.T) {
-	const magic = 0x4a6c4f71
+	magic := ownNumber(4)
 	out := gdbKernel(t, magic, fmt.Sprintf(`
 info tvariables
 tvariable $before = 5
