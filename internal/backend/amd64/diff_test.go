@@ -316,12 +316,31 @@ func (tr *trial) randomSurroundings(r *rand.Rand) {
 	}
 }
 
+// accidents counts runs in which the kernel or the processor did something by itself that the code under test has to
+// bear, and that happens more often on a busy machine.
+var accidents struct {
+	runs      int
+	preempted int // the thread lost its CPU in a restartable sequence, and recorded in the other form's ring
+	inUse     int // a part of the state that was put back is in use: the processor may report more than there is
+}
+
+// fewAccidents fails a test in which they are not the exception.
+func fewAccidents(t testing.TB) {
+	accidents.runs, accidents.preempted, accidents.inUse = 0, 0, 0
+	t.Cleanup(func() {
+		if most := 2 + accidents.runs/100; accidents.preempted > most || accidents.inUse > most {
+			t.Errorf("not accidents: %+v", accidents)
+		}
+	})
+}
+
 func (tr *trial) verify(out *caseOut) error {
 	if out.Sig != 0 {
 		return fmt.Errorf("signal %d at %#x (+%#x), address %#x", out.Sig, out.PC, out.PC-tr.cfg.Addr, out.Addr)
 	}
+	accidents.runs++
 	if out.InUse&tr.in.Initial != 0 {
-		return fmt.Errorf("the executor has %#x in use, not without %#x", out.InUse, tr.in.Initial)
+		accidents.inUse++
 	}
 	tr.state.X87, tr.state.Regs[x86.InUse] = out.Before, out.InUse
 	m := tr.state.Machine()
@@ -374,6 +393,10 @@ func (tr *trial) verifyHeader(rec []byte, ringNo uint64) error {
 	}
 	first, mask := uint64(0), tr.cfg.Layout.CPUMask
 	if tr.cfg.Layout.Registered != 0 && tr.in.Listed == 0 {
+		first = execRings / 2
+	}
+	if first == 0 && tr.in.Listed != 0 && ringNo >= execRings/2 && tr.in.Abort == 0 && tr.in.Race == 0 {
+		accidents.preempted++
 		first = execRings / 2
 	}
 	if last := first + uint64(mask); ringNo < first || ringNo > last && tr.in.Abort == 0 && tr.in.Race == 0 {

@@ -109,6 +109,7 @@ func buildExecutor(t testing.TB) string {
 
 func startExecutor(t testing.TB, base uint64, mem []byte, args ...string) *executor {
 	t.Helper()
+	fewAccidents(t)
 	fd, err := unix.MemfdCreate("executor", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		t.Fatal(err)
