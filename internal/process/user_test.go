@@ -160,3 +160,40 @@ func ttyInterrupt(t *testing.T, typed bool) {
 		t.Error(err)
 	}
 }
+
+// TestOwnSIGSYS: a SIGSYS that is on its way to the program's handler when the world is stopped reaches it, whatever
+// calls are injected meanwhile.
+func TestOwnSIGSYS(t *testing.T) {
+	for _, by := range []string{"trap", "dispatch"} {
+		t.Run(by, func(t *testing.T) {
+			r := start(t, Config{}, build(t, "ownsys"), by)
+			must(0, r.Resume(r.Pid()))
+			r.out.wait(t, "ready")
+			made, refused := 0, 0
+			for range 400 {
+				_, err := r.Stopped(func(s *Stopped) error {
+					_, err := s.Syscall(unix.SYS_GETUID)
+					return err
+				})
+				var e *fail.Error
+				switch {
+				case err == nil:
+					made++
+				case by == "dispatch" && errors.As(err, &e) && strings.Contains(err.Error(), "USER_DISPATCH"):
+					refused++
+				case by == "trap" && errors.As(err, &e) && strings.Contains(err.Error(), "seccomp") && os.Getuid() != 0:
+					refused++
+				default:
+					t.Fatal(err)
+				}
+			}
+			fmt.Fprint(r.in, "x")
+			if st, out := r.wait(), r.out.all(); st.Code != 0 || out != "ready\nlost 0\n" {
+				t.Errorf("%v %q; %d calls, %d refused", st, out, made, refused)
+			}
+			if made == 0 && os.Getuid() == 0 {
+				t.Errorf("no call was made, %d were refused", refused)
+			}
+		})
+	}
+}

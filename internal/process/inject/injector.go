@@ -62,7 +62,9 @@ func (in *Injector[T]) Forget(tid int) { delete(in.recovers, tid) }
 //     them back). Nothing of the program reads there.
 //  3. pc := the syscall instruction of the stub, the call's number := -1 (sys.Regs.setCall), so
 //     that the kernel does not restart the call that the thread was in. All signals are blocked: none is
-//     taken from the queue meanwhile. (SIGSYS stays open: a sandbox's answer.)
+//     taken from the queue meanwhile. (SIGSYS stays open where the kernel may answer our call with it: a SIGSYS
+//     that is blocked then resets the program's handler. The program's own, from the call that it has just made, is
+//     queued again, and ours is not made.)
 //  4. PTRACE_SYSCALL twice: entry-stop, exit-stop. The call has its result.
 //  5. The saved registers are put back, the call's number and -ERESTART* too. The kernel
 //     looks at these only when it has a signal to look at. PTRACE_INTERRUPT and
@@ -76,6 +78,7 @@ type injection[T threads.Entry] struct {
 	mask   uint64
 	masked bool // all signals are blocked
 	rest   bool // its seccomp filters rest meanwhile
+	open   bool // SIGSYS is not blocked
 	restop bool // a SIGSTOP came meanwhile: it cannot be blocked, and is sent again
 }
 
@@ -99,7 +102,7 @@ func (in *Injector[T]) Run(t T, sp *Workspace, nr uint64, args ...uint64) (uint6
 		return 0, err
 	}
 	if !in.inj.masked { // after the registers: from here on the stub would run
-		if err := sys.SetSigmask(t.Core().TID, ^sys.SigBit(unix.SIGSYS)); err != nil {
+		if err := sys.SetSigmask(t.Core().TID, in.inj.blocked()); err != nil {
 			in.Drop()
 			return 0, err
 		}
@@ -142,8 +145,10 @@ func (in *Injector[T]) runCall(t T) error {
 			// An interrupt that was still pending, or SIGCONT's notice.
 		case sig == unix.SIGSTOP:
 			in.inj.restop = true
-		case sig == unix.SIGSYS:
+		case sig == unix.SIGSYS && in.answersCall(t):
 			return unix.ENOSYS // a seccomp filter, or syscall user dispatch
+		case sig == unix.SIGSYS:
+			return in.queueAgain(t)
 		default:
 			return fmt.Errorf("an injected system call ended in %s", sys.SignalName(sig))
 		}
@@ -151,13 +156,59 @@ func (in *Injector[T]) runCall(t T) error {
 	return nil
 }
 
+// blocked are the signals that are blocked during calls.
+func (inj *injection[T]) blocked() uint64 {
+	if inj.open {
+		return ^sys.SigBit(unix.SIGSYS)
+	}
+	return ^uint64(0)
+}
+
+// answersCall reports whether the SIGSYS that t is in the delivery-stop of is the answer to our call.
+func (in *Injector[T]) answersCall(t T) bool {
+	var si sys.Siginfo
+	if sys.GetSiginfo(t.Core().TID, &si) != nil {
+		return true // dying
+	}
+	at := si.Addr - in.inj.sp.Stub
+	return (si.Code == sys.SysSeccomp || si.Code == sys.SysDispatch) && at <= stubCallEnd
+}
+
+// queueAgain has the kernel queue the SIGSYS that t is in the delivery-stop of: it is blocked now. The thread stops again
+// without an instruction executed.
+func (in *Injector[T]) queueAgain(t T) error {
+	if err := sys.SetSigmask(t.Core().TID, ^uint64(0)); err != nil {
+		return err
+	}
+	for sig := unix.SIGSYS; ; sig = 0 {
+		if err := sys.Interrupt(t.Core().TID); err != nil {
+			return err
+		}
+		if err := sys.Cont(t.Core().TID, sig); err != nil {
+			return err
+		}
+		t.Core().State = threads.Running
+		ws, err := in.host.Await(t)
+		if err != nil {
+			return err
+		}
+		t.Core().State = threads.Stopped
+		if sys.EventOf(ws) != 0 {
+			return errOwnSignal
+		}
+		in.inj.restop = in.inj.restop || sys.SignalOf(ws) == unix.SIGSTOP
+	}
+}
+
+var errOwnSignal = errors.New("a SIGSYS of the program came before an injected system call")
+
 func (in *Injector[T]) begin(t T, sp *Workspace) error {
 	if !(t.Core().State == threads.Stopped && (t.Core().Stop == threads.StopSignal && t.Core().Sig == 0 || t.Core().Stop == threads.StopTrap || t.Core().Stop == threads.StopGroup)) {
 		if err := in.host.Settle(t); err != nil {
 			return err
 		}
 	}
-	rest, err := in.mayInject(t)
+	rest, filtered, err := in.mayInject(t)
 	if err != nil {
 		return err
 	}
@@ -174,11 +225,18 @@ func (in *Injector[T]) begin(t T, sp *Workspace) error {
 	if err := in.needStub(sp); err != nil {
 		return err
 	}
+	known, err := in.undispatched(t, sp)
+	inj.open = !known || filtered && !rest
 	if rest {
-		if err := in.mustRecover(t, sp.Stub); err != nil {
-			_ = sys.SetOptions(t.Core().TID, sys.Options) // ESRCH: dying
-			return err
+		if err == nil {
+			err = in.mustRecover(t, sp.Stub)
 		}
+		if err != nil {
+			_ = sys.SetOptions(t.Core().TID, sys.Options) // ESRCH: dying
+		}
+	}
+	if err != nil {
+		return err
 	}
 	if err := sp.WriteRaw(sp.Stub+StubData, Recovery(inj.regs, inj.mask)); err != nil {
 		return err

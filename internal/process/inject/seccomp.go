@@ -29,28 +29,28 @@ const (
 // the program. With CAP_SYS_ADMIN filters rest during the injection (rest); then they
 // must allow what the recovery stub does without jalon (mayRecover). A
 // filter that jalon is under as well (the same container) has let jalon's own
-// calls pass.
-func (in *Injector[T]) mayInject(t T) (rest bool, err error) {
+// calls pass. filtered: there are filters.
+func (in *Injector[T]) mayInject(t T) (rest, filtered bool, err error) {
 	st, err := sys.ReadStatus(t.Core().TID)
 	if err != nil {
-		return false, sys.ErrThreadGone
+		return false, false, sys.ErrThreadGone
 	}
 	switch st.Seccomp {
 	case 0:
-		return false, nil
+		return false, false, nil
 	case SeccompStrict:
-		return false, in.strict()
+		return false, false, in.strict()
 	}
 	const suspend = sys.Options | unix.PTRACE_O_SUSPEND_SECCOMP
 	if err := sys.SetOptions(t.Core().TID, suspend); err == nil {
-		return true, nil
+		return true, true, nil
 	} else if sys.Gone(err) {
-		return false, sys.ErrThreadGone
+		return false, false, sys.ErrThreadGone
 	}
 	if self, err := sys.ReadStatus(os.Getpid()); err == nil && self.Seccomp == seccompFilter && self.Filters == st.Filters {
-		return false, nil
+		return false, true, nil
 	}
-	return false, &fail.Error{
+	return false, true, &fail.Error{
 		Op:     fmt.Sprintf("run a system call in process %d", in.threads.PID),
 		Err:    errors.New("it is under a seccomp filter, which could kill it for the call"),
 		Remedy: "run jalon as root (CAP_SYS_ADMIN), or inside the same container",
@@ -64,6 +64,25 @@ func (in *Injector[T]) strict() error {
 	return &fail.Error{
 		Op:  fmt.Sprintf("run a system call in process %d", in.threads.PID),
 		Err: errors.New("it is in strict seccomp mode, where the kernel kills it for any call of ours"),
+	}
+}
+
+// undispatched refuses an injection into a thread whose system calls become SIGSYS for a handler of the program, by
+// syscall user dispatch: the call would not be made, nor that of the recovery stub if jalon were killed. known: this can
+// be found out (since Linux 6.4).
+func (in *Injector[T]) undispatched(t T, sp *Workspace) (known bool, err error) {
+	d, on, known := sys.GetDispatch(t.Core().TID)
+	if !on || sp.Stub+StubSize-d.Offset < d.Len && sp.Stub-d.Offset < d.Len {
+		return known, nil
+	}
+	selector := []byte{sys.DispatchAllow + 1}
+	if d.Selector != 0 && sp.Read(d.Selector, selector) == nil && selector[0] == sys.DispatchAllow {
+		return known, nil
+	}
+	return false, &fail.Error{
+		Op:     fmt.Sprintf("run a system call in process %d", in.threads.PID),
+		Err:    errors.New("a handler of the program gets its system calls (PR_SET_SYSCALL_USER_DISPATCH)"),
+		Remedy: "try again: it may allow them at another moment",
 	}
 }
 

@@ -22,6 +22,22 @@ func GetRseq(tid int) (c RseqConf, ok bool) {
 	return c, e == 0 && c.Addr != 0
 }
 
+// Dispatch is a thread's syscall user dispatch (prctl(PR_SET_SYSCALL_USER_DISPATCH)): system calls become SIGSYS, but
+// those of the code in [Offset, Offset+Len) (modulo 2^64), and all while the byte at Selector is DispatchAllow.
+type Dispatch struct {
+	Mode, Selector, Offset, Len uint64
+}
+
+// DispatchAllow is the selector with which system calls are made.
+const DispatchAllow = 0
+
+// GetDispatch reads that of a stopped thread, since Linux 6.4; on is false where it has none, known where that can be read.
+func GetDispatch(tid int) (d Dispatch, on, known bool) {
+	const getConfig = 0x4211 // PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG
+	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, getConfig, uintptr(tid), unsafe.Sizeof(d), uintptr(unsafe.Pointer(&d)), 0, 0)
+	return d, e == 0 && d.Mode != 0, e == 0
+}
+
 // ErrFilter is the error of a filter that is not as the kernel makes them.
 var ErrFilter = errors.New("a seccomp filter that cannot be understood")
 

@@ -27,7 +27,9 @@ const (
 	TrapHwbkpt = 4 // a debug register
 	TrapNotify = 5 // not a signal: a handler's first instruction, reached by a step
 
-	SysSeccomp = 1 // of a SIGSYS: a filter's answer
+	// Of a SIGSYS; Siginfo.Addr is behind the syscall instruction.
+	SysSeccomp  = 1 // a filter's answer
+	SysDispatch = 2 // syscall user dispatch
 )
 
 // GetSiginfo reads what belongs to the stop of a thread. EINVAL: the stop is not that of a
