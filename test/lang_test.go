@@ -77,7 +77,7 @@ func lineWith(t *testing.T, file, text string) string {
 	return filepath.Base(file) + ":" + strconv.Itoa(1+strings.Count(before, "\n"))
 }
 
-// TestFortran: arrays with the program's own bounds and order, CHARACTER.
+// TestFortran: arrays with the program's own bounds and order, CHARACTER, COMMON, PARAMETER.
 func TestFortran(t *testing.T) {
 	prog := filepath.Join(t.TempDir(), "arrays")
 	source, err := filepath.Abs("programs/arrays.f90")
@@ -111,6 +111,12 @@ func TestFortran(t *testing.T) {
 			{"flag", "true"},
 			{"f1", "false"},
 			{"modv", "45"},
+			{"cn", "92"}, // of COMMON blocks
+			{"cx(2)", "0.375"},
+			{"cm + 1", "-2"},
+			{"limit", "99"}, // PARAMETER
+			{"third", "0.375"},
+			{"cn - limit", "-7"},
 		})
 		refusedOther(t, prog, at, []valueOf{
 			{"marr[4]", "is written with parentheses"},

@@ -24,6 +24,11 @@ func TestTemplates(t *testing.T) {
 		"ns::add<int, 3>":                            "add",
 		"ns::add<int,3>":                             "add",
 		"ns::Box<unsigned long>::get(unsigned long)": "get",
+		// A star in a name of C++ is no pattern.
+		"ns::via<int (*)(char const*)>":    "via",
+		"ns::via<int(*)(const char *)>":    "via",
+		"ns::via<int (*)( char const * )>": "via",
+		"ns::Int::operator*":               "operator*",
 	}
 	for _, cc := range []string{"g++", "clang++"} {
 		prog := compile(t, cc, "templates.cc", "-g", "-O1")

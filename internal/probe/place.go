@@ -91,7 +91,7 @@ func (p *parser) address(t string) (*Place, error) {
 // uprobe reads PATH:FUNC[+OFF], PATH:ADDR and PATH@FILE:LINE, after "uprobe:".
 func (p *parser) uprobe(rest string) (*Place, error) {
 	text := strings.TrimSpace(p.text)
-	if file, spec, ok := cutLast(rest, "@"); ok {
+	if file, spec, ok := cutLast(rest, "@"); ok && !versioned(rest) {
 		f, l, ok := fileLine(spec)
 		if !ok {
 			return nil, p.fail("expected a source line after @", "uprobe:PATH@file.c:12")
@@ -110,6 +110,17 @@ func (p *parser) uprobe(rest string) (*Place, error) {
 		return nil, err
 	}
 	return &Place{Text: text, Kind: Entry, Path: file, Func: name, Off: off}, nil
+}
+
+// versioned: the last @ of PATH:FUNC@VERSION begins the version of a symbol. That of PATH@FILE:LINE is followed
+// by a line, and is not behind a function.
+func versioned(rest string) bool {
+	before, behind, _ := cutLast(rest, "@")
+	if _, _, line := fileLine(behind); line || behind == "" {
+		return false
+	}
+	_, fn, ok := cutPath(strings.TrimSuffix(before, "@"))
+	return ok && fn != "" && !strings.ContainsAny(fn, "/.")
 }
 
 // linespec reads FILE:LINE, FILE:FUNC, FUNC and FUNC+OFF.

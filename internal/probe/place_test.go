@@ -23,6 +23,9 @@ func TestParse(t *testing.T) {
 		{"u:./a.out:f+4", Place{Kind: Entry, Path: "./a.out", Func: "f", Off: 4}},
 		{"uprobe:./a.out:ns::f", Place{Kind: Entry, Path: "./a.out", Func: "ns::f"}},
 		{"uprobe:./a.out@x.c:3", Place{Kind: Line, Path: "./a.out", File: "x.c", Line: 3}},
+		{"uprobe:/lib/libc.so.6:memcpy@GLIBC_2.2.5", Place{Kind: Entry, Path: "/lib/libc.so.6", Func: "memcpy@GLIBC_2.2.5"}},
+		{"uprobe:/lib/libc.so.6:memcpy@@GLIBC_2.14", Place{Kind: Entry, Path: "/lib/libc.so.6", Func: "memcpy@@GLIBC_2.14"}},
+		{"memcpy@GLIBC_2.2.5", Place{Kind: Function, Func: "memcpy@GLIBC_2.2.5"}},
 		{"uprobe:/bin/true:0x1234", Place{Kind: FileOff, Path: "/bin/true", Off: 0x1234}},
 	}
 	for _, tt := range tests {

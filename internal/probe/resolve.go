@@ -70,6 +70,11 @@ func (p *Place) functions(m Module, find func(string) ([]dwarf.Site, error), ent
 }
 
 func (p *Place) found(m Module, find func(string) ([]dwarf.Site, error), entry bool, check func() error) ([]Site, error) {
+	if p.maybeName() {
+		if sites, err := find(p.Func); err == nil {
+			return sites, nil
+		}
+	}
 	if p.Glob() {
 		sites, err := m.GlobSites(p.Func, entry, check)
 		if err == nil && len(sites) == 0 {
@@ -82,6 +87,12 @@ func (p *Place) found(m Module, find func(string) ([]dwarf.Site, error), entry b
 		return nil, orInlined(err, p.Func)
 	}
 	return sites, nil
+}
+
+// maybeName reports whether a pattern may also be the name of one function in C++: f<int (*)(char *)>, operator*.
+// Then the name counts.
+func (p *Place) maybeName() bool {
+	return p.Glob() && (strings.ContainsAny(p.Func, "<") || strings.Contains(p.Func, "operator"))
 }
 
 // ResolveAddress returns the site of an address in the module.

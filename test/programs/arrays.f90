@@ -17,6 +17,15 @@ contains
     complex(8) :: z
     integer, allocatable :: alloc(:)
     integer :: i, j
+    integer, parameter :: limit = 99
+    real(8), parameter :: third = 0.375d0
+    integer :: cn, cm
+    real(8) :: cx(2)
+    common /shared/ cn, cx
+    common cm
+    cn = limit - 7
+    cm = -3
+    cx(2) = third
     fixed = 'hello'
     one = 'q'
     names(2) = 'two'

@@ -62,7 +62,9 @@ func (b *block) fill() {
 // and whether to read its children.
 func (b *block) add(e die) (kid *block, into bool) {
 	switch e.ab.tag {
-	case tagFormalParameter, tagVariable:
+	case tagCommonBlock: // Fortran: its variables are the routine's
+		return nil, true
+	case tagFormalParameter, tagVariable, tagConstant:
 		b.vars = append(b.vars, e)
 		b.named = b.named || len(e.nameBytes()) > 0
 	case tagLexicalBlock, tagTryBlock, tagCatchBlock, tagInlinedSubroutine:
@@ -154,7 +156,9 @@ func (b *block) inherit(depth int) {
 	}
 	origin.walk(func(e die, _ int) bool {
 		switch e.ab.tag {
-		case tagFormalParameter, tagVariable:
+		case tagCommonBlock:
+			return true
+		case tagFormalParameter, tagVariable, tagConstant:
 			key := e.source().key()
 			if c, ok := own[key]; ok {
 				delete(own, key)

@@ -10,6 +10,7 @@ const (
 	tagFormalParameter   = 0x05
 	tagImportedDecl      = 0x08
 	tagLabel             = 0x0a
+	tagCommonBlock       = 0x1a
 	tagLexicalBlock      = 0x0b
 	tagMember            = 0x0d
 	tagPointerType       = 0x0f
@@ -29,6 +30,7 @@ const (
 	tagSubrangeType      = 0x21
 	tagBaseType          = 0x24
 	tagConstType         = 0x26
+	tagConstant          = 0x27
 	tagEnumerator        = 0x28
 	tagSubprogram        = 0x2e
 	tagVariantPart       = 0x33

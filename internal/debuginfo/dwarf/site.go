@@ -2,6 +2,7 @@ package dwarf
 
 import (
 	"sort"
+	"strings"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/line"
@@ -60,6 +61,9 @@ func (ps *places) FuncEntry(name string) (sites []Site, err error) {
 
 func (ps *places) funcSites(name string, inlined bool, place func(uint64) line.Place) ([]Site, error) {
 	set := siteSet{m: ps}
+	if base, version, ok := strings.Cut(name, "@"); ok && base != "" {
+		return ps.versionSites(base, version, place)
+	}
 	concrete, copies := ps.findFuncs(name, inlined)
 	for _, f := range concrete {
 		set.add(place(f.entry()), Site{Entry: f.entry(), meant: f.d.off})
@@ -81,6 +85,32 @@ func (ps *places) funcSites(name string, inlined bool, place func(uint64) line.P
 	}
 	if len(set.sites) == 0 {
 		return nil, ps.noFunction(name)
+	}
+	return set.sorted(), nil
+}
+
+// versionSites places the function with that version of its symbol: f@VERSION, or f@@VERSION if it must be the
+// default one.
+func (ps *places) versionSites(base, version string, place func(uint64) line.Place) ([]Site, error) {
+	set := siteSet{m: ps}
+	list, err := ps.file.Versions(base)
+	if err != nil {
+		return nil, err
+	}
+	want, onlyDefault := strings.CutPrefix(version, "@")
+	var known []string
+	for _, v := range list {
+		if v.Version == want && (v.Default || !onlyDefault) {
+			set.addSymbol(v.Symbol, place)
+		}
+		known = append(known, base+"@"+map[bool]string{true: "@"}[v.Default]+v.Version)
+	}
+	if len(set.sites) == 0 {
+		e := &debuginfo.NotFoundError{What: "function", Name: base + "@" + version}
+		if len(known) > 0 {
+			e.Hint = "its versions here are " + strings.Join(known, ", ")
+		}
+		return nil, e
 	}
 	return set.sorted(), nil
 }
