@@ -53,7 +53,10 @@ type Type struct {
 	Decayed bool
 	// Tagless says that a Struct, Union or Enum is named without the keyword, as in C++.
 	Tagless bool
-	Params  []*Type
+	// Of is set if an Int (an offset) or an Array of two words (a function) is a C++ pointer to member of that
+	// class (Itanium C++ ABI 2.3). To is the member's type.
+	Of, To *Type
+	Params []*Type
 	// Variadic means that a Func takes further arguments.
 	Variadic bool
 	// Incomplete marks a declaration whose definition was not found.

@@ -23,6 +23,8 @@ type typeJSON struct {
 	Fortran    bool          `json:"fortran,omitempty"`
 	Decayed    bool          `json:"decayed,omitempty"`
 	Tagless    bool          `json:"tagless,omitempty"`
+	Of         int           `json:"member_of,omitempty"` // of a pointer to member
+	To         int           `json:"to,omitempty"`
 	Params     []int         `json:"params,omitempty"`
 	Variadic   bool          `json:"variadic,omitempty"`
 	Incomplete bool          `json:"incomplete,omitempty"`
@@ -127,6 +129,7 @@ func (x *typeTable) row(t *ctype.Type) (typeJSON, error) {
 	}
 	full := x.full[t]
 	r.Elem = x.add(t.Elem, full && t.Kind != ctype.Pointer && t.Kind != ctype.Func)
+	r.Of, r.To = x.add(t.Of, full), x.add(t.To, false)
 	for _, p := range t.Params {
 		r.Params = append(r.Params, x.add(p, false))
 	}
@@ -207,6 +210,12 @@ func (r typeReader) fill(t *ctype.Type, x *typeJSON) error {
 	t.Vector, t.Lower, t.Fortran, t.Decayed = x.Vector, x.Lower, x.Fortran, x.Decayed
 	t.Variadic, t.Incomplete, t.Tagless = x.Variadic, x.Incomplete, x.Tagless
 	if t.Elem, err = r.get(x.Elem); err != nil {
+		return err
+	}
+	if t.Of, err = r.get(x.Of); err != nil {
+		return err
+	}
+	if t.To, err = r.get(x.To); err != nil {
 		return err
 	}
 	for _, n := range x.Params {

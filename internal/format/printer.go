@@ -165,6 +165,9 @@ func (p *Printer) value(b []byte, t *ctype.Type, it item, f Fmt) []byte {
 	if it.missing(s) {
 		return append(b, "<optimised out>"...)
 	}
+	if s.Of != nil && (f == 0 || f == 's') && int64(len(it.data)) >= s.Size {
+		return p.memberPointer(b, s, it.data)
+	}
 	switch s.Kind {
 	case ctype.Struct, ctype.Union, ctype.Array:
 		in, ok := it.up.enter(s)

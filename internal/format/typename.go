@@ -24,6 +24,9 @@ func typeName(t *ctype.Type, inner string, cpp bool, up *nest) string {
 		return join("...", inner)
 	}
 	up = &in
+	if t.Of != nil {
+		return typeName(t.To, memberDeclarator(t, inner), cpp, up)
+	}
 	switch t.Kind {
 	case ctype.Const, ctype.Volatile, ctype.Restrict, ctype.Atomic:
 		return qualifiedName(t, inner, cpp, up)

@@ -28,6 +28,27 @@ struct Top {
 	ns::Box<int> *b;
 	Plain (*fn)(ns::Colour, Top &);
 };
+struct Second {
+	int s0, s1[3];
+	int plain(double) const { return 4; }
+};
+struct Both : Top, Second {
+	int own;
+	int get(int n) { return n + own; }
+	virtual int over() { return 5; }
+};
+struct Members {
+	int Both::*own = &Both::own;
+	int Both::*none = nullptr;
+	int Both::*inherited = &Second::s0;
+	int (Both::*array)[3] = &Second::s1;
+	int Second::*first = &Second::s0;
+	int (Both::*get)(int) = &Both::get;
+	int (Both::*nothing)(int) = nullptr;
+	int (Both::*adjusted)(double) const = &Second::plain;
+	int (Both::*over)() = &Both::over;
+} members;
+Both both; // so that the class is described
 
 __attribute__((noinline)) int work(Top *t, ns::Colour c, ns::Deep d, const ns::Box<int> &r, Plain p, ns::Hidden h, ns::Flags f, ns::Base::Kind k, ns::Box<int>::U *u, const Only *o)
 {

@@ -69,6 +69,7 @@ const (
 	atLanguage          = 0x13
 	atCompDir           = 0x1b
 	atConstValue        = 0x1c
+	atContainingType    = 0x1d
 	atInline            = 0x20
 	atProducer          = 0x25
 	atStringLength      = 0x19

@@ -140,14 +140,18 @@ func makeSubrange(ts *types, d die, t *ctype.Type) {
 	t.Size = t.Elem.Size
 }
 
-// makeMemberPointer shows a C++ pointer to member as the integers it is made of:
-// an offset, or for functions an address and an adjustment.
+// makeMemberPointer makes a C++ pointer to member of the integers it consists of: an offset, or for functions an
+// address and an adjustment.
 func makeMemberPointer(ts *types, d die, t *ctype.Type) {
+	t.To = ts.typeOf(d)
+	if class, ok := d.ref(atContainingType); ok {
+		t.Of = ts.convert(ts.definition(class))
+	}
 	if to, ok := d.ref(atType); ok && to.ab.tag == tagSubroutineType {
 		t.Kind, t.Elem, t.Count, t.Size = ctype.Array, ctype.LongT, 2, 16
 		return
 	}
-	*t = ctype.Type{Kind: ctype.Int, Name: "long", Size: 8, Signed: true}
+	t.Kind, t.Name, t.Size, t.Signed = ctype.Int, "long", 8, true
 }
 
 func makeFunc(ts *types, d die, t *ctype.Type) {
