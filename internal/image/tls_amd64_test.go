@@ -34,17 +34,7 @@ func runChild(t *testing.T, path string, env []string, args ...string) *child {
 	return &child{t: t, pid: testkit.StartReady(t, cmd), cmd: cmd}
 }
 
-func (c *child) memory() Memory {
-	f, err := os.Open(fmt.Sprintf("/proc/%d/mem", c.pid))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.t.Cleanup(func() { f.Close() })
-	return func(addr uint64, b []byte) error {
-		_, err := f.ReadAt(b, int64(addr))
-		return err
-	}
-}
+func (c *child) memory() Memory { return testkit.Memory(c.t, c.pid) }
 
 func (c *child) auxv() []byte {
 	c.t.Helper()

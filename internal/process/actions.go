@@ -12,26 +12,24 @@ import (
 // guardedMask has the bits of the guarded signals.
 const guardedMask = 1<<(unix.SIGSEGV-1) | 1<<(unix.SIGBUS-1) | 1<<(unix.SIGTRAP-1)
 
-// actionsAge is how old the knowledge of the actions may be when a handler begins that
-// blocks guarded signals.
+// actionsAge is how old the known actions may be when a handler that blocks guarded signals begins.
 const actionsAge = 250 * time.Millisecond
 
-// learnOnDelivery is called when a signal of the program's is about to be delivered.
-// A handler usually runs with its own signal blocked, and some with all of them (Go's):
-// an int3 or a fault of ours in it makes the kernel reset the action, and repair can put
-// back only what is known. A program that has set its handlers since the code was
-// installed would get the old ones. So before the first instruction of a handler that
+// learnOnDelivery is called when a signal of the program's is about to be delivered. A handler usually runs
+// with its own signal blocked, and some with all of them (Go's): an int3 or a fault of ours in it makes the
+// kernel reset the action, and repair can put back only what is known. If the program has set its handlers
+// since the code was installed, it would get the old ones. So before the first instruction of a handler that
 // blocks guarded signals their actions are read:
 //
-//  1. The thread builds the signal's frame and stops in front of the handler (settle).
-//     The signal is delivered; nothing more is owed to it.
-//  2. For a guarded signal the pc is its handler's address: if it is the known one,
-//     nothing is to be learned. For another signal, the mask says whether guarded ones are
-//     blocked; that is looked at once in actionsAge only.
+//  1. The thread builds the signal's frame and stops in front of the handler (settle). The signal is now
+//     delivered; nothing else has to be done for it.
+//  2. For a guarded signal the pc is its handler's address. If that is the known handler, nothing is read.
+//     For another signal, the mask says whether guarded ones are blocked; that is looked at once in
+//     actionsAge only.
 //  3. A system call is injected, as at any other stop.
 //
-// Under run control the stop would have to be reported: there the knowledge is that of the
-// last installation.
+// Under run control the stop would have to be reported, so the actions known there are those of the last
+// installation.
 func (p *dispositions) learnOnDelivery(t *task) {
 	sig := t.Sig
 	own := sys.SigBit(sig)&guardedMask != 0
@@ -71,11 +69,10 @@ func (p *dispositions) noteIgnored(st *sys.Status) {
 	}
 }
 
-// atHandler: t is in front of the first instruction of a guarded signal's handler. The
-// signal is the program's own. Our SIGTRAP handler, where that is still the action, would
-// take the program's int3 at a site for the int3 of the site, and lead the thread to its
-// copy for ever: it begins at the part that passes the signal on. Where that ends the
-// program, it does so by the same signal with the default action.
+// atHandler: t is in front of the first instruction of a guarded signal's handler. The signal is the
+// program's own. If the action is still our SIGTRAP handler, it would take the program's own int3 at a site
+// for jalon's and move the thread to the copy without end. So the thread begins at the part of the handler
+// that passes the signal on. If that ends the program, it ends by the same signal with the default action.
 func (p *dispositions) atHandler(t *task, sig unix.Signal) {
 	var regs Regs
 	if sys.GetRegs(t.TID, &regs) != nil {

@@ -15,8 +15,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
-// Attach traces a running process. It runs on while Attach seizes its threads;
-// none is interrupted.
+// Attach traces a running process. Its threads continue to run while Attach seizes them.
 func Attach(pid int, cfg Config) (*Process, error) {
 	if err := unsupported(fmt.Sprintf("attach to process %d", pid)); err != nil {
 		return nil, err
@@ -67,17 +66,16 @@ func attachable(pid int) error {
 	return nil
 }
 
-// maxLooks bounds how often seizeAll looks. A process whose threads all live for
-// microseconds would have it look for ever.
+// maxLooks bounds how often seizeAll looks. Without a bound it would never end for a process whose threads
+// all live for microseconds.
 const maxLooks = 200
 
 // maxRefused is how often in all the kernel may refuse threads before that is believed.
 const maxRefused = 20
 
-// seizeAll seizes every thread. Threads that seized ones create are attached by
-// the kernel; others can be born meanwhile, so look until there is nothing new,
-// twice: the list is not read at one moment. A thread that has ended may have
-// created another.
+// seizeAll seizes every thread. The kernel attaches threads that seized ones create. Others may create
+// threads meanwhile, so seizeAll reads the list until two readings show no new thread (a reading is not
+// atomic). A thread that has ended may have created another.
 func (p *attacher) seizeAll() error {
 	refused := 0
 	for looks, quiet := 0, 0; quiet < 2 && looks < maxLooks; looks++ {
@@ -184,9 +182,9 @@ func (p *attacher) examine() error {
 	return nil
 }
 
-// takePending stops threads with the signals that wait for them: a debugger that attaches is
-// to see them first, as with a debugger that attaches by a signal. (SIGSTOP, which that
-// one sends, comes behind most others; our interrupt comes before them.)
+// takePending stops threads with the signals that are pending for them: a debugger that attaches should see
+// these first, as one that attaches by a signal does. (Such a debugger sends SIGSTOP, which is delivered
+// after most other signals; our interrupt comes before them.)
 func (p *attacher) takePending() {
 	if p.ctl == nil {
 		return
@@ -218,13 +216,13 @@ func (p *attacher) holdAll() {
 		if t.State == threads.Stopped || t.State == threads.Parked {
 			t.dbg.Halted = t.Hold&threads.HoldDebug == 0
 			t.Hold |= threads.HoldDebug
-			t.dbg.Birth = 0 // in which order they were born is not known; by number
+			t.dbg.Birth = 0 // the order of birth is not known: by number
 		}
 	}
 }
 
-// is64 reads the class of the program's ELF file: "not ours" is better said
-// before anything is touched.
+// is64 reads the class of the program's ELF file, so that a 32-bit program is refused before anything is
+// changed.
 func is64(pid int) (bool, error) {
 	f, err := procdir.Via(pid, func(dir string) (*os.File, error) { return os.Open(dir + "/exe") })
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"github.com/jalon-trace/jalon/internal/process/memory"
 )
 
-// InsertBreak puts an int3 at an address, if there is none of ours yet. Threads
-// may run: it is one byte. One that is gone is put there again: with memory that is
-// borrowed (vfork) the lender's RemoveBreak takes out the borrower's, too.
+// InsertBreak puts an int3 at an address, if there is none of ours yet. Threads may run: it is one byte. If
+// the int3 is missing it is written again: a parent's RemoveBreak also removes that of a vfork child, which
+// uses the same memory.
 func (p *Process) InsertBreak(addr uint64) error {
 	return p.controlDo(func() error {
 		if p.ctl.machine.Breaks[addr] {
@@ -36,8 +36,7 @@ func (p *Process) InsertBreak(addr uint64) error {
 	})
 }
 
-// RemoveBreak takes the int3 out again. A hit that is on its way is not reported
-// any more.
+// RemoveBreak removes the int3. A hit that is not reported yet will not be reported.
 func (p *Process) RemoveBreak(addr uint64) error {
 	return p.controlDo(func() error {
 		if !p.ctl.machine.Breaks[addr] {
@@ -61,9 +60,8 @@ func (p *Process) HasBreak(addr uint64) (has bool) {
 	return has
 }
 
-// learnOnce reads the actions of the signals that breakpoints and steps raise,
-// before the first of them: a thread that blocks or ignores SIGTRAP loses its
-// action to it (repair.go).
+// learnOnce reads the actions of the signals that breakpoints and steps raise, before the first of them: in a
+// thread that blocks or ignores SIGTRAP such a signal resets the action (repair.go).
 func (p *breakpoints) learnOnce() {
 	if p.ctl.learnt {
 		return

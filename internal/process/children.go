@@ -11,7 +11,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
-// controlImage forgets what run control knew of the old memory.
+// controlImage discards run control's state of the old memory.
 func (p *debugger) controlImage(t *task) {
 	if p.ctl == nil {
 		return
@@ -20,8 +20,8 @@ func (p *debugger) controlImage(t *task) {
 	p.ctl.machine.NewImage(t)
 }
 
-// endControl takes everything of run control out of a frozen process that is about
-// to be let go. Signals that were kept are delivered.
+// endControl removes run control from a frozen process that is about to be detached from. Signals that were
+// held back are delivered.
 func (p *debugger) endControl() {
 	if p.ctl == nil {
 		return
@@ -124,7 +124,7 @@ func (p *children) releaseChild(t *task) {
 	p.world.resume(t)
 }
 
-// releaseChildren lets all of them go that TakeChild has not taken.
+// releaseChildren releases all children that TakeChild has not taken.
 func (p *children) releaseChildren() {
 	for _, t := range p.threads.All() {
 		if t.Offered && t.Copy && t.State == threads.Stopped {
@@ -171,8 +171,7 @@ func (p *debugger) reportNoneRuns(t *task) {
 	}
 }
 
-// Ending reports whether the process is on its way out: every thread of its was killed,
-// or has ended. Its end follows.
+// Ending reports whether the process is ending: each of its threads was killed or has ended.
 func (p *Process) Ending() bool {
 	runs := false
 	_ = p.controlDo(func() error { // ErrGone: it has ended

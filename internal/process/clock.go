@@ -9,9 +9,9 @@ import (
 	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
-// A thread may be forbidden to read the time stamp counter (prctl(2), PR_SET_TSC; strict
-// seccomp does it too): rdtsc then raises SIGSEGV as a general protection fault. The
-// setting is a thread's own, inherited by those that it creates, and shown nowhere.
+// A thread may be forbidden to read the time stamp counter (prctl(2), PR_SET_TSC; strict seccomp does it
+// too): rdtsc then raises SIGSEGV as a general protection fault. Each thread has its own setting, threads
+// inherit it from their creator, and no file shows it.
 
 // readClock handles such a fault of rdtsc: the tracer's counter is the same one.
 func (p *signals) readClock(tid int, sig unix.Signal, code int32, regs *Regs) bool {
@@ -25,8 +25,8 @@ func (p *signals) readClock(tid int, sig unix.Signal, code int32, regs *Regs) bo
 	return ok
 }
 
-// ClockForbidden reports whether some thread is known not to be allowed to read the time
-// stamp counter: the one that runs the call which asks, and those under strict seccomp.
+// ClockForbidden reports whether a thread is known that may not read the time stamp counter. It tests the
+// thread in which the system call is run, and looks for threads under strict seccomp.
 func (s *Stopped) ClockForbidden() (bool, error) {
 	for _, t := range s.tasks() {
 		if st, err := sys.ReadStatus(t.TID); err == nil && st.Seccomp == inject.SeccompStrict {

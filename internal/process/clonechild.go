@@ -2,17 +2,15 @@ package process
 
 import "golang.org/x/sys/unix"
 
-// A clone that is neither a thread of the process (CLONE_THREAD) nor ends with SIGCHLD
-// nor borrows its parent (CLONE_VFORK) is reported by the kernel as a clone, as threads
-// are, and debuggers take it for one. So does run control: such a clone child is listed, halted,
-// resumed and stepped among the threads, and its signals are reported. It is a process of
-// its own still:
+// A clone that is neither a thread of the process (CLONE_THREAD) nor ends with SIGCHLD nor borrows its parent
+// (CLONE_VFORK) is reported by the kernel as a clone, as threads are, and debuggers take it for one. So does
+// run control: such a clone child is listed, halted, resumed and stepped among the threads, and its signals
+// are reported. It is nevertheless a separate process:
 //
 //   - what goes to the process (exec, exit, its signals and their actions) does not go
 //     to it; when the process ends or calls exec it is let go, Kill ends it too
-//   - one with a copy of the memory (no CLONE_VM) has none of our bytes there: neither
-//     breakpoints nor tracepoints are for it, and what is read of memory is that of the
-//     process
+//   - one with a copy of the memory (no CLONE_VM) has none of our bytes: breakpoints and tracepoints do not
+//     apply to it, and memory is read from the process
 //
 // Without run control it is a child like any other.
 

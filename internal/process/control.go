@@ -13,20 +13,18 @@ import (
 // are called on the tracer's goroutine: they must be quick and must not block.
 // Those that are nil decide nothing.
 //
-// Run control comes on top of everything else that this package does: while
-// threads are held for the caller, the world can be stopped, calls injected and
-// code patched as ever.
+// Run control does not restrict the rest of this package: while threads are held for the caller, the world
+// can be stopped, calls can be injected and code can be patched.
 type Control struct {
 	// OnStop reports that a thread is stopped, and why. It is held until ResumeThreads.
 	OnStop func(Stop)
 	// OnBreak is asked when a thread comes to a breakpoint of InsertBreak, whose
 	// address the pc is already. nil: BreakStop.
 	OnBreak func(tid int, addr uint64) BreakVerdict
-	// OnStepped is asked after each single step that BreakStep or StepInternally
-	// began; with again one more is made. Whatever else the thread does (run, or
-	// step for the user) goes on behind it.
+	// OnStepped is asked after each single step that BreakStep or StepInternally began; with again one more
+	// is made. What the thread was doing (running, or stepping for the user) continues after it.
 	OnStepped func(tid int) (again bool)
-	// Where says what a pc in generated code means. nil: there is none.
+	// Where classifies a pc in generated code. nil: there is no generated code.
 	Where func(pc uint64) Code
 }
 
@@ -138,7 +136,7 @@ func (v view) Int3(addr uint64) bool { return v.breakpoints.isInt3(addr) }
 // nor one that borrows the memory.
 func (p *debugger) controlled(t *task) bool { return p.ctl != nil && p.threads.Listed(t) }
 
-// ask has the caller decide about a thread.
+// ask lets the caller decide about a thread.
 func (c *control) ask(tid int, f func()) {
 	was := c.asking
 	c.asking = tid
@@ -199,7 +197,7 @@ func (p *debugger) executeThread(e runcontrol.Effect[*task]) bool {
 	return true
 }
 
-// executeNext asks, reports, and gives the machine what comes of that.
+// executeNext asks and reports, and passes the results to the machine as its next event.
 func (p *debugger) executeNext(e runcontrol.Effect[*task]) {
 	m := p.ctl.machine
 	switch t := e.T; e.Op {
@@ -268,8 +266,7 @@ func (p *Process) SetOptions(o ControlOptions) error {
 	})
 }
 
-// touchAll makes every running thread stop and go on, so that what resume does
-// takes effect.
+// touchAll stops and resumes every running thread, so that changed options take effect at the resume.
 func (p *world) touchAll() error {
 	defer p.thaw()
 	return p.freeze()

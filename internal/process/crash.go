@@ -9,12 +9,11 @@ import (
 	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
-// A signal of the program's own that meets a thread in generated code, or ends the
-// program, must look as it does without us: to a handler, to the core dump, and to
-// whatever reads these. The pc is moved back to the displaced instruction's own
-// address. That is not enough where bytes at that address are changed (the inside of
-// a jump, to which a handler would return), nor where the program ends (the core
-// holds the code and all threads). There the caller is asked first:
+// A signal of the program may arrive while its thread is in generated code, or may end the program. A
+// handler, and the core dump, must then see what they would see without jalon. The pc is moved back to the
+// displaced instruction's own address. That is not enough if bytes at that address are changed (it is inside
+// a jump, and a handler would return there), or if the program ends (the core contains the code and all
+// threads). Then the caller is asked first:
 //
 //  1. The signal of a fault is suppressed. The thread stays before the instruction
 //     that faulted: should jalon be killed, it faults again.
@@ -24,8 +23,8 @@ import (
 //  3. The thread goes on and faults again: at its own address where the program
 //     ends; in the copy else, and then the pc can be moved back.
 //
-// What cannot be done twice keeps its signal: one that was sent, that a single-step
-// made, or that the kernel raised for want of a stack.
+// Some signals would not be raised again, so they are not suppressed: a signal that was sent, one from a
+// single step, and one that the kernel raised because there was no stack.
 
 // Origin is the place in the program that a pc in generated code is for.
 type Origin struct {
@@ -73,7 +72,7 @@ func (p *signals) raisedBy(t *task, sig unix.Signal, si *sys.Siginfo, regs *Regs
 	return r
 }
 
-// refer asks the caller about a signal, and reports whether it holds the thread.
+// refer asks the caller about a signal and reports whether the caller holds the thread.
 func (p *signals) refer(t *task, sig unix.Signal, r raised, regs *Regs, inside bool) bool {
 	if p.cfg.OnSignal == nil || p.ctl != nil || t.Copy || !p.threads.Member(t) || cores&sys.SigBit(sig) == 0 {
 		return false

@@ -13,10 +13,10 @@ import (
 	"github.com/jalon-trace/jalon/internal/ring"
 )
 
-// deadman is the dead man's switch: the tracer's thread is registered as owner of
-// a robust futex (get_robust_list(2)). However the thread ends, the kernel sets
-// bit 30 of the word, and it does so (exit_mm) before it lets the traced threads
-// go (exit_notify): a thread that runs on in the process sees the bit.
+// deadman is the dead man's switch: the tracer's thread is registered as owner of a robust futex
+// (get_robust_list(2)). When the thread ends, in any way, the kernel sets bit 30 of the word. It does so
+// (exit_mm) before it releases the traced threads (exit_notify), so a thread that continues in the process
+// sees the bit.
 type deadman struct {
 	list []byte // a page outside of Go's heap: struct robust_list_head and one entry
 	word *uint32
@@ -30,17 +30,16 @@ type robustHead struct {
 	entry   uintptr // struct robust_list: the next one, which is the head
 }
 
-// ArmDeadman makes word, in memory shared with the process and mapped in jalon,
-// the dead man's switch: it holds the tracer's thread id while jalon lives. The
-// mapping must stay until DisarmDeadman or the end of the process. A second call
-// moves the switch to the new word and lets the old one fall.
+// ArmDeadman makes word, in memory shared with the process and mapped in jalon, the dead man's switch: it
+// holds the tracer's thread id while jalon lives. The mapping must stay until DisarmDeadman or the end of the
+// process. A second call moves the switch to the new word and sets the old one as DisarmDeadman does.
 func (p *Process) ArmDeadman(word *uint32) error {
 	return p.do(func() error { return p.deadman.arm(word, p.tid) })
 }
 
-// DisarmDeadman sets the word as jalon's death would, and forgets it: the code at
-// the sites falls through from now on, and the word's memory may be unmapped. If the
-// switch is at another word by now, nothing happens.
+// DisarmDeadman sets the word as jalon's death would and unregisters it. From then on the code at the sites
+// does nothing, and the word's memory may be unmapped. If the switch is at another word by now, nothing
+// happens.
 func (p *Process) DisarmDeadman(word *uint32) error {
 	return p.do(func() error {
 		if p.deadman.word == word {

@@ -8,8 +8,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
-// Detach leaves the process as it was: sleeping calls go on, a group-stop stays,
-// signals that were under way arrive. Sites must have been removed before.
+// Detach leaves the process as it was: sleeping system calls continue, a group-stop remains, pending signals
+// are delivered. Sites must have been removed before.
 func (p *Process) Detach() error {
 	err := p.do(p.detacher.detach)
 	if err != nil {
@@ -51,8 +51,8 @@ func (p *detacher) detach() error {
 	return nil
 }
 
-// awaitForks lets children with a copy of the memory go that were just born: their
-// copies hold what is about to be forgotten.
+// awaitForks releases children that were just created with a copy of the memory: the copies contain patches
+// that cannot be restored after the detach.
 func (p *detacher) awaitForks() {
 	for _, t := range p.threads.All() {
 		if t.Copy && t.State == threads.Starting {
@@ -87,8 +87,8 @@ func (p *detacher) unparked() error {
 
 }
 
-// orphansKeep marks children that share the memory as ordinary threads to let go:
-// the code is the original again, nothing need be restored for them.
+// orphansKeep marks children that share the memory to be released like threads: the code is the original
+// again, so nothing has to be restored for them.
 func (p *detacher) orphansKeep() {
 	for _, tid := range p.threads.DropEarly() {
 		p.children.letGo(&task{Thread: threads.Thread{TID: tid}})
@@ -105,7 +105,7 @@ func (p *tracer) abandon() {
 	close(p.done)
 }
 
-// releaseAll lets go of all that was seized before an error.
+// releaseAll detaches from all threads that were seized before an error.
 func (p *detacher) releaseAll() {
 	if p.threads.Frozen == 0 {
 		if err := p.world.freeze(); err != nil {

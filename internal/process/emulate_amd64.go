@@ -10,12 +10,12 @@ import (
 	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
-// Breakpoints mostly are at the beginning of functions, or over a jump of our own.
-// What is there is done here, on the registers: else all threads would have to stop
-// for the thread to step over the breakpoint.
+// Most breakpoints are at the beginning of a function or on a jump of jalon's. The instructions found there
+// are executed here, on the thread's registers. Otherwise all threads would have to stop while this one steps
+// over the breakpoint.
 
-// emulate executes the instruction that code begins with. store writes a word to
-// memory. Without ok nothing has happened: it is not one of the few known here.
+// emulate executes the instruction that code begins with. store writes a word to memory. If ok is false
+// nothing has happened: the instruction is not one of the few that are known here.
 func emulate(code []byte, r *Regs, store func(addr, v uint64) bool) (ok bool) {
 	if r.Eflags&sys.TrapFlag != 0 {
 		return false // the program single-steps itself
@@ -36,7 +36,7 @@ func emulate(code []byte, r *Regs, store func(addr, v uint64) bool) (ok bool) {
 	return true
 }
 
-// emulateOne executes an instruction that goes on behind itself.
+// emulateOne executes an instruction that is not a branch.
 func emulateOne(in *patch.Inst, r *Regs, store func(addr, v uint64) bool) bool {
 	op, rex, modrm, ok := in.Plain()
 	switch {

@@ -21,7 +21,7 @@ var ErrGone = memory.ErrGone
 
 const capSysPtrace = 1 << 19
 
-// diagnoseAttach says why PTRACE_SEIZE was refused.
+// diagnoseAttach returns the reason why PTRACE_SEIZE was refused.
 func diagnoseAttach(pid int, err error) error {
 	op := fmt.Sprintf("attach to process %d", pid)
 	if sys.Gone(err) || errors.Is(err, os.ErrNotExist) {

@@ -8,12 +8,11 @@ import (
 	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
-// effect is what the table of threads wants done.
+// effect is an action that the table of threads requests.
 type effect = threads.Effect[*task]
 
-// handleStop handles one state change. Afterwards the thread runs again, unless it is
-// held or the world is stopped. What can happen to a thread, and what is to be done about
-// it, is package threads' to say.
+// handleStop handles one state change. Afterwards the thread runs again, unless it is held or the world is
+// stopped. Package threads decides what each state change of a thread requires.
 func (p *driver) handleStop(tid int, ws unix.WaitStatus) { p.handleReport(threads.Parse(tid, ws)) }
 
 func (p *driver) handleReport(r threads.Report) {
@@ -39,7 +38,7 @@ func (p *driver) handleReport(r threads.Report) {
 	p.execute(p.threads.Handled(t))
 }
 
-// execute does what the table wants done, in order.
+// execute executes the table's effects, in order.
 func (p *driver) execute(do []effect) {
 	for _, e := range do {
 		if !p.executeStop(e) {
@@ -176,8 +175,8 @@ func (p *driver) handleExec(t *task) {
 	}
 }
 
-// unannounced are the children of threads that the exec has killed before their events were
-// seen. All that t's process has are of the old program.
+// unannounced returns children whose creators were killed by the exec before the events of their creation
+// were seen. All children that t's process has at this moment are of the old program.
 func (p *driver) unannounced(t *task) (pids []int) {
 	for _, pid := range sys.Children(t.TID) {
 		if !p.threads.Knows(pid) && p.attacher.attached(pid) {
@@ -187,7 +186,7 @@ func (p *driver) unannounced(t *task) (pids []int) {
 	return pids
 }
 
-// newImage forgets all that was known of the old memory.
+// newImage discards everything that was known about the old memory.
 func (p *driver) newImage(t *task) {
 	p.injector.Drop()
 	if p.handovers.leftBorrowed != nil { // the old memory lives on, and no thread of this process is in it

@@ -12,11 +12,11 @@ import (
 	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
-// The world is stopped for exclusive steps (see runcontrol.Exclusive) when all events are
-// handled, once for all threads that wait for one. While it is stopped for something else
-// nothing is done: then the threads wait until it goes on.
+// The world is stopped for exclusive steps (see runcontrol.Exclusive) when all events are handled, once for
+// all threads that wait for one. While the world is stopped for another reason the steps are not made: the
+// threads wait until it continues.
 
-// queueExclusive has the exclusive steps made when the queue of events is empty.
+// queueExclusive schedules the exclusive steps for when the queue of events is empty.
 func (p *exclusive) queueExclusive() {
 	if !p.ctl.exclusiveQueued && p.threads.ExclusiveDue() {
 		p.ctl.exclusiveQueued = true
@@ -57,10 +57,9 @@ func (p *exclusive) postponeExclusive() {
 	}
 }
 
-// How long one instruction, or a hit program, may take before its thread is
-// interrupted. One that sleeps waits for a page, or is in a call; one that is ready to
-// run only waits for its turn on a busy machine, and is a few instructions from its end.
-// Tests make them shorter.
+// How long one instruction, or a hit program, may take before its thread is interrupted. A thread that sleeps
+// waits for a page or is in a system call. A thread that is ready to run only waits for a CPU, and needs a
+// few more instructions. Tests make them shorter.
 var (
 	exclusiveLimit = 200 * time.Millisecond
 	readyLimit     = 30 * time.Second
@@ -114,7 +113,7 @@ func (p *exclusive) awaitStop(t *task, patient bool) (ws unix.WaitStatus, late b
 	return ws, late, err
 }
 
-// awaitSoon is await; errTimeout: the thread is not at its end in time.
+// awaitSoon is await with a time limit; errTimeout: the thread has not stopped in time.
 func (p *exclusive) awaitSoon(t *task) (unix.WaitStatus, error) {
 	start := time.Now()
 	return p.waits.awaitUnless(t, func(state byte) bool {
@@ -174,7 +173,7 @@ func (p *exclusive) runTo(t *task, to uint64) bool {
 	return p.runExclusively(t, sys.Free, runcontrol.OffInsn, temps)
 }
 
-// setTemps writes int3s for the time being, where there is none of ours.
+// setTemps writes temporary int3s at addresses that have none of ours.
 func (p *exclusive) setTemps(addrs []uint64) (map[uint64]bool, error) {
 	temps := map[uint64]bool{}
 	for _, a := range addrs {
@@ -208,11 +207,11 @@ func (p *exclusive) clearTemps(temps map[uint64]bool) {
 	}
 }
 
-// runOut leads a thread out of generated code, or to a boundary. When that does
-// not work in time (it sleeps there) it stays where it is.
+// runOut leads a thread out of generated code, or to a boundary. If that takes too long (the thread sleeps
+// there), it stays where it is.
 //
-// It may be led out to be shown with a signal that is kept already; a signal that comes on the
-// way ends it.
+// A thread may be led out in order to be shown with a signal that is already held back. A signal that arrives
+// meanwhile ends the attempt.
 func (p *exclusive) runOut(t *task) {
 	kept := t.dbg.Kept
 	for range 10_000 { // more than any hit program has instructions

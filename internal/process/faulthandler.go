@@ -12,12 +12,11 @@ import (
 // faultSignals are what a memory access raises.
 var faultSignals = []unix.Signal{unix.SIGSEGV, unix.SIGBUS}
 
-// InstallFaultHandler makes guarded accesses survive jalon's death: faults maps the
-// pc of each to where its thread goes on. While jalon lives it handles the signals
-// itself, and after its death the dead man's switch keeps threads from coming to such
-// an access; but a thread may be between the two, or stopped with the signal on
-// its way when jalon is killed. Then this handler moves it. Everything else goes to
-// the action that the program had. A later call replaces the table.
+// InstallFaultHandler makes guarded accesses survive jalon's death: faults maps the pc of each to where its
+// thread goes on. While jalon lives it handles the signals itself, and after its death the dead man's switch
+// keeps threads from coming to such an access; but a thread may be between the two, or stopped with the
+// signal on its way when jalon is killed. Then this handler moves it. All other signals are passed to the
+// action that the program had. A later call replaces the table.
 //
 // A program that ignores the signals, or sets a handler of its own afterwards, has
 // no protection.
@@ -34,7 +33,7 @@ func (s *Stopped) InstallFaultHandler(faults map[uint64]uint64) error {
 	return nil
 }
 
-// RemoveFaultHandler gives the signals their actions back.
+// RemoveFaultHandler restores the actions of the signals.
 func (s *Stopped) RemoveFaultHandler() error {
 	const op = "remove the handler of memory faults"
 	for _, sig := range faultSignals {

@@ -52,7 +52,7 @@ func (p *children) cloneFlags(t *task) (flags uint64, ok bool) {
 	}
 }
 
-// guessFlags looks at what came of a clone whose arguments are not to be had.
+// guessFlags finds the flags of a clone from its result, if its arguments cannot be read.
 func guessFlags(tid, tgid int) uint64 {
 	if st, err := sys.ReadStatus(tid); err == nil && st.TGID == tgid {
 		return unix.CLONE_THREAD | unix.CLONE_VM
@@ -60,10 +60,10 @@ func guessFlags(tid, tgid int) uint64 {
 	return 0
 }
 
-// leavesMemory lets parents go on whose child, a process, has left the shared memory.
+// leavesMemory resumes the parents that wait for a child process which has left the shared memory.
 func (p *children) leavesMemory(tgid int) { p.driver.execute(p.threads.LeavesMemory(tgid)) }
 
-// release lets a stopped child go that owns its copy of the memory.
+// release detaches from a stopped child that has a copy of the memory.
 func (p *children) release(t *task) {
 	p.restoreCopy(t)
 	if p.threads.Has(t) && t.State == threads.Stopped {
@@ -71,7 +71,7 @@ func (p *children) release(t *task) {
 	}
 }
 
-// restoreCopy takes what is ours out of such a copy, and hands the child to OnFork.
+// restoreCopy removes our changes from such a copy and passes the child to OnFork.
 func (p *children) restoreCopy(t *task) {
 	t.Leaving = true
 	sp := inject.Open(t.TGID)
@@ -105,9 +105,8 @@ func (p *children) letGo(t *task) {
 	_ = sys.Detach(t.TID, t.Sig) // ESRCH: it is dying
 }
 
-// orphans are children that shared the memory of a program that is no more (it
-// ended, or called exec), or whose creator died before its event was seen.
-// They have the patched code in their memory.
+// orphans are children that shared the memory of a program that ended or called exec, or whose creator died
+// before the event of their creation was seen. They have the patched code in their memory.
 func (p *children) orphans() {
 	for _, r := range p.threads.Early() {
 		p.driver.handleReport(r)

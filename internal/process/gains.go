@@ -23,14 +23,14 @@ func (p *children) borrows(t *task) bool {
 	return !p.threads.Member(t) && !t.Copy && !t.CloneChild && p.ctl == nil
 }
 
-// powerless: jalon has not the capability that keeps traced programs' rights.
+// powerless reports that jalon lacks the capability with which traced programs keep their rights.
 var powerless = sync.OnceValue(func() bool {
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
 	return unix.Capget(&hdr, &data[0]) != nil || data[0].Effective&(1<<unix.CAP_SYS_PTRACE) == 0
 })
 
-// letGain lets a child go that is about to become a program with rights of its own.
+// letGain detaches from a child that is about to execute a program with additional rights.
 func (p *children) letGain(t *task) {
 	info, ok := sys.GetSyscallInfo(t.TID)
 	if !ok || info.Op != sys.SyscallEntry {

@@ -7,9 +7,9 @@ import (
 	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
-// HaltAll stops all threads. What happened meanwhile is returned, not reported;
-// threads that only were stopped are not mentioned. A thread that sleeps
-// uninterruptibly stops before it executes anything (Threads lists them).
+// HaltAll stops all threads. Events that happen meanwhile are returned and not reported; threads that were
+// only stopped are not among them. A thread that sleeps uninterruptibly stops before it executes anything
+// (Threads lists them).
 func (p *Process) HaltAll() (stops []Stop, err error) {
 	err = p.controlDo(func() error {
 		p.ctl.collect = &stops
@@ -67,8 +67,8 @@ func (p *debugger) listedTasks() []*task {
 	return list
 }
 
-// Halt asks running threads to stop. For each StopHalted is reported, or what
-// comes first. Threads that are stopped already stay as they are.
+// Halt asks running threads to stop. Each of them reports StopHalted, or an event that comes first. Threads
+// that are already stopped stay as they are.
 func (p *Process) Halt(tids []int) error {
 	return p.controlDo(func() error {
 		for _, tid := range tids {
@@ -103,7 +103,7 @@ func (p *Process) Threads() (list []ThreadInfo) {
 
 func (t *task) IsStopped() bool { return t.State == threads.Stopped && t.Hold&threads.HoldDebug != 0 }
 
-// Thread describes one thread; of one that is gone there is nothing but its number.
+// Thread describes one thread; only the number of a thread that has ended is known.
 func (p *Process) Thread(tid int) ThreadInfo {
 	info := ThreadInfo{TID: tid, Core: -1}
 	_ = p.do(func() error { // ErrGone: it is gone
@@ -118,8 +118,8 @@ func (p *Process) Thread(tid int) ThreadInfo {
 	return info
 }
 
-// ResumeThreads lets threads go on. A stop that came while one was stopped is
-// reported, and that thread stays. Threads that are gone are passed over.
+// ResumeThreads resumes threads. If an event happened to a thread while it was stopped, it is reported and
+// the thread stays stopped. Threads that have ended are skipped.
 func (p *Process) ResumeThreads(list []Resumption) error {
 	return p.controlDo(func() error {
 		var ready []*task

@@ -17,12 +17,11 @@ import (
 
 // handover is a child between two tracers.
 //
-// ptrace knows one thread as the tracer, and lets go of a tracee by letting it run.
-// So that the child executes nothing of the program meanwhile, it is sent into a
-// poll(2) of nothing with all signals blocked, and gets its registers and mask back from
-// the new tracer. Neither its parent nor itself can notice, as they could a SIGSTOP. The
-// call runs from a recovery stub of the child's own: should jalon be killed, the child
-// goes on by itself when the call has ended.
+// With ptrace a tracee has one thread as its tracer, and runs when that detaches. So that the child executes
+// nothing of the program meanwhile, it is put into a poll(2) without descriptors, with all signals blocked,
+// and the new tracer restores its registers and mask. Unlike a SIGSTOP, neither the child nor its parent can
+// notice this. The call runs from a recovery stub in the child: if jalon is killed, the child continues by
+// itself when the call ends.
 type handover struct {
 	pid  int
 	stub uint64
@@ -30,7 +29,7 @@ type handover struct {
 	mask uint64
 }
 
-// handOver lets the child go into pause.
+// handOver puts the child into that call and detaches from it.
 func (p *handovers) handOver(t *task) (h handover, err error) {
 	h.pid = t.TID
 	if err := p.world.settle(t); err != nil {
@@ -90,14 +89,14 @@ func (p *handovers) takeOver(h handover) (*task, error) {
 // has its registers back, and may be anywhere.
 const handoverLimit = 30 * time.Second
 
-// giveBack gives a child that is stopped its registers and mask, and takes out the stub.
+// giveBack restores the registers and mask of a stopped child and removes the stub.
 func (h *handover) giveBack() error {
 	var regs Regs
 	if err := sys.GetRegs(h.pid, &regs); err != nil {
 		return err
 	}
 	if regs.PC()-h.stub < inject.StubData {
-		// In this order: by the stub, or by the kernel, all is well in between.
+		// In this order: after each step the stub or the kernel would do the rest.
 		if err := sys.SetSigmask(h.pid, h.mask); err != nil {
 			return err
 		}
@@ -112,10 +111,10 @@ func (h *handover) giveBack() error {
 	return nil
 }
 
-// TakeChild makes a child of StopForked or StopVForked a process of its own, which
-// is stopped. Breakpoints and watchpoints are in it as in its parent; the caller restores its own
-// patches. While a child borrows the memory, a breakpoint of one of the two is not
-// known to the other, and detaching from the child leaves the memory as it is.
+// TakeChild makes a child of StopForked or StopVForked a separate Process, which is stopped. Breakpoints and
+// watchpoints are in it as in its parent; the caller restores its own patches. While a child borrows the
+// memory, a breakpoint of one of the two is not known to the other, and detaching from the child leaves the
+// memory as it is.
 func (p *Process) TakeChild(pid int, cfg Config) (*Process, error) {
 	op := fmt.Sprintf("take over process %d", pid)
 	var h handover
@@ -159,7 +158,7 @@ func (p *Process) TakeChild(pid int, cfg Config) (*Process, error) {
 	return nil, access(op, err)
 }
 
-// inheritance is what a child's memory has of ours, and what is known of its signals.
+// inheritance describes our changes in a child's memory, and what is known of its signals.
 type inheritance struct {
 	space         *inject.Workspace // of the parent; breaks only
 	user          map[uint64]bool
@@ -187,7 +186,7 @@ func (p *handovers) inheritanceOf(t *task) *inheritance {
 	return l
 }
 
-// inherit makes it that of a process that was just taken over.
+// inherit applies it to a process that was just taken over.
 func (p *handovers) inherit(t *task, l *inheritance) {
 	p.space = inject.Open(t.TGID)
 	p.space.Breaks = l.space.Breaks
@@ -216,8 +215,7 @@ func (p *handovers) inherit(t *task, l *inheritance) {
 	p.driver.reportBorn(t)
 }
 
-// leftMemory: a process that has borrowed another's memory has one of its own, or
-// is no more ours.
+// leftMemory: a process that used another's memory has its own now, or is not traced any more.
 func (p *handovers) leftMemory() {
 	if f := p.leftBorrowed; f != nil {
 		p.leftBorrowed = nil
@@ -226,8 +224,8 @@ func (p *handovers) leftMemory() {
 	}
 }
 
-// leaveBorrowed lets a frozen process go that borrows its memory: what is in there
-// is its parent's.
+// leaveBorrowed detaches from a frozen process that uses its parent's memory, whose contents remain
+// unchanged.
 func (p *detacher) leaveBorrowed() {
 	p.debugger.endControl()
 	_ = p.injector.End() // an error: it is dying

@@ -13,9 +13,9 @@ import (
 	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
-// Held is a program that was started and is held before its first instruction, and
-// that runs without a tracer once it is released: nothing of it is ever stopped, and
-// its signals, forks and system calls cost and look the same as ever.
+// Held is a program that was started and is held before its first instruction, and that runs without a tracer
+// once it is released: it is never stopped, and its signals, forks and system calls cost the same as in any
+// other program.
 type Held struct {
 	pid     int
 	release chan bool // true: run; false: end it
@@ -46,7 +46,7 @@ func StartHeld(argv []string, opt StartOptions) (*Held, error) {
 //
 //  1. The child asks to be traced and stops at its exec, before the new program's
 //     first instruction. From now on it dies with us.
-//  2. It is released: detached without a signal, it runs as if nothing had been.
+//  2. It is released: detached without a signal, it runs without a tracer.
 //  3. Its end is waited for.
 func (h *Held) serve(path string, argv []string, attr *syscall.ProcAttr, ready chan<- error) {
 	runtime.LockOSThread()

@@ -21,10 +21,9 @@ type modules struct {
 	linker image.Linker
 }
 
-// modulesArm sets the breakpoint, and the handler that makes it harmless when
-// jalon dies. That it cannot be had (static program, stripped or foreign ld.so, a
-// sandbox) means that later modules are not noticed, no more. All threads are
-// stopped.
+// modulesArm sets the breakpoint, and the handler that makes it harmless when jalon dies. If that is
+// impossible (static program, stripped or unknown ld.so, a sandbox), the only effect is that later modules
+// are not noticed. All threads are stopped.
 func (p *linker) modulesArm() {
 	m := &p.modules
 	if p.cfg.OnModules == nil || !p.findLinker(m) || !p.planContinue(m) {
@@ -71,7 +70,7 @@ func (p *linker) modulesDisarm(sp *inject.Workspace) {
 	}
 }
 
-// modulesHit handles the breakpoint: the thread goes on as if it were not there.
+// modulesHit handles the breakpoint; the thread continues as without it.
 func (p *linker) modulesHit(t *task, regs *Regs, addr uint64) bool {
 	m := p.modules
 	if m.addr == 0 || addr != m.addr {
@@ -102,10 +101,10 @@ func (p *linker) findLinker(m *modules) (ok bool) {
 	return ok
 }
 
-// planContinue finds out how to go on without executing the byte under the
-// breakpoint, which other threads may hit meanwhile: the function is `ret`, with
-// endbr64 or nops before it. A thread at the endbr64 goes on behind it; at a bare
-// `ret`, at any other byte c3 (a real one, so that shadow stacks agree).
+// planContinue finds a way to continue without executing the byte under the breakpoint, which stays in place
+// because other threads may come to it. The function is `ret`, with endbr64 or nops before it. A thread at
+// the endbr64 goes on behind it; at a bare `ret`, at any other byte c3 (a real one, so that shadow stacks
+// agree).
 func (p *linker) planContinue(m *modules) bool {
 	var b [16]byte
 	if p.space.Read(m.addr, b[:]) != nil {

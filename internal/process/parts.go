@@ -12,9 +12,9 @@ import (
 	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
-// tracer is what the tracer's goroutine has: what its parts share, and the parts. Each part
-// has state of its own, which it alone changes, and asks the others by their methods. All of
-// it but what is marked belongs to that goroutine.
+// tracer is what the tracer's goroutine has: what its parts share, and the parts. Each part has its own
+// state, which no other part changes, and calls the methods of other parts. Only that goroutine uses it,
+// except for the fields that are marked.
 type tracer struct {
 	cfg  Config
 	pid  int
@@ -49,7 +49,7 @@ type tracer struct {
 	registered   registered
 }
 
-// waiter takes reports from the kernel, in an order that starves no thread.
+// waiter takes reports from the kernel in an order in which each thread has its turn.
 type waiter struct {
 	*tracer
 	sigchld chan os.Signal

@@ -14,10 +14,9 @@ import (
 	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
-// Config is what the caller wants to know and to decide. All
-// functions are called on the tracer's goroutine: they must be quick, and while
-// one runs no event of the process is handled. They may use the Process (such
-// calls run in place). Nil functions are allowed.
+// Config has the caller's callbacks and options. All functions are called on the tracer's goroutine: they
+// must be quick, and while one runs no event of the process is handled. They may use the Process (such calls
+// run in place). Nil functions are allowed.
 type Config struct {
 	// OnFault is asked at SIGSEGV and SIGBUS from a faulting access at pc. With ok
 	// the thread goes on at newPC and the program never knows.
@@ -27,7 +26,7 @@ type Config struct {
 	OnClock func(tid int, pc uint64) (tsc uint64, ok bool)
 	// OnTrap is asked at an int3 at addr. With ok the thread goes on at newPC.
 	OnTrap func(tid int, addr uint64) (newPC uint64, ok bool)
-	// InCode is asked whether a pc is in generated code, which a profiler is not to see.
+	// InCode reports whether a pc is in generated code, which profilers must not see.
 	InCode func(pc uint64) bool
 	// PCBack is asked before a synchronous fault of the program itself is
 	// delivered: pc may be that of a displaced copy.
@@ -42,9 +41,8 @@ type Config struct {
 	// thread (still inside dlopen or the program's startup) waits for Resume(tid),
 	// so that sites in the new module can be installed before its code runs.
 	OnModules func(tid int) (hold bool)
-	// OnExec is called when the process has become another program: every address
-	// known is void, all other threads are gone. With hold it waits at the first
-	// instruction for Resume(tid).
+	// OnExec is called when the process has executed another program: known addresses are not valid any more,
+	// and all other threads have ended. With hold it waits at the first instruction for Resume(tid).
 	OnExec func(tid int) (hold bool)
 	// OnFork gives a new process with its own copy of the memory, stopped, for
 	// the original bytes to be restored; it is detached from afterwards. A child
@@ -68,7 +66,7 @@ type Config struct {
 	Interrupt <-chan struct{}
 }
 
-// ThreadKind says what happened to a thread.
+// ThreadKind is what happened to a thread.
 type ThreadKind uint8
 
 // The kinds of ThreadEvent.
@@ -88,7 +86,7 @@ type ThreadEvent struct {
 	Time   int64
 }
 
-// ExitStatus says how a process ended, as wait(2) does.
+// ExitStatus is how a process ended, as reported by wait(2).
 type ExitStatus struct {
 	Code     int         // exit status, when Signal is 0
 	Signal   unix.Signal // the signal that ended it
@@ -201,9 +199,8 @@ func (p *Process) Kill() error {
 	return nil
 }
 
-// launch starts the tracer's goroutine, runs setup on it, and serves until the
-// process is gone. The goroutine keeps its thread for itself and takes it along
-// when it ends: nothing of ptrace, wait or the robust list stays behind.
+// launch starts the tracer's goroutine, runs setup on it, and serves until the process is gone. The goroutine
+// is locked to its thread, which ends with it, so no state of ptrace, wait or the robust list remains.
 func launch(cfg Config, setup func(p *Process) error) (*Process, error) {
 	p := &Process{newTracer(cfg)}
 	ready := make(chan error, 1)
@@ -247,25 +244,23 @@ func nice() int {
 	return 20 - n
 }
 
-// resetPriority gives this thread jalon's own priority: as the tracer of an earlier process it may
-// have another one, which a program that is started now would inherit.
+// resetPriority gives this thread jalon's own priority. It may have another one, as the tracer of an earlier
+// process, and a program started now would inherit it.
 func resetPriority() {
 	if nice() != own {
 		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, own) // a lower priority is never refused
 	}
 }
 
-// raisePriority gives the tracer's thread the CPU before others, where that is permitted: the
-// program's threads wait for it. What it does at a time is short.
+// raisePriority gives the tracer's thread a higher priority if that is permitted, because the program's
+// threads wait for it. It runs for short periods only.
 func raisePriority() {
 	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, -20) // of this thread; EACCES: it waits for its turn as all do
 }
 
-// awaitReady waits for the end of setup. While the kernel keeps an attachment waiting, its
-// goroutine cannot be reached: it is left there, and takes no further step (p.unwanted).
-//
-// Thousands of threads on a busy machine take their time, one after the other: what counts
-// is how long one request waits.
+// awaitReady waits for the end of setup. While the kernel delays an attachment, its goroutine cannot be
+// interrupted: it is left behind and makes no further request (p.unwanted). The time limit is for one
+// request, because thousands of threads on a busy machine take long, one after the other.
 func (p *Process) awaitReady(ready <-chan error) error {
 	look := time.NewTicker(stopGrace / 4)
 	defer look.Stop()

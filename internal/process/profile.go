@@ -10,17 +10,17 @@ import (
 	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
-// A profiler's signal shows its handler the pc, and where that is in a hit program or a
-// displaced copy the profile has an address of nowhere. The thread leaves the code first:
+// The handler of a profiler's signal sees the pc. If that is in a hit program or a displaced copy, the
+// profile would contain an address that belongs to no function. So the thread leaves the code first:
 //
 //  1. It is in the delivery-stop of the signal, which is held back. It runs for a moment and
 //     is interrupted, until it is outside; faults of guarded accesses are handled as
 //     always.
-//  2. The signal is sent to it again, and gets what the kernel had noted of it (Siginfo).
+//  2. The signal is sent to it again, with the siginfo that it had.
 //
-// Should jalon be killed in between, the signal is lost. That is one tick of a profiler;
-// other signals are delivered where they meet the thread. The thread is not led out by
-// single steps: if the tracer dies the kernel leaves it stepping, and it dies by SIGTRAP.
+// Should jalon be killed in between, the signal is lost. That is one tick of a profiler. Other signals are
+// delivered wherever the thread is. The thread is not led out by single steps: if the tracer dies the kernel
+// leaves it stepping, and it dies by SIGTRAP.
 
 // How often and how long a thread is let run. It is in generated code most of the time if a
 // place in a short loop is traced.
@@ -61,8 +61,8 @@ func (t *task) sentAgain(si *sys.Siginfo) bool {
 	return true
 }
 
-// leaveCode lets a thread run until it is outside of generated code, if that succeeds; moved:
-// it has run. More signals of the kind that is held back become one with it, as pending ones do.
+// leaveCode lets a thread run until it is outside of generated code, or gives up; moved reports whether it
+// has run. Further signals of the kind that is held back are merged with it, as pending signals are.
 func (p *signals) leaveCode(t *task, held unix.Signal) (moved bool) {
 	start, run := time.Now(), outRun
 	for range outRuns {

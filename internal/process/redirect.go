@@ -7,7 +7,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
-// redirection says how redirect has handled the signal of a stop.
+// redirection is how redirect has handled the signal of a stop.
 type redirection uint8
 
 const (
@@ -16,10 +16,9 @@ const (
 	redirectedAtLinker             // the breakpoint in ld.so
 )
 
-// beforeTake handles what must be done about a signal-delivery-stop before it is taken from
-// the kernel with wait(2), and reports whether it is to be left there. Jalon may be killed
-// at any moment, and then the kernel lets the thread go, with the signal if that was not
-// taken.
+// beforeTake handles what must be done about a signal-delivery-stop before it is taken from the kernel with
+// wait(2), and reports whether it is to be left there. jalon may be killed at any moment. The kernel then
+// resumes the thread, with the signal if that was not taken.
 //
 // A thread at an int3 or a guarded access of ours is moved, and its signal is taken:
 //

@@ -10,12 +10,11 @@ import (
 	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
-// When an instruction faults in a thread that blocks or ignores the signal, the
-// kernel cannot deliver it, and so unblocks it and resets its action to default
-// before it informs the tracer (force_sig_info_to_task). For a fault of ours the
-// program must not notice: both are put back.
+// When an instruction faults in a thread that blocks or ignores the signal, the kernel cannot deliver it, and
+// so unblocks it and resets its action to default before it informs the tracer (force_sig_info_to_task). The
+// program must not notice this for a fault of ours, so both are restored.
 //
-// What the kernel left behind shows most of it:
+// The action that the kernel left shows in most cases what it was:
 //
 //	action now   it was                                 to do
 //	caught       caught, not blocked                    nothing
@@ -24,11 +23,10 @@ import (
 //	             ignored                                set the action, block if it was blocked
 //	             default                                block if it was blocked
 //
-// For the last row we need what was known before. Actions are read by injected
-// rt_sigaction whenever code is installed, and when a fault finds an action that
-// was not known. Masks are noted at every stop, and a new thread has its
-// creator's. A program that changes from one uncaught state to another in between
-// can be judged wrong; it then has the state that it had at the last look.
+// The last row needs what was known before. Actions are read by injected rt_sigaction whenever code is
+// installed, and when a fault finds an action that was not known. Masks are noted at every stop, and a new
+// thread has its creator's. If a program changes from one uncaught state to another between two looks, the
+// assumption can be wrong: it then gets the state of the last look.
 type sigaction struct {
 	handler, flags, restorer, mask uint64
 }
@@ -240,10 +238,9 @@ func (a sigaction) encode() (b [32]byte) {
 	return b
 }
 
-// deliverOwn delivers a signal that the program itself raised. Another thread's
-// fault of ours may have reset the action a moment ago (it belongs to the whole
-// process), and this thread would die by our doing: when it looks like that, the
-// pending faults are repaired first.
+// deliverOwn delivers a signal that the program itself raised. A fault of ours in another thread may just
+// have reset the action, which belongs to the whole process, and the signal would then wrongly end the
+// program. If the action looks like that, the pending faults are repaired first.
 func (p *dispositions) deliverOwn(t *task, sig unix.Signal) {
 	t.Sig = sig
 	if p.debugger.controlled(t) && !p.debugger.passes(t, sig) {

@@ -10,9 +10,9 @@ import (
 	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
-// neverRestarted are the calls that return EINTR whatever interrupted them
-// (signal(7), "Interruption of system calls by stop signals", and sockets with a
-// timeout). They have done nothing when they do: with data moved they return a count.
+// neverRestarted are the calls that return EINTR whatever interrupted them (signal(7), "Interruption of
+// system calls by stop signals", and sockets with a timeout). If they return it they have done nothing: after
+// moving data they return a count.
 var neverRestarted = map[int64]bool{
 	sys.SysEpollWait: true, unix.SYS_EPOLL_PWAIT: true, unix.SYS_EPOLL_PWAIT2: true,
 	unix.SYS_SEMOP: true, unix.SYS_SEMTIMEDOP: true,
@@ -58,9 +58,8 @@ func (h *hidden) same(tid int, call [8]uint64) bool {
 // ERESTARTNOHAND the call still returns EINTR when a handler runs, and goes on
 // waiting when none does.
 //
-// Its timeout starts again then. So that a steady rain of signals cannot keep a
-// call waiting for ever, it gets its EINTR when that has gone on for much longer
-// than the timeout.
+// Its timeout then starts again. If signals keep arriving, the call would never end; so it gets its EINTR
+// after a multiple of the timeout.
 func (p *driver) hideInterrupt(t *task) {
 	if t.Stop != threads.StopTrap && t.Stop != threads.StopSignal {
 		return

@@ -34,10 +34,9 @@ type stalled struct {
 // seize is PTRACE_SEIZE, the one request of ptrace that blocks: the kernel has it wait
 // while another thread of the process is inside execve.
 //
-//  1. That thread may itself wait for jalon: exec kills the other threads and waits until
-//     their tracer has reaped those that are traced. Each would wait for the other for
-//     ever. So another thread of jalon reaps them when a seize takes long: wait(2) serves
-//     the tracees of all threads of a process.
+//  1. That thread may itself wait for jalon: exec kills the other threads and waits until their tracer has
+//     reaped those that are traced. The two would wait for each other without end. So another thread of jalon
+//     reaps them if a seize takes long: wait(2) works for the tracees of all threads of a process.
 //  2. It can reap a thread only if that has ended by itself. A stop at PTRACE_EVENT_EXIT
 //     can be left only by the tracer's own thread, which waits here; so that stop is asked
 //     for later, when all threads are seized and stopped (attachOptions, meet).

@@ -12,12 +12,11 @@ import (
 	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
-// A process that is attached to may have children that share its memory (CLONE_VM without
-// CLONE_THREAD; vfork, posix_spawn, until their exec). They execute the code that is to be
-// patched, so they are traced as those are that are created later: stopped with the world,
-// let go at their exec. And a thread that has created a child by vfork sleeps
-// uninterruptibly until the child's exec or end. If it is the only thread there is none to
-// run system calls in; attaching waits for it for a while.
+// A process that is attached to may have children that share its memory (CLONE_VM without CLONE_THREAD;
+// vfork, posix_spawn, until their exec). They execute the code that is to be patched, so they are traced as
+// those are that are created later: stopped with the world, let go at their exec. And a thread that has
+// created a child by vfork sleeps uninterruptibly until the child's exec or end. If it is the only thread,
+// there is no thread in which to run system calls; attaching waits for a limited time.
 
 // parkedLimit is how long attaching waits for a thread that can be stopped.
 var parkedLimit = 5 * time.Second

@@ -7,7 +7,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/process/threads"
 )
 
-// signalHandler gives the handler of the signals that may be ours. All others are delivered.
+// signalHandler returns the handler for a signal that may be jalon's. All others are delivered.
 func signalHandler(sig unix.Signal) func(p *signals, t *task, sig unix.Signal, si *sys.Siginfo) {
 	switch sig {
 	case unix.SIGTRAP:
@@ -64,8 +64,7 @@ func (p *signals) ttySignal(t *task, sig unix.Signal, si *sys.Siginfo) {
 	p.coreSignal(t, sig, si)
 }
 
-// coreSignal delivers a signal that no instruction raises, and that may end the
-// program with a core.
+// coreSignal delivers a signal that is not raised by an instruction and may end the program with a core dump.
 func (p *signals) coreSignal(t *task, sig unix.Signal, _ *sys.Siginfo) {
 	if !p.refer(t, sig, raised{}, nil, false) {
 		t.Sig = sig

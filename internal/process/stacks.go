@@ -13,8 +13,8 @@ const stackSearched = 256 << 10
 // redZone is how far below its stack pointer a function may keep data (psABI 3.2.2).
 const redZone = 128
 
-// Stacks reads the stacks of stopped threads, one after the other, into one buffer: of a
-// process with thousands of threads they would be gigabytes.
+// Stacks reads the stacks of stopped threads, one after the other, into one buffer: those of thousands of
+// threads would need gigabytes.
 type Stacks struct {
 	s    *Stopped
 	maps []Mapping // by address; nil: not known
@@ -28,16 +28,15 @@ func (s *Stopped) Stacks() *Stacks {
 	return k
 }
 
-// From is the stack from a stack pointer up, WithRedZone from below it: whole words, as
-// far as can be read. What is given is valid until the next call.
+// From is the stack from a stack pointer up, WithRedZone from below it: whole words, as far as can be read.
+// The result is valid until the next call.
 func (k *Stacks) From(sp uint64) []byte { return k.between(sp&^7, sp) }
 
 // WithRedZone: see From.
 func (k *Stacks) WithRedZone(sp uint64) []byte { return k.between((sp-redZone)&^7, sp) }
 
-// between reads from lo up to the end of the pages that sp is in. Behind the stacks of
-// other threads than the first lie pages without rights, which are read as zeros by this
-// way, and then the next thread's stack.
+// between reads from lo up to the end of the pages that sp is in. Above the stack of each thread except the
+// first are pages without access rights, which read as zeros here, and then the next thread's stack.
 func (k *Stacks) between(lo, sp uint64) []byte {
 	from, end := lo, lo+stackSearched
 	if k.maps != nil {

@@ -301,3 +301,17 @@ func (o *Output) Has(text string) <-chan struct{} {
 	}
 	return w.seen
 }
+
+// Memory returns a function that reads the memory of a process.
+func Memory(t testing.TB, pid int) func(addr uint64, b []byte) error {
+	t.Helper()
+	f, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return func(addr uint64, b []byte) error {
+		_, err := f.ReadAt(b, int64(addr))
+		return err
+	}
+}

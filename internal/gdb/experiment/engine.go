@@ -2,8 +2,7 @@ package experiment
 
 import "github.com/jalon-trace/jalon/internal/gdb/agentexpr"
 
-// Kind is how the user asked for a tracepoint. An engine takes the fastest way for
-// each of them.
+// Kind is the command by which the user defined a tracepoint. Engines use the fastest way for each kind.
 type Kind uint8
 
 // The kinds.
@@ -100,7 +99,7 @@ type Engine interface {
 	Add(s *Spec) error
 	// Enable arms or disarms one while the run goes on.
 	Enable(s *Spec, on bool) error
-	// Stop disarms all. What they collected remains to be drained.
+	// Stop disarms all. Their records can still be drained.
 	Stop() error
 	// Drain gives the hits since the last call, in the order of time; f keeps none.
 	// While the run goes on the youngest may be kept back until their order is

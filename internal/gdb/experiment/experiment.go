@@ -12,8 +12,8 @@ import (
 type Options struct {
 	// Target is the target description, which R blocks follow.
 	Target *rsp.Target
-	// WriteFile makes a file, mode 0600, and lets content write it (QTSave); nil:
-	// files cannot be saved. A file that could not be written whole is to be removed.
+	// WriteFile makes a file, mode 0600, and lets content write it (QTSave); nil: files cannot be saved. A
+	// file that could not be written completely must be removed.
 	WriteFile func(name string, content func(io.Writer) error) error
 	// Print takes the text of printf operations, Log what the user should know and
 	// no packet can say. nil: it is dropped.

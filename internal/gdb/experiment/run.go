@@ -15,9 +15,8 @@ type run struct {
 	text   string // of StopError
 	// start and end are microseconds since the epoch.
 	start, end int64
-	// reached: a hit has ended the run, of which the engine does not know yet. What
-	// comes behind is dropped, but for the steps of that hit: stepsLeft of them,
-	// of the thread tid at spec.
+	// reached: a hit has ended the run, and the engine does not know it yet. Later hits are dropped, except
+	// for the steps of that hit: stepsLeft of them, of the thread tid at spec.
 	reached   bool
 	counted   bool // what the engine has counted is noted
 	stepsLeft uint64
@@ -144,8 +143,7 @@ func (x *runner) Disconnected() bool {
 // Close ends a run, for a server that ends.
 func (x *runner) Close() { x.finish(rsp.StopDisconnected) }
 
-// finish ends the run. A limit that was reached before is the reason, whatever it
-// is asked for.
+// finish ends the run. If a limit was reached before, that is the reason, whatever reason is given.
 func (x *runner) finish(reason rsp.StopReason) {
 	r := &x.run
 	if !r.on {
@@ -181,7 +179,7 @@ func (x *runner) keepCounts() {
 	}
 }
 
-// reach says that a hit has ended the run.
+// reach notes that a hit has ended the run.
 func (x *runner) reach(reason rsp.StopReason, number uint64, h *Hit) {
 	r := &x.run
 	if r.reached { // by its pass count; its steps found no room

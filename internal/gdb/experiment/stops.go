@@ -43,7 +43,7 @@ func NewStops(list []*Spec, reserve func() (index int64, ok bool)) *Stops {
 	return &Stops{Flag: flag, Room: room, reserve: reserve, of: map[*Spec]*agentexpr.Stop{}}
 }
 
-// Of is what the program of a tracepoint is to do; nil: nothing.
+// Of returns the ending for the program of a tracepoint; nil: none.
 func (x *Stops) Of(s *Spec) *agentexpr.Stop {
 	if x == nil {
 		return nil
@@ -75,8 +75,8 @@ func (x *Stops) Ending(flag uint64) Ending {
 	return Ending{}
 }
 
-// Ending says how a run was ended at a hit: by the pass count of Spec, or by a full
-// buffer. The zero Ending: it was not.
+// Ending is how a run ended at a hit: by the pass count of Spec, or by a full buffer. The zero Ending: it has
+// not ended.
 type Ending struct {
 	Spec *Spec
 	Full bool

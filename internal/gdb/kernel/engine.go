@@ -77,8 +77,8 @@ func (e *engine) Start(list []*experiment.Spec, vars []experiment.Variable) []er
 		}
 	}
 	if !failed {
-		// Of a pair the first program runs before the second is there. What it does then is no
-		// hit: it must set no variable, and not count for the end of the run.
+		// The first program of a pair is attached before the second. Until then its runs are not hits: they
+		// must set no variable and must not count for the end of the run.
 		e.setFlag(experiment.NotBegun)
 		bad := arm(armed)
 		e.setFlag(0)
@@ -135,7 +135,7 @@ func (e *engine) end() error {
 	return run.Close()
 }
 
-// errNoRun says that there is nothing to change.
+// errNoRun: there is no run to change.
 var errNoRun = errors.New("no trace experiment is running")
 
 // Add arms one more site.
@@ -172,8 +172,8 @@ func (e *engine) Enable(s *experiment.Spec, on bool) error {
 	return st.detach()
 }
 
-// enable attaches one more. Those at the same tracepoint that must be called behind
-// it give way for a moment: they lose the hits of that time.
+// enable attaches one more program. Programs at the same tracepoint that must be called after it are detached
+// and attached again, and lose the hits of that time.
 func (e *engine) enable(st *site) error {
 	list := []*site{st}
 	if st.own != nil && !st.armed(st.main) {

@@ -49,8 +49,7 @@ func (m *memory) close() error {
 	return m.core.close()
 }
 
-// read fills b from addr and returns how many bytes could be read; the error says
-// what was wrong with the next one.
+// read fills b from addr and returns how many bytes could be read; the error is about the next byte.
 func (m *memory) read(addr uint64, b []byte) (int, error) {
 	done := 0
 	for done < len(b) {

@@ -19,10 +19,9 @@ var argumentRegisters = func() (numbers []int) {
 // registers are what a program can read.
 type registers map[int]func(*ir.Builder) ir.Value
 
-// argumentsAsCalled are the registers at the first instruction of __traceiter_EVENT,
-// which is called with a pointer of the probe's own and then the tracepoint's
-// arguments: for the former, which no two probes have in common, there is 0. What is
-// passed on the stack cannot be had.
+// argumentsAsCalled are the registers at the first instruction of __traceiter_EVENT, which is called with a
+// pointer of the probe's own and then the tracepoint's arguments: for the former, which no two probes have in
+// common, there is 0. Arguments on the stack are not available.
 func argumentsAsCalled(m *kernel.Marker) registers {
 	list := registers{argumentRegisters[0]: func(b *ir.Builder) ir.Value { return b.Const(0) }}
 	for i := range m.Params {
@@ -74,7 +73,7 @@ func (r registers) uses(s *agentexpr.Site) bool {
 	return false
 }
 
-// wantsOwn reports whether a tracepoint's own record is asked for.
+// wantsOwn reports whether a tracepoint collects the kernel's own record.
 func wantsOwn(s *agentexpr.Site) bool {
 	for i := range s.Actions {
 		if s.Actions[i].Kind == agentexpr.CollectStatic {

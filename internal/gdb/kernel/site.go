@@ -211,7 +211,7 @@ func arm(list []*site) map[*site]error {
 	return bad
 }
 
-// errOpenByPerf says that another program's record would be made before ours decides.
+// errOpenByPerf: the record would be made for another user of perf before our condition is evaluated.
 type errOpenByPerf struct{ marker string }
 
 func (e *errOpenByPerf) Error() string {

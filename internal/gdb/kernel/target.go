@@ -209,7 +209,7 @@ func (t *Target) ThreadLocal(stub.ThreadID, uint64, uint64) (uint64, error) {
 	return 0, stub.ErrUnsupported
 }
 
-// Offsets is how far the kernel lies from where its file says.
+// Offsets is the distance of the kernel from the addresses in its file.
 func (t *Target) Offsets() (uint64, bool) {
 	slide, err := t.k.Slide()
 	return slide, err == nil

@@ -32,8 +32,7 @@ func (e *engine) noteNative(a *armed, on bool) {
 	e.native[a.spec.Addr] = list
 }
 
-// natively arms tracepoints in the process, those that are enabled. Each has an error
-// that says why that is not possible.
+// natively arms the enabled tracepoints in the process. It returns an error for each that cannot run there.
 func (e *engine) natively(list []*armed) []error {
 	errs := make([]error, len(list))
 	err := e.run.Refresh()

@@ -70,9 +70,9 @@ func (b *breakTable) clear() {
 	clear(b.passed)
 }
 
-// setBreak changes the entry of an address, making it where there is none. It is gone
-// when it has no user any more. The entry is there before room is made for it: a
-// patch that has to make room is planned anew, and keeps off the addresses in the table.
+// setBreak changes or creates the entry of an address. An entry without users is removed. The entry is
+// created before its bytes are freed: a patch at these bytes is planned again, and plans avoid the addresses
+// in the table.
 func (pr *proc) setBreak(addr uint64, change func(*breakpoint)) error {
 	b := &pr.breaks
 	b.mu.Lock()

@@ -47,8 +47,8 @@ func (pr *proc) stopped(a *armed) bool {
 	return stop != nil && pr.t.engine.vars.at(pr.run.Load().rings(), stop.Flag) != 0
 }
 
-// passes takes a number for a hit that the tracer collects. ok is false for one behind
-// the last; last says that it ends the run.
+// passes takes a number for a hit that the tracer collects. ok is false after the last hit of the run; last
+// reports that this is the last one.
 func (pr *proc) passes(a *armed) (ok, last bool) {
 	stop := a.stop.Load()
 	if stop == nil || stop.Pass == 0 {

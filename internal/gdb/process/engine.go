@@ -14,9 +14,9 @@ import (
 	"github.com/jalon-trace/jalon/internal/ring"
 )
 
-// engine carries trace experiments out in the first process. What can be runs in
-// the process itself (package engine/inproc); what needs the tracer (while-stepping, or a
-// place whose code cannot be displaced) is collected by the tracer (slow.go).
+// engine runs trace experiments in the first process. Tracepoints run in the process itself (package
+// engine/inproc) if possible. Those with while-stepping, and those in code that cannot be displaced, are
+// collected by the tracer (slow.go).
 type engine struct {
 	t       *Target
 	pr      atomic.Pointer[proc] // that is traced; nil: none yet

@@ -71,9 +71,9 @@ func (t *Target) pump() {
 	}
 }
 
-// flush puts all reports so far on Events. The stub's goroutine calls it before it looks at
-// the threads' states: none may seem to be stopped without a reason.
-// The result says that there is more than Events has room for.
+// flush puts all reports so far on Events. The stub's goroutine calls it before it looks at the threads'
+// states: no thread may appear to be stopped without a reason. The result reports that there are more than
+// Events has room for.
 func (t *Target) flush() (more bool) {
 	q := t.events
 	q.moving.Lock()
@@ -134,7 +134,7 @@ func (t *Target) convert(x report) stub.Stop {
 	return stop
 }
 
-// takeChild makes a process of its own of a stopped child.
+// takeChild makes a stopped child a separate process.
 func (t *Target) takeChild(parent *proc, pid int, vfork bool) error {
 	pr := t.newProc()
 	pr.attached = parent.attached

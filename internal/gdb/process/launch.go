@@ -44,7 +44,7 @@ func expandHome(dir, home string) string {
 	return dir
 }
 
-// cannotExec says in gdbserver's words that a program is none.
+// cannotExec is gdbserver's error for a file that is not a program.
 func cannotExec(name string, err error) error {
 	for number, words := range map[error]string{unix.EACCES: "Permission denied", unix.ENOENT: "No such file or directory"} {
 		if errors.Is(err, number) {

@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"testing"
 	"unsafe"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/image"
 	"github.com/jalon-trace/jalon/internal/process"
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // compile builds a C program of testdata, or of that of package image, with gcc.
@@ -114,19 +114,7 @@ func (c *child) setRegs(regs process.Regs, area []byte) {
 }
 
 // memory reads the child's memory.
-func (c *child) memory() image.Memory { return processMemory(c.t, c.pid) }
-
-func processMemory(t *testing.T, pid int) image.Memory {
-	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/mem")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { f.Close() })
-	return func(addr uint64, b []byte) error {
-		_, err := f.ReadAt(b, int64(addr))
-		return err
-	}
-}
+func (c *child) memory() image.Memory { return testkit.Memory(c.t, c.pid) }
 
 // attach stops the child again.
 func (c *child) attach() {

@@ -18,7 +18,7 @@ type predefined struct {
 	tracer func(pid, tid int) (uint64, bool)
 }
 
-// sources says how the words of a process get their values here.
+// sources has the sources of the values of a process's words.
 var sources = map[string]predefined{
 	"pid": {
 		program: func(b *ir.Builder, pid int) ir.Value { return b.Const(int64(pid)) },

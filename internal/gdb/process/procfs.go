@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// procfs reads the kernel's data on all processes. What ends meanwhile is left
-// out, or empty.
+// procfs reads the kernel's data on all processes. Processes that end meanwhile are left out, or their fields
+// are empty.
 type procfs struct {
 	root  string
 	names map[string]string // of users and groups, by "u" or "g" and number

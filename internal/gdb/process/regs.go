@@ -20,8 +20,8 @@ type registerFile struct {
 	slots  []slot // of each register, by number
 }
 
-// slot is where a register is: a general register, a field of the legacy region or a
-// part of a component. What is narrower than the register is its low bytes.
+// slot is where a register is: a general register, a field of the legacy region or a part of a component. A
+// narrower field has the low bytes of the register.
 type slot struct {
 	general bool // a word of what ptrace gives, at offset
 
@@ -155,7 +155,7 @@ func (f *registerFile) Get(number int, regs *process.Regs, area []byte) []byte {
 	return b
 }
 
-// get writes the bytes of a register to dst, which is 0, and says if they are known.
+// get writes the bytes of a register to dst, which is zero before, and reports whether they are known.
 func (f *registerFile) get(number int, regs *process.Regs, area xsaveArea, dst []byte) bool {
 	s := &f.slots[number]
 	if s.general {
@@ -213,7 +213,7 @@ func (f *registerFile) Set(number int, data []byte, regs *process.Regs, area []b
 
 func (f *registerFile) set(number int, data []byte, regs *process.Regs, area xsaveArea) error {
 	s := &f.slots[number]
-	// What does not change is not written: a component remains in its initial state.
+	// A component whose bytes do not change is not written, so it remains in its initial state.
 	var old [64]byte
 	known := f.get(number, regs, area, old[:len(data)])
 	if known && bytes.Equal(old[:len(data)], data) {

@@ -142,7 +142,7 @@ func (r *records) Event(ev *event.Event) error {
 // Flush implements drain.Sink.
 func (r *records) Flush() error { return nil }
 
-// rings is the memory of the run; nil where there is none.
+// rings is the shared memory of the run; nil if there is none.
 func (r *run) rings() *ring.Shared {
 	if r == nil {
 		return nil

@@ -11,10 +11,9 @@ import (
 	"github.com/jalon-trace/jalon/internal/gdb/experiment"
 )
 
-// What cannot run in the process is collected by the tracer: the thread stops at an
-// int3, the reference interpreter evaluates condition and actions, and the thread is
-// stepped over the instruction. It costs a stop a hit; while-stepping is made of
-// stops anyway.
+// Tracepoints that cannot run in the process are collected by the tracer: the thread stops at an int3, the
+// reference interpreter evaluates condition and actions, and the thread is stepped over the instruction. A
+// hit costs a stop; while-stepping needs stops in any case.
 
 // slowSite is a tracepoint that the tracer collects.
 type slowSite struct {
@@ -72,8 +71,8 @@ func (e *engine) setSlow(a *armed, on bool) error {
 	})
 }
 
-// collectAll collects at the tracepoints of an address; step says that the thread is
-// to be stepped for one of them.
+// collectAll collects at the tracepoints of an address; step reports that one of them needs single steps of
+// the thread.
 func (pr *proc) collectAll(tid int, list []*slowSite) (step bool) {
 	for _, s := range list {
 		step = pr.collect(tid, s) || step
@@ -81,7 +80,7 @@ func (pr *proc) collectAll(tid int, list []*slowSite) (step bool) {
 	return step
 }
 
-// take collects a hit if the tracepoint's condition holds. last says that it ends the run.
+// take collects a hit if the tracepoint's condition holds. last reports that the hit ends the run.
 func (pr *proc) take(tid int, s *slowSite) (hit, last bool) {
 	s.e.deciding.RLock()
 	defer s.e.deciding.RUnlock()
@@ -92,8 +91,7 @@ func (pr *proc) take(tid int, s *slowSite) (hit, last bool) {
 	return frame != nil, last
 }
 
-// interpret evaluates a tracepoint for a stopped thread and counts. last says that the
-// hit ends the run.
+// interpret evaluates a tracepoint for a stopped thread and counts. last reports that the hit ends the run.
 func (pr *proc) interpret(tid int, s *slowSite) (f *agentexpr.Frame, last bool) {
 	if pr.stopped(s.a) {
 		return nil, false

@@ -175,8 +175,8 @@ func (pr *proc) passExecs(n int) error {
 	return pr.p.SetOptions(pr.t.controlOptions())
 }
 
-// execsBefore is how many programs run before the one that was asked for: the shell
-// and the wrapper each call exec.
+// execsBefore is the number of programs that run before the requested one: the shell and the wrapper each
+// call exec.
 func execsBefore(wrapper []string, shell bool) int {
 	n := 0
 	if shell {

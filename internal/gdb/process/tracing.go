@@ -120,8 +120,8 @@ func (pr *proc) rewrite(addr uint64, n int, write func() error) error {
 	return write()
 }
 
-// replaced is called when the process is another program now (exec), whether GDB wants
-// to hear of that or not. A trace that ran in it is over.
+// replaced is called after an exec, whether GDB has asked for such events or not. A trace that ran in the
+// process has ended.
 func (pr *proc) replaced() {
 	pr.t.engine.gone(pr)
 	if pr.lender.Swap(nil) != nil { // what ran in the memory is still the lender's

@@ -48,8 +48,8 @@ const (
 	defaultMXCSRMask = 0xffbf
 )
 
-// xsaveLayout says where the components are in the standard (not compacted) form,
-// in which ptrace gives them. It depends on the processor.
+// xsaveLayout has the offsets of the components in the standard (not compacted) form, which ptrace uses. They
+// depend on the processor.
 type xsaveLayout [xStates]struct{ offset, size int }
 
 // xsaveArea is what PTRACE_GETREGSET with NT_X86_XSTATE gives, or only the legacy
@@ -84,8 +84,8 @@ func (a xsaveArea) component(l *xsaveLayout, i int) []byte {
 	return a[c.offset : c.offset+c.size]
 }
 
-// used reports whether a component's bytes count. What is not in use has its initial
-// values, whatever its bytes are.
+// used reports whether a component's bytes are valid. A component that is not in use has its initial values,
+// whatever its bytes are.
 func (a xsaveArea) used(i int) bool {
 	if i == xPKRU {
 		// The kernel gives the thread's PKRU here in any case; the header may be that
@@ -143,7 +143,7 @@ func (a xsaveArea) setMXCSR(l *xsaveLayout, v uint32) error {
 	return nil
 }
 
-// hostCPU says which register sets this machine has.
+// hostCPU has the register sets of this machine.
 func hostCPU() rsp.CPU {
 	has := host.X86()
 	return rsp.CPU{AVX: has.AVX, AVX512: has.AVX512, PKeys: has.PKeys}

@@ -92,8 +92,7 @@ func (c *Conn) deliver(e Event) bool {
 	}
 }
 
-// reason says why the connection ended: what went wrong first, or nothing if the
-// other side closed it.
+// reason is why the connection ended: the first error, or nil if the other side closed it.
 func (c *Conn) reason(err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

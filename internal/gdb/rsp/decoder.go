@@ -1,6 +1,6 @@
 package rsp
 
-// FrameKind says what a Decoder has found in the stream.
+// FrameKind is the kind of a frame that a Decoder has found in the stream.
 type FrameKind uint8
 
 // The kinds of frames.

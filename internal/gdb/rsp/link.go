@@ -16,7 +16,7 @@ const (
 	maxUnsent = 1 << 20
 )
 
-// LinkConfig says how a Link behaves; zero values mean the defaults.
+// LinkConfig has the options of a Link; zero values mean the defaults.
 type LinkConfig struct {
 	// Client makes it GDB's side: runs in received packets are expanded, none are
 	// sent.
@@ -43,7 +43,7 @@ func (c LinkConfig) withDefaults() LinkConfig {
 	return c
 }
 
-// EventKind says what has come over a Link.
+// EventKind is the kind of an event of a Link.
 type EventKind uint8
 
 // The kinds of events.

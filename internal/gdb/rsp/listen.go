@@ -119,7 +119,7 @@ func listenUnix(path string) (*Listener, error) {
 	return &Listener{net: l, name: path}, nil
 }
 
-// remedy says what to do about the usual failures.
+// remedy returns a remedy for the usual failures.
 func remedy(err error) string {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
@@ -135,8 +135,8 @@ func remedy(err error) string {
 // Addr is the place in words that GDB's `target remote` understands.
 func (l *Listener) Addr() string { return l.name }
 
-// Accept waits for a client. Standard input and output are accepted once; io.EOF
-// says that there will be no other. Programs of other users on this machine are refused.
+// Accept waits for a client. Standard input and output are accepted once; io.EOF means that there will be no
+// other. Programs of other users on this machine are refused.
 func (l *Listener) Accept() (io.ReadWriteCloser, error) {
 	if l.net == nil {
 		if l.pipe == nil {

@@ -105,8 +105,7 @@ func Parse(payload []byte) (Packet, error) {
 	return Unknown{append(Raw{}, payload...)}, nil
 }
 
-// goesOn says that a name of several letters is only the beginning of another: qC
-// of qCRC.
+// goesOn reports whether a name of several letters is only the beginning of another: qC of qCRC.
 func goesOn(payload []byte, n int) bool {
 	return n > 1 && n < len(payload) && isLetter(payload[n-1]) && isLetter(payload[n])
 }

@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// SyntaxError says that a packet is known and its contents are not what the protocol
-// allows. A stub answers with an Error, not with the empty packet.
+// SyntaxError: the packet is known, but the protocol does not allow its contents. A stub answers with an
+// Error, not with the empty packet.
 type SyntaxError struct {
 	Packet string // its beginning, up to the place of the error
 	Offset int    // in the payload

@@ -4,7 +4,7 @@ package rsp
 type (
 	// Unsupported is the empty packet: this stub does not know the request.
 	Unsupported struct{}
-	// OK says that it was done.
+	// OK: the request was executed.
 	OK struct{}
 	// Error is `E NN`. GDB gives the number no meaning (but for memory reads in a
 	// trace frame); it is also what GDB answers when it cannot relocate.

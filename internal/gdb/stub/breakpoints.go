@@ -125,7 +125,7 @@ func (x *breakpoints) removeAll(pid int) {
 	}
 }
 
-// persistent says whether a process (0: any) has commands that go on without GDB.
+// persistent reports whether a process (0: any) has breakpoint commands that remain active without GDB.
 func (x *breakpoints) persistent(pid int) bool {
 	for key, persists := range x.inserted {
 		if persists && (pid == 0 || key.pid == pid) {

@@ -81,7 +81,7 @@ func (x *core) description() *rsp.Target {
 	return x.target.Description()
 }
 
-// applyOptions passes to the target which events GDB wants.
+// applyOptions passes the events that GDB has requested to the target.
 func (x *core) applyOptions() {
 	x.options.ForkEvents = x.offers["fork-events"]
 	x.options.VForkEvents = x.offers["vfork-events"]
@@ -90,7 +90,7 @@ func (x *core) applyOptions() {
 	x.target.SetOptions(x.options)
 }
 
-// forbiddenTrace says why a packet of a trace experiment is not allowed; nil: it is.
+// forbiddenTrace is the reason why a packet of a trace experiment is not allowed; nil: it is allowed.
 func (x *core) forbiddenTrace(p rsp.Packet) rsp.Packet {
 	if d, ok := p.(rsp.DefineTracepoint); ok {
 		if d.Fast != nil && x.denied["InsertFastTrace"] || d.Fast == nil && x.denied["InsertTrace"] {
@@ -106,7 +106,7 @@ func errForbidden(what string) error {
 
 func forbidden(what string) rsp.Packet { return fail(errForbidden(what)) }
 
-// badNumber is the error where GDB wants a number and shows nothing.
+// badNumber is the error where GDB accepts a number only, and prints nothing.
 var badNumber = rsp.Error{Code: 1}
 
 // fail is an error in words.
@@ -124,7 +124,7 @@ func done(err error) rsp.Packet {
 	return rsp.OK{}
 }
 
-// leaveWhenEmpty says that there is nothing left to serve.
+// leaveWhenEmpty reports whether the server ends because no process is left.
 func (x *core) leaveWhenEmpty() bool {
 	return !x.extended && !x.cfg.Multi && !x.caps.Kernel && len(x.target.Processes()) == 0
 }

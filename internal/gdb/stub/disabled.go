@@ -27,7 +27,7 @@ func disabled(names []string) map[string]bool {
 	return set
 }
 
-// isDisabled says that a packet is to be answered as not known.
+// isDisabled reports whether a packet must be answered as unknown.
 func (x *core) isDisabled(payload []byte) bool {
 	switch text := string(payload); {
 	case strings.HasPrefix(text, "vCont"):

@@ -1,6 +1,6 @@
 package stub
 
-// EventKind says what has happened.
+// EventKind is the kind of an event.
 type EventKind uint8
 
 // The kinds of events.
@@ -21,7 +21,7 @@ type Event struct {
 	Stop    Stop
 }
 
-// OutKind says what is to be done for a Machine.
+// OutKind is the kind of an Out.
 type OutKind uint8
 
 // The kinds of Out.
@@ -33,14 +33,14 @@ const (
 	OutExit                      // the server ends with Status
 )
 
-// Out is what a Machine wants done, in order.
+// Out is an action that a Machine requests. Actions are executed in order.
 type Out struct {
 	Kind    OutKind
 	Payload []byte
 	Status  int
 }
 
-// Config says how a Machine behaves.
+// Config has the options of a Machine.
 type Config struct {
 	// PacketSize is the longest packet that is accepted and sent, between `$` and
 	// `#`; 0: rsp.DefaultPacketSize.

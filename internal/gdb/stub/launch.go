@@ -8,7 +8,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/gdb/rsp"
 )
 
-// launcher starts programs as GDB wants them.
+// launcher starts programs as GDB requests them.
 type launcher struct {
 	*core
 	roster   *roster

@@ -77,7 +77,7 @@ func (m *Machine) reset() {
 	m.files.reset()
 }
 
-// Handle takes an event and returns what is to be done for it.
+// Handle takes an event and returns the actions for it.
 func (m *Machine) Handle(ev Event) []Out {
 	m.out = nil
 	switch ev.Kind {

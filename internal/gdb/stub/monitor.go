@@ -119,8 +119,8 @@ func (x *monitor) printHelp() {
 	x.print(monitorTail)
 }
 
-// threadDBFound says whether a directory that the user named has the library: this
-// server does not need it, but a path that points elsewhere means that thread-local data is not wanted.
+// threadDBFound reports whether a directory that the user named has the library: this server does not need
+// it, but a path that points elsewhere means that thread-local data is not wanted.
 func (x *monitor) threadDBFound() bool {
 	if x.threadDB == "" {
 		return true

@@ -182,7 +182,7 @@ func (x *processes) killProcess(p rsp.KillProcess) rsp.Packet {
 	return done(x.killOne(pid))
 }
 
-// mayStart says why no further process can be had; nil: it can.
+// mayStart is the reason why no further process can be started; nil: one can.
 func (x *processes) mayStart() error {
 	switch {
 	case !x.caps.Multi:

@@ -111,7 +111,7 @@ func (x *resumer) resume(actions []rsp.ResumeAction) rsp.Packet {
 	if x.caps.Kernel {
 		return x.resumeKernel()
 	}
-	x.reporter.forward = false // a GDB that resumes wants to know
+	x.reporter.forward = false // a GDB that resumes expects the report
 	x.reporter.collect()
 	x.roster.sync()
 	plan := x.plan(actions)
@@ -162,7 +162,7 @@ func (x *resumer) resumeKernel() rsp.Packet {
 	return nil
 }
 
-// plan is what is to become of the threads.
+// plan has the requested action for each thread.
 type plan struct {
 	going []Resumption
 	halt  []ThreadID

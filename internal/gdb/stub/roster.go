@@ -77,8 +77,7 @@ func (x *roster) sync() {
 	x.backlog.filter(func(s Stop) bool { return !ofThread(s) || there[s.Thread] })
 }
 
-// named says whether a thread is among those that GDB names. Zero, any thread,
-// counts as all.
+// named reports whether a thread is among those that GDB names. Zero, any thread, counts as all.
 func named(id rsp.ThreadID, t ThreadID) bool {
 	if id.Multi && id.PID > 0 && id.PID != int64(t.PID) {
 		return false

@@ -144,8 +144,8 @@ func (s *server) hangUp() {
 	}
 }
 
-// handle does what the Machine wants done. A connection that takes nothing more ends
-// with its own event.
+// handle executes the actions of the Machine. A connection to which nothing can be written any more ends with
+// its own event.
 func (s *server) handle(ev Event) {
 	for _, o := range s.m.Handle(ev) {
 		switch {

@@ -70,9 +70,8 @@ func (x *session) querySupported(p rsp.QuerySupported) rsp.Packet {
 	return reply
 }
 
-// takesDescription says whether GDB reads the registers' description: one that does not
-// (xmlRegisters=, with this architecture among its values) knows those that every
-// processor has.
+// takesDescription reports whether GDB reads the registers' description: one that does not (xmlRegisters=,
+// with this architecture among its values) knows those that every processor has.
 func takesDescription(features []rsp.Feature) bool {
 	return slices.ContainsFunc(features, func(f rsp.Feature) bool {
 		return f.Name == "xmlRegisters" && f.Mark == '=' && slices.Contains(strings.Split(f.Value, ","), "i386")

@@ -63,7 +63,7 @@ func (x *reporter) take(s Stop) {
 	x.backlog.pending = append(x.backlog.pending, s)
 }
 
-// anyResumed says that a thread that GDB wants to run is left.
+// anyResumed reports whether a thread is left that GDB has resumed.
 func (x *reporter) anyResumed() bool {
 	x.roster.sync()
 	for _, t := range x.roster.threads {
@@ -155,7 +155,7 @@ func (x *reporter) begun(s Stop) {
 	}
 }
 
-// wanted says whether GDB waits for a stop.
+// wanted reports whether GDB waits for a stop.
 func (x *reporter) wanted(s Stop) bool {
 	if !ofThread(s) {
 		return true

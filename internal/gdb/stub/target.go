@@ -117,7 +117,7 @@ type Caps struct {
 	Writable []string
 }
 
-// ErrUnsupported says that a target does not know what it was asked for.
+// ErrUnsupported: the target does not support the request.
 var ErrUnsupported = errors.New("not supported by this target")
 
 // Target is what GDB controls. All methods are called from the stub's goroutine
@@ -163,8 +163,8 @@ type Target interface {
 	Confirm(Stop) bool
 	// Ending reports whether a process is on its way out: its end will be on Events.
 	Ending() bool
-	// EndTold says that GDB knows of the end of a process now. Until then a target may
-	// show the threads of one that ended while it was stopped as they were.
+	// EndTold reports that GDB knows of the end of a process now. Until then a target may show the threads of
+	// one that ended while it was stopped as they were.
 	EndTold(pid int)
 	// Events delivers stops. The channel has room for what happens between two calls:
 	// a thread that Threads shows as stopped has its Stop in the channel already,
