@@ -68,6 +68,9 @@ func run(jalon string, rounds int, only string, gdb, papers bool, column, figure
 	if err := b.hits(rounds, only); err != nil || papers {
 		return err
 	}
+	if err := b.manySites(dir, rounds, only); err != nil {
+		return err
+	}
 	if err := b.startup(dir, only); err != nil {
 		return err
 	}

@@ -5,6 +5,8 @@
 #define RING_SHIFT 25     /* log2 of the distance of two CPUs' rings */
 #define REC_SIZE 32       /* header 24, two ints */
 #define AHEAD 1024        /* how far before a record its line is fetched */
+#define SITES 10000       /* functions of sites.S */
+#define CELLS_SHIFT 17    /* log2 of the distance of two CPUs' cells there */
 
 #ifndef __ASSEMBLER__
 extern int counter;
