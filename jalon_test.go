@@ -37,7 +37,7 @@ func start(t *testing.T, target jalon.Target, opt jalon.Options) *jalon.Trace {
 // wait(2) for children of this process would take the tracer's events.
 func endless(t *testing.T, pause string) (pid int) {
 	t.Helper()
-	sh := testkit.Start(t, "sh", "-c", program+" "+pause+" & echo child $!; wait").AwaitOut("ready")
+	sh := testkit.Start(t, "sh", "-c", `"$0" "$1" & echo child $!; wait`, program, pause).AwaitOut("ready")
 	testkit.Eventually(t, "the number of the child", func() bool {
 		_, rest, ok := strings.Cut(sh.Out.String(), "child ")
 		n, _ := fmt.Sscanf(rest, "%d\n", &pid)

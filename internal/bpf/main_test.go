@@ -218,7 +218,7 @@ func waitFor(t *testing.T, what string, cond func() bool) {
 	defer tick.Stop()
 	for !cond() {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited 20 s for: %s", what)
+			t.Fatalf("waited a minute for: %s", what)
 		}
 		<-tick.C
 	}

@@ -65,7 +65,7 @@ func TestListSequences(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for limit := time.Now().Add(30 * time.Second); table.len() < threads; {
+	for limit := time.Now().Add(testPatience); table.len() < threads; {
 		if time.Now().After(limit) {
 			t.Fatalf("%d threads are listed", table.len())
 		}

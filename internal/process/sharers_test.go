@@ -55,9 +55,10 @@ func TestAttachVfork(t *testing.T) {
 		must(0, p.Detach())
 
 		parkedLimit = time.Millisecond
-		f = launchFree(t, build(t, "borrows"), flags, "1000")
+		f = launchFree(t, build(t, "borrows"), flags, "0")
 		f.out.wait(t, "child")
 		_, err := Attach(f.cmd.Process.Pid, Config{})
+		fmt.Fprintln(f.in) // only now may the child end
 		var e *fail.Error
 		if !errors.As(err, &e) || !strings.Contains(e.Error(), "which it has created by vfork") || e.Remedy == "" {
 			t.Errorf("%s: %v", flags, err)

@@ -75,6 +75,16 @@ func (x *backlog) queued(id ThreadID) bool {
 	return false
 }
 
+// unsent reports whether a thread's stop is in the queue and was not sent yet; the first one was.
+func (x *backlog) unsent(id ThreadID) bool {
+	for i, s := range x.queue {
+		if i > 0 && s.Thread == id && ofThread(s) {
+			return true
+		}
+	}
+	return false
+}
+
 func (x *backlog) exitPending() bool {
 	for _, s := range x.pending {
 		if !ofThread(s) {

@@ -129,7 +129,7 @@ func (x *reporter) forgetProcess(pid int) {
 		switch {
 		case id.PID == pid:
 			delete(x.roster.threads, id)
-		case t.why.Child.PID == pid && !x.backlog.hasPending(id):
+		case t.why.Child.PID == pid && !x.backlog.hasPending(id) && !x.backlog.unsent(id):
 			// A new GDB that received the fork would look for the child.
 			t.why = Stop{Kind: StopHalted, Thread: id}
 		}

@@ -1,5 +1,5 @@
 // borrows FLAGS MS: creates a child with some flags of clone, v = CLONE_VFORK, m = CLONE_VM,
-// which sleeps for MS; writes the child's status.
+// which sleeps for MS, or until it reads a byte if MS is 0; writes the child's status.
 #define _GNU_SOURCE
 #include <sched.h>
 #include <signal.h>
@@ -15,7 +15,10 @@ static char stack[65536];
 static int child(void *arg)
 {
 	write(1, "child\n", 6);
-	usleep(ms * 1000);
+	if (ms)
+		usleep(ms * 1000);
+	else
+		read(0, arg, 1);
 	_exit(7);
 }
 
@@ -28,7 +31,7 @@ int main(int argc, char **argv)
 		flags |= CLONE_VFORK;
 	if (strchr(argv[1], 'm'))
 		flags |= CLONE_VM;
-	waitpid(clone(child, stack + sizeof stack, flags, 0), &status, 0);
+	waitpid(clone(child, stack + sizeof stack, flags, stack), &status, 0);
 	printf("status %x\n", status);
 	fflush(stdout);
 	if (argc > 3)
