@@ -206,6 +206,10 @@ func TestGoVariables(t *testing.T) {
 		})
 		compareOther(t, prog, "main.work if (main.counter > 3 && a == 3)", []valueOf{{"counter", "6"}})
 		compareOther(t, prog, "example.com/prog/sub.(*T).Add", []valueOf{{"Counter", "10; 11; 13"}, {"main.counter", "3; 4; 6"}, {"n", "1; 2; 3"}})
-		refusedOther(t, prog, "main.work", []valueOf{{"sub.nothing", "no variable"}, {"main.nothing", "no"}})
+		// A function value points to the address of its code.
+		if got := inOther(t, prog, "main.work", "*(long *)hook/a"); len(got) != 3 || !strings.Contains(got[0], "func1>") {
+			t.Errorf("hook calls %q", got)
+		}
+		refusedOther(t, prog, "main.work", []valueOf{{"sub.nothing", "no variable"}, {"main.nothing", "no package variable main.nothing"}})
 	}
 }

@@ -401,6 +401,8 @@ func (c *comparison) value(p *point, ask, got, want string) {
 		c.counts["known: GDB's name of a pointer's type after arithmetic"]++
 	case c.s.real && (strings.Contains(want, "static ") || strings.Contains(want, "may-call-functions") || strings.Contains(want, "can't find linker symbol")):
 		c.counts["GDB shows more or less: static members, calls, warnings"]++
+	case c.s.real && onlyFortran(want):
+		c.counts["known: GDB's Fortran"]++
 	case c.s.real && strings.Contains(got, "is incomplete") && want == "<incomplete type>":
 		c.counts["both refuse"]++
 	case c.s.real && (strings.HasSuffix(want, "which isn't an lvalue.") || strings.HasSuffix(want, "value has been optimized out")) && !strings.HasPrefix(got, "<"), c.s.real && want == "<optimized out>" && !strings.HasPrefix(got, "<"):
@@ -421,6 +423,12 @@ func (c *comparison) value(p *point, ask, got, want string) {
 	default:
 		c.bad(p, "value", ask, ask, got, want)
 	}
+}
+
+// onlyFortran: GDB reads an expression, or writes its value, in Fortran.
+func onlyFortran(want string) bool {
+	return want == ".TRUE." || want == ".FALSE." || strings.HasPrefix(want, "(PTR TO -> ") || strings.Contains(want, "A syntax error in expression") ||
+		strings.Contains(want, "Argument to arithmetic operation not a number")
 }
 
 // before is the number before n.

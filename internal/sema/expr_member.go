@@ -20,7 +20,7 @@ func (c *checker) member(x *lang.Member) expr {
 		e = c.pointeeRecord(c.rvalue(e), x)
 	}
 	if !isRecord(e.Type()) {
-		c.fail(x.X.Span(), fmt.Sprintf("%s has no members", typeString(e.Type())), "")
+		c.fail(x.X.Span(), fmt.Sprintf("%s has no members", typeString(e.Type())), c.packageHint(x, e))
 	}
 	return c.memberOf(e, x.Name, x.NamePos, x.Span())
 }
@@ -41,6 +41,15 @@ func (c *checker) packageVariable(x *lang.Member) *debuginfo.Variable {
 		return nil // main is a function and a package
 	}
 	return v
+}
+
+// packageHint explains main.x, where main is a function, for a variable that the package does not have.
+func (c *checker) packageHint(x *lang.Member, e expr) string {
+	id, ok := x.X.(*lang.Ident)
+	if _, knows := c.in.Scope.(debuginfo.Packager); !ok || !knows || x.Arrow || !isFunc(e.Type()) {
+		return ""
+	}
+	return fmt.Sprintf("this is the function %s; there is no package variable %s.%s (linkers remove unused ones)", id.Name, id.Name, x.Name)
 }
 
 const maxNesting = 32 // anonymous members and base classes

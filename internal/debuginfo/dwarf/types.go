@@ -155,6 +155,13 @@ func makeMemberPointer(ts *types, d die, t *ctype.Type) {
 }
 
 func makeFunc(ts *types, d die, t *ctype.Type) {
+	if d.ab.tag == tagSubroutineType && d.u.isGo() {
+		// A value of a function's type is a pointer, to the function's address and what it has captured.
+		t.Kind, t.Name = ctype.Typedef, d.name()
+		to := &ctype.Type{Kind: ctype.Func, Size: 1, Elem: ctype.VoidT}
+		t.Elem = ctype.PointerTo(to)
+		return
+	}
 	t.Kind, t.Size = ctype.Func, 1
 	t.Elem = ts.typeOf(d)
 	src := d

@@ -13,11 +13,12 @@ var (
 	counter = 3
 	bounds  = limits{1, 99}
 	name    = "global name"
+	hook    = func(n int) int { return n + counter }
 )
 
 //go:noinline
 func work(a int, s string, f float64, p *sub.T) int {
-	t := p.Add(a, s)
+	t := p.Add(a, s) + hook(0)
 	counter += a
 	return t + len(name) + bounds.High + int(f)
 }
