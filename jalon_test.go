@@ -253,8 +253,11 @@ func TestAddRemove(t *testing.T) {
 	// These cannot be added.
 	var d *jalon.Diagnostic
 	for _, tp := range []jalon.Tracepoint{
-		{Place: "work", Condition: "item->nmae"}, {Place: "nosuchfunction"}, {Place: "work", Condition: "n >"},
-		{Place: "syscall:nosuchcall"}, {Place: "work", Collect: []string{"nothing"}},
+		{Place: "work", Condition: "item->nmae"},
+		{Place: "nosuchfunction"},
+		{Place: "work", Condition: "n >"},
+		{Place: "syscall:nosuchcall"},
+		{Place: "work", Collect: []string{"nothing"}},
 	} {
 		if n, err := tr.Add(t.Context(), tp); !errors.As(err, &d) {
 			t.Errorf("%+v: tracepoint %d, %v", tp, n, err)
@@ -389,7 +392,8 @@ func TestBreak(t *testing.T) {
 func TestErrors(t *testing.T) {
 	var d *jalon.Diagnostic
 	_, err := jalon.Start(t.Context(), jalon.Command(program), jalon.Options{Tracepoints: []jalon.Tracepoint{
-		{Place: "work", Condition: "n >"}, {Place: "work", Collect: []string{"n, +"}}}})
+		{Place: "work", Condition: "n >"}, {Place: "work", Collect: []string{"n, +"}},
+	}})
 	var ds jalon.Diagnostics
 	if !errors.As(err, &ds) && !errors.As(err, &d) {
 		t.Errorf("%T %v", err, err)

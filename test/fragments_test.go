@@ -26,11 +26,11 @@ func TestFragmentsOfStructs(t *testing.T) {
 		t.Run(build, func(t *testing.T) {
 			flags := strings.Fields(build)
 			prog := compile(t, flags[0], "fragments.c", append([]string{"-w", "-g"}, flags[1:]...)...)
-			args := []string{"trace", "-c", "$args, $locals"}
-			for _, place := range []string{"structs", "fragments.c:20", "fragments.c:21", "fragments.c:22", "fragments.c:23", "fragments.c:24", "integers", "fragments.c:32"} {
-				args = append(args, place)
+			args := []string{
+				"trace", "-c", "$args, $locals", "structs", "fragments.c:20", "fragments.c:21", "fragments.c:22",
+				"fragments.c:23", "fragments.c:24", "integers", "fragments.c:32", "--", prog,
 			}
-			res := jalon(t, append(args, "--", prog)...)
+			res := jalon(t, args...)
 			if res.status != 0 {
 				t.Fatal(res.stderr)
 			}

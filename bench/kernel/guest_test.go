@@ -87,7 +87,8 @@ func keepFigures(kernel, text string) error {
 // TestGuest_Bench runs the cases inside the guest.
 func TestGuest_Bench(t *testing.T) {
 	var out bytes.Buffer
-	b := &bench{jalon: guestJalon, loopPath: guestLoop, calls: 500, batches: 15, guest: true, out: &out,
+	b := &bench{
+		jalon: guestJalon, loopPath: guestLoop, calls: 500, batches: 15, guest: true, out: &out,
 		figures: filepath.Join(t.TempDir(), "figures.json"),
 	}
 	err := b.run(*guestRounds, *guestOnly)

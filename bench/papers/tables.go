@@ -24,6 +24,7 @@ const (
 func hit(row string) cell               { return cell{from: hits, table: "hits", row: row} }
 func observed(row string) cell          { return cell{from: papers, table: "hits", row: row} }
 func byGDB(table, row, col string) cell { return cell{from: gdb, table: table, row: row, column: col} }
+
 func inKernel(table, row, c string) cell {
 	return cell{from: kernel, table: table, row: row, column: c}
 }

@@ -26,7 +26,7 @@ func TestCoarseClock(t *testing.T) {
 	}
 	c.Stop()
 	c.Stop()
-	if c.Last() != last || c.Longest() < longest || c.Longest() != c.Longest() {
+	if stopped := c.Longest(); c.Last() != last || stopped < longest || c.Longest() != stopped {
 		t.Errorf("last %d, is %d; longest %d, is %d", last, c.Last(), longest, c.Longest())
 	}
 }

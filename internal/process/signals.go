@@ -104,11 +104,10 @@ func (p *signals) faultSignal(t *task, sig unix.Signal, si *sys.Siginfo) {
 	}
 	var regs Regs
 	if si.Code > sys.SIUser && !t.Copy && p.cfg.OnFault != nil && sys.GetRegs(t.TID, &regs) == nil {
-		pc, ok := regs.PC(), p.readClock(t.TID, sig, si.Code, &regs)
-		if ok {
-			pc = regs.PC()
-		} else {
-			pc, ok = p.cfg.OnFault(t.TID, int(sig), regs.PC())
+		ok := p.readClock(t.TID, sig, si.Code, &regs)
+		pc := regs.PC()
+		if !ok {
+			pc, ok = p.cfg.OnFault(t.TID, int(sig), pc)
 		}
 		if ok {
 			regs.SetPC(pc)

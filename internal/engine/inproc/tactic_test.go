@@ -92,10 +92,9 @@ func compareTactics(t *testing.T, pid int, live *Inspected, every uint64) {
 		}
 		places := []uint64{f.Lo}
 		if p, err := file.mod.planAt(f.Lo, file.read); err == nil {
-			at := f.Lo
 			for range 3 {
 				last := p.Insts[len(p.Insts)-1]
-				at = last.Next() - file.mod.bias
+				at := last.Next() - file.mod.bias
 				if p, err = file.mod.planAt(at, file.read); err != nil || at >= f.Hi {
 					break
 				}
