@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	x86 "github.com/jalon-trace/jalon/internal/arch/amd64"
@@ -400,19 +399,10 @@ func (tr *trial) verifyHeader(rec []byte, ringNo uint64) error {
 		first = execRings / 2
 	}
 	if last := first + uint64(mask); ringNo < first || ringNo > last && tr.in.Abort == 0 && tr.in.Race == 0 {
-		if locked := ringNo - execRings/2; locked <= uint64(mask) && preempted.Add(1) <= maxPreempted {
-			return nil
-		}
 		return fmt.Errorf("ring %d, not %d to %d", ringNo, first, last)
 	}
 	return nil
 }
-
-// preempted counts the records that were reserved with lock without need: the scheduler took the processor from the
-// thread in its sequence, which happens on a busy machine, but seldom.
-var preempted atomic.Int64
-
-const maxPreempted = 20
 
 func (tr *trial) verifyRegisters(out *caseOut) error {
 	in := &tr.in
