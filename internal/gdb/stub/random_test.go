@@ -99,6 +99,9 @@ func (c *chaos) replied(ev Event, payload []byte) {
 			c.f.toldEnd(&pid)
 		}
 	}
+	if string(ev.Payload) == "?" && !c.m.nonStop && len(payload) > 0 && strings.IndexByte("WX", payload[0]) >= 0 {
+		c.f.gone = nil // no process is left: a new GDB gets the end of one
+	}
 	if isStop(payload) {
 		c.counts["stop"]++
 		c.f.heard(c.m, payload)
