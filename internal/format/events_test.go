@@ -24,6 +24,8 @@ type layout struct {
 	raw []byte
 }
 
+func init() { time.Local = time.UTC } // the expected times of day
+
 func newLayout(place string) *layout {
 	return &layout{s: event.Schema{Place: place, Function: "handle", File: "main.c", Line: 9, PC: 0x401139}, raw: make([]byte, ring.RecHeader)}
 }
