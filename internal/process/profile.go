@@ -16,6 +16,9 @@ import (
 //  1. It is in the delivery-stop of the signal, which is held back. It runs for a moment and
 //     is interrupted, until it is outside; faults of guarded accesses are handled as
 //     always.
+//     At the first instruction, where an int3 has brought it, it has done nothing yet: it is taken back to
+//     the int3, which raises the same hit when the handler returns. A program with an int3 in each function
+//     is outside for a few nanoseconds only, and would not be interrupted there.
 //  2. The signal is sent to it again, with the siginfo that it had.
 //
 // Should jalon be killed in between, the signal is lost. That is one tick of a profiler. Other signals are
@@ -61,14 +64,34 @@ func (t *task) sentAgain(si *sys.Siginfo) bool {
 	return true
 }
 
+// soonest is how soon after a tick for which it was taken back a thread is taken back for another one: if hits cost more
+// than the time between ticks, the thread has to come beyond the int3 in between.
+const soonest = 100 * time.Microsecond
+
+// takeBack moves a thread back to the int3 that it has just come from.
+func (t *task) takeBack(regs *Regs) bool {
+	if t.trap.to == 0 || regs.PC() != t.trap.to || time.Since(t.trap.back) < soonest {
+		return false
+	}
+	regs.SetPC(t.trap.from)
+	if sys.SetRegs(t.TID, regs) != nil {
+		return false
+	}
+	t.trap.back = time.Now()
+	return true
+}
+
 // leaveCode lets a thread run until it is outside of generated code, or gives up; moved reports whether it
-// has run. Further signals of the kind that is held back are merged with it, as pending signals are.
+// has run or was moved. Further signals of the kind that is held back are merged with it, as pending signals are.
 func (p *signals) leaveCode(t *task, held unix.Signal) (moved bool) {
 	start, run := time.Now(), outRun
 	for range outRuns {
 		var regs Regs
 		if sys.GetRegs(t.TID, &regs) != nil || !p.cfg.InCode(regs.PC()) || time.Since(start) > outTime {
 			return moved
+		}
+		if t.takeBack(&regs) {
+			return true
 		}
 		moved = true
 		if sys.Cont(t.TID, 0) != nil {

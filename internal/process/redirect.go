@@ -68,6 +68,7 @@ func (p *signals) redirect(t *task, si *sys.Siginfo) {
 		} else if p.cfg.OnTrap != nil {
 			if pc, ok := p.cfg.OnTrap(t.TID, addr); ok {
 				regs.SetPC(pc)
+				t.trap.from, t.trap.to = addr, pc
 				to = redirectedAtSite
 			}
 		}

@@ -89,6 +89,7 @@ func (p *signals) trapSignal(t *task, sig unix.Signal, si *sys.Siginfo) {
 	if p.cfg.OnTrap != nil {
 		if pc, ok := p.cfg.OnTrap(t.TID, addr); ok {
 			regs.SetPC(pc)
+			t.trap.from, t.trap.to = addr, pc
 			_ = sys.SetRegs(t.TID, &regs) // ESRCH: dying
 			p.dispositions.repair(t, sig)
 			return

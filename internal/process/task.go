@@ -2,6 +2,7 @@ package process
 
 import (
 	"errors"
+	"time"
 
 	"github.com/jalon-trace/jalon/internal/process/runcontrol"
 	"github.com/jalon-trace/jalon/internal/process/sys"
@@ -13,6 +14,7 @@ import (
 type task struct {
 	threads.Thread
 	redirected redirection  // what redirect did at the stop that is to be handled
+	trap       trapMove     // its last move from an int3 of the caller
 	queued     bool         // a report of it is in the waiter's queue
 	left       bool         // the signal of its last stop is left with the kernel, see waiter.take
 	handling   int          // stops of it that are being handled, one in the other
@@ -98,4 +100,10 @@ func (p *world) settle(t *task) error {
 		}
 	}
 	return errBusy
+}
+
+// trapMove is how a thread was last moved from an int3 of the caller's to what runs there.
+type trapMove struct {
+	from, to uint64    // to: 0: it never was
+	back     time.Time // when it was last taken back
 }

@@ -485,6 +485,7 @@ func TestFound(t *testing.T) {
 		{"ignores-trap", launchedFalse, "7"}, // the kernel resets an ignored SIGTRAP at an int3 of jalon
 		{"gives-up", launchedFalse, "7"},
 		{"profiles", launchedFalse, "0"},        // of 500 ticks 437 were in hit programs
+		{"profiles", launchedFalse, "7"},        // a thread that comes from one int3 to the next is never interrupted in between
 		{"resumes-behind", launchedEvery, "0"},  // a handler continues after the first of the instructions under a jump
 		{"dies-trap", launchedEvery, "3"},       // jalon's int3 over the program's int3, without a handler
 		{"moves-copy-over", launchedEvery, "0"}, // a copy of a page has the kernel's breakpoint of a uprobe

@@ -47,15 +47,17 @@ type subject struct {
 // form is a kind of tracepoint.
 type form struct {
 	name, cond, collect string
-	sites               int  // a round
-	dense               bool // at neighbours
-	part                int  // one of so many instructions is swept in this form
+	sites               int    // a round
+	dense               bool   // at neighbours
+	part                int    // one of so many instructions is swept in this form
+	more                string // further options of jalon
 }
 
 var forms = []form{
 	{name: "false", cond: "$sp == 1", sites: 20000, part: 1},
 	{name: "true", cond: "$sp != 1", collect: "$pc, *(long *)$sp", sites: 8000, dense: true, part: 1},
 	{name: "plain", collect: "$regs", sites: 3000, part: 16},
+	{name: "stacks", cond: "$sp != 1", collect: "$pc, $bt", sites: 3000, part: 16, more: "--stack walk --clock none"},
 	{name: "wild", cond: "*(long *)$rdi == 0x7777777788888888", sites: 2000, dense: true, part: 16},
 }
 
@@ -203,6 +205,7 @@ func (s *subject) traced(t *testing.T, dir string, addrs []uint64, f form) attem
 		}
 		placesFile(t, file, module, addrs, f)
 		wrap := []string{jalonBin, "trace", "-v", "-f", "none", "--engine", "auto", "--summary-json", "-x", file}
+		wrap = append(wrap, strings.Fields(f.more)...)
 		if s.late {
 			wrap = append(wrap, "--pending")
 		}
