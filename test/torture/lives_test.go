@@ -133,6 +133,7 @@ var tactics = []string{"0", "3", "7"} // the tactics that --avoid forbids: none,
 // separate table.
 var known = map[string]string{
 	"defaults-trap":     "SIGTRAP is set to its default action after arming: after an int3 of ours it is taken for ignored (RATIONALE.md says why it cannot be known)",
+	"gives-areas-back":  "a thread gives glibc's struct rseq back and runs on: no event reports that its sequences are not restarted any more, and hits may be lost",
 	"debugs-breakpoint": "a site became a uprobe: the kernel takes a debugger's int3 at it, in any process that has had uprobes, for its own (--engine process makes none)",
 }
 
