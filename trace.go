@@ -40,6 +40,7 @@ func Start(ctx context.Context, target Target, opt Options) (*Trace, error) {
 	if err != nil {
 		return nil, err
 	}
+	sopt.Process = target.pid != 0 || len(target.argv) > 0
 	ctx, cancel := context.WithCancel(ctx)
 	t := &Trace{
 		cancel: cancel, done: make(chan struct{}), launched: len(target.argv) > 0, untraced: sopt.OnlyKernel(),

@@ -13,6 +13,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/engine/inproc"
 	"github.com/jalon-trace/jalon/internal/engine/uprobes"
 	"github.com/jalon-trace/jalon/internal/format"
+	"github.com/jalon-trace/jalon/internal/probe"
 )
 
 type listCmd struct {
@@ -102,6 +103,7 @@ func (c *listCmd) process(w io.Writer, mods []*inproc.Inspected) error {
 
 // functions lists the matching functions, one a line.
 func (c *listCmd) functions(w io.Writer, in *inproc.Inspected, pattern string) int {
+	pattern, returns := strings.CutSuffix(pattern, probe.ReturnSuffix)
 	list := in.Info.Functions(pattern)
 	for _, f := range list {
 		where := ""
@@ -120,11 +122,28 @@ func (c *listCmd) functions(w io.Writer, in *inproc.Inspected, pattern string) i
 			notes += "  symbol only"
 		}
 		fmt.Fprintf(w, "  %-40s %-18s %s%s\n", f.Name, at, where, notes)
-		if c.Tactics {
+		switch {
+		case returns && len(f.Ranges) > 0:
+			c.returns(w, in, f)
+		case c.Tactics:
 			c.tactics(w, in, f)
 		}
 	}
 	return len(list)
+}
+
+// returns lists the returns and tail calls of a function.
+func (c *listCmd) returns(w io.Writer, in *inproc.Inspected, f *dwarf.Function) {
+	for _, x := range in.Exits(f.Lo) {
+		switch {
+		case x.Err != nil:
+			fmt.Fprintf(w, "      %v\n", x.Err)
+		case c.Tactics:
+			c.shown(w, x.Vaddr+in.Bias, x.What, x.Tactic, x.Refused, nil)
+		default:
+			fmt.Fprintf(w, "      %#x: %s\n", x.Vaddr+in.Bias, x.What)
+		}
+	}
 }
 
 func (c *listCmd) tactics(w io.Writer, in *inproc.Inspected, f *dwarf.Function) {
@@ -140,14 +159,22 @@ func (c *listCmd) tactics(w io.Writer, in *inproc.Inspected, f *dwarf.Function) 
 
 func (c *listCmd) tactic(w io.Writer, in *inproc.Inspected, vaddr uint64) {
 	t, refused, err := in.Tactic(vaddr)
+	c.shown(w, vaddr+in.Bias, "", t, refused, err)
+}
+
+// shown prints the tactic for an address.
+func (c *listCmd) shown(w io.Writer, addr uint64, what, t string, refused []string, err error) {
+	if what != "" {
+		what += ", "
+	}
 	if err != nil {
-		fmt.Fprintf(w, "      %#x: %v\n", vaddr+in.Bias, err)
+		fmt.Fprintf(w, "      %#x: %s%v\n", addr, what, err)
 		return
 	}
 	if t == inproc.Int3 {
 		t = uprobes.Tactic()
 	}
-	fmt.Fprintf(w, "      %#x: %s", vaddr+in.Bias, t)
+	fmt.Fprintf(w, "      %#x: %s%s", addr, what, t)
 	if len(refused) > 0 {
 		fmt.Fprintf(w, " (%s)", strings.Join(refused, "; "))
 	}

@@ -76,7 +76,8 @@ type analysis struct {
 	// some found, and the entries read so far.
 	narrowRead, narrow bool
 	entries            int
-	dispatches         []Range // (load from the table, jump]
+	dispatches         []Range  // (load from the table, jump]
+	switches           []uint64 // indirect jumps by tables that are understood
 }
 
 // analyse sweeps the function once.

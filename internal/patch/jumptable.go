@@ -40,6 +40,9 @@ func (c *Code) indirect(a *analysis, parts [][]Inst) {
 				continue
 			}
 			found, ok := c.tablesOf(a, parts, insts, i)
+			if ok && insts[i].RIPOff == 0 {
+				a.switches = append(a.switches, insts[i].Addr)
+			}
 			if !ok && a.wild == "" {
 				a.wild = fmt.Sprintf("the indirect jump at %#x is not a jump table that is understood", insts[i].Addr)
 			}

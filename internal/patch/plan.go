@@ -180,9 +180,6 @@ func (m *maker) jumpMany(first Inst) string {
 	if m.a.wild != "" {
 		return m.a.wild
 	}
-	if m.c.Resumed != "" {
-		return m.c.Resumed
-	}
 	insts, ended := []Inst{first}, false
 	for n := first.Len; n < jumpLen; {
 		last := insts[len(insts)-1]
@@ -190,6 +187,9 @@ func (m *maker) jumpMany(first Inst) string {
 			return fmt.Sprintf("the call at %#x returns inside the jump", last.Addr)
 		}
 		ended = ended || last.Class.Ends()
+		if !ended && m.c.Resumed != "" { // no thread is interrupted in padding
+			return m.c.Resumed
+		}
 		next, why := m.following(last.Next(), ended)
 		if why != "" {
 			return why

@@ -14,7 +14,7 @@ type Kind struct {
 	// Form is the notation, Where the meaning, and Names the names that expressions can use.
 	Form, Where, Names string
 
-	// Kernel means that the kind always needs the kernel engine.
+	// Kernel means that the kind needs the kernel engine: always, or, if it has Sites, without a process.
 	Kernel bool
 	// Attach is the kernel engine's kind of attachment, by its name in package bpf; "" if Find chooses it.
 	Attach string
@@ -24,6 +24,7 @@ type Kind struct {
 	// Sites finds the addresses in a program's file. Nil: the in-process engine does not support the kind.
 	Sites func(p *Place, m Module, check func() error) ([]Site, error)
 
+	Returns   bool // the sites are the returns of the functions whose entries Sites gives
 	RunTime   bool // Off is a run-time address, in any module
 	Importing bool // the function may be imported from a library
 	AnySource bool // a place without a file may be a line of the kernel's source

@@ -5,8 +5,8 @@ import "strings"
 // Uretprobe is uretprobe:PATH:FUNC.
 var Uretprobe = kind(Kind{
 	Words: []string{"uretprobe", "ur"}, Form: "uretprobe:PATH:FUNC",
-	Where: "the return of a function of a file, in every process", Names: "`retval`, globals, registers",
-	Kernel: true, Attach: "uretprobe", parse: (*parser).uretprobe, Find: Finder.Returns,
+	Where: "the returns of a function of a file; without a process or with `--all` in every process", Names: "`retval`, globals, registers; in one process as of FUNC%return",
+	Kernel: true, Attach: "uretprobe", parse: (*parser).uretprobe, Find: Finder.Returns, Sites: fromEntry, Returns: true, Importing: true,
 })
 
 // uretprobe is PATH:FUNC; the function may have :: in it.

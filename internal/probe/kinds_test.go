@@ -142,7 +142,7 @@ func TestKinds(t *testing.T) {
 		if k.Find == nil && k.Sites == nil && !k.RunTime || k.Kernel && k.Find == nil {
 			t.Errorf("%s: nothing finds its sites", k.Form)
 		}
-		if (len(k.Words) > 0) != (k.parse != nil) || k.Kernel != (k.parse != nil) {
+		if (len(k.Words) > 0) != (k.parse != nil) || k.Kernel != (k.parse != nil) || k.Returns && k.Sites == nil {
 			t.Errorf("%s: how is it parsed?", k.Form)
 		}
 		for _, w := range k.Words {

@@ -42,7 +42,7 @@ func (p *Place) Glob() bool {
 
 func isGlob(name string) bool { return strings.ContainsAny(name, "*?[") }
 
-// InKernel reports whether the place always needs the kernel engine.
+// InKernel reports whether the place needs the kernel engine if no process is traced.
 func (p *Place) InKernel() bool { return p.Kind.Kernel }
 
 // Parse reads a place. The error is a *lang.Diagnostic.
@@ -147,7 +147,7 @@ func (p *parser) linespec(t string) (*Place, error) {
 	if off != 0 || strings.HasSuffix(strings.TrimSpace(fn), "+0") {
 		kind = Offset
 	}
-	return &Place{Text: t, Kind: kind, File: file, Func: name, Off: off}, nil
+	return p.returns(&Place{Text: t, Kind: kind, File: file, Func: name, Off: off})
 }
 
 // offset splits FUNC+OFF. C++ names such as operator+ keep their plus.

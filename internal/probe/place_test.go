@@ -26,6 +26,9 @@ func TestParse(t *testing.T) {
 		{"uprobe:/lib/libc.so.6:memcpy@GLIBC_2.2.5", Place{Kind: Entry, Path: "/lib/libc.so.6", Func: "memcpy@GLIBC_2.2.5"}},
 		{"uprobe:/lib/libc.so.6:memcpy@@GLIBC_2.14", Place{Kind: Entry, Path: "/lib/libc.so.6", Func: "memcpy@@GLIBC_2.14"}},
 		{"memcpy@GLIBC_2.2.5", Place{Kind: Function, Func: "memcpy@GLIBC_2.2.5"}},
+		{"handle%return", Place{Kind: Return, Func: "handle"}},
+		{"src/a.c:ns::*%return", Place{Kind: Return, File: "src/a.c", Func: "ns::*"}},
+		{"operator%%return", Place{Kind: Return, Func: "operator%"}},
 		{"uprobe:/bin/true:0x1234", Place{Kind: FileOff, Path: "/bin/true", Off: 0x1234}},
 	}
 	for _, tt := range tests {
@@ -39,7 +42,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s:\n got %+v\nwant %+v", tt.in, *got, tt.want)
 		}
 	}
-	for _, bad := range []string{"", "  ", "f+", "f+x", "uprobe:", "uprobe:/bin/true", "uprobe:/bin/true@x", "main.c:0", "*0x", "*12zz", "a b c"} {
+	for _, bad := range []string{"", "  ", "f+", "f+x", "uprobe:", "uprobe:/bin/true", "uprobe:/bin/true@x", "main.c:0", "*0x", "*12zz", "a b c", "%return", "f+4%return", "f%return+4"} {
 		if p, err := Parse(bad); err == nil {
 			t.Errorf("%q: accepted as %+v", bad, p)
 		}

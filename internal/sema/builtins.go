@@ -69,8 +69,8 @@ func init() {
 		{Name: "regs", Doc: "the integer registers", inProcess: item(whole(event.Regs, asRegs)), inKernel: item((*collector).regsItem)},
 		{Name: "bt", Doc: "the program's stack; at places in the kernel the kernel's stack", inProcess: item((*collector).processStack), inKernel: item((*collector).stackItem)},
 		{Name: "ubt", Doc: "the program's stack, at places in the kernel", inKernel: item(whole(event.UserFrames, asFrames))},
-		{Name: "ret", Type: "code pointer", Doc: "the address to which the function returns", inProcess: value((*checker).returnAddress), inKernel: value((*checker).returnAddress)},
-		{Name: "retval", Form: BareWord, Type: "as the function's", Doc: "the return value, at places that are returns", inKernel: &lowering{value: (*checker).returned, where: atReturn}},
+		{Name: "ret", Type: "code pointer", Doc: "at the returns of a process's functions the same as $retval, elsewhere the address to which the function returns", inProcess: value((*checker).returnAddress), inKernel: value((*checker).returnAddress)},
+		{Name: "retval", Form: BareWord, Type: "as the function's", Doc: "the return value, at places that are returns", inProcess: &lowering{value: (*checker).returned, where: atReturn}, inKernel: &lowering{value: (*checker).returned, where: atReturn}},
 		{Name: "_sdata", Doc: "a static tracepoint's own record, as the kernel would print it", inKernel: item((*collector).sdata)},
 		{Name: "sdata", Doc: "the same as $_sdata", inKernel: item((*collector).sdata)},
 
@@ -268,7 +268,11 @@ func (c *checker) word(x *lang.Reg) expr {
 // bareWord returns the word for a name without a dollar, or nil.
 func (c *checker) bareWord(name string) *Builtin {
 	b := builtinByName[name]
-	if c.in.Kernel == nil || !b.bare() || c.otherHas(name) || b.inKernel.where != nil && !b.inKernel.where(c.site) {
+	if !b.bare() {
+		return nil
+	}
+	how := b.here(c.site)
+	if c.in.Kernel == nil && (how == nil || how.where == nil) || c.in.Kernel != nil && c.otherHas(name) || how.where != nil && !how.where(c.site) {
 		return nil
 	}
 	return b

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/test/testkit"
@@ -67,6 +68,9 @@ func checkRow(t *testing.T, b *Builtin, kernel bool) {
 	fake, _ := sample()
 	s = fake
 	in.Pid = 42
+	if b.Name == "retval" {
+		in.Exit = &Exit{Value: &debuginfo.Variable{Name: "retval", Type: ctype.LongT, Loc: debuginfo.Location{Pieces: []debuginfo.Piece{{Kind: debuginfo.InRegister, BitSize: 64}}}}}
+	}
 	if kernel {
 		ks, _, rec := recordScope()
 		s, in, how = ks, kernelInput(ContextRegs), b.inKernel

@@ -92,9 +92,27 @@ func (co *collector) item(it lang.Collect) []*plan {
 			return f(co, it)
 		}
 	}
-	p := co.field(co.wordAsText(it, co.expr(it.X)), it.Format)
+	p := co.exitField(it)
+	if p == nil {
+		p = co.field(co.wordAsText(it, co.expr(it.X)), it.Format)
+	}
 	p.Name, p.span = it.Text, it.Span
 	return []*plan{p}
+}
+
+// exitField plans an item at a tail call that needs the return value: the record has the reason why there is
+// none. It returns nil for all others.
+func (co *collector) exitField(it lang.Collect) *plan {
+	if x := co.in.Exit; x == nil || !x.Tail || x.Value == nil {
+		return nil
+	}
+	b := co.try(func() { co.field(co.expr(it.X), it.Format) })
+	if b == nil || !b.unavailable || b.why != co.in.Exit.Value.Loc.Unavailable {
+		return nil
+	}
+	p := &plan{}
+	p.Type, p.Static, p.Reason = co.in.Exit.Value.Type, event.Unsupported, b.why
+	return p
 }
 
 // whole is the lowering of an item that is taken as it is.

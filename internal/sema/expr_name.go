@@ -32,7 +32,7 @@ func (c *checker) ident(x *lang.Ident) expr {
 		return c.argument(n, x.Span())
 	}
 	if w := c.bareWord(x.Name); w != nil {
-		return w.inKernel.value(c, x.Span())
+		return w.here(c.site).value(c, x.Span())
 	}
 	if err == nil || c.in.isType(x.Name) {
 		c.failTypeAsValue(x.Name, x.Span())

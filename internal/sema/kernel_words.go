@@ -8,7 +8,7 @@ import (
 
 // The lowerings of words of the kernel engine; builtins.go has the table.
 
-func atReturn(st *site) bool { return st.in.Kernel.Return }
+func atReturn(st *site) bool { return st.in.Exit != nil || st.in.Kernel != nil && st.in.Kernel.Return }
 
 func (w *EnvWord) expr(name string, t *ctype.Type, span lang.Span) expr {
 	p := debuginfo.Piece{

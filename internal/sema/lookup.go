@@ -54,7 +54,7 @@ func (lk *lookup) failName(name string, span lang.Span, err error) {
 		lk.failKernelName(name, span, err)
 	case name == "retval":
 		lk.fail(span, "the return value is not available yet at this site",
-			"put the tracepoint on the line after the call, or collect $rax at the function's return")
+			"FUNCTION%return is a place at the returns of a function")
 	case !lk.in.Scope.HasDebugInfo():
 		lk.fail(span, fmt.Sprintf("no variable %q here: there is no debug information", name),
 			"registers ($rdi, $rsi, ...) and, at a function's entry, arg0 to arg5 can be used")

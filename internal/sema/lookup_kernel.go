@@ -31,6 +31,9 @@ func (lk *lookup) kernelArgument(n int, span lang.Span) expr {
 
 // returned is retval: the function's return value.
 func (lk *lookup) returned(span lang.Span) expr {
+	if lk.in.Kernel == nil || lk.in.Exit != nil {
+		return lk.exitValue(span)
+	}
 	if v, err := lk.in.Scope.Lookup("retval"); err == nil {
 		return lk.variable(v, span)
 	}
@@ -41,6 +44,17 @@ func (lk *lookup) returned(span lang.Span) expr {
 		lk.fail(span, "the return value is not available: the type of the function is unknown", "kretprobe: has it without the type")
 	}
 	return regRef(processor.Register(processor.Results[0]).Name, ctype.ULongT, int(processor.Results[0]), 0, span)
+}
+
+// exitValue is retval at an instruction by which a function of a process ends.
+func (lk *lookup) exitValue(span lang.Span) expr {
+	switch x := lk.in.Exit; {
+	case x == nil:
+		lk.failName("retval", span, nil)
+	case x.Value == nil:
+		lk.fail(span, "there is no return value: the function returns nothing", "")
+	}
+	return lk.variable(lk.in.Exit.Value, span)
 }
 
 // failKernelName reports an unknown name, and which names are known at the place.

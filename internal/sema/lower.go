@@ -33,6 +33,9 @@ func lower(in *Input, cond expr, plans []*plan) *Output {
 	if in.Kernel != nil {
 		l.filters()
 	}
+	if x := in.Exit; x != nil && x.Taken != nil {
+		l.leaveUnless(x.Taken(l.b, l.reg(int64(processor.Flags))))
+	}
 	if cond != nil {
 		l.condition(cond)
 	}

@@ -137,8 +137,11 @@ func dollar(names []string) []string {
 	return names
 }
 
-// returnAddress is $ret: the word below the canonical frame address (psABI 3.2.2).
+// returnAddress is $ret: at a return the return value, elsewhere the word below the canonical frame address (psABI 3.2.2).
 func (c *checker) returnAddress(span lang.Span) expr {
+	if c.in.Exit != nil {
+		return c.returned(span)
+	}
 	cfa := c.in.Scope.CFA()
 	if k := c.in.Kernel; c.in.AtEntry && (cfa == nil && k != nil && k.Context == ContextRegs || processor.Link != arch.NoReg) {
 		if processor.Link != arch.NoReg {

@@ -29,6 +29,8 @@ type Input struct {
 	// AtEntry: the site is the first instruction of a function (or the one after endbr64), so that the
 	// argument registers of the ABI hold arg0..arg5.
 	AtEntry bool
+	// Exit, if not nil: the site is an instruction by which control leaves the function.
+	Exit *Exit
 	// GoCode: Go's compiler made the code, which passes arguments in other registers.
 	GoCode bool
 
@@ -49,6 +51,17 @@ type Input struct {
 	SiteID                uint32
 	Place, Function, File string
 	Line                  int
+}
+
+// Exit describes a return or a tail call in a process.
+type Exit struct {
+	// Value is $retval; nil: the function returns nothing.
+	Value *debuginfo.Variable
+	// Tail: the function ends by a call of another. An item that needs the value shows that.
+	Tail bool
+	// Taken, if not nil, emits a value that is zero if control does not leave at this hit: a conditional
+	// jump that is not taken is no hit. flags are the processor's.
+	Taken func(b *ir.Builder, flags ir.Value) ir.Value
 }
 
 // Context is the machine state that a kernel program has at its site.

@@ -49,6 +49,8 @@ type Options struct {
 	Started time.Time // of jalon itself, for Result.Armed
 	// Interrupt, when closed, ends an Attach that is in progress; nil: never.
 	Interrupt <-chan struct{}
+	// Process: one process is traced, so that returns of functions are places in it.
+	Process bool
 	// Duration ends the session this long after it was armed; 0: never.
 	Duration time.Duration
 }
@@ -186,7 +188,7 @@ func (o *Options) OnlyKernel() bool {
 // split returns the tracepoints of the process and those of the kernel engine.
 func split(opt *Options) (process, kernel []*tracepoint.Tracepoint) {
 	for _, tp := range opt.Tracepoints {
-		if inKernelPlace(tp.Place, &opt.Kernel) {
+		if opt.inKernel(tp.Place) {
 			kernel = append(kernel, tp)
 		} else {
 			process = append(process, tp)
@@ -195,9 +197,12 @@ func split(opt *Options) (process, kernel []*tracepoint.Tracepoint) {
 	return process, kernel
 }
 
-// inKernelPlace reports whether a place belongs to the kernel engine.
-func inKernelPlace(p *probe.Place, k *Kernel) bool {
-	return p.InKernel() || k.All && p.Kind.Find != nil
+// inKernel reports whether a place belongs to the kernel engine.
+func (o *Options) inKernel(p *probe.Place) bool {
+	if o.Process && p.Kind.Sites != nil {
+		return o.Kernel.All && p.Kind.Find != nil
+	}
+	return p.InKernel() || o.Kernel.All && p.Kind.Find != nil
 }
 
 // kernelOnly reports whether the in-process engine is not needed: then no process is traced by ptrace.

@@ -109,6 +109,7 @@ const (
 	atLoclistsBase      = 0x8c
 	atImport            = 0x18
 	atVirtuality        = 0x4c
+	atVariableParam     = 0x4b
 	atMIPSLinkage       = 0x2007
 	atGNUVector         = 0x2107
 	atGNUDwoName        = 0x2130

@@ -63,7 +63,7 @@ func (m *module) functionCode(fn *dwarf.Function, vaddr uint64, read reader) (*p
 	if c.Sequences, err = m.sequences(fn, read); err != nil {
 		return nil, err
 	}
-	if c.Bytes, err = read(c.Lo, int(main.Hi-main.Lo)); err != nil {
+	if c.Bytes, err = read(c.Lo, int(main.Hi-main.Lo+m.padding(main.Hi))); err != nil {
 		return nil, err
 	}
 	for _, r := range extra {
@@ -92,6 +92,17 @@ func (m *module) functionCode(fn *dwarf.Function, vaddr uint64, read reader) (*p
 	}
 	c.Text = func() (*patch.Text, error) { return m.textOf(read) }
 	return c, nil
+}
+
+// padding is the number of bytes from vaddr on that belong to no function, up to the length of a jump.
+func (m *module) padding(vaddr uint64) (n uint64) {
+	section := m.dw.SectionAt(vaddr - 1)
+	for ; n < jumpSpan && section != "" && m.dw.SectionAt(vaddr+n) == section; n++ {
+		if _, ok := m.dw.FunctionAt(vaddr + n); ok {
+			break
+		}
+	}
+	return n
 }
 
 // landingPads lists the landing pads of a function, or of a part that may belong to any function.

@@ -72,7 +72,11 @@ const Int3 = "int3"
 
 // Tactic returns the tactic for a site at vaddr, and why the better tactics are not possible.
 func (in *Inspected) Tactic(vaddr uint64) (tactic string, refused []string, err error) {
-	p, err := in.mod.planAt(vaddr, in.read)
+	return in.tactic(&Site{mod: in.mod, site: dwarf.Site{Addr: vaddr}})
+}
+
+func (in *Inspected) tactic(w *Site) (tactic string, refused []string, err error) {
+	p, err := in.mod.planSite(w, in.mod.fromFile)
 	if err != nil {
 		return "", nil, err
 	}
@@ -101,17 +105,35 @@ func (in *Inspected) shown(why string) string {
 
 var hexNumber = regexp.MustCompile(`0x[0-9a-f]+`)
 
-// read reads the file as it will be mapped in memory.
-func (in *Inspected) read(addr uint64, n int) ([]byte, error) {
-	b, err := in.Info.Loaded(addr-in.mod.bias, n, in.mod.bias)
-	if err == nil && len(b) < n {
-		err = fmt.Errorf("the file ends within %#x", addr)
+// Exit is a return or a tail call, as it is listed.
+type Exit struct {
+	Vaddr   uint64
+	What    string
+	Tactic  string // as of Tactic
+	Refused []string
+	Err     error // why there is no tactic, or why the returns of the function are not known
+}
+
+// Exits lists the returns and tail calls of the function at vaddr.
+func (in *Inspected) Exits(vaddr uint64) (list []Exit) {
+	for _, w := range in.mod.exits(dwarf.Site{Addr: vaddr}) {
+		x := Exit{Vaddr: w.site.Addr, Err: w.unsure}
+		if w.exit != nil {
+			x.What = w.what()
+			x.Tactic, x.Refused, x.Err = in.tactic(w)
+		}
+		list = append(list, x)
 	}
-	return b, err
+	return list
 }
 
 // planAt plans a patch from the bytes that read returns.
 func (m *module) planAt(vaddr uint64, read reader) (*patch.Plan, error) {
+	return m.planSite(&Site{mod: m, site: dwarf.Site{Addr: vaddr}}, read)
+}
+
+func (m *module) planSite(w *Site, read reader) (*patch.Plan, error) {
+	vaddr := w.site.Addr
 	fn, ok := m.dw.FunctionAt(vaddr)
 	if !ok {
 		return nil, fmt.Errorf("no function is known at %#x", vaddr)
@@ -120,7 +142,7 @@ func (m *module) planAt(vaddr uint64, read reader) (*patch.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return patch.Make(c, vaddr+m.bias, patch.Options{ABI: true, Boundary: true, Pun: true})
+	return w.make(c, vaddr+m.bias, 0, patch.Options{ABI: true, Boundary: true, Pun: true})
 }
 
 // File returns the path by which jalon opens the module.

@@ -130,7 +130,8 @@ func (run *planning) site(x *site) error {
 // choose plans a site without others.
 func (run *planning) choose(x *site, code *patch.Code) (p *placed, err error) {
 	p = &placed{mod: x.where.mod, sites: []*site{x}}
-	if p.plan, err = patch.Make(code, x.addr, patch.Options{ABI: true, Boundary: true, Pun: true, Avoid: run.avoid}); err != nil {
+	opt := patch.Options{ABI: true, Boundary: true, Pun: true, Avoid: run.avoid}
+	if p.plan, err = x.where.make(code, x.addr, run.free(), opt); err != nil {
 		return nil, err
 	}
 	if p.plan.Tactic != patch.Trapping && (run.patches.overlap(p) || run.broken(p) || run.occupied(p)) {
@@ -142,6 +143,14 @@ func (run *planning) choose(x *site, code *patch.Code) (p *placed, err error) {
 		p.trapping, p.noTrap = patch.Make(code, x.addr, byTrap)
 	}
 	return p, nil
+}
+
+// free is the first address that no earlier plan of the run changes or depends on.
+func (run *planning) free() uint64 {
+	if n := len(run.plans); n > 0 {
+		return run.plans[n-1].heldEnd()
+	}
+	return 0
 }
 
 // broken reports whether a breakpoint of the caller lies in the bytes that a patch changes or depends on,

@@ -20,7 +20,17 @@ func (e *Engine) Resolve(place *probe.Place) (out []engine.Site, err error) {
 	}
 	m, list, err := find(place)
 	for _, x := range list {
-		out = append(out, &Site{e, m, x})
+		if place.Kind.Returns {
+			for _, w := range m.exits(x) {
+				w.e = e
+				out = append(out, w)
+			}
+			continue
+		}
+		out = append(out, &Site{e: e, mod: m, site: x})
+	}
+	if err == nil && len(out) == 0 {
+		err = probe.Error(place, errNoReturn)
 	}
 	return out, err
 }

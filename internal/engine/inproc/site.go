@@ -6,6 +6,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/engine"
+	"github.com/jalon-trace/jalon/internal/patch"
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/sema"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
@@ -16,6 +17,9 @@ type Site struct {
 	e    *Engine
 	mod  *module
 	site probe.Site
+	exit *patch.Exit // set at returns and tail calls
+	// unsure is why the returns of the function are not known. The site is its entry, and nothing runs there.
+	unsure error
 }
 
 // Addr implements engine.Site.
@@ -56,6 +60,9 @@ func (w *Site) Warning() string {
 // Parts implements engine.Site.
 func (w *Site) Parts(tp *tracepoint.Tracepoint) ([]engine.Part, error) {
 	m := w.mod
+	if w.unsure != nil {
+		return nil, w.unsure
+	}
 	scope, err := m.dw.ScopeForSite(w.site)
 	if err != nil {
 		return nil, err
@@ -67,7 +74,7 @@ func (w *Site) Parts(tp *tracepoint.Tracepoint) ([]engine.Part, error) {
 			_, _, file, line, _ := m.dw.Symbolize(vaddr)
 			return file, line
 		},
-		Readable: m.Readable, AtEntry: w.atEntry(), GoCode: m.dw.GoCode(w.site.Addr), Pid: w.e.target.p.Pid(),
+		Readable: m.Readable, AtEntry: w.atEntry(), Exit: w.Exit(), GoCode: m.dw.GoCode(w.site.Addr), Pid: w.e.target.p.Pid(),
 		Function: w.site.Func, File: w.site.File, Line: w.site.Line,
 	}}}, nil
 }

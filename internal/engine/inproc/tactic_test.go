@@ -91,18 +91,18 @@ func compareTactics(t *testing.T, pid int, live *Inspected, every uint64) {
 			continue
 		}
 		places := []uint64{f.Lo}
-		if p, err := file.mod.planAt(f.Lo, file.read); err == nil {
+		if p, err := file.mod.planAt(f.Lo, file.mod.fromFile); err == nil {
 			for range 3 {
 				last := p.Insts[len(p.Insts)-1]
 				at := last.Next() - file.mod.bias
-				if p, err = file.mod.planAt(at, file.read); err != nil || at >= f.Hi {
+				if p, err = file.mod.planAt(at, file.mod.fromFile); err != nil || at >= f.Hi {
 					break
 				}
 				places = append(places, at)
 			}
 		}
 		for _, at := range places {
-			a, errA := file.mod.planAt(at, file.read)
+			a, errA := file.mod.planAt(at, file.mod.fromFile)
 			b, errB := live.mod.planAt(at, read)
 			sites++
 			if errA == nil && errB == nil {

@@ -62,7 +62,7 @@ func (e *Host) input(tp *tracepoint.Tracepoint, c *candidate, v *variant, r role
 	kernel.Give, kernel.Take = r == decides, r == records || r == gatesOnWord
 	kernel.Gate = r == gates || r == gatesOnWord
 	in := &sema.Input{
-		Scope: v.scope, Bias: v.bias, LineOf: v.lineOf, AtEntry: v.atEntry, Kernel: &kernel,
+		Scope: v.scope, Bias: v.bias, LineOf: v.lineOf, AtEntry: v.atEntry, Exit: v.exit, Kernel: &kernel,
 		Pid: e.opt.Tgid, Place: c.place, Function: c.function, File: c.file, Line: c.line,
 	}
 	if c.module != nil {

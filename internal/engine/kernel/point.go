@@ -73,7 +73,7 @@ func (e *Host) Resolve(p *probe.Place) ([]engine.Site, error) {
 
 // UserSite is an instruction of a file that the caller has found, in one process. The
 // caller keeps m; path is the one that the kernel gets.
-func (e *Host) UserSite(p *probe.Place, m *dwarf.Module, path string, at probe.Site, pid int) (engine.Site, error) {
+func (e *Host) UserSite(p *probe.Place, m *dwarf.Module, path string, at probe.Site, exit *sema.Exit, pid int) (engine.Site, error) {
 	scope, err := m.ScopeForSite(at)
 	if err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func (e *Host) UserSite(p *probe.Place, m *dwarf.Module, path string, at probe.S
 		return nil, err
 	}
 	c.place = p.Text
-	c.variants[0].target.Pid = pid
+	c.variants[0].target.Pid, c.variants[0].exit = pid, exit
 	return &Site{h: e, candidate: c}, nil
 }
 

@@ -120,7 +120,7 @@ func (s *Set) inKernel(x *engine.Program) (*engine.Program, error) {
 	}
 	tp := s.Tracepoint(x)
 	dw, path, at := site.File()
-	k, err := s.host.UserSite(tp.Place, dw, path, at, s.Pid())
+	k, err := s.host.UserSite(tp.Place, dw, path, at, site.Exit(), s.Pid())
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,149 @@
+package dwarf
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/jalon-trace/jalon/internal/ctype"
+)
+
+// Returned is what debug information says about the result of a function.
+type Returned struct {
+	// Results are none for a function that returns nothing, one in C, any number in Go. Without debug
+	// information the result is what the register for integers has.
+	Results []Result
+	Go      bool // Go's calling convention for registers, not C's
+	// Memory: the result is an object of a C++ class that is always returned in memory.
+	Memory bool
+	// Why, if not "", is why it is not certain where the result is.
+	Why string
+}
+
+// Result is one of them. Go has names for them: its own for results without a name.
+type Result struct {
+	Name string
+	Type *ctype.Type
+}
+
+// Returned describes the result of the function whose code contains vaddr.
+func (ss *scopes) Returned(vaddr uint64) (r Returned) {
+	defer ss.guard(nil)()
+	var f *fn
+	u := ss.unitFor(vaddr)
+	if u != nil {
+		f = u.functions().at(vaddr)
+	}
+	switch {
+	case f == nil && ss.ofGo():
+		return Returned{Why: "there is no debug information about the function"}
+	case f == nil:
+		return Returned{Results: []Result{{Type: ctype.ULongT}}}
+	}
+	if u.isGo() {
+		return ss.goReturned(f)
+	}
+	if why := ss.ownConvention(f); why != "" {
+		return Returned{Why: why}
+	}
+	t := ss.typeOf(f.d)
+	if t.Strip().Kind == ctype.Void {
+		return Returned{}
+	}
+	r = Returned{Results: []Result{{Type: t}}}
+	switch k := t.Strip().Kind; {
+	case u.isC():
+	case u.isCxx():
+		if k == ctype.Struct || k == ctype.Union {
+			r.Memory, r.Why = f.d.classInMemory()
+		}
+	case f.d.sourceUnit().isFortran() && (k == ctype.Int || k == ctype.Float || k == ctype.Bool):
+	default:
+		r.Why = "the calling convention of the function's language is not known"
+	}
+	return r
+}
+
+// ownConvention returns why a function may be called otherwise than its type says: compilers change functions
+// that only they call.
+func (ss *scopes) ownConvention(f *fn) string {
+	if v, ok := f.d.deep(atCallingConvention); ok && v.N != ccNormal {
+		return "the compiler has given the function a calling convention of its own"
+	}
+	global := false
+	for _, name := range []string{f.d.linkage(), f.d.name()} {
+		for _, sym := range ss.lookupSymbols(name) {
+			global = global || sym.Value == f.entry() && !sym.Local
+		}
+	}
+	if global {
+		return ""
+	}
+	if sym, _, ok := ss.symbolAt(f.entry()); ok && sym.Value == f.entry() {
+		for _, suffix := range []string{".isra.", ".part."} {
+			if strings.Contains(sym.Name, suffix) {
+				return "the compiler has made the function from another (" + sym.Name + "), perhaps without its result"
+			}
+		}
+	}
+	if producer := f.d.u.head().producer; strings.Contains(producer, "clang") && clangMajor(producer) < 15 {
+		return "the function is local, and clang before version 15 does not say if it has removed the result"
+	}
+	return ""
+}
+
+func clangMajor(producer string) int {
+	_, after, _ := strings.Cut(producer, "clang version ")
+	major, _, _ := strings.Cut(after, ".")
+	n, _ := strconv.Atoi(major)
+	return n
+}
+
+// The values of DW_AT_calling_convention of a class.
+const (
+	ccByReference = 4
+	ccByValue     = 5
+)
+
+// classInMemory reports whether a C++ class that d returns has a constructor or destructor for which it is
+// always returned in memory.
+func (d die) classInMemory() (bool, string) {
+	t, ok := d.ref(atType)
+	for n := 0; ok && n < 16; n++ {
+		switch t.ab.tag {
+		case tagTypedef, tagConstType, tagVolatileType:
+			t, ok = t.ref(atType)
+			continue
+		}
+		switch v, has := t.deep(atCallingConvention); {
+		case has && v.N == ccByReference:
+			return true, ""
+		case has && v.N == ccByValue:
+			return false, ""
+		}
+		break
+	}
+	return false, "the debug information does not say whether objects of the class are returned in registers"
+}
+
+// goReturned lists the results of a function of Go.
+func (ss *scopes) goReturned(f *fn) Returned {
+	if !strings.Contains(f.d.u.head().producer, "regabi") {
+		return Returned{Why: "the calling convention of this version of Go is not known"}
+	}
+	if sym, _, ok := ss.symbolAt(f.entry()); ok && strings.HasSuffix(sym.Name, ".abi0") || strings.HasSuffix(f.d.name(), ".abi0") {
+		return Returned{Why: "the function returns its results in memory (ABI0)"}
+	}
+	r := Returned{Go: true}
+	for c := range f.d.children() {
+		if c.ab.tag != tagFormalParameter || !c.deepFlag(atVariableParam) {
+			continue
+		}
+		name := strings.TrimPrefix(c.name(), "~")
+		if name == "" || name == "_" {
+			name = fmt.Sprintf("r%d", len(r.Results))
+		}
+		r.Results = append(r.Results, Result{name, ss.typeOf(c)})
+	}
+	return r
+}

@@ -1,0 +1,214 @@
+package inproc
+
+import (
+	"github.com/jalon-trace/jalon/internal/arch/amd64"
+	"github.com/jalon-trace/jalon/internal/ctype"
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
+)
+
+// returned is the variable $retval at a return of a function: its location follows from its type by the
+// calling convention. Nil: the function returns nothing.
+func returned(r dwarf.Returned) *debuginfo.Variable {
+	v := &debuginfo.Variable{Name: "retval", Kind: debuginfo.Local}
+	switch {
+	case r.Why != "":
+		v.Type = ctype.ULongT
+		if len(r.Results) == 1 {
+			v.Type = r.Results[0].Type
+		}
+		v.Loc.Unavailable = r.Why
+	case len(r.Results) == 0:
+		return nil
+	case r.Go:
+		v.Type, v.Loc = inGoRegisters(r.Results)
+	default:
+		v.Type = r.Results[0].Type
+		v.Loc = inCRegisters(v.Type, r.Memory)
+	}
+	return v
+}
+
+// eightbyte is the class of eight bytes of a result: psABI 3.2.3.
+type eightbyte uint8
+
+const (
+	noClass eightbyte = iota
+	sse
+	integer
+)
+
+// classes are those of a result of up to 16 bytes.
+type classes [2]eightbyte
+
+// x87 is why a value that is returned on the stack of the x87 is not available.
+const x87 = "it is returned in a register of the x87, which is not taken"
+
+// inCRegisters is where a function of C or C++ returns a value of type t. memory: it is returned in memory
+// whatever its members are.
+func inCRegisters(t *ctype.Type, memory bool) debuginfo.Location {
+	s := t.Strip()
+	switch {
+	case s.Size <= 0 || s.Incomplete || s.Kind == ctype.Invalid:
+		return debuginfo.Location{Unavailable: "its type is not known"}
+	case memory:
+		return behindRAX()
+	case s.Kind == ctype.Array && s.Vector:
+		if s.Size == 16 {
+			return debuginfo.Location{Pieces: []debuginfo.Piece{{Kind: debuginfo.InRegister, Reg: int(amd64.DwarfXMM0), BitSize: 128}}}
+		}
+		if s.Size != 8 {
+			return debuginfo.Location{Unavailable: "only the low 16 bytes of vector registers are taken"}
+		}
+	}
+	var c classes
+	switch why := c.add(s, 0, 0); {
+	case why == inMemory:
+		return behindRAX()
+	case why != "":
+		return debuginfo.Location{Unavailable: why}
+	}
+	return c.registers(s.Size)
+}
+
+// behindRAX: the caller has passed the address of the result, and rax has it at the return.
+func behindRAX() debuginfo.Location {
+	return debuginfo.Location{Pieces: []debuginfo.Piece{{Kind: debuginfo.InMemory, Expr: []debuginfo.Op{{Code: debuginfo.OpReg, Arg: int64(amd64.DwarfRAX)}}}}}
+}
+
+// inMemory says that a result is returned in memory.
+const inMemory = "memory"
+
+// add merges the class of an object at an offset. The result is inMemory, or why the class is not known.
+func (c *classes) add(t *ctype.Type, off int64, depth int) string {
+	s := t.Strip()
+	size := s.Size
+	if depth > 16 || size < 0 {
+		return "its type is not known"
+	}
+	switch s.Kind {
+	case ctype.Float:
+		switch {
+		case size == 16 && s.Name == "_Float128" || size == 16 && s.Name == "__float128":
+			return "a number of 128 bits is not taken"
+		case size > 8 && off == 0 && depth == 0:
+			return x87
+		case size > 8 && size+off > 16:
+			return inMemory
+		case size > 8:
+			return x87
+		}
+		return c.merge(sse, off, size)
+	case ctype.Complex:
+		switch {
+		case size == 32 && depth == 0:
+			return x87
+		case size > 16:
+			return inMemory
+		}
+		return c.merge(sse, off, size)
+	case ctype.Bool, ctype.Char, ctype.Int, ctype.Enum, ctype.Pointer, ctype.Reference:
+		return c.merge(integer, off, size)
+	case ctype.Array:
+		if s.Vector {
+			if depth > 0 {
+				return "vectors in structures are not taken"
+			}
+			return c.merge(sse, off, size)
+		}
+		if off+size > 16 {
+			return inMemory
+		}
+		for i := int64(0); i < s.Count && s.Elem != nil; i++ {
+			if why := c.add(s.Elem, off+i*s.Elem.Strip().Size, depth+1); why != "" {
+				return why
+			}
+		}
+		return ""
+	case ctype.Struct, ctype.Union:
+		return c.members(s, off, depth)
+	}
+	return "its type is not known"
+}
+
+// members adds the members of a structure. In C++ an empty one has no class.
+func (c *classes) members(s *ctype.Type, off int64, depth int) string {
+	if off+s.Size > 16 {
+		// One vector alone may be larger: it is not told apart here.
+		for _, f := range s.Fields() {
+			if e := f.Type.Strip(); e.Kind == ctype.Array && e.Vector {
+				return "vectors in structures are not taken"
+			}
+		}
+		return inMemory
+	}
+	for _, f := range s.Fields() {
+		switch {
+		case f.Virtual:
+			return inMemory
+		case f.BitSize > 0:
+			if f.Name == "" {
+				continue
+			}
+			lo, hi := off*8+f.BitOffset, off*8+f.BitOffset+f.BitSize
+			if why := c.merge(integer, lo/8, (hi+7)/8-lo/8); why != "" {
+				return why
+			}
+			continue
+		}
+		at := off + f.BitOffset/8
+		if a := alignment(f.Type, 0); a > 0 && at%a != 0 {
+			return inMemory
+		}
+		if why := c.add(f.Type, at, depth+1); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// alignment is the natural one of a type.
+func alignment(t *ctype.Type, depth int) int64 {
+	s := t.Strip()
+	switch {
+	case depth > 16:
+		return 1
+	case s.Kind == ctype.Array && !s.Vector && s.Elem != nil:
+		return alignment(s.Elem, depth+1)
+	case s.Kind == ctype.Complex:
+		return s.Size / 2
+	case s.Kind == ctype.Struct || s.Kind == ctype.Union:
+		return 1 // its members are looked at
+	}
+	return s.Size
+}
+
+// merge adds a class to the eightbytes of [off, off+size).
+func (c *classes) merge(k eightbyte, off, size int64) string {
+	for i := off / 8; i <= (off+size-1)/8 && size > 0; i++ {
+		if i > 1 || i < 0 {
+			return inMemory
+		}
+		c[i] = max(c[i], k)
+	}
+	return ""
+}
+
+// registers assigns registers to the eightbytes of a result of size bytes.
+func (c *classes) registers(size int64) debuginfo.Location {
+	general, vectors := []int{int(amd64.DwarfRAX), int(amd64.DwarfRDX)}, []int{int(amd64.DwarfXMM0), int(amd64.DwarfXMM0) + 1}
+	var l debuginfo.Location
+	for i := int64(0); i*8 < size; i++ {
+		p := debuginfo.Piece{Kind: debuginfo.InRegister, BitSize: min(size-i*8, 8) * 8}
+		switch c[i] {
+		case integer:
+			p.Reg, general = general[0], general[1:]
+		case sse:
+			p.Reg, vectors = vectors[0], vectors[1:]
+		default:
+			p.Kind = debuginfo.IsMissing
+		}
+		l.Pieces = append(l.Pieces, p)
+	}
+	return l
+}

@@ -1,0 +1,248 @@
+package test
+
+import (
+	"fmt"
+	"math/big"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// returnedFunctions are those of programs/returned.c, in the order of their calls.
+func returnedFunctions(t *testing.T) (list []string) {
+	src, err := os.ReadFile("programs/returned.c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`(?m)^F\([^,]*, (f_\w+),`).FindAllStringSubmatch(string(src), -1) {
+		list = append(list, m[1])
+	}
+	return list
+}
+
+// TestReturnValues: $retval at each return of functions with results of every class is what GDB's finish shows.
+func TestReturnValues(t *testing.T) {
+	need(t, "gcc", "clang", "gdb")
+	funcs := returnedFunctions(t)
+	for _, build := range []string{"gcc -O0", "gcc -O2", "clang -O1"} {
+		t.Run(build, func(t *testing.T) {
+			flags := strings.Fields(build)
+			prog := compile(t, flags[0], "returned.c", append(flags[1:], "-g", "-no-pie", "-w")...)
+			script := filepath.Join(t.TempDir(), "gdb")
+			var b strings.Builder
+			b.WriteString("set pagination off\nset confirm off\n")
+			for _, f := range funcs {
+				fmt.Fprintf(&b, "break *%s\n", f)
+			}
+			b.WriteString("run\npython\nfor i in range(100000):\n  if not gdb.selected_inferior().threads(): break\n" +
+				"  gdb.write('CALL ' + gdb.newest_frame().name() + '\\n')\n  gdb.execute('finish')\n  gdb.execute('continue')\nend\n")
+			if err := os.WriteFile(script, []byte(b.String()), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			out, err := exec.Command("gdb", "-nx", "-batch", "-x", script, prog).CombinedOutput()
+			if err != nil {
+				t.Fatalf("gdb: %v\n%s", err, out)
+			}
+			type call struct{ fn, value string }
+			var want []call
+			for _, m := range regexp.MustCompile(`(?s)CALL (\w+)\n.*?Value returned is \$\d+ = ([^\n]*)`).FindAllStringSubmatch(string(out), -1) {
+				c := call{m[1], m[2]}
+				if n := int64(len(want) / len(funcs)); c.fn == "f_wide" { // GDB looks for it in memory
+					c.value = new(big.Int).Add(new(big.Int).Lsh(big.NewInt(n), 70), big.NewInt(n)).String()
+				}
+				want = append(want, c)
+			}
+			if len(want) != 11*len(funcs) || len(want) < 200 {
+				t.Fatalf("GDB shows %d values of %d functions:\n%s", len(want), len(funcs), tail(string(out)))
+			}
+			file := filepath.Join(t.TempDir(), "events")
+			args := []string{"trace", "-q", "-o", file, "-c", "$retval"}
+			for _, f := range funcs {
+				args = append(args, f+"%return")
+			}
+			if res := jalon(t, append(args, "--", prog)...); res.status != 0 {
+				t.Fatal(res.stderr)
+			}
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []call
+			for _, m := range regexp.MustCompile(`(?m) (f_\w+)%return +\$retval=(.*)$`).FindAllStringSubmatch(string(text), -1) {
+				got = append(got, call{m[1], m[2]})
+			}
+			if len(got) != len(want) {
+				t.Fatalf("%d returns, GDB has %d:\n%s", len(got), len(want), tail(string(text)))
+			}
+			wrong := 0
+			for i := range want {
+				if got[i] != want[i] {
+					wrong++
+					t.Errorf("return %d of %s: %s, GDB: %s %s", i, got[i].fn, got[i].value, want[i].fn, want[i].value)
+				}
+			}
+			t.Logf("%d return values compared with GDB, %d differ", len(want), wrong)
+		})
+	}
+}
+
+// left is how often functions were entered and left by a return or a tail call.
+func left(t *testing.T, tr *traced) (entered, returned map[string]int) {
+	t.Helper()
+	entered, returned = map[string]int{}, map[string]int{}
+	for _, e := range tr.events {
+		if strings.HasSuffix(e.Place, "%return") || strings.HasPrefix(e.Place, "uretprobe:") {
+			returned[e.Function]++
+		} else {
+			entered[e.Function]++
+		}
+	}
+	return entered, returned
+}
+
+// TestLeftOtherwise: functions whose returns are traced may be left by C++ exceptions and longjmp, in several
+// threads. The program computes the same; each entry has a return, except for those that were left otherwise.
+func TestLeftOtherwise(t *testing.T) {
+	need(t, "g++")
+	const times = 90
+	const calls = 4 * times
+	for _, flags := range []string{"-O0", "-O2"} {
+		t.Run(flags, func(t *testing.T) {
+			prog := compile(t, "g++", "left.cc", "-g", "-pthread", flags)
+			plain, err := exec.Command(prog).Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			funcs := []string{"ends", "passes", "plain", "hands_over", "deep", "chooses"}
+			args := []string{"--buffer", "64M"}
+			for _, f := range funcs {
+				args = append(args, f+"+0", f+"%return")
+			}
+			tr := trace(t, append(args, "--", prog)...)
+			equal(t, "output", tr.stdout, string(plain))
+			entered, returned := left(t, tr)
+			// passes throws at i%3 == 1; plain throws or jumps at i%3 != 0, and ends ends with it each time.
+			ones, zeros := 0, 0
+			for i := range times {
+				switch i % 3 {
+				case 0:
+					zeros++
+				case 1:
+					ones++
+				}
+			}
+			want := map[string]int{
+				"passes": calls - 4*ones, "plain": 4 * zeros, "hands_over": calls, "chooses": calls,
+				"ends": entered["ends"] - 4*ones - 4*(times-zeros), "deep": entered["deep"],
+			}
+			for _, f := range funcs {
+				if entered[f] < calls || returned[f] != want[f] {
+					t.Errorf("%s: %d entries, %d returns, want %d", f, entered[f], returned[f], want[f])
+				}
+			}
+			if tr.sum.Lost != 0 {
+				t.Errorf("%d records lost", tr.sum.Lost)
+			}
+		})
+	}
+}
+
+// TestReturnsOfGo: the returns of every function of a Go program's own package are traced under load: its
+// stacks grow and move, its collector reads them, goroutines are preempted, functions panic and recover.
+// Values are right.
+func TestReturnsOfGo(t *testing.T) {
+	dir := t.TempDir()
+	prog := filepath.Join(dir, "prog")
+	build := exec.Command("go", "build", "-o", prog, "./testdata/goreturns")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	plain, err := exec.Command(prog).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := trace(t, "--buffer", "64M", "uprobe:"+prog+":main.*", "main.*%return", "--", prog)
+	equal(t, "output", tr.stdout, string(plain))
+	entered, returned := left(t, tr)
+	for f, n := range entered {
+		want := n
+		switch f {
+		case "main.fails", "main.middle": // left by a panic
+			want = 0
+		}
+		if returned[f] != want {
+			t.Errorf("%s: %d entries, %d returns, want %d", f, n, returned[f], want)
+		}
+	}
+	if entered["main.grow"] < 1000 || tr.sum.Lost != 0 {
+		t.Errorf("%d calls of main.grow, %d records lost", entered["main.grow"], tr.sum.Lost)
+	}
+	values := trace(t, "main.several%return", "-c", "$retval.n, $retval.s.len, $retval.f, $retval", "--", prog)
+	if len(values.events) != 20 {
+		t.Fatalf("%d returns of main.several: %s", len(values.events), values.stderr)
+	}
+	for i, e := range values.events {
+		got := fmt.Sprintf("%v %v %v", e.Values["$retval.n"], e.Values["$retval.s.len"], e.Values["$retval.f"])
+		if want := fmt.Sprintf("%v %v %v", i*3, len(fmt.Sprint("value ", i)), float64(i)/2); got != want {
+			t.Errorf("return %d: n, the length of s, and f are %s, want %s", i, got, want)
+		}
+	}
+}
+
+// TestReturnsOfLibrary: all returns of a library's functions, which has no debug information and no symbols of
+// its own functions, are traced. The program does the same, and each function is left as often as it is
+// entered; a jump to the function's own start enters it again.
+func TestReturnsOfLibrary(t *testing.T) {
+	need(t, "sqlite3", "objdump")
+	dir := t.TempDir()
+	libs, _ := filepath.Glob("/usr/lib/*/libsqlite3.so.0")
+	if len(libs) == 0 {
+		t.Fatal("there is no libsqlite3.so.0")
+	}
+	lib := filepath.Join(dir, "libsqlite3.so.0") // a copy: uprobes concern all processes that use the file
+	b, err := os.ReadFile(libs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(lib, b, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("LD_LIBRARY_PATH", dir)
+	const script = "create table t(a integer primary key, b text); create index tb on t(b);\n" +
+		"with recursive n(i) as (select 1 union all select i+1 from n where i<100) insert into t select i, 'x'||i from n;\n" +
+		"select count(*), max(b) from t where b like 'x1%'; select a from t order by b desc limit 5;\n"
+	plain := runInput(t, script, "/usr/bin/sqlite3", ":memory:")
+	tr := traceInput(t, script, "--buffer", "64M", "uprobe:"+lib+":*", "uretprobe:"+lib+":*", "--", "/usr/bin/sqlite3", ":memory:")
+	equal(t, "output", tr.stdout, plain.stdout)
+	entered, returned := left(t, tr)
+	again := ownStarts(t, lib)
+	functions, calls := 0, 0
+	for f, n := range entered {
+		functions, calls = functions+1, calls+n
+		if returned[f] != n && (!again[f] || returned[f] > n) {
+			t.Errorf("%s: %d entries, %d returns", f, n, returned[f])
+		}
+	}
+	t.Logf("%d functions, %d calls, all returned", functions, calls)
+	if functions < 300 || tr.sum.Lost != 0 {
+		t.Errorf("%d functions, %d records lost: %s", functions, tr.sum.Lost, tail(tr.stderr))
+	}
+}
+
+// ownStarts are the functions that jump to their own start.
+func ownStarts(t *testing.T, lib string) map[string]bool {
+	t.Helper()
+	out, err := exec.Command("objdump", "-d", "--no-show-raw-insn", lib).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)\tj\w+ +[0-9a-f]+ <(\w+)(@@\w+)?>$`).FindAllStringSubmatch(string(out), -1) {
+		set[m[1]] = true
+	}
+	return set
+}
