@@ -30,8 +30,8 @@ type Frames struct {
 type ExitError struct {
 	Addr uint64
 	Why  string
-	// Part, if not 0, is code that a jump leads to before the return address is on top of the stack: it may
-	// be a part of the function that the compiler moved away.
+	// Part, if not 0, is code that a jump leads to, which may be a part of the function that the compiler moved
+	// away: no function begins there, or the return address is not on top of the stack yet.
 	Part uint64
 }
 
@@ -100,7 +100,7 @@ func (x *exits) branch(in *Inst) string {
 		return ""
 	}
 	top, known := x.frames.Top(in.Addr)
-	if known && !top {
+	if known && !top || !x.frames.Entry(in.Target) {
 		x.part = in.Target
 	}
 	switch {
@@ -129,14 +129,39 @@ func (x *exits) indirect(i int) string {
 	if slices.Contains(x.a.switches, in.Addr) {
 		return ""
 	}
-	if top, known := x.frames.Top(in.Addr); known && !top {
+	top, known := x.frames.Top(in.Addr)
+	if known && !top {
 		return fmt.Sprintf("the indirect jump at %#x is not a jump table that is understood", in.Addr)
+	}
+	if known && x.released(i) {
+		x.found = append(x.found, Exit{Inst: *in, Tail: true})
+		return ""
 	}
 	if why := x.notTable(i); why != "" {
 		return fmt.Sprintf("the indirect jump at %#x may be a jump within the function or a tail call: %s", in.Addr, why)
 	}
 	x.found = append(x.found, Exit{Inst: *in, Tail: true})
 	return ""
+}
+
+// released reports whether the instructions before i release the frame of the function: no compiler does so
+// before a jump within it.
+func (x *exits) released(i int) bool {
+	for j := i - 1; j >= 0 && j >= i-lookBack; j-- {
+		in := &x.a.insts[j]
+		switch {
+		case in.Class != Normal && in.Class != Nop:
+			return false
+		case in.space != spaceOne || in.Writes&RSP == 0:
+			continue
+		case in.opcode&0xf8 == 0x58 || in.opcode == 0xc9: // pop, leave
+			return true
+		case in.opcode == 0x81 || in.opcode == 0x83: // add to the stack pointer
+			return in.b[in.modOff]>>3&7 == 0
+		}
+		return false
+	}
+	return false
 }
 
 // notTable returns "" if the indirect jump i cannot lead to another place in the function: the function computes

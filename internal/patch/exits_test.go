@@ -64,6 +64,8 @@ func TestExits(t *testing.T) {
 		{"pointer of the caller", "ff e7", func(c *Code, _ *Frames) { c.ReadMem = table() }, "0 tail", ""},
 		{"pointer, with its frame", "50 ff e7", func(c *Code, f *Frames) { c.ReadMem, f.Top = table(), frame(1, 3) }, "", "not a jump table"},
 		{"element of a table", "48 8b 04 f7 ff e0", func(c *Code, _ *Frames) { c.ReadMem = table() }, "", "element of a table"},
+		{"element of a table, frame released", "50 48 8b 04 f7 48 83 c4 08 ff e0", func(c *Code, f *Frames) { c.ReadMem, f.Top = table(), frame(1, 9) }, "9 tail", ""},
+		{"element of a table, registers restored", "50 48 8b 04 f7 59 48 89 c8 ff e0", func(c *Code, f *Frames) { c.ReadMem, f.Top = table(), frame(1, 6) }, "9 tail", ""},
 		{"computed goto", "48 8d 05 02 00 00 00 ff e0 c3", func(c *Code, _ *Frames) { c.ReadMem = table() }, "", "may be data"},
 		{"data behind a reference", "48 8b 05 01 00 00 00 c3 c3 c3 c3 c3 c3 c3 c3 c3", nil, "", "may be data"},
 	} {

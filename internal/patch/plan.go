@@ -236,6 +236,9 @@ func (m *maker) entered(insts ...Inst) string {
 	if t, ok := m.a.targetIn(lo, hi); ok {
 		return fmt.Sprintf("a branch may come to %#x", t)
 	}
+	if last := &insts[len(insts)-1]; len(insts) > 1 && last.Class == Nop && last.Addr >= m.c.Hi && m.a.broken == "" {
+		hi = last.Addr + 1 // padding between functions: nothing arrives inside one instruction
+	}
 	if m.a.broken != "" {
 		own := m.c.Bytes[:min(uint64(len(m.c.Bytes)), m.c.Hi-m.c.Lo)]
 		if BranchInto(own, m.c.Lo, lo, hi) {
