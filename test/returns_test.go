@@ -173,6 +173,8 @@ func TestReturnsOfGo(t *testing.T) {
 		switch f {
 		case "main.fails", "main.middle": // left by a panic
 			want = 0
+		case "main.main.func1": // the program may end before the last one returns, behind Done
+			want = max(n-1, returned[f])
 		}
 		if returned[f] != want {
 			t.Errorf("%s: %d entries, %d returns, want %d", f, n, returned[f], want)
