@@ -9,7 +9,7 @@ import (
 
 // Limits for a Merger and the readers of its rings.
 const (
-	// Slack: how long a writer may be preempted between taking its stamp and reserving its record.
+	// Slack: how long a writer may be stopped between taking its stamp and reserving its record.
 	Slack = 20 * time.Millisecond
 	// Hold: records wait at most this long for a ring whose writer is stopped.
 	Hold = 500 * time.Millisecond
@@ -19,8 +19,9 @@ const (
 )
 
 // Merger puts the records of all rings in the order of their stamps.
-// Inside a ring the records are nearly in the order of time: a writer takes its stamp, may be preempted,
-// and then reserves the record. So the records of each ring are sorted as they arrive. A record is emitted
+// Inside a ring the records are in the order of time, but for what processors reorder around their counters (and what
+// the program overwrites): the records of each ring are sorted as they arrive. A writer may be stopped between its
+// stamp and its reservation, if no other writes to the ring meanwhile. A record is emitted
 // when each ring has either been seen empty at a time Slack after its stamp, or has had a record with a
 // stamp Slack after it: then all further records of that ring were reserved later. A record that arrives
 // even later is emitted at once and counted as late.

@@ -24,8 +24,9 @@ package ring
 //
 // A record starts at data + (position & (Size-1)), position a multiple of 8:
 //
-//	+0  u32 size in bytes with this header, a multiple of 8
-//	+4  u32 site id + 1; the 8 bytes at +0 are stored last, in one store: zero means "not yet committed"
+//	+0  u32 size in bytes with this header, a multiple of 8; with RecPending while it is still being written
+//	+4  u32 site id + 1; 0 while it is still being written. The 8 bytes at +0 are zero: room whose writer has
+//	    not stored the size yet
 //	+8  u64 TSC at the hit; ControlClock then; or 0: see Clock
 //	+16 u64 thread pointer (fs base) of the thread
 //	+24 fields (Schema)
@@ -34,11 +35,16 @@ package ring
 //  1. old = reserved; if old + size - consumed > Size: read reserved again. If it is still old, the ring is full:
 //     count CounterLost, give up. Else this thread was stopped between the two loads, and consumed may have passed
 //     old: go to 1. Each turn needs another writer's reservation, so all writers together make progress.
-//  2. lock cmpxchg reserved: old -> old + size; if it fails go to 1. The room is ours.
-//  3. write everything but the first 8 bytes. All bytes of free room are zero
-//     (the reader zeroes what it consumed), so a half-written record has a zero
-//     first word and the reader waits before it.
-//  4. store the first 8 bytes. x86 stores are seen in order: whoever sees them sees the record.
+//  2. take the time. Behind 1, since all earlier reservations were made before old was loaded.
+//  3. lock cmpxchg reserved: old -> old + size; if it fails go to 1. The room is ours, and nothing was reserved between
+//     1 and 3, also if this thread was stopped in between: the times in a ring ascend (but for what a processor
+//     reorders around its counter).
+//  4. store the size with RecPending. All bytes of free room are zero (the reader zeroes what it consumed), so until
+//     then the first 8 bytes are zero and the reader waits before them. The kernel's programs omit this step: nothing
+//     can end them before step 6.
+//  5. write everything but the first 8 bytes.
+//  6. store the first 8 bytes, in one store: the record is complete. x86 stores are seen in order: a reader that sees
+//     them sees the record.
 //
 // Writer protocol in a restartable sequence (rseq(2)), for threads that registered.go lists. The kernel sends a
 // thread that is preempted, migrated or gets a signal between b and e to its abort handler:
@@ -46,24 +52,27 @@ package ring
 //	a. rseq_cs of the thread = descriptor of b to e. Before b the thread has done nothing that is seen outside.
 //	b. take the time; read the number of the CPU: from here to e the thread is on this CPU, and no other thread of
 //	   the CPU runs. So nothing else changes reserved, and the times in a ring ascend.
-//	c. old = reserved; if old + size - consumed > Size the ring is full: to f, count CounterLost, give up. consumed
+//	c. old = reserved; if old + size - consumed > Size the ring is full: to g, count CounterLost, give up. consumed
 //	   cannot have passed old, because reserved still is old.
-//	d. reserved = old + size, by a plain store: the commit, the last instruction of the sequence.
-//	e. the room is ours, as behind 2; go on with 3.
-//	f. rseq_cs = 0. A thread leaves no pointer to our memory behind: when it has ended, the next thread of the
-//	   program may register the same area, and Linux before 6.15 reads the descriptor then.
+//	d. store the size with RecPending at old. Nothing reads it before e. An aborted sequence leaves a size that the
+//	   next one overwrites, since it begins at the same position.
+//	e. reserved = old + size, by a plain store: the commit, the last instruction of the sequence. From now on the
+//	   room is ours and has a size, whatever becomes of the thread: one that dies leaves a filler of known size.
+//	f. go on with 5.
+//	g. rseq_cs = 0, also behind e. A thread leaves no pointer to our memory behind: when it has ended, the next thread
+//	   of the program may register the same area, and Linux before 6.15 reads the descriptor then.
 //
 // The abort handler does the same with lock, in a ring with lock: nothing was done before the commit, and a thread that
 // is stopped at every instruction (single-stepped) makes progress. A counter is incremented likewise, the increment being
 // the commit. A ring and a cell have writers of one kind only: a plain and a locked increment of one cell lose counts.
 //
 // Reader protocol: take reserved once; from consumed up to there, while the word
-// at the position is not zero: copy the record and zero its bytes; then store
+// at the position is not zero and has no RecPending: copy the record and zero its bytes; then store
 // consumed once for the whole batch. Then leave the ring alone for a while: a
 // reader that chases the writer, or that stores consumed for every record, costs
-// the writer a cache miss for each of his (measured: 25 ns instead of 8). When the process is dead and
-// the word is zero though reserved > consumed, a writer died between 2 and 4:
-// scan forward by 8 bytes to the next plausible header.
+// the writer a cache miss for each of its own (measured: 25 ns instead of 8). When the process is dead, a record with
+// RecPending is a filler. Where the word is zero though reserved > consumed, a writer with lock died between 3 and 4,
+// and the end of its room is looked for (recover.go).
 const (
 	PageSize = 4096
 
@@ -82,6 +91,8 @@ const (
 	RecTSC    = 8
 	RecThread = 16
 	RecHeader = 24
+
+	RecPending = 1 << 31 // a bit of the size
 )
 
 // Counters of one site on one CPU (u64 each).

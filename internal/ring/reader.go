@@ -13,7 +13,7 @@ type State uint8
 const (
 	// Empty: all room that was reserved when the call began is consumed. Later records were reserved later.
 	Empty State = iota
-	// Pending: a writer has reserved room and has not committed its record yet.
+	// Pending: a writer has reserved room and has not completed its record yet.
 	Pending
 )
 
@@ -21,7 +21,7 @@ const (
 type Stats struct {
 	Records uint64
 	Bytes   uint64
-	Torn    uint64 // records whose writer died before the commit (Recover)
+	Torn    uint64 // records whose writer died before they were complete (Recover)
 	Corrupt uint64 // number of times that the program wrote into the ring and its content was dropped
 }
 
@@ -161,6 +161,9 @@ func (r *Reader) committed(rr *ringReader, limit uint64) (run run) {
 		if word == 0 {
 			break
 		}
+		if pendingSize(word, limit-run.n) != 0 {
+			break
+		}
 		size := r.recordSize(word, limit-run.n)
 		if size == 0 || rr.spare > 0 && start+run.n+size > rr.size+rr.spare {
 			run.damaged = true
@@ -187,6 +190,15 @@ func (r *Reader) recordSize(word, limit uint64) uint64 {
 		return 0
 	}
 	if size > limit {
+		return 0
+	}
+	return size
+}
+
+// pendingSize is the size of a record that is still being written, or 0 if the word is not the first of such a record.
+func pendingSize(word, limit uint64) uint64 {
+	size := word &^ RecPending
+	if word&RecPending == 0 || size < RecHeader || size&7 != 0 || size > limit {
 		return 0
 	}
 	return size

@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// Recover drains the rest of a ring after all writers have died. A writer that dies between reservation and
-// commit leaves a hole. Recover finds the records after holes, and counts the holes as torn.
+// Recover drains the rest of a ring after all writers have died. A writer that dies leaves a record with RecPending,
+// or, with lock between reservation and size, a hole. Recover passes over both and counts them as torn.
 func (r *Reader) Recover(cpu int, dst []byte) []byte {
 	rr := &r.rings[cpu]
 	for {
@@ -16,13 +16,36 @@ func (r *Reader) Recover(cpu int, dst []byte) []byte {
 		if state == Empty {
 			return dst
 		}
-		if rr.pos == before {
+		if rr.pos == before && !rr.skipFiller() {
 			r.skipHole(rr)
 		}
 	}
 }
 
-// skipHole moves past the hole at the reader's position.
+// skipFiller moves past the record at the reader's position if it has RecPending: it reports whether it has.
+func (rr *ringReader) skipFiller() bool {
+	limit := atomic.LoadUint64(rr.reserved) - rr.pos
+	if limit == 0 || limit > rr.size {
+		return false
+	}
+	size := pendingSize(rr.wordAt(0), limit)
+	if size == 0 || rr.spare > 0 && rr.pos&(rr.size-1)+size > rr.size+rr.spare {
+		return false
+	}
+	rr.skip(size, 1)
+	return true
+}
+
+// skip frees n bytes in which this number of records was being written.
+func (rr *ringReader) skip(n, torn uint64) {
+	at := unsafe.Add(rr.data, rr.pos&(rr.size-1))
+	clear(unsafe.Slice((*byte)(at), n))
+	rr.stats.Torn += torn
+	rr.advance(n)
+}
+
+// skipHole moves past the hole at the reader's position. Records with RecPending behind it count as its end, like complete
+// ones.
 func (r *Reader) skipHole(rr *ringReader) {
 	limit := atomic.LoadUint64(rr.reserved) - rr.pos
 	if limit == 0 || limit > rr.size {
@@ -32,10 +55,7 @@ func (r *Reader) skipHole(rr *ringReader) {
 	if n == 0 {
 		n, torn = r.holeByScan(rr, limit), 1
 	}
-	at := unsafe.Add(rr.data, rr.pos&(rr.size-1))
-	clear(unsafe.Slice((*byte)(at), n))
-	rr.stats.Torn += torn
-	rr.advance(n)
+	rr.skip(n, torn)
 }
 
 // holeBySizes finds the end of a hole, which must consist of whole records of the known sizes, each with a zero
@@ -81,26 +101,33 @@ func (r *Reader) holeByScan(rr *ringReader, limit uint64) uint64 {
 	return limit
 }
 
-// maxDelay is the maximum time, in TSC ticks, by which a record can be older than its predecessor in the ring,
-// because its writer was preempted between stamp and reservation.
+// maxDelay is the maximum time, in TSC ticks, by which a record may be older than its predecessor in the ring: the
+// counters of processors may differ.
 const maxDelay = 1 << 38
 
 // chained reports whether a record at off has a possible time and is followed by the end, another header or a
 // hole. Field data may look like a header, but rarely leads to another one.
 func (r *Reader) chained(rr *ringReader, off, limit uint64) bool {
-	size := r.recordSize(rr.wordAt(off), limit-off)
+	word := rr.wordAt(off)
+	size := pendingSize(word, limit-off)
+	pending := size != 0
+	if !pending {
+		size = r.recordSize(word, limit-off)
+	}
 	if size == 0 {
 		return false
 	}
 	tsc := rr.wordAt(off + RecTSC)
-	if r.clock == ClockNone && tsc != 0 || r.clock != ClockNone && (tsc == 0 || tsc+maxDelay < rr.tsc) {
+	if pending && tsc == 0 {
+		// Its writer died before it stored the time.
+	} else if r.clock == ClockNone && tsc != 0 || r.clock != ClockNone && (tsc == 0 || tsc+maxDelay < rr.tsc) {
 		return false
 	}
 	next := off + size
 	if next == limit || rr.wordAt(next) == 0 {
 		return true
 	}
-	return r.recordSize(rr.wordAt(next), limit-next) != 0
+	return r.recordSize(rr.wordAt(next), limit-next) != 0 || pendingSize(rr.wordAt(next), limit-next) != 0
 }
 
 func (rr *ringReader) wordAt(off uint64) uint64 {

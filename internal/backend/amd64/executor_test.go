@@ -69,6 +69,7 @@ type caseIn struct {
 	Race                        uint64 // the instruction behind which other writers and the reader move the rings on; 0: none
 	Listed                      uint64 // the thread pointer tcbAddr is registered
 	Abort                       uint64 // the instruction of a restartable sequence where the thread gets a signal; 0: none
+	Dies                        uint64 // the thread does nothing any more from the instruction at Abort on
 }
 
 type caseOut struct {
@@ -80,7 +81,7 @@ type caseOut struct {
 	YMM                                          [16][32]byte
 	Vars                                         [irgen.Vars]uint64
 	Before, After                                [x86.X87Bytes]byte // the x87 state
-	InUse, NEdges, Raced, Aborted                uint64
+	InUse, NEdges, Raced, Aborted, Died          uint64
 	Rec                                          [maxRec]byte
 }
 

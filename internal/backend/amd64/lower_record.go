@@ -119,16 +119,15 @@ func (g *gen) lowerCount(in *ir.Instr) {
 	})
 }
 
-// reservation is the common part of the ways to reserve room in a ring. They leave the position of the room
-// in rax, the time in rdx, and the address of the ring in p.
+// reservation is the common part of the ways to reserve room in a ring. They leave the offset of the room in the data
+// in rax, the time in rdx, the address of the ring in p, and the size with ring.RecPending in the room.
 type reservation struct {
 	size int64
 	p, n Reg   // n is scratch
 	lost label // the ring is full
 }
 
-// lowerReserve takes room in a ring of this CPU, by the writer protocols of package ring. The time
-// is read first: what follows runs in the shadow of rdtsc.
+// lowerReserve takes room in a ring of this CPU, by the writer protocols of package ring.
 func (g *gen) lowerReserve(in *ir.Instr) {
 	timed := g.cfg.Clock != ring.ClockNone
 	fixed := setOf(item(RAX))
@@ -167,7 +166,6 @@ func (g *gen) lowerReserve(in *ir.Instr) {
 // stamp makes p the address of the record, and stores time and thread. thread reads the thread pointer into rax:
 // from memory where the thread is known to have it there, because rdfsbase costs 1 ns on an Intel Xeon.
 func (g *gen) stamp(r *reservation, thread func()) {
-	g.mi(iAND, 4, rmReg(RAX), int64(g.cfg.Layout.RingSize-1))
 	g.lea(8, r.p, atIdx(r.p, RAX, 1, ring.RingData))
 	g.fetchAhead(r)
 	if g.cfg.Clock != ring.ClockNone {
@@ -197,8 +195,15 @@ func (g *gen) fetchAhead(r *reservation) {
 	}
 }
 
-// reserveRestartable reserves in a restartable sequence. A thread that may not use one, or was interrupted,
-// reserves with lock and continues behind stamp at got.
+// storePending stores the size of a record that is not complete in the room at position rax, and makes the position an
+// offset in the data.
+func (g *gen) storePending(r *reservation) {
+	g.mi(iAND, 4, rmReg(RAX), int64(g.cfg.Layout.RingSize-1))
+	g.mi(iMOV, 4, rmMem(atIdx(r.p, RAX, 1, ring.RingData+ring.RecSize)), int64(int32(uint32(r.size)|ring.RecPending)))
+}
+
+// reserveRestartable reserves in a restartable sequence. The time is read first: what follows runs in the shadow of
+// rdtsc. A thread that may not use one, or was interrupted, reserves with lock and continues behind stamp at got.
 func (g *gen) reserveRestartable(r *reservation, got label) {
 	l := &g.cfg.Layout
 	other, full := g.a.newLabel(), g.a.newLabel()
@@ -210,6 +215,7 @@ func (g *gen) reserveRestartable(r *reservation, got label) {
 	g.rmo(iMOV, 8, RAX, memOpd(at(r.p, ring.RingReserved)))
 	g.compareRoom(r, full)
 	g.lea(8, r.n, at(RAX, int32(r.size)))
+	g.storePending(r)
 	g.mr(iMOV, 8, rmMem(at(r.p, ring.RingReserved)), r.n)
 	g.leave(q)
 	g.later(func() {
@@ -225,24 +231,26 @@ func (g *gen) reserveRestartable(r *reservation, got label) {
 	})
 }
 
-// reserveLocked reserves with a locked instruction.
+// reserveLocked reserves with a locked instruction. The time is read between the load of reserved and the exchange.
 func (g *gen) reserveLocked(r *reservation) {
 	full, retry := g.a.newLabel(), g.a.newLabel()
-	g.readTime()
 	g.lockedRing(r.p, r.n)
-	g.rmo(iMOV, 8, RAX, memOpd(at(r.p, ring.RingReserved)))
 	g.a.bind(retry)
+	old := at(r.p, ring.RingReserved)
+	g.rmo(iMOV, 8, RAX, memOpd(old))
 	g.compareRoom(r, full)
+	g.rmo(iMOV, 8, r.n, regOpd(RAX))
+	g.readTime()
+	g.rmo(iMOV, 8, RAX, regOpd(r.n))
 	g.lea(8, r.n, at(RAX, int32(r.size)))
-	g.mr(iCMPXCHG, 8, rmMem(at(r.p, ring.RingReserved)), r.n)
+	g.mr(iCMPXCHG, 8, rmMem(old), r.n)
 	g.a.jcc(ccNE, retry)
+	g.storePending(r)
 	g.later(func() {
 		// While this thread did not run, others may have reserved and the reader consumed past what it loaded.
 		g.a.comment("; ring full, if reserved is still what was loaded")
 		g.a.bind(full)
-		g.rmo(iMOV, 8, r.n, memOpd(at(r.p, ring.RingReserved)))
-		g.rmo(iCMP, 8, r.n, regOpd(RAX))
-		g.rmo(iMOV, 8, RAX, regOpd(r.n))
+		g.rmo(iCMP, 8, RAX, memOpd(old))
 		g.a.jcc(ccNE, retry)
 		g.a.jmp(r.lost)
 	})

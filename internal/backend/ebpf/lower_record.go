@@ -98,14 +98,14 @@ func (g *gen) take(in *ir.Instr) {
 	g.store(in.Dst, asm.R0)
 }
 
-// reserve takes room in the CPU's ring (see package ring for the protocol).
-// The pointer to the record goes to the start of its bytes:
+// reserve takes room in the CPU's ring (see package ring for the protocol). The pointer to the record is first the
+// address of the ring's data:
 //
-//	r4 = ring's data; r0 = reserved
-//	again: if r0 + size - consumed > ring: full
-//	cmpxchg reserved: r0 -> r0 + size; if it was another: again
-//	r4 += r0 & mask
-//	full: if reserved is still r0: lost; r0 = reserved: again
+//	again: old = reserved; if old + size - consumed > ring: full
+//	       time, between the load of reserved and the exchange
+//	       cmpxchg reserved: old -> old + size; if it was another: again
+//	       record += old & mask; store the time
+//	full:  if reserved is not old any more: again; else lost
 func (g *gen) reserve(in *ir.Instr) {
 	const reserved, consumed = ring.RingReserved - ring.RingData, ring.RingConsumed - ring.RingData
 	l := &g.c.Layout
@@ -115,31 +115,40 @@ func (g *gen) reserve(in *ir.Instr) {
 	} else {
 		g.mapPointer(asm.R4, l.Rings+ring.RingData)
 	}
+	g.store(g.an.record(), asm.R4)
+	turn, old := g.area(areaTurn), g.area(areaTurn)+8
 	g.movImm(asm.R5, 1)
-	g.emit(asm.LoadMem(asm.R0, asm.R4, reserved, asm.DWord))
 	again, retry, full := g.here(), g.newLabel(), g.newLabel()
+	g.emit(asm.StoreMem(asm.R10, turn, asm.R5, asm.DWord))
+	g.emit(asm.LoadMem(asm.R1, asm.R4, reserved, asm.DWord))
 	g.emit(asm.LoadMem(asm.R3, asm.R4, consumed, asm.DWord))
+	g.emit(asm.StoreMem(asm.R10, old, asm.R1, asm.DWord))
+	g.mov(asm.R2, asm.R1)
+	g.emit(asm.Add.Imm(asm.R2, int32(in.Imm)))
+	g.emit(asm.Sub.Reg(asm.R2, asm.R3))
+	g.jumpIfImm(asm.JGT, 8, asm.R2, int32(l.RingSize), full)
+	g.call(asm.FnKtimeGetNs)
+	g.mov(asm.R3, asm.R0)
+	g.load(asm.R4, g.an.record())
+	g.emit(asm.LoadMem(asm.R0, asm.R10, old, asm.DWord))
+	g.mov(asm.R1, asm.R0)
 	g.mov(asm.R2, asm.R0)
 	g.emit(asm.Add.Imm(asm.R2, int32(in.Imm)))
-	g.mov(asm.R1, asm.R2)
-	g.emit(asm.Sub.Reg(asm.R1, asm.R3))
-	g.jumpIfImm(asm.JGT, 8, asm.R1, int32(l.RingSize), full)
-	g.mov(asm.R1, asm.R0)
 	g.emit(compareExchange(asm.R4, asm.R2, reserved))
 	g.jumpIf(asm.JNE, 8, asm.R0, asm.R1, retry)
 	g.emit(asm.And.Imm(asm.R1, int32(l.RingSize-1)))
 	g.emit(asm.Add.Reg(asm.R4, asm.R1))
+	g.emit(asm.StoreMem(asm.R4, ring.RecTSC, asm.R3, asm.DWord))
 	g.store(g.an.record(), asm.R4)
 	g.rare(func() {
 		lost := g.newLabel()
+		g.bind(full)
+		g.emit(asm.LoadMem(asm.R0, asm.R4, reserved, asm.DWord))
+		g.jumpIf(asm.JEq, 8, asm.R0, asm.R1, lost)
 		g.bind(retry)
+		g.emit(asm.LoadMem(asm.R5, asm.R10, turn, asm.DWord))
 		g.emit(asm.Add.Imm(asm.R5, 1))
 		g.jumpIfImm(asm.JLE, 8, asm.R5, tries, again)
-		g.jump(lost)
-		g.bind(full)
-		g.mov(asm.R1, asm.R0)
-		g.emit(asm.LoadMem(asm.R0, asm.R4, reserved, asm.DWord))
-		g.jumpIf(asm.JNE, 8, asm.R0, asm.R1, retry)
 		g.bind(lost)
 		g.countIn(ir.CounterLost)
 		g.exit()
@@ -155,10 +164,8 @@ func compareExchange(base, src asm.Register, off int16) asm.Instruction {
 	return i
 }
 
-// head writes the record's header except the first word, which is left for Commit if it is not known.
+// head writes the record's header except the time and the first word, which is left for Commit if it is not known.
 func (g *gen) head(in *ir.Instr) {
-	g.call(asm.FnKtimeGetNs)
-	g.emit(asm.StoreMem(g.reg(g.an.record(), asm.R1), ring.RecTSC, asm.R0, asm.DWord))
 	thread := scratch
 	if v, ok := g.an.pidTgid[in]; ok {
 		thread = g.reg(v, scratch)

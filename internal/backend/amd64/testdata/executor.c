@@ -44,6 +44,7 @@ struct in {
 	u64 race;    // when not 0: the instruction of the code, from 1, behind which others move the rings on
 	u64 listed;  // the thread pointer TCB_ADDR is in the table of registered ones
 	u64 abort;   // when not 0: the address of an instruction in a restartable sequence, where the thread gets a signal
+	u64 dies;    // the thread does nothing any more from the instruction at abort on
 };
 
 struct out {
@@ -54,7 +55,7 @@ struct out {
 	uint8_t ymm[16][32];
 	u64 vars[VARS];
 	uint8_t before[X87], after[X87];
-	u64 inuse, nedges, raced, aborted;
+	u64 inuse, nedges, raced, aborted, died;
 	uint8_t rec[REC_MAX];
 };
 
@@ -196,6 +197,11 @@ static void on_signal(int sig, siginfo_t *si, void *ctx)
 		on_step(g);
 		return;
 	}
+	if (sig == SIGTRAP && cur.dies) {
+		res.died = 1;
+		g[REG_RIP] = (greg_t)leave_case;
+		return;
+	}
 	if (sig == SIGTRAP && cur.abort && pc != cur.abort + 1) { // the kernel has sent the thread to the abort handler
 		break_at(0), res.aborted++;
 		return;
@@ -266,6 +272,7 @@ static void collect(uint8_t *shared)
 	for (int i = 0; i < RINGS; i++) {
 		uint8_t *r = shared + SH_RINGS + i * RING_STRIDE;
 		u64 len = *(u64 *)r - pos;
+		uint8_t *d = r + PAGE + (pos & (RING_SIZE - 1));
 		if (*(u64 *)(r + 64) != cur.consumed)
 			res.badmem = 1;
 		if (len != 0) {
@@ -274,10 +281,10 @@ static void collect(uint8_t *shared)
 				continue;
 			}
 			res.ring = i, res.reclen = len;
-			uint8_t *d = r + PAGE + (pos & (RING_SIZE - 1));
 			memcpy(res.rec, d, len);
 			memset(d, 0, len);
-		}
+		} else if (cur.abort && *(uint32_t *)d & 1u << 31)
+			memset(d, 0, 4); // the size that the sequence stored before it was aborted
 		if (!is_zero(r + PAGE, RING_SIZE))
 			res.badmem = 3, memset(r + PAGE, 0, RING_SIZE);
 		u64 *c = (u64 *)(shared + SH_COUNTERS + i * COUNTER_STRIDE + SITE_OFF);
