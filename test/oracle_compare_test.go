@@ -407,6 +407,8 @@ func (c *comparison) value(p *point, ask, got, want string) {
 		c.counts["both refuse"]++
 	case c.s.real && (strings.HasSuffix(want, "which isn't an lvalue.") || strings.HasSuffix(want, "value has been optimized out")) && !strings.HasPrefix(got, "<"), c.s.real && want == "<optimized out>" && !strings.HasPrefix(got, "<"):
 		c.counts["constants that GDB does not show"]++
+	case strings.Contains(got, "<optimised out>") && p.fragments(ask):
+		c.counts["known: zeros of GDB for missing fragments"]++
 	case openBounds(got) == openBounds(want):
 		c.counts["known: bounds that are computed at run time"]++
 	case strings.HasPrefix(got, "<"):

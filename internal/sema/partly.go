@@ -20,13 +20,13 @@ func (co *collector) takePartly(e expr) *plan {
 	if s.mem {
 		return nil
 	}
-	if co.in.Kernel != nil && co.in.Exit != nil {
-		return nil // an int3 in the process has what the kernel does not: vector registers
-	}
-	list := append([]debuginfo.Piece(nil), s.pieces...)
-	for i := range list {
-		if p := list[i]; co.try(func() { co.needPiece(e, ref, p) }) != nil {
-			list[i] = debuginfo.Piece{Kind: debuginfo.IsMissing, BitSize: p.BitSize, Why: p.Why}
+	list := s.pieces
+	for _, p := range list {
+		if co.try(func() { co.needPiece(e, ref, p) }) == nil {
+			continue
+		}
+		if p.Kind != debuginfo.IsMissing || p.Why != "" {
+			return nil // it has a value, which cannot be had here: that is the reason, and an int3 may have it
 		}
 	}
 	have, gaps := gapsOf(list, s.lo, bitsOf(e))
