@@ -49,7 +49,8 @@ func TestInNamespace(t *testing.T) {
 		{"kernel engine", []string{"uprobe:" + lib + ":work", "--engine=kernel"}, map[string]uint64{"uprobe:" + lib + ":work": 2*n + 1}},
 		{"in the process", []string{"uprobe:" + lib + ":work", "--pending"}, map[string]uint64{"uprobe:" + lib + ":work": 2*n + 1}},
 		{"both", []string{"uprobe:" + lib + ":work", mark, "--pending"}, map[string]uint64{"uprobe:" + lib + ":work": 2*n + 1, mark: 2}},
-		{"returns", []string{"uretprobe:" + lib + ":work"}, map[string]uint64{"uretprobe:" + lib + ":work": 2*n + 1}},
+		{"returns, kernel engine", []string{"uretprobe:" + lib + ":work", "--engine=kernel"}, map[string]uint64{"uretprobe:" + lib + ":work": 2*n + 1}},
+		{"returns", []string{"uretprobe:" + lib + ":work", "--pending"}, map[string]uint64{"uretprobe:" + lib + ":work": 2*n + 1}},
 		{"all processes", []string{"uprobe:" + lib + ":work", "--all"}, map[string]uint64{"uprobe:" + lib + ":work": 2*n + 1}},
 		{"by condition", []string{mark + " if ($pid == tid || $pid < 100)"}, map[string]uint64{mark: 2}},
 	} {
