@@ -187,11 +187,13 @@ func TestOwnSIGSYS(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			t.Logf("%d calls, %d refused", made, refused)
 			fmt.Fprint(r.in, "x")
 			if st, out := r.wait(), r.out.all(); st.Code != 0 || out != "ready\nlost 0\n" {
 				t.Errorf("%v %q; %d calls, %d refused", st, out, made, refused)
 			}
-			if made == 0 && os.Getuid() == 0 {
+			// With dispatch, the state in which the program is found depends on the processor and the load.
+			if made == 0 && by == "trap" && os.Getuid() == 0 {
 				t.Errorf("no call was made, %d were refused", refused)
 			}
 		})
