@@ -179,9 +179,10 @@ var workloadFlags = map[string][]string{"nopie": {"-no-pie"}, "O0": {"-O0"}, "us
 // bodyLine returns the place of the first statement of test_function.
 func bodyLine() string {
 	text, err := os.ReadFile("bench/work/function.c")
-	before, _, ok := strings.Cut(string(text), "counter++")
-	if err != nil || !ok {
+	others, function, found := strings.Cut(string(text), "int test_function(")
+	before, _, ok := strings.Cut(function, "counter++")
+	if err != nil || !found || !ok {
 		return "function.c" // every tracer refuses this
 	}
-	return fmt.Sprintf("function.c:%d", strings.Count(before, "\n")+1)
+	return fmt.Sprintf("function.c:%d", strings.Count(others+before, "\n")+1)
 }

@@ -79,7 +79,8 @@ Every table that the papers on KGTP, uprobes, LTTng and BPF published, beside wh
 
 Figures of this page are nanoseconds per hit with the bare loop subtracted, the median (lowest-highest) of
 the rounds; where a guest is named, instructions per hit, counted by the emulator. Published figures have the unit
-of their paper. Both are of different machines: compare the ratios within a table, not the numbers.
+of their paper. Both are of different machines: compare the ratios within a table, not the numbers. A dash was not measured
+in this run.
 
 `)
 	for _, src := range []source{hits, papers, gdb, kernel, old, recent} {

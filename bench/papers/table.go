@@ -42,6 +42,9 @@ func (c cell) value(all figures) string {
 	if !ok {
 		return "-"
 	}
+	if c.minus == nil && f.Low == f.High {
+		return number(f.Median)
+	}
 	if c.minus == nil {
 		return fmt.Sprintf("%s (%s-%s)", number(f.Median), number(f.Low), number(f.High))
 	}
