@@ -17,8 +17,10 @@ func TestCxxTypes(t *testing.T) {
 	}
 	before, _, _ := strings.Cut(string(src), "// stop here")
 	place := fmt.Sprintf("cxxtypes.cc:%d", 1+strings.Count(before, "\n"))
-	exprs := []string{"t", "*t", "t->b", "*t->b", "t->fn", "c", "d", "r.next", "r.u", "p", "h", "f", "k", "u", "*u", "o", "*o",
-		"members.own", "members.none", "members.inherited", "members.array", "members.first", "members.nothing", "members.own/x"}
+	exprs := []string{
+		"t", "*t", "t->b", "*t->b", "t->fn", "c", "d", "r.next", "r.u", "p", "h", "f", "k", "u", "*u", "o", "*o",
+		"members.own", "members.none", "members.inherited", "members.array", "members.first", "members.nothing", "members.own/x",
+	}
 	// GDB adds the parameters to the function's name, and knows the name of a virtual function.
 	ours := map[string]string{
 		"members.get":      "(int (Both::*)(Both *, int)) 0x <Both::get>",

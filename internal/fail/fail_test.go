@@ -19,7 +19,8 @@ func TestTexts(t *testing.T) {
 		{&Error{Op: "attach to process 7", Err: unix.ESRCH}, "attach to process 7: no such process", []error{unix.ESRCH}},
 		{
 			&Error{Op: "attach to process 7", Err: Denied("it belongs to root"), Remedy: "run jalon as root"},
-			"attach to process 7: it belongs to root; run jalon as root", []error{unix.EPERM, fs.ErrPermission},
+			"attach to process 7: it belongs to root; run jalon as root",
+			[]error{unix.EPERM, fs.ErrPermission},
 		},
 		{Explain("no such type", unix.ENOENT), "no such type", []error{unix.ENOENT, fs.ErrNotExist}},
 	} {

@@ -111,12 +111,14 @@ func TestGaps(t *testing.T) {
 		text, json string
 	}{
 		{
-			bits, data, []event.Gap{{From: 32, To: 64}, {From: 70, To: 72}, {From: 104, To: 112}, {From: 144, To: 160}},
+			bits, data,
+			[]event.Gap{{From: 32, To: 64}, {From: 70, To: 72}, {From: 104, To: 112}, {From: 144, To: 160}},
 			"{p = {x = 1094795585, y = <optimised out>}, f = 1, g = <optimised out>, s = {65 'A', <optimised out>, 65 'A', 65 'A'}, a = {16705, <optimised out>, 16705, 16705}}",
 			`{"p":{"x":1094795585,"y":null},"f":1,"g":null,"s":[65,null,65,65],"a":[16705,null,16705,16705]}`,
 		},
 		{
-			bits, data, []event.Gap{{From: 0, To: 66}, {From: 96, To: 192}},
+			bits, data,
+			[]event.Gap{{From: 0, To: 66}, {From: 96, To: 192}},
 			"{p = <optimised out>, f = <optimised out>, g = 40, s = <optimised out>, a = <optimised out>}",
 			`{"p":null,"f":null,"g":40,"s":null,"a":null}`,
 		},

@@ -11,10 +11,25 @@ func TestStepping(t *testing.T) {
 		code string
 		want Stepping
 	}{
-		{"0f05", StepCall}, {"0f34", StepCall}, {"cd80", StepCall}, {"cd03", StepPlain}, {"480f05", StepCall},
-		{"9c", StepPushes}, {"669c", StepPushes}, {"9d", StepPops}, {"48cf", StepPops},
-		{"f3a4", StepRepeat}, {"f348a5", StepRepeat}, {"f2ae", StepRepeat}, {"f366ab", StepRepeat}, {"48a5", StepPlain},
-		{"90", StepPlain}, {"f390", StepPlain}, {"c3", StepPlain}, {"b89c000000", StepPlain}, {"0f1f440000", StepPlain},
+		{"0f05", StepCall},
+		{"0f34", StepCall},
+		{"cd80", StepCall},
+		{"cd03", StepPlain},
+		{"480f05", StepCall},
+		{"9c", StepPushes},
+		{"669c", StepPushes},
+		{"9d", StepPops},
+		{"48cf", StepPops},
+		{"f3a4", StepRepeat},
+		{"f348a5", StepRepeat},
+		{"f2ae", StepRepeat},
+		{"f366ab", StepRepeat},
+		{"48a5", StepPlain},
+		{"90", StepPlain},
+		{"f390", StepPlain},
+		{"c3", StepPlain},
+		{"b89c000000", StepPlain},
+		{"0f1f440000", StepPlain},
 	} {
 		b, _ := hex.DecodeString(c.code)
 		in, err := Decode(b, 0x1000)

@@ -84,7 +84,6 @@ func (p *detacher) unparked() error {
 		Err:    errors.New("a thread sleeps in the kernel and cannot be interrupted"),
 		Remedy: "try again when its I/O is done; the end of jalon lets it go in any case",
 	}
-
 }
 
 // orphansKeep marks children that share the memory to be released like threads: the code is the original

@@ -103,5 +103,4 @@ func errInExec(pid int) error {
 		Err:    errors.New("a thread of it is inside execve, and the kernel lets no tracer in before that is over"),
 		Remedy: "try again when the file that it executes can be read",
 	}
-
 }

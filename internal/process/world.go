@@ -130,7 +130,6 @@ func (p *world) stuck(waiting []*task) error {
 		Err:    errors.New("these threads do not stop: " + strings.Join(list, ", ")),
 		Remedy: "try again; a frozen cgroup must be thawed first",
 	}
-
 }
 
 // thaw lets all threads go on.

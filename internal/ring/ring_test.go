@@ -33,9 +33,15 @@ func TestGeometry(t *testing.T) {
 		testGeometry(t, g, c.size)
 	}
 	for _, g := range []Geometry{
-		{}, {CPUs: 0, RingSize: 4096, Sites: 1}, {CPUs: 1, RingSize: 0, Sites: 1}, {CPUs: 1, RingSize: 4096, Sites: 0},
-		{CPUs: 1, RingSize: 5000, Sites: 1}, {CPUs: 1 << 20, RingSize: 4096, Sites: 1}, {CPUs: 1, RingSize: 4096, Sites: 1 << 30},
-		{CPUs: 1, RingSize: 2048, Sites: 1}, {CPUs: 1, RingSize: -1, Sites: 1},
+		{},
+		{CPUs: 0, RingSize: 4096, Sites: 1},
+		{CPUs: 1, RingSize: 0, Sites: 1},
+		{CPUs: 1, RingSize: 4096, Sites: 0},
+		{CPUs: 1, RingSize: 5000, Sites: 1},
+		{CPUs: 1 << 20, RingSize: 4096, Sites: 1},
+		{CPUs: 1, RingSize: 4096, Sites: 1 << 30},
+		{CPUs: 1, RingSize: 2048, Sites: 1},
+		{CPUs: 1, RingSize: -1, Sites: 1},
 	} {
 		if g.check() == nil {
 			t.Errorf("%+v accepted", g)

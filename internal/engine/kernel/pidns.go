@@ -44,9 +44,13 @@ func (e *pids) ownNamespace() (*ebpf.Namespace, error) {
 		to          *int32
 		tag, member string
 	}{
-		{&ns.ThreadPid, "task_struct", "thread_pid"}, {&ns.Signal, "task_struct", "signal"},
-		{&ns.Pids, "signal_struct", "pids"}, {&ns.Level, "pid", "level"}, {&ns.Numbers, "pid", "numbers"},
-		{&ns.Nr, "upid", "nr"}, {&ns.Ns, "upid", "ns"},
+		{&ns.ThreadPid, "task_struct", "thread_pid"},
+		{&ns.Signal, "task_struct", "signal"},
+		{&ns.Pids, "signal_struct", "pids"},
+		{&ns.Level, "pid", "level"},
+		{&ns.Numbers, "pid", "numbers"},
+		{&ns.Nr, "upid", "nr"},
+		{&ns.Ns, "upid", "ns"},
 	} {
 		if *m.to = e.facts.offset(m.tag, m.member); *m.to < 0 {
 			return nil, &fail.Error{

@@ -107,6 +107,7 @@ func (f *finder) found(list []candidate, err error) error {
 func (f *finder) Events(p *probe.Place, system, event string) error {
 	return f.found(f.e.events.named(p, system, event))
 }
+
 func (f *finder) RawTracepoints(p *probe.Place) error { return f.found(f.e.events.rawTracepoints(p)) }
 func (f *finder) Probes(p *probe.Place) error         { return f.found(f.e.functions.kprobes(p)) }
 func (f *finder) ReturnProbes(p *probe.Place) error   { return f.found(f.e.functions.kretprobes(p)) }

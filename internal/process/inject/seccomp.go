@@ -55,7 +55,6 @@ func (in *Injector[T]) mayInject(t T) (rest, filtered bool, err error) {
 		Err:    errors.New("it is under a seccomp filter, which could kill it for the call"),
 		Remedy: "run jalon as root (CAP_SYS_ADMIN), or inside the same container",
 	}
-
 }
 
 // strict is the refusal for a thread under strict seccomp, whose only calls are read,
