@@ -8,7 +8,8 @@ import (
 
 // Machine returns the names of the kernel and the processor.
 func Machine() string {
-	release, _ := os.ReadFile("/proc/sys/kernel/osrelease")
+	text, _ := os.ReadFile("/proc/sys/kernel/osrelease")
+	release, _, _ := strings.Cut(strings.TrimSpace(string(text)), "-") // without the builder's suffix
 	cpuinfo, _ := os.ReadFile("/proc/cpuinfo")
 	model, cpus := "", 0
 	for line := range strings.Lines(string(cpuinfo)) {
@@ -16,5 +17,5 @@ func Machine() string {
 			model, cpus = strings.TrimSpace(v), cpus+1
 		}
 	}
-	return fmt.Sprintf("Linux %s, %s, %d CPUs", strings.TrimSpace(string(release)), model, cpus)
+	return fmt.Sprintf("Linux %s, %s, %d CPUs", release, model, cpus)
 }
