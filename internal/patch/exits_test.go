@@ -2,7 +2,6 @@ package patch
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,18 +11,6 @@ import (
 // TestExits: what is a return, a tail call, a jump within the function, and what is in doubt.
 func TestExits(t *testing.T) {
 	const other = base + 0x1000 // where another function begins
-	table := func(entries ...uint64) func(uint64, int) ([]byte, error) {
-		var b []byte
-		for _, e := range entries {
-			b = binary.LittleEndian.AppendUint64(b, e)
-		}
-		return func(addr uint64, n int) ([]byte, error) {
-			if addr < 0x600000 || addr+uint64(n) > 0x600000+uint64(len(b)) {
-				return nil, errors.New("not mapped")
-			}
-			return b[addr-0x600000:][:n], nil
-		}
-	}
 	// jmpTo is a jump of an opcode at base+off to target.
 	jmpTo := func(off uint64, target uint64, opcode ...byte) string {
 		b := binary.LittleEndian.AppendUint32(opcode, uint32(target-(base+off+uint64(len(opcode))+4)))
@@ -55,18 +42,18 @@ func TestExits(t *testing.T) {
 		{"far return", "cb", nil, "", "far transfer"},
 		{"loop out of it", "e2 70 c3", nil, "", "leads out of it"},
 		{"not decoded", "06 c3", nil, "", "cannot decode"},
-		{"through the GOT", "5d ff 25 f9 ef 1f 00", func(c *Code, _ *Frames) { c.ReadMem = table(other) }, "1 tail", ""},
-		{"goto through a pointer", "5d ff 25 f9 ef 1f 00", func(c *Code, _ *Frames) { c.ReadMem = table(base + 1) }, "", "leads into the function"},
-		{"switch", "ff 24 c5 00 00 60 00 c3", func(c *Code, _ *Frames) { c.ReadMem = table(base+7, base+7) }, "7 return", ""},
-		{"table of other functions", "ff 24 c5 00 00 60 00", func(c *Code, _ *Frames) { c.ReadMem = table(other, other) }, "", "element of a table"},
-		{"virtual function", "48 8b 07 ff 60 18", func(c *Code, _ *Frames) { c.ReadMem = table() }, "3 tail", ""},
-		{"pointer in a register", "48 8b 47 18 ff e0", func(c *Code, _ *Frames) { c.ReadMem = table() }, "4 tail", ""},
-		{"pointer of the caller", "ff e7", func(c *Code, _ *Frames) { c.ReadMem = table() }, "0 tail", ""},
-		{"pointer, with its frame", "50 ff e7", func(c *Code, f *Frames) { c.ReadMem, f.Top = table(), frame(1, 3) }, "", "not a jump table"},
-		{"element of a table", "48 8b 04 f7 ff e0", func(c *Code, _ *Frames) { c.ReadMem = table() }, "", "element of a table"},
-		{"element of a table, frame released", "50 48 8b 04 f7 48 83 c4 08 ff e0", func(c *Code, f *Frames) { c.ReadMem, f.Top = table(), frame(1, 9) }, "9 tail", ""},
-		{"element of a table, registers restored", "50 48 8b 04 f7 59 48 89 c8 ff e0", func(c *Code, f *Frames) { c.ReadMem, f.Top = table(), frame(1, 6) }, "9 tail", ""},
-		{"computed goto", "48 8d 05 02 00 00 00 ff e0 c3", func(c *Code, _ *Frames) { c.ReadMem = table() }, "", "may be data"},
+		{"through the GOT", "5d ff 25 f9 ef 1f 00", func(c *Code, _ *Frames) { c.ReadMem = jumpTable(other) }, "1 tail", ""},
+		{"goto through a pointer", "5d ff 25 f9 ef 1f 00", func(c *Code, _ *Frames) { c.ReadMem = jumpTable(base + 1) }, "", "leads into the function"},
+		{"switch", "ff 24 c5 00 00 60 00 c3", func(c *Code, _ *Frames) { c.ReadMem = jumpTable(base+7, base+7) }, "7 return", ""},
+		{"table of other functions", "ff 24 c5 00 00 60 00", func(c *Code, _ *Frames) { c.ReadMem = jumpTable(other, other) }, "", "element of a table"},
+		{"virtual function", "48 8b 07 ff 60 18", func(c *Code, _ *Frames) { c.ReadMem = jumpTable() }, "3 tail", ""},
+		{"pointer in a register", "48 8b 47 18 ff e0", func(c *Code, _ *Frames) { c.ReadMem = jumpTable() }, "4 tail", ""},
+		{"pointer of the caller", "ff e7", func(c *Code, _ *Frames) { c.ReadMem = jumpTable() }, "0 tail", ""},
+		{"pointer, with its frame", "50 ff e7", func(c *Code, f *Frames) { c.ReadMem, f.Top = jumpTable(), frame(1, 3) }, "", "not a jump table"},
+		{"element of a table", "48 8b 04 f7 ff e0", func(c *Code, _ *Frames) { c.ReadMem = jumpTable() }, "", "element of a table"},
+		{"element of a table, frame released", "50 48 8b 04 f7 48 83 c4 08 ff e0", func(c *Code, f *Frames) { c.ReadMem, f.Top = jumpTable(), frame(1, 9) }, "9 tail", ""},
+		{"element of a table, registers restored", "50 48 8b 04 f7 59 48 89 c8 ff e0", func(c *Code, f *Frames) { c.ReadMem, f.Top = jumpTable(), frame(1, 6) }, "9 tail", ""},
+		{"computed goto", "48 8d 05 02 00 00 00 ff e0 c3", func(c *Code, _ *Frames) { c.ReadMem = jumpTable() }, "", "may be data"},
 		{"data behind a reference", "48 8b 05 01 00 00 00 c3 c3 c3 c3 c3 c3 c3 c3 c3", nil, "", "may be data"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -12,20 +12,22 @@ import (
 
 const base = 0x401000
 
+// jumpTable reads memory at 0x600000 that has the entries, and nothing else.
+func jumpTable(entries ...uint64) func(uint64, int) ([]byte, error) {
+	var b []byte
+	for _, e := range entries {
+		b = binary.LittleEndian.AppendUint64(b, e)
+	}
+	return func(addr uint64, n int) ([]byte, error) {
+		if addr < 0x600000 || addr+uint64(n) > 0x600000+uint64(len(b)) {
+			return nil, errors.New("not mapped")
+		}
+		return b[addr-0x600000:][:n], nil
+	}
+}
+
 // TestMake: what decides between the tactics. The site is at base+off.
 func TestMake(t *testing.T) {
-	table := func(entries ...uint64) func(uint64, int) ([]byte, error) {
-		var b []byte
-		for _, e := range entries {
-			b = binary.LittleEndian.AppendUint64(b, e)
-		}
-		return func(addr uint64, n int) ([]byte, error) {
-			if addr < 0x600000 || addr+uint64(n) > 0x600000+uint64(len(b)) {
-				return nil, errors.New("not mapped")
-			}
-			return b[addr-0x600000:][:n], nil
-		}
-	}
 	tests := []struct {
 		name, code string
 		off        uint64
@@ -61,13 +63,13 @@ func TestMake(t *testing.T) {
 		{"padding, then code", "31 c0 c3 90 55 48 89 e5", 0, nil, Trapping, 2, "the block ends"},
 		{"padding after the function", "31 c0 c3 90 90", 0, func(c *Code, o *Options) { c.Hi = base + 3 }, JumpMany, 5, ""},
 		{"jumped-to padding", "74 02 c3 90 90 90 c3", 2, nil, Trapping, 1, ""},
-		{"computed goto", "55 48 89 e5 ff e0", 0, func(c *Code, o *Options) { c.ReadMem = table() }, Trapping, 1, "indirect jump"},
+		{"computed goto", "55 48 89 e5 ff e0", 0, func(c *Code, o *Options) { c.ReadMem = jumpTable() }, Trapping, 1, "indirect jump"},
 		{"computed goto, one long", "b8 00 00 00 00 ff e0", 0, nil, Jump, 5, ""},
-		{"absolute table", "55 48 89 e5 ff 24 c5 00 00 60 00 c3", 0, func(c *Code, o *Options) { c.ReadMem = table(base + 11) }, JumpMany, 11, ""},
-		{"absolute table into the site", "55 48 89 e5 ff 24 c5 00 00 60 00 c3", 0, func(c *Code, o *Options) { c.ReadMem = table(base+11, 0, 7, base+1) }, Trapping, 1, "0x401001"},
-		{"table without entries", "55 48 89 e5 ff 24 c5 00 00 60 00 c3", 0, func(c *Code, o *Options) { c.ReadMem = table(0, 0, 0) }, Trapping, 1, "not a jump table"},
-		{"tail call through the GOT", "55 48 89 e5 5d ff 25 f5 ef 1f 00", 0, func(c *Code, o *Options) { c.ReadMem = table(0x7f0000001000) }, JumpMany, 5, ""},
-		{"goto through a pointer", "55 48 89 e5 5d ff 25 f5 ef 1f 00", 0, func(c *Code, o *Options) { c.ReadMem = table(base + 1) }, Trapping, 1, "0x401001"},
+		{"absolute table", "55 48 89 e5 ff 24 c5 00 00 60 00 c3", 0, func(c *Code, o *Options) { c.ReadMem = jumpTable(base + 11) }, JumpMany, 11, ""},
+		{"absolute table into the site", "55 48 89 e5 ff 24 c5 00 00 60 00 c3", 0, func(c *Code, o *Options) { c.ReadMem = jumpTable(base+11, 0, 7, base+1) }, Trapping, 1, "0x401001"},
+		{"table without entries", "55 48 89 e5 ff 24 c5 00 00 60 00 c3", 0, func(c *Code, o *Options) { c.ReadMem = jumpTable(0, 0, 0) }, Trapping, 1, "not a jump table"},
+		{"tail call through the GOT", "55 48 89 e5 5d ff 25 f5 ef 1f 00", 0, func(c *Code, o *Options) { c.ReadMem = jumpTable(0x7f0000001000) }, JumpMany, 5, ""},
+		{"goto through a pointer", "55 48 89 e5 5d ff 25 f5 ef 1f 00", 0, func(c *Code, o *Options) { c.ReadMem = jumpTable(base + 1) }, Trapping, 1, "0x401001"},
 		{"branch over lock", "74 01 f0 0f b1 15 00 00 00 00 c3", 2, nil, Trapping, 8, "0x401003"},
 		{"data in the function", "eb 02 06 06 55 48 89 e5 c3", 4, func(c *Code, o *Options) { o.Boundary = true }, Trapping, 1, "cannot decode"},
 		{"data in the function, one long", "eb 02 06 06 b8 01 00 00 00 c3", 4, func(c *Code, o *Options) { o.Boundary = true }, Jump, 5, ""},
