@@ -57,29 +57,30 @@ func (b *bench) calls() (string, error) {
 	return prog, nil
 }
 
-// observe runs the calls as the last argument of a command.
+// observe runs the calls behind a command.
 func (b *bench) observe(mode string, n int, command ...string) ([]float64, error) {
 	prog, err := b.calls()
 	if err != nil {
 		return nil, err
 	}
-	if _, err := exec.LookPath(command[0]); err != nil {
-		return nil, fmt.Errorf("%s is not installed", command[0])
-	}
-	args := append(command[1:], prog, mode, strconv.Itoa(n), strconv.Itoa(b.reps), "10")
-	return times(exec.Command(command[0], args...))
+	return installed(append(command, prog, mode, strconv.Itoa(n), strconv.Itoa(b.reps), "10"))
 }
 
-// observeOutside runs the calls as one word, for tools that split it.
+// observeOutside runs the calls as one word of a command that splits it.
 func (b *bench) observeOutside(mode string, n int, command ...string) ([]float64, error) {
 	prog, err := b.calls()
 	if err != nil {
 		return nil, err
 	}
+	return installed(append(command, fmt.Sprintf("%s %s %d %d", prog, mode, n, b.reps)))
+}
+
+// installed runs a command, if it is installed, and reads its times.
+func installed(command []string) ([]float64, error) {
 	if _, err := exec.LookPath(command[0]); err != nil {
 		return nil, fmt.Errorf("%s is not installed", command[0])
 	}
-	return times(exec.Command(command[0], append(command[1:], fmt.Sprintf("%s %s %d %d", prog, mode, n, b.reps))...))
+	return times(exec.Command(command[0], command[1:]...))
 }
 
 // breakpoint counts calls by a breakpoint of gdb that continues.
@@ -88,7 +89,7 @@ func (b *bench) breakpoint() ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b.observeBy("gdb", prog, fmt.Sprintf(`set pagination off
+	text := fmt.Sprintf(`set pagination off
 set confirm off
 set debuginfod enabled off
 set breakpoint pending on
@@ -100,16 +101,10 @@ set $calls = $calls + 1
 continue
 end
 run library 100 %d
-`, b.reps))
-}
-
-func (b *bench) observeBy(gdb, prog, text string) ([]float64, error) {
-	if _, err := exec.LookPath(gdb); err != nil {
-		return nil, fmt.Errorf("%s is not installed", gdb)
-	}
+`, b.reps)
 	script := b.work + ".breakpoint"
 	if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
-	return times(exec.Command(gdb, "-nx", "-batch", "-x", script, prog))
+	return installed([]string{"gdb", "-nx", "-batch", "-x", script, prog})
 }
