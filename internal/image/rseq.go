@@ -26,7 +26,7 @@ func (im *Image) LibcSequences(read Memory) (offset int64, ok bool) {
 	return int64(binary.LittleEndian.Uint64(at[:])), true
 }
 
-// libcModule is the dynamic linker, or the program if there is none.
+// libcModule is the dynamic linker, or the program if that is static.
 func (im *Image) libcModule() *Module {
 	auxv, err := procdir.Auxv(im.pid)
 	if err != nil {

@@ -20,21 +20,18 @@ func (co *collector) takePartly(e expr) *plan {
 	if s.mem {
 		return nil
 	}
-	list := s.pieces
-	for _, p := range list {
-		if co.try(func() { co.needPiece(e, ref, p) }) == nil {
-			continue
-		}
-		if p.Kind != debuginfo.IsMissing || p.Why != "" {
+	for _, p := range s.pieces {
+		missing := p.Kind == debuginfo.IsMissing && p.Why == "" // the compiler says so
+		if !missing && co.try(func() { co.needPiece(e, ref, p) }) != nil {
 			return nil // it has a value, which cannot be had here: that is the reason, and an int3 may have it
 		}
 	}
-	have, gaps := gapsOf(list, s.lo, bitsOf(e))
+	have, gaps := gapsOf(s.pieces, s.lo, bitsOf(e))
 	if !have || len(gaps) == 0 {
 		return nil
 	}
 	part := *ref
-	part.loc.Pieces = list
+	part.loc.Pieces = s.pieces
 	x := &sub{typed: typed{e.Type(), e.Span()}, x: &part, bitOff: s.lo}
 	if n := bitsOf(e); n > 64 && storable(shapeOf(x), n) != "" {
 		return nil

@@ -134,7 +134,7 @@ func (c *classes) add(t *ctype.Type, off int64, depth int) string {
 // members adds the members of a structure. In C++ an empty one has no class.
 func (c *classes) members(s *ctype.Type, off int64, depth int) string {
 	if off+s.Size > 16 {
-		// One vector alone may be larger: it is not told apart here.
+		// A structure of one large vector alone is returned in a register, others in memory: not decided here.
 		for _, f := range s.Fields() {
 			if e := f.Type.Strip(); e.Kind == ctype.Array && e.Vector {
 				return "vectors in structures are not taken"
