@@ -33,14 +33,3 @@ func Seed(t testing.TB, own int64) int64 {
 	}
 	return own + n*1_000_003
 }
-
-// Seeds returns n seeds for a test that divides its runs among several.
-func Seeds(t testing.TB, own int64, n int) []int64 {
-	t.Helper()
-	seeds := make([]int64, n)
-	first := Seed(t, own)
-	for i := range seeds {
-		seeds[i] = first + int64(i)
-	}
-	return seeds
-}
