@@ -156,6 +156,13 @@ var flagNames = []string{
 	14: "NT", 16: "RF", 17: "VM", 18: "AC", 19: "VIF", 20: "VIP", 21: "ID",
 }
 
+// GoResults are the registers in which Go returns words, in order: Go internal ABI specification,
+// https://go.dev/s/regabi, "amd64 architecture".
+var GoResults = dwarfs(RAX, RBX, RCX, RDI, RSI, R8, R9, R10, R11)
+
+// GoVectors is how many vector registers, from the first on, have floating-point results of Go.
+const GoVectors = 15
+
 // Processor is x86-64.
 var Processor = arch.Processor{
 	Name: "amd64", Title: "x86-64", Machine: 62, // EM_X86_64

@@ -73,7 +73,7 @@ func inCRegisters(t *ctype.Type, memory bool) debuginfo.Location {
 
 // behindRAX: the caller has passed the address of the result, and rax has it at the return.
 func behindRAX() debuginfo.Location {
-	return debuginfo.Location{Pieces: []debuginfo.Piece{{Kind: debuginfo.InMemory, Expr: []debuginfo.Op{{Code: debuginfo.OpReg, Arg: int64(amd64.DwarfRAX)}}}}}
+	return debuginfo.Location{Pieces: []debuginfo.Piece{{Kind: debuginfo.InMemory, Expr: []debuginfo.Op{{Code: debuginfo.OpReg, Arg: int64(amd64.Processor.LargeResult)}}}}}
 }
 
 // inMemory says that a result is returned in memory.
@@ -196,15 +196,15 @@ func (c *classes) merge(k eightbyte, off, size int64) string {
 
 // registers assigns registers to the eightbytes of a result of size bytes.
 func (c *classes) registers(size int64) debuginfo.Location {
-	general, vectors := []int{int(amd64.DwarfRAX), int(amd64.DwarfRDX)}, []int{int(amd64.DwarfXMM0), int(amd64.DwarfXMM0) + 1}
+	general, vector := amd64.Processor.Results, amd64.Processor.Vector0
 	var l debuginfo.Location
 	for i := int64(0); i*8 < size; i++ {
 		p := debuginfo.Piece{Kind: debuginfo.InRegister, BitSize: min(size-i*8, 8) * 8}
 		switch c[i] {
 		case integer:
-			p.Reg, general = general[0], general[1:]
+			p.Reg, general = int(general[0]), general[1:]
 		case sse:
-			p.Reg, vectors = vectors[0], vectors[1:]
+			p.Reg, vector = int(vector), vector+1
 		default:
 			p.Kind = debuginfo.IsMissing
 		}

@@ -7,12 +7,6 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 )
 
-// goInts are the registers in which Go returns words, in order: Go internal ABI specification,
-// https://go.dev/s/regabi, "amd64 architecture". The floating-point registers are X0 to X14.
-var goInts = []amd64.Reg{amd64.RAX, amd64.RBX, amd64.RCX, amd64.RDI, amd64.RSI, amd64.R8, amd64.R9, amd64.R10, amd64.R11}
-
-const goFloats = 15
-
 // onGoStack is why a result of Go is not available.
 const onGoStack = "it is returned in memory, as the registers do not suffice, or its type is not known"
 
@@ -97,18 +91,18 @@ func (a *goAssign) value(t *ctype.Type, off int64, depth int) bool {
 }
 
 func (a *goAssign) word(off, size int64) bool {
-	if a.ints >= len(goInts) || off < a.at {
+	if a.ints >= len(amd64.GoResults) || off < a.at {
 		return false
 	}
 	a.pad(off)
-	a.pieces = append(a.pieces, debuginfo.Piece{Kind: debuginfo.InRegister, Reg: int(goInts[a.ints].DWARF()), BitSize: size * 8})
+	a.pieces = append(a.pieces, debuginfo.Piece{Kind: debuginfo.InRegister, Reg: int(amd64.GoResults[a.ints]), BitSize: size * 8})
 	a.ints++
 	a.at = off + size
 	return true
 }
 
 func (a *goAssign) float(off, size int64) bool {
-	if a.floats >= goFloats || off < a.at || size != 4 && size != 8 {
+	if a.floats >= amd64.GoVectors || off < a.at || size != 4 && size != 8 {
 		return false
 	}
 	a.pad(off)
