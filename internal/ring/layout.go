@@ -51,7 +51,10 @@ package ring
 //
 //	a. rseq_cs of the thread = descriptor of b to e. Before b the thread has done nothing that is seen outside.
 //	b. take the time; read the number of the CPU: from here to e the thread is on this CPU, and no other thread of
-//	   the CPU runs. So nothing else changes reserved, and the times in a ring ascend.
+//	   the CPU runs. So nothing else changes reserved, and the times in a ring ascend. The number is cpu_id, which is
+//	   negative (as cpu_id_start is not) in a struct that the thread has given back to the kernel: it is not
+//	   restarted any more. Then, and where the program has written a number that no CPU has: rseq_cs = 0, and the
+//	   protocol with lock. A number of another CPU that the program writes leads to that CPU's ring.
 //	c. old = reserved; if old + size - consumed > Size the ring is full: to g, count CounterLost, give up. consumed
 //	   cannot have passed old, because reserved still is old.
 //	d. store the size with RecPending at old. Nothing reads it before e. An aborted sequence leaves a size that the
@@ -116,7 +119,7 @@ type Layout struct {
 	Variables     uint64
 	VariableCount uint32
 	SiteID        uint32
-	// CPUMask is the number of rings minus one, a power of two minus one. The code masks its CPU number, so
+	// CPUMask is the number of rings minus one, a power of two minus one. The code limits its CPU number to it, so
 	// even a wrong number cannot lead outside the shared memory. Every ring is safe for any writer; the right
 	// one is only faster.
 	CPUMask uint32
@@ -126,9 +129,9 @@ type Layout struct {
 	LockedCounters uint64
 	LockedRings    uint64
 	// RseqCPU, when not 0, is the offset from the fs base of the thread's struct
-	// rseq, whose first u32 is cpu_id_start (rseq(2), Linux 4.18; glibc registers
-	// it since 2.35). Reading it costs nothing; the load is listed as one that may
-	// fault (a thread without thread pointer) and then CPU 0 is used.
+	// rseq, whose first two u32 are cpu_id_start and cpu_id (rseq(2), Linux 4.18; glibc
+	// registers it since 2.35). Reading it costs nothing; without Registered the load is listed
+	// as one that may fault (a thread without thread pointer) and then CPU 0 is used.
 	RseqCPU int32
 	// Features of the machine that the code may use.
 	RDPID    bool // without RseqCPU: rdpid gives the CPU number in its low 12 bits; else lsl with selector 0x7b

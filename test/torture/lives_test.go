@@ -133,7 +133,6 @@ var tactics = []string{"0", "3", "7"} // the tactics that --avoid forbids: none,
 // separate table.
 var known = map[string]string{
 	"defaults-trap":     "SIGTRAP is set to its default action after arming: after an int3 of ours it is taken for ignored (RATIONALE.md says why it cannot be known)",
-	"gives-areas-back":  "a thread gives glibc's struct rseq back and runs on: no event reports that its sequences are not restarted any more, and hits may be lost",
 	"debugs-breakpoint": "a site became a uprobe: the kernel takes a debugger's int3 at it, in any process that has had uprobes, for its own (--engine process makes none)",
 }
 
@@ -485,13 +484,16 @@ func TestFound(t *testing.T) {
 		{"skips", launchedFalse, "3"},
 		{"ignores-trap", launchedFalse, "7"}, // the kernel resets an ignored SIGTRAP at an int3 of jalon
 		{"gives-up", launchedFalse, "7"},
-		{"profiles", launchedFalse, "0"},        // of 500 ticks 437 were in hit programs
-		{"profiles", launchedFalse, "7"},        // a thread that comes from one int3 to the next is never interrupted in between
-		{"resumes-behind", launchedEvery, "0"},  // a handler continues after the first of the instructions under a jump
-		{"dies-trap", launchedEvery, "3"},       // jalon's int3 over the program's int3, without a handler
-		{"moves-copy-over", launchedEvery, "0"}, // a copy of a page has the kernel's breakpoint of a uprobe
-		{"debugs-breakpoint", inProcess, "0"},   // a debugger's int3 at a place that would be a uprobe
-		{"reuses-area", attachedFalse, "0"},     // memory that was a struct rseq has another use
+		{"profiles", launchedFalse, "0"},         // of 500 ticks 437 were in hit programs
+		{"profiles", launchedFalse, "7"},         // a thread that comes from one int3 to the next is never interrupted in between
+		{"resumes-behind", launchedEvery, "0"},   // a handler continues after the first of the instructions under a jump
+		{"dies-trap", launchedEvery, "3"},        // jalon's int3 over the program's int3, without a handler
+		{"moves-copy-over", launchedEvery, "0"},  // a copy of a page has the kernel's breakpoint of a uprobe
+		{"debugs-breakpoint", inProcess, "0"},    // a debugger's int3 at a place that would be a uprobe
+		{"reuses-area", attachedFalse, "0"},      // memory that was a struct rseq has another use
+		{"gives-areas-back", launchedFalse, "0"}, // sequences are not restarted any more
+		{"spoils-areas", attachedFalse, "0"},
+		{"swaps-areas", launchedFalse, "0"},
 	} {
 		t.Run(x.life, func(t *testing.T) {
 			b := b

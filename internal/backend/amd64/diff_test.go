@@ -196,6 +196,11 @@ func (tr *trial) thread(r *rand.Rand) {
 		return
 	}
 	tr.in.Listed = 1
+	if r.Intn(8) == 0 {
+		tr.in.Gone = gone + uint64(r.Intn(2))
+		tr.in.CPU = []uint64{0, uint64(tr.cfg.Layout.CPUMask), uint64(tr.cfg.Layout.CPUMask) + 1, 1 << 30, 1<<32 - 1, 1<<32 - 2}[r.Intn(6)]
+		return
+	}
 	if at := tr.code.inSequences(); len(at) > 0 && r.Intn(2) == 0 {
 		tr.in.Abort = at[r.Intn(len(at))]
 	}
@@ -392,6 +397,9 @@ func (tr *trial) verifyHeader(rec []byte, ringNo uint64) error {
 	}
 	first, mask := uint64(0), tr.cfg.Layout.CPUMask
 	if tr.cfg.Layout.Registered != 0 && tr.in.Listed == 0 {
+		first = execRings / 2
+	}
+	if tr.in.Gone == gone || tr.in.Gone == cpuID && tr.in.CPU > uint64(mask) && ringNo >= execRings/2 { // the kernel may have put it right
 		first = execRings / 2
 	}
 	if first == 0 && tr.in.Listed != 0 && ringNo >= execRings/2 && tr.in.Abort == 0 && tr.in.Race == 0 {

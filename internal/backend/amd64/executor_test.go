@@ -70,7 +70,15 @@ type caseIn struct {
 	Listed                      uint64 // the thread pointer tcbAddr is registered
 	Abort                       uint64 // the instruction of a restartable sequence where the thread gets a signal; 0: none
 	Dies                        uint64 // the thread does nothing any more from the instruction at Abort on
+	Gone                        uint64 // gone, cpuID; 0: the struct rseq is registered and the kernel's only
+	CPU                         uint64 // what the program has written, with cpuID
 }
+
+// What a thread has done to its struct rseq since it was listed.
+const (
+	gone  = 1 // given it back to the kernel
+	cpuID = 2 // written to cpu_id
+)
 
 type caseOut struct {
 	Regs                                         [16]uint64

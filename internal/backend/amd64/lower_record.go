@@ -48,11 +48,11 @@ func (g *gen) cpuOffset(d Reg, stride uint64) {
 		g.rmo(iLSL, 4, d, regOpd(d))
 		mask &= 0xfff
 	}
-	g.scaleCPU(d, mask, stride)
+	g.mi(iAND, 4, rmReg(d), int64(mask))
+	g.scaleCPU(d, stride)
 }
 
-func (g *gen) scaleCPU(d Reg, mask uint32, stride uint64) {
-	g.mi(iAND, 4, rmReg(d), int64(mask))
+func (g *gen) scaleCPU(d Reg, stride uint64) {
 	if n := bits.TrailingZeros64(stride); n > 0 {
 		g.mi(iSHL, 8, rmReg(d), int64(n))
 	}
@@ -101,11 +101,11 @@ func (g *gen) lowerCount(in *ir.Instr) {
 		return
 	}
 	l := &g.cfg.Layout
-	other, done := g.a.newLabel(), g.a.newLabel()
+	other, gone, done := g.a.newLabel(), g.a.newLabel(), g.a.newLabel()
 	s := g.scratch()
 	g.checkRegistered(s, other)
 	q := g.enter(s)
-	g.thisCPU(s, l.CounterStride)
+	g.thisCPU(s, l.CounterStride, gone)
 	g.mi(iADD, 8, rmMem(g.indexed(l.Counters+8*uint64(in.Imm), s)), 1)
 	g.leave(q)
 	g.a.bind(done)
@@ -116,6 +116,7 @@ func (g *gen) lowerCount(in *ir.Instr) {
 		g.a.bind(other)
 		g.countLocked(in.Imm)
 		g.a.jmp(done)
+		g.unregistered(gone, other)
 	})
 }
 
@@ -206,11 +207,11 @@ func (g *gen) storePending(r *reservation) {
 // rdtsc. A thread that may not use one, or was interrupted, reserves with lock and continues behind stamp at got.
 func (g *gen) reserveRestartable(r *reservation, got label) {
 	l := &g.cfg.Layout
-	other, full := g.a.newLabel(), g.a.newLabel()
+	other, gone, full := g.a.newLabel(), g.a.newLabel(), g.a.newLabel()
 	g.checkRegistered(r.n, other)
 	q := g.enter(r.n)
 	g.readTime()
-	g.thisCPU(r.n, l.RingStride)
+	g.thisCPU(r.n, l.RingStride, gone)
 	g.addRings(r.p, r.n, l.Rings)
 	g.rmo(iMOV, 8, RAX, memOpd(at(r.p, ring.RingReserved)))
 	g.compareRoom(r, full)
@@ -225,6 +226,7 @@ func (g *gen) reserveRestartable(r *reservation, got label) {
 		g.reserveLocked(r)
 		g.stamp(r, func() { g.threadPointer(RAX) })
 		g.a.jmp(got)
+		g.unregistered(gone, other)
 		g.a.bind(full)
 		g.forgetSequence()
 		g.a.jmp(r.lost)

@@ -22,7 +22,9 @@ const (
 	// abortMark is what the kernel requires before an abort handler: the signature that glibc registers.
 	abortMark = 0x53053053
 
-	rseqCPU = 0 // struct rseq: u32 cpu_id_start, cpu_id; u64 rseq_cs
+	// struct rseq: u32 cpu_id_start, cpu_id; u64 rseq_cs. Without a registration cpu_id is negative, where cpu_id_start
+	// is 0 like that of CPU 0.
+	rseqCPU = 4
 	rseqCS  = 8
 )
 
@@ -75,11 +77,22 @@ func (g *gen) enter(s Reg) *sequence {
 	return q
 }
 
-// thisCPU sets d to the number of the CPU, kept in bounds, times stride. The thread stays on it to the end of the
-// sequence.
-func (g *gen) thisCPU(d Reg, stride uint64) {
+// thisCPU sets d to the number of the CPU times stride. The thread stays on it to the end of the sequence. It goes to
+// gone where there is no such CPU: the thread has given its struct back to the kernel since it was listed
+// (rseq(2), RSEQ_FLAG_UNREGISTER), or has written to it.
+func (g *gen) thisCPU(d Reg, stride uint64, gone label) {
 	g.rmo(iMOV, 4, d, memOpd(fsMem(g.cfg.Layout.RseqCPU+rseqCPU)))
-	g.scaleCPU(d, g.cfg.Layout.CPUMask, stride)
+	g.mi(iCMP, 4, rmReg(d), int64(g.cfg.Layout.CPUMask))
+	g.a.jcc(ccA, gone)
+	g.scaleCPU(d, stride)
+}
+
+// unregistered begins the code at gone, for a thread in a sequence that the kernel does not know: it goes to other.
+func (g *gen) unregistered(gone, other label) {
+	g.a.comment("; not registered any more")
+	g.a.bind(gone)
+	g.forgetSequence()
+	g.a.jmp(other)
 }
 
 // leave ends a sequence after the instruction that commits.

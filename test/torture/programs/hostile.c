@@ -147,14 +147,24 @@ static int sequences(long own)
 static int sequences_of_glibc(void) { return sequences(0); }
 static int sequences_of_its_own(void) { return sequences(1); }
 
+/* Runs long enough for a tracer to look at a thread that does not stop by itself. */
+static void lingers(void)
+{
+	struct timespec t;
+
+	do {
+		for (int i = 0; i < 1000; i++)
+			__asm__ volatile("");
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	} while (t.tv_nsec < 25000000);
+}
+
 /* Threads give their area back, while they are traced, and go on. */
 static void *gives_back(void *arg)
 {
 	for (long i = 0; i < 500; i++)
 		step(i, 1);
-	usleep(20000);
-	for (long i = 0; i < 3000000; i++) /* long enough to be looked at */
-		__asm__ volatile("");
+	lingers();
 	leave_rseq(glibc_rseq());
 	for (long i = 0; i < scale(200000); i++)
 		step(i, 2);
@@ -168,6 +178,76 @@ static int gives_areas_back(void)
 	for (int i = 0; i < 4; i++)
 		pthread_create(&t[i], NULL, gives_back, NULL);
 	gives_back(NULL);
+	for (int i = 0; i < 4; i++)
+		pthread_join(t[i], NULL);
+	return 0;
+}
+
+/* Threads write to the numbers of the CPU in their areas: such that no CPU has, where every call is counted, and such
+ * that another CPU has. */
+static void *spoils(void *arg)
+{
+	static const uint32_t none[] = { 0x7fffffff, 0x80000000, 0xffffffff, 0xfffffffe, CPUS * 64, 0x10000 };
+	volatile uint32_t *area = (volatile uint32_t *)glibc_rseq();
+	uint32_t was = area[0];
+
+	lingers();
+	for (long i = 0; i < scale(40000); i++) {
+		area[0] = area[1] = none[i % 6];
+		step(i, 1);
+		area[0] = area[1] = i % 2;
+		quiet(i, 1);
+	}
+	area[0] = area[1] = was;
+	sched_yield();
+	return arg;
+}
+
+static int spoils_areas(void)
+{
+	pthread_t t[4];
+
+	if (!&__rseq_size || !__rseq_size)
+		return 0;
+	for (int i = 0; i < 4; i++)
+		pthread_create(&t[i], NULL, spoils, NULL);
+	spoils(NULL);
+	for (int i = 0; i < 4; i++)
+		pthread_join(t[i], NULL);
+	return 0;
+}
+
+/* Threads give their area back and take another one, again and again. */
+static void *swaps(void *arg)
+{
+	static __thread struct rseq own __attribute__((aligned(32)));
+	struct rseq *g = glibc_rseq();
+
+	lingers();
+	for (long r = 0; r < 20; r++) {
+		leave_rseq(g);
+		if (r % 2)
+			enter_rseq(&own);
+		for (long i = 0; i < scale(4000); i++)
+			step(i, 1);
+		if (r % 2)
+			leave_rseq(&own);
+		enter_rseq(g);
+		for (long i = 0; i < scale(4000); i++)
+			step(i, 2);
+	}
+	return arg;
+}
+
+static int swaps_areas(void)
+{
+	pthread_t t[4];
+
+	if (!&__rseq_size || !__rseq_size)
+		return 0;
+	for (int i = 0; i < 4; i++)
+		pthread_create(&t[i], NULL, swaps, NULL);
+	swaps(NULL);
 	for (int i = 0; i < 4; i++)
 		pthread_join(t[i], NULL);
 	return 0;
@@ -505,6 +585,7 @@ int main(int argc, char **argv)
 {
 	static const struct life lives[] = {
 		{ "sequences", sequences_of_glibc }, { "own-sequences", sequences_of_its_own }, { "gives-areas-back", gives_areas_back },
+		{ "spoils-areas", spoils_areas }, { "swaps-areas", swaps_areas },
 		{ "reuses-area", reuses_area }, { "churns", churns }, { "exits-in-hits", exits_in_hits }, { "coroutines", coroutines },
 		{ "odd-stacks", odd_stacks }, { "shares", shares }, { "fork-storm", fork_storm }, { "stopped-often", stopped_often },
 		{ "migrates", migrates }, { "queued", queued }, { "seals-code", seals_code }, { "dispatches", dispatches }, { 0 },

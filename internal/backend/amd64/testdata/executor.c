@@ -22,7 +22,7 @@ enum {
 	OFF_IN = 0x10000, OFF_OUT = 0x200000, OFF_FAULTS = 0x900000, OFF_CODE = 0xC00000,
 	CODE_SIZE = 0x800000, OFF_SHARED = 0x1400000, SHM_SIZE = 0x1500000, SH_WALK = 0x60000,
 	SH_CONTROL = 0, SH_CLOCK = 8, SH_VARS = 64, VARS = 4, SH_COUNTERS = 0x1000, SH_REGISTERED = 0x8000, SH_RINGS = 0x10000,
-	X87 = 160, RSEQ_OFFSET = 64, RSEQ_SIZE = 32, RSEQ_CS = 8, RSEQ_SIGNATURE = 0x53053053,
+	X87 = 160, RSEQ_OFFSET = 64, RSEQ_SIZE = 32, RSEQ_CS = 8, RSEQ_SIGNATURE = 0x53053053, RSEQ_UNREGISTER = 1,
 };
 #define COARSE_TIME 0x123456789abcull
 #define TCB_ADDR 0x5a3c37650000ull // a thread pointer with a struct rseq, RSEQ_OFFSET behind it
@@ -45,7 +45,11 @@ struct in {
 	u64 listed;  // the thread pointer TCB_ADDR is in the table of registered ones
 	u64 abort;   // when not 0: the address of an instruction in a restartable sequence, where the thread gets a signal
 	u64 dies;    // the thread does nothing any more from the instruction at abort on
+	u64 gone;    // GONE: the thread has given its struct rseq back; CPU_ID: it has written cpu to its cpu_id
+	u64 cpu;
 };
+
+enum { GONE = 1, CPU_ID = 2 };
 
 struct out {
 	u64 regs[16], flags, fs, gs, mxcsr;
@@ -249,6 +253,18 @@ static void map_memory(u64 base)
 			exit(4);
 }
 
+static void register_area(void)
+{
+	if (syscall(SYS_rseq, TCB_ADDR + RSEQ_OFFSET, RSEQ_SIZE, 0, RSEQ_SIGNATURE))
+		exit(6);
+}
+
+static void unregister_area(void)
+{
+	if (syscall(SYS_rseq, TCB_ADDR + RSEQ_OFFSET, RSEQ_SIZE, RSEQ_UNREGISTER, RSEQ_SIGNATURE))
+		exit(7);
+}
+
 // register_rseq makes a struct rseq known to the kernel that generated code finds by the thread pointer TCB_ADDR.
 static void register_rseq(void)
 {
@@ -256,8 +272,24 @@ static void register_rseq(void)
 	if (tcb != (void *)TCB_ADDR)
 		exit(5);
 	*(u64 *)tcb = TCB_ADDR;
-	if (syscall(SYS_rseq, tcb + RSEQ_OFFSET, RSEQ_SIZE, 0, RSEQ_SIGNATURE))
-		exit(6);
+	register_area();
+}
+
+// spoil_rseq does to the struct rseq what a program may do to it.
+static void spoil_rseq(void)
+{
+	if (cur.gone == GONE)
+		unregister_area();
+	if (cur.gone == CPU_ID)
+		*(volatile uint32_t *)(TCB_ADDR + RSEQ_OFFSET + 4) = cur.cpu;
+}
+
+static void mend_rseq(void)
+{
+	if (cur.gone == CPU_ID)
+		unregister_area();
+	if (cur.gone)
+		register_area();
 }
 
 static int is_zero(const uint8_t *p, size_t n)
@@ -379,7 +411,9 @@ int main(int argc, char **argv)
 			memset(fx_before, 0, X87), memset(fx_after, 0, X87);
 			initial = cur.initial;
 			break_at(1);
+			spoil_rseq();
 			enter_case();
+			mend_rseq();
 			break_at(0);
 			res.inuse = in_use;
 			memcpy(res.before, fx_before, X87), memcpy(res.after, fx_after, X87);
