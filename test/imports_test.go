@@ -30,6 +30,7 @@ var packages = []struct{ path, imports string }{
 
 	// The text that the user writes.
 	{"lang", ""},
+	{"lang/script", "lang"},
 
 	// The meaning of names and types.
 	{"ctype", ""},

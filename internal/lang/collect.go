@@ -28,7 +28,7 @@ func (t Text) ParseCollect() ([]Collect, error) {
 		case nil:
 			items = append(items, c)
 		case *Diagnostic:
-			bad = bad.add(d)
+			bad = bad.Add(d)
 		default:
 			panic(fmt.Sprintf("BUG: the parser gave a %T", err))
 		}

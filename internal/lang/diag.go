@@ -83,8 +83,8 @@ func (ds Diagnostics) Err() error {
 // maxDiagnostics limits the diagnostics for one text: later ones are mostly consequences of earlier ones.
 const maxDiagnostics = 30
 
-// add appends d. After maxDiagnostics it appends only a notice that there are more.
-func (ds Diagnostics) add(d *Diagnostic) Diagnostics {
+// Add appends d. After maxDiagnostics it appends only a notice that there are more.
+func (ds Diagnostics) Add(d *Diagnostic) Diagnostics {
 	switch n := len(ds); {
 	case n < maxDiagnostics:
 		return append(ds, d)

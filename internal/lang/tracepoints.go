@@ -165,7 +165,7 @@ func (r *fileReader) fail(s Span, hint, format string, args ...any) {
 	r.add(At(r.name, r.src, s, fmt.Sprintf(format, args...), hint))
 }
 
-func (r *fileReader) add(d *Diagnostic) { r.bad = r.bad.add(d) }
+func (r *fileReader) add(d *Diagnostic) { r.bad = r.bad.Add(d) }
 
 // nothingMore reports an error if the line has unread text.
 func (r *fileReader) nothingMore() {

@@ -1,0 +1,425 @@
+package script
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jalon-trace/jalon/internal/lang"
+)
+
+// Place is an attach point with its parts.
+type Place struct {
+	Point    *Point
+	Label    string // in label=kprobe:f
+	Provider *Provider
+	// Target is a module, a program or library, a subsystem of tracepoints, an event; Namespace is a usdt
+	// probe's, Language is cpp.
+	Target, Namespace, Language string
+	// Name is a function, a tracepoint, a static probe, an iterator, a signal, a test.
+	Name      string
+	Offset    uint64 // after Name
+	Address   uint64 // in place of Name if HasAddress
+	HasAddr   bool
+	File      string // uprobe:target@file:line:col
+	Line, Col uint64
+	Nanos     uint64 // of profile and interval; 0 if Hertz
+	Hertz     uint64
+	Count     uint64 // of hardware and software events; 0 for the default
+	Length    uint64 // of a watchpoint
+	Mode      string // of a watchpoint, its letters in alphabetical order
+	Pin       string // of an iterator
+	Program   uint64 // the id of an eBPF program
+}
+
+// Wildcard reports whether the place has a wildcard.
+func (pl *Place) Wildcard() bool {
+	return strings.Contains(pl.Target+pl.Namespace+pl.Name, "*") || strings.Contains(pl.Name, "?") && pl.Language == ""
+}
+
+// Provider is a kind of attach points.
+type Provider struct {
+	Name    string
+	Aliases []string
+	Forms   []string // how it is written, after the name
+	Doc     string
+	// Args is how the arguments are read: "args", "argN", both, or "".
+	Args   string
+	Retval bool // the value that a function returns can be read
+	User   bool // it runs in a process: pointers are addresses of the process
+	Timer  bool // it has no process of its own
+	min    int  // parts after the name
+	max    int
+	parse  func(*Place, []string) error
+}
+
+// Providers is the table of kinds, in the order of the documentation.
+var Providers = []*Provider{
+	{Name: "begin", Doc: "before all other probes are attached", parse: plain},
+	{Name: "end", Doc: "after all other probes are detached", parse: plain},
+	{Name: "self", Forms: []string{"signal:SIGUSR1"}, Doc: "jalon receives the signal", min: 2, max: 2, parse: selfPlace},
+	{Name: "test", Forms: []string{"NAME"}, Doc: "a test, run by --test; passes if it returns 0 or nothing", min: 1, max: 1, parse: named},
+	{Name: "bench", Forms: []string{"NAME"}, Doc: "a benchmark, run by --bench", min: 1, max: 1, parse: named},
+	{Name: "kprobe", Aliases: []string{"k"}, Forms: []string{"[MODULE:]FUNC", "[MODULE:]FUNC+OFFSET", "ADDRESS"}, Args: "argN", Doc: "an instruction of the kernel; ADDRESS needs --unsafe", min: 1, max: 2, parse: kernelFunc},
+	{Name: "kretprobe", Aliases: []string{"kr"}, Forms: []string{"[MODULE:]FUNC"}, Retval: true, Doc: "a function of the kernel returns", min: 1, max: 2, parse: kernelFunc},
+	{Name: "fentry", Aliases: []string{"f", "kfunc"}, Forms: []string{"[MODULE:]FUNC", "bpf:[ID:]PROGRAM"}, Args: "args", Doc: "a function of the kernel, or an eBPF program, begins", min: 1, max: 3, parse: tramp},
+	{Name: "fexit", Aliases: []string{"fr", "kretfunc"}, Forms: []string{"[MODULE:]FUNC", "bpf:[ID:]PROGRAM"}, Args: "args", Retval: true, Doc: "a function of the kernel, or an eBPF program, returns", min: 1, max: 3, parse: tramp},
+	{Name: "tracepoint", Aliases: []string{"t"}, Forms: []string{"SUBSYSTEM:EVENT"}, Args: "args", Doc: "a static tracepoint of the kernel", min: 1, max: 2, parse: event},
+	{Name: "rawtracepoint", Aliases: []string{"rt"}, Forms: []string{"[MODULE:]EVENT"}, Args: "args argN", Doc: "a static tracepoint of the kernel, with the arguments of the kernel's call", min: 1, max: 2, parse: rawEvent},
+	{Name: "uprobe", Aliases: []string{"u"}, Forms: []string{"BINARY:FUNC", "BINARY:FUNC+OFFSET", "BINARY:ADDRESS", "BINARY@FILE:LINE[:COLUMN]", `BINARY:cpp:"DEMANGLED"`}, Args: "argN args", User: true, Doc: "an instruction of a program or library", min: 1, max: 5, parse: userFunc},
+	{Name: "uretprobe", Aliases: []string{"ur"}, Forms: []string{"BINARY:FUNC", `BINARY:cpp:"DEMANGLED"`}, Retval: true, User: true, Doc: "a function of a program or library returns", min: 1, max: 3, parse: userFunc},
+	{Name: "usdt", Aliases: []string{"U"}, Forms: []string{"BINARY:[NAMESPACE:]PROBE"}, Args: "argN", User: true, Doc: "a static probe of a program or library", min: 1, max: 3, parse: static},
+	{Name: "profile", Aliases: []string{"p"}, Forms: []string{"DURATION", "us:N", "ms:N", "s:N", "hz:N"}, Timer: true, Doc: "a timer on each CPU", min: 1, max: 2, parse: timer},
+	{Name: "interval", Aliases: []string{"i"}, Forms: []string{"DURATION", "us:N", "ms:N", "s:N", "hz:N"}, Timer: true, Doc: "a timer on one CPU", min: 1, max: 2, parse: timer},
+	{Name: "software", Aliases: []string{"s"}, Forms: []string{"EVENT[:COUNT]"}, Doc: "a software event of perf_event_open: every COUNT-th", min: 1, max: 2, parse: counted(softwareEvents, "software event")},
+	{Name: "hardware", Aliases: []string{"h"}, Forms: []string{"EVENT[:COUNT]"}, Doc: "a hardware event of perf_event_open: every COUNT-th", min: 1, max: 2, parse: counted(hardwareEvents, "hardware event")},
+	{Name: "watchpoint", Aliases: []string{"w"}, Forms: []string{"ADDRESS:LENGTH:MODE"}, Doc: "LENGTH (1, 2, 4, 8) bytes of memory are read (r), written (w) or executed (x)", min: 3, max: 3, parse: watch},
+	{Name: "iter", Aliases: []string{"it"}, Forms: []string{"NAME[:PIN]"}, Doc: "once for each object of the kernel of a kind (task, task_file, task_vma, ...)", min: 1, max: 2, parse: iterator},
+}
+
+var (
+	softwareEvents = strings.Fields("alignment-faults bpf-output context-switches cs cpu-clock cpu cpu-migrations dummy emulation-faults major-faults minor-faults page-faults faults task-clock")
+	hardwareEvents = strings.Fields("backend-stalls branch-instructions branches branch-misses bus-cycles cache-misses cache-references cpu-cycles cycles frontend-stalls instructions ref-cycles")
+)
+
+// FindProvider returns the kind with a name or alias; names may be in upper case, aliases may not.
+func FindProvider(name string) *Provider {
+	for _, pr := range Providers {
+		if strings.EqualFold(pr.Name, name) || slices.Contains(pr.Aliases, name) {
+			return pr
+		}
+	}
+	return nil
+}
+
+// ParsePlace parses the text of an attach point. param returns the value of a positional parameter, "" for one
+// that was not given.
+func ParsePlace(pt *Point, param func(n int) string) (*Place, error) {
+	fail := func(format string, args ...any) error {
+		return pt.File().At(pt.Span(), fmt.Sprintf(format, args...), "")
+	}
+	parts, err := splitPlace(pt.Text, param)
+	if err != nil {
+		return nil, fail("%s", err)
+	}
+	pl := &Place{Point: pt}
+	if label, rest, ok := strings.Cut(parts[0], "="); ok && rest != "" {
+		pl.Label, parts[0] = label, rest
+	}
+	pl.Provider = FindProvider(parts[0])
+	if pl.Provider == nil {
+		var names []string
+		for _, pr := range Providers {
+			names = append(names, pr.Name)
+		}
+		d := pt.File().At(pt.Span(), fmt.Sprintf("there is no probe type %q", parts[0]), "")
+		if near := lang.Nearest(parts[0], names, 1); len(near) > 0 {
+			d.Hint = fmt.Sprintf("did you mean %q?", near[0])
+		}
+		return nil, d
+	}
+	pr := pl.Provider
+	if n := len(parts) - 1; n < pr.min || n > pr.max {
+		if pr.max == 0 && n == 1 && parts[1] == "*" {
+			return pl, nil
+		}
+		return nil, fail("%s has %d parts after its name, %s", pr.Name, n, pr.usage())
+	}
+	if err := pr.parse(pl, parts[1:]); err != nil {
+		return nil, fail("%s", err)
+	}
+	return pl, nil
+}
+
+// usage describes the forms of a kind.
+func (pr *Provider) usage() string {
+	if len(pr.Forms) == 0 {
+		return "but it takes none"
+	}
+	forms := make([]string, len(pr.Forms))
+	for i, f := range pr.Forms {
+		forms[i] = pr.Name + ":" + f
+	}
+	return "write " + strings.Join(forms, " or ")
+}
+
+// splitPlace splits at ":" and "@" outside of quotes and replaces positional parameters. An "@" is a part of its
+// own.
+func splitPlace(text string, param func(int) string) ([]string, error) {
+	var parts []string
+	var part strings.Builder
+	quoted := false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			quoted = !quoted
+		case quoted && c == '\\' && i+1 < len(text):
+			i++
+			part.WriteByte(text[i])
+		case quoted:
+			part.WriteByte(c)
+		case c == ':' || c == '@':
+			parts = append(parts, part.String())
+			part.Reset()
+			if c == '@' {
+				parts = append(parts, "@")
+			}
+		case c == '$':
+			n := i + 1
+			for n < len(text) && isDigit(text[n]) {
+				n++
+			}
+			num, err := strconv.ParseUint(text[i+1:n], 10, 31)
+			if err != nil || num == 0 {
+				return nil, fmt.Errorf("%q is not a positional parameter; to use it as a name, quote it", text[i:max(n, min(i+2, len(text)))])
+			}
+			part.WriteString(param(int(num)))
+			i = n - 1
+		default:
+			part.WriteByte(c)
+		}
+	}
+	return append(parts, part.String()), nil
+}
+
+func plain(*Place, []string) error { return nil }
+
+func named(pl *Place, parts []string) error {
+	pl.Name = parts[0]
+	return missing(pl.Name, "name")
+}
+
+func missing(s, what string) error {
+	if s == "" {
+		return fmt.Errorf("the %s is missing", what)
+	}
+	return nil
+}
+
+func selfPlace(pl *Place, parts []string) error {
+	if parts[0] != "signal" || parts[1] != "SIGUSR1" {
+		return fmt.Errorf("self has only signal:SIGUSR1")
+	}
+	pl.Target, pl.Name = parts[0], parts[1]
+	return nil
+}
+
+// function sets Name and Offset, or Address, from func, func+offset or a number.
+func (pl *Place) function(text string, offsets bool) error {
+	name, off, plus := strings.Cut(text, "+")
+	if !plus {
+		if v, err := ParseInt(text); err == nil {
+			pl.Address, pl.HasAddr = v, true
+			return nil
+		}
+		pl.Name = text
+		return missing(text, "function")
+	}
+	if !offsets {
+		return fmt.Errorf("%s cannot have an offset", pl.Provider.Name)
+	}
+	v, err := ParseInt(off)
+	if err != nil {
+		return fmt.Errorf("%q is not an offset: %w", off, err)
+	}
+	pl.Name, pl.Offset = name, v
+	return missing(name, "function")
+}
+
+func kernelFunc(pl *Place, parts []string) error {
+	if len(parts) == 2 {
+		pl.Target = parts[0]
+	}
+	return pl.function(parts[len(parts)-1], pl.Provider.Name == "kprobe")
+}
+
+func tramp(pl *Place, parts []string) error {
+	last := parts[len(parts)-1]
+	pl.Name = last
+	switch {
+	case parts[0] == "bpf" && len(parts) == 1:
+		return fmt.Errorf("the name of the eBPF program is missing: %s", pl.Provider.usage())
+	case parts[0] == "bpf":
+		pl.Target = "bpf"
+		if len(parts) == 3 && parts[1] != "*" {
+			v, err := ParseInt(parts[1])
+			if err != nil {
+				return fmt.Errorf("%q is not the id of an eBPF program: %w", parts[1], err)
+			}
+			pl.Program = v
+		}
+	case len(parts) == 3:
+		return fmt.Errorf("only bpf:ID:PROGRAM has three parts")
+	case len(parts) == 2:
+		pl.Target = parts[0]
+	}
+	return missing(last, "function")
+}
+
+func event(pl *Place, parts []string) error {
+	if len(parts) == 1 {
+		if !strings.Contains(parts[0], "*") {
+			return fmt.Errorf("the subsystem is missing: tracepoint:SUBSYSTEM:EVENT")
+		}
+		parts = []string{"*", parts[0]}
+	}
+	pl.Target, pl.Name = parts[0], parts[1]
+	if pl.Target == "" {
+		return missing("", "subsystem")
+	}
+	return missing(pl.Name, "event")
+}
+
+func rawEvent(pl *Place, parts []string) error {
+	pl.Target, pl.Name = "*", parts[len(parts)-1]
+	if len(parts) == 2 {
+		pl.Target = parts[0]
+	}
+	return missing(pl.Name, "event")
+}
+
+func userFunc(pl *Place, parts []string) error {
+	uprobe := pl.Provider.Name == "uprobe"
+	if i := slices.Index(parts, "@"); i >= 0 {
+		return sourceLine(pl, parts, i, uprobe)
+	}
+	switch n := len(parts); {
+	case n > 3:
+		return fmt.Errorf("%d parts are too many: %s", n, pl.Provider.usage())
+	case n == 1: // the program of -p
+	case n == 2 && parts[0] == "cpp":
+		pl.Language = "cpp"
+	case n == 3:
+		pl.Target, pl.Language = parts[0], parts[1]
+	default:
+		pl.Target = parts[0]
+	}
+	if len(parts) > 1 && pl.Language == "" && pl.Target == "" {
+		return missing("", "program or library")
+	}
+	if pl.Language != "" && pl.Language != "cpp" {
+		return fmt.Errorf("there is no language %q; there is cpp", pl.Language)
+	}
+	last := parts[len(parts)-1]
+	if pl.Language == "cpp" {
+		pl.Name = last
+		return missing(last, "function")
+	}
+	return pl.function(last, uprobe)
+}
+
+// sourceLine parses target@file:line[:col]; the "@" is part i.
+func sourceLine(pl *Place, parts []string, i int, uprobe bool) error {
+	if !uprobe {
+		return fmt.Errorf("%s cannot be at a line", pl.Provider.Name)
+	}
+	rest := parts[i+1:]
+	if i > 1 || len(rest) < 2 || len(rest) > 3 || rest[0] == "" {
+		return fmt.Errorf("expected BINARY@FILE:LINE[:COLUMN]")
+	}
+	pl.Target, pl.File = parts[0], rest[0]
+	if strings.Contains(pl.Target, "*") {
+		return fmt.Errorf("a wildcard cannot be combined with a line")
+	}
+	for j, into := range []*uint64{&pl.Line, &pl.Col}[:len(rest)-1] {
+		v, err := ParseInt(rest[j+1])
+		if err != nil || v == 0 {
+			return fmt.Errorf("%q is not the number of a line or column", rest[j+1])
+		}
+		*into = v
+	}
+	return nil
+}
+
+func static(pl *Place, parts []string) error {
+	pl.Name = parts[len(parts)-1]
+	switch len(parts) {
+	case 3:
+		pl.Target, pl.Namespace = parts[0], parts[1]
+	case 2:
+		pl.Target = parts[0]
+	}
+	return missing(pl.Name, "probe")
+}
+
+// timeUnits are the nanoseconds of the units of timers.
+var timeUnits = map[string]uint64{"us": 1e3, "ms": 1e6, "s": 1e9}
+
+func timer(pl *Place, parts []string) error {
+	v, err := ParseInt(parts[len(parts)-1])
+	if err != nil {
+		return fmt.Errorf("%q is not a rate: %w", parts[len(parts)-1], err)
+	}
+	unit := uint64(1)
+	if len(parts) == 2 {
+		if parts[0] == "hz" {
+			if v == 0 {
+				return fmt.Errorf("the rate must be more than 0")
+			}
+			pl.Hertz = v
+			return nil
+		}
+		var ok bool
+		if unit, ok = timeUnits[parts[0]]; !ok {
+			return fmt.Errorf("%q is not a unit of time; there are us, ms, s and hz", parts[0])
+		}
+	}
+	if v == 0 {
+		return fmt.Errorf("the time must be more than 0")
+	}
+	if v > math.MaxInt64/unit {
+		return fmt.Errorf("the time is longer than 292 years")
+	}
+	if pl.Nanos = v * unit; pl.Nanos < 1000 {
+		return fmt.Errorf("%d ns are less than the shortest time, 1us", pl.Nanos)
+	}
+	return nil
+}
+
+func counted(events []string, what string) func(*Place, []string) error {
+	return func(pl *Place, parts []string) error {
+		pl.Target = parts[0]
+		if !slices.Contains(events, pl.Target) {
+			return fmt.Errorf("%q is not a %s; there are %s", pl.Target, what, strings.Join(events, " "))
+		}
+		if len(parts) == 2 && parts[1] != "*" && parts[1] != "" {
+			v, err := ParseInt(parts[1])
+			if err != nil {
+				return fmt.Errorf("%q is not a count: %w", parts[1], err)
+			}
+			pl.Count = v
+		}
+		return nil
+	}
+}
+
+func watch(pl *Place, parts []string) error {
+	var err error
+	if pl.Address, err = ParseInt(parts[0]); err != nil || pl.Address == 0 {
+		return fmt.Errorf("%q is not an address", parts[0])
+	}
+	pl.HasAddr = true
+	if pl.Length, err = ParseInt(parts[1]); err != nil || !slices.Contains([]uint64{1, 2, 4, 8}, pl.Length) {
+		return fmt.Errorf("the length must be 1, 2, 4 or 8, not %q", parts[1])
+	}
+	mode := []byte(parts[2])
+	slices.Sort(mode)
+	pl.Mode = string(mode)
+	if !slices.Contains([]string{"r", "w", "x", "rw"}, pl.Mode) {
+		return fmt.Errorf("the mode must be r, w, x or rw, not %q", parts[2])
+	}
+	return nil
+}
+
+func iterator(pl *Place, parts []string) error {
+	if strings.Contains(strings.Join(parts, ""), "*") {
+		return fmt.Errorf("iter does not support wildcards")
+	}
+	pl.Name = parts[0]
+	if len(parts) == 2 {
+		pl.Pin = parts[1]
+	}
+	return missing(pl.Name, "iterator")
+}
