@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/jalon-trace/jalon/internal/fail"
+	"github.com/jalon-trace/jalon/internal/process/inject"
 	"github.com/jalon-trace/jalon/internal/process/memory"
 )
 
@@ -36,6 +37,21 @@ func (p *Process) ReadMemory(addr uint64, b []byte) (n int, err error) {
 // Breakpoints stay in place: what is below them changes.
 func (p *Process) WriteMemory(addr uint64, b []byte) error {
 	return p.do(func() error { return access("write memory", p.space.Write(addr, b)) })
+}
+
+// Memory is the memory of a process whose threads may run. It is valid only during the call that it was given
+// to.
+type Memory struct{ sp *inject.Workspace }
+
+// ReadMem fills b from addr, or fails as a whole.
+func (m *Memory) ReadMem(addr uint64, b []byte) error { return m.sp.Read(addr, b) }
+
+// WriteMem stores b at addr, into code too. No thread may be about to execute what it changes.
+func (m *Memory) WriteMem(addr uint64, b []byte) error { return m.sp.Write(addr, b) }
+
+// Access runs f on the tracer's goroutine; threads run.
+func (p *Process) Access(f func(*Memory) error) error {
+	return p.do(func() error { return f(&Memory{p.space}) })
 }
 
 // access names what was attempted.

@@ -54,9 +54,7 @@ func (p *dispositions) learnOnDelivery(t *task) {
 	if mask, err := sys.GetSigmask(t.TID); err != nil || mask&guardedMask == 0 {
 		return
 	}
-	for _, sig := range guarded {
-		p.learnAction(t, sig)
-	}
+	p.learn(t, guarded...)
 }
 
 // noteIgnored reads the actions of guarded signals that the program has come to ignore.

@@ -25,9 +25,11 @@ func (p *signals) readClock(tid int, sig unix.Signal, code int32, regs *Regs) bo
 	return ok
 }
 
-// ClockForbidden reports whether a thread is known that may not read the time stamp counter. It tests the
-// thread in which the system call is run, and looks for threads under strict seccomp.
-func (s *Stopped) ClockForbidden() (bool, error) {
+// Learn reads what must be known before code is installed: the actions of the signals that it may raise, and
+// whether some thread is known not to be allowed to read the time stamp counter: the one that runs the calls, and
+// those under strict seccomp. WriteMem after it does not read the actions again.
+func (s *Stopped) Learn() (noClock bool, err error) {
+	const op = "ask whether the time stamp counter may be read"
 	for _, t := range s.tasks() {
 		if st, err := sys.ReadStatus(t.TID); err == nil && st.Seccomp == inject.SeccompStrict {
 			return true, nil
@@ -35,14 +37,28 @@ func (s *Stopped) ClockForbidden() (bool, error) {
 	}
 	scratch, err := s.scratch()
 	if err != nil {
-		return false, s.wrap("ask whether the time stamp counter may be read", err)
+		return false, s.wrap(op, err)
 	}
-	if _, err := s.Syscall(unix.SYS_PRCTL, unix.PR_GET_TSC, scratch, 0, 0, 0); err != nil {
-		return false, s.wrap("ask whether the time stamp counter may be read", err)
+	results, err := s.Syscalls(append(readActions(scratch, guarded), SystemCall(unix.SYS_PRCTL, unix.PR_GET_TSC, scratch+clockAt)))
+	if err == nil {
+		err = s.p.dispositions.noteActions(scratch, guarded, results)
 	}
+	if err == nil {
+		err = results[len(guarded)].Err
+	}
+	if err != nil {
+		return false, s.wrap(op, err)
+	}
+	s.Learned()
 	var b [4]byte
-	if err := s.sp.Read(scratch, b[:]); err != nil {
-		return false, s.wrap("ask whether the time stamp counter may be read", err)
+	if err := s.sp.Read(scratch+clockAt, b[:]); err != nil {
+		return false, s.wrap(op, err)
 	}
 	return binary.LittleEndian.Uint32(b[:]) == unix.PR_TSC_SIGSEGV, nil
 }
+
+// Learned records that Learn was called in an earlier stop.
+func (s *Stopped) Learned() { s.learned = true }
+
+// clockAt is where the answer is in the scratch page, behind those of readActions.
+const clockAt = 1024

@@ -31,7 +31,7 @@
 //	handovers     handover.go                   a child gets a tracer of its own
 //	starter, attacher, detacher                 start.go; attach.go, seize.go, sharers.go; detach.go
 //
-// Stopped (stopped.go, traphandler.go, faulthandler.go, memfd.go, stacks.go) is what can be
+// Borrowed (borrow.go) is what can be done while one thread is stopped, and Stopped (stopped.go, traphandler.go, faulthandler.go, memfd.go, stacks.go) is what can be
 // done while the world is stopped; deadman.go and the handlers are for when jalon dies.
 //
 // A process can be under run control (Config.Control): a debugger's stops, steps,

@@ -30,34 +30,36 @@ import (
 //
 // A file that fails a check is closed, and nothing of it was changed.
 func (s *Stopped) MapShared(name string, g ring.Geometry) (base uint64, f *os.File, err error) {
-	fd, f, err := s.Memfd(name)
+	const op = "map the shared memory"
+	reserve := SystemCall(unix.SYS_MMAP, 0, g.MemSize(), unix.PROT_NONE,
+		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE, ^uint64(0), 0)
+	fd, f, reserved, err := s.memfd(name, reserve)
 	if err != nil {
 		return 0, nil, err
 	}
 	defer func() {
-		if _, e := s.Syscall(unix.SYS_CLOSE, uint64(fd)); err == nil && e != nil {
-			err = s.wrap("close the shared memory's descriptor", e)
-		}
 		if err != nil {
 			_ = f.Close()
 			f = nil
 		}
 	}()
-	if err := ring.Prepare(int(f.Fd()), g); err != nil {
-		return 0, f, err
+	shut := SystemCall(unix.SYS_CLOSE, uint64(fd))
+	if err = reserved[0].Err; err == nil {
+		err = ring.Prepare(int(f.Fd()), g)
 	}
-	const op = "map the shared memory"
-	base, err = s.Syscall(unix.SYS_MMAP, 0, g.MemSize(), unix.PROT_NONE,
-		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE, ^uint64(0), 0)
 	if err != nil {
+		_, _ = s.Syscalls([]Call{shut})
 		return 0, f, s.wrap(op, err)
 	}
+	base = reserved[0].Value
+	var calls []Call
 	for _, m := range g.Maps() {
-		_, err = s.Syscall(unix.SYS_MMAP, base+m.Mem, m.Len, unix.PROT_READ|unix.PROT_WRITE,
-			unix.MAP_SHARED|unix.MAP_FIXED, uint64(fd), m.File)
-		if err != nil {
-			break
-		}
+		calls = append(calls, SystemCall(unix.SYS_MMAP, base+m.Mem, m.Len, unix.PROT_READ|unix.PROT_WRITE,
+			unix.MAP_SHARED|unix.MAP_FIXED, uint64(fd), m.File))
+	}
+	results, err := s.Syscalls(append(calls, shut))
+	for i := 0; err == nil && i < len(results); i++ {
+		err = results[i].Err
 	}
 	if err == nil {
 		err = s.mapsFile(base, g, f)
@@ -72,28 +74,38 @@ func (s *Stopped) MapShared(name string, g ring.Geometry) (base uint64, f *os.Fi
 // Memfd creates a memfd in the process. fd is its descriptor there (to be closed
 // by an injected close), f jalon's copy of the descriptor.
 func (s *Stopped) Memfd(name string) (fd int, f *os.File, err error) {
+	fd, f, _, err = s.memfd(name)
+	return fd, f, err
+}
+
+// memfd is Memfd, and runs more calls.
+func (s *Stopped) memfd(name string, more ...Call) (fd int, f *os.File, results []CallResult, err error) {
 	const op = "create shared memory in the process"
 	scratch, err := s.scratch()
 	if err != nil {
-		return 0, nil, s.wrap(op, err)
+		return 0, nil, nil, s.wrap(op, err)
 	}
 	if err := s.sp.Write(scratch, append([]byte(name), 0)); err != nil {
-		return 0, nil, s.wrap(op, err)
+		return 0, nil, nil, s.wrap(op, err)
 	}
 	const flags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
-	r, err := s.Syscall(unix.SYS_MEMFD_CREATE, scratch, flags|unix.MFD_NOEXEC_SEAL)
+	results, err = s.Syscalls(append([]Call{SystemCall(unix.SYS_MEMFD_CREATE, scratch, flags|unix.MFD_NOEXEC_SEAL)}, more...))
+	if err != nil {
+		return 0, nil, nil, s.wrap(op, err)
+	}
+	r, err := results[0].Value, results[0].Err
 	if errors.Is(err, unix.EINVAL) { // before Linux 6.3
 		r, err = s.Syscall(unix.SYS_MEMFD_CREATE, scratch, flags)
 	}
 	if err != nil {
-		return 0, nil, s.wrap(op, err)
+		return 0, nil, nil, s.wrap(op, err)
 	}
 	f, err = takeMemfd(s.Pid(), s.p.injector.Borrowed(), int(r))
 	if err != nil {
 		_, _ = s.Syscall(unix.SYS_CLOSE, r)
-		return 0, nil, s.wrap("take a copy of the shared memory's descriptor", err)
+		return 0, nil, nil, s.wrap("take a copy of the shared memory's descriptor", err)
 	}
-	return int(r), f, nil
+	return int(r), f, results[1:], nil
 }
 
 // takeMemfd copies descriptor fd of a thread (pidfd_getfd, Linux 5.6) and checks

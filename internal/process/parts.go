@@ -60,7 +60,10 @@ type waiter struct {
 }
 
 // world stops all threads, and lets threads go on.
-type world struct{ *tracer }
+type world struct {
+	*tracer
+	stops int // of all threads, for the caller
+}
 
 // driver executes what the table of threads wants done.
 type driver struct{ *tracer }
@@ -76,6 +79,9 @@ func (h host) Settle(t *task) error { return h.world.settle(t) }
 
 // Handle implements inject.Host.
 func (h host) Handle(t *task, ws unix.WaitStatus) { h.driver.handleStop(t.TID, ws) }
+
+// Replaced implements inject.Host.
+func (h host) Replaced(t *task, ws unix.WaitStatus) bool { return h.waits.replacedBy(t, ws) }
 
 // AtCallExit implements inject.Host: outside of an injection, syscall-stops are run control's.
 func (h host) AtCallExit(t *task) bool { return h.ctl != nil && !t.dbg.Entry }
@@ -155,11 +161,12 @@ func newTracer(cfg Config) *tracer {
 	t.ctl = newControl(cfg.Control, t)
 	t.waits = waiter{tracer: t, sigchld: make(chan os.Signal, 1)}
 	t.injector = inject.New(host{t}, t.threads)
+	t.injector.Exact = t.ctl != nil
 	t.dispositions = dispositions{
 		tracer: t, actions: map[unix.Signal]sigaction{}, masks: map[int]uint64{}, faultHandlers: map[unix.Signal]trapHandler{},
 	}
 	t.attacher.tracer, t.starter.tracer, t.linker.tracer, t.handovers.tracer = t, t, t, t
-	t.world, t.driver, t.signals, t.children, t.detacher = world{t}, driver{t}, signals{t}, children{t}, detacher{t}
+	t.world, t.driver, t.signals, t.children, t.detacher = world{tracer: t}, driver{t}, signals{t}, children{t}, detacher{t}
 	t.registered.tracer = t
 	t.debugger, t.stepper, t.exclusive, t.breakpoints = debugger{t}, stepper{t}, exclusive{t}, breakpoints{t}
 	return t

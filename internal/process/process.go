@@ -169,13 +169,14 @@ func (p *Process) Stopped(f func(*Stopped) error) (pause time.Duration, err erro
 		start := time.Now()
 		defer func() { pause = time.Since(start) }()
 		defer p.world.thaw()
+		p.world.stops++
 		if err := p.world.freeze(); err != nil {
 			return err
 		}
 		s := &Stopped{p: p.tracer, sp: p.space}
 		defer func() { s.sp = nil }()
 		err := f(s)
-		if s.code && (p.cfg.OnFault != nil || p.cfg.OnTrap != nil) {
+		if s.code && !s.learned && (p.cfg.OnFault != nil || p.cfg.OnTrap != nil) {
 			p.dispositions.learnActions()
 		}
 		if e := p.injector.End(); err == nil && e != nil {
@@ -184,6 +185,23 @@ func (p *Process) Stopped(f func(*Stopped) error) (pause time.Duration, err erro
 		return err
 	})
 	return pause, err
+}
+
+// Work is what the process has been stopped for so far.
+type Work struct {
+	Stops int // of all threads, by Stopped
+	Calls int // system calls that were run in it
+	Turns int // stops of the threads that ran them
+}
+
+// Work returns what the process has been stopped for.
+func (p *Process) Work() (w Work, err error) {
+	err = p.do(func() error {
+		w.Stops = p.world.stops
+		w.Turns, w.Calls = p.injector.Work()
+		return nil
+	})
+	return w, err
 }
 
 // Kill ends the process with SIGKILL and waits for its end.

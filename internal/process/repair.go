@@ -177,26 +177,47 @@ func (p *dispositions) learnActions() {
 	if err != nil {
 		return // seccomp, or dying: the next fault tries again
 	}
-	for _, sig := range guarded {
-		p.learnAction(t, sig)
-	}
-	_ = p.injector.End()
+	p.learn(t, guarded...)
 }
 
-func (p *dispositions) learnAction(t *task, sig unix.Signal) {
+func (p *dispositions) learnAction(t *task, sig unix.Signal) { p.learn(t, sig) }
+
+// learn reads actions of signals by calls in t.
+func (p *dispositions) learn(t *task, sigs ...unix.Signal) {
 	_ = p.injector.WithScratch(t, p.space, func(scratch uint64) error {
-		_, err := p.injector.Run(t, p.space, unix.SYS_RT_SIGACTION, uint64(sig), 0, scratch, 8)
+		results, err := p.injector.RunList(t, p.space, readActions(scratch, sigs))
 		if err != nil {
 			return err
 		}
-		var b [32]byte
-		if err := p.space.Read(scratch, b[:]); err != nil {
+		return p.noteActions(scratch, sigs, results)
+	})
+}
+
+// readActions are calls that read actions to memory at an address.
+func readActions(at uint64, sigs []unix.Signal) (calls []Call) {
+	for i, sig := range sigs {
+		calls = append(calls, SystemCall(unix.SYS_RT_SIGACTION, uint64(sig), 0, at+uint64(i)*actionSize, 8))
+	}
+	return calls
+}
+
+// noteActions takes their results.
+func (p *dispositions) noteActions(at uint64, sigs []unix.Signal, results []CallResult) error {
+	for i, sig := range sigs {
+		var b [actionSize]byte
+		if err := results[i].Err; err != nil {
+			return err
+		}
+		if err := p.space.Read(at+uint64(i)*actionSize, b[:]); err != nil {
 			return err
 		}
 		p.actions[sig] = decodeAction(b)
-		return nil
-	})
+	}
+	return nil
 }
+
+// actionSize is the size of struct sigaction in the kernel's interface.
+const actionSize = 32
 
 // restoreAction puts an action back. Setting one to "ignored" makes the kernel
 // discard such signals of all threads that are on their way, and one of them may
@@ -224,12 +245,12 @@ func (p *dispositions) setAction(t *task, sig unix.Signal, a sigaction) error {
 	})
 }
 
-func decodeAction(b [32]byte) sigaction {
+func decodeAction(b [actionSize]byte) sigaction {
 	le := binary.LittleEndian
 	return sigaction{le.Uint64(b[0:]), le.Uint64(b[8:]), le.Uint64(b[16:]), le.Uint64(b[24:])}
 }
 
-func (a sigaction) encode() (b [32]byte) {
+func (a sigaction) encode() (b [actionSize]byte) {
 	le := binary.LittleEndian
 	le.PutUint64(b[0:], a.handler)
 	le.PutUint64(b[8:], a.flags)

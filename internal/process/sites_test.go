@@ -318,6 +318,10 @@ func injectForever() {
 				if _, err := p.injector.Run(k, p.space, unix.SYS_GETTID); err != nil {
 					return err
 				}
+				list := []Call{SystemCall(unix.SYS_GETTID), SystemCall(unix.SYS_GETPID), SystemCall(unix.SYS_CLOSE, ^uint64(0))}
+				if _, err := p.injector.RunList(k, p.space, append(list, list...)); err != nil {
+					return err
+				}
 			}
 			return nil
 		}))

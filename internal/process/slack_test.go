@@ -3,6 +3,7 @@ package process
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,7 +43,7 @@ func TestSlack(t *testing.T) {
 					}
 				}
 			}
-			if in["[vdso]"] == 0 || len(in) < 2 {
+			if in["[vdso]"] == 0 || len(in) < 2 && !slices.Contains(flags, "-static") { // that one has less behind its code
 				t.Errorf("%v: room for stubs: %v", flags, in)
 			}
 			t.Logf("%v: room for stubs: %v", flags, in)

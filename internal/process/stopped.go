@@ -21,7 +21,9 @@ type Stopped struct {
 	p    *tracer
 	sp   *inject.Workspace
 	only *task // a forked child: it has one thread
-	code bool  // memory was written: sites were installed or removed
+	code bool  // memory was written: sites were installed
+	// learned: the actions of signals need not be read for that. See Learn.
+	learned bool
 }
 
 // Thread is a thread of a stopped process.
@@ -66,7 +68,9 @@ func (s *Stopped) Threads() ([]Thread, error) {
 				return nil, s.wrap("find the pc of a sleeping thread", errors.New("/proc does not show it"))
 			}
 			th.Parked = true
-			th.Regs.SetPC(pc)
+			if th.Regs.SetPC(pc); t.newPC != 0 { // moved: it has that pc when it wakes up
+				th.Regs.SetPC(t.newPC)
+			}
 			th.Regs.SetSP(sp)
 		default:
 			continue // exiting
@@ -170,6 +174,9 @@ func (s *Stopped) WriteMem(addr uint64, b []byte) error {
 	return s.sp.Write(addr, b)
 }
 
+// RestoreMem is WriteMem of bytes that are the program's own.
+func (s *Stopped) RestoreMem(addr uint64, b []byte) error { return s.sp.Write(addr, b) }
+
 // Maps lists the memory of the process.
 func (s *Stopped) Maps() ([]Mapping, error) {
 	maps, err := memory.ReadMaps(s.sp.Pid)
@@ -180,15 +187,45 @@ func (s *Stopped) Maps() ([]Mapping, error) {
 // least. Errors of the call are unix.Errno. It must not be one that creates or
 // ends threads, or sleeps.
 func (s *Stopped) Syscall(nr uint64, args ...uint64) (uint64, error) {
+	results, err := s.Syscalls([]Call{SystemCall(nr, args...)})
+	if err != nil {
+		return 0, err
+	}
+	return results[0].Value, results[0].Err
+}
+
+// Call is a system call for Syscalls, and CallResult what it has returned.
+type (
+	Call       = inject.Call
+	CallResult = inject.Result
+)
+
+// SystemCall is a call for Syscalls.
+func SystemCall(nr uint64, args ...uint64) (c Call) {
+	c.Nr = nr
+	copy(c.Args[:], args)
+	return c
+}
+
+// Syscalls runs system calls as Syscall does, one after the other, whether they succeed or not: see
+// inject.Injector.RunList. If err is nil there is a result for each.
+func (s *Stopped) Syscalls(calls []Call) (results []CallResult, err error) {
+	if len(calls) == 0 {
+		return nil, nil
+	}
 	t, err := s.p.injector.Pick(s.sp, s.only)
 	if err != nil {
-		return 0, s.wrap("run a system call", err)
+		return nil, s.wrap("run a system call", err)
 	}
-	r, err := s.p.injector.Run(t, s.sp, nr, args...)
+	if s.only != nil { // a child: no page is allocated for the list
+		results, err = s.p.injector.RunEach(t, s.sp, calls)
+	} else {
+		results, err = s.p.injector.RunList(t, s.sp, calls)
+	}
 	if sys.Gone(err) {
-		return 0, ErrGone
+		return nil, ErrGone
 	}
-	return r, err
+	return results, err
 }
 
 // AllocNear maps size bytes (rounded up to pages), readable and executable, so
@@ -220,11 +257,28 @@ func (s *Stopped) AllocNear(addr, size uint64) (uint64, error) {
 	return 0, &fail.Error{Op: op, Err: errors.New("no room within 2 GiB")}
 }
 
+// Range is memory of AllocNear or MapShared.
+type Range struct{ Addr, Size uint64 }
+
 // Free unmaps memory of AllocNear or MapShared. No thread may be in it.
-func (s *Stopped) Free(addr, size uint64) error {
-	size = (size + memory.PageSize - 1) &^ (memory.PageSize - 1)
-	_, err := s.Syscall(unix.SYS_MUNMAP, addr, size)
-	return s.wrap(fmt.Sprintf("free %d bytes at %#x", size, addr), err)
+func (s *Stopped) Free(addr, size uint64) error { return s.FreeAll([]Range{{addr, size}}) }
+
+// FreeAll is Free for several.
+func (s *Stopped) FreeAll(list []Range) error {
+	var calls []Call
+	for _, r := range list {
+		calls = append(calls, SystemCall(unix.SYS_MUNMAP, r.Addr, (r.Size+memory.PageSize-1)&^(memory.PageSize-1)))
+	}
+	results, err := s.Syscalls(calls)
+	for i, r := range list {
+		if err == nil {
+			err = results[i].Err
+		}
+		if err != nil {
+			return s.wrap(fmt.Sprintf("free %d bytes at %#x", r.Size, r.Addr), err)
+		}
+	}
+	return nil
 }
 
 // wrap names what was attempted; the process's end is ErrGone whatever was.

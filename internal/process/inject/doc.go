@@ -9,7 +9,7 @@
 //   - seccomp.go, bpf.go: whether the thread's filters let it do that.
 //   - sequences.go: restartable sequences (rseq(2)), which a call must not continue.
 //
-// What it needs of the tracer is Host: four functions.
+// What it needs of the tracer is Host: five functions.
 //
 // Import rule: inject imports process/sys, process/memory and process/threads.
 package inject

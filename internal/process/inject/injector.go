@@ -20,6 +20,9 @@ type Host[T threads.Entry] interface {
 	Settle(t T) error
 	// Handle handles a stop that Await gave; the thread stays stopped.
 	Handle(t T, ws unix.WaitStatus)
+	// Replaced reports whether a stop that Await gave is that of a thread that has taken t's number by exec,
+	// and keeps it for later.
+	Replaced(t T, ws unix.WaitStatus) bool
 	// AtCallExit reports whether a thread in a syscall-stop is at the exit of the call.
 	AtCallExit(t T) bool
 }
@@ -29,8 +32,12 @@ type Injector[T threads.Entry] struct {
 	host     Host[T]
 	threads  *threads.Table[T]
 	inj      *injection[T]
-	borrowed int         // the thread that ran the last call: see Pick
+	borrowed int // the thread that ran the last call: see Pick
+	// Exact: a thread that is given back is in PTRACE_EVENT_STOP, always.
+	Exact    bool
 	recovers map[int]int // threads whose seccomp filters allow recovery: how many there are
+	stops    int         // how often borrowed threads have stopped, and how many calls they have run
+	calls    int
 }
 
 // New makes an injector.
@@ -46,12 +53,15 @@ func (in *Injector[T]) Borrowed() int {
 	return in.inj.t.Core().TID
 }
 
+// Work is how often threads have stopped for injected calls so far, and the number of calls.
+func (in *Injector[T]) Work() (stops, calls int) { return in.stops, in.calls }
+
 // Forget drops the state of a thread that is detached.
 func (in *Injector[T]) Forget(tid int) { delete(in.recovers, tid) }
 
 // injection is a thread that was borrowed to run system calls. It stays in the
 // syscall-stop between calls; End gives everything back. One is open
-// only while the world is stopped, or within one function of the caller.
+// only while the world is stopped, while one thread is borrowed, or within one function of the caller.
 //
 // How a call runs, and why the program does not notice:
 //
@@ -80,21 +90,19 @@ type injection[T threads.Entry] struct {
 	rest   bool // its seccomp filters rest meanwhile
 	open   bool // SIGSYS is not blocked
 	restop bool // a SIGSTOP came meanwhile: it cannot be blocked, and is sent again
+	list   listing
+	// inDelivery: the thread is in the delivery-stop at the end of a list. grouped: it is in a group-stop, or has
+	// come by one meanwhile, to which it must go back.
+	inDelivery, grouped bool
 }
 
 // Run runs a system call in t, which must be stopped. A negative result is
 // returned as unix.Errno.
 func (in *Injector[T]) Run(t T, sp *Workspace, nr uint64, args ...uint64) (uint64, error) {
-	if in.inj != nil && in.inj.t != t {
-		if err := in.End(); err != nil {
-			return 0, err
-		}
+	if err := in.need(t, sp); err != nil {
+		return 0, err
 	}
-	if in.inj == nil {
-		if err := in.begin(t, sp); err != nil {
-			return 0, err
-		}
-	}
+	in.calls++
 	regs := in.inj.regs
 	regs.SetCall(sp.Stub, nr, args...)
 	if err := sys.SetRegs(t.Core().TID, &regs); err != nil {
@@ -118,11 +126,34 @@ func (in *Injector[T]) Run(t T, sp *Workspace, nr uint64, args ...uint64) (uint6
 		in.Drop()
 		return 0, err
 	}
-	result := regs.CallResult()
+	return resultOf(regs.CallResult())
+}
+
+func resultOf(result int64) (uint64, error) {
 	if e := -result; e > 0 && e < 4096 {
 		return 0, unix.Errno(e)
 	}
 	return uint64(result), nil
+}
+
+// need borrows a thread, unless it is borrowed already.
+func (in *Injector[T]) need(t T, sp *Workspace) error {
+	if in.inj != nil && in.inj.t != t {
+		if err := in.End(); err != nil {
+			return err
+		}
+	}
+	if in.inj == nil {
+		return in.begin(t, sp)
+	}
+	return nil
+}
+
+// stopped notes a stop of the borrowed thread within the stub.
+func (in *Injector[T]) stopped(t T) {
+	t.Core().State, t.Core().Stop, t.Core().Sig = threads.Stopped, threads.StopCall, 0
+	in.inj.inDelivery = false
+	in.stops++
 }
 
 // runCall lets t run from before a syscall instruction to its exit-stop.
@@ -136,7 +167,10 @@ func (in *Injector[T]) runCall(t T) error {
 		if err != nil {
 			return err
 		}
-		t.Core().State, t.Core().Stop, t.Core().Sig = threads.Stopped, threads.StopCall, 0
+		if in.host.Replaced(t, ws) {
+			return sys.ErrThreadGone
+		}
+		in.stopped(t)
 		sig := sys.SignalOf(ws)
 		switch {
 		case sig == sys.Sysgood:
@@ -212,7 +246,7 @@ func (in *Injector[T]) begin(t T, sp *Workspace) error {
 	if err != nil {
 		return err
 	}
-	inj := &injection[T]{t: t, sp: sp, rest: rest}
+	inj := &injection[T]{t: t, sp: sp, rest: rest, grouped: t.Core().Stop == threads.StopGroup}
 	if err := sys.GetRegs(t.Core().TID, &inj.regs); err != nil {
 		return err
 	}
@@ -259,6 +293,12 @@ func (in *Injector[T]) End() error {
 	if inj.restop {
 		_ = unix.Kill(t.Core().TGID, unix.SIGSTOP)
 	}
+	if inj.list.foreign {
+		_ = unix.Tgkill(t.Core().TGID, t.Core().TID, inj.list.done)
+	}
+	if inj.inDelivery && !in.Exact && !inj.grouped {
+		return in.endInDelivery(inj)
+	}
 	// In this order a thread whose jalon is killed in between comes out right: by
 	// the recovery stub before its registers are back, by the kernel afterwards,
 	// which wakes it as if it had a signal.
@@ -275,9 +315,25 @@ func (in *Injector[T]) End() error {
 	if err != nil {
 		return err
 	}
+	in.stops++
 	in.threads.Frozen++
 	defer func() { in.threads.Frozen-- }()
 	in.host.Handle(t, ws)
+	return nil
+}
+
+// endInDelivery is End after a list. The thread is in the delivery-stop of the signal that ended the list: the
+// kernel still looks for a signal on the thread's way out, finds none when it is resumed, and restarts the
+// call that the registers name. So no further stop is needed. The order is that of End, for the same reason.
+func (in *Injector[T]) endInDelivery(inj *injection[T]) error {
+	t := inj.t.Core()
+	if err := sys.SetSigmask(t.TID, inj.mask); err != nil {
+		return err
+	}
+	if err := sys.SetRegs(t.TID, &inj.regs); err != nil {
+		return err
+	}
+	t.Stop, t.Sig = threads.StopSignal, 0
 	return nil
 }
 

@@ -17,5 +17,7 @@ const (
 	StubData    = 0
 	StubSize    = 0
 	stubMask    = 0
+	stubList    = 0
+	stubRun     = 0
 	stubCallEnd = 0
 )

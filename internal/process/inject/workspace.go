@@ -18,6 +18,8 @@ type Workspace struct {
 	*memory.Space
 	Stub    uint64 // where injected calls run, 0 = not made yet
 	Scratch uint64 // a page of ours for arguments, 0 = none
+
+	lists, noLists bool // whether lists of calls can be run (list.go); neither: not known
 }
 
 // Open opens the memory of a process.

@@ -26,6 +26,8 @@ type Status struct {
 	Filters  int // seccomp filters in force; -1 before Linux 5.9
 	CapEff   uint64
 	Switches int // voluntary context switches
+	// The numbers of the thread and of its process in its own pid namespace; 0 before Linux 4.1.
+	OwnTID, OwnTGID int
 }
 
 // readProc reads a small file of a thread's directory in /proc. The tracer reads some for
@@ -96,6 +98,9 @@ var statusFields = map[string]func(s *Status, v string){
 	"SigCgt": func(s *Status, v string) { s.Caught = hexWord(v) },
 	"CapEff": func(s *Status, v string) { s.CapEff = hexWord(v) },
 
+	"NSpid":  func(s *Status, v string) { s.OwnTID = lastField(v) },
+	"NStgid": func(s *Status, v string) { s.OwnTGID = lastField(v) },
+
 	"TracerPid":               func(s *Status, v string) { s.Tracer = atoi(v) },
 	"Seccomp":                 func(s *Status, v string) { s.Seccomp = atoi(v) },
 	"Seccomp_filters":         func(s *Status, v string) { s.Filters = atoi(v) },
@@ -119,6 +124,14 @@ func secondField(v string) int {
 		return -1
 	}
 	return atoi(f[1])
+}
+
+func lastField(v string) int {
+	f := strings.Fields(v)
+	if len(f) == 0 {
+		return 0
+	}
+	return atoi(f[len(f)-1])
 }
 
 // ThreadState is the letter of the thread's stat, 0 when there is no such thread. For
