@@ -40,9 +40,8 @@ const (
 	rseqSize      = 32 // struct rseq
 )
 
-// mapIn maps the memory into the process, for at least this number of sites, and arms the dead man's switch
-// in it.
-func (b *buffers) mapIn(st *process.Stopped, p *process.Process, opt *Options, sites int) error {
+// mapIn maps the memory into the process, for at least this number of sites.
+func (b *buffers) mapIn(st *process.Stopped, opt *Options, sites int) error {
 	cpus, err := possibleCPUs()
 	if err != nil {
 		return err
@@ -72,6 +71,12 @@ func (b *buffers) mapIn(st *process.Stopped, p *process.Process, opt *Options, s
 		b.cpu.rseq = int32(offset)
 		st.ListSequences(offset, mem)
 	}
+	return nil
+}
+
+// begin arms the dead man's switch in the memory, and begins to use it, before there is code.
+func (b *buffers) begin(p *process.Process, opt *Options) error {
+	mem := b.mem
 	for i, v := range opt.Variables {
 		mem.SetVariable(i, v)
 	}
@@ -84,7 +89,7 @@ func (b *buffers) mapIn(st *process.Stopped, p *process.Process, opt *Options, s
 	if opt.OnRings != nil {
 		opt.OnRings(mem)
 	}
-	b.prefault = startPrefault(p.Pid(), mem, g, base)
+	b.prefault = startPrefault(p.Pid(), mem, b.g, b.base)
 	return nil
 }
 
@@ -96,13 +101,13 @@ func (b *buffers) layout(id uint32) (l ring.Layout) {
 	return l
 }
 
-// free unmaps the memory in the process. Its contents can still be read.
-func (b *buffers) free(st *process.Stopped) error {
+// release lists the memory in the process, to be unmapped. Its contents can still be read.
+func (b *buffers) release() []process.Range {
 	if b.mem == nil {
 		return nil
 	}
 	b.prefault.stop()
-	return st.Free(b.base, b.g.MemSize())
+	return []process.Range{{Addr: b.base, Size: b.g.MemSize()}}
 }
 
 // disarm removes the dead man's switch from the memory.

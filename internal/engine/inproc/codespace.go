@@ -62,7 +62,7 @@ func (p *placed) reach(base, size uint64) bool {
 }
 
 // reserve reserves memory for a trampoline in a region that its site can reach.
-func (m *codeSpace) reserve(st *process.Stopped, p *placed) error {
+func (m *codeSpace) reserve(st callable, p *placed) error {
 	need := p.estimate()
 	for _, r := range m.code {
 		if r.half()-r.promised >= need && p.reach(r.base, r.size) {
@@ -95,18 +95,14 @@ func (m *codeSpace) has(addr uint64) bool {
 	return false
 }
 
-// free unmaps all regions. No thread may be in them.
-func (m *codeSpace) free(st *process.Stopped) error {
+// release lists all regions, to be unmapped, and forgets them.
+func (m *codeSpace) release() (list []process.Range) {
 	for _, r := range m.code {
-		if err := st.Free(r.base, r.size); err != nil {
-			return err
-		}
+		list = append(list, process.Range{Addr: r.base, Size: r.size})
 	}
 	for _, g := range m.stubs {
-		if err := st.Free(g.base, pageSize); err != nil {
-			return err
-		}
+		list = append(list, process.Range{Addr: g.base, Size: pageSize})
 	}
 	m.code, m.stubs = nil, nil
-	return nil
+	return list
 }

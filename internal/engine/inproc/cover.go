@@ -115,7 +115,7 @@ func (g *pageGuard) coverable(st *process.Stopped, r guarded, m *module) ([]byte
 
 // uncover moves the pages back, in the process or in a forked child. If the program has mapped something
 // else there since, the kept pages are freed.
-func (g *pageGuard) uncover(st *process.Stopped) error {
+func (g *pageGuard) uncover(st callable) error {
 	g.mu.Lock()
 	list := g.covers
 	g.mu.Unlock()

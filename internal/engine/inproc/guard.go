@@ -2,7 +2,6 @@ package inproc
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,18 +21,18 @@ import (
 // restores the file's byte over the jump. Either kills the program.
 //
 // The kernel inserts uprobes in private file mappings that are not writable (valid_vma in
-// kernel/events/uprobes.c), but also removes them from writable ones. So, with the world stopped:
+// kernel/events/uprobes.c), but also removes them from writable ones. So:
 //
-//  1. The pages are made writable. From here on no uprobe is inserted in them: the kernel checks the
+//  1. The pages are made writable, while threads run. From here on no uprobe is inserted in them: the kernel checks the
 //     mapping while it holds its lock, and mprotect takes the same lock.
-//  2. The bytes are compared with those for which the patch was planned. If a uprobe was inserted since
+//  2. With the world stopped, the bytes are compared with those for which the patch was planned. If a uprobe was inserted since
 //     then, it is found and the patch is not made.
 //  3. The patches are written.
 //
 // At the end:
 //
 //  4. The program's own bytes are restored.
-//  5. The protection of the pages is restored. Uprobes that the kernel inserts from here on are in the
+//  5. The protection of the pages is restored, while threads run. Uprobes that the kernel inserts from here on are in the
 //     program's own code.
 //
 // If jalon is killed at any point, the result is patches in guarded pages, or guarded pages without
@@ -63,9 +62,14 @@ type guarded struct {
 	prot   int // protection before
 }
 
-// protect prevents uprobes in the pages of patches, with the world stopped. It returns the patches in pages
-// where that is not possible: no jumps must be written there.
-func (g *pageGuard) protect(st *process.Stopped, plans []*placed) (open map[*placed]bool, err error) {
+// refused are runs of pages that cannot be made writable.
+type refused struct {
+	guarded
+	err error
+}
+
+// protect makes the pages of patches writable. It returns those that cannot be.
+func (g *pageGuard) protect(st callable, plans []*placed) (left []refused, err error) {
 	if len(plans) == 0 {
 		return nil, nil
 	}
@@ -73,34 +77,57 @@ func (g *pageGuard) protect(st *process.Stopped, plans []*placed) (open map[*pla
 	if err != nil {
 		return nil, err
 	}
-	open = map[*placed]bool{}
-	for _, r := range guardRuns(plans, mapped) {
-		_, err := st.Syscall(unix.SYS_MPROTECT, r.lo, r.hi-r.lo, uint64(r.prot|unix.PROT_WRITE))
-		switch {
-		case errors.Is(err, process.ErrGone):
-			return nil, err
-		case err != nil:
-			g.exposed(st, r, plans, mapped, err, open)
+	runs := guardRuns(plans, mapped)
+	results, err := protectRuns(st, runs, unix.PROT_WRITE)
+	if err != nil {
+		return nil, err
+	}
+	for i, r := range runs {
+		if results[i].Err != nil {
+			left = append(left, refused{r, results[i].Err})
 			continue
 		}
 		g.mu.Lock()
 		g.guards = append(g.guards, r)
 		g.mu.Unlock()
 	}
+	return left, nil
+}
+
+// coverAll covers the pages that cannot be made writable, with the world stopped. It returns the patches in pages
+// where that is not possible either: no jumps must be written there.
+func (g *pageGuard) coverAll(st *process.Stopped, list []refused, plans []*placed) (open map[*placed]bool, err error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	mapped, err := st.Maps()
+	if err != nil {
+		return nil, err
+	}
+	open = map[*placed]bool{}
+	for _, r := range list {
+		if slices.ContainsFunc(plans, r.inside) {
+			g.exposed(st, r.guarded, plans, mapped, r.err, open)
+		}
+	}
 	return open, nil
+}
+
+// inside reports whether bytes that a patch changes or depends on are in the pages.
+func (r guarded) inside(p *placed) bool {
+	return p.plan.Addr < r.hi && r.lo < p.heldEnd()
 }
 
 // exposed covers pages that must not be writable, or records the jumps that must not be written in them.
 func (g *pageGuard) exposed(st *process.Stopped, r guarded, plans []*placed, mapped []process.Mapping, refused error, open map[*placed]bool) {
-	inside := func(p *placed) bool { return p.plan.Addr < r.hi && r.lo < p.heldEnd() }
-	mod := plans[slices.IndexFunc(plans, inside)].mod
+	mod := plans[slices.IndexFunc(plans, r.inside)].mod
 	err := g.cover(st, r, mod, mapped)
 	if err == nil {
 		g.logf("%d pages at %#x cannot be made writable (%v): a copy covers them", (r.hi-r.lo)/pageSize, r.lo, refused)
 		return
 	}
 	for _, p := range plans {
-		if inside(p) && p.plan.Tactic != patch.Trapping {
+		if r.inside(p) && p.plan.Tactic != patch.Trapping {
 			open[p] = true
 		}
 	}
@@ -178,7 +205,7 @@ func takesUprobes(m *process.Mapping) bool {
 // unguard restores the protection of the pages of the process, or of a forked child, after the patches have
 // been removed. Pages that the program has mapped again or protected differently since then are not
 // changed.
-func (g *pageGuard) unguard(st *process.Stopped) error {
+func (g *pageGuard) unguard(st callable) error {
 	g.mu.Lock()
 	list := g.guards
 	g.mu.Unlock()
@@ -192,13 +219,20 @@ func (g *pageGuard) unguard(st *process.Stopped) error {
 	if err != nil {
 		return err
 	}
-	var first error
-	for _, r := range spans(list, mapped) {
-		if _, err := st.Syscall(unix.SYS_MPROTECT, r.lo, r.hi-r.lo, uint64(r.prot)); err != nil && first == nil {
-			first = err
-		}
+	results, err := protectRuns(st, spans(list, mapped), 0)
+	for i := 0; err == nil && i < len(results); i++ {
+		err = results[i].Err
 	}
-	return first
+	return err
+}
+
+// protectRuns gives the pages of runs the protection that they had, and more.
+func protectRuns(st callable, runs []guarded, more int) ([]process.CallResult, error) {
+	var calls []process.Call
+	for _, r := range runs {
+		calls = append(calls, process.SystemCall(unix.SYS_MPROTECT, r.lo, r.hi-r.lo, uint64(r.prot|more)))
+	}
+	return st.Syscalls(calls)
 }
 
 // spans lists the parts of the runs that still have the state set by protect: a library may have been

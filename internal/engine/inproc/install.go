@@ -1,10 +1,12 @@
 package inproc
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
 
+	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/patch"
 	"github.com/jalon-trace/jalon/internal/process"
 )
@@ -29,13 +31,15 @@ type installer struct {
 // install installs sites in the process:
 //
 //  1. Plan every patch from the program's own bytes (the process runs).
-//  2. Stop; map shared memory and memory for code; continue.
-//  3. Generate the code for its final address (the process runs).
-//  4. Stop; guard the pages; write the trampolines, then the jumps to them; move threads that are stopped
+//  2. At first, stop; map shared memory; continue. Then map memory for code, and read the actions of signals,
+//     by calls in one thread.
+//  3. Generate the trampolines for their final addresses, and write them (the process runs). Nothing jumps to
+//     them. The tracer gets their tables. Guard the pages, by calls in one thread.
+//  4. Stop; compare the code with that of step 1; write the jumps; move threads that are stopped
 //     between the instructions that a jump replaces; continue.
 //
 // A thread that reaches a jump finds a complete trampoline, and the tracer has the tables of the code
-// before the first jump is written.
+// before the first jump is written. If the process calls exec in between, the tables are dropped.
 //
 // If a thread will return into the middle of a patch (known from the frame of a signal handler), the patch
 // is left out of step 4 and made again with int3, which replaces only the first byte of an instruction. The
@@ -67,27 +71,30 @@ func (in *installer) apply(plans []*placed) (left []*site, err error) {
 			return nil, err
 		}
 	}
-	if in.buffers.mem == nil {
-		in.buffers.libcRseq = in.mods.libcSequences()
+	if err := in.mapBuffers(); err != nil {
+		return nil, err
 	}
-	err = in.stopped(func(st *process.Stopped) error { plans, err = in.makeRoom(st, plans); return err })
+	err = in.borrowing(func(c callable) error { plans, err = in.makeRoom(c, plans); return err })
 	if err != nil {
 		return nil, err
 	}
 	plans = in.uprobes.apartForStack(in.sites.keep(plans, in.compiler.generate))
-	if err := in.interrupted(); err != nil {
+	if err := in.write(plans); err != nil {
+		return nil, err
+	}
+	var refused []refused
+	err = in.borrowing(func(c callable) error { refused, err = in.guard.protect(c, plans); return err })
+	if err != nil {
 		return nil, err
 	}
 	var blocked map[*placed]bool
 	err = in.stopped(func(st *process.Stopped) error {
-		open, err := in.guard.protect(st, plans)
+		open, err := in.guard.coverAll(st, refused, plans)
 		if err != nil {
 			return err
 		}
 		left = takeSites(&plans, open)
-		if plans, err = in.write(st, plans); err == nil {
-			plans, blocked, err = in.jump(st, plans)
-		}
+		plans, blocked, err = in.jump(st, in.unchanged(st, plans))
 		return err
 	})
 	if err != nil {
@@ -116,54 +123,97 @@ func takeSites(plans *[]*placed, out map[*placed]bool) (sites []*site) {
 	return sites
 }
 
-// makeRoom allocates the missing memory, with the world stopped. It returns the plans for which there was
-// room.
-func (in *installer) makeRoom(st *process.Stopped, plans []*placed) ([]*placed, error) {
+// mapBuffers maps the memory that hit programs write to, once. The world is stopped for it: another thread could
+// come across the descriptor, or use its number.
+func (in *installer) mapBuffers() error {
 	if in.buffers.mem == nil {
-		if err := in.mapBuffers(st); err != nil {
-			return nil, err
+		in.buffers.libcRseq = in.mods.libcSequences()
+		err := in.stopped(func(st *process.Stopped) error { return in.buffers.mapIn(st, in.opt, len(in.sites.list)) })
+		if err == nil {
+			err = in.buffers.begin(in.p, in.opt)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	if n := uint64(len(in.sites.list)); n > uint64(in.buffers.g.Sites) {
-		return nil, fmt.Errorf("%d sites are too many: the buffers have room for %d", n, in.buffers.g.Sites)
+		return fmt.Errorf("%d sites are too many: the buffers have room for %d", n, in.buffers.g.Sites)
 	}
-	plans = in.sites.apartFromLive(st, plans)
-	plans = in.sites.keep(plans, func(p *placed) error { return in.codeSpace.reserve(st, p) })
-	return plans, in.codeSpace.placeStubs(st, plans)
+	return nil
 }
 
-// mapBuffers maps the memory that hit programs write to.
-func (in *installer) mapBuffers(st *process.Stopped) error {
-	if forbidden, err := st.ClockForbidden(); err != nil {
-		return err
-	} else if forbidden {
+// makeRoom allocates memory for code, and reads what must be known of the process. It returns the plans for which
+// there was room.
+func (in *installer) makeRoom(c callable, plans []*placed) ([]*placed, error) {
+	plans = in.sites.keep(plans, func(p *placed) error { return in.codeSpace.reserve(c, p) })
+	if err := in.codeSpace.placeStubs(c, plans); err != nil {
+		return nil, err
+	}
+	forbidden, err := c.Learn()
+	if err == nil && forbidden {
 		in.handlers.foundNoTSC()
 	}
-	return in.buffers.mapIn(st, in.p, in.opt, len(in.sites.list))
+	return plans, err
 }
 
-// write writes the trampolines, with the world stopped. Nothing jumps to them yet. Plans for code that has
-// changed are left out: the program ran since they were made, and may have unloaded a library or changed
-// its code.
-func (in *installer) write(st *process.Stopped, plans []*placed) (same []*placed, err error) {
-	same = in.sites.keep(plans, func(p *placed) error {
-		if !p.unchanged(st) {
+// write writes the trampolines, while the process runs. Nothing jumps to them yet.
+func (in *installer) write(plans []*placed) error {
+	all := &tables{}
+	for _, p := range plans {
+		all.join(&p.tab)
+	}
+	return in.p.Access(func(m *process.Memory) error {
+		if in.replaced() {
+			return engine.ErrReplaced
+		}
+		for _, p := range plans {
+			if err := in.interrupted(); err != nil {
+				return err
+			}
+			if err := p.write(m); err != nil {
+				return err
+			}
+		}
+		in.tables.add(all)
+		return nil
+	})
+}
+
+// unchanged leaves out plans for code that has changed: the program ran since they were made, and may have unloaded
+// a library or changed its code.
+func (in *installer) unchanged(st *process.Stopped, plans []*placed) []*placed {
+	code := pages{st: st}
+	return in.sites.keep(plans, func(p *placed) error {
+		if !p.unchanged(&code) {
+			in.tables.forget(p.plan.Addr)
 			return fmt.Errorf("the code at %#x has changed while the tracepoint was made", p.plan.Addr)
 		}
 		return nil
 	})
-	all := &tables{}
-	for _, p := range same {
-		if err := in.interrupted(); err != nil {
-			return nil, err
+}
+
+// pages reads memory of a stopped process, each page once.
+type pages struct {
+	st   *process.Stopped
+	addr uint64
+	page []byte // at addr; nil: none was read
+}
+
+// has reports whether memory has these bytes.
+func (r *pages) has(addr uint64, want []byte) bool {
+	if first := addr &^ (pageSize - 1); r.page == nil || r.addr != first {
+		if r.page == nil {
+			r.page = make([]byte, pageSize)
 		}
-		if err := p.write(st); err != nil {
-			return nil, err
+		if r.addr = first; r.st.ReadMem(first, r.page) != nil {
+			r.page = nil
+			return false
 		}
-		all.join(&p.tab)
 	}
-	in.tables.add(all)
-	return same, nil
+	if off := addr - r.addr; off+uint64(len(want)) <= pageSize {
+		return bytes.Equal(r.page[off:][:len(want)], want)
+	}
+	return ours(r.st, addr, want)
 }
 
 // jump writes the jumps to the trampolines, with the world stopped.
@@ -173,6 +223,7 @@ func (in *installer) write(st *process.Stopped, plans []*placed) (same []*placed
 // of a thread's signal, which needs the thread's present pc.
 func (in *installer) jump(st *process.Stopped, plans []*placed) (kept []*placed, blocked map[*placed]bool, err error) {
 	plans = in.sites.apartFromLive(st, plans)
+	st.Learned()
 	if err := in.handlers.install(st, in.patches.list(), plans); err != nil {
 		return nil, nil, err
 	}

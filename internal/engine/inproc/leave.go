@@ -1,6 +1,7 @@
 package inproc
 
 import (
+	"slices"
 	"time"
 
 	"github.com/jalon-trace/jalon/internal/process"
@@ -18,45 +19,32 @@ type remover struct {
 	walks     *walks
 }
 
-// free unmaps code and buffers.
-func (r *remover) free(st *process.Stopped) error {
-	if err := st.LeaveSequences(r.codeSpace.has); err != nil {
-		return err
-	}
-	if err := r.codeSpace.free(st); err != nil {
-		return err
-	}
-	if err := r.walks.free(st); err != nil {
-		return err
-	}
-	return r.buffers.free(st)
+// free unmaps code and buffers. No thread may be in them, or come to them.
+func (r *remover) free(st callable) error {
+	return st.FreeAll(slices.Concat(r.codeSpace.release(), r.walks.release(), r.buffers.release()))
 }
 
 // takeBack removes everything from the process:
 //
-//  1. Stop; restore the bytes, then the protection of their pages: no thread enters a trampoline any more.
-//     Threads that are stopped before a displaced copy are moved back to the original instruction. Continue.
-//  2. Repeat, while the process runs, until no thread is in jalon's code or will return to it. Threads
-//     leave it by themselves within microseconds, unless a displaced system call sleeps in it.
-//  3. Trip the dead man's switch; stop; unmap code and buffers if no thread is in them. Otherwise they
-//     stay mapped without effect.
+//  1. Stop; restore the bytes: no thread enters a trampoline any more.
+//     Threads that are stopped before a displaced copy are moved back to the original instruction. Find out
+//     whether a thread is in jalon's code or will return to it. Continue.
+//  2. If none is, none will be: unmap code and buffers, while all threads but one run.
+//  3. Otherwise stop and look again, several times. Threads leave the code by themselves within
+//     microseconds, unless a displaced system call sleeps in it. Then the memory stays mapped without effect.
+//  4. Trip the dead man's switch.
 //
 // The caller may detach from the process afterwards.
 func (r *remover) takeBack() error {
-	err := r.stopped(func(st *process.Stopped) error {
-		if err := putBack(st, r.patches.list()); err != nil {
-			return err
-		}
-		r.trouble("giving pages of code their protection back", r.guard.unguard(st))
-		return nil
-	})
-	if err != nil {
-		return err
-	}
 	var state occupancy
 	start := time.Now()
 	for try := 0; ; try++ {
 		err := r.stopped(func(st *process.Stopped) (err error) {
+			if try == 0 {
+				if err := putBack(st, r.patches.list()); err != nil {
+					return err
+				}
+			}
 			if state, err = r.leave(st); err != nil {
 				return err
 			}
@@ -65,11 +53,20 @@ func (r *remover) takeBack() error {
 			}
 			if state == empty {
 				r.trouble("giving SIGSEGV its action back", r.handlers.removeFaults(st))
-				err := r.free(st)
-				r.trouble("freeing the memory of the trampolines", err)
-				if err == nil {
-					r.tables.clear() // from here on an int3 at a site belongs to the program
-				}
+				r.tables.clear() // from here on an int3 at a site belongs to the program
+				return st.LeaveSequences(r.codeSpace.has)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		err = r.borrowing(func(c callable) error {
+			if try == 0 {
+				r.trouble("giving pages of code their protection back", r.guard.unguard(c))
+			}
+			if state == empty {
+				r.trouble("freeing the memory of the trampolines", r.free(c))
 			}
 			return nil
 		})

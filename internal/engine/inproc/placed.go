@@ -118,13 +118,13 @@ func (p *placed) wayBack(back map[uint64]uint64) {
 
 // unchanged reports whether the program's bytes that the patch replaces or depends on are those that it was
 // planned from.
-func (p *placed) unchanged(st *process.Stopped) bool {
+func (p *placed) unchanged(code *pages) bool {
 	for _, d := range p.edits {
-		if !ours(st, d.Addr, d.Old) {
+		if !code.has(d.Addr, d.Old) {
 			return false
 		}
 	}
-	return len(p.plan.Kept) == 0 || ours(st, p.end(), p.plan.Kept)
+	return len(p.plan.Kept) == 0 || code.has(p.end(), p.plan.Kept)
 }
 
 // ours reports whether the bytes at an edit are still those that were written: the library may have been
@@ -141,7 +141,7 @@ func putBack(st *process.Stopped, list []*placed) error {
 			if !ours(st, d.Addr, d.New) {
 				continue
 			}
-			if err := st.WriteMem(d.Addr, d.Old); err != nil {
+			if err := st.RestoreMem(d.Addr, d.Old); err != nil {
 				return err
 			}
 		}
@@ -150,7 +150,7 @@ func putBack(st *process.Stopped, list []*placed) error {
 }
 
 // write writes the trampoline. Nothing jumps to it yet.
-func (p *placed) write(st *process.Stopped) error {
+func (p *placed) write(st *process.Memory) error {
 	if err := st.WriteMem(p.at, p.code); err != nil {
 		return err
 	}
@@ -183,11 +183,12 @@ func jumpAgain(st *process.Stopped, list []*placed) error {
 	if err != nil {
 		return err
 	}
+	code := pages{st: st}
 	for _, p := range list {
 		if mv.blocked[p] {
 			return fmt.Errorf("tracepoint %d: a signal handler will return into the instructions at %#x: try again", p.sites[0].Number, p.plan.Addr)
 		}
-		if !p.unchanged(st) {
+		if !p.unchanged(&code) {
 			return fmt.Errorf("tracepoint %d: the code at %#x has changed", p.sites[0].Number, p.plan.Addr)
 		}
 	}

@@ -95,7 +95,7 @@ func (g *gaps) page(lo, hi uint64) (uint64, bool) {
 }
 
 // placeStubs gives every punned plan a stub, or makes the plan again with int3.
-func (m *codeSpace) placeStubs(st *process.Stopped, plans []*placed) error {
+func (m *codeSpace) placeStubs(st callable, plans []*placed) error {
 	var free *gaps
 	for _, p := range plans {
 		if p.plan.Tactic != patch.Pun {
@@ -118,7 +118,7 @@ func (m *codeSpace) placeStubs(st *process.Stopped, plans []*placed) error {
 	return nil
 }
 
-func (m *codeSpace) placeStub(st *process.Stopped, p *placed, free *gaps) bool {
+func (m *codeSpace) placeStub(st callable, p *placed, free *gaps) bool {
 	for _, r := range p.plan.Ranges() {
 		for _, g := range m.stubs {
 			if g.base+pageSize <= r.Lo || g.base >= r.Hi || !reaches(g.base, p.region) {

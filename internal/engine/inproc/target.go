@@ -1,6 +1,7 @@
 package inproc
 
 import (
+	"errors"
 	"sync/atomic"
 
 	"github.com/jalon-trace/jalon/internal/engine"
@@ -30,9 +31,39 @@ func (t *target) stopped(f func(*process.Stopped) error) error {
 		}
 		return f(st)
 	})
-	t.logf("stopped for %v", pause)
+	if w, err := t.p.Work(); err == nil {
+		t.logf("stopped for %v (%d stops so far, %d system calls run in %d turns)", pause, w.Stops, w.Calls, w.Turns)
+	}
 	if pause > 0 && t.opt.OnPause != nil {
 		t.opt.OnPause(pause)
+	}
+	return err
+}
+
+// callable runs system calls in the process: all its threads are stopped, or one of them.
+type callable interface {
+	Maps() ([]process.Mapping, error)
+	Syscall(nr uint64, args ...uint64) (uint64, error)
+	Syscalls(calls []process.Call) ([]process.CallResult, error)
+	AllocNear(addr, size uint64) (uint64, error)
+	Free(addr, size uint64) error
+	FreeAll(list []process.Range) error
+	Learn() (noClock bool, err error)
+}
+
+// borrowing is stopped for a function that only runs calls: threads run on, but for one.
+func (t *target) borrowing(f func(callable) error) error {
+	alone, err := t.p.Borrow(func(b *process.Borrowed) error {
+		if t.replaced() {
+			return engine.ErrReplaced
+		}
+		return f(b)
+	})
+	if errors.Is(err, process.ErrNoThread) {
+		return t.stopped(func(st *process.Stopped) error { return f(st) })
+	}
+	if alone > 0 && t.opt.OnPause != nil {
+		t.opt.OnPause(alone)
 	}
 	return err
 }

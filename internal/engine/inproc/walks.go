@@ -182,13 +182,11 @@ func (w *walks) drop(st *process.Stopped, gone []int) error {
 	return w.word(st, unwind.AreaCache, w.caches[0])
 }
 
-// free unmaps all of it. No thread may be in code of ours.
-func (w *walks) free(st *process.Stopped) error {
+// release lists all of it, to be unmapped, and forgets it. No thread may be in code of ours.
+func (w *walks) release() (list []process.Range) {
 	for _, r := range w.mapped {
-		if err := st.Free(r.base, r.size); err != nil {
-			return err
-		}
+		list = append(list, process.Range{Addr: r.base, Size: r.size})
 	}
 	*w = walks{}
-	return nil
+	return list
 }
