@@ -65,29 +65,31 @@ func (b *buffers) mapIn(st *process.Stopped, opt *Options, sites int) error {
 	if err != nil {
 		return err
 	}
+	for i, v := range opt.Variables {
+		mem.SetVariable(i, v)
+	}
 	b.mem, b.g, b.base = mem, g, base
 	b.cpu = processor{rdpid: host.X86().RDPID, prefetchw: host.X86().PrefetchW, fsgsbase: host.X86().FSGSBASE, avx: host.X86().AVX, xgetbv1: host.X86().XGETBV1}
 	if g.Restartable {
 		b.cpu.rseq = int32(offset)
 		st.ListSequences(offset, mem)
 	}
-	return nil
-}
-
-// begin arms the dead man's switch in the memory, and begins to use it, before there is code.
-func (b *buffers) begin(p *process.Process, opt *Options) error {
-	mem := b.mem
-	for i, v := range opt.Variables {
-		mem.SetVariable(i, v)
-	}
-	if err := p.ArmDeadman(mem.Deadman()); err != nil {
-		return err
-	}
 	if opt.Clock == ring.ClockCoarse {
 		b.coarse = event.StartCoarse(mem.SetTime)
 	}
+	// In the stop: hits that the tracer itself collects use the variables in this memory from now on, and the caller
+	// gives those their values.
 	if opt.OnRings != nil {
 		opt.OnRings(mem)
+	}
+	return nil
+}
+
+// begin arms the dead man's switch in the memory, before there is code, and starts what runs beside the process.
+func (b *buffers) begin(p *process.Process) error {
+	mem := b.mem
+	if err := p.ArmDeadman(mem.Deadman()); err != nil {
+		return err
 	}
 	b.prefault = startPrefault(p.Pid(), mem, b.g, b.base)
 	return nil

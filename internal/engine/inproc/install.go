@@ -130,7 +130,7 @@ func (in *installer) mapBuffers() error {
 		in.buffers.libcRseq = in.mods.libcSequences()
 		err := in.stopped(func(st *process.Stopped) error { return in.buffers.mapIn(st, in.opt, len(in.sites.list)) })
 		if err == nil {
-			err = in.buffers.begin(in.p, in.opt)
+			err = in.buffers.begin(in.p)
 		}
 		if err != nil {
 			return err
