@@ -25,13 +25,17 @@ type Unavailable struct {
 func (u *Unavailable) Error() string { return fmt.Sprintf("%s: %s", u.Field, u.Reason) }
 
 // Err returns an *Unavailable, or nil. For a struct or array of which the compiler has removed a part, the
-// reason is "partly optimised out"; String shows the other parts.
+// reason is "partly optimised out"; if a virtual base of C++ could not be read, it is "partly unavailable: ...".
+// String shows the other parts.
 func (v Value) Err() error {
 	if why := v.v.Explain(); why != "" {
 		return &Unavailable{v.v.Field.Name, why}
 	}
-	if v.v.Field != nil && len(v.v.Field.Gaps) > 0 {
-		return &Unavailable{v.v.Field.Name, "partly " + event.Explain(event.OptimisedOut, 0, "")}
+	if v.e == nil {
+		return nil
+	}
+	if why := format.Partly(&v.v, v.e.t.symbol); why != "" {
+		return &Unavailable{v.v.Field.Name, why}
 	}
 	return nil
 }

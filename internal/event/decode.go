@@ -136,6 +136,8 @@ type Value struct {
 	End uint8
 	// Stack is the copy of the stack from the stack pointer upwards (kind Stack).
 	Stack []byte
+
+	event *Event // that has the value
 }
 
 // Frames returns the addresses in a value of kind KernelFrames or UserFrames,
@@ -170,7 +172,7 @@ var regsSize = 8 * len(host.Processor.Dump)
 // status is Unsupported.
 func (e *Event) Value(i int) Value {
 	f := &e.Schema.Fields[i]
-	v := Value{Field: f, Status: f.Static}
+	v := Value{Field: f, Status: f.Static, event: e}
 	if f.Static != OK || f.Kind == Header {
 		return v
 	}

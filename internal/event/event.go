@@ -72,6 +72,8 @@ type Field struct {
 	// Gaps are the parts of a Fixed value that have no value at this site, in order. Their bytes in the
 	// record mean nothing.
 	Gaps []Gap
+	// Bases are the virtual bases of a Fixed value and of its parts, in the order in which they are shown.
+	Bases []VirtualBase
 	// Text, of SData, describes how the kernel prints a record; nil if not known.
 	Text *KernelText
 }

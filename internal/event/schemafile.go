@@ -67,14 +67,15 @@ type fieldJSON struct {
 	Offset int  `json:"offset,omitempty"`
 	Size   int  `json:"size,omitempty"`
 	// Status is StatusOffset+1, 0 if the field cannot fail.
-	Status int       `json:"status,omitempty"`
-	Static word      `json:"static,omitempty"`
-	Reason text      `json:"reason,omitempty"`
-	Show   *showJSON `json:"show,omitempty"`
-	String *slotJSON `json:"string,omitempty"`
-	Addr   int       `json:"address,omitempty"`
-	Text   int       `json:"text,omitempty"` // number in the table of texts, from 1
-	Gaps   []gapJSON `json:"gaps,omitempty"`
+	Status int        `json:"status,omitempty"`
+	Static word       `json:"static,omitempty"`
+	Reason text       `json:"reason,omitempty"`
+	Show   *showJSON  `json:"show,omitempty"`
+	String *slotJSON  `json:"string,omitempty"`
+	Addr   int        `json:"address,omitempty"`
+	Text   int        `json:"text,omitempty"` // number in the table of texts, from 1
+	Gaps   []gapJSON  `json:"gaps,omitempty"`
+	Bases  []baseJSON `json:"bases,omitempty"`
 }
 
 // gapJSON is the first bit of a gap, and the bit behind it.
@@ -261,6 +262,7 @@ func (e *encoder) field(f *Field) (fieldJSON, error) {
 	for _, g := range f.Gaps {
 		x.Gaps = append(x.Gaps, gapJSON{g.From, g.To})
 	}
+	x.Bases = e.bases(f.Bases)
 	if f.Show != (Show{}) {
 		x.Show = &showJSON{Letter: letter(f.Show.Letter), Size: letter(f.Show.Size), Count: f.Show.Count}
 	}
@@ -337,6 +339,10 @@ func (d *decoder) field(x *fieldJSON) (f Field, err error) {
 			return f, errors.New("it has a gap of no bits")
 		}
 		f.Gaps = append(f.Gaps, Gap{g[0], g[1]})
+	}
+	left := maxBases
+	if f.Bases, err = d.bases(x.Bases, &left); err != nil {
+		return f, err
 	}
 	if p := x.Show; p != nil {
 		if len(p.Letter) > 1 || len(p.Size) > 1 {

@@ -30,7 +30,7 @@ func (p *Printer) appendField(b []byte, ev *event.Event, v *event.Value) []byte 
 		return append(b, "<error type>"...)
 	}
 	if v.Str == nil {
-		return p.top(b, f.Type, valueItem(v), letter)
+		return p.top(b, f.Type, valueItem(v, p.Symbol), letter)
 	}
 	if letter != 's' {
 		b = p.Append(b, f.Type, v.Data, letter)
@@ -112,7 +112,7 @@ func (p *Printer) appendCounted(b []byte, v *event.Value, letter Fmt) []byte {
 	if n == 0 {
 		b = append(b, '{', '}')
 	} else {
-		b = p.elements(b, elem, valueItem(v), n, size, letter)
+		b = p.elements(b, elem, valueItem(v, p.Symbol), n, size, letter)
 	}
 	if v.Truncated {
 		b = append(b[:len(b)-1], "...}"...)
@@ -121,8 +121,12 @@ func (p *Printer) appendCounted(b []byte, v *event.Value, letter Fmt) []byte {
 }
 
 // valueItem returns a value with its address, if the event has one.
-func valueItem(v *event.Value) item {
-	return item{data: v.Data, addr: v.Addr, placed: v.Addr != 0, gaps: gaps{list: v.Field.Gaps}}
+func valueItem(v *event.Value, symbol func(addr uint64) string) item {
+	it := item{data: v.Data, addr: v.Addr, placed: v.Addr != 0, gaps: gaps{list: v.Field.Gaps}}
+	if len(v.Field.Bases) > 0 {
+		it.bases = &bases{v.Field.Bases, v, symbol}
+	}
+	return it
 }
 
 // headerValue returns a value from the record's header: a number, or a string for $comm. At places of the

@@ -51,7 +51,8 @@ var _ = addOutput(Output{Name: "json", Doc: "one object per line", order: 1, New
 //     arrays are strings or arrays, null where the record ends before they do.
 //
 // Members that are optimised out are null in a struct, array or complex number that has other members with
-// a value; errors has an entry for the whole ("partly optimised out").
+// a value; errors has an entry for the whole ("partly optimised out"). So are virtual bases that could not be
+// read. A virtual base that several bases share is there once, where it comes first.
 //
 // Format letters other than /s change nothing here. A string or array that is
 // longer than was taken has an entry in errors that says so.
@@ -237,10 +238,10 @@ func (j *JSON) field(b []byte, ev *event.Event, v *event.Value, k *jsonKey) []by
 	if v.Str != nil {
 		return j.pointed(b, v, k)
 	}
-	if len(f.Gaps) > 0 {
-		j.fail(k, "partly "+event.Explain(event.OptimisedOut, 0, ""))
+	if why := Partly(v, j.o.Symbol); why != "" {
+		j.fail(k, why)
 	}
-	return appendJSON(b, f.Type, valueItem(v), f.Show.Letter == 's', nil)
+	return appendJSON(b, f.Type, valueItem(v, j.o.Symbol), f.Show.Letter == 's', nil)
 }
 
 // pointed writes the string that a char * points to.
@@ -267,7 +268,7 @@ func jsonCounted(b []byte, v *event.Value) []byte {
 	if size <= 0 {
 		return append(b, "null"...)
 	}
-	return jsonArray(b, elem, valueItem(v), int64(len(v.Data))/size, size, v.Field.Show.Letter == 's', nil)
+	return jsonArray(b, elem, valueItem(v, nil), int64(len(v.Data))/size, size, v.Field.Show.Letter == 's', nil)
 }
 
 func jsonRegs(b, data []byte) []byte {

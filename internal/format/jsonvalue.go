@@ -79,16 +79,19 @@ func jsonAggregate(b []byte, s *ctype.Type, it item, asText bool, up *nest) []by
 func jsonMembers(b []byte, s *ctype.Type, it item, asText bool, up *nest) []byte {
 	fields := s.Fields()
 	for i := range fields {
-		b = jsonMember(b, &fields[i], it, asText, up)
+		at, again, missing := part(s, i, it)
+		switch {
+		case missing == "":
+			b = jsonMember(b, &fields[i], at, asText, up)
+		case !again:
+			b = append(append(appendString(comma(b), fields[i].Type.Strip().Name), ':'), "null"...)
+		}
 	}
 	return b
 }
 
+// jsonMember writes member m with value it.
 func jsonMember(b []byte, m *ctype.Field, it item, asText bool, up *nest) []byte {
-	if m.Virtual { // its offset is only in the program's memory
-		return append(append(appendString(comma(b), m.Type.Strip().Name), ':'), "null"...)
-	}
-	it = member(it, m)
 	name := m.Name
 	if m.Base {
 		name = m.Type.Strip().Name

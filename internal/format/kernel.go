@@ -92,7 +92,7 @@ func (j *JSON) jsonSData(b []byte, ev *event.Event, v *event.Value) []byte {
 				continue
 			}
 			if !ok {
-				b = jsonMember(b, f, item{data: v.Data}, false, &up)
+				b = jsonMember(b, f, member(item{data: v.Data}, f), false, &up)
 				continue
 			}
 			b = append(appendString(comma(b), f.Name), ':')

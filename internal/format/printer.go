@@ -57,6 +57,7 @@ type item struct {
 	placed bool // addr is known
 	up     *nest
 	gaps
+	bases *bases
 }
 
 // part returns the sub-object of n bytes at off.
@@ -254,38 +255,56 @@ func (p *Printer) structure(b []byte, s *ctype.Type, it item, f Fmt) []byte {
 		return append(b, "{<No data fields>}"...)
 	}
 	b = append(b, '{')
-	first, own := true, false
+	first, own, inherits := true, false, false
 	for i := range fields {
 		m := &fields[i]
 		if m.BitSize > 0 && m.Name == "" {
 			continue // padding
 		}
+		at, again, missing := part(s, i, it)
+		own, inherits = own || !m.Base, inherits || m.Base
+		if again {
+			continue
+		}
 		if !first {
 			b = append(b, ", "...)
 		}
-		first, own = false, own || !m.Base
+		first = false
 		switch {
 		case m.Base:
 			b = append(b, '<')
 			b = append(b, m.Type.Strip().Name...)
 			b = append(b, "> = "...)
-			if m.Virtual { // its offset is only in the program's memory
-				b = append(b, "<unavailable>"...)
-				continue
-			}
 		case m.Name != "":
 			b = append(b, m.Name...)
 			b = append(b, " = "...)
 		}
-		b = p.value(b, m.Type, member(it, m), f)
+		if missing != "" {
+			b = append(b, missing...)
+			continue
+		}
+		b = p.value(b, m.Type, at, f)
 	}
 	if v := s.Variants(); v != nil {
 		b = p.variant(append(b, ", "...), v, it, f)
 	}
-	if !first && !own { // base classes only
-		b = append(b, ", <No data fields>"...)
+	if inherits && !own {
+		if !first {
+			b = append(b, ", "...)
+		}
+		b = append(b, "<No data fields>"...)
 	}
 	return append(b, '}')
+}
+
+// part returns the value of field i of object it of class s, or the text of the reason why it is missing; again: a
+// virtual base that was shown before.
+func part(s *ctype.Type, i int, it item) (value item, again bool, missing string) {
+	m := &s.Fields()[i]
+	if m.Virtual {
+		return it.virtualBase(s, i)
+	}
+	return member(it, m), false, ""
 }
 
 // member returns the value of a member. A bit-field is converted to the bytes of its type.

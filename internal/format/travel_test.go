@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"testing"
@@ -163,6 +164,55 @@ func TestTypesTravel(t *testing.T) {
 	got := travel(t, &event.File{Schemas: []*event.Schema{ev.Schema}}).Schemas[0].Fields[0].Type.Fields()
 	if to := got[1].Type.Elem; !to.Incomplete || to.Name != "far" || to.Size != 8 || len(to.Fields()) != 0 {
 		t.Errorf("behind a pointer: %+v", to)
+	}
+}
+
+// TestVirtualBasesTravel: virtual bases, of bases too, shared ones, one that could not be read, and one whose object
+// does not point to a table.
+func TestVirtualBasesTravel(t *testing.T) {
+	top := &ctype.Type{Kind: ctype.Struct, Name: "Top", Size: 4}
+	top.SetFields([]ctype.Field{{Name: "t", Type: ctype.IntT}})
+	mid := &ctype.Type{Kind: ctype.Struct, Name: "Mid", Size: 16}
+	mid.SetFields([]ctype.Field{{Type: top, Base: true, Virtual: true, VtableOffset: -24}, {Name: "m", Type: ctype.IntT, BitOffset: 64}})
+	low := &ctype.Type{Kind: ctype.Struct, Name: "Low", Size: 32}
+	low.SetFields([]ctype.Field{
+		{Type: mid, Base: true, Virtual: true, VtableOffset: -32}, {Type: top, Base: true, Virtual: true, VtableOffset: -24},
+		{Name: "l", Type: ctype.IntT, BitOffset: 64},
+	})
+	words := func(list ...uint64) (b []byte) {
+		for _, w := range list {
+			b = append(b, le(w, 8)...)
+		}
+		return b
+	}
+	l := newLayout("bases")
+	with := func(first uint64, status event.Status) {
+		inner := event.VirtualBase{In: mid, Offset: l.slot(words(0x2020, 8, 7)[:20]), Size: 20, StatusOffset: l.status(status)}
+		outer := event.VirtualBase{In: low, Offset: l.slot(words(first, 16, 0x2020, 5)), Size: 32, StatusOffset: -1, Bases: []event.VirtualBase{inner}}
+		f := l.fixed("x", low, words(first, 6))
+		f.Bases = []event.VirtualBase{outer, {In: low, Index: 1, Again: true, StatusOffset: -1}}
+	}
+	with(0x1020, event.OK)
+	with(0x1020, event.Unreadable)
+	with(0x3020, event.OK) // nothing has a name there
+	with(0x1018, event.OK) // the distance would be before the table
+	names := func(addr uint64) string {
+		if addr>>12 == 1 || addr>>12 == 2 {
+			return fmt.Sprintf("vtable for %c+%d", "?ML"[addr>>12], addr&0xfff)
+		}
+		return "data+1"
+	}
+	ev := l.event()
+	sameAfterTravel(t, ev, &event.Remember{From: names})
+	p := &Printer{Symbol: names}
+	for i, want := range []string{
+		"{<Mid> = {<Top> = {t = 7}, m = 5}, l = 6}", "{<Mid> = {<Top> = <unreadable address 0x2020>, m = 5}, l = 6}",
+		"{<Mid> = <unavailable>, l = 6}", "{<Mid> = <unavailable>, l = 6}",
+	} {
+		v := ev.Value(i)
+		if got := string(p.AppendField(nil, ev, &v)); got != want {
+			t.Errorf("value %d: %s, not %s", i, got, want)
+		}
 	}
 }
 

@@ -41,6 +41,7 @@ type plan struct {
 	width int64 // asText, asPointer: bytes of a character
 	span  lang.Span
 	from  lang.Text
+	bases []*basePart // of x and its parts
 }
 
 // collect checks a collect list. Each item's error is kept; the others are still checked.
@@ -187,7 +188,7 @@ func (p *plan) bytes(c *collector) int64 {
 	n := int64(16)
 	switch p.mode {
 	case asBytes:
-		n += p.Type.Strip().Size
+		n += p.Type.Strip().Size + basesSize(p.bases)
 	case asText, asPointer:
 		n += 16 + p.limit
 	case asRepeat, asDynamic:
@@ -362,7 +363,9 @@ func (co *collector) takeObject(e expr) *plan {
 		return p
 	}
 	co.needBytes(e)
-	return plain(asBytes, e, e.Type())
+	p := plain(asBytes, e, e.Type())
+	p.bases = co.virtualBases(e)
+	return p
 }
 
 // onlyBytes: a scalar that can be stored but not read into an IR value: an

@@ -20,7 +20,7 @@ var regsSize = int64(8 * len(processor.Dump))
 type failing struct {
 	traps  *traps
 	slot   slotID
-	status slotID
+	status *slotID
 }
 
 // field emits the code that takes p.
@@ -36,7 +36,7 @@ func (l *lowerer) field(p *plan) {
 	case asPointer:
 		fs = l.takePointer(p, &fails)
 	case asBytes:
-		fs = l.takeBytes(p.x)
+		fs = l.takeBytes(p)
 	case asText:
 		fs = l.copyStr(l.word(l.address(p.x)), p)
 	case asRepeat:
@@ -55,11 +55,12 @@ func (l *lowerer) field(p *plan) {
 	case asSData:
 		fs = l.takeSData(l.in.Kernel.SData)
 	}
-	fails = append(fails, failing{l.traps, fs.value, 0})
+	fails = append(fails, failing{l.traps, fs.value, &fs.status})
 	if p.mode == asPointer {
-		fails[0].slot, fails[1].slot = fs.value, fs.str
+		fails[0].slot, fails[0].status = fs.value, &fs.status
+		fails[1].slot, fails[1].status = fs.str, &fs.strState
 	}
-	l.endField(p, &fs, fails)
+	l.endField(p.Name, fails)
 	if l.rec.fields == nil {
 		l.rec.fields = map[*plan]fieldSlots{}
 	}
@@ -67,24 +68,20 @@ func (l *lowerer) field(p *plan) {
 }
 
 // endField puts the fault blocks after the code of a field.
-func (l *lowerer) endField(p *plan, fs *fieldSlots, fails []failing) {
+func (l *lowerer) endField(name string, fails []failing) {
 	next := ir.NoBlock
-	for i, f := range fails {
+	for _, f := range fails {
 		if !f.traps.any() {
 			continue
 		}
 		if next == ir.NoBlock {
-			next = l.b.NewBlock("after " + p.Name)
+			next = l.b.NewBlock("after " + name)
 			l.b.Jump(next)
 		}
 		status := l.rec.add(slot{size: 1, align: 1, status: true})
 		s := &l.rec.slots[f.slot-1]
 		s.size, s.align = max(s.size, 8), 8 // room for the address
-		if i == 0 {
-			fs.status = status
-		} else {
-			fs.strState = status
-		}
+		*f.status = status
 		f.traps.each(func(k trap, blk ir.BlockID) {
 			l.b.Start(blk)
 			if k == trapUnreadable {
@@ -190,8 +187,12 @@ func (l *lowerer) takeWalk() fieldSlots {
 }
 
 // takeBytes takes an object whole.
-func (l *lowerer) takeBytes(e expr) fieldSlots {
+func (l *lowerer) takeBytes(plan *plan) fieldSlots {
+	e := plan.x
 	n := e.Type().Strip().Size
+	if len(plan.bases) > 0 && isRecord(e.Type()) { // what lies behind its members may be another object, or nothing
+		n = min(n, max(8, dataSize(e.Type().Strip(), 0)))
+	}
 	fs := l.newSlot(n, alignOf(n))
 	if n == 0 && !hasUnbounded(e.Type()) {
 		return fs
@@ -211,7 +212,9 @@ func (l *lowerer) takeBytes(e expr) fieldSlots {
 		l.copy(ir.Copy, l.word(addr), ir.None, fs.value.imm(0), n, l.faultFor(addr))
 		if p.ctx {
 			l.hideContext(fs.value.imm(0), addr.off, n)
+			return fs
 		}
+		l.takeBases(plan.bases, addr)
 		return fs
 	}
 	if storable(shape{pieces: p.pieces, lo: p.lo}, n*8) != "" { // at most a word: see needBytes

@@ -100,6 +100,7 @@ func (r *record) describe(p *plan) event.Field {
 	if s.addr != 0 {
 		f.AddrOffset = r.offset(s.addr)
 	}
+	f.Bases = r.bases(p.bases)
 	if s.str != 0 {
 		f.StrOffset, f.StrSize = r.offset(s.str), int(s.strSize)
 	}
