@@ -111,6 +111,38 @@ func TestValues(t *testing.T) {
 	}
 }
 
+// TestOnArmed: a program of Command has not begun when OnArmed is called, and the call comes once.
+func TestOnArmed(t *testing.T) {
+	opt := one("write", "")
+	out, err := os.Create(t.TempDir() + "/out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = out.Close() }()
+	size := func() int64 {
+		st, err := out.Stat()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return st.Size()
+	}
+	var got []*jalon.Trace
+	before := int64(-1)
+	opt.OnArmed = func(tr *jalon.Trace) { got, before = append(got, tr), size() }
+	tr := start(t, jalon.Command("echo", "begun").Streams(nil, out, nil), opt)
+	if _, err := tr.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 1 || got[0] != tr || before != 0 || size() == 0 {
+		t.Errorf("%d calls; the program had written %d bytes at the first, and %d at its end", len(got), before, size())
+	}
+	if _, err := jalon.Start(t.Context(), jalon.Command("echo"), jalon.Options{
+		Tracepoints: []jalon.Tracepoint{{Place: "no_such_function"}}, OnArmed: opt.OnArmed,
+	}); err == nil || len(got) != 1 {
+		t.Errorf("%d calls after an error %v", len(got), err)
+	}
+}
+
 // TestAttach traces a running process: counts, enabling and disabling, symbols, and the end by a context.
 func TestAttach(t *testing.T) {
 	pid := endless(t, "100")

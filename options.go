@@ -66,6 +66,10 @@ type Options struct {
 	Warn, Log func(text string)
 	Progress  func(what string, done, of int)
 
+	// OnArmed is called once, when the tracepoints are armed: before [Start] returns, and before a program of
+	// [Command] begins. It must not wait for the trace. nil: no call.
+	OnArmed func(*Trace)
+
 	// Debug is for the development of jalon.
 	Debug Debug
 }

@@ -56,7 +56,10 @@ func Start(ctx context.Context, target Target, opt Options) (*Trace, error) {
 	armed := make(chan error, 2)
 	sopt.OnTyped = func() { t.typed.seen.Add(1) }
 	sopt.OnArmed = func(err error) {
-		t.typed.armed.Store(true)
+		first := !t.typed.armed.Swap(true)
+		if first && err == nil && opt.OnArmed != nil {
+			opt.OnArmed(t)
+		}
 		select {
 		case armed <- err:
 		default: // at the end of an armed trace, OnArmed is called again

@@ -22,7 +22,8 @@ type typed struct {
 // reports the signal at once unless the program blocks it. A busy machine sleeps longer, and so has more time.
 const typedLimit = 100
 
-// typedWait bounds the sleeps while the signal is pending for a program that does not block it but gets no CPU.
+// typedWait bounds the sleeps while the signal is on its way: to a program that does not block it but gets no CPU, or
+// to the tracer that gets none.
 const typedWait = 3000
 
 // typedSignals are the signals of Ctrl-C and Ctrl-\, as a mask.

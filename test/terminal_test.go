@@ -55,7 +55,12 @@ func atTerminal(t *testing.T, args ...string) *terminal {
 // until waits for a text at the terminal.
 func (x *terminal) until(text string) {
 	x.T.Helper()
-	eventually(x.T, text+" in "+tail(x.seen.String()), func() bool { return strings.Contains(x.seen.String(), text) })
+	defer func() {
+		if !strings.Contains(x.seen.String(), text) {
+			x.T.Logf("the terminal: %s", tail(x.seen.String()))
+		}
+	}()
+	eventually(x.T, text, func() bool { return strings.Contains(x.seen.String(), text) })
 }
 
 // press types Ctrl-C.

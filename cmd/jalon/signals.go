@@ -21,23 +21,22 @@ import (
 //   - Any other signal, and signals from `kill`, end the tracing; the program continues.
 //   - The next signal ends jalon itself.
 type ending struct {
-	ctx      context.Context
-	cancel   func()
-	ch       chan os.Signal
-	trace    atomic.Pointer[jalon.Trace]
-	launches bool
-	passed   func(*jalon.Trace) // called for the first signal that the program received too
+	ctx    context.Context
+	cancel func()
+	ch     chan os.Signal
+	armed  atomic.Pointer[jalon.Trace] // nil until the tracepoints are armed; no program started by jalon runs before
+	passed func(*jalon.Trace)          // called for the first signal that the program received too
 }
 
-// newEnding registers for the signals; launches: jalon starts the program. A signal that is ignored (nohup) stays ignored.
+// newEnding registers for the signals. A signal that is ignored (nohup) stays ignored.
 //
 // A closed pipe is an error of jalon's output and must not end jalon, which has to detach from the program
 // first. SIGPIPE is caught, not ignored, because the traced program would inherit an ignored signal.
-func newEnding(launches bool) *ending {
+func newEnding() *ending {
 	if !signal.Ignored(unix.SIGPIPE) {
 		signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE)
 	}
-	e := &ending{launches: launches, ch: make(chan os.Signal, 8)}
+	e := &ending{ch: make(chan os.Signal, 8)}
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	for _, sig := range []unix.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT} {
 		if !signal.Ignored(sig) {
@@ -51,7 +50,7 @@ func newEnding(launches bool) *ending {
 func (e *ending) serve() {
 	passed := false
 	for sig := range e.ch {
-		t := e.started()
+		t := e.armed.Load()
 		if !passed && t != nil && (sig == unix.SIGINT || sig == unix.SIGQUIT) && t.PassedOn() {
 			passed = true
 			if e.passed != nil {
@@ -65,22 +64,6 @@ func (e *ending) serve() {
 	}
 }
 
-// started returns the trace, nil while its tracepoints are still being armed. The program runs a moment
-// before jalon.Start has returned; a signal that was typed in that moment reached it too.
-func (e *ending) started() *jalon.Trace {
-	for range startLimit {
-		if t := e.trace.Load(); t != nil || !e.launches {
-			return t
-		}
-		time.Sleep(time.Millisecond)
-	}
-	return nil
-}
-
-// startLimit is how many milliseconds an ending signal waits for the return of jalon.Start. The unit is a sleep, not
-// a point in time, so that a busy machine has more.
-const startLimit = 100
-
 // stop restores the default effect of the signals.
 func (e *ending) stop() {
 	signal.Stop(e.ch)
@@ -89,7 +72,7 @@ func (e *ending) stop() {
 
 // untilSignal returns a context that the first ending signal cancels; the second ends jalon itself.
 func untilSignal() (context.Context, func()) {
-	e := newEnding(false)
+	e := newEnding()
 	return e.ctx, e.stop
 }
 

@@ -90,9 +90,9 @@ func (c *traceCmd) Run() error {
 			c.progress.step(what, done, of)
 		}
 	}
-	end := newEnding(len(c.program) > 0)
+	end := newEnding()
 	defer end.stop()
-	end.passed = c.remind
+	end.passed, opt.OnArmed = c.remind, end.armed.Store
 	var ctl *controller
 	if c.Control != "" {
 		if ctl, err = listen(c.Control); err != nil {
@@ -101,7 +101,6 @@ func (c *traceCmd) Run() error {
 		defer ctl.close()
 	}
 	t, err := jalon.Start(end.ctx, c.target(), opt)
-	end.trace.Store(t)
 	c.progress.wipe()
 	if err == nil {
 		boundMemory()

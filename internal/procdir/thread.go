@@ -43,22 +43,24 @@ func Status(pid, tid int, field string) (uint64, error) {
 	return 0, fmt.Errorf("thread %d: its status has no %s", tid, field)
 }
 
-// Undelivered reports whether one of the signals (bit N-1 is signal N) is pending for a process and will be delivered
-// as soon as a thread gets a CPU or leaves a stop of its tracer: the thread does not block the signal and does not sleep.
+// Undelivered reports whether one of the signals (bit N-1 is signal N) may be on its way to a thread of a process. It is
+// pending, and will be delivered as soon as the thread gets a CPU: the thread does not block it and does not sleep. Or
+// the thread is in a stop of its tracer, which may be the report of the signal: it is not pending any more then.
 func Undelivered(pid int, signals uint64) bool {
-	for _, dir := range threads(fmt.Sprintf("/proc/%d", pid)) {
+	own := fmt.Sprintf("/proc/%d", pid) // the first thread's; threads has the others
+	for _, dir := range append([]string{own}, threads(own)...) {
 		b, err := os.ReadFile(dir + "/status")
 		if err != nil {
 			continue
 		}
 		var pending, blocked uint64
-		ready := false
+		ready, stopped := false, false
 		for line := range strings.Lines(string(b)) {
 			name, rest, _ := strings.Cut(line, ":")
 			rest = strings.TrimSpace(rest)
 			switch name {
 			case "State":
-				ready = strings.HasPrefix(rest, "R") || strings.HasPrefix(rest, "t")
+				ready, stopped = strings.HasPrefix(rest, "R"), strings.HasPrefix(rest, "t")
 			case "SigPnd", "ShdPnd":
 				n, _ := strconv.ParseUint(rest, 16, 64)
 				pending |= n
@@ -66,7 +68,7 @@ func Undelivered(pid int, signals uint64) bool {
 				blocked, _ = strconv.ParseUint(rest, 16, 64)
 			}
 		}
-		if ready && pending&^blocked&signals != 0 {
+		if stopped || ready && pending&^blocked&signals != 0 {
 			return true
 		}
 	}

@@ -42,3 +42,48 @@ func TestThread(t *testing.T) {
 		t.Errorf("cgroup %d, %v, want %d", got, err, want)
 	}
 }
+
+// TestUndelivered looks at a program of one thread: in a stop of its tracer, asleep, and stopped with a signal pending.
+func TestUndelivered(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	traced := &exec.Cmd{Path: "/bin/sleep", Args: []string{"sleep", "1000"}, SysProcAttr: &syscall.SysProcAttr{Ptrace: true}}
+	asleep := exec.Command("/bin/sleep", "1000")
+	for _, c := range []*exec.Cmd{traced, asleep} {
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			_ = c.Process.Kill()
+			_, _ = c.Process.Wait()
+		}()
+	}
+	state := func(pid int, want string) {
+		for {
+			b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, rest, _ := strings.Cut(string(b), ") "); strings.HasPrefix(rest, want) {
+				return
+			}
+			runtime.Gosched()
+		}
+	}
+	const interrupt = 1 << (syscall.SIGINT - 1)
+	state(traced.Process.Pid, "t")
+	if !Undelivered(traced.Process.Pid, interrupt) {
+		t.Error("a stop of the tracer may be the report of the signal")
+	}
+	pid := asleep.Process.Pid
+	state(pid, "S")
+	if Undelivered(pid, interrupt) {
+		t.Error("no signal is on its way to a program that sleeps")
+	}
+	_ = asleep.Process.Signal(syscall.SIGSTOP)
+	state(pid, "T")
+	_ = asleep.Process.Signal(syscall.SIGINT)
+	if Undelivered(pid, interrupt) {
+		t.Error("a stopped program takes no signal before it continues")
+	}
+}

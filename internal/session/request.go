@@ -51,8 +51,7 @@ func (s *Session) Pid() int {
 	return 0
 }
 
-// Undelivered reports whether one of the signals (bit N-1 is signal N) is pending for the session's process, which takes
-// it as soon as it gets a CPU.
+// Undelivered reports whether one of the signals (bit N-1 is signal N) may be on its way to the session's process.
 func (s *Session) Undelivered(signals uint64) bool {
 	pid := s.Pid()
 	return pid != 0 && procdir.Undelivered(pid, signals)
