@@ -89,6 +89,12 @@ func (b *Builder) Const(v int64) Value {
 	return b.Def(I64, Instr{Op: Const, Imm: v, A: None, B: None, Fault: NoBlock})
 }
 
+// Map declares a map and returns its number.
+func (b *Builder) Map(m Map) int64 {
+	b.p.Maps = append(b.p.Maps, m)
+	return int64(len(b.p.Maps) - 1)
+}
+
 // Reg emits a read of DWARF register n.
 func (b *Builder) Reg(n int64) Value {
 	return b.Def(I64, Instr{Op: Reg, Imm: n, A: None, B: None, Fault: NoBlock})

@@ -13,6 +13,7 @@ import (
 //   - a value defined twice, or used where its definition does not dominate;
 //   - an edge that does not lead forward, or whose arguments do not fit the
 //     parameters; a fault edge to a block without its one I64 parameter;
+//   - a slot of a map in another operation than those on that map, or on an edge;
 //   - a record operation without exactly one Reserve before it on every path,
 //     or outside the reserved bytes; an Exit with a record not committed.
 //
@@ -34,7 +35,9 @@ type checker struct {
 	err   error
 	block BlockID
 	where string // of the present instruction, "" in a terminator
+	aux   int64  // of the present instruction
 	defs  bitset
+	slots map[Value]int64 // results that are slots, with the number of their map
 }
 
 func (c *checker) fail(format string, args ...any) {
@@ -61,7 +64,10 @@ func (c *checker) shape() {
 			return
 		}
 	}
-	c.defs = newBitset(len(p.Classes))
+	if c.maps(); c.err != nil {
+		return
+	}
+	c.defs, c.slots = newBitset(len(p.Classes)), map[Value]int64{}
 	for id, b := range p.Blocks {
 		c.block, c.where = BlockID(id), ""
 		if b == nil {
@@ -115,6 +121,7 @@ func (c *checker) instr(i *Instr) {
 	if i.Signed && !info.Signed {
 		c.fail("only loads are signed")
 	}
+	c.aux = i.Aux
 	c.operand("A", i.A, info.A, None)
 	c.operand("B", i.B, info.B, i.A)
 	c.result(i, info)
@@ -136,6 +143,41 @@ func (c *checker) instr(i *Instr) {
 	if i.Op.HasSlot() {
 		c.slot(i)
 	}
+	if i.Op.OnMap() {
+		c.onMap(i)
+	}
+}
+
+// maps checks the declarations of maps.
+func (c *checker) maps() {
+	if len(c.p.Maps) > MaxMaps {
+		c.err = fmt.Errorf("%d maps are more than %d", len(c.p.Maps), MaxMaps)
+	}
+	for n, m := range c.p.Maps {
+		switch {
+		case m.Words < 0 || m.Words > MaxMapWords:
+			c.err = fmt.Errorf("map %d: %d words of value", n, m.Words)
+		case m.Slots < 1 || m.Slots > MaxMapSlots || m.Slots&(m.Slots-1) != 0:
+			c.err = fmt.Errorf("map %d: %d slots are no power of two up to %d", n, m.Slots, MaxMapSlots)
+		}
+	}
+}
+
+// onMap checks the number of the map, and of the word.
+func (c *checker) onMap(i *Instr) {
+	if i.Aux < 0 || i.Aux >= int64(len(c.p.Maps)) {
+		c.fail("there is no map %d", i.Aux)
+		return
+	}
+	if words := c.p.Maps[i.Aux].Words; i.Op.Info().has('i') && (i.Imm < 0 || i.Imm >= int64(words)) {
+		c.fail("a value of map %d has no word %d", i.Aux, i.Imm)
+	}
+}
+
+// isSlot reports whether v is a slot of a map.
+func (c *checker) isSlot(v Value) bool {
+	_, ok := c.slots[v]
+	return ok
 }
 
 func (c *checker) operand(name string, v Value, want Operand, a Value) {
@@ -147,6 +189,13 @@ func (c *checker) operand(name string, v Value, want Operand, a Value) {
 		}
 	case !c.valid(v):
 		c.fail("operand %s is missing", name)
+	case want == SlotOperand:
+		// The definition precedes all uses, in the order of the blocks too.
+		if m, ok := c.slots[v]; !ok || m != c.aux {
+			c.fail("operand %s is no slot of map %d", name, c.aux)
+		}
+	case c.isSlot(v):
+		c.fail("operand %s is a slot of a map", name)
 	case want == IntOperand && c.p.Classes[v] != I64:
 		c.fail("operand %s is %s, not i64", name, c.p.Classes[v])
 	case want == FloatOperand && c.p.Classes[v] == I64:
@@ -174,6 +223,9 @@ func (c *checker) result(i *Instr, info *OpInfo) {
 	switch info.Result {
 	case IntResult:
 		ok = got == I64
+	case SlotResult:
+		ok = got == I64
+		c.slots[i.Dst] = i.Aux
 	case FloatResult:
 		ok = got != I64
 	case SameResult:
@@ -305,7 +357,7 @@ func (c *checker) term(t *Term) {
 			c.fail("only a branch has a condition")
 		}
 	case Branch:
-		if !c.valid(t.Cond) || c.p.Classes[t.Cond] != I64 {
+		if !c.valid(t.Cond) || c.p.Classes[t.Cond] != I64 || c.isSlot(t.Cond) {
 			c.fail("the condition is no i64 value")
 		}
 	default:
@@ -328,6 +380,8 @@ func (c *checker) args(e *Edge) {
 		switch {
 		case !c.valid(v):
 			c.fail("argument %d of the edge to b%d is missing", i, e.To)
+		case c.isSlot(v):
+			c.fail("argument %d of the edge to b%d is a slot of a map", i, e.To)
 		case c.p.Classes[v] != c.p.Classes[params[i]]:
 			c.fail("argument %d of the edge to b%d is %s, not %s", i, e.To, c.p.Classes[v], c.p.Classes[params[i]])
 		}

@@ -104,6 +104,9 @@ func parse(t testing.TB, text string) *ir.Program {
 // block makes a program of one block.
 func block(lines ...string) string { return "b0:\n" + strings.Join(lines, "\n") + "\nexit" }
 
+// aMap declares two maps.
+const aMap = "map 0 words 2 slots 8 \"m\"\nmap 1 words 0 slots 1 \"n\"\n"
+
 func TestCheckRejects(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"", "no blocks"},
@@ -141,6 +144,18 @@ func TestCheckRejects(t *testing.T) {
 		{block("count 4"), "there is no counter 4"},
 		{block("v0 = count 1"), "Dst must be None"},
 		{block("v0 = const 1", "v1 = streq v0, \"a\\x00\""), "Data holds a NUL"},
+		{"map 0 words 30 slots 8 \"m\"\n" + block(), "map 0: 30 words of value"},
+		{"map 0 words 1 slots 12 \"m\"\n" + block(), "map 0: 12 slots are no power of two up to 16777216"},
+		{block("v0 = const 1", "v1 = mapslot 0, v0, v0"), "there is no map 0"},
+		{aMap + block("v0 = const 1", "v1 = mapslot 0, v0, v0", "v2 = mapget 0, v1, 2"), "a value of map 0 has no word 2"},
+		{aMap + block("v0 = const 1", "v2 = mapget 0, v0, 1"), "operand A is no slot of map 0"},
+		{aMap + block("v0 = const 1", "v1 = mapslot 1, v0, v0", "mapshow 0, v1"), "operand A is no slot of map 0"},
+		{aMap + block("v0 = const 1", "v1 = mapfind 0, v0, v0", "v2 = neg.8 v1"), "operand A is a slot of a map"},
+		{aMap + block("v0 = const 1", "v1 = mapfind 0, v0, v0", "mapset 0, v1, 0, v1"), "operand B is a slot of a map"},
+		{aMap + "b0:\nv0 = const 1\nv1 = mapfind 0, v0, v0\nbrif v1 -> b1 else b1\nb1:\nexit", "the condition is no i64 value"},
+		{aMap + "b0:\nv0 = const 1\nv1 = mapfind 0, v0, v0\njump b1(v1)\nb1(v2):\nexit", "argument 0 of the edge to b1 is a slot of a map"},
+		{aMap + block("v0 = const 1", "v1:f64 = mapfind 0, v0, v0"), "the result cannot be f64"},
+		{block("v0 = recticks"), "there must be a reserved, uncommitted record on every path (none)"},
 		{block("v0 = const 1 fault b1") + "\nb1(v1):\nexit", "the operation has no fault edge"},
 
 		// Edges.
@@ -231,7 +246,7 @@ func TestCheckSurvivesDamage(t *testing.T) {
 	r := rand.New(rand.NewSource(testkit.Seed(t, 1)))
 	accepted := 0
 	for range 4000 {
-		p := irgen.Random(r, irgen.Options{Floats: true})
+		p := irgen.Random(r, irgen.Options{Floats: true, Maps: true})
 		for range 1 + r.Intn(2) {
 			damage(r, p)
 		}

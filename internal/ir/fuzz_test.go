@@ -13,7 +13,7 @@ import (
 func FuzzParse(f *testing.F) {
 	r := rand.New(rand.NewSource(1))
 	for range 20 {
-		f.Add(irgen.Random(r, irgen.Options{Floats: true, SegBase: true, Blocks: 4, Instrs: 5}).String(), int64(1))
+		f.Add(irgen.Random(r, irgen.Options{Floats: true, SegBase: true, Maps: true, Blocks: 4, Instrs: 5}).String(), int64(1))
 	}
 	for _, text := range accepted {
 		f.Add(text, int64(2))

@@ -147,6 +147,26 @@ const (
 	// the same number.
 	FetchAddVar
 
+	// Ticks is the time of the hit, in ticks of the processor's time stamp counter: all through a hit one value.
+	// RecTicks is the same where a record is reserved, and costs nothing if the record has a time stamp. In a
+	// process only, as the operations on maps.
+	Ticks
+	RecTicks
+
+	// Maps outlive a hit and are shared by programs: tables of Program.Maps, of which Aux is the number. A key is two
+	// words, A and B. The result of MapSlot and MapFind is a slot, which only the operations below take (as A, of the
+	// same map), or none: they give 0 for none, and change nothing. A slot has the map's words of value, 0 at first,
+	// and a key is in the map while its slot is shown. Slots are never given to another key.
+	MapSlot // the slot of the key, which is made (not shown) if there is none; none if the map has no room: that is counted
+	MapFind // the slot of the key if it is shown
+	MapHas  // 1 if A is a slot, 0 if it is none
+	MapSeen // 1 if slot A is shown
+	MapGet  // word Imm of slot A
+	MapSet  // word Imm of slot A = B
+	MapAdd  // word Imm of slot A += B, indivisibly: no other thread's addition is lost
+	MapShow // the key of slot A is in the map from now on
+	MapHide // it is no longer
+
 	// Kernel engine only. A site may have two programs that run one after the other on one CPU: the first
 	// gives a word, the second takes it.
 	Give   // leave A for the site's other program
@@ -165,6 +185,10 @@ const (
 	MaxContext = 8192
 	// Counters is how many counters a site has.
 	Counters = 4
+	// MaxMaps is how many maps a program can use, MaxMapWords how many words of value a map has at most.
+	MaxMaps     = 16
+	MaxMapWords = 29
+	MaxMapSlots = 1 << 24
 	// MaxVars is how many variables a session can have.
 	MaxVars = 4096
 	// CounterLost is the counter that a Reserve without room counts in.
@@ -248,4 +272,12 @@ type Program struct {
 	Name    string
 	Blocks  []*Block
 	Classes []Class // by Value
+	Maps    []Map
+}
+
+// Map describes a table that outlives a hit.
+type Map struct {
+	Name  string // for listings
+	Words int    // of the value of a key
+	Slots int    // keys that it has room for, about: a power of two
 }

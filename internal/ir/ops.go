@@ -11,6 +11,7 @@ const (
 	IntOperand                  // an I64
 	FloatOperand                // an F64 or F32
 	SameOperand                 // of A's class
+	SlotOperand                 // a slot of the map
 )
 
 // Extent says how many low bytes of an operand an operation reads.
@@ -36,6 +37,7 @@ const (
 	FloatResult               // an F64 or F32: the class of Dst decides
 	SameResult                // of A's class
 	OtherResult               // the float class that A has not
+	SlotResult                // an I64 that only operations with a SlotOperand take
 )
 
 // Widths is the set of widths that an operation allows: bit n for W == n. An
@@ -72,6 +74,8 @@ type OpInfo struct {
 	Record bool
 	// Effect: an operation with a result changes something beside it.
 	Effect bool
+	// Volatile: the result depends on what other hits change, so equal ones are not merged.
+	Volatile bool
 	// Commutes says that A and B may change places (the bits of a NaN included).
 	Commutes bool
 	// Negated is, for a comparison, the one that gives the opposite result for
@@ -161,11 +165,24 @@ var Ops = [NumOps]OpInfo{
 
 	Count: {Name: "count", Widths: noWidth, form: "i"},
 
-	GetVar: {Name: "getvar", Result: IntResult, Widths: noWidth, form: "i"},
+	GetVar: {Name: "getvar", Result: IntResult, Volatile: true, Widths: noWidth, form: "i"},
 	SetVar: {Name: "setvar", A: IntOperand, Widths: noWidth, form: "ia"},
 	AddVar: {Name: "addvar", A: IntOperand, Widths: noWidth, form: "ia"},
 
 	FetchAddVar: {Name: "fetchaddvar", A: IntOperand, Result: IntResult, Effect: true, Widths: noWidth, form: "ia"},
+
+	Ticks:    {Name: "ticks", Result: IntResult, Widths: noWidth, Pure: true},
+	RecTicks: {Name: "recticks", Result: IntResult, Volatile: true, Widths: noWidth, Record: true},
+
+	MapSlot: {Name: "mapslot", A: IntOperand, B: IntOperand, Result: SlotResult, Effect: true, Widths: noWidth, form: "nab"},
+	MapFind: {Name: "mapfind", A: IntOperand, B: IntOperand, Result: SlotResult, Volatile: true, Widths: noWidth, form: "nab"},
+	MapHas:  {Name: "maphas", A: SlotOperand, Result: IntResult, Volatile: true, Widths: noWidth, form: "na"},
+	MapSeen: {Name: "mapseen", A: SlotOperand, Result: IntResult, Volatile: true, Widths: noWidth, form: "na"},
+	MapGet:  {Name: "mapget", A: SlotOperand, Result: IntResult, Volatile: true, Widths: noWidth, form: "nai"},
+	MapSet:  {Name: "mapset", A: SlotOperand, B: IntOperand, Widths: noWidth, form: "naib"},
+	MapAdd:  {Name: "mapadd", A: SlotOperand, B: IntOperand, Widths: noWidth, form: "naib"},
+	MapShow: {Name: "mapshow", A: SlotOperand, Widths: noWidth, form: "na"},
+	MapHide: {Name: "maphide", A: SlotOperand, Widths: noWidth, form: "na"},
 
 	Give:   {Name: "give", A: IntOperand, Widths: noWidth, form: "a"},
 	Take:   {Name: "take", Result: IntResult, Effect: true, Widths: noWidth},
@@ -210,6 +227,9 @@ func (o Op) Info() *OpInfo {
 
 // HasEffect reports whether o changes something beside its result, faults apart.
 func (o Op) HasEffect() bool { return o.Info().Result == NoResult || o.Info().Effect }
+
+// OnMap reports whether o is an operation on a map.
+func (o Op) OnMap() bool { i := o.Info(); return i.Result == SlotResult || i.A == SlotOperand }
 
 // HasSlot reports whether o writes to the record, from offset Imm on.
 func (o Op) HasSlot() bool { return o.Info().has('@') }

@@ -46,6 +46,9 @@ func (ps *parser) parseLine() error {
 	case word == "program":
 		ps.word()
 		return ps.name()
+	case word == "map":
+		ps.word()
+		return ps.declareMap()
 	case isLabel(word):
 		return ps.label()
 	case !ps.open:
@@ -77,6 +80,32 @@ func (ps *parser) name() error {
 		err = errors.New("a second name")
 	}
 	ps.p.Name = s
+	return ps.finish(err)
+}
+
+// declareMap reads "0 words 2 slots 1024 "name"".
+func (ps *parser) declareMap() error {
+	var m Map
+	for _, f := range []struct {
+		word string
+		to   *int
+	}{{"", nil}, {"words", &m.Words}, {"slots", &m.Slots}} {
+		if f.word != "" && ps.word() != f.word {
+			return ps.want(f.word)
+		}
+		n, err := ps.number()
+		switch {
+		case err != nil:
+			return err
+		case f.to != nil && int64(int32(n)) == n:
+			*f.to = int(n)
+		case f.to != nil || n != int64(len(ps.p.Maps)) || n >= MaxMaps || len(ps.p.Blocks) > 0:
+			return fmt.Errorf("%d is no number of a map here", n)
+		}
+	}
+	name, err := ps.quoted()
+	m.Name = name
+	ps.p.Maps = append(ps.p.Maps, m)
 	return ps.finish(err)
 }
 

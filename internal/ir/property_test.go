@@ -35,6 +35,9 @@ func sameMeaning(t testing.TB, p, q *ir.Program, s *irgen.State) eval.Outcome {
 	} else {
 		diff = want.Diff(got.Record, got.Counters)
 	}
+	if diff == "" && want.NoRoom == got.NoRoom {
+		diff = want.DiffMaps(got.Maps)
+	}
 	for i, known := range want.Defined {
 		if diff == "" && known && !got.Defined[i] {
 			diff = "a byte is no longer promised"
@@ -57,7 +60,7 @@ func sameMeaningUnlessBad(t testing.TB, p, q *ir.Program, s *irgen.State) {
 
 // TestOptimizeKeepsMeaning is eval(p) == eval(Optimize(p)).
 func TestOptimizeKeepsMeaning(t *testing.T) {
-	for _, opt := range []irgen.Options{{}, {Floats: true, SegBase: true}, {Blocks: 30, Instrs: 4}} {
+	for _, opt := range []irgen.Options{{}, {Floats: true, SegBase: true, Maps: true}, {Blocks: 30, Instrs: 4, Maps: true}} {
 		r := rand.New(rand.NewSource(testkit.Seed(t, 1)))
 		s := irgen.RandomState(r, opt)
 		before, after := 0, 0
@@ -91,7 +94,7 @@ func size(p *ir.Program) (n int) {
 // TestEachPassKeepsMeaning runs the passes one at a time on fresh programs,
 // which they must not rely on each other to survive.
 func TestEachPassKeepsMeaning(t *testing.T) {
-	opt := irgen.Options{Floats: true, Blocks: 12, Instrs: 6}
+	opt := irgen.Options{Floats: true, Maps: true, Blocks: 12, Instrs: 6}
 	for _, pass := range ir.Passes {
 		t.Run(pass.Name, func(t *testing.T) {
 			r := rand.New(rand.NewSource(testkit.Seed(t, 2)))
@@ -121,7 +124,7 @@ func TestEachPassKeepsMeaning(t *testing.T) {
 
 // TestRandomOrder runs the passes in random orders.
 func TestRandomOrder(t *testing.T) {
-	opt := irgen.Options{Floats: true, Blocks: 12, Instrs: 6}
+	opt := irgen.Options{Floats: true, Maps: true, Blocks: 12, Instrs: 6}
 	r := rand.New(rand.NewSource(testkit.Seed(t, 3)))
 	s := irgen.RandomState(r, opt)
 	for range *propertyRuns / 3 {

@@ -10,6 +10,7 @@ import (
 // The text form, one instruction a line:
 //
 //	program "main.c:9"
+//	map 0 words 2 slots 1024 "name"
 //	b0: ; entry
 //	  v0 = reg rdi
 //	  v1 = load.4s v0+16 fault b2
@@ -42,6 +43,9 @@ func (p *Program) String() string {
 	var w strings.Builder
 	if p.Name != "" {
 		fmt.Fprintf(&w, "program %s\n", strconv.Quote(p.Name))
+	}
+	for n, m := range p.Maps {
+		fmt.Fprintf(&w, "map %d words %d slots %d %s\n", n, m.Words, m.Slots, strconv.Quote(m.Name))
 	}
 	for id, b := range p.Blocks {
 		if b == nil {

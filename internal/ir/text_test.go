@@ -15,7 +15,7 @@ import (
 func TestTextRoundTrip(t *testing.T) {
 	r := rand.New(rand.NewSource(testkit.Seed(t, 1)))
 	for range 500 {
-		p := irgen.Random(r, irgen.Options{Floats: true, SegBase: true})
+		p := irgen.Random(r, irgen.Options{Floats: true, SegBase: true, Maps: true})
 		for id, b := range p.Blocks {
 			b.Note = []string{"", "condition", `field: p->x["\"]`, ` "quoted" and spaced `, "two\nlines", "\xff; b1:"}[(id+r.Intn(3))%6]
 		}
@@ -32,7 +32,7 @@ func TestTextRoundTrip(t *testing.T) {
 				b.Term.Then = ir.Edge{To: ir.NoBlock}
 			}
 		}
-		if p.String() != q.String() || !reflect.DeepEqual(p.Blocks, q.Blocks) || !reflect.DeepEqual(p.Classes, q.Classes) {
+		if p.String() != q.String() || !reflect.DeepEqual(p.Blocks, q.Blocks) || !reflect.DeepEqual(p.Classes, q.Classes) || !reflect.DeepEqual(p.Maps, q.Maps) {
 			t.Fatalf("wrote\n%s\nread\n%s", p, q)
 		}
 	}
@@ -41,6 +41,8 @@ func TestTextRoundTrip(t *testing.T) {
 // TestTextForm shows the form of every operation. It is what String writes.
 func TestTextForm(t *testing.T) {
 	const text = `program "all"
+map 0 words 2 slots 1024 "one"
+map 1 words 0 slots 1 "two \"x\""
 b0: ; entry
   v0 = const -5
   v1:f64 = fconst 0x3ff8000000000000 ; 1.5
@@ -58,10 +60,21 @@ b0: ; entry
   v13 = load.8 v3 fault b3
   v14:f32 = fload v3+2147483648 fault b3
   v15 = streq v3+8, "a\"\xff;b" fault b3
+  v20 = mapslot 0, v0, v3
+  v21 = mapfind 1, v0, v3
+  v22 = maphas 1, v21
+  v23 = mapseen 0, v20
+  v24 = mapget 0, v20, 1
+  mapset 0, v20, 1, v0
+  mapadd 0, v20, 0, v0
+  mapshow 0, v20
+  maphide 1, v21
+  v25 = ticks
   count 3
   brif unlikely v15 -> b1(v13, v1) else b2
 b1(v16, v17:f64): ; fields
   reserve 200
+  v26 = recticks
   put.2 @24, v16
   fput @32, v17
   putreg.16 @40, xmm3

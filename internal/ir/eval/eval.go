@@ -6,6 +6,7 @@ package eval
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/jalon-trace/jalon/internal/ir"
 )
@@ -36,6 +37,10 @@ type Machine struct {
 	Given   uint64 // what Take takes
 	// Vars are the variables; those behind its end are 0.
 	Vars []uint64
+	// Maps are the maps of the program. MapsFull: they have no room for new keys.
+	Maps     Maps
+	MapsFull bool
+	Ticks    uint64 // the time stamp counter
 	// Walk follows the stack from the registers at the site by the tables of the program, reading words by
 	// read: at most n pcs, and the reason of the end. Nil: the code has no tables.
 	Walk func(pc, sp, fp uint64, read func(addr uint64) (uint64, bool), n int) (pcs []uint64, end uint8)
@@ -73,6 +78,8 @@ type Outcome struct {
 	Counters [ir.Counters]uint64
 	Exit     End
 	Vars     []uint64 // the variables as the run left them
+	Maps     Maps     // the maps likewise
+	NoRoom   uint64   // keys for which a map had no room
 	Given    uint64   // the value of Give, or of an untaken one
 	Result   *uint32  // of Result; nil: there was none
 	Faults   int      // fault edges taken
@@ -107,6 +114,7 @@ type run struct {
 	values []uint64
 	record []byte
 	known  []bool
+	slots  []*Slot // that operations have found
 	out    Outcome
 }
 
@@ -124,6 +132,7 @@ func Run(p *ir.Program, m *Machine) Outcome {
 	r := &run{p: p, m: m, values: make([]uint64, len(p.Classes))}
 	r.out.Given = m.Given
 	r.out.Vars = append([]uint64(nil), m.Vars...)
+	r.out.Maps = m.Maps.Clone(len(p.Maps))
 	for b := p.Blocks[0]; b != nil; {
 		b = r.block(b)
 	}
@@ -242,8 +251,11 @@ func init() {
 			*v += r.values[i.A]
 			return r.set(i, was)
 		},
-		ir.Count: func(r *run, i *ir.Instr) flow { r.out.Counters[i.Imm]++; return next },
+		ir.Count:    func(r *run, i *ir.Instr) flow { r.out.Counters[i.Imm]++; return next },
+		ir.Ticks:    func(r *run, i *ir.Instr) flow { return r.set(i, r.m.Ticks) },
+		ir.RecTicks: func(r *run, i *ir.Instr) flow { return r.set(i, r.m.Ticks) },
 	}
+	maps.Copy(steps, onMaps)
 }
 
 func (r *run) set(i *ir.Instr, v uint64) flow {

@@ -3,6 +3,7 @@ package irgen
 import (
 	"fmt"
 	"math/rand"
+	"slices"
 
 	"github.com/jalon-trace/jalon/internal/ir"
 )
@@ -25,6 +26,8 @@ type Options struct {
 	Kernel bool
 	// Walks makes ir.Walk, for which an executor needs tables.
 	Walks bool
+	// Maps makes the operations on maps, and Ticks: an executor needs tables and a clock.
+	Maps bool
 	// NoRegs reads the registers out of the context block instead (Kernel).
 	NoRegs bool
 	// High is the address of HighSize more readable bytes, State.High, whose end
@@ -55,6 +58,9 @@ func Random(r *rand.Rand, opt Options) *ir.Program {
 		opt.Floats, opt.SegBase = false, false
 	}
 	g := newGen(r, opt)
+	if opt.Maps && !opt.Kernel {
+		g.p.Maps = slices.Clone(MapsOf[:])
+	}
 	g.plan()
 	for id := range g.p.Blocks {
 		g.block(ir.BlockID(id))
@@ -70,12 +76,13 @@ type gen struct {
 	*builder
 	*values
 	*records
+	*mapped
 }
 
 func newGen(r *rand.Rand, opt Options) *gen {
 	bd := &builder{r: r, opt: opt, p: &ir.Program{Name: "random"}}
 	vs := &values{bd}
-	return &gen{bd, vs, &records{bd, vs}}
+	return &gen{bd, vs, &records{bd, vs}, &mapped{bd, vs, nil}}
 }
 
 // plan decides on the blocks: how many of each phase and their parameters.

@@ -2,6 +2,7 @@ package irgen
 
 import (
 	"math/rand"
+	"reflect"
 	"testing"
 
 	"github.com/jalon-trace/jalon/internal/ir"
@@ -23,7 +24,7 @@ func TestCoverage(t *testing.T) {
 	records, faults := 0, 0
 	r := rand.New(rand.NewSource(testkit.Seed(t, 1)))
 	for n := range 7000 {
-		opt := Options{Floats: true, SegBase: true, Walks: true}
+		opt := Options{Floats: true, SegBase: true, Walks: true, Maps: true}
 		if n >= 5000 {
 			opt = Options{Kernel: true, NoRegs: n%2 == 0, High: 0xffff900000000000}
 		}
@@ -101,14 +102,14 @@ func TestIntegersOnly(t *testing.T) {
 
 // TestDeterministic holds that a seed names one program and one state.
 func TestDeterministic(t *testing.T) {
-	opt := Options{Floats: true}
+	opt := Options{Floats: true, Maps: true}
 	build := func() (string, *State) {
 		r := rand.New(rand.NewSource(testkit.Seed(t, 7)))
 		return Random(r, opt).String(), RandomState(r, opt)
 	}
 	p1, s1 := build()
 	p2, s2 := build()
-	if p1 != p2 || *s1 != *s2 {
+	if p1 != p2 || !reflect.DeepEqual(s1, s2) {
 		t.Error("the same seed gave different results")
 	}
 }

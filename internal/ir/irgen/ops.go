@@ -33,6 +33,9 @@ func (g *gen) step() {
 			choice{2, func() { g.toFloat(g.float()) }},
 			choice{2, func() { g.fload(g.float()) }})
 	}
+	if len(g.p.Maps) > 0 {
+		choices = append(choices, choice{4, g.onMap}, choice{1, g.ticks})
+	}
 	if g.state == inside {
 		choices = append(choices,
 			choice{10, g.put},

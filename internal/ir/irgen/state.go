@@ -74,6 +74,7 @@ type State struct {
 	Vars   [Vars]uint64
 	High   [HighSize]byte
 	HighAt uint64
+	Maps   eval.Maps // Options.Maps
 	// Outside answers for all addresses that the memories here say nothing of;
 	// nil: nothing can be read there.
 	Outside eval.Memory
@@ -84,7 +85,7 @@ func (s *State) Machine() *eval.Machine {
 	return &eval.Machine{
 		Regs: s.Regs, Wide: &s.State, Mem: s, RecordRoom: s.RecordRoom,
 		Context: s.Context[:], Env: s.Env, Comm: s.Comm, Given: s.Given,
-		Vars: s.Vars[:],
+		Vars: s.Vars[:], Maps: s.Maps, Ticks: Ticks,
 	}
 }
 
@@ -135,6 +136,9 @@ func RandomState(r *rand.Rand, opt Options) *State {
 	binary.LittleEndian.PutUint64(s.Mem[threadPointer:], s.Base+threadPointer)
 	if opt.Kernel {
 		s.surroundings(r, opt)
+	}
+	if opt.Maps {
+		s.Maps = RandomMaps(r)
 	}
 	s.Registers(r)
 	return s

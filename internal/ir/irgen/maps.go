@@ -1,0 +1,113 @@
+package irgen
+
+import (
+	"math/rand"
+
+	"github.com/jalon-trace/jalon/internal/ir"
+	"github.com/jalon-trace/jalon/internal/ir/eval"
+)
+
+// MapsOf are the maps of programs with Options.Maps. They have room for all keys of programs.
+var MapsOf = [2]ir.Map{{Name: "one", Words: 1, Slots: 8}, {Name: "five", Words: 5, Slots: 8}}
+
+// Ticks is the time stamp counter in a State's Machine: programs use only bits of it that no counter of these years has.
+const Ticks = 1 << 40
+
+// mapped makes operations on maps.
+type mapped struct {
+	*builder
+	*values
+	slots []slot
+}
+
+// slot is a result that only operations on maps may take.
+type slot struct {
+	v  ir.Value
+	of int64
+
+	at ir.BlockID
+}
+
+// key is one of few: programs and states use the same.
+func key(r *rand.Rand) eval.Key { return eval.Key{uint64(r.Intn(4)) * 16, uint64(r.Intn(2)) << 40} }
+
+func (mp *mapped) keyWord(mask, shift int64) ir.Value {
+	v := mp.hidden(ir.Instr{Op: ir.And, W: 8, A: mp.int(), B: mp.constant(mask)})
+	return mp.hidden(ir.Instr{Op: ir.Shl, W: 8, A: v, B: mp.constant(shift)})
+}
+
+func (mp *mapped) onMap() {
+	if mp.r.Intn(3) == 0 || !mp.use() {
+		mp.look()
+		mp.use()
+	}
+}
+
+// look looks for a key.
+func (mp *mapped) look() {
+	m := int64(mp.r.Intn(len(mp.p.Maps)))
+	a, b := mp.keyWord(3, 4), mp.keyWord(1, 40)
+	if mp.r.Intn(3) == 0 {
+		k := key(mp.r)
+		a, b = mp.constant(int64(k[0])), mp.constant(int64(k[1]))
+	}
+	op := []ir.Op{ir.MapSlot, ir.MapFind}[mp.r.Intn(2)]
+	v := mp.hidden(ir.Instr{Op: op, Aux: m, A: a, B: b})
+	mp.slots = append(mp.slots, slot{v: v, of: m, at: mp.id})
+}
+
+// use works on a slot that was found in this block; false: there is none.
+func (mp *mapped) use() bool {
+	if len(mp.slots) == 0 || mp.slots[len(mp.slots)-1].at != mp.id {
+		mp.slots = nil
+		return false
+	}
+	for n := range mp.slots {
+		if mp.slots[n].at == mp.id {
+			mp.slots = mp.slots[n:]
+			break
+		}
+	}
+	s := mp.slots[mp.r.Intn(len(mp.slots))]
+	i := ir.Instr{Aux: s.of, A: s.v, Imm: int64(mp.r.Intn(mp.p.Maps[s.of].Words))}
+	switch i.Op = []ir.Op{ir.MapHas, ir.MapSeen, ir.MapGet, ir.MapSet, ir.MapAdd, ir.MapShow, ir.MapHide}[mp.r.Intn(7)]; i.Op {
+	case ir.MapSet, ir.MapAdd:
+		i.B = mp.second()
+		mp.emit(i)
+	case ir.MapShow, ir.MapHide:
+		i.Imm = 0
+		mp.emit(i)
+	default:
+		if i.Op != ir.MapGet {
+			i.Imm = 0
+		}
+		mp.avail = append(mp.avail, mp.hidden(i))
+	}
+	return true
+}
+
+// ticks uses only what is the same of every time.
+func (mp *mapped) ticks() {
+	op := ir.Ticks
+	if mp.state == inside && mp.r.Intn(2) == 0 {
+		op = ir.RecTicks
+	}
+	t := mp.hidden(ir.Instr{Op: op})
+	mp.avail = append(mp.avail, mp.hidden(ir.Instr{Op: ir.Shr, W: 8, A: t, B: mp.constant(62)}))
+}
+
+// RandomMaps fills the maps of programs.
+func RandomMaps(r *rand.Rand) eval.Maps {
+	out := make(eval.Maps, len(MapsOf))
+	for n := range out {
+		out[n] = map[eval.Key]*eval.Slot{}
+		for range r.Intn(6) {
+			s := &eval.Slot{Shown: r.Intn(3) != 0}
+			for range MapsOf[n].Words {
+				s.Words = append(s.Words, r.Uint64())
+			}
+			out[n][key(r)] = s
+		}
+	}
+	return out
+}

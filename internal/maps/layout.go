@@ -1,0 +1,106 @@
+// Package maps defines the tables that hit programs keep from one hit to the next, in memory that the code at the sites,
+// jalon and (later) programs in the kernel share. This file has the layout and the protocol.
+//
+// Import rule: maps imports nothing of jalon.
+package maps
+
+import "math/bits"
+
+// A table, in memory that is zero at first:
+//
+//	+0           u64 keys for which there was no room (writers, atomic)
+//	+HeaderSize  slots, Stride bytes each: Slots, and Window-1 more
+//
+// A slot:
+//
+//	+0   u64 tag: 0 if the slot is free; otherwise the upper 62 bits of the key's hash, and the state in the low 2 bits
+//	+8   u64 the first word of the key
+//	+16  u64 the second
+//	+24  words of the value
+//
+// The slot of a key is one of the Window slots from Index on. Slots are taken in order and are never freed or given to
+// another key, so a slot that was found is that of its key as long as the table exists. A key that is deleted keeps its
+// slot, hidden.
+//
+// To find a key:
+//
+//  1. for each slot of the window, in order: load the tag.
+//  2. 0: the key is not there, and was not when the tag was loaded, except where the window was passed by 6.
+//  3. another hash, or claimed: go on with the next slot. A claimed slot may be of this very key; see 6.
+//  4. the hash, and hidden or shown: the words of the key do not change any more. If they are those of the key, this is its
+//     slot. Otherwise go on.
+//  5. after the window: the key is not there, and there is no room for it.
+//
+// To insert a key, where 2 finds a free slot:
+//
+//  6. lock cmpxchg tag: 0 -> hash | Claimed. If it fails, go to 1 with the same slot. From here to 8 the slot is of no use for
+//     anything else. A thread that ends in between, or leaves by longjmp from a signal handler, loses one slot: nothing waits
+//     for it. Another thread that inserts the same key meanwhile does not wait either: it takes a further slot of the
+//     window. The key then has two slots. From 8 on all writers use the first one, and what was written to the other one
+//     remains there: a reader of sums adds up the slots of one key. Where a key belongs to one thread at a time, as the
+//     address of a frame does, this does not happen.
+//  7. store the words of the key. The value is zero.
+//  8. store the tag: hash | Hidden. Behind 7, and x86 stores are seen in order: a thread that sees this tag sees the key.
+//
+// To show or hide a key, its writer changes bit 0 of the tag by one plain instruction: all other bits of the tag are
+// constant since 8, so two threads that do this at the same time leave one of the two results. Words of a value are
+// loaded and stored whole, each by itself: a value of several words belongs to one writer at a time.
+//
+// No step waits for another thread, and every state between two steps is one that other threads can meet for ever:
+// writers may be killed anywhere. The contents may be anything, since the traced program can write there: the code
+// looks at Window slots from an index that is masked, and never follows what it has read.
+//
+// Slots of keys that are no longer needed can be given back only while no hit program runs: by the tracer, with the
+// threads stopped outside of hit programs.
+const (
+	HeaderSize = 64
+	Full       = 0
+
+	Tag   = 0
+	Key   = 8
+	Value = 24
+
+	// Window is how many slots a key may be in.
+	Window = 16
+)
+
+// The states of a slot, in the low bits of its tag.
+const (
+	Claimed   = 1
+	Hidden    = 2
+	Shown     = 3
+	StateMask = 3
+)
+
+// The factors of Hash: odd, with bits without a pattern.
+const (
+	Factor0 = 0x9e3779b97f4a7c15
+	Factor1 = 0xc2b2ae3d27d4eb4f
+)
+
+// Hash is the hash of a key. Its upper bits choose the slot.
+func Hash(k0, k1 uint64) uint64 { return k0*Factor0 + k1*Factor1 }
+
+// Shape is the form of a table.
+type Shape struct {
+	Slots int // a power of two
+	Words int // of a value
+}
+
+// Stride is the distance of slots: a power of two.
+func (s Shape) Stride() uint64 { return 1 << bits.Len64(uint64(Value+8*s.Words)-1) }
+
+// Bytes is the size of the table.
+func (s Shape) Bytes() uint64 { return HeaderSize + uint64(s.Slots+Window-1)*s.Stride() }
+
+// IndexShift is how far a hash is shifted right to give the index; 64: the index is 0.
+func (s Shape) IndexShift() int { return 64 - bits.TrailingZeros64(uint64(s.Slots)) }
+
+// Index is the first slot for a hash.
+func (s Shape) Index(hash uint64) uint64 { return hash >> s.IndexShift() }
+
+// Table is a table with its address, for the code generator.
+type Table struct {
+	Shape
+	Addr uint64
+}
