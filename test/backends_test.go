@@ -20,6 +20,8 @@ var ownFiles = map[string]map[string]string{
 		"regset.go":      "as save.go",
 		"scratch.go":     "eBPF has two registers for intermediate results, see operand.go",
 		"lower_walk.go":  "the kernel walks stacks for eBPF programs (bpf_get_stack), see lower_copy.go",
+		"lower_map.go":   "the kernel's programs have no maps yet",
+		"lower_ticks.go": "the kernel's programs have a clock in nanoseconds",
 		"lower_float.go": "the kernel's programs cannot compute with floating point",
 	},
 	"ebpf": {

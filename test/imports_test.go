@@ -61,6 +61,7 @@ var packages = []struct{ path, imports string }{
 	// Programs.
 	{"ir/x86", "arch/amd64"},
 	{"ir", ""},
+	{"maps", ""},
 	{"ir/eval", "ir"},
 	{"ir/irgen", "arch/amd64 ir ir/eval ir/x86"},
 	{"sema", "arch/amd64 ctype debuginfo event ir lang ring"},
@@ -70,7 +71,7 @@ var packages = []struct{ path, imports string }{
 
 	// Machine code.
 	{"backend/regalloc", "ir"},
-	{"backend/amd64", "arch/amd64 backend/regalloc ir ring unwind"},
+	{"backend/amd64", "arch/amd64 backend/regalloc ir maps ring unwind"},
 	{"backend/ebpf", "backend/regalloc ir ring"},
 	{"patch", "arch/amd64"},
 	{"debuginfo/tracesite", "debuginfo/elf patch"},

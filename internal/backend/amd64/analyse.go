@@ -41,6 +41,7 @@ type analysis struct {
 	reserves  int
 	sizes     map[int64]bool // sizes of the Reserves
 	guarded   bool           // some access may fault
+	ticks     bool           // the time stamp counter is read beside the records' stamps
 }
 
 func analyse(p *ir.Program) *analysis {
@@ -114,6 +115,8 @@ func (an *analysis) scanInstr(b ir.BlockID, idx int, in *ir.Instr) {
 		case in.Imm == ir.RegFlags:
 			an.readFlags = true
 		}
+	case ir.Ticks, ir.RecTicks:
+		an.ticks = true
 	case ir.FReg:
 		an.regReads.add(itemXMM + item(in.Imm))
 	case ir.PutReg:

@@ -5,6 +5,7 @@ import (
 
 	x86 "github.com/jalon-trace/jalon/internal/arch/amd64"
 	"github.com/jalon-trace/jalon/internal/ir"
+	"github.com/jalon-trace/jalon/internal/maps"
 	"github.com/jalon-trace/jalon/internal/ring"
 )
 
@@ -18,6 +19,8 @@ type Config struct {
 	DeadGPR   x86.RegSet
 	DeadFlags bool
 	DeadXMM   uint32
+	// Maps are the tables of the program's maps, by number.
+	Maps []maps.Table
 	// Walk is the address of the area by which stacks are followed (unwind.AreaSize), for ir.Walk.
 	Walk uint64
 	// ColdAddr, when not 0, is where the code that is rarely run, or slow anyhow,
@@ -120,6 +123,9 @@ func checkConfig(p *ir.Program, cfg *Config) error {
 	if l.RingSize > 1<<31 {
 		return fmt.Errorf("layout of the shared memory: a ring of %d bytes is larger than 2 GiB", l.RingSize)
 	}
+	if err := checkMaps(p, cfg); err != nil {
+		return err
+	}
 	for _, b := range p.Blocks {
 		for _, in := range b.Instrs {
 			switch in.Op {
@@ -137,6 +143,19 @@ func checkConfig(p *ir.Program, cfg *Config) error {
 			if in.Op == ir.PutReg && in.Aux >= x86.UpperYMM && in.Aux < x86.MXCSR && !l.AVX {
 				return fmt.Errorf("%s cannot be read on this machine (no AVX)", ir.WideName(in.Aux))
 			}
+		}
+	}
+	return nil
+}
+
+// checkMaps holds that the tables have the forms of the program's maps.
+func checkMaps(p *ir.Program, cfg *Config) error {
+	if len(cfg.Maps) < len(p.Maps) {
+		return fmt.Errorf("there are tables for %d of %d maps", len(cfg.Maps), len(p.Maps))
+	}
+	for n, m := range p.Maps {
+		if got, want := cfg.Maps[n].Shape, (maps.Shape{Slots: m.Slots, Words: m.Words}); got != want {
+			return fmt.Errorf("the table of map %d has the form %+v, not %+v", n, got, want)
 		}
 	}
 	return nil

@@ -27,6 +27,7 @@ type trial struct {
 	state *irgen.State
 	in    caseIn
 	dead  bool // the dead man's switch is set
+	full  bool // the maps have no room
 	walk  func(pc, sp, fp uint64, read func(uint64) (uint64, bool), n int) ([]uint64, uint8)
 }
 
@@ -37,13 +38,15 @@ const statesPerProgram = 4
 func TestDifferential(t *testing.T) {
 	runs, seed := envInt("JALON_AMD64_RUNS", 48000), testkit.Seed(t, 1)
 	r := rand.New(rand.NewSource(seed))
-	opt := irgen.Options{Floats: true, SegBase: true}
+	opt := irgen.Options{Floats: true, SegBase: true, Maps: true}
 	state := irgen.RandomState(r, opt)
 	e := startExecutor(t, state.Base, state.Mem[:])
 	done, faults, aborted := 0, uint64(0), uint64(0)
 	for done < runs {
 		state = irgen.RandomState(r, opt)
 		e.setMemory(state.Mem[:])
+		full := r.Intn(6) == 0
+		e.setMaps(state.Maps, full)
 		trials := makeBatch(t, e, r, opt, state)
 		if err := e.run(); err != nil {
 			i := int(e.word(8))
@@ -53,6 +56,7 @@ func TestDifferential(t *testing.T) {
 			out := e.output(i)
 			faults += out.NFaults
 			aborted += out.Aborted
+			tr.full = full
 			if err := tr.verify(out); err != nil {
 				t.Fatalf("run %d (seed %d): %v\n%s", done+i, seed, err, tr.describe())
 			}
@@ -124,6 +128,7 @@ func makeBatch(t *testing.T, e *executor, r *rand.Rand, opt irgen.Options, state
 		if r.Intn(40) == 0 {
 			o.Blocks, o.Instrs = 6, 60 // more values than registers
 		}
+		o.Maps = o.Maps && r.Intn(2) == 0
 		p := irgen.Random(r, o)
 		if r.Intn(2) == 0 {
 			if err := ir.Optimize(p); err != nil {
@@ -272,6 +277,7 @@ func randomConfig(r *rand.Rand, addr uint64) Config {
 	if r.Intn(4) == 0 {
 		*l = execLayout(farAddr)
 	}
+	cfg.Maps = execMaps(l.Control + mapsAt)
 	cfg.Clock = ring.Clock(max(0, r.Intn(5)-2))
 	l.SiteID = uint32(r.Intn(1000))
 	l.CPUMask = []uint32{0, 1, 3, 3}[r.Intn(4)]
@@ -348,7 +354,7 @@ func (tr *trial) verify(out *caseOut) error {
 	}
 	tr.state.X87, tr.state.Regs[x86.InUse] = out.Before, out.InUse
 	m := tr.state.Machine()
-	m.Walk = tr.walk
+	m.Walk, m.MapsFull = tr.walk, tr.full
 	want := eval.Run(tr.p, m)
 	if out.NEdges > 0 { // nothing is done then
 		want = eval.Outcome{Vars: tr.in.Vars[:]}
@@ -364,6 +370,18 @@ func (tr *trial) verify(out *caseOut) error {
 	}
 	if err := tr.verifyRegisters(out); err != nil {
 		return err
+	}
+	if len(tr.p.Maps) > 0 {
+		got, noRoom := out.tables()
+		if want.Maps == nil { // nothing was done
+			want.Maps = tr.state.Maps
+		}
+		if d := want.DiffMaps(got); d != "" {
+			return fmt.Errorf("%s", d)
+		}
+		if noRoom != want.NoRoom {
+			return fmt.Errorf("%d keys without room, want %d", noRoom, want.NoRoom)
+		}
 	}
 	if out.BadMem != 0 {
 		return fmt.Errorf("memory changed: %d", out.BadMem)

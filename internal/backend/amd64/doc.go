@@ -29,5 +29,5 @@
 // instruction (DF may be set), no AVX (the upper halves of ymm stay), and
 // writes nothing below rsp without lowering rsp first, by more than the red zone.
 //
-// Import rule: amd64 imports arch/amd64, regalloc, ir and ring only.
+// Import rule: amd64 imports arch/amd64, regalloc, ir, maps, ring and unwind only.
 package amd64

@@ -18,7 +18,9 @@ import (
 	"github.com/jalon-trace/jalon/internal/arch"
 	x86 "github.com/jalon-trace/jalon/internal/arch/amd64"
 	"github.com/jalon-trace/jalon/internal/arch/host"
+	"github.com/jalon-trace/jalon/internal/ir/eval"
 	"github.com/jalon-trace/jalon/internal/ir/irgen"
+	"github.com/jalon-trace/jalon/internal/maps"
 	"github.com/jalon-trace/jalon/internal/ring"
 )
 
@@ -33,6 +35,9 @@ const (
 	siteOff     = 96
 
 	offMem    = 0x1000
+	offMaps   = 0xf000 // the tables before each case
+	mapsSize  = 2336
+	mapsAt    = 0xe0000 // of the shared memory
 	offIn     = 0x10000
 	offOut    = 0x200000
 	offFaults = 0x900000
@@ -90,6 +95,7 @@ type caseOut struct {
 	Vars                                         [irgen.Vars]uint64
 	Before, After                                [x86.X87Bytes]byte // the x87 state
 	InUse, NEdges, Raced, Aborted, Died          uint64
+	Maps                                         [mapsSize]byte
 	Rec                                          [maxRec]byte
 }
 
@@ -180,6 +186,63 @@ func (e *executor) wait() error {
 }
 
 func (e *executor) setMemory(mem []byte) { copy(e.shm[offMem:], mem) }
+
+// setMaps makes the tables with which the cases begin. full: they have no room for other keys.
+func (e *executor) setMaps(m eval.Maps, full bool) {
+	image := e.shm[offMaps : offMaps+mapsSize]
+	clear(image)
+	for n, tab := range execMaps(0) {
+		put := func(at uint64, v uint64) { binary.LittleEndian.PutUint64(image[tab.Addr+maps.HeaderSize+at:], v) }
+		used := map[uint64]bool{}
+		for k, s := range m[n] {
+			h := maps.Hash(k[0], k[1])
+			i := tab.Index(h)
+			for used[i] {
+				i++
+			}
+			used[i] = true
+			at := i * tab.Stride()
+			if s.Shown {
+				put(at+maps.Tag, h|maps.StateMask)
+			} else {
+				put(at+maps.Tag, h&^maps.StateMask|maps.Hidden)
+			}
+			put(at+maps.Key, k[0])
+			put(at+maps.Key+8, k[1])
+			for w, v := range s.Words {
+				put(at+maps.Value+8*uint64(w), v)
+			}
+		}
+		for i := range uint64(tab.Slots + maps.Window - 1) {
+			if full && !used[i] {
+				put(i*tab.Stride()+maps.Tag, maps.Claimed)
+			}
+		}
+	}
+}
+
+// execMaps are the tables of irgen's maps, if the shared memory's part for them is at base.
+func execMaps(base uint64) (list []maps.Table) {
+	for _, m := range irgen.MapsOf {
+		t := maps.Table{Shape: maps.Shape{Slots: m.Slots, Words: m.Words}, Addr: base}
+		list = append(list, t)
+		base += t.Bytes()
+	}
+	return list
+}
+
+// tables reads what a case has left.
+func (o *caseOut) tables() (m eval.Maps, noRoom uint64) {
+	m = eval.Maps{}.Clone(len(irgen.MapsOf))
+	for n, tab := range execMaps(0) {
+		r := maps.NewReader(tab.Shape, o.Maps[tab.Addr:])
+		noRoom += r.NoRoom()
+		for e := range r.Entries() {
+			m[n][e.Key] = &eval.Slot{Shown: e.Shown, Words: e.Value}
+		}
+	}
+	return m, noRoom
+}
 
 // codeAddr is where the next code goes.
 func (e *executor) nextAddr() uint64 { return codeAddr + uint64(e.code) }

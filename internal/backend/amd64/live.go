@@ -76,6 +76,10 @@ func (l *liveness) Instr(lv *regalloc.Liveness, b ir.BlockID, i int) {
 	if in.Dst == ir.None {
 		return
 	}
+	if in.Op.Info().Result == ir.SlotResult {
+		lv.Define(in.Dst, pos) // written while the key is still needed
+		return
+	}
 	lv.Define(in.Dst, pos+1)
 	if in.A != ir.None && !in.Op.HasEffect() {
 		lv.Lives[in.Dst].Hint = in.A

@@ -42,7 +42,9 @@ func fixedRegs(an *analysis, in *ir.Instr) regSet {
 			return 0
 		}
 		return setOf(item(RCX))
-	case ir.Reserve:
+	case ir.MapSlot:
+		return setOf(item(RAX))
+	case ir.Reserve, ir.Ticks, ir.RecTicks:
 		return setOf(item(RAX), item(RDX))
 	case ir.Reg:
 		if in.Imm == int64(x86.InUse) {
@@ -66,7 +68,7 @@ func (an *analysis) readsFSBase() bool {
 
 // guards reports whether the program starts with the dead man's switch.
 func (pl *planner) guards() bool {
-	if pl.an.guarded || pl.cfg.faultingClock() && pl.an.reserves > 0 {
+	if pl.an.guarded || pl.cfg.faultingClock() && pl.an.reserves > 0 || pl.cfg.NoTSC && pl.an.ticks {
 		return true
 	}
 	// The thread pointer is read from memory where rdfsbase does not exist.

@@ -93,6 +93,12 @@ func supported(p *ir.Program, c *Config) error {
 }
 
 func (c *Config) supports(in *ir.Instr) error {
+	switch {
+	case in.Op.OnMap():
+		return errors.New("maps: the kernel's programs have none yet")
+	case in.Op == ir.Ticks || in.Op == ir.RecTicks:
+		return errors.New("the time stamp counter: the kernel's programs have a clock in nanoseconds")
+	}
 	switch in.Op {
 	case ir.FReg:
 		return fmt.Errorf("register %s: the kernel's programs cannot read it", ir.WideName(in.Imm))

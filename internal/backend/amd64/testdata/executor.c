@@ -22,6 +22,7 @@ enum {
 	OFF_IN = 0x10000, OFF_OUT = 0x200000, OFF_FAULTS = 0x900000, OFF_CODE = 0xC00000,
 	CODE_SIZE = 0x800000, OFF_SHARED = 0x1400000, SHM_SIZE = 0x1500000, SH_WALK = 0x60000,
 	SH_CONTROL = 0, SH_CLOCK = 8, SH_VARS = 64, VARS = 4, SH_COUNTERS = 0x1000, SH_REGISTERED = 0x8000, SH_RINGS = 0x10000,
+	SH_MAPS = 0xe0000, MAPS_SIZE = 2336, OFF_MAPS = 0x10000 - 0x1000,
 	X87 = 160, RSEQ_OFFSET = 64, RSEQ_SIZE = 32, RSEQ_CS = 8, RSEQ_SIGNATURE = 0x53053053, RSEQ_UNREGISTER = 1,
 };
 #define COARSE_TIME 0x123456789abcull
@@ -60,6 +61,7 @@ struct out {
 	u64 vars[VARS];
 	uint8_t before[X87], after[X87];
 	u64 inuse, nedges, raced, aborted, died;
+	uint8_t maps[MAPS_SIZE];
 	uint8_t rec[REC_MAX];
 };
 
@@ -300,6 +302,9 @@ static int is_zero(const uint8_t *p, size_t n)
 static void collect(uint8_t *shared)
 {
 	u64 pos = cur.ringpos;
+	memcpy(res.maps, shared + SH_MAPS, MAPS_SIZE);
+	if (!is_zero(shared + SH_MAPS + MAPS_SIZE, 4096))
+		res.badmem = 7;
 	memcpy(res.vars, shared + SH_VARS, sizeof res.vars);
 	for (int i = 0; i < RINGS; i++) {
 		uint8_t *r = shared + SH_RINGS + i * RING_STRIDE;
@@ -333,6 +338,7 @@ static void prepare(uint8_t *shared)
 {
 	*(uint32_t *)(shared + SH_CONTROL) = cur.control;
 	memcpy(shared + SH_VARS, cur.vars, sizeof cur.vars);
+	memcpy(shared + SH_MAPS, shm + OFF_MAPS, MAPS_SIZE);
 	*(u64 *)(shared + SH_CLOCK) = COARSE_TIME;
 	((u64 *)(shared + SH_REGISTERED))[TCB_ADDR >> 12 & 4095] = cur.listed ? TCB_ADDR : 0;
 	for (int i = 0; i < RINGS; i++) {

@@ -1,0 +1,233 @@
+package amd64
+
+import (
+	"math/bits"
+
+	"github.com/jalon-trace/jalon/internal/ir"
+	"github.com/jalon-trace/jalon/internal/maps"
+)
+
+// mapped works on maps, by the protocol of package maps. A slot is its address, or 0.
+type mapped struct {
+	*planner
+	*emitter
+	*pool
+	*stubs
+	*operands
+}
+
+func init() {
+	lower[ir.MapSlot] = (*gen).lowerMapLook
+	lower[ir.MapFind] = (*gen).lowerMapLook
+	lower[ir.MapHas] = (*gen).lowerMapHas
+	lower[ir.MapSeen] = (*gen).lowerMapSeen
+	lower[ir.MapGet] = (*gen).lowerMapGet
+	lower[ir.MapSet] = (*gen).lowerMapSet
+	lower[ir.MapAdd] = (*gen).lowerMapAdd
+	lower[ir.MapShow] = (*gen).lowerMapShow
+	lower[ir.MapHide] = (*gen).lowerMapHide
+}
+
+// look is a search for a key being emitted.
+type look struct {
+	*mapped
+	tab     maps.Table
+	insert  bool // a missing key gets a slot
+	k0      Reg
+	k1      opd // a register or a constant
+	d, h, t Reg // the slot; the tag of a shown slot of the key; scratch
+	done    label
+}
+
+// lowerMapLook searches for a key. The first slot of the window is looked at in line: mostly the key is there.
+func (ma *mapped) lowerMapLook(in *ir.Instr) {
+	l := &look{mapped: ma, tab: ma.cfg.Maps[in.Aux], insert: in.Op == ir.MapSlot, done: ma.a.newLabel()}
+	if l.insert {
+		ma.take(RAX)
+		ma.clobber(item(RAX))
+	}
+	l.k0 = ma.reg(in.A, 8)
+	if l.k1 = ma.val(in.B, 8); l.k1.kind == opdMem {
+		l.k1 = regOpd(ma.reg(in.B, 8))
+	}
+	l.d = ma.dst(in.Dst)
+	l.h, l.t = ma.scratch(), ma.scratch()
+	slow := ma.a.newLabel()
+	l.hash(in.B)
+	l.first()
+	l.compare(slow)
+	ma.a.bind(l.done)
+	ma.setDst(in.Dst, l.d)
+	ma.later(func() {
+		ma.a.comment("; the window of the key")
+		ma.a.bind(slow)
+		l.window()
+		ma.a.jmp(l.done)
+	})
+}
+
+// hash makes h the tag of a shown slot of the key.
+func (l *look) hash(k1 ir.Value) {
+	factor := func(v uint64) int64 { return int64(v) }
+	l.movImm(l.h, factor(maps.Factor0))
+	l.rmo(iIMUL, 8, l.h, regOpd(l.k0))
+	if k, ok := l.an.constant(k1); ok {
+		if k *= factor(maps.Factor1); k != 0 {
+			l.movImm(l.t, k)
+			l.rmo(iADD, 8, l.h, regOpd(l.t))
+		}
+	} else {
+		l.movImm(l.t, factor(maps.Factor1))
+		l.rmo(iIMUL, 8, l.t, l.k1)
+		l.rmo(iADD, 8, l.h, regOpd(l.t))
+	}
+}
+
+// first makes d the first slot of the window.
+func (l *look) first() {
+	slots := l.tab.Addr + maps.HeaderSize
+	l.loadAddr(l.d, slots)
+	if n := l.tab.IndexShift(); n < 64 {
+		l.rmo(iMOV, 8, l.t, regOpd(l.h))
+		l.mi(iSHR, 8, rmReg(l.t), int64(n))
+		l.mi(iSHL, 8, rmReg(l.t), int64(bits.TrailingZeros64(l.tab.Stride())))
+		l.rmo(iADD, 8, l.d, regOpd(l.t))
+	}
+	l.mi(iOR, 8, rmReg(l.h), maps.Shown)
+}
+
+// compare goes to other unless slot d is that of the key.
+func (l *look) compare(other label) {
+	if l.insert { // a hidden one too
+		l.rmo(iMOV, 8, l.t, memOpd(at(l.d, maps.Tag)))
+		l.mi(iOR, 8, rmReg(l.t), maps.Shown^maps.Hidden)
+		l.rmo(iCMP, 8, l.t, regOpd(l.h))
+	} else {
+		l.rmo(iCMP, 8, l.h, memOpd(at(l.d, maps.Tag)))
+	}
+	l.a.jcc(ccNE, other)
+	l.rmo(iCMP, 8, l.k0, memOpd(at(l.d, maps.Key)))
+	l.a.jcc(ccNE, other)
+	if second := at(l.d, maps.Key+8); l.k1.kind == opdImm {
+		l.mi(iCMP, 8, rmMem(second), l.k1.imm)
+	} else {
+		l.rmo(iCMP, 8, l.k1.r, memOpd(second))
+	}
+	l.a.jcc(ccNE, other)
+}
+
+// window looks at all slots of the window. At its end d is the slot or 0.
+func (l *look) window() {
+	again, next, free, none := l.a.newLabel(), l.a.newLabel(), l.a.newLabel(), l.a.newLabel()
+	n := l.scratch()
+	l.movImm(n, maps.Window)
+	l.a.bind(again)
+	l.mi(iCMP, 8, rmMem(at(l.d, maps.Tag)), 0)
+	l.a.jcc(ccE, free)
+	l.compare(next)
+	l.a.jmp(l.done)
+	l.a.bind(next)
+	l.mi(iADD, 8, rmReg(l.d), int64(l.tab.Stride()))
+	l.mi(iSUB, 4, rmReg(n), 1)
+	l.a.jcc(ccNE, again)
+	if l.insert {
+		l.m(iLOCKINC, 8, memOpd(l.fixedMem(l.tab.Addr+maps.Full)))
+		l.a.jmp(none)
+		l.a.bind(free)
+		l.take(RAX)
+		l.zero(RAX)
+		l.lea(8, l.t, at(l.h, maps.Claimed-maps.Shown))
+		l.mr(iCMPXCHG, 8, rmMem(at(l.d, maps.Tag)), l.t)
+		l.a.jcc(ccNE, again)
+		l.mr(iMOV, 8, rmMem(at(l.d, maps.Key)), l.k0)
+		if second := rmMem(at(l.d, maps.Key+8)); l.k1.kind == opdImm {
+			l.mi(iMOV, 8, second, l.k1.imm)
+		} else {
+			l.mr(iMOV, 8, second, l.k1.r)
+		}
+		l.lea(8, l.t, at(l.h, maps.Hidden-maps.Shown))
+		l.mr(iMOV, 8, rmMem(at(l.d, maps.Tag)), l.t)
+		l.a.jmp(l.done)
+	} else {
+		l.a.bind(free)
+	}
+	l.a.bind(none)
+	l.zero(l.d)
+}
+
+// word addresses a word of the value of a slot.
+func word(slot Reg, n int64) mem { return at(slot, int32(maps.Value+8*n)) }
+
+// lowerMapHas: a slot has an address.
+func (ma *mapped) lowerMapHas(in *ir.Instr) {
+	s, d := ma.reg(in.A, 8), ma.dst(in.Dst)
+	ma.mi(iCMP, 8, rmReg(s), 1)
+	ma.setcc(ccAE, d)
+	ma.rmo(iMOVZB, 4, d, regOpd(d))
+	ma.setDst(in.Dst, d)
+}
+
+// ofSlot emits f with the address of the slot, unless there is none. ready puts operands into registers before.
+func (ma *mapped) ofSlot(in *ir.Instr, ready, f func(s Reg)) {
+	s, none := ma.reg(in.A, 8), ma.a.newLabel()
+	if ready != nil {
+		ready(s)
+	}
+	ma.mr(iTEST, 8, rmReg(s), s)
+	ma.a.jcc(ccE, none)
+	f(s)
+	ma.a.bind(none)
+}
+
+// read loads a word of a slot, by m, into the result; of no slot the result is 0.
+func (ma *mapped) read(in *ir.Instr, m func(s, d Reg)) {
+	d := ma.dst(in.Dst)
+	ma.ofSlot(in, func(s Reg) {
+		if d != s { // otherwise it is 0 already where that counts
+			ma.zero(d)
+		}
+	}, func(s Reg) { m(s, d) })
+	ma.setDst(in.Dst, d)
+}
+
+func (ma *mapped) lowerMapSeen(in *ir.Instr) {
+	ma.read(in, func(s, d Reg) {
+		ma.rmo(iMOV, 4, d, memOpd(at(s, maps.Tag)))
+		ma.mi(iAND, 4, rmReg(d), maps.Shown^maps.Hidden)
+	})
+}
+
+func (ma *mapped) lowerMapGet(in *ir.Instr) {
+	ma.read(in, func(s, d Reg) { ma.rmo(iMOV, 8, d, memOpd(word(s, in.Imm))) })
+}
+
+func (ma *mapped) lowerMapSet(in *ir.Instr) {
+	var v opd
+	ma.ofSlot(in, func(Reg) {
+		if v = ma.val(in.B, 8); v.kind == opdMem {
+			v = regOpd(ma.reg(in.B, 8))
+		}
+	}, func(s Reg) {
+		if v.kind == opdImm {
+			ma.mi(iMOV, 8, rmMem(word(s, in.Imm)), v.imm)
+			return
+		}
+		ma.mr(iMOV, 8, rmMem(word(s, in.Imm)), v.r)
+	})
+}
+
+// lowerMapAdd adds with a lock: other threads may add too.
+func (ma *mapped) lowerMapAdd(in *ir.Instr) {
+	var v Reg
+	ma.ofSlot(in, func(Reg) { v = ma.reg(in.B, 8) }, func(s Reg) { ma.mr(iLOCKADD, 8, rmMem(word(s, in.Imm)), v) })
+}
+
+// All bits of the tag but one are constant, so one plain instruction changes it.
+
+func (ma *mapped) lowerMapShow(in *ir.Instr) {
+	ma.ofSlot(in, nil, func(s Reg) { ma.mi(iOR, 4, rmMem(at(s, maps.Tag)), maps.Shown^maps.Hidden) })
+}
+
+func (ma *mapped) lowerMapHide(in *ir.Instr) {
+	ma.ofSlot(in, nil, func(s Reg) { ma.mi(iAND, 4, rmMem(at(s, maps.Tag)), ^(maps.Shown ^ maps.Hidden)) })
+}
