@@ -115,6 +115,75 @@ func TestStacksAtHit(t *testing.T) {
 	}
 }
 
+// pathsProgram calls leaf by as many ways as it has calls: each has a path of its own through f and g.
+const pathsProgram = `#include <stdlib.h>
+static volatile int sink;
+__attribute__((noinline)) void leaf(int n) { sink += n; }
+static void go(unsigned long path, int depth, int n);
+__attribute__((noinline)) static void f(unsigned long path, int depth, int n) { go(path, depth, n); sink++; }
+__attribute__((noinline)) static void g(unsigned long path, int depth, int n) { go(path, depth, n); sink += 2; }
+static inline __attribute__((always_inline)) void go(unsigned long path, int depth, int n)
+{
+	if (!depth) leaf(n);
+	else if (path & 1) f(path >> 1, depth - 1, n);
+	else g(path >> 1, depth - 1, n);
+}
+int main(int argc, char **argv)
+{
+	for (int n = 0; n < atoi(argv[1]); n++) go(n * 0x9e3779b97f4a7c15 >> 8, 56, n);
+	return argc == 0;
+}
+`
+
+// TestManyStacks: the table of stacks becomes full. Every stack is right, whether it has a number or not.
+func TestManyStacks(t *testing.T) {
+	dir := t.TempDir()
+	src, prog, out := filepath.Join(dir, "paths.c"), filepath.Join(dir, "paths"), filepath.Join(dir, "events")
+	if err := os.WriteFile(src, []byte(pathsProgram), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := run(t, "gcc", "-O2", "-fno-optimize-sibling-calls", "-o", prog, src); r.status != 0 {
+		t.Fatal(r.stderr)
+	}
+	const hits = 16000
+	r := jalon(t, "trace", "-f", "json", "-o", out, "--buffer", "16M", "leaf", "-c", "arg0, $bt", "--", prog, fmt.Sprint(hits))
+	if !strings.Contains(r.stderr, "exited with status 0") {
+		t.Fatal(r.stderr)
+	}
+	b, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for line := range strings.Lines(string(b)) {
+		var ev struct {
+			Values struct {
+				N     uint64                           `json:"arg0"`
+				Stack []struct{ Function, Cut string } `json:"$bt"`
+			}
+		}
+		if err := json.Unmarshal([]byte(line), &ev); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		path, want, got := ev.Values.N*0x9e3779b97f4a7c15>>8, "", ""
+		for range 56 {
+			want, path = string("gf"[path&1])+want, path>>1
+		}
+		for i, f := range ev.Values.Stack {
+			if i > 0 && i <= 56 {
+				got += f.Function
+			}
+		}
+		if last := len(ev.Values.Stack) - 1; got != want || last != 60 || ev.Values.Stack[last].Function != "_start" || ev.Values.N != uint64(n) {
+			t.Fatalf("hit %d of %d: %d frames\n%s, want\n%s", n, hits, last+1, got, want)
+		}
+		n++
+	}
+	if n != hits || !strings.Contains(r.stderr, "table of stacks was full") {
+		t.Errorf("%d events of %d: %s", n, hits, r.stderr)
+	}
+}
+
 // stackLines are the stacks of a file of events, a line each.
 func stackLines(t *testing.T, file string) (list []string) {
 	t.Helper()

@@ -101,7 +101,7 @@ func New(clock *event.Clock, sink Sink) *Drain {
 func (d *Drain) Add(mem *ring.Shared, kernel bool, dec event.Decoder) *Source {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	dec.Clock = d.clock
+	dec.Clock, dec.Stacks = d.clock, mem.Stacks()
 	dec.Schemas = make([]*event.Schema, mem.Sites())
 	src := &Source{
 		mem: mem, reader: ring.NewReader(mem), Kernel: kernel, decoder: dec,
@@ -563,6 +563,14 @@ func (d *Drain) Unshown() uint64 { return d.unshown }
 
 // Stats returns what the reader has found in the rings.
 func (src *Source) Stats() ring.Stats { return src.reader.Stats() }
+
+// StacksFull returns how many stacks found no place in the table of stacks.
+func (src *Source) StacksFull() uint64 {
+	if src.decoder.Stacks == nil {
+		return 0
+	}
+	return src.decoder.Stacks.Full()
+}
 
 // Sites returns the counters of the sites with schemas.
 func (src *Source) Sites() []event.SiteSummary {

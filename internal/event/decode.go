@@ -55,6 +55,10 @@ type Decoder struct {
 	Stamps ring.Clock
 	Doubt  func(stamp uint64) uint64
 
+	// Stacks has the stacks to which records refer; nil: there are none.
+	Stacks *ring.Stacks
+
+	long    []byte // a record with its stack
 	comm    string // of the last record of the kernel engine
 	threads lookups
 	segment segment
@@ -69,6 +73,9 @@ func (d *Decoder) Decode(r Record, ev *Event) error {
 	s := d.Schemas[site]
 	if len(r.Data) != s.RecordSize && (s.ShortSize == 0 || len(r.Data) != s.ShortSize) {
 		return fmt.Errorf("record of %s has %d bytes instead of %d", s.Place, len(r.Data), s.RecordSize)
+	}
+	if s.StackNumber > 0 && len(r.Data) == s.ShortSize {
+		r.Data = d.withStack(s, r.Data)
 	}
 	*ev = Event{TSC: r.TSC, CPU: r.CPU, Pid: d.Pid, Comm: d.Comm, Thread: r.Thread(), Schema: s, Raw: r.Data}
 	if s.Kernel {

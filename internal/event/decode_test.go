@@ -3,10 +3,12 @@ package event
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
+	"github.com/jalon-trace/jalon/internal/ring"
 )
 
 func counted(n, flags uint32, data string, size int) []byte {
@@ -121,4 +123,44 @@ func FuzzValue(f *testing.F) {
 		v := ev.Value(0)
 		v.Explain()
 	})
+}
+
+// TestDecodeStack: a record with the number of its stack is decoded to the one that has the frames.
+func TestDecodeStack(t *testing.T) {
+	table := ring.StacksIn(make([]byte, ring.StacksSize))
+	pcs := []uint64{0x401000, 0x402000, 0x7f0000001234}
+	whole, deep := table.Intern(pcs, 0), table.Intern(pcs, stackDeep)
+	const short, long = ring.RecHeader + 16, ring.RecHeader + 16 + 8 + 8*4
+	s := &Schema{
+		SiteID: 0, PC: 0x401000, RecordSize: long, ShortSize: short, StackNumber: ring.RecHeader,
+		Fields: []Field{
+			{Name: "$bt", Kind: UserFrames, Offset: short, Size: long - short, StatusOffset: -1},
+			{Name: "n", Offset: ring.RecHeader + 8, Size: 8, StatusOffset: -1},
+		},
+	}
+	for _, c := range []struct {
+		number uint32
+		stacks *ring.Stacks
+		want   []uint64
+		end    uint8
+	}{
+		{whole, table, pcs, 0}, {deep, table, pcs, stackDeep},
+		{whole + 1, table, pcs[:1], stackDamaged}, {0, table, pcs[:1], stackDamaged}, {whole, nil, pcs[:1], stackDamaged},
+	} {
+		d := &Decoder{Schemas: []*Schema{s}, Stacks: c.stacks}
+		raw := make([]byte, short)
+		binary.LittleEndian.PutUint32(raw[ring.RecSite:], 1)
+		binary.LittleEndian.PutUint32(raw[ring.RecHeader:], c.number)
+		binary.LittleEndian.PutUint64(raw[ring.RecHeader+8:], 77)
+		var ev Event
+		for range 2 {
+			if err := d.Decode(Record{Data: raw}, &ev); err != nil {
+				t.Fatal(err)
+			}
+			v, n := ev.Value(0), ev.Value(1)
+			if !slices.Equal(v.Frames(), c.want) || v.End != c.end || v.Truncated != (c.end == stackDeep) || n.Data[0] != 77 {
+				t.Errorf("%#x: %#x ends with %d (truncated %v), n is %d", c.number, v.Frames(), v.End, v.Truncated, n.Data)
+			}
+		}
+	}
 }

@@ -99,7 +99,10 @@ type Schema struct {
 	RecordSize int    // bytes, header included
 	// ShortSize is another size that records may have; 0 if there is none.
 	ShortSize int
-	Fields    []Field
+	// StackNumber, if not 0, is the offset of the u32 number of the stack in records of ShortSize: a Decoder gives
+	// them the frames (UserFrames), which other records have themselves.
+	StackNumber int
+	Fields      []Field
 	// Kernel marks the records of the kernel engine. Their stamp is CLOCK_MONOTONIC in nanoseconds; their
 	// thread word is tgid << 32 | tid in the initial pid namespace. CommOffset, if not 0, is the offset of
 	// the 16 bytes of the thread's name.

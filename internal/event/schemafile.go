@@ -53,6 +53,7 @@ type schemaJSON struct {
 	PC         uint64      `json:"pc,omitempty"`
 	Size       int         `json:"size"`
 	Short      int         `json:"short,omitempty"`
+	Stack      int         `json:"stack,omitempty"`
 	Kernel     bool        `json:"kernel,omitempty"`
 	Comm       int         `json:"comm,omitempty"`
 	TextArrays bool        `json:"text_arrays,omitempty"`
@@ -239,7 +240,7 @@ type encoder struct {
 func (e *encoder) schema(s *Schema) (schemaJSON, error) {
 	x := schemaJSON{
 		Site: s.SiteID, Place: text(s.Place), Function: text(s.Function), File: text(s.File), Line: s.Line, PC: s.PC,
-		Size: s.RecordSize, Short: s.ShortSize, Kernel: s.Kernel, Comm: s.CommOffset, TextArrays: s.TextArrays,
+		Size: s.RecordSize, Short: s.ShortSize, Stack: s.StackNumber, Kernel: s.Kernel, Comm: s.CommOffset, TextArrays: s.TextArrays,
 	}
 	for i := range s.Fields {
 		f, err := e.field(&s.Fields[i])
@@ -292,9 +293,9 @@ func (d *decoder) typeTable(list []typeJSON) (err error) {
 func (d *decoder) schema(x *schemaJSON) (*Schema, error) {
 	s := &Schema{
 		SiteID: x.Site, Place: string(x.Place), Function: string(x.Function), File: string(x.File), Line: x.Line, PC: x.PC,
-		RecordSize: x.Size, ShortSize: x.Short, Kernel: x.Kernel, CommOffset: x.Comm, TextArrays: x.TextArrays,
+		RecordSize: x.Size, ShortSize: x.Short, StackNumber: x.Stack, Kernel: x.Kernel, CommOffset: x.Comm, TextArrays: x.TextArrays,
 	}
-	if !inRecord(x.Size) || !inRecord(x.Short) || !inRecord(x.Comm) || len(x.Fields) > maxFields {
+	if !inRecord(x.Size) || !inRecord(x.Short) || !inRecord(x.Stack) || !inRecord(x.Comm) || len(x.Fields) > maxFields {
 		return nil, errors.New("its sizes are not possible for a record")
 	}
 	for i := range x.Fields {

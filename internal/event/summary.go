@@ -30,6 +30,8 @@ type Summary struct {
 	// counts how often the traced program overwrote a ring. Late counts the events that were shown after a
 	// younger one.
 	Torn, Corrupt, Late uint64
+	// StacksFull counts the stacks that found no place in the table of stacks, so that their records have the frames.
+	StacksFull uint64
 	// Unshown counts recorded events that were not shown because the user waited for the end.
 	Unshown      uint64
 	Pause        time.Duration // total time for which the program was stopped

@@ -313,11 +313,7 @@ var immChecks = map[Op]func(c *checker, i *Instr){
 			c.fail("the size must be a multiple of 8 from %d to %d", RecordHeader, MaxRecord)
 		}
 	},
-	Walk: func(c *checker, i *Instr) {
-		if i.Aux <= 0 || i.Aux%8 != 0 {
-			c.fail("%d bytes are no whole number of frames", i.Aux)
-		}
-	},
+	Walk: checkFrames, Intern: checkFrames,
 	PutReg: func(c *checker, i *Instr) {
 		switch r := Wide(i.Aux); {
 		case r == nil:
@@ -326,6 +322,12 @@ var immChecks = map[Op]func(c *checker, i *Instr){
 			c.fail("%s has another width", r.Name)
 		}
 	},
+}
+
+func checkFrames(c *checker, i *Instr) {
+	if i.Aux <= 0 || i.Aux%8 != 0 || i.Aux > MaxRecord {
+		c.fail("%d bytes are no whole number of frames", i.Aux)
+	}
 }
 
 func checkVar(c *checker, i *Instr) {

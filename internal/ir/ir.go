@@ -147,6 +147,12 @@ const (
 	// the same number.
 	FetchAddVar
 
+	// Intern follows the stack as Walk does, at most Aux/8 frames, and enters it into the session's table of stacks
+	// (ring/stacks.go): its number there, which is the same for equal stacks that end for equal reasons, or 0 if the
+	// table has no place. A word of the stack that cannot be a pc (ring.StackPCBits) ends the stack before it, as
+	// unwind.Damaged. Never faults. In a process only.
+	Intern
+
 	// Ticks is the time of the hit, in ticks of the processor's time stamp counter: all through a hit one value.
 	// RecTicks is the same where a record is reserved, and costs nothing if the record has a time stamp. In a
 	// process only, as the operations on maps.

@@ -171,6 +171,8 @@ var Ops = [NumOps]OpInfo{
 
 	FetchAddVar: {Name: "fetchaddvar", A: IntOperand, Result: IntResult, Effect: true, Widths: noWidth, form: "ia"},
 
+	Intern: {Name: "intern", A: IntOperand, B: IntOperand, Result: IntResult, Effect: true, Reads: true, Widths: noWidth, form: "abn"},
+
 	Ticks:    {Name: "ticks", Result: IntResult, Widths: noWidth, Pure: true},
 	RecTicks: {Name: "recticks", Result: IntResult, Volatile: true, Widths: noWidth, Record: true},
 

@@ -68,6 +68,7 @@ func (f Flat) RingOffset(cpu int) uint64 {
 }
 
 func (f Flat) registered() uint64 { return 0 } // eBPF programs use atomic operations
+func (f Flat) stacks() uint64     { return 0 }
 
 func (f Flat) cpuRings() int { return f.Rings() }
 

@@ -15,6 +15,7 @@ import (
 //
 //	0                      control page
 //	PageSize               counters, CounterStride bytes a ring
+//	behind them            the table of stacks
 //	ringsFile              rings, PageSize+RingSize bytes each: header page, data
 //
 // In memory, from one base address on (Maps): the same, but that each ring's
@@ -107,10 +108,11 @@ func (g Geometry) registered() uint64 {
 	return 0
 }
 
+// stacks is where the table of stacks is, in the file and in memory.
+func (g Geometry) stacks() uint64 { return g.countersOffset() + uint64(g.Rings())*g.CounterStride() }
+
 // ringsOffset is where the first ring starts, in the file and in memory.
-func (g Geometry) ringsOffset() uint64 {
-	return g.countersOffset() + uint64(g.Rings())*g.CounterStride()
-}
+func (g Geometry) ringsOffset() uint64 { return g.stacks() + StacksSize }
 
 // RingStride is the distance between two rings in memory.
 func (g Geometry) RingStride() uint64 { return ceilPow2(PageSize + 2*uint64(g.RingSize)) }
@@ -163,6 +165,7 @@ func (g Geometry) Layout(base uint64, site uint32) Layout {
 		RingSize:      uint64(g.RingSize),
 		Variables:     base + ControlVariables,
 		VariableCount: MaxVariables,
+		Stacks:        base + g.stacks(),
 		SiteID:        site,
 		CPUMask:       uint32(g.cpuRings() - 1),
 	}

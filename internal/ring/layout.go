@@ -15,6 +15,7 @@ package ring
 //	Thread pointers: of the threads that may use restartable sequences; see
 //	        registered.go
 //	Counters: one page or more a ring: [ring][site][CountersPerSite]u64
+//	Stacks: those that records refer to; see stacks.go
 //	Rings: one a CPU for restartable sequences and one a CPU for all other writers, or
 //	        one a CPU for all writers:
 //	  +0             u64 reserved: bytes reserved so far (writers, atomic)
@@ -118,7 +119,9 @@ type Layout struct {
 	// share.
 	Variables     uint64
 	VariableCount uint32
-	SiteID        uint32
+	// Stacks is the address of the table of stacks; 0: there is none.
+	Stacks uint64
+	SiteID uint32
 	// CPUMask is the number of rings minus one, a power of two minus one. The code limits its CPU number to it, so
 	// even a wrong number cannot lead outside the shared memory. Every ring is safe for any writer; the right
 	// one is only faster.

@@ -27,6 +27,7 @@ type shape interface {
 	CounterOffset(cpu int, site uint32, counter int) uint64
 	variables() uint64  // offset of the first variable
 	registered() uint64 // offset of the table of thread pointers; 0: there is none
+	stacks() uint64     // offset of the table of stacks; 0: there is none
 }
 
 // Prepare sets the size of the memfd (made with MFD_ALLOW_SEALING) and seals it, so a traced program cannot

@@ -1,6 +1,8 @@
 package sema
 
 import (
+	"slices"
+
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/ir"
@@ -12,7 +14,8 @@ import (
 //	entry: in the kernel engine, the filters; the condition, as branches
 //	miss:  count CounterFalse, exit
 //	fault: count CounterCondFault, exit
-//	hit:   reserve, the fields in order, commit, exit
+//	hit:   reserve, the fields in order, commit, exit; of a stack that is followed at the hit first its
+//	       number, since the record is short if there is one
 //
 // The blocks that handle a field's faults lie behind the field's code and lead
 // to the next field.
@@ -20,7 +23,8 @@ type lowerer struct {
 	*emitter
 	*values
 	*decisions
-	rec record
+	rec    record
+	walked fieldSlots // of the program's stack, if it is followed at the hit
 }
 
 func newLowerer(in *Input) *lowerer {
@@ -45,7 +49,7 @@ func lower(in *Input, cond expr, plans []*plan) *Output {
 	if in.Kernel != nil && in.Kernel.Self != 0 {
 		l.leaveSelf(in.Kernel.Self)
 	}
-	l.b.Emit(ir.Instr{Op: ir.Reserve, Dst: ir.None, A: ir.None, B: ir.None, Fault: ir.NoBlock})
+	l.reserve(plans)
 	comm := slotID(0)
 	if in.Kernel != nil {
 		comm = l.takeComm()
@@ -67,15 +71,43 @@ func lower(in *Input, cond expr, plans []*plan) *Output {
 func (l *lowerer) output(plans []*plan) *Output {
 	in := l.in
 	prog := l.b.Finish()
-	size := l.rec.finish(prog)
+	size, short := l.rec.finish(prog)
 	fields := make([]event.Field, 0, len(plans))
 	for _, p := range plans {
 		fields = append(fields, l.rec.describe(p))
 	}
 	return &Output{Program: prog, Schema: event.Schema{
 		SiteID: in.SiteID, Place: in.Place, Function: in.Function, File: in.File, Line: in.Line,
-		PC: in.Scope.PC() + in.Bias, RecordSize: size, Fields: fields, Kernel: in.Kernel != nil,
+		PC: in.Scope.PC() + in.Bias, RecordSize: size, ShortSize: short, StackNumber: max(0, l.rec.offset(l.rec.number)),
+		Fields: fields, Kernel: in.Kernel != nil,
 	}}
+}
+
+// reserve begins the record.
+func (l *lowerer) reserve(plans []*plan) {
+	emit := func(form int64) {
+		l.b.Emit(ir.Instr{Op: ir.Reserve, Imm: form, Dst: ir.None, A: ir.None, B: ir.None, Fault: ir.NoBlock})
+	}
+	if !slices.ContainsFunc(plans, func(p *plan) bool { return p.mode == asWalk }) {
+		emit(longRecord)
+		return
+	}
+	n := 8 * int64(l.in.StackFrames)
+	sp, fp := l.reg(int64(processor.SP)), l.reg(int64(processor.FP))
+	number := l.b.Def(ir.I64, ir.Instr{Op: ir.Intern, A: sp, B: fp, Aux: n, Fault: ir.NoBlock})
+	long, short, fields := l.b.NewBlock("stack without number"), l.b.NewBlock("stack with number"), l.b.NewBlock("fields")
+	l.b.BranchTo(l.b.Bin(ir.Eq, 8, number, l.b.Const(0)), ir.Edge{To: long}, ir.Edge{To: short}, true)
+	l.b.Start(long)
+	emit(longRecord)
+	l.walked = fieldSlots{value: l.rec.add(slot{size: countedHeader + n, align: 8, long: true}), size: countedHeader + n}
+	l.b.Emit(ir.Instr{Op: ir.Walk, Dst: ir.None, A: sp, B: fp, Imm: l.walked.value.imm(0), Aux: n, Fault: ir.NoBlock})
+	l.b.Jump(fields)
+	l.b.Start(short)
+	emit(shortRecord)
+	l.rec.number = l.rec.add(slot{size: 4, align: 4})
+	l.put(number, 4, l.rec.number.imm(0))
+	l.b.Jump(fields)
+	l.b.Start(fields)
 }
 
 // frameBase recognises the rule "CFA = register + constant".

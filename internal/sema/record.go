@@ -12,6 +12,7 @@ import (
 //	+24  in the kernel engine, the thread's name (ir.CommSize)
 //	     a status byte for each slot that can fail, padded to 8; zero (OK) unless a fault writes it
 //	     the slots, each at its alignment
+//	     what only long records have: the frames of a stack without a number
 //
 // Which slots can fail is known when their code is made. Until then record
 // operations carry slot number and offset in Imm; finish puts the real offsets in.
@@ -22,6 +23,7 @@ type slot struct {
 	at          int64 // the offset, set by finish
 	status      bool  // it is a status byte
 	comm        bool  // it is the thread's name, which is before all others
+	long        bool  // only long records have it
 }
 
 // slotID names a slot; 0 is none.
@@ -30,7 +32,14 @@ type slotID int
 type record struct {
 	slots  []slot
 	fields map[*plan]fieldSlots
+	number slotID // of a stack's number
 }
+
+// What a Reserve has for the size until finish.
+const (
+	longRecord = iota
+	shortRecord
+)
 
 // fieldSlots are the slots of one field.
 type fieldSlots struct {
@@ -52,8 +61,8 @@ func (r *record) add(s slot) slotID {
 // imm is the provisional record offset of byte off of slot id.
 func (id slotID) imm(off int64) int64 { return int64(id)<<slotShift + off }
 
-// finish lays the slots out, corrects p, and returns the size of the record.
-func (r *record) finish(p *ir.Program) int {
+// finish lays the slots out, corrects p, and returns the size of the record, and that of short ones; 0: there are none.
+func (r *record) finish(p *ir.Program) (size, short int) {
 	at := int64(ring.RecHeader)
 	place := func(which func(*slot) bool) {
 		for i := range r.slots {
@@ -67,16 +76,23 @@ func (r *record) finish(p *ir.Program) int {
 	}
 	place(func(s *slot) bool { return s.comm })
 	place(func(s *slot) bool { return s.status })
-	place(func(s *slot) bool { return !s.status && !s.comm })
+	place(func(s *slot) bool { return !s.status && !s.comm && !s.long })
+	least := at
+	place(func(s *slot) bool { return s.long })
+	if at > least {
+		short = int(least)
+	}
 	for in := range p.Instrs() {
 		switch {
+		case in.Op == ir.Reserve && in.Imm == shortRecord:
+			in.Imm = least
 		case in.Op == ir.Reserve:
 			in.Imm = at
 		case in.Op.HasSlot():
 			in.Imm = r.slots[in.Imm>>slotShift-1].at + in.Imm&(1<<slotShift-1)
 		}
 	}
-	return int(at)
+	return int(at), short
 }
 
 func roundUp(n, align int64) int64 { return (n + align - 1) / align * align }

@@ -39,6 +39,7 @@ func (s *Session) result() *Result {
 		st := src.Stats()
 		sum.Torn += st.Torn
 		sum.Corrupt += st.Corrupt
+		sum.StacksFull += src.StacksFull()
 		sum.Sites = append(sum.Sites, s.count(src)...)
 	}
 	return r

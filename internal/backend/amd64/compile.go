@@ -1,6 +1,7 @@
 package amd64
 
 import (
+	"errors"
 	"fmt"
 
 	x86 "github.com/jalon-trace/jalon/internal/arch/amd64"
@@ -21,7 +22,7 @@ type Config struct {
 	DeadXMM   uint32
 	// Maps are the tables of the program's maps, by number.
 	Maps []maps.Table
-	// Walk is the address of the area by which stacks are followed (unwind.AreaSize), for ir.Walk.
+	// Walk is the address of the area by which stacks are followed (unwind.AreaSize), for ir.Walk and ir.Intern.
 	Walk uint64
 	// ColdAddr, when not 0, is where the code that is rarely run, or slow anyhow,
 	// will be placed (Code.Cold), within 2 GiB of Addr. The code of a false
@@ -133,6 +134,9 @@ func checkConfig(p *ir.Program, cfg *Config) error {
 				if in.Imm >= int64(l.VariableCount) {
 					return fmt.Errorf("layout of the shared memory: there is no variable %d among %d", in.Imm, l.VariableCount)
 				}
+			}
+			if in.Op == ir.Intern && (l.Stacks == 0 || cfg.PC>>ring.StackPCBits != 0) {
+				return errors.New("layout of the shared memory: there is no table for stacks of this place")
 			}
 			if in.Op == ir.Reg && in.Imm == int64(x86.DwarfGSBase) && !l.FSGSBASE {
 				return fmt.Errorf("gs_base cannot be read on this machine (no rdgsbase)")

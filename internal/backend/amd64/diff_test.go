@@ -28,7 +28,9 @@ type trial struct {
 	in    caseIn
 	dead  bool // the dead man's switch is set
 	full  bool // the maps have no room
-	walk  func(pc, sp, fp uint64, read func(uint64) (uint64, bool), n int) ([]uint64, uint8)
+	// stacks is the table of stacks as the program left it.
+	stacks *ring.Stacks
+	walk   func(pc, sp, fp uint64, read func(uint64) (uint64, bool), n int) ([]uint64, uint8)
 }
 
 const statesPerProgram = 4
@@ -354,7 +356,7 @@ func (tr *trial) verify(out *caseOut) error {
 	}
 	tr.state.X87, tr.state.Regs[x86.InUse] = out.Before, out.InUse
 	m := tr.state.Machine()
-	m.Walk, m.MapsFull = tr.walk, tr.full
+	m.Walk, m.Intern, m.MapsFull = tr.walk, tr.interned(out), tr.full
 	want := eval.Run(tr.p, m)
 	if out.NEdges > 0 { // nothing is done then
 		want = eval.Outcome{Vars: tr.in.Vars[:]}

@@ -44,7 +44,7 @@ const (
 	offCode   = 0xC00000
 	codeSize  = 0x800000
 	offShared = 0x1400000
-	shmSize   = 0x1500000
+	shmSize   = 0x1D02000
 
 	coldPart = 0x500000 // of the code's memory: for cold sections
 

@@ -10,31 +10,53 @@ func init() { lower[ir.Walk] = (*gen).lowerWalk }
 // walk is a walk along the stack being emitted: unwind.Walk by the process's area.
 type walk struct {
 	*gen
-	dst               mem // the slot's bytes
-	max               int64
 	sp, fp, pc, cache Reg
-	rule, t, i        Reg // i: bytes stored
+	rule, t           Reg
+	bounded           bool // pcs have at most unwind.AddressBits
 
 	loop, have, cfa label
-	end             label // with the reason in t
 	ends            [unwind.Damaged + 1]label
+	// take emits what is done with a caller's pc, up to the jump to loop. At loop pc is that of the call, or of the
+	// instruction that a signal interrupted. rule and t are free.
+	take func(signal bool)
 }
 
-func (g *gen) lowerWalk(in *ir.Instr) {
-	rec := g.rec()
+// newWalk begins a walk from the registers that in has. t is the register for intermediate results.
+func (g *gen) newWalk(in *ir.Instr, t Reg) *walk {
 	w := &walk{
-		gen: g, dst: at(rec, int32(in.Imm)).plus(slotBytes), max: in.Aux,
-		sp: g.scratch(), fp: g.scratch(), pc: g.scratch(), cache: g.scratch(), rule: g.scratch(), t: g.scratch(), i: g.scratch(),
-		loop: g.a.newLabel(), have: g.a.newLabel(), cfa: g.a.newLabel(), end: g.a.newLabel(),
+		gen: g, sp: g.scratch(), fp: g.scratch(), pc: g.scratch(), cache: g.scratch(), rule: g.scratch(), t: t,
+		loop: g.a.newLabel(), have: g.a.newLabel(), cfa: g.a.newLabel(),
 	}
 	for e := range w.ends {
 		w.ends[e] = g.a.newLabel()
 	}
 	g.move(w.sp, 8, g.val(in.A, 8))
 	g.move(w.fp, 8, g.val(in.B, 8))
+	w.loadCache()
+	return w
+}
+
+// loadCache makes cache the address of the cache.
+func (w *walk) loadCache() {
+	w.movImm(w.cache, int64(w.cfg.Walk))
+	w.rmo(iMOV, 8, w.cache, memOpd(at(w.cache, unwind.AreaCache)))
+}
+
+// stored is a walk whose pcs go to the record.
+type stored struct {
+	*walk
+	dst mem // the slot's bytes
+	max int64
+	i   Reg   // bytes stored
+	end label // with the flags in t
+}
+
+func (g *gen) lowerWalk(in *ir.Instr) {
+	rec := g.rec()
+	w := &stored{dst: at(rec, int32(in.Imm)).plus(slotBytes), max: in.Aux, i: g.scratch(), end: g.a.newLabel()}
+	w.walk = g.newWalk(in, g.scratch())
+	w.walk.take = w.take
 	g.movImm(w.pc, int64(g.cfg.PC))
-	g.movImm(w.cache, int64(g.cfg.Walk))
-	g.rmo(iMOV, 8, w.cache, memOpd(at(w.cache, unwind.AreaCache)))
 	g.mr(iMOV, 8, rmMem(w.dst), w.pc)
 	g.movImm(w.i, 8)
 	w.frame()
@@ -42,6 +64,33 @@ func (g *gen) lowerWalk(in *ir.Instr) {
 	g.a.bind(w.end)
 	g.mr(iMOV, 4, rmMem(at(rec, int32(in.Imm)).plus(slotLen)), w.i)
 	g.mr(iMOV, 4, rmMem(at(rec, int32(in.Imm)).plus(slotFlags)), w.t)
+}
+
+// take stores the caller's pc.
+func (w *stored) take(signal bool) {
+	w.mr(iTEST, 8, rmReg(w.pc), w.pc)
+	w.a.jcc(ccE, w.ends[unwind.Whole])
+	w.mi(iCMP, 4, rmReg(w.i), w.max)
+	w.a.jcc(ccAE, w.ends[unwind.Deep])
+	w.mr(iMOV, 8, rmMem(w.dst.indexed(w.i)), w.pc)
+	w.mi(iADD, 4, rmReg(w.i), 8)
+	if !signal {
+		w.mi(iSUB, 8, rmReg(w.pc), 1) // in the call
+	}
+	w.a.jmp(w.loop)
+}
+
+// rare are the ends.
+func (w *stored) rare() {
+	for e, l := range w.ends {
+		flags := int64(e) * ir.WalkEnd
+		if unwind.End(e) == unwind.Deep {
+			flags |= ir.FlagTruncated
+		}
+		w.a.bind(l)
+		w.movImm(w.t, flags)
+		w.a.jmp(w.end)
+	}
 }
 
 // load loads a word of the stack.
@@ -74,9 +123,11 @@ func (w *walk) distance() {
 func (w *walk) frame() {
 	miss, byFP, other, same := w.a.newLabel(), w.a.newLabel(), w.a.newLabel(), w.a.newLabel()
 	w.a.bind(w.loop)
-	w.rmo(iMOV, 8, w.t, regOpd(w.pc))
-	w.mi(iSHR, 8, rmReg(w.t), unwind.AddressBits) // the cache has no room for more
-	w.a.jcc(ccNE, w.ends[unwind.Unknown])
+	if !w.bounded {
+		w.rmo(iMOV, 8, w.t, regOpd(w.pc))
+		w.mi(iSHR, 8, rmReg(w.t), unwind.AddressBits) // the cache has no room for more
+		w.a.jcc(ccNE, w.ends[unwind.Unknown])
+	}
 	w.slot(w.t)
 	w.rmo(iMOV, 8, w.rule, memOpd(atIdx(w.cache, w.t, 8, 0)))
 	w.tag(w.t)
@@ -102,9 +153,7 @@ func (w *walk) frame() {
 	w.a.bind(same)
 	w.load(w.pc, at(w.t, -8))
 	w.rmo(iMOV, 8, w.sp, regOpd(w.t))
-	w.store()
-	w.mi(iSUB, 8, rmReg(w.pc), 1) // in the call
-	w.a.jmp(w.loop)
+	w.take(false)
 	w.a.bind(byFP)
 	w.mi(iCMP, 4, rmReg(w.t), int64(unwind.ByFP))
 	w.a.jcc(ccNE, other)
@@ -117,16 +166,6 @@ func (w *walk) frame() {
 		w.a.bind(miss)
 		w.find()
 	})
-}
-
-// store takes the caller's pc into the record.
-func (w *walk) store() {
-	w.mr(iTEST, 8, rmReg(w.pc), w.pc)
-	w.a.jcc(ccE, w.ends[unwind.Whole])
-	w.mi(iCMP, 4, rmReg(w.i), w.max)
-	w.a.jcc(ccAE, w.ends[unwind.Deep])
-	w.mr(iMOV, 8, rmMem(w.dst.indexed(w.i)), w.pc)
-	w.mi(iADD, 4, rmReg(w.i), 8)
 }
 
 // kinds are the other rules; the kind is in t.
@@ -146,8 +185,7 @@ func (w *walk) kinds() {
 	w.load(w.fp, at(w.sp, int32(unwind.SignalFP)))
 	w.load(w.pc, at(w.sp, int32(unwind.SignalPC)))
 	w.rmo(iMOV, 8, w.sp, regOpd(w.t))
-	w.store()
-	w.a.jmp(w.loop)
+	w.take(true)
 	w.a.bind(ended)
 	w.mi(iCMP, 4, rmReg(w.t), int64(unwind.Outermost))
 	w.a.jcc(ccE, w.ends[unwind.Whole])
@@ -194,8 +232,7 @@ func (w *walk) find() {
 	w.rmo(iMOV, 8, array, memOpd(at(module, unwind.ModuleRules)))
 	w.rmo(iMOV, 4, w.rule, memOpd(atIdx(array, row, 4, 0)))
 
-	w.movImm(w.cache, int64(w.cfg.Walk))
-	w.rmo(iMOV, 8, w.cache, memOpd(at(w.cache, unwind.AreaCache)))
+	w.loadCache()
 	w.tag(w.t)
 	w.rmo(iOR, 8, w.rule, regOpd(w.t))
 	w.slot(w.t)
@@ -203,17 +240,4 @@ func (w *walk) find() {
 	w.mi(iSHL, 8, rmReg(w.rule), 64-unwind.TagShift) // the rule without the address
 	w.mi(iSHR, 8, rmReg(w.rule), 64-unwind.TagShift)
 	w.a.jmp(w.have)
-}
-
-// rare are the ends.
-func (w *walk) rare() {
-	for e, l := range w.ends {
-		flags := int64(e) * ir.WalkEnd
-		if unwind.End(e) == unwind.Deep {
-			flags |= ir.FlagTruncated
-		}
-		w.a.bind(l)
-		w.movImm(w.t, flags)
-		w.a.jmp(w.end)
-	}
 }

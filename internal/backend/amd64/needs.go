@@ -46,6 +46,8 @@ func fixedRegs(an *analysis, in *ir.Instr) regSet {
 		return setOf(item(RAX))
 	case ir.Reserve, ir.Ticks, ir.RecTicks:
 		return setOf(item(RAX), item(RDX))
+	case ir.Intern:
+		return setOf(item(RAX))
 	case ir.Reg:
 		if in.Imm == int64(x86.InUse) {
 			return setOf(item(RAX), item(RCX), item(RDX))

@@ -9,16 +9,18 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/ir/irgen"
+	"github.com/jalon-trace/jalon/internal/ring"
 	"github.com/jalon-trace/jalon/internal/unwind"
 	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // Where the area for walks lies in the shared memory of the executor, behind the rings.
 const (
-	walkArea  = 0x60000
-	walkCache = walkArea + (unwind.AreaSize+0xfff)&^0xfff
-	walkTable = walkCache + unwind.CacheSize
-	walkCode  = 0x5a3d00000000 // of the program whose stacks are walked
+	walkArea   = 0x60000
+	walkCache  = walkArea + (unwind.AreaSize+0xfff)&^0xfff
+	walkTable  = walkCache + unwind.CacheSize
+	walkStacks = 0x100000
+	walkCode   = 0x5a3d00000000 // of the program whose stacks are walked
 )
 
 // randomRows are rules of code at walkCode.
@@ -46,7 +48,7 @@ func randomRows(r *rand.Rand) []unwind.Row {
 	return rows
 }
 
-// walkProgram records a stack of at most n frames, and other values before and behind it.
+// walkProgram records a stack of at most n frames, or its number, and other values before and behind it.
 func walkProgram(r *rand.Rand, frames int64) *ir.Program {
 	b := ir.NewBuilder("walk")
 	none := ir.Instr{Dst: ir.None, A: ir.None, B: ir.None, Fault: ir.NoBlock}
@@ -65,12 +67,22 @@ func walkProgram(r *rand.Rand, frames int64) *ir.Program {
 	at := int64(ir.RecordHeader)
 	slot := at + 8*int64(len(values))
 	end := slot + ir.CountedHeader + 8*frames
+	number := ir.None
+	if r.Intn(2) == 0 {
+		i := none
+		i.Op, i.Aux, i.A, i.B = ir.Intern, 8*frames, b.Reg(rspNumber), b.Reg(rbpNumber)
+		number, end = b.Def(ir.I64, i), slot+8
+	}
 	emit(ir.Reserve, 0, end, 0, ir.None, ir.None)
 	first := r.Intn(len(values) + 1)
 	for i, v := range values[:first] {
 		emit(ir.Put, 8, at+8*int64(i), 0, v, ir.None)
 	}
-	emit(ir.Walk, 0, slot, 8*frames, b.Reg(rspNumber), b.Reg(rbpNumber))
+	if number != ir.None {
+		emit(ir.Put, 8, slot, 0, number, ir.None)
+	} else {
+		emit(ir.Walk, 0, slot, 8*frames, b.Reg(rspNumber), b.Reg(rbpNumber))
+	}
 	for i, v := range values[first:] {
 		emit(ir.Put, 8, at+8*int64(first+i), 0, v, ir.None)
 	}
@@ -88,7 +100,7 @@ func TestWalkDifferential(t *testing.T) {
 	opt := irgen.Options{}
 	state := irgen.RandomState(r, opt)
 	e := startExecutor(t, state.Base, state.Mem[:])
-	ends, frames, done, below, faults := map[uint32]int{}, 0, 0, 0, uint64(0)
+	ends, frames, done, below, faults, full := map[uint32]int{}, 0, 0, 0, uint64(0), 0
 	low := false // a walk read below the red zone
 	for done < envInt("JALON_AMD64_RUNS", 12000) {
 		state = irgen.RandomState(r, opt)
@@ -125,14 +137,26 @@ func TestWalkDifferential(t *testing.T) {
 			}
 			if out.RecLen > 0 {
 				rec := out.Rec[:out.RecLen]
-				slot := walkSlot(tr.p)
-				frames += int(binary.LittleEndian.Uint32(rec[slot:])) / 8
-				ends[binary.LittleEndian.Uint32(rec[slot+4:])/ir.WalkEnd]++
+				if at, number := internSlot(tr.p); number != ir.None {
+					if id := binary.LittleEndian.Uint32(rec[at:]); id == 0 {
+						full++
+					} else {
+						pcs, end := tr.stacks.Frames(id)
+						frames += len(pcs) / 8
+						ends[uint32(end)]++
+					}
+				} else {
+					frames += int(binary.LittleEndian.Uint32(rec[at:])) / 8
+					ends[binary.LittleEndian.Uint32(rec[at+4:])/ir.WalkEnd]++
+				}
 			}
 		}
 		done += len(trials)
 	}
-	t.Logf("%d walks of %d frames, %d faults; ends %v; %d read what lies below the stack", done, frames, faults, ends, below)
+	t.Logf("%d walks of %d frames, %d faults; ends %v; %d stacks had no place; %d read what lies below the stack", done, frames, faults, ends, full, below)
+	if full < done/100 || full > done/5 {
+		t.Errorf("%d of %d stacks had no place in the table", full, done)
+	}
 	if below > done/500 {
 		t.Errorf("%d of %d walks read what lies below the stack", below, done)
 	}
@@ -152,16 +176,43 @@ func threadBlock(s *irgen.State, off int) bool {
 	return at < 256
 }
 
-// walkSlot is the offset of a program's stack in its record.
-func walkSlot(p *ir.Program) int64 {
-	for _, b := range p.Blocks {
-		for i := range b.Instrs {
-			if b.Instrs[i].Op == ir.Walk {
-				return b.Instrs[i].Imm
-			}
+// internSlot is the offset of a program's stack in its record, and the value that is its number; ir.None: the pcs
+// are there.
+func internSlot(p *ir.Program) (at int64, number ir.Value) {
+	number = ir.None
+	for in := range p.Instrs() {
+		switch {
+		case in.Op == ir.Intern:
+			number = in.Dst
+		case in.Op == ir.Walk, in.Op == ir.Put && number != ir.None && in.A == number:
+			return in.Imm, number
 		}
 	}
 	panic("no walk")
+}
+
+// interned is the meaning of ir.Intern in a run: any number whose stack in the table is right.
+func (tr *trial) interned(out *caseOut) func(pcs []uint64, end uint8) uint32 {
+	return func(pcs []uint64, end uint8) uint32 {
+		at, _ := internSlot(tr.p)
+		if out.RecLen == 0 { // the ring was full
+			return 0
+		}
+		id := binary.LittleEndian.Uint32(out.Rec[at:])
+		if id == 0 {
+			return tr.stacks.Intern(pcs, end)
+		}
+		got, reason := tr.stacks.Frames(id)
+		if len(got) != 8*len(pcs) || reason != end {
+			return ^id
+		}
+		for i, pc := range pcs {
+			if binary.LittleEndian.Uint64(got[8*i:]) != pc {
+				return ^id
+			}
+		}
+		return id
+	}
 }
 
 // walkBatch fills a batch with programs that walk by the same table. The reference sets *low when it reads below the
@@ -184,6 +235,15 @@ func walkBatch(t *testing.T, e *executor, r *rand.Rand, state *irgen.State, rows
 		pcs, end := unwind.Walk(unwind.Registers{PC: pc, SP: sp, FP: fp}, &unwind.Memory{Read: read}, table.Find, make([]uint64, 0, n))
 		return pcs, uint8(end)
 	}
+	stacks := ring.StacksIn(shared[walkStacks:])
+	nodes := shared[walkStacks+ring.StacksNodes:]
+	clear(nodes[:8*ring.StackNodes])
+	taken := r.Intn(100) // of 100 places, by what no stack of these has
+	for i := range ring.StackNodes {
+		if r.Intn(100) < taken {
+			binary.LittleEndian.PutUint64(nodes[8*i:], 1<<62|r.Uint64())
+		}
+	}
 	e.reset()
 	// All see the area at one address.
 	base := []uint64{nearAddr, farAddr}[r.Intn(2)]
@@ -200,12 +260,13 @@ func walkBatch(t *testing.T, e *executor, r *rand.Rand, state *irgen.State, rows
 	for len(trials)+statesPerProgram <= maxCases {
 		cfg := randomConfig(r, e.nextAddr())
 		cfg.Walk = base + walkArea
+		cfg.Layout.Stacks = cfg.Layout.Control + walkStacks
 		cfg.Layout.FSGSBASE = true // the random memory has no thread pointer at fs:0
 		cfg.PC = walkCode + uint64(r.Intn(int(end-walkCode)))
 		if r.Intn(2) == 0 {
 			cfg.ColdAddr = e.coldAddr()
 		}
-		tr := &trial{p: walkProgram(r, int64(1+r.Intn(40))), cfg: cfg, walk: walk}
+		tr := &trial{p: walkProgram(r, int64(1+r.Intn(40))), cfg: cfg, walk: walk, stacks: stacks}
 		if err := ir.Check(tr.p); err != nil {
 			t.Fatal(err)
 		}

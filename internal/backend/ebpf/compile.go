@@ -104,7 +104,7 @@ func (c *Config) supports(in *ir.Instr) error {
 		return fmt.Errorf("register %s: the kernel's programs cannot read it", ir.WideName(in.Imm))
 	case ir.PutReg:
 		return fmt.Errorf("register %s: the kernel's programs cannot read it", ir.WideName(in.Aux))
-	case ir.Walk:
+	case ir.Walk, ir.Intern:
 		return errors.New("the stack: the kernel's programs have no tables to follow it; copy it (--stack copy)")
 	case ir.Reg:
 		switch {

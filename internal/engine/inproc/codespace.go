@@ -43,7 +43,7 @@ func codeBound(p *ir.Program) uint64 {
 		n += 64 + uint64(len(b.Instrs))*192
 		for i := range b.Instrs {
 			n += uint64(len(b.Instrs[i].Data)) * 16
-			if b.Instrs[i].Op == ir.Walk {
+			if op := b.Instrs[i].Op; op == ir.Walk || op == ir.Intern {
 				n += 1024
 			}
 		}

@@ -68,7 +68,7 @@ func (h *handlers) installFaults(st *process.Stopped, fresh []*placed) error {
 // mayFault reports whether a hit program reads memory that may be unmapped.
 func mayFault(p *ir.Program) bool {
 	for in := range p.Instrs() {
-		if in.Fault != ir.NoBlock || in.Op == ir.CopyMax || in.Op == ir.Walk || in.Op == ir.StrEq || in.Op == ir.CopyStr {
+		if in.Fault != ir.NoBlock || in.Op == ir.CopyMax || in.Op == ir.Walk || in.Op == ir.Intern || in.Op == ir.StrEq || in.Op == ir.CopyStr {
 			return true
 		}
 	}

@@ -32,7 +32,7 @@ func (p *placed) walks() bool {
 	for _, x := range p.sites {
 		for _, b := range x.IR.Blocks {
 			for i := range b.Instrs {
-				if b.Instrs[i].Op == ir.Walk {
+				if op := b.Instrs[i].Op; op == ir.Walk || op == ir.Intern {
 					return true
 				}
 			}

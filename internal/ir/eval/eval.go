@@ -44,6 +44,8 @@ type Machine struct {
 	// Walk follows the stack from the registers at the site by the tables of the program, reading words by
 	// read: at most n pcs, and the reason of the end. Nil: the code has no tables.
 	Walk func(pc, sp, fp uint64, read func(addr uint64) (uint64, bool), n int) (pcs []uint64, end uint8)
+	// Intern gives the number of a stack in the table of stacks; nil, or 0: it has no place.
+	Intern func(pcs []uint64, end uint8) uint32
 	// RecordRoom says that the ring has room for a record.
 	RecordRoom bool
 }
@@ -232,6 +234,7 @@ func init() {
 		ir.CopyStr:    (*run).copystr,
 		ir.CopyMax:    (*run).copymax,
 		ir.Walk:       (*run).walk,
+		ir.Intern:     (*run).intern,
 		ir.Commit:     (*run).commit,
 		ir.CopyFrames: func(r *run, i *ir.Instr) flow { r.forget(i); return next },
 		ir.CopyComm:   func(r *run, i *ir.Instr) flow { r.store(i.Imm, r.m.Comm[:]); return next },

@@ -129,17 +129,34 @@ func (r *run) copymax(i *ir.Instr) flow {
 	return r.counted(i, r.read(r.values[i.A], i.Aux), 0)
 }
 
-func (r *run) walk(i *ir.Instr) flow {
-	pcs, end := []uint64{r.m.Regs[ir.RegPC]}, uint8(walkUnknown)
-	if r.m.Walk != nil {
-		pcs, end = r.m.Walk(pcs[0], r.values[i.A], r.values[i.B], func(addr uint64) (uint64, bool) {
-			b := r.read(addr, 8)
-			if len(b) < 8 {
-				return 0, false
-			}
-			return binary.LittleEndian.Uint64(b), true
-		}, int(i.Aux/8))
+// frames follows the stack for i.
+func (r *run) frames(i *ir.Instr) (pcs []uint64, end uint8) {
+	pc := r.m.Regs[ir.RegPC]
+	if r.m.Walk == nil {
+		return []uint64{pc}, walkUnknown
 	}
+	return r.m.Walk(pc, r.values[i.A], r.values[i.B], func(addr uint64) (uint64, bool) {
+		b := r.read(addr, 8)
+		if len(b) < 8 {
+			return 0, false
+		}
+		return binary.LittleEndian.Uint64(b), true
+	}, int(i.Aux/8))
+}
+
+func (r *run) intern(i *ir.Instr) flow {
+	pcs, end := r.frames(i)
+	if at := slices.IndexFunc(pcs, func(pc uint64) bool { return pc>>pcBits != 0 }); at > 0 {
+		pcs, end = pcs[:at], walkDamaged
+	}
+	if r.m.Intern == nil {
+		return r.set(i, 0)
+	}
+	return r.set(i, uint64(r.m.Intern(pcs, end)))
+}
+
+func (r *run) walk(i *ir.Instr) flow {
+	pcs, end := r.frames(i)
 	var b []byte
 	for _, pc := range pcs {
 		b = binary.LittleEndian.AppendUint64(b, pc)
@@ -155,6 +172,8 @@ func (r *run) walk(i *ir.Instr) flow {
 const (
 	walkDeep    = 1
 	walkUnknown = 3
+	walkDamaged = 5
+	pcBits      = 47 // ring.StackPCBits
 )
 
 func (r *run) commit(*ir.Instr) flow {

@@ -24,7 +24,7 @@ type Options struct {
 	// EnvTime as they are; it copies from the first, and of the others uses bits
 	// that do not depend on the moment, and follows none of them.
 	Kernel bool
-	// Walks makes ir.Walk, for which an executor needs tables.
+	// Walks makes ir.Walk and ir.Intern, for which an executor needs tables.
 	Walks bool
 	// Maps makes the operations on maps, and Ticks: an executor needs tables and a clock.
 	Maps bool

@@ -44,7 +44,7 @@ func (g *gen) step() {
 			choices = append(choices, choice{3, g.fput})
 		}
 		if g.opt.Walks && !g.opt.Kernel {
-			choices = append(choices, choice{1, g.walk})
+			choices = append(choices, choice{1, g.walk}, choice{1, g.intern})
 		}
 		if g.opt.Kernel {
 			choices = append(choices, choice{2, g.copyContext}, choice{1, g.copyFrames}, choice{1, g.copyComm})

@@ -118,6 +118,12 @@ func (rs *records) walk() {
 	}
 }
 
+// intern makes a number of a stack, with which nothing is computed.
+func (rs *records) intern() {
+	sp, fp := rs.int(), rs.int()
+	rs.hidden(ir.Instr{Op: ir.Intern, A: sp, B: fp, Aux: 8 * (1 + rs.r.Int63n(20))})
+}
+
 func (rs *records) copyMax() {
 	if off, n, ok := rs.size(ir.CountedHeader); ok {
 		a := rs.guarded(false)

@@ -9,6 +9,7 @@ for c in ["set pagination off", "set confirm off", "set disable-randomization on
           "handle SIGPROF stop print nopass", "run > /dev/null"]:
     gdb.execute(c, to_string=True)
 process = gdb.selected_inferior()
+MARGIN = 4096  # above the stack pointer of the last frame
 RED_ZONE = 128  # recorded too: code that has restored a register may have it there still
 
 
@@ -27,16 +28,17 @@ with open(path, "wb") as out:
         frame = gdb.newest_frame()
         regs = [int(frame.read_register(n)) & (1 << 64) - 1 for n in names]
         sp = regs[names.index("rsp")]
-        size = min(top(sp) - sp, 1 << 20)
-        stack = bytes(process.read_memory(sp - RED_ZONE, size + RED_ZONE))
-        pcs = []
+        pcs, last = [], sp
         try:
             while frame is not None and len(pcs) < 128:
                 if frame.type() not in (gdb.INLINE_FRAME, gdb.TAILCALL_FRAME):
                     pcs.append(frame.pc())
+                last = max(last, int(frame.read_register("rsp")) & (1 << 64) - 1)
                 frame = frame.older()
         except gdb.error:
             pass
+        size = min(top(sp) - sp, last - sp + MARGIN, 1 << 20)
+        stack = bytes(process.read_memory(sp - RED_ZONE, size + RED_ZONE))
         out.write(struct.pack("<%dQ" % len(regs), *regs))
         out.write(struct.pack("<Q", len(stack)) + stack)
         out.write(struct.pack("<Q%dQ" % len(pcs), len(pcs), *pcs))
