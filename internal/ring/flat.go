@@ -82,6 +82,7 @@ func (f Flat) Layout(site uint32) Layout {
 	return Layout{
 		Counters:      f.CounterOffset(0, site, 0),
 		CounterStride: f.CounterStride(),
+		CounterStep:   8,
 		Rings:         f.RingOffset(0),
 		RingStride:    f.RingStride(),
 		RingSize:      uint64(f.RingSize),

@@ -89,8 +89,11 @@ func (g Geometry) CounterStride() uint64 {
 
 // CounterOffset is the offset of a counter, in the file and in memory.
 func (g Geometry) CounterOffset(cpu int, site uint32, counter int) uint64 {
-	return g.countersOffset() + uint64(cpu)*g.CounterStride() + (uint64(site)*CountersPerSite+uint64(counter))*8
+	return g.countersOffset() + uint64(cpu)*g.CounterStride() + uint64(counter)*g.counterStep() + uint64(site)*8
 }
+
+// counterStep is the distance between two counters of a site.
+func (g Geometry) counterStep() uint64 { return uint64(g.Sites) * 8 }
 
 // countersOffset is where the first counters start, in the file and in memory.
 func (g Geometry) countersOffset() uint64 {
@@ -160,6 +163,7 @@ func (g Geometry) Layout(base uint64, site uint32) Layout {
 		Control:       base,
 		Counters:      base + g.CounterOffset(0, site, 0),
 		CounterStride: g.CounterStride(),
+		CounterStep:   g.counterStep(),
 		Rings:         base + g.RingOffset(0),
 		RingStride:    g.RingStride(),
 		RingSize:      uint64(g.RingSize),

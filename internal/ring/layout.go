@@ -14,7 +14,8 @@ package ring
 //	  +1024  u64 variables of the session's programs (ir.GetVar), MaxVariables of them
 //	Thread pointers: of the threads that may use restartable sequences; see
 //	        registered.go
-//	Counters: one page or more a ring: [ring][site][CountersPerSite]u64
+//	Counters: one page or more a ring: [ring][counter][site]u64, in the kernel engine's memory
+//	        [ring][site][counter]u64. Most hits count in counter 0, whose cells are together
 //	Stacks: those that records refer to; see stacks.go
 //	Rings: one a CPU for restartable sequences and one a CPU for all other writers, or
 //	        one a CPU for all writers:
@@ -112,6 +113,7 @@ type Layout struct {
 	Control       uint64 // address of the control page
 	Counters      uint64 // address of CPU 0's counters of this site
 	CounterStride uint64 // bytes from one CPU's counters to the next CPU's; a power of two
+	CounterStep   uint64 // bytes from one counter of a site to the next
 	Rings         uint64 // address of CPU 0's ring
 	RingStride    uint64 // bytes from one CPU's ring to the next's; a power of two
 	RingSize      uint64 // bytes of data of a ring; a power of two

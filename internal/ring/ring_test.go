@@ -90,7 +90,7 @@ func testGeometry(t *testing.T, g Geometry, size int) {
 		counters += uint64(l.CPUMask+1) * l.CounterStride
 		rings += uint64(l.CPUMask+1) * l.RingStride
 	}
-	if last := counters - l.CounterStride + CountersPerSite*8; last > 1<<40+g.ringsOffset() {
+	if last := counters - l.CounterStride + (CountersPerSite-1)*l.CounterStep + 8; last > 1<<40+g.ringsOffset() {
 		t.Errorf("%+v: counters reach into the rings", g)
 	}
 	if end := rings - l.RingStride + RingData + 2*l.RingSize; end > 1<<40+g.MemSize() {

@@ -72,7 +72,7 @@ func newFlat(t testing.TB, cpus, size, maxRecord, sites int) *Shared {
 func at(addr uint64) *uint64 { return (*uint64)(*(*unsafe.Pointer)(unsafe.Pointer(&addr))) }
 
 func (w *writer) count(cpu, counter int) {
-	atomic.AddUint64(at(w.l.Counters+uint64(cpu)*w.l.CounterStride+uint64(counter)*8), 1)
+	atomic.AddUint64(at(w.l.Counters+uint64(cpu)*w.l.CounterStride+uint64(counter)*w.l.CounterStep), 1)
 }
 
 // reserve is steps 1 and 2: it returns the address of the room, 0 when the ring is full.

@@ -14,6 +14,10 @@ func (od *operands) loadAddr(r Reg, addr uint64) {
 		od.lea(8, r, ripTo(addr))
 		return
 	}
+	if c, off, ok := od.cfg.constant(addr); ok && off == 0 && addr >= 1<<32 {
+		od.rmo(iMOV, 8, r, memOpd(ripTo(c.At)))
+		return
+	}
 	od.movImm(r, int64(addr))
 }
 
@@ -28,6 +32,9 @@ func (pl *planner) near(addr uint64) bool {
 func (od *operands) fixedMem(addr uint64) mem {
 	if od.near(addr) {
 		return ripTo(addr)
+	}
+	if c, off, ok := od.cfg.constant(addr); ok {
+		return at(od.addrReg(c.Value), off)
 	}
 	return at(od.addrReg(addr), 0)
 }

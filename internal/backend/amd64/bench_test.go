@@ -91,7 +91,7 @@ func BenchmarkSite(b *testing.B) {
 		b.Fatal(err)
 	}
 	layout := ring.Layout{
-		Control: rings - 4096, Counters: counters, CounterStride: 4096, Rings: rings,
+		Control: rings - 4096, Counters: counters, CounterStride: 4096, CounterStep: 8, Rings: rings,
 		RingStride: 4 << 20, RingSize: 1 << 20, CPUMask: 3, RseqCPU: rseq, RDPID: true, FSGSBASE: true, AVX: true, XGETBV1: true,
 	}
 	const raxDead, manyDead = 1 << RAX, 1<<RAX | 1<<RCX | 1<<RDX | 1<<R8 | 1<<R9 | 1<<R10 | 1<<R11

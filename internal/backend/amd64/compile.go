@@ -28,11 +28,29 @@ type Config struct {
 	// will be placed (Code.Cold), within 2 GiB of Addr. The code of a false
 	// condition is then a straight line.
 	ColdAddr uint64
+	// Constants are in memory near the code, which the code of many sites shares: at 10,000 sites each constant in a cache
+	// line of its own costs a hit 5 ns on an Intel Xeon.
+	Constants []Constant
 	// NoTSC: threads of the program may not read the time stamp counter
 	// (prctl PR_SET_TSC, strict seccomp). Then rdtsc is guarded like a load that may fault.
 	NoTSC bool
 	// Clock is the source of the time stamps of records.
 	Clock ring.Clock
+}
+
+// Constant is a value in 8 bytes of memory at At, within 2 GiB of the code.
+type Constant struct {
+	Value, At uint64
+}
+
+// constant finds the constant from which an address is at the smallest offset.
+func (c *Config) constant(addr uint64) (best Constant, off int32, ok bool) {
+	for _, k := range c.Constants {
+		if d := addr - k.Value; addr >= k.Value && d < 1<<31 && (!ok || d < uint64(off)) {
+			best, off, ok = k, int32(d), true
+		}
+	}
+	return best, off, ok
 }
 
 // faultingClock reports whether reading the time may raise a signal.

@@ -336,7 +336,7 @@ test %eax,%eax
 jl 0x55555556....
 rdpid %rax
 and \$0x3,%eax
-shl \$0xc,%rax
+shl \$0xc,%eax
 add .*\(%rip\),%rax.*
 lock incq \(%rax\)
 `

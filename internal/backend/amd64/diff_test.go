@@ -280,6 +280,9 @@ func randomConfig(r *rand.Rand, addr uint64) Config {
 		*l = execLayout(farAddr)
 	}
 	cfg.Maps = execMaps(l.Control + mapsAt)
+	if r.Intn(2) == 0 {
+		cfg.Constants = execConstants()
+	}
 	cfg.Clock = ring.Clock(max(0, r.Intn(5)-2))
 	l.SiteID = uint32(r.Intn(1000))
 	l.CPUMask = []uint32{0, 1, 3, 3}[r.Intn(4)]

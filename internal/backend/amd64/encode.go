@@ -167,7 +167,15 @@ func (a *asm) mi(op insnOp, w uint8, rm rmOp, imm int64) {
 		code, size = rw.mi8, 1
 	}
 	byteW := w == 1 && rw.flags&fByte != 0
-	a.encode(rw, w, opcodeFor(rw, code, w), Reg(rw.dig), false, rm, byteW, size)
+	switch {
+	case rw.mi == 0x81 && size == 4 && w >= 4 && !rm.isMem && rm.r == RAX: // a byte shorter
+		if w == 8 {
+			a.byte(0x48)
+		}
+		a.byte(rw.dig<<3 | 5)
+	default:
+		a.encode(rw, w, opcodeFor(rw, code, w), Reg(rw.dig), false, rm, byteW, size)
+	}
 	a.imm(imm, size)
 	a.finish(start, insn{op: op, kind: kMI, w: w, rm: rm, imm: imm})
 }

@@ -46,12 +46,13 @@ const (
 	offShared = 0x1400000
 	shmSize   = 0x1D02000
 
-	coldPart = 0x500000 // of the code's memory: for cold sections
+	coldPart      = 0x500000 // of the code's memory: for cold sections
+	constantsRoom = 64       // the end of it: Config.Constants
 
 	codeAddr = 0x5a3c17650000
 	nearAddr = 0x5a3c27650000
 	farAddr  = 0x3b917c240000
-	lowAddr  = 0x41230000
+	lowAddr  = 0x71230000
 
 	registeredOff = 0x8000 // of the shared memory: the table of thread pointers
 	tcbAddr       = 0x5a3c37650000
@@ -166,6 +167,9 @@ func startExecutor(t testing.TB, base uint64, mem []byte, args ...string) *execu
 	}
 	e.leav = e.word(16)
 	e.setWord(24, base)
+	for _, c := range execConstants() {
+		e.setWord(offCode+int(c.At-codeAddr), c.Value)
+	}
 	copy(e.shm[offMem:], mem)
 	return e
 }
@@ -251,7 +255,7 @@ func (e *executor) coldAddr() uint64 { return codeAddr + uint64(e.cold) }
 
 // addCode places code and the jump behind it; false: the batch is full.
 func (e *executor) addCode(c *Code) (first int, ok bool) {
-	if e.code+len(c.Bytes)+64 > coldPart || e.cold+len(c.Cold) > codeSize || offFaults+16*(e.faults+len(c.Faults)+len(c.Edges)) > offCode {
+	if e.code+len(c.Bytes)+64 > coldPart || e.cold+len(c.Cold) > codeSize-constantsRoom || offFaults+16*(e.faults+len(c.Faults)+len(c.Edges)) > offCode {
 		return 0, false
 	}
 	at := offCode + e.code
@@ -317,10 +321,18 @@ func (in *caseIn) fill(s *irgen.State) {
 
 func execLayout(base uint64) ring.Layout {
 	return ring.Layout{
-		Control: base, Counters: base + 0x1000 + siteOff, CounterStride: counterStep,
+		Control: base, Counters: base + 0x1000 + siteOff, CounterStride: counterStep, CounterStep: 8,
 		Rings: base + 0x10000, RingStride: ringStride, RingSize: ringSize, CPUMask: execRings - 1,
 		Variables: base + 64, VariableCount: irgen.Vars,
 	}
+}
+
+// execConstants are those that code may use: some at the start of the far memory, some that do not help.
+func execConstants() (list []Constant) {
+	for i, v := range []uint64{farAddr, farAddr + 0x10000, nearAddr, 0, 1 << 62} {
+		list = append(list, Constant{v, codeAddr + codeSize - constantsRoom + uint64(8*i)})
+	}
+	return list
 }
 
 // restartableLayout makes the first half of the rings and counters those of restartable sequences.

@@ -53,8 +53,12 @@ func (g *gen) cpuOffset(d Reg, stride uint64) {
 }
 
 func (g *gen) scaleCPU(d Reg, stride uint64) {
+	w := uint8(8)
+	if uint64(g.cfg.Layout.CPUMask)*stride < 1<<32 {
+		w = 4
+	}
 	if n := bits.TrailingZeros64(stride); n > 0 {
-		g.mi(iSHL, 8, rmReg(d), int64(n))
+		g.mi(iSHL, w, rmReg(d), int64(n))
 	}
 }
 
@@ -62,6 +66,10 @@ func (g *gen) scaleCPU(d Reg, stride uint64) {
 func (g *gen) indexed(addr uint64, idx Reg) mem {
 	if addr < 1<<31 {
 		return atIdx(NoReg, idx, 1, int32(addr))
+	}
+	if c, off, ok := g.cfg.constant(addr); ok && !g.near(addr) {
+		g.rmo(iADD, 8, idx, memOpd(ripTo(c.At)))
+		return at(idx, off)
 	}
 	if base, ok := g.cheapScratch(); ok {
 		g.loadAddr(base, addr)
@@ -81,7 +89,7 @@ func (g *gen) lockedCounter(n int64) mem {
 	if g.restartable() {
 		addr = l.LockedCounters
 	}
-	addr += 8 * uint64(n)
+	addr += l.CounterStep * uint64(n)
 	if l.CPUMask == 0 {
 		return g.fixedMem(addr)
 	}
@@ -106,8 +114,8 @@ func (g *gen) lowerCount(in *ir.Instr) {
 	g.checkRegistered(s, other)
 	q := g.enter(s)
 	g.thisCPU(s, l.CounterStride, gone)
-	g.mi(iADD, 8, rmMem(g.indexed(l.Counters+8*uint64(in.Imm), s)), 1)
-	g.leave(q)
+	g.mi(iADD, 8, rmMem(g.indexed(l.Counters+l.CounterStep*uint64(in.Imm), s)), 1)
+	g.leaveBy(q, s)
 	g.a.bind(done)
 	g.release(s)
 	g.later(func() {

@@ -24,7 +24,7 @@ func TestPaperExample(t *testing.T) {
 	}
 	const shared = 0x7f0000000000
 	cfg := Config{Addr: shared - 0x100000, DeadFlags: true, DeadGPR: 1, Layout: ring.Layout{
-		Control: shared, Counters: shared + ring.PageSize, CounterStride: ring.PageSize,
+		Control: shared, Counters: shared + ring.PageSize, CounterStride: ring.PageSize, CounterStep: 8,
 		Rings: shared + 0x10000, RingStride: 0x40000, RingSize: 0x10000, RseqCPU: -32, FSGSBASE: true,
 	}}
 	for _, c := range []struct {

@@ -52,10 +52,13 @@ func fsMem(off int32) mem {
 // checkRegistered goes to other if the thread may not use restartable sequences. It destroys s. A thread without
 // thread pointer cannot read fs:0.
 func (g *gen) checkRegistered(s Reg, other label) {
-	o := memOpd(fsMem(0)) // by the ABI the thread pointer itself
+	m := at(s, 0) // fs:0, by the ABI the thread pointer itself; shorter than an absolute address
+	m.seg = 0x64
+	o := memOpd(m)
 	o.fix = other
+	g.zero(s)
 	g.rmo(iMOV, 8, s, o)
-	g.mi(iSHR, 8, rmReg(s), ring.RegisteredShift-3)
+	g.mi(iSHR, 4, rmReg(s), ring.RegisteredShift-3)
 	g.mi(iAND, 4, rmReg(s), (ring.RegisteredThreads-1)*8)
 	g.rmo(iMOV, 8, s, memOpd(g.indexed(g.cfg.Layout.Registered, s)))
 	g.rmo(iCMP, 8, s, memOpd(fsMem(0)))
@@ -99,6 +102,13 @@ func (g *gen) unregistered(gone, other label) {
 func (g *gen) leave(q *sequence) {
 	q.end = g.a.here()
 	g.forgetSequence()
+}
+
+// leaveBy is leave, shorter, and destroys s.
+func (g *gen) leaveBy(q *sequence, s Reg) {
+	q.end = g.a.here()
+	g.zero(s)
+	g.mr(iMOV, 8, rmMem(fsMem(g.cfg.Layout.RseqCPU+rseqCS)), s)
 }
 
 // forgetSequence takes the pointer to our memory out of the thread's struct.

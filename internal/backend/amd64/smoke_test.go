@@ -30,7 +30,7 @@ func paperProgram() *ir.Program {
 
 func testLayout(base uint64) ring.Layout {
 	return ring.Layout{
-		Control: base, Counters: base + 0x1000, CounterStride: 0x1000, Rings: base + 0x100000,
+		Control: base, Counters: base + 0x1000, CounterStride: 0x1000, CounterStep: 8, Rings: base + 0x100000,
 		RingStride: 0x80000, RingSize: 0x10000, SiteID: 6, CPUMask: 3, RDPID: true, FSGSBASE: true,
 	}
 }

@@ -103,6 +103,16 @@ func (b *buffers) layout(id uint32) (l ring.Layout) {
 	return l
 }
 
+// addresses are those from which hit programs compute others: the control page (and counters behind it), the rings.
+func (b *buffers) addresses() []uint64 {
+	l := b.layout(0)
+	list := []uint64{l.Control, l.Rings}
+	if l.Registered != 0 {
+		list = append(list, l.Registered, l.LockedRings)
+	}
+	return list
+}
+
 // release lists the memory in the process, to be unmapped. Its contents can still be read.
 func (b *buffers) release() []process.Range {
 	if b.mem == nil {

@@ -1,8 +1,10 @@
 package inproc
 
 import (
+	"encoding/binary"
 	"fmt"
 
+	"github.com/jalon-trace/jalon/internal/backend/amd64"
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/patch"
 	"github.com/jalon-trace/jalon/internal/process"
@@ -20,6 +22,36 @@ type region struct {
 	base, size uint64
 	promised   uint64 // bytes of each half that are reserved for plans
 	hot, cold  uint64 // used so far
+	// constants are those of the code in the region, at the start of the second half: the code of all sites
+	// shares their cache lines.
+	constants []byte
+	written   bool
+}
+
+// constantsRoom is the room for constants, a cache line.
+const constantsRoom = 64
+
+// share gives the code of the region its constants, once, and returns them.
+func (r *region) share(values ...uint64) (list []amd64.Constant) {
+	r.constants = r.constants[:0]
+	for i, v := range values {
+		r.constants = binary.LittleEndian.AppendUint64(r.constants, v)
+		list = append(list, amd64.Constant{Value: v, At: r.base + r.half() + uint64(8*i)})
+	}
+	if len(r.constants) > constantsRoom {
+		panic("BUG: too many constants")
+	}
+	return list
+}
+
+// write writes the constants, before code that uses them.
+func (r *region) write(write func(addr uint64, b []byte) error) error {
+	if r.written {
+		return nil
+	}
+	err := write(r.base+r.half(), r.constants)
+	r.written = err == nil
+	return err
 }
 
 func (r *region) half() uint64 { return r.size / 2 }
@@ -71,12 +103,12 @@ func (m *codeSpace) reserve(st callable, p *placed) error {
 			return nil
 		}
 	}
-	size := max(2*need, 1<<20)
+	size := max(2*(constantsRoom+need), 1<<20)
 	base, err := st.AllocNear(p.plan.Addr, size)
 	if err != nil {
 		return err
 	}
-	r := &region{base: base, size: size, promised: need}
+	r := &region{base: base, size: size, promised: constantsRoom + need, cold: constantsRoom}
 	m.code = append(m.code, r)
 	if !p.reach(base, size) {
 		return fmt.Errorf("the code at %#x refers to addresses that cannot be reached from %#x", p.plan.Addr, base)

@@ -151,6 +151,9 @@ func putBack(st *process.Stopped, list []*placed) error {
 
 // write writes the trampoline. Nothing jumps to it yet.
 func (p *placed) write(st *process.Memory) error {
+	if err := p.region.write(st.WriteMem); err != nil {
+		return err
+	}
 	if err := st.WriteMem(p.at, p.code); err != nil {
 		return err
 	}

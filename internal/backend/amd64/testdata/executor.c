@@ -30,7 +30,7 @@ enum {
 #define CODE_ADDR 0x5a3c17650000ull
 #define NEAR_ADDR 0x5a3c27650000ull
 #define FAR_ADDR 0x3b917c240000ull
-#define LOW_ADDR 0x41230000ull // with the argument "low" only: random programs must not find it
+#define LOW_ADDR 0x71230000ull // with the argument "low" only: random programs must not find it, nor floats that they use as addresses
 
 struct in {
 	u64 code, nfault, faults, base;
