@@ -288,6 +288,8 @@ func Explain(s Status, addr uint64, reason string) string {
 		return "truncated"
 	case BadBounds:
 		return orElse(reason, "the number of elements is negative or too large")
+	case BadIndex:
+		return orElse(reason, "the index is not below the number of elements")
 	}
 	return orElse(reason, "not available")
 }

@@ -20,6 +20,7 @@ const (
 	Truncated           // the value is longer than its slot
 	Unsupported         // known at compile time; Reason has the cause
 	BadBounds           // a repeat count (p@n) that is negative or too large
+	BadIndex            // an index that is not below the number of elements
 )
 
 // FieldKind is the layout of a slot.

@@ -167,7 +167,7 @@ var (
 	}
 	statuses = words{
 		OK: "", Unreadable: "unreadable", DivideByZero: "divide by zero", OptimisedOut: "optimised out",
-		Truncated: "truncated", Unsupported: "unsupported", BadBounds: "bad bounds",
+		Truncated: "truncated", Unsupported: "unsupported", BadBounds: "bad bounds", BadIndex: "bad index",
 	}
 )
 

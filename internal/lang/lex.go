@@ -42,6 +42,7 @@ type lexer struct {
 	src    string
 	pos    int
 	end    int
+	last   token // the one before
 }
 
 // tokens reads all tokens; the last is tokEOF or tokError.
@@ -49,7 +50,7 @@ func (l *lexer) tokens() []token {
 	var all []token
 	for {
 		t := l.next()
-		all = append(all, t)
+		all, l.last = append(all, t), t
 		if t.kind == tokEOF || t.kind == tokError {
 			return all
 		}
@@ -80,6 +81,11 @@ func (l *lexer) next() token {
 	switch {
 	case lo >= l.end:
 		return token{kind: tokEOF, span: Span{lo, lo}}
+	case c == '.' && isDigit(l.peek(1)) && l.behindOperand():
+		l.pos++
+		return token{kind: tokOp, span: Span{lo, l.pos}, text: "."}
+	case isDigit(c) && l.last.is(".") && l.last.span.Hi == lo:
+		return l.tupleMember()
 	case isDigit(c) || c == '.' && isDigit(l.peek(1)):
 		return l.number()
 	case c == '\'':
@@ -109,6 +115,24 @@ func (l *lexer) next() token {
 		return l.errorAt(lo, lo+1, "the text must be UTF-8", "the byte 0x%02x is not a character", c)
 	}
 	return l.errorAt(lo, lo+n, "", "the character %q has no meaning in an expression", r)
+}
+
+// behindOperand reports whether the text before is a name or an element, without a blank between. A constant such
+// as .5 cannot follow there: p.0 is a member of a tuple of Rust. (int).5 and sizeof.5 are C.
+func (l *lexer) behindOperand() bool {
+	return l.last.span.Hi == l.pos && (l.last.kind == tokIdent && l.last.text != "sizeof" || l.last.is("]"))
+}
+
+// tupleMember reads the number of a tuple's member; compilers of Rust call the members __0, __1, ...
+func (l *lexer) tupleMember() token {
+	lo := l.pos
+	for isDigit(l.peek(0)) {
+		l.pos++
+	}
+	if n := identLen(l.rest()); n > 0 {
+		return l.errorAt(lo, l.pos+n, "", "%q is not the name of a member", l.src[lo:l.pos+n])
+	}
+	return token{kind: tokIdent, span: Span{lo, l.pos}, text: "__" + l.src[lo:l.pos]}
 }
 
 // skipBlanks skips blanks, continued lines and C comments. It returns an error token for an unterminated

@@ -277,6 +277,11 @@ func (co *collector) take(e expr, letter byte) *plan {
 		co.fail(e.Span(), "a void expression has no value", "")
 	}
 	t := e.Type()
+	if letter == 's' && isRecord(t) {
+		if r := co.contentAsText(e); r != nil {
+			return co.takeRepeat(r)
+		}
+	}
 	switch {
 	case isVoid(t):
 		co.fail(e.Span(), "a void expression has no value", "")

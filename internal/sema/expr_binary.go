@@ -19,8 +19,17 @@ func (c *checker) binary(x *lang.Binary) expr {
 	if !ok {
 		panic(fmt.Sprintf("BUG: sema: binary operator %q", x.Op))
 	}
+	if x.Op == "==" || x.Op == "!=" {
+		if e := c.variantTest(x); e != nil {
+			return e
+		}
+	}
 	a, b := c.expr(x.X), c.expr(x.Y)
 	if x.Op == "==" || x.Op == "!=" {
+		if e := c.contentText(x, a, b); e != nil {
+			return e
+		}
+		a, b = c.withNil(a, b)
 		if e := c.textComparison(x, a, b); e != nil {
 			return e
 		}

@@ -20,6 +20,12 @@ func (c *checker) assign(x *lang.Assign) expr {
 // call is a call of one of jalon's own functions; it refuses the program's.
 func (c *checker) call(x *lang.Call) expr {
 	id, ok := x.Fn.(*lang.Ident)
+	if e := c.method(x); e != nil {
+		return e
+	}
+	if e := c.goCall(x); e != nil {
+		return e
+	}
 	if e := c.fortranElement(x); e != nil {
 		return e
 	}

@@ -2,6 +2,7 @@ package sema
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
@@ -13,12 +14,7 @@ func (c *checker) member(x *lang.Member) expr {
 	if v := c.packageVariable(x); v != nil {
 		return c.variable(v, x.Span())
 	}
-	e := c.expr(x.X)
-	if isPointer(e.Type()) {
-		e = c.pointeeRecord(c.rvalue(e), x)
-	} else if x.Arrow && isArray(e.Type()) {
-		e = c.pointeeRecord(c.rvalue(e), x)
-	}
+	e := c.objectBefore(x)
 	if !isRecord(e.Type()) {
 		c.fail(x.X.Span(), fmt.Sprintf("%s has no members", typeString(e.Type())), c.packageHint(x, e))
 	}
@@ -95,6 +91,13 @@ func (c *checker) index(x *lang.Index) expr {
 	a := c.expr(x.X)
 	if s := a.Type().Strip(); s.Kind == ctype.Array && s.Vector && isLvalue(a) {
 		return c.vectorElement(x, a, c.value(x.I))
+	}
+	if strings.HasPrefix(a.Type().Name, "map[") {
+		c.fail(x.Span(), "a map is not searched at a site", "len() is known; trace a place where the element has a name")
+	}
+	if k := c.contentOf(a); k != nil {
+		c.needElements(k, x.Span())
+		return c.elementAt(k, c.value(x.I), x.Span())
 	}
 	b := c.expr(x.I)
 	if isPointer(b.Type()) || isArray(b.Type()) {

@@ -25,6 +25,9 @@ func (c *checker) ident(x *lang.Ident) expr {
 	if e := c.throughThis(x); e != nil {
 		return e
 	}
+	if x.Name == "nil" && c.in.GoCode {
+		return &intConst{typed: typed{voidPtrT, x.Span()}}
+	}
 	if k, ok := namedConstants[x.Name]; ok {
 		return &intConst{typed: typed{k.t, x.Span()}, v: k.v}
 	}

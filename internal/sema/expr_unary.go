@@ -50,7 +50,11 @@ func (c *checker) addressOf(x *lang.Unary) expr {
 }
 
 func (c *checker) star(x *lang.Unary) expr {
-	e := c.value(x.X)
+	e := c.expr(x.X)
+	if p := c.heldPointer(e); p != nil {
+		e = p
+	}
+	e = c.rvalue(e)
 	if !isPointer(e.Type()) {
 		hint := ""
 		if isInt(e.Type()) {

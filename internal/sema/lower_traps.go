@@ -12,12 +12,13 @@ const (
 	trapUnreadable trap = iota // its block has the address as parameter
 	trapDivide
 	trapBounds
+	trapIndex
 	numTraps
 )
 
 var (
-	trapStatus = [numTraps]event.Status{event.Unreadable, event.DivideByZero, event.BadBounds}
-	trapNotes  = [numTraps]string{"unreadable", "division by zero", "bad count"}
+	trapStatus = [numTraps]event.Status{event.Unreadable, event.DivideByZero, event.BadBounds, event.BadIndex}
+	trapNotes  = [numTraps]string{"unreadable", "division by zero", "bad count", "bad index"}
 )
 
 // traps are the blocks that the faults of one field (or the condition) lead to,

@@ -50,6 +50,8 @@ func (vs *values) value(e expr) ir.Value {
 		return vs.ptrAdd(e)
 	case *ptrDiff:
 		return vs.ptrDiff(e)
+	case *within:
+		return vs.within(e)
 	case *dynamicSize:
 		_, n := vs.dynamicParts(e.x)
 		return n
@@ -225,6 +227,15 @@ func (vs *values) ptrAdd(e *ptrAdd) ir.Value {
 		op = ir.Sub
 	}
 	return vs.b.Bin(op, 8, p, i)
+}
+
+func (vs *values) within(e *within) ir.Value {
+	i, n := vs.wide(e.i), vs.wide(e.n)
+	outside := vs.b.Bin(ir.ULe, 8, n, i)
+	next := vs.b.NewBlock("index")
+	vs.b.BranchTo(outside, ir.Edge{To: vs.traps.at(vs.emitter, trapIndex)}, ir.Edge{To: next}, true)
+	vs.b.Start(next)
+	return i
 }
 
 // ptrDiff divides by the element size; C has no meaning for a remainder.

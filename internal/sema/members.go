@@ -68,6 +68,12 @@ func (mb *members) elementOf(x lang.Expr, a, b expr) expr {
 	a, b = mb.rvalue(a), mb.rvalue(b)
 	if !isPointer(a.Type()) || !isInt(b.Type()) {
 		hint := ""
+		if isRecord(a.Type()) {
+			hint = "operators of the program cannot be called at a site"
+			if f := exampleMember(a.Type().Strip()); f != "" {
+				hint += "; name a member, as in ." + f
+			}
+		}
 		if a.Type() == vec128T {
 			hint = "name the lanes: .v4_float[1], .v2_double[0], .v4_int32[3], ..."
 		}

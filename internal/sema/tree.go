@@ -134,6 +134,11 @@ type (
 		x, y expr
 		size int64
 	}
+	// within is index i, a fault unless it is below n, unsigned.
+	within struct {
+		typed
+		i, n expr
+	}
 	// text is str(p, limit): the string at pointer value p.
 	text struct {
 		typed

@@ -1,0 +1,3 @@
+module example.com/slices
+
+go 1.22
