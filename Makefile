@@ -75,7 +75,7 @@ check:
 # Generates the pages that are made from tables.
 .PHONY: generate
 generate:
-	$(GO) test ./internal/sema ./internal/probe -run TestReference -update
+	$(GO) test ./internal/sema ./internal/probe ./internal/script/words -run TestReference -update
 
 # Runs each fuzz target for a minute.
 fuzz:

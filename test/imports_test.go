@@ -50,6 +50,13 @@ var packages = []struct{ path, imports string }{
 	{"debuginfo/btf", "ctype debuginfo debuginfo/btf/raw debuginfo/kallsyms"},
 	{"probe", "debuginfo debuginfo/dwarf lang"},
 
+	// The types and words of scripts.
+	{"script/types", "ctype"},
+	{"script/words", "lang/script script/types"},
+	{"script/printf", "script/types"},
+	{"script/check", "ctype lang lang/script script/printf script/types script/words"},
+	{"script/source", "ctype debuginfo/btf debuginfo/tracefs lang/script"},
+
 	// An address space.
 	{"procdir", ""},
 	{"image", "debuginfo debuginfo/dwarf debuginfo/dwarf/frame debuginfo/elf debuginfo/kallsyms debuginfo/usdt procdir unwind"},

@@ -307,7 +307,13 @@ func userFunc(pl *Place, parts []string) error {
 		pl.Name = last
 		return missing(last, "function")
 	}
-	return pl.function(last, uprobe)
+	if err := pl.function(last, uprobe); err != nil {
+		return err
+	}
+	if pl.HasAddr && strings.Contains(pl.Target, "*") {
+		return fmt.Errorf("a wildcard cannot be combined with an address")
+	}
+	return nil
 }
 
 // sourceLine parses target@file:line[:col]; the "@" is part i.

@@ -1,0 +1,300 @@
+// Package check types a whole script as bpftrace does: macros are expanded, constants folded, and the types of
+// variables, map keys and map values are inferred from all uses, before anything is attached.
+//
+// Import rule: check imports lang, lang/script, ctype and the packages of script that have types, words and
+// formats.
+package check
+
+import (
+	"fmt"
+
+	"github.com/jalon-trace/jalon/internal/ctype"
+	"github.com/jalon-trace/jalon/internal/lang"
+	"github.com/jalon-trace/jalon/internal/lang/script"
+	"github.com/jalon-trace/jalon/internal/script/types"
+	"github.com/jalon-trace/jalon/internal/script/words"
+)
+
+// Source finds types of the kernel and of programs. Its functions return nil for what they do not know.
+type Source interface {
+	// Named returns struct, union, enum (tag) or typedef (tag "") name.
+	Named(tag, name string) *ctype.Type
+	// Enumerator returns the enum that has the constant, or another type of a constant of C, and its value.
+	Enumerator(name string) (*ctype.Type, int64)
+	// Args returns the arguments at a place as a struct, or why they are not known.
+	Args(*script.Place) (*ctype.Type, error)
+	// Retval returns the type of what the function at a place returns.
+	Retval(*script.Place) *ctype.Type
+	// Variable returns the type of a program's variable that is visible at a place.
+	Variable(pl *script.Place, name string) *ctype.Type
+}
+
+// Options is what a script is run with.
+type Options struct {
+	Params  []string          // $1, $2, ...
+	Named   map[string]string // --name=value
+	Unsafe  bool
+	Child   bool // there is a process of -c
+	Process bool // there is a process of -c or -p
+	Source  Source
+	// Import returns the name and text of each file of an import; from is the importing file.
+	Import func(from, path string) ([]Imported, error)
+}
+
+// Imported is a file of an import.
+type Imported struct{ Name, Text string }
+
+// Program is a script whose types are known.
+type Program struct {
+	Script    *script.Script
+	Config    *words.Config
+	Probes    []*Probe
+	Functions []*script.Function
+	Maps      []*Map // in the order of their first use
+	Types     map[script.Expr]*types.Type
+	Consts    map[script.Expr]*Const
+	Warnings  lang.Diagnostics
+}
+
+// Probe is a probe with its macros expanded. Expressions that are not reached by any path are not in it.
+type Probe struct {
+	*script.Probe
+	Places []*script.Place
+	Pred   script.Expr
+	Body   *script.Block
+	Vars   []*Variable
+}
+
+// Map is a map of a script.
+type Map struct {
+	Name       string
+	Scalar     bool // it has no keys
+	Key, Value *types.Type
+	Decl       *script.MapDecl
+	keyed      bool // it is used with keys
+	refused    bool // a value was assigned that no map can hold
+	first      script.Node
+	agg        *types.Type // of the argument of the function that updates it
+}
+
+// Variable is a scratch variable of a probe or function. Several scopes can have variables of one name.
+type Variable struct {
+	Name     string
+	Type     *types.Type
+	declared bool // with a type that has a size
+	set      bool
+	at       script.Node
+}
+
+type checker struct {
+	opts   Options
+	config *words.Config
+	env    *cenv
+	macros map[string][]*script.Macro
+	funcs  map[string]*script.Function
+	maps   map[string]*Map
+	tests  map[string]bool   // names of test and bench probes
+	opt    map[string]*Const // default values of getopt
+	order  []*Map
+
+	errs, warns lang.Diagnostics
+	seen        map[string]bool // diagnostics, because macros repeat them
+
+	// The state of one pass over the script.
+	final   bool // diagnostics are reported
+	changed bool
+	types   map[script.Expr]*types.Type
+	consts  map[script.Expr]*Const
+	vars    map[script.Node]*Variable // by the node that declares them
+
+	// Where the pass is.
+	places []*script.Place
+	fn     *script.Function
+	scopes []map[string]*Variable
+	probe  *Probe
+	loops  int
+	tail   *script.Call // of a map function, as the value of a block that is assigned to a map
+	typing int          // inside of sizeof, typeof
+}
+
+// maxPasses bounds the inference: each pass carries types over at least one more assignment.
+const maxPasses = 200
+
+// Check types a script. The error has diagnostics; the warnings are in the program.
+func Check(s *script.Script, opts Options) (*Program, error) {
+	c := &checker{
+		opts: opts, config: &words.Config{}, macros: map[string][]*script.Macro{}, funcs: map[string]*script.Function{},
+		maps: map[string]*Map{}, seen: map[string]bool{}, vars: map[script.Node]*Variable{},
+		tests: map[string]bool{}, opt: map[string]*Const{},
+	}
+	c.final = true // the phases before inference report what they find
+	p := &Program{Script: s, Config: c.config}
+	c.settings(s)
+	scripts := c.imports(s)
+	c.env = c.declarations(scripts)
+	c.definitions(scripts)
+	c.prepare(p, scripts)
+	if len(c.errs) == 0 {
+		c.infer(p)
+	}
+	p.Types, p.Consts, p.Warnings = c.types, c.consts, c.warns
+	for _, m := range c.order {
+		if m.Key.Kind != types.None || m.Value.Kind != types.None {
+			p.Maps = append(p.Maps, m)
+		}
+	}
+	return p, c.errs.Err()
+}
+
+// settings applies the config block.
+func (c *checker) settings(s *script.Script) {
+	if s.Config == nil {
+		return
+	}
+	for _, set := range s.Config.Settings {
+		v := words.Value{Kind: types.String}
+		switch x := set.Value.(type) {
+		case *script.Int:
+			v = words.Value{Kind: types.Int, Text: fmt.Sprint(x.Value)}
+		case *script.Bool:
+			v = words.Value{Kind: types.Bool, Text: fmt.Sprint(x.Value)}
+		case *script.String:
+			v.Text = x.Value
+		}
+		warning, err := c.config.Set(set.Key, v)
+		if err != nil {
+			c.fail(set, "%s", err)
+		} else if warning != "" {
+			c.warn(set, "%s", warning)
+		}
+	}
+}
+
+// definitions collects macros, functions and declared maps.
+func (c *checker) definitions(scripts []*script.Script) {
+	for _, s := range scripts {
+		for _, it := range s.Items {
+			switch it := it.(type) {
+			case *script.Macro:
+				c.macro(it)
+			case *script.Function:
+				if c.funcs[it.Name] != nil {
+					c.fail(it, "there are two functions %q", it.Name)
+				}
+				c.funcs[it.Name] = it
+			case *script.MapDecl:
+				c.mapDecl(it)
+			}
+		}
+	}
+}
+
+func (c *checker) mapDecl(d *script.MapDecl) {
+	known := false
+	for _, k := range words.MapKinds {
+		known = known || k.Name == d.Kind
+	}
+	m := c.mapOf(d.Name, d)
+	switch {
+	case !known:
+		c.failHint(d, "there are hash, lruhash, percpuhash and percpulruhash", "there is no kind %q of maps", d.Kind)
+	case d.Max == 0:
+		c.fail(d, "the map %s must have room for at least one element", d.Name)
+	case m.Decl != nil:
+		c.fail(d, "the map %s is declared twice", d.Name)
+	}
+	m.Decl = d
+}
+
+// mapOf returns a map by its name.
+func (c *checker) mapOf(name string, at script.Node) *Map {
+	m := c.maps[name]
+	if m == nil {
+		m = &Map{Name: name, Key: types.NoneT, Value: types.NoneT, first: at}
+		c.maps[name] = m
+		c.order = append(c.order, m)
+	}
+	return m
+}
+
+// prepare expands macros and parses attach points.
+func (c *checker) prepare(p *Program, scripts []*script.Script) {
+	x := &expander{checker: c}
+	for _, s := range scripts {
+		for _, it := range s.Items {
+			switch it := it.(type) {
+			case *script.Probe:
+				pr := &Probe{Probe: it, Places: c.placesOf(it)}
+				pr.Pred, pr.Body = x.expr(it.Predicate), x.block(it.Body)
+				p.Probes = append(p.Probes, pr)
+			case *script.Function:
+				f := *it
+				f.Body = x.block(it.Body)
+				p.Functions = append(p.Functions, &f)
+				c.funcs[f.Name] = &f
+			}
+		}
+	}
+}
+
+func (c *checker) placesOf(pr *script.Probe) []*script.Place {
+	var out []*script.Place
+	for _, pt := range pr.Points {
+		pl, err := script.ParsePlace(pt, c.param)
+		if d, ok := err.(*lang.Diagnostic); ok {
+			c.errs = c.errs.Add(d)
+			continue
+		}
+		if pl.Provider.Name == "kprobe" && pl.HasAddr && !c.opts.Unsafe {
+			c.fail(pt, "a kprobe at an address needs --unsafe")
+		}
+		out = append(out, pl)
+	}
+	for _, pl := range out {
+		if pl.Provider.User && pl.Target == "" && !c.opts.Process {
+			c.failHint(pl.Point, "for example uprobe:/bin/bash:readline", "the program or library is missing; only with -p it can be")
+		}
+		if name := pl.Provider.Name + ":" + pl.Name; pl.Provider.Name == "test" || pl.Provider.Name == "bench" {
+			if c.tests[name] {
+				c.fail(pl.Point, "there are two probes %s", name)
+			}
+			c.tests[name] = true
+		}
+		if pl.Provider.Name == "iter" && len(out) > 1 {
+			c.fail(pl.Point, "iter cannot be combined with other attach points")
+		}
+	}
+	return out
+}
+
+// param returns a positional parameter.
+func (c *checker) param(n int) string {
+	if n > len(c.opts.Params) {
+		return ""
+	}
+	return c.opts.Params[n-1]
+}
+
+func (c *checker) fail(n script.Node, format string, args ...any) { c.failHint(n, "", format, args...) }
+
+func (c *checker) failHint(n script.Node, hint, format string, args ...any) {
+	if c.final && c.first(n, format, args) {
+		c.errs = c.errs.Add(n.File().At(n.Span(), fmt.Sprintf(format, args...), hint))
+	}
+}
+
+func (c *checker) warn(n script.Node, format string, args ...any) {
+	if c.final && c.first(n, format, args) {
+		c.warns = c.warns.Add(n.File().At(n.Span(), fmt.Sprintf(format, args...), ""))
+	}
+}
+
+// first reports whether a diagnostic is new.
+func (c *checker) first(n script.Node, format string, args []any) bool {
+	key := fmt.Sprint(n.File().Name, n.Span(), fmt.Sprintf(format, args...))
+	if c.seen[key] {
+		return false
+	}
+	c.seen[key] = true
+	return true
+}

@@ -1,0 +1,244 @@
+// Package printf has the values that scripts print: as text, in formats such as %-10s, and as JSON.
+//
+// Import rule: printf imports only script/types.
+package printf
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+)
+
+// Value is a value that is printed.
+type Value struct {
+	kind kind
+	num  uint64 // of integers, booleans, symbols
+	flt  float64
+	str  string
+	list []Value
+	keys []string // of the fields of a record
+}
+
+type kind uint8
+
+const (
+	noValue kind = iota
+	boolValue
+	intValue
+	uintValue
+	floatValue
+	textValue
+	symbolValue // a name with a number: an enumerator, a pointer
+	bufferValue
+	arrayValue
+	tupleValue
+	recordValue
+)
+
+// None is the absence of a value.
+func None() Value { return Value{} }
+
+// Bool, Int, Uint, Float and Text make scalars.
+func Bool(b bool) Value {
+	v := Value{kind: boolValue}
+	if b {
+		v.num = 1
+	}
+	return v
+}
+
+// Int makes a signed integer.
+func Int(n int64) Value { return Value{kind: intValue, num: uint64(n)} }
+
+// Uint makes an unsigned integer.
+func Uint(n uint64) Value { return Value{kind: uintValue, num: n} }
+
+// Float makes a floating value.
+func Float(f float64) Value { return Value{kind: floatValue, flt: f} }
+
+// Text makes a string.
+func Text(s string) Value { return Value{kind: textValue, str: s} }
+
+// Symbol makes a number that %s shows as a name.
+func Symbol(name string, n uint64) Value { return Value{kind: symbolValue, str: name, num: n} }
+
+// Pointer makes an address.
+func Pointer(p uint64) Value { return Symbol("0x"+strconv.FormatUint(p, 16), p) }
+
+// Buffer makes a sequence of bytes.
+func Buffer(b []byte) Value { return Value{kind: bufferValue, str: string(b)} }
+
+// Array makes an array, Tuple a tuple.
+func Array(elems ...Value) Value { return Value{kind: arrayValue, list: elems} }
+
+// Tuple makes a tuple.
+func Tuple(elems ...Value) Value { return Value{kind: tupleValue, list: elems} }
+
+// Record makes a record or struct.
+func Record(keys []string, values []Value) Value {
+	return Value{kind: recordValue, keys: keys, list: values}
+}
+
+// Number is the value as an integer, and whether it is one.
+func (v Value) Number() (n uint64, signed, ok bool) {
+	switch v.kind {
+	case boolValue, uintValue, symbolValue:
+		return v.num, false, true
+	case intValue:
+		return v.num, true, true
+	case floatValue:
+		return uint64(int64(v.flt)), true, true
+	}
+	return 0, false, false
+}
+
+// String is the value as print() shows it.
+func (v Value) String() string {
+	switch v.kind {
+	case noValue:
+		return "null"
+	case boolValue:
+		return strconv.FormatBool(v.num != 0)
+	case intValue:
+		return strconv.FormatInt(int64(v.num), 10)
+	case uintValue:
+		return strconv.FormatUint(v.num, 10)
+	case floatValue:
+		return strconv.FormatFloat(v.flt, 'g', 17, 64)
+	case bufferValue:
+		return hexBytes(v.str, true, true)
+	case arrayValue:
+		return "[" + v.join(",") + "]"
+	case tupleValue:
+		return "(" + v.join(", ") + ")"
+	case recordValue:
+		return v.record()
+	}
+	return v.str
+}
+
+func (v Value) join(sep string) string {
+	parts := make([]string, len(v.list))
+	for i, e := range v.list {
+		parts[i] = e.String()
+	}
+	return strings.Join(parts, sep)
+}
+
+func (v Value) record() string {
+	if len(v.list) == 0 {
+		return "{}"
+	}
+	parts := make([]string, len(v.list))
+	for i, e := range v.list {
+		parts[i] = "." + v.keys[i] + " = " + e.String()
+	}
+	return "{ " + strings.Join(parts, ", ") + " }"
+}
+
+// Key is the value as the key of a map: a tuple is shown without its parentheses.
+func (v Value) Key() string {
+	s := v.String()
+	if len(s) >= 2 && s[0] == '(' && s[len(s)-1] == ')' {
+		return s[1 : len(s)-1]
+	}
+	return s
+}
+
+// Missing reports that there is no value.
+func (v Value) Missing() bool { return v.kind == noValue }
+
+// JSON is the value as JSON. Integers that a double does not hold are strings, as in bpftrace.
+func (v Value) JSON() string {
+	switch v.kind {
+	case noValue:
+		return "null"
+	case intValue:
+		s := strconv.FormatInt(int64(v.num), 10)
+		if int64(float64(int64(v.num))) != int64(v.num) || int64(v.num) == 1<<63-1 {
+			return `"` + s + `"`
+		}
+		return s
+	case uintValue, symbolValue:
+		s := strconv.FormatUint(v.num, 10)
+		if f := float64(v.num); f >= 1<<64 || uint64(f) != v.num {
+			return `"` + s + `"`
+		}
+		return s
+	case floatValue:
+		if b, err := json.Marshal(v.flt); err == nil {
+			return string(b)
+		}
+		return "null"
+	case bufferValue:
+		parts := make([]string, len(v.str))
+		for i := range len(v.str) {
+			parts[i] = strconv.Itoa(int(int8(v.str[i])))
+		}
+		return "[" + strings.Join(parts, ",") + "]"
+	case arrayValue, tupleValue:
+		parts := make([]string, len(v.list))
+		for i, e := range v.list {
+			parts[i] = e.JSON()
+		}
+		return "[" + strings.Join(parts, ",") + "]"
+	case recordValue:
+		parts := make([]string, len(v.list))
+		for i, e := range v.list {
+			parts[i] = Quote(v.keys[i]) + ": " + e.JSON()
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	case textValue:
+		return Quote(v.str)
+	}
+	return v.String()
+}
+
+// Quote writes a JSON string. Bytes that are not UTF-8 are written as they are, as bpftrace does.
+func Quote(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '"' || c == '\\':
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		case c == '\n':
+			b.WriteString(`\n`)
+		case c == '\r':
+			b.WriteString(`\r`)
+		case c == '\t':
+			b.WriteString(`\t`)
+		case c < 0x20:
+			b.WriteString(`\u00` + string("0123456789abcdef"[c>>4]) + string("0123456789abcdef"[c&15]))
+		default:
+			b.WriteByte(c)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+// hexBytes writes bytes: printable ones as they are if ascii, others as \x00, or if not escape as 00 with blanks
+// between.
+func hexBytes(s string, ascii, escape bool) string {
+	const digits = "0123456789abcdef"
+	var b strings.Builder
+	for i := range len(s) {
+		switch c := s[i]; {
+		case ascii && c >= 32 && c <= 126:
+			b.WriteByte(c)
+		case escape:
+			b.WriteString(`\x`)
+			b.WriteByte(digits[c>>4])
+			b.WriteByte(digits[c&15])
+		default:
+			if i > 0 {
+				b.WriteByte(' ')
+			}
+			b.WriteByte(digits[c>>4])
+			b.WriteByte(digits[c&15])
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,95 @@
+package words
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/jalon-trace/jalon/internal/lang/script"
+)
+
+// Reference is docs/bpftrace-language.md.
+func Reference() string {
+	var b strings.Builder
+	b.WriteString(referenceHead)
+	b.WriteString("## Probes\n\nNames may be in upper case, short names may not. Wildcards (`*`) are possible in functions, events and\nfiles; several attach points are separated by commas.\n\n| written | short | what it is | arguments | `retval` |\n|---|---|---|---|---|\n")
+	for _, pr := range script.Providers {
+		forms := make([]string, 0, len(pr.Forms))
+		for _, f := range pr.Forms {
+			forms = append(forms, "`"+pr.Name+":"+f+"`")
+		}
+		if len(forms) == 0 {
+			forms = []string{"`" + pr.Name + "`"}
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", strings.Join(forms, "<br>"), code(pr.Aliases), pr.Doc, code(strings.Fields(pr.Args)), yes(pr.Retval))
+	}
+	b.WriteString("\n## Words and functions\n\nA word without arguments can be written with or without parentheses. *Where* names the probes, and whether\n`--unsafe` is needed. *Async* is done by jalon when it reads the event; *const* before the script runs.\n\n")
+	table(&b, Words)
+	b.WriteString("\n## Functions that update a map\n\nThey are assigned to a map or to an element of one: `@m[comm] = count()`.\n\n")
+	table(&b, MapFuncs)
+	b.WriteString("\n## Kinds of maps\n\n`let @m = lruhash(100);` outside of probes declares a map for 100 elements.\n\n| kind | when it is full |\n|---|---|\n")
+	for _, k := range MapKinds {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", k.Name, k.Doc)
+	}
+	b.WriteString("\n## Settings\n\n`config = { max_map_keys = 100; stack_mode = perf }` before all probes.\n\n| name | value | default | what it is |\n|---|---|---|---|\n")
+	for _, k := range Keys {
+		if k.Gone {
+			continue
+		}
+		value := k.Kind.String()
+		if k.Words != nil {
+			value = code(k.Words)
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | `%s` | %s |\n", k.Name, value, k.Default, k.Doc)
+	}
+	return b.String()
+}
+
+const referenceHead = `# bpftrace's language
+
+Generated from the tables in internal/script/words and internal/lang/script by ` + "`make generate`" + `; a test compares
+them. The language is bpftrace's of version 0.27; types of maps and variables are inferred from all uses. In
+addition jalon has floating-point literals and values, and variables of a program by their names in
+` + "`uprobe`" + `.
+
+`
+
+func table(b *strings.Builder, rows []*Word) {
+	b.WriteString("| written | what it is | where | engine | when |\n|---|---|---|---|---|\n")
+	for _, w := range rows {
+		if w.Internal {
+			continue
+		}
+		where := strings.Join(w.Providers, ", ")
+		if w.Unsafe {
+			where = strings.TrimPrefix(where+"; `--unsafe`", "; ")
+		}
+		when := ""
+		switch {
+		case w.Constant:
+			when = "const"
+		case w.Async:
+			when = "async"
+		}
+		forms := make([]string, len(w.Forms))
+		for i, f := range w.Forms {
+			forms[i] = "`" + strings.ReplaceAll(f, "|", `\|`) + "`"
+		}
+		engine := [...]string{"", "kernel", "process"}[w.Engines]
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", strings.Join(forms, "<br>"), w.Doc, where, engine, when)
+	}
+}
+
+func code(words []string) string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = "`" + w + "`"
+	}
+	return strings.Join(out, " ")
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return ""
+}
