@@ -54,6 +54,7 @@ var packages = []struct{ path, imports string }{
 	{"script/types", "ctype"},
 	{"script/words", "lang/script script/types"},
 	{"script/printf", "script/types"},
+	{"script/show", "script/printf"},
 	{"script/check", "ctype lang lang/script script/printf script/types script/words"},
 	{"script/source", "ctype debuginfo/btf debuginfo/tracefs lang/script"},
 
