@@ -5,7 +5,9 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -66,17 +68,33 @@ func (p *progress) wipe() {
 	}
 }
 
-// manySites is the number of sites from which saving memory is worth the time.
+// manySites is the number of sites from which memory is looked at while they are armed.
 const manySites = 5000
 
-// thrifty makes the garbage collector run more often: the garbage of arming then takes less memory than the
-// sites.
-var thrifty = sync.OnceFunc(func() { debug.SetGCPercent(70) })
+// thrifty is the growth of the heap between two collections, in percent, where sites are many; paced: they are.
+const thrifty = 70
+
+var paced atomic.Bool
+
+// paceGarbage has garbage collected when the heap is heapFloor, and from there on more often than by default: the
+// garbage of arming then takes less memory than the sites. Below that, with the default, half of the time of arming
+// 10,000 sites was spent on collecting a few megabytes again and again.
+func paceGarbage() {
+	const heapFloor = 128 << 20
+	paced.Store(true)
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	n := max(live[0].Value.Uint64(), 8<<20)
+	debug.SetGCPercent(max(thrifty, int(heapFloor*100/n)-100))
+}
 
 // boundMemory has garbage collected more often before the memory passes a limit that leaves room for the
 // records that wait and for what is known of the program by now.
 func boundMemory() {
 	const limit, waiting = 200 << 20, 140 << 20
+	if paced.Load() {
+		debug.SetGCPercent(thrifty)
+	}
 	var now runtime.MemStats
 	runtime.ReadMemStats(&now)
 	debug.SetMemoryLimit(max(limit, int64(now.HeapAlloc)+waiting))

@@ -83,8 +83,8 @@ func (c *traceCmd) Run() error {
 	}
 	c.progress = newProgress()
 	opt.Progress = func(what string, done, of int) {
-		if of >= manySites {
-			thrifty()
+		if of >= manySites && done%512 == 0 {
+			paceGarbage()
 		}
 		if !c.Quiet {
 			c.progress.step(what, done, of)

@@ -171,11 +171,26 @@ func (s *Stopped) ReadMem(addr uint64, b []byte) error { return s.sp.Read(addr, 
 // WriteMem stores b at addr, into code too.
 func (s *Stopped) WriteMem(addr uint64, b []byte) error {
 	s.code = true
-	return s.sp.Write(addr, b)
+	return s.RestoreMem(addr, b)
 }
 
 // RestoreMem is WriteMem of bytes that are the program's own.
-func (s *Stopped) RestoreMem(addr uint64, b []byte) error { return s.sp.Write(addr, b) }
+func (s *Stopped) RestoreMem(addr uint64, b []byte) error {
+	if memory.InTwoPages(addr, len(b)) && !s.parked() && s.sp.WriteWhole(addr, b) {
+		return nil
+	}
+	return s.sp.Write(addr, b)
+}
+
+// parked reports whether a thread sleeps uninterruptibly instead of being stopped: it may be in exec.
+func (s *Stopped) parked() bool {
+	for _, t := range s.p.threads.All() {
+		if t.State == threads.Parked || t.State == threads.Exiting {
+			return true
+		}
+	}
+	return false
+}
 
 // Maps lists the memory of the process.
 func (s *Stopped) Maps() ([]Mapping, error) {

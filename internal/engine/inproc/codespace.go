@@ -2,6 +2,7 @@ package inproc
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"github.com/jalon-trace/jalon/internal/backend/amd64"
@@ -21,38 +22,31 @@ type codeSpace struct {
 type region struct {
 	base, size uint64
 	promised   uint64 // bytes of each half that are reserved for plans
-	hot, cold  uint64 // used so far
+	used
 	// constants are those of the code in the region, at the start of the second half: the code of all sites
 	// shares their cache lines.
 	constants []byte
+	shared    []amd64.Constant
 	written   bool
 }
 
 // constantsRoom is the room for constants, a cache line.
 const constantsRoom = 64
 
-// share gives the code of the region its constants, once, and returns them.
-func (r *region) share(values ...uint64) (list []amd64.Constant) {
-	r.constants = r.constants[:0]
+// share gives the code of the region its constants.
+func (r *region) share(values ...uint64) {
+	r.constants, r.shared = r.constants[:0], nil
 	for i, v := range values {
 		r.constants = binary.LittleEndian.AppendUint64(r.constants, v)
-		list = append(list, amd64.Constant{Value: v, At: r.base + r.half() + uint64(8*i)})
+		r.shared = append(r.shared, amd64.Constant{Value: v, At: r.base + r.half() + uint64(8*i)})
 	}
 	if len(r.constants) > constantsRoom {
 		panic("BUG: too many constants")
 	}
-	return list
 }
 
-// write writes the constants, before code that uses them.
-func (r *region) write(write func(addr uint64, b []byte) error) error {
-	if r.written {
-		return nil
-	}
-	err := write(r.base+r.half(), r.constants)
-	r.written = err == nil
-	return err
-}
+// used is how far the halves of a region are used.
+type used struct{ hot, cold uint64 }
 
 func (r *region) half() uint64 { return r.size / 2 }
 
@@ -93,9 +87,27 @@ func (p *placed) reach(base, size uint64) bool {
 	return plan.Reach(base, int(size))
 }
 
-// reserve reserves memory for a trampoline in a region that its site can reach.
-func (m *codeSpace) reserve(st callable, p *placed) error {
+// needOf is the memory that the trampolines of each module need.
+func needOf(plans []*placed) map[*module]uint64 {
+	need := map[*module]uint64{}
+	for _, p := range plans {
+		need[p.mod] += p.estimate()
+	}
+	return need
+}
+
+// The sizes of regions: a larger one saves calls in the process, a smaller one finds room.
+const (
+	smallRegion = 1 << 20
+	largeRegion = 64 << 20
+)
+
+// reserve reserves memory for a trampoline in a region that its site can reach. all is what the sites of each
+// module need that have no memory yet.
+func (m *codeSpace) reserve(st callable, p *placed, all map[*module]uint64) error {
 	need := p.estimate()
+	left := all[p.mod]
+	all[p.mod] -= need
 	for _, r := range m.code {
 		if r.half()-r.promised >= need && p.reach(r.base, r.size) {
 			r.promised += need
@@ -103,18 +115,31 @@ func (m *codeSpace) reserve(st callable, p *placed) error {
 			return nil
 		}
 	}
-	size := max(2*(constantsRoom+need), 1<<20)
+	least := max(2*(constantsRoom+need), smallRegion)
+	var err error
+	for _, size := range []uint64{max(least, min(2*(constantsRoom+left), largeRegion)), least} {
+		if p.region, err = m.allocate(st, p, size); err == nil || errors.Is(err, process.ErrGone) {
+			break
+		}
+	}
+	if err == nil {
+		p.region.promised += need
+	}
+	return err
+}
+
+// allocate makes a region near a site.
+func (m *codeSpace) allocate(st callable, p *placed, size uint64) (*region, error) {
 	base, err := st.AllocNear(p.plan.Addr, size)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	r := &region{base: base, size: size, promised: constantsRoom + need, cold: constantsRoom}
+	r := &region{base: base, size: size, promised: constantsRoom, used: used{cold: constantsRoom}}
 	m.code = append(m.code, r)
 	if !p.reach(base, size) {
-		return fmt.Errorf("the code at %#x refers to addresses that cannot be reached from %#x", p.plan.Addr, base)
+		return nil, fmt.Errorf("the code at %#x refers to addresses that cannot be reached from %#x", p.plan.Addr, base)
 	}
-	p.region = r
-	return nil
+	return r, nil
 }
 
 // has reports whether an address is in the memory for code.

@@ -1,6 +1,7 @@
 package inproc
 
 import (
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -90,7 +91,8 @@ func (c *crashes) trapInstead(st *process.Stopped, addr uint64) error {
 	if !enabled {
 		return nil
 	}
-	if err := p.jump(st); err != nil {
+	code := codePages{st: st, write: st.WriteMem}
+	if err := errors.Join(p.jump(&code), code.flush()); err != nil {
 		return err
 	}
 	c.logf("%#x: int3 instead of the jump, because the program handles a signal of an instruction under it", addr)

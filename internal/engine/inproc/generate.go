@@ -2,7 +2,10 @@ package inproc
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/jalon-trace/jalon/internal/backend/amd64"
 	"github.com/jalon-trace/jalon/internal/patch"
@@ -17,18 +20,88 @@ type compiler struct {
 	seen     seen // registers that the sites' programs read
 }
 
-// generate compiles the trampoline for its final address.
-func (c *compiler) generate(p *placed) error {
-	p.region.hot = (p.region.hot + codeAlign - 1) &^ (codeAlign - 1)
-	p.at = p.region.base + p.region.hot
-	p.tab = tables{fault: map[uint64]uint64{}, edge: map[uint64]edge{}, clock: map[uint64]uint64{}, trap: map[uint64]uint64{}}
-	insert := func(addr, at uint64) ([]byte, error) {
-		var all []byte
-		for _, x := range p.sites {
-			if x.addr != addr {
+// chunk is the least number of plans for which another goroutine generates code.
+const chunk = 64
+
+// generateAll compiles the trampolines for their final addresses, on all processors. It returns the plans for which
+// that was possible; the others are refused.
+//
+// How long a trampoline is, is known only when it is compiled, and the next one begins behind it. So each goroutine
+// has consecutive plans, and in each region a window that is large enough for them by their estimates.
+func (c *compiler) generateAll(l *sites, plans []*placed) (kept []*placed) {
+	n := max(1, min(runtime.GOMAXPROCS(0), len(plans)/chunk))
+	if c.opt.Dump.IR != nil || c.opt.Dump.Code != nil {
+		n = 1 // in order
+	}
+	parts := make([][]*placed, n)
+	windows := make([]map[*region]*used, n)
+	for i := range parts {
+		parts[i] = plans[i*len(plans)/n : (i+1)*len(plans)/n]
+	}
+	for i, part := range parts {
+		windows[i] = map[*region]*used{}
+		for _, p := range part {
+			r := p.region
+			r.hot, r.cold = aligned(r.hot), aligned(r.cold)
+			if r.shared == nil {
+				r.share(c.buffers.addresses()...)
+			}
+			if windows[i][r] == nil {
+				windows[i][r] = &used{r.hot, r.cold}
+			}
+			if i < n-1 { // the last window has no end
+				r.hot, r.cold = r.hot+p.estimate(), r.cold+p.estimate()
+			}
+		}
+	}
+	var wg sync.WaitGroup
+	var done atomic.Int64
+	errs := make([][]error, n)
+	for i, part := range parts {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for k, p := range part {
+				if i == 0 && l.step("generating code", k*n, len(plans)) != nil {
+					done.Store(int64(len(plans)) + 1)
+				}
+				if done.Add(1) > int64(len(plans)) {
+					return // interrupted: the caller checks too
+				}
+				errs[i] = append(errs[i], c.generate(p, windows[i][p.region]))
+			}
+		}()
+	}
+	wg.Wait()
+	for i, part := range parts {
+		for k, err := range errs[i] {
+			if err != nil {
+				l.refuseAll(part[k], err)
 				continue
 			}
-			b, err := c.hitCode(p, x, at+uint64(len(all)))
+			kept = append(kept, part[k])
+		}
+		for r, at := range windows[i] {
+			r.hot, r.cold = max(r.hot, at.hot), max(r.cold, at.cold)
+		}
+	}
+	return kept
+}
+
+func aligned(n uint64) uint64 { return (n + codeAlign - 1) &^ (codeAlign - 1) }
+
+// generate compiles the trampoline for its final address, behind what is used of its region.
+func (c *compiler) generate(p *placed, used *used) error {
+	used.hot = aligned(used.hot)
+	p.at = p.region.base + used.hot
+	p.tab = tables{fault: map[uint64]uint64{}, edge: map[uint64]edge{}, clock: map[uint64]uint64{}, trap: map[uint64]uint64{}}
+	insert := func(of, addr uint64) ([]byte, error) {
+		var all []byte
+		for _, x := range p.sites {
+			if x.addr != of {
+				continue
+			}
+			b, err := c.hitCode(p, x, addr+uint64(len(all)), used)
 			if err != nil {
 				return nil, err
 			}
@@ -44,9 +117,9 @@ func (c *compiler) generate(p *placed) error {
 		panic(fmt.Sprintf("BUG: a trampoline of %d bytes was estimated at %d", len(code), p.estimate()))
 	}
 	p.code, p.pcs = code, pcs
-	p.region.hot += uint64(len(code))
-	if p.region.hot > p.region.half() || p.region.cold > p.region.half() {
-		panic(fmt.Sprintf("BUG: the code for %#x is larger than its region: %d and %d of %d bytes", p.plan.Addr, p.region.hot, p.region.cold, p.region.half()))
+	used.hot += uint64(len(code))
+	if used.hot > p.region.half() || used.cold > p.region.half() {
+		panic(fmt.Sprintf("BUG: the code for %#x is larger than its region: %d and %d of %d bytes", p.plan.Addr, used.hot, used.cold, p.region.half()))
 	}
 	if p.edits, err = p.plan.Edits(p.entry()); err != nil {
 		return err
@@ -66,10 +139,10 @@ func (c *compiler) generate(p *placed) error {
 }
 
 // hitCode compiles the hit program of a site for an address.
-func (c *compiler) hitCode(p *placed, x *site, at uint64) ([]byte, error) {
+func (c *compiler) hitCode(p *placed, x *site, at uint64, used *used) ([]byte, error) {
 	gpr, flags := x.dead&^c.seen.gpr, x.deadFlags && !c.seen.flags
-	coldAt := p.region.base + p.region.half() + p.region.cold
-	hit, err := amd64.Compile(x.IR, amd64.Config{Addr: at, ColdAddr: coldAt, PC: x.addr, Layout: c.buffers.layout(x.id), DeadGPR: gpr, DeadFlags: flags, NoTSC: c.handlers.noTSC.Load(), Clock: c.opt.Clock, Walk: c.walks.area, Constants: p.region.share(c.buffers.addresses()...)})
+	coldAt := p.region.base + p.region.half() + used.cold
+	hit, err := amd64.Compile(x.IR, amd64.Config{Addr: at, ColdAddr: coldAt, PC: x.addr, Layout: c.buffers.layout(x.id), DeadGPR: gpr, DeadFlags: flags, NoTSC: c.handlers.noTSC.Load(), Clock: c.opt.Clock, Walk: c.walks.area, Constants: p.region.shared})
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +151,7 @@ func (c *compiler) hitCode(p *placed, x *site, at uint64) ([]byte, error) {
 	}
 	if len(hit.Cold) > 0 {
 		p.cold = append(p.cold, coldPart{x, coldAt, hit.Cold})
-		p.region.cold += uint64(len(hit.Cold)+15) &^ 15
+		used.cold += uint64(len(hit.Cold)+15) &^ 15
 	}
 	for _, f := range hit.Faults {
 		p.tab.fault[f.PC] = f.Fixup

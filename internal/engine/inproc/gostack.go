@@ -13,7 +13,7 @@ import (
 
 // goStack returns the stack that Go guarantees in the module's code; nil if the module has no Go code.
 func (m *module) goStack() (*patch.GoStack, error) {
-	if m.stack == nil {
+	m.stackOnce.Do(func() {
 		m.stack = sync.OnceValues(func() (*patch.GoStack, error) {
 			if !m.dw.IsGo() {
 				return nil, nil
@@ -33,7 +33,7 @@ func (m *module) goStack() (*patch.GoStack, error) {
 			}
 			return nil, fmt.Errorf("there is no code at %#x", start)
 		})
-	}
+	})
 	return m.stack()
 }
 

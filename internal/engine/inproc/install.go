@@ -1,7 +1,6 @@
 package inproc
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -78,7 +77,7 @@ func (in *installer) apply(plans []*placed) (left []*site, err error) {
 	if err != nil {
 		return nil, err
 	}
-	plans = in.uprobes.apartForStack(in.sites.keep(plans, in.compiler.generate))
+	plans = in.uprobes.apartForStack(in.compiler.generateAll(in.sites, plans))
 	if err := in.write(plans); err != nil {
 		return nil, err
 	}
@@ -145,7 +144,8 @@ func (in *installer) mapBuffers() error {
 // makeRoom allocates memory for code, and reads what must be known of the process. It returns the plans for which
 // there was room.
 func (in *installer) makeRoom(c callable, plans []*placed) ([]*placed, error) {
-	plans = in.sites.keep(plans, func(p *placed) error { return in.codeSpace.reserve(c, p) })
+	need := needOf(plans)
+	plans = in.sites.keep(plans, func(p *placed) error { return in.codeSpace.reserve(c, p, need) })
 	if err := in.codeSpace.placeStubs(c, plans); err != nil {
 		return nil, err
 	}
@@ -159,20 +159,31 @@ func (in *installer) makeRoom(c callable, plans []*placed) ([]*placed, error) {
 // write writes the trampolines, while the process runs. Nothing jumps to them yet.
 func (in *installer) write(plans []*placed) error {
 	all := &tables{}
+	var pieces []piece
+	fresh := map[*region]bool{} // whose constants are to be written
 	for _, p := range plans {
 		all.join(&p.tab)
+		pieces = append(pieces, p.pieces()...)
+		if r := p.region; !r.written && !fresh[r] {
+			fresh[r] = true
+			pieces = append(pieces, piece{r.base + r.half(), r.constants})
+		}
 	}
+	pieces = joinedPieces(pieces)
 	return in.p.Access(func(m *process.Memory) error {
 		if in.replaced() {
 			return engine.ErrReplaced
 		}
-		for _, p := range plans {
+		for _, x := range pieces {
 			if err := in.interrupted(); err != nil {
 				return err
 			}
-			if err := p.write(m); err != nil {
+			if err := m.WriteMem(x.at, x.code); err != nil {
 				return err
 			}
+		}
+		for r := range fresh {
+			r.written = true
 		}
 		in.tables.add(all)
 		return nil
@@ -182,7 +193,7 @@ func (in *installer) write(plans []*placed) error {
 // unchanged leaves out plans for code that has changed: the program ran since they were made, and may have unloaded
 // a library or changed its code.
 func (in *installer) unchanged(st *process.Stopped, plans []*placed) []*placed {
-	code := pages{st: st}
+	code := codePages{st: st}
 	return in.sites.keep(plans, func(p *placed) error {
 		if !p.unchanged(&code) {
 			in.tables.forget(p.plan.Addr)
@@ -190,30 +201,6 @@ func (in *installer) unchanged(st *process.Stopped, plans []*placed) []*placed {
 		}
 		return nil
 	})
-}
-
-// pages reads memory of a stopped process, each page once.
-type pages struct {
-	st   *process.Stopped
-	addr uint64
-	page []byte // at addr; nil: none was read
-}
-
-// has reports whether memory has these bytes.
-func (r *pages) has(addr uint64, want []byte) bool {
-	if first := addr &^ (pageSize - 1); r.page == nil || r.addr != first {
-		if r.page == nil {
-			r.page = make([]byte, pageSize)
-		}
-		if r.addr = first; r.st.ReadMem(first, r.page) != nil {
-			r.page = nil
-			return false
-		}
-	}
-	if off := addr - r.addr; off+uint64(len(want)) <= pageSize {
-		return bytes.Equal(r.page[off:][:len(want)], want)
-	}
-	return ours(r.st, addr, want)
 }
 
 // jump writes the jumps to the trampolines, with the world stopped.
@@ -231,6 +218,7 @@ func (in *installer) jump(st *process.Stopped, plans []*placed) (kept []*placed,
 	if err != nil {
 		return nil, nil, err
 	}
+	code := codePages{st: st, write: st.WriteMem}
 	for _, p := range plans {
 		if err := in.interrupted(); err != nil {
 			return nil, nil, err
@@ -240,11 +228,11 @@ func (in *installer) jump(st *process.Stopped, plans []*placed) (kept []*placed,
 		}
 		// First the list, then the program: takeBack undoes the patches in the list.
 		in.patches.add(p)
-		if err := p.jump(st); err != nil {
+		if err := p.jump(&code); err != nil {
 			return nil, nil, err
 		}
 	}
-	return plans, moves.blocked, nil
+	return plans, moves.blocked, code.flush()
 }
 
 // insert installs sites. A site at an address that an existing patch covers is made together with the sites

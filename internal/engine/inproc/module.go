@@ -2,6 +2,7 @@ package inproc
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
@@ -22,6 +23,7 @@ type module struct {
 	textErr     error
 	copies      []copies // of code; see copied
 	copiesKnown bool
+	stackOnce   sync.Once
 	stack       func() (*patch.GoStack, error) // made on first use, see gostack.go
 }
 

@@ -118,7 +118,7 @@ func (p *placed) wayBack(back map[uint64]uint64) {
 
 // unchanged reports whether the program's bytes that the patch replaces or depends on are those that it was
 // planned from.
-func (p *placed) unchanged(code *pages) bool {
+func (p *placed) unchanged(code *codePages) bool {
 	for _, d := range p.edits {
 		if !code.has(d.Addr, d.Old) {
 			return false
@@ -129,51 +129,43 @@ func (p *placed) unchanged(code *pages) bool {
 
 // ours reports whether the bytes at an edit are still those that were written: the library may have been
 // unloaded unnoticed, and another mapped there.
-func ours(st *process.Stopped, addr uint64, written []byte) bool {
+func ours(st readable, addr uint64, written []byte) bool {
 	now := make([]byte, len(written))
 	return st.ReadMem(addr, now) == nil && bytes.Equal(now, written)
 }
 
 // putBack restores the program's own bytes.
 func putBack(st *process.Stopped, list []*placed) error {
+	code := codePages{st: st, write: st.RestoreMem}
 	for _, p := range list {
 		for _, d := range p.edits {
-			if !ours(st, d.Addr, d.New) {
+			if !code.has(d.Addr, d.New) {
 				continue
 			}
-			if err := st.RestoreMem(d.Addr, d.Old); err != nil {
+			if err := code.change(d.Addr, d.Old); err != nil {
 				return err
 			}
 		}
 	}
-	return nil
+	return code.flush()
 }
 
-// write writes the trampoline. Nothing jumps to it yet.
-func (p *placed) write(st *process.Memory) error {
-	if err := p.region.write(st.WriteMem); err != nil {
-		return err
-	}
-	if err := st.WriteMem(p.at, p.code); err != nil {
-		return err
-	}
+// pieces lists the code of the trampoline.
+func (p *placed) pieces() []piece {
+	list := []piece{{p.at, p.code}}
 	if p.stub != 0 {
-		if err := st.WriteMem(p.stub, p.stubCode()); err != nil {
-			return err
-		}
+		list = append(list, piece{p.stub, p.stubCode()})
 	}
 	for _, c := range p.cold {
-		if err := st.WriteMem(c.at, c.code); err != nil {
-			return err
-		}
+		list = append(list, piece{c.at, c.code})
 	}
-	return nil
+	return list
 }
 
 // jump writes the jumps of a patch to its trampoline.
-func (p *placed) jump(st *process.Stopped) error {
+func (p *placed) jump(code *codePages) error {
 	for _, d := range p.edits {
-		if err := st.WriteMem(d.Addr, d.New); err != nil {
+		if err := code.change(d.Addr, d.New); err != nil {
 			return err
 		}
 	}
@@ -186,7 +178,7 @@ func jumpAgain(st *process.Stopped, list []*placed) error {
 	if err != nil {
 		return err
 	}
-	code := pages{st: st}
+	code := codePages{st: st, write: st.WriteMem}
 	for _, p := range list {
 		if mv.blocked[p] {
 			return fmt.Errorf("tracepoint %d: a signal handler will return into the instructions at %#x: try again", p.sites[0].Number, p.plan.Addr)
@@ -196,9 +188,9 @@ func jumpAgain(st *process.Stopped, list []*placed) error {
 		}
 	}
 	for _, p := range list {
-		if err := p.jump(st); err != nil {
+		if err := p.jump(&code); err != nil {
 			return err
 		}
 	}
-	return nil
+	return code.flush()
 }

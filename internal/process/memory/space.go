@@ -116,6 +116,30 @@ func (s *Space) WriteRaw(addr uint64, b []byte) error {
 	return fmt.Errorf("memory at %#x cannot be written: %w", addr+uint64(n), err)
 }
 
+// WriteWhole is Write of a few bytes that lie in two pages: all or none are written. A write to /proc/PID/mem goes page
+// by page, and a SIGKILL of jalon ends it in between: the first bytes of a jump would be in the program, and not the
+// rest. process_vm_writev looks for signals only before it has both pages. False: it is to be written as all else.
+//
+// The process must not be able to call exec: the bytes would go to the new program.
+func (s *Space) WriteWhole(addr uint64, b []byte) bool {
+	const few = 32
+	if s.memErr != nil || len(b) > few || !InTwoPages(addr, len(b)) {
+		return false
+	}
+	for a := range s.Breaks {
+		if a-addr < uint64(len(b)) {
+			return false
+		}
+	}
+	local := []unix.Iovec{{Base: &b[0]}}
+	local[0].SetLen(len(b))
+	n, err := unix.ProcessVMWritev(s.Pid, local, []unix.RemoteIovec{{Base: uintptr(addr), Len: len(b)}}, 0)
+	return err == nil && n == len(b)
+}
+
+// InTwoPages reports whether n bytes cross the end of a page.
+func InTwoPages(addr uint64, n int) bool { return addr&(PageSize-1)+uint64(n) > PageSize }
+
 // poke writes by way of any thread that is stopped.
 func (s *Space) poke(addr uint64, b []byte) bool {
 	tids, err := sys.ThreadsOf(s.Pid)
