@@ -45,8 +45,8 @@ type Result struct {
 	ToArmed time.Duration // from the start until the sites were armed
 	Time    time.Duration // of the whole trace
 
-	// Torn counts records whose thread was killed while it wrote them; Corrupt counts how often the program
-	// overwrote a ring; Late counts events shown after a younger one; Unshown counts recorded events that
+	// Torn counts records whose thread was killed while it wrote them, or left the hit by siglongjmp; Corrupt
+	// counts how often the program overwrote a ring; Late counts events shown after a younger one; Unshown counts recorded events that
 	// the output had not taken when the trace ended; Dropped counts events that were not read from Events
 	// in time.
 	Torn, Corrupt, Late, Unshown, Dropped uint64

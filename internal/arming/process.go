@@ -23,9 +23,11 @@ type ProcessEngine interface {
 	Gone() []*engine.Program // programs in libraries that are no longer mapped
 	Started()                // the program has begun to run its own code
 	Clear(tid int) error     // restore the program's code for a signal of the thread
-	Drop()                   // the program that had the code does not exist any more
-	Slow(all int) string     // a warning about slow sites since the last call
-	Symbol(uint64) string    // the name of an address
+	// Outside calls f with all threads stopped if each has been outside of hits since seen was empty.
+	Outside(seen map[int]bool, f func(quiet bool) error) (all bool, err error)
+	Drop()                // the program that had the code does not exist any more
+	Slow(all int) string  // a warning about slow sites since the last call
+	Symbol(uint64) string // the name of an address
 	Unwind(*event.Value) []debuginfo.Frame
 	CloseModules()
 }
@@ -40,6 +42,7 @@ type Process struct {
 	Records     *Records
 	Source      *drain.Source // the rings of the process; nil before they exist
 	armed       bool          // Arm has been called, with or without an error
+	unblock     unblocking
 	// Settle reads all records that are in the rings.
 	Settle func()
 }

@@ -85,6 +85,7 @@ type Source struct {
 	counters *event.Counters
 	coarse   *event.CoarseClock // of ring.ClockCoarse
 	visits   *visits            // of ring.ClockNone
+	blocked  []blocked          // by ring
 }
 
 func New(clock *event.Clock, sink Sink) *Drain {
@@ -111,6 +112,7 @@ func (d *Drain) Add(mem *ring.Shared, kernel bool, dec event.Decoder) *Source {
 	if !kernel {
 		src.decoder.Possible.From = event.TSC() - d.clock.Ticks(event.StampSlack)
 	}
+	src.blocked = make([]blocked, src.reader.Rings())
 	for _, s := range d.sources {
 		src.first += s.reader.Rings()
 	}
@@ -263,6 +265,8 @@ func (d *Drain) read(src *Source, cpu int) (state ring.State, err error) {
 	defer src.mem.Guard(&err)()
 	start := event.TSC()
 	d.buf, state = src.reader.Drain(cpu, d.buf[:0])
+	state = d.skipLeft(src, cpu, state)
+	src.noteBlocked(cpu, state, len(d.buf))
 	d.take(src, cpu)
 	if src.visits != nil && state == ring.Empty {
 		src.visits.empty[cpu] = start

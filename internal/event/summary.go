@@ -26,9 +26,9 @@ func (s *SiteSummary) Hits() uint64 { return s.Recorded + s.False + s.Faults + s
 // Summary has the numbers of a whole trace.
 type Summary struct {
 	Sites []SiteSummary
-	// Torn counts records whose thread was killed while it wrote them; their sites are not known. Corrupt
-	// counts how often the traced program overwrote a ring. Late counts the events that were shown after a
-	// younger one.
+	// Torn counts records whose thread was killed while it wrote them, or left the hit by siglongjmp; their
+	// sites are not known. Corrupt counts how often the traced program overwrote a ring. Late counts the
+	// events that were shown after a younger one.
 	Torn, Corrupt, Late uint64
 	// StacksFull counts the stacks that found no place in the table of stacks, so that their records have the frames.
 	StacksFull uint64

@@ -43,7 +43,7 @@ func SummaryText(s *event.Summary) string {
 		count     uint64
 		one, many string
 	}{
-		{s.Torn, "record was cut short when its thread was killed", "records were cut short when their threads were killed"},
+		{s.Torn, "record was cut short when its thread was killed or left the hit by a jump", "records were cut short when their threads were killed or left the hits by jumps"},
 		{s.Corrupt, "time the program overwrote a buffer; what it held is lost", "times the program overwrote a buffer; what it held is lost"},
 		{s.Unshown, "recorded event is not shown: it was not shown or read in time before the requested end (-o FILE keeps all)", "recorded events are not shown: they were not shown or read in time before the requested end (-o FILE keeps all)"},
 		{s.StacksFull, "stack was recorded frame by frame because the table of stacks was full", "stacks were recorded frame by frame because the table of stacks was full"},

@@ -22,6 +22,16 @@ func (r *Reader) Recover(cpu int, dst []byte) []byte {
 	}
 }
 
+// Reserved is what writers have reserved so far in a ring: a position for SkipBefore.
+func (r *Reader) Reserved(cpu int) uint64 { return atomic.LoadUint64(r.rings[cpu].reserved) }
+
+// SkipBefore moves past the record at the reader's position, if it has RecPending and was reserved before a position: its
+// writer will not complete it. Other writers may go on.
+func (r *Reader) SkipBefore(cpu int, end uint64) bool {
+	rr := &r.rings[cpu]
+	return int64(end-rr.pos) > 0 && rr.skipFiller()
+}
+
 // skipFiller moves past the record at the reader's position if it has RecPending: it reports whether it has.
 func (rr *ringReader) skipFiller() bool {
 	limit := atomic.LoadUint64(rr.reserved) - rr.pos

@@ -361,6 +361,9 @@ func (s *Session) poll() {
 		return
 	}
 	enough, err := s.records.Poll()
+	if err == nil {
+		err = s.mine.Unblock()
+	}
 	if enough || err != nil {
 		s.dispatch(ev{kind: evStop, err: err}, 0)
 	}

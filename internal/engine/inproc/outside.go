@@ -1,0 +1,31 @@
+package inproc
+
+import "github.com/jalon-trace/jalon/internal/process"
+
+// Outside stops all threads and adds those to seen that are outside of hit programs. If each thread has been since seen
+// was empty, it calls f meanwhile: none of them completes a record any more that was begun before. quiet: none of them
+// is in a hit program at this moment.
+func (e *Engine) Outside(seen map[int]bool, f func(quiet bool) error) (all bool, err error) {
+	err = e.target.stopped(func(st *process.Stopped) error {
+		threads, err := st.Threads()
+		if err != nil {
+			return err
+		}
+		all = true
+		quiet, tab, stacks := true, e.tables.get(), st.Stacks()
+		for _, t := range threads {
+			within := tab.inCode(t.Regs.PC()) && !e.patches.where(t.Regs.PC()).Boundary
+			if within || tab.returnsToCode(stacks.WithRedZone(t.Regs.SP())) {
+				quiet = false
+				all = all && seen[t.TID]
+				continue
+			}
+			seen[t.TID] = true
+		}
+		if all {
+			return f(quiet)
+		}
+		return nil
+	})
+	return all, err
+}
