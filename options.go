@@ -49,7 +49,7 @@ type Options struct {
 	StringLimit int   // bytes taken of a string; 0: 200
 	Elements    int   // elements taken of p@n if n is known only at the hit; 0: 200
 	// StackFrames is how many frames of a program $bt follows at the hit; 0: 64. -1: it takes a copy of the
-	// stack, of StackLimit bytes, which is followed later; places that the kernel serves always do.
+	// stack, of StackLimit bytes, which is followed later; places that only the kernel serves always do.
 	StackFrames int
 	StackLimit  int           // bytes of stack taken for $bt; 0: 8192
 	MaxEvents   uint64        // ends the trace after this number of events; 0: never

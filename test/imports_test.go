@@ -80,7 +80,7 @@ var packages = []struct{ path, imports string }{
 	// Machine code.
 	{"backend/regalloc", "ir"},
 	{"backend/amd64", "arch/amd64 backend/regalloc ir maps ring unwind"},
-	{"backend/ebpf", "backend/regalloc ir ring"},
+	{"backend/ebpf", "backend/regalloc ir ring unwind"},
 	{"patch", "arch/amd64"},
 	{"debuginfo/tracesite", "debuginfo/elf patch"},
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// stacksProgram calls leaf through frames of all kinds: recursion, large and aligned frames, a signal handler, a
+// stacksProgram calls leaf, and that tiny, which has no room for a jump, through frames of all kinds: recursion, large and aligned frames, a signal handler, a
 // sort's callback, a thread, and libraries that are loaded one after another, mostly at the same address.
 const stacksProgram = `#include <alloca.h>
 #include <dlfcn.h>
@@ -20,7 +20,10 @@ const stacksProgram = `#include <alloca.h>
 #include <stdlib.h>
 #include <string.h>
 static volatile int sink;
-__attribute__((noinline)) void leaf(int n) { sink += n; }
+__asm__(".text\n.globl tiny\n.type tiny,@function\ntiny: .cfi_startproc\n nop\n ret\n.cfi_endproc\n.size tiny,.-tiny\n"
+	".globl after\n.type after,@function\nafter: .cfi_startproc\n mov $1,%eax\n ret\n.cfi_endproc\n.size after,.-after\n");
+void tiny(int);
+__attribute__((noinline)) void leaf(int n) { sink += n; tiny(n); sink++; }
 __attribute__((noinline)) static void deep(int n) { if (n) deep(n - 1); else leaf(1); sink++; }
 __attribute__((noinline)) static void large(int n) { char b[8000]; memset(b, n, sizeof b); if (n) large(n - 1); else leaf(2); sink += b[n]; }
 __attribute__((noinline)) static double aligned(int n, ...)
@@ -64,8 +67,9 @@ __attribute__((noinline)) static int inner(void (*f)(int), int n) { char b[SIZE]
 int call(void (*f)(int)) { char b[SIZE / 2]; memset(b, 1, sizeof b); return inner(f, b[3]) + inner(f, b[4]); }
 `
 
-// TestStacksAtHit: stacks that are followed at the hit are those that are copied and followed later. In libraries
-// that are unloaded meanwhile only the former are whole: each of those has seven frames.
+// TestStacksAtHit: stacks that are followed at the hit are those that are copied and followed later, and those that the
+// kernel's program follows at a uprobe in the function that is called then. In libraries that are unloaded meanwhile
+// only the former are whole: each of those has seven frames.
 func TestStacksAtHit(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
@@ -88,17 +92,24 @@ func TestStacksAtHit(t *testing.T) {
 	for _, options := range [][]string{{"-O2"}, {"-O0"}, {"-O3", "-mavx2", "-fno-plt"}} {
 		prog := filepath.Join(dir, "stacks"+options[0])
 		build(append(append([]string{"gcc"}, options...), "-g", "-rdynamic", "-pthread", "-o", prog, src, "-ldl")...)
-		var stacks [2][]string
-		for i, form := range []string{"walk", "copy:60000"} {
+		var stacks [3][]string
+		for i, c := range []struct{ form, place, n string }{{"walk", "leaf", "n"}, {"copy:60000", "leaf", "n"}, {"walk", "uprobe:" + prog + ":tiny", "arg0"}} {
 			out := filepath.Join(dir, "events")
-			r := jalon(t, "trace", "-f", "json", "-o", out, "--stack", form, "--buffer", "32M", "leaf", "-c", "n, $bt", "--", prog, a, b)
+			r := jalon(t, "trace", "-f", "json", "-o", out, "--stack", c.form, "--buffer", "32M", c.place, "-c", c.n+", $bt", "--", prog, a, b)
 			if !strings.Contains(r.stderr, "exited with status 0") {
 				t.Fatal(r.stderr)
 			}
 			stacks[i] = stackLines(t, out)
 		}
-		if len(stacks[0]) < 60 || len(stacks[0]) != len(stacks[1]) {
-			t.Fatalf("%v: %d stacks at the hit, %d copied", options, len(stacks[0]), len(stacks[1]))
+		if len(stacks[0]) < 60 || len(stacks[0]) != len(stacks[1]) || len(stacks[0]) != len(stacks[2]) {
+			t.Fatalf("%v: %d stacks at the hit, %d copied, %d by the kernel's program", options, len(stacks[0]), len(stacks[1]), len(stacks[2]))
+		}
+		for i, s := range stacks[2] { // n: tiny+0 leaf+24 caller+5, and leaf's own n: leaf+4 caller+5
+			number, frames, _ := strings.Cut(s, " tiny+0 leaf+")
+			_, frames, _ = strings.Cut(frames, " ")
+			if _, own, _ := strings.Cut(stacks[0][i], " leaf+"); number+frames != strings.SplitN(stacks[0][i], " ", 2)[0]+own[strings.Index(own, " ")+1:] {
+				t.Errorf("%v: stack %d\nin the process %s\nby the kernel  %s", options, i, stacks[0][i], s)
+			}
 		}
 		for i := range stacks[0] {
 			unloaded := strings.HasPrefix(stacks[0][i], "6:")
@@ -195,6 +206,7 @@ func stackLines(t *testing.T, file string) (list []string) {
 		var ev struct {
 			Values struct {
 				N     int
+				Arg0  int32
 				Stack []struct {
 					Function, Cut string
 					Offset        int
@@ -204,7 +216,7 @@ func stackLines(t *testing.T, file string) (list []string) {
 		if err := json.Unmarshal([]byte(line), &ev); err != nil {
 			t.Fatalf("%v: %s", err, line)
 		}
-		text := fmt.Sprint(ev.Values.N, ":")
+		text := fmt.Sprint(ev.Values.N+int(ev.Values.Arg0), ":")
 		for _, f := range ev.Values.Stack {
 			text += fmt.Sprintf(" %s+%d", f.Function, f.Offset)
 			if f.Cut != "" {

@@ -18,6 +18,7 @@ type KernelEngine interface {
 	event.KernelNames
 	Symbol(uint64) string
 	Unwind(*event.Event, *event.Value) []debuginfo.Frame
+	Followed(*event.Event, *event.Value) bool
 	// Reserve allocates resources for programs that will be loaded later.
 	Reserve() error
 }

@@ -128,7 +128,7 @@ const (
 	// Walk follows the program's stack by the tables of its code (package unwind), from stack pointer A, frame
 	// pointer B and the site's pc: the pcs, innermost first, to a Counted slot at Imm that holds Aux bytes of u64
 	// (a multiple of 8, not 0). The flags are the reason of the end (unwind.End) times WalkEnd, and flag 1 if the
-	// slot is full. Never faults. In a process only.
+	// slot is full. Never faults. In the kernel engine only where the process has the tables.
 	Walk
 	CopyMax // copy as many readable bytes from A on as there are, at most Aux, to a Counted slot at Imm (flags 0); never faults
 	// Kernel engine only:

@@ -68,7 +68,7 @@ func init() {
 		{Name: "locals", Doc: "the local variables that have a value at the place", inProcess: item(localsGroup), inKernel: item(localsGroup)},
 		{Name: "regs", Doc: "the integer registers", inProcess: item(whole(event.Regs, asRegs)), inKernel: item((*collector).regsItem)},
 		{Name: "bt", Doc: "the program's stack; at places in the kernel the kernel's stack", inProcess: item((*collector).processStack), inKernel: item((*collector).stackItem)},
-		{Name: "ubt", Doc: "the program's stack, at places in the kernel", inKernel: item(whole(event.UserFrames, asFrames))},
+		{Name: "ubt", Doc: "the program's stack, at places in the kernel", inKernel: item((*collector).userStackItem)},
 		{Name: "ret", Type: "code pointer", Doc: "at the returns of a process's functions the same as $retval, elsewhere the address to which the function returns", inProcess: value((*checker).returnAddress), inKernel: value((*checker).returnAddress)},
 		{Name: "retval", Form: BareWord, Type: "as the function's", Doc: "the return value, at places that are returns", inProcess: &lowering{value: (*checker).returned, where: atReturn}, inKernel: &lowering{value: (*checker).returned, where: atReturn}},
 		{Name: "_sdata", Doc: "a static tracepoint's own record, as the kernel would print it", inKernel: item((*collector).sdata)},

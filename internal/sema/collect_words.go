@@ -59,11 +59,29 @@ func (co *collector) processStack(it lang.Collect) []*plan {
 	return special(it, event.Stack, asStack)
 }
 
+// maxWalked is how many frames the kernel's programs follow at most.
+const maxWalked = 128
+
 func (co *collector) stackItem(it lang.Collect) []*plan {
+	if co.walks() {
+		return special(it, event.UserFrames, asWalk)
+	}
 	if co.in.Kernel.User {
 		return special(it, event.Stack, asStack) // unwound by the reader
 	}
 	return special(it, event.KernelFrames, asFrames)
+}
+
+// walks reports whether a program of the kernel follows the stack of its process.
+func (co *collector) walks() bool {
+	return co.in.Kernel.User && co.in.Kernel.Walk && co.in.StackFrames > 0 && co.in.StackFrames <= maxWalked
+}
+
+func (co *collector) userStackItem(it lang.Collect) []*plan {
+	if co.walks() {
+		return special(it, event.UserFrames, asWalk)
+	}
+	return special(it, event.UserFrames, asFrames)
 }
 
 func (co *collector) regsItem(it lang.Collect) []*plan {

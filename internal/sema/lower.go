@@ -88,7 +88,7 @@ func (l *lowerer) reserve(plans []*plan) {
 	emit := func(form int64) {
 		l.b.Emit(ir.Instr{Op: ir.Reserve, Imm: form, Dst: ir.None, A: ir.None, B: ir.None, Fault: ir.NoBlock})
 	}
-	if !slices.ContainsFunc(plans, func(p *plan) bool { return p.mode == asWalk }) {
+	if l.in.Kernel != nil || !slices.ContainsFunc(plans, func(p *plan) bool { return p.mode == asWalk }) {
 		emit(longRecord)
 		return
 	}

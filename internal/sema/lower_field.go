@@ -48,6 +48,9 @@ func (l *lowerer) field(p *plan) {
 		fs = l.takeStack()
 	case asWalk:
 		fs = l.walked
+		if l.in.Kernel != nil {
+			fs = l.takeWalk()
+		}
 	case asDynamic:
 		fs = l.takeDynamic(p.x.(*dynamic), p.limit)
 	case asFrames:
@@ -174,6 +177,15 @@ func (l *lowerer) takeStack() fieldSlots {
 	fs := l.newSlot(regsSize+countedHeader+n, 8)
 	l.takeRegs(fs.value)
 	l.copy(ir.CopyMax, l.reg(int64(processor.SP)), ir.None, fs.value.imm(regsSize), n, ir.NoBlock)
+	return fs
+}
+
+// takeWalk takes the pcs of the program's frames.
+func (l *lowerer) takeWalk() fieldSlots {
+	n := 8 * int64(l.in.StackFrames)
+	fs := l.newSlot(countedHeader+n, 8)
+	sp, fp := l.reg(int64(processor.SP)), l.reg(int64(processor.FP))
+	l.b.Emit(ir.Instr{Op: ir.Walk, Dst: ir.None, A: sp, B: fp, Imm: fs.value.imm(0), Aux: n, Fault: ir.NoBlock})
 	return fs
 }
 

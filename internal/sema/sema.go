@@ -90,6 +90,8 @@ type KernelInput struct {
 	// file's image: its bias at the hit is rip minus the site's vaddr. (With
 	// Return rip is in the caller, so that such variables have no value there.)
 	User bool
+	// Walk, with User: the process has the tables by which its stack is followed at the hit.
+	Walk bool
 	// Return: the site is a function's return, so that $retval is there (in rax
 	// for ContextRegs) when Scope has no variable "retval".
 	Return bool

@@ -43,7 +43,7 @@ func (n *names) KernelString(addr uint64) (string, bool) {
 
 // Unwind returns the frames of a stack.
 func (n *names) Unwind(ev *event.Event, v *event.Value) []debuginfo.Frame {
-	if ev.Schema.Kernel {
+	if ev.Schema.Kernel && !n.kern.Engine.Followed(ev, v) {
 		return n.kern.Engine.Unwind(ev, v)
 	}
 	return n.mine.Engine.Unwind(v)

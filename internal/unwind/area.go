@@ -44,6 +44,9 @@ const (
 	ModuleStarts = 32
 	ModuleRules  = 40
 
+	// RowsAtOnce is how many starts may be read at once: as many rows without an address are behind the last one.
+	RowsAtOnce = 8
+
 	// BucketShift is that of the table's index.
 	BucketShift = bucketShift
 	// KindMask and FieldMask are the kind and the distance in a Rule, SavedShift brings the other distance to its place.
@@ -77,7 +80,7 @@ func (m *Module) Encode(table uint64) []byte {
 	put(ModuleBase, m.Bias+t.base)
 	put(ModuleFirst, table)
 	put(ModuleStarts, starts)
-	put(ModuleRules, starts+4*uint64(len(t.starts)))
+	put(ModuleRules, starts+4*uint64(len(t.starts)+RowsAtOnce))
 	return b
 }
 
@@ -88,6 +91,9 @@ func (t *Table) Bytes() []byte {
 		for _, v := range list {
 			b = binary.LittleEndian.AppendUint32(b, v)
 		}
+	}
+	for range RowsAtOnce {
+		b = binary.LittleEndian.AppendUint32(b, ^uint32(0))
 	}
 	for _, r := range t.rules {
 		b = binary.LittleEndian.AppendUint32(b, uint32(r))

@@ -50,7 +50,7 @@ func New(rows []Row) *Table {
 func (t *Table) Rows() int { return len(t.starts) }
 
 // Size returns the bytes of memory of the table.
-func (t *Table) Size() int { return 8*len(t.starts) + 4*len(t.first) }
+func (t *Table) Size() int { return 8*len(t.starts) + 4*(len(t.first)+RowsAtOnce) }
 
 // Find returns the rule at an address of the module.
 func (t *Table) Find(vaddr uint64) Rule {

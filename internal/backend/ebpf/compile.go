@@ -104,8 +104,10 @@ func (c *Config) supports(in *ir.Instr) error {
 		return fmt.Errorf("register %s: the kernel's programs cannot read it", ir.WideName(in.Imm))
 	case ir.PutReg:
 		return fmt.Errorf("register %s: the kernel's programs cannot read it", ir.WideName(in.Aux))
-	case ir.Walk, ir.Intern:
-		return errors.New("the stack: the kernel's programs have no tables to follow it; copy it (--stack copy)")
+	case ir.Walk:
+		return c.walks(in)
+	case ir.Intern:
+		return errors.New("the stack: the kernel's programs give it no number")
 	case ir.Reg:
 		switch {
 		case in.Imm == ir.RegThread && c.Features.FSBase < 0:

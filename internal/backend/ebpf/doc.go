@@ -36,7 +36,7 @@
 // become numbers by a conversion to little endian (le64), which is no
 // instruction of the processor.
 //
-// Import rule: ebpf imports arch, regalloc, ir and ring only.
+// Import rule: ebpf imports arch, regalloc, ir, ring and unwind only.
 package ebpf
 
 import (
@@ -99,6 +99,9 @@ type Config struct {
 	Features Features
 	// Processor has the layout of struct pt_regs; nil: this machine's.
 	Processor *arch.Processor
+	// Walk is the address in the process of the area by which stacks are followed (unwind.AreaSize), for ir.Walk; 0: it
+	// has none. The program must run for this process only.
+	Walk uint64
 	// Return is the program's value where the IR has no Result. Programs on perf
 	// events (tracepoint, kprobe) return 1: 0 would keep the hit from others.
 	Return int32

@@ -24,10 +24,11 @@ const (
 	areaResult             // of Result
 	areaTurn               // of a reservation: the number of the attempt, and what was reserved before
 	areaPid                // the numbers of a thread and its process, and the way to them
+	areaWalk               // the state of a walk along the stack
 	numAreas
 )
 
-var areaSizes = [numAreas]int{areaWord: 8, areaSave: 40, areaLoop: 16, areaText: textPiece, areaResult: 8, areaTurn: 16, areaPid: 24}
+var areaSizes = [numAreas]int{areaWord: 8, areaSave: 40, areaLoop: 16, areaText: textPiece, areaResult: 8, areaTurn: 16, areaPid: 24, areaWalk: walkSize}
 
 // area gives the offset from the frame pointer.
 func (em *emitter) area(a area) int16 {

@@ -183,7 +183,7 @@ func (e *Engine) Stop() error {
 		return nil
 	}
 	e.ended = true
-	if e.patches.empty() && e.buffers.mem == nil {
+	if e.patches.empty() && e.buffers.mem == nil && e.walks.area == 0 {
 		return nil
 	}
 	err := e.crashes.takeBack()

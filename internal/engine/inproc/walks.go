@@ -41,6 +41,15 @@ func (p *placed) walks() bool {
 	return false
 }
 
+// StackArea returns the address of the area in the process by which its stacks are followed, which is mapped by the first call
+// and then agrees with the modules whenever Refresh is called.
+func (e *Engine) StackArea() (uint64, error) {
+	if err := e.walks.update(e.target, e.mods); err != nil {
+		return 0, err
+	}
+	return e.walks.area, nil
+}
+
 // update makes the area agree with the modules that are mapped. New tables are made while the process runs.
 func (w *walks) update(t *target, mods *modules) error {
 	add, gone := w.changes(mods)

@@ -96,6 +96,12 @@ func (e *loader) loadOne(l *load) error {
 	l.shared = len(l.programs) > 1
 	cfg := e.config(p)
 	cfg.SiteFromCookie = l.shared
+	if walk := p.at.v.walk; walk != nil && walks(p.IR) {
+		var err error
+		if cfg.Walk, err = walk(); err != nil {
+			return err
+		}
+	}
 	insns, err := e.code(p, cfg)
 	if err != nil {
 		return err
@@ -138,6 +144,15 @@ func (e *loader) config(p *program) ebpf.Config {
 		Atomic: kind == bpf.Uprobe || kind == bpf.Uretprobe,
 		Sleeps: (kind == bpf.Uprobe || kind == bpf.Uretprobe) && e.k.Features().Sleepable.OK && readsMemory(p.IR),
 	}
+}
+
+func walks(p *ir.Program) bool {
+	for in := range p.Instrs() {
+		if in.Op == ir.Walk {
+			return true
+		}
+	}
+	return false
 }
 
 // readsMemory: only then a program need wait for it.

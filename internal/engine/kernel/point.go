@@ -73,7 +73,7 @@ func (e *Host) Resolve(p *probe.Place) ([]engine.Site, error) {
 
 // UserSite is an instruction of a file that the caller has found, in one process. The
 // caller keeps m; path is the one that the kernel gets.
-func (e *Host) UserSite(p *probe.Place, m *dwarf.Module, path string, at probe.Site, exit *sema.Exit, pid int) (engine.Site, error) {
+func (e *Host) UserSite(p *probe.Place, m *dwarf.Module, path string, at probe.Site, exit *sema.Exit, pid int) (*Site, error) {
 	scope, err := m.ScopeForSite(at)
 	if err != nil {
 		return nil, err
@@ -85,6 +85,13 @@ func (e *Host) UserSite(p *probe.Place, m *dwarf.Module, path string, at probe.S
 	c.place = p.Text
 	c.variants[0].target.Pid, c.variants[0].exit = pid, exit
 	return &Site{h: e, candidate: c}, nil
+}
+
+// FollowBy makes programs for the site follow the process's stack by the area at an address (package unwind), if area is not
+// nil: it is called when one does.
+func (s *Site) FollowBy(area func() (uint64, error)) {
+	v := &s.variants[0]
+	v.kernel.Walk, v.walk = area != nil, area
 }
 
 // Addr implements engine.Site.

@@ -47,6 +47,7 @@ type variant struct {
 	atEntry bool
 	exit    *sema.Exit // of a return in a process
 	lineOf  func(vaddr uint64) (string, int)
+	walk    func() (uint64, error) // see Site.FollowBy
 	// event describes the tracepoint's own record, which only this variant has.
 	event *tracefs.Event
 }

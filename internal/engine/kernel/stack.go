@@ -22,6 +22,13 @@ func (e *Engine) Unwind(ev *event.Event, v *event.Value) []debuginfo.Frame {
 	return e.user.Unwind(ev.Pid, v.Data, v.Stack)
 }
 
+// Followed reports whether the frames are of a stack that a program has followed by the tables of its process: the engine
+// that has those names them.
+func (e *Engine) Followed(ev *event.Event, v *event.Value) bool {
+	p := e.site(ev)
+	return v.Field.Kind == event.UserFrames && p != nil && p.at.v.kernel.Walk
+}
+
 // frames names the return addresses of a stack of the kernel or of a program.
 func (e *Engine) frames(ev *event.Event, pcs []uint64) []debuginfo.Frame {
 	if len(pcs) > 0 && !image.InKernel(pcs[0]) {

@@ -124,6 +124,7 @@ func (s *Set) inKernel(x *engine.Program) (*engine.Program, error) {
 	if err != nil {
 		return nil, err
 	}
+	k.FollowBy(s.Slow().StackArea)
 	progs, err := s.Compiling().Compile(x.Key, tp, k)
 	if err != nil {
 		return nil, err

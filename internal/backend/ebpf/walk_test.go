@@ -1,0 +1,190 @@
+package ebpf
+
+import (
+	"encoding/binary"
+	"math/rand"
+	"os"
+	"strconv"
+	"testing"
+	"unsafe"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/arch"
+	"github.com/jalon-trace/jalon/internal/ir"
+	"github.com/jalon-trace/jalon/internal/ring"
+	"github.com/jalon-trace/jalon/internal/unwind"
+	"github.com/jalon-trace/jalon/test/testkit"
+)
+
+const (
+	walkCode  = 0x5a3d00000000 // of the program whose stacks are walked
+	walkStack = 64 << 10
+)
+
+// anonymous maps memory of this process, between memory that cannot be read.
+func anonymous(t testing.TB, size int) (mem []byte, at uint64) {
+	const guard = 1 << 20
+	all, err := unix.Mmap(-1, 0, size+2*guard, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	must(t, err)
+	t.Cleanup(func() { unix.Munmap(all) })
+	mem = all[guard : guard+size]
+	must(t, unix.Mprotect(mem, unix.PROT_READ|unix.PROT_WRITE))
+	return mem, uint64(uintptr(unsafe.Pointer(&mem[0])))
+}
+
+// walkedRows are rules of code at walkCode.
+func walkedRows(r *rand.Rand) []unwind.Row {
+	var rows []unwind.Row
+	for pc := uint64(walkCode); len(rows) < 400; pc += 1 + uint64(r.Intn(400)) {
+		n := int64(1+r.Intn(16)) * 8
+		rule := unwind.NewRule(unwind.BySP, n, int64(r.Intn(3))*8*int64(r.Intn(int(n/8+2))))
+		switch r.Intn(40) {
+		case 0, 1, 2:
+			rule = unwind.NewRule(unwind.ByFP, 16, 16)
+		case 3:
+			rule = unwind.NewRule(unwind.SavedByFP, n, 0)
+		case 4:
+			rule = unwind.Rule(unwind.Signal)
+		case 5:
+			rule = unwind.Rule([]unwind.Kind{unwind.Outermost, unwind.None, unwind.General, 7}[r.Intn(4)])
+		case 6:
+			for range 20 { // a row a byte
+				rows = append(rows, unwind.Row{PC: pc, Rule: unwind.NewRule(unwind.BySP, 8*int64(1+r.Intn(9)), 0)})
+				pc++
+			}
+		}
+		rows = append(rows, unwind.Row{PC: pc, Rule: rule})
+	}
+	return rows
+}
+
+// walker records at most n frames.
+func walker(n int64) *ir.Program {
+	b := ir.NewBuilder("walk")
+	none := ir.Instr{Dst: ir.None, A: ir.None, B: ir.None, Fault: ir.NoBlock}
+	emit := func(op ir.Op, imm, aux int64, x, y ir.Value) {
+		i := none
+		i.Op, i.Imm, i.Aux, i.A, i.B = op, imm, aux, x, y
+		b.Emit(i)
+	}
+	sp, fp := b.Reg(7), b.Reg(6)
+	emit(ir.Reserve, ir.RecordHeader+ir.CountedHeader+8*n, 0, ir.None, ir.None)
+	emit(ir.Walk, ir.RecordHeader, 8*n, sp, fp)
+	emit(ir.Commit, 0, 0, ir.None, ir.None)
+	b.Exit()
+	return b.Finish()
+}
+
+// TestWalk: programs walk along random stacks of this process by random tables, as unwind.Walk does.
+func TestWalk(t *testing.T) {
+	r := rand.New(rand.NewSource(testkit.Seed(t, 1)))
+	m := newMachine(t)
+	stack, stackAt := anonymous(t, walkStack)
+	area, areaAt := anonymous(t, 2<<20)
+	const tableAt = (unwind.AreaSize + 0xfff) &^ 0xfff
+	l, size := layout()
+	type form struct {
+		n    int64
+		prog *ebpf.Program
+	}
+	var forms []form
+	for _, n := range []int64{1, 2, 10, 64, maxWalkFrames} {
+		p := walker(n)
+		must(t, ir.Check(p))
+		cfg := Config{
+			Name: mapName, Layout: l, Slack: testSlack, MapSize: size, Context: Regs, Space: User, Features: m.full, Walk: areaAt,
+		}
+		insns, err := Compile(p, cfg)
+		must(t, err)
+		prog := m.load(insns)
+		t.Cleanup(func() { prog.Close() })
+		forms = append(forms, form{n, prog})
+		if i, err := prog.Info(); err == nil {
+			if k, ok := i.VerifiedInstructions(); ok {
+				t.Logf("%d frames: %d instructions, of which the verifier followed %d", n, len(insns), k)
+			}
+		}
+	}
+	host := (&Config{}).processor()
+	regs := make([]byte, 256)
+	put := func(reg arch.Reg, v uint64) {
+		off, _ := host.PtRegs(reg)
+		binary.LittleEndian.PutUint64(regs[off:], v)
+	}
+	ends, frames, runs := map[unwind.End]int{}, 0, 4000
+	if n, err := strconv.Atoi(os.Getenv("JALON_EBPF_RUNS")); err == nil {
+		runs = n
+	}
+	var rows []unwind.Row
+	var table *unwind.Table
+	for run := range runs {
+		if run%200 == 0 {
+			rows = walkedRows(r)
+			table = unwind.New(rows)
+			end := rows[len(rows)-1].PC
+			clear(area)
+			copy(area[tableAt:], table.Bytes())
+			modules := []unwind.Module{
+				{Lo: 0x1000, Hi: 0x2000, Table: unwind.New([]unwind.Row{{PC: 0x1000}, {PC: 0x2000}})},
+				{Lo: walkCode, Hi: end, Table: table},
+			}
+			for i := range modules {
+				copy(area[unwind.AreaModules+i*unwind.ModuleSize:], modules[i].Encode(areaAt+tableAt))
+			}
+			binary.LittleEndian.PutUint64(area[unwind.AreaCount:], uint64(len(modules)))
+			for off := 0; off < len(stack); off += 8 {
+				v := rows[0].PC + uint64(r.Intn(int(end-rows[0].PC)+100))
+				switch r.Intn(24) {
+				case 0, 1, 2:
+					v = stackAt + uint64(off+r.Intn(4096))&^7
+				case 3:
+					v = []uint64{0, 1, 8, ^uint64(0), r.Uint64() | 1<<63, 1 << 47, 1<<47 | v}[r.Intn(7)]
+				}
+				binary.LittleEndian.PutUint64(stack[off:], v)
+			}
+		}
+		pc := walkCode + uint64(r.Intn(int(rows[len(rows)-1].PC-walkCode)))
+		start := unwind.Registers{PC: pc, SP: stackAt + uint64(r.Intn(walkStack))&^7, FP: stackAt + uint64(r.Intn(walkStack+4096))&^7}
+		if r.Intn(8) == 0 {
+			start.SP = stackAt + walkStack - uint64(r.Intn(32))*8
+		}
+		put(host.PC, start.PC)
+		put(host.SP, start.SP)
+		put(host.FP, start.FP)
+		f := forms[r.Intn(len(forms))]
+		mem := &unwind.Memory{Read: func(addr uint64) (uint64, bool) {
+			if off := addr - stackAt; off <= walkStack-8 {
+				return binary.LittleEndian.Uint64(stack[off:]), true
+			}
+			return 0, false
+		}}
+		want, end := unwind.Walk(start, mem, table.Find, make([]uint64, 0, f.n))
+		recSize := uint64(ir.RecordHeader + ir.CountedHeader + 8*f.n)
+		pos := uint64(r.Intn(1<<20)) * 8
+		binary.LittleEndian.PutUint64(m.mem[l.Rings+ring.RingReserved:], pos)
+		binary.LittleEndian.PutUint64(m.mem[l.Rings+ring.RingConsumed:], pos)
+		m.run(f.prog, regs)
+		rec := m.take(&l, pos, recSize)[ir.RecordHeader:]
+		flags := uint32(end) * ir.WalkEnd
+		if end == unwind.Deep {
+			flags |= ir.FlagTruncated
+		}
+		ok := binary.LittleEndian.Uint32(rec) == uint32(8*len(want)) && binary.LittleEndian.Uint32(rec[4:]) == flags
+		for i, pc := range want {
+			ok = ok && binary.LittleEndian.Uint64(rec[ir.CountedHeader+8*i:]) == pc
+		}
+		if !ok {
+			t.Fatalf("run %d, %+v, %d frames: % x\nwant %#x %q", run, start, f.n, rec, want, end)
+		}
+		ends[end]++
+		frames += len(want)
+	}
+	t.Logf("%d walks of %d frames; ends %v", runs, frames, ends)
+	for end := unwind.Whole; end <= unwind.Damaged; end++ {
+		if ends[end] < runs/1000 {
+			t.Errorf("only %d of %d walks end with %q", ends[end], runs, end)
+		}
+	}
+}
