@@ -62,7 +62,7 @@ func TestTable(t *testing.T) {
 				t.Fatal("there is no table")
 			}
 			counts := map[Kind]int{}
-			n, wrong := 0, 0
+			n, wrong, aligned := 0, 0, 0
 			check := func(pc uint64) {
 				r := table.Find(pc)
 				counts[r.Kind()]++
@@ -74,6 +74,12 @@ func TestTable(t *testing.T) {
 			}
 			c.Each(func(e *frame.Entry) {
 				_ = e.Rows(func(r *frame.Row) {
+					fp, _ := r.Column(regFP)
+					if fp.Kind == frame.AtExpr {
+						if aligned++; r.CFAExpr == nil && r.CFAReg == regSP && r.CFAOff == wordSize {
+							t.Errorf("%#x: the frame pointer is in the frame, of which only the return address is left", r.Lo)
+						}
+					}
 					check(r.Lo)
 					check(r.Hi - 1)
 				})
@@ -81,6 +87,9 @@ func TestTable(t *testing.T) {
 					check(e.Hi)
 				}
 			})
+			if filepath.Base(path) == "avx" && aligned == 0 {
+				t.Error("no function aligns its stack")
+			}
 			t.Logf("%d rows, %d KiB; %d addresses: %v", table.Rows(), table.Size()>>10, n, counts)
 			if general := counts[General]; n > 1000 && general*50 > n {
 				t.Errorf("%d rules of %d are general", general, n)

@@ -179,7 +179,17 @@ func (x *machine) restore(reg uint64) {
 
 func (x *machine) defCFA(reg uint64, off int64) {
 	x.row.cfaReg, x.row.cfaOff, x.row.cfaExpr = int(min(reg, maxCFIReg)), off, nil
+	if reg == x86SP && off == x86Word && x.c.ra == x86RA {
+		x.row.regs = slices.DeleteFunc(x.row.regs, func(s setting) bool { return s.kind == AtExpr })
+	}
 }
+
+// At the end of a function that aligns its stack, gcc does not say that it has restored the registers, which it describes
+// by expressions (of the frame pointer). When nothing but the return address is left of the frame, they have their values.
+const (
+	x86SP, x86RA = 7, 16
+	x86Word      = 8
+)
 
 func (x *machine) expr(c *raw.Cursor, kind RuleKind) {
 	reg := c.ULEB()
