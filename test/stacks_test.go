@@ -105,6 +105,12 @@ func TestStacksAtHit(t *testing.T) {
 			t.Fatalf("%v: %d stacks at the hit, %d copied, %d by the kernel's program", options, len(stacks[0]), len(stacks[1]), len(stacks[2]))
 		}
 		for i, s := range stacks[2] { // n: tiny+0 leaf+24 caller+5, and leaf's own n: leaf+4 caller+5
+			if strings.HasPrefix(s, "6:") { // names depend on what is mapped when they are looked up
+				if strings.Count(s, "+") != 8 {
+					t.Errorf("%v: stack %d in a library by the kernel: %s", options, i, s)
+				}
+				continue
+			}
 			number, frames, _ := strings.Cut(s, " tiny+0 leaf+")
 			_, frames, _ = strings.Cut(frames, " ")
 			if _, own, _ := strings.Cut(stacks[0][i], " leaf+"); number+frames != strings.SplitN(stacks[0][i], " ", 2)[0]+own[strings.Index(own, " ")+1:] {
