@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/jalon-trace/jalon/internal/process/memory"
 	"github.com/jalon-trace/jalon/internal/ring"
 )
 
@@ -26,7 +27,7 @@ import (
 //  3. ring.Prepare sets size and seals, and fails if a seal is refused: from then on
 //     no process can make jalon fault by cutting the file.
 //  4. The mappings that the process has in the end are compared with jalon's file by
-//     device and inode.
+//     device and inode (Memory.MapsFile, by the caller: threads may run then).
 //
 // A file that fails a check is closed, and nothing of it was changed.
 func (s *Stopped) MapShared(name string, g ring.Geometry) (base uint64, f *os.File, err error) {
@@ -60,9 +61,6 @@ func (s *Stopped) MapShared(name string, g ring.Geometry) (base uint64, f *os.Fi
 	results, err := s.Syscalls(append(calls, shut))
 	for i := 0; err == nil && i < len(results); i++ {
 		err = results[i].Err
-	}
-	if err == nil {
-		err = s.mapsFile(base, g, f)
 	}
 	if err != nil {
 		_ = s.Free(base, g.MemSize())
@@ -166,23 +164,23 @@ func newMemfd(fd int) error {
 	return nil
 }
 
-// mapsFile checks that what the process has mapped from base on is the file f.
-func (s *Stopped) mapsFile(base uint64, g ring.Geometry, f *os.File) error {
+// MapsFile checks that what the process has mapped from base on is the file f.
+func (m *Memory) MapsFile(base uint64, g ring.Geometry, f *os.File) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
 		return err
 	}
-	maps, err := s.Maps()
+	maps, err := memory.ReadMaps(m.sp.Pid)
 	if err != nil {
-		return err
+		return access("read the mappings", err)
 	}
 	end := base + g.MemSize()
-	for _, m := range maps {
-		if m.End <= base || m.Start >= end || m.Prot == unix.PROT_NONE {
+	for _, x := range maps {
+		if x.End <= base || x.Start >= end || x.Prot == unix.PROT_NONE {
 			continue
 		}
-		if !m.IsFile(st.Dev, st.Ino) {
-			return fmt.Errorf("the process has another file mapped at %#x", m.Start)
+		if !x.IsFile(st.Dev, st.Ino) {
+			return fmt.Errorf("map the shared memory: the process has another file mapped at %#x", x.Start)
 		}
 	}
 	return nil

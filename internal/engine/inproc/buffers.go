@@ -2,6 +2,7 @@ package inproc
 
 import (
 	"errors"
+	"os"
 
 	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/event"
@@ -40,8 +41,8 @@ const (
 	rseqSize      = 32 // struct rseq
 )
 
-// mapIn maps the memory into the process, for at least this number of sites.
-func (b *buffers) mapIn(st *process.Stopped, opt *Options, sites int) error {
+// size chooses the size of the memory, for at least this number of sites.
+func (b *buffers) size(opt *Options, sites int) error {
 	cpus, err := possibleCPUs()
 	if err != nil {
 		return err
@@ -50,35 +51,42 @@ func (b *buffers) mapIn(st *process.Stopped, opt *Options, sites int) error {
 	if size <= 0 {
 		size = DefaultBuffer
 	}
-	g, err := ring.NewGeometry(cpus, size, max(minSites, opt.Sites, 2*sites))
-	if err != nil {
-		return err
-	}
+	b.g, err = ring.NewGeometry(cpus, size, max(minSites, opt.Sites, 2*sites))
+	return err
+}
+
+// mapIn maps the memory into the process, and in jalon. The file is to be closed.
+func (b *buffers) mapIn(st *process.Stopped) (mem *ring.Shared, f *os.File, err error) {
 	offset := b.libcRseq
-	g.Restartable = offset == int64(int32(offset)) && offset+rseqSize == int64(int32(offset+rseqSize)) && offset != 0 && st.HasSequences(offset)
-	base, f, err := st.MapShared("jalon", g)
-	if err != nil {
-		return err
+	b.g.Restartable = offset == int64(int32(offset)) && offset+rseqSize == int64(int32(offset+rseqSize)) && offset != 0 && st.HasSequences(offset)
+	if b.base, f, err = st.MapShared("jalon", b.g); err != nil {
+		return nil, nil, err
 	}
-	defer f.Close()
-	mem, err := ring.Map(int(f.Fd()), g)
-	if err != nil {
+	if mem, err = ring.Map(int(f.Fd()), b.g); err != nil {
+		_ = f.Close()
+		return nil, nil, errors.Join(err, st.Free(b.base, b.g.MemSize()))
+	}
+	b.cpu = processor{rdpid: host.X86().RDPID, prefetchw: host.X86().PrefetchW, fsgsbase: host.X86().FSGSBASE, avx: host.X86().AVX, xgetbv1: host.X86().XGETBV1}
+	if b.g.Restartable {
+		b.cpu.rseq = int32(offset)
+		st.ListSequences(offset, mem)
+	}
+	return mem, f, nil
+}
+
+// use begins to use the memory, on the tracer's goroutine: hits that the tracer itself collects use the variables
+// there from now on, and the caller gives those their values.
+func (b *buffers) use(m *process.Memory, mem *ring.Shared, f *os.File, opt *Options) error {
+	b.mem = mem
+	if err := m.MapsFile(b.base, b.g, f); err != nil {
 		return err
 	}
 	for i, v := range opt.Variables {
 		mem.SetVariable(i, v)
 	}
-	b.mem, b.g, b.base = mem, g, base
-	b.cpu = processor{rdpid: host.X86().RDPID, prefetchw: host.X86().PrefetchW, fsgsbase: host.X86().FSGSBASE, avx: host.X86().AVX, xgetbv1: host.X86().XGETBV1}
-	if g.Restartable {
-		b.cpu.rseq = int32(offset)
-		st.ListSequences(offset, mem)
-	}
 	if opt.Clock == ring.ClockCoarse {
 		b.coarse = event.StartCoarse(mem.SetTime)
 	}
-	// In the stop: hits that the tracer itself collects use the variables in this memory from now on, and the caller
-	// gives those their values.
 	if opt.OnRings != nil {
 		opt.OnRings(mem)
 	}

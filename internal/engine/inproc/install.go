@@ -3,11 +3,13 @@ package inproc
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 
 	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/patch"
 	"github.com/jalon-trace/jalon/internal/process"
+	"github.com/jalon-trace/jalon/internal/ring"
 )
 
 // installer installs sites in the process, and removes them.
@@ -30,8 +32,8 @@ type installer struct {
 // install installs sites in the process:
 //
 //  1. Plan every patch from the program's own bytes (the process runs).
-//  2. At first, stop; map shared memory; continue. Then map memory for code, and read the actions of signals,
-//     by calls in one thread.
+//  2. Map memory for code, and read the actions of signals, by calls in one thread. (What calls need in the
+//     process is then there, too.) At first, stop; map shared memory; continue.
 //  3. Generate the trampolines for their final addresses, and write them (the process runs). Nothing jumps to
 //     them. The tracer gets their tables. Guard the pages, by calls in one thread.
 //  4. Stop; compare the code with that of step 1; write the jumps; move threads that are stopped
@@ -70,11 +72,11 @@ func (in *installer) apply(plans []*placed) (left []*site, err error) {
 			return nil, err
 		}
 	}
-	if err := in.mapBuffers(); err != nil {
-		return nil, err
-	}
 	err = in.borrowing(func(c callable) error { plans, err = in.makeRoom(c, plans); return err })
 	if err != nil {
+		return nil, err
+	}
+	if err := in.mapBuffers(); err != nil {
 		return nil, err
 	}
 	plans = in.uprobes.apartForStack(in.compiler.generateAll(in.sites, plans))
@@ -126,12 +128,7 @@ func takeSites(plans *[]*placed, out map[*placed]bool) (sites []*site) {
 // come across the descriptor, or use its number.
 func (in *installer) mapBuffers() error {
 	if in.buffers.mem == nil {
-		in.buffers.libcRseq = in.mods.libcSequences()
-		err := in.stopped(func(st *process.Stopped) error { return in.buffers.mapIn(st, in.opt, len(in.sites.list)) })
-		if err == nil {
-			err = in.buffers.begin(in.p)
-		}
-		if err != nil {
+		if err := in.newBuffers(); err != nil {
 			return err
 		}
 	}
@@ -139,6 +136,25 @@ func (in *installer) mapBuffers() error {
 		return fmt.Errorf("%d sites are too many: the buffers have room for %d", n, in.buffers.g.Sites)
 	}
 	return nil
+}
+
+func (in *installer) newBuffers() error {
+	b := in.buffers
+	b.libcRseq = in.mods.libcSequences()
+	if err := b.size(in.opt, len(in.sites.list)); err != nil {
+		return err
+	}
+	var mem *ring.Shared
+	var f *os.File
+	err := in.stopped(func(st *process.Stopped) (err error) { mem, f, err = b.mapIn(st); return err })
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := in.p.Access(func(m *process.Memory) error { return b.use(m, mem, f, in.opt) }); err != nil {
+		return err
+	}
+	return b.begin(in.p)
 }
 
 // makeRoom allocates memory for code, and reads what must be known of the process. It returns the plans for which
