@@ -71,6 +71,9 @@ func run(jalon string, rounds int, only string, gdb, papers bool, column, figure
 	if err := b.manySites(dir, rounds, only); err != nil {
 		return err
 	}
+	if err := b.stacks(dir, rounds, only); err != nil {
+		return err
+	}
 	if err := b.startup(dir, only); err != nil {
 		return err
 	}

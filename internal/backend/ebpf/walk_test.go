@@ -90,11 +90,11 @@ func TestWalk(t *testing.T) {
 		prog *ebpf.Program
 	}
 	var forms []form
-	for _, n := range []int64{1, 2, 10, 64, maxWalkFrames} {
+	for i, n := range []int64{1, 2, 10, 64, maxWalkFrames} {
 		p := walker(n)
 		must(t, ir.Check(p))
 		cfg := Config{
-			Name: mapName, Layout: l, Slack: testSlack, MapSize: size, Context: Regs, Space: User, Features: m.full, Walk: areaAt,
+			Name: mapName, Layout: l, Slack: testSlack, MapSize: size, Context: Regs, Space: User, Features: m.full, Walk: areaAt, Sleeps: i%2 == 1,
 		}
 		insns, err := Compile(p, cfg)
 		must(t, err)

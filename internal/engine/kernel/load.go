@@ -155,10 +155,10 @@ func walks(p *ir.Program) bool {
 	return false
 }
 
-// readsMemory: only then a program need wait for it.
+// readsMemory: only then a program need wait for it. Walks along the stack do not wait.
 func readsMemory(p *ir.Program) bool {
 	for in := range p.Instrs() {
-		if in.Op.Info().Reads {
+		if in.Op.Info().Reads && in.Op != ir.Walk {
 			return true
 		}
 	}
