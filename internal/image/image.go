@@ -97,7 +97,7 @@ func modules(pid int, maps []procdir.Mapping) []*Module {
 	var list []*Module
 	for i := range maps {
 		x := &maps[i]
-		if x.Path == "" || x.Path[0] != '/' || strings.HasPrefix(x.Path, "/memfd:") || strings.HasPrefix(x.Path, "/dev/") {
+		if x.Path == "" || x.Path[0] != '/' || strings.HasPrefix(x.Path, "/memfd:") || isDevice(x.Path) {
 			continue
 		}
 		m := byFile[mappedFile(x)]
@@ -111,6 +111,11 @@ func modules(pid int, maps []procdir.Mapping) []*Module {
 	list = slices.DeleteFunc(list, func(m *Module) bool { return !m.Exe && !m.hasCode() })
 	slices.SortStableFunc(list, func(a, b *Module) int { return rank(a) - rank(b) })
 	return list
+}
+
+// isDevice reports whether a path is that of a device. /dev/shm is a file system.
+func isDevice(path string) bool {
+	return strings.HasPrefix(path, "/dev/") && !strings.HasPrefix(path, "/dev/shm/")
 }
 
 func rank(m *Module) int {

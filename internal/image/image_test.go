@@ -5,10 +5,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
+	"github.com/jalon-trace/jalon/internal/procdir"
 	"github.com/jalon-trace/jalon/test/testkit"
 )
 
@@ -184,4 +188,20 @@ func TestUpdate(t *testing.T) {
 	}
 	im.Update(moved)
 	wantNames(t, im, map[uint64]string{add: "", add + 1<<32: "add"})
+}
+
+// TestFilesOfMemory: files in /dev/shm are files, those beside it are devices.
+func TestFilesOfMemory(t *testing.T) {
+	var maps []procdir.Mapping
+	for i, path := range []string{"/dev/shm/prog", "/dev/zero", "/memfd:x", "/dev/shm/lib.so"} {
+		at := uint64(i+1) << 20
+		maps = append(maps, procdir.Mapping{Start: at, End: at + 4096, Prot: unix.PROT_READ | unix.PROT_EXEC, Path: path, Inode: uint64(i + 1)})
+	}
+	var got []string
+	for _, m := range modules(os.Getpid(), maps) {
+		got = append(got, m.Path)
+	}
+	if want := []string{"/dev/shm/prog", "/dev/shm/lib.so"}; !slices.Equal(got, want) {
+		t.Errorf("modules %q, want %q", got, want)
+	}
 }
