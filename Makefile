@@ -103,6 +103,13 @@ torture:
 	@scripts/deps.sh torture
 	@GO=$(GO) scripts/torture.sh
 
+# 100,000 stacks of programs of gcc, clang, Go and Rust, at instructions where a timer stops them, beside GDB's frames
+# (15 minutes). `make test` compares 400.
+.PHONY: test-stacks
+test-stacks:
+	@scripts/deps.sh test
+	JALON_FULL=1 $(GO) test -count=1 -timeout 60m -v -run TestStacksAsGDB ./internal/image
+
 # Tests that need the DWARF of a whole kernel: a download of about 300 MB, 600 MB on
 # disk (in the cache of scripts/kernel.sh), so not part of `make test`.
 .PHONY: test-vmlinux
