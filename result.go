@@ -21,6 +21,8 @@ type Count struct {
 	False    uint64 // hits whose condition was false
 	Faults   uint64 // hits whose condition could not be evaluated and counts as false
 	Lost     uint64 // hits that had no room in the ring
+	Unpaired uint64 // returns whose entry was not seen, where $elapsed or @entry needed it
+	Left     uint64 // calls that were left without a return, as far as later calls have shown it
 	Missed   uint64 // hits at which the kernel did not run the hit program
 
 	Cost        time.Duration // mean time of the hit program per hit, if measured
@@ -33,7 +35,7 @@ func (c *Count) Hits() uint64 { return c.Recorded + c.False + c.Faults + c.Lost 
 func newCount(s *event.SiteSummary) Count {
 	return Count{
 		Site: newSchema(s.Schema), Tactic: s.Tactic,
-		Recorded: s.Recorded, False: s.False, Faults: s.Faults, Lost: s.Lost, Missed: s.Missed,
+		Recorded: s.Recorded, False: s.False, Faults: s.Faults, Lost: s.Lost, Missed: s.Missed, Unpaired: s.Unpaired, Left: s.Left,
 		Cost: s.Cost, Overwritten: s.Overwritten,
 	}
 }

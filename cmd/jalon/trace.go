@@ -272,7 +272,7 @@ func shortSummary(res *jalon.Result) map[string]any {
 		"pause_us": float64(res.Pause.Nanoseconds()) / 1000,
 		"sites":    res.Armed, "outcome": res.Outcome,
 	}
-	var hits, recorded, no, faults, lost, missed uint64
+	var hits, recorded, no, faults, lost, missed, unpaired, left uint64
 	for i := range res.Sites {
 		s := &res.Sites[i]
 		hits += s.Hits()
@@ -281,9 +281,13 @@ func shortSummary(res *jalon.Result) map[string]any {
 		faults += s.Faults
 		lost += s.Lost
 		missed += s.Missed
+		unpaired, left = unpaired+s.Unpaired, left+s.Left
 	}
 	m["hits"], m["recorded"], m["false"], m["faults"], m["lost"] = hits, recorded, no, faults, lost
 	m["torn"], m["missed"], m["unshown"] = res.Torn, missed, res.Unshown
+	if unpaired+left > 0 {
+		m["unpaired"], m["left"] = unpaired, left
+	}
 	return m
 }
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 
+	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/sema"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
@@ -12,6 +13,8 @@ import (
 type Part struct {
 	Site  Site // the site where it runs
 	Input *sema.Input
+	// Entry is the site for the program that keeps values of the function's entry.
+	Entry Site
 	// Decides: its only purpose is to decide for the next part.
 	Decides bool
 }
@@ -28,7 +31,9 @@ type Compiling struct {
 	RepeatLimit int
 	StackLimit  int
 	StackFrames int
-	NoOptimise  bool
+	// TickRate returns nanoseconds for each tick of the time stamp counter; nil: not known.
+	TickRate   func() float64
+	NoOptimise bool
 	// Warn receives warnings, Log the skipped sites; each may be nil.
 	Warn, Log func(string)
 	// Progress is called in long loops and can end them by an error; nil is allowed.
@@ -111,6 +116,9 @@ func (c *Compiling) Join(key any, tp *tracepoint.Tracepoint, parts []Part) (*Pro
 		}
 		in.StringLimit, in.RepeatLimit = c.StringLimit, c.RepeatLimit
 		in.StackLimit, in.StackFrames = c.StackLimit, c.StackFrames
+		if in.Exit != nil && in.Exit.Pair != nil && c.TickRate != nil {
+			in.Exit.Pair.Rate = c.TickRate()
+		}
 		out, err := sema.Compile(in)
 		if err != nil {
 			return nil, err
@@ -123,6 +131,13 @@ func (c *Compiling) Join(key any, tp *tracepoint.Tracepoint, parts []Part) (*Pro
 		if !part.Decides {
 			p.Schema = &out.Schema
 			p.Schema.PC = part.Site.Addr()
+		}
+		if out.Entry != nil {
+			p.Entry = &Program{
+				Key: key, Number: tp.Number, Label: "the entry of " + in.Place, Site: part.Entry, IR: out.Entry,
+				Schema: &event.Schema{Place: in.Place, Function: in.Function, PC: part.Entry.Addr()},
+			}
+			Finish(out.Entry, p.Entry.Label, !c.NoOptimise)
 		}
 		last = p
 	}

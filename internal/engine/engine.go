@@ -86,6 +86,11 @@ type Program struct {
 	// (ir.Give, ir.Take): the hit counts if the word is not zero. Both are loaded and armed together, and
 	// have common counts.
 	First *Program
+	// Entry, if not nil, is the program for the entry of the function at whose return this one runs. It keeps what
+	// this one needs, in their maps: programs with equal Keys have their maps in common, by number. Programs with
+	// equal Keys at one function have equal ones, and the engine installs one of them before the first return is
+	// traced. It makes no records.
+	Entry *Program
 }
 
 // Counts has the counters of a program, except its records.

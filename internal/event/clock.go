@@ -86,6 +86,17 @@ func newClock(sample func() (uint64, int64, error), now func() uint64) (*Clock, 
 	}
 }
 
+// Rate returns nanoseconds for each tick, from the first sample to now: the longer the clock exists, the more exact.
+func (c *Clock) Rate() float64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	first := c.nodes[0]
+	if tsc, ns, err := c.sample(); err == nil && tsc > first.tsc && ns > first.ns {
+		return float64(ns-first.ns) / float64(tsc-first.tsc)
+	}
+	return first.rate
+}
+
 // readClocks reads both clocks at one moment: the best of a few tries.
 func readClocks() (uint64, int64, error) {
 	var tsc uint64

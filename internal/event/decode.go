@@ -286,6 +286,10 @@ func Explain(s Status, addr uint64, reason string) string {
 		return orElse(reason, "optimised out")
 	case Truncated:
 		return "truncated"
+	case NoEntry:
+		return "the entry of this call was not seen"
+	case FailedAtEntry:
+		return "it could not be read at the entry"
 	case BadBounds:
 		return orElse(reason, "the number of elements is negative or too large")
 	case BadIndex:

@@ -13,14 +13,16 @@ type Status uint8
 
 // The states of a field.
 const (
-	OK           Status = iota
-	Unreadable          // a guarded read of Addr failed
-	DivideByZero        // integer division or remainder by zero
-	OptimisedOut        // known at compile time: debug information gives no location
-	Truncated           // the value is longer than its slot
-	Unsupported         // known at compile time; Reason has the cause
-	BadBounds           // a repeat count (p@n) that is negative or too large
-	BadIndex            // an index that is not below the number of elements
+	OK            Status = iota
+	Unreadable           // a guarded read of Addr failed
+	DivideByZero         // integer division or remainder by zero
+	OptimisedOut         // known at compile time: debug information gives no location
+	Truncated            // the value is longer than its slot
+	Unsupported          // known at compile time; Reason has the cause
+	BadBounds            // a repeat count (p@n) that is negative or too large
+	BadIndex             // an index that is not below the number of elements
+	NoEntry              // the entry of the call that returns was not seen
+	FailedAtEntry        // there was no value at the entry
 )
 
 // FieldKind is the layout of a slot.

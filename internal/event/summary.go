@@ -10,6 +10,9 @@ type SiteSummary struct {
 	False    uint64 // the condition was false
 	Faults   uint64 // the condition could not be evaluated and was taken as false
 	Lost     uint64 // the ring was full
+	// Unpaired counts the returns whose entry was not seen, where it was needed. Left counts the calls that were left
+	// without a return, as far as later calls have shown it.
+	Unpaired, Left uint64
 	// Missed counts the hits at which the kernel did not run jalon's program, because it was already
 	// running on that CPU. How many of them would have met the condition is not known.
 	Missed uint64

@@ -95,6 +95,14 @@ var allColumns = []column{
 	{"faults", counter(func(s *event.SiteSummary) uint64 { return s.Faults }), nil},
 	{"lost", counter(func(s *event.SiteSummary) uint64 { return s.Lost }), nil},
 	{
+		"unpaired", counter(func(s *event.SiteSummary) uint64 { return s.Unpaired }),
+		func(s *event.SiteSummary) bool { return s.Unpaired > 0 },
+	},
+	{
+		"left", counter(func(s *event.SiteSummary) uint64 { return s.Left }),
+		func(s *event.SiteSummary) bool { return s.Left > 0 },
+	},
+	{
 		"missed", figure(func(s *event.SiteSummary) uint64 { return s.Missed }),
 		func(s *event.SiteSummary) bool { return s.Missed > 0 },
 	},

@@ -117,6 +117,11 @@ func (p *parser) primary() (Expr, error) {
 			return nil, err
 		}
 		return p.name()
+	case t.is("@") && p.ahead(1).kind == tokIdent && p.ahead(2).is("("):
+		// A function of jalon's on values of another moment: @entry(x).
+		p.advance()
+		name := p.advance()
+		return &Ident{node: node{span: Span{t.span.Lo, name.span.Hi}}, Name: "@" + name.text}, nil
 	case t.is("("):
 		p.advance()
 		x, err := p.expr(precComma)

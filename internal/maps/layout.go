@@ -33,7 +33,8 @@ import "math/bits"
 //
 // To insert a key, where 2 finds a free slot:
 //
-//  6. lock cmpxchg tag: 0 -> hash | Claimed. If it fails, go to 1 with the same slot. From here to 8 the slot is of no use for
+//  6. lock cmpxchg tag: 0 -> hash | Claimed. If it fails, go to 1, with the first slot of the window: another
+//     thread has taken the slot, so all together make progress. From here to 8 the slot is of no use for
 //     anything else. A thread that ends in between, or leaves by longjmp from a signal handler, loses one slot: nothing waits
 //     for it. Another thread that inserts the same key meanwhile does not wait either: it takes a further slot of the
 //     window. The key then has two slots. From 8 on all writers use the first one, and what was written to the other one

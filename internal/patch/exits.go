@@ -24,6 +24,10 @@ type Frames struct {
 	Top func(addr uint64) (top, known bool)
 	// Entry reports whether a function begins at an address.
 	Entry func(addr uint64) bool
+	// Start is the address of the function's first instruction. Again, if not nil, is called with the address of each
+	// direct jump of the function there.
+	Start uint64
+	Again func(from uint64)
 }
 
 // ExitError says why the exits of a function are not all known.
@@ -96,6 +100,9 @@ func (x *exits) look(i int) string {
 
 // branch classifies a direct branch.
 func (x *exits) branch(in *Inst) string {
+	if x.frames.Again != nil && in.Target == x.frames.Start {
+		x.frames.Again(in.Addr)
+	}
 	if x.own(in.Target) {
 		return ""
 	}

@@ -16,6 +16,7 @@ import (
 //	0                      control page
 //	PageSize               counters, CounterStride bytes a ring
 //	behind them            the table of stacks
+//	mapsOffset             tables of maps (package maps), MapBytes
 //	ringsFile              rings, PageSize+RingSize bytes each: header page, data
 //
 // In memory, from one base address on (Maps): the same, but that each ring's
@@ -25,6 +26,8 @@ type Geometry struct {
 	CPUs     int // possible CPUs of the machine
 	RingSize int // bytes of data of one ring: a power of two, at least PageSize
 	Sites    int // sites that have counters
+	// MapBytes is the size of the memory for tables of maps, a multiple of PageSize.
+	MapBytes int
 	// Restartable: writers whose thread has a registered rseq area use restartable sequences. The first half of the
 	// rings and counters is theirs, the second half that of all other writers: one a CPU each.
 	Restartable bool
@@ -35,6 +38,7 @@ const (
 	maxCPUs     = 8192
 	maxRingSize = 1 << 30
 	maxSites    = 1 << 21
+	maxMapBytes = 1 << 30
 )
 
 // NewGeometry rounds the ring size up to a power of two of at least one page
@@ -53,6 +57,8 @@ func (g Geometry) check() error {
 		return fmt.Errorf("ring: %d CPUs: must be 1 to %d", g.CPUs, maxCPUs)
 	case g.RingSize < PageSize || g.RingSize > maxRingSize || g.RingSize&(g.RingSize-1) != 0:
 		return fmt.Errorf("ring: buffer of %d bytes: must be a power of two from %d to %d", g.RingSize, PageSize, maxRingSize)
+	case g.MapBytes < 0 || g.MapBytes > maxMapBytes || g.MapBytes%PageSize != 0:
+		return fmt.Errorf("ring: %d bytes for maps: must be whole pages, at most %d bytes", g.MapBytes, maxMapBytes)
 	case g.Sites < 1 || g.Sites > maxSites:
 		return fmt.Errorf("ring: %d sites: must be 1 to %d", g.Sites, maxSites)
 	}
@@ -114,8 +120,11 @@ func (g Geometry) registered() uint64 {
 // stacks is where the table of stacks is, in the file and in memory.
 func (g Geometry) stacks() uint64 { return g.countersOffset() + uint64(g.Rings())*g.CounterStride() }
 
+// MapsOffset is where the memory for maps starts, in the file and in memory.
+func (g Geometry) MapsOffset() uint64 { return g.stacks() + StacksSize }
+
 // ringsOffset is where the first ring starts, in the file and in memory.
-func (g Geometry) ringsOffset() uint64 { return g.stacks() + StacksSize }
+func (g Geometry) ringsOffset() uint64 { return g.MapsOffset() + uint64(g.MapBytes) }
 
 // RingStride is the distance between two rings in memory.
 func (g Geometry) RingStride() uint64 { return ceilPow2(PageSize + 2*uint64(g.RingSize)) }
@@ -143,7 +152,7 @@ type Mapping struct {
 	Len  uint64
 }
 
-// Maps lists the mappings to make. The first has the control page and the counters.
+// Maps lists the mappings to make. The first has the control page, the counters and the maps.
 func (g Geometry) Maps() []Mapping {
 	size := uint64(g.RingSize)
 	maps := []Mapping{{0, 0, g.ringsOffset()}}

@@ -17,6 +17,7 @@ package ring
 //	Counters: one page or more a ring: [ring][counter][site]u64, in the kernel engine's memory
 //	        [ring][site][counter]u64. Most hits count in counter 0, whose cells are together
 //	Stacks: those that records refer to; see stacks.go
+//	Maps: tables that hit programs keep from one hit to the next; see package maps
 //	Rings: one a CPU for restartable sequences and one a CPU for all other writers, or
 //	        one a CPU for all writers:
 //	  +0             u64 reserved: bytes reserved so far (writers, atomic)

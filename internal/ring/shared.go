@@ -103,6 +103,9 @@ func (s *Shared) Populate(off, n uint64) error {
 	return unix.Madvise(s.mem[off:off+n], unix.MADV_POPULATE_WRITE)
 }
 
+// Bytes are n bytes from an offset on.
+func (s *Shared) Bytes(off, n uint64) []byte { return s.mem[off : off+n : off+n] }
+
 // Rings is the number of rings, Sites the number of sites with counters, RingSize the bytes of data of a ring.
 func (s *Shared) Rings() int    { return s.g.Rings() }
 func (s *Shared) Sites() int    { return s.g.sites() }

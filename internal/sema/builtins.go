@@ -71,6 +71,7 @@ func init() {
 		{Name: "ubt", Doc: "the program's stack, at places in the kernel", inKernel: item((*collector).userStackItem)},
 		{Name: "ret", Type: "code pointer", Doc: "at the returns of a process's functions the same as $retval, elsewhere the address to which the function returns", inProcess: value((*checker).returnAddress), inKernel: value((*checker).returnAddress)},
 		{Name: "retval", Form: BareWord, Type: "as the function's", Doc: "the return value, at places that are returns", inProcess: &lowering{value: (*checker).returned, where: atReturn}, inKernel: &lowering{value: (*checker).returned, where: atReturn}},
+		{Name: "elapsed", Type: "unsigned long", Doc: "at the returns of a process's functions, nanoseconds since the function was entered", inProcess: value((*checker).elapsedTime)},
 		{Name: "_sdata", Doc: "a static tracepoint's own record, as the kernel would print it", inKernel: item((*collector).sdata)},
 		{Name: "sdata", Doc: "the same as $_sdata", inKernel: item((*collector).sdata)},
 
@@ -88,6 +89,7 @@ func init() {
 		{Name: "curtask", Form: BareWord, Type: "struct task_struct *", Doc: "the same as $task", inKernel: value((*checker).task)},
 
 		{Name: "str", Form: Function, Call: "str(pointer[, limit])", Type: "char []", Doc: "the string at a pointer, at most limit bytes of it", inProcess: &lowering{call: (*checker).strCall}, inKernel: &lowering{call: (*checker).strCall}},
+		{Name: "@entry", Form: Function, Call: "@entry(x)", Type: "as x", Doc: "at the returns of a process's functions, the value that x had when the function was entered: a number or pointer", inProcess: &lowering{call: (*checker).entryCall}},
 		{Name: "this_cpu", Form: Function, Call: "this_cpu(x)", Type: "as x", Doc: "the per-CPU variable x of the hit's CPU", inKernel: &lowering{call: (*checker).thisCPU}},
 		{Name: "per_cpu", Form: Function, Call: "per_cpu(x, n)", Type: "as x", Doc: "the per-CPU variable x of CPU n", inKernel: &lowering{call: (*checker).perCPU}},
 		{Name: "kaddr", Form: Function, Call: `kaddr("symbol")`, Type: "unsigned long", Doc: "the address of a kernel symbol", inKernel: &lowering{call: (*checker).kaddr}},

@@ -28,7 +28,7 @@ type checker struct {
 }
 
 func newChecker(in *Input) *checker {
-	c := &checker{site: &site{report: &report{}, in: in}}
+	c := &checker{site: &site{report: &report{}, in: in, pairs: &pairs{}}}
 	c.conversions = &conversions{c.site}
 	c.classes = &classes{c.site, c.conversions}
 	c.operators = &operators{c.site, c.conversions, c.classes}

@@ -32,13 +32,16 @@ func newLowerer(in *Input) *lowerer {
 	return &lowerer{emitter: em, values: &values{em}, decisions: &decisions{em}}
 }
 
-func lower(in *Input, cond expr, plans []*plan) *Output {
+func lower(in *Input, need *pairs, cond expr, plans []*plan) *Output {
 	l := newLowerer(in)
 	if in.Kernel != nil {
 		l.filters()
 	}
 	if x := in.Exit; x != nil && x.Taken != nil {
 		l.leaveUnless(x.Taken(l.b, l.reg(int64(processor.Flags))))
+	}
+	if need.used() {
+		l.findEntry(in.Exit.Pair, need)
 	}
 	if cond != nil {
 		l.condition(cond)
@@ -50,6 +53,7 @@ func lower(in *Input, cond expr, plans []*plan) *Output {
 		l.leaveSelf(in.Kernel.Self)
 	}
 	l.reserve(plans)
+	l.pair.recorded = true
 	comm := slotID(0)
 	if in.Kernel != nil {
 		comm = l.takeComm()

@@ -14,6 +14,7 @@ type emitter struct {
 	frame  int64 // the register that the CFA rule counts from: slots there are readable; -1: none
 	params map[ir.BlockID]int
 	traps  *traps // of the field in work, or of the condition
+	pair   paired // the entry of the call, at a return
 }
 
 func (em *emitter) env(number int64) ir.Value {

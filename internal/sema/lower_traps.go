@@ -13,12 +13,14 @@ const (
 	trapDivide
 	trapBounds
 	trapIndex
+	trapNoEntry
+	trapAtEntry
 	numTraps
 )
 
 var (
-	trapStatus = [numTraps]event.Status{event.Unreadable, event.DivideByZero, event.BadBounds, event.BadIndex}
-	trapNotes  = [numTraps]string{"unreadable", "division by zero", "bad count", "bad index"}
+	trapStatus = [numTraps]event.Status{event.Unreadable, event.DivideByZero, event.BadBounds, event.BadIndex, event.NoEntry, event.FailedAtEntry}
+	trapNotes  = [numTraps]string{"unreadable", "division by zero", "bad count", "bad index", "no entry", "failed at the entry"}
 )
 
 // traps are the blocks that the faults of one field (or the condition) lead to,

@@ -52,6 +52,10 @@ func (vs *values) value(e expr) ir.Value {
 		return vs.ptrDiff(e)
 	case *within:
 		return vs.within(e)
+	case *elapsedExpr:
+		return vs.elapsed()
+	case *keptExpr:
+		return vs.keptValue(e)
 	case *dynamicSize:
 		_, n := vs.dynamicParts(e.x)
 		return n

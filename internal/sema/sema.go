@@ -31,6 +31,8 @@ type Input struct {
 	AtEntry bool
 	// Exit, if not nil: the site is an instruction by which control leaves the function.
 	Exit *Exit
+	// Arrived, if not nil, gives the location of a parameter at the first instruction of a function.
+	Arrived func(*debuginfo.Variable) debuginfo.Location
 	// GoCode: Go's compiler made the code, which passes arguments in other registers.
 	GoCode bool
 
@@ -59,6 +61,9 @@ type Exit struct {
 	Value *debuginfo.Variable
 	// Tail: the function ends by a call of another. An item that needs the value shows that.
 	Tail bool
+	// Pair is how the entry of the same call is found, for $elapsed and @entry(x); nil: it is not, because of NoPair.
+	Pair   *Pair
+	NoPair string
 	// Taken, if not nil, emits a value that is zero if control does not leave at this hit: a conditional
 	// jump that is not taken is no hit. flags are the processor's.
 	Taken func(b *ir.Builder, flags ir.Value) ir.Value
@@ -156,6 +161,7 @@ const (
 // Output is what Compile makes of an Input.
 type Output struct {
 	Program  *ir.Program // not optimised
+	Entry    *ir.Program // for the function's entry, which keeps what Program needs of it; nil: nothing
 	Schema   event.Schema
 	Warnings []*lang.Diagnostic
 }
@@ -178,11 +184,15 @@ func Compile(in *Input) (*Output, error) {
 	if len(c.errs) > 0 {
 		return nil, c.errs
 	}
-	out := lower(in, cond, fields)
+	var entry *ir.Program
+	if c.pairs.used() {
+		entry = lowerEntry(in.Exit.Pair, c.pairs)
+	}
+	out := lower(in, c.pairs, cond, fields)
 	if d := c.tooLarge(out, fields); d != nil {
 		return nil, lang.Diagnostics{d}
 	}
-	out.Warnings = c.warnings
+	out.Entry, out.Warnings = entry, c.warnings
 	return out, nil
 }
 

@@ -172,6 +172,13 @@ type (
 		x *varRef
 		n expr
 	}
+	// elapsedExpr is $elapsed.
+	elapsedExpr struct{ typed }
+	// keptExpr is @entry(x): number n of the values that the entry keeps.
+	keptExpr struct {
+		typed
+		n int
+	}
 	// voidExpr is (void)x.
 	voidExpr struct {
 		typed

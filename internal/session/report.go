@@ -13,7 +13,9 @@ import (
 // report passes messages to the user, and knows whether the user has ended the session.
 type report struct {
 	opt *Options
-	ctx context.Context // of Session.Run; nil: no interruption
+	// rate returns nanoseconds for each tick of the time stamp counter.
+	rate func() float64
+	ctx  context.Context // of Session.Run; nil: no interruption
 }
 
 func (r *report) logf(format string, args ...any) {
@@ -56,7 +58,7 @@ func (r *report) step(what string, i, n int) error {
 func (r *report) compiling() *engine.Compiling {
 	return &engine.Compiling{
 		StringLimit: r.opt.StringLimit, RepeatLimit: r.opt.RepeatLimit, StackLimit: r.opt.StackLimit,
-		StackFrames: r.opt.StackFrames,
-		NoOptimise:  r.opt.NoOptimise, Warn: r.opt.Warn, Log: r.opt.Log, Progress: r.step,
+		StackFrames: r.opt.StackFrames, TickRate: r.rate,
+		NoOptimise: r.opt.NoOptimise, Warn: r.opt.Warn, Log: r.opt.Log, Progress: r.step,
 	}
 }

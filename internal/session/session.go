@@ -166,7 +166,7 @@ func newSession(opt Options, launched bool) (*Session, process.Config, func(*pro
 	if s.opt.Started.IsZero() {
 		s.opt.Started = s.started
 	}
-	s.report = &report{opt: &s.opt}
+	s.report = &report{opt: &s.opt, rate: clock.Rate}
 	s.records = &arming.Records{
 		Clock: clock, Threads: event.NewThreads(), Max: opt.MaxEvents,
 		Begin: func() drain.Sink { return opt.NewSink(s) },

@@ -29,7 +29,7 @@ func (an *analysis) foldBlock(b ir.BlockID) {
 	blk := an.p.Blocks[b]
 	if blk.Term.Kind == ir.Branch {
 		root := len(blk.Instrs)
-		if in := an.foldable(blk.Term.Cond, b, root); in != nil && (in.Op.IsCompare() || in.Op == ir.And) {
+		if in := an.foldable(blk.Term.Cond, b, root); in != nil && (in.Op.IsCompare() || in.Op == ir.And || in.Op == ir.MapHas) {
 			an.folded[blk.Term.Cond] = true
 			an.foldOperands(in, b, root)
 		}

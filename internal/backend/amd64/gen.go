@@ -18,7 +18,7 @@ import (
 //	saver                        registers saved and given back
 //	operands, vectors            where values are
 //	moves                        parameters of blocks
-//	comparisons, integers, floats, variables, surroundings, mapped, copies, branches
+//	comparisons, integers, floats, variables, surroundings, copies, mapped, branches
 //	                             families of operations
 //
 // The operations of records and counters are gen's own.
@@ -35,9 +35,9 @@ type gen struct {
 	*integers
 	*variables
 	*surroundings
-	*mapped
 	*floats
 	*copies
+	*mapped
 	*branches
 	follow    int                 // rounds of settle that follow the last emission
 	checkedAt []map[ir.Value]bool // by block, at its end
@@ -56,9 +56,9 @@ func assemble(pl *planner) *gen {
 	g.integers = &integers{pl, g.emitter, g.pool, g.stubs, g.operands}
 	g.variables = &variables{pl, g.emitter, g.pool, g.stubs, g.operands}
 	g.surroundings = &surroundings{pl, g.emitter, g.pool, g.stubs, g.operands}
-	g.mapped = &mapped{pl, g.emitter, g.pool, g.stubs, g.operands}
 	g.floats = &floats{pl, g.emitter, g.pool, g.stubs, g.operands, g.vectors}
 	g.copies = &copies{pl, g.emitter, g.pool, g.stubs, g.operands, g.rec}
+	g.mapped = &mapped{pl, g.emitter, g.pool, g.stubs, g.operands, g.copies}
 	g.branches = &branches{pl, g.emitter, g.pool, g.stubs, g.saver, g.operands, g.moves, g.comparisons, nil}
 	return g
 }

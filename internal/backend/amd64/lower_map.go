@@ -14,6 +14,7 @@ type mapped struct {
 	*pool
 	*stubs
 	*operands
+	*copies
 }
 
 func init() {
@@ -34,7 +35,7 @@ type look struct {
 	tab     maps.Table
 	insert  bool // a missing key gets a slot
 	k0      Reg
-	k1      opd // a register or a constant
+	k1      opd // a register, or a constant: as a number, or as memory
 	d, h, t Reg // the slot; the tag of a shown slot of the key; scratch
 	done    label
 }
@@ -47,7 +48,9 @@ func (ma *mapped) lowerMapLook(in *ir.Instr) {
 		ma.clobber(item(RAX))
 	}
 	l.k0 = ma.reg(in.A, 8)
-	if l.k1 = ma.val(in.B, 8); l.k1.kind == opdMem {
+	if k, ok := ma.an.constant(in.B); ok && k != int64(int32(k)) {
+		l.k1 = memOpd(ripLabel(ma.constant64(uint64(k))))
+	} else if l.k1 = ma.val(in.B, 8); l.k1.kind == opdMem {
 		l.k1 = regOpd(ma.reg(in.B, 8))
 	}
 	l.d = ma.dst(in.Dst)
@@ -108,9 +111,13 @@ func (l *look) compare(other label) {
 	l.a.jcc(ccNE, other)
 	l.rmo(iCMP, 8, l.k0, memOpd(at(l.d, maps.Key)))
 	l.a.jcc(ccNE, other)
-	if second := at(l.d, maps.Key+8); l.k1.kind == opdImm {
+	switch second := at(l.d, maps.Key+8); l.k1.kind {
+	case opdImm:
 		l.mi(iCMP, 8, rmMem(second), l.k1.imm)
-	} else {
+	case opdMem:
+		l.rmo(iMOV, 8, l.t, l.k1)
+		l.rmo(iCMP, 8, l.t, memOpd(second))
+	default:
 		l.rmo(iCMP, 8, l.k1.r, memOpd(second))
 	}
 	l.a.jcc(ccNE, other)
@@ -118,8 +125,12 @@ func (l *look) compare(other label) {
 
 // window looks at all slots of the window. At its end d is the slot or 0.
 func (l *look) window() {
-	again, next, free, none := l.a.newLabel(), l.a.newLabel(), l.a.newLabel(), l.a.newLabel()
-	n := l.scratch()
+	start, again, next, free, none := l.a.newLabel(), l.a.newLabel(), l.a.newLabel(), l.a.newLabel(), l.a.newLabel()
+	n := RAX
+	if !l.insert {
+		n = l.scratch()
+	}
+	l.a.bind(start)
 	l.movImm(n, maps.Window)
 	l.a.bind(again)
 	l.mi(iCMP, 8, rmMem(at(l.d, maps.Tag)), 0)
@@ -131,23 +142,31 @@ func (l *look) window() {
 	l.mi(iSUB, 4, rmReg(n), 1)
 	l.a.jcc(ccNE, again)
 	if l.insert {
-		l.m(iLOCKINC, 8, memOpd(l.fixedMem(l.tab.Addr+maps.Full)))
+		l.loadAddr(l.t, l.tab.Addr+maps.Full)
+		l.m(iLOCKINC, 8, memOpd(at(l.t, 0)))
 		l.a.jmp(none)
 		l.a.bind(free)
-		l.take(RAX)
 		l.zero(RAX)
 		l.lea(8, l.t, at(l.h, maps.Claimed-maps.Shown))
 		l.mr(iCMPXCHG, 8, rmMem(at(l.d, maps.Tag)), l.t)
-		l.a.jcc(ccNE, again)
+		taken := l.a.newLabel()
+		l.a.jcc(ccNE, taken)
 		l.mr(iMOV, 8, rmMem(at(l.d, maps.Key)), l.k0)
-		if second := rmMem(at(l.d, maps.Key+8)); l.k1.kind == opdImm {
+		switch second := rmMem(at(l.d, maps.Key+8)); l.k1.kind {
+		case opdImm:
 			l.mi(iMOV, 8, second, l.k1.imm)
-		} else {
+		case opdMem:
+			l.rmo(iMOV, 8, l.t, l.k1)
+			l.mr(iMOV, 8, second, l.t)
+		default:
 			l.mr(iMOV, 8, second, l.k1.r)
 		}
 		l.lea(8, l.t, at(l.h, maps.Hidden-maps.Shown))
 		l.mr(iMOV, 8, rmMem(at(l.d, maps.Tag)), l.t)
 		l.a.jmp(l.done)
+		l.a.bind(taken) // by another thread: rax is not the count any more, so from the start
+		l.first()
+		l.a.jmp(start)
 	} else {
 		l.a.bind(free)
 	}

@@ -30,6 +30,10 @@ func (br *branches) condJump(cond ir.Value, nextIsTrue bool, other label) {
 		return
 	}
 	switch {
+	case in.Op == ir.MapHas:
+		s := br.reg(in.A, 8)
+		br.mr(iTEST, 8, rmReg(s), s)
+		br.jumpIf(ccNE, nextIsTrue, other)
 	case in.Op == ir.And:
 		br.test(in)
 		br.jumpIf(ccNE, nextIsTrue, other)

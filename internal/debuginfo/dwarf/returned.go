@@ -147,3 +147,10 @@ func (ss *scopes) goReturned(f *fn) Returned {
 	}
 	return r
 }
+
+// SysV reports whether the function whose code contains vaddr is written in C or C++, whose calling convention is specified.
+func (ss *scopes) SysV(vaddr uint64) bool {
+	defer ss.guard(nil)()
+	u := ss.unitFor(vaddr)
+	return u != nil && (u.isC() || u.isCxx())
+}

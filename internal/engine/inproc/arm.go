@@ -16,12 +16,12 @@ import (
 func (e *Engine) Load(list []*engine.Program) (errs []error, err error) {
 	e.sites.begin()
 	e.plans, e.covered = nil, nil
-	fresh := e.sites.ofAll(list)
+	fresh := e.sites.ofAll(e.entries.load(list))
 	if !e.opt.Join {
 		fresh, e.covered = e.patches.apart(fresh)
 		e.plans, err = e.planner.plan(fresh, e.opt.Avoid)
 	}
-	return e.sites.errors(list), err
+	return e.errors(list), err
 }
 
 // Arm implements engine.Engine for the programs of the last Load.
@@ -30,11 +30,11 @@ func (e *Engine) Arm(list []*engine.Program) (errs []error, err error) {
 		return make([]error, len(list)), engine.ErrReplaced
 	}
 	e.sites.begin()
-	for x := range e.sites.setOf(list) {
+	for x := range e.sites.setOf(e.entries.with(list)) {
 		x.off, x.parted = false, false
 	}
 	if e.opt.Join {
-		err = e.installer.insert(e.sites.ofAll(list))
+		err = e.installer.insert(e.sites.ofAll(e.entries.with(list)))
 	} else {
 		plans, covered := e.plans, e.covered
 		e.plans, e.covered = nil, nil
@@ -42,7 +42,7 @@ func (e *Engine) Arm(list []*engine.Program) (errs []error, err error) {
 			err = e.installer.insert(covered)
 		}
 	}
-	return e.sites.errors(list), err
+	return e.errors(list), err
 }
 
 // Enable implements engine.Engine:
@@ -55,6 +55,15 @@ func (e *Engine) Arm(list []*engine.Program) (errs []error, err error) {
 // A patch that also serves programs outside the list is removed, and made again for the programs that are
 // enabled. A program without a patch is installed again.
 func (e *Engine) Enable(list []*engine.Program, on bool) error {
+	if on {
+		// Calls that were left meanwhile have no returns that were seen.
+		for _, x := range list {
+			if err := e.buffers.clearMaps(x); err != nil {
+				return err
+			}
+		}
+	}
+	list = e.entries.only(list)
 	wanted := e.sites.setOf(list)
 	whole, shared := e.patches.serving(wanted)
 	if len(whole) > 0 {
@@ -92,6 +101,8 @@ func (e *Engine) Remove(list []*engine.Program) error {
 	if e.target.replaced() {
 		return engine.ErrReplaced
 	}
+	list = e.entries.only(list)
+	defer e.entries.forget(list)
 	out := e.sites.setOf(list)
 	has := func(p *placed) bool {
 		return slices.ContainsFunc(p.sites, func(y *site) bool { return out[y] })
@@ -144,6 +155,7 @@ func (e *Engine) Gone() (gone []*engine.Program) {
 	}
 	if len(gone) > 0 {
 		e.patches.set(kept)
+		e.entries.forget(gone)
 	}
 	return gone
 }

@@ -3,9 +3,11 @@ package inproc
 import (
 	"errors"
 	"os"
+	"sync"
 
 	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/maps"
 	"github.com/jalon-trace/jalon/internal/process"
 	"github.com/jalon-trace/jalon/internal/ring"
 )
@@ -20,8 +22,11 @@ type buffers struct {
 	// coarse is the clock of ring.ClockCoarse.
 	coarse *event.CoarseClock
 	// libcRseq is where libc has the threads' struct rseq, from their thread pointers; 0: nowhere, or not known.
-	libcRseq int64
-	prefault *prefault
+	libcRseq   int64
+	prefault   *prefault
+	tables     map[any][]maps.Table // by the key of their programs
+	tablesLock sync.Mutex
+	mapped     uint64 // bytes of the memory for maps that have tables
 }
 
 // processor describes the features of the machine, and of the kernel for the process.
@@ -52,6 +57,8 @@ func (b *buffers) size(opt *Options, sites int) error {
 		size = DefaultBuffer
 	}
 	b.g, err = ring.NewGeometry(cpus, size, max(minSites, opt.Sites, 2*sites))
+	b.g.MapBytes = mapBytes
+	b.tables, b.mapped = map[any][]maps.Table{}, 0
 	return err
 }
 

@@ -69,7 +69,7 @@ func codeBound(p *ir.Program) uint64 {
 		n += 64 + uint64(len(b.Instrs))*192
 		for i := range b.Instrs {
 			n += uint64(len(b.Instrs[i].Data)) * 16
-			if op := b.Instrs[i].Op; op == ir.Walk || op == ir.Intern {
+			if op := b.Instrs[i].Op; op == ir.Walk || op == ir.Intern || op.Info().Result == ir.SlotResult {
 				n += 1024
 			}
 		}

@@ -72,6 +72,7 @@ type Engine struct {
 	target    *target
 	mods      *modules   // the process's files
 	sites     *sites     // the programs
+	entries   *entries   // those at entries of functions, for their returns
 	patches   *patches   // the patches in the process
 	tables    *tableRef  // addresses for the tracer
 	guard     *pageGuard // pages where other tracers' uprobes are prevented
@@ -95,7 +96,7 @@ func New(opt Options) *Engine {
 	r := report{&opt}
 	t := &target{report: r, fresh: opt.Fresh}
 	e := &Engine{
-		report: r, target: t, sites: newSites(r), patches: &patches{}, tables: &tableRef{}, codeSpace: &codeSpace{}, buffers: &buffers{}, walks: &walks{},
+		report: r, target: t, sites: newSites(r), entries: &entries{}, patches: &patches{}, tables: &tableRef{}, codeSpace: &codeSpace{}, buffers: &buffers{}, walks: &walks{},
 		mods: &modules{target: t}, others: &others{t: t},
 	}
 	e.guard = &pageGuard{report: r, others: e.others}
@@ -160,7 +161,10 @@ func (e *Engine) Counts(x *engine.Program) engine.Counts { return e.sites.counts
 func (e *Engine) Sites() int { return len(e.sites.list) - e.sites.moved }
 
 // Account implements engine.Engine.
-func (e *Engine) Account(sums []event.SiteSummary) { e.sites.account(sums) }
+func (e *Engine) Account(sums []event.SiteSummary) {
+	e.sites.account(sums)
+	e.pairs(sums)
+}
 
 // Slow returns a warning about the programs since the last call that have an int3 although a uprobe would
 // be faster, with the reasons; "" if there are none. all is the number of programs.

@@ -26,7 +26,11 @@ func (m *module) exits(entry probe.Site) (list []*Site) {
 	if !ok {
 		return []*Site{{mod: m, site: entry, unsure: fmt.Errorf("no function is known at %#x: its bounds are needed", entry.Addr)}}
 	}
-	found, err := m.allExits(m.withCold(fn))
+	var again []uint64
+	frames := patch.Frames{Top: m.returnOnTop, Entry: m.entryAt, Start: fn.Lo + m.bias, Again: func(from uint64) {
+		again = append(again, from)
+	}}
+	found, err := m.allExits(m.withCold(fn), frames)
 	if err != nil {
 		return []*Site{{mod: m, site: entry, unsure: err}}
 	}
@@ -34,19 +38,19 @@ func (m *module) exits(entry probe.Site) (list []*Site) {
 		s := entry
 		s.Addr = found[i].Inst.Addr - m.bias
 		_, _, s.File, s.Line, _ = m.dw.Symbolize(s.Addr)
-		list = append(list, &Site{mod: m, site: s, exit: &found[i]})
+		list = append(list, &Site{mod: m, site: s, exit: &found[i], fn: fn, again: again})
 	}
 	return list
 }
 
 // allExits lists the exits of a function. Parts of it that only its jumps show are added.
-func (m *module) allExits(fn *dwarf.Function) (list []patch.Exit, err error) {
+func (m *module) allExits(fn *dwarf.Function, frames patch.Frames) (list []patch.Exit, err error) {
 	for i := 0; i < len(fn.Ranges); i++ {
-		found, err := m.partExits(fn, fn.Ranges[i])
+		found, err := m.partExits(fn, fn.Ranges[i], frames)
 		var unsure *patch.ExitError
 		if errors.As(err, &unsure) && unsure.Part != 0 && len(fn.Ranges) < maxParts {
 			if whole := m.withPart(fn, unsure.Part); whole != nil {
-				return m.allExits(whole)
+				return m.allExits(whole, frames)
 			}
 		}
 		if err != nil {
@@ -73,12 +77,12 @@ func (m *module) withPart(fn *dwarf.Function, addr uint64) *dwarf.Function {
 }
 
 // partExits lists the exits in one part of a function. The code is read from the file: nothing is patched there.
-func (m *module) partExits(fn *dwarf.Function, r debuginfo.Range) ([]patch.Exit, error) {
+func (m *module) partExits(fn *dwarf.Function, r debuginfo.Range, frames patch.Frames) ([]patch.Exit, error) {
 	code, err := m.functionCode(fn, r.Lo, m.fromFile)
 	if err != nil {
 		return nil, err
 	}
-	return code.Exits(patch.Frames{Top: m.returnOnTop, Entry: m.entryAt})
+	return code.Exits(frames)
 }
 
 // fromFile reads the file as it is mapped in memory.

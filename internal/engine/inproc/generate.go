@@ -142,7 +142,11 @@ func (c *compiler) generate(p *placed, used *used) error {
 func (c *compiler) hitCode(p *placed, x *site, at uint64, used *used) ([]byte, error) {
 	gpr, flags := x.dead&^c.seen.gpr, x.deadFlags && !c.seen.flags
 	coldAt := p.region.base + p.region.half() + used.cold
-	hit, err := amd64.Compile(x.IR, amd64.Config{Addr: at, ColdAddr: coldAt, PC: x.addr, Layout: c.buffers.layout(x.id), DeadGPR: gpr, DeadFlags: flags, NoTSC: c.handlers.noTSC.Load(), Clock: c.opt.Clock, Walk: c.walks.area, Constants: p.region.shared})
+	tables, err := c.buffers.mapsOf(x.Program)
+	if err != nil {
+		return nil, err
+	}
+	hit, err := amd64.Compile(x.IR, amd64.Config{Addr: at, ColdAddr: coldAt, PC: x.addr, Layout: c.buffers.layout(x.id), DeadGPR: gpr, DeadFlags: flags, NoTSC: c.handlers.noTSC.Load(), Clock: c.opt.Clock, Walk: c.walks.area, Constants: p.region.shared, Maps: tables})
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/jalon-trace/jalon/internal/arch/host"
+	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/patch"
@@ -14,10 +15,12 @@ import (
 
 // Site is an instruction of the process; it implements engine.Site.
 type Site struct {
-	e    *Engine
-	mod  *module
-	site probe.Site
-	exit *patch.Exit // set at returns and tail calls
+	e     *Engine
+	mod   *module
+	site  probe.Site
+	exit  *patch.Exit // set at returns and tail calls
+	fn    *dwarf.Function
+	again []uint64 // the function's jumps to its own start
 	// unsure is why the returns of the function are not known. The site is its entry, and nothing runs there.
 	unsure error
 }
@@ -59,24 +62,38 @@ func (w *Site) Warning() string {
 
 // Parts implements engine.Site.
 func (w *Site) Parts(tp *tracepoint.Tracepoint) ([]engine.Part, error) {
-	m := w.mod
 	if w.unsure != nil {
 		return nil, w.unsure
 	}
-	scope, err := m.dw.ScopeForSite(w.site)
+	scope, err := w.mod.dw.ScopeForSite(w.site)
 	if err != nil {
 		return nil, err
 	}
-	return []engine.Part{{Site: w, Input: &sema.Input{
-		Cond: tp.Cond, Collect: tp.Collect,
+	in := w.input(scope)
+	in.Cond, in.Collect = tp.Cond, tp.Collect
+	part := engine.Part{Site: w, Input: in}
+	if in.Exit = w.Exit(); in.Exit != nil {
+		part.Entry, in.Exit.Pair, in.Exit.NoPair = w.pair()
+	}
+	return []engine.Part{part}, nil
+}
+
+// input describes the site for sema.
+func (w *Site) input(scope debuginfo.Scope) *sema.Input {
+	m := w.mod
+	in := &sema.Input{
 		Scope: scope, Bias: m.bias, TLSOffset: m.TLSOffset,
 		LineOf: func(vaddr uint64) (string, int) {
 			_, _, file, line, _ := m.dw.Symbolize(vaddr)
 			return file, line
 		},
-		Readable: m.Readable, AtEntry: w.atEntry(), Exit: w.Exit(), GoCode: m.dw.GoCode(w.site.Addr), Pid: w.e.target.p.Pid(),
+		Readable: m.Readable, AtEntry: w.atEntry(), GoCode: m.dw.GoCode(w.site.Addr), Pid: w.e.target.p.Pid(),
 		Function: w.site.Func, File: w.site.File, Line: w.site.Line,
-	}}}, nil
+	}
+	if in.AtEntry && !in.GoCode {
+		in.Arrived = w.arrived(scope)
+	}
+	return in
 }
 
 // Facts returns information about the site for lowering bytecode.

@@ -77,7 +77,7 @@ func (u *uprober) mayReplaceTrap(p *placed) bool {
 		return false
 	}
 	for _, x := range p.sites {
-		if x.noUprobe {
+		if x.noUprobe || len(x.IR.Maps) > 0 { // the kernel's programs have no maps
 			return false
 		}
 	}
