@@ -71,6 +71,11 @@ func checkRow(t *testing.T, b *Builtin, kernel bool) {
 	if b.Name == "retval" {
 		in.Exit = &Exit{Value: &debuginfo.Variable{Name: "retval", Type: ctype.LongT, Loc: debuginfo.Location{Pieces: []debuginfo.Piece{{Kind: debuginfo.InRegister, BitSize: 64}}}}}
 	}
+	if b.Name == "elapsed" {
+		entry := sampleInput()
+		entry.Scope = fake
+		in.Exit = &Exit{Pair: &Pair{Entry: entry, Rate: 1}}
+	}
 	if kernel {
 		ks, _, rec := recordScope()
 		s, in, how = ks, kernelInput(ContextRegs), b.inKernel

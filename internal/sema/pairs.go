@@ -76,10 +76,10 @@ func (c *checker) elapsedTime(span lang.Span) expr {
 
 // entryCall is @entry(x).
 func (c *checker) entryCall(x *lang.Call) expr {
-	c.needPair("@entry", x.Span())
 	if len(x.Args) != 1 {
 		c.fail(x.Span(), "@entry needs one expression", "@entry(x)")
 	}
+	c.needPair("@entry", x.Span())
 	at := newChecker(withDefaults(c.in.Exit.Pair.Entry))
 	at.from = c.from
 	e := at.value(x.Args[0])
