@@ -74,7 +74,7 @@ func checkRow(t *testing.T, b *Builtin, kernel bool) {
 	if b.Name == "elapsed" {
 		entry := sampleInput()
 		entry.Scope = fake
-		in.Exit = &Exit{Pair: &Pair{Entry: entry, Rate: 1}}
+		in.Exit = &Exit{Pair: &Pair{Entry: &entry, Rate: 1}}
 	}
 	if kernel {
 		ks, _, rec := recordScope()
