@@ -90,9 +90,6 @@ func (w *Site) input(scope debuginfo.Scope) *sema.Input {
 		Readable: m.Readable, AtEntry: w.atEntry(), GoCode: m.dw.GoCode(w.site.Addr), Pid: w.e.target.p.Pid(),
 		Function: w.site.Func, File: w.site.File, Line: w.site.Line,
 	}
-	if in.AtEntry && !in.GoCode {
-		in.Arrived = w.arrived(scope)
-	}
 	return in
 }
 
